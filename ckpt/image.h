@@ -1,0 +1,370 @@
+/*
+ * image.h - what is on disk. Nothing outside this header defines a byte of an image.
+ *
+ * A checkpoint is a directory of files, each an ELF core file (ET_CORE, x86-64):
+ *
+ *	job	what the processes share: the job, its processes, file descriptions and shared
+ *		objects with their contents
+ *	PID	one process: standard core notes (gdb, eu-readelf and eu-stack read them), notes
+ *		of owner "TRECR" for what a core lacks, and the memory that had to be stored
+ *
+ * Layout of each file:
+ *
+ *	0		ELF header, then at IMAGE_SUPER_OFFSET struct image_super
+ *	4096		blocks of memory, page-aligned, in no particular order
+ *	meta_offset	extents, hashes, notes, program headers, up to the end of the data;
+ *			hashed as one piece. A hole of zeros may follow it (hole_size).
+ *
+ * Program headers: one PT_NOTE, PT_LOADs in the order of their addresses, and two of our own
+ * types that locate the extents and the hashes.
+ *
+ * All numbers are little-endian. Strings live in the note IMAGE_NOTE_STRINGS, each ended by
+ * NUL, and are named by their offset there; offset 0 is the empty string and means "none".
+ *
+ * A change of layout bumps IMAGE_VERSION. An addition that an old reader may ignore takes a
+ * bit of compat, one that it must not ignore a bit of incompat. man/trecr-image.5 is the
+ * reader's page.
+ */
+#ifndef CKPT_IMAGE_H
+#define CKPT_IMAGE_H
+
+#include <stdint.h>
+
+#define IMAGE_VERSION	   1
+#define IMAGE_BLOCK	   4096u /* bytes hashed, compared and stored as one */
+#define IMAGE_SUPER_OFFSET 64u   /* right behind the ELF header */
+#define IMAGE_HEAD_SIZE	   4096u
+#define IMAGE_MAGIC	   "\177TRECR\r\n"
+#define IMAGE_OWNER	   "TRECR"
+#define IMAGE_JOB_FILE	   "job"
+#define IMAGE_HASH_SIZE	   16u /* XXH3-128, canonical (big-endian) form */
+
+#define IMAGE_SIZE_IS(type, size) _Static_assert(sizeof(type) == (size), #type)
+
+enum image_file_kind {
+	IMAGE_FILE_JOB = 1,
+	IMAGE_FILE_PROCESS = 2,
+};
+
+/* Feature bits of struct image_super.incompat. */
+#define IMAGE_INCOMPAT_CHAIN 0x1u /* some extents lie in other checkpoints' files */
+#define IMAGE_INCOMPAT_KNOWN (IMAGE_INCOMPAT_CHAIN)
+
+struct image_super {
+	uint8_t magic[8];
+	uint32_t version;
+	uint32_t file_kind;
+	uint64_t compat, incompat;
+	uint64_t file_size;   /* of all that is not the trailing hole */
+	uint64_t hole_size;   /* bytes of zeros behind file_size, sparse */
+	uint64_t meta_offset; /* multiple of IMAGE_BLOCK */
+	uint64_t meta_size;   /* meta_offset + meta_size == file_size */
+	uint8_t meta_hash[IMAGE_HASH_SIZE];
+	uint8_t checkpoint_id[16];
+	uint32_t block_size;
+	uint32_t reserved;
+	uint64_t head_hash; /* XXH3-64 of the first IMAGE_HEAD_SIZE bytes with this field 0 */
+};
+IMAGE_SIZE_IS(struct image_super, 120);
+
+/* Program header types of our own (PT_LOOS .. PT_HIOS). */
+#define IMAGE_PT_EXTENTS 0x65747801u
+#define IMAGE_PT_HASHES	 0x65747802u
+
+/*
+ * A run of blocks of one object: of the process's memory (object 0, address = virtual
+ * address) or of a shared object (object = index in IMAGE_NOTE_OBJECTS + 1, address = offset
+ * in it). Sorted by (object, address), without overlap. What no extent covers was not stored:
+ * for anonymous memory it is zero, for a file mapping it is what the file holds.
+ */
+enum image_extent_kind {
+	IMAGE_EXTENT_DATA = 1, /* blocks as they are */
+	IMAGE_EXTENT_ZERO = 2, /* all zero; no place in any file */
+};
+
+struct image_extent {
+	uint64_t address;
+	uint64_t file_offset; /* in the file of checkpoint `source`; DATA only */
+	uint64_t first_hash;  /* index in the hashes of this file; DATA only */
+	uint32_t blocks;
+	uint32_t object;
+	uint16_t kind;
+	uint16_t reserved;
+	uint32_t source; /* index in IMAGE_NOTE_CHAIN; 0 is this checkpoint itself */
+};
+IMAGE_SIZE_IS(struct image_extent, 40);
+
+/* ---- notes of owner "TRECR": each an array of the struct named ---- */
+enum image_note {
+	IMAGE_NOTE_STRINGS = 1,	    /* bytes, both kinds of file */
+	IMAGE_NOTE_CHAIN = 2,	    /* struct image_chain, both */
+	IMAGE_NOTE_JOB = 3,	    /* struct image_job, one; job */
+	IMAGE_NOTE_PROCESSES = 4,   /* struct image_job_process; job */
+	IMAGE_NOTE_DESCRIPTIONS = 5, /* struct image_description; job */
+	IMAGE_NOTE_OBJECTS = 6,	    /* struct image_object; job */
+	IMAGE_NOTE_PROCESS = 7,	    /* struct image_process, one; process */
+	IMAGE_NOTE_THREADS = 8,	    /* struct image_thread; process, leader first */
+	IMAGE_NOTE_REGIONS = 9,	    /* struct image_region; process, by address */
+	IMAGE_NOTE_SIGACTIONS = 10, /* struct image_sigaction, 64, signal 1 first; process */
+	IMAGE_NOTE_PENDING = 11,    /* struct image_pending; process */
+	IMAGE_NOTE_TIMERS = 12,	    /* struct image_timer (timer_create); process */
+	IMAGE_NOTE_FDS = 13,	    /* struct image_fd; process */
+	IMAGE_NOTE_MODULES = 14,    /* struct image_module (mapped files); process */
+	IMAGE_NOTE_VDSO = 15,	    /* bytes of the vdso; process */
+	IMAGE_NOTE_XSTATE = 16,	    /* bytes: all threads' XSAVE areas, see image_thread */
+	IMAGE_NOTE_AUXV = 17,	    /* bytes of the auxiliary vector; process */
+	IMAGE_NOTE_GROUPS = 18,	    /* uint32_t supplementary groups; process */
+	IMAGE_NOTE_MAX = 32,
+};
+
+/* Entry 0 is the checkpoint itself, the others those whose files hold blocks of it. */
+struct image_chain {
+	uint8_t checkpoint_id[16];
+	uint32_t name; /* of its directory, beside this one's */
+	uint32_t reserved;
+};
+IMAGE_SIZE_IS(struct image_chain, 24);
+
+#define IMAGE_JOB_PORTABLE    0x1u /* file mappings are stored whole */
+#define IMAGE_JOB_INCREMENTAL 0x2u
+
+struct image_job {
+	uint8_t job_id[16];    /* the same for all checkpoints of one run and its restarts */
+	uint8_t parent_id[16]; /* the checkpoint compared with; zero for a full one */
+	uint64_t sequence;     /* number in the directory's name */
+	uint64_t depth;	       /* incremental checkpoints since the last full one */
+	uint64_t realtime_ns, monotonic_ns, boottime_ns; /* clocks when frozen */
+	uint64_t pause_ns;	    /* how long the program stood still */
+	uint64_t memory_bytes;	    /* private and shared memory that was looked at */
+	uint64_t stored_bytes;	    /* blocks written into this checkpoint */
+	uint32_t flags;
+	uint32_t process_count;
+	uint32_t hostname, kernel, cpu, version, command; /* strings */
+	uint32_t xsave_size;				  /* bytes of an XSAVE area */
+	uint64_t xfeatures;				  /* XCR0 */
+	/* CPUID words a program may have chosen its code by: leaf 1 ecx, edx; leaf 7.0 ebx,
+	 * ecx, edx; leaf 7.1 eax; leaf 0x80000001 ecx, edx. Kernel-only bits are cleared. */
+	uint32_t cpuid[8];
+};
+IMAGE_SIZE_IS(struct image_job, 168);
+
+struct image_job_process {
+	int32_t pid, ppid;
+	int32_t pgid, sid;
+	uint32_t comm;	   /* string */
+	uint32_t threads;
+	uint64_t reserved;
+};
+IMAGE_SIZE_IS(struct image_job_process, 32);
+
+#define IMAGE_RLIMITS 16
+
+/* Times in nanoseconds unless named otherwise. */
+struct image_process {
+	int32_t pid, ppid, pgid, sid; /* as the process itself sees them */
+	uint32_t uid[4], gid[4];      /* real, effective, saved, filesystem */
+	uint64_t cap_inheritable, cap_permitted, cap_effective, cap_bounding, cap_ambient;
+	uint32_t securebits, no_new_privs;
+	uint32_t umask, personality;
+	uint32_t dumpable, child_subreaper;
+	uint32_t exe, cwd, root; /* strings: paths */
+	uint32_t exe_module;	 /* index in IMAGE_NOTE_MODULES + 1, 0: none */
+	uint32_t thp_disable;
+	uint32_t oom_score_adj; /* two's complement */
+	uint64_t start_code, end_code, start_data, end_data, start_brk, brk;
+	uint64_t start_stack, arg_start, arg_end, env_start, env_end;
+	uint64_t vdso_start, vdso_size, vvar_start, vvar_size; /* vvar: all [vvar*] together */
+	uint64_t rlimit_cur[IMAGE_RLIMITS], rlimit_max[IMAGE_RLIMITS];
+	/* ITIMER_REAL, VIRTUAL, PROF: microseconds */
+	uint64_t itimer_value_us[3], itimer_interval_us[3];
+	uint32_t flags;
+	uint32_t reserved;
+};
+IMAGE_SIZE_IS(struct image_process, 592);
+
+/* struct image_thread.syscall_class: what the thread was in when it was stopped. */
+enum image_syscall {
+	IMAGE_SYSCALL_NONE = 0,	     /* user code, or restarted by the kernel from registers */
+	IMAGE_SYSCALL_RESTART_BLOCK, /* needs a restart block: time left in syscall_left_ns */
+	IMAGE_SYSCALL_AGAIN,	     /* returns EINTR after any stop: to be entered again */
+};
+
+#define IMAGE_SYSCALL_FOREVER UINT64_MAX
+
+#define IMAGE_THREAD_IN_VDSO 0x1u /* stopped inside the vdso: needs the same one again */
+
+/* Registers are struct user_regs_struct of <sys/user.h>, in its order. */
+#define IMAGE_REGS 27
+
+struct image_thread {
+	int32_t tid;
+	uint32_t flags;
+	uint64_t regs[IMAGE_REGS];
+	uint64_t sigmask;
+	uint64_t sigaltstack_sp, sigaltstack_size;
+	uint64_t robust_list, robust_list_size;
+	uint64_t rseq, rseq_size, rseq_signature, rseq_flags;
+	uint64_t clear_child_tid;
+	uint64_t xstate_offset; /* in IMAGE_NOTE_XSTATE */
+	uint32_t xstate_size;
+	uint32_t sigaltstack_flags;
+	uint32_t sched_policy, sched_flags;
+	int32_t nice;
+	uint32_t sched_priority;
+	uint64_t sched_runtime, sched_deadline, sched_period;
+	uint8_t affinity[128]; /* CPU mask, 1024 CPUs */
+	uint8_t comm[16];
+	uint32_t pdeathsig;
+	uint32_t syscall_class; /* enum image_syscall */
+	uint64_t syscall_left_ns;
+	uint64_t timer_slack_ns;
+	uint32_t ioprio;
+	uint32_t reserved;
+};
+IMAGE_SIZE_IS(struct image_thread, 536);
+
+enum image_region_kind {
+	IMAGE_REGION_ANON = 1,	 /* private anonymous */
+	IMAGE_REGION_FILE,	 /* private mapping of a file: `module` */
+	IMAGE_REGION_SHARED_FILE, /* shared mapping of a file: its contents stay in the file */
+	IMAGE_REGION_SHARED,	 /* shared mapping of an object of ours: `object` */
+	IMAGE_REGION_VDSO,
+	IMAGE_REGION_VVAR,
+};
+
+enum image_tag {
+	IMAGE_TAG_UPPER = 1,
+	IMAGE_TAG_LOWER = 2, /* never in an image of version 1 */
+};
+
+/* image_region.flags */
+#define IMAGE_REGION_STACK     0x0001u /* [stack], MAP_GROWSDOWN */
+#define IMAGE_REGION_HEAP      0x0002u /* [heap] */
+#define IMAGE_REGION_GROWSDOWN 0x0004u
+#define IMAGE_REGION_NORESERVE 0x0008u
+#define IMAGE_REGION_LOCKED    0x0010u
+#define IMAGE_REGION_LOCKONFAULT 0x0020u
+#define IMAGE_REGION_HUGETLB   0x0040u
+
+/* image_region.advice: one bit for each lasting madvise(2) */
+#define IMAGE_ADVICE_SEQUENTIAL	 0x001u
+#define IMAGE_ADVICE_RANDOM	 0x002u
+#define IMAGE_ADVICE_DONTFORK	 0x004u
+#define IMAGE_ADVICE_DONTDUMP	 0x008u
+#define IMAGE_ADVICE_WIPEONFORK	 0x010u
+#define IMAGE_ADVICE_MERGEABLE	 0x020u
+#define IMAGE_ADVICE_HUGEPAGE	 0x040u
+#define IMAGE_ADVICE_NOHUGEPAGE	 0x080u
+#define IMAGE_ADVICE_GUARD	 0x100u /* the whole region is one guard (kernel 6.13) */
+
+struct image_region {
+	uint64_t start, end;
+	uint64_t offset; /* in the file or object */
+	uint64_t page_size;
+	uint32_t prot; /* PROT_READ | PROT_WRITE | PROT_EXEC */
+	uint32_t kind; /* enum image_region_kind */
+	uint32_t flags, advice;
+	uint32_t tag;	 /* enum image_tag */
+	uint32_t module; /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
+	uint32_t object; /* index in IMAGE_NOTE_OBJECTS + 1; SHARED */
+	uint32_t name;	 /* string: as /proc/PID/maps shows it */
+	uint64_t max_prot; /* reserved, 0 */
+};
+IMAGE_SIZE_IS(struct image_region, 72);
+
+struct image_sigaction {
+	uint64_t handler, flags, restorer, mask;
+};
+IMAGE_SIZE_IS(struct image_sigaction, 32);
+
+struct image_pending {
+	int32_t tid; /* 0: of the process */
+	uint32_t reserved;
+	uint8_t siginfo[128]; /* siginfo_t as the kernel keeps it */
+};
+IMAGE_SIZE_IS(struct image_pending, 136);
+
+struct image_timer {
+	int32_t id, clock;
+	int32_t notify; /* SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD_ID */
+	int32_t signo;
+	int32_t tid; /* SIGEV_THREAD_ID */
+	uint32_t overrun;
+	uint64_t sigval;
+	uint64_t value_ns, interval_ns; /* value: what is left, 0: not armed */
+};
+IMAGE_SIZE_IS(struct image_timer, 48);
+
+struct image_fd {
+	int32_t fd;
+	uint32_t cloexec;
+	uint32_t description; /* index in IMAGE_NOTE_DESCRIPTIONS */
+	uint32_t reserved;
+};
+IMAGE_SIZE_IS(struct image_fd, 16);
+
+/* One open file description, shared by the descriptors that name it. */
+enum image_description_kind {
+	IMAGE_FD_REGULAR = 1, /* args: none; size is the file's at the checkpoint */
+	IMAGE_FD_DIRECTORY,
+	IMAGE_FD_DEVICE,   /* a character device without state: null, zero, full, random, ... */
+	IMAGE_FD_INHERITED, /* args[0]: 0, 1 or 2: taken from trecr-restart's */
+	IMAGE_FD_UNLINKED, /* object: the contents */
+	IMAGE_FD_MEMFD,	   /* object: the contents */
+	IMAGE_FD_PIPE,	   /* object: the pipe; args[0]: 0 read end, 1 write end */
+	IMAGE_FD_FIFO,	   /* path; object; args[0] as for a pipe, 2: both */
+	IMAGE_FD_EVENTFD,  /* args[0]: count, args[1]: semaphore, args[2]: id */
+	IMAGE_FD_TIMERFD,  /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks, [4]: settime flags */
+	IMAGE_FD_PATH,	   /* O_PATH: path */
+	IMAGE_FD_KINDS,
+};
+
+struct image_description {
+	uint32_t kind; /* enum image_description_kind */
+	uint32_t flags; /* open(2) flags of F_GETFL */
+	uint64_t position;
+	uint64_t size, dev, inode;
+	uint64_t mtime_ns;
+	uint32_t path;	 /* string */
+	uint32_t object; /* index in IMAGE_NOTE_OBJECTS + 1 */
+	int32_t owner;	 /* F_SETOWN: pid, negative process group */
+	int32_t owner_signal; /* F_SETSIG */
+	uint64_t args[6];
+};
+IMAGE_SIZE_IS(struct image_description, 112);
+
+/* Contents that are in no process's private memory, kept once in the job file. */
+enum image_object_kind {
+	IMAGE_OBJECT_SHARED_ANON = 1, /* MAP_SHARED | MAP_ANONYMOUS */
+	IMAGE_OBJECT_MEMFD,	      /* args[0]: seals */
+	IMAGE_OBJECT_UNLINKED,	      /* a file without a name: path is its last one */
+	IMAGE_OBJECT_PIPE,	      /* size: bytes in it; args[0]: capacity */
+	IMAGE_OBJECT_KINDS,
+};
+
+struct image_object {
+	uint32_t kind;
+	uint32_t name; /* string */
+	uint64_t size; /* bytes */
+	uint64_t dev, inode;
+	uint32_t mode, flags;
+	uint64_t args[2];
+};
+IMAGE_SIZE_IS(struct image_object, 56);
+
+/* A mapped file, and how to know it again. */
+struct image_module {
+	uint32_t path; /* string */
+	uint32_t build_id_size; /* bytes, 0: none */
+	uint8_t build_id[32];
+	uint64_t size, dev, inode, mtime_ns;
+	uint8_t hash[IMAGE_HASH_SIZE]; /* XXH3-128 of the contents; only without build-id */
+	uint32_t flags; /* IMAGE_MODULE_* */
+	uint32_t reserved;
+};
+IMAGE_SIZE_IS(struct image_module, 96);
+
+#define IMAGE_MODULE_HASHED  0x1u
+#define IMAGE_MODULE_DELETED 0x2u /* no longer under its name: stored whole */
+
+#endif

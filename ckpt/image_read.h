@@ -1,0 +1,86 @@
+/*
+ * image_read.h - read one file of an image. Trusts nothing: every offset, count and string
+ * that a caller gets from here has been checked against the file, and the head's and the
+ * metadata's hashes have been compared. Blocks are checked by image_check_extent().
+ *
+ * An open image is not written to, so any number of threads may read it.
+ */
+#ifndef CKPT_IMAGE_READ_H
+#define CKPT_IMAGE_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ckpt/image.h"
+#include "lib/err.h"
+
+struct image {
+	int fd;
+	char *path; /* for messages */
+	struct image_super super;
+	void *meta; /* the metadata, read whole */
+
+	const struct image_extent *extents;
+	size_t extent_count;
+	const uint8_t *hashes; /* IMAGE_HASH_SIZE bytes each */
+	size_t hash_count;
+	const char *strings;
+	size_t strings_size;
+
+	struct image_note_data {
+		const void *data;
+		size_t size;
+	} notes[IMAGE_NOTE_MAX]; /* by type; data NULL: absent */
+
+	/* Open files of the other checkpoints that hold blocks, by source; see image_chain.h */
+	struct image *sources;
+	size_t source_count;
+};
+
+/* Open @name in @dirfd, which must be of kind @kind. The file must belong to us or root and
+ * not be writable by others. @path is for messages. NULL on failure. */
+struct image *image_open(
+	int dirfd, const char *name, const char *path, enum image_file_kind kind, struct err *e);
+/* The same from an open descriptor, which the image then owns (also on failure); no check of
+ * owner and mode. The fuzzer comes in here. */
+struct image *image_open_fd(int fd, const char *path, enum image_file_kind kind, struct err *e);
+void image_close(struct image *img);
+
+/* String at @offset; "" for 0 and for anything outside. Belongs to the image. */
+const char *image_string(const struct image *img, uint32_t offset);
+
+/* The note's array and its number of elements of @size bytes; NULL and 0 when absent. A size
+ * that is no multiple of @size was refused at opening. */
+const void *image_note(
+	const struct image *img, enum image_note type, size_t size, size_t *count);
+#define image_note_array(img, type, elem, count)                                               \
+	((const elem *)image_note((img), (type), sizeof(elem), (count)))
+
+/* Extents of @object, sorted by address. */
+const struct image_extent *image_extents(
+	const struct image *img, uint32_t object, size_t *count);
+
+/* The extent that covers block @address of @object, or NULL. */
+const struct image_extent *image_find(
+	const struct image *img, uint32_t object, uint64_t address);
+
+/* Hash of block number @block of @x, 16 bytes. */
+const uint8_t *image_hash(
+	const struct image *img, const struct image_extent *x, uint32_t block);
+
+/* Open the other checkpoints' files that extents of @img point to: @parent is the directory
+ * that holds the checkpoints, @name the file's name in each. Checks ids and bounds. */
+int image_open_chain(struct image *img, int parent, const char *name, struct err *e);
+
+/* The file that holds @x's blocks: an open descriptor of the image's (never close it). */
+int image_source_fd(const struct image *img, const struct image_extent *x);
+
+/* Read @blocks blocks from number @first of @x into @data and compare their hashes. */
+int image_read_blocks(const struct image *img, const struct image_extent *x, uint32_t first,
+	uint32_t blocks, void *data, struct err *e);
+
+/* Read and compare all blocks that lie in or are referred to by this file. */
+int image_check_all(const struct image *img, struct err *e);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * image_write.h - write one file of an image: blocks first, then what describes them.
+ *
+ *	image_writer_open()
+ *	image_writer_note() / image_writer_string()	any time before close
+ *	image_writer_blocks()				from several threads at once
+ *	image_writer_close()
+ *
+ * The writer is the sink of the block pipeline (blocks.h). Not thread-safe but where said.
+ */
+#ifndef CKPT_IMAGE_WRITE_H
+#define CKPT_IMAGE_WRITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "ckpt/image.h"
+#include "lib/err.h"
+
+struct image_writer;
+
+/* Create @name (mode 0600, must not exist) in directory @dirfd. @what names it in messages.
+ * NULL on failure. */
+struct image_writer *image_writer_open(int dirfd, const char *name, enum image_file_kind kind,
+	const uint8_t checkpoint_id[16], const char *what, struct err *e);
+
+/* Put @s into the string table; equal strings share a place. Returns its offset. */
+uint32_t image_writer_string(struct image_writer *w, const char *s);
+
+/* Append @size bytes to the note @type of owner TRECR; calls with the same type add up to one
+ * note. */
+void image_writer_note(
+	struct image_writer *w, enum image_note type, const void *data, size_t size);
+
+/* Add a standard note (owner "CORE" or "LINUX"), in the order of the calls; these come before
+ * the TRECR ones. @owner must stay valid until close. */
+void image_writer_core_note(struct image_writer *w, const char *owner, uint32_t type,
+	const void *data, size_t size);
+
+/* Store @blocks blocks of @object from @address on: writes @data (page-aligned) at a free
+ * place of the file and records the extent with its @hashes (16 bytes a block).
+ * Thread-safe. */
+int image_writer_data(struct image_writer *w, uint32_t object, uint64_t address,
+	const void *data, uint32_t blocks, const uint8_t *hashes, struct err *e);
+
+/* Record blocks that are stored in another checkpoint's file (@source > 0 in the chain, at
+ * @file_offset). Thread-safe. */
+void image_writer_reference(struct image_writer *w, uint32_t object, uint64_t address,
+	uint32_t source, uint64_t file_offset, uint32_t blocks, const uint8_t *hashes);
+
+/* Record zero blocks over what would not be zero by itself. Thread-safe. */
+void image_writer_zero(
+	struct image_writer *w, uint32_t object, uint64_t address, uint32_t blocks);
+
+/* Declare a range of virtual addresses that gets PT_LOADs (process files): for gdb. Between
+ * extents the range has memory without contents; with @zero such gaps read as zeros, from a
+ * hole behind the file's end. Calls come in the order of addresses. @flags are PF_*. */
+void image_writer_range(
+	struct image_writer *w, uint64_t start, uint64_t end, uint32_t flags, bool zero);
+
+/* Bytes of blocks written so far. */
+uint64_t image_writer_stored(const struct image_writer *w);
+
+/* Write extents, hashes, notes, program headers and the super block. With @sync the file is
+ * on disk when this returns. Frees @w in any case; on failure the file is of no use. */
+int image_writer_close(struct image_writer *w, bool sync, struct err *e);
+
+/* Give up: frees @w and leaves the incomplete file. */
+void image_writer_abort(struct image_writer *w);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * store.h - the directory that holds a job's checkpoints.
+ *
+ *	DIR/ckpt-000001/	complete checkpoints, never changed
+ *	DIR/ckpt-000002.tmp/	one being written; swept away by the next
+ *	DIR/latest		symbolic link to the newest
+ *	DIR/lock		held (flock) by the supervisor that writes here
+ *
+ * A checkpoint is complete or absent at every moment: it is written under a temporary name,
+ * brought to disk, and renamed.
+ */
+#ifndef CKPT_STORE_H
+#define CKPT_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ckpt/image_read.h"
+#include "lib/err.h"
+
+struct store;
+
+/* Open @dir for writing, creating it (0700) with @create when it does not exist. Fails when
+ * another supervisor holds it. Sweeps leftovers of unfinished checkpoints. NULL on failure. */
+struct store *store_open(const char *dir, struct err *e);
+void store_close(struct store *s);
+const char *store_dir(const struct store *s);
+
+/* Start a checkpoint: makes the temporary directory. *dirfd is the caller's to write into but
+ * stays the store's to close; *sequence is its number. */
+int store_begin(struct store *s, int *dirfd, uint64_t *sequence, struct err *e);
+/* Name (ckpt-NNNNNN) that the checkpoint begun will have. */
+const char *store_name(const struct store *s);
+/* Complete it: sync, rename, move `latest`. *path is its absolute path, the caller's to free. */
+int store_commit(struct store *s, char **path, struct err *e);
+/* Throw it away. */
+void store_abort(struct store *s);
+
+/* Remove the oldest complete checkpoints of job @job_id until @keep are left, but none that a
+ * kept one needs for its blocks. Failure to remove is no error of the checkpoint's: returns
+ * how many were removed, or -1 with @e filled. */
+int store_prune(struct store *s, const uint8_t job_id[16], unsigned keep, struct err *e);
+
+/* Remove the one checkpoint @path (a directory) unless another in the same directory needs
+ * it: then fails and names that one. For trecr-inspect --prune. */
+int store_remove(const char *path, struct err *e);
+
+/*
+ * A checkpoint opened for reading: @path is a checkpoint's directory, or one that holds
+ * checkpoints (then its `latest`). Refuses directories and files that others could have
+ * written. All files are opened and their metadata checked, and the chain's.
+ */
+struct checkpoint {
+	char *path;   /* absolute, of the checkpoint's own directory */
+	char *parent; /* absolute, of the directory it is in */
+	char *name;
+	int dirfd, parentfd;
+	struct image *job;
+	const struct image_job *info;
+	struct image **processes; /* in the order of IMAGE_NOTE_PROCESSES */
+	size_t process_count;
+};
+
+struct checkpoint *checkpoint_open(const char *path, struct err *e);
+void checkpoint_close(struct checkpoint *c);
+
+/* Compare the hashes of all blocks of all files. */
+int checkpoint_verify(const struct checkpoint *c, struct err *e);
+
+#endif

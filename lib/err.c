@@ -1,0 +1,46 @@
+#include "lib/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+	size_t used;
+
+	if (!e)
+		return -1;
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	va_end(ap);
+	e->code = code;
+	used = strlen(e->msg);
+	if (code)
+		snprintf(e->msg + used, sizeof(e->msg) - used, ": %s", strerror(code));
+	return -1;
+}
+
+int err_prefix(struct err *e, const char *fmt, ...)
+{
+	char rest[sizeof(e->msg)];
+	va_list ap;
+	size_t used;
+
+	if (!e)
+		return -1;
+	memcpy(rest, e->msg, sizeof(rest));
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	va_end(ap);
+	used = strlen(e->msg);
+	snprintf(e->msg + used, sizeof(e->msg) - used, ": %s", rest);
+	return -1;
+}
+
+void err_bug(const char *file, int line)
+{
+	fprintf(stderr, "trecr: internal error at %s:%d\n", file, line);
+	abort();
+}

@@ -1,0 +1,231 @@
+#include "lib/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+static void out_of_memory(void)
+{
+	static const char text[] = "trecr: out of memory\n";
+
+	/* Nothing to be done when stderr is gone as well. */
+	(void)!write(2, text, sizeof(text) - 1);
+	_exit(125);
+}
+
+void *xmalloc(size_t n)
+{
+	void *p = malloc(n ? n : 1);
+
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size ? size : 1);
+
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
+void *xrealloc(void *old, size_t n)
+{
+	void *p = realloc(old, n ? n : 1);
+
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
+char *xstrdup(const char *s)
+{
+	return strcpy(xmalloc(strlen(s) + 1), s);
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+
+	va_start(ap, fmt);
+	if (vasprintf(&s, fmt, ap) < 0)
+		out_of_memory();
+	va_end(ap);
+	return s;
+}
+
+void *buf_grow(struct buf *b, size_t n)
+{
+	void *p;
+
+	if (b->len + n > b->cap) {
+		b->cap = b->cap * 2 > b->len + n ? b->cap * 2 : b->len + n + 64;
+		b->data = xrealloc(b->data, b->cap);
+	}
+	p = (char *)b->data + b->len;
+	if (n)
+		memset(p, 0, n);
+	b->len += n;
+	return p;
+}
+
+void buf_add(struct buf *b, const void *data, size_t n)
+{
+	void *p = buf_grow(b, n);
+
+	if (n)
+		memcpy(p, data, n);
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+	cleanup_free char *s = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		out_of_memory();
+	buf_add(b, s, n);
+}
+
+void buf_free(struct buf *b)
+{
+	free(b->data);
+	memset(b, 0, sizeof(*b));
+}
+
+int pread_all(int fd, void *data, size_t n, uint64_t offset, const char *what, struct err *e)
+{
+	char *p = data;
+
+	while (n) {
+		ssize_t r = pread(fd, p, n, offset);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return err_set(e, errno, "cannot read %s", what);
+		if (!r)
+			return err_set(e, 0, "cannot read %s: it ends too early", what);
+		p += r;
+		n -= r;
+		offset += r;
+	}
+	return 0;
+}
+
+int pwrite_all(
+	int fd, const void *data, size_t n, uint64_t offset, const char *what, struct err *e)
+{
+	const char *p = data;
+
+	while (n) {
+		ssize_t r = pwrite(fd, p, n, offset);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return err_set(e, errno, "cannot write %s", what);
+		p += r;
+		n -= r;
+		offset += r;
+	}
+	return 0;
+}
+
+int read_all(int fd, void *data, size_t n, const char *what, struct err *e)
+{
+	char *p = data;
+
+	while (n) {
+		ssize_t r = read(fd, p, n);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return err_set(e, errno, "cannot read %s", what);
+		if (!r)
+			return err_set(e, 0, "cannot read %s: it ends too early", what);
+		p += r;
+		n -= r;
+	}
+	return 0;
+}
+
+int write_all(int fd, const void *data, size_t n, const char *what, struct err *e)
+{
+	const char *p = data;
+
+	while (n) {
+		ssize_t r = write(fd, p, n);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return err_set(e, errno, "cannot write %s", what);
+		p += r;
+		n -= r;
+	}
+	return 0;
+}
+
+int read_file_at(int dirfd, const char *path, char **data, size_t *len, struct err *e)
+{
+	cleanup_fd int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	cleanup_buf struct buf b = {0};
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot open %s", path);
+	for (;;) {
+		size_t room = 65536;
+		char *p = buf_grow(&b, room);
+		ssize_t r = read(fd, p, room);
+
+		b.len -= r > 0 ? room - (size_t)r : room;
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return err_set(e, errno, "cannot read %s", path);
+		if (!r)
+			break;
+	}
+	buf_grow(&b, 1);
+	*len = b.len - 1;
+	*data = steal_ptr(b.data);
+	return 0;
+}
+
+int read_file(const char *path, char **data, size_t *len, struct err *e)
+{
+	return read_file_at(AT_FDCWD, path, data, len, e);
+}
+
+char *read_link(const char *path, struct err *e)
+{
+	char target[PATH_MAX + 1];
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+
+	if (n < 0) {
+		err_set(e, errno, "cannot read the link %s", path);
+		return NULL;
+	}
+	target[n] = 0;
+	return xstrdup(target);
+}
+
+uint64_t clock_ns(int clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}

@@ -1,0 +1,84 @@
+/*
+ * fd.h - file descriptors: from a frozen process into the image, and back.
+ *
+ * A descriptor is a number in a process; what it stands for is an open file description,
+ * which several numbers (and processes) may share. Descriptions and the objects behind them
+ * (memfd, unlinked file, pipe) are kept once, in the job file. Each kind is one row of a
+ * table: name, match, dump, restore, show.
+ */
+#ifndef SUPERVISOR_FD_H
+#define SUPERVISOR_FD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ckpt/image_read.h"
+#include "ckpt/image_write.h"
+#include "ckpt/store.h"
+#include "lib/err.h"
+#include "lib/util.h"
+
+/* ---- checkpoint: all processes are frozen ---- */
+
+/* Shared by all processes of one checkpoint. */
+struct fd_dump;
+
+struct fd_dump *fd_dump_new(struct image_writer *job);
+void fd_dump_free(struct fd_dump *d);
+
+/* Save the descriptor table of @pid: adds IMAGE_NOTE_FDS to @process, and descriptions and
+ * objects to @d. Descriptors at or above @limit belong to the lower half and are left out.
+ * A descriptor that cannot be saved fails the whole with "descriptor N (what it is) of
+ * process PID (comm): reason". Changes nothing in the process: it looks through
+ * pidfd_getfd(2), /proc/PID/fdinfo, kcmp(2) and, for bytes in pipes, tee(2). */
+int fd_dump_process(
+	struct fd_dump *d, pid_t pid, struct image_writer *process, int limit, struct err *e);
+
+/* Number (from 1) of the object that is the file @dev:@inode behind a shared mapping of @pid
+ * at [start, end) named @name in /proc/PID/maps, adding it when new; *size is the object's
+ * size, *need_memory is set when the caller must supply the contents from the process's
+ * memory because no descriptor leads to it (MAP_SHARED | MAP_ANONYMOUS, or a memfd whose
+ * descriptor was closed). 0 when the file still has its name and is no object of ours;
+ * -1 on failure. Called after fd_dump_process() of all processes. */
+int fd_dump_mapping(struct fd_dump *d, pid_t pid, uint64_t start, uint64_t end,
+	uint64_t offset, const char *name, uint64_t dev, uint64_t inode, bool *need_memory,
+	struct err *e);
+
+/* Write contents of the objects that descriptors lead to, and the notes. Call once, last. */
+int fd_dump_finish(struct fd_dump *d, struct err *e);
+
+/* ---- restart: runs in the new process, before it executes the program's file ---- */
+
+struct fd_restore_options {
+	bool rollback_files; /* move what files gained since into FILE.trecr-tail */
+};
+
+struct fd_restore;
+
+/* Check what can be checked before anything is made: files exist, have the right type and
+ * are no shorter than they were. Notices (a file has grown, ...) go to @notice, one line each
+ * without newline; may be called in the supervisor. With rollback_files this is also where
+ * tails are moved aside. */
+int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options *o,
+	void (*notice)(const char *line), struct err *e);
+
+/* Make all descriptions of the job whose descriptors process number @index has, at their
+ * final numbers (close-on-exec is set by the caller's plan after exec, as the descriptors
+ * must survive that exec). @std are the descriptors of trecr-restart's standard streams.
+ * On return only the process's own descriptors, those of fd_restore_object(), and @keep (an
+ * array ended by -1) are open. Descriptors in @keep that stand in the way of a number are
+ * moved, and the array updated. */
+struct fd_restore *fd_restore_process(const struct checkpoint *c, size_t index,
+	const int std[3], int *keep, struct err *e);
+
+/* Descriptor (without close-on-exec, above all of the process's own) that leads to object
+ * number @object (from 1), for the caller to map and close; read-write. -1 on failure. */
+int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e);
+
+/* ---- show ---- */
+
+/* One line about a description ("pipe, write end, 17 bytes in it") into @out. */
+void fd_show(const struct image *job, const struct image_description *x, struct buf *out);
+
+#endif

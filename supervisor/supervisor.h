@@ -1,0 +1,55 @@
+/*
+ * supervisor.h - what one supervisor knows: the program it started or brought back, how it
+ * is to be checkpointed, and where.
+ *
+ * The supervisor is the parent (or, behind a namespace's init, the grandparent) of the root
+ * process and subreaper of its tree. It is attached to nothing while the program runs.
+ */
+#ifndef SUPERVISOR_SUPERVISOR_H
+#define SUPERVISOR_SUPERVISOR_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ckpt/store.h"
+#include "lib/err.h"
+
+struct supervisor_options {
+	const char *dir;	 /* where checkpoints go; NULL: ./trecr-NAME-PID */
+	unsigned interval_s;	 /* periodic checkpoints, 0: none */
+	unsigned keep;		 /* how many checkpoints to keep */
+	bool incremental;
+	unsigned full_every;	 /* a full checkpoint after so many incremental ones, 0: never */
+	bool portable;
+	int ckpt_signal;	 /* take a checkpoint on this signal, 0: none */
+	bool verbose;
+};
+
+struct supervisor {
+	const char *tool; /* "trecr-run", for messages */
+	struct supervisor_options options;
+
+	pid_t root;	  /* the program, as this process sees its id */
+	pid_t init;	  /* init of the namespace it lives in, 0: none; our child then */
+	int init_fd;	  /* reports of that init (spawn.h), -1: none */
+	char *command;	  /* for messages and the image */
+
+	struct store *store;	/* opened at the first checkpoint */
+	uint8_t job_id[16];
+
+	/* The last complete checkpoint; all zero when there was none yet. */
+	struct {
+		char *path;
+		uint64_t sequence;
+		uint64_t realtime_ns;
+		uint64_t pause_ns;
+		uint64_t stored_bytes;
+		uint64_t memory_bytes;
+	} last;
+	uint64_t started_realtime_ns;
+	uint64_t checkpoints_done, checkpoints_failed;
+};
+
+#endif
