@@ -52,10 +52,48 @@ $(O)/loader/blob.o: $(O)/loader/loader.bin
 	printf '.section .rodata\n.global loader_blob\n.global loader_blob_end\n.balign 64\nloader_blob:\n.incbin "$<"\nloader_blob_end:\n.section .note.GNU-stack\n' \
 		| $(CC) -c -x assembler -o $@ -
 
+# Programs that are measured and shown; ordinary ones, without anything of trecr in them.
+DEMO_BIN := $(O)/demo/counter
+BENCH_BIN := $(patsubst bench/%.c,$(O)/bench/%,$(wildcard bench/*.c))
+$(DEMO_BIN) $(BENCH_BIN): $(O)/%: %.c
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -MF $@.d -MT $@ -pthread -o $@ $<
+
+demo: all $(DEMO_BIN)
+	@demo/run.sh $(O)
+
+# What bench/run needs; it is run by hand (bench/README.md).
+bench: all $(BENCH_BIN)
+
+# What building and testing need is installed first, also in a parallel make.
+deps:
+	@sh mk/deps.sh
+check demo: deps
+ifneq ($(filter check demo,$(MAKECMDGOALS)),)
+$(LIB_OBJ) $(LOADER_OBJ) $(TOOLS:%=$(O)/tools/%.o) $(DEMO_BIN): | deps
+endif
+
+MANDIR = $(DESTDIR)$(PREFIX)/share/man
+# One command a section that has pages.
+define install_man
+$(if $(wildcard man/*.$(1)),install -m 644 $(wildcard man/*.$(1)) $(MANDIR)/man$(1)/)
+
+endef
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7
+	install -m 755 $(TOOL_BIN) $(DESTDIR)$(PREFIX)/bin/
+	$(foreach s,1 5 7,$(call install_man,$(s)))
+
+lint:
+	@sh mk/lint.sh
+
+format:
+	clang-format -i $(shell find lib ckpt supervisor loader tools t bench demo -name '*.[ch]')
+
 clean:
 	rm -rf $(O)
 
 -include t/rules.mk
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
 
-.PHONY: all clean
+.PHONY: all bench clean demo deps format install lint

@@ -65,7 +65,7 @@ struct image_super {
 	uint32_t reserved;
 	uint64_t head_hash; /* XXH3-64 of the first IMAGE_HEAD_SIZE bytes with this field 0 */
 };
-IMAGE_SIZE_IS(struct image_super, 120);
+IMAGE_SIZE_IS(struct image_super, 112);
 
 /* Program header types of our own (PT_LOOS .. PT_HIOS). */
 #define IMAGE_PT_EXTENTS 0x65747801u
@@ -95,6 +95,11 @@ struct image_extent {
 IMAGE_SIZE_IS(struct image_extent, 40);
 
 /* ---- notes of owner "TRECR": each an array of the struct named ---- */
+
+/* In the file, a note's type is its number below plus this: gdb takes notes for registers and
+ * the like by small type numbers alone, whoever their owner. */
+#define IMAGE_NOTE_BASE 0x74720000u
+
 enum image_note {
 	IMAGE_NOTE_STRINGS = 1,	    /* bytes, both kinds of file */
 	IMAGE_NOTE_CHAIN = 2,	    /* struct image_chain, both */
@@ -177,10 +182,12 @@ struct image_process {
 	uint64_t rlimit_cur[IMAGE_RLIMITS], rlimit_max[IMAGE_RLIMITS];
 	/* ITIMER_REAL, VIRTUAL, PROF: microseconds */
 	uint64_t itimer_value_us[3], itimer_interval_us[3];
-	uint32_t flags;
-	uint32_t reserved;
+	uint32_t flags;		   /* IMAGE_PROCESS_* */
+	uint32_t xcomp_permission; /* arch_prctl(ARCH_GET_XCOMP_PERM): AMX */
 };
-IMAGE_SIZE_IS(struct image_process, 592);
+IMAGE_SIZE_IS(struct image_process, 568);
+
+#define IMAGE_PROCESS_STOPPED 0x1u /* by a job-control signal */
 
 /* struct image_thread.syscall_class: what the thread was in when it was stopped. */
 enum image_syscall {
@@ -245,6 +252,7 @@ enum image_tag {
 #define IMAGE_REGION_LOCKED    0x0010u
 #define IMAGE_REGION_LOCKONFAULT 0x0020u
 #define IMAGE_REGION_HUGETLB   0x0040u
+#define IMAGE_REGION_DROPPABLE 0x0080u /* MAP_DROPPABLE: contents never saved */
 
 /* image_region.advice: one bit for each lasting madvise(2) */
 #define IMAGE_ADVICE_SEQUENTIAL	 0x001u
@@ -268,7 +276,8 @@ struct image_region {
 	uint32_t module; /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
 	uint32_t object; /* index in IMAGE_NOTE_OBJECTS + 1; SHARED */
 	uint32_t name;	 /* string: as /proc/PID/maps shows it */
-	uint64_t max_prot; /* reserved, 0 */
+	uint32_t max_prot; /* what mprotect(2) may give: a shared file's open mode */
+	uint32_t reserved;
 };
 IMAGE_SIZE_IS(struct image_region, 72);
 

@@ -3,7 +3,7 @@
  *
  *	image_writer_open()
  *	image_writer_note() / image_writer_string()	any time before close
- *	image_writer_blocks()				from several threads at once
+ *	image_writer_data() and its like		from several threads at once
  *	image_writer_close()
  *
  * The writer is the sink of the block pipeline (blocks.h). Not thread-safe but where said.

@@ -20,8 +20,8 @@
 
 struct store;
 
-/* Open @dir for writing, creating it (0700) with @create when it does not exist. Fails when
- * another supervisor holds it. Sweeps leftovers of unfinished checkpoints. NULL on failure. */
+/* Open @dir for writing, creating it (0700) when it does not exist. Fails when another
+ * supervisor holds it. Sweeps leftovers of unfinished checkpoints. NULL on failure. */
 struct store *store_open(const char *dir, struct err *e);
 void store_close(struct store *s);
 const char *store_dir(const struct store *s);

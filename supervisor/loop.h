@@ -4,14 +4,20 @@
 #ifndef SUPERVISOR_LOOP_H
 #define SUPERVISOR_LOOP_H
 
+#include "lib/err.h"
 #include "supervisor/supervisor.h"
 
-/* To be called before the root process is made: blocks and routes the signals, becomes
- * subreaper. Remembers the signal dispositions and mask that the program is to start with. */
+/* To be called before the root process is made, in the process that will supervise it: takes
+ * over the signals (signals.h), becomes subreaper, opens the control socket. */
 int loop_prepare(struct supervisor *s, struct err *e);
 
 /* Supervise until the root process has ended; returns its exit status as trecr-run reports
- * it (the program's, or 128 + signal). */
+ * it (the program's, or 128 + signal). Standard input and output are let go, so that the
+ * program's are what others see of them. */
 int loop_run(struct supervisor *s);
+
+/* Undo loop_prepare() as far as others see it: removes the control socket. loop_run() does
+ * it by itself; this is for a start that fails. */
+void loop_end(struct supervisor *s);
 
 #endif

@@ -21,10 +21,18 @@ int spawn_program(struct supervisor *s, char *const argv[], int *status, struct 
 /*
  * Make a process with id @pid for a restart and run @child(@arg) in it; @child does not
  * return. Where the id is free and the capability is there, it is a child of ours
- * (clone3(set_tid)). Otherwise, or with @force_namespace, it is made in a fresh user, pid and
- * mount namespace with an init of its own and a matching /proc, and *notice says why.
- * Fills s->root, s->init, s->init_fd. The child waits until the caller calls
- * spawn_release() (so that it can be seized first); it dies with the caller until then.
+ * (clone3(set_tid)). Otherwise, or with @force_namespace, it is made in a fresh pid and mount
+ * namespace (and, without CAP_SYS_ADMIN, user namespace) with an init of its own and a
+ * matching /proc, and *notice, the caller's to free, says why (else it is NULL). Id 1 is
+ * refused. Fills s->root, s->init, s->init_fd, s->release_fd.
+ *
+ * The child waits until spawn_release(), so that it can be seized first; it dies with the
+ * caller until then. It has all descriptors of the caller, the signal mask and dispositions
+ * from before loop_prepare(), and in a user namespace CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE
+ * and CAP_SYS_RESOURCE as ambient capabilities, so that they outlast execve(2): the restart
+ * has to set the program's own in the end. It was made without the C library's knowledge
+ * (clone.h). To be called in the supervisor's main thread: the child dies with the thread
+ * that made it.
  */
 int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), void *arg,
 	bool force_namespace, char **notice, struct err *e);

@@ -33,11 +33,13 @@ struct supervisor {
 
 	pid_t root;	  /* the program, as this process sees its id */
 	pid_t init;	  /* init of the namespace it lives in, 0: none; our child then */
-	int init_fd;	  /* reports of that init (spawn.h), -1: none */
+	int init_fd;	  /* reports of that init (namespace_init.h), -1: none */
+	int release_fd;	  /* holds a restored process back (spawn.h), -1: none */
 	char *command;	  /* for messages and the image */
 
 	struct store *store;	/* opened at the first checkpoint */
 	uint8_t job_id[16];
+	struct module_cache *modules; /* what is known of mapped files (module.h) */
 
 	/* The last complete checkpoint; all zero when there was none yet. */
 	struct {
@@ -50,6 +52,14 @@ struct supervisor {
 	} last;
 	uint64_t started_realtime_ns;
 	uint64_t checkpoints_done, checkpoints_failed;
+
+	struct loop *loop; /* the event loop's own (loop.c) */
 };
+
+/* Before any is known. */
+#define SUPERVISOR_INIT(name)                                                                  \
+	{                                                                                      \
+		.tool = (name), .init_fd = -1, .release_fd = -1                                \
+	}
 
 #endif

@@ -1,0 +1,152 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ckpt/checkpoint_check.h"
+#include "ckpt/store.h"
+#include "ckpt/store_dir.h"
+#include "ckpt/trust.h"
+#include "lib/util.h"
+
+/* Whether the directory is a checkpoint, rather than one that holds checkpoints. */
+static bool is_checkpoint(int fd)
+{
+	return faccessat(fd, IMAGE_JOB_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* The checkpoint's absolute path: @path or what `latest` in it names. */
+static char *find(const char *path, struct err *e)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_free char *latest = NULL;
+	char *full;
+
+	if (fd < 0) {
+		err_set(e, errno, "cannot open checkpoint %s", path);
+		return NULL;
+	}
+	if (!is_checkpoint(fd)) {
+		if (faccessat(fd, STORE_LATEST, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
+			err_set(e, 0, "%s is no checkpoint and holds none", path);
+			return NULL;
+		}
+		latest = xasprintf("%s/" STORE_LATEST, path);
+	}
+	full = realpath(latest ? latest : path, NULL);
+	if (!full)
+		err_set(e, errno, "cannot open checkpoint %s", latest ? latest : path);
+	return full;
+}
+
+static int open_dirs(struct checkpoint *c, struct err *e)
+{
+	char *slash = strrchr(c->path, '/');
+
+	c->name = xstrdup(slash + 1);
+	c->parent = slash == c->path ? xstrdup("/") : strndup(c->path, slash - c->path);
+	c->dirfd = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->dirfd < 0)
+		return err_set(e, errno, "cannot open %s", c->path);
+	c->parentfd = open(c->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->parentfd < 0)
+		return err_set(e, errno, "cannot open %s", c->parent);
+	if (trust_check_parent(c->parentfd, c->parent, e) < 0)
+		return -1;
+	return trust_check(c->dirfd, c->path, e);
+}
+
+static struct image *open_file(
+	struct checkpoint *c, const char *name, enum image_file_kind kind, struct err *e)
+{
+	cleanup_free char *path = xasprintf("%s/%s", c->path, name);
+	struct image *img = image_open(c->dirfd, name, path, kind, e);
+
+	if (!img)
+		return NULL;
+	if (c->job && memcmp(img->super.checkpoint_id, c->job->super.checkpoint_id,
+			      sizeof(img->super.checkpoint_id))) {
+		err_set(e, 0, "cannot read image %s: it is of another checkpoint", path);
+		image_close(img);
+		return NULL;
+	}
+	if (image_open_chain(img, c->parentfd, name, e) < 0) {
+		image_close(img);
+		return NULL;
+	}
+	return img;
+}
+
+static int open_job(struct checkpoint *c, struct err *e)
+{
+	size_t count;
+
+	c->job = open_file(c, IMAGE_JOB_FILE, IMAGE_FILE_JOB, e);
+	if (!c->job || checkpoint_check_job(c->job, e) < 0)
+		return -1;
+	c->info = image_note_array(c->job, IMAGE_NOTE_JOB, struct image_job, &count);
+	return 0;
+}
+
+static int open_processes(struct checkpoint *c, struct err *e)
+{
+	const struct image_job_process *list;
+	size_t count;
+
+	list = image_note_array(c->job, IMAGE_NOTE_PROCESSES, struct image_job_process, &count);
+	c->processes = xcalloc(count, sizeof(*c->processes));
+	for (size_t i = 0; i < count; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%d", list[i].pid);
+		c->processes[i] = open_file(c, name, IMAGE_FILE_PROCESS, e);
+		if (!c->processes[i])
+			return -1;
+		c->process_count++;
+		if (checkpoint_check_process(c->processes[i], c->job, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+struct checkpoint *checkpoint_open(const char *path, struct err *e)
+{
+	struct checkpoint *c = xcalloc(1, sizeof(*c));
+
+	c->dirfd = c->parentfd = -1;
+	c->path = find(path, e);
+	if (!c->path || open_dirs(c, e) < 0 || open_job(c, e) < 0 || open_processes(c, e) < 0) {
+		checkpoint_close(c);
+		return NULL;
+	}
+	return c;
+}
+
+void checkpoint_close(struct checkpoint *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->process_count; i++)
+		image_close(c->processes[i]);
+	free(c->processes);
+	image_close(c->job);
+	if (c->dirfd >= 0)
+		close(c->dirfd);
+	if (c->parentfd >= 0)
+		close(c->parentfd);
+	free(c->path);
+	free(c->parent);
+	free(c->name);
+	free(c);
+}
+
+int checkpoint_verify(const struct checkpoint *c, struct err *e)
+{
+	if (image_check_all(c->job, e) < 0)
+		return -1;
+	for (size_t i = 0; i < c->process_count; i++)
+		if (image_check_all(c->processes[i], e) < 0)
+			return -1;
+	return 0;
+}

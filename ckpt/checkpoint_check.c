@@ -1,0 +1,150 @@
+#include "ckpt/checkpoint_check.h"
+
+#include <inttypes.h>
+
+#include "ckpt/image_reader.h"
+
+/* Number of elements of a note. */
+#define COUNT(img, type, elem)                                                                 \
+	({                                                                                     \
+		size_t count_;                                                                 \
+		(void)image_note_array((img), (type), elem, &count_);                          \
+		count_;                                                                        \
+	})
+
+/* An index + 1 of something of which there are @count, 0 for none. */
+static int check_index(
+	const struct image *img, const char *what, uint32_t index, size_t count, struct err *e)
+{
+	if (index > count)
+		return image_bad(img, e, "it names %s %u of %zu", what, index, count);
+	return 0;
+}
+
+static int check_descriptions(const struct image *job, struct err *e)
+{
+	size_t objects = COUNT(job, IMAGE_NOTE_OBJECTS, struct image_object), count;
+	const struct image_description *d;
+
+	d = image_note_array(job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (!d[i].kind || d[i].kind >= IMAGE_FD_KINDS)
+			return image_bad(
+				job, e, "open file %zu is of unknown kind %u", i, d[i].kind);
+		if (check_index(job, "object", d[i].object, objects, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int check_objects(const struct image *job, struct err *e)
+{
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	for (size_t i = 0; i < count; i++)
+		if (!o[i].kind || o[i].kind >= IMAGE_OBJECT_KINDS || o[i].size > INT64_MAX)
+			return image_bad(job, e, "object %zu is of unknown kind %u or size", i,
+				o[i].kind);
+	return 0;
+}
+
+int checkpoint_check_job(const struct image *job, struct err *e)
+{
+	const struct image_job_process *list;
+	const struct image_job *info;
+	size_t count, infos;
+
+	info = image_note_array(job, IMAGE_NOTE_JOB, struct image_job, &infos);
+	list = image_note_array(job, IMAGE_NOTE_PROCESSES, struct image_job_process, &count);
+	if (!infos || !count || info->process_count != count)
+		return image_bad(job, e, "its list of processes is incomplete");
+	for (size_t i = 0; i < count; i++)
+		if (list[i].pid <= 0)
+			return image_bad(job, e, "it lists a process %d", list[i].pid);
+	if (check_objects(job, e) < 0)
+		return -1;
+	return check_descriptions(job, e);
+}
+
+static int check_threads(const struct image *img, struct err *e)
+{
+	size_t xstate = COUNT(img, IMAGE_NOTE_XSTATE, uint8_t), count;
+	const struct image_thread *t;
+
+	t = image_note_array(img, IMAGE_NOTE_THREADS, struct image_thread, &count);
+	if (!count)
+		return image_bad(img, e, "it has no threads");
+	for (size_t i = 0; i < count; i++) {
+		if (t[i].tid <= 0 || t[i].comm[sizeof(t[i].comm) - 1])
+			return image_bad(img, e, "thread %d has a bad id or name", t[i].tid);
+		if (t[i].xstate_offset > xstate ||
+			t[i].xstate_size > xstate - t[i].xstate_offset)
+			return image_bad(img, e, "the registers of thread %d are out of place",
+				t[i].tid);
+	}
+	return 0;
+}
+
+static int check_regions(const struct image *img, const struct image *job, struct err *e)
+{
+	size_t modules = COUNT(img, IMAGE_NOTE_MODULES, struct image_module);
+	size_t objects = COUNT(job, IMAGE_NOTE_OBJECTS, struct image_object), count;
+	const struct image_region *r;
+	uint64_t end = 0;
+
+	r = image_note_array(img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (r[i].start < end || r[i].end <= r[i].start ||
+			(r[i].start | r[i].end) % IMAGE_BLOCK)
+			return image_bad(img, e, "the region at %#" PRIx64 " is out of order",
+				r[i].start);
+		if (check_index(img, "module", r[i].module, modules, e) < 0 ||
+			check_index(img, "object", r[i].object, objects, e) < 0)
+			return -1;
+		end = r[i].end;
+	}
+	return 0;
+}
+
+static int check_modules(const struct image *img, struct err *e)
+{
+	const struct image_module *m;
+	size_t count;
+
+	m = image_note_array(img, IMAGE_NOTE_MODULES, struct image_module, &count);
+	for (size_t i = 0; i < count; i++)
+		if (m[i].build_id_size > sizeof(m[i].build_id))
+			return image_bad(img, e, "module %zu has a build id of %u bytes", i,
+				m[i].build_id_size);
+	return 0;
+}
+
+static int check_fds(const struct image *img, const struct image *job, struct err *e)
+{
+	size_t files = COUNT(job, IMAGE_NOTE_DESCRIPTIONS, struct image_description), count;
+	const struct image_fd *f;
+
+	f = image_note_array(img, IMAGE_NOTE_FDS, struct image_fd, &count);
+	for (size_t i = 0; i < count; i++)
+		if (f[i].fd < 0 || f[i].description >= files)
+			return image_bad(img, e, "descriptor %d names open file %u of %zu",
+				f[i].fd, f[i].description, files);
+	return 0;
+}
+
+int checkpoint_check_process(const struct image *img, const struct image *job, struct err *e)
+{
+	size_t modules = COUNT(img, IMAGE_NOTE_MODULES, struct image_module), count;
+	const struct image_process *p;
+
+	p = image_note_array(img, IMAGE_NOTE_PROCESS, struct image_process, &count);
+	if (!count)
+		return image_bad(img, e, "it describes no process");
+	if (check_index(img, "module", p->exe_module, modules, e) < 0 ||
+		check_threads(img, e) < 0 || check_regions(img, job, e) < 0 ||
+		check_modules(img, e) < 0)
+		return -1;
+	return check_fds(img, job, e);
+}

@@ -1,0 +1,25 @@
+/*
+ * hash_variant.h - XXH3 built for one kind of vector unit.
+ *
+ * libxxhash chooses its code when it is compiled, and Debian's package is compiled for SSE2.
+ * hash_sse2.c, hash_avx2.c and hash_avx512.c each compile the header-only form of it for
+ * their unit (#pragma GCC target) and name what they export; hash.c chooses among them.
+ */
+#ifndef CKPT_HASH_VARIANT_H
+#define CKPT_HASH_VARIANT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct hash_variant {
+	const char *name; /* as __builtin_cpu_supports() knows it */
+	void (*hash128)(const void *data, size_t size, uint8_t *out);
+	uint64_t (*hash64)(const void *data, size_t size);
+};
+
+extern const struct hash_variant hash_sse2, hash_avx2, hash_avx512;
+
+/* All that this processor can run, the fastest first. */
+size_t hash_variants(const struct hash_variant *out[3]);
+
+#endif

@@ -1,0 +1,101 @@
+/*
+ * image_chain.c - the files of other checkpoints that hold blocks of an image.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "ckpt/image_reader.h"
+#include "ckpt/trust.h"
+#include "lib/util.h"
+
+static bool is_plain_name(const char *name)
+{
+	return *name && !strchr(name, '/') && strcmp(name, ".") && strcmp(name, "..");
+}
+
+/* Open the directory of the parent checkpoint @name, which the checkpoint @child needs. */
+static int open_parent(int parent, const char *name, const char *child, struct err *e)
+{
+	cleanup_fd int fd = -1;
+
+	if (!is_plain_name(name))
+		return err_set(e, 0, "cannot open a parent checkpoint of %s: \"%s\" is no name",
+			child, name);
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_set(e, errno, "cannot open parent checkpoint %s (needed by %s)",
+			name, child);
+	if (trust_check(fd, name, e) < 0)
+		return -1;
+	return steal_fd(&fd);
+}
+
+static int open_source(struct image *img, size_t index, const struct image_chain *chain,
+	int parent, const char *file, struct err *e)
+{
+	const char *child = image_string(img, chain[0].name);
+	const char *name = image_string(img, chain[index].name);
+	struct image *source = &img->sources[index];
+	cleanup_fd int dir = open_parent(parent, name, child, e);
+	uint8_t head[IMAGE_HEAD_SIZE];
+
+	if (dir < 0)
+		return -1;
+	source->path = xasprintf("%s/%s", name, file);
+	source->fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (source->fd < 0)
+		return err_set(e, errno,
+			"cannot open %s of parent checkpoint %s (needed by %s)", file, name,
+			child);
+	if (trust_check(source->fd, source->path, e) < 0 ||
+		image_read_head(source, img->super.file_kind, head, e) < 0)
+		return -1;
+	if (memcmp(source->super.checkpoint_id, chain[index].checkpoint_id,
+		    sizeof(chain[index].checkpoint_id)))
+		return image_bad(source, e,
+			"it is not the checkpoint that %s was made from, though of that name",
+			child);
+	return 0;
+}
+
+/* Blocks of @x must lie among the blocks of the file that they are in. */
+static int check_bounds(const struct image *img, const struct image_extent *x, struct err *e)
+{
+	const struct image *source = &img->sources[x->source];
+	uint64_t size = (uint64_t)x->blocks * IMAGE_BLOCK;
+
+	/* That file_offset + size does not overflow was checked when @img was opened. */
+	if (x->file_offset + size > source->super.meta_offset)
+		return image_bad(img, e,
+			"the extent at %#" PRIx64 " is outside of parent checkpoint's %s",
+			x->address, source->path);
+	return 0;
+}
+
+int image_open_chain(struct image *img, int parent, const char *name, struct err *e)
+{
+	const struct image_chain *chain;
+	size_t count;
+
+	BUG_ON(img->sources);
+	chain = image_note_array(img, IMAGE_NOTE_CHAIN, struct image_chain, &count);
+	img->sources = xcalloc(count, sizeof(*img->sources));
+	img->source_count = count;
+	for (size_t i = 0; i < count; i++)
+		img->sources[i].fd = -1;
+	for (size_t i = 0; i < img->extent_count; i++) {
+		const struct image_extent *x = &img->extents[i];
+
+		if (!x->source)
+			continue;
+		/* A process younger than a checkpoint of the chain has no file there. */
+		if (img->sources[x->source].fd < 0 &&
+			open_source(img, x->source, chain, parent, name, e) < 0)
+			return -1;
+		if (check_bounds(img, x, e) < 0)
+			return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,271 @@
+/*
+ * image_finish.c - the end of writing an image: sort what was recorded, lay the metadata out
+ * behind the blocks, and write the header last, so that a file cut short has none.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "ckpt/hash.h"
+#include "ckpt/image_writer.h"
+
+/* The metadata while it is put together; offsets are those in the file. */
+struct layout {
+	uint64_t meta_offset;
+	struct buf meta;
+	uint64_t extents, hashes, notes, headers, section;
+	uint64_t extents_size, hashes_size, notes_size;
+	size_t header_count;
+	struct buf loads; /* struct image_load */
+	uint64_t hole_size;
+	bool chain; /* an extent lies in another checkpoint's file */
+};
+
+void image_writer_encode_note(
+	struct buf *out, const char *owner, uint32_t type, const void *data, size_t size)
+{
+	Elf64_Nhdr header = {.n_namesz = strlen(owner) + 1, .n_descsz = size, .n_type = type};
+
+	buf_push(out, Elf64_Nhdr, &header);
+	buf_add(out, owner, header.n_namesz);
+	buf_grow(out, align_up(out->len, 4) - out->len);
+	buf_add(out, data, size);
+	buf_grow(out, align_up(out->len, 4) - out->len);
+}
+
+static int compare_extents(const void *left, const void *right)
+{
+	const struct image_extent *a = left, *b = right;
+
+	if (a->object != b->object)
+		return a->object < b->object ? -1 : 1;
+	return (a->address > b->address) - (a->address < b->address);
+}
+
+static bool can_merge(const struct image_extent *a, const struct image_extent *b)
+{
+	uint64_t size = (uint64_t)a->blocks * IMAGE_BLOCK;
+
+	if (a->object != b->object || a->kind != b->kind || a->source != b->source)
+		return false;
+	if (a->address + size != b->address || a->blocks > UINT32_MAX - b->blocks)
+		return false;
+	return a->kind != IMAGE_EXTENT_DATA || a->file_offset + size == b->file_offset;
+}
+
+/* Sort the extents, bring the hashes into the same order, join what is contiguous. */
+static void sort_extents(struct image_writer *w)
+{
+	size_t count = buf_count(&w->extents, struct image_extent), kept = 0;
+	struct image_extent *x = w->extents.data;
+	struct buf hashes = {0};
+
+	if (count)
+		qsort(x, count, sizeof(*x), compare_extents);
+	for (size_t i = 0; i < count; i++) {
+		struct image_extent this = x[i];
+
+		if (this.kind == IMAGE_EXTENT_DATA) {
+			const uint8_t *from = w->hashes.data;
+
+			from += this.first_hash * IMAGE_HASH_SIZE;
+			this.first_hash = hashes.len / IMAGE_HASH_SIZE;
+			buf_add(&hashes, from, (size_t)this.blocks * IMAGE_HASH_SIZE);
+		}
+		if (kept && can_merge(&x[kept - 1], &this))
+			x[kept - 1].blocks += this.blocks;
+		else
+			x[kept++] = this;
+	}
+	w->extents.len = kept * sizeof(*x);
+	buf_free(&w->hashes);
+	w->hashes = hashes;
+}
+
+static void encode_own(struct buf *out, enum image_note type, const struct buf *contents)
+{
+	image_writer_encode_note(
+		out, IMAGE_OWNER, IMAGE_NOTE_BASE + type, contents->data, contents->len);
+}
+
+static void encode_notes(struct image_writer *w, struct buf *out)
+{
+	buf_add(out, w->core_notes.data, w->core_notes.len);
+	encode_own(out, IMAGE_NOTE_STRINGS, &w->strings.text);
+	for (int i = 0; i < IMAGE_NOTE_MAX; i++)
+		if (w->notes[i].len)
+			encode_own(out, i, &w->notes[i]);
+}
+
+/* Append a part of the metadata at a multiple of 8; returns its offset in the file. */
+static uint64_t append(struct layout *l, const void *data, size_t size)
+{
+	uint64_t offset;
+
+	buf_grow(&l->meta, align_up(l->meta.len, 8) - l->meta.len);
+	offset = l->meta_offset + l->meta.len;
+	buf_add(&l->meta, data, size);
+	return offset;
+}
+
+static void find_loads(struct image_writer *w, struct layout *l)
+{
+	const struct image_extent *x = w->extents.data;
+	size_t count = buf_count(&w->extents, struct image_extent), memory = 0;
+
+	for (size_t i = 0; i < count; i++)
+		l->chain |= x[i].source != 0;
+	while (memory < count && !x[memory].object)
+		memory++;
+	l->hole_size = image_loads(w->ranges.data, buf_count(&w->ranges, struct image_range),
+		w->extents.data, memory, &l->loads);
+}
+
+static Elf64_Phdr load_header(const struct image_load *load, uint64_t hole)
+{
+	return (Elf64_Phdr){
+		.p_type = PT_LOAD,
+		.p_flags = load->flags,
+		.p_offset = load->file_offset + (load->hole ? hole : 0),
+		.p_vaddr = load->address,
+		.p_filesz = load->file_size,
+		.p_memsz = load->memory_size,
+		.p_align = IMAGE_BLOCK,
+	};
+}
+
+static Elf64_Phdr part_header(uint32_t type, uint64_t offset, uint64_t size, uint64_t align)
+{
+	return (Elf64_Phdr){
+		.p_type = type,
+		.p_flags = PF_R,
+		.p_offset = offset,
+		.p_filesz = size,
+		.p_align = align,
+	};
+}
+
+/* The program headers and, when there are too many for the ELF header to count, section
+ * header 0, which counts them (elf(5), PN_XNUM). */
+static void append_headers(struct layout *l)
+{
+	size_t loads = buf_count(&l->loads, struct image_load), table;
+	Elf64_Shdr section = {0};
+	Elf64_Phdr *header;
+	uint64_t hole;
+
+	l->header_count = loads + 3;
+	l->headers = append(l, NULL, 0);
+	table = l->meta.len;
+	buf_grow(&l->meta, l->header_count * sizeof(*header));
+	if (l->header_count >= PN_XNUM) {
+		section.sh_info = l->header_count;
+		l->section = append(l, &section, sizeof(section));
+	}
+	buf_grow(&l->meta, align_up(l->meta.len, IMAGE_BLOCK) - l->meta.len);
+	hole = l->meta_offset + l->meta.len;
+
+	header = (Elf64_Phdr *)((char *)l->meta.data + table);
+	*header++ = part_header(PT_NOTE, l->notes, l->notes_size, 4);
+	for (size_t i = 0; i < loads; i++)
+		*header++ = load_header(buf_at(&l->loads, struct image_load, i), hole);
+	*header++ = part_header(IMAGE_PT_EXTENTS, l->extents, l->extents_size, 8);
+	*header++ = part_header(IMAGE_PT_HASHES, l->hashes, l->hashes_size, 8);
+}
+
+static int lay_out(struct image_writer *w, struct layout *l, struct err *e)
+{
+	cleanup_buf struct buf notes = {0};
+
+	for (int i = 0; i < IMAGE_NOTE_MAX; i++)
+		if (w->notes[i].len > UINT32_MAX)
+			return err_set(e, EFBIG, "cannot write %s: note %d", w->what, i);
+	l->meta_offset = w->data_end;
+	sort_extents(w);
+	find_loads(w, l);
+	encode_notes(w, &notes);
+	l->extents_size = w->extents.len;
+	l->extents = append(l, w->extents.data, w->extents.len);
+	l->hashes_size = w->hashes.len;
+	l->hashes = append(l, w->hashes.data, w->hashes.len);
+	l->notes_size = notes.len;
+	l->notes = append(l, notes.data, notes.len);
+	append_headers(l);
+	return 0;
+}
+
+static Elf64_Ehdr elf_header(const struct layout *l)
+{
+	Elf64_Ehdr h = {
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			EV_CURRENT},
+		.e_type = ET_CORE,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = l->headers,
+		.e_ehsize = sizeof(Elf64_Ehdr),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = l->header_count < PN_XNUM ? l->header_count : PN_XNUM,
+	};
+
+	if (l->section) {
+		h.e_shoff = l->section;
+		h.e_shentsize = sizeof(Elf64_Shdr);
+		h.e_shnum = 1;
+	}
+	return h;
+}
+
+/* The first IMAGE_HEAD_SIZE bytes. */
+static void build_head(const struct image_writer *w, const struct layout *l, uint8_t *head)
+{
+	Elf64_Ehdr elf = elf_header(l);
+	struct image_super super = {
+		.magic = IMAGE_MAGIC,
+		.version = IMAGE_VERSION,
+		.file_kind = w->kind,
+		.incompat = l->chain ? IMAGE_INCOMPAT_CHAIN : 0,
+		.file_size = l->meta_offset + l->meta.len,
+		.hole_size = l->hole_size,
+		.meta_offset = l->meta_offset,
+		.meta_size = l->meta.len,
+		.block_size = IMAGE_BLOCK,
+	};
+
+	hash128(l->meta.data, l->meta.len, super.meta_hash);
+	memcpy(super.checkpoint_id, w->checkpoint_id, sizeof(super.checkpoint_id));
+	memset(head, 0, IMAGE_HEAD_SIZE);
+	memcpy(head, &elf, sizeof(elf));
+	memcpy(head + IMAGE_SUPER_OFFSET, &super, sizeof(super));
+	super.head_hash = hash64(head, IMAGE_HEAD_SIZE);
+	memcpy(head + IMAGE_SUPER_OFFSET, &super, sizeof(super));
+}
+
+static int finish(struct image_writer *w, struct layout *l, bool sync, struct err *e)
+{
+	uint8_t head[IMAGE_HEAD_SIZE];
+
+	if (lay_out(w, l, e) < 0)
+		return -1;
+	build_head(w, l, head);
+	if (pwrite_all(w->fd, l->meta.data, l->meta.len, l->meta_offset, w->what, e) < 0)
+		return -1;
+	if (l->hole_size && ftruncate(w->fd, l->meta_offset + l->meta.len + l->hole_size) < 0)
+		return err_set(e, errno, "cannot write %s", w->what);
+	if (pwrite_all(w->fd, head, sizeof(head), 0, w->what, e) < 0)
+		return -1;
+	if (sync && fsync(w->fd) < 0)
+		return err_set(e, errno, "cannot bring %s to disk", w->what);
+	return 0;
+}
+
+int image_writer_close(struct image_writer *w, bool sync, struct err *e)
+{
+	struct layout l = {0};
+	int r = finish(w, &l, sync, e);
+
+	buf_free(&l.meta);
+	buf_free(&l.loads);
+	image_writer_abort(w);
+	return r;
+}

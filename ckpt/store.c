@@ -1,0 +1,171 @@
+#include "ckpt/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "ckpt/store_dir.h"
+#include "ckpt/trust.h"
+#include "lib/util.h"
+
+struct store {
+	char *dir; /* absolute */
+	int fd, lock;
+	/* of the checkpoint being written; tmp_fd is -1 between checkpoints */
+	int tmp_fd;
+	uint64_t sequence;
+	char name[32], tmp_name[40];
+};
+
+static int open_dir(struct store *s, const char *dir, struct err *e)
+{
+	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+		return err_set(e, errno, "cannot create %s", dir);
+	s->dir = realpath(dir, NULL);
+	if (!s->dir)
+		return err_set(e, errno, "cannot find %s", dir);
+	s->fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->fd < 0)
+		return err_set(e, errno, "cannot open %s", s->dir);
+	/* Nothing could be restarted from there. */
+	return trust_check_parent(s->fd, s->dir, e);
+}
+
+struct store *store_open(const char *dir, struct err *e)
+{
+	struct store *s = xcalloc(1, sizeof(*s));
+
+	s->fd = s->lock = s->tmp_fd = -1;
+	if (open_dir(s, dir, e) < 0)
+		goto fail;
+	s->lock = store_dir_lock(s->fd, s->dir, e);
+	if (s->lock < 0 || store_dir_sweep(s->fd, s->dir, e) < 0)
+		goto fail;
+	return s;
+fail:
+	store_close(s);
+	return NULL;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	store_abort(s);
+	if (s->lock >= 0)
+		close(s->lock);
+	if (s->fd >= 0)
+		close(s->fd);
+	free(s->dir);
+	free(s);
+}
+
+const char *store_dir(const struct store *s)
+{
+	return s->dir;
+}
+
+const char *store_name(const struct store *s)
+{
+	return s->name;
+}
+
+int store_begin(struct store *s, int *dirfd, uint64_t *sequence, struct err *e)
+{
+	struct store_entries all;
+
+	BUG_ON(s->tmp_fd >= 0);
+	if (store_dir_sweep(s->fd, s->dir, e) < 0 || store_dir_list(s->fd, s->dir, &all, e) < 0)
+		return -1;
+	s->sequence = all.count ? all.entries[all.count - 1].sequence + 1 : 1;
+	store_entries_free(&all);
+	snprintf(s->name, sizeof(s->name), STORE_PREFIX "%06" PRIu64, s->sequence);
+	snprintf(s->tmp_name, sizeof(s->tmp_name), "%s" STORE_TMP, s->name);
+	if (mkdirat(s->fd, s->tmp_name, 0700) < 0)
+		return err_set(e, errno, "cannot create %s/%s", s->dir, s->tmp_name);
+	s->tmp_fd = openat(s->fd, s->tmp_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->tmp_fd < 0) {
+		err_set(e, errno, "cannot open %s/%s", s->dir, s->tmp_name);
+		/* What is left of it, the next checkpoint sweeps away. */
+		(void)unlinkat(s->fd, s->tmp_name, AT_REMOVEDIR);
+		return -1;
+	}
+	*dirfd = s->tmp_fd;
+	*sequence = s->sequence;
+	return 0;
+}
+
+/* Bring all files of the directory and the directory itself to disk. */
+static int sync_tree(struct store *s, struct err *e)
+{
+	cleanup_store_dir DIR *d = store_dir_reopen(s->tmp_fd);
+	struct dirent *entry;
+
+	if (!d)
+		return err_set(e, errno, "cannot read %s/%s", s->dir, s->tmp_name);
+	while ((errno = 0, entry = readdir(d))) {
+		cleanup_fd int fd = -1;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		fd = openat(s->tmp_fd, entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (fd < 0 || fsync(fd) < 0)
+			return err_set(e, errno, "cannot bring %s/%s/%s to disk", s->dir,
+				s->tmp_name, entry->d_name);
+	}
+	if (errno || fsync(s->tmp_fd) < 0)
+		return err_set(e, errno, "cannot bring %s/%s to disk", s->dir, s->tmp_name);
+	return 0;
+}
+
+/* Give the checkpoint its name and point `latest` at it: both or neither. The link is made
+ * first, as only that can run out of space. */
+static int publish(struct store *s, struct err *e)
+{
+	if (store_dir_prepare_latest(s->fd, s->dir, s->name, e) < 0)
+		return -1;
+	if (renameat(s->fd, s->tmp_name, s->fd, s->name) < 0) {
+		err_set(e, errno, "cannot rename %s/%s", s->dir, s->tmp_name);
+		(void)unlinkat(s->fd, STORE_LATEST_TMP, 0); /* the next one replaces it */
+		return -1;
+	}
+	if (store_dir_move_latest(s->fd, s->dir, e) < 0) {
+		/* When this fails too, it stays: complete, but not the latest. */
+		(void)renameat(s->fd, s->name, s->fd, s->tmp_name);
+		return -1;
+	}
+	if (fsync(s->fd) < 0)
+		return err_set(e, errno, "cannot bring %s to disk", s->dir);
+	return 0;
+}
+
+int store_commit(struct store *s, char **path, struct err *e)
+{
+	BUG_ON(s->tmp_fd < 0);
+	if (sync_tree(s, e) < 0 || publish(s, e) < 0)
+		return -1;
+	close(s->tmp_fd);
+	s->tmp_fd = -1;
+	*path = xasprintf("%s/%s", s->dir, s->name);
+	return 0;
+}
+
+void store_abort(struct store *s)
+{
+	if (s->tmp_fd < 0)
+		return;
+	close(s->tmp_fd);
+	s->tmp_fd = -1;
+	/* What cannot be removed now, the next checkpoint tries again and reports. */
+	(void)store_dir_remove(s->fd, s->dir, s->tmp_name, NULL);
+}
+
+int store_prune(struct store *s, const uint8_t job_id[16], unsigned keep, struct err *e)
+{
+	return store_dir_prune(s->fd, s->dir, job_id, keep, e);
+}

@@ -1,0 +1,165 @@
+#include "ckpt/store_dir.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/util.h"
+
+void store_dir_close(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+DIR *store_dir_reopen(int fd)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = again < 0 ? NULL : fdopendir(again);
+
+	if (!d && again >= 0)
+		close(again);
+	return d;
+}
+
+int store_dir_lock(int fd, const char *dir, struct err *e)
+{
+	cleanup_fd int lock =
+		openat(fd, STORE_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (lock < 0)
+		return err_set(e, errno, "cannot create %s/" STORE_LOCK, dir);
+	if (flock(lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return err_set(e, 0, "%s is in use by another supervisor", dir);
+	/* A file system without locks (some network ones): go on without, as most users have
+	 * one supervisor for each directory. */
+	return steal_fd(&lock);
+}
+
+/* Whether @name is that of a checkpoint, with @suffix behind the number. Such a name has at
+ * most 28 characters. */
+static bool parse_name(const char *name, const char *suffix, uint64_t *sequence)
+{
+	const char *digits = name + strlen(STORE_PREFIX);
+	char *end;
+
+	if (strncmp(name, STORE_PREFIX, strlen(STORE_PREFIX)) || !isdigit(digits[0]))
+		return false;
+	errno = 0;
+	*sequence = strtoull(digits, &end, 10);
+	return !errno && end - digits >= 6 && end - digits < 19 && !strcmp(end, suffix);
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	const struct store_entry *a = left, *b = right;
+
+	return (a->sequence > b->sequence) - (a->sequence < b->sequence);
+}
+
+static int list(
+	int fd, const char *dir, const char *suffix, struct store_entries *all, struct err *e)
+{
+	cleanup_store_dir DIR *d = store_dir_reopen(fd);
+	cleanup_buf struct buf found = {0};
+	struct dirent *entry;
+
+	if (!d)
+		return err_set(e, errno, "cannot read %s", dir);
+	while ((errno = 0, entry = readdir(d))) {
+		struct store_entry this = {0};
+
+		if (!parse_name(entry->d_name, suffix, &this.sequence))
+			continue;
+		memcpy(this.name, entry->d_name, strlen(entry->d_name) + 1);
+		buf_push(&found, struct store_entry, &this);
+	}
+	if (errno)
+		return err_set(e, errno, "cannot read %s", dir);
+	all->count = buf_count(&found, struct store_entry);
+	all->entries = steal_ptr(found.data);
+	if (all->count)
+		qsort(all->entries, all->count, sizeof(*all->entries), compare_entries);
+	return 0;
+}
+
+int store_dir_list(int fd, const char *dir, struct store_entries *all, struct err *e)
+{
+	return list(fd, dir, "", all, e);
+}
+
+void store_entries_free(struct store_entries *all)
+{
+	free(all->entries);
+	all->entries = NULL;
+	all->count = 0;
+}
+
+static int remove_files(int fd, const char *dir, const char *name, struct err *e)
+{
+	cleanup_fd int sub = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	cleanup_store_dir DIR *d = sub < 0 ? NULL : store_dir_reopen(sub);
+	struct dirent *entry;
+
+	if (!d)
+		return errno == ENOENT ? 0 : err_set(e, errno, "cannot open %s/%s", dir, name);
+	while ((errno = 0, entry = readdir(d))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (unlinkat(sub, entry->d_name, 0) < 0 && errno != ENOENT)
+			return err_set(
+				e, errno, "cannot remove %s/%s/%s", dir, name, entry->d_name);
+	}
+	if (errno)
+		return err_set(e, errno, "cannot read %s/%s", dir, name);
+	if (unlinkat(fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		return err_set(e, errno, "cannot remove %s/%s", dir, name);
+	return 0;
+}
+
+int store_dir_remove(int fd, const char *dir, const char *name, struct err *e)
+{
+	cleanup_free char *tmp = NULL;
+	uint64_t sequence;
+
+	if (parse_name(name, STORE_TMP, &sequence))
+		return remove_files(fd, dir, name, e);
+	tmp = xasprintf("%s" STORE_TMP, name);
+	if (renameat(fd, name, fd, tmp) < 0 && errno != ENOENT)
+		return err_set(e, errno, "cannot remove %s/%s", dir, name);
+	return remove_files(fd, dir, tmp, e);
+}
+
+int store_dir_sweep(int fd, const char *dir, struct err *e)
+{
+	struct store_entries all;
+	int r = 0;
+
+	if (list(fd, dir, STORE_TMP, &all, e) < 0)
+		return -1;
+	for (size_t i = 0; i < all.count && !r; i++)
+		r = remove_files(fd, dir, all.entries[i].name, e);
+	store_entries_free(&all);
+	return r;
+}
+
+int store_dir_prepare_latest(int fd, const char *dir, const char *name, struct err *e)
+{
+	if (unlinkat(fd, STORE_LATEST_TMP, 0) < 0 && errno != ENOENT)
+		return err_set(e, errno, "cannot remove %s/" STORE_LATEST_TMP, dir);
+	if (symlinkat(name, fd, STORE_LATEST_TMP) < 0)
+		return err_set(e, errno, "cannot create %s/" STORE_LATEST_TMP, dir);
+	return 0;
+}
+
+int store_dir_move_latest(int fd, const char *dir, struct err *e)
+{
+	if (renameat(fd, STORE_LATEST_TMP, fd, STORE_LATEST) < 0)
+		return err_set(e, errno, "cannot replace %s/" STORE_LATEST, dir);
+	return 0;
+}

@@ -1,0 +1,56 @@
+/*
+ * store_dir.h - what is done to a directory of checkpoints: listing, locking, removing. For
+ * store.c, which writes there, and store_prune.c. @dir is the directory's name in messages.
+ */
+#ifndef CKPT_STORE_DIR_H
+#define CKPT_STORE_DIR_H
+
+#include <dirent.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+#define STORE_PREFIX     "ckpt-"
+#define STORE_TMP        ".tmp"
+#define STORE_LATEST     "latest"
+#define STORE_LATEST_TMP "latest.tmp"
+#define STORE_LOCK       "lock"
+
+#define cleanup_store_dir __attribute__((cleanup(store_dir_close)))
+void store_dir_close(DIR **d);
+
+/* A stream of the directory @fd from its start, which leaves @fd as it is. NULL and errno. */
+DIR *store_dir_reopen(int fd);
+
+/* Hold the directory against other supervisors: a descriptor to be closed in the end. */
+int store_dir_lock(int fd, const char *dir, struct err *e);
+
+/* Remove what unfinished checkpoints left. */
+int store_dir_sweep(int fd, const char *dir, struct err *e);
+
+/* Complete checkpoints, by number. */
+struct store_entries {
+	struct store_entry {
+		uint64_t sequence;
+		char name[32];
+	} * entries;
+	size_t count;
+};
+
+int store_dir_list(int fd, const char *dir, struct store_entries *all, struct err *e);
+void store_entries_free(struct store_entries *all);
+
+/* Remove the checkpoint @name with its files. A complete one first loses its name, so that a
+ * crash leaves no half of it. No error when it is not there. */
+int store_dir_remove(int fd, const char *dir, const char *name, struct err *e);
+
+/* Make the link that store_dir_move_latest() then puts in the place of `latest`. */
+int store_dir_prepare_latest(int fd, const char *dir, const char *name, struct err *e);
+int store_dir_move_latest(int fd, const char *dir, struct err *e);
+
+/* store_prune() of store.h. */
+int store_dir_prune(
+	int fd, const char *dir, const uint8_t job_id[16], unsigned keep, struct err *e);
+
+#endif

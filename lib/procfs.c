@@ -1,0 +1,261 @@
+#include "lib/procfs.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+
+#include "lib/util.h"
+
+static const struct {
+	char name[3];
+	uint64_t bit;
+} vm_flags[] = {
+	{"gd", VMA_GROWSDOWN},
+	{"lo", VMA_LOCKED},
+	{"nr", VMA_NORESERVE},
+	{"sr", VMA_SEQUENTIAL},
+	{"rr", VMA_RANDOM},
+	{"dc", VMA_DONTFORK},
+	{"dd", VMA_DONTDUMP},
+	{"wf", VMA_WIPEONFORK},
+	{"mg", VMA_MERGEABLE},
+	{"hg", VMA_HUGEPAGE},
+	{"nh", VMA_NOHUGEPAGE},
+	{"ht", VMA_HUGETLB},
+	{"io", VMA_IO},
+	{"pf", VMA_PFNMAP},
+	{"um", VMA_UFFD},
+	{"uw", VMA_UFFD},
+	{"ui", VMA_UFFD},
+	{"ss", VMA_SHADOWSTACK},
+	{"lf", VMA_LOCKONFAULT},
+	{"sl", VMA_SEALED},
+	{"dp", VMA_DROPPABLE},
+};
+
+/* "rd wr mr mw me ac sd": two letters each. */
+static void parse_vm_flags(struct vma *v, const char *s)
+{
+	for (; *s; s++) {
+		if (isspace((unsigned char)*s))
+			continue;
+		if (!s[1])
+			return;
+		for (size_t i = 0; i < ARRAY_SIZE(vm_flags); i++)
+			if (!memcmp(s, vm_flags[i].name, 2))
+				v->flags |= vm_flags[i].bit;
+		if (!memcmp(s, "mr", 2))
+			v->max_prot |= PROT_READ;
+		if (!memcmp(s, "mw", 2))
+			v->max_prot |= PROT_WRITE;
+		if (!memcmp(s, "me", 2))
+			v->max_prot |= PROT_EXEC;
+		s++;
+	}
+}
+
+/* "55d0c-55d0e r--p 00000000 fe:00 131 /usr/bin/x": true when @line is such a one. */
+static bool parse_map_line(struct vma *v, const char *line, size_t len)
+{
+	unsigned major, minor;
+	char perm[5];
+	int name_at = 0;
+
+	memset(v, 0, sizeof(*v));
+	if (!isxdigit((unsigned char)line[0]) || isupper((unsigned char)line[0]))
+		return false;
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &v->start,
+		    &v->end, perm, &v->offset, &major, &minor, &v->inode, &name_at) != 7)
+		return false;
+	v->dev = makedev(major, minor);
+	v->prot = (perm[0] == 'r' ? PROT_READ : 0) | (perm[1] == 'w' ? PROT_WRITE : 0) |
+		(perm[2] == 'x' ? PROT_EXEC : 0);
+	v->shared = perm[3] == 's';
+	v->page_size = 4096;
+	if ((size_t)name_at > len)
+		name_at = len;
+	v->name = xmalloc(len - name_at + 1);
+	memcpy(v->name, line + name_at, len - name_at);
+	v->name[len - name_at] = 0;
+	return true;
+}
+
+int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/smaps", pid);
+	cleanup_free char *text = NULL;
+	struct buf out = {0};
+	struct vma v;
+	size_t len;
+	char *line, *end;
+
+	if (read_file(path, &text, &len, e))
+		return -1;
+	for (line = text; *line; line = end + 1) {
+		end = strchr(line, '\n');
+		if (!end)
+			break;
+		*end = 0;
+		if (parse_map_line(&v, line, end - line)) {
+			buf_push(&out, struct vma, &v);
+		} else if (out.len) {
+			struct vma *last = buf_at(&out, struct vma, buf_count(&out, struct vma) - 1);
+
+			if (!strncmp(line, "VmFlags:", 8))
+				parse_vm_flags(last, line + 8);
+			else if (!strncmp(line, "KernelPageSize:", 15))
+				last->page_size = strtoull(line + 15, NULL, 10) * 1024;
+		}
+	}
+	list->v = out.data;
+	list->count = buf_count(&out, struct vma);
+	return 0;
+}
+
+void vma_list_free(struct vma_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->v[i].name);
+	free(list->v);
+	memset(list, 0, sizeof(*list));
+}
+
+int procfs_stat(pid_t pid, pid_t tid, struct proc_stat *st, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/stat", pid, tid);
+	cleanup_free char *text = NULL;
+	size_t len, n;
+	char *open, *close, *p;
+
+	memset(st, 0, sizeof(*st));
+	if (read_file(path, &text, &len, e))
+		return -1;
+	/* The name may hold anything, also ')': it ends at the last one. */
+	open = strchr(text, '(');
+	close = strrchr(text, ')');
+	if (!open || !close || close[1] != ' ')
+		return err_set(e, 0, "cannot understand %s", path);
+	n = close - open - 1;
+	if (n >= sizeof(st->comm))
+		n = sizeof(st->comm) - 1;
+	memcpy(st->comm, open + 1, n);
+	st->state = close[2];
+	p = close + 3;
+	for (int i = 4; i < (int)ARRAY_SIZE(st->field); i++)
+		st->field[i] = strtoull(p, &p, 10);
+	return 0;
+}
+
+char *procfs_status(pid_t pid, pid_t tid, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/status", pid, tid);
+	char *text;
+	size_t len;
+
+	return read_file(path, &text, &len, e) ? NULL : text;
+}
+
+const char *status_value(const char *status, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (const char *p = status; p; p = strchr(p, '\n')) {
+		if (*p == '\n')
+			p++;
+		if (!strncmp(p, key, n) && p[n] == ':') {
+			p += n + 1;
+			while (*p == ' ' || *p == '\t')
+				p++;
+			return p;
+		}
+	}
+	return "";
+}
+
+uint64_t status_number(const char *status, const char *key, int base)
+{
+	return strtoull(status_value(status, key), NULL, base);
+}
+
+uint64_t status_last_number(const char *status, const char *key)
+{
+	const char *p = status_value(status, key);
+	uint64_t last = 0;
+	char *end;
+
+	while (*p && *p != '\n') {
+		last = strtoull(p, &end, 10);
+		if (end == p)
+			break;
+		for (p = end; *p == ' ' || *p == '\t'; p++)
+			;
+	}
+	return last;
+}
+
+int procfs_tasks(pid_t pid, pid_t **ids, size_t *count, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task", pid);
+	struct buf out = {0};
+	struct dirent *d;
+	DIR *dir = opendir(path);
+
+	if (!dir)
+		return err_set(e, errno, "cannot list %s", path);
+	while ((d = readdir(dir))) {
+		pid_t id = atoi(d->d_name);
+
+		if (id > 0)
+			buf_push(&out, pid_t, &id);
+	}
+	closedir(dir);
+	*count = buf_count(&out, pid_t);
+	*ids = out.data;
+	return 0;
+}
+
+int procfs_children(pid_t pid, pid_t **ids, size_t *count, struct err *e)
+{
+	cleanup_free pid_t *tasks = NULL;
+	struct buf out = {0};
+	size_t n;
+
+	if (procfs_tasks(pid, &tasks, &n, e))
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		cleanup_free char *path = xasprintf("/proc/%d/task/%d/children", pid, tasks[i]);
+		cleanup_free char *text = NULL;
+		size_t len;
+		char *p, *end;
+
+		/* A thread that has just ended has left its children to another one. */
+		if (read_file(path, &text, &len, NULL))
+			continue;
+		for (p = text;; p = end) {
+			pid_t id = strtol(p, &end, 10);
+
+			if (end == p)
+				break;
+			buf_push(&out, pid_t, &id);
+		}
+	}
+	*count = buf_count(&out, pid_t);
+	*ids = out.data;
+	return 0;
+}
+
+pid_t procfs_last_pid(void)
+{
+	cleanup_free char *text = NULL;
+	size_t len;
+	char *last;
+
+	if (read_file("/proc/loadavg", &text, &len, NULL))
+		return 0;
+	last = strrchr(text, ' ');
+	return last ? atoi(last + 1) : 0;
+}

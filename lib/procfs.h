@@ -1,0 +1,79 @@
+/*
+ * procfs.h - what /proc says about processes and their memory (man proc).
+ */
+#ifndef LIB_PROCFS_H
+#define LIB_PROCFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+
+/* One line of /proc/PID/maps, with what smaps adds. */
+struct vma {
+	uint64_t start, end, offset;
+	uint64_t dev, inode; /* dev as makedev() makes it */
+	uint64_t page_size;
+	uint32_t prot, max_prot; /* PROT_*; max: what mprotect could still give */
+	bool shared;
+	uint64_t flags; /* VMA_* */
+	char *name;	/* as shown, "" for none */
+};
+
+/* The two-letter VmFlags that matter, as bits. */
+#define VMA_GROWSDOWN	(1u << 0)  /* gd */
+#define VMA_LOCKED	(1u << 1)  /* lo */
+#define VMA_NORESERVE	(1u << 2)  /* nr */
+#define VMA_SEQUENTIAL	(1u << 3)  /* sr */
+#define VMA_RANDOM	(1u << 4)  /* rr */
+#define VMA_DONTFORK	(1u << 5)  /* dc */
+#define VMA_DONTDUMP	(1u << 6)  /* dd */
+#define VMA_WIPEONFORK	(1u << 7)  /* wf */
+#define VMA_MERGEABLE	(1u << 8)  /* mg */
+#define VMA_HUGEPAGE	(1u << 9)  /* hg */
+#define VMA_NOHUGEPAGE	(1u << 10) /* nh */
+#define VMA_HUGETLB	(1u << 11) /* ht */
+#define VMA_IO		(1u << 12) /* io */
+#define VMA_PFNMAP	(1u << 13) /* pf */
+#define VMA_UFFD	(1u << 14) /* um, uw, ui */
+#define VMA_SHADOWSTACK (1u << 15) /* ss */
+#define VMA_LOCKONFAULT (1u << 16) /* lf, seen on some kernels */
+#define VMA_SEALED	(1u << 17) /* sl */
+#define VMA_DROPPABLE	(1u << 18) /* dp */
+
+struct vma_list {
+	struct vma *v;
+	size_t count;
+};
+
+/* The memory map of @pid, by address. The caller frees it with vma_list_free(). */
+int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e);
+void vma_list_free(struct vma_list *list);
+
+/* Fields of /proc/PID/task/TID/stat by their number in man proc_pid_stat. */
+struct proc_stat {
+	char state;
+	char comm[64];
+	uint64_t field[53];
+};
+
+int procfs_stat(pid_t pid, pid_t tid, struct proc_stat *st, struct err *e);
+
+/* The text of /proc/PID/task/TID/status, the caller's to free; NULL on failure. */
+char *procfs_status(pid_t pid, pid_t tid, struct err *e);
+/* The value behind "@key:" in such a text, up to the end of its line, or "". Belongs to the
+ * text. Numbers are read from it with strtoull. */
+const char *status_value(const char *status, const char *key);
+uint64_t status_number(const char *status, const char *key, int base);
+/* The last number on the line of @key: the innermost namespace's for NSpid and the like. */
+uint64_t status_last_number(const char *status, const char *key);
+
+/* Ids in /proc/PID/task, or the children of all its threads; *ids is the caller's to free. */
+int procfs_tasks(pid_t pid, pid_t **ids, size_t *count, struct err *e);
+int procfs_children(pid_t pid, pid_t **ids, size_t *count, struct err *e);
+
+/* The last process id that the kernel gave out (in our pid namespace), or 0. */
+pid_t procfs_last_pid(void);
+
+#endif

@@ -1,0 +1,412 @@
+/*
+ * One checkpoint runs in a thread of its own: ptrace's relation is to the tracing thread, and
+ * when that ends the kernel lets go of whatever is still attached, also of a tracee that does
+ * not stop (a vfork parent, a dead file server) and so cannot be detached by hand.
+ */
+#include "supervisor/checkpoint.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "loader/batch.h"
+#include "supervisor/cpu.h"
+#include "supervisor/dump.h"
+#include "supervisor/freeze.h"
+#include "supervisor/module.h"
+#include "supervisor/syscall_restart.h"
+
+#define FREEZE_LIMIT_NS 10000000000ull
+
+struct checkpoint_work {
+	struct supervisor *s;
+	const struct checkpoint_request *request;
+	struct err *e;
+	int result;
+
+	struct tree tree;
+	uint64_t frozen_ns; /* when the freeze began; 0: not frozen */
+	uint8_t id[16];
+	uint64_t sequence;
+	int dirfd;
+	struct checkpoint *parent;
+	struct image_job info;
+
+	struct image_writer *job;
+	struct image_writer **writers; /* one for each process of the tree */
+	struct dump *dumps;
+	struct fd_dump *fds;
+};
+
+static int out_of_time(void *context, struct err *e)
+{
+	struct checkpoint_work *w = context;
+
+	if (!w->request->deadline_ns || clock_ns(CLOCK_MONOTONIC) < w->request->deadline_ns)
+		return 0;
+	return err_set(e, 0, "the time given for the checkpoint is over");
+}
+
+/* The parent to compare with, when this is to be an incremental checkpoint. */
+static int open_parent(struct checkpoint_work *w)
+{
+	const struct supervisor_options *o = &w->s->options;
+
+	if (!o->incremental || !w->s->last.path)
+		return 0;
+	w->parent = checkpoint_open(w->s->last.path, NULL);
+	/* Removed by hand, or damaged: then this one is a full one. */
+	if (!w->parent)
+		return 0;
+	if (o->full_every && w->parent->info->depth + 1 >= o->full_every) {
+		checkpoint_close(w->parent);
+		w->parent = NULL;
+	}
+	return 0;
+}
+
+static int new_ids(struct checkpoint_work *w)
+{
+	static const uint8_t none[16];
+
+	if (!memcmp(w->s->job_id, none, sizeof(none)) &&
+		getrandom(w->s->job_id, sizeof(w->s->job_id), 0) != sizeof(w->s->job_id))
+		return err_set(w->e, errno, "cannot make an id for the job");
+	if (getrandom(w->id, sizeof(w->id), 0) != sizeof(w->id))
+		return err_set(w->e, errno, "cannot make an id for the checkpoint");
+	return 0;
+}
+
+static int refuse_tree(struct checkpoint_work *w)
+{
+	struct process *p;
+
+	if (w->tree.count == 1)
+		return 0;
+	p = w->tree.processes[1];
+	return err_set(w->e, 0,
+		"process %d (%s) has a child process, %d (%s); only programs of one process can be saved so far",
+		w->s->root, w->tree.processes[0]->comm, p->pid, p->comm);
+}
+
+static int freeze_tree(struct checkpoint_work *w)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t limit = now + FREEZE_LIMIT_NS;
+
+	if (w->request->deadline_ns && w->request->deadline_ns < limit)
+		limit = w->request->deadline_ns;
+	w->frozen_ns = now;
+	w->info.realtime_ns = clock_ns(CLOCK_REALTIME);
+	w->info.monotonic_ns = now;
+	w->info.boottime_ns = clock_ns(CLOCK_BOOTTIME);
+	return freeze(w->s->root, !w->s->init, limit, &w->tree, w->e);
+}
+
+/* Let the program go on. Calls that have to be entered again come first, while nothing else
+ * in the process runs. */
+static int thaw_tree(struct checkpoint_work *w)
+{
+	struct err *e = w->e;
+	int failed = 0;
+
+	for (size_t i = 0; i < w->tree.count; i++) {
+		struct process *p = w->tree.processes[i];
+
+		for (size_t k = 0; k < p->thread_count; k++) {
+			syscall_prepare_thaw(&p->threads[k]);
+			failed |= syscall_thaw_in_place(p, &p->threads[k], e) < 0;
+		}
+	}
+	failed |= thaw(&w->tree, failed ? NULL : e);
+	if (w->frozen_ns)
+		w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
+	w->frozen_ns = 0;
+	return failed ? -1 : 0;
+}
+
+static void write_chain(struct checkpoint_work *w, struct image_writer *writer,
+	const struct image *parent)
+{
+	struct image_chain link = {.name = image_writer_string(writer, store_name(w->s->store))};
+	const struct image_chain *old;
+	size_t count;
+
+	memcpy(link.checkpoint_id, w->id, sizeof(w->id));
+	image_writer_note(writer, IMAGE_NOTE_CHAIN, &link, sizeof(link));
+	if (!parent)
+		return;
+	old = image_note_array(parent, IMAGE_NOTE_CHAIN, struct image_chain, &count);
+	for (size_t i = 0; i < count; i++) {
+		link = old[i];
+		link.name = image_writer_string(writer, image_string(parent, old[i].name));
+		image_writer_note(writer, IMAGE_NOTE_CHAIN, &link, sizeof(link));
+	}
+}
+
+/* The parent's file of the process with id @vpid, if it had one. */
+static const struct image *parent_process(struct checkpoint_work *w, pid_t vpid)
+{
+	const struct image_job_process *list;
+	size_t count;
+
+	if (!w->parent)
+		return NULL;
+	list = image_note_array(
+		w->parent->job, IMAGE_NOTE_PROCESSES, struct image_job_process, &count);
+	for (size_t i = 0; i < count && i < w->parent->process_count; i++)
+		if (list[i].pid == vpid)
+			return w->parent->processes[i];
+	return NULL;
+}
+
+static int write_runs(struct checkpoint_work *w, const struct buf *runs,
+	struct image_writer *writer, const struct image *parent)
+{
+	cleanup_free uint32_t *source = NULL;
+	size_t sources = 0;
+	struct block_job job = {
+		.runs = runs->data,
+		.run_count = buf_count(runs, struct block_run),
+		.writer = writer,
+		.parent = parent,
+		.cancelled = out_of_time,
+		.cancel_context = w,
+	};
+
+	if (parent)
+		image_note_array(parent, IMAGE_NOTE_CHAIN, struct image_chain, &sources);
+	source = xcalloc(sources, sizeof(*source));
+	for (size_t i = 0; i < sources; i++)
+		source[i] = i + 1; /* see write_chain() */
+	job.parent_source = source;
+	return blocks_write(&job, w->e);
+}
+
+static int dump_one(struct checkpoint_work *w, size_t i)
+{
+	struct process *p = w->tree.processes[i];
+	const struct image *parent = parent_process(w, p->vpid);
+	cleanup_free char *name = xasprintf("%d", p->vpid);
+	cleanup_free char *what = xasprintf("%s/%s", store_name(w->s->store), name);
+	struct dump *d = &w->dumps[i];
+
+	w->writers[i] = image_writer_open(
+		w->dirfd, name, IMAGE_FILE_PROCESS, w->id, what, w->e);
+	if (!w->writers[i])
+		return -1;
+	d->process = p;
+	d->writer = w->writers[i];
+	d->job_writer = w->job;
+	d->fds = w->fds;
+	d->modules = w->s->modules;
+	d->portable = w->s->options.portable;
+	d->namespace_of = w->s->init ? w->s->init : getpid();
+	write_chain(w, d->writer, parent);
+	return dump_prepare(d, w->e) || dump_threads(d, w->e) || dump_process(d, w->e) ||
+			fd_dump_process(w->fds, p->pid, d->writer, LOWER_FD_BASE, w->e)
+		? -1
+		: 0;
+}
+
+static int dump_one_memory(struct checkpoint_work *w, size_t i)
+{
+	struct dump *d = &w->dumps[i];
+	const struct image *parent = parent_process(w, d->process->vpid);
+
+	if (dump_memory(d, w->e) || write_runs(w, &d->runs, d->writer, parent) ||
+		write_runs(w, &d->shared_runs, w->job, NULL))
+		return -1;
+	w->info.memory_bytes += d->memory_bytes;
+	return 0;
+}
+
+static void write_process_list(struct checkpoint_work *w)
+{
+	for (size_t i = 0; i < w->tree.count; i++) {
+		struct process *p = w->tree.processes[i];
+		struct image_job_process entry = {
+			.pid = p->vpid,
+			.comm = image_writer_string(w->job, p->comm),
+			.threads = p->thread_count,
+		};
+
+		image_writer_note(w->job, IMAGE_NOTE_PROCESSES, &entry, sizeof(entry));
+	}
+	w->info.process_count = w->tree.count;
+}
+
+/* Everything that needs the program to stand still. */
+static int snapshot(struct checkpoint_work *w)
+{
+	cleanup_free char *what = xasprintf("%s/%s", store_name(w->s->store), IMAGE_JOB_FILE);
+
+	w->job = image_writer_open(
+		w->dirfd, IMAGE_JOB_FILE, IMAGE_FILE_JOB, w->id, what, w->e);
+	if (!w->job)
+		return -1;
+	w->fds = fd_dump_new(w->job);
+	if (!w->s->modules)
+		w->s->modules = module_cache_new();
+	w->writers = xcalloc(w->tree.count, sizeof(*w->writers));
+	w->dumps = xcalloc(w->tree.count, sizeof(*w->dumps));
+	write_process_list(w);
+	for (size_t i = 0; i < w->tree.count; i++)
+		if (dump_one(w, i))
+			return -1;
+	for (size_t i = 0; i < w->tree.count; i++)
+		if (dump_one_memory(w, i))
+			return -1;
+	return fd_dump_finish(w->fds, w->e);
+}
+
+static void write_job_note(struct checkpoint_work *w)
+{
+	struct image_job *info = &w->info;
+	cleanup_free char *cpu = cpu_model();
+	struct utsname host;
+
+	/* Fails for a bad address only. */
+	(void)uname(&host);
+	memcpy(info->job_id, w->s->job_id, sizeof(info->job_id));
+	info->sequence = w->sequence;
+	if (w->parent) {
+		memcpy(info->parent_id, w->parent->job->super.checkpoint_id, 16);
+		info->depth = w->parent->info->depth + 1;
+		info->flags |= IMAGE_JOB_INCREMENTAL;
+	}
+	if (w->s->options.portable)
+		info->flags |= IMAGE_JOB_PORTABLE;
+	info->hostname = image_writer_string(w->job, host.nodename);
+	info->kernel = image_writer_string(w->job, host.release);
+	info->cpu = image_writer_string(w->job, cpu);
+	info->version = image_writer_string(w->job, TRECR_VERSION);
+	info->command = image_writer_string(w->job, w->s->command ? w->s->command : "");
+	cpu_features(info->cpuid, &info->xfeatures);
+	info->stored_bytes = image_writer_stored(w->job);
+	for (size_t i = 0; i < info->process_count; i++)
+		info->stored_bytes += image_writer_stored(w->writers[i]);
+	image_writer_note(w->job, IMAGE_NOTE_JOB, info, sizeof(*info));
+}
+
+/* To disk, under its final name. The program may run meanwhile. */
+static int commit(struct checkpoint_work *w, char **path)
+{
+	int failed = 0;
+
+	write_chain(w, w->job, w->parent ? w->parent->job : NULL);
+	write_job_note(w);
+	for (size_t i = 0; i < w->info.process_count; i++) {
+		failed |= image_writer_close(w->writers[i], true, failed ? NULL : w->e);
+		w->writers[i] = NULL;
+	}
+	failed |= image_writer_close(w->job, true, failed ? NULL : w->e);
+	w->job = NULL;
+	return failed ? -1 : store_commit(w->s->store, path, w->e);
+}
+
+static void remember(struct checkpoint_work *w, char *path)
+{
+	struct supervisor *s = w->s;
+
+	free(s->last.path);
+	s->last.path = path;
+	s->last.sequence = w->sequence;
+	s->last.realtime_ns = w->info.realtime_ns;
+	s->last.pause_ns = w->info.pause_ns;
+	s->last.stored_bytes = w->info.stored_bytes;
+	s->last.memory_bytes = w->info.memory_bytes;
+}
+
+static void release(struct checkpoint_work *w)
+{
+	for (size_t i = 0; w->writers && i < w->info.process_count; i++) {
+		if (w->writers[i])
+			image_writer_abort(w->writers[i]);
+		dump_free(&w->dumps[i]);
+	}
+	if (w->job)
+		image_writer_abort(w->job);
+	if (w->fds)
+		fd_dump_free(w->fds);
+	free(w->writers);
+	free(w->dumps);
+	checkpoint_close(w->parent);
+}
+
+static int take(struct checkpoint_work *w)
+{
+	bool stop = w->request->stop;
+	char *path = NULL;
+	struct err prune = ERR_INIT;
+
+	if (freeze_tree(w) || refuse_tree(w) || snapshot(w))
+		goto out_thaw;
+	if (!stop && thaw_tree(w))
+		goto out_thaw;
+	if (stop)
+		w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
+	if (commit(w, &path))
+		goto out_thaw;
+	remember(w, path);
+	/* A checkpoint too many does no harm; the next one tries again. */
+	(void)store_prune(w->s->store, w->s->job_id, w->s->options.keep, &prune);
+	if (stop)
+		freeze_kill(&w->tree);
+	return 0;
+
+out_thaw:
+	if (w->tree.count) {
+		struct err *told = w->e;
+
+		w->e = NULL;
+		thaw_tree(w);
+		w->e = told;
+	}
+	return -1;
+}
+
+static void *run(void *arg)
+{
+	struct checkpoint_work *w = arg;
+
+	w->result = take(w);
+	return NULL;
+}
+
+static int run_in_thread(struct checkpoint_work *w)
+{
+	pthread_t thread;
+	int r = pthread_create(&thread, NULL, run, w);
+
+	if (r)
+		return err_set(w->e, r, "cannot start a thread");
+	r = pthread_join(thread, NULL);
+	BUG_ON(r);
+	return w->result;
+}
+
+int checkpoint_take(
+	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
+{
+	struct checkpoint_work w = {.s = s, .request = request, .e = e};
+	int result = -1;
+
+	if (!s->store)
+		s->store = store_open(s->options.dir, e);
+	if (s->store && !new_ids(&w) && !open_parent(&w) &&
+		!store_begin(s->store, &w.dirfd, &w.sequence, e)) {
+		result = run_in_thread(&w);
+		release(&w);
+		if (result)
+			store_abort(s->store);
+	}
+	if (result)
+		s->checkpoints_failed++;
+	else
+		s->checkpoints_done++;
+	return result;
+}

@@ -1,0 +1,18 @@
+#include "supervisor/clone.h"
+
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+pid_t clone_process(uint64_t flags, pid_t pid)
+{
+	struct clone_args args = {
+		.flags = flags,
+		.exit_signal = SIGCHLD,
+		.set_tid = pid ? (uintptr_t)&pid : 0,
+		.set_tid_size = pid ? 1 : 0,
+	};
+
+	return syscall(SYS_clone3, &args, sizeof(args));
+}

@@ -1,0 +1,62 @@
+/*
+ * dump.h - what the kernel holds for a frozen process, into an image.
+ *
+ * Each part reads through /proc, ptrace and injected system calls and changes nothing. What
+ * cannot be saved makes it fail with the process and the reason named.
+ */
+#ifndef SUPERVISOR_DUMP_H
+#define SUPERVISOR_DUMP_H
+
+#include <stdbool.h>
+
+#include "ckpt/blocks.h"
+#include "ckpt/image_write.h"
+#include "lib/procfs.h"
+#include "lib/util.h"
+#include "supervisor/fd.h"
+#include "supervisor/process.h"
+#include "supervisor/remote.h"
+
+struct module_cache;
+
+/* What is gathered for one process while it is frozen. */
+struct dump {
+	struct process *process;
+	struct image_writer *writer;	 /* of the process's file */
+	struct image_writer *job_writer; /* of the job's file */
+	struct fd_dump *fds;
+	struct module_cache *modules;
+	pid_t namespace_of; /* a process whose namespaces the target must share */
+	bool portable;
+
+	struct vma_list vmas;
+	struct buf modules_used; /* struct image_module, in the note's order */
+	struct buf runs;	 /* struct block_run: private memory, for blocks_write() */
+	struct buf shared_runs;	 /* the same for shared objects, to go to the job's file */
+	struct buf contexts;	 /* memory that the runs' contexts live in */
+	uint64_t memory_bytes;
+};
+
+void dump_free(struct dump *d);
+
+/* First of all: see what each thread is in the middle of, and from where it is to go on, here
+ * and in the image. */
+int dump_prepare(struct dump *d, struct err *e);
+/* Process-wide state: struct image_process, auxiliary vector, vdso, groups. */
+int dump_process(struct dump *d, struct err *e);
+/* Threads, their registers and pending signals; and the standard core notes. */
+int dump_threads(struct dump *d, struct err *e);
+/* Signal actions, interval timers and timer_create timers, over an open bracket. */
+int dump_sigactions(struct dump *d, struct remote *r, uint64_t scratch, struct err *e);
+int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct err *e);
+/* Regions and mapped files; fills d->runs and d->shared_runs with what is to be stored. */
+int dump_memory(struct dump *d, struct err *e);
+
+/* The notes that gdb and its like read. Threads come in the order of d->process->threads. */
+void core_note_process(struct dump *d, const char *status, const char *args, size_t args_size);
+struct image_thread;
+void core_note_thread(struct dump *d, const struct image_thread *t, const void *xstate,
+	size_t xstate_size, int signal, const siginfo_t *info);
+void core_note_files(struct dump *d);
+
+#endif

@@ -1,0 +1,276 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "supervisor/dump.h"
+
+/* <asm/prctl.h> of kernel 5.16 */
+#define ARCH_GET_XCOMP_PERM 0x1022
+
+void dump_free(struct dump *d)
+{
+	vma_list_free(&d->vmas);
+	buf_free(&d->modules_used);
+	buf_free(&d->runs);
+	buf_free(&d->shared_runs);
+	for (size_t i = 0; i < buf_count(&d->contexts, void *); i++)
+		free(*buf_at(&d->contexts, void *, i));
+	buf_free(&d->contexts);
+}
+
+/* What is not saved yet and would be lost without a word. */
+static int refuse_unsupported(struct dump *d, const char *status, struct err *e)
+{
+	static const char *const names[] = {
+		"mnt", "pid", "user", "net", "ipc", "uts", "cgroup", "time", "time_for_children",
+		"pid_for_children"};
+	struct process *p = d->process;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		cleanup_free char *path = xasprintf("/proc/%d/ns/%s", p->pid, names[i]);
+		cleanup_free char *base = xasprintf("/proc/%d/ns/%s", d->namespace_of, names[i]);
+		cleanup_free char *mine = read_link(base, NULL);
+		cleanup_free char *its = read_link(path, NULL);
+
+		if (mine && its && strcmp(mine, its))
+			return err_set(e, 0, "process %d (%s) has entered a namespace of its own (%s)",
+				p->pid, p->comm, its);
+	}
+	if (status_number(status, "Seccomp", 10))
+		return err_set(e, 0, "process %d (%s) has a seccomp filter, which is not supported yet",
+			p->pid, p->comm);
+	if (*status_value(status, "x86_Thread_features") &&
+		strstr(status_value(status, "x86_Thread_features"), "shstk") ==
+			status_value(status, "x86_Thread_features"))
+		return err_set(e, 0, "process %d (%s) uses a shadow stack, which is not supported yet",
+			p->pid, p->comm);
+	return 0;
+}
+
+static void read_ids(const char *status, struct image_process *ip)
+{
+	const char *uid = status_value(status, "Uid"), *gid = status_value(status, "Gid");
+
+	sscanf(uid, "%u %u %u %u", &ip->uid[0], &ip->uid[1], &ip->uid[2], &ip->uid[3]);
+	sscanf(gid, "%u %u %u %u", &ip->gid[0], &ip->gid[1], &ip->gid[2], &ip->gid[3]);
+	ip->cap_inheritable = status_number(status, "CapInh", 16);
+	ip->cap_permitted = status_number(status, "CapPrm", 16);
+	ip->cap_effective = status_number(status, "CapEff", 16);
+	ip->cap_bounding = status_number(status, "CapBnd", 16);
+	ip->cap_ambient = status_number(status, "CapAmb", 16);
+	ip->no_new_privs = status_number(status, "NoNewPrivs", 10);
+	ip->umask = status_number(status, "Umask", 8);
+}
+
+static void write_groups(struct dump *d, const char *status)
+{
+	const char *p = status_value(status, "Groups");
+
+	while (*p && *p != '\n') {
+		char *end;
+		uint32_t group = strtoul(p, &end, 10);
+
+		if (end == p)
+			break;
+		image_writer_note(d->writer, IMAGE_NOTE_GROUPS, &group, sizeof(group));
+		for (p = end; *p == ' '; p++)
+			;
+	}
+}
+
+/* Fields of /proc/PID/stat by number, see man proc_pid_stat. */
+static int read_mm(struct dump *d, struct image_process *ip, struct err *e)
+{
+	struct proc_stat st;
+
+	if (procfs_stat(d->process->pid, d->process->pid, &st, e))
+		return -1;
+	ip->start_code = st.field[26];
+	ip->end_code = st.field[27];
+	ip->start_stack = st.field[28];
+	ip->start_data = st.field[45];
+	ip->end_data = st.field[46];
+	ip->start_brk = st.field[47];
+	ip->arg_start = st.field[48];
+	ip->arg_end = st.field[49];
+	ip->env_start = st.field[50];
+	ip->env_end = st.field[51];
+	return 0;
+}
+
+static int read_proc_number(pid_t pid, const char *name, int base, uint32_t *value)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/%s", pid, name);
+	cleanup_free char *text = NULL;
+	size_t len;
+
+	if (read_file(path, &text, &len, NULL))
+		return -1;
+	*value = strtol(text, NULL, base);
+	return 0;
+}
+
+static int read_links(struct dump *d, struct image_process *ip, struct err *e)
+{
+	static const char *const names[3] = {"exe", "cwd", "root"};
+	uint32_t *strings[3] = {&ip->exe, &ip->cwd, &ip->root};
+
+	for (int i = 0; i < 3; i++) {
+		cleanup_free char *path = xasprintf("/proc/%d/%s", d->process->pid, names[i]);
+		cleanup_free char *target = read_link(path, e);
+
+		if (!target)
+			return -1;
+		if (i == 1 && strstr(target, " (deleted)"))
+			return err_set(e, 0,
+				"the working directory of process %d (%s) has been removed: %s",
+				d->process->pid, d->process->comm, target);
+		*strings[i] = image_writer_string(d->writer, target);
+	}
+	return 0;
+}
+
+static int read_limits(struct dump *d, struct image_process *ip, struct err *e)
+{
+	for (int i = 0; i < IMAGE_RLIMITS; i++) {
+		struct rlimit limit;
+
+		if (prlimit(d->process->pid, i, NULL, &limit))
+			return err_set(e, errno, "cannot read the limits of process %d", d->process->pid);
+		ip->rlimit_cur[i] = limit.rlim_cur;
+		ip->rlimit_max[i] = limit.rlim_max;
+	}
+	return 0;
+}
+
+static int remote_number(
+	struct remote *r, long nr, uint64_t a, uint64_t b, const char *what, uint64_t *value, struct err *e)
+{
+	int64_t result;
+
+	if (REMOTE_CALL(r, &result, e, nr, a, b))
+		return -1;
+	if (result < 0 && result > -4096)
+		return err_set(e, -result, "cannot read %s of process %d", what, r->process->pid);
+	*value = result;
+	return 0;
+}
+
+/* What only the process itself can ask for. */
+static int read_remote(
+	struct dump *d, struct remote *r, uint64_t scratch, struct image_process *ip, struct err *e)
+{
+	uint64_t value = 0;
+	uint32_t subreaper;
+	int64_t result;
+
+	if (remote_number(r, SYS_brk, 0, 0, "the break", &ip->brk, e) ||
+		remote_number(r, SYS_prctl, PR_GET_DUMPABLE, 0, "dumpable", &value, e))
+		return -1;
+	ip->dumpable = value;
+	if (remote_number(r, SYS_prctl, PR_GET_SECUREBITS, 0, "the secure bits", &value, e))
+		return -1;
+	ip->securebits = value;
+	if (remote_number(r, SYS_prctl, PR_GET_THP_DISABLE, 0, "the THP setting", &value, e))
+		return -1;
+	ip->thp_disable = value;
+	/* Kernels and processors without AMX do not know it. */
+	if (REMOTE_CALL(r, &result, e, SYS_arch_prctl, ARCH_GET_XCOMP_PERM, scratch))
+		return -1;
+	if (!result && tracee_read(d->process->mem_fd, scratch, &value, sizeof(value), e))
+		return -1;
+	ip->xcomp_permission = result ? 0 : value;
+	if (remote_number(r, SYS_prctl, PR_GET_CHILD_SUBREAPER, scratch, "subreaper", &value, e) ||
+		tracee_read(d->process->mem_fd, scratch, &subreaper, sizeof(subreaper), e))
+		return -1;
+	ip->child_subreaper = subreaper;
+	for (int i = 0; i < 3; i++) {
+		uint64_t timer[4]; /* struct itimerval: interval, value */
+
+		if (remote_number(r, SYS_getitimer, i, scratch, "an interval timer", &value, e) ||
+			tracee_read(d->process->mem_fd, scratch, timer, sizeof(timer), e))
+			return -1;
+		ip->itimer_interval_us[i] = timer[0] * 1000000 + timer[1];
+		ip->itimer_value_us[i] = timer[2] * 1000000 + timer[3];
+	}
+	return 0;
+}
+
+static int run_remote(struct dump *d, struct image_process *ip, struct err *e)
+{
+	struct remote r;
+	uint64_t scratch;
+	int failed;
+
+	if (remote_begin(&r, d->process, &d->process->threads[0], e))
+		return -1;
+	scratch = remote_scratch(&r, 4096, e);
+	failed = !scratch || read_remote(d, &r, scratch, ip, e) ||
+		dump_sigactions(d, &r, scratch, e) || dump_timers(d, &r, scratch, e);
+	if (remote_end(&r, failed ? NULL : e))
+		return -1;
+	return failed ? -1 : 0;
+}
+
+static int write_auxv_and_vdso(struct dump *d, struct image_process *ip, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/auxv", d->process->pid);
+	cleanup_free char *auxv = NULL;
+	cleanup_free char *vdso = xmalloc(d->process->vdso_size);
+	size_t size;
+
+	if (read_file(path, &auxv, &size, e) ||
+		tracee_read(d->process->mem_fd, d->process->vdso, vdso, d->process->vdso_size, e))
+		return -1;
+	image_writer_note(d->writer, IMAGE_NOTE_AUXV, auxv, size);
+	image_writer_note(d->writer, IMAGE_NOTE_VDSO, vdso, d->process->vdso_size);
+	image_writer_core_note(d->writer, "CORE", 6 /* NT_AUXV */, auxv, size);
+	ip->vdso_start = d->process->vdso;
+	ip->vdso_size = d->process->vdso_size;
+	return 0;
+}
+
+static int write_core_process_note(struct dump *d, const char *status, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/cmdline", d->process->pid);
+	cleanup_free char *args = NULL;
+	size_t size;
+
+	if (read_file(path, &args, &size, e))
+		return -1;
+	core_note_process(d, status, args, size);
+	return 0;
+}
+
+int dump_process(struct dump *d, struct err *e)
+{
+	struct process *p = d->process;
+	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
+	struct image_process ip = {0};
+
+	if (!status || refuse_unsupported(d, status, e))
+		return -1;
+	ip.pid = p->vpid;
+	if (p->threads[0].tracee.group_stopped)
+		ip.flags |= IMAGE_PROCESS_STOPPED;
+	ip.ppid = status_number(status, "PPid", 10);
+	ip.pgid = status_last_number(status, "NSpgid");
+	ip.sid = status_last_number(status, "NSsid");
+	read_ids(status, &ip);
+	write_groups(d, status);
+	if (read_mm(d, &ip, e) || read_links(d, &ip, e) || read_limits(d, &ip, e))
+		return -1;
+	if (read_proc_number(p->pid, "personality", 16, &ip.personality))
+		return err_set(e, errno, "cannot read the personality of process %d", p->pid);
+	/* Not on every kernel; the default is 0. */
+	(void)read_proc_number(p->pid, "oom_score_adj", 10, &ip.oom_score_adj);
+	if (write_core_process_note(d, status, e) || run_remote(d, &ip, e) ||
+		write_auxv_and_vdso(d, &ip, e))
+		return err_prefix(e, "cannot save process %d (%s)", p->pid, p->comm);
+	image_writer_note(d->writer, IMAGE_NOTE_PROCESS, &ip, sizeof(ip));
+	return 0;
+}

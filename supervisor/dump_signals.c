@@ -1,0 +1,125 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "supervisor/dump.h"
+
+#define SIGNALS 64
+
+/* The kernel's struct sigaction, as rt_sigaction(2) takes it. */
+struct kernel_sigaction {
+	uint64_t handler, flags, restorer, mask;
+};
+
+int dump_sigactions(struct dump *d, struct remote *r, uint64_t scratch, struct err *e)
+{
+	struct process *p = d->process;
+	struct image_sigaction none = {0};
+	int64_t result;
+
+	/* All of them, also those at their default: flags and masks survive a SIG_DFL. */
+	for (int signo = 1; signo <= SIGNALS; signo++) {
+		struct kernel_sigaction sa;
+		struct image_sigaction out;
+
+		if (signo == SIGKILL || signo == SIGSTOP) {
+			image_writer_note(d->writer, IMAGE_NOTE_SIGACTIONS, &none, sizeof(none));
+			continue;
+		}
+		if (REMOTE_CALL(r, &result, e, SYS_rt_sigaction, signo, 0, scratch, 8) ||
+			tracee_read(p->mem_fd, scratch, &sa, sizeof(sa), e))
+			return -1;
+		if (result < 0)
+			return err_set(e, -result, "cannot read the action of signal %d", signo);
+		out = (struct image_sigaction){sa.handler, sa.flags, sa.restorer, sa.mask};
+		image_writer_note(d->writer, IMAGE_NOTE_SIGACTIONS, &out, sizeof(out));
+	}
+	return 0;
+}
+
+static pid_t virtual_tid(struct process *p, pid_t tid)
+{
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (p->threads[i].tracee.tid == tid)
+			return p->threads[i].vtid;
+	return 0;
+}
+
+/*
+ * A timer is four lines in /proc/PID/timers (man proc_pid_timers):
+ *	ID: 1
+ *	signal: 60/00007fff86e452a8
+ *	notify: signal/pid.2634
+ *	ClockID: 0
+ */
+static int parse_timer(struct process *p, const char *text, struct image_timer *t, struct err *e)
+{
+	char notify[16], target[8];
+	unsigned long value;
+	int id, signo, clock;
+	pid_t pid;
+
+	if (sscanf(text, "ID: %d\nsignal: %d/%lx\nnotify: %15[^/]/%7[^.].%d\nClockID: %d", &id,
+		    &signo, &value, notify, target, &pid, &clock) != 7)
+		return err_set(e, 0, "cannot understand /proc/%d/timers", p->pid);
+	memset(t, 0, sizeof(*t));
+	t->id = id;
+	t->clock = clock;
+	t->signo = signo;
+	t->sigval = value;
+	t->notify = !strcmp(notify, "none") ? SIGEV_NONE : SIGEV_SIGNAL;
+	if (!strcmp(target, "tid")) {
+		t->notify |= SIGEV_THREAD_ID;
+		t->tid = virtual_tid(p, pid);
+		if (!t->tid)
+			return err_set(e, 0, "timer %d of process %d is for a thread that has ended", id,
+				p->pid);
+	}
+	return 0;
+}
+
+static uint64_t to_ns(const struct timespec *ts)
+{
+	return ts->tv_sec * 1000000000ull + ts->tv_nsec;
+}
+
+static int read_timer(
+	struct remote *r, uint64_t scratch, struct image_timer *t, struct err *e)
+{
+	struct itimerspec its;
+	int64_t result;
+
+	if (REMOTE_CALL(r, &result, e, SYS_timer_gettime, t->id, scratch))
+		return -1;
+	if (result < 0)
+		return err_set(e, -result, "cannot read timer %d", t->id);
+	if (tracee_read(r->process->mem_fd, scratch, &its, sizeof(its), e))
+		return -1;
+	t->value_ns = to_ns(&its.it_value);
+	t->interval_ns = to_ns(&its.it_interval);
+	if (REMOTE_CALL(r, &result, e, SYS_timer_getoverrun, t->id))
+		return -1;
+	t->overrun = result > 0 ? result : 0;
+	return 0;
+}
+
+int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/timers", d->process->pid);
+	cleanup_free char *text = NULL;
+	size_t len;
+
+	if (read_file(path, &text, &len, e))
+		return -1;
+	for (char *p = strstr(text, "ID: "); p; p = strstr(p, "\nID: ")) {
+		struct image_timer t;
+
+		p += *p == '\n';
+		if (parse_timer(d->process, p, &t, e) || read_timer(r, scratch, &t, e))
+			return -1;
+		image_writer_note(d->writer, IMAGE_NOTE_TIMERS, &t, sizeof(t));
+	}
+	return 0;
+}

@@ -1,0 +1,344 @@
+/*
+ * A tree that makes threads and processes as fast as it can is a moving target: what a
+ * listing shows may have forked since. Seizing with PTRACE_O_TRACECLONE and its like attaches
+ * every new task as it appears; and only when two passes in a row have found nothing new, and
+ * the kernel has given out no process id between them, is nothing left that was missed
+ * (doc/decisions/freeze.md).
+ */
+#include "supervisor/freeze.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/procfs.h"
+#include "lib/util.h"
+#include "supervisor/syscall_restart.h"
+
+struct freezer {
+	struct tree *tree;
+	pid_t root;
+	bool root_is_child;
+	uint64_t deadline_ns;
+	bool found_new; /* in this pass */
+};
+
+static struct process *find_process(struct tree *tree, pid_t pid)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->processes[i]->pid == pid)
+			return tree->processes[i];
+	return NULL;
+}
+
+static struct thread *find_thread(struct process *p, pid_t tid)
+{
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (p->threads[i].tracee.tid == tid)
+			return &p->threads[i];
+	return NULL;
+}
+
+static struct process *add_process(struct freezer *f, pid_t pid, pid_t parent)
+{
+	struct process *p = xcalloc(1, sizeof(*p));
+	struct tree *tree = f->tree;
+
+	p->pid = pid;
+	p->parent = parent;
+	p->mem_fd = -1;
+	tree->processes = xrealloc(tree->processes, (tree->count + 1) * sizeof(p));
+	tree->processes[tree->count++] = p;
+	return p;
+}
+
+static struct thread *add_thread(struct freezer *f, struct process *p, pid_t tid)
+{
+	struct thread *t;
+
+	if (p->thread_count == p->thread_room) {
+		p->thread_room = p->thread_room ? 2 * p->thread_room : 8;
+		p->threads = xrealloc(p->threads, p->thread_room * sizeof(*t));
+	}
+	t = &p->threads[p->thread_count++];
+	memset(t, 0, sizeof(*t));
+	t->tracee.pid = p->pid;
+	t->tracee.tid = tid;
+	t->tracee.is_child = f->root_is_child && tid == f->root;
+	f->found_new = true;
+	return t;
+}
+
+/* A task that is seized by its parent's seizing already says EPERM. */
+static bool traced_by_us(pid_t pid, pid_t tid)
+{
+	cleanup_free char *status = procfs_status(pid, tid, NULL);
+
+	return status && status_number(status, "TracerPid", 10) == (uint64_t)getpid();
+}
+
+static int refuse_debugger(struct process *p, pid_t tid, struct err *e)
+{
+	cleanup_free char *status = procfs_status(p->pid, tid, NULL);
+	pid_t tracer = status ? (pid_t)status_number(status, "TracerPid", 10) : 0;
+
+	if (tracer)
+		return err_set(e, 0, "process %d is being traced by process %d (a debugger?)", p->pid,
+			tracer);
+	return -1;
+}
+
+/* Is @tid still there, and more than a zombie? */
+static bool task_alive(pid_t pid, pid_t tid)
+{
+	struct proc_stat st;
+
+	return !procfs_stat(pid, tid, &st, NULL) && st.state != 'Z' && st.state != 'X';
+}
+
+static int seize_thread(struct freezer *f, struct process *p, pid_t tid, struct err *e)
+{
+	struct thread *t = add_thread(f, p, tid);
+
+	t->syscall_start_ns = syscall_sleep_start(p->pid, tid);
+	if (tracee_seize(&t->tracee, false, e)) {
+		if (!task_alive(p->pid, tid)) {
+			t->tracee.state = TRACEE_GONE;
+			return 0;
+		}
+		if (!traced_by_us(p->pid, tid))
+			return refuse_debugger(p, tid, e);
+		t->tracee.state = TRACEE_RUNNING;
+	}
+	if (tracee_interrupt(&t->tracee, e) && t->tracee.state != TRACEE_GONE)
+		return -1;
+	return 0;
+}
+
+static int seize_new_threads(struct freezer *f, struct process *p, struct err *e)
+{
+	cleanup_free pid_t *tids = NULL;
+	size_t count;
+
+	if (procfs_tasks(p->pid, &tids, &count, e))
+		return task_alive(p->pid, p->pid) ? -1 : 0;
+	for (size_t i = 0; i < count; i++)
+		if (!find_thread(p, tids[i]) && seize_thread(f, p, tids[i], e))
+			return -1;
+	return 0;
+}
+
+static int add_children(struct freezer *f, struct process *p, struct err *e)
+{
+	cleanup_free pid_t *pids = NULL;
+	size_t count;
+
+	if (procfs_children(p->pid, &pids, &count, e))
+		return task_alive(p->pid, p->pid) ? -1 : 0;
+	for (size_t i = 0; i < count; i++)
+		if (!find_process(f->tree, pids[i]))
+			add_process(f, pids[i], p->pid);
+	return 0;
+}
+
+/* Bring one seized thread into a trap stop. Signals on their way are let through, as they
+ * would have been a moment earlier. */
+static int stop_thread(struct freezer *f, struct thread *t, struct err *e)
+{
+	struct tracee_report report;
+
+	while (t->tracee.state == TRACEE_RUNNING) {
+		if (tracee_wait(&t->tracee, f->deadline_ns, &report, e))
+			return t->tracee.state == TRACEE_GONE ? 0 : -1;
+		switch (report.event) {
+		case TRACEE_EVENT_TRAP:
+		case TRACEE_EVENT_GONE:
+			return 0;
+		case TRACEE_EVENT_NONE:
+			if (!task_alive(t->tracee.pid, t->tracee.tid)) {
+				t->tracee.state = TRACEE_GONE;
+				return 0;
+			}
+			return err_set(e, 0,
+				"cannot stop thread %d of process %d in time: it does not leave the kernel",
+				t->tracee.tid, t->tracee.pid);
+		default:
+			if (report.event == TRACEE_EVENT_NEW)
+				f->found_new = true;
+			if (tracee_continue(&t->tracee,
+				    report.event == TRACEE_EVENT_SIGNAL ? report.signal : 0, e) &&
+				t->tracee.state != TRACEE_GONE)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static void forget_gone(struct process *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (p->threads[i].tracee.state != TRACEE_GONE)
+			p->threads[kept++] = p->threads[i];
+	p->thread_count = kept;
+}
+
+/* One pass: seize what is new, stop it. The list of processes grows while it is walked. */
+static int freeze_pass(struct freezer *f, struct err *e)
+{
+	struct tree *tree = f->tree;
+
+	f->found_new = false;
+	for (size_t i = 0; i < tree->count; i++) {
+		struct process *p = tree->processes[i];
+
+		if (seize_new_threads(f, p, e))
+			return -1;
+		for (size_t k = 0; k < p->thread_count; k++)
+			if (stop_thread(f, &p->threads[k], e))
+				return -1;
+		forget_gone(p);
+		if (add_children(f, p, e))
+			return -1;
+	}
+	return 0;
+}
+
+static int freeze_all(struct freezer *f, struct err *e)
+{
+	pid_t last_pid = 0;
+	int quiet = 0;
+
+	while (quiet < 2) {
+		pid_t now;
+
+		if (freeze_pass(f, e))
+			return -1;
+		now = procfs_last_pid();
+		quiet = f->found_new || now != last_pid ? 0 : quiet + 1;
+		last_pid = now;
+		if (quiet < 2 && clock_ns(CLOCK_MONOTONIC) > f->deadline_ns)
+			return err_set(e, 0,
+				"cannot freeze process %d: it makes new processes faster than they can be stopped",
+				f->root);
+	}
+	return 0;
+}
+
+static void drop_empty(struct tree *tree)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < tree->count; i++) {
+		struct process *p = tree->processes[i];
+
+		if (p->thread_count) {
+			tree->processes[kept++] = p;
+			continue;
+		}
+		free(p->threads);
+		free(p);
+	}
+	tree->count = kept;
+}
+
+static int read_thread(struct process *p, struct thread *t, struct err *e)
+{
+	cleanup_free char *status = procfs_status(p->pid, t->tracee.tid, e);
+
+	if (!status)
+		return -1;
+	t->vtid = status_last_number(status, "NSpid");
+	return tracee_get_regs(&t->tracee, &t->regs, e) ||
+			tracee_get_rseq(&t->tracee, &t->rseq, e)
+		? -1
+		: 0;
+}
+
+static int read_process(struct process *p, struct err *e)
+{
+	struct proc_stat st;
+
+	if (procfs_stat(p->pid, p->pid, &st, e))
+		return -1;
+	memcpy(p->comm, st.comm, sizeof(p->comm));
+	for (size_t i = 0; i < p->thread_count; i++) {
+		struct thread leader = p->threads[i];
+
+		if (read_thread(p, &p->threads[i], e))
+			return -1;
+		if (leader.tracee.tid != p->pid || !i)
+			continue;
+		leader = p->threads[i];
+		memmove(&p->threads[1], &p->threads[0], i * sizeof(leader));
+		p->threads[0] = leader;
+	}
+	if (p->threads[0].tracee.tid != p->pid)
+		return err_set(e, 0,
+			"the first thread of process %d (%s) has ended while others go on, which is not supported yet",
+			p->pid, p->comm);
+	p->vpid = p->threads[0].vtid;
+	return process_prepare(p, e);
+}
+
+int freeze(pid_t root, bool root_is_child, uint64_t deadline_ns, struct tree *tree,
+	struct err *e)
+{
+	struct freezer f = {
+		.tree = tree,
+		.root = root,
+		.root_is_child = root_is_child,
+		.deadline_ns = deadline_ns,
+	};
+
+	memset(tree, 0, sizeof(*tree));
+	add_process(&f, root, 0);
+	if (freeze_all(&f, e))
+		goto out_thaw;
+	drop_empty(tree);
+	if (!tree->count) {
+		err_set(e, 0, "process %d has ended", root);
+		goto out_thaw;
+	}
+	for (size_t i = 0; i < tree->count; i++)
+		if (read_process(tree->processes[i], e))
+			goto out_thaw;
+	return 0;
+
+out_thaw:
+	/* The first error is the one to tell. */
+	thaw(tree, NULL);
+	return -1;
+}
+
+int thaw(struct tree *tree, struct err *e)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < tree->count; i++) {
+		struct process *p = tree->processes[i];
+
+		for (size_t k = 0; k < p->thread_count; k++) {
+			struct thread *t = &p->threads[k];
+
+			if (t->regs_changed)
+				failed |= tracee_set_regs(&t->tracee, &t->regs, e);
+			failed |= tracee_detach(&t->tracee, e);
+		}
+	}
+	tree_free(tree);
+	return failed ? -1 : 0;
+}
+
+void freeze_kill(struct tree *tree)
+{
+	/* From the leaves up, so that nobody sees a child of its end by a signal. */
+	for (size_t i = tree->count; i-- > 0;)
+		kill(tree->processes[i]->pid, SIGKILL);
+	for (size_t i = 0; i < tree->count; i++)
+		for (size_t k = 0; k < tree->processes[i]->thread_count; k++)
+			tracee_detach(&tree->processes[i]->threads[k].tracee, NULL);
+	tree_free(tree);
+}

@@ -1,0 +1,28 @@
+/*
+ * freeze.h - stop a whole tree of processes, and let it go on.
+ */
+#ifndef SUPERVISOR_FREEZE_H
+#define SUPERVISOR_FREEZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "supervisor/process.h"
+
+/*
+ * Stop every thread of @root and of all its descendants. @root_is_child: its end must stay
+ * for the event loop to see. On success *tree holds them all, each in a trap stop with its
+ * registers read, and nothing in the tree runs. Gives up at @deadline_ns (CLOCK_MONOTONIC).
+ * On failure everything runs on and *tree is empty.
+ */
+int freeze(pid_t root, bool root_is_child, uint64_t deadline_ns, struct tree *tree,
+	struct err *e);
+
+/* Let all go on from where they were (threads' regs, where regs_changed), and free @tree.
+ * Goes through to the end whatever fails. */
+int thaw(struct tree *tree, struct err *e);
+
+/* End all processes of a frozen tree, and free @tree. */
+void freeze_kill(struct tree *tree);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * module.h - mapped files, and how to know them again: by build-id, else by content hash.
+ */
+#ifndef SUPERVISOR_MODULE_H
+#define SUPERVISOR_MODULE_H
+
+#include <stdbool.h>
+
+#include "ckpt/image.h"
+#include "lib/err.h"
+
+/* Remembers what was worked out for a file, as long as it does not change (device, inode,
+ * size, time of modification). */
+struct module_cache;
+
+struct module_cache *module_cache_new(void);
+void module_cache_free(struct module_cache *c);
+
+/* Identify the file @path, whose inode number must be @inode. Fills all of @m but m->path. When the
+ * name leads elsewhere by now, only IMAGE_MODULE_DELETED is set. */
+int module_identify(struct module_cache *c, const char *path, uint64_t inode,
+	struct image_module *m, struct err *e);
+
+/* Whether @path still holds what @m says. Fails with the difference named. */
+int module_check(const struct image_module *m, const char *path, struct err *e);
+
+#endif

@@ -1,0 +1,42 @@
+#include "supervisor/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "lib/util.h"
+
+#define FIELD(name) offsetof(struct supervisor_options, name)
+
+const struct opt supervisor_option_rows[] = {
+	{'d', "dir", "DIR", "where checkpoints go", opt_text, FIELD(dir)},
+	{'i', "interval", "SEC", "take a checkpoint every SEC seconds", opt_positive,
+		FIELD(interval_s)},
+	{'k', "keep", "N", "keep the newest N checkpoints (default 3)", opt_positive,
+		FIELD(keep)},
+	{0, "incremental", NULL, "write only what has changed since the last one", opt_flag,
+		FIELD(incremental)},
+	{0, "full-every", "N",
+		"with --incremental: make every Nth a full one\n"
+		"(default 10, 0: never)",
+		opt_number, FIELD(full_every)},
+	{0, "portable", NULL, "store mapped files (program, libraries) as well", opt_flag,
+		FIELD(portable)},
+	{0, "ckpt-signal", "SIG", "take a checkpoint when SIG is sent to this process",
+		opt_signal, FIELD(ckpt_signal)},
+	{'v', "verbose", NULL, "say more on standard error", opt_flag, FIELD(verbose)},
+	{0},
+};
+
+char *options_absolute(const char *path, struct err *e)
+{
+	cleanup_free char *cwd = NULL;
+
+	if (path[0] == '/')
+		return xstrdup(path);
+	cwd = getcwd(NULL, 0);
+	if (!cwd) {
+		err_set(e, errno, "cannot find the current directory for %s", path);
+		return NULL;
+	}
+	return xasprintf("%s%s%s", cwd, cwd[1] ? "/" : "", path);
+}

@@ -1,0 +1,24 @@
+/*
+ * options.h - the options that trecr-run and trecr-restart share: how the program they
+ * supervise is to be checkpointed.
+ */
+#ifndef SUPERVISOR_OPTIONS_H
+#define SUPERVISOR_OPTIONS_H
+
+#include "lib/err.h"
+#include "lib/opts.h"
+#include "supervisor/supervisor.h"
+
+/* Rows over struct supervisor_options. */
+extern const struct opt supervisor_option_rows[];
+
+#define SUPERVISOR_OPTION_DEFAULTS                                                             \
+	{                                                                                      \
+		.keep = 3, .full_every = 10                                                    \
+	}
+
+/* @path made absolute by the current directory, which may be another one later; the caller's
+ * to free. NULL on failure. */
+char *options_absolute(const char *path, struct err *e);
+
+#endif

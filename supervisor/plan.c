@@ -1,0 +1,81 @@
+#include "supervisor/plan.h"
+
+#include <string.h>
+
+#include "supervisor/tracee.h"
+
+struct batch_call *batch_add(
+	struct batch_builder *b, const char *what, long nr, const uint64_t args[6])
+{
+	struct batch_call *c = buf_grow(&b->calls, sizeof(*c));
+
+	c->nr = nr;
+	for (int i = 0; i < 6; i++)
+		c->args[i] = args[i];
+	buf_push(&b->what, const char *, &what);
+	return c;
+}
+
+void batch_free(struct batch_builder *b)
+{
+	buf_free(&b->calls);
+	buf_free(&b->what);
+}
+
+static uint64_t plan_align(struct plan *p, size_t to)
+{
+	buf_grow(&p->data, align_up(p->data.len, to) - p->data.len);
+	return LOADER_WINDOW + PLAN_OFFSET + p->data.len;
+}
+
+uint64_t plan_data(struct plan *p, const void *data, size_t size)
+{
+	uint64_t at = plan_align(p, 16);
+
+	buf_add(&p->data, data, size);
+	return at;
+}
+
+uint64_t plan_string(struct plan *p, const char *s)
+{
+	return plan_data(p, s, strlen(s) + 1);
+}
+
+uint64_t plan_batch(struct plan *p, const struct batch_builder *b, enum batch_end end)
+{
+	struct batch head = {.count = buf_count(&b->calls, struct batch_call), .end = end};
+	uint64_t at = plan_data(p, &head, sizeof(head));
+
+	buf_add(&p->data, b->calls.data, b->calls.len);
+	return at;
+}
+
+uint64_t plan_stack(struct plan *p, size_t size, uint64_t batch)
+{
+	uint64_t top[2] = {batch, 0};
+	uint64_t at = plan_align(p, 16);
+
+	buf_grow(&p->data, size - sizeof(top));
+	buf_add(&p->data, top, sizeof(top));
+	return at + size - sizeof(top);
+}
+
+int plan_check(int mem_fd, uint64_t address, const struct batch_builder *b, struct err *e)
+{
+	const char *const *what = b->what.data;
+	struct batch_call call;
+	struct batch head;
+
+	if (tracee_read(mem_fd, address, &head, sizeof(head), e))
+		return -1;
+	if (head.done == head.count)
+		return 0;
+	if (head.done > head.count)
+		return err_set(e, 0, "the loader in the new process has gone astray");
+	if (tracee_read(mem_fd, address + sizeof(head) + head.done * sizeof(call), &call,
+		    sizeof(call), e))
+		return -1;
+	return err_set(e, call.result < 0 ? -call.result : 0,
+		"cannot %s (system call %lu with %#lx, %#lx, %#lx gave %ld)", what[head.done], call.nr,
+		call.args[0], call.args[1], call.args[2], call.result);
+}

@@ -1,0 +1,70 @@
+#include "supervisor/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "lib/procfs.h"
+#include "lib/util.h"
+#include "supervisor/x86_64.h"
+
+/* smaps would walk the page tables of the whole process for one address. */
+static int find_vdso(struct process *p, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/maps", p->pid);
+	cleanup_file FILE *maps = fopen(path, "re");
+	unsigned long start, end;
+	char line[512];
+
+	if (!maps)
+		return err_set(e, errno, "cannot open %s", path);
+	while (fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, " [vdso]"))
+			continue;
+		if (sscanf(line, "%lx-%lx", &start, &end) != 2)
+			break;
+		p->vdso = start;
+		p->vdso_size = end - start;
+		return 0;
+	}
+	return err_set(e, 0, "process %d (%s) has no vdso, without which nothing can be run in it",
+		p->pid, p->comm);
+}
+
+int process_prepare(struct process *p, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/mem", p->pid);
+	cleanup_free uint8_t *vdso = NULL;
+	size_t at;
+
+	p->mem_fd = open(path, O_RDWR | O_CLOEXEC);
+	if (p->mem_fd < 0)
+		return err_set(e, errno, "cannot open the memory of process %d (%s)", p->pid, p->comm);
+	if (find_vdso(p, e))
+		return -1;
+	vdso = xmalloc(p->vdso_size);
+	if (tracee_read(p->mem_fd, p->vdso, vdso, p->vdso_size, e))
+		return err_prefix(e, "cannot look into process %d (%s)", p->pid, p->comm);
+	at = x86_64_find_cave(vdso, p->vdso_size);
+	if (!at)
+		return err_set(e, 0, "the vdso of process %d (%s) has no room for trecr's code", p->pid,
+			p->comm);
+	p->cave = p->vdso + at;
+	return 0;
+}
+
+static void process_free(struct process *p)
+{
+	if (p->mem_fd >= 0)
+		close(p->mem_fd);
+	free(p->threads);
+	free(p);
+}
+
+void tree_free(struct tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		process_free(tree->processes[i]);
+	free(tree->processes);
+	memset(tree, 0, sizeof(*tree));
+}

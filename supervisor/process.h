@@ -1,0 +1,50 @@
+/*
+ * process.h - a frozen process and its threads, as the supervisor sees them.
+ */
+#ifndef SUPERVISOR_PROCESS_H
+#define SUPERVISOR_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "lib/err.h"
+#include "supervisor/tracee.h"
+
+struct thread {
+	struct tracee tracee;
+	pid_t vtid; /* its id as the process sees it (innermost pid namespace) */
+	/* Where it was stopped. What it goes on from, when that differs (a system call that
+	 * has to be entered again), is put in here before the thaw. */
+	struct user_regs_struct regs;
+	struct tracee_rseq rseq;
+	bool regs_changed; /* regs differ from what the kernel holds */
+	uint64_t syscall_start_ns; /* see syscall_restart.h; 0: unknown */
+	uint32_t syscall_class;	   /* enum image_syscall */
+	uint64_t syscall_left_ns;
+};
+
+struct process {
+	pid_t pid, vpid;
+	pid_t parent;
+	int mem_fd; /* /proc/PID/mem */
+	char comm[64];
+	struct thread *threads; /* the leader first */
+	size_t thread_count, thread_room;
+	uint64_t vdso, vdso_size;
+	uint64_t cave; /* 0: not looked for yet */
+};
+
+/* The frozen tree: the root first, parents before children. */
+struct tree {
+	struct process **processes;
+	size_t count;
+};
+
+/* Open /proc/PID/mem and find the cave. Once a process, after it has been frozen. */
+int process_prepare(struct process *p, struct err *e);
+
+void tree_free(struct tree *tree);
+
+#endif

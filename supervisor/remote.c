@@ -1,0 +1,137 @@
+#include "supervisor/remote.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "lib/util.h"
+
+/* Injected calls do not block: a target that takes longer is stuck in the kernel (a dead
+ * file server, a kernel bug). */
+#define PATIENCE_NS 10000000000ull
+
+static int write_cave(struct remote *r, struct err *e)
+{
+	uint8_t code[CAVE_SIZE];
+
+	x86_64_cave(code, &r->home);
+	return tracee_write(r->process->mem_fd, r->process->cave, code, sizeof(code), e);
+}
+
+int remote_begin(
+	struct remote *r, struct process *process, struct thread *thread, struct err *e)
+{
+	static const uint64_t none[6];
+	struct tracee *t = &thread->tracee;
+	struct user_regs_struct regs;
+
+	memset(r, 0, sizeof(*r));
+	r->process = process;
+	r->thread = thread;
+	r->home.regs = thread->regs;
+	if (tracee_get_sigmask(t, &r->home.sigmask, e) || write_cave(r, e))
+		return -1;
+	/* The registers first: a thread let go with its signals blocked must be on the way home,
+	 * which puts the mask back. */
+	regs = r->home.regs;
+	x86_64_set_syscall(&regs, process->cave + CAVE_HOME, 0, none);
+	if (tracee_set_regs(t, &regs, e))
+		return -1;
+	return tracee_set_sigmask(t, ~0ull, e);
+}
+
+/* Run until @want is reported. Only SIGSTOP and SIGKILL cannot be blocked: a stop is put off
+ * until the thread is let go, as the group stays stopped. */
+static int run_until(struct remote *r, enum tracee_event want, struct err *e)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+	struct tracee *t = &r->thread->tracee;
+	struct tracee_report report;
+
+	for (;;) {
+		int failed = want == TRACEE_EVENT_SYSCALL ? tracee_continue_to_syscall(t, 0, e)
+							  : tracee_continue(t, 0, e);
+
+		if (failed || tracee_wait(t, deadline, &report, e))
+			return -1;
+		if (report.event == want)
+			return 0;
+		if (report.event == TRACEE_EVENT_GONE)
+			return err_set(e, 0, "process %d (%s) was killed meanwhile", t->pid,
+				r->process->comm);
+		if (report.event == TRACEE_EVENT_NONE)
+			return err_set(e, 0, "process %d (%s) does not come back from the kernel", t->pid,
+				r->process->comm);
+	}
+}
+
+int remote_call(struct remote *r, long nr, const uint64_t args[6], int64_t *result, struct err *e)
+{
+	struct tracee *t = &r->thread->tracee;
+	struct user_regs_struct regs = r->home.regs;
+
+	x86_64_set_syscall(&regs, r->process->cave, nr, args);
+	if (tracee_set_regs(t, &regs, e) || run_until(r, TRACEE_EVENT_SYSCALL, e) ||
+		run_until(r, TRACEE_EVENT_SYSCALL, e) || tracee_get_regs(t, &regs, e))
+		return err_prefix(e, "cannot run system call %ld in process %d", nr, t->pid);
+	*result = x86_64_result(&regs);
+	return 0;
+}
+
+uint64_t remote_scratch(struct remote *r, size_t size, struct err *e)
+{
+	int64_t at;
+
+	size = align_up(size, 4096);
+	if (REMOTE_CALL(r, &at, e, SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
+		return 0;
+	if (at < 0 && at > -4096) {
+		err_set(e, -at, "cannot map scratch memory in process %d", r->process->pid);
+		return 0;
+	}
+	r->home.scratch = at;
+	r->home.scratch_size = size;
+	return write_cave(r, e) ? 0 : at;
+}
+
+static int unmap_scratch(struct remote *r, struct err *e)
+{
+	uint64_t start = r->home.scratch, size = r->home.scratch_size;
+	int64_t result;
+
+	if (!start)
+		return 0;
+	if (REMOTE_CALL(r, &result, e, SYS_munmap, start, size))
+		return -1;
+	/* What the program maps there from now on is its own. */
+	r->home.scratch = r->home.scratch_size = 0;
+	return write_cave(r, e);
+}
+
+int remote_abandon(struct remote *r, struct err *e)
+{
+	static const uint8_t nothing[CAVE_SIZE];
+
+	return tracee_write(r->process->mem_fd, r->process->cave, nothing, CAVE_SIZE, e);
+}
+
+int remote_end(struct remote *r, struct err *e)
+{
+	struct tracee *t = &r->thread->tracee;
+	int failed = 0;
+
+	if (t->state == TRACEE_GONE)
+		return err_set(e, 0, "process %d (%s) was killed meanwhile", t->pid, r->process->comm);
+	failed |= unmap_scratch(r, e);
+	/* Back into a trap stop: only from there does the kernel look at the registers for a
+	 * system call to restart. */
+	failed |= tracee_interrupt(t, e) || run_until(r, TRACEE_EVENT_TRAP, e);
+	/* The mask first, for the same reason as in remote_begin(). */
+	failed |= tracee_set_sigmask(t, r->home.sigmask, e);
+	failed |= tracee_set_regs(t, &r->home.regs, e);
+	failed |= remote_abandon(r, e);
+	return failed ? -1 : 0;
+}

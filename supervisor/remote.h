@@ -1,0 +1,44 @@
+/*
+ * remote.h - run system calls in a stopped thread, and put everything back.
+ *
+ * A bracket: remote_begin(), any number of remote_call()s, remote_end(). In between, the
+ * thread's signals are blocked and a small piece of code stands in unused bytes of its vdso.
+ * When the supervisor is killed at any point in between, the thread finds its own way home
+ * (x86_64.h): the program goes on as if nothing had happened.
+ */
+#ifndef SUPERVISOR_REMOTE_H
+#define SUPERVISOR_REMOTE_H
+
+#include <stdint.h>
+
+#include "supervisor/process.h"
+#include "supervisor/x86_64.h"
+
+struct remote {
+	struct process *process;
+	struct thread *thread;
+	struct cave_home home;
+};
+
+/* @thread must be in a trap stop. */
+int remote_begin(
+	struct remote *r, struct process *process, struct thread *thread, struct err *e);
+
+/* Run system call @nr with the six @args. *result is what the kernel returns (-errno for an
+ * error, which is no failure of this function). The call must not block. */
+int remote_call(struct remote *r, long nr, const uint64_t args[6], int64_t *result, struct err *e);
+#define REMOTE_CALL(r, result, e, nr, ...)                                                     \
+	remote_call((r), (nr), (const uint64_t[6]){__VA_ARGS__}, (result), (e))
+
+/* Address of @size bytes of memory in the target for arguments and results, gone with
+ * remote_end(). One call a bracket. 0 on failure. */
+uint64_t remote_scratch(struct remote *r, size_t size, struct err *e);
+
+/* End the bracket for a thread whose registers and signal mask the caller sets anew: only the
+ * cave is cleared. */
+int remote_abandon(struct remote *r, struct err *e);
+
+/* Everything back as it was; to be called on the error path, too. */
+int remote_end(struct remote *r, struct err *e);
+
+#endif

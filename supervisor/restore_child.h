@@ -1,0 +1,48 @@
+/*
+ * restore_child.h - the first part of a restart, in the new process itself: descriptors,
+ * working directory, umask; then it executes the program's file, so that /proc/self/exe is
+ * right, and never runs an instruction of it.
+ */
+#ifndef SUPERVISOR_RESTORE_CHILD_H
+#define SUPERVISOR_RESTORE_CHILD_H
+
+#include <stdbool.h>
+
+#include "ckpt/store.h"
+#include "lib/err.h"
+
+/* Descriptors that the new process has over those of the program, for the plan to use and
+ * close. Written by the child into memory that it shares with the supervisor. */
+struct extra_fds {
+	int zero;	/* /dev/zero */
+	size_t sources;	/* files that hold blocks, by image_extent.source */
+	size_t modules; /* mapped files, by region_file() */
+	size_t objects; /* shared objects, by number less 1 */
+	int fd[];	/* sources, then modules, then objects; -1: not needed */
+};
+
+struct restore_child {
+	const struct checkpoint *c;
+	size_t index;	     /* of the process in the checkpoint */
+	bool foreign_exe;    /* the program's file is not there: execute our own */
+	int error_pipe[2];   /* the child's struct err comes out of [0] when it fails */
+	struct extra_fds *fds;
+	size_t fds_size;     /* bytes mapped */
+};
+
+/* Before the process is made. */
+int restore_child_init(struct restore_child *r, const struct checkpoint *c, size_t index,
+	bool foreign_exe, struct err *e);
+void restore_child_free(struct restore_child *r);
+
+/* The child; for spawn_restored(). */
+void restore_child_main(void *arg);
+
+/* After the child has ended without executing anything: why. Always returns -1. */
+int restore_child_error(struct restore_child *r, struct err *e);
+
+int extra_source(const struct extra_fds *f, size_t source);
+int extra_module(const struct extra_fds *f, size_t module, bool writable);
+int extra_object(const struct extra_fds *f, size_t object);
+
+#endif

@@ -1,0 +1,372 @@
+#include "supervisor/syscall_restart.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "ckpt/image.h"
+#include "lib/procfs.h"
+#include "lib/util.h"
+#include "supervisor/x86_64.h"
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+#define NS_PER_MS 1000000ull
+#define NS_PER_S  1000000000ull
+
+/* How long a thread may take to fall asleep again before we stop looking. */
+#define SETTLE_NS (200 * NS_PER_MS)
+
+enum timeout {
+	NO_TIMEOUT,
+	MILLISECONDS, /* an int in the argument; negative: for ever */
+	TIMESPEC,     /* the argument points to one; NULL: for ever */
+	ABSOLUTE,     /* of itself right after any restart */
+};
+
+struct blocking_call {
+	long nr;
+	enum timeout timeout;
+	int argument;
+	/* Returns EINTR after every stop, although nothing has happened to it. */
+	bool plain_eintr;
+	/* What the time-out really is, when that hangs on other arguments. */
+	enum timeout (*decide)(const struct user_regs_struct *regs);
+};
+
+static enum timeout decide_clock_nanosleep(const struct user_regs_struct *regs)
+{
+	return x86_64_syscall_arg(regs, 1) & TIMER_ABSTIME ? ABSOLUTE : TIMESPEC;
+}
+
+static enum timeout decide_futex(const struct user_regs_struct *regs)
+{
+	int op = x86_64_syscall_arg(regs, 1) & FUTEX_CMD_MASK;
+
+	return op == FUTEX_WAIT ? TIMESPEC : ABSOLUTE;
+}
+
+static const struct blocking_call calls[] = {
+	{SYS_nanosleep, TIMESPEC, 0, false, NULL},
+	{SYS_clock_nanosleep, TIMESPEC, 2, false, decide_clock_nanosleep},
+	{SYS_poll, MILLISECONDS, 2, false, NULL},
+	{SYS_futex, TIMESPEC, 3, false, decide_futex},
+	{SYS_epoll_wait, MILLISECONDS, 3, true, NULL},
+	{SYS_epoll_pwait, MILLISECONDS, 3, true, NULL},
+	{SYS_epoll_pwait2, TIMESPEC, 3, true, NULL},
+	{SYS_rt_sigtimedwait, TIMESPEC, 2, true, NULL},
+	{SYS_semop, NO_TIMEOUT, 0, true, NULL},
+	{SYS_semtimedop, TIMESPEC, 3, true, NULL},
+	{SYS_io_getevents, TIMESPEC, 4, true, NULL},
+	/* On a socket with SO_RCVTIMEO or SO_SNDTIMEO; the socket keeps the time-out. */
+	{SYS_read, NO_TIMEOUT, 0, true, NULL},
+	{SYS_readv, NO_TIMEOUT, 0, true, NULL},
+	{SYS_recvfrom, NO_TIMEOUT, 0, true, NULL},
+	{SYS_recvmsg, NO_TIMEOUT, 0, true, NULL},
+	{SYS_accept, NO_TIMEOUT, 0, true, NULL},
+	{SYS_accept4, NO_TIMEOUT, 0, true, NULL},
+	{SYS_write, NO_TIMEOUT, 0, true, NULL},
+	{SYS_writev, NO_TIMEOUT, 0, true, NULL},
+	{SYS_sendto, NO_TIMEOUT, 0, true, NULL},
+	{SYS_sendmsg, NO_TIMEOUT, 0, true, NULL},
+};
+
+static const struct blocking_call *find_call(long nr)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (calls[i].nr == nr)
+			return &calls[i];
+	return NULL;
+}
+
+static enum timeout timeout_kind(
+	const struct blocking_call *call, const struct user_regs_struct *regs)
+{
+	return call->decide ? call->decide(regs) : call->timeout;
+}
+
+/* se.exec_start in /proc/PID/task/TID/sched: when the thread last ran, in milliseconds of its
+ * CPU's own clock (kernel/sched/debug.c). 0 where the kernel does not tell. */
+static uint64_t read_exec_start(pid_t pid, pid_t tid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/sched", pid, tid);
+	cleanup_free char *text = NULL;
+	uint64_t ms, fraction = 0;
+	size_t len;
+	char *p, *end;
+
+	if (read_file(path, &text, &len, NULL))
+		return 0;
+	p = strstr(text, "se.exec_start");
+	p = p ? strchr(p, ':') : NULL;
+	if (!p)
+		return 0;
+	ms = strtoull(p + 1, &end, 10);
+	if (*end == '.')
+		fraction = strtoull(end + 1, NULL, 10); /* six digits: nanoseconds */
+	return ms * NS_PER_MS + fraction;
+}
+
+/* CLOCK_MONOTONIC less the clock of @cpu, by running there for a moment. Both go at the same
+ * pace but for time stolen by interrupts and hypervisors, which makes the result too large:
+ * sleeps seem to have begun later than they did, and never end early. */
+static int64_t cpu_clock_offset(int cpu)
+{
+	cpu_set_t old, one;
+	uint64_t at;
+
+	if (sched_getaffinity(0, sizeof(old), &old))
+		return 0;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		return 0;
+	at = read_exec_start(getpid(), gettid());
+	/* Restoring what was in force a moment ago cannot fail in a way that matters. */
+	(void)sched_setaffinity(0, sizeof(old), &old);
+	return at ? (int64_t)(clock_ns(CLOCK_MONOTONIC) - at) : 0;
+}
+
+/* "202 0x7f.. 0x0 ..." when blocked in a call, "running" otherwise. */
+static bool blocked_in(pid_t pid, pid_t tid, struct user_regs_struct *regs)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/syscall", pid, tid);
+	cleanup_free char *text = NULL;
+	size_t len;
+	char *p;
+	long nr;
+
+	memset(regs, 0, sizeof(*regs));
+	if (read_file(path, &text, &len, NULL) || text[0] < '0' || text[0] > '9')
+		return false;
+	nr = strtol(text, &p, 10);
+	for (int i = 0; i < 6; i++)
+		x86_64_set_syscall_arg(regs, i, strtoull(p, &p, 16));
+	x86_64_set_syscall_number(regs, nr);
+	return true;
+}
+
+uint64_t syscall_sleep_start(pid_t pid, pid_t tid)
+{
+	const struct blocking_call *call;
+	struct user_regs_struct regs;
+	enum timeout kind;
+	struct proc_stat st;
+	uint64_t exec_start;
+	int64_t offset;
+
+	if (!blocked_in(pid, tid, &regs))
+		return 0;
+	call = find_call(x86_64_syscall_number(&regs));
+	kind = call ? timeout_kind(call, &regs) : NO_TIMEOUT;
+	if (kind != MILLISECONDS && kind != TIMESPEC)
+		return 0;
+	/* For ever: no need to know since when. */
+	if (kind == TIMESPEC && !x86_64_syscall_arg(&regs, call->argument))
+		return 0;
+	if (kind == MILLISECONDS && (int)x86_64_syscall_arg(&regs, call->argument) < 0)
+		return 0;
+	exec_start = read_exec_start(pid, tid);
+	if (!exec_start || procfs_stat(pid, tid, &st, NULL))
+		return 0;
+	offset = cpu_clock_offset(st.field[39]);
+	return offset ? exec_start + offset : 0;
+}
+
+/* Whether a signal waits that would really have interrupted the call. */
+static bool signal_deliverable(struct thread *t)
+{
+	const uint64_t ignored_by_default = 1ull << (SIGCHLD - 1) | 1ull << (SIGCONT - 1) |
+		1ull << (SIGURG - 1) | 1ull << (SIGWINCH - 1);
+	cleanup_free char *status = procfs_status(t->tracee.pid, t->tracee.tid, NULL);
+	uint64_t pending, caught;
+
+	if (!status)
+		return true;
+	pending = status_number(status, "SigPnd", 16) | status_number(status, "ShdPnd", 16);
+	pending &= ~status_number(status, "SigBlk", 16) & ~status_number(status, "SigIgn", 16);
+	caught = status_number(status, "SigCgt", 16);
+	return pending & (caught | ~ignored_by_default);
+}
+
+/* The whole time-out as the call was given it; IMAGE_SYSCALL_FOREVER for none. */
+static int whole_timeout(struct process *p, const struct blocking_call *call, enum timeout kind,
+	const struct user_regs_struct *regs, uint64_t *ns, struct err *e)
+{
+	uint64_t value = x86_64_syscall_arg(regs, call->argument);
+	struct timespec ts;
+
+	*ns = IMAGE_SYSCALL_FOREVER;
+	if (kind == MILLISECONDS && (int)value >= 0)
+		*ns = (int)value * NS_PER_MS;
+	if (kind == TIMESPEC && value) {
+		if (tracee_read(p->mem_fd, value, &ts, sizeof(ts), e))
+			return err_prefix(e, "cannot read a time-out of process %d", p->pid);
+		*ns = ts.tv_sec > INT64_MAX / (int64_t)NS_PER_S - 1
+			? IMAGE_SYSCALL_FOREVER
+			: ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	}
+	return 0;
+}
+
+int syscall_classify(struct process *p, struct thread *t, struct err *e)
+{
+	int64_t result = x86_64_result(&t->regs);
+	const struct blocking_call *call;
+	uint64_t whole, slept, now;
+	enum timeout kind;
+
+	t->syscall_class = IMAGE_SYSCALL_NONE;
+	t->syscall_left_ns = 0;
+	if (!x86_64_in_syscall(&t->regs))
+		return 0;
+	if (result != -ERESTART_RESTARTBLOCK && result != -EINTR)
+		return 0;
+	call = find_call(x86_64_syscall_number(&t->regs));
+	if (result == -EINTR && (!call || !call->plain_eintr || signal_deliverable(t)))
+		return 0;
+	if (!call)
+		return err_set(e, 0,
+			"thread %d of process %d is in system call %ld, which cannot be restarted", t->vtid,
+			p->vpid, x86_64_syscall_number(&t->regs));
+	kind = timeout_kind(call, &t->regs);
+	t->syscall_class = IMAGE_SYSCALL_AGAIN;
+	t->syscall_left_ns = IMAGE_SYSCALL_FOREVER;
+	if (kind != MILLISECONDS && kind != TIMESPEC)
+		return 0;
+	if (result == -ERESTART_RESTARTBLOCK)
+		t->syscall_class = IMAGE_SYSCALL_RESTART_BLOCK;
+	if (whole_timeout(p, call, kind, &t->regs, &whole, e))
+		return -1;
+	if (whole == IMAGE_SYSCALL_FOREVER)
+		return 0;
+	now = clock_ns(CLOCK_MONOTONIC);
+	slept = t->syscall_start_ns && now > t->syscall_start_ns ? now - t->syscall_start_ns : 0;
+	t->syscall_left_ns = slept < whole ? whole - slept : 0;
+	return 0;
+}
+
+void syscall_prepare_thaw(struct thread *t)
+{
+	const struct blocking_call *call = find_call(x86_64_syscall_number(&t->regs));
+	uint64_t ms;
+
+	/* In the process that was stopped, the kernel still has the restart block, also of a
+	 * call with an absolute time-out. */
+	if (t->syscall_class != IMAGE_SYSCALL_AGAIN || x86_64_result(&t->regs) != -EINTR)
+		return;
+	x86_64_rewind(&t->regs);
+	t->regs_changed = true;
+	if (timeout_kind(call, &t->regs) != MILLISECONDS ||
+		t->syscall_left_ns == IMAGE_SYSCALL_FOREVER)
+		return;
+	ms = (t->syscall_left_ns + NS_PER_MS - 1) / NS_PER_MS;
+	x86_64_set_syscall_arg(&t->regs, call->argument, ms);
+}
+
+/* Until the thread sleeps in @nr, or a while has passed. */
+static bool wait_until_asleep(pid_t pid, pid_t tid, long nr)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + SETTLE_NS;
+	struct user_regs_struct regs;
+
+	do {
+		if (blocked_in(pid, tid, &regs) && x86_64_syscall_number(&regs) == nr)
+			return true;
+		sched_yield();
+	} while (clock_ns(CLOCK_MONOTONIC) < deadline);
+	return false;
+}
+
+static struct timespec to_timespec(uint64_t ns)
+{
+	return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
+}
+
+int syscall_thaw_in_place(struct process *p, struct thread *t, struct err *e)
+{
+	const struct blocking_call *call;
+	struct timespec left, whole;
+	uint64_t pointer;
+	long nr = x86_64_result(&t->regs); /* rewound: rax holds the number */
+
+	if (t->syscall_class != IMAGE_SYSCALL_AGAIN || !t->regs_changed ||
+		t->syscall_left_ns == IMAGE_SYSCALL_FOREVER || t->tracee.group_stopped)
+		return 0;
+	call = find_call(nr);
+	if (!call || timeout_kind(call, &t->regs) != TIMESPEC)
+		return 0;
+	pointer = x86_64_syscall_arg(&t->regs, call->argument);
+	left = to_timespec(t->syscall_left_ns);
+	if (tracee_read(p->mem_fd, pointer, &whole, sizeof(whole), e) ||
+		tracee_write(p->mem_fd, pointer, &left, sizeof(left), e) ||
+		tracee_set_regs(&t->tracee, &t->regs, e) || tracee_detach(&t->tracee, e))
+		return -1;
+	/* One that does not fall asleep has returned already, or is starved of a processor for
+	 * longer than we wait; the memory is the program's own again either way. */
+	(void)wait_until_asleep(p->pid, t->tracee.tid, nr);
+	return tracee_write(p->mem_fd, pointer, &whole, sizeof(whole), e) ? -1 : 1;
+}
+
+/* The thread has come out of its call, into the int3 behind it. */
+static int call_ended(struct thread *t, struct err *e)
+{
+	struct user_regs_struct regs;
+
+	if (tracee_get_regs(&t->tracee, &regs, e))
+		return -1;
+	x86_64_end_syscall(&t->regs, x86_64_result(&regs));
+	return 0;
+}
+
+int syscall_build_restart_block(
+	struct process *p, struct thread *t, uint64_t instruction, uint64_t scratch, struct err *e)
+{
+	long nr = x86_64_syscall_number(&t->regs);
+	const struct blocking_call *call = find_call(nr);
+	struct user_regs_struct regs = t->regs;
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + 5 * NS_PER_S;
+	struct tracee_report report;
+	struct timespec ts;
+	uint64_t args[6];
+
+	if (!call)
+		return err_set(e, 0, "the image holds a thread in system call %ld, unknown here", nr);
+	for (int i = 0; i < 6; i++)
+		args[i] = x86_64_syscall_arg(&t->regs, i);
+	if (t->syscall_left_ns != IMAGE_SYSCALL_FOREVER) {
+		ts = to_timespec(t->syscall_left_ns);
+		args[call->argument] = timeout_kind(call, &t->regs) == MILLISECONDS
+			? (t->syscall_left_ns + NS_PER_MS - 1) / NS_PER_MS
+			: scratch;
+	}
+	x86_64_set_syscall(&regs, instruction, nr, args);
+	if (t->syscall_left_ns != IMAGE_SYSCALL_FOREVER &&
+		tracee_write(p->mem_fd, scratch, &ts, sizeof(ts), e))
+		return -1;
+	if (tracee_set_regs(&t->tracee, &regs, e) || tracee_continue(&t->tracee, 0, e))
+		return -1;
+	(void)wait_until_asleep(p->pid, t->tracee.tid, nr);
+	if (tracee_interrupt(&t->tracee, e))
+		return -1;
+	for (;;) {
+		if (tracee_wait(&t->tracee, deadline, &report, e))
+			return -1;
+		switch (report.event) {
+		case TRACEE_EVENT_TRAP:
+			return 0;
+		case TRACEE_EVENT_SIGNAL: /* the int3; the interruption is still to come */
+			if (call_ended(t, e) || tracee_continue(&t->tracee, 0, e))
+				return -1;
+			break;
+		default:
+			return err_set(e, 0, "thread %d cannot enter its system call %ld again", t->vtid, nr);
+		}
+	}
+}

@@ -1,0 +1,46 @@
+/*
+ * syscall_restart.h - system calls that a freeze interrupts go on as if nothing had happened.
+ *
+ * Three families (measured, doc/decisions/interrupted-calls.md):
+ *  - those the kernel starts again from the registers alone: nothing to be done;
+ *  - those that need a "restart block", which holds when they are to end (rax = -516:
+ *    nanosleep, poll, timed futex): intact in the same process, to be built anew after a
+ *    restart, with what was left of the time-out;
+ *  - those that simply return EINTR after any stop (epoll_wait, sigtimedwait, semtimedop ...):
+ *    to be entered again, in the same process too, with what was left of their time-out.
+ */
+#ifndef SUPERVISOR_SYSCALL_RESTART_H
+#define SUPERVISOR_SYSCALL_RESTART_H
+
+#include "supervisor/process.h"
+
+/* Before @tid is interrupted: when it is blocked in a call with a relative time-out, the time
+ * (CLOCK_MONOTONIC, ns) when it fell asleep, else 0. Never earlier than the truth, so that no
+ * sleep ends early. */
+uint64_t syscall_sleep_start(pid_t pid, pid_t tid);
+
+/* After the freeze: fill t->syscall_class and t->syscall_left_ns, and leave t->regs as they
+ * were. */
+int syscall_classify(struct process *p, struct thread *t, struct err *e);
+
+/* Before the thaw: put into t->regs what lets the thread go on with its call. */
+void syscall_prepare_thaw(struct thread *t);
+
+/*
+ * Let go of a thread of class AGAIN whose time-out lies in memory: it enters its call again
+ * with what is left, and its memory is put back once it sleeps. All other threads of the
+ * process must still be stopped. Returns 1 when done (and detached), 0 when @t is not such a
+ * thread, -1 on failure.
+ */
+int syscall_thaw_in_place(struct process *p, struct thread *t, struct err *e);
+
+/*
+ * After a restart: build the restart block of a thread of class RESTART_BLOCK. The thread is
+ * in a stop, with any registers; it runs the call from the syscall instruction at
+ * @instruction, which an int3 follows, with its time-out at @scratch, until it sleeps, and is
+ * left in a trap stop. When the call ends at once, its result goes into t->regs.
+ */
+int syscall_build_restart_block(
+	struct process *p, struct thread *t, uint64_t instruction, uint64_t scratch, struct err *e);
+
+#endif

@@ -1,0 +1,263 @@
+#include "supervisor/tracee.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "lib/util.h"
+
+#define OPTIONS                                                                                \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |                    \
+		PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
+
+static int fail(struct tracee *t, const char *what, struct err *e)
+{
+	if (errno == ESRCH)
+		t->state = TRACEE_GONE;
+	return err_set(e, errno, "cannot %s thread %d of process %d", what, t->tid, t->pid);
+}
+
+int tracee_seize(struct tracee *t, bool kill_with_us, struct err *e)
+{
+	long options = OPTIONS | (kill_with_us ? PTRACE_O_EXITKILL : 0);
+
+	if (ptrace(PTRACE_SEIZE, t->tid, NULL, options))
+		return fail(t, "attach to", e);
+	t->state = TRACEE_RUNNING;
+	return 0;
+}
+
+int tracee_interrupt(struct tracee *t, struct err *e)
+{
+	return ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) ? fail(t, "stop", e) : 0;
+}
+
+/* Wait for a change of state of any child or tracee: all of them raise SIGCHLD, which the
+ * supervisor keeps blocked. */
+static void wait_for_sigchld(uint64_t deadline_ns)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	/* Never longer than this: a SIGCHLD taken here may have been for two changes. */
+	uint64_t left = 2000000;
+	struct timespec ts;
+	sigset_t set;
+
+	if (deadline_ns - now < left)
+		left = deadline_ns > now ? deadline_ns - now : 0;
+	ts.tv_sec = 0;
+	ts.tv_nsec = left;
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigtimedwait(&set, NULL, &ts);
+}
+
+/* A stop's wait status, taken apart (man ptrace, "PTRACE_EVENT stops" and following). */
+static void read_stop(struct tracee *t, int status, struct tracee_report *r)
+{
+	unsigned long message = 0;
+	int event = status >> 16;
+	int sig = WSTOPSIG(status);
+
+	switch (event) {
+	case 0:
+		r->event = sig == (SIGTRAP | 0x80) ? TRACEE_EVENT_SYSCALL : TRACEE_EVENT_SIGNAL;
+		r->signal = sig;
+		return;
+	case PTRACE_EVENT_STOP:
+		r->event = TRACEE_EVENT_TRAP;
+		t->state = TRACEE_STOPPED;
+		t->group_stopped = sig != SIGTRAP;
+		return;
+	case PTRACE_EVENT_CLONE:
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+		/* Fails only when the tracee has just been killed; then there is no new one. */
+		if (ptrace(PTRACE_GETEVENTMSG, t->tid, NULL, &message))
+			message = 0;
+		r->new_tid = message;
+		r->event = message ? TRACEE_EVENT_NEW : TRACEE_EVENT_OTHER;
+		return;
+	case PTRACE_EVENT_EXEC:
+		r->event = TRACEE_EVENT_EXEC;
+		return;
+	default:
+		r->event = TRACEE_EVENT_OTHER;
+	}
+}
+
+/* The end of a child of ours is left for the event loop to see. */
+static int wait_once(struct tracee *t, int *status)
+{
+	siginfo_t info = {0};
+
+	if (!t->is_child)
+		return waitpid(t->tid, status, __WALL | WNOHANG);
+	if (waitid(P_PID, t->tid, &info, WSTOPPED | __WALL | WNOHANG)) {
+		if (errno == ECHILD && !kill(t->tid, 0)) {
+			/* Nothing but its end is left to wait for. */
+			*status = 0;
+			return t->tid;
+		}
+		return -1;
+	}
+	*status = info.si_status << 8 | 0x7f;
+	return info.si_pid;
+}
+
+int tracee_wait(
+	struct tracee *t, uint64_t deadline_ns, struct tracee_report *report, struct err *e)
+{
+	memset(report, 0, sizeof(*report));
+	for (;;) {
+		int status = 0;
+		pid_t got = wait_once(t, &status);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return fail(t, "wait for", e);
+		if (got > 0 && WIFSTOPPED(status)) {
+			read_stop(t, status, report);
+			return 0;
+		}
+		if (got > 0) {
+			t->state = TRACEE_GONE;
+			report->event = TRACEE_EVENT_GONE;
+			report->status = status;
+			return 0;
+		}
+		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
+			return 0;
+		wait_for_sigchld(deadline_ns);
+	}
+}
+
+int tracee_continue(struct tracee *t, int signal, struct err *e)
+{
+	t->state = TRACEE_RUNNING;
+	return ptrace(PTRACE_CONT, t->tid, NULL, (long)signal) ? fail(t, "continue", e) : 0;
+}
+
+int tracee_continue_to_syscall(struct tracee *t, int signal, struct err *e)
+{
+	t->state = TRACEE_RUNNING;
+	return ptrace(PTRACE_SYSCALL, t->tid, NULL, (long)signal) ? fail(t, "continue", e) : 0;
+}
+
+int tracee_detach(struct tracee *t, struct err *e)
+{
+	if (t->state == TRACEE_GONE)
+		return 0;
+	if (ptrace(PTRACE_DETACH, t->tid, NULL, NULL) && errno != ESRCH)
+		return fail(t, "let go of", e);
+	t->state = TRACEE_GONE;
+	return 0;
+}
+
+int tracee_get_regs(struct tracee *t, struct user_regs_struct *regs, struct err *e)
+{
+	struct iovec iov = {regs, sizeof(*regs)};
+
+	if (ptrace(PTRACE_GETREGSET, t->tid, (long)NT_PRSTATUS, &iov))
+		return fail(t, "read the registers of", e);
+	if (iov.iov_len != sizeof(*regs))
+		return err_set(e, 0, "process %d is a 32-bit program, which is not supported",
+			t->pid);
+	return 0;
+}
+
+int tracee_set_regs(struct tracee *t, const struct user_regs_struct *regs, struct err *e)
+{
+	struct iovec iov = {(void *)regs, sizeof(*regs)};
+
+	if (ptrace(PTRACE_SETREGSET, t->tid, (long)NT_PRSTATUS, &iov))
+		return fail(t, "set the registers of", e);
+	return 0;
+}
+
+int tracee_get_xstate(struct tracee *t, void *data, size_t *size, struct err *e)
+{
+	struct iovec iov = {data, *size};
+
+	if (ptrace(PTRACE_GETREGSET, t->tid, (long)NT_X86_XSTATE, &iov))
+		return fail(t, "read the vector registers of", e);
+	*size = iov.iov_len;
+	return 0;
+}
+
+int tracee_set_xstate(struct tracee *t, const void *data, size_t size, struct err *e)
+{
+	struct iovec iov = {(void *)data, size};
+
+	if (ptrace(PTRACE_SETREGSET, t->tid, (long)NT_X86_XSTATE, &iov))
+		return fail(t, "set the vector registers of", e);
+	return 0;
+}
+
+int tracee_get_sigmask(struct tracee *t, uint64_t *mask, struct err *e)
+{
+	if (ptrace(PTRACE_GETSIGMASK, t->tid, sizeof(*mask), mask))
+		return fail(t, "read the signal mask of", e);
+	return 0;
+}
+
+int tracee_set_sigmask(struct tracee *t, uint64_t mask, struct err *e)
+{
+	if (ptrace(PTRACE_SETSIGMASK, t->tid, sizeof(mask), &mask))
+		return fail(t, "set the signal mask of", e);
+	return 0;
+}
+
+int tracee_pending(struct tracee *t, bool shared, uint64_t first, siginfo_t *info, int max,
+	struct err *e)
+{
+	struct __ptrace_peeksiginfo_args args = {
+		.off = first,
+		.flags = shared ? PTRACE_PEEKSIGINFO_SHARED : 0,
+		.nr = max,
+	};
+	long n = ptrace(PTRACE_PEEKSIGINFO, t->tid, &args, info);
+
+	return n < 0 ? fail(t, "read the pending signals of", e) : (int)n;
+}
+
+int tracee_get_rseq(struct tracee *t, struct tracee_rseq *rseq, struct err *e)
+{
+	struct {
+		uint64_t pointer;
+		uint32_t size, signature, flags, pad;
+	} conf = {0};
+	long n = ptrace(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, sizeof(conf), &conf);
+
+	memset(rseq, 0, sizeof(*rseq));
+	/* A kernel without restartable sequences does not know the request. */
+	if (n < 0 && errno == EIO)
+		return 0;
+	if (n < 0)
+		return fail(t, "read the rseq registration of", e);
+	rseq->pointer = conf.pointer;
+	rseq->size = conf.pointer ? conf.size : 0;
+	rseq->signature = conf.signature;
+	rseq->flags = conf.flags;
+	return 0;
+}
+
+int tracee_read(int mem_fd, uint64_t address, void *data, size_t size, struct err *e)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "memory at %#lx", (unsigned long)address);
+	return pread_all(mem_fd, data, size, address, what, e);
+}
+
+int tracee_write(int mem_fd, uint64_t address, const void *data, size_t size, struct err *e)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "memory at %#lx", (unsigned long)address);
+	return pwrite_all(mem_fd, data, size, address, what, e);
+}

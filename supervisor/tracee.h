@@ -1,0 +1,95 @@
+/*
+ * tracee.h - the verbs for acting on a stopped thread. The only place that calls ptrace(2).
+ *
+ * A tracee is seized (never attached), interrupted, and then sits in a "trap stop"
+ * (PTRACE_EVENT_STOP), where its registers are those of its own code: user code, or a system
+ * call interrupted with rax = -ERESTART*. From there it can be made to run system calls
+ * (remote.h), and is let go by tracee_detach(). When the supervisor dies, the kernel detaches
+ * all tracees and lets them run.
+ */
+#ifndef SUPERVISOR_TRACEE_H
+#define SUPERVISOR_TRACEE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "lib/err.h"
+
+enum tracee_state {
+	TRACEE_RUNNING = 0, /* seized, and not known to be stopped */
+	TRACEE_STOPPED,	    /* in a trap stop or group stop: registers are its own */
+	TRACEE_GONE,	    /* has ended */
+};
+
+struct tracee {
+	pid_t pid; /* its thread group, as we see it */
+	pid_t tid;
+	enum tracee_state state;
+	bool group_stopped; /* stopped by a job-control signal before we came */
+	bool is_child;	    /* a child of ours whose end the event loop must see */
+};
+
+/* What a tracee reported. */
+enum tracee_event {
+	TRACEE_EVENT_NONE = 0,	 /* nothing (yet) */
+	TRACEE_EVENT_TRAP,	 /* trap stop: interrupted, group-stopped, or just attached */
+	TRACEE_EVENT_SIGNAL,	 /* a signal is about to be delivered: event->signal */
+	TRACEE_EVENT_SYSCALL,	 /* entry to or exit from a system call */
+	TRACEE_EVENT_NEW,	 /* made a thread or process: event->new_tid, is attached */
+	TRACEE_EVENT_EXEC,	 /* has executed a new program */
+	TRACEE_EVENT_OTHER,	 /* another stop, to be continued */
+	TRACEE_EVENT_GONE,	 /* has ended: event->status as of waitpid(2) */
+};
+
+struct tracee_report {
+	enum tracee_event event;
+	int signal;
+	pid_t new_tid;
+	int status;
+};
+
+/* Attach to @t without stopping it; threads and processes that it makes are attached as they
+ * appear, and with @kill_with_us the tracee is killed when the supervisor ends. Errors: ESRCH
+ * (gone), EPERM (traced by another debugger, not ours, not dumpable). */
+int tracee_seize(struct tracee *t, bool kill_with_us, struct err *e);
+int tracee_interrupt(struct tracee *t, struct err *e);
+/* Wait for the next report of @t, at most until @deadline_ns (CLOCK_MONOTONIC; 0: do not
+ * wait). TRACEE_EVENT_NONE when there was none in time. */
+int tracee_wait(
+	struct tracee *t, uint64_t deadline_ns, struct tracee_report *report, struct err *e);
+/* Let a stopped tracee run on with @signal (0: none). */
+int tracee_continue(struct tracee *t, int signal, struct err *e);
+/* The same, to stop at the next entry to or exit from a system call. */
+int tracee_continue_to_syscall(struct tracee *t, int signal, struct err *e);
+/* Let go for good. A tracee that has ended meanwhile is no error. */
+int tracee_detach(struct tracee *t, struct err *e);
+
+int tracee_get_regs(struct tracee *t, struct user_regs_struct *regs, struct err *e);
+int tracee_set_regs(struct tracee *t, const struct user_regs_struct *regs, struct err *e);
+/* The whole XSAVE area in the kernel's standard (uncompacted) format. *size in: room, out:
+ * bytes. */
+int tracee_get_xstate(struct tracee *t, void *data, size_t *size, struct err *e);
+int tracee_set_xstate(struct tracee *t, const void *data, size_t size, struct err *e);
+int tracee_get_sigmask(struct tracee *t, uint64_t *mask, struct err *e);
+int tracee_set_sigmask(struct tracee *t, uint64_t mask, struct err *e);
+/* Pending signals of the thread, or of the process with @shared: up to @max from number
+ * @first on. Returns how many, -1 on failure. */
+int tracee_pending(struct tracee *t, bool shared, uint64_t first, siginfo_t *info, int max,
+	struct err *e);
+
+/* As struct ptrace_rseq_configuration; all 0 when the thread has not registered any. */
+struct tracee_rseq {
+	uint64_t pointer;
+	uint32_t size, signature, flags;
+};
+
+int tracee_get_rseq(struct tracee *t, struct tracee_rseq *rseq, struct err *e);
+
+/* Memory of the process whose /proc/PID/mem is open as @mem_fd, whatever its protection. */
+int tracee_read(int mem_fd, uint64_t address, void *data, size_t size, struct err *e);
+int tracee_write(int mem_fd, uint64_t address, const void *data, size_t size, struct err *e);
+
+#endif

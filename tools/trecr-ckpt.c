@@ -1,0 +1,273 @@
+/*
+ * trecr-ckpt - ask a supervisor for a checkpoint, or how things are.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/json.h"
+#include "lib/opts.h"
+#include "lib/util.h"
+#include "supervisor/control_client.h"
+#include "supervisor/control_common.h"
+
+#define TOOL "trecr-ckpt"
+
+/* How much longer than the supervisor we wait: it gives up by itself, and can say why. */
+#define GRACE_NS 2000000000ull
+
+static struct settings {
+	bool stop, status, json, verbose;
+	unsigned timeout_s;
+} settings;
+
+#define FIELD(name) offsetof(struct settings, name)
+
+static const struct opt rows[] = {
+	{'s', "stop", NULL, "end the program when the checkpoint is complete", opt_flag,
+		FIELD(stop)},
+	{'t', "timeout", "SEC", "give up after SEC seconds", opt_positive, FIELD(timeout_s)},
+	{0, "status", NULL, "take no checkpoint, print how things are", opt_flag,
+		FIELD(status)},
+	{0, "json", NULL, "the same as JSON", opt_flag, FIELD(json)},
+	{'v', "verbose", NULL, "say more on standard error", opt_flag, FIELD(verbose)},
+	{0},
+};
+
+static int fail(const struct err *e)
+{
+	fprintf(stderr, TOOL ": cannot %s: %s\n",
+		settings.status ? "get the status" : "checkpoint", e->msg);
+	return 1;
+}
+
+/* Output counts only when it has been written. */
+static int printed(void)
+{
+	if (fflush(stdout) == 0)
+		return 0;
+	perror(TOOL ": cannot write to standard output");
+	return 1;
+}
+
+/* ---- progress ---- */
+
+static uint64_t asked_ns;
+static bool progress_shown;
+
+static void show_progress(void)
+{
+	uint64_t elapsed_ns = clock_ns(CLOCK_MONOTONIC) - asked_ns;
+
+	if (settings.status || elapsed_ns < 1000000000 || !isatty(2))
+		return;
+	progress_shown = true;
+	fprintf(stderr, "\r" TOOL ": %.0f s ", elapsed_ns / 1e9);
+}
+
+static void clear_progress(void)
+{
+	if (progress_shown)
+		fprintf(stderr, "\r\033[K");
+}
+
+/* ---- status ---- */
+
+struct status_line {
+	char *key, *value;
+};
+
+/* Split "KEY VALUE" lines in @text, which is changed. */
+static size_t split(char *text, struct status_line *lines, size_t room)
+{
+	size_t n = 0;
+
+	while (n < room && *text && *text != '\n') {
+		char *end = strchrnul(text, '\n'), *space;
+
+		if (*end)
+			*end++ = 0;
+		space = strchrnul(text, ' ');
+		if (*space)
+			*space++ = 0;
+		control_unescape(space);
+		lines[n++] = (struct status_line){text, space};
+		text = end;
+	}
+	return n;
+}
+
+static const char *value_of(const struct status_line *lines, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(lines[i].key, key))
+			return lines[i].value;
+	}
+	return "";
+}
+
+static uint64_t number_of(const struct status_line *lines, size_t n, const char *key)
+{
+	return strtoull(value_of(lines, n, key), NULL, 10);
+}
+
+static void format_time(uint64_t realtime_ns, char *out, size_t size)
+{
+	time_t seconds = realtime_ns / 1000000000;
+	struct tm tm;
+
+	localtime_r(&seconds, &tm);
+	strftime(out, size, "%Y-%m-%d %H:%M:%S", &tm);
+}
+
+static void format_bytes(uint64_t bytes, char *out, size_t size)
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	double v = bytes;
+	size_t u = 0;
+
+	for (; v >= 1024 && u < ARRAY_SIZE(units) - 1; u++)
+		v /= 1024;
+	snprintf(out, size, u ? "%.1f %s" : "%.0f %s", v, units[u]);
+}
+
+static void print_text(const struct status_line *l, size_t n)
+{
+	char when[32], stored[32], memory[32];
+
+	format_time(number_of(l, n, "started_ns"), when, sizeof(when));
+	printf("command      %s\n", value_of(l, n, "command"));
+	printf("process      %s, %s since %s\n", value_of(l, n, "pid"), value_of(l, n, "state"),
+		when);
+	printf("supervisor   %s\n", value_of(l, n, "supervisor"));
+	printf("directory    %s\n", value_of(l, n, "directory"));
+	printf("checkpoints  %s done, %s failed\n", value_of(l, n, "checkpoints_done"),
+		value_of(l, n, "checkpoints_failed"));
+	if (!*value_of(l, n, "last_path"))
+		return;
+	format_time(number_of(l, n, "last_time_ns"), when, sizeof(when));
+	format_bytes(number_of(l, n, "last_stored_bytes"), stored, sizeof(stored));
+	format_bytes(number_of(l, n, "last_memory_bytes"), memory, sizeof(memory));
+	printf("last         %s\n", value_of(l, n, "last_path"));
+	printf("             at %s, %s stored of %s, pause %.1f ms\n", when, stored, memory,
+		number_of(l, n, "last_pause_ns") / 1e6);
+}
+
+static void print_json(const struct status_line *l, size_t n)
+{
+	cleanup_buf struct buf out = {0};
+	struct json j = {.out = &out};
+
+	json_object(&j, NULL);
+	json_number(&j, "supervisor", number_of(l, n, "supervisor"));
+	json_number(&j, "pid", number_of(l, n, "pid"));
+	json_text(&j, "command", value_of(l, n, "command"));
+	json_text(&j, "state", value_of(l, n, "state"));
+	json_real(&j, "started", number_of(l, n, "started_ns") / 1000000 / 1e3);
+	json_text(&j, "directory", value_of(l, n, "directory"));
+	json_number(&j, "checkpoints_done", number_of(l, n, "checkpoints_done"));
+	json_number(&j, "checkpoints_failed", number_of(l, n, "checkpoints_failed"));
+	if (!*value_of(l, n, "last_path")) {
+		json_null(&j, "last");
+	} else {
+		json_object(&j, "last");
+		json_text(&j, "path", value_of(l, n, "last_path"));
+		json_real(&j, "time", number_of(l, n, "last_time_ns") / 1000000 / 1e3);
+		json_real(&j, "pause_ms", number_of(l, n, "last_pause_ns") / 1e6);
+		json_number(&j, "stored_bytes", number_of(l, n, "last_stored_bytes"));
+		json_number(&j, "memory_bytes", number_of(l, n, "last_memory_bytes"));
+		json_end(&j);
+	}
+	json_end(&j);
+	fwrite(out.data, 1, out.len, stdout);
+}
+
+static int print_status(char *text)
+{
+	struct status_line lines[32];
+	size_t n = split(text, lines, ARRAY_SIZE(lines));
+
+	if (settings.json)
+		print_json(lines, n);
+	else
+		print_text(lines, n);
+	return printed();
+}
+
+/* ---- checkpoint ---- */
+
+static int print_checkpoint(char *text, size_t length)
+{
+	struct err e = ERR_INIT;
+
+	if (strncmp(text, "ok ", 3)) {
+		err_set(&e, 0, "the supervisor's answer was not understood");
+		return fail(&e);
+	}
+	text[length - 1] = 0;
+	control_unescape(text);
+	if (settings.verbose)
+		fprintf(stderr, TOOL ": done after %.3f s\n",
+			(clock_ns(CLOCK_MONOTONIC) - asked_ns) / 1e9);
+	printf("%s\n", text + 3);
+	return printed();
+}
+
+static int ask(pid_t pid)
+{
+	cleanup_buf struct buf answer = {0};
+	struct err e = ERR_INIT;
+	uint64_t deadline_ns = 0;
+	char request[CONTROL_REQUEST_MAX] = "status\n";
+	pid_t supervisor;
+	cleanup_fd int fd = control_connect(pid, &supervisor, &e);
+	int r;
+
+	if (fd < 0)
+		return fail(&e);
+	if (settings.verbose)
+		fprintf(stderr, TOOL ": asking supervisor %d\n", supervisor);
+	asked_ns = clock_ns(CLOCK_MONOTONIC);
+	if (settings.timeout_s)
+		deadline_ns = asked_ns + settings.timeout_s * 1000000000ull + GRACE_NS;
+	if (!settings.status)
+		snprintf(request, sizeof(request),
+			"checkpoint stop=%d timeout_ms=%" PRIu64 "\n", settings.stop,
+			settings.timeout_s * (uint64_t)1000);
+	r = control_ask(fd, supervisor, request, deadline_ns, show_progress, &answer, &e);
+	clear_progress();
+	if (r < 0)
+		return fail(&e);
+	return settings.status ? print_status(answer.data)
+			       : print_checkpoint(answer.data, answer.len);
+}
+
+int main(int argc, char *argv[])
+{
+	const struct opt_group groups[] = {{"Options", rows, &settings}, {0}};
+	const struct opts opts = {
+		.tool = TOOL,
+		.operands = "PID",
+		.about = "Checkpoint what trecr-run or trecr-restart runs, and print the "
+			 "checkpoint's path. PID\nis its process id or that of any process of "
+			 "the program.",
+		.groups = groups,
+		.usage_status = 1,
+	};
+	struct operands operands;
+	int status = opts_parse(&opts, argc, argv, &operands);
+	unsigned pid;
+
+	if (status >= 0)
+		return status;
+	if (settings.json)
+		settings.status = true;
+	if (settings.status && settings.stop)
+		return opts_misused(&opts, "--stop and --status exclude each other");
+	if (operands.count != 1)
+		return opts_misused(&opts, "there must be one PID");
+	if (opt_positive(&pid, operands.v[0], NULL) < 0)
+		return opts_misused(&opts, "'%s' is no process id", operands.v[0]);
+	return ask(pid);
+}

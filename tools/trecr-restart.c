@@ -1,0 +1,213 @@
+/*
+ * trecr-restart - bring a program back from a checkpoint and supervise it again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "ckpt/store.h"
+#include "lib/opts.h"
+#include "lib/util.h"
+#include "supervisor/loop.h"
+#include "supervisor/options.h"
+#include "supervisor/restore.h"
+#include "supervisor/supervisor.h"
+
+#define TOOL        "trecr-restart"
+#define OWN_FAILURE 125
+
+static struct settings {
+	bool detach, verify, rollback_files, namespace;
+	const char *pidfile;
+} settings;
+
+#define FIELD(name) offsetof(struct settings, name)
+
+static const struct opt rows[] = {
+	{'D', "detach", NULL, "run in the background, print the supervisor's process id",
+		opt_flag, FIELD(detach)},
+	{0, "pidfile", "FILE", "write the supervisor's process id to FILE", opt_text,
+		FIELD(pidfile)},
+	{0, "verify", NULL, "check all data before anything else is done", opt_flag,
+		FIELD(verify)},
+	{0, "rollback-files", NULL, "move what files have gained since into FILE.trecr-tail",
+		opt_flag, FIELD(rollback_files)},
+	{0, "namespace", NULL, "use a new pid namespace even if the process ids are free",
+		opt_flag, FIELD(namespace)},
+	{0},
+};
+
+static int fail(const struct err *e)
+{
+	fprintf(stderr, TOOL ": %s\n", e->msg);
+	return OWN_FAILURE;
+}
+
+static void notice(const char *line)
+{
+	fprintf(stderr, TOOL ": %s\n", line);
+}
+
+/* Open before the restart, so that a mistake shows before the program runs. -1 without one
+ * in *fd is fine when none is wanted. */
+static int open_pidfile(int *fd, struct err *e)
+{
+	*fd = -1;
+	if (!settings.pidfile)
+		return 0;
+	*fd = open(settings.pidfile, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	return *fd < 0 ? err_set(e, errno, "cannot create %s", settings.pidfile) : 0;
+}
+
+static void write_pidfile(int fd)
+{
+	struct err e = ERR_INIT;
+	char text[32];
+	int n = snprintf(text, sizeof(text), "%d\n", getpid());
+
+	/* The program runs by now: no reason to end it. */
+	if (fd >= 0 && write_all(fd, text, n, settings.pidfile, &e) < 0)
+		notice(e.msg);
+}
+
+static int bring_back(struct supervisor *s, struct checkpoint *c, struct err *e)
+{
+	const struct restore_options options = {
+		.rollback_files = settings.rollback_files,
+		.force_namespace = settings.namespace,
+		.verbose = s->options.verbose,
+		.notice = notice,
+	};
+	int r;
+
+	if (settings.verify && checkpoint_verify(c, e) < 0)
+		return err_prefix(e, "%s is damaged", c->path);
+	s->options.dir =
+		s->options.dir ? options_absolute(s->options.dir, e) : xstrdup(c->parent);
+	if (!s->options.dir)
+		return -1;
+	s->started_realtime_ns = clock_ns(CLOCK_REALTIME);
+	r = loop_prepare(s, e);
+	if (r == 0)
+		r = restore_start(s, c, &options, e);
+	if (r < 0)
+		loop_end(s);
+	return r;
+}
+
+/* Bring the program back and stay with it. @ready is told when it runs. */
+static int supervise(struct supervisor *s, const char *image, void (*ready)(void *), void *arg)
+{
+	struct checkpoint *c;
+	struct err e = ERR_INIT;
+	cleanup_fd int pidfile = -1;
+	int status;
+
+	c = checkpoint_open(image, &e);
+	if (!c)
+		return fail(&e);
+	if (open_pidfile(&pidfile, &e) < 0 || bring_back(s, c, &e) < 0) {
+		checkpoint_close(c);
+		return fail(&e);
+	}
+	if (s->options.verbose)
+		fprintf(stderr, TOOL ": process %d runs, checkpoints go to %s\n", s->root,
+			s->options.dir);
+	checkpoint_close(c);
+	write_pidfile(pidfile);
+	ready(arg);
+	status = loop_run(s);
+	if (pidfile >= 0)
+		(void)unlink(settings.pidfile); /* it may have been moved away meanwhile */
+	return status;
+}
+
+/* ---- in the background ---- */
+
+static void tell_nobody(void *arg)
+{
+}
+
+static void tell_foreground(void *arg)
+{
+	int *fd = arg;
+
+	/* A foreground that was interrupted misses nothing but the id. */
+	(void)!write(*fd, "", 1);
+	close(*fd);
+}
+
+/* The foreground: waits until the program is back or the attempt has failed, which the
+ * background has reported on the standard error that both have. */
+static int await(pid_t background, int fd)
+{
+	int status;
+	char byte;
+
+	if (read(fd, &byte, 1) == 1) {
+		printf("%d\n", background);
+		if (fflush(stdout) == 0)
+			return 0;
+		notice("cannot write the supervisor's process id to standard output");
+		return OWN_FAILURE;
+	}
+	if (waitpid(background, &status, 0) != background || !WIFEXITED(status)) {
+		notice("the background process died before the program was brought back");
+		return OWN_FAILURE;
+	}
+	return WEXITSTATUS(status);
+}
+
+static int detach(struct supervisor *s, const char *image)
+{
+	struct err e = ERR_INIT;
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
+		err_set(&e, errno, "cannot make a background process");
+		return fail(&e);
+	}
+	if (pid) {
+		close(ends[1]);
+		return await(pid, ends[0]);
+	}
+	close(ends[0]);
+	if (setsid() < 0) {
+		err_set(&e, errno, "cannot make a session for the background process");
+		return fail(&e);
+	}
+	return supervise(s, image, tell_foreground, &ends[1]);
+}
+
+int main(int argc, char *argv[])
+{
+	static struct supervisor s = SUPERVISOR_INIT(TOOL);
+	const struct opt_group groups[] = {
+		{"Options", rows, &settings},
+		{"Further checkpoints", supervisor_option_rows, &s.options},
+		{0},
+	};
+	const struct opts opts = {
+		.tool = TOOL,
+		.operands = "DIR",
+		.about = "Bring back the program whose checkpoint is in DIR; if DIR holds "
+			 "checkpoints, the newest.",
+		.groups = groups,
+		.usage_status = OWN_FAILURE,
+	};
+	struct operands operands;
+	int status;
+
+	s.options = (struct supervisor_options)SUPERVISOR_OPTION_DEFAULTS;
+	status = opts_parse(&opts, argc, argv, &operands);
+	if (status >= 0)
+		return status;
+	if (operands.count != 1)
+		return opts_misused(&opts, "there must be one DIR");
+	if (settings.detach)
+		return detach(&s, operands.v[0]);
+	return supervise(&s, operands.v[0], tell_nobody, NULL);
+}

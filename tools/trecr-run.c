@@ -1,0 +1,101 @@
+/*
+ * trecr-run - run a program so that it can be checkpointed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "lib/opts.h"
+#include "lib/util.h"
+#include "supervisor/loop.h"
+#include "supervisor/options.h"
+#include "supervisor/spawn.h"
+#include "supervisor/supervisor.h"
+
+#define OWN_FAILURE 125
+
+static int fail(const struct supervisor *s, int status, const struct err *e)
+{
+	fprintf(stderr, "%s: %s\n", s->tool, e->msg);
+	return status;
+}
+
+static char *join(char *const words[])
+{
+	cleanup_buf struct buf b = {0};
+
+	for (int i = 0; words[i]; i++)
+		buf_printf(&b, "%s%s", i ? " " : "", words[i]);
+	buf_grow(&b, 1);
+	return steal_ptr(b.data);
+}
+
+/* Where checkpoints go; without the program's id, which is not known yet, when the place is
+ * named after it. NULL on failure. */
+static char *choose_dir(const char *chosen, const char *command, bool *add_pid, struct err *e)
+{
+	cleanup_free char *named = NULL;
+	const char *slash = strrchr(command, '/');
+
+	if (!chosen || !*chosen)
+		chosen = getenv("TRECR_DIR");
+	*add_pid = !chosen || !*chosen;
+	if (*add_pid)
+		chosen = named = xasprintf("trecr-%s", slash ? slash + 1 : command);
+	return options_absolute(chosen, e);
+}
+
+static int run(struct supervisor *s, char *const argv[])
+{
+	cleanup_free char *dir = NULL;
+	struct err e = ERR_INIT;
+	int status = OWN_FAILURE;
+	bool add_pid;
+
+	if (getrandom(s->job_id, sizeof(s->job_id), 0) != sizeof(s->job_id)) {
+		err_set(&e, errno, "cannot get random numbers");
+		return fail(s, status, &e);
+	}
+	dir = choose_dir(s->options.dir, argv[0], &add_pid, &e);
+	if (!dir || loop_prepare(s, &e) < 0 || spawn_program(s, argv, &status, &e) < 0) {
+		loop_end(s);
+		return fail(s, status, &e);
+	}
+	s->started_realtime_ns = clock_ns(CLOCK_REALTIME);
+	s->options.dir = add_pid ? xasprintf("%s-%d", dir, s->root) : xstrdup(dir);
+	if (s->options.verbose)
+		fprintf(stderr, "%s: process %d runs, checkpoints go to %s\n", s->tool, s->root,
+			s->options.dir);
+	return loop_run(s);
+}
+
+int main(int argc, char *argv[])
+{
+	static struct supervisor s = SUPERVISOR_INIT("trecr-run");
+	const struct opt_group groups[] = {
+		{"Options", supervisor_option_rows, &s.options},
+		{0},
+	};
+	const struct opts opts = {
+		.tool = s.tool,
+		.operands = "COMMAND [ARGUMENT]...",
+		.about = "Run COMMAND so that trecr-ckpt can checkpoint it and all its "
+			 "descendants.",
+		.groups = groups,
+		.stop_at_operand = true,
+		.usage_status = OWN_FAILURE,
+	};
+	struct operands command;
+	int status;
+
+	s.options = (struct supervisor_options)SUPERVISOR_OPTION_DEFAULTS;
+	status = opts_parse(&opts, argc, argv, &command);
+	if (status >= 0)
+		return status;
+	if (!command.count)
+		return opts_misused(&opts, "there is no COMMAND to run");
+	s.command = join(command.v);
+	return run(&s, command.v);
+}
