@@ -121,12 +121,16 @@ static void find_loads(struct image_writer *w, struct layout *l)
 		w->extents.data, memory, &l->loads);
 }
 
+/* A segment without contents must not say offset 0: gdb looks for a build id in whatever ELF
+ * file a segment starts with, which would be the core itself, read again for each of them. */
 static Elf64_Phdr load_header(const struct image_load *load, uint64_t hole)
 {
+	bool behind = load->hole || !load->file_size;
+
 	return (Elf64_Phdr){
 		.p_type = PT_LOAD,
 		.p_flags = load->flags,
-		.p_offset = load->file_offset + (load->hole ? hole : 0),
+		.p_offset = load->file_offset + (behind ? hole : 0),
 		.p_vaddr = load->address,
 		.p_filesz = load->file_size,
 		.p_memsz = load->memory_size,

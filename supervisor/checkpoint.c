@@ -106,6 +106,19 @@ static int freeze_tree(struct checkpoint_work *w)
 	return freeze(w->s->root, !w->s->init, limit, &w->tree, w->e);
 }
 
+/* See what system call each thread is in the middle of. */
+static int classify_threads(struct checkpoint_work *w)
+{
+	for (size_t i = 0; i < w->tree.count; i++) {
+		struct process *p = w->tree.processes[i];
+
+		for (size_t k = 0; k < p->thread_count; k++)
+			if (syscall_classify(p, &p->threads[k], &w->s->sleeps, w->e))
+				return -1;
+	}
+	return 0;
+}
+
 /* Let the program go on. Calls that have to be entered again come first, while nothing else
  * in the process runs. */
 static int thaw_tree(struct checkpoint_work *w)
@@ -113,10 +126,12 @@ static int thaw_tree(struct checkpoint_work *w)
 	struct err *e = w->e;
 	int failed = 0;
 
+	w->s->sleeps.len = 0;
 	for (size_t i = 0; i < w->tree.count; i++) {
 		struct process *p = w->tree.processes[i];
 
 		for (size_t k = 0; k < p->thread_count; k++) {
+			syscall_remember(&p->threads[k], &w->s->sleeps);
 			syscall_prepare_thaw(&p->threads[k]);
 			failed |= syscall_thaw_in_place(p, &p->threads[k], e) < 0;
 		}
@@ -343,7 +358,7 @@ static int take(struct checkpoint_work *w)
 	char *path = NULL;
 	struct err prune = ERR_INIT;
 
-	if (freeze_tree(w) || refuse_tree(w) || snapshot(w))
+	if (freeze_tree(w) || classify_threads(w) || refuse_tree(w) || snapshot(w))
 		goto out_thaw;
 	if (!stop && thaw_tree(w))
 		goto out_thaw;

@@ -39,8 +39,8 @@ struct dump {
 
 void dump_free(struct dump *d);
 
-/* First of all: see what each thread is in the middle of, and from where it is to go on, here
- * and in the image. */
+/* First of all, before anything runs in a thread: move those that stopped inside a restartable
+ * sequence out of it, here and in the image. */
 int dump_prepare(struct dump *d, struct err *e);
 /* Process-wide state: struct image_process, auxiliary vector, vdso, groups. */
 int dump_process(struct dump *d, struct err *e);

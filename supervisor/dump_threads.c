@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 
 #include "supervisor/dump.h"
-#include "supervisor/syscall_restart.h"
 
 #ifndef PR_GET_TID_ADDRESS
 #define PR_GET_TID_ADDRESS 40
@@ -208,8 +207,7 @@ int dump_prepare(struct dump *d, struct err *e)
 	struct process *p = d->process;
 
 	for (size_t i = 0; i < p->thread_count; i++)
-		if (leave_rseq_section(d, &p->threads[i], e) ||
-			syscall_classify(p, &p->threads[i], e))
+		if (leave_rseq_section(d, &p->threads[i], e))
 			return err_prefix(e, "cannot save thread %d of process %d (%s)",
 				p->threads[i].tracee.tid, p->pid, p->comm);
 	return 0;

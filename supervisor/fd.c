@@ -20,8 +20,8 @@ static void look_at_stream(struct fd_stream *stream, int fd)
 	if (flags < 0 || fstat(fd, &stream->st))
 		return;
 	stream->access = flags & O_ACCMODE;
-	stream->usable = isatty(fd) || S_ISFIFO(stream->st.st_mode) ||
-		S_ISSOCK(stream->st.st_mode);
+	stream->usable =
+		isatty(fd) || S_ISFIFO(stream->st.st_mode) || S_ISSOCK(stream->st.st_mode);
 }
 
 /* All memfds and anonymous shared memory are on one device of the kernel's own. */
@@ -93,8 +93,8 @@ static int compare_known(const struct fd_known *a, const struct fd_source *b, st
 }
 
 /* Find @s in d->known: *at is its place, or where it is to be put. 1 found, 0 not. */
-static int find_known(const struct fd_dump *d, const struct fd_source *s, size_t *at,
-	struct err *e)
+static int find_known(
+	const struct fd_dump *d, const struct fd_source *s, size_t *at, struct err *e)
 {
 	size_t low = 0, high = buf_count(&d->known, struct fd_known);
 
@@ -141,8 +141,8 @@ static int dump_owner(const struct fd_source *s, struct image_description *x, st
 	if (!owner.pid)
 		return 0;
 	if (owner.type == F_OWNER_TID)
-		return err_set(e, 0,
-			"signals to a single thread (F_SETOWN_EX) are not supported yet");
+		return err_set(
+			e, 0, "signals to a single thread (F_SETOWN_EX) are not supported yet");
 	/* What else would a directory tell an owner? */
 	if (S_ISDIR(s->st.st_mode))
 		return err_set(e, 0, "notification (F_NOTIFY) is not supported");
@@ -195,8 +195,7 @@ static int add_description(
 	} else {
 		struct fd_known *known = insert(&d->known, at, sizeof(*known));
 
-		*known = (struct fd_known){
-			s->st.st_dev, s->st.st_ino, s->task, s->fd, *index};
+		*known = (struct fd_known){s->st.st_dev, s->st.st_ino, s->task, s->fd, *index};
 	}
 	return 0;
 }
@@ -211,7 +210,8 @@ static int add_locks(
 	if (to->locks_of == s->pid)
 		return 0;
 	if (to->locks_of && strstr(s->info, "lock:"))
-		return err_set(e, 0, "locks of files that processes share are not supported yet");
+		return err_set(
+			e, 0, "locks of files that processes share are not supported yet");
 	to->locks_of = s->pid;
 	return fd_locks_dump(s, kind->can_lock, &to->locks, e);
 }
@@ -282,7 +282,8 @@ static int find_task(pid_t pid, pid_t *task, struct err *e)
 			return err_set(e, errno, "cannot compare descriptor tables (kcmp)");
 		if (r)
 			return err_set(e, 0,
-				"thread %d of process %d (%s) has descriptors of its own, which is not supported",
+				"thread %d of process %d (%s) has descriptors of its own, "
+				"which is not supported",
 				ids[i], pid, st.comm);
 	}
 	return *task ? 0 : err_set(e, 0, "process %d has ended", pid);
@@ -302,7 +303,8 @@ static int check_table(struct fd_dump *d, pid_t pid, pid_t task, struct err *e)
 			return err_set(e, errno, "cannot compare descriptor tables (kcmp)");
 		if (!r)
 			return err_set(e, 0,
-				"processes %d and %d share one table of descriptors, which is not supported",
+				"processes %d and %d share one table of descriptors, which is "
+				"not supported",
 				other, pid);
 		if (r == 1)
 			low = mid + 1;
@@ -363,8 +365,8 @@ int fd_dump_finish(struct fd_dump *d, struct err *e)
 
 		if (described->locks)
 			described->x.args[0] = image_writer_string(d->job, described->locks);
-		image_writer_note(d->job, IMAGE_NOTE_DESCRIPTIONS, &described->x,
-			sizeof(described->x));
+		image_writer_note(
+			d->job, IMAGE_NOTE_DESCRIPTIONS, &described->x, sizeof(described->x));
 	}
 	return 0;
 }

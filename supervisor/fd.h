@@ -41,9 +41,8 @@ int fd_dump_process(
  * memory because no descriptor leads to it (MAP_SHARED | MAP_ANONYMOUS, or a memfd whose
  * descriptor was closed). 0 when the file still has its name and is no object of ours;
  * -1 on failure. Called after fd_dump_process() of all processes. */
-int fd_dump_mapping(struct fd_dump *d, pid_t pid, uint64_t start, uint64_t end,
-	uint64_t offset, const char *name, uint64_t dev, uint64_t inode, bool *need_memory,
-	struct err *e);
+int fd_dump_mapping(struct fd_dump *d, pid_t pid, uint64_t start, uint64_t end, uint64_t offset,
+	const char *name, uint64_t dev, uint64_t inode, bool *need_memory, struct err *e);
 
 /* Write contents of the objects that descriptors lead to, and the notes. Call once, last. */
 int fd_dump_finish(struct fd_dump *d, struct err *e);
@@ -69,8 +68,8 @@ int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options
  * On return only the process's own descriptors, those of fd_restore_object(), and @keep (an
  * array ended by -1) are open. Descriptors in @keep that stand in the way of a number are
  * moved, and the array updated. */
-struct fd_restore *fd_restore_process(const struct checkpoint *c, size_t index,
-	const int std[3], int *keep, struct err *e);
+struct fd_restore *fd_restore_process(
+	const struct checkpoint *c, size_t index, const int std[3], int *keep, struct err *e);
 
 /* Descriptor (without close-on-exec, above all of the process's own) that leads to object
  * number @object (from 1), for the caller to map and close; read-write. -1 on failure. */

@@ -65,8 +65,8 @@ static int check_process(const struct fd_dump *d, pid_t pid, struct err *e)
 		return 0;
 	if (procfs_stat(pid, pid, &st, NULL))
 		snprintf(st.comm, sizeof(st.comm), "?");
-	return err_set(e, 0, "%s: it leads to process %d (%s), which is not being saved", o->text,
-		pid, st.comm);
+	return err_set(e, 0, "%s: it leads to process %d (%s), which is not being saved",
+		o->text, pid, st.comm);
 }
 
 static bool has_pipes(const struct fd_dump *d)

@@ -56,8 +56,8 @@ int fd_inherited_check(
 	const struct fd_check *c, const struct image_description *x, struct err *e)
 {
 	if (x->args[0] > 2)
-		return err_set(e, 0, "the image is damaged: descriptor %d has no standard stream",
-			c->fd);
+		return err_set(e, 0,
+			"the image is damaged: descriptor %d has no standard stream", c->fd);
 	return 0;
 }
 

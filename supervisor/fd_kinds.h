@@ -21,11 +21,11 @@ struct fd_kind {
 	int (*dump)(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 		struct err *e);
 	/* Whether it can be made again, before anything is made; NULL: nothing to check. */
-	int (*check)(const struct fd_check *c, const struct image_description *x, struct err *e);
+	int (*check)(
+		const struct fd_check *c, const struct image_description *x, struct err *e);
 	/* Make it: returns a descriptor at or above r->base, or -1. Status flags and owner are
 	 * set by the caller. */
-	int (*restore)(
-		struct fd_restore *r, const struct image_description *x, struct err *e);
+	int (*restore)(struct fd_restore *r, const struct image_description *x, struct err *e);
 	void (*show)(
 		const struct image *job, const struct image_description *x, struct buf *out);
 };
@@ -50,13 +50,13 @@ struct fd_stream {
 struct fd_dump {
 	struct image_writer *job;
 	struct fd_stream streams[3];
-	uint32_t inherited[3]; /* number (from 1) of the description of each stream */
-	dev_t memory_device;   /* of memfds and anonymous shared memory */
-	struct buf known;      /* struct fd_known, ordered: see fd.c */
+	uint32_t inherited[3];   /* number (from 1) of the description of each stream */
+	dev_t memory_device;     /* of memfds and anonymous shared memory */
+	struct buf known;        /* struct fd_known, ordered: see fd.c */
 	struct buf descriptions; /* struct fd_described */
-	struct buf objects;	 /* struct fd_object: fd_object.h */
-	struct buf pids;	 /* pid_t of the processes saved */
-	struct buf tasks;	 /* a task of each, ordered by descriptor table (kcmp) */
+	struct buf objects;      /* struct fd_object: fd_object.h */
+	struct buf pids;         /* pid_t of the processes saved */
+	struct buf tasks;        /* a task of each, ordered by descriptor table (kcmp) */
 };
 
 /* A description, and what is not known or not final before the end. */
@@ -73,15 +73,16 @@ struct fd_check {
 	const struct image *job;
 	const struct fd_restore_options *options;
 	void (*notice)(const char *line);
-	uint32_t index;	  /* of the description */
-	int fd;		  /* the first descriptor that leads to it, for messages */
+	uint32_t index; /* of the description */
+	int fd;         /* the first descriptor that leads to it, for messages */
 };
 
 /* What has been made of an object. */
 struct fd_made {
-	int fd;	     /* read-write; of a pipe: the read end; -1: not made, or given away */
-	int writer;  /* the write end of a pipe, or -1 */
-	bool mapped; /* a region of the process maps it: kept for fd_restore_object() */
+	int fd;        /* read-write; of a pipe: the read end; -1: not made yet */
+	int writer;    /* the write end of a pipe, or -1 */
+	bool taken[2]; /* ends of a pipe that a description has become */
+	bool mapped;   /* a region of the process maps it: kept for fd_restore_object() */
 };
 
 struct fd_restore {
@@ -94,7 +95,7 @@ struct fd_restore {
 	size_t object_count;
 	const struct image_fd *fds; /* the process's */
 	size_t fd_count;
-	int *open; /* by description: its descriptor, or -1 */
+	int *open;            /* by description: its descriptor, or -1 */
 	struct fd_made *made; /* by object */
 	int streams[3];
 	int base; /* everything temporary is at or above, the process's own are below */
@@ -103,9 +104,9 @@ struct fd_restore {
 /* Move @fd (>= 0, consumed) to a number at or above r->base, close-on-exec. -1 on failure. */
 int fd_lift(struct fd_restore *r, int fd, struct err *e);
 
-/* Open @path as @x was opened; lifted. @drop: flags to leave out. */
+/* Open @path as @x was opened; lifted. */
 int fd_open_again(struct fd_restore *r, const char *path, const struct image_description *x,
-	uint32_t drop, struct err *e);
+	struct err *e);
 
 /* Open what @fd leads to a second time, with the flags of @x; lifted. */
 int fd_open_object(
@@ -117,11 +118,12 @@ int fd_set_position(int fd, const struct image_description *x, const char *what,
 
 #define FD_ROW(name)                                                                           \
 	bool name##_match(const struct fd_dump *, const struct fd_source *);                   \
-	int name##_dump(struct fd_dump *, const struct fd_source *, struct image_description *, \
-		struct err *);                                                                 \
+	int name##_dump(struct fd_dump *, const struct fd_source *,                            \
+		struct image_description *, struct err *);                                     \
 	int name##_check(                                                                      \
 		const struct fd_check *, const struct image_description *, struct err *);      \
-	int name##_restore(struct fd_restore *, const struct image_description *, struct err *); \
+	int name##_restore(                                                                    \
+		struct fd_restore *, const struct image_description *, struct err *);          \
 	void name##_show(const struct image *, const struct image_description *, struct buf *)
 
 FD_ROW(fd_regular);

@@ -31,7 +31,8 @@ static int check_not_mapped(const struct fd_source *s, struct err *e)
 		name = strchr(line, '/');
 		if (name && !strcmp(name, s->link))
 			return err_set(e, 0,
-				"a POSIX lock on a file that is also mapped is not supported yet");
+				"a POSIX lock on a file that is also mapped is not supported "
+				"yet");
 	}
 	return 0;
 }
@@ -43,7 +44,8 @@ static int dump_lock(
 	bool posix = !strcmp(l->kind, "POSIX");
 
 	if (!posix && strcmp(l->kind, "FLOCK") && strcmp(l->kind, "OFDLCK"))
-		return err_set(e, 0, "a lock of type %s (%s) is not supported", l->kind, l->type);
+		return err_set(
+			e, 0, "a lock of type %s (%s) is not supported", l->kind, l->type);
 	if (posix && check_not_mapped(s, e))
 		return -1;
 	*locks = xasprintf("%s%s %s %" PRIu64 " %s %d\n", old ? old : "", l->kind, l->type,
@@ -65,8 +67,8 @@ int fd_locks_dump(const struct fd_source *s, bool can_lock, char **locks, struct
 			    l.type, &l.first, l.last) != 4)
 			return err_set(e, 0, "it holds a lock of an unknown kind");
 		if (!can_lock)
-			return err_set(e, 0, "it holds a lock (%s), which is not supported here",
-				l.kind);
+			return err_set(e, 0,
+				"it holds a lock (%s), which is not supported here", l.kind);
 		if (dump_lock(s, &l, locks, e))
 			return -1;
 	}
@@ -98,15 +100,16 @@ int fd_locks_restore(int fd, const char *text, pid_t pid, const char *path, stru
 		line += *line == '\n';
 		if (!*line)
 			break;
-		if (sscanf(line, "%15s %15s %" SCNu64 " %23s %d", l.kind, l.type, &l.first, l.last,
-			    &owner) != 5)
+		if (sscanf(line, "%15s %15s %" SCNu64 " %23s %d", l.kind, l.type, &l.first,
+			    l.last, &owner) != 5)
 			return err_set(e, 0, "cannot lock %s: the image is damaged", path);
 		if (owner && owner != pid)
 			continue;
 		if (!take(fd, &l))
 			continue;
 		if (errno == EAGAIN || errno == EACCES || errno == EWOULDBLOCK)
-			return err_set(e, 0, "cannot lock %s: another process has locked it", path);
+			return err_set(
+				e, 0, "cannot lock %s: another process has locked it", path);
 		return err_set(e, errno, "cannot lock %s", path);
 	}
 	return 0;

@@ -8,7 +8,7 @@
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
-#define MFD_EXEC	0x0010U
+#define MFD_EXEC        0x0010U
 #endif
 #ifndef F_SEAL_EXEC
 #define F_SEAL_EXEC 0x0020
@@ -35,8 +35,8 @@ const struct image_object *fd_object_info(
 
 /* Call @put for each piece of stored data of object @number below @size. */
 static int each_piece(struct fd_restore *r, uint32_t number, uint64_t size,
-	int (*put)(void *to, uint64_t at, const void *data, size_t size, struct err *e), void *to,
-	struct err *e)
+	int (*put)(void *to, uint64_t at, const void *data, size_t size, struct err *e),
+	void *to, struct err *e)
 {
 	cleanup_free char *data = xmalloc((size_t)PIECE_BLOCKS * IMAGE_BLOCK);
 	const struct image_extent *x;
@@ -154,8 +154,8 @@ static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, str
 	if (ftruncate(fd, o->size))
 		return err_set(e, errno, "cannot set the size of a file for %s", name);
 	return each_piece(r, number, o->size, put_file, &made->fd, e)
-		? err_prefix(e, "cannot restore the contents of %s", name)
-		: 0;
+		       ? err_prefix(e, "cannot restore the contents of %s", name)
+		       : 0;
 }
 
 struct fd_made *fd_made_get(struct fd_restore *r, uint32_t number, struct err *e)

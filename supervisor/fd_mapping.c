@@ -95,12 +95,13 @@ static uint32_t add_object(struct fd_dump *d, pid_t pid, uint64_t start, uint64_
 {
 	cleanup_free char *path = xstrdup(name);
 	struct fd_object o = {
-		.o = {
-			.kind = kind_of(d, name, dev),
-			.dev = dev,
-			.inode = inode,
-			.mode = 0600,
-		},
+		.o =
+			{
+				.kind = kind_of(d, name, dev),
+				.dev = dev,
+				.inode = inode,
+				.mode = 0600,
+			},
 		.pid = pid,
 		.task = pid,
 		.fd = -1,
@@ -137,7 +138,8 @@ int fd_dump_mapping(struct fd_dump *d, pid_t pid, uint64_t start, uint64_t end, 
 	if (o->o.kind == IMAGE_OBJECT_MEMFD && o->o.args[0] & F_SEAL_FUTURE_WRITE)
 		return err_set(e, 0,
 			"mapping %" PRIx64 "-%" PRIx64
-			" (%s) of process %d: it is sealed with F_SEAL_FUTURE_WRITE, so that it could not be mapped again",
+			" (%s) of process %d: it is sealed with F_SEAL_FUTURE_WRITE, so that "
+			"it could not be mapped again",
 			start, end, name, pid);
 	if (!o->file) {
 		*need_memory = true;

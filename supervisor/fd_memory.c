@@ -19,7 +19,7 @@ bool fd_memfd_match(const struct fd_dump *d, const struct fd_source *s)
 	if (!S_ISREG(s->st.st_mode) || s->named || strncmp(s->link, "/memfd:", 7))
 		return false;
 	return s->st.st_dev == d->memory_device ||
-		(!fstatfs(s->dup, &fs) && fs.f_type == HUGETLBFS_MAGIC);
+	       (!fstatfs(s->dup, &fs) && fs.f_type == HUGETLBFS_MAGIC);
 }
 
 int fd_memfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,

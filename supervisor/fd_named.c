@@ -55,7 +55,7 @@ int fd_directory_check(
 int fd_directory_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
 	const char *path = image_string(r->job, x->path);
-	int fd = fd_open_again(r, path, x, 0, e);
+	int fd = fd_open_again(r, path, x, e);
 
 	if (fd >= 0 && fd_set_position(fd, x, path, e)) {
 		close(fd);
@@ -76,19 +76,21 @@ void fd_directory_show(
 
 bool fd_device_match(const struct fd_dump *d, const struct fd_source *s)
 {
-	static const dev_t stateless[] = {
-		makedev(1, 3), /* null */
-		makedev(1, 5), /* zero */
-		makedev(1, 7), /* full */
-		makedev(1, 8), /* random */
-		makedev(1, 9), /* urandom */
-		makedev(5, 0), /* tty */
+	static const struct {
+		unsigned major, minor;
+	} stateless[] = {
+		{1, 3}, /* null */
+		{1, 5}, /* zero */
+		{1, 7}, /* full */
+		{1, 8}, /* random */
+		{1, 9}, /* urandom */
+		{5, 0}, /* tty */
 	};
 
 	if (!S_ISCHR(s->st.st_mode))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(stateless); i++)
-		if (s->st.st_rdev == stateless[i])
+		if (s->st.st_rdev == makedev(stateless[i].major, stateless[i].minor))
 			return true;
 	return false;
 }
@@ -111,14 +113,15 @@ int fd_device_check(const struct fd_check *c, const struct image_description *x,
 	if (check_type(c, x, S_IFCHR, "a device", &st, e))
 		return -1;
 	if (st.st_rdev != x->args[0])
-		return err_set(e, 0, "%s (descriptor %d) is another device than at the checkpoint",
-			path, c->fd);
+		return err_set(e, 0,
+			"%s (descriptor %d) is another device than at the checkpoint", path,
+			c->fd);
 	return 0;
 }
 
 int fd_device_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
-	return fd_open_again(r, image_string(r->job, x->path), x, 0, e);
+	return fd_open_again(r, image_string(r->job, x->path), x, e);
 }
 
 void fd_device_show(const struct image *job, const struct image_description *x, struct buf *out)
@@ -137,9 +140,11 @@ int fd_path_dump(struct fd_dump *d, const struct fd_source *s, struct image_desc
 	struct err *e)
 {
 	if (!s->named)
-		return err_set(e, 0, "a path (O_PATH) that leads elsewhere by now is not supported");
+		return err_set(
+			e, 0, "a path (O_PATH) that leads elsewhere by now is not supported");
 	if (is_of_process(s->link))
-		return err_set(e, 0, "paths in /proc that belong to a process are not supported yet");
+		return err_set(
+			e, 0, "paths in /proc that belong to a process are not supported yet");
 	x->path = image_writer_string(d->job, s->link);
 	x->args[0] = s->st.st_mode & S_IFMT;
 	return 0;
@@ -154,7 +159,7 @@ int fd_path_check(const struct fd_check *c, const struct image_description *x, s
 
 int fd_path_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
-	return fd_open_again(r, image_string(r->job, x->path), x, 0, e);
+	return fd_open_again(r, image_string(r->job, x->path), x, e);
 }
 
 void fd_path_show(const struct image *job, const struct image_description *x, struct buf *out)

@@ -40,13 +40,14 @@ uint32_t fd_object_of(struct fd_dump *d, const struct fd_source *s, enum image_o
 	uint32_t number = fd_object_find(d, s->st.st_dev, s->st.st_ino);
 	cleanup_free char *path = NULL;
 	struct fd_object o = {
-		.o = {
-			.kind = kind,
-			.dev = s->st.st_dev,
-			.inode = s->st.st_ino,
-			.mode = s->st.st_mode & 07777,
-			.size = S_ISREG(s->st.st_mode) ? s->st.st_size : 0,
-		},
+		.o =
+			{
+				.kind = kind,
+				.dev = s->st.st_dev,
+				.inode = s->st.st_ino,
+				.mode = s->st.st_mode & 07777,
+				.size = S_ISREG(s->st.st_mode) ? s->st.st_size : 0,
+			},
 		.pid = s->pid,
 		.task = s->task,
 		.fd = s->fd,
@@ -70,7 +71,8 @@ struct contents {
 	const char *what;
 };
 
-static int read_contents(void *context, uint64_t address, void *data, size_t size, struct err *e)
+static int read_contents(
+	void *context, uint64_t address, void *data, size_t size, struct err *e)
 {
 	const struct contents *c = context;
 	size_t have = address < c->size ? c->size - address : 0;
@@ -112,8 +114,8 @@ static void add_run(
 }
 
 /* @own: the position may be moved, as nobody else shares it. */
-static int find_runs(struct buf *runs, struct contents *c, uint32_t object, bool own,
-	struct err *e)
+static int find_runs(
+	struct buf *runs, struct contents *c, uint32_t object, bool own, struct err *e)
 {
 	off_t data, hole;
 

@@ -9,11 +9,11 @@
 
 struct fd_object {
 	struct image_object o;
-	char *text; /* the descriptor or mapping it was found by, for messages */
-	char *link; /* as /proc shows descriptors that lead to it */
-	char *file; /* path in /proc that opens it; NULL: only memory leads to it */
+	char *text;      /* the descriptor or mapping it was found by, for messages */
+	char *link;      /* as /proc shows descriptors that lead to it */
+	char *file;      /* path in /proc that opens it; NULL: only memory leads to it */
 	pid_t pid, task; /* and the descriptor to get instead where that is not allowed */
-	int fd;		 /* -1: none */
+	int fd;          /* -1: none */
 	bool have_bytes; /* of a pipe */
 	struct buf bytes;
 };
@@ -25,7 +25,8 @@ uint32_t fd_object_find(const struct fd_dump *d, uint64_t dev, uint64_t inode);
 struct fd_object *fd_object_at(const struct fd_dump *d, uint32_t number);
 
 /* The object behind @s, of @kind, adding it when new: its number. */
-uint32_t fd_object_of(struct fd_dump *d, const struct fd_source *s, enum image_object_kind kind);
+uint32_t fd_object_of(
+	struct fd_dump *d, const struct fd_source *s, enum image_object_kind kind);
 
 /* Add @o, whose strings it takes over, and return its number. */
 uint32_t fd_object_add(struct fd_dump *d, const struct fd_object *o);

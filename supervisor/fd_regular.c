@@ -27,7 +27,7 @@ static bool is_synthetic(int fd)
 	if (fstatfs(fd, &fs))
 		return false;
 	return fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC ||
-		fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC;
+	       fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC;
 }
 
 static bool ends_with(const char *s, const char *end)
@@ -42,11 +42,13 @@ static int check_synthetic(const struct fd_source *s, struct err *e)
 	unsigned pid;
 
 	if (sscanf(s->link, "/proc/%u", &pid) == 1)
-		return err_set(e, 0, "files of /proc that belong to a process are not supported yet");
+		return err_set(
+			e, 0, "files of /proc that belong to a process are not supported yet");
 	if ((s->flags & O_ACCMODE) == O_RDONLY)
 		return 0;
 	if (!strncmp(s->link, "/proc/pressure/", 15) || ends_with(s->link, ".pressure"))
-		return err_set(e, 0, "triggers of pressure stall information are not supported");
+		return err_set(
+			e, 0, "triggers of pressure stall information are not supported");
 	return 0;
 }
 
@@ -97,23 +99,22 @@ static void notice(const struct fd_check *c, char *line)
 	free(line);
 }
 
-static int check_growth(const struct fd_check *c, const char *path, uint64_t was, uint64_t is,
-	struct err *e)
+static int check_growth(
+	const struct fd_check *c, const char *path, uint64_t was, uint64_t is, struct err *e)
 {
 	cleanup_free char *tail = NULL;
 
 	if (!c->options->rollback_files) {
-		notice(c,
-			xasprintf("%s has grown by %" PRIu64
-				  " bytes since the checkpoint; they are kept "
-				  "(--rollback-files moves them aside)",
-				path, is - was));
+		notice(c, xasprintf("%s has grown by %" PRIu64
+				    " bytes since the checkpoint; they are kept "
+				    "(--rollback-files moves them aside)",
+				  path, is - was));
 		return 0;
 	}
 	if (fd_rollback(path, was, is, &tail, e))
 		return -1;
 	notice(c, xasprintf("%s: %" PRIu64 " bytes written since the checkpoint are now in %s",
-			path, is - was, tail));
+			  path, is - was, tail));
 	return 0;
 }
 
@@ -126,8 +127,8 @@ static int check_contents(const struct fd_check *c, const struct image_descripti
 
 	if (size < x->size)
 		return err_set(e, 0,
-			"%s is shorter than at the checkpoint (%" PRIu64 " bytes, it had %" PRIu64
-			")",
+			"%s is shorter than at the checkpoint (%" PRIu64
+			" bytes, it had %" PRIu64 ")",
 			path, size, x->size);
 	if (size > x->size && is_written(c, x))
 		return check_growth(c, path, x->size, size, e);
@@ -136,8 +137,7 @@ static int check_contents(const struct fd_check *c, const struct image_descripti
 	return 0;
 }
 
-int fd_regular_check(
-	const struct fd_check *c, const struct image_description *x, struct err *e)
+int fd_regular_check(const struct fd_check *c, const struct image_description *x, struct err *e)
 {
 	const char *path = image_string(c->job, x->path);
 	/* A FIFO in the file's place must not make us wait. */
@@ -148,7 +148,8 @@ int fd_regular_check(
 	if (fd < 0 || fstat(fd, &st))
 		return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, 0, "%s (descriptor %d) is no longer a regular file", path, c->fd);
+		return err_set(
+			e, 0, "%s (descriptor %d) is no longer a regular file", path, c->fd);
 	if (is_synthetic(fd) || !is_first_of_path(c, x))
 		return 0;
 	return check_contents(c, x, &st, e);
@@ -157,7 +158,7 @@ int fd_regular_check(
 int fd_regular_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
 	const char *path = image_string(r->job, x->path);
-	int fd = fd_open_again(r, path, x, O_NONBLOCK, e);
+	int fd = fd_open_again(r, path, x, e);
 
 	if (fd >= 0 && fd_set_position(fd, x, path, e)) {
 		close(fd);
@@ -178,7 +179,8 @@ static const char *access_text(const struct image_description *x)
 	}
 }
 
-void fd_regular_show(const struct image *job, const struct image_description *x, struct buf *out)
+void fd_regular_show(
+	const struct image *job, const struct image_description *x, struct buf *out)
 {
 	buf_printf(out, "file %s, %s, at %" PRIu64 " of %" PRIu64 " bytes",
 		image_string(job, x->path), access_text(x), x->position, x->size);
@@ -200,7 +202,8 @@ int fd_unlinked_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 	if (fstatfs(s->dup, &fs))
 		return err_set(e, errno, "cannot ask for its file system");
 	if (fs.f_type == HUGETLBFS_MAGIC)
-		return err_set(e, 0, "files in huge pages without a name are not supported yet");
+		return err_set(
+			e, 0, "files in huge pages without a name are not supported yet");
 	if (fs.f_type == SECRETMEM_MAGIC || is_synthetic(s->dup))
 		return fd_unsupported(s, e);
 	x->size = s->st.st_size;
@@ -221,10 +224,9 @@ int fd_unlinked_check(
 	if (!o)
 		return -1;
 	if (o->args[0] && is_first_of_path(c, x))
-		notice(c,
-			xasprintf("%s (descriptor %d) had another name that is not known; "
-				  "the program goes on with a copy",
-				image_string(c->job, x->path), c->fd));
+		notice(c, xasprintf("%s (descriptor %d) had another name that is not known; "
+				    "the program goes on with a copy",
+				  image_string(c->job, x->path), c->fd));
 	return 0;
 }
 

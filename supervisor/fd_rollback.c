@@ -35,7 +35,8 @@ static int copy(int from_fd, int to_fd, uint64_t at, uint64_t end, const char *p
 
 	for (size_t n; at < end; at += n) {
 		n = end - at < PIECE_SIZE ? end - at : PIECE_SIZE;
-		if (pread_all(from_fd, data, n, at, path, e) || write_all(to_fd, data, n, tail, e))
+		if (pread_all(from_fd, data, n, at, path, e) ||
+			write_all(to_fd, data, n, tail, e))
 			return -1;
 	}
 	return 0;

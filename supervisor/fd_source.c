@@ -23,7 +23,7 @@ static bool is_named(const struct fd_source *s)
 	if (lstat(s->link, &st))
 		return false;
 	return st.st_dev == s->st.st_dev && st.st_ino == s->st.st_ino &&
-		(st.st_mode & S_IFMT) == (s->st.st_mode & S_IFMT);
+	       (st.st_mode & S_IFMT) == (s->st.st_mode & S_IFMT);
 }
 
 int fd_source_look(struct fd_source *s, pid_t pid, pid_t task, int pidfd, int fd, struct err *e)
@@ -76,8 +76,8 @@ char *fd_source_text(const struct fd_source *s)
 	if (read_file(path, &comm, &len, NULL))
 		comm = xstrdup("?");
 	comm[strcspn(comm, "\n")] = 0;
-	return xasprintf("descriptor %d (%s) of process %d (%s)", s->fd, s->link ? s->link : "?",
-		s->pid, comm);
+	return xasprintf("descriptor %d (%s) of process %d (%s)", s->fd,
+		s->link ? s->link : "?", s->pid, comm);
 }
 
 char *fd_source_path(const struct fd_source *s)

@@ -101,7 +101,7 @@ static int seize_thread(struct freezer *f, struct process *p, pid_t tid, struct 
 {
 	struct thread *t = add_thread(f, p, tid);
 
-	t->syscall_start_ns = syscall_sleep_start(p->pid, tid);
+	syscall_before_freeze(t);
 	if (tracee_seize(&t->tracee, false, e)) {
 		if (!task_alive(p->pid, tid)) {
 			t->tracee.state = TRACEE_GONE;

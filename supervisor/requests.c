@@ -9,11 +9,8 @@
 
 static int take(struct supervisor *s, const struct checkpoint_request *request, struct err *e)
 {
-	if (checkpoint_take(s, request, e) < 0) {
-		s->checkpoints_failed++;
+	if (checkpoint_take(s, request, e) < 0)
 		return -1;
-	}
-	s->checkpoints_done++;
 	if (s->options.verbose)
 		fprintf(stderr, "%s: checkpoint %s\n", s->tool, s->last.path);
 	return 0;

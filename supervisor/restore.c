@@ -546,6 +546,7 @@ static int settle_thread(struct restore *r, size_t i)
 		x86_64_set_result(&thread->regs, -EINTR);
 		syscall_prepare_thaw(thread);
 	}
+	syscall_remember(thread, &r->s->sleeps);
 	if (set_xstate(r, thread, t) || tracee_set_regs(&thread->tracee, &thread->regs, r->e))
 		return -1;
 	return i ? tracee_set_sigmask(&thread->tracee, t->sigmask, r->e) : 0;

@@ -246,6 +246,7 @@ int restore_plan_memory(struct restore_plan *p, struct err *e)
 	if (restore_plan_vdso(p, e))
 		return -1;
 	add_unmap_all(p);
+	restore_plan_old_vdso(p);
 	for (size_t i = 0; i < count; i++)
 		if (g[i].kind != IMAGE_REGION_VDSO && g[i].kind != IMAGE_REGION_VVAR)
 			add_map(p, &g[i]);

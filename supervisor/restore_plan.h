@@ -39,7 +39,10 @@ void restore_plan_free(struct restore_plan *p);
 
 /* The parts. */
 int restore_plan_memory(struct restore_plan *p, struct err *e);
+/* Before everything is unmapped: the kernel's vdso out of the way, to be put back in the end. */
 int restore_plan_vdso(struct restore_plan *p, struct err *e);
+/* After it: where the image's vdso was, memory for its code, if the kernel's is another one. */
+void restore_plan_old_vdso(struct restore_plan *p);
 int restore_plan_process(struct restore_plan *p, struct err *e);
 void restore_plan_signals(struct restore_plan *p);
 /* Timers may be for threads: these must be there first. */

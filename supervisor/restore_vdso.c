@@ -144,10 +144,8 @@ static const struct image_region *old_vdso(const struct restore_plan *p)
 
 int restore_plan_vdso(struct restore_plan *p, struct err *e)
 {
-	const struct image_region *old = old_vdso(p);
-	uint64_t start, end, size;
+	uint64_t start, end;
 	int64_t distance = 0;
-	struct batch_call *c;
 
 	span(p->vmas, &start, &end);
 	if (!end)
@@ -164,14 +162,22 @@ int restore_plan_vdso(struct restore_plan *p, struct err *e)
 	if (!p->vdso_new)
 		return err_set(e, 0, "there is no room for this kernel's vdso");
 	place(p, start, p->vdso_new);
-	if (!old)
-		return 0;
+	return 0;
+}
+
+void restore_plan_old_vdso(struct restore_plan *p)
+{
+	const struct image_region *old = old_vdso(p);
+	struct batch_call *c;
+	uint64_t size;
+
+	if (!p->other_vdso || !old)
+		return;
 	size = old->end - old->start;
 	c = BATCH_ADD(&p->memory, "map memory", SYS_mmap, old->start, size, PROT_READ | PROT_EXEC,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	c->check = BATCH_EQUALS;
 	c->expect = old->start;
-	return 0;
 }
 
 /* The dynamic symbols of a vdso: it is loaded at 0, with addresses equal to file offsets. */

@@ -15,6 +15,7 @@
 
 #include "ckpt/store.h"
 #include "lib/err.h"
+#include "lib/util.h"
 
 struct supervisor_options {
 	const char *dir;	 /* where checkpoints go; NULL: ./trecr-NAME-PID */
@@ -40,6 +41,7 @@ struct supervisor {
 	struct store *store;	/* opened at the first checkpoint */
 	uint8_t job_id[16];
 	struct module_cache *modules; /* what is known of mapped files (module.h) */
+	struct buf sleeps; /* struct sleep_record: threads found asleep (syscall_restart.h) */
 
 	/* The last complete checkpoint; all zero when there was none yet. */
 	struct {

@@ -152,8 +152,26 @@ static bool blocked_in(pid_t pid, pid_t tid, struct user_regs_struct *regs)
 	return true;
 }
 
-uint64_t syscall_sleep_start(pid_t pid, pid_t tid)
+/* In what function of the kernel the thread sleeps (man proc_pid_wchan). */
+static void read_wchan(struct thread *t)
 {
+	cleanup_free char *path =
+		xasprintf("/proc/%d/task/%d/wchan", t->tracee.pid, t->tracee.tid);
+	cleanup_free char *text = NULL;
+	size_t len;
+
+	if (!read_file(path, &text, &len, NULL))
+		snprintf(t->blocked_at, sizeof(t->blocked_at), "%.31s", text);
+}
+
+static bool is_forever(enum timeout kind, uint64_t value)
+{
+	return kind == TIMESPEC ? !value : (int)value < 0;
+}
+
+void syscall_before_freeze(struct thread *t)
+{
+	pid_t pid = t->tracee.pid, tid = t->tracee.tid;
 	const struct blocking_call *call;
 	struct user_regs_struct regs;
 	enum timeout kind;
@@ -161,22 +179,21 @@ uint64_t syscall_sleep_start(pid_t pid, pid_t tid)
 	uint64_t exec_start;
 	int64_t offset;
 
+	t->syscall_start_ns = 0;
 	if (!blocked_in(pid, tid, &regs))
-		return 0;
+		return;
+	if (x86_64_syscall_number(&regs) == SYS_restart_syscall)
+		read_wchan(t);
 	call = find_call(x86_64_syscall_number(&regs));
 	kind = call ? timeout_kind(call, &regs) : NO_TIMEOUT;
-	if (kind != MILLISECONDS && kind != TIMESPEC)
-		return 0;
-	/* For ever: no need to know since when. */
-	if (kind == TIMESPEC && !x86_64_syscall_arg(&regs, call->argument))
-		return 0;
-	if (kind == MILLISECONDS && (int)x86_64_syscall_arg(&regs, call->argument) < 0)
-		return 0;
+	if ((kind != MILLISECONDS && kind != TIMESPEC) ||
+		is_forever(kind, x86_64_syscall_arg(&regs, call->argument)))
+		return;
 	exec_start = read_exec_start(pid, tid);
 	if (!exec_start || procfs_stat(pid, tid, &st, NULL))
-		return 0;
+		return;
 	offset = cpu_clock_offset(st.field[39]);
-	return offset ? exec_start + offset : 0;
+	t->syscall_start_ns = offset ? exec_start + offset : 0;
 }
 
 /* Whether a signal waits that would really have interrupted the call. */
@@ -215,21 +232,85 @@ static int whole_timeout(struct process *p, const struct blocking_call *call, en
 	return 0;
 }
 
-int syscall_classify(struct process *p, struct thread *t, struct err *e)
+static const struct sleep_record *find_record(
+	const struct thread *t, const struct buf *records)
 {
-	int64_t result = x86_64_result(&t->regs);
-	const struct blocking_call *call;
-	uint64_t whole, slept, now;
+	for (size_t i = 0; i < buf_count(records, struct sleep_record); i++) {
+		const struct sleep_record *r = buf_at(records, struct sleep_record, i);
+		bool same = r->tid == t->tracee.tid && r->pc == x86_64_pc(&t->regs);
+
+		for (int k = 0; k < 6; k++)
+			same &= r->args[k] == x86_64_syscall_arg(&t->regs, k);
+		if (same)
+			return r;
+	}
+	return NULL;
+}
+
+/* A call that somebody else (a debugger, a stop signal) has interrupted before us: known by
+ * where it sleeps. nanosleep's first argument is an address, clock_nanosleep's a clock. */
+static long guess_call(const struct thread *t)
+{
+	if (strstr(t->blocked_at, "nanosleep"))
+		return x86_64_syscall_arg(&t->regs, 0) + 64 < 4096 ? SYS_clock_nanosleep
+								   : SYS_nanosleep;
+	if (strstr(t->blocked_at, "poll"))
+		return SYS_poll;
+	return strstr(t->blocked_at, "futex") ? SYS_futex : -1;
+}
+
+/* What is left of a sleep of @whole ns that began at t->syscall_start_ns. */
+static uint64_t time_left(const struct thread *t, uint64_t whole)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t slept = 0;
+
+	if (whole == IMAGE_SYSCALL_FOREVER)
+		return whole;
+	if (t->syscall_start_ns && now > t->syscall_start_ns)
+		slept = now - t->syscall_start_ns;
+	return slept < whole ? whole - slept : 0;
+}
+
+/* restart_syscall(2) going on with a call: put its number back into the registers, which is
+ * all the same to the kernel. */
+static int classify_restarted(
+	struct process *p, struct thread *t, const struct buf *records, struct err *e)
+{
+	const struct sleep_record *record = find_record(t, records);
+	const struct blocking_call *call = find_call(record ? record->nr : guess_call(t));
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), whole;
 	enum timeout kind;
 
-	t->syscall_class = IMAGE_SYSCALL_NONE;
-	t->syscall_left_ns = 0;
-	if (!x86_64_in_syscall(&t->regs))
+	if (!call)
+		return err_set(e, 0,
+			"thread %d of process %d is in a system call that was interrupted before (%s), which cannot be restarted",
+			t->vtid, p->vpid, t->blocked_at);
+	x86_64_set_syscall_number(&t->regs, call->nr);
+	kind = timeout_kind(call, &t->regs);
+	t->syscall_class = kind == ABSOLUTE ? IMAGE_SYSCALL_AGAIN : IMAGE_SYSCALL_RESTART_BLOCK;
+	t->syscall_left_ns = IMAGE_SYSCALL_FOREVER;
+	if (kind == ABSOLUTE || (record && record->end_ns == IMAGE_SYSCALL_FOREVER))
 		return 0;
-	if (result != -ERESTART_RESTARTBLOCK && result != -EINTR)
+	if (record) {
+		t->syscall_left_ns = record->end_ns > now ? record->end_ns - now : 0;
 		return 0;
-	call = find_call(x86_64_syscall_number(&t->regs));
-	if (result == -EINTR && (!call || !call->plain_eintr || signal_deliverable(t)))
+	}
+	if (whole_timeout(p, call, kind, &t->regs, &whole, e))
+		return -1;
+	/* Since when is not known: rather too long than too short. */
+	t->syscall_left_ns = whole;
+	return 0;
+}
+
+static int classify_call(struct process *p, struct thread *t, struct err *e)
+{
+	const struct blocking_call *call = find_call(x86_64_syscall_number(&t->regs));
+	bool restart_block = x86_64_result(&t->regs) == -ERESTART_RESTARTBLOCK;
+	enum timeout kind;
+	uint64_t whole;
+
+	if (!restart_block && (!call || !call->plain_eintr || signal_deliverable(t)))
 		return 0;
 	if (!call)
 		return err_set(e, 0,
@@ -240,16 +321,48 @@ int syscall_classify(struct process *p, struct thread *t, struct err *e)
 	t->syscall_left_ns = IMAGE_SYSCALL_FOREVER;
 	if (kind != MILLISECONDS && kind != TIMESPEC)
 		return 0;
-	if (result == -ERESTART_RESTARTBLOCK)
+	if (restart_block)
 		t->syscall_class = IMAGE_SYSCALL_RESTART_BLOCK;
 	if (whole_timeout(p, call, kind, &t->regs, &whole, e))
 		return -1;
-	if (whole == IMAGE_SYSCALL_FOREVER)
-		return 0;
-	now = clock_ns(CLOCK_MONOTONIC);
-	slept = t->syscall_start_ns && now > t->syscall_start_ns ? now - t->syscall_start_ns : 0;
-	t->syscall_left_ns = slept < whole ? whole - slept : 0;
+	t->syscall_left_ns = time_left(t, whole);
 	return 0;
+}
+
+int syscall_classify(
+	struct process *p, struct thread *t, const struct buf *records, struct err *e)
+{
+	int64_t result = x86_64_result(&t->regs);
+
+	t->syscall_class = IMAGE_SYSCALL_NONE;
+	t->syscall_left_ns = 0;
+	if (!x86_64_in_syscall(&t->regs))
+		return 0;
+	if (result == -ERESTART_RESTARTBLOCK &&
+		x86_64_syscall_number(&t->regs) == SYS_restart_syscall)
+		return classify_restarted(p, t, records, e);
+	if (result == -ERESTART_RESTARTBLOCK || result == -EINTR)
+		return classify_call(p, t, e);
+	return 0;
+}
+
+void syscall_remember(const struct thread *t, struct buf *records)
+{
+	struct sleep_record r = {
+		.tid = t->tracee.tid,
+		.pc = x86_64_pc(&t->regs),
+		.nr = x86_64_syscall_number(&t->regs),
+		.end_ns = IMAGE_SYSCALL_FOREVER,
+	};
+
+	if (t->syscall_class == IMAGE_SYSCALL_NONE ||
+		x86_64_result(&t->regs) != -ERESTART_RESTARTBLOCK)
+		return;
+	for (int i = 0; i < 6; i++)
+		r.args[i] = x86_64_syscall_arg(&t->regs, i);
+	if (t->syscall_left_ns != IMAGE_SYSCALL_FOREVER)
+		r.end_ns = clock_ns(CLOCK_MONOTONIC) + t->syscall_left_ns;
+	buf_push(records, struct sleep_record, &r);
 }
 
 void syscall_prepare_thaw(struct thread *t)

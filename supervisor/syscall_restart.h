@@ -12,16 +12,31 @@
 #ifndef SUPERVISOR_SYSCALL_RESTART_H
 #define SUPERVISOR_SYSCALL_RESTART_H
 
+#include "lib/util.h"
 #include "supervisor/process.h"
 
-/* Before @tid is interrupted: when it is blocked in a call with a relative time-out, the time
- * (CLOCK_MONOTONIC, ns) when it fell asleep, else 0. Never earlier than the truth, so that no
- * sleep ends early. */
-uint64_t syscall_sleep_start(pid_t pid, pid_t tid);
+/* A sleep that was interrupted once goes on in restart_syscall(2), which does not tell of what
+ * call and until when: the supervisor remembers. One for each thread seen asleep. */
+struct sleep_record {
+	pid_t tid;
+	uint64_t pc; /* where it sleeps, to know it again */
+	uint64_t args[6];
+	long nr;
+	uint64_t end_ns; /* CLOCK_MONOTONIC; IMAGE_SYSCALL_FOREVER */
+};
 
-/* After the freeze: fill t->syscall_class and t->syscall_left_ns, and leave t->regs as they
- * were. */
-int syscall_classify(struct process *p, struct thread *t, struct err *e);
+/* Before @t is interrupted: when it is blocked in a call with a relative time-out, note since
+ * when. Never earlier than the truth, so that no sleep ends early. */
+void syscall_before_freeze(struct thread *t);
+
+/* After the freeze: fill t->syscall_class and t->syscall_left_ns. @records (struct
+ * sleep_record) are those of the last checkpoint; they are brought up to date by
+ * syscall_remember(). */
+int syscall_classify(
+	struct process *p, struct thread *t, const struct buf *records, struct err *e);
+
+/* Add a record of @t to @records, when it is in a call that will need it. */
+void syscall_remember(const struct thread *t, struct buf *records);
 
 /* Before the thaw: put into t->regs what lets the thread go on with its call. */
 void syscall_prepare_thaw(struct thread *t);

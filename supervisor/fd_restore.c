@@ -1,0 +1,423 @@
+/*
+ * Everything is made at numbers above all that the process has, so that nothing needed is in
+ * the way, and then put in its place; what is left over is closed.
+ */
+#include "supervisor/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "supervisor/fd_lock.h"
+#include "supervisor/fd_made.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+/* No kernel has as many: RLIMIT_NOFILE refuses it. */
+#define FD_MAX (1 << 30)
+
+/* What F_SETFL changes. */
+#define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME)
+
+int fd_lift(struct fd_restore *r, int fd, struct err *e)
+{
+	int lifted = fcntl(fd, F_DUPFD_CLOEXEC, r->base), code = errno;
+
+	close(fd);
+	return lifted >= 0 ? lifted
+			   : err_set(e, code, "cannot have a descriptor above %d", r->base);
+}
+
+/* Flags to open with: what acted at the first opening only is left out, and O_ASYNC, which
+ * open(2) ignores. */
+static int open_flags(const struct image_description *x)
+{
+	int once = O_CREAT | O_EXCL | O_TRUNC | O_ASYNC | (O_TMPFILE & ~O_DIRECTORY);
+
+	return (x->flags & ~once) | O_NOCTTY | O_CLOEXEC;
+}
+
+int fd_open_again(struct fd_restore *r, const char *path, const struct image_description *x,
+	struct err *e)
+{
+	int fd = open(path, open_flags(x));
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot open %s", path);
+	return fd_lift(r, fd, e);
+}
+
+int fd_open_object(
+	struct fd_restore *r, int object, const struct image_description *x, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", object);
+	/* The path is a link; O_TMPFILE includes O_DIRECTORY; and a pipe takes O_DIRECT only
+	 * from F_SETFL, as all others do, too. */
+	int fd = open(path, open_flags(x) & ~(O_NOFOLLOW | O_DIRECTORY | O_DIRECT));
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot open %s again", image_string(r->job, x->path));
+	return fd_lift(r, fd, e);
+}
+
+int fd_set_position(int fd, const struct image_description *x, const char *what, struct err *e)
+{
+	if (lseek(fd, x->position, SEEK_SET) < 0)
+		return err_set(e, errno, "cannot set the position in %s", what);
+	return 0;
+}
+
+/* ---- what the process has ---- */
+
+/* One process's descriptors cannot be made apart from another's that shares them. */
+static int check_not_shared(const struct fd_restore *r, struct err *e)
+{
+	const struct checkpoint *c = r->checkpoint;
+
+	for (size_t i = 0; i < c->process_count; i++) {
+		const struct image_fd *fds;
+		size_t count;
+
+		if (i == r->process)
+			continue;
+		fds = image_note_array(
+			c->processes[i], IMAGE_NOTE_FDS, struct image_fd, &count);
+		for (size_t k = 0; k < count; k++)
+			for (size_t m = 0; m < r->fd_count; m++) {
+				const struct image_description *a, *b;
+
+				a = &r->descriptions[fds[k].description];
+				b = &r->descriptions[r->fds[m].description];
+				if (a->kind == IMAGE_FD_INHERITED ||
+					(a != b && (!a->object || a->object != b->object)))
+					continue;
+				return err_set(e, 0,
+					"descriptor %d is shared between processes, which is "
+					"not supported yet",
+					r->fds[m].fd);
+			}
+	}
+	return 0;
+}
+
+static void find_mapped(struct fd_restore *r, const struct image *process)
+{
+	const struct image_region *regions;
+	size_t count;
+
+	regions = image_note_array(process, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	for (size_t i = 0; i < count; i++)
+		if (regions[i].object && regions[i].object <= r->object_count)
+			r->made[regions[i].object - 1].mapped = true;
+}
+
+static struct fd_restore *new_restore(const struct checkpoint *c, size_t index)
+{
+	const struct image *process = c->processes[index];
+	struct fd_restore *r = xcalloc(1, sizeof(*r));
+
+	r->checkpoint = c;
+	r->job = c->job;
+	r->process = index;
+	r->descriptions = image_note_array(c->job, IMAGE_NOTE_DESCRIPTIONS,
+		struct image_description, &r->description_count);
+	r->objects = image_note_array(
+		c->job, IMAGE_NOTE_OBJECTS, struct image_object, &r->object_count);
+	r->fds = image_note_array(process, IMAGE_NOTE_FDS, struct image_fd, &r->fd_count);
+	r->open = xcalloc(r->description_count, sizeof(*r->open));
+	r->made = xcalloc(r->object_count, sizeof(*r->made));
+	for (size_t i = 0; i < r->description_count; i++)
+		r->open[i] = -1;
+	for (size_t i = 0; i < r->object_count; i++)
+		r->made[i].fd = r->made[i].writer = -1;
+	for (size_t i = 0; i < r->fd_count; i++)
+		if (r->fds[i].fd >= r->base)
+			r->base = r->fds[i].fd < FD_MAX ? r->fds[i].fd + 1 : FD_MAX;
+	find_mapped(r, process);
+	return r;
+}
+
+static void free_restore(struct fd_restore *r)
+{
+	free(r->open);
+	free(r->made);
+	free(r);
+}
+
+/* ---- room for numbers ---- */
+
+/* About how many descriptors there are: the lowest number that is free. */
+static size_t open_count(void)
+{
+	int lowest = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (lowest < 0)
+		return 0;
+	close(lowest);
+	return lowest;
+}
+
+/* Let numbers up to what is needed be used; *old is put back in the end. */
+static int raise_limit(const struct fd_restore *r, struct rlimit *old, struct err *e)
+{
+	uint64_t need = (uint64_t)r->base + r->description_count + 2 * r->object_count +
+			open_count() + 64;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, old))
+		return err_set(e, errno, "cannot ask for the limit of descriptors");
+	limit = *old;
+	if (limit.rlim_cur >= need)
+		return 0;
+	limit.rlim_cur = need;
+	if (limit.rlim_max < need)
+		limit.rlim_max = need;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		return err_set(e, errno, "cannot have %llu descriptors (RLIMIT_NOFILE)",
+			(unsigned long long)need);
+	return 0;
+}
+
+static int lower_limit(const struct rlimit *old, struct err *e)
+{
+	/* Root alone could have raised the hard limit, and may lower it again. */
+	if (setrlimit(RLIMIT_NOFILE, old))
+		return err_set(e, errno, "cannot set the limit of descriptors back");
+	return 0;
+}
+
+/* ---- descriptions ---- */
+
+static pid_t saved_pid(const struct fd_restore *r)
+{
+	const struct image_process *p;
+	size_t count;
+
+	p = image_note_array(r->checkpoint->processes[r->process], IMAGE_NOTE_PROCESS,
+		struct image_process, &count);
+	return count ? p->pid : 0;
+}
+
+static int set_owner(
+	struct fd_restore *r, const struct image_description *x, int fd, struct err *e)
+{
+	struct f_owner_ex owner = {
+		.type = x->owner < 0 ? F_OWNER_PGRP : F_OWNER_PID,
+		.pid = x->owner < 0 ? -x->owner : x->owner,
+	};
+
+	if (x->owner == saved_pid(r))
+		owner.pid = getpid();
+	else if (x->kind == IMAGE_FD_INHERITED)
+		return 0; /* not the program's doing */
+	if (x->owner_signal && fcntl(fd, F_SETSIG, x->owner_signal))
+		return err_set(e, errno, "cannot set the signal of a descriptor");
+	if (x->owner && fcntl(fd, F_SETOWN_EX, &owner))
+		return err_set(e, errno, "cannot set the owner of a descriptor to process %d",
+			x->owner);
+	return 0;
+}
+
+/* Of the standard streams, which others may use as well, only what a program cannot go on
+ * without is set. */
+static int set_flags(const struct image_description *x, int fd, struct err *e)
+{
+	int mask = x->kind == IMAGE_FD_INHERITED ? O_NONBLOCK : STATUS_FLAGS;
+	int now = fcntl(fd, F_GETFL);
+
+	if (now >= 0 && (now & mask) == ((int)x->flags & mask))
+		return 0;
+	if (now < 0 || fcntl(fd, F_SETFL, (now & ~mask) | ((int)x->flags & mask)))
+		return err_set(e, errno, "cannot set the flags of a descriptor");
+	return 0;
+}
+
+static int restore_description(struct fd_restore *r, uint32_t index, struct err *e)
+{
+	const struct image_description *x = &r->descriptions[index];
+	const struct fd_kind *kind = fd_kind_find(x->kind);
+	int fd;
+
+	if (r->open[index] >= 0)
+		return 0;
+	if (!kind)
+		return err_set(e, 0, "unknown kind %u", x->kind);
+	fd = kind->restore(r, x, e);
+	if (fd < 0)
+		return -1;
+	r->open[index] = fd;
+	if (x->flags & O_PATH)
+		return 0;
+	return set_owner(r, x, fd, e) || set_flags(x, fd, e) ? -1 : 0;
+}
+
+static int restore_all(struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++)
+		if (restore_description(r, r->fds[i].description, e))
+			return err_prefix(e, "descriptor %d", r->fds[i].fd);
+	for (uint32_t n = 1; n <= r->object_count; n++)
+		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))
+			return -1;
+	return fd_made_settle(r, e);
+}
+
+/* One that is closed is missed only where a description wants it. */
+static void lift_streams(struct fd_restore *r, const int std[3])
+{
+	for (int i = 0; i < 3; i++)
+		r->streams[i] = fcntl(std[i], F_DUPFD_CLOEXEC, r->base);
+}
+
+/* ---- to their places ---- */
+
+static bool is_own(const struct fd_restore *r, int fd)
+{
+	for (size_t i = 0; i < r->fd_count; i++)
+		if (r->fds[i].fd == fd)
+			return true;
+	return false;
+}
+
+static int move_aside(const struct fd_restore *r, int *keep, struct err *e)
+{
+	for (; *keep >= 0; keep++) {
+		int flags, moved;
+
+		if (!is_own(r, *keep))
+			continue;
+		flags = fcntl(*keep, F_GETFD);
+		moved = flags < 0 ? -1
+				  : fcntl(*keep, flags & FD_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD,
+					    r->base);
+		if (moved < 0)
+			return err_set(e, errno, "cannot move descriptor %d aside", *keep);
+		*keep = moved;
+	}
+	return 0;
+}
+
+static int place(const struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++)
+		if (dup2(r->open[r->fds[i].description], r->fds[i].fd) < 0)
+			return err_set(e, errno, "cannot make descriptor %d", r->fds[i].fd);
+	return 0;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Close all that is not to stay. */
+static int close_rest(const struct fd_restore *r, const int *keep, struct err *e)
+{
+	cleanup_buf struct buf stay = {0};
+	unsigned next = 0;
+
+	for (size_t i = 0; i < r->fd_count; i++)
+		buf_push(&stay, int, &r->fds[i].fd);
+	for (; *keep >= 0; keep++)
+		buf_push(&stay, int, keep);
+	for (size_t i = 0; i < r->object_count; i++)
+		if (r->made[i].mapped && r->made[i].fd >= 0)
+			buf_push(&stay, int, &r->made[i].fd);
+	if (stay.len)
+		qsort(stay.data, buf_count(&stay, int), sizeof(int), compare_numbers);
+	for (size_t i = 0; i < buf_count(&stay, int); i++) {
+		unsigned fd = *buf_at(&stay, int, i);
+
+		if (fd > next && close_range(next, fd - 1, 0))
+			return err_set(e, errno, "cannot close what is left over");
+		if (fd >= next)
+			next = fd + 1;
+	}
+	if (close_range(next, ~0u, 0))
+		return err_set(e, errno, "cannot close what is left over");
+	return 0;
+}
+
+/* Last of all: closing any descriptor of a file loses the process's POSIX locks on it. */
+static int lock_all(const struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++) {
+		uint32_t index = r->fds[i].description;
+		const struct image_description *x = &r->descriptions[index];
+		const struct fd_kind *kind = fd_kind_find(x->kind);
+
+		/* Once for each description. */
+		if (!kind->can_lock || !x->args[0] || r->open[index] < 0)
+			continue;
+		r->open[index] = -1;
+		if (fd_locks_restore(r->fds[i].fd, image_string(r->job, x->args[0]),
+			    saved_pid(r), image_string(r->job, x->path), e))
+			return -1;
+	}
+	return 0;
+}
+
+static int restore(struct fd_restore *r, const int std[3], int *keep, struct err *e)
+{
+	lift_streams(r, std);
+	if (check_not_shared(r, e) || restore_all(r, e) || move_aside(r, keep, e) ||
+		place(r, e) || close_rest(r, keep, e))
+		return -1;
+	return lock_all(r, e);
+}
+
+struct fd_restore *fd_restore_process(
+	const struct checkpoint *c, size_t index, const int std[3], int *keep, struct err *e)
+{
+	struct fd_restore *r = new_restore(c, index);
+	struct rlimit limit;
+	int failed;
+
+	if (raise_limit(r, &limit, e)) {
+		free_restore(r);
+		return NULL;
+	}
+	failed = restore(r, std, keep, e);
+	failed |= lower_limit(&limit, failed ? NULL : e);
+	if (failed) {
+		free_restore(r);
+		return NULL;
+	}
+	return r;
+}
+
+int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
+{
+	const uint64_t sealed = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
+	struct rlimit limit;
+	struct fd_made *made;
+	int fd, code;
+
+	if (!object || object > r->object_count || r->made[object - 1].fd < 0 ||
+		!r->made[object - 1].mapped)
+		return err_set(e, 0, "the image is damaged: no region maps object %u", object);
+	made = &r->made[object - 1];
+	if (raise_limit(r, &limit, e))
+		return -1;
+	/* Only a descriptor for reading can be mapped shared then, before Linux 6.7. */
+	if (r->objects[object - 1].kind == IMAGE_OBJECT_MEMFD &&
+		r->objects[object - 1].args[0] & sealed) {
+		cleanup_free char *path = xasprintf("/proc/self/fd/%d", made->fd);
+		cleanup_fd int reader = open(path, O_RDONLY | O_CLOEXEC);
+
+		fd = fcntl(reader, F_DUPFD, r->base);
+		code = errno;
+	} else {
+		fd = fcntl(made->fd, F_DUPFD, r->base);
+		code = errno;
+	}
+	if (lower_limit(&limit, fd < 0 ? NULL : e))
+		return -1;
+	return fd >= 0 ? fd : err_set(e, code, "cannot have a descriptor above %d", r->base);
+}
