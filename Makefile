@@ -32,6 +32,10 @@ $(O)/libtrecr.a: $(LIB_OBJ)
 $(O)/trecr-%: $(O)/tools/trecr-%.o $(O)/libtrecr.a
 	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
 
+INSPECT_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard tools/inspect/*.c))
+$(O)/trecr-inspect: $(O)/tools/trecr-inspect.o $(INSPECT_OBJ) $(O)/libtrecr.a
+	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+
 # What runs inside a target: no libc, position-independent, one flat binary.
 LOADER_CFLAGS = -std=gnu11 $(WARN) -O2 -g -MMD -MP -ffreestanding -fPIE -fno-stack-protector \
 	-fno-asynchronous-unwind-tables -fvisibility=hidden -mgeneral-regs-only -fcf-protection=none
@@ -70,7 +74,7 @@ deps:
 	@sh mk/deps.sh
 check demo: deps
 ifneq ($(filter check demo,$(MAKECMDGOALS)),)
-$(LIB_OBJ) $(LOADER_OBJ) $(TOOLS:%=$(O)/tools/%.o) $(DEMO_BIN): | deps
+$(LIB_OBJ) $(LOADER_OBJ) $(TOOLS:%=$(O)/tools/%.o) $(INSPECT_OBJ) $(DEMO_BIN): | deps
 endif
 
 MANDIR = $(DESTDIR)$(PREFIX)/share/man

@@ -187,7 +187,9 @@ struct image_process {
 };
 IMAGE_SIZE_IS(struct image_process, 568);
 
-#define IMAGE_PROCESS_STOPPED 0x1u /* by a job-control signal */
+#define IMAGE_PROCESS_STOPPED	   0x1u /* by a job-control signal */
+#define IMAGE_PROCESS_LOCK_FUTURE  0x2u /* mlockall(MCL_FUTURE) */
+#define IMAGE_PROCESS_LOCK_ONFAULT 0x4u /* and MCL_ONFAULT */
 
 /* struct image_thread.syscall_class: what the thread was in when it was stopped. */
 enum image_syscall {
@@ -312,19 +314,22 @@ struct image_fd {
 };
 IMAGE_SIZE_IS(struct image_fd, 16);
 
-/* One open file description, shared by the descriptors that name it. */
+/* One open file description, shared by the descriptors that name it. Of the kinds marked L
+ * args[0] is a string: the locks held, a line each: "FLOCK WRITE 0 EOF 0", that is FLOCK, POSIX
+ * or OFDLCK, READ or WRITE, first and last byte, and for POSIX locks the process. */
 enum image_description_kind {
-	IMAGE_FD_REGULAR = 1, /* args: none; size is the file's at the checkpoint */
-	IMAGE_FD_DIRECTORY,
-	IMAGE_FD_DEVICE,   /* a character device without state: null, zero, full, random, ... */
+	IMAGE_FD_REGULAR = 1, /* L; size is the file's at the checkpoint */
+	IMAGE_FD_DIRECTORY, /* L */
+	IMAGE_FD_DEVICE,   /* a character device without state (null, zero, ...); args[0]: rdev */
 	IMAGE_FD_INHERITED, /* args[0]: 0, 1 or 2: taken from trecr-restart's */
-	IMAGE_FD_UNLINKED, /* object: the contents */
-	IMAGE_FD_MEMFD,	   /* object: the contents */
-	IMAGE_FD_PIPE,	   /* object: the pipe; args[0]: 0 read end, 1 write end */
-	IMAGE_FD_FIFO,	   /* path; object; args[0] as for a pipe, 2: both */
+	IMAGE_FD_UNLINKED, /* L; object: the contents */
+	IMAGE_FD_MEMFD,	   /* L; object: the contents */
+	IMAGE_FD_PIPE,	   /* object: the pipe; args[0]: 0 read end, 1 write end, 2 both */
+	IMAGE_FD_FIFO,	   /* path; object; args[0] as for a pipe */
 	IMAGE_FD_EVENTFD,  /* args[0]: count, args[1]: semaphore, args[2]: id */
-	IMAGE_FD_TIMERFD,  /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks, [4]: settime flags */
-	IMAGE_FD_PATH,	   /* O_PATH: path */
+	IMAGE_FD_TIMERFD,  /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
+			    * [4]: settime flags, [5]: CLOCK_REALTIME when it expires */
+	IMAGE_FD_PATH,	   /* O_PATH: path; args[0]: type of the file, as in st_mode */
 	IMAGE_FD_KINDS,
 };
 
@@ -346,8 +351,11 @@ IMAGE_SIZE_IS(struct image_description, 112);
 enum image_object_kind {
 	IMAGE_OBJECT_SHARED_ANON = 1, /* MAP_SHARED | MAP_ANONYMOUS */
 	IMAGE_OBJECT_MEMFD,	      /* args[0]: seals */
-	IMAGE_OBJECT_UNLINKED,	      /* a file without a name: path is its last one */
-	IMAGE_OBJECT_PIPE,	      /* size: bytes in it; args[0]: capacity */
+	/* A file without a name: its last one; args[0]: other names, args[1]: uid | gid << 32 */
+	IMAGE_OBJECT_UNLINKED,
+	/* size: bytes in it; args[0]: capacity; args[1]: number of packets, whose lengths
+	 * (uint32_t) follow the bytes; 0: a stream of bytes */
+	IMAGE_OBJECT_PIPE,
 	IMAGE_OBJECT_KINDS,
 };
 

@@ -133,7 +133,7 @@ static int thaw_tree(struct checkpoint_work *w)
 		for (size_t k = 0; k < p->thread_count; k++) {
 			syscall_remember(&p->threads[k], &w->s->sleeps);
 			syscall_prepare_thaw(&p->threads[k]);
-			failed |= syscall_thaw_in_place(p, &p->threads[k], e) < 0;
+			failed |= syscall_thaw_in_place(p, &p->threads[k], &w->s->sleeps, e);
 		}
 	}
 	failed |= thaw(&w->tree, failed ? NULL : e);

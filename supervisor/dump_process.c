@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "supervisor/dump.h"
+#include "supervisor/pagemap.h"
 
 /* <asm/prctl.h> of kernel 5.16 */
 #define ARCH_GET_XCOMP_PERM 0x1022
@@ -200,7 +201,28 @@ static int read_remote(
 	return 0;
 }
 
-static int run_remote(struct dump *d, struct image_process *ip, struct err *e)
+/* mlockall(MCL_FUTURE) shows in no file, but in what becomes of newly mapped memory: it is
+ * locked, and with MCL_ONFAULT not there yet. */
+static int read_lock_future(
+	struct dump *d, uint64_t locked_before, uint64_t scratch, struct image_process *ip, struct err *e)
+{
+	cleanup_free char *status = procfs_status(d->process->pid, d->process->pid, e);
+	cleanup_fd int pagemap = pagemap_open(d->process->pid, e);
+	uint64_t entry;
+
+	if (!status || pagemap < 0)
+		return -1;
+	if (status_number(status, "VmLck", 10) == locked_before)
+		return 0;
+	ip->flags |= IMAGE_PROCESS_LOCK_FUTURE;
+	if (pread_all(pagemap, &entry, sizeof(entry), scratch / 4096 * 8, "the page table", e))
+		return -1;
+	if (!(entry >> 63))
+		ip->flags |= IMAGE_PROCESS_LOCK_ONFAULT;
+	return 0;
+}
+
+static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip, struct err *e)
 {
 	struct remote r;
 	uint64_t scratch;
@@ -209,7 +231,7 @@ static int run_remote(struct dump *d, struct image_process *ip, struct err *e)
 	if (remote_begin(&r, d->process, &d->process->threads[0], e))
 		return -1;
 	scratch = remote_scratch(&r, 4096, e);
-	failed = !scratch || read_remote(d, &r, scratch, ip, e) ||
+	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) || read_remote(d, &r, scratch, ip, e) ||
 		dump_sigactions(d, &r, scratch, e) || dump_timers(d, &r, scratch, e);
 	if (remote_end(&r, failed ? NULL : e))
 		return -1;
@@ -268,7 +290,7 @@ int dump_process(struct dump *d, struct err *e)
 		return err_set(e, errno, "cannot read the personality of process %d", p->pid);
 	/* Not on every kernel; the default is 0. */
 	(void)read_proc_number(p->pid, "oom_score_adj", 10, &ip.oom_score_adj);
-	if (write_core_process_note(d, status, e) || run_remote(d, &ip, e) ||
+	if (write_core_process_note(d, status, e) || run_remote(d, status_number(status, "VmLck", 10), &ip, e) ||
 		write_auxv_and_vdso(d, &ip, e))
 		return err_prefix(e, "cannot save process %d (%s)", p->pid, p->comm);
 	image_writer_note(d->writer, IMAGE_NOTE_PROCESS, &ip, sizeof(ip));

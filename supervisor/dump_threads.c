@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "supervisor/dump.h"
@@ -35,13 +36,17 @@ static int read_scheduling(struct thread *t, struct image_thread *it, struct err
 		return err_set(e, errno, "cannot read the scheduling of thread %d", t->tracee.tid);
 	it->sched_policy = s.policy;
 	it->sched_flags = s.flags;
-	it->nice = s.nice;
 	it->sched_priority = s.priority;
 	it->sched_runtime = s.runtime;
 	it->sched_deadline = s.deadline;
 	it->sched_period = s.period;
 	if (sched_getaffinity(t->tracee.tid, sizeof(it->affinity), (cpu_set_t *)it->affinity))
 		return err_set(e, errno, "cannot read the CPU affinity of thread %d", t->tracee.tid);
+	/* sched_getattr tells it for some policies only. */
+	errno = 0;
+	it->nice = getpriority(PRIO_PROCESS, t->tracee.tid);
+	if (errno)
+		return err_set(e, errno, "cannot read the nice value of thread %d", t->tracee.tid);
 	ioprio = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, t->tracee.tid);
 	it->ioprio = ioprio < 0 ? 0 : ioprio;
 	return 0;

@@ -36,11 +36,12 @@ int fd_dump_process(
 	struct fd_dump *d, pid_t pid, struct image_writer *process, int limit, struct err *e);
 
 /* Number (from 1) of the object that is the file @dev:@inode behind a shared mapping of @pid
- * at [start, end) named @name in /proc/PID/maps, adding it when new; *size is the object's
- * size, *need_memory is set when the caller must supply the contents from the process's
- * memory because no descriptor leads to it (MAP_SHARED | MAP_ANONYMOUS, or a memfd whose
- * descriptor was closed). 0 when the file still has its name and is no object of ours;
- * -1 on failure. Called after fd_dump_process() of all processes. */
+ * at [@start, @end), at @offset in it, named @name in /proc/PID/maps; added when it is new.
+ * *need_memory is set when the caller must supply the contents from the process's memory,
+ * because nothing else leads to it (without CAP_CHECKPOINT_RESTORE: MAP_SHARED | MAP_ANONYMOUS
+ * memory, or a memfd or unlinked file whose descriptor was closed). 0 when the file still has
+ * its name and is no object of ours; -1 on failure. Called after fd_dump_process() of all
+ * processes. */
 int fd_dump_mapping(struct fd_dump *d, pid_t pid, uint64_t start, uint64_t end, uint64_t offset,
 	const char *name, uint64_t dev, uint64_t inode, bool *need_memory, struct err *e);
 
@@ -66,8 +67,9 @@ int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options
  * final numbers (close-on-exec is set by the caller's plan after exec, as the descriptors
  * must survive that exec). @std are the descriptors of trecr-restart's standard streams.
  * On return only the process's own descriptors, those of fd_restore_object(), and @keep (an
- * array ended by -1) are open. Descriptors in @keep that stand in the way of a number are
- * moved, and the array updated. */
+ * array ended by -1) are open: the files of @c are closed as well. Descriptors in @keep that
+ * stand in the way of a number are moved, and the array updated. From here on the caller must
+ * not open and close a file that the process has open: that would lose its POSIX locks. */
 struct fd_restore *fd_restore_process(
 	const struct checkpoint *c, size_t index, const int std[3], int *keep, struct err *e);
 

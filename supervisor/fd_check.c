@@ -16,29 +16,46 @@ static int first_descriptor(const struct checkpoint *c, uint32_t index)
 	return -1;
 }
 
-int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options *o,
-	void (*notice)(const char *line), struct err *e)
+static int check_all(struct fd_check *check, struct err *e)
 {
-	struct fd_check check = {
-		.checkpoint = c,
-		.job = c->job,
-		.options = o,
-		.notice = notice,
-	};
 	const struct image_description *x;
 	size_t count;
 
-	x = image_note_array(c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
+	x = image_note_array(
+		check->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct fd_kind *kind = fd_kind_find(x[i].kind);
 
-		check.index = i;
-		check.fd = first_descriptor(c, i);
+		check->index = i;
+		check->fd = first_descriptor(check->checkpoint, i);
 		if (!kind)
-			return err_set(e, 0, "descriptor %d is of unknown kind %u", check.fd,
+			return err_set(e, 0, "descriptor %d is of unknown kind %u", check->fd,
 				x[i].kind);
-		if (kind->check && kind->check(&check, &x[i], e))
+		if (kind->check && kind->check(check, &x[i], e))
 			return -1;
 	}
 	return 0;
+}
+
+static void say_nothing(const char *line)
+{
+}
+
+int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options *o,
+	void (*notice)(const char *line), struct err *e)
+{
+	static const struct fd_restore_options look_only;
+	struct fd_check check = {
+		.checkpoint = c,
+		.job = c->job,
+		.options = &look_only,
+		.notice = say_nothing,
+	};
+
+	/* No file is cut before all are known to be good. */
+	if (o->rollback_files && check_all(&check, e))
+		return -1;
+	check.options = o;
+	check.notice = notice;
+	return check_all(&check, e);
 }

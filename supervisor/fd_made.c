@@ -151,7 +151,8 @@ static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, str
 	if (fd < 0)
 		return -1;
 	made->fd = fd;
-	if (ftruncate(fd, o->size))
+	/* The umask may be the program's already, and we are going to open it again. */
+	if (fchmod(fd, 0600) || ftruncate(fd, o->size))
 		return err_set(e, errno, "cannot set the size of a file for %s", name);
 	return each_piece(r, number, o->size, put_file, &made->fd, e)
 		       ? err_prefix(e, "cannot restore the contents of %s", name)

@@ -20,6 +20,9 @@
 /* No kernel has as many: RLIMIT_NOFILE refuses it. */
 #define FD_MAX (1 << 30)
 
+/* Descriptors that there may be besides: the streams, the caller's, the checkpoint's files. */
+#define SPARE 256
+
 /* What F_SETFL changes. */
 #define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME)
 
@@ -150,32 +153,17 @@ static void free_restore(struct fd_restore *r)
 
 /* ---- room for numbers ---- */
 
-/* About how many descriptors there are: the lowest number that is free. */
-static size_t open_count(void)
-{
-	int lowest = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (lowest < 0)
-		return 0;
-	close(lowest);
-	return lowest;
-}
-
-/* Let numbers up to what is needed be used; *old is put back in the end. */
+/* Let all numbers be used that may be, and as many as are needed in any case; *old is put back
+ * in the end. */
 static int raise_limit(const struct fd_restore *r, struct rlimit *old, struct err *e)
 {
-	uint64_t need = (uint64_t)r->base + r->description_count + 2 * r->object_count +
-			open_count() + 64;
+	uint64_t need = (uint64_t)r->base + r->description_count + 2 * r->object_count + SPARE;
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, old))
 		return err_set(e, errno, "cannot ask for the limit of descriptors");
-	limit = *old;
-	if (limit.rlim_cur >= need)
-		return 0;
-	limit.rlim_cur = need;
-	if (limit.rlim_max < need)
-		limit.rlim_max = need;
+	limit.rlim_max = old->rlim_max < need ? need : old->rlim_max;
+	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit))
 		return err_set(e, errno, "cannot have %llu descriptors (RLIMIT_NOFILE)",
 			(unsigned long long)need);

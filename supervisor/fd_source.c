@@ -14,28 +14,58 @@
 #define PIDFD_THREAD O_EXCL
 #endif
 
-static bool is_named(const struct fd_source *s)
+static bool leads_to(const char *path, const struct stat *to)
 {
 	struct stat st;
 
+	return !lstat(path, &st) && st.st_dev == to->st_dev && st.st_ino == to->st_ino &&
+	       (st.st_mode & S_IFMT) == (to->st_mode & S_IFMT);
+}
+
+/* In a mount namespace of its own a process has another /proc than we. */
+static bool is_named(const struct fd_source *s)
+{
+	cleanup_free char *inside = NULL;
+
 	if (s->link[0] != '/')
 		return false;
-	if (lstat(s->link, &st))
-		return false;
-	return st.st_dev == s->st.st_dev && st.st_ino == s->st.st_ino &&
-	       (st.st_mode & S_IFMT) == (s->st.st_mode & S_IFMT);
+	if (leads_to(s->link, &s->st))
+		return true;
+	inside = xasprintf("/proc/%d/root%s", s->task, s->link);
+	return leads_to(inside, &s->st);
+}
+
+/* The text is short, and there may be a thousand. */
+static char *read_info(pid_t task, int fd, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/fdinfo/%d", task, fd);
+	cleanup_fd int file = open(path, O_RDONLY | O_CLOEXEC);
+	char text[2048], *all = NULL;
+	ssize_t n;
+	size_t len;
+
+	n = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
+	if (n < 0) {
+		err_set(e, errno, "cannot read %s", path);
+		return NULL;
+	}
+	/* A part of seq_file's text ends at a line; many locks make many lines. */
+	if (n > 1024)
+		return read_file(path, &all, &len, e) ? NULL : all;
+	text[n] = 0;
+	return xstrdup(text);
 }
 
 int fd_source_look(struct fd_source *s, pid_t pid, pid_t task, int pidfd, int fd, struct err *e)
 {
 	cleanup_free char *link = xasprintf("/proc/%d/fd/%d", task, fd);
-	cleanup_free char *info = xasprintf("/proc/%d/fdinfo/%d", task, fd);
 	uint32_t flags;
-	size_t len;
 
 	*s = (struct fd_source){.pid = pid, .task = task, .fd = fd, .dup = -1};
 	s->link = read_link(link, e);
-	if (!s->link || read_file(info, &s->info, &len, e))
+	if (s->link)
+		s->info = read_info(task, fd, e);
+	if (!s->info)
 		return -1;
 	s->dup = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 	if (s->dup < 0)

@@ -66,7 +66,6 @@ static struct thread *add_thread(struct freezer *f, struct process *p, pid_t tid
 	t->tracee.pid = p->pid;
 	t->tracee.tid = tid;
 	t->tracee.is_child = f->root_is_child && tid == f->root;
-	f->found_new = true;
 	return t;
 }
 
@@ -104,13 +103,14 @@ static int seize_thread(struct freezer *f, struct process *p, pid_t tid, struct 
 	syscall_before_freeze(t);
 	if (tracee_seize(&t->tracee, false, e)) {
 		if (!task_alive(p->pid, tid)) {
-			t->tracee.state = TRACEE_GONE;
+			p->thread_count--;
 			return 0;
 		}
 		if (!traced_by_us(p->pid, tid))
 			return refuse_debugger(p, tid, e);
 		t->tracee.state = TRACEE_RUNNING;
 	}
+	f->found_new = true;
 	if (tracee_interrupt(&t->tracee, e) && t->tracee.state != TRACEE_GONE)
 		return -1;
 	return 0;
@@ -323,6 +323,8 @@ int thaw(struct tree *tree, struct err *e)
 		for (size_t k = 0; k < p->thread_count; k++) {
 			struct thread *t = &p->threads[k];
 
+			if (t->tracee.state == TRACEE_GONE)
+				continue;
 			if (t->regs_changed)
 				failed |= tracee_set_regs(&t->tracee, &t->regs, e);
 			failed |= tracee_detach(&t->tracee, e);

@@ -446,7 +446,7 @@ static void set_scheduling(struct restore *r, pid_t tid, const struct image_thre
 			notice(r, line);
 		}
 	}
-	if (syscall(SYS_sched_setattr, tid, &s, 0)) {
+	if (setpriority(PRIO_PROCESS, tid, t->nice) || syscall(SYS_sched_setattr, tid, &s, 0)) {
 		snprintf(line, sizeof(line), "cannot set the scheduling of thread %d: %s", t->tid,
 			strerror(errno));
 		notice(r, line);
@@ -581,7 +581,7 @@ static int finish_leader(struct restore *r)
 static int let_go(struct restore *r)
 {
 	for (size_t i = 0; i < r->thread_count; i++)
-		if (syscall_thaw_in_place(&r->process, &r->process.threads[i], r->e) < 0)
+		if (syscall_thaw_in_place(&r->process, &r->process.threads[i], &r->s->sleeps, r->e))
 			return -1;
 	if (r->ip->flags & IMAGE_PROCESS_STOPPED)
 		kill(r->s->root, SIGSTOP);

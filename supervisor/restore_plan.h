@@ -45,6 +45,11 @@ int restore_plan_vdso(struct restore_plan *p, struct err *e);
 void restore_plan_old_vdso(struct restore_plan *p);
 int restore_plan_process(struct restore_plan *p, struct err *e);
 void restore_plan_signals(struct restore_plan *p);
+/* The timer that has sent the signal @pending, if it is still there. */
+const struct image_timer *restore_pending_timer(
+	const struct restore_plan *p, const struct image_pending *pending);
+/* Whether @t is an interval timer whose signal was pending: it sends it anew. */
+bool restore_timer_fires(const struct restore_plan *p, const struct image_timer *t);
 /* Timers may be for threads: these must be there first. */
 int restore_plan_timers(struct restore_plan *p, struct err *e);
 /* What the thread @t sets for itself. */

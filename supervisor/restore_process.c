@@ -7,6 +7,7 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -89,6 +90,9 @@ static void add_prctls(struct restore_plan *p)
 	const struct image_process *ip = process_of(p);
 	struct batch_builder *b = &p->rest;
 
+	if (ip->flags & IMAGE_PROCESS_LOCK_FUTURE)
+		BATCH_ADD(b, "lock future memory", SYS_mlockall,
+			MCL_FUTURE | (ip->flags & IMAGE_PROCESS_LOCK_ONFAULT ? MCL_ONFAULT : 0));
 	if (ip->thp_disable)
 		BATCH_ADD(b, "disable huge pages", SYS_prctl, PR_SET_THP_DISABLE, ip->thp_disable);
 	if (ip->child_subreaper)
@@ -135,11 +139,15 @@ static void add_pending(
 
 	pending = image_note_array(p->img, IMAGE_NOTE_PENDING, struct image_pending, &count);
 	for (size_t i = 0; i < count; i++) {
+		const struct image_timer *timer;
 		uint64_t info;
 		int signo;
 
 		memcpy(&signo, pending[i].siginfo, sizeof(signo));
-		if (pending[i].tid != tid)
+		if (pending[i].tid != tid || signo == SIGTRAP)
+			continue;
+		timer = restore_pending_timer(p, &pending[i]);
+		if (timer && timer->interval_ns)
 			continue;
 		info = plan_data(&p->plan, pending[i].siginfo, sizeof(pending[i].siginfo));
 		if (tid)

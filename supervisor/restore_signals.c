@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "supervisor/restore_plan.h"
 
@@ -35,14 +36,59 @@ static void add_create(struct restore_plan *p, const struct image_timer *t, int 
 		plan_data(&p->plan, &wanted, sizeof(wanted)));
 }
 
+bool restore_timer_fires(const struct restore_plan *p, const struct image_timer *t)
+{
+	const struct image_pending *pending;
+	size_t count;
+
+	pending = image_note_array(p->img, IMAGE_NOTE_PENDING, struct image_pending, &count);
+	for (size_t i = 0; i < count; i++)
+		if (t->interval_ns && restore_pending_timer(p, &pending[i]) == t)
+			return true;
+	return false;
+}
+
+const struct image_timer *restore_pending_timer(
+	const struct restore_plan *p, const struct image_pending *pending)
+{
+	const struct image_timer *t;
+	siginfo_t info;
+	size_t count;
+
+	memcpy(&info, pending->siginfo, sizeof(info));
+	t = image_note_array(p->img, IMAGE_NOTE_TIMERS, struct image_timer, &count);
+	for (size_t i = 0; i < count; i++)
+		if (info.si_code == SI_TIMER && info.si_timerid == t[i].id &&
+			info.si_signo == t[i].signo)
+			return &t[i];
+	return NULL;
+}
+
+static bool clock_tells_time(int clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME ||
+		clock == CLOCK_TAI;
+}
+
 static void add_arm(struct restore_plan *p, const struct image_timer *t)
 {
-	uint64_t its[4] = {t->interval_ns / 1000000000, t->interval_ns % 1000000000,
-		t->value_ns / 1000000000, t->value_ns % 1000000000};
+	bool absolute = clock_tells_time(t->clock);
+	uint64_t value = t->value_ns, its[4];
 
-	if (t->value_ns)
-		BATCH_ADD(&p->rest, "arm a timer", SYS_timer_settime, t->id, 0,
-			plan_data(&p->plan, its, sizeof(its)), 0);
+	if (!value)
+		return;
+	/* Its signal was pending: it fires at once, and counts its overruns from the tick
+	 * before on, as the kernel does until the signal is taken. */
+	if (restore_timer_fires(p, t))
+		value = absolute ? clock_ns(t->clock) + value - t->interval_ns : 1;
+	else
+		absolute = false;
+	its[0] = t->interval_ns / 1000000000;
+	its[1] = t->interval_ns % 1000000000;
+	its[2] = value / 1000000000;
+	its[3] = value % 1000000000;
+	BATCH_ADD(&p->rest, "arm a timer", SYS_timer_settime, t->id, absolute ? TIMER_ABSTIME : 0,
+		plan_data(&p->plan, its, sizeof(its)), 0);
 }
 
 static int compare_ids(const void *a, const void *b)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -12,6 +13,7 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/clone.h"
+#include "supervisor/job_control.h"
 #include "supervisor/namespace_init.h"
 #include "supervisor/signals.h"
 
@@ -21,6 +23,21 @@
 static int exec_status(int error)
 {
 	return error == ENOENT || error == ENOTDIR ? 127 : 126;
+}
+
+/* Wait until @child has executed its program: then the pipe ends. Returns 0, or the error that
+ * it reports there. A child that is stopped before it comes to that is let be, so that its
+ * stop is seen by the shell; its exit status will tell. */
+static int await_exec(int fd, pid_t child)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	int error;
+
+	while (poll(&pfd, 1, 50) <= 0) {
+		if (job_control_stopped(child))
+			return 0;
+	}
+	return read(fd, &error, sizeof(error)) == sizeof(error) ? error : 0;
 }
 
 int spawn_program(struct supervisor *s, char *const argv[], int *status, struct err *e)
@@ -44,8 +61,8 @@ int spawn_program(struct supervisor *s, char *const argv[], int *status, struct 
 		close(ends[0]);
 		return err_set(e, errno, "cannot make a process");
 	}
-	/* Ends without a byte when the program has been executed and the pipe is closed. */
-	if (read(ends[0], &error, sizeof(error)) == sizeof(error)) {
+	error = await_exec(ends[0], s->root);
+	if (error) {
 		(void)waitpid(s->root, NULL, 0);
 		*status = exec_status(error);
 		err_set(e, error, "cannot execute %s", argv[0]);

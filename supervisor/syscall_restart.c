@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -28,6 +29,8 @@ enum timeout {
 	MILLISECONDS, /* an int in the argument; negative: for ever */
 	TIMESPEC,     /* the argument points to one; NULL: for ever */
 	ABSOLUTE,     /* of itself right after any restart */
+	RECEIVE,      /* SO_RCVTIMEO of the socket that the first argument names */
+	SEND,	      /* SO_SNDTIMEO */
 };
 
 struct blocking_call {
@@ -64,17 +67,16 @@ static const struct blocking_call calls[] = {
 	{SYS_semop, NO_TIMEOUT, 0, true, NULL},
 	{SYS_semtimedop, TIMESPEC, 3, true, NULL},
 	{SYS_io_getevents, TIMESPEC, 4, true, NULL},
-	/* On a socket with SO_RCVTIMEO or SO_SNDTIMEO; the socket keeps the time-out. */
-	{SYS_read, NO_TIMEOUT, 0, true, NULL},
-	{SYS_readv, NO_TIMEOUT, 0, true, NULL},
-	{SYS_recvfrom, NO_TIMEOUT, 0, true, NULL},
-	{SYS_recvmsg, NO_TIMEOUT, 0, true, NULL},
-	{SYS_accept, NO_TIMEOUT, 0, true, NULL},
-	{SYS_accept4, NO_TIMEOUT, 0, true, NULL},
-	{SYS_write, NO_TIMEOUT, 0, true, NULL},
-	{SYS_writev, NO_TIMEOUT, 0, true, NULL},
-	{SYS_sendto, NO_TIMEOUT, 0, true, NULL},
-	{SYS_sendmsg, NO_TIMEOUT, 0, true, NULL},
+	{SYS_read, RECEIVE, 0, true, NULL},
+	{SYS_readv, RECEIVE, 0, true, NULL},
+	{SYS_recvfrom, RECEIVE, 0, true, NULL},
+	{SYS_recvmsg, RECEIVE, 0, true, NULL},
+	{SYS_accept, RECEIVE, 0, true, NULL},
+	{SYS_accept4, RECEIVE, 0, true, NULL},
+	{SYS_write, SEND, 0, true, NULL},
+	{SYS_writev, SEND, 0, true, NULL},
+	{SYS_sendto, SEND, 0, true, NULL},
+	{SYS_sendmsg, SEND, 0, true, NULL},
 };
 
 static const struct blocking_call *find_call(long nr)
@@ -164,9 +166,30 @@ static void read_wchan(struct thread *t)
 		snprintf(t->blocked_at, sizeof(t->blocked_at), "%.31s", text);
 }
 
-static bool is_forever(enum timeout kind, uint64_t value)
+static bool is_socket(pid_t pid, int fd)
 {
-	return kind == TIMESPEC ? !value : (int)value < 0;
+	cleanup_free char *path = xasprintf("/proc/%d/fd/%d", pid, fd);
+	cleanup_free char *target = read_link(path, NULL);
+
+	return target && !strncmp(target, "socket:", 7);
+}
+
+/* Whether the call may end by a time-out that began when it did. */
+static bool is_timed(pid_t pid, const struct blocking_call *call, const struct user_regs_struct *regs)
+{
+	uint64_t value = x86_64_syscall_arg(regs, call->argument);
+
+	switch (timeout_kind(call, regs)) {
+	case TIMESPEC:
+		return value;
+	case MILLISECONDS:
+		return (int)value >= 0;
+	case RECEIVE:
+	case SEND:
+		return is_socket(pid, value);
+	default:
+		return false;
+	}
 }
 
 void syscall_before_freeze(struct thread *t)
@@ -174,7 +197,6 @@ void syscall_before_freeze(struct thread *t)
 	pid_t pid = t->tracee.pid, tid = t->tracee.tid;
 	const struct blocking_call *call;
 	struct user_regs_struct regs;
-	enum timeout kind;
 	struct proc_stat st;
 	uint64_t exec_start;
 	int64_t offset;
@@ -185,9 +207,7 @@ void syscall_before_freeze(struct thread *t)
 	if (x86_64_syscall_number(&regs) == SYS_restart_syscall)
 		read_wchan(t);
 	call = find_call(x86_64_syscall_number(&regs));
-	kind = call ? timeout_kind(call, &regs) : NO_TIMEOUT;
-	if ((kind != MILLISECONDS && kind != TIMESPEC) ||
-		is_forever(kind, x86_64_syscall_arg(&regs, call->argument)))
+	if (!call || !is_timed(pid, call, &regs))
 		return;
 	exec_start = read_exec_start(pid, tid);
 	if (!exec_start || procfs_stat(pid, tid, &st, NULL))
@@ -212,6 +232,32 @@ static bool signal_deliverable(struct thread *t)
 	return pending & (caught | ~ignored_by_default);
 }
 
+/* A duplicate of the target's descriptor @fd: the same socket. */
+static int borrow_fd(pid_t pid, int fd)
+{
+	cleanup_fd int pidfd = syscall(SYS_pidfd_open, pid, 0);
+
+	return pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+}
+
+static int socket_option(enum timeout kind)
+{
+	return kind == RECEIVE ? SO_RCVTIMEO : SO_SNDTIMEO;
+}
+
+/* IMAGE_SYSCALL_FOREVER when it has none, or is no socket. */
+static uint64_t socket_timeout(pid_t pid, int fd, enum timeout kind)
+{
+	cleanup_fd int mine = borrow_fd(pid, fd);
+	struct timeval tv;
+	socklen_t size = sizeof(tv);
+
+	if (mine < 0 || getsockopt(mine, SOL_SOCKET, socket_option(kind), &tv, &size) ||
+		(!tv.tv_sec && !tv.tv_usec))
+		return IMAGE_SYSCALL_FOREVER;
+	return tv.tv_sec * NS_PER_S + tv.tv_usec * 1000;
+}
+
 /* The whole time-out as the call was given it; IMAGE_SYSCALL_FOREVER for none. */
 static int whole_timeout(struct process *p, const struct blocking_call *call, enum timeout kind,
 	const struct user_regs_struct *regs, uint64_t *ns, struct err *e)
@@ -220,6 +266,8 @@ static int whole_timeout(struct process *p, const struct blocking_call *call, en
 	struct timespec ts;
 
 	*ns = IMAGE_SYSCALL_FOREVER;
+	if (kind == RECEIVE || kind == SEND)
+		*ns = socket_timeout(p->pid, value, kind);
 	if (kind == MILLISECONDS && (int)value >= 0)
 		*ns = (int)value * NS_PER_MS;
 	if (kind == TIMESPEC && value) {
@@ -239,6 +287,9 @@ static const struct sleep_record *find_record(
 		const struct sleep_record *r = buf_at(records, struct sleep_record, i);
 		bool same = r->tid == t->tracee.tid && r->pc == x86_64_pc(&t->regs);
 
+		/* A new call looks just like one that was entered again, but for its age. */
+		if (r->asleep_ns)
+			same &= t->syscall_start_ns && t->syscall_start_ns <= r->asleep_ns;
 		for (int k = 0; k < 6; k++)
 			same &= r->args[k] == x86_64_syscall_arg(&t->regs, k);
 		if (same)
@@ -272,6 +323,15 @@ static uint64_t time_left(const struct thread *t, uint64_t whole)
 	return slept < whole ? whole - slept : 0;
 }
 
+static uint64_t time_until(uint64_t end_ns)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (end_ns == IMAGE_SYSCALL_FOREVER)
+		return end_ns;
+	return end_ns > now ? end_ns - now : 0;
+}
+
 /* restart_syscall(2) going on with a call: put its number back into the registers, which is
  * all the same to the kernel. */
 static int classify_restarted(
@@ -279,8 +339,8 @@ static int classify_restarted(
 {
 	const struct sleep_record *record = find_record(t, records);
 	const struct blocking_call *call = find_call(record ? record->nr : guess_call(t));
-	uint64_t now = clock_ns(CLOCK_MONOTONIC), whole;
 	enum timeout kind;
+	uint64_t whole;
 
 	if (!call)
 		return err_set(e, 0,
@@ -290,10 +350,10 @@ static int classify_restarted(
 	kind = timeout_kind(call, &t->regs);
 	t->syscall_class = kind == ABSOLUTE ? IMAGE_SYSCALL_AGAIN : IMAGE_SYSCALL_RESTART_BLOCK;
 	t->syscall_left_ns = IMAGE_SYSCALL_FOREVER;
-	if (kind == ABSOLUTE || (record && record->end_ns == IMAGE_SYSCALL_FOREVER))
+	if (kind == ABSOLUTE)
 		return 0;
 	if (record) {
-		t->syscall_left_ns = record->end_ns > now ? record->end_ns - now : 0;
+		t->syscall_left_ns = time_until(record->end_ns);
 		return 0;
 	}
 	if (whole_timeout(p, call, kind, &t->regs, &whole, e))
@@ -303,10 +363,12 @@ static int classify_restarted(
 	return 0;
 }
 
-static int classify_call(struct process *p, struct thread *t, struct err *e)
+static int classify_call(
+	struct process *p, struct thread *t, const struct buf *records, struct err *e)
 {
 	const struct blocking_call *call = find_call(x86_64_syscall_number(&t->regs));
 	bool restart_block = x86_64_result(&t->regs) == -ERESTART_RESTARTBLOCK;
+	const struct sleep_record *record;
 	enum timeout kind;
 	uint64_t whole;
 
@@ -319,13 +381,14 @@ static int classify_call(struct process *p, struct thread *t, struct err *e)
 	kind = timeout_kind(call, &t->regs);
 	t->syscall_class = IMAGE_SYSCALL_AGAIN;
 	t->syscall_left_ns = IMAGE_SYSCALL_FOREVER;
-	if (kind != MILLISECONDS && kind != TIMESPEC)
+	if (kind == NO_TIMEOUT || kind == ABSOLUTE)
 		return 0;
 	if (restart_block)
 		t->syscall_class = IMAGE_SYSCALL_RESTART_BLOCK;
 	if (whole_timeout(p, call, kind, &t->regs, &whole, e))
 		return -1;
-	t->syscall_left_ns = time_left(t, whole);
+	record = find_record(t, records);
+	t->syscall_left_ns = record ? time_until(record->end_ns) : time_left(t, whole);
 	return 0;
 }
 
@@ -342,27 +405,33 @@ int syscall_classify(
 		x86_64_syscall_number(&t->regs) == SYS_restart_syscall)
 		return classify_restarted(p, t, records, e);
 	if (result == -ERESTART_RESTARTBLOCK || result == -EINTR)
-		return classify_call(p, t, e);
+		return classify_call(p, t, records, e);
 	return 0;
 }
 
-void syscall_remember(const struct thread *t, struct buf *records)
+static void add_record(
+	const struct thread *t, long nr, uint64_t pc, uint64_t asleep_ns, struct buf *records)
 {
 	struct sleep_record r = {
 		.tid = t->tracee.tid,
-		.pc = x86_64_pc(&t->regs),
-		.nr = x86_64_syscall_number(&t->regs),
+		.pc = pc,
+		.nr = nr,
 		.end_ns = IMAGE_SYSCALL_FOREVER,
+		.asleep_ns = asleep_ns,
 	};
 
-	if (t->syscall_class == IMAGE_SYSCALL_NONE ||
-		x86_64_result(&t->regs) != -ERESTART_RESTARTBLOCK)
-		return;
 	for (int i = 0; i < 6; i++)
 		r.args[i] = x86_64_syscall_arg(&t->regs, i);
 	if (t->syscall_left_ns != IMAGE_SYSCALL_FOREVER)
 		r.end_ns = clock_ns(CLOCK_MONOTONIC) + t->syscall_left_ns;
 	buf_push(records, struct sleep_record, &r);
+}
+
+void syscall_remember(const struct thread *t, struct buf *records)
+{
+	if (t->syscall_class != IMAGE_SYSCALL_NONE &&
+		x86_64_result(&t->regs) == -ERESTART_RESTARTBLOCK)
+		add_record(t, x86_64_syscall_number(&t->regs), x86_64_pc(&t->regs), 0, records);
 }
 
 void syscall_prepare_thaw(struct thread *t)
@@ -402,29 +471,74 @@ static struct timespec to_timespec(uint64_t ns)
 	return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
 }
 
-int syscall_thaw_in_place(struct process *p, struct thread *t, struct err *e)
+/* Let the thread run, detached, into its call. One that does not fall asleep has returned
+ * already, or is starved of a processor for longer than we wait. */
+static int let_into_call(struct thread *t, struct buf *records, struct err *e)
+{
+	long nr = x86_64_result(&t->regs); /* rewound: the number to be entered */
+
+	if (tracee_set_regs(&t->tracee, &t->regs, e))
+		return -1;
+	add_record(t, nr, x86_64_syscall_return(&t->regs), clock_ns(CLOCK_MONOTONIC) + SETTLE_NS, records);
+	if (tracee_detach(&t->tracee, e))
+		return -1;
+	if (wait_until_asleep(t->tracee.pid, t->tracee.tid, nr))
+		buf_last(records, struct sleep_record)->asleep_ns = clock_ns(CLOCK_MONOTONIC);
+	return 0;
+}
+
+static int enter_with_timespec(struct process *p, struct thread *t, uint64_t pointer,
+	struct buf *records, struct err *e)
+{
+	struct timespec left = to_timespec(t->syscall_left_ns), whole;
+
+	if (tracee_read(p->mem_fd, pointer, &whole, sizeof(whole), e) ||
+		tracee_write(p->mem_fd, pointer, &left, sizeof(left), e) ||
+		let_into_call(t, records, e))
+		return -1;
+	return tracee_write(p->mem_fd, pointer, &whole, sizeof(whole), e);
+}
+
+static int enter_with_socket(struct process *p, struct thread *t, int fd, enum timeout kind,
+	struct buf *records, struct err *e)
+{
+	cleanup_fd int mine = borrow_fd(p->pid, fd);
+	struct timeval left = {t->syscall_left_ns / NS_PER_S, t->syscall_left_ns % NS_PER_S / 1000};
+	int option = socket_option(kind), failed;
+	struct timeval whole;
+	socklen_t size = sizeof(whole);
+
+	/* All 0 would be for ever. */
+	left.tv_usec += !left.tv_sec && !left.tv_usec;
+	if (mine < 0 || getsockopt(mine, SOL_SOCKET, option, &whole, &size) ||
+		setsockopt(mine, SOL_SOCKET, option, &left, sizeof(left)))
+		return err_set(e, errno, "cannot set the time-out of descriptor %d of process %d", fd,
+			p->pid);
+	failed = let_into_call(t, records, e);
+	if (setsockopt(mine, SOL_SOCKET, option, &whole, sizeof(whole)))
+		return err_set(e, errno, "cannot put back the time-out of descriptor %d of process %d",
+			fd, p->pid);
+	return failed;
+}
+
+int syscall_thaw_in_place(
+	struct process *p, struct thread *t, struct buf *records, struct err *e)
 {
 	const struct blocking_call *call;
-	struct timespec left, whole;
-	uint64_t pointer;
-	long nr = x86_64_result(&t->regs); /* rewound: rax holds the number */
+	enum timeout kind;
+	uint64_t value;
 
 	if (t->syscall_class != IMAGE_SYSCALL_AGAIN || !t->regs_changed ||
 		t->syscall_left_ns == IMAGE_SYSCALL_FOREVER || t->tracee.group_stopped)
 		return 0;
-	call = find_call(nr);
-	if (!call || timeout_kind(call, &t->regs) != TIMESPEC)
-		return 0;
-	pointer = x86_64_syscall_arg(&t->regs, call->argument);
-	left = to_timespec(t->syscall_left_ns);
-	if (tracee_read(p->mem_fd, pointer, &whole, sizeof(whole), e) ||
-		tracee_write(p->mem_fd, pointer, &left, sizeof(left), e) ||
-		tracee_set_regs(&t->tracee, &t->regs, e) || tracee_detach(&t->tracee, e))
-		return -1;
-	/* One that does not fall asleep has returned already, or is starved of a processor for
-	 * longer than we wait; the memory is the program's own again either way. */
-	(void)wait_until_asleep(p->pid, t->tracee.tid, nr);
-	return tracee_write(p->mem_fd, pointer, &whole, sizeof(whole), e) ? -1 : 1;
+	call = find_call(x86_64_result(&t->regs));
+	kind = call ? timeout_kind(call, &t->regs) : NO_TIMEOUT;
+	value = call ? x86_64_syscall_arg(&t->regs, call->argument) : 0;
+	if (kind == TIMESPEC)
+		return enter_with_timespec(p, t, value, records, e);
+	if (kind == RECEIVE || kind == SEND)
+		return enter_with_socket(p, t, value, kind, records, e);
+	return 0;
 }
 
 /* The thread has come out of its call, into the int3 behind it. */

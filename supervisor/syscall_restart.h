@@ -23,6 +23,9 @@ struct sleep_record {
 	uint64_t args[6];
 	long nr;
 	uint64_t end_ns; /* CLOCK_MONOTONIC; IMAGE_SYSCALL_FOREVER */
+	/* A call that was entered again: it slept by then. One that is found to have begun no
+	 * later is the same one. 0 for a restarted call. */
+	uint64_t asleep_ns;
 };
 
 /* Before @t is interrupted: when it is blocked in a call with a relative time-out, note since
@@ -42,12 +45,13 @@ void syscall_remember(const struct thread *t, struct buf *records);
 void syscall_prepare_thaw(struct thread *t);
 
 /*
- * Let go of a thread of class AGAIN whose time-out lies in memory: it enters its call again
- * with what is left, and its memory is put back once it sleeps. All other threads of the
- * process must still be stopped. Returns 1 when done (and detached), 0 when @t is not such a
- * thread, -1 on failure.
+ * A thread of class AGAIN whose time-out does not stand in a register is let go at once: it
+ * enters its call with what is left in place of the whole time-out (in its memory, or in the
+ * socket), which is put back as soon as it sleeps. All other threads of the process must
+ * still be stopped. Other threads are left alone. Adds to @records.
  */
-int syscall_thaw_in_place(struct process *p, struct thread *t, struct err *e);
+int syscall_thaw_in_place(
+	struct process *p, struct thread *t, struct buf *records, struct err *e);
 
 /*
  * After a restart: build the restart block of a thread of class RESTART_BLOCK. The thread is

@@ -1,0 +1,86 @@
+#include "supervisor/fd.h"
+
+#include <inttypes.h>
+
+#include "supervisor/fd_kinds.h"
+#include "tools/inspect/text.h"
+#include "tools/inspect/view.h"
+
+/* The description that @fd leads to; that there is one was checked at opening. */
+static const struct image_description *description_of(
+	const struct checkpoint *c, const struct image_fd *fd)
+{
+	const struct image_description *x;
+	size_t count;
+
+	x = image_note_array(c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
+	BUG_ON(fd->description >= count);
+	return &x[fd->description];
+}
+
+static void show_text(const struct checkpoint *c, size_t process, struct buf *out)
+{
+	const struct image *img = c->processes[process];
+	cleanup_free int *first = NULL; /* by description: the first descriptor + 1 */
+	struct table t = {.columns = "rll"};
+	const struct image_fd *fds;
+	size_t count, descriptions;
+
+	(void)image_note_array(
+		c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &descriptions);
+	first = xcalloc(descriptions, sizeof(*first));
+	fds = image_note_array(img, IMAGE_NOTE_FDS, struct image_fd, &count);
+	table_cell(&t, "FD");
+	table_cell(&t, "FLAGS");
+	table_cell(&t, "OPEN FILE");
+	for (size_t i = 0; i < count; i++) {
+		cleanup_buf struct buf what = {0};
+		int *sharer = &first[fds[i].description];
+
+		fd_show(c->job, description_of(c, &fds[i]), &what);
+		if (*sharer)
+			buf_printf(&what, " (shared with %d)", *sharer - 1);
+		else
+			*sharer = fds[i].fd + 1;
+		table_cell(&t, "%d", fds[i].fd);
+		table_cell(&t, fds[i].cloexec ? "cloexec" : "-");
+		table_cell(&t, "%s", text_of(&what));
+	}
+	table_end(&t, out);
+}
+
+static void description_json(
+	const struct image *job, const struct image_description *x, struct json *j)
+{
+	const struct fd_kind *kind = fd_kind_find(x->kind);
+	cleanup_buf struct buf what = {0};
+
+	fd_show(job, x, &what);
+	json_text(j, "kind", kind ? kind->name : "?");
+	json_number(j, "open_flags", x->flags);
+	json_number(j, "position", x->position);
+	json_number(j, "size", x->size);
+	json_text(j, "path", x->path ? image_string(job, x->path) : NULL);
+	json_text(j, "text", text_of(&what));
+}
+
+static void show_json(const struct checkpoint *c, size_t process, struct json *j)
+{
+	const struct image *img = c->processes[process];
+	const struct image_fd *fds;
+	size_t count;
+
+	fds = image_note_array(img, IMAGE_NOTE_FDS, struct image_fd, &count);
+	json_array(j, "fds");
+	for (size_t i = 0; i < count; i++) {
+		json_object(j, NULL);
+		json_integer(j, "fd", fds[i].fd);
+		json_bool(j, "cloexec", fds[i].cloexec);
+		json_number(j, "description", fds[i].description);
+		description_json(c->job, description_of(c, &fds[i]), j);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+const struct view fds_view = {show_text, show_json};

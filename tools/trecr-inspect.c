@@ -1,0 +1,344 @@
+/*
+ * trecr-inspect - what is in a checkpoint, whether it is whole, and what else can be made of
+ * it.
+ */
+#include <libelf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/opts.h"
+#include "lib/util.h"
+#include "tools/inspect/text.h"
+#include "tools/inspect/view.h"
+
+#define TOOL "trecr-inspect"
+
+static struct settings {
+	bool regions, threads, fds, stack;
+	bool verify, diff, prune, json, verbose;
+	const char *core;
+} settings;
+
+#define FIELD(name) offsetof(struct settings, name)
+
+static const struct opt view_rows[] = {
+	{0, "regions", NULL, "the memory map, and what of it is stored", opt_flag,
+		FIELD(regions)},
+	{0, "threads", NULL, "threads: what they were doing, signals", opt_flag,
+		FIELD(threads)},
+	{0, "fds", NULL, "file descriptors", opt_flag, FIELD(fds)},
+	{0, "stack", NULL, "the stack of every thread", opt_flag, FIELD(stack)},
+	{0, "json", NULL, "the same, or the summary, as JSON", opt_flag, FIELD(json)},
+	{0},
+};
+
+static const struct opt deed_rows[] = {
+	{0, "verify", NULL, "compare all checksums, of all that it needs, too", opt_flag,
+		FIELD(verify)},
+	{0, "diff", NULL, "how the second of two images differs from the first", opt_flag,
+		FIELD(diff)},
+	{0, "core", "FILE", "write a plain core file; for several processes\nFILE.PID",
+		opt_text, FIELD(core)},
+	{0, "prune", NULL, "remove the checkpoints, unless another needs them", opt_flag,
+		FIELD(prune)},
+	{'v', "verbose", NULL, "say more on standard error", opt_flag, FIELD(verbose)},
+	{0},
+};
+
+static const struct {
+	size_t wanted; /* field of the settings */
+	const struct view *view;
+} views[] = {
+	{FIELD(regions), &regions_view},
+	{FIELD(threads), &threads_view},
+	{FIELD(fds), &fds_view},
+	{FIELD(stack), &stack_view},
+};
+
+static bool is_wanted(size_t view)
+{
+	return *(const bool *)((const char *)&settings + views[view].wanted);
+}
+
+static bool any_view(void)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
+		any |= is_wanted(i);
+	return any;
+}
+
+/* ---- messages ---- */
+
+static void notice(const char *line)
+{
+	cleanup_buf struct buf text = {0};
+
+	text_line(&text, TOOL ": %s", line);
+	fputs(text_of(&text), stderr);
+}
+
+static void say(const char *what, const char *path)
+{
+	cleanup_free char *line = settings.verbose ? xasprintf("%s %s", what, path) : NULL;
+
+	if (line)
+		notice(line);
+}
+
+/* Most errors say already what cannot be done; the others get the image's name. */
+static int fail(const char *image, struct err *e)
+{
+	if (strncmp(e->msg, "cannot ", strlen("cannot ")))
+		err_prefix(e, "cannot read %s", image);
+	notice(e->msg);
+	return 1;
+}
+
+static int print(const struct buf *out)
+{
+	/* An error shows at the flush, too. */
+	(void)fwrite(out->data, 1, out->len, stdout);
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	perror(TOOL ": cannot write to standard output");
+	return 1;
+}
+
+/* ---- views ---- */
+
+static int32_t pid_of(const struct checkpoint *c, size_t process)
+{
+	const struct image_process *p;
+	size_t one;
+
+	p = image_note_array(
+		c->processes[process], IMAGE_NOTE_PROCESS, struct image_process, &one);
+	return p->pid;
+}
+
+static void views_text(const struct checkpoint *c, struct buf *out)
+{
+	for (size_t i = 0; i < c->process_count; i++) {
+		text_line(out, "process %d", pid_of(c, i));
+		for (size_t v = 0; v < ARRAY_SIZE(views); v++)
+			if (is_wanted(v))
+				views[v].view->text(c, i, out);
+	}
+}
+
+static void checkpoint_json(const struct checkpoint *c, struct json *j)
+{
+	json_object(j, NULL);
+	summary_json(c, j);
+	json_array(j, "processes");
+	for (size_t i = 0; i < c->process_count; i++) {
+		json_object(j, NULL);
+		summary_process_json(c, i, j);
+		for (size_t v = 0; v < ARRAY_SIZE(views); v++)
+			if (is_wanted(v))
+				views[v].view->json(c, i, j);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+/* With several images, a line with its path goes before each. */
+static void show(const struct checkpoint *c, bool several, struct buf *out)
+{
+	if (!any_view()) {
+		summary_text(c, out);
+		return;
+	}
+	if (several)
+		text_line(out, "%s", c->path);
+	views_text(c, out);
+}
+
+static int show_all(char **images, int count)
+{
+	cleanup_buf struct buf out = {0};
+	struct json j = {.out = &out};
+	int status = 0;
+
+	if (settings.json)
+		json_array(&j, NULL);
+	for (int i = 0; i < count; i++) {
+		struct err e = ERR_INIT;
+		struct checkpoint *c = checkpoint_open(images[i], &e);
+
+		if (!c) {
+			status = fail(images[i], &e);
+			continue;
+		}
+		say("reading", c->path);
+		if (settings.json)
+			checkpoint_json(c, &j);
+		else
+			show(c, count > 1, &out);
+		checkpoint_close(c);
+		if (!settings.json && i + 1 < count)
+			buf_add(&out, "\n", 1);
+	}
+	if (settings.json)
+		json_end(&j);
+	return print(&out) | status;
+}
+
+/* ---- deeds ---- */
+
+static int verify(const char *image, struct buf *out)
+{
+	struct err e = ERR_INIT;
+	struct checkpoint *c = checkpoint_open(image, &e);
+	int r;
+
+	if (!c)
+		return fail(image, &e);
+	say("checking", c->path);
+	r = checkpoint_verify(c, &e);
+	if (r == 0)
+		text_line(out, "%s: good", c->path);
+	checkpoint_close(c);
+	return r < 0 ? fail(image, &e) : 0;
+}
+
+static int verify_all(char **images, int count)
+{
+	cleanup_buf struct buf out = {0};
+	int status = 0;
+
+	for (int i = 0; i < count; i++)
+		status |= verify(images[i], &out);
+	return print(&out) | status;
+}
+
+static int diff(const char *from, const char *to)
+{
+	cleanup_buf struct buf out = {0};
+	struct err e = ERR_INIT;
+	struct checkpoint *a = checkpoint_open(from, &e), *b;
+
+	if (!a)
+		return fail(from, &e);
+	b = checkpoint_open(to, &e);
+	if (b)
+		diff_text(a, b, &out);
+	checkpoint_close(a);
+	checkpoint_close(b);
+	return b ? print(&out) : fail(to, &e);
+}
+
+static int write_core(const struct checkpoint *c, size_t process, struct err *e)
+{
+	cleanup_free char *path = NULL;
+
+	if (c->process_count == 1)
+		path = xstrdup(settings.core);
+	else
+		path = xasprintf("%s.%d", settings.core, pid_of(c, process));
+	if (core_write(c, process, path, notice, e) < 0)
+		return -1;
+	say("written:", path);
+	return 0;
+}
+
+static int write_cores(const char *image)
+{
+	struct err e = ERR_INIT;
+	struct checkpoint *c = checkpoint_open(image, &e);
+	int r = 0;
+
+	if (!c)
+		return fail(image, &e);
+	for (size_t i = 0; i < c->process_count && r == 0; i++)
+		r = write_core(c, i, &e);
+	checkpoint_close(c);
+	return r < 0 ? fail(image, &e) : 0;
+}
+
+/* One that only others of the list need can go when those are gone: so go round as long as
+ * that helps. */
+static int prune(char **images, int count)
+{
+	cleanup_free bool *removed = xcalloc(count, sizeof(*removed));
+	int left = count, before;
+
+	do {
+		before = left;
+		for (int i = 0; i < count; i++) {
+			if (removed[i] || store_remove(images[i], NULL) < 0)
+				continue;
+			removed[i] = true;
+			left--;
+			say("removed", images[i]);
+		}
+	} while (left && left < before);
+	for (int i = 0; i < count; i++) {
+		struct err e = ERR_INIT;
+
+		if (!removed[i] && store_remove(images[i], &e) < 0)
+			fail(images[i], &e);
+	}
+	return left ? 1 : 0;
+}
+
+/* ---- the command line ---- */
+
+static int check_usage(const struct opts *o, int count)
+{
+	int deeds = settings.verify + settings.diff + settings.prune + !!settings.core;
+
+	if (deeds > 1)
+		return opts_misused(
+			o, "--verify, --diff, --core and --prune exclude each other");
+	if (deeds && (any_view() || settings.json))
+		return opts_misused(o, "--%s shows nothing else",
+			settings.verify ? "verify"
+			: settings.diff ? "diff"
+			: settings.core ? "core"
+					: "prune");
+	if (!count)
+		return opts_misused(o, "there must be an IMAGE");
+	if (settings.diff && count != 2)
+		return opts_misused(o, "--diff takes two images");
+	if (settings.core && count != 1)
+		return opts_misused(o, "--core takes one image");
+	return -1;
+}
+
+int main(int argc, char *argv[])
+{
+	const struct opt_group groups[] = {
+		{"Instead of the summary, show", view_rows, &settings},
+		{"Do something else", deed_rows, &settings},
+		{0},
+	};
+	const struct opts opts = {
+		.tool = TOOL,
+		.operands = "IMAGE...",
+		.about = "Show what is in a checkpoint. IMAGE is its directory; of a directory "
+			 "that holds\ncheckpoints, the newest is shown.",
+		.groups = groups,
+		.usage_status = 1,
+	};
+	struct operands operands;
+	int status = opts_parse(&opts, argc, argv, &operands);
+
+	if (status < 0)
+		status = check_usage(&opts, operands.count);
+	if (status >= 0)
+		return status;
+	elf_version(EV_CURRENT);
+	if (settings.verify)
+		return verify_all(operands.v, operands.count);
+	if (settings.diff)
+		return diff(operands.v[0], operands.v[1]);
+	if (settings.core)
+		return write_cores(operands.v[0]);
+	if (settings.prune)
+		return prune(operands.v, operands.count);
+	return show_all(operands.v, operands.count);
+}
