@@ -87,7 +87,6 @@ void buf_free(struct buf *b);
 /* Elements of type @type in a buffer used as an array. */
 #define buf_count(b, type)   ((b)->len / sizeof(type))
 #define buf_at(b, type, i)   (&((type *)(b)->data)[i])
-#define buf_last(b, type)    buf_at((b), type, buf_count((b), type) - 1)
 #define buf_push(b, type, v) buf_add((b), (v), sizeof(type))
 
 /* Read or write all of @n bytes at @offset, through short counts and EINTR. @what names the

@@ -33,14 +33,21 @@ static dev_t memory_device(void)
 	return fd >= 0 && !fstat(fd, &st) ? st.st_dev : 0;
 }
 
+static struct fd_stream standard_streams[3];
+
+void fd_remember_streams(void)
+{
+	for (int i = 0; i < 3; i++)
+		look_at_stream(&standard_streams[i], i);
+}
+
 struct fd_dump *fd_dump_new(struct image_writer *job)
 {
 	struct fd_dump *d = xcalloc(1, sizeof(*d));
 
 	d->job = job;
 	d->memory_device = memory_device();
-	for (int i = 0; i < 3; i++)
-		look_at_stream(&d->streams[i], i);
+	memcpy(d->streams, standard_streams, sizeof(d->streams));
 	return d;
 }
 

@@ -21,6 +21,11 @@
 
 /* ---- checkpoint: all processes are frozen ---- */
 
+/* Look at descriptors 0, 1 and 2 of this process: a terminal, pipe or socket that the program
+ * shares with them is not its own, and comes from whoever restarts it. To be called once,
+ * before the supervisor lets go of them. */
+void fd_remember_streams(void);
+
 /* Shared by all processes of one checkpoint. */
 struct fd_dump;
 

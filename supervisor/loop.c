@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "supervisor/control.h"
+#include "supervisor/fd.h"
 #include "supervisor/job_control.h"
 #include "supervisor/namespace_init.h"
 #include "supervisor/requests.h"
@@ -278,6 +279,7 @@ int loop_run(struct supervisor *s)
 	struct loop *l = s->loop;
 	struct err e = ERR_INIT;
 
+	fd_remember_streams();
 	let_go_of_streams();
 	l->root_fd = pidfd_open(s->root, 0);
 	if (start_timer(s, &e) < 0)

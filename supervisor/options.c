@@ -11,7 +11,7 @@ const struct opt supervisor_option_rows[] = {
 	{'d', "dir", "DIR", "where checkpoints go", opt_text, FIELD(dir)},
 	{'i', "interval", "SEC", "take a checkpoint every SEC seconds", opt_positive,
 		FIELD(interval_s)},
-	{'k', "keep", "N", "keep the newest N checkpoints (default 3)", opt_positive,
+	{'k', "keep", "N", "keep the newest N checkpoints (default 2)", opt_positive,
 		FIELD(keep)},
 	{0, "incremental", NULL, "write only what has changed since the last one", opt_flag,
 		FIELD(incremental)},

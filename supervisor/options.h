@@ -14,7 +14,7 @@ extern const struct opt supervisor_option_rows[];
 
 #define SUPERVISOR_OPTION_DEFAULTS                                                             \
 	{                                                                                      \
-		.keep = 3, .full_every = 10                                                    \
+		.keep = 2, .full_every = 10                                                    \
 	}
 
 /* @path made absolute by the current directory, which may be another one later; the caller's

@@ -192,6 +192,13 @@ static bool is_timed(pid_t pid, const struct blocking_call *call, const struct u
 	}
 }
 
+static uint64_t read_sleeps(pid_t pid, pid_t tid)
+{
+	cleanup_free char *status = procfs_status(pid, tid, NULL);
+
+	return status ? status_number(status, "voluntary_ctxt_switches", 10) : 0;
+}
+
 void syscall_before_freeze(struct thread *t)
 {
 	pid_t pid = t->tracee.pid, tid = t->tracee.tid;
@@ -209,6 +216,7 @@ void syscall_before_freeze(struct thread *t)
 	call = find_call(x86_64_syscall_number(&regs));
 	if (!call || !is_timed(pid, call, &regs))
 		return;
+	t->sleeps = read_sleeps(pid, tid);
 	exec_start = read_exec_start(pid, tid);
 	if (!exec_start || procfs_stat(pid, tid, &st, NULL))
 		return;
@@ -287,9 +295,9 @@ static const struct sleep_record *find_record(
 		const struct sleep_record *r = buf_at(records, struct sleep_record, i);
 		bool same = r->tid == t->tracee.tid && r->pc == x86_64_pc(&t->regs);
 
-		/* A new call looks just like one that was entered again, but for its age. */
-		if (r->asleep_ns)
-			same &= t->syscall_start_ns && t->syscall_start_ns <= r->asleep_ns;
+		/* A new call looks just like one that was entered again. */
+		if (r->sleeps)
+			same &= r->sleeps == t->sleeps;
 		for (int k = 0; k < 6; k++)
 			same &= r->args[k] == x86_64_syscall_arg(&t->regs, k);
 		if (same)
@@ -410,14 +418,14 @@ int syscall_classify(
 }
 
 static void add_record(
-	const struct thread *t, long nr, uint64_t pc, uint64_t asleep_ns, struct buf *records)
+	const struct thread *t, long nr, uint64_t pc, uint64_t sleeps, struct buf *records)
 {
 	struct sleep_record r = {
 		.tid = t->tracee.tid,
 		.pc = pc,
 		.nr = nr,
 		.end_ns = IMAGE_SYSCALL_FOREVER,
-		.asleep_ns = asleep_ns,
+		.sleeps = sleeps,
 	};
 
 	for (int i = 0; i < 6; i++)
@@ -479,11 +487,11 @@ static int let_into_call(struct thread *t, struct buf *records, struct err *e)
 
 	if (tracee_set_regs(&t->tracee, &t->regs, e))
 		return -1;
-	add_record(t, nr, x86_64_syscall_return(&t->regs), clock_ns(CLOCK_MONOTONIC) + SETTLE_NS, records);
 	if (tracee_detach(&t->tracee, e))
 		return -1;
 	if (wait_until_asleep(t->tracee.pid, t->tracee.tid, nr))
-		buf_last(records, struct sleep_record)->asleep_ns = clock_ns(CLOCK_MONOTONIC);
+		add_record(t, nr, x86_64_syscall_return(&t->regs),
+			read_sleeps(t->tracee.pid, t->tracee.tid), records);
 	return 0;
 }
 

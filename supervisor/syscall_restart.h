@@ -23,9 +23,9 @@ struct sleep_record {
 	uint64_t args[6];
 	long nr;
 	uint64_t end_ns; /* CLOCK_MONOTONIC; IMAGE_SYSCALL_FOREVER */
-	/* A call that was entered again: it slept by then. One that is found to have begun no
-	 * later is the same one. 0 for a restarted call. */
-	uint64_t asleep_ns;
+	/* Of a call that was entered again: how often the thread had gone to sleep by then. With
+	 * the same number it is still the same sleep. 0 for a restarted call, which shows. */
+	uint64_t sleeps;
 };
 
 /* Before @t is interrupted: when it is blocked in a call with a relative time-out, note since

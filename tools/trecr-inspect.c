@@ -98,8 +98,9 @@ static int fail(const char *image, struct err *e)
 
 static int print(const struct buf *out)
 {
-	/* An error shows at the flush, too. */
-	(void)fwrite(out->data, 1, out->len, stdout);
+	/* An error shows below. */
+	if (out->len)
+		(void)fwrite(out->data, 1, out->len, stdout);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
 	perror(TOOL ": cannot write to standard output");

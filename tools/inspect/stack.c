@@ -209,7 +209,8 @@ static void name_frame(struct unwinder *u, struct frame *f, bool is_call)
 		return;
 	name = dwfl_module_addrinfo(mod, look_up, &offset, &symbol, NULL, NULL, NULL);
 	if (name) {
-		f->function = xstrdup(name);
+		/* Without the symbol's version. */
+		f->function = strndup(name, strcspn(name, "@"));
 		f->offset = offset + (f->pc - look_up);
 	}
 	line = dwfl_module_getsrc(mod, look_up);

@@ -1,0 +1,39 @@
+/*
+ * malloc - allocate and free blocks of many sizes; prints nanoseconds a pair.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define PAIRS (20 * 1000 * 1000)
+#define LIVE  1024
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+int main(void)
+{
+	static char *live[LIVE];
+	uint32_t random = 1;
+	double start = seconds();
+
+	for (int i = 0; i < PAIRS; i++) {
+		char **slot = &live[i % LIVE];
+
+		free(*slot);
+		random = random * 1664525 + 1013904223;
+		/* Mostly small; one in 4096 large enough for mmap. */
+		*slot = malloc(random >> 20 ? 16 + (random >> 20) % 1024 : 256 * 1024);
+		if (!*slot)
+			return 1;
+		**slot = 1;
+	}
+	printf("%.2f\n", (seconds() - start) * 1e9 / PAIRS);
+	return 0;
+}

@@ -1,0 +1,107 @@
+/*
+ * memory REPORT MIB THREADS - hold MIB of random memory in THREADS threads, and tick.
+ *
+ * One thread reads the clock as fast as it can and notes the largest gap between two
+ * readings: a pause as the program itself sees it. The others wake every 10 ms and write a
+ * word, each in its own part of the memory. Runs until it is killed.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/report.h"
+
+static uint64_t *memory;
+static size_t words_per_thread;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+/* Nothing a compressor or a search for equal blocks could use (splitmix64). */
+static void fill_random(uint64_t *words, size_t count)
+{
+	uint64_t state = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t z = state += 0x9e3779b97f4a7c15;
+
+		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+		z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+		words[i] = z ^ (z >> 31);
+	}
+}
+
+static void *write_now_and_then(void *arg)
+{
+	uint64_t *part = memory + (size_t)arg * words_per_thread;
+	const struct timespec pause = {0, 10 * 1000 * 1000};
+
+	for (size_t i = 0;; i = (i + 512) % words_per_thread) {
+		part[i]++;
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+static void tick(volatile struct report *report)
+{
+	uint64_t last = now();
+
+	for (;;) {
+		uint64_t t = now();
+
+		if (t - last > report->largest_gap)
+			report->largest_gap = t - last;
+		/* Not t: that may be from before a checkpoint. */
+		if (!report->first_tick)
+			report->first_tick = now();
+		report->ticks++;
+		last = t;
+	}
+}
+
+static void must(int ok, const char *what)
+{
+	if (!ok) {
+		perror(what);
+		exit(1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 4) {
+		fprintf(stderr, "usage: memory REPORT MIB THREADS\n");
+		return 2;
+	}
+	int fd = open(argv[1], O_RDWR | O_CREAT, 0600);
+	size_t size = strtoull(argv[2], NULL, 10) << 20, threads = strtoull(argv[3], NULL, 10);
+
+	must(fd >= 0 && ftruncate(fd, 4096) == 0, argv[1]);
+	volatile struct report *report =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	must(report != MAP_FAILED, "mmap");
+	close(fd);
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	must(memory != MAP_FAILED, "mmap");
+	fill_random(memory, size / sizeof(*memory));
+	words_per_thread = size / sizeof(*memory) / threads;
+	for (size_t i = 1; i < threads; i++) {
+		pthread_t thread;
+
+		must(pthread_create(&thread, NULL, write_now_and_then, (void *)i) == 0,
+			"thread");
+	}
+	report->ready = 1;
+	tick(report);
+}

@@ -1,0 +1,18 @@
+/*
+ * report.h - what a benchmark program tells bench/run while it runs: a small file that both
+ * map. Being a file, it is there after a restart too. bench/run knows this layout.
+ */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include <stdint.h>
+
+/* Times are CLOCK_MONOTONIC nanoseconds. */
+struct report {
+	uint64_t ready;       /* 1 when memory is filled and all threads run */
+	uint64_t ticks;       /* so many times around the loop */
+	uint64_t largest_gap; /* between two ticks; bench/run sets it to 0 */
+	uint64_t first_tick;  /* of the first tick since bench/run set it to 0 */
+};
+
+#endif

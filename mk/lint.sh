@@ -1,0 +1,149 @@
+#!/bin/sh
+# lint.sh - form, static checks, headers on their own, and what we do not do. Run in the top
+# folder. Every check runs; the exit status says whether one found something.
+set -u
+
+code='lib ckpt supervisor loader tools'
+found=0
+
+finding() {
+	echo "lint: $*" >&2
+	found=1
+}
+
+need() {
+	if ! command -v "$1" >/dev/null; then
+		echo "lint: $1 is not installed" >&2
+		exit 1
+	fi
+}
+
+# Existing files below the folders $1 with names like $2.
+files() {
+	for folder in $1; do
+		[ ! -d "$folder" ] || find "$folder" -type f -name "$2"
+	done | sort
+}
+
+# Files of the given folders whose first line names an interpreter that ends in $2.
+scripts() {
+	for folder in $1; do
+		find "$folder" \( -name .git -o -name 'build*' \) -prune -o -type f -perm -u+x -print
+	done | sort | while read -r file; do
+		if head -c 64 "$file" | head -n 1 | grep -aqE "^#!.*[/ ]($2)( |\$)"; then
+			echo "$file"
+		fi
+	done
+}
+
+# Nothing in the files named on standard input may match $2; $1 says why.
+never() {
+	hits=$(xargs grep -nE -- "$2" /dev/null)
+	if [ -n "$hits" ]; then
+		finding "$1:"
+		printf '%s\n' "$hits" >&2
+	fi
+}
+
+check_format() {
+	need clang-format
+	for file in $(files "$code t bench demo" '*.[ch]'); do
+		clang-format --dry-run -Werror "$file" 2>/dev/null ||
+			finding "$file is not as clang-format writes it (make format)"
+	done
+}
+
+# What is wrong rather than a matter of taste. Tests' victims are not checked: some do on
+# purpose what one should not. Suppressed are errors of cppcheck's description of POSIX (mmap's
+# -1; readdir is thread-safe in glibc; the number of a closed descriptor is still a number),
+# that malloc may fail in small programs, leaks of descriptors, as cppcheck does not know of
+# cleanup_fd, and the size of what lies between two symbols.
+check_static() {
+	need cppcheck
+	# shellcheck disable=SC2046,SC2086
+	cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 --std=c11 --platform=unix64 \
+		--enable=warning,performance,portability --library=posix \
+		--suppress=missingIncludeSystem --suppress=invalidFunctionArg \
+		--suppress=readdirCalled --suppress=resourceLeak --suppress=nullPointerOutOfMemory \
+		--suppress=deallocret --suppress=comparePointers \
+		-I. -D_GNU_SOURCE -D__x86_64__ -D__linux__ \
+		$(for d in $code bench demo; do [ ! -d $d ] || echo $d; done) ||
+		finding "cppcheck: see above"
+}
+
+# X_body.h is the text of several .c files that define something else before it.
+check_headers() {
+	need gcc
+	for header in $(files "$code t bench demo" '*.h' | grep -v '_body\.h$'); do
+		libc=
+		case $header in
+		loader/*) libc=-ffreestanding ;;
+		esac
+		# shellcheck disable=SC2086
+		gcc -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Werror -Wno-unused-function \
+			$libc -I. -D_GNU_SOURCE -DTRECR_VERSION='""' -fsyntax-only -x c \
+			-include "$header" /dev/null || finding "$header does not compile on its own"
+	done
+}
+
+check_scripts() {
+	for script in $(scripts . 'sh|dash'); do
+		sh -n "$script" || finding "$script: see above"
+	done
+	for script in $(scripts . bash) $(files t '*.sh'); do
+		bash -n "$script" || finding "$script: see above"
+	done
+	for script in $(scripts . 'python3') $(files . '*.py'); do
+		python3 -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' \
+			"$script" || finding "$script: see above"
+	done
+	# Excluded: what it cannot know of a script that includes another, and its care for names
+	# with spaces where the tests themselves chose the names.
+	if command -v shellcheck >/dev/null; then
+		{ scripts . 'sh|dash|bash'; files t '*.sh'; } | xargs -r shellcheck -S warning \
+			-e SC1007,SC2010,SC2011,SC2034,SC2120,SC2154 ||
+			finding "shellcheck: see above"
+	fi
+}
+
+check_habits() {
+	all="$code t bench demo mk man doc"
+
+	# In tests, TODO is a word of TAP.
+	{ files "$all" '*'; ls Makefile README.md .ci/run; } 2>/dev/null |
+		grep -vE '^(mk/lint\.sh|t/.*)$' | never 'left for later' '\b(TODO|FIXME|XXX)\b'
+	files t '*.[ch]' | never 'left for later' '\b(TODO|FIXME|XXX)\b'
+	{ files "$all" '*'; ls Makefile README.md .ci/run; } 2>/dev/null |
+		never 'a path of this machine' "$(pwd | sed 's/[][\.*^$+?(){}|]/\\&/g')\\b|/home/[a-z]"
+	# A victim may sleep: that is then what is checkpointed.
+	{ files "$code demo" '*.[ch]'; files t '*.[ch]' | grep -v '^t/victim/'; } |
+		never 'wait for the event, not for some time' '\b(u?sleep) ?\('
+	files t '*' | grep -v '^t/victim/' |
+		never 'wait for the event, not for some time' '^[^#]*time\.sleep\(|^[ 	]*sleep [0-9.]+$'
+	files "$code" '*.[ch]' | grep -v '^supervisor/tracee\.c$' |
+		never 'ptrace outside of supervisor/tracee.c' '\bptrace\([^0-9)]'
+	files "$code" '*.[ch]' |
+		never 'no bounds, or no errors' \
+			'\b(strcpy|strcat|v?sprintf|gets|strtok|alloca|mktemp|tmpnam|system)\('
+	files 'lib ckpt supervisor' '*.[ch]' | grep -vE '^lib/(err|opts)\.c$' |
+		never 'only tools print and exit' '\b(printf|puts|perror|exit)\('
+	# Folders depend downwards only.
+	files lib '*.[ch]' | never 'lib depends on lib only' \
+		'^#include "(ckpt|supervisor|loader|tools)/'
+	files ckpt '*.[ch]' | never 'ckpt depends on lib only' \
+		'^#include "(supervisor|loader|tools)/'
+	files supervisor '*.[ch]' | never 'supervisor does not depend on tools' '^#include "tools/'
+	files loader '*.c' | never 'there is no libc in the loader' \
+		'^#include <(stdio|stdlib|unistd|pthread|errno|fcntl)\.h>'
+	for file in $(files "$code" '*.[chS]'); do
+		[ "$(wc -l <"$file")" -le 900 ] || finding "$file is longer than 900 lines: split it"
+	done
+}
+
+check_format
+check_static
+check_headers
+check_scripts
+check_habits
+[ $found -eq 0 ] && echo "lint: nothing found"
+exit $found

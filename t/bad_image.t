@@ -1,0 +1,150 @@
+#!/bin/bash
+# A damaged or foreign image is refused with a message, whatever is wrong with it, and never
+# half restarted.
+. "$(dirname "$0")/lib.sh"
+
+arena good
+launch "$victim/program"
+freeze_away || explain
+pid=$(ls "$path" | grep -v job)
+cp -a ck good
+# fresh FILE: a new copy of the image, of which FILE is to be changed
+fresh() {
+	rm -rf ck
+	cp -a good ck
+	bad=ck/ckpt-000001/$1
+}
+# refused NAME REGEX: restart says no, with the reason, and starts nothing
+refused() {
+	trecr-restart ck </dev/null >restart.out 2>restart.err
+	local status=$?
+	if [ $status = 125 ] && [[ $(cat restart.err) =~ ^trecr-restart:\ cannot\ .*($2) ]] &&
+		! [ -s restart.out ] && sweep; then
+		result 0 "$1"
+	else
+		result 1 "$1"
+		diag "status $status, wanted a message with '$2'"
+		explain
+	fi
+}
+ok "the image is good" quiet trecr-inspect --verify ck
+
+# ---- sealed, so that only the value is wrong ----
+for f in job "$pid"; do
+	fresh $f; edit-image "$bad" seal
+	ok "edit-image itself does no harm ($f)" quiet trecr-inspect --verify ck
+	fresh $f; edit-image "$bad" version 999
+	refused "$f of another version" "version"
+	fresh $f; edit-image "$bad" machine 183
+	refused "$f of another machine" "machine|architecture|x86-64"
+	fresh $f; edit-image "$bad" incompat 0x80000000
+	refused "$f with an unknown feature" "feature|newer"
+	fresh $f; edit-image "$bad" compat 0x80000000
+	ok "an unknown compatible feature of $f does no harm" quiet trecr-inspect --verify ck
+	fresh $f; edit-image "$bad" block-size 8192
+	refused "$f with another block size" "block"
+	fresh $f; edit-image "$bad" id
+	refused "$f of another checkpoint" "checkpoint|belong|id"
+	fresh $f; edit-image "$bad" file-kind 7
+	refused "$f of an unknown kind" "kind|file"
+done
+fresh job; edit-image "$bad" cpuid
+refused "a processor that lacks what the program may use" "CPU|processor"
+fresh "$pid"; edit-image "$bad" build-id
+refused "a program that is not the one that was saved" "build"
+
+# ---- the world has changed ----
+fresh job; rm "$bad"
+refused "the job file is missing" "job"
+fresh "$pid"; rm "$bad"
+refused "a process's file is missing" "$pid"
+fresh "$pid"; chmod g+w "$bad"
+refused "a file that the group may write" "writ|permission|others"
+fresh job; chmod o+w ck/ckpt-000001
+refused "a directory that others may write" "writ|permission|others"
+fresh job; rm ck/latest
+refused "no latest" "latest"
+fresh job; ln -sfn /etc ck/latest
+refused "latest that leads out" "latest|/etc|job|writ|checkpoint"
+fresh job; : >"$bad"
+refused "an empty file" "job|short|small|ELF|image"
+fresh job; rm "$bad"; mkfifo -m 600 "$bad"
+timeout 20 trecr-restart ck </dev/null >restart.out 2>restart.err
+is $? 125 "a FIFO in place of a file does not hang it" || explain
+fresh job; cp "$BASH" "$bad"; chmod 600 "$bad"
+refused "any other ELF file" "job|image"
+
+# ---- truncated at the end of every part ----
+for f in job "$pid"; do
+	edit-image "good/ckpt-000001/$f" layout >layout
+	size=$(stat -c %s "good/ckpt-000001/$f")
+	wrong=
+	n=0
+	while read -r name offset length; do
+		for at in "$offset" $((offset + length / 2)) $((offset + length - 1)); do
+			[ "$at" -lt "$size" ] || continue
+			fresh $f
+			truncate -s "$at" "$bad"
+			n=$((n + 1))
+			trecr-inspect --verify ck >inspect.out 2>inspect.err && wrong+=" $name:$at"
+			[[ $(cat inspect.err) =~ ^trecr-inspect:\ cannot\ .+:\ .+ ]] || wrong+=" $name:$at(message)"
+		done
+	done <layout
+	is "$wrong" "" "$f truncated in every part ($n places)" || explain inspect.err
+	ok "that were enough places" [ $n -gt 20 ]
+	fresh $f
+	truncate -s $((size / 2)) "$bad"
+	refused "$f cut in half does not restart" "."
+done
+
+# ---- single bits, all over ----
+for f in job "$pid"; do
+	size=$(edit-image "good/ckpt-000001/$f" layout | awk '$1 == "meta" {print $2 + $3}')
+	wrong=
+	n=0
+	{
+		seq 0 7 183 # the ELF header and the super block
+		edit-image "good/ckpt-000001/$f" layout | awk '$3 {print $2; print $2 + $3 - 1; print $2 + int($3 / 3)}'
+		for ((i = 0; i < 60; i++)); do echo $(((RANDOM * 32768 + RANDOM) % size)); done
+	} | sort -nu >offsets
+	fresh $f
+	while read -r at; do
+		[ "$at" -lt "$size" ] || continue
+		edit-image "$bad" flip "$at"
+		n=$((n + 1))
+		if trecr-inspect --verify ck >/dev/null 2>inspect.err; then
+			wrong+=" $at"
+		elif ! [[ $(cat inspect.err) =~ ^trecr-inspect:\ cannot\ .+:\ .+ ]]; then
+			wrong+=" $at($(head -c 100 inspect.err))"
+		fi
+		edit-image "$bad" flip "$at"
+	done <offsets
+	is "$wrong" "" "$f with one bit flipped is found out ($n places)"
+	ok "and was whole again after each" quiet trecr-inspect --verify ck
+	ok "that were enough places" [ $n -gt 80 ]
+done
+# A block that is wrong is found at a plain restart too, and the program does not run on it.
+fresh "$pid"; edit-image "$bad" flip 4100
+refused "a wrong block, without --verify" "hash|checksum|damaged|corrupt"
+fresh "$pid"; edit-image "$bad" flip 4100
+trecr-restart --verify ck </dev/null >restart.out 2>restart.err
+is $? 125 "a wrong block, with --verify" || explain
+
+# ---- a library that has been replaced ----
+arena library
+cp "$victim/plugin.so" .
+launch "$victim/plugins" ./plugin.so && freeze_away || explain
+cp -a plugin.so was.so
+have cc && cc -shared -fPIC -O2 -Wl,--build-id -o new.so "$top/t/victim/plugin/plugin.c" -DOTHER -g &&
+	mv new.so plugin.so
+if cmp -s plugin.so was.so || ! have cc; then
+	skip "a library that was replaced" "no other build of it"
+else
+	refused "a library that was replaced" "plugin.so.*build|build.*plugin.so"
+fi
+rm plugin.so
+refused "a library that is gone" "plugin.so"
+mv was.so plugin.so
+restart_here && finish
+is "$status" 0 "with the library back it runs" || explain
+done_testing

@@ -1,0 +1,55 @@
+#!/bin/bash
+# trecr-ckpt: what it prints, -s, -t, --status, --json.
+. "$(dirname "$0")/lib.sh"
+
+arena plain
+launch "$victim/program"
+inside=$(program_of "$sup")
+printed=$(trecr-ckpt "$inside" 2>ckpt.err)
+is $? 0 "the program's own process id will do" || explain
+like "$printed" "^$PWD/ck/ckpt-000001\$" "the path is alone on standard output"
+is "$(cat ckpt.err)" "" "and nothing on standard error"
+is "$(ls "$printed" | xargs)" "$inside job" "one file for the job, one for the process"
+printed=$(trecr-ckpt "$sup")
+like "$printed" "ckpt-000002\$" "the supervisor's will do too"
+is "$(readlink ck/latest)" ckpt-000002 "latest is moved on"
+ok "the first is kept" [ -d ck/ckpt-000001 ]
+status_text=$(trecr-ckpt --status "$sup")
+is $? 0 "--status"
+like "$status_text" "$inside" "it has the program's process id"
+like "$status_text" "ck/ckpt-000002" "and the last checkpoint"
+like "$status_text" "2 done" "and how many there were"
+json=$(trecr-ckpt --status --json "$sup")
+ok "--json is JSON" python3 -c 'import json, sys
+d = json.loads(sys.argv[1])
+assert d["pid"] == int(sys.argv[2]) and d["supervisor"] == int(sys.argv[3])
+assert d["last"]["path"].endswith("ckpt-000002") and d["last"]["pause_ms"] > 0' "$json" "$inside" "$sup"
+is "$(ls ck | grep -c ckpt-)" 2 "--status takes no checkpoint"
+path=$(trecr-ckpt -s "$sup")
+is $? 0 "-s"
+await -t 10 -p "$sup" && wait "$sup" 2>/dev/null
+is $? 137 "-s ends the program, and its supervisor says by which signal"
+ok "the checkpoint is there" [ -f "$path/job" ]
+not_ok "the program has ended" quiet kill -0 "$inside"
+is "$(cat out)" ready "it did not go on before it ended"
+
+for wrong in "" "abc" "0" "-5" "1 2" "-t 0 1" "-t x 1" "--nonsense 1" "-s --status 1"; do
+	# shellcheck disable=SC2086
+	trecr-ckpt $wrong >out 2>err
+	isnt $? 0 "trecr-ckpt $wrong fails"
+	like "$(cat err)" '^trecr-ckpt: ' "and says why"
+	is "$(cat out)" "" "on standard error"
+done
+
+# A time limit that cannot be kept: the program is unharmed and no attempt is left behind.
+arena limit
+launch "$victim/idle" megabytes 1500
+checkpoint
+is $? 0 "without a time limit it is done" || explain
+trecr-ckpt -t 0.0001 "$sup" >out2 2>err2
+isnt $? 0 "a time limit that is no whole number, or too short, fails"
+is "$(cat out2)" "" "and prints no path"
+is "$(find ck -name '*.tmp' | wc -l)" 0 "nothing is left of it"
+finish
+is "$status" 0 "and the program is unharmed" || explain
+done_testing

@@ -1,0 +1,8 @@
+#!/bin/bash
+# Descriptors of every supported kind: where they point, what they share, what is in them.
+. "$(dirname "$0")/lib.sh"
+
+for v in file_offsets unlinked directory devices pipes fifo eventfd fd_owner; do
+	cycle $v
+done
+done_testing

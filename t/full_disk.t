@@ -1,0 +1,65 @@
+#!/bin/bash
+# No room for an image: the program runs on, nothing is left of the attempt, the checkpoint
+# before is whole, and with room the next one succeeds.
+if [ -z "${FULL_DISK_NS:-}" ]; then
+	# A small file system of its own, in a mount namespace.
+	export FULL_DISK_NS=none
+	if [ "$(id -u)" = 0 ]; then options=-m; else options=-Urm; fi
+	if unshare $options true 2>/dev/null; then
+		FULL_DISK_NS=own exec unshare $options "${BASH:-bash}" "$0" "$@"
+	fi
+fi
+. "$(dirname "$0")/lib.sh"
+
+arena small
+mkdir disk
+if [ "$FULL_DISK_NS" = own ] && mount -t tmpfs -o size=40m,mode=700 small disk 2>mount.err; then
+	ln -s disk ck
+	launch "$victim/idle" count 16
+	checkpoint || explain
+	first=$path
+	is "$(find ck/ -maxdepth 1 -name 'ckpt-*' | wc -l)" 1 "the first has room"
+	head -c 15m /dev/zero >disk/filler
+	checkpoint
+	isnt $? 0 "the second has not"
+	like "$(cat ckpt.err)" '^trecr-ckpt: cannot .*No space left on device' "and the reason is said"
+	is "$(cd ck/ && echo ckpt-*)" "ckpt-000001" "nothing is left of it"
+	is "$(readlink ck/latest)" "ckpt-000001" "latest is where it was"
+	ok "the first is whole" quiet trecr-inspect --verify "$first"
+	ok "the program runs" kill -0 "$(program_of "$sup")"
+	rm disk/filler
+	checkpoint
+	is $? 0 "with room there is a second" || explain
+	finish
+	is "$status" 0 "the program is whole" || explain
+	restart_here && finish
+	is "$status" 0 "and so is its checkpoint" || explain
+	umount -l disk
+else
+	skip "a full disk" "no file system can be mounted here"
+fi
+
+# A limit on the size of files hits the supervisor, which must not die by SIGXFSZ.
+arena limit
+launch "$victim/idle" count 16
+prlimit --pid "$sup" --fsize=4000000 2>prlimit.err || diag "$(cat prlimit.err)"
+checkpoint
+isnt $? 0 "a file size limit that is too low"
+like "$(cat ckpt.err)" '^trecr-ckpt: cannot .*File too large' "is the reason given"
+ok "the supervisor lives" kill -0 "$sup"
+is "$(find ck -name 'ckpt-*')" "" "nothing is left of it"
+finish
+is "$status" 0 "the program is whole" || explain
+
+# A directory that cannot be made or written.
+arena denied
+RUN_FLAGS=
+trecr-run -d /dev/null/x -- "$victim/idle" </dev/null >out 2>err &
+sup=$!
+await -p $sup out ready >/dev/null
+checkpoint
+isnt $? 0 "a directory that cannot be made"
+like "$(cat ckpt.err)" '^trecr-ckpt: cannot .*/dev/null/x.*Not a directory' "is named"
+finish
+is "$status" 0 "the program is whole" || explain
+done_testing

@@ -1,0 +1,65 @@
+#!/bin/bash
+# An image is a core file: gdb, eu-stack and eu-readelf take it as it is.
+. "$(dirname "$0")/lib.sh"
+
+arena core
+launch "$victim/debug"
+inside=$(program_of "$sup")
+checkpoint || explain
+image=$path/$inside
+if have gdb; then
+	gdb -batch -nx "$victim/debug" "$image" -ex bt -ex 'print global_thing' -ex 'print global_thing.text' \
+		-ex 'info threads' -ex 'thread apply all bt' -ex 'info registers rip' >gdb.out 2>&1
+	out=$(cat gdb.out)
+	like "$out" 'middle \(t=0x[0-9a-f]+ <global_thing>\)' "gdb shows frames with arguments"
+	like "$out" 'innermost \(argument=123, word=0x[0-9a-f]+ "word"\)' "and strings of the program's file"
+	like "$out" 'in main \(\)' "down to main"
+	like "$out" 'number = 4711' "gdb prints variables"
+	like "$out" 'in_the_thread \(argument=99\)' "gdb shows the other thread"
+	is "$(grep -cE '^[ *] +[0-9]+ +(Thread|LWP)' gdb.out)" 2 "and no more threads than there are"
+	unlike "$out" 'warning: (core file|Couldn|Unexpected|.*truncated)' "gdb has nothing to complain about"
+	gdb -batch -nx "$victim/debug" "$image" -ex 'frame function innermost' -ex 'print heap' -ex 'print local' \
+		>gdb.out 2>&1
+	like "$(cat gdb.out)" 'a text on the heap' "memory of the heap is there"
+	like "$(cat gdb.out)" '= 246' "and of the stack"
+else
+	skip "gdb" "not installed"
+fi
+if have eu-stack; then
+	out=$(eu-stack --core="$image" -e "$victim/debug" 2>&1)
+	like "$out" 'innermost(.|
+)*middle(.|
+)*main' "eu-stack shows frames"
+	like "$out" 'in_the_thread' "of both threads"
+else
+	skip "eu-stack" "not installed"
+fi
+if have eu-readelf; then
+	eu-readelf -n "$image" >notes 2>notes.err
+	is $? 0 "eu-readelf -n"
+	for n in PRSTATUS PRPSINFO AUXV FILE X86_XSTATE SIGINFO; do
+		like "$(cat notes)" " $n" "note $n"
+	done
+	is "$(grep -c ' PRSTATUS' notes)" 2 "one PRSTATUS for each thread"
+	like "$(cat notes)" "TRECR" "notes of our own"
+	is "$(cat notes.err)" "" "nothing is wrong with them"
+else
+	skip "eu-readelf" "not installed"
+fi
+trecr-inspect --core plain "$path" 2>inspect.err || diag "$(cat inspect.err)"
+have gdb && like "$(gdb -batch -nx "$victim/debug" plain -ex bt 2>&1)" 'innermost \(argument=123' "--core makes one that gdb reads"
+finish
+is "$status" 0 "the program is whole" || explain
+
+# An incremental image is no full core: --core makes one of it.
+arena chain
+RUN_FLAGS=--incremental
+launch "$victim/debug"
+checkpoint
+checkpoint
+trecr-inspect --core plain "$path" 2>inspect.err || diag "$(cat inspect.err)"
+have gdb && like "$(gdb -batch -nx "$victim/debug" plain -ex bt -ex 'print global_thing.number' 2>&1)" \
+	'innermost \(argument=123(.|
+)*4711' "--core of an incremental image"
+finish
+done_testing

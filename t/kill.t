@@ -1,0 +1,123 @@
+#!/bin/bash
+# SIGKILL at any moment of a checkpoint or restart: of the supervisor, of trecr-ckpt, of the
+# program. Who was not killed lives and is unharmed, and the checkpoint before stays whole.
+. "$(dirname "$0")/lib.sh"
+
+rounds=${KILL_ROUNDS:-12}
+memory=96
+# A moment of what takes $1 ms, or a little more: to spread the blows, not to wait for something.
+moment() {
+	perl -e 'select undef, undef, undef, rand($ARGV[0] * 1.15) / 1000' "$1"
+}
+milliseconds() { # COMMAND...: took is how long it takes
+	local start=${EPOCHREALTIME/./}
+	"$@" >/dev/null 2>&1
+	took=$(((${EPOCHREALTIME/./} - start) / 1000 + 1))
+}
+untraced() {
+	[ "$(sed -n 's/^TracerPid:\t//p' "/proc/$1/status")" = 0 ]
+}
+
+arena supervisor
+bad=
+for ((i = 1; i <= rounds; i++)); do
+	rm -rf ck
+	launch "$victim/idle" count $memory || { bad+=" start"; break; }
+	inside=$(program_of "$sup")
+	milliseconds checkpoint
+	trecr-ckpt "$sup" >/dev/null 2>&1 &
+	request=$!
+	moment "$took"
+	kill -KILL "$sup"
+	wait "$sup" 2>/dev/null
+	await -t 20 -p $request 2>/dev/null || bad+=" $i:trecr-ckpt-hangs"
+	wait $request 2>/dev/null
+	kill -0 "$inside" 2>/dev/null || bad+=" $i:dead"
+	untraced "$inside" || bad+=" $i:traced"
+	trecr-inspect --verify ck >/dev/null 2>inspect.err || bad+=" $i:image($(cat inspect.err))"
+	kill -USR1 "$inside"
+	await -t 20 -p "$inside" 2>/dev/null || bad+=" $i:hangs"
+	said_ok || bad+=" $i:harmed($(tail -n 1 out))"
+	sweep 2 >/dev/null
+done
+is "$bad" "" "$rounds times SIGKILL to the supervisor during a checkpoint"
+printf 'ready\n' >out
+restart_here && finish
+is "$status" 0 "the checkpoint left behind restarts" || explain
+sweep >/dev/null
+
+arena request
+bad=
+launch "$victim/idle" count $memory
+milliseconds checkpoint
+for ((i = 1; i <= rounds; i++)); do
+	trecr-ckpt "$sup" >/dev/null 2>&1 &
+	request=$!
+	moment "$took"
+	kill -KILL $request 2>/dev/null
+	wait $request 2>/dev/null
+	kill -0 "$sup" 2>/dev/null || bad+=" $i:supervisor"
+done
+is "$bad" "" "$rounds times SIGKILL to trecr-ckpt"
+checkpoint
+is $? 0 "the supervisor takes the next checkpoint" || explain
+ok "and leaves nothing unfinished" [ -z "$(find ck -name '*.tmp')" ]
+finish
+is "$status" 0 "the program is whole" || explain
+
+arena program
+bad=
+for ((i = 1; i <= rounds; i++)); do
+	rm -rf ck
+	launch "$victim/idle" count $memory || { bad+=" start"; break; }
+	inside=$(program_of "$sup")
+	milliseconds checkpoint
+	trecr-ckpt "$sup" >answer 2>answer.err &
+	request=$!
+	moment "$took"
+	kill -KILL "$inside"
+	await -t 20 -p "$sup" 2>/dev/null || bad+=" $i:supervisor-hangs"
+	wait "$sup" 2>/dev/null
+	status=$?
+	[ $status = 137 ] || bad+=" $i:status-$status"
+	await -t 20 -p $request 2>/dev/null || bad+=" $i:trecr-ckpt-hangs"
+	# Either it came too late, or it says that there is no checkpoint.
+	if wait $request 2>/dev/null; then
+		[ -f "$(cat answer)/job" ] || bad+=" $i:no-image"
+	else
+		[ -s answer.err ] || bad+=" $i:no-message"
+	fi
+	trecr-inspect --verify ck >/dev/null 2>&1 || bad+=" $i:image"
+	[ -z "$(find ck -name '*.tmp')" ] || bad+=" $i:leftover"
+	sweep 2 >/dev/null || bad+=" $i:left-behind"
+done
+is "$bad" "" "$rounds times SIGKILL to the program during its checkpoint"
+
+arena restart
+bad=
+launch "$victim/idle" count $memory && freeze_away
+milliseconds restart_here
+kill -KILL "$(program_of "$sup")"
+await -p "$sup"
+for ((i = 1; i <= rounds; i++)); do
+	rm -f pidfile
+	trecr-restart --pidfile pidfile ck </dev/null >>out 2>/dev/null &
+	sup=$!
+	moment "$took"
+	kill -KILL "$sup"
+	wait "$sup" 2>/dev/null
+	# Until it is let go, the program dies with its maker; after, it lives on and is whole.
+	# Half of a program is never left.
+	nest --list | while read -r pid name; do
+		[ "$name" != "(idle)" ] || kill -USR1 "$pid" 2>/dev/null
+	done
+	sweep 5 >left || bad+=" $i:$(cat left)"
+	[ ! -s pidfile ] || [ "$(tail -n 1 out)" = ok ] || bad+=" $i:harmed($(tail -n 1 out))"
+	printf 'ready\n' >out
+	trecr-inspect --verify ck >/dev/null 2>&1 || bad+=" $i:image"
+done
+is "$bad" "" "$rounds times SIGKILL to trecr-restart"
+printf 'ready\n' >out
+restart_here && finish
+is "$status" 0 "the checkpoint still restarts" || explain
+done_testing

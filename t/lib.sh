@@ -1,0 +1,301 @@
+# lib.sh - for t/*.t: TAP, a scratch directory, processes that do not outlive the test, and
+# the protocol of a victim. To be sourced first thing:
+#
+#	. "$(dirname "$0")/lib.sh"
+#
+# A test waits for events (await, wait for a child) and never sleeps for synchronisation.
+# shellcheck shell=bash
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=${TRECR_BUILD:-$top/build}
+tool=$build/t/tool
+victim=$build/t/victim
+export TRECR_BUILD=$build
+
+# Everything runs inside a nest that ends what is left over (t/tool/nest.c).
+if [ -z "${TRECR_NEST:-}" ]; then
+	exec "$tool/nest" -t "${TEST_LIMIT:-300}" "${BASH:-bash}" "$0" "$@"
+fi
+
+set -u
+PATH=$build:$tool:$PATH
+export LC_ALL=C
+unset TRECR_DIR
+# Leaks are looked for in the unit tests; LeakSanitizer itself uses ptrace.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/trecr-t.XXXXXX") || exit 1
+cd "$scratch" || exit 1
+trap 'cd /; [ -n "${KEEP_SCRATCH:-}" ] && echo "# kept $scratch" || rm -rf "$scratch"' EXIT
+
+# ---- TAP ----
+
+tests=0
+TODO=
+planned=
+
+plan() {
+	planned=$1
+	echo "1..$1"
+}
+
+done_testing() {
+	[ -n "$planned" ] || echo "1..$tests"
+}
+
+skip_all() {
+	echo "1..0 # SKIP $*"
+	exit 0
+}
+
+diag() {
+	printf '%s\n' "$*" | sed 's/^/# /'
+}
+
+# result STATUS NAME: one line of TAP. TODO, when set, says why a failure is expected.
+result() {
+	tests=$((tests + 1))
+	local mark=ok
+	[ "$1" = 0 ] || mark="not ok"
+	printf '%s %d - %s%s\n' "$mark" "$tests" "$2" "${TODO:+ # TODO $TODO}"
+	return "$1"
+}
+
+skip() { # NAME REASON
+	tests=$((tests + 1))
+	echo "ok $tests - $1 # SKIP $2"
+}
+
+ok() { # NAME COMMAND...: passes when the command succeeds
+	local name=$1
+	shift
+	if "$@"; then result 0 "$name"; else
+		result 1 "$name"
+		diag "failed: $*"
+		return 1
+	fi
+}
+
+# For the command of ok and not_ok, whose own output is the test's.
+quiet() {
+	"$@" >/dev/null 2>>quiet.err
+}
+
+not_ok() { # NAME COMMAND...: passes when the command fails
+	local name=$1
+	shift
+	if "$@"; then
+		result 1 "$name"
+		diag "did not fail: $*"
+		return 1
+	else result 0 "$name"; fi
+}
+
+is() { # GOT WANTED NAME
+	if [ "$1" = "$2" ]; then result 0 "$3"; else
+		result 1 "$3"
+		diag "got    '$1'"
+		diag "wanted '$2'"
+		return 1
+	fi
+}
+
+isnt() { # GOT UNWANTED NAME
+	if [ "$1" != "$2" ]; then result 0 "$3"; else
+		result 1 "$3"
+		diag "got '$1'"
+		return 1
+	fi
+}
+
+like() { # TEXT REGEX NAME
+	if [[ $1 =~ $2 ]]; then result 0 "$3"; else
+		result 1 "$3"
+		diag "text    '$1'"
+		diag "pattern '$2'"
+		return 1
+	fi
+}
+
+unlike() { # TEXT REGEX NAME
+	if [[ $1 =~ $2 ]]; then
+		result 1 "$3"
+		diag "text    '$1'"
+		diag "pattern '$2'"
+		return 1
+	else result 0 "$3"; fi
+}
+
+# ---- one program under a supervisor ----
+#
+# RUN_FLAGS and RESTART_FLAGS are given to the tools. These functions set and use: sup, the supervisor's pid; its files are in the working directory:
+# out and err of the program, run.err/ckpt.err/restart.err of the tools, and ck, the
+# directory of checkpoints.
+
+# A fresh directory for the next scenario.
+arena() {
+	arenas=$((${arenas:-0} + 1))
+	cd "$scratch" && mkdir -p "$arenas.$1" && cd "$arenas.$1" || exit 1
+}
+
+# launch COMMAND...: with RUN_FLAGS under trecr-run, until it says that it is ready. Fails
+# when it does not; skip_reason is set when it says that this machine cannot do it.
+launch() {
+	skip_reason=
+	rm -f out
+	# shellcheck disable=SC2086
+	trecr-run -d ck ${RUN_FLAGS:-} -- "$@" </dev/null >out 2>err &
+	sup=$!
+	local line
+	line=$(await -t 60 -p $sup out '^(ready|skip .*)$' 2>await.err) || return 1
+	if [ "${line#skip }" != "$line" ]; then
+		skip_reason=${line#skip }
+		return 1
+	fi
+}
+
+# checkpoint [OPTION...] of $sup; path is the checkpoint's.
+checkpoint() {
+	path=$(trecr-ckpt -t 60 "$@" "$sup" 2>>ckpt.err)
+}
+
+# await_dir NAME: until a checkpoint of this name is complete.
+await_dir() {
+	await -t 30 -p "$sup" -e "$1" 2>>await.err
+}
+
+# The program's (not the supervisor's) process id as seen from here; nothing when it is gone.
+program_of() {
+	local child
+	child=$(cat "/proc/$1/task/$1/children" 2>/dev/null) && child=${child%% *}
+	# In a namespace, its init comes between.
+	if [ -n "$child" ] && [ "$(readlink "/proc/$child/ns/pid")" != \
+		"$(readlink "/proc/$1/ns/pid")" ]; then
+		local below
+		below=$(cat "/proc/$child/task/$child/children") && child=${below%% *}
+	fi
+	echo "$child"
+}
+
+# checkpoint and end: the supervisor must be gone afterwards too.
+freeze_away() {
+	checkpoint -s && await -t 30 -p "$sup" 2>>await.err
+}
+
+# restart_detached [OPTION...]: from the newest checkpoint in ck, or from IMAGE.
+restart_detached() {
+	rm -f pidfile
+	# shellcheck disable=SC2086
+	trecr-restart -D --pidfile pidfile ${RESTART_FLAGS:-} "$@" "${IMAGE:-ck}" \
+		</dev/null >restart.out 2>>restart.err &&
+		sup=$(cat restart.out) && [ -n "$sup" ] && [ "$sup" -gt 1 ]
+}
+
+# restart_here [OPTION...]: in the foreground, as a child of this shell, for its status.
+restart_here() {
+	rm -f pidfile
+	# shellcheck disable=SC2086
+	trecr-restart --pidfile pidfile ${RESTART_FLAGS:-} "$@" "${IMAGE:-ck}" \
+		</dev/null >>out 2>>restart.err &
+	sup=$!
+	await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err
+}
+
+# Tell the program to go on, and give it time to end; status is the supervisor's.
+finish() {
+	kill -USR1 "$sup" || return 1
+	await -t "${FINISH_LIMIT:-60}" -p "$sup" 2>>await.err || return 1
+	wait "$sup" 2>/dev/null
+	status=$?
+}
+
+# What a failed scenario left, as comments.
+explain() {
+	local f
+	for f in out err ckpt.err restart.err await.err "$@"; do
+		[ -s "$f" ] && tail -n 12 "$f" | cut -c1-300 | sed "s|^|# $f: |"
+	done
+	return 0
+}
+
+# Ends all that a scenario left. Fails when something was there to be ended.
+sweep() {
+	local left
+	left=$(nest --sweep -g "${1:-0}") || true
+	[ -z "$left" ] || {
+		diag "left behind: $left"
+		return 1
+	}
+}
+
+# The victim has said ready and ok and nothing else.
+said_ok() {
+	[ "$(cat out)" = "ready
+ok" ]
+}
+
+twice() {
+	freeze_away && step="first restart" &&
+		restart_detached && step="second checkpoint" &&
+		freeze_away && step="second restart" &&
+		restart_here && step="going on" &&
+		finish && step="its own checks" &&
+		[ "$status" = 0 ] && said_ok && step="leaving nothing behind" &&
+		sweep 5
+}
+
+once_and_on() {
+	checkpoint && step="going on" &&
+		finish && step="its own checks" &&
+		[ "$status" = 0 ] && said_ok && step="leaving nothing behind" &&
+		sweep 5
+}
+
+# scenario NAME HOW COMMAND...: launch and do HOW, one result.
+scenario() {
+	local name=$1 how=$2 step=start
+	shift 2
+	arena x
+	if launch "$@" && step="first checkpoint" && "$how"; then
+		result 0 "$name"
+	elif [ -n "$skip_reason" ]; then
+		skip "$name" "$skip_reason"
+	else
+		result 1 "$name"
+		diag "failed at: $step${status:+ (status $status)}"
+		explain
+	fi
+	sweep >/dev/null
+	{ wait; } 2>/dev/null
+	status=
+}
+
+# cycle VICTIM [ARG...]: the whole protocol, two results. A victim is a file of t/victim, or
+# a command with a slash in it.
+status=
+cycle() {
+	local v=$1
+	shift
+	case $v in */*) ;; *) v=$victim/$v ;; esac
+	local name=${v##*/}${1:+ $*}
+	scenario "$name: restarted twice in a row" twice "$v" "$@"
+	[ -n "$skip_reason" ] || run_on "$v" "$@"
+}
+
+# run_on VICTIM [ARG...]: one checkpoint, no restart.
+run_on() {
+	local v=$1
+	shift
+	case $v in */*) ;; *) v=$victim/$v ;; esac
+	scenario "${v##*/}${1:+ $*}: runs on after a checkpoint" once_and_on "$v" "$@"
+}
+
+# ---- who runs this ----
+
+am_root() {
+	[ "$(id -u)" = 0 ]
+}
+
+have() {
+	command -v "$1" >/dev/null
+}

@@ -1,0 +1,18 @@
+#!/bin/bash
+# Memory of every kind comes back as it was, and goes on as what it was.
+. "$(dirname "$0")/lib.sh"
+
+for v in anon file_private file_shared memfd shared_anon stack prot_none sparse mlock mlockall \
+	advice thp "thp disable" hugetlb brk vdso zeroed_file relro bss unlinked_map no_aslr \
+	regions anon_name guard; do
+	# shellcheck disable=SC2086
+	cycle $v
+done
+
+# 64 GiB with 64 pages in it must not make an image of more than the pages.
+arena sparse
+launch "$victim/sparse" && checkpoint
+ok "a sparse mapping is checkpointed" [ -d "$path" ] || explain
+ok "an image of a sparse mapping is small" [ "$(du -sk "$path" | cut -f1)" -lt 20000 ]
+finish
+done_testing

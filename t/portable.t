@@ -1,0 +1,28 @@
+#!/bin/bash
+# --portable: an image that brings the files it maps along.
+. "$(dirname "$0")/lib.sh"
+
+arena plain
+RUN_FLAGS=
+launch "$victim/program" && freeze_away || explain
+plain=$(du -sk "$path" | cut -f1)
+arena portable
+RUN_FLAGS=--portable
+launch "$victim/program"
+checkpoint || explain
+portable=$(du -sk "$path" | cut -f1)
+ok "it is larger by the libraries" [ "$portable" -gt $((plain + 1000)) ]
+freeze_away
+restart_here && finish
+is "$status" 0 "and restarts" || explain
+
+# The very case it is for: a library that has become another one.
+arena library
+cp "$victim/plugin.so" .
+launch "$victim/plugins" ./plugin.so && freeze_away || explain
+printf 'something else' >plugin.so
+restart_here && finish
+is "$status" 0 "a library that has changed since does not matter" || explain
+cycle file_private
+cycle relro
+done_testing

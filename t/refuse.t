@@ -1,0 +1,88 @@
+#!/bin/bash
+# What cannot be brought back is refused at the checkpoint, by process, descriptor or region
+# and reason, and the program runs on as if nothing had been. One row each: when support for
+# something comes, its row goes and a victim takes its place.
+. "$(dirname "$0")/lib.sh"
+
+# kind of t/victim/refuse.c | what the message must say beside the place
+rows='
+socket|socket
+listening|socket
+epoll|epoll
+inotify|inotify
+signalfd|signalfd
+io_uring|io_uring
+pty|(terminal|tty|pts|ptmx)
+pipe|pipe
+child|(child|one process|processes)
+zombie|(child|one process|processes|zombie)
+userfaultfd|userfault
+device|(device|/dev/)
+sysv-shm|(System V|SYSV|shared memory)
+aio|(aio|asynchronous)
+pidfd|pidfd
+mqueue|(queue|mqueue)
+seccomp|seccomp
+flock|lock
+record-lock|lock
+pid-namespace|namespace
+'
+
+refused() {
+	local place
+	place=$(sed -n 1p out)
+	inside=$(program_of "$sup")
+	before=$(ls ck 2>/dev/null)
+	if checkpoint; then
+		why="the checkpoint succeeded: $path"
+		return 1
+	fi
+	message=$(cat ckpt.err)
+	why="message: $message"
+	[ -z "$path" ] || return 1
+	[[ $message =~ ^trecr-ckpt:\ cannot\ .*:\ .+ ]] || return 1
+	[ "$(wc -l <ckpt.err)" = 1 ] || return 1
+	case $place in
+	"process "*) [[ $message =~ (^|[^0-9])${place#process }([^0-9]|$) ]] || return 1 ;;
+	*) [[ $message =~ process\ $inside([^0-9]|$) ]] || return 1 ;;
+	esac
+	case $place in
+	"descriptor "*) [[ $message =~ $place([^0-9]|$) ]] || return 1 ;;
+	"region "*) [[ $message =~ ${place#region } ]] || return 1 ;;
+	esac
+	[[ $message =~ $reason ]] || return 1
+	why="something is left of the attempt: $(ls ck)"
+	[ "$(ls ck 2>/dev/null | grep -v '^lock$')" = "$(grep -v '^lock$' <<<"$before")" ] || return 1
+	why="the program did not run on"
+	finish && [ "$status" = 0 ] && [ "$(tail -n 1 out)" = ok ]
+}
+
+# An external pipe for the row that wants one, at descriptor 9 of every victim's parent.
+mkfifo "$scratch/outside"
+exec 8<>"$scratch/outside"
+
+while IFS='|' read -r kind reason; do
+	[ -n "$kind" ] || continue
+	arena "$kind"
+	why=
+	started=
+	if [ "$kind" = pipe ]; then
+		# The writer is another process: a pipe between two programs.
+		exec 9< <(exec 9<&-; read -r _ <&8)
+		launch "$victim/refuse" $kind 8<&- && started=1
+		exec 9<&-
+	else
+		launch "$victim/refuse" $kind 8<&- && started=1
+	fi
+	if [ -n "$started" ] && refused; then
+		result 0 "$kind is refused, and the program runs on"
+	elif [ -n "$skip_reason" ]; then
+		skip "$kind is refused, and the program runs on" "$skip_reason"
+	else
+		result 1 "$kind is refused, and the program runs on"
+		diag "$why"
+		explain
+	fi
+	sweep >/dev/null
+done <<<"$rows"
+done_testing

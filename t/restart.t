@@ -1,0 +1,102 @@
+#!/bin/bash
+# trecr-restart: foreground, -D, --pidfile, --verify, which checkpoint, again and again.
+. "$(dirname "$0")/lib.sh"
+
+arena foreground
+launch "$victim/program"
+checkpoint
+first=$path
+freeze_away
+restart_here
+is "$(cat pidfile)" "$sup" "--pidfile has the supervisor's process id"
+finish
+is "$status" 0 "the exit status is the program's" || explain
+is "$(tail -n 1 out)" ok "the newest checkpoint of a directory"
+printf 'ready\n' >out
+IMAGE=$first
+restart_here
+unset IMAGE
+finish
+is "$status" 0 "one checkpoint by its own name" || explain
+is "$(tail -n 1 out)" ok "the program is whole"
+for i in 1 2 3; do
+	printf 'ready\n' >out
+	restart_here && finish
+	is "$status" 0 "the same checkpoint once more ($i)"
+done
+
+arena exits
+launch "$victim/idle" && freeze_away
+restart_here
+kill -TERM $sup
+await -p $sup && wait $sup 2>/dev/null
+is $? 143 "a program that ends by SIGTERM after a restart"
+restart_here --verify
+is $? 0 "--verify of a good checkpoint" || explain
+finish
+is "$status" 0 "runs it"
+
+arena detached
+launch "$victim/program" && freeze_away
+# A shell that asks for the pid must get it while the program runs on.
+timeout -k 1 20 "$BASH" -c 'pid=$(trecr-restart -D ck 2>restart.err </dev/null); echo "$pid" >pid.out'
+is $? 0 "pid=\$(trecr-restart -D) comes back while the program runs"
+sup=$(cat pid.out 2>/dev/null)
+like "${sup:-}" '^[0-9]+$' "-D prints the supervisor's process id"
+if [ -n "${sup:-}" ]; then
+	is "$(ps -o tty= -p "$sup" | tr -d ' ')" '?' "it has no terminal"
+	isnt "$(ps -o sid= -p "$sup" | tr -d ' ')" "$(ps -o sid= -p $$ | tr -d ' ')" "and a session of its own"
+	kill -USR1 "$sup"
+	ok "the program goes on to its end" await -t 20 -p "$sup"
+	is "$(tail -n 1 out)" ok "and is whole"
+fi
+sweep >/dev/null
+
+arena wrong
+trecr-restart /no/such/place 2>err
+is $? 125 "a directory that is not there"
+like "$(cat err)" '^trecr-restart: cannot .*: .*No such file' "it is named"
+mkdir empty
+trecr-restart empty 2>err
+is $? 125 "a directory without checkpoints"
+for wrong in "" "a b" "--nonsense a" "--pidfile"; do
+	# shellcheck disable=SC2086
+	trecr-restart $wrong >restart.out 2>err
+	is $? 125 "trecr-restart $wrong"
+	like "$(cat err)" '^trecr-restart: ' "says what is wrong"
+done
+launch "$victim/idle" && freeze_away
+trecr-restart --pidfile /no/such/dir/file ck 2>err </dev/null
+is $? 125 "a pidfile that cannot be made"
+trecr-restart -D --verify /no/such/place >restart.out 2>err
+is $? 125 "-D reports a failure"
+is "$(cat restart.out)" "" "and prints no process id"
+
+# The name is the user's, the place may have changed: a checkpoint can be moved.
+mv ck moved
+IMAGE=moved
+ok "a directory of checkpoints may be moved" restart_here || explain
+unset IMAGE
+path=$(trecr-ckpt $sup 2>ckpt.err)
+like "$path" "^$PWD/moved/ckpt-000002" "and the next checkpoint goes there"
+kill -KILL "$(program_of $sup)"
+await -p $sup
+
+# Two from one checkpoint at once: the second cannot have the same process id, so it gets a
+# namespace. Both run.
+arena twins
+launch "$victim/program" && freeze_away
+restart_here
+a=$sup
+mv pidfile pidfile.a
+restart_here
+b=$sup
+isnt "$a" "$b" "two restarts of one checkpoint at once"
+sup=$a
+finish
+is "$status" 0 "the first ends well" || explain
+sup=$b
+finish
+is "$status" 0 "the second ends well" || explain
+ok "nothing is left behind" sweep 5
+done_testing

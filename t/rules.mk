@@ -1,0 +1,85 @@
+# Tests. `make check` builds everything under t/ and runs t/*.t and t/unit through prove;
+# `make fuzz` runs the fuzzers. A test is added by adding a file:
+#
+#	t/NAME.t		a scenario, a bash script that prints TAP (t/lib.sh)
+#	t/victim/NAME.c		a program that checks itself (t/victim/victim.h)
+#	t/tool/NAME.c		a helper of the scenarios
+#	t/unit/NAME.c		a program that prints TAP, linked with libtrecr.a
+#	t/fuzz/NAME.c		a fuzzer, linked with libtrecr.a
+
+# Victims are what users bring: never sanitized, and with frames that debuggers can show.
+VICTIM_CFLAGS = -std=gnu11 $(WARN) -Wno-unused-function -Wno-missing-field-initializers \
+	-O1 -g -pthread \
+	-fno-omit-frame-pointer
+TEST_DEPS = -MMD -MP -MF $@.d -MT $@
+
+VICTIM_BIN := $(patsubst t/victim/%.c,$(O)/t/victim/%,$(wildcard t/victim/*.c))
+$(O)/t/victim/%: t/victim/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(VICTIM_CFLAGS) $(TEST_DEPS) -o $@ $< -lm -lrt
+
+# One program in the ways a program can be linked.
+VICTIM_BIN += $(O)/t/victim/program-static $(O)/t/victim/program-static-pie \
+	$(O)/t/victim/program-no-pie
+$(O)/t/victim/program-static: VICTIM_LINK = -static
+$(O)/t/victim/program-static-pie: VICTIM_LINK = -static-pie -fPIE
+$(O)/t/victim/program-no-pie: VICTIM_LINK = -no-pie -fno-pie
+$(O)/t/victim/program-static $(O)/t/victim/program-static-pie $(O)/t/victim/program-no-pie: \
+		t/victim/program.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(VICTIM_CFLAGS) $(TEST_DEPS) $(VICTIM_LINK) -o $@ $<
+
+ifneq ($(shell command -v musl-gcc),)
+VICTIM_BIN += $(O)/t/victim/program-musl
+$(O)/t/victim/program-musl: t/victim/program.c
+	@mkdir -p $(@D)
+	musl-gcc $(CPPFLAGS) $(VICTIM_CFLAGS) $(TEST_DEPS) -static -o $@ $<
+endif
+
+ifneq ($(shell command -v go),)
+VICTIM_BIN += $(O)/t/victim/program-go
+$(O)/t/victim/program-go: t/victim/program.go
+	@mkdir -p $(@D)
+	GO111MODULE=off GOFLAGS= GOCACHE=$(abspath $(O))/t/go-cache CGO_ENABLED=0 \
+		go build -o $@ $<
+endif
+
+# A library that is loaded at run time, and one that changes under a checkpoint.
+VICTIM_BIN += $(O)/t/victim/plugin.so
+$(O)/t/victim/plugin.so: t/victim/plugin/plugin.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(VICTIM_CFLAGS) $(TEST_DEPS) -shared -fPIC -Wl,--build-id -o $@ $<
+
+# Helpers that read or edit images use the library; the others need no more than libc.
+TEST_TOOL_BIN := $(patsubst t/tool/%.c,$(O)/t/tool/%,$(wildcard t/tool/*.c))
+TEST_TOOL_LINKED := $(O)/t/tool/edit-image
+$(filter-out $(TEST_TOOL_LINKED),$(TEST_TOOL_BIN)): $(O)/t/tool/%: t/tool/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -std=gnu11 $(WARN) $(CFLAGS) $(TEST_DEPS) -o $@ $<
+$(TEST_TOOL_LINKED): $(O)/t/tool/%: t/tool/%.c $(O)/libtrecr.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(O)/libtrecr.a $(LIBS)
+
+UNIT_BIN := $(patsubst t/unit/%.c,$(O)/t/unit/%,$(wildcard t/unit/*.c))
+FUZZ_BIN := $(patsubst t/fuzz/%.c,$(O)/t/fuzz/%,$(wildcard t/fuzz/*.c))
+$(UNIT_BIN) $(FUZZ_BIN): $(O)/t/%: t/%.c $(O)/libtrecr.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(O)/libtrecr.a $(LIBS)
+
+victims: $(VICTIM_BIN)
+test-tools: $(filter-out $(TEST_TOOL_LINKED),$(TEST_TOOL_BIN))
+
+# TESTS names what to run: make check TESTS='t/memory.t t/files.t'
+TESTS ?= $(wildcard t/*.t) $(UNIT_BIN)
+TEST_JOBS ?= 2
+check: all $(VICTIM_BIN) $(TEST_TOOL_BIN) $(UNIT_BIN)
+	TRECR_BUILD=$(abspath $(O)) prove -j$(TEST_JOBS) -e '' $(PROVE_FLAGS) $(TESTS)
+
+# Some time of image_fuzz under the sanitizers, from the seeds it makes itself.
+FUZZ_SECONDS ?= 60
+fuzz:
+	$(MAKE) SANITIZE=1 fuzz-run
+fuzz-run: $(FUZZ_BIN)
+	@for f in $(FUZZ_BIN); do echo "$$f $(FUZZ_SECONDS)"; "$$f" $(FUZZ_SECONDS) || exit 1; done
+
+.PHONY: victims test-tools check fuzz fuzz-run

@@ -1,0 +1,107 @@
+#!/bin/bash
+# trecr-run: exit statuses, signals that are passed on, where checkpoints go, mistakes.
+. "$(dirname "$0")/lib.sh"
+
+arena status
+for n in 0 1 77 124 255; do
+	trecr-run -d ck -- "$victim/idle" exit $n
+	is $? $n "a program that exits with $n"
+done
+for n in 9 15 6 11 10 2 1; do
+	trecr-run -d ck -- "$victim/idle" signal $n 2>/dev/null
+	is $? $((128 + n)) "a program that ends by signal $n"
+done
+trecr-run -d ck -- /no/such/program 2>err
+is $? 127 "a program that is not there"
+like "$(cat err)" '^trecr-run: .*/no/such/program.*No such file' "it is named"
+trecr-run -d ck -- no-such-program-anywhere 2>err
+is $? 127 "a command that is not in PATH"
+echo text >plain
+trecr-run -d ck -- ./plain 2>err
+is $? 126 "a program that may not be executed"
+like "$(cat err)" '^trecr-run: .*\./plain.*Permission denied' "it is named"
+trecr-run -d ck -- "$scratch" 2>err
+is $? 126 "a directory"
+for wrong in "" "-i" "-i x" "-k 0 -- true" "--nonsense" "-k -1 -- true" "--ckpt-signal KILL -- true" \
+	"--ckpt-signal NOSUCH -- true"; do
+	# shellcheck disable=SC2086
+	trecr-run $wrong >out 2>err
+	is $? 125 "trecr-run $wrong"
+	like "$(cat err)" '^trecr-run: ' "says what is wrong"
+	is "$(cat out)" "" "and nothing else"
+done
+
+# No checkpoint asked for: nothing is written.
+arena nothing
+trecr-run -- "$victim/idle" exit 0
+is "$(ls)" "" "a program without a checkpoint leaves no directory"
+trecr-run -- env >env.out
+is "$(grep -v '^_=' env.out | sort)" "$(env | grep -v '^_=' | sort)" "the environment is passed on"
+printf 'in\nput' | trecr-run -- cat >cat.out
+is "$(cat cat.out)" "in
+put" "standard input and output are passed on"
+trecr-run -d ck -- "$BASH" -c 'printf "<%s>" "$@"' x 'a b' '' '*' -i --full >args.out
+is "$(cat args.out)" '<a b><><*><-i><--full>' "arguments are passed on as they are"
+trecr-run "$victim/idle" exit 3 -d
+is $? 3 "options end at the command, without -- too"
+
+arena where
+trecr-run -d "$PWD/deep" -- "$victim/idle" </dev/null >out 2>err &
+sup=$!
+await -p $sup out ready >/dev/null
+(umask 000; cd /; checkpoint)
+checkpoint
+like "$path" "^$PWD/deep/ckpt-[0-9]{6}\$" "-d: the checkpoint is there"
+is "$(stat -c %a "$PWD/deep" "$path" "$path"/* | sort | uniq -c | awk '{print $2}' | xargs)" \
+	"600 700" "only the user can read it"
+is "$(readlink deep/latest)" "${path##*/}" "latest leads to it"
+finish
+is "$status" 0 "the program runs on"
+
+arena environment
+TRECR_DIR=$PWD/by-name trecr-run -- "$victim/idle" </dev/null >out 2>err &
+sup=$!
+await -p $sup out ready >/dev/null
+checkpoint
+like "$path" "^$PWD/by-name/ckpt-" "TRECR_DIR says where"
+finish
+is "$status" 0 "the program runs on"
+trecr-run -- "$victim/idle" </dev/null >out 2>err &
+sup=$!
+await -p $sup out ready >/dev/null
+inside=$(program_of $sup)
+checkpoint
+like "$path" "^$PWD/trecr-idle-$inside/ckpt-" "by default in ./trecr-NAME-PID"
+finish
+
+arena signals
+launch "$victim/idle" catch
+for s in HUP INT QUIT TERM USR2 CONT WINCH ALRM; do
+	kill -$s $sup
+	ok "SIG$s to the supervisor reaches the program" quiet await -t 10 -p $sup out "^signal $(kill -l $s)\$"
+done
+freeze_away
+restart_here
+sed -i '/^signal/d' out
+for s in HUP TERM USR2; do
+	kill -$s $sup
+	ok "SIG$s does so after a restart" quiet await -t 10 -p $sup out "^signal $(kill -l $s)\$"
+done
+finish
+is "$status" 0 "the program was not harmed"
+launch "$victim/idle"
+kill -TERM $sup
+await -p $sup && wait $sup 2>/dev/null
+is $? 143 "SIGTERM that the program does not catch ends it, and the supervisor says so"
+launch "$victim/idle"
+inside=$(program_of $sup)
+kill -KILL "$inside"
+await -p $sup && wait $sup 2>/dev/null
+is $? 137 "SIGKILL to the program"
+launch "$victim/idle"
+inside=$(program_of $sup)
+kill -STOP "$inside"
+kill -CONT "$inside"
+finish
+is "$status" 0 "a program that was stopped and continued"
+done_testing

@@ -1,0 +1,236 @@
+/* What cannot be saved is refused, with the descriptor and the reason named. */
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "t/unit/fd_cycle.h"
+
+static void setup_socket(void)
+{
+	int ends[2] = {-1, -1};
+
+	EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	put_at(15, ends[0]);
+}
+
+static void setup_epoll(void)
+{
+	put_at(15, epoll_create1(0));
+}
+
+static void setup_signalfd(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	put_at(15, signalfd(-1, &set, 0));
+}
+
+static void setup_inotify(void)
+{
+	put_at(15, inotify_init1(0));
+}
+
+static void setup_pidfd(void)
+{
+	put_at(15, syscall(SYS_pidfd_open, getpid(), 0));
+}
+
+static void setup_userfaultfd(void)
+{
+	put_at(15, syscall(SYS_userfaultfd, 1 /* UFFD_USER_MODE_ONLY */));
+}
+
+static void setup_proc(void)
+{
+	put_at(15, open("/proc/self/maps", O_RDONLY));
+}
+
+static void setup_proc_dir(void)
+{
+	put_at(15, open("/proc/self", O_RDONLY | O_DIRECTORY));
+}
+
+static void setup_namespace(void)
+{
+	put_at(15, open("/proc/self/ns/net", O_RDONLY));
+}
+
+static void setup_terminal(void)
+{
+	put_at(15, posix_openpt(O_RDWR | O_NOCTTY));
+}
+
+static void setup_directory(void)
+{
+	mkdir("going", 0700);
+	put_at(15, open("going", O_RDONLY | O_DIRECTORY));
+	rmdir("going");
+}
+
+static void setup_fifo(void)
+{
+	mkfifo("going", 0600);
+	put_at(15, open("going", O_RDWR));
+	unlink("going");
+}
+
+static void setup_path(void)
+{
+	put_at(15, open("going", O_WRONLY | O_CREAT | O_TRUNC, 0600));
+	put_at(15, open("going", O_PATH));
+	unlink("going");
+}
+
+static void setup_lease(void)
+{
+	put_at(15, open("leased", O_RDONLY | O_CREAT, 0600));
+	EXPECT(fcntl(15, F_SETLEASE, F_RDLCK), 0);
+}
+
+static void setup_notify(void)
+{
+	mkdir("watched", 0700);
+	put_at(15, open("watched", O_RDONLY | O_DIRECTORY));
+	EXPECT(fcntl(15, F_NOTIFY, DN_CREATE | DN_MULTISHOT), 0);
+}
+
+static void setup_thread_owner(void)
+{
+	struct f_owner_ex owner = {F_OWNER_TID, getpid()};
+	int ends[2] = {-1, -1};
+
+	EXPECT(pipe(ends), 0);
+	put_at(15, ends[0]);
+	EXPECT(fcntl(15, F_SETOWN_EX, &owner), 0);
+}
+
+static void setup_posix_lock(void)
+{
+	struct flock l = {.l_type = F_WRLCK};
+
+	put_at(15, open("mapped", O_RDWR | O_CREAT | O_TRUNC, 0600));
+	EXPECT(ftruncate(15, 4096), 0);
+	EXPECT(fcntl(15, F_SETLK, &l), 0);
+	EXPECT(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 15, 0) == MAP_FAILED, false);
+}
+
+static void setup_device_lock(void)
+{
+	put_at(15, open("/dev/null", O_RDWR));
+	EXPECT(flock(15, LOCK_EX), 0);
+}
+
+static void setup_huge(void)
+{
+	put_at(15, memfd_create("huge", MFD_HUGETLB));
+}
+
+static int wait_for_ever(void *arg)
+{
+	for (;;)
+		pause();
+	return 0;
+}
+
+/* A thread whose descriptors are not those of the others. */
+static void setup_thread(void)
+{
+	static char stack[65536];
+	int flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+
+	EXPECT(clone(wait_for_ever, stack + sizeof(stack), flags, NULL) > 0, true);
+}
+
+/* The other end of a pipe is somewhere else. */
+static void setup_holder(void)
+{
+	int ends[2] = {-1, -1};
+	pid_t pid;
+
+	EXPECT(pipe(ends), 0);
+	put_at(15, ends[0]);
+	put_at(16, ends[1]);
+	pid = fork();
+	if (!pid)
+		wait_for_ever(NULL);
+	memo->number[0] = pid;
+}
+
+static void map(int fd, int flags, size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+
+	if (p == MAP_FAILED)
+		differs("mmap: %s", strerror(errno));
+	memo->map_start[0] = (uintptr_t)p;
+}
+
+static void setup_huge_shared(void)
+{
+	map(-1, MAP_ANONYMOUS | MAP_HUGETLB, 2 << 20);
+}
+
+static void setup_future_write(void)
+{
+	put_at(15, memfd_create("future", MFD_ALLOW_SEALING));
+	EXPECT(ftruncate(15, 4096), 0);
+	map(15, 0, 4096);
+	EXPECT(fcntl(15, F_ADD_SEALS, 0x0010 /* F_SEAL_FUTURE_WRITE */), 0);
+}
+
+static void setup_driver(void)
+{
+	put_at(15, open("/dev/kmsg", O_RDONLY));
+}
+
+static const struct {
+	const char *name;
+	void (*setup)(void);
+	const char *want;
+} cases[] = {
+	{"sockets", setup_socket, "): sockets are not supported yet"},
+	{"epoll", setup_epoll, "descriptor 15 (anon_inode:[eventpoll]) of process "},
+	{"signalfd", setup_signalfd, "signalfd descriptors are not supported yet"},
+	{"inotify", setup_inotify, "inotify descriptors are not supported yet"},
+	{"pidfd", setup_pidfd, "pidfd descriptors are not supported yet"},
+	{"userfaultfd", setup_userfaultfd, "userfaultfd descriptors are not supported yet"},
+	{"a process's /proc file", setup_proc, "files of /proc that belong to a process"},
+	{"a process's /proc", setup_proc_dir, "directories of /proc that belong to a process"},
+	{"namespaces", setup_namespace, "namespace descriptors are not supported yet"},
+	{"terminals", setup_terminal, "pseudo-terminals are not supported yet"},
+	{"a removed directory", setup_directory, "the directory no longer has this name"},
+	{"a removed FIFO", setup_fifo, "the FIFO no longer has this name"},
+	{"a removed path", setup_path, "a path (O_PATH) that leads elsewhere by now"},
+	{"a lease", setup_lease, "a lock of type LEASE"},
+	{"directory notification", setup_notify, "notification (F_NOTIFY)"},
+	{"signals to a thread", setup_thread_owner, "signals to a single thread"},
+	{"a POSIX lock on a mapped file", setup_posix_lock, "a POSIX lock on a file that is"},
+	{"a lock on a device", setup_device_lock, "it holds a lock (FLOCK)"},
+	{"a memfd in huge pages", setup_huge, "a memfd in huge pages is not supported yet"},
+	{"threads without CLONE_FILES", setup_thread, "has descriptors of its own"},
+	{"shared huge pages", setup_huge_shared, "shared memory in huge pages"},
+	{"a mapping sealed later", setup_future_write, "sealed with F_SEAL_FUTURE_WRITE"},
+	{"a device with state", setup_driver, "the device 1:11 is not supported"},
+};
+
+static void test_holder(void)
+{
+	refuses("a pipe that leads to another process", setup_holder,
+		"which is not being saved");
+	if ((pid_t)memo->number[0] > 0)
+		kill(memo->number[0], SIGKILL);
+}
+
+int main(void)
+{
+	cycle_begin();
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		refuses(cases[i].name, cases[i].setup, cases[i].want);
+	test_holder();
+	return done_testing();
+}

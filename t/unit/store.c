@@ -1,0 +1,272 @@
+/* A directory of checkpoints: each is complete or absent, and what is needed stays. */
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "ckpt/hash.h"
+#include "ckpt/image_write.h"
+#include "ckpt/store.h"
+#include "lib/util.h"
+#include "t/unit/tap.h"
+#include "t/unit/scratch.h"
+
+static const uint8_t job_a[16] = "job a", job_b[16] = "job b";
+static char dir[128];
+
+static const char *path_of(const char *name)
+{
+	static char path[2][256];
+	static int turn;
+
+	turn = !turn;
+	snprintf(path[turn], sizeof(path[turn]), "%s/%s", dir, name);
+	return path[turn];
+}
+
+static bool exists(const char *name)
+{
+	return access(path_of(name), F_OK) == 0;
+}
+
+static bool latest_is(const char *name)
+{
+	cleanup_free char *target = read_link(path_of("latest"), NULL);
+
+	return target && !strcmp(target, name);
+}
+
+static void id_of(uint64_t sequence, uint8_t id[16])
+{
+	memset(id, 0, 16);
+	memcpy(id, &sequence, sizeof(sequence));
+}
+
+/* Entry 0 of the chain, and the checkpoint @needs if not 0. */
+static void add_chain(struct image_writer *w, uint64_t sequence, uint64_t needs)
+{
+	uint64_t links[2] = {sequence, needs};
+
+	for (int i = 0; i < (needs ? 2 : 1); i++) {
+		struct image_chain link = {0};
+		char name[32];
+
+		snprintf(name, sizeof(name), "ckpt-%06" PRIu64, links[i]);
+		link.name = image_writer_string(w, name);
+		id_of(links[i], link.checkpoint_id);
+		image_writer_note(w, IMAGE_NOTE_CHAIN, &link, sizeof(link));
+	}
+}
+
+static int write_job(int fd, uint64_t sequence, const uint8_t *job_id, uint64_t needs)
+{
+	struct image_job_process process = {.pid = 77};
+	struct image_job job = {.sequence = sequence, .process_count = 1};
+	struct image_writer *w;
+	uint8_t id[16];
+
+	id_of(sequence, id);
+	memcpy(job.job_id, job_id, 16);
+	w = image_writer_open(fd, "job", IMAGE_FILE_JOB, id, "job", NULL);
+	add_chain(w, sequence, needs);
+	image_writer_note(w, IMAGE_NOTE_JOB, &job, sizeof(job));
+	image_writer_note(w, IMAGE_NOTE_PROCESSES, &process, sizeof(process));
+	return image_writer_close(w, false, NULL);
+}
+
+static int write_process(int fd, uint64_t sequence, uint64_t needs)
+{
+	static uint8_t block[IMAGE_BLOCK] __attribute__((aligned(IMAGE_BLOCK))) = "content";
+	struct image_process process = {.pid = 77};
+	struct image_thread thread = {.tid = 77};
+	uint8_t id[16], hash[16];
+	struct image_writer *w;
+
+	id_of(sequence, id);
+	hash128(block, sizeof(block), hash);
+	w = image_writer_open(fd, "77", IMAGE_FILE_PROCESS, id, "77", NULL);
+	add_chain(w, sequence, needs);
+	image_writer_note(w, IMAGE_NOTE_PROCESS, &process, sizeof(process));
+	image_writer_note(w, IMAGE_NOTE_THREADS, &thread, sizeof(thread));
+	if (needs)
+		image_writer_reference(w, 0, 0x1000, 1, 4096, 1, hash);
+	else if (image_writer_data(w, 0, 0x1000, block, 1, hash, NULL) < 0)
+		return -1;
+	return image_writer_close(w, false, NULL);
+}
+
+static uint64_t make(struct store *s, const uint8_t *job_id, uint64_t needs)
+{
+	cleanup_free char *path = NULL;
+	struct err e = ERR_INIT;
+	uint64_t sequence = 0;
+	int fd;
+
+	if (store_begin(s, &fd, &sequence, &e) < 0 ||
+		write_job(fd, sequence, job_id, needs) < 0 ||
+		write_process(fd, sequence, needs) < 0 || store_commit(s, &path, &e) < 0)
+		printf("# %s\n", e.msg);
+	return path && !strcmp(strrchr(path, '/') + 1, store_name(s)) ? sequence : 0;
+}
+
+static void test_first(struct store *s)
+{
+	struct err e = ERR_INIT;
+	struct stat st;
+
+	ok(!stat(dir, &st) && (st.st_mode & 07777) == 0700, "the directory is ours alone");
+	ok(!store_open(dir, &e), "only one supervisor may write there");
+	says(e.msg, "in use by another supervisor", "and the other is told so");
+	ok(make(s, job_a, 0) == 1 && latest_is("ckpt-000001"), "the first has number 1");
+	ok(make(s, job_a, 0) == 2 && latest_is("ckpt-000002"), "the second has number 2");
+	ok(!stat(path_of("ckpt-000001"), &st) && (st.st_mode & 07777) == 0700,
+		"a checkpoint is ours alone");
+	ok(!stat(path_of("ckpt-000001/job"), &st) && (st.st_mode & 07777) == 0600,
+		"so are its files");
+}
+
+static void test_abort(struct store *s)
+{
+	struct err e = ERR_INIT;
+	uint64_t sequence;
+	int fd;
+
+	ok(!store_begin(s, &fd, &sequence, &e) && exists("ckpt-000003.tmp"), "one is begun");
+	write_job(fd, sequence, job_a, 0);
+	store_abort(s);
+	ok(!exists("ckpt-000003.tmp") && latest_is("ckpt-000002"), "and thrown away");
+	store_abort(s);
+	mkdir(path_of("ckpt-000009.tmp"), 0700);
+	ok(make(s, job_a, 0) == 3 && !exists("ckpt-000009.tmp"), "leftovers are swept away");
+}
+
+static void test_open(void)
+{
+	struct err e = ERR_INIT;
+	struct checkpoint *c = checkpoint_open(dir, &e);
+
+	ok(c && !strcmp(c->name, "ckpt-000003") && c->process_count == 1, "latest opens %s",
+		e.msg);
+	ok(c && !checkpoint_verify(c, &e), "and is right %s", e.msg);
+	checkpoint_close(c);
+	c = checkpoint_open(path_of("ckpt-000001"), &e);
+	ok(c && c->info->sequence == 1, "so does a checkpoint by its name %s", e.msg);
+	checkpoint_close(c);
+	ok(!checkpoint_open(path_of("nothing"), &e), "but not what is not there");
+	says(e.msg, "No such file or directory", "with the reason");
+	chmod(path_of("ckpt-000001"), 0770);
+	ok(!checkpoint_open(path_of("ckpt-000001"), &e), "nor what others may write to");
+	says(e.msg, "others may write to it (mode 0770)", "with the reason");
+	chmod(path_of("ckpt-000001"), 0700);
+	ok(!checkpoint_open("/usr", &e), "nor a directory that is none");
+	says(e.msg, "/usr is no checkpoint and holds none", "with the reason");
+}
+
+/* 1 2 3 are full; here come 4 (full), 5 and 6, which need 4, and one of another job. */
+static void test_prune(struct store *s)
+{
+	struct err e = ERR_INIT;
+	struct checkpoint *c;
+
+	ok(make(s, job_a, 0) == 4 && make(s, job_a, 4) == 5 && make(s, job_b, 0) == 6 &&
+			make(s, job_a, 4) == 7,
+		"checkpoints that need others");
+	ok(store_prune(s, job_a, 2, &e) == 3, "the old ones go %s", e.msg);
+	ok(!exists("ckpt-000001") && !exists("ckpt-000003") && exists("ckpt-000005") &&
+			exists("ckpt-000006") && exists("ckpt-000007"),
+		"the newest and the other job's stay");
+	ok(exists("ckpt-000004"), "and what they need");
+	ok(store_prune(s, job_a, 1, &e) == 1 && !exists("ckpt-000005"), "down to one");
+	c = checkpoint_open(dir, &e);
+	ok(c && !checkpoint_verify(c, &e), "which is complete %s", e.msg);
+	checkpoint_close(c);
+}
+
+static void test_remove(void)
+{
+	struct err e = ERR_INIT;
+	struct store *s;
+
+	ok(store_remove(path_of("ckpt-000004"), &e) < 0, "what another needs is not removed");
+	says(e.msg, "ckpt-000007 needs it", "and that one is named");
+	ok(latest_is("ckpt-000007") && !store_remove(path_of("ckpt-000007"), &e) &&
+			latest_is("ckpt-000006"),
+		"latest moves when it is removed %s", e.msg);
+	ok(!store_remove(path_of("latest"), &e) && latest_is("ckpt-000004"),
+		"it can be named by the link %s", e.msg);
+	s = store_open(dir, &e);
+	ok(store_remove(path_of("ckpt-000004"), &e) < 0,
+		"nothing is removed under a supervisor");
+	store_close(s);
+	ok(!store_remove(path_of("ckpt-000004"), &e) && !exists("ckpt-000004") &&
+			!exists("latest"),
+		"the last one takes the link along %s", e.msg);
+	ok(store_remove(dir, &e) < 0 && exists(""), "a directory that is none stays");
+}
+
+static void test_missing_parent(void)
+{
+	struct err e = ERR_INIT;
+	struct store *s = store_open(dir, &e);
+	uint64_t n = make(s, job_a, 0);
+	char name[64];
+
+	ok(make(s, job_a, n) == n + 1, "a checkpoint and its child");
+	snprintf(name, sizeof(name), "ckpt-%06" PRIu64, n);
+	rename(path_of(name), path_of("elsewhere"));
+	ok(!checkpoint_open(dir, &e), "the child alone does not open");
+	says(e.msg, "cannot open parent checkpoint ckpt-", "with the reason");
+	store_close(s);
+}
+
+/* A file system of 1 MiB, for those who may mount. */
+static void test_full_disk(void)
+{
+	cleanup_free void *data = aligned_alloc(IMAGE_BLOCK, 256 * IMAGE_BLOCK);
+	static uint8_t hashes[256 * IMAGE_HASH_SIZE], id[16];
+	struct err e = ERR_INIT;
+	struct image_writer *w;
+	uint64_t sequence;
+	struct store *s;
+	int fd, r = 0;
+
+	mkdir(path_of("small"), 0700);
+	if (mount("none", path_of("small"), "tmpfs", 0, "size=1m,mode=0700") < 0) {
+		ok(true, "a full disk # SKIP cannot mount");
+		return;
+	}
+	s = store_open(path_of("small"), &e);
+	store_begin(s, &fd, &sequence, &e);
+	w = image_writer_open(fd, "1", IMAGE_FILE_PROCESS, id, "1", &e);
+	memset(data, 1, 256 * IMAGE_BLOCK);
+	for (int i = 0; i < 2 && !r; i++)
+		r = image_writer_data(w, 0, i << 20, data, 256, hashes, &e);
+	ok(r < 0 && e.code == ENOSPC, "a full disk is an error");
+	says(e.msg, "cannot write 1: No space left on device", "with the reason");
+	image_writer_abort(w);
+	store_abort(s);
+	ok(make(s, job_a, 0) == 1, "and what was written makes room again");
+	store_close(s);
+	umount2(path_of("small"), MNT_DETACH);
+}
+
+int main(void)
+{
+	struct err e = ERR_INIT;
+	struct store *s;
+
+	scratch_make();
+	snprintf(dir, sizeof(dir), "%s/store", scratch_path);
+	s = store_open(dir, &e);
+	if (!ok(s != NULL, "a store is created %s", e.msg))
+		return done_testing();
+	test_first(s);
+	test_abort(s);
+	test_open();
+	test_prune(s);
+	store_close(s);
+	test_remove();
+	test_missing_parent();
+	test_full_disk();
+	return done_testing();
+}

@@ -1,0 +1,411 @@
+/*
+ * Threads inside system calls that wait: none of them may notice the checkpoint, neither as
+ * EINTR nor by returning early, and a time-out goes on with what was left of it.
+ *
+ *	blocked [KIND...]	one thread for each kind (all that a restart supports)
+ *	blocked alone KIND	the main thread, the only one
+ *
+ * The victim is ready when half of the time-out has passed. Never early is checked exactly.
+ * An upper limit is set only to tell "what was left" from "all of it again": the time during
+ * which a third thread could not run is taken off before.
+ */
+#include <linux/futex.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <sys/epoll.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+
+#include "victim.h"
+
+#define TIMEOUT (3 * SEC)
+
+static int quiet[2]; /* a pipe that nobody writes to */
+static int woken[2]; /* one that is written to at the end */
+static atomic_int go;
+static const struct timespec whole = {TIMEOUT / SEC, TIMEOUT % SEC};
+
+static struct timespec until(clockid_t clock)
+{
+	uint64_t t = victim_clock(clock) + TIMEOUT;
+
+	return (struct timespec){t / SEC, t % SEC};
+}
+
+static long do_nanosleep(void)
+{
+	return nanosleep(&whole, NULL);
+}
+
+static long do_clock_nanosleep(void)
+{
+	return syscall(SYS_clock_nanosleep, CLOCK_BOOTTIME, 0, &whole, NULL);
+}
+
+static long do_clock_nanosleep_abs(void)
+{
+	struct timespec t = until(CLOCK_MONOTONIC);
+
+	return syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+static long do_poll(void)
+{
+	struct pollfd p = {quiet[0], POLLIN, 0};
+
+	return syscall(SYS_poll, &p, 1, (int)(TIMEOUT / MSEC));
+}
+
+static long do_ppoll(void)
+{
+	struct timespec t = whole;
+	struct pollfd p = {quiet[0], POLLIN, 0};
+
+	return syscall(SYS_ppoll, &p, 1, &t, NULL, 0);
+}
+
+static long do_select(void)
+{
+	struct timeval t = {TIMEOUT / SEC, 0};
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(quiet[0], &set);
+	return syscall(SYS_select, quiet[0] + 1, &set, NULL, NULL, &t);
+}
+
+static long do_pselect(void)
+{
+	struct timespec t = whole;
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(quiet[0], &set);
+	return syscall(SYS_pselect6, quiet[0] + 1, &set, NULL, NULL, &t, NULL);
+}
+
+static long do_futex_timed(void)
+{
+	int word = 0;
+
+	return syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &whole, NULL, 0);
+}
+
+static long do_futex_until(void)
+{
+	struct timespec t = until(CLOCK_MONOTONIC);
+	int word = 0;
+
+	return syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, 0, &t, NULL, ~0u);
+}
+
+static long do_sem_timedwait(void)
+{
+	struct timespec t = until(CLOCK_REALTIME);
+	sem_t s;
+
+	sem_init(&s, 0, 0);
+	return sem_timedwait(&s, &t);
+}
+
+static long do_sigtimedwait(void)
+{
+	uint64_t set = 1ull << (SIGRTMIN + 10 - 1);
+
+	return syscall(SYS_rt_sigtimedwait, &set, NULL, &whole, 8);
+}
+
+static long do_epoll_wait(void)
+{
+	struct epoll_event e;
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	return syscall(SYS_epoll_wait, fd, &e, 1, (int)(TIMEOUT / MSEC));
+}
+
+static long do_epoll_pwait2(void)
+{
+	struct timespec t = whole;
+	struct epoll_event e;
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	return syscall(441 /* epoll_pwait2 */, fd, &e, 1, &t, NULL, 8);
+}
+
+static long do_recv(void)
+{
+	struct timeval t = {TIMEOUT / SEC, 0};
+	int pair[2];
+	char c;
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	MUST(!setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)));
+	return syscall(SYS_recvfrom, pair[0], &c, 1, 0, NULL, NULL);
+}
+
+static int sems = -1, queue = -1;
+
+static long do_semtimedop(void)
+{
+	struct sembuf op = {0, -1, 0};
+	struct timespec t = whole;
+
+	return syscall(SYS_semtimedop, sems, &op, 1, &t);
+}
+
+/* ---- without a time-out: these end when main says so ---- */
+
+static long do_msgrcv(void)
+{
+	struct {
+		long type;
+		char text[8];
+	} m;
+
+	return syscall(SYS_msgrcv, queue, &m, 8, 0, 0);
+}
+
+static long do_read(void)
+{
+	char c;
+
+	return syscall(SYS_read, woken[0], &c, 1);
+}
+
+static long do_poll_forever(void)
+{
+	struct pollfd p = {woken[0], POLLIN, 0};
+
+	return syscall(SYS_poll, &p, 1, -1);
+}
+
+static long do_futex(void)
+{
+	return syscall(SYS_futex, &go, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+}
+
+static long do_sigwait(void)
+{
+	uint64_t set = 1ull << (SIGRTMIN + 11 - 1);
+
+	return syscall(SYS_rt_sigtimedwait, &set, NULL, NULL, 8);
+}
+
+static __thread volatile int handled;
+
+static void handler(int n)
+{
+	handled++;
+}
+
+static long do_pause(void)
+{
+	long r = syscall(SYS_pause);
+
+	return handled ? r : -2;
+}
+
+static long do_sigsuspend(void)
+{
+	uint64_t mask = ~(1ull << (SIGUSR2 - 1));
+	long r = syscall(SYS_rt_sigsuspend, &mask, 8);
+
+	return handled ? r : -2;
+}
+
+static struct kind {
+	const char *name;
+	long nr;
+	long (*call)(void);
+	bool timed;
+	long result;
+	int error; /* with result -1 */
+	bool only_on_request;
+
+	/* The thread's own */
+	pid_t tid;
+	pthread_t thread;
+	bool used;
+	uint64_t start, end;
+	long got;
+	int got_errno;
+} kinds[] = {
+	{"nanosleep", SYS_clock_nanosleep, do_nanosleep, true, 0, 0, false},
+	{"clock_nanosleep", SYS_clock_nanosleep, do_clock_nanosleep, true, 0, 0, false},
+	{"clock_nanosleep_abs", SYS_clock_nanosleep, do_clock_nanosleep_abs, true, 0, 0, false},
+	{"poll", SYS_poll, do_poll, true, 0, 0, false},
+	{"ppoll", SYS_ppoll, do_ppoll, true, 0, 0, false},
+	{"select", SYS_select, do_select, true, 0, 0, false},
+	{"pselect", SYS_pselect6, do_pselect, true, 0, 0, false},
+	{"futex_timed", SYS_futex, do_futex_timed, true, -1, ETIMEDOUT, false},
+	{"futex_until", SYS_futex, do_futex_until, true, -1, ETIMEDOUT, false},
+	{"sem_timedwait", SYS_futex, do_sem_timedwait, true, -1, ETIMEDOUT, false},
+	{"sigtimedwait", SYS_rt_sigtimedwait, do_sigtimedwait, true, -1, EAGAIN, false},
+	{"read", SYS_read, do_read, false, 1, 0, false},
+	{"poll_forever", SYS_poll, do_poll_forever, false, 1, 0, false},
+	{"futex", SYS_futex, do_futex, false, 0, 0, false},
+	{"sigwait", SYS_rt_sigtimedwait, do_sigwait, false, 0, 0, false},
+	{"pause", SYS_pause, do_pause, false, -1, EINTR, false},
+	{"sigsuspend", SYS_rt_sigsuspend, do_sigsuspend, false, -1, EINTR, false},
+	{"epoll_wait", SYS_epoll_wait, do_epoll_wait, true, 0, 0, true},
+	{"epoll_pwait2", 441, do_epoll_pwait2, true, 0, 0, true},
+	{"recv", SYS_recvfrom, do_recv, true, -1, EAGAIN, true},
+	{"semtimedop", SYS_semtimedop, do_semtimedop, true, -1, EAGAIN, true},
+	{"msgrcv", SYS_msgrcv, do_msgrcv, false, 2, 0, true},
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+void victim_hurt(void)
+{
+	for (struct kind *k = kinds; k < kinds + KINDS; k++)
+		if (k->used && k->timed)
+			pthread_kill(k->thread, SIGUSR2);
+}
+
+static void run(struct kind *k)
+{
+	k->start = victim_now();
+	k->got = k->call();
+	k->got_errno = errno;
+	k->end = victim_now();
+}
+
+static void *thread(void *arg)
+{
+	struct kind *k = arg;
+	sigset_t set;
+
+	sigfillset(&set);
+	/* rt_sigsuspend lets it through by itself, the two that wait for others do not. */
+	if (k->timed || k->nr == SYS_pause)
+		sigdelset(&set, SIGUSR2);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	k->tid = victim_tid();
+	run(k);
+	return NULL;
+}
+
+/* Time in which nothing could run: gaps between looks at the clock. */
+static atomic_bool stop_watch;
+static atomic_ullong stood_still;
+
+static void *watch(void *arg)
+{
+	uint64_t last = victim_now();
+
+	while (!stop_watch) {
+		uint64_t t;
+
+		usleep(5000);
+		t = victim_now();
+		if (t - last > 20 * MSEC)
+			stood_still += t - last - 5 * MSEC;
+		last = t;
+	}
+	return NULL;
+}
+
+static void check(struct kind *k)
+{
+	uint64_t took = k->end - k->start;
+
+	CHECK(k->got == k->result && (k->got != -1 || k->got_errno == k->error),
+		"%s returned %ld (%s) after %llu ms", k->name, k->got,
+		k->got < 0 ? strerror(k->got_errno) : "-", (long long)(took / MSEC));
+	if (!k->timed)
+		return;
+	/* The real-time clock may be adjusted meanwhile. */
+	CHECK(took + (k->call == do_sem_timedwait ? 50 * MSEC : 0) >= TIMEOUT,
+		"%s returned %lld us early", k->name, (long long)((TIMEOUT - took) / 1000));
+	CHECK(took < TIMEOUT + stood_still + 1200 * MSEC,
+		"%s waited %llu ms, of which the program stood still %llu", k->name,
+		(long long)(took / MSEC), (long long)(stood_still / MSEC));
+}
+
+static void wake(struct kind *k)
+{
+	struct {
+		long type;
+		char text[8];
+	} m = {1, "m"};
+	union sigval v = {0};
+
+	if (k->call == do_read || k->call == do_poll_forever) {
+		MUST(write(woken[1], "x", 1) == 1);
+	} else if (k->call == do_futex) {
+		go = 1;
+		syscall(SYS_futex, &go, FUTEX_WAKE_PRIVATE, 10, NULL, NULL, 0);
+	} else if (k->call == do_sigwait) {
+		k->result = SIGRTMIN + 11;
+		pthread_sigqueue(k->thread, SIGRTMIN + 11, v);
+	} else if (k->call == do_msgrcv) {
+		MUST(!msgsnd(queue, &m, 2, 0));
+	} else {
+		pthread_kill(k->thread, SIGUSR2);
+	}
+}
+
+static int alone(struct kind *k)
+{
+	victim_ready();
+	run(k);
+	CHECK(k->got == k->result && (k->got != -1 || k->got_errno == k->error),
+		"%s returned %ld (%s)", k->name, k->got, strerror(k->got_errno));
+	CHECK(k->end - k->start >= TIMEOUT, "%s returned after %llu ms", k->name,
+		(long long)((k->end - k->start) / MSEC));
+	return victim_done();
+}
+
+int main(int argc, char **argv)
+{
+	bool by_itself = argc == 3 && !strcmp(argv[1], "alone");
+	struct kind *chosen = NULL;
+	struct sigaction a = {.sa_handler = handler};
+	pthread_t watcher;
+	uint64_t start;
+
+	MUST(!pipe(quiet) && !pipe(woken));
+	sigaction(SIGUSR2, &a, NULL);
+	for (struct kind *k = kinds; k < kinds + KINDS; k++) {
+		k->used = argc == 1 && !k->only_on_request;
+		for (int i = 1; i < argc; i++)
+			if (!strcmp(argv[i], k->name))
+				k->used = true, chosen = k;
+	}
+	if (by_itself)
+		return alone(chosen);
+	sems = semget(IPC_PRIVATE, 1, 0600);
+	queue = msgget(IPC_PRIVATE, 0600);
+	watcher = victim_thread(watch, NULL);
+	for (struct kind *k = kinds; k < kinds + KINDS; k++)
+		if (k->used)
+			k->thread = victim_thread(thread, k);
+	start = victim_now();
+	for (struct kind *k = kinds; k < kinds + KINDS; k++) {
+		while (k->used && !k->tid)
+			usleep(100);
+		if (k->used)
+			victim_until_blocked(k->tid, k->nr);
+	}
+	while (victim_now() < start + TIMEOUT / 2)
+		usleep(1000);
+	victim_ready();
+	victim_wait();
+	for (struct kind *k = kinds; k < kinds + KINDS; k++)
+		if (k->used && !k->timed)
+			wake(k);
+	for (struct kind *k = kinds; k < kinds + KINDS; k++)
+		if (k->used)
+			pthread_join(k->thread, NULL);
+	stop_watch = true;
+	pthread_join(watcher, NULL);
+	for (struct kind *k = kinds; k < kinds + KINDS; k++)
+		if (k->used)
+			check(k);
+	semctl(sems, 0, IPC_RMID);
+	msgctl(queue, IPC_RMID, NULL);
+	return victim_done();
+}

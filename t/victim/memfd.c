@@ -1,0 +1,59 @@
+/* Memory files: one mapped twice with its descriptor open, one whose descriptor is closed,
+ * one that is not mapped, one with seals. */
+#include "victim.h"
+
+static char *a, *b, *closed;
+
+void victim_hurt(void)
+{
+	mmap(b, 64 * KIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+static int make(const char *name, size_t size, uint64_t seed, unsigned flags)
+{
+	int fd = memfd_create(name, flags);
+	char *data = malloc(size);
+
+	MUST(fd >= 0 && data);
+	victim_fill(data, size, seed);
+	MUST(write(fd, data, size) == (ssize_t)size);
+	free(data);
+	return fd;
+}
+
+int main(void)
+{
+	int fd = make("both", 64 * KIB, 1, 0), gone = make("closed", 64 * KIB, 2, MFD_CLOEXEC);
+	int file = make("unmapped", 96 * KIB, 3, 0), sealed = make("sealed", 4096, 4, MFD_ALLOW_SEALING);
+	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	char link[64] = "", data[4096];
+	struct stat st;
+
+	a = mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	b = mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	closed = mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED, gone, 0);
+	MUST(a != MAP_FAILED && b != MAP_FAILED && closed != MAP_FAILED);
+	close(gone);
+	MUST(!fcntl(sealed, F_ADD_SEALS, seals));
+	MUST(ftruncate(file, 1 * MIB) == 0);
+	MUST(lseek(file, 4096, SEEK_SET) == 4096);
+	victim_ready();
+	victim_wait();
+	SAME(a, 64 * KIB, 1, "first mapping");
+	SAME(b, 64 * KIB, 1, "second mapping");
+	SAME(closed, 64 * KIB, 2, "mapping without descriptor");
+	a[77] = 'x';
+	CHECK(b[77] == 'x', "the two mappings are no longer one");
+	CHECK(pread(fd, data, 1, 77) == 1 && data[0] == 'x', "the file is another one");
+	CHECK(readlink("/proc/self/fd/3", link, 63) > 0 && strstr(link, "memfd:both"),
+		"descriptor 3 is %s", link);
+	CHECK(!fstat(file, &st) && st.st_size == (off_t)MIB, "size is %lld", (long long)st.st_size);
+	CHECK(lseek(file, 0, SEEK_CUR) == 4096, "offset is %lld", (long long)lseek(file, 0, SEEK_CUR));
+	CHECK(pread(file, data, 4096, 0) == 4096, "%s", strerror(errno));
+	SAME(data, 4096, 3, "unmapped memory file");
+	CHECK(fcntl(sealed, F_GET_SEALS) == seals, "seals are %x", fcntl(sealed, F_GET_SEALS));
+	CHECK(write(sealed, "x", 1) < 0 && errno == EPERM, "sealed file was written");
+	CHECK(pread(sealed, data, 4096, 0) == 4096, "%s", strerror(errno));
+	SAME(data, 4096, 4, "sealed memory file");
+	return victim_done();
+}

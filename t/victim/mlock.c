@@ -1,0 +1,31 @@
+/* mlock and mlock2(MLOCK_ONFAULT) of single mappings. */
+#include "victim.h"
+
+static char *locked, *onfault;
+
+void victim_hurt(void)
+{
+	munlock(locked, 64 * KIB);
+}
+
+int main(void)
+{
+	struct victim_vma v;
+
+	locked = victim_anon(64 * KIB);
+	onfault = victim_anon(64 * KIB);
+	victim_fill(locked, 64 * KIB, 1);
+	if (mlock(locked, 64 * KIB))
+		victim_skip("memory cannot be locked here");
+	MUST(!mlock2(onfault, 64 * KIB, MLOCK_ONFAULT));
+	onfault[0] = 1;
+	victim_ready();
+	victim_wait();
+	SAME(locked, 64 * KIB, 1, "locked memory");
+	CHECK(victim_vma(locked, &v) && strstr(v.flags, " lo "), "flags are %s", v.flags);
+	CHECK(v.locked_kb == 64, "%lu KiB are locked", v.locked_kb);
+	CHECK(victim_vma(onfault, &v) && strstr(v.flags, " lo "), "flags are %s", v.flags);
+	CHECK(v.locked_kb < 64, "MLOCK_ONFAULT has become mlock: %lu KiB", v.locked_kb);
+	CHECK(!munlock(locked, 64 * KIB) && !victim_vmflag(locked, "lo"), "cannot be unlocked");
+	return victim_done();
+}

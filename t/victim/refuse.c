@@ -1,0 +1,386 @@
+/*
+ * Something that a checkpoint refuses, by name: the program must run on and find it as it was.
+ *
+ *	refuse KIND
+ *
+ * Prints "descriptor N", "region ADDRESS", "process PID" or "nothing" (what the refusal has to
+ * name), then is a victim like the others.
+ */
+#include <linux/aio_abi.h>
+#include <linux/userfaultfd.h>
+#include <mqueue.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/shm.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include "victim.h"
+
+static int fd = -1, other = -1;
+static char *p;
+static pid_t child;
+
+static void need(bool ok, const char *what)
+{
+	if (!ok)
+		victim_skip(what);
+}
+
+static void socket_pair(void)
+{
+	int pair[2];
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	/* Only one is named; give it the lower number. */
+	fd = pair[0];
+	other = pair[1];
+	MUST(write(other, "x", 1) == 1);
+}
+
+static void still_socket(void)
+{
+	char c = 0;
+
+	CHECK(read(fd, &c, 1) == 1 && c == 'x', "socket");
+}
+
+static void listening(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	need(fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 5), "no network");
+}
+
+static void still_listening(void)
+{
+	int on = 0;
+	socklen_t n = sizeof(on);
+
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &n) && on, "no longer listens");
+}
+
+static void epoll(void)
+{
+	int pipes[2];
+	struct epoll_event e = {.events = EPOLLIN, .data.u32 = 5};
+
+	MUST(!pipe(pipes));
+	fd = epoll_create1(0);
+	MUST(!epoll_ctl(fd, EPOLL_CTL_ADD, pipes[0], &e) && write(pipes[1], "x", 1) == 1);
+}
+
+static void still_epoll(void)
+{
+	struct epoll_event e = {0};
+
+	CHECK(epoll_wait(fd, &e, 1, 0) == 1 && e.data.u32 == 5, "epoll");
+}
+
+static void inotify(void)
+{
+	fd = inotify_init();
+	MUST(fd >= 0 && inotify_add_watch(fd, ".", IN_CREATE) >= 0);
+}
+
+static void still_inotify(void)
+{
+	char b[512];
+
+	close(open("made", O_CREAT | O_WRONLY, 0600));
+	CHECK(read(fd, b, sizeof(b)) > 0, "inotify");
+}
+
+static void signal_fd(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_NONBLOCK);
+	MUST(fd >= 0);
+}
+
+static void still_signal_fd(void)
+{
+	struct signalfd_siginfo i;
+
+	kill(getpid(), SIGUSR2);
+	CHECK(read(fd, &i, sizeof(i)) == sizeof(i) && i.ssi_signo == SIGUSR2, "signalfd");
+}
+
+static void io_uring(void)
+{
+	char params[120] = {0};
+
+	fd = syscall(425, 4, params);
+	need(fd >= 0, "no io_uring here");
+}
+
+static void pty(void)
+{
+	fd = posix_openpt(O_RDWR | O_NOCTTY);
+	need(fd >= 0 && !grantpt(fd) && !unlockpt(fd), "no pseudo-terminals");
+}
+
+static void external_pipe(void)
+{
+	struct stat st;
+
+	fd = 9; /* from the test script */
+	need(!fstat(fd, &st) && S_ISFIFO(st.st_mode), "no pipe at descriptor 9");
+}
+
+static void a_child(void)
+{
+	child = fork();
+	if (!child) {
+		for (;;)
+			pause();
+	}
+	MUST(child > 0);
+}
+
+static void end_child(void)
+{
+	int status;
+
+	CHECK(!kill(child, SIGKILL) && waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
+			WTERMSIG(status) == SIGKILL,
+		"child");
+}
+
+static void zombie(void)
+{
+	siginfo_t i;
+
+	child = fork();
+	if (!child)
+		_exit(5);
+	MUST(!waitid(P_PID, child, &i, WEXITED | WNOWAIT));
+}
+
+static void reap(void)
+{
+	int status = 0;
+
+	CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 5, "status %x", status);
+}
+
+static void userfault(void)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register reg = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+
+	fd = syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* UFFD_USER_MODE_ONLY */);
+	need(fd >= 0 && !ioctl(fd, UFFDIO_API, &api), "no userfaultfd");
+	p = victim_anon(64 * KIB);
+	reg.range.start = (unsigned long)p;
+	reg.range.len = 64 * KIB;
+	need(!ioctl(fd, UFFDIO_REGISTER, &reg), "userfaultfd does not register");
+}
+
+static void still_userfault(void)
+{
+	CHECK(victim_vmflag(p, "um"), "no longer registered");
+}
+
+static void device(void)
+{
+	static const char *const names[] = {"/dev/vda", "/dev/sda", "/dev/nvme0n1", "/dev/loop0", "/dev/mem"};
+	int d = -1;
+
+	p = MAP_FAILED;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && p == MAP_FAILED; i++) {
+		d = open(names[i], O_RDONLY | O_CLOEXEC);
+		if (d < 0)
+			continue;
+		p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, d, 0);
+		close(d);
+	}
+	need(p != MAP_FAILED, "no device that can be mapped");
+}
+
+static void still_mapped(void)
+{
+	struct victim_vma v;
+
+	CHECK(victim_vma(p, &v) && strstr(v.prot, "s"), "the mapping is %s", v.path);
+}
+
+static void sysv_shm(void)
+{
+	int id = shmget(IPC_PRIVATE, 64 * KIB, 0600);
+
+	need(id >= 0, "no System V shared memory");
+	p = shmat(id, NULL, 0);
+	shmctl(id, IPC_RMID, NULL);
+	MUST(p != (void *)-1);
+	victim_fill(p, 64 * KIB, 3);
+}
+
+static void still_shm(void)
+{
+	struct shmid_ds d;
+
+	SAME(p, 64 * KIB, 3, "System V shared memory");
+	(void)d;
+	CHECK(!shmdt(p), "%s", strerror(errno));
+}
+
+static aio_context_t aio_context;
+
+static void aio(void)
+{
+	need(!syscall(SYS_io_setup, 16, &aio_context), "no aio");
+	p = (char *)aio_context;
+}
+
+static void still_aio(void)
+{
+	CHECK(!syscall(SYS_io_destroy, aio_context), "%s", strerror(errno));
+}
+
+static void pidfd(void)
+{
+	fd = syscall(SYS_pidfd_open, getpid(), 0);
+	need(fd >= 0, "no pidfd");
+}
+
+static void message_queue(void)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "/trecr-test-%d", getpid());
+	fd = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, NULL);
+	need(fd >= 0, "no POSIX message queues");
+	mq_unlink(name);
+}
+
+static void seccomp(void)
+{
+	struct sock_filter allow = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
+	struct sock_fprog program = {1, &allow};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	need(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "no seccomp");
+}
+
+static void still_seccomp(void)
+{
+	CHECK(prctl(PR_GET_SECCOMP) == 2, "filter");
+}
+
+static void flock_lock(void)
+{
+	fd = victim_file("locked", 64, 1);
+	MUST(!flock(fd, LOCK_EX));
+}
+
+static void still_flock(void)
+{
+	int again = open("locked", O_RDWR);
+
+	CHECK(flock(again, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK, "the lock is lost");
+}
+
+static void record_lock(void)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 5, .l_len = 10};
+
+	fd = victim_file("locked", 64, 1);
+	MUST(!fcntl(fd, F_SETLK, &l));
+}
+
+/* Another process is needed to see one's own record locks. */
+static void still_record(void)
+{
+	pid_t asker = fork();
+	int status = 0;
+
+	if (!asker) {
+		struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0};
+
+		_exit(!fcntl(fd, F_GETLK, &l) && l.l_type == F_WRLCK && l.l_start == 5 ? 0 : 1);
+	}
+	waitpid(asker, &status, 0);
+	CHECK(!status, "the lock is lost");
+}
+
+static void pid_namespace_child(void)
+{
+	/* Its children would be made elsewhere. */
+	need(!syscall(SYS_unshare, 0x20000000 /* CLONE_NEWPID */), "no pid namespaces here");
+}
+
+static void nothing(void)
+{
+}
+
+static const struct kind {
+	const char *name;
+	void (*prepare)(void);
+	void (*check)(void);
+	char names; /* d: the descriptor, r: the region, c: the child, -: nothing */
+} kinds[] = {
+	{"socket", socket_pair, still_socket, 'd'},
+	{"listening", listening, still_listening, 'd'},
+	{"epoll", epoll, still_epoll, 'd'},
+	{"inotify", inotify, still_inotify, 'd'},
+	{"signalfd", signal_fd, still_signal_fd, 'd'},
+	{"io_uring", io_uring, nothing, 'd'},
+	{"pty", pty, nothing, 'd'},
+	{"pipe", external_pipe, nothing, 'd'},
+	{"child", a_child, end_child, 'c'},
+	{"zombie", zombie, reap, 'c'},
+	{"userfaultfd", userfault, still_userfault, 'd'},
+	{"device", device, still_mapped, 'r'},
+	{"sysv-shm", sysv_shm, still_shm, 'r'},
+	{"aio", aio, still_aio, 'r'},
+	{"pidfd", pidfd, nothing, 'd'},
+	{"mqueue", message_queue, nothing, 'd'},
+	{"seccomp", seccomp, still_seccomp, '-'},
+	{"flock", flock_lock, still_flock, 'd'},
+	{"record-lock", record_lock, still_record, 'd'},
+	{"pid-namespace", pid_namespace_child, nothing, '-'},
+};
+
+static const struct kind *kind;
+
+void victim_hurt(void)
+{
+	victim_failures++;
+}
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (argc > 1 && !strcmp(argv[1], kinds[i].name))
+			kind = &kinds[i];
+	if (!kind)
+		return 2;
+	kind->prepare();
+	if (kind->names == 'd')
+		victim_say("descriptor %d", fd);
+	else if (kind->names == 'r')
+		victim_say("region %lx", (unsigned long)p);
+	else if (kind->names == 'c')
+		victim_say("process %d", child);
+	else
+		victim_say("nothing");
+	victim_ready();
+	victim_wait();
+	if (fd >= 0)
+		CHECK(fcntl(fd, F_GETFD) >= 0, "descriptor %d is gone", fd);
+	kind->check();
+	return victim_done();
+}

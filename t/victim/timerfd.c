@@ -1,0 +1,66 @@
+/* timerfd: what is left, the interval, ticks not yet read, and a reader that waits. */
+#include <sys/timerfd.h>
+
+#include "victim.h"
+
+static int far, ticking, due, realtime, idle;
+
+void victim_hurt(void)
+{
+	uint64_t ticks;
+
+	if (read(ticking, &ticks, 8) == 8)
+		timerfd_settime(ticking, 0, &(struct itimerspec){.it_value = {100, 0}}, NULL);
+}
+
+static int make(int clock, int flags, double value, double interval)
+{
+	int fd = timerfd_create(clock, flags);
+	struct itimerspec s = {
+		.it_value = {(long)value, (long)((value - (long)value) * 1e9)},
+		.it_interval = {(long)interval, (long)((interval - (long)interval) * 1e9)},
+	};
+
+	MUST(fd >= 0 && !timerfd_settime(fd, 0, &s, NULL));
+	return fd;
+}
+
+static void check(int fd, long left, long interval_ns, const char *what)
+{
+	struct itimerspec s = {0};
+
+	CHECK(!timerfd_gettime(fd, &s), "%s: %s", what, strerror(errno));
+	CHECK(s.it_value.tv_sec <= left && s.it_value.tv_sec + 100 >= left, "%s: %ld.%09ld left",
+		what, s.it_value.tv_sec, s.it_value.tv_nsec);
+	CHECK(s.it_interval.tv_sec * (long)SEC + s.it_interval.tv_nsec == interval_ns,
+		"%s: interval %ld.%09ld", what, s.it_interval.tv_sec, s.it_interval.tv_nsec);
+}
+
+int main(void)
+{
+	uint64_t ticks = 0, start;
+	int n;
+
+	far = make(CLOCK_MONOTONIC, 0, 1000, 3.5);
+	realtime = make(CLOCK_REALTIME, TFD_CLOEXEC, 2000, 0);
+	ticking = make(CLOCK_MONOTONIC, TFD_NONBLOCK, 0.001, 1000);
+	idle = make(CLOCK_BOOTTIME, TFD_NONBLOCK, 0, 0);
+	start = victim_now();
+	due = make(CLOCK_MONOTONIC, 0, 1.5, 0);
+	usleep(10000);
+	victim_ready();
+	victim_wait();
+	check(far, 1000, 3500 * (long)MSEC, "monotonic");
+	check(realtime, 2000, 0, "real time");
+	check(ticking, 1000, 1000 * (long)SEC, "the one that has ticked");
+	n = read(ticking, &ticks, 8);
+	CHECK(n == 8 && ticks == 1, "%d bytes, %lld ticks", n, (long long)ticks);
+	CHECK(read(ticking, &ticks, 8) < 0 && errno == EAGAIN, "more ticks, or blocking");
+	CHECK(read(idle, &ticks, 8) < 0 && errno == EAGAIN, "an unarmed one ticks");
+	CHECK(fcntl(realtime, F_GETFD) == FD_CLOEXEC && !fcntl(far, F_GETFD), "close-on-exec");
+	n = read(due, &ticks, 8);
+	CHECK(n == 8 && ticks == 1, "%d bytes, %lld ticks", n, (long long)ticks);
+	CHECK(victim_now() - start >= 1500 * MSEC, "due after %llu ms",
+		(long long)((victim_now() - start) / MSEC));
+	return victim_done();
+}
