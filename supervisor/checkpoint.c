@@ -88,8 +88,10 @@ static int refuse_tree(struct checkpoint_work *w)
 		return 0;
 	p = w->tree.processes[1];
 	return err_set(w->e, 0,
-		"process %d (%s) has a child process, %d (%s); only programs of one process can be saved so far",
-		w->s->root, w->tree.processes[0]->comm, p->pid, p->comm);
+		"process %d (%s) has %s, %d (%s); only programs of one process can be saved so far",
+		w->s->root, w->tree.processes[0]->comm,
+		p->zombie ? "a child that has ended and was not waited for" : "a child process", p->pid,
+		p->comm);
 }
 
 static int freeze_tree(struct checkpoint_work *w)

@@ -37,9 +37,10 @@ static int refuse_unsupported(struct dump *d, const char *status, struct err *e)
 		cleanup_free char *mine = read_link(base, NULL);
 		cleanup_free char *its = read_link(path, NULL);
 
-		if (mine && its && strcmp(mine, its))
+		/* One for children that has no init yet cannot be read. */
+		if (mine && (!its || strcmp(mine, its)))
 			return err_set(e, 0, "process %d (%s) has entered a namespace of its own (%s)",
-				p->pid, p->comm, its);
+				p->pid, p->comm, its ? its : names[i]);
 	}
 	if (status_number(status, "Seccomp", 10))
 		return err_set(e, 0, "process %d (%s) has a seccomp filter, which is not supported yet",

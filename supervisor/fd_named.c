@@ -40,7 +40,8 @@ static int check_type(const struct fd_check *c, const struct image_description *
 	if (x->flags & O_NOFOLLOW ? lstat(path, st) : stat(path, st))
 		return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
 	if ((st->st_mode & S_IFMT) != type)
-		return err_set(e, 0, "%s (descriptor %d) is no longer %s", path, c->fd, what);
+		return err_set(e, 0, "cannot open %s (descriptor %d): it is no longer %s", path,
+			c->fd, what);
 	return 0;
 }
 
@@ -114,8 +115,9 @@ int fd_device_check(const struct fd_check *c, const struct image_description *x,
 		return -1;
 	if (st.st_rdev != x->args[0])
 		return err_set(e, 0,
-			"%s (descriptor %d) is another device than at the checkpoint", path,
-			c->fd);
+			"cannot open %s (descriptor %d): it is another device than at the "
+			"checkpoint",
+			path, c->fd);
 	return 0;
 }
 

@@ -147,7 +147,8 @@ int fd_fifo_check(const struct fd_check *c, const struct image_description *x, s
 	if (stat(path, &st))
 		return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
 	if (!S_ISFIFO(st.st_mode))
-		return err_set(e, 0, "%s (descriptor %d) is no longer a FIFO", path, c->fd);
+		return err_set(e, 0, "cannot open %s (descriptor %d): it is no longer a FIFO",
+			path, c->fd);
 	return fd_pipe_check(c, x, e);
 }
 
@@ -258,7 +259,7 @@ static struct fd_made *make_fifo(
 	if (made->fd < 0)
 		return NULL;
 	if (fstat(made->fd, &st) || !S_ISFIFO(st.st_mode)) {
-		err_set(e, 0, "%s is no longer a FIFO", path);
+		err_set(e, 0, "cannot open %s: it is no longer a FIFO", path);
 		return NULL;
 	}
 	return fill(r, x->object, made->fd, o, e) ? NULL : made;

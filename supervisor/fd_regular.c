@@ -18,6 +18,7 @@
 #ifndef SECRETMEM_MAGIC
 #define SECRETMEM_MAGIC 0x5345434d
 #endif
+#define MQUEUE_MAGIC 0x19800202
 
 /* Files whose text is made up by the kernel: size and times say nothing. */
 static bool is_synthetic(int fd)
@@ -127,7 +128,7 @@ static int check_contents(const struct fd_check *c, const struct image_descripti
 
 	if (size < x->size)
 		return err_set(e, 0,
-			"%s is shorter than at the checkpoint (%" PRIu64
+			"cannot go on with %s: it is shorter than at the checkpoint (%" PRIu64
 			" bytes, it had %" PRIu64 ")",
 			path, size, x->size);
 	if (size > x->size && is_written(c, x))
@@ -148,8 +149,9 @@ int fd_regular_check(const struct fd_check *c, const struct image_description *x
 	if (fd < 0 || fstat(fd, &st))
 		return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
 	if (!S_ISREG(st.st_mode))
-		return err_set(
-			e, 0, "%s (descriptor %d) is no longer a regular file", path, c->fd);
+		return err_set(e, 0,
+			"cannot open %s (descriptor %d): it is no longer a regular file", path,
+			c->fd);
 	if (is_synthetic(fd) || !is_first_of_path(c, x))
 		return 0;
 	return check_contents(c, x, &st, e);
@@ -201,6 +203,8 @@ int fd_unlinked_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 
 	if (fstatfs(s->dup, &fs))
 		return err_set(e, errno, "cannot ask for its file system");
+	if (fs.f_type == MQUEUE_MAGIC)
+		return err_set(e, 0, "POSIX message queues are not supported yet");
 	if (fs.f_type == HUGETLBFS_MAGIC)
 		return err_set(
 			e, 0, "files in huge pages without a name are not supported yet");

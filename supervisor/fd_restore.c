@@ -23,8 +23,8 @@
 /* Descriptors that there may be besides: the streams, the caller's, the checkpoint's files. */
 #define SPARE 256
 
-/* What F_SETFL changes. */
-#define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME)
+/* What F_SETFL changes; for O_ASYNC see set_async(). */
+#define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 
 int fd_lift(struct fd_restore *r, int fd, struct err *e)
 {
@@ -332,6 +332,26 @@ static int close_rest(const struct fd_restore *r, const int *keep, struct err *e
 	return 0;
 }
 
+/* The signals name the number by which O_ASYNC was set, so only now. */
+static int set_async(const struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++) {
+		const struct image_description *x = &r->descriptions[r->fds[i].description];
+		int fd = r->fds[i].fd, now;
+
+		if (!(x->flags & O_ASYNC) || x->flags & O_PATH ||
+			(x->kind == IMAGE_FD_INHERITED && x->owner != saved_pid(r)))
+			continue;
+		now = fcntl(fd, F_GETFL);
+		/* Set by a lower number of the same description. */
+		if (now >= 0 && now & O_ASYNC)
+			continue;
+		if (now < 0 || fcntl(fd, F_SETFL, now | O_ASYNC))
+			return err_set(e, errno, "cannot set the flags of descriptor %d", fd);
+	}
+	return 0;
+}
+
 /* Last of all: closing any descriptor of a file loses the process's POSIX locks on it. */
 static int lock_all(const struct fd_restore *r, struct err *e)
 {
@@ -357,7 +377,7 @@ static int restore(struct fd_restore *r, const int std[3], int *keep, struct err
 	if (check_not_shared(r, e) || restore_all(r, e) || move_aside(r, keep, e) ||
 		place(r, e) || close_rest(r, keep, e))
 		return -1;
-	return lock_all(r, e);
+	return set_async(r, e) || lock_all(r, e) ? -1 : 0;
 }
 
 struct fd_restore *fd_restore_process(

@@ -227,14 +227,19 @@ static int freeze_all(struct freezer *f, struct err *e)
 	return 0;
 }
 
-static void drop_empty(struct tree *tree)
+/* Processes that ended meanwhile are gone, but for those that still wait for their parent to
+ * ask how. */
+static void drop_gone(struct tree *tree)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < tree->count; i++) {
 		struct process *p = tree->processes[i];
+		struct proc_stat st;
 
-		if (p->thread_count) {
+		if (!p->thread_count && !procfs_stat(p->pid, p->pid, &st, NULL) && st.state == 'Z')
+			p->zombie = true;
+		if (p->thread_count || p->zombie) {
 			tree->processes[kept++] = p;
 			continue;
 		}
@@ -264,6 +269,8 @@ static int read_process(struct process *p, struct err *e)
 	if (procfs_stat(p->pid, p->pid, &st, e))
 		return -1;
 	memcpy(p->comm, st.comm, sizeof(p->comm));
+	if (p->zombie)
+		return 0;
 	for (size_t i = 0; i < p->thread_count; i++) {
 		struct thread leader = p->threads[i];
 
@@ -297,8 +304,8 @@ int freeze(pid_t root, bool root_is_child, uint64_t deadline_ns, struct tree *tr
 	add_process(&f, root, 0);
 	if (freeze_all(&f, e))
 		goto out_thaw;
-	drop_empty(tree);
-	if (!tree->count) {
+	drop_gone(tree);
+	if (!tree->count || tree->processes[0]->zombie) {
 		err_set(e, 0, "process %d has ended", root);
 		goto out_thaw;
 	}

@@ -172,9 +172,11 @@ static void handle_signal(struct supervisor *s, const struct signalfd_siginfo *i
 		requests_checkpoint(s);
 		return;
 	}
-	if (info->ssi_signo == SIGCONT) {
-		if (!job_control_is_wakeup(info))
-			go_on(s);
+	if (job_control_is_wakeup(info))
+		return;
+	/* One that finds us running is like any other signal: the program may catch it. */
+	if (info->ssi_signo == SIGCONT && s->loop->stopped) {
+		go_on(s);
 		return;
 	}
 	if (signals_for_us_alone(info) && s->loop->root_fd >= 0 &&

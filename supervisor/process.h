@@ -30,6 +30,7 @@ struct thread {
 struct process {
 	pid_t pid, vpid;
 	pid_t parent;
+	bool zombie; /* has ended, and its parent has not waited for it: no threads */
 	int mem_fd; /* /proc/PID/mem */
 	char comm[64];
 	struct thread *threads; /* the leader first */

@@ -296,7 +296,7 @@ static int check_usage(const struct opts *o, int count)
 		return opts_misused(
 			o, "--verify, --diff, --core and --prune exclude each other");
 	if (deeds && (any_view() || settings.json))
-		return opts_misused(o, "--%s shows nothing else",
+		return opts_misused(o, "--%s does not go with options that show something",
 			settings.verify ? "verify"
 			: settings.diff ? "diff"
 			: settings.core ? "core"

@@ -205,7 +205,7 @@ static int nest(double limit, char **argv)
 							 : 128 + WTERMSIG(status);
 			}
 		if (now() > end || signal == SIGTERM || signal == SIGINT) {
-			printf("\nBail out! not done after %.0f s\n", limit);
+			printf("\n# not done after %.0f s\n", limit);
 			fflush(stdout);
 			end_all();
 			return 124;

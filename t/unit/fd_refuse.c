@@ -1,4 +1,5 @@
 /* What cannot be saved is refused, with the descriptor and the reason named. */
+#include <mqueue.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
@@ -183,6 +184,12 @@ static void setup_future_write(void)
 	EXPECT(fcntl(15, F_ADD_SEALS, 0x0010 /* F_SEAL_FUTURE_WRITE */), 0);
 }
 
+static void setup_queue(void)
+{
+	put_at(15, mq_open("/trecr-test-queue", O_RDWR | O_CREAT, 0600, NULL));
+	mq_unlink("/trecr-test-queue");
+}
+
 static void setup_driver(void)
 {
 	put_at(15, open("/dev/kmsg", O_RDONLY));
@@ -215,6 +222,7 @@ static const struct {
 	{"threads without CLONE_FILES", setup_thread, "has descriptors of its own"},
 	{"shared huge pages", setup_huge_shared, "shared memory in huge pages"},
 	{"a mapping sealed later", setup_future_write, "sealed with F_SEAL_FUTURE_WRITE"},
+	{"message queues", setup_queue, "POSIX message queues are not supported yet"},
 	{"a device with state", setup_driver, "the device 1:11 is not supported"},
 };
 

@@ -21,7 +21,7 @@ static const struct image_description *description_of(
 static void show_text(const struct checkpoint *c, size_t process, struct buf *out)
 {
 	const struct image *img = c->processes[process];
-	cleanup_free int *first = NULL; /* by description: the first descriptor + 1 */
+	cleanup_free size_t *first = NULL; /* by description: index of its first user + 1 */
 	struct table t = {.columns = "rll"};
 	const struct image_fd *fds;
 	size_t count, descriptions;
@@ -35,13 +35,13 @@ static void show_text(const struct checkpoint *c, size_t process, struct buf *ou
 	table_cell(&t, "OPEN FILE");
 	for (size_t i = 0; i < count; i++) {
 		cleanup_buf struct buf what = {0};
-		int *sharer = &first[fds[i].description];
+		size_t *sharer = &first[fds[i].description];
 
 		fd_show(c->job, description_of(c, &fds[i]), &what);
 		if (*sharer)
-			buf_printf(&what, " (shared with %d)", *sharer - 1);
+			buf_printf(&what, " (shared with %d)", fds[*sharer - 1].fd);
 		else
-			*sharer = fds[i].fd + 1;
+			*sharer = i + 1;
 		table_cell(&t, "%d", fds[i].fd);
 		table_cell(&t, fds[i].cloexec ? "cloexec" : "-");
 		table_cell(&t, "%s", text_of(&what));

@@ -50,9 +50,10 @@ static void escape_formatted(struct buf *out, const char *fmt, va_list ap)
 {
 	cleanup_free char *text = NULL;
 
+	/* It fails for more than two gigabytes, too, which a damaged image may have. */
 	if (vasprintf(&text, fmt, ap) < 0)
-		BUG();
-	text_escape(out, text);
+		text = NULL;
+	text_escape(out, text ? text : "?");
 }
 
 void text_line(struct buf *out, const char *fmt, ...)
