@@ -21,7 +21,7 @@
 /* A run of blocks to be saved. */
 struct block_run {
 	uint64_t address; /* multiple of IMAGE_BLOCK */
-	uint64_t size;	  /* bytes, multiple of IMAGE_BLOCK */
+	uint64_t size;    /* bytes, multiple of IMAGE_BLOCK */
 	uint32_t object;
 	bool keep_zero; /* zero blocks must be recorded (a file or the past lies below) */
 	/* Read @size bytes of the run's object from @address into @data. Called by several

@@ -30,14 +30,14 @@
 
 #include <stdint.h>
 
-#define IMAGE_VERSION	   1
-#define IMAGE_BLOCK	   4096u /* bytes hashed, compared and stored as one */
+#define IMAGE_VERSION      1
+#define IMAGE_BLOCK        4096u /* bytes hashed, compared and stored as one */
 #define IMAGE_SUPER_OFFSET 64u   /* right behind the ELF header */
-#define IMAGE_HEAD_SIZE	   4096u
-#define IMAGE_MAGIC	   "\177TRECR\r\n"
-#define IMAGE_OWNER	   "TRECR"
-#define IMAGE_JOB_FILE	   "job"
-#define IMAGE_HASH_SIZE	   16u /* XXH3-128, canonical (big-endian) form */
+#define IMAGE_HEAD_SIZE    4096u
+#define IMAGE_MAGIC        "\177TRECR\r\n"
+#define IMAGE_OWNER        "TRECR"
+#define IMAGE_JOB_FILE     "job"
+#define IMAGE_HASH_SIZE    16u /* XXH3-128, canonical (big-endian) form */
 
 #define IMAGE_SIZE_IS(type, size) _Static_assert(sizeof(type) == (size), #type)
 
@@ -69,7 +69,7 @@ IMAGE_SIZE_IS(struct image_super, 112);
 
 /* Program header types of our own (PT_LOOS .. PT_HIOS). */
 #define IMAGE_PT_EXTENTS 0x65747801u
-#define IMAGE_PT_HASHES	 0x65747802u
+#define IMAGE_PT_HASHES  0x65747802u
 
 /*
  * A run of blocks of one object: of the process's memory (object 0, address = virtual
@@ -101,24 +101,24 @@ IMAGE_SIZE_IS(struct image_extent, 40);
 #define IMAGE_NOTE_BASE 0x74720000u
 
 enum image_note {
-	IMAGE_NOTE_STRINGS = 1,	    /* bytes, both kinds of file */
-	IMAGE_NOTE_CHAIN = 2,	    /* struct image_chain, both */
-	IMAGE_NOTE_JOB = 3,	    /* struct image_job, one; job */
-	IMAGE_NOTE_PROCESSES = 4,   /* struct image_job_process; job */
+	IMAGE_NOTE_STRINGS = 1,      /* bytes, both kinds of file */
+	IMAGE_NOTE_CHAIN = 2,        /* struct image_chain, both */
+	IMAGE_NOTE_JOB = 3,          /* struct image_job, one; job */
+	IMAGE_NOTE_PROCESSES = 4,    /* struct image_job_process; job */
 	IMAGE_NOTE_DESCRIPTIONS = 5, /* struct image_description; job */
-	IMAGE_NOTE_OBJECTS = 6,	    /* struct image_object; job */
-	IMAGE_NOTE_PROCESS = 7,	    /* struct image_process, one; process */
-	IMAGE_NOTE_THREADS = 8,	    /* struct image_thread; process, leader first */
-	IMAGE_NOTE_REGIONS = 9,	    /* struct image_region; process, by address */
-	IMAGE_NOTE_SIGACTIONS = 10, /* struct image_sigaction, 64, signal 1 first; process */
-	IMAGE_NOTE_PENDING = 11,    /* struct image_pending; process */
-	IMAGE_NOTE_TIMERS = 12,	    /* struct image_timer (timer_create); process */
-	IMAGE_NOTE_FDS = 13,	    /* struct image_fd; process */
-	IMAGE_NOTE_MODULES = 14,    /* struct image_module (mapped files); process */
-	IMAGE_NOTE_VDSO = 15,	    /* bytes of the vdso; process */
-	IMAGE_NOTE_XSTATE = 16,	    /* bytes: all threads' XSAVE areas, see image_thread */
-	IMAGE_NOTE_AUXV = 17,	    /* bytes of the auxiliary vector; process */
-	IMAGE_NOTE_GROUPS = 18,	    /* uint32_t supplementary groups; process */
+	IMAGE_NOTE_OBJECTS = 6,      /* struct image_object; job */
+	IMAGE_NOTE_PROCESS = 7,      /* struct image_process, one; process */
+	IMAGE_NOTE_THREADS = 8,      /* struct image_thread; process, leader first */
+	IMAGE_NOTE_REGIONS = 9,      /* struct image_region; process, by address */
+	IMAGE_NOTE_SIGACTIONS = 10,  /* struct image_sigaction, 64, signal 1 first; process */
+	IMAGE_NOTE_PENDING = 11,     /* struct image_pending; process */
+	IMAGE_NOTE_TIMERS = 12,      /* struct image_timer (timer_create); process */
+	IMAGE_NOTE_FDS = 13,         /* struct image_fd; process */
+	IMAGE_NOTE_MODULES = 14,     /* struct image_module (mapped files); process */
+	IMAGE_NOTE_VDSO = 15,        /* bytes of the vdso; process */
+	IMAGE_NOTE_XSTATE = 16,      /* bytes: all threads' XSAVE areas, see image_thread */
+	IMAGE_NOTE_AUXV = 17,        /* bytes of the auxiliary vector; process */
+	IMAGE_NOTE_GROUPS = 18,      /* uint32_t supplementary groups; process */
 	IMAGE_NOTE_MAX = 32,
 };
 
@@ -137,16 +137,16 @@ struct image_job {
 	uint8_t job_id[16];    /* the same for all checkpoints of one run and its restarts */
 	uint8_t parent_id[16]; /* the checkpoint compared with; zero for a full one */
 	uint64_t sequence;     /* number in the directory's name */
-	uint64_t depth;	       /* incremental checkpoints since the last full one */
+	uint64_t depth;        /* incremental checkpoints since the last full one */
 	uint64_t realtime_ns, monotonic_ns, boottime_ns; /* clocks when frozen */
-	uint64_t pause_ns;	    /* how long the program stood still */
-	uint64_t memory_bytes;	    /* private and shared memory that was looked at */
-	uint64_t stored_bytes;	    /* blocks written into this checkpoint */
+	uint64_t pause_ns;                               /* how long the program stood still */
+	uint64_t memory_bytes; /* private and shared memory that was looked at */
+	uint64_t stored_bytes; /* blocks written into this checkpoint */
 	uint32_t flags;
 	uint32_t process_count;
 	uint32_t hostname, kernel, cpu, version, command; /* strings */
-	uint32_t xsave_size;				  /* bytes of an XSAVE area */
-	uint64_t xfeatures;				  /* XCR0 */
+	uint32_t xsave_size;                              /* bytes of an XSAVE area */
+	uint64_t xfeatures;                               /* XCR0 */
 	/* CPUID words a program may have chosen its code by: leaf 1 ecx, edx; leaf 7.0 ebx,
 	 * ecx, edx; leaf 7.1 eax; leaf 0x80000001 ecx, edx. Kernel-only bits are cleared. */
 	uint32_t cpuid[8];
@@ -156,7 +156,7 @@ IMAGE_SIZE_IS(struct image_job, 168);
 struct image_job_process {
 	int32_t pid, ppid;
 	int32_t pgid, sid;
-	uint32_t comm;	   /* string */
+	uint32_t comm; /* string */
 	uint32_t threads;
 	uint64_t reserved;
 };
@@ -173,7 +173,7 @@ struct image_process {
 	uint32_t umask, personality;
 	uint32_t dumpable, child_subreaper;
 	uint32_t exe, cwd, root; /* strings: paths */
-	uint32_t exe_module;	 /* index in IMAGE_NOTE_MODULES + 1, 0: none */
+	uint32_t exe_module;     /* index in IMAGE_NOTE_MODULES + 1, 0: none */
 	uint32_t thp_disable;
 	uint32_t oom_score_adj; /* two's complement */
 	uint64_t start_code, end_code, start_data, end_data, start_brk, brk;
@@ -182,20 +182,20 @@ struct image_process {
 	uint64_t rlimit_cur[IMAGE_RLIMITS], rlimit_max[IMAGE_RLIMITS];
 	/* ITIMER_REAL, VIRTUAL, PROF: microseconds */
 	uint64_t itimer_value_us[3], itimer_interval_us[3];
-	uint32_t flags;		   /* IMAGE_PROCESS_* */
+	uint32_t flags;            /* IMAGE_PROCESS_* */
 	uint32_t xcomp_permission; /* arch_prctl(ARCH_GET_XCOMP_PERM): AMX */
 };
 IMAGE_SIZE_IS(struct image_process, 568);
 
-#define IMAGE_PROCESS_STOPPED	   0x1u /* by a job-control signal */
+#define IMAGE_PROCESS_STOPPED      0x1u /* by a job-control signal */
 #define IMAGE_PROCESS_LOCK_FUTURE  0x2u /* mlockall(MCL_FUTURE) */
 #define IMAGE_PROCESS_LOCK_ONFAULT 0x4u /* and MCL_ONFAULT */
 
 /* struct image_thread.syscall_class: what the thread was in when it was stopped. */
 enum image_syscall {
-	IMAGE_SYSCALL_NONE = 0,	     /* user code, or restarted by the kernel from registers */
+	IMAGE_SYSCALL_NONE = 0,      /* user code, or restarted by the kernel from registers */
 	IMAGE_SYSCALL_RESTART_BLOCK, /* needs a restart block: time left in syscall_left_ns */
-	IMAGE_SYSCALL_AGAIN,	     /* returns EINTR after any stop: to be entered again */
+	IMAGE_SYSCALL_AGAIN,         /* returns EINTR after any stop: to be entered again */
 };
 
 #define IMAGE_SYSCALL_FOREVER UINT64_MAX
@@ -233,10 +233,10 @@ struct image_thread {
 IMAGE_SIZE_IS(struct image_thread, 536);
 
 enum image_region_kind {
-	IMAGE_REGION_ANON = 1,	 /* private anonymous */
-	IMAGE_REGION_FILE,	 /* private mapping of a file: `module` */
+	IMAGE_REGION_ANON = 1,    /* private anonymous */
+	IMAGE_REGION_FILE,        /* private mapping of a file: `module` */
 	IMAGE_REGION_SHARED_FILE, /* shared mapping of a file: its contents stay in the file */
-	IMAGE_REGION_SHARED,	 /* shared mapping of an object of ours: `object` */
+	IMAGE_REGION_SHARED,      /* shared mapping of an object of ours: `object` */
 	IMAGE_REGION_VDSO,
 	IMAGE_REGION_VVAR,
 };
@@ -247,25 +247,25 @@ enum image_tag {
 };
 
 /* image_region.flags */
-#define IMAGE_REGION_STACK     0x0001u /* [stack], MAP_GROWSDOWN */
-#define IMAGE_REGION_HEAP      0x0002u /* [heap] */
-#define IMAGE_REGION_GROWSDOWN 0x0004u
-#define IMAGE_REGION_NORESERVE 0x0008u
-#define IMAGE_REGION_LOCKED    0x0010u
+#define IMAGE_REGION_STACK       0x0001u /* [stack], MAP_GROWSDOWN */
+#define IMAGE_REGION_HEAP        0x0002u /* [heap] */
+#define IMAGE_REGION_GROWSDOWN   0x0004u
+#define IMAGE_REGION_NORESERVE   0x0008u
+#define IMAGE_REGION_LOCKED      0x0010u
 #define IMAGE_REGION_LOCKONFAULT 0x0020u
-#define IMAGE_REGION_HUGETLB   0x0040u
-#define IMAGE_REGION_DROPPABLE 0x0080u /* MAP_DROPPABLE: contents never saved */
+#define IMAGE_REGION_HUGETLB     0x0040u
+#define IMAGE_REGION_DROPPABLE   0x0080u /* MAP_DROPPABLE: contents never saved */
 
 /* image_region.advice: one bit for each lasting madvise(2) */
-#define IMAGE_ADVICE_SEQUENTIAL	 0x001u
-#define IMAGE_ADVICE_RANDOM	 0x002u
-#define IMAGE_ADVICE_DONTFORK	 0x004u
-#define IMAGE_ADVICE_DONTDUMP	 0x008u
-#define IMAGE_ADVICE_WIPEONFORK	 0x010u
-#define IMAGE_ADVICE_MERGEABLE	 0x020u
-#define IMAGE_ADVICE_HUGEPAGE	 0x040u
-#define IMAGE_ADVICE_NOHUGEPAGE	 0x080u
-#define IMAGE_ADVICE_GUARD	 0x100u /* the whole region is one guard (kernel 6.13) */
+#define IMAGE_ADVICE_SEQUENTIAL 0x001u
+#define IMAGE_ADVICE_RANDOM     0x002u
+#define IMAGE_ADVICE_DONTFORK   0x004u
+#define IMAGE_ADVICE_DONTDUMP   0x008u
+#define IMAGE_ADVICE_WIPEONFORK 0x010u
+#define IMAGE_ADVICE_MERGEABLE  0x020u
+#define IMAGE_ADVICE_HUGEPAGE   0x040u
+#define IMAGE_ADVICE_NOHUGEPAGE 0x080u
+#define IMAGE_ADVICE_GUARD      0x100u /* the whole region is one guard (kernel 6.13) */
 
 struct image_region {
 	uint64_t start, end;
@@ -274,10 +274,10 @@ struct image_region {
 	uint32_t prot; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	uint32_t kind; /* enum image_region_kind */
 	uint32_t flags, advice;
-	uint32_t tag;	 /* enum image_tag */
-	uint32_t module; /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
-	uint32_t object; /* index in IMAGE_NOTE_OBJECTS + 1; SHARED */
-	uint32_t name;	 /* string: as /proc/PID/maps shows it */
+	uint32_t tag;      /* enum image_tag */
+	uint32_t module;   /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
+	uint32_t object;   /* index in IMAGE_NOTE_OBJECTS + 1; SHARED */
+	uint32_t name;     /* string: as /proc/PID/maps shows it */
 	uint32_t max_prot; /* what mprotect(2) may give: a shared file's open mode */
 	uint32_t reserved;
 };
@@ -319,29 +319,29 @@ IMAGE_SIZE_IS(struct image_fd, 16);
  * or OFDLCK, READ or WRITE, first and last byte, and for POSIX locks the process. */
 enum image_description_kind {
 	IMAGE_FD_REGULAR = 1, /* L; size is the file's at the checkpoint */
-	IMAGE_FD_DIRECTORY, /* L */
-	IMAGE_FD_DEVICE,   /* a character device without state (null, zero, ...); args[0]: rdev */
+	IMAGE_FD_DIRECTORY,   /* L */
+	IMAGE_FD_DEVICE, /* a character device without state (null, zero, ...); args[0]: rdev */
 	IMAGE_FD_INHERITED, /* args[0]: 0, 1 or 2: taken from trecr-restart's */
-	IMAGE_FD_UNLINKED, /* L; object: the contents */
-	IMAGE_FD_MEMFD,	   /* L; object: the contents */
-	IMAGE_FD_PIPE,	   /* object: the pipe; args[0]: 0 read end, 1 write end, 2 both */
-	IMAGE_FD_FIFO,	   /* path; object; args[0] as for a pipe */
-	IMAGE_FD_EVENTFD,  /* args[0]: count, args[1]: semaphore, args[2]: id */
-	IMAGE_FD_TIMERFD,  /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
-			    * [4]: settime flags, [5]: CLOCK_REALTIME when it expires */
-	IMAGE_FD_PATH,	   /* O_PATH: path; args[0]: type of the file, as in st_mode */
+	IMAGE_FD_UNLINKED,  /* L; object: the contents */
+	IMAGE_FD_MEMFD,     /* L; object: the contents */
+	IMAGE_FD_PIPE,      /* object: the pipe; args[0]: 0 read end, 1 write end, 2 both */
+	IMAGE_FD_FIFO,      /* path; object; args[0] as for a pipe */
+	IMAGE_FD_EVENTFD,   /* args[0]: count, args[1]: semaphore, args[2]: id */
+	IMAGE_FD_TIMERFD,   /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
+			     * [4]: settime flags, [5]: CLOCK_REALTIME when it expires */
+	IMAGE_FD_PATH,      /* O_PATH: path; args[0]: type of the file, as in st_mode */
 	IMAGE_FD_KINDS,
 };
 
 struct image_description {
-	uint32_t kind; /* enum image_description_kind */
+	uint32_t kind;  /* enum image_description_kind */
 	uint32_t flags; /* open(2) flags of F_GETFL */
 	uint64_t position;
 	uint64_t size, dev, inode;
 	uint64_t mtime_ns;
-	uint32_t path;	 /* string */
-	uint32_t object; /* index in IMAGE_NOTE_OBJECTS + 1 */
-	int32_t owner;	 /* F_SETOWN: pid, negative process group */
+	uint32_t path;        /* string */
+	uint32_t object;      /* index in IMAGE_NOTE_OBJECTS + 1 */
+	int32_t owner;        /* F_SETOWN: pid, negative process group */
 	int32_t owner_signal; /* F_SETSIG */
 	uint64_t args[6];
 };
@@ -350,8 +350,9 @@ IMAGE_SIZE_IS(struct image_description, 112);
 /* Contents that are in no process's private memory, kept once in the job file. */
 enum image_object_kind {
 	IMAGE_OBJECT_SHARED_ANON = 1, /* MAP_SHARED | MAP_ANONYMOUS */
-	IMAGE_OBJECT_MEMFD,	      /* args[0]: seals */
-	/* A file without a name: its last one; args[0]: other names, args[1]: uid | gid << 32 */
+	IMAGE_OBJECT_MEMFD,           /* args[0]: seals */
+	/* A file without a name: its last one; args[0]: other names, args[1]: uid | gid << 32
+	 */
 	IMAGE_OBJECT_UNLINKED,
 	/* size: bytes in it; args[0]: capacity; args[1]: number of packets, whose lengths
 	 * (uint32_t) follow the bytes; 0: a stream of bytes */
@@ -371,12 +372,12 @@ IMAGE_SIZE_IS(struct image_object, 56);
 
 /* A mapped file, and how to know it again. */
 struct image_module {
-	uint32_t path; /* string */
+	uint32_t path;          /* string */
 	uint32_t build_id_size; /* bytes, 0: none */
 	uint8_t build_id[32];
 	uint64_t size, dev, inode, mtime_ns;
 	uint8_t hash[IMAGE_HASH_SIZE]; /* XXH3-128 of the contents; only without build-id */
-	uint32_t flags; /* IMAGE_MODULE_* */
+	uint32_t flags;                /* IMAGE_MODULE_* */
 	uint32_t reserved;
 };
 IMAGE_SIZE_IS(struct image_module, 96);

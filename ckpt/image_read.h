@@ -40,8 +40,8 @@ struct image {
 
 /* Open @name in @dirfd, which must be of kind @kind. The file must belong to us or root and
  * not be writable by others. @path is for messages. NULL on failure. */
-struct image *image_open(
-	int dirfd, const char *name, const char *path, enum image_file_kind kind, struct err *e);
+struct image *image_open(int dirfd, const char *name, const char *path,
+	enum image_file_kind kind, struct err *e);
 /* The same from an open descriptor, which the image then owns (also on failure); no check of
  * owner and mode. The fuzzer comes in here. */
 struct image *image_open_fd(int fd, const char *path, enum image_file_kind kind, struct err *e);

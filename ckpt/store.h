@@ -31,7 +31,8 @@ const char *store_dir(const struct store *s);
 int store_begin(struct store *s, int *dirfd, uint64_t *sequence, struct err *e);
 /* Name (ckpt-NNNNNN) that the checkpoint begun will have. */
 const char *store_name(const struct store *s);
-/* Complete it: sync, rename, move `latest`. *path is its absolute path, the caller's to free. */
+/* Complete it: sync, rename, move `latest`. *path is its absolute path, the caller's to free.
+ */
 int store_commit(struct store *s, char **path, struct err *e);
 /* Throw it away. */
 void store_abort(struct store *s);

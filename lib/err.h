@@ -23,7 +23,8 @@ struct err {
 
 /* Fill @e with the formatted text; ": " and strerror(code) follow when @code is not 0.
  * @e may be NULL (the caller does not want the text). Always returns -1. */
-int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int err_set(struct err *e, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Put the formatted text and ": " in front of what @e says. Always returns -1. */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -68,12 +68,13 @@ static bool parse_map_line(struct vma *v, const char *line, size_t len)
 	memset(v, 0, sizeof(*v));
 	if (!isxdigit((unsigned char)line[0]) || isupper((unsigned char)line[0]))
 		return false;
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &v->start,
-		    &v->end, perm, &v->offset, &major, &minor, &v->inode, &name_at) != 7)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
+		    &v->start, &v->end, perm, &v->offset, &major, &minor, &v->inode,
+		    &name_at) != 7)
 		return false;
 	v->dev = makedev(major, minor);
 	v->prot = (perm[0] == 'r' ? PROT_READ : 0) | (perm[1] == 'w' ? PROT_WRITE : 0) |
-		(perm[2] == 'x' ? PROT_EXEC : 0);
+		  (perm[2] == 'x' ? PROT_EXEC : 0);
 	v->shared = perm[3] == 's';
 	v->page_size = 4096;
 	if ((size_t)name_at > len)
@@ -103,7 +104,8 @@ int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e)
 		if (parse_map_line(&v, line, end - line)) {
 			buf_push(&out, struct vma, &v);
 		} else if (out.len) {
-			struct vma *last = buf_at(&out, struct vma, buf_count(&out, struct vma) - 1);
+			struct vma *last =
+				buf_at(&out, struct vma, buf_count(&out, struct vma) - 1);
 
 			if (!strncmp(line, "VmFlags:", 8))
 				parse_vm_flags(last, line + 8);

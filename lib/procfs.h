@@ -18,29 +18,29 @@ struct vma {
 	uint32_t prot, max_prot; /* PROT_*; max: what mprotect could still give */
 	bool shared;
 	uint64_t flags; /* VMA_* */
-	char *name;	/* as shown, "" for none */
+	char *name;     /* as shown, "" for none */
 };
 
 /* The two-letter VmFlags that matter, as bits. */
-#define VMA_GROWSDOWN	(1u << 0)  /* gd */
-#define VMA_LOCKED	(1u << 1)  /* lo */
-#define VMA_NORESERVE	(1u << 2)  /* nr */
-#define VMA_SEQUENTIAL	(1u << 3)  /* sr */
-#define VMA_RANDOM	(1u << 4)  /* rr */
-#define VMA_DONTFORK	(1u << 5)  /* dc */
-#define VMA_DONTDUMP	(1u << 6)  /* dd */
-#define VMA_WIPEONFORK	(1u << 7)  /* wf */
-#define VMA_MERGEABLE	(1u << 8)  /* mg */
-#define VMA_HUGEPAGE	(1u << 9)  /* hg */
-#define VMA_NOHUGEPAGE	(1u << 10) /* nh */
-#define VMA_HUGETLB	(1u << 11) /* ht */
-#define VMA_IO		(1u << 12) /* io */
-#define VMA_PFNMAP	(1u << 13) /* pf */
-#define VMA_UFFD	(1u << 14) /* um, uw, ui */
+#define VMA_GROWSDOWN   (1u << 0)  /* gd */
+#define VMA_LOCKED      (1u << 1)  /* lo */
+#define VMA_NORESERVE   (1u << 2)  /* nr */
+#define VMA_SEQUENTIAL  (1u << 3)  /* sr */
+#define VMA_RANDOM      (1u << 4)  /* rr */
+#define VMA_DONTFORK    (1u << 5)  /* dc */
+#define VMA_DONTDUMP    (1u << 6)  /* dd */
+#define VMA_WIPEONFORK  (1u << 7)  /* wf */
+#define VMA_MERGEABLE   (1u << 8)  /* mg */
+#define VMA_HUGEPAGE    (1u << 9)  /* hg */
+#define VMA_NOHUGEPAGE  (1u << 10) /* nh */
+#define VMA_HUGETLB     (1u << 11) /* ht */
+#define VMA_IO          (1u << 12) /* io */
+#define VMA_PFNMAP      (1u << 13) /* pf */
+#define VMA_UFFD        (1u << 14) /* um, uw, ui */
 #define VMA_SHADOWSTACK (1u << 15) /* ss */
 #define VMA_LOCKONFAULT (1u << 16) /* lf, seen on some kernels */
-#define VMA_SEALED	(1u << 17) /* sl */
-#define VMA_DROPPABLE	(1u << 18) /* dp */
+#define VMA_SEALED      (1u << 17) /* sl */
+#define VMA_DROPPABLE   (1u << 18) /* dp */
 
 struct vma_list {
 	struct vma *v;

@@ -45,7 +45,9 @@ void *xrealloc(void *old, size_t n)
 
 char *xstrdup(const char *s)
 {
-	return strcpy(xmalloc(strlen(s) + 1), s);
+	size_t n = strlen(s) + 1;
+
+	return memcpy(xmalloc(n), s, n);
 }
 
 char *xasprintf(const char *fmt, ...)

@@ -92,8 +92,8 @@ void buf_free(struct buf *b);
 /* Read or write all of @n bytes at @offset, through short counts and EINTR. @what names the
  * file in the message. End of file before @n bytes is an error. */
 int pread_all(int fd, void *data, size_t n, uint64_t offset, const char *what, struct err *e);
-int pwrite_all(int fd, const void *data, size_t n, uint64_t offset, const char *what,
-	struct err *e);
+int pwrite_all(
+	int fd, const void *data, size_t n, uint64_t offset, const char *what, struct err *e);
 int read_all(int fd, void *data, size_t n, const char *what, struct err *e);
 int write_all(int fd, const void *data, size_t n, const char *what, struct err *e);
 

@@ -16,7 +16,7 @@
 
 /* Where the loader and its batches live while they work: inside the window that is the lower
  * half's later on (1 TiB). No upper half has memory there. */
-#define LOADER_WINDOW	   0x480000000000ul
+#define LOADER_WINDOW      0x480000000000ul
 #define LOADER_WINDOW_SIZE 0x10000000000ul
 
 /* Descriptors from here on are the lower half's. */
@@ -26,10 +26,10 @@
 
 enum batch_check {
 	BATCH_NO_ERROR = 0, /* any result that is no error */
-	BATCH_EQUALS,	    /* the result must be `expect` */
-	BATCH_ANY,	    /* whatever comes: the supervisor looks at the result */
-	BATCH_WHOLE,	    /* pread64: go on until all bytes are there */
-	BATCH_THREAD,	    /* clone3: the new thread runs the batch named on top of its stack */
+	BATCH_EQUALS,       /* the result must be `expect` */
+	BATCH_ANY,          /* whatever comes: the supervisor looks at the result */
+	BATCH_WHOLE,        /* pread64: go on until all bytes are there */
+	BATCH_THREAD, /* clone3: the new thread runs the batch named on top of its stack */
 };
 
 struct batch_call {
@@ -42,7 +42,7 @@ struct batch_call {
 
 enum batch_end {
 	BATCH_TRAP = 0, /* int3: the supervisor takes over */
-	BATCH_EXIT,	/* exit(2) of the thread, status 0 or 1 */
+	BATCH_EXIT,     /* exit(2) of the thread, status 0 or 1 */
 };
 
 struct batch {

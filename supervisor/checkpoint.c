@@ -88,10 +88,11 @@ static int refuse_tree(struct checkpoint_work *w)
 		return 0;
 	p = w->tree.processes[1];
 	return err_set(w->e, 0,
-		"process %d (%s) has %s, %d (%s); only programs of one process can be saved so far",
+		"process %d (%s) has %s, %d (%s); only programs of one process can be saved so "
+		"far",
 		w->s->root, w->tree.processes[0]->comm,
-		p->zombie ? "a child that has ended and was not waited for" : "a child process", p->pid,
-		p->comm);
+		p->zombie ? "a child that has ended and was not waited for" : "a child process",
+		p->pid, p->comm);
 }
 
 static int freeze_tree(struct checkpoint_work *w)
@@ -145,10 +146,11 @@ static int thaw_tree(struct checkpoint_work *w)
 	return failed ? -1 : 0;
 }
 
-static void write_chain(struct checkpoint_work *w, struct image_writer *writer,
-	const struct image *parent)
+static void write_chain(
+	struct checkpoint_work *w, struct image_writer *writer, const struct image *parent)
 {
-	struct image_chain link = {.name = image_writer_string(writer, store_name(w->s->store))};
+	struct image_chain link = {
+		.name = image_writer_string(writer, store_name(w->s->store))};
 	const struct image_chain *old;
 	size_t count;
 
@@ -211,8 +213,8 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 	cleanup_free char *what = xasprintf("%s/%s", store_name(w->s->store), name);
 	struct dump *d = &w->dumps[i];
 
-	w->writers[i] = image_writer_open(
-		w->dirfd, name, IMAGE_FILE_PROCESS, w->id, what, w->e);
+	w->writers[i] =
+		image_writer_open(w->dirfd, name, IMAGE_FILE_PROCESS, w->id, what, w->e);
 	if (!w->writers[i])
 		return -1;
 	d->process = p;
@@ -224,9 +226,9 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 	d->namespace_of = w->s->init ? w->s->init : getpid();
 	write_chain(w, d->writer, parent);
 	return dump_prepare(d, w->e) || dump_threads(d, w->e) || dump_process(d, w->e) ||
-			fd_dump_process(w->fds, p->pid, d->writer, LOWER_FD_BASE, w->e)
-		? -1
-		: 0;
+			       fd_dump_process(w->fds, p->pid, d->writer, LOWER_FD_BASE, w->e)
+		       ? -1
+		       : 0;
 }
 
 static int dump_one_memory(struct checkpoint_work *w, size_t i)
@@ -261,8 +263,7 @@ static int snapshot(struct checkpoint_work *w)
 {
 	cleanup_free char *what = xasprintf("%s/%s", store_name(w->s->store), IMAGE_JOB_FILE);
 
-	w->job = image_writer_open(
-		w->dirfd, IMAGE_JOB_FILE, IMAGE_FILE_JOB, w->id, what, w->e);
+	w->job = image_writer_open(w->dirfd, IMAGE_JOB_FILE, IMAGE_FILE_JOB, w->id, what, w->e);
 	if (!w->job)
 		return -1;
 	w->fds = fd_dump_new(w->job);

@@ -11,8 +11,8 @@
 #include "supervisor/supervisor.h"
 
 struct checkpoint_request {
-	bool stop;		/* end the program after success */
-	uint64_t deadline_ns;	/* CLOCK_MONOTONIC after which to give up, 0: none */
+	bool stop;            /* end the program after success */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC after which to give up, 0: none */
 };
 
 /* Take a checkpoint of @s's whole tree. On success s->last is filled (its path is the

@@ -11,7 +11,8 @@
 void core_note_process(struct dump *d, const char *status, const char *args, size_t args_size)
 {
 	struct elf_prpsinfo info = {0};
-	size_t n = args_size < sizeof(info.pr_psargs) - 1 ? args_size : sizeof(info.pr_psargs) - 1;
+	size_t n =
+		args_size < sizeof(info.pr_psargs) - 1 ? args_size : sizeof(info.pr_psargs) - 1;
 
 	info.pr_sname = 'R';
 	info.pr_pid = d->process->vpid;

@@ -22,7 +22,7 @@ struct module_cache;
 /* What is gathered for one process while it is frozen. */
 struct dump {
 	struct process *process;
-	struct image_writer *writer;	 /* of the process's file */
+	struct image_writer *writer;     /* of the process's file */
 	struct image_writer *job_writer; /* of the job's file */
 	struct fd_dump *fds;
 	struct module_cache *modules;
@@ -31,9 +31,9 @@ struct dump {
 
 	struct vma_list vmas;
 	struct buf modules_used; /* struct image_module, in the note's order */
-	struct buf runs;	 /* struct block_run: private memory, for blocks_write() */
-	struct buf shared_runs;	 /* the same for shared objects, to go to the job's file */
-	struct buf contexts;	 /* memory that the runs' contexts live in */
+	struct buf runs;         /* struct block_run: private memory, for blocks_write() */
+	struct buf shared_runs;  /* the same for shared objects, to go to the job's file */
+	struct buf contexts;     /* memory that the runs' contexts live in */
 	uint64_t memory_bytes;
 };
 

@@ -128,7 +128,7 @@ static struct image_region new_region(struct dump *d, const struct vma *v)
 static uint32_t segment_flags(const struct vma *v)
 {
 	return (v->prot & PROT_READ ? PF_R : 0) | (v->prot & PROT_WRITE ? PF_W : 0) |
-		(v->prot & PROT_EXEC ? PF_X : 0);
+	       (v->prot & PROT_EXEC ? PF_X : 0);
 }
 
 static void write_region(struct dump *d, const struct image_region *r)
@@ -171,7 +171,7 @@ static bool wants_first_page(struct dump *d, const struct vma *v, const struct p
 	if (v->offset || !(v->prot & PROT_READ) || (first && first->start == v->start))
 		return false;
 	return !tracee_read(d->process->mem_fd, v->start, magic, SELFMAG, NULL) &&
-		!memcmp(magic, ELFMAG, SELFMAG);
+	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
 /* Private memory: what the process has made its own. */
@@ -194,20 +194,22 @@ static int dump_own_pages(struct dump *d, int pagemap, const struct vma *v,
 	for (size_t i = 0; i < count; i++)
 		if (run[i].kind == PAGES_OWN)
 			add_run(d, source, run[i].start, run[i].end, file);
-	image_writer_range(d->writer, v->start, v->end, segment_flags(v),
-		!file && v->prot != PROT_NONE);
+	image_writer_range(
+		d->writer, v->start, v->end, segment_flags(v), !file && v->prot != PROT_NONE);
 	return 0;
 }
 
 /* All of a private file mapping, as memory that no longer needs the file. */
-static int dump_whole(struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
+static int dump_whole(
+	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
 {
 	struct memory_source *source = new_source(d, 0);
 	uint64_t end = v->end;
 	char byte;
 
 	/* Behind the end of the file there is nothing to read (SIGBUS). */
-	while (end > v->start && tracee_read(d->process->mem_fd, end - IMAGE_BLOCK, &byte, 1, NULL))
+	while (end > v->start &&
+		tracee_read(d->process->mem_fd, end - IMAGE_BLOCK, &byte, 1, NULL))
 		end -= IMAGE_BLOCK;
 	r->kind = IMAGE_REGION_ANON;
 	write_region(d, r);
@@ -229,7 +231,8 @@ static int find_module(struct dump *d, const struct vma *v, bool identify, uint3
 		struct image_module *known = buf_at(&d->modules_used, struct image_module, i);
 
 		if (known->path == path && known->inode == v->inode &&
-			!!(known->flags & IMAGE_MODULE_HASHED || known->build_id_size) == identify) {
+			!!(known->flags & IMAGE_MODULE_HASHED || known->build_id_size) ==
+				identify) {
 			*number = i + 1;
 			return 0;
 		}
@@ -305,7 +308,8 @@ static void add_shared_runs(struct dump *d, const struct vma *v, uint32_t object
 	}
 }
 
-static int dump_shared(struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
+static int dump_shared(
+	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
 {
 	bool need_memory = false, deleted;
 	struct stat st;

@@ -26,29 +26,32 @@ void dump_free(struct dump *d)
 /* What is not saved yet and would be lost without a word. */
 static int refuse_unsupported(struct dump *d, const char *status, struct err *e)
 {
-	static const char *const names[] = {
-		"mnt", "pid", "user", "net", "ipc", "uts", "cgroup", "time", "time_for_children",
-		"pid_for_children"};
+	static const char *const names[] = {"mnt", "pid", "user", "net", "ipc", "uts", "cgroup",
+		"time", "time_for_children", "pid_for_children"};
 	struct process *p = d->process;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		cleanup_free char *path = xasprintf("/proc/%d/ns/%s", p->pid, names[i]);
-		cleanup_free char *base = xasprintf("/proc/%d/ns/%s", d->namespace_of, names[i]);
+		cleanup_free char *base =
+			xasprintf("/proc/%d/ns/%s", d->namespace_of, names[i]);
 		cleanup_free char *mine = read_link(base, NULL);
 		cleanup_free char *its = read_link(path, NULL);
 
 		/* One for children that has no init yet cannot be read. */
 		if (mine && (!its || strcmp(mine, its)))
-			return err_set(e, 0, "process %d (%s) has entered a namespace of its own (%s)",
+			return err_set(e, 0,
+				"process %d (%s) has entered a namespace of its own (%s)",
 				p->pid, p->comm, its ? its : names[i]);
 	}
 	if (status_number(status, "Seccomp", 10))
-		return err_set(e, 0, "process %d (%s) has a seccomp filter, which is not supported yet",
+		return err_set(e, 0,
+			"process %d (%s) has a seccomp filter, which is not supported yet",
 			p->pid, p->comm);
 	if (*status_value(status, "x86_Thread_features") &&
 		strstr(status_value(status, "x86_Thread_features"), "shstk") ==
 			status_value(status, "x86_Thread_features"))
-		return err_set(e, 0, "process %d (%s) uses a shadow stack, which is not supported yet",
+		return err_set(e, 0,
+			"process %d (%s) uses a shadow stack, which is not supported yet",
 			p->pid, p->comm);
 	return 0;
 }
@@ -142,29 +145,31 @@ static int read_limits(struct dump *d, struct image_process *ip, struct err *e)
 		struct rlimit limit;
 
 		if (prlimit(d->process->pid, i, NULL, &limit))
-			return err_set(e, errno, "cannot read the limits of process %d", d->process->pid);
+			return err_set(e, errno, "cannot read the limits of process %d",
+				d->process->pid);
 		ip->rlimit_cur[i] = limit.rlim_cur;
 		ip->rlimit_max[i] = limit.rlim_max;
 	}
 	return 0;
 }
 
-static int remote_number(
-	struct remote *r, long nr, uint64_t a, uint64_t b, const char *what, uint64_t *value, struct err *e)
+static int remote_number(struct remote *r, long nr, uint64_t a, uint64_t b, const char *what,
+	uint64_t *value, struct err *e)
 {
 	int64_t result;
 
 	if (REMOTE_CALL(r, &result, e, nr, a, b))
 		return -1;
 	if (result < 0 && result > -4096)
-		return err_set(e, -result, "cannot read %s of process %d", what, r->process->pid);
+		return err_set(
+			e, -result, "cannot read %s of process %d", what, r->process->pid);
 	*value = result;
 	return 0;
 }
 
 /* What only the process itself can ask for. */
-static int read_remote(
-	struct dump *d, struct remote *r, uint64_t scratch, struct image_process *ip, struct err *e)
+static int read_remote(struct dump *d, struct remote *r, uint64_t scratch,
+	struct image_process *ip, struct err *e)
 {
 	uint64_t value = 0;
 	uint32_t subreaper;
@@ -186,14 +191,16 @@ static int read_remote(
 	if (!result && tracee_read(d->process->mem_fd, scratch, &value, sizeof(value), e))
 		return -1;
 	ip->xcomp_permission = result ? 0 : value;
-	if (remote_number(r, SYS_prctl, PR_GET_CHILD_SUBREAPER, scratch, "subreaper", &value, e) ||
+	if (remote_number(
+		    r, SYS_prctl, PR_GET_CHILD_SUBREAPER, scratch, "subreaper", &value, e) ||
 		tracee_read(d->process->mem_fd, scratch, &subreaper, sizeof(subreaper), e))
 		return -1;
 	ip->child_subreaper = subreaper;
 	for (int i = 0; i < 3; i++) {
 		uint64_t timer[4]; /* struct itimerval: interval, value */
 
-		if (remote_number(r, SYS_getitimer, i, scratch, "an interval timer", &value, e) ||
+		if (remote_number(
+			    r, SYS_getitimer, i, scratch, "an interval timer", &value, e) ||
 			tracee_read(d->process->mem_fd, scratch, timer, sizeof(timer), e))
 			return -1;
 		ip->itimer_interval_us[i] = timer[0] * 1000000 + timer[1];
@@ -204,8 +211,8 @@ static int read_remote(
 
 /* mlockall(MCL_FUTURE) shows in no file, but in what becomes of newly mapped memory: it is
  * locked, and with MCL_ONFAULT not there yet. */
-static int read_lock_future(
-	struct dump *d, uint64_t locked_before, uint64_t scratch, struct image_process *ip, struct err *e)
+static int read_lock_future(struct dump *d, uint64_t locked_before, uint64_t scratch,
+	struct image_process *ip, struct err *e)
 {
 	cleanup_free char *status = procfs_status(d->process->pid, d->process->pid, e);
 	cleanup_fd int pagemap = pagemap_open(d->process->pid, e);
@@ -232,8 +239,9 @@ static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip,
 	if (remote_begin(&r, d->process, &d->process->threads[0], e))
 		return -1;
 	scratch = remote_scratch(&r, 4096, e);
-	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) || read_remote(d, &r, scratch, ip, e) ||
-		dump_sigactions(d, &r, scratch, e) || dump_timers(d, &r, scratch, e);
+	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) ||
+		 read_remote(d, &r, scratch, ip, e) || dump_sigactions(d, &r, scratch, e) ||
+		 dump_timers(d, &r, scratch, e);
 	if (remote_end(&r, failed ? NULL : e))
 		return -1;
 	return failed ? -1 : 0;
@@ -247,7 +255,8 @@ static int write_auxv_and_vdso(struct dump *d, struct image_process *ip, struct 
 	size_t size;
 
 	if (read_file(path, &auxv, &size, e) ||
-		tracee_read(d->process->mem_fd, d->process->vdso, vdso, d->process->vdso_size, e))
+		tracee_read(
+			d->process->mem_fd, d->process->vdso, vdso, d->process->vdso_size, e))
 		return -1;
 	image_writer_note(d->writer, IMAGE_NOTE_AUXV, auxv, size);
 	image_writer_note(d->writer, IMAGE_NOTE_VDSO, vdso, d->process->vdso_size);
@@ -291,7 +300,8 @@ int dump_process(struct dump *d, struct err *e)
 		return err_set(e, errno, "cannot read the personality of process %d", p->pid);
 	/* Not on every kernel; the default is 0. */
 	(void)read_proc_number(p->pid, "oom_score_adj", 10, &ip.oom_score_adj);
-	if (write_core_process_note(d, status, e) || run_remote(d, status_number(status, "VmLck", 10), &ip, e) ||
+	if (write_core_process_note(d, status, e) ||
+		run_remote(d, status_number(status, "VmLck", 10), &ip, e) ||
 		write_auxv_and_vdso(d, &ip, e))
 		return err_prefix(e, "cannot save process %d (%s)", p->pid, p->comm);
 	image_writer_note(d->writer, IMAGE_NOTE_PROCESS, &ip, sizeof(ip));

@@ -25,14 +25,16 @@ int dump_sigactions(struct dump *d, struct remote *r, uint64_t scratch, struct e
 		struct image_sigaction out;
 
 		if (signo == SIGKILL || signo == SIGSTOP) {
-			image_writer_note(d->writer, IMAGE_NOTE_SIGACTIONS, &none, sizeof(none));
+			image_writer_note(
+				d->writer, IMAGE_NOTE_SIGACTIONS, &none, sizeof(none));
 			continue;
 		}
 		if (REMOTE_CALL(r, &result, e, SYS_rt_sigaction, signo, 0, scratch, 8) ||
 			tracee_read(p->mem_fd, scratch, &sa, sizeof(sa), e))
 			return -1;
 		if (result < 0)
-			return err_set(e, -result, "cannot read the action of signal %d", signo);
+			return err_set(
+				e, -result, "cannot read the action of signal %d", signo);
 		out = (struct image_sigaction){sa.handler, sa.flags, sa.restorer, sa.mask};
 		image_writer_note(d->writer, IMAGE_NOTE_SIGACTIONS, &out, sizeof(out));
 	}
@@ -54,7 +56,8 @@ static pid_t virtual_tid(struct process *p, pid_t tid)
  *	notify: signal/pid.2634
  *	ClockID: 0
  */
-static int parse_timer(struct process *p, const char *text, struct image_timer *t, struct err *e)
+static int parse_timer(
+	struct process *p, const char *text, struct image_timer *t, struct err *e)
 {
 	char notify[16], target[8];
 	unsigned long value;
@@ -74,7 +77,8 @@ static int parse_timer(struct process *p, const char *text, struct image_timer *
 		t->notify |= SIGEV_THREAD_ID;
 		t->tid = virtual_tid(p, pid);
 		if (!t->tid)
-			return err_set(e, 0, "timer %d of process %d is for a thread that has ended", id,
+			return err_set(e, 0,
+				"timer %d of process %d is for a thread that has ended", id,
 				p->pid);
 	}
 	return 0;
@@ -85,8 +89,7 @@ static uint64_t to_ns(const struct timespec *ts)
 	return ts->tv_sec * 1000000000ull + ts->tv_nsec;
 }
 
-static int read_timer(
-	struct remote *r, uint64_t scratch, struct image_timer *t, struct err *e)
+static int read_timer(struct remote *r, uint64_t scratch, struct image_timer *t, struct err *e)
 {
 	struct itimerspec its;
 	int64_t result;

@@ -13,7 +13,7 @@
 #endif
 
 #define IOPRIO_WHO_PROCESS 1
-#define PENDING_AT_ONCE	   16
+#define PENDING_AT_ONCE    16
 
 /* More than any XSAVE area so far (AMX: 11 KiB). */
 #define XSTATE_ROOM 65536
@@ -33,7 +33,8 @@ static int read_scheduling(struct thread *t, struct image_thread *it, struct err
 	int ioprio;
 
 	if (syscall(SYS_sched_getattr, t->tracee.tid, &s, sizeof(s), 0))
-		return err_set(e, errno, "cannot read the scheduling of thread %d", t->tracee.tid);
+		return err_set(
+			e, errno, "cannot read the scheduling of thread %d", t->tracee.tid);
 	it->sched_policy = s.policy;
 	it->sched_flags = s.flags;
 	it->sched_priority = s.priority;
@@ -41,12 +42,14 @@ static int read_scheduling(struct thread *t, struct image_thread *it, struct err
 	it->sched_deadline = s.deadline;
 	it->sched_period = s.period;
 	if (sched_getaffinity(t->tracee.tid, sizeof(it->affinity), (cpu_set_t *)it->affinity))
-		return err_set(e, errno, "cannot read the CPU affinity of thread %d", t->tracee.tid);
+		return err_set(
+			e, errno, "cannot read the CPU affinity of thread %d", t->tracee.tid);
 	/* sched_getattr tells it for some policies only. */
 	errno = 0;
 	it->nice = getpriority(PRIO_PROCESS, t->tracee.tid);
 	if (errno)
-		return err_set(e, errno, "cannot read the nice value of thread %d", t->tracee.tid);
+		return err_set(
+			e, errno, "cannot read the nice value of thread %d", t->tracee.tid);
 	ioprio = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, t->tracee.tid);
 	it->ioprio = ioprio < 0 ? 0 : ioprio;
 	return 0;
@@ -74,7 +77,8 @@ static int read_registrations(struct thread *t, struct image_thread *it, struct 
 	size_t size;
 
 	if (syscall(SYS_get_robust_list, t->tracee.tid, &head, &size))
-		return err_set(e, errno, "cannot read the robust list of thread %d", t->tracee.tid);
+		return err_set(
+			e, errno, "cannot read the robust list of thread %d", t->tracee.tid);
 	it->robust_list = (uintptr_t)head;
 	it->robust_list_size = size;
 	it->rseq = t->rseq.pointer;
@@ -84,7 +88,8 @@ static int read_registrations(struct thread *t, struct image_thread *it, struct 
 	return 0;
 }
 
-static int read_remote(struct remote *r, uint64_t scratch, struct image_thread *it, struct err *e)
+static int read_remote(
+	struct remote *r, uint64_t scratch, struct image_thread *it, struct err *e)
 {
 	struct {
 		uint64_t sp;
@@ -103,7 +108,8 @@ static int read_remote(struct remote *r, uint64_t scratch, struct image_thread *
 		return -1;
 	for (int i = 0; i < 4; i++)
 		if (result[i] < 0)
-			return err_set(e, -result[i], "cannot read the settings of thread %d", it->tid);
+			return err_set(e, -result[i], "cannot read the settings of thread %d",
+				it->tid);
 	if (tracee_read(mem, scratch, &stack, sizeof(stack), e) ||
 		tracee_read(mem, scratch + 64, &it->clear_child_tid, 8, e) ||
 		tracee_read(mem, scratch + 128, &signal, sizeof(signal), e))
@@ -203,7 +209,8 @@ static int dump_thread(struct dump *d, struct thread *t, uint64_t *xstate_offset
 	*xstate_offset += xstate_size;
 	image_writer_note(d->writer, IMAGE_NOTE_THREADS, &it, sizeof(it));
 	image_writer_note(d->writer, IMAGE_NOTE_XSTATE, xstate, xstate_size);
-	core_note_thread(d, &it, xstate, xstate_size, first.si_signo, first.si_signo ? &first : NULL);
+	core_note_thread(
+		d, &it, xstate, xstate_size, first.si_signo, first.si_signo ? &first : NULL);
 	return 0;
 }
 

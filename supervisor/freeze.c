@@ -83,8 +83,8 @@ static int refuse_debugger(struct process *p, pid_t tid, struct err *e)
 	pid_t tracer = status ? (pid_t)status_number(status, "TracerPid", 10) : 0;
 
 	if (tracer)
-		return err_set(e, 0, "process %d is being traced by process %d (a debugger?)", p->pid,
-			tracer);
+		return err_set(e, 0, "process %d is being traced by process %d (a debugger?)",
+			p->pid, tracer);
 	return -1;
 }
 
@@ -161,13 +161,15 @@ static int stop_thread(struct freezer *f, struct thread *t, struct err *e)
 				return 0;
 			}
 			return err_set(e, 0,
-				"cannot stop thread %d of process %d in time: it does not leave the kernel",
+				"cannot stop thread %d of process %d in time: it does not "
+				"leave the kernel",
 				t->tracee.tid, t->tracee.pid);
 		default:
 			if (report.event == TRACEE_EVENT_NEW)
 				f->found_new = true;
 			if (tracee_continue(&t->tracee,
-				    report.event == TRACEE_EVENT_SIGNAL ? report.signal : 0, e) &&
+				    report.event == TRACEE_EVENT_SIGNAL ? report.signal : 0,
+				    e) &&
 				t->tracee.state != TRACEE_GONE)
 				return -1;
 		}
@@ -221,7 +223,8 @@ static int freeze_all(struct freezer *f, struct err *e)
 		last_pid = now;
 		if (quiet < 2 && clock_ns(CLOCK_MONOTONIC) > f->deadline_ns)
 			return err_set(e, 0,
-				"cannot freeze process %d: it makes new processes faster than they can be stopped",
+				"cannot freeze process %d: it makes new processes faster than "
+				"they can be stopped",
 				f->root);
 	}
 	return 0;
@@ -237,7 +240,8 @@ static void drop_gone(struct tree *tree)
 		struct process *p = tree->processes[i];
 		struct proc_stat st;
 
-		if (!p->thread_count && !procfs_stat(p->pid, p->pid, &st, NULL) && st.state == 'Z')
+		if (!p->thread_count && !procfs_stat(p->pid, p->pid, &st, NULL) &&
+			st.state == 'Z')
 			p->zombie = true;
 		if (p->thread_count || p->zombie) {
 			tree->processes[kept++] = p;
@@ -257,9 +261,9 @@ static int read_thread(struct process *p, struct thread *t, struct err *e)
 		return -1;
 	t->vtid = status_last_number(status, "NSpid");
 	return tracee_get_regs(&t->tracee, &t->regs, e) ||
-			tracee_get_rseq(&t->tracee, &t->rseq, e)
-		? -1
-		: 0;
+			       tracee_get_rseq(&t->tracee, &t->rseq, e)
+		       ? -1
+		       : 0;
 }
 
 static int read_process(struct process *p, struct err *e)
@@ -284,14 +288,15 @@ static int read_process(struct process *p, struct err *e)
 	}
 	if (p->threads[0].tracee.tid != p->pid)
 		return err_set(e, 0,
-			"the first thread of process %d (%s) has ended while others go on, which is not supported yet",
+			"the first thread of process %d (%s) has ended while others go on, "
+			"which is not supported yet",
 			p->pid, p->comm);
 	p->vpid = p->threads[0].vtid;
 	return process_prepare(p, e);
 }
 
-int freeze(pid_t root, bool root_is_child, uint64_t deadline_ns, struct tree *tree,
-	struct err *e)
+int freeze(
+	pid_t root, bool root_is_child, uint64_t deadline_ns, struct tree *tree, struct err *e)
 {
 	struct freezer f = {
 		.tree = tree,

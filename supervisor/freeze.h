@@ -15,8 +15,8 @@
  * registers read, and nothing in the tree runs. Gives up at @deadline_ns (CLOCK_MONOTONIC).
  * On failure everything runs on and *tree is empty.
  */
-int freeze(pid_t root, bool root_is_child, uint64_t deadline_ns, struct tree *tree,
-	struct err *e);
+int freeze(
+	pid_t root, bool root_is_child, uint64_t deadline_ns, struct tree *tree, struct err *e);
 
 /* Let all go on from where they were (threads' regs, where regs_changed), and free @tree.
  * Goes through to the end whatever fails. */

@@ -56,7 +56,7 @@ static void read_stat(const struct stat *st, struct image_module *m)
 static bool same_stat(const struct image_module *a, const struct image_module *b)
 {
 	return a->dev == b->dev && a->inode == b->inode && a->size == b->size &&
-		a->mtime_ns == b->mtime_ns;
+	       a->mtime_ns == b->mtime_ns;
 }
 
 static int identify_fd(int fd, const char *path, struct image_module *m, struct err *e)
@@ -111,8 +111,8 @@ int module_check(const struct image_module *m, const char *path, struct err *e)
 	if (fd < 0 || fstat(fd, &st))
 		return err_set(e, errno, "cannot open %s, which the program has mapped", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, 0, "%s, which the program has mapped, is no regular file any more",
-			path);
+		return err_set(e, 0,
+			"%s, which the program has mapped, is no regular file any more", path);
 	read_stat(&st, &now);
 	if (same_stat(&now, m))
 		return 0;
@@ -121,9 +121,11 @@ int module_check(const struct image_module *m, const char *path, struct err *e)
 	if (now.build_id_size != m->build_id_size ||
 		memcmp(now.build_id, m->build_id, m->build_id_size))
 		return err_set(e, 0,
-			"%s has changed since the checkpoint (another build-id); a --portable image would carry it",
+			"%s has changed since the checkpoint (another build-id); a --portable "
+			"image would carry it",
 			path);
 	if (!m->build_id_size && memcmp(now.hash, m->hash, sizeof(m->hash)))
-		return err_set(e, 0, "%s has changed since the checkpoint (other contents)", path);
+		return err_set(
+			e, 0, "%s has changed since the checkpoint (other contents)", path);
 	return 0;
 }

@@ -16,8 +16,8 @@ struct module_cache;
 struct module_cache *module_cache_new(void);
 void module_cache_free(struct module_cache *c);
 
-/* Identify the file @path, whose inode number must be @inode. Fills all of @m but m->path. When the
- * name leads elsewhere by now, only IMAGE_MODULE_DELETED is set. */
+/* Identify the file @path, whose inode number must be @inode. Fills all of @m but m->path. When
+ * the name leads elsewhere by now, only IMAGE_MODULE_DELETED is set. */
 int module_identify(struct module_cache *c, const char *path, uint64_t inode,
 	struct image_module *m, struct err *e);
 

@@ -18,16 +18,16 @@ struct scan_arg {
 
 #define PAGEMAP_SCAN _IOWR('f', 16, struct scan_arg)
 
-#define PAGE_IS_FILE	(1u << 2)
+#define PAGE_IS_FILE    (1u << 2)
 #define PAGE_IS_PRESENT (1u << 3)
 #define PAGE_IS_SWAPPED (1u << 4)
 #define PAGE_IS_PFNZERO (1u << 5)
-#define PAGE_IS_GUARD	(1u << 8) /* kernel 6.16 */
+#define PAGE_IS_GUARD   (1u << 8) /* kernel 6.16 */
 
 /* An entry of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst). */
 #define PM_PRESENT (1ull << 63)
-#define PM_SWAP	   (1ull << 62)
-#define PM_FILE	   (1ull << 61)
+#define PM_SWAP    (1ull << 62)
+#define PM_FILE    (1ull << 61)
 #define PM_GUARD   (1ull << 58)
 
 #define SCAN_REGIONS 512
@@ -78,7 +78,8 @@ static int scan(int fd, uint64_t start, uint64_t end, struct buf *runs, struct e
 	while (arg.start < end) {
 		int n;
 
-		arg.return_mask = PAGE_IS_FILE | PAGE_IS_PRESENT | PAGE_IS_SWAPPED | PAGE_IS_PFNZERO | guard;
+		arg.return_mask = PAGE_IS_FILE | PAGE_IS_PRESENT | PAGE_IS_SWAPPED |
+				  PAGE_IS_PFNZERO | guard;
 		n = ioctl(fd, PAGEMAP_SCAN, &arg);
 		if (n < 0 && errno == EINVAL && guard) {
 			guard = 0;
@@ -100,14 +101,16 @@ static int read_table(int fd, uint64_t start, uint64_t end, struct buf *runs, st
 	cleanup_free uint64_t *entries = xmalloc(TABLE_CHUNK * sizeof(*entries));
 
 	while (start < end) {
-		uint64_t n = (end - start) / PAGE < TABLE_CHUNK ? (end - start) / PAGE : TABLE_CHUNK;
+		uint64_t n =
+			(end - start) / PAGE < TABLE_CHUNK ? (end - start) / PAGE : TABLE_CHUNK;
 
 		if (pread_all(fd, entries, n * 8, start / PAGE * 8, "the page table", e))
 			return -1;
 		for (uint64_t i = 0; i < n; i++, start += PAGE) {
 			if (entries[i] & PM_GUARD)
 				add_run(runs, start, start + PAGE, PAGES_GUARD);
-			else if ((entries[i] & (PM_PRESENT | PM_SWAP)) && !(entries[i] & PM_FILE))
+			else if ((entries[i] & (PM_PRESENT | PM_SWAP)) &&
+				 !(entries[i] & PM_FILE))
 				add_run(runs, start, start + PAGE, PAGES_OWN);
 		}
 	}

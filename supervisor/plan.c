@@ -76,6 +76,6 @@ int plan_check(int mem_fd, uint64_t address, const struct batch_builder *b, stru
 		    sizeof(call), e))
 		return -1;
 	return err_set(e, call.result < 0 ? -call.result : 0,
-		"cannot %s (system call %lu with %#lx, %#lx, %#lx gave %ld)", what[head.done], call.nr,
-		call.args[0], call.args[1], call.args[2], call.result);
+		"cannot %s (system call %lu with %#lx, %#lx, %#lx gave %ld)", what[head.done],
+		call.nr, call.args[0], call.args[1], call.args[2], call.result);
 }

@@ -27,8 +27,9 @@ static int find_vdso(struct process *p, struct err *e)
 		p->vdso_size = end - start;
 		return 0;
 	}
-	return err_set(e, 0, "process %d (%s) has no vdso, without which nothing can be run in it",
-		p->pid, p->comm);
+	return err_set(e, 0,
+		"process %d (%s) has no vdso, without which nothing can be run in it", p->pid,
+		p->comm);
 }
 
 int process_prepare(struct process *p, struct err *e)
@@ -39,7 +40,8 @@ int process_prepare(struct process *p, struct err *e)
 
 	p->mem_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (p->mem_fd < 0)
-		return err_set(e, errno, "cannot open the memory of process %d (%s)", p->pid, p->comm);
+		return err_set(
+			e, errno, "cannot open the memory of process %d (%s)", p->pid, p->comm);
 	if (find_vdso(p, e))
 		return -1;
 	vdso = xmalloc(p->vdso_size);
@@ -47,8 +49,8 @@ int process_prepare(struct process *p, struct err *e)
 		return err_prefix(e, "cannot look into process %d (%s)", p->pid, p->comm);
 	at = x86_64_find_cave(vdso, p->vdso_size);
 	if (!at)
-		return err_set(e, 0, "the vdso of process %d (%s) has no room for trecr's code", p->pid,
-			p->comm);
+		return err_set(e, 0, "the vdso of process %d (%s) has no room for trecr's code",
+			p->pid, p->comm);
 	p->cave = p->vdso + at;
 	return 0;
 }

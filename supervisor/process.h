@@ -19,11 +19,11 @@ struct thread {
 	 * has to be entered again), is put in here before the thaw. */
 	struct user_regs_struct regs;
 	struct tracee_rseq rseq;
-	bool regs_changed; /* regs differ from what the kernel holds */
+	bool regs_changed;         /* regs differ from what the kernel holds */
 	uint64_t syscall_start_ns; /* see syscall_restart.h; 0: unknown */
-	uint64_t sleeps;	   /* how often it has gone to sleep so far; 0: unknown */
-	char blocked_at[32];	   /* kernel function, for a restarted system call */
-	uint32_t syscall_class;	   /* enum image_syscall */
+	uint64_t sleeps;           /* how often it has gone to sleep so far; 0: unknown */
+	char blocked_at[32];       /* kernel function, for a restarted system call */
+	uint32_t syscall_class;    /* enum image_syscall */
 	uint64_t syscall_left_ns;
 };
 
@@ -31,7 +31,7 @@ struct process {
 	pid_t pid, vpid;
 	pid_t parent;
 	bool zombie; /* has ended, and its parent has not waited for it: no threads */
-	int mem_fd; /* /proc/PID/mem */
+	int mem_fd;  /* /proc/PID/mem */
 	char comm[64];
 	struct thread *threads; /* the leader first */
 	size_t thread_count, thread_room;

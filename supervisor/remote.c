@@ -33,8 +33,8 @@ int remote_begin(
 	r->home.regs = thread->regs;
 	if (tracee_get_sigmask(t, &r->home.sigmask, e) || write_cave(r, e))
 		return -1;
-	/* The registers first: a thread let go with its signals blocked must be on the way home,
-	 * which puts the mask back. */
+	/* The registers first: a thread let go with its signals blocked must be on the way
+	 * home, which puts the mask back. */
 	regs = r->home.regs;
 	x86_64_set_syscall(&regs, process->cave + CAVE_HOME, 0, none);
 	if (tracee_set_regs(t, &regs, e))
@@ -62,12 +62,14 @@ static int run_until(struct remote *r, enum tracee_event want, struct err *e)
 			return err_set(e, 0, "process %d (%s) was killed meanwhile", t->pid,
 				r->process->comm);
 		if (report.event == TRACEE_EVENT_NONE)
-			return err_set(e, 0, "process %d (%s) does not come back from the kernel", t->pid,
+			return err_set(e, 0,
+				"process %d (%s) does not come back from the kernel", t->pid,
 				r->process->comm);
 	}
 }
 
-int remote_call(struct remote *r, long nr, const uint64_t args[6], int64_t *result, struct err *e)
+int remote_call(
+	struct remote *r, long nr, const uint64_t args[6], int64_t *result, struct err *e)
 {
 	struct tracee *t = &r->thread->tracee;
 	struct user_regs_struct regs = r->home.regs;
@@ -124,7 +126,8 @@ int remote_end(struct remote *r, struct err *e)
 	int failed = 0;
 
 	if (t->state == TRACEE_GONE)
-		return err_set(e, 0, "process %d (%s) was killed meanwhile", t->pid, r->process->comm);
+		return err_set(
+			e, 0, "process %d (%s) was killed meanwhile", t->pid, r->process->comm);
 	failed |= unmap_scratch(r, e);
 	/* Back into a trap stop: only from there does the kernel look at the registers for a
 	 * system call to restart. */

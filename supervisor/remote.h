@@ -26,7 +26,8 @@ int remote_begin(
 
 /* Run system call @nr with the six @args. *result is what the kernel returns (-errno for an
  * error, which is no failure of this function). The call must not block. */
-int remote_call(struct remote *r, long nr, const uint64_t args[6], int64_t *result, struct err *e);
+int remote_call(
+	struct remote *r, long nr, const uint64_t args[6], int64_t *result, struct err *e);
 #define REMOTE_CALL(r, result, e, nr, ...)                                                     \
 	remote_call((r), (nr), (const uint64_t[6]){__VA_ARGS__}, (result), (e))
 

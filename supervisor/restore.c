@@ -93,7 +93,8 @@ static int check_modules(const struct restore *r)
 			continue;
 		last = g[i].module;
 		if (!last || last > modules)
-			return err_set(r->e, 0, "the image names a mapped file that it does not have");
+			return err_set(
+				r->e, 0, "the image names a mapped file that it does not have");
 		if (module_check(&m[last - 1], image_string(r->img, m[last - 1].path), r->e))
 			return -1;
 	}
@@ -115,7 +116,8 @@ static int check_before(struct restore *r, bool *foreign_exe)
 	cleanup_free char *text = NULL;
 
 	if (r->c->process_count != 1)
-		return err_set(r->e, 0, "the image holds %zu processes; only one can be brought back so far",
+		return err_set(r->e, 0,
+			"the image holds %zu processes; only one can be brought back so far",
 			r->c->process_count);
 	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_modules(r) ||
 		fd_restore_check(r->c, &fo, r->o->notice, r->e))
@@ -139,7 +141,8 @@ static struct tracee *leader(struct restore *r)
 	return &r->process.threads[0].tracee;
 }
 
-static int wait_for(struct restore *r, struct tracee *t, enum tracee_event want, uint64_t patience)
+static int wait_for(
+	struct restore *r, struct tracee *t, enum tracee_event want, uint64_t patience)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + patience;
 	struct tracee_report report;
@@ -198,11 +201,12 @@ static int map_window(struct restore *r)
 		remote_abandon(&remote, r->e))
 		return -1;
 	if (at != (int64_t)LOADER_WINDOW)
-		return err_set(r->e, at < 0 ? -at : 0, "cannot map the loader into the new process");
+		return err_set(
+			r->e, at < 0 ? -at : 0, "cannot map the loader into the new process");
 	if (tracee_write(r->process.mem_fd, LOADER_WINDOW, loader_blob,
 		    loader_blob_end - loader_blob, r->e) ||
-		tracee_write(r->process.mem_fd, LOADER_WINDOW + PLAN_OFFSET, r->plan.plan.data.data,
-			r->plan.plan.data.len, r->e))
+		tracee_write(r->process.mem_fd, LOADER_WINDOW + PLAN_OFFSET,
+			r->plan.plan.data.data, r->plan.plan.data.len, r->e))
 		return -1;
 	return tracee_set_sigmask(leader(r), RESTORE_SIGMASK, r->e);
 }
@@ -214,8 +218,9 @@ static int start_batch(struct restore *r, uint64_t batch)
 
 	x86_64_set_syscall(&regs, LOADER_WINDOW + LOADER_ENTRY_BATCH, 0, args);
 	x86_64_set_stack(&regs, r->plan.stack);
-	return tracee_set_regs(leader(r), &regs, r->e) || tracee_continue(leader(r), 0, r->e) ? -1
-												: 0;
+	return tracee_set_regs(leader(r), &regs, r->e) || tracee_continue(leader(r), 0, r->e)
+		       ? -1
+		       : 0;
 }
 
 /* ---- the first batch ---- */
@@ -238,7 +243,7 @@ static int start_check(struct restore *r)
 	return 0;
 }
 
-static int finish_check(struct restore *r)
+static int join_check(struct restore *r)
 {
 	int error;
 
@@ -247,7 +252,12 @@ static int finish_check(struct restore *r)
 	error = pthread_join(r->checker, NULL);
 	BUG_ON(error);
 	r->checking = false;
-	if (!r->check_result)
+	return r->check_result;
+}
+
+static int finish_check(struct restore *r)
+{
+	if (!join_check(r))
 		return 0;
 	*r->e = r->check_error;
 	return -1;
@@ -279,8 +289,8 @@ static int wait_fill_thread(struct restore *r, pid_t tid)
 
 /* Let the leader run its batch to the trap at its end; @tids gets the threads that it makes,
  * @max at most. They wait in their first stop, or with @run_new start at once. */
-static int run_batch(struct restore *r, uint64_t batch, pid_t *tids, size_t max, size_t *made,
-	bool run_new)
+static int run_batch(
+	struct restore *r, uint64_t batch, pid_t *tids, size_t max, size_t *made, bool run_new)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + BATCH_PATIENCE_NS;
 	struct tracee_report report;
@@ -295,11 +305,13 @@ static int run_batch(struct restore *r, uint64_t batch, pid_t *tids, size_t max,
 		case TRACEE_EVENT_SIGNAL:
 			if (report.signal == SIGTRAP)
 				return 0;
-			return err_set(r->e, 0, "the loader in the new process was hit by signal %d (%s)",
+			return err_set(r->e, 0,
+				"the loader in the new process was hit by signal %d (%s)",
 				report.signal, strsignal(report.signal));
 		case TRACEE_EVENT_NEW:
 			if (*made == max)
-				return err_set(r->e, 0, "the new process makes too many threads");
+				return err_set(
+					r->e, 0, "the new process makes too many threads");
 			tids[(*made)++] = report.new_tid;
 			break;
 		case TRACEE_EVENT_NONE:
@@ -325,7 +337,8 @@ static int fill_memory(struct restore *r)
 	pid_t tids[FILL_THREADS_MAX];
 	size_t made;
 
-	if (start_check(r) || run_batch(r, r->plan.memory_at, tids, FILL_THREADS_MAX, &made, true))
+	if (start_check(r) ||
+		run_batch(r, r->plan.memory_at, tids, FILL_THREADS_MAX, &made, true))
 		return -1;
 	if (plan_check(r->process.mem_fd, r->plan.memory_at, &r->plan.memory, r->e))
 		return -1;
@@ -350,8 +363,8 @@ static int redirect_vdso(struct restore *r)
 		return 0;
 	bytes = xmalloc(size);
 	memcpy(bytes, old, size);
-	if (vdso_redirect(bytes, size, r->new_vdso, r->process.vdso_size,
-		    r->plan.vdso_code, r->e))
+	if (vdso_redirect(
+		    bytes, size, r->new_vdso, r->process.vdso_size, r->plan.vdso_code, r->e))
 		return -1;
 	return tracee_write(r->process.mem_fd, r->ip->vdso_start, bytes, size, r->e);
 }
@@ -364,7 +377,8 @@ static int clear_rseq(struct restore *r)
 
 	for (size_t i = 0; i < r->thread_count; i++)
 		if (r->threads[i].rseq &&
-			tracee_write(r->process.mem_fd, r->threads[i].rseq + 8, &none, sizeof(none), r->e))
+			tracee_write(r->process.mem_fd, r->threads[i].rseq + 8, &none,
+				sizeof(none), r->e))
 			return -1;
 	return 0;
 }
@@ -380,8 +394,8 @@ static int make_threads(struct restore *r)
 		plan_check(r->process.mem_fd, r->plan.rest_at, &r->plan.rest, r->e))
 		return -1;
 	if (made != r->thread_count - 1)
-		return err_set(r->e, 0, "the new process has %zu threads instead of %zu", made + 1,
-			r->thread_count);
+		return err_set(r->e, 0, "the new process has %zu threads instead of %zu",
+			made + 1, r->thread_count);
 	for (size_t i = 0; i < made; i++) {
 		struct tracee *t = &r->process.threads[i + 1].tracee;
 
@@ -441,19 +455,20 @@ static void set_scheduling(struct restore *r, pid_t tid, const struct image_thre
 		memcpy(&wanted, t->affinity, sizeof(wanted));
 		CPU_AND(&wanted, &wanted, &possible);
 		if (CPU_COUNT(&wanted) && sched_setaffinity(tid, sizeof(wanted), &wanted)) {
-			snprintf(line, sizeof(line), "cannot set the CPU affinity of thread %d: %s", t->tid,
+			snprintf(line, sizeof(line),
+				"cannot set the CPU affinity of thread %d: %s", t->tid,
 				strerror(errno));
 			notice(r, line);
 		}
 	}
 	if (setpriority(PRIO_PROCESS, tid, t->nice) || syscall(SYS_sched_setattr, tid, &s, 0)) {
-		snprintf(line, sizeof(line), "cannot set the scheduling of thread %d: %s", t->tid,
-			strerror(errno));
+		snprintf(line, sizeof(line), "cannot set the scheduling of thread %d: %s",
+			t->tid, strerror(errno));
 		notice(r, line);
 	}
 	if (t->ioprio && syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, t->ioprio)) {
-		snprintf(line, sizeof(line), "cannot set the I/O priority of thread %d: %s", t->tid,
-			strerror(errno));
+		snprintf(line, sizeof(line), "cannot set the I/O priority of thread %d: %s",
+			t->tid, strerror(errno));
 		notice(r, line);
 	}
 }
@@ -473,12 +488,15 @@ static void set_limits(struct restore *r)
 				want.rlim_cur = want.rlim_max;
 			if (!prlimit(r->s->root, i, &want, NULL)) {
 				snprintf(line, sizeof(line),
-					"resource limit %d is lower here than where the program ran", i);
+					"resource limit %d is lower here than where the "
+					"program ran",
+					i);
 				notice(r, line);
 				continue;
 			}
 		}
-		snprintf(line, sizeof(line), "cannot set resource limit %d: %s", i, strerror(errno));
+		snprintf(line, sizeof(line), "cannot set resource limit %d: %s", i,
+			strerror(errno));
 		notice(r, line);
 	}
 }
@@ -567,10 +585,13 @@ static int finish_leader(struct restore *r)
 		return -1;
 	remote.home.sigmask = r->threads[0].sigmask;
 	scratch = remote_scratch(&remote, 4096, r->e);
-	failed = !scratch ||
+	failed =
+		!scratch ||
 		tracee_write(r->process.mem_fd, scratch, &sa[SIGTRAP - 1], sizeof(*sa), r->e) ||
-		REMOTE_CALL(&remote, &result[0], r->e, SYS_rt_sigaction, SIGTRAP, scratch, 0, 8) ||
-		REMOTE_CALL(&remote, &result[1], r->e, SYS_munmap, LOADER_WINDOW, LOADER_WINDOW_SIZE);
+		REMOTE_CALL(
+			&remote, &result[0], r->e, SYS_rt_sigaction, SIGTRAP, scratch, 0, 8) ||
+		REMOTE_CALL(&remote, &result[1], r->e, SYS_munmap, LOADER_WINDOW,
+			LOADER_WINDOW_SIZE);
 	if (failed || remote_end(&remote, r->e))
 		return -1;
 	if (result[0] || result[1])
@@ -581,7 +602,8 @@ static int finish_leader(struct restore *r)
 static int let_go(struct restore *r)
 {
 	for (size_t i = 0; i < r->thread_count; i++)
-		if (syscall_thaw_in_place(&r->process, &r->process.threads[i], &r->s->sleeps, r->e))
+		if (syscall_thaw_in_place(
+			    &r->process, &r->process.threads[i], &r->s->sleeps, r->e))
 			return -1;
 	if (r->ip->flags & IMAGE_PROCESS_STOPPED)
 		kill(r->s->root, SIGSTOP);
@@ -617,11 +639,12 @@ static int read_new_process(struct restore *r)
 	if (procfs_vmas(r->process.pid, &r->vmas, r->e))
 		return -1;
 	r->new_vdso = xmalloc(r->process.vdso_size);
-	if (tracee_read(r->process.mem_fd, r->process.vdso, r->new_vdso, r->process.vdso_size, r->e))
+	if (tracee_read(r->process.mem_fd, r->process.vdso, r->new_vdso, r->process.vdso_size,
+		    r->e))
 		return -1;
 	old = image_note(r->img, IMAGE_NOTE_VDSO, 1, &size);
 	r->plan.other_vdso = getenv("TRECR_TEST_OTHER_VDSO") || !old ||
-		size != r->process.vdso_size || memcmp(old, r->new_vdso, size);
+			     size != r->process.vdso_size || memcmp(old, r->new_vdso, size);
 	r->plan.img = r->img;
 	r->plan.fds = r->child.fds;
 	r->plan.vmas = &r->vmas;
@@ -696,10 +719,8 @@ static void adopt(struct restore *r)
 
 static void release(struct restore *r)
 {
-	struct err ignored;
-
-	r->e = &ignored;
-	finish_check(r);
+	/* Ended early, it may still be reading. What it finds no longer matters. */
+	(void)join_check(r);
 	restore_child_free(&r->child);
 	restore_plan_free(&r->plan);
 	vma_list_free(&r->vmas);
@@ -720,7 +741,8 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 	if (look_at_image(&r) || check_before(&r, &foreign_exe) ||
 		restore_child_init(&r.child, c, 0, foreign_exe, e))
 		goto out;
-	if (spawn_restored(s, r.ip->pid, restore_child_main, &r.child, o->force_namespace, &why, e))
+	if (spawn_restored(
+		    s, r.ip->pid, restore_child_main, &r.child, o->force_namespace, &why, e))
 		goto out;
 	if (why)
 		notice(&r, why);

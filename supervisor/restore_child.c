@@ -127,21 +127,24 @@ static int open_modules(struct restore_child *r, struct err *e)
 	modules = image_note_array(img, IMAGE_NOTE_MODULES, struct image_module, &module_count);
 	for (size_t i = 0; i < count; i++) {
 		const struct image_region *g = &regions[i];
-		bool writable = g->kind == IMAGE_REGION_SHARED_FILE && (g->max_prot & PROT_WRITE);
+		bool writable =
+			g->kind == IMAGE_REGION_SHARED_FILE && (g->max_prot & PROT_WRITE);
 		const char *path;
 		int *slot;
 
 		if (g->kind != IMAGE_REGION_FILE && g->kind != IMAGE_REGION_SHARED_FILE)
 			continue;
 		if (!g->module || g->module > module_count)
-			return err_set(e, 0, "the image names a mapped file that it does not have");
+			return err_set(
+				e, 0, "the image names a mapped file that it does not have");
 		slot = module_slot(r->fds, g->module - 1, writable);
 		if (*slot >= 0)
 			continue;
 		path = image_string(img, modules[g->module - 1].path);
 		*slot = open(path, writable ? O_RDWR : O_RDONLY);
 		if (*slot < 0)
-			return err_set(e, errno, "cannot open %s, which the program has mapped", path);
+			return err_set(
+				e, errno, "cannot open %s, which the program has mapped", path);
 	}
 	return 0;
 }
@@ -160,7 +163,8 @@ static int open_objects(struct restore_child *r, struct fd_restore *fds, struct 
 		if (g->kind != IMAGE_REGION_SHARED)
 			continue;
 		if (!g->object || g->object > r->fds->objects)
-			return err_set(e, 0, "the image names a shared object that it does not have");
+			return err_set(
+				e, 0, "the image names a shared object that it does not have");
 		slot = object_slot(r->fds, g->object - 1);
 		if (*slot < 0)
 			*slot = fd_restore_object(fds, g->object, e);

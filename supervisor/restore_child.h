@@ -14,20 +14,20 @@
 /* Descriptors that the new process has over those of the program, for the plan to use and
  * close. Written by the child into memory that it shares with the supervisor. */
 struct extra_fds {
-	int zero;	/* /dev/zero */
-	size_t sources;	/* files that hold blocks, by image_extent.source */
+	int zero;       /* /dev/zero */
+	size_t sources; /* files that hold blocks, by image_extent.source */
 	size_t modules; /* mapped files, by region_file() */
 	size_t objects; /* shared objects, by number less 1 */
-	int fd[];	/* sources, then modules, then objects; -1: not needed */
+	int fd[];       /* sources, then modules, then objects; -1: not needed */
 };
 
 struct restore_child {
 	const struct checkpoint *c;
-	size_t index;	     /* of the process in the checkpoint */
-	bool foreign_exe;    /* the program's file is not there: execute our own */
-	int error_pipe[2];   /* the child's struct err comes out of [0] when it fails */
+	size_t index;      /* of the process in the checkpoint */
+	bool foreign_exe;  /* the program's file is not there: execute our own */
+	int error_pipe[2]; /* the child's struct err comes out of [0] when it fails */
 	struct extra_fds *fds;
-	size_t fds_size;     /* bytes mapped */
+	size_t fds_size; /* bytes mapped */
 };
 
 /* Before the process is made. */

@@ -110,8 +110,8 @@ static void add_advice(struct restore_plan *p, const struct image_region *g)
 
 	for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
 		if (g->advice & advices[i].advice && !(g->flags & IMAGE_REGION_DROPPABLE))
-			BATCH_ADD(&p->memory, "advise the kernel on memory", SYS_madvise, g->start,
-				size, advices[i].madvise);
+			BATCH_ADD(&p->memory, "advise the kernel on memory", SYS_madvise,
+				g->start, size, advices[i].madvise);
 }
 
 static void add_map(struct restore_plan *p, const struct image_region *g)
@@ -122,8 +122,8 @@ static void add_map(struct restore_plan *p, const struct image_region *g)
 
 	if (has_extents(p, g))
 		prot |= PROT_WRITE;
-	c = BATCH_ADD(&p->memory, "map memory", SYS_mmap, g->start, size, prot, map_flags(g), fd,
-		fd < 0 ? 0 : g->offset);
+	c = BATCH_ADD(&p->memory, "map memory", SYS_mmap, g->start, size, prot, map_flags(g),
+		fd, fd < 0 ? 0 : g->offset);
 	c->check = BATCH_EQUALS;
 	c->expect = g->start;
 	add_advice(p, g);
@@ -139,7 +139,8 @@ static void add_finish(struct restore_plan *p, const struct image_region *g)
 	if (has_extents(p, g) && !(g->prot & PROT_WRITE))
 		BATCH_ADD(&p->rest, "protect memory", SYS_mprotect, g->start, size, g->prot);
 	if (g->advice & IMAGE_ADVICE_GUARD)
-		BATCH_ADD(&p->rest, "guard memory", SYS_madvise, g->start, size, MADV_GUARD_INSTALL);
+		BATCH_ADD(&p->rest, "guard memory", SYS_madvise, g->start, size,
+			MADV_GUARD_INSTALL);
 	if (g->flags & IMAGE_REGION_LOCKED)
 		BATCH_ADD(&p->rest, "lock memory", SYS_mlock2, g->start, size,
 			!!(g->flags & IMAGE_REGION_LOCKONFAULT));
@@ -176,7 +177,8 @@ static void share_fill(struct restore_plan *p)
 		uint64_t size = (uint64_t)x[i].blocks * IMAGE_BLOCK, skip = 0;
 
 		while (skip < size) {
-			uint64_t left = share - given, n = size - skip < left ? size - skip : left;
+			uint64_t left = share - given,
+				 n = size - skip < left ? size - skip : left;
 
 			add_fill(p, &p->fill[current], &x[i], skip, n);
 			skip += n;
@@ -209,14 +211,16 @@ static void add_fill_thread(struct restore_plan *p, const struct batch_builder *
 	c->check = BATCH_THREAD;
 }
 
-static int check_region(const struct restore_plan *p, const struct image_region *g, struct err *e)
+static int check_region(
+	const struct restore_plan *p, const struct image_region *g, struct err *e)
 {
 	size_t modules, objects = p->fds->objects;
 
 	image_note_array(p->img, IMAGE_NOTE_MODULES, struct image_module, &modules);
 	if (g->start >= g->end || g->end > ADDRESS_END || (g->start | g->end) % IMAGE_BLOCK ||
 		(g->start < LOADER_WINDOW + LOADER_WINDOW_SIZE && g->end > LOADER_WINDOW))
-		return err_set(e, 0, "the image has a region at impossible addresses, %#lx-%#lx",
+		return err_set(e, 0,
+			"the image has a region at impossible addresses, %#lx-%#lx",
 			(unsigned long)g->start, (unsigned long)g->end);
 	if ((g->kind == IMAGE_REGION_FILE || g->kind == IMAGE_REGION_SHARED_FILE) &&
 		(!g->module || g->module > modules))

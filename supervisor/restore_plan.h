@@ -19,16 +19,16 @@ struct restore_plan {
 	const struct image *img;
 	const struct extra_fds *fds;
 	const struct vma_list *vmas; /* of the new process, before anything is done */
-	bool other_vdso;	     /* the image's vdso is not this kernel's */
-	uint64_t vdso_new;	     /* where this kernel's pieces go then, */
-	uint64_t vdso_code;	     /* and its vdso proper */
+	bool other_vdso;             /* the image's vdso is not this kernel's */
+	uint64_t vdso_new;           /* where this kernel's pieces go then, */
+	uint64_t vdso_code;          /* and its vdso proper */
 
 	struct plan plan;
 	struct batch_builder memory, rest;
 	struct batch_builder fill[FILL_THREADS_MAX]; /* [0] is part of `memory` */
-	unsigned fill_threads;	/* threads that the first batch makes */
+	unsigned fill_threads;                       /* threads that the first batch makes */
 	struct batch_builder *threads; /* what each thread but the leader does for itself */
-	uint64_t *thread_at;	/* where their batches are */
+	uint64_t *thread_at;           /* where their batches are */
 	size_t thread_count;
 	uint64_t memory_at, rest_at, scratch, stack;
 };
@@ -39,7 +39,8 @@ void restore_plan_free(struct restore_plan *p);
 
 /* The parts. */
 int restore_plan_memory(struct restore_plan *p, struct err *e);
-/* Before everything is unmapped: the kernel's vdso out of the way, to be put back in the end. */
+/* Before everything is unmapped: the kernel's vdso out of the way, to be put back in the end.
+ */
 int restore_plan_vdso(struct restore_plan *p, struct err *e);
 /* After it: where the image's vdso was, memory for its code, if the kernel's is another one. */
 void restore_plan_old_vdso(struct restore_plan *p);

@@ -92,9 +92,11 @@ static void add_prctls(struct restore_plan *p)
 
 	if (ip->flags & IMAGE_PROCESS_LOCK_FUTURE)
 		BATCH_ADD(b, "lock future memory", SYS_mlockall,
-			MCL_FUTURE | (ip->flags & IMAGE_PROCESS_LOCK_ONFAULT ? MCL_ONFAULT : 0));
+			MCL_FUTURE |
+				(ip->flags & IMAGE_PROCESS_LOCK_ONFAULT ? MCL_ONFAULT : 0));
 	if (ip->thp_disable)
-		BATCH_ADD(b, "disable huge pages", SYS_prctl, PR_SET_THP_DISABLE, ip->thp_disable);
+		BATCH_ADD(b, "disable huge pages", SYS_prctl, PR_SET_THP_DISABLE,
+			ip->thp_disable);
 	if (ip->child_subreaper)
 		BATCH_ADD(b, "become subreaper", SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
 	if (ip->xcomp_permission & 1u << XFEATURE_TILEDATA)
@@ -126,7 +128,8 @@ static void add_threads(struct restore_plan *p)
 		args.stack_size = top - args.stack;
 		args.set_tid = plan_data(&p->plan, &t[i].tid, sizeof(t[i].tid));
 		at = plan_data(&p->plan, &args, sizeof(args));
-		c = BATCH_ADD(&p->rest, "make a thread with the id it had", SYS_clone3, at, sizeof(args));
+		c = BATCH_ADD(&p->rest, "make a thread with the id it had", SYS_clone3, at,
+			sizeof(args));
 		c->check = BATCH_THREAD;
 	}
 }
@@ -151,7 +154,8 @@ static void add_pending(
 			continue;
 		info = plan_data(&p->plan, pending[i].siginfo, sizeof(pending[i].siginfo));
 		if (tid)
-			BATCH_ADD(b, "queue a signal", SYS_rt_tgsigqueueinfo, pid, tid, signo, info);
+			BATCH_ADD(b, "queue a signal", SYS_rt_tgsigqueueinfo, pid, tid, signo,
+				info);
 		else
 			BATCH_ADD(b, "queue a signal", SYS_rt_sigqueueinfo, pid, signo, info);
 	}
@@ -168,7 +172,8 @@ static void add_groups_and_bounds(
 		plan_data(&p->plan, groups, count * sizeof(*groups)));
 	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
 		if (!(ip->cap_bounding >> cap & 1))
-			BATCH_ADD(b, "bound the capabilities", SYS_prctl, PR_CAPBSET_DROP, cap)->check =
+			BATCH_ADD(b, "bound the capabilities", SYS_prctl, PR_CAPBSET_DROP, cap)
+				->check =
 				BATCH_ANY; /* unknown to this kernel: not held either */
 }
 
@@ -186,15 +191,19 @@ static void add_credentials(
 	if (!geteuid()) {
 		add_groups_and_bounds(p, b, ip);
 		BATCH_ADD(b, "keep capabilities", SYS_prctl, PR_SET_KEEPCAPS, 1);
-		BATCH_ADD(b, "set the group id", SYS_setresgid, ip->gid[0], ip->gid[1], ip->gid[2]);
-		BATCH_ADD(b, "set the user id", SYS_setresuid, ip->uid[0], ip->uid[1], ip->uid[2]);
+		BATCH_ADD(b, "set the group id", SYS_setresgid, ip->gid[0], ip->gid[1],
+			ip->gid[2]);
+		BATCH_ADD(b, "set the user id", SYS_setresuid, ip->uid[0], ip->uid[1],
+			ip->uid[2]);
 		if (ip->securebits)
-			BATCH_ADD(b, "set the secure bits", SYS_prctl, PR_SET_SECUREBITS, ip->securebits);
+			BATCH_ADD(b, "set the secure bits", SYS_prctl, PR_SET_SECUREBITS,
+				ip->securebits);
 		else
 			BATCH_ADD(b, "keep capabilities", SYS_prctl, PR_SET_KEEPCAPS, 0);
 	}
 	BATCH_ADD(b, "set the capabilities", SYS_capset,
-		plan_data(&p->plan, &header, sizeof(header)), plan_data(&p->plan, caps, sizeof(caps)));
+		plan_data(&p->plan, &header, sizeof(header)),
+		plan_data(&p->plan, caps, sizeof(caps)));
 	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
 		if (ip->cap_ambient >> cap & 1)
 			BATCH_ADD(b, "set the ambient capabilities", SYS_prctl, PR_CAP_AMBIENT,
@@ -222,7 +231,8 @@ void restore_plan_thread(
 		BATCH_ADD(b, "set the robust list", SYS_set_robust_list, t->robust_list,
 			t->robust_list_size);
 	if (t->rseq)
-		BATCH_ADD(b, "register rseq", SYS_rseq, t->rseq, t->rseq_size, 0, t->rseq_signature);
+		BATCH_ADD(b, "register rseq", SYS_rseq, t->rseq, t->rseq_size, 0,
+			t->rseq_signature);
 	BATCH_ADD(b, "set the tid address", SYS_set_tid_address, t->clear_child_tid);
 	BATCH_ADD(b, "set the timer slack", SYS_prctl, PR_SET_TIMERSLACK, t->timer_slack_ns);
 	add_pending(p, b, t->tid, ip->pid);
@@ -264,11 +274,15 @@ static int check(const struct restore_plan *p, struct err *e)
 	if (!ip || !count || t[0].tid != ip->pid)
 		return err_set(e, 0, "the image has no process or no threads");
 	for (size_t i = 0; i < count; i++)
-		if (t[i].xstate_offset > xstate || t[i].xstate_size > xstate - t[i].xstate_offset)
-			return err_set(e, 0, "the image lacks the vector registers of thread %d", t[i].tid);
-	if (geteuid() && (ip->uid[0] != getuid() || ip->uid[1] != getuid() || ip->uid[2] != getuid()))
+		if (t[i].xstate_offset > xstate ||
+			t[i].xstate_size > xstate - t[i].xstate_offset)
+			return err_set(e, 0,
+				"the image lacks the vector registers of thread %d", t[i].tid);
+	if (geteuid() &&
+		(ip->uid[0] != getuid() || ip->uid[1] != getuid() || ip->uid[2] != getuid()))
 		return err_set(e, 0,
-			"the program ran as user %u; only that user and root can bring it back", ip->uid[0]);
+			"the program ran as user %u; only that user and root can bring it back",
+			ip->uid[0]);
 	return 0;
 }
 

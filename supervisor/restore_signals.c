@@ -8,9 +8,9 @@
 #include "supervisor/restore_plan.h"
 
 /* <linux/prctl.h> of kernel 6.15 */
-#define PR_TIMER_CREATE_RESTORE_IDS	77
+#define PR_TIMER_CREATE_RESTORE_IDS     77
 #define PR_TIMER_CREATE_RESTORE_IDS_OFF 0
-#define PR_TIMER_CREATE_RESTORE_IDS_ON	1
+#define PR_TIMER_CREATE_RESTORE_IDS_ON  1
 #define PR_TIMER_CREATE_RESTORE_IDS_GET 2
 
 /* Without that prctl, ids are reached by making and deleting timers one after the other. */
@@ -67,7 +67,7 @@ const struct image_timer *restore_pending_timer(
 static bool clock_tells_time(int clock)
 {
 	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME ||
-		clock == CLOCK_TAI;
+	       clock == CLOCK_TAI;
 }
 
 static void add_arm(struct restore_plan *p, const struct image_timer *t)
@@ -87,8 +87,8 @@ static void add_arm(struct restore_plan *p, const struct image_timer *t)
 	its[1] = t->interval_ns % 1000000000;
 	its[2] = value / 1000000000;
 	its[3] = value % 1000000000;
-	BATCH_ADD(&p->rest, "arm a timer", SYS_timer_settime, t->id, absolute ? TIMER_ABSTIME : 0,
-		plan_data(&p->plan, its, sizeof(its)), 0);
+	BATCH_ADD(&p->rest, "arm a timer", SYS_timer_settime, t->id,
+		absolute ? TIMER_ABSTIME : 0, plan_data(&p->plan, its, sizeof(its)), 0);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -109,7 +109,8 @@ static int add_timers_by_counting(
 	qsort(sorted, count, sizeof(*sorted), compare_ids);
 	for (size_t i = 0; i < count; i++) {
 		if (sorted[i].id < next || sorted[i].id > TIMER_ID_MAX)
-			return err_set(e, 0, "this kernel cannot make a timer with id %d", sorted[i].id);
+			return err_set(e, 0, "this kernel cannot make a timer with id %d",
+				sorted[i].id);
 		for (; next < sorted[i].id; next++) {
 			add_create(p, &sorted[i], 0);
 			BATCH_ADD(&p->rest, "delete a timer", SYS_timer_delete, next);
@@ -139,7 +140,8 @@ void restore_plan_signals(struct restore_plan *p)
 
 int restore_plan_timers(struct restore_plan *p, struct err *e)
 {
-	bool by_id = prctl(PR_TIMER_CREATE_RESTORE_IDS, PR_TIMER_CREATE_RESTORE_IDS_GET, 0, 0, 0) >= 0;
+	bool by_id = prctl(PR_TIMER_CREATE_RESTORE_IDS, PR_TIMER_CREATE_RESTORE_IDS_GET, 0, 0,
+			     0) >= 0;
 	const struct image_timer *t;
 	size_t count;
 

@@ -109,8 +109,8 @@ static void place(struct restore_plan *p, uint64_t start, uint64_t to)
 
 		if (!is_piece(v))
 			continue;
-		BATCH_ADD(&p->rest, "move the vdso", SYS_mremap, PARKING + (v->start - start), size,
-			size, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+		BATCH_ADD(&p->rest, "move the vdso", SYS_mremap, PARKING + (v->start - start),
+			size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at);
 		if (!strcmp(v->name, "[vdso]"))
 			p->vdso_code = at;
 	}
@@ -125,7 +125,9 @@ static int check_threads(const struct restore_plan *p, struct err *e)
 	for (size_t i = 0; i < count; i++)
 		if (t[i].flags & IMAGE_THREAD_IN_VDSO)
 			return err_set(e, 0,
-				"thread %d was stopped inside the vdso of another kernel; take the checkpoint again, or restart on the kernel it was taken on",
+				"thread %d was stopped inside the vdso of another kernel; take "
+				"the checkpoint again, or restart on the kernel it was taken "
+				"on",
 				t[i].tid);
 	return 0;
 }
@@ -174,8 +176,8 @@ void restore_plan_old_vdso(struct restore_plan *p)
 	if (!p->other_vdso || !old)
 		return;
 	size = old->end - old->start;
-	c = BATCH_ADD(&p->memory, "map memory", SYS_mmap, old->start, size, PROT_READ | PROT_EXEC,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	c = BATCH_ADD(&p->memory, "map memory", SYS_mmap, old->start, size,
+		PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	c->check = BATCH_EQUALS;
 	c->expect = old->start;
 }
@@ -230,7 +232,8 @@ static const char *symbol_name(const struct vdso_symbols *s, size_t i)
 static const Elf64_Sym *find_function(const struct vdso_symbols *s, const char *name)
 {
 	for (size_t i = 0; i < s->count; i++)
-		if (ELF64_ST_TYPE(s->sym[i].st_info) == STT_FUNC && !strcmp(symbol_name(s, i), name))
+		if (ELF64_ST_TYPE(s->sym[i].st_info) == STT_FUNC &&
+			!strcmp(symbol_name(s, i), name))
 			return &s->sym[i];
 	return NULL;
 }
@@ -262,10 +265,12 @@ int vdso_redirect(uint8_t *old, size_t old_size, const uint8_t *new, size_t new_
 		target = find_function(&to, name);
 		if (!target)
 			return err_set(e, 0,
-				"this kernel's vdso lacks %s, which the program may have bound", name);
+				"this kernel's vdso lacks %s, which the program may have bound",
+				name);
 		if (!inside(old_size, sym->st_value, JUMP_SIZE) ||
 			(sym->st_size && sym->st_size < JUMP_SIZE))
-			return err_set(e, 0, "%s of the vdso is too short to be redirected", name);
+			return err_set(
+				e, 0, "%s of the vdso is too short to be redirected", name);
 		write_jump(old + sym->st_value, new_at + target->st_value);
 	}
 	return 0;

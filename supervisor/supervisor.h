@@ -18,13 +18,13 @@
 #include "lib/util.h"
 
 struct supervisor_options {
-	const char *dir;	 /* where checkpoints go; NULL: ./trecr-NAME-PID */
-	unsigned interval_s;	 /* periodic checkpoints, 0: none */
-	unsigned keep;		 /* how many checkpoints to keep */
+	const char *dir;     /* where checkpoints go; NULL: ./trecr-NAME-PID */
+	unsigned interval_s; /* periodic checkpoints, 0: none */
+	unsigned keep;       /* how many checkpoints to keep */
 	bool incremental;
-	unsigned full_every;	 /* a full checkpoint after so many incremental ones, 0: never */
+	unsigned full_every; /* a full checkpoint after so many incremental ones, 0: never */
 	bool portable;
-	int ckpt_signal;	 /* take a checkpoint on this signal, 0: none */
+	int ckpt_signal; /* take a checkpoint on this signal, 0: none */
 	bool verbose;
 };
 
@@ -32,13 +32,13 @@ struct supervisor {
 	const char *tool; /* "trecr-run", for messages */
 	struct supervisor_options options;
 
-	pid_t root;	  /* the program, as this process sees its id */
-	pid_t init;	  /* init of the namespace it lives in, 0: none; our child then */
-	int init_fd;	  /* reports of that init (namespace_init.h), -1: none */
-	int release_fd;	  /* holds a restored process back (spawn.h), -1: none */
-	char *command;	  /* for messages and the image */
+	pid_t root;     /* the program, as this process sees its id */
+	pid_t init;     /* init of the namespace it lives in, 0: none; our child then */
+	int init_fd;    /* reports of that init (namespace_init.h), -1: none */
+	int release_fd; /* holds a restored process back (spawn.h), -1: none */
+	char *command;  /* for messages and the image */
 
-	struct store *store;	/* opened at the first checkpoint */
+	struct store *store; /* opened at the first checkpoint */
 	uint8_t job_id[16];
 	struct module_cache *modules; /* what is known of mapped files (module.h) */
 	struct buf sleeps; /* struct sleep_record: threads found asleep (syscall_restart.h) */

@@ -30,7 +30,7 @@ enum timeout {
 	TIMESPEC,     /* the argument points to one; NULL: for ever */
 	ABSOLUTE,     /* of itself right after any restart */
 	RECEIVE,      /* SO_RCVTIMEO of the socket that the first argument names */
-	SEND,	      /* SO_SNDTIMEO */
+	SEND,         /* SO_SNDTIMEO */
 };
 
 struct blocking_call {
@@ -175,7 +175,8 @@ static bool is_socket(pid_t pid, int fd)
 }
 
 /* Whether the call may end by a time-out that began when it did. */
-static bool is_timed(pid_t pid, const struct blocking_call *call, const struct user_regs_struct *regs)
+static bool is_timed(
+	pid_t pid, const struct blocking_call *call, const struct user_regs_struct *regs)
 {
 	uint64_t value = x86_64_syscall_arg(regs, call->argument);
 
@@ -228,7 +229,7 @@ void syscall_before_freeze(struct thread *t)
 static bool signal_deliverable(struct thread *t)
 {
 	const uint64_t ignored_by_default = 1ull << (SIGCHLD - 1) | 1ull << (SIGCONT - 1) |
-		1ull << (SIGURG - 1) | 1ull << (SIGWINCH - 1);
+					    1ull << (SIGURG - 1) | 1ull << (SIGWINCH - 1);
 	cleanup_free char *status = procfs_status(t->tracee.pid, t->tracee.tid, NULL);
 	uint64_t pending, caught;
 
@@ -282,14 +283,13 @@ static int whole_timeout(struct process *p, const struct blocking_call *call, en
 		if (tracee_read(p->mem_fd, value, &ts, sizeof(ts), e))
 			return err_prefix(e, "cannot read a time-out of process %d", p->pid);
 		*ns = ts.tv_sec > INT64_MAX / (int64_t)NS_PER_S - 1
-			? IMAGE_SYSCALL_FOREVER
-			: ts.tv_sec * NS_PER_S + ts.tv_nsec;
+			      ? IMAGE_SYSCALL_FOREVER
+			      : ts.tv_sec * NS_PER_S + ts.tv_nsec;
 	}
 	return 0;
 }
 
-static const struct sleep_record *find_record(
-	const struct thread *t, const struct buf *records)
+static const struct sleep_record *find_record(const struct thread *t, const struct buf *records)
 {
 	for (size_t i = 0; i < buf_count(records, struct sleep_record); i++) {
 		const struct sleep_record *r = buf_at(records, struct sleep_record, i);
@@ -352,7 +352,8 @@ static int classify_restarted(
 
 	if (!call)
 		return err_set(e, 0,
-			"thread %d of process %d is in a system call that was interrupted before (%s), which cannot be restarted",
+			"thread %d of process %d is in a system call that was interrupted "
+			"before (%s), which cannot be restarted",
 			t->vtid, p->vpid, t->blocked_at);
 	x86_64_set_syscall_number(&t->regs, call->nr);
 	kind = timeout_kind(call, &t->regs);
@@ -384,8 +385,9 @@ static int classify_call(
 		return 0;
 	if (!call)
 		return err_set(e, 0,
-			"thread %d of process %d is in system call %ld, which cannot be restarted", t->vtid,
-			p->vpid, x86_64_syscall_number(&t->regs));
+			"thread %d of process %d is in system call %ld, which cannot be "
+			"restarted",
+			t->vtid, p->vpid, x86_64_syscall_number(&t->regs));
 	kind = timeout_kind(call, &t->regs);
 	t->syscall_class = IMAGE_SYSCALL_AGAIN;
 	t->syscall_left_ns = IMAGE_SYSCALL_FOREVER;
@@ -511,7 +513,8 @@ static int enter_with_socket(struct process *p, struct thread *t, int fd, enum t
 	struct buf *records, struct err *e)
 {
 	cleanup_fd int mine = borrow_fd(p->pid, fd);
-	struct timeval left = {t->syscall_left_ns / NS_PER_S, t->syscall_left_ns % NS_PER_S / 1000};
+	struct timeval left = {
+		t->syscall_left_ns / NS_PER_S, t->syscall_left_ns % NS_PER_S / 1000};
 	int option = socket_option(kind), failed;
 	struct timeval whole;
 	socklen_t size = sizeof(whole);
@@ -520,12 +523,13 @@ static int enter_with_socket(struct process *p, struct thread *t, int fd, enum t
 	left.tv_usec += !left.tv_sec && !left.tv_usec;
 	if (mine < 0 || getsockopt(mine, SOL_SOCKET, option, &whole, &size) ||
 		setsockopt(mine, SOL_SOCKET, option, &left, sizeof(left)))
-		return err_set(e, errno, "cannot set the time-out of descriptor %d of process %d", fd,
-			p->pid);
+		return err_set(e, errno,
+			"cannot set the time-out of descriptor %d of process %d", fd, p->pid);
 	failed = let_into_call(t, records, e);
 	if (setsockopt(mine, SOL_SOCKET, option, &whole, sizeof(whole)))
-		return err_set(e, errno, "cannot put back the time-out of descriptor %d of process %d",
-			fd, p->pid);
+		return err_set(e, errno,
+			"cannot put back the time-out of descriptor %d of process %d", fd,
+			p->pid);
 	return failed;
 }
 
@@ -560,8 +564,8 @@ static int call_ended(struct thread *t, struct err *e)
 	return 0;
 }
 
-int syscall_build_restart_block(
-	struct process *p, struct thread *t, uint64_t instruction, uint64_t scratch, struct err *e)
+int syscall_build_restart_block(struct process *p, struct thread *t, uint64_t instruction,
+	uint64_t scratch, struct err *e)
 {
 	long nr = x86_64_syscall_number(&t->regs);
 	const struct blocking_call *call = find_call(nr);
@@ -572,14 +576,16 @@ int syscall_build_restart_block(
 	uint64_t args[6];
 
 	if (!call)
-		return err_set(e, 0, "the image holds a thread in system call %ld, unknown here", nr);
+		return err_set(
+			e, 0, "the image holds a thread in system call %ld, unknown here", nr);
 	for (int i = 0; i < 6; i++)
 		args[i] = x86_64_syscall_arg(&t->regs, i);
 	if (t->syscall_left_ns != IMAGE_SYSCALL_FOREVER) {
 		ts = to_timespec(t->syscall_left_ns);
-		args[call->argument] = timeout_kind(call, &t->regs) == MILLISECONDS
-			? (t->syscall_left_ns + NS_PER_MS - 1) / NS_PER_MS
-			: scratch;
+		args[call->argument] =
+			timeout_kind(call, &t->regs) == MILLISECONDS
+				? (t->syscall_left_ns + NS_PER_MS - 1) / NS_PER_MS
+				: scratch;
 	}
 	x86_64_set_syscall(&regs, instruction, nr, args);
 	if (t->syscall_left_ns != IMAGE_SYSCALL_FOREVER &&
@@ -601,7 +607,8 @@ int syscall_build_restart_block(
 				return -1;
 			break;
 		default:
-			return err_set(e, 0, "thread %d cannot enter its system call %ld again", t->vtid, nr);
+			return err_set(e, 0, "thread %d cannot enter its system call %ld again",
+				t->vtid, nr);
 		}
 	}
 }

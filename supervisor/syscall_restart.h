@@ -23,8 +23,9 @@ struct sleep_record {
 	uint64_t args[6];
 	long nr;
 	uint64_t end_ns; /* CLOCK_MONOTONIC; IMAGE_SYSCALL_FOREVER */
-	/* Of a call that was entered again: how often the thread had gone to sleep by then. With
-	 * the same number it is still the same sleep. 0 for a restarted call, which shows. */
+	/* Of a call that was entered again: how often the thread had gone to sleep by then.
+	 * With the same number it is still the same sleep. 0 for a restarted call, which shows.
+	 */
 	uint64_t sleeps;
 };
 
@@ -59,7 +60,7 @@ int syscall_thaw_in_place(
  * @instruction, which an int3 follows, with its time-out at @scratch, until it sleeps, and is
  * left in a trap stop. When the call ends at once, its result goes into t->regs.
  */
-int syscall_build_restart_block(
-	struct process *p, struct thread *t, uint64_t instruction, uint64_t scratch, struct err *e);
+int syscall_build_restart_block(struct process *p, struct thread *t, uint64_t instruction,
+	uint64_t scratch, struct err *e);
 
 #endif

@@ -165,8 +165,8 @@ int tracee_get_regs(struct tracee *t, struct user_regs_struct *regs, struct err 
 	if (ptrace(PTRACE_GETREGSET, t->tid, (long)NT_PRSTATUS, &iov))
 		return fail(t, "read the registers of", e);
 	if (iov.iov_len != sizeof(*regs))
-		return err_set(e, 0, "process %d is a 32-bit program, which is not supported",
-			t->pid);
+		return err_set(
+			e, 0, "process %d is a 32-bit program, which is not supported", t->pid);
 	return 0;
 }
 
@@ -212,8 +212,8 @@ int tracee_set_sigmask(struct tracee *t, uint64_t mask, struct err *e)
 	return 0;
 }
 
-int tracee_pending(struct tracee *t, bool shared, uint64_t first, siginfo_t *info, int max,
-	struct err *e)
+int tracee_pending(
+	struct tracee *t, bool shared, uint64_t first, siginfo_t *info, int max, struct err *e)
 {
 	struct __ptrace_peeksiginfo_args args = {
 		.off = first,

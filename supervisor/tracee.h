@@ -20,8 +20,8 @@
 
 enum tracee_state {
 	TRACEE_RUNNING = 0, /* seized, and not known to be stopped */
-	TRACEE_STOPPED,	    /* in a trap stop or group stop: registers are its own */
-	TRACEE_GONE,	    /* has ended */
+	TRACEE_STOPPED,     /* in a trap stop or group stop: registers are its own */
+	TRACEE_GONE,        /* has ended */
 };
 
 struct tracee {
@@ -29,19 +29,19 @@ struct tracee {
 	pid_t tid;
 	enum tracee_state state;
 	bool group_stopped; /* stopped by a job-control signal before we came */
-	bool is_child;	    /* a child of ours whose end the event loop must see */
+	bool is_child;      /* a child of ours whose end the event loop must see */
 };
 
 /* What a tracee reported. */
 enum tracee_event {
-	TRACEE_EVENT_NONE = 0,	 /* nothing (yet) */
-	TRACEE_EVENT_TRAP,	 /* trap stop: interrupted, group-stopped, or just attached */
-	TRACEE_EVENT_SIGNAL,	 /* a signal is about to be delivered: event->signal */
-	TRACEE_EVENT_SYSCALL,	 /* entry to or exit from a system call */
-	TRACEE_EVENT_NEW,	 /* made a thread or process: event->new_tid, is attached */
-	TRACEE_EVENT_EXEC,	 /* has executed a new program */
-	TRACEE_EVENT_OTHER,	 /* another stop, to be continued */
-	TRACEE_EVENT_GONE,	 /* has ended: event->status as of waitpid(2) */
+	TRACEE_EVENT_NONE = 0, /* nothing (yet) */
+	TRACEE_EVENT_TRAP,     /* trap stop: interrupted, group-stopped, or just attached */
+	TRACEE_EVENT_SIGNAL,   /* a signal is about to be delivered: event->signal */
+	TRACEE_EVENT_SYSCALL,  /* entry to or exit from a system call */
+	TRACEE_EVENT_NEW,      /* made a thread or process: event->new_tid, is attached */
+	TRACEE_EVENT_EXEC,     /* has executed a new program */
+	TRACEE_EVENT_OTHER,    /* another stop, to be continued */
+	TRACEE_EVENT_GONE,     /* has ended: event->status as of waitpid(2) */
 };
 
 struct tracee_report {
@@ -77,8 +77,8 @@ int tracee_get_sigmask(struct tracee *t, uint64_t *mask, struct err *e);
 int tracee_set_sigmask(struct tracee *t, uint64_t mask, struct err *e);
 /* Pending signals of the thread, or of the process with @shared: up to @max from number
  * @first on. Returns how many, -1 on failure. */
-int tracee_pending(struct tracee *t, bool shared, uint64_t first, siginfo_t *info, int max,
-	struct err *e);
+int tracee_pending(
+	struct tracee *t, bool shared, uint64_t first, siginfo_t *info, int max, struct err *e);
 
 /* As struct ptrace_rseq_configuration; all 0 when the thread has not registered any. */
 struct tracee_rseq {

@@ -17,7 +17,8 @@ static void emit(struct code *c, const void *bytes, size_t n)
 	c->at += n;
 }
 
-#define EMIT(c, ...) emit((c), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+#define EMIT(c, ...)                                                                           \
+	emit((c), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
 /* movabs $value, %reg: REX prefix and opcode name the register. */
 static void emit_mov64(struct code *c, uint8_t rex, uint8_t opcode, uint64_t value)
@@ -45,8 +46,8 @@ static uint8_t *emit_set_sigmask(struct code *c)
 	uint8_t *displacement;
 
 	emit_mov32(c, 0xb8, SYS_rt_sigprocmask); /* eax */
-	emit_mov32(c, 0xbf, 2);			 /* edi = SIG_SETMASK */
-	EMIT(c, 0x48, 0x8d, 0x35);		 /* lea mask(%rip), %rsi */
+	emit_mov32(c, 0xbf, 2);                  /* edi = SIG_SETMASK */
+	EMIT(c, 0x48, 0x8d, 0x35);               /* lea mask(%rip), %rsi */
 	displacement = c->at;
 	EMIT(c, 0, 0, 0, 0);
 	emit_mov32(c, 0xba, 0); /* edx */

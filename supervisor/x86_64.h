@@ -12,9 +12,9 @@
 
 /* What a system call returns inside the kernel when it is to be restarted
  * (include/linux/errno.h); seen in rax of a thread stopped in one. */
-#define ERESTARTSYS	      512
-#define ERESTARTNOINTR	      513
-#define ERESTARTNOHAND	      514
+#define ERESTARTSYS           512
+#define ERESTARTNOINTR        513
+#define ERESTARTNOHAND        514
 #define ERESTART_RESTARTBLOCK 516
 
 /*
@@ -38,8 +38,8 @@ void x86_64_cave(uint8_t code[CAVE_SIZE], const struct cave_home *home);
 size_t x86_64_find_cave(const uint8_t *vdso, size_t size);
 
 /* Make @regs those of a thread about to execute the system call instruction at @rip. */
-void x86_64_set_syscall(struct user_regs_struct *regs, uint64_t rip, long nr,
-	const uint64_t args[6]);
+void x86_64_set_syscall(
+	struct user_regs_struct *regs, uint64_t rip, long nr, const uint64_t args[6]);
 int64_t x86_64_result(const struct user_regs_struct *regs);
 void x86_64_set_result(struct user_regs_struct *regs, int64_t result);
 /* A call that has returned: the kernel is not to look at it for a restart. */

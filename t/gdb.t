@@ -11,11 +11,11 @@ if have gdb; then
 	gdb -batch -nx "$victim/debug" "$image" -ex bt -ex 'print global_thing' -ex 'print global_thing.text' \
 		-ex 'info threads' -ex 'thread apply all bt' -ex 'info registers rip' >gdb.out 2>&1
 	out=$(cat gdb.out)
-	like "$out" 'middle \(t=0x[0-9a-f]+ <global_thing>\)' "gdb shows frames with arguments"
-	like "$out" 'innermost \(argument=123, word=0x[0-9a-f]+ "word"\)' "and strings of the program's file"
+	like "$out" 'middle \((t=t@entry|t)=0x[0-9a-f]+ <global_thing>\)' "gdb shows frames with arguments"
+	like "$out" 'innermost \(argument=(argument@entry=)?123, word=(word@entry=)?0x[0-9a-f]+ "word"\)' "and strings of the program's file"
 	like "$out" 'in main \(\)' "down to main"
 	like "$out" 'number = 4711' "gdb prints variables"
-	like "$out" 'in_the_thread \(argument=99\)' "gdb shows the other thread"
+	like "$out" 'in_the_thread \(argument=(argument@entry=)?99\)' "gdb shows the other thread"
 	is "$(grep -cE '^[ *] +[0-9]+ +(Thread|LWP)' gdb.out)" 2 "and no more threads than there are"
 	unlike "$out" 'warning: (core file|Couldn|Unexpected|.*truncated)' "gdb has nothing to complain about"
 	gdb -batch -nx "$victim/debug" "$image" -ex 'frame function innermost' -ex 'print heap' -ex 'print local' \
@@ -37,7 +37,7 @@ fi
 if have eu-readelf; then
 	eu-readelf -n "$image" >notes 2>notes.err
 	is $? 0 "eu-readelf -n"
-	for n in PRSTATUS PRPSINFO AUXV FILE X86_XSTATE SIGINFO; do
+	for n in PRSTATUS PRPSINFO AUXV FILE X86_XSTATE; do
 		like "$(cat notes)" " $n" "note $n"
 	done
 	is "$(grep -c ' PRSTATUS' notes)" 2 "one PRSTATUS for each thread"
@@ -47,7 +47,7 @@ else
 	skip "eu-readelf" "not installed"
 fi
 trecr-inspect --core plain "$path" 2>inspect.err || diag "$(cat inspect.err)"
-have gdb && like "$(gdb -batch -nx "$victim/debug" plain -ex bt 2>&1)" 'innermost \(argument=123' "--core makes one that gdb reads"
+have gdb && like "$(gdb -batch -nx "$victim/debug" plain -ex bt 2>&1)" 'innermost \(argument=(argument@entry=)?123' "--core makes one that gdb reads"
 finish
 is "$status" 0 "the program is whole" || explain
 
@@ -59,7 +59,7 @@ checkpoint
 checkpoint
 trecr-inspect --core plain "$path" 2>inspect.err || diag "$(cat inspect.err)"
 have gdb && like "$(gdb -batch -nx "$victim/debug" plain -ex bt -ex 'print global_thing.number' 2>&1)" \
-	'innermost \(argument=123(.|
+	'innermost \(argument=(argument@entry=)?123(.|
 )*4711' "--core of an incremental image"
 finish
 done_testing

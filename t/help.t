@@ -12,13 +12,13 @@ for t in trecr-run trecr-ckpt trecr-restart trecr-inspect; do
 	is "$($t -h)" "$help" "$t -h is the same"
 	like "$help" "[Uu]sage: $t" "it starts with how it is used"
 	ok "no line is longer than 80 columns" [ "$(wc -L <<<"$help")" -le 80 ]
-	like "$($t --version)" "^(trecr|$t) [0-9]+\.[0-9]+" "$t --version"
+	like "$($t --version)" "^(trecr|$t).* [0-9]+\.[0-9]+" "$t --version"
 	page=$top/man/$t.1
 	if ! ok "there is a page man/$t.1" [ -f "$page" ]; then continue; fi
 	# As it is read: formatted, without hyphenation.
 	shown=$(MANWIDTH=1000 MANROFFOPT= man --nh --nj -l "$page" 2>man.err | sed 's/.\x08//g; s/\x1b\[[0-9;]*m//g; s/‐/-/g; s/−/-/g')
 	is "$(cat man.err)" "" "man has nothing to complain about"
-	in_help=$(sed -n '/^ *-/p' <<<"$help" | sed -E 's/   .*//' | options)
+	in_help=$(sed -nE 's/^ *(-.*)/\1/p' <<<"$help" | sed -E 's/   .*//' | options)
 	in_page=$(sed -n '/^OPTIONS/,/^[A-Z]/p' <<<"$shown" | sed -nE 's/^ {1,8}(-.*)/\1/p' | sed -E 's/   .*//' | options)
 	is "$(comm -23 <(echo "$in_help") <(echo "$in_page") | xargs)" "" "every option of $t -h is in the page"
 	is "$(comm -13 <(echo "$in_help") <(echo "$in_page") | xargs)" "" "and the other way round"

@@ -93,8 +93,8 @@ int main(int argc, char **argv)
 	copy = strdup(file);
 	p[0].fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (p[0].fd >= 0)
-		inotify_add_watch(
-			p[0].fd, dirname(copy), IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_CLOSE_WRITE);
+		inotify_add_watch(p[0].fd, dirname(copy),
+			IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_CLOSE_WRITE);
 	for (;;) {
 		if (existence ? !access(file, F_OK) : has_line(file, &re))
 			return 0;

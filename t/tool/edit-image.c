@@ -48,7 +48,8 @@ static Elf64_Phdr *headers(size_t *n)
 }
 
 /* Calls @see for each note until it returns non-zero. */
-static int each_note(int (*see)(const char *owner, Elf64_Nhdr *n, uint8_t *data, void *arg), void *arg)
+static int each_note(
+	int (*see)(const char *owner, Elf64_Nhdr *n, uint8_t *data, void *arg), void *arg)
 {
 	size_t count;
 	Elf64_Phdr *p = headers(&count);
@@ -92,8 +93,10 @@ static void layout(void)
 	printf("headers %zu %zu\n", (size_t)((uint8_t *)p - file), count * sizeof(*p));
 	for (size_t i = 0; i < count; i++)
 		if (p[i].p_type == IMAGE_PT_EXTENTS || p[i].p_type == IMAGE_PT_HASHES)
-			printf("%s %llu %llu\n", p[i].p_type == IMAGE_PT_EXTENTS ? "extents" : "hashes",
-				(unsigned long long)p[i].p_offset, (unsigned long long)p[i].p_filesz);
+			printf("%s %llu %llu\n",
+				p[i].p_type == IMAGE_PT_EXTENTS ? "extents" : "hashes",
+				(unsigned long long)p[i].p_offset,
+				(unsigned long long)p[i].p_filesz);
 	each_note(print_note, NULL);
 }
 

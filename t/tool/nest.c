@@ -1,11 +1,10 @@
 /*
  * nest - run a command, and leave no process behind.
  *
- *	nest [-t SECONDS] COMMAND [ARG...]	run it; when it has ended, or the time is up, end
- *						every process that came from it
- *	nest --sweep [-g SECONDS]		called from inside: end every process of the nest
- *						that is not an ancestor of the caller; prints what
- *						had not ended by itself after SECONDS
+ *	nest [-t SECONDS] COMMAND [ARG...]	run it; when it has ended, or the time is up,
+ *end every process that came from it
+ *	nest --sweep [-g SECONDS]		called from inside: end every process of the
+ *nest that is not an ancestor of the caller; prints what had not ended by itself after SECONDS
  *
  *	nest --list				the same processes, untouched
  *
@@ -50,8 +49,10 @@ static pid_t parent_of(pid_t pid, char *comm, char *state)
 		return -1;
 	*p = '\0';
 	/* A leader that has ended while its threads go on is no dead process. */
-	if (sscanf(p + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d",
-		    &threads) == 1 && threads > 1)
+	if (sscanf(p + 2,
+		    "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d",
+		    &threads) == 1 &&
+		threads > 1)
 		p[2] = 'S';
 	snprintf(comm, 32, "%s", strchr(line, '(') ? strchr(line, '(') + 1 : "");
 	sscanf(p + 2, "%c %d", state, &parent);

@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static char scratch_path[64];

@@ -4,7 +4,7 @@
 #include "victim.h"
 
 #ifndef PR_SET_VMA
-#define PR_SET_VMA	     0x53564d41
+#define PR_SET_VMA           0x53564d41
 #define PR_SET_VMA_ANON_NAME 0
 #endif
 

@@ -50,8 +50,8 @@ int main(void)
 	victim_wait();
 	look(is_caps);
 	for (int i = 0; i < 6; i++)
-		CHECK(is_caps[i] == was_caps[i], "capabilities, word %d: %x, was %x", i, is_caps[i],
-			was_caps[i]);
+		CHECK(is_caps[i] == was_caps[i], "capabilities, word %d: %x, was %x", i,
+			is_caps[i], was_caps[i]);
 	for (int i = 0; i < 41; i++)
 		after |= (uint64_t)(prctl(PR_CAPBSET_READ, i, 0, 0, 0) == 1) << i;
 	CHECK(after == bounding, "bounding set %llx, was %llx", (long long)after,

@@ -38,7 +38,8 @@ static __attribute__((noinline)) void innermost(int argument, const char *word)
 	char *heap = strdup("a text on the heap");
 
 	victim_wait();
-	CHECK(local == 246 && !strcmp(word, "word") && !strcmp(heap, "a text on the heap"), "local");
+	CHECK(local == 246 && !strcmp(word, "word") && !strcmp(heap, "a text on the heap"),
+		"local");
 	sink += local;
 }
 

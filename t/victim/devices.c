@@ -26,7 +26,8 @@ int main(void)
 	ZERO(data, 64, "/dev/zero");
 	CHECK(write(full, data, 1) < 0 && errno == ENOSPC, "/dev/full");
 	CHECK(read(urandom, data, 64) == 64 && memcmp(data, data + 32, 32), "/dev/urandom");
-	CHECK(fcntl(random_fd, F_GETFL) & O_NONBLOCK && read(random_fd, data, 8) == 8, "/dev/random");
+	CHECK(fcntl(random_fd, F_GETFL) & O_NONBLOCK && read(random_fd, data, 8) == 8,
+		"/dev/random");
 	CHECK(fcntl(null, F_GETFD) == FD_CLOEXEC, "close-on-exec");
 	return victim_done();
 }

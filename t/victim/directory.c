@@ -67,7 +67,8 @@ int main(void)
 		}
 	CHECK(fcntl(path, F_GETFL) & O_PATH, "O_PATH is lost");
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", path);
-	CHECK(readlink(name, link, sizeof(link) - 1) > 0 && strstr(link, "dir/entry-7"), "it is %s", link);
+	CHECK(readlink(name, link, sizeof(link) - 1) > 0 && strstr(link, "dir/entry-7"),
+		"it is %s", link);
 	CHECK(read(path, buf, 1) < 0 && errno == EBADF, "it can be read");
 	CHECK(!fstatat(rel, "entry-3", &st, 0), "relative to a directory: %s", strerror(errno));
 	return victim_done();

@@ -60,8 +60,8 @@ int main(void)
 	victim_wait();
 	for (int n = 1; n <= 64; n++) {
 		look(n, &is);
-		CHECK(is.handler == was[n].handler, "signal %d: handler %p, was %p", n, is.handler,
-			was[n].handler);
+		CHECK(is.handler == was[n].handler, "signal %d: handler %p, was %p", n,
+			is.handler, was[n].handler);
 		CHECK(is.flags == was[n].flags, "signal %d: flags %lx, were %lx", n, is.flags,
 			was[n].flags);
 		CHECK(is.restorer == was[n].restorer, "signal %d: restorer", n);

@@ -25,7 +25,8 @@ int main(void)
 	victim_ready();
 	victim_wait();
 	CHECK(eventfd_write(full, 1) < 0 && errno == EAGAIN, "the full one has room");
-	CHECK(!eventfd_read(full, &v) && v == 0xfffffffffffffffeull, "count is %llx", (long long)v);
+	CHECK(!eventfd_read(full, &v) && v == 0xfffffffffffffffeull, "count is %llx",
+		(long long)v);
 	CHECK(!eventfd_read(fd, &v) && v == 0x123456789ull, "count is %llx", (long long)v);
 	CHECK(eventfd_read(fd, &v) < 0 && errno == EAGAIN, "O_NONBLOCK");
 	CHECK(!eventfd_write(copy, 5) && !eventfd_read(fd, &v) && v == 5, "duplicates are two");

@@ -40,7 +40,8 @@ int main(void)
 	ro = 300;
 	victim_ready();
 	victim_wait();
-	CHECK(lseek(fd, 0, SEEK_CUR) == 1000, "offset is %lld", (long long)lseek(fd, 0, SEEK_CUR));
+	CHECK(lseek(fd, 0, SEEK_CUR) == 1000, "offset is %lld",
+		(long long)lseek(fd, 0, SEEK_CUR));
 	CHECK(lseek(other, 0, SEEK_CUR) == 2000, "offset of another open is %lld",
 		(long long)lseek(other, 0, SEEK_CUR));
 	CHECK(lseek(fd, 50, SEEK_SET) == 50 && lseek(copy, 0, SEEK_CUR) == 50 &&
@@ -48,8 +49,8 @@ int main(void)
 		"duplicates no longer share an offset");
 	CHECK(lseek(other, 0, SEEK_CUR) == 2000, "another open has come to share it");
 	CHECK(fcntl(fd, F_GETFD) == FD_CLOEXEC && !fcntl(copy, F_GETFD) &&
-			fcntl(high, F_GETFD) == FD_CLOEXEC && fcntl(wo, F_GETFD) == FD_CLOEXEC &&
-			!fcntl(ro, F_GETFD),
+			fcntl(high, F_GETFD) == FD_CLOEXEC &&
+			fcntl(wo, F_GETFD) == FD_CLOEXEC && !fcntl(ro, F_GETFD),
 		"close-on-exec: %d %d %d", fcntl(fd, F_GETFD), fcntl(copy, F_GETFD),
 		fcntl(high, F_GETFD));
 	CHECK(lseek(ro, 0, SEEK_CUR) == 100000, "offset beyond the end");

@@ -52,7 +52,8 @@ static void *thread(void *arg)
 	CHECK(mxcsr() == m, "thread %zu: mxcsr is %x, was %x", n, mxcsr(), m);
 	CHECK(control() == c, "thread %zu: x87 control is %x, was %x", n, control(), c);
 	CHECK(one / three == third, "thread %zu: 1/3 is another number", n);
-	CHECK((double)back > 3.14159 && (double)back < 3.1416, "thread %zu: pi is %Lf", n, back);
+	CHECK((double)back > 3.14159 && (double)back < 3.1416, "thread %zu: pi is %Lf", n,
+		back);
 	return NULL;
 }
 

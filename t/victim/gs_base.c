@@ -28,7 +28,8 @@ static void *thread(void *arg)
 	pthread_barrier_wait(&before);
 	pthread_barrier_wait(&after);
 	syscall(SYS_arch_prctl, ARCH_GET_GS, &base);
-	CHECK(base == (unsigned long)mine, "GS base is %lx, was %lx", base, (unsigned long)mine);
+	CHECK(base == (unsigned long)mine, "GS base is %lx, was %lx", base,
+		(unsigned long)mine);
 	CHECK(base && read_gs() == mine[1], "%%gs:8 is something else");
 	return NULL;
 }

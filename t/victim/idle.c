@@ -77,8 +77,8 @@ int main(int argc, char **argv)
 	for (size_t at = 0; at < size; at += 4096)
 		victim_fill(p + at, 4088, at);
 	if (!strcmp(what, "catch")) {
-		static const int caught[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR2, SIGCONT,
-			SIGWINCH, SIGALRM};
+		static const int caught[] = {
+			SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR2, SIGCONT, SIGWINCH, SIGALRM};
 
 		for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++) {
 			struct sigaction a = {.sa_handler = say_signal, .sa_flags = SA_RESTART};
@@ -105,10 +105,12 @@ int main(int argc, char **argv)
 	}
 	victim_wait();
 	if (!strcmp(what, "count")) {
-		uint64_t before[2] = {counts[0][0], counts[1][0]}, limit = victim_now() + 20 * SEC;
+		uint64_t before[2] = {counts[0][0], counts[1][0]},
+			 limit = victim_now() + 20 * SEC;
 		volatile uint64_t(*now)[2] = counts;
 
-		while ((now[0][0] == before[0] || now[1][0] == before[1]) && victim_now() < limit)
+		while ((now[0][0] == before[0] || now[1][0] == before[1]) &&
+			victim_now() < limit)
 			usleep(1000);
 		stop = true;
 		for (int i = 0; i < 2; i++) {

@@ -33,8 +33,8 @@ static void outer(int n)
 	reached |= 1;
 	raise(SIGTERM);
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &m, 8);
-	CHECK(m == (1ull << (SIGUSR1 - 1) | 1ull << (SIGUSR2 - 1)), "mask after the inner one: %llx",
-		(long long)m);
+	CHECK(m == (1ull << (SIGUSR1 - 1) | 1ull << (SIGUSR2 - 1)),
+		"mask after the inner one: %llx", (long long)m);
 	sum += 10;
 }
 

@@ -6,7 +6,8 @@ static char *a, *b, *closed;
 
 void victim_hurt(void)
 {
-	mmap(b, 64 * KIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	mmap(b, 64 * KIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		0);
 }
 
 static int make(const char *name, size_t size, uint64_t seed, unsigned flags)
@@ -24,7 +25,8 @@ static int make(const char *name, size_t size, uint64_t seed, unsigned flags)
 int main(void)
 {
 	int fd = make("both", 64 * KIB, 1, 0), gone = make("closed", 64 * KIB, 2, MFD_CLOEXEC);
-	int file = make("unmapped", 96 * KIB, 3, 0), sealed = make("sealed", 4096, 4, MFD_ALLOW_SEALING);
+	int file = make("unmapped", 96 * KIB, 3, 0),
+	    sealed = make("sealed", 4096, 4, MFD_ALLOW_SEALING);
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 	char link[64] = "", data[4096];
 	struct stat st;
@@ -47,8 +49,10 @@ int main(void)
 	CHECK(pread(fd, data, 1, 77) == 1 && data[0] == 'x', "the file is another one");
 	CHECK(readlink("/proc/self/fd/3", link, 63) > 0 && strstr(link, "memfd:both"),
 		"descriptor 3 is %s", link);
-	CHECK(!fstat(file, &st) && st.st_size == (off_t)MIB, "size is %lld", (long long)st.st_size);
-	CHECK(lseek(file, 0, SEEK_CUR) == 4096, "offset is %lld", (long long)lseek(file, 0, SEEK_CUR));
+	CHECK(!fstat(file, &st) && st.st_size == (off_t)MIB, "size is %lld",
+		(long long)st.st_size);
+	CHECK(lseek(file, 0, SEEK_CUR) == 4096, "offset is %lld",
+		(long long)lseek(file, 0, SEEK_CUR));
 	CHECK(pread(file, data, 4096, 0) == 4096, "%s", strerror(errno));
 	SAME(data, 4096, 3, "unmapped memory file");
 	CHECK(fcntl(sealed, F_GET_SEALS) == seals, "seals are %x", fcntl(sealed, F_GET_SEALS));

@@ -24,14 +24,15 @@ static bool take(int want, int code, int value, const char *what)
 		CHECK(0, "%s: signal %d does not wait", what, want);
 		return false;
 	}
-	CHECK(i.si_code == code, "%s: signal %d has code %d, had %d", what, want, i.si_code, code);
+	CHECK(i.si_code == code, "%s: signal %d has code %d, had %d", what, want, i.si_code,
+		code);
 	CHECK(code == SI_KERNEL || i.si_pid == getpid(), "%s: signal %d is from %d", what, want,
 		i.si_pid);
-	CHECK(code == SI_KERNEL || i.si_uid == getuid(), "%s: signal %d is from user %d", what, want,
-		i.si_uid);
+	CHECK(code == SI_KERNEL || i.si_uid == getuid(), "%s: signal %d is from user %d", what,
+		want, i.si_uid);
 	if (code == SI_QUEUE)
-		CHECK(i.si_value.sival_int == value, "%s: signal %d has value %d, had %d", what, want,
-			i.si_value.sival_int, value);
+		CHECK(i.si_value.sival_int == value, "%s: signal %d has value %d, had %d", what,
+			want, i.si_value.sival_int, value);
 	return true;
 }
 
@@ -42,8 +43,8 @@ static void none_left(int n, const char *what)
 
 	sigemptyset(&set);
 	sigaddset(&set, n);
-	CHECK(sigtimedwait(&set, NULL, &none) == -1 && errno == EAGAIN, "%s: one more signal %d",
-		what, n);
+	CHECK(sigtimedwait(&set, NULL, &none) == -1 && errno == EAGAIN,
+		"%s: one more signal %d", what, n);
 }
 
 static void *thread(void *arg)

@@ -43,7 +43,8 @@ int main(void)
 	CHECK(write(plain[1], "abc", 3) == 3 && read(plain[0], data, 9) == 3, "using it on");
 	CHECK(fcntl(packet[1], F_GETFL) & O_DIRECT, "O_DIRECT is lost");
 	n = read(packet[0], data, 100);
-	CHECK(n == 3 && !memcmp(data, "one", 3), "first packet has %d bytes: '%.*s'", n, n, data);
+	CHECK(n == 3 && !memcmp(data, "one", 3), "first packet has %d bytes: '%.*s'", n, n,
+		data);
 	n = read(packet[0], data, 100);
 	CHECK(n == 6 && !memcmp(data, "second", 6), "second packet has %d bytes", n);
 	CHECK(fcntl(big[1], F_GETPIPE_SZ) == capacity, "capacity is %d, was %d",
@@ -62,7 +63,8 @@ int main(void)
 	CHECK(fcntl(full[0], F_GETFL) & O_NONBLOCK && fcntl(full[1], F_GETFL) & O_NONBLOCK,
 		"O_NONBLOCK is lost");
 	if (fcntl(full[1], F_GETFL) & O_NONBLOCK)
-		CHECK(write(full[1], data, 4096) < 0 && errno == EAGAIN, "it is no longer full");
+		CHECK(write(full[1], data, 4096) < 0 && errno == EAGAIN,
+			"it is no longer full");
 	for (n = 0; n < filled;) {
 		int r = read(full[0], data + n, sizeof(data) - n);
 
@@ -72,7 +74,8 @@ int main(void)
 	}
 	CHECK(n == filled, "%d bytes of %d", n, filled);
 	SAME(data, filled & ~7, 2, "contents of a full pipe");
-	CHECK(read(ended[0], data, 10) == 4 && !memcmp(data, "last", 4), "bytes before the end");
+	CHECK(read(ended[0], data, 10) == 4 && !memcmp(data, "last", 4),
+		"bytes before the end");
 	CHECK(read(ended[0], data, 10) == 0, "no end of file");
 	CHECK(write(broken[1], "x", 1) < 0 && errno == EPIPE, "no EPIPE");
 	CHECK(!ioctl(empty[0], FIONREAD, &waiting) && waiting == 0, "%d bytes wait", waiting);

@@ -40,9 +40,10 @@ static void check(int id, uint64_t value, uint64_t interval, const char *what)
 {
 	struct itimerspec s = {0};
 
-	CHECK(!syscall(SYS_timer_gettime, id, &s), "%s: timer %d: %s", what, id, strerror(errno));
-	CHECK(s.it_interval.tv_sec * SEC + s.it_interval.tv_nsec == interval, "%s: interval %ld.%09ld",
-		what, s.it_interval.tv_sec, s.it_interval.tv_nsec);
+	CHECK(!syscall(SYS_timer_gettime, id, &s), "%s: timer %d: %s", what, id,
+		strerror(errno));
+	CHECK(s.it_interval.tv_sec * SEC + s.it_interval.tv_nsec == interval,
+		"%s: interval %ld.%09ld", what, s.it_interval.tv_sec, s.it_interval.tv_nsec);
 	CHECK((uint64_t)s.it_value.tv_sec <= value / SEC &&
 			(value == 0 ? !s.it_value.tv_sec && !s.it_value.tv_nsec
 				    : (uint64_t)s.it_value.tv_sec + 100 >= value / SEC),

@@ -64,7 +64,8 @@ int main(int argc, char **argv)
 	if (argc < 3) {
 		/* Arguments and environment with all that could be misread. */
 		char *const args[] = {"the process", "with space", "", "new\nline", NULL};
-		char *const none[] = {"A=1", "EMPTY=", "VICTIM_SET=x=y", getenv("VICTIM_HURT") ? "VICTIM_HURT=1" : NULL, NULL};
+		char *const none[] = {"A=1", "EMPTY=", "VICTIM_SET=x=y",
+			getenv("VICTIM_HURT") ? "VICTIM_HURT=1" : NULL, NULL};
 
 		execve("/proc/self/exe", args, none);
 		MUST(0);
@@ -98,20 +99,25 @@ int main(int argc, char **argv)
 	CHECK(!strcmp(is.exe, was.exe), "/proc/self/exe %s, was %s", is.exe, was.exe);
 	CHECK(!strcmp(is.root, was.root), "root %s, was %s", is.root, was.root);
 	CHECK(!strcmp(is.comm, was.comm), "name %s, was %s", is.comm, was.comm);
-	CHECK(is.cmdline_size == was.cmdline_size && !memcmp(is.cmdline, was.cmdline, was.cmdline_size),
+	CHECK(is.cmdline_size == was.cmdline_size &&
+			!memcmp(is.cmdline, was.cmdline, was.cmdline_size),
 		"cmdline has %zd bytes, had %zd", is.cmdline_size, was.cmdline_size);
-	CHECK(is.environ_size == was.environ_size && !memcmp(is.environ, was.environ, was.environ_size),
+	CHECK(is.environ_size == was.environ_size &&
+			!memcmp(is.environ, was.environ, was.environ_size),
 		"environ has %zd bytes, had %zd", is.environ_size, was.environ_size);
-	CHECK(is.auxv_size == was.auxv_size && !memcmp(is.auxv, was.auxv, was.auxv_size), "auxv");
+	CHECK(is.auxv_size == was.auxv_size && !memcmp(is.auxv, was.auxv, was.auxv_size),
+		"auxv");
 	for (int i = 0; i < RLIM_NLIMITS; i++)
 		CHECK(!memcmp(&is.limits[i], &was.limits[i], sizeof(is.limits[i])),
-			"limit %d is %lld %lld, was %lld %lld", i, (long long)is.limits[i].rlim_cur,
-			(long long)is.limits[i].rlim_max, (long long)was.limits[i].rlim_cur,
-			(long long)was.limits[i].rlim_max);
+			"limit %d is %lld %lld, was %lld %lld", i,
+			(long long)is.limits[i].rlim_cur, (long long)is.limits[i].rlim_max,
+			(long long)was.limits[i].rlim_cur, (long long)was.limits[i].rlim_max);
 	CHECK(is.pid == was.pid && is.tid == was.tid, "ids %d %d, were %d %d", is.pid, is.tid,
 		was.pid, was.tid);
-	CHECK(!memcmp(is.uid, was.uid, sizeof(is.uid)) && !memcmp(is.gid, was.gid, sizeof(is.gid)),
-		"user %d, was %d; group %d, was %d", is.uid[0], was.uid[0], is.gid[0], was.gid[0]);
+	CHECK(!memcmp(is.uid, was.uid, sizeof(is.uid)) &&
+			!memcmp(is.gid, was.gid, sizeof(is.gid)),
+		"user %d, was %d; group %d, was %d", is.uid[0], was.uid[0], is.gid[0],
+		was.gid[0]);
 	CHECK(is.dumpable == was.dumpable, "dumpable %d, was %d", is.dumpable, was.dumpable);
 	CHECK(is.no_new_privs == was.no_new_privs, "no_new_privs %d", is.no_new_privs);
 	CHECK(is.pdeathsig == was.pdeathsig, "parent-death signal %d", is.pdeathsig);
@@ -120,7 +126,8 @@ int main(int argc, char **argv)
 	CHECK(is.oom == was.oom, "oom_score_adj has changed");
 	mask = umask(0);
 	CHECK(mask == 0137, "umask is %o", mask);
-	CHECK(!strcmp(argv[1], "WITH space") && !strcmp(getenv("VICTIM_SET"), "x=y"), "own strings");
+	CHECK(!strcmp(argv[1], "WITH space") && !strcmp(getenv("VICTIM_SET"), "x=y"),
+		"own strings");
 	CHECK(open("there", O_CREAT | O_WRONLY, 0600) >= 0 && !access("../deeper/there", F_OK),
 		"relative names");
 	return victim_done();

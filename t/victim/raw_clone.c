@@ -64,7 +64,8 @@ int main(void)
 	for (int i = 0; i < N; i++) {
 		struct timespec limit = {20, 0};
 
-		while (cleared[i] && !raw(SYS_futex, (long)&cleared[i], FUTEX_WAIT, 1, (long)&limit))
+		while (cleared[i] &&
+			!raw(SYS_futex, (long)&cleared[i], FUTEX_WAIT, 1, (long)&limit))
 			;
 		CHECK(!cleared[i], "thread %d: the kernel does not clear its id word", i);
 		CHECK(kept[i] == 1, "thread %d: its id has changed", i);

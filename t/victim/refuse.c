@@ -57,7 +57,8 @@ static void listening(void)
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 
 	fd = socket(AF_INET, SOCK_STREAM, 0);
-	need(fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 5), "no network");
+	need(fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 5),
+		"no network");
 }
 
 static void still_listening(void)
@@ -154,8 +155,8 @@ static void end_child(void)
 {
 	int status;
 
-	CHECK(!kill(child, SIGKILL) && waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
-			WTERMSIG(status) == SIGKILL,
+	CHECK(!kill(child, SIGKILL) && waitpid(child, &status, 0) == child &&
+			WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
 		"child");
 }
 
@@ -173,7 +174,8 @@ static void reap(void)
 {
 	int status = 0;
 
-	CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 5, "status %x", status);
+	CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 5, "status %x",
+		status);
 }
 
 static void userfault(void)
@@ -196,7 +198,8 @@ static void still_userfault(void)
 
 static void device(void)
 {
-	static const char *const names[] = {"/dev/vda", "/dev/sda", "/dev/nvme0n1", "/dev/loop0", "/dev/mem"};
+	static const char *const names[] = {
+		"/dev/vda", "/dev/sda", "/dev/nvme0n1", "/dev/loop0", "/dev/mem"};
 	int d = -1;
 
 	p = MAP_FAILED;
@@ -308,7 +311,8 @@ static void still_record(void)
 	int status = 0;
 
 	if (!asker) {
-		struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0};
+		struct flock l = {
+			.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0};
 
 		_exit(!fcntl(fd, F_GETLK, &l) && l.l_type == F_WRLCK && l.l_start == 5 ? 0 : 1);
 	}

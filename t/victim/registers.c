@@ -44,23 +44,21 @@ void victim_hurt(void)
 	op(16) op(17) op(18) op(19) op(20) op(21) op(22) op(23) op(24) op(25) op(26) op(27)    \
 		op(28) op(29) op(30) op(31)
 #define EACH7(op) op(1) op(2) op(3) op(4) op(5) op(6) op(7)
-#define LX(n) "movdqa 128+64*" #n "(%%rdi), %%xmm" #n "\n"
-#define SX(n) "movdqa %%xmm" #n ", 128+64*" #n "(%%rdi)\n"
-#define LY(n) "vmovdqa 128+64*" #n "(%%rdi), %%ymm" #n "\n"
-#define SY(n) "vmovdqa %%ymm" #n ", 128+64*" #n "(%%rdi)\n"
-#define LZ(n) "vmovdqa64 128+64*" #n "(%%rdi), %%zmm" #n "\n"
-#define SZ(n) "vmovdqa64 %%zmm" #n ", 128+64*" #n "(%%rdi)\n"
-#define LK(n) "kmovq 128+64*32+8*" #n "(%%rdi), %%k" #n "\n"
-#define SK(n) "kmovq %%k" #n ", 128+64*32+8*" #n "(%%rdi)\n"
+#define LX(n)     "movdqa 128+64*" #n "(%%rdi), %%xmm" #n "\n"
+#define SX(n)     "movdqa %%xmm" #n ", 128+64*" #n "(%%rdi)\n"
+#define LY(n)     "vmovdqa 128+64*" #n "(%%rdi), %%ymm" #n "\n"
+#define SY(n)     "vmovdqa %%ymm" #n ", 128+64*" #n "(%%rdi)\n"
+#define LZ(n)     "vmovdqa64 128+64*" #n "(%%rdi), %%zmm" #n "\n"
+#define SZ(n)     "vmovdqa64 %%zmm" #n ", 128+64*" #n "(%%rdi)\n"
+#define LK(n)     "kmovq 128+64*32+8*" #n "(%%rdi), %%k" #n "\n"
+#define SK(n)     "kmovq %%k" #n ", 128+64*32+8*" #n "(%%rdi)\n"
 
 /* The red zone is stepped over, as the compiler may have put something there. */
 #define SPIN(name, load, store)                                                                \
-	static __attribute__((noinline)) void name(                                            \
-		const struct state *in, struct state *out)                                     \
+	static __attribute__((noinline)) void name(const struct state *in, struct state *out)  \
 	{                                                                                      \
 		asm volatile("sub $256, %%rsp\n push %%rbp\n push %%rbx\n"                     \
-			     "push %%rsi\n" load                                               \
-			     "push %%rax\n"                                                    \
+			     "push %%rsi\n" load "push %%rax\n"                                \
 			     "pushfq\n andq $~0x8d5, (%%rsp)\n orq $0x895, (%%rsp)\n"          \
 			     "popfq\n pop %%rax\n" LOAD_GENERAL "1: pause\n"                   \
 			     "push %%rax\n pushfq\n mov go(%%rip), %%eax\n"                    \
@@ -97,13 +95,14 @@ static void *run(void *arg)
 	if (spoiled)
 		out.vector[3][5] ^= 1;
 	for (int i = 0; i < 15; i++)
-		CHECK(in.general[i] == out.general[i], "thread %zu, register %d: %llx, was %llx",
-			n, i, (long long)out.general[i], (long long)in.general[i]);
+		CHECK(in.general[i] == out.general[i],
+			"thread %zu, register %d: %llx, was %llx", n, i,
+			(long long)out.general[i], (long long)in.general[i]);
 	CHECK((out.flags & 0x8d5) == 0x895, "thread %zu: flags are %llx", n,
 		(long long)out.flags);
 	for (int i = 0; i < (level == 2 ? 32 : 16); i++)
-		CHECK(!memcmp(in.vector[i], out.vector[i], width), "thread %zu, vector register %d",
-			n, i);
+		CHECK(!memcmp(in.vector[i], out.vector[i], width),
+			"thread %zu, vector register %d", n, i);
 	for (int i = 1; level == 2 && i < 8; i++)
 		CHECK(in.mask[i] == out.mask[i], "thread %zu, mask register %d", n, i);
 	return NULL;

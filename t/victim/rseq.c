@@ -7,7 +7,7 @@
 #include "victim.h"
 
 #define THREADS 4
-#define CPUS	1024
+#define CPUS    1024
 
 static uint64_t counts[CPUS][8];
 static atomic_bool stop;
@@ -86,8 +86,8 @@ int main(void)
 		CPU_ZERO(&set);
 		CPU_SET(i, &set);
 		sched_setaffinity(0, sizeof(set), &set);
-		CHECK((int)*(volatile uint32_t *)&mine()->cpu_id == i, "on processor %d, rseq says %d",
-			i, (int)mine()->cpu_id);
+		CHECK((int)*(volatile uint32_t *)&mine()->cpu_id == i,
+			"on processor %d, rseq says %d", i, (int)mine()->cpu_id);
 	}
 	sched_setaffinity(0, sizeof(all), &all);
 	/* After the restart they have to do it for some time more. */

@@ -69,11 +69,13 @@ static void *thread(void *arg)
 	if (spoil)
 		setpriority(PRIO_PROCESS, victim_tid(), 10);
 	look(&is);
-	CHECK(is.policy == was.policy, "thread %zu: policy %d, was %d", n, is.policy, was.policy);
+	CHECK(is.policy == was.policy, "thread %zu: policy %d, was %d", n, is.policy,
+		was.policy);
 	CHECK(is.priority == was.priority, "thread %zu: priority %d, was %d", n, is.priority,
 		was.priority);
 	CHECK(is.nice == was.nice, "thread %zu: nice %d, was %d", n, is.nice, was.nice);
-	CHECK(is.slack == was.slack, "thread %zu: timer slack %d, was %d", n, is.slack, was.slack);
+	CHECK(is.slack == was.slack, "thread %zu: timer slack %d, was %d", n, is.slack,
+		was.slack);
 	CHECK(is.io == was.io, "thread %zu: I/O priority %lx, was %lx", n, is.io, was.io);
 	CHECK(CPU_EQUAL(&is.cpus, &was.cpus), "thread %zu: affinity has changed", n);
 	CHECK(!strcmp(is.name, name), "thread %zu: name is '%s'", n, is.name);

@@ -5,7 +5,8 @@ static char *a, *b;
 
 void victim_hurt(void)
 {
-	mmap(b, 128 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	mmap(b, 128 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1,
+		0);
 	memcpy(b, a, 128 * KIB);
 }
 

@@ -24,7 +24,8 @@ static void descriptors(void)
 		int fd = atoi(e->d_name);
 
 		if (e->d_name[0] != '.' && fd != dirfd(d))
-			printf("descriptor %d flags %x %x\n", fd, fcntl(fd, F_GETFD), fcntl(fd, F_GETFL));
+			printf("descriptor %d flags %x %x\n", fd, fcntl(fd, F_GETFD),
+				fcntl(fd, F_GETFL));
 	}
 	closedir(d);
 }
@@ -47,17 +48,17 @@ static void mappings(void)
 
 static void status(void)
 {
-	static const char *const keys[] = {"Umask", "State", "TracerPid", "Uid", "Gid", "Groups",
-		"Threads", "SigQ", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "CapInh",
-		"CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp",
+	static const char *const keys[] = {"Umask", "State", "TracerPid", "Uid", "Gid",
+		"Groups", "Threads", "SigQ", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt",
+		"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp",
 		"Cpus_allowed", "Mems_allowed"};
 	FILE *f = fopen("/proc/self/status", "re");
 	char line[512];
 
 	while (f && fgets(line, sizeof(line), f))
 		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-			if (!strncmp(line, keys[i], strlen(keys[i])) && line[strlen(keys[i])] == ':' &&
-				strcmp(keys[i], "SigQ"))
+			if (!strncmp(line, keys[i], strlen(keys[i])) &&
+				line[strlen(keys[i])] == ':' && strcmp(keys[i], "SigQ"))
 				fputs(line, stdout);
 	fclose(f);
 }
@@ -85,7 +86,8 @@ int main(int argc, char **argv, char **envp)
 	printf("execfn %s\n", (char *)getauxval(AT_EXECFN));
 	printf("secure %lu flags %lx\n", getauxval(AT_SECURE), getauxval(AT_FLAGS));
 	printf("personality %x\n", personality(0xffffffff));
-	printf("own group %d, leads session %d\n", getpgrp() == getpid(), getsid(0) == getpid());
+	printf("own group %d, leads session %d\n", getpgrp() == getpid(),
+		getsid(0) == getpid());
 	printf("group of the parent %d\n", getpgrp() == getpgid(getppid()));
 	printf("session of the parent %d\n", getsid(0) == getsid(getppid()));
 	prctl(PR_GET_PDEATHSIG, &v);

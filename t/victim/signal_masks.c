@@ -34,7 +34,8 @@ static void *thread(void *arg)
 
 int main(void)
 {
-	uint64_t masks[] = {1ull << (SIGUSR1 - 1), 0xffffffff00000000ull | 1ull << (SIGUSR1 - 1),
+	uint64_t masks[] = {1ull << (SIGUSR1 - 1),
+		0xffffffff00000000ull | 1ull << (SIGUSR1 - 1),
 		0x55555555ull | 1ull << (SIGUSR1 - 1), ~0ull};
 	uint64_t m = masks[0] | 1ull << (SIGTERM - 1) | 1ull << 40, other;
 	pthread_t t[4];

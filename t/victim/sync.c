@@ -115,8 +115,8 @@ int main(void)
 	for (int i = 0; i < 3; i++) {
 		pthread_join(p[i], &result);
 		CHECK((counter & ~(1ull << 63)) == (uint64_t)result,
-			"thread passed the barrier %llu times of %llu", (long long)(uint64_t)result,
-			(long long)(counter & ~(1ull << 63)));
+			"thread passed the barrier %llu times of %llu",
+			(long long)(uint64_t)result, (long long)(counter & ~(1ull << 63)));
 	}
 	sem_getvalue(&items, &left);
 	CHECK(made == taken && taken == got && under_rw == got && left == 0,

@@ -30,8 +30,8 @@ static void check(int fd, long left, long interval_ns, const char *what)
 	struct itimerspec s = {0};
 
 	CHECK(!timerfd_gettime(fd, &s), "%s: %s", what, strerror(errno));
-	CHECK(s.it_value.tv_sec <= left && s.it_value.tv_sec + 100 >= left, "%s: %ld.%09ld left",
-		what, s.it_value.tv_sec, s.it_value.tv_nsec);
+	CHECK(s.it_value.tv_sec <= left && s.it_value.tv_sec + 100 >= left,
+		"%s: %ld.%09ld left", what, s.it_value.tv_sec, s.it_value.tv_nsec);
 	CHECK(s.it_interval.tv_sec * (long)SEC + s.it_interval.tv_nsec == interval_ns,
 		"%s: interval %ld.%09ld", what, s.it_interval.tv_sec, s.it_interval.tv_nsec);
 }

@@ -25,7 +25,8 @@ int main(void)
 	victim_ready();
 	victim_wait();
 	CHECK(access("nameless", F_OK) < 0, "the name is back");
-	CHECK(!fstat(fd, &st) && st.st_size == 64 * (long)KIB, "size is %lld", (long long)st.st_size);
+	CHECK(!fstat(fd, &st) && st.st_size == 64 * (long)KIB, "size is %lld",
+		(long long)st.st_size);
 	CHECK(st.st_nlink == 0, "it has %d names", (int)st.st_nlink);
 	for (int i = 0; i < 8; i++) {
 		CHECK(pread(fd, data, 8192, i * 8192) == 8192, "%s", strerror(errno));
@@ -35,10 +36,12 @@ int main(void)
 				break;
 			}
 	}
-	CHECK(lseek(fd, 0, SEEK_CUR) == 30000 && lseek(second, 0, SEEK_CUR) == 7, "offsets %lld %lld",
-		(long long)lseek(fd, 0, SEEK_CUR), (long long)lseek(second, 0, SEEK_CUR));
+	CHECK(lseek(fd, 0, SEEK_CUR) == 30000 && lseek(second, 0, SEEK_CUR) == 7,
+		"offsets %lld %lld", (long long)lseek(fd, 0, SEEK_CUR),
+		(long long)lseek(second, 0, SEEK_CUR));
 	MUST(pwrite(fd, "Z", 1, 40000) == 1);
-	CHECK(pread(second, &byte, 1, 40000) == 1 && byte == 'Z', "two opens of it are two files");
+	CHECK(pread(second, &byte, 1, 40000) == 1 && byte == 'Z',
+		"two opens of it are two files");
 	CHECK(write(second, "x", 1) < 0 && errno == EBADF, "the read-only one can be written");
 	CHECK(!fstat(tmp, &st) && st.st_size == 10 * (long)MIB + 8192, "size is %lld",
 		(long long)st.st_size);

@@ -35,11 +35,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SEC 1000000000ull
+#define SEC  1000000000ull
 #define MSEC 1000000ull
-#define KIB 1024ul
-#define MIB (1024ul * 1024)
-#define GIB (1024ul * 1024 * 1024)
+#define KIB  1024ul
+#define MIB  (1024ul * 1024)
+#define GIB  (1024ul * 1024 * 1024)
 
 void victim_hurt(void);
 
@@ -179,8 +179,8 @@ static __attribute__((noipa)) void victim_fill(void *p, size_t size, uint64_t se
 }
 
 #define SAME(p, size, seed, what) victim_same(p, size, seed, what, __FILE__, __LINE__)
-static inline bool victim_same(const void *p, size_t size, uint64_t seed, const char *what,
-	const char *file, int line)
+static inline bool victim_same(
+	const void *p, size_t size, uint64_t seed, const char *what, const char *file, int line)
 {
 	const uint64_t *w = p;
 
@@ -263,7 +263,8 @@ static inline bool victim_vma(const void *address, struct victim_vma *v)
 			    &x.offset, &x.inode, x.path) >= 5) {
 			if (found)
 				break;
-			if ((unsigned long)address >= x.start && (unsigned long)address < x.end) {
+			if ((unsigned long)address >= x.start &&
+				(unsigned long)address < x.end) {
 				found = true;
 				*v = x;
 			}
