@@ -8,7 +8,7 @@ VERSION := 0.1
 WARN = -Wall -Wextra -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DTRECR_VERSION='"$(VERSION)"'
 ifdef SANITIZE
-O := $(O)-sanitize
+override O := $(O)-sanitize
 SAN = -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 endif
 ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) $(SAN) -MMD -MP -pthread

@@ -14,6 +14,10 @@ fresh() {
 	cp -a good ck
 	bad=ck/ckpt-000001/$1
 }
+# edit WHAT [VALUE]: change the file of the last fresh
+edit() {
+	edit-image "$bad" "$@" || ok "edit-image $*" false
+}
 # refused NAME REGEX: restart says no, with the reason, and starts nothing
 refused() {
 	# Were it to succeed, the program would wait for ever.
@@ -33,26 +37,26 @@ ok "the image is good" quiet trecr-inspect --verify ck
 
 # ---- sealed, so that only the value is wrong ----
 for f in job "$pid"; do
-	fresh $f; edit-image "$bad" seal
+	fresh $f; edit seal
 	ok "edit-image itself does no harm ($f)" quiet trecr-inspect --verify ck
-	fresh $f; edit-image "$bad" version 999
+	fresh $f; edit version 999
 	refused "$f of another version" "version"
-	fresh $f; edit-image "$bad" machine 183
+	fresh $f; edit machine 183
 	refused "$f of another machine" "machine|architecture|x86-64"
-	fresh $f; edit-image "$bad" incompat 0x80000000
+	fresh $f; edit incompat 0x80000000
 	refused "$f with an unknown feature" "feature|newer"
-	fresh $f; edit-image "$bad" compat 0x80000000
+	fresh $f; edit compat 0x80000000
 	ok "an unknown compatible feature of $f does no harm" quiet trecr-inspect --verify ck
-	fresh $f; edit-image "$bad" block-size 8192
+	fresh $f; edit block-size 8192
 	refused "$f with another block size" "block"
-	fresh $f; edit-image "$bad" id
+	fresh $f; edit id
 	refused "$f of another checkpoint" "checkpoint|belong|chain"
-	fresh $f; edit-image "$bad" file-kind 7
+	fresh $f; edit file-kind 7
 	refused "$f of an unknown kind" "kind|file"
 done
-fresh job; edit-image "$bad" cpuid
+fresh job; edit cpuid
 refused "a processor that lacks what the program may use" "CPU|processor"
-fresh "$pid"; edit-image "$bad" build-id
+fresh "$pid"; edit build-id
 refused "a program that is not the one that was saved" "build"
 
 # ---- the world has changed ----
@@ -65,7 +69,7 @@ refused "a file that the group may write" "writ|permission|others"
 fresh job; chmod o+w ck/ckpt-000001
 refused "a directory that others may write" "writ|permission|others"
 fresh job; rm ck/latest
-refused "no latest" "latest"
+refused "no latest" "latest|holds none"
 fresh job; ln -sfn /etc ck/latest
 refused "latest that leads out" "latest|/etc|job|writ|checkpoint"
 fresh job; : >"$bad"

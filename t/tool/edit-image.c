@@ -104,7 +104,7 @@ static int all_features(const char *owner, Elf64_Nhdr *n, uint8_t *data, void *a
 {
 	struct image_job *job = (struct image_job *)data;
 
-	if (strcmp(owner, IMAGE_OWNER) || n->n_type != IMAGE_NOTE_JOB)
+	if (strcmp(owner, IMAGE_OWNER) || n->n_type != IMAGE_NOTE_BASE + IMAGE_NOTE_JOB)
 		return 0;
 	memset(job->cpuid, 0xff, sizeof(job->cpuid));
 	return 1;
@@ -114,11 +114,13 @@ static int other_build(const char *owner, Elf64_Nhdr *n, uint8_t *data, void *ar
 {
 	struct image_module *m = (struct image_module *)data;
 
-	if (strcmp(owner, IMAGE_OWNER) || n->n_type != IMAGE_NOTE_MODULES)
+	if (strcmp(owner, IMAGE_OWNER) || n->n_type != IMAGE_NOTE_BASE + IMAGE_NOTE_MODULES)
 		return 0;
 	for (size_t i = 0; i < n->n_descsz / sizeof(*m); i++)
 		if (m[i].build_id_size) {
 			m[i].build_id[0] ^= 1;
+			/* The same file by size and times would not be read again. */
+			m[i].mtime_ns ^= 1;
 			return 1;
 		}
 	return 0;

@@ -178,7 +178,7 @@ static void vdso_piece(const struct contents *m, struct piece *p)
 	uint64_t size = align_down(m->img->notes[IMAGE_NOTE_VDSO].size, IMAGE_BLOCK);
 
 	p->offset = p->start - m->process->vdso_start;
-	if (p->offset >= size)
+	if (p->offset >= size || p->offset % IMAGE_BLOCK)
 		return;
 	p->place = PLACE_VDSO;
 	if (p->end - p->start > size - p->offset)
