@@ -42,8 +42,7 @@ void core_note_thread(struct dump *d, const struct image_thread *t, const void *
 	_Static_assert(sizeof(status.pr_reg) == sizeof(t->regs), "registers");
 	memcpy(&status.pr_reg, t->regs, sizeof(status.pr_reg));
 	image_writer_core_note(d->writer, "CORE", NT_PRSTATUS, &status, sizeof(status));
-	if (info)
-		image_writer_core_note(d->writer, "CORE", NT_SIGINFO, info, sizeof(*info));
+	image_writer_core_note(d->writer, "CORE", NT_SIGINFO, info, sizeof(*info));
 	/* An XSAVE area begins with what FXSAVE writes. */
 	image_writer_core_note(
 		d->writer, "CORE", NT_FPREGSET, xstate, sizeof(struct user_fpregs_struct));

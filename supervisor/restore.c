@@ -662,22 +662,19 @@ static int restore_all(struct restore *r)
 	return let_go(r);
 }
 
-/* Whatever there is of the new process goes. */
+/* Whatever there is of the new process goes. A process does not count as ended before all its
+ * threads have been waited for, also those that fill memory; and nobody else is our child or
+ * tracee yet. */
 static void kill_all(struct restore *r)
 {
 	struct supervisor *s = r->s;
-	int status;
 
 	if (s->root > 0)
 		kill(s->root, SIGKILL);
 	if (s->init > 0)
 		kill(s->init, SIGKILL);
-	for (size_t i = 0; i < r->process.thread_count; i++)
-		tracee_detach(&r->process.threads[i].tracee, NULL);
-	if (s->root > 0 && !s->init)
-		waitpid(s->root, &status, __WALL);
-	if (s->init > 0)
-		waitpid(s->init, &status, __WALL);
+	while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+		;
 	s->root = s->init = 0;
 }
 

@@ -106,10 +106,9 @@ static int supervise(struct supervisor *s, const char *image, void (*ready)(void
 	int status;
 
 	c = checkpoint_open(image, &e);
-	if (!c)
-		return fail(&e);
-	if (open_pidfile(&pidfile, &e) < 0 || bring_back(s, c, &e) < 0) {
+	if (!c || open_pidfile(&pidfile, &e) < 0 || bring_back(s, c, &e) < 0) {
 		checkpoint_close(c);
+		err_prefix(&e, "cannot restart %s", image);
 		return fail(&e);
 	}
 	if (s->options.verbose)
