@@ -4,9 +4,10 @@
 if [ -z "${FULL_DISK_NS:-}" ]; then
 	# A small file system of its own, in a mount namespace.
 	export FULL_DISK_NS=none
-	if [ "$(id -u)" = 0 ]; then options=-m; else options=-Urm; fi
-	if unshare $options true 2>/dev/null; then
-		FULL_DISK_NS=own exec unshare $options "${BASH:-bash}" "$0" "$@"
+	options=(-m)
+	[ "$(id -u)" = 0 ] || options=(-m -U --map-current-user --keep-caps)
+	if unshare "${options[@]}" true 2>/dev/null; then
+		FULL_DISK_NS=own exec unshare "${options[@]}" "${BASH:-bash}" "$0" "$@"
 	fi
 fi
 . "$(dirname "$0")/lib.sh"

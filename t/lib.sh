@@ -221,7 +221,11 @@ explain() {
 # Ends all that a scenario left. Fails when something was there to be ended.
 sweep() {
 	local left
-	left=$(nest --sweep -g "${1:-0}") || true
+	# The shell's own words about children that were killed are of no interest.
+	{
+		left=$(nest --sweep -g "${1:-0}")
+		wait
+	} 2>/dev/null
 	[ -z "$left" ] || {
 		diag "left behind: $left"
 		return 1
@@ -266,7 +270,6 @@ scenario() {
 		explain
 	fi
 	sweep >/dev/null
-	{ wait; } 2>/dev/null
 	status=
 }
 

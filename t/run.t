@@ -14,7 +14,7 @@ done
 trecr-run -d ck -- /no/such/program 2>err
 is $? 127 "a program that is not there"
 like "$(cat err)" '^trecr-run: .*/no/such/program.*No such file' "it is named"
-trecr-run -d ck -- no-such-program-anywhere 2>err
+PATH=$build:/usr/bin:/bin trecr-run -d ck -- no-such-program-anywhere 2>err
 is $? 127 "a command that is not in PATH"
 echo text >plain
 trecr-run -d ck -- ./plain 2>err

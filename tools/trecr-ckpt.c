@@ -249,9 +249,9 @@ int main(int argc, char *argv[])
 	const struct opts opts = {
 		.tool = TOOL,
 		.operands = "PID",
-		.about = "Checkpoint what trecr-run or trecr-restart runs, and print the "
-			 "checkpoint's path. PID\nis its process id or that of any process of "
-			 "the program.",
+		.about =
+			"Checkpoint what trecr-run or trecr-restart runs, and print the path.\n"
+			"PID is its process id or that of any process of the program.",
 		.groups = groups,
 		.usage_status = 1,
 	};

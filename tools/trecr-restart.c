@@ -26,16 +26,16 @@ static struct settings {
 #define FIELD(name) offsetof(struct settings, name)
 
 static const struct opt rows[] = {
-	{'D', "detach", NULL, "run in the background, print the supervisor's process id",
-		opt_flag, FIELD(detach)},
+	{'D', "detach", NULL, "run in the background, print the supervisor's pid", opt_flag,
+		FIELD(detach)},
 	{0, "pidfile", "FILE", "write the supervisor's process id to FILE", opt_text,
 		FIELD(pidfile)},
 	{0, "verify", NULL, "check all data before anything else is done", opt_flag,
 		FIELD(verify)},
-	{0, "rollback-files", NULL, "move what files have gained since into FILE.trecr-tail",
-		opt_flag, FIELD(rollback_files)},
-	{0, "namespace", NULL, "use a new pid namespace even if the process ids are free",
-		opt_flag, FIELD(namespace)},
+	{0, "rollback-files", NULL, "move what files gained since to FILE.trecr-tail", opt_flag,
+		FIELD(rollback_files)},
+	{0, "namespace", NULL, "use a new pid namespace even if ids are free", opt_flag,
+		FIELD(namespace)},
 	{0},
 };
 
@@ -192,8 +192,8 @@ int main(int argc, char *argv[])
 	const struct opts opts = {
 		.tool = TOOL,
 		.operands = "DIR",
-		.about = "Bring back the program whose checkpoint is in DIR; if DIR holds "
-			 "checkpoints, the newest.",
+		.about = "Bring back the program whose checkpoint is in DIR;\nthe newest, if "
+			 "DIR holds several.",
 		.groups = groups,
 		.usage_status = OWN_FAILURE,
 	};

@@ -10,6 +10,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,27 +103,31 @@ static void layout(void)
 
 static int all_features(const char *owner, Elf64_Nhdr *n, uint8_t *data, void *arg)
 {
-	struct image_job *job = (struct image_job *)data;
+	size_t at = offsetof(struct image_job, cpuid);
 
 	if (strcmp(owner, IMAGE_OWNER) || n->n_type != IMAGE_NOTE_BASE + IMAGE_NOTE_JOB)
 		return 0;
-	memset(job->cpuid, 0xff, sizeof(job->cpuid));
+	memset(data + at, 0xff, sizeof(((struct image_job *)0)->cpuid));
 	return 1;
 }
 
+/* Notes are aligned to 4 bytes only: the array is changed in a copy. */
 static int other_build(const char *owner, Elf64_Nhdr *n, uint8_t *data, void *arg)
 {
-	struct image_module *m = (struct image_module *)data;
+	struct image_module m;
 
 	if (strcmp(owner, IMAGE_OWNER) || n->n_type != IMAGE_NOTE_BASE + IMAGE_NOTE_MODULES)
 		return 0;
-	for (size_t i = 0; i < n->n_descsz / sizeof(*m); i++)
-		if (m[i].build_id_size) {
-			m[i].build_id[0] ^= 1;
-			/* The same file by size and times would not be read again. */
-			m[i].mtime_ns ^= 1;
-			return 1;
-		}
+	for (size_t at = 0; at + sizeof(m) <= n->n_descsz; at += sizeof(m)) {
+		memcpy(&m, data + at, sizeof(m));
+		if (!m.build_id_size)
+			continue;
+		m.build_id[0] ^= 1;
+		/* The same file by size and times would not be read again. */
+		m.mtime_ns ^= 1;
+		memcpy(data + at, &m, sizeof(m));
+		return 1;
+	}
 	return 0;
 }
 
