@@ -330,6 +330,9 @@ enum image_description_kind {
 	IMAGE_FD_TIMERFD,   /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
 			     * [4]: settime flags, [5]: CLOCK_REALTIME when it expires */
 	IMAGE_FD_PATH,      /* O_PATH: path; args[0]: type of the file, as in st_mode */
+	IMAGE_FD_EPOLL,     /* args[0]: string, a line "FD EVENTS DATA" (decimal, hex, hex) for
+			     * each descriptor watched */
+	IMAGE_FD_SIGNALFD,  /* args[0]: signal mask */
 	IMAGE_FD_KINDS,
 };
 

@@ -52,7 +52,8 @@ int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct err *
 /* Regions and mapped files; fills d->runs and d->shared_runs with what is to be stored. */
 int dump_memory(struct dump *d, struct err *e);
 
-/* The notes that gdb and its like read. @info: the thread's first pending signal, or zeros. Threads come in the order of d->process->threads. */
+/* The notes that gdb and its like read. @info: the thread's first pending signal, or zeros.
+ * Threads come in the order of d->process->threads. */
 void core_note_process(struct dump *d, const char *status, const char *args, size_t args_size);
 struct image_thread;
 void core_note_thread(struct dump *d, const struct image_thread *t, const void *xstate,

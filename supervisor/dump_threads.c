@@ -209,8 +209,7 @@ static int dump_thread(struct dump *d, struct thread *t, uint64_t *xstate_offset
 	*xstate_offset += xstate_size;
 	image_writer_note(d->writer, IMAGE_NOTE_THREADS, &it, sizeof(it));
 	image_writer_note(d->writer, IMAGE_NOTE_XSTATE, xstate, xstate_size);
-	core_note_thread(
-		d, &it, xstate, xstate_size, first.si_signo, &first);
+	core_note_thread(d, &it, xstate, xstate_size, first.si_signo, &first);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * fd_event.c - eventfd(2) and timerfd_create(2).
+ * fd_event.c - eventfd(2), timerfd_create(2) and signalfd(2).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 
@@ -166,4 +167,34 @@ void fd_timerfd_show(
 		buf_printf(out, ", every %.6f s", x->args[2] / 1e9);
 	if (x->args[3])
 		buf_printf(out, ", %" PRIu64 " unread", x->args[3]);
+}
+
+/* ---- signalfd: what can be read from it is what is pending in the process ---- */
+
+bool fd_signalfd_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	return !strcmp(s->link, "anon_inode:[signalfd]");
+}
+
+int fd_signalfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
+	struct err *e)
+{
+	if (!*status_value(s->info, "sigmask"))
+		return err_set(e, 0, "this kernel does not show its signals");
+	x->args[0] = status_number(s->info, "sigmask", 16);
+	return 0;
+}
+
+int fd_signalfd_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	/* glibc's sigset_t is larger than the kernel's. */
+	int fd = syscall(SYS_signalfd4, -1, &x->args[0], sizeof(x->args[0]), O_CLOEXEC);
+
+	return fd < 0 ? err_set(e, errno, "cannot make a signalfd") : fd_lift(r, fd, e);
+}
+
+void fd_signalfd_show(
+	const struct image *job, const struct image_description *x, struct buf *out)
+{
+	buf_printf(out, "signalfd, signals %#" PRIx64, x->args[0]);
 }

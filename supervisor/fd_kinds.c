@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#define ROW(f) f##_match, f##_dump, f##_check, f##_restore, f##_show
+#define ROW(f) f##_match, f##_dump, f##_check, f##_restore, f##_show, NULL
 
 /* The first row that matches counts. */
 static const struct fd_kind kinds[] = {
@@ -19,9 +19,13 @@ static const struct fd_kind kinds[] = {
 	{IMAGE_FD_PIPE, "pipe", false, ROW(fd_pipe)},
 	{IMAGE_FD_FIFO, "FIFO", false, ROW(fd_fifo)},
 	{IMAGE_FD_EVENTFD, "eventfd", false, fd_eventfd_match, fd_eventfd_dump, NULL,
-		fd_eventfd_restore, fd_eventfd_show},
+		fd_eventfd_restore, fd_eventfd_show, NULL},
 	{IMAGE_FD_TIMERFD, "timerfd", false, fd_timerfd_match, fd_timerfd_dump, NULL,
-		fd_timerfd_restore, fd_timerfd_show},
+		fd_timerfd_restore, fd_timerfd_show, NULL},
+	{IMAGE_FD_SIGNALFD, "signalfd", false, fd_signalfd_match, fd_signalfd_dump, NULL,
+		fd_signalfd_restore, fd_signalfd_show, NULL},
+	{IMAGE_FD_EPOLL, "epoll", false, fd_epoll_match, fd_epoll_dump, NULL, fd_epoll_restore,
+		fd_epoll_show, fd_epoll_finish},
 };
 
 const struct fd_kind *fd_kind_match(const struct fd_dump *d, const struct fd_source *s)
@@ -45,8 +49,6 @@ static const struct {
 	const char *link, *what;
 } refused[] = {
 	{"socket:[", "sockets are"},
-	{"anon_inode:[eventpoll]", "epoll descriptors are"},
-	{"anon_inode:[signalfd]", "signalfd descriptors are"},
 	{"anon_inode:inotify", "inotify descriptors are"},
 	{"anon_inode:[fanotify]", "fanotify descriptors are"},
 	{"anon_inode:[pidfd]", "pidfd descriptors are"},

@@ -28,6 +28,10 @@ struct fd_kind {
 	int (*restore)(struct fd_restore *r, const struct image_description *x, struct err *e);
 	void (*show)(
 		const struct image *job, const struct image_description *x, struct buf *out);
+	/* What has to wait until all descriptors are at their numbers: @fd is one that leads to
+	 * @x, once for each description; NULL: nothing. */
+	int (*finish)(const struct fd_restore *r, const struct image_description *x, int fd,
+		struct err *e);
 };
 
 /* The row whose match() says yes, or NULL: then fd_unsupported() has the reason. */
@@ -137,5 +141,9 @@ FD_ROW(fd_pipe);
 FD_ROW(fd_fifo);
 FD_ROW(fd_eventfd);
 FD_ROW(fd_timerfd);
+FD_ROW(fd_signalfd);
+FD_ROW(fd_epoll);
+int fd_epoll_finish(
+	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e);
 
 #endif

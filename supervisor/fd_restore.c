@@ -371,13 +371,31 @@ static int lock_all(const struct fd_restore *r, struct err *e)
 	return 0;
 }
 
+static int finish_all(const struct fd_restore *r, struct err *e)
+{
+	cleanup_free bool *done = xcalloc(r->description_count, sizeof(*done));
+
+	for (size_t i = 0; i < r->fd_count; i++) {
+		uint32_t index = r->fds[i].description;
+		const struct image_description *x = &r->descriptions[index];
+		const struct fd_kind *kind = fd_kind_find(x->kind);
+
+		if (!kind->finish || done[index])
+			continue;
+		done[index] = true;
+		if (kind->finish(r, x, r->fds[i].fd, e))
+			return err_prefix(e, "descriptor %d", r->fds[i].fd);
+	}
+	return 0;
+}
+
 static int restore(struct fd_restore *r, const int std[3], int *keep, struct err *e)
 {
 	lift_streams(r, std);
 	if (check_not_shared(r, e) || restore_all(r, e) || move_aside(r, keep, e) ||
 		place(r, e) || close_rest(r, keep, e))
 		return -1;
-	return set_async(r, e) || lock_all(r, e) ? -1 : 0;
+	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
 }
 
 struct fd_restore *fd_restore_process(

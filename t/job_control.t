@@ -27,25 +27,30 @@ like "$(tr -d '\r' <screen)" 'signal 2
 is "$(tr -d '\r' <screen | grep -c '^.*signal 2$')" 2 "each of them once"
 sweep 5 >/dev/null
 
+# The program says when it gets SIGCONT: only then has the shell handed over the terminal, and
+# what is typed reaches the program.
 user "$BASH" --norc -i <<STEPS
 expect [\$#] 
 send PS1='prompt: '; cd $PWD\n
 expect prompt: 
-send trecr-run -d ck -- $victim/idle\n
+send trecr-run -d ck -- $victim/idle catch\n
 expect ready
 send \x1a
 expect Stopped
 expect prompt: 
 send trecr-ckpt -t 20 \$(pgrep -P \$\$ trecr-run) && echo taken-\$?\n
 expect taken-0
-send ps -o stat= -p \$(pgrep -P \$(pgrep -P \$\$ trecr-run))\n
-expect T
+send ps -o 'stat= args=' -p \$(pgrep -P \$(pgrep -P \$\$ trecr-run))\n
+expect T +[^ ]*idle
+expect prompt: 
 send fg\n
-expect idle
+expect signal 18
 send \x1a
 expect Stopped
+expect prompt: 
 send bg\n
-send kill -USR1 %1; wait %1; echo ended-\$?\n
+expect signal 18
+send kill -USR1 %1; wait %1; echo "end""ed-\$?"\n
 expect ended-0
 send exit\n
 STEPS
@@ -55,21 +60,27 @@ user "$BASH" --norc -i <<STEPS
 expect [\$#] 
 send PS1='prompt: '; cd $PWD\n
 expect prompt: 
-send rm -rf ck; trecr-run -d ck -- $victim/idle &\n
+send rm -rf ck; trecr-run -d ck -- $victim/idle catch &\n
 expect ready
 send trecr-ckpt -s \$!; wait; echo sa""ved\n
 expect saved
 send trecr-restart --pidfile up ck\n
 run await up '^[0-9]+$'
 send \x1a
-expect Stopped +trecr-restart
-send fg\n
-expect fg\r\n
-expect trecr-restart
-send \x03
+expect Stopped
 expect prompt: 
-send echo "sta""tus-\$?"\n
-expect status-130
+send fg\n
+expect signal 18
+send \x03
+expect signal 2
+send \x1a
+expect Stopped
+expect prompt: 
+send bg\n
+expect signal 18
+send kill -TERM %1; kill -USR1 %1; wait %1; echo "end""ed-\$?"\n
+expect signal 15
+expect ended-0
 send exit\n
 STEPS
 is $? 0 "the same after a restart on the terminal" || diag "$(cat screen)"

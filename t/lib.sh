@@ -224,6 +224,7 @@ sweep() {
 	# The shell's own words about children that were killed are of no interest.
 	{
 		left=$(nest --sweep -g "${1:-0}")
+		[ -z "${sup:-}" ] || wait "$sup"
 		wait
 	} 2>/dev/null
 	[ -z "$left" ] || {

@@ -8,9 +8,7 @@
 rows='
 socket|socket
 listening|socket
-epoll|epoll
 inotify|inotify
-signalfd|signalfd
 io_uring|io_uring
 pty|(terminal|tty|pts|ptmx)
 pipe|pipe
@@ -23,8 +21,6 @@ aio|(aio|asynchronous)
 pidfd|pidfd
 mqueue|(queue|mqueue)
 seccomp|seccomp
-flock|lock
-record-lock|lock
 pid-namespace|namespace
 '
 

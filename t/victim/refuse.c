@@ -10,13 +10,11 @@
 #include <linux/userfaultfd.h>
 #include <mqueue.h>
 #include <netinet/in.h>
-#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <linux/filter.h>
@@ -69,23 +67,6 @@ static void still_listening(void)
 	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &n) && on, "no longer listens");
 }
 
-static void epoll(void)
-{
-	int pipes[2];
-	struct epoll_event e = {.events = EPOLLIN, .data.u32 = 5};
-
-	MUST(!pipe(pipes));
-	fd = epoll_create1(0);
-	MUST(!epoll_ctl(fd, EPOLL_CTL_ADD, pipes[0], &e) && write(pipes[1], "x", 1) == 1);
-}
-
-static void still_epoll(void)
-{
-	struct epoll_event e = {0};
-
-	CHECK(epoll_wait(fd, &e, 1, 0) == 1 && e.data.u32 == 5, "epoll");
-}
-
 static void inotify(void)
 {
 	fd = inotify_init();
@@ -98,25 +79,6 @@ static void still_inotify(void)
 
 	close(open("made", O_CREAT | O_WRONLY, 0600));
 	CHECK(read(fd, b, sizeof(b)) > 0, "inotify");
-}
-
-static void signal_fd(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR2);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_NONBLOCK);
-	MUST(fd >= 0);
-}
-
-static void still_signal_fd(void)
-{
-	struct signalfd_siginfo i;
-
-	kill(getpid(), SIGUSR2);
-	CHECK(read(fd, &i, sizeof(i)) == sizeof(i) && i.ssi_signo == SIGUSR2, "signalfd");
 }
 
 static void io_uring(void)
@@ -283,43 +245,6 @@ static void still_seccomp(void)
 	CHECK(prctl(PR_GET_SECCOMP) == 2, "filter");
 }
 
-static void flock_lock(void)
-{
-	fd = victim_file("locked", 64, 1);
-	MUST(!flock(fd, LOCK_EX));
-}
-
-static void still_flock(void)
-{
-	int again = open("locked", O_RDWR);
-
-	CHECK(flock(again, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK, "the lock is lost");
-}
-
-static void record_lock(void)
-{
-	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 5, .l_len = 10};
-
-	fd = victim_file("locked", 64, 1);
-	MUST(!fcntl(fd, F_SETLK, &l));
-}
-
-/* Another process is needed to see one's own record locks. */
-static void still_record(void)
-{
-	pid_t asker = fork();
-	int status = 0;
-
-	if (!asker) {
-		struct flock l = {
-			.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0};
-
-		_exit(!fcntl(fd, F_GETLK, &l) && l.l_type == F_WRLCK && l.l_start == 5 ? 0 : 1);
-	}
-	waitpid(asker, &status, 0);
-	CHECK(!status, "the lock is lost");
-}
-
 static void pid_namespace_child(void)
 {
 	/* Its children would be made elsewhere. */
@@ -338,9 +263,7 @@ static const struct kind {
 } kinds[] = {
 	{"socket", socket_pair, still_socket, 'd'},
 	{"listening", listening, still_listening, 'd'},
-	{"epoll", epoll, still_epoll, 'd'},
 	{"inotify", inotify, still_inotify, 'd'},
-	{"signalfd", signal_fd, still_signal_fd, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
 	{"pty", pty, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
@@ -353,8 +276,6 @@ static const struct kind {
 	{"pidfd", pidfd, nothing, 'd'},
 	{"mqueue", message_queue, nothing, 'd'},
 	{"seccomp", seccomp, still_seccomp, '-'},
-	{"flock", flock_lock, still_flock, 'd'},
-	{"record-lock", record_lock, still_record, 'd'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
 };
 
