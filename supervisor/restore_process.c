@@ -161,8 +161,7 @@ static void add_pending(
 	}
 }
 
-static void add_groups_and_bounds(
-	struct restore_plan *p, struct batch_builder *b, const struct image_process *ip)
+static void add_groups(struct restore_plan *p, struct batch_builder *b)
 {
 	const uint32_t *groups;
 	size_t count;
@@ -170,6 +169,11 @@ static void add_groups_and_bounds(
 	groups = image_note_array(p->img, IMAGE_NOTE_GROUPS, uint32_t, &count);
 	BATCH_ADD(b, "set the groups", SYS_setgroups, count,
 		plan_data(&p->plan, groups, count * sizeof(*groups)));
+}
+
+/* A namespace begins with all of them. */
+static void add_bounds(struct batch_builder *b, const struct image_process *ip)
+{
 	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
 		if (!(ip->cap_bounding >> cap & 1))
 			BATCH_ADD(b, "bound the capabilities", SYS_prctl, PR_CAPBSET_DROP, cap)
@@ -188,8 +192,9 @@ static void add_credentials(
 		{ip->cap_effective >> 32, ip->cap_permitted >> 32, ip->cap_inheritable >> 32},
 	};
 
+	add_bounds(b, ip);
 	if (!geteuid()) {
-		add_groups_and_bounds(p, b, ip);
+		add_groups(p, b);
 		BATCH_ADD(b, "keep capabilities", SYS_prctl, PR_SET_KEEPCAPS, 1);
 		BATCH_ADD(b, "set the group id", SYS_setresgid, ip->gid[0], ip->gid[1],
 			ip->gid[2]);
