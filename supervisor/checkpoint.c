@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "lib/procfs.h"
 #include "loader/batch.h"
 #include "supervisor/cpu.h"
 #include "supervisor/dump.h"
@@ -80,12 +81,31 @@ static int new_ids(struct checkpoint_work *w)
 	return 0;
 }
 
+/* Descendants whose parents have ended are children of the subreaper: ours, or the init's. */
+static int refuse_orphans(struct checkpoint_work *w)
+{
+	cleanup_free pid_t *pids = NULL;
+	struct proc_stat st;
+	size_t count;
+
+	if (procfs_children(w->s->init ? w->s->init : getpid(), &pids, &count, w->e))
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (pids[i] != w->s->root && !procfs_stat(pids[i], pids[i], &st, NULL) &&
+			st.state != 'Z')
+			return err_set(w->e, 0,
+				"process %d (%s) has left a process that runs on, %d (%s); "
+				"only programs of one process can be saved so far",
+				w->s->root, w->tree.processes[0]->comm, pids[i], st.comm);
+	return 0;
+}
+
 static int refuse_tree(struct checkpoint_work *w)
 {
 	struct process *p;
 
 	if (w->tree.count == 1)
-		return 0;
+		return refuse_orphans(w);
 	p = w->tree.processes[1];
 	return err_set(w->e, 0,
 		"process %d (%s) has %s, %d (%s); only programs of one process can be saved so "
@@ -135,8 +155,8 @@ static int thaw_tree(struct checkpoint_work *w)
 
 		for (size_t k = 0; k < p->thread_count; k++) {
 			syscall_remember(&p->threads[k], &w->s->sleeps);
-			syscall_prepare_thaw(&p->threads[k]);
-			failed |= syscall_thaw_in_place(p, &p->threads[k], &w->s->sleeps, e);
+			failed |= syscall_thaw_in_place(
+				p, &p->threads[k], &w->s->sleeps, failed ? NULL : e);
 		}
 	}
 	failed |= thaw(&w->tree, failed ? NULL : e);
@@ -225,7 +245,8 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 	d->portable = w->s->options.portable;
 	d->namespace_of = w->s->init ? w->s->init : getpid();
 	write_chain(w, d->writer, parent);
-	return dump_prepare(d, w->e) || dump_threads(d, w->e) || dump_process(d, w->e) ||
+	return dump_refuse(d, w->e) || dump_prepare(d, w->e) || dump_threads(d, w->e) ||
+			       dump_process(d, w->e) ||
 			       fd_dump_process(w->fds, p->pid, d->writer, LOWER_FD_BASE, w->e)
 		       ? -1
 		       : 0;
@@ -304,6 +325,7 @@ static void write_job_note(struct checkpoint_work *w)
 	info->version = image_writer_string(w->job, TRECR_VERSION);
 	info->command = image_writer_string(w->job, w->s->command ? w->s->command : "");
 	cpu_features(info->cpuid, &info->xfeatures);
+	info->xsave_size = cpu_xsave_size();
 	info->stored_bytes = image_writer_stored(w->job);
 	for (size_t i = 0; i < info->process_count; i++)
 		info->stored_bytes += image_writer_stored(w->writers[i]);
@@ -355,25 +377,31 @@ static void release(struct checkpoint_work *w)
 	checkpoint_close(w->parent);
 }
 
-static int take(struct checkpoint_work *w)
+/* To disk, and what follows from it. */
+static int complete(struct checkpoint_work *w)
 {
-	bool stop = w->request->stop;
 	char *path = NULL;
 	struct err prune = ERR_INIT;
 
-	if (freeze_tree(w) || classify_threads(w) || refuse_tree(w) || snapshot(w))
-		goto out_thaw;
-	if (!stop && thaw_tree(w))
-		goto out_thaw;
-	if (stop)
-		w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
 	if (commit(w, &path))
-		goto out_thaw;
+		return -1;
 	remember(w, path);
 	/* A checkpoint too many does no harm; the next one tries again. */
 	(void)store_prune(w->s->store, w->s->job_id, w->s->options.keep, &prune);
-	if (stop)
-		freeze_kill(&w->tree);
+	return 0;
+}
+
+/* While attached. A program that is to be ended stays frozen until all is on disk. */
+static int take_frozen(struct checkpoint_work *w)
+{
+	if (freeze_tree(w) || classify_threads(w) || refuse_tree(w) || snapshot(w))
+		goto out_thaw;
+	if (!w->request->stop)
+		return thaw_tree(w);
+	w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
+	if (complete(w))
+		goto out_thaw;
+	freeze_kill(&w->tree);
 	return 0;
 
 out_thaw:
@@ -391,7 +419,7 @@ static void *run(void *arg)
 {
 	struct checkpoint_work *w = arg;
 
-	w->result = take(w);
+	w->result = take_frozen(w);
 	return NULL;
 }
 
@@ -418,6 +446,8 @@ int checkpoint_take(
 	if (s->store && !new_ids(&w) && !open_parent(&w) &&
 		!store_begin(s->store, &w.dirfd, &w.sequence, e)) {
 		result = run_in_thread(&w);
+		if (!result && !request->stop)
+			result = complete(&w);
 		release(&w);
 		if (result)
 			store_abort(s->store);

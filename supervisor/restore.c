@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -67,6 +68,7 @@ struct restore {
 	uint64_t window_size;
 
 	pthread_t checker;
+	int result;
 	bool checking;
 	int check_result;
 	struct err check_error;
@@ -110,6 +112,21 @@ static bool exe_is_there(const struct restore *r)
 	return !access(exe, X_OK);
 }
 
+/* Where a component lies in an XSAVE area is the processor's choice; with the same ones and
+ * another size, it is another one. */
+static int check_xsave(const struct restore *r)
+{
+	uint32_t words[CPU_WORDS];
+	uint64_t xfeatures;
+
+	cpu_features(words, &xfeatures);
+	if (xfeatures != r->c->info->xfeatures || cpu_xsave_size() == r->c->info->xsave_size)
+		return 0;
+	return err_set(r->e, 0,
+		"this processor keeps its vector registers in another layout than where the "
+		"program ran");
+}
+
 static int check_before(struct restore *r, bool *foreign_exe)
 {
 	struct fd_restore_options fo = {.rollback_files = r->o->rollback_files};
@@ -119,8 +136,8 @@ static int check_before(struct restore *r, bool *foreign_exe)
 		return err_set(r->e, 0,
 			"the image holds %zu processes; only one can be brought back so far",
 			r->c->process_count);
-	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_modules(r) ||
-		fd_restore_check(r->c, &fo, r->o->notice, r->e))
+	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r) ||
+		check_modules(r) || fd_restore_check(r->c, &fo, r->o->notice, r->e))
 		return -1;
 	*foreign_exe = !exe_is_there(r);
 	if (!*foreign_exe)
@@ -560,22 +577,21 @@ static int settle_thread(struct restore *r, size_t i)
 		syscall_build_restart_block(&r->process, thread,
 			LOADER_WINDOW + LOADER_ENTRY_SYSCALL, r->plan.scratch, r->e))
 		return -1;
-	if (thread->syscall_class == IMAGE_SYSCALL_AGAIN) {
-		x86_64_set_result(&thread->regs, -EINTR);
-		syscall_prepare_thaw(thread);
-	}
+	if (thread->syscall_class == IMAGE_SYSCALL_AGAIN)
+		x86_64_set_result(&thread->regs, -ERESTARTNOHAND);
 	syscall_remember(thread, &r->s->sleeps);
 	if (set_xstate(r, thread, t) || tracee_set_regs(&thread->tracee, &thread->regs, r->e))
 		return -1;
 	return i ? tracee_set_sigmask(&thread->tracee, t->sigmask, r->e) : 0;
 }
 
-/* SIGTRAP's action could not be set while traps ended the batches; and the window goes. */
+/* SIGTRAP's action could not be set while traps ended the batches, dumpable is reset whenever a
+ * thread changes its user; and the window goes. */
 static int finish_leader(struct restore *r)
 {
 	const struct image_sigaction *sa;
 	struct remote remote;
-	int64_t result[2];
+	int64_t result[3];
 	uint64_t scratch;
 	size_t count;
 	int failed;
@@ -590,17 +606,25 @@ static int finish_leader(struct restore *r)
 		tracee_write(r->process.mem_fd, scratch, &sa[SIGTRAP - 1], sizeof(*sa), r->e) ||
 		REMOTE_CALL(
 			&remote, &result[0], r->e, SYS_rt_sigaction, SIGTRAP, scratch, 0, 8) ||
-		REMOTE_CALL(&remote, &result[1], r->e, SYS_munmap, LOADER_WINDOW,
+		REMOTE_CALL(&remote, &result[1], r->e, SYS_prctl, PR_SET_DUMPABLE,
+			r->ip->dumpable == 1) ||
+		REMOTE_CALL(&remote, &result[2], r->e, SYS_munmap, LOADER_WINDOW,
 			LOADER_WINDOW_SIZE);
 	if (failed || remote_end(&remote, r->e))
 		return -1;
-	if (result[0] || result[1])
-		return err_set(r->e, 0, "cannot take the loader out of the new process");
+	if (result[0] || result[1] || result[2])
+		return err_set(r->e, 0,
+			"cannot take the loader out of the new process (%ld, %ld, %ld)",
+			(long)result[0], (long)result[1], (long)result[2]);
 	return 0;
 }
 
+/* From here on the program is whole, and need not die with us. */
 static int let_go(struct restore *r)
 {
+	for (size_t i = 0; i < r->thread_count; i++)
+		if (tracee_spare(&r->process.threads[i].tracee, r->e))
+			return -1;
 	for (size_t i = 0; i < r->thread_count; i++)
 		if (syscall_thaw_in_place(
 			    &r->process, &r->process.threads[i], &r->s->sleeps, r->e))
@@ -608,7 +632,7 @@ static int let_go(struct restore *r)
 	if (r->ip->flags & IMAGE_PROCESS_STOPPED)
 		kill(r->s->root, SIGSTOP);
 	for (size_t i = 0; i < r->thread_count; i++)
-		if (tracee_detach(&r->process.threads[i].tracee, r->e))
+		if (tracee_detach(&r->process.threads[i].tracee, 0, r->e))
 			return -1;
 	return 0;
 }
@@ -624,9 +648,11 @@ static int settle(struct restore *r)
 	for (size_t i = r->thread_count; i-- > 0;)
 		if (settle_thread(r, i))
 			return -1;
+	if (finish_leader(r))
+		return -1;
 	set_limits(r);
 	set_oom_score(r);
-	return finish_leader(r);
+	return 0;
 }
 
 /* ---- all of it ---- */
@@ -660,6 +686,27 @@ static int restore_all(struct restore *r)
 		make_threads(r) || wait_threads(r) || settle(r) || finish_check(r))
 		return -1;
 	return let_go(r);
+}
+
+static void *run(void *arg)
+{
+	struct restore *r = arg;
+
+	r->result = restore_all(r);
+	return NULL;
+}
+
+/* The end of the tracing thread lets go of what is still attached, or kills it. */
+static int run_in_thread(struct restore *r)
+{
+	pthread_t thread;
+	int error = pthread_create(&thread, NULL, run, r);
+
+	if (error)
+		return err_set(r->e, error, "cannot start a thread");
+	error = pthread_join(thread, NULL);
+	BUG_ON(error);
+	return r->result;
 }
 
 /* Whatever there is of the new process goes. A process does not count as ended before all its
@@ -743,7 +790,7 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 		goto out;
 	if (why)
 		notice(&r, why);
-	result = restore_all(&r);
+	result = run_in_thread(&r);
 	if (result)
 		kill_all(&r);
 	else
