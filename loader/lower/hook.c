@@ -26,19 +26,30 @@ static long mmap_raw(long addr, const long a[6], long flags)
 	return raw(SYS_mmap, addr, a[1], a[2], flags, a[4], a[5]);
 }
 
+/* The driver asks for certain addresses by hint and takes no others, so a hint is met where the
+ * kernel would have met it. Where not, the window it is: the kernel's choice lies outside. */
+static long mmap_hinted(const long a[6])
+{
+	long r;
+
+	if (!a[0])
+		return -EEXIST;
+	r = mmap_raw(a[0] & ~4095l, a, a[3] | MAP_FIXED_NOREPLACE);
+	return r == -EPERM ? -EEXIST : r; /* below vm.mmap_min_addr */
+}
+
 long hook_mmap(enum space_part part, const long a[6])
 {
 	uint64_t at;
 	long r;
 
-	if (a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
-		r = mmap_raw(a[0], a, a[3]);
-		if (!raw_failed(r))
-			space_mark(r, a[1]);
-		return r;
-	}
 	if (!a[1] || (uint64_t)a[1] > LOWER_WINDOW_SIZE)
 		return a[1] ? -ENOMEM : -EINVAL;
+	r = a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE) ? mmap_raw(a[0], a, a[3]) : mmap_hinted(a);
+	if (!raw_failed(r))
+		space_mark(r, a[1]);
+	if (r != -EEXIST || a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE))
+		return r;
 	/* Addresses that something else has got hold of stay taken; try behind them. */
 	do {
 		at = space_take(part, pages(a[1]));

@@ -1,6 +1,7 @@
 /* Initialisation, one device, contexts. Each thread has a current context, as with the driver:
  * kept in thread-local storage, which is what the split process must get right. */
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "t/sim/object.h"
@@ -37,6 +38,16 @@ int sim_have_context(void)
 	return r ? r : current ? 0 : SIM_INVALID_CONTEXT;
 }
 
+/* As the driver: it asks for an address by hint, and gives up when it gets another. */
+static int reserve(void)
+{
+	void *wanted = (void *)0x200000000;
+
+	if (mmap(wanted, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != wanted)
+		return SIM_OUT_OF_MEMORY;
+	return munmap(wanted, 1 << 20) ? SIM_OUT_OF_MEMORY : 0;
+}
+
 int cuInit(unsigned flags)
 {
 	SIM_ENTER();
@@ -44,6 +55,8 @@ int cuInit(unsigned flags)
 		return SIM_INVALID_VALUE;
 	if (initialised_by && initialised_by != getpid())
 		return SIM_NOT_INITIALIZED; /* a child of fork, as with the driver */
+	if (reserve())
+		return SIM_OUT_OF_MEMORY;
 	initialised_by = getpid();
 	return 0;
 }
