@@ -43,6 +43,9 @@ is "$(LD_AUDIT=$audit "$split/linked-runpath" 2>&1)" stub "nor is RUNPATH"
 is "$(natively "$sim" "$split/nvml")" "done" "two libraries work natively"
 is "$(split "$sim" "$split/nvml")" "done" "two libraries share one lower half"
 
+like "$(split "$sim" "$split/lookup")" "no table (99){16} is known" \
+	"a table of functions that is not known is refused by name"
+
 # Injected errors arrive.
 like "$(SIM_FAIL=cuStreamCreate:3:2 split "$sim" "$split/compute")" 'gave 2, not 0' \
 	"an error of the driver's reaches the program"

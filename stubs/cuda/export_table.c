@@ -35,6 +35,7 @@ static const struct table {
 	{.id = {0x69, 0xa2, 0x8e, 0x9f}},
 	{.id = {0x21, 0x31, 0x8c, 0x60}},
 	{.id = {0xda, 0x91, 0x51, 0xd3}},
+	{.id = {0xf8, 0xcf, 0xf9, 0x51}},
 	/* By this one a runtime library sees that the driver is genuine. It is: nothing here
 	 * stands between the two. lower/gate.c has what that takes. */
 	{.id = {0xd4, 0x08, 0x20, 0x55}, .untouched = 1},
@@ -75,6 +76,20 @@ static int exchange(const struct table *t, void **words)
 	return 0;
 }
 
+/* A runtime library that is refused a table may report anything: say which one it was. */
+static void complain(const unsigned char id[16])
+{
+	static const char digits[] = "0123456789abcdef";
+	char what[] = "no table ................................ is known";
+	char *at = strchr(what, '.');
+
+	for (int i = 0; i < 16; i++) {
+		*at++ = digits[id[i] >> 4];
+		*at++ = digits[id[i] & 15];
+	}
+	crossing_complain("cuGetExportTable", what);
+}
+
 int cuGetExportTable(const void **out, const unsigned char id[16])
 {
 	const struct table *t;
@@ -85,7 +100,7 @@ int cuGetExportTable(const void **out, const unsigned char id[16])
 	t = find(id);
 	if (t && (t->untouched || !exchange(t, (void **)*out)))
 		return 0;
-	crossing_complain("cuGetExportTable", "a table that is not known was asked for");
+	complain(id);
 	*out = NULL;
 	return CUDA_ERROR_NOT_FOUND;
 }
