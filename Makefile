@@ -98,6 +98,10 @@ clean:
 	rm -rf $(O)
 
 -include t/rules.mk
+-include loader/lower/rules.mk
+-include lower/rules.mk
+-include stubs/rules.mk
+-include t/split/rules.mk
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
 
 .PHONY: all bench clean demo deps format install lint

@@ -1,0 +1,153 @@
+#include "loader/lower/space.h"
+
+#include <stdbool.h>
+
+#include "loader/lower/raw.h"
+#include "loader/windows.h"
+
+#define PAGE 4096ul
+#define HUGE (2ul << 20)
+
+/* Taken ranges of a part, sorted, never touching each other. */
+struct range {
+	uint64_t start, end;
+};
+
+#define MAX_RANGES 16384
+
+struct part {
+	uint32_t lock;
+	uint32_t count;
+	struct range ranges[MAX_RANGES];
+};
+
+static struct part parts[SPACE_PARTS];
+
+static const struct range bounds[SPACE_PARTS] = {
+	[SPACE_LDSO] = {LOWER_PART_LDSO, LOWER_PART_LIBC},
+	[SPACE_LIBC] = {LOWER_PART_LIBC, LOWER_PART_STACKS},
+	[SPACE_STACKS] = {LOWER_PART_STACKS, LOWER_PART_DRIVER},
+	[SPACE_DRIVER] = {LOWER_PART_DRIVER, LOWER_PART_END},
+};
+
+/* Index of the first range that ends after @address. */
+static uint32_t first_after(const struct part *p, uint64_t address)
+{
+	uint32_t low = 0, high = p->count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (p->ranges[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool insert(struct part *p, uint32_t at, struct range r)
+{
+	if (p->count == MAX_RANGES)
+		return false;
+	for (uint32_t i = p->count++; i > at; i--)
+		p->ranges[i] = p->ranges[i - 1];
+	p->ranges[at] = r;
+	return true;
+}
+
+static void erase(struct part *p, uint32_t at, uint32_t n)
+{
+	p->count -= n;
+	for (uint32_t i = at; i < p->count; i++)
+		p->ranges[i] = p->ranges[i + n];
+}
+
+/* Take [start, end), joining it with what it touches. */
+static bool add(struct part *p, uint64_t start, uint64_t end)
+{
+	uint32_t at = first_after(p, start - 1), n = 0;
+
+	while (at + n < p->count && p->ranges[at + n].start <= end) {
+		if (p->ranges[at + n].start < start)
+			start = p->ranges[at + n].start;
+		if (p->ranges[at + n].end > end)
+			end = p->ranges[at + n].end;
+		n++;
+	}
+	if (!n)
+		return insert(p, at, (struct range){start, end});
+	p->ranges[at] = (struct range){start, end};
+	erase(p, at + 1, n - 1);
+	return true;
+}
+
+static void cut(struct part *p, uint64_t start, uint64_t end)
+{
+	uint32_t at = first_after(p, start);
+
+	while (at < p->count && p->ranges[at].start < end) {
+		struct range r = p->ranges[at];
+
+		if (r.start < start && r.end > end) {
+			/* A table that is full loses the upper piece's addresses, no memory. */
+			p->ranges[at].end = start;
+			insert(p, at + 1, (struct range){end, r.end});
+			return;
+		}
+		if (r.start < start) {
+			p->ranges[at++].end = start;
+		} else if (r.end > end) {
+			p->ranges[at].start = end;
+			return;
+		} else {
+			erase(p, at, 1);
+		}
+	}
+}
+
+uint64_t space_take(enum space_part part, uint64_t size)
+{
+	struct part *p = &parts[part];
+	uint64_t align = size >= HUGE ? HUGE : PAGE;
+	uint64_t start = bounds[part].start;
+
+	raw_lock(&p->lock);
+	for (uint32_t i = 0; i < p->count && p->ranges[i].start < start + size; i++)
+		start = (p->ranges[i].end + align - 1) & ~(align - 1);
+	if (start + size < start || start + size > bounds[part].end ||
+		!add(p, start, start + size))
+		start = 0;
+	raw_unlock(&p->lock);
+	return start;
+}
+
+static void change(uint64_t start, uint64_t size, bool taken)
+{
+	uint64_t end = start + ((size + PAGE - 1) & ~(PAGE - 1));
+
+	for (unsigned i = 0; i < SPACE_PARTS; i++) {
+		struct part *p = &parts[i];
+		uint64_t low = start > bounds[i].start ? start : bounds[i].start;
+		uint64_t high = end < bounds[i].end ? end : bounds[i].end;
+
+		if (low >= high)
+			continue;
+		raw_lock(&p->lock);
+		if (taken)
+			add(p, low, high);
+		else
+			cut(p, low, high);
+		raw_unlock(&p->lock);
+	}
+}
+
+void space_mark(uint64_t start, uint64_t size)
+{
+	change(start, size, true);
+}
+
+void space_release(uint64_t start, uint64_t size)
+{
+	change(start, size, false);
+}

@@ -1,0 +1,29 @@
+/*
+ * space.h - who has which addresses of the lower half's window.
+ *
+ * The parts (loader/windows.h) are given out lowest address first, so the same calls in the
+ * same order get the same addresses in every process. Thread-safe; callers hold no other lock.
+ */
+#ifndef LOADER_LOWER_SPACE_H
+#define LOADER_LOWER_SPACE_H
+
+#include <stdint.h>
+
+enum space_part {
+	SPACE_LDSO,
+	SPACE_LIBC,
+	SPACE_STACKS,
+	SPACE_DRIVER,
+	SPACE_PARTS,
+};
+
+/* Take @size bytes, a multiple of the page size, aligned to 2 MiB when that large (for huge
+ * pages). 0: no room. */
+uint64_t space_take(enum space_part part, uint64_t size);
+
+/* What lies in [start, start + size) is now mapped, or no longer. Addresses outside the parts
+ * are ignored. */
+void space_mark(uint64_t start, uint64_t size);
+void space_release(uint64_t start, uint64_t size);
+
+#endif

@@ -1,0 +1,62 @@
+/* The real libraries, loaded into the lower half when their stubs are first called. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lower/runtime.h"
+
+static int find_extent(struct dl_phdr_info *info, size_t size, void *argument)
+{
+	struct lower_library *library = argument;
+
+	if (info->dlpi_addr != library->start)
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		uintptr_t end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr +
+				info->dlpi_phdr[i].p_memsz;
+
+		if (info->dlpi_phdr[i].p_type == PT_LOAD && end > library->end)
+			library->end = end;
+	}
+	return 1;
+}
+
+int library_load(struct lower_library *library)
+{
+	void *handle = dlopen(library->soname, RTLD_NOW | RTLD_LOCAL);
+	struct link_map *map;
+	size_t i = 0;
+	int r;
+
+	if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map)) {
+		snprintf(table->failure, sizeof(table->failure), "%s", dlerror());
+		return -ENOENT;
+	}
+	if (dlsym(handle, "trecr_cuda_found") || dlsym(handle, "trecr_nvml_found")) {
+		snprintf(table->failure, sizeof(table->failure),
+			"%s is the stub, not the library", map->l_name);
+		return -ENOENT;
+	}
+	library->start = map->l_addr;
+	library->end = 0;
+	dl_iterate_phdr(find_extent, library);
+	if (!in_lower_window(library->start)) {
+		snprintf(table->failure, sizeof(table->failure), "%s lies outside the window",
+			map->l_name);
+		return -ENOEXEC;
+	}
+	r = gate_patch(map->l_addr, map->l_ld);
+	if (r < 0) {
+		snprintf(table->failure, sizeof(table->failure), "patching imports of %s",
+			map->l_name);
+		return r;
+	}
+	for (const char *name = library->names; *name; name += strlen(name) + 1, i++) {
+		void *target = dlsym(handle, name);
+
+		library->targets[i] = target ? target : library->missing;
+	}
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* trecr-lower: the program the lower half runs. Started by loader/lower/start.c only. */
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "loader/lower/core.h"
+#include "loader/lower/raw.h"
+#include "lower/runtime.h"
+
+__thread struct crossing_head *upper_thread;
+
+static void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+static void fail(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(table->failure, sizeof(table->failure), format, ap);
+	va_end(ap);
+	raw_set_and_wake(&table->state, 2);
+	for (;;)
+		raw(SYS_exit, 0);
+}
+
+/* The patches are what all else rests on: see each of them work before anybody relies on it. */
+static void check_memory(void)
+{
+	void *large = malloc(1 << 20), *small = malloc(100);
+
+	if (!large || !in_lower_window((uintptr_t)large) || !in_lower_window((uintptr_t)small))
+		fail("memory of the lower half comes to lie outside its window");
+	free(large);
+	free(small);
+	if (sbrk(4096) != (void *)-1)
+		fail("the lower half moves the program break");
+}
+
+static void check_descriptors(void)
+{
+	int made[4] = {open("/dev/null", O_RDONLY | O_CLOEXEC), -1, -1, -1};
+
+	made[1] = dup(made[0]);
+	if (pipe(made + 2))
+		fail("making a pipe: %s", strerror(errno));
+	for (int i = 0; i < 4; i++) {
+		if (made[i] < table->fd_base)
+			fail("descriptor %d of the lower half is below %d", made[i],
+				table->fd_base);
+		close(made[i]);
+	}
+}
+
+static void check_signals(void)
+{
+	struct sigaction before, after, ours = {.sa_handler = SIG_IGN};
+	sigset_t mask;
+
+	/* Asked of the kernel, not of the libc that the patches are in. */
+	raw(SYS_rt_sigaction, SIGURG, 0, &before, 8);
+	sigaction(SIGURG, &ours, NULL);
+	raw(SYS_rt_sigaction, SIGURG, 0, &after, 8);
+	if (memcmp(&before, &after, 8))
+		fail("the lower half changes the program's signal handlers");
+	sigemptyset(&mask);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	if (!sigismember(&mask, SIGTERM))
+		fail("threads of the lower half take signals");
+}
+
+static int park(void)
+{
+	table->parked = parked_new();
+	return table->parked ? 0 : -ENOMEM;
+}
+
+static void refill(void)
+{
+	for (int i = 0; i < LOWER_SPARES; i++)
+		if (!__atomic_load_n(&table->spares[i], __ATOMIC_ACQUIRE))
+			__atomic_store_n(&table->spares[i], parked_new(), __ATOMIC_RELEASE);
+}
+
+static void serve(void)
+{
+	uint32_t request = __atomic_load_n(&table->request, __ATOMIC_ACQUIRE);
+
+	if (request != LOWER_PARK && request != LOWER_LIBRARY)
+		return;
+	table->result = request == LOWER_PARK ? park() : library_load(table->library);
+	raw_set_and_wake(&table->request, LOWER_DONE);
+}
+
+int main(void)
+{
+	if (table->size != sizeof(*table))
+		fail("trecr-lower is of another build");
+	check_memory();
+	check_descriptors();
+	check_signals();
+	/* What is printed down here (by device code, say) is not to be lost when the program
+	 * ends and only its own libc flushes. */
+	setvbuf(stdout, NULL, _IONBF, 0);
+	table->libc_version = gnu_get_libc_version();
+	table->upper_slot_offset = (char *)&upper_thread - (char *)raw_read_fs();
+	table->call_upper = callback_post;
+	raw_set_and_wake(&table->state, 1);
+
+	for (;;) {
+		uint32_t bell = __atomic_load_n(&table->bell, __ATOMIC_ACQUIRE);
+
+		serve();
+		refill();
+		raw_wait(&table->bell, bell);
+	}
+}

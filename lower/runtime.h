@@ -1,0 +1,31 @@
+/*
+ * runtime.h - the lower half's own program, trecr-lower: what its files offer each other.
+ *
+ * It runs on a libc of its own, in a thread that the program above does not know of, with all
+ * signals blocked. It must never end the process: what goes wrong is reported to the table.
+ */
+#ifndef LOWER_RUNTIME_H
+#define LOWER_RUNTIME_H
+
+#include "lower/table.h"
+#include "loader/windows.h"
+
+#define table ((struct lower_table *)LOWER_SHARED)
+
+/* On a thread whose storage an upper thread borrows: that thread's record; else NULL. */
+extern __thread struct crossing_head *upper_thread;
+
+/* Make a thread that sleeps and lends its storage. NULL when there are no more to be had. */
+struct lower_parked *parked_new(void);
+
+/* Fill @library's targets. 0 or -ENOENT (then it is not there or does not load). */
+int library_load(struct lower_library *library);
+
+/* Let imports of the library with the dynamic section @dynamic at @base that depend on
+ * thread-local storage work on the upper half's FS base too. 0 or -errno. */
+int gate_patch(uintptr_t base, const void *dynamic);
+
+/* For lower_table.call_upper. */
+long callback_post(void *function, const long args[6]);
+
+#endif

@@ -1,0 +1,196 @@
+/*
+ * audit.c - how a program comes to load the stubs: a library for LD_AUDIT that gives ld.so the
+ * stub's file when it has found the real library, wherever that was: by soname, by a name with
+ * another version, by an absolute path, through RPATH, RUNPATH or the cache. Where there is no
+ * real library, there is none with trecr either. doc/split-process.md has the measurements
+ * behind the choice.
+ *
+ * It has no libc: an audit library's dependencies would all be loaded a second time.
+ */
+#include <elf.h>
+#include <linux/fcntl.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "loader/lower/raw.h"
+
+#define EXPORT   __attribute__((visibility("default")))
+#define PATH_MAX 4096
+
+EXPORT unsigned la_version(unsigned version);
+EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag);
+EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie);
+
+static struct library {
+	const char *prefix;  /* of the file's name, for any version */
+	const char *stub;    /* below our folder */
+	const char *found;   /* exported buffer in the stub for the real one's path */
+	char path[PATH_MAX]; /* of the stub */
+	char real[PATH_MAX]; /* found last */
+} libraries[] = {
+	{.prefix = "libcuda.so", .stub = "/stubs/libcuda.so.1", .found = "trecr_cuda_found"},
+	{.prefix = "libnvidia-ml.so",
+		.stub = "/stubs/libnvidia-ml.so.1",
+		.found = "trecr_nvml_found"},
+};
+
+#define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
+
+static int equal(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+static const char *file_name(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++)
+		if (*path == '/')
+			name = path + 1;
+	return name;
+}
+
+/* "START-END ... PATH\n" of /proc/self/maps: PATH if we are in [START, END), else NULL. */
+static char *path_of_line(char *line, uintptr_t here)
+{
+	uintptr_t bounds[2] = {0};
+
+	for (int i = 0; i < 2; i++, line++)
+		for (; *line != '-' && *line != ' '; line++)
+			bounds[i] = bounds[i] << 4 |
+				    (*line <= '9' ? *line - '0' : *line - 'a' + 10);
+	if (here < bounds[0] || here >= bounds[1])
+		return NULL;
+	while (*line && *line != '/')
+		line++;
+	return line;
+}
+
+/* Reads a line into @line, cut to @size; 0 at the end of the file. */
+static int read_line(int fd, char *line, size_t size)
+{
+	size_t n = 0;
+	char c;
+
+	while (raw(SYS_read, fd, &c, 1) == 1) {
+		if (c == '\n') {
+			line[n] = 0;
+			return 1;
+		}
+		if (n + 1 < size)
+			line[n++] = c;
+	}
+	return 0;
+}
+
+/* Folder of this library, from /proc/self/maps: read once, and only when a stub is due. */
+static const char *our_folder(void)
+{
+	static char line[PATH_MAX + 128], *folder;
+	int fd;
+
+	if (folder)
+		return folder;
+	fd = raw(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return NULL;
+	while (!folder && read_line(fd, line, sizeof(line)))
+		folder = path_of_line(line, (uintptr_t)our_folder);
+	raw(SYS_close, fd); /* read only */
+	if (folder)
+		*(char *)(file_name(folder) - 1) = 0;
+	return folder;
+}
+
+static int join(char *to, const char *a, const char *b)
+{
+	size_t n = raw_length(a), m = raw_length(b);
+
+	if (n + m >= PATH_MAX)
+		return -1;
+	raw_copy(to, a, n);
+	raw_copy(to + n, b, m + 1);
+	return 0;
+}
+
+unsigned la_version(unsigned version)
+{
+	return version < LAV_CURRENT ? version : LAV_CURRENT;
+}
+
+/*
+ * Called with what was asked for, then with each place where it might be. Only a path that
+ * leads to a file is exchanged, so the search ends as it would have. ld.so keeps the path it
+ * had in mind as the object's name, so the stub cannot find its neighbour by $ORIGIN.
+ */
+char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
+{
+	static char crossing[PATH_MAX];
+	const char *file = file_name(name), *folder;
+
+	if (equal(name, "libtrecr-crossing.so")) {
+		folder = our_folder();
+		return folder && !join(crossing, folder, "/libtrecr-crossing.so")
+			       ? crossing
+			       : (char *)name;
+	}
+	for (unsigned i = 0; i < LIBRARIES; i++) {
+		struct library *l = &libraries[i];
+
+		if (!raw_starts(file, l->prefix) || file == name ||
+			raw_failed(raw(SYS_access, name, R_OK)))
+			continue;
+		folder = our_folder();
+		if (!folder || join(l->path, folder, l->stub) < 0 ||
+			raw_failed(raw(SYS_access, l->path, R_OK)))
+			continue;
+		if (!equal(name, l->path))
+			join(l->real, name, "");
+		return l->path;
+	}
+	return (char *)name;
+}
+
+/* The variable @name of the object with the dynamic section @d. Its symbol table ends where
+ * the names begin, as linkers lay it out. */
+static char *find_variable(const struct link_map *map, const char *name)
+{
+	const Elf64_Sym *symbols = NULL;
+	const char *strings = NULL;
+
+	for (const Elf64_Dyn *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+		/* ld.so has not yet, or has already, added the base. */
+		uintptr_t at = d->d_un.d_ptr < map->l_addr ? d->d_un.d_ptr + map->l_addr
+							   : d->d_un.d_ptr;
+
+		if (d->d_tag == DT_SYMTAB)
+			symbols = (const Elf64_Sym *)at;
+		if (d->d_tag == DT_STRTAB)
+			strings = (const char *)at;
+	}
+	for (const Elf64_Sym *s = symbols; s && (const char *)(s + 1) <= strings; s++)
+		if (s->st_shndx && equal(strings + s->st_name, name))
+			return (char *)map->l_addr + s->st_value;
+	return NULL;
+}
+
+/* Tell the stub where the real library is, for the lower half to load that one. */
+unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
+{
+	for (unsigned i = 0; i < LIBRARIES; i++) {
+		struct library *l = &libraries[i];
+		char *found;
+
+		if (!*l->real || (!equal(map->l_name, l->path) && !equal(map->l_name, l->real)))
+			continue;
+		found = find_variable(map, l->found);
+		if (found)
+			join(found, l->real, "");
+	}
+	return 0; /* no interest in its calls */
+}

@@ -1,0 +1,129 @@
+/*
+ * Functions that the halves call in each other's stead: callbacks of the program, which the
+ * driver calls from threads of either half, and functions of the driver without a name.
+ */
+#include <pthread.h>
+#include <signal.h>
+
+#include "loader/lower/raw.h"
+#include "stubs/crossing/internal.h"
+
+#define THUNK_SIZE 16
+
+/* crossing.S */
+extern HIDDEN char crossing_callback_thunks[], crossing_function_thunks[];
+HIDDEN void *crossing_callback_functions[CALLBACKS];
+HIDDEN void *crossing_function_targets[FUNCTIONS];
+
+/* The thunk whose word in @words is @value, taking a new one if need be. NULL: all in use. */
+static void *thunk_for(void *value, void **words, unsigned count, char *thunks)
+{
+	uint64_t mask = signals_block();
+	void *thunk = NULL;
+
+	raw_lock(&process_get()->thunks_lock);
+	for (unsigned i = 0; i < count && !thunk; i++) {
+		if (words[i] && words[i] != value)
+			continue;
+		words[i] = value;
+		thunk = thunks + i * THUNK_SIZE;
+	}
+	raw_unlock(&process_get()->thunks_lock);
+	signals_restore(mask);
+	return thunk;
+}
+
+void *crossing_callback_pointer(void *function)
+{
+	void *thunk;
+
+	if (!function || crossing_callback_function(function) != function)
+		return function;
+	thunk = thunk_for(
+		function, crossing_callback_functions, CALLBACKS, crossing_callback_thunks);
+	if (!thunk || callbacks_start_helper() < 0) {
+		/* The driver must not get a pointer that it would call on the wrong storage. */
+		raw_complain("too many different callbacks");
+		__builtin_trap();
+	}
+	return thunk;
+}
+
+void *crossing_callback_function(void *pointer)
+{
+	uintptr_t offset = (char *)pointer - crossing_callback_thunks;
+
+	return offset < CALLBACKS * THUNK_SIZE
+		       ? crossing_callback_functions[offset / THUNK_SIZE]
+		       : pointer;
+}
+
+void *crossing_function(void *real)
+{
+	return thunk_for(real, crossing_function_targets, FUNCTIONS, crossing_function_thunks);
+}
+
+/* For crossing_callback: the callback argument of a call on its way down. */
+HIDDEN void crossing_exchange(void **argument);
+
+HIDDEN void crossing_exchange(void **argument)
+{
+	*argument = crossing_callback_pointer(*argument);
+}
+
+/* ---- the helper thread ---- */
+
+static struct lower_callback *oldest_first(struct lower_callback *newest)
+{
+	struct lower_callback *list = NULL, *next;
+
+	for (; newest; newest = next) {
+		next = newest->next;
+		newest->next = list;
+		list = newest;
+	}
+	return list;
+}
+
+static void *help(void *argument)
+{
+	struct lower_table *table = argument;
+
+	for (;;) {
+		uint32_t bell = __atomic_load_n(&table->callback_bell, __ATOMIC_ACQUIRE);
+		struct lower_callback *call = oldest_first(
+			__atomic_exchange_n(&table->callbacks, NULL, __ATOMIC_ACQ_REL));
+
+		while (call) {
+			struct lower_callback *next = call->next;
+			long *a = call->args;
+
+			call->result = call->function(a[0], a[1], a[2], a[3], a[4], a[5]);
+			raw_set_and_wake(&call->done, 1); /* and it is gone */
+			call = next;
+		}
+		raw_wait(&table->callback_bell, bell);
+	}
+	return NULL;
+}
+
+/* The helper takes no signals: the program does not know of it. */
+HIDDEN int callbacks_start_helper(void)
+{
+	struct process *p = process_get();
+	sigset_t all, old;
+	pthread_t thread;
+	int r = 0;
+
+	if (process_bring_up() < 0)
+		return 0; /* nobody will call */
+	if (__atomic_exchange_n(&p->helper, 1, __ATOMIC_ACQ_REL))
+		return 0;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&thread, NULL, help, p->table);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!r)
+		pthread_detach(thread);
+	return r ? -1 : 0;
+}

@@ -1,0 +1,194 @@
+/*
+ * The crossing: a call from the upper half into the lower one and back, on one stack.
+ *
+ * The caller's return address moves to the thread's side stack, and the call instruction here
+ * puts ours in its place: so arguments on the stack stay where the callee looks for them,
+ * whatever their number, and returns pair with calls as the processor expects. FS base is
+ * switched by instruction, without the kernel.
+ *
+ * A signal may come between any two instructions, and its handler may cross too, or leave by
+ * longjmp. So an entry is reserved before it is filled and given back after it is emptied; and
+ * on return the entry is recognised by its stack pointer, past any that were left behind.
+ */
+#include "stubs/crossing/save.inc"
+#include "stubs/crossing/thread.h"
+
+	.hidden crossing_first, crossing_nested, crossing_open_library, crossing_exchange
+	.hidden crossing_current, crossing_upper_slot_offset, crossing_call_upper
+	.hidden crossing_callback_functions, crossing_function_targets
+
+	.text
+	.balign 64
+	.globl crossing_text
+	.hidden crossing_text
+crossing_text:
+
+	.globl crossing
+	.protected crossing
+	.type crossing, @function
+crossing:
+	mov crossing_current@gottpoff(%rip), %r10
+	mov %fs:(%r10), %r10
+	test %r10, %r10
+	jz first
+	mov THREAD_TOP(%r10), %rax
+	cmp THREAD_BASE(%r10), %rax
+	jne nested
+enter:
+	addq $ENTRY_SIZE, THREAD_TOP(%r10)
+	popq (%rax)
+	mov %rbx, ENTRY_RBX(%rax)
+	mov %rsp, ENTRY_RSP(%rax)
+	mov %r10, %rbx
+	mov THREAD_LOWER_FS(%r10), %rax
+	wrfsbase %rax
+	call *(%r11)
+	mov THREAD_UPPER_FS(%rbx), %rcx
+	wrfsbase %rcx
+leave:
+	mov %rbx, %r11
+	mov THREAD_TOP(%r11), %rcx
+1:	sub $ENTRY_SIZE, %rcx
+	cmp %rsp, ENTRY_RSP(%rcx)
+	jne 1b
+	pushq (%rcx)
+	mov ENTRY_RBX(%rcx), %rbx
+	mov %rcx, THREAD_TOP(%r11)
+	ret
+
+	/* Lower code calls the upper function in r11. */
+	.globl crossing_upcall
+	.hidden crossing_upcall
+	.type crossing_upcall, @function
+crossing_upcall:
+	mov crossing_upper_slot_offset(%rip), %r10
+	mov %fs:(%r10), %r10
+	test %r10, %r10
+	jz on_lower_thread
+	mov THREAD_TOP(%r10), %rax
+	cmp THREAD_LIMIT(%r10), %rax
+	jae overflow
+	addq $ENTRY_SIZE, THREAD_TOP(%r10)
+	popq (%rax)
+	mov %rbx, ENTRY_RBX(%rax)
+	mov %rsp, ENTRY_RSP(%rax)
+	mov %r10, %rbx
+	mov THREAD_UPPER_FS(%r10), %rax
+	wrfsbase %rax
+	call *%r11
+	mov THREAD_LOWER_FS(%rbx), %rcx
+	wrfsbase %rcx
+	jmp leave
+
+	.globl crossing_text_end
+	.hidden crossing_text_end
+crossing_text_end:
+
+overflow:
+	ud2
+
+	/* Where a return address is led to stop a thread on its way out of the lower half. */
+	.globl crossing_trap
+	.hidden crossing_trap
+crossing_trap:
+	int3
+	nop
+
+	/* The thread is the lower half's own: its helper in the upper half makes the call. */
+on_lower_thread:
+	push %r9
+	push %r8
+	push %rcx
+	push %rdx
+	push %rsi
+	push %rdi
+	mov %rsp, %rsi
+	mov %r11, %rdi
+	sub $8, %rsp
+	call *crossing_call_upper(%rip)
+	add $56, %rsp
+	ret
+
+	/* The side stack is not empty: another call is below (a signal handler or a callback
+	 * crosses), or entries were left behind, or this is a child of fork. Never inlined above:
+	 * it is rare. */
+nested:
+	SAVE_ARGUMENTS
+	mov %r10, %rdi
+	lea 80(%rbp), %rsi
+	mov 48(%rbp), %rdx
+	call crossing_nested
+	jmp slow_done
+
+first:
+	SAVE_ARGUMENTS
+	mov 48(%rbp), %rdi
+	call crossing_first
+
+	/* C has returned the thread, and the result of the call when there is no thread. */
+slow_done:
+	mov %rax, 56(%rbp)
+	test %rax, %rax
+	jnz 1f
+	mov %rdx, 48(%rbp)
+1:	RESTORE_ARGUMENTS
+	test %r10, %r10
+	jz 2f
+	mov THREAD_TOP(%r10), %rax
+	jmp enter
+2:	mov %r11, %rax
+	ret
+	.size crossing, . - crossing
+
+	.globl crossing_open
+	.protected crossing_open
+	.type crossing_open, @function
+crossing_open:
+	SAVE_ARGUMENTS
+	mov %r10, %rdi
+	call crossing_open_library
+	mov %rax, 56(%rbp)
+	RESTORE_ARGUMENTS
+	test %r10, %r10
+	jz crossing
+	mov %r10, %rax
+	ret
+	.size crossing_open, . - crossing_open
+
+	.globl crossing_callback
+	.protected crossing_callback
+	.type crossing_callback, @function
+crossing_callback:
+	SAVE_ARGUMENTS
+	lea (%rbp,%rax,8), %rdi
+	call crossing_exchange
+	RESTORE_ARGUMENTS
+	jmp *(%r10)
+	.size crossing_callback, . - crossing_callback
+
+	/* Functions for the lower half to call, each standing for one of the upper half. */
+	.balign 16
+	.globl crossing_callback_thunks
+	.hidden crossing_callback_thunks
+crossing_callback_thunks:
+	.set i, 0
+	.rept CALLBACKS
+	.balign 16
+	mov crossing_callback_functions+8*i(%rip), %r11
+	jmp crossing_upcall
+	.set i, i + 1
+	.endr
+
+	/* Functions for the upper half to call, each standing for one of the lower half. */
+	.globl crossing_function_thunks
+	.hidden crossing_function_thunks
+crossing_function_thunks:
+	.set i, 0
+	.rept FUNCTIONS
+	.balign 16
+	lea crossing_function_targets+8*i(%rip), %r11
+	jmp crossing
+	.set i, i + 1
+	.endr
+
+	.section .note.GNU-stack, "", @progbits

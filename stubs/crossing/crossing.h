@@ -1,0 +1,58 @@
+/*
+ * crossing.h - what stubs of libraries build on (libtrecr-crossing.so): calls from the upper
+ * half into the lower one. doc/split-process.md tells the way of a call.
+ *
+ * A stub has a table of real addresses, one entry point per function (stubs/gen/entries.c),
+ * and one struct crossing_library. Nothing happens until the first call.
+ */
+#ifndef STUBS_CROSSING_CROSSING_H
+#define STUBS_CROSSING_CROSSING_H
+
+#include <stdint.h>
+
+#include "lower/table.h"
+
+struct crossing_library {
+	struct lower_library lower;
+	/* Where the stub's entry points jump to: the stub's own first-call code until the
+	 * library is there, then crossing(). */
+	void (**cross)(void);
+	void (*first)(void);
+	unsigned long target_count;
+	/* Result of calls that cannot be made: in a child of fork(2) whose parent had used the
+	 * library, or when there is no lower half. */
+	int error;
+	int complained;
+	struct crossing_library *next;
+};
+
+/* Assembly; r11 is the address of the slot with the real address, all else as the caller of the
+ * function set it. */
+void crossing(void);
+/* The same for a function with a callback: eax is which argument it is (below 6), r10 the
+ * address of the library's `cross`. */
+void crossing_callback(void);
+/* For crossing_library.first: r10 is the library. */
+void crossing_open(void);
+
+/* From now on a child of fork(2) gets errors and no lower half of its own. */
+void crossing_used(void);
+
+/* A function pointer of the upper half, as the lower half may call it from any thread. Up to
+ * six integer arguments and an integer result. The same function gives the same pointer. NULL
+ * stays NULL. */
+void *crossing_callback_pointer(void *function);
+/* And back: what crossing_callback_pointer was given, or @pointer itself. */
+void *crossing_callback_function(void *pointer);
+
+/* A function of @library that has no name (it came in a table), as the upper half may call it.
+ * NULL when there is no more room. */
+void *crossing_function(void *real);
+
+/* Where @library lies in the lower half; 0 when it is not loaded. */
+int crossing_within(const struct crossing_library *library, const void *address);
+
+/* "trecr: NAME: WHAT" on standard error, once a call site. */
+void crossing_complain(const char *name, const char *what);
+
+#endif

@@ -1,0 +1,269 @@
+/*
+ * The lower half of this process: brought up at the first call, once; its libraries; and what
+ * becomes of it in children.
+ *
+ * A child of fork(2) has the window's memory but none of its threads. Whether the program has
+ * used the driver decides: if so, calls give the driver's own error for this; if not (it only
+ * asked for the version, say), the child gets a lower half of its own. fork, vfork's absence of
+ * a copy, and a bare clone(2) are told apart by a page that the kernel wipes in children.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "loader/lower/raw.h"
+#include "loader/lower/start.h"
+#include "loader/windows.h"
+#include "stubs/crossing/internal.h"
+
+HIDDEN void *crossing_call_upper;
+
+static struct process *process;
+static int has_been_up; /* here or in an ancestor */
+static int used;        /* crossing_used() was called, here or in an ancestor */
+static int failed;      /* bringing up has failed: not tried again */
+static struct crossing_library *libraries;
+
+HIDDEN struct process *process_get(void)
+{
+	struct process *p = __atomic_load_n(&process, __ATOMIC_ACQUIRE);
+	long page;
+
+	if (p)
+		return p;
+	page = raw(
+		SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (raw_failed(page) || raw_failed(raw(SYS_madvise, page, 4096, MADV_WIPEONFORK))) {
+		raw_complain("no memory that a child of fork does not get (kernel 4.14)");
+		_exit(125);
+	}
+	if (__atomic_compare_exchange_n(&process, &p, (struct process *)page, 0,
+		    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return (struct process *)page;
+	raw(SYS_munmap, page, 4096); /* another thread was faster */
+	return p;
+}
+
+void crossing_used(void)
+{
+	/* A child of fork decides by what its parent did, so it must have looked before. */
+	if (!process_bring_up())
+		used = 1;
+}
+
+/* ---- where our files are ---- */
+
+/* Folder of libtrecr-crossing.so; $TRECR_LIBDIR goes first (a static program has no such). */
+static void find_folder(char folder[PATH_MAX])
+{
+	const char *given = getenv("TRECR_LIBDIR");
+	Dl_info info;
+	char *slash;
+
+	*folder = 0;
+	if (given) {
+		snprintf(folder, PATH_MAX, "%s", given);
+	} else if (dladdr((void *)crossing_used, &info) && info.dli_fname) {
+		snprintf(folder, PATH_MAX, "%s", info.dli_fname);
+		slash = strrchr(folder, '/');
+		if (slash)
+			*slash = 0;
+	}
+}
+
+/*
+ * Where the lower half's ld.so looks first: where the program's does, but not in our folder,
+ * where the stubs are. The caller frees it.
+ */
+static char *library_path(const char *folder)
+{
+	const char *given = getenv("TRECR_LOWER_LIBRARY_PATH"),
+		   *path = getenv("LD_LIBRARY_PATH");
+	char *copy, *out, *rest, *one;
+
+	if (given || !path)
+		return given ? strdup(given) : NULL;
+	copy = strdup(path);
+	out = calloc(1, strlen(path) + 2);
+	rest = copy;
+	while (copy && out && (one = strsep(&rest, ":"))) {
+		if (!strncmp(one, folder, strlen(folder)))
+			continue;
+		if (*out)
+			strcat(out, ":");
+		strcat(out, one);
+	}
+	free(copy);
+	return out;
+}
+
+/* ---- bringing up ---- */
+
+static void report(const char *step, int r)
+{
+	char text[512];
+	int n = snprintf(
+		text, sizeof(text), "trecr: no lower half: %s: %s\n", step, strerror(-r));
+
+	(void)!write(2, text, n); /* nowhere else to say so */
+}
+
+static int start(struct process *p)
+{
+	char folder[PATH_MAX], core[PATH_MAX + 32], runtime[PATH_MAX + 32];
+	const char *step = NULL;
+	char *path;
+	int r;
+
+	/* First, while there may be one thread only: patching is much faster then. */
+	if (signals_take_over() < 0)
+		return -1;
+	find_folder(folder);
+	snprintf(core, sizeof(core), "%s/trecr-lower-core", folder);
+	snprintf(runtime, sizeof(runtime), "%s/trecr-lower", folder);
+	path = library_path(folder);
+	r = lower_start(&(struct lower_start){.core = core,
+				.runtime = runtime,
+				.ldso = getenv("TRECR_LOWER_LDSO"),
+				.library_path = path,
+				.environment = environ},
+		&p->table, &step);
+	free(path);
+	if (r < 0) {
+		report(step, r);
+		return -1;
+	}
+	crossing_upper_slot_offset = p->table->upper_slot_offset;
+	crossing_call_upper = p->table->call_upper;
+	p->table->upper_thread_offset = (char *)&crossing_current - (char *)raw_read_fs();
+	p->table->info = (struct crossing_info){
+		.text = (uintptr_t)crossing_text,
+		.text_end = (uintptr_t)crossing_text_end,
+		.trap = (uintptr_t)crossing_trap,
+		.current_offset = p->table->upper_thread_offset,
+		.slot_offset = p->table->upper_slot_offset,
+		.top_offset = offsetof(struct crossing_thread, top),
+		.entries_offset = offsetof(struct crossing_thread, entries),
+		.return_offset = offsetof(struct crossing_entry, return_address),
+		.rsp_offset = offsetof(struct crossing_entry, rsp),
+		.entry_size = sizeof(struct crossing_entry),
+	};
+	return 0;
+}
+
+/* The parent's lower half is of no use here; make room, and let libraries be opened anew. */
+static void forget_parents(void)
+{
+	raw(SYS_munmap, LOWER_WINDOW, LOWER_WINDOW_SIZE); /* cannot fail: the range is valid */
+	for (struct crossing_library *l = libraries; l; l = l->next)
+		__atomic_store_n(l->cross, l->first, __ATOMIC_RELEASE);
+	libraries = NULL;
+}
+
+/* Under the lock. */
+static int bring_up(struct process *p)
+{
+	if (p->alive)
+		return 0;
+	if (failed || (has_been_up && used))
+		return -1;
+	if (has_been_up)
+		forget_parents();
+	thread_make_key();
+	if (start(p) < 0) {
+		failed = 1;
+		return -1;
+	}
+	has_been_up = 1;
+	__atomic_store_n(&p->alive, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+HIDDEN int process_bring_up(void)
+{
+	struct process *p = process_get();
+	int r;
+
+	if (__atomic_load_n(&p->alive, __ATOMIC_ACQUIRE))
+		return 0;
+	raw_lock(&p->lock);
+	r = bring_up(p);
+	raw_unlock(&p->lock);
+	return r;
+}
+
+/* ---- requests ---- */
+
+HIDDEN int process_request(struct lower_table *table, uint32_t request,
+	struct lower_library *library, struct lower_parked **parked)
+{
+	struct process *p = process_get();
+	int r;
+
+	raw_lock(&p->request_lock);
+	table->library = library;
+	__atomic_store_n(&table->request, request, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&table->bell, 1, __ATOMIC_RELEASE);
+	raw_wake(&table->bell);
+	raw_wait(&table->request, request);
+	r = table->result;
+	if (parked)
+		*parked = table->parked;
+	__atomic_store_n(&table->request, LOWER_IDLE, __ATOMIC_RELEASE);
+	raw_unlock(&p->request_lock);
+	return r;
+}
+
+/* ---- libraries ---- */
+
+HIDDEN struct crossing_library *process_find_library(const void *slot)
+{
+	void **s = (void **)slot;
+
+	for (struct crossing_library *l = libraries; l; l = l->next)
+		if (s >= l->lower.targets && s < l->lower.targets + l->target_count)
+			return l;
+	return NULL;
+}
+
+HIDDEN int process_open_library(struct crossing_library *library)
+{
+	struct process *p = process_get();
+	int r;
+
+	if (process_bring_up() < 0)
+		return -1;
+	raw_lock(&p->lock);
+	r = 0;
+	if (*library->cross != crossing) {
+		r = process_request(p->table, LOWER_LIBRARY, &library->lower, NULL);
+		if (r < 0) {
+			if (!library->complained++)
+				raw_complain(p->table->failure);
+		} else {
+			library->next = libraries;
+			libraries = library;
+			__atomic_store_n(library->cross, crossing, __ATOMIC_RELEASE);
+		}
+	}
+	raw_unlock(&p->lock);
+	return r;
+}
+
+int crossing_within(const struct crossing_library *library, const void *address)
+{
+	return (uintptr_t)address >= library->lower.start &&
+	       (uintptr_t)address < library->lower.end;
+}
+
+void crossing_complain(const char *name, const char *what)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s: %s", name, what);
+	raw_complain(text);
+}

@@ -1,0 +1,168 @@
+/* Threads of the upper half: their records, and the parked thread each borrows. */
+#include <pthread.h>
+#include <signal.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "loader/lower/raw.h"
+#include "loader/windows.h"
+#include "stubs/crossing/internal.h"
+
+HIDDEN __thread struct crossing_thread *crossing_current;
+HIDDEN int64_t crossing_upper_slot_offset;
+
+static pthread_key_t key;
+static int have_key;
+
+/* What the assembly takes: the thread, or NULL and the result of the call that is not made. */
+struct outcome {
+	struct crossing_thread *thread;
+	long error;
+};
+
+HIDDEN struct outcome crossing_first(const void *slot);
+HIDDEN struct outcome crossing_nested(struct crossing_thread *t, uint64_t sp, const void *slot);
+HIDDEN long crossing_open_library(struct crossing_library *library);
+
+static struct outcome refused(const void *slot)
+{
+	struct crossing_library *library = process_find_library(slot);
+
+	return (struct outcome){NULL, library ? library->error : -1};
+}
+
+static void give_back(struct crossing_thread *t)
+{
+	struct lower_parked *parked = t->parked;
+
+	if (crossing_current == t)
+		crossing_current = NULL;
+	if (parked) {
+		*parked->upper_slot = NULL;
+		raw_set_and_wake(&parked->leave, 1);
+	}
+	raw(SYS_munmap, t, sizeof(*t)); /* it is mapped: cannot fail */
+}
+
+/* Runs at the end of a thread. Other destructors may still call down (a runtime library's do),
+ * so the thread is kept for all rounds but the last. */
+static void thread_ends(void *argument)
+{
+	struct crossing_thread *t = argument;
+
+	if (t->top && ++t->destructor_rounds < PTHREAD_DESTRUCTOR_ITERATIONS)
+		pthread_setspecific(key, t);
+	else
+		give_back(t);
+}
+
+HIDDEN void thread_make_key(void)
+{
+	if (!have_key)
+		have_key = !pthread_key_create(&key, thread_ends);
+}
+
+static struct lower_parked *borrow(struct lower_table *table)
+{
+	struct lower_parked *parked = NULL;
+
+	for (int i = 0; i < LOWER_SPARES && !parked; i++)
+		parked = __atomic_exchange_n(&table->spares[i], NULL, __ATOMIC_ACQ_REL);
+	if (!parked) {
+		process_request(table, LOWER_PARK, NULL, &parked);
+		return parked;
+	}
+	__atomic_add_fetch(&table->bell, 1, __ATOMIC_RELEASE);
+	raw_wake(&table->bell);
+	return parked;
+}
+
+static struct crossing_thread *make_record(void)
+{
+	long at = raw(SYS_mmap, 0, sizeof(struct crossing_thread), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct crossing_thread *t = (struct crossing_thread *)at;
+
+	if (raw_failed(at))
+		return NULL;
+	if (raw_failed(raw(SYS_madvise, t, 4096, MADV_WIPEONFORK))) {
+		raw(SYS_munmap, t, sizeof(*t));
+		return NULL;
+	}
+	t->base = t->top = t->entries;
+	t->limit = t->entries + CROSSING_DEPTH;
+	return t;
+}
+
+static struct crossing_thread *attach(void)
+{
+	struct crossing_thread *t;
+
+	if (process_bring_up() < 0)
+		return NULL;
+	t = make_record();
+	if (!t)
+		return NULL;
+	t->parked = borrow(process_get()->table);
+	if (!t->parked) {
+		raw(SYS_munmap, t, sizeof(*t));
+		return NULL;
+	}
+	t->head.lower_fs = t->parked->fs;
+	t->head.upper_fs = raw_read_fs();
+	*t->parked->upper_slot = t;
+	if (have_key) /* without, parked threads are never given back */
+		pthread_setspecific(key, t);
+	crossing_current = t;
+	return t;
+}
+
+HIDDEN struct outcome crossing_first(const void *slot)
+{
+	uint64_t mask = signals_block();
+	struct crossing_thread *t = crossing_current;
+
+	if (!t)
+		t = attach();
+	signals_restore(mask);
+	return t ? (struct outcome){t, 0} : refused(slot);
+}
+
+/*
+ * Drop entries of calls that were left by longjmp: those whose frames lie below the caller's
+ * stack pointer @sp. On a signal stack addresses say nothing; nothing is dropped there.
+ */
+static void drop_left_behind(struct crossing_thread *t, uint64_t sp)
+{
+	stack_t alternate;
+
+	if (raw_failed(raw(SYS_sigaltstack, 0, &alternate)) || alternate.ss_flags & SS_ONSTACK)
+		return;
+	while (t->top > t->base && t->top[-1].rsp <= sp)
+		t->top--;
+}
+
+HIDDEN struct outcome crossing_nested(struct crossing_thread *t, uint64_t sp, const void *slot)
+{
+	if (!t->top) { /* wiped by a fork */
+		crossing_current = NULL;
+		pthread_setspecific(key, NULL);
+		return crossing_first(slot);
+	}
+	drop_left_behind(t, sp);
+	if (t->top == t->limit) {
+		raw_complain("calls nested too deeply");
+		__builtin_trap();
+	}
+	return (struct outcome){t, 0};
+}
+
+HIDDEN long crossing_open_library(struct crossing_library *library)
+{
+	uint64_t mask = signals_block();
+	int r = process_open_library(library);
+
+	signals_restore(mask);
+	return r < 0 ? library->error : 0;
+}

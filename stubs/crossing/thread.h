@@ -1,0 +1,62 @@
+/*
+ * thread.h - a thread of the upper half that crosses: shared by C and assembly, and by whoever
+ * freezes the process from outside (doc/split-process.md).
+ */
+#ifndef STUBS_CROSSING_THREAD_H
+#define STUBS_CROSSING_THREAD_H
+
+/* Offsets of struct crossing_thread for the assembly. */
+#define THREAD_LOWER_FS 0
+#define THREAD_UPPER_FS 8
+#define THREAD_TOP      16
+#define THREAD_BASE     4096
+#define THREAD_LIMIT    4104
+
+#define ENTRY_SIZE 24
+#define ENTRY_RBX  8
+#define ENTRY_RSP  16
+
+/* Thunks there are: 16 bytes of code each. */
+#define CALLBACKS 1024
+#define FUNCTIONS 1024
+
+#ifndef __ASSEMBLER__
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lower/table.h"
+
+/* What a call that is below has left above. */
+struct crossing_entry {
+	void *return_address;
+	uint64_t rbx;
+	uint64_t rsp; /* behind the return address, where stack arguments begin */
+};
+
+#define CROSSING_DEPTH 400
+
+/*
+ * One per thread, in upper memory. The first page is wiped in a child of fork(2), which has no
+ * lower half: there `top` is not `base`, and the crossing finds out.
+ */
+struct crossing_thread {
+	struct crossing_head head;
+	struct crossing_entry *top; /* the next free entry of the side stack */
+	struct lower_parked *parked;
+	uint64_t destructor_rounds;
+	uint8_t wiped[4096 - 40];
+
+	struct crossing_entry *base; /* &entries[0] */
+	struct crossing_entry *limit;
+	struct crossing_entry entries[CROSSING_DEPTH];
+};
+
+_Static_assert(offsetof(struct crossing_thread, head.lower_fs) == THREAD_LOWER_FS, "");
+_Static_assert(offsetof(struct crossing_thread, head.upper_fs) == THREAD_UPPER_FS, "");
+_Static_assert(offsetof(struct crossing_thread, top) == THREAD_TOP, "");
+_Static_assert(offsetof(struct crossing_thread, base) == THREAD_BASE, "");
+_Static_assert(offsetof(struct crossing_thread, limit) == THREAD_LIMIT, "");
+_Static_assert(sizeof(struct crossing_entry) == ENTRY_SIZE, "");
+#endif
+
+#endif

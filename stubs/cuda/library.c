@@ -1,0 +1,32 @@
+/* libcuda.so.1 of the upper half: the library's record, and calls that are refused. */
+#include <string.h>
+
+#include "stubs/cuda/cuda.h"
+
+enum {
+#define CALL(name, class, how, registers, stack, floats) INDEX_##name,
+#include "cuda.calls.h"
+#undef CALL
+	CALL_COUNT,
+};
+
+STUB_LIBRARY(
+	cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_NOT_SUPPORTED);
+
+int cuda_refused(unsigned index)
+{
+	static unsigned char told[CALL_COUNT];
+	const char *name = cuda_names;
+
+	for (unsigned i = 0; i < index; i++)
+		name += strlen(name) + 1;
+	if (!told[index]++)
+		crossing_complain(name, "not supported, as it could not be restored");
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+int cuInit(unsigned flags)
+{
+	crossing_used();
+	return real_cuInit(flags);
+}

@@ -1,0 +1,40 @@
+/*
+ * cuGetProcAddress: the driver below says whether there is such a function, for which version,
+ * and what is wrong; which of our entry points stands for it, the API table says.
+ */
+#include "stubs/cuda/cuda.h"
+#include "stubs/procs.h"
+
+extern STUB_HIDDEN const struct stub_proc cuda_procs[];
+extern STUB_HIDDEN const size_t cuda_proc_count;
+
+/* @function holds what the driver found. 0, or CUDA_ERROR_NOT_FOUND for a function that a
+ * driver newer than the table has: it would go past us. */
+static int replace(const char *name, void **function, int version, uint64_t flags)
+{
+	if (!function || !*function)
+		return 0;
+	*function = (void *)stub_proc_find(cuda_procs, cuda_proc_count, name, version,
+		!!(flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM));
+	return *function ? 0 : CUDA_ERROR_NOT_FOUND;
+}
+
+int cuGetProcAddress(const char *name, void **function, int version, uint64_t flags)
+{
+	int r = real_cuGetProcAddress(name, function, version, flags);
+
+	return r ? r : replace(name, function, version, flags);
+}
+
+int cuGetProcAddress_v2(
+	const char *name, void **function, int version, uint64_t flags, int *status)
+{
+	int r = real_cuGetProcAddress_v2(name, function, version, flags, status);
+
+	if (r)
+		return r;
+	r = replace(name, function, version, flags);
+	if (r && status)
+		*status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	return r;
+}

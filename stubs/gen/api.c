@@ -1,0 +1,359 @@
+/* The parser of stubs/api/NAME.api. */
+#include "stubs/gen/api.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "lib/util.h"
+
+struct parser {
+	const char *path;
+	unsigned line;
+	struct buf types, calls;
+	struct api_call *call; /* whose parameters may follow; the plain one of a pair */
+	bool has_variant;
+	struct err *e;
+};
+
+static const char *const kind_names[] = {
+	[API_VOID] = "void",
+	[API_INT] = "int",
+	[API_UINT] = "uint",
+	[API_FLOAT] = "float",
+	[API_ENUM] = "enum",
+	[API_DEVICE] = "device",
+	[API_DEVICEPTR] = "deviceptr",
+	[API_HANDLE] = "handle",
+	[API_STRUCT] = "struct",
+	[API_CALLBACK] = "callback",
+};
+
+static const char *const class_names[] = {
+	[API_PURE] = "pure",
+	[API_CREATE] = "create",
+	[API_DESTROY] = "destroy",
+	[API_STATE] = "state",
+	[API_LAUNCH] = "launch",
+	[API_COPY] = "copy",
+	[API_SYNC] = "sync",
+	[API_MANUAL] = "manual",
+	[API_UNSUPPORTED] = "unsupported",
+};
+
+static const char *const direction_names[] = {
+	[API_IN] = "in",
+	[API_OUT] = "out",
+	[API_INOUT] = "inout",
+	[API_STRING] = "string",
+	[API_ADDR] = "addr",
+};
+
+const char *api_kind_name(enum api_kind kind)
+{
+	return kind_names[kind];
+}
+
+const char *api_class_name(enum api_class class)
+{
+	return class_names[class];
+}
+
+int api_callback(const struct api_call *call)
+{
+	for (unsigned i = 0; i < call->param_count; i++)
+		if (call->params[i].type->kind == API_CALLBACK && !call->params[i].stars)
+			return i;
+	return -1;
+}
+
+static int name_index(const char *const *names, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (names[i] && !strcmp(names[i], name))
+			return i;
+	return -1;
+}
+
+static int fail(const struct parser *p, const char *what, const char *word)
+{
+	return err_set(p->e, 0, "%s:%u: %s \"%s\"", p->path, p->line, what, word);
+}
+
+static char *trim(char *s)
+{
+	char *end;
+
+	while (isspace((unsigned char)*s))
+		s++;
+	end = s + strlen(s);
+	while (end > s && isspace((unsigned char)end[-1]))
+		*--end = 0;
+	return s;
+}
+
+/* type C-TYPE = KIND SIZE [HANDLE-NAME] */
+static int parse_type(struct parser *p, char *text)
+{
+	struct api_type t = {0};
+	char kind[32], handle[64] = "";
+	char *equals = strchr(text, '=');
+	int k;
+
+	if (!equals)
+		return fail(p, "no \"=\" in type", text);
+	*equals = 0;
+	if (sscanf(equals + 1, "%31s %u %63s", kind, &t.size, handle) < 2)
+		return fail(p, "no kind and size of type", text);
+	k = name_index(kind_names, ARRAY_SIZE(kind_names), kind);
+	if (k < 0)
+		return fail(p, "unknown kind", kind);
+	t.kind = k;
+	t.name = xstrdup(trim(text));
+	t.handle = *handle ? xstrdup(handle) : NULL;
+	if ((t.kind == API_HANDLE) != !!t.handle)
+		return fail(p, "a handle, and nothing else, says what it stands for:", t.name);
+	buf_push(&p->types, struct api_type, &t);
+	return 0;
+}
+
+static const struct api_type *find_type(const struct parser *p, const char *name)
+{
+	for (size_t i = 0; i < buf_count(&p->types, struct api_type); i++) {
+		const struct api_type *t = buf_at(&p->types, struct api_type, i);
+
+		if (!strcmp(t->name, name))
+			return t;
+	}
+	return NULL;
+}
+
+/* What stands in brackets; parameters it names may come later, so they are looked up when the
+ * row is whole (resolve_lengths). */
+static char *cut_length(char *text)
+{
+	char *open = strchr(text, '[');
+	char *close = open ? strchr(open, ']') : NULL;
+
+	if (!close)
+		return NULL;
+	*open = *close = 0;
+	return open + 1;
+}
+
+/* [DIRECTION] [const] TYPE [*...]NAME[LENGTH] */
+static int parse_param(struct parser *p, char *text, char **length)
+{
+	struct api_call *call = p->call;
+	struct api_param *param;
+	char *word, *name;
+	int direction;
+
+	if (call->param_count == API_MAX_PARAMS)
+		return fail(p, "too many parameters before", text);
+	param = &call->params[call->param_count++];
+	*length = cut_length(text);
+	text = trim(text);
+
+	word = xstrdup(text);
+	word[strcspn(word, " ")] = 0;
+	direction = name_index(direction_names, ARRAY_SIZE(direction_names), word);
+	if (direction > 0) {
+		param->direction = direction;
+		text = trim(text + strlen(word));
+	}
+	name = text + strlen(text);
+	while (name > text && (isalnum((unsigned char)name[-1]) || name[-1] == '_'))
+		name--;
+	param->name = xstrdup(name);
+	*name = 0;
+	param->declared = xstrdup(trim(text));
+	for (const char *c = text; *c; c++)
+		param->stars += *c == '*';
+	text[strcspn(text, "*")] = 0;
+	if (!strncmp(text, "const ", 6))
+		text += 6;
+	param->type = find_type(p, trim(text));
+	if (!param->type)
+		return fail(p, "unknown type", text);
+	if (!param->stars != (param->direction == API_VALUE))
+		return fail(p, "a pointer, and nothing else, has a direction:", param->name);
+	return 0;
+}
+
+static int find_param(const struct api_call *call, const char *name)
+{
+	for (unsigned i = 0; i < call->param_count; i++)
+		if (!strcmp(call->params[i].name, name))
+			return i;
+	return -1;
+}
+
+static int resolve_length(struct parser *p, struct api_param *param, char *text)
+{
+	int index;
+
+	if (!text)
+		return 0;
+	if (!strcmp(text, "?")) {
+		param->length_kind = API_LENGTH_UNKNOWN;
+		return 0;
+	}
+	if (isdigit((unsigned char)*text)) {
+		param->length_kind = API_CONSTANT;
+		param->length = atoi(text);
+		return 0;
+	}
+	param->length_kind = *text == '*' ? API_DEREFERENCED : API_PARAMETER;
+	index = find_param(p->call, text + (*text == '*'));
+	if (index < 0)
+		return fail(p, "no parameter is called", text);
+	if (p->call->params[index].stars != (*text == '*'))
+		return fail(p, "neither a value nor a pointer to one:", text);
+	param->length = index;
+	return 0;
+}
+
+/* All parameters of a row, joined to one line. */
+static int parse_params(struct parser *p, char *text)
+{
+	char *lengths[API_MAX_PARAMS] = {0};
+	unsigned n = 0;
+	char *rest = text, *one;
+
+	while ((one = strsep(&rest, ","))) {
+		if (n < API_MAX_PARAMS && parse_param(p, one, &lengths[n++]) < 0)
+			return -1;
+	}
+	for (unsigned i = 0; i < p->call->param_count; i++)
+		if (resolve_length(p, &p->call->params[i], lengths[i]) < 0)
+			return -1;
+	if (p->has_variant) {
+		memcpy(p->call[1].params, p->call->params, sizeof(p->call->params));
+		p->call[1].param_count = p->call->param_count;
+	}
+	return 0;
+}
+
+static int parse_attribute(
+	struct parser *p, struct api_call *call, struct api_call *variant, const char *word)
+{
+	unsigned version;
+
+	if (sscanf(word, "since=%u", &version) == 1) {
+		call->since = version;
+	} else if (sscanf(word, "ptsz=%u", &version) == 1 ||
+		   sscanf(word, "ptds=%u", &version) == 1) {
+		variant->name = xasprintf("%s_%.4s", call->name, word);
+		variant->since = version;
+		variant->per_thread = true;
+	} else if (!strcmp(word, "body")) {
+		call->body = true;
+	} else {
+		return fail(p, "unknown attribute", word);
+	}
+	return 0;
+}
+
+/* cuFoo_v2 is asked for as cuFoo. */
+static char *proc_name(const char *name)
+{
+	char *proc = xstrdup(name);
+	char *v = strrchr(proc, '_');
+
+	if (v && v[1] == 'v' && isdigit((unsigned char)v[2]))
+		*v = 0;
+	return proc;
+}
+
+/* NAME CLASS ATTRIBUTE... */
+static int parse_call(struct parser *p, char *text)
+{
+	struct api_call call = {0}, variant = {0};
+	char *rest = text, *word;
+	int class;
+
+	call.name = xstrdup(strsep(&rest, " "));
+	call.proc = proc_name(call.name);
+	word = strsep(&rest, " ");
+	class = word ? name_index(class_names, ARRAY_SIZE(class_names), word) : -1;
+	if (class < 0)
+		return fail(p, "no known class follows", call.name);
+	call.class = class;
+	while ((word = strsep(&rest, " ")))
+		if (parse_attribute(p, &call, &variant, word) < 0)
+			return -1;
+	buf_push(&p->calls, struct api_call, &call);
+	p->has_variant = variant.name;
+	if (p->has_variant) {
+		variant.proc = call.proc;
+		variant.class = call.class;
+		variant.body = call.body;
+		buf_push(&p->calls, struct api_call, &variant);
+	}
+	p->call = buf_at(&p->calls, struct api_call,
+		buf_count(&p->calls, struct api_call) - 1 - p->has_variant);
+	return 0;
+}
+
+/* One row: its head and, joined to it, the lines that begin with a tab. */
+static int parse_row(struct parser *p, char *head, char *params)
+{
+	if (!strncmp(head, "type ", 5))
+		return parse_type(p, head + 5);
+	if (parse_call(p, head) < 0)
+		return -1;
+	return *params ? parse_params(p, params) : 0;
+}
+
+static int parse_lines(struct parser *p, FILE *f)
+{
+	cleanup_free char *line = NULL;
+	cleanup_free char *head = NULL;
+	struct buf params = {0};
+	size_t size = 0;
+	unsigned number = 0;
+	bool more = true;
+	int ret = 0;
+
+	while (more && !ret) {
+		more = getline(&line, &size, f) >= 0;
+		number++;
+		if (more && *line == '\t') {
+			buf_printf(&params, " %s", trim(line));
+			continue;
+		}
+		if (head) {
+			buf_add(&params, "", 1);
+			ret = parse_row(p, head, trim(params.data));
+			params.len = 0;
+			free(head);
+			head = NULL;
+		}
+		if (more && *line != '#' && *trim(line)) {
+			head = xstrdup(trim(line));
+			p->line = number;
+		}
+	}
+	buf_free(&params);
+	return ret;
+}
+
+int api_read(struct api *api, const char *path, struct err *e)
+{
+	struct parser p = {.path = path, .e = e};
+	cleanup_file FILE *f = fopen(path, "re");
+	const char *slash = strrchr(path, '/');
+
+	if (!f)
+		return err_set(e, errno, "opening %s", path);
+	if (parse_lines(&p, f) < 0)
+		return -1;
+	api->library = xstrdup(slash ? slash + 1 : path);
+	api->library[strcspn(api->library, ".")] = 0;
+	api->types = p.types.data;
+	api->type_count = buf_count(&p.types, struct api_type);
+	api->calls = p.calls.data;
+	api->call_count = buf_count(&p.calls, struct api_call);
+	return 0;
+}

@@ -1,0 +1,113 @@
+/*
+ * api.h - the table of an API, as read from stubs/api/NAME.api (its head says what it means).
+ *
+ * One parser, and one file per output: each reads struct api and prints a C or assembly file.
+ * Names are tested nowhere in a generator; what is special about a call is an attribute.
+ */
+#ifndef STUBS_GEN_API_H
+#define STUBS_GEN_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "lib/err.h"
+
+enum api_kind {
+	API_VOID,
+	API_INT,
+	API_UINT,
+	API_FLOAT,
+	API_ENUM,
+	API_DEVICE,
+	API_DEVICEPTR,
+	API_HANDLE,
+	API_STRUCT,
+	API_CALLBACK,
+};
+
+struct api_type {
+	char *name;
+	enum api_kind kind;
+	unsigned size;
+	char *handle; /* what a handle stands for, else NULL */
+};
+
+enum api_direction {
+	API_VALUE, /* no pointer */
+	API_IN,
+	API_OUT,
+	API_INOUT,
+	API_STRING,
+	API_ADDR,
+};
+
+enum api_length {
+	API_ONE,            /* one element */
+	API_CONSTANT,       /* length elements */
+	API_PARAMETER,      /* as many as parameter number `length` says */
+	API_DEREFERENCED,   /* as many as parameter number `length` points to */
+	API_LENGTH_UNKNOWN, /* the table cannot tell */
+};
+
+struct api_param {
+	char *name;
+	char *declared; /* C type as written, "const void *" */
+	const struct api_type *type;
+	unsigned stars;
+	enum api_direction direction;
+	enum api_length length_kind;
+	unsigned length;
+};
+
+enum api_class {
+	API_PURE,
+	API_CREATE,
+	API_DESTROY,
+	API_STATE,
+	API_LAUNCH,
+	API_COPY,
+	API_SYNC,
+	API_MANUAL,
+	API_UNSUPPORTED,
+};
+
+#define API_MAX_PARAMS 24
+
+/* One exported function. A row with a ptsz or ptds attribute makes two of them. */
+struct api_call {
+	char *name;      /* cuMemcpyHtoD_v2_ptds */
+	char *proc;      /* cuMemcpyHtoD: what cuGetProcAddress calls it */
+	unsigned since;  /* and from which version on; 0: never asked for so */
+	bool per_thread; /* the variant for the per-thread default stream */
+	enum api_class class;
+	bool body;
+	struct api_param params[API_MAX_PARAMS];
+	unsigned param_count;
+};
+
+struct api {
+	char *library; /* "cuda": prefix of what is generated */
+	struct api_type *types;
+	size_t type_count;
+	struct api_call *calls;
+	size_t call_count;
+};
+
+/* Read the table at @path; what it takes is never freed (a generator prints and ends). Errors
+ * name the line. */
+int api_read(struct api *api, const char *path, struct err *e);
+
+const char *api_kind_name(enum api_kind kind);
+const char *api_class_name(enum api_class class);
+/* Number of the parameter that is a callback, or -1. */
+int api_callback(const struct api_call *call);
+
+/* The outputs. */
+int gen_entries(const struct api *api, FILE *out, struct err *e);
+int gen_procs(const struct api *api, FILE *out, struct err *e);
+int gen_printer(const struct api *api, FILE *out, struct err *e);
+int gen_calls(const struct api *api, FILE *out, struct err *e);
+int gen_check(const struct api *api, FILE *out, struct err *e);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * library.h - what every stub has: STUB_LIBRARY fills in the record of a library whose entry
+ * points `gen entries` has made.
+ */
+#ifndef STUBS_LIBRARY_H
+#define STUBS_LIBRARY_H
+
+#include "stubs/crossing/crossing.h"
+
+#define STUB_PATH_MAX 4096
+#define STUB_HIDDEN   __attribute__((visibility("hidden")))
+
+/*
+ * @name: of the API table. @count: of its functions. @error: result of a call that cannot be
+ * made (crossing_library.error). @missing: result of a function that the library below does not
+ * have.
+ */
+#define STUB_LIBRARY(name, the_soname, count, the_error, the_missing)                          \
+	extern STUB_HIDDEN void *name##_targets[];                                             \
+	extern STUB_HIDDEN const char name##_names[];                                          \
+	extern STUB_HIDDEN void (*name##_cross)(void);                                         \
+	STUB_HIDDEN void name##_first(void);                                                   \
+	STUB_HIDDEN void name##_missing(void);                                                 \
+	extern STUB_HIDDEN const int name##_missing_result;                                    \
+	extern STUB_HIDDEN struct crossing_library name##_library;                             \
+	/* The path where ld.so found the real library, if stubs/audit has put us in its       \
+	 * place; else what the lower half is to look for. */                                                   \
+	extern char trecr_##name##_found[STUB_PATH_MAX];                                       \
+	char trecr_##name##_found[STUB_PATH_MAX] = (the_soname);                               \
+	const int name##_missing_result = (the_missing);                                       \
+	struct crossing_library name##_library = {                                             \
+		.lower = {.soname = trecr_##name##_found,                                      \
+			.names = name##_names,                                                 \
+			.targets = name##_targets,                                             \
+			.missing = name##_missing},                                            \
+		.cross = &name##_cross,                                                        \
+		.first = name##_first,                                                         \
+		.target_count = (count),                                                       \
+		.error = (the_error),                                                          \
+	}
+
+#endif

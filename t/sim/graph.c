@@ -1,0 +1,92 @@
+/* Graphs, as far as to hold host nodes and run them. */
+#include <stdlib.h>
+
+#include "t/sim/object.h"
+#include "t/sim/sim.h"
+#include "t/sim/stream.h"
+
+struct host_node {
+	void (*function)(void *);
+	void *data;
+};
+
+struct node {
+	struct object object;
+	struct host_node host;
+	struct node *next;
+};
+
+struct graph {
+	struct object object;
+	struct node *nodes;
+};
+
+SIM_EXPORT int cuGraphCreate(void **graph, unsigned flags);
+SIM_EXPORT int cuGraphAddHostNode(void **node, void *graph, void *const *dependencies,
+	size_t count, const struct host_node *params);
+SIM_EXPORT int cuGraphHostNodeGetParams(void *node, struct host_node *params);
+SIM_EXPORT int cuGraphInstantiateWithFlags(void **executable, void *graph, uint64_t flags);
+SIM_EXPORT int cuGraphLaunch(void *executable, void *stream);
+
+int cuGraphCreate(void **graph, unsigned flags)
+{
+	SIM_ENTER();
+	*graph = object_new(OBJECT_GRAPH, sizeof(struct graph));
+	return 0;
+}
+
+int cuGraphAddHostNode(void **node, void *graph, void *const *dependencies, size_t count,
+	const struct host_node *params)
+{
+	struct graph *g;
+	struct node *n;
+
+	SIM_ENTER();
+	g = object_get(OBJECT_GRAPH, graph, __func__);
+	if (!g || !params)
+		return SIM_INVALID_VALUE;
+	n = object_new(OBJECT_NODE, sizeof(*n));
+	n->host = *params;
+	n->next = g->nodes;
+	g->nodes = n;
+	*node = n;
+	return 0;
+}
+
+int cuGraphHostNodeGetParams(void *node, struct host_node *params)
+{
+	struct node *n;
+
+	SIM_ENTER();
+	n = object_get(OBJECT_NODE, node, __func__);
+	if (!n)
+		return SIM_INVALID_VALUE;
+	*params = n->host;
+	return 0;
+}
+
+int cuGraphInstantiateWithFlags(void **executable, void *graph, uint64_t flags)
+{
+	SIM_ENTER();
+	*executable = object_get(OBJECT_GRAPH, graph, __func__);
+	return *executable ? 0 : SIM_INVALID_VALUE;
+}
+
+static void run_node(void *data)
+{
+	struct host_node *h = data;
+
+	h->function(h->data);
+}
+
+int cuGraphLaunch(void *executable, void *stream)
+{
+	struct graph *g;
+
+	SIM_ENTER();
+	g = object_get(OBJECT_GRAPH, executable, __func__);
+	for (struct node *n = g ? g->nodes : NULL; n; n = n->next)
+		stream_queue(
+			stream, run_node, stream_data(&n->host, sizeof(n->host)), __func__);
+	return g ? 0 : SIM_INVALID_HANDLE;
+}

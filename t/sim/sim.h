@@ -1,0 +1,44 @@
+/*
+ * sim.h - a driver for machines without a GPU: libcuda.so.1 with device memory at real
+ * addresses, streams that work on threads of their own, modules whose kernels are functions of
+ * its own, and handles that differ from process to process.
+ *
+ * It is hostile: each entry checks that it is called on the thread-local storage of the libc it
+ * is linked with, and that handles and device pointers are ones it gave out; what is wrong ends
+ * the process with a message. SIM_FAIL=FUNCTION:N:RESULT makes the Nth call of a function fail.
+ */
+#ifndef T_SIM_SIM_H
+#define T_SIM_SIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_EXPORT __attribute__((visibility("default")))
+
+enum {
+	SIM_OK = 0,
+	SIM_INVALID_VALUE = 1,
+	SIM_OUT_OF_MEMORY = 2,
+	SIM_NOT_INITIALIZED = 3,
+	SIM_INVALID_DEVICE = 101,
+	SIM_INVALID_CONTEXT = 201,
+	SIM_ALREADY_MAPPED = 208,
+	SIM_INVALID_HANDLE = 400,
+	SIM_NOT_FOUND = 500,
+	SIM_NOT_READY = 600,
+	SIM_NOT_SUPPORTED = 801,
+};
+
+/* First thing in every function of the API. Returns what SIM_FAIL says, or 0. */
+int sim_enter(const char *function);
+/* "sim: WHAT" and the end. */
+void sim_hostile(const char *what, const char *function) __attribute__((noreturn));
+
+#define SIM_ENTER()                                                                            \
+	do {                                                                                   \
+		int fail_ = sim_enter(__func__);                                               \
+		if (fail_)                                                                     \
+			return fail_;                                                          \
+	} while (0)
+
+#endif

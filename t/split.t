@@ -1,0 +1,94 @@
+#!/bin/bash
+# A program whose libcuda.so.1 is the stub works as it does without, against the simulated
+# driver (t/sim): each program of t/split checks itself and is run both ways.
+. "${0%/*}/lib.sh"
+
+split=$build/t/split
+sim=$build/t/sim
+audit=$build/lib/trecr/libtrecr-audit.so
+
+natively() { # FOLDER-OF-DRIVER COMMAND...
+	LD_LIBRARY_PATH=$1 "${@:2}" 2>&1
+}
+
+split() { # FOLDER-OF-DRIVER COMMAND...
+	LD_AUDIT=$audit LD_LIBRARY_PATH=$1 TRECR_TEST_SPLIT=1 "${@:2}" 2>&1
+}
+
+for program in compute callbacks threads signals forks lookup unseen; do
+	is "$(natively "$sim" "$split/$program")" "done" "$program works natively"
+	is "$(split "$sim" "$split/$program" | grep -v '^trecr: cuGetExportTable:')" "done" \
+		"$program works with a lower half"
+done
+
+is "$(natively "$sim/echo" "$split/arguments" | tail -n 1)" "0 of 637 functions wrong" \
+	"every function can be told from the others"
+is "$(split "$sim/echo" "$split/arguments" split | tail -n 1)" "0 of 637 functions wrong" \
+	"every function gets its arguments and gives its result"
+like "$(split "$sim/echo" "$split/arguments" split)" \
+	'cuImportExternalMemory: not supported' "what is refused is said by name"
+
+# Ways to load the library.
+mkdir versioned
+cp "$sim/libcuda.so.1" versioned/libcuda.so.580.95.05
+for way in libcuda.so.1 "$sim/libcuda.so.1" "$PWD/versioned/libcuda.so.580.95.05"; do
+	is "$(natively "$sim" "$split/load" "$way")" real "natively, ${way##*/} is the driver's"
+	is "$(split "$sim" "$split/load" "$way")" stub "${way##*/} is the stub's"
+done
+is "$(split /nowhere "$split/load" libcuda.so.1)" fails "without a driver there is no stub either"
+is "$(split "$sim" "$split/load" libcuda.so.9)" fails "nor for a name that there is not"
+is "$(LD_AUDIT=$audit "$split/linked-rpath" 2>&1)" stub "RPATH is no way past the stub"
+is "$(LD_AUDIT=$audit "$split/linked-runpath" 2>&1)" stub "nor is RUNPATH"
+
+is "$(natively "$sim" "$split/nvml")" "done" "two libraries work natively"
+is "$(split "$sim" "$split/nvml")" "done" "two libraries share one lower half"
+
+like "$(split "$sim" "$split/lookup")" "no table (99){16} is known" \
+	"a table of functions that is not known is refused by name"
+
+# Injected errors arrive.
+like "$(SIM_FAIL=cuStreamCreate:3:2 split "$sim" "$split/compute")" 'gave 2, not 0' \
+	"an error of the driver's reaches the program"
+
+# Frozen from outside, threads are all above.
+LD_AUDIT=$audit LD_LIBRARY_PATH=$sim "$split/hammer" 4 >hammer.out 2>&1 &
+hammer=$!
+await -t 30 -p $hammer hammer.out '^ready' >/dev/null
+is "$("$split/freeze" $hammer 200 2>/dev/null)" "all outside" "200 freezes stop threads above"
+wait $hammer
+is "$(tail -n 1 hammer.out)" "done" "and the program has not noticed"
+
+# The limit on descriptors, however it is set.
+for limit in 256:256 1024:1024 1024:4096 20000:20000; do
+	is "$(split "$sim" prlimit --nofile="$limit" "$split/unseen")" "done" "with --nofile=$limit"
+done
+
+# Static programs, which cannot load libraries: the crossing is linked into them.
+for libc in glibc musl; do
+	for program in compute callbacks threads signals forks; do
+		if [ -x "$split/static-$libc-$program" ]; then
+			is "$(TRECR_LIBDIR=$build/lib/trecr TRECR_LOWER_LIBRARY_PATH=$sim \
+				TRECR_TEST_SPLIT=1 "$split/static-$libc-$program" 2>&1)" "done" \
+				"$program in a static program on $libc"
+		else
+			skip "$program in a static program on $libc" "not built"
+		fi
+	done
+done
+
+# Other versions of glibc, above and below: roots of other distributions (debootstrap makes
+# them) in TRECR_TEST_ROOTS, separated by spaces.
+ldso=lib64/ld-linux-x86-64.so.2
+libs=lib/x86_64-linux-gnu
+for root in ${TRECR_TEST_ROOTS:-}; do
+	for program in compute callbacks threads signals forks lookup unseen; do
+		is "$(split "$sim" "$root/$ldso" --library-path "$sim:$root/$libs" \
+			"$split/$program" | grep -v '^trecr: cuGetExportTable:')" "done" \
+			"$program on the libc of ${root##*/}"
+		is "$(TRECR_LOWER_LDSO=$root/$ldso TRECR_LOWER_LIBRARY_PATH=$sim:$root/$libs \
+			split "$sim" "$split/$program" | grep -v '^trecr: cuGetExportTable:')" "done" \
+			"$program over the libc of ${root##*/}"
+	done
+done
+
+done_testing

@@ -1,0 +1,49 @@
+/* cuda_api.h - the few functions of the driver API that the tests use, declared by hand: tests
+ * need no toolkit. */
+#ifndef T_SPLIT_CUDA_API_H
+#define T_SPLIT_CUDA_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint64_t CUdeviceptr;
+
+int cuInit(unsigned);
+int cuDriverGetVersion(int *);
+int cuCtxGetCurrent(void **);
+int cuCtxSetCurrent(void *);
+int cuCtxSynchronize(void);
+int cuDeviceGet(int *, int);
+int cuDeviceGetCount(int *);
+int cuDevicePrimaryCtxRetain(void **, int);
+int cuMemAlloc_v2(CUdeviceptr *, size_t);
+int cuMemFree_v2(CUdeviceptr);
+int cuMemGetAddressRange_v2(CUdeviceptr *, size_t *, CUdeviceptr);
+int cuMemGetInfo_v2(size_t *, size_t *);
+int cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t);
+int cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t);
+int cuMemcpyHtoDAsync_v2(CUdeviceptr, const void *, size_t, void *);
+int cuMemcpyDtoHAsync_v2(void *, CUdeviceptr, size_t, void *);
+int cuMemsetD32_v2(CUdeviceptr, unsigned, size_t);
+int cuModuleLoadData(void **, const void *);
+int cuModuleUnload(void *);
+int cuModuleGetFunction(void **, void *, const char *);
+int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+	void *, void **, void **);
+int cuStreamCreate(void **, unsigned);
+int cuStreamDestroy_v2(void *);
+int cuStreamSynchronize(void *);
+int cuStreamQuery(void *);
+int cuEventCreate(void **, unsigned);
+int cuEventRecord(void *, void *);
+int cuEventSynchronize(void *);
+int cuEventDestroy_v2(void *);
+int cuLaunchHostFunc(void *, void (*)(void *), void *);
+int cuStreamAddCallback(void *, void (*)(void *, int, void *), void *, unsigned);
+int cuOccupancyMaxPotentialBlockSize(int *, int *, void *, size_t (*)(int), size_t, int);
+int cuGraphAddHostNode(void **, void *, void *const *, size_t, const void *);
+int cuGraphHostNodeGetParams(void *, void *);
+int cuGetProcAddress_v2(const char *, void **, int, uint64_t, int *);
+int cuGetExportTable(const void **, const void *);
+
+#endif

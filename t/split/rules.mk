@@ -1,0 +1,74 @@
+# Tests of the split process: programs that run on the simulated driver natively and with a
+# lower half.
+SPLIT_CFLAGS = -std=gnu11 $(WARN) -O1 -g -pthread -I$(O)/stubs/gen
+SIM := $(O)/t/sim/libcuda.so.1
+ECHO := $(O)/t/sim/echo/libcuda.so.1
+SIM_CFLAGS = $(SPLIT_CFLAGS) -fPIC -mfsgsbase
+SIM_LINK = -shared -Wl,-soname,libcuda.so.1 -Wl,-z,defs
+SIM_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard t/sim/*.c)) $(O)/t/sim/procs.o \
+	$(O)/t/sim/cuda.procs.o
+
+$(O)/t/sim/%.o: t/sim/%.c $(O)/stubs/gen/cuda.calls.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -MMD -MP -c -o $@ $<
+$(O)/t/sim/procs.o: stubs/procs.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -c -o $@ $<
+$(O)/t/sim/cuda.procs.o: $(O)/stubs/gen/cuda.procs.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -c -o $@ $<
+# Objects first, so that what is simulated takes precedence over the weak functions of echo.
+$(SIM): $(SIM_OBJ)
+	$(CC) $(SIM_LINK) -o $@ $^ -pthread -ldl
+$(ECHO): $(O)/t/sim/echo.o $(O)/t/sim/enter.o
+	@mkdir -p $(@D)
+	$(CC) $(SIM_LINK) -o $@ $^ -pthread
+
+$(O)/t/sim/libnvidia-ml.so.1: t/sim/nvml/nvml.c $(O)/t/sim/enter.o
+	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^
+
+SPLIT_PROGRAMS := $(patsubst t/split/%.c,$(O)/t/split/%,$(wildcard t/split/*.c))
+# Loads the library itself.
+$(O)/t/split/load: t/split/load.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -o $@ $< -ldl
+PARTS_SRC := loader/lower/insn.c loader/lower/site.c loader/lower/space.c stubs/procs.c
+$(O)/t/split/parts: t/split/parts.c $(PARTS_SRC)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -o $@ $^
+TESTS += $(O)/t/split/parts
+$(filter-out %/load %/parts,$(SPLIT_PROGRAMS)): $(O)/t/split/%: t/split/%.c $(O)/stubs/gen/cuda.calls.h $(SIM)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(SIM) -ldl
+
+# Says whose function it was linked with at the end.
+$(O)/t/split/linked-rpath $(O)/t/split/linked-runpath: t/split/linked/linked.c $(SIM)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -o $@ $^ -ldl -Wl,-rpath,$(abspath $(O)/t/sim) \
+		-Wl,--$(if $(findstring runpath,$@),enable,disable)-new-dtags
+SPLIT_PROGRAMS += $(O)/t/split/linked-rpath $(O)/t/split/linked-runpath
+
+# The stub inside a static program: what a program without a dynamic loader has is a libc, and
+# that is all the crossing asks for.
+SPLIT_STATIC_SRC := $(wildcard stubs/crossing/*.c stubs/crossing/*.S stubs/cuda/*.c) stubs/procs.c \
+	$(addprefix loader/lower/,clone.S elf_map.c insn.c site.c start.c)
+SPLIT_STATIC_GEN := $(O)/stubs/gen/cuda.entries.S $(O)/stubs/gen/cuda.procs.c
+SPLIT_STATIC_HEADERS := $(wildcard lower/*.h loader/*.h loader/lower/*.h stubs/*.h stubs/*/*.h)
+$(O)/t/split/static-glibc-%: t/split/%.c $(SPLIT_STATIC_SRC) $(SPLIT_STATIC_GEN) \
+		$(SPLIT_STATIC_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -w -mfsgsbase -fno-stack-protector -static -o $@ \
+		$(filter %.c %.S,$^)
+$(O)/t/split/static-musl-%: t/split/%.c $(SPLIT_STATIC_SRC) $(SPLIT_STATIC_GEN) \
+		$(SPLIT_STATIC_HEADERS)
+	@mkdir -p $(@D)
+	musl-gcc -idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu \
+		$(CPPFLAGS) $(SPLIT_CFLAGS) -w -mfsgsbase -fno-stack-protector -static -o $@ \
+		$(filter %.c %.S,$^)
+SPLIT_STATIC := compute callbacks threads signals forks
+SPLIT_PROGRAMS += $(SPLIT_STATIC:%=$(O)/t/split/static-glibc-%)
+ifneq ($(shell command -v musl-gcc),)
+SPLIT_PROGRAMS += $(SPLIT_STATIC:%=$(O)/t/split/static-musl-%)
+endif
+
+check: $(SPLIT) $(ECHO) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)
