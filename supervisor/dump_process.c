@@ -17,7 +17,6 @@ void dump_free(struct dump *d)
 	vma_list_free(&d->vmas);
 	buf_free(&d->modules_used);
 	buf_free(&d->runs);
-	buf_free(&d->shared_runs);
 	for (size_t i = 0; i < buf_count(&d->contexts, void *); i++)
 		free(*buf_at(&d->contexts, void *, i));
 	buf_free(&d->contexts);
@@ -289,7 +288,7 @@ int dump_process(struct dump *d, struct err *e)
 	ip.pid = p->vpid;
 	if (p->threads[0].tracee.group_stopped)
 		ip.flags |= IMAGE_PROCESS_STOPPED;
-	ip.ppid = status_number(status, "PPid", 10);
+	ip.ppid = p->vparent;
 	ip.pgid = status_last_number(status, "NSpgid");
 	ip.sid = status_last_number(status, "NSsid");
 	read_ids(status, &ip);
