@@ -29,6 +29,12 @@
 #include "supervisor/spawn.h"
 #include "supervisor/syscall_restart.h"
 
+/* A helper or a zombie. */
+struct other {
+	pid_t tid;
+	bool ended;
+};
+
 struct restore {
 	struct supervisor *s;
 	const struct checkpoint *c;
@@ -37,8 +43,9 @@ struct restore {
 	struct birth birth;
 	struct restore_one *processes; /* in the order of the checkpoint's */
 	size_t count;
-	size_t unborn; /* of them, that have not executed their programs yet */
-	size_t dying;  /* helpers and zombies that have not ended yet */
+	size_t unborn;     /* of them, that have not executed their programs yet */
+	size_t dying;      /* helpers and zombies that have not ended yet; */
+	struct buf others; /* struct other: those heard of */
 };
 
 static void notice(const struct restore *r, const char *line)
@@ -151,12 +158,38 @@ static struct restore_one *welcome(struct restore *r, pid_t tid)
 	return NULL;
 }
 
+static struct other *find_other(struct restore *r, pid_t tid)
+{
+	for (size_t i = 0; i < buf_count(&r->others, struct other); i++)
+		if (buf_at(&r->others, struct other, i)->tid == tid)
+			return buf_at(&r->others, struct other, i);
+	return NULL;
+}
+
+/* NULL for a helper or zombie. */
 static struct restore_one *find_one(struct restore *r, pid_t tid)
 {
+	struct restore_one *one;
+
 	for (size_t i = 0; i < r->count; i++)
 		if (r->processes[i].process.pid == tid)
 			return &r->processes[i];
-	return welcome(r, tid);
+	if (find_other(r, tid))
+		return NULL;
+	one = welcome(r, tid);
+	if (!one)
+		buf_push(&r->others, struct other, &(struct other){.tid = tid});
+	return one;
+}
+
+/* One that had been traced and then became our own child ends twice for us. */
+static void forget_other(struct restore *r, pid_t tid)
+{
+	struct other *other = find_other(r, tid);
+
+	if (!other->ended)
+		r->dying--;
+	other->ended = true;
 }
 
 static int ended_early(struct restore *r)
@@ -169,19 +202,15 @@ static int ended_early(struct restore *r)
 /* Deal with a report. Of those that are no process to be, the ends are waited for. */
 static int attend(struct restore *r, struct tracee *t, const struct tracee_report *report)
 {
-	struct restore_one *one;
+	struct restore_one *one = find_one(r, t->tid);
 	int signal = 0;
 
 	if (report->event == TRACEE_EVENT_GONE) {
-		for (size_t i = 0; i < r->count; i++)
-			if (r->processes[i].process.pid == t->tid)
-				return ended_early(r);
-		if (birth_failed(&r->birth) || !r->dying)
+		if (one || t->tid == r->s->init || birth_failed(&r->birth))
 			return ended_early(r);
-		r->dying--;
+		forget_other(r, t->tid);
 		return 0;
 	}
-	one = find_one(r, t->tid);
 	if (one && report->event == TRACEE_EVENT_EXEC) {
 		one->executed = true;
 		r->unborn--;
@@ -298,6 +327,7 @@ static void release(struct restore *r)
 	for (size_t i = 0; i < r->count; i++)
 		restore_one_free(&r->processes[i]);
 	free(r->processes);
+	buf_free(&r->others);
 	birth_free(&r->birth);
 }
 

@@ -384,8 +384,11 @@ int restore_one_run(struct restore_one *r)
 	if (finish_exec(r) || read_new_process(r) || restore_plan_make(&r->plan, r->e))
 		return -1;
 	raise_memlock(r);
-	if (map_window(r) || fill_memory(r) || redirect_vdso(r) || clear_rseq(r) ||
-		make_threads(r) || wait_threads(r) || restore_one_settle(r))
+	if (map_window(r) || fill_memory(r) || redirect_vdso(r) || clear_rseq(r))
+		return -1;
+	if (restore_one_changes_user(r))
+		restore_one_set_limits(r);
+	if (make_threads(r) || wait_threads(r) || restore_one_settle(r))
 		return -1;
 	return finish_check(r);
 }

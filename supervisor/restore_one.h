@@ -53,4 +53,9 @@ int restore_one_run(struct restore_one *r);
 /* The last part of that (restore_settle.c). */
 int restore_one_settle(struct restore_one *r);
 
+/* Of a process that becomes another user's in its second batch they have to be set before, as
+ * root may lack the privilege to do so after; of all others at the end. */
+void restore_one_set_limits(struct restore_one *r);
+bool restore_one_changes_user(const struct restore_one *r);
+
 #endif

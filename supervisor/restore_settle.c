@@ -62,7 +62,17 @@ static void set_scheduling(struct restore_one *r, pid_t tid, const struct image_
 	}
 }
 
-static void set_limits(struct restore_one *r)
+bool restore_one_changes_user(const struct restore_one *r)
+{
+	const uint32_t *uid = r->ip->uid, *gid = r->ip->gid;
+
+	for (int i = 0; i < 3; i++)
+		if (uid[i] != getuid() || gid[i] != getgid())
+			return true;
+	return false;
+}
+
+void restore_one_set_limits(struct restore_one *r)
 {
 	for (int i = 0; i < IMAGE_RLIMITS; i++) {
 		struct rlimit want = {r->ip->rlimit_cur[i], r->ip->rlimit_max[i]}, now;
@@ -190,7 +200,8 @@ int restore_one_settle(struct restore_one *r)
 	for (size_t i = r->thread_count; i-- > 0;)
 		if (settle_thread(r, i))
 			return -1;
-	set_limits(r);
+	if (!restore_one_changes_user(r))
+		restore_one_set_limits(r);
 	set_oom_score(r);
 	return finish_leader(r);
 }

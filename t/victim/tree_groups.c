@@ -8,7 +8,7 @@ enum { PLAIN, OWN_GROUP, JOINED, OWN_SESSION, IN_SESSION, LEFT_BEHIND, EARLY, DA
 
 static struct {
 	pid_t pid, pgid, sid;
-} *roles;
+} * roles;
 static int role;
 static pid_t root_group, root_session; /* where they are the supervisor's, they may change */
 

@@ -15,7 +15,7 @@ static struct shared {
 	long counter;
 	_Atomic int futex, asleep;
 	char pattern[64 * 1024];
-} *shared;
+} * shared;
 static char *memfd_map, *unlinked_map;
 static int file, unlinked;
 static pid_t child, sleeper;
@@ -42,7 +42,8 @@ static void see_same(void)
 	SAME(shared->pattern, sizeof(shared->pattern), 5, "shared memory");
 	SAME(memfd_map, 64 * KIB, 6, "a memfd");
 	SAME(unlinked_map, 64 * KIB, 7, "an unlinked file");
-	CHECK(read(file, word, 3) == 3 && !memcmp(word, "456", 3), "'%s' at the position", word);
+	CHECK(read(file, word, 3) == 3 && !memcmp(word, "456", 3), "'%s' at the position",
+		word);
 	CHECK(fcntl(file, F_GETFL) & O_APPEND, "flags");
 	pthread_mutex_lock(&shared->mutex);
 	memfd_map[0] = unlinked_map[0] = 'c';
@@ -71,7 +72,8 @@ static void prepare(void)
 	pthread_mutexattr_t attr;
 	int memfd = memfd_create("shared", MFD_CLOEXEC);
 
-	shared = victim_map(sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
+	shared =
+		victim_map(sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
 	MUST(!sem_init(&shared->lock, 1, 1));
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
@@ -84,8 +86,7 @@ static void prepare(void)
 	victim_fill(memfd_map, 64 * KIB, 6);
 	unlinked = victim_file("gone", 64 * KIB, 7);
 	unlink("gone");
-	unlinked_map =
-		mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED, unlinked, 0);
+	unlinked_map = mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED, unlinked, 0);
 	MUST(memfd_map != MAP_FAILED && unlinked_map != MAP_FAILED);
 	file = open("file", O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
 	MUST(write(file, "0123456789", 10) == 10 && lseek(file, 4, SEEK_SET) == 4);

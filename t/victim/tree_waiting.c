@@ -20,8 +20,7 @@ static void waitid_child(void)
 {
 	siginfo_t info = {0};
 
-	CHECK(!waitid(P_ALL, 0, &info, WEXITED) && info.si_pid == child &&
-			info.si_status == 7,
+	CHECK(!waitid(P_ALL, 0, &info, WEXITED) && info.si_pid == child && info.si_status == 7,
 		"pid %d, status %d", info.si_pid, info.si_status);
 }
 
