@@ -206,7 +206,7 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 	return blocks_write(&job, w->e);
 }
 
-static int dump_one(struct checkpoint_work *w, size_t i)
+static int dump_begin(struct checkpoint_work *w, size_t i)
 {
 	struct process *p = w->tree.processes[i];
 	const struct image *parent = parent_process(w, p->vpid);
@@ -227,10 +227,16 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 	d->namespace_of = reaper(w);
 	d->shared_runs = &w->shared_runs;
 	write_chain(w, d->writer, parent);
-	return dump_prepare(d, w->e) || dump_threads(d, w->e) || dump_process(d, w->e) ||
-			       fd_dump_process(w->fds, p->pid, d->writer, LOWER_FD_BASE, w->e)
-		       ? -1
-		       : 0;
+	return dump_prepare(d, w->e);
+}
+
+static int dump_one(struct checkpoint_work *w, size_t i)
+{
+	struct dump *d = &w->dumps[i];
+
+	if (dump_threads(d, w->e) || dump_process(d, w->e))
+		return -1;
+	return fd_dump_process(w->fds, d->process->pid, d->writer, LOWER_FD_BASE, w->e);
 }
 
 static int dump_one_memory(struct checkpoint_work *w, size_t i)
@@ -259,6 +265,9 @@ static int snapshot(struct checkpoint_work *w)
 	w->writers = xcalloc(w->process_count, sizeof(*w->writers));
 	w->dumps = xcalloc(w->process_count, sizeof(*w->dumps));
 	w->info.process_count = w->tree.count;
+	for (size_t i = 0; i < w->process_count; i++)
+		if (dump_begin(w, i))
+			return -1;
 	if (dump_tree(&w->tree, reaper(w), w->job, w->e))
 		return -1;
 	for (size_t i = 0; i < w->process_count; i++)

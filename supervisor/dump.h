@@ -41,8 +41,8 @@ struct dump {
 void dump_free(struct dump *d);
 
 /* The list of the tree's processes, with what makes them one: parents, groups, sessions. What
- * could not be made again is refused. @reaper: the supervisor, or its namespace's init. Before
- * all that follows. */
+ * could not be made again is refused. @reaper: the supervisor, or its namespace's init. Behind
+ * dump_prepare() of all and before all else. */
 int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct err *e);
 
 /* First of all, before anything runs in a thread: move those that stopped inside a restartable

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "supervisor/dump.h"
@@ -19,7 +20,6 @@ enum {
 	STAT_TTY = 7,
 	STAT_TTY_GROUP = 8,
 	STAT_EXIT_SIGNAL = 38,
-	STAT_EXIT_CODE = 52,
 };
 
 /* ---- what is shared ---- */
@@ -120,6 +120,46 @@ static int fill_ids(const struct tree *tree, const struct process *p, const char
 	return 0;
 }
 
+/* How a child of @parent has ended, as that would learn. */
+static int ask_parent(
+	struct process *parent, const struct process *p, uint16_t *status, struct err *e)
+{
+	siginfo_t info = {0};
+	struct remote r;
+	uint64_t scratch;
+	int64_t result;
+	int failed;
+
+	if (remote_begin(&r, parent, &parent->threads[0], e))
+		return -1;
+	scratch = remote_scratch(&r, 4096, e);
+	failed = !scratch ||
+		 REMOTE_CALL(&r, &result, e, SYS_waitid, P_PID, p->vpid, scratch,
+			 WEXITED | WNOHANG | WNOWAIT, 0) ||
+		 tracee_read(parent->mem_fd, scratch, &info, sizeof(info), e);
+	if (remote_end(&r, failed ? NULL : e) || failed)
+		return -1;
+	if (result || info.si_pid != p->vpid)
+		return err_set(e, -result, "cannot ask how process %d (%s) has ended", p->pid,
+			p->comm);
+	*status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
+					     : info.si_status & 0x7f;
+	if (info.si_code == CLD_DUMPED)
+		*status |= WCOREFLAG;
+	return 0;
+}
+
+static int fill_zombie(const struct tree *tree, struct process *p,
+	struct image_job_process *out, struct err *e)
+{
+	struct process *parent = find_process(tree, p->parent);
+
+	out->flags |= IMAGE_JOB_PROCESS_ZOMBIE;
+	if (ask_parent(parent, p, &out->status, e))
+		return err_prefix(e, "cannot save process %d (%s)", parent->pid, parent->comm);
+	return 0;
+}
+
 static int fill_entry(const struct tree *tree, struct process *p, struct image_job_process *out,
 	struct err *e)
 {
@@ -132,15 +172,13 @@ static int fill_entry(const struct tree *tree, struct process *p, struct image_j
 	out->ppid = p->parent ? find_process(tree, p->parent)->vpid : 0;
 	out->threads = p->thread_count;
 	out->uid = status_number(status, "Uid", 10);
-	if (p->zombie) {
-		out->flags |= IMAGE_JOB_PROCESS_ZOMBIE;
-		out->status = st.field[STAT_EXIT_CODE];
-	}
 	if (p->parent && st.field[STAT_EXIT_SIGNAL] != SIGCHLD)
 		return err_set(e, 0,
 			"process %d (%s) ends with signal %d to its parent instead of SIGCHLD, "
 			"which is not supported",
 			p->pid, p->comm, (int)st.field[STAT_EXIT_SIGNAL]);
+	if (p->zombie && fill_zombie(tree, p, out, e))
+		return -1;
 	return fill_ids(tree, p, status, &st, out, e);
 }
 

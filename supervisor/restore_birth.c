@@ -219,9 +219,9 @@ static int die(const struct image_job_process *entry, const char *comm, struct e
 	(void)setrlimit(RLIMIT_CORE, &none);
 	if (entry->uid != getuid())
 		(void)!setresuid(entry->uid, entry->uid, entry->uid);
-	(void)prctl(PR_SET_DUMPABLE, 0);
 	if (!signal)
 		_exit(entry->status >> 8);
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	if (signal != SIGKILL)
 		(void)sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	sigemptyset(&set);
