@@ -12,7 +12,9 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/procfs.h"
 #include "lib/util.h"
@@ -144,6 +146,25 @@ static int seize_new_threads(struct freezer *f, struct process *p, struct err *e
 	return 0;
 }
 
+static void drop_process(struct tree *tree, size_t i)
+{
+	struct process *p = tree->processes[i];
+
+	tree->count--;
+	memmove(&tree->processes[i], &tree->processes[i + 1],
+		(tree->count - i) * sizeof(*tree->processes));
+	free(p->threads);
+	free(p);
+}
+
+/* Add a process, and attach to it at once: there may be little time. */
+static int take_in(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
+{
+	struct process *p = add_process(f, pid, parent);
+
+	return seize_thread(f, p, pid, e);
+}
+
 static bool is_stranger(const struct freeze_target *target, pid_t pid)
 {
 	for (size_t i = 0; i < target->stranger_count; i++)
@@ -153,7 +174,8 @@ static bool is_stranger(const struct freeze_target *target, pid_t pid)
 }
 
 /* Children of processes that have ended. Those that have ended, too, are nobody's to wait for
- * but the reaper's. */
+ * but the reaper's: if that is us they have to go now, as a long list of children would never
+ * be read in time. */
 static int add_orphans(struct freezer *f, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
@@ -161,10 +183,17 @@ static int add_orphans(struct freezer *f, struct err *e)
 
 	if (procfs_children(f->target->reaper, &pids, &count, e))
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (!find_process(f->tree, pids[i]) && !is_stranger(f->target, pids[i]) &&
-			task_alive(pids[i], pids[i]))
-			add_process(f, pids[i], 0);
+	for (size_t i = 0; i < count; i++) {
+		if (find_process(f->tree, pids[i]) || is_stranger(f->target, pids[i]))
+			continue;
+		if (take_in(f, pids[i], 0, e))
+			return -1;
+		if (f->tree->processes[f->tree->count - 1]->thread_count)
+			continue;
+		drop_process(f->tree, f->tree->count - 1);
+		if (f->target->reaper == getpid())
+			(void)waitpid(pids[i], NULL, __WALL | WNOHANG); /* or the loop does */
+	}
 	return 0;
 }
 
@@ -176,8 +205,8 @@ static int add_children(struct freezer *f, struct process *p, struct err *e)
 	if (procfs_children(p->pid, &pids, &count, e))
 		return task_alive(p->pid, p->pid) ? -1 : 0;
 	for (size_t i = 0; i < count; i++)
-		if (!find_process(f->tree, pids[i]))
-			add_process(f, pids[i], p->pid);
+		if (!find_process(f->tree, pids[i]) && take_in(f, pids[i], p->pid, e))
+			return -1;
 	return 0;
 }
 
@@ -302,6 +331,21 @@ static void forget_gone(struct process *p)
 	p->thread_count = kept;
 }
 
+/* Those that nobody waits for would make each pass longer than the one before. */
+static void drop_gone(struct freezer *f)
+{
+	for (size_t i = f->tree->count; i-- > 1;) {
+		const struct process *p = f->tree->processes[i];
+		struct proc_stat st;
+
+		if (p->thread_count)
+			continue;
+		if (procfs_stat(p->pid, p->pid, &st, NULL) ||
+			(pid_t)st.field[4] == f->target->reaper)
+			drop_process(f->tree, i);
+	}
+}
+
 /* One pass: seize what is new, stop it. The list of processes grows while it is walked. */
 static int freeze_pass(struct freezer *f, struct err *e)
 {
@@ -322,6 +366,7 @@ static int freeze_pass(struct freezer *f, struct err *e)
 		if (add_children(f, p, e))
 			return -1;
 	}
+	drop_gone(f);
 	return 0;
 }
 
