@@ -74,12 +74,12 @@ static struct thread *add_thread(struct freezer *f, struct process *p, pid_t tid
 	return t;
 }
 
-/* A task that is seized by its parent's seizing already says EPERM. */
+/* A task that is seized by its parent's seizing already says EPERM. The tracer is a thread. */
 static bool traced_by_us(pid_t pid, pid_t tid)
 {
 	cleanup_free char *status = procfs_status(pid, tid, NULL);
 
-	return status && status_number(status, "TracerPid", 10) == (uint64_t)getpid();
+	return status && status_number(status, "TracerPid", 10) == (uint64_t)gettid();
 }
 
 static int refuse_debugger(struct process *p, pid_t tid, struct err *e)

@@ -32,7 +32,7 @@ arena spawns
 launch "$victim/tree_spawns"
 bad=
 for ((i = 1; i <= 20; i++)); do
-	checkpoint || bad+=" $i"
+	checkpoint || bad+=" $i: $(tail -n 1 ckpt.err)"
 done
 is "$bad" "" "20 checkpoints of processes that spawn others by vfork"
 finish
