@@ -109,6 +109,8 @@ int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e)
 
 			if (!strncmp(line, "VmFlags:", 8))
 				parse_vm_flags(last, line + 8);
+			else if (!strncmp(line, "ProtectionKey:", 14))
+				last->protection_key = strtoul(line + 14, NULL, 10);
 			else if (!strncmp(line, "KernelPageSize:", 15))
 				last->page_size = strtoull(line + 15, NULL, 10) * 1024;
 		}

@@ -17,6 +17,7 @@ struct vma {
 	uint64_t page_size;
 	uint32_t prot, max_prot; /* PROT_*; max: what mprotect could still give */
 	bool shared;
+	unsigned protection_key;
 	uint64_t flags; /* VMA_* */
 	char *name;     /* as shown, "" for none */
 };

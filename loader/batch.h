@@ -19,6 +19,9 @@
 #define LOADER_WINDOW      0x480000000000ul
 #define LOADER_WINDOW_SIZE 0x10000000000ul
 
+/* The end of user memory with 47 bits, less the page that no mapping may use. */
+#define LOADER_ADDRESS_END 0x7ffffffff000ul
+
 /* Descriptors from here on are the lower half's. */
 #define LOWER_FD_BASE 0x40000000
 

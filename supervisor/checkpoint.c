@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "lib/procfs.h"
 #include "loader/batch.h"
 #include "supervisor/cpu.h"
 #include "supervisor/dump.h"
@@ -136,8 +137,8 @@ static int thaw_tree(struct checkpoint_work *w)
 
 		for (size_t k = 0; k < p->thread_count; k++) {
 			syscall_remember(&p->threads[k], &w->s->sleeps);
-			syscall_prepare_thaw(&p->threads[k]);
-			failed |= syscall_thaw_in_place(p, &p->threads[k], &w->s->sleeps, e);
+			failed |= syscall_thaw_in_place(
+				p, &p->threads[k], &w->s->sleeps, failed ? NULL : e);
 		}
 	}
 	failed |= thaw(&w->tree, failed ? NULL : e);
@@ -227,7 +228,7 @@ static int dump_begin(struct checkpoint_work *w, size_t i)
 	d->namespace_of = reaper(w);
 	d->shared_runs = &w->shared_runs;
 	write_chain(w, d->writer, parent);
-	return dump_prepare(d, w->e);
+	return dump_refuse(d, w->e) || dump_prepare(d, w->e) ? -1 : 0;
 }
 
 static int dump_one(struct checkpoint_work *w, size_t i)
@@ -304,6 +305,7 @@ static void write_job_note(struct checkpoint_work *w)
 	info->version = image_writer_string(w->job, TRECR_VERSION);
 	info->command = image_writer_string(w->job, w->s->command ? w->s->command : "");
 	cpu_features(info->cpuid, &info->xfeatures);
+	info->xsave_size = cpu_xsave_size();
 	info->stored_bytes = image_writer_stored(w->job);
 	for (size_t i = 0; i < w->process_count; i++)
 		info->stored_bytes += image_writer_stored(w->writers[i]);
@@ -356,25 +358,31 @@ static void release(struct checkpoint_work *w)
 	checkpoint_close(w->parent);
 }
 
-static int take(struct checkpoint_work *w)
+/* To disk, and what follows from it. */
+static int complete(struct checkpoint_work *w)
 {
-	bool stop = w->request->stop;
 	char *path = NULL;
 	struct err prune = ERR_INIT;
 
-	if (freeze_tree(w) || classify_threads(w) || snapshot(w))
-		goto out_thaw;
-	if (!stop && thaw_tree(w))
-		goto out_thaw;
-	if (stop)
-		w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
 	if (commit(w, &path))
-		goto out_thaw;
+		return -1;
 	remember(w, path);
 	/* A checkpoint too many does no harm; the next one tries again. */
 	(void)store_prune(w->s->store, w->s->job_id, w->s->options.keep, &prune);
-	if (stop)
-		freeze_kill(&w->tree);
+	return 0;
+}
+
+/* While attached. A program that is to be ended stays frozen until all is on disk. */
+static int take_frozen(struct checkpoint_work *w)
+{
+	if (freeze_tree(w) || classify_threads(w) || snapshot(w))
+		goto out_thaw;
+	if (!w->request->stop)
+		return thaw_tree(w);
+	w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
+	if (complete(w))
+		goto out_thaw;
+	freeze_kill(&w->tree);
 	return 0;
 
 out_thaw:
@@ -392,7 +400,7 @@ static void *run(void *arg)
 {
 	struct checkpoint_work *w = arg;
 
-	w->result = take(w);
+	w->result = take_frozen(w);
 	return NULL;
 }
 
@@ -419,6 +427,8 @@ int checkpoint_take(
 	if (s->store && !new_ids(&w) && !open_parent(&w) &&
 		!store_begin(s->store, &w.dirfd, &w.sequence, e)) {
 		result = run_in_thread(&w);
+		if (!result && !request->stop)
+			result = complete(&w);
 		release(&w);
 		if (result)
 			store_abort(s->store);

@@ -119,6 +119,13 @@ void cpu_features(uint32_t words[CPU_WORDS], uint64_t *xfeatures)
 		words[i] = raw[i] & mask[i];
 }
 
+uint32_t cpu_xsave_size(void)
+{
+	uint32_t eax, size = 0, ecx, edx;
+
+	return __get_cpuid_count(0xd, 0, &eax, &size, &ecx, &edx) ? size : 0;
+}
+
 int cpu_check(const uint32_t words[CPU_WORDS], uint64_t xfeatures, struct err *e)
 {
 	cleanup_buf struct buf missing = {0};

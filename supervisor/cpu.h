@@ -13,6 +13,9 @@
 /* CPUID words of this processor, with the bits that matter to programs only; XCR0. */
 void cpu_features(uint32_t words[CPU_WORDS], uint64_t *xfeatures);
 
+/* Bytes of an XSAVE area with all that is enabled, in the standard format. */
+uint32_t cpu_xsave_size(void);
+
 /* Fails and names them when this processor lacks features that @words and @xfeatures have. */
 int cpu_check(const uint32_t words[CPU_WORDS], uint64_t xfeatures, struct err *e);
 

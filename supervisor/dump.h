@@ -45,6 +45,9 @@ void dump_free(struct dump *d);
  * dump_prepare() of all and before all else. */
 int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct err *e);
 
+/* Before anything is run in the process: refuse what cannot be saved or must not be disturbed.
+ */
+int dump_refuse(struct dump *d, struct err *e);
 /* First of all, before anything runs in a thread: move those that stopped inside a restartable
  * sequence out of it, here and in the image. */
 int dump_prepare(struct dump *d, struct err *e);
@@ -54,7 +57,17 @@ int dump_process(struct dump *d, struct err *e);
 int dump_threads(struct dump *d, struct err *e);
 /* Signal actions, interval timers and timer_create timers, over an open bracket. */
 int dump_sigactions(struct dump *d, struct remote *r, uint64_t scratch, struct err *e);
-int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct err *e);
+struct process_timers {
+	struct buf posix;                     /* struct image_timer */
+	uint64_t value_us[3], interval_us[3]; /* ITIMER_REAL, VIRTUAL, PROF */
+};
+
+/* Timers, and the pending signals of all threads with them: what fires meanwhile must be in
+ * one of the two. The caller frees out->posix. */
+int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct process_timers *out,
+	struct err *e);
+/* Add all pending signals to @out (struct image_pending). */
+int dump_pending(struct dump *d, struct buf *out, struct err *e);
 /* Regions and mapped files; adds to d->runs and d->shared_runs what is to be stored. */
 int dump_memory(struct dump *d, struct err *e);
 

@@ -355,10 +355,18 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++)
 		if (v->flags & refusals[i].vma)
 			return refuse(d, v, refusals[i].what, e);
+	/* The kernel itself uses one for memory that may only be executed. */
+	if (v->protection_key && v->prot != PROT_EXEC)
+		return refuse(d, v, "has a protection key", e);
+	if (v->end > LOADER_ADDRESS_END)
+		return refuse(d, v, "lies beyond 47 bits", e);
 	if (v->start < LOADER_WINDOW + LOADER_WINDOW_SIZE && v->end > LOADER_WINDOW)
 		return refuse(d, v, "lies in trecr's own window of addresses", e);
 	if (v->shared)
 		return dump_shared(d, v, &r, e);
+	/* Huge pages without a file have a name all the same. */
+	if (v->flags & VMA_HUGETLB && strncmp(v->name, "/anon_hugepage", 14))
+		return dump_whole(d, v, &r, e);
 	if (v->name[0] == '/' && !(v->flags & VMA_HUGETLB))
 		return dump_private_file(d, pagemap, v, &r, e);
 	r.kind = IMAGE_REGION_ANON;

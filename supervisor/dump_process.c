@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,15 +23,15 @@ void dump_free(struct dump *d)
 	buf_free(&d->contexts);
 }
 
-/* What is not saved yet and would be lost without a word. */
-static int refuse_unsupported(struct dump *d, const char *status, struct err *e)
+static int refuse_namespaces(struct dump *d, pid_t tid, struct err *e)
 {
 	static const char *const names[] = {"mnt", "pid", "user", "net", "ipc", "uts", "cgroup",
 		"time", "time_for_children", "pid_for_children"};
 	struct process *p = d->process;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		cleanup_free char *path = xasprintf("/proc/%d/ns/%s", p->pid, names[i]);
+		cleanup_free char *path =
+			xasprintf("/proc/%d/task/%d/ns/%s", p->pid, tid, names[i]);
 		cleanup_free char *base =
 			xasprintf("/proc/%d/ns/%s", d->namespace_of, names[i]);
 		cleanup_free char *mine = read_link(base, NULL);
@@ -42,16 +43,87 @@ static int refuse_unsupported(struct dump *d, const char *status, struct err *e)
 				"process %d (%s) has entered a namespace of its own (%s)",
 				p->pid, p->comm, its ? its : names[i]);
 	}
+	return 0;
+}
+
+static bool same_line(const char *a, const char *b, const char *key)
+{
+	const char *x = status_value(a, key), *y = status_value(b, key);
+	size_t n = strcspn(x, "\n");
+
+	return n == strcspn(y, "\n") && !memcmp(x, y, n);
+}
+
+/* Identity and directories are kept once for the process. */
+static int refuse_differing(
+	struct dump *d, pid_t tid, const char *leader, const char *status, struct err *e)
+{
+	static const char *const keys[] = {"Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff",
+		"CapBnd", "CapAmb", "NoNewPrivs"};
+	struct process *p = d->process;
+	unsigned uid[4], gid[4];
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (!same_line(leader, status, keys[i]))
+			return err_set(e, 0,
+				"thread %d of process %d (%s) has a %s of its own, which is "
+				"not supported",
+				tid, p->pid, p->comm, keys[i]);
+	if (sscanf(status_value(status, "Uid"), "%u %u %u %u", &uid[0], &uid[1], &uid[2],
+		    &uid[3]) == 4 &&
+		sscanf(status_value(status, "Gid"), "%u %u %u %u", &gid[0], &gid[1], &gid[2],
+			&gid[3]) == 4 &&
+		(uid[1] != uid[3] || gid[1] != gid[3]))
+		return err_set(e, 0,
+			"process %d (%s) has set a file system user or group (setfsuid), which "
+			"is not supported",
+			p->pid, p->comm);
+	if (tid != p->pid && syscall(SYS_kcmp, p->pid, tid, KCMP_FS, 0, 0))
+		return err_set(e, 0,
+			"thread %d of process %d (%s) has a working directory of its own, "
+			"which is not supported",
+			tid, p->pid, p->comm);
+	return 0;
+}
+
+/* What would be lost without a word, and what an injected system call would set off. */
+static int refuse_thread(struct dump *d, struct thread *t, const char *leader, struct err *e)
+{
+	struct process *p = d->process;
+	cleanup_free char *status = procfs_status(p->pid, t->tracee.tid, e);
+	bool dispatch;
+
+	if (!status || tracee_get_dispatch(&t->tracee, &dispatch, e))
+		return -1;
 	if (status_number(status, "Seccomp", 10))
 		return err_set(e, 0,
 			"process %d (%s) has a seccomp filter, which is not supported yet",
 			p->pid, p->comm);
-	if (*status_value(status, "x86_Thread_features") &&
-		strstr(status_value(status, "x86_Thread_features"), "shstk") ==
-			status_value(status, "x86_Thread_features"))
+	if (dispatch)
+		return err_set(e, 0,
+			"process %d (%s) has its system calls dispatched to itself "
+			"(PR_SET_SYSCALL_USER_DISPATCH), which is not supported",
+			p->pid, p->comm);
+	if (!strncmp(status_value(status, "x86_Thread_features"), "shstk", 5))
 		return err_set(e, 0,
 			"process %d (%s) uses a shadow stack, which is not supported yet",
 			p->pid, p->comm);
+	return refuse_namespaces(d, t->tracee.tid, e) ||
+			       refuse_differing(d, t->tracee.tid, leader, status, e)
+		       ? -1
+		       : 0;
+}
+
+int dump_refuse(struct dump *d, struct err *e)
+{
+	struct process *p = d->process;
+	cleanup_free char *leader = procfs_status(p->pid, p->pid, e);
+
+	if (!leader)
+		return -1;
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (refuse_thread(d, &p->threads[i], leader, e))
+			return -1;
 	return 0;
 }
 
@@ -214,16 +286,6 @@ static int read_remote(struct dump *d, struct remote *r, uint64_t scratch,
 		tracee_read(d->process->mem_fd, scratch, &subreaper, sizeof(subreaper), e))
 		return -1;
 	ip->child_subreaper = subreaper;
-	for (int i = 0; i < 3; i++) {
-		uint64_t timer[4]; /* struct itimerval: interval, value */
-
-		if (remote_number(
-			    r, SYS_getitimer, i, scratch, "an interval timer", &value, e) ||
-			tracee_read(d->process->mem_fd, scratch, timer, sizeof(timer), e))
-			return -1;
-		ip->itimer_interval_us[i] = timer[0] * 1000000 + timer[1];
-		ip->itimer_value_us[i] = timer[2] * 1000000 + timer[3];
-	}
 	return 0;
 }
 
@@ -250,6 +312,7 @@ static int read_lock_future(struct dump *d, uint64_t locked_before, uint64_t scr
 
 static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip, struct err *e)
 {
+	struct process_timers timers = {0};
 	struct remote r;
 	uint64_t scratch;
 	int failed;
@@ -259,7 +322,10 @@ static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip,
 	scratch = remote_scratch(&r, 4096, e);
 	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) ||
 		 read_remote(d, &r, scratch, ip, e) || dump_sigactions(d, &r, scratch, e) ||
-		 dump_timers(d, &r, scratch, e);
+		 dump_timers(d, &r, scratch, &timers, e);
+	memcpy(ip->itimer_value_us, timers.value_us, sizeof(timers.value_us));
+	memcpy(ip->itimer_interval_us, timers.interval_us, sizeof(timers.interval_us));
+	buf_free(&timers.posix);
 	if (remote_end(&r, failed ? NULL : e))
 		return -1;
 	return failed ? -1 : 0;
@@ -302,10 +368,10 @@ int dump_process(struct dump *d, struct err *e)
 	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
 	struct image_process ip = {0};
 
-	if (!status || refuse_unsupported(d, status, e))
+	if (!status)
 		return -1;
 	ip.pid = p->vpid;
-	if (p->threads[0].tracee.group_stopped)
+	if (p->threads[0].tracee.group_stopped || p->stop_owed)
 		ip.flags |= IMAGE_PROCESS_STOPPED;
 	ip.ppid = p->vparent;
 	ip.pgid = status_last_number(status, "NSpgid");

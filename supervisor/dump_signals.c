@@ -108,12 +108,16 @@ static int read_timer(struct remote *r, uint64_t scratch, struct image_timer *t,
 	return 0;
 }
 
-int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct err *e)
+/* All timers of the process, posix first: for comparing two moments. */
+static int read_timers(struct dump *d, struct remote *r, uint64_t scratch,
+	struct process_timers *out, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/timers", d->process->pid);
 	cleanup_free char *text = NULL;
+	int64_t result;
 	size_t len;
 
+	out->posix.len = 0;
 	if (read_file(path, &text, &len, e))
 		return -1;
 	for (char *p = strstr(text, "ID: "); p; p = strstr(p, "\nID: ")) {
@@ -122,7 +126,65 @@ int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct err *
 		p += *p == '\n';
 		if (parse_timer(d->process, p, &t, e) || read_timer(r, scratch, &t, e))
 			return -1;
-		image_writer_note(d->writer, IMAGE_NOTE_TIMERS, &t, sizeof(t));
+		buf_push(&out->posix, struct image_timer, &t);
 	}
+	for (int i = 0; i < 3; i++) {
+		uint64_t timer[4]; /* struct itimerval: interval, value */
+
+		if (REMOTE_CALL(r, &result, e, SYS_getitimer, i, scratch) ||
+			tracee_read(r->process->mem_fd, scratch, timer, sizeof(timer), e))
+			return -1;
+		if (result < 0)
+			return err_set(e, -result, "cannot read an interval timer");
+		out->interval_us[i] = timer[0] * 1000000 + timer[1];
+		out->value_us[i] = timer[2] * 1000000 + timer[3];
+	}
+	return 0;
+}
+
+/* A timer that has fired has less than nothing left: it has stopped, or begun anew. */
+static bool has_fired(uint64_t before, uint64_t after)
+{
+	return before && (!after || after > before);
+}
+
+static bool any_fired(const struct process_timers *a, const struct process_timers *b)
+{
+	for (size_t i = 0; i < buf_count(&a->posix, struct image_timer); i++)
+		if (has_fired(buf_at(&a->posix, struct image_timer, i)->value_ns,
+			    buf_at(&b->posix, struct image_timer, i)->value_ns))
+			return true;
+	for (int i = 0; i < 3; i++)
+		if (has_fired(a->value_us[i], b->value_us[i]))
+			return true;
+	return false;
+}
+
+/* A timer that fires between the two readings would be in both, or in neither. */
+#define TIMER_ATTEMPTS 20
+
+int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct process_timers *out,
+	struct err *e)
+{
+	cleanup_buf struct buf pending = {0};
+	struct process_timers after = {0};
+	int failed = 0, attempt = 0;
+	bool fired;
+
+	do {
+		pending.len = 0;
+		failed = read_timers(d, r, scratch, out, e) || dump_pending(d, &pending, e) ||
+			 read_timers(d, r, scratch, &after, e);
+		fired = !failed && any_fired(out, &after);
+	} while (fired && ++attempt < TIMER_ATTEMPTS);
+	buf_free(&after.posix);
+	if (failed)
+		return -1;
+	if (fired)
+		return err_set(e, 0,
+			"process %d has timers that fire faster than they can be read",
+			d->process->pid);
+	image_writer_note(d->writer, IMAGE_NOTE_TIMERS, out->posix.data, out->posix.len);
+	image_writer_note(d->writer, IMAGE_NOTE_PENDING, pending.data, pending.len);
 	return 0;
 }

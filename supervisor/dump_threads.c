@@ -138,8 +138,7 @@ static int run_remote(struct dump *d, struct thread *t, struct image_thread *it,
 	return failed ? -1 : 0;
 }
 
-static int write_pending(
-	struct dump *d, struct thread *t, bool shared, siginfo_t *first, struct err *e)
+static int add_pending(struct thread *t, bool shared, struct buf *out, struct err *e)
 {
 	siginfo_t info[PENDING_AT_ONCE];
 	uint64_t at = 0;
@@ -149,15 +148,26 @@ static int write_pending(
 		for (int i = 0; i < n; i++) {
 			struct image_pending p = {.tid = shared ? 0 : t->vtid};
 
+			/* A process that is to be stopped comes back stopped. */
+			if (info[i].si_signo == SIGSTOP)
+				continue;
 			_Static_assert(sizeof(info[i]) == sizeof(p.siginfo), "siginfo");
 			memcpy(p.siginfo, &info[i], sizeof(p.siginfo));
-			image_writer_note(d->writer, IMAGE_NOTE_PENDING, &p, sizeof(p));
+			buf_push(out, struct image_pending, &p);
 		}
-		if (!at)
-			*first = info[0];
 		at += n;
 	}
 	return n;
+}
+
+int dump_pending(struct dump *d, struct buf *out, struct err *e)
+{
+	struct process *p = d->process;
+
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (add_pending(&p->threads[i], false, out, e))
+			return -1;
+	return add_pending(&p->threads[0], true, out, e);
 }
 
 /* A restartable sequence that the thread was stopped in: it goes on from the abort handler,
@@ -200,7 +210,8 @@ static int dump_thread(struct dump *d, struct thread *t, uint64_t *xstate_offset
 	if (tracee_get_xstate(&t->tracee, xstate, &xstate_size, e) ||
 		tracee_get_sigmask(&t->tracee, &it.sigmask, e) || run_remote(d, t, &it, e) ||
 		read_scheduling(t, &it, e) || read_comm(d, t, &it, e) ||
-		read_registrations(t, &it, e) || write_pending(d, t, false, &first, e))
+		read_registrations(t, &it, e) ||
+		tracee_pending(&t->tracee, false, 0, &first, 1, e) < 0)
 		return -1;
 	memcpy(it.regs, &t->regs, sizeof(it.regs));
 	it.syscall_class = t->syscall_class;
@@ -228,12 +239,11 @@ int dump_threads(struct dump *d, struct err *e)
 {
 	struct process *p = d->process;
 	uint64_t xstate_offset = 0;
-	siginfo_t first;
 
 	_Static_assert(sizeof(p->threads[0].regs) == IMAGE_REGS * 8, "registers");
 	for (size_t i = 0; i < p->thread_count; i++)
 		if (dump_thread(d, &p->threads[i], &xstate_offset, e))
 			return err_prefix(e, "cannot save thread %d of process %d (%s)",
 				p->threads[i].tracee.tid, p->pid, p->comm);
-	return write_pending(d, &p->threads[0], true, &first, e);
+	return 0;
 }

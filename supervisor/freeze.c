@@ -311,9 +311,12 @@ static int stop_thread(struct freezer *f, struct thread *t, struct err *e)
 		default:
 			if (report.event == TRACEE_EVENT_NEW)
 				f->found_new = true;
-			if (tracee_continue(&t->tracee,
-				    report.event == TRACEE_EVENT_SIGNAL ? report.signal : 0,
-				    e) &&
+			/* Any stop takes the one that was asked for with it. */
+			if ((tracee_interrupt(&t->tracee, e) ||
+				    tracee_continue(&t->tracee,
+					    report.event == TRACEE_EVENT_SIGNAL ? report.signal
+										: 0,
+					    e)) &&
 				t->tracee.state != TRACEE_GONE)
 				return -1;
 		}
@@ -516,6 +519,13 @@ out_thaw:
 	return -1;
 }
 
+static bool continue_pending(pid_t pid)
+{
+	cleanup_free char *status = procfs_status(pid, pid, NULL);
+
+	return status && status_number(status, "ShdPnd", 16) >> (SIGCONT - 1) & 1;
+}
+
 int thaw(struct tree *tree, struct err *e)
 {
 	int failed = 0;
@@ -529,9 +539,13 @@ int thaw(struct tree *tree, struct err *e)
 			if (t->tracee.state == TRACEE_GONE)
 				continue;
 			if (t->regs_changed)
-				failed |= tracee_set_regs(&t->tracee, &t->regs, e);
-			failed |= tracee_detach(&t->tracee, e);
+				failed |= tracee_set_regs(
+					&t->tracee, &t->regs, failed ? NULL : e);
+			failed |= tracee_detach(&t->tracee, 0, failed ? NULL : e);
 		}
+		/* One that was continued meanwhile owes nothing. */
+		if (p->stop_owed && !continue_pending(p->pid))
+			kill(p->pid, SIGSTOP);
 	}
 	tree_free(tree);
 	return failed ? -1 : 0;
@@ -544,6 +558,6 @@ void freeze_kill(struct tree *tree)
 		kill(tree->processes[i]->pid, SIGKILL);
 	for (size_t i = 0; i < tree->count; i++)
 		for (size_t k = 0; k < tree->processes[i]->thread_count; k++)
-			tracee_detach(&tree->processes[i]->threads[k].tracee, NULL);
+			tracee_detach(&tree->processes[i]->threads[k].tracee, 0, NULL);
 	tree_free(tree);
 }

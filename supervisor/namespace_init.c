@@ -72,7 +72,8 @@ static void mount_proc(const struct namespace_plan *plan)
  * the capabilities of all users but root. The restart puts the program's own back. */
 static void keep_capabilities(void)
 {
-	static const int kept[] = {CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE, CAP_SYS_RESOURCE};
+	static const int kept[] = {
+		CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE, CAP_SYS_RESOURCE, CAP_SETPCAP};
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2];
 

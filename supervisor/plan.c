@@ -63,14 +63,15 @@ uint64_t plan_stack(struct plan *p, size_t size, uint64_t batch)
 int plan_check(int mem_fd, uint64_t address, const struct batch_builder *b, struct err *e)
 {
 	const char *const *what = b->what.data;
+	size_t planned = buf_count(&b->what, const char *);
 	struct batch_call call;
 	struct batch head;
 
 	if (tracee_read(mem_fd, address, &head, sizeof(head), e))
 		return -1;
-	if (head.done == head.count)
+	if (head.count == planned && head.done == planned)
 		return 0;
-	if (head.done > head.count)
+	if (head.done >= planned)
 		return err_set(e, 0, "the loader in the new process has gone astray");
 	if (tracee_read(mem_fd, address + sizeof(head) + head.done * sizeof(call), &call,
 		    sizeof(call), e))

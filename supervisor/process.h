@@ -37,7 +37,9 @@ struct process {
 	struct thread *threads; /* the leader first */
 	size_t thread_count, thread_room;
 	uint64_t vdso, vdso_size;
-	uint64_t cave; /* 0: not looked for yet */
+	uint64_t cave;  /* 0: not looked for yet */
+	bool cave_lost; /* a thread may still be on its way home: nothing more is run */
+	bool stop_owed; /* a SIGSTOP came while system calls were run in it */
 };
 
 /* The frozen tree: the root first, parents before children, zombies last. */

@@ -1,6 +1,7 @@
 #include "supervisor/remote.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -28,6 +29,9 @@ int remote_begin(
 	struct user_regs_struct regs;
 
 	memset(r, 0, sizeof(*r));
+	if (process->cave_lost)
+		return err_set(e, 0, "process %d (%s) is stuck in the kernel", process->pid,
+			process->comm);
 	r->process = process;
 	r->thread = thread;
 	r->home.regs = thread->regs;
@@ -42,8 +46,8 @@ int remote_begin(
 	return tracee_set_sigmask(t, ~0ull, e);
 }
 
-/* Run until @want is reported. Only SIGSTOP and SIGKILL cannot be blocked: a stop is put off
- * until the thread is let go, as the group stays stopped. */
+/* Run until @want is reported. Only SIGSTOP and SIGKILL cannot be blocked: a stop is owed, and
+ * paid when the program is let go. */
 static int run_until(struct remote *r, enum tracee_event want, struct err *e)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
@@ -65,6 +69,12 @@ static int run_until(struct remote *r, enum tracee_event want, struct err *e)
 			return err_set(e, 0,
 				"process %d (%s) does not come back from the kernel", t->pid,
 				r->process->comm);
+		if (report.event == TRACEE_EVENT_SIGNAL && report.signal != SIGSTOP)
+			return err_set(e, 0,
+				"process %d (%s) gets signal %d from a system call", t->pid,
+				r->process->comm, report.signal);
+		if (report.event == TRACEE_EVENT_SIGNAL)
+			r->process->stop_owed = true;
 	}
 }
 
@@ -106,11 +116,12 @@ static int unmap_scratch(struct remote *r, struct err *e)
 
 	if (!start)
 		return 0;
-	if (REMOTE_CALL(r, &result, e, SYS_munmap, start, size))
-		return -1;
-	/* What the program maps there from now on is its own. */
+	/* First out of the way home: behind the call, another thread of a program that has lost
+	 * its supervisor could map something there. A page left over is the lesser evil. */
 	r->home.scratch = r->home.scratch_size = 0;
-	return write_cave(r, e);
+	if (write_cave(r, e))
+		return -1;
+	return REMOTE_CALL(r, &result, e, SYS_munmap, start, size);
 }
 
 int remote_abandon(struct remote *r, struct err *e)
@@ -123,18 +134,20 @@ int remote_abandon(struct remote *r, struct err *e)
 int remote_end(struct remote *r, struct err *e)
 {
 	struct tracee *t = &r->thread->tracee;
-	int failed = 0;
 
 	if (t->state == TRACEE_GONE)
 		return err_set(
 			e, 0, "process %d (%s) was killed meanwhile", t->pid, r->process->comm);
-	failed |= unmap_scratch(r, e);
 	/* Back into a trap stop: only from there does the kernel look at the registers for a
-	 * system call to restart. */
-	failed |= tracee_interrupt(t, e) || run_until(r, TRACEE_EVENT_TRAP, e);
-	/* The mask first, for the same reason as in remote_begin(). */
-	failed |= tracee_set_sigmask(t, r->home.sigmask, e);
-	failed |= tracee_set_regs(t, &r->home.regs, e);
-	failed |= remote_abandon(r, e);
-	return failed ? -1 : 0;
+	 * system call to restart. The mask before the registers, for the same reason as in
+	 * remote_begin(). A thread that does not get there finds its way home by itself. */
+	if (unmap_scratch(r, e) || tracee_interrupt(t, e) ||
+		run_until(r, TRACEE_EVENT_TRAP, e) ||
+		tracee_set_sigmask(t, r->home.sigmask, e) ||
+		tracee_set_regs(t, &r->home.regs, e)) {
+		r->process->cave_lost = true;
+		return -1;
+	}
+	/* The other threads are stopped, and none uses these bytes. */
+	return remote_abandon(r, e);
 }

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -40,6 +41,7 @@ struct restore {
 	const struct checkpoint *c;
 	const struct restore_options *o;
 	struct err *e;
+	int result;
 	struct birth birth;
 	struct restore_one *processes; /* in the order of the checkpoint's */
 	size_t count;
@@ -55,6 +57,21 @@ static void notice(const struct restore *r, const char *line)
 }
 
 /* ---- before anything is made ---- */
+
+/* Where a component lies in an XSAVE area is the processor's choice; with the same ones and
+ * another size, it is another one. */
+static int check_xsave(const struct restore *r)
+{
+	uint32_t words[CPU_WORDS];
+	uint64_t xfeatures;
+
+	cpu_features(words, &xfeatures);
+	if (xfeatures != r->c->info->xfeatures || cpu_xsave_size() == r->c->info->xsave_size)
+		return 0;
+	return err_set(r->e, 0,
+		"this processor keeps its vector registers in another layout than where the "
+		"program ran");
+}
 
 static int look_at_image(struct restore *r)
 {
@@ -101,7 +118,7 @@ static int check_before(struct restore *r)
 {
 	struct fd_restore_options fo = {.rollback_files = r->o->rollback_files};
 
-	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e))
+	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))
 		return -1;
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_one_check_modules(&r->processes[i]))
@@ -259,8 +276,20 @@ static int thaw_calls(struct restore *r, struct restore_one *one)
 	return 0;
 }
 
+static int spare(struct restore_one *one, struct err *e)
+{
+	for (size_t i = 0; i < one->thread_count; i++)
+		if (tracee_spare(&one->process.threads[i].tracee, e))
+			return -1;
+	return 0;
+}
+
+/* From here on the program is whole, and need not die with us. */
 static int let_go(struct restore *r)
 {
+	for (size_t i = 0; i < r->count; i++)
+		if (spare(&r->processes[i], r->e))
+			return -1;
 	for (size_t i = 0; i < r->count; i++)
 		if (thaw_calls(r, &r->processes[i]))
 			return -1;
@@ -271,7 +300,7 @@ static int let_go(struct restore *r)
 		struct restore_one *one = &r->processes[i];
 
 		for (size_t k = 0; k < one->thread_count; k++)
-			if (tracee_detach(&one->process.threads[k].tracee, r->e))
+			if (tracee_detach(&one->process.threads[k].tracee, 0, r->e))
 				return -1;
 	}
 	return 0;
@@ -306,6 +335,27 @@ static int restore_all(struct restore *r)
 	}
 	pass_terminal_on(r);
 	return let_go(r);
+}
+
+static void *run(void *arg)
+{
+	struct restore *r = arg;
+
+	r->result = restore_all(r);
+	return NULL;
+}
+
+/* The end of the tracing thread lets go of what is still attached, or kills it. */
+static int run_in_thread(struct restore *r)
+{
+	pthread_t thread;
+	int error = pthread_create(&thread, NULL, run, r);
+
+	if (error)
+		return err_set(r->e, error, "cannot start a thread");
+	error = pthread_join(thread, NULL);
+	BUG_ON(error);
+	return r->result;
 }
 
 static void adopt(struct restore *r)
@@ -357,7 +407,7 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 		goto out;
 	if (why)
 		notice(&r, why);
-	result = restore_all(&r);
+	result = run_in_thread(&r);
 	if (result)
 		kill_all(&r);
 	else

@@ -23,9 +23,6 @@
 #define SYS_mlock2 325
 #endif
 
-/* The end of user memory with 47 bits, less the page that no mapping may use. */
-#define ADDRESS_END 0x7ffffffff000ul
-
 #define FILL_STACK 8192
 /* Below this a second thread costs more than it brings. */
 #define FILL_SHARE (8ul << 20)
@@ -129,6 +126,16 @@ static void add_map(struct restore_plan *p, const struct image_region *g)
 	add_advice(p, g);
 }
 
+/* Memory that cannot be read is marked as locked, and then reported as not there (ENOMEM). */
+static void add_lock(struct restore_plan *p, const struct image_region *g)
+{
+	struct batch_call *c = BATCH_ADD(&p->rest, "lock memory", SYS_mlock2, g->start,
+		g->end - g->start, !!(g->flags & IMAGE_REGION_LOCKONFAULT));
+
+	if (!g->prot || g->advice & IMAGE_ADVICE_GUARD)
+		c->check = BATCH_ANY;
+}
+
 /* What has to wait until the memory has its contents. */
 static void add_finish(struct restore_plan *p, const struct image_region *g)
 {
@@ -142,8 +149,7 @@ static void add_finish(struct restore_plan *p, const struct image_region *g)
 		BATCH_ADD(&p->rest, "guard memory", SYS_madvise, g->start, size,
 			MADV_GUARD_INSTALL);
 	if (g->flags & IMAGE_REGION_LOCKED)
-		BATCH_ADD(&p->rest, "lock memory", SYS_mlock2, g->start, size,
-			!!(g->flags & IMAGE_REGION_LOCKONFAULT));
+		add_lock(p, g);
 }
 
 static void add_fill(struct restore_plan *p, struct batch_builder *b,
@@ -217,11 +223,15 @@ static int check_region(
 	size_t modules, objects = p->fds->objects;
 
 	image_note_array(p->img, IMAGE_NOTE_MODULES, struct image_module, &modules);
-	if (g->start >= g->end || g->end > ADDRESS_END || (g->start | g->end) % IMAGE_BLOCK ||
+	if (g->start >= g->end || g->end > LOADER_ADDRESS_END ||
+		(g->start | g->end) % IMAGE_BLOCK ||
 		(g->start < LOADER_WINDOW + LOADER_WINDOW_SIZE && g->end > LOADER_WINDOW))
 		return err_set(e, 0,
 			"the image has a region at impossible addresses, %#lx-%#lx",
 			(unsigned long)g->start, (unsigned long)g->end);
+	if (g->flags & IMAGE_REGION_HUGETLB &&
+		(g->page_size < IMAGE_BLOCK || g->page_size & (g->page_size - 1)))
+		return err_set(e, 0, "the image has a region with impossible pages");
 	if ((g->kind == IMAGE_REGION_FILE || g->kind == IMAGE_REGION_SHARED_FILE) &&
 		(!g->module || g->module > modules))
 		return err_set(e, 0, "the image names a mapped file that it does not have");
@@ -230,12 +240,48 @@ static int check_region(
 	return 0;
 }
 
+/* Regions in order, and memory to be filled only where one of them takes it: anything else
+ * could be the loader. */
+static int check_layout(const struct restore_plan *p, struct err *e)
+{
+	const struct image_region *g;
+	const struct image_extent *x;
+	size_t count, extents, at = 0;
+
+	g = image_note_array(p->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	for (size_t i = 0; i < count; i++)
+		if (check_region(p, &g[i], e))
+			return -1;
+	for (size_t i = 1; i < count; i++)
+		if (g[i].start < g[i - 1].end)
+			return err_set(e, 0, "the image has regions that overlap");
+	x = image_extents(p->img, 0, &extents);
+	for (size_t i = 0; i < extents; i++) {
+		uint64_t from = x[i].address, to = from + (uint64_t)x[i].blocks * IMAGE_BLOCK;
+
+		/* One extent may fill several regions without a gap between them. */
+		while (at < count && g[at].end <= from)
+			at++;
+		for (size_t k = at; from < to; k++) {
+			if (k == count || g[k].start > from ||
+				(g[k].kind != IMAGE_REGION_ANON &&
+					g[k].kind != IMAGE_REGION_FILE))
+				return err_set(e, 0,
+					"the image has memory at %#lx outside of its regions",
+					(unsigned long)from);
+			from = g[k].end;
+		}
+	}
+	return 0;
+}
+
 static void add_unmap_all(struct restore_plan *p)
 {
 	uint64_t window_end = LOADER_WINDOW + LOADER_WINDOW_SIZE;
 
 	BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, 0, LOADER_WINDOW);
-	BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, window_end, ADDRESS_END - window_end);
+	BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, window_end,
+		LOADER_ADDRESS_END - window_end);
 }
 
 int restore_plan_memory(struct restore_plan *p, struct err *e)
@@ -244,10 +290,7 @@ int restore_plan_memory(struct restore_plan *p, struct err *e)
 	size_t count;
 
 	g = image_note_array(p->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
-	for (size_t i = 0; i < count; i++)
-		if (check_region(p, &g[i], e))
-			return -1;
-	if (restore_plan_vdso(p, e))
+	if (check_layout(p, e) || restore_plan_vdso(p, e))
 		return -1;
 	add_unmap_all(p);
 	restore_plan_old_vdso(p);

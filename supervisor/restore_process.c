@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "supervisor/restore_plan.h"
+#include "supervisor/syscall_restart.h"
 
 #define THREAD_STACK 4096
 
@@ -161,8 +163,7 @@ static void add_pending(
 	}
 }
 
-static void add_groups_and_bounds(
-	struct restore_plan *p, struct batch_builder *b, const struct image_process *ip)
+static void add_groups(struct restore_plan *p, struct batch_builder *b)
 {
 	const uint32_t *groups;
 	size_t count;
@@ -170,6 +171,11 @@ static void add_groups_and_bounds(
 	groups = image_note_array(p->img, IMAGE_NOTE_GROUPS, uint32_t, &count);
 	BATCH_ADD(b, "set the groups", SYS_setgroups, count,
 		plan_data(&p->plan, groups, count * sizeof(*groups)));
+}
+
+/* A namespace begins with all of them. */
+static void add_bounds(struct batch_builder *b, const struct image_process *ip)
+{
 	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
 		if (!(ip->cap_bounding >> cap & 1))
 			BATCH_ADD(b, "bound the capabilities", SYS_prctl, PR_CAPBSET_DROP, cap)
@@ -188,8 +194,9 @@ static void add_credentials(
 		{ip->cap_effective >> 32, ip->cap_permitted >> 32, ip->cap_inheritable >> 32},
 	};
 
+	add_bounds(b, ip);
 	if (!geteuid()) {
-		add_groups_and_bounds(p, b, ip);
+		add_groups(p, b);
 		BATCH_ADD(b, "keep capabilities", SYS_prctl, PR_SET_KEEPCAPS, 1);
 		BATCH_ADD(b, "set the group id", SYS_setresgid, ip->gid[0], ip->gid[1],
 			ip->gid[2]);
@@ -263,6 +270,53 @@ static void add_last(struct restore_plan *p)
 	BATCH_ADD(&p->rest, "set the personality", SYS_personality, ip->personality);
 }
 
+static int check_thread(const struct image_thread *t, size_t xstate, struct err *e)
+{
+	long nr = t->regs[15]; /* orig_rax, see struct user_regs_struct */
+
+	if (t->xstate_offset > xstate || t->xstate_size > xstate - t->xstate_offset)
+		return err_set(
+			e, 0, "the image lacks the vector registers of thread %d", t->tid);
+	if (t->syscall_class > IMAGE_SYSCALL_AGAIN ||
+		(t->syscall_class != IMAGE_SYSCALL_NONE && !syscall_can_restart(nr)))
+		return err_set(e, 0,
+			"the image holds thread %d in system call %ld, unknown here", t->tid,
+			nr);
+	return 0;
+}
+
+/* Only root can be somebody else. */
+static int check_user(const struct restore_plan *p, struct err *e)
+{
+	const struct image_process *ip = process_of(p);
+	const uint32_t *groups;
+	gid_t mine[NGROUPS_MAX];
+	size_t count;
+	int n = getgroups(NGROUPS_MAX, mine);
+
+	if (!geteuid())
+		return 0;
+	for (int i = 0; i < 3; i++)
+		if (ip->uid[i] != getuid() || ip->gid[i] != getgid())
+			return err_set(e, 0,
+				"the program ran as user %u and group %u; only these and root "
+				"can bring it back",
+				ip->uid[i], ip->gid[i]);
+	groups = image_note_array(p->img, IMAGE_NOTE_GROUPS, uint32_t, &count);
+	for (size_t i = 0; i < count; i++) {
+		bool member = false;
+
+		for (int k = 0; k < n; k++)
+			member |= mine[k] == groups[i];
+		/* 65534 stands for those that a user namespace does not know. */
+		if (!member && groups[i] != 65534 && groups[i] != getgid())
+			return err_set(e, 0,
+				"the program was in group %u, which this user is not in",
+				groups[i]);
+	}
+	return 0;
+}
+
 static int check(const struct restore_plan *p, struct err *e)
 {
 	const struct image_process *ip = process_of(p);
@@ -274,16 +328,9 @@ static int check(const struct restore_plan *p, struct err *e)
 	if (!ip || !count || t[0].tid != ip->pid)
 		return err_set(e, 0, "the image has no process or no threads");
 	for (size_t i = 0; i < count; i++)
-		if (t[i].xstate_offset > xstate ||
-			t[i].xstate_size > xstate - t[i].xstate_offset)
-			return err_set(e, 0,
-				"the image lacks the vector registers of thread %d", t[i].tid);
-	if (geteuid() &&
-		(ip->uid[0] != getuid() || ip->uid[1] != getuid() || ip->uid[2] != getuid()))
-		return err_set(e, 0,
-			"the program ran as user %u; only that user and root can bring it back",
-			ip->uid[0]);
-	return 0;
+		if (check_thread(&t[i], xstate, e))
+			return -1;
+	return check_user(p, e);
 }
 
 int restore_plan_process(struct restore_plan *p, struct err *e)
@@ -303,9 +350,6 @@ int restore_plan_process(struct restore_plan *p, struct err *e)
 	add_last(p);
 	t = image_note_array(p->img, IMAGE_NOTE_THREADS, struct image_thread, &count);
 	restore_plan_thread(p, &p->rest, &t[0]);
-	/* A change of user has reset it. */
-	BATCH_ADD(&p->rest, "set dumpable", SYS_prctl, PR_SET_DUMPABLE,
-		process_of(p)->dumpable == 1 ? 1 : 0);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -150,22 +151,21 @@ static int settle_thread(struct restore_one *r, size_t i)
 		syscall_build_restart_block(&r->process, thread,
 			LOADER_WINDOW + LOADER_ENTRY_SYSCALL, r->plan.scratch, r->e))
 		return -1;
-	if (thread->syscall_class == IMAGE_SYSCALL_AGAIN) {
-		x86_64_set_result(&thread->regs, -EINTR);
-		syscall_prepare_thaw(thread);
-	}
+	if (thread->syscall_class == IMAGE_SYSCALL_AGAIN)
+		x86_64_set_result(&thread->regs, -ERESTARTNOHAND);
 	syscall_remember(thread, &r->s->sleeps);
 	if (set_xstate(r, thread, t) || tracee_set_regs(&thread->tracee, &thread->regs, r->e))
 		return -1;
 	return i ? tracee_set_sigmask(&thread->tracee, t->sigmask, r->e) : 0;
 }
 
-/* SIGTRAP's action could not be set while traps ended the batches; and the window goes. */
+/* SIGTRAP's action could not be set while traps ended the batches, dumpable is reset whenever a
+ * thread changes its user; and the window goes. */
 static int finish_leader(struct restore_one *r)
 {
 	const struct image_sigaction *sa;
 	struct remote remote;
-	int64_t result[2];
+	int64_t result[3];
 	uint64_t scratch;
 	size_t count;
 	int failed;
@@ -180,12 +180,16 @@ static int finish_leader(struct restore_one *r)
 		tracee_write(r->process.mem_fd, scratch, &sa[SIGTRAP - 1], sizeof(*sa), r->e) ||
 		REMOTE_CALL(
 			&remote, &result[0], r->e, SYS_rt_sigaction, SIGTRAP, scratch, 0, 8) ||
-		REMOTE_CALL(&remote, &result[1], r->e, SYS_munmap, LOADER_WINDOW,
+		REMOTE_CALL(&remote, &result[1], r->e, SYS_prctl, PR_SET_DUMPABLE,
+			r->ip->dumpable == 1) ||
+		REMOTE_CALL(&remote, &result[2], r->e, SYS_munmap, LOADER_WINDOW,
 			LOADER_WINDOW_SIZE);
 	if (failed || remote_end(&remote, r->e))
 		return -1;
-	if (result[0] || result[1])
-		return err_set(r->e, 0, "cannot take the loader out of the new process");
+	if (result[0] || result[1] || result[2])
+		return err_set(r->e, 0,
+			"cannot take the loader out of the new process (%ld, %ld, %ld)",
+			(long)result[0], (long)result[1], (long)result[2]);
 	return 0;
 }
 
@@ -200,8 +204,10 @@ int restore_one_settle(struct restore_one *r)
 	for (size_t i = r->thread_count; i-- > 0;)
 		if (settle_thread(r, i))
 			return -1;
+	if (finish_leader(r))
+		return -1;
 	if (!restore_one_changes_user(r))
 		restore_one_set_limits(r);
 	set_oom_score(r);
-	return finish_leader(r);
+	return 0;
 }

@@ -28,11 +28,11 @@ int spawn_program(struct supervisor *s, char *const argv[], int *status, struct 
  *
  * The child waits until spawn_release(), so that it can be seized first; it dies with the
  * caller until then. It has all descriptors of the caller, the signal mask and dispositions
- * from before loop_prepare(), and in a user namespace CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE
- * and CAP_SYS_RESOURCE as ambient capabilities, so that they outlast execve(2): the restart
- * has to set the program's own in the end. It was made without the C library's knowledge
- * (clone.h). To be called in the supervisor's main thread: the child dies with the thread
- * that made it.
+ * from before loop_prepare(), and in a user namespace CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE,
+ * CAP_SYS_RESOURCE and CAP_SETPCAP as ambient capabilities, so that they outlast execve(2): the
+ * restart has to set the program's own in the end. It was made without the C library's
+ * knowledge (clone.h). To be called in the supervisor's main thread: the child dies with the
+ * thread that made it.
  */
 int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), void *arg,
 	const char *reason, char **notice, struct err *e);

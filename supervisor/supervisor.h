@@ -22,7 +22,8 @@ struct supervisor_options {
 	unsigned interval_s; /* periodic checkpoints, 0: none */
 	unsigned keep;       /* how many checkpoints to keep */
 	bool incremental;
-	unsigned full_every; /* a full checkpoint after so many incremental ones, 0: never */
+	unsigned full_every; /* with incremental: one checkpoint in so many is a full one, 0:
+				only the first */
 	bool portable;
 	int ckpt_signal; /* take a checkpoint on this signal, 0: none */
 	bool verbose;

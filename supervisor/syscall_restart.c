@@ -154,6 +154,13 @@ static bool blocked_in(pid_t pid, pid_t tid, struct user_regs_struct *regs)
 	return true;
 }
 
+static uint64_t read_sleeps(pid_t pid, pid_t tid)
+{
+	cleanup_free char *status = procfs_status(pid, tid, NULL);
+
+	return status ? status_number(status, "voluntary_ctxt_switches", 10) : 0;
+}
+
 /* In what function of the kernel the thread sleeps (man proc_pid_wchan). */
 static void read_wchan(struct thread *t)
 {
@@ -193,13 +200,6 @@ static bool is_timed(
 	}
 }
 
-static uint64_t read_sleeps(pid_t pid, pid_t tid)
-{
-	cleanup_free char *status = procfs_status(pid, tid, NULL);
-
-	return status ? status_number(status, "voluntary_ctxt_switches", 10) : 0;
-}
-
 void syscall_before_freeze(struct thread *t)
 {
 	pid_t pid = t->tracee.pid, tid = t->tracee.tid;
@@ -223,22 +223,6 @@ void syscall_before_freeze(struct thread *t)
 		return;
 	offset = cpu_clock_offset(st.field[39]);
 	t->syscall_start_ns = offset ? exec_start + offset : 0;
-}
-
-/* Whether a signal waits that would really have interrupted the call. */
-static bool signal_deliverable(struct thread *t)
-{
-	const uint64_t ignored_by_default = 1ull << (SIGCHLD - 1) | 1ull << (SIGCONT - 1) |
-					    1ull << (SIGURG - 1) | 1ull << (SIGWINCH - 1);
-	cleanup_free char *status = procfs_status(t->tracee.pid, t->tracee.tid, NULL);
-	uint64_t pending, caught;
-
-	if (!status)
-		return true;
-	pending = status_number(status, "SigPnd", 16) | status_number(status, "ShdPnd", 16);
-	pending &= ~status_number(status, "SigBlk", 16) & ~status_number(status, "SigIgn", 16);
-	caught = status_number(status, "SigCgt", 16);
-	return pending & (caught | ~ignored_by_default);
 }
 
 /* A duplicate of the target's descriptor @fd: the same socket. */
@@ -326,7 +310,9 @@ static uint64_t time_left(const struct thread *t, uint64_t whole)
 
 	if (whole == IMAGE_SYSCALL_FOREVER)
 		return whole;
-	if (t->syscall_start_ns && now > t->syscall_start_ns)
+	/* Not when it has slept anew since: once more for the stop itself. */
+	if (t->syscall_start_ns && now > t->syscall_start_ns &&
+		read_sleeps(t->tracee.pid, t->tracee.tid) <= t->sleeps + 1)
 		slept = now - t->syscall_start_ns;
 	return slept < whole ? whole - slept : 0;
 }
@@ -381,8 +367,15 @@ static int classify_call(
 	enum timeout kind;
 	uint64_t whole;
 
-	if (!restart_block && (!call || !call->plain_eintr || signal_deliverable(t)))
+	if (!restart_block && (!call || !call->plain_eintr))
 		return 0;
+	/* The kernel decides: EINTR when a handler runs first, else the call is entered again.
+	 */
+	if (!restart_block) {
+		x86_64_set_result(&t->regs, -ERESTARTNOHAND);
+		if (tracee_set_regs(&t->tracee, &t->regs, e))
+			return -1;
+	}
 	if (!call)
 		return err_set(e, 0,
 			"thread %d of process %d is in system call %ld, which cannot be "
@@ -444,22 +437,9 @@ void syscall_remember(const struct thread *t, struct buf *records)
 		add_record(t, x86_64_syscall_number(&t->regs), x86_64_pc(&t->regs), 0, records);
 }
 
-void syscall_prepare_thaw(struct thread *t)
+bool syscall_can_restart(long nr)
 {
-	const struct blocking_call *call = find_call(x86_64_syscall_number(&t->regs));
-	uint64_t ms;
-
-	/* In the process that was stopped, the kernel still has the restart block, also of a
-	 * call with an absolute time-out. */
-	if (t->syscall_class != IMAGE_SYSCALL_AGAIN || x86_64_result(&t->regs) != -EINTR)
-		return;
-	x86_64_rewind(&t->regs);
-	t->regs_changed = true;
-	if (timeout_kind(call, &t->regs) != MILLISECONDS ||
-		t->syscall_left_ns == IMAGE_SYSCALL_FOREVER)
-		return;
-	ms = (t->syscall_left_ns + NS_PER_MS - 1) / NS_PER_MS;
-	x86_64_set_syscall_arg(&t->regs, call->argument, ms);
+	return find_call(nr);
 }
 
 /* Until the thread sleeps in @nr, or a while has passed. */
@@ -481,87 +461,177 @@ static struct timespec to_timespec(uint64_t ns)
 	return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
 }
 
-/* Let the thread run, detached, into its call. One that does not fall asleep has returned
- * already, or is starved of a processor for longer than we wait. */
-static int let_into_call(struct thread *t, struct buf *records, struct err *e)
+/* A time-out of a call that is being entered, while what is left stands in its place. */
+struct shortened {
+	enum timeout kind;
+	int argument;
+	uint64_t value; /* of the argument */
+	int socket;     /* borrowed */
+	struct timespec whole;
+	struct timeval socket_whole;
+};
+
+static int shorten_socket(struct thread *t, struct shortened *s, struct err *e)
 {
-	long nr = x86_64_result(&t->regs); /* rewound: the number to be entered */
-
-	if (tracee_set_regs(&t->tracee, &t->regs, e))
-		return -1;
-	if (tracee_detach(&t->tracee, e))
-		return -1;
-	if (wait_until_asleep(t->tracee.pid, t->tracee.tid, nr))
-		add_record(t, nr, x86_64_syscall_return(&t->regs),
-			read_sleeps(t->tracee.pid, t->tracee.tid), records);
-	return 0;
-}
-
-static int enter_with_timespec(struct process *p, struct thread *t, uint64_t pointer,
-	struct buf *records, struct err *e)
-{
-	struct timespec left = to_timespec(t->syscall_left_ns), whole;
-
-	if (tracee_read(p->mem_fd, pointer, &whole, sizeof(whole), e) ||
-		tracee_write(p->mem_fd, pointer, &left, sizeof(left), e) ||
-		let_into_call(t, records, e))
-		return -1;
-	return tracee_write(p->mem_fd, pointer, &whole, sizeof(whole), e);
-}
-
-static int enter_with_socket(struct process *p, struct thread *t, int fd, enum timeout kind,
-	struct buf *records, struct err *e)
-{
-	cleanup_fd int mine = borrow_fd(p->pid, fd);
 	struct timeval left = {
 		t->syscall_left_ns / NS_PER_S, t->syscall_left_ns % NS_PER_S / 1000};
-	int option = socket_option(kind), failed;
-	struct timeval whole;
-	socklen_t size = sizeof(whole);
+	int option = socket_option(s->kind);
+	socklen_t size = sizeof(s->socket_whole);
 
 	/* All 0 would be for ever. */
 	left.tv_usec += !left.tv_sec && !left.tv_usec;
-	if (mine < 0 || getsockopt(mine, SOL_SOCKET, option, &whole, &size) ||
-		setsockopt(mine, SOL_SOCKET, option, &left, sizeof(left)))
+	s->socket = borrow_fd(t->tracee.pid, s->value);
+	if (s->socket < 0 ||
+		getsockopt(s->socket, SOL_SOCKET, option, &s->socket_whole, &size) ||
+		setsockopt(s->socket, SOL_SOCKET, option, &left, sizeof(left)))
 		return err_set(e, errno,
-			"cannot set the time-out of descriptor %d of process %d", fd, p->pid);
-	failed = let_into_call(t, records, e);
-	if (setsockopt(mine, SOL_SOCKET, option, &whole, sizeof(whole)))
-		return err_set(e, errno,
-			"cannot put back the time-out of descriptor %d of process %d", fd,
-			p->pid);
-	return failed;
+			"cannot set the time-out of descriptor %d of process %d", (int)s->value,
+			t->tracee.pid);
+	return 0;
+}
+
+/* @t is at the entry to its call: the kernel has not looked at the arguments yet. */
+static int shorten(struct process *p, struct thread *t, struct shortened *s, struct err *e)
+{
+	struct timespec left = to_timespec(t->syscall_left_ns);
+	struct user_regs_struct regs;
+
+	switch (s->kind) {
+	case TIMESPEC:
+		return tracee_read(p->mem_fd, s->value, &s->whole, sizeof(s->whole), e) ||
+				       tracee_write(p->mem_fd, s->value, &left, sizeof(left), e)
+			       ? -1
+			       : 0;
+	case MILLISECONDS:
+		/* This one stays in the register of a call that goes on sleeping. */
+		if (tracee_get_regs(&t->tracee, &regs, e))
+			return -1;
+		x86_64_set_syscall_arg(
+			&regs, s->argument, (t->syscall_left_ns + NS_PER_MS - 1) / NS_PER_MS);
+		return tracee_set_regs(&t->tracee, &regs, e);
+	default:
+		return shorten_socket(t, s, e);
+	}
+}
+
+/* @t sleeps in its call, or is at the exit from it: in neither case can it see a change. */
+static int lengthen(
+	struct process *p, struct thread *t, struct shortened *s, bool at_exit, struct err *e)
+{
+	struct user_regs_struct regs;
+	int failed;
+
+	switch (s->kind) {
+	case TIMESPEC:
+		return tracee_write(p->mem_fd, s->value, &s->whole, sizeof(s->whole), e);
+	case MILLISECONDS:
+		if (!at_exit)
+			return 0;
+		if (tracee_get_regs(&t->tracee, &regs, e))
+			return -1;
+		x86_64_set_syscall_arg(&regs, s->argument, s->value);
+		return tracee_set_regs(&t->tracee, &regs, e);
+	default:
+		failed = setsockopt(s->socket, SOL_SOCKET, socket_option(s->kind),
+			&s->socket_whole, sizeof(s->socket_whole));
+		close(s->socket);
+		return failed ? err_set(e, errno,
+					"cannot put back the time-out of descriptor %d",
+					(int)s->value)
+			      : 0;
+	}
+}
+
+/* From the entry to its call on: until it sleeps, or comes to the exit. */
+static int wait_in_call(struct thread *t, long nr, bool *at_exit, struct err *e)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + SETTLE_NS;
+	struct tracee_report report;
+	struct user_regs_struct regs;
+
+	*at_exit = false;
+	do {
+		if (tracee_wait(&t->tracee, 0, &report, e))
+			return t->tracee.state == TRACEE_GONE ? 0 : -1;
+		if (report.event != TRACEE_EVENT_NONE) {
+			*at_exit = true;
+			return 0;
+		}
+		if (blocked_in(t->tracee.pid, t->tracee.tid, &regs) &&
+			x86_64_syscall_number(&regs) == nr)
+			return 0;
+		sched_yield();
+	} while (clock_ns(CLOCK_MONOTONIC) < deadline);
+	return 0;
+}
+
+static int enter_again(struct process *p, struct thread *t, struct shortened *s,
+	struct buf *records, struct err *e)
+{
+	long nr = x86_64_syscall_number(&t->regs);
+	bool at_exit;
+
+	if (shorten(p, t, s, e) || tracee_continue_to_syscall(&t->tracee, 0, e) ||
+		wait_in_call(t, nr, &at_exit, e) || lengthen(p, t, s, at_exit, e))
+		return -1;
+	if (at_exit)
+		return tracee_detach(&t->tracee, 0, e);
+	add_record(
+		t, nr, x86_64_pc(&t->regs), read_sleeps(t->tracee.pid, t->tracee.tid), records);
+	return 0;
 }
 
 int syscall_thaw_in_place(
 	struct process *p, struct thread *t, struct buf *records, struct err *e)
 {
-	const struct blocking_call *call;
-	enum timeout kind;
-	uint64_t value;
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + 5 * NS_PER_S;
+	const struct blocking_call *call = find_call(x86_64_syscall_number(&t->regs));
+	struct shortened s = {0};
+	struct tracee_report report;
 
-	if (t->syscall_class != IMAGE_SYSCALL_AGAIN || !t->regs_changed ||
+	if (t->syscall_class != IMAGE_SYSCALL_AGAIN || !call ||
+		x86_64_result(&t->regs) != -ERESTARTNOHAND ||
 		t->syscall_left_ns == IMAGE_SYSCALL_FOREVER || t->tracee.group_stopped)
 		return 0;
-	call = find_call(x86_64_result(&t->regs));
-	kind = call ? timeout_kind(call, &t->regs) : NO_TIMEOUT;
-	value = call ? x86_64_syscall_arg(&t->regs, call->argument) : 0;
-	if (kind == TIMESPEC)
-		return enter_with_timespec(p, t, value, records, e);
-	if (kind == RECEIVE || kind == SEND)
-		return enter_with_socket(p, t, value, kind, records, e);
+	s.kind = timeout_kind(call, &t->regs);
+	s.argument = call->argument;
+	s.value = x86_64_syscall_arg(&t->regs, call->argument);
+	if (t->regs_changed && tracee_set_regs(&t->tracee, &t->regs, e))
+		return -1;
+	if (tracee_continue_to_syscall(&t->tracee, 0, e) ||
+		tracee_wait(&t->tracee, deadline, &report, e))
+		return t->tracee.state == TRACEE_GONE ? 0 : -1;
+	switch (report.event) {
+	case TRACEE_EVENT_SYSCALL:
+		return enter_again(p, t, &s, records, e);
+	case TRACEE_EVENT_SIGNAL: /* a handler comes first, and then EINTR */
+		return tracee_detach(&t->tracee, report.signal, e);
+	case TRACEE_EVENT_GONE:
+		return 0;
+	default:
+		return tracee_detach(&t->tracee, 0, e);
+	}
+}
+
+/* The thread has come out of its call: with its result it goes on. */
+static int call_ended(struct thread *t, const struct user_regs_struct *regs)
+{
+	x86_64_end_syscall(&t->regs, x86_64_result(regs));
 	return 0;
 }
 
-/* The thread has come out of its call, into the int3 behind it. */
-static int call_ended(struct thread *t, struct err *e)
+/* In a trap stop: was the call interrupted, or did it end just then? */
+static int call_stopped(struct thread *t, uint64_t instruction, struct err *e)
 {
 	struct user_regs_struct regs;
 
 	if (tracee_get_regs(&t->tracee, &regs, e))
 		return -1;
-	x86_64_end_syscall(&t->regs, x86_64_result(&regs));
-	return 0;
+	if (!x86_64_in_syscall(&regs) || x86_64_pc(&regs) != instruction + 2)
+		return 0; /* its end has been seen at the int3 */
+	if (x86_64_result(&regs) == -ERESTART_RESTARTBLOCK)
+		return 0;
+	return call_ended(t, &regs);
 }
 
 int syscall_build_restart_block(struct process *p, struct thread *t, uint64_t instruction,
@@ -601,9 +671,11 @@ int syscall_build_restart_block(struct process *p, struct thread *t, uint64_t in
 			return -1;
 		switch (report.event) {
 		case TRACEE_EVENT_TRAP:
-			return 0;
+			return call_stopped(t, instruction, e);
 		case TRACEE_EVENT_SIGNAL: /* the int3; the interruption is still to come */
-			if (call_ended(t, e) || tracee_continue(&t->tracee, 0, e))
+			if (tracee_get_regs(&t->tracee, &regs, e) || call_ended(t, &regs) ||
+				tracee_interrupt(&t->tracee, e) ||
+				tracee_continue(&t->tracee, 0, e))
 				return -1;
 			break;
 		default:

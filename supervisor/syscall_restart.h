@@ -42,14 +42,15 @@ int syscall_classify(
 /* Add a record of @t to @records, when it is in a call that will need it. */
 void syscall_remember(const struct thread *t, struct buf *records);
 
-/* Before the thaw: put into t->regs what lets the thread go on with its call. */
-void syscall_prepare_thaw(struct thread *t);
+/* Whether @nr is one of the calls that have a class other than NONE. */
+bool syscall_can_restart(long nr);
 
 /*
- * A thread of class AGAIN whose time-out does not stand in a register is let go at once: it
- * enters its call with what is left in place of the whole time-out (in its memory, or in the
- * socket), which is put back as soon as it sleeps. All other threads of the process must
- * still be stopped. Other threads are left alone. Adds to @records.
+ * A thread of class AGAIN with a time-out enters its call with what is left in place of the
+ * whole (in its memory, its socket or its register), which is put back as soon as it sleeps.
+ * All other threads of the process must still be stopped. It is let go, or left asleep to be
+ * let go by the end of the calling thread, which must be near. Other threads are left alone.
+ * Adds to @records.
  */
 int syscall_thaw_in_place(
 	struct process *p, struct thread *t, struct buf *records, struct err *e);

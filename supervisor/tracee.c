@@ -16,9 +16,12 @@
 
 static int fail(struct tracee *t, const char *what, struct err *e)
 {
-	if (errno == ESRCH)
+	int code = errno;
+
+	/* ESRCH also means "not stopped". */
+	if (code == ESRCH && tgkill(t->pid, t->tid, 0))
 		t->state = TRACEE_GONE;
-	return err_set(e, errno, "cannot %s thread %d of process %d", what, t->tid, t->pid);
+	return err_set(e, code, "cannot %s thread %d of process %d", what, t->tid, t->pid);
 }
 
 int tracee_seize(struct tracee *t, bool kill_with_us, struct err *e)
@@ -171,14 +174,19 @@ int tracee_continue_to_syscall(struct tracee *t, int signal, struct err *e)
 	return ptrace(PTRACE_SYSCALL, t->tid, NULL, (long)signal) ? fail(t, "continue", e) : 0;
 }
 
-int tracee_detach(struct tracee *t, struct err *e)
+int tracee_detach(struct tracee *t, int signal, struct err *e)
 {
 	if (t->state == TRACEE_GONE)
 		return 0;
-	if (ptrace(PTRACE_DETACH, t->tid, NULL, NULL) && errno != ESRCH)
+	if (ptrace(PTRACE_DETACH, t->tid, NULL, (long)signal) && errno != ESRCH)
 		return fail(t, "let go of", e);
 	t->state = TRACEE_GONE;
 	return 0;
+}
+
+int tracee_spare(struct tracee *t, struct err *e)
+{
+	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (long)OPTIONS) ? fail(t, "spare", e) : 0;
 }
 
 int tracee_get_regs(struct tracee *t, struct user_regs_struct *regs, struct err *e)
@@ -266,6 +274,22 @@ int tracee_get_rseq(struct tracee *t, struct tracee_rseq *rseq, struct err *e)
 	rseq->size = conf.pointer ? conf.size : 0;
 	rseq->signature = conf.signature;
 	rseq->flags = conf.flags;
+	return 0;
+}
+
+/* <linux/ptrace.h> of kernel 6.4 */
+#define GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211
+
+int tracee_get_dispatch(struct tracee *t, bool *on, struct err *e)
+{
+	uint64_t conf[4] = {0}; /* mode, selector, offset, length */
+
+	*on = false;
+	/* EIO: the kernel does not tell. */
+	if (ptrace(GET_SYSCALL_USER_DISPATCH_CONFIG, t->tid, sizeof(conf), conf) &&
+		errno != EIO)
+		return fail(t, "read the dispatch setting of", e);
+	*on = conf[0];
 	return 0;
 }
 

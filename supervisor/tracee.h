@@ -69,8 +69,11 @@ int tracee_wait_any(
 int tracee_continue(struct tracee *t, int signal, struct err *e);
 /* The same, to stop at the next entry to or exit from a system call. */
 int tracee_continue_to_syscall(struct tracee *t, int signal, struct err *e);
-/* Let go for good. A tracee that has ended meanwhile is no error. */
-int tracee_detach(struct tracee *t, struct err *e);
+/* Let go for good, from a stop, delivering @signal (0: none). A tracee that has ended meanwhile
+ * is no error. One that runs cannot be let go: the end of the tracing thread does that. */
+int tracee_detach(struct tracee *t, int signal, struct err *e);
+/* From a stop: it is no longer to be killed when the supervisor ends. */
+int tracee_spare(struct tracee *t, struct err *e);
 
 int tracee_get_regs(struct tracee *t, struct user_regs_struct *regs, struct err *e);
 int tracee_set_regs(struct tracee *t, const struct user_regs_struct *regs, struct err *e);
@@ -92,6 +95,9 @@ struct tracee_rseq {
 };
 
 int tracee_get_rseq(struct tracee *t, struct tracee_rseq *rseq, struct err *e);
+
+/* Whether its system calls may be turned into signals (prctl PR_SET_SYSCALL_USER_DISPATCH). */
+int tracee_get_dispatch(struct tracee *t, bool *on, struct err *e);
 
 /* Memory of the process whose /proc/PID/mem is open as @mem_fd, whatever its protection. */
 int tracee_read(int mem_fd, uint64_t address, void *data, size_t size, struct err *e);

@@ -26,7 +26,8 @@ refused() {
 	if [ $status = 125 ] && [[ $(cat restart.err) =~ ^trecr-restart:\ .*($2) ]] &&
 		! [ -s restart.out ] && sweep; then
 		result 0 "$1"
-		grep -vE '^trecr-restart: cannot .+: .+' restart.err >>"$scratch/form"
+		# The last line is the error; notices may stand before it.
+		tail -n 1 restart.err | grep -vE '^trecr-restart: cannot .+: .+' >>"$scratch/form"
 	else
 		result 1 "$1"
 		diag "status $status, wanted a message with '$2'"

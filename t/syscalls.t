@@ -7,16 +7,14 @@ cycle blocked alone nanosleep
 cycle blocked alone futex_timed
 cycle blocked epoll_wait
 cycle blocked epoll_pwait2
-# A restart does not know these descriptors and objects yet; the program itself must not
-# notice a checkpoint. Where the checkpoint is refused, the refusal must not be noticed.
-for kind in recv; do
-	refused_and_on() {
-		checkpoint && diag "$kind: the checkpoint was not refused"
-		finish && [ "$status" = 0 ] && said_ok
-	}
-	scenario "blocked $kind: runs on after a checkpoint, or after its refusal" refused_and_on \
-		"$victim/blocked" $kind
-done
+# A restart does not know sockets and System V objects yet. The refusal must not be noticed by
+# the program, nor a checkpoint where there is one.
+refused_and_on() {
+	checkpoint && diag "the checkpoint was not refused"
+	finish && [ "$status" = 0 ] && said_ok
+}
+scenario "blocked recv: runs on after the refusal of a checkpoint" refused_and_on \
+	"$victim/blocked" recv
 for kind in semtimedop msgrcv; do
 	run_on blocked $kind
 done

@@ -1,10 +1,8 @@
 /* What cannot be saved is refused, with the descriptor and the reason named. */
 #include <mqueue.h>
 #include <sched.h>
-#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -16,19 +14,6 @@ static void setup_socket(void)
 
 	EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	put_at(15, ends[0]);
-}
-
-static void setup_epoll(void)
-{
-	put_at(15, epoll_create1(0));
-}
-
-static void setup_signalfd(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	put_at(15, signalfd(-1, &set, 0));
 }
 
 static void setup_inotify(void)
@@ -201,8 +186,6 @@ static const struct {
 	const char *want;
 } cases[] = {
 	{"sockets", setup_socket, "): sockets are not supported yet"},
-	{"epoll", setup_epoll, "descriptor 15 (anon_inode:[eventpoll]) of process "},
-	{"signalfd", setup_signalfd, "signalfd descriptors are not supported yet"},
 	{"inotify", setup_inotify, "inotify descriptors are not supported yet"},
 	{"pidfd", setup_pidfd, "pidfd descriptors are not supported yet"},
 	{"userfaultfd", setup_userfaultfd, "userfaultfd descriptors are not supported yet"},
