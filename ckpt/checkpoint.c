@@ -96,7 +96,7 @@ static int open_processes(struct checkpoint *c, struct err *e)
 
 	list = image_note_array(c->job, IMAGE_NOTE_PROCESSES, struct image_job_process, &count);
 	c->processes = xcalloc(count, sizeof(*c->processes));
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !(list[i].flags & IMAGE_JOB_PROCESS_ZOMBIE); i++) {
 		char name[16];
 
 		snprintf(name, sizeof(name), "%d", list[i].pid);

@@ -50,6 +50,36 @@ static int check_objects(const struct image *job, struct err *e)
 	return 0;
 }
 
+/* Whether process @pid is among the first @count. */
+static bool is_listed(const struct image_job_process *list, size_t count, int32_t pid)
+{
+	for (size_t i = 0; i < count; i++)
+		if (list[i].pid == pid)
+			return true;
+	return false;
+}
+
+static int check_processes(const struct image *job, const struct image_job_process *list,
+	size_t count, struct err *e)
+{
+	size_t living = 0;
+
+	while (living < count && !(list[living].flags & IMAGE_JOB_PROCESS_ZOMBIE))
+		living++;
+	for (size_t i = 0; i < count; i++) {
+		const struct image_job_process *p = &list[i];
+
+		if (p->pid <= 0 || p->pgid < 0 || p->sid < 0 || is_listed(list, i, p->pid))
+			return image_bad(job, e, "it lists a process %d", p->pid);
+		if (i >= living && !(p->flags & IMAGE_JOB_PROCESS_ZOMBIE))
+			return image_bad(job, e, "its list of processes is out of order");
+		if (i ? p->ppid && !is_listed(list, i < living ? i : living, p->ppid)
+		      : p->ppid || !living)
+			return image_bad(job, e, "process %d has no parent", p->pid);
+	}
+	return 0;
+}
+
 int checkpoint_check_job(const struct image *job, struct err *e)
 {
 	const struct image_job_process *list;
@@ -60,10 +90,7 @@ int checkpoint_check_job(const struct image *job, struct err *e)
 	list = image_note_array(job, IMAGE_NOTE_PROCESSES, struct image_job_process, &count);
 	if (!infos || !count || info->process_count != count)
 		return image_bad(job, e, "its list of processes is incomplete");
-	for (size_t i = 0; i < count; i++)
-		if (list[i].pid <= 0)
-			return image_bad(job, e, "it lists a process %d", list[i].pid);
-	if (check_objects(job, e) < 0)
+	if (check_processes(job, list, count, e) < 0 || check_objects(job, e) < 0)
 		return -1;
 	return check_descriptions(job, e);
 }

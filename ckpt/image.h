@@ -153,14 +153,25 @@ struct image_job {
 };
 IMAGE_SIZE_IS(struct image_job, 168);
 
+/*
+ * The processes of the tree: the root first, parents before their children; behind all that
+ * live those that have ended and were not waited for, which have no file of their own. Ids are
+ * those of the pid namespace that the processes see.
+ */
 struct image_job_process {
-	int32_t pid, ppid;
-	int32_t pgid, sid;
-	uint32_t comm; /* string */
+	int32_t pid;
+	int32_t ppid;      /* 0: the supervisor, or its namespace's init */
+	int32_t pgid, sid; /* 0: the supervisor's own */
+	uint32_t comm;     /* string */
 	uint32_t threads;
-	uint64_t reserved;
+	uint16_t flags;  /* IMAGE_JOB_PROCESS_* */
+	uint16_t status; /* as of waitpid(2); ZOMBIE only */
+	uint32_t uid;    /* real user */
 };
 IMAGE_SIZE_IS(struct image_job_process, 32);
+
+#define IMAGE_JOB_PROCESS_ZOMBIE     0x1u
+#define IMAGE_JOB_PROCESS_FOREGROUND 0x2u /* its group has the supervisor's terminal */
 
 #define IMAGE_RLIMITS 16
 

@@ -37,8 +37,10 @@ struct checkpoint_work {
 	struct image_job info;
 
 	struct image_writer *job;
-	struct image_writer **writers; /* one for each process of the tree */
+	struct image_writer **writers; /* one for each living process of the tree */
 	struct dump *dumps;
+	size_t process_count;   /* of both */
+	struct buf shared_runs; /* struct block_run: shared memory without a descriptor */
 	struct fd_dump *fds;
 };
 
@@ -81,44 +83,23 @@ static int new_ids(struct checkpoint_work *w)
 	return 0;
 }
 
-/* Descendants whose parents have ended are children of the subreaper: ours, or the init's. */
-static int refuse_orphans(struct checkpoint_work *w)
+/* Who becomes the parent of a process whose parent ends. */
+static pid_t reaper(const struct checkpoint_work *w)
 {
-	cleanup_free pid_t *pids = NULL;
-	struct proc_stat st;
-	size_t count;
-
-	if (procfs_children(w->s->init ? w->s->init : getpid(), &pids, &count, w->e))
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (pids[i] != w->s->root && !procfs_stat(pids[i], pids[i], &st, NULL) &&
-			st.state != 'Z')
-			return err_set(w->e, 0,
-				"process %d (%s) has left a process that runs on, %d (%s); "
-				"only programs of one process can be saved so far",
-				w->s->root, w->tree.processes[0]->comm, pids[i], st.comm);
-	return 0;
-}
-
-static int refuse_tree(struct checkpoint_work *w)
-{
-	struct process *p;
-
-	if (w->tree.count == 1)
-		return refuse_orphans(w);
-	p = w->tree.processes[1];
-	return err_set(w->e, 0,
-		"process %d (%s) has %s, %d (%s); only programs of one process can be saved so "
-		"far",
-		w->s->root, w->tree.processes[0]->comm,
-		p->zombie ? "a child that has ended and was not waited for" : "a child process",
-		p->pid, p->comm);
+	return w->s->init ? w->s->init : getpid();
 }
 
 static int freeze_tree(struct checkpoint_work *w)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	uint64_t limit = now + FREEZE_LIMIT_NS;
+	struct freeze_target target = {
+		.root = w->s->root,
+		.root_is_child = !w->s->init,
+		.reaper = reaper(w),
+		.strangers = w->s->strangers.data,
+		.stranger_count = buf_count(&w->s->strangers, pid_t),
+	};
 
 	if (w->request->deadline_ns && w->request->deadline_ns < limit)
 		limit = w->request->deadline_ns;
@@ -126,7 +107,8 @@ static int freeze_tree(struct checkpoint_work *w)
 	w->info.realtime_ns = clock_ns(CLOCK_REALTIME);
 	w->info.monotonic_ns = now;
 	w->info.boottime_ns = clock_ns(CLOCK_BOOTTIME);
-	return freeze(w->s->root, !w->s->init, limit, &w->tree, w->e);
+	target.deadline_ns = limit;
+	return freeze(&target, &w->tree, w->e);
 }
 
 /* See what system call each thread is in the middle of. */
@@ -225,7 +207,7 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 	return blocks_write(&job, w->e);
 }
 
-static int dump_one(struct checkpoint_work *w, size_t i)
+static int dump_begin(struct checkpoint_work *w, size_t i)
 {
 	struct process *p = w->tree.processes[i];
 	const struct image *parent = parent_process(w, p->vpid);
@@ -243,13 +225,19 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 	d->fds = w->fds;
 	d->modules = w->s->modules;
 	d->portable = w->s->options.portable;
-	d->namespace_of = w->s->init ? w->s->init : getpid();
+	d->namespace_of = reaper(w);
+	d->shared_runs = &w->shared_runs;
 	write_chain(w, d->writer, parent);
-	return dump_refuse(d, w->e) || dump_prepare(d, w->e) || dump_threads(d, w->e) ||
-			       dump_process(d, w->e) ||
-			       fd_dump_process(w->fds, p->pid, d->writer, LOWER_FD_BASE, w->e)
-		       ? -1
-		       : 0;
+	return dump_refuse(d, w->e) || dump_prepare(d, w->e) ? -1 : 0;
+}
+
+static int dump_one(struct checkpoint_work *w, size_t i)
+{
+	struct dump *d = &w->dumps[i];
+
+	if (dump_threads(d, w->e) || dump_process(d, w->e))
+		return -1;
+	return fd_dump_process(w->fds, d->process->pid, d->writer, LOWER_FD_BASE, w->e);
 }
 
 static int dump_one_memory(struct checkpoint_work *w, size_t i)
@@ -257,26 +245,10 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 	struct dump *d = &w->dumps[i];
 	const struct image *parent = parent_process(w, d->process->vpid);
 
-	if (dump_memory(d, w->e) || write_runs(w, &d->runs, d->writer, parent) ||
-		write_runs(w, &d->shared_runs, w->job, NULL))
+	if (dump_memory(d, w->e) || write_runs(w, &d->runs, d->writer, parent))
 		return -1;
 	w->info.memory_bytes += d->memory_bytes;
 	return 0;
-}
-
-static void write_process_list(struct checkpoint_work *w)
-{
-	for (size_t i = 0; i < w->tree.count; i++) {
-		struct process *p = w->tree.processes[i];
-		struct image_job_process entry = {
-			.pid = p->vpid,
-			.comm = image_writer_string(w->job, p->comm),
-			.threads = p->thread_count,
-		};
-
-		image_writer_note(w->job, IMAGE_NOTE_PROCESSES, &entry, sizeof(entry));
-	}
-	w->info.process_count = w->tree.count;
 }
 
 /* Everything that needs the program to stand still. */
@@ -290,15 +262,23 @@ static int snapshot(struct checkpoint_work *w)
 	w->fds = fd_dump_new(w->job);
 	if (!w->s->modules)
 		w->s->modules = module_cache_new();
-	w->writers = xcalloc(w->tree.count, sizeof(*w->writers));
-	w->dumps = xcalloc(w->tree.count, sizeof(*w->dumps));
-	write_process_list(w);
-	for (size_t i = 0; i < w->tree.count; i++)
+	w->process_count = w->tree.living;
+	w->writers = xcalloc(w->process_count, sizeof(*w->writers));
+	w->dumps = xcalloc(w->process_count, sizeof(*w->dumps));
+	w->info.process_count = w->tree.count;
+	for (size_t i = 0; i < w->process_count; i++)
+		if (dump_begin(w, i))
+			return -1;
+	if (dump_tree(&w->tree, reaper(w), w->job, w->e))
+		return -1;
+	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one(w, i))
 			return -1;
-	for (size_t i = 0; i < w->tree.count; i++)
+	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one_memory(w, i))
 			return -1;
+	if (write_runs(w, &w->shared_runs, w->job, NULL))
+		return -1;
 	return fd_dump_finish(w->fds, w->e);
 }
 
@@ -327,7 +307,7 @@ static void write_job_note(struct checkpoint_work *w)
 	cpu_features(info->cpuid, &info->xfeatures);
 	info->xsave_size = cpu_xsave_size();
 	info->stored_bytes = image_writer_stored(w->job);
-	for (size_t i = 0; i < info->process_count; i++)
+	for (size_t i = 0; i < w->process_count; i++)
 		info->stored_bytes += image_writer_stored(w->writers[i]);
 	image_writer_note(w->job, IMAGE_NOTE_JOB, info, sizeof(*info));
 }
@@ -339,7 +319,7 @@ static int commit(struct checkpoint_work *w, char **path)
 
 	write_chain(w, w->job, w->parent ? w->parent->job : NULL);
 	write_job_note(w);
-	for (size_t i = 0; i < w->info.process_count; i++) {
+	for (size_t i = 0; i < w->process_count; i++) {
 		failed |= image_writer_close(w->writers[i], true, failed ? NULL : w->e);
 		w->writers[i] = NULL;
 	}
@@ -363,7 +343,7 @@ static void remember(struct checkpoint_work *w, char *path)
 
 static void release(struct checkpoint_work *w)
 {
-	for (size_t i = 0; w->writers && i < w->info.process_count; i++) {
+	for (size_t i = 0; i < w->process_count; i++) {
 		if (w->writers[i])
 			image_writer_abort(w->writers[i]);
 		dump_free(&w->dumps[i]);
@@ -372,6 +352,7 @@ static void release(struct checkpoint_work *w)
 		image_writer_abort(w->job);
 	if (w->fds)
 		fd_dump_free(w->fds);
+	buf_free(&w->shared_runs);
 	free(w->writers);
 	free(w->dumps);
 	checkpoint_close(w->parent);
@@ -394,7 +375,7 @@ static int complete(struct checkpoint_work *w)
 /* While attached. A program that is to be ended stays frozen until all is on disk. */
 static int take_frozen(struct checkpoint_work *w)
 {
-	if (freeze_tree(w) || classify_threads(w) || refuse_tree(w) || snapshot(w))
+	if (freeze_tree(w) || classify_threads(w) || snapshot(w))
 		goto out_thaw;
 	if (!w->request->stop)
 		return thaw_tree(w);

@@ -32,12 +32,18 @@ struct dump {
 	struct vma_list vmas;
 	struct buf modules_used; /* struct image_module, in the note's order */
 	struct buf runs;         /* struct block_run: private memory, for blocks_write() */
-	struct buf shared_runs;  /* the same for shared objects, to go to the job's file */
+	struct buf *shared_runs; /* the same for shared objects, of all processes, to go to the
+				  * job's file */
 	struct buf contexts;     /* memory that the runs' contexts live in */
 	uint64_t memory_bytes;
 };
 
 void dump_free(struct dump *d);
+
+/* The list of the tree's processes, with what makes them one: parents, groups, sessions. What
+ * could not be made again is refused. @reaper: the supervisor, or its namespace's init. Behind
+ * dump_prepare() of all and before all else. */
+int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct err *e);
 
 /* Before anything is run in the process: refuse what cannot be saved or must not be disturbed.
  */
@@ -62,7 +68,7 @@ int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct proce
 	struct err *e);
 /* Add all pending signals to @out (struct image_pending). */
 int dump_pending(struct dump *d, struct buf *out, struct err *e);
-/* Regions and mapped files; fills d->runs and d->shared_runs with what is to be stored. */
+/* Regions and mapped files; adds to d->runs and d->shared_runs what is to be stored. */
 int dump_memory(struct dump *d, struct err *e);
 
 /* The notes that gdb and its like read. @info: the thread's first pending signal, or zeros.

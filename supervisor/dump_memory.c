@@ -270,8 +270,8 @@ static int dump_private_file(
 	return dump_own_pages(d, pagemap, v, r, e);
 }
 
-/* Shared memory that only the process leads to: from its memory into the job's file. Parts
- * that an earlier mapping has covered are left out. */
+/* Shared memory that only mappings lead to: from a process's memory into the job's file. Parts
+ * that an earlier mapping, of whatever process, has covered are left out. */
 static void add_shared_runs(struct dump *d, const struct vma *v, uint32_t object)
 {
 	struct memory_source *source = new_source(d, v->start - v->offset);
@@ -281,8 +281,8 @@ static void add_shared_runs(struct dump *d, const struct vma *v, uint32_t object
 		uint64_t stop = end;
 		bool covered = false;
 
-		for (size_t i = 0; i < buf_count(&d->shared_runs, struct block_run); i++) {
-			struct block_run *run = buf_at(&d->shared_runs, struct block_run, i);
+		for (size_t i = 0; i < buf_count(d->shared_runs, struct block_run); i++) {
+			struct block_run *run = buf_at(d->shared_runs, struct block_run, i);
 
 			if (run->object != object)
 				continue;
@@ -301,7 +301,7 @@ static void add_shared_runs(struct dump *d, const struct vma *v, uint32_t object
 				.read = read_memory,
 				.context = source};
 
-			buf_push(&d->shared_runs, struct block_run, &run);
+			buf_push(d->shared_runs, struct block_run, &run);
 			d->memory_bytes += run.size;
 		}
 		at = stop;

@@ -18,7 +18,6 @@ void dump_free(struct dump *d)
 	vma_list_free(&d->vmas);
 	buf_free(&d->modules_used);
 	buf_free(&d->runs);
-	buf_free(&d->shared_runs);
 	for (size_t i = 0; i < buf_count(&d->contexts, void *); i++)
 		free(*buf_at(&d->contexts, void *, i));
 	buf_free(&d->contexts);
@@ -211,16 +210,35 @@ static int read_links(struct dump *d, struct image_process *ip, struct err *e)
 	return 0;
 }
 
+/* Width of the names in /proc/PID/limits. */
+#define LIMIT_NAME 26
+
+static uint64_t limit_of(const char *text)
+{
+	return strcmp(text, "unlimited") ? strtoull(text, NULL, 10) : RLIM_INFINITY;
+}
+
+/* A line for each limit, in the order of their numbers. prlimit(2) on another user's process
+ * takes a privilege that root often lacks in a container. */
 static int read_limits(struct dump *d, struct image_process *ip, struct err *e)
 {
-	for (int i = 0; i < IMAGE_RLIMITS; i++) {
-		struct rlimit limit;
+	cleanup_free char *path = xasprintf("/proc/%d/limits", d->process->pid);
+	cleanup_free char *text = NULL;
+	size_t len;
+	char *line;
 
-		if (prlimit(d->process->pid, i, NULL, &limit))
-			return err_set(e, errno, "cannot read the limits of process %d",
-				d->process->pid);
-		ip->rlimit_cur[i] = limit.rlim_cur;
-		ip->rlimit_max[i] = limit.rlim_max;
+	if (read_file(path, &text, &len, e))
+		return -1;
+	line = text;
+	for (int i = 0; i < IMAGE_RLIMITS; i++) {
+		char soft[24], hard[24];
+
+		line = strchr(line, '\n');
+		if (!line || strlen(++line) < LIMIT_NAME ||
+			sscanf(line + LIMIT_NAME, "%23s %23s", soft, hard) != 2)
+			return err_set(e, 0, "cannot understand %s", path);
+		ip->rlimit_cur[i] = limit_of(soft);
+		ip->rlimit_max[i] = limit_of(hard);
 	}
 	return 0;
 }
@@ -355,7 +373,7 @@ int dump_process(struct dump *d, struct err *e)
 	ip.pid = p->vpid;
 	if (p->threads[0].tracee.group_stopped || p->stop_owed)
 		ip.flags |= IMAGE_PROCESS_STOPPED;
-	ip.ppid = status_number(status, "PPid", 10);
+	ip.ppid = p->vparent;
 	ip.pgid = status_last_number(status, "NSpgid");
 	ip.sid = status_last_number(status, "NSsid");
 	read_ids(status, &ip);

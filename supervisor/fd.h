@@ -68,15 +68,19 @@ struct fd_restore;
 int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options *o,
 	void (*notice)(const char *line), struct err *e);
 
-/* Make all descriptions of the job whose descriptors process number @index has, at their
- * final numbers (close-on-exec is set by the caller's plan after exec, as the descriptors
- * must survive that exec). @std are the descriptors of trecr-restart's standard streams.
+/* Make all descriptions that processes of the job have, and all objects that they map, at
+ * numbers above all of theirs. Processes made by fork(2) from then on share them as they did.
+ * @std are the descriptors of trecr-restart's standard streams. NULL on failure. */
+struct fd_restore *fd_restore_new(const struct checkpoint *c, const int std[3], struct err *e);
+
+/* In process number @index, when all others are there: put its descriptors at their final
+ * numbers (close-on-exec is set by the caller's plan after exec, as they must survive that).
  * On return only the process's own descriptors, those of fd_restore_object(), and @keep (an
- * array ended by -1) are open: the files of @c are closed as well. Descriptors in @keep that
- * stand in the way of a number are moved, and the array updated. From here on the caller must
- * not open and close a file that the process has open: that would lose its POSIX locks. */
-struct fd_restore *fd_restore_process(
-	const struct checkpoint *c, size_t index, const int std[3], int *keep, struct err *e);
+ * array ended by -1) are open: the files of the checkpoint are closed as well. Descriptors in
+ * @keep that stand in the way of a number are moved, and the array updated. From here on the
+ * caller must not open and close a file that the process has open: that would lose its POSIX
+ * locks. */
+int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err *e);
 
 /* Descriptor (without close-on-exec, above all of the process's own) that leads to object
  * number @object (from 1), for the caller to map and close; read-write. -1 on failure. */

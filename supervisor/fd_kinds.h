@@ -6,6 +6,8 @@
 #ifndef SUPERVISOR_FD_KINDS_H
 #define SUPERVISOR_FD_KINDS_H
 
+#include <sys/resource.h>
+
 #include "supervisor/fd.h"
 #include "supervisor/fd_source.h"
 
@@ -86,13 +88,15 @@ struct fd_made {
 	int fd;        /* read-write; of a pipe: the read end; -1: not made yet */
 	int writer;    /* the write end of a pipe, or -1 */
 	bool taken[2]; /* ends of a pipe that a description has become */
-	bool mapped;   /* a region of the process maps it: kept for fd_restore_object() */
+	bool mapped;   /* a region of the process maps it (at first: of any process): kept for
+			* fd_restore_object() */
 };
 
 struct fd_restore {
 	const struct checkpoint *checkpoint;
 	const struct image *job;
-	size_t process;
+	size_t process; /* the one that fd_restore_process() is for, */
+	pid_t pid;      /* and its id */
 	const struct image_description *descriptions;
 	size_t description_count;
 	const struct image_object *objects;
@@ -100,8 +104,10 @@ struct fd_restore {
 	const struct image_fd *fds; /* the process's */
 	size_t fd_count;
 	int *open;            /* by description: its descriptor, or -1 */
+	size_t *holder;       /* by description: the first process that has it */
 	struct fd_made *made; /* by object */
 	int streams[3];
+	struct rlimit limit; /* to be put back in the end */
 	int base; /* everything temporary is at or above, the process's own are below */
 };
 

@@ -76,37 +76,6 @@ int fd_set_position(int fd, const struct image_description *x, const char *what,
 
 /* ---- what the process has ---- */
 
-/* One process's descriptors cannot be made apart from another's that shares them. */
-static int check_not_shared(const struct fd_restore *r, struct err *e)
-{
-	const struct checkpoint *c = r->checkpoint;
-
-	for (size_t i = 0; i < c->process_count; i++) {
-		const struct image_fd *fds;
-		size_t count;
-
-		if (i == r->process)
-			continue;
-		fds = image_note_array(
-			c->processes[i], IMAGE_NOTE_FDS, struct image_fd, &count);
-		for (size_t k = 0; k < count; k++)
-			for (size_t m = 0; m < r->fd_count; m++) {
-				const struct image_description *a, *b;
-
-				a = &r->descriptions[fds[k].description];
-				b = &r->descriptions[r->fds[m].description];
-				if (a->kind == IMAGE_FD_INHERITED ||
-					(a != b && (!a->object || a->object != b->object)))
-					continue;
-				return err_set(e, 0,
-					"descriptor %d is shared between processes, which is "
-					"not supported yet",
-					r->fds[m].fd);
-			}
-	}
-	return 0;
-}
-
 static void find_mapped(struct fd_restore *r, const struct image *process)
 {
 	const struct image_region *regions;
@@ -118,51 +87,70 @@ static void find_mapped(struct fd_restore *r, const struct image *process)
 			r->made[regions[i].object - 1].mapped = true;
 }
 
-static struct fd_restore *new_restore(const struct checkpoint *c, size_t index)
+/* Everything from here on is about process @index. */
+static void turn_to(struct fd_restore *r, size_t index)
 {
-	const struct image *process = c->processes[index];
+	const struct image *process = r->checkpoint->processes[index];
+	const struct image_process *p;
+	size_t count;
+
+	p = image_note_array(process, IMAGE_NOTE_PROCESS, struct image_process, &count);
+	r->process = index;
+	r->pid = count ? p->pid : 0;
+	r->fds = image_note_array(process, IMAGE_NOTE_FDS, struct image_fd, &r->fd_count);
+}
+
+static void find_base(struct fd_restore *r)
+{
+	for (size_t i = 0; i < r->fd_count; i++)
+		if (r->fds[i].fd >= r->base)
+			r->base = r->fds[i].fd < FD_MAX ? r->fds[i].fd + 1 : FD_MAX;
+}
+
+static struct fd_restore *new_restore(const struct checkpoint *c)
+{
 	struct fd_restore *r = xcalloc(1, sizeof(*r));
 
 	r->checkpoint = c;
 	r->job = c->job;
-	r->process = index;
 	r->descriptions = image_note_array(c->job, IMAGE_NOTE_DESCRIPTIONS,
 		struct image_description, &r->description_count);
 	r->objects = image_note_array(
 		c->job, IMAGE_NOTE_OBJECTS, struct image_object, &r->object_count);
-	r->fds = image_note_array(process, IMAGE_NOTE_FDS, struct image_fd, &r->fd_count);
 	r->open = xcalloc(r->description_count, sizeof(*r->open));
+	r->holder = xcalloc(r->description_count, sizeof(*r->holder));
 	r->made = xcalloc(r->object_count, sizeof(*r->made));
 	for (size_t i = 0; i < r->description_count; i++)
 		r->open[i] = -1;
 	for (size_t i = 0; i < r->object_count; i++)
 		r->made[i].fd = r->made[i].writer = -1;
-	for (size_t i = 0; i < r->fd_count; i++)
-		if (r->fds[i].fd >= r->base)
-			r->base = r->fds[i].fd < FD_MAX ? r->fds[i].fd + 1 : FD_MAX;
-	find_mapped(r, process);
+	for (size_t i = 0; i < c->process_count; i++) {
+		turn_to(r, i);
+		find_base(r);
+		find_mapped(r, c->processes[i]);
+	}
 	return r;
 }
 
 static void free_restore(struct fd_restore *r)
 {
 	free(r->open);
+	free(r->holder);
 	free(r->made);
 	free(r);
 }
 
 /* ---- room for numbers ---- */
 
-/* Let all numbers be used that may be, and as many as are needed in any case; *old is put back
- * in the end. */
-static int raise_limit(const struct fd_restore *r, struct rlimit *old, struct err *e)
+/* Let all numbers be used that may be, and as many as are needed in any case. */
+static int raise_limit(struct fd_restore *r, struct err *e)
 {
 	uint64_t need = (uint64_t)r->base + r->description_count + 2 * r->object_count + SPARE;
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, old))
+	if (getrlimit(RLIMIT_NOFILE, &r->limit))
 		return err_set(e, errno, "cannot ask for the limit of descriptors");
-	limit.rlim_max = old->rlim_max < need ? need : old->rlim_max;
+	limit.rlim_max = r->limit.rlim_max < need ? need : r->limit.rlim_max;
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit))
 		return err_set(e, errno, "cannot have %llu descriptors (RLIMIT_NOFILE)",
@@ -170,24 +158,34 @@ static int raise_limit(const struct fd_restore *r, struct rlimit *old, struct er
 	return 0;
 }
 
-static int lower_limit(const struct rlimit *old, struct err *e)
+static int lower_limit(const struct fd_restore *r, struct err *e)
 {
 	/* Root alone could have raised the hard limit, and may lower it again. */
-	if (setrlimit(RLIMIT_NOFILE, old))
+	if (setrlimit(RLIMIT_NOFILE, &r->limit))
 		return err_set(e, errno, "cannot set the limit of descriptors back");
 	return 0;
 }
 
 /* ---- descriptions ---- */
 
-static pid_t saved_pid(const struct fd_restore *r)
+/* Whether the process or (negative) group @owner is one of the job. */
+static bool in_job(const struct fd_restore *r, pid_t owner)
 {
-	const struct image_process *p;
+	const struct image_job_process *list;
 	size_t count;
 
-	p = image_note_array(r->checkpoint->processes[r->process], IMAGE_NOTE_PROCESS,
-		struct image_process, &count);
-	return count ? p->pid : 0;
+	list = image_note_array(r->job, IMAGE_NOTE_PROCESSES, struct image_job_process, &count);
+	for (size_t i = 0; i < count; i++)
+		if (list[i].pid == owner || (owner < 0 && list[i].pgid == -owner))
+			return true;
+	return false;
+}
+
+/* Of a stream that is not the program's alone, an owner elsewhere is not the program's doing.
+ */
+static bool owner_is_ours(const struct fd_restore *r, const struct image_description *x)
+{
+	return x->kind != IMAGE_FD_INHERITED || in_job(r, x->owner);
 }
 
 static int set_owner(
@@ -198,15 +196,29 @@ static int set_owner(
 		.pid = x->owner < 0 ? -x->owner : x->owner,
 	};
 
-	if (x->owner == saved_pid(r))
+	if (x->flags & O_PATH || !owner_is_ours(r, x))
+		return 0;
+	/* Of one process alone, the id may be another one here. */
+	if (x->owner == r->pid)
 		owner.pid = getpid();
-	else if (x->kind == IMAGE_FD_INHERITED)
-		return 0; /* not the program's doing */
 	if (x->owner_signal && fcntl(fd, F_SETSIG, x->owner_signal))
 		return err_set(e, errno, "cannot set the signal of a descriptor");
 	if (x->owner && fcntl(fd, F_SETOWN_EX, &owner))
 		return err_set(e, errno, "cannot set the owner of a descriptor to process %d",
 			x->owner);
+	return 0;
+}
+
+/* The owners of those that no process before this one has. */
+static int set_owners(struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++) {
+		uint32_t index = r->fds[i].description;
+
+		if (r->holder[index] == r->process &&
+			set_owner(r, &r->descriptions[index], r->open[index], e))
+			return err_prefix(e, "descriptor %d", r->fds[i].fd);
+	}
 	return 0;
 }
 
@@ -238,16 +250,18 @@ static int restore_description(struct fd_restore *r, uint32_t index, struct err 
 	if (fd < 0)
 		return -1;
 	r->open[index] = fd;
-	if (x->flags & O_PATH)
-		return 0;
-	return set_owner(r, x, fd, e) || set_flags(x, fd, e) ? -1 : 0;
+	r->holder[index] = r->process;
+	return x->flags & O_PATH ? 0 : set_flags(x, fd, e);
 }
 
 static int restore_all(struct fd_restore *r, struct err *e)
 {
-	for (size_t i = 0; i < r->fd_count; i++)
-		if (restore_description(r, r->fds[i].description, e))
-			return err_prefix(e, "descriptor %d", r->fds[i].fd);
+	for (size_t p = 0; p < r->checkpoint->process_count; p++) {
+		turn_to(r, p);
+		for (size_t i = 0; i < r->fd_count; i++)
+			if (restore_description(r, r->fds[i].description, e))
+				return err_prefix(e, "descriptor %d", r->fds[i].fd);
+	}
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))
 			return -1;
@@ -339,8 +353,7 @@ static int set_async(const struct fd_restore *r, struct err *e)
 		const struct image_description *x = &r->descriptions[r->fds[i].description];
 		int fd = r->fds[i].fd, now;
 
-		if (!(x->flags & O_ASYNC) || x->flags & O_PATH ||
-			(x->kind == IMAGE_FD_INHERITED && x->owner != saved_pid(r)))
+		if (!(x->flags & O_ASYNC) || x->flags & O_PATH || !owner_is_ours(r, x))
 			continue;
 		now = fcntl(fd, F_GETFL);
 		/* Set by a lower number of the same description. */
@@ -364,8 +377,8 @@ static int lock_all(const struct fd_restore *r, struct err *e)
 		if (!kind->can_lock || !x->args[0] || r->open[index] < 0)
 			continue;
 		r->open[index] = -1;
-		if (fd_locks_restore(r->fds[i].fd, image_string(r->job, x->args[0]),
-			    saved_pid(r), image_string(r->job, x->path), e))
+		if (fd_locks_restore(r->fds[i].fd, image_string(r->job, x->args[0]), r->pid,
+			    image_string(r->job, x->path), e))
 			return -1;
 	}
 	return 0;
@@ -380,7 +393,7 @@ static int finish_all(const struct fd_restore *r, struct err *e)
 		const struct image_description *x = &r->descriptions[index];
 		const struct fd_kind *kind = fd_kind_find(x->kind);
 
-		if (!kind->finish || done[index])
+		if (!kind->finish || done[index] || r->holder[index] != r->process)
 			continue;
 		done[index] = true;
 		if (kind->finish(r, x, r->fds[i].fd, e))
@@ -389,39 +402,46 @@ static int finish_all(const struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-static int restore(struct fd_restore *r, const int std[3], int *keep, struct err *e)
+struct fd_restore *fd_restore_new(const struct checkpoint *c, const int std[3], struct err *e)
 {
-	lift_streams(r, std);
-	if (check_not_shared(r, e) || restore_all(r, e) || move_aside(r, keep, e) ||
-		place(r, e) || close_rest(r, keep, e))
-		return -1;
-	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
-}
+	struct fd_restore *r = new_restore(c);
 
-struct fd_restore *fd_restore_process(
-	const struct checkpoint *c, size_t index, const int std[3], int *keep, struct err *e)
-{
-	struct fd_restore *r = new_restore(c, index);
-	struct rlimit limit;
-	int failed;
-
-	if (raise_limit(r, &limit, e)) {
+	if (raise_limit(r, e)) {
 		free_restore(r);
 		return NULL;
 	}
-	failed = restore(r, std, keep, e);
-	failed |= lower_limit(&limit, failed ? NULL : e);
-	if (failed) {
+	lift_streams(r, std);
+	if (restore_all(r, e)) {
+		(void)lower_limit(r, NULL); /* there is an error to tell already */
 		free_restore(r);
 		return NULL;
 	}
 	return r;
 }
 
+static int settle_process(struct fd_restore *r, int *keep, struct err *e)
+{
+	if (set_owners(r, e) || move_aside(r, keep, e) || place(r, e) || close_rest(r, keep, e))
+		return -1;
+	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
+}
+
+int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err *e)
+{
+	int failed;
+
+	turn_to(r, index);
+	for (size_t i = 0; i < r->object_count; i++)
+		r->made[i].mapped = false;
+	find_mapped(r, r->checkpoint->processes[index]);
+	failed = settle_process(r, keep, e);
+	failed |= lower_limit(r, failed ? NULL : e);
+	return failed ? -1 : 0;
+}
+
 int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
 {
 	const uint64_t sealed = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
-	struct rlimit limit;
 	struct fd_made *made;
 	int fd, code;
 
@@ -429,7 +449,7 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
 		!r->made[object - 1].mapped)
 		return err_set(e, 0, "the image is damaged: no region maps object %u", object);
 	made = &r->made[object - 1];
-	if (raise_limit(r, &limit, e))
+	if (raise_limit(r, e))
 		return -1;
 	/* Only a descriptor for reading can be mapped shared then, before Linux 6.7. */
 	if (r->objects[object - 1].kind == IMAGE_OBJECT_MEMFD &&
@@ -443,7 +463,7 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
 		fd = fcntl(made->fd, F_DUPFD, r->base);
 		code = errno;
 	}
-	if (lower_limit(&limit, fd < 0 ? NULL : e))
+	if (lower_limit(r, fd < 0 ? NULL : e))
 		return -1;
 	return fd >= 0 ? fd : err_set(e, code, "cannot have a descriptor above %d", r->base);
 }

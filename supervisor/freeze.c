@@ -8,19 +8,24 @@
 #include "supervisor/freeze.h"
 
 #include <errno.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/syscall_restart.h"
 
+/* How long a thread may take to stop before it is asked what it waits for. */
+#define STOP_SLICE_NS 2000000ull
+
 struct freezer {
+	const struct freeze_target *target;
 	struct tree *tree;
-	pid_t root;
-	bool root_is_child;
-	uint64_t deadline_ns;
 	bool found_new; /* in this pass */
 };
 
@@ -65,16 +70,16 @@ static struct thread *add_thread(struct freezer *f, struct process *p, pid_t tid
 	memset(t, 0, sizeof(*t));
 	t->tracee.pid = p->pid;
 	t->tracee.tid = tid;
-	t->tracee.is_child = f->root_is_child && tid == f->root;
+	t->tracee.is_child = f->target->root_is_child && tid == f->target->root;
 	return t;
 }
 
-/* A task that is seized by its parent's seizing already says EPERM. */
+/* A task that is seized by its parent's seizing already says EPERM. The tracer is a thread. */
 static bool traced_by_us(pid_t pid, pid_t tid)
 {
 	cleanup_free char *status = procfs_status(pid, tid, NULL);
 
-	return status && status_number(status, "TracerPid", 10) == (uint64_t)getpid();
+	return status && status_number(status, "TracerPid", 10) == (uint64_t)gettid();
 }
 
 static int refuse_debugger(struct process *p, pid_t tid, struct err *e)
@@ -96,7 +101,8 @@ static bool task_alive(pid_t pid, pid_t tid)
 	return !procfs_stat(pid, tid, &st, NULL) && st.state != 'Z' && st.state != 'X';
 }
 
-static int seize_thread(struct freezer *f, struct process *p, pid_t tid, struct err *e)
+/* Attach to @tid; 1: it has ended. */
+static int attach(struct freezer *f, struct process *p, pid_t tid, struct err *e)
 {
 	struct thread *t = add_thread(f, p, tid);
 
@@ -104,13 +110,24 @@ static int seize_thread(struct freezer *f, struct process *p, pid_t tid, struct 
 	if (tracee_seize(&t->tracee, false, e)) {
 		if (!task_alive(p->pid, tid)) {
 			p->thread_count--;
-			return 0;
+			return 1;
 		}
 		if (!traced_by_us(p->pid, tid))
 			return refuse_debugger(p, tid, e);
 		t->tracee.state = TRACEE_RUNNING;
 	}
 	f->found_new = true;
+	return 0;
+}
+
+static int seize_thread(struct freezer *f, struct process *p, pid_t tid, struct err *e)
+{
+	int r = attach(f, p, tid, e);
+	struct thread *t;
+
+	if (r)
+		return r < 0 ? -1 : 0;
+	t = &p->threads[p->thread_count - 1];
 	if (tracee_interrupt(&t->tracee, e) && t->tracee.state != TRACEE_GONE)
 		return -1;
 	return 0;
@@ -129,6 +146,57 @@ static int seize_new_threads(struct freezer *f, struct process *p, struct err *e
 	return 0;
 }
 
+static void drop_process(struct tree *tree, size_t i)
+{
+	struct process *p = tree->processes[i];
+
+	tree->count--;
+	memmove(&tree->processes[i], &tree->processes[i + 1],
+		(tree->count - i) * sizeof(*tree->processes));
+	free(p->threads);
+	free(p);
+}
+
+/* Add a process, and attach to it at once: there may be little time. */
+static int take_in(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
+{
+	struct process *p = add_process(f, pid, parent);
+
+	return seize_thread(f, p, pid, e);
+}
+
+static bool is_stranger(const struct freeze_target *target, pid_t pid)
+{
+	for (size_t i = 0; i < target->stranger_count; i++)
+		if (target->strangers[i] == pid)
+			return true;
+	return false;
+}
+
+/* Children of processes that have ended. Those that have ended, too, are nobody's to wait for
+ * but the reaper's: if that is us they have to go now, as a long list of children would never
+ * be read in time. */
+static int add_orphans(struct freezer *f, struct err *e)
+{
+	cleanup_free pid_t *pids = NULL;
+	size_t count;
+
+	if (procfs_children(f->target->reaper, &pids, &count, e))
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (find_process(f->tree, pids[i]) || is_stranger(f->target, pids[i]))
+			continue;
+		if (take_in(f, pids[i], 0, e))
+			return -1;
+		if (f->tree->processes[f->tree->count - 1]->thread_count)
+			continue;
+		drop_process(f->tree, f->tree->count - 1);
+		if (f->target->reaper == getpid())
+			(void)waitpid(pids[i], NULL, __WALL | WNOHANG); /* or the loop does */
+	}
+	return 0;
+}
+
 static int add_children(struct freezer *f, struct process *p, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
@@ -137,9 +205,90 @@ static int add_children(struct freezer *f, struct process *p, struct err *e)
 	if (procfs_children(p->pid, &pids, &count, e))
 		return task_alive(p->pid, p->pid) ? -1 : 0;
 	for (size_t i = 0; i < count; i++)
-		if (!find_process(f->tree, pids[i]))
-			add_process(f, pids[i], p->pid);
+		if (!find_process(f->tree, pids[i]) && take_in(f, pids[i], p->pid, e))
+			return -1;
 	return 0;
+}
+
+/* Let a child that shares its parent's memory run until it no longer does: it executes a
+ * program, or ends. */
+static int run_to_exec(struct freezer *f, struct process *child, struct err *e)
+{
+	struct tracee_report report;
+	struct thread *t;
+	int r = 0;
+
+	if (!find_thread(child, child->pid))
+		r = attach(f, child, child->pid, e);
+	if (r)
+		return r < 0 ? -1 : 0;
+	t = find_thread(child, child->pid);
+	if (t->tracee.state == TRACEE_STOPPED && tracee_continue(&t->tracee, 0, e))
+		return t->tracee.state == TRACEE_GONE ? 0 : -1;
+	for (;;) {
+		if (tracee_wait(&t->tracee, f->target->deadline_ns, &report, e))
+			return t->tracee.state == TRACEE_GONE ? 0 : -1;
+		if (report.event == TRACEE_EVENT_GONE)
+			return 0;
+		if (report.event == TRACEE_EVENT_NONE)
+			return err_set(e, 0,
+				"process %d, made by vfork, executes no program, and its "
+				"parent waits for that",
+				child->pid);
+		if (tracee_continue(&t->tracee,
+			    report.event == TRACEE_EVENT_SIGNAL ? report.signal : 0, e))
+			return t->tracee.state == TRACEE_GONE ? 0 : -1;
+		if (report.event == TRACEE_EVENT_EXEC)
+			return tracee_interrupt(&t->tracee, e) && t->tracee.state != TRACEE_GONE
+				       ? -1
+				       : 0;
+	}
+}
+
+/* A thread in vfork(2) cannot be stopped before its child has let go of its memory. */
+static int end_vfork(struct freezer *f, struct thread *t, struct err *e)
+{
+	cleanup_free pid_t *pids = NULL;
+	pid_t pid = t->tracee.pid, tid = t->tracee.tid;
+	struct proc_stat st;
+	size_t count;
+
+	if (procfs_stat(pid, tid, &st, NULL) || st.state != 'D' ||
+		procfs_children(pid, &pids, &count, NULL))
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		struct process *child;
+
+		if (syscall(SYS_kcmp, tid, pids[i], KCMP_VM, 0L, 0L))
+			continue;
+		child = find_process(f->tree, pids[i]);
+		if (!child)
+			child = add_process(f, pids[i], pid);
+		if (run_to_exec(f, child, e))
+			return -1;
+	}
+	return 0;
+}
+
+/* Nothing from @t for a while. */
+static int nothing_heard(struct freezer *f, struct thread *t, struct err *e)
+{
+	if (!task_alive(t->tracee.pid, t->tracee.tid)) {
+		t->tracee.state = TRACEE_GONE;
+		return 0;
+	}
+	if (clock_ns(CLOCK_MONOTONIC) < f->target->deadline_ns)
+		return end_vfork(f, t, e);
+	return err_set(e, 0,
+		"cannot stop thread %d of process %d in time: it does not leave the kernel",
+		t->tracee.tid, t->tracee.pid);
+}
+
+static uint64_t next_look(const struct freezer *f)
+{
+	uint64_t at = clock_ns(CLOCK_MONOTONIC) + STOP_SLICE_NS;
+
+	return at < f->target->deadline_ns ? at : f->target->deadline_ns;
 }
 
 /* Bring one seized thread into a trap stop. Signals on their way are let through, as they
@@ -149,21 +298,16 @@ static int stop_thread(struct freezer *f, struct thread *t, struct err *e)
 	struct tracee_report report;
 
 	while (t->tracee.state == TRACEE_RUNNING) {
-		if (tracee_wait(&t->tracee, f->deadline_ns, &report, e))
+		if (tracee_wait(&t->tracee, next_look(f), &report, e))
 			return t->tracee.state == TRACEE_GONE ? 0 : -1;
 		switch (report.event) {
 		case TRACEE_EVENT_TRAP:
 		case TRACEE_EVENT_GONE:
 			return 0;
 		case TRACEE_EVENT_NONE:
-			if (!task_alive(t->tracee.pid, t->tracee.tid)) {
-				t->tracee.state = TRACEE_GONE;
-				return 0;
-			}
-			return err_set(e, 0,
-				"cannot stop thread %d of process %d in time: it does not "
-				"leave the kernel",
-				t->tracee.tid, t->tracee.pid);
+			if (nothing_heard(f, t, e))
+				return -1;
+			break;
 		default:
 			if (report.event == TRACEE_EVENT_NEW)
 				f->found_new = true;
@@ -190,12 +334,29 @@ static void forget_gone(struct process *p)
 	p->thread_count = kept;
 }
 
+/* Those that nobody waits for would make each pass longer than the one before. */
+static void drop_gone(struct freezer *f)
+{
+	for (size_t i = f->tree->count; i-- > 1;) {
+		const struct process *p = f->tree->processes[i];
+		struct proc_stat st;
+
+		if (p->thread_count)
+			continue;
+		if (procfs_stat(p->pid, p->pid, &st, NULL) ||
+			(pid_t)st.field[4] == f->target->reaper)
+			drop_process(f->tree, i);
+	}
+}
+
 /* One pass: seize what is new, stop it. The list of processes grows while it is walked. */
 static int freeze_pass(struct freezer *f, struct err *e)
 {
 	struct tree *tree = f->tree;
 
 	f->found_new = false;
+	if (add_orphans(f, e))
+		return -1;
 	for (size_t i = 0; i < tree->count; i++) {
 		struct process *p = tree->processes[i];
 
@@ -208,6 +369,7 @@ static int freeze_pass(struct freezer *f, struct err *e)
 		if (add_children(f, p, e))
 			return -1;
 	}
+	drop_gone(f);
 	return 0;
 }
 
@@ -224,36 +386,61 @@ static int freeze_all(struct freezer *f, struct err *e)
 		now = procfs_last_pid();
 		quiet = f->found_new || now != last_pid ? 0 : quiet + 1;
 		last_pid = now;
-		if (quiet < 2 && clock_ns(CLOCK_MONOTONIC) > f->deadline_ns)
+		if (quiet < 2 && clock_ns(CLOCK_MONOTONIC) > f->target->deadline_ns)
 			return err_set(e, 0,
 				"cannot freeze process %d: it makes new processes faster than "
 				"they can be stopped",
-				f->root);
+				f->target->root);
 	}
 	return 0;
 }
 
-/* Processes that ended meanwhile are gone, but for those that still wait for their parent to
- * ask how. */
-static void drop_gone(struct tree *tree)
+/* The parent of today: that by which it was found may have ended since. */
+static int find_parent(struct freezer *f, struct process *p, const struct proc_stat *st)
 {
+	p->parent = find_process(f->tree, st->field[4]) ? (pid_t)st->field[4] : 0;
+	return p->parent || p->pid == f->target->root;
+}
+
+/* Whether @p counts: processes that ended meanwhile are gone, but for those that still wait
+ * for their parent to ask how. */
+static bool is_there(struct freezer *f, struct process *p)
+{
+	struct proc_stat st;
+	bool of_tree;
+
+	if (procfs_stat(p->pid, p->pid, &st, NULL))
+		return false;
+	of_tree = find_parent(f, p, &st);
+	p->zombie = !p->thread_count && st.state == 'Z' && of_tree;
+	return p->thread_count || p->zombie;
+}
+
+static void sort_out(struct freezer *f)
+{
+	struct tree *tree = f->tree;
+	cleanup_free bool *there = xcalloc(tree->count, sizeof(*there));
+	cleanup_buf struct buf zombies = {0};
 	size_t kept = 0;
 
+	for (size_t i = 0; i < tree->count; i++)
+		there[i] = is_there(f, tree->processes[i]);
 	for (size_t i = 0; i < tree->count; i++) {
 		struct process *p = tree->processes[i];
-		struct proc_stat st;
 
-		if (!p->thread_count && !procfs_stat(p->pid, p->pid, &st, NULL) &&
-			st.state == 'Z')
-			p->zombie = true;
-		if (p->thread_count || p->zombie) {
+		if (!there[i]) {
+			free(p->threads);
+			free(p);
+		} else if (p->zombie) {
+			buf_push(&zombies, struct process *, &p);
+		} else {
 			tree->processes[kept++] = p;
-			continue;
 		}
-		free(p->threads);
-		free(p);
 	}
-	tree->count = kept;
+	tree->living = kept;
+	tree->count = kept + buf_count(&zombies, struct process *);
+	if (zombies.len)
+		memcpy(&tree->processes[kept], zombies.data, zombies.len);
 }
 
 static int read_thread(struct process *p, struct thread *t, struct err *e)
@@ -269,6 +456,16 @@ static int read_thread(struct process *p, struct thread *t, struct err *e)
 		       : 0;
 }
 
+static int read_zombie(struct process *p, struct err *e)
+{
+	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
+
+	if (!status)
+		return -1;
+	p->vpid = status_last_number(status, "NSpid");
+	return 0;
+}
+
 static int read_process(struct process *p, struct err *e)
 {
 	struct proc_stat st;
@@ -277,7 +474,7 @@ static int read_process(struct process *p, struct err *e)
 		return -1;
 	memcpy(p->comm, st.comm, sizeof(p->comm));
 	if (p->zombie)
-		return 0;
+		return read_zombie(p, e);
 	for (size_t i = 0; i < p->thread_count; i++) {
 		struct thread leader = p->threads[i];
 
@@ -298,23 +495,17 @@ static int read_process(struct process *p, struct err *e)
 	return process_prepare(p, e);
 }
 
-int freeze(
-	pid_t root, bool root_is_child, uint64_t deadline_ns, struct tree *tree, struct err *e)
+int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 {
-	struct freezer f = {
-		.tree = tree,
-		.root = root,
-		.root_is_child = root_is_child,
-		.deadline_ns = deadline_ns,
-	};
+	struct freezer f = {.target = target, .tree = tree};
 
 	memset(tree, 0, sizeof(*tree));
-	add_process(&f, root, 0);
+	add_process(&f, target->root, 0);
 	if (freeze_all(&f, e))
 		goto out_thaw;
-	drop_gone(tree);
-	if (!tree->count || tree->processes[0]->zombie) {
-		err_set(e, 0, "process %d has ended", root);
+	sort_out(&f);
+	if (!tree->living || tree->processes[0]->pid != target->root) {
+		err_set(e, 0, "process %d has ended", target->root);
 		goto out_thaw;
 	}
 	for (size_t i = 0; i < tree->count; i++)

@@ -9,14 +9,21 @@
 
 #include "supervisor/process.h"
 
+struct freeze_target {
+	pid_t root;
+	bool root_is_child; /* its end must stay for the event loop to see */
+	pid_t reaper;       /* whose children are of the tree, too: orphans */
+	const pid_t *strangers;
+	size_t stranger_count; /* children of the reaper that are not */
+	uint64_t deadline_ns;  /* CLOCK_MONOTONIC after which to give up */
+};
+
 /*
- * Stop every thread of @root and of all its descendants. @root_is_child: its end must stay
- * for the event loop to see. On success *tree holds them all, each in a trap stop with its
- * registers read, and nothing in the tree runs. Gives up at @deadline_ns (CLOCK_MONOTONIC).
- * On failure everything runs on and *tree is empty.
+ * Stop every thread of the target's root and of all its descendants, orphans included. On
+ * success *tree holds them all, each in a trap stop with its registers read, and nothing in
+ * the tree runs. On failure everything runs on and *tree is empty.
  */
-int freeze(
-	pid_t root, bool root_is_child, uint64_t deadline_ns, struct tree *tree, struct err *e);
+int freeze(const struct freeze_target *target, struct tree *tree, struct err *e);
 
 /* Let all go on from where they were (threads' regs, where regs_changed), and free @tree.
  * Goes through to the end whatever fails. */

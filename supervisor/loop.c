@@ -13,6 +13,7 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
+#include "lib/procfs.h"
 #include "supervisor/control.h"
 #include "supervisor/fd.h"
 #include "supervisor/job_control.h"
@@ -49,6 +50,19 @@ static int occupy_standard_streams(struct err *e)
 	return 0;
 }
 
+/* Whoever executed us may have left us children: "daemon & exec trecr-run ...". */
+static int remember_strangers(struct supervisor *s, struct err *e)
+{
+	cleanup_free pid_t *pids = NULL;
+	size_t count;
+
+	if (procfs_children(getpid(), &pids, &count, e))
+		return -1;
+	if (count)
+		buf_add(&s->strangers, pids, count * sizeof(*pids));
+	return 0;
+}
+
 int loop_prepare(struct supervisor *s, struct err *e)
 {
 	struct loop *l = xcalloc(1, sizeof(*l));
@@ -58,7 +72,7 @@ int loop_prepare(struct supervisor *s, struct err *e)
 	if (occupy_standard_streams(e) < 0)
 		return -1;
 	l->signal_fd = signals_take(e);
-	if (l->signal_fd < 0)
+	if (l->signal_fd < 0 || remember_strangers(s, e) < 0)
 		return -1;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return err_set(

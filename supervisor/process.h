@@ -29,9 +29,10 @@ struct thread {
 
 struct process {
 	pid_t pid, vpid;
-	pid_t parent;
-	bool zombie; /* has ended, and its parent has not waited for it: no threads */
-	int mem_fd;  /* /proc/PID/mem */
+	pid_t parent;  /* 0: none of the tree */
+	pid_t vparent; /* as the process sees it; filled by dump_tree() */
+	bool zombie;   /* has ended, and its parent has not waited for it: no threads */
+	int mem_fd;    /* /proc/PID/mem */
 	char comm[64];
 	struct thread *threads; /* the leader first */
 	size_t thread_count, thread_room;
@@ -41,10 +42,11 @@ struct process {
 	bool stop_owed; /* a SIGSTOP came while system calls were run in it */
 };
 
-/* The frozen tree: the root first, parents before children. */
+/* The frozen tree: the root first, parents before children, zombies last. */
 struct tree {
 	struct process **processes;
 	size_t count;
+	size_t living; /* that are no zombies */
 };
 
 /* Open /proc/PID/mem and find the cave. Once a process, after it has been frozen. */

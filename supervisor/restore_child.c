@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "lib/util.h"
-#include "supervisor/fd.h"
 
 /* A shared mapping that may be written needs its file open for writing: two slots a module. */
 #define MODULE_SLOTS 2
@@ -18,8 +17,8 @@ static const struct image *process_image(const struct restore_child *r)
 	return r->c->processes[r->index];
 }
 
-int restore_child_init(struct restore_child *r, const struct checkpoint *c, size_t index,
-	bool foreign_exe, struct err *e)
+int restore_child_init(
+	struct restore_child *r, const struct checkpoint *c, size_t index, struct err *e)
 {
 	const struct image *img = c->processes[index];
 	size_t modules, objects, count;
@@ -28,8 +27,6 @@ int restore_child_init(struct restore_child *r, const struct checkpoint *c, size
 	memset(r, 0, sizeof(*r));
 	r->c = c;
 	r->index = index;
-	r->foreign_exe = foreign_exe;
-	r->error_pipe[0] = r->error_pipe[1] = -1;
 	image_note_array(img, IMAGE_NOTE_MODULES, struct image_module, &modules);
 	image_note_array(c->job, IMAGE_NOTE_OBJECTS, struct image_object, &objects);
 	count = img->source_count + 1 + MODULE_SLOTS * modules + objects;
@@ -44,15 +41,11 @@ int restore_child_init(struct restore_child *r, const struct checkpoint *c, size
 	f->objects = objects;
 	for (size_t i = 0; i < count; i++)
 		f->fd[i] = -1;
-	if (pipe2(r->error_pipe, O_CLOEXEC))
-		return err_set(e, errno, "cannot make a pipe");
 	return 0;
 }
 
 void restore_child_free(struct restore_child *r)
 {
-	for (int i = 0; i < 2; i++)
-		util_close(&r->error_pipe[i]);
 	if (r->fds)
 		munmap(r->fds, r->fds_size);
 }
@@ -187,13 +180,12 @@ static size_t slots_used(struct extra_fds *f, int **slots)
 	return n;
 }
 
-static int restore_descriptors(struct restore_child *r, struct err *e)
+static int restore_descriptors(
+	struct restore_child *r, struct fd_restore *fds, int *error_fd, struct err *e)
 {
-	static const int std[3] = {0, 1, 2};
 	size_t room = r->fds->sources + MODULE_SLOTS * r->fds->modules + 1;
 	cleanup_free int **slots = xcalloc(room, sizeof(*slots));
 	cleanup_free int *keep = xcalloc(room + 2, sizeof(*keep));
-	struct fd_restore *fds;
 	size_t n;
 
 	if (open_sources(r, e) || open_modules(r, e))
@@ -201,22 +193,18 @@ static int restore_descriptors(struct restore_child *r, struct err *e)
 	n = slots_used(r->fds, slots);
 	for (size_t i = 0; i < n; i++)
 		keep[i] = *slots[i];
-	keep[n] = r->error_pipe[1];
+	keep[n] = *error_fd;
 	keep[n + 1] = -1;
-	fds = fd_restore_process(r->c, r->index, std, keep, e);
-	if (!fds)
+	if (fd_restore_process(fds, r->index, keep, e))
 		return -1;
 	for (size_t i = 0; i < n; i++)
 		*slots[i] = keep[i];
-	if (keep[n] != r->error_pipe[1]) {
-		r->error_pipe[1] = keep[n];
-		if (fcntl(keep[n], F_SETFD, FD_CLOEXEC))
-			return err_set(e, errno, "cannot keep the error pipe");
-	}
+	*error_fd = keep[n];
 	return open_objects(r, fds, e);
 }
 
-static int prepare(struct restore_child *r, const struct image_process *p, struct err *e)
+static int prepare(struct restore_child *r, struct fd_restore *fds,
+	const struct image_process *p, int *error_fd, struct err *e)
 {
 	const char *cwd = image_string(process_image(r), p->cwd);
 
@@ -227,34 +215,21 @@ static int prepare(struct restore_child *r, const struct image_process *p, struc
 	 * program's own setting comes back at the end. */
 	if (personality(personality(0xffffffff) & ~ADDR_NO_RANDOMIZE) == -1)
 		return err_set(e, errno, "cannot set the personality");
-	return restore_descriptors(r, e);
+	return restore_descriptors(r, fds, error_fd, e);
 }
 
-void restore_child_main(void *arg)
+int restore_child_exec(
+	struct restore_child *r, struct fd_restore *fds, int *error_fd, struct err *e)
 {
-	struct restore_child *r = arg;
 	const struct image *img = process_image(r);
 	const struct image_process *p;
-	struct err e = ERR_INIT;
 	size_t count;
 	const char *exe;
 
 	p = image_note_array(img, IMAGE_NOTE_PROCESS, struct image_process, &count);
 	exe = r->foreign_exe ? "/proc/self/exe" : image_string(img, p->exe);
-	if (!prepare(r, p, &e)) {
-		execve(exe, (char *[]){(char *)exe, NULL}, (char *[]){NULL});
-		err_set(&e, errno, "cannot execute %s", exe);
-	}
-	/* The other end reads it as one piece, or finds the pipe empty. */
-	(void)write_all(r->error_pipe[1], &e, sizeof(e), "the error pipe", NULL);
-	_exit(1);
-}
-
-int restore_child_error(struct restore_child *r, struct err *e)
-{
-	util_close(&r->error_pipe[1]);
-	r->error_pipe[1] = -1;
-	if (read_all(r->error_pipe[0], e, sizeof(*e), "the error pipe", NULL))
-		return err_set(e, 0, "the new process has ended before its time");
-	return -1;
+	if (prepare(r, fds, p, error_fd, e))
+		return -1;
+	execve(exe, (char *[]){(char *)exe, NULL}, (char *[]){NULL});
+	return err_set(e, errno, "cannot execute %s", exe);
 }

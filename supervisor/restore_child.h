@@ -1,7 +1,7 @@
 /*
- * restore_child.h - the first part of a restart, in the new process itself: descriptors,
- * working directory, umask; then it executes the program's file, so that /proc/self/exe is
- * right, and never runs an instruction of it.
+ * restore_child.h - the last part of what a process of a restart does by itself: working
+ * directory, umask, its descriptors; then it executes the program's file, so that
+ * /proc/self/exe is right, and never runs an instruction of it.
  */
 #ifndef SUPERVISOR_RESTORE_CHILD_H
 #define SUPERVISOR_RESTORE_CHILD_H
@@ -10,6 +10,7 @@
 
 #include "ckpt/store.h"
 #include "lib/err.h"
+#include "supervisor/fd.h"
 
 /* Descriptors that the new process has over those of the program, for the plan to use and
  * close. Written by the child into memory that it shares with the supervisor. */
@@ -23,23 +24,21 @@ struct extra_fds {
 
 struct restore_child {
 	const struct checkpoint *c;
-	size_t index;      /* of the process in the checkpoint */
-	bool foreign_exe;  /* the program's file is not there: execute our own */
-	int error_pipe[2]; /* the child's struct err comes out of [0] when it fails */
+	size_t index;     /* of the process in the checkpoint */
+	bool foreign_exe; /* the program's file is not there: execute our own */
 	struct extra_fds *fds;
 	size_t fds_size; /* bytes mapped */
 };
 
-/* Before the process is made. */
-int restore_child_init(struct restore_child *r, const struct checkpoint *c, size_t index,
-	bool foreign_exe, struct err *e);
+/* Before any process is made. */
+int restore_child_init(
+	struct restore_child *r, const struct checkpoint *c, size_t index, struct err *e);
 void restore_child_free(struct restore_child *r);
 
-/* The child; for spawn_restored(). */
-void restore_child_main(void *arg);
-
-/* After the child has ended without executing anything: why. Always returns -1. */
-int restore_child_error(struct restore_child *r, struct err *e);
+/* In the process: does not return, but for a failure. @error_fd is kept open meanwhile, and
+ * may get another number. */
+int restore_child_exec(
+	struct restore_child *r, struct fd_restore *fds, int *error_fd, struct err *e);
 
 int extra_source(const struct extra_fds *f, size_t source);
 int extra_module(const struct extra_fds *f, size_t module, bool writable);

@@ -250,7 +250,7 @@ static int make_in_namespace(
 }
 
 int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), void *arg,
-	bool force_namespace, char **notice, struct err *e)
+	const char *reason, char **notice, struct err *e)
 {
 	struct held_child held = {.supervisor = getpid(), .child = child, .arg = arg};
 	cleanup_free char *why = NULL;
@@ -263,7 +263,7 @@ int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), vo
 			"brought back");
 	if (pipe2(held.hold, O_CLOEXEC) < 0)
 		return err_set(e, errno, "cannot make a pipe");
-	if (!force_namespace)
+	if (!reason)
 		r = make_here(s, pid, &held, &why, e);
 	if (r == 1)
 		r = make_in_namespace(s, pid, &held, e);
@@ -271,7 +271,7 @@ int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), vo
 		*notice =
 			xasprintf("the program is brought back in a pid namespace of its own: "
 				  "%s",
-				why ? why : "as asked for");
+				why ? why : reason);
 	close(held.hold[0]);
 	if (r < 0)
 		close(held.hold[1]);

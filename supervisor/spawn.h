@@ -21,8 +21,8 @@ int spawn_program(struct supervisor *s, char *const argv[], int *status, struct 
 /*
  * Make a process with id @pid for a restart and run @child(@arg) in it; @child does not
  * return. Where the id is free and the capability is there, it is a child of ours
- * (clone3(set_tid)). Otherwise, or with @force_namespace, it is made in a fresh pid and mount
- * namespace (and, without CAP_SYS_ADMIN, user namespace) with an init of its own and a
+ * (clone3(set_tid)). Otherwise, or when the caller has a @reason, it is made in a fresh pid and
+ * mount namespace (and, without CAP_SYS_ADMIN, user namespace) with an init of its own and a
  * matching /proc, and *notice, the caller's to free, says why (else it is NULL). Id 1 is
  * refused. Fills s->root, s->init, s->init_fd, s->release_fd.
  *
@@ -35,7 +35,7 @@ int spawn_program(struct supervisor *s, char *const argv[], int *status, struct 
  * thread that made it.
  */
 int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), void *arg,
-	bool force_namespace, char **notice, struct err *e);
+	const char *reason, char **notice, struct err *e);
 int spawn_release(struct supervisor *s, struct err *e);
 
 #endif

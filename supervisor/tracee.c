@@ -93,7 +93,7 @@ static void read_stop(struct tracee *t, int status, struct tracee_report *r)
 }
 
 /* The end of a child of ours is left for the event loop to see. */
-static int wait_once(struct tracee *t, int *status)
+static pid_t wait_once(struct tracee *t, int *status)
 {
 	siginfo_t info = {0};
 
@@ -111,13 +111,14 @@ static int wait_once(struct tracee *t, int *status)
 	return info.si_pid;
 }
 
-int tracee_wait(
-	struct tracee *t, uint64_t deadline_ns, struct tracee_report *report, struct err *e)
+/* @look returns as waitpid(2) with WNOHANG does. */
+static int wait_until(struct tracee *t, pid_t (*look)(struct tracee *, int *status),
+	uint64_t deadline_ns, struct tracee_report *report, struct err *e)
 {
 	memset(report, 0, sizeof(*report));
 	for (;;) {
 		int status = 0;
-		pid_t got = wait_once(t, &status);
+		pid_t got = look(t, &status);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -137,6 +138,28 @@ int tracee_wait(
 			return 0;
 		wait_for_sigchld(deadline_ns);
 	}
+}
+
+int tracee_wait(
+	struct tracee *t, uint64_t deadline_ns, struct tracee_report *report, struct err *e)
+{
+	return wait_until(t, wait_once, deadline_ns, report, e);
+}
+
+static pid_t wait_any_once(struct tracee *t, int *status)
+{
+	pid_t got = waitpid(-1, status, __WALL | WNOHANG);
+
+	if (got > 0)
+		t->pid = t->tid = got;
+	return got;
+}
+
+int tracee_wait_any(
+	struct tracee *t, uint64_t deadline_ns, struct tracee_report *report, struct err *e)
+{
+	memset(t, 0, sizeof(*t));
+	return wait_until(t, wait_any_once, deadline_ns, report, e);
 }
 
 int tracee_continue(struct tracee *t, int signal, struct err *e)

@@ -12,8 +12,10 @@ inotify|inotify
 io_uring|io_uring
 pty|(terminal|tty|pts|ptmx)
 pipe|pipe
-child|(child|one process|processes)
-zombie|(child|one process|processes|zombie)
+clone-vm|share their memory
+clone-fs|share their working directory
+clone-files|share one table of descriptors
+exit-signal|signal
 userfaultfd|userfault
 device|(device|/dev/)
 sysv-shm|(System V|SYSV|shared memory)

@@ -9,6 +9,7 @@
 #include <linux/aio_abi.h>
 #include <linux/userfaultfd.h>
 #include <mqueue.h>
+#include <sched.h>
 #include <netinet/in.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
@@ -103,41 +104,49 @@ static void external_pipe(void)
 	need(!fstat(fd, &st) && S_ISFIFO(st.st_mode), "no pipe at descriptor 9");
 }
 
-static void a_child(void)
+static int wait_for_end(void *arg)
 {
-	child = fork();
-	if (!child) {
-		for (;;)
-			pause();
-	}
+	while (syscall(SYS_pause))
+		;
+	return 0;
+}
+
+/* A process that shares more with its parent than fork(2) lets it. */
+static void make_child(int flags)
+{
+	static char stack[64 * 1024];
+
+	child = clone(wait_for_end, stack + sizeof(stack), flags, NULL);
 	MUST(child > 0);
+}
+
+static void same_memory(void)
+{
+	make_child(CLONE_VM | SIGCHLD);
+}
+
+static void same_directory(void)
+{
+	make_child(CLONE_FS | SIGCHLD);
+}
+
+static void same_descriptors(void)
+{
+	make_child(CLONE_FILES | SIGCHLD);
+}
+
+static void other_signal(void)
+{
+	make_child(SIGURG);
 }
 
 static void end_child(void)
 {
 	int status;
 
-	CHECK(!kill(child, SIGKILL) && waitpid(child, &status, 0) == child &&
+	CHECK(!kill(child, SIGKILL) && waitpid(child, &status, __WALL) == child &&
 			WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
 		"child");
-}
-
-static void zombie(void)
-{
-	siginfo_t i;
-
-	child = fork();
-	if (!child)
-		_exit(5);
-	MUST(!waitid(P_PID, child, &i, WEXITED | WNOWAIT));
-}
-
-static void reap(void)
-{
-	int status = 0;
-
-	CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 5, "status %x",
-		status);
 }
 
 static void userfault(void)
@@ -267,8 +276,10 @@ static const struct kind {
 	{"io_uring", io_uring, nothing, 'd'},
 	{"pty", pty, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
-	{"child", a_child, end_child, 'c'},
-	{"zombie", zombie, reap, 'c'},
+	{"clone-vm", same_memory, end_child, 'c'},
+	{"clone-fs", same_directory, end_child, 'c'},
+	{"clone-files", same_descriptors, end_child, 'c'},
+	{"exit-signal", other_signal, end_child, 'c'},
 	{"userfaultfd", userfault, still_userfault, 'd'},
 	{"device", device, still_mapped, 'r'},
 	{"sysv-shm", sysv_shm, still_shm, 'r'},

@@ -1,0 +1,197 @@
+#include "supervisor/forest.h"
+
+#include <string.h>
+
+#define NONE ((size_t)-1)
+
+size_t forest_count(const struct forest *f)
+{
+	return buf_count(&f->nodes, struct forest_node);
+}
+
+struct forest_node *forest_at(const struct forest *f, size_t node)
+{
+	BUG_ON(node >= forest_count(f));
+	return buf_at(&f->nodes, struct forest_node, node);
+}
+
+void forest_free(struct forest *f)
+{
+	buf_free(&f->nodes);
+}
+
+static size_t find(const struct forest *f, pid_t pid)
+{
+	for (size_t i = 0; i < forest_count(f); i++)
+		if (forest_at(f, i)->pid == pid)
+			return i;
+	return NONE;
+}
+
+bool forest_has(const struct forest *f, pid_t pid)
+{
+	for (size_t i = 0; i < forest_count(f); i++) {
+		const struct forest_node *n = forest_at(f, i);
+
+		if (n->pid == pid || n->pgid == pid)
+			return true;
+	}
+	return false;
+}
+
+static size_t add_helper(struct forest *f, pid_t pid, pid_t sid, size_t creator)
+{
+	struct forest_node helper = {
+		.kind = FOREST_HELPER,
+		.pid = pid,
+		.sid = sid,
+		.creator = creator,
+	};
+
+	buf_push(&f->nodes, struct forest_node, &helper);
+	return forest_count(f) - 1;
+}
+
+static size_t helper_of(struct forest *f, size_t node, pid_t sid, bool early)
+{
+	size_t heir;
+
+	if (!forest_at(f, node)->has_heir) {
+		heir = add_helper(f, 0, sid, node);
+		forest_at(f, heir)->early = early;
+		forest_at(f, node)->heir = heir;
+		forest_at(f, node)->has_heir = true;
+	}
+	return forest_at(f, node)->heir;
+}
+
+/* A node in session @sid that will end, and so make its children orphans. */
+static size_t mortal_in_session(struct forest *f, pid_t sid)
+{
+	size_t leader;
+
+	/* The root is in the supervisor's session, at first in any case. */
+	if (!sid)
+		return helper_of(f, 0, 0, true);
+	leader = find(f, sid);
+	if (leader == NONE) {
+		leader = add_helper(f, sid, sid, mortal_in_session(f, 0));
+		forest_at(f, leader)->pgid = sid;
+	}
+	if (forest_at(f, leader)->kind != FOREST_LIVING)
+		return leader;
+	/* The root's only helper so far may be one for the other session. */
+	if (!leader)
+		return add_helper(f, 0, sid, 0);
+	return helper_of(f, leader, sid, false);
+}
+
+/* The session that a node is in before it founds its own. */
+static pid_t session_at_birth(const struct forest *f, size_t node)
+{
+	const struct forest_node *n = forest_at(f, node), *creator;
+
+	if (!node)
+		return 0;
+	if (n->sid != n->pid)
+		return n->sid;
+	creator = forest_at(f, n->creator);
+	return n->early ? session_at_birth(f, n->creator) : creator->sid;
+}
+
+static int find_creator(struct forest *f, size_t i, struct err *e)
+{
+	struct forest_node *n = forest_at(f, i);
+	pid_t sid = n->sid == n->pid ? 0 : n->sid;
+	const struct forest_node *parent;
+	size_t creator;
+
+	if (!f->list[i].ppid) {
+		creator = mortal_in_session(f, sid);
+		forest_at(f, i)->creator = creator; /* the nodes have moved */
+		return 0;
+	}
+	creator = find(f, f->list[i].ppid);
+	BUG_ON(creator == NONE);
+	parent = forest_at(f, creator);
+	n->creator = creator;
+	if (n->sid == n->pid || n->sid == parent->sid)
+		return 0;
+	n->early = true;
+	if (parent->sid != parent->pid || n->sid != session_at_birth(f, creator))
+		return err_set(e, 0,
+			"process %d is in session %d, which its parent %d has never been in: "
+			"that cannot be made again",
+			n->pid, n->sid, parent->pid);
+	return 0;
+}
+
+static int find_group(struct forest *f, size_t i, struct err *e)
+{
+	pid_t pgid = forest_at(f, i)->pgid, sid = forest_at(f, i)->sid;
+	size_t leader;
+
+	if (!pgid)
+		return !sid ? 0
+			    : err_set(e, 0,
+				      "process %d is in the supervisor's process group, but "
+				      "in another session",
+				      forest_at(f, i)->pid);
+	leader = find(f, pgid);
+	if (leader == NONE) {
+		size_t creator = mortal_in_session(f, sid);
+
+		leader = add_helper(f, pgid, sid, creator);
+	}
+	if (forest_at(f, leader)->sid != sid)
+		return err_set(e, 0,
+			"process %d is in process group %d, which is of another session",
+			forest_at(f, i)->pid, pgid);
+	/* One that founds a session is the first of a group, too. */
+	forest_at(f, leader)->leads = pgid != sid;
+	return 0;
+}
+
+/* An image can claim that a process descends from itself. */
+static int check_roots(const struct forest *f, struct err *e)
+{
+	for (size_t i = 0; i < forest_count(f); i++) {
+		size_t at = i, steps = 0;
+
+		while (at && steps++ < forest_count(f))
+			at = forest_at(f, at)->creator;
+		if (at)
+			return err_set(
+				e, 0, "process %d descends from itself", forest_at(f, i)->pid);
+	}
+	return 0;
+}
+
+int forest_plan(
+	struct forest *f, const struct image_job_process *list, size_t count, struct err *e)
+{
+	memset(f, 0, sizeof(*f));
+	f->list = list;
+	f->count = count;
+	for (size_t i = 0; i < count; i++) {
+		struct forest_node node = {
+			.kind = list[i].flags & IMAGE_JOB_PROCESS_ZOMBIE ? FOREST_ZOMBIE
+									 : FOREST_LIVING,
+			.pid = list[i].pid,
+			.pgid = list[i].pgid,
+			.sid = list[i].sid,
+		};
+
+		buf_push(&f->nodes, struct forest_node, &node);
+	}
+	if (list[0].sid && list[0].sid != list[0].pid)
+		return err_set(e, 0, "process %d is in session %d, led by none of the tree",
+			list[0].pid, list[0].sid);
+	for (size_t i = 1; i < count; i++)
+		if (find_creator(f, i, e))
+			return -1;
+	for (size_t i = 0; i < count; i++)
+		if (find_group(f, i, e))
+			return -1;
+	return check_roots(f, e);
+}

@@ -1,0 +1,213 @@
+/*
+ * The last steps with one process: settings that are made from outside, registers, and the
+ * loader's end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "supervisor/remote.h"
+#include "supervisor/restore_one.h"
+#include "supervisor/syscall_restart.h"
+
+#define IOPRIO_WHO_PROCESS 1
+
+static void notice(const struct restore_one *r, const char *line)
+{
+	if (r->o->notice)
+		r->o->notice(line);
+}
+
+/* ---- settings that are made from outside ---- */
+
+struct scheduling {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+static void set_scheduling(struct restore_one *r, pid_t tid, const struct image_thread *t)
+{
+	struct scheduling s = {sizeof(s), t->sched_policy, t->sched_flags, t->nice,
+		t->sched_priority, t->sched_runtime, t->sched_deadline, t->sched_period};
+	cpu_set_t possible, wanted;
+	char line[128];
+
+	/* Processors that are not here are left out; with none left, all are as good. */
+	if (!sched_getaffinity(0, sizeof(possible), &possible)) {
+		memcpy(&wanted, t->affinity, sizeof(wanted));
+		CPU_AND(&wanted, &wanted, &possible);
+		if (CPU_COUNT(&wanted) && sched_setaffinity(tid, sizeof(wanted), &wanted)) {
+			snprintf(line, sizeof(line),
+				"cannot set the CPU affinity of thread %d: %s", t->tid,
+				strerror(errno));
+			notice(r, line);
+		}
+	}
+	if (setpriority(PRIO_PROCESS, tid, t->nice) || syscall(SYS_sched_setattr, tid, &s, 0)) {
+		snprintf(line, sizeof(line), "cannot set the scheduling of thread %d: %s",
+			t->tid, strerror(errno));
+		notice(r, line);
+	}
+	if (t->ioprio && syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, t->ioprio)) {
+		snprintf(line, sizeof(line), "cannot set the I/O priority of thread %d: %s",
+			t->tid, strerror(errno));
+		notice(r, line);
+	}
+}
+
+bool restore_one_changes_user(const struct restore_one *r)
+{
+	const uint32_t *uid = r->ip->uid, *gid = r->ip->gid;
+
+	for (int i = 0; i < 3; i++)
+		if (uid[i] != getuid() || gid[i] != getgid())
+			return true;
+	return false;
+}
+
+void restore_one_set_limits(struct restore_one *r)
+{
+	for (int i = 0; i < IMAGE_RLIMITS; i++) {
+		struct rlimit want = {r->ip->rlimit_cur[i], r->ip->rlimit_max[i]}, now;
+		char line[128];
+
+		if (!prlimit(r->process.pid, i, &want, NULL))
+			continue;
+		/* Only root can raise a hard limit: as near as can be. */
+		if (!prlimit(r->process.pid, i, NULL, &now)) {
+			want.rlim_max = now.rlim_max;
+			if (want.rlim_cur > want.rlim_max)
+				want.rlim_cur = want.rlim_max;
+			if (!prlimit(r->process.pid, i, &want, NULL)) {
+				snprintf(line, sizeof(line),
+					"resource limit %d is lower here than where the "
+					"program ran",
+					i);
+				notice(r, line);
+				continue;
+			}
+		}
+		snprintf(line, sizeof(line), "cannot set resource limit %d: %s", i,
+			strerror(errno));
+		notice(r, line);
+	}
+}
+
+static void set_oom_score(struct restore_one *r)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/oom_score_adj", r->process.pid);
+	cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
+	cleanup_free char *text = xasprintf("%d", (int)r->ip->oom_score_adj);
+
+	/* Lowering it takes a privilege; the program is no worse off without. */
+	if (fd >= 0)
+		(void)!write(fd, text, strlen(text));
+}
+
+/* ---- registers, and off ---- */
+
+static int set_xstate(
+	struct restore_one *r, struct thread *thread, const struct image_thread *t)
+{
+	cleanup_free uint8_t *now = xcalloc(1, 65536);
+	size_t size = 65536, note_size;
+	const uint8_t *note = image_note(r->img, IMAGE_NOTE_XSTATE, 1, &note_size);
+
+	/* The kernel takes an area of its own size only: a larger one here ends in components
+	 * that the image's processor did not have, a smaller one lacks those that were not in
+	 * use (cpu_check() has compared). */
+	if (tracee_get_xstate(&thread->tracee, now, &size, r->e))
+		return -1;
+	memset(now, 0, size);
+	memcpy(now, note + t->xstate_offset, t->xstate_size < size ? t->xstate_size : size);
+	return tracee_set_xstate(&thread->tracee, now, size, r->e);
+}
+
+static void take_image_thread(struct thread *thread, const struct image_thread *t)
+{
+	thread->vtid = t->tid;
+	memcpy(&thread->regs, t->regs, sizeof(thread->regs));
+	thread->regs_changed = true;
+	thread->syscall_class = t->syscall_class;
+	thread->syscall_left_ns = t->syscall_left_ns;
+}
+
+static int settle_thread(struct restore_one *r, size_t i)
+{
+	struct thread *thread = &r->process.threads[i];
+	const struct image_thread *t = &r->threads[i];
+
+	set_scheduling(r, thread->tracee.tid, t);
+	take_image_thread(thread, t);
+	if (thread->syscall_class == IMAGE_SYSCALL_RESTART_BLOCK &&
+		syscall_build_restart_block(&r->process, thread,
+			LOADER_WINDOW + LOADER_ENTRY_SYSCALL, r->plan.scratch, r->e))
+		return -1;
+	if (thread->syscall_class == IMAGE_SYSCALL_AGAIN)
+		x86_64_set_result(&thread->regs, -ERESTARTNOHAND);
+	syscall_remember(thread, &r->s->sleeps);
+	if (set_xstate(r, thread, t) || tracee_set_regs(&thread->tracee, &thread->regs, r->e))
+		return -1;
+	return i ? tracee_set_sigmask(&thread->tracee, t->sigmask, r->e) : 0;
+}
+
+/* SIGTRAP's action could not be set while traps ended the batches, dumpable is reset whenever a
+ * thread changes its user; and the window goes. */
+static int finish_leader(struct restore_one *r)
+{
+	const struct image_sigaction *sa;
+	struct remote remote;
+	int64_t result[3];
+	uint64_t scratch;
+	size_t count;
+	int failed;
+
+	sa = image_note_array(r->img, IMAGE_NOTE_SIGACTIONS, struct image_sigaction, &count);
+	if (remote_begin(&remote, &r->process, &r->process.threads[0], r->e))
+		return -1;
+	remote.home.sigmask = r->threads[0].sigmask;
+	scratch = remote_scratch(&remote, 4096, r->e);
+	failed =
+		!scratch ||
+		tracee_write(r->process.mem_fd, scratch, &sa[SIGTRAP - 1], sizeof(*sa), r->e) ||
+		REMOTE_CALL(
+			&remote, &result[0], r->e, SYS_rt_sigaction, SIGTRAP, scratch, 0, 8) ||
+		REMOTE_CALL(&remote, &result[1], r->e, SYS_prctl, PR_SET_DUMPABLE,
+			r->ip->dumpable == 1) ||
+		REMOTE_CALL(&remote, &result[2], r->e, SYS_munmap, LOADER_WINDOW,
+			LOADER_WINDOW_SIZE);
+	if (failed || remote_end(&remote, r->e))
+		return -1;
+	if (result[0] || result[1] || result[2])
+		return err_set(r->e, 0,
+			"cannot take the loader out of the new process (%ld, %ld, %ld)",
+			(long)result[0], (long)result[1], (long)result[2]);
+	return 0;
+}
+
+int restore_one_settle(struct restore_one *r)
+{
+	/* The vdso has moved since the process was prepared. */
+	close(r->process.mem_fd);
+	r->process.mem_fd = -1;
+	if (process_prepare(&r->process, r->e))
+		return -1;
+	/* The leader last: its calls need the window and the others' work done. */
+	for (size_t i = r->thread_count; i-- > 0;)
+		if (settle_thread(r, i))
+			return -1;
+	if (finish_leader(r))
+		return -1;
+	if (!restore_one_changes_user(r))
+		restore_one_set_limits(r);
+	set_oom_score(r);
+	return 0;
+}

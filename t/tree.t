@@ -1,0 +1,40 @@
+#!/bin/bash
+# Trees of processes: parents and children, what they share, groups and sessions, those that
+# have ended.
+. "$(dirname "$0")/lib.sh"
+
+victims="tree_family tree_zombie tree_orphan tree_groups tree_pipes tree_shared tree_stopped
+	tree_users tree_many tree_waiting"
+
+for v in $victims; do
+	cycle "$v"
+done
+RESTART_FLAGS=--namespace
+for v in $victims; do
+	scenario "$v: restarted twice in a namespace" twice "$victim/$v"
+done
+RESTART_FLAGS=
+
+# One that cannot be brought back takes all with it, and is named.
+arena whole
+launch "$victim/tree_family" && freeze_away
+last=$(ls ck/ckpt-000001 | grep -v job | sort -n | tail -n 1)
+printf 'broken' | dd of="ck/ckpt-000001/$last" bs=1 seek=4200 conv=notrunc 2>/dev/null
+trecr-restart ck </dev/null >>out 2>restart.err
+is $? 125 "a tree with one damaged process is not brought back"
+like "$(cat restart.err)" "process $last" "which is named" || explain
+ok "nothing is left of the others" sweep 0
+is "$(cat out)" ready "and none has run"
+
+# The supervisor's death in the middle of a checkpoint lets all go.
+arena deaths
+launch "$victim/tree_many"
+trecr-ckpt "$sup" >/dev/null 2>&1 &
+{
+	kill -KILL "$sup"
+	wait
+} 2>/dev/null
+like "$(pgrep -c -g "$(ps -o pgid= -p $$ | tr -d ' ')" tree_many)" '^5[01]$' \
+	"all processes outlive the supervisor"
+sweep >/dev/null
+done_testing
