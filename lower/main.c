@@ -76,6 +76,29 @@ static void check_signals(void)
 		fail("threads of the lower half take signals");
 }
 
+/* The lower half's own threads write directly: they cannot enter the program's libc. */
+static ssize_t print(void *cookie, const char *text, size_t size)
+{
+	long r;
+
+	if (upper_thread)
+		return table->print(text, size);
+	r = raw(SYS_write, 1, text, size);
+	return raw_failed(r) ? 0 : r;
+}
+
+/* What is printed down here (by device code) goes through the program's standard output, in
+ * order with what the program prints itself. */
+static void print_above(void)
+{
+	FILE *above = fopencookie(NULL, "w", (cookie_io_functions_t){.write = print});
+
+	if (!above)
+		fail("no memory for standard output");
+	setvbuf(above, NULL, _IONBF, 0);
+	stdout = above;
+}
+
 static int park(void)
 {
 	table->parked = parked_new();
@@ -106,9 +129,7 @@ int main(void)
 	check_memory();
 	check_descriptors();
 	check_signals();
-	/* What is printed down here (by device code, say) is not to be lost when the program
-	 * ends and only its own libc flushes. */
-	setvbuf(stdout, NULL, _IONBF, 0);
+	print_above();
 	table->libc_version = gnu_get_libc_version();
 	table->upper_slot_offset = (char *)&upper_thread - (char *)raw_read_fs();
 	table->call_upper = callback_post;

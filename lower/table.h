@@ -104,6 +104,9 @@ struct lower_table {
 	 * base, without a crossing (see gate.c): FS base + this is its crossing_thread pointer.
 	 */
 	int64_t upper_thread_offset;
+	/* Writes to the program's standard output; for lower code on a thread of the upper
+	 * half. Returns how much was written. */
+	long (*print)(const char *text, size_t size);
 };
 
 /* The head of the upper half's record of a thread that crosses; stubs/crossing/thread.h has the

@@ -43,6 +43,8 @@ is "$(LD_AUDIT=$audit "$split/linked-runpath" 2>&1)" stub "nor is RUNPATH"
 is "$(natively "$sim" "$split/nvml")" "done" "two libraries work natively"
 is "$(split "$sim" "$split/nvml")" "done" "two libraries share one lower half"
 
+is "$(split "$sim" "$split/prints")" "$(natively "$sim" "$split/prints")" \
+	"what device code prints keeps its place"
 like "$(split "$sim" "$split/lookup")" "no table (99){16} is known" \
 	"a table of functions that is not known is refused by name"
 

@@ -33,14 +33,19 @@ static void *thunk_for(void *value, void **words, unsigned count, char *thunks)
 	return thunk;
 }
 
+HIDDEN void *callbacks_thunk(void *function)
+{
+	return thunk_for(
+		function, crossing_callback_functions, CALLBACKS, crossing_callback_thunks);
+}
+
 void *crossing_callback_pointer(void *function)
 {
 	void *thunk;
 
 	if (!function || crossing_callback_function(function) != function)
 		return function;
-	thunk = thunk_for(
-		function, crossing_callback_functions, CALLBACKS, crossing_callback_thunks);
+	thunk = callbacks_thunk(function);
 	if (!thunk || callbacks_start_helper() < 0) {
 		/* The driver must not get a pointer that it would call on the wrong storage. */
 		raw_complain("too many different callbacks");

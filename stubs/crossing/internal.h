@@ -53,5 +53,7 @@ HIDDEN void signals_restore(uint64_t mask);
 HIDDEN int signals_take_over(void);
 
 HIDDEN int callbacks_start_helper(void);
+/* @function as lower code may call it on threads of the upper half only; NULL: no more room. */
+HIDDEN void *callbacks_thunk(void *function);
 
 #endif

@@ -112,6 +112,12 @@ static void report(const char *step, int r)
 	(void)!write(2, text, n); /* nowhere else to say so */
 }
 
+/* lower_table.print */
+static long print(const char *text, size_t size)
+{
+	return fwrite(text, 1, size, stdout);
+}
+
 static int start(struct process *p)
 {
 	char folder[PATH_MAX], core[PATH_MAX + 32], runtime[PATH_MAX + 32];
@@ -140,6 +146,7 @@ static int start(struct process *p)
 	crossing_upper_slot_offset = p->table->upper_slot_offset;
 	crossing_call_upper = p->table->call_upper;
 	p->table->upper_thread_offset = (char *)&crossing_current - (char *)raw_read_fs();
+	p->table->print = callbacks_thunk((void *)print);
 	p->table->info = (struct crossing_info){
 		.text = (uintptr_t)crossing_text,
 		.text_end = (uintptr_t)crossing_text_end,

@@ -5,4 +5,7 @@
 int sim_ready(void);
 int sim_have_context(void);
 
+/* module.c: print what kernels have said. */
+void module_print(void);
+
 #endif

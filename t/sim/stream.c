@@ -201,8 +201,12 @@ int cuStreamQuery(void *stream)
 
 int cuCtxSynchronize(void)
 {
+	int r;
+
 	SIM_ENTER();
-	return stream_wait_all();
+	r = stream_wait_all();
+	module_print();
+	return r;
 }
 
 int cuEventCreate(void **event, unsigned flags)

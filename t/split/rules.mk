@@ -72,3 +72,9 @@ SPLIT_PROGRAMS += $(SPLIT_STATIC:%=$(O)/t/split/static-musl-%)
 endif
 
 check: $(SPLIT) $(ECHO) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)
+
+# The same on a real GPU: skipped where there is none. RUNS=N sets how often costs are measured.
+check-gpu: $(SPLIT) test-tools
+	TRECR_BUILD=$(abspath $(O)) prove -v -e '' t/gpu/check.t
+
+.PHONY: check-gpu
