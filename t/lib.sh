@@ -21,6 +21,8 @@ set -u
 PATH=$build:$tool:$PATH
 export LC_ALL=C
 unset TRECR_DIR
+# Of the make that runs the tests: its job server is not for programs under test.
+unset MAKEFLAGS MFLAGS MAKELEVEL
 # Leaks are looked for in the unit tests; LeakSanitizer itself uses ptrace.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 
