@@ -8,10 +8,20 @@
 #include <sys/syscall.h>
 
 #include "supervisor/dump.h"
+#include "supervisor/membarrier.h"
+#include "supervisor/mempolicy.h"
 #include "supervisor/pagemap.h"
 
 /* <asm/prctl.h> of kernel 5.16 */
 #define ARCH_GET_XCOMP_PERM 0x1022
+
+/* <linux/prctl.h> of kernels 6.3 and 6.4 */
+#ifndef PR_GET_MDWE
+#define PR_GET_MDWE 66
+#endif
+#ifndef PR_GET_MEMORY_MERGE
+#define PR_GET_MEMORY_MERGE 68
+#endif
 
 void dump_free(struct dump *d)
 {
@@ -91,9 +101,11 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *leader, s
 {
 	struct process *p = d->process;
 	cleanup_free char *status = procfs_status(p->pid, t->tracee.tid, e);
-	bool dispatch;
+	bool dispatch, ports, segments;
 
-	if (!status || tracee_get_dispatch(&t->tracee, &dispatch, e))
+	if (!status || tracee_get_dispatch(&t->tracee, &dispatch, e) ||
+		tracee_get_ports(&t->tracee, &ports, e) ||
+		tracee_get_segments(&t->tracee, &segments, e))
 		return -1;
 	if (status_number(status, "Seccomp", 10))
 		return err_set(e, 0,
@@ -107,6 +119,23 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *leader, s
 	if (!strncmp(status_value(status, "x86_Thread_features"), "shstk", 5))
 		return err_set(e, 0,
 			"process %d (%s) uses a shadow stack, which is not supported yet",
+			p->pid, p->comm);
+	if (ports)
+		return err_set(e, 0,
+			"process %d (%s) has access to I/O ports (ioperm), which is not "
+			"supported",
+			p->pid, p->comm);
+	if (segments)
+		return err_set(e, 0,
+			"process %d (%s) has segments of its own (set_thread_area), which is "
+			"not "
+			"supported",
+			p->pid, p->comm);
+	if (~strtoull(status_value(status, "untag_mask"), NULL, 16) &&
+		*status_value(status, "untag_mask"))
+		return err_set(e, 0,
+			"process %d (%s) keeps tags in its pointers (LAM), which is not "
+			"supported",
 			p->pid, p->comm);
 	return refuse_namespaces(d, t->tracee.tid, e) ||
 			       refuse_differing(d, t->tracee.tid, leader, status, e)
@@ -257,6 +286,34 @@ static int remote_number(struct remote *r, long nr, uint64_t a, uint64_t b, cons
 	return 0;
 }
 
+/* Kernels that do not know of a setting answer EINVAL; then nobody has made it. */
+static int remote_setting(
+	struct remote *r, int option, const char *what, uint32_t *value, struct err *e)
+{
+	int64_t result;
+
+	if (REMOTE_CALL(r, &result, e, SYS_prctl, option))
+		return -1;
+	if (result < 0 && result != -EINVAL)
+		return err_set(
+			e, -result, "cannot read %s of process %d", what, r->process->pid);
+	*value = result < 0 ? 0 : result;
+	return 0;
+}
+
+/* Segments that a program has made for itself are used by their numbers. */
+static int refuse_ldt(struct dump *d, struct remote *r, uint64_t scratch, struct err *e)
+{
+	int64_t size;
+
+	/* ENOSYS: this kernel has none. */
+	if (REMOTE_CALL(r, &size, e, SYS_modify_ldt, 0, scratch, 4096))
+		return -1;
+	if (size <= 0)
+		return 0;
+	return err_set(e, 0, "it has segments of its own (modify_ldt), which is not supported");
+}
+
 /* What only the process itself can ask for. */
 static int read_remote(struct dump *d, struct remote *r, uint64_t scratch,
 	struct image_process *ip, struct err *e)
@@ -286,7 +343,13 @@ static int read_remote(struct dump *d, struct remote *r, uint64_t scratch,
 		tracee_read(d->process->mem_fd, scratch, &subreaper, sizeof(subreaper), e))
 		return -1;
 	ip->child_subreaper = subreaper;
-	return 0;
+	return remote_setting(r, PR_GET_MDWE, "the W^X setting", &ip->mdwe, e) ||
+			       remote_setting(r, PR_GET_MEMORY_MERGE, "the KSM setting",
+				       &ip->memory_merge, e) ||
+			       membarrier_read(r, &ip->membarrier, e) ||
+			       refuse_ldt(d, r, scratch, e)
+		       ? -1
+		       : 0;
 }
 
 /* mlockall(MCL_FUTURE) shows in no file, but in what becomes of newly mapped memory: it is
@@ -321,8 +384,8 @@ static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip,
 		return -1;
 	scratch = remote_scratch(&r, 4096, e);
 	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) ||
-		 read_remote(d, &r, scratch, ip, e) || dump_sigactions(d, &r, scratch, e) ||
-		 dump_timers(d, &r, scratch, &timers, e);
+		 read_remote(d, &r, scratch, ip, e) || mempolicy_dump(d, &r, scratch, e) ||
+		 dump_sigactions(d, &r, scratch, e) || dump_timers(d, &r, scratch, &timers, e);
 	memcpy(ip->itimer_value_us, timers.value_us, sizeof(timers.value_us));
 	memcpy(ip->itimer_interval_us, timers.interval_us, sizeof(timers.interval_us));
 	buf_free(&timers.posix);
@@ -384,6 +447,7 @@ int dump_process(struct dump *d, struct err *e)
 		return err_set(e, errno, "cannot read the personality of process %d", p->pid);
 	/* Not on every kernel; the default is 0. */
 	(void)read_proc_number(p->pid, "oom_score_adj", 10, &ip.oom_score_adj);
+	(void)read_proc_number(p->pid, "coredump_filter", 16, &ip.coredump_filter);
 	if (write_core_process_note(d, status, e) ||
 		run_remote(d, status_number(status, "VmLck", 10), &ip, e) ||
 		write_auxv_and_vdso(d, &ip, e))

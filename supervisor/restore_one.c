@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "supervisor/mempolicy.h"
 #include "supervisor/module.h"
 #include "supervisor/remote.h"
 #include "supervisor/restore_vdso.h"
@@ -359,6 +360,13 @@ static void raise_memlock(struct restore_one *r)
 	(void)prlimit(r->process.pid, RLIMIT_MEMLOCK, &want, NULL);
 }
 
+static void tell_of_nodes(const struct restore_one *r)
+{
+	if (r->o->notice && mempolicy_lacks_nodes(r->img))
+		r->o->notice("memory that was bound to NUMA nodes that are not here comes from "
+			     "others");
+}
+
 static int read_new_process(struct restore_one *r)
 {
 	const void *old;
@@ -383,6 +391,7 @@ int restore_one_run(struct restore_one *r)
 {
 	if (finish_exec(r) || read_new_process(r) || restore_plan_make(&r->plan, r->e))
 		return -1;
+	tell_of_nodes(r);
 	raise_memlock(r);
 	if (map_window(r) || fill_memory(r) || redirect_vdso(r) || clear_rseq(r))
 		return -1;

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -13,55 +12,18 @@
 
 #include "supervisor/remote.h"
 #include "supervisor/restore_one.h"
+#include "supervisor/scheduling.h"
 #include "supervisor/syscall_restart.h"
 
-#define IOPRIO_WHO_PROCESS 1
-
-static void notice(const struct restore_one *r, const char *line)
+static void notice(void *arg, const char *line)
 {
+	const struct restore_one *r = arg;
+
 	if (r->o->notice)
 		r->o->notice(line);
 }
 
 /* ---- settings that are made from outside ---- */
-
-struct scheduling {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
-
-static void set_scheduling(struct restore_one *r, pid_t tid, const struct image_thread *t)
-{
-	struct scheduling s = {sizeof(s), t->sched_policy, t->sched_flags, t->nice,
-		t->sched_priority, t->sched_runtime, t->sched_deadline, t->sched_period};
-	cpu_set_t possible, wanted;
-	char line[128];
-
-	/* Processors that are not here are left out; with none left, all are as good. */
-	if (!sched_getaffinity(0, sizeof(possible), &possible)) {
-		memcpy(&wanted, t->affinity, sizeof(wanted));
-		CPU_AND(&wanted, &wanted, &possible);
-		if (CPU_COUNT(&wanted) && sched_setaffinity(tid, sizeof(wanted), &wanted)) {
-			snprintf(line, sizeof(line),
-				"cannot set the CPU affinity of thread %d: %s", t->tid,
-				strerror(errno));
-			notice(r, line);
-		}
-	}
-	if (setpriority(PRIO_PROCESS, tid, t->nice) || syscall(SYS_sched_setattr, tid, &s, 0)) {
-		snprintf(line, sizeof(line), "cannot set the scheduling of thread %d: %s",
-			t->tid, strerror(errno));
-		notice(r, line);
-	}
-	if (t->ioprio && syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, t->ioprio)) {
-		snprintf(line, sizeof(line), "cannot set the I/O priority of thread %d: %s",
-			t->tid, strerror(errno));
-		notice(r, line);
-	}
-}
 
 bool restore_one_changes_user(const struct restore_one *r)
 {
@@ -101,13 +63,15 @@ void restore_one_set_limits(struct restore_one *r)
 	}
 }
 
-static void set_oom_score(struct restore_one *r)
+/* Lowering the OOM score takes a privilege, and not every kernel writes core files: the program
+ * is no worse off without. */
+static void write_setting(
+	struct restore_one *r, const char *name, const char *format, int value)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/oom_score_adj", r->process.pid);
+	cleanup_free char *path = xasprintf("/proc/%d/%s", r->process.pid, name);
 	cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
-	cleanup_free char *text = xasprintf("%d", (int)r->ip->oom_score_adj);
+	cleanup_free char *text = xasprintf(format, value);
 
-	/* Lowering it takes a privilege; the program is no worse off without. */
 	if (fd >= 0)
 		(void)!write(fd, text, strlen(text));
 }
@@ -145,7 +109,7 @@ static int settle_thread(struct restore_one *r, size_t i)
 	struct thread *thread = &r->process.threads[i];
 	const struct image_thread *t = &r->threads[i];
 
-	set_scheduling(r, thread->tracee.tid, t);
+	scheduling_set(thread->tracee.tid, t, notice, r);
 	take_image_thread(thread, t);
 	if (thread->syscall_class == IMAGE_SYSCALL_RESTART_BLOCK &&
 		syscall_build_restart_block(&r->process, thread,
@@ -208,6 +172,7 @@ int restore_one_settle(struct restore_one *r)
 		return -1;
 	if (!restore_one_changes_user(r))
 		restore_one_set_limits(r);
-	set_oom_score(r);
+	write_setting(r, "oom_score_adj", "%d", (int)r->ip->oom_score_adj);
+	write_setting(r, "coredump_filter", "%#x", r->ip->coredump_filter);
 	return 0;
 }

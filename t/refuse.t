@@ -23,6 +23,11 @@ aio|(aio|asynchronous)
 pidfd|pidfd
 mqueue|(queue|mqueue)
 seccomp|seccomp
+landlock|Landlock
+dispatch|dispatched
+ldt|modify_ldt
+thread-area|set_thread_area
+io-ports|ioperm
 pid-namespace|namespace
 '
 
