@@ -88,7 +88,7 @@ static int refuse_differing(
 			"process %d (%s) has set a file system user or group (setfsuid), which "
 			"is not supported",
 			p->pid, p->comm);
-	if (tid != p->pid && syscall(SYS_kcmp, p->pid, tid, KCMP_FS, 0, 0))
+	if (tid != p->task && syscall(SYS_kcmp, p->task, tid, KCMP_FS, 0, 0))
 		return err_set(e, 0,
 			"thread %d of process %d (%s) has a working directory of its own, "
 			"which is not supported",
@@ -146,7 +146,7 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *leader, s
 int dump_refuse(struct dump *d, struct err *e)
 {
 	struct process *p = d->process;
-	cleanup_free char *leader = procfs_status(p->pid, p->pid, e);
+	cleanup_free char *leader = procfs_status(p->pid, p->task, e);
 
 	if (!leader)
 		return -1;
@@ -192,7 +192,7 @@ static int read_mm(struct dump *d, struct image_process *ip, struct err *e)
 {
 	struct proc_stat st;
 
-	if (procfs_stat(d->process->pid, d->process->pid, &st, e))
+	if (procfs_stat(d->process->pid, d->process->task, &st, e))
 		return -1;
 	ip->start_code = st.field[26];
 	ip->end_code = st.field[27];
@@ -225,7 +225,7 @@ static int read_links(struct dump *d, struct image_process *ip, struct err *e)
 	uint32_t *strings[3] = {&ip->exe, &ip->cwd, &ip->root};
 
 	for (int i = 0; i < 3; i++) {
-		cleanup_free char *path = xasprintf("/proc/%d/%s", d->process->pid, names[i]);
+		cleanup_free char *path = xasprintf("/proc/%d/%s", d->process->task, names[i]);
 		cleanup_free char *target = read_link(path, e);
 
 		if (!target)
@@ -251,7 +251,7 @@ static uint64_t limit_of(const char *text)
  * takes a privilege that root often lacks in a container. */
 static int read_limits(struct dump *d, struct image_process *ip, struct err *e)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/limits", d->process->pid);
+	cleanup_free char *path = xasprintf("/proc/%d/limits", d->process->task);
 	cleanup_free char *text = NULL;
 	size_t len;
 	char *line;
@@ -357,8 +357,8 @@ static int read_remote(struct dump *d, struct remote *r, uint64_t scratch,
 static int read_lock_future(struct dump *d, uint64_t locked_before, uint64_t scratch,
 	struct image_process *ip, struct err *e)
 {
-	cleanup_free char *status = procfs_status(d->process->pid, d->process->pid, e);
-	cleanup_fd int pagemap = pagemap_open(d->process->pid, e);
+	cleanup_free char *status = procfs_status(d->process->pid, d->process->task, e);
+	cleanup_fd int pagemap = pagemap_open(d->process->task, e);
 	uint64_t entry;
 
 	if (!status || pagemap < 0)
@@ -396,7 +396,7 @@ static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip,
 
 static int write_auxv_and_vdso(struct dump *d, struct image_process *ip, struct err *e)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/auxv", d->process->pid);
+	cleanup_free char *path = xasprintf("/proc/%d/auxv", d->process->task);
 	cleanup_free char *auxv = NULL;
 	cleanup_free char *vdso = xmalloc(d->process->vdso_size);
 	size_t size;
@@ -415,7 +415,7 @@ static int write_auxv_and_vdso(struct dump *d, struct image_process *ip, struct 
 
 static int write_core_process_note(struct dump *d, const char *status, struct err *e)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/cmdline", d->process->pid);
+	cleanup_free char *path = xasprintf("/proc/%d/cmdline", d->process->task);
 	cleanup_free char *args = NULL;
 	size_t size;
 
@@ -428,7 +428,7 @@ static int write_core_process_note(struct dump *d, const char *status, struct er
 int dump_process(struct dump *d, struct err *e)
 {
 	struct process *p = d->process;
-	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
+	cleanup_free char *status = procfs_status(p->pid, p->task, e);
 	struct image_process ip = {0};
 
 	if (!status)
@@ -443,11 +443,11 @@ int dump_process(struct dump *d, struct err *e)
 	write_groups(d, status);
 	if (read_mm(d, &ip, e) || read_links(d, &ip, e) || read_limits(d, &ip, e))
 		return -1;
-	if (read_proc_number(p->pid, "personality", 16, &ip.personality))
+	if (read_proc_number(p->task, "personality", 16, &ip.personality))
 		return err_set(e, errno, "cannot read the personality of process %d", p->pid);
 	/* Not on every kernel; the default is 0. */
-	(void)read_proc_number(p->pid, "oom_score_adj", 10, &ip.oom_score_adj);
-	(void)read_proc_number(p->pid, "coredump_filter", 16, &ip.coredump_filter);
+	(void)read_proc_number(p->task, "oom_score_adj", 10, &ip.oom_score_adj);
+	(void)read_proc_number(p->task, "coredump_filter", 16, &ip.coredump_filter);
 	if (write_core_process_note(d, status, e) ||
 		run_remote(d, status_number(status, "VmLck", 10), &ip, e) ||
 		write_auxv_and_vdso(d, &ip, e))

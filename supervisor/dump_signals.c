@@ -112,7 +112,7 @@ static int read_timer(struct remote *r, uint64_t scratch, struct image_timer *t,
 static int read_timers(struct dump *d, struct remote *r, uint64_t scratch,
 	struct process_timers *out, struct err *e)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/timers", d->process->pid);
+	cleanup_free char *path = xasprintf("/proc/%d/timers", d->process->task);
 	cleanup_free char *text = NULL;
 	int64_t result;
 	size_t len;

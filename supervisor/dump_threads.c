@@ -10,10 +10,10 @@
 /* More than any XSAVE area so far (AMX: 11 KiB). */
 #define XSTATE_ROOM 65536
 
-static int read_comm(struct dump *d, struct thread *t, struct image_thread *it, struct err *e)
+static int read_comm(struct dump *d, pid_t tid, struct image_thread *it, struct err *e)
 {
 	cleanup_free char *path =
-		xasprintf("/proc/%d/task/%d/comm", d->process->pid, t->tracee.tid);
+		xasprintf("/proc/%d/task/%d/comm", d->process->pid, tid);
 	cleanup_free char *text = NULL;
 	size_t len;
 
@@ -115,7 +115,7 @@ static int dump_thread(struct dump *d, struct thread *t, uint64_t *xstate_offset
 	if (tracee_get_xstate(&t->tracee, xstate, &xstate_size, e) ||
 		tracee_get_sigmask(&t->tracee, &it.sigmask, e) ||
 		dump_thread_settings(d, t, &it, e) || scheduling_read(t->tracee.tid, &it, e) ||
-		read_comm(d, t, &it, e) || read_registrations(t, &it, e) ||
+		read_comm(d, t->tracee.tid, &it, e) || read_registrations(t, &it, e) ||
 		tracee_pending(&t->tracee, false, 0, &first, 1, e) < 0)
 		return -1;
 	memcpy(it.regs, &t->regs, sizeof(it.regs));
@@ -126,6 +126,22 @@ static int dump_thread(struct dump *d, struct thread *t, uint64_t *xstate_offset
 	image_writer_note(d->writer, IMAGE_NOTE_THREADS, &it, sizeof(it));
 	image_writer_note(d->writer, IMAGE_NOTE_XSTATE, xstate, xstate_size);
 	core_note_thread(d, &it, xstate, xstate_size, first.si_signo, &first);
+	return 0;
+}
+
+/* All that is left of it is its name and how it ended, which may be how the process ends. */
+static int dump_ended_leader(struct dump *d, struct err *e)
+{
+	struct process *p = d->process;
+	struct image_thread it = {
+		.tid = p->vpid,
+		.flags = IMAGE_THREAD_ENDED,
+		.exit_code = p->leader_exit_code,
+	};
+
+	if (read_comm(d, p->pid, &it, e))
+		return -1;
+	image_writer_note(d->writer, IMAGE_NOTE_THREADS, &it, sizeof(it));
 	return 0;
 }
 
@@ -146,6 +162,8 @@ int dump_threads(struct dump *d, struct err *e)
 	uint64_t xstate_offset = 0;
 
 	_Static_assert(sizeof(p->threads[0].regs) == IMAGE_REGS * 8, "registers");
+	if (p->leader_ended && dump_ended_leader(d, e))
+		return err_prefix(e, "cannot save process %d (%s)", p->pid, p->comm);
 	for (size_t i = 0; i < p->thread_count; i++)
 		if (dump_thread(d, &p->threads[i], &xstate_offset, e))
 			return err_prefix(e, "cannot save thread %d of process %d (%s)",

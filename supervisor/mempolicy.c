@@ -108,8 +108,8 @@ static int dump_line(struct dump *d, struct remote *r, uint64_t scratch, const c
 
 int mempolicy_dump(struct dump *d, struct remote *r, uint64_t scratch, struct err *e)
 {
-	cleanup_free char *numa_path = xasprintf("/proc/%d/numa_maps", d->process->pid);
-	cleanup_free char *maps_path = xasprintf("/proc/%d/maps", d->process->pid);
+	cleanup_free char *numa_path = xasprintf("/proc/%d/numa_maps", d->process->task);
+	cleanup_free char *maps_path = xasprintf("/proc/%d/maps", d->process->task);
 	cleanup_free char *numa = NULL;
 	cleanup_free char *maps = NULL;
 	const char *line;

@@ -169,7 +169,7 @@ static struct restore_one *welcome(struct restore *r, pid_t tid)
 
 		if (one->process.vpid != vpid || one->process.pid)
 			continue;
-		one->process.pid = t->pid = t->tid = tid;
+		one->process.pid = one->process.task = t->pid = t->tid = tid;
 		return one;
 	}
 	return NULL;
@@ -246,7 +246,8 @@ static int give_birth(struct restore *r)
 {
 	struct tracee *root = &r->processes[0].process.threads[0].tracee;
 
-	r->processes[0].process.pid = root->pid = root->tid = r->s->root;
+	r->processes[0].process.pid = r->processes[0].process.task = r->s->root;
+	root->pid = root->tid = r->s->root;
 	root->is_child = !r->s->init;
 	if (tracee_seize(root, true, r->e) || spawn_release(r->s, r->e))
 		return -1;
@@ -278,9 +279,12 @@ static int thaw_calls(struct restore *r, struct restore_one *one)
 
 static int spare(struct restore_one *one, struct err *e)
 {
-	for (size_t i = 0; i < one->thread_count; i++)
-		if (tracee_spare(&one->process.threads[i].tracee, e))
+	for (size_t i = 0; i < one->thread_count; i++) {
+		struct tracee *t = &one->process.threads[i].tracee;
+
+		if (t->state != TRACEE_GONE && tracee_spare(t, e))
 			return -1;
+	}
 	return 0;
 }
 

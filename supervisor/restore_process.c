@@ -278,6 +278,10 @@ void restore_plan_thread(
 
 	BATCH_ADD(b, "set a thread's name", SYS_prctl, PR_SET_NAME,
 		plan_data(&p->plan, t->comm, sizeof(t->comm)));
+	if (t->flags & IMAGE_THREAD_ENDED) {
+		add_credentials(p, b, ip);
+		return;
+	}
 	BATCH_ADD(b, "set the signal stack", SYS_sigaltstack,
 		plan_data(&p->plan, &stack, sizeof(stack)), 0);
 	if (t->robust_list)
@@ -337,6 +341,8 @@ static int check_thread(const struct image_thread *t, size_t xstate, struct err 
 {
 	long nr = t->regs[15]; /* orig_rax, see struct user_regs_struct */
 
+	if (t->flags & IMAGE_THREAD_ENDED)
+		return 0;
 	if (t->xstate_offset > xstate || t->xstate_size > xstate - t->xstate_offset)
 		return err_set(
 			e, 0, "the image lacks the vector registers of thread %d", t->tid);
@@ -390,6 +396,8 @@ static int check(const struct restore_plan *p, struct err *e)
 	t = image_note_array(p->img, IMAGE_NOTE_THREADS, struct image_thread, &count);
 	if (!ip || !count || t[0].tid != ip->pid)
 		return err_set(e, 0, "the image has no process or no threads");
+	if (t[0].flags & IMAGE_THREAD_ENDED && count == 1)
+		return err_set(e, 0, "the image has no thread that lives");
 	for (size_t i = 0; i < count; i++)
 		if (check_thread(&t[i], xstate, e))
 			return -1;

@@ -4,11 +4,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "supervisor/remote.h"
 #include "supervisor/restore_one.h"
@@ -109,6 +111,8 @@ static int settle_thread(struct restore_one *r, size_t i)
 	struct thread *thread = &r->process.threads[i];
 	const struct image_thread *t = &r->threads[i];
 
+	if (t->flags & IMAGE_THREAD_ENDED)
+		return 0;
 	scheduling_set(thread->tracee.tid, t, notice, r);
 	take_image_thread(thread, t);
 	if (thread->syscall_class == IMAGE_SYSCALL_RESTART_BLOCK &&
@@ -137,7 +141,9 @@ static int finish_leader(struct restore_one *r)
 	sa = image_note_array(r->img, IMAGE_NOTE_SIGACTIONS, struct image_sigaction, &count);
 	if (remote_begin(&remote, &r->process, &r->process.threads[0], r->e))
 		return -1;
-	remote.home.sigmask = r->threads[0].sigmask;
+	/* One that is to end yet must not take a signal from the others. */
+	remote.home.sigmask =
+		r->threads[0].flags & IMAGE_THREAD_ENDED ? ~0ull : r->threads[0].sigmask;
 	scratch = remote_scratch(&remote, 4096, r->e);
 	failed =
 		!scratch ||
@@ -154,6 +160,48 @@ static int finish_leader(struct restore_one *r)
 		return err_set(r->e, 0,
 			"cannot take the loader out of the new process (%ld, %ld, %ld)",
 			(long)result[0], (long)result[1], (long)result[2]);
+	return 0;
+}
+
+#define EXIT_PATIENCE_NS 10000000000ull
+
+/* While others go on nobody is told of the leader's end; it shows. */
+static int await_leader_end(struct restore_one *r)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXIT_PATIENCE_NS;
+	pid_t pid = r->process.pid;
+	struct proc_stat st;
+
+	do {
+		if (procfs_stat(pid, pid, &st, r->e))
+			return -1;
+		if (st.state == 'Z')
+			return 0;
+		sched_yield();
+	} while (clock_ns(CLOCK_MONOTONIC) < deadline);
+	return err_set(r->e, 0, "the first thread does not end");
+}
+
+/* The first thread had ended before the others. It has nothing registered that its end would
+ * touch: no tid address, no robust list. */
+static int end_leader(struct restore_one *r)
+{
+	struct thread *thread = &r->process.threads[0];
+	const uint64_t args[6] = {r->threads[0].exit_code >> 8};
+	struct user_regs_struct regs = thread->regs;
+	struct remote remote;
+
+	if (!(r->threads[0].flags & IMAGE_THREAD_ENDED))
+		return 0;
+	r->process.task = r->process.threads[1].tracee.tid;
+	x86_64_set_syscall(&regs, r->process.cave, SYS_exit, args);
+	if (remote_begin(&remote, &r->process, thread, r->e) ||
+		tracee_spare(&thread->tracee, r->e) ||
+		tracee_set_regs(&thread->tracee, &regs, r->e) ||
+		tracee_continue(&thread->tracee, 0, r->e) || await_leader_end(r) ||
+		remote_abandon(&remote, r->e))
+		return -1;
+	thread->tracee.state = TRACEE_GONE;
 	return 0;
 }
 
@@ -174,5 +222,5 @@ int restore_one_settle(struct restore_one *r)
 		restore_one_set_limits(r);
 	write_setting(r, "oom_score_adj", "%d", (int)r->ip->oom_score_adj);
 	write_setting(r, "coredump_filter", "%#x", r->ip->coredump_filter);
-	return 0;
+	return end_leader(r);
 }
