@@ -12,8 +12,7 @@
 
 static int read_comm(struct dump *d, pid_t tid, struct image_thread *it, struct err *e)
 {
-	cleanup_free char *path =
-		xasprintf("/proc/%d/task/%d/comm", d->process->pid, tid);
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/comm", d->process->pid, tid);
 	cleanup_free char *text = NULL;
 	size_t len;
 

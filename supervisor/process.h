@@ -35,9 +35,9 @@ struct process {
 	bool leader_ended;         /* while others go on: it is none of the threads below */
 	uint32_t leader_exit_code; /* as of waitpid(2) */
 	pid_t parent;              /* 0: none of the tree */
-	pid_t vparent; /* as the process sees it; filled by dump_tree() */
-	bool zombie;   /* has ended, and its parent has not waited for it: no threads */
-	int mem_fd;    /* /proc/PID/mem */
+	pid_t vparent;             /* as the process sees it; filled by dump_tree() */
+	bool zombie; /* has ended, and its parent has not waited for it: no threads */
+	int mem_fd;  /* /proc/PID/mem */
 	char comm[64];
 	struct thread *threads; /* those that live, the leader first */
 	size_t thread_count, thread_room;

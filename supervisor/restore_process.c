@@ -165,6 +165,7 @@ static void add_pending(
 		int signo;
 
 		memcpy(&signo, pending[i].siginfo, sizeof(signo));
+		/* SIGTRAP ends the batch; restore_settle.c queues it. */
 		if (pending[i].tid != tid || signo == SIGTRAP)
 			continue;
 		timer = restore_pending_timer(p, &pending[i]);

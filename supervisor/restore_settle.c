@@ -163,6 +163,57 @@ static int finish_leader(struct restore_one *r)
 	return 0;
 }
 
+/* One of the thread's own, or, with @tid 0, of the process. Only the thread itself may queue
+ * one that came from the kernel or from tgkill(2). */
+static int queue_trap(struct restore_one *r, struct thread *thread, int32_t tid,
+	const struct image_pending *pending)
+{
+	struct remote remote;
+	uint64_t scratch;
+	int64_t result;
+	int failed;
+
+	if (remote_begin(&remote, &r->process, thread, r->e))
+		return -1;
+	scratch = remote_scratch(&remote, 4096, r->e);
+	failed = !scratch || tracee_write(r->process.mem_fd, scratch, pending->siginfo,
+				     sizeof(pending->siginfo), r->e);
+	if (!failed && tid)
+		failed = REMOTE_CALL(&remote, &result, r->e, SYS_rt_tgsigqueueinfo, r->ip->pid,
+			tid, SIGTRAP, scratch);
+	else if (!failed)
+		failed = REMOTE_CALL(&remote, &result, r->e, SYS_rt_sigqueueinfo, r->ip->pid,
+			SIGTRAP, scratch);
+	if (remote_end(&remote, failed ? NULL : r->e) || failed)
+		return -1;
+	return result ? err_set(r->e, -result, "cannot queue a signal for process %d",
+				r->ip->pid)
+		      : 0;
+}
+
+/* SIGTRAPs that waited: the batches are over. */
+static int queue_traps(struct restore_one *r)
+{
+	const struct image_pending *pending;
+	size_t count;
+
+	pending = image_note_array(r->img, IMAGE_NOTE_PENDING, struct image_pending, &count);
+	for (size_t i = 0; i < count; i++) {
+		int32_t tid = pending[i].tid;
+		size_t k = 0;
+		int signo;
+
+		memcpy(&signo, pending[i].siginfo, sizeof(signo));
+		if (signo != SIGTRAP)
+			continue;
+		while (tid && k + 1 < r->thread_count && r->threads[k].tid != tid)
+			k++;
+		if (queue_trap(r, &r->process.threads[k], tid, &pending[i]))
+			return -1;
+	}
+	return 0;
+}
+
 #define EXIT_PATIENCE_NS 10000000000ull
 
 /* While others go on nobody is told of the leader's end; it shows. */
@@ -216,7 +267,7 @@ int restore_one_settle(struct restore_one *r)
 	for (size_t i = r->thread_count; i-- > 0;)
 		if (settle_thread(r, i))
 			return -1;
-	if (finish_leader(r))
+	if (finish_leader(r) || queue_traps(r))
 		return -1;
 	if (!restore_one_changes_user(r))
 		restore_one_set_limits(r);

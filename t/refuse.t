@@ -27,6 +27,7 @@ landlock|Landlock
 dispatch|dispatched
 ldt|modify_ldt
 thread-area|set_thread_area
+thread-timer|CLOCK_THREAD_CPUTIME_ID
 io-ports|ioperm
 pid-namespace|namespace
 '

@@ -311,6 +311,30 @@ static void thread_area(void)
 	need(!syscall(SYS_set_thread_area, &segment), "no thread areas");
 }
 
+static void *idle(void *arg)
+{
+	pause();
+	return NULL;
+}
+
+static timer_t cpu_timer;
+
+static void thread_timer(void)
+{
+	struct itimerspec far = {.it_value = {1000, 0}};
+
+	victim_thread(idle, NULL);
+	MUST(!timer_create(CLOCK_THREAD_CPUTIME_ID, NULL, &cpu_timer) &&
+		!timer_settime(cpu_timer, 0, &far, NULL));
+}
+
+static void still_timer(void)
+{
+	struct itimerspec left;
+
+	CHECK(!timer_gettime(cpu_timer, &left) && left.it_value.tv_sec, "timer");
+}
+
 static void io_ports(void)
 {
 	need(!ioperm(0x80, 1, 1), "no access to I/O ports");
@@ -347,6 +371,7 @@ static const struct kind {
 	{"dispatch", dispatch, still_dispatched, '-'},
 	{"ldt", ldt, still_ldt, '-'},
 	{"thread-area", thread_area, nothing, '-'},
+	{"thread-timer", thread_timer, still_timer, '-'},
 	{"io-ports", io_ports, nothing, '-'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
 };
