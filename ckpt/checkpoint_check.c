@@ -106,6 +106,8 @@ static int check_threads(const struct image *img, struct err *e)
 	for (size_t i = 0; i < count; i++) {
 		if (t[i].tid <= 0 || t[i].comm[sizeof(t[i].comm) - 1])
 			return image_bad(img, e, "thread %d has a bad id or name", t[i].tid);
+		if (i && t[i].flags & IMAGE_THREAD_ENDED)
+			return image_bad(img, e, "thread %d has ended", t[i].tid);
 		if (t[i].xstate_offset > xstate ||
 			t[i].xstate_size > xstate - t[i].xstate_offset)
 			return image_bad(img, e, "the registers of thread %d are out of place",

@@ -30,7 +30,7 @@
 
 #include <stdint.h>
 
-#define IMAGE_VERSION      1
+#define IMAGE_VERSION      2
 #define IMAGE_BLOCK        4096u /* bytes hashed, compared and stored as one */
 #define IMAGE_SUPER_OFFSET 64u   /* right behind the ELF header */
 #define IMAGE_HEAD_SIZE    4096u
@@ -119,6 +119,7 @@ enum image_note {
 	IMAGE_NOTE_XSTATE = 16,      /* bytes: all threads' XSAVE areas, see image_thread */
 	IMAGE_NOTE_AUXV = 17,        /* bytes of the auxiliary vector; process */
 	IMAGE_NOTE_GROUPS = 18,      /* uint32_t supplementary groups; process */
+	IMAGE_NOTE_MEMPOLICIES = 19, /* struct image_mempolicy; process, by address */
 	IMAGE_NOTE_MAX = 32,
 };
 
@@ -185,8 +186,8 @@ struct image_process {
 	uint32_t dumpable, child_subreaper;
 	uint32_t exe, cwd, root; /* strings: paths */
 	uint32_t exe_module;     /* index in IMAGE_NOTE_MODULES + 1, 0: none */
-	uint32_t thp_disable;
-	uint32_t oom_score_adj; /* two's complement */
+	uint32_t thp_disable;    /* prctl(PR_GET_THP_DISABLE): with its flags */
+	uint32_t oom_score_adj;  /* two's complement */
 	uint64_t start_code, end_code, start_data, end_data, start_brk, brk;
 	uint64_t start_stack, arg_start, arg_end, env_start, env_end;
 	uint64_t vdso_start, vdso_size, vvar_start, vvar_size; /* vvar: all [vvar*] together */
@@ -195,8 +196,12 @@ struct image_process {
 	uint64_t itimer_value_us[3], itimer_interval_us[3];
 	uint32_t flags;            /* IMAGE_PROCESS_* */
 	uint32_t xcomp_permission; /* arch_prctl(ARCH_GET_XCOMP_PERM): AMX */
+	uint32_t coredump_filter;
+	uint32_t mdwe;         /* prctl(PR_GET_MDWE) */
+	uint32_t memory_merge; /* prctl(PR_GET_MEMORY_MERGE) */
+	uint32_t membarrier;   /* MEMBARRIER_CMD_REGISTER_*, those in force */
 };
-IMAGE_SIZE_IS(struct image_process, 568);
+IMAGE_SIZE_IS(struct image_process, 584);
 
 #define IMAGE_PROCESS_STOPPED      0x1u /* by a job-control signal */
 #define IMAGE_PROCESS_LOCK_FUTURE  0x2u /* mlockall(MCL_FUTURE) */
@@ -211,7 +216,27 @@ enum image_syscall {
 
 #define IMAGE_SYSCALL_FOREVER UINT64_MAX
 
-#define IMAGE_THREAD_IN_VDSO 0x1u /* stopped inside the vdso: needs the same one again */
+#define IMAGE_THREAD_IN_VDSO    0x1u /* stopped inside the vdso: needs the same one again */
+#define IMAGE_THREAD_ENDED      0x2u /* the leader, which has ended before the others */
+#define IMAGE_THREAD_NO_TSC     0x4u /* prctl(PR_SET_TSC, PR_TSC_SIGSEGV) */
+#define IMAGE_THREAD_NO_CPUID   0x8u /* arch_prctl(ARCH_SET_CPUID, 0) */
+#define IMAGE_THREAD_IO_FLUSHER 0x10u
+#define IMAGE_THREAD_MCE_EARLY  0x20u /* prctl(PR_MCE_KILL): told early of bad memory, */
+#define IMAGE_THREAD_MCE_LATE   0x40u /* or late; neither: as the system does */
+
+/* struct image_thread.speculation[]: in the order of prctl(PR_GET_SPECULATION_CTRL). */
+#define IMAGE_SPECULATIONS 3
+
+/* Nodes of a memory policy. */
+#define IMAGE_NODES 1024
+
+/* As of get_mempolicy(2): the mode with its flags, 0 for the default, and the nodes. */
+struct image_policy {
+	uint32_t mode;
+	uint32_t reserved;
+	uint8_t nodes[IMAGE_NODES / 8];
+};
+IMAGE_SIZE_IS(struct image_policy, 136);
 
 /* Registers are struct user_regs_struct of <sys/user.h>, in its order. */
 #define IMAGE_REGS 27
@@ -239,9 +264,13 @@ struct image_thread {
 	uint64_t syscall_left_ns;
 	uint64_t timer_slack_ns;
 	uint32_t ioprio;
+	uint32_t exit_code;                       /* ENDED: as of waitpid(2) */
+	uint32_t util_min, util_max;              /* of sched_getattr(2); both 0: not told */
+	uint32_t speculation[IMAGE_SPECULATIONS]; /* PR_SPEC_*, 0: not the thread's to choose */
 	uint32_t reserved;
+	struct image_policy policy; /* where its memory comes from */
 };
-IMAGE_SIZE_IS(struct image_thread, 536);
+IMAGE_SIZE_IS(struct image_thread, 696);
 
 enum image_region_kind {
 	IMAGE_REGION_ANON = 1,    /* private anonymous */
@@ -254,7 +283,7 @@ enum image_region_kind {
 
 enum image_tag {
 	IMAGE_TAG_UPPER = 1,
-	IMAGE_TAG_LOWER = 2, /* never in an image of version 1 */
+	IMAGE_TAG_LOWER = 2, /* never in an image of this version */
 };
 
 /* image_region.flags */
@@ -293,6 +322,13 @@ struct image_region {
 	uint32_t reserved;
 };
 IMAGE_SIZE_IS(struct image_region, 72);
+
+/* Memory with a policy of its own (mbind); all other follows the thread that touches it. */
+struct image_mempolicy {
+	uint64_t start, end;
+	struct image_policy policy;
+};
+IMAGE_SIZE_IS(struct image_mempolicy, 152);
 
 struct image_sigaction {
 	uint64_t handler, flags, restorer, mask;

@@ -33,6 +33,7 @@ static const struct note_rule {
 	[IMAGE_NOTE_XSTATE] = {1, 0},
 	[IMAGE_NOTE_AUXV] = {1, 0},
 	[IMAGE_NOTE_GROUPS] = {sizeof(uint32_t), 0},
+	[IMAGE_NOTE_MEMPOLICIES] = {sizeof(struct image_mempolicy), 0},
 };
 
 /* The @size bytes at @offset of the file, NULL when they are not all in the metadata. */

@@ -17,6 +17,7 @@
 #include "supervisor/process.h"
 #include "supervisor/remote.h"
 
+struct image_thread;
 struct module_cache;
 
 /* What is gathered for one process while it is frozen. */
@@ -53,6 +54,9 @@ int dump_refuse(struct dump *d, struct err *e);
 int dump_prepare(struct dump *d, struct err *e);
 /* Process-wide state: struct image_process, auxiliary vector, vdso, groups. */
 int dump_process(struct dump *d, struct err *e);
+/* What the thread @t has set for itself, into @it. */
+int dump_thread_settings(
+	struct dump *d, struct thread *t, struct image_thread *it, struct err *e);
 /* Threads, their registers and pending signals; and the standard core notes. */
 int dump_threads(struct dump *d, struct err *e);
 /* Signal actions, interval timers and timer_create timers, over an open bracket. */
@@ -74,7 +78,6 @@ int dump_memory(struct dump *d, struct err *e);
 /* The notes that gdb and its like read. @info: the thread's first pending signal, or zeros.
  * Threads come in the order of d->process->threads. */
 void core_note_process(struct dump *d, const char *status, const char *args, size_t args_size);
-struct image_thread;
 void core_note_thread(struct dump *d, const struct image_thread *t, const void *xstate,
 	size_t xstate_size, int signal, const siginfo_t *info);
 void core_note_files(struct dump *d);

@@ -55,7 +55,7 @@ static int read_memory(void *context, uint64_t address, void *data, size_t size,
 	struct iovec local = {data, size};
 	struct iovec remote = {(void *)(address + source->delta), size};
 
-	if (process_vm_readv(source->process->pid, &local, 1, &remote, 1, 0) == (ssize_t)size)
+	if (process_vm_readv(source->process->task, &local, 1, &remote, 1, 0) == (ssize_t)size)
 		return 0;
 	if (tracee_read(source->process->mem_fd, address + source->delta, data, size, e))
 		return err_prefix(
@@ -315,7 +315,7 @@ static int dump_shared(
 	struct stat st;
 	int object;
 
-	object = fd_dump_mapping(d->fds, d->process->pid, v->start, v->end, v->offset, v->name,
+	object = fd_dump_mapping(d->fds, d->process->task, v->start, v->end, v->offset, v->name,
 		v->dev, v->inode, &need_memory, e);
 	if (object < 0)
 		return -1;
@@ -381,9 +381,9 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 
 int dump_memory(struct dump *d, struct err *e)
 {
-	cleanup_fd int pagemap = pagemap_open(d->process->pid, e);
+	cleanup_fd int pagemap = pagemap_open(d->process->task, e);
 
-	if (pagemap < 0 || procfs_vmas(d->process->pid, &d->vmas, e))
+	if (pagemap < 0 || procfs_vmas(d->process->task, &d->vmas, e))
 		return -1;
 	for (size_t i = 0; i < d->vmas.count; i++)
 		if (dump_region(d, pagemap, &d->vmas.v[i], e))

@@ -456,7 +456,7 @@ static int read_thread(struct process *p, struct thread *t, struct err *e)
 		       : 0;
 }
 
-static int read_zombie(struct process *p, struct err *e)
+static int read_id(struct process *p, struct err *e)
 {
 	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
 
@@ -466,6 +466,9 @@ static int read_zombie(struct process *p, struct err *e)
 	return 0;
 }
 
+/* Fields of /proc/PID/stat by number, see man proc_pid_stat. */
+#define STAT_EXIT_CODE 52
+
 static int read_process(struct process *p, struct err *e)
 {
 	struct proc_stat st;
@@ -473,8 +476,8 @@ static int read_process(struct process *p, struct err *e)
 	if (procfs_stat(p->pid, p->pid, &st, e))
 		return -1;
 	memcpy(p->comm, st.comm, sizeof(p->comm));
-	if (p->zombie)
-		return read_zombie(p, e);
+	if (read_id(p, e) || p->zombie)
+		return p->zombie ? 0 : -1;
 	for (size_t i = 0; i < p->thread_count; i++) {
 		struct thread leader = p->threads[i];
 
@@ -486,12 +489,9 @@ static int read_process(struct process *p, struct err *e)
 		memmove(&p->threads[1], &p->threads[0], i * sizeof(leader));
 		p->threads[0] = leader;
 	}
-	if (p->threads[0].tracee.tid != p->pid)
-		return err_set(e, 0,
-			"the first thread of process %d (%s) has ended while others go on, "
-			"which is not supported yet",
-			p->pid, p->comm);
-	p->vpid = p->threads[0].vtid;
+	p->task = p->threads[0].tracee.tid;
+	p->leader_ended = p->task != p->pid;
+	p->leader_exit_code = st.field[STAT_EXIT_CODE];
 	return process_prepare(p, e);
 }
 

@@ -11,7 +11,7 @@
 /* smaps would walk the page tables of the whole process for one address. */
 static int find_vdso(struct process *p, struct err *e)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/maps", p->pid);
+	cleanup_free char *path = xasprintf("/proc/%d/maps", p->task);
 	cleanup_file FILE *maps = fopen(path, "re");
 	unsigned long start, end;
 	char line[512];
@@ -34,7 +34,7 @@ static int find_vdso(struct process *p, struct err *e)
 
 int process_prepare(struct process *p, struct err *e)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/mem", p->pid);
+	cleanup_free char *path = xasprintf("/proc/%d/mem", p->task);
 	cleanup_free uint8_t *vdso = NULL;
 	size_t at;
 

@@ -29,12 +29,17 @@ struct thread {
 
 struct process {
 	pid_t pid, vpid;
-	pid_t parent;  /* 0: none of the tree */
-	pid_t vparent; /* as the process sees it; filled by dump_tree() */
-	bool zombie;   /* has ended, and its parent has not waited for it: no threads */
-	int mem_fd;    /* /proc/PID/mem */
+	/* A thread of it that lives, the first one if it does: under its id /proc shows the
+	 * process, while a leader that has ended has neither memory nor descriptors. */
+	pid_t task;
+	bool leader_ended;         /* while others go on: it is none of the threads below */
+	uint32_t leader_exit_code; /* as of waitpid(2) */
+	pid_t parent;              /* 0: none of the tree */
+	pid_t vparent;             /* as the process sees it; filled by dump_tree() */
+	bool zombie; /* has ended, and its parent has not waited for it: no threads */
+	int mem_fd;  /* /proc/PID/mem */
 	char comm[64];
-	struct thread *threads; /* the leader first */
+	struct thread *threads; /* those that live, the leader first */
 	size_t thread_count, thread_room;
 	uint64_t vdso, vdso_size;
 	uint64_t cave;  /* 0: not looked for yet */

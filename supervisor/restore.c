@@ -45,6 +45,7 @@ struct restore {
 	struct birth birth;
 	struct restore_one *processes; /* in the order of the checkpoint's */
 	size_t count;
+	bool id_taken;     /* it has failed because something else has one of the tree's ids */
 	size_t unborn;     /* of them, that have not executed their programs yet */
 	size_t dying;      /* helpers and zombies that have not ended yet; */
 	struct buf others; /* struct other: those heard of */
@@ -169,7 +170,7 @@ static struct restore_one *welcome(struct restore *r, pid_t tid)
 
 		if (one->process.vpid != vpid || one->process.pid)
 			continue;
-		one->process.pid = t->pid = t->tid = tid;
+		one->process.pid = one->process.task = t->pid = t->tid = tid;
 		return one;
 	}
 	return NULL;
@@ -213,7 +214,9 @@ static int ended_early(struct restore *r)
 {
 	/* The others may hold the pipe open. */
 	kill_all(r);
-	return birth_error(&r->birth, r->e);
+	birth_error(&r->birth, r->e);
+	r->id_taken = r->e->code == EEXIST;
+	return -1;
 }
 
 /* Deal with a report. Of those that are no process to be, the ends are waited for. */
@@ -246,7 +249,8 @@ static int give_birth(struct restore *r)
 {
 	struct tracee *root = &r->processes[0].process.threads[0].tracee;
 
-	r->processes[0].process.pid = root->pid = root->tid = r->s->root;
+	r->processes[0].process.pid = r->processes[0].process.task = r->s->root;
+	root->pid = root->tid = r->s->root;
 	root->is_child = !r->s->init;
 	if (tracee_seize(root, true, r->e) || spawn_release(r->s, r->e))
 		return -1;
@@ -278,9 +282,12 @@ static int thaw_calls(struct restore *r, struct restore_one *one)
 
 static int spare(struct restore_one *one, struct err *e)
 {
-	for (size_t i = 0; i < one->thread_count; i++)
-		if (tracee_spare(&one->process.threads[i].tracee, e))
+	for (size_t i = 0; i < one->thread_count; i++) {
+		struct tracee *t = &one->process.threads[i].tracee;
+
+		if (t->state != TRACEE_GONE && tracee_spare(t, e))
 			return -1;
+	}
 	return 0;
 }
 
@@ -329,6 +336,7 @@ static int restore_all(struct restore *r)
 
 		if (!restore_one_run(one))
 			continue;
+		r->id_taken = one->id_taken;
 		return r->count == 1 ? -1
 				     : err_prefix(r->e, "process %d (%s)", one->process.vpid,
 					       one->process.comm);
@@ -392,28 +400,56 @@ static char *namespace_reason(const struct restore *r)
 	return id ? xasprintf("process id %d is in use", id) : NULL;
 }
 
-int restore_start(struct supervisor *s, const struct checkpoint *c,
-	const struct restore_options *o, struct err *e)
+/* With a @reason in a namespace of its own. *again: it has failed here only because an id was
+ * taken, and might do so there. */
+static int attempt(struct supervisor *s, const struct checkpoint *c,
+	const struct restore_options *o, char *reason, bool *again, struct err *e)
 {
 	struct restore r = {.s = s, .c = c, .o = o, .e = e};
-	cleanup_free char *reason = NULL;
 	char *why = NULL;
 	int result = -1;
 
 	if (look_at_image(&r) || check_before(&r))
 		goto out;
-	reason = namespace_reason(&r);
+	if (!reason)
+		reason = namespace_reason(&r);
 	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, reason, &why, e))
 		goto out;
+	*again = !s->init;
 	if (why)
 		notice(&r, why);
 	result = run_in_thread(&r);
+	*again = result && *again && r.id_taken;
 	if (result)
 		kill_all(&r);
 	else
 		adopt(&r);
 out:
+	free(reason);
 	free(why);
 	release(&r);
 	return result;
+}
+
+static void say_nothing(const char *line)
+{
+}
+
+int restore_start(struct supervisor *s, const struct checkpoint *c,
+	const struct restore_options *o, struct err *e)
+{
+	struct restore_options second = *o;
+	bool again = false;
+	int result = attempt(s, c, o, NULL, &again, e);
+
+	if (!result || !again)
+		return result;
+	/* An id that was free when we looked. What there is to say of the rest has been said.
+	 */
+	if (o->notice)
+		o->notice("an id was taken meanwhile: the program is brought back in a pid "
+			  "namespace of its own");
+	second.notice = say_nothing;
+	s->sleeps.len = 0;
+	return attempt(s, c, &second, xstrdup("an id was taken meanwhile"), &again, e);
 }

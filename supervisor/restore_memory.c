@@ -5,10 +5,18 @@
 #include <linux/sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "supervisor/mempolicy.h"
 #include "supervisor/restore_plan.h"
+
+/* <linux/prctl.h> of kernel 5.17 */
+#ifndef PR_SET_VMA
+#define PR_SET_VMA           0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
 
 #ifndef MAP_DROPPABLE
 #define MAP_DROPPABLE 0x08
@@ -101,6 +109,27 @@ static int region_fd(const struct restore_plan *p, const struct image_region *g)
 	}
 }
 
+/* "[anon:NAME]", as maps shows a name given with PR_SET_VMA. Other kernels have no names. */
+static void add_name(struct restore_plan *p, const struct image_region *g)
+{
+	static const char *const heads[] = {"[anon:", "[anon_shmem:"};
+	const char *shown = image_string(p->img, g->name);
+	size_t length = strlen(shown);
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		size_t head = strlen(heads[i]);
+		cleanup_free char *name = NULL;
+
+		if (strncmp(shown, heads[i], head) || shown[length - 1] != ']')
+			continue;
+		name = xasprintf("%.*s", (int)(length - head - 1), shown + head);
+		BATCH_ADD(&p->memory, "name memory", SYS_prctl, PR_SET_VMA,
+			PR_SET_VMA_ANON_NAME, g->start, g->end - g->start,
+			plan_string(&p->plan, name))
+			->check = BATCH_ANY;
+	}
+}
+
 static void add_advice(struct restore_plan *p, const struct image_region *g)
 {
 	uint64_t size = g->end - g->start;
@@ -124,6 +153,7 @@ static void add_map(struct restore_plan *p, const struct image_region *g)
 	c->check = BATCH_EQUALS;
 	c->expect = g->start;
 	add_advice(p, g);
+	add_name(p, g);
 }
 
 /* Memory that cannot be read is marked as locked, and then reported as not there (ENOMEM). */
@@ -297,6 +327,8 @@ int restore_plan_memory(struct restore_plan *p, struct err *e)
 	for (size_t i = 0; i < count; i++)
 		if (g[i].kind != IMAGE_REGION_VDSO && g[i].kind != IMAGE_REGION_VVAR)
 			add_map(p, &g[i]);
+	/* Before a page of it is touched. */
+	mempolicy_plan_memory(p);
 	share_fill(p);
 	for (unsigned i = 1; i <= p->fill_threads; i++)
 		add_fill_thread(p, &p->fill[i]);

@@ -12,6 +12,7 @@
 #include "ckpt/image.h"
 #include "lib/procfs.h"
 #include "lib/util.h"
+#include "supervisor/fd_source.h"
 #include "supervisor/x86_64.h"
 
 #ifndef SYS_epoll_pwait2
@@ -226,9 +227,9 @@ void syscall_before_freeze(struct thread *t)
 }
 
 /* A duplicate of the target's descriptor @fd: the same socket. */
-static int borrow_fd(pid_t pid, int fd)
+static int borrow_fd(const struct process *p, int fd)
 {
-	cleanup_fd int pidfd = syscall(SYS_pidfd_open, pid, 0);
+	cleanup_fd int pidfd = fd_task_open(p->pid, p->task, NULL);
 
 	return pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 }
@@ -239,9 +240,9 @@ static int socket_option(enum timeout kind)
 }
 
 /* IMAGE_SYSCALL_FOREVER when it has none, or is no socket. */
-static uint64_t socket_timeout(pid_t pid, int fd, enum timeout kind)
+static uint64_t socket_timeout(const struct process *p, int fd, enum timeout kind)
 {
-	cleanup_fd int mine = borrow_fd(pid, fd);
+	cleanup_fd int mine = borrow_fd(p, fd);
 	struct timeval tv;
 	socklen_t size = sizeof(tv);
 
@@ -260,7 +261,7 @@ static int whole_timeout(struct process *p, const struct blocking_call *call, en
 
 	*ns = IMAGE_SYSCALL_FOREVER;
 	if (kind == RECEIVE || kind == SEND)
-		*ns = socket_timeout(p->pid, value, kind);
+		*ns = socket_timeout(p, value, kind);
 	if (kind == MILLISECONDS && (int)value >= 0)
 		*ns = (int)value * NS_PER_MS;
 	if (kind == TIMESPEC && value) {
@@ -471,7 +472,8 @@ struct shortened {
 	struct timeval socket_whole;
 };
 
-static int shorten_socket(struct thread *t, struct shortened *s, struct err *e)
+static int shorten_socket(
+	const struct process *p, struct thread *t, struct shortened *s, struct err *e)
 {
 	struct timeval left = {
 		t->syscall_left_ns / NS_PER_S, t->syscall_left_ns % NS_PER_S / 1000};
@@ -480,7 +482,7 @@ static int shorten_socket(struct thread *t, struct shortened *s, struct err *e)
 
 	/* All 0 would be for ever. */
 	left.tv_usec += !left.tv_sec && !left.tv_usec;
-	s->socket = borrow_fd(t->tracee.pid, s->value);
+	s->socket = borrow_fd(p, s->value);
 	if (s->socket < 0 ||
 		getsockopt(s->socket, SOL_SOCKET, option, &s->socket_whole, &size) ||
 		setsockopt(s->socket, SOL_SOCKET, option, &left, sizeof(left)))
@@ -510,7 +512,7 @@ static int shorten(struct process *p, struct thread *t, struct shortened *s, str
 			&regs, s->argument, (t->syscall_left_ns + NS_PER_MS - 1) / NS_PER_MS);
 		return tracee_set_regs(&t->tracee, &regs, e);
 	default:
-		return shorten_socket(t, s, e);
+		return shorten_socket(p, t, s, e);
 	}
 }
 

@@ -1,5 +1,6 @@
 #include "supervisor/tracee.h"
 
+#include <asm/ldt.h>
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -290,6 +291,43 @@ int tracee_get_dispatch(struct tracee *t, bool *on, struct err *e)
 		errno != EIO)
 		return fail(t, "read the dispatch setting of", e);
 	*on = conf[0];
+	return 0;
+}
+
+#ifndef NT_386_IOPERM
+#define NT_386_IOPERM 0x201
+#endif
+
+int tracee_get_ports(struct tracee *t, bool *some, struct err *e)
+{
+	uint8_t bitmap[8192];
+	struct iovec iov = {bitmap, sizeof(bitmap)};
+
+	/* ENXIO: it has none; ENODEV or EINVAL: the kernel has none to give. */
+	*some = !ptrace(PTRACE_GETREGSET, t->tid, (long)NT_386_IOPERM, &iov);
+	if (!*some && errno != ENXIO && errno != ENODEV && errno != EINVAL)
+		return fail(t, "read the I/O ports of", e);
+	return 0;
+}
+
+/* Of the global descriptor table, the entries that are a thread's own (<asm/segment.h>). */
+#define FIRST_SEGMENT 12
+#define SEGMENTS      3
+
+int tracee_get_segments(struct tracee *t, bool *some, struct err *e)
+{
+	*some = false;
+	for (long i = 0; i < SEGMENTS; i++) {
+		struct user_desc desc = {0};
+
+		/* EIO: a kernel without 32-bit programs has no such calls. */
+		if (ptrace(PTRACE_GET_THREAD_AREA, t->tid, FIRST_SEGMENT + i, &desc)) {
+			if (errno == EIO)
+				return 0;
+			return fail(t, "read the segments of", e);
+		}
+		*some |= desc.base_addr || desc.limit;
+	}
 	return 0;
 }
 

@@ -9,6 +9,11 @@ for v in anon file_private file_shared memfd shared_anon stack prot_none sparse 
 	cycle $v
 done
 
+# Which matter with several nodes.
+export TRECR_TEST_NUMA=1
+cycle mempolicy
+unset TRECR_TEST_NUMA
+
 # 64 GiB with 64 pages in it must not make an image of more than the pages.
 arena sparse
 launch "$victim/sparse" && checkpoint

@@ -23,6 +23,12 @@ aio|(aio|asynchronous)
 pidfd|pidfd
 mqueue|(queue|mqueue)
 seccomp|seccomp
+landlock|Landlock
+dispatch|dispatched
+ldt|modify_ldt
+thread-area|set_thread_area
+thread-timer|CLOCK_THREAD_CPUTIME_ID
+io-ports|ioperm
 pid-namespace|namespace
 '
 

@@ -25,9 +25,7 @@ for ((i = 1; i <= runs; i++)); do
 done
 is "$failed" "" "$runs checkpoints of 8 chains of processes"
 is "$missed" "" "nobody is missed"
-TODO="an id that is taken while the tree is made again fails the restart"
 is "$broken" "" "no chain is broken by a restart"
-TODO=
 
 # vfork(2) holds the parent in the kernel until the child executes a program.
 arena spawns

@@ -247,6 +247,10 @@ void name_thread_state(const struct image_thread *t, struct buf *out)
 	bool waits;
 
 	_Static_assert(sizeof(regs) == sizeof(t->regs), "registers");
+	if (t->flags & IMAGE_THREAD_ENDED) {
+		buf_printf(out, "ended");
+		return;
+	}
 	memcpy(&regs, t->regs, sizeof(regs));
 	waits = t->syscall_class != IMAGE_SYSCALL_NONE || is_interrupted(regs.rax);
 	if ((int64_t)regs.orig_rax < 0) {
