@@ -312,7 +312,8 @@ static void pass_terminal_on(struct restore *r)
 	cleanup_fd int tty = -1;
 
 	for (size_t i = 0; i < r->count && tty < 0; i++) {
-		if (!(r->birth.forest.list[i].flags & IMAGE_JOB_PROCESS_FOREGROUND))
+		if (r->birth.forest.list[i].terminal ||
+			!(r->birth.forest.list[i].flags & IMAGE_JOB_PROCESS_FOREGROUND))
 			continue;
 		tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 		if (tty >= 0 && tcgetpgrp(tty) == getpgrp())
@@ -384,12 +385,17 @@ static void release(struct restore *r)
 /* Ids that are taken here are free in a namespace. */
 static char *namespace_reason(const struct restore *r)
 {
+	uint64_t terminal;
 	pid_t id;
 
 	if (r->o->force_namespace)
 		return xstrdup("as asked for");
 	id = birth_id_in_use(&r->birth);
-	return id ? xasprintf("process id %d is in use", id) : NULL;
+	if (id)
+		return xasprintf("process id %d is in use", id);
+	terminal = fd_terminal_in_use(r->c);
+	return terminal ? xasprintf("/dev/pts/%lu is in use", (unsigned long)terminal - 1)
+			: NULL;
 }
 
 int restore_start(struct supervisor *s, const struct checkpoint *c,
@@ -397,13 +403,16 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 {
 	struct restore r = {.s = s, .c = c, .o = o, .e = e};
 	cleanup_free char *reason = NULL;
+	struct spawn_wishes wishes = {0};
 	char *why = NULL;
 	int result = -1;
 
 	if (look_at_image(&r) || check_before(&r))
 		goto out;
 	reason = namespace_reason(&r);
-	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, reason, &why, e))
+	wishes.reason = reason;
+	wishes.terminals = fd_terminal_in_use(c);
+	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, &wishes, &why, e))
 		goto out;
 	if (why)
 		notice(&r, why);
