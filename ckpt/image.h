@@ -165,14 +165,17 @@ struct image_job_process {
 	int32_t pgid, sid; /* 0: the supervisor's own */
 	uint32_t comm;     /* string */
 	uint32_t threads;
-	uint16_t flags;  /* IMAGE_JOB_PROCESS_* */
-	uint16_t status; /* as of waitpid(2); ZOMBIE only */
-	uint32_t uid;    /* real user */
+	uint16_t flags;    /* IMAGE_JOB_PROCESS_* */
+	uint16_t status;   /* as of waitpid(2); ZOMBIE only */
+	uint32_t uid;      /* real user */
+	uint32_t terminal; /* number + 1 of the pseudo-terminal that controls it; 0: none that
+			    * is the tree's own */
+	uint32_t reserved;
 };
-IMAGE_SIZE_IS(struct image_job_process, 32);
+IMAGE_SIZE_IS(struct image_job_process, 40);
 
 #define IMAGE_JOB_PROCESS_ZOMBIE     0x1u
-#define IMAGE_JOB_PROCESS_FOREGROUND 0x2u /* its group has the supervisor's terminal */
+#define IMAGE_JOB_PROCESS_FOREGROUND 0x2u /* its group is the terminal's foreground group */
 
 #define IMAGE_RLIMITS 16
 
@@ -368,18 +371,20 @@ enum image_description_kind {
 	IMAGE_FD_REGULAR = 1, /* L; size is the file's at the checkpoint */
 	IMAGE_FD_DIRECTORY,   /* L */
 	IMAGE_FD_DEVICE, /* a character device without state (null, zero, ...); args[0]: rdev */
-	IMAGE_FD_INHERITED, /* args[0]: 0, 1 or 2: taken from trecr-restart's */
-	IMAGE_FD_UNLINKED,  /* L; object: the contents */
-	IMAGE_FD_MEMFD,     /* L; object: the contents */
-	IMAGE_FD_PIPE,      /* object: the pipe; args[0]: 0 read end, 1 write end, 2 both */
-	IMAGE_FD_FIFO,      /* path; object; args[0] as for a pipe */
-	IMAGE_FD_EVENTFD,   /* args[0]: count, args[1]: semaphore, args[2]: id */
-	IMAGE_FD_TIMERFD,   /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
-			     * [4]: settime flags, [5]: CLOCK_REALTIME when it expires */
-	IMAGE_FD_PATH,      /* O_PATH: path; args[0]: type of the file, as in st_mode */
-	IMAGE_FD_EPOLL,     /* args[0]: string, a line "FD EVENTS DATA" (decimal, hex, hex) for
-			     * each descriptor watched */
-	IMAGE_FD_SIGNALFD,  /* args[0]: signal mask */
+	IMAGE_FD_INHERITED,  /* args[0]: 0, 1 or 2: taken from trecr-restart's */
+	IMAGE_FD_UNLINKED,   /* L; object: the contents */
+	IMAGE_FD_MEMFD,      /* L; object: the contents */
+	IMAGE_FD_PIPE,       /* object: the pipe; args[0]: 0 read end, 1 write end, 2 both */
+	IMAGE_FD_FIFO,       /* path; object; args[0] as for a pipe */
+	IMAGE_FD_EVENTFD,    /* args[0]: count, args[1]: semaphore, args[2]: id */
+	IMAGE_FD_TIMERFD,    /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
+			      * [4]: settime flags, [5]: CLOCK_REALTIME when it expires */
+	IMAGE_FD_PATH,       /* O_PATH: path; args[0]: type of the file, as in st_mode */
+	IMAGE_FD_EPOLL,      /* args[0]: string, a line "FD EVENTS DATA" (decimal, hex, hex) for
+			      * each descriptor watched */
+	IMAGE_FD_SIGNALFD,   /* args[0]: signal mask */
+	IMAGE_FD_PTY_MASTER, /* path of the ptmx; object: the terminal */
+	IMAGE_FD_PTY_SLAVE,  /* object: the terminal; args[0]: 1: opened as /dev/tty */
 	IMAGE_FD_KINDS,
 };
 
@@ -407,6 +412,8 @@ enum image_object_kind {
 	/* size: bytes in it; args[0]: capacity; args[1]: number of packets, whose lengths
 	 * (uint32_t) follow the bytes; 0: a stream of bytes */
 	IMAGE_OBJECT_PIPE,
+	/* A pseudo-terminal; inode: its number. Contents (of size bytes): struct image_pty */
+	IMAGE_OBJECT_PTY,
 	IMAGE_OBJECT_KINDS,
 };
 
@@ -419,6 +426,37 @@ struct image_object {
 	uint64_t args[2];
 };
 IMAGE_SIZE_IS(struct image_object, 56);
+
+/* What is under way in a pseudo-terminal follows: struct image_pty_line line_count times, input
+ * bytes (what the slave will read), output bytes (what the master will read). */
+struct image_pty {
+	uint32_t flags; /* IMAGE_PTY_* */
+	uint32_t uid, gid, mode;
+	uint16_t rows, columns, x_pixels, y_pixels;
+	uint8_t termios[44]; /* struct termios2 of <asm/termbits.h> */
+	uint32_t line_count, input, output;
+	uint32_t reserved[2];
+};
+IMAGE_SIZE_IS(struct image_pty, 88);
+
+#define IMAGE_PTY_OPENED    0x01u /* the slave, at some time */
+#define IMAGE_PTY_HUNG_UP   0x02u /* there is no master any more, and nothing else but this */
+#define IMAGE_PTY_LOCKED    0x04u /* against opening, TIOCSPTLCK */
+#define IMAGE_PTY_PACKETS   0x08u /* packet mode, TIOCPKT */
+#define IMAGE_PTY_EXCLUSIVE 0x10u /* TIOCEXCL */
+#define IMAGE_PTY_STOPPED   0x20u /* the output, by ^S, */
+#define IMAGE_PTY_SUSPENDED 0x40u /* or by tcflow(3) */
+
+/* Input is read by lines, as it was cut. */
+struct image_pty_line {
+	uint32_t size;
+	uint32_t end; /* IMAGE_PTY_LINE_* */
+};
+IMAGE_SIZE_IS(struct image_pty_line, 8);
+
+#define IMAGE_PTY_LINE_OPEN  0u /* there may be more to come */
+#define IMAGE_PTY_LINE_WHOLE 1u /* its last byte has ended it */
+#define IMAGE_PTY_LINE_EOF   2u /* ended by an end of file (^D), which is no byte of it */
 
 /* A mapped file, and how to know it again. */
 struct image_module {

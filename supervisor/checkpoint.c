@@ -274,6 +274,8 @@ static int snapshot(struct checkpoint_work *w)
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one(w, i))
 			return -1;
+	if (dump_tree_check_terminals(&w->tree, w->fds, w->e))
+		return -1;
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one_memory(w, i))
 			return -1;

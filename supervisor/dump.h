@@ -46,6 +46,10 @@ void dump_free(struct dump *d);
  * dump_prepare() of all and before all else. */
 int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct err *e);
 
+/* Terminals of sessions must be ones that the tree has open; when all descriptors are known. */
+int dump_tree_check_terminals(
+	const struct tree *tree, const struct fd_dump *fds, struct err *e);
+
 /* Before anything is run in the process: refuse what cannot be saved or must not be disturbed.
  */
 int dump_refuse(struct dump *d, struct err *e);

@@ -10,12 +10,17 @@
 #include "lib/procfs.h"
 #include "supervisor/fd_object.h"
 
+static bool has_holders(const struct fd_object *o)
+{
+	return o->o.kind == IMAGE_OBJECT_PIPE || o->o.kind == IMAGE_OBJECT_PTY;
+}
+
 static const struct fd_object *find_pipe(const struct fd_dump *d, const char *link)
 {
 	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++) {
 		const struct fd_object *o = fd_object_at(d, n);
 
-		if (o->o.kind == IMAGE_OBJECT_PIPE && !strcmp(o->link, link))
+		if (has_holders(o) && !strcmp(o->link, link))
 			return o;
 	}
 	return NULL;
@@ -72,7 +77,7 @@ static int check_process(const struct fd_dump *d, pid_t pid, struct err *e)
 static bool has_pipes(const struct fd_dump *d)
 {
 	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++)
-		if (fd_object_at(d, n)->o.kind == IMAGE_OBJECT_PIPE)
+		if (has_holders(fd_object_at(d, n)))
 			return true;
 	return false;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "supervisor/fd_pty.h"
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #define MFD_EXEC        0x0010U
@@ -143,8 +145,8 @@ static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, str
 	const char *name = image_string(r->job, o->name);
 	int fd;
 
-	if (o->kind == IMAGE_OBJECT_PIPE)
-		return err_set(e, 0, "the image is damaged: object %u is a pipe", number);
+	if (o->kind == IMAGE_OBJECT_PIPE || o->kind == IMAGE_OBJECT_PTY)
+		return err_set(e, 0, "the image is damaged: object %u is no file", number);
 	fd = o->kind == IMAGE_OBJECT_UNLINKED ? make_unlinked(name, e) : make_memfd(o, name, e);
 	if (fd >= 0)
 		fd = fd_lift(r, fd, e);
@@ -178,6 +180,8 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 	const struct image_object *o = &r->objects[number - 1];
 	const char *name = image_string(r->job, o->name);
 
+	if (o->kind == IMAGE_OBJECT_PTY)
+		return fd_pty_settle(r, number, e);
 	/* Another's file can stay ours: who has it open does not need its owner, and only root
 	 * could give it away. */
 	if (o->kind == IMAGE_OBJECT_UNLINKED)

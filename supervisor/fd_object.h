@@ -16,6 +16,7 @@ struct fd_object {
 	int fd;          /* -1: none */
 	bool have_bytes; /* of a pipe */
 	struct buf bytes;
+	struct fd_pty *pty; /* of a pseudo-terminal: fd_pty.h */
 };
 
 /* Number (from 1) of the object that is file @dev:@inode, 0 when there is none yet. */

@@ -39,6 +39,7 @@ struct process {
 	bool zombie; /* has ended, and its parent has not waited for it: no threads */
 	int mem_fd;  /* /proc/PID/mem */
 	char comm[64];
+	uint32_t terminal;      /* as in struct image_job_process */
 	struct thread *threads; /* those that live, the leader first */
 	size_t thread_count, thread_room;
 	uint64_t vdso, vdso_size;

@@ -319,7 +319,8 @@ static void pass_terminal_on(struct restore *r)
 	cleanup_fd int tty = -1;
 
 	for (size_t i = 0; i < r->count && tty < 0; i++) {
-		if (!(r->birth.forest.list[i].flags & IMAGE_JOB_PROCESS_FOREGROUND))
+		if (r->birth.forest.list[i].terminal ||
+			!(r->birth.forest.list[i].flags & IMAGE_JOB_PROCESS_FOREGROUND))
 			continue;
 		tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 		if (tty >= 0 && tcgetpgrp(tty) == getpgrp())
@@ -392,12 +393,17 @@ static void release(struct restore *r)
 /* Ids that are taken here are free in a namespace. */
 static char *namespace_reason(const struct restore *r)
 {
+	uint64_t terminal;
 	pid_t id;
 
 	if (r->o->force_namespace)
 		return xstrdup("as asked for");
 	id = birth_id_in_use(&r->birth);
-	return id ? xasprintf("process id %d is in use", id) : NULL;
+	if (id)
+		return xasprintf("process id %d is in use", id);
+	terminal = fd_terminal_in_use(r->c);
+	return terminal ? xasprintf("/dev/pts/%lu is in use", (unsigned long)terminal - 1)
+			: NULL;
 }
 
 /* With a @reason in a namespace of its own. *again: it has failed here only because an id was
@@ -406,6 +412,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, char *reason, bool *again, struct err *e)
 {
 	struct restore r = {.s = s, .c = c, .o = o, .e = e};
+	struct spawn_wishes wishes = {0};
 	char *why = NULL;
 	int result = -1;
 
@@ -413,7 +420,9 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 		goto out;
 	if (!reason)
 		reason = namespace_reason(&r);
-	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, reason, &why, e))
+	wishes.reason = reason;
+	wishes.terminals = fd_terminal_in_use(c);
+	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, &wishes, &why, e))
 		goto out;
 	*again = !s->init;
 	if (why)

@@ -10,7 +10,6 @@ socket|socket
 listening|socket
 inotify|inotify
 io_uring|io_uring
-pty|(terminal|tty|pts|ptmx)
 pipe|pipe
 clone-vm|share their memory
 clone-fs|share their working directory

@@ -93,12 +93,6 @@ static void io_uring(void)
 	need(fd >= 0, "no io_uring here");
 }
 
-static void pty(void)
-{
-	fd = posix_openpt(O_RDWR | O_NOCTTY);
-	need(fd >= 0 && !grantpt(fd) && !unlockpt(fd), "no pseudo-terminals");
-}
-
 static void external_pipe(void)
 {
 	struct stat st;
@@ -354,7 +348,6 @@ static const struct kind {
 	{"listening", listening, still_listening, 'd'},
 	{"inotify", inotify, still_inotify, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
-	{"pty", pty, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
 	{"clone-vm", same_memory, end_child, 'c'},
 	{"clone-fs", same_directory, end_child, 'c'},

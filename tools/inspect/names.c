@@ -50,6 +50,7 @@ const char *name_object_kind(uint32_t kind)
 		[IMAGE_OBJECT_MEMFD] = "memfd",
 		[IMAGE_OBJECT_UNLINKED] = "unlinked file",
 		[IMAGE_OBJECT_PIPE] = "pipe",
+		[IMAGE_OBJECT_PTY] = "terminal",
 	};
 
 	return pick(names, ARRAY_SIZE(names), kind);
