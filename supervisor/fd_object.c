@@ -168,7 +168,7 @@ static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 	cleanup_fd int fd = -1;
 	bool own = false;
 
-	if (o->o.kind == IMAGE_OBJECT_PIPE) {
+	if (fd_object_is_bytes(o->o.kind)) {
 		c.bytes = o->bytes.data;
 		c.size = o->bytes.len;
 	} else if (o->file) {
@@ -194,6 +194,11 @@ int fd_objects_write(struct fd_dump *d, struct err *e)
 			sizeof(struct image_object));
 	}
 	return 0;
+}
+
+bool fd_object_is_bytes(uint32_t kind)
+{
+	return kind == IMAGE_OBJECT_PIPE || kind == IMAGE_OBJECT_SOCKET;
 }
 
 void fd_objects_free(struct fd_dump *d)
