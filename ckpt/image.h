@@ -120,6 +120,10 @@ enum image_note {
 	IMAGE_NOTE_AUXV = 17,        /* bytes of the auxiliary vector; process */
 	IMAGE_NOTE_GROUPS = 18,      /* uint32_t supplementary groups; process */
 	IMAGE_NOTE_MEMPOLICIES = 19, /* struct image_mempolicy; process, by address */
+	IMAGE_NOTE_SOCKETS = 24,     /* struct image_socket; job */
+	IMAGE_NOTE_SOCKET_OPTIONS = 25, /* struct image_socket_option; job */
+	IMAGE_NOTE_MESSAGES = 26,       /* struct image_message; job */
+	IMAGE_NOTE_RIGHTS = 27, /* uint32_t: descriptions in messages (SCM_RIGHTS); job */
 	IMAGE_NOTE_MAX = 32,
 };
 
@@ -385,6 +389,8 @@ enum image_description_kind {
 	IMAGE_FD_SIGNALFD,   /* args[0]: signal mask */
 	IMAGE_FD_PTY_MASTER, /* path of the ptmx; object: the terminal */
 	IMAGE_FD_PTY_SLAVE,  /* object: the terminal; args[0]: 1: opened as /dev/tty */
+	IMAGE_FD_SOCKET,     /* object: bytes of the messages; args[0]: its number in
+			      * IMAGE_NOTE_SOCKETS, from 1 */
 	IMAGE_FD_KINDS,
 };
 
@@ -414,6 +420,8 @@ enum image_object_kind {
 	IMAGE_OBJECT_PIPE,
 	/* A pseudo-terminal; inode: its number. Contents (of size bytes): struct image_pty */
 	IMAGE_OBJECT_PTY,
+	IMAGE_OBJECT_SOCKET, /* the bytes of all messages that wait to be read, in their order
+			      */
 	IMAGE_OBJECT_KINDS,
 };
 
@@ -457,6 +465,65 @@ IMAGE_SIZE_IS(struct image_pty_line, 8);
 #define IMAGE_PTY_LINE_OPEN  0u /* there may be more to come */
 #define IMAGE_PTY_LINE_WHOLE 1u /* its last byte has ended it */
 #define IMAGE_PTY_LINE_EOF   2u /* ended by an end of file (^D), which is no byte of it */
+
+/* What a socket is in; `peer` and `listener` are numbers in IMAGE_NOTE_SOCKETS, from 1. */
+enum image_socket_state {
+	IMAGE_SOCKET_OPEN = 1,  /* nothing of the following */
+	IMAGE_SOCKET_LISTENING, /* with `backlog` */
+	IMAGE_SOCKET_CONNECTED, /* to `peer`; without one (datagrams): to peer_name */
+	IMAGE_SOCKET_WAITING,   /* to be accepted by `listener`, as number `backlog` there */
+	IMAGE_SOCKET_ENDED,     /* its other end is no more */
+	IMAGE_SOCKET_STATES,
+};
+
+/* image_socket.flags */
+#define IMAGE_SOCKET_RESET 0x1u /* an error ECONNRESET waits to be fetched */
+#define IMAGE_SOCKET_FILE  0x2u /* the file of a UNIX socket's name is there */
+#define IMAGE_SOCKET_DEAD  0x4u /* ENDED: and nothing can be sent or received any more */
+#define IMAGE_SOCKET_CRED  0x8u /* credentials (SO_PEERCRED) are known */
+
+#define IMAGE_SOCKET_ADDRESS 112
+
+struct image_socket {
+	uint32_t state; /* enum image_socket_state */
+	uint32_t flags;
+	uint16_t family, type; /* AF_, SOCK_ */
+	uint32_t protocol;
+	uint32_t peer, listener, backlog;
+	uint32_t shutdown;    /* by shutdown(2): 1 receiving, 2 sending */
+	uint32_t description; /* index in IMAGE_NOTE_DESCRIPTIONS */
+	int32_t cred_pid;     /* SO_PEERCRED; 0: a process that is not known */
+	uint32_t cred_uid, cred_gid;
+	uint32_t directory; /* string: where a file's relative name starts */
+	uint32_t file_mode, file_uid, file_gid;
+	uint32_t first_option, option_count;     /* in IMAGE_NOTE_SOCKET_OPTIONS */
+	uint32_t first_message, message_count;   /* in IMAGE_NOTE_MESSAGES */
+	uint32_t name_size, peer_name_size;      /* bytes; 0: none */
+	uint8_t name[IMAGE_SOCKET_ADDRESS];      /* struct sockaddr */
+	uint8_t peer_name[IMAGE_SOCKET_ADDRESS]; /* struct sockaddr */
+};
+IMAGE_SIZE_IS(struct image_socket, 312);
+
+struct image_socket_option {
+	uint32_t level, name, size; /* as for setsockopt(2) */
+	uint8_t value[20];
+};
+IMAGE_SIZE_IS(struct image_socket_option, 32);
+
+#define IMAGE_MESSAGE_CRED 0x1u /* credentials came with it (SCM_CREDENTIALS) */
+
+/* A message that waits in a socket; of a stream: bytes that belong together. */
+struct image_message {
+	uint64_t offset, size; /* in the socket's object */
+	uint32_t flags;
+	int32_t pid; /* of the sender; 0: not known */
+	uint32_t uid, gid;
+	uint32_t first_right, right_count; /* in IMAGE_NOTE_RIGHTS */
+	uint32_t reserved;
+	uint32_t name_size;
+	uint8_t name[IMAGE_SOCKET_ADDRESS]; /* struct sockaddr of the sender */
+};
+IMAGE_SIZE_IS(struct image_message, 160);
 
 /* A mapped file, and how to know it again. */
 struct image_module {

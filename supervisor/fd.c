@@ -12,6 +12,7 @@
 #include "supervisor/fd_holders.h"
 #include "supervisor/fd_lock.h"
 #include "supervisor/fd_object.h"
+#include "supervisor/socket_dump.h"
 
 static void look_at_stream(struct fd_stream *stream, int fd)
 {
@@ -66,6 +67,10 @@ void fd_dump_free(struct fd_dump *d)
 	for (size_t i = 0; i < description_count(d); i++)
 		free(description_at(d, i)->locks);
 	fd_objects_free(d);
+	socket_dump_free(d);
+	for (size_t i = 0; i < buf_count(&d->received, int); i++)
+		close(*buf_at(&d->received, int, i));
+	buf_free(&d->received);
 	buf_free(&d->descriptions);
 	buf_free(&d->known);
 	buf_free(&d->pids);
@@ -363,10 +368,69 @@ int fd_dump_process(
 	return 0;
 }
 
+/* What belongs to a number in a process, or is set when all are there, is out of place in one
+ * that is open nowhere. */
+static int check_placeless(
+	const struct fd_source *s, const struct fd_described *x, struct err *e)
+{
+	if (fd_kind_find(x->x.kind)->finish || x->x.owner || x->x.flags & O_ASYNC ||
+		strstr(s->info, "lock:"))
+		return err_set(e, 0,
+			"with an owner, locks or watches it cannot be saved while it is in a "
+			"message only");
+	return 0;
+}
+
+static int dump_received(struct fd_dump *d, const struct fd_source *s, uint32_t *description,
+	bool *keep, struct err *e)
+{
+	size_t at = 0;
+	int found = find_known(d, s, &at, e);
+
+	*keep = !found;
+	if (found < 0)
+		return -1;
+	if (found) {
+		*description = buf_at(&d->known, struct fd_known, at)->description;
+		return 0;
+	}
+	return add_description(d, s, at, description, e) ||
+			       check_placeless(s, description_at(d, *description), e)
+		       ? -1
+		       : 0;
+}
+
+int fd_dump_received(struct fd_dump *d, int fd, uint32_t *description, struct err *e)
+{
+	cleanup_fd int pidfd = fd_task_open(getpid(), getpid(), e);
+	struct fd_source s;
+	bool keep = false;
+	int r;
+
+	if (pidfd < 0) {
+		close(fd);
+		return -1;
+	}
+	r = fd_source_look(&s, getpid(), getpid(), pidfd, fd, e);
+	if (!r) {
+		r = dump_received(d, &s, description, &keep, e);
+		if (r)
+			err_prefix(
+				e, "a descriptor (%s) in a message that waits in it", s.link);
+	}
+	fd_source_release(&s);
+	if (keep)
+		buf_push(&d->received, int, &fd);
+	else
+		close(fd);
+	return r;
+}
+
 int fd_dump_finish(struct fd_dump *d, struct err *e)
 {
-	if (fd_holders_check(d, e) || fd_objects_write(d, e))
+	if (socket_dump_all(d, e) || fd_holders_check(d, e) || fd_objects_write(d, e))
 		return -1;
+	socket_dump_write(d);
 	for (size_t i = 0; i < description_count(d); i++) {
 		struct fd_described *described = description_at(d, i);
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "supervisor/fd_pty.h"
+#include "supervisor/fd_object.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -145,7 +146,7 @@ static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, str
 	const char *name = image_string(r->job, o->name);
 	int fd;
 
-	if (o->kind == IMAGE_OBJECT_PIPE || o->kind == IMAGE_OBJECT_PTY)
+	if (fd_object_is_bytes(o->kind))
 		return err_set(e, 0, "the image is damaged: object %u is no file", number);
 	fd = o->kind == IMAGE_OBJECT_UNLINKED ? make_unlinked(name, e) : make_memfd(o, name, e);
 	if (fd >= 0)
@@ -197,7 +198,7 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 int fd_made_settle(struct fd_restore *r, struct err *e)
 {
 	for (uint32_t n = 1; n <= r->object_count; n++)
-		if (r->objects[n - 1].kind != IMAGE_OBJECT_PIPE && r->made[n - 1].fd >= 0 &&
+		if (!fd_object_is_bytes(r->objects[n - 1].kind) && r->made[n - 1].fd >= 0 &&
 			settle(r, n, r->made[n - 1].fd, e))
 			return -1;
 	return 0;

@@ -171,7 +171,7 @@ static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 
 	if (o->pty && fd_pty_save(o, e))
 		return -1;
-	if (o->o.kind == IMAGE_OBJECT_PIPE || o->pty) {
+	if (fd_object_is_bytes(o->o.kind)) {
 		c.bytes = o->bytes.data;
 		c.size = o->bytes.len;
 	} else if (o->file) {
@@ -197,6 +197,12 @@ int fd_objects_write(struct fd_dump *d, struct err *e)
 			sizeof(struct image_object));
 	}
 	return 0;
+}
+
+bool fd_object_is_bytes(uint32_t kind)
+{
+	return kind == IMAGE_OBJECT_PIPE || kind == IMAGE_OBJECT_SOCKET ||
+	       kind == IMAGE_OBJECT_PTY;
 }
 
 void fd_objects_free(struct fd_dump *d)

@@ -1,0 +1,8 @@
+#!/bin/bash
+# Sockets inside the tree: what is under way in them, their names, options and other ends.
+. "$(dirname "$0")/lib.sh"
+
+for v in unix_pairs unix_rights; do
+	cycle $v
+done
+done_testing
