@@ -93,7 +93,9 @@ struct cuda_state {
 	uint64_t sequence; /* of the last object */
 	uint64_t alive[CUDA_KINDS];
 	struct object *objects, *objects_end;
-	struct allocation *allocations;
+	struct allocation *allocations; /* true after a drain */
+	uint64_t allocation_count;
+	void *memory; /* struct mmu */
 };
 
 _Static_assert(sizeof(struct cuda_state) <= RECORDS_HEAP - RECORDS_CUDA, "");
