@@ -78,6 +78,7 @@ static const struct {
 	{"/dev/infiniband/", "driver descriptors (InfiniBand) are"},
 	{"/dev/kfd", "driver descriptors (GPU) are"},
 	{"/dev/fuse", "FUSE connections are"},
+	{"/dev/nvidia", "GPUs that were opened past trecr's library are"},
 	{"/dev/tty", "terminals other than the standard streams are"},
 	{"/dev/console", "terminals other than the standard streams are"},
 	{"mnt:[", "namespace descriptors are"},
