@@ -2,6 +2,7 @@
  * socket_unix.c - UNIX sockets at a checkpoint.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -9,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/un.h>
 
+#include "lib/procfs.h"
 #include "supervisor/socket.h"
 #include "supervisor/socket_diag.h"
 #include "supervisor/socket_dump.h"
@@ -179,10 +181,26 @@ static bool find_listener(struct fd_dump *d, struct socket_dump *k)
 	return false;
 }
 
+/* Who accepts it will see the process that has connected it: most likely the one that has it.
+ */
+static void set_connecting(struct socket_dump *k)
+{
+	cleanup_free char *status = procfs_status(k->pid, k->pid, NULL);
+
+	k->s.flags &= ~IMAGE_SOCKET_CRED;
+	if (!status ||
+		sscanf(status_value(status, "Uid"), "%*u %" SCNu32, &k->s.cred_uid) != 1 ||
+		sscanf(status_value(status, "Gid"), "%*u %" SCNu32, &k->s.cred_gid) != 1)
+		return;
+	k->s.flags |= IMAGE_SOCKET_CRED;
+	k->s.cred_pid = fd_inner_pid(k->pid);
+}
+
 static int relate_waiting(struct socket_dump *k, struct err *e)
 {
 	int sent;
 
+	set_connecting(k);
 	if (ioctl(k->fd, SIOCOUTQ, &sent))
 		return err_set(e, errno, "cannot ask what it has sent");
 	k->s.state = IMAGE_SOCKET_WAITING;

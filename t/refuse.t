@@ -6,7 +6,6 @@
 
 # kind of t/victim/refuse.c | what the message must say beside the place
 rows='
-socket|socket
 listening|socket
 inotify|inotify
 io_uring|io_uring
