@@ -259,7 +259,7 @@ static int snapshot(struct checkpoint_work *w)
 	w->job = image_writer_open(w->dirfd, IMAGE_JOB_FILE, IMAGE_FILE_JOB, w->id, what, w->e);
 	if (!w->job)
 		return -1;
-	w->fds = fd_dump_new(w->job);
+	w->fds = fd_dump_new(w->job, w->s->options.tcp);
 	if (!w->s->modules)
 		w->s->modules = module_cache_new();
 	w->process_count = w->tree.living;
@@ -383,6 +383,7 @@ static int take_frozen(struct checkpoint_work *w)
 	if (complete(w))
 		goto out_thaw;
 	freeze_kill(&w->tree);
+	fd_dump_let_go(w->fds);
 	return 0;
 
 out_thaw:

@@ -23,6 +23,7 @@ struct socket_dump {
 	bool queue_read;
 	bool closed_end; /* its other end is closed, or waits to be accepted */
 	uint32_t peer_inode;
+	uint32_t waiting_count, waiting_found; /* of a listening TCP socket */
 };
 
 /* Number @number (from 1) of those found so far; valid until the next one is found. */
@@ -38,6 +39,7 @@ const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *
 int socket_dump_all(struct fd_dump *d, struct err *e);
 /* After it: the notes. @description: the description that has socket @number. */
 void socket_dump_write(struct fd_dump *d);
+void socket_dump_let_go(struct fd_dump *d);
 void socket_dump_free(struct fd_dump *d);
 
 /* ---- by family; an error is the reason only ---- */
@@ -48,6 +50,10 @@ int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_netlink_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 
 /* To which other one it belongs. */
+/* Bring to it what the other end has sent. */
+int socket_inet_gather(struct fd_dump *d, struct socket_dump *k, struct err *e);
+/* When all are related. */
+int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_unix_relate(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_inet_relate(struct fd_dump *d, struct socket_dump *k, struct err *e);
 
