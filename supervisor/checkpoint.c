@@ -259,7 +259,7 @@ static int snapshot(struct checkpoint_work *w)
 	w->job = image_writer_open(w->dirfd, IMAGE_JOB_FILE, IMAGE_FILE_JOB, w->id, what, w->e);
 	if (!w->job)
 		return -1;
-	w->fds = fd_dump_new(w->job, w->s->options.tcp);
+	w->fds = fd_dump_new(w->job, w->request->tcp);
 	if (!w->s->modules)
 		w->s->modules = module_cache_new();
 	w->process_count = w->tree.living;

@@ -15,6 +15,7 @@
 #include "supervisor/socket.h"
 #include "supervisor/socket_diag.h"
 #include "supervisor/socket_dump.h"
+#include "supervisor/socket_multicast.h"
 #include "supervisor/socket_options.h"
 
 /* How long bytes may take from one end of a connection to the other. */
@@ -127,7 +128,7 @@ int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 	if (k->s.type == SOCK_STREAM)
 		return look_at_tcp(k, e);
 	k->s.state = k->s.peer_name_size ? IMAGE_SOCKET_CONNECTED : IMAGE_SOCKET_OPEN;
-	return 0;
+	return socket_refuse_multicast(k->fd, k->s.family, e);
 }
 
 /* ---- bytes under way ---- */
