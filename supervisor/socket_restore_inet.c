@@ -183,7 +183,9 @@ static struct image_socket ghost_of(const struct image_socket *s)
 	struct image_socket ghost = {
 		.family = s->family, .type = s->type, .protocol = s->protocol};
 
-	if (s->peer_name_size && socket_is_local(s->peer_name, s->peer_name_size)) {
+	/* Of one that is dead, it shows no more. */
+	if (s->peer_name_size && !(s->flags & IMAGE_SOCKET_DEAD) &&
+		socket_is_local(s->peer_name, s->peer_name_size)) {
 		ghost.name_size = s->peer_name_size;
 		memcpy(ghost.name, s->peer_name, s->peer_name_size);
 		return ghost;

@@ -12,8 +12,13 @@ outside() {
 
 ends_well() {
 	step="going on"
-	finish && step="its own checks" && [ "$status" = 0 ] && said_ok &&
-		step="what the server says" && ! grep -q reset "$scratch/served"
+	finish && step="its own checks" && [ "$status" = 0 ] && said_ok
+}
+
+# The server saw an orderly end.
+whole() {
+	step="what the server says"
+	await -t 10 "$scratch/served" '^closed$' >/dev/null
 }
 
 refused_and_on() {
@@ -21,12 +26,12 @@ refused_and_on() {
 		diag "the checkpoint was not refused" && return 1
 	step="the message"
 	grep -Eq "descriptor [0-9]+ \(socket:.*it is connected to 127.0.0.1:[0-9]+," ckpt.err &&
-		ends_well
+		ends_well && whole
 }
 outside "by default, it is refused with its peer" refused_and_on undisturbed
 
 on() {
-	checkpoint && ends_well
+	checkpoint && ends_well && whole
 }
 broken() {
 	freeze_away && step="first restart" && restart_detached &&
