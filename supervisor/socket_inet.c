@@ -103,7 +103,7 @@ static int look_at_tcp(struct socket_dump *k, struct err *e)
 		return 0;
 	case SYN_SENT:
 	case SYN_RECV:
-		return err_set(e, 0, "its connection is being made: try again");
+		return socket_dump_busy(e, "its connection is being made");
 	case CLOSED:
 	case TIME_WAIT:
 		k->s.state = IMAGE_SOCKET_OPEN;
@@ -274,9 +274,7 @@ static int relate_waiting(
 	if (!k->s.listener)
 		return relate_outside(d, k, e);
 	if (f->unread || k->s.shutdown)
-		return err_set(e, 0,
-			"it waits to be accepted, and has sent already: try again when it is "
-			"accepted");
+		return socket_dump_busy(e, "it waits to be accepted, and has sent already");
 	l = socket_dump_at(d, k->s.listener);
 	k->s.state = IMAGE_SOCKET_WAITING;
 	k->s.backlog = l->waiting_found++;
@@ -352,7 +350,7 @@ int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct e
 {
 	if (k->waiting_count <= k->waiting_found || d->tcp == FD_TCP_RESET)
 		return 0;
-	return err_set(e, 0,
+	return socket_dump_busy(e,
 		"a connection waits to be accepted whose other end is of another program, or "
 		"closed already");
 }

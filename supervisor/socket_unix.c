@@ -205,10 +205,7 @@ static int relate_waiting(struct socket_dump *k, struct err *e)
 		return err_set(e, errno, "cannot ask what it has sent");
 	k->s.state = IMAGE_SOCKET_WAITING;
 	/* What waits in a connection that is not accepted yet cannot be looked at. */
-	return sent ? err_set(e, 0,
-			      "it waits to be accepted, and has sent already: try again when "
-			      "it is accepted")
-		    : 0;
+	return sent ? socket_dump_busy(e, "it waits to be accepted, and has sent already") : 0;
 }
 
 static int relate_ended(struct fd_dump *d, struct socket_dump *k, struct err *e)
@@ -225,7 +222,7 @@ static int relate_backlog(struct fd_dump *d, struct socket_dump *k, struct err *
 {
 	for (size_t i = 0; i < buf_count(&k->waiting, uint32_t); i++)
 		if (!socket_dump_find(d, *buf_at(&k->waiting, uint32_t, i)))
-			return err_set(e, 0,
+			return socket_dump_busy(e,
 				"a connection waits to be accepted whose other end is of "
 				"another program, or closed already");
 	return 0;
