@@ -4,7 +4,7 @@
  * A supervisor listens at /tmp/trecr-UID/PID: UID its user's, PID its own. The directory is
  * the user's alone. One connection carries one request, a line, and its answer:
  *
- *	checkpoint stop=0|1 timeout_ms=N	ok PATH
+ *	checkpoint stop=0|1 timeout_ms=N [tcp=MODE]	ok PATH
  *	status					KEY VALUE lines, then an empty line
  *
  * or "error TEXT". A timeout of 0 is none. Backslash and newline in values are written as \\

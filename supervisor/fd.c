@@ -42,11 +42,12 @@ void fd_remember_streams(void)
 		look_at_stream(&standard_streams[i], i);
 }
 
-struct fd_dump *fd_dump_new(struct image_writer *job)
+struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp)
 {
 	struct fd_dump *d = xcalloc(1, sizeof(*d));
 
 	d->job = job;
+	d->tcp = tcp;
 	d->memory_device = memory_device();
 	memcpy(d->streams, standard_streams, sizeof(d->streams));
 	return d;
@@ -424,6 +425,11 @@ int fd_dump_received(struct fd_dump *d, int fd, uint32_t *description, struct er
 	else
 		close(fd);
 	return r;
+}
+
+void fd_dump_let_go(struct fd_dump *d)
+{
+	socket_dump_let_go(d);
 }
 
 int fd_dump_finish(struct fd_dump *d, struct err *e)

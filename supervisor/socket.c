@@ -144,6 +144,22 @@ bool socket_is_any_address(const uint8_t *name)
 	return !memcmp(a, zero, size);
 }
 
+bool socket_is_free(const uint8_t *name, uint32_t size, int type)
+{
+	cleanup_fd int fd = socket(family_of(name), type | SOCK_CLOEXEC, 0);
+
+	return fd >= 0 && !bind(fd, (const struct sockaddr *)name, size);
+}
+
+bool socket_is_local(const uint8_t *name, uint32_t size)
+{
+	uint8_t any_port[IMAGE_SOCKET_ADDRESS];
+
+	memcpy(any_port, name, size);
+	memset(any_port + offsetof(struct sockaddr_in, sin_port), 0, sizeof(in_port_t));
+	return socket_is_free(any_port, size, SOCK_STREAM);
+}
+
 static void show_unix(const uint8_t *name, uint32_t size, struct buf *out)
 {
 	if (size <= PATH_AT) {

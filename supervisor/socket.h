@@ -32,5 +32,8 @@ void socket_name_show(const uint8_t *name, uint32_t size, struct buf *out);
 bool socket_same_address(const uint8_t *a, const uint8_t *b);
 bool socket_is_any_address(const uint8_t *name);
 uint16_t socket_port(const uint8_t *name);
+/* Whether the IP address is one of this machine; and the port of it free. */
+bool socket_is_local(const uint8_t *name, uint32_t size);
+bool socket_is_free(const uint8_t *name, uint32_t size, int type);
 
 #endif

@@ -1,6 +1,7 @@
 #include "supervisor/socket_act.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,10 +17,39 @@ struct outcome {
 	int fds[2];
 };
 
-static bool needs_process(const struct socket_act *a)
+/* As this very process: another one cannot have its id. */
+static bool is_ours(const struct socket_act *a)
 {
-	return a->root || a->directory || (a->pid && a->pid != getpid()) ||
-	       (a->has_user && (a->uid != geteuid() || a->gid != getegid()));
+	bool other_user = a->has_user && (a->uid != geteuid() || a->gid != getegid());
+
+	return a->pid == getpid() || (!a->pid && !other_user && !a->root && !a->directory);
+}
+
+static int enter(const struct socket_act *a)
+{
+	if (a->root && (chroot(a->root) || chdir("/")))
+		return errno;
+	return a->directory && chdir(a->directory) ? errno : 0;
+}
+
+static int act_here(
+	const struct socket_act *a, int (*deed)(void *arg, int fds[2]), void *arg, int fds[2])
+{
+	cleanup_fd int root = -1, directory = -1;
+	int error;
+
+	if (!a->root && !a->directory)
+		return deed(arg, fds);
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	directory = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0 || directory < 0)
+		return errno;
+	error = enter(a);
+	if (!error)
+		error = deed(arg, fds);
+	if (a->root && (fchdir(root) || chroot(".")))
+		return errno;
+	return fchdir(directory) ? errno : error;
 }
 
 /* Without the privilege it stays the user that it is. The C library's own calls would look for
@@ -35,10 +65,7 @@ static void become(const struct socket_act *a)
 static void __attribute__((noreturn)) act(const struct socket_act *a,
 	int (*deed)(void *arg, int fds[2]), void *arg, struct outcome *out)
 {
-	if (a->root && (chroot(a->root) || chdir("/")))
-		out->error = errno;
-	else if (a->directory && chdir(a->directory))
-		out->error = errno;
+	out->error = enter(a);
 	if (!out->error) {
 		become(a);
 		out->error = deed(arg, out->fds);
@@ -60,7 +87,7 @@ static pid_t make(pid_t pid)
 static int act_elsewhere(const struct socket_act *a, int (*deed)(void *arg, int fds[2]),
 	void *arg, struct outcome *out)
 {
-	pid_t pid = make(a->pid == getpid() ? 0 : a->pid);
+	pid_t pid = make(a->pid);
 	int status;
 
 	if (!pid)
@@ -79,8 +106,8 @@ int socket_act(const struct socket_act *a, int (*deed)(void *arg, int fds[2]), v
 	struct outcome *out;
 	int error;
 
-	if (!needs_process(a)) {
-		error = deed(arg, fds);
+	if (is_ours(a)) {
+		error = act_here(a, deed, arg, fds);
 		return error ? err_set(e, error, "cannot %s", what) : 0;
 	}
 	out = mmap(

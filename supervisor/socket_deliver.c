@@ -191,6 +191,8 @@ int socket_deliver(struct socket_restore *q, size_t number, struct err *e)
 	if (!o || fd_made_contents(q->r, object, o->size, &data, e))
 		return -1;
 	room = socket_room_make(q->made[number - 1].fd, SO_RCVBUF, data.len);
+	if (s->family != AF_UNIX && s->type == SOCK_STREAM)
+		socket_grow(q->made[number - 1].fd, data.len);
 	for (uint32_t i = 0; i < s->message_count && !r; i++)
 		r = send_message(q, number, &q->messages[s->first_message + i], &data, e);
 	socket_room_end(&room);

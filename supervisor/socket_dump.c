@@ -34,6 +34,14 @@ uint32_t socket_dump_find(const struct fd_dump *d, uint64_t inode)
 	return 0;
 }
 
+int socket_dump_busy(struct err *e, const char *why)
+{
+	err_set(e, 0, "%s", why);
+	if (e)
+		e->code = EAGAIN;
+	return -1;
+}
+
 const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *k)
 {
 	return fd_object_at(d, k->object)->text;
@@ -156,6 +164,13 @@ static bool has_queue(const struct image_socket *s)
 	return !connection || s->state != IMAGE_SOCKET_OPEN;
 }
 
+static int gather(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	bool inet = k->s.family == AF_INET || k->s.family == AF_INET6;
+
+	return inet ? socket_inet_gather(d, k, e) : 0;
+}
+
 static int look_at_all(struct fd_dump *d, struct err *e)
 {
 	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
@@ -165,8 +180,9 @@ static int look_at_all(struct fd_dump *d, struct err *e)
 		if (k->queue_read)
 			continue;
 		k->queue_read = true;
-		if (look(d, k, e) || (has_queue(&k->s) && socket_peek(k->fd, k->inode, k->pid,
-								  take_message, &q, e)))
+		if (look(d, k, e) || gather(d, k, e) ||
+			(has_queue(&k->s) &&
+				socket_peek(k->fd, k->inode, k->pid, take_message, &q, e)))
 			return err_prefix(e, "%s", socket_dump_text(d, socket_dump_at(d, n)));
 	}
 	return 0;
@@ -188,9 +204,20 @@ static int relate_all(struct fd_dump *d, struct err *e)
 	return 0;
 }
 
+static int check_backlogs(struct fd_dump *d, struct err *e)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		struct socket_dump *k = socket_dump_at(d, n);
+
+		if (socket_inet_check_backlog(d, k, e))
+			return err_prefix(e, "%s", socket_dump_text(d, k));
+	}
+	return 0;
+}
+
 int socket_dump_all(struct fd_dump *d, struct err *e)
 {
-	return look_at_all(d, e) || relate_all(d, e) ? -1 : 0;
+	return look_at_all(d, e) || relate_all(d, e) || check_backlogs(d, e) ? -1 : 0;
 }
 
 /* ---- writing ---- */
@@ -229,6 +256,20 @@ void socket_dump_write(struct fd_dump *d)
 	}
 	for (uint32_t n = 1; n <= socket_dump_count(d); n++)
 		write_one(d, socket_dump_at(d, n), &c);
+}
+
+/* An end that closes first would keep its port for a minute (TIME_WAIT). Nobody is told that is
+ * not part of the program. */
+void socket_dump_let_go(struct fd_dump *d)
+{
+	const struct linger now = {.l_onoff = 1};
+
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		const struct socket_dump *k = socket_dump_at(d, n);
+
+		if (k->s.family != AF_UNIX && k->s.type == SOCK_STREAM && k->s.peer)
+			(void)setsockopt(k->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	}
 }
 
 void socket_dump_free(struct fd_dump *d)

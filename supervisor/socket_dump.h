@@ -23,6 +23,7 @@ struct socket_dump {
 	bool queue_read;
 	bool closed_end; /* its other end is closed, or waits to be accepted */
 	uint32_t peer_inode;
+	uint32_t waiting_count, waiting_found; /* of a listening TCP socket */
 };
 
 /* Number @number (from 1) of those found so far; valid until the next one is found. */
@@ -31,6 +32,9 @@ uint32_t socket_dump_count(const struct fd_dump *d);
 /* The number of the one with this inode, 0 when there is none. */
 uint32_t socket_dump_find(const struct fd_dump *d, uint64_t inode);
 
+/* For what passes by itself when the program runs on: fills @e and returns -1. */
+int socket_dump_busy(struct err *e, const char *why);
+
 /* What an error is about. */
 const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *k);
 
@@ -38,6 +42,7 @@ const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *
 int socket_dump_all(struct fd_dump *d, struct err *e);
 /* After it: the notes. @description: the description that has socket @number. */
 void socket_dump_write(struct fd_dump *d);
+void socket_dump_let_go(struct fd_dump *d);
 void socket_dump_free(struct fd_dump *d);
 
 /* ---- by family; an error is the reason only ---- */
@@ -48,6 +53,10 @@ int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_netlink_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 
 /* To which other one it belongs. */
+/* Bring to it what the other end has sent. */
+int socket_inet_gather(struct fd_dump *d, struct socket_dump *k, struct err *e);
+/* When all are related. */
+int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_unix_relate(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_inet_relate(struct fd_dump *d, struct socket_dump *k, struct err *e);
 

@@ -26,6 +26,8 @@ enum {
 	NETLINK = 8,
 	V4 = 16, /* TCP and UDP over IPv4; IPv6 sockets have these, too */
 	V6 = 32,
+	UDP4 = 64, /* UDP over IPv4 or IPv6; over IPv6 */
+	UDP6 = 128,
 	INET = TCP | UDP,
 	ALL = UNIX | INET | NETLINK,
 };
@@ -120,20 +122,20 @@ static const struct row {
 	{IPPROTO_IP, IP_MINTTL, V4, 0, sizeof(int)},
 	{IPPROTO_IP, IP_CHECKSUM, V4, 0, sizeof(int)},
 	{IPPROTO_IP, IP_RECVFRAGSIZE, V4, 0, sizeof(int)},
-	{IPPROTO_IP, IP_MULTICAST_IF, V4, 0, sizeof(struct in_addr)},
-	{IPPROTO_IP, IP_MULTICAST_TTL, V4, 0, sizeof(int)},
-	{IPPROTO_IP, IP_MULTICAST_LOOP, V4, 0, sizeof(int)},
-	{IPPROTO_IP, IP_MULTICAST_ALL, V4, 0, sizeof(int)},
+	{IPPROTO_IP, IP_MULTICAST_IF, UDP4, 0, sizeof(struct in_addr)},
+	{IPPROTO_IP, IP_MULTICAST_TTL, UDP4, 0, sizeof(int)},
+	{IPPROTO_IP, IP_MULTICAST_LOOP, UDP4, 0, sizeof(int)},
+	{IPPROTO_IP, IP_MULTICAST_ALL, UDP4, 0, sizeof(int)},
 	{IPPROTO_IP, IP_UNICAST_IF, V4, 0, sizeof(int)},
 
 	{IPPROTO_IPV6, IPV6_V6ONLY, V6, EARLY, sizeof(int)},
 	{IPPROTO_IPV6, IPV6_FREEBIND, V6, EARLY, sizeof(int)},
 	{IPPROTO_IPV6, IPV6_TRANSPARENT, V6, EARLY, sizeof(int)},
 	{IPPROTO_IPV6, IPV6_UNICAST_HOPS, V6, 0, sizeof(int)},
-	{IPPROTO_IPV6, IPV6_MULTICAST_IF, V6, 0, sizeof(int)},
-	{IPPROTO_IPV6, IPV6_MULTICAST_HOPS, V6, 0, sizeof(int)},
-	{IPPROTO_IPV6, IPV6_MULTICAST_LOOP, V6, 0, sizeof(int)},
-	{IPPROTO_IPV6, IPV6_MULTICAST_ALL, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_MULTICAST_IF, UDP6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_MULTICAST_HOPS, UDP6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_MULTICAST_LOOP, UDP6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_MULTICAST_ALL, UDP6, 0, sizeof(int)},
 	{IPPROTO_IPV6, IPV6_MTU_DISCOVER, V6, 0, sizeof(int)},
 	{IPPROTO_IPV6, IPV6_RECVERR, V6, 0, sizeof(int)},
 	{IPPROTO_IPV6, IPV6_RECVPKTINFO, V6, 0, sizeof(int)},
@@ -157,15 +159,16 @@ static const struct row {
 
 static unsigned kind_of(const struct image_socket *s)
 {
-	unsigned inet = s->type == SOCK_STREAM ? TCP : UDP;
+	bool tcp = s->type == SOCK_STREAM;
+	unsigned v4 = tcp ? TCP | V4 : UDP | V4 | UDP4, v6 = v4 | (tcp ? V6 : V6 | UDP6);
 
 	switch (s->family) {
 	case AF_UNIX:
 		return UNIX;
 	case AF_INET:
-		return inet | V4;
+		return v4;
 	case AF_INET6:
-		return inet | V4 | V6;
+		return v6;
 	default:
 		return NETLINK;
 	}
@@ -322,6 +325,29 @@ static void set_room(int fd, int name, int size)
 	if (setsockopt(fd, SOL_SOCKET, FORCE_OF(name), &half, sizeof(half)))
 		(void)setsockopt(
 			fd, SOL_SOCKET, name, &half, sizeof(half)); /* see the header */
+}
+
+int socket_grow_note(struct socket_guard *g, struct err *e)
+{
+	if (socket_guard_note(g, SOL_SOCKET, SO_RCVLOWAT, e))
+		return -1;
+	if (!(lock_of(g->socket) & 2))
+		return 0;
+	if (socket_guard_note(g, SOL_SOCKET, SO_RCVBUF, e))
+		return -1;
+	g->options[g->count - 1].value /= 2;
+	return 0;
+}
+
+/* The mark makes the kernel enlarge a buffer whose size is its own to choose, up to
+ * net.ipv4.tcp_rmem (tcp_set_rcvlowat()). */
+void socket_grow(int fd, uint64_t size)
+{
+	int mark = size > ROOM_MAX / ROOM_FACTOR ? ROOM_MAX / ROOM_FACTOR : size + 65536;
+
+	if (lock_of(fd) & 2)
+		set_room(fd, SO_RCVBUF, mark * ROOM_FACTOR);
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)); /* see the header */
 }
 
 struct socket_room socket_room_make(int fd, int name, uint64_t size)

@@ -9,6 +9,7 @@
 #include "ckpt/image.h"
 #include "lib/err.h"
 #include "lib/util.h"
+#include "supervisor/socket_guard.h"
 
 /* Add to @out (struct image_socket_option) those of @fd, a socket as @s says, that are not as
  * in a new one. What cannot be set again is refused. */
@@ -28,6 +29,11 @@ int socket_option_value(
 struct socket_room {
 	int fd, name, size, lock;
 };
+
+/* Have the receive buffer of a TCP connection, now or later, take @size bytes; @g puts back
+ * what must be. */
+int socket_grow_note(struct socket_guard *g, struct err *e);
+void socket_grow(int fd, uint64_t size);
 
 struct socket_room socket_room_make(int fd, int name, uint64_t size);
 void socket_room_end(const struct socket_room *room);

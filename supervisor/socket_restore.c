@@ -98,7 +98,6 @@ static int connect_to_name(struct socket_restore *q, size_t number, struct err *
 static int connect_waiting(struct socket_restore *q, size_t number, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
-	const struct image_socket *l = &q->s[s->listener - 1];
 	struct socket_act as = {.pid = s->cred_pid,
 		.has_user = s->flags & IMAGE_SOCKET_CRED,
 		.uid = s->cred_uid,
@@ -108,7 +107,6 @@ static int connect_waiting(struct socket_restore *q, size_t number, struct err *
 		return socket_unix_connect(q, q->made[number - 1].fd, s->listener, &as, e);
 	return socket_inet_connect(
 		q, q->made[number - 1].fd, s->peer_name, s->peer_name_size, e);
-	(void)l;
 }
 
 /* In the order in which they came. */
@@ -171,11 +169,13 @@ static int set_options(struct socket_restore *q, size_t number, struct err *e)
 	const struct image_socket *s = &q->s[number - 1];
 	const struct image_socket_option *options = &q->options[s->first_option];
 	int fd = q->made[number - 1].fd;
-	int reuse = socket_option_value(options, s->option_count, SOL_SOCKET, SO_REUSEADDR);
+	int one = 1,
+	    reuse = socket_option_value(options, s->option_count, SOL_SOCKET, SO_REUSEADDR);
 
 	/* Set for all, as long as they were made. */
-	if (is_tcp(s) && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)))
-		return err_set(e, errno, "cannot set SO_REUSEADDR of a socket");
+	if (is_tcp(s) && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)) ||
+				 setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one))))
+		return err_set(e, errno, "cannot set the options of a socket");
 	return socket_options_set(fd, options, s->option_count, false, e);
 }
 

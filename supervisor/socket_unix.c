@@ -2,6 +2,7 @@
  * socket_unix.c - UNIX sockets at a checkpoint.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -9,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/un.h>
 
+#include "lib/procfs.h"
 #include "supervisor/socket.h"
 #include "supervisor/socket_diag.h"
 #include "supervisor/socket_dump.h"
@@ -179,18 +181,31 @@ static bool find_listener(struct fd_dump *d, struct socket_dump *k)
 	return false;
 }
 
+/* Who accepts it will see the process that has connected it: most likely the one that has it.
+ */
+static void set_connecting(struct socket_dump *k)
+{
+	cleanup_free char *status = procfs_status(k->pid, k->pid, NULL);
+
+	k->s.flags &= ~IMAGE_SOCKET_CRED;
+	if (!status ||
+		sscanf(status_value(status, "Uid"), "%*u %" SCNu32, &k->s.cred_uid) != 1 ||
+		sscanf(status_value(status, "Gid"), "%*u %" SCNu32, &k->s.cred_gid) != 1)
+		return;
+	k->s.flags |= IMAGE_SOCKET_CRED;
+	k->s.cred_pid = fd_inner_pid(k->pid);
+}
+
 static int relate_waiting(struct socket_dump *k, struct err *e)
 {
 	int sent;
 
+	set_connecting(k);
 	if (ioctl(k->fd, SIOCOUTQ, &sent))
 		return err_set(e, errno, "cannot ask what it has sent");
 	k->s.state = IMAGE_SOCKET_WAITING;
 	/* What waits in a connection that is not accepted yet cannot be looked at. */
-	return sent ? err_set(e, 0,
-			      "it waits to be accepted, and has sent already: try again when "
-			      "it is accepted")
-		    : 0;
+	return sent ? socket_dump_busy(e, "it waits to be accepted, and has sent already") : 0;
 }
 
 static int relate_ended(struct fd_dump *d, struct socket_dump *k, struct err *e)
@@ -207,7 +222,7 @@ static int relate_backlog(struct fd_dump *d, struct socket_dump *k, struct err *
 {
 	for (size_t i = 0; i < buf_count(&k->waiting, uint32_t); i++)
 		if (!socket_dump_find(d, *buf_at(&k->waiting, uint32_t, i)))
-			return err_set(e, 0,
+			return socket_dump_busy(e,
 				"a connection waits to be accepted whose other end is of "
 				"another program, or closed already");
 	return 0;

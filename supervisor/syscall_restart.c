@@ -72,12 +72,15 @@ static const struct blocking_call calls[] = {
 	{SYS_readv, RECEIVE, 0, true, NULL},
 	{SYS_recvfrom, RECEIVE, 0, true, NULL},
 	{SYS_recvmsg, RECEIVE, 0, true, NULL},
+	{SYS_recvmmsg, RECEIVE, 0, true, NULL},
 	{SYS_accept, RECEIVE, 0, true, NULL},
 	{SYS_accept4, RECEIVE, 0, true, NULL},
 	{SYS_write, SEND, 0, true, NULL},
 	{SYS_writev, SEND, 0, true, NULL},
 	{SYS_sendto, SEND, 0, true, NULL},
 	{SYS_sendmsg, SEND, 0, true, NULL},
+	{SYS_sendmmsg, SEND, 0, true, NULL},
+	{SYS_connect, SEND, 0, true, NULL},
 };
 
 static const struct blocking_call *find_call(long nr)
