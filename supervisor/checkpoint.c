@@ -31,6 +31,7 @@ struct checkpoint_work {
 	const struct checkpoint_request *request;
 	struct err *e;
 	int result;
+	_Atomic pid_t freezer; /* the thread that freezes the tree; -1: that is done */
 
 	struct tree tree;
 	uint64_t frozen_ns; /* when the freeze began; 0: not frozen */
@@ -104,6 +105,7 @@ static int freeze_tree(struct checkpoint_work *w)
 		.strangers = w->s->strangers.data,
 		.stranger_count = buf_count(&w->s->strangers, pid_t),
 	};
+	int failed;
 
 	if (w->request->deadline_ns && w->request->deadline_ns < limit)
 		limit = w->request->deadline_ns;
@@ -112,7 +114,10 @@ static int freeze_tree(struct checkpoint_work *w)
 	w->info.monotonic_ns = now;
 	w->info.boottime_ns = clock_ns(CLOCK_BOOTTIME);
 	target.deadline_ns = limit;
-	return freeze(&target, &w->tree, w->e);
+	w->freezer = gettid();
+	failed = freeze(&target, &w->tree, w->e);
+	w->freezer = -1;
+	return failed;
 }
 
 /* See what system call each thread is in the middle of. */
@@ -414,6 +419,21 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static void join(struct checkpoint_work *w, pthread_t thread)
+{
+	static const struct timespec while_freezing = {.tv_nsec = 1000000};
+	int r;
+
+	for (pid_t freezer; (freezer = w->freezer) >= 0;) {
+		if (freezer)
+			freeze_unblock(freezer);
+		/* Woken early: all the same. */
+		(void)nanosleep(&while_freezing, NULL);
+	}
+	r = pthread_join(thread, NULL);
+	BUG_ON(r);
+}
+
 static int run_in_thread(struct checkpoint_work *w)
 {
 	pthread_t thread;
@@ -421,8 +441,7 @@ static int run_in_thread(struct checkpoint_work *w)
 
 	if (r)
 		return err_set(w->e, r, "cannot start a thread");
-	r = pthread_join(thread, NULL);
-	BUG_ON(r);
+	join(w, thread);
 	return w->result;
 }
 

@@ -12,11 +12,10 @@
 
 #define TICK_MS 100
 
-/* Connect to the socket of process @pid, which is @uid's. -1: none there, without a message;
- * -2: with one. */
-static int try_connect(pid_t pid, uid_t uid, struct err *e)
+/* Connect to the socket of process @pid in @dir, which is to be @uid's. -1: none there, without a
+ * message; -2: with one. */
+static int connect_in(const char *dir, pid_t pid, uid_t uid, struct err *e)
 {
-	cleanup_free char *dir = control_dir(uid);
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
 	struct ucred peer;
@@ -41,6 +40,20 @@ static int try_connect(pid_t pid, uid_t uid, struct err *e)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid != pid)
 		return -1;
 	return steal_fd(&fd);
+}
+
+static int try_connect(pid_t pid, uid_t uid, struct err *e)
+{
+	int fd = -1;
+
+	for (int i = 0; i < CONTROL_DIRS && fd < 0; i++) {
+		cleanup_free char *dir = control_dir(uid, i);
+		int r = connect_in(dir, pid, uid, fd == -2 ? NULL : e);
+
+		if (r != -1)
+			fd = r;
+	}
+	return fd;
 }
 
 int control_connect(pid_t pid, pid_t *supervisor, struct err *e)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -102,21 +103,30 @@ static bool task_alive(pid_t pid, pid_t tid)
 	return !procfs_stat(pid, tid, &st, NULL) && st.state != 'Z' && st.state != 'X';
 }
 
+/* A main thread that has ended cannot be attached to, and by the time that we look a thread
+ * that executes a program has taken its id. */
+#define SEIZE_ATTEMPTS 20
+
 /* Attach to @tid; 1: it has ended. */
 static int attach(struct freezer *f, struct process *p, pid_t tid, struct err *e)
 {
 	struct thread *t = add_thread(f, p, tid);
+	int attempt = 0;
 
-	syscall_before_freeze(t);
-	if (tracee_seize(&t->tracee, false, e)) {
+	while (tracee_seize(&t->tracee, false, e)) {
 		if (!task_alive(p->pid, tid)) {
 			p->thread_count--;
 			return 1;
 		}
-		if (!traced_by_us(p->pid, tid))
-			return refuse_debugger(p, tid, e);
 		t->tracee.state = TRACEE_RUNNING;
+		if (traced_by_us(p->pid, tid))
+			break;
+		if (++attempt == SEIZE_ATTEMPTS)
+			return refuse_debugger(p, tid, e);
+		sched_yield();
 	}
+	/* It runs on until it is interrupted. */
+	syscall_before_freeze(t);
 	f->found_new = true;
 	return 0;
 }
@@ -163,6 +173,8 @@ static int take_in(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
 {
 	struct process *p = add_process(f, pid, parent);
 
+	/* Also one that is dead by now: it may have made another. */
+	f->found_new = true;
 	return seize_thread(f, p, pid, e);
 }
 
@@ -177,11 +189,12 @@ static bool is_stranger(const struct freeze_target *target, pid_t pid)
 /* Children of processes that have ended. Those that have ended, too, are nobody's to wait for
  * but the reaper's: if that is us they have to go now, as a long list of children would never
  * be read in time. */
-static int add_orphans(struct freezer *f, struct err *e)
+static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
 	size_t count;
 
+	*late = false;
 	if (procfs_children(f->target->reaper, &pids, &count, e))
 		return -1;
 	for (size_t i = 0; i < count; i++) {
@@ -192,9 +205,23 @@ static int add_orphans(struct freezer *f, struct err *e)
 		if (f->tree->processes[f->tree->count - 1]->thread_count)
 			continue;
 		drop_process(f->tree, f->tree->count - 1);
+		*late = true;
 		if (f->target->reaper == getpid())
 			(void)waitpid(pids[i], NULL, __WALL | WNOHANG); /* or the loop does */
 	}
+	return 0;
+}
+
+/* One that was dead when we came may have made another, which is an orphan now: at once after
+ * it, as that will do the same. */
+static int add_orphans(struct freezer *f, struct err *e)
+{
+	bool late;
+
+	do {
+		if (look_for_orphans(f, &late, e))
+			return -1;
+	} while (late && clock_ns(CLOCK_MONOTONIC) < f->target->deadline_ns);
 	return 0;
 }
 
@@ -271,9 +298,45 @@ static int end_vfork(struct freezer *f, struct thread *t, struct err *e)
 	return 0;
 }
 
-/* Nothing from @t for a while. */
-static int nothing_heard(struct freezer *f, struct thread *t, struct err *e)
+/* A thread that was stopped is so no more when another of its process executes a program: it
+ * has been killed, or it is the main thread, whose id the other one has got. */
+static int recheck(struct freezer *f, struct thread *t, struct err *e)
 {
+	struct tracee_report report;
+	uint64_t mask;
+
+	if (t->tracee.state != TRACEE_STOPPED)
+		return 0;
+	if (tracee_wait(&t->tracee, 0, &report, e))
+		return t->tracee.state == TRACEE_GONE ? 0 : -1;
+	if (report.event == TRACEE_EVENT_GONE || report.event == TRACEE_EVENT_TRAP)
+		return 0;
+	if (report.event == TRACEE_EVENT_NONE &&
+		(!tracee_get_sigmask(&t->tracee, &mask, NULL) ||
+			t->tracee.state == TRACEE_GONE))
+		return 0;
+	f->found_new = true;
+	t->tracee.state = TRACEE_RUNNING;
+	if (tracee_interrupt(&t->tracee, e) ||
+		(report.event != TRACEE_EVENT_NONE && tracee_continue(&t->tracee, 0, e)))
+		return t->tracee.state == TRACEE_GONE ? 0 : -1;
+	return 0;
+}
+
+static int recheck_all(struct freezer *f, struct process *p, struct err *e)
+{
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (recheck(f, &p->threads[i], e))
+			return -1;
+	return 0;
+}
+
+/* Nothing from @t for a while. A thread that executes a program waits for the ends of all
+ * others, and these for us to take note. */
+static int nothing_heard(struct freezer *f, struct process *p, struct thread *t, struct err *e)
+{
+	if (recheck_all(f, p, e))
+		return -1;
 	if (!task_alive(t->tracee.pid, t->tracee.tid)) {
 		t->tracee.state = TRACEE_GONE;
 		return 0;
@@ -294,7 +357,7 @@ static uint64_t next_look(const struct freezer *f)
 
 /* Bring one seized thread into a trap stop. Signals on their way are let through, as they
  * would have been a moment earlier. */
-static int stop_thread(struct freezer *f, struct thread *t, struct err *e)
+static int stop_thread(struct freezer *f, struct process *p, struct thread *t, struct err *e)
 {
 	struct tracee_report report;
 
@@ -306,7 +369,7 @@ static int stop_thread(struct freezer *f, struct thread *t, struct err *e)
 		case TRACEE_EVENT_GONE:
 			return 0;
 		case TRACEE_EVENT_NONE:
-			if (nothing_heard(f, t, e))
+			if (nothing_heard(f, p, t, e))
 				return -1;
 			break;
 		default:
@@ -428,7 +491,7 @@ static int stop_threads(struct freezer *f, struct process *p, struct err *e)
 	if (p->lower)
 		return stop_above(f, p, e);
 	for (size_t k = 0; k < p->thread_count; k++)
-		if (stop_thread(f, &p->threads[k], e))
+		if (stop_thread(f, p, &p->threads[k], e))
 			return -1;
 	return 0;
 }
@@ -470,7 +533,11 @@ static int freeze_pass(struct freezer *f, struct err *e)
 		struct process *p = tree->processes[i];
 
 		lower_find(p);
-		if (seize_new_threads(f, p, e) || stop_threads(f, p, e))
+		if (seize_new_threads(f, p, e))
+			return -1;
+		if (p->thread_count && recheck(f, &p->threads[0], e))
+			return -1;
+		if (stop_threads(f, p, e))
 			return -1;
 		forget_gone(p);
 		if (add_children(f, p, e))
@@ -480,20 +547,26 @@ static int freeze_pass(struct freezer *f, struct err *e)
 	return 0;
 }
 
+/* Passes in a row without anything new: with no process id given out meanwhile, or, where
+ * others make processes all the time, without regard to that. */
+#define QUIET_PASSES      2
+#define QUIET_PASSES_BUSY 6
+
 static int freeze_all(struct freezer *f, struct err *e)
 {
 	pid_t last_pid = 0;
-	int quiet = 0;
+	int quiet = 0, silent = 0;
 
-	while (quiet < 2) {
+	while (silent < QUIET_PASSES && quiet < QUIET_PASSES_BUSY) {
 		pid_t now;
 
 		if (freeze_pass(f, e))
 			return -1;
 		now = procfs_last_pid();
-		quiet = f->found_new || now != last_pid ? 0 : quiet + 1;
+		quiet = f->found_new ? 0 : quiet + 1;
+		silent = f->found_new || now != last_pid ? 0 : silent + 1;
 		last_pid = now;
-		if (quiet < 2 && clock_ns(CLOCK_MONOTONIC) > f->target->deadline_ns)
+		if (!quiet && clock_ns(CLOCK_MONOTONIC) > f->target->deadline_ns)
 			return err_set(e, 0,
 				"cannot freeze process %d: it makes new processes faster than "
 				"they can be stopped",
@@ -644,6 +717,38 @@ out_thaw:
 	/* The first error is the one to tell. */
 	thaw(tree, NULL);
 	return -1;
+}
+
+/* The thread that @freezer tries to attach to and has to wait for; 0: it does not. */
+static pid_t blocked_on(pid_t freezer)
+{
+	cleanup_free char *path = xasprintf("/proc/self/task/%d/syscall", freezer);
+	cleanup_free char *text = NULL;
+	unsigned long tid;
+	size_t len;
+	long nr;
+
+	/* Number and arguments of a system call, or "running". */
+	if (read_file(path, &text, &len, NULL) || sscanf(text, "%ld %*x %lx", &nr, &tid) != 2 ||
+		nr != SYS_ptrace)
+		return 0;
+	return tid;
+}
+
+void freeze_unblock(pid_t freezer)
+{
+	pid_t tid = blocked_on(freezer);
+	cleanup_free char *status = tid ? procfs_status(tid, tid, NULL) : NULL;
+	pid_t pid = status ? (pid_t)status_number(status, "Tgid", 10) : 0;
+	cleanup_free pid_t *tids = NULL;
+	size_t count;
+
+	if (!pid || procfs_tasks(pid, &tids, &count, NULL))
+		return;
+	/* Not the main thread: its end is the process's, and in nobody's way. */
+	for (size_t i = 0; i < count; i++)
+		if (tids[i] != pid && !task_alive(pid, tids[i]))
+			(void)waitpid(tids[i], NULL, __WALL | WNOHANG);
 }
 
 static bool continue_pending(pid_t pid)

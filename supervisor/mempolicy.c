@@ -70,17 +70,18 @@ int mempolicy_read(struct remote *r, uint64_t scratch, uint64_t address,
 		       : 0;
 }
 
-/* Where the mapping that begins at @start ends, by a walk along /proc/PID/maps at @line. */
+/* Where the mapping that begins at @start ends, by a walk along /proc/PID/maps from *@line on; 0
+ * when there is none. */
 static uint64_t find_end(const char **line, uint64_t start)
 {
-	while (*line && **line) {
+	while (**line) {
 		char *dash;
 		uint64_t at = strtoull(*line, &dash, 16);
 
 		if (at == start)
 			return strtoull(dash + 1, NULL, 16);
-		*line = strchr(*line, '\n');
-		*line += *line != NULL;
+		*line += strcspn(*line, "\n");
+		*line += **line == '\n';
 	}
 	return 0;
 }

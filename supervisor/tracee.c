@@ -19,8 +19,10 @@ static int fail(struct tracee *t, const char *what, struct err *e)
 {
 	int code = errno;
 
-	/* ESRCH also means "not stopped". */
-	if (code == ESRCH && tgkill(t->pid, t->tid, 0))
+	/* ESRCH also means "not stopped". ECHILD is that of a thread that has executed a
+	 * program and so got its leader's id, or of that leader: what has the id now is not
+	 * ours. */
+	if (code == ECHILD || (code == ESRCH && tgkill(t->pid, t->tid, 0)))
 		t->state = TRACEE_GONE;
 	return err_set(e, code, "cannot %s thread %d of process %d", what, t->tid, t->pid);
 }
@@ -37,7 +39,12 @@ int tracee_seize(struct tracee *t, bool kill_with_us, struct err *e)
 
 int tracee_interrupt(struct tracee *t, struct err *e)
 {
-	return ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) ? fail(t, "stop", e) : 0;
+	if (!ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL))
+		return 0;
+	/* Stopped or not is all the same here: it is no tracee of ours any more. */
+	if (errno == ESRCH)
+		t->state = TRACEE_GONE;
+	return fail(t, "stop", e);
 }
 
 /* Wait for a change of state of any child or tracee: all of them raise SIGCHLD, which the
@@ -163,16 +170,23 @@ int tracee_wait_any(
 	return wait_until(t, wait_any_once, deadline_ns, report, e);
 }
 
-int tracee_continue(struct tracee *t, int signal, struct err *e)
+/* ESRCH: it has been killed, and that is what it reports next. */
+static int let_run(struct tracee *t, int request, int signal, struct err *e)
 {
 	t->state = TRACEE_RUNNING;
-	return ptrace(PTRACE_CONT, t->tid, NULL, (long)signal) ? fail(t, "continue", e) : 0;
+	if (ptrace(request, t->tid, NULL, (long)signal) && errno != ESRCH)
+		return fail(t, "continue", e);
+	return 0;
+}
+
+int tracee_continue(struct tracee *t, int signal, struct err *e)
+{
+	return let_run(t, PTRACE_CONT, signal, e);
 }
 
 int tracee_continue_to_syscall(struct tracee *t, int signal, struct err *e)
 {
-	t->state = TRACEE_RUNNING;
-	return ptrace(PTRACE_SYSCALL, t->tid, NULL, (long)signal) ? fail(t, "continue", e) : 0;
+	return let_run(t, PTRACE_SYSCALL, signal, e);
 }
 
 int tracee_detach(struct tracee *t, int signal, struct err *e)

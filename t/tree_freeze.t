@@ -3,7 +3,7 @@
 # trecr-ckpt -s, and is not in the image.
 . "$(dirname "$0")/lib.sh"
 
-runs=${FREEZE_RUNS:-60}
+runs=${FREEZE_RUNS:-40}
 missed=
 failed=
 broken=
@@ -26,6 +26,19 @@ done
 is "$failed" "" "$runs checkpoints of 8 chains of processes"
 is "$missed" "" "nobody is missed"
 is "$broken" "" "no chain is broken by a restart"
+
+# execve(2) in a thread ends the others, and waits for them.
+arena execs
+launch "$victim/tree_execs"
+bad=
+for ((i = 1; i <= 15; i++)); do
+	checkpoint || bad+=" $i: $(tail -n 1 ckpt.err)"
+done
+is "$bad" "" "15 checkpoints of threads that execute programs"
+finish
+is "$status" 0 "which run on" || explain
+sweep >/dev/null
+scenario "tree_execs: restarted twice in a row" twice "$victim/tree_execs"
 
 # vfork(2) holds the parent in the kernel until the child executes a program.
 arena spawns

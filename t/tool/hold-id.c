@@ -42,8 +42,10 @@ int main(int argc, char **argv)
 	if (!made)
 		lead();
 	if (made < 0) {
+		int status = errno == EPERM ? 77 : 1;
+
 		perror("hold-id");
-		return errno == EPERM ? 77 : 1;
+		return status;
 	}
 	return waitpid(made, NULL, 0) == made ? 0 : 1;
 }
