@@ -450,7 +450,7 @@ static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, 
 
 		if (!is_to_be_stopped(p, t))
 			continue;
-		if (nothing_heard(f, t, e))
+		if (nothing_heard(f, p, t, e))
 			return -1;
 		if (t->tracee.state == TRACEE_RUNNING && tracee_interrupt(&t->tracee, e) &&
 			t->tracee.state != TRACEE_GONE)
