@@ -12,8 +12,8 @@
 
 #define TICK_MS 100
 
-/* Connect to the socket of process @pid in @dir, which is to be @uid's. -1: none there, without a
- * message; -2: with one. */
+/* Connect to the socket of process @pid in @dir, which is to be @uid's. -1: none there, without
+ * a message; -2: with one. */
 static int connect_in(const char *dir, pid_t pid, uid_t uid, struct err *e)
 {
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -70,8 +70,8 @@ int mempolicy_read(struct remote *r, uint64_t scratch, uint64_t address,
 		       : 0;
 }
 
-/* Where the mapping that begins at @start ends, by a walk along /proc/PID/maps from *@line on; 0
- * when there is none. */
+/* Where the mapping that begins at @start ends, by a walk along /proc/PID/maps from *@line on;
+ * 0 when there is none. */
 static uint64_t find_end(const char **line, uint64_t start)
 {
 	while (**line) {

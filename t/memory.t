@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 for v in anon file_private file_shared memfd shared_anon stack prot_none sparse mlock mlockall \
-	advice thp "thp disable" hugetlb brk vdso zeroed_file relro bss unlinked_map no_aslr \
+	advice thp "thp disable" brk vdso zeroed_file relro bss unlinked_map no_aslr \
 	regions anon_name guard; do
 	# shellcheck disable=SC2086
 	cycle $v
