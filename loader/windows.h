@@ -39,7 +39,7 @@
  * outside. */
 #define RECORDS_WINDOW      0x47f000000000
 #define RECORDS_WINDOW_SIZE 0x1000000000
-#define RECORDS_LIVE        (RECORDS_WINDOW + 0x1000)  /* struct records */
+#define RECORDS_LIVE        (RECORDS_WINDOW + 0x1000) /* struct records */
 #define RECORDS_CUDA        (RECORDS_WINDOW + 0x10000) /* struct cuda_state (stubs/cuda/state.h) */
 #define RECORDS_HEAP        (RECORDS_WINDOW + 0x20000) /* the rest is given out piece by piece */
 

@@ -8,7 +8,8 @@
 
 int gpu_option(void *field, const char *value, struct err *e)
 {
-	static const char *const words[] = {[GPU_AUTO] = "auto", [GPU_ON] = "on", [GPU_OFF] = "off"};
+	static const char *const words[] = {
+		[GPU_AUTO] = "auto", [GPU_ON] = "on", [GPU_OFF] = "off"};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
 		if (strcmp(value, words[i]))
@@ -36,8 +37,7 @@ static char *find_audit(void)
 		return NULL;
 	*slash = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		cleanup_free char *name =
-			xasprintf("%s/%s/libtrecr-audit.so", exe, places[i]);
+		cleanup_free char *name = xasprintf("%s/%s/libtrecr-audit.so", exe, places[i]);
 		char *path = realpath(name, NULL);
 
 		if (path)
@@ -56,8 +56,9 @@ int gpu_prepare(enum gpu_use use, struct err *e)
 	path = find_audit();
 	/* A ':' would be two libraries to ld.so. */
 	if (!path || strchr(path, ':'))
-		return use == GPU_ON ? err_set(e, 0, "cannot find libtrecr-audit.so, which programs "
-						     "with a GPU need")
+		return use == GPU_ON ? err_set(e, 0,
+					       "cannot find libtrecr-audit.so, which programs "
+					       "with a GPU need")
 				     : 0;
 	if (others && strstr(others, path))
 		return 0;

@@ -73,7 +73,8 @@ static int run(struct supervisor *s, char *const argv[])
 		return fail(s, status, &e);
 	}
 	dir = choose_dir(s->options.dir, argv[0], &add_pid, &e);
-	if (!dir || gpu_prepare(program_options.gpu, &e) < 0 || loop_prepare(s, &e) < 0 || spawn_program(s, argv, &status, &e) < 0) {
+	if (!dir || gpu_prepare(program_options.gpu, &e) < 0 || loop_prepare(s, &e) < 0 ||
+		spawn_program(s, argv, &status, &e) < 0) {
 		loop_end(s);
 		return fail(s, status, &e);
 	}

@@ -10,8 +10,8 @@ enum {
 	CALL_COUNT,
 };
 
-STUB_LIBRARY(
-	cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_NOT_SUPPORTED,
+STUB_LIBRARY(cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED,
+	CUDA_ERROR_NOT_SUPPORTED,
 	/* Tables of functions are handed out at their real addresses. */
 	.fixed = 1);
 
