@@ -97,8 +97,10 @@ static void entry(const struct api *api, const struct api_call *call, size_t ind
 		guarded(call->name, "body", out);
 	} else if (way == API_RECORD) {
 		guarded(call->name, "record", out);
-		fprintf(out, "internal record_%s\n\tmov $%zu, %%eax\n\tjmp %s_record\n",
-			call->name, index, api->library);
+		fprintf(out,
+			"internal record_%s\n\t.hidden %s_record\n\tmov $%zu, %%eax\n"
+			"\tjmp %s_record\n",
+			call->name, api->library, index, api->library);
 	} else if (callback >= 0) {
 		fprintf(out, "export %s\n", call->name);
 		lead(api, call, index, out);
@@ -122,7 +124,8 @@ static const char head[] =
 	".macro cross\n\tjmp *%s_cross(%rip)\n.endm\n"
 	".macro cross_callback\n\tlea %s_cross(%rip), %r10\n"
 	"\tjmp *crossing_callback@GOTPCREL(%rip)\n.endm\n"
-	".hidden %s_targets, %s_cross, %s_refused, %s_library, %s_missing_result, %s_record\n"
+	".hidden %s_targets, %s_cross, %s_refused, %s_library, %s_missing_result\n"
+	".section .data.rel.ro, \"aw\"\n.balign 8\n.hidden %s_words\n.globl %s_words\n%s_words:\n"
 	".text\n"
 	"internal %s_first\n\tlea %s_library(%rip), %r10\n"
 	"\tjmp *crossing_open@GOTPCREL(%rip)\n"
@@ -130,6 +133,7 @@ static const char head[] =
 
 static const char tail[] =
 	"\t.byte 0\n"
+	".section .data.rel.ro\n.hidden %s_words_end\n.globl %s_words_end\n%s_words_end:\n"
 	".section .data.rel,\"aw\"\n.balign 8\n.globl %s_cross\n%s_cross: .quad %s_first\n"
 	".bss\n.balign 64\n.globl %s_targets\n%s_targets: .skip 8 * COUNT\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
