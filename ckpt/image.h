@@ -48,7 +48,8 @@ enum image_file_kind {
 
 /* Feature bits of struct image_super.incompat. */
 #define IMAGE_INCOMPAT_CHAIN 0x1u /* some extents lie in other checkpoints' files */
-#define IMAGE_INCOMPAT_KNOWN (IMAGE_INCOMPAT_CHAIN)
+#define IMAGE_INCOMPAT_LOWER 0x2u /* the process has a lower half, to be made again */
+#define IMAGE_INCOMPAT_KNOWN (IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER)
 
 struct image_super {
 	uint8_t magic[8];
@@ -119,6 +120,7 @@ enum image_note {
 	IMAGE_NOTE_XSTATE = 16,      /* bytes: all threads' XSAVE areas, see image_thread */
 	IMAGE_NOTE_AUXV = 17,        /* bytes of the auxiliary vector; process */
 	IMAGE_NOTE_GROUPS = 18,      /* uint32_t supplementary groups; process */
+	IMAGE_NOTE_LOWER = 19,       /* struct image_module: files of the lower half; process */
 	IMAGE_NOTE_MAX = 32,
 };
 

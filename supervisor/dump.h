@@ -71,6 +71,9 @@ int dump_pending(struct dump *d, struct buf *out, struct err *e);
 /* Regions and mapped files; adds to d->runs and d->shared_runs what is to be stored. */
 int dump_memory(struct dump *d, struct err *e);
 
+/* What its lower half is made of, if it has one; behind dump_memory(). */
+int dump_lower(struct dump *d, struct err *e);
+
 /* The notes that gdb and its like read. @info: the thread's first pending signal, or zeros.
  * Threads come in the order of d->process->threads. */
 void core_note_process(struct dump *d, const char *status, const char *args, size_t args_size);

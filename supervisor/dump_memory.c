@@ -7,6 +7,7 @@
 
 #include "loader/batch.h"
 #include "supervisor/dump.h"
+#include "supervisor/lower.h"
 #include "supervisor/module.h"
 #include "supervisor/pagemap.h"
 
@@ -347,9 +348,13 @@ static int dump_kernel_pages(struct dump *d, const struct vma *v, struct image_r
 static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct err *e)
 {
 	struct image_region r = new_region(d, v);
+	int lower;
 
 	if (!strcmp(v->name, "[vsyscall]"))
 		return 0;
+	lower = lower_has_memory(d->process, v, e);
+	if (lower)
+		return lower < 0 ? -1 : 0;
 	if (!strncmp(v->name, "[vvar", 5) || !strcmp(v->name, "[vdso]"))
 		return dump_kernel_pages(d, v, &r);
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++)
@@ -367,6 +372,8 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 	/* Huge pages without a file have a name all the same. */
 	if (v->flags & VMA_HUGETLB && strncmp(v->name, "/anon_hugepage", 14))
 		return dump_whole(d, v, &r, e);
+	if (lower_refuse_driver(d->process, v, e))
+		return -1;
 	if (v->name[0] == '/' && !(v->flags & VMA_HUGETLB))
 		return dump_private_file(d, pagemap, v, &r, e);
 	r.kind = IMAGE_REGION_ANON;
@@ -383,7 +390,7 @@ int dump_memory(struct dump *d, struct err *e)
 {
 	cleanup_fd int pagemap = pagemap_open(d->process->pid, e);
 
-	if (pagemap < 0 || procfs_vmas(d->process->pid, &d->vmas, e))
+	if (pagemap < 0 || lower_read_parts(d->process, e) || procfs_vmas(d->process->pid, &d->vmas, e))
 		return -1;
 	for (size_t i = 0; i < d->vmas.count; i++)
 		if (dump_region(d, pagemap, &d->vmas.v[i], e))

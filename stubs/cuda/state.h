@@ -156,7 +156,9 @@ struct cuda_state {
 	uint64_t sequence; /* of the last object */
 	uint64_t alive[CUDA_KINDS];
 	struct object *objects, *objects_end;
-	struct allocation *allocations;
+	struct allocation *allocations; /* true after a drain */
+	uint64_t allocation_count;
+	void *memory; /* struct mmu */
 	/* Of each kind, oldest first: to be used again as late as can be. */
 	struct object *dead[CUDA_KINDS], *dead_end[CUDA_KINDS];
 	/* Blocks of the arena that are free, by the power of two that is their size. */
