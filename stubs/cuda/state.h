@@ -82,6 +82,7 @@ struct object {
 	uint64_t value;            /* as its kind wants */
 	void *mark;                /* of a context: an event recorded at the restart, real */
 	double time;               /* of a mark, or of an event before it: milliseconds */
+	double saved_time;         /* of a context: when the last checkpoint was */
 };
 _Static_assert(offsetof(struct object, real) == 0, "");
 _Static_assert(offsetof(struct object, flags) == CUDA_OBJECT_FLAGS, "");
