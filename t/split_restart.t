@@ -10,4 +10,6 @@ cycle "$split/stateless"
 cycle "$split/stateless" 1000
 cycle "$split/stateless" 2000
 
+cycle "$split/objects"
+
 done_testing

@@ -5,6 +5,9 @@
 int sim_ready(void);
 int sim_have_context(void);
 
+/* This thread's context, or NULL. */
+void *sim_current(void);
+
 /* module.c: print what kernels have said. */
 void module_print(void);
 

@@ -104,6 +104,20 @@ void memory_check(uint64_t address, uint64_t size, const char *function)
 		sim_hostile("an address that is not device memory", function);
 }
 
+void memory_adopt(uint64_t address, uint64_t size)
+{
+	pthread_mutex_lock(&lock);
+	add(address, size, ALLOCATED);
+	pthread_mutex_unlock(&lock);
+}
+
+void memory_forget(uint64_t address)
+{
+	pthread_mutex_lock(&lock);
+	drop(find(address, ALLOCATED));
+	pthread_mutex_unlock(&lock);
+}
+
 static int allocate(uint64_t *address, uint64_t size)
 {
 	uint64_t rounded = (size + 511) & ~511ul;
