@@ -252,11 +252,13 @@ enum image_region_kind {
 	IMAGE_REGION_SHARED,      /* shared mapping of an object of ours: `object` */
 	IMAGE_REGION_VDSO,
 	IMAGE_REGION_VVAR,
+	IMAGE_REGION_DEVICE, /* memory of GPU number `object`; tag gpu */
 };
 
 enum image_tag {
 	IMAGE_TAG_UPPER = 1,
 	IMAGE_TAG_LOWER = 2, /* never in an image of version 1 */
+	IMAGE_TAG_GPU = 3,
 };
 
 /* image_region.flags */
@@ -289,7 +291,7 @@ struct image_region {
 	uint32_t flags, advice;
 	uint32_t tag;      /* enum image_tag */
 	uint32_t module;   /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
-	uint32_t object;   /* index in IMAGE_NOTE_OBJECTS + 1; SHARED */
+	uint32_t object;   /* index in IMAGE_NOTE_OBJECTS + 1; SHARED. Number of the GPU; DEVICE */
 	uint32_t name;     /* string: as /proc/PID/maps shows it */
 	uint32_t max_prot; /* what mprotect(2) may give: a shared file's open mode */
 	uint32_t reserved;

@@ -35,6 +35,7 @@ struct dump {
 	struct buf *shared_runs; /* the same for shared objects, of all processes, to go to the
 				  * job's file */
 	struct buf contexts;     /* memory that the runs' contexts live in */
+	struct buf device;       /* struct device_range: memory of GPUs */
 	uint64_t memory_bytes;
 };
 

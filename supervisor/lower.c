@@ -22,6 +22,7 @@ void lower_find(struct process *p)
 	if (!p->lower) {
 		p->lower = xcalloc(1, sizeof(*p->lower));
 		p->lower->order_fd = p->lower->done_fd = -1;
+		pthread_mutex_init(&p->lower->staging.lock, NULL);
 	}
 	p->lower->info = r.info;
 	p->lower->state = r.lower;
@@ -38,8 +39,9 @@ void lower_free(struct lower_half *lower)
 		close(lower->order_fd);
 	if (lower->done_fd >= 0)
 		close(lower->done_fd);
-	if (lower->staging)
-		munmap(lower->staging, lower->staging_size);
+	if (lower->staging.data)
+		munmap(lower->staging.data, lower->staging.size);
+	pthread_mutex_destroy(&lower->staging.lock);
 	free(lower);
 }
 

@@ -8,6 +8,7 @@
 #ifndef SUPERVISOR_LOWER_H
 #define SUPERVISOR_LOWER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "lib/procfs.h"
@@ -24,8 +25,12 @@ struct lower_half {
 	struct buf tids; /* pid_t: the lower half's own threads, which are let alone */
 	bool drained;
 	int order_fd, done_fd; /* borrowed, -1: not yet */
-	void *staging;         /* mapped here, NULL: not yet */
-	uint64_t staging_size;
+	struct staging {
+		pthread_mutex_t lock;
+		char *data; /* mapped here, NULL: not yet */
+		uint64_t size;
+		uint64_t address, filled; /* what is in there, from its start on */
+	} staging;
 	struct buf outside; /* struct space_range: its memory outside of the window */
 };
 

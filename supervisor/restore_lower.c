@@ -60,6 +60,7 @@ int restore_lower_run(struct restore_one *one)
 	if (start(one))
 		return err_prefix(one->e, "cannot bring back the lower half of process %d (%s)",
 			p->vpid, p->comm);
-	return lower_order(p, LOWER_REPLAY, NULL, 0, clock_ns(CLOCK_MONOTONIC) + REPLAY_NS,
-		one->e);
+	if (lower_order(p, LOWER_REPLAY, NULL, 0, clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, one->e))
+		return -1;
+	return restore_device_memory(one);
 }

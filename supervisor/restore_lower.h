@@ -14,4 +14,7 @@ int restore_lower_check(const struct restore_one *one);
  * bring it up again, and have it make everything that the records hold. */
 int restore_lower_run(struct restore_one *one);
 
+/* The last part of that: device memory gets its contents (restore_device.c). */
+int restore_device_memory(struct restore_one *one);
+
 #endif
