@@ -34,6 +34,15 @@
 #define LOWER_PART_DRIVER (LOWER_WINDOW + 0x6000000000)
 #define LOWER_PART_END    (LOWER_WINDOW + 0x10000000000)
 
+/* Records of the upper half (lower/records.h): what makes the lower half's state again. Upper
+ * memory, so it is in an image as all else is; at a fixed place, for whoever reads it from
+ * outside. */
+#define RECORDS_WINDOW      0x47f000000000
+#define RECORDS_WINDOW_SIZE 0x1000000000
+#define RECORDS_LIVE        (RECORDS_WINDOW + 0x1000)  /* struct records */
+#define RECORDS_CUDA        (RECORDS_WINDOW + 0x10000) /* struct cuda_state (stubs/cuda/state.h) */
+#define RECORDS_HEAP        (RECORDS_WINDOW + 0x20000) /* the rest is given out piece by piece */
+
 /* Device memory. */
 #define GPU_WINDOW      0x200000000000
 #define GPU_WINDOW_SIZE 0x200000000000

@@ -13,9 +13,9 @@
 /*
  * @name: of the API table. @count: of its functions. @error: result of a call that cannot be
  * made (crossing_library.error). @missing: result of a function that the library below does not
- * have.
+ * have. Further members of struct crossing_library may follow.
  */
-#define STUB_LIBRARY(name, the_soname, count, the_error, the_missing)                          \
+#define STUB_LIBRARY(name, the_soname, count, the_error, the_missing, ...)                     \
 	extern STUB_HIDDEN void *name##_targets[];                                             \
 	extern STUB_HIDDEN const char name##_names[];                                          \
 	extern STUB_HIDDEN void (*name##_cross)(void);                                         \
@@ -37,6 +37,7 @@
 		.first = name##_first,                                                         \
 		.target_count = (count),                                                       \
 		.error = (the_error),                                                          \
+		__VA_ARGS__                                                                    \
 	}
 
 #endif

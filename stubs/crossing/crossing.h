@@ -23,6 +23,12 @@ struct crossing_library {
 	 * library, or when there is no lower half. */
 	int error;
 	int complained;
+	/* The program holds addresses in the library: it must come back where it was. */
+	int fixed;
+	/* After a restart, when the library is there again: upper code on a thread without
+	 * storage of its own, so nothing of the libc and nothing thread-local. May be NULL. 0, or
+	 * -1 with the reason in RECORDS->failure. */
+	int (*restarted)(struct crossing_library *library);
 	struct crossing_library *next;
 };
 
@@ -32,6 +38,10 @@ void crossing(void);
 /* The same for a function with a callback: eax is which argument it is (below 6), r10 the
  * address of the library's `cross`. */
 void crossing_callback(void);
+/* Enter a body above, at r11, such that the thread is not stopped for a checkpoint before it
+ * returns; between crossings it may hold what is the lower half's. All else as the caller of
+ * the function set it. */
+void crossing_guard(void);
 /* For crossing_library.first: r10 is the library. */
 void crossing_open(void);
 
@@ -48,6 +58,10 @@ void *crossing_callback_function(void *pointer);
 /* A function of @library that has no name (it came in a table), as the upper half may call it.
  * NULL when there is no more room. */
 void *crossing_function(void *real);
+
+/* @size bytes of the records arena (lower/records.h), zeroed, aligned to 16. NULL: no memory.
+ * There is an arena in a guarded body. */
+void *records_alloc(uint64_t size);
 
 /* Where @library lies in the lower half; 0 when it is not loaded. */
 int crossing_within(const struct crossing_library *library, const void *address);

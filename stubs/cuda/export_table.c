@@ -90,7 +90,7 @@ static void complain(const unsigned char id[16])
 	crossing_complain("cuGetExportTable", what);
 }
 
-int cuGetExportTable(const void **out, const unsigned char id[16])
+int body_cuGetExportTable(const void **out, const unsigned char id[16])
 {
 	const struct table *t;
 	int r = real_cuGetExportTable(out, id);

@@ -8,7 +8,7 @@ static struct host_node lowered(const struct host_node *params)
 		crossing_callback_pointer(params->function), params->argument};
 }
 
-int cuGraphAddHostNode(void **node, void *graph, void *const *dependencies, size_t count,
+int body_cuGraphAddHostNode(void **node, void *graph, void *const *dependencies, size_t count,
 	const struct host_node *params)
 {
 	struct host_node ours;
@@ -19,7 +19,7 @@ int cuGraphAddHostNode(void **node, void *graph, void *const *dependencies, size
 	return real_cuGraphAddHostNode(node, graph, dependencies, count, &ours);
 }
 
-int cuGraphHostNodeGetParams(void *node, struct host_node *params)
+int body_cuGraphHostNodeGetParams(void *node, struct host_node *params)
 {
 	int r = real_cuGraphHostNodeGetParams(node, params);
 
@@ -28,7 +28,7 @@ int cuGraphHostNodeGetParams(void *node, struct host_node *params)
 	return r;
 }
 
-int cuGraphHostNodeSetParams(void *node, const struct host_node *params)
+int body_cuGraphHostNodeSetParams(void *node, const struct host_node *params)
 {
 	struct host_node ours;
 
@@ -38,7 +38,7 @@ int cuGraphHostNodeSetParams(void *node, const struct host_node *params)
 	return real_cuGraphHostNodeSetParams(node, &ours);
 }
 
-int cuGraphExecHostNodeSetParams(void *graph, void *node, const struct host_node *params)
+int body_cuGraphExecHostNodeSetParams(void *graph, void *node, const struct host_node *params)
 {
 	struct host_node ours;
 
@@ -67,7 +67,7 @@ static void raise(struct node_params *params, void *function)
 		params->params.host.function = function;
 }
 
-int cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t count,
+int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t count,
 	struct node_params *params)
 {
 	void *function = lower(params);
@@ -77,7 +77,7 @@ int cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t c
 	return r;
 }
 
-int cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies, const void *edges,
+int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies, const void *edges,
 	size_t count, struct node_params *params)
 {
 	void *function = lower(params);
@@ -87,7 +87,7 @@ int cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies, const
 	return r;
 }
 
-int cuGraphNodeSetParams(void *node, struct node_params *params)
+int body_cuGraphNodeSetParams(void *node, struct node_params *params)
 {
 	void *function = lower(params);
 	int r = real_cuGraphNodeSetParams(node, params);
@@ -96,7 +96,7 @@ int cuGraphNodeSetParams(void *node, struct node_params *params)
 	return r;
 }
 
-int cuGraphExecNodeSetParams(void *graph, void *node, struct node_params *params)
+int body_cuGraphExecNodeSetParams(void *graph, void *node, struct node_params *params)
 {
 	void *function = lower(params);
 	int r = real_cuGraphExecNodeSetParams(graph, node, params);

@@ -11,7 +11,9 @@ enum {
 };
 
 STUB_LIBRARY(
-	cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_NOT_SUPPORTED);
+	cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_NOT_SUPPORTED,
+	/* Tables of functions are handed out at their real addresses. */
+	.fixed = 1);
 
 int cuda_refused(unsigned index)
 {
@@ -25,8 +27,13 @@ int cuda_refused(unsigned index)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-int cuInit(unsigned flags)
+int body_cuInit(unsigned flags)
 {
+	int r;
+
 	crossing_used();
-	return real_cuInit(flags);
+	r = real_cuInit(flags);
+	if (!r)
+		r = cuda_state_open();
+	return r;
 }

@@ -1,7 +1,8 @@
 /*
  * The stub's entry points, in assembly. Each loads the address of its slot in the table of real
- * addresses and leaves for the crossing (stubs/crossing/crossing.S). What is prefixed with
- * real_ crosses whatever the exported name does: hand-written bodies call it. The stub's own
+ * addresses and leaves for the crossing (stubs/crossing/crossing.S). Hand-written bodies are
+ * prefixed with body_; what is prefixed with real_ crosses whatever the exported name does:
+ * bodies call it. The stub's own
  * code supplies NAME_library, NAME_missing_result and NAME_refused (stubs/library.h).
  */
 #include "stubs/gen/api.h"
@@ -17,6 +18,8 @@ static void entry(const struct api *api, const struct api_call *call, size_t ind
 			index, api->library);
 		return;
 	}
+	if (call->body)
+		fprintf(out, "export %s\n\tguard body_%s\n", call->name, call->name);
 	if (!call->body && callback < 0)
 		fprintf(out, "export %s\n", call->name);
 	fprintf(out, "internal real_%s\n\tlea %s_targets+%zu(%%rip), %%r11\n\tcross\n",
@@ -44,6 +47,8 @@ static const char head[] =
 	"\t.type \\name, @function\n\\name:\n.endm\n"
 	".macro internal name\n\t.hidden \\name\n\t.globl \\name\n"
 	"\t.type \\name, @function\n\\name:\n.endm\n"
+	".macro guard body\n\t.hidden \\body\n\tlea \\body(%rip), %r11\n"
+	"\tjmp *crossing_guard@GOTPCREL(%rip)\n.endm\n"
 	".macro cross\n\tjmp *%s_cross(%rip)\n.endm\n"
 	".macro cross_callback\n\tlea %s_cross(%rip), %r10\n"
 	"\tjmp *crossing_callback@GOTPCREL(%rip)\n.endm\n"

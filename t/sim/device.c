@@ -17,12 +17,43 @@ static int initialised_by; /* process id */
 static struct context *primary;
 static __thread struct context *current;
 
+#define MAX_STACK 16
+static __thread struct context *stack[MAX_STACK]; /* below the current one */
+static __thread int depth;
+
 SIM_EXPORT int cuInit(unsigned flags);
 SIM_EXPORT int cuDriverGetVersion(int *version);
 SIM_EXPORT int cuDeviceGetCount(int *count);
 SIM_EXPORT int cuDeviceGet(int *device, int ordinal);
+SIM_EXPORT int cuDeviceGetUuid_v2(unsigned char uuid[16], int device);
+SIM_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
+SIM_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
+SIM_EXPORT int cuCtxPushCurrent_v2(void *context);
+SIM_EXPORT int cuCtxPopCurrent_v2(void **context);
 SIM_EXPORT int cuDeviceGetName(char *name, int size, int device);
-SIM_EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
+SIM_EXPORT int cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
+{
+	SIM_ENTER();
+	memcpy(uuid, "simulated device", 16);
+	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+	SIM_ENTER();
+	*bytes = SIM_TOTAL_MEMORY;
+	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
+}
+
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
+{
+	SIM_ENTER();
+	*flags = 0;
+	*active = primary && primary->references;
+	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device);
 SIM_EXPORT int cuCtxSetCurrent(void *context);
 SIM_EXPORT int cuCtxGetCurrent(void **context);
 
@@ -109,6 +140,28 @@ int cuCtxSetCurrent(void *context)
 	if (context && !object_get(OBJECT_CONTEXT, context, __func__))
 		return SIM_INVALID_CONTEXT;
 	current = context;
+	return sim_ready();
+}
+
+int cuCtxPushCurrent_v2(void *context)
+{
+	SIM_ENTER();
+	if (!object_get(OBJECT_CONTEXT, context, __func__))
+		return SIM_INVALID_CONTEXT;
+	if (depth == MAX_STACK)
+		return SIM_OUT_OF_MEMORY;
+	stack[depth++] = current;
+	current = context;
+	return sim_ready();
+}
+
+int cuCtxPopCurrent_v2(void **context)
+{
+	SIM_ENTER();
+	if (!current)
+		return SIM_INVALID_CONTEXT;
+	*context = current;
+	current = depth ? stack[--depth] : NULL;
 	return sim_ready();
 }
 

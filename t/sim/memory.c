@@ -16,7 +16,7 @@
 #include "t/sim/sim.h"
 
 #define GRANULE (2ul << 20)
-#define TOTAL   (8ul << 30)
+#define TOTAL   SIM_TOTAL_MEMORY
 
 enum range_kind { RESERVED, MAPPED, ALLOCATED };
 

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SIM_TOTAL_MEMORY (8ul << 30)
+
 #define SIM_EXPORT __attribute__((visibility("default")))
 
 enum {
