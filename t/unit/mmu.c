@@ -308,6 +308,31 @@ static void test_reuse(void)
 	ok(mmu_cached(m, 0) <= 512 << 20, "not more is kept than others can do without");
 }
 
+static void test_slab(void)
+{
+	static struct mmu_allocation *objects[MMU_GRANULE / MMU_UNIT];
+	const uint32_t n = MMU_GRANULE / MMU_UNIT;
+	struct mmu *m = fresh(1ul << 30);
+	uint64_t holes[3];
+	int good = 1;
+
+	for (uint32_t i = 0; i < n; i++)
+		good &= !mmu_alloc(m, &driver, 0, 1, &objects[i]) &&
+			objects[i]->address == GPU_WINDOW + i * MMU_UNIT;
+	ok(good && made == MMU_GRANULE, "a slab is filled to its end");
+	for (uint32_t i = 0; i < 3; i++) {
+		holes[i] = objects[n - 1 - i * n / 3]->address;
+		mmu_free(m, &driver, objects[n - 1 - i * n / 3]);
+		ok(!mmu_find(m, holes[i]), "what was freed is not found");
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		mmu_alloc(m, &driver, 0, 1, &objects[0]);
+		ok(objects[0]->address == holes[2 - i], "holes are filled, lowest first");
+	}
+	mmu_alloc(m, &driver, 0, 1, &objects[0]);
+	ok(objects[0]->address == GPU_WINDOW + MMU_GRANULE, "and then there is another one");
+}
+
 static void test_remake(void)
 {
 	struct mmu *m = fresh(8ul << 30);
@@ -337,6 +362,7 @@ int main(void)
 	test_random();
 	test_full();
 	test_reuse();
+	test_slab();
 	test_remake();
 	free_memory();
 	return done_testing();
