@@ -4,26 +4,17 @@
 #include "mmu/runs.h"
 #include "mmu/slabs.h"
 
-/* Memory that nobody has is kept up to this part of a device's: more would be missing to other
- * processes, less would make programs wait that allocate and free in turns. */
-#define CACHE_PART 16
-
 /* Single granules are made several at a time once the program has shown that it wants many:
  * most of what mapping costs does not depend on how much is mapped (doc/gpu-memory.md). */
 #define BATCH_MAX  8u
 #define BATCH_PART 8 /* of what is in use */
-
-static struct mmu_device *device_of(struct mmu *m, uint64_t address)
-{
-	return &m->devices[(address - GPU_WINDOW) >> MMU_DEVICE_SHIFT];
-}
 
 static uint32_t granule_of(const struct mmu_device *d, uint64_t address)
 {
 	return (address - mmu_device_base(d->number)) / MMU_GRANULE;
 }
 
-int mmu_open(struct mmu *m, const struct mmu_driver *driver, uint32_t device, uint64_t memory)
+int mmu_open(struct mmu *m, const struct mmu_driver *driver, uint32_t device, uint64_t cache)
 {
 	struct mmu_device *d = &m->devices[device];
 	int r;
@@ -41,7 +32,7 @@ int mmu_open(struct mmu *m, const struct mmu_driver *driver, uint32_t device, ui
 		for (uint32_t bin = 0; bin < MMU_BINS; bin++)
 			d->bins[state][bin] = MMU_NONE;
 	runs_give(d, MMU_UNMAPPED, 0, MMU_GRANULES);
-	d->cache = memory / MMU_GRANULE / CACHE_PART;
+	d->cache = cache / MMU_GRANULE;
 	d->ready = 1;
 	return 0;
 }
@@ -236,7 +227,7 @@ uint64_t mmu_room(const struct mmu_allocation *a)
 
 void mmu_free(struct mmu *m, const struct mmu_driver *driver, struct mmu_allocation *a)
 {
-	struct mmu_device *d = device_of(m, a->address);
+	struct mmu_device *d = &m->devices[a->device];
 	uint32_t granule;
 
 	if (a->granules) {
@@ -263,10 +254,10 @@ static struct mmu_allocation *at(const struct mmu_device *d, uint64_t address)
 
 struct mmu_allocation *mmu_find(const struct mmu *m, uint64_t address)
 {
-	uint64_t device = (address - GPU_WINDOW) >> MMU_DEVICE_SHIFT;
+	uint32_t device = mmu_part(address);
 	struct mmu_allocation *a;
 
-	if (device >= MMU_DEVICES || !m->devices[device].ready)
+	if (device == MMU_PARTS || !m->devices[device].ready)
 		return NULL;
 	a = at(&m->devices[device], address);
 	return a && a->state == MMU_LIVE && address - a->address < a->size ? a : NULL;

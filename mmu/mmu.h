@@ -26,6 +26,8 @@
 #define MMU_DEVICE_SHIFT 40
 #define MMU_DEVICE_SIZE  (1ul << MMU_DEVICE_SHIFT)
 #define MMU_DEVICES      16
+#define MMU_PINNED       16 /* stands for the host: its part is PINNED_WINDOW */
+#define MMU_PARTS        17
 #define MMU_GRANULES     ((uint32_t)(MMU_DEVICE_SIZE / MMU_GRANULE))
 
 /* Behind the devices' parts: addresses that the program reserves for itself
@@ -39,6 +41,7 @@
  * device that reaches the memory too. */
 struct mmu_driver {
 	int (*reserve)(uint64_t address, uint64_t size);
+	/* *@handle means nothing here, and goes to map() and release() only. */
 	int (*create)(uint64_t *handle, uint32_t device, uint64_t size);
 	int (*map)(uint64_t address, uint64_t size, uint64_t handle);
 	int (*access)(uint64_t address, uint64_t size, uint32_t device, uint32_t peers);
@@ -60,11 +63,13 @@ struct mmu_allocation {
 	uint64_t id;            /* never used again for another one */
 	uint32_t state;         /* enum mmu_allocation_state */
 	uint32_t granules;      /* 0: in a slab */
-	void *context;          /* NULL: of a pool */
-	void *pool;
+	/* For its owner: */
+	void *context, *pool;
 	struct mmu_allocation *next; /* for whoever holds it while it is pending */
 	uint32_t class;              /* of its slab; mmu_class() */
 	uint32_t device;
+	uint32_t flags; /* its owner's */
+	uint32_t reserved;
 };
 
 /* A granule cut into objects of one size. */
@@ -117,17 +122,19 @@ struct mmu {
 	uint64_t next_id;
 	struct mmu_allocation *spare;              /* records to be used again */
 	struct mmu_slab *spare_slabs[MMU_CLASSES]; /* the same */
-	struct mmu_device devices[MMU_DEVICES];
+	struct mmu_device devices[MMU_PARTS];
 };
 
-/* Once for a device, before all else: takes its addresses. @memory: bytes the device has. */
-int mmu_open(struct mmu *m, const struct mmu_driver *driver, uint32_t device, uint64_t memory);
+/* Once for a device, before all else: takes its addresses. @cache: bytes that may be kept when
+ * nobody has them. */
+int mmu_open(struct mmu *m, const struct mmu_driver *driver, uint32_t device, uint64_t cache);
 
 /* 0, MMU_NO_MEMORY or the driver's result. *@allocation is live, without owner. @size > 0. */
 int mmu_alloc(struct mmu *m, const struct mmu_driver *driver, uint32_t device, uint64_t size,
 	struct mmu_allocation **allocation);
 
-/* Give it back. Nothing may be using it any more. */
+/* Give it back. Nothing may be using it any more. @driver may be NULL where the driver has lost
+ * all memory anyway. */
 void mmu_free(
 	struct mmu *m, const struct mmu_driver *driver, struct mmu_allocation *allocation);
 
@@ -166,7 +173,18 @@ int mmu_remake(struct mmu *m, const struct mmu_driver *driver, uint32_t device);
 
 static inline uint64_t mmu_device_base(uint32_t device)
 {
-	return GPU_WINDOW + ((uint64_t)device << MMU_DEVICE_SHIFT);
+	return device == MMU_PINNED ? PINNED_WINDOW
+				    : GPU_WINDOW + ((uint64_t)device << MMU_DEVICE_SHIFT);
+}
+
+/* Whose part @address lies in; MMU_PARTS: nobody's. */
+static inline uint32_t mmu_part(uint64_t address)
+{
+	uint64_t device = (address - GPU_WINDOW) >> MMU_DEVICE_SHIFT;
+
+	if (device < MMU_DEVICES)
+		return device;
+	return (address - PINNED_WINDOW) >> MMU_DEVICE_SHIFT ? MMU_PARTS : MMU_PINNED;
 }
 
 static inline uint64_t mmu_address(const struct mmu_device *d, uint32_t granule)

@@ -29,11 +29,11 @@ STUB_FLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -fPIC -fno-stack-protector -m
 CROSSING_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/crossing/*.c \
 	stubs/crossing/*.S))) $(patsubst %,$(O)/stubs/lower/%.o,clone elf_map insn site start)
 CUDA_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard stubs/cuda/*.c)) $(O)/stubs/procs.o \
-	$(O)/stubs/gen/cuda.entries.o $(O)/stubs/gen/cuda.procs.o
+	$(O)/stubs/gen/cuda.entries.o $(O)/stubs/gen/cuda.procs.o $(MMU_OBJ)
 
 NVML_OBJ := $(O)/stubs/nvml/library.o $(O)/stubs/gen/nvml.entries.o
 
-$(CROSSING_OBJ) $(CUDA_OBJ) $(NVML_OBJ): ALL_CFLAGS = $(STUB_FLAGS)
+$(CROSSING_OBJ) $(filter-out $(MMU_OBJ),$(CUDA_OBJ)) $(NVML_OBJ): ALL_CFLAGS = $(STUB_FLAGS)
 $(O)/stubs/crossing/signals.o: ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
 $(O)/stubs/cuda/library.o: $(O)/stubs/gen/cuda.calls.h
 $(O)/stubs/nvml/library.o: $(O)/stubs/gen/nvml.calls.h

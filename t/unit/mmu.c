@@ -137,7 +137,7 @@ static struct mmu *fresh(uint64_t bytes)
 	m = memory(sizeof(*m));
 	fresh_driver(bytes);
 	misuse = NULL;
-	mmu_open(m, &driver, 0, bytes);
+	mmu_open(m, &driver, 0, bytes / 16);
 	return m;
 }
 
