@@ -128,7 +128,8 @@ static int check_regions(const struct image *img, const struct image *job, struc
 			return image_bad(img, e, "the region at %#" PRIx64 " is out of order",
 				r[i].start);
 		if (check_index(img, "module", r[i].module, modules, e) < 0 ||
-			check_index(img, "object", r[i].object, objects, e) < 0)
+			(r[i].kind != IMAGE_REGION_DEVICE &&
+				check_index(img, "object", r[i].object, objects, e) < 0))
 			return -1;
 		end = r[i].end;
 	}

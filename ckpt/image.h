@@ -48,7 +48,8 @@ enum image_file_kind {
 
 /* Feature bits of struct image_super.incompat. */
 #define IMAGE_INCOMPAT_CHAIN 0x1u /* some extents lie in other checkpoints' files */
-#define IMAGE_INCOMPAT_KNOWN (IMAGE_INCOMPAT_CHAIN)
+#define IMAGE_INCOMPAT_LOWER 0x2u /* the process has a lower half, to be made again */
+#define IMAGE_INCOMPAT_KNOWN (IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER)
 
 struct image_super {
 	uint8_t magic[8];
@@ -119,6 +120,7 @@ enum image_note {
 	IMAGE_NOTE_XSTATE = 16,      /* bytes: all threads' XSAVE areas, see image_thread */
 	IMAGE_NOTE_AUXV = 17,        /* bytes of the auxiliary vector; process */
 	IMAGE_NOTE_GROUPS = 18,      /* uint32_t supplementary groups; process */
+	IMAGE_NOTE_LOWER = 19,       /* struct image_module: files of the lower half; process */
 	IMAGE_NOTE_MAX = 32,
 };
 
@@ -250,11 +252,13 @@ enum image_region_kind {
 	IMAGE_REGION_SHARED,      /* shared mapping of an object of ours: `object` */
 	IMAGE_REGION_VDSO,
 	IMAGE_REGION_VVAR,
+	IMAGE_REGION_DEVICE, /* memory of GPU number `object`; tag gpu */
 };
 
 enum image_tag {
 	IMAGE_TAG_UPPER = 1,
 	IMAGE_TAG_LOWER = 2, /* never in an image of version 1 */
+	IMAGE_TAG_GPU = 3,
 };
 
 /* image_region.flags */
@@ -287,7 +291,7 @@ struct image_region {
 	uint32_t flags, advice;
 	uint32_t tag;      /* enum image_tag */
 	uint32_t module;   /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
-	uint32_t object;   /* index in IMAGE_NOTE_OBJECTS + 1; SHARED */
+	uint32_t object;   /* index in IMAGE_NOTE_OBJECTS + 1; SHARED. Number of the GPU; DEVICE */
 	uint32_t name;     /* string: as /proc/PID/maps shows it */
 	uint32_t max_prot; /* what mprotect(2) may give: a shared file's open mode */
 	uint32_t reserved;

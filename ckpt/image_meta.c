@@ -32,6 +32,7 @@ static const struct note_rule {
 	[IMAGE_NOTE_VDSO] = {1, 0},
 	[IMAGE_NOTE_XSTATE] = {1, 0},
 	[IMAGE_NOTE_AUXV] = {1, 0},
+	[IMAGE_NOTE_LOWER] = {sizeof(struct image_module), 0},
 	[IMAGE_NOTE_GROUPS] = {sizeof(uint32_t), 0},
 };
 

@@ -38,7 +38,6 @@ struct records_kept {
  * code and data.
  */
 struct crossing_info {
-	uint64_t text, text_end; /* in there a thread is neither above nor below: step it */
 	uint64_t trap;           /* put in place of a return address; it makes a system call: */
 	uint64_t trapped;        /* behind which the thread is here, its result in r10 */
 	int64_t busy_offset;     /* upper FS base + this: not 0, it must not be stopped here */
@@ -49,8 +48,8 @@ struct crossing_info {
 	uint64_t self_offset, top_offset, entries_offset, original_offset;
 	/* In an entry: return address, stack pointer; and an entry's size. */
 	uint64_t return_offset, rsp_offset, entry_size;
-	/* int (void): bring the lower half up again in a process that comes from an image. 0, or
-	 * -1 with the reason in records.failure. */
+	/* void (void): bring the lower half up again in a process that comes from an image; see
+	 * records.result. */
 	uint64_t restart;
 };
 
@@ -78,8 +77,8 @@ struct records {
 	uint32_t lock;         /* of these two */
 	int32_t helper; /* thread id, as the process sees it, of the helper for callbacks; or 0 */
 	uint32_t nvml_initialised; /* how often nvmlInit was called, less nvmlShutdown */
-	uint32_t reserved;
-	char failure[256]; /* of info.restart */
+	int32_t result;            /* of info.restart: 0, or -1 and why */
+	char failure[256];
 };
 
 _Static_assert(sizeof(struct records_kept) <= RECORDS_LIVE - RECORDS_WINDOW, "");

@@ -34,10 +34,14 @@ enum lower_request {
 	LOWER_REPLAY, /* make everything in the records again */
 };
 
-/* Device memory at @address to or from the staging buffer at @offset. */
+/* Memory at @address of device number @device to or from the staging buffer at @offset. */
 struct lower_transfer {
-	uint64_t address, size, offset;
+	uint64_t address, size;
+	uint64_t offset; /* LOWER_ZERO: it is to be zero (LOWER_LOAD only) */
+	uint32_t device, reserved;
 };
+
+#define LOWER_ZERO UINT64_MAX
 
 #define LOWER_TRANSFERS 512
 
@@ -105,8 +109,8 @@ struct lower_table {
 	/* Event descriptors: written to when there is an order, and when it is done. */
 	int order_fd, done_fd;
 	struct lower_order order;
-	/* Shared memory that device memory passes through (LOWER_SAVE, LOWER_LOAD): made at the
-	 * first such order, or earlier. */
+	/* Shared memory that device memory passes through (LOWER_SAVE, LOWER_LOAD): made by the
+	 * first such order, which may be without transfers. */
 	int staging_fd; /* a memfd; 0: not made yet */
 	uint64_t staging_size;
 

@@ -13,10 +13,10 @@
 #include <time.h>
 
 #include "lib/procfs.h"
-#include "loader/batch.h"
 #include "supervisor/cpu.h"
 #include "supervisor/dump.h"
 #include "supervisor/freeze.h"
+#include "supervisor/lower.h"
 #include "supervisor/module.h"
 #include "supervisor/syscall_restart.h"
 
@@ -235,9 +235,12 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 {
 	struct dump *d = &w->dumps[i];
 
-	if (dump_threads(d, w->e) || dump_process(d, w->e))
+	int limit;
+
+	if (dump_threads(d, w->e) || dump_process(d, w->e) ||
+		lower_fd_limit(d->process, &limit, w->e))
 		return -1;
-	return fd_dump_process(w->fds, d->process->pid, d->writer, LOWER_FD_BASE, w->e);
+	return fd_dump_process(w->fds, d->process->pid, d->writer, limit, w->e);
 }
 
 static int dump_one_memory(struct checkpoint_work *w, size_t i)
@@ -245,7 +248,7 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 	struct dump *d = &w->dumps[i];
 	const struct image *parent = parent_process(w, d->process->vpid);
 
-	if (dump_memory(d, w->e) || write_runs(w, &d->runs, d->writer, parent))
+	if (dump_memory(d, w->e) || dump_lower(d, w->e) || write_runs(w, &d->runs, d->writer, parent))
 		return -1;
 	w->info.memory_bytes += d->memory_bytes;
 	return 0;

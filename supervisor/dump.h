@@ -35,6 +35,7 @@ struct dump {
 	struct buf *shared_runs; /* the same for shared objects, of all processes, to go to the
 				  * job's file */
 	struct buf contexts;     /* memory that the runs' contexts live in */
+	struct buf device;       /* struct device_range: memory of GPUs */
 	uint64_t memory_bytes;
 };
 
@@ -70,6 +71,9 @@ int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct proce
 int dump_pending(struct dump *d, struct buf *out, struct err *e);
 /* Regions and mapped files; adds to d->runs and d->shared_runs what is to be stored. */
 int dump_memory(struct dump *d, struct err *e);
+
+/* What its lower half is made of, if it has one; behind dump_memory(). */
+int dump_lower(struct dump *d, struct err *e);
 
 /* The notes that gdb and its like read. @info: the thread's first pending signal, or zeros.
  * Threads come in the order of d->process->threads. */

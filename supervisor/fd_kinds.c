@@ -72,6 +72,7 @@ static const struct {
 	{"/dev/infiniband/", "driver descriptors (InfiniBand) are"},
 	{"/dev/kfd", "driver descriptors (GPU) are"},
 	{"/dev/fuse", "FUSE connections are"},
+	{"/dev/nvidia", "GPUs that were opened past trecr's library are"},
 	{"/dev/ptmx", "pseudo-terminals are"},
 	{"/dev/pts/ptmx", "pseudo-terminals are"},
 	{"/dev/pts/", "terminals other than the standard streams are"},

@@ -25,6 +25,8 @@ struct thread {
 	char blocked_at[32];       /* kernel function, for a restarted system call */
 	uint32_t syscall_class;    /* enum image_syscall */
 	uint64_t syscall_left_ns;
+	bool helper; /* of the lower half: not to be stopped before that has come to rest */
+	bool below; /* while it is being stopped: inside the lower half, to be stopped on its way out */
 };
 
 struct process {
@@ -39,6 +41,8 @@ struct process {
 	uint64_t vdso, vdso_size;
 	uint64_t cave;  /* 0: not looked for yet */
 	bool cave_lost; /* a thread may still be on its way home: nothing more is run */
+	struct lower_half *lower; /* lower.h; NULL: it has none */
+	bool has_window;          /* it has a lower half, or the remains of its parent's */
 	bool stop_owed; /* a SIGSTOP came while system calls were run in it */
 };
 
@@ -52,6 +56,7 @@ struct tree {
 /* Open /proc/PID/mem and find the cave. Once a process, after it has been frozen. */
 int process_prepare(struct process *p, struct err *e);
 
+void process_free(struct process *p);
 void tree_free(struct tree *tree);
 
 #endif

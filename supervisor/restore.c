@@ -26,6 +26,7 @@
 #include "supervisor/cpu.h"
 #include "supervisor/fd.h"
 #include "supervisor/restore_birth.h"
+#include "supervisor/restore_lower.h"
 #include "supervisor/restore_one.h"
 #include "supervisor/spawn.h"
 #include "supervisor/syscall_restart.h"
@@ -121,7 +122,8 @@ static int check_before(struct restore *r)
 	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))
 		return -1;
 	for (size_t i = 0; i < r->count; i++)
-		if (restore_one_check_modules(&r->processes[i]))
+		if (restore_lower_check(&r->processes[i]) ||
+			restore_one_check_modules(&r->processes[i]))
 			return -1;
 	if (fd_restore_check(r->c, &fo, r->o->notice, r->e))
 		return -1;
@@ -333,6 +335,9 @@ static int restore_all(struct restore *r)
 				     : err_prefix(r->e, "process %d (%s)", one->process.vpid,
 					       one->process.comm);
 	}
+	for (size_t i = 0; i < r->count; i++)
+		if (restore_lower_run(&r->processes[i]))
+			return -1;
 	pass_terminal_on(r);
 	return let_go(r);
 }

@@ -2,6 +2,7 @@
  * trecr-run - run a program so that it can be checkpointed.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -9,12 +10,25 @@
 
 #include "lib/opts.h"
 #include "lib/util.h"
+#include "supervisor/gpu.h"
 #include "supervisor/loop.h"
 #include "supervisor/options.h"
 #include "supervisor/spawn.h"
 #include "supervisor/supervisor.h"
 
 #define OWN_FAILURE 125
+
+static struct program_options {
+	enum gpu_use gpu;
+} program_options;
+
+static const struct opt program_rows[] = {
+	{0, "gpu", "WHEN",
+		"load trecr's library in place of the GPU driver's: auto\n"
+		"(where there is a driver; the default), on or off",
+		gpu_option, offsetof(struct program_options, gpu)},
+	{0},
+};
 
 static int fail(const struct supervisor *s, int status, const struct err *e)
 {
@@ -59,7 +73,7 @@ static int run(struct supervisor *s, char *const argv[])
 		return fail(s, status, &e);
 	}
 	dir = choose_dir(s->options.dir, argv[0], &add_pid, &e);
-	if (!dir || loop_prepare(s, &e) < 0 || spawn_program(s, argv, &status, &e) < 0) {
+	if (!dir || gpu_prepare(program_options.gpu, &e) < 0 || loop_prepare(s, &e) < 0 || spawn_program(s, argv, &status, &e) < 0) {
 		loop_end(s);
 		return fail(s, status, &e);
 	}
@@ -76,6 +90,7 @@ int main(int argc, char *argv[])
 	static struct supervisor s = SUPERVISOR_INIT("trecr-run");
 	const struct opt_group groups[] = {
 		{"Options", supervisor_option_rows, &s.options},
+		{"Options for programs with a GPU", program_rows, &program_options},
 		{0},
 	};
 	const struct opts opts = {

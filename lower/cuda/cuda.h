@@ -17,7 +17,7 @@
 /* Wait until the devices have done all that was asked of them; what is alive down here and in no
  * record, or in one that cannot be replayed, is refused. */
 int cuda_drain(void);
-/* Device memory to and from the staging buffer. */
+/* Device memory to and from the staging buffer, which is made if need be. */
 int cuda_save(const struct lower_transfer *transfers, unsigned count);
 int cuda_load(const struct lower_transfer *transfers, unsigned count);
 /* Everything that the records hold, in a fresh driver. */

@@ -9,6 +9,11 @@
  * A signal may come between any two instructions, and its handler may cross too, or leave by
  * longjmp. So an entry is reserved before it is filled and given back after it is emptied; and
  * on return the entry is recognised by its stack pointer, past any that were left behind.
+ *
+ * A thread may also be stopped for a checkpoint between any two instructions, and go on over
+ * another lower half: what is the lower half's is fetched after the entry is complete, and gone
+ * before the entry is given back. An entry that is not complete yet, or whose call has returned
+ * to the upper FS base, may count or not: both is right (supervisor/lower_freeze.c).
  */
 #include <sys/syscall.h>
 
@@ -21,10 +26,6 @@
 
 	.text
 	.balign 64
-	.globl crossing_text
-	.hidden crossing_text
-crossing_text:
-
 	.globl crossing
 	.protected crossing
 	.type crossing, @function
@@ -103,10 +104,6 @@ crossing_upcall:
 	mov THREAD_LOWER_FS(%rbx), %rcx
 	wrfsbase %rcx
 	jmp leave
-
-	.globl crossing_text_end
-	.hidden crossing_text_end
-crossing_text_end:
 
 overflow:
 	ud2

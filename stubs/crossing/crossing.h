@@ -59,6 +59,11 @@ void *crossing_callback_function(void *pointer);
  * NULL when there is no more room. */
 void *crossing_function(void *real);
 
+/* Take a lock of the records': signals, and stops for a checkpoint, come when it is given back.
+ * Returns what crossing_unlock() is to be given. */
+uint64_t crossing_lock(uint32_t *lock);
+void crossing_unlock(uint32_t *lock, uint64_t mask);
+
 /* @size bytes of the records arena (lower/records.h), zeroed, aligned to 16. NULL: no memory.
  * There is an arena in a guarded body. */
 void *records_alloc(uint64_t size);

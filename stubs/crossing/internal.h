@@ -23,8 +23,8 @@ extern HIDDEN int64_t crossing_upper_slot_offset;
 /* lower_table.call_upper */
 extern HIDDEN void *crossing_call_upper;
 
-/* Bounds of the crossing's code, for whoever stops threads. */
-extern HIDDEN char crossing_text[], crossing_text_end[], crossing_trap[], crossing_trapped[];
+/* For whoever stops threads. */
+extern HIDDEN char crossing_trap[], crossing_trapped[];
 
 /* State of this process that a child of fork(2) must not take for its own: in a page that the
  * kernel wipes there. */
@@ -52,7 +52,7 @@ HIDDEN struct crossing_library *process_libraries(void);
 HIDDEN int process_start_lower(struct process *p, int fd_base, const char **step);
 HIDDEN struct crossing_library *process_find_library(const void *slot);
 /* For whoever brings processes back from an image: see crossing_info.restart. */
-HIDDEN int crossing_restart(void);
+HIDDEN void crossing_restart(void);
 /* Ask the lower half for something; returns its result. */
 HIDDEN int process_request(struct lower_table *table, uint32_t request,
 	struct lower_library *library, struct lower_parked **parked);

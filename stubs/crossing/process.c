@@ -153,8 +153,6 @@ static int remember_start(void)
 static void describe(void)
 {
 	RECORDS->info = (struct crossing_info){
-		.text = (uintptr_t)crossing_text,
-		.text_end = (uintptr_t)crossing_text_end,
 		.trap = (uintptr_t)crossing_trap,
 		.trapped = (uintptr_t)crossing_trapped,
 		.busy_offset = (char *)&crossing_busy - (char *)raw_read_fs(),

@@ -49,7 +49,7 @@ static int attach_threads(struct process *p)
 	return 0;
 }
 
-HIDDEN int crossing_restart(void)
+static int restart(void)
 {
 	struct process *p = process_get();
 	const char *step = "";
@@ -63,4 +63,9 @@ HIDDEN int crossing_restart(void)
 		if (l->restarted && l->restarted(l) < 0)
 			return -1;
 	return 0;
+}
+
+HIDDEN void crossing_restart(void)
+{
+	RECORDS->result = restart();
 }

@@ -41,6 +41,20 @@ HIDDEN void busy_end(uint64_t mask)
 	signals_restore(mask);
 }
 
+uint64_t crossing_lock(uint32_t *lock)
+{
+	uint64_t mask = busy_begin();
+
+	raw_lock(lock);
+	return mask;
+}
+
+void crossing_unlock(uint32_t *lock, uint64_t mask)
+{
+	raw_unlock(lock);
+	busy_end(mask);
+}
+
 static struct outcome refused(const void *slot)
 {
 	struct crossing_library *library = process_find_library(slot);

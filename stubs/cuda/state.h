@@ -93,9 +93,7 @@ struct cuda_state {
 	uint64_t sequence; /* of the last object */
 	uint64_t alive[CUDA_KINDS];
 	struct object *objects, *objects_end;
-	/* What is live when a checkpoint is made, by address: LOWER_DRAIN fills this in from
-	 * `memory`, neighbours as one. The elements follow each other. */
-	struct allocation *allocations;
+	struct allocation *allocations; /* true after a drain, neighbours as one; consecutive */
 	uint64_t allocation_count;
 	struct memory_state *memory; /* memory_state.h; NULL: none yet */
 };

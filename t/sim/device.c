@@ -56,10 +56,17 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 int cuDevicePrimaryCtxRetain(void **context, int device);
 SIM_EXPORT int cuCtxSetCurrent(void *context);
 SIM_EXPORT int cuCtxGetCurrent(void **context);
+SIM_EXPORT int cuCtxGetDevice(int *device);
+SIM_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
 
 int sim_ready(void)
 {
 	return initialised_by == getpid() ? 0 : SIM_NOT_INITIALIZED;
+}
+
+void *current_context(void)
+{
+	return current;
 }
 
 int sim_have_context(void)
@@ -170,4 +177,18 @@ int cuCtxGetCurrent(void **context)
 	SIM_ENTER();
 	*context = current;
 	return sim_ready();
+}
+
+int cuCtxGetDevice(int *device)
+{
+	SIM_ENTER();
+	*device = 0;
+	return sim_have_context();
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+	SIM_ENTER();
+	*value = 0;
+	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
 }

@@ -12,6 +12,7 @@ enum object_kind {
 	OBJECT_GRAPH,
 	OBJECT_NODE,
 	OBJECT_MEMORY,
+	OBJECT_POOL,
 };
 
 struct object {

@@ -42,6 +42,10 @@ SIM_EXPORT int cuEventCreate(void **event, unsigned flags);
 SIM_EXPORT int cuEventRecord(void *event, void *stream);
 SIM_EXPORT int cuEventSynchronize(void *event);
 SIM_EXPORT int cuEventDestroy_v2(void *event);
+SIM_EXPORT int cuEventQuery(void *event);
+SIM_EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
+SIM_EXPORT int cuStreamGetCtx(void *stream, void **context);
+SIM_EXPORT int cuStreamIsCapturing(void *stream, int *status);
 SIM_EXPORT int cuLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 SIM_EXPORT int cuStreamAddCallback(
 	void *stream, void (*function)(void *, int, void *), void *data, unsigned flags);
@@ -88,7 +92,7 @@ static struct stream *make(void)
 /* Under the lock. */
 static struct stream *get(void *handle, const char *function)
 {
-	if (handle)
+	if (handle > (void *)2) /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD */
 		return object_get(OBJECT_STREAM, handle, function);
 	if (!default_stream)
 		default_stream = make();
@@ -291,4 +295,60 @@ int cuStreamAddCallback(
 
 	SIM_ENTER();
 	return stream_queue(stream, run_host_call, stream_data(&h, sizeof(h)), __func__);
+}
+
+int cuEventQuery(void *event)
+{
+	struct event *e;
+	int r = SIM_INVALID_HANDLE;
+
+	SIM_ENTER();
+	e = object_get(OBJECT_EVENT, event, __func__);
+	pthread_mutex_lock(&lock);
+	if (e)
+		r = !e->stream || e->stream->done >= e->after ? 0 : SIM_NOT_READY;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+struct wait {
+	struct stream *stream;
+	unsigned long after;
+};
+
+static void run_wait(void *data)
+{
+	struct wait *w = data;
+
+	pthread_mutex_lock(&lock);
+	wait_for(w->stream, w->after);
+	pthread_mutex_unlock(&lock);
+}
+
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+	struct event *e;
+	struct wait w;
+
+	SIM_ENTER();
+	e = object_get(OBJECT_EVENT, event, __func__);
+	if (!e || !e->stream)
+		return e ? 0 : SIM_INVALID_HANDLE;
+	w = (struct wait){e->stream, e->after};
+	return stream_queue(stream, run_wait, stream_data(&w, sizeof(w)), __func__);
+}
+
+int cuStreamGetCtx(void *stream, void **context)
+{
+	SIM_ENTER();
+	*context = current_context();
+	return sim_have_context();
+}
+
+/* Nothing is captured here: graphs are made by hand. */
+int cuStreamIsCapturing(void *stream, int *status)
+{
+	SIM_ENTER();
+	*status = 0;
+	return sim_have_context();
 }

@@ -15,8 +15,8 @@ struct memory_sum {
 	struct tally tally;
 };
 
-#define TAGS  (IMAGE_TAG_LOWER + 1)
-#define KINDS (IMAGE_REGION_VVAR + 1)
+#define TAGS  (IMAGE_TAG_GPU + 1)
+#define KINDS (IMAGE_REGION_DEVICE + 1)
 
 struct sums {
 	struct memory_sum memory[TAGS][KINDS]; /* what has no name is at 0 */
