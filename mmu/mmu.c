@@ -319,7 +319,9 @@ void mmu_trim(struct mmu *m, const struct mmu_driver *driver, uint32_t device)
 
 uint64_t mmu_cached(const struct mmu *m, uint32_t device)
 {
-	return m->devices[device].free * MMU_GRANULE;
+	const struct mmu_device *d = &m->devices[device];
+
+	return (d->free + d->empty) * MMU_GRANULE;
 }
 
 /* Of granules from @start on that are mapped without a gap, how many. */

@@ -112,6 +112,7 @@ struct mmu_device {
 	uint32_t peers;
 	uint32_t top;               /* granules from here on were never used */
 	uint32_t used, free, cache; /* granules; free ones beyond `cache` are given back */
+	uint32_t empty;             /* of those used, slabs without objects */
 	uint32_t bins[2][MMU_BINS]; /* first runs; [MMU_UNMAPPED], [MMU_FREE] */
 	uint64_t filled[2][(MMU_BINS + 63) / 64];
 	struct mmu_slab *slabs[MMU_CLASSES]; /* with room */

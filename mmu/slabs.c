@@ -93,6 +93,7 @@ int slabs_add(struct mmu *m, const struct mmu_driver *driver, struct mmu_device 
 	s->hint = 0;
 	d->granules[granule].slab = s;
 	list(d, s);
+	d->empty++;
 	return 0;
 }
 
@@ -110,7 +111,9 @@ int slabs_take(struct mmu_device *d, struct mmu_allocation *a)
 	s->bitmap[i] |= 1ul << bit % 64;
 	s->objects[bit] = a;
 	a->address = s->address + (uint64_t)bit * s->object_size;
-	if (++s->used == s->count)
+	if (!s->used++)
+		d->empty--;
+	if (s->used == s->count)
 		unlist(d, s);
 	return 1;
 }
@@ -126,6 +129,7 @@ static uint32_t retire(struct mmu *m, struct mmu_device *d, struct mmu_slab *s)
 	uint32_t granule = (s->address - mmu_device_base(d->number)) / MMU_GRANULE;
 
 	unlist(d, s);
+	d->empty--;
 	s->next = m->spare_slabs[s->class];
 	m->spare_slabs[s->class] = s;
 	d->granules[granule].slab = NULL;
@@ -153,7 +157,10 @@ uint32_t slabs_give(struct mmu *m, struct mmu_device *d, struct mmu_allocation *
 		s->hint = bit / 64;
 	if (!s->listed)
 		list(d, s);
-	if (--s->used || !(s->next || s->previous))
+	if (--s->used)
+		return MMU_NONE;
+	d->empty++;
+	if (!s->next && !s->previous)
 		return MMU_NONE;
 	return retire(m, d, s);
 }

@@ -99,6 +99,7 @@ static int finish_order(struct process *p, struct err *e)
 {
 	static const uint32_t idle = LOWER_IDLE;
 	struct lower_order order;
+	struct proc_stat st;
 
 	if (read_table(p, TABLE(order), &order, offsetof(struct lower_order, transfers), e) ||
 		write_table(p, TABLE(order.request), &idle, sizeof(idle), e))
@@ -106,7 +107,8 @@ static int finish_order(struct process *p, struct err *e)
 	if (!order.result)
 		return 0;
 	order.failure[sizeof(order.failure) - 1] = 0;
-	return err_set(e, 0, "process %d (%s): %s", p->pid, p->comm, order.failure);
+	return err_set(e, 0, "process %d (%s): %s", p->pid,
+		procfs_stat(p->pid, p->pid, &st, NULL) ? "?" : st.comm, order.failure);
 }
 
 int lower_order(struct process *p, enum lower_request request,

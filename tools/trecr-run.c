@@ -24,8 +24,8 @@ static struct program_options {
 
 static const struct opt program_rows[] = {
 	{0, "gpu", "WHEN",
-		"load trecr's library in place of the GPU driver's: auto\n"
-		"(where there is a driver; the default), on or off",
+		"checkpoint GPU programs, too: auto (the default:\n"
+		"where there is a driver), on or off",
 		gpu_option, offsetof(struct program_options, gpu)},
 	{0},
 };
@@ -90,7 +90,7 @@ int main(int argc, char *argv[])
 	static struct supervisor s = SUPERVISOR_INIT("trecr-run");
 	const struct opt_group groups[] = {
 		{"Options", supervisor_option_rows, &s.options},
-		{"Options for programs with a GPU", program_rows, &program_options},
+		{"Options for GPUs", program_rows, &program_options},
 		{0},
 	};
 	const struct opts opts = {

@@ -207,10 +207,12 @@ int cuMemFree_v2(uint64_t address)
 	ranges_lock();
 	r = range_memory(address);
 	if (!r || r->start != address ||
-		(r->kind != ALLOCATED && r->kind != POOLED && r->kind != MANAGED))
+		(r->kind != ALLOCATED && r->kind != POOLED && r->kind != MANAGED)) {
 		result = SIM_INVALID_VALUE;
-	else
+	} else {
+		pool_left(r);
 		range_free(r);
+	}
 	ranges_unlock();
 	return result;
 }

@@ -47,6 +47,9 @@ void range_drop(struct range *range);
 struct range *range_new(uint64_t size, enum range_kind kind);
 void range_free(struct range *range);
 
+/* pool.c. Before the range is freed. */
+void pool_left(struct range *range);
+
 /* Physical memory that is in use, and that there is. */
 bool memory_take(uint64_t size);
 void memory_give(uint64_t size);

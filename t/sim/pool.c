@@ -119,17 +119,22 @@ static void put_pool(struct pool *p)
 		object_free(p);
 }
 
+void pool_left(struct range *r)
+{
+	if (!r->pool)
+		return;
+	if (r->kind == POOLED)
+		r->pool->used -= r->size;
+	r->pool->allocations--;
+	put_pool(r->pool);
+}
+
 static void free_range(void *data)
 {
 	struct range *r = *(struct range **)data;
-	struct pool *p;
 
 	ranges_lock();
-	p = r->pool;
-	if (p) {
-		p->allocations--;
-		put_pool(p);
-	}
+	pool_left(r);
 	r->kind = POOLED;
 	range_free(r);
 	ranges_unlock();
