@@ -39,6 +39,8 @@
  * outside. */
 #define RECORDS_WINDOW      0x47f000000000
 #define RECORDS_WINDOW_SIZE 0x1000000000
+#define RECORDS_WINDOW_SHIFT 36
+#define RECORDS_WINDOW_TOP   0x47f /* address >> RECORDS_WINDOW_SHIFT */
 #define RECORDS_LIVE        (RECORDS_WINDOW + 0x1000)  /* struct records */
 #define RECORDS_CUDA        (RECORDS_WINDOW + 0x10000) /* struct cuda_state (stubs/cuda/state.h) */
 #define RECORDS_HEAP        (RECORDS_WINDOW + 0x20000) /* the rest is given out piece by piece */
@@ -58,7 +60,7 @@ static inline int in_lower_window(unsigned long address)
 
 static inline int in_records_window(unsigned long address)
 {
-	return address - RECORDS_WINDOW < RECORDS_WINDOW_SIZE;
+	return address >> RECORDS_WINDOW_SHIFT == RECORDS_WINDOW_TOP;
 }
 #endif
 

@@ -42,7 +42,7 @@ static int refuse_unknown(const struct cuda_state *s)
 
 int cuda_drain(void)
 {
-	const struct cuda_state *s = cuda_records();
+	struct cuda_state *s = cuda_records();
 
 	if (!s || !s->initialised)
 		return 0;
@@ -51,5 +51,5 @@ int cuda_drain(void)
 	for (const struct object *o = s->objects; o; o = o->next)
 		if (o->kind == CUDA_CONTEXT && synchronise(o->real))
 			return -1;
-	return 0;
+	return cuda_save_events(s) ? -1 : cuda_save_threads(s);
 }

@@ -66,7 +66,7 @@ static int replay_nvml(void)
 
 int cuda_replay(void)
 {
-	const struct cuda_state *s = cuda_records();
+	struct cuda_state *s = cuda_records();
 	int r;
 
 	if (replay_nvml())
@@ -78,5 +78,8 @@ int cuda_replay(void)
 	r = CUDA(cuInit, (unsigned))(0);
 	if (r)
 		return cuda_failed("cuInit", r);
-	return check_devices(s);
+	if (check_devices(s) || cuda_replay_contexts(s) || cuda_replay_objects(s) ||
+		cuda_replay_events(s))
+		return -1;
+	return cuda_replay_threads(s);
 }

@@ -9,7 +9,6 @@
 #include "stubs/cuda/memory_state.h"
 
 enum {
-	CUDA_ERROR_INVALID_VALUE = 1,
 	CUDA_ERROR_INVALID_DEVICE = 101,
 	CUDA_ERROR_INVALID_CONTEXT = 201,
 	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
@@ -71,33 +70,33 @@ STUB_HIDDEN void *memory_record(void **spare, uint64_t size, uint64_t next_offse
 /* ---- bodies, and what of the driver they use ---- */
 
 int body_cuMemAlloc_v2(uint64_t *address, size_t size);
-int body_cuMemAllocPitch_v2(
+STUB_HIDDEN int body_cuMemAllocPitch_v2(
 	uint64_t *address, size_t *pitch, size_t width, size_t height, unsigned element);
 int body_cuMemFree_v2(uint64_t address);
 int body_cuMemGetInfo_v2(size_t *free, size_t *total);
 int body_cuMemGetAddressRange_v2(uint64_t *start, size_t *size, uint64_t address);
-int body_cuCtxEnablePeerAccess(void *peer, unsigned flags);
-int body_cuCtxDisablePeerAccess(void *peer);
+STUB_HIDDEN int body_cuCtxEnablePeerAccess(void *peer, unsigned flags);
+STUB_HIDDEN int body_cuCtxDisablePeerAccess(void *peer);
 int body_cuPointerGetAttribute(void *data, int attribute, uint64_t address);
 int body_cuPointerGetAttributes(
 	unsigned count, const int *attributes, void **data, uint64_t address);
 int body_cuPointerSetAttribute(const void *value, int attribute, uint64_t address);
-int body_cuMemHostAlloc(void **address, size_t size, unsigned flags);
-int body_cuMemAllocHost_v2(void **address, size_t size);
+STUB_HIDDEN int body_cuMemHostAlloc(void **address, size_t size, unsigned flags);
+STUB_HIDDEN int body_cuMemAllocHost_v2(void **address, size_t size);
 int body_cuMemFreeHost(void *address);
 int body_cuMemHostGetFlags(unsigned *flags, void *address);
 int body_cuMemHostRegister_v2(void *address, size_t size, unsigned flags);
 int body_cuMemHostUnregister(void *address);
 int body_cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags);
 int body_cuMemAllocAsync(uint64_t *address, size_t size, void *stream);
-int body_cuMemAllocAsync_ptsz(uint64_t *address, size_t size, void *stream);
+STUB_HIDDEN int body_cuMemAllocAsync_ptsz(uint64_t *address, size_t size, void *stream);
 int body_cuMemAllocFromPoolAsync(uint64_t *address, size_t size, void *pool, void *stream);
-int body_cuMemAllocFromPoolAsync_ptsz(uint64_t *address, size_t size, void *pool, void *stream);
+STUB_HIDDEN int body_cuMemAllocFromPoolAsync_ptsz(uint64_t *address, size_t size, void *pool, void *stream);
 int body_cuMemFreeAsync(uint64_t address, void *stream);
-int body_cuMemFreeAsync_ptsz(uint64_t address, void *stream);
+STUB_HIDDEN int body_cuMemFreeAsync_ptsz(uint64_t address, void *stream);
 int body_cuDeviceGetDefaultMemPool(void **pool, int device);
-int body_cuDeviceGetMemPool(void **pool, int device);
-int body_cuDeviceSetMemPool(int device, void *pool);
+STUB_HIDDEN int body_cuDeviceGetMemPool(void **pool, int device);
+STUB_HIDDEN int body_cuDeviceSetMemPool(int device, void *pool);
 int body_cuMemAddressReserve(
 	uint64_t *address, size_t size, size_t align, uint64_t wanted, uint64_t flags);
 int body_cuMemAddressFree(uint64_t address, size_t size);
@@ -114,8 +113,6 @@ int body_cuMemImportFromShareableHandle(uint64_t *handle, void *from, int type);
 int body_cuMemGetAllocationPropertiesFromHandle(
 	struct memory_properties *properties, uint64_t handle);
 int body_cuMemRetainAllocationHandle(uint64_t *handle, void *address);
-int body_cuMulticastBindMem(uint64_t multicast, size_t multicast_offset, uint64_t handle,
-	size_t offset, size_t size, uint64_t flags);
 int body_cuStreamBeginCapture(void *stream);
 int body_cuStreamBeginCapture_ptsz(void *stream);
 int body_cuStreamBeginCapture_v2(void *stream, int mode);
@@ -124,15 +121,13 @@ int body_cuStreamBeginCaptureToGraph(void *stream, void *graph, const void *depe
 	const void *data, size_t count, int mode);
 int body_cuStreamBeginCaptureToGraph_ptsz(void *stream, void *graph, const void *dependencies,
 	const void *data, size_t count, int mode);
-int body_cuStreamEndCapture(void *stream, void **graph);
-int body_cuStreamEndCapture_ptsz(void *stream, void **graph);
+STUB_HIDDEN int body_cuStreamEndCapture(void *stream, void **graph);
+STUB_HIDDEN int body_cuStreamEndCapture_ptsz(void *stream, void **graph);
 
 REAL(cuMemAlloc_v2);
 REAL(cuMemFree_v2);
 REAL(cuMemGetInfo_v2);
 REAL(cuMemGetAddressRange_v2);
-REAL(cuCtxEnablePeerAccess);
-REAL(cuCtxDisablePeerAccess);
 REAL(cuPointerGetAttribute);
 REAL(cuPointerGetAttributes);
 REAL(cuPointerSetAttribute);
@@ -156,16 +151,12 @@ REAL(cuMemExportToShareableHandle);
 REAL(cuMemImportFromShareableHandle);
 REAL(cuMemGetAllocationPropertiesFromHandle);
 REAL(cuMemRetainAllocationHandle);
-REAL(cuMulticastBindMem);
 REAL(cuStreamBeginCapture);
 REAL(cuStreamBeginCapture_ptsz);
 REAL(cuStreamBeginCapture_v2);
 REAL(cuStreamBeginCapture_v2_ptsz);
 REAL(cuStreamBeginCaptureToGraph);
 REAL(cuStreamBeginCaptureToGraph_ptsz);
-REAL(cuStreamEndCapture);
-REAL(cuStreamEndCapture_ptsz);
-REAL_ONLY(cuCtxGetCurrent, (void **context));
 REAL_ONLY(cuCtxGetDevice, (int *device));
 REAL_ONLY(cuCtxPushCurrent_v2, (void *context));
 REAL_ONLY(cuCtxPopCurrent_v2, (void **context));

@@ -236,18 +236,6 @@ int body_cuMemGetAllocationPropertiesFromHandle(
 	return real_cuMemGetAllocationPropertiesFromHandle(properties, real_handle(handle));
 }
 
-int body_cuMulticastBindMem(uint64_t multicast, size_t multicast_offset, uint64_t handle,
-	size_t offset, size_t size, uint64_t flags)
-{
-	struct memory_physical *p = physical_of(handle);
-	int r = real_cuMulticastBindMem(
-		multicast, multicast_offset, real_handle(handle), offset, size, flags);
-
-	if (!r && p)
-		p->foreign = 1;
-	return r;
-}
-
 /* ---- mappings ---- */
 
 static struct memory_mapping *mapping_at(struct memory_state *s, uint64_t address)
