@@ -45,6 +45,9 @@
 #define RECORDS_CUDA        (RECORDS_WINDOW + 0x10000) /* struct cuda_state (stubs/cuda/state.h) */
 #define RECORDS_HEAP        (RECORDS_WINDOW + 0x20000) /* the rest is given out piece by piece */
 
+/* Memory of the upper half that devices reach too (cuMemHostAlloc and the like). */
+#define PINNED_WINDOW 0x46f000000000
+
 /* Device memory. */
 #define GPU_WINDOW      0x200000000000
 #define GPU_WINDOW_SIZE 0x200000000000

@@ -1,5 +1,6 @@
 /* Objects: their memory, who lives, who dies with whom. */
 #include "stubs/cuda/objects.h"
+#include "stubs/cuda/memory.h"
 
 #include <signal.h>
 
@@ -253,6 +254,7 @@ STUB_HIDDEN void objects_kill_context(void *context)
 	kill_orphans(CUDA_STATE->objects, &left);
 	state_unlock(mask);
 	free_left(&left);
+	memory_context_gone(context);
 }
 
 /* ---- changes ---- */

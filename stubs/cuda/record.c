@@ -4,6 +4,7 @@
  */
 #include "loader/lower/raw.h"
 #include "stubs/calls.h"
+#include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 
 extern STUB_HIDDEN void *cuda_targets[];
@@ -237,6 +238,8 @@ static int perform_destroy(struct performed *p)
 
 	if (!o)
 		return cuda_call_down(p->index, p->lowered);
+	if (o->kind == CUDA_STREAM)
+		memory_stream_gone(o);
 	/* Before the driver may give the same handle out again, to another thread. */
 	o->real = (void *)CUDA_DEAD;
 	r = cuda_call_down(p->index, p->lowered);

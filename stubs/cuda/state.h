@@ -164,9 +164,9 @@ struct cuda_state {
 	uint64_t sequence; /* of the last object */
 	uint64_t alive[CUDA_KINDS];
 	struct object *objects, *objects_end;
-	struct allocation *allocations; /* true after a drain */
+	struct allocation *allocations; /* true after a drain, neighbours as one; consecutive */
 	uint64_t allocation_count;
-	void *memory; /* struct mmu */
+	struct memory_state *memory; /* memory_state.h; NULL: none yet */
 	/* Of each kind, oldest first: to be used again as late as can be. */
 	struct object *dead[CUDA_KINDS], *dead_end[CUDA_KINDS];
 	uint64_t dead_count[CUDA_KINDS];

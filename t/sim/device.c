@@ -30,11 +30,6 @@ static __thread struct context *current;
 static __thread struct context *stack[MAX_STACK]; /* below the current one */
 static __thread int depth, capture_mode;
 
-void *sim_current(void)
-{
-	return current;
-}
-
 SIM_EXPORT int cuInit(unsigned flags);
 SIM_EXPORT int cuDriverGetVersion(int *version);
 SIM_EXPORT int cuDeviceGetCount(int *count);
@@ -80,10 +75,17 @@ SIM_EXPORT int cuCtxGetFlags(unsigned *flags);
 SIM_EXPORT int cuThreadExchangeStreamCaptureMode(int *mode);
 SIM_EXPORT int cuCtxSetCurrent(void *context);
 SIM_EXPORT int cuCtxGetCurrent(void **context);
+SIM_EXPORT int cuCtxGetDevice(int *device);
+SIM_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
 
 int sim_ready(void)
 {
 	return initialised_by == getpid() ? 0 : SIM_NOT_INITIALIZED;
+}
+
+void *current_context(void)
+{
+	return current;
 }
 
 int sim_have_context(void)
@@ -306,4 +308,18 @@ int cuCtxGetCurrent(void **context)
 	SIM_ENTER();
 	*context = current;
 	return sim_ready();
+}
+
+int cuCtxGetDevice(int *device)
+{
+	SIM_ENTER();
+	*device = 0;
+	return sim_have_context();
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+	SIM_ENTER();
+	*value = 0;
+	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
 }

@@ -92,10 +92,10 @@ static int storage_put(void *context, void *name, void *value, destructor_functi
 	struct stored **s, *new;
 
 	SIM_ENTER();
-	s = find_stored(context ? context : sim_current(), name);
+	s = find_stored(context ? context : current_context(), name);
 	new = *s ? *s : calloc(1, sizeof(*new));
 	*new = (struct stored){
-		context ? context : sim_current(), name, value, d, *s ? (*s)->next : NULL};
+		context ? context : current_context(), name, value, d, *s ? (*s)->next : NULL};
 	*s = new;
 	return 0;
 }
@@ -105,7 +105,7 @@ static int storage_delete(void *context, void *name)
 	struct stored **at, s;
 
 	SIM_ENTER();
-	at = find_stored(context ? context : sim_current(), name);
+	at = find_stored(context ? context : current_context(), name);
 	if (!*at)
 		return SIM_INVALID_HANDLE;
 	s = **at;
@@ -119,7 +119,7 @@ static int storage_get(void **value, void *context, void *name)
 	struct stored *s;
 
 	SIM_ENTER();
-	s = *find_stored(context ? context : sim_current(), name);
+	s = *find_stored(context ? context : current_context(), name);
 	if (!s)
 		return SIM_INVALID_HANDLE;
 	*value = s->value;

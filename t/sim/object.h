@@ -14,6 +14,7 @@ enum object_kind {
 	OBJECT_MEMORY,
 	OBJECT_LIBRARY,
 	OBJECT_KERNEL,
+	OBJECT_POOL,
 };
 
 struct object {

@@ -64,6 +64,7 @@ SIM_EXPORT int cuEventCreate(void **event, unsigned flags);
 SIM_EXPORT int cuEventRecord(void *event, void *stream);
 SIM_EXPORT int cuEventSynchronize(void *event);
 SIM_EXPORT int cuEventDestroy_v2(void *event);
+SIM_EXPORT int cuStreamIsCapturing(void *stream, int *status);
 SIM_EXPORT int cuLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 SIM_EXPORT int cuStreamAddCallback(
 	void *stream, void (*function)(void *, int, void *), void *data, unsigned flags);
@@ -113,7 +114,7 @@ static struct stream *make(void)
 
 	s->last = &s->first;
 	s->id = next_id();
-	s->context = sim_current();
+	s->context = current_context();
 	s->next = streams;
 	streams = s;
 	pthread_create(&s->thread, NULL, work_off, s);
@@ -123,7 +124,7 @@ static struct stream *make(void)
 /* Under the lock. */
 static struct stream *get(void *handle, const char *function)
 {
-	if (handle)
+	if (handle > (void *)2) /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD */
 		return object_get(OBJECT_STREAM, handle, function);
 	if (!default_stream)
 		default_stream = make();
@@ -249,22 +250,6 @@ int cuStreamGetAttribute(void *stream, int attribute, void *value)
 		return s ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
 	memcpy(value, s->attributes[attribute], 64);
 	return 0;
-}
-
-/* The wait is the caller's, which is a way to do it. */
-int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
-{
-	struct event *e;
-
-	SIM_ENTER();
-	e = object_get(OBJECT_EVENT, event, __func__);
-	pthread_mutex_lock(&lock);
-	if (!get(stream, __func__))
-		e = NULL;
-	if (e && e->stream)
-		wait_for(e->stream, e->after);
-	pthread_mutex_unlock(&lock);
-	return e ? 0 : SIM_INVALID_HANDLE;
 }
 
 int cuStreamDestroy_v2(void *stream)
@@ -433,4 +418,39 @@ int cuStreamAddCallback(
 
 	SIM_ENTER();
 	return stream_queue(stream, run_host_call, stream_data(&h, sizeof(h)), __func__);
+}
+
+struct wait {
+	struct stream *stream;
+	unsigned long after;
+};
+
+static void run_wait(void *data)
+{
+	struct wait *w = data;
+
+	pthread_mutex_lock(&lock);
+	wait_for(w->stream, w->after);
+	pthread_mutex_unlock(&lock);
+}
+
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+	struct event *e;
+	struct wait w;
+
+	SIM_ENTER();
+	e = object_get(OBJECT_EVENT, event, __func__);
+	if (!e || !e->stream)
+		return e ? 0 : SIM_INVALID_HANDLE;
+	w = (struct wait){e->stream, e->after};
+	return stream_queue(stream, run_wait, stream_data(&w, sizeof(w)), __func__);
+}
+
+/* Nothing is captured here: graphs are made by hand. */
+int cuStreamIsCapturing(void *stream, int *status)
+{
+	SIM_ENTER();
+	*status = 0;
+	return sim_have_context();
 }
