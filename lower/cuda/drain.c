@@ -47,9 +47,9 @@ int cuda_drain(void)
 	if (!s || !s->initialised)
 		return 0;
 	if (!has_context(s))
-		return refuse_unknown(s);
+		return refuse_unknown(s) ? -1 : cuda_list_memory(s);
 	for (const struct object *o = s->objects; o; o = o->next)
 		if (o->kind == CUDA_CONTEXT && synchronise(o->real))
 			return -1;
-	return cuda_save_events(s) ? -1 : cuda_save_threads(s);
+	return cuda_list_memory(s) || cuda_save_events(s) ? -1 : cuda_save_threads(s);
 }
