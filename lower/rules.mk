@@ -1,6 +1,9 @@
 # trecr-lower: the program of the lower half. Not sanitized: it lives beside the program's own
 # sanitizer, if any.
 LOWER := $(O)/lower/trecr-lower
+# Inside, where they can be had so: a library more would be loaded in every process.
+UNPACKERS := $(foreach l,zstd lz4,$(firstword $(wildcard \
+	$(shell $(CC) -print-file-name=lib$(l).a)) -l$(l)))
 LOWER_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard lower/*.c lower/cuda/*.c)) \
 	$(O)/lower/stubs/calls.o $(O)/lower/stubs/cuda.info.o
 
@@ -15,4 +18,4 @@ $(O)/lower/stubs/cuda.info.o: $(O)/stubs/gen/cuda.info.c
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 $(LOWER): $(LOWER_OBJ) $(MMU_OBJ)
 	$(CC) -pie -pthread -o $@ $^ -Wl,--export-dynamic-symbol=mmap \
-		-Wl,--export-dynamic-symbol=mmap64 -ldl
+		-Wl,--export-dynamic-symbol=mmap64 $(UNPACKERS) -ldl

@@ -267,10 +267,10 @@ static int change(const struct cuda_call *call)
 }
 
 /* With lazy loading a function's code comes to the device when it is first used. */
-static int load(struct object *o)
+static int load(const struct cuda_state *s, struct object *o)
 {
 	void *function = o->real;
-	int r = set_current(o->context);
+	int r = set_current(cuda_context_of(s, o));
 
 	if (r)
 		return r;
@@ -289,7 +289,7 @@ static int run(const struct cuda_state *s, const struct steps *steps)
 		const struct step *step = &steps->list[i];
 		int r = step->kind == MAKE     ? make(s, step->object)
 			: step->kind == CHANGE ? change(step->call)
-					       : load(step->object);
+					       : load(s, step->object);
 
 		if (r)
 			return r;

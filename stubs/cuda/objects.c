@@ -74,11 +74,11 @@ static struct object *take_dead(enum cuda_kind kind)
 	struct cuda_state *s = CUDA_STATE;
 	struct object *o = s->dead[kind];
 
-	if (!o)
+	/* A handle that is used too late should not be of something new already. */
+	if (s->dead_count[kind] < CUDA_DEAD_KEPT)
 		return NULL;
+	s->dead_count[kind]--;
 	s->dead[kind] = o->next;
-	if (!o->next)
-		s->dead_end[kind] = NULL;
 	return o;
 }
 
@@ -88,6 +88,7 @@ static void put_dead(struct object *o)
 
 	o->real = (void *)CUDA_DEAD;
 	o->next = NULL;
+	s->dead_count[o->kind]++;
 	if (s->dead_end[o->kind])
 		s->dead_end[o->kind]->next = o;
 	else
@@ -155,9 +156,16 @@ STUB_HIDDEN struct object *object_find(enum cuda_kind kind, const void *real)
 	return o;
 }
 
-/* Under the lock. The calls of all the dead go to @calls. */
-static void unlink_object(struct object *o, struct cuda_call **calls)
+/* What the dead leave to be freed, when the lock has been given back. */
+struct left {
+	struct cuda_call *calls;
+	struct cuda_global *globals;
+};
+
+/* Under the lock. */
+static void unlink_object(struct object *o, struct left *left)
 {
+	struct cuda_global *global;
 	struct cuda_state *s = CUDA_STATE;
 	struct cuda_call *call;
 
@@ -166,12 +174,17 @@ static void unlink_object(struct object *o, struct cuda_call **calls)
 	s->alive[o->kind]--;
 	while ((call = o->changes)) {
 		o->changes = call->next;
-		call->next = *calls;
-		*calls = call;
+		call->next = left->calls;
+		left->calls = call;
+	}
+	while ((global = o->globals)) {
+		o->globals = global->next;
+		global->next = left->globals;
+		left->globals = global;
 	}
 	if (o->made) {
-		o->made->next = *calls;
-		*calls = o->made;
+		o->made->next = left->calls;
+		left->calls = o->made;
 		o->made = NULL;
 	}
 	put_dead(o);
@@ -183,30 +196,36 @@ static int has_parts(const struct object *o)
 }
 
 /* Under the lock: all that has died as its parent has. Parts are younger than the whole. */
-static void kill_orphans(struct object *from, struct cuda_call **calls)
+static void kill_orphans(struct object *from, struct left *left)
 {
 	struct object *next;
 
 	for (struct object *o = from; o; o = next) {
 		next = o->next;
 		if (o->parent && is_dead(o->parent->real))
-			unlink_object(o, calls);
+			unlink_object(o, left);
 	}
 }
 
-static void free_calls(struct cuda_call *calls)
+static void free_left(struct left *left)
 {
-	struct cuda_call *next;
+	struct cuda_global *global;
+	struct cuda_call *call;
 
-	for (; calls; calls = next) {
-		next = calls->next;
-		call_free(calls);
+	while ((call = left->calls)) {
+		left->calls = call->next;
+		call_free(call);
+	}
+	while ((global = left->globals)) {
+		left->globals = global->next;
+		block_free(global->data, global->data_size);
+		block_free(global, global->size_of_this);
 	}
 }
 
 STUB_HIDDEN void object_kill(struct object *o)
 {
-	struct cuda_call *calls = NULL;
+	struct left left = {0};
 	struct object *after;
 	uint64_t mask;
 
@@ -214,27 +233,27 @@ STUB_HIDDEN void object_kill(struct object *o)
 		return;
 	mask = state_lock();
 	after = o->next;
-	unlink_object(o, &calls);
+	unlink_object(o, &left);
 	if (has_parts(o))
-		kill_orphans(after, &calls);
+		kill_orphans(after, &left);
 	state_unlock(mask);
-	free_calls(calls);
+	free_left(&left);
 }
 
 STUB_HIDDEN void objects_kill_context(void *context)
 {
-	struct cuda_call *calls = NULL;
+	struct left left = {0};
 	uint64_t mask = state_lock();
 	struct object *next;
 
 	for (struct object *o = CUDA_STATE->objects; o; o = next) {
 		next = o->next;
 		if (o->context == context)
-			unlink_object(o, &calls);
+			unlink_object(o, &left);
 	}
-	kill_orphans(CUDA_STATE->objects, &calls);
+	kill_orphans(CUDA_STATE->objects, &left);
 	state_unlock(mask);
-	free_calls(calls);
+	free_left(&left);
 	memory_context_gone(context);
 }
 

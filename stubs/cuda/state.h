@@ -80,6 +80,8 @@ struct object {
 	struct cuda_call *changes; /* since then */
 	uint64_t used;             /* when a function was first used, in the sequence */
 	uint64_t value;            /* as its kind wants */
+	struct cuda_global *globals;
+	uint64_t scanned;          /* a module's globals are known */
 	void *mark;                /* of a context: an event recorded at the restart, real */
 	double time;               /* of a mark, or of an event before it: milliseconds */
 	double saved_time;         /* of a context: when the last checkpoint was */
@@ -96,11 +98,15 @@ struct cuda_thread {
 	void *contexts[CUDA_STACK]; /* the current one last */
 };
 
-/* Variables of a module, or of a library that is loaded, in device memory. */
+/* A variable of a module, or of a library that is loaded, with its contents as of the last
+ * checkpoint. */
 struct cuda_global {
 	struct cuda_global *next;
-	struct object *owner;
+	uint64_t size_of_this; /* a power of two */
+	void *context;
 	uint64_t address, size;
+	void *data;
+	uint64_t data_size; /* a power of two */
 	char name[];
 };
 
@@ -116,6 +122,7 @@ struct cuda_patch {
 enum { STORAGE_KEY, STORAGE_VALUE, STORAGE_DESTRUCTOR, STORAGE_WORDS };
 
 #define CUDA_BLOCK_SIZES 40
+#define CUDA_DEAD_KEPT   64 /* so many of a kind are not used again yet */
 
 enum cuda_memory {
 	CUDA_MEMORY_DEVICE = 1,
@@ -162,12 +169,12 @@ struct cuda_state {
 	struct memory_state *memory; /* memory_state.h; NULL: none yet */
 	/* Of each kind, oldest first: to be used again as late as can be. */
 	struct object *dead[CUDA_KINDS], *dead_end[CUDA_KINDS];
+	uint64_t dead_count[CUDA_KINDS];
 	/* Blocks of the arena that are free, by the power of two that is their size. */
 	void *blocks[CUDA_BLOCK_SIZES];
 	/* Filled by the lower half before a checkpoint. */
 	struct cuda_thread *threads;
 	uint64_t thread_count, thread_room;
-	struct cuda_global *globals;
 	struct cuda_patch *patches;
 	uint8_t storage_table[16]; /* by what name the driver's table of storage functions goes */
 };

@@ -165,6 +165,20 @@ void memory_check(uint64_t address, uint64_t size, const char *function)
 		sim_hostile("an address that is not device memory", function);
 }
 
+void memory_adopt(uint64_t address, uint64_t size)
+{
+	ranges_lock();
+	range_add(address, size, ALLOCATED);
+	ranges_unlock();
+}
+
+void memory_forget(uint64_t address)
+{
+	ranges_lock();
+	range_drop(range_find(address, ALLOCATED));
+	ranges_unlock();
+}
+
 int cuMemAlloc_v2(uint64_t *address, size_t size)
 {
 	struct range *r;
