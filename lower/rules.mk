@@ -16,6 +16,6 @@ $(O)/lower/stubs/calls.o: stubs/calls.c
 $(O)/lower/stubs/cuda.info.o: $(O)/stubs/gen/cuda.info.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
-$(LOWER): $(LOWER_OBJ)
+$(LOWER): $(LOWER_OBJ) $(MMU_OBJ)
 	$(CC) -pie -pthread -o $@ $^ -Wl,--export-dynamic-symbol=mmap \
 		-Wl,--export-dynamic-symbol=mmap64 $(UNPACKERS) -ldl

@@ -96,9 +96,11 @@ int cuda_drain(void)
 	if (refuse_lost(s))
 		return -1;
 	if (!has_context(s))
-		return refuse_unknown(s);
+		return refuse_unknown(s) ? -1 : cuda_list_memory(s);
 	for (const struct object *o = s->objects; o; o = o->next)
 		if (o->kind == CUDA_CONTEXT && synchronise(o->real))
 			return -1;
-	return cuda_save_globals(s) || cuda_save_events(s) ? -1 : cuda_save_threads(s);
+	if (cuda_list_memory(s) || cuda_save_globals(s) || cuda_save_events(s))
+		return -1;
+	return cuda_save_threads(s);
 }

@@ -78,8 +78,8 @@ int cuda_replay(void)
 	r = CUDA(cuInit, (unsigned))(0);
 	if (r)
 		return cuda_failed("cuInit", r);
-	if (check_devices(s) || cuda_replay_contexts(s) || cuda_replay_objects(s) ||
-		cuda_replay_globals(s) || cuda_replay_events(s))
+	if (check_devices(s) || cuda_replay_contexts(s) || cuda_replay_memory(s) ||
+		cuda_replay_objects(s) || cuda_replay_globals(s) || cuda_replay_events(s))
 		return -1;
 	return cuda_replay_threads(s);
 }

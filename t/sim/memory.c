@@ -2,6 +2,7 @@
 #include "t/sim/memory.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -72,9 +73,23 @@ void range_drop(struct range *range)
 	free(range);
 }
 
+/* What other processes have: as many MiB as are written in SIM_USED_FILE. */
+static uint64_t used_by_others(void)
+{
+	const char *path = getenv("SIM_USED_FILE");
+	FILE *f = path ? fopen(path, "re") : NULL;
+	unsigned long mib = 0;
+
+	if (f) {
+		(void)!fscanf(f, "%lu", &mib); /* nothing there: nothing used */
+		fclose(f);
+	}
+	return mib << 20;
+}
+
 bool memory_take(uint64_t size)
 {
-	if (used + size > SIM_TOTAL_MEMORY)
+	if (used + used_by_others() + size > SIM_TOTAL_MEMORY)
 		return false;
 	used += size;
 	return true;
@@ -234,7 +249,7 @@ int cuMemFree_v2(uint64_t address)
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
 	SIM_ENTER();
-	*free_bytes = SIM_TOTAL_MEMORY - used;
+	*free_bytes = SIM_TOTAL_MEMORY - used - used_by_others();
 	*total = SIM_TOTAL_MEMORY;
 	return sim_have_context();
 }

@@ -11,37 +11,6 @@
 #define MIB (1ul << 20)
 #define GIB (1ul << 30)
 
-int cuMemAllocPitch_v2(CUdeviceptr *, size_t *, size_t, size_t, unsigned);
-int cuPointerGetAttribute(void *, int, CUdeviceptr);
-int cuPointerGetAttributes(unsigned, const int *, void **, CUdeviceptr);
-int cuMemHostAlloc(void **, size_t, unsigned);
-int cuMemAllocHost_v2(void **, size_t);
-int cuMemFreeHost(void *);
-int cuMemHostGetFlags(unsigned *, void *);
-int cuMemHostGetDevicePointer_v2(CUdeviceptr *, void *, unsigned);
-int cuMemHostRegister_v2(void *, size_t, unsigned);
-int cuMemHostUnregister(void *);
-int cuMemAllocAsync(CUdeviceptr *, size_t, void *);
-int cuMemFreeAsync(CUdeviceptr, void *);
-int cuMemAllocFromPoolAsync(CUdeviceptr *, size_t, void *, void *);
-int cuDeviceGetDefaultMemPool(void **, int);
-int cuDeviceGetMemPool(void **, int);
-int cuDeviceSetMemPool(int, void *);
-int cuMemPoolCreate(void **, const void *);
-int cuMemPoolDestroy(void *);
-int cuMemPoolGetAttribute(void *, int, void *);
-int cuMemPoolSetAttribute(void *, int, const void *);
-int cuMemPoolTrimTo(void *, size_t);
-int cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, uint64_t);
-int cuMemAddressFree(CUdeviceptr, size_t);
-int cuMemCreate(uint64_t *, size_t, const void *, uint64_t);
-int cuMemRelease(uint64_t);
-int cuMemMap(CUdeviceptr, size_t, size_t, uint64_t, uint64_t);
-int cuMemUnmap(CUdeviceptr, size_t);
-int cuMemSetAccess(CUdeviceptr, size_t, const void *, size_t);
-int cuMemRetainAllocationHandle(uint64_t *, void *);
-int cuMemGetAllocationPropertiesFromHandle(void *, uint64_t);
-
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
 
 static void *attribute(int which, CUdeviceptr address)
