@@ -102,6 +102,7 @@ clean:
 
 -include t/rules.mk
 -include loader/lower/rules.mk
+-include mmu/rules.mk
 -include lower/rules.mk
 -include stubs/rules.mk
 -include t/split/rules.mk

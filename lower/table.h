@@ -20,6 +20,7 @@ struct lower_parked {
 	void **upper_slot; /* its crossing_thread pointer, where handlers and callbacks find it
 			    */
 	uint32_t leave;    /* set to 1 and woken: it ends, and its destructors run */
+	struct lower_parked *next; /* of all there are; for the lower half */
 };
 
 enum lower_request {

@@ -3,7 +3,7 @@
 # folder. Every check runs; the exit status says whether one found something.
 set -u
 
-code='lib ckpt supervisor loader tools stubs lower'
+code='lib ckpt supervisor loader mmu tools stubs lower'
 found=0
 
 finding() {

@@ -17,6 +17,7 @@
  */
 #define STUB_LIBRARY(name, the_soname, count, the_error, the_missing, ...)                     \
 	extern STUB_HIDDEN void *name##_targets[];                                             \
+	extern STUB_HIDDEN void *const name##_words[], *const name##_words_end[];              \
 	extern STUB_HIDDEN const char name##_names[];                                          \
 	extern STUB_HIDDEN void (*name##_cross)(void);                                         \
 	STUB_HIDDEN void name##_first(void);                                                   \
@@ -35,6 +36,8 @@
 		.cross = &name##_cross,                                                        \
 		.first = name##_first,                                                         \
 		.target_count = (count),                                                       \
+		.words = name##_words,                                                         \
+		.words_end = name##_words_end,                                                 \
 		.error = (the_error),                                                          \
 		__VA_ARGS__}
 

@@ -11,8 +11,8 @@ $(O)/stubs/gen/%.entries.S: stubs/api/%.api $(GEN)
 	$(GEN) entries $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.procs.c: stubs/api/%.api $(GEN)
 	$(GEN) procs $< >$@.tmp && mv $@.tmp $@
-$(O)/stubs/gen/%.printer.c: stubs/api/%.api $(GEN)
-	$(GEN) printer $< >$@.tmp && mv $@.tmp $@
+$(O)/stubs/gen/%.info.c: stubs/api/%.api $(GEN)
+	$(GEN) info $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.calls.h: stubs/api/%.api $(GEN)
 	$(GEN) calls $< >$@.tmp && mv $@.tmp $@
 
@@ -28,22 +28,26 @@ STUB_FLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -fPIC -fno-stack-protector -m
 	-I$(O)/stubs/gen
 CROSSING_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/crossing/*.c \
 	stubs/crossing/*.S))) $(patsubst %,$(O)/stubs/lower/%.o,clone elf_map insn site start)
-CUDA_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard stubs/cuda/*.c)) $(O)/stubs/procs.o \
-	$(O)/stubs/gen/cuda.entries.o $(O)/stubs/gen/cuda.procs.o
+CUDA_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/cuda/*.c stubs/cuda/*.S))) \
+	$(O)/stubs/procs.o $(O)/stubs/calls.o \
+	$(O)/stubs/gen/cuda.entries.o $(O)/stubs/gen/cuda.procs.o $(O)/stubs/gen/cuda.info.o \
+	$(MMU_OBJ)
 
 NVML_OBJ := $(O)/stubs/nvml/library.o $(O)/stubs/gen/nvml.entries.o
 
-$(CROSSING_OBJ) $(CUDA_OBJ) $(NVML_OBJ): ALL_CFLAGS = $(STUB_FLAGS)
+$(CROSSING_OBJ) $(filter-out $(MMU_OBJ),$(CUDA_OBJ)) $(NVML_OBJ): ALL_CFLAGS = $(STUB_FLAGS)
 $(O)/stubs/crossing/signals.o: ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
-$(O)/stubs/cuda/library.o: $(O)/stubs/gen/cuda.calls.h
+$(CUDA_OBJ): $(O)/stubs/gen/cuda.calls.h
 $(O)/stubs/nvml/library.o: $(O)/stubs/gen/nvml.calls.h
 
 $(O)/stubs/%.o: stubs/%.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
-$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S
-	$(CC) -c -o $@ $<
+$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/gen/entries.inc stubs/cuda/offsets.h loader/windows.h
+	$(CC) $(CPPFLAGS) -c -o $@ $<
 $(O)/stubs/gen/%.procs.o: $(O)/stubs/gen/%.procs.c
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
+$(O)/stubs/gen/%.info.o: $(O)/stubs/gen/%.info.c stubs/call_info.h stubs/cuda/state.h
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
 # The part of the loader that the crossing brings the lower half up with.
 $(O)/stubs/lower/%.o: loader/lower/%.c

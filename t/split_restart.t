@@ -10,6 +10,7 @@ cycle "$split/stateless"
 cycle "$split/stateless" 1000
 cycle "$split/stateless" 2000
 
+cycle "$split/objects"
 cycle "$split/family"
 
 # ---- what is refused ----

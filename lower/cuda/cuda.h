@@ -23,6 +23,28 @@ int cuda_load(const struct lower_transfer *transfers, unsigned count);
 /* Everything that the records hold, in a fresh driver. */
 int cuda_replay(void);
 
+/* Steps of cuda_replay(), in this order. */
+int cuda_replay_contexts(struct cuda_state *s);
+int cuda_replay_memory(struct cuda_state *s);
+int cuda_replay_objects(struct cuda_state *s);
+int cuda_replay_globals(struct cuda_state *s);
+int cuda_replay_events(struct cuda_state *s);
+int cuda_replay_threads(struct cuda_state *s);
+/* Before a checkpoint: into the records goes what only the driver knows. */
+int cuda_save_globals(struct cuda_state *s);
+int cuda_save_events(struct cuda_state *s);
+int cuda_save_threads(struct cuda_state *s);
+/* What memory is live; refuses what cannot be made again. */
+int cuda_list_memory(struct cuda_state *s);
+
+/* Make a context on @device current, any one. */
+int cuda_push_context(unsigned device);
+
+/* The context that @o belongs to; one at all, if it was made without. */
+void *cuda_context_of(const struct cuda_state *s, const struct object *o);
+/* All variables of a module or library are where they were. */
+int cuda_verify_globals(const struct object *o);
+
 /* The records, or NULL: the process has not used CUDA (nor have the records been mapped). */
 struct cuda_state *cuda_records(void);
 

@@ -69,7 +69,7 @@ static int replay_nvml(void)
 
 int cuda_replay(void)
 {
-	const struct cuda_state *s = cuda_records();
+	struct cuda_state *s = cuda_records();
 	int r;
 
 	if (replay_nvml())
@@ -81,5 +81,8 @@ int cuda_replay(void)
 	r = CUDA(cuInit, (unsigned))(0);
 	if (r)
 		return cuda_failed("cuInit", r);
-	return check_devices(s);
+	if (check_devices(s) || cuda_replay_contexts(s) || cuda_replay_memory(s) ||
+		cuda_replay_objects(s) || cuda_replay_globals(s) || cuda_replay_events(s))
+		return -1;
+	return cuda_replay_threads(s);
 }

@@ -36,8 +36,7 @@ static int make_staging(void)
 	return 0;
 }
 
-/* Make a context on @device current; any will do. */
-static int push_context(unsigned device)
+int cuda_push_context(unsigned device)
 {
 	const struct cuda_state *s = cuda_records();
 	int here;
@@ -95,7 +94,7 @@ static int transfer(const struct lower_transfer *transfers, unsigned count,
 
 		if (!is_inside(t))
 			return agent_fail("a transfer outside of the staging buffer");
-		if (push_context(t->device))
+		if (cuda_push_context(t->device))
 			return -1;
 		do
 			r = copy(&transfers[i]);

@@ -288,7 +288,8 @@ HIDDEN struct crossing_library *process_find_library(const void *slot)
 	void **s = (void **)slot;
 
 	for (struct crossing_library *l = libraries; l; l = l->next)
-		if (s >= l->lower.targets && s < l->lower.targets + l->target_count)
+		if ((s >= l->lower.targets && s < l->lower.targets + l->target_count) ||
+			((void *const *)s >= l->words && (void *const *)s < l->words_end))
 			return l;
 	return NULL;
 }
