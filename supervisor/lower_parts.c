@@ -126,7 +126,8 @@ static const char *file_name(const char *path)
 
 int lower_refuse_driver(const struct process *p, const struct vma *v, struct err *e)
 {
-	if (strncmp(file_name(v->name), "libcuda.so", 10) || strstr(v->name, "/trecr/stubs/"))
+	if (strncmp(file_name(v->name), "libcuda.so", 10) || strstr(v->name, "/trecr/stubs/") ||
+		strstr(v->name, "/trecr/coverage/"))
 		return 0;
 	return err_set(e, 0,
 		"process %d (%s) has loaded the GPU driver's library %s past trecr's, and "
