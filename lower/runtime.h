@@ -17,6 +17,8 @@ extern __thread struct crossing_head *upper_thread;
 
 /* Make a thread that sleeps and lends its storage. NULL when there are no more to be had. */
 struct lower_parked *parked_new(void);
+/* All there are, while no thread above runs. */
+struct lower_parked *parked_first(void);
 
 /* Fill @library's targets. 0 or -ENOENT (then it is not there or does not load). */
 int library_load(struct lower_library *library);

@@ -1,33 +1,12 @@
 /* The records arena: mapped as it is needed, given out piece by piece (lower/records.h). */
-#include <sys/mman.h>
-
-#include "loader/lower/raw.h"
-#include "lower/records.h"
+#include "lower/records_map.h"
 #include "stubs/crossing/internal.h"
-
-#define CHUNK (2ul << 20)
-
-/* More of the arena, from its current end on. */
-static int map_chunk(uint64_t offset, uint64_t size)
-{
-	uint64_t at = RECORDS_WINDOW + offset;
-	uint64_t wiped = at < RECORDS_LIVE ? RECORDS_LIVE : at;
-	long r = raw(SYS_mmap, at, size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-
-	if (r != (long)at) {
-		if (!raw_failed(r))
-			raw(SYS_munmap, r, size); /* a kernel that does not know NOREPLACE */
-		return -1;
-	}
-	return raw_failed(raw(SYS_madvise, wiped, at + size - wiped, MADV_WIPEONFORK)) ? -1 : 0;
-}
 
 HIDDEN int records_open(void)
 {
 	static int mapped; /* here or in an ancestor: then it is there, but wiped */
 
-	if (!mapped && map_chunk(0, CHUNK) < 0) {
+	if (!mapped && records_map_chunk(0) < 0) {
 		raw_complain("no lower half: no memory for records of it");
 		return -1;
 	}
@@ -36,32 +15,20 @@ HIDDEN int records_open(void)
 	RECORDS_KEPT->version = RECORDS_VERSION;
 	if (RECORDS->magic)
 		return 0;
-	RECORDS->mapped = CHUNK;
+	RECORDS->mapped = RECORDS_CHUNK;
 	RECORDS->used = RECORDS_HEAP - RECORDS_WINDOW;
 	RECORDS->version = RECORDS_VERSION;
 	__atomic_store_n(&RECORDS->magic, RECORDS_MAGIC, __ATOMIC_RELEASE);
 	return 0;
 }
 
-/* Chunks that an ancestor has mapped are there already, wiped. */
-static int is_mapped(uint64_t offset)
-{
-	return !raw_failed(raw(SYS_madvise, RECORDS_WINDOW + offset, 4096, MADV_NORMAL));
-}
-
 static int grow(uint64_t end)
 {
 	uint64_t mask = busy_begin();
-	int r = 0;
+	int r;
 
 	raw_lock(&RECORDS->lock);
-	while (!r && RECORDS->mapped < end) {
-		if (!is_mapped(RECORDS->mapped))
-			r = map_chunk(RECORDS->mapped, CHUNK);
-		if (!r)
-			__atomic_store_n(
-				&RECORDS->mapped, RECORDS->mapped + CHUNK, __ATOMIC_RELEASE);
-	}
+	r = records_map_to(end);
 	raw_unlock(&RECORDS->lock);
 	busy_end(mask);
 	return r;

@@ -2,18 +2,12 @@
 #include <string.h>
 
 #include "stubs/cuda/cuda.h"
+#include "stubs/cuda/index.h"
 
-enum {
-#define CALL(name, class, how, registers, stack, floats) INDEX_##name,
-#include "cuda.calls.h"
-#undef CALL
-	CALL_COUNT,
-};
-
-STUB_LIBRARY(
-	cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_NOT_SUPPORTED,
+STUB_LIBRARY(cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED,
+	CUDA_ERROR_NOT_SUPPORTED,
 	/* Tables of functions are handed out at their real addresses. */
-	.fixed = 1);
+	.fixed = 1, .restarted = export_tables_restarted);
 
 int cuda_refused(unsigned index)
 {

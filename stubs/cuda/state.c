@@ -1,6 +1,5 @@
 /* The head of the records (state.h): what this process has of the driver. */
-#include "stubs/cuda/cuda.h"
-#include "stubs/cuda/state.h"
+#include "stubs/cuda/objects.h"
 
 static int describe_device(struct cuda_device *d, int ordinal)
 {
@@ -16,6 +15,13 @@ static int describe_device(struct cuda_device *d, int ordinal)
 		r = real_cuDeviceTotalMem_v2(&memory, device);
 	d->memory = memory;
 	return r;
+}
+
+static int opened; /* here or in an ancestor */
+
+STUB_HIDDEN int state_usable(void)
+{
+	return opened && CUDA_STATE->magic == CUDA_STATE_MAGIC;
 }
 
 /* Two threads may come here: both write the same. */
@@ -37,6 +43,7 @@ STUB_HIDDEN int cuda_state_open(void)
 	s->driver_version = version;
 	s->version = CUDA_STATE_VERSION;
 	s->magic = CUDA_STATE_MAGIC;
+	opened = 1;
 	__atomic_store_n(&s->initialised, 1, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -50,9 +50,12 @@ SPLIT_PROGRAMS += $(O)/t/split/linked-rpath $(O)/t/split/linked-runpath
 
 # The stub inside a static program: what a program without a dynamic loader has is a libc, and
 # that is all the crossing asks for.
-SPLIT_STATIC_SRC := $(wildcard stubs/crossing/*.c stubs/crossing/*.S stubs/cuda/*.c) stubs/procs.c \
+SPLIT_STATIC_SRC := $(wildcard stubs/crossing/*.c stubs/crossing/*.S stubs/cuda/*.c stubs/cuda/*.S \
+	mmu/*.c) \
+	stubs/procs.c stubs/calls.c \
 	$(addprefix loader/lower/,clone.S elf_map.c insn.c site.c start.c)
-SPLIT_STATIC_GEN := $(O)/stubs/gen/cuda.entries.S $(O)/stubs/gen/cuda.procs.c
+SPLIT_STATIC_GEN := $(O)/stubs/gen/cuda.entries.S $(O)/stubs/gen/cuda.procs.c \
+	$(O)/stubs/gen/cuda.info.c
 SPLIT_STATIC_HEADERS := $(wildcard lower/*.h loader/*.h loader/lower/*.h stubs/*.h stubs/*/*.h)
 $(O)/t/split/static-glibc-%: t/split/%.c $(SPLIT_STATIC_SRC) $(SPLIT_STATIC_GEN) \
 		$(SPLIT_STATIC_HEADERS)
