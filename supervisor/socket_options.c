@@ -220,7 +220,7 @@ static int refuse_hidden(int fd, const struct image_socket *s, struct err *e)
 
 	/* The number of instructions (man 7 socket); an error is a BPF program. */
 	if (s->family != AF_NETLINK &&
-		(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &size) || size))
+		(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, name, &size) || size))
 		return err_set(
 			e, 0, "it has a filter (SO_ATTACH_FILTER), which is not supported");
 	size = sizeof(name);

@@ -158,6 +158,10 @@ int main(void)
 	MUST(read(told[0], &c, 1) == 1);
 	victim_ready();
 	victim_wait();
+	CHECK(sock_int(stream[1], SOL_SOCKET, SO_PEEK_OFF) == -1 &&
+			sock_int(packets[1], SOL_SOCKET, SO_PEEK_OFF) == -1 &&
+			sock_int(creds[1], SOL_SOCKET, SO_PEEK_OFF) == -1,
+		"SO_PEEK_OFF was not set");
 	check_pipe();
 	check_socket();
 	check_stream();
