@@ -9,7 +9,7 @@
 
 #include "lib/util.h"
 
-static bool in_our_namespace(pid_t pid)
+bool socket_is_our_namespace(pid_t pid)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/ns/pid", pid);
 	cleanup_free char *its = read_link(path, NULL);
@@ -57,7 +57,7 @@ int socket_ask_inside(pid_t in, int (*ask)(void *arg), void *arg)
 	int *page, answer = -1;
 	pid_t pid;
 
-	if (in_our_namespace(in))
+	if (socket_is_our_namespace(in))
 		return ask(arg);
 	pidfd = syscall(SYS_pidfd_open, in, 0);
 	page = mmap(

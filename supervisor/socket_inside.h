@@ -6,7 +6,11 @@
 #ifndef SUPERVISOR_SOCKET_INSIDE_H
 #define SUPERVISOR_SOCKET_INSIDE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
+
+/* Whether process @pid knows process ids as we do. */
+bool socket_is_our_namespace(pid_t pid);
 
 /* What @ask(@arg) returns in the pid namespace of process @in; directly, if that is ours. @ask
  * runs in a copy of this process: it may make system calls only. -1 on failure. */

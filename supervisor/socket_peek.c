@@ -122,7 +122,11 @@ static int look_at(struct peek *p, size_t offset, size_t room, struct err *e)
 	if (setsockopt(p->fd, SOL_SOCKET, SO_PEEK_OFF, &value, sizeof(value)))
 		return err_set(e, errno, "cannot look further into it (SO_PEEK_OFF)");
 	r = look(p, room, e);
-	if (r <= 0 || !p->m.has_cred || !p->m.size)
+	if (r <= 0 || !p->m.has_cred || socket_is_our_namespace(p->in))
+		return r;
+	/* An empty message shows but once. */
+	p->m.cred.pid = 0;
+	if (!p->m.size)
 		return r;
 	/* It has gone on by itself. */
 	if (setsockopt(p->fd, SOL_SOCKET, SO_PEEK_OFF, &value, sizeof(value)))

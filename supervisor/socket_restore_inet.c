@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "supervisor/socket.h"
 #include "supervisor/socket_options.h"
@@ -19,6 +20,11 @@
 #endif
 
 #define PATIENCE_MS 10000
+
+/* On the loopback device a port can be used again when the last connection is a second old
+ * (net.ipv4.tcp_tw_reuse). */
+#define FORGET_PAUSES   30
+#define FORGET_PAUSE_NS 100000000
 
 static int no_name(
 	const char *what, const uint8_t *name, uint32_t size, int code, struct err *e)
@@ -74,12 +80,18 @@ int socket_inet_connect(
 	struct socket_restore *q, int fd, const uint8_t *name, uint32_t size, struct err *e)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	const struct timespec pause = {.tv_nsec = FORGET_PAUSE_NS};
 	socklen_t length = sizeof(int);
 	int error = 0;
 
-	if (!connect(fd, (const struct sockaddr *)name, size))
-		return 0;
-	error = errno;
+	for (int i = 0; i < FORGET_PAUSES; i++) {
+		if (!connect(fd, (const struct sockaddr *)name, size))
+			return 0;
+		error = errno;
+		if (error != EADDRNOTAVAIL)
+			break;
+		nanosleep(&pause, NULL);
+	}
 	if (error == EINPROGRESS && poll(&p, 1, PATIENCE_MS) == 1)
 		(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
 	return error ? no_name("connect a socket to", name, size, error, e) : 0;

@@ -9,8 +9,11 @@
 #include "supervisor/fd_made.h"
 #include "supervisor/socket.h"
 
+#define QUEUE_MAX (1u << 31)
+
 int fd_socket_check(const struct fd_check *c, const struct image_description *x, struct err *e)
 {
+	const struct image_object *o;
 	const struct image_socket *s;
 	size_t count;
 
@@ -19,8 +22,11 @@ int fd_socket_check(const struct fd_check *c, const struct image_description *x,
 	if (!socket_is_known(s->family, s->type, s->protocol))
 		return err_set(e, 0, "descriptor %d is a socket of unknown family %u", c->fd,
 			s->family);
-	if (!fd_object_info(c->job, x->object, IMAGE_OBJECT_SOCKET, e))
+	o = fd_object_info(c->job, x->object, IMAGE_OBJECT_SOCKET, e);
+	if (!o)
 		return -1;
+	if (o->size > QUEUE_MAX)
+		return err_set(e, 0, "the image is damaged: a socket holds more than it can");
 	if ((s->state == IMAGE_SOCKET_WAITING && !s->listener) ||
 		(s->state == IMAGE_SOCKET_CONNECTED && s->type != SOCK_DGRAM && !s->peer))
 		return err_set(e, 0, "the image is damaged: ends of a connection");
