@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Read the build-id of the 64-bit file open as @fd, @room bytes at most. Returns its size; 0 when
- * there is none, or no such file. */
+/* Read the build-id of the 64-bit file open as @fd, @room bytes at most. Returns its size; 0
+ * when there is none, or no such file. */
 size_t build_id_read(int fd, uint8_t *id, size_t room);
 
 #endif

@@ -341,6 +341,8 @@ static int restore_all(struct restore *r)
 				     : err_prefix(r->e, "process %d (%s)", one->process.vpid,
 					       one->process.comm);
 	}
+	if (r->o->about_to_run)
+		r->o->about_to_run();
 	pass_terminal_on(r);
 	return let_go(r);
 }
