@@ -118,7 +118,7 @@ static int next_wait(uint64_t deadline_ns)
 }
 
 int control_ask(int fd, pid_t supervisor, const char *request, uint64_t deadline_ns,
-	void (*tick)(void), struct buf *answer, struct err *e)
+	struct buf *answer, struct err *e)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};
 
@@ -133,7 +133,6 @@ int control_ask(int fd, pid_t supervisor, const char *request, uint64_t deadline
 			return err_set(e, 0, "the supervisor has not answered in time");
 		if (poll(&pfd, 1, wait_ms) <= 0) {
 			wake_if_stopped(supervisor);
-			tick();
 			continue;
 		}
 		n = recv(fd, part, sizeof(part), 0);

@@ -347,6 +347,8 @@ static int restore_all(struct restore *r)
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_lower_run(&r->processes[i]))
 			return -1;
+	if (r->o->about_to_run)
+		r->o->about_to_run();
 	pass_terminal_on(r);
 	return let_go(r);
 }
