@@ -174,8 +174,8 @@ int body_cuMemPoolDestroy(void *pool)
 	} else {
 		if (s->current_pools[p->device] == p)
 			s->current_pools[p->device] = NULL;
-		p->destroyed = 1;
 		memory_collect(s, 0);
+		p->destroyed = 1;
 		if (!p->allocations)
 			pool_release(s, p);
 	}
