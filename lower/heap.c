@@ -2,8 +2,8 @@
  * malloc for the libraries down here. Each size has a region of its own, where the lowest free
  * place is taken: so the address of a block depends on what blocks of that very size there were
  * before, and on nothing else. The driver's contexts, whose handles the program holds, thereby
- * come to lie where they lay, whatever else is done in another order, or by other threads, after a
- * restart. The libc's malloc gives each thread an arena.
+ * come to lie where they lay, whatever else is done in another order, or by other threads,
+ * after a restart. The libc's malloc gives each thread an arena.
  *
  * What is too large or too many, and what must be aligned, is left to the libc's.
  */
@@ -17,15 +17,15 @@
 #include "loader/lower/raw.h"
 #include "loader/windows.h"
 
-#define REGION   (16ul << 20)
-#define STEP     16ul
-#define SMALL    (64ul << 10) /* up to here in steps of 16 bytes, */
-#define LARGE    (8ul << 20)  /* and up to here of pages */
-#define PAGE     4096ul
-#define CLASSES  (SMALL / STEP + (LARGE - SMALL) / PAGE)
-#define COMMIT   (64ul << 10)
+#define REGION  (16ul << 20)
+#define STEP    16ul
+#define SMALL   (64ul << 10) /* up to here in steps of 16 bytes, */
+#define LARGE   (8ul << 20)  /* and up to here of pages */
+#define PAGE    4096ul
+#define CLASSES (SMALL / STEP + (LARGE - SMALL) / PAGE)
+#define COMMIT  (64ul << 10)
 
-_Static_assert(CLASSES * REGION <= LOWER_HEAP_SIZE, "");
+_Static_assert(CLASSES *REGION <= LOWER_HEAP_SIZE, "");
 
 /* The libc's own. */
 void *__libc_malloc(size_t size);
@@ -33,7 +33,8 @@ void __libc_free(void *block);
 void *__libc_realloc(void *block, size_t size);
 
 /* Its map, a bit for each place, begins the region; places begin at a page behind it. */
-struct class {
+struct class
+{
 	uint32_t lock;
 	uint32_t lowest; /* no word of the map before this one has a free bit */
 	uint64_t ready;  /* bytes of the region that can be written to */

@@ -323,9 +323,9 @@ static int check_table(struct fd_dump *d, pid_t pid, pid_t task, struct err *e)
 }
 
 /*
- * The kernel's part of the driver makes descriptors for capabilities inside of an ioctl(2), with the
- * lowest free number, not among the lower half's. They are its own all the same: made again with
- * the rest, and a driver that is not ours holds others, by which it is refused.
+ * The kernel's part of the driver makes descriptors for capabilities inside of an ioctl(2),
+ * with the lowest free number, not among the lower half's. They are its own all the same: made
+ * again with the rest, and a driver that is not ours holds others, by which it is refused.
  */
 static bool is_drivers_own(const struct fd_source *s)
 {

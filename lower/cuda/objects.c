@@ -1,15 +1,16 @@
 /*
- * Everything that the program holds a handle of, made again in a fresh driver: the calls that made
- * it, those that changed it, and the loading of functions, all in the order they came in. A
- * driver that is asked the same in the same order gives the same addresses, and where it must,
- * that is verified.
+ * Everything that the program holds a handle of, made again in a fresh driver: the calls that
+ * made it, those that changed it, and the loading of functions, all in the order they came in.
+ * A driver that is asked the same in the same order gives the same addresses, and where it
+ * must, that is verified.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lower/cuda/cuda.h"
 #include "stubs/calls.h"
-#include "stubs/cuda/index.h"
+
+#include "stubs/cuda/index.inc"
 
 extern const struct call_info cuda_info[];
 
@@ -126,7 +127,8 @@ static int same_results(const struct call_again *again, const struct cuda_call *
 			continue;
 		memcpy(&is, again->scratch[i], sizeof(is));
 		if (is != was)
-			return agent_fail("%s gives %#lx here, where the program was given %#lx",
+			return agent_fail(
+				"%s gives %#lx here, where the program was given %#lx",
 				info->name, is, was);
 	}
 	return 0;
@@ -177,7 +179,7 @@ static int verify_context(const struct object *o, const void *real)
 {
 	return real == o->real ? 0
 			       : agent_fail("a context comes to lie at %p here, it was at %p",
-					       real, o->real);
+					 real, o->real);
 }
 
 static int make_primary(const struct cuda_state *s, struct object *o)
@@ -308,7 +310,8 @@ static int run(const struct cuda_state *s, const struct steps *steps)
 	return 0;
 }
 
-/* The first context of its device: memory is made with it, before all else is made in its order. */
+/* The first context of its device: memory is made with it, before all else is made in its
+ * order. */
 static int is_first_context(const struct cuda_state *s, const struct object *context)
 {
 	if (context->kind != CUDA_CONTEXT)
