@@ -18,7 +18,7 @@
 	int body_##name(void *stream, void **graph)                                            \
 	{                                                                                      \
 		int r = cuda_perform(INDEX_##name,                                             \
-			(uint64_t[CALL_WORDS]){(uint64_t)stream, (uint64_t)graph});                                           \
+			(uint64_t[CALL_WORDS]){(uint64_t)stream, (uint64_t)graph});            \
                                                                                                \
 		memory_capture_ends();                                                         \
 		return r;                                                                      \

@@ -182,16 +182,16 @@ static int change_peers(void *peer, int enabled)
 
 int body_cuCtxEnablePeerAccess(void *peer, unsigned flags)
 {
-	int r = cuda_perform(INDEX_cuCtxEnablePeerAccess,
-		(uint64_t[CALL_WORDS]){(uint64_t)peer, flags});
+	int r = cuda_perform(
+		INDEX_cuCtxEnablePeerAccess, (uint64_t[CALL_WORDS]){(uint64_t)peer, flags});
 
 	return r ? r : change_peers(peer, 1);
 }
 
 int body_cuCtxDisablePeerAccess(void *peer)
 {
-	int r = cuda_perform(INDEX_cuCtxDisablePeerAccess,
-		(uint64_t[CALL_WORDS]){(uint64_t)peer});
+	int r = cuda_perform(
+		INDEX_cuCtxDisablePeerAccess, (uint64_t[CALL_WORDS]){(uint64_t)peer});
 
 	return r ? r : change_peers(peer, 0);
 }
