@@ -322,14 +322,27 @@ static int check_table(struct fd_dump *d, pid_t pid, pid_t task, struct err *e)
 	return 0;
 }
 
+/*
+ * The kernel's part of the driver makes descriptors for capabilities inside of an ioctl(2), with the
+ * lowest free number, not among the lower half's. They are its own all the same: made again with
+ * the rest, and a driver that is not ours holds others, by which it is refused.
+ */
+static bool is_drivers_own(const struct fd_source *s)
+{
+	static const char folder[] = "/dev/nvidia-caps/";
+
+	return !strncmp(s->link, folder, sizeof(folder) - 1);
+}
+
 static int dump_descriptor(struct fd_dump *d, pid_t pid, pid_t task, int pidfd, int fd,
 	struct image_writer *process, struct err *e)
 {
 	struct image_fd entry = {.fd = fd};
 	struct fd_source s;
 	int r = fd_source_look(&s, pid, task, pidfd, fd, e);
+	bool leave_out = !r && is_drivers_own(&s);
 
-	if (!r) {
+	if (!r && !leave_out) {
 		entry.cloexec = s.cloexec;
 		r = dump_source(d, &s, &entry.description, e);
 		if (r) {
@@ -338,7 +351,7 @@ static int dump_descriptor(struct fd_dump *d, pid_t pid, pid_t task, int pidfd, 
 			err_prefix(e, "%s", text);
 		}
 	}
-	if (!r)
+	if (!r && !leave_out)
 		image_writer_note(process, IMAGE_NOTE_FDS, &entry, sizeof(entry));
 	fd_source_release(&s);
 	return r;
