@@ -289,10 +289,11 @@ struct image_region {
 	uint32_t prot; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	uint32_t kind; /* enum image_region_kind */
 	uint32_t flags, advice;
-	uint32_t tag;      /* enum image_tag */
-	uint32_t module;   /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
-	uint32_t object;   /* index in IMAGE_NOTE_OBJECTS + 1; SHARED. Number of the GPU; DEVICE */
-	uint32_t name;     /* string: as /proc/PID/maps shows it */
+	uint32_t tag;    /* enum image_tag */
+	uint32_t module; /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
+	uint32_t
+		object; /* index in IMAGE_NOTE_OBJECTS + 1; SHARED. Number of the GPU; DEVICE */
+	uint32_t name;  /* string: as /proc/PID/maps shows it */
 	uint32_t max_prot; /* what mprotect(2) may give: a shared file's open mode */
 	uint32_t reserved;
 };

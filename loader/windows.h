@@ -39,13 +39,13 @@
 /* Records of the upper half (lower/records.h): what makes the lower half's state again. Upper
  * memory, so it is in an image as all else is; at a fixed place, for whoever reads it from
  * outside. */
-#define RECORDS_WINDOW      0x47f000000000
-#define RECORDS_WINDOW_SIZE 0x1000000000
+#define RECORDS_WINDOW       0x47f000000000
+#define RECORDS_WINDOW_SIZE  0x1000000000
 #define RECORDS_WINDOW_SHIFT 36
-#define RECORDS_WINDOW_TOP   0x47f /* address >> RECORDS_WINDOW_SHIFT */
-#define RECORDS_LIVE        (RECORDS_WINDOW + 0x1000)  /* struct records */
-#define RECORDS_CUDA        (RECORDS_WINDOW + 0x10000) /* struct cuda_state (stubs/cuda/state.h) */
-#define RECORDS_HEAP        (RECORDS_WINDOW + 0x20000) /* the rest is given out piece by piece */
+#define RECORDS_WINDOW_TOP   0x47f                     /* address >> RECORDS_WINDOW_SHIFT */
+#define RECORDS_LIVE         (RECORDS_WINDOW + 0x1000) /* struct records */
+#define RECORDS_CUDA         (RECORDS_WINDOW + 0x10000) /* struct cuda_state (stubs/cuda/state.h) */
+#define RECORDS_HEAP         (RECORDS_WINDOW + 0x20000) /* the rest is given out piece by piece */
 
 /* Memory of the upper half that devices reach too (cuMemHostAlloc and the like). */
 #define PINNED_WINDOW 0x46f000000000

@@ -37,8 +37,8 @@ static int carry_out(struct lower_order *o)
 	return agent_fail("unknown order %u", o->request);
 }
 
-/* A descriptor that the program has closed ends this thread; the supervisor sees that there is no
- * answer. */
+/* A descriptor that the program has closed ends this thread; the supervisor sees that there is
+ * no answer. */
 static void *serve(void *argument)
 {
 	const uint64_t one = 1;

@@ -2,9 +2,9 @@
  * records.h - what is kept above about the half below: read by the stubs that write it, by the
  * lower half, by the supervisor and trecr-inspect, from outside and out of an image.
  *
- * All of it lies at RECORDS_WINDOW (loader/windows.h) in memory of the upper half, so that it is
- * in an image by itself and at the same address after a restart: records point to each other by
- * plain pointers. Fixed-width types only; the code that writes it uses neither the program's
+ * All of it lies at RECORDS_WINDOW (loader/windows.h) in memory of the upper half, so that it
+ * is in an image by itself and at the same address after a restart: records point to each other
+ * by plain pointers. Fixed-width types only; the code that writes it uses neither the program's
  * malloc nor its stdio.
  *
  * The first page goes on to children of fork(2); everything else is wiped there by the kernel,
@@ -38,13 +38,13 @@ struct records_kept {
  * code and data.
  */
 struct crossing_info {
-	uint64_t trap;           /* put in place of a return address; it makes a system call: */
-	uint64_t trapped;        /* behind which the thread is here, its result in r10 */
-	int64_t busy_offset;     /* upper FS base + this: not 0, it must not be stopped here */
-	int64_t current_offset;  /* upper FS base + this: its crossing_thread pointer */
-	int64_t slot_offset;     /* the same for the lower FS base a thread borrows */
-	/* In struct crossing_thread: pointer to itself, to the end of the side stack, start of the
-	 * side stack, and where the return address goes that `trap` has replaced. */
+	uint64_t trap;          /* put in place of a return address; it makes a system call: */
+	uint64_t trapped;       /* behind which the thread is here, its result in r10 */
+	int64_t busy_offset;    /* upper FS base + this: not 0, it must not be stopped here */
+	int64_t current_offset; /* upper FS base + this: its crossing_thread pointer */
+	int64_t slot_offset;    /* the same for the lower FS base a thread borrows */
+	/* In struct crossing_thread: pointer to itself, to the end of the side stack, start of
+	 * the side stack, and where the return address goes that `trap` has replaced. */
 	uint64_t self_offset, top_offset, entries_offset, original_offset;
 	/* In an entry: return address, stack pointer; and an entry's size. */
 	uint64_t return_offset, rsp_offset, entry_size;
@@ -75,7 +75,8 @@ struct records {
 	struct records_start start;
 	uint64_t mapped, used; /* bytes of the window from its start on */
 	uint32_t lock;         /* of these two */
-	int32_t helper; /* thread id, as the process sees it, of the helper for callbacks; or 0 */
+	int32_t helper; /* thread id, as the process sees it, of the helper for callbacks; or 0
+			 */
 	uint32_t nvml_initialised; /* how often nvmlInit was called, less nvmlShutdown */
 	int32_t result;            /* of info.restart: 0, or -1 and why */
 	char failure[256];

@@ -48,9 +48,9 @@ struct lower_transfer {
 
 /*
  * What the supervisor has the lower half do while all threads of the upper half stand still. It
- * fills this in from outside, writes to `order_fd` (borrowed by pidfd_getfd(2)), and waits until
- * `done_fd` is readable. All in the lower half's memory: nobody above takes
- * part, and when the supervisor dies in between nothing has to be put back.
+ * fills this in from outside, writes to `order_fd` (borrowed by pidfd_getfd(2)), and waits
+ * until `done_fd` is readable. All in the lower half's memory: nobody above takes part, and
+ * when the supervisor dies in between nothing has to be put back.
  */
 struct lower_order {
 	uint32_t request; /* enum lower_request; set to LOWER_DONE when it has been done */
@@ -86,8 +86,8 @@ struct lower_table {
 
 	/* Filled by whoever brings the lower half up, before its first instruction. */
 	int fd_base;
-	uint64_t outside; /* address of struct space_list: memory of the lower half outside of its
-			   * window, where the driver has asked for it */
+	uint64_t outside; /* address of struct space_list: memory of the lower half outside of
+			   * its window, where the driver has asked for it */
 	struct core_functions *core;
 
 	/* Filled by the lower half before `state` leaves 0. */

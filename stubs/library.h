@@ -25,22 +25,20 @@
 	extern STUB_HIDDEN const int name##_missing_result;                                    \
 	extern STUB_HIDDEN struct crossing_library name##_library;                             \
 	/* The path where ld.so found the real library, if stubs/audit has put us in its       \
-	 * place; else what the lower half is to look for. */                                                   \
+	 * place; else what the lower half is to look for. */                                  \
 	extern char trecr_##name##_found[STUB_PATH_MAX];                                       \
 	char trecr_##name##_found[STUB_PATH_MAX] = (the_soname);                               \
 	const int name##_missing_result = (the_missing);                                       \
-	struct crossing_library name##_library = {                                             \
-		.lower = {.soname = trecr_##name##_found,                                      \
-			.names = name##_names,                                                 \
-			.targets = name##_targets,                                             \
-			.missing = name##_missing},                                            \
+	struct crossing_library name##_library = {.lower = {.soname = trecr_##name##_found,    \
+							  .names = name##_names,               \
+							  .targets = name##_targets,           \
+							  .missing = name##_missing},          \
 		.cross = &name##_cross,                                                        \
 		.first = name##_first,                                                         \
 		.target_count = (count),                                                       \
 		.words = name##_words,                                                         \
 		.words_end = name##_words_end,                                                 \
 		.error = (the_error),                                                          \
-		__VA_ARGS__                                                                    \
-	}
+		__VA_ARGS__}
 
 #endif

@@ -67,6 +67,21 @@ $(LIBDIR)/stubs/libcuda.so.1: $(CUDA_OBJ) $(LIBDIR)/libtrecr-crossing.so
 $(LIBDIR)/stubs/libnvidia-ml.so.1: $(NVML_OBJ) $(LIBDIR)/libtrecr-crossing.so
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
+
+# The same with entry points that note their first call (trecr-run --coverage).
+$(O)/stubs/gen/%.entries.coverage.o: $(O)/stubs/gen/%.entries.S
+	$(CC) -DCOVERAGE -I. -c -o $@ $<
+$(O)/stubs/gen/%.coverage.o: stubs/coverage.c $(O)/stubs/gen/%.calls.h
+	$(CC) $(CPPFLAGS) $(STUB_FLAGS) -DCOVERAGE_CALLS='"$*.calls.h"' -c -o $@ $<
+counted = $(filter-out %.entries.o,$(1)) $(O)/stubs/gen/$(2).entries.coverage.o \
+	$(O)/stubs/gen/$(2).coverage.o
+$(LIBDIR)/coverage/libcuda.so.1: $(call counted,$(CUDA_OBJ),cuda) $(LIBDIR)/libtrecr-crossing.so
+	@mkdir -p $(@D)
+	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
+$(LIBDIR)/coverage/libnvidia-ml.so.1: $(call counted,$(NVML_OBJ),nvml) $(LIBDIR)/libtrecr-crossing.so
+	@mkdir -p $(@D)
+	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
+
 $(LIBDIR)/trecr-lower: $(LOWER)
 	@mkdir -p $(@D)
 	cp $< $@
@@ -78,8 +93,13 @@ $(LIBDIR)/trecr-lower-core: $(LOWER_CORE)
 $(LIBDIR)/libtrecr-audit.so: $(O)/stubs/audit/audit.o
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -nostdlib -Wl,-soname,$(@F) -o $@ $^
+$(LIBDIR)/libtrecr-audit-coverage.so: stubs/audit/audit.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(STUB_FLAGS) -fvisibility=hidden -ffreestanding -DSTUBS='"/coverage"' \
+		$(STUB_LDFLAGS) -nostdlib -Wl,-soname,$(@F) -o $@ $<
 $(O)/stubs/audit/audit.o: ALL_CFLAGS = $(STUB_FLAGS) -fvisibility=hidden -ffreestanding
 
 SPLIT := $(LIBDIR)/libtrecr-audit.so $(LIBDIR)/libtrecr-crossing.so $(LIBDIR)/stubs/libcuda.so.1 $(LIBDIR)/stubs/libnvidia-ml.so.1 \
-	$(LIBDIR)/trecr-lower $(LIBDIR)/trecr-lower-core
+	$(LIBDIR)/trecr-lower $(LIBDIR)/trecr-lower-core $(LIBDIR)/libtrecr-audit-coverage.so \
+	$(LIBDIR)/coverage/libcuda.so.1 $(LIBDIR)/coverage/libnvidia-ml.so.1
 all: $(SPLIT)

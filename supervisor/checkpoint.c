@@ -248,7 +248,8 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 	struct dump *d = &w->dumps[i];
 	const struct image *parent = parent_process(w, d->process->vpid);
 
-	if (dump_memory(d, w->e) || dump_lower(d, w->e) || write_runs(w, &d->runs, d->writer, parent))
+	if (dump_memory(d, w->e) || dump_lower(d, w->e) ||
+		write_runs(w, &d->runs, d->writer, parent))
 		return -1;
 	w->info.memory_bytes += d->memory_bytes;
 	return 0;

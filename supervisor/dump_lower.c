@@ -1,5 +1,5 @@
-/* What an image tells of a lower half, which is not in it: the files it is made of, for a restart
- * to see that they are there. */
+/* What an image tells of a lower half, which is not in it: the files it is made of, for a
+ * restart to see that they are there. */
 #include <string.h>
 
 #include "supervisor/dump.h"

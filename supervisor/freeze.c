@@ -331,8 +331,8 @@ static int stop_thread(struct freezer *f, struct thread *t, struct err *e)
 #define AGAIN_NS 2000000ull
 
 /* Deal with what @t has to report, if anything. *heard: it had something. */
-static int attend(struct freezer *f, struct process *p, struct thread *t, bool *heard,
-	struct err *e)
+static int attend(
+	struct freezer *f, struct process *p, struct thread *t, bool *heard, struct err *e)
 {
 	enum lower_verdict verdict;
 	struct tracee_report report;
@@ -364,7 +364,8 @@ static int attend(struct freezer *f, struct process *p, struct thread *t, bool *
 	if (t->below)
 		return tracee_continue_to_syscall(&t->tracee, signal, e);
 	/* Any stop takes the one that was asked for with it. */
-	return tracee_interrupt(&t->tracee, e) || tracee_continue(&t->tracee, signal, e) ? -1 : 0;
+	return tracee_interrupt(&t->tracee, e) || tracee_continue(&t->tracee, signal, e) ? -1
+											 : 0;
 }
 
 static bool is_to_be_stopped(const struct process *p, const struct thread *t)
@@ -614,7 +615,8 @@ static int drain(struct freezer *f, struct err *e)
 			continue;
 		any = true;
 		if (p->lower->state != RECORDS_UP)
-			return err_set(e, 0, "process %d could not bring its lower half up", p->pid);
+			return err_set(
+				e, 0, "process %d could not bring its lower half up", p->pid);
 		if (lower_order(p, LOWER_DRAIN, NULL, 0, f->target->deadline_ns, e))
 			return -1;
 		p->lower->drained = true;

@@ -17,7 +17,11 @@ enum gpu_use {
 int gpu_option(void *field, const char *value, struct err *e);
 
 /* Have programs that this process starts from now on load them: by its environment. With
- * GPU_ON it is an error when the libraries are not installed. */
-int gpu_prepare(enum gpu_use use, struct err *e);
+ * GPU_ON it is an error when the libraries are not installed. With @coverage, which implies it,
+ * they note in that file what functions of the driver are used. */
+int gpu_prepare(enum gpu_use use, const char *coverage, struct err *e);
+
+/* The programs have ended: each function once, in alphabetical order. */
+void gpu_finish_coverage(const char *coverage);
 
 #endif

@@ -2,8 +2,8 @@
  * lower.h - the lower half of a process, as seen from outside (doc/split-process.md).
  *
  * A process that has used a library of which trecr has a stub has two halves. What is known of
- * the lower one comes from records in upper memory (lower/records.h) and from the table that the
- * halves share (lower/table.h).
+ * the lower one comes from records in upper memory (lower/records.h) and from the table that
+ * the halves share (lower/table.h).
  */
 #ifndef SUPERVISOR_LOWER_H
 #define SUPERVISOR_LOWER_H
@@ -52,7 +52,8 @@ enum lower_verdict {
 /* Look at thread @t, in a trap stop. */
 /* Whether it is, as far as can be told without stopping it: asleep on a stack in the window. */
 bool lower_sleeps(struct process *p, pid_t tid);
-int lower_judge(struct process *p, struct thread *t, enum lower_verdict *verdict, struct err *e);
+int lower_judge(
+	struct process *p, struct thread *t, enum lower_verdict *verdict, struct err *e);
 /* @t is at a system call: 1 when it has come out of the lower half by it, and will be in a trap
  * stop next; else 0 and nothing has been done. */
 int lower_comes_out(struct process *p, struct thread *t, struct err *e);

@@ -1,11 +1,11 @@
 /*
  * Where a thread of a process with a lower half is, and how it is stopped outside of it.
  *
- * A thread is inside while there is an entry on its side stack (stubs/crossing): a call into the
- * lower half, or a body of a stub that may hold what is the lower half's. Then the return address
- * of the outermost entry is led to a piece of code that makes a system call, and the thread runs
- * on: at that call it is outside. Should we die meanwhile, it goes on from there by itself to
- * where it was to return to.
+ * A thread is inside while there is an entry on its side stack (stubs/crossing): a call into
+ * the lower half, or a body of a stub that may hold what is the lower half's. Then the return
+ * address of the outermost entry is led to a piece of code that makes a system call, and the
+ * thread runs on: at that call it is outside. Should we die meanwhile, it goes on from there by
+ * itself to where it was to return to.
  */
 #include <errno.h>
 #include <string.h>

@@ -62,7 +62,8 @@ int lower_device_ranges(struct process *p, struct buf *ranges, struct err *e)
 	if (s.magic != CUDA_STATE_MAGIC || !s.allocation_count)
 		return 0;
 	if (s.version != CUDA_STATE_VERSION || s.allocation_count > MAX_ALLOCATIONS)
-		return err_set(e, 0, "the CUDA records of process %d are of another build", p->pid);
+		return err_set(
+			e, 0, "the CUDA records of process %d are of another build", p->pid);
 	list = xcalloc(s.allocation_count, sizeof(*list));
 	if (read_at(p, (uintptr_t)s.allocations, list, s.allocation_count * sizeof(*list), e))
 		return -1;
@@ -103,7 +104,8 @@ int lower_map_staging(struct process *p, struct err *e)
 	pidfd = syscall(SYS_pidfd_open, p->pid, 0);
 	fd = pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, number, 0);
 	if (fd < 0)
-		return err_set(e, errno, "cannot reach the staging buffer of process %d", p->pid);
+		return err_set(
+			e, errno, "cannot reach the staging buffer of process %d", p->pid);
 	staging->data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (staging->data == MAP_FAILED) {
 		staging->data = NULL;

@@ -25,7 +25,6 @@ int lower_map_staging(struct process *p, struct err *e);
 /* For struct block_run: reads device memory, ahead as far as the buffer goes. */
 struct device_source;
 struct device_source *device_source_new(struct process *p, const struct device_range *range);
-int device_source_read(
-	void *context, uint64_t address, void *data, size_t size, struct err *e);
+int device_source_read(void *context, uint64_t address, void *data, size_t size, struct err *e);
 
 #endif

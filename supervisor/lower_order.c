@@ -18,8 +18,7 @@ static int no_answer(struct process *p, int error, struct err *e)
 	return err_set(e, error, "cannot reach the lower half of process %d", p->pid);
 }
 
-static int read_table(
-	struct process *p, uint64_t at, void *data, size_t size, struct err *e)
+static int read_table(struct process *p, uint64_t at, void *data, size_t size, struct err *e)
 {
 	struct iovec local = {data, size}, remote = {(void *)at, size};
 
@@ -51,8 +50,8 @@ static int connect_once(struct process *p, struct err *e)
 		read_table(p, TABLE(order_fd), fds, sizeof(fds), e))
 		return -1;
 	if (size != sizeof(struct lower_table))
-		return err_set(e, 0, "the lower half of process %d is of another build of trecr",
-			p->pid);
+		return err_set(e, 0,
+			"the lower half of process %d is of another build of trecr", p->pid);
 	pidfd = syscall(SYS_pidfd_open, p->pid, 0);
 	if (pidfd < 0)
 		return no_answer(p, errno, e);
@@ -121,7 +120,8 @@ int lower_order(struct process *p, enum lower_request request,
 	BUG_ON(count > LOWER_TRANSFERS);
 	if (connect_once(p, e) || check_idle(p, e) ||
 		write_table(p, TABLE(order.count), &n, sizeof(n), e) ||
-		write_table(p, TABLE(order.transfers), transfers, count * sizeof(*transfers), e) ||
+		write_table(
+			p, TABLE(order.transfers), transfers, count * sizeof(*transfers), e) ||
 		write_table(p, TABLE(order.request), &number, sizeof(number), e))
 		return -1;
 	if (write(p->lower->order_fd, &one, sizeof(one)) != sizeof(one))

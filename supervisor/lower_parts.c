@@ -1,4 +1,5 @@
-/* What of a process is its lower half's, and so is no part of an image: memory and descriptors. */
+/* What of a process is its lower half's, and so is no part of an image: memory and descriptors.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stddef.h>
@@ -16,7 +17,8 @@ static bool read_at(pid_t pid, uint64_t address, void *data, size_t size)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-/* Children of fork(2) have it, too: copies of the window, and descriptors, of no use to them. */
+/* Children of fork(2) have it, too: copies of the window, and descriptors, of no use to them.
+ */
 static bool read_kept(const struct process *p, struct records_kept *kept)
 {
 	return read_at(p->pid, RECORDS_WINDOW, kept, sizeof(*kept)) &&
@@ -70,7 +72,8 @@ int lower_has_memory(const struct process *p, const struct vma *v, struct err *e
 		if (v->start >= ranges[i].start && v->end <= ranges[i].end)
 			return 1;
 		return err_set(e, 0,
-			"memory of the program and of the driver at %#lx-%#lx of process %d (%s) "
+			"memory of the program and of the driver at %#lx-%#lx of process %d "
+			"(%s) "
 			"cannot be told apart",
 			(unsigned long)v->start, (unsigned long)v->end, p->pid, p->comm);
 	}
@@ -82,8 +85,7 @@ static int check_descriptor(
 {
 	unsigned bit = fd - kept->fd_base;
 
-	if (fd < kept->fd_base ||
-		(bit < RECORDS_FDS && kept->fds[bit / 64] >> bit % 64 & 1))
+	if (fd < kept->fd_base || (bit < RECORDS_FDS && kept->fds[bit / 64] >> bit % 64 & 1))
 		return 0;
 	return err_set(e, 0,
 		"descriptor %d of process %d (%s) lies among those of the driver, from %d on, "
@@ -124,10 +126,12 @@ static const char *file_name(const char *path)
 
 int lower_refuse_driver(const struct process *p, const struct vma *v, struct err *e)
 {
-	if (strncmp(file_name(v->name), "libcuda.so", 10) || strstr(v->name, "/trecr/stubs/"))
+	if (strncmp(file_name(v->name), "libcuda.so", 10) || strstr(v->name, "/trecr/stubs/") ||
+		strstr(v->name, "/trecr/coverage/"))
 		return 0;
 	return err_set(e, 0,
-		"process %d (%s) has loaded the GPU driver's library %s past trecr's, and cannot be "
+		"process %d (%s) has loaded the GPU driver's library %s past trecr's, and "
+		"cannot be "
 		"checkpointed",
 		p->pid, p->comm, v->name);
 }

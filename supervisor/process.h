@@ -26,7 +26,8 @@ struct thread {
 	uint32_t syscall_class;    /* enum image_syscall */
 	uint64_t syscall_left_ns;
 	bool helper; /* of the lower half: not to be stopped before that has come to rest */
-	bool below; /* while it is being stopped: inside the lower half, to be stopped on its way out */
+	bool below;  /* while it is being stopped: inside the lower half, to be stopped on its
+			way out */
 };
 
 struct process {
@@ -43,7 +44,7 @@ struct process {
 	bool cave_lost; /* a thread may still be on its way home: nothing more is run */
 	struct lower_half *lower; /* lower.h; NULL: it has none */
 	bool has_window;          /* it has a lower half, or the remains of its parent's */
-	bool stop_owed; /* a SIGSTOP came while system calls were run in it */
+	bool stop_owed;           /* a SIGSTOP came while system calls were run in it */
 };
 
 /* The frozen tree: the root first, parents before children, zombies last. */

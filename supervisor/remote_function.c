@@ -22,7 +22,8 @@ static int let_go(struct process *p, pid_t tid, uint64_t deadline_ns, struct err
 	return tracee_detach(&t, 0, e);
 }
 
-/* The function returns to the way home (remote.h), whose first system call tells that it has. */
+/* The function returns to the way home (remote.h), whose first system call tells that it has.
+ */
 static int run_until_home(
 	struct remote *r, uint64_t deadline_ns, struct user_regs_struct *regs, struct err *e)
 {
@@ -30,7 +31,8 @@ static int run_until_home(
 	struct tracee_report report;
 
 	for (;;) {
-		if (tracee_continue_to_syscall(t, 0, e) || tracee_wait(t, deadline_ns, &report, e))
+		if (tracee_continue_to_syscall(t, 0, e) ||
+			tracee_wait(t, deadline_ns, &report, e))
 			return -1;
 		switch (report.event) {
 		case TRACEE_EVENT_SYSCALL:
@@ -48,10 +50,11 @@ static int run_until_home(
 				r->process->stop_owed = true;
 				break;
 			}
-			return err_set(e, 0, "it is hit by signal %d (%s) at %#lx", report.signal,
-				strsignal(report.signal),
-				tracee_get_regs(t, regs, NULL) ? 0ul
-							       : (unsigned long)x86_64_pc(regs));
+			return err_set(e, 0, "it is hit by signal %d (%s) at %#lx",
+				report.signal, strsignal(report.signal),
+				tracee_get_regs(t, regs, NULL)
+					? 0ul
+					: (unsigned long)x86_64_pc(regs));
 		case TRACEE_EVENT_NONE:
 			return err_set(e, 0, "it does not come to an end in time");
 		case TRACEE_EVENT_GONE:
@@ -84,8 +87,9 @@ static int call(struct remote *r, uint64_t address, uint64_t deadline_ns, struct
 	x86_64_end_syscall(&regs, 0);
 	if (tracee_set_regs(t, &regs, e))
 		return -1;
-	return tracee_continue_to_syscall(t, 0, e) || tracee_wait(t, deadline_ns, &report, e) ? -1
-											       : 0;
+	return tracee_continue_to_syscall(t, 0, e) || tracee_wait(t, deadline_ns, &report, e)
+		       ? -1
+		       : 0;
 }
 
 int remote_function(struct process *process, struct thread *thread, uint64_t address,

@@ -24,8 +24,8 @@ int restore_lower_check(const struct restore_one *one)
 	m = lower_files(one, &count);
 	for (size_t i = 0; i < count; i++)
 		if (module_check(&m[i], image_string(one->img, m[i].path), one->e))
-			return err_prefix(one->e,
-				"the program needs the GPU driver and libraries that it ran with");
+			return err_prefix(one->e, "the program needs the GPU driver and "
+						  "libraries that it ran with");
 	return 0;
 }
 
@@ -39,8 +39,8 @@ static int start(struct restore_one *one)
 		    clock_ns(CLOCK_MONOTONIC) + START_NS, one->e) ||
 		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, result), &result,
 			sizeof(result), one->e) ||
-		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, failure), failure,
-			sizeof(failure), one->e))
+		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, failure),
+			failure, sizeof(failure), one->e))
 		return -1;
 	failure[sizeof(failure) - 1] = 0;
 	return result ? err_set(one->e, 0, "%s", failure) : 0;
@@ -60,7 +60,8 @@ int restore_lower_run(struct restore_one *one)
 	if (start(one))
 		return err_prefix(one->e, "cannot bring back the lower half of process %d (%s)",
 			p->vpid, p->comm);
-	if (lower_order(p, LOWER_REPLAY, NULL, 0, clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, one->e))
+	if (lower_order(
+		    p, LOWER_REPLAY, NULL, 0, clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, one->e))
 		return -1;
 	return restore_device_memory(one);
 }

@@ -253,7 +253,8 @@ static int check_region(
 	image_note_array(p->img, IMAGE_NOTE_MODULES, struct image_module, &modules);
 	if (g->start >= g->end || g->end > LOADER_ADDRESS_END ||
 		(g->start | g->end) % IMAGE_BLOCK ||
-		(g->kind != IMAGE_REGION_DEVICE && g->start < LOADER_WINDOW + LOADER_WINDOW_SIZE &&
+		(g->kind != IMAGE_REGION_DEVICE &&
+			g->start < LOADER_WINDOW + LOADER_WINDOW_SIZE &&
 			g->end > LOADER_WINDOW))
 		return err_set(e, 0,
 			"the image has a region at impossible addresses, %#lx-%#lx",

@@ -296,7 +296,8 @@ static long read_number(const struct process *p, const struct thread *t)
 	uint8_t code[7];
 	uint32_t nr;
 
-	if (tracee_read(p->mem_fd, x86_64_pc(&t->regs) - sizeof(code), code, sizeof(code), NULL) ||
+	if (tracee_read(
+		    p->mem_fd, x86_64_pc(&t->regs) - sizeof(code), code, sizeof(code), NULL) ||
 		code[0] != 0xb8 || code[5] != 0x0f || code[6] != 0x05)
 		return -1;
 	memcpy(&nr, code + 1, sizeof(nr));
@@ -304,8 +305,8 @@ static long read_number(const struct process *p, const struct thread *t)
 }
 
 /* A call that somebody else (a debugger, a stop signal, a signal that another thread has taken)
- * has interrupted before us: known by where it sleeps. nanosleep's first argument is an address,
- * clock_nanosleep's a clock. */
+ * has interrupted before us: known by where it sleeps. nanosleep's first argument is an
+ * address, clock_nanosleep's a clock. */
 static long guess_call(const struct process *p, const struct thread *t)
 {
 	if (strstr(t->blocked_at, "nanosleep"))

@@ -11,7 +11,25 @@ cycle "$split/stateless" 1000
 cycle "$split/stateless" 2000
 
 cycle "$split/objects"
+cycle "$split/held"
 cycle "$split/family"
+
+# Device memory that has not changed is not written again.
+RUN_FLAGS="--gpu=on --incremental" RESTART_FLAGS=--incremental cycle "$split/held"
+
+# ---- what is used ----
+
+arena coverage
+trecr-run --coverage=used "$split/prints" >/dev/null 2>err
+is "$(sort -u used)" "$(cat used)" "each function once, in order"
+like "$(cat used)" "(^|
+)cuInit manual
+" "what is used is listed, with its class"
+like "$(cat used)" "cuLaunchKernel launch" "as is what is called often"
+unlike "$(cat used)" "cuMemAllocManaged" "what is not used is not"
+trecr-run --gpu=on "$split/prints" >without 2>&1
+trecr-run --coverage=used "$split/prints" >with 2>&1
+is "$(cat with)" "$(cat without)" "the program notices nothing"
 
 # ---- what is refused ----
 

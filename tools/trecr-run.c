@@ -20,6 +20,7 @@
 
 static struct program_options {
 	enum gpu_use gpu;
+	const char *coverage;
 } program_options;
 
 static const struct opt program_rows[] = {
@@ -27,6 +28,8 @@ static const struct opt program_rows[] = {
 		"checkpoint GPU programs, too: auto (the default:\n"
 		"where there is a driver), on or off",
 		gpu_option, offsetof(struct program_options, gpu)},
+	{0, "coverage", "FILE", "write which functions of the GPU driver are used", opt_text,
+		offsetof(struct program_options, coverage)},
 	{0},
 };
 
@@ -73,7 +76,8 @@ static int run(struct supervisor *s, char *const argv[])
 		return fail(s, status, &e);
 	}
 	dir = choose_dir(s->options.dir, argv[0], &add_pid, &e);
-	if (!dir || gpu_prepare(program_options.gpu, &e) < 0 || loop_prepare(s, &e) < 0 || spawn_program(s, argv, &status, &e) < 0) {
+	if (!dir || gpu_prepare(program_options.gpu, program_options.coverage, &e) < 0 ||
+		loop_prepare(s, &e) < 0 || spawn_program(s, argv, &status, &e) < 0) {
 		loop_end(s);
 		return fail(s, status, &e);
 	}
@@ -82,7 +86,10 @@ static int run(struct supervisor *s, char *const argv[])
 	if (s->options.verbose)
 		fprintf(stderr, "%s: process %d runs, checkpoints go to %s\n", s->tool, s->root,
 			s->options.dir);
-	return loop_run(s);
+	status = loop_run(s);
+	if (program_options.coverage)
+		gpu_finish_coverage(program_options.coverage);
+	return status;
 }
 
 int main(int argc, char *argv[])

@@ -157,7 +157,8 @@ static long mark_fd(long fd)
 	unsigned long bit = fd - hook_fd_base;
 
 	if (fd >= hook_fd_base && bit < RECORDS_FDS)
-		__atomic_fetch_or(&RECORDS_KEPT->fds[bit / 64], 1ul << bit % 64, __ATOMIC_RELAXED);
+		__atomic_fetch_or(
+			&RECORDS_KEPT->fds[bit / 64], 1ul << bit % 64, __ATOMIC_RELAXED);
 	return fd;
 }
 

@@ -14,7 +14,8 @@ enum space_part {
 	SPACE_LIBC,
 	SPACE_STACKS,
 	SPACE_DRIVER,
-	SPACE_OUTSIDE, /* nothing is given out there: what is mapped by address is kept track of */
+	SPACE_OUTSIDE, /* nothing is given out there: what is mapped by address is kept track of
+			*/
 	SPACE_PARTS,
 };
 

@@ -14,8 +14,8 @@
 #include "lower/runtime.h"
 #include "stubs/cuda/state.h"
 
-/* Wait until the devices have done all that was asked of them; what is alive down here and in no
- * record, or in one that cannot be replayed, is refused. */
+/* Wait until the devices have done all that was asked of them; what is alive down here and in
+ * no record, or in one that cannot be replayed, is refused. */
 int cuda_drain(void);
 /* Device memory to and from the staging buffer, which is made if need be. */
 int cuda_save(const struct lower_transfer *transfers, unsigned count);
@@ -49,10 +49,13 @@ int cuda_verify_globals(const struct object *o);
 struct cuda_state *cuda_records(void);
 
 /*
- * The driver's function NAME, with its type: CUDA(cuCtxSynchronize, (void))(). Looked up once. A
- * driver that lacks it gives CUDA_MISSING.
+ * The driver's function NAME, with its type: CUDA(cuCtxSynchronize, (void))(). Looked up once.
+ * A driver that lacks it gives CUDA_MISSING.
  */
 #define CUDA_MISSING 500
+#ifdef __cppcheck__ /* makes nothing of the other */
+#define CUDA(name, parameters) ((int (*)())cuda_function(#name))
+#else
 #define CUDA(name, parameters)                                                                 \
 	({                                                                                     \
 		static int(*function_) parameters;                                             \
@@ -60,6 +63,7 @@ struct cuda_state *cuda_records(void);
 			function_ = (int(*) parameters)cuda_function(#name);                   \
 		function_;                                                                     \
 	})
+#endif
 void *cuda_function(const char *name);
 
 /* "cuInit gave 100 (no CUDA-capable device is detected)": for @name's result @r; returns -1. */

@@ -35,7 +35,8 @@ static int refuse_unknown(const struct cuda_state *s)
 		if (r)
 			return cuda_failed("cuDevicePrimaryCtxGetState", r);
 		if (active)
-			return agent_fail("it holds a CUDA context, which is not supported yet");
+			return agent_fail(
+				"it holds a CUDA context, which is not supported yet");
 	}
 	return 0;
 }

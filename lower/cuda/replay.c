@@ -11,8 +11,9 @@ static int check_driver(const struct cuda_state *s)
 	if (r)
 		return cuda_failed("cuDriverGetVersion", r);
 	if (version != s->driver_version)
-		return agent_fail("the driver here is for CUDA %d.%d, the program ran on one for "
-				  "CUDA %d.%d",
+		return agent_fail(
+			"the driver here is for CUDA %d.%d, the program ran on one for "
+			"CUDA %d.%d",
 			version / 1000, version % 1000 / 10, s->driver_version / 1000,
 			s->driver_version % 1000 / 10);
 	return 0;
@@ -33,8 +34,9 @@ static int check_device(const struct cuda_device *wanted, unsigned i)
 	if (r)
 		return cuda_failed("cuDeviceGetName", r);
 	if (strncmp(name, wanted->name, sizeof(name)) || memory != wanted->memory)
-		return agent_fail("GPU %u here is \"%s\" with %lu MiB, the program ran on \"%s\" with "
-				  "%lu MiB",
+		return agent_fail(
+			"GPU %u here is \"%s\" with %lu MiB, the program ran on \"%s\" with "
+			"%lu MiB",
 			i, name, memory >> 20, wanted->name, wanted->memory >> 20);
 	return 0;
 }
@@ -46,7 +48,8 @@ static int check_devices(const struct cuda_state *s)
 	if (r)
 		return cuda_failed("cuDeviceGetCount", r);
 	if (count != (int)s->device_count)
-		return agent_fail("the program saw %u GPUs, here are %d", s->device_count, count);
+		return agent_fail(
+			"the program saw %u GPUs, here are %d", s->device_count, count);
 	for (unsigned i = 0; i < s->device_count; i++)
 		if (check_device(&s->devices[i], i))
 			return -1;

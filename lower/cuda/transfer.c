@@ -1,6 +1,6 @@
 /*
- * Device memory to and from the staging buffer: shared memory that the supervisor maps, too, and
- * that is registered with the driver, so that copies go at the speed of the bus.
+ * Device memory to and from the staging buffer: shared memory that the supervisor maps, too,
+ * and that is registered with the driver, so that copies go at the speed of the bus.
  */
 #include <errno.h>
 #include <string.h>
@@ -44,8 +44,7 @@ int cuda_push_context(unsigned device)
 	for (const struct object *o = s ? s->objects : NULL; o; o = o->next) {
 		void *popped;
 
-		if (o->kind != CUDA_CONTEXT ||
-			CUDA(cuCtxPushCurrent_v2, (void *))(o->real))
+		if (o->kind != CUDA_CONTEXT || CUDA(cuCtxPushCurrent_v2, (void *))(o->real))
 			continue;
 		if (!CUDA(cuCtxGetDevice, (int *))(&here) && here == (int)device)
 			return 0;
@@ -67,7 +66,8 @@ static int copy_in(const struct lower_transfer *t)
 	int r;
 
 	if (t->offset == LOWER_ZERO)
-		r = CUDA(cuMemsetD8_v2, (uint64_t, unsigned char, size_t))(t->address, 0, t->size);
+		r = CUDA(cuMemsetD8_v2, (uint64_t, unsigned char, size_t))(
+			t->address, 0, t->size);
 	else
 		r = CUDA(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t))(
 			t->address, staging + t->offset, t->size);

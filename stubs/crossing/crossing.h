@@ -28,8 +28,8 @@ struct crossing_library {
 	/* The program holds addresses in the library: it must come back where it was. */
 	int fixed;
 	/* After a restart, when the library is there again: upper code on a thread without
-	 * storage of its own, so nothing of the libc and nothing thread-local. May be NULL. 0, or
-	 * -1 with the reason in RECORDS->failure. */
+	 * storage of its own, so nothing of the libc and nothing thread-local. May be NULL. 0,
+	 * or -1 with the reason in RECORDS->failure. */
 	int (*restarted)(struct crossing_library *library);
 	struct crossing_library *next;
 };

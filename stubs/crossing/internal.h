@@ -14,8 +14,8 @@
 extern HIDDEN __thread struct crossing_thread *crossing_current
 	__attribute__((tls_model("initial-exec")));
 
-/* Not 0: this thread holds a lock, or something of the lower half's, and must not be stopped for
- * a checkpoint. Whoever sets it has signals blocked. */
+/* Not 0: this thread holds a lock, or something of the lower half's, and must not be stopped
+ * for a checkpoint. Whoever sets it has signals blocked. */
 extern HIDDEN __thread uint32_t crossing_busy __attribute__((tls_model("initial-exec")));
 
 /* FS base of a borrowed parked thread + this: where the record is found again. */

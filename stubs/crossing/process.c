@@ -87,19 +87,19 @@ static char *library_path(const char *folder)
 {
 	const char *given = getenv("TRECR_LOWER_LIBRARY_PATH"),
 		   *path = getenv("LD_LIBRARY_PATH");
-	char *copy, *out, *rest, *one;
+	char *copy, *out, *end, *rest, *one;
 
 	if (given || !path)
 		return given ? strdup(given) : NULL;
 	copy = strdup(path);
-	out = calloc(1, strlen(path) + 2);
+	end = out = calloc(1, strlen(path) + 2);
 	rest = copy;
 	while (copy && out && (one = strsep(&rest, ":"))) {
 		if (!strncmp(one, folder, strlen(folder)))
 			continue;
-		if (*out)
-			strcat(out, ":");
-		strcat(out, one);
+		if (end > out)
+			*end++ = ':';
+		end = stpcpy(end, one);
 	}
 	free(copy);
 	return out;

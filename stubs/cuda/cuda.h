@@ -119,8 +119,8 @@ int body_cuGraphHostNodeSetParams(void *node, const struct host_node *params);
 int body_cuGraphExecHostNodeSetParams(void *graph, void *node, const struct host_node *params);
 int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t count,
 	struct node_params *params);
-int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies, const void *edges,
-	size_t count, struct node_params *params);
+int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies,
+	const void *edges, size_t count, struct node_params *params);
 int body_cuGraphNodeSetParams(void *node, struct node_params *params);
 int body_cuGraphExecNodeSetParams(void *graph, void *node, struct node_params *params);
 
@@ -185,7 +185,7 @@ REAL_ONLY(cuDeviceGetCount, (int *count));
 REAL_ONLY(cuDeviceGet, (int *device, int ordinal));
 REAL_ONLY(cuDeviceGetName, (char *name, int size, int device));
 REAL_ONLY(cuDeviceGetUuid_v2, (void *uuid, int device));
-REAL_ONLY(cuDeviceTotalMem_v2, (size_t *bytes, int device));
+REAL_ONLY(cuDeviceTotalMem_v2, (size_t * bytes, int device));
 
 REAL(cuInit);
 REAL(cuGetProcAddress);

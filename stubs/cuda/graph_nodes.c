@@ -176,8 +176,8 @@ int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, siz
 	return r;
 }
 
-int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies, const void *edges,
-	size_t count, struct node_params *params)
+int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies,
+	const void *edges, size_t count, struct node_params *params)
 {
 	struct given given;
 	int r = lower(params, &given);

@@ -4,8 +4,8 @@
 #include "stubs/cuda/cuda.h"
 #include "stubs/cuda/index.h"
 
-STUB_LIBRARY(
-	cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_NOT_SUPPORTED,
+STUB_LIBRARY(cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED,
+	CUDA_ERROR_NOT_SUPPORTED,
 	/* Tables of functions are handed out at their real addresses. */
 	.fixed = 1, .restarted = export_tables_restarted);
 

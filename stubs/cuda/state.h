@@ -2,9 +2,9 @@
  * state.h - what is kept of the driver's state in a process: enough to make it again.
  *
  * In the records arena (lower/records.h): written by the stub, read by the lower half's agent,
- * by the supervisor and by trecr-inspect. Plain fixed-width structs. A handle of the program's is
- * the address of a struct object; the real one comes first, so that an entry point translates it
- * with one load.
+ * by the supervisor and by trecr-inspect. Plain fixed-width structs. A handle of the program's
+ * is the address of a struct object; the real one comes first, so that an entry point
+ * translates it with one load.
  */
 #ifndef STUBS_CUDA_STATE_H
 #define STUBS_CUDA_STATE_H
@@ -126,17 +126,19 @@ enum { STORAGE_KEY, STORAGE_VALUE, STORAGE_DESTRUCTOR, STORAGE_WORDS };
 
 enum cuda_memory {
 	CUDA_MEMORY_DEVICE = 1,
-	CUDA_MEMORY_PINNED,     /* upper memory, registered with the driver */
+	CUDA_MEMORY_PINNED, /* upper memory, registered with the driver */
 	CUDA_MEMORY_MANAGED,
 };
 
 /* struct allocation.flags */
-#define CUDA_ALLOCATION_SAVE 0x1u /* its contents belong into an image: [address, address + size) */
+#define CUDA_ALLOCATION_SAVE                                                                   \
+	0x1u /* its contents belong into an image: [address, address + size) */
 
 /* Memory that the program has allocated. */
 struct allocation {
 	uint64_t address, size;
-	uint64_t mapped; /* bytes that the device can reach from address on: save and load that */
+	uint64_t mapped; /* bytes that the device can reach from address on: save and load that
+			  */
 	uint32_t kind, flags;
 	uint32_t device;
 	uint32_t reserved;

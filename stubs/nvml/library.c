@@ -29,7 +29,8 @@ int nvml_refused(unsigned index)
 }
 
 /* How often it is initialised is all there is to be made again. */
-#define REAL(name, parameters) extern STUB_HIDDEN int body_##name parameters, real_##name parameters
+#define REAL(name, parameters)                                                                 \
+	extern STUB_HIDDEN int body_##name parameters, real_##name parameters
 REAL(nvmlInit, (void));
 REAL(nvmlInit_v2, (void));
 REAL(nvmlInitWithFlags, (unsigned flags));

@@ -21,7 +21,8 @@ static bool asks(void)
 	return r == wanted && (r || count == 1);
 }
 
-/* A child says that it is there, waits for a byte, and ends with what it found before and after. */
+/* A child says that it is there, waits for a byte, and ends with what it found before and
+ * after. */
 static int child(int ready, int go)
 {
 	bool before = asks(), after;

@@ -127,7 +127,8 @@ static void await_progress(int rate)
 int main(int argc, char **argv)
 {
 	int rate = argc > 1 ? atoi(argv[1]) : 0;
-	struct itimerval often = {{0, rate ? 1000000 / rate : 0}, {0, rate ? 1000000 / rate : 0}};
+	struct itimerval often = {
+		{0, rate ? 1000000 / rate : 0}, {0, rate ? 1000000 / rate : 0}};
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
 	pthread_t threads[THREADS + 2];
 
