@@ -370,6 +370,31 @@ static void test_mappings(void)
 	OK(cuMemAddressFree(second, 64 * MIB));
 }
 
+/* What is of a context goes with it; of others', nothing. */
+static void test_contexts(void)
+{
+	CUdeviceptr p, q;
+	void *second, *host, *mine;
+
+	OK(cuMemAlloc_v2(&q, 5000));
+	OK(cuCtxCreate_v2(&second, 0, 0));
+	OK(cuMemAlloc_v2(&p, 5000));
+	CHECK(attribute(1, p) == second && attribute(1, q) == context);
+	OK(cuMemAllocHost_v2(&host, 9000));
+	OK(cuCtxSetCurrent(context));
+	CHECK(attribute(1, p) == second);
+	OK(cuMemAllocHost_v2(&mine, 9000));
+	OK(cuCtxDestroy_v2(second));
+	CHECK_RESULT(cuMemFree_v2(p), INVALID_VALUE);
+	CHECK_RESULT(cuPointerGetAttribute(&p, 2, p), INVALID_VALUE);
+	CHECK_RESULT(cuMemFreeHost(host), INVALID_VALUE);
+	check_contents(q, 5000, 6);
+	check_contents((CUdeviceptr)mine, 9000, 7);
+	CHECK(*(unsigned *)mine == 7);
+	OK(cuMemFreeHost(mine));
+	OK(cuMemFree_v2(q));
+}
+
 static void test_places(void)
 {
 	CUdeviceptr p, q;
@@ -391,6 +416,7 @@ int main(void)
 {
 	set_up();
 	test_places();
+	test_contexts();
 	test_errors();
 	test_pitch();
 	test_sizes();
