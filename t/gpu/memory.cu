@@ -85,14 +85,17 @@ static void pinned(const char *name, size_t size, int count)
 
 int main(void)
 {
+	size_t free, total;
+
+	OK(cudaMemGetInfo(&free, &total));
 	OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 	alloc_fresh("fresh-4K", 4 * KIB, MANY);
 	alloc_fresh("fresh-2M", 2 * MIB, 500);
-	alloc_fresh("fresh-1G", GIB, 16);
+	alloc_fresh("fresh-1G", GIB, free / GIB / 2 < 16 ? free / GIB / 2 : 16);
 	alloc_free("alloc-free-4K", 4 * KIB, MANY);
 	alloc_free("alloc-free-2M", 2 * MIB, 501);
 	alloc_free("alloc-free-1G", GIB, 51);
-	alloc_free("alloc-free-40G", 40 * GIB, 5);
+	alloc_free("alloc-free-quarter", free / 4, 5); /* more than is kept */
 	pooled("pooled-4K", 4 * KIB);
 	pooled("pooled-2M", 2 * MIB);
 	measure("pooled-2M-wait", MANY, [] {
