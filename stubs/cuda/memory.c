@@ -298,10 +298,11 @@ static void pin_again(struct memory_state *s, void *context)
 		if (g->state == MMU_UNMAPPED || g->extent != i ||
 			g->handle != PINNED_BY(context))
 			continue;
-		if (real_cuMemHostRegister_v2((void *)mmu_address(d, i),
-			    g->length * MMU_GRANULE, PINNED_FLAGS))
-			crossing_complain("cuMemHostRegister",
-				"pinned memory is no longer pinned, with a context that is gone");
+		if (real_cuMemHostRegister_v2(
+			    (void *)mmu_address(d, i), g->length * MMU_GRANULE, PINNED_FLAGS))
+			crossing_complain(
+				"cuMemHostRegister", "pinned memory is no longer pinned, with "
+						     "a context that is gone");
 		g->handle = PINNED_BY(current);
 	}
 }

@@ -337,12 +337,20 @@ static void test_mappings(void)
 	struct {
 		int location, id, flags;
 	} access = {1, 0, 3};
-	CUdeviceptr base, second;
+	CUdeviceptr base, second, third;
 	uint64_t handle[2], again;
+	void *taken;
 
 	OK(cuMemAddressReserve(&base, 64 * MIB, 0, 0, 0));
 	OK(cuMemAddressReserve(&second, 64 * MIB, 0, 0, 0));
 	CHECK(second >= base + 64 * MIB || second + 64 * MIB <= base);
+	/* Where something else has come to lie already. */
+	taken = mmap((void *)(second + 64 * MIB), 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+		-1, 0);
+	OK(cuMemAddressReserve(&third, 64 * MIB, 0, 0, 0));
+	CHECK(third != (CUdeviceptr)taken);
+	OK(cuMemAddressFree(third, 64 * MIB));
+	munmap(taken, 4096);
 	OK(cuMemCreate(&handle[0], 4 * MIB, &properties, 0));
 	OK(cuMemCreate(&handle[1], 2 * MIB, &properties, 0));
 	OK(cuMemMap(base, 4 * MIB, 0, handle[0], 0));
