@@ -337,9 +337,14 @@ int cuda_replay_memory(struct cuda_state *cuda)
 	for (uint32_t device = 0; device < cuda->device_count; device++)
 		if (check_room(s, device))
 			return -1;
-	if (remake_parts(cuda) || remake_mappings(s))
-		return -1;
-	for (struct memory_registration *r = s->registrations; r; r = r->next)
+	return remake_parts(cuda) || remake_mappings(s) ? -1 : 0;
+}
+
+int cuda_replay_registrations(struct cuda_state *cuda)
+{
+	struct memory_state *s = cuda->memory;
+
+	for (struct memory_registration *r = s ? s->registrations : NULL; r; r = r->next)
 		if (register_again(r))
 			return -1;
 	return 0;
