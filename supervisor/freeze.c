@@ -614,6 +614,10 @@ static int drain(struct freezer *f, struct err *e)
 		if (!p->lower || !p->thread_count)
 			continue;
 		any = true;
+		if (p->threads[0].tracee.group_stopped)
+			return err_set(e, 0,
+				"process %d is stopped by a signal, and its lower half with it",
+				p->pid);
 		if (p->lower->state != RECORDS_UP)
 			return err_set(
 				e, 0, "process %d could not bring its lower half up", p->pid);
