@@ -97,7 +97,7 @@ lint:
 	@sh mk/lint.sh
 
 format:
-	clang-format -i $(shell find lib ckpt supervisor loader tools t bench demo -name '*.[ch]')
+	clang-format -i $(shell find lib ckpt supervisor loader lower mmu stubs tools t bench demo -name '*.[ch]')
 
 clean:
 	rm -rf $(O)

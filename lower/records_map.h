@@ -33,8 +33,8 @@ static inline int records_map_chunk(uint64_t offset)
 static inline int records_map_to(uint64_t end)
 {
 	while (RECORDS->mapped < end) {
-		long there = raw(
-			SYS_madvise, RECORDS_WINDOW + RECORDS->mapped, 4096, MADV_NORMAL);
+		long there =
+			raw(SYS_madvise, RECORDS_WINDOW + RECORDS->mapped, 4096, MADV_NORMAL);
 
 		if (raw_failed(there) && records_map_chunk(RECORDS->mapped) < 0)
 			return -1;

@@ -1,6 +1,6 @@
 /*
- * api_kinds.h - the words of an API table (stubs/api/NAME.api), as numbers: for the generator that
- * reads them, and in struct call_info for those who read what it has made of them.
+ * api_kinds.h - the words of an API table (stubs/api/NAME.api), as numbers: for the generator
+ * that reads them, and in struct call_info for those who read what it has made of them.
  */
 #ifndef STUBS_API_KINDS_H
 #define STUBS_API_KINDS_H

@@ -52,7 +52,8 @@ uint64_t call_bytes(
 	case API_PARAMETER:
 		return each * value(length, arguments);
 	case API_DEREFERENCED:
-		return arguments[length->word] ? each * *(uint64_t *)arguments[length->word] : 0;
+		return arguments[length->word] ? each * *(uint64_t *)arguments[length->word]
+					       : 0;
 	case API_LENGTH_UNKNOWN:
 	case API_IMAGE:
 		break;

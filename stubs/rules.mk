@@ -93,10 +93,13 @@ $(LIBDIR)/trecr-lower-core: $(LOWER_CORE)
 $(LIBDIR)/libtrecr-audit.so: $(O)/stubs/audit/audit.o
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -nostdlib -Wl,-soname,$(@F) -o $@ $^
-$(LIBDIR)/libtrecr-audit-coverage.so: stubs/audit/audit.c
+$(LIBDIR)/libtrecr-audit-coverage.so: $(O)/stubs/audit/coverage.o
+	@mkdir -p $(@D)
+	$(CC) $(STUB_LDFLAGS) -nostdlib -Wl,-soname,$(@F) -o $@ $^
+$(O)/stubs/audit/coverage.o: stubs/audit/audit.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(STUB_FLAGS) -fvisibility=hidden -ffreestanding -DSTUBS='"/coverage"' \
-		$(STUB_LDFLAGS) -nostdlib -Wl,-soname,$(@F) -o $@ $<
+		-c -o $@ $<
 $(O)/stubs/audit/audit.o: ALL_CFLAGS = $(STUB_FLAGS) -fvisibility=hidden -ffreestanding
 
 SPLIT := $(LIBDIR)/libtrecr-audit.so $(LIBDIR)/libtrecr-crossing.so $(LIBDIR)/stubs/libcuda.so.1 $(LIBDIR)/stubs/libnvidia-ml.so.1 \

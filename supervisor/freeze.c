@@ -151,6 +151,10 @@ static int seize_new_threads(struct freezer *f, struct process *p, struct err *e
 
 	if (procfs_tasks(p->pid, &tids, &count, e))
 		return task_alive(p->pid, p->pid) ? -1 : 0;
+	/* A lower half has threads of its own. Memory of a process that forks cannot be read
+	 * before it has: those that do nothing else are not to hold us up. */
+	if (count > 1)
+		lower_find(p);
 	for (size_t i = 0; i < count; i++)
 		if (!find_thread(p, tids[i]) && !lower_owns(p, tids[i]) &&
 			!lower_sleeps(p, tids[i]) && seize_thread(f, p, tids[i], e))
@@ -533,7 +537,6 @@ static int freeze_pass(struct freezer *f, struct err *e)
 	for (size_t i = 0; i < tree->count; i++) {
 		struct process *p = tree->processes[i];
 
-		lower_find(p);
 		if (seize_new_threads(f, p, e))
 			return -1;
 		if (p->thread_count && recheck(f, &p->threads[0], e))
@@ -687,6 +690,10 @@ static int drain(struct freezer *f, struct err *e)
 		if (!p->lower || !p->thread_count)
 			continue;
 		any = true;
+		if (p->threads[0].tracee.group_stopped)
+			return err_set(e, 0,
+				"process %d is stopped by a signal, and its lower half with it",
+				p->pid);
 		if (p->lower->state != RECORDS_UP)
 			return err_set(
 				e, 0, "process %d could not bring its lower half up", p->pid);

@@ -17,8 +17,12 @@ void lower_find(struct process *p)
 
 	/* A child of fork(2) finds its parent's wiped. */
 	if (!read_at(p->pid, RECORDS_LIVE, &r, sizeof(r)) || r.magic != RECORDS_MAGIC ||
-		r.version != RECORDS_VERSION || r.lower == RECORDS_NONE)
+		r.version != RECORDS_VERSION || r.lower == RECORDS_NONE) {
+		/* Or it shared its parent's memory, and has executed a program since. */
+		lower_free(p->lower);
+		p->lower = NULL;
 		return;
+	}
 	if (!p->lower) {
 		p->lower = xcalloc(1, sizeof(*p->lower));
 		p->lower->order_fd = p->lower->done_fd = -1;

@@ -104,14 +104,17 @@ static int let_own_thread_go(struct process *p, struct thread *t, struct err *e)
 /* Threads of the lower half that sleep are let sleep. */
 bool lower_sleeps(struct process *p, pid_t tid)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/task/%d/syscall", p->pid, tid);
+	cleanup_free char *path = NULL;
 	cleanup_free char *text = NULL;
 	uint64_t sp;
 	size_t len;
 	char *space;
 
+	if (!p->lower)
+		return false;
 	/* "NR ARGUMENT... SP PC\n", or "running" (man proc_pid_syscall). */
-	if (!p->lower || read_file(path, &text, &len, NULL))
+	path = xasprintf("/proc/%d/task/%d/syscall", p->pid, tid);
+	if (read_file(path, &text, &len, NULL))
 		return false;
 	space = strrchr(text, ' ');
 	if (!space)

@@ -81,12 +81,22 @@ if started "$split/stateless"; then
 	unharmed
 fi
 
+# A stopped program, whose lower half is stopped, too.
+arena stopped
+if started "$split/stateless"; then
+	inside=$(program_of "$sup")
+	kill -STOP "$inside"
+	refused "a program that is stopped" "process [0-9]+ is stopped by a signal"
+	kill -CONT "$inside"
+	unharmed
+fi
+
 # restart_fails NAME PATTERN: says so in one line, and leaves nothing behind.
 restart_fails() {
 	: >restart.err
 	not_ok "restart $1: refused" quiet restart_detached
 	like "$(cat restart.err)" "$2" "and why"
-	is "$(wc -l <restart.err)" 1 "in one line"
+	is "$(grep -vc "namespace of its own" restart.err)" 1 "in one line"
 	ok "and nothing is left of it" sweep 2
 }
 

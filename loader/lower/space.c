@@ -12,7 +12,7 @@ static struct space_list parts[SPACE_PARTS];
 
 static const struct space_range bounds[SPACE_PARTS] = {
 	[SPACE_LDSO] = {LOWER_PART_LDSO, LOWER_PART_LIBC},
-	[SPACE_LIBC] = {LOWER_PART_LIBC, LOWER_PART_STACKS},
+	[SPACE_LIBC] = {LOWER_PART_LIBC, LOWER_HEAP},
 	[SPACE_STACKS] = {LOWER_PART_STACKS, LOWER_PART_DRIVER},
 	[SPACE_DRIVER] = {LOWER_PART_DRIVER, LOWER_PART_END},
 	/* The driver's own places, and device memory: all below. */

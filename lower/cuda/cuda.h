@@ -27,6 +27,7 @@ int cuda_replay(void);
 int cuda_replay_contexts(struct cuda_state *s);
 int cuda_replay_memory(struct cuda_state *s);
 int cuda_replay_objects(struct cuda_state *s);
+int cuda_replay_registrations(struct cuda_state *s); /* in contexts that objects come with */
 int cuda_replay_globals(struct cuda_state *s);
 int cuda_replay_events(struct cuda_state *s);
 int cuda_replay_threads(struct cuda_state *s);

@@ -71,8 +71,8 @@ static int refuse(enum cuda_kind kind, unsigned count)
 			many = names[i].many;
 		}
 	}
-	return agent_fail("it holds %u %s, which cannot be restored yet", count,
-		count == 1 ? one : many);
+	return agent_fail(
+		"it holds %u %s, which cannot be restored yet", count, count == 1 ? one : many);
 }
 
 /* What cannot be made again: named, with how many there are. */

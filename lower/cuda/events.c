@@ -2,8 +2,8 @@
  * Events. After a restart those that had been recorded are recorded again, so that they are
  * complete, and times between them are what they were: when each was recorded is kept, in
  * milliseconds on a scale that goes on through restarts as if they took no time. It is measured
- * from a mark, an event of ours in each context that is recorded at the restart, right after the
- * program's own; stubs/cuda/streams.c makes use of it.
+ * from a mark, an event of ours in each context that is recorded at the restart, right after
+ * the program's own; stubs/cuda/streams.c makes use of it.
  */
 #include "lower/cuda/cuda.h"
 
@@ -28,8 +28,7 @@ static int record_mark(void **event)
 }
 
 /* @now is the time of the event @mark. */
-static void save_event(
-	struct object *o, const struct object *context, void *mark, double now)
+static void save_event(struct object *o, const struct object *context, void *mark, double now)
 {
 	float ago = 0, since = 0;
 
@@ -55,7 +54,8 @@ static int save_context(struct cuda_state *s, struct object *context)
 	if (record_mark(&mark))
 		return -1;
 	if (context->mark)
-		CUDA(cuEventElapsedTime, (float *, void *, void *))(&since, context->mark, mark);
+		CUDA(cuEventElapsedTime, (float *, void *, void *))
+	(&since, context->mark, mark);
 	now = context->time + since;
 	for (struct object *o = s->objects; o; o = o->next)
 		if (o->kind == CUDA_EVENT && o->context == context->real)

@@ -1,7 +1,8 @@
 /*
  * Variables of modules, also such as the program never asked for: the names are in the module's
- * image, the driver tells where they are. Contents go into the records, and back after a restart;
- * a variable that comes to lie elsewhere cannot be had, as device memory may point to it.
+ * image, the driver tells where they are. Contents go into the records, and back after a
+ * restart; a variable that comes to lie elsewhere cannot be had, as device memory may point to
+ * it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,13 +52,13 @@ static int found(const char *name, void *argument)
 {
 	struct scan *scan = argument;
 	uint64_t address = 0, bytes;
+	size_t size = 0, length = strlen(name) + 1;
 	struct cuda_global *g;
-	size_t size = 0;
 
 	if (is_known(scan->owner, name) || get_global(scan->owner, &address, &size, name) ||
 		!address || !size)
 		return 0;
-	bytes = power_of_two(sizeof(*g) + strlen(name) + 1);
+	bytes = power_of_two(sizeof(*g) + length);
 	g = room_alloc(bytes);
 	if (!g)
 		return agent_fail("no memory for variables of CUDA modules");
@@ -69,7 +70,7 @@ static int found(const char *name, void *argument)
 	g->context = scan->context;
 	g->address = address;
 	g->size = size;
-	strcpy(g->name, name);
+	memcpy(g->name, name, length);
 	g->next = scan->owner->globals;
 	scan->owner->globals = g;
 	return 0;
@@ -93,8 +94,8 @@ static int is_part(const struct object *o, const struct object *whole)
 	return o != NULL;
 }
 
-/* A library is loaded into a context when something of it is first needed there. NULL: it is not
- * loaded anywhere. */
+/* A library is loaded into a context when something of it is first needed there. NULL: it is
+ * not loaded anywhere. */
 static void *loaded_in(const struct cuda_state *s, const struct object *library)
 {
 	for (const struct object *o = library->next; o; o = o->next) {

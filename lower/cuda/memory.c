@@ -1,6 +1,6 @@
 /*
- * Device memory, pinned and registered memory, the program's own mappings (memory_state.h): what of
- * it belongs into an image, and all of it again in a fresh driver.
+ * Device memory, pinned and registered memory, the program's own mappings (memory_state.h):
+ * what of it belongs into an image, and all of it again in a fresh driver.
  */
 #include "lower/cuda/cuda.h"
 #include "stubs/cuda/memory_state.h"
@@ -65,8 +65,9 @@ static int refuse(const struct memory_state *s)
 		return agent_fail("it is capturing a stream into a graph");
 	for (const struct memory_physical *p = s->physicals; p; p = p->next) {
 		if (p->foreign)
-			return agent_fail("it shares device memory with others, which cannot be "
-					  "restored");
+			return agent_fail(
+				"it shares device memory with others, which cannot be "
+				"restored");
 		if (p->properties.location_type != LOCATION_DEVICE)
 			return agent_fail("it maps memory of the host as device memory, which "
 					  "cannot be restored yet");
@@ -78,8 +79,8 @@ static int refuse(const struct memory_state *s)
 	}
 	for (const struct memory_mapping *m = s->mappings; m; m = m->next)
 		if (!m->physical)
-			return agent_fail("it maps device memory of an unknown kind at %#lx",
-				m->address);
+			return agent_fail(
+				"it maps device memory of an unknown kind at %#lx", m->address);
 	return 0;
 }
 
@@ -199,8 +200,9 @@ static int check_room(const struct memory_state *s, uint32_t device)
 	if (r)
 		return cuda_failed("cuMemGetInfo", r);
 	if (needed > free)
-		return agent_fail("the program needs %lu MiB of memory of GPU %u, of which %lu MiB "
-				  "are free",
+		return agent_fail(
+			"the program needs %lu MiB of memory of GPU %u, of which %lu MiB "
+			"are free",
 			needed >> 20, device, (unsigned long)free >> 20);
 	return 0;
 }
@@ -232,8 +234,8 @@ static int remake_parts(struct cuda_state *cuda)
 		int r = is_open(s, i) ? mmu_remake(&s->mmu, &driver, i) : 0;
 
 		if (r)
-			return agent_fail("memory of GPU %u cannot be had where it was: error %d",
-				i, r);
+			return agent_fail(
+				"memory of GPU %u cannot be had where it was: error %d", i, r);
 	}
 	return is_open(s, MMU_PINNED) ? remake_pinned(cuda) : 0;
 }
@@ -241,8 +243,9 @@ static int remake_parts(struct cuda_state *cuda)
 static int reserve_again(const struct memory_reservation *r)
 {
 	uint64_t address = 0;
-	int result = CUDA(cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, uint64_t))(
-		&address, r->size, 0, r->address, 0);
+	int result =
+		CUDA(cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, uint64_t))(
+			&address, r->size, 0, r->address, 0);
 
 	if (result)
 		return cuda_failed("cuMemAddressReserve", result);
@@ -268,8 +271,8 @@ static int map_again(const struct memory_mapping *m)
 
 static int create_again(struct memory_physical *p)
 {
-	int r = CUDA(cuMemCreate,
-		(uint64_t *, size_t, const struct memory_properties *, uint64_t))(
+	int r = CUDA(
+		cuMemCreate, (uint64_t *, size_t, const struct memory_properties *, uint64_t))(
 		&p->real, p->size, &p->properties, p->flags);
 
 	return r ? cuda_failed("cuMemCreate", r) : 0;
@@ -334,9 +337,14 @@ int cuda_replay_memory(struct cuda_state *cuda)
 	for (uint32_t device = 0; device < cuda->device_count; device++)
 		if (check_room(s, device))
 			return -1;
-	if (remake_parts(cuda) || remake_mappings(s))
-		return -1;
-	for (struct memory_registration *r = s->registrations; r; r = r->next)
+	return remake_parts(cuda) || remake_mappings(s) ? -1 : 0;
+}
+
+int cuda_replay_registrations(struct cuda_state *cuda)
+{
+	struct memory_state *s = cuda->memory;
+
+	for (struct memory_registration *r = s ? s->registrations : NULL; r; r = r->next)
 		if (register_again(r))
 			return -1;
 	return 0;

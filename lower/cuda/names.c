@@ -103,7 +103,7 @@ static int declared(const struct search *s, const char *p)
 			p += strspn(p, "0123456789");
 		}
 	}
-	while (is_name(p[n]) && n < sizeof(name) - 1) {
+	while (n < sizeof(name) - 1 && is_name(p[n])) {
 		name[n] = p[n];
 		n++;
 	}
@@ -111,8 +111,8 @@ static int declared(const struct search *s, const char *p)
 	return n ? s->found(name, s->argument) : 0;
 }
 
-/* Variables are declared after a space or at the start of a line; in instructions something goes
- * before the point. */
+/* Variables are declared after a space or at the start of a line; in instructions something
+ * goes before the point. */
 static int in_text(const struct search *s, const char *text)
 {
 	static const char *const words[] = {".global", ".const"};

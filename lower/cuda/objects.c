@@ -1,15 +1,16 @@
 /*
- * Everything that the program holds a handle of, made again in a fresh driver: the calls that made
- * it, those that changed it, and the loading of functions, all in the order they came in. A
- * driver that is asked the same in the same order gives the same addresses, and where it must,
- * that is verified.
+ * Everything that the program holds a handle of, made again in a fresh driver: the calls that
+ * made it, those that changed it, and the loading of functions, all in the order they came in.
+ * A driver that is asked the same in the same order gives the same addresses, and where it
+ * must, that is verified.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lower/cuda/cuda.h"
 #include "stubs/calls.h"
-#include "stubs/cuda/index.h"
+
+#include "stubs/cuda/index.inc"
 
 extern const struct call_info cuda_info[];
 
@@ -126,7 +127,8 @@ static int same_results(const struct call_again *again, const struct cuda_call *
 			continue;
 		memcpy(&is, again->scratch[i], sizeof(is));
 		if (is != was)
-			return agent_fail("%s gives %#lx here, where the program was given %#lx",
+			return agent_fail(
+				"%s gives %#lx here, where the program was given %#lx",
 				info->name, is, was);
 	}
 	return 0;
@@ -162,11 +164,22 @@ static int set_current(void *context)
 	return r ? cuda_failed("cuCtxSetCurrent", r) : 0;
 }
 
+/* The device is an argument of whatever makes a context. */
+static int context_device(const struct object *context)
+{
+	const struct call_info *info = &cuda_info[context->made->index];
+
+	for (unsigned i = 0; i < info->param_count; i++)
+		if (info->params[i].kind == API_DEVICE)
+			return context->made->arguments[info->params[i].word];
+	return -1;
+}
+
 static int verify_context(const struct object *o, const void *real)
 {
 	return real == o->real ? 0
 			       : agent_fail("a context comes to lie at %p here, it was at %p",
-					       real, o->real);
+					 real, o->real);
 }
 
 static int make_primary(const struct cuda_state *s, struct object *o)
@@ -297,13 +310,25 @@ static int run(const struct cuda_state *s, const struct steps *steps)
 	return 0;
 }
 
-static int replay_steps(struct cuda_state *s, int contexts)
+/* The first context of its device: memory is made with it, before all else is made in its
+ * order. */
+static int is_first_context(const struct cuda_state *s, const struct object *context)
+{
+	if (context->kind != CUDA_CONTEXT)
+		return 0;
+	for (const struct object *o = s->objects; o != context; o = o->next)
+		if (o->kind == CUDA_CONTEXT && context_device(o) == context_device(context))
+			return 0;
+	return 1;
+}
+
+static int replay_steps(struct cuda_state *s, int first_contexts)
 {
 	struct steps steps = {0};
 	int r = 0;
 
 	for (struct object *o = s->objects; o && !r; o = o->next)
-		if ((o->kind == CUDA_CONTEXT) == contexts)
+		if (is_first_context(s, o) == first_contexts)
 			r = add_object(&steps, o);
 	qsort(steps.list, steps.count, sizeof(*steps.list), earlier);
 	if (!r)

@@ -82,7 +82,8 @@ int cuda_replay(void)
 	if (r)
 		return cuda_failed("cuInit", r);
 	if (check_devices(s) || cuda_replay_contexts(s) || cuda_replay_memory(s) ||
-		cuda_replay_objects(s) || cuda_replay_globals(s) || cuda_replay_events(s))
+		cuda_replay_objects(s) || cuda_replay_registrations(s) ||
+		cuda_replay_globals(s) || cuda_replay_events(s))
 		return -1;
 	return cuda_replay_threads(s);
 }

@@ -19,7 +19,8 @@ struct crossing_library {
 	void (**cross)(void);
 	void (*first)(void);
 	unsigned long target_count;
-	/* Addresses of code that leads to the targets, as entry points hand it to crossing(). */
+	/* Addresses of code that leads to the targets, as entry points hand it to crossing().
+	 */
 	void *const *words, *const *words_end;
 	/* Result of calls that cannot be made: in a child of fork(2) whose parent had used the
 	 * library, or when there is no lower half. */

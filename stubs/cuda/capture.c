@@ -1,8 +1,9 @@
 /* Whether streams are being captured into graphs: memory.c has to know. */
 #include "stubs/calls.h"
-#include "stubs/cuda/index.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
+
+#include "stubs/cuda/index.inc"
 
 #define BEGIN(name, parameters, ...)                                                           \
 	int body_##name parameters                                                             \
@@ -18,7 +19,7 @@
 	int body_##name(void *stream, void **graph)                                            \
 	{                                                                                      \
 		int r = cuda_perform(INDEX_##name,                                             \
-			(uint64_t[CALL_WORDS]){(uint64_t)stream, (uint64_t)graph});                                           \
+			(uint64_t[CALL_WORDS]){(uint64_t)stream, (uint64_t)graph});            \
                                                                                                \
 		memory_capture_ends();                                                         \
 		return r;                                                                      \

@@ -4,8 +4,9 @@
  */
 #include "loader/lower/raw.h"
 #include "stubs/calls.h"
-#include "stubs/cuda/index.h"
 #include "stubs/cuda/objects.h"
+
+#include "stubs/cuda/index.inc"
 
 static struct object *find_primary(int device)
 {

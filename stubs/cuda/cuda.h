@@ -161,8 +161,8 @@ int body_cuGraphKernelNodeGetParams(void *node, struct kernel_node *params);
 int body_cuGraphKernelNodeSetParams(void *node, const struct kernel_node *params);
 int body_cuGraphExecKernelNodeSetParams(
 	void *graph, void *node, const struct kernel_node *params);
-int body_cuGraphAddKernelNode_v2(void **node, void *graph, void *const *dependencies, size_t count,
-	const struct kernel_node *params);
+int body_cuGraphAddKernelNode_v2(void **node, void *graph, void *const *dependencies,
+	size_t count, const struct kernel_node *params);
 int body_cuGraphKernelNodeGetParams_v2(void *node, struct kernel_node *params);
 int body_cuGraphKernelNodeSetParams_v2(void *node, const struct kernel_node *params);
 int body_cuGraphExecKernelNodeSetParams_v2(

@@ -1,8 +1,9 @@
 /* cuMemAlloc and what belongs to it, and which devices reach whose memory. */
 #include "stubs/calls.h"
-#include "stubs/cuda/index.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
+
+#include "stubs/cuda/index.inc"
 
 int body_cuMemAlloc_v2(uint64_t *address, size_t size)
 {
@@ -182,16 +183,16 @@ static int change_peers(void *peer, int enabled)
 
 int body_cuCtxEnablePeerAccess(void *peer, unsigned flags)
 {
-	int r = cuda_perform(INDEX_cuCtxEnablePeerAccess,
-		(uint64_t[CALL_WORDS]){(uint64_t)peer, flags});
+	int r = cuda_perform(
+		INDEX_cuCtxEnablePeerAccess, (uint64_t[CALL_WORDS]){(uint64_t)peer, flags});
 
 	return r ? r : change_peers(peer, 1);
 }
 
 int body_cuCtxDisablePeerAccess(void *peer)
 {
-	int r = cuda_perform(INDEX_cuCtxDisablePeerAccess,
-		(uint64_t[CALL_WORDS]){(uint64_t)peer});
+	int r = cuda_perform(
+		INDEX_cuCtxDisablePeerAccess, (uint64_t[CALL_WORDS]){(uint64_t)peer});
 
 	return r ? r : change_peers(peer, 0);
 }

@@ -16,8 +16,8 @@
 #define STORAGE_DELETE 1 /* number of the function in its table */
 
 /*
- * What runtime libraries keep with a context. The driver keeps it; what is put there is recorded
- * as well, to be put there again. A destructor is the program's and called from below.
+ * What runtime libraries keep with a context. The driver keeps it; what is put there is
+ * recorded as well, to be put there again. A destructor is the program's and called from below.
  */
 typedef int storage_put(void *context, void *key, void *value, void *destructor);
 typedef int storage_delete(void *context, void *key);
@@ -145,7 +145,8 @@ static int writable(uintptr_t start, uintptr_t end)
 {
 	start &= ~(PAGE - 1);
 	end = (end + PAGE - 1) & ~(PAGE - 1);
-	return raw_failed(raw(SYS_mprotect, start, end - start, PROT_READ | PROT_WRITE)) ? -1 : 0;
+	return raw_failed(raw(SYS_mprotect, start, end - start, PROT_READ | PROT_WRITE)) ? -1
+											 : 0;
 }
 
 /* The library lies where it lay: its tables get the functions that they had. */

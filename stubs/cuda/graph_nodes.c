@@ -1,7 +1,7 @@
 /*
- * Graph nodes, whose parameters are structures with handles and functions of the program in them:
- * functions are exchanged for such as the lower half may call, handles for the driver's own; and
- * back when the program asks. Graphs themselves cannot be made again yet.
+ * Graph nodes, whose parameters are structures with handles and functions of the program in
+ * them: functions are exchanged for such as the lower half may call, handles for the driver's
+ * own; and back when the program asks. Graphs themselves cannot be made again yet.
  */
 #include "stubs/cuda/objects.h"
 
@@ -92,8 +92,8 @@ static int copy_kernel(struct kernel_node *to, const struct kernel_node *from, i
 		struct kernel_node ours = {0};                                                 \
 		int r = params ? copy_kernel(&ours, params, version) : 0;                      \
 		return r ? r                                                                   \
-			 : real_cuGraphAddKernelNode##suffix(node, graph, dependencies, count, \
-				   params ? &ours : NULL);                                     \
+			 : real_cuGraphAddKernelNode##suffix(                                  \
+				   node, graph, dependencies, count, params ? &ours : NULL);   \
 	}                                                                                      \
 	int body_cuGraphKernelNodeGetParams##suffix(void *node, struct kernel_node *params)    \
 	{                                                                                      \

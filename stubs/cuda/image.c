@@ -1,6 +1,6 @@
 /*
- * Programs for the device, as a module or library is loaded from: how large they are, which only
- * they themselves tell, and whether they stay where they are. What lies in a file that the
+ * Programs for the device, as a module or library is loaded from: how large they are, which
+ * only they themselves tell, and whether they stay where they are. What lies in a file that the
  * program has loaded, where it cannot be written to, stays (a runtime library's always do);
  * anything else is copied.
  */

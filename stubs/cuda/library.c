@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "stubs/cuda/cuda.h"
-#include "stubs/cuda/index.h"
+
+#include "stubs/cuda/index.inc"
 
 STUB_LIBRARY(cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED,
 	CUDA_ERROR_NOT_SUPPORTED,

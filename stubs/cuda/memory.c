@@ -283,6 +283,30 @@ static void drop_managed(struct memory_state *s, void *context)
 	}
 }
 
+/* Pinned memory of other contexts' in extents that @context had registered. Without a context
+ * here there is nobody who could use it before the next is made. */
+static void pin_again(struct memory_state *s, void *context)
+{
+	struct mmu_device *d = &s->mmu.devices[MMU_PINNED];
+	void *current = NULL;
+
+	if (real_cuCtxGetCurrent(&current) || !current)
+		return;
+	for (uint32_t i = 0; i < d->top; i++) {
+		struct mmu_granule *g = &d->granules[i];
+
+		if (g->state == MMU_UNMAPPED || g->extent != i ||
+			g->handle != PINNED_BY(context))
+			continue;
+		if (real_cuMemHostRegister_v2(
+			    (void *)mmu_address(d, i), g->length * MMU_GRANULE, PINNED_FLAGS))
+			crossing_complain(
+				"cuMemHostRegister", "pinned memory is no longer pinned, with "
+						     "a context that is gone");
+		g->handle = PINNED_BY(current);
+	}
+}
+
 void memory_context_gone(void *context)
 {
 	struct memory_state *s = memory_lock(0);
@@ -293,6 +317,10 @@ void memory_context_gone(void *context)
 	for (uint32_t device = 0; device < MMU_PARTS; device++)
 		if (s->mmu.devices[device].ready)
 			mmu_each(&s->mmu, device, give_if_gone, &g);
+	if (s->mmu.devices[MMU_PINNED].ready) {
+		mmu_trim(&s->mmu, &memory_driver, MMU_PINNED);
+		pin_again(s, context);
+	}
 	memory_orders_gone(s, context);
 	drop_registrations(s, context);
 	drop_managed(s, context);

@@ -91,7 +91,8 @@ int body_cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags);
 int body_cuMemAllocAsync(uint64_t *address, size_t size, void *stream);
 STUB_HIDDEN int body_cuMemAllocAsync_ptsz(uint64_t *address, size_t size, void *stream);
 int body_cuMemAllocFromPoolAsync(uint64_t *address, size_t size, void *pool, void *stream);
-STUB_HIDDEN int body_cuMemAllocFromPoolAsync_ptsz(uint64_t *address, size_t size, void *pool, void *stream);
+STUB_HIDDEN int body_cuMemAllocFromPoolAsync_ptsz(
+	uint64_t *address, size_t size, void *pool, void *stream);
 int body_cuMemFreeAsync(uint64_t address, void *stream);
 STUB_HIDDEN int body_cuMemFreeAsync_ptsz(uint64_t address, void *stream);
 int body_cuDeviceGetDefaultMemPool(void **pool, int device);

@@ -25,14 +25,25 @@ static int driver_reserve(uint64_t address, uint64_t size)
 	return MMU_NO_MEMORY;
 }
 
+/* Registered memory goes with its context. In place of a handle stands which one that is. */
+#define PINNED_BY(context) ((uint64_t)(context) | 1)
+
+static int pinned_handle(uint64_t *handle)
+{
+	void *context = NULL;
+	int r = DRIVER(cuCtxGetCurrent, (void **))(&context);
+
+	*handle = PINNED_BY(context);
+	return r;
+}
+
 static int driver_create(uint64_t *handle, uint32_t device, uint64_t size)
 {
 	struct memory_properties p = {
 		.type = 1, .location_type = LOCATION_DEVICE, .location = device};
 
-	*handle = 0;
 	if (device == MMU_PINNED)
-		return 0;
+		return pinned_handle(handle);
 	p.rdma = memory_state()->rdma >> device & 1;
 	return DRIVER(cuMemCreate, (uint64_t *, size_t, const struct memory_properties *,
 					   uint64_t))(handle, size, &p, 0);
@@ -101,7 +112,7 @@ static int driver_unmap(uint64_t address, uint64_t size)
 
 static int driver_release(uint64_t handle)
 {
-	return handle ? DRIVER(cuMemRelease, (uint64_t))(handle) : 0;
+	return handle & 1 ? 0 : DRIVER(cuMemRelease, (uint64_t))(handle);
 }
 
 static void *driver_memory(uint64_t size)

@@ -54,7 +54,6 @@ struct memory_managed {
 
 struct memory_reservation {
 	uint64_t address, size;
-	uint32_t chosen, reserved; /* 1: by us, in MMU_RESERVED */
 	struct memory_reservation *next;
 };
 

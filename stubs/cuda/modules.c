@@ -5,8 +5,9 @@
 
 #include "loader/lower/raw.h"
 #include "stubs/calls.h"
-#include "stubs/cuda/index.h"
 #include "stubs/cuda/objects.h"
+
+#include "stubs/cuda/index.inc"
 
 struct file {
 	char *data; /* ended by 0, as text must be */

@@ -308,8 +308,8 @@ STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real, struct object *pare
 	return 0;
 }
 
-/* First use of a function: from here on the driver has loaded it. Runs below, on the lower half's
- * thread-local storage, between the registers' saving and restoring (record_entry.S). */
+/* First use of a function: from here on the driver has loaded it. Runs below, on the lower
+ * half's thread-local storage, between the registers' saving and restoring (record_entry.S). */
 STUB_HIDDEN void object_used(struct object *o);
 
 STUB_HIDDEN void object_used(struct object *o)

@@ -26,7 +26,8 @@ STUB_HIDDEN void state_unlock(uint64_t mask);
 STUB_HIDDEN void *block_new(uint64_t size);
 STUB_HIDDEN void block_free(void *block, uint64_t size);
 
-/* An object that is not yet among the living; NULL: no memory. object_drop() if it is not to be. */
+/* An object that is not yet among the living; NULL: no memory. object_drop() if it is not to
+ * be. */
 STUB_HIDDEN struct object *object_new(enum cuda_kind kind, unsigned flags);
 STUB_HIDDEN void object_drop(struct object *o);
 /* Let it live: its sequence is now. */
@@ -53,8 +54,8 @@ static inline int is_dead(const void *real)
 /* The current context, real; NULL: none. */
 STUB_HIDDEN void *current_context(void);
 
-/* A record of the call of cuda_info[index] with @arguments (a word each, by call_param.word), for
- * struct object.made or changes. NULL: no memory, or the table cannot tell what to copy. */
+/* A record of the call of cuda_info[index] with @arguments (a word each, by call_param.word),
+ * for struct object.made or changes. NULL: no memory, or the table cannot tell what to copy. */
 STUB_HIDDEN struct cuda_call *call_new(unsigned index, const uint64_t *arguments);
 STUB_HIDDEN void call_free(struct cuda_call *call);
 
@@ -62,11 +63,12 @@ STUB_HIDDEN void call_free(struct cuda_call *call);
 STUB_HIDDEN int cuda_call_down(unsigned index, const uint64_t *words);
 /* The whole of a call that leaves a record: what entries of way API_RECORD do. */
 STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments);
-/* An object of a kind that cannot be made again, with the driver's own handle. 0 or an error. */
+/* An object of a kind that cannot be made again, with the driver's own handle. 0 or an error.
+ */
 STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real, struct object *parent);
 
-/* image.c. A program for the device: its size, and of what must be kept of it when it is handed to
- * the driver (0: it stays where it is), and that copied. */
+/* image.c. A program for the device: its size, and of what must be kept of it when it is handed
+ * to the driver (0: it stays where it is), and that copied. */
 STUB_HIDDEN uint64_t image_size(const void *image);
 STUB_HIDDEN uint64_t image_bytes(const void *image);
 STUB_HIDDEN void image_copy(void *to, const void *image);

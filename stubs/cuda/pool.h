@@ -31,7 +31,8 @@ struct pool_properties {
 };
 _Static_assert(sizeof(struct pool_properties) == 88, "as in CUDA 12.8 and later");
 
-STUB_HIDDEN int body_cuMemGetDefaultMemPool(void **pool, const struct location *location, int type);
+STUB_HIDDEN int body_cuMemGetDefaultMemPool(
+	void **pool, const struct location *location, int type);
 STUB_HIDDEN int body_cuMemGetMemPool(void **pool, const struct location *location, int type);
 STUB_HIDDEN int body_cuMemSetMemPool(const struct location *location, int type, void *pool);
 STUB_HIDDEN int body_cuMemPoolCreate(void **pool, const struct pool_properties *properties);
@@ -39,7 +40,9 @@ STUB_HIDDEN int body_cuMemPoolDestroy(void *pool);
 STUB_HIDDEN int body_cuMemPoolTrimTo(void *pool, size_t keep);
 STUB_HIDDEN int body_cuMemPoolGetAttribute(void *pool, int attribute, void *value);
 STUB_HIDDEN int body_cuMemPoolSetAttribute(void *pool, int attribute, const void *value);
-STUB_HIDDEN int body_cuMemPoolSetAccess(void *pool, const struct memory_access *map, size_t count);
-STUB_HIDDEN int body_cuMemPoolGetAccess(uint32_t *flags, void *pool, const struct location *location);
+STUB_HIDDEN int body_cuMemPoolSetAccess(
+	void *pool, const struct memory_access *map, size_t count);
+STUB_HIDDEN int body_cuMemPoolGetAccess(
+	uint32_t *flags, void *pool, const struct location *location);
 
 #endif

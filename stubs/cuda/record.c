@@ -57,8 +57,8 @@ static void filter_options(
 }
 
 /* What a pointer leads to that must be kept; 0: nothing, or it stays where it is. */
-static uint64_t bytes_to_keep(const struct call_info *info, const struct call_param *p,
-	const uint64_t *arguments)
+static uint64_t bytes_to_keep(
+	const struct call_info *info, const struct call_param *p, const uint64_t *arguments)
 {
 	if (!p->stars || !arguments[p->word])
 		return 0;
@@ -153,9 +153,8 @@ static int perform_create(struct performed *p, const struct call_param *out)
 	o->context = o->made ? o->made->context : current_context();
 	if (given)
 		p->lowered[out->word] = (uint64_t)&real;
-	r = out->holding != API_LOST && !o->made
-		    ? CUDA_ERROR_OUT_OF_MEMORY
-		    : cuda_call_down(p->index, p->lowered);
+	r = out->holding != API_LOST && !o->made ? CUDA_ERROR_OUT_OF_MEMORY
+						 : cuda_call_down(p->index, p->lowered);
 	if (!r && given && is_looked_up(p->info, first))
 		known = object_find(out->object, real);
 	if (r || !given || known) {
@@ -283,7 +282,8 @@ static int perform_loss(struct performed *p)
 
 STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments)
 {
-	struct performed p = {.info = &cuda_info[index], .index = index, .arguments = arguments};
+	struct performed p = {
+		.info = &cuda_info[index], .index = index, .arguments = arguments};
 	const struct call_param *out = call_out(p.info);
 
 	if (!state_usable())

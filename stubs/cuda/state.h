@@ -66,25 +66,26 @@ struct cuda_call {
 	uint64_t arguments[];
 };
 
-/* Anything with a handle. It is never given back to the arena, so that a handle that is used too
- * late leads to an object still, if only a dead one. */
+/* Anything with a handle. It is never given back to the arena, so that a handle that is used
+ * too late leads to an object still, if only a dead one. */
 struct object {
 	void *real; /* the driver's handle in this process */
 	uint32_t kind, flags;
-	uint64_t sequence; /* in the order that objects were made in */
-	uint64_t size;     /* of the whole record */
+	uint64_t sequence;     /* in the order that objects were made in */
+	uint64_t size;         /* of the whole record */
 	struct object *parent; /* dies with it */
-	struct object *next, *previous; /* among the living, by sequence; of a dead one, next dead */
+	struct object *next,
+		*previous;         /* among the living, by sequence; of a dead one, next dead */
 	void *context;             /* the real one it belongs to, or NULL */
 	struct cuda_call *made;    /* NULL: its kind's own way */
 	struct cuda_call *changes; /* since then */
 	uint64_t used;             /* when a function was first used, in the sequence */
 	uint64_t value;            /* as its kind wants */
 	struct cuda_global *globals;
-	uint64_t scanned;          /* a module's globals are known */
-	void *mark;                /* of a context: an event recorded at the restart, real */
-	double time;               /* of a mark, or of an event before it: milliseconds */
-	double saved_time;         /* of a context: when the last checkpoint was */
+	uint64_t scanned;  /* a module's globals are known */
+	void *mark;        /* of a context: an event recorded at the restart, real */
+	double time;       /* of a mark, or of an event before it: milliseconds */
+	double saved_time; /* of a context: when the last checkpoint was */
 };
 _Static_assert(offsetof(struct object, real) == 0, "");
 _Static_assert(offsetof(struct object, flags) == CUDA_OBJECT_FLAGS, "");
@@ -151,7 +152,8 @@ struct cuda_device {
 	char name[96];
 	uint64_t memory;
 	int32_t major, minor;
-	uint32_t primary_flags, primary_flags_set; /* of the primary context; and whether they were */
+	uint32_t primary_flags,
+		primary_flags_set; /* of the primary context; and whether they were */
 };
 
 /* At RECORDS_CUDA. */
@@ -178,7 +180,8 @@ struct cuda_state {
 	struct cuda_thread *threads;
 	uint64_t thread_count, thread_room;
 	struct cuda_patch *patches;
-	uint8_t storage_table[16]; /* by what name the driver's table of storage functions goes */
+	uint8_t storage_table[16]; /* by what name the driver's table of storage functions goes
+				    */
 };
 
 _Static_assert(sizeof(struct cuda_state) <= RECORDS_HEAP - RECORDS_CUDA, "");

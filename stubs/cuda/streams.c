@@ -1,11 +1,13 @@
 /* Streams and events: what the general code for records cannot do. */
-#include "stubs/cuda/index.h"
 #include "stubs/cuda/objects.h"
 #include "stubs/calls.h"
 
+#include "stubs/cuda/index.inc"
+
 /* ---- the numbers of streams ---- */
 
-/* Streams made again after a restart have other numbers: the program goes on seeing the first. */
+/* Streams made again after a restart have other numbers: the program goes on seeing the first.
+ */
 static int stream_id(void *stream, uint64_t *id, int (*real)(void *, uint64_t *))
 {
 	struct object *o = in_records_window((uintptr_t)stream) ? stream : NULL;

@@ -34,25 +34,46 @@ static void insert_reservation(struct memory_state *s, struct memory_reservation
 	*p = r;
 }
 
+/* Large ranges begin at large powers of two, which the driver grants most readily. */
+static uint64_t alignment(uint64_t size, uint64_t align)
+{
+	uint64_t power = MMU_GRANULE;
+
+	while (power < size && power < MMU_DEVICE_SIZE)
+		power *= 2;
+	return align > power ? align : power;
+}
+
+/* At an address of ours; should the driver not like that, at one of its own, which is recorded
+ * then as if the program had wished for it. */
+static int reserve_anywhere(
+	struct memory_state *s, uint64_t *address, size_t size, size_t align, uint64_t flags)
+{
+	uint64_t at = 0;
+	int r;
+
+	if (size && !(align & (align - 1)))
+		at = choose(s, size, alignment(size, align));
+	r = at ? real_cuMemAddressReserve(address, size, align, at, flags) : 0;
+	if (at && !r && *address == at)
+		return 0;
+	if (at && !r)
+		real_cuMemAddressFree(*address, size); /* just made: goes */
+	return real_cuMemAddressReserve(address, size, align, 0, flags);
+}
+
 static int reserve(struct memory_state *s, uint64_t *address, size_t size, size_t align,
 	uint64_t wanted, uint64_t flags)
 {
 	struct memory_reservation *record = MEMORY_RECORD(s->spare_reservations);
-	uint64_t at = wanted;
 	int r;
 
 	if (!record)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (!wanted && size && !(align & (align - 1)))
-		at = choose(s, size, align > MMU_GRANULE ? align : MMU_GRANULE);
-	r = real_cuMemAddressReserve(address, size, align, at, flags);
-	if (!r && !wanted && at && *address != at) {
-		real_cuMemAddressFree(*address, size); /* just made: goes */
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	}
+	r = wanted ? real_cuMemAddressReserve(address, size, align, wanted, flags)
+		   : reserve_anywhere(s, address, size, align, flags);
 	record->address = r ? 0 : *address;
 	record->size = size;
-	record->chosen = !wanted;
 	if (r) {
 		record->next = s->spare_reservations;
 		s->spare_reservations = record;

@@ -1,7 +1,7 @@
 /*
  * The list for tests: CALL(name, class, how, registers, stack, floats), once a function. `how`
- * is pass, record, callback, body or refuse; then how many general registers, words on the stack, and
- * floating point registers the arguments take.
+ * is pass, record, callback, body or refuse; then how many general registers, words on the
+ * stack, and floating point registers the arguments take.
  */
 #include "stubs/gen/api.h"
 
@@ -17,7 +17,7 @@ static const char *how(const struct api_call *call)
 	enum api_way way = api_way(call);
 
 	return way != API_REFUSE && way != API_BODY && api_callback(call) >= 0 ? "callback"
-									      : names[way];
+									       : names[way];
 }
 
 static unsigned words_of(const struct api_param *p)

@@ -1,9 +1,10 @@
 /*
  * The stub's entry points, in assembly. Each loads the address of a word with the address of
  * what is to be called below, and leaves for the crossing (stubs/crossing/crossing.S). That is
- * the driver's function itself, or a piece of code that exchanges handles for the driver's own on
- * the way to it. It runs behind the crossing's bookkeeping, so that a thread is never stopped for
- * a checkpoint with a real handle in its registers. No thread-local storage may be touched there.
+ * the driver's function itself, or a piece of code that exchanges handles for the driver's own
+ * on the way to it. It runs behind the crossing's bookkeeping, so that a thread is never
+ * stopped for a checkpoint with a real handle in its registers. No thread-local storage may be
+ * touched there.
  *
  * What has a body, or leaves a record, enters it by crossing_guard.
  *
@@ -125,7 +126,8 @@ static const char head[] =
 	".macro cross_callback\n\tlea %s_cross(%rip), %r10\n"
 	"\tjmp *crossing_callback@GOTPCREL(%rip)\n.endm\n"
 	".hidden %s_targets, %s_cross, %s_refused, %s_library, %s_missing_result\n"
-	".section .data.rel.ro, \"aw\"\n.balign 8\n.hidden %s_words\n.globl %s_words\n%s_words:\n"
+	".section .data.rel.ro, \"aw\"\n.balign 8\n.hidden %s_words\n.globl "
+	"%s_words\n%s_words:\n"
 	".text\n"
 	"internal %s_first\n\tlea %s_library(%rip), %r10\n"
 	"\tjmp *crossing_open@GOTPCREL(%rip)\n"
@@ -150,8 +152,8 @@ static int check(const struct api_call *call, struct err *e)
 
 		if (!p->stars && (p->type->size > 8 || p->type->kind == API_FLOAT ||
 					 p->type->kind == API_CALLBACK))
-			return err_set(e, 0, "%s: no record can be kept of %s", call->name,
-				p->name);
+			return err_set(
+				e, 0, "%s: no record can be kept of %s", call->name, p->name);
 	}
 	return 0;
 }

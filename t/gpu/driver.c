@@ -1,7 +1,7 @@
 /*
- * driver PTX ROUNDS: a program on the driver API, with a module that is compiled when it is loaded,
- * a context of its own beside the primary one, and variables by name. Prints hashes that do not
- * depend on when it is checkpointed.
+ * driver PTX ROUNDS: a program on the driver API, with a module that is compiled when it is
+ * loaded, a context of its own beside the primary one, and variables by name. Prints hashes
+ * that do not depend on when it is checkpointed.
  */
 #include <cuda.h>
 #include <stdint.h>

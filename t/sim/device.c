@@ -7,7 +7,9 @@
 #include "t/sim/object.h"
 #include "t/sim/device.h"
 #include "t/sim/module.h"
+#include "t/sim/memory.h"
 #include "t/sim/sim.h"
+#include "t/sim/stream.h"
 
 #define LIMITS   7
 #define CONTEXTS 8
@@ -213,6 +215,8 @@ int cuCtxDestroy_v2(void *context)
 	if (current == c)
 		current = depth ? stack[--depth] : NULL;
 	c->references = 0;
+	stream_wait_all();
+	ranges_drop_context(c);
 	object_forget(&c->object);
 	return 0;
 }

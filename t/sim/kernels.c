@@ -20,7 +20,7 @@ struct launch_config {
 		int id, padding;
 		void *event;
 		char rest[56];
-	} *attributes;
+	} * attributes;
 	unsigned count;
 };
 
@@ -149,8 +149,8 @@ int cuLaunchKernelEx(
 		if (config->attributes[i].id == PROGRAMMATIC_EVENT &&
 			!object_get(OBJECT_EVENT, config->attributes[i].event, __func__))
 			return SIM_INVALID_HANDLE;
-	return launch(function, config->grid, config->block, config->stream, parameters,
-		__func__);
+	return launch(
+		function, config->grid, config->block, config->stream, parameters, __func__);
 }
 
 int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function,

@@ -140,6 +140,24 @@ void range_free(struct range *r)
 	range_drop(r);
 }
 
+void ranges_drop_context(void *context)
+{
+	struct range *next;
+
+	ranges_lock();
+	for (struct range *r = ranges; r; r = next) {
+		next = r->next;
+		if (r->context != context || r->kind == RESERVED || r->kind == MAPPED ||
+			r->kind == POOLED)
+			continue;
+		if (r->kind == REGISTERED)
+			range_drop(r);
+		else
+			range_free(r);
+	}
+	ranges_unlock();
+}
+
 static bool reachable(const struct range *r)
 {
 	return r && (r->kind != MAPPED || r->accessible);

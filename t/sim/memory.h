@@ -47,6 +47,8 @@ void range_drop(struct range *range);
 struct range *range_new(uint64_t size, enum range_kind kind);
 void range_free(struct range *range);
 
+/* What was allocated or registered with it goes with @context. */
+void ranges_drop_context(void *context);
 /* pool.c. Before the range is freed. */
 void pool_left(struct range *range);
 

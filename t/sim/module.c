@@ -1,9 +1,9 @@
 /*
- * Modules and libraries. An image is text: "sim module", then lines that say what variables there
- * are, ".global .b8 NAME[SIZE];". Every module has all kernels (kernels.c). Variables come to lie at the
- * lowest address that is free in a space of their own: as with the real driver, where depends on
- * the order that modules are loaded in, and libraries are loaded when something in them is first
- * needed.
+ * Modules and libraries. An image is text: "sim module", then lines that say what variables
+ * there are, ".global .b8 NAME[SIZE];". Every module has all kernels (kernels.c). Variables
+ * come to lie at the lowest address that is free in a space of their own: as with the real
+ * driver, where depends on the order that modules are loaded in, and libraries are loaded when
+ * something in them is first needed.
  */
 #include "t/sim/module.h"
 
@@ -61,8 +61,8 @@ static char *space;
 static unsigned char taken[SPACE / STEP];
 
 SIM_EXPORT int cuModuleLoadData(void **module, const void *image);
-SIM_EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned count,
-	const int *options, void **values);
+SIM_EXPORT int cuModuleLoadDataEx(
+	void **module, const void *image, unsigned count, const int *options, void **values);
 SIM_EXPORT int cuModuleUnload(void *module);
 SIM_EXPORT int cuModuleGetFunction(void **function, void *module, const char *name);
 SIM_EXPORT int cuModuleGetFunctionCount(unsigned *count, void *module);
@@ -167,8 +167,8 @@ int cuModuleLoadData(void **module, const void *image)
 	return *module ? 0 : SIM_INVALID_VALUE;
 }
 
-int cuModuleLoadDataEx(void **module, const void *image, unsigned count, const int *options,
-	void **values)
+int cuModuleLoadDataEx(
+	void **module, const void *image, unsigned count, const int *options, void **values)
 {
 	SIM_ENTER();
 	for (unsigned i = 0; i < count; i++)

@@ -37,7 +37,7 @@ struct event {
 	struct object object;
 	unsigned flags;
 	struct stream *stream;
-	unsigned long after; /* so many works of the stream done */
+	unsigned long after;  /* so many works of the stream done */
 	struct timespec time; /* when it was recorded */
 };
 
@@ -322,8 +322,9 @@ int cuEventQuery(void *event)
 	SIM_ENTER();
 	e = object_get(OBJECT_EVENT, event, __func__);
 	pthread_mutex_lock(&lock);
-	r = !e ? SIM_INVALID_HANDLE
-	    : e->stream && e->stream->done < e->after ? SIM_NOT_READY : 0;
+	r = !e                                        ? SIM_INVALID_HANDLE
+	    : e->stream && e->stream->done < e->after ? SIM_NOT_READY
+						      : 0;
 	pthread_mutex_unlock(&lock);
 	return r;
 }

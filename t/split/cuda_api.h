@@ -108,8 +108,8 @@ int cuFuncGetAttribute(int *, int, void *);
 int cuFuncSetAttribute(void *, int, int);
 int cuFuncGetModule(void **, void *);
 int cuFuncGetName(const char **, void *);
-int cuLibraryLoadData(void **, const void *, const int *, void **, unsigned, const int *, void **,
-	unsigned);
+int cuLibraryLoadData(
+	void **, const void *, const int *, void **, unsigned, const int *, void **, unsigned);
 int cuLibraryUnload(void *);
 int cuLibraryGetKernel(void **, void *, const char *);
 int cuLibraryGetModule(void **, void *);

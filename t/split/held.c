@@ -234,8 +234,10 @@ static void check_end(void)
 		OK(cuMemFree_v2(cells[i]));
 	CHECK(cuMemFree_v2(cells[0]) == 1, "freed twice");
 	OK(cuMemGetInfo_v2(&free, &total));
-	CHECK(free == held.free, "%zu bytes are free, %zu were", free, held.free);
-	OK(cuMemAlloc_v2(&all, 7 * GIB));
+	/* The driver itself may want more than at first. */
+	CHECK(free + 64 * MIB >= held.free && free <= held.free + 64 * MIB,
+		"%zu bytes are free, %zu were", free, held.free);
+	OK(cuMemAlloc_v2(&all, held.free / 8 * 7));
 	OK(cuMemFree_v2(all));
 }
 

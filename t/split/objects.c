@@ -1,9 +1,9 @@
 /*
- * Objects of every kind go on being what they were: contexts with their settings and on threads'
- * stacks, streams, events and the time between them, modules and libraries with variables at
- * their addresses, functions, kernels, attributes, what a library keeps with a context. Some are
- * destroyed before the checkpoint, so that nothing can be made again in the old order of calls.
- * An object that is no more is an error, and stays one.
+ * Objects of every kind go on being what they were: contexts with their settings and on
+ * threads' stacks, streams, events and the time between them, modules and libraries with
+ * variables at their addresses, functions, kernels, attributes, what a library keeps with a
+ * context. Some are destroyed before the checkpoint, so that nothing can be made again in the
+ * old order of calls. An object that is no more is an error, and stays one.
  */
 #include "t/split/cuda_api.h"
 #include "t/victim/victim.h"
@@ -14,9 +14,9 @@
 		CHECK(!result_, "%s gave %d", #call, result_);                                 \
 	} while (0)
 
-#define INVALID_HANDLE 400
+#define INVALID_HANDLE  400
 #define CAPTURE_RELAXED 2
-#define THREADS 3
+#define THREADS         3
 
 static void *primary, *own;
 static void *streams[4], *stream_dead;
@@ -155,6 +155,12 @@ static void check_streams(void)
 
 /* ---- events ---- */
 
+/* Time that is to be seen between events. */
+static void spend(long ms)
+{
+	nanosleep(&(struct timespec){0, ms * MSEC}, NULL);
+}
+
 static void make_events(void)
 {
 	OK(cuEventCreate(&first, 0));
@@ -165,7 +171,7 @@ static void make_events(void)
 	OK(cuEventCreate(&untimed, 2));
 	OK(cuEventDestroy_v2(event_dead));
 	OK(cuEventRecord(first, streams[0]));
-	usleep(20000);
+	spend(20);
 	OK(cuEventRecord(second, streams[0]));
 	OK(cuEventRecord(later, streams[0]));
 	OK(cuEventRecord(untimed, streams[1]));
@@ -186,11 +192,12 @@ static void check_events(void)
 	OK(cuEventElapsedTime(&elapsed, first, second));
 	CHECK(elapsed > elapsed_before - 0.1 && elapsed < elapsed_before + 0.1,
 		"elapsed were %f ms, are %f ms", elapsed_before, elapsed);
-	CHECK(cuEventElapsedTime(&elapsed, first, untimed) == INVALID_HANDLE, "time of no timer");
+	CHECK(cuEventElapsedTime(&elapsed, first, untimed) == INVALID_HANDLE,
+		"time of no timer");
 	CHECK(cuEventElapsedTime(&elapsed, first, never) == INVALID_HANDLE, "time of never");
 	CHECK(cuEventQuery(event_dead) == INVALID_HANDLE, "an event lives");
 	/* One of before and one of after: time has gone on. */
-	usleep(10000);
+	spend(10);
 	OK(cuEventRecord(later, streams[0]));
 	OK(cuStreamSynchronize(streams[0]));
 	OK(cuEventElapsedTime(&elapsed, first, later));
@@ -250,8 +257,9 @@ static void make_library(void)
 	size_t size;
 	void *same = NULL;
 
-	OK(cuLibraryLoadData(&library, "sim module\n.global .b8 lazy[64];\n.global .b8 eager[64];\n", NULL,
-		NULL, 0, NULL, NULL, 0));
+	OK(cuLibraryLoadData(&library,
+		"sim module\n.global .b8 lazy[64];\n.global .b8 eager[64];\n", NULL, NULL, 0,
+		NULL, NULL, 0));
 	OK(cuLibraryGetKernel(&kernel, library, "count"));
 	OK(cuLibraryGetKernel(&same, library, "count"));
 	CHECK(same == kernel, "a kernel is %p and %p", kernel, same);
@@ -310,10 +318,10 @@ static void launch_all(uint32_t seed)
 	uint32_t result = 0;
 
 	config.attributes = &attribute;
-	OK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, streams[1], (void *[]){&a, &b, &c},
-		NULL));
-	OK(cuLaunchKernel(functions[1], 1, 1, 1, 1, 1, 1, 0, streams[1],
-		(void *[]){&a, &d, &e}, NULL));
+	OK(cuLaunchKernel(
+		kernel, 1, 1, 1, 1, 1, 1, 0, streams[1], (void *[]){&a, &b, &c}, NULL));
+	OK(cuLaunchKernel(
+		functions[1], 1, 1, 1, 1, 1, 1, 0, streams[1], (void *[]){&a, &d, &e}, NULL));
 	OK(cuLaunchKernelEx(&config, functions[2], (void *[]){&a, &d, &e}, NULL));
 	OK(cuMemcpyDtoHAsync_v2(&result, counter, 4, streams[1]));
 	OK(cuStreamSynchronize(streams[1]));

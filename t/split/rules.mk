@@ -41,6 +41,11 @@ $(filter-out %/load %/parts,$(SPLIT_PROGRAMS)): $(O)/t/split/%: t/split/%.c $(O)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(SIM) -ldl
 
+# Of the lower half, but for the driver.
+$(O)/t/unit/names: t/unit/names.c lower/cuda/names.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -o $@ $^ -lzstd -llz4
+
 # Says whose function it was linked with at the end.
 $(O)/t/split/linked-rpath $(O)/t/split/linked-runpath: t/split/linked/linked.c $(SIM)
 	@mkdir -p $(@D)
@@ -78,6 +83,6 @@ check: $(SPLIT) $(ECHO) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)
 
 # The same on a real GPU: skipped where there is none. RUNS=N sets how often costs are measured.
 check-gpu: $(SPLIT) test-tools
-	TRECR_BUILD=$(abspath $(O)) prove -v -e '' t/gpu/check.t
+	TRECR_BUILD=$(abspath $(O)) prove -v -e '' t/gpu/check.t t/gpu/restart.t
 
 .PHONY: check-gpu
