@@ -298,9 +298,11 @@ static int map(struct memory_state *s, struct memory_mapping *m, uint64_t handle
 int body_cuMemMap(uint64_t address, size_t size, size_t offset, uint64_t handle, uint64_t flags)
 {
 	struct memory_state *s = memory_lock(1);
-	struct memory_mapping *m = s ? MEMORY_RECORD(s->spare_mappings) : NULL;
+	struct memory_mapping *m = NULL;
 	int r = s ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
 
+	if (s)
+		m = MEMORY_RECORD(s->spare_mappings);
 	if (m) {
 		m->address = address;
 		m->size = size;
