@@ -103,7 +103,9 @@ int body_cuMemHostRegister_v2(void *address, size_t size, unsigned flags)
 		return r;
 	real_cuCtxGetCurrent(&context); /* there is one: it has just registered memory */
 	s = memory_lock(1);
-	record = s ? MEMORY_RECORD(s->spare_registrations) : NULL;
+	record = NULL;
+	if (s)
+		record = MEMORY_RECORD(s->spare_registrations);
 	if (record) {
 		record->address = (uint64_t)address;
 		record->size = size;
