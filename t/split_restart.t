@@ -70,6 +70,13 @@ if started "$split/among"; then
 	unharmed
 fi
 
+arena graph
+if started "$split/objects" graph; then
+	refused "a graph" \
+		"process [0-9]+ \(objects\): it holds 1 CUDA graph, which cannot be restored yet"
+	unharmed
+fi
+
 # A device that is lost when the checkpoint is to be taken.
 arena lost
 export SIM_FAIL_FILE=$PWD/fail

@@ -357,10 +357,14 @@ static void check_stored(void)
 	CHECK(get(&value, own, &storage_key), "%p is kept of what was deleted", value);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	void *graph;
+
 	MUST(!cuInit(0));
 	make_contexts();
+	if (argc > 1) /* what cannot be made again yet */
+		OK(cuGraphCreate(&graph, 0));
 	make_streams();
 	make_events();
 	make_modules();
