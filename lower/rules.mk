@@ -3,7 +3,7 @@
 LOWER := $(O)/lower/trecr-lower
 LOWER_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard lower/*.c))
 
-$(LOWER_OBJ): ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -pthread -fPIE \
+$(LOWER_OBJ): private ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -pthread -fPIE \
 	-fno-stack-protector -mfsgsbase
 $(LOWER): $(LOWER_OBJ)
 	$(CC) -pie -pthread -o $@ $^ -Wl,--export-dynamic-symbol=mmap \

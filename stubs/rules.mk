@@ -3,18 +3,21 @@
 GEN := $(O)/stubs/gen/gen
 GEN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard stubs/gen/*.c)) $(O)/lib/err.o $(O)/lib/util.o
 
+# It ends with all that it has in its hands.
+RUN_GEN := ASAN_OPTIONS=detect_leaks=0 $(GEN)
+
 $(GEN): $(GEN_OBJ)
 	$(CC) $(ALL_CFLAGS) -o $@ $^
 
 # One file per output and API; an unfinished one is never left behind.
 $(O)/stubs/gen/%.entries.S: stubs/api/%.api $(GEN)
-	$(GEN) entries $< >$@.tmp && mv $@.tmp $@
+	$(RUN_GEN) entries $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.procs.c: stubs/api/%.api $(GEN)
-	$(GEN) procs $< >$@.tmp && mv $@.tmp $@
+	$(RUN_GEN) procs $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.printer.c: stubs/api/%.api $(GEN)
-	$(GEN) printer $< >$@.tmp && mv $@.tmp $@
+	$(RUN_GEN) printer $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.calls.h: stubs/api/%.api $(GEN)
-	$(GEN) calls $< >$@.tmp && mv $@.tmp $@
+	$(RUN_GEN) calls $< >$@.tmp && mv $@.tmp $@
 
 check-api: $(GEN)
 	@CC="$(CC)" stubs/gen/check-api $(GEN) stubs/api/cuda.api cuda.h cudaProfiler.h || [ $$? = 77 ]
@@ -33,8 +36,9 @@ CUDA_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard stubs/cuda/*.c)) $(O)/stubs/procs
 
 NVML_OBJ := $(O)/stubs/nvml/library.o $(O)/stubs/gen/nvml.entries.o
 
-$(CROSSING_OBJ) $(CUDA_OBJ) $(NVML_OBJ): ALL_CFLAGS = $(STUB_FLAGS)
-$(O)/stubs/crossing/signals.o: ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
+# Theirs alone: not of what they need, as the generator, which is made for this machine.
+$(CROSSING_OBJ) $(CUDA_OBJ) $(NVML_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
+$(O)/stubs/crossing/signals.o: private ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
 $(O)/stubs/cuda/library.o: $(O)/stubs/gen/cuda.calls.h
 $(O)/stubs/nvml/library.o: $(O)/stubs/gen/nvml.calls.h
 
@@ -74,7 +78,7 @@ $(LIBDIR)/trecr-lower-core: $(LOWER_CORE)
 $(LIBDIR)/libtrecr-audit.so: $(O)/stubs/audit/audit.o
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -nostdlib -Wl,-soname,$(@F) -o $@ $^
-$(O)/stubs/audit/audit.o: ALL_CFLAGS = $(STUB_FLAGS) -fvisibility=hidden -ffreestanding
+$(O)/stubs/audit/audit.o: private ALL_CFLAGS = $(STUB_FLAGS) -fvisibility=hidden -ffreestanding
 
 SPLIT := $(LIBDIR)/libtrecr-audit.so $(LIBDIR)/libtrecr-crossing.so $(LIBDIR)/stubs/libcuda.so.1 $(LIBDIR)/stubs/libnvidia-ml.so.1 \
 	$(LIBDIR)/trecr-lower $(LIBDIR)/trecr-lower-core
