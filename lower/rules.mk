@@ -10,7 +10,7 @@ LOWER_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard lower/*.c lower/cuda/*.c)) \
 
 # No calls of calloc out of malloc and memset: it is the one that is being written.
 $(O)/lower/heap.o: CFLAGS += -fno-builtin-malloc
-$(LOWER_OBJ): ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -pthread -fPIE \
+$(LOWER_OBJ): private ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -pthread -fPIE \
 	-fno-stack-protector -mfsgsbase -I$(O)/stubs/gen
 $(LOWER_OBJ): $(O)/stubs/gen/cuda.calls.h
 $(O)/lower/stubs/calls.o: stubs/calls.c

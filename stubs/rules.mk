@@ -3,18 +3,21 @@
 GEN := $(O)/stubs/gen/gen
 GEN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard stubs/gen/*.c)) $(O)/lib/err.o $(O)/lib/util.o
 
+# It ends with all that it has in its hands.
+RUN_GEN := ASAN_OPTIONS=detect_leaks=0 $(GEN)
+
 $(GEN): $(GEN_OBJ)
 	$(CC) $(ALL_CFLAGS) -o $@ $^
 
 # One file per output and API; an unfinished one is never left behind.
 $(O)/stubs/gen/%.entries.S: stubs/api/%.api $(GEN)
-	$(GEN) entries $< >$@.tmp && mv $@.tmp $@
+	$(RUN_GEN) entries $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.procs.c: stubs/api/%.api $(GEN)
-	$(GEN) procs $< >$@.tmp && mv $@.tmp $@
+	$(RUN_GEN) procs $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.info.c: stubs/api/%.api $(GEN)
-	$(GEN) info $< >$@.tmp && mv $@.tmp $@
+	$(RUN_GEN) info $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.calls.h: stubs/api/%.api $(GEN)
-	$(GEN) calls $< >$@.tmp && mv $@.tmp $@
+	$(RUN_GEN) calls $< >$@.tmp && mv $@.tmp $@
 
 check-api: $(GEN)
 	@CC="$(CC)" stubs/gen/check-api $(GEN) stubs/api/cuda.api cuda.h cudaProfiler.h || [ $$? = 77 ]
@@ -35,8 +38,9 @@ CUDA_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/cuda/*.c stubs/cud
 
 NVML_OBJ := $(O)/stubs/nvml/library.o $(O)/stubs/gen/nvml.entries.o
 
-$(CROSSING_OBJ) $(filter-out $(MMU_OBJ),$(CUDA_OBJ)) $(NVML_OBJ): ALL_CFLAGS = $(STUB_FLAGS)
-$(O)/stubs/crossing/signals.o: ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
+# Theirs alone: not of what they need, as the generator, which is made for this machine.
+$(CROSSING_OBJ) $(filter-out $(MMU_OBJ),$(CUDA_OBJ)) $(NVML_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
+$(O)/stubs/crossing/signals.o: private ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
 $(CUDA_OBJ): $(O)/stubs/gen/cuda.calls.h
 $(O)/stubs/nvml/library.o: $(O)/stubs/gen/nvml.calls.h
 
@@ -100,7 +104,7 @@ $(O)/stubs/audit/coverage.o: stubs/audit/audit.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(STUB_FLAGS) -fvisibility=hidden -ffreestanding -DSTUBS='"/coverage"' \
 		-c -o $@ $<
-$(O)/stubs/audit/audit.o: ALL_CFLAGS = $(STUB_FLAGS) -fvisibility=hidden -ffreestanding
+$(O)/stubs/audit/audit.o: private ALL_CFLAGS = $(STUB_FLAGS) -fvisibility=hidden -ffreestanding
 
 SPLIT := $(LIBDIR)/libtrecr-audit.so $(LIBDIR)/libtrecr-crossing.so $(LIBDIR)/stubs/libcuda.so.1 $(LIBDIR)/stubs/libnvidia-ml.so.1 \
 	$(LIBDIR)/trecr-lower $(LIBDIR)/trecr-lower-core $(LIBDIR)/libtrecr-audit-coverage.so \
