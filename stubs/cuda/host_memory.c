@@ -159,7 +159,9 @@ int body_cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags)
 		return r;
 	real_cuCtxGetCurrent(&context); /* there is one: it has just allocated */
 	s = memory_lock(1);
-	record = s ? MEMORY_RECORD(s->spare_managed) : NULL;
+	record = NULL;
+	if (s)
+		record = MEMORY_RECORD(s->spare_managed);
 	if (record) {
 		record->address = *address;
 		record->size = size;
