@@ -300,9 +300,9 @@ static void pin_again(struct memory_state *s, void *context)
 			continue;
 		if (real_cuMemHostRegister_v2(
 			    (void *)mmu_address(d, i), g->length * MMU_GRANULE, PINNED_FLAGS))
-			crossing_complain(
-				"cuMemHostRegister", "pinned memory is no longer pinned, with "
-						     "a context that is gone");
+			crossing_complain("cuMemHostRegister",
+				"pinned memory is no longer pinned, with "
+				"a context that is gone");
 		g->handle = PINNED_BY(current);
 	}
 }
