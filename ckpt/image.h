@@ -48,7 +48,8 @@ enum image_file_kind {
 
 /* Feature bits of struct image_super.incompat. */
 #define IMAGE_INCOMPAT_CHAIN 0x1u /* some extents lie in other checkpoints' files */
-#define IMAGE_INCOMPAT_KNOWN (IMAGE_INCOMPAT_CHAIN)
+#define IMAGE_INCOMPAT_LOWER 0x2u /* the process has a lower half, to be made again */
+#define IMAGE_INCOMPAT_KNOWN (IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER)
 
 struct image_super {
 	uint8_t magic[8];
@@ -120,6 +121,11 @@ enum image_note {
 	IMAGE_NOTE_AUXV = 17,        /* bytes of the auxiliary vector; process */
 	IMAGE_NOTE_GROUPS = 18,      /* uint32_t supplementary groups; process */
 	IMAGE_NOTE_MEMPOLICIES = 19, /* struct image_mempolicy; process, by address */
+	IMAGE_NOTE_LOWER = 20,       /* struct image_module: files of the lower half; process */
+	IMAGE_NOTE_SOCKETS = 24,     /* struct image_socket; job */
+	IMAGE_NOTE_SOCKET_OPTIONS = 25, /* struct image_socket_option; job */
+	IMAGE_NOTE_MESSAGES = 26,       /* struct image_message; job */
+	IMAGE_NOTE_RIGHTS = 27, /* uint32_t: descriptions in messages (SCM_RIGHTS); job */
 	IMAGE_NOTE_MAX = 32,
 };
 
@@ -165,14 +171,17 @@ struct image_job_process {
 	int32_t pgid, sid; /* 0: the supervisor's own */
 	uint32_t comm;     /* string */
 	uint32_t threads;
-	uint16_t flags;  /* IMAGE_JOB_PROCESS_* */
-	uint16_t status; /* as of waitpid(2); ZOMBIE only */
-	uint32_t uid;    /* real user */
+	uint16_t flags;    /* IMAGE_JOB_PROCESS_* */
+	uint16_t status;   /* as of waitpid(2); ZOMBIE only */
+	uint32_t uid;      /* real user */
+	uint32_t terminal; /* number + 1 of the pseudo-terminal that controls it; 0: none that
+			    * is the tree's own */
+	uint32_t reserved;
 };
-IMAGE_SIZE_IS(struct image_job_process, 32);
+IMAGE_SIZE_IS(struct image_job_process, 40);
 
 #define IMAGE_JOB_PROCESS_ZOMBIE     0x1u
-#define IMAGE_JOB_PROCESS_FOREGROUND 0x2u /* its group has the supervisor's terminal */
+#define IMAGE_JOB_PROCESS_FOREGROUND 0x2u /* its group is the terminal's foreground group */
 
 #define IMAGE_RLIMITS 16
 
@@ -279,11 +288,13 @@ enum image_region_kind {
 	IMAGE_REGION_SHARED,      /* shared mapping of an object of ours: `object` */
 	IMAGE_REGION_VDSO,
 	IMAGE_REGION_VVAR,
+	IMAGE_REGION_DEVICE, /* memory of GPU number `object`; tag gpu */
 };
 
 enum image_tag {
 	IMAGE_TAG_UPPER = 1,
 	IMAGE_TAG_LOWER = 2, /* never in an image of this version */
+	IMAGE_TAG_GPU = 3,
 };
 
 /* image_region.flags */
@@ -314,10 +325,11 @@ struct image_region {
 	uint32_t prot; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	uint32_t kind; /* enum image_region_kind */
 	uint32_t flags, advice;
-	uint32_t tag;      /* enum image_tag */
-	uint32_t module;   /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
-	uint32_t object;   /* index in IMAGE_NOTE_OBJECTS + 1; SHARED */
-	uint32_t name;     /* string: as /proc/PID/maps shows it */
+	uint32_t tag;    /* enum image_tag */
+	uint32_t module; /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
+	uint32_t
+		object; /* index in IMAGE_NOTE_OBJECTS + 1; SHARED. Number of the GPU; DEVICE */
+	uint32_t name;  /* string: as /proc/PID/maps shows it */
 	uint32_t max_prot; /* what mprotect(2) may give: a shared file's open mode */
 	uint32_t reserved;
 };
@@ -368,18 +380,22 @@ enum image_description_kind {
 	IMAGE_FD_REGULAR = 1, /* L; size is the file's at the checkpoint */
 	IMAGE_FD_DIRECTORY,   /* L */
 	IMAGE_FD_DEVICE, /* a character device without state (null, zero, ...); args[0]: rdev */
-	IMAGE_FD_INHERITED, /* args[0]: 0, 1 or 2: taken from trecr-restart's */
-	IMAGE_FD_UNLINKED,  /* L; object: the contents */
-	IMAGE_FD_MEMFD,     /* L; object: the contents */
-	IMAGE_FD_PIPE,      /* object: the pipe; args[0]: 0 read end, 1 write end, 2 both */
-	IMAGE_FD_FIFO,      /* path; object; args[0] as for a pipe */
-	IMAGE_FD_EVENTFD,   /* args[0]: count, args[1]: semaphore, args[2]: id */
-	IMAGE_FD_TIMERFD,   /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
-			     * [4]: settime flags, [5]: CLOCK_REALTIME when it expires */
-	IMAGE_FD_PATH,      /* O_PATH: path; args[0]: type of the file, as in st_mode */
-	IMAGE_FD_EPOLL,     /* args[0]: string, a line "FD EVENTS DATA" (decimal, hex, hex) for
-			     * each descriptor watched */
-	IMAGE_FD_SIGNALFD,  /* args[0]: signal mask */
+	IMAGE_FD_INHERITED,  /* args[0]: 0, 1 or 2: taken from trecr-restart's */
+	IMAGE_FD_UNLINKED,   /* L; object: the contents */
+	IMAGE_FD_MEMFD,      /* L; object: the contents */
+	IMAGE_FD_PIPE,       /* object: the pipe; args[0]: 0 read end, 1 write end, 2 both */
+	IMAGE_FD_FIFO,       /* path; object; args[0] as for a pipe */
+	IMAGE_FD_EVENTFD,    /* args[0]: count, args[1]: semaphore, args[2]: id */
+	IMAGE_FD_TIMERFD,    /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
+			      * [4]: settime flags, [5]: CLOCK_REALTIME when it expires */
+	IMAGE_FD_PATH,       /* O_PATH: path; args[0]: type of the file, as in st_mode */
+	IMAGE_FD_EPOLL,      /* args[0]: string, a line "FD EVENTS DATA" (decimal, hex, hex) for
+			      * each descriptor watched */
+	IMAGE_FD_SIGNALFD,   /* args[0]: signal mask */
+	IMAGE_FD_PTY_MASTER, /* path of the ptmx; object: the terminal */
+	IMAGE_FD_PTY_SLAVE,  /* object: the terminal; args[0]: 1: opened as /dev/tty */
+	IMAGE_FD_SOCKET,     /* object: bytes of the messages; args[0]: its number in
+			      * IMAGE_NOTE_SOCKETS, from 1 */
 	IMAGE_FD_KINDS,
 };
 
@@ -407,6 +423,10 @@ enum image_object_kind {
 	/* size: bytes in it; args[0]: capacity; args[1]: number of packets, whose lengths
 	 * (uint32_t) follow the bytes; 0: a stream of bytes */
 	IMAGE_OBJECT_PIPE,
+	/* A pseudo-terminal; inode: its number. Contents (of size bytes): struct image_pty */
+	IMAGE_OBJECT_PTY,
+	IMAGE_OBJECT_SOCKET, /* the bytes of all messages that wait to be read, in their order
+			      */
 	IMAGE_OBJECT_KINDS,
 };
 
@@ -419,6 +439,96 @@ struct image_object {
 	uint64_t args[2];
 };
 IMAGE_SIZE_IS(struct image_object, 56);
+
+/* What is under way in a pseudo-terminal follows: struct image_pty_line line_count times, input
+ * bytes (what the slave will read), output bytes (what the master will read). */
+struct image_pty {
+	uint32_t flags; /* IMAGE_PTY_* */
+	uint32_t uid, gid, mode;
+	uint16_t rows, columns, x_pixels, y_pixels;
+	uint8_t termios[44]; /* struct termios2 of <asm/termbits.h> */
+	uint32_t line_count, input, output;
+	uint32_t reserved[2];
+};
+IMAGE_SIZE_IS(struct image_pty, 88);
+
+#define IMAGE_PTY_OPENED    0x01u /* the slave, at some time */
+#define IMAGE_PTY_HUNG_UP   0x02u /* there is no master any more, and nothing else but this */
+#define IMAGE_PTY_LOCKED    0x04u /* against opening, TIOCSPTLCK */
+#define IMAGE_PTY_PACKETS   0x08u /* packet mode, TIOCPKT */
+#define IMAGE_PTY_EXCLUSIVE 0x10u /* TIOCEXCL */
+#define IMAGE_PTY_STOPPED   0x20u /* the output, by ^S, */
+#define IMAGE_PTY_SUSPENDED 0x40u /* or by tcflow(3) */
+
+/* Input is read by lines, as it was cut. */
+struct image_pty_line {
+	uint32_t size;
+	uint32_t end; /* IMAGE_PTY_LINE_* */
+};
+IMAGE_SIZE_IS(struct image_pty_line, 8);
+
+#define IMAGE_PTY_LINE_OPEN  0u /* there may be more to come */
+#define IMAGE_PTY_LINE_WHOLE 1u /* its last byte has ended it */
+#define IMAGE_PTY_LINE_EOF   2u /* ended by an end of file (^D), which is no byte of it */
+
+/* What a socket is in; `peer` and `listener` are numbers in IMAGE_NOTE_SOCKETS, from 1. */
+enum image_socket_state {
+	IMAGE_SOCKET_OPEN = 1,  /* nothing of the following */
+	IMAGE_SOCKET_LISTENING, /* with `backlog` */
+	IMAGE_SOCKET_CONNECTED, /* to `peer`; without one (datagrams): to peer_name */
+	IMAGE_SOCKET_WAITING,   /* to be accepted by `listener`, as number `backlog` there */
+	IMAGE_SOCKET_ENDED,     /* its other end is no more */
+	IMAGE_SOCKET_STATES,
+};
+
+/* image_socket.flags */
+#define IMAGE_SOCKET_RESET 0x1u /* an error ECONNRESET waits to be fetched */
+#define IMAGE_SOCKET_FILE  0x2u /* the file of a UNIX socket's name is there */
+#define IMAGE_SOCKET_DEAD  0x4u /* ENDED: and nothing can be sent or received any more */
+#define IMAGE_SOCKET_CRED  0x8u /* credentials (SO_PEERCRED) are known */
+
+#define IMAGE_SOCKET_ADDRESS 112
+
+struct image_socket {
+	uint32_t state; /* enum image_socket_state */
+	uint32_t flags;
+	uint16_t family, type; /* AF_, SOCK_ */
+	uint32_t protocol;
+	uint32_t peer, listener, backlog;
+	uint32_t shutdown;    /* by shutdown(2): 1 receiving, 2 sending */
+	uint32_t description; /* index in IMAGE_NOTE_DESCRIPTIONS */
+	int32_t cred_pid;     /* SO_PEERCRED; 0: a process that is not known */
+	uint32_t cred_uid, cred_gid;
+	uint32_t directory; /* string: where a file's relative name starts */
+	uint32_t file_mode, file_uid, file_gid;
+	uint32_t first_option, option_count;     /* in IMAGE_NOTE_SOCKET_OPTIONS */
+	uint32_t first_message, message_count;   /* in IMAGE_NOTE_MESSAGES */
+	uint32_t name_size, peer_name_size;      /* bytes; 0: none */
+	uint8_t name[IMAGE_SOCKET_ADDRESS];      /* struct sockaddr */
+	uint8_t peer_name[IMAGE_SOCKET_ADDRESS]; /* struct sockaddr */
+};
+IMAGE_SIZE_IS(struct image_socket, 312);
+
+struct image_socket_option {
+	uint32_t level, name, size; /* as for setsockopt(2) */
+	uint8_t value[20];
+};
+IMAGE_SIZE_IS(struct image_socket_option, 32);
+
+#define IMAGE_MESSAGE_CRED 0x1u /* credentials came with it (SCM_CREDENTIALS) */
+
+/* A message that waits in a socket; of a stream: bytes that belong together. */
+struct image_message {
+	uint64_t offset, size; /* in the socket's object */
+	uint32_t flags;
+	int32_t pid; /* of the sender; 0: not known */
+	uint32_t uid, gid;
+	uint32_t first_right, right_count; /* in IMAGE_NOTE_RIGHTS */
+	uint32_t reserved;
+	uint32_t name_size;
+	uint8_t name[IMAGE_SOCKET_ADDRESS]; /* struct sockaddr of the sender */
+};
+IMAGE_SIZE_IS(struct image_message, 160);
 
 /* A mapped file, and how to know it again. */
 struct image_module {

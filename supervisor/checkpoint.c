@@ -13,14 +13,18 @@
 #include <time.h>
 
 #include "lib/procfs.h"
-#include "loader/batch.h"
 #include "supervisor/cpu.h"
 #include "supervisor/dump.h"
 #include "supervisor/freeze.h"
+#include "supervisor/lower.h"
 #include "supervisor/module.h"
 #include "supervisor/syscall_restart.h"
 
 #define FREEZE_LIMIT_NS 10000000000ull
+
+/* Pauses double: 0.6 s in all. */
+#define ATTEMPTS_MAX   6
+#define FIRST_PAUSE_NS 10000000
 
 struct checkpoint_work {
 	struct supervisor *s;
@@ -240,9 +244,12 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 {
 	struct dump *d = &w->dumps[i];
 
-	if (dump_threads(d, w->e) || dump_process(d, w->e))
+	int limit;
+
+	if (dump_threads(d, w->e) || dump_process(d, w->e) ||
+		lower_fd_limit(d->process, &limit, w->e))
 		return -1;
-	return fd_dump_process(w->fds, d->process->pid, d->writer, LOWER_FD_BASE, w->e);
+	return fd_dump_process(w->fds, d->process->pid, d->writer, limit, w->e);
 }
 
 static int dump_one_memory(struct checkpoint_work *w, size_t i)
@@ -250,7 +257,8 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 	struct dump *d = &w->dumps[i];
 	const struct image *parent = parent_process(w, d->process->vpid);
 
-	if (dump_memory(d, w->e) || write_runs(w, &d->runs, d->writer, parent))
+	if (dump_memory(d, w->e) || dump_lower(d, w->e) ||
+		write_runs(w, &d->runs, d->writer, parent))
 		return -1;
 	w->info.memory_bytes += d->memory_bytes;
 	return 0;
@@ -264,7 +272,7 @@ static int snapshot(struct checkpoint_work *w)
 	w->job = image_writer_open(w->dirfd, IMAGE_JOB_FILE, IMAGE_FILE_JOB, w->id, what, w->e);
 	if (!w->job)
 		return -1;
-	w->fds = fd_dump_new(w->job);
+	w->fds = fd_dump_new(w->job, w->request->tcp);
 	if (!w->s->modules)
 		w->s->modules = module_cache_new();
 	w->process_count = w->tree.living;
@@ -279,6 +287,8 @@ static int snapshot(struct checkpoint_work *w)
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one(w, i))
 			return -1;
+	if (dump_tree_check_terminals(&w->tree, w->fds, w->e))
+		return -1;
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one_memory(w, i))
 			return -1;
@@ -388,6 +398,7 @@ static int take_frozen(struct checkpoint_work *w)
 	if (complete(w))
 		goto out_thaw;
 	freeze_kill(&w->tree);
+	fd_dump_let_go(w->fds);
 	return 0;
 
 out_thaw:
@@ -435,14 +446,12 @@ static int run_in_thread(struct checkpoint_work *w)
 	return w->result;
 }
 
-int checkpoint_take(
+static int attempt(
 	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
 {
 	struct checkpoint_work w = {.s = s, .request = request, .e = e};
 	int result = -1;
 
-	if (!s->store)
-		s->store = store_open(s->options.dir, e);
 	if (s->store && !new_ids(&w) && !open_parent(&w) &&
 		!store_begin(s->store, &w.dirfd, &w.sequence, e)) {
 		result = run_in_thread(&w);
@@ -452,6 +461,35 @@ int checkpoint_take(
 		if (result)
 			store_abort(s->store);
 	}
+	return result;
+}
+
+/* What stands in the way for a moment only, like a connection that is about to be accepted, has
+ * the code EAGAIN: the program is let run on a little. */
+static bool try_again(
+	const struct checkpoint_request *request, unsigned attempts, const struct err *e)
+{
+	struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS << attempts};
+
+	if (e->code != EAGAIN || attempts == ATTEMPTS_MAX ||
+		(request->deadline_ns &&
+			clock_ns(CLOCK_MONOTONIC) + pause.tv_nsec > request->deadline_ns))
+		return false;
+	nanosleep(&pause, NULL);
+	return true;
+}
+
+int checkpoint_take(
+	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
+{
+	unsigned attempts = 0;
+	int result = -1;
+
+	if (!s->store)
+		s->store = store_open(s->options.dir, e);
+	while (s->store && (result = attempt(s, request, e)) &&
+		try_again(request, attempts++, e))
+		;
 	if (result)
 		s->checkpoints_failed++;
 	else

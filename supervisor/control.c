@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "supervisor/control_common.h"
+#include "supervisor/options.h"
 
 struct client {
 	int fd; /* -1: free */
@@ -184,6 +185,7 @@ static void greet(struct control *c)
 
 static int parse(const char *line, struct control_request *request)
 {
+	char tcp[16] = "";
 	uint64_t timeout_ms;
 	unsigned stop;
 	int end = 0;
@@ -194,7 +196,10 @@ static int parse(const char *line, struct control_request *request)
 		return 0;
 	}
 	sscanf(line, "checkpoint stop=%u timeout_ms=%" SCNu64 "%n", &stop, &timeout_ms, &end);
-	if (!end || line[end] || stop > 1 || timeout_ms > UINT32_MAX)
+	if (!end || stop > 1 || timeout_ms > UINT32_MAX)
+		return -1;
+	request->has_tcp = sscanf(line + end, " tcp=%15s", tcp) == 1;
+	if (request->has_tcp ? opt_tcp(&request->tcp, tcp, NULL) : line[end])
 		return -1;
 	request->kind = CONTROL_CHECKPOINT;
 	request->stop = stop;

@@ -36,6 +36,7 @@ struct dump {
 	struct buf *shared_runs; /* the same for shared objects, of all processes, to go to the
 				  * job's file */
 	struct buf contexts;     /* memory that the runs' contexts live in */
+	struct buf device;       /* struct device_range: memory of GPUs */
 	uint64_t memory_bytes;
 };
 
@@ -45,6 +46,10 @@ void dump_free(struct dump *d);
  * could not be made again is refused. @reaper: the supervisor, or its namespace's init. Behind
  * dump_prepare() of all and before all else. */
 int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct err *e);
+
+/* Terminals of sessions must be ones that the tree has open; when all descriptors are known. */
+int dump_tree_check_terminals(
+	const struct tree *tree, const struct fd_dump *fds, struct err *e);
 
 /* Before anything is run in the process: refuse what cannot be saved or must not be disturbed.
  */
@@ -74,6 +79,9 @@ int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct proce
 int dump_pending(struct dump *d, struct buf *out, struct err *e);
 /* Regions and mapped files; adds to d->runs and d->shared_runs what is to be stored. */
 int dump_memory(struct dump *d, struct err *e);
+
+/* What its lower half is made of, if it has one; behind dump_memory(). */
+int dump_lower(struct dump *d, struct err *e);
 
 /* The notes that gdb and its like read. @info: the thread's first pending signal, or zeros.
  * Threads come in the order of d->process->threads. */

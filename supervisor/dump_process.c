@@ -31,6 +31,7 @@ void dump_free(struct dump *d)
 	for (size_t i = 0; i < buf_count(&d->contexts, void *); i++)
 		free(*buf_at(&d->contexts, void *, i));
 	buf_free(&d->contexts);
+	buf_free(&d->device);
 }
 
 static int refuse_namespaces(struct dump *d, pid_t tid, struct err *e)

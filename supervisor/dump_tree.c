@@ -7,11 +7,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "supervisor/dump.h"
 #include "supervisor/forest.h"
+#include "supervisor/pty.h"
 
 /* Fields of /proc/PID/stat by number, see man proc_pid_stat. */
 enum {
@@ -92,6 +94,40 @@ static bool is_outside(const struct tree *tree, pid_t id, pid_t inner)
 	       !strchr("ZX", st.state);
 }
 
+/* Whether it is one of the tree's own can be told when its descriptors are known. */
+static int fill_terminal(const struct process *p, const struct proc_stat *st,
+	struct image_job_process *out, struct err *e)
+{
+	uint64_t dev = st->field[STAT_TTY];
+	/* As new_encode_dev() makes it. */
+	int index = pty_index(
+		makedev((dev & 0xfff00) >> 8, (dev & 0xff) | ((dev >> 12) & 0xfff00)));
+
+	if (index < 0)
+		return err_set(e, 0,
+			"process %d (%s) is in a session with a terminal of its own, which is "
+			"no pseudo-terminal",
+			p->pid, p->comm);
+	out->terminal = index + 1;
+	if (st->field[STAT_TTY_GROUP] == st->field[STAT_PGRP])
+		out->flags |= IMAGE_JOB_PROCESS_FOREGROUND;
+	return 0;
+}
+
+int dump_tree_check_terminals(const struct tree *tree, const struct fd_dump *fds, struct err *e)
+{
+	for (size_t i = 0; i < tree->living; i++) {
+		const struct process *p = tree->processes[i];
+
+		if (p->terminal && !fd_dump_has_terminal(fds, p->terminal - 1))
+			return err_set(e, 0,
+				"process %d (%s) is in a session with a terminal, /dev/pts/%u, "
+				"that no descriptor of the program leads to",
+				p->pid, p->comm, p->terminal - 1);
+	}
+	return 0;
+}
+
 static int fill_ids(const struct tree *tree, const struct process *p, const char *status,
 	const struct proc_stat *st, struct image_job_process *out, struct err *e)
 {
@@ -112,12 +148,7 @@ static int fill_ids(const struct tree *tree, const struct process *p, const char
 	if (!out->sid && out->pgid && st->field[STAT_TTY] &&
 		st->field[STAT_TTY_GROUP] == st->field[STAT_PGRP])
 		out->flags |= IMAGE_JOB_PROCESS_FOREGROUND;
-	if (out->sid && st->field[STAT_TTY])
-		return err_set(e, 0,
-			"process %d (%s) is in a session with a terminal of its own, which is "
-			"not supported yet",
-			p->pid, p->comm);
-	return 0;
+	return out->sid && st->field[STAT_TTY] ? fill_terminal(p, st, out, e) : 0;
 }
 
 /* How a child of @parent has ended, as that would learn. */
@@ -196,6 +227,7 @@ int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct 
 
 		r = fill_entry(tree, p, &list[i], e);
 		p->vparent = list[i].ppid ? list[i].ppid : reaper == getpid() ? reaper : 1;
+		p->terminal = list[i].terminal;
 		list[i].comm = image_writer_string(job, p->comm);
 	}
 	if (!r)

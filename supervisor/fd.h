@@ -26,10 +26,16 @@
  * before the supervisor lets go of them. */
 void fd_remember_streams(void);
 
+/* What to do about a TCP connection whose other end is not being saved. */
+enum fd_tcp {
+	FD_TCP_REFUSE, /* the checkpoint fails */
+	FD_TCP_RESET,  /* after a restart it is broken: ECONNRESET */
+};
+
 /* Shared by all processes of one checkpoint. */
 struct fd_dump;
 
-struct fd_dump *fd_dump_new(struct image_writer *job);
+struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp);
 void fd_dump_free(struct fd_dump *d);
 
 /* Save the descriptor table of @pid: adds IMAGE_NOTE_FDS to @process, and descriptions and
@@ -50,8 +56,14 @@ int fd_dump_process(
 int fd_dump_mapping(struct fd_dump *d, pid_t pid, uint64_t start, uint64_t end, uint64_t offset,
 	const char *name, uint64_t dev, uint64_t inode, bool *need_memory, struct err *e);
 
+/* Whether pseudo-terminal number @index is one that a descriptor of the tree leads to. */
+bool fd_dump_has_terminal(const struct fd_dump *d, int index);
+
 /* Write contents of the objects that descriptors lead to, and the notes. Call once, last. */
 int fd_dump_finish(struct fd_dump *d, struct err *e);
+
+/* The program has been ended: the ports of its connections are to be free at once. */
+void fd_dump_let_go(struct fd_dump *d);
 
 /* ---- restart: runs in the new process, before it executes the program's file ---- */
 
@@ -85,6 +97,13 @@ int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err
 /* Descriptor (without close-on-exec, above all of the process's own) that leads to object
  * number @object (from 1), for the caller to map and close; read-write. -1 on failure. */
 int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e);
+
+/* A descriptor of pseudo-terminal @index, for the first of a session that it controls; -1:
+ * there is none. Until fd_restore_process(). */
+int fd_restore_terminal(const struct fd_restore *r, uint32_t index);
+
+/* Number + 1 of a pseudo-terminal of the checkpoint that is in use here; 0: none. */
+uint64_t fd_terminal_in_use(const struct checkpoint *c);
 
 /* ---- show ---- */
 

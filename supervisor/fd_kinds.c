@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "supervisor/socket.h"
+
 #define ROW(f) f##_match, f##_dump, f##_check, f##_restore, f##_show, NULL
 
 /* The first row that matches counts. */
@@ -15,6 +17,10 @@ static const struct fd_kind kinds[] = {
 	{IMAGE_FD_MEMFD, "memfd", true, ROW(fd_memfd)},
 	{IMAGE_FD_UNLINKED, "unlinked file", true, ROW(fd_unlinked)},
 	{IMAGE_FD_DIRECTORY, "directory", true, ROW(fd_directory)},
+	{IMAGE_FD_PTY_MASTER, "terminal master", false, fd_pty_master_match, fd_pty_master_dump,
+		fd_pty_check, fd_pty_master_restore, fd_pty_master_show, NULL},
+	{IMAGE_FD_PTY_SLAVE, "terminal", false, fd_pty_slave_match, fd_pty_slave_dump,
+		fd_pty_check, fd_pty_slave_restore, fd_pty_slave_show, NULL},
 	{IMAGE_FD_DEVICE, "device", false, ROW(fd_device)},
 	{IMAGE_FD_PIPE, "pipe", false, ROW(fd_pipe)},
 	{IMAGE_FD_FIFO, "FIFO", false, ROW(fd_fifo)},
@@ -26,6 +32,7 @@ static const struct fd_kind kinds[] = {
 		fd_signalfd_restore, fd_signalfd_show, NULL},
 	{IMAGE_FD_EPOLL, "epoll", false, fd_epoll_match, fd_epoll_dump, NULL, fd_epoll_restore,
 		fd_epoll_show, fd_epoll_finish},
+	{IMAGE_FD_SOCKET, "socket", false, ROW(fd_socket)},
 };
 
 const struct fd_kind *fd_kind_match(const struct fd_dump *d, const struct fd_source *s)
@@ -48,7 +55,6 @@ const struct fd_kind *fd_kind_find(uint32_t kind)
 static const struct {
 	const char *link, *what;
 } refused[] = {
-	{"socket:[", "sockets are"},
 	{"anon_inode:inotify", "inotify descriptors are"},
 	{"anon_inode:[fanotify]", "fanotify descriptors are"},
 	{"anon_inode:[pidfd]", "pidfd descriptors are"},
@@ -67,14 +73,11 @@ static const struct {
 	{"anon_inode:sync_file", "driver descriptors are"},
 	{"anon_inode:", "descriptors of this kind are"},
 	{"/dmabuf:", "driver descriptors are"},
-	{"/dev/nvidia", "driver descriptors (GPU) are"},
+	{"/dev/nvidia", "GPUs that were opened past trecr's library are"},
 	{"/dev/dri/", "driver descriptors (GPU) are"},
 	{"/dev/infiniband/", "driver descriptors (InfiniBand) are"},
 	{"/dev/kfd", "driver descriptors (GPU) are"},
 	{"/dev/fuse", "FUSE connections are"},
-	{"/dev/ptmx", "pseudo-terminals are"},
-	{"/dev/pts/ptmx", "pseudo-terminals are"},
-	{"/dev/pts/", "terminals other than the standard streams are"},
 	{"/dev/tty", "terminals other than the standard streams are"},
 	{"/dev/console", "terminals other than the standard streams are"},
 	{"mnt:[", "namespace descriptors are"},
@@ -95,6 +98,8 @@ int fd_unsupported(const struct fd_source *s, struct err *e)
 		return err_set(e, 0, "the directory no longer has this name");
 	if (S_ISFIFO(s->st.st_mode))
 		return err_set(e, 0, "the FIFO no longer has this name");
+	if (S_ISSOCK(s->st.st_mode))
+		return socket_refuse(s->dup, e);
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
 		if (!strncmp(s->link, refused[i].link, strlen(refused[i].link)))
 			return err_set(e, 0, "%s not supported yet", refused[i].what);

@@ -19,6 +19,7 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
+#include "supervisor/lower.h"
 #include "supervisor/syscall_restart.h"
 
 /* How long a thread may take to stop before it is asked what it waits for. */
@@ -150,8 +151,13 @@ static int seize_new_threads(struct freezer *f, struct process *p, struct err *e
 
 	if (procfs_tasks(p->pid, &tids, &count, e))
 		return task_alive(p->pid, p->pid) ? -1 : 0;
+	/* A lower half has threads of its own. Memory of a process that forks cannot be read
+	 * before it has: those that do nothing else are not to hold us up. */
+	if (count > 1)
+		lower_find(p);
 	for (size_t i = 0; i < count; i++)
-		if (!find_thread(p, tids[i]) && seize_thread(f, p, tids[i], e))
+		if (!find_thread(p, tids[i]) && !lower_owns(p, tids[i]) &&
+			!lower_sleeps(p, tids[i]) && seize_thread(f, p, tids[i], e))
 			return -1;
 	return 0;
 }
@@ -163,8 +169,7 @@ static void drop_process(struct tree *tree, size_t i)
 	tree->count--;
 	memmove(&tree->processes[i], &tree->processes[i + 1],
 		(tree->count - i) * sizeof(*tree->processes));
-	free(p->threads);
-	free(p);
+	process_free(p);
 }
 
 /* Add a process, and attach to it at once: there may be little time. */
@@ -387,6 +392,115 @@ static int stop_thread(struct freezer *f, struct process *p, struct thread *t, s
 	return 0;
 }
 
+/* ---- a process with a lower half ---- */
+
+/* How often threads that did not stop outside of it are asked again. */
+#define AGAIN_NS 2000000ull
+
+/* Deal with what @t has to report, if anything. *heard: it had something. */
+static int attend(
+	struct freezer *f, struct process *p, struct thread *t, bool *heard, struct err *e)
+{
+	enum lower_verdict verdict;
+	struct tracee_report report;
+	int signal = 0, r;
+
+	if (tracee_wait(&t->tracee, 0, &report, e))
+		return -1;
+	*heard |= report.event != TRACEE_EVENT_NONE;
+	switch (report.event) {
+	case TRACEE_EVENT_NONE:
+	case TRACEE_EVENT_GONE:
+		return 0;
+	case TRACEE_EVENT_TRAP:
+		return lower_judge(p, t, &verdict, e);
+	case TRACEE_EVENT_SYSCALL:
+		r = lower_comes_out(p, t, e);
+		if (r)
+			return r < 0 ? -1 : 0;
+		break;
+	case TRACEE_EVENT_SIGNAL:
+		signal = report.signal;
+		break;
+	case TRACEE_EVENT_NEW:
+		f->found_new = true;
+		break;
+	default:
+		break;
+	}
+	if (t->below)
+		return tracee_continue_to_syscall(&t->tracee, signal, e);
+	/* Any stop takes the one that was asked for with it. */
+	return tracee_interrupt(&t->tracee, e) || tracee_continue(&t->tracee, signal, e) ? -1
+											 : 0;
+}
+
+static bool is_to_be_stopped(const struct process *p, const struct thread *t)
+{
+	return t->tracee.state == TRACEE_RUNNING && !(t->helper && !p->lower->drained);
+}
+
+/* Nothing was heard of those that still run. */
+static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, struct err *e)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (now < *again) {
+		tracee_pause(*again);
+		return 0;
+	}
+	*again = now + AGAIN_NS;
+	for (size_t k = 0; k < p->thread_count; k++) {
+		struct thread *t = &p->threads[k];
+
+		if (!is_to_be_stopped(p, t))
+			continue;
+		if (nothing_heard(f, p, t, e))
+			return -1;
+		if (t->tracee.state == TRACEE_RUNNING && tracee_interrupt(&t->tracee, e) &&
+			t->tracee.state != TRACEE_GONE)
+			return -1;
+	}
+	return 0;
+}
+
+/* One may wait down there for another that has stopped already, but has not been looked at: so
+ * all get their turn until the last has come out. */
+static int stop_above(struct freezer *f, struct process *p, struct err *e)
+{
+	uint64_t again = clock_ns(CLOCK_MONOTONIC) + AGAIN_NS;
+	bool running;
+
+	do {
+		bool heard = false;
+
+		running = false;
+		for (size_t k = 0; k < p->thread_count; k++) {
+			struct thread *t = &p->threads[k];
+
+			if (t->tracee.state == TRACEE_RUNNING && attend(f, p, t, &heard, e) &&
+				t->tracee.state != TRACEE_GONE)
+				return -1;
+			running |= is_to_be_stopped(p, t);
+		}
+		if (running && !heard && wait_for_some(f, p, &again, e))
+			return -1;
+	} while (running);
+	return 0;
+}
+
+/* ---- */
+
+static int stop_threads(struct freezer *f, struct process *p, struct err *e)
+{
+	if (p->lower)
+		return stop_above(f, p, e);
+	for (size_t k = 0; k < p->thread_count; k++)
+		if (stop_thread(f, p, &p->threads[k], e))
+			return -1;
+	return 0;
+}
+
 static void forget_gone(struct process *p)
 {
 	size_t kept = 0;
@@ -427,9 +541,8 @@ static int freeze_pass(struct freezer *f, struct err *e)
 			return -1;
 		if (p->thread_count && recheck(f, &p->threads[0], e))
 			return -1;
-		for (size_t k = 0; k < p->thread_count; k++)
-			if (stop_thread(f, p, &p->threads[k], e))
-				return -1;
+		if (stop_threads(f, p, e))
+			return -1;
 		forget_gone(p);
 		if (add_children(f, p, e))
 			return -1;
@@ -500,8 +613,7 @@ static void sort_out(struct freezer *f)
 		struct process *p = tree->processes[i];
 
 		if (!there[i]) {
-			free(p->threads);
-			free(p);
+			process_free(p);
 		} else if (p->zombie) {
 			buf_push(&zombies, struct process *, &p);
 		} else {
@@ -566,13 +678,39 @@ static int read_process(struct process *p, struct err *e)
 	return process_prepare(p, e);
 }
 
+/* All threads above stand still but for the helpers. Let what is below come to rest; then the
+ * helpers are stopped, too, and what they have set off meanwhile. */
+static int drain(struct freezer *f, struct err *e)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < f->tree->count; i++) {
+		struct process *p = f->tree->processes[i];
+
+		if (!p->lower || !p->thread_count)
+			continue;
+		any = true;
+		if (p->threads[0].tracee.group_stopped)
+			return err_set(e, 0,
+				"process %d is stopped by a signal, and its lower half with it",
+				p->pid);
+		if (p->lower->state != RECORDS_UP)
+			return err_set(
+				e, 0, "process %d could not bring its lower half up", p->pid);
+		if (lower_order(p, LOWER_DRAIN, NULL, 0, f->target->deadline_ns, e))
+			return -1;
+		p->lower->drained = true;
+	}
+	return any ? freeze_all(f, e) : 0;
+}
+
 int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 {
 	struct freezer f = {.target = target, .tree = tree};
 
 	memset(tree, 0, sizeof(*tree));
 	add_process(&f, target->root, 0);
-	if (freeze_all(&f, e))
+	if (freeze_all(&f, e) || drain(&f, e))
 		goto out_thaw;
 	sort_out(&f);
 	if (!tree->living || tree->processes[0]->pid != target->root) {

@@ -6,6 +6,7 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
+#include "supervisor/lower.h"
 #include "supervisor/x86_64.h"
 
 /* smaps would walk the page tables of the whole process for one address. */
@@ -55,10 +56,11 @@ int process_prepare(struct process *p, struct err *e)
 	return 0;
 }
 
-static void process_free(struct process *p)
+void process_free(struct process *p)
 {
 	if (p->mem_fd >= 0)
 		close(p->mem_fd);
+	lower_free(p->lower);
 	free(p->threads);
 	free(p);
 }

@@ -26,6 +26,7 @@
 #include "supervisor/cpu.h"
 #include "supervisor/fd.h"
 #include "supervisor/restore_birth.h"
+#include "supervisor/restore_lower.h"
 #include "supervisor/restore_one.h"
 #include "supervisor/spawn.h"
 #include "supervisor/syscall_restart.h"
@@ -122,7 +123,8 @@ static int check_before(struct restore *r)
 	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))
 		return -1;
 	for (size_t i = 0; i < r->count; i++)
-		if (restore_one_check_modules(&r->processes[i]))
+		if (restore_lower_check(&r->processes[i]) ||
+			restore_one_check_modules(&r->processes[i]))
 			return -1;
 	if (fd_restore_check(r->c, &fo, r->o->notice, r->e))
 		return -1;
@@ -319,7 +321,8 @@ static void pass_terminal_on(struct restore *r)
 	cleanup_fd int tty = -1;
 
 	for (size_t i = 0; i < r->count && tty < 0; i++) {
-		if (!(r->birth.forest.list[i].flags & IMAGE_JOB_PROCESS_FOREGROUND))
+		if (r->birth.forest.list[i].terminal ||
+			!(r->birth.forest.list[i].flags & IMAGE_JOB_PROCESS_FOREGROUND))
 			continue;
 		tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 		if (tty >= 0 && tcgetpgrp(tty) == getpgrp())
@@ -341,6 +344,9 @@ static int restore_all(struct restore *r)
 				     : err_prefix(r->e, "process %d (%s)", one->process.vpid,
 					       one->process.comm);
 	}
+	for (size_t i = 0; i < r->count; i++)
+		if (restore_lower_run(&r->processes[i]))
+			return -1;
 	if (r->o->about_to_run)
 		r->o->about_to_run();
 	pass_terminal_on(r);
@@ -394,12 +400,17 @@ static void release(struct restore *r)
 /* Ids that are taken here are free in a namespace. */
 static char *namespace_reason(const struct restore *r)
 {
+	uint64_t terminal;
 	pid_t id;
 
 	if (r->o->force_namespace)
 		return xstrdup("as asked for");
 	id = birth_id_in_use(&r->birth);
-	return id ? xasprintf("process id %d is in use", id) : NULL;
+	if (id)
+		return xasprintf("process id %d is in use", id);
+	terminal = fd_terminal_in_use(r->c);
+	return terminal ? xasprintf("/dev/pts/%lu is in use", (unsigned long)terminal - 1)
+			: NULL;
 }
 
 /* With a @reason in a namespace of its own. *again: it has failed here only because an id was
@@ -408,6 +419,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, char *reason, bool *again, struct err *e)
 {
 	struct restore r = {.s = s, .c = c, .o = o, .e = e};
+	struct spawn_wishes wishes = {0};
 	char *why = NULL;
 	int result = -1;
 
@@ -415,7 +427,9 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 		goto out;
 	if (!reason)
 		reason = namespace_reason(&r);
-	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, reason, &why, e))
+	wishes.reason = reason;
+	wishes.terminals = fd_terminal_in_use(c);
+	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, &wishes, &why, e))
 		goto out;
 	*again = !s->init;
 	if (why)

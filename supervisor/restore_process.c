@@ -326,11 +326,15 @@ static void add_last(struct restore_plan *p)
 			plan_string(&p->plan, root));
 	add_pending(p, &p->rest, 0, ip->pid);
 	for (int i = 0; i < 3; i++) {
+		/* One whose signal is pending stands still until that is taken
+		 * (posixtimer_rearm_itimer(), kernel/time/itimer.c). */
+		uint64_t value = ip->itimer_value_us[i] || !ip->itimer_interval_us[i]
+					 ? ip->itimer_value_us[i]
+					 : 1;
 		uint64_t timer[4] = {ip->itimer_interval_us[i] / 1000000,
-			ip->itimer_interval_us[i] % 1000000, ip->itimer_value_us[i] / 1000000,
-			ip->itimer_value_us[i] % 1000000};
+			ip->itimer_interval_us[i] % 1000000, value / 1000000, value % 1000000};
 
-		if (ip->itimer_value_us[i])
+		if (value)
 			BATCH_ADD(&p->rest, "set an interval timer", SYS_setitimer, which[i],
 				plan_data(&p->plan, timer, sizeof(timer)), 0);
 	}

@@ -72,12 +72,15 @@ static const struct blocking_call calls[] = {
 	{SYS_readv, RECEIVE, 0, true, NULL},
 	{SYS_recvfrom, RECEIVE, 0, true, NULL},
 	{SYS_recvmsg, RECEIVE, 0, true, NULL},
+	{SYS_recvmmsg, RECEIVE, 0, true, NULL},
 	{SYS_accept, RECEIVE, 0, true, NULL},
 	{SYS_accept4, RECEIVE, 0, true, NULL},
 	{SYS_write, SEND, 0, true, NULL},
 	{SYS_writev, SEND, 0, true, NULL},
 	{SYS_sendto, SEND, 0, true, NULL},
 	{SYS_sendmsg, SEND, 0, true, NULL},
+	{SYS_sendmmsg, SEND, 0, true, NULL},
+	{SYS_connect, SEND, 0, true, NULL},
 };
 
 static const struct blocking_call *find_call(long nr)
@@ -291,16 +294,31 @@ static const struct sleep_record *find_record(const struct thread *t, const stru
 	return NULL;
 }
 
-/* A call that somebody else (a debugger, a stop signal) has interrupted before us: known by
- * where it sleeps. nanosleep's first argument is an address, clock_nanosleep's a clock. */
-static long guess_call(const struct thread *t)
+/* mov $NR, %eax; syscall: as C libraries have it. */
+static long read_number(const struct process *p, const struct thread *t)
+{
+	uint8_t code[7];
+	uint32_t nr;
+
+	if (tracee_read(
+		    p->mem_fd, x86_64_pc(&t->regs) - sizeof(code), code, sizeof(code), NULL) ||
+		code[0] != 0xb8 || code[5] != 0x0f || code[6] != 0x05)
+		return -1;
+	memcpy(&nr, code + 1, sizeof(nr));
+	return nr;
+}
+
+/* A call that somebody else (a debugger, a stop signal, a signal that another thread has taken)
+ * has interrupted before us: known by where it sleeps. nanosleep's first argument is an
+ * address, clock_nanosleep's a clock. */
+static long guess_call(const struct process *p, const struct thread *t)
 {
 	if (strstr(t->blocked_at, "nanosleep"))
 		return x86_64_syscall_arg(&t->regs, 0) + 64 < 4096 ? SYS_clock_nanosleep
 								   : SYS_nanosleep;
 	if (strstr(t->blocked_at, "poll"))
 		return SYS_poll;
-	return strstr(t->blocked_at, "futex") ? SYS_futex : -1;
+	return strstr(t->blocked_at, "futex") ? SYS_futex : read_number(p, t);
 }
 
 /* What is left of a sleep of @whole ns that began at t->syscall_start_ns. */
@@ -333,7 +351,7 @@ static int classify_restarted(
 	struct process *p, struct thread *t, const struct buf *records, struct err *e)
 {
 	const struct sleep_record *record = find_record(t, records);
-	const struct blocking_call *call = find_call(record ? record->nr : guess_call(t));
+	const struct blocking_call *call = find_call(record ? record->nr : guess_call(p, t));
 	enum timeout kind;
 	uint64_t whole;
 

@@ -49,7 +49,7 @@ int tracee_interrupt(struct tracee *t, struct err *e)
 
 /* Wait for a change of state of any child or tracee: all of them raise SIGCHLD, which the
  * supervisor keeps blocked. */
-static void wait_for_sigchld(uint64_t deadline_ns)
+void tracee_pause(uint64_t deadline_ns)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	/* Never longer than this: a SIGCHLD taken here may have been for two changes. */
@@ -144,7 +144,7 @@ static int wait_until(struct tracee *t, pid_t (*look)(struct tracee *, int *stat
 		}
 		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
 			return 0;
-		wait_for_sigchld(deadline_ns);
+		tracee_pause(deadline_ns);
 	}
 }
 

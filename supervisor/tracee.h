@@ -65,6 +65,8 @@ int tracee_wait(
  * children are reported, too, and taken. */
 int tracee_wait_any(
 	struct tracee *t, uint64_t deadline_ns, struct tracee_report *report, struct err *e);
+/* Wait for a change of any tracee, 2 ms at most and not beyond @deadline_ns. */
+void tracee_pause(uint64_t deadline_ns);
 /* Let a stopped tracee run on with @signal (0: none). */
 int tracee_continue(struct tracee *t, int signal, struct err *e);
 /* The same, to stop at the next entry to or exit from a system call. */

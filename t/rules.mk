@@ -3,6 +3,7 @@
 #
 #	t/NAME.t		a scenario, a bash script that prints TAP (t/lib.sh)
 #	t/victim/NAME.c		a program that checks itself (t/victim/victim.h)
+#	t/application/NAME	what a program of others is to work on (t/applications.t)
 #	t/tool/NAME.c		a helper of the scenarios
 #	t/unit/NAME.c		a program that prints TAP, linked with libtrecr.a
 #	t/fuzz/NAME.c		a fuzzer, linked with libtrecr.a
@@ -62,7 +63,7 @@ $(TEST_TOOL_LINKED): $(O)/t/tool/%: t/tool/%.c $(O)/libtrecr.a
 
 UNIT_BIN := $(patsubst t/unit/%.c,$(O)/t/unit/%,$(wildcard t/unit/*.c))
 FUZZ_BIN := $(patsubst t/fuzz/%.c,$(O)/t/fuzz/%,$(wildcard t/fuzz/*.c))
-$(UNIT_BIN) $(FUZZ_BIN): $(O)/t/%: t/%.c $(O)/libtrecr.a
+$(filter-out %/unit/mmu %/unit/names,$(UNIT_BIN)) $(FUZZ_BIN): $(O)/t/%: t/%.c $(O)/libtrecr.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(O)/libtrecr.a $(LIBS)
 

@@ -12,6 +12,7 @@
 #include "lib/util.h"
 #include "supervisor/control_client.h"
 #include "supervisor/control_common.h"
+#include "supervisor/options.h"
 
 #define TOOL "trecr-ckpt"
 
@@ -21,14 +22,27 @@
 static struct settings {
 	bool stop, status, json, verbose;
 	unsigned timeout_s;
+	const char *tcp;
 } settings;
 
 #define FIELD(name) offsetof(struct settings, name)
+
+/* Sent as it is, when it is one. */
+static int opt_tcp_text(void *field, const char *value, struct err *e)
+{
+	enum fd_tcp mode;
+
+	return opt_tcp(&mode, value, e) ? -1 : opt_text(field, value, e);
+}
 
 static const struct opt rows[] = {
 	{'s', "stop", NULL, "end the program when the checkpoint is complete", opt_flag,
 		FIELD(stop)},
 	{'t', "timeout", "SEC", "give up after SEC seconds", opt_positive, FIELD(timeout_s)},
+	{0, "tcp", "MODE",
+		"TCP connections to the outside: refuse the\n"
+		"checkpoint, or reset them at a restart",
+		opt_tcp_text, FIELD(tcp)},
 	{0, "status", NULL, "take no checkpoint, print how things are", opt_flag,
 		FIELD(status)},
 	{0, "json", NULL, "the same as JSON", opt_flag, FIELD(json)},
@@ -215,8 +229,9 @@ static int ask(pid_t pid)
 		deadline_ns = asked_ns + settings.timeout_s * 1000000000ull + GRACE_NS;
 	if (!settings.status)
 		snprintf(request, sizeof(request),
-			"checkpoint stop=%d timeout_ms=%" PRIu64 "\n", settings.stop,
-			settings.timeout_s * (uint64_t)1000);
+			"checkpoint stop=%d timeout_ms=%" PRIu64 "%s%s\n", settings.stop,
+			settings.timeout_s * (uint64_t)1000, settings.tcp ? " tcp=" : "",
+			settings.tcp ? settings.tcp : "");
 	progress_begin(TOOL, settings.status ? "asking" : "checkpointing");
 	r = control_ask(fd, supervisor, request, deadline_ns, &answer, &e);
 	progress_end();

@@ -12,6 +12,7 @@
 #include <linux/userfaultfd.h>
 #include <mqueue.h>
 #include <sched.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
@@ -36,39 +37,77 @@ static void need(bool ok, const char *what)
 		victim_skip(what);
 }
 
-static void socket_pair(void)
+static void need_socket(int family, int type, int protocol)
+{
+	fd = socket(family, type, protocol);
+	need(fd >= 0, "no such socket here");
+}
+
+/* The test's own server: its port is in the environment. */
+static void outside(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+
+	need(getenv("OUTSIDE_PORT"), "no server");
+	a.sin_port = htons(atoi(getenv("OUTSIDE_PORT")));
+	need_socket(AF_INET, SOCK_STREAM, 0);
+	MUST(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
+}
+
+static void still_outside(void)
+{
+	char text[8];
+
+	CHECK(write(fd, "echo", 4) == 4 && recv(fd, text, 4, MSG_WAITALL) == 4 &&
+			!memcmp(text, "echo", 4),
+		"the connection is broken");
+}
+
+static void raw(void)
+{
+	need_socket(AF_INET, SOCK_RAW, IPPROTO_ICMP);
+}
+
+static void packet(void)
+{
+	need_socket(AF_PACKET, SOCK_RAW, 0);
+}
+
+static void vsock(void)
+{
+	need_socket(AF_VSOCK, SOCK_STREAM, 0);
+}
+
+static void alg(void)
+{
+	need_socket(AF_ALG, SOCK_SEQPACKET, 0);
+}
+
+static void multicast(void)
+{
+	struct ip_mreqn group = {.imr_multiaddr = {htonl(0xe00000fb)}};
+
+	group.imr_ifindex = if_nametoindex("lo");
+	need_socket(AF_INET, SOCK_DGRAM, 0);
+	need(!setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group)),
+		"no multicast");
+}
+
+static void urgent(void)
 {
 	int pair[2];
 
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	/* Only one is named; give it the lower number. */
 	fd = pair[0];
 	other = pair[1];
-	MUST(write(other, "x", 1) == 1);
+	need(send(other, "!", 1, MSG_OOB) == 1, "no urgent data");
 }
 
-static void still_socket(void)
+static void still_urgent(void)
 {
 	char c = 0;
 
-	CHECK(read(fd, &c, 1) == 1 && c == 'x', "socket");
-}
-
-static void listening(void)
-{
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	need(fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 5),
-		"no network");
-}
-
-static void still_listening(void)
-{
-	int on = 0;
-	socklen_t n = sizeof(on);
-
-	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &n) && on, "no longer listens");
+	CHECK(recv(fd, &c, 1, MSG_OOB) == 1 && c == '!', "urgent data");
 }
 
 static void inotify(void)
@@ -91,12 +130,6 @@ static void io_uring(void)
 
 	fd = syscall(425, 4, params);
 	need(fd >= 0, "no io_uring here");
-}
-
-static void pty(void)
-{
-	fd = posix_openpt(O_RDWR | O_NOCTTY);
-	need(fd >= 0 && !grantpt(fd) && !unlockpt(fd), "no pseudo-terminals");
 }
 
 static void external_pipe(void)
@@ -350,11 +383,15 @@ static const struct kind {
 	void (*check)(void);
 	char names; /* d: the descriptor, r: the region, c: the child, -: nothing */
 } kinds[] = {
-	{"socket", socket_pair, still_socket, 'd'},
-	{"listening", listening, still_listening, 'd'},
+	{"outside", outside, still_outside, 'd'},
+	{"raw", raw, nothing, 'd'},
+	{"packet", packet, nothing, 'd'},
+	{"vsock", vsock, nothing, 'd'},
+	{"alg", alg, nothing, 'd'},
+	{"multicast", multicast, nothing, 'd'},
+	{"urgent", urgent, still_urgent, 'd'},
 	{"inotify", inotify, still_inotify, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
-	{"pty", pty, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
 	{"clone-vm", same_memory, end_child, 'c'},
 	{"clone-fs", same_directory, end_child, 'c'},

@@ -24,6 +24,7 @@ const char *name_tag(uint32_t tag)
 	static const char *const names[] = {
 		[IMAGE_TAG_UPPER] = "upper",
 		[IMAGE_TAG_LOWER] = "lower",
+		[IMAGE_TAG_GPU] = "gpu",
 	};
 
 	return pick(names, ARRAY_SIZE(names), tag);
@@ -38,6 +39,7 @@ const char *name_region_kind(uint32_t kind)
 		[IMAGE_REGION_SHARED] = "shared",
 		[IMAGE_REGION_VDSO] = "vdso",
 		[IMAGE_REGION_VVAR] = "vvar",
+		[IMAGE_REGION_DEVICE] = "device",
 	};
 
 	return pick(names, ARRAY_SIZE(names), kind);
@@ -50,6 +52,7 @@ const char *name_object_kind(uint32_t kind)
 		[IMAGE_OBJECT_MEMFD] = "memfd",
 		[IMAGE_OBJECT_UNLINKED] = "unlinked file",
 		[IMAGE_OBJECT_PIPE] = "pipe",
+		[IMAGE_OBJECT_PTY] = "terminal",
 	};
 
 	return pick(names, ARRAY_SIZE(names), kind);
