@@ -191,6 +191,8 @@ static int check_threads(const struct image *img, struct err *e)
 	for (size_t i = 0; i < count; i++) {
 		if (t[i].tid <= 0 || t[i].comm[sizeof(t[i].comm) - 1])
 			return image_bad(img, e, "thread %d has a bad id or name", t[i].tid);
+		if (i && t[i].flags & IMAGE_THREAD_ENDED)
+			return image_bad(img, e, "thread %d has ended", t[i].tid);
 		if (t[i].xstate_offset > xstate ||
 			t[i].xstate_size > xstate - t[i].xstate_offset)
 			return image_bad(img, e, "the registers of thread %d are out of place",
@@ -213,7 +215,8 @@ static int check_regions(const struct image *img, const struct image *job, struc
 			return image_bad(img, e, "the region at %#" PRIx64 " is out of order",
 				r[i].start);
 		if (check_index(img, "module", r[i].module, modules, e) < 0 ||
-			check_index(img, "object", r[i].object, objects, e) < 0)
+			(r[i].kind != IMAGE_REGION_DEVICE &&
+				check_index(img, "object", r[i].object, objects, e) < 0))
 			return -1;
 		end = r[i].end;
 	}

@@ -30,7 +30,7 @@
 
 #include <stdint.h>
 
-#define IMAGE_VERSION      1
+#define IMAGE_VERSION      2
 #define IMAGE_BLOCK        4096u /* bytes hashed, compared and stored as one */
 #define IMAGE_SUPER_OFFSET 64u   /* right behind the ELF header */
 #define IMAGE_HEAD_SIZE    4096u
@@ -48,7 +48,8 @@ enum image_file_kind {
 
 /* Feature bits of struct image_super.incompat. */
 #define IMAGE_INCOMPAT_CHAIN 0x1u /* some extents lie in other checkpoints' files */
-#define IMAGE_INCOMPAT_KNOWN (IMAGE_INCOMPAT_CHAIN)
+#define IMAGE_INCOMPAT_LOWER 0x2u /* the process has a lower half, to be made again */
+#define IMAGE_INCOMPAT_KNOWN (IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER)
 
 struct image_super {
 	uint8_t magic[8];
@@ -119,6 +120,8 @@ enum image_note {
 	IMAGE_NOTE_XSTATE = 16,      /* bytes: all threads' XSAVE areas, see image_thread */
 	IMAGE_NOTE_AUXV = 17,        /* bytes of the auxiliary vector; process */
 	IMAGE_NOTE_GROUPS = 18,      /* uint32_t supplementary groups; process */
+	IMAGE_NOTE_MEMPOLICIES = 19, /* struct image_mempolicy; process, by address */
+	IMAGE_NOTE_LOWER = 20,       /* struct image_module: files of the lower half; process */
 	IMAGE_NOTE_SOCKETS = 24,     /* struct image_socket; job */
 	IMAGE_NOTE_SOCKET_OPTIONS = 25, /* struct image_socket_option; job */
 	IMAGE_NOTE_MESSAGES = 26,       /* struct image_message; job */
@@ -169,14 +172,17 @@ struct image_job_process {
 	int32_t pgid, sid; /* 0: the supervisor's own */
 	uint32_t comm;     /* string */
 	uint32_t threads;
-	uint16_t flags;  /* IMAGE_JOB_PROCESS_* */
-	uint16_t status; /* as of waitpid(2); ZOMBIE only */
-	uint32_t uid;    /* real user */
+	uint16_t flags;    /* IMAGE_JOB_PROCESS_* */
+	uint16_t status;   /* as of waitpid(2); ZOMBIE only */
+	uint32_t uid;      /* real user */
+	uint32_t terminal; /* number + 1 of the pseudo-terminal that controls it; 0: none that
+			    * is the tree's own */
+	uint32_t reserved;
 };
-IMAGE_SIZE_IS(struct image_job_process, 32);
+IMAGE_SIZE_IS(struct image_job_process, 40);
 
 #define IMAGE_JOB_PROCESS_ZOMBIE     0x1u
-#define IMAGE_JOB_PROCESS_FOREGROUND 0x2u /* its group has the supervisor's terminal */
+#define IMAGE_JOB_PROCESS_FOREGROUND 0x2u /* its group is the terminal's foreground group */
 
 #define IMAGE_RLIMITS 16
 
@@ -190,8 +196,8 @@ struct image_process {
 	uint32_t dumpable, child_subreaper;
 	uint32_t exe, cwd, root; /* strings: paths */
 	uint32_t exe_module;     /* index in IMAGE_NOTE_MODULES + 1, 0: none */
-	uint32_t thp_disable;
-	uint32_t oom_score_adj; /* two's complement */
+	uint32_t thp_disable;    /* prctl(PR_GET_THP_DISABLE): with its flags */
+	uint32_t oom_score_adj;  /* two's complement */
 	uint64_t start_code, end_code, start_data, end_data, start_brk, brk;
 	uint64_t start_stack, arg_start, arg_end, env_start, env_end;
 	uint64_t vdso_start, vdso_size, vvar_start, vvar_size; /* vvar: all [vvar*] together */
@@ -200,8 +206,12 @@ struct image_process {
 	uint64_t itimer_value_us[3], itimer_interval_us[3];
 	uint32_t flags;            /* IMAGE_PROCESS_* */
 	uint32_t xcomp_permission; /* arch_prctl(ARCH_GET_XCOMP_PERM): AMX */
+	uint32_t coredump_filter;
+	uint32_t mdwe;         /* prctl(PR_GET_MDWE) */
+	uint32_t memory_merge; /* prctl(PR_GET_MEMORY_MERGE) */
+	uint32_t membarrier;   /* MEMBARRIER_CMD_REGISTER_*, those in force */
 };
-IMAGE_SIZE_IS(struct image_process, 568);
+IMAGE_SIZE_IS(struct image_process, 584);
 
 #define IMAGE_PROCESS_STOPPED      0x1u /* by a job-control signal */
 #define IMAGE_PROCESS_LOCK_FUTURE  0x2u /* mlockall(MCL_FUTURE) */
@@ -216,7 +226,27 @@ enum image_syscall {
 
 #define IMAGE_SYSCALL_FOREVER UINT64_MAX
 
-#define IMAGE_THREAD_IN_VDSO 0x1u /* stopped inside the vdso: needs the same one again */
+#define IMAGE_THREAD_IN_VDSO    0x1u /* stopped inside the vdso: needs the same one again */
+#define IMAGE_THREAD_ENDED      0x2u /* the leader, which has ended before the others */
+#define IMAGE_THREAD_NO_TSC     0x4u /* prctl(PR_SET_TSC, PR_TSC_SIGSEGV) */
+#define IMAGE_THREAD_NO_CPUID   0x8u /* arch_prctl(ARCH_SET_CPUID, 0) */
+#define IMAGE_THREAD_IO_FLUSHER 0x10u
+#define IMAGE_THREAD_MCE_EARLY  0x20u /* prctl(PR_MCE_KILL): told early of bad memory, */
+#define IMAGE_THREAD_MCE_LATE   0x40u /* or late; neither: as the system does */
+
+/* struct image_thread.speculation[]: in the order of prctl(PR_GET_SPECULATION_CTRL). */
+#define IMAGE_SPECULATIONS 3
+
+/* Nodes of a memory policy. */
+#define IMAGE_NODES 1024
+
+/* As of get_mempolicy(2): the mode with its flags, 0 for the default, and the nodes. */
+struct image_policy {
+	uint32_t mode;
+	uint32_t reserved;
+	uint8_t nodes[IMAGE_NODES / 8];
+};
+IMAGE_SIZE_IS(struct image_policy, 136);
 
 /* Registers are struct user_regs_struct of <sys/user.h>, in its order. */
 #define IMAGE_REGS 27
@@ -244,9 +274,13 @@ struct image_thread {
 	uint64_t syscall_left_ns;
 	uint64_t timer_slack_ns;
 	uint32_t ioprio;
+	uint32_t exit_code;                       /* ENDED: as of waitpid(2) */
+	uint32_t util_min, util_max;              /* of sched_getattr(2); both 0: not told */
+	uint32_t speculation[IMAGE_SPECULATIONS]; /* PR_SPEC_*, 0: not the thread's to choose */
 	uint32_t reserved;
+	struct image_policy policy; /* where its memory comes from */
 };
-IMAGE_SIZE_IS(struct image_thread, 536);
+IMAGE_SIZE_IS(struct image_thread, 696);
 
 enum image_region_kind {
 	IMAGE_REGION_ANON = 1,    /* private anonymous */
@@ -255,11 +289,13 @@ enum image_region_kind {
 	IMAGE_REGION_SHARED,      /* shared mapping of an object of ours: `object` */
 	IMAGE_REGION_VDSO,
 	IMAGE_REGION_VVAR,
+	IMAGE_REGION_DEVICE, /* memory of GPU number `object`; tag gpu */
 };
 
 enum image_tag {
 	IMAGE_TAG_UPPER = 1,
-	IMAGE_TAG_LOWER = 2, /* never in an image of version 1 */
+	IMAGE_TAG_LOWER = 2, /* never in an image of this version */
+	IMAGE_TAG_GPU = 3,
 };
 
 /* image_region.flags */
@@ -290,14 +326,22 @@ struct image_region {
 	uint32_t prot; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	uint32_t kind; /* enum image_region_kind */
 	uint32_t flags, advice;
-	uint32_t tag;      /* enum image_tag */
-	uint32_t module;   /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
-	uint32_t object;   /* index in IMAGE_NOTE_OBJECTS + 1; SHARED */
-	uint32_t name;     /* string: as /proc/PID/maps shows it */
+	uint32_t tag;    /* enum image_tag */
+	uint32_t module; /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
+	uint32_t
+		object; /* index in IMAGE_NOTE_OBJECTS + 1; SHARED. Number of the GPU; DEVICE */
+	uint32_t name;  /* string: as /proc/PID/maps shows it */
 	uint32_t max_prot; /* what mprotect(2) may give: a shared file's open mode */
 	uint32_t reserved;
 };
 IMAGE_SIZE_IS(struct image_region, 72);
+
+/* Memory with a policy of its own (mbind); all other follows the thread that touches it. */
+struct image_mempolicy {
+	uint64_t start, end;
+	struct image_policy policy;
+};
+IMAGE_SIZE_IS(struct image_mempolicy, 152);
 
 struct image_sigaction {
 	uint64_t handler, flags, restorer, mask;
@@ -337,20 +381,22 @@ enum image_description_kind {
 	IMAGE_FD_REGULAR = 1, /* L; size is the file's at the checkpoint */
 	IMAGE_FD_DIRECTORY,   /* L */
 	IMAGE_FD_DEVICE, /* a character device without state (null, zero, ...); args[0]: rdev */
-	IMAGE_FD_INHERITED, /* args[0]: 0, 1 or 2: taken from trecr-restart's */
-	IMAGE_FD_UNLINKED,  /* L; object: the contents */
-	IMAGE_FD_MEMFD,     /* L; object: the contents */
-	IMAGE_FD_PIPE,      /* object: the pipe; args[0]: 0 read end, 1 write end, 2 both */
-	IMAGE_FD_FIFO,      /* path; object; args[0] as for a pipe */
-	IMAGE_FD_EVENTFD,   /* args[0]: count, args[1]: semaphore, args[2]: id */
-	IMAGE_FD_TIMERFD,   /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
-			     * [4]: settime flags, [5]: CLOCK_REALTIME when it expires */
-	IMAGE_FD_PATH,      /* O_PATH: path; args[0]: type of the file, as in st_mode */
-	IMAGE_FD_EPOLL,     /* args[0]: string, a line "FD EVENTS DATA" (decimal, hex, hex) for
-			     * each descriptor watched */
-	IMAGE_FD_SIGNALFD,  /* args[0]: signal mask */
-	IMAGE_FD_SOCKET,    /* object: bytes of the messages; args[0]: its number in
-			     * IMAGE_NOTE_SOCKETS, from 1 */
+	IMAGE_FD_INHERITED,  /* args[0]: 0, 1 or 2: taken from trecr-restart's */
+	IMAGE_FD_UNLINKED,   /* L; object: the contents */
+	IMAGE_FD_MEMFD,      /* L; object: the contents */
+	IMAGE_FD_PIPE,       /* object: the pipe; args[0]: 0 read end, 1 write end, 2 both */
+	IMAGE_FD_FIFO,       /* path; object; args[0] as for a pipe */
+	IMAGE_FD_EVENTFD,    /* args[0]: count, args[1]: semaphore, args[2]: id */
+	IMAGE_FD_TIMERFD,    /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
+			      * [4]: settime flags, [5]: CLOCK_REALTIME when it expires */
+	IMAGE_FD_PATH,       /* O_PATH: path; args[0]: type of the file, as in st_mode */
+	IMAGE_FD_EPOLL,      /* args[0]: string, a line "FD EVENTS DATA" (decimal, hex, hex) for
+			      * each descriptor watched */
+	IMAGE_FD_SIGNALFD,   /* args[0]: signal mask */
+	IMAGE_FD_PTY_MASTER, /* path of the ptmx; object: the terminal */
+	IMAGE_FD_PTY_SLAVE,  /* object: the terminal; args[0]: 1: opened as /dev/tty */
+	IMAGE_FD_SOCKET,     /* object: bytes of the messages; args[0]: its number in
+			      * IMAGE_NOTE_SOCKETS, from 1 */
 	IMAGE_FD_KINDS,
 };
 
@@ -378,6 +424,8 @@ enum image_object_kind {
 	/* size: bytes in it; args[0]: capacity; args[1]: number of packets, whose lengths
 	 * (uint32_t) follow the bytes; 0: a stream of bytes */
 	IMAGE_OBJECT_PIPE,
+	/* A pseudo-terminal; inode: its number. Contents (of size bytes): struct image_pty */
+	IMAGE_OBJECT_PTY,
 	IMAGE_OBJECT_SOCKET, /* the bytes of all messages that wait to be read, in their order
 			      */
 	IMAGE_OBJECT_KINDS,
@@ -392,6 +440,37 @@ struct image_object {
 	uint64_t args[2];
 };
 IMAGE_SIZE_IS(struct image_object, 56);
+
+/* What is under way in a pseudo-terminal follows: struct image_pty_line line_count times, input
+ * bytes (what the slave will read), output bytes (what the master will read). */
+struct image_pty {
+	uint32_t flags; /* IMAGE_PTY_* */
+	uint32_t uid, gid, mode;
+	uint16_t rows, columns, x_pixels, y_pixels;
+	uint8_t termios[44]; /* struct termios2 of <asm/termbits.h> */
+	uint32_t line_count, input, output;
+	uint32_t reserved[2];
+};
+IMAGE_SIZE_IS(struct image_pty, 88);
+
+#define IMAGE_PTY_OPENED    0x01u /* the slave, at some time */
+#define IMAGE_PTY_HUNG_UP   0x02u /* there is no master any more, and nothing else but this */
+#define IMAGE_PTY_LOCKED    0x04u /* against opening, TIOCSPTLCK */
+#define IMAGE_PTY_PACKETS   0x08u /* packet mode, TIOCPKT */
+#define IMAGE_PTY_EXCLUSIVE 0x10u /* TIOCEXCL */
+#define IMAGE_PTY_STOPPED   0x20u /* the output, by ^S, */
+#define IMAGE_PTY_SUSPENDED 0x40u /* or by tcflow(3) */
+
+/* Input is read by lines, as it was cut. */
+struct image_pty_line {
+	uint32_t size;
+	uint32_t end; /* IMAGE_PTY_LINE_* */
+};
+IMAGE_SIZE_IS(struct image_pty_line, 8);
+
+#define IMAGE_PTY_LINE_OPEN  0u /* there may be more to come */
+#define IMAGE_PTY_LINE_WHOLE 1u /* its last byte has ended it */
+#define IMAGE_PTY_LINE_EOF   2u /* ended by an end of file (^D), which is no byte of it */
 
 /* What a socket is in; `peer` and `listener` are numbers in IMAGE_NOTE_SOCKETS, from 1. */
 enum image_socket_state {

@@ -13,10 +13,10 @@
 #include <time.h>
 
 #include "lib/procfs.h"
-#include "loader/batch.h"
 #include "supervisor/cpu.h"
 #include "supervisor/dump.h"
 #include "supervisor/freeze.h"
+#include "supervisor/lower.h"
 #include "supervisor/module.h"
 #include "supervisor/syscall_restart.h"
 
@@ -31,6 +31,7 @@ struct checkpoint_work {
 	const struct checkpoint_request *request;
 	struct err *e;
 	int result;
+	_Atomic pid_t freezer; /* the thread that freezes the tree; -1: that is done */
 
 	struct tree tree;
 	uint64_t frozen_ns; /* when the freeze began; 0: not frozen */
@@ -104,6 +105,7 @@ static int freeze_tree(struct checkpoint_work *w)
 		.strangers = w->s->strangers.data,
 		.stranger_count = buf_count(&w->s->strangers, pid_t),
 	};
+	int failed;
 
 	if (w->request->deadline_ns && w->request->deadline_ns < limit)
 		limit = w->request->deadline_ns;
@@ -112,7 +114,10 @@ static int freeze_tree(struct checkpoint_work *w)
 	w->info.monotonic_ns = now;
 	w->info.boottime_ns = clock_ns(CLOCK_BOOTTIME);
 	target.deadline_ns = limit;
-	return freeze(&target, &w->tree, w->e);
+	w->freezer = gettid();
+	failed = freeze(&target, &w->tree, w->e);
+	w->freezer = -1;
+	return failed;
 }
 
 /* See what system call each thread is in the middle of. */
@@ -239,9 +244,12 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 {
 	struct dump *d = &w->dumps[i];
 
-	if (dump_threads(d, w->e) || dump_process(d, w->e))
+	int limit;
+
+	if (dump_threads(d, w->e) || dump_process(d, w->e) ||
+		lower_fd_limit(d->process, &limit, w->e))
 		return -1;
-	return fd_dump_process(w->fds, d->process->pid, d->writer, LOWER_FD_BASE, w->e);
+	return fd_dump_process(w->fds, d->process->pid, d->writer, limit, w->e);
 }
 
 static int dump_one_memory(struct checkpoint_work *w, size_t i)
@@ -249,7 +257,8 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 	struct dump *d = &w->dumps[i];
 	const struct image *parent = parent_process(w, d->process->vpid);
 
-	if (dump_memory(d, w->e) || write_runs(w, &d->runs, d->writer, parent))
+	if (dump_memory(d, w->e) || dump_lower(d, w->e) ||
+		write_runs(w, &d->runs, d->writer, parent))
 		return -1;
 	w->info.memory_bytes += d->memory_bytes;
 	return 0;
@@ -278,6 +287,8 @@ static int snapshot(struct checkpoint_work *w)
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one(w, i))
 			return -1;
+	if (dump_tree_check_terminals(&w->tree, w->fds, w->e))
+		return -1;
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one_memory(w, i))
 			return -1;
@@ -409,6 +420,21 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static void join(struct checkpoint_work *w, pthread_t thread)
+{
+	static const struct timespec while_freezing = {.tv_nsec = 1000000};
+	int r;
+
+	for (pid_t freezer; (freezer = w->freezer) >= 0;) {
+		if (freezer)
+			freeze_unblock(freezer);
+		/* Woken early: all the same. */
+		(void)nanosleep(&while_freezing, NULL);
+	}
+	r = pthread_join(thread, NULL);
+	BUG_ON(r);
+}
+
 static int run_in_thread(struct checkpoint_work *w)
 {
 	pthread_t thread;
@@ -416,8 +442,7 @@ static int run_in_thread(struct checkpoint_work *w)
 
 	if (r)
 		return err_set(w->e, r, "cannot start a thread");
-	r = pthread_join(thread, NULL);
-	BUG_ON(r);
+	join(w, thread);
 	return w->result;
 }
 

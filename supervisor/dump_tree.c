@@ -7,11 +7,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "supervisor/dump.h"
 #include "supervisor/forest.h"
+#include "supervisor/pty.h"
 
 /* Fields of /proc/PID/stat by number, see man proc_pid_stat. */
 enum {
@@ -39,7 +41,7 @@ static int add_sharer(struct sharers *s, struct process *p, struct err *e)
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 		struct process *other = *buf_at(&s->order, struct process *, mid);
-		int r = syscall(SYS_kcmp, other->pid, p->pid, s->type, 0L, 0L);
+		int r = syscall(SYS_kcmp, other->task, p->task, s->type, 0L, 0L);
 
 		if (r < 0)
 			return err_set(e, errno, "cannot compare processes (kcmp)");
@@ -92,6 +94,40 @@ static bool is_outside(const struct tree *tree, pid_t id, pid_t inner)
 	       !strchr("ZX", st.state);
 }
 
+/* Whether it is one of the tree's own can be told when its descriptors are known. */
+static int fill_terminal(const struct process *p, const struct proc_stat *st,
+	struct image_job_process *out, struct err *e)
+{
+	uint64_t dev = st->field[STAT_TTY];
+	/* As new_encode_dev() makes it. */
+	int index = pty_index(
+		makedev((dev & 0xfff00) >> 8, (dev & 0xff) | ((dev >> 12) & 0xfff00)));
+
+	if (index < 0)
+		return err_set(e, 0,
+			"process %d (%s) is in a session with a terminal of its own, which is "
+			"no pseudo-terminal",
+			p->pid, p->comm);
+	out->terminal = index + 1;
+	if (st->field[STAT_TTY_GROUP] == st->field[STAT_PGRP])
+		out->flags |= IMAGE_JOB_PROCESS_FOREGROUND;
+	return 0;
+}
+
+int dump_tree_check_terminals(const struct tree *tree, const struct fd_dump *fds, struct err *e)
+{
+	for (size_t i = 0; i < tree->living; i++) {
+		const struct process *p = tree->processes[i];
+
+		if (p->terminal && !fd_dump_has_terminal(fds, p->terminal - 1))
+			return err_set(e, 0,
+				"process %d (%s) is in a session with a terminal, /dev/pts/%u, "
+				"that no descriptor of the program leads to",
+				p->pid, p->comm, p->terminal - 1);
+	}
+	return 0;
+}
+
 static int fill_ids(const struct tree *tree, const struct process *p, const char *status,
 	const struct proc_stat *st, struct image_job_process *out, struct err *e)
 {
@@ -112,12 +148,7 @@ static int fill_ids(const struct tree *tree, const struct process *p, const char
 	if (!out->sid && out->pgid && st->field[STAT_TTY] &&
 		st->field[STAT_TTY_GROUP] == st->field[STAT_PGRP])
 		out->flags |= IMAGE_JOB_PROCESS_FOREGROUND;
-	if (out->sid && st->field[STAT_TTY])
-		return err_set(e, 0,
-			"process %d (%s) is in a session with a terminal of its own, which is "
-			"not supported yet",
-			p->pid, p->comm);
-	return 0;
+	return out->sid && st->field[STAT_TTY] ? fill_terminal(p, st, out, e) : 0;
 }
 
 /* How a child of @parent has ended, as that would learn. */
@@ -170,7 +201,7 @@ static int fill_entry(const struct tree *tree, struct process *p, struct image_j
 		return -1;
 	out->pid = p->vpid;
 	out->ppid = p->parent ? find_process(tree, p->parent)->vpid : 0;
-	out->threads = p->thread_count;
+	out->threads = p->thread_count + p->leader_ended;
 	out->uid = status_number(status, "Uid", 10);
 	if (p->parent && st.field[STAT_EXIT_SIGNAL] != SIGCHLD)
 		return err_set(e, 0,
@@ -196,6 +227,7 @@ int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct 
 
 		r = fill_entry(tree, p, &list[i], e);
 		p->vparent = list[i].ppid ? list[i].ppid : reaper == getpid() ? reaper : 1;
+		p->terminal = list[i].terminal;
 		list[i].comm = image_writer_string(job, p->comm);
 	}
 	if (!r)

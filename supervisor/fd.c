@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "lib/procfs.h"
+#include "loader/batch.h"
 #include "supervisor/fd_holders.h"
 #include "supervisor/fd_lock.h"
 #include "supervisor/fd_object.h"
@@ -328,13 +329,25 @@ static int check_table(struct fd_dump *d, pid_t pid, pid_t task, struct err *e)
 	return 0;
 }
 
+/* A right to use part of a GPU, which the kernel's driver duplicates to whatever number is
+ * free, and closes by that number (nv_cap_validate_and_dup_fd(), nv-caps.c): it cannot be moved
+ * to where the lower half's are. */
+static bool is_drivers(const struct fd_source *s, int limit)
+{
+	return limit != LOWER_FD_BASE && !strncmp(s->link, "/dev/nvidia-caps/", 17);
+}
+
 static int dump_descriptor(struct fd_dump *d, pid_t pid, pid_t task, int pidfd, int fd,
-	struct image_writer *process, struct err *e)
+	int limit, struct image_writer *process, struct err *e)
 {
 	struct image_fd entry = {.fd = fd};
 	struct fd_source s;
 	int r = fd_source_look(&s, pid, task, pidfd, fd, e);
 
+	if (!r && is_drivers(&s, limit)) {
+		fd_source_release(&s);
+		return 0;
+	}
 	if (!r) {
 		entry.cloexec = s.cloexec;
 		r = dump_source(d, &s, &entry.description, e);
@@ -364,7 +377,8 @@ int fd_dump_process(
 	if (pidfd < 0 || list_descriptors(task, limit, &numbers, e))
 		return -1;
 	for (size_t i = 0; i < buf_count(&numbers, int); i++)
-		if (dump_descriptor(d, pid, task, pidfd, *buf_at(&numbers, int, i), process, e))
+		if (dump_descriptor(
+			    d, pid, task, pidfd, *buf_at(&numbers, int, i), limit, process, e))
 			return -1;
 	return 0;
 }

@@ -57,6 +57,9 @@ int fd_dump_process(
 int fd_dump_mapping(struct fd_dump *d, pid_t pid, uint64_t start, uint64_t end, uint64_t offset,
 	const char *name, uint64_t dev, uint64_t inode, bool *need_memory, struct err *e);
 
+/* Whether pseudo-terminal number @index is one that a descriptor of the tree leads to. */
+bool fd_dump_has_terminal(const struct fd_dump *d, int index);
+
 /* Write contents of the objects that descriptors lead to, and the notes. Call once, last. */
 int fd_dump_finish(struct fd_dump *d, struct err *e);
 
@@ -95,6 +98,13 @@ int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err
 /* Descriptor (without close-on-exec, above all of the process's own) that leads to object
  * number @object (from 1), for the caller to map and close; read-write. -1 on failure. */
 int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e);
+
+/* A descriptor of pseudo-terminal @index, for the first of a session that it controls; -1:
+ * there is none. Until fd_restore_process(). */
+int fd_restore_terminal(const struct fd_restore *r, uint32_t index);
+
+/* Number + 1 of a pseudo-terminal of the checkpoint that is in use here; 0: none. */
+uint64_t fd_terminal_in_use(const struct checkpoint *c);
 
 /* ---- show ---- */
 

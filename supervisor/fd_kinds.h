@@ -153,10 +153,13 @@ FD_ROW(fd_inherited);
 FD_ROW(fd_memfd);
 FD_ROW(fd_pipe);
 FD_ROW(fd_fifo);
+FD_ROW(fd_pty_master);
+FD_ROW(fd_pty_slave);
 FD_ROW(fd_eventfd);
 FD_ROW(fd_timerfd);
 FD_ROW(fd_signalfd);
 FD_ROW(fd_epoll);
+int fd_pty_check(const struct fd_check *, const struct image_description *, struct err *);
 FD_ROW(fd_socket);
 int fd_epoll_finish(
 	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e);

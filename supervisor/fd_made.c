@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "supervisor/fd_pty.h"
 #include "supervisor/fd_object.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -180,6 +181,8 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 	const struct image_object *o = &r->objects[number - 1];
 	const char *name = image_string(r->job, o->name);
 
+	if (o->kind == IMAGE_OBJECT_PTY)
+		return fd_pty_settle(r, number, e);
 	/* Another's file can stay ours: who has it open does not need its owner, and only root
 	 * could give it away. */
 	if (o->kind == IMAGE_OBJECT_UNLINKED)

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "ckpt/blocks.h"
+#include "supervisor/fd_pty.h"
 
 static size_t object_count(const struct fd_dump *d)
 {
@@ -168,6 +169,8 @@ static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 	cleanup_fd int fd = -1;
 	bool own = false;
 
+	if (o->pty && fd_pty_save(o, e))
+		return -1;
 	if (fd_object_is_bytes(o->o.kind)) {
 		c.bytes = o->bytes.data;
 		c.size = o->bytes.len;
@@ -198,7 +201,8 @@ int fd_objects_write(struct fd_dump *d, struct err *e)
 
 bool fd_object_is_bytes(uint32_t kind)
 {
-	return kind == IMAGE_OBJECT_PIPE || kind == IMAGE_OBJECT_SOCKET;
+	return kind == IMAGE_OBJECT_PIPE || kind == IMAGE_OBJECT_SOCKET ||
+	       kind == IMAGE_OBJECT_PTY;
 }
 
 void fd_objects_free(struct fd_dump *d)
@@ -210,6 +214,7 @@ void fd_objects_free(struct fd_dump *d)
 		free(o->link);
 		free(o->file);
 		buf_free(&o->bytes);
+		fd_pty_free(o->pty);
 	}
 	buf_free(&d->objects);
 }

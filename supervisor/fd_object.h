@@ -16,6 +16,7 @@ struct fd_object {
 	int fd;          /* -1: none */
 	bool have_bytes; /* of a pipe */
 	struct buf bytes;
+	struct fd_pty *pty; /* of a pseudo-terminal: fd_pty.h */
 };
 
 /* Whether an object of this kind is bytes on their way, and no file. */

@@ -68,6 +68,15 @@ static void mount_proc(const struct namespace_plan *plan)
 			"partly hidden does not allow it)");
 }
 
+/* All numbers of terminals are free in it. /dev/ptmx leads to the one that is mounted beside it
+ * (devpts of Linux 4.7). */
+static void mount_terminals(const struct namespace_plan *plan)
+{
+	if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+		    "newinstance,ptmxmode=0666,mode=0620") < 0)
+		fail(plan, "cannot mount a new /dev/pts");
+}
+
 /* Keep what it takes to choose thread ids and memory layout through execve(2), which drops
  * the capabilities of all users but root. The restart puts the program's own back. */
 static void keep_capabilities(void)
@@ -161,6 +170,8 @@ void namespace_init(const struct namespace_plan *plan)
 	if (plan->user_namespace)
 		map_ids(plan);
 	mount_proc(plan);
+	if (plan->terminals)
+		mount_terminals(plan);
 	root = make_child(plan);
 	close_all_but(plan->socket);
 	sigfillset(&all);

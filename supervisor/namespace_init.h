@@ -36,6 +36,7 @@ struct namespace_plan {
 	bool user_namespace; /* the init is in a user namespace of its own, too */
 	uid_t uid;           /* which is mapped to itself there */
 	gid_t gid;
+	bool terminals;           /* mount a new /dev/pts */
 	int socket;               /* the init's end */
 	void (*child)(void *arg); /* what that process runs; does not return */
 	void *arg;

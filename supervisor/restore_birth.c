@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -166,8 +167,6 @@ static int make_child(struct birth *b, size_t node, struct err *e)
 	b->made[node] = made;
 	if (made > 0)
 		return 0;
-	if (errno == EEXIST)
-		return err_set(e, 0, "process id %d is in use", pid);
 	return err_set(e, errno, "cannot make a process with id %d", pid);
 }
 
@@ -182,14 +181,27 @@ static int make_children(struct birth *b, size_t node, bool early, struct err *e
 	return 0;
 }
 
+/* The terminal comes with it: children have theirs from their parents. */
+static int found_session(struct birth *b, size_t node, struct err *e)
+{
+	uint32_t terminal = node < b->forest.count ? b->forest.list[node].terminal : 0;
+
+	if (setsid() < 0)
+		return err_set(e, errno, "cannot found a session");
+	if (terminal && ioctl(fd_restore_terminal(b->fds, terminal - 1), TIOCSCTTY, 0))
+		return err_set(e, errno, "cannot make /dev/pts/%u the session's terminal",
+			terminal - 1);
+	return 0;
+}
+
 static int grow(struct birth *b, size_t node, struct err *e)
 {
 	const struct forest_node *n = forest_at(&b->forest, node);
 
 	if (make_children(b, node, true, e))
 		return -1;
-	if (n->pid && n->sid == n->pid && setsid() < 0)
-		return err_set(e, errno, "cannot found a session");
+	if (n->pid && n->sid == n->pid && found_session(b, node, e))
+		return -1;
 	return make_children(b, node, false, e);
 }
 
@@ -204,6 +216,35 @@ static int join_group(struct birth *b, size_t node, struct err *e)
 	if (n->pgid && n->pgid != getpgrp() && setpgid(0, n->pgid))
 		return err_set(e, errno, "cannot join process group %d", n->pgid);
 	meet(b, 3);
+	return 0;
+}
+
+static int settle_terminal(const struct birth *b, size_t node, struct err *e)
+{
+	const struct image_job_process *entry = &b->forest.list[node];
+	sigset_t out;
+	int fd;
+
+	/* A zombie has none any more, whatever its session has. */
+	if (!entry->sid || forest_at(&b->forest, node)->kind != FOREST_LIVING)
+		return 0;
+	if (!entry->terminal) {
+		/* One that gave it up by itself (TIOCNOTTY), where its session has one. */
+		fd = entry->sid == entry->pid ? -1 : open("/dev/tty", O_RDWR | O_CLOEXEC);
+		if (fd >= 0)
+			(void)ioctl(fd, TIOCNOTTY);
+		util_close(&fd);
+		return 0;
+	}
+	/* A group in the background is stopped otherwise. */
+	sigemptyset(&out);
+	sigaddset(&out, SIGTTOU);
+	(void)sigprocmask(SIG_BLOCK, &out, NULL);
+	if (entry->flags & IMAGE_JOB_PROCESS_FOREGROUND &&
+		tcsetpgrp(fd_restore_terminal(b->fds, entry->terminal - 1), getpgrp()))
+		return err_set(e, errno, "cannot become the foreground group of /dev/pts/%u",
+			entry->terminal - 1);
+	(void)sigprocmask(SIG_UNBLOCK, &out, NULL);
 	return 0;
 }
 
@@ -262,7 +303,7 @@ static int go_on(struct birth *b, size_t node, struct err *e)
 		_exit(0);
 	if (n->kind == FOREST_ZOMBIE)
 		return die(entry, image_string(b->c->job, entry->comm), e);
-	if (await_ended(b, node, e))
+	if (settle_terminal(b, node, e) || await_ended(b, node, e))
 		return -1;
 	return restore_child_exec(&b->children[node], b->fds, &b->error_pipe[1], e);
 }

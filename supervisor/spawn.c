@@ -210,14 +210,15 @@ static void end_init(struct supervisor *s)
 	s->init_fd = -1;
 }
 
-static int make_in_namespace(
-	struct supervisor *s, pid_t pid, struct held_child *held, struct err *e)
+static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child *held,
+	const struct spawn_wishes *wishes, struct err *e)
 {
 	struct namespace_plan plan = {
 		.pid = pid,
 		.user_namespace = !has_sys_admin(),
 		.uid = geteuid(),
 		.gid = getegid(),
+		.terminals = wishes->terminals,
 		.child = run_held,
 		.arg = held,
 	};
@@ -250,7 +251,7 @@ static int make_in_namespace(
 }
 
 int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), void *arg,
-	const char *reason, char **notice, struct err *e)
+	const struct spawn_wishes *wishes, char **notice, struct err *e)
 {
 	struct held_child held = {.supervisor = getpid(), .child = child, .arg = arg};
 	cleanup_free char *why = NULL;
@@ -263,15 +264,15 @@ int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), vo
 			"brought back");
 	if (pipe2(held.hold, O_CLOEXEC) < 0)
 		return err_set(e, errno, "cannot make a pipe");
-	if (!reason)
+	if (!wishes->reason)
 		r = make_here(s, pid, &held, &why, e);
 	if (r == 1)
-		r = make_in_namespace(s, pid, &held, e);
+		r = make_in_namespace(s, pid, &held, wishes, e);
 	if (r == 0 && s->init)
 		*notice =
 			xasprintf("the program is brought back in a pid namespace of its own: "
 				  "%s",
-				why ? why : reason);
+				why ? why : wishes->reason);
 	close(held.hold[0]);
 	if (r < 0)
 		close(held.hold[1]);

@@ -18,10 +18,15 @@
  */
 int spawn_program(struct supervisor *s, char *const argv[], int *status, struct err *e);
 
+struct spawn_wishes {
+	const char *reason; /* to make it in a namespace in any case; NULL: none */
+	bool terminals;     /* /dev/pts is to be a new one: a number is in use in the old one */
+};
+
 /*
  * Make a process with id @pid for a restart and run @child(@arg) in it; @child does not
  * return. Where the id is free and the capability is there, it is a child of ours
- * (clone3(set_tid)). Otherwise, or when the caller has a @reason, it is made in a fresh pid and
+ * (clone3(set_tid)). Otherwise, or when the caller has a reason, it is made in a fresh pid and
  * mount namespace (and, without CAP_SYS_ADMIN, user namespace) with an init of its own and a
  * matching /proc, and *notice, the caller's to free, says why (else it is NULL). Id 1 is
  * refused. Fills s->root, s->init, s->init_fd, s->release_fd.
@@ -35,7 +40,7 @@ int spawn_program(struct supervisor *s, char *const argv[], int *status, struct 
  * thread that made it.
  */
 int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), void *arg,
-	const char *reason, char **notice, struct err *e);
+	const struct spawn_wishes *wishes, char **notice, struct err *e);
 int spawn_release(struct supervisor *s, struct err *e);
 
 #endif

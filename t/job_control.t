@@ -86,6 +86,33 @@ STEPS
 is $? 0 "the same after a restart on the terminal" || diag "$(cat screen)"
 sweep >/dev/null
 
+# A shell with jobs of its own: its groups are the terminal's foreground group in turn.
+user "$BASH" --norc -i <<STEPS
+expect [\$#] 
+send PS1='prompt: '; cd $PWD\n
+expect prompt: 
+send trecr-run -d ck3 -- bash --norc -i\n
+expect [\$#] 
+send PS1='inner: '\n
+expect inner: 
+send sleep 1000\n
+run pid=\$(pgrep -P \$PPID bash) && trecr-ckpt -s \$(pgrep -P \$pid trecr-run)
+expect prompt: 
+send trecr-restart --pidfile up3 ck3\n
+run await up3 '^[0-9]+$'
+send \x03
+expect inner: 
+send echo "sta""tus-\$?"\n
+expect status-130
+send exit 5\n
+expect prompt: 
+send echo "end""ed-\$?"\n
+expect ended-5
+send exit\n
+STEPS
+is $? 0 "a shell with jobs: the foreground group is put back" || diag "$(cat screen)"
+sweep >/dev/null
+
 # A program that reads the terminal does so through its supervisor's job.
 user trecr-run -d ck2 -- cat <<'STEPS'
 send typed line\n

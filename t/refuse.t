@@ -15,7 +15,6 @@ multicast|multicast
 urgent|urgent
 inotify|inotify
 io_uring|io_uring
-pty|(terminal|tty|pts|ptmx)
 pipe|pipe
 clone-vm|share their memory
 clone-fs|share their working directory
@@ -28,6 +27,12 @@ aio|(aio|asynchronous)
 pidfd|pidfd
 mqueue|(queue|mqueue)
 seccomp|seccomp
+landlock|Landlock
+dispatch|dispatched
+ldt|modify_ldt
+thread-area|set_thread_area
+thread-timer|CLOCK_THREAD_CPUTIME_ID
+io-ports|ioperm
 pid-namespace|namespace
 '
 

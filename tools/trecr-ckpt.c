@@ -8,6 +8,7 @@
 
 #include "lib/json.h"
 #include "lib/opts.h"
+#include "lib/progress.h"
 #include "lib/util.h"
 #include "supervisor/control_client.h"
 #include "supervisor/control_common.h"
@@ -65,26 +66,7 @@ static int printed(void)
 	return 1;
 }
 
-/* ---- progress ---- */
-
 static uint64_t asked_ns;
-static bool progress_shown;
-
-static void show_progress(void)
-{
-	uint64_t elapsed_ns = clock_ns(CLOCK_MONOTONIC) - asked_ns;
-
-	if (settings.status || elapsed_ns < 1000000000 || !isatty(2))
-		return;
-	progress_shown = true;
-	fprintf(stderr, "\r" TOOL ": %.0f s ", elapsed_ns / 1e9);
-}
-
-static void clear_progress(void)
-{
-	if (progress_shown)
-		fprintf(stderr, "\r\033[K");
-}
 
 /* ---- status ---- */
 
@@ -250,8 +232,9 @@ static int ask(pid_t pid)
 			"checkpoint stop=%d timeout_ms=%" PRIu64 "%s%s\n", settings.stop,
 			settings.timeout_s * (uint64_t)1000, settings.tcp ? " tcp=" : "",
 			settings.tcp ? settings.tcp : "");
-	r = control_ask(fd, supervisor, request, deadline_ns, show_progress, &answer, &e);
-	clear_progress();
+	progress_begin(TOOL, settings.status ? "asking" : "checkpointing");
+	r = control_ask(fd, supervisor, request, deadline_ns, &answer, &e);
+	progress_end();
 	if (r < 0)
 		return fail(&e);
 	return settings.status ? print_status(answer.data)

@@ -6,7 +6,9 @@
  * Prints "descriptor N", "region ADDRESS", "process PID" or "nothing" (what the refusal has to
  * name), then is a victim like the others.
  */
+#include <asm/ldt.h>
 #include <linux/aio_abi.h>
+#include <linux/landlock.h>
 #include <linux/userfaultfd.h>
 #include <mqueue.h>
 #include <sched.h>
@@ -14,6 +16,7 @@
 #include <netinet/in.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/io.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
@@ -127,12 +130,6 @@ static void io_uring(void)
 
 	fd = syscall(425, 4, params);
 	need(fd >= 0, "no io_uring here");
-}
-
-static void pty(void)
-{
-	fd = posix_openpt(O_RDWR | O_NOCTTY);
-	need(fd >= 0 && !grantpt(fd) && !unlockpt(fd), "no pseudo-terminals");
 }
 
 static void external_pipe(void)
@@ -299,6 +296,83 @@ static void pid_namespace_child(void)
 	need(!syscall(SYS_unshare, 0x20000000 /* CLONE_NEWPID */), "no pid namespaces here");
 }
 
+static void landlock(void)
+{
+	struct landlock_ruleset_attr rules = {
+		.handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_SOCK,
+	};
+	int ruleset = syscall(444 /* landlock_create_ruleset */, &rules, sizeof(rules), 0);
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	need(ruleset >= 0 && !syscall(446 /* landlock_restrict_self */, ruleset, 0),
+		"no Landlock here");
+	close(ruleset);
+}
+
+static char selector;
+
+static void dispatch(void)
+{
+	need(!prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, &selector),
+		"no dispatch of system calls");
+}
+
+static void still_dispatched(void)
+{
+	prctl(59, 0, 0, 0, 0);
+}
+
+static struct user_desc segment = {
+	.base_addr = 0x1000, .limit = 0xfff, .seg_32bit = 1, .useable = 1};
+
+static void ldt(void)
+{
+	need(!syscall(SYS_modify_ldt, 0x11, &segment, sizeof(segment)),
+		"no segments of one's own");
+}
+
+static void still_ldt(void)
+{
+	char entries[64];
+
+	CHECK(syscall(SYS_modify_ldt, 0, entries, sizeof(entries)) > 0, "segment");
+}
+
+static void thread_area(void)
+{
+	segment.entry_number = -1;
+	need(!syscall(SYS_set_thread_area, &segment), "no thread areas");
+}
+
+static void *idle(void *arg)
+{
+	pause();
+	return NULL;
+}
+
+static timer_t cpu_timer;
+
+static void thread_timer(void)
+{
+	struct itimerspec far = {.it_value = {1000, 0}};
+
+	victim_thread(idle, NULL);
+	MUST(!timer_create(CLOCK_THREAD_CPUTIME_ID, NULL, &cpu_timer) &&
+		!timer_settime(cpu_timer, 0, &far, NULL));
+}
+
+static void still_timer(void)
+{
+	struct itimerspec left;
+
+	CHECK(!timer_gettime(cpu_timer, &left) && left.it_value.tv_sec, "timer");
+}
+
+static void io_ports(void)
+{
+	need(!ioperm(0x80, 1, 1), "no access to I/O ports");
+}
+
 static void nothing(void)
 {
 }
@@ -318,7 +392,6 @@ static const struct kind {
 	{"urgent", urgent, still_urgent, 'd'},
 	{"inotify", inotify, still_inotify, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
-	{"pty", pty, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
 	{"clone-vm", same_memory, end_child, 'c'},
 	{"clone-fs", same_directory, end_child, 'c'},
@@ -331,6 +404,12 @@ static const struct kind {
 	{"pidfd", pidfd, nothing, 'd'},
 	{"mqueue", message_queue, nothing, 'd'},
 	{"seccomp", seccomp, still_seccomp, '-'},
+	{"landlock", landlock, nothing, '-'},
+	{"dispatch", dispatch, still_dispatched, '-'},
+	{"ldt", ldt, still_ldt, '-'},
+	{"thread-area", thread_area, nothing, '-'},
+	{"thread-timer", thread_timer, still_timer, '-'},
+	{"io-ports", io_ports, nothing, '-'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
 };
 

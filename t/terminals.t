@@ -1,0 +1,114 @@
+#!/bin/bash
+# Pseudo-terminals with both ends in the tree, and sessions on them.
+. "$(dirname "$0")/lib.sh"
+
+for v in pty pty_session; do
+	cycle $v
+	RESTART_FLAGS=--namespace
+	scenario "$v: restarted twice in a namespace" twice "$victim/$v"
+	RESTART_FLAGS=
+done
+
+have python3 || {
+	skip "programs on terminals" "needs python3"
+	done_testing
+	exit
+}
+
+# All low numbers are in use before the program comes back.
+arena taken
+launch "$victim/pty_session" && freeze_away
+python3 -c '
+import os, signal
+pairs = [os.openpty() for i in range(40)]
+open("taken", "w").write("yes\n")
+signal.pause()' &
+taker=$!
+await -t 30 -p $taker taken yes >/dev/null 2>>await.err
+restart_here && finish && [ "$status" = 0 ] && said_ok
+result $? "with its terminal's number in use: restarted with a /dev/pts of its own" || explain
+like "$(cat restart.err)" '/dev/pts/[0-9]+ is in use' "which is said"
+kill $taker
+sweep >/dev/null
+
+# A terminal whose other end is outside, and which is no standard stream.
+arena outside
+"$top/t/tool/terminal.py" "$BASH" --norc -c "exec 9<>\$(tty) \
+	</dev/null >out 2>err; exec trecr-run -d ck -- '$victim/idle'" >screen 2>&1 <<'STEPS' &
+run await -t 30 out ready
+run ! trecr-ckpt $(pgrep -P $PPID trecr-run) 2>ckpt.err
+close
+STEPS
+wait $!
+like "$(cat ckpt.err)" 'descriptor 9 .*of process .*: terminals other than the standard streams' \
+	"a terminal from outside is refused"
+sweep >/dev/null
+
+# ---- programs, typed into before and after ----
+
+keys() { # TEXT: as printf takes it
+	# shellcheck disable=SC2059
+	printf "$1" >input
+}
+
+shows() { # REGEX
+	await -t 30 -p "$sup" screen "$1" >/dev/null 2>>await.err
+}
+
+again() {
+	freeze_away && restart_detached
+}
+
+# on_terminal COMMAND...: it shows its terminal in the file screen, and is typed into by keys.
+on_terminal() {
+	mkfifo input
+	: >screen
+	launch "$BASH" -c 'echo ready; exec 3<>input; exec "$@" <&3' bash "$@"
+}
+
+shell_works() {
+	keys 'echo up""per\n' && shows 'upper' &&
+		keys 'stty rows 31 cols 97; sleep 1000\n' && shows 'sleep 1000' && again &&
+		keys '\032' && shows 'Stopped' && again &&
+		keys 'jobs\n' && shows 'Stopped +sleep 1000' &&
+		keys 'stty size; tty\n' && shows '31 97' && again &&
+		keys 'kill %%1; sed -u s/^/seen-/\n' && again &&
+		keys 'one\ntwo\n' && shows 'seen-two' && again &&
+		keys "\003" && shows Terminated &&
+		keys 'exit 7\n' && await -t 30 -p "$sup" 2>>await.err
+}
+
+await_file() { # FILE REGEX
+	await -t 30 -p "$sup" "$1" "$2" >/dev/null 2>>await.err
+}
+
+vim_works() {
+	keys 'ione\n\033' && keys ':w\r' && await_file text '^one$' && again &&
+		keys 'itwo\n' && again && keys 'three\033:wq\r' &&
+		await -t 30 -p "$sup" 2>>await.err && [ "$(tr '\n' ' ' <text)" = "one two three " ]
+}
+
+for how in "script -qfe screen -c" "$top/t/tool/typed.py input screen bash -c"; do
+	name=${how%% *}
+	name=${name##*/}
+	have "${how%% *}" || {
+		skip "a shell in $name" "no $name"
+		continue
+	}
+	arena "$name"
+	# shellcheck disable=SC2086
+	on_terminal $how "env --default-signal=INT bash --norc -i" && shell_works
+	result $? "a shell with jobs in $name: typed into after each restart" ||
+		explain screen
+	sweep >/dev/null
+	have vim || {
+		skip "vim in $name" "no vim"
+		continue
+	}
+	arena "vim-$name"
+	# shellcheck disable=SC2086
+	on_terminal $how "vim -u NONE -N -i NONE text" && vim_works
+	result $? "vim in $name: typed into after each restart" || explain screen text
+	sweep >/dev/null
+done
+done_testing
