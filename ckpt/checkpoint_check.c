@@ -64,7 +64,9 @@ static int check_messages(const struct image *job, struct err *e)
 	size_t rights = COUNT(job, IMAGE_NOTE_RIGHTS, uint32_t), count;
 	size_t files = COUNT(job, IMAGE_NOTE_DESCRIPTIONS, struct image_description);
 	const struct image_socket_option *o;
+	size_t sockets = COUNT(job, IMAGE_NOTE_SOCKETS, struct image_socket);
 	const struct image_message *m;
+	const struct image_tcp *t;
 	const uint32_t *r;
 
 	m = image_note_array(job, IMAGE_NOTE_MESSAGES, struct image_message, &count);
@@ -79,6 +81,11 @@ static int check_messages(const struct image *job, struct err *e)
 		if (r[i] >= files)
 			return image_bad(
 				job, e, "a message holds open file %u of %zu", r[i], files);
+	t = image_note_array(job, IMAGE_NOTE_TCP, struct image_tcp, &count);
+	for (size_t i = 0; i < count; i++)
+		if (!t[i].socket || t[i].socket > sockets)
+			return image_bad(
+				job, e, "it names socket %u of %zu", t[i].socket, sockets);
 	o = image_note_array(
 		job, IMAGE_NOTE_SOCKET_OPTIONS, struct image_socket_option, &count);
 	for (size_t i = 0; i < count; i++)

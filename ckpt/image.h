@@ -126,6 +126,7 @@ enum image_note {
 	IMAGE_NOTE_SOCKET_OPTIONS = 25, /* struct image_socket_option; job */
 	IMAGE_NOTE_MESSAGES = 26,       /* struct image_message; job */
 	IMAGE_NOTE_RIGHTS = 27, /* uint32_t: descriptions in messages (SCM_RIGHTS); job */
+	IMAGE_NOTE_TCP = 28,    /* struct image_tcp: connections to the outside; job */
 	IMAGE_NOTE_MAX = 32,
 };
 
@@ -529,6 +530,20 @@ struct image_message {
 	uint8_t name[IMAGE_SOCKET_ADDRESS]; /* struct sockaddr of the sender */
 };
 IMAGE_SIZE_IS(struct image_message, 160);
+
+/* How far a connection to the outside has come (TCP_REPAIR): it is to go on after a restart. */
+struct image_tcp {
+	uint32_t socket;         /* its number in IMAGE_NOTE_SOCKETS, from 1 */
+	uint32_t options;        /* TCPI_OPT_* of TCP_INFO */
+	uint32_t receive_seq;    /* of the first byte that has not come yet */
+	uint32_t send_seq;       /* of the first that was not written yet */
+	uint32_t mss, timestamp; /* TCP_MAXSEG, TCP_TIMESTAMP */
+	uint32_t scale;          /* of windows: sending, receiving << 16 */
+	uint32_t sent_size;      /* bytes written and not acknowledged: behind all messages */
+	uint32_t window[5];      /* struct tcp_repair_window */
+	uint32_t reserved;
+};
+IMAGE_SIZE_IS(struct image_tcp, 56);
 
 /* A mapped file, and how to know it again. */
 struct image_module {

@@ -39,6 +39,7 @@ static const struct note_rule {
 	[IMAGE_NOTE_SOCKET_OPTIONS] = {sizeof(struct image_socket_option), 0},
 	[IMAGE_NOTE_MESSAGES] = {sizeof(struct image_message), 0},
 	[IMAGE_NOTE_RIGHTS] = {sizeof(uint32_t), 0},
+	[IMAGE_NOTE_TCP] = {sizeof(struct image_tcp), 0},
 };
 
 /* The @size bytes at @offset of the file, NULL when they are not all in the metadata. */

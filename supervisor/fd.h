@@ -30,6 +30,7 @@ void fd_remember_streams(void);
 enum fd_tcp {
 	FD_TCP_REFUSE, /* the checkpoint fails */
 	FD_TCP_RESET,  /* after a restart it is broken: ECONNRESET */
+	FD_TCP_KEEP,   /* it goes on after a restart (TCP_REPAIR; a privilege) */
 };
 
 /* Shared by all processes of one checkpoint. */

@@ -11,6 +11,7 @@
 static const char *const tcp_modes[] = {
 	[FD_TCP_REFUSE] = "refuse",
 	[FD_TCP_RESET] = "reset",
+	[FD_TCP_KEEP] = "keep",
 };
 
 int opt_tcp(void *field, const char *value, struct err *e)
@@ -20,7 +21,7 @@ int opt_tcp(void *field, const char *value, struct err *e)
 			*(enum fd_tcp *)field = i;
 			return 0;
 		}
-	return err_set(e, 0, "is neither refuse nor reset");
+	return err_set(e, 0, "is none of refuse, reset and keep");
 }
 
 const struct opt supervisor_option_rows[] = {
@@ -41,7 +42,8 @@ const struct opt supervisor_option_rows[] = {
 		opt_signal, FIELD(ckpt_signal)},
 	{0, "tcp", "MODE",
 		"TCP connections to the outside: refuse the\n"
-		"checkpoint (default), or reset them at a restart",
+		"checkpoint (default), reset them at a restart, or\n"
+		"keep them (takes a privilege)",
 		opt_tcp, FIELD(tcp)},
 	{'v', "verbose", NULL, "say more on standard error", opt_flag, FIELD(verbose)},
 	{0},

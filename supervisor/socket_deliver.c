@@ -185,7 +185,7 @@ int socket_deliver(struct socket_restore *q, size_t number, struct err *e)
 	struct socket_room room;
 	int r = 0;
 
-	if (!s->message_count)
+	if (!s->message_count || socket_find_kept(q, number))
 		return 0;
 	o = fd_object_info(q->r->job, object, IMAGE_OBJECT_SOCKET, e);
 	if (!o || fd_made_contents(q->r, object, o->size, &data, e))

@@ -14,6 +14,7 @@
 #include "supervisor/fd_object.h"
 #include "supervisor/socket.h"
 #include "supervisor/socket_options.h"
+#include "supervisor/socket_repair.h"
 
 struct socket_dump *socket_dump_at(const struct fd_dump *d, uint32_t number)
 {
@@ -241,6 +242,8 @@ static void write_one(struct fd_dump *d, struct socket_dump *k, struct counts *c
 	image_writer_note(d->job, IMAGE_NOTE_SOCKET_OPTIONS, k->options.data, k->options.len);
 	image_writer_note(d->job, IMAGE_NOTE_MESSAGES, k->messages.data, k->messages.len);
 	image_writer_note(d->job, IMAGE_NOTE_RIGHTS, k->rights.data, k->rights.len);
+	if (k->kept)
+		image_writer_note(d->job, IMAGE_NOTE_TCP, &k->tcp, sizeof(k->tcp));
 }
 
 void socket_dump_write(struct fd_dump *d)
@@ -267,6 +270,8 @@ void socket_dump_let_go(struct fd_dump *d)
 	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
 		const struct socket_dump *k = socket_dump_at(d, n);
 
+		if (k->kept)
+			socket_repair_leave(k->fd);
 		if (k->s.family != AF_UNIX && k->s.type == SOCK_STREAM && k->s.peer)
 			(void)setsockopt(k->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	}

@@ -23,6 +23,8 @@ struct socket_dump {
 	bool queue_read;
 	bool closed_end; /* its other end is closed, or waits to be accepted */
 	uint32_t peer_inode;
+	bool kept; /* a connection to the outside that is to go on: */
+	struct image_tcp tcp;
 	uint32_t waiting_count, waiting_found; /* of a listening TCP socket */
 };
 

@@ -12,11 +12,13 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "supervisor/fd_object.h"
 #include "supervisor/socket.h"
 #include "supervisor/socket_diag.h"
 #include "supervisor/socket_dump.h"
 #include "supervisor/socket_multicast.h"
 #include "supervisor/socket_options.h"
+#include "supervisor/socket_repair.h"
 
 /* How long bytes may take from one end of a connection to the other. */
 #define PATIENCE_NS 3000000000ull
@@ -234,6 +236,20 @@ static void show_peer(const struct socket_dump *k, struct buf *out)
 	buf_add(out, "", 1);
 }
 
+static int keep(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	struct fd_object *o = fd_object_at(d, k->object);
+
+	if (k->closed_end || k->s.shutdown || k->s.flags & IMAGE_SOCKET_RESET)
+		return err_set(e, 0, "it is being closed, and cannot be kept");
+	k->tcp.socket = socket_dump_find(d, k->inode);
+	if (socket_repair_save(k->fd, &k->tcp, &o->bytes, e))
+		return -1;
+	o->o.size = o->bytes.len;
+	k->kept = true;
+	return 0;
+}
+
 /* A connection to the outside. */
 static int relate_outside(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
@@ -244,6 +260,8 @@ static int relate_outside(struct fd_dump *d, struct socket_dump *k, struct err *
 		k->s.flags |= IMAGE_SOCKET_RESET | IMAGE_SOCKET_DEAD;
 		return 0;
 	}
+	if (d->tcp == FD_TCP_KEEP)
+		return keep(d, k, e);
 	show_peer(k, &peer);
 	return err_set(e, 0,
 		"it is connected to %s, which is not being saved (--tcp=reset would end the "

@@ -58,6 +58,7 @@ int socket_restore_begin(struct fd_restore *r, struct err *e)
 	q->messages =
 		image_note_array(r->job, IMAGE_NOTE_MESSAGES, struct image_message, &count);
 	q->rights = image_note_array(r->job, IMAGE_NOTE_RIGHTS, uint32_t, &count);
+	q->tcp = image_note_array(r->job, IMAGE_NOTE_TCP, struct image_tcp, &q->tcp_count);
 	q->made = xcalloc(q->count, sizeof(*q->made));
 	for (size_t i = 0; i < q->count; i++)
 		q->made[i].fd = q->made[i].other = q->made[i].sender = -1;

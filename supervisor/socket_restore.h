@@ -25,6 +25,8 @@ struct socket_restore {
 	const struct image_socket_option *options;
 	const struct image_message *messages;
 	const uint32_t *rights;
+	const struct image_tcp *tcp;
+	size_t tcp_count;
 	struct socket_made *made; /* by number less 1 */
 	char *scratch;            /* a directory for what made->root names; NULL: none yet */
 	unsigned roots;
@@ -38,6 +40,8 @@ void socket_restore_end(struct fd_restore *r);
 
 /* Make socket @number (from 1), unless it is there. */
 int socket_make(struct socket_restore *q, size_t number, struct err *e);
+/* How far the connection to the outside had come that @number is; NULL: it is none. */
+const struct image_tcp *socket_find_kept(const struct socket_restore *q, size_t number);
 int socket_unix_make(struct socket_restore *q, size_t number, struct err *e);
 int socket_inet_make(struct socket_restore *q, size_t number, struct err *e);
 

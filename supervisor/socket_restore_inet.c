@@ -11,8 +11,10 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "supervisor/fd_made.h"
 #include "supervisor/socket.h"
 #include "supervisor/socket_options.h"
+#include "supervisor/socket_repair.h"
 #include "supervisor/socket_restore.h"
 
 #ifndef IP_LOCAL_PORT_RANGE
@@ -242,6 +244,30 @@ static int make_connected(struct socket_restore *q, size_t number, struct err *e
 	return r;
 }
 
+const struct image_tcp *socket_find_kept(const struct socket_restore *q, size_t number)
+{
+	for (size_t i = 0; i < q->tcp_count; i++)
+		if (q->tcp[i].socket == number)
+			return &q->tcp[i];
+	return NULL;
+}
+
+static int make_kept(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+	uint32_t object = q->r->descriptions[s->description].object;
+	const struct image_object *o =
+		fd_object_info(q->r->job, object, IMAGE_OBJECT_SOCKET, e);
+	cleanup_buf struct buf data = {0};
+	int *fd = &q->made[number - 1].fd;
+
+	if (!o || fd_made_contents(q->r, object, o->size, &data, e))
+		return -1;
+	*fd = socket_new(q, s, e);
+	return *fd < 0 ? -1
+		       : socket_repair_restore(*fd, s, socket_find_kept(q, number), &data, e);
+}
+
 static int make_netlink(
 	struct socket_restore *q, const struct image_socket *s, int *fd, struct err *e)
 {
@@ -262,6 +288,8 @@ int socket_inet_make(struct socket_restore *q, size_t number, struct err *e)
 
 	if (s->family == AF_NETLINK)
 		return make_netlink(q, s, &made->fd, e);
+	if (socket_find_kept(q, number))
+		return make_kept(q, number, e);
 	if (s->type == SOCK_STREAM && s->state == IMAGE_SOCKET_CONNECTED)
 		return make_connected(q, number, e);
 	if (s->type == SOCK_STREAM && s->state == IMAGE_SOCKET_ENDED)

@@ -11,6 +11,18 @@
 
 #define QUEUE_MAX (1u << 31)
 
+static bool is_kept(const struct image *job, uint32_t number)
+{
+	const struct image_tcp *t;
+	size_t count;
+
+	t = image_note_array(job, IMAGE_NOTE_TCP, struct image_tcp, &count);
+	for (size_t i = 0; i < count; i++)
+		if (t[i].socket == number)
+			return true;
+	return false;
+}
+
 int fd_socket_check(const struct fd_check *c, const struct image_description *x, struct err *e)
 {
 	const struct image_object *o;
@@ -28,7 +40,8 @@ int fd_socket_check(const struct fd_check *c, const struct image_description *x,
 	if (o->size > QUEUE_MAX)
 		return err_set(e, 0, "the image is damaged: a socket holds more than it can");
 	if ((s->state == IMAGE_SOCKET_WAITING && !s->listener) ||
-		(s->state == IMAGE_SOCKET_CONNECTED && s->type != SOCK_DGRAM && !s->peer))
+		(s->state == IMAGE_SOCKET_CONNECTED && s->type != SOCK_DGRAM && !s->peer &&
+			!is_kept(c->job, x->args[0])))
 		return err_set(e, 0, "the image is damaged: ends of a connection");
 	return 0;
 }

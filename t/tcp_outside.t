@@ -4,6 +4,7 @@
 
 # outside NAME HOW MODE: the victim, connected to a server that is not in the tree.
 outside() {
+	rm -f "$scratch/served"
 	serve hello >"$scratch/served" &
 	local port
 	port=$(await -t 10 -p $! "$scratch/served" '^[0-9]+$') || skip_all "no network"
@@ -52,6 +53,25 @@ asked() {
 		ends_well
 }
 outside "trecr-ckpt --tcp=reset: for this checkpoint" asked reset
+# The connection goes on: nothing was lost, and the server has noticed nothing.
+kept() {
+	freeze_away && step="first restart" && restart_detached && step="second checkpoint" &&
+		freeze_away && step="second restart" && restart_here && ends_well && whole
+}
+if am_root; then
+	RUN_FLAGS=--tcp=keep
+	RESTART_FLAGS=--tcp=keep
+	outside "--tcp=keep: goes on after restarts" kept undisturbed
+	outside "--tcp=keep: undisturbed as long as it runs on" on undisturbed
+	RUN_FLAGS=
+	RESTART_FLAGS=
+else
+	privileged() {
+		checkpoint --tcp=keep && return 1
+		grep -q "TCP_REPAIR" ckpt.err && ends_well && whole
+	}
+	outside "--tcp=keep: refused without the privilege" privileged undisturbed
+fi
 trecr-ckpt --tcp=maybe 1 2>err
-like "$(cat err)" "tcp.*refuse nor reset" "another mode is named"
+like "$(cat err)" "tcp.*refuse, reset and keep" "another mode is named"
 done_testing

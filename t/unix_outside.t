@@ -8,7 +8,7 @@ export LOG_SOCKET=$scratch/log
 
 # logging NAME HOW: the victim, and a log that is not in the tree.
 logging() {
-	rm -f "$LOG_SOCKET"
+	rm -f "$LOG_SOCKET" "$scratch/logged"
 	python3 -c '
 import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

@@ -41,7 +41,7 @@ static const struct opt rows[] = {
 	{'t', "timeout", "SEC", "give up after SEC seconds", opt_positive, FIELD(timeout_s)},
 	{0, "tcp", "MODE",
 		"TCP connections to the outside: refuse the\n"
-		"checkpoint, or reset them at a restart",
+		"checkpoint, reset them at a restart, or keep them",
 		opt_tcp_text, FIELD(tcp)},
 	{0, "status", NULL, "take no checkpoint, print how things are", opt_flag,
 		FIELD(status)},

@@ -106,6 +106,7 @@ int main(void)
 	struct sockaddr_un local = {.sun_family = AF_UNIX, .sun_path = "server"};
 	struct sockaddr_in inet = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 
+	signal(SIGPIPE, SIG_IGN);
 	listen_at(0, AF_UNIX, &local, sizeof(local));
 	listen_at(1, AF_INET, &inet, sizeof(inet));
 	epoll = epoll_create1(EPOLL_CLOEXEC);
