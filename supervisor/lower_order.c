@@ -11,6 +11,9 @@
 
 #include "supervisor/lower.h"
 
+/* How often a process is looked at whether it is still there. */
+#define LOOK_MS 200
+
 #define TABLE(field) (LOWER_SHARED + offsetof(struct lower_table, field))
 
 static int no_answer(struct process *p, int error, struct err *e)
@@ -62,21 +65,38 @@ static int connect_once(struct process *p, struct err *e)
 	return 0;
 }
 
-/* Wait until the event descriptor can be read, and take it. */
+/* The threads that are traced stay behind as zombies, so that a pidfd would not tell. */
+static bool has_ended(struct process *p)
+{
+	struct proc_stat st;
+
+	return procfs_stat(p->pid, p->pid, &st, NULL) || st.state == 'Z' || st.state == 'X';
+}
+
+/* Wait until the event descriptor can be read, and take it. The lower half may die of what it
+ * was asked to do, and the process with it: that no descriptor tells. */
 static int await_done(struct process *p, uint64_t deadline_ns, struct err *e)
 {
 	struct pollfd fd = {.fd = p->lower->done_fd, .events = POLLIN};
-	uint64_t now = clock_ns(CLOCK_MONOTONIC), count;
-	int r = poll(&fd, 1, now < deadline_ns ? (deadline_ns - now) / 1000000 + 1 : 0);
+	uint64_t now, count;
+	int r;
 
-	if (r < 0 && errno == EINTR)
-		return await_done(p, deadline_ns, e);
-	if (!r)
-		return err_set(e, 0,
-			"the GPU work of process %d does not come to an end in time", p->pid);
-	if (r < 0 || read(fd.fd, &count, sizeof(count)) != sizeof(count))
-		return no_answer(p, errno, e);
-	return 0;
+	for (;;) {
+		now = clock_ns(CLOCK_MONOTONIC);
+		r = poll(&fd, 1, now < deadline_ns ? LOOK_MS : 0);
+		if (r > 0)
+			break;
+		if (r < 0 && errno != EINTR)
+			return no_answer(p, errno, e);
+		if (has_ended(p))
+			return err_set(e, 0, "process %d has ended while its lower half was at work",
+				p->pid);
+		if (now >= deadline_ns)
+			return err_set(e, 0,
+				"the GPU work of process %d does not come to an end in time",
+				p->pid);
+	}
+	return read(fd.fd, &count, sizeof(count)) == sizeof(count) ? 0 : no_answer(p, errno, e);
 }
 
 static int check_idle(struct process *p, struct err *e)

@@ -119,8 +119,23 @@ export SIM_FAIL_FILE=$PWD/fail
 if started "$split/stateless" && ok "a checkpoint" freeze_away; then
 	echo cuInit:1:100 >fail
 	restart_fails "without a device" "cuInit gave error 100"
+	echo cuInit:1:-9 >fail
+	restart_fails "with a driver that ends the process" \
+		"process [0-9]+ has ended while its lower half was at work"
 	rm fail
 	restarts_after_all
+fi
+
+# A driver that ends the process while the checkpoint is taken.
+arena ends
+export SIM_FAIL_FILE=$PWD/fail
+if started "$split/stateless"; then
+	echo cuDevicePrimaryCtxGetState:1:-9 >fail
+	refused "a driver that ends the process" \
+		"process [0-9]+ has ended while its lower half was at work"
+	wait "$sup"
+	is "$?" 137 "and the program's end is told"
+	sweep 2 >/dev/null
 fi
 unset SIM_FAIL_FILE
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Programs on a real GPU are checkpointed at random moments, ended and restarted, and say to the last
-# bit what they say undisturbed. RESTARTS=N sets how often. Needs nvidia-smi and nvcc, for one
-# part python3 with PyTorch; skipped where they are not.
+# bit what they say undisturbed. RESTARTS=N sets how often, JOBS=N how many run side by side;
+# CUDART12 is the path of a libcudart.so.12, where there is one. Needs nvidia-smi and nvcc, for some
+# parts python3 with PyTorch and CuPy; skipped where they are not.
 TEST_LIMIT=${TEST_LIMIT:-900}
 export TEST_LIMIT
 . "${0%/*}/../lib.sh"
@@ -12,65 +13,138 @@ gpu=$top/t/gpu
 if ! nvidia-smi >nvidia.out 2>&1 || ! command -v nvcc >/dev/null; then
 	skip_all "no NVIDIA GPU, or no nvcc"
 fi
+diag "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)"
 
 compile() { # OUTPUT SOURCE OPTION...
 	nvcc -I"$top" -O2 -arch=native "${@:3}" -o "$1" "$gpu/$2" || diag "nvcc has failed for $2"
 }
 
 compile state state.cu & compile state-shared state.cu -cudart shared &
+compile streams streams.cu & compile numbers numbers.cu &
 compile driver driver.c -lcuda & compile driver.ptx driver_kernels.cu -ptx &
+gcc -O1 -o runtime "$gpu/runtime.c" -ldl &
 wait
 
-# The moment is random: it is what is tested.
-moment() {
-	perl -e 'select undef, undef, undef, 0.1 + rand(0.6)'
+milliseconds() {
+	local t=$EPOCHREALTIME
+	echo $((${t/[.,]/} / 1000))
 }
 
-# gone PID: the process, which is not ours to wait for, has ended.
-gone() {
-	local i
-	for ((i = 0; i < 600; i++)); do
-		kill -0 "$1" 2>/dev/null || return 0
-		perl -e 'select undef, undef, undef, 0.05'
-	done
-	return 1
+# The moment is random: it is what is tested. In all they are less than `span` milliseconds.
+moment() {
+	perl -e 'select undef, undef, undef, rand(0.7 * $ARGV[0] / $ARGV[1]) / 1000' "$span" "$restarts"
+}
+
+# natively COMMAND...: what it says is in `expected`, the time from its first line on is `span`.
+natively() {
+	local pid start
+	"$@" >expected 2>native.err &
+	pid=$!
+	await -t 120 -p $pid expected '.' >/dev/null || return
+	start=$(milliseconds)
+	wait $pid || return
+	span=$(($(milliseconds) - start))
 }
 
 # cycles COMMAND...: run it, checkpointed and restarted; what it says is in `out`.
 cycles() {
 	local i
-	rm -rf ck out pid
 	trecr-run --gpu=on -d ck "$@" >out 2>run.err &
 	sup=$!
 	await -t 120 -p $sup out '.' >/dev/null || return
 	for ((i = 0; i < restarts; i++)); do
 		moment
-		kill -0 "$sup" 2>/dev/null || break
 		trecr-ckpt -s "$sup" >/dev/null 2>>run.err || return
-		gone "$sup" || return
+		await -t 60 -p "$sup" || return
+		# Not the terminal's or the test's descriptors: it outlives this shell.
 		trecr-restart -D --pidfile=pid ck >/dev/null 2>>run.err </dev/null || return
 		sup=$(cat pid)
 	done
-	diag "$i restarts"
-	[ "$i" -gt 0 ] && gone "$sup"
+	await -t 180 -p "$sup" 2>>run.err
 }
 
-same() { # NAME COMMAND...
-	timeout 200 "${@:2}" >expected 2>native.err
-	is "$?" 0 "$1 works natively"
-	ok "$1 is restarted" cycles "${@:2}" || diag "$(tail -n 3 run.err)"
-	is "$(cat out)" "$(cat expected)" "$1 says the same"
+# tree PID: it and all below it.
+tree() {
+	local child
+	echo "$1"
+	for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do tree "$child"; done
 }
 
-same "a program with the runtime inside" ./state 8000
-same "a program with libcudart.so" ./state-shared 8000
-same "a program on the driver API, with PTX and two contexts" ./driver driver.ptx 200000
+# periodic COMMAND...: a checkpoint every 5 seconds, no end that anybody knows of before, and a
+# restart from the last one there is.
+periodic() {
+	trecr-run --gpu=on -i 5 -d ck "$@" >out 2>run.err &
+	sup=$!
+	await -t 120 -p $sup -e ck/ckpt-000002 || return
+	moment
+	# shellcheck disable=SC2046
+	kill -KILL $(tree "$sup")
+	wait "$sup"
+	trecr-restart -D --pidfile=pid ck >/dev/null 2>>run.err </dev/null || return
+	await -t 180 -p "$(cat pid)" 2>>run.err
+}
 
-if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
-	same "PyTorch, a dense network" python3 "$gpu/train_long.py" dense 4000
-	same "PyTorch, a convolution" python3 "$gpu/train_long.py" conv 3000
-else
-	skip "PyTorch" "not here"
+jobs=()
+
+# same NAME WAY COMMAND...: in the background, in a directory of its own; see `verdicts`.
+same() {
+	local here=$scratch/job${#jobs[@]}
+	while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-4}" ]; do wait -n; done
+	mkdir "$here"
+	jobs+=("$1")
+	(
+		cd "$here" || exit
+		natively "${@:3}"
+		echo $? >native.status
+		"$2" "${@:3}"
+		echo $? >status
+	) &
+}
+
+verdicts() {
+	local i
+	wait
+	for ((i = 0; i < ${#jobs[@]}; i++)); do
+		cd "$scratch/job$i" || exit
+		is "$(cat native.status)" 0 "${jobs[i]} works natively" || diag "$(tail -n 3 native.err)"
+		is "$(cat status)" 0 "${jobs[i]} is restarted" || diag "$(tail -n 3 run.err)"
+		isnt "$(cat expected)" "" "${jobs[i]} says something"
+		is "$(cat out)" "$(cat expected)" "and says the same" ||
+			diag "$(diff expected out | head -n 5)"
+	done
+	cd "$scratch" || exit
+}
+
+same "a program with the runtime inside" cycles "$PWD/state" 8000
+same "a program with libcudart.so" cycles "$PWD/state-shared" 8000
+same "a program on the driver API, with PTX and two contexts" \
+	cycles "$PWD/driver" "$PWD/driver.ptx" 200000
+same "16 threads with a stream each" cycles "$PWD/streams" 16000
+same "the same under 1000 signals a second" cycles "$PWD/streams" 16000 signals
+same "products, sums, cooperative launches, printf in kernels" cycles "$PWD/numbers" 20000
+if [ -n "${CUDART12:-}" ]; then
+	same "libcudart 12" cycles "$PWD/runtime" "$CUDART12" "$PWD/driver.ptx" 200000
 fi
+if python3 -c 'import cupy' 2>/dev/null; then
+	same "cuBLAS, cuRAND and cuFFT through CuPy" cycles python3 "$gpu/libraries.py" 8000
+fi
+if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+	same "PyTorch, a dense network" cycles python3 "$gpu/train_long.py" dense 4000
+	same "PyTorch, a convolution" cycles python3 "$gpu/train_long.py" conv 3000
+	same "PyTorch, with a DataLoader's workers and a child" \
+		cycles python3 "$gpu/train_beside.py" 1000
+	same "PyTorch, a checkpoint every 5 seconds" \
+		periodic python3 "$gpu/train_long.py" dense 20000
+fi
+verdicts
+[ -n "${CUDART12:-}" ] || skip "libcudart 12" "CUDART12 is not set"
+python3 -c 'import cupy' 2>/dev/null || skip "CuPy" "not here"
+python3 -c 'import torch' 2>/dev/null || skip "PyTorch" "not here"
+
+# NVML, which PyTorch uses, and a program that has asked the driver for no context.
+RUN_FLAGS=--gpu=on
+cycle "$build/t/split/stateless"
+cycle "$build/t/split/stateless" 1000
+cycle "$build/t/split/family"
 
 done_testing

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static const char *find_rule(void)
 	return n > 0 ? text : "";
 }
 
-/* FUNCTION:N:RESULT */
+/* FUNCTION:N:RESULT; a negative result is a signal that ends the process. */
 static int injected(const char *function)
 {
 	static int calls;
@@ -75,7 +76,11 @@ static int injected(const char *function)
 
 	if (strncmp(rule, function, n) || sscanf(rule + n, ":%d:%d", &at, &result) != 2)
 		return 0;
-	return __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) == at ? result : 0;
+	if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) != at)
+		return 0;
+	if (result < 0)
+		kill(getpid(), -result);
+	return result;
 }
 
 int sim_enter(const char *function)

@@ -81,8 +81,9 @@ endif
 
 check: $(SPLIT) $(ECHO) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)
 
-# The same on a real GPU: skipped where there is none. RUNS=N sets how often costs are measured.
-check-gpu: $(SPLIT) test-tools
+# On a real GPU: skipped where there is none. RUNS=N sets how often costs are measured,
+# CUDART12=PATH names a libcudart.so.12 to be tested, too.
+check-gpu: $(SPLIT) test-tools $(O)/t/split/stateless $(O)/t/split/family
 	TRECR_BUILD=$(abspath $(O)) prove -v -e '' t/gpu/check.t t/gpu/restart.t
 
 .PHONY: check-gpu
