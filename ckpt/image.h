@@ -253,6 +253,7 @@ enum image_region_kind {
 	IMAGE_REGION_SHARED,      /* shared mapping of an object of ours: `object` */
 	IMAGE_REGION_VDSO,
 	IMAGE_REGION_VVAR,
+	IMAGE_REGION_SYSV, /* attached System V shared memory: `object` */
 };
 
 enum image_tag {
@@ -349,6 +350,7 @@ enum image_description_kind {
 	IMAGE_FD_SIGNALFD,   /* args[0]: signal mask */
 	IMAGE_FD_PTY_MASTER, /* path of the ptmx; object: the terminal */
 	IMAGE_FD_PTY_SLAVE,  /* object: the terminal; args[0]: 1: opened as /dev/tty */
+	IMAGE_FD_MQUEUE,     /* object: the POSIX message queue */
 	IMAGE_FD_KINDS,
 };
 
@@ -378,6 +380,17 @@ enum image_object_kind {
 	IMAGE_OBJECT_PIPE,
 	/* A pseudo-terminal; inode: its number. Contents (of size bytes): struct image_pty */
 	IMAGE_OBJECT_PTY,
+	/* System V: inode: id, dev: key, args[0]: uid | gid << 32; the mode's further bits are
+	 * the kernel's (SHM_DEST, SHM_LOCKED) */
+	IMAGE_OBJECT_SHM, /* contents */
+	IMAGE_OBJECT_SEM, /* args[1]: number; their values (uint16_t), struct image_sem_undo */
+	IMAGE_OBJECT_MSG, /* args[1]: bytes it may hold; struct image_message, each with its
+			   * text
+			   */
+	/* POSIX; flags: whether it has a name, args[0]: uid | gid << 32, args[1]: messages at
+	 * most | bytes of one << 32; struct image_message (type: priority), each with its text
+	 */
+	IMAGE_OBJECT_MQUEUE,
 	IMAGE_OBJECT_KINDS,
 };
 
@@ -421,6 +434,20 @@ IMAGE_SIZE_IS(struct image_pty_line, 8);
 #define IMAGE_PTY_LINE_OPEN  0u /* there may be more to come */
 #define IMAGE_PTY_LINE_WHOLE 1u /* its last byte has ended it */
 #define IMAGE_PTY_LINE_EOF   2u /* ended by an end of file (^D), which is no byte of it */
+
+struct image_message {
+	uint64_t type;
+	uint64_t size; /* of the text that follows */
+};
+IMAGE_SIZE_IS(struct image_message, 16);
+
+/* What the end of process @pid adds to a semaphore (SEM_UNDO). */
+struct image_sem_undo {
+	int32_t pid;
+	uint16_t number;
+	int16_t undo;
+};
+IMAGE_SIZE_IS(struct image_sem_undo, 8);
 
 /* A mapped file, and how to know it again. */
 struct image_module {

@@ -19,6 +19,7 @@
 #include "supervisor/freeze.h"
 #include "supervisor/module.h"
 #include "supervisor/syscall_restart.h"
+#include "supervisor/sysv.h"
 
 #define FREEZE_LIMIT_NS 10000000000ull
 
@@ -279,6 +280,8 @@ static int snapshot(struct checkpoint_work *w)
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one_memory(w, i))
 			return -1;
+	if (sysv_dump_rest(w->fds, &w->tree, w->e))
+		return -1;
 	if (write_runs(w, &w->shared_runs, w->job, NULL))
 		return -1;
 	return fd_dump_finish(w->fds, w->e);

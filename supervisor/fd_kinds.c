@@ -11,6 +11,7 @@
 static const struct fd_kind kinds[] = {
 	{IMAGE_FD_PATH, "path", false, ROW(fd_path)},
 	{IMAGE_FD_INHERITED, "inherited", false, ROW(fd_inherited)},
+	{IMAGE_FD_MQUEUE, "message queue", false, ROW(fd_mqueue)},
 	{IMAGE_FD_REGULAR, "file", true, ROW(fd_regular)},
 	{IMAGE_FD_MEMFD, "memfd", true, ROW(fd_memfd)},
 	{IMAGE_FD_UNLINKED, "unlinked file", true, ROW(fd_unlinked)},

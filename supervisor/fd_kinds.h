@@ -147,6 +147,7 @@ FD_ROW(fd_pipe);
 FD_ROW(fd_fifo);
 FD_ROW(fd_pty_master);
 FD_ROW(fd_pty_slave);
+FD_ROW(fd_mqueue);
 FD_ROW(fd_eventfd);
 FD_ROW(fd_timerfd);
 FD_ROW(fd_signalfd);

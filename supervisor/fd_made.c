@@ -36,7 +36,7 @@ const struct image_object *fd_object_info(
 /* ---- contents ---- */
 
 /* Call @put for each piece of stored data of object @number below @size. */
-static int each_piece(struct fd_restore *r, uint32_t number, uint64_t size,
+static int each_piece(const struct image *job, uint32_t number, uint64_t size,
 	int (*put)(void *to, uint64_t at, const void *data, size_t size, struct err *e),
 	void *to, struct err *e)
 {
@@ -44,7 +44,7 @@ static int each_piece(struct fd_restore *r, uint32_t number, uint64_t size,
 	const struct image_extent *x;
 	size_t count;
 
-	x = image_extents(r->job, number, &count);
+	x = image_extents(job, number, &count);
 	for (; count; x++, count--) {
 		uint32_t blocks = x->kind == IMAGE_EXTENT_DATA ? x->blocks : 0, n;
 
@@ -57,7 +57,7 @@ static int each_piece(struct fd_restore *r, uint32_t number, uint64_t size,
 			bytes = (uint64_t)n * IMAGE_BLOCK;
 			if (bytes > size - at)
 				bytes = size - at;
-			if (image_read_blocks(r->job, x, first, n, data, e) ||
+			if (image_read_blocks(job, x, first, n, data, e) ||
 				put(to, at, data, bytes, e))
 				return -1;
 		}
@@ -76,10 +76,16 @@ static int put_memory(void *to, uint64_t at, const void *data, size_t size, stru
 	return 0;
 }
 
+int fd_contents(
+	const struct image *job, uint32_t number, uint64_t size, void *to, struct err *e)
+{
+	return each_piece(job, number, size, put_memory, to, e);
+}
+
 int fd_made_contents(
 	struct fd_restore *r, uint32_t number, uint64_t size, struct buf *out, struct err *e)
 {
-	return each_piece(r, number, size, put_memory, buf_grow(out, size), e);
+	return fd_contents(r->job, number, size, buf_grow(out, size), e);
 }
 
 /* ---- files without a name ---- */
@@ -145,7 +151,7 @@ static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, str
 	const char *name = image_string(r->job, o->name);
 	int fd;
 
-	if (o->kind == IMAGE_OBJECT_PIPE || o->kind == IMAGE_OBJECT_PTY)
+	if (o->kind >= IMAGE_OBJECT_PIPE)
 		return err_set(e, 0, "the image is damaged: object %u is no file", number);
 	fd = o->kind == IMAGE_OBJECT_UNLINKED ? make_unlinked(name, e) : make_memfd(o, name, e);
 	if (fd >= 0)
@@ -156,7 +162,7 @@ static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, str
 	/* The umask may be the program's already, and we are going to open it again. */
 	if (fchmod(fd, 0600) || ftruncate(fd, o->size))
 		return err_set(e, errno, "cannot set the size of a file for %s", name);
-	return each_piece(r, number, o->size, put_file, &made->fd, e)
+	return each_piece(r->job, number, o->size, put_file, &made->fd, e)
 		       ? err_prefix(e, "cannot restore the contents of %s", name)
 		       : 0;
 }

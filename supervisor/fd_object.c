@@ -171,10 +171,10 @@ static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 
 	if (o->pty && fd_pty_save(o, e))
 		return -1;
-	if (o->o.kind == IMAGE_OBJECT_PIPE || o->pty) {
+	if (o->o.kind == IMAGE_OBJECT_PIPE || !o->file) {
 		c.bytes = o->bytes.data;
 		c.size = o->bytes.len;
-	} else if (o->file) {
+	} else {
 		fd = open_contents(o, &own, e);
 		if (fd < 0)
 			return err_prefix(e, "%s", o->text);

@@ -16,7 +16,10 @@ struct fd_object {
 	int fd;          /* -1: none */
 	bool have_bytes; /* of a pipe */
 	struct buf bytes;
-	struct fd_pty *pty; /* of a pseudo-terminal: fd_pty.h */
+	unsigned long attached; /* of a System V segment: the kernel's count of mappings, */
+	unsigned long seen;     /* those that have been seen */
+	bool stored;            /* and one of them has its contents */
+	struct fd_pty *pty;     /* of a pseudo-terminal: fd_pty.h */
 };
 
 /* Number (from 1) of the object that is file @dev:@inode, 0 when there is none yet. */

@@ -12,6 +12,7 @@
 
 #include "supervisor/fd_lock.h"
 #include "supervisor/fd_made.h"
+#include "supervisor/sysv.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -83,7 +84,8 @@ static void find_mapped(struct fd_restore *r, const struct image *process)
 
 	regions = image_note_array(process, IMAGE_NOTE_REGIONS, struct image_region, &count);
 	for (size_t i = 0; i < count; i++)
-		if (regions[i].object && regions[i].object <= r->object_count)
+		if (regions[i].kind == IMAGE_REGION_SHARED && regions[i].object &&
+			regions[i].object <= r->object_count)
 			r->made[regions[i].object - 1].mapped = true;
 }
 
@@ -256,6 +258,8 @@ static int restore_description(struct fd_restore *r, uint32_t index, struct err 
 
 static int restore_all(struct fd_restore *r, struct err *e)
 {
+	if (sysv_restore(r, e))
+		return -1;
 	for (size_t p = 0; p < r->checkpoint->process_count; p++) {
 		turn_to(r, p);
 		for (size_t i = 0; i < r->fd_count; i++)

@@ -29,6 +29,7 @@
 #include "supervisor/restore_one.h"
 #include "supervisor/spawn.h"
 #include "supervisor/syscall_restart.h"
+#include "supervisor/sysv.h"
 
 /* A helper or a zombie. */
 struct other {
@@ -403,14 +404,20 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 {
 	struct restore r = {.s = s, .c = c, .o = o, .e = e};
 	cleanup_free char *reason = NULL;
+	cleanup_free char *obstacle = NULL;
 	struct spawn_wishes wishes = {0};
+	cleanup_buf struct buf left_over = {0};
 	char *why = NULL;
 	int result = -1;
 
 	if (look_at_image(&r) || check_before(&r))
 		goto out;
 	reason = namespace_reason(&r);
-	wishes.reason = reason;
+	obstacle = sysv_obstacle(c);
+	wishes.ipc = obstacle;
+	wishes.reason = reason ? reason : obstacle;
+	/* What is brought back in a namespace has no use for what is left of it outside. */
+	sysv_list(c, wishes.ipc, &left_over);
 	wishes.terminals = fd_terminal_in_use(c);
 	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, &wishes, &why, e))
 		goto out;
@@ -421,6 +428,8 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 		kill_all(&r);
 	else
 		adopt(&r);
+	if (!result == wishes.ipc)
+		sysv_remove(&left_over);
 out:
 	free(why);
 	release(&r);

@@ -294,8 +294,12 @@ int restore_plan_memory(struct restore_plan *p, struct err *e)
 		return -1;
 	add_unmap_all(p);
 	restore_plan_old_vdso(p);
+	if (restore_plan_segments(p, e))
+		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (g[i].kind != IMAGE_REGION_VDSO && g[i].kind != IMAGE_REGION_VVAR)
+		if (g[i].kind == IMAGE_REGION_SYSV)
+			add_advice(p, &g[i]);
+		else if (g[i].kind != IMAGE_REGION_VDSO && g[i].kind != IMAGE_REGION_VVAR)
 			add_map(p, &g[i]);
 	share_fill(p);
 	for (unsigned i = 1; i <= p->fill_threads; i++)

@@ -17,10 +17,9 @@ clone-files|share one table of descriptors
 exit-signal|signal
 userfaultfd|userfault
 device|(device|/dev/)
-sysv-shm|(System V|SYSV|shared memory)
 aio|(aio|asynchronous)
 pidfd|pidfd
-mqueue|(queue|mqueue)
+mqueue|notification
 seccomp|seccomp
 pid-namespace|namespace
 '

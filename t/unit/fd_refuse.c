@@ -46,11 +46,6 @@ static void setup_namespace(void)
 	put_at(15, open("/proc/self/ns/net", O_RDONLY));
 }
 
-static void setup_terminal(void)
-{
-	put_at(15, posix_openpt(O_RDWR | O_NOCTTY));
-}
-
 static void setup_directory(void)
 {
 	mkdir("going", 0700);
@@ -169,12 +164,6 @@ static void setup_future_write(void)
 	EXPECT(fcntl(15, F_ADD_SEALS, 0x0010 /* F_SEAL_FUTURE_WRITE */), 0);
 }
 
-static void setup_queue(void)
-{
-	put_at(15, mq_open("/trecr-test-queue", O_RDWR | O_CREAT, 0600, NULL));
-	mq_unlink("/trecr-test-queue");
-}
-
 static void setup_driver(void)
 {
 	put_at(15, open("/dev/kmsg", O_RDONLY));
@@ -192,7 +181,6 @@ static const struct {
 	{"a process's /proc file", setup_proc, "files of /proc that belong to a process"},
 	{"a process's /proc", setup_proc_dir, "directories of /proc that belong to a process"},
 	{"namespaces", setup_namespace, "namespace descriptors are not supported yet"},
-	{"terminals", setup_terminal, "pseudo-terminals are not supported yet"},
 	{"a removed directory", setup_directory, "the directory no longer has this name"},
 	{"a removed FIFO", setup_fifo, "the FIFO no longer has this name"},
 	{"a removed path", setup_path, "a path (O_PATH) that leads elsewhere by now"},
@@ -205,7 +193,6 @@ static const struct {
 	{"threads without CLONE_FILES", setup_thread, "has descriptors of its own"},
 	{"shared huge pages", setup_huge_shared, "shared memory in huge pages"},
 	{"a mapping sealed later", setup_future_write, "sealed with F_SEAL_FUTURE_WRITE"},
-	{"message queues", setup_queue, "POSIX message queues are not supported yet"},
 	{"a device with state", setup_driver, "the device 1:11 is not supported"},
 };
 

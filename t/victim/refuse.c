@@ -185,14 +185,16 @@ static void still_mapped(void)
 	CHECK(victim_vma(p, &v) && strstr(v.prot, "s"), "the mapping is %s", v.path);
 }
 
+static int segment;
+
 static void sysv_shm(void)
 {
-	int id = shmget(IPC_PRIVATE, 64 * KIB, 0600);
+	int id = segment = shmget(IPC_PRIVATE, 64 * KIB, 0600);
 
 	need(id >= 0, "no System V shared memory");
 	p = shmat(id, NULL, 0);
-	shmctl(id, IPC_RMID, NULL);
 	MUST(p != (void *)-1);
+	victim_say("segment %d", id);
 	victim_fill(p, 64 * KIB, 3);
 }
 
@@ -203,6 +205,7 @@ static void still_shm(void)
 	SAME(p, 64 * KIB, 3, "System V shared memory");
 	(void)d;
 	CHECK(!shmdt(p), "%s", strerror(errno));
+	shmctl(segment, IPC_RMID, NULL);
 }
 
 static aio_context_t aio_context;
@@ -226,12 +229,14 @@ static void pidfd(void)
 
 static void message_queue(void)
 {
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
 	char name[32];
 
 	snprintf(name, sizeof(name), "/trecr-test-%d", getpid());
 	fd = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, NULL);
 	need(fd >= 0, "no POSIX message queues");
 	mq_unlink(name);
+	MUST(!mq_notify(fd, &event));
 }
 
 static void seccomp(void)

@@ -16,7 +16,7 @@ struct memory_sum {
 };
 
 #define TAGS  (IMAGE_TAG_LOWER + 1)
-#define KINDS (IMAGE_REGION_VVAR + 1)
+#define KINDS (IMAGE_REGION_SYSV + 1)
 
 struct sums {
 	struct memory_sum memory[TAGS][KINDS]; /* what has no name is at 0 */
