@@ -351,6 +351,9 @@ enum image_description_kind {
 	IMAGE_FD_PTY_MASTER, /* path of the ptmx; object: the terminal */
 	IMAGE_FD_PTY_SLAVE,  /* object: the terminal; args[0]: 1: opened as /dev/tty */
 	IMAGE_FD_MQUEUE,     /* object: the POSIX message queue */
+	IMAGE_FD_INOTIFY,    /* args[0]: string, a line "WD MASK PATH" (decimal, hex) for each
+			      * watch; args[1]: bytes of events that were not read */
+	IMAGE_FD_PIDFD,      /* args[0]: the process; 0: one that has ended */
 	IMAGE_FD_KINDS,
 };
 

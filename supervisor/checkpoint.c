@@ -261,6 +261,7 @@ static int snapshot(struct checkpoint_work *w)
 	if (!w->job)
 		return -1;
 	w->fds = fd_dump_new(w->job);
+	fd_dump_tree(w->fds, &w->tree);
 	if (!w->s->modules)
 		w->s->modules = module_cache_new();
 	w->process_count = w->tree.living;

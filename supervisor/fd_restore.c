@@ -425,7 +425,8 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c, const int std[3], 
 
 static int settle_process(struct fd_restore *r, int *keep, struct err *e)
 {
-	if (set_owners(r, e) || move_aside(r, keep, e) || place(r, e) || close_rest(r, keep, e))
+	if (set_owners(r, e) || move_aside(r, keep, e) || place(r, e) || fd_pidfd_place(r, e) ||
+		close_rest(r, keep, e))
 		return -1;
 	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
 }

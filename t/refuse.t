@@ -8,7 +8,6 @@
 rows='
 socket|socket
 listening|socket
-inotify|inotify
 io_uring|io_uring
 pipe|pipe
 clone-vm|share their memory
@@ -18,7 +17,6 @@ exit-signal|signal
 userfaultfd|userfault
 device|(device|/dev/)
 aio|(aio|asynchronous)
-pidfd|pidfd
 mqueue|notification
 seccomp|seccomp
 pid-namespace|namespace

@@ -16,16 +16,6 @@ static void setup_socket(void)
 	put_at(15, ends[0]);
 }
 
-static void setup_inotify(void)
-{
-	put_at(15, inotify_init1(0));
-}
-
-static void setup_pidfd(void)
-{
-	put_at(15, syscall(SYS_pidfd_open, getpid(), 0));
-}
-
 static void setup_userfaultfd(void)
 {
 	put_at(15, syscall(SYS_userfaultfd, 1 /* UFFD_USER_MODE_ONLY */));
@@ -65,12 +55,6 @@ static void setup_path(void)
 	put_at(15, open("going", O_WRONLY | O_CREAT | O_TRUNC, 0600));
 	put_at(15, open("going", O_PATH));
 	unlink("going");
-}
-
-static void setup_lease(void)
-{
-	put_at(15, open("leased", O_RDONLY | O_CREAT, 0600));
-	EXPECT(fcntl(15, F_SETLEASE, F_RDLCK), 0);
 }
 
 static void setup_notify(void)
@@ -175,8 +159,6 @@ static const struct {
 	const char *want;
 } cases[] = {
 	{"sockets", setup_socket, "): sockets are not supported yet"},
-	{"inotify", setup_inotify, "inotify descriptors are not supported yet"},
-	{"pidfd", setup_pidfd, "pidfd descriptors are not supported yet"},
 	{"userfaultfd", setup_userfaultfd, "userfaultfd descriptors are not supported yet"},
 	{"a process's /proc file", setup_proc, "files of /proc that belong to a process"},
 	{"a process's /proc", setup_proc_dir, "directories of /proc that belong to a process"},
@@ -184,7 +166,6 @@ static const struct {
 	{"a removed directory", setup_directory, "the directory no longer has this name"},
 	{"a removed FIFO", setup_fifo, "the FIFO no longer has this name"},
 	{"a removed path", setup_path, "a path (O_PATH) that leads elsewhere by now"},
-	{"a lease", setup_lease, "a lock of type LEASE"},
 	{"directory notification", setup_notify, "notification (F_NOTIFY)"},
 	{"signals to a thread", setup_thread_owner, "signals to a single thread"},
 	{"a POSIX lock on a mapped file", setup_posix_lock, "a POSIX lock on a file that is"},

@@ -12,7 +12,6 @@
 #include <sched.h>
 #include <netinet/in.h>
 #include <sys/file.h>
-#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
@@ -66,20 +65,6 @@ static void still_listening(void)
 	socklen_t n = sizeof(on);
 
 	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &n) && on, "no longer listens");
-}
-
-static void inotify(void)
-{
-	fd = inotify_init();
-	MUST(fd >= 0 && inotify_add_watch(fd, ".", IN_CREATE) >= 0);
-}
-
-static void still_inotify(void)
-{
-	char b[512];
-
-	close(open("made", O_CREAT | O_WRONLY, 0600));
-	CHECK(read(fd, b, sizeof(b)) > 0, "inotify");
 }
 
 static void io_uring(void)
@@ -221,12 +206,6 @@ static void still_aio(void)
 	CHECK(!syscall(SYS_io_destroy, aio_context), "%s", strerror(errno));
 }
 
-static void pidfd(void)
-{
-	fd = syscall(SYS_pidfd_open, getpid(), 0);
-	need(fd >= 0, "no pidfd");
-}
-
 static void message_queue(void)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
@@ -271,7 +250,6 @@ static const struct kind {
 } kinds[] = {
 	{"socket", socket_pair, still_socket, 'd'},
 	{"listening", listening, still_listening, 'd'},
-	{"inotify", inotify, still_inotify, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
 	{"clone-vm", same_memory, end_child, 'c'},
@@ -282,7 +260,6 @@ static const struct kind {
 	{"device", device, still_mapped, 'r'},
 	{"sysv-shm", sysv_shm, still_shm, 'r'},
 	{"aio", aio, still_aio, 'r'},
-	{"pidfd", pidfd, nothing, 'd'},
 	{"mqueue", message_queue, nothing, 'd'},
 	{"seccomp", seccomp, still_seccomp, '-'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
