@@ -20,6 +20,8 @@ table='
 	tool	eu-readelf		elfutils	elfutils		elfutils
 	tool	python3			python3		python3			python3
 	tool	strace			strace		strace			strace
+	tool	man			man-db		man-db			man
+	tool	ps			procps		procps-ng		procps
 '
 
 preprocesses() {

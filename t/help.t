@@ -28,6 +28,6 @@ for p in trecr-image.5 trecr.7; do
 	ok "man/$p" [ -f "$top/man/$p" ]
 done
 if [ -d "$top/man" ] && have groff; then
-	is "$(groff -man -ww -z "$top"/man/*.[0-9] 2>&1)" "" "groff has nothing to complain about"
+	is "$(groff -t -man -ww -z "$top"/man/*.[0-9] 2>&1)" "" "groff has nothing to complain about"
 fi
 done_testing

@@ -41,7 +41,7 @@ expect prompt:
 send trecr-ckpt -t 20 \$(pgrep -P \$\$ trecr-run) && echo taken-\$?\n
 expect taken-0
 send ps -o 'stat= args=' -p \$(pgrep -P \$(pgrep -P \$\$ trecr-run))\n
-expect T +[^ ]*idle
+expect T[^ ]* +[^ ]*idle
 expect prompt: 
 send fg\n
 expect signal 18

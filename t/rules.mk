@@ -3,6 +3,7 @@
 #
 #	t/NAME.t		a scenario, a bash script that prints TAP (t/lib.sh)
 #	t/victim/NAME.c		a program that checks itself (t/victim/victim.h)
+#	t/application/NAME	what a program of others is to work on (t/applications.t)
 #	t/tool/NAME.c		a helper of the scenarios
 #	t/unit/NAME.c		a program that prints TAP, linked with libtrecr.a
 #	t/fuzz/NAME.c		a fuzzer, linked with libtrecr.a

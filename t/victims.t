@@ -41,7 +41,7 @@ done
 both "$victim/thp" disable
 both "$victim/itimers" fire
 both "$victim/plugins" "$victim/plugin.so"
-both "$victim/program-go" timers
+[ ! -x "$victim/program-go" ] || both "$victim/program-go" timers
 both "$victim/blocked" epoll_wait epoll_pwait2 recv semtimedop msgrcv
 for v in "$top"/t/victim/script.*; do
 	have "$(sed -n '1s/^#!//p' "$v")" && both "$v"
