@@ -44,7 +44,7 @@ struct watched {
 	uint64_t inode;
 	unsigned device; /* as the kernel has it inside */
 	unsigned handle_bytes;
-	int handle_type;
+	unsigned handle_type;
 	const char *handle; /* in hexadecimal */
 };
 

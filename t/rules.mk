@@ -83,6 +83,11 @@ TEST_JOBS ?= 2
 check: all $(VICTIM_BIN) $(TEST_TOOL_BIN_SO) $(TEST_TOOL_BIN) $(UNIT_BIN)
 	TRECR_BUILD=$(abspath $(O)) prove -j$(TEST_JOBS) -e '' $(PROVE_FLAGS) $(TESTS)
 
+# Not part of the tests: a busy tree, saved and brought back time and again.
+SOAK_CYCLES ?= 500
+soak: all $(TEST_TOOL_BIN)
+	TRECR_BUILD=$(abspath $(O)) TEST_LIMIT=36000 SOAK_CYCLES=$(SOAK_CYCLES) t/soak.sh
+
 # Some time of image_fuzz under the sanitizers, from the seeds it makes itself.
 FUZZ_SECONDS ?= 60
 fuzz:
@@ -90,4 +95,4 @@ fuzz:
 fuzz-run: $(FUZZ_BIN)
 	@for f in $(FUZZ_BIN); do echo "$$f $(FUZZ_SECONDS)"; "$$f" $(FUZZ_SECONDS) || exit 1; done
 
-.PHONY: victims test-tools check fuzz fuzz-run
+.PHONY: victims test-tools check fuzz fuzz-run soak
