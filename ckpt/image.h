@@ -383,8 +383,8 @@ enum image_object_kind {
 	IMAGE_OBJECT_PIPE,
 	/* A pseudo-terminal; inode: its number. Contents (of size bytes): struct image_pty */
 	IMAGE_OBJECT_PTY,
-	/* System V: inode: id, dev: key, args[0]: uid | gid << 32; the mode's further bits are
-	 * the kernel's (SHM_DEST, SHM_LOCKED) */
+	/* System V: inode: id, dev: key, args[0]: uid | gid << 32, flags: IMAGE_SYSV_*; the
+	 * mode's further bits are the kernel's (SHM_DEST, SHM_LOCKED) */
 	IMAGE_OBJECT_SHM, /* contents */
 	IMAGE_OBJECT_SEM, /* args[1]: number; their values (uint16_t), struct image_sem_undo */
 	IMAGE_OBJECT_MSG, /* args[1]: bytes it may hold; struct image_message, each with its
@@ -437,6 +437,8 @@ IMAGE_SIZE_IS(struct image_pty_line, 8);
 #define IMAGE_PTY_LINE_OPEN  0u /* there may be more to come */
 #define IMAGE_PTY_LINE_WHOLE 1u /* its last byte has ended it */
 #define IMAGE_PTY_LINE_EOF   2u /* ended by an end of file (^D), which is no byte of it */
+
+#define IMAGE_SYSV_GUESSED 0x1u /* the program's as far as one can tell; another's maybe */
 
 struct image_message {
 	uint64_t type;

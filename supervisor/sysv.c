@@ -69,6 +69,7 @@ struct status {
 	uint64_t attached, messages, bytes;
 	time_t changed;
 	pid_t users[2];
+	bool guessed; /* nothing says that it is the tree's but its user and age */
 };
 
 static void common(struct status *s, const struct ipc_perm *perm, int id, time_t changed)
@@ -170,7 +171,9 @@ static time_t tree_start(const struct tree *tree)
 	       st.field[22] / sysconf(_SC_CLK_TCK) - 2;
 }
 
-static bool is_of_tree(struct asker *a, const struct tree *tree, const struct status *s)
+enum owner { OTHERS, TREE, PERHAPS_TREE };
+
+static enum owner owner_of(struct asker *a, const struct tree *tree, const struct status *s)
 {
 	uid_t uid;
 	bool used = false;
@@ -181,11 +184,12 @@ static bool is_of_tree(struct asker *a, const struct tree *tree, const struct st
 		if (!s->users[i])
 			continue;
 		if (is_member(tree, s->users[i]))
-			return s->changed >= tree_start(tree);
+			return s->changed >= tree_start(tree) ? TREE : OTHERS;
 		used |= is_alive(a, s->users[i], NULL);
 	}
 	uid = status ? status_number(status, "Uid", 10) : (uid_t)-1;
-	return !used && s->perm.cuid == uid && s->changed >= tree_start(tree);
+	return !used && s->perm.cuid == uid && s->changed >= tree_start(tree) ? PERHAPS_TREE
+									      : OTHERS;
 }
 
 /* ---- adding one ---- */
@@ -210,6 +214,7 @@ static uint32_t add(struct fd_dump *d, enum image_object_kind kind, const char *
 				.inode = s->id,
 				.mode = s->perm.mode,
 				.size = s->size,
+				.flags = s->guessed ? IMAGE_SYSV_GUESSED : 0,
 				.args[0] = s->perm.uid | (uint64_t)s->perm.gid << 32,
 			},
 		.fd = -1,
@@ -489,13 +494,16 @@ static int dump_kind(struct fd_dump *d, struct asker *a, const struct kind *k,
 		return -1;
 	for (int64_t i = 0; i <= highest; i++) {
 		struct status s;
+		enum owner owner;
 		int r = k->ask(a, k->stat, i, &s, e);
 
 		if (r < 0)
 			return -1;
 		/* Not there, or one that this user may not look at. */
-		if (r || find(d, k->kind, s.id) || !is_of_tree(a, tree, &s))
+		owner = r || find(d, k->kind, s.id) ? OTHERS : owner_of(a, tree, &s);
+		if (owner == OTHERS)
 			continue;
+		s.guessed = owner == PERHAPS_TREE;
 		if (k->add(d, a, &s, e))
 			return -1;
 	}

@@ -22,7 +22,8 @@ union semun {
 	unsigned short *array;
 };
 
-enum presence { ABSENT, UNUSED, TAKEN };
+/* NOT_OURS_MAYBE: it stays as it is. */
+enum presence { ABSENT, UNUSED, TAKEN, NOT_OURS_MAYBE };
 
 static const struct kind {
 	uint32_t kind;
@@ -57,6 +58,9 @@ static enum presence presence(
 	const struct image_object *o, const struct ipc_perm *perm, uint64_t size, bool used)
 {
 	bool same = perm->__key == (key_t)o->dev && size == o->size;
+
+	if (same && o->flags & IMAGE_SYSV_GUESSED)
+		return NOT_OURS_MAYBE;
 
 	return same && !used ? UNUSED : TAKEN;
 }
@@ -327,6 +331,8 @@ static int restore_one(
 
 	if (o->size > 1ull << 40 || o->args[1] > 1ull << 40)
 		return err_set(e, 0, "the image is damaged");
+	if (look(o) == NOT_OURS_MAYBE)
+		return 0;
 	if (look(o) == ABSENT && make(k, o, e))
 		return -1;
 	switch (o->kind) {
