@@ -12,7 +12,7 @@ override O := $(O)-sanitize
 SAN = -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 endif
 ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) $(SAN) -MMD -MP -pthread
-LIBS = -ldw -lelf -lxxhash -lzstd -llz4 -pthread
+LIBS = -Wl,--as-needed -ldw -lelf -lxxhash -lzstd -llz4 -pthread
 
 LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o) $(O)/loader/blob.o
@@ -86,19 +86,25 @@ endef
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7
 	install -m 755 $(TOOL_BIN) $(DESTDIR)$(PREFIX)/bin/
+	install -d $(DESTDIR)$(PREFIX)/lib/trecr/stubs $(DESTDIR)$(PREFIX)/lib/trecr/coverage
+	install -m 755 $(filter-out %.so.1,$(SPLIT)) $(DESTDIR)$(PREFIX)/lib/trecr/
+	install -m 755 $(filter %.so.1,$(filter $(LIBDIR)/stubs/%,$(SPLIT))) \
+		$(DESTDIR)$(PREFIX)/lib/trecr/stubs/
+	install -m 755 $(filter $(LIBDIR)/coverage/%,$(SPLIT)) $(DESTDIR)$(PREFIX)/lib/trecr/coverage/
 	$(foreach s,1 5 7,$(call install_man,$(s)))
 
 lint:
 	@sh mk/lint.sh
 
 format:
-	clang-format -i $(shell find lib ckpt supervisor loader tools t bench demo -name '*.[ch]')
+	clang-format -i $(shell find lib ckpt supervisor loader lower mmu stubs tools t bench demo -name '*.[ch]')
 
 clean:
 	rm -rf $(O)
 
 -include t/rules.mk
 -include loader/lower/rules.mk
+-include mmu/rules.mk
 -include lower/rules.mk
 -include stubs/rules.mk
 -include t/split/rules.mk

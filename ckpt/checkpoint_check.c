@@ -50,6 +50,84 @@ static int check_objects(const struct image *job, struct err *e)
 	return 0;
 }
 
+/* @count elements from @first on, of @all. */
+static int check_range(const struct image *img, const char *what, uint64_t first,
+	uint64_t count, uint64_t all, struct err *e)
+{
+	if (first > all || count > all - first)
+		return image_bad(img, e, "it names %s that it does not have", what);
+	return 0;
+}
+
+static int check_messages(const struct image *job, struct err *e)
+{
+	size_t rights = COUNT(job, IMAGE_NOTE_RIGHTS, uint32_t), count;
+	size_t files = COUNT(job, IMAGE_NOTE_DESCRIPTIONS, struct image_description);
+	const struct image_socket_option *o;
+	const struct image_message *m;
+	const uint32_t *r;
+
+	m = image_note_array(job, IMAGE_NOTE_MESSAGES, struct image_message, &count);
+	for (size_t i = 0; i < count; i++)
+		if (check_range(job, "descriptors in messages", m[i].first_right,
+			    m[i].right_count, rights, e) < 0 ||
+			check_range(
+				job, "an address", 0, m[i].name_size, sizeof(m[i].name), e) < 0)
+			return -1;
+	r = image_note_array(job, IMAGE_NOTE_RIGHTS, uint32_t, &count);
+	for (size_t i = 0; i < count; i++)
+		if (r[i] >= files)
+			return image_bad(
+				job, e, "a message holds open file %u of %zu", r[i], files);
+	o = image_note_array(
+		job, IMAGE_NOTE_SOCKET_OPTIONS, struct image_socket_option, &count);
+	for (size_t i = 0; i < count; i++)
+		if (check_range(job, "an option", 0, o[i].size, sizeof(o[i].value), e) < 0)
+			return -1;
+	return 0;
+}
+
+static int check_socket(
+	const struct image *job, const struct image_socket *s, size_t sockets, struct err *e)
+{
+	size_t options = COUNT(job, IMAGE_NOTE_SOCKET_OPTIONS, struct image_socket_option);
+	size_t messages = COUNT(job, IMAGE_NOTE_MESSAGES, struct image_message);
+	size_t files = COUNT(job, IMAGE_NOTE_DESCRIPTIONS, struct image_description);
+
+	if (!s->state || s->state >= IMAGE_SOCKET_STATES || s->description >= files)
+		return image_bad(job, e, "a socket is of unknown state %u", s->state);
+	if (check_index(job, "socket", s->peer, sockets, e) < 0 ||
+		check_index(job, "socket", s->listener, sockets, e) < 0 ||
+		check_range(job, "an address", 0, s->name_size, sizeof(s->name), e) < 0 ||
+		check_range(job, "an address", 0, s->peer_name_size, sizeof(s->peer_name), e) <
+			0)
+		return -1;
+	return check_range(job, "options", s->first_option, s->option_count, options, e) < 0 ||
+			       check_range(job, "messages", s->first_message, s->message_count,
+				       messages, e) < 0
+		       ? -1
+		       : 0;
+}
+
+static int check_sockets(const struct image *job, struct err *e)
+{
+	const struct image_description *d;
+	const struct image_socket *s;
+	size_t sockets, count;
+
+	s = image_note_array(job, IMAGE_NOTE_SOCKETS, struct image_socket, &sockets);
+	for (size_t i = 0; i < sockets; i++)
+		if (check_socket(job, &s[i], sockets, e) < 0)
+			return -1;
+	d = image_note_array(job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
+	for (size_t i = 0; i < count; i++)
+		if (d[i].kind == IMAGE_FD_SOCKET &&
+			(!d[i].args[0] || d[i].args[0] > sockets ||
+				s[d[i].args[0] - 1].description != i))
+			return image_bad(job, e, "open file %zu is no socket", i);
+	return check_messages(job, e);
+}
+
 /* Whether process @pid is among the first @count. */
 static bool is_listed(const struct image_job_process *list, size_t count, int32_t pid)
 {
@@ -92,7 +170,7 @@ int checkpoint_check_job(const struct image *job, struct err *e)
 		return image_bad(job, e, "its list of processes is incomplete");
 	if (check_processes(job, list, count, e) < 0 || check_objects(job, e) < 0)
 		return -1;
-	return check_descriptions(job, e);
+	return check_descriptions(job, e) < 0 ? -1 : check_sockets(job, e);
 }
 
 static int check_threads(const struct image *img, struct err *e)
@@ -106,6 +184,8 @@ static int check_threads(const struct image *img, struct err *e)
 	for (size_t i = 0; i < count; i++) {
 		if (t[i].tid <= 0 || t[i].comm[sizeof(t[i].comm) - 1])
 			return image_bad(img, e, "thread %d has a bad id or name", t[i].tid);
+		if (i && t[i].flags & IMAGE_THREAD_ENDED)
+			return image_bad(img, e, "thread %d has ended", t[i].tid);
 		if (t[i].xstate_offset > xstate ||
 			t[i].xstate_size > xstate - t[i].xstate_offset)
 			return image_bad(img, e, "the registers of thread %d are out of place",
@@ -128,7 +208,8 @@ static int check_regions(const struct image *img, const struct image *job, struc
 			return image_bad(img, e, "the region at %#" PRIx64 " is out of order",
 				r[i].start);
 		if (check_index(img, "module", r[i].module, modules, e) < 0 ||
-			check_index(img, "object", r[i].object, objects, e) < 0)
+			(r[i].kind != IMAGE_REGION_DEVICE &&
+				check_index(img, "object", r[i].object, objects, e) < 0))
 			return -1;
 		end = r[i].end;
 	}

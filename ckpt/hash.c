@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <string.h>
+/* All of it in here: a library less to be loaded at each start. */
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "ckpt/hash_variant.h"

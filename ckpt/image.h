@@ -30,7 +30,7 @@
 
 #include <stdint.h>
 
-#define IMAGE_VERSION      1
+#define IMAGE_VERSION      2
 #define IMAGE_BLOCK        4096u /* bytes hashed, compared and stored as one */
 #define IMAGE_SUPER_OFFSET 64u   /* right behind the ELF header */
 #define IMAGE_HEAD_SIZE    4096u
@@ -48,7 +48,8 @@ enum image_file_kind {
 
 /* Feature bits of struct image_super.incompat. */
 #define IMAGE_INCOMPAT_CHAIN 0x1u /* some extents lie in other checkpoints' files */
-#define IMAGE_INCOMPAT_KNOWN (IMAGE_INCOMPAT_CHAIN)
+#define IMAGE_INCOMPAT_LOWER 0x2u /* the process has a lower half, to be made again */
+#define IMAGE_INCOMPAT_KNOWN (IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER)
 
 struct image_super {
 	uint8_t magic[8];
@@ -119,6 +120,12 @@ enum image_note {
 	IMAGE_NOTE_XSTATE = 16,      /* bytes: all threads' XSAVE areas, see image_thread */
 	IMAGE_NOTE_AUXV = 17,        /* bytes of the auxiliary vector; process */
 	IMAGE_NOTE_GROUPS = 18,      /* uint32_t supplementary groups; process */
+	IMAGE_NOTE_MEMPOLICIES = 19, /* struct image_mempolicy; process, by address */
+	IMAGE_NOTE_LOWER = 20,       /* struct image_module: files of the lower half; process */
+	IMAGE_NOTE_SOCKETS = 24,     /* struct image_socket; job */
+	IMAGE_NOTE_SOCKET_OPTIONS = 25, /* struct image_socket_option; job */
+	IMAGE_NOTE_MESSAGES = 26,       /* struct image_message; job */
+	IMAGE_NOTE_RIGHTS = 27, /* uint32_t: descriptions in messages (SCM_RIGHTS); job */
 	IMAGE_NOTE_MAX = 32,
 };
 
@@ -188,8 +195,8 @@ struct image_process {
 	uint32_t dumpable, child_subreaper;
 	uint32_t exe, cwd, root; /* strings: paths */
 	uint32_t exe_module;     /* index in IMAGE_NOTE_MODULES + 1, 0: none */
-	uint32_t thp_disable;
-	uint32_t oom_score_adj; /* two's complement */
+	uint32_t thp_disable;    /* prctl(PR_GET_THP_DISABLE): with its flags */
+	uint32_t oom_score_adj;  /* two's complement */
 	uint64_t start_code, end_code, start_data, end_data, start_brk, brk;
 	uint64_t start_stack, arg_start, arg_end, env_start, env_end;
 	uint64_t vdso_start, vdso_size, vvar_start, vvar_size; /* vvar: all [vvar*] together */
@@ -198,8 +205,12 @@ struct image_process {
 	uint64_t itimer_value_us[3], itimer_interval_us[3];
 	uint32_t flags;            /* IMAGE_PROCESS_* */
 	uint32_t xcomp_permission; /* arch_prctl(ARCH_GET_XCOMP_PERM): AMX */
+	uint32_t coredump_filter;
+	uint32_t mdwe;         /* prctl(PR_GET_MDWE) */
+	uint32_t memory_merge; /* prctl(PR_GET_MEMORY_MERGE) */
+	uint32_t membarrier;   /* MEMBARRIER_CMD_REGISTER_*, those in force */
 };
-IMAGE_SIZE_IS(struct image_process, 568);
+IMAGE_SIZE_IS(struct image_process, 584);
 
 #define IMAGE_PROCESS_STOPPED      0x1u /* by a job-control signal */
 #define IMAGE_PROCESS_LOCK_FUTURE  0x2u /* mlockall(MCL_FUTURE) */
@@ -214,7 +225,27 @@ enum image_syscall {
 
 #define IMAGE_SYSCALL_FOREVER UINT64_MAX
 
-#define IMAGE_THREAD_IN_VDSO 0x1u /* stopped inside the vdso: needs the same one again */
+#define IMAGE_THREAD_IN_VDSO    0x1u /* stopped inside the vdso: needs the same one again */
+#define IMAGE_THREAD_ENDED      0x2u /* the leader, which has ended before the others */
+#define IMAGE_THREAD_NO_TSC     0x4u /* prctl(PR_SET_TSC, PR_TSC_SIGSEGV) */
+#define IMAGE_THREAD_NO_CPUID   0x8u /* arch_prctl(ARCH_SET_CPUID, 0) */
+#define IMAGE_THREAD_IO_FLUSHER 0x10u
+#define IMAGE_THREAD_MCE_EARLY  0x20u /* prctl(PR_MCE_KILL): told early of bad memory, */
+#define IMAGE_THREAD_MCE_LATE   0x40u /* or late; neither: as the system does */
+
+/* struct image_thread.speculation[]: in the order of prctl(PR_GET_SPECULATION_CTRL). */
+#define IMAGE_SPECULATIONS 3
+
+/* Nodes of a memory policy. */
+#define IMAGE_NODES 1024
+
+/* As of get_mempolicy(2): the mode with its flags, 0 for the default, and the nodes. */
+struct image_policy {
+	uint32_t mode;
+	uint32_t reserved;
+	uint8_t nodes[IMAGE_NODES / 8];
+};
+IMAGE_SIZE_IS(struct image_policy, 136);
 
 /* Registers are struct user_regs_struct of <sys/user.h>, in its order. */
 #define IMAGE_REGS 27
@@ -242,9 +273,13 @@ struct image_thread {
 	uint64_t syscall_left_ns;
 	uint64_t timer_slack_ns;
 	uint32_t ioprio;
+	uint32_t exit_code;                       /* ENDED: as of waitpid(2) */
+	uint32_t util_min, util_max;              /* of sched_getattr(2); both 0: not told */
+	uint32_t speculation[IMAGE_SPECULATIONS]; /* PR_SPEC_*, 0: not the thread's to choose */
 	uint32_t reserved;
+	struct image_policy policy; /* where its memory comes from */
 };
-IMAGE_SIZE_IS(struct image_thread, 536);
+IMAGE_SIZE_IS(struct image_thread, 696);
 
 enum image_region_kind {
 	IMAGE_REGION_ANON = 1,    /* private anonymous */
@@ -253,12 +288,14 @@ enum image_region_kind {
 	IMAGE_REGION_SHARED,      /* shared mapping of an object of ours: `object` */
 	IMAGE_REGION_VDSO,
 	IMAGE_REGION_VVAR,
-	IMAGE_REGION_SYSV, /* attached System V shared memory: `object` */
+	IMAGE_REGION_DEVICE, /* memory of GPU number `object`; tag gpu */
+	IMAGE_REGION_SYSV,   /* attached System V shared memory: `object` */
 };
 
 enum image_tag {
 	IMAGE_TAG_UPPER = 1,
-	IMAGE_TAG_LOWER = 2, /* never in an image of version 1 */
+	IMAGE_TAG_LOWER = 2, /* never in an image of this version */
+	IMAGE_TAG_GPU = 3,
 };
 
 /* image_region.flags */
@@ -289,14 +326,22 @@ struct image_region {
 	uint32_t prot; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	uint32_t kind; /* enum image_region_kind */
 	uint32_t flags, advice;
-	uint32_t tag;      /* enum image_tag */
-	uint32_t module;   /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
-	uint32_t object;   /* index in IMAGE_NOTE_OBJECTS + 1; SHARED */
-	uint32_t name;     /* string: as /proc/PID/maps shows it */
+	uint32_t tag;    /* enum image_tag */
+	uint32_t module; /* index in IMAGE_NOTE_MODULES + 1; FILE and SHARED_FILE */
+	uint32_t
+		object; /* index in IMAGE_NOTE_OBJECTS + 1; SHARED. Number of the GPU; DEVICE */
+	uint32_t name;  /* string: as /proc/PID/maps shows it */
 	uint32_t max_prot; /* what mprotect(2) may give: a shared file's open mode */
 	uint32_t reserved;
 };
 IMAGE_SIZE_IS(struct image_region, 72);
+
+/* Memory with a policy of its own (mbind); all other follows the thread that touches it. */
+struct image_mempolicy {
+	uint64_t start, end;
+	struct image_policy policy;
+};
+IMAGE_SIZE_IS(struct image_mempolicy, 152);
 
 struct image_sigaction {
 	uint64_t handler, flags, restorer, mask;
@@ -350,6 +395,8 @@ enum image_description_kind {
 	IMAGE_FD_SIGNALFD,   /* args[0]: signal mask */
 	IMAGE_FD_PTY_MASTER, /* path of the ptmx; object: the terminal */
 	IMAGE_FD_PTY_SLAVE,  /* object: the terminal; args[0]: 1: opened as /dev/tty */
+	IMAGE_FD_SOCKET,     /* object: bytes of the messages; args[0]: its number in
+			      * IMAGE_NOTE_SOCKETS, from 1 */
 	IMAGE_FD_MQUEUE,     /* object: the POSIX message queue */
 	IMAGE_FD_INOTIFY,    /* args[0]: string, a line "WD MASK PATH" (decimal, hex) for each
 			      * watch; args[1]: bytes of events that were not read */
@@ -383,15 +430,18 @@ enum image_object_kind {
 	IMAGE_OBJECT_PIPE,
 	/* A pseudo-terminal; inode: its number. Contents (of size bytes): struct image_pty */
 	IMAGE_OBJECT_PTY,
+	IMAGE_OBJECT_SOCKET, /* the bytes of all messages that wait to be read, in their order
+			      */
 	/* System V: inode: id, dev: key, args[0]: uid | gid << 32, flags: IMAGE_SYSV_*; the
 	 * mode's further bits are the kernel's (SHM_DEST, SHM_LOCKED) */
 	IMAGE_OBJECT_SHM, /* contents */
 	IMAGE_OBJECT_SEM, /* args[1]: number; their values (uint16_t), struct image_sem_undo */
-	IMAGE_OBJECT_MSG, /* args[1]: bytes it may hold; struct image_message, each with its
-			   * text
+	IMAGE_OBJECT_MSG, /* args[1]: bytes it may hold; struct image_queue_message, each with
+			   * its text
 			   */
 	/* POSIX; flags: whether it has a name, args[0]: uid | gid << 32, args[1]: messages at
-	 * most | bytes of one << 32; struct image_message (type: priority), each with its text
+	 * most | bytes of one << 32; struct image_queue_message (type: priority), each with its
+	 * text
 	 */
 	IMAGE_OBJECT_MQUEUE,
 	IMAGE_OBJECT_KINDS,
@@ -438,13 +488,72 @@ IMAGE_SIZE_IS(struct image_pty_line, 8);
 #define IMAGE_PTY_LINE_WHOLE 1u /* its last byte has ended it */
 #define IMAGE_PTY_LINE_EOF   2u /* ended by an end of file (^D), which is no byte of it */
 
+/* What a socket is in; `peer` and `listener` are numbers in IMAGE_NOTE_SOCKETS, from 1. */
+enum image_socket_state {
+	IMAGE_SOCKET_OPEN = 1,  /* nothing of the following */
+	IMAGE_SOCKET_LISTENING, /* with `backlog` */
+	IMAGE_SOCKET_CONNECTED, /* to `peer`; without one (datagrams): to peer_name */
+	IMAGE_SOCKET_WAITING,   /* to be accepted by `listener`, as number `backlog` there */
+	IMAGE_SOCKET_ENDED,     /* its other end is no more */
+	IMAGE_SOCKET_STATES,
+};
+
+/* image_socket.flags */
+#define IMAGE_SOCKET_RESET 0x1u /* an error ECONNRESET waits to be fetched */
+#define IMAGE_SOCKET_FILE  0x2u /* the file of a UNIX socket's name is there */
+#define IMAGE_SOCKET_DEAD  0x4u /* ENDED: and nothing can be sent or received any more */
+#define IMAGE_SOCKET_CRED  0x8u /* credentials (SO_PEERCRED) are known */
+
+#define IMAGE_SOCKET_ADDRESS 112
+
+struct image_socket {
+	uint32_t state; /* enum image_socket_state */
+	uint32_t flags;
+	uint16_t family, type; /* AF_, SOCK_ */
+	uint32_t protocol;
+	uint32_t peer, listener, backlog;
+	uint32_t shutdown;    /* by shutdown(2): 1 receiving, 2 sending */
+	uint32_t description; /* index in IMAGE_NOTE_DESCRIPTIONS */
+	int32_t cred_pid;     /* SO_PEERCRED; 0: a process that is not known */
+	uint32_t cred_uid, cred_gid;
+	uint32_t directory; /* string: where a file's relative name starts */
+	uint32_t file_mode, file_uid, file_gid;
+	uint32_t first_option, option_count;     /* in IMAGE_NOTE_SOCKET_OPTIONS */
+	uint32_t first_message, message_count;   /* in IMAGE_NOTE_MESSAGES */
+	uint32_t name_size, peer_name_size;      /* bytes; 0: none */
+	uint8_t name[IMAGE_SOCKET_ADDRESS];      /* struct sockaddr */
+	uint8_t peer_name[IMAGE_SOCKET_ADDRESS]; /* struct sockaddr */
+};
+IMAGE_SIZE_IS(struct image_socket, 312);
+
+struct image_socket_option {
+	uint32_t level, name, size; /* as for setsockopt(2) */
+	uint8_t value[20];
+};
+IMAGE_SIZE_IS(struct image_socket_option, 32);
+
+#define IMAGE_MESSAGE_CRED 0x1u /* credentials came with it (SCM_CREDENTIALS) */
+
+/* A message that waits in a socket; of a stream: bytes that belong together. */
+struct image_message {
+	uint64_t offset, size; /* in the socket's object */
+	uint32_t flags;
+	int32_t pid; /* of the sender; 0: not known */
+	uint32_t uid, gid;
+	uint32_t first_right, right_count; /* in IMAGE_NOTE_RIGHTS */
+	uint32_t reserved;
+	uint32_t name_size;
+	uint8_t name[IMAGE_SOCKET_ADDRESS]; /* struct sockaddr of the sender */
+};
+IMAGE_SIZE_IS(struct image_message, 160);
+
 #define IMAGE_SYSV_GUESSED 0x1u /* the program's as far as one can tell; another's maybe */
 
-struct image_message {
+struct image_queue_message {
 	uint64_t type;
 	uint64_t size; /* of the text that follows */
 };
-IMAGE_SIZE_IS(struct image_message, 16);
+IMAGE_SIZE_IS(struct image_queue_message, 16);
 
 /* What the end of process @pid adds to a semaphore (SEM_UNDO). */
 struct image_sem_undo {

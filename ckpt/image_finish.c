@@ -228,7 +228,7 @@ static void build_head(const struct image_writer *w, const struct layout *l, uin
 		.magic = IMAGE_MAGIC,
 		.version = IMAGE_VERSION,
 		.file_kind = w->kind,
-		.incompat = l->chain ? IMAGE_INCOMPAT_CHAIN : 0,
+		.incompat = w->incompat | (l->chain ? IMAGE_INCOMPAT_CHAIN : 0),
 		.file_size = l->meta_offset + l->meta.len,
 		.hole_size = l->hole_size,
 		.meta_offset = l->meta_offset,

@@ -32,7 +32,13 @@ static const struct note_rule {
 	[IMAGE_NOTE_VDSO] = {1, 0},
 	[IMAGE_NOTE_XSTATE] = {1, 0},
 	[IMAGE_NOTE_AUXV] = {1, 0},
+	[IMAGE_NOTE_LOWER] = {sizeof(struct image_module), 0},
 	[IMAGE_NOTE_GROUPS] = {sizeof(uint32_t), 0},
+	[IMAGE_NOTE_MEMPOLICIES] = {sizeof(struct image_mempolicy), 0},
+	[IMAGE_NOTE_SOCKETS] = {sizeof(struct image_socket), 0},
+	[IMAGE_NOTE_SOCKET_OPTIONS] = {sizeof(struct image_socket_option), 0},
+	[IMAGE_NOTE_MESSAGES] = {sizeof(struct image_message), 0},
+	[IMAGE_NOTE_RIGHTS] = {sizeof(uint32_t), 0},
 };
 
 /* The @size bytes at @offset of the file, NULL when they are not all in the metadata. */

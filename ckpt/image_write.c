@@ -40,6 +40,11 @@ void image_writer_note(
 	buf_add(&w->notes[type], data, size);
 }
 
+void image_writer_incompat(struct image_writer *w, uint64_t bits)
+{
+	w->incompat |= bits;
+}
+
 void image_writer_core_note(
 	struct image_writer *w, const char *owner, uint32_t type, const void *data, size_t size)
 {

@@ -34,6 +34,9 @@ uint32_t image_writer_string(struct image_writer *w, const char *s);
 void image_writer_note(
 	struct image_writer *w, enum image_note type, const void *data, size_t size);
 
+/* Set bits of image_super.incompat. */
+void image_writer_incompat(struct image_writer *w, uint64_t bits);
+
 /* Add a standard note (owner "CORE" or "LINUX"), in the order of the calls; these come before
  * the TRECR ones. @owner must stay valid until close. */
 void image_writer_core_note(struct image_writer *w, const char *owner, uint32_t type,

@@ -16,6 +16,7 @@ struct image_writer {
 	char *what; /* for messages */
 	enum image_file_kind kind;
 	uint8_t checkpoint_id[16];
+	uint64_t incompat;
 	struct string_table strings;
 	struct buf notes[IMAGE_NOTE_MAX]; /* contents, by type */
 	struct buf core_notes;            /* encoded */

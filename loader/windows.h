@@ -30,9 +30,25 @@
  * gets do not depend on what threads do. */
 #define LOWER_PART_LDSO   (LOWER_WINDOW + 0x20000000)
 #define LOWER_PART_LIBC   (LOWER_WINDOW + 0x1000000000)
+#define LOWER_HEAP        (LOWER_WINDOW + 0x2000000000) /* lower/heap.c */
+#define LOWER_HEAP_SIZE   0x2000000000
 #define LOWER_PART_STACKS (LOWER_WINDOW + 0x4000000000)
 #define LOWER_PART_DRIVER (LOWER_WINDOW + 0x6000000000)
 #define LOWER_PART_END    (LOWER_WINDOW + 0x10000000000)
+
+/* Records of the upper half (lower/records.h): what makes the lower half's state again. Upper
+ * memory, so it is in an image as all else is; at a fixed place, for whoever reads it from
+ * outside. */
+#define RECORDS_WINDOW       0x47f000000000
+#define RECORDS_WINDOW_SIZE  0x1000000000
+#define RECORDS_WINDOW_SHIFT 36
+#define RECORDS_WINDOW_TOP   0x47f                     /* address >> RECORDS_WINDOW_SHIFT */
+#define RECORDS_LIVE         (RECORDS_WINDOW + 0x1000) /* struct records */
+#define RECORDS_CUDA         (RECORDS_WINDOW + 0x10000) /* struct cuda_state (stubs/cuda/state.h) */
+#define RECORDS_HEAP         (RECORDS_WINDOW + 0x20000) /* the rest is given out piece by piece */
+
+/* Memory of the upper half that devices reach too (cuMemHostAlloc and the like). */
+#define PINNED_WINDOW 0x46f000000000
 
 /* Device memory. */
 #define GPU_WINDOW      0x200000000000
@@ -42,6 +58,11 @@
 static inline int in_lower_window(unsigned long address)
 {
 	return address >> LOWER_WINDOW_SHIFT == LOWER_WINDOW_TOP;
+}
+
+static inline int in_records_window(unsigned long address)
+{
+	return address >> RECORDS_WINDOW_SHIFT == RECORDS_WINDOW_TOP;
 }
 #endif
 

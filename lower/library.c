@@ -5,7 +5,30 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "loader/lower/core.h"
 #include "lower/runtime.h"
+
+#define LIBRARIES 16
+
+static void *handles[LIBRARIES];
+
+void *library_symbol(const char *name)
+{
+	void *symbol = NULL;
+
+	for (unsigned i = 0; i < LIBRARIES && handles[i] && !symbol; i++)
+		symbol = dlsym(handles[i], name);
+	return symbol;
+}
+
+static void remember(void *handle)
+{
+	unsigned i = 0;
+
+	while (i < LIBRARIES - 1 && handles[i] && handles[i] != handle)
+		i++;
+	handles[i] = handle;
+}
 
 static int find_extent(struct dl_phdr_info *info, size_t size, void *argument)
 {
@@ -25,11 +48,16 @@ static int find_extent(struct dl_phdr_info *info, size_t size, void *argument)
 
 int library_load(struct lower_library *library)
 {
-	void *handle = dlopen(library->soname, RTLD_NOW | RTLD_LOCAL);
 	struct link_map *map;
 	size_t i = 0;
+	void *handle;
 	int r;
 
+	/* One that is loaded again after a restart goes where it was. */
+	if (library->start)
+		table->core->place_next(library->start);
+	handle = dlopen(library->soname, RTLD_NOW | RTLD_LOCAL);
+	table->core->place_next(0);
 	if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map)) {
 		snprintf(table->failure, sizeof(table->failure), "%s", dlerror());
 		return -ENOENT;
@@ -58,5 +86,6 @@ int library_load(struct lower_library *library)
 
 		library->targets[i] = target ? target : library->missing;
 	}
+	remember(handle);
 	return 0;
 }

@@ -133,6 +133,8 @@ int main(void)
 	table->libc_version = gnu_get_libc_version();
 	table->upper_slot_offset = (char *)&upper_thread - (char *)raw_read_fs();
 	table->call_upper = callback_post;
+	if (agent_start() < 0)
+		fail("no thread for orders");
 	raw_set_and_wake(&table->state, 1);
 
 	for (;;) {

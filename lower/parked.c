@@ -16,6 +16,33 @@ struct start {
 	uint32_t ready;
 };
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lower_parked *all;
+
+struct lower_parked *parked_first(void)
+{
+	return all;
+}
+
+static void link_parked(struct lower_parked *p)
+{
+	pthread_mutex_lock(&lock);
+	p->next = all;
+	all = p;
+	pthread_mutex_unlock(&lock);
+}
+
+static void unlink_parked(const struct lower_parked *p)
+{
+	struct lower_parked **at = &all;
+
+	pthread_mutex_lock(&lock);
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	pthread_mutex_unlock(&lock);
+}
+
 static void *park(void *argument)
 {
 	struct start *start = argument;
@@ -24,6 +51,7 @@ static void *park(void *argument)
 	if (parked) {
 		parked->fs = raw_read_fs();
 		parked->upper_slot = (void **)&upper_thread;
+		link_parked(parked);
 	}
 	start->parked = parked;
 	raw_set_and_wake(&start->ready, 1);
@@ -31,6 +59,7 @@ static void *park(void *argument)
 		return NULL;
 	raw_wait(&parked->leave, 0);
 	upper_thread = NULL;
+	unlink_parked(parked);
 	free(parked);
 	return NULL;
 }

@@ -1,10 +1,23 @@
 # trecr-lower: the program of the lower half. Not sanitized: it lives beside the program's own
 # sanitizer, if any.
+LOWER_EXPORTS := mmap mmap64 malloc free calloc realloc malloc_usable_size
 LOWER := $(O)/lower/trecr-lower
-LOWER_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard lower/*.c))
+# Inside, where they can be had so: a library more would be loaded in every process.
+UNPACKERS := $(foreach l,zstd lz4,$(firstword $(wildcard \
+	$(shell $(CC) -print-file-name=lib$(l).a)) -l$(l)))
+LOWER_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard lower/*.c lower/cuda/*.c)) \
+	$(O)/lower/stubs/calls.o $(O)/lower/stubs/cuda.info.o
 
-$(LOWER_OBJ): ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -pthread -fPIE \
-	-fno-stack-protector -mfsgsbase
-$(LOWER): $(LOWER_OBJ)
-	$(CC) -pie -pthread -o $@ $^ -Wl,--export-dynamic-symbol=mmap \
-		-Wl,--export-dynamic-symbol=mmap64 -ldl
+# No calls of calloc out of malloc and memset: it is the one that is being written.
+$(O)/lower/heap.o: CFLAGS += -fno-builtin-malloc
+$(LOWER_OBJ): private ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -pthread -fPIE \
+	-fno-stack-protector -mfsgsbase -I$(O)/stubs/gen
+$(LOWER_OBJ): $(O)/stubs/gen/cuda.calls.h
+$(O)/lower/stubs/calls.o: stubs/calls.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+$(O)/lower/stubs/cuda.info.o: $(O)/stubs/gen/cuda.info.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+$(LOWER): $(LOWER_OBJ) $(MMU_OBJ)
+	$(CC) -pie -pthread -o $@ $^ $(LOWER_EXPORTS:%=-Wl,--export-dynamic-symbol=%) $(UNPACKERS) -ldl

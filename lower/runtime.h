@@ -17,9 +17,19 @@ extern __thread struct crossing_head *upper_thread;
 
 /* Make a thread that sleeps and lends its storage. NULL when there are no more to be had. */
 struct lower_parked *parked_new(void);
+/* All there are, while no thread above runs. */
+struct lower_parked *parked_first(void);
 
 /* Fill @library's targets. 0 or -ENOENT (then it is not there or does not load). */
 int library_load(struct lower_library *library);
+
+/* The function @name of one of the libraries loaded so. NULL: none has it. */
+void *library_symbol(const char *name);
+
+/* Carry out orders from now on, on another thread. 0 or -errno. */
+int agent_start(void);
+/* Why an order cannot be carried out; returns -1. */
+int agent_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Let imports of the library with the dynamic section @dynamic at @base that depend on
  * thread-local storage work on the upper half's FS base too. 0 or -errno. */

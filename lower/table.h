@@ -20,6 +20,7 @@ struct lower_parked {
 	void **upper_slot; /* its crossing_thread pointer, where handlers and callbacks find it
 			    */
 	uint32_t leave;    /* set to 1 and woken: it ends, and its destructors run */
+	struct lower_parked *next; /* of all there are; for the lower half */
 };
 
 enum lower_request {
@@ -27,6 +28,36 @@ enum lower_request {
 	LOWER_PARK,    /* make a parked thread: out parked */
 	LOWER_LIBRARY, /* load a library: in library; out result */
 	LOWER_DONE,
+	/* Orders (struct lower_order). */
+	LOWER_DRAIN,  /* wait until the devices have done all that was asked of them */
+	LOWER_SAVE,   /* device memory into the staging buffer, as the transfers say */
+	LOWER_LOAD,   /* and back */
+	LOWER_REPLAY, /* make everything in the records again */
+};
+
+/* Memory at @address of device number @device to or from the staging buffer at @offset. */
+struct lower_transfer {
+	uint64_t address, size;
+	uint64_t offset; /* LOWER_ZERO: it is to be zero (LOWER_LOAD only) */
+	uint32_t device, reserved;
+};
+
+#define LOWER_ZERO UINT64_MAX
+
+#define LOWER_TRANSFERS 512
+
+/*
+ * What the supervisor has the lower half do while all threads of the upper half stand still. It
+ * fills this in from outside, writes to `order_fd` (borrowed by pidfd_getfd(2)), and waits
+ * until `done_fd` is readable. All in the lower half's memory: nobody above takes part, and
+ * when the supervisor dies in between nothing has to be put back.
+ */
+struct lower_order {
+	uint32_t request; /* enum lower_request; set to LOWER_DONE when it has been done */
+	int32_t result;   /* 0 or -1 */
+	char failure[256];
+	uint32_t count;
+	struct lower_transfer transfers[LOWER_TRANSFERS];
 };
 
 /* A library of which the upper half has a stub. */
@@ -47,33 +78,16 @@ struct lower_callback {
 	uint32_t done;
 };
 
-/*
- * For whoever stops the process from outside: how to tell where a thread is, and to have one
- * that is below stop on its way up (doc/split-process.md, "Freeze"). Addresses are of upper
- * code and data.
- */
-struct crossing_info {
-	uint64_t text, text_end; /* in there a thread is neither above nor below: step it */
-	uint64_t trap;           /* put in place of a return address: int3 */
-	int64_t current_offset;  /* upper FS base + this: its crossing_thread pointer */
-	int64_t slot_offset;     /* the same for the lower FS base a thread borrows */
-	/* In struct crossing_thread: the pointer to the end of the side stack, and its start.
-	 */
-	uint64_t top_offset, entries_offset;
-	/* In an entry: return address, stack pointer; and an entry's size. */
-	uint64_t return_offset, rsp_offset, entry_size;
-};
-
 struct lower_table {
 	/* Kept where they are, so that halves of different builds can say that they are. */
 	uint32_t size;  /* of this structure, as who brought the lower half up knows it */
 	uint32_t state; /* 0: not up yet, 1: ready, 2: it has failed */
 	char failure[256];
 
-	struct crossing_info info;
-
 	/* Filled by whoever brings the lower half up, before its first instruction. */
 	int fd_base;
+	uint64_t outside; /* address of struct space_list: memory of the lower half outside of
+			   * its window, where the driver has asked for it */
 	struct core_functions *core;
 
 	/* Filled by the lower half before `state` leaves 0. */
@@ -92,6 +106,14 @@ struct lower_table {
 	struct lower_parked *parked;
 	struct lower_library *library;
 	int result;
+
+	/* Event descriptors: written to when there is an order, and when it is done. */
+	int order_fd, done_fd;
+	struct lower_order order;
+	/* Shared memory that device memory passes through (LOWER_SAVE, LOWER_LOAD): made by the
+	 * first such order, which may be without transfers. */
+	int staging_fd; /* a memfd; 0: not made yet */
+	uint64_t staging_size;
 
 	/* Parked threads made ahead: taken by exchanging the pointer for NULL. */
 	struct lower_parked *spares[LOWER_SPARES];

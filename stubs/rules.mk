@@ -3,18 +3,21 @@
 GEN := $(O)/stubs/gen/gen
 GEN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard stubs/gen/*.c)) $(O)/lib/err.o $(O)/lib/util.o
 
+# It ends with all that it has in its hands.
+RUN_GEN := ASAN_OPTIONS=detect_leaks=0 $(GEN)
+
 $(GEN): $(GEN_OBJ)
 	$(CC) $(ALL_CFLAGS) -o $@ $^
 
 # One file per output and API; an unfinished one is never left behind.
 $(O)/stubs/gen/%.entries.S: stubs/api/%.api $(GEN)
-	$(GEN) entries $< >$@.tmp && mv $@.tmp $@
+	$(RUN_GEN) entries $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.procs.c: stubs/api/%.api $(GEN)
-	$(GEN) procs $< >$@.tmp && mv $@.tmp $@
-$(O)/stubs/gen/%.printer.c: stubs/api/%.api $(GEN)
-	$(GEN) printer $< >$@.tmp && mv $@.tmp $@
+	$(RUN_GEN) procs $< >$@.tmp && mv $@.tmp $@
+$(O)/stubs/gen/%.info.c: stubs/api/%.api $(GEN)
+	$(RUN_GEN) info $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.calls.h: stubs/api/%.api $(GEN)
-	$(GEN) calls $< >$@.tmp && mv $@.tmp $@
+	$(RUN_GEN) calls $< >$@.tmp && mv $@.tmp $@
 
 check-api: $(GEN)
 	@CC="$(CC)" stubs/gen/check-api $(GEN) stubs/api/cuda.api cuda.h cudaProfiler.h || [ $$? = 77 ]
@@ -28,22 +31,27 @@ STUB_FLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -fPIC -fno-stack-protector -m
 	-I$(O)/stubs/gen
 CROSSING_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/crossing/*.c \
 	stubs/crossing/*.S))) $(patsubst %,$(O)/stubs/lower/%.o,clone elf_map insn site start)
-CUDA_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard stubs/cuda/*.c)) $(O)/stubs/procs.o \
-	$(O)/stubs/gen/cuda.entries.o $(O)/stubs/gen/cuda.procs.o
+CUDA_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/cuda/*.c stubs/cuda/*.S))) \
+	$(O)/stubs/procs.o $(O)/stubs/calls.o \
+	$(O)/stubs/gen/cuda.entries.o $(O)/stubs/gen/cuda.procs.o $(O)/stubs/gen/cuda.info.o \
+	$(MMU_OBJ)
 
 NVML_OBJ := $(O)/stubs/nvml/library.o $(O)/stubs/gen/nvml.entries.o
 
-$(CROSSING_OBJ) $(CUDA_OBJ) $(NVML_OBJ): ALL_CFLAGS = $(STUB_FLAGS)
-$(O)/stubs/crossing/signals.o: ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
-$(O)/stubs/cuda/library.o: $(O)/stubs/gen/cuda.calls.h
+# Theirs alone: not of what they need, as the generator, which is made for this machine.
+$(CROSSING_OBJ) $(filter-out $(MMU_OBJ),$(CUDA_OBJ)) $(NVML_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
+$(O)/stubs/crossing/signals.o: private ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
+$(CUDA_OBJ): $(O)/stubs/gen/cuda.calls.h
 $(O)/stubs/nvml/library.o: $(O)/stubs/gen/nvml.calls.h
 
 $(O)/stubs/%.o: stubs/%.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
-$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S
-	$(CC) -c -o $@ $<
+$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/gen/entries.inc stubs/cuda/offsets.h loader/windows.h
+	$(CC) $(CPPFLAGS) -c -o $@ $<
 $(O)/stubs/gen/%.procs.o: $(O)/stubs/gen/%.procs.c
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
+$(O)/stubs/gen/%.info.o: $(O)/stubs/gen/%.info.c stubs/call_info.h stubs/cuda/state.h
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
 # The part of the loader that the crossing brings the lower half up with.
 $(O)/stubs/lower/%.o: loader/lower/%.c
@@ -63,6 +71,21 @@ $(LIBDIR)/stubs/libcuda.so.1: $(CUDA_OBJ) $(LIBDIR)/libtrecr-crossing.so
 $(LIBDIR)/stubs/libnvidia-ml.so.1: $(NVML_OBJ) $(LIBDIR)/libtrecr-crossing.so
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
+
+# The same with entry points that note their first call (trecr-run --coverage).
+$(O)/stubs/gen/%.entries.coverage.o: $(O)/stubs/gen/%.entries.S
+	$(CC) -DCOVERAGE -I. -c -o $@ $<
+$(O)/stubs/gen/%.coverage.o: stubs/coverage.c $(O)/stubs/gen/%.calls.h
+	$(CC) $(CPPFLAGS) $(STUB_FLAGS) -DCOVERAGE_CALLS='"$*.calls.h"' -c -o $@ $<
+counted = $(filter-out %.entries.o,$(1)) $(O)/stubs/gen/$(2).entries.coverage.o \
+	$(O)/stubs/gen/$(2).coverage.o
+$(LIBDIR)/coverage/libcuda.so.1: $(call counted,$(CUDA_OBJ),cuda) $(LIBDIR)/libtrecr-crossing.so
+	@mkdir -p $(@D)
+	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
+$(LIBDIR)/coverage/libnvidia-ml.so.1: $(call counted,$(NVML_OBJ),nvml) $(LIBDIR)/libtrecr-crossing.so
+	@mkdir -p $(@D)
+	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
+
 $(LIBDIR)/trecr-lower: $(LOWER)
 	@mkdir -p $(@D)
 	cp $< $@
@@ -74,8 +97,16 @@ $(LIBDIR)/trecr-lower-core: $(LOWER_CORE)
 $(LIBDIR)/libtrecr-audit.so: $(O)/stubs/audit/audit.o
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -nostdlib -Wl,-soname,$(@F) -o $@ $^
-$(O)/stubs/audit/audit.o: ALL_CFLAGS = $(STUB_FLAGS) -fvisibility=hidden -ffreestanding
+$(LIBDIR)/libtrecr-audit-coverage.so: $(O)/stubs/audit/coverage.o
+	@mkdir -p $(@D)
+	$(CC) $(STUB_LDFLAGS) -nostdlib -Wl,-soname,$(@F) -o $@ $^
+$(O)/stubs/audit/coverage.o: stubs/audit/audit.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(STUB_FLAGS) -fvisibility=hidden -ffreestanding -DSTUBS='"/coverage"' \
+		-c -o $@ $<
+$(O)/stubs/audit/audit.o: private ALL_CFLAGS = $(STUB_FLAGS) -fvisibility=hidden -ffreestanding
 
 SPLIT := $(LIBDIR)/libtrecr-audit.so $(LIBDIR)/libtrecr-crossing.so $(LIBDIR)/stubs/libcuda.so.1 $(LIBDIR)/stubs/libnvidia-ml.so.1 \
-	$(LIBDIR)/trecr-lower $(LIBDIR)/trecr-lower-core
+	$(LIBDIR)/trecr-lower $(LIBDIR)/trecr-lower-core $(LIBDIR)/libtrecr-audit-coverage.so \
+	$(LIBDIR)/coverage/libcuda.so.1 $(LIBDIR)/coverage/libnvidia-ml.so.1
 all: $(SPLIT)

@@ -13,21 +13,26 @@
 #include <time.h>
 
 #include "lib/procfs.h"
-#include "loader/batch.h"
 #include "supervisor/cpu.h"
 #include "supervisor/dump.h"
 #include "supervisor/freeze.h"
+#include "supervisor/lower.h"
 #include "supervisor/module.h"
 #include "supervisor/syscall_restart.h"
 #include "supervisor/sysv.h"
 
 #define FREEZE_LIMIT_NS 10000000000ull
 
+/* Pauses double: 0.6 s in all. */
+#define ATTEMPTS_MAX   6
+#define FIRST_PAUSE_NS 10000000
+
 struct checkpoint_work {
 	struct supervisor *s;
 	const struct checkpoint_request *request;
 	struct err *e;
 	int result;
+	_Atomic pid_t freezer; /* the thread that freezes the tree; -1: that is done */
 
 	struct tree tree;
 	uint64_t frozen_ns; /* when the freeze began; 0: not frozen */
@@ -101,6 +106,7 @@ static int freeze_tree(struct checkpoint_work *w)
 		.strangers = w->s->strangers.data,
 		.stranger_count = buf_count(&w->s->strangers, pid_t),
 	};
+	int failed;
 
 	if (w->request->deadline_ns && w->request->deadline_ns < limit)
 		limit = w->request->deadline_ns;
@@ -109,7 +115,10 @@ static int freeze_tree(struct checkpoint_work *w)
 	w->info.monotonic_ns = now;
 	w->info.boottime_ns = clock_ns(CLOCK_BOOTTIME);
 	target.deadline_ns = limit;
-	return freeze(&target, &w->tree, w->e);
+	w->freezer = gettid();
+	failed = freeze(&target, &w->tree, w->e);
+	w->freezer = -1;
+	return failed;
 }
 
 /* See what system call each thread is in the middle of. */
@@ -236,9 +245,12 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 {
 	struct dump *d = &w->dumps[i];
 
-	if (dump_threads(d, w->e) || dump_process(d, w->e))
+	int limit;
+
+	if (dump_threads(d, w->e) || dump_process(d, w->e) ||
+		lower_fd_limit(d->process, &limit, w->e))
 		return -1;
-	return fd_dump_process(w->fds, d->process->pid, d->writer, LOWER_FD_BASE, w->e);
+	return fd_dump_process(w->fds, d->process->pid, d->writer, limit, w->e);
 }
 
 static int dump_one_memory(struct checkpoint_work *w, size_t i)
@@ -246,7 +258,8 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 	struct dump *d = &w->dumps[i];
 	const struct image *parent = parent_process(w, d->process->vpid);
 
-	if (dump_memory(d, w->e) || write_runs(w, &d->runs, d->writer, parent))
+	if (dump_memory(d, w->e) || dump_lower(d, w->e) ||
+		write_runs(w, &d->runs, d->writer, parent))
 		return -1;
 	w->info.memory_bytes += d->memory_bytes;
 	return 0;
@@ -260,7 +273,7 @@ static int snapshot(struct checkpoint_work *w)
 	w->job = image_writer_open(w->dirfd, IMAGE_JOB_FILE, IMAGE_FILE_JOB, w->id, what, w->e);
 	if (!w->job)
 		return -1;
-	w->fds = fd_dump_new(w->job);
+	w->fds = fd_dump_new(w->job, w->request->tcp);
 	fd_dump_tree(w->fds, &w->tree);
 	if (!w->s->modules)
 		w->s->modules = module_cache_new();
@@ -389,6 +402,7 @@ static int take_frozen(struct checkpoint_work *w)
 	if (complete(w))
 		goto out_thaw;
 	freeze_kill(&w->tree);
+	fd_dump_let_go(w->fds);
 	return 0;
 
 out_thaw:
@@ -410,6 +424,21 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static void join(struct checkpoint_work *w, pthread_t thread)
+{
+	static const struct timespec while_freezing = {.tv_nsec = 1000000};
+	int r;
+
+	for (pid_t freezer; (freezer = w->freezer) >= 0;) {
+		if (freezer)
+			freeze_unblock(freezer);
+		/* Woken early: all the same. */
+		(void)nanosleep(&while_freezing, NULL);
+	}
+	r = pthread_join(thread, NULL);
+	BUG_ON(r);
+}
+
 static int run_in_thread(struct checkpoint_work *w)
 {
 	pthread_t thread;
@@ -417,19 +446,16 @@ static int run_in_thread(struct checkpoint_work *w)
 
 	if (r)
 		return err_set(w->e, r, "cannot start a thread");
-	r = pthread_join(thread, NULL);
-	BUG_ON(r);
+	join(w, thread);
 	return w->result;
 }
 
-int checkpoint_take(
+static int attempt(
 	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
 {
 	struct checkpoint_work w = {.s = s, .request = request, .e = e};
 	int result = -1;
 
-	if (!s->store)
-		s->store = store_open(s->options.dir, e);
 	if (s->store && !new_ids(&w) && !open_parent(&w) &&
 		!store_begin(s->store, &w.dirfd, &w.sequence, e)) {
 		result = run_in_thread(&w);
@@ -439,6 +465,35 @@ int checkpoint_take(
 		if (result)
 			store_abort(s->store);
 	}
+	return result;
+}
+
+/* What stands in the way for a moment only, like a connection that is about to be accepted, has
+ * the code EAGAIN: the program is let run on a little. */
+static bool try_again(
+	const struct checkpoint_request *request, unsigned attempts, const struct err *e)
+{
+	struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS << attempts};
+
+	if (e->code != EAGAIN || attempts == ATTEMPTS_MAX ||
+		(request->deadline_ns &&
+			clock_ns(CLOCK_MONOTONIC) + pause.tv_nsec > request->deadline_ns))
+		return false;
+	nanosleep(&pause, NULL);
+	return true;
+}
+
+int checkpoint_take(
+	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
+{
+	unsigned attempts = 0;
+	int result = -1;
+
+	if (!s->store)
+		s->store = store_open(s->options.dir, e);
+	while (s->store && (result = attempt(s, request, e)) &&
+		try_again(request, attempts++, e))
+		;
 	if (result)
 		s->checkpoints_failed++;
 	else

@@ -12,6 +12,7 @@
 
 struct checkpoint_request {
 	bool stop;            /* end the program after success */
+	enum fd_tcp tcp;      /* connections to the outside */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC after which to give up, 0: none */
 };
 

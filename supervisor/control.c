@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "supervisor/control_common.h"
+#include "supervisor/options.h"
 
 struct client {
 	int fd; /* -1: free */
@@ -76,20 +77,34 @@ static int listen_at(int fd, const struct sockaddr_un *address, struct err *e)
 	return 0;
 }
 
+/* A directory that is ours alone; NULL when there is none, and why the first is none. */
+static char *own_dir(struct err *e)
+{
+	for (int i = 0; i < CONTROL_DIRS; i++) {
+		cleanup_free char *dir = control_dir(geteuid(), i);
+		struct err *wanted = i ? NULL : e;
+
+		if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+			err_set(wanted, errno, "cannot make the directory %s", dir);
+		else if (!control_check_dir(dir, geteuid(), wanted))
+			return steal_ptr(dir);
+	}
+	return NULL;
+}
+
 struct control *control_open(struct err *e)
 {
-	cleanup_free char *dir = control_dir(geteuid());
-	cleanup_fd int fd = new_socket(e);
+	cleanup_free char *dir = own_dir(e);
+	cleanup_fd int fd = -1;
 	struct control *c;
 	struct sockaddr_un address;
 
-	if (fd < 0)
-		return NULL;
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST) {
-		err_set(e, errno, "cannot make the directory %s", dir);
+	if (!dir) {
+		err_prefix(e, "cannot listen for requests");
 		return NULL;
 	}
-	if (control_check_dir(dir, geteuid(), e) < 0)
+	fd = new_socket(e);
+	if (fd < 0)
 		return NULL;
 	sweep(dir);
 	control_address(&address, dir, getpid());
@@ -170,6 +185,7 @@ static void greet(struct control *c)
 
 static int parse(const char *line, struct control_request *request)
 {
+	char tcp[16] = "";
 	uint64_t timeout_ms;
 	unsigned stop;
 	int end = 0;
@@ -180,7 +196,10 @@ static int parse(const char *line, struct control_request *request)
 		return 0;
 	}
 	sscanf(line, "checkpoint stop=%u timeout_ms=%" SCNu64 "%n", &stop, &timeout_ms, &end);
-	if (!end || line[end] || stop > 1 || timeout_ms > UINT32_MAX)
+	if (!end || stop > 1 || timeout_ms > UINT32_MAX)
+		return -1;
+	request->has_tcp = sscanf(line + end, " tcp=%15s", tcp) == 1;
+	if (request->has_tcp ? opt_tcp(&request->tcp, tcp, NULL) : line[end])
 		return -1;
 	request->kind = CONTROL_CHECKPOINT;
 	request->stop = stop;

@@ -15,6 +15,7 @@
 
 #include "lib/err.h"
 #include "lib/util.h"
+#include "supervisor/fd.h"
 
 #define CONTROL_CLIENTS  16
 #define CONTROL_POLL_MAX (CONTROL_CLIENTS + 1)
@@ -26,6 +27,8 @@ enum control_kind { CONTROL_CHECKPOINT, CONTROL_STATUS };
 struct control_request {
 	enum control_kind kind;
 	bool stop;
+	bool has_tcp; /* how to deal with connections to the outside: */
+	enum fd_tcp tcp;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC, 0: none */
 };
 

@@ -12,11 +12,10 @@
 
 #define TICK_MS 100
 
-/* Connect to the socket of process @pid, which is @uid's. -1: none there, without a message;
- * -2: with one. */
-static int try_connect(pid_t pid, uid_t uid, struct err *e)
+/* Connect to the socket of process @pid in @dir, which is to be @uid's. -1: none there, without
+ * a message; -2: with one. */
+static int connect_in(const char *dir, pid_t pid, uid_t uid, struct err *e)
 {
-	cleanup_free char *dir = control_dir(uid);
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
 	struct ucred peer;
@@ -41,6 +40,20 @@ static int try_connect(pid_t pid, uid_t uid, struct err *e)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid != pid)
 		return -1;
 	return steal_fd(&fd);
+}
+
+static int try_connect(pid_t pid, uid_t uid, struct err *e)
+{
+	int fd = -1;
+
+	for (int i = 0; i < CONTROL_DIRS && fd < 0; i++) {
+		cleanup_free char *dir = control_dir(uid, i);
+		int r = connect_in(dir, pid, uid, fd == -2 ? NULL : e);
+
+		if (r != -1)
+			fd = r;
+	}
+	return fd;
 }
 
 int control_connect(pid_t pid, pid_t *supervisor, struct err *e)
@@ -105,7 +118,7 @@ static int next_wait(uint64_t deadline_ns)
 }
 
 int control_ask(int fd, pid_t supervisor, const char *request, uint64_t deadline_ns,
-	void (*tick)(void), struct buf *answer, struct err *e)
+	struct buf *answer, struct err *e)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};
 
@@ -120,7 +133,6 @@ int control_ask(int fd, pid_t supervisor, const char *request, uint64_t deadline
 			return err_set(e, 0, "the supervisor has not answered in time");
 		if (poll(&pfd, 1, wait_ms) <= 0) {
 			wake_if_stopped(supervisor);
-			tick();
 			continue;
 		}
 		n = recv(fd, part, sizeof(part), 0);

@@ -16,11 +16,10 @@ int control_connect(pid_t pid, pid_t *supervisor, struct err *e);
 
 /*
  * Send @request (a line) and wait for the whole answer, until @deadline_ns (CLOCK_MONOTONIC,
- * 0: for ever). A supervisor that is stopped is woken up. @tick is called about ten times a
- * second. On success *answer is what was answered, with a NUL behind; the answer "error
- * TEXT" is a failure with that text.
+ * 0: for ever). A supervisor that is stopped is woken up. On success *answer is what was
+ * answered, with a NUL behind; the answer "error TEXT" is a failure with that text.
  */
 int control_ask(int fd, pid_t supervisor, const char *request, uint64_t deadline_ns,
-	void (*tick)(void), struct buf *answer, struct err *e);
+	struct buf *answer, struct err *e);
 
 #endif

@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-char *control_dir(uid_t uid)
+char *control_dir(uid_t uid, int choice)
 {
-	return xasprintf("/tmp/trecr-%u", uid);
+	return xasprintf(choice ? "/run/user/%u/trecr" : "/tmp/trecr-%u", uid);
 }
 
 int control_check_dir(const char *dir, uid_t uid, struct err *e)

@@ -2,9 +2,11 @@
  * control_common.h - what both ends of a control socket agree on.
  *
  * A supervisor listens at /tmp/trecr-UID/PID: UID its user's, PID its own. The directory is
- * the user's alone. One connection carries one request, a line, and its answer:
+ * the user's alone; where somebody else has taken that name, it is /run/user/UID/trecr, which
+ * only the user can make. (Not the other way round: /run/user/UID goes when the user logs out,
+ * and programs stay.) One connection carries one request, a line, and its answer:
  *
- *	checkpoint stop=0|1 timeout_ms=N	ok PATH
+ *	checkpoint stop=0|1 timeout_ms=N [tcp=MODE]	ok PATH
  *	status					KEY VALUE lines, then an empty line
  *
  * or "error TEXT". A timeout of 0 is none. Backslash and newline in values are written as \\
@@ -21,8 +23,11 @@
 
 #define CONTROL_REQUEST_MAX 256 /* bytes of a request with its newline */
 
-/* The directory of @uid's sockets; the caller's to free. */
-char *control_dir(uid_t uid);
+/* How many directories there are to choose from, the best first. */
+#define CONTROL_DIRS 2
+
+/* Directory number @choice of @uid's sockets; the caller's to free. */
+char *control_dir(uid_t uid, int choice);
 
 /* Whether @dir is a directory of @uid's that nobody else can look into or change. */
 int control_check_dir(const char *dir, uid_t uid, struct err *e);

@@ -17,6 +17,7 @@
 #include "supervisor/process.h"
 #include "supervisor/remote.h"
 
+struct image_thread;
 struct module_cache;
 
 /* What is gathered for one process while it is frozen. */
@@ -35,6 +36,7 @@ struct dump {
 	struct buf *shared_runs; /* the same for shared objects, of all processes, to go to the
 				  * job's file */
 	struct buf contexts;     /* memory that the runs' contexts live in */
+	struct buf device;       /* struct device_range: memory of GPUs */
 	uint64_t memory_bytes;
 };
 
@@ -57,6 +59,9 @@ int dump_refuse(struct dump *d, struct err *e);
 int dump_prepare(struct dump *d, struct err *e);
 /* Process-wide state: struct image_process, auxiliary vector, vdso, groups. */
 int dump_process(struct dump *d, struct err *e);
+/* What the thread @t has set for itself, into @it. */
+int dump_thread_settings(
+	struct dump *d, struct thread *t, struct image_thread *it, struct err *e);
 /* Threads, their registers and pending signals; and the standard core notes. */
 int dump_threads(struct dump *d, struct err *e);
 /* Signal actions, interval timers and timer_create timers, over an open bracket. */
@@ -75,10 +80,12 @@ int dump_pending(struct dump *d, struct buf *out, struct err *e);
 /* Regions and mapped files; adds to d->runs and d->shared_runs what is to be stored. */
 int dump_memory(struct dump *d, struct err *e);
 
+/* What its lower half is made of, if it has one; behind dump_memory(). */
+int dump_lower(struct dump *d, struct err *e);
+
 /* The notes that gdb and its like read. @info: the thread's first pending signal, or zeros.
  * Threads come in the order of d->process->threads. */
 void core_note_process(struct dump *d, const char *status, const char *args, size_t args_size);
-struct image_thread;
 void core_note_thread(struct dump *d, const struct image_thread *t, const void *xstate,
 	size_t xstate_size, int signal, const siginfo_t *info);
 void core_note_files(struct dump *d);

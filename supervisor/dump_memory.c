@@ -7,6 +7,8 @@
 
 #include "loader/batch.h"
 #include "supervisor/dump.h"
+#include "supervisor/lower.h"
+#include "supervisor/lower_memory.h"
 #include "supervisor/module.h"
 #include "supervisor/pagemap.h"
 #include "supervisor/sysv.h"
@@ -56,7 +58,7 @@ static int read_memory(void *context, uint64_t address, void *data, size_t size,
 	struct iovec local = {data, size};
 	struct iovec remote = {(void *)(address + source->delta), size};
 
-	if (process_vm_readv(source->process->pid, &local, 1, &remote, 1, 0) == (ssize_t)size)
+	if (process_vm_readv(source->process->task, &local, 1, &remote, 1, 0) == (ssize_t)size)
 		return 0;
 	if (tracee_read(source->process->mem_fd, address + source->delta, data, size, e))
 		return err_prefix(
@@ -333,7 +335,7 @@ static int dump_shared(
 	struct stat st;
 	int object;
 
-	object = fd_dump_mapping(d->fds, d->process->pid, v->start, v->end, v->offset, v->name,
+	object = fd_dump_mapping(d->fds, d->process->task, v->start, v->end, v->offset, v->name,
 		v->dev, v->inode, &need_memory, e);
 	if (object < 0)
 		return -1;
@@ -365,9 +367,13 @@ static int dump_kernel_pages(struct dump *d, const struct vma *v, struct image_r
 static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct err *e)
 {
 	struct image_region r = new_region(d, v);
+	int lower;
 
 	if (!strcmp(v->name, "[vsyscall]"))
 		return 0;
+	lower = lower_has_memory(d->process, v, e);
+	if (lower)
+		return lower < 0 ? -1 : 0;
 	if (!strncmp(v->name, "[vvar", 5) || !strcmp(v->name, "[vdso]"))
 		return dump_kernel_pages(d, v, &r);
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++)
@@ -389,6 +395,8 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 	/* Huge pages without a file have a name all the same. */
 	if (v->flags & VMA_HUGETLB && strncmp(v->name, "/anon_hugepage", 14))
 		return dump_whole(d, v, &r, e);
+	if (lower_refuse_driver(d->process, v, e))
+		return -1;
 	if (v->name[0] == '/' && !(v->flags & VMA_HUGETLB))
 		return dump_private_file(d, pagemap, v, &r, e);
 	r.kind = IMAGE_REGION_ANON;
@@ -401,15 +409,68 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 	return dump_own_pages(d, pagemap, v, &r, e);
 }
 
+/* Memory of GPUs is at addresses of the same space that the program's own has. */
+static void dump_device(struct dump *d, const struct device_range *range)
+{
+	struct device_source *source = device_source_new(d->process, range);
+	struct image_region r = {
+		.start = range->start,
+		.end = range->end,
+		.page_size = IMAGE_BLOCK,
+		.prot = PROT_READ | PROT_WRITE,
+		.max_prot = PROT_READ | PROT_WRITE,
+		.tag = IMAGE_TAG_GPU,
+		.kind = IMAGE_REGION_DEVICE,
+		.object = range->device,
+		.name = image_writer_string(d->writer, "[gpu]"),
+	};
+	struct block_run run = {
+		.address = range->start,
+		.size = range->end - range->start,
+		.read = device_source_read,
+		.context = source,
+	};
+
+	buf_push(&d->contexts, void *, (void *)&source);
+	buf_push(&d->runs, struct block_run, &run);
+	d->memory_bytes += run.size;
+	write_region(d, &r);
+	image_writer_range(d->writer, r.start, r.end, PF_R | PF_W, true);
+}
+
+/* Those below @address, from number *next on: regions come in the order of their addresses. */
+static void dump_devices(struct dump *d, uint64_t address, size_t *next)
+{
+	for (; *next < buf_count(&d->device, struct device_range); ++*next) {
+		const struct device_range *r = buf_at(&d->device, struct device_range, *next);
+
+		if (r->start >= address)
+			return;
+		dump_device(d, r);
+	}
+}
+
+static int find_devices(struct dump *d, struct err *e)
+{
+	if (lower_device_ranges(d->process, &d->device, e))
+		return -1;
+	return d->device.len ? lower_map_staging(d->process, e) : 0;
+}
+
 int dump_memory(struct dump *d, struct err *e)
 {
-	cleanup_fd int pagemap = pagemap_open(d->process->pid, e);
+	cleanup_fd int pagemap = pagemap_open(d->process->task, e);
+	size_t next = 0;
 
-	if (pagemap < 0 || procfs_vmas(d->process->pid, &d->vmas, e))
+	if (pagemap < 0 || lower_read_parts(d->process, e) || find_devices(d, e) ||
+		procfs_vmas(d->process->task, &d->vmas, e))
 		return -1;
-	for (size_t i = 0; i < d->vmas.count; i++)
+	for (size_t i = 0; i < d->vmas.count; i++) {
+		dump_devices(d, d->vmas.v[i].start, &next);
 		if (dump_region(d, pagemap, &d->vmas.v[i], e))
 			return -1;
+	}
+	dump_devices(d, UINT64_MAX, &next);
 	core_note_files(d);
 	image_writer_note(
 		d->writer, IMAGE_NOTE_MODULES, d->modules_used.data, d->modules_used.len);

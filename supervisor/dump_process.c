@@ -8,10 +8,20 @@
 #include <sys/syscall.h>
 
 #include "supervisor/dump.h"
+#include "supervisor/membarrier.h"
+#include "supervisor/mempolicy.h"
 #include "supervisor/pagemap.h"
 
 /* <asm/prctl.h> of kernel 5.16 */
 #define ARCH_GET_XCOMP_PERM 0x1022
+
+/* <linux/prctl.h> of kernels 6.3 and 6.4 */
+#ifndef PR_GET_MDWE
+#define PR_GET_MDWE 66
+#endif
+#ifndef PR_GET_MEMORY_MERGE
+#define PR_GET_MEMORY_MERGE 68
+#endif
 
 void dump_free(struct dump *d)
 {
@@ -21,6 +31,7 @@ void dump_free(struct dump *d)
 	for (size_t i = 0; i < buf_count(&d->contexts, void *); i++)
 		free(*buf_at(&d->contexts, void *, i));
 	buf_free(&d->contexts);
+	buf_free(&d->device);
 }
 
 static int refuse_namespaces(struct dump *d, pid_t tid, struct err *e)
@@ -78,7 +89,7 @@ static int refuse_differing(
 			"process %d (%s) has set a file system user or group (setfsuid), which "
 			"is not supported",
 			p->pid, p->comm);
-	if (tid != p->pid && syscall(SYS_kcmp, p->pid, tid, KCMP_FS, 0, 0))
+	if (tid != p->task && syscall(SYS_kcmp, p->task, tid, KCMP_FS, 0, 0))
 		return err_set(e, 0,
 			"thread %d of process %d (%s) has a working directory of its own, "
 			"which is not supported",
@@ -91,9 +102,11 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *leader, s
 {
 	struct process *p = d->process;
 	cleanup_free char *status = procfs_status(p->pid, t->tracee.tid, e);
-	bool dispatch;
+	bool dispatch, ports, segments;
 
-	if (!status || tracee_get_dispatch(&t->tracee, &dispatch, e))
+	if (!status || tracee_get_dispatch(&t->tracee, &dispatch, e) ||
+		tracee_get_ports(&t->tracee, &ports, e) ||
+		tracee_get_segments(&t->tracee, &segments, e))
 		return -1;
 	if (status_number(status, "Seccomp", 10))
 		return err_set(e, 0,
@@ -108,6 +121,23 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *leader, s
 		return err_set(e, 0,
 			"process %d (%s) uses a shadow stack, which is not supported yet",
 			p->pid, p->comm);
+	if (ports)
+		return err_set(e, 0,
+			"process %d (%s) has access to I/O ports (ioperm), which is not "
+			"supported",
+			p->pid, p->comm);
+	if (segments)
+		return err_set(e, 0,
+			"process %d (%s) has segments of its own (set_thread_area), which is "
+			"not "
+			"supported",
+			p->pid, p->comm);
+	if (~strtoull(status_value(status, "untag_mask"), NULL, 16) &&
+		*status_value(status, "untag_mask"))
+		return err_set(e, 0,
+			"process %d (%s) keeps tags in its pointers (LAM), which is not "
+			"supported",
+			p->pid, p->comm);
 	return refuse_namespaces(d, t->tracee.tid, e) ||
 			       refuse_differing(d, t->tracee.tid, leader, status, e)
 		       ? -1
@@ -117,7 +147,7 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *leader, s
 int dump_refuse(struct dump *d, struct err *e)
 {
 	struct process *p = d->process;
-	cleanup_free char *leader = procfs_status(p->pid, p->pid, e);
+	cleanup_free char *leader = procfs_status(p->pid, p->task, e);
 
 	if (!leader)
 		return -1;
@@ -163,7 +193,7 @@ static int read_mm(struct dump *d, struct image_process *ip, struct err *e)
 {
 	struct proc_stat st;
 
-	if (procfs_stat(d->process->pid, d->process->pid, &st, e))
+	if (procfs_stat(d->process->pid, d->process->task, &st, e))
 		return -1;
 	ip->start_code = st.field[26];
 	ip->end_code = st.field[27];
@@ -196,7 +226,7 @@ static int read_links(struct dump *d, struct image_process *ip, struct err *e)
 	uint32_t *strings[3] = {&ip->exe, &ip->cwd, &ip->root};
 
 	for (int i = 0; i < 3; i++) {
-		cleanup_free char *path = xasprintf("/proc/%d/%s", d->process->pid, names[i]);
+		cleanup_free char *path = xasprintf("/proc/%d/%s", d->process->task, names[i]);
 		cleanup_free char *target = read_link(path, e);
 
 		if (!target)
@@ -222,7 +252,7 @@ static uint64_t limit_of(const char *text)
  * takes a privilege that root often lacks in a container. */
 static int read_limits(struct dump *d, struct image_process *ip, struct err *e)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/limits", d->process->pid);
+	cleanup_free char *path = xasprintf("/proc/%d/limits", d->process->task);
 	cleanup_free char *text = NULL;
 	size_t len;
 	char *line;
@@ -257,6 +287,34 @@ static int remote_number(struct remote *r, long nr, uint64_t a, uint64_t b, cons
 	return 0;
 }
 
+/* Kernels that do not know of a setting answer EINVAL; then nobody has made it. */
+static int remote_setting(
+	struct remote *r, int option, const char *what, uint32_t *value, struct err *e)
+{
+	int64_t result;
+
+	if (REMOTE_CALL(r, &result, e, SYS_prctl, option))
+		return -1;
+	if (result < 0 && result != -EINVAL)
+		return err_set(
+			e, -result, "cannot read %s of process %d", what, r->process->pid);
+	*value = result < 0 ? 0 : result;
+	return 0;
+}
+
+/* Segments that a program has made for itself are used by their numbers. */
+static int refuse_ldt(struct dump *d, struct remote *r, uint64_t scratch, struct err *e)
+{
+	int64_t size;
+
+	/* ENOSYS: this kernel has none. */
+	if (REMOTE_CALL(r, &size, e, SYS_modify_ldt, 0, scratch, 4096))
+		return -1;
+	if (size <= 0)
+		return 0;
+	return err_set(e, 0, "it has segments of its own (modify_ldt), which is not supported");
+}
+
 /* What only the process itself can ask for. */
 static int read_remote(struct dump *d, struct remote *r, uint64_t scratch,
 	struct image_process *ip, struct err *e)
@@ -286,7 +344,13 @@ static int read_remote(struct dump *d, struct remote *r, uint64_t scratch,
 		tracee_read(d->process->mem_fd, scratch, &subreaper, sizeof(subreaper), e))
 		return -1;
 	ip->child_subreaper = subreaper;
-	return 0;
+	return remote_setting(r, PR_GET_MDWE, "the W^X setting", &ip->mdwe, e) ||
+			       remote_setting(r, PR_GET_MEMORY_MERGE, "the KSM setting",
+				       &ip->memory_merge, e) ||
+			       membarrier_read(r, &ip->membarrier, e) ||
+			       refuse_ldt(d, r, scratch, e)
+		       ? -1
+		       : 0;
 }
 
 /* mlockall(MCL_FUTURE) shows in no file, but in what becomes of newly mapped memory: it is
@@ -294,8 +358,8 @@ static int read_remote(struct dump *d, struct remote *r, uint64_t scratch,
 static int read_lock_future(struct dump *d, uint64_t locked_before, uint64_t scratch,
 	struct image_process *ip, struct err *e)
 {
-	cleanup_free char *status = procfs_status(d->process->pid, d->process->pid, e);
-	cleanup_fd int pagemap = pagemap_open(d->process->pid, e);
+	cleanup_free char *status = procfs_status(d->process->pid, d->process->task, e);
+	cleanup_fd int pagemap = pagemap_open(d->process->task, e);
 	uint64_t entry;
 
 	if (!status || pagemap < 0)
@@ -321,8 +385,8 @@ static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip,
 		return -1;
 	scratch = remote_scratch(&r, 4096, e);
 	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) ||
-		 read_remote(d, &r, scratch, ip, e) || dump_sigactions(d, &r, scratch, e) ||
-		 dump_timers(d, &r, scratch, &timers, e);
+		 read_remote(d, &r, scratch, ip, e) || mempolicy_dump(d, &r, scratch, e) ||
+		 dump_sigactions(d, &r, scratch, e) || dump_timers(d, &r, scratch, &timers, e);
 	memcpy(ip->itimer_value_us, timers.value_us, sizeof(timers.value_us));
 	memcpy(ip->itimer_interval_us, timers.interval_us, sizeof(timers.interval_us));
 	buf_free(&timers.posix);
@@ -333,7 +397,7 @@ static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip,
 
 static int write_auxv_and_vdso(struct dump *d, struct image_process *ip, struct err *e)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/auxv", d->process->pid);
+	cleanup_free char *path = xasprintf("/proc/%d/auxv", d->process->task);
 	cleanup_free char *auxv = NULL;
 	cleanup_free char *vdso = xmalloc(d->process->vdso_size);
 	size_t size;
@@ -352,7 +416,7 @@ static int write_auxv_and_vdso(struct dump *d, struct image_process *ip, struct 
 
 static int write_core_process_note(struct dump *d, const char *status, struct err *e)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/cmdline", d->process->pid);
+	cleanup_free char *path = xasprintf("/proc/%d/cmdline", d->process->task);
 	cleanup_free char *args = NULL;
 	size_t size;
 
@@ -365,7 +429,7 @@ static int write_core_process_note(struct dump *d, const char *status, struct er
 int dump_process(struct dump *d, struct err *e)
 {
 	struct process *p = d->process;
-	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
+	cleanup_free char *status = procfs_status(p->pid, p->task, e);
 	struct image_process ip = {0};
 
 	if (!status)
@@ -380,10 +444,11 @@ int dump_process(struct dump *d, struct err *e)
 	write_groups(d, status);
 	if (read_mm(d, &ip, e) || read_links(d, &ip, e) || read_limits(d, &ip, e))
 		return -1;
-	if (read_proc_number(p->pid, "personality", 16, &ip.personality))
+	if (read_proc_number(p->task, "personality", 16, &ip.personality))
 		return err_set(e, errno, "cannot read the personality of process %d", p->pid);
 	/* Not on every kernel; the default is 0. */
-	(void)read_proc_number(p->pid, "oom_score_adj", 10, &ip.oom_score_adj);
+	(void)read_proc_number(p->task, "oom_score_adj", 10, &ip.oom_score_adj);
+	(void)read_proc_number(p->task, "coredump_filter", 16, &ip.coredump_filter);
 	if (write_core_process_note(d, status, e) ||
 		run_remote(d, status_number(status, "VmLck", 10), &ip, e) ||
 		write_auxv_and_vdso(d, &ip, e))

@@ -84,6 +84,28 @@ static int parse_timer(
 	return 0;
 }
 
+/* A clock of CPU time (include/linux/posix-timers_types.h): of the process or thread whose id,
+ * complemented, is in the upper bits; 0 stands for the one that made the timer. */
+#define CPU_CLOCK_THREAD 6 /* per thread, as the scheduler counts */
+#define CPU_CLOCK(tid)   (int32_t)((~(uint32_t)(tid) << 3) | CPU_CLOCK_THREAD)
+
+/* Nothing tells who has made a timer, so one that counts the CPU time of its maker has to be
+ * told otherwise: there is but one thread, or the timer signals a thread, as is usual, its
+ * maker. */
+static int find_clock(const struct process *p, struct image_timer *t, struct err *e)
+{
+	if (t->clock != CPU_CLOCK(0))
+		return 0;
+	if (t->notify & SIGEV_THREAD_ID)
+		t->clock = CPU_CLOCK(t->tid);
+	else if (p->thread_count > 1 || p->leader_ended)
+		return err_set(e, 0,
+			"timer %d of process %d (%s) counts the CPU time of one of its threads "
+			"(CLOCK_THREAD_CPUTIME_ID), and nothing tells of which",
+			t->id, p->pid, p->comm);
+	return 0;
+}
+
 static uint64_t to_ns(const struct timespec *ts)
 {
 	return ts->tv_sec * 1000000000ull + ts->tv_nsec;
@@ -112,7 +134,7 @@ static int read_timer(struct remote *r, uint64_t scratch, struct image_timer *t,
 static int read_timers(struct dump *d, struct remote *r, uint64_t scratch,
 	struct process_timers *out, struct err *e)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/timers", d->process->pid);
+	cleanup_free char *path = xasprintf("/proc/%d/timers", d->process->task);
 	cleanup_free char *text = NULL;
 	int64_t result;
 	size_t len;
@@ -124,7 +146,8 @@ static int read_timers(struct dump *d, struct remote *r, uint64_t scratch,
 		struct image_timer t;
 
 		p += *p == '\n';
-		if (parse_timer(d->process, p, &t, e) || read_timer(r, scratch, &t, e))
+		if (parse_timer(d->process, p, &t, e) || find_clock(d->process, &t, e) ||
+			read_timer(r, scratch, &t, e))
 			return -1;
 		buf_push(&out->posix, struct image_timer, &t);
 	}

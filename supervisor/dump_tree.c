@@ -41,7 +41,7 @@ static int add_sharer(struct sharers *s, struct process *p, struct err *e)
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 		struct process *other = *buf_at(&s->order, struct process *, mid);
-		int r = syscall(SYS_kcmp, other->pid, p->pid, s->type, 0L, 0L);
+		int r = syscall(SYS_kcmp, other->task, p->task, s->type, 0L, 0L);
 
 		if (r < 0)
 			return err_set(e, errno, "cannot compare processes (kcmp)");
@@ -205,7 +205,7 @@ static int fill_entry(const struct tree *tree, struct process *p, struct image_j
 		return err_set(e, 0, "process %d (%s) has a parent, %d, that was not found",
 			p->pid, p->comm, p->parent);
 	out->ppid = parent ? parent->vpid : 0;
-	out->threads = p->thread_count;
+	out->threads = p->thread_count + p->leader_ended;
 	out->uid = status_number(status, "Uid", 10);
 	if (p->parent && st.field[STAT_EXIT_SIGNAL] != SIGCHLD)
 		return err_set(e, 0,

@@ -9,9 +9,11 @@
 #include <sys/syscall.h>
 
 #include "lib/procfs.h"
+#include "loader/batch.h"
 #include "supervisor/fd_holders.h"
 #include "supervisor/fd_lock.h"
 #include "supervisor/fd_object.h"
+#include "supervisor/socket_dump.h"
 
 static void look_at_stream(struct fd_stream *stream, int fd)
 {
@@ -41,11 +43,12 @@ void fd_remember_streams(void)
 		look_at_stream(&standard_streams[i], i);
 }
 
-struct fd_dump *fd_dump_new(struct image_writer *job)
+struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp)
 {
 	struct fd_dump *d = xcalloc(1, sizeof(*d));
 
 	d->job = job;
+	d->tcp = tcp;
 	d->memory_device = memory_device();
 	memcpy(d->streams, standard_streams, sizeof(d->streams));
 	return d;
@@ -71,6 +74,10 @@ void fd_dump_free(struct fd_dump *d)
 	for (size_t i = 0; i < description_count(d); i++)
 		free(description_at(d, i)->locks);
 	fd_objects_free(d);
+	socket_dump_free(d);
+	for (size_t i = 0; i < buf_count(&d->received, int); i++)
+		close(*buf_at(&d->received, int, i));
+	buf_free(&d->received);
 	buf_free(&d->descriptions);
 	buf_free(&d->known);
 	buf_free(&d->pids);
@@ -326,13 +333,25 @@ static int check_table(struct fd_dump *d, pid_t pid, pid_t task, struct err *e)
 	return 0;
 }
 
+/* A right to use part of a GPU, which the kernel's driver duplicates to whatever number is
+ * free, and closes by that number (nv_cap_validate_and_dup_fd(), nv-caps.c): it cannot be moved
+ * to where the lower half's are. */
+static bool is_drivers(const struct fd_source *s, int limit)
+{
+	return limit != LOWER_FD_BASE && !strncmp(s->link, "/dev/nvidia-caps/", 17);
+}
+
 static int dump_descriptor(struct fd_dump *d, pid_t pid, pid_t task, int pidfd, int fd,
-	struct image_writer *process, struct err *e)
+	int limit, struct image_writer *process, struct err *e)
 {
 	struct image_fd entry = {.fd = fd};
 	struct fd_source s;
 	int r = fd_source_look(&s, pid, task, pidfd, fd, e);
 
+	if (!r && is_drivers(&s, limit)) {
+		fd_source_release(&s);
+		return 0;
+	}
 	if (!r) {
 		entry.cloexec = s.cloexec;
 		r = dump_source(d, &s, &entry.description, e);
@@ -362,15 +381,80 @@ int fd_dump_process(
 	if (pidfd < 0 || list_descriptors(task, limit, &numbers, e))
 		return -1;
 	for (size_t i = 0; i < buf_count(&numbers, int); i++)
-		if (dump_descriptor(d, pid, task, pidfd, *buf_at(&numbers, int, i), process, e))
+		if (dump_descriptor(
+			    d, pid, task, pidfd, *buf_at(&numbers, int, i), limit, process, e))
 			return -1;
 	return 0;
 }
 
+/* What belongs to a number in a process, or is set when all are there, is out of place in one
+ * that is open nowhere. */
+static int check_placeless(
+	const struct fd_source *s, const struct fd_described *x, struct err *e)
+{
+	if (fd_kind_find(x->x.kind)->finish || x->x.owner || x->x.flags & O_ASYNC ||
+		strstr(s->info, "lock:"))
+		return err_set(e, 0,
+			"with an owner, locks or watches it cannot be saved while it is in a "
+			"message only");
+	return 0;
+}
+
+static int dump_received(struct fd_dump *d, const struct fd_source *s, uint32_t *description,
+	bool *keep, struct err *e)
+{
+	size_t at = 0;
+	int found = find_known(d, s, &at, e);
+
+	*keep = !found;
+	if (found < 0)
+		return -1;
+	if (found) {
+		*description = buf_at(&d->known, struct fd_known, at)->description;
+		return 0;
+	}
+	return add_description(d, s, at, description, e) ||
+			       check_placeless(s, description_at(d, *description), e)
+		       ? -1
+		       : 0;
+}
+
+int fd_dump_received(struct fd_dump *d, int fd, uint32_t *description, struct err *e)
+{
+	cleanup_fd int pidfd = fd_task_open(getpid(), getpid(), e);
+	struct fd_source s;
+	bool keep = false;
+	int r;
+
+	if (pidfd < 0) {
+		close(fd);
+		return -1;
+	}
+	r = fd_source_look(&s, getpid(), getpid(), pidfd, fd, e);
+	if (!r) {
+		r = dump_received(d, &s, description, &keep, e);
+		if (r)
+			err_prefix(
+				e, "a descriptor (%s) in a message that waits in it", s.link);
+	}
+	fd_source_release(&s);
+	if (keep)
+		buf_push(&d->received, int, &fd);
+	else
+		close(fd);
+	return r;
+}
+
+void fd_dump_let_go(struct fd_dump *d)
+{
+	socket_dump_let_go(d);
+}
+
 int fd_dump_finish(struct fd_dump *d, struct err *e)
 {
-	if (fd_holders_check(d, e) || fd_objects_write(d, e))
+	if (socket_dump_all(d, e) || fd_holders_check(d, e) || fd_objects_write(d, e))
 		return -1;
+	socket_dump_write(d);
 	for (size_t i = 0; i < description_count(d); i++) {
 		struct fd_described *described = description_at(d, i);
 

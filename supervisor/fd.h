@@ -26,12 +26,18 @@
  * before the supervisor lets go of them. */
 void fd_remember_streams(void);
 
+/* What to do about a TCP connection whose other end is not being saved. */
+enum fd_tcp {
+	FD_TCP_REFUSE, /* the checkpoint fails */
+	FD_TCP_RESET,  /* after a restart it is broken: ECONNRESET */
+};
+
 /* Shared by all processes of one checkpoint. */
 struct fd_dump;
 
 struct tree;
 
-struct fd_dump *fd_dump_new(struct image_writer *job);
+struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp);
 void fd_dump_free(struct fd_dump *d);
 
 /* The processes that are being saved, for descriptors that lead to processes. */
@@ -60,6 +66,9 @@ bool fd_dump_has_terminal(const struct fd_dump *d, int index);
 
 /* Write contents of the objects that descriptors lead to, and the notes. Call once, last. */
 int fd_dump_finish(struct fd_dump *d, struct err *e);
+
+/* The program has been ended: the ports of its connections are to be free at once. */
+void fd_dump_let_go(struct fd_dump *d);
 
 /* ---- restart: runs in the new process, before it executes the program's file ---- */
 

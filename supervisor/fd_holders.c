@@ -10,17 +10,13 @@
 #include "lib/procfs.h"
 #include "supervisor/fd_object.h"
 
-static bool has_holders(const struct fd_object *o)
-{
-	return o->o.kind == IMAGE_OBJECT_PIPE || o->o.kind == IMAGE_OBJECT_PTY;
-}
-
+/* One whose bytes somebody else could take or add to. */
 static const struct fd_object *find_pipe(const struct fd_dump *d, const char *link)
 {
 	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++) {
 		const struct fd_object *o = fd_object_at(d, n);
 
-		if (has_holders(o) && !strcmp(o->link, link))
+		if (fd_object_is_bytes(o->o.kind) && !strcmp(o->link, link))
 			return o;
 	}
 	return NULL;
@@ -34,8 +30,8 @@ static bool is_saved(const struct fd_dump *d, pid_t pid)
 	return false;
 }
 
-/* The first of our pipes that @pid holds. Processes that end or may not be looked at have no
- * descriptors that we can see. */
+/* The first of our pipes and sockets that @pid holds. Processes that end or may not be looked
+ * at have no descriptors that we can see. */
 static const struct fd_object *held_pipe(const struct fd_dump *d, pid_t pid)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/fd", pid);
@@ -77,7 +73,7 @@ static int check_process(const struct fd_dump *d, pid_t pid, struct err *e)
 static bool has_pipes(const struct fd_dump *d)
 {
 	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++)
-		if (has_holders(fd_object_at(d, n)))
+		if (fd_object_is_bytes(fd_object_at(d, n)->o.kind))
 			return true;
 	return false;
 }

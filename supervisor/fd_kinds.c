@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "supervisor/socket.h"
+
 #define ROW(f) f##_match, f##_dump, f##_check, f##_restore, f##_show, NULL
 
 /* The first row that matches counts. */
@@ -33,6 +35,7 @@ static const struct fd_kind kinds[] = {
 		fd_signalfd_restore, fd_signalfd_show, NULL},
 	{IMAGE_FD_EPOLL, "epoll", false, fd_epoll_match, fd_epoll_dump, NULL, fd_epoll_restore,
 		fd_epoll_show, fd_epoll_finish},
+	{IMAGE_FD_SOCKET, "socket", false, ROW(fd_socket)},
 };
 
 const struct fd_kind *fd_kind_match(const struct fd_dump *d, const struct fd_source *s)
@@ -55,7 +58,6 @@ const struct fd_kind *fd_kind_find(uint32_t kind)
 static const struct {
 	const char *link, *what;
 } refused[] = {
-	{"socket:[", "sockets are"},
 	{"anon_inode:[fanotify]", "fanotify descriptors are"},
 	{"anon_inode:[userfaultfd]", "userfaultfd descriptors are"},
 	{"anon_inode:[io_uring]", "io_uring is"},
@@ -71,7 +73,7 @@ static const struct {
 	{"anon_inode:sync_file", "driver descriptors are"},
 	{"anon_inode:", "descriptors of this kind are"},
 	{"/dmabuf:", "driver descriptors are"},
-	{"/dev/nvidia", "driver descriptors (GPU) are"},
+	{"/dev/nvidia", "GPUs that were opened past trecr's library are"},
 	{"/dev/dri/", "driver descriptors (GPU) are"},
 	{"/dev/infiniband/", "driver descriptors (InfiniBand) are"},
 	{"/dev/kfd", "driver descriptors (GPU) are"},
@@ -96,6 +98,8 @@ int fd_unsupported(const struct fd_source *s, struct err *e)
 		return err_set(e, 0, "the directory no longer has this name");
 	if (S_ISFIFO(s->st.st_mode))
 		return err_set(e, 0, "the FIFO no longer has this name");
+	if (S_ISSOCK(s->st.st_mode))
+		return socket_refuse(s->dup, e);
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
 		if (!strncmp(s->link, refused[i].link, strlen(refused[i].link)))
 			return err_set(e, 0, "%s not supported yet", refused[i].what);

@@ -46,6 +46,10 @@ int fd_unsupported(const struct fd_source *s, struct err *e);
 
 /* ---- saving ---- */
 
+/* The description that @fd of our own leads to, which came in a message that waits in one of
+ * the program's sockets; @fd is taken over. An error says what it leads to. */
+int fd_dump_received(struct fd_dump *d, int fd, uint32_t *description, struct err *e);
+
 /* A standard stream of the supervisor that is a terminal, pipe or socket. */
 struct fd_stream {
 	bool usable;
@@ -61,9 +65,12 @@ struct fd_dump {
 	struct buf known;        /* struct fd_known, ordered: see fd.c */
 	struct buf descriptions; /* struct fd_described */
 	struct buf objects;      /* struct fd_object: fd_object.h */
+	enum fd_tcp tcp;
+	struct buf sockets;  /* struct socket_dump: socket_dump.h */
+	struct buf received; /* int: descriptors from messages that are open nowhere else */
 	const struct tree *tree; /* NULL: unknown */
-	struct buf pids;         /* pid_t of the processes saved */
-	struct buf tasks;        /* a task of each, ordered by descriptor table (kcmp) */
+	struct buf pids;     /* pid_t of the processes saved */
+	struct buf tasks;    /* a task of each, ordered by descriptor table (kcmp) */
 };
 
 /* A description, and what is not known or not final before the end. */
@@ -104,9 +111,10 @@ struct fd_restore {
 	size_t object_count;
 	const struct image_fd *fds; /* the process's */
 	size_t fd_count;
-	int *open;            /* by description: its descriptor, or -1 */
-	size_t *holder;       /* by description: the first process that has it */
-	struct fd_made *made; /* by object */
+	int *open;                      /* by description: its descriptor, or -1 */
+	size_t *holder;                 /* by description: the first process that has it */
+	struct fd_made *made;           /* by object */
+	struct socket_restore *sockets; /* while they are made: socket_restore.h */
 	int streams[3];
 	struct rlimit limit; /* to be put back in the end */
 	int base; /* everything temporary is at or above, the process's own are below */
@@ -158,6 +166,7 @@ FD_ROW(fd_timerfd);
 FD_ROW(fd_signalfd);
 FD_ROW(fd_epoll);
 int fd_pty_check(const struct fd_check *, const struct image_description *, struct err *);
+FD_ROW(fd_socket);
 int fd_epoll_finish(
 	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e);
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "supervisor/fd_pty.h"
+#include "supervisor/fd_object.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -151,7 +152,7 @@ static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, str
 	const char *name = image_string(r->job, o->name);
 	int fd;
 
-	if (o->kind >= IMAGE_OBJECT_PIPE)
+	if (fd_object_is_bytes(o->kind))
 		return err_set(e, 0, "the image is damaged: object %u is no file", number);
 	fd = o->kind == IMAGE_OBJECT_UNLINKED ? make_unlinked(name, e) : make_memfd(o, name, e);
 	if (fd >= 0)
@@ -188,6 +189,8 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 
 	if (o->kind == IMAGE_OBJECT_PTY)
 		return fd_pty_settle(r, number, e);
+	if (fd_object_is_bytes(o->kind) && o->kind != IMAGE_OBJECT_MQUEUE)
+		return 0;
 	/* Another's file can stay ours: who has it open does not need its owner, and only root
 	 * could give it away. */
 	if (o->kind == IMAGE_OBJECT_UNLINKED)
@@ -203,8 +206,7 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 int fd_made_settle(struct fd_restore *r, struct err *e)
 {
 	for (uint32_t n = 1; n <= r->object_count; n++)
-		if (r->objects[n - 1].kind != IMAGE_OBJECT_PIPE && r->made[n - 1].fd >= 0 &&
-			settle(r, n, r->made[n - 1].fd, e))
+		if (r->made[n - 1].fd >= 0 && settle(r, n, r->made[n - 1].fd, e))
 			return -1;
 	return 0;
 }

@@ -31,11 +31,11 @@ static int receive(mqd_t queue, size_t size, struct fd_object *o, struct err *e)
 	struct timespec now = {0}; /* it has to be there already */
 	unsigned priority;
 	ssize_t n = mq_timedreceive(queue, text, size, &priority, &now);
-	struct image_message m = {.type = priority, .size = n};
+	struct image_queue_message m = {.type = priority, .size = n};
 
 	if (n < 0)
 		return err_set(e, errno, "cannot receive its messages");
-	buf_push(&o->bytes, struct image_message, &m);
+	buf_push(&o->bytes, struct image_queue_message, &m);
 	buf_add(&o->bytes, text, n);
 	return 0;
 }
@@ -43,7 +43,7 @@ static int receive(mqd_t queue, size_t size, struct fd_object *o, struct err *e)
 static int send_all(mqd_t queue, const char *data, size_t size, struct err *e)
 {
 	struct timespec now = {0};
-	struct image_message m;
+	struct image_queue_message m;
 
 	for (size_t at = 0; at < size; at += sizeof(m) + m.size) {
 		if (size - at < sizeof(m))

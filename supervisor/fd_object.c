@@ -171,10 +171,10 @@ static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 
 	if (o->pty && fd_pty_save(o, e))
 		return -1;
-	if (o->o.kind == IMAGE_OBJECT_PIPE || !o->file) {
+	if (fd_object_is_bytes(o->o.kind)) {
 		c.bytes = o->bytes.data;
 		c.size = o->bytes.len;
-	} else {
+	} else if (o->file) {
 		fd = open_contents(o, &own, e);
 		if (fd < 0)
 			return err_prefix(e, "%s", o->text);
@@ -197,6 +197,22 @@ int fd_objects_write(struct fd_dump *d, struct err *e)
 			sizeof(struct image_object));
 	}
 	return 0;
+}
+
+bool fd_object_is_bytes(uint32_t kind)
+{
+	switch (kind) {
+	case IMAGE_OBJECT_PIPE:
+	case IMAGE_OBJECT_SOCKET:
+	case IMAGE_OBJECT_PTY:
+	case IMAGE_OBJECT_SHM:
+	case IMAGE_OBJECT_SEM:
+	case IMAGE_OBJECT_MSG:
+	case IMAGE_OBJECT_MQUEUE:
+		return true;
+	default:
+		return false;
+	}
 }
 
 void fd_objects_free(struct fd_dump *d)

@@ -22,6 +22,9 @@ struct fd_object {
 	struct fd_pty *pty;     /* of a pseudo-terminal: fd_pty.h */
 };
 
+/* Whether an object of this kind is bytes on their way, and no file. */
+bool fd_object_is_bytes(uint32_t kind);
+
 /* Number (from 1) of the object that is file @dev:@inode, 0 when there is none yet. */
 uint32_t fd_object_find(const struct fd_dump *d, uint64_t dev, uint64_t inode);
 

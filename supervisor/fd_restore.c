@@ -12,6 +12,7 @@
 
 #include "supervisor/fd_lock.h"
 #include "supervisor/fd_made.h"
+#include "supervisor/socket_restore.h"
 #include "supervisor/sysv.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -256,9 +257,19 @@ static int restore_description(struct fd_restore *r, uint32_t index, struct err 
 	return x->flags & O_PATH ? 0 : set_flags(x, fd, e);
 }
 
+/* Those that are in messages only. */
+static int restore_placeless(struct fd_restore *r, struct err *e)
+{
+	turn_to(r, 0);
+	for (size_t i = 0; i < r->description_count; i++)
+		if (restore_description(r, i, e))
+			return err_prefix(e, "a descriptor in a message");
+	return 0;
+}
+
 static int restore_all(struct fd_restore *r, struct err *e)
 {
-	if (sysv_restore(r, e))
+	if (sysv_restore(r, e) || socket_restore_begin(r, e))
 		return -1;
 	for (size_t p = 0; p < r->checkpoint->process_count; p++) {
 		turn_to(r, p);
@@ -266,6 +277,8 @@ static int restore_all(struct fd_restore *r, struct err *e)
 			if (restore_description(r, r->fds[i].description, e))
 				return err_prefix(e, "descriptor %d", r->fds[i].fd);
 	}
+	if (restore_placeless(r, e) || socket_restore_settle(r, e))
+		return -1;
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))
 			return -1;
@@ -409,13 +422,16 @@ static int finish_all(const struct fd_restore *r, struct err *e)
 struct fd_restore *fd_restore_new(const struct checkpoint *c, const int std[3], struct err *e)
 {
 	struct fd_restore *r = new_restore(c);
+	int failed;
 
 	if (raise_limit(r, e)) {
 		free_restore(r);
 		return NULL;
 	}
 	lift_streams(r, std);
-	if (restore_all(r, e)) {
+	failed = restore_all(r, e);
+	socket_restore_end(r);
+	if (failed) {
 		(void)lower_limit(r, NULL); /* there is an error to tell already */
 		free_restore(r);
 		return NULL;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -18,6 +19,7 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
+#include "supervisor/lower.h"
 #include "supervisor/syscall_restart.h"
 
 /* How long a thread may take to stop before it is asked what it waits for. */
@@ -101,21 +103,30 @@ static bool task_alive(pid_t pid, pid_t tid)
 	return !procfs_stat(pid, tid, &st, NULL) && st.state != 'Z' && st.state != 'X';
 }
 
+/* A main thread that has ended cannot be attached to, and by the time that we look a thread
+ * that executes a program has taken its id. */
+#define SEIZE_ATTEMPTS 20
+
 /* Attach to @tid; 1: it has ended. */
 static int attach(struct freezer *f, struct process *p, pid_t tid, struct err *e)
 {
 	struct thread *t = add_thread(f, p, tid);
+	int attempt = 0;
 
-	syscall_before_freeze(t);
-	if (tracee_seize(&t->tracee, false, e)) {
+	while (tracee_seize(&t->tracee, false, e)) {
 		if (!task_alive(p->pid, tid)) {
 			p->thread_count--;
 			return 1;
 		}
-		if (!traced_by_us(p->pid, tid))
-			return refuse_debugger(p, tid, e);
 		t->tracee.state = TRACEE_RUNNING;
+		if (traced_by_us(p->pid, tid))
+			break;
+		if (++attempt == SEIZE_ATTEMPTS)
+			return refuse_debugger(p, tid, e);
+		sched_yield();
 	}
+	/* It runs on until it is interrupted. */
+	syscall_before_freeze(t);
 	f->found_new = true;
 	return 0;
 }
@@ -140,8 +151,13 @@ static int seize_new_threads(struct freezer *f, struct process *p, struct err *e
 
 	if (procfs_tasks(p->pid, &tids, &count, e))
 		return task_alive(p->pid, p->pid) ? -1 : 0;
+	/* A lower half has threads of its own. Memory of a process that forks cannot be read
+	 * before it has: those that do nothing else are not to hold us up. */
+	if (count > 1)
+		lower_find(p);
 	for (size_t i = 0; i < count; i++)
-		if (!find_thread(p, tids[i]) && seize_thread(f, p, tids[i], e))
+		if (!find_thread(p, tids[i]) && !lower_owns(p, tids[i]) &&
+			!lower_sleeps(p, tids[i]) && seize_thread(f, p, tids[i], e))
 			return -1;
 	return 0;
 }
@@ -153,8 +169,7 @@ static void drop_process(struct tree *tree, size_t i)
 	tree->count--;
 	memmove(&tree->processes[i], &tree->processes[i + 1],
 		(tree->count - i) * sizeof(*tree->processes));
-	free(p->threads);
-	free(p);
+	process_free(p);
 }
 
 /* Add a process, and attach to it at once: there may be little time. */
@@ -162,6 +177,8 @@ static int take_in(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
 {
 	struct process *p = add_process(f, pid, parent);
 
+	/* Also one that is dead by now: it may have made another. */
+	f->found_new = true;
 	return seize_thread(f, p, pid, e);
 }
 
@@ -176,11 +193,12 @@ static bool is_stranger(const struct freeze_target *target, pid_t pid)
 /* Children of processes that have ended. Those that have ended, too, are nobody's to wait for
  * but the reaper's: if that is us they have to go now, as a long list of children would never
  * be read in time. */
-static int add_orphans(struct freezer *f, struct err *e)
+static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
 	size_t count;
 
+	*late = false;
 	if (procfs_children(f->target->reaper, &pids, &count, e))
 		return -1;
 	for (size_t i = 0; i < count; i++) {
@@ -191,9 +209,23 @@ static int add_orphans(struct freezer *f, struct err *e)
 		if (f->tree->processes[f->tree->count - 1]->thread_count)
 			continue;
 		drop_process(f->tree, f->tree->count - 1);
+		*late = true;
 		if (f->target->reaper == getpid())
 			(void)waitpid(pids[i], NULL, __WALL | WNOHANG); /* or the loop does */
 	}
+	return 0;
+}
+
+/* One that was dead when we came may have made another, which is an orphan now: at once after
+ * it, as that will do the same. */
+static int add_orphans(struct freezer *f, struct err *e)
+{
+	bool late;
+
+	do {
+		if (look_for_orphans(f, &late, e))
+			return -1;
+	} while (late && clock_ns(CLOCK_MONOTONIC) < f->target->deadline_ns);
 	return 0;
 }
 
@@ -270,9 +302,45 @@ static int end_vfork(struct freezer *f, struct thread *t, struct err *e)
 	return 0;
 }
 
-/* Nothing from @t for a while. */
-static int nothing_heard(struct freezer *f, struct thread *t, struct err *e)
+/* A thread that was stopped is so no more when another of its process executes a program: it
+ * has been killed, or it is the main thread, whose id the other one has got. */
+static int recheck(struct freezer *f, struct thread *t, struct err *e)
 {
+	struct tracee_report report;
+	uint64_t mask;
+
+	if (t->tracee.state != TRACEE_STOPPED)
+		return 0;
+	if (tracee_wait(&t->tracee, 0, &report, e))
+		return t->tracee.state == TRACEE_GONE ? 0 : -1;
+	if (report.event == TRACEE_EVENT_GONE || report.event == TRACEE_EVENT_TRAP)
+		return 0;
+	if (report.event == TRACEE_EVENT_NONE &&
+		(!tracee_get_sigmask(&t->tracee, &mask, NULL) ||
+			t->tracee.state == TRACEE_GONE))
+		return 0;
+	f->found_new = true;
+	t->tracee.state = TRACEE_RUNNING;
+	if (tracee_interrupt(&t->tracee, e) ||
+		(report.event != TRACEE_EVENT_NONE && tracee_continue(&t->tracee, 0, e)))
+		return t->tracee.state == TRACEE_GONE ? 0 : -1;
+	return 0;
+}
+
+static int recheck_all(struct freezer *f, struct process *p, struct err *e)
+{
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (recheck(f, &p->threads[i], e))
+			return -1;
+	return 0;
+}
+
+/* Nothing from @t for a while. A thread that executes a program waits for the ends of all
+ * others, and these for us to take note. */
+static int nothing_heard(struct freezer *f, struct process *p, struct thread *t, struct err *e)
+{
+	if (recheck_all(f, p, e))
+		return -1;
 	if (!task_alive(t->tracee.pid, t->tracee.tid)) {
 		t->tracee.state = TRACEE_GONE;
 		return 0;
@@ -293,7 +361,7 @@ static uint64_t next_look(const struct freezer *f)
 
 /* Bring one seized thread into a trap stop. Signals on their way are let through, as they
  * would have been a moment earlier. */
-static int stop_thread(struct freezer *f, struct thread *t, struct err *e)
+static int stop_thread(struct freezer *f, struct process *p, struct thread *t, struct err *e)
 {
 	struct tracee_report report;
 
@@ -305,7 +373,7 @@ static int stop_thread(struct freezer *f, struct thread *t, struct err *e)
 		case TRACEE_EVENT_GONE:
 			return 0;
 		case TRACEE_EVENT_NONE:
-			if (nothing_heard(f, t, e))
+			if (nothing_heard(f, p, t, e))
 				return -1;
 			break;
 		default:
@@ -321,6 +389,115 @@ static int stop_thread(struct freezer *f, struct thread *t, struct err *e)
 				return -1;
 		}
 	}
+	return 0;
+}
+
+/* ---- a process with a lower half ---- */
+
+/* How often threads that did not stop outside of it are asked again. */
+#define AGAIN_NS 2000000ull
+
+/* Deal with what @t has to report, if anything. *heard: it had something. */
+static int attend(
+	struct freezer *f, struct process *p, struct thread *t, bool *heard, struct err *e)
+{
+	enum lower_verdict verdict;
+	struct tracee_report report;
+	int signal = 0, r;
+
+	if (tracee_wait(&t->tracee, 0, &report, e))
+		return -1;
+	*heard |= report.event != TRACEE_EVENT_NONE;
+	switch (report.event) {
+	case TRACEE_EVENT_NONE:
+	case TRACEE_EVENT_GONE:
+		return 0;
+	case TRACEE_EVENT_TRAP:
+		return lower_judge(p, t, &verdict, e);
+	case TRACEE_EVENT_SYSCALL:
+		r = lower_comes_out(p, t, e);
+		if (r)
+			return r < 0 ? -1 : 0;
+		break;
+	case TRACEE_EVENT_SIGNAL:
+		signal = report.signal;
+		break;
+	case TRACEE_EVENT_NEW:
+		f->found_new = true;
+		break;
+	default:
+		break;
+	}
+	if (t->below)
+		return tracee_continue_to_syscall(&t->tracee, signal, e);
+	/* Any stop takes the one that was asked for with it. */
+	return tracee_interrupt(&t->tracee, e) || tracee_continue(&t->tracee, signal, e) ? -1
+											 : 0;
+}
+
+static bool is_to_be_stopped(const struct process *p, const struct thread *t)
+{
+	return t->tracee.state == TRACEE_RUNNING && !(t->helper && !p->lower->drained);
+}
+
+/* Nothing was heard of those that still run. */
+static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, struct err *e)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (now < *again) {
+		tracee_pause(*again);
+		return 0;
+	}
+	*again = now + AGAIN_NS;
+	for (size_t k = 0; k < p->thread_count; k++) {
+		struct thread *t = &p->threads[k];
+
+		if (!is_to_be_stopped(p, t))
+			continue;
+		if (nothing_heard(f, p, t, e))
+			return -1;
+		if (t->tracee.state == TRACEE_RUNNING && tracee_interrupt(&t->tracee, e) &&
+			t->tracee.state != TRACEE_GONE)
+			return -1;
+	}
+	return 0;
+}
+
+/* One may wait down there for another that has stopped already, but has not been looked at: so
+ * all get their turn until the last has come out. */
+static int stop_above(struct freezer *f, struct process *p, struct err *e)
+{
+	uint64_t again = clock_ns(CLOCK_MONOTONIC) + AGAIN_NS;
+	bool running;
+
+	do {
+		bool heard = false;
+
+		running = false;
+		for (size_t k = 0; k < p->thread_count; k++) {
+			struct thread *t = &p->threads[k];
+
+			if (t->tracee.state == TRACEE_RUNNING && attend(f, p, t, &heard, e) &&
+				t->tracee.state != TRACEE_GONE)
+				return -1;
+			running |= is_to_be_stopped(p, t);
+		}
+		if (running && !heard && wait_for_some(f, p, &again, e))
+			return -1;
+	} while (running);
+	return 0;
+}
+
+/* ---- */
+
+static int stop_threads(struct freezer *f, struct process *p, struct err *e)
+{
+	if (p->lower)
+		return stop_above(f, p, e);
+	for (size_t k = 0; k < p->thread_count; k++)
+		if (stop_thread(f, p, &p->threads[k], e))
+			return -1;
 	return 0;
 }
 
@@ -362,9 +539,10 @@ static int freeze_pass(struct freezer *f, struct err *e)
 
 		if (seize_new_threads(f, p, e))
 			return -1;
-		for (size_t k = 0; k < p->thread_count; k++)
-			if (stop_thread(f, &p->threads[k], e))
-				return -1;
+		if (p->thread_count && recheck(f, &p->threads[0], e))
+			return -1;
+		if (stop_threads(f, p, e))
+			return -1;
 		forget_gone(p);
 		if (add_children(f, p, e))
 			return -1;
@@ -373,20 +551,26 @@ static int freeze_pass(struct freezer *f, struct err *e)
 	return 0;
 }
 
+/* Passes in a row without anything new: with no process id given out meanwhile, or, where
+ * others make processes all the time, without regard to that. */
+#define QUIET_PASSES      2
+#define QUIET_PASSES_BUSY 6
+
 static int freeze_all(struct freezer *f, struct err *e)
 {
 	pid_t last_pid = 0;
-	int quiet = 0;
+	int quiet = 0, silent = 0;
 
-	while (quiet < 2) {
+	while (silent < QUIET_PASSES && quiet < QUIET_PASSES_BUSY) {
 		pid_t now;
 
 		if (freeze_pass(f, e))
 			return -1;
 		now = procfs_last_pid();
-		quiet = f->found_new || now != last_pid ? 0 : quiet + 1;
+		quiet = f->found_new ? 0 : quiet + 1;
+		silent = f->found_new || now != last_pid ? 0 : silent + 1;
 		last_pid = now;
-		if (quiet < 2 && clock_ns(CLOCK_MONOTONIC) > f->target->deadline_ns)
+		if (!quiet && clock_ns(CLOCK_MONOTONIC) > f->target->deadline_ns)
 			return err_set(e, 0,
 				"cannot freeze process %d: it makes new processes faster than "
 				"they can be stopped",
@@ -429,8 +613,7 @@ static void sort_out(struct freezer *f)
 		struct process *p = tree->processes[i];
 
 		if (!there[i]) {
-			free(p->threads);
-			free(p);
+			process_free(p);
 		} else if (p->zombie) {
 			buf_push(&zombies, struct process *, &p);
 		} else {
@@ -456,7 +639,7 @@ static int read_thread(struct process *p, struct thread *t, struct err *e)
 		       : 0;
 }
 
-static int read_zombie(struct process *p, struct err *e)
+static int read_id(struct process *p, struct err *e)
 {
 	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
 
@@ -466,6 +649,9 @@ static int read_zombie(struct process *p, struct err *e)
 	return 0;
 }
 
+/* Fields of /proc/PID/stat by number, see man proc_pid_stat. */
+#define STAT_EXIT_CODE 52
+
 static int read_process(struct process *p, struct err *e)
 {
 	struct proc_stat st;
@@ -473,8 +659,8 @@ static int read_process(struct process *p, struct err *e)
 	if (procfs_stat(p->pid, p->pid, &st, e))
 		return -1;
 	memcpy(p->comm, st.comm, sizeof(p->comm));
-	if (p->zombie)
-		return read_zombie(p, e);
+	if (read_id(p, e) || p->zombie)
+		return p->zombie ? 0 : -1;
 	for (size_t i = 0; i < p->thread_count; i++) {
 		struct thread leader = p->threads[i];
 
@@ -486,13 +672,36 @@ static int read_process(struct process *p, struct err *e)
 		memmove(&p->threads[1], &p->threads[0], i * sizeof(leader));
 		p->threads[0] = leader;
 	}
-	if (p->threads[0].tracee.tid != p->pid)
-		return err_set(e, 0,
-			"the first thread of process %d (%s) has ended while others go on, "
-			"which is not supported yet",
-			p->pid, p->comm);
-	p->vpid = p->threads[0].vtid;
+	p->task = p->threads[0].tracee.tid;
+	p->leader_ended = p->task != p->pid;
+	p->leader_exit_code = st.field[STAT_EXIT_CODE];
 	return process_prepare(p, e);
+}
+
+/* All threads above stand still but for the helpers. Let what is below come to rest; then the
+ * helpers are stopped, too, and what they have set off meanwhile. */
+static int drain(struct freezer *f, struct err *e)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < f->tree->count; i++) {
+		struct process *p = f->tree->processes[i];
+
+		if (!p->lower || !p->thread_count)
+			continue;
+		any = true;
+		if (p->threads[0].tracee.group_stopped)
+			return err_set(e, 0,
+				"process %d is stopped by a signal, and its lower half with it",
+				p->pid);
+		if (p->lower->state != RECORDS_UP)
+			return err_set(
+				e, 0, "process %d could not bring its lower half up", p->pid);
+		if (lower_order(p, LOWER_DRAIN, NULL, 0, f->target->deadline_ns, e))
+			return -1;
+		p->lower->drained = true;
+	}
+	return any ? freeze_all(f, e) : 0;
 }
 
 int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
@@ -501,7 +710,7 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 
 	memset(tree, 0, sizeof(*tree));
 	add_process(&f, target->root, 0);
-	if (freeze_all(&f, e))
+	if (freeze_all(&f, e) || drain(&f, e))
 		goto out_thaw;
 	sort_out(&f);
 	if (!tree->living || tree->processes[0]->pid != target->root) {
@@ -517,6 +726,38 @@ out_thaw:
 	/* The first error is the one to tell. */
 	thaw(tree, NULL);
 	return -1;
+}
+
+/* The thread that @freezer tries to attach to and has to wait for; 0: it does not. */
+static pid_t blocked_on(pid_t freezer)
+{
+	cleanup_free char *path = xasprintf("/proc/self/task/%d/syscall", freezer);
+	cleanup_free char *text = NULL;
+	unsigned long tid;
+	size_t len;
+	long nr;
+
+	/* Number and arguments of a system call, or "running". */
+	if (read_file(path, &text, &len, NULL) || sscanf(text, "%ld %*x %lx", &nr, &tid) != 2 ||
+		nr != SYS_ptrace)
+		return 0;
+	return tid;
+}
+
+void freeze_unblock(pid_t freezer)
+{
+	pid_t tid = blocked_on(freezer);
+	cleanup_free char *status = tid ? procfs_status(tid, tid, NULL) : NULL;
+	pid_t pid = status ? (pid_t)status_number(status, "Tgid", 10) : 0;
+	cleanup_free pid_t *tids = NULL;
+	size_t count;
+
+	if (!pid || procfs_tasks(pid, &tids, &count, NULL))
+		return;
+	/* Not the main thread: its end is the process's, and in nobody's way. */
+	for (size_t i = 0; i < count; i++)
+		if (tids[i] != pid && !task_alive(pid, tids[i]))
+			(void)waitpid(tids[i], NULL, __WALL | WNOHANG);
 }
 
 static bool continue_pending(pid_t pid)

@@ -25,6 +25,14 @@ struct freeze_target {
  */
 int freeze(const struct freeze_target *target, struct tree *tree, struct err *e);
 
+/*
+ * To be called now and then, from another thread, while thread @freezer of this process is in
+ * freeze(): attaching to a thread that executes a program waits until that has rid itself of
+ * the others, and those that are ours already until somebody takes note of their ends. That is
+ * done here.
+ */
+void freeze_unblock(pid_t freezer);
+
 /* Let all go on from where they were (threads' regs, where regs_changed), and free @tree.
  * Goes through to the end whatever fails. */
 int thaw(struct tree *tree, struct err *e);

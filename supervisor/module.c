@@ -1,13 +1,12 @@
 #include "supervisor/module.h"
 
-#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libelf.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "ckpt/hash.h"
+#include "lib/build_id.h"
 #include "lib/util.h"
 
 struct module_cache {
@@ -16,7 +15,6 @@ struct module_cache {
 
 struct module_cache *module_cache_new(void)
 {
-	elf_version(EV_CURRENT);
 	return xcalloc(1, sizeof(struct module_cache));
 }
 
@@ -26,23 +24,6 @@ void module_cache_free(struct module_cache *c)
 		return;
 	buf_free(&c->known);
 	free(c);
-}
-
-/* Build-id of the open file, or nothing when it has none (or is no ELF file). */
-static void read_build_id(int fd, struct image_module *m)
-{
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	const void *id = NULL;
-	ssize_t size;
-
-	if (!elf)
-		return;
-	size = elf_kind(elf) == ELF_K_ELF ? dwelf_elf_gnu_build_id(elf, &id) : 0;
-	if (size > 0 && (size_t)size <= sizeof(m->build_id)) {
-		memcpy(m->build_id, id, size);
-		m->build_id_size = size;
-	}
-	elf_end(elf);
 }
 
 static void read_stat(const struct stat *st, struct image_module *m)
@@ -63,8 +44,7 @@ static int identify_fd(int fd, const char *path, struct image_module *m, struct 
 {
 	int r;
 
-	elf_version(EV_CURRENT);
-	read_build_id(fd, m);
+	m->build_id_size = build_id_read(fd, m->build_id, sizeof(m->build_id));
 	if (m->build_id_size)
 		return 0;
 	r = hash128_file(fd, m->hash);

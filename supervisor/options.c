@@ -2,10 +2,26 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "lib/util.h"
 
 #define FIELD(name) offsetof(struct supervisor_options, name)
+
+static const char *const tcp_modes[] = {
+	[FD_TCP_REFUSE] = "refuse",
+	[FD_TCP_RESET] = "reset",
+};
+
+int opt_tcp(void *field, const char *value, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tcp_modes); i++)
+		if (!strcmp(value, tcp_modes[i])) {
+			*(enum fd_tcp *)field = i;
+			return 0;
+		}
+	return err_set(e, 0, "is neither refuse nor reset");
+}
 
 const struct opt supervisor_option_rows[] = {
 	{'d', "dir", "DIR", "where checkpoints go", opt_text, FIELD(dir)},
@@ -23,6 +39,10 @@ const struct opt supervisor_option_rows[] = {
 		FIELD(portable)},
 	{0, "ckpt-signal", "SIG", "take a checkpoint when SIG is sent to this process",
 		opt_signal, FIELD(ckpt_signal)},
+	{0, "tcp", "MODE",
+		"TCP connections to the outside: refuse the\n"
+		"checkpoint (default), or reset them at a restart",
+		opt_tcp, FIELD(tcp)},
 	{'v', "verbose", NULL, "say more on standard error", opt_flag, FIELD(verbose)},
 	{0},
 };

@@ -9,6 +9,9 @@
 #include "lib/opts.h"
 #include "supervisor/supervisor.h"
 
+/* A way to deal with TCP connections to the outside; the field is an enum fd_tcp. */
+int opt_tcp(void *field, const char *value, struct err *e);
+
 /* Rows over struct supervisor_options. */
 extern const struct opt supervisor_option_rows[];
 

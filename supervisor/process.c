@@ -6,12 +6,13 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
+#include "supervisor/lower.h"
 #include "supervisor/x86_64.h"
 
 /* smaps would walk the page tables of the whole process for one address. */
 static int find_vdso(struct process *p, struct err *e)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/maps", p->pid);
+	cleanup_free char *path = xasprintf("/proc/%d/maps", p->task);
 	cleanup_file FILE *maps = fopen(path, "re");
 	unsigned long start, end;
 	char line[512];
@@ -43,7 +44,7 @@ static bool is_in_use(const struct process *p, uint64_t cave)
 
 int process_prepare(struct process *p, struct err *e)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/mem", p->pid);
+	cleanup_free char *path = xasprintf("/proc/%d/mem", p->task);
 	cleanup_free uint8_t *vdso = NULL;
 	size_t at;
 
@@ -64,10 +65,11 @@ int process_prepare(struct process *p, struct err *e)
 	return 0;
 }
 
-static void process_free(struct process *p)
+void process_free(struct process *p)
 {
 	if (p->mem_fd >= 0)
 		close(p->mem_fd);
+	lower_free(p->lower);
 	free(p->threads);
 	free(p);
 }

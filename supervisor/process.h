@@ -25,22 +25,32 @@ struct thread {
 	char blocked_at[32];       /* kernel function, for a restarted system call */
 	uint32_t syscall_class;    /* enum image_syscall */
 	uint64_t syscall_left_ns;
+	bool helper; /* of the lower half: not to be stopped before that has come to rest */
+	bool below;  /* while it is being stopped: inside the lower half, to be stopped on its
+			way out */
 };
 
 struct process {
 	pid_t pid, vpid;
-	pid_t parent;  /* 0: none of the tree */
-	pid_t vparent; /* as the process sees it; filled by dump_tree() */
-	bool zombie;   /* has ended, and its parent has not waited for it: no threads */
-	int mem_fd;    /* /proc/PID/mem */
+	/* A thread of it that lives, the first one if it does: under its id /proc shows the
+	 * process, while a leader that has ended has neither memory nor descriptors. */
+	pid_t task;
+	bool leader_ended;         /* while others go on: it is none of the threads below */
+	uint32_t leader_exit_code; /* as of waitpid(2) */
+	pid_t parent;              /* 0: none of the tree */
+	pid_t vparent;             /* as the process sees it; filled by dump_tree() */
+	bool zombie; /* has ended, and its parent has not waited for it: no threads */
+	int mem_fd;  /* /proc/PID/mem */
 	char comm[64];
 	uint32_t terminal;      /* as in struct image_job_process */
-	struct thread *threads; /* the leader first */
+	struct thread *threads; /* those that live, the leader first */
 	size_t thread_count, thread_room;
 	uint64_t vdso, vdso_size;
 	uint64_t cave;  /* 0: not looked for yet */
 	bool cave_lost; /* a thread may still be on its way home: nothing more is run */
-	bool stop_owed; /* a SIGSTOP came while system calls were run in it */
+	struct lower_half *lower; /* lower.h; NULL: it has none */
+	bool has_window;          /* it has a lower half, or the remains of its parent's */
+	bool stop_owed;           /* a SIGSTOP came while system calls were run in it */
 };
 
 /* The frozen tree: the root first, parents before children, zombies last. */
@@ -53,6 +63,7 @@ struct tree {
 /* Open /proc/PID/mem and find the cave. Once a process, after it has been frozen. */
 int process_prepare(struct process *p, struct err *e);
 
+void process_free(struct process *p);
 void tree_free(struct tree *tree);
 
 #endif

@@ -18,7 +18,7 @@ static int take(struct supervisor *s, const struct checkpoint_request *request, 
 
 void requests_checkpoint(struct supervisor *s)
 {
-	struct checkpoint_request request = {.stop = false};
+	struct checkpoint_request request = {.tcp = s->options.tcp};
 	struct err e = ERR_INIT;
 
 	if (take(s, &request, &e) < 0)
@@ -28,8 +28,9 @@ void requests_checkpoint(struct supervisor *s)
 static void answer_checkpoint(
 	struct supervisor *s, const struct control_request *request, struct buf *answer)
 {
-	struct checkpoint_request take_it = {
-		.stop = request->stop, .deadline_ns = request->deadline_ns};
+	struct checkpoint_request take_it = {.stop = request->stop,
+		.deadline_ns = request->deadline_ns,
+		.tcp = request->has_tcp ? request->tcp : s->options.tcp};
 	struct err e = ERR_INIT;
 
 	if (take(s, &take_it, &e) < 0) {

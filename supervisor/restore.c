@@ -26,6 +26,7 @@
 #include "supervisor/cpu.h"
 #include "supervisor/fd.h"
 #include "supervisor/restore_birth.h"
+#include "supervisor/restore_lower.h"
 #include "supervisor/restore_one.h"
 #include "supervisor/spawn.h"
 #include "supervisor/syscall_restart.h"
@@ -46,6 +47,7 @@ struct restore {
 	struct birth birth;
 	struct restore_one *processes; /* in the order of the checkpoint's */
 	size_t count;
+	bool id_taken;     /* it has failed because something else has one of the tree's ids */
 	size_t unborn;     /* of them, that have not executed their programs yet */
 	size_t dying;      /* helpers and zombies that have not ended yet; */
 	struct buf others; /* struct other: those heard of */
@@ -122,7 +124,8 @@ static int check_before(struct restore *r)
 	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))
 		return -1;
 	for (size_t i = 0; i < r->count; i++)
-		if (restore_one_check_modules(&r->processes[i]))
+		if (restore_lower_check(&r->processes[i]) ||
+			restore_one_check_modules(&r->processes[i]))
 			return -1;
 	if (fd_restore_check(r->c, &fo, r->o->notice, r->e))
 		return -1;
@@ -170,7 +173,7 @@ static struct restore_one *welcome(struct restore *r, pid_t tid)
 
 		if (one->process.vpid != vpid || one->process.pid)
 			continue;
-		one->process.pid = t->pid = t->tid = tid;
+		one->process.pid = one->process.task = t->pid = t->tid = tid;
 		return one;
 	}
 	return NULL;
@@ -214,7 +217,9 @@ static int ended_early(struct restore *r)
 {
 	/* The others may hold the pipe open. */
 	kill_all(r);
-	return birth_error(&r->birth, r->e);
+	birth_error(&r->birth, r->e);
+	r->id_taken = r->e->code == EEXIST;
+	return -1;
 }
 
 /* Deal with a report. Of those that are no process to be, the ends are waited for. */
@@ -247,7 +252,8 @@ static int give_birth(struct restore *r)
 {
 	struct tracee *root = &r->processes[0].process.threads[0].tracee;
 
-	r->processes[0].process.pid = root->pid = root->tid = r->s->root;
+	r->processes[0].process.pid = r->processes[0].process.task = r->s->root;
+	root->pid = root->tid = r->s->root;
 	root->is_child = !r->s->init;
 	if (tracee_seize(root, true, r->e) || spawn_release(r->s, r->e))
 		return -1;
@@ -279,9 +285,12 @@ static int thaw_calls(struct restore *r, struct restore_one *one)
 
 static int spare(struct restore_one *one, struct err *e)
 {
-	for (size_t i = 0; i < one->thread_count; i++)
-		if (tracee_spare(&one->process.threads[i].tracee, e))
+	for (size_t i = 0; i < one->thread_count; i++) {
+		struct tracee *t = &one->process.threads[i].tracee;
+
+		if (t->state != TRACEE_GONE && tracee_spare(t, e))
 			return -1;
+	}
 	return 0;
 }
 
@@ -331,10 +340,16 @@ static int restore_all(struct restore *r)
 
 		if (!restore_one_run(one))
 			continue;
+		r->id_taken = one->id_taken;
 		return r->count == 1 ? -1
 				     : err_prefix(r->e, "process %d (%s)", one->process.vpid,
 					       one->process.comm);
 	}
+	for (size_t i = 0; i < r->count; i++)
+		if (restore_lower_run(&r->processes[i]))
+			return -1;
+	if (r->o->about_to_run)
+		r->o->about_to_run();
 	pass_terminal_on(r);
 	return let_go(r);
 }
@@ -399,11 +414,12 @@ static char *namespace_reason(const struct restore *r)
 			: NULL;
 }
 
-int restore_start(struct supervisor *s, const struct checkpoint *c,
-	const struct restore_options *o, struct err *e)
+/* With a @reason in a namespace of its own. *again: it has failed here only because an id was
+ * taken, and might do so there. */
+static int attempt(struct supervisor *s, const struct checkpoint *c,
+	const struct restore_options *o, char *reason, bool *again, struct err *e)
 {
 	struct restore r = {.s = s, .c = c, .o = o, .e = e};
-	cleanup_free char *reason = NULL;
 	cleanup_free char *obstacle = NULL;
 	struct spawn_wishes wishes = {0};
 	cleanup_buf struct buf left_over = {0};
@@ -412,7 +428,8 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 
 	if (look_at_image(&r) || check_before(&r))
 		goto out;
-	reason = namespace_reason(&r);
+	if (!reason)
+		reason = namespace_reason(&r);
 	obstacle = sysv_obstacle(c);
 	wishes.ipc = obstacle;
 	wishes.reason = reason ? reason : obstacle;
@@ -421,9 +438,11 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 	wishes.terminals = fd_terminal_in_use(c);
 	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, &wishes, &why, e))
 		goto out;
+	*again = !s->init;
 	if (why)
 		notice(&r, why);
 	result = run_in_thread(&r);
+	*again = result && *again && r.id_taken;
 	if (result)
 		kill_all(&r);
 	else
@@ -431,7 +450,31 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 	if (!result == wishes.ipc)
 		sysv_remove(&left_over);
 out:
+	free(reason);
 	free(why);
 	release(&r);
 	return result;
+}
+
+static void say_nothing(const char *line)
+{
+}
+
+int restore_start(struct supervisor *s, const struct checkpoint *c,
+	const struct restore_options *o, struct err *e)
+{
+	struct restore_options second = *o;
+	bool again = false;
+	int result = attempt(s, c, o, NULL, &again, e);
+
+	if (!result || !again)
+		return result;
+	/* An id that was free when we looked. What there is to say of the rest has been said.
+	 */
+	if (o->notice)
+		o->notice("an id was taken meanwhile: the program is brought back in a pid "
+			  "namespace of its own");
+	second.notice = say_nothing;
+	s->sleeps.len = 0;
+	return attempt(s, c, &second, xstrdup("an id was taken meanwhile"), &again, e);
 }

@@ -15,6 +15,7 @@ struct restore_options {
 	bool force_namespace; /* use a namespace of its own also where ids are free */
 	bool verbose;
 	void (*notice)(const char *line); /* what the user should know; no newline */
+	void (*about_to_run)(void);       /* from here on the program may use the terminal */
 };
 
 /*

@@ -167,8 +167,6 @@ static int make_child(struct birth *b, size_t node, struct err *e)
 	b->made[node] = made;
 	if (made > 0)
 		return 0;
-	if (errno == EEXIST)
-		return err_set(e, 0, "process id %d is in use", pid);
 	return err_set(e, errno, "cannot make a process with id %d", pid);
 }
 

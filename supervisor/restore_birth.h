@@ -36,7 +36,8 @@ void birth_main(void *arg);
 /* Whether one has failed, and will not come to where the others wait for it. */
 bool birth_failed(const struct birth *b);
 
-/* After one has ended before its time, when all others have been killed: why. Returns -1. */
+/* After one has ended before its time, when all others have been killed: why. Returns -1. The
+ * error's code is EEXIST when an id has been taken since birth_id_in_use(). */
 int birth_error(struct birth *b, struct err *e);
 
 #endif

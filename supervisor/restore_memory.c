@@ -5,10 +5,18 @@
 #include <linux/sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "supervisor/mempolicy.h"
 #include "supervisor/restore_plan.h"
+
+/* <linux/prctl.h> of kernel 5.17 */
+#ifndef PR_SET_VMA
+#define PR_SET_VMA           0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
 
 #ifndef MAP_DROPPABLE
 #define MAP_DROPPABLE 0x08
@@ -40,6 +48,13 @@ static const struct {
 	{IMAGE_ADVICE_HUGEPAGE, MADV_HUGEPAGE},
 	{IMAGE_ADVICE_NOHUGEPAGE, MADV_NOHUGEPAGE},
 };
+
+/* Is made and filled by others: the kernel, or the lower half. */
+static bool is_foreign(const struct image_region *g)
+{
+	return g->kind == IMAGE_REGION_VDSO || g->kind == IMAGE_REGION_VVAR ||
+	       g->kind == IMAGE_REGION_DEVICE;
+}
 
 static bool has_extents(const struct restore_plan *p, const struct image_region *g)
 {
@@ -101,6 +116,27 @@ static int region_fd(const struct restore_plan *p, const struct image_region *g)
 	}
 }
 
+/* "[anon:NAME]", as maps shows a name given with PR_SET_VMA. Other kernels have no names. */
+static void add_name(struct restore_plan *p, const struct image_region *g)
+{
+	static const char *const heads[] = {"[anon:", "[anon_shmem:"};
+	const char *shown = image_string(p->img, g->name);
+	size_t length = strlen(shown);
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		size_t head = strlen(heads[i]);
+		cleanup_free char *name = NULL;
+
+		if (strncmp(shown, heads[i], head) || shown[length - 1] != ']')
+			continue;
+		name = xasprintf("%.*s", (int)(length - head - 1), shown + head);
+		BATCH_ADD(&p->memory, "name memory", SYS_prctl, PR_SET_VMA,
+			PR_SET_VMA_ANON_NAME, g->start, g->end - g->start,
+			plan_string(&p->plan, name))
+			->check = BATCH_ANY;
+	}
+}
+
 static void add_advice(struct restore_plan *p, const struct image_region *g)
 {
 	uint64_t size = g->end - g->start;
@@ -124,6 +160,7 @@ static void add_map(struct restore_plan *p, const struct image_region *g)
 	c->check = BATCH_EQUALS;
 	c->expect = g->start;
 	add_advice(p, g);
+	add_name(p, g);
 }
 
 /* Memory that cannot be read is marked as locked, and then reported as not there (ENOMEM). */
@@ -141,7 +178,7 @@ static void add_finish(struct restore_plan *p, const struct image_region *g)
 {
 	uint64_t size = g->end - g->start;
 
-	if (g->kind == IMAGE_REGION_VDSO || g->kind == IMAGE_REGION_VVAR)
+	if (is_foreign(g))
 		return;
 	if (has_extents(p, g) && !(g->prot & PROT_WRITE))
 		BATCH_ADD(&p->rest, "protect memory", SYS_mprotect, g->start, size, g->prot);
@@ -163,6 +200,24 @@ static void add_fill(struct restore_plan *p, struct batch_builder *b,
 	c->check = BATCH_WHOLE;
 }
 
+/* The region of device memory that @x is of. An extent is of one kind of region only. */
+static bool is_on_device(const struct restore_plan *p, const struct image_extent *x)
+{
+	const struct image_region *g;
+	size_t high, low = 0;
+
+	g = image_note_array(p->img, IMAGE_NOTE_REGIONS, struct image_region, &high);
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (g[mid].end <= x->address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return g[low].kind == IMAGE_REGION_DEVICE;
+}
+
 /* Share the extents out by bytes, in the order of their addresses. */
 static void share_fill(struct restore_plan *p)
 {
@@ -172,7 +227,8 @@ static void share_fill(struct restore_plan *p)
 	unsigned threads, current = 0;
 
 	for (size_t i = 0; i < count; i++)
-		total += (uint64_t)x[i].blocks * IMAGE_BLOCK;
+		if (!is_on_device(p, &x[i]))
+			total += (uint64_t)x[i].blocks * IMAGE_BLOCK;
 	threads = sysconf(_SC_NPROCESSORS_ONLN);
 	if (threads > FILL_THREADS_MAX)
 		threads = FILL_THREADS_MAX;
@@ -182,6 +238,8 @@ static void share_fill(struct restore_plan *p)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t size = (uint64_t)x[i].blocks * IMAGE_BLOCK, skip = 0;
 
+		if (is_on_device(p, &x[i]))
+			continue;
 		while (skip < size) {
 			uint64_t left = share - given,
 				 n = size - skip < left ? size - skip : left;
@@ -225,7 +283,9 @@ static int check_region(
 	image_note_array(p->img, IMAGE_NOTE_MODULES, struct image_module, &modules);
 	if (g->start >= g->end || g->end > LOADER_ADDRESS_END ||
 		(g->start | g->end) % IMAGE_BLOCK ||
-		(g->start < LOADER_WINDOW + LOADER_WINDOW_SIZE && g->end > LOADER_WINDOW))
+		(g->kind != IMAGE_REGION_DEVICE &&
+			g->start < LOADER_WINDOW + LOADER_WINDOW_SIZE &&
+			g->end > LOADER_WINDOW))
 		return err_set(e, 0,
 			"the image has a region at impossible addresses, %#lx-%#lx",
 			(unsigned long)g->start, (unsigned long)g->end);
@@ -238,6 +298,12 @@ static int check_region(
 	if (g->kind == IMAGE_REGION_SHARED && (!g->object || g->object > objects))
 		return err_set(e, 0, "the image names a shared object that it does not have");
 	return 0;
+}
+
+static bool holds_memory(const struct image_region *g)
+{
+	return g->kind == IMAGE_REGION_ANON || g->kind == IMAGE_REGION_FILE ||
+	       g->kind == IMAGE_REGION_DEVICE;
 }
 
 /* Regions in order, and memory to be filled only where one of them takes it: anything else
@@ -263,9 +329,8 @@ static int check_layout(const struct restore_plan *p, struct err *e)
 		while (at < count && g[at].end <= from)
 			at++;
 		for (size_t k = at; from < to; k++) {
-			if (k == count || g[k].start > from ||
-				(g[k].kind != IMAGE_REGION_ANON &&
-					g[k].kind != IMAGE_REGION_FILE))
+			if (k == count || g[k].start > from || !holds_memory(&g[k]) ||
+				is_foreign(&g[k]) != is_foreign(&g[at]))
 				return err_set(e, 0,
 					"the image has memory at %#lx outside of its regions",
 					(unsigned long)from);
@@ -299,8 +364,10 @@ int restore_plan_memory(struct restore_plan *p, struct err *e)
 	for (size_t i = 0; i < count; i++)
 		if (g[i].kind == IMAGE_REGION_SYSV)
 			add_advice(p, &g[i]);
-		else if (g[i].kind != IMAGE_REGION_VDSO && g[i].kind != IMAGE_REGION_VVAR)
+		else if (!is_foreign(&g[i]))
 			add_map(p, &g[i]);
+	/* Before a page of it is touched. */
+	mempolicy_plan_memory(p);
 	share_fill(p);
 	for (unsigned i = 1; i <= p->fill_threads; i++)
 		add_fill_thread(p, &p->fill[i]);

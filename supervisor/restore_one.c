@@ -12,9 +12,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "supervisor/mempolicy.h"
 #include "supervisor/module.h"
 #include "supervisor/remote.h"
 #include "supervisor/restore_vdso.h"
+#include "supervisor/vdso_frames.h"
 
 extern const uint8_t loader_blob[], loader_blob_end[];
 
@@ -277,6 +279,8 @@ static int redirect_vdso(struct restore_one *r)
 	old = image_note(r->img, IMAGE_NOTE_VDSO, 1, &size);
 	if (!old)
 		return 0;
+	if (vdso_check_frames(r->process.mem_fd, r->img, r->e))
+		return -1;
 	bytes = xmalloc(size);
 	memcpy(bytes, old, size);
 	if (vdso_redirect(
@@ -306,9 +310,13 @@ static int make_threads(struct restore_one *r)
 	cleanup_free pid_t *tids = xcalloc(r->thread_count, sizeof(*tids));
 	size_t made;
 
-	if (run_batch(r, r->plan.rest_at, tids, r->thread_count, &made, false) ||
-		plan_check(r->process.mem_fd, r->plan.rest_at, &r->plan.rest, r->e))
+	if (run_batch(r, r->plan.rest_at, tids, r->thread_count, &made, false))
 		return -1;
+	if (plan_check(r->process.mem_fd, r->plan.rest_at, &r->plan.rest, r->e)) {
+		/* Nothing else of this batch fails so. */
+		r->id_taken = r->e && r->e->code == EEXIST;
+		return -1;
+	}
 	if (made != r->thread_count - 1)
 		return err_set(r->e, 0, "the new process has %zu threads instead of %zu",
 			made + 1, r->thread_count);
@@ -359,6 +367,13 @@ static void raise_memlock(struct restore_one *r)
 	(void)prlimit(r->process.pid, RLIMIT_MEMLOCK, &want, NULL);
 }
 
+static void tell_of_nodes(const struct restore_one *r)
+{
+	if (r->o->notice && mempolicy_lacks_nodes(r->img))
+		r->o->notice("memory that was bound to NUMA nodes that are not here comes from "
+			     "others");
+}
+
 static int read_new_process(struct restore_one *r)
 {
 	const void *old;
@@ -385,6 +400,7 @@ int restore_one_run(struct restore_one *r)
 {
 	if (finish_exec(r) || read_new_process(r) || restore_plan_make(&r->plan, r->e))
 		return -1;
+	tell_of_nodes(r);
 	raise_memlock(r);
 	if (map_window(r) || fill_memory(r) || redirect_vdso(r) || clear_rseq(r))
 		return -1;

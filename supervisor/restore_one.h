@@ -26,6 +26,7 @@ struct restore_one {
 	const struct extra_fds *fds;
 
 	bool executed;          /* it has, and waits for restore_one_run() */
+	bool id_taken;          /* it has failed because something else has a thread's id */
 	struct process process; /* threads in the image's order */
 	struct restore_plan plan;
 	struct vma_list vmas;

@@ -15,6 +15,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "supervisor/membarrier.h"
+#include "supervisor/mempolicy.h"
 #include "supervisor/restore_plan.h"
 #include "supervisor/syscall_restart.h"
 
@@ -23,6 +25,18 @@
 /* <asm/prctl.h> of kernel 5.16 */
 #define ARCH_REQ_XCOMP_PERM 0x1023
 #define XFEATURE_TILEDATA   18
+#define ARCH_SET_CPUID      0x1012
+
+/* <linux/prctl.h> of kernels 6.3 and 6.4, and the option of 5.6 that old headers lack */
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE 65
+#endif
+#ifndef PR_SET_MEMORY_MERGE
+#define PR_SET_MEMORY_MERGE 67
+#endif
+#ifndef PR_SET_IO_FLUSHER
+#define PR_SET_IO_FLUSHER 57
+#endif
 
 static const struct image_process *process_of(const struct restore_plan *p)
 {
@@ -96,9 +110,11 @@ static void add_prctls(struct restore_plan *p)
 		BATCH_ADD(b, "lock future memory", SYS_mlockall,
 			MCL_FUTURE |
 				(ip->flags & IMAGE_PROCESS_LOCK_ONFAULT ? MCL_ONFAULT : 0));
+	/* Bit 0, and from kernel 6.18 on the flags above it. */
 	if (ip->thp_disable)
-		BATCH_ADD(b, "disable huge pages", SYS_prctl, PR_SET_THP_DISABLE,
-			ip->thp_disable);
+		BATCH_ADD(b, "disable huge pages", SYS_prctl, PR_SET_THP_DISABLE, 1,
+			ip->thp_disable & ~1u);
+	membarrier_plan(b, ip->membarrier);
 	if (ip->child_subreaper)
 		BATCH_ADD(b, "become subreaper", SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
 	if (ip->xcomp_permission & 1u << XFEATURE_TILEDATA)
@@ -149,6 +165,7 @@ static void add_pending(
 		int signo;
 
 		memcpy(&signo, pending[i].siginfo, sizeof(signo));
+		/* SIGTRAP ends the batch; restore_settle.c queues it. */
 		if (pending[i].tid != tid || signo == SIGTRAP)
 			continue;
 		timer = restore_pending_timer(p, &pending[i]);
@@ -219,6 +236,36 @@ static void add_credentials(
 		BATCH_ADD(b, "set no_new_privs", SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
+static void add_speculation(struct batch_builder *b, const struct image_thread *t)
+{
+	for (int i = 0; i < IMAGE_SPECULATIONS; i++) {
+		uint32_t value = t->speculation[i] & ~(uint32_t)PR_SPEC_PRCTL;
+
+		/* Where the program cannot choose, it is as this machine has it. */
+		if (t->speculation[i])
+			BATCH_ADD(b, "set the speculation control", SYS_prctl,
+				PR_SET_SPECULATION_CTRL, i, value)
+				->check = BATCH_ANY;
+	}
+}
+
+/* @t has these when they differ from what a thread begins with. */
+static void add_flags(struct batch_builder *b, const struct image_thread *t)
+{
+	if (t->flags & (IMAGE_THREAD_MCE_EARLY | IMAGE_THREAD_MCE_LATE))
+		BATCH_ADD(b, "set the handling of bad memory", SYS_prctl, PR_MCE_KILL,
+			PR_MCE_KILL_SET,
+			t->flags & IMAGE_THREAD_MCE_EARLY ? PR_MCE_KILL_EARLY
+							  : PR_MCE_KILL_LATE);
+	if (t->flags & IMAGE_THREAD_IO_FLUSHER)
+		BATCH_ADD(b, "become an I/O flusher", SYS_prctl, PR_SET_IO_FLUSHER, 1);
+	if (t->flags & IMAGE_THREAD_NO_TSC)
+		BATCH_ADD(b, "disable the time stamp counter", SYS_prctl, PR_SET_TSC,
+			PR_TSC_SIGSEGV);
+	if (t->flags & IMAGE_THREAD_NO_CPUID)
+		BATCH_ADD(b, "disable cpuid", SYS_arch_prctl, ARCH_SET_CPUID, 0);
+}
+
 void restore_plan_thread(
 	struct restore_plan *p, struct batch_builder *b, const struct image_thread *t)
 {
@@ -232,6 +279,10 @@ void restore_plan_thread(
 
 	BATCH_ADD(b, "set a thread's name", SYS_prctl, PR_SET_NAME,
 		plan_data(&p->plan, t->comm, sizeof(t->comm)));
+	if (t->flags & IMAGE_THREAD_ENDED) {
+		add_credentials(p, b, ip);
+		return;
+	}
 	BATCH_ADD(b, "set the signal stack", SYS_sigaltstack,
 		plan_data(&p->plan, &stack, sizeof(stack)), 0);
 	if (t->robust_list)
@@ -242,10 +293,26 @@ void restore_plan_thread(
 			t->rseq_signature);
 	BATCH_ADD(b, "set the tid address", SYS_set_tid_address, t->clear_child_tid);
 	BATCH_ADD(b, "set the timer slack", SYS_prctl, PR_SET_TIMERSLACK, t->timer_slack_ns);
+	mempolicy_plan_thread(p, b, t);
+	add_speculation(b, t);
+	add_flags(b, t);
 	add_pending(p, b, t->tid, ip->pid);
 	add_credentials(p, b, ip);
 	if (t->pdeathsig)
 		BATCH_ADD(b, "set the death signal", SYS_prctl, PR_SET_PDEATHSIG, t->pdeathsig);
+}
+
+/* What would be in the way of the calls before it. */
+static void add_memory_rules(struct restore_plan *p)
+{
+	const struct image_process *ip = process_of(p);
+
+	/* It takes a privilege, and changes nothing that a program could see. */
+	if (ip->memory_merge)
+		BATCH_ADD(&p->rest, "merge memory", SYS_prctl, PR_SET_MEMORY_MERGE, 1)->check =
+			BATCH_ANY;
+	if (ip->mdwe)
+		BATCH_ADD(&p->rest, "deny writable code", SYS_prctl, PR_SET_MDWE, ip->mdwe);
 }
 
 static void add_last(struct restore_plan *p)
@@ -259,21 +326,28 @@ static void add_last(struct restore_plan *p)
 			plan_string(&p->plan, root));
 	add_pending(p, &p->rest, 0, ip->pid);
 	for (int i = 0; i < 3; i++) {
+		/* One whose signal is pending stands still until that is taken
+		 * (posixtimer_rearm_itimer(), kernel/time/itimer.c). */
+		uint64_t value = ip->itimer_value_us[i] || !ip->itimer_interval_us[i]
+					 ? ip->itimer_value_us[i]
+					 : 1;
 		uint64_t timer[4] = {ip->itimer_interval_us[i] / 1000000,
-			ip->itimer_interval_us[i] % 1000000, ip->itimer_value_us[i] / 1000000,
-			ip->itimer_value_us[i] % 1000000};
+			ip->itimer_interval_us[i] % 1000000, value / 1000000, value % 1000000};
 
-		if (ip->itimer_value_us[i])
+		if (value)
 			BATCH_ADD(&p->rest, "set an interval timer", SYS_setitimer, which[i],
 				plan_data(&p->plan, timer, sizeof(timer)), 0);
 	}
 	BATCH_ADD(&p->rest, "set the personality", SYS_personality, ip->personality);
+	add_memory_rules(p);
 }
 
 static int check_thread(const struct image_thread *t, size_t xstate, struct err *e)
 {
 	long nr = t->regs[15]; /* orig_rax, see struct user_regs_struct */
 
+	if (t->flags & IMAGE_THREAD_ENDED)
+		return 0;
 	if (t->xstate_offset > xstate || t->xstate_size > xstate - t->xstate_offset)
 		return err_set(
 			e, 0, "the image lacks the vector registers of thread %d", t->tid);
@@ -327,6 +401,8 @@ static int check(const struct restore_plan *p, struct err *e)
 	t = image_note_array(p->img, IMAGE_NOTE_THREADS, struct image_thread, &count);
 	if (!ip || !count || t[0].tid != ip->pid)
 		return err_set(e, 0, "the image has no process or no threads");
+	if (t[0].flags & IMAGE_THREAD_ENDED && count == 1)
+		return err_set(e, 0, "the image has no thread that lives");
 	for (size_t i = 0; i < count; i++)
 		if (check_thread(&t[i], xstate, e))
 			return -1;

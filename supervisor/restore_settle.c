@@ -10,58 +10,22 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "supervisor/remote.h"
 #include "supervisor/restore_one.h"
+#include "supervisor/scheduling.h"
 #include "supervisor/syscall_restart.h"
 
-#define IOPRIO_WHO_PROCESS 1
-
-static void notice(const struct restore_one *r, const char *line)
+static void notice(void *arg, const char *line)
 {
+	const struct restore_one *r = arg;
+
 	if (r->o->notice)
 		r->o->notice(line);
 }
 
 /* ---- settings that are made from outside ---- */
-
-struct scheduling {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
-
-static void set_scheduling(struct restore_one *r, pid_t tid, const struct image_thread *t)
-{
-	struct scheduling s = {sizeof(s), t->sched_policy, t->sched_flags, t->nice,
-		t->sched_priority, t->sched_runtime, t->sched_deadline, t->sched_period};
-	cpu_set_t possible, wanted;
-	char line[128];
-
-	/* Processors that are not here are left out; with none left, all are as good. */
-	if (!sched_getaffinity(0, sizeof(possible), &possible)) {
-		memcpy(&wanted, t->affinity, sizeof(wanted));
-		CPU_AND(&wanted, &wanted, &possible);
-		if (CPU_COUNT(&wanted) && sched_setaffinity(tid, sizeof(wanted), &wanted)) {
-			snprintf(line, sizeof(line),
-				"cannot set the CPU affinity of thread %d: %s", t->tid,
-				strerror(errno));
-			notice(r, line);
-		}
-	}
-	if (setpriority(PRIO_PROCESS, tid, t->nice) || syscall(SYS_sched_setattr, tid, &s, 0)) {
-		snprintf(line, sizeof(line), "cannot set the scheduling of thread %d: %s",
-			t->tid, strerror(errno));
-		notice(r, line);
-	}
-	if (t->ioprio && syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, t->ioprio)) {
-		snprintf(line, sizeof(line), "cannot set the I/O priority of thread %d: %s",
-			t->tid, strerror(errno));
-		notice(r, line);
-	}
-}
 
 bool restore_one_changes_user(const struct restore_one *r)
 {
@@ -101,13 +65,15 @@ void restore_one_set_limits(struct restore_one *r)
 	}
 }
 
-static void set_oom_score(struct restore_one *r)
+/* Lowering the OOM score takes a privilege, and not every kernel writes core files: the program
+ * is no worse off without. */
+static void write_setting(
+	struct restore_one *r, const char *name, const char *format, int value)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/oom_score_adj", r->process.pid);
+	cleanup_free char *path = xasprintf("/proc/%d/%s", r->process.pid, name);
 	cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
-	cleanup_free char *text = xasprintf("%d", (int)r->ip->oom_score_adj);
+	cleanup_free char *text = xasprintf(format, value);
 
-	/* Lowering it takes a privilege; the program is no worse off without. */
 	if (fd >= 0)
 		(void)!write(fd, text, strlen(text));
 }
@@ -145,7 +111,9 @@ static int settle_thread(struct restore_one *r, size_t i)
 	struct thread *thread = &r->process.threads[i];
 	const struct image_thread *t = &r->threads[i];
 
-	set_scheduling(r, thread->tracee.tid, t);
+	if (t->flags & IMAGE_THREAD_ENDED)
+		return 0;
+	scheduling_set(thread->tracee.tid, t, notice, r);
 	take_image_thread(thread, t);
 	if (thread->syscall_class == IMAGE_SYSCALL_RESTART_BLOCK &&
 		syscall_build_restart_block(&r->process, thread,
@@ -173,7 +141,9 @@ static int finish_leader(struct restore_one *r)
 	sa = image_note_array(r->img, IMAGE_NOTE_SIGACTIONS, struct image_sigaction, &count);
 	if (remote_begin(&remote, &r->process, &r->process.threads[0], r->e))
 		return -1;
-	remote.home.sigmask = r->threads[0].sigmask;
+	/* One that is to end yet must not take a signal from the others. */
+	remote.home.sigmask =
+		r->threads[0].flags & IMAGE_THREAD_ENDED ? ~0ull : r->threads[0].sigmask;
 	scratch = remote_scratch(&remote, 4096, r->e);
 	failed =
 		!scratch ||
@@ -193,6 +163,99 @@ static int finish_leader(struct restore_one *r)
 	return 0;
 }
 
+/* One of the thread's own, or, with @tid 0, of the process. Only the thread itself may queue
+ * one that came from the kernel or from tgkill(2). */
+static int queue_trap(struct restore_one *r, struct thread *thread, int32_t tid,
+	const struct image_pending *pending)
+{
+	struct remote remote;
+	uint64_t scratch;
+	int64_t result;
+	int failed;
+
+	if (remote_begin(&remote, &r->process, thread, r->e))
+		return -1;
+	scratch = remote_scratch(&remote, 4096, r->e);
+	failed = !scratch || tracee_write(r->process.mem_fd, scratch, pending->siginfo,
+				     sizeof(pending->siginfo), r->e);
+	if (!failed && tid)
+		failed = REMOTE_CALL(&remote, &result, r->e, SYS_rt_tgsigqueueinfo, r->ip->pid,
+			tid, SIGTRAP, scratch);
+	else if (!failed)
+		failed = REMOTE_CALL(&remote, &result, r->e, SYS_rt_sigqueueinfo, r->ip->pid,
+			SIGTRAP, scratch);
+	if (remote_end(&remote, failed ? NULL : r->e) || failed)
+		return -1;
+	return result ? err_set(r->e, -result, "cannot queue a signal for process %d",
+				r->ip->pid)
+		      : 0;
+}
+
+/* SIGTRAPs that waited: the batches are over. */
+static int queue_traps(struct restore_one *r)
+{
+	const struct image_pending *pending;
+	size_t count;
+
+	pending = image_note_array(r->img, IMAGE_NOTE_PENDING, struct image_pending, &count);
+	for (size_t i = 0; i < count; i++) {
+		int32_t tid = pending[i].tid;
+		size_t k = 0;
+		int signo;
+
+		memcpy(&signo, pending[i].siginfo, sizeof(signo));
+		if (signo != SIGTRAP)
+			continue;
+		while (tid && k + 1 < r->thread_count && r->threads[k].tid != tid)
+			k++;
+		if (queue_trap(r, &r->process.threads[k], tid, &pending[i]))
+			return -1;
+	}
+	return 0;
+}
+
+#define EXIT_PATIENCE_NS 10000000000ull
+
+/* While others go on nobody is told of the leader's end; it shows. */
+static int await_leader_end(struct restore_one *r)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXIT_PATIENCE_NS;
+	pid_t pid = r->process.pid;
+	struct proc_stat st;
+
+	do {
+		if (procfs_stat(pid, pid, &st, r->e))
+			return -1;
+		if (st.state == 'Z')
+			return 0;
+		sched_yield();
+	} while (clock_ns(CLOCK_MONOTONIC) < deadline);
+	return err_set(r->e, 0, "the first thread does not end");
+}
+
+/* The first thread had ended before the others. It has nothing registered that its end would
+ * touch: no tid address, no robust list. */
+static int end_leader(struct restore_one *r)
+{
+	struct thread *thread = &r->process.threads[0];
+	const uint64_t args[6] = {r->threads[0].exit_code >> 8};
+	struct user_regs_struct regs = thread->regs;
+	struct remote remote;
+
+	if (!(r->threads[0].flags & IMAGE_THREAD_ENDED))
+		return 0;
+	r->process.task = r->process.threads[1].tracee.tid;
+	x86_64_set_syscall(&regs, r->process.cave, SYS_exit, args);
+	if (remote_begin(&remote, &r->process, thread, r->e) ||
+		tracee_spare(&thread->tracee, r->e) ||
+		tracee_set_regs(&thread->tracee, &regs, r->e) ||
+		tracee_continue(&thread->tracee, 0, r->e) || await_leader_end(r) ||
+		remote_abandon(&remote, r->e))
+		return -1;
+	thread->tracee.state = TRACEE_GONE;
+	return 0;
+}
+
 int restore_one_settle(struct restore_one *r)
 {
 	/* The vdso has moved since the process was prepared. */
@@ -204,10 +267,11 @@ int restore_one_settle(struct restore_one *r)
 	for (size_t i = r->thread_count; i-- > 0;)
 		if (settle_thread(r, i))
 			return -1;
-	if (finish_leader(r))
+	if (finish_leader(r) || queue_traps(r))
 		return -1;
 	if (!restore_one_changes_user(r))
 		restore_one_set_limits(r);
-	set_oom_score(r);
-	return 0;
+	write_setting(r, "oom_score_adj", "%d", (int)r->ip->oom_score_adj);
+	write_setting(r, "coredump_filter", "%#x", r->ip->coredump_filter);
+	return end_leader(r);
 }

@@ -16,6 +16,7 @@
 #include "ckpt/store.h"
 #include "lib/err.h"
 #include "lib/util.h"
+#include "supervisor/fd.h"
 
 struct supervisor_options {
 	const char *dir;     /* where checkpoints go; NULL: ./trecr-NAME-PID */
@@ -26,6 +27,7 @@ struct supervisor_options {
 				only the first */
 	bool portable;
 	int ckpt_signal; /* take a checkpoint on this signal, 0: none */
+	enum fd_tcp tcp; /* connections to the outside */
 	bool verbose;
 };
 

@@ -12,6 +12,7 @@
 #include "ckpt/image.h"
 #include "lib/procfs.h"
 #include "lib/util.h"
+#include "supervisor/fd_source.h"
 #include "supervisor/x86_64.h"
 
 #ifndef SYS_epoll_pwait2
@@ -71,12 +72,15 @@ static const struct blocking_call calls[] = {
 	{SYS_readv, RECEIVE, 0, true, NULL},
 	{SYS_recvfrom, RECEIVE, 0, true, NULL},
 	{SYS_recvmsg, RECEIVE, 0, true, NULL},
+	{SYS_recvmmsg, RECEIVE, 0, true, NULL},
 	{SYS_accept, RECEIVE, 0, true, NULL},
 	{SYS_accept4, RECEIVE, 0, true, NULL},
 	{SYS_write, SEND, 0, true, NULL},
 	{SYS_writev, SEND, 0, true, NULL},
 	{SYS_sendto, SEND, 0, true, NULL},
 	{SYS_sendmsg, SEND, 0, true, NULL},
+	{SYS_sendmmsg, SEND, 0, true, NULL},
+	{SYS_connect, SEND, 0, true, NULL},
 };
 
 static const struct blocking_call *find_call(long nr)
@@ -226,9 +230,9 @@ void syscall_before_freeze(struct thread *t)
 }
 
 /* A duplicate of the target's descriptor @fd: the same socket. */
-static int borrow_fd(pid_t pid, int fd)
+static int borrow_fd(const struct process *p, int fd)
 {
-	cleanup_fd int pidfd = syscall(SYS_pidfd_open, pid, 0);
+	cleanup_fd int pidfd = fd_task_open(p->pid, p->task, NULL);
 
 	return pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 }
@@ -239,9 +243,9 @@ static int socket_option(enum timeout kind)
 }
 
 /* IMAGE_SYSCALL_FOREVER when it has none, or is no socket. */
-static uint64_t socket_timeout(pid_t pid, int fd, enum timeout kind)
+static uint64_t socket_timeout(const struct process *p, int fd, enum timeout kind)
 {
-	cleanup_fd int mine = borrow_fd(pid, fd);
+	cleanup_fd int mine = borrow_fd(p, fd);
 	struct timeval tv;
 	socklen_t size = sizeof(tv);
 
@@ -260,7 +264,7 @@ static int whole_timeout(struct process *p, const struct blocking_call *call, en
 
 	*ns = IMAGE_SYSCALL_FOREVER;
 	if (kind == RECEIVE || kind == SEND)
-		*ns = socket_timeout(p->pid, value, kind);
+		*ns = socket_timeout(p, value, kind);
 	if (kind == MILLISECONDS && (int)value >= 0)
 		*ns = (int)value * NS_PER_MS;
 	if (kind == TIMESPEC && value) {
@@ -290,16 +294,31 @@ static const struct sleep_record *find_record(const struct thread *t, const stru
 	return NULL;
 }
 
-/* A call that somebody else (a debugger, a stop signal) has interrupted before us: known by
- * where it sleeps. nanosleep's first argument is an address, clock_nanosleep's a clock. */
-static long guess_call(const struct thread *t)
+/* mov $NR, %eax; syscall: as C libraries have it. */
+static long read_number(const struct process *p, const struct thread *t)
+{
+	uint8_t code[7];
+	uint32_t nr;
+
+	if (tracee_read(
+		    p->mem_fd, x86_64_pc(&t->regs) - sizeof(code), code, sizeof(code), NULL) ||
+		code[0] != 0xb8 || code[5] != 0x0f || code[6] != 0x05)
+		return -1;
+	memcpy(&nr, code + 1, sizeof(nr));
+	return nr;
+}
+
+/* A call that somebody else (a debugger, a stop signal, a signal that another thread has taken)
+ * has interrupted before us: known by where it sleeps. nanosleep's first argument is an
+ * address, clock_nanosleep's a clock. */
+static long guess_call(const struct process *p, const struct thread *t)
 {
 	if (strstr(t->blocked_at, "nanosleep"))
 		return x86_64_syscall_arg(&t->regs, 0) + 64 < 4096 ? SYS_clock_nanosleep
 								   : SYS_nanosleep;
 	if (strstr(t->blocked_at, "poll"))
 		return SYS_poll;
-	return strstr(t->blocked_at, "futex") ? SYS_futex : -1;
+	return strstr(t->blocked_at, "futex") ? SYS_futex : read_number(p, t);
 }
 
 /* What is left of a sleep of @whole ns that began at t->syscall_start_ns. */
@@ -332,7 +351,7 @@ static int classify_restarted(
 	struct process *p, struct thread *t, const struct buf *records, struct err *e)
 {
 	const struct sleep_record *record = find_record(t, records);
-	const struct blocking_call *call = find_call(record ? record->nr : guess_call(t));
+	const struct blocking_call *call = find_call(record ? record->nr : guess_call(p, t));
 	enum timeout kind;
 	uint64_t whole;
 
@@ -471,7 +490,8 @@ struct shortened {
 	struct timeval socket_whole;
 };
 
-static int shorten_socket(struct thread *t, struct shortened *s, struct err *e)
+static int shorten_socket(
+	const struct process *p, struct thread *t, struct shortened *s, struct err *e)
 {
 	struct timeval left = {
 		t->syscall_left_ns / NS_PER_S, t->syscall_left_ns % NS_PER_S / 1000};
@@ -480,7 +500,7 @@ static int shorten_socket(struct thread *t, struct shortened *s, struct err *e)
 
 	/* All 0 would be for ever. */
 	left.tv_usec += !left.tv_sec && !left.tv_usec;
-	s->socket = borrow_fd(t->tracee.pid, s->value);
+	s->socket = borrow_fd(p, s->value);
 	if (s->socket < 0 ||
 		getsockopt(s->socket, SOL_SOCKET, option, &s->socket_whole, &size) ||
 		setsockopt(s->socket, SOL_SOCKET, option, &left, sizeof(left)))
@@ -510,7 +530,7 @@ static int shorten(struct process *p, struct thread *t, struct shortened *s, str
 			&regs, s->argument, (t->syscall_left_ns + NS_PER_MS - 1) / NS_PER_MS);
 		return tracee_set_regs(&t->tracee, &regs, e);
 	default:
-		return shorten_socket(t, s, e);
+		return shorten_socket(p, t, s, e);
 	}
 }
 

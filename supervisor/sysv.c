@@ -167,8 +167,7 @@ static time_t tree_start(const struct tree *tree)
 
 	if (procfs_stat(root, root, &st, NULL))
 		return 0;
-	return (clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME)) / 1000000000 +
-	       st.field[22] / sysconf(_SC_CLK_TCK) - 2;
+	return procfs_start_time(&st) - 2;
 }
 
 enum owner { OTHERS, TREE, PERHAPS_TREE };
@@ -422,7 +421,7 @@ static int add_semaphores(
 
 static int copy_message(struct asker *a, struct fd_object *o, uint64_t index, struct err *e)
 {
-	struct image_message m = {0};
+	struct image_queue_message m = {0};
 	int64_t n;
 
 	/* CONFIG_CHECKPOINT_RESTORE: a copy of the message, which stays. */
@@ -436,7 +435,7 @@ static int copy_message(struct asker *a, struct fd_object *o, uint64_t index, st
 	if (answer(a, &m.type, sizeof(m.type), e))
 		return -1;
 	m.size = n;
-	buf_push(&o->bytes, struct image_message, &m);
+	buf_push(&o->bytes, struct image_queue_message, &m);
 	return tracee_read(a->process->mem_fd, a->scratch + ANSWER + sizeof(m.type),
 		buf_grow(&o->bytes, n), n, e);
 }

@@ -7,12 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 
+#include "lib/procfs.h"
 #include "supervisor/fd_made.h"
 #include "supervisor/sysv.h"
 
@@ -49,9 +49,20 @@ static const struct image_object *objects_of(const struct image *job, size_t *co
 
 /* ---- what is there already ---- */
 
-static bool is_alive(pid_t pid)
+/* Whether process @pid is there, and has been since @when at least: a younger one of the same
+ * number is another. */
+static bool is_alive(pid_t pid, time_t when)
 {
-	return pid && (!kill(pid, 0) || errno == EPERM);
+	struct proc_stat st;
+
+	if (!pid || procfs_stat(pid, pid, &st, NULL))
+		return false;
+	return procfs_start_time(&st) <= when + 1;
+}
+
+static time_t later(time_t a, time_t b)
+{
+	return a > b ? a : b;
 }
 
 static enum presence presence(
@@ -66,10 +77,10 @@ static enum presence presence(
 }
 
 /* Of a set that has no such number of semaphores EINVAL says nothing new. */
-static bool semaphores_used(int id, size_t count)
+static bool semaphores_used(int id, size_t count, time_t when)
 {
 	for (size_t i = 0; i < count; i++)
-		if (is_alive(semctl(id, i, GETPID)))
+		if (is_alive(semctl(id, i, GETPID), when))
 			return true;
 	return false;
 }
@@ -87,21 +98,24 @@ static enum presence look(const struct image_object *o)
 		r = shmctl(id, IPC_STAT, &shm);
 		if (!r)
 			return presence(o, &shm.shm_perm, shm.shm_segsz,
-				shm.shm_nattch || is_alive(shm.shm_cpid) ||
-					is_alive(shm.shm_lpid));
+				shm.shm_nattch || is_alive(shm.shm_cpid, shm.shm_ctime) ||
+					is_alive(shm.shm_lpid,
+						later(shm.shm_atime, shm.shm_dtime)));
 		break;
 	case IMAGE_OBJECT_SEM:
 		r = semctl(id, 0, IPC_STAT, u);
 		if (!r)
 			return presence(o, &sem.sem_perm,
 				sem.sem_nsems == o->args[1] ? o->size : 0,
-				semaphores_used(id, sem.sem_nsems));
+				semaphores_used(id, sem.sem_nsems,
+					later(sem.sem_otime, sem.sem_ctime)));
 		break;
 	default:
 		r = msgctl(id, IPC_STAT, &msg);
 		if (!r)
 			return presence(o, &msg.msg_perm, o->size,
-				is_alive(msg.msg_lspid) || is_alive(msg.msg_lrpid));
+				is_alive(msg.msg_lspid, msg.msg_stime) ||
+					is_alive(msg.msg_lrpid, msg.msg_rtime));
 	}
 	return errno == EINVAL || errno == EIDRM ? ABSENT : TAKEN;
 }
@@ -270,7 +284,7 @@ static int fill_semaphores(
 
 static int send_messages(int id, const char *data, size_t size, struct err *e)
 {
-	struct image_message m;
+	struct image_queue_message m;
 
 	for (size_t at = 0; at < size; at += sizeof(m) + m.size) {
 		cleanup_free struct msgbuf *message = NULL;

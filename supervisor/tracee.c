@@ -1,5 +1,6 @@
 #include "supervisor/tracee.h"
 
+#include <asm/ldt.h>
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -18,8 +19,10 @@ static int fail(struct tracee *t, const char *what, struct err *e)
 {
 	int code = errno;
 
-	/* ESRCH also means "not stopped". */
-	if (code == ESRCH && tgkill(t->pid, t->tid, 0))
+	/* ESRCH also means "not stopped". ECHILD is that of a thread that has executed a
+	 * program and so got its leader's id, or of that leader: what has the id now is not
+	 * ours. */
+	if (code == ECHILD || (code == ESRCH && tgkill(t->pid, t->tid, 0)))
 		t->state = TRACEE_GONE;
 	return err_set(e, code, "cannot %s thread %d of process %d", what, t->tid, t->pid);
 }
@@ -36,12 +39,17 @@ int tracee_seize(struct tracee *t, bool kill_with_us, struct err *e)
 
 int tracee_interrupt(struct tracee *t, struct err *e)
 {
-	return ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) ? fail(t, "stop", e) : 0;
+	if (!ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL))
+		return 0;
+	/* Stopped or not is all the same here: it is no tracee of ours any more. */
+	if (errno == ESRCH)
+		t->state = TRACEE_GONE;
+	return fail(t, "stop", e);
 }
 
 /* Wait for a change of state of any child or tracee: all of them raise SIGCHLD, which the
  * supervisor keeps blocked. */
-static void wait_for_sigchld(uint64_t deadline_ns)
+void tracee_pause(uint64_t deadline_ns)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	/* Never longer than this: a SIGCHLD taken here may have been for two changes. */
@@ -136,7 +144,7 @@ static int wait_until(struct tracee *t, pid_t (*look)(struct tracee *, int *stat
 		}
 		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
 			return 0;
-		wait_for_sigchld(deadline_ns);
+		tracee_pause(deadline_ns);
 	}
 }
 
@@ -162,16 +170,23 @@ int tracee_wait_any(
 	return wait_until(t, wait_any_once, deadline_ns, report, e);
 }
 
-int tracee_continue(struct tracee *t, int signal, struct err *e)
+/* ESRCH: it has been killed, and that is what it reports next. */
+static int let_run(struct tracee *t, int request, int signal, struct err *e)
 {
 	t->state = TRACEE_RUNNING;
-	return ptrace(PTRACE_CONT, t->tid, NULL, (long)signal) ? fail(t, "continue", e) : 0;
+	if (ptrace(request, t->tid, NULL, (long)signal) && errno != ESRCH)
+		return fail(t, "continue", e);
+	return 0;
+}
+
+int tracee_continue(struct tracee *t, int signal, struct err *e)
+{
+	return let_run(t, PTRACE_CONT, signal, e);
 }
 
 int tracee_continue_to_syscall(struct tracee *t, int signal, struct err *e)
 {
-	t->state = TRACEE_RUNNING;
-	return ptrace(PTRACE_SYSCALL, t->tid, NULL, (long)signal) ? fail(t, "continue", e) : 0;
+	return let_run(t, PTRACE_SYSCALL, signal, e);
 }
 
 int tracee_detach(struct tracee *t, int signal, struct err *e)
@@ -290,6 +305,43 @@ int tracee_get_dispatch(struct tracee *t, bool *on, struct err *e)
 		errno != EIO)
 		return fail(t, "read the dispatch setting of", e);
 	*on = conf[0];
+	return 0;
+}
+
+#ifndef NT_386_IOPERM
+#define NT_386_IOPERM 0x201
+#endif
+
+int tracee_get_ports(struct tracee *t, bool *some, struct err *e)
+{
+	uint8_t bitmap[8192];
+	struct iovec iov = {bitmap, sizeof(bitmap)};
+
+	/* ENXIO: it has none; ENODEV or EINVAL: the kernel has none to give. */
+	*some = !ptrace(PTRACE_GETREGSET, t->tid, (long)NT_386_IOPERM, &iov);
+	if (!*some && errno != ENXIO && errno != ENODEV && errno != EINVAL)
+		return fail(t, "read the I/O ports of", e);
+	return 0;
+}
+
+/* Of the global descriptor table, the entries that are a thread's own (<asm/segment.h>). */
+#define FIRST_SEGMENT 12
+#define SEGMENTS      3
+
+int tracee_get_segments(struct tracee *t, bool *some, struct err *e)
+{
+	*some = false;
+	for (long i = 0; i < SEGMENTS; i++) {
+		struct user_desc desc = {0};
+
+		/* EIO: a kernel without 32-bit programs has no such calls. */
+		if (ptrace(PTRACE_GET_THREAD_AREA, t->tid, FIRST_SEGMENT + i, &desc)) {
+			if (errno == EIO)
+				return 0;
+			return fail(t, "read the segments of", e);
+		}
+		*some |= desc.base_addr || desc.limit;
+	}
 	return 0;
 }
 

@@ -65,6 +65,8 @@ int tracee_wait(
  * children are reported, too, and taken. */
 int tracee_wait_any(
 	struct tracee *t, uint64_t deadline_ns, struct tracee_report *report, struct err *e);
+/* Wait for a change of any tracee, 2 ms at most and not beyond @deadline_ns. */
+void tracee_pause(uint64_t deadline_ns);
 /* Let a stopped tracee run on with @signal (0: none). */
 int tracee_continue(struct tracee *t, int signal, struct err *e);
 /* The same, to stop at the next entry to or exit from a system call. */
@@ -98,6 +100,11 @@ int tracee_get_rseq(struct tracee *t, struct tracee_rseq *rseq, struct err *e);
 
 /* Whether its system calls may be turned into signals (prctl PR_SET_SYSCALL_USER_DISPATCH). */
 int tracee_get_dispatch(struct tracee *t, bool *on, struct err *e);
+
+/* Whether it may use I/O ports (ioperm). Of iopl(2) the kernel does not tell. */
+int tracee_get_ports(struct tracee *t, bool *some, struct err *e);
+/* Whether it has made itself a segment for thread-local data (set_thread_area). */
+int tracee_get_segments(struct tracee *t, bool *some, struct err *e);
 
 /* Memory of the process whose /proc/PID/mem is open as @mem_fd, whatever its protection. */
 int tracee_read(int mem_fd, uint64_t address, void *data, size_t size, struct err *e);

@@ -234,6 +234,11 @@ void x86_64_apply_restart(struct user_regs_struct *regs)
 	}
 }
 
+uint64_t x86_64_stack(const struct user_regs_struct *regs)
+{
+	return regs->rsp;
+}
+
 uint64_t x86_64_pc(const struct user_regs_struct *regs)
 {
 	return regs->rip;

@@ -57,6 +57,7 @@ void x86_64_rewind(struct user_regs_struct *regs);
 uint64_t x86_64_syscall_return(const struct user_regs_struct *regs);
 /* Turn what the kernel would do from @regs on the way out of a stop into plain registers. */
 void x86_64_apply_restart(struct user_regs_struct *regs);
+uint64_t x86_64_stack(const struct user_regs_struct *regs);
 uint64_t x86_64_pc(const struct user_regs_struct *regs);
 void x86_64_set_pc(struct user_regs_struct *regs, uint64_t pc);
 

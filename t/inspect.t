@@ -39,6 +39,20 @@ assert sys.argv[1] in json.dumps(d), "no process id"' "$inside"
 trecr-inspect --json --regions --threads --fds "$first" >inspect.out
 ok "all of it as JSON" python3 -c 'import json; json.load(open("inspect.out"))'
 
+arena sockets
+launch "$victim/tcp_loopback" && checkpoint
+is $? 0 "a program with sockets" || explain
+[ -n "$skip_reason" ] || {
+	shows "a listening socket" "TCP socket:\[[0-9]+\] 127.0.0.1:[0-9]+, listening \(backlog 6\)" --fds "$path"
+	shows "a connection with bytes in it" \
+		"127.0.0.1:[0-9]+, connected to 127.0.0.1:[0-9]+ socket:\[[0-9]+\], 8 bytes in it" --fds "$path"
+	shows "one over IPv6" "\[::1\]:[0-9]+, connected to \[::1\]:[0-9]+" --fds "$path"
+	shows "one that waits to be accepted" "waits to be accepted by socket" --fds "$path"
+	shows "one that has ended" "other end closed, reset" --fds "$path"
+}
+sweep >/dev/null
+cd "$scratch/1.image" || exit 1
+
 cp "$first/$inside" core.was
 trecr-inspect --core core "$first" 2>inspect.err
 is $? 0 "--core" || diag "$(cat inspect.err)"

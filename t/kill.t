@@ -18,28 +18,40 @@ untraced() {
 	[ "$(sed -n 's/^TracerPid:\t//p' "/proc/$1/status")" = 0 ]
 }
 
+# supervisor_dies VICTIM [ARG...]: $rounds times; what went wrong is in bad.
+supervisor_dies() {
+	bad=
+	for ((i = 1; i <= rounds; i++)); do
+		rm -rf ck
+		launch "$victim/$1" "${@:2}" || { bad+=" start"; break; }
+		inside=$(program_of "$sup")
+		milliseconds checkpoint
+		trecr-ckpt "$sup" >/dev/null 2>&1 &
+		request=$!
+		moment "$took"
+		kill -KILL "$sup"
+		wait "$sup" 2>/dev/null
+		await -t 20 -p $request 2>/dev/null || bad+=" $i:trecr-ckpt-hangs"
+		wait $request 2>/dev/null
+		kill -0 "$inside" 2>/dev/null || bad+=" $i:dead"
+		untraced "$inside" || bad+=" $i:traced"
+		trecr-inspect --verify ck >/dev/null 2>inspect.err ||
+			bad+=" $i:image($(cat inspect.err))"
+		kill -USR1 "$inside"
+		await -t 20 -p "$inside" 2>/dev/null || bad+=" $i:hangs"
+		said_ok || bad+=" $i:harmed($(tail -n 1 out))"
+		sweep 2 >/dev/null
+	done
+}
+
+arena sockets
+supervisor_dies tcp_loopback
+[ -n "$skip_reason" ] || is "$bad" "" "$rounds times SIGKILL while TCP connections are looked at"
+supervisor_dies unix_rights
+is "$bad" "" "$rounds times SIGKILL while messages with descriptors are looked at"
+
 arena supervisor
-bad=
-for ((i = 1; i <= rounds; i++)); do
-	rm -rf ck
-	launch "$victim/idle" count $memory || { bad+=" start"; break; }
-	inside=$(program_of "$sup")
-	milliseconds checkpoint
-	trecr-ckpt "$sup" >/dev/null 2>&1 &
-	request=$!
-	moment "$took"
-	kill -KILL "$sup"
-	wait "$sup" 2>/dev/null
-	await -t 20 -p $request 2>/dev/null || bad+=" $i:trecr-ckpt-hangs"
-	wait $request 2>/dev/null
-	kill -0 "$inside" 2>/dev/null || bad+=" $i:dead"
-	untraced "$inside" || bad+=" $i:traced"
-	trecr-inspect --verify ck >/dev/null 2>inspect.err || bad+=" $i:image($(cat inspect.err))"
-	kill -USR1 "$inside"
-	await -t 20 -p "$inside" 2>/dev/null || bad+=" $i:hangs"
-	said_ok || bad+=" $i:harmed($(tail -n 1 out))"
-	sweep 2 >/dev/null
-done
+supervisor_dies idle count $memory
 is "$bad" "" "$rounds times SIGKILL to the supervisor during a checkpoint"
 printf 'ready\n' >out
 restart_here && finish

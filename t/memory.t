@@ -3,11 +3,16 @@
 . "$(dirname "$0")/lib.sh"
 
 for v in anon file_private file_shared memfd shared_anon stack prot_none sparse mlock mlockall \
-	advice thp "thp disable" hugetlb brk vdso zeroed_file relro bss unlinked_map no_aslr \
+	advice thp "thp disable" brk vdso zeroed_file relro bss unlinked_map no_aslr \
 	regions anon_name guard; do
 	# shellcheck disable=SC2086
 	cycle $v
 done
+
+# Which matter with several nodes.
+export TRECR_TEST_NUMA=1
+cycle mempolicy
+unset TRECR_TEST_NUMA
 
 # 64 GiB with 64 pages in it must not make an image of more than the pages.
 arena sparse

@@ -20,4 +20,30 @@ kill -KILL "$inside"
 await -t 10 -p "$sup" && wait "$sup" 2>/dev/null
 is $? 137 "the status of a program in a namespace"
 ok "its init is gone with it" sweep 5
+sweep >/dev/null
+RESTART_FLAGS=
+
+# An id that nothing shows, so that only the attempt to get it tells.
+taken() { # VICTIM NAME SED: an id out of what trecr-inspect says
+	arena "$1"
+	local id name="$2 that was free when the restart began"
+	launch "$victim/$1" && freeze_away
+	id=$(trecr-inspect --threads ck | sed -n "$3" | head -n 1 | tr -d ' ')
+	hold-id "$id" >held
+	case $? in
+	77) skip "$name" "choosing ids takes a capability" && return ;;
+	esac
+	step="holding id '$id'"
+	await -t 10 held '^held$' >/dev/null &&
+		step=restart && restart_here && step="the notice" &&
+		grep -q 'id was taken meanwhile' restart.err &&
+		step="its own checks" && finish && [ "$status" = 0 ] && said_ok
+	result $? "$name" || {
+		diag "failed at: $step"
+		explain
+	}
+	sweep >/dev/null
+}
+taken threads "a thread's id" '4s/^ *\([0-9]*\) .*/\1/p'
+taken tree_family "a process's id" '1d;s/^process //p'
 done_testing

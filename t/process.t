@@ -4,5 +4,7 @@
 
 cycle process
 cycle credentials
+cycle settings
+cycle membarrier
 cycle plugins "$victim/plugin.so"
 done_testing

@@ -6,8 +6,13 @@
 
 # kind of t/victim/refuse.c | what the message must say beside the place
 rows='
-socket|socket
-listening|socket
+outside|connected to .*127.0.0.1
+raw|raw sockets
+packet|AF_PACKET
+vsock|AF_VSOCK
+alg|AF_ALG
+multicast|multicast
+urgent|urgent
 io_uring|io_uring
 pipe|pipe
 clone-vm|share their memory
@@ -19,6 +24,12 @@ device|(device|/dev/)
 aio|(aio|asynchronous)
 mqueue|notification
 seccomp|seccomp
+landlock|Landlock
+dispatch|dispatched
+ldt|modify_ldt
+thread-area|set_thread_area
+thread-timer|CLOCK_THREAD_CPUTIME_ID
+io-ports|ioperm
 pid-namespace|namespace
 '
 
@@ -50,6 +61,11 @@ refused() {
 	why="the program did not run on"
 	finish && [ "$status" = 0 ] && [ "$(tail -n 1 out)" = ok ]
 }
+
+# A server that is not in the tree.
+serve >"$scratch/port" &
+OUTSIDE_PORT=$(await -t 10 -p $! "$scratch/port" '^[0-9]+$')
+export OUTSIDE_PORT
 
 # An external pipe for the row that wants one, at descriptor 9 of every victim's parent.
 mkfifo "$scratch/outside"

@@ -15,7 +15,7 @@ split() { # FOLDER-OF-DRIVER COMMAND...
 	LD_AUDIT=$audit LD_LIBRARY_PATH=$1 TRECR_TEST_SPLIT=1 "${@:2}" 2>&1
 }
 
-for program in compute callbacks threads signals forks lookup unseen; do
+for program in compute callbacks threads signals forks lookup unseen memory; do
 	is "$(natively "$sim" "$split/$program")" "done" "$program works natively"
 	is "$(split "$sim" "$split/$program" | grep -v '^trecr: cuGetExportTable:')" "done" \
 		"$program works with a lower half"
@@ -51,14 +51,6 @@ like "$(split "$sim" "$split/lookup")" "no table (99){16} is known" \
 # Injected errors arrive.
 like "$(SIM_FAIL=cuStreamCreate:3:2 split "$sim" "$split/compute")" 'gave 2, not 0' \
 	"an error of the driver's reaches the program"
-
-# Frozen from outside, threads are all above.
-LD_AUDIT=$audit LD_LIBRARY_PATH=$sim "$split/hammer" 4 >hammer.out 2>&1 &
-hammer=$!
-await -t 30 -p $hammer hammer.out '^ready' >/dev/null
-is "$("$split/freeze" $hammer 200 2>/dev/null)" "all outside" "200 freezes stop threads above"
-wait $hammer
-is "$(tail -n 1 hammer.out)" "done" "and the program has not noticed"
 
 # The limit on descriptors, however it is set.
 for limit in 256:256 1024:1024 1024:4096 20000:20000; do

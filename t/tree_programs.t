@@ -73,7 +73,7 @@ if have make && have gcc; then
 	arena make
 	mkdir src
 	for i in 1 2 3 4 5 6 7 8; do
-		for ((k = 0; k < 300; k++)); do
+		for ((k = 0; k < 100; k++)); do
 			echo "int f${i}_$k(int x) { int s = $k; while (x--) s += x * s; return s; }"
 		done >src/$i.c
 	done

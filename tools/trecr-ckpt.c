@@ -8,9 +8,11 @@
 
 #include "lib/json.h"
 #include "lib/opts.h"
+#include "lib/progress.h"
 #include "lib/util.h"
 #include "supervisor/control_client.h"
 #include "supervisor/control_common.h"
+#include "supervisor/options.h"
 
 #define TOOL "trecr-ckpt"
 
@@ -20,14 +22,27 @@
 static struct settings {
 	bool stop, status, json, verbose;
 	unsigned timeout_s;
+	const char *tcp;
 } settings;
 
 #define FIELD(name) offsetof(struct settings, name)
+
+/* Sent as it is, when it is one. */
+static int opt_tcp_text(void *field, const char *value, struct err *e)
+{
+	enum fd_tcp mode;
+
+	return opt_tcp(&mode, value, e) ? -1 : opt_text(field, value, e);
+}
 
 static const struct opt rows[] = {
 	{'s', "stop", NULL, "end the program when the checkpoint is complete", opt_flag,
 		FIELD(stop)},
 	{'t', "timeout", "SEC", "give up after SEC seconds", opt_positive, FIELD(timeout_s)},
+	{0, "tcp", "MODE",
+		"TCP connections to the outside: refuse the\n"
+		"checkpoint, or reset them at a restart",
+		opt_tcp_text, FIELD(tcp)},
 	{0, "status", NULL, "take no checkpoint, print how things are", opt_flag,
 		FIELD(status)},
 	{0, "json", NULL, "the same as JSON", opt_flag, FIELD(json)},
@@ -51,26 +66,7 @@ static int printed(void)
 	return 1;
 }
 
-/* ---- progress ---- */
-
 static uint64_t asked_ns;
-static bool progress_shown;
-
-static void show_progress(void)
-{
-	uint64_t elapsed_ns = clock_ns(CLOCK_MONOTONIC) - asked_ns;
-
-	if (settings.status || elapsed_ns < 1000000000 || !isatty(2))
-		return;
-	progress_shown = true;
-	fprintf(stderr, "\r" TOOL ": %.0f s ", elapsed_ns / 1e9);
-}
-
-static void clear_progress(void)
-{
-	if (progress_shown)
-		fprintf(stderr, "\r\033[K");
-}
 
 /* ---- status ---- */
 
@@ -233,10 +229,12 @@ static int ask(pid_t pid)
 		deadline_ns = asked_ns + settings.timeout_s * 1000000000ull + GRACE_NS;
 	if (!settings.status)
 		snprintf(request, sizeof(request),
-			"checkpoint stop=%d timeout_ms=%" PRIu64 "\n", settings.stop,
-			settings.timeout_s * (uint64_t)1000);
-	r = control_ask(fd, supervisor, request, deadline_ns, show_progress, &answer, &e);
-	clear_progress();
+			"checkpoint stop=%d timeout_ms=%" PRIu64 "%s%s\n", settings.stop,
+			settings.timeout_s * (uint64_t)1000, settings.tcp ? " tcp=" : "",
+			settings.tcp ? settings.tcp : "");
+	progress_begin(TOOL, settings.status ? "asking" : "checkpointing");
+	r = control_ask(fd, supervisor, request, deadline_ns, &answer, &e);
+	progress_end();
 	if (r < 0)
 		return fail(&e);
 	return settings.status ? print_status(answer.data)

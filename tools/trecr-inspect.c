@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/opts.h"
+#include "lib/progress.h"
 #include "lib/util.h"
 #include "tools/inspect/text.h"
 #include "tools/inspect/view.h"
@@ -75,6 +76,7 @@ static void notice(const char *line)
 {
 	cleanup_buf struct buf text = {0};
 
+	progress_end();
 	text_line(&text, TOOL ": %s", line);
 	fputs(text_of(&text), stderr);
 }
@@ -98,6 +100,7 @@ static int fail(const char *image, struct err *e)
 
 static int print(const struct buf *out)
 {
+	progress_end();
 	/* An error shows below. */
 	if (out->len)
 		(void)fwrite(out->data, 1, out->len, stdout);
@@ -333,6 +336,8 @@ int main(int argc, char *argv[])
 	if (status >= 0)
 		return status;
 	elf_version(EV_CURRENT);
+	/* Until there is something to be said. */
+	progress_begin(TOOL, settings.verify ? "checking" : "reading");
 	if (settings.verify)
 		return verify_all(operands.v, operands.count);
 	if (settings.diff)

@@ -9,6 +9,7 @@
 
 #include "ckpt/store.h"
 #include "lib/opts.h"
+#include "lib/progress.h"
 #include "lib/util.h"
 #include "supervisor/loop.h"
 #include "supervisor/options.h"
@@ -41,12 +42,14 @@ static const struct opt rows[] = {
 
 static int fail(const struct err *e)
 {
+	progress_end();
 	fprintf(stderr, TOOL ": %s\n", e->msg);
 	return OWN_FAILURE;
 }
 
 static void notice(const char *line)
 {
+	progress_end();
 	fprintf(stderr, TOOL ": %s\n", line);
 }
 
@@ -79,9 +82,11 @@ static int bring_back(struct supervisor *s, struct checkpoint *c, struct err *e)
 		.force_namespace = settings.namespace,
 		.verbose = s->options.verbose,
 		.notice = notice,
+		.about_to_run = progress_end,
 	};
 	int r;
 
+	progress_begin(TOOL, "restarting");
 	if (settings.verify && checkpoint_verify(c, e) < 0)
 		return err_prefix(e, "%s is damaged", c->path);
 	s->options.dir =

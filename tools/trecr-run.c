@@ -2,6 +2,7 @@
  * trecr-run - run a program so that it can be checkpointed.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -9,12 +10,28 @@
 
 #include "lib/opts.h"
 #include "lib/util.h"
+#include "supervisor/gpu.h"
 #include "supervisor/loop.h"
 #include "supervisor/options.h"
 #include "supervisor/spawn.h"
 #include "supervisor/supervisor.h"
 
 #define OWN_FAILURE 125
+
+static struct program_options {
+	enum gpu_use gpu;
+	const char *coverage;
+} program_options;
+
+static const struct opt program_rows[] = {
+	{0, "gpu", "WHEN",
+		"checkpoint GPU programs, too: auto (the default:\n"
+		"where there is a driver), on or off",
+		gpu_option, offsetof(struct program_options, gpu)},
+	{0, "coverage", "FILE", "write which functions of the GPU driver are used", opt_text,
+		offsetof(struct program_options, coverage)},
+	{0},
+};
 
 static int fail(const struct supervisor *s, int status, const struct err *e)
 {
@@ -59,7 +76,8 @@ static int run(struct supervisor *s, char *const argv[])
 		return fail(s, status, &e);
 	}
 	dir = choose_dir(s->options.dir, argv[0], &add_pid, &e);
-	if (!dir || loop_prepare(s, &e) < 0 || spawn_program(s, argv, &status, &e) < 0) {
+	if (!dir || gpu_prepare(program_options.gpu, program_options.coverage, &e) < 0 ||
+		loop_prepare(s, &e) < 0 || spawn_program(s, argv, &status, &e) < 0) {
 		loop_end(s);
 		return fail(s, status, &e);
 	}
@@ -68,7 +86,10 @@ static int run(struct supervisor *s, char *const argv[])
 	if (s->options.verbose)
 		fprintf(stderr, "%s: process %d runs, checkpoints go to %s\n", s->tool, s->root,
 			s->options.dir);
-	return loop_run(s);
+	status = loop_run(s);
+	if (program_options.coverage)
+		gpu_finish_coverage(program_options.coverage);
+	return status;
 }
 
 int main(int argc, char *argv[])
@@ -76,6 +97,7 @@ int main(int argc, char *argv[])
 	static struct supervisor s = SUPERVISOR_INIT("trecr-run");
 	const struct opt_group groups[] = {
 		{"Options", supervisor_option_rows, &s.options},
+		{"Options for GPUs", program_rows, &program_options},
 		{0},
 	};
 	const struct opts opts = {

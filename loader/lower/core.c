@@ -7,6 +7,7 @@
 #include "loader/lower/hook.h"
 #include "loader/lower/raw.h"
 #include "loader/lower/site.h"
+#include "loader/lower/space.h"
 #include "loader/windows.h"
 
 site_entry core_entry_ldso, core_entry_libc;
@@ -123,4 +124,6 @@ void _start(const struct core_options *options, struct core_functions *functions
 	functions->patch_ldso = patch_ldso;
 	functions->driver_mmap = driver_mmap;
 	functions->libc_sites = count_libc_sites;
+	functions->place_next = hook_place_next;
+	functions->outside = space_outside();
 }

@@ -16,6 +16,10 @@ struct core_functions {
 	/* Memory for callers of mmap(2) in the driver. Arguments and result are the system
 	 * call's. */
 	long (*driver_mmap)(long addr, long size, long prot, long flags, long fd, long offset);
+	/* The next file that ld.so maps goes to @address, if that is free. */
+	void (*place_next)(uintptr_t address);
+	/* Memory of the lower half outside of its window. */
+	const struct space_list *outside;
 	/* How many sites of the libc were patched, or -ENOEXEC; 0 when it was not mapped yet.
 	 */
 	int (*libc_sites)(void);

@@ -9,6 +9,7 @@
 
 #include "loader/lower/raw.h"
 #include "loader/windows.h"
+#include "lower/records.h"
 
 #define SIGNALS_SIZE 8 /* of the kernel's sigset_t */
 
@@ -59,6 +60,28 @@ long hook_mmap(enum space_part part, const long a[6])
 	} while (r == -EEXIST);
 	if (raw_failed(r))
 		space_release(at, a[1]);
+	return r;
+}
+
+static uintptr_t next_place;
+
+void hook_place_next(uintptr_t address)
+{
+	next_place = address;
+}
+
+/* The mapping of a library's whole extent comes first, and without an address. */
+static long mmap_placed(const long a[6])
+{
+	uintptr_t at = next_place;
+	long r;
+
+	if (!at || a[0] || ((int)a[4] < 0 && a[2] != PROT_NONE))
+		return -EEXIST;
+	next_place = 0;
+	r = mmap_raw(at, a, a[3] | MAP_FIXED_NOREPLACE);
+	if (!raw_failed(r))
+		space_mark(r, a[1]);
 	return r;
 }
 
@@ -128,6 +151,17 @@ static long dup_over_limit(int fd, bool cloexec)
 	return r;
 }
 
+/* A checkpoint leaves out what is marked, and nothing else. */
+static long mark_fd(long fd)
+{
+	unsigned long bit = fd - hook_fd_base;
+
+	if (fd >= hook_fd_base && bit < RECORDS_FDS)
+		__atomic_fetch_or(
+			&RECORDS_KEPT->fds[bit / 64], 1ul << bit % 64, __ATOMIC_RELAXED);
+	return fd;
+}
+
 /* Where descriptor @fd, just made, goes. When there is no room above the base it stays where it
  * is: the call worked, and the checkpoint refuses descriptors it does not know. */
 static long move_fd(long fd)
@@ -136,7 +170,7 @@ static long move_fd(long fd)
 	long r;
 
 	if (fd < 0 || fd >= hook_fd_base)
-		return fd;
+		return fd < 0 ? fd : mark_fd(fd);
 	cloexec = raw(SYS_fcntl, fd, F_GETFD) & FD_CLOEXEC;
 	r = dup_above_base(fd, cloexec);
 	if (r == -EINVAL || r == -EMFILE)
@@ -146,7 +180,7 @@ static long move_fd(long fd)
 		return fd;
 	}
 	raw(SYS_close, fd); /* ours alone: nothing is lost by a failure */
-	return r;
+	return mark_fd(r);
 }
 
 static long move_pair(long r, long pair)
@@ -258,7 +292,9 @@ static int hook(struct site_registers *s, bool ldso)
 
 	switch (s->nr) {
 	case SYS_mmap:
-		s->nr = hook_mmap(part, args);
+		s->nr = ldso ? mmap_placed(args) : -EEXIST;
+		if (s->nr == -EEXIST)
+			s->nr = hook_mmap(part, args);
 		if (ldso && !raw_failed(s->nr))
 			core_mapped(s->nr, args[1], args[2], args[4]);
 		return 1;

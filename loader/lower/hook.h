@@ -17,6 +17,9 @@ int hook_libc(struct site_registers *r);
 
 extern int hook_fd_base;
 
+/* See core_functions.place_next. */
+void hook_place_next(uintptr_t address);
+
 /* Set by core.c: told of each mapping the lower ld.so makes, to patch the libc's text. */
 void core_mapped(long address, long size, int prot, int fd);
 

@@ -8,30 +8,19 @@
 #define PAGE 4096ul
 #define HUGE (2ul << 20)
 
-/* Taken ranges of a part, sorted, never touching each other. */
-struct range {
-	uint64_t start, end;
-};
+static struct space_list parts[SPACE_PARTS];
 
-#define MAX_RANGES 16384
-
-struct part {
-	uint32_t lock;
-	uint32_t count;
-	struct range ranges[MAX_RANGES];
-};
-
-static struct part parts[SPACE_PARTS];
-
-static const struct range bounds[SPACE_PARTS] = {
+static const struct space_range bounds[SPACE_PARTS] = {
 	[SPACE_LDSO] = {LOWER_PART_LDSO, LOWER_PART_LIBC},
-	[SPACE_LIBC] = {LOWER_PART_LIBC, LOWER_PART_STACKS},
+	[SPACE_LIBC] = {LOWER_PART_LIBC, LOWER_HEAP},
 	[SPACE_STACKS] = {LOWER_PART_STACKS, LOWER_PART_DRIVER},
 	[SPACE_DRIVER] = {LOWER_PART_DRIVER, LOWER_PART_END},
+	/* The driver's own places, and device memory: all below. */
+	[SPACE_OUTSIDE] = {0, LOWER_WINDOW},
 };
 
 /* Index of the first range that ends after @address. */
-static uint32_t first_after(const struct part *p, uint64_t address)
+static uint32_t first_after(const struct space_list *p, uint64_t address)
 {
 	uint32_t low = 0, high = p->count;
 
@@ -46,9 +35,9 @@ static uint32_t first_after(const struct part *p, uint64_t address)
 	return low;
 }
 
-static bool insert(struct part *p, uint32_t at, struct range r)
+static bool insert(struct space_list *p, uint32_t at, struct space_range r)
 {
-	if (p->count == MAX_RANGES)
+	if (p->count == SPACE_RANGES)
 		return false;
 	for (uint32_t i = p->count++; i > at; i--)
 		p->ranges[i] = p->ranges[i - 1];
@@ -56,7 +45,7 @@ static bool insert(struct part *p, uint32_t at, struct range r)
 	return true;
 }
 
-static void erase(struct part *p, uint32_t at, uint32_t n)
+static void erase(struct space_list *p, uint32_t at, uint32_t n)
 {
 	p->count -= n;
 	for (uint32_t i = at; i < p->count; i++)
@@ -64,7 +53,7 @@ static void erase(struct part *p, uint32_t at, uint32_t n)
 }
 
 /* Take [start, end), joining it with what it touches. */
-static bool add(struct part *p, uint64_t start, uint64_t end)
+static bool add(struct space_list *p, uint64_t start, uint64_t end)
 {
 	uint32_t at = first_after(p, start - 1), n = 0;
 
@@ -76,23 +65,23 @@ static bool add(struct part *p, uint64_t start, uint64_t end)
 		n++;
 	}
 	if (!n)
-		return insert(p, at, (struct range){start, end});
-	p->ranges[at] = (struct range){start, end};
+		return insert(p, at, (struct space_range){start, end});
+	p->ranges[at] = (struct space_range){start, end};
 	erase(p, at + 1, n - 1);
 	return true;
 }
 
-static void cut(struct part *p, uint64_t start, uint64_t end)
+static void cut(struct space_list *p, uint64_t start, uint64_t end)
 {
 	uint32_t at = first_after(p, start);
 
 	while (at < p->count && p->ranges[at].start < end) {
-		struct range r = p->ranges[at];
+		struct space_range r = p->ranges[at];
 
 		if (r.start < start && r.end > end) {
 			/* A table that is full loses the upper piece's addresses, no memory. */
 			p->ranges[at].end = start;
-			insert(p, at + 1, (struct range){end, r.end});
+			insert(p, at + 1, (struct space_range){end, r.end});
 			return;
 		}
 		if (r.start < start) {
@@ -108,7 +97,7 @@ static void cut(struct part *p, uint64_t start, uint64_t end)
 
 uint64_t space_take(enum space_part part, uint64_t size)
 {
-	struct part *p = &parts[part];
+	struct space_list *p = &parts[part];
 	uint64_t align = size >= HUGE ? HUGE : PAGE;
 	uint64_t start = bounds[part].start;
 
@@ -127,7 +116,7 @@ static void change(uint64_t start, uint64_t size, bool taken)
 	uint64_t end = start + ((size + PAGE - 1) & ~(PAGE - 1));
 
 	for (unsigned i = 0; i < SPACE_PARTS; i++) {
-		struct part *p = &parts[i];
+		struct space_list *p = &parts[i];
 		uint64_t low = start > bounds[i].start ? start : bounds[i].start;
 		uint64_t high = end < bounds[i].end ? end : bounds[i].end;
 
@@ -140,6 +129,11 @@ static void change(uint64_t start, uint64_t size, bool taken)
 			cut(p, low, high);
 		raw_unlock(&p->lock);
 	}
+}
+
+const struct space_list *space_outside(void)
+{
+	return &parts[SPACE_OUTSIDE];
 }
 
 void space_mark(uint64_t start, uint64_t size)

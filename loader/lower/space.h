@@ -14,8 +14,24 @@ enum space_part {
 	SPACE_LIBC,
 	SPACE_STACKS,
 	SPACE_DRIVER,
+	SPACE_OUTSIDE, /* nothing is given out there: what is mapped by address is kept track of
+			*/
 	SPACE_PARTS,
 };
+
+#define SPACE_RANGES 16384
+
+/* Taken ranges of a part, sorted, never touching each other. */
+struct space_list {
+	uint32_t lock;
+	uint32_t count;
+	struct space_range {
+		uint64_t start, end;
+	} ranges[SPACE_RANGES];
+};
+
+/* What is mapped outside of the window. */
+const struct space_list *space_outside(void);
 
 /* Take @size bytes, a multiple of the page size, aligned to 2 MiB when that large (for huge
  * pages). 0: no room. */

@@ -232,7 +232,8 @@ static int reserve(uintptr_t at, size_t size, int prot)
 static int map_all(const struct lower_start *how, struct elf_image *runtime,
 	struct elf_image *ldso, struct core_functions **functions, const char **step)
 {
-	struct core_options options = {.fd_base = choose_fd_base()};
+	struct core_options options = {
+		.fd_base = how->fd_base ? how->fd_base : choose_fd_base()};
 	struct lower_table *table = (struct lower_table *)LOWER_SHARED;
 	struct elf_image core;
 	int r;
@@ -243,6 +244,9 @@ static int map_all(const struct lower_start *how, struct elf_image *runtime,
 		reserve(LOWER_PATCHES, LOWER_PATCH_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC));
 	STEP("making room for the table shared by the halves",
 		reserve(LOWER_SHARED, 65536, PROT_READ | PROT_WRITE));
+	/* A child of fork finds nothing there. */
+	STEP("setting the shared table apart",
+		raw(SYS_madvise, LOWER_SHARED, 65536, 18 /* MADV_WIPEONFORK */));
 	STEP("making room for the lower half's stack",
 		reserve(LOWER_STACK, LOWER_STACK_SIZE, PROT_READ | PROT_WRITE));
 	*functions = (struct core_functions *)(table + 1);
@@ -250,6 +254,7 @@ static int map_all(const struct lower_start *how, struct elf_image *runtime,
 	table->size = sizeof(*table);
 	table->core = *functions;
 	table->fd_base = options.fd_base;
+	table->outside = (uintptr_t)(*functions)->outside;
 
 	STEP("mapping trecr-lower", elf_map(how->runtime, LOWER_RUNTIME, runtime));
 	STEP("mapping the lower half's ld.so",

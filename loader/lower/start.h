@@ -11,6 +11,7 @@ struct lower_start {
 	const char *runtime;      /* path of trecr-lower */
 	const char *ldso;         /* NULL: the one trecr-lower asks for */
 	const char *library_path; /* where it looks for libraries first; may be NULL */
+	int fd_base;              /* where its descriptors begin; 0: to be chosen */
 	char *const *environment; /* the program's; what concerns its ld.so is left out */
 };
 

@@ -23,6 +23,10 @@ EXPORT unsigned la_version(unsigned version);
 EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag);
 EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie);
 
+#ifndef STUBS
+#define STUBS "/stubs" /* folder of the stubs in ours */
+#endif
+
 static struct library {
 	const char *prefix;  /* of the file's name, for any version */
 	const char *stub;    /* below our folder */
@@ -30,9 +34,9 @@ static struct library {
 	char path[PATH_MAX]; /* of the stub */
 	char real[PATH_MAX]; /* found last */
 } libraries[] = {
-	{.prefix = "libcuda.so", .stub = "/stubs/libcuda.so.1", .found = "trecr_cuda_found"},
+	{.prefix = "libcuda.so", .stub = STUBS "/libcuda.so.1", .found = "trecr_cuda_found"},
 	{.prefix = "libnvidia-ml.so",
-		.stub = "/stubs/libnvidia-ml.so.1",
+		.stub = STUBS "/libnvidia-ml.so.1",
 		.found = "trecr_nvml_found"},
 };
 

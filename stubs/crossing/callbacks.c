@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "loader/lower/raw.h"
+#include "lower/records.h"
 #include "stubs/crossing/internal.h"
 
 #define THUNK_SIZE 16
@@ -18,7 +19,7 @@ HIDDEN void *crossing_function_targets[FUNCTIONS];
 /* The thunk whose word in @words is @value, taking a new one if need be. NULL: all in use. */
 static void *thunk_for(void *value, void **words, unsigned count, char *thunks)
 {
-	uint64_t mask = signals_block();
+	uint64_t mask = busy_begin();
 	void *thunk = NULL;
 
 	raw_lock(&process_get()->thunks_lock);
@@ -29,7 +30,7 @@ static void *thunk_for(void *value, void **words, unsigned count, char *thunks)
 		thunk = thunks + i * THUNK_SIZE;
 	}
 	raw_unlock(&process_get()->thunks_lock);
-	signals_restore(mask);
+	busy_end(mask);
 	return thunk;
 }
 
@@ -94,9 +95,15 @@ static void *help(void *argument)
 {
 	struct lower_table *table = argument;
 
+	/* From now on it is not stopped for a checkpoint before what is below has come to rest,
+	 * and not while it makes a call. */
+	RECORDS->helper = raw(SYS_gettid);
 	for (;;) {
 		uint32_t bell = __atomic_load_n(&table->callback_bell, __ATOMIC_ACQUIRE);
-		struct lower_callback *call = oldest_first(
+		struct lower_callback *call;
+
+		crossing_busy = 1;
+		call = oldest_first(
 			__atomic_exchange_n(&table->callbacks, NULL, __ATOMIC_ACQ_REL));
 
 		while (call) {
@@ -107,6 +114,7 @@ static void *help(void *argument)
 			raw_set_and_wake(&call->done, 1); /* and it is gone */
 			call = next;
 		}
+		crossing_busy = 0;
 		raw_wait(&table->callback_bell, bell);
 	}
 	return NULL;

@@ -9,7 +9,14 @@
  * A signal may come between any two instructions, and its handler may cross too, or leave by
  * longjmp. So an entry is reserved before it is filled and given back after it is emptied; and
  * on return the entry is recognised by its stack pointer, past any that were left behind.
+ *
+ * A thread may also be stopped for a checkpoint between any two instructions, and go on over
+ * another lower half: what is the lower half's is fetched after the entry is complete, and gone
+ * before the entry is given back. An entry that is not complete yet, or whose call has returned
+ * to the upper FS base, may count or not: both is right (supervisor/lower_freeze.c).
  */
+#include <sys/syscall.h>
+
 #include "stubs/crossing/save.inc"
 #include "stubs/crossing/thread.h"
 
@@ -19,10 +26,6 @@
 
 	.text
 	.balign 64
-	.globl crossing_text
-	.hidden crossing_text
-crossing_text:
-
 	.globl crossing
 	.protected crossing
 	.type crossing, @function
@@ -56,6 +59,28 @@ leave:
 	mov %rcx, THREAD_TOP(%r11)
 	ret
 
+	/* A body above, at r11: an entry as for a call below, so that the thread is let run until
+	 * the body returns before it is stopped for a checkpoint. */
+	.globl crossing_guard
+	.protected crossing_guard
+	.type crossing_guard, @function
+crossing_guard:
+	mov crossing_current@gottpoff(%rip), %r10
+	mov %fs:(%r10), %r10
+	test %r10, %r10
+	jz guard_first
+	mov THREAD_TOP(%r10), %rax
+	cmp THREAD_BASE(%r10), %rax
+	jne guard_nested
+guard_enter:
+	addq $ENTRY_SIZE, THREAD_TOP(%r10)
+	popq (%rax)
+	mov %rbx, ENTRY_RBX(%rax)
+	mov %rsp, ENTRY_RSP(%rax)
+	mov %r10, %rbx
+	call *%r11
+	jmp leave
+
 	/* Lower code calls the upper function in r11. */
 	.globl crossing_upcall
 	.hidden crossing_upcall
@@ -80,19 +105,23 @@ crossing_upcall:
 	wrfsbase %rcx
 	jmp leave
 
-	.globl crossing_text_end
-	.hidden crossing_text_end
-crossing_text_end:
-
 overflow:
 	ud2
 
-	/* Where a return address is led to stop a thread on its way out of the lower half. */
-	.globl crossing_trap
-	.hidden crossing_trap
+	/* Where a return address is led to stop a thread on its way out of the lower half: who
+	 * traces it sees the system call. When that has died meanwhile, the thread goes on to
+	 * where it was to return to. Only rax, rdx and xmm0 hold anything here. */
+	.globl crossing_trap, crossing_trapped
+	.hidden crossing_trap, crossing_trapped
 crossing_trap:
-	int3
-	nop
+	mov %rax, %r10
+	mov $SYS_gettid, %eax
+	syscall
+crossing_trapped:
+	mov %r10, %rax
+	mov crossing_current@gottpoff(%rip), %r11
+	mov %fs:(%r11), %r11
+	jmp *THREAD_ORIGINAL(%r11)
 
 	/* The thread is the lower half's own: its helper in the upper half makes the call. */
 on_lower_thread:
@@ -109,10 +138,21 @@ on_lower_thread:
 	add $56, %rsp
 	ret
 
-	/* The side stack is not empty: another call is below (a signal handler or a callback
-	 * crosses), or entries were left behind, or this is a child of fork. Never inlined above:
-	 * it is rare. */
+	/* The side stack is not empty: another call is below (a guarded body, a signal handler or a
+	 * callback crosses), or entries were left behind, or this is a child of fork. */
+.macro IS_NESTED slow, enter
+	test %rax, %rax
+	jz \slow
+	cmp THREAD_LIMIT(%r10), %rax
+	jae \slow
+	/* The newest entry's frame lies above ours: it has not been left behind. */
+	cmp %rsp, ENTRY_RSP-ENTRY_SIZE(%rax)
+	ja \enter
+.endm
+
 nested:
+	IS_NESTED nested_slow, enter
+nested_slow:
 	SAVE_ARGUMENTS
 	mov %r10, %rdi
 	lea 80(%rbp), %rsi
@@ -139,6 +179,32 @@ slow_done:
 2:	mov %r11, %rax
 	ret
 	.size crossing, . - crossing
+
+guard_nested:
+	IS_NESTED guard_nested_slow, guard_enter
+guard_nested_slow:
+	SAVE_ARGUMENTS
+	mov %r10, %rdi
+	lea 80(%rbp), %rsi
+	xor %edx, %edx
+	call crossing_nested
+	jmp guard_slow_done
+
+guard_first:
+	SAVE_ARGUMENTS
+	xor %edi, %edi
+	call crossing_first
+
+	/* Without a lower half there is nothing to be guarded. */
+guard_slow_done:
+	mov %rax, 56(%rbp)
+	RESTORE_ARGUMENTS
+	test %r10, %r10
+	jz 1f
+	mov THREAD_TOP(%r10), %rax
+	jmp guard_enter
+1:	jmp *%r11
+	.size crossing_guard, . - crossing_guard
 
 	.globl crossing_open
 	.protected crossing_open

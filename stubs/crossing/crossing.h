@@ -19,10 +19,19 @@ struct crossing_library {
 	void (**cross)(void);
 	void (*first)(void);
 	unsigned long target_count;
+	/* Addresses of code that leads to the targets, as entry points hand it to crossing().
+	 */
+	void *const *words, *const *words_end;
 	/* Result of calls that cannot be made: in a child of fork(2) whose parent had used the
 	 * library, or when there is no lower half. */
 	int error;
 	int complained;
+	/* The program holds addresses in the library: it must come back where it was. */
+	int fixed;
+	/* After a restart, when the library is there again: upper code on a thread without
+	 * storage of its own, so nothing of the libc and nothing thread-local. May be NULL. 0,
+	 * or -1 with the reason in RECORDS->failure. */
+	int (*restarted)(struct crossing_library *library);
 	struct crossing_library *next;
 };
 
@@ -32,6 +41,10 @@ void crossing(void);
 /* The same for a function with a callback: eax is which argument it is (below 6), r10 the
  * address of the library's `cross`. */
 void crossing_callback(void);
+/* Enter a body above, at r11, such that the thread is not stopped for a checkpoint before it
+ * returns; between crossings it may hold what is the lower half's. All else as the caller of
+ * the function set it. */
+void crossing_guard(void);
 /* For crossing_library.first: r10 is the library. */
 void crossing_open(void);
 
@@ -48,6 +61,15 @@ void *crossing_callback_function(void *pointer);
 /* A function of @library that has no name (it came in a table), as the upper half may call it.
  * NULL when there is no more room. */
 void *crossing_function(void *real);
+
+/* Take a lock of the records': signals, and stops for a checkpoint, come when it is given back.
+ * Returns what crossing_unlock() is to be given. */
+uint64_t crossing_lock(uint32_t *lock);
+void crossing_unlock(uint32_t *lock, uint64_t mask);
+
+/* @size bytes of the records arena (lower/records.h), zeroed, aligned to 16. NULL: no memory.
+ * There is an arena in a guarded body. */
+void *records_alloc(uint64_t size);
 
 /* Where @library lies in the lower half; 0 when it is not loaded. */
 int crossing_within(const struct crossing_library *library, const void *address);

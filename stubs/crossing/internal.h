@@ -14,13 +14,17 @@
 extern HIDDEN __thread struct crossing_thread *crossing_current
 	__attribute__((tls_model("initial-exec")));
 
+/* Not 0: this thread holds a lock, or something of the lower half's, and must not be stopped
+ * for a checkpoint. Whoever sets it has signals blocked. */
+extern HIDDEN __thread uint32_t crossing_busy __attribute__((tls_model("initial-exec")));
+
 /* FS base of a borrowed parked thread + this: where the record is found again. */
 extern HIDDEN int64_t crossing_upper_slot_offset;
 /* lower_table.call_upper */
 extern HIDDEN void *crossing_call_upper;
 
-/* Bounds of the crossing's code, for whoever stops threads. */
-extern HIDDEN char crossing_text[], crossing_text_end[], crossing_trap[];
+/* For whoever stops threads. */
+extern HIDDEN char crossing_trap[], crossing_trapped[];
 
 /* State of this process that a child of fork(2) must not take for its own: in a page that the
  * kernel wipes there. */
@@ -31,7 +35,9 @@ struct process {
 	uint32_t actions_lock; /* signals.c */
 	uint32_t thunks_lock;  /* callbacks.c */
 	uint32_t helper;       /* thread for callbacks: 0 not made */
+	uint32_t threads_lock;
 	struct lower_table *table;
+	struct crossing_thread *threads;
 };
 
 /* process.c. All block signals while they hold a lock. */
@@ -39,13 +45,32 @@ HIDDEN struct process *process_get(void);
 /* 0, or -1: there is no lower half and will be none. */
 HIDDEN int process_bring_up(void);
 HIDDEN int process_open_library(struct crossing_library *library);
+/* All that were opened, newest first. */
+HIDDEN struct crossing_library *process_libraries(void);
+/* Map and start it as the records say, with descriptors from @fd_base on (0: choose). 0, or
+ * -errno with what was being done. */
+HIDDEN int process_start_lower(struct process *p, int fd_base, const char **step);
 HIDDEN struct crossing_library *process_find_library(const void *slot);
+/* For whoever brings processes back from an image: see crossing_info.restart. */
+HIDDEN void crossing_restart(void);
 /* Ask the lower half for something; returns its result. */
 HIDDEN int process_request(struct lower_table *table, uint32_t request,
 	struct lower_library *library, struct lower_parked **parked);
 
 /* Before the first thread crosses; under a lock. */
 HIDDEN void thread_make_key(void);
+
+/* Give @t a parked thread. 0 or -1. */
+HIDDEN int thread_attach(struct crossing_thread *t, struct lower_table *table);
+
+/* Bracket around what must neither be interrupted nor stopped for a checkpoint. */
+HIDDEN uint64_t busy_begin(void);
+HIDDEN void busy_end(uint64_t mask);
+
+/* records.c. The arena, ready to be used: 0 or -1. Under the process's lock. */
+HIDDEN int records_open(void);
+/* A copy of @text there; NULL for NULL, or without memory. */
+HIDDEN char *records_string(const char *text);
 
 HIDDEN uint64_t signals_block(void);
 HIDDEN void signals_restore(uint64_t mask);

@@ -18,6 +18,7 @@
 #include "loader/lower/raw.h"
 #include "loader/lower/start.h"
 #include "loader/windows.h"
+#include "lower/records.h"
 #include "stubs/crossing/internal.h"
 
 HIDDEN void *crossing_call_upper;
@@ -51,8 +52,11 @@ HIDDEN struct process *process_get(void)
 void crossing_used(void)
 {
 	/* A child of fork decides by what its parent did, so it must have looked before. */
+	uint64_t mask = busy_begin();
+
 	if (!process_bring_up())
 		used = 1;
+	busy_end(mask);
 }
 
 /* ---- where our files are ---- */
@@ -83,19 +87,19 @@ static char *library_path(const char *folder)
 {
 	const char *given = getenv("TRECR_LOWER_LIBRARY_PATH"),
 		   *path = getenv("LD_LIBRARY_PATH");
-	char *copy, *out, *rest, *one;
+	char *copy, *out, *end, *rest, *one;
 
 	if (given || !path)
 		return given ? strdup(given) : NULL;
 	copy = strdup(path);
-	out = calloc(1, strlen(path) + 2);
+	end = out = calloc(1, strlen(path) + 2);
 	rest = copy;
 	while (copy && out && (one = strsep(&rest, ":"))) {
 		if (!strncmp(one, folder, strlen(folder)))
 			continue;
-		if (*out)
-			strcat(out, ":");
-		strcat(out, one);
+		if (end > out)
+			*end++ = ':';
+		end = stpcpy(end, one);
 	}
 	free(copy);
 	return out;
@@ -112,53 +116,100 @@ static void report(const char *step, int r)
 	(void)!write(2, text, n); /* nowhere else to say so */
 }
 
-/* lower_table.print */
+/* lower_table.print: by its thunk */
 static long print(const char *text, size_t size)
 {
 	return fwrite(text, 1, size, stdout);
 }
 
-static int start(struct process *p)
+static long (*print_thunk)(const char *text, size_t size);
+
+/* What restart() will need, too: the program may change its environment and move its files. */
+static int remember_start(void)
 {
 	char folder[PATH_MAX], core[PATH_MAX + 32], runtime[PATH_MAX + 32];
-	const char *step = NULL;
-	char *path;
-	int r;
+	struct records_start *s = &RECORDS->start;
+	char **copy, *path;
+	size_t count = 0;
 
-	/* First, while there may be one thread only: patching is much faster then. */
-	if (signals_take_over() < 0)
-		return -1;
 	find_folder(folder);
 	snprintf(core, sizeof(core), "%s/trecr-lower-core", folder);
 	snprintf(runtime, sizeof(runtime), "%s/trecr-lower", folder);
 	path = library_path(folder);
-	r = lower_start(&(struct lower_start){.core = core,
-				.runtime = runtime,
-				.ldso = getenv("TRECR_LOWER_LDSO"),
-				.library_path = path,
-				.environment = environ},
-		&p->table, &step);
+	s->core = records_string(core);
+	s->runtime = records_string(runtime);
+	s->ldso = records_string(getenv("TRECR_LOWER_LDSO"));
+	s->library_path = records_string(path);
 	free(path);
+	while (environ[count])
+		count++;
+	s->environment = copy = records_alloc((count + 1) * sizeof(*copy));
+	for (size_t i = 0; copy && i < count; i++)
+		copy[i] = records_string(environ[i]);
+	return s->core && s->runtime && copy ? 0 : -1;
+}
+
+/* How threads are stopped: before the first of them can come below. */
+static void describe(void)
+{
+	RECORDS->info = (struct crossing_info){
+		.trap = (uintptr_t)crossing_trap,
+		.trapped = (uintptr_t)crossing_trapped,
+		.busy_offset = (char *)&crossing_busy - (char *)raw_read_fs(),
+		.current_offset = (char *)&crossing_current - (char *)raw_read_fs(),
+		.self_offset = offsetof(struct crossing_thread, self),
+		.top_offset = offsetof(struct crossing_thread, top),
+		.entries_offset = offsetof(struct crossing_thread, entries),
+		.original_offset = offsetof(struct crossing_thread, original),
+		.return_offset = offsetof(struct crossing_entry, return_address),
+		.rsp_offset = offsetof(struct crossing_entry, rsp),
+		.entry_size = sizeof(struct crossing_entry),
+		.restart = (uintptr_t)crossing_restart,
+	};
+}
+
+HIDDEN int process_start_lower(struct process *p, int fd_base, const char **step)
+{
+	const struct records_start *s = &RECORDS->start;
+	int r = lower_start(&(struct lower_start){.core = s->core,
+				    .runtime = s->runtime,
+				    .ldso = s->ldso,
+				    .library_path = s->library_path,
+				    .environment = s->environment,
+				    .fd_base = fd_base},
+		&p->table, step);
+
+	if (r < 0)
+		return r;
+	crossing_upper_slot_offset = RECORDS->info.slot_offset = p->table->upper_slot_offset;
+	crossing_call_upper = p->table->call_upper;
+	p->table->upper_thread_offset = RECORDS->info.current_offset;
+	p->table->print = print_thunk;
+	return 0;
+}
+
+static int start(struct process *p)
+{
+	const char *step = NULL;
+	int r;
+
+	/* First, while there may be one thread only: patching is much faster then. */
+	if (signals_take_over() < 0 || records_open() < 0)
+		return -1;
+	describe();
+	__atomic_store_n(&RECORDS->lower, RECORDS_COMING, __ATOMIC_RELEASE);
+	if (remember_start() < 0) {
+		raw_complain("no lower half: no memory for records of it");
+		return -1;
+	}
+	print_thunk = callbacks_thunk((void *)print);
+	r = process_start_lower(p, 0, &step);
 	if (r < 0) {
 		report(step, r);
 		return -1;
 	}
-	crossing_upper_slot_offset = p->table->upper_slot_offset;
-	crossing_call_upper = p->table->call_upper;
-	p->table->upper_thread_offset = (char *)&crossing_current - (char *)raw_read_fs();
-	p->table->print = callbacks_thunk((void *)print);
-	p->table->info = (struct crossing_info){
-		.text = (uintptr_t)crossing_text,
-		.text_end = (uintptr_t)crossing_text_end,
-		.trap = (uintptr_t)crossing_trap,
-		.current_offset = p->table->upper_thread_offset,
-		.slot_offset = p->table->upper_slot_offset,
-		.top_offset = offsetof(struct crossing_thread, top),
-		.entries_offset = offsetof(struct crossing_thread, entries),
-		.return_offset = offsetof(struct crossing_entry, return_address),
-		.rsp_offset = offsetof(struct crossing_entry, rsp),
-		.entry_size = sizeof(struct crossing_entry),
-	};
+	RECORDS_KEPT->fd_base = p->table->fd_base;
+	__atomic_store_n(&RECORDS->lower, RECORDS_UP, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -227,12 +278,18 @@ HIDDEN int process_request(struct lower_table *table, uint32_t request,
 
 /* ---- libraries ---- */
 
+HIDDEN struct crossing_library *process_libraries(void)
+{
+	return libraries;
+}
+
 HIDDEN struct crossing_library *process_find_library(const void *slot)
 {
 	void **s = (void **)slot;
 
 	for (struct crossing_library *l = libraries; l; l = l->next)
-		if (s >= l->lower.targets && s < l->lower.targets + l->target_count)
+		if ((s >= l->lower.targets && s < l->lower.targets + l->target_count) ||
+			((void *const *)s >= l->words && (void *const *)s < l->words_end))
 			return l;
 	return NULL;
 }

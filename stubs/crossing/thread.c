@@ -10,6 +10,7 @@
 #include "stubs/crossing/internal.h"
 
 HIDDEN __thread struct crossing_thread *crossing_current;
+HIDDEN __thread uint32_t crossing_busy;
 HIDDEN int64_t crossing_upper_slot_offset;
 
 static pthread_key_t key;
@@ -25,6 +26,35 @@ HIDDEN struct outcome crossing_first(const void *slot);
 HIDDEN struct outcome crossing_nested(struct crossing_thread *t, uint64_t sp, const void *slot);
 HIDDEN long crossing_open_library(struct crossing_library *library);
 
+/* The count within, as a handler of the program's would see it halfway. */
+HIDDEN uint64_t busy_begin(void)
+{
+	uint64_t mask = signals_block();
+
+	crossing_busy++;
+	return mask;
+}
+
+HIDDEN void busy_end(uint64_t mask)
+{
+	crossing_busy--;
+	signals_restore(mask);
+}
+
+uint64_t crossing_lock(uint32_t *lock)
+{
+	uint64_t mask = busy_begin();
+
+	raw_lock(lock);
+	return mask;
+}
+
+void crossing_unlock(uint32_t *lock, uint64_t mask)
+{
+	raw_unlock(lock);
+	busy_end(mask);
+}
+
 static struct outcome refused(const void *slot)
 {
 	struct crossing_library *library = process_find_library(slot);
@@ -32,10 +62,41 @@ static struct outcome refused(const void *slot)
 	return (struct outcome){NULL, library ? library->error : -1};
 }
 
+static void link_thread(struct crossing_thread *t)
+{
+	struct process *p = process_get();
+
+	raw_lock(&p->threads_lock);
+	t->next = p->threads;
+	if (t->next)
+		t->next->previous = t;
+	p->threads = t;
+	raw_unlock(&p->threads_lock);
+}
+
+/* In a child of fork the links are wiped, and the list is another. */
+static void unlink_thread(struct crossing_thread *t)
+{
+	struct process *p = process_get();
+
+	if (!t->self)
+		return;
+	raw_lock(&p->threads_lock);
+	if (t->previous)
+		t->previous->next = t->next;
+	else
+		p->threads = t->next;
+	if (t->next)
+		t->next->previous = t->previous;
+	raw_unlock(&p->threads_lock);
+}
+
 static void give_back(struct crossing_thread *t)
 {
 	struct lower_parked *parked = t->parked;
+	uint64_t mask = busy_begin();
 
+	unlink_thread(t);
 	if (crossing_current == t)
 		crossing_current = NULL;
 	if (parked) {
@@ -43,6 +104,7 @@ static void give_back(struct crossing_thread *t)
 		raw_set_and_wake(&parked->leave, 1);
 	}
 	raw(SYS_munmap, t, sizeof(*t)); /* it is mapped: cannot fail */
+	busy_end(mask);
 }
 
 /* Runs at the end of a thread. Other destructors may still call down (a runtime library's do),
@@ -90,9 +152,20 @@ static struct crossing_thread *make_record(void)
 		raw(SYS_munmap, t, sizeof(*t));
 		return NULL;
 	}
+	t->self = t;
 	t->base = t->top = t->entries;
 	t->limit = t->entries + CROSSING_DEPTH;
 	return t;
+}
+
+HIDDEN int thread_attach(struct crossing_thread *t, struct lower_table *table)
+{
+	t->parked = borrow(table);
+	if (!t->parked)
+		return -1;
+	t->head.lower_fs = t->parked->fs;
+	*t->parked->upper_slot = t;
+	return 0;
 }
 
 static struct crossing_thread *attach(void)
@@ -104,14 +177,12 @@ static struct crossing_thread *attach(void)
 	t = make_record();
 	if (!t)
 		return NULL;
-	t->parked = borrow(process_get()->table);
-	if (!t->parked) {
+	t->head.upper_fs = raw_read_fs();
+	if (thread_attach(t, process_get()->table) < 0) {
 		raw(SYS_munmap, t, sizeof(*t));
 		return NULL;
 	}
-	t->head.lower_fs = t->parked->fs;
-	t->head.upper_fs = raw_read_fs();
-	*t->parked->upper_slot = t;
+	link_thread(t);
 	if (have_key) /* without, parked threads are never given back */
 		pthread_setspecific(key, t);
 	crossing_current = t;
@@ -120,12 +191,12 @@ static struct crossing_thread *attach(void)
 
 HIDDEN struct outcome crossing_first(const void *slot)
 {
-	uint64_t mask = signals_block();
+	uint64_t mask = busy_begin();
 	struct crossing_thread *t = crossing_current;
 
 	if (!t)
 		t = attach();
-	signals_restore(mask);
+	busy_end(mask);
 	return t ? (struct outcome){t, 0} : refused(slot);
 }
 
@@ -160,9 +231,9 @@ HIDDEN struct outcome crossing_nested(struct crossing_thread *t, uint64_t sp, co
 
 HIDDEN long crossing_open_library(struct crossing_library *library)
 {
-	uint64_t mask = signals_block();
+	uint64_t mask = busy_begin();
 	int r = process_open_library(library);
 
-	signals_restore(mask);
+	busy_end(mask);
 	return r < 0 ? library->error : 0;
 }

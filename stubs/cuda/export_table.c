@@ -7,25 +7,86 @@
 #include <sys/mman.h>
 
 #include "loader/lower/raw.h"
-#include "stubs/cuda/cuda.h"
+#include "lower/records.h"
+#include "stubs/cuda/objects.h"
 
 #define PAGE      4096ul
 #define MAX_BYTES 8192
 
-/* A destructor for context-local storage: what the program gives is called from below. */
-typedef int storage_put(void *context, void *key, void *value, void *destructor);
-static storage_put *real_storage_put;
+#define STORAGE_DELETE 1 /* number of the function in its table */
 
-static int put_with_callback(void *context, void *key, void *value, void *destructor)
+/*
+ * What runtime libraries keep with a context. The driver keeps it; what is put there is
+ * recorded as well, to be put there again. A destructor is the program's and called from below.
+ */
+typedef int storage_put(void *context, void *key, void *value, void *destructor);
+typedef int storage_delete(void *context, void *key);
+static storage_put *real_storage_put;
+static storage_delete *real_storage_delete;
+
+/* Ways to the bodies: record_entry.S */
+STUB_HIDDEN storage_put body_storage_put, guarded_storage_put;
+STUB_HIDDEN storage_delete body_storage_delete, guarded_storage_delete;
+
+static struct object *find_stored(void *context, void *key)
 {
-	return real_storage_put(context, key, value, crossing_callback_pointer(destructor));
+	uint64_t mask = state_lock();
+	struct object *o = CUDA_STATE->objects;
+
+	while (o && (o->kind != CUDA_STORAGE || o->context != context ||
+			    o->made->arguments[STORAGE_KEY] != (uint64_t)key))
+		o = o->next;
+	state_unlock(mask);
+	return o;
+}
+
+STUB_HIDDEN int body_storage_put(void *context, void *key, void *value, void *destructor)
+{
+	uint64_t size = sizeof(struct cuda_call) + STORAGE_WORDS * sizeof(uint64_t);
+	struct object *o;
+	int r;
+
+	if (!state_usable())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	o = object_new(CUDA_STORAGE, 0);
+	destructor = crossing_callback_pointer(destructor);
+	if (o)
+		o->made = block_new(size);
+	if (!o || !o->made) {
+		object_drop(o);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	o->context = context ? context : current_context();
+	o->made->size = size;
+	o->made->index = CUDA_NO_FUNCTION;
+	o->made->arguments[STORAGE_KEY] = (uint64_t)key;
+	o->made->arguments[STORAGE_VALUE] = (uint64_t)value;
+	o->made->arguments[STORAGE_DESTRUCTOR] = (uint64_t)destructor;
+	r = real_storage_put(context, key, value, destructor);
+	if (r) {
+		object_drop(o);
+		return r;
+	}
+	object_kill(find_stored(o->context, key));
+	object_live(o, NULL);
+	return 0;
+}
+
+STUB_HIDDEN int body_storage_delete(void *context, void *key)
+{
+	void *whose = context ? context : current_context();
+	int r = real_storage_delete(context, key);
+
+	if (!r)
+		object_kill(find_stored(whose, key));
+	return r;
 }
 
 static const struct table {
 	unsigned char id[4]; /* the first bytes tell them apart */
 	unsigned words;      /* 0: the table says */
 	int untouched;       /* handed out as it is */
-	int storage;         /* entry 0 takes a destructor */
+	int storage;         /* it is the one of what is kept with contexts */
 } tables[] = {
 	{.id = {0x6b, 0xd5, 0xfb, 0x6c}},
 	{.id = {0xa0, 0x94, 0x79, 0x8c}},
@@ -36,6 +97,7 @@ static const struct table {
 	{.id = {0x21, 0x31, 0x8c, 0x60}},
 	{.id = {0xda, 0x91, 0x51, 0xd3}},
 	{.id = {0xf8, 0xcf, 0xf9, 0x51}},
+	{.id = {0x6e, 0x16, 0x3f, 0xbe}}, /* libcufft's */
 	/* By this one a runtime library sees that the driver is genuine. It is: nothing here
 	 * stands between the two. lower/gate.c has what that takes. */
 	{.id = {0xd4, 0x08, 0x20, 0x55}, .untouched = 1},
@@ -49,15 +111,67 @@ static const struct table *find(const unsigned char *id)
 	return NULL;
 }
 
+/* What stands in front of @function, number @i of the storage's table. */
+static void *stand_in(size_t i, void *function)
+{
+	if (i == 0) {
+		real_storage_put = (storage_put *)function;
+		return (void *)guarded_storage_put;
+	}
+	if (i == STORAGE_DELETE) {
+		real_storage_delete = (storage_delete *)function;
+		return (void *)guarded_storage_delete;
+	}
+	return function;
+}
+
+/* For export_tables_restarted(). */
+static int remember(void **word, void *ours)
+{
+	struct cuda_patch *p = block_new(sizeof(*p));
+	uint64_t mask;
+
+	if (!p)
+		return -1;
+	*p = (struct cuda_patch){.word = word, .before = *word, .after = ours};
+	mask = state_lock();
+	p->next = CUDA_STATE->patches;
+	CUDA_STATE->patches = p;
+	state_unlock(mask);
+	return 0;
+}
+
+static int writable(uintptr_t start, uintptr_t end)
+{
+	start &= ~(PAGE - 1);
+	end = (end + PAGE - 1) & ~(PAGE - 1);
+	return raw_failed(raw(SYS_mprotect, start, end - start, PROT_READ | PROT_WRITE)) ? -1
+											 : 0;
+}
+
+/* The library lies where it lay: its tables get the functions that they had. */
+STUB_HIDDEN int export_tables_restarted(struct crossing_library *library)
+{
+	static const char reason[] = "the driver is of another build";
+
+	for (const struct cuda_patch *p = CUDA_STATE->patches; p; p = p->next) {
+		if (*p->word != p->before ||
+			writable((uintptr_t)p->word, (uintptr_t)(p->word + 1)) < 0) {
+			raw_copy(RECORDS->failure, reason, sizeof(reason));
+			return -1;
+		}
+		*p->word = p->after;
+	}
+	return 0;
+}
+
 /* Exchanging twice changes nothing: what is ours does not lie in the driver. */
 static int exchange(const struct table *t, void **words)
 {
 	size_t count = t->words ? t->words : (uintptr_t)words[0] / sizeof(void *);
-	uintptr_t start = (uintptr_t)words & ~(PAGE - 1);
-	uintptr_t end = ((uintptr_t)(words + count) + PAGE - 1) & ~(PAGE - 1);
 
 	if (!count || count > MAX_BYTES / sizeof(void *) ||
-		raw_failed(raw(SYS_mprotect, start, end - start, PROT_READ | PROT_WRITE)))
+		writable((uintptr_t)words, (uintptr_t)(words + count)) < 0)
 		return -1;
 	for (size_t i = t->words ? 0 : 1; i < count; i++) {
 		void *ours;
@@ -67,10 +181,10 @@ static int exchange(const struct table *t, void **words)
 		ours = crossing_function(words[i]);
 		if (!ours)
 			return -1;
-		if (t->storage && i == 0) {
-			real_storage_put = (storage_put *)ours;
-			ours = (void *)put_with_callback;
-		}
+		if (t->storage)
+			ours = stand_in(i, ours);
+		if (remember(&words[i], ours) < 0)
+			return -1;
 		words[i] = ours;
 	}
 	return 0;
@@ -90,7 +204,7 @@ static void complain(const unsigned char id[16])
 	crossing_complain("cuGetExportTable", what);
 }
 
-int cuGetExportTable(const void **out, const unsigned char id[16])
+int body_cuGetExportTable(const void **out, const unsigned char id[16])
 {
 	const struct table *t;
 	int r = real_cuGetExportTable(out, id);
@@ -98,6 +212,8 @@ int cuGetExportTable(const void **out, const unsigned char id[16])
 	if (r || !*out)
 		return r;
 	t = find(id);
+	if (t && t->storage)
+		raw_copy(CUDA_STATE->storage_table, id, sizeof(CUDA_STATE->storage_table));
 	if (t && (t->untouched || !exchange(t, (void **)*out)))
 		return 0;
 	complain(id);

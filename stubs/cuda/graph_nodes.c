@@ -1,6 +1,11 @@
-/* Graph nodes that call a function of the program: the function is exchanged for one that the
- * lower half may call, and back when the program asks. */
-#include "stubs/cuda/cuda.h"
+/*
+ * Graph nodes, whose parameters are structures with handles and functions of the program in
+ * them: functions are exchanged for such as the lower half may call, handles for the driver's
+ * own; and back when the program asks. Graphs themselves cannot be made again yet.
+ */
+#include "stubs/cuda/objects.h"
+
+/* ---- nodes that call a function of the program ---- */
 
 static struct host_node lowered(const struct host_node *params)
 {
@@ -8,7 +13,7 @@ static struct host_node lowered(const struct host_node *params)
 		crossing_callback_pointer(params->function), params->argument};
 }
 
-int cuGraphAddHostNode(void **node, void *graph, void *const *dependencies, size_t count,
+int body_cuGraphAddHostNode(void **node, void *graph, void *const *dependencies, size_t count,
 	const struct host_node *params)
 {
 	struct host_node ours;
@@ -19,7 +24,7 @@ int cuGraphAddHostNode(void **node, void *graph, void *const *dependencies, size
 	return real_cuGraphAddHostNode(node, graph, dependencies, count, &ours);
 }
 
-int cuGraphHostNodeGetParams(void *node, struct host_node *params)
+int body_cuGraphHostNodeGetParams(void *node, struct host_node *params)
 {
 	int r = real_cuGraphHostNodeGetParams(node, params);
 
@@ -28,7 +33,7 @@ int cuGraphHostNodeGetParams(void *node, struct host_node *params)
 	return r;
 }
 
-int cuGraphHostNodeSetParams(void *node, const struct host_node *params)
+int body_cuGraphHostNodeSetParams(void *node, const struct host_node *params)
 {
 	struct host_node ours;
 
@@ -38,7 +43,7 @@ int cuGraphHostNodeSetParams(void *node, const struct host_node *params)
 	return real_cuGraphHostNodeSetParams(node, &ours);
 }
 
-int cuGraphExecHostNodeSetParams(void *graph, void *node, const struct host_node *params)
+int body_cuGraphExecHostNodeSetParams(void *graph, void *node, const struct host_node *params)
 {
 	struct host_node ours;
 
@@ -48,59 +53,192 @@ int cuGraphExecHostNodeSetParams(void *graph, void *node, const struct host_node
 	return real_cuGraphExecHostNodeSetParams(graph, node, &ours);
 }
 
-/* Lower the parameters in place: some kinds of node are told things in them. Returns the
- * program's function, for raise(). */
-static void *lower(struct node_params *params)
-{
-	void *function = NULL;
+/* ---- nodes that launch a kernel ---- */
 
-	if (params && params->type == CU_GRAPH_NODE_TYPE_HOST) {
-		function = params->params.host.function;
-		params->params.host.function = crossing_callback_pointer(function);
+/* What the driver calls a function, back: a kernel may stand for one. Nothing but what the
+ * program has asked for by its name can be in a graph. */
+static void *raised(void *real)
+{
+	struct object *o = real ? object_find(CUDA_FUNCTION, real) : NULL;
+
+	if (real && !o)
+		o = object_find(CUDA_KERNEL, real);
+	return o ? o : real;
+}
+
+static int lower_kernel(struct kernel_node *k, int version)
+{
+	k->function = object_real(k->function);
+	if (version > 1)
+		k->kernel = object_real(k->kernel);
+	return is_dead(k->function) || (version > 1 && is_dead(k->kernel))
+		       ? CUDA_ERROR_INVALID_HANDLE
+		       : 0;
+}
+
+/* Structures of version 1 end before `kernel`. */
+static int copy_kernel(struct kernel_node *to, const struct kernel_node *from, int version)
+{
+	*(struct kernel_node_v1 *)to = *(const struct kernel_node_v1 *)from;
+	if (version > 1)
+		*to = *from;
+	return lower_kernel(to, version);
+}
+
+#define KERNEL_NODE(suffix, version)                                                           \
+	int body_cuGraphAddKernelNode##suffix(void **node, void *graph,                        \
+		void *const *dependencies, size_t count, const struct kernel_node *params)     \
+	{                                                                                      \
+		struct kernel_node ours = {0};                                                 \
+		int r = params ? copy_kernel(&ours, params, version) : 0;                      \
+		return r ? r                                                                   \
+			 : real_cuGraphAddKernelNode##suffix(                                  \
+				   node, graph, dependencies, count, params ? &ours : NULL);   \
+	}                                                                                      \
+	int body_cuGraphKernelNodeGetParams##suffix(void *node, struct kernel_node *params)    \
+	{                                                                                      \
+		int r = real_cuGraphKernelNodeGetParams##suffix(node, params);                 \
+		if (!r)                                                                        \
+			params->function = raised(params->function);                           \
+		if (!r && (version) > 1)                                                       \
+			params->kernel = raised(params->kernel);                               \
+		return r;                                                                      \
+	}                                                                                      \
+	int body_cuGraphKernelNodeSetParams##suffix(                                           \
+		void *node, const struct kernel_node *params)                                  \
+	{                                                                                      \
+		struct kernel_node ours = {0};                                                 \
+		int r = params ? copy_kernel(&ours, params, version) : 0;                      \
+		return r ? r                                                                   \
+			 : real_cuGraphKernelNodeSetParams##suffix(                            \
+				   node, params ? &ours : NULL);                               \
+	}                                                                                      \
+	int body_cuGraphExecKernelNodeSetParams##suffix(                                       \
+		void *graph, void *node, const struct kernel_node *params)                     \
+	{                                                                                      \
+		struct kernel_node ours = {0};                                                 \
+		int r = params ? copy_kernel(&ours, params, version) : 0;                      \
+		return r ? r                                                                   \
+			 : real_cuGraphExecKernelNodeSetParams##suffix(                        \
+				   graph, node, params ? &ours : NULL);                        \
 	}
-	return function;
-}
+KERNEL_NODE(, 1)
+KERNEL_NODE(_v2, 2)
 
-static void raise(struct node_params *params, void *function)
+/* ---- nodes of any kind ---- */
+
+/* What the program gave, for raise(). */
+struct given {
+	void *first, *kernel;
+};
+
+/* Lower the parameters in place: some kinds of node are told things in them. */
+static int lower(struct node_params *p, struct given *given)
 {
-	if (function)
-		params->params.host.function = function;
+	*given = (struct given){0};
+	if (!p)
+		return 0;
+	switch (p->type) {
+	case CU_GRAPH_NODE_TYPE_HOST:
+		given->first = p->params.host.function;
+		p->params.host.function = crossing_callback_pointer(given->first);
+		return 0;
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		given->first = p->params.kernel.function;
+		given->kernel = p->params.kernel.kernel;
+		return lower_kernel(&p->params.kernel, 2);
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		given->first = p->params.event;
+		p->params.event = object_real(given->first);
+		return is_dead(p->params.event) ? CUDA_ERROR_INVALID_HANDLE : 0;
+	}
+	return 0;
 }
 
-int cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t count,
+static void raise(struct node_params *p, const struct given *given)
+{
+	if (given->first)
+		p->params.event = given->first; /* they all are the first word */
+	if (given->kernel)
+		p->params.kernel.kernel = given->kernel;
+}
+
+int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t count,
 	struct node_params *params)
 {
-	void *function = lower(params);
-	int r = real_cuGraphAddNode(node, graph, dependencies, count, params);
+	struct given given;
+	int r = lower(params, &given);
 
-	raise(params, function);
+	if (!r)
+		r = real_cuGraphAddNode(node, graph, dependencies, count, params);
+	raise(params, &given);
 	return r;
 }
 
-int cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies, const void *edges,
-	size_t count, struct node_params *params)
+int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies,
+	const void *edges, size_t count, struct node_params *params)
 {
-	void *function = lower(params);
-	int r = real_cuGraphAddNode_v2(node, graph, dependencies, edges, count, params);
+	struct given given;
+	int r = lower(params, &given);
 
-	raise(params, function);
+	if (!r)
+		r = real_cuGraphAddNode_v2(node, graph, dependencies, edges, count, params);
+	raise(params, &given);
 	return r;
 }
 
-int cuGraphNodeSetParams(void *node, struct node_params *params)
+int body_cuGraphNodeSetParams(void *node, struct node_params *params)
 {
-	void *function = lower(params);
-	int r = real_cuGraphNodeSetParams(node, params);
+	struct given given;
+	int r = lower(params, &given);
 
-	raise(params, function);
+	if (!r)
+		r = real_cuGraphNodeSetParams(node, params);
+	raise(params, &given);
 	return r;
 }
 
-int cuGraphExecNodeSetParams(void *graph, void *node, struct node_params *params)
+int body_cuGraphExecNodeSetParams(void *graph, void *node, struct node_params *params)
 {
-	void *function = lower(params);
-	int r = real_cuGraphExecNodeSetParams(graph, node, params);
+	struct given given;
+	int r = lower(params, &given);
 
-	raise(params, function);
+	if (!r)
+		r = real_cuGraphExecNodeSetParams(graph, node, params);
+	raise(params, &given);
 	return r;
+}
+
+/* ---- */
+
+typedef int instantiate(void **, void *, struct instantiate_params *);
+
+static int instantiate_lowered(
+	void **executable, void *graph, struct instantiate_params *params, instantiate *real)
+{
+	void *stream = params ? params->stream : NULL;
+	int r;
+
+	if (params)
+		params->stream = object_real(stream);
+	r = is_dead(params ? params->stream : NULL) ? CUDA_ERROR_INVALID_HANDLE
+						    : real(executable, graph, params);
+	if (params)
+		params->stream = stream;
+	return r ? r : object_lost(CUDA_GRAPH_EXEC, *executable, NULL);
+}
+
+int body_cuGraphInstantiateWithParams(
+	void **executable, void *graph, struct instantiate_params *params)
+{
+	return instantiate_lowered(
+		executable, graph, params, real_cuGraphInstantiateWithParams);
+}
+
+int body_cuGraphInstantiateWithParams_ptsz(
+	void **executable, void *graph, struct instantiate_params *params)
+{
+	return instantiate_lowered(
+		executable, graph, params, real_cuGraphInstantiateWithParams_ptsz);
 }

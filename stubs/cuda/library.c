@@ -3,15 +3,12 @@
 
 #include "stubs/cuda/cuda.h"
 
-enum {
-#define CALL(name, class, how, registers, stack, floats) INDEX_##name,
-#include "cuda.calls.h"
-#undef CALL
-	CALL_COUNT,
-};
+#include "stubs/cuda/index.inc"
 
-STUB_LIBRARY(
-	cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_NOT_SUPPORTED);
+STUB_LIBRARY(cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED,
+	CUDA_ERROR_NOT_SUPPORTED,
+	/* Tables of functions are handed out at their real addresses. */
+	.fixed = 1, .restarted = export_tables_restarted);
 
 int cuda_refused(unsigned index)
 {
@@ -25,8 +22,13 @@ int cuda_refused(unsigned index)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-int cuInit(unsigned flags)
+int body_cuInit(unsigned flags)
 {
+	int r;
+
 	crossing_used();
-	return real_cuInit(flags);
+	r = real_cuInit(flags);
+	if (!r)
+		r = cuda_state_open();
+	return r;
 }

@@ -19,14 +19,14 @@ static int replace(const char *name, void **function, int version, uint64_t flag
 	return *function ? 0 : CUDA_ERROR_NOT_FOUND;
 }
 
-int cuGetProcAddress(const char *name, void **function, int version, uint64_t flags)
+int body_cuGetProcAddress(const char *name, void **function, int version, uint64_t flags)
 {
 	int r = real_cuGetProcAddress(name, function, version, flags);
 
 	return r ? r : replace(name, function, version, flags);
 }
 
-int cuGetProcAddress_v2(
+int body_cuGetProcAddress_v2(
 	const char *name, void **function, int version, uint64_t flags, int *status)
 {
 	int r = real_cuGetProcAddress_v2(name, function, version, flags, status);

@@ -13,6 +13,7 @@ struct parser {
 	struct buf types, calls;
 	struct api_call *call; /* whose parameters may follow; the plain one of a pair */
 	bool has_variant;
+	char *value; /* name of the parameter that is replaced, or NULL */
 	struct err *e;
 };
 
@@ -27,6 +28,13 @@ static const char *const kind_names[] = {
 	[API_HANDLE] = "handle",
 	[API_STRUCT] = "struct",
 	[API_CALLBACK] = "callback",
+	[API_JIT] = "jit",
+};
+
+static const char *const holding_names[] = {
+	[API_VIRTUAL] = "virtual",
+	[API_REAL] = "real",
+	[API_LOST] = "lost",
 };
 
 static const char *const class_names[] = {
@@ -34,6 +42,7 @@ static const char *const class_names[] = {
 	[API_CREATE] = "create",
 	[API_DESTROY] = "destroy",
 	[API_STATE] = "state",
+	[API_THREAD] = "thread",
 	[API_LAUNCH] = "launch",
 	[API_COPY] = "copy",
 	[API_SYNC] = "sync",
@@ -67,6 +76,74 @@ int api_callback(const struct api_call *call)
 	return -1;
 }
 
+static bool is_handle(const struct api_param *p, enum api_holding holding)
+{
+	return p->type->kind == API_HANDLE && p->type->holding == holding;
+}
+
+/* A call makes objects when it gives out tracked handles, destroys those it is given, and
+ * changes virtual ones; arrays of virtual handles must be exchanged whatever the call does. */
+static bool is_recorded(const struct api_call *call)
+{
+	for (unsigned i = 0; i < call->param_count; i++) {
+		const struct api_param *p = &call->params[i];
+		bool tracked = p->type->kind == API_HANDLE && p->type->holding;
+
+		if (p->stars && is_handle(p, API_VIRTUAL))
+			return true;
+		if (call->class == API_CREATE && tracked && p->stars)
+			return true;
+		if (call->class == API_CREATE && is_handle(p, API_VIRTUAL))
+			return true;
+		if (call->class == API_DESTROY && tracked)
+			return true;
+		if (call->class == API_STATE && is_handle(p, API_VIRTUAL))
+			return true;
+	}
+	return call->on_context || call->loses;
+}
+
+enum api_way api_way(const struct api_call *call)
+{
+	if (call->body)
+		return API_BODY;
+	if (call->class == API_UNSUPPORTED)
+		return API_REFUSE;
+	if (is_recorded(call))
+		return API_RECORD;
+	for (unsigned i = 0; i < call->param_count; i++)
+		if (!call->params[i].stars && is_handle(&call->params[i], API_VIRTUAL))
+			return API_TRANSLATE;
+	return API_PASS;
+}
+
+struct api_place api_place(const struct api_call *call, unsigned index)
+{
+	unsigned registers = 0, stack = 0, floats = 0;
+
+	for (unsigned i = 0;; i++) {
+		const struct api_param *p = &call->params[i];
+		bool is_float = !p->stars && p->type->kind == API_FLOAT;
+		unsigned words = 1;
+
+		if (!p->stars && p->type->kind == API_STRUCT)
+			words = (p->type->size + 7) / 8;
+		if (is_float && i == index)
+			return (struct api_place){API_FLOAT_REGISTER, floats};
+		if (is_float) {
+			floats++;
+		} else if (words > 2 || registers + words > 6) {
+			if (i == index)
+				return (struct api_place){API_STACK, stack};
+			stack += words;
+		} else {
+			if (i == index)
+				return (struct api_place){API_REGISTER, registers};
+			registers += words;
+		}
+	}
+}
+
 static int name_index(const char *const *names, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
@@ -92,18 +169,18 @@ static char *trim(char *s)
 	return s;
 }
 
-/* type C-TYPE = KIND SIZE [HANDLE-NAME] */
+/* type C-TYPE = KIND SIZE [HANDLE-NAME [HOLDING]] */
 static int parse_type(struct parser *p, char *text)
 {
 	struct api_type t = {0};
-	char kind[32], handle[64] = "";
+	char kind[32], handle[64] = "", holding[16] = "";
 	char *equals = strchr(text, '=');
 	int k;
 
 	if (!equals)
 		return fail(p, "no \"=\" in type", text);
 	*equals = 0;
-	if (sscanf(equals + 1, "%31s %u %63s", kind, &t.size, handle) < 2)
+	if (sscanf(equals + 1, "%31s %u %63s %15s", kind, &t.size, handle, holding) < 2)
 		return fail(p, "no kind and size of type", text);
 	k = name_index(kind_names, ARRAY_SIZE(kind_names), kind);
 	if (k < 0)
@@ -111,6 +188,12 @@ static int parse_type(struct parser *p, char *text)
 	t.kind = k;
 	t.name = xstrdup(trim(text));
 	t.handle = *handle ? xstrdup(handle) : NULL;
+	if (*holding) {
+		k = name_index(holding_names, ARRAY_SIZE(holding_names), holding);
+		if (k < 0)
+			return fail(p, "unknown word", holding);
+		t.holding = k;
+	}
 	if ((t.kind == API_HANDLE) != !!t.handle)
 		return fail(p, "a handle, and nothing else, says what it stands for:", t.name);
 	buf_push(&p->types, struct api_type, &t);
@@ -199,6 +282,10 @@ static int resolve_length(struct parser *p, struct api_param *param, char *text)
 		param->length_kind = API_LENGTH_UNKNOWN;
 		return 0;
 	}
+	if (!strcmp(text, "image")) {
+		param->length_kind = API_IMAGE;
+		return 0;
+	}
 	if (isdigit((unsigned char)*text)) {
 		param->length_kind = API_CONSTANT;
 		param->length = atoi(text);
@@ -228,7 +315,13 @@ static int parse_params(struct parser *p, char *text)
 	for (unsigned i = 0; i < p->call->param_count; i++)
 		if (resolve_length(p, &p->call->params[i], lengths[i]) < 0)
 			return -1;
+	if (p->value) {
+		p->call->value = find_param(p->call, p->value);
+		if (p->call->value < 0)
+			return fail(p, "no parameter is called", p->value);
+	}
 	if (p->has_variant) {
+		p->call[1].value = p->call->value;
 		memcpy(p->call[1].params, p->call->params, sizeof(p->call->params));
 		p->call[1].param_count = p->call->param_count;
 	}
@@ -249,6 +342,12 @@ static int parse_attribute(
 		variant->per_thread = true;
 	} else if (!strcmp(word, "body")) {
 		call->body = true;
+	} else if (!strcmp(word, "on=context")) {
+		call->on_context = true;
+	} else if (!strcmp(word, "loses")) {
+		call->loses = true;
+	} else if (!strncmp(word, "value=", 6)) {
+		p->value = xstrdup(word + 6);
 	} else {
 		return fail(p, "unknown attribute", word);
 	}
@@ -269,7 +368,7 @@ static char *proc_name(const char *name)
 /* NAME CLASS ATTRIBUTE... */
 static int parse_call(struct parser *p, char *text)
 {
-	struct api_call call = {0}, variant = {0};
+	struct api_call call = {.value = -1}, variant = {.value = -1};
 	char *rest = text, *word;
 	int class;
 
@@ -280,6 +379,7 @@ static int parse_call(struct parser *p, char *text)
 	if (class < 0)
 		return fail(p, "no known class follows", call.name);
 	call.class = class;
+	p->value = NULL;
 	while ((word = strsep(&rest, " ")))
 		if (parse_attribute(p, &call, &variant, word) < 0)
 			return -1;
@@ -289,6 +389,8 @@ static int parse_call(struct parser *p, char *text)
 		variant.proc = call.proc;
 		variant.class = call.class;
 		variant.body = call.body;
+		variant.on_context = call.on_context;
+		variant.loses = call.loses;
 		buf_push(&p->calls, struct api_call, &variant);
 	}
 	p->call = buf_at(&p->calls, struct api_call,

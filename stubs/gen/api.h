@@ -12,42 +12,14 @@
 #include <stdio.h>
 
 #include "lib/err.h"
-
-enum api_kind {
-	API_VOID,
-	API_INT,
-	API_UINT,
-	API_FLOAT,
-	API_ENUM,
-	API_DEVICE,
-	API_DEVICEPTR,
-	API_HANDLE,
-	API_STRUCT,
-	API_CALLBACK,
-};
+#include "stubs/api_kinds.h"
 
 struct api_type {
 	char *name;
 	enum api_kind kind;
 	unsigned size;
 	char *handle; /* what a handle stands for, else NULL */
-};
-
-enum api_direction {
-	API_VALUE, /* no pointer */
-	API_IN,
-	API_OUT,
-	API_INOUT,
-	API_STRING,
-	API_ADDR,
-};
-
-enum api_length {
-	API_ONE,            /* one element */
-	API_CONSTANT,       /* length elements */
-	API_PARAMETER,      /* as many as parameter number `length` says */
-	API_DEREFERENCED,   /* as many as parameter number `length` points to */
-	API_LENGTH_UNKNOWN, /* the table cannot tell */
+	enum api_holding holding;
 };
 
 struct api_param {
@@ -60,18 +32,6 @@ struct api_param {
 	unsigned length;
 };
 
-enum api_class {
-	API_PURE,
-	API_CREATE,
-	API_DESTROY,
-	API_STATE,
-	API_LAUNCH,
-	API_COPY,
-	API_SYNC,
-	API_MANUAL,
-	API_UNSUPPORTED,
-};
-
 #define API_MAX_PARAMS 24
 
 /* One exported function. A row with a ptsz or ptds attribute makes two of them. */
@@ -82,6 +42,9 @@ struct api_call {
 	bool per_thread; /* the variant for the per-thread default stream */
 	enum api_class class;
 	bool body;
+	bool on_context; /* what it changes is the current context */
+	bool loses;      /* after it, the objects it was about cannot be made again */
+	int value;       /* number of the parameter that a later call replaces, or -1 */
 	struct api_param params[API_MAX_PARAMS];
 	unsigned param_count;
 };
@@ -103,10 +66,20 @@ const char *api_class_name(enum api_class class);
 /* Number of the parameter that is a callback, or -1. */
 int api_callback(const struct api_call *call);
 
+enum api_way api_way(const struct api_call *call);
+
+/* Where parameter number @index is when the function is entered, as the x86-64 ABI has it
+ * (structures here hold no floating point numbers). */
+struct api_place {
+	enum { API_REGISTER, API_STACK, API_FLOAT_REGISTER } where;
+	unsigned number; /* of the register, or of the 8-byte word behind the return address */
+};
+struct api_place api_place(const struct api_call *call, unsigned index);
+
 /* The outputs. */
 int gen_entries(const struct api *api, FILE *out, struct err *e);
 int gen_procs(const struct api *api, FILE *out, struct err *e);
-int gen_printer(const struct api *api, FILE *out, struct err *e);
+int gen_info(const struct api *api, FILE *out, struct err *e);
 int gen_calls(const struct api *api, FILE *out, struct err *e);
 int gen_check(const struct api *api, FILE *out, struct err *e);
 

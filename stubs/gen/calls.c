@@ -1,51 +1,41 @@
 /*
  * The list for tests: CALL(name, class, how, registers, stack, floats), once a function. `how`
- * is pass, callback, body or refuse; then how many general registers, words on the stack, and
- * floating point registers the arguments take.
+ * is pass, record, callback, body or refuse; then how many general registers, words on the
+ * stack, and floating point registers the arguments take.
  */
 #include "stubs/gen/api.h"
 
 static const char *how(const struct api_call *call)
 {
-	if (call->body)
-		return "body";
-	if (call->class == API_UNSUPPORTED)
-		return "refuse";
-	return api_callback(call) < 0 ? "pass" : "callback";
+	static const char *const names[] = {
+		[API_PASS] = "pass",
+		[API_TRANSLATE] = "pass",
+		[API_RECORD] = "record",
+		[API_BODY] = "body",
+		[API_REFUSE] = "refuse",
+	};
+	enum api_way way = api_way(call);
+
+	return way != API_REFUSE && way != API_BODY && api_callback(call) >= 0 ? "callback"
+									       : names[way];
 }
 
-struct places {
-	unsigned registers, stack, floats;
-};
-
-/* As the x86-64 ABI has it; structures here hold no floating point numbers. */
-static void place(const struct api_param *p, struct places *places)
+static unsigned words_of(const struct api_param *p)
 {
-	unsigned words = 1;
-
-	if (!p->stars && p->type->kind == API_FLOAT) {
-		places->floats++;
-		return;
-	}
-	if (!p->stars && p->type->kind == API_STRUCT)
-		words = (p->type->size + 7) / 8;
-	if (words > 2 || places->registers + words > 6)
-		places->stack += words;
-	else
-		places->registers += words;
+	return !p->stars && p->type->kind == API_STRUCT ? (p->type->size + 7) / 8 : 1;
 }
 
 int gen_calls(const struct api *api, FILE *out, struct err *e)
 {
 	for (size_t i = 0; i < api->call_count; i++) {
 		const struct api_call *call = &api->calls[i];
-		struct places places = {0};
+		unsigned words[3] = {0}; /* by place */
 
 		for (unsigned j = 0; j < call->param_count; j++)
-			place(&call->params[j], &places);
+			words[api_place(call, j).where] += words_of(&call->params[j]);
 		fprintf(out, "CALL(%s, %s, %s, %u, %u, %u)\n", call->name,
-			api_class_name(call->class), how(call), places.registers, places.stack,
-			places.floats);
+			api_class_name(call->class), how(call), words[API_REGISTER],
+			words[API_STACK], words[API_FLOAT_REGISTER]);
 	}
 	return 0;
 }

@@ -1,31 +1,112 @@
 /*
- * The stub's entry points, in assembly. Each loads the address of its slot in the table of real
- * addresses and leaves for the crossing (stubs/crossing/crossing.S). What is prefixed with
- * real_ crosses whatever the exported name does: hand-written bodies call it. The stub's own
- * code supplies NAME_library, NAME_missing_result and NAME_refused (stubs/library.h).
+ * The stub's entry points, in assembly. Each loads the address of a word with the address of
+ * what is to be called below, and leaves for the crossing (stubs/crossing/crossing.S). That is
+ * the driver's function itself, or a piece of code that exchanges handles for the driver's own
+ * on the way to it. It runs behind the crossing's bookkeeping, so that a thread is never
+ * stopped for a checkpoint with a real handle in its registers. No thread-local storage may be
+ * touched there.
+ *
+ * What has a body, or leaves a record, enters it by crossing_guard.
+ *
+ * What is prefixed with real_ crosses whatever the exported name does: hand-written bodies call
+ * it. The stub's own code supplies NAME_library, NAME_missing_result and NAME_refused
+ * (stubs/library.h).
  */
 #include "stubs/gen/api.h"
 
+#include <string.h>
+
 #include "lib/util.h"
+
+static const char *const registers[] = {"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
+
+static bool is_virtual(const struct api_param *p)
+{
+	return !p->stars && p->type->kind == API_HANDLE && p->type->holding == API_VIRTUAL;
+}
+
+static bool has_virtual(const struct api_call *call)
+{
+	for (unsigned i = 0; i < call->param_count; i++)
+		if (is_virtual(&call->params[i]))
+			return true;
+	return false;
+}
+
+/* Functions are loaded when they are first used: "used" notes that it was now. */
+static const char *use(const struct api_param *p)
+{
+	return !strcmp(p->type->handle, "function") || !strcmp(p->type->handle, "kernel")
+		       ? "used"
+		       : "handle";
+}
+
+/* The piece of code behind the crossing. */
+static void translation(
+	const struct api *api, const struct api_call *call, size_t index, FILE *out)
+{
+	fprintf(out, "internal lower_%s\n", call->name);
+	for (unsigned i = 0; i < call->param_count; i++) {
+		const struct api_param *p = &call->params[i];
+		struct api_place place = api_place(call, i);
+
+		if (!is_virtual(p))
+			continue;
+		if (place.where == API_REGISTER)
+			fprintf(out, "\t%s %%%s\n", use(p), registers[place.number]);
+		else
+			fprintf(out,
+				"\tmov %u(%%rsp), %%r10\n\t%s %%r10\n\tmov %%r10, %u(%%rsp)\n",
+				8 + 8 * place.number, use(p), 8 + 8 * place.number);
+	}
+	fprintf(out, "\tjmp *%s_targets+%zu(%%rip)\n", api->library, index * 8);
+	fprintf(out, "word lower_%s\n", call->name);
+}
+
+/* The instruction that has r11 lead to what is called below. */
+static void lead(const struct api *api, const struct api_call *call, size_t index, FILE *out)
+{
+	if (has_virtual(call))
+		fprintf(out, "\tlea word_lower_%s(%%rip), %%r11\n", call->name);
+	else
+		fprintf(out, "\tlea %s_targets+%zu(%%rip), %%r11\n", api->library, index * 8);
+}
+
+static void guarded(const char *name, const char *prefix, FILE *out)
+{
+	fprintf(out, "export %s\n\tguard %s_%s\n", name, prefix, name);
+}
 
 static void entry(const struct api *api, const struct api_call *call, size_t index, FILE *out)
 {
+	enum api_way way = api_way(call);
 	int callback = api_callback(call);
 
-	if (call->class == API_UNSUPPORTED && !call->body) {
+	if (way == API_REFUSE) {
 		fprintf(out, "export %s\n\tmov $%zu, %%edi\n\tjmp %s_refused\n", call->name,
 			index, api->library);
 		return;
 	}
-	if (!call->body && callback < 0)
+	if (has_virtual(call))
+		translation(api, call, index, out);
+	if ((way == API_PASS || way == API_TRANSLATE) && callback < 0)
 		fprintf(out, "export %s\n", call->name);
-	fprintf(out, "internal real_%s\n\tlea %s_targets+%zu(%%rip), %%r11\n\tcross\n",
-		call->name, api->library, index * 8);
-	if (!call->body && callback >= 0)
+	fprintf(out, "internal real_%s\n", call->name);
+	lead(api, call, index, out);
+	fprintf(out, "\tcross\n");
+	if (way == API_BODY) {
+		guarded(call->name, "body", out);
+	} else if (way == API_RECORD) {
+		guarded(call->name, "record", out);
 		fprintf(out,
-			"export %s\n\tlea %s_targets+%zu(%%rip), %%r11\n\tmov $%d, "
-			"%%eax\n\tcross_callback\n",
-			call->name, api->library, index * 8, callback);
+			"internal record_%s\n\t.hidden %s_record\n\tmov $%zu, %%eax\n"
+			"\tjmp %s_record\n",
+			call->name, api->library, index, api->library);
+	} else if (callback >= 0) {
+		fprintf(out, "export %s\n", call->name);
+		lead(api, call, index, out);
+		fprintf(out, "\tmov $%d, %%eax\n\tcross_callback\n", callback);
+	}
 }
 
 /* %s in @text is the library's name. */
@@ -40,14 +121,13 @@ static void print_for(const struct api *api, const char *text, FILE *out)
 }
 
 static const char head[] =
-	".macro export name\n\t.balign 16\n\t.globl \\name\n"
-	"\t.type \\name, @function\n\\name:\n.endm\n"
-	".macro internal name\n\t.hidden \\name\n\t.globl \\name\n"
-	"\t.type \\name, @function\n\\name:\n.endm\n"
+	"#include \"stubs/gen/entries.inc\"\n"
 	".macro cross\n\tjmp *%s_cross(%rip)\n.endm\n"
 	".macro cross_callback\n\tlea %s_cross(%rip), %r10\n"
 	"\tjmp *crossing_callback@GOTPCREL(%rip)\n.endm\n"
 	".hidden %s_targets, %s_cross, %s_refused, %s_library, %s_missing_result\n"
+	".section .data.rel.ro, \"aw\"\n.balign 8\n.hidden %s_words\n.globl "
+	"%s_words\n%s_words:\n"
 	".text\n"
 	"internal %s_first\n\tlea %s_library(%rip), %r10\n"
 	"\tjmp *crossing_open@GOTPCREL(%rip)\n"
@@ -55,18 +135,36 @@ static const char head[] =
 
 static const char tail[] =
 	"\t.byte 0\n"
+	".section .data.rel.ro\n.hidden %s_words_end\n.globl %s_words_end\n%s_words_end:\n"
 	".section .data.rel,\"aw\"\n.balign 8\n.globl %s_cross\n%s_cross: .quad %s_first\n"
 	".bss\n.balign 64\n.globl %s_targets\n%s_targets: .skip 8 * COUNT\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
+
+/* What the general code for records cannot take. */
+static int check(const struct api_call *call, struct err *e)
+{
+	if (api_callback(call) >= 6)
+		return err_set(e, 0, "%s: a callback must come in a register", call->name);
+	if (api_way(call) != API_RECORD)
+		return 0;
+	for (unsigned i = 0; i < call->param_count; i++) {
+		const struct api_param *p = &call->params[i];
+
+		if (!p->stars && (p->type->size > 8 || p->type->kind == API_FLOAT ||
+					 p->type->kind == API_CALLBACK))
+			return err_set(
+				e, 0, "%s: no record can be kept of %s", call->name, p->name);
+	}
+	return 0;
+}
 
 int gen_entries(const struct api *api, FILE *out, struct err *e)
 {
 	fprintf(out, ".set COUNT, %zu\n", api->call_count);
 	print_for(api, head, out);
 	for (size_t i = 0; i < api->call_count; i++) {
-		if (api_callback(&api->calls[i]) >= 6)
-			return err_set(e, 0, "%s: a callback must come in a register",
-				api->calls[i].name);
+		if (check(&api->calls[i], e) < 0)
+			return -1;
 		entry(api, &api->calls[i], i, out);
 	}
 	print_for(api, ".section .rodata\n.hidden %s_names\n.globl %s_names\n%s_names:\n", out);

@@ -11,7 +11,7 @@ static const struct {
 } outputs[] = {
 	{"entries", gen_entries},
 	{"procs", gen_procs},
-	{"printer", gen_printer},
+	{"info", gen_info},
 	{"calls", gen_calls},
 	{"check", gen_check},
 };
@@ -31,6 +31,6 @@ int main(int argc, char **argv)
 		}
 		return fflush(stdout) ? 1 : 0;
 	}
-	fprintf(stderr, "usage: gen entries|procs|printer|calls|check API-FILE\n");
+	fprintf(stderr, "usage: gen entries|procs|info|calls|check API-FILE\n");
 	return 2;
 }

@@ -1,5 +1,6 @@
 /* libnvidia-ml.so.1 of the upper half. All of it passes through: it would open the driver's
  * descriptors in the upper half otherwise. */
+#include "lower/records.h"
 #include "stubs/library.h"
 
 enum {
@@ -16,11 +17,48 @@ enum {
 };
 
 STUB_LIBRARY(nvml, "libnvidia-ml.so.1", CALL_COUNT, NVML_ERROR_UNINITIALIZED,
-	NVML_ERROR_FUNCTION_NOT_FOUND);
+	NVML_ERROR_FUNCTION_NOT_FOUND,
+	/* Handles of devices are addresses in the library. */
+	.fixed = 1);
 
 /* No row is of class unsupported. */
 STUB_HIDDEN int nvml_refused(unsigned index);
 int nvml_refused(unsigned index)
 {
 	return NVML_ERROR_NOT_SUPPORTED;
+}
+
+/* How often it is initialised is all there is to be made again. */
+#define REAL(name, parameters)                                                                 \
+	extern STUB_HIDDEN int body_##name parameters, real_##name parameters
+REAL(nvmlInit, (void));
+REAL(nvmlInit_v2, (void));
+REAL(nvmlInitWithFlags, (unsigned flags));
+REAL(nvmlShutdown, (void));
+
+static int counted(int r, int by)
+{
+	if (!r)
+		__atomic_add_fetch(&RECORDS->nvml_initialised, by, __ATOMIC_RELAXED);
+	return r;
+}
+
+int body_nvmlInit(void)
+{
+	return counted(real_nvmlInit(), 1);
+}
+
+int body_nvmlInit_v2(void)
+{
+	return counted(real_nvmlInit_v2(), 1);
+}
+
+int body_nvmlInitWithFlags(unsigned flags)
+{
+	return counted(real_nvmlInitWithFlags(flags), 1);
+}
+
+int body_nvmlShutdown(void)
+{
+	return counted(real_nvmlShutdown(), -1);
 }

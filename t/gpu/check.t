@@ -35,12 +35,17 @@ compile() { # NAME OPTION...
 }
 
 compile compute & compile compute-shared -cudart shared & compile threads &
-compile forks & compile cost &
+compile forks & compile cost & compile memory -lcuda &
 wait
+# The tests of memory that check themselves; the driver's library for linking is the toolkit's.
+nvcc -x c -I"$top" -D_GNU_SOURCE -O1 -o held-memory "$top/t/split/memory.c" -lcuda ||
+	diag "nvcc has failed for t/split/memory.c"
 same "a program with the runtime inside" ./compute
 same "a program with libcudart.so" ./compute-shared
 same "threads, signals and callbacks" ./threads
 same "children of fork" ./forks
+is "$(natively ./held-memory)" "done" "memory is natively as the tests expect"
+is "$(TRECR_TEST_SPLIT=1 split ./held-memory)" "done" "and the same with a lower half"
 
 # sorted FIELD FILE: second words of the lines that begin with FIELD
 sorted() {
@@ -61,8 +66,12 @@ compare() { # FIELD...: runs differ by some percent, the shortest ones least
 for ((i = 0; i < runs; i++)); do
 	natively ./cost >>native.out
 	split ./cost >>split.out
+	natively ./memory >>native.out
+	split ./memory >>split.out
 done
-compare cudaStreamQuery launch launch-and-wait
+compare cudaStreamQuery launch launch-and-wait fresh-4K fresh-2M fresh-1G alloc-free-4K \
+	alloc-free-2M alloc-free-1G alloc-free-quarter pooled-4K pooled-2M pooled-2M-wait pinned-4K \
+	pinned-2M pinned-256M attribute
 
 if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
 	for ((i = 0; i < runs; i++)); do

@@ -6,29 +6,88 @@
 
 #include "t/sim/object.h"
 #include "t/sim/device.h"
+#include "t/sim/module.h"
+#include "t/sim/memory.h"
 #include "t/sim/sim.h"
+#include "t/sim/stream.h"
 
-struct context {
+#define LIMITS   7
+#define CONTEXTS 8
+
+/* At the same address in every process, as the driver's are in the lower half's window. */
+static struct context {
 	struct object object;
-	int references;
-};
+	int references; /* of the primary one; of others, 1 */
+	unsigned flags;
+	size_t limits[LIMITS];
+	int cache;
+} contexts[CONTEXTS];
 
 static int initialised_by; /* process id */
-static struct context *primary;
+static struct context *const primary = &contexts[0];
+static unsigned primary_flags;
 static __thread struct context *current;
+
+#define MAX_STACK 16
+static __thread struct context *stack[MAX_STACK]; /* below the current one */
+static __thread int depth, capture_mode;
 
 SIM_EXPORT int cuInit(unsigned flags);
 SIM_EXPORT int cuDriverGetVersion(int *version);
 SIM_EXPORT int cuDeviceGetCount(int *count);
 SIM_EXPORT int cuDeviceGet(int *device, int ordinal);
+SIM_EXPORT int cuDeviceGetUuid_v2(unsigned char uuid[16], int device);
+SIM_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
+SIM_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
+SIM_EXPORT int cuCtxPushCurrent_v2(void *context);
+SIM_EXPORT int cuCtxPopCurrent_v2(void **context);
 SIM_EXPORT int cuDeviceGetName(char *name, int size, int device);
-SIM_EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
+SIM_EXPORT int cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
+{
+	SIM_ENTER();
+	memcpy(uuid, "simulated device", 16);
+	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+	SIM_ENTER();
+	*bytes = SIM_TOTAL_MEMORY;
+	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
+}
+
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
+{
+	SIM_ENTER();
+	*flags = primary_flags;
+	*active = primary->references;
+	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device);
+SIM_EXPORT int cuDevicePrimaryCtxRelease_v2(int device);
+SIM_EXPORT int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags);
+SIM_EXPORT int cuCtxCreate_v2(void **context, unsigned flags, int device);
+SIM_EXPORT int cuCtxDestroy_v2(void *context);
+SIM_EXPORT int cuCtxSetLimit(int limit, size_t value);
+SIM_EXPORT int cuCtxGetLimit(size_t *value, int limit);
+SIM_EXPORT int cuCtxSetCacheConfig(int config);
+SIM_EXPORT int cuCtxGetCacheConfig(int *config);
+SIM_EXPORT int cuCtxGetFlags(unsigned *flags);
+SIM_EXPORT int cuThreadExchangeStreamCaptureMode(int *mode);
 SIM_EXPORT int cuCtxSetCurrent(void *context);
 SIM_EXPORT int cuCtxGetCurrent(void **context);
+SIM_EXPORT int cuCtxGetDevice(int *device);
+SIM_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
 
 int sim_ready(void)
 {
 	return initialised_by == getpid() ? 0 : SIM_NOT_INITIALIZED;
+}
+
+void *current_context(void)
+{
+	return current;
 }
 
 int sim_have_context(void)
@@ -57,6 +116,8 @@ int cuInit(unsigned flags)
 		return SIM_NOT_INITIALIZED; /* a child of fork, as with the driver */
 	if (reserve())
 		return SIM_OUT_OF_MEMORY;
+	if (!initialised_by)
+		module_init();
 	initialised_by = getpid();
 	return 0;
 }
@@ -91,15 +152,127 @@ int cuDeviceGetName(char *name, int size, int device)
 	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
 }
 
+static void start_context(struct context *c, unsigned flags)
+{
+	c->flags = flags;
+	memset(c->limits, 0, sizeof(c->limits));
+	c->cache = 0;
+	object_adopt(OBJECT_CONTEXT, &c->object);
+}
+
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
 	SIM_ENTER();
 	if (sim_ready() || device)
 		return device ? SIM_INVALID_DEVICE : SIM_NOT_INITIALIZED;
-	if (!primary)
-		primary = object_new(OBJECT_CONTEXT, sizeof(*primary));
-	primary->references++;
+	if (!primary->references++)
+		start_context(primary, primary_flags);
 	*context = primary;
+	return 0;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+	SIM_ENTER();
+	if (device || !primary->references)
+		return SIM_INVALID_CONTEXT;
+	if (!--primary->references)
+		object_forget(&primary->object);
+	return 0;
+}
+
+int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags)
+{
+	SIM_ENTER();
+	primary_flags = flags;
+	return device ? SIM_INVALID_DEVICE : sim_ready();
+}
+
+int cuCtxCreate_v2(void **context, unsigned flags, int device)
+{
+	SIM_ENTER();
+	if (sim_ready() || device)
+		return device ? SIM_INVALID_DEVICE : SIM_NOT_INITIALIZED;
+	for (struct context *c = contexts + 1; c < contexts + CONTEXTS; c++) {
+		if (c->references)
+			continue;
+		c->references = 1;
+		start_context(c, flags);
+		*context = c;
+		return cuCtxPushCurrent_v2(c);
+	}
+	return SIM_OUT_OF_MEMORY;
+}
+
+int cuCtxDestroy_v2(void *context)
+{
+	struct context *c;
+
+	SIM_ENTER();
+	c = object_get(OBJECT_CONTEXT, context, __func__);
+	if (!c || c == primary)
+		return SIM_INVALID_CONTEXT;
+	if (current == c)
+		current = depth ? stack[--depth] : NULL;
+	c->references = 0;
+	stream_wait_all();
+	ranges_drop_context(c);
+	object_forget(&c->object);
+	return 0;
+}
+
+int cuCtxSetLimit(int limit, size_t value)
+{
+	SIM_ENTER();
+	if (sim_have_context() || limit < 0 || limit >= LIMITS)
+		return SIM_INVALID_VALUE;
+	current->limits[limit] = value;
+	return 0;
+}
+
+int cuCtxGetLimit(size_t *value, int limit)
+{
+	SIM_ENTER();
+	if (sim_have_context() || limit < 0 || limit >= LIMITS)
+		return SIM_INVALID_VALUE;
+	*value = current->limits[limit];
+	return 0;
+}
+
+int cuCtxSetCacheConfig(int config)
+{
+	SIM_ENTER();
+	if (sim_have_context())
+		return SIM_INVALID_CONTEXT;
+	current->cache = config;
+	return 0;
+}
+
+int cuCtxGetCacheConfig(int *config)
+{
+	SIM_ENTER();
+	if (sim_have_context())
+		return SIM_INVALID_CONTEXT;
+	*config = current->cache;
+	return 0;
+}
+
+int cuCtxGetFlags(unsigned *flags)
+{
+	SIM_ENTER();
+	if (sim_have_context())
+		return SIM_INVALID_CONTEXT;
+	*flags = current->flags;
+	return 0;
+}
+
+int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+	int before = capture_mode;
+
+	SIM_ENTER();
+	capture_mode = *mode;
+	*mode = before;
 	return 0;
 }
 
@@ -112,9 +285,45 @@ int cuCtxSetCurrent(void *context)
 	return sim_ready();
 }
 
+int cuCtxPushCurrent_v2(void *context)
+{
+	SIM_ENTER();
+	if (!object_get(OBJECT_CONTEXT, context, __func__))
+		return SIM_INVALID_CONTEXT;
+	if (depth == MAX_STACK)
+		return SIM_OUT_OF_MEMORY;
+	stack[depth++] = current;
+	current = context;
+	return sim_ready();
+}
+
+int cuCtxPopCurrent_v2(void **context)
+{
+	SIM_ENTER();
+	if (!current)
+		return SIM_INVALID_CONTEXT;
+	*context = current;
+	current = depth ? stack[--depth] : NULL;
+	return sim_ready();
+}
+
 int cuCtxGetCurrent(void **context)
 {
 	SIM_ENTER();
 	*context = current;
 	return sim_ready();
+}
+
+int cuCtxGetDevice(int *device)
+{
+	SIM_ENTER();
+	*device = 0;
+	return sim_have_context();
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+	SIM_ENTER();
+	*value = 0;
+	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
 }

@@ -5,6 +5,9 @@
 int sim_ready(void);
 int sim_have_context(void);
 
+/* This thread's context; NULL: none. */
+void *current_context(void);
+
 /* module.c: print what kernels have said. */
 void module_print(void);
 

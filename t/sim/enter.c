@@ -1,5 +1,6 @@
 #include "t/sim/sim.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,16 +46,33 @@ static void check_thread(const char *function)
 	here++;
 }
 
+/* From the environment, or from a file that may come at any time. */
+static const char *find_rule(void)
+{
+	static char text[128];
+	const char *path;
+	ssize_t n = 0;
+	int fd;
+
+	if (*text || getenv("SIM_FAIL"))
+		return *text ? text : getenv("SIM_FAIL");
+	path = getenv("SIM_FAIL_FILE");
+	fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	return n > 0 ? text : "";
+}
+
 /* FUNCTION:N:RESULT */
 static int injected(const char *function)
 {
-	static const char *rule;
 	static int calls;
+	const char *rule = find_rule();
 	size_t n = strlen(function);
 	int at, result;
 
-	if (!rule)
-		rule = getenv("SIM_FAIL") ? getenv("SIM_FAIL") : "";
 	if (strncmp(rule, function, n) || sscanf(rule + n, ":%d:%d", &at, &result) != 2)
 		return 0;
 	return __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) == at ? result : 0;

@@ -3,9 +3,11 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "stubs/procs.h"
+#include "t/sim/device.h"
 #include "t/sim/sim.h"
 
 #define PER_THREAD 2
@@ -50,7 +52,6 @@ int cuGetProcAddress(const char *name, void **function, int version, uint64_t fl
 /* ---- tables ---- */
 
 static pthread_key_t key;
-static int (*destructor)(void *, void *, void *);
 
 static int hidden_add(int a, int b)
 {
@@ -67,22 +68,67 @@ static int check(int value, int *result)
 	return 0;
 }
 
-static int storage_put(void *context, void *name, void *value, int (*d)(void *, void *, void *))
+typedef int destructor_function(void *, void *, void *);
+
+struct stored {
+	void *context, *key, *value;
+	destructor_function *destructor;
+	struct stored *next;
+};
+
+static struct stored *stored;
+
+static struct stored **find_stored(const void *context, const void *name)
 {
+	struct stored **s = &stored;
+
+	while (*s && ((*s)->context != context || (*s)->key != name))
+		s = &(*s)->next;
+	return s;
+}
+
+static int storage_put(void *context, void *name, void *value, destructor_function *d)
+{
+	struct stored **s, *new;
+
 	SIM_ENTER();
-	destructor = d;
+	s = find_stored(context ? context : current_context(), name);
+	new = *s ? *s : calloc(1, sizeof(*new));
+	*new = (struct stored){
+		context ? context : current_context(), name, value, d, *s ? (*s)->next : NULL};
+	*s = new;
 	return 0;
 }
 
 static int storage_delete(void *context, void *name)
 {
+	struct stored **at, s;
+
 	SIM_ENTER();
-	return destructor ? destructor(context, name, (void *)77) : 0;
+	at = find_stored(context ? context : current_context(), name);
+	if (!*at)
+		return SIM_INVALID_HANDLE;
+	s = **at;
+	free(*at);
+	*at = s.next;
+	return s.destructor ? s.destructor(s.context, s.key, s.value) : 0;
+}
+
+static int storage_get(void **value, void *context, void *name)
+{
+	struct stored *s;
+
+	SIM_ENTER();
+	s = *find_stored(context ? context : current_context(), name);
+	if (!s)
+		return SIM_INVALID_HANDLE;
+	*value = s->value;
+	return 0;
 }
 
 static const void *const functions_table[] = {(void *)24, hidden_add, 0};
 static const void *const check_table[] = {(void *)16, check};
-static const void *const storage_table[] = {storage_put, storage_delete, 0, 0};
+static const void *const storage_table[] = {storage_put, storage_delete, storage_get, 0};
 
 int cuGetExportTable(const void **table, const void *id)
 {

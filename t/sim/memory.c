@@ -1,60 +1,39 @@
-/*
- * cuMemAlloc and the virtual memory calls. Reservations honour the address asked for when it is
- * free; physical memory is a file of its own that is mapped where it is wanted, so that it can
- * be mapped twice and outlives an unmapping, as the real one.
- */
+/* cuMemAlloc, and what all memory has in common. */
 #include "t/sim/memory.h"
 
 #include <pthread.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
+#include <sys/random.h>
 
 #include "t/sim/device.h"
-#include "t/sim/object.h"
 #include "t/sim/sim.h"
-
-#define GRANULE (2ul << 20)
-#define TOTAL   (8ul << 30)
-
-enum range_kind { RESERVED, MAPPED, ALLOCATED };
-
-struct range {
-	uint64_t start, size;
-	enum range_kind kind;
-	bool accessible;
-	struct memory *memory;
-	struct range *next;
-};
-
-struct memory {
-	struct object object;
-	uint64_t size;
-	int fd;
-	int references; /* one for the handle, one for each mapping */
-};
+#include "t/sim/stream.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct range *ranges;
-static uint64_t used;
+static uint64_t used, ids;
 
 SIM_EXPORT int cuMemAlloc_v2(uint64_t *address, size_t size);
+SIM_EXPORT int cuMemAllocPitch_v2(
+	uint64_t *address, size_t *pitch, size_t width, size_t height, unsigned element);
+SIM_EXPORT int cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags);
 SIM_EXPORT int cuMemFree_v2(uint64_t address);
 SIM_EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total);
 SIM_EXPORT int cuMemGetAddressRange_v2(uint64_t *start, size_t *size, uint64_t address);
-SIM_EXPORT int cuMemAddressReserve(
-	uint64_t *address, size_t size, size_t align, uint64_t wanted, uint64_t flags);
-SIM_EXPORT int cuMemAddressFree(uint64_t address, size_t size);
-SIM_EXPORT int cuMemCreate(void **handle, size_t size, const void *properties, uint64_t flags);
-SIM_EXPORT int cuMemRelease(void *handle);
-SIM_EXPORT int cuMemMap(
-	uint64_t address, size_t size, size_t offset, void *handle, uint64_t flags);
-SIM_EXPORT int cuMemUnmap(uint64_t address, size_t size);
-SIM_EXPORT int cuMemSetAccess(uint64_t address, size_t size, const void *access, size_t count);
-SIM_EXPORT int cuMemGetAllocationGranularity(size_t *size, const void *properties, int option);
 
-static struct range *find(uint64_t address, enum range_kind kind)
+void ranges_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void ranges_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+struct range *range_find(uint64_t address, enum range_kind kind)
 {
 	for (struct range *r = ranges; r; r = r->next)
 		if (r->kind == kind && address - r->start < r->size)
@@ -62,19 +41,29 @@ static struct range *find(uint64_t address, enum range_kind kind)
 	return NULL;
 }
 
-static struct range *add(uint64_t start, uint64_t size, enum range_kind kind)
+struct range *range_memory(uint64_t address)
+{
+	for (struct range *r = ranges; r; r = r->next)
+		if (r->kind != RESERVED && address - r->start < r->size)
+			return r;
+	return NULL;
+}
+
+struct range *range_add(uint64_t start, uint64_t size, enum range_kind kind)
 {
 	struct range *r = calloc(1, sizeof(*r));
 
 	r->start = start;
 	r->size = size;
 	r->kind = kind;
+	r->id = ++ids;
+	r->context = current_context();
 	r->next = ranges;
 	ranges = r;
 	return r;
 }
 
-static void drop(struct range *range)
+void range_drop(struct range *range)
 {
 	struct range **p = &ranges;
 
@@ -84,55 +73,171 @@ static void drop(struct range *range)
 	free(range);
 }
 
+/* What other processes have: as many MiB as are written in SIM_USED_FILE. */
+static uint64_t used_by_others(void)
+{
+	const char *path = getenv("SIM_USED_FILE");
+	FILE *f = path ? fopen(path, "re") : NULL;
+	unsigned long mib = 0;
+
+	if (f) {
+		(void)!fscanf(f, "%lu", &mib); /* nothing there: nothing used */
+		fclose(f);
+	}
+	return mib << 20;
+}
+
+bool memory_take(uint64_t size)
+{
+	if (used + used_by_others() + size > SIM_TOTAL_MEMORY)
+		return false;
+	used += size;
+	return true;
+}
+
+void memory_give(uint64_t size)
+{
+	used -= size;
+}
+
+static uint64_t rounded(uint64_t size)
+{
+	return size > GRANULE / 2 ? (size + GRANULE - 1) & ~(GRANULE - 1)
+				  : (size + UNIT - 1) & ~(UNIT - 1);
+}
+
+/* So that no two processes have the same addresses, where the driver chooses them. */
+static void slide(void)
+{
+	unsigned char pages = 0;
+
+	if (!ids && getrandom(&pages, 1, 0) == 1)
+		mmap(NULL, (1 + pages) * 4096ul, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+struct range *range_new(uint64_t size, enum range_kind kind)
+{
+	bool takes = kind != PINNED && kind != MANAGED;
+	void *p;
+
+	if (size > SIM_TOTAL_MEMORY || (takes && !memory_take(rounded(size))))
+		return NULL;
+	slide();
+	p = mmap(NULL, rounded(size), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p != MAP_FAILED)
+		return range_add((uint64_t)p, size, kind);
+	if (takes)
+		memory_give(rounded(size));
+	return NULL;
+}
+
+void range_free(struct range *r)
+{
+	if (r->kind != PINNED && r->kind != MANAGED)
+		memory_give(rounded(r->size));
+	munmap((void *)r->start, rounded(r->size));
+	range_drop(r);
+}
+
+void ranges_drop_context(void *context)
+{
+	struct range *next;
+
+	ranges_lock();
+	for (struct range *r = ranges; r; r = next) {
+		next = r->next;
+		if (r->context != context || r->kind == RESERVED || r->kind == MAPPED ||
+			r->kind == POOLED)
+			continue;
+		if (r->kind == REGISTERED)
+			range_drop(r);
+		else
+			range_free(r);
+	}
+	ranges_unlock();
+}
+
+static bool reachable(const struct range *r)
+{
+	return r && (r->kind != MAPPED || r->accessible);
+}
+
 void memory_check(uint64_t address, uint64_t size, const char *function)
 {
-	struct range *r;
+	ranges_lock();
+	while (size) {
+		struct range *r = range_memory(address);
+		uint64_t n;
 
-	pthread_mutex_lock(&lock);
-	r = find(address, ALLOCATED);
-	while (size && (r || ((r = find(address, MAPPED)) && r->accessible))) {
-		uint64_t n = r->start + r->size - address;
-
+		if (!reachable(r))
+			break;
+		n = r->start + r->size - address;
 		if (n >= size)
-			size = n = 0;
+			n = size;
 		address += n;
 		size -= n;
-		r = NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	ranges_unlock();
 	if (size)
 		sim_hostile("an address that is not device memory", function);
 }
 
-static int allocate(uint64_t *address, uint64_t size)
+void memory_adopt(uint64_t address, uint64_t size)
 {
-	uint64_t rounded = (size + 511) & ~511ul;
-	void *p;
+	ranges_lock();
+	range_add(address, size, ALLOCATED);
+	ranges_unlock();
+}
 
-	if (used + rounded > TOTAL)
-		return SIM_OUT_OF_MEMORY;
-	p = mmap(NULL, rounded, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED)
-		return SIM_OUT_OF_MEMORY;
-	used += rounded;
-	add((uint64_t)p, rounded, ALLOCATED);
-	*address = (uint64_t)p;
-	return 0;
+void memory_forget(uint64_t address)
+{
+	ranges_lock();
+	range_drop(range_find(address, ALLOCATED));
+	ranges_unlock();
 }
 
 int cuMemAlloc_v2(uint64_t *address, size_t size)
 {
-	int r;
+	struct range *r;
+	int result;
 
 	SIM_ENTER();
-	r = sim_have_context();
-	if (r || !size)
-		return r ? r : SIM_INVALID_VALUE;
-	pthread_mutex_lock(&lock);
-	r = allocate(address, size);
-	pthread_mutex_unlock(&lock);
-	return r;
+	result = sim_have_context();
+	if (result || !size || !address)
+		return result ? result : SIM_INVALID_VALUE;
+	ranges_lock();
+	r = range_new(size, ALLOCATED);
+	if (r)
+		*address = r->start;
+	ranges_unlock();
+	return r ? 0 : SIM_OUT_OF_MEMORY;
+}
+
+int cuMemAllocPitch_v2(
+	uint64_t *address, size_t *pitch, size_t width, size_t height, unsigned element)
+{
+	if (!pitch || !width || !height || (element != 4 && element != 8 && element != 16))
+		return SIM_INVALID_VALUE;
+	*pitch = (width + 511) & ~511ul;
+	return cuMemAlloc_v2(address, *pitch * height);
+}
+
+int cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags)
+{
+	struct range *r;
+	int result;
+
+	SIM_ENTER();
+	result = sim_have_context();
+	if (result || !size || !address)
+		return result ? result : SIM_INVALID_VALUE;
+	ranges_lock();
+	r = range_new(size, MANAGED);
+	if (r)
+		*address = r->start;
+	ranges_unlock();
+	return r ? 0 : SIM_OUT_OF_MEMORY;
 }
 
 int cuMemFree_v2(uint64_t address)
@@ -141,201 +246,47 @@ int cuMemFree_v2(uint64_t address)
 	int result = 0;
 
 	SIM_ENTER();
+	if (sim_ready())
+		return SIM_NOT_INITIALIZED;
 	if (!address)
 		return 0;
-	pthread_mutex_lock(&lock);
-	r = find(address, ALLOCATED);
-	if (!r || r->start != address) {
+	stream_wait_all();
+	ranges_lock();
+	r = range_memory(address);
+	if (!r || r->start != address ||
+		(r->kind != ALLOCATED && r->kind != POOLED && r->kind != MANAGED)) {
 		result = SIM_INVALID_VALUE;
 	} else {
-		munmap((void *)r->start, r->size);
-		used -= r->size;
-		drop(r);
+		pool_left(r);
+		range_free(r);
 	}
-	pthread_mutex_unlock(&lock);
+	ranges_unlock();
 	return result;
 }
 
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
 	SIM_ENTER();
-	*free_bytes = TOTAL - used;
-	*total = TOTAL;
+	*free_bytes = SIM_TOTAL_MEMORY - used - used_by_others();
+	*total = SIM_TOTAL_MEMORY;
 	return sim_have_context();
 }
 
 int cuMemGetAddressRange_v2(uint64_t *start, size_t *size, uint64_t address)
 {
 	struct range *r;
+	int result;
 
 	SIM_ENTER();
-	pthread_mutex_lock(&lock);
-	r = find(address, ALLOCATED);
-	if (r) {
+	result = sim_have_context();
+	if (result)
+		return result;
+	ranges_lock();
+	r = range_memory(address);
+	if (r && start)
 		*start = r->start;
+	if (r && size)
 		*size = r->size;
-	}
-	pthread_mutex_unlock(&lock);
+	ranges_unlock();
 	return r ? 0 : SIM_NOT_FOUND;
-}
-
-/* ---- virtual memory ---- */
-
-int cuMemGetAllocationGranularity(size_t *size, const void *properties, int option)
-{
-	SIM_ENTER();
-	*size = GRANULE;
-	return 0;
-}
-
-int cuMemAddressReserve(
-	uint64_t *address, size_t size, size_t align, uint64_t wanted, uint64_t flags)
-{
-	void *p;
-
-	SIM_ENTER();
-	if (!size || size % GRANULE || flags)
-		return SIM_INVALID_VALUE;
-	p = mmap((void *)wanted, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		-1, 0);
-	if (p == MAP_FAILED)
-		return SIM_OUT_OF_MEMORY;
-	pthread_mutex_lock(&lock);
-	add((uint64_t)p, size, RESERVED);
-	pthread_mutex_unlock(&lock);
-	*address = (uint64_t)p;
-	return 0;
-}
-
-int cuMemAddressFree(uint64_t address, size_t size)
-{
-	struct range *r;
-	bool ok;
-
-	SIM_ENTER();
-	pthread_mutex_lock(&lock);
-	r = find(address, RESERVED);
-	ok = r && r->start == address && r->size == size;
-	for (struct range *m = ranges; m && ok; m = m->next)
-		ok = m->kind != MAPPED || m->start + m->size <= address ||
-		     m->start >= address + size;
-	if (ok) {
-		munmap((void *)address, size);
-		drop(r);
-	}
-	pthread_mutex_unlock(&lock);
-	return ok ? 0 : SIM_INVALID_VALUE;
-}
-
-int cuMemCreate(void **handle, size_t size, const void *properties, uint64_t flags)
-{
-	struct memory *m;
-
-	SIM_ENTER();
-	if (!size || size % GRANULE || flags)
-		return SIM_INVALID_VALUE;
-	if (used + size > TOTAL)
-		return SIM_OUT_OF_MEMORY;
-	m = object_new(OBJECT_MEMORY, sizeof(*m));
-	m->size = size;
-	m->references = 1;
-	m->fd = memfd_create("sim", MFD_CLOEXEC);
-	if (m->fd < 0 || ftruncate(m->fd, size)) {
-		object_free(m);
-		return SIM_OUT_OF_MEMORY;
-	}
-	used += size;
-	*handle = m;
-	return 0;
-}
-
-static void put(struct memory *m)
-{
-	if (--m->references)
-		return;
-	used -= m->size;
-	close(m->fd);
-	object_free(m);
-}
-
-int cuMemRelease(void *handle)
-{
-	struct memory *m;
-
-	SIM_ENTER();
-	m = object_get(OBJECT_MEMORY, handle, __func__);
-	if (m)
-		put(m);
-	return m ? 0 : SIM_INVALID_VALUE;
-}
-
-int cuMemMap(uint64_t address, size_t size, size_t offset, void *handle, uint64_t flags)
-{
-	struct memory *m;
-	struct range *r;
-	int result = 0;
-
-	SIM_ENTER();
-	m = object_get(OBJECT_MEMORY, handle, __func__);
-	if (!m || offset || size != m->size || address % GRANULE)
-		return SIM_INVALID_VALUE;
-	pthread_mutex_lock(&lock);
-	r = find(address, RESERVED);
-	if (!r || address + size > r->start + r->size) {
-		result = SIM_INVALID_VALUE;
-	} else if (find(address, MAPPED)) {
-		result = SIM_ALREADY_MAPPED;
-	} else {
-		mmap((void *)address, size, PROT_NONE, MAP_SHARED | MAP_FIXED, m->fd, 0);
-		add(address, size, MAPPED)->memory = m;
-		m->references++;
-	}
-	pthread_mutex_unlock(&lock);
-	return result;
-}
-
-int cuMemUnmap(uint64_t address, size_t size)
-{
-	struct range *r;
-	int result = 0;
-
-	SIM_ENTER();
-	pthread_mutex_lock(&lock);
-	while (size && !result) {
-		r = find(address, MAPPED);
-		if (!r || r->start != address || r->size > size) {
-			result = SIM_INVALID_VALUE;
-			break;
-		}
-		mmap((void *)address, r->size, PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-		address += r->size;
-		size -= r->size;
-		put(r->memory);
-		drop(r);
-	}
-	pthread_mutex_unlock(&lock);
-	return result;
-}
-
-int cuMemSetAccess(uint64_t address, size_t size, const void *access, size_t count)
-{
-	uint64_t end = address + size;
-	int result = 0;
-
-	SIM_ENTER();
-	pthread_mutex_lock(&lock);
-	while (address < end && !result) {
-		struct range *r = find(address, MAPPED);
-
-		if (!r || r->start != address || r->start + r->size > end) {
-			result = SIM_INVALID_VALUE;
-		} else {
-			mprotect((void *)address, r->size, PROT_READ | PROT_WRITE);
-			r->accessible = true;
-			address += r->size;
-		}
-	}
-	pthread_mutex_unlock(&lock);
-	return result;
 }

@@ -1,99 +1,159 @@
 /*
- * Modules and kernels. An image is the text "sim module"; every module has the kernels of the
- * table below, functions that run on a stream's thread, and copies run there too.
+ * Modules and libraries. An image is text: "sim module", then lines that say what variables
+ * there are, ".global .b8 NAME[SIZE];". Every module has all kernels (kernels.c). Variables
+ * come to lie at the lowest address that is free in a space of their own: as with the real
+ * driver, where depends on the order that modules are loaded in, and libraries are loaded when
+ * something in them is first needed.
  */
+#include "t/sim/module.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <poll.h>
+#include <sys/mman.h>
 
 #include "t/sim/device.h"
 #include "t/sim/memory.h"
 #include "t/sim/object.h"
 #include "t/sim/sim.h"
-#include "t/sim/stream.h"
 
-struct kernel_call {
-	uint64_t threads;
-	uint64_t a, b, c; /* parameters */
-};
+#define SPACE      (1 << 20)
+#define STEP       256
+#define ATTRIBUTES 16
 
-struct kernel {
-	const char *name;
-	void (*run)(const struct kernel_call *k);
-};
-
-struct module {
-	struct object object;
+struct global {
+	char name[32];
+	uint64_t address, size;
+	struct global *next;
 };
 
 struct function {
 	struct object object;
-	const struct kernel *kernel;
+	struct module *module;
+	const char *name;
+	int attributes[ATTRIBUTES];
+	int loaded;
+	struct function *next;
 };
+
+struct module {
+	struct object object;
+	struct global *globals;
+	struct function *functions;
+};
+
+struct kernel {
+	struct object object;
+	struct library *library;
+	const char *name;
+	int attributes[ATTRIBUTES];
+	struct kernel *next;
+};
+
+struct library {
+	struct object object;
+	char *image;
+	struct module *module; /* NULL: not loaded yet */
+	struct kernel *kernels;
+};
+
+static char *space;
+static unsigned char taken[SPACE / STEP];
 
 SIM_EXPORT int cuModuleLoadData(void **module, const void *image);
+SIM_EXPORT int cuModuleLoadDataEx(
+	void **module, const void *image, unsigned count, const int *options, void **values);
 SIM_EXPORT int cuModuleUnload(void *module);
 SIM_EXPORT int cuModuleGetFunction(void **function, void *module, const char *name);
-SIM_EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
-	unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **parameters,
-	void **extra);
-SIM_EXPORT int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function,
-	size_t (*shared)(int block), size_t bytes, int limit);
-SIM_EXPORT int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size);
-SIM_EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size);
-SIM_EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream);
-SIM_EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream);
-SIM_EXPORT int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t size);
-SIM_EXPORT int cuMemsetD32_v2(uint64_t to, unsigned value, size_t count);
+SIM_EXPORT int cuModuleGetFunctionCount(unsigned *count, void *module);
+SIM_EXPORT int cuModuleEnumerateFunctions(void **functions, unsigned count, void *module);
+SIM_EXPORT int cuModuleGetGlobal_v2(
+	uint64_t *address, size_t *size, void *module, const char *name);
+SIM_EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function);
+SIM_EXPORT int cuFuncSetAttribute(void *function, int attribute, int value);
+SIM_EXPORT int cuFuncGetModule(void **module, void *function);
+SIM_EXPORT int cuFuncGetName(const char **name, void *function);
+SIM_EXPORT int cuFuncLoad(void *function);
+SIM_EXPORT int cuLibraryLoadData(void **library, const void *image, const int *jit,
+	void **jit_values, unsigned jit_count, const int *options, void **values,
+	unsigned count);
+SIM_EXPORT int cuLibraryUnload(void *library);
+SIM_EXPORT int cuLibraryGetKernel(void **kernel, void *library, const char *name);
+SIM_EXPORT int cuLibraryGetModule(void **module, void *library);
+SIM_EXPORT int cuLibraryGetGlobal(
+	uint64_t *address, size_t *size, void *library, const char *name);
+SIM_EXPORT int cuKernelGetFunction(void **function, void *kernel);
+SIM_EXPORT int cuKernelGetLibrary(void **library, void *kernel);
+SIM_EXPORT int cuKernelGetName(const char **name, void *kernel);
+SIM_EXPORT int cuKernelGetAttribute(int *value, int attribute, void *kernel, int device);
+SIM_EXPORT int cuKernelSetAttribute(int attribute, int value, void *kernel, int device);
 
-/* a[i] = b + i */
-static void run_count(const struct kernel_call *k)
+void module_init(void)
 {
-	memory_check(k->a, k->threads * 4, "count");
-	for (uint64_t i = 0; i < k->threads; i++)
-		((uint32_t *)k->a)[i] = k->b + i;
+	space = mmap(NULL, SPACE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-/* a[i] = a[i] * b + c */
-static void run_scale(const struct kernel_call *k)
+static uint64_t take(uint64_t size)
 {
-	memory_check(k->a, k->threads * 4, "scale");
-	for (uint64_t i = 0; i < k->threads; i++)
-		((uint32_t *)k->a)[i] = ((uint32_t *)k->a)[i] * k->b + k->c;
+	unsigned steps = (size + STEP - 1) / STEP, run = 0;
+
+	for (unsigned i = 0; i < SPACE / STEP; i++) {
+		run = taken[i] ? 0 : run + 1;
+		if (run < steps)
+			continue;
+		memset(taken + i + 1 - steps, 1, steps);
+		memset(space + (i + 1 - steps) * STEP, 0, steps * STEP);
+		return (uint64_t)space + (i + 1 - steps) * STEP;
+	}
+	return 0;
 }
 
-/* takes a microseconds, in whole milliseconds */
-static void run_sleep(const struct kernel_call *k)
+static void add_global(struct module *m, const char *name, uint64_t size)
 {
-	poll(NULL, 0, k->a / 1000);
+	struct global *g = calloc(1, sizeof(*g));
+
+	snprintf(g->name, sizeof(g->name), "%s", name);
+	g->size = size;
+	g->address = take(size);
+	g->next = m->globals;
+	m->globals = g;
+	memory_adopt(g->address, size);
 }
 
-/* Device printf: as with the driver, it comes out when the host waits for the device. */
-static uint64_t said[16];
-static unsigned said_count;
-
-static void run_print(const struct kernel_call *k)
+static struct module *load(const char *image)
 {
-	unsigned i = __atomic_fetch_add(&said_count, 1, __ATOMIC_ACQ_REL);
+	struct module *m;
+	const char *line = image;
+	char name[32];
+	uint64_t size;
 
-	said[i % 16] = k->a;
+	if (strncmp(image, "sim module", 10))
+		return NULL;
+	m = object_new(OBJECT_MODULE, sizeof(*m));
+	while ((line = strchr(line, '\n')))
+		if (sscanf(++line, ".global .b8 %31[^[][%lu]", name, &size) == 2)
+			add_global(m, name, size);
+	return m;
 }
 
-void module_print(void)
+static void unload(struct module *m)
 {
-	unsigned count = __atomic_exchange_n(&said_count, 0, __ATOMIC_ACQ_REL);
+	struct function *f;
+	struct global *g;
 
-	for (unsigned i = 0; i < count; i++)
-		printf("kernel says %lu\n", said[i % 16]);
+	while ((g = m->globals)) {
+		m->globals = g->next;
+		memory_forget(g->address);
+		memset(taken + (g->address - (uint64_t)space) / STEP, 0,
+			(g->size + STEP - 1) / STEP);
+		free(g);
+	}
+	while ((f = m->functions)) {
+		m->functions = f->next;
+		object_free(f);
+	}
+	object_free(m);
 }
-
-static const struct kernel kernels[] = {
-	{"count", run_count},
-	{"scale", run_scale},
-	{"sleep", run_sleep},
-	{"print", run_print},
-};
 
 int cuModuleLoadData(void **module, const void *image)
 {
@@ -101,160 +161,324 @@ int cuModuleLoadData(void **module, const void *image)
 
 	SIM_ENTER();
 	r = sim_have_context();
-	if (r || strcmp(image, "sim module"))
-		return r ? r : SIM_INVALID_VALUE;
-	*module = object_new(OBJECT_MODULE, sizeof(struct module));
-	return 0;
+	if (r)
+		return r;
+	*module = load(image);
+	return *module ? 0 : SIM_INVALID_VALUE;
+}
+
+int cuModuleLoadDataEx(
+	void **module, const void *image, unsigned count, const int *options, void **values)
+{
+	SIM_ENTER();
+	for (unsigned i = 0; i < count; i++)
+		if (options[i] == 3) /* CU_JIT_INFO_LOG_BUFFER */
+			strcpy(values[i], "loaded");
+	return cuModuleLoadData(module, image);
 }
 
 int cuModuleUnload(void *module)
 {
-	void *m;
+	struct module *m;
 
 	SIM_ENTER();
 	m = object_get(OBJECT_MODULE, module, __func__);
 	if (m)
-		object_free(m);
+		unload(m);
 	return m ? 0 : SIM_INVALID_HANDLE;
+}
+
+static int get_function(void **function, struct module *m, const char *name)
+{
+	struct function *f = m->functions;
+
+	if (!kernel_find(name))
+		return SIM_NOT_FOUND;
+	while (f && strcmp(f->name, name))
+		f = f->next;
+	if (!f) {
+		f = object_new(OBJECT_FUNCTION, sizeof(*f));
+		f->module = m;
+		for (unsigned i = 0; !f->name || strcmp(f->name, name); i++)
+			f->name = kernel_name(i);
+		f->next = m->functions;
+		m->functions = f;
+	}
+	*function = f;
+	return 0;
 }
 
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
+	struct module *m;
+
 	SIM_ENTER();
-	if (!object_get(OBJECT_MODULE, module, __func__))
-		return SIM_INVALID_HANDLE;
-	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
-		struct function *f;
-
-		if (strcmp(kernels[i].name, name))
-			continue;
-		f = object_new(OBJECT_FUNCTION, sizeof(*f));
-		f->kernel = &kernels[i];
-		*function = f;
-		return 0;
-	}
-	return SIM_NOT_FOUND;
+	m = object_get(OBJECT_MODULE, module, __func__);
+	return m ? get_function(function, m, name) : SIM_INVALID_HANDLE;
 }
 
-struct launch {
-	const struct kernel *kernel;
-	struct kernel_call call;
-};
-
-static void run_launch(void *data)
+int cuModuleGetFunctionCount(unsigned *count, void *module)
 {
-	struct launch *l = data;
-
-	l->kernel->run(&l->call);
+	SIM_ENTER();
+	for (*count = 0; kernel_name(*count);)
+		++*count;
+	return object_get(OBJECT_MODULE, module, __func__) ? 0 : SIM_INVALID_HANDLE;
 }
 
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-	unsigned by, unsigned bz, unsigned shared, void *stream, void **parameters,
-	void **extra)
+int cuModuleEnumerateFunctions(void **functions, unsigned count, void *module)
 {
-	struct launch l = {0};
+	struct module *m;
+	int r = 0;
+
+	SIM_ENTER();
+	m = object_get(OBJECT_MODULE, module, __func__);
+	for (unsigned i = 0; m && i < count && kernel_name(i) && !r; i++)
+		r = get_function(&functions[i], m, kernel_name(i));
+	return m ? r : SIM_INVALID_HANDLE;
+}
+
+static int get_global(uint64_t *address, size_t *size, struct module *m, const char *name)
+{
+	struct global *g = m->globals;
+
+	while (g && strcmp(g->name, name))
+		g = g->next;
+	if (g && address)
+		*address = g->address;
+	if (g && size)
+		*size = g->size;
+	return g ? 0 : SIM_NOT_FOUND;
+}
+
+int cuModuleGetGlobal_v2(uint64_t *address, size_t *size, void *module, const char *name)
+{
+	struct module *m;
+
+	SIM_ENTER();
+	m = object_get(OBJECT_MODULE, module, __func__);
+	return m ? get_global(address, size, m, name) : SIM_INVALID_HANDLE;
+}
+
+static int *attribute_of(int *attributes, int attribute)
+{
+	return attribute >= 0 && attribute < ATTRIBUTES ? &attributes[attribute] : NULL;
+}
+
+int cuFuncGetAttribute(int *value, int attribute, void *function)
+{
 	struct function *f;
 
 	SIM_ENTER();
 	f = object_get(OBJECT_FUNCTION, function, __func__);
-	if (!f || sim_have_context())
-		return f ? SIM_INVALID_CONTEXT : SIM_INVALID_HANDLE;
-	if (extra || !parameters)
+	if (!f || !attribute_of(f->attributes, attribute))
+		return f ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
+	*value = f->attributes[attribute];
+	return 0;
+}
+
+int cuFuncSetAttribute(void *function, int attribute, int value)
+{
+	struct function *f;
+
+	SIM_ENTER();
+	f = object_get(OBJECT_FUNCTION, function, __func__);
+	if (!f || !attribute_of(f->attributes, attribute))
+		return f ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
+	f->attributes[attribute] = value;
+	return 0;
+}
+
+int cuFuncGetModule(void **module, void *function)
+{
+	struct function *f;
+
+	SIM_ENTER();
+	f = object_get(OBJECT_FUNCTION, function, __func__);
+	if (f)
+		*module = f->module;
+	return f ? 0 : SIM_INVALID_HANDLE;
+}
+
+int cuFuncGetName(const char **name, void *function)
+{
+	struct function *f;
+
+	SIM_ENTER();
+	f = object_get(OBJECT_FUNCTION, function, __func__);
+	if (f)
+		*name = f->name;
+	return f ? 0 : SIM_INVALID_HANDLE;
+}
+
+int cuFuncLoad(void *function)
+{
+	struct function *f;
+
+	SIM_ENTER();
+	f = object_get(OBJECT_FUNCTION, function, __func__);
+	if (f)
+		f->loaded = 1;
+	return f ? 0 : SIM_INVALID_HANDLE;
+}
+
+/* ---- libraries ---- */
+
+static struct module *library_module(struct library *l)
+{
+	if (!l->module)
+		l->module = load(l->image);
+	return l->module;
+}
+
+int cuLibraryLoadData(void **library, const void *image, const int *jit, void **jit_values,
+	unsigned jit_count, const int *options, void **values, unsigned count)
+{
+	struct library *l;
+
+	SIM_ENTER();
+	if (strncmp(image, "sim module", 10))
 		return SIM_INVALID_VALUE;
-	l.kernel = f->kernel;
-	l.call.threads = (uint64_t)gx * gy * gz * bx * by * bz;
-	l.call.a = *(uint64_t *)parameters[0];
-	l.call.b = *(uint64_t *)parameters[1];
-	l.call.c = *(uint64_t *)parameters[2];
-	return stream_queue(stream, run_launch, stream_data(&l, sizeof(l)), __func__);
+	l = object_new(OBJECT_LIBRARY, sizeof(*l));
+	l->image = strdup(image);
+	*library = l;
+	return 0;
 }
 
-int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function,
-	size_t (*shared)(int block), size_t bytes, int limit)
+int cuLibraryUnload(void *library)
 {
+	struct library *l;
+	struct kernel *k;
+
 	SIM_ENTER();
-	if (!object_get(OBJECT_FUNCTION, function, __func__))
+	l = object_get(OBJECT_LIBRARY, library, __func__);
+	if (!l)
 		return SIM_INVALID_HANDLE;
-	*block = 1024;
-	while (shared && *block > 32 && shared(*block) > 49152)
-		*block /= 2;
-	*grid = 132;
+	if (l->module)
+		unload(l->module);
+	while ((k = l->kernels)) {
+		l->kernels = k->next;
+		object_free(k);
+	}
+	free(l->image);
+	object_free(l);
 	return 0;
 }
 
-/* ---- copies ---- */
-
-struct copy {
-	void *to;
-	const void *from;
-	size_t size;
-};
-
-static void run_copy(void *data)
+int cuLibraryGetKernel(void **kernel, void *library, const char *name)
 {
-	struct copy *c = data;
+	struct library *l;
+	struct kernel *k;
 
-	memcpy(c->to, c->from, c->size);
-}
-
-static int queue_copy(
-	void *to, const void *from, size_t size, void *stream, const char *function)
-{
-	struct copy c = {to, from, size};
-
-	return stream_queue(stream, run_copy, stream_data(&c, sizeof(c)), function);
-}
-
-/* A copy without stream waits for all that runs, and for itself. */
-static int copy_now(void *to, const void *from, size_t size)
-{
-	stream_wait_all();
-	memcpy(to, from, size);
+	SIM_ENTER();
+	l = object_get(OBJECT_LIBRARY, library, __func__);
+	if (!l || !kernel_find(name))
+		return l ? SIM_NOT_FOUND : SIM_INVALID_HANDLE;
+	for (k = l->kernels; k && strcmp(k->name, name);)
+		k = k->next;
+	if (!k) {
+		k = object_new(OBJECT_KERNEL, sizeof(*k));
+		k->library = l;
+		for (unsigned i = 0; !k->name || strcmp(k->name, name); i++)
+			k->name = kernel_name(i);
+		k->next = l->kernels;
+		l->kernels = k;
+	}
+	*kernel = k;
 	return 0;
 }
 
-int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size)
+int cuLibraryGetModule(void **module, void *library)
 {
-	SIM_ENTER();
-	memory_check(to, size, __func__);
-	return copy_now((void *)to, from, size);
-}
+	struct library *l;
 
-int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size)
-{
 	SIM_ENTER();
-	memory_check(from, size, __func__);
-	return copy_now(to, (void *)from, size);
-}
-
-int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t size)
-{
-	SIM_ENTER();
-	memory_check(from, size, __func__);
-	memory_check(to, size, __func__);
-	return copy_now((void *)to, (void *)from, size);
-}
-
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream)
-{
-	SIM_ENTER();
-	memory_check(to, size, __func__);
-	return queue_copy((void *)to, from, size, stream, __func__);
-}
-
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream)
-{
-	SIM_ENTER();
-	memory_check(from, size, __func__);
-	return queue_copy(to, (void *)from, size, stream, __func__);
-}
-
-int cuMemsetD32_v2(uint64_t to, unsigned value, size_t count)
-{
-	SIM_ENTER();
-	memory_check(to, count * 4, __func__);
-	stream_wait_all();
-	for (size_t i = 0; i < count; i++)
-		((uint32_t *)to)[i] = value;
+	l = object_get(OBJECT_LIBRARY, library, __func__);
+	if (!l || sim_have_context())
+		return l ? SIM_INVALID_CONTEXT : SIM_INVALID_HANDLE;
+	*module = library_module(l);
 	return 0;
+}
+
+int cuLibraryGetGlobal(uint64_t *address, size_t *size, void *library, const char *name)
+{
+	struct library *l;
+
+	SIM_ENTER();
+	l = object_get(OBJECT_LIBRARY, library, __func__);
+	if (!l || sim_have_context())
+		return l ? SIM_INVALID_CONTEXT : SIM_INVALID_HANDLE;
+	return get_global(address, size, library_module(l), name);
+}
+
+int cuKernelGetFunction(void **function, void *kernel)
+{
+	struct kernel *k;
+
+	SIM_ENTER();
+	k = object_get(OBJECT_KERNEL, kernel, __func__);
+	if (!k || sim_have_context())
+		return k ? SIM_INVALID_CONTEXT : SIM_INVALID_HANDLE;
+	return get_function(function, library_module(k->library), k->name);
+}
+
+int cuKernelGetLibrary(void **library, void *kernel)
+{
+	struct kernel *k;
+
+	SIM_ENTER();
+	k = object_get(OBJECT_KERNEL, kernel, __func__);
+	if (k)
+		*library = k->library;
+	return k ? 0 : SIM_INVALID_HANDLE;
+}
+
+int cuKernelGetName(const char **name, void *kernel)
+{
+	struct kernel *k;
+
+	SIM_ENTER();
+	k = object_get(OBJECT_KERNEL, kernel, __func__);
+	if (k)
+		*name = k->name;
+	return k ? 0 : SIM_INVALID_HANDLE;
+}
+
+int cuKernelGetAttribute(int *value, int attribute, void *kernel, int device)
+{
+	struct kernel *k;
+
+	SIM_ENTER();
+	k = object_get(OBJECT_KERNEL, kernel, __func__);
+	if (!k || !attribute_of(k->attributes, attribute))
+		return k ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
+	*value = k->attributes[attribute];
+	return 0;
+}
+
+int cuKernelSetAttribute(int attribute, int value, void *kernel, int device)
+{
+	struct kernel *k;
+
+	SIM_ENTER();
+	k = object_get(OBJECT_KERNEL, kernel, __func__);
+	if (!k || !attribute_of(k->attributes, attribute))
+		return k ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
+	k->attributes[attribute] = value;
+	return 0;
+}
+
+kernel_function *function_to_run(void *handle, const char *function)
+{
+	struct kernel *k = object_get(OBJECT_KERNEL, handle, function);
+	struct function *f;
+
+	if (k) {
+		library_module(k->library);
+		return kernel_find(k->name);
+	}
+	f = object_get(OBJECT_FUNCTION, handle, function);
+	if (!f)
+		return NULL;
+	f->loaded = 1;
+	return kernel_find(f->name);
 }

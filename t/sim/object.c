@@ -37,6 +37,15 @@ void *object_new(enum object_kind kind, unsigned long size)
 	return o;
 }
 
+void object_adopt(enum object_kind kind, struct object *object)
+{
+	pthread_mutex_lock(&lock);
+	object->kind = kind;
+	object->next = live;
+	live = object;
+	pthread_mutex_unlock(&lock);
+}
+
 static int was_freed(const void *handle)
 {
 	for (unsigned i = 0; i < dead_count && i < 4096; i++)
@@ -60,7 +69,7 @@ void *object_get(enum object_kind kind, void *handle, const char *function)
 	return o && o->kind == kind ? o : NULL;
 }
 
-void object_free(void *object)
+void object_forget(struct object *object)
 {
 	struct object **p = &live;
 
@@ -70,5 +79,10 @@ void object_free(void *object)
 	*p = (*p)->next;
 	dead[dead_count++ % 4096] = object;
 	pthread_mutex_unlock(&lock);
+}
+
+void object_free(void *object)
+{
+	object_forget(object);
 	free(object);
 }

@@ -12,6 +12,9 @@ enum object_kind {
 	OBJECT_GRAPH,
 	OBJECT_NODE,
 	OBJECT_MEMORY,
+	OBJECT_LIBRARY,
+	OBJECT_KERNEL,
+	OBJECT_POOL,
 };
 
 struct object {
@@ -25,5 +28,10 @@ void *object_new(enum object_kind kind, unsigned long size);
  * process's driver at all ends the process. */
 void *object_get(enum object_kind kind, void *handle, const char *function);
 void object_free(void *object);
+/* @object, at a place of its own that is the same in every process, is known from now on. */
+void object_adopt(enum object_kind kind, struct object *object);
+
+/* One that was adopted is no more. */
+void object_forget(struct object *object);
 
 #endif

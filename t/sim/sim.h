@@ -5,13 +5,16 @@
  *
  * It is hostile: each entry checks that it is called on the thread-local storage of the libc it
  * is linked with, and that handles and device pointers are ones it gave out; what is wrong ends
- * the process with a message. SIM_FAIL=FUNCTION:N:RESULT makes the Nth call of a function fail.
+ * the process with a message. SIM_FAIL=FUNCTION:N:RESULT makes the Nth call of a function fail;
+ * the same from the file named by SIM_FAIL_FILE, as soon as that is there.
  */
 #ifndef T_SIM_SIM_H
 #define T_SIM_SIM_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#define SIM_TOTAL_MEMORY (8ul << 30)
 
 #define SIM_EXPORT __attribute__((visibility("default")))
 
@@ -26,6 +29,8 @@ enum {
 	SIM_INVALID_HANDLE = 400,
 	SIM_NOT_FOUND = 500,
 	SIM_NOT_READY = 600,
+	SIM_ALREADY_REGISTERED = 712,
+	SIM_NOT_REGISTERED = 713,
 	SIM_NOT_SUPPORTED = 801,
 };
 

@@ -3,10 +3,15 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 #include "t/sim/device.h"
 #include "t/sim/object.h"
 #include "t/sim/sim.h"
+
+#define ATTRIBUTES     16
+#define DISABLE_TIMING 2
 
 struct work {
 	void (*run)(void *data);
@@ -20,13 +25,20 @@ struct stream {
 	struct work *first, **last;
 	unsigned long queued, done;
 	int ending;
+	unsigned flags;
+	int priority;
+	uint64_t id;
+	void *context;
+	uint64_t attributes[ATTRIBUTES][8];
 	struct stream *next;
 };
 
 struct event {
 	struct object object;
+	unsigned flags;
 	struct stream *stream;
-	unsigned long after; /* so many works of the stream done */
+	unsigned long after;  /* so many works of the stream done */
+	struct timespec time; /* when it was recorded */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -34,6 +46,16 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct stream *streams, *default_stream;
 
 SIM_EXPORT int cuStreamCreate(void **stream, unsigned flags);
+SIM_EXPORT int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority);
+SIM_EXPORT int cuStreamGetFlags(void *stream, unsigned *flags);
+SIM_EXPORT int cuStreamGetPriority(void *stream, int *priority);
+SIM_EXPORT int cuStreamGetId(void *stream, uint64_t *id);
+SIM_EXPORT int cuStreamGetCtx(void *stream, void **context);
+SIM_EXPORT int cuStreamSetAttribute(void *stream, int attribute, const void *value);
+SIM_EXPORT int cuStreamGetAttribute(void *stream, int attribute, void *value);
+SIM_EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
+SIM_EXPORT int cuEventQuery(void *event);
+SIM_EXPORT int cuEventElapsedTime(float *ms, void *start, void *end);
 SIM_EXPORT int cuStreamDestroy_v2(void *stream);
 SIM_EXPORT int cuStreamSynchronize(void *stream);
 SIM_EXPORT int cuStreamQuery(void *stream);
@@ -42,6 +64,7 @@ SIM_EXPORT int cuEventCreate(void **event, unsigned flags);
 SIM_EXPORT int cuEventRecord(void *event, void *stream);
 SIM_EXPORT int cuEventSynchronize(void *event);
 SIM_EXPORT int cuEventDestroy_v2(void *event);
+SIM_EXPORT int cuStreamIsCapturing(void *stream, int *status);
 SIM_EXPORT int cuLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 SIM_EXPORT int cuStreamAddCallback(
 	void *stream, void (*function)(void *, int, void *), void *data, unsigned flags);
@@ -73,12 +96,25 @@ static void *work_off(void *argument)
 	return NULL;
 }
 
+/* Begins somewhere else in every process. */
+static uint64_t next_id(void)
+{
+	static uint64_t id;
+	unsigned char start;
+
+	if (!id && getrandom(&start, 1, 0) == 1)
+		id = start;
+	return ++id;
+}
+
 /* Under the lock. */
 static struct stream *make(void)
 {
 	struct stream *s = object_new(OBJECT_STREAM, sizeof(*s));
 
 	s->last = &s->first;
+	s->id = next_id();
+	s->context = current_context();
 	s->next = streams;
 	streams = s;
 	pthread_create(&s->thread, NULL, work_off, s);
@@ -88,7 +124,7 @@ static struct stream *make(void)
 /* Under the lock. */
 static struct stream *get(void *handle, const char *function)
 {
-	if (handle)
+	if (handle > (void *)2) /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD */
 		return object_get(OBJECT_STREAM, handle, function);
 	if (!default_stream)
 		default_stream = make();
@@ -146,17 +182,73 @@ int stream_wait_all(void)
 	return 0;
 }
 
-int cuStreamCreate(void **stream, unsigned flags)
+static int create(void **stream, unsigned flags, int priority)
 {
-	int r;
+	struct stream *s;
+	int r = sim_have_context();
 
-	SIM_ENTER();
-	r = sim_have_context();
 	if (r)
 		return r;
 	pthread_mutex_lock(&lock);
-	*stream = make();
+	s = make();
 	pthread_mutex_unlock(&lock);
+	s->flags = flags;
+	s->priority = priority;
+	*stream = s;
+	return 0;
+}
+
+int cuStreamCreate(void **stream, unsigned flags)
+{
+	SIM_ENTER();
+	return create(stream, flags, 0);
+}
+
+int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority)
+{
+	SIM_ENTER();
+	return create(stream, flags, priority);
+}
+
+/* What a stream was made with: kept where it is. */
+#define STREAM_GETTER(name, type, field)                                                       \
+	int name(void *stream, type *value)                                                    \
+	{                                                                                      \
+		struct stream *s;                                                              \
+		SIM_ENTER();                                                                   \
+		pthread_mutex_lock(&lock);                                                     \
+		s = get(stream, __func__);                                                     \
+		if (s)                                                                         \
+			*value = s->field;                                                     \
+		pthread_mutex_unlock(&lock);                                                   \
+		return s ? 0 : SIM_INVALID_HANDLE;                                             \
+	}
+STREAM_GETTER(cuStreamGetFlags, unsigned, flags)
+STREAM_GETTER(cuStreamGetPriority, int, priority)
+STREAM_GETTER(cuStreamGetId, uint64_t, id)
+STREAM_GETTER(cuStreamGetCtx, void *, context)
+
+int cuStreamSetAttribute(void *stream, int attribute, const void *value)
+{
+	struct stream *s;
+
+	SIM_ENTER();
+	s = object_get(OBJECT_STREAM, stream, __func__);
+	if (!s || attribute < 0 || attribute >= ATTRIBUTES)
+		return s ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
+	memcpy(s->attributes[attribute], value, 64);
+	return 0;
+}
+
+int cuStreamGetAttribute(void *stream, int attribute, void *value)
+{
+	struct stream *s;
+
+	SIM_ENTER();
+	s = object_get(OBJECT_STREAM, stream, __func__);
+	if (!s || attribute < 0 || attribute >= ATTRIBUTES)
+		return s ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
+	memcpy(value, s->attributes[attribute], 64);
 	return 0;
 }
 
@@ -211,9 +303,44 @@ int cuCtxSynchronize(void)
 
 int cuEventCreate(void **event, unsigned flags)
 {
+	struct event *e;
+
 	SIM_ENTER();
-	*event = object_new(OBJECT_EVENT, sizeof(struct event));
-	return sim_have_context();
+	if (sim_have_context())
+		return SIM_INVALID_CONTEXT;
+	e = object_new(OBJECT_EVENT, sizeof(*e));
+	e->flags = flags;
+	*event = e;
+	return 0;
+}
+
+int cuEventQuery(void *event)
+{
+	struct event *e;
+	int r;
+
+	SIM_ENTER();
+	e = object_get(OBJECT_EVENT, event, __func__);
+	pthread_mutex_lock(&lock);
+	r = !e                                        ? SIM_INVALID_HANDLE
+	    : e->stream && e->stream->done < e->after ? SIM_NOT_READY
+						      : 0;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+int cuEventElapsedTime(float *ms, void *start, void *end)
+{
+	struct event *a, *b;
+
+	SIM_ENTER();
+	a = object_get(OBJECT_EVENT, start, __func__);
+	b = object_get(OBJECT_EVENT, end, __func__);
+	if (!a || !b || !a->stream || !b->stream || (a->flags | b->flags) & DISABLE_TIMING)
+		return SIM_INVALID_HANDLE;
+	*ms = (b->time.tv_sec - a->time.tv_sec) * 1e3 +
+	      (b->time.tv_nsec - a->time.tv_nsec) / 1e6;
+	return 0;
 }
 
 int cuEventRecord(void *event, void *stream)
@@ -228,6 +355,7 @@ int cuEventRecord(void *event, void *stream)
 	if (e && s) {
 		e->stream = s;
 		e->after = s->queued;
+		clock_gettime(CLOCK_MONOTONIC, &e->time);
 	}
 	pthread_mutex_unlock(&lock);
 	return e && s ? 0 : SIM_INVALID_HANDLE;
@@ -291,4 +419,39 @@ int cuStreamAddCallback(
 
 	SIM_ENTER();
 	return stream_queue(stream, run_host_call, stream_data(&h, sizeof(h)), __func__);
+}
+
+struct wait {
+	struct stream *stream;
+	unsigned long after;
+};
+
+static void run_wait(void *data)
+{
+	struct wait *w = data;
+
+	pthread_mutex_lock(&lock);
+	wait_for(w->stream, w->after);
+	pthread_mutex_unlock(&lock);
+}
+
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+	struct event *e;
+	struct wait w;
+
+	SIM_ENTER();
+	e = object_get(OBJECT_EVENT, event, __func__);
+	if (!e || !e->stream)
+		return e ? 0 : SIM_INVALID_HANDLE;
+	w = (struct wait){e->stream, e->after};
+	return stream_queue(stream, run_wait, stream_data(&w, sizeof(w)), __func__);
+}
+
+/* Nothing is captured here: graphs are made by hand. */
+int cuStreamIsCapturing(void *stream, int *status)
+{
+	SIM_ENTER();
+	*status = 0;
+	return sim_have_context();
 }

@@ -53,7 +53,6 @@ struct host_node {
 	void *data;
 };
 
-int cuGraphCreate(void **, unsigned);
 int cuGraphInstantiateWithFlags(void **, void *, uint64_t);
 int cuGraphLaunch(void *, void *);
 

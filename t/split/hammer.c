@@ -1,5 +1,5 @@
-/* hammer SECONDS: threads that call all the time, for t/split/freeze; with timer signals whose
- * handler calls too, and work on streams. */
+/* hammer SECONDS: threads that call all the time, for a checkpoint to stop; with timer signals
+ * whose handler calls too, and work on streams. */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>

@@ -82,7 +82,8 @@ static void tables(void)
 
 	memcpy(id, (unsigned char[]){0xc6, 0x93, 0x33, 0x6e}, 4);
 	OK(cuGetExportTable((const void **)&table, id));
-	OK(((int (*)(void *, void *, void *, void *))table[0])(NULL, NULL, NULL, destroy));
+	OK(((int (*)(void *, void *, void *, void *))table[0])(
+		NULL, NULL, (void *)77, destroy));
 	OK(((int (*)(void *, void *))table[1])(NULL, NULL));
 	CHECK(destroyed == 1);
 

@@ -41,6 +41,11 @@ $(filter-out %/load %/parts,$(SPLIT_PROGRAMS)): $(O)/t/split/%: t/split/%.c $(O)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(SIM) -ldl
 
+# Of the lower half, but for the driver.
+$(O)/t/unit/names: t/unit/names.c lower/cuda/names.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -o $@ $^ -lzstd -llz4
+
 # Says whose function it was linked with at the end.
 $(O)/t/split/linked-rpath $(O)/t/split/linked-runpath: t/split/linked/linked.c $(SIM)
 	@mkdir -p $(@D)
@@ -50,9 +55,12 @@ SPLIT_PROGRAMS += $(O)/t/split/linked-rpath $(O)/t/split/linked-runpath
 
 # The stub inside a static program: what a program without a dynamic loader has is a libc, and
 # that is all the crossing asks for.
-SPLIT_STATIC_SRC := $(wildcard stubs/crossing/*.c stubs/crossing/*.S stubs/cuda/*.c) stubs/procs.c \
+SPLIT_STATIC_SRC := $(wildcard stubs/crossing/*.c stubs/crossing/*.S stubs/cuda/*.c stubs/cuda/*.S \
+	mmu/*.c) \
+	stubs/procs.c stubs/calls.c \
 	$(addprefix loader/lower/,clone.S elf_map.c insn.c site.c start.c)
-SPLIT_STATIC_GEN := $(O)/stubs/gen/cuda.entries.S $(O)/stubs/gen/cuda.procs.c
+SPLIT_STATIC_GEN := $(O)/stubs/gen/cuda.entries.S $(O)/stubs/gen/cuda.procs.c \
+	$(O)/stubs/gen/cuda.info.c
 SPLIT_STATIC_HEADERS := $(wildcard lower/*.h loader/*.h loader/lower/*.h stubs/*.h stubs/*/*.h)
 $(O)/t/split/static-glibc-%: t/split/%.c $(SPLIT_STATIC_SRC) $(SPLIT_STATIC_GEN) \
 		$(SPLIT_STATIC_HEADERS)
@@ -75,6 +83,6 @@ check: $(SPLIT) $(ECHO) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)
 
 # The same on a real GPU: skipped where there is none. RUNS=N sets how often costs are measured.
 check-gpu: $(SPLIT) test-tools
-	TRECR_BUILD=$(abspath $(O)) prove -v -e '' t/gpu/check.t
+	TRECR_BUILD=$(abspath $(O)) prove -v -e '' t/gpu/check.t t/gpu/restart.t
 
 .PHONY: check-gpu

@@ -206,7 +206,7 @@ static int save(pid_t pid, struct err *e)
 	dir = open("images/ckpt-000001", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	job = open_writer(dir, IMAGE_JOB_FILE, IMAGE_FILE_JOB);
 	process = open_writer(dir, name, IMAGE_FILE_PROCESS);
-	d = fd_dump_new(job);
+	d = fd_dump_new(job, FD_TCP_REFUSE);
 	r = fd_dump_process(d, pid, process, LIMIT, e) ||
 	    save_mappings(d, pid, job, process, e) || fd_dump_finish(d, e);
 	fd_dump_free(d);

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <linux/netlink.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -10,10 +11,7 @@
 
 static void setup_socket(void)
 {
-	int ends[2] = {-1, -1};
-
-	EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-	put_at(15, ends[0]);
+	put_at(15, socket(AF_NETLINK, SOCK_RAW, NETLINK_FIB_LOOKUP));
 }
 
 static void setup_userfaultfd(void)
@@ -158,7 +156,8 @@ static const struct {
 	void (*setup)(void);
 	const char *want;
 } cases[] = {
-	{"sockets", setup_socket, "): sockets are not supported yet"},
+	{"sockets", setup_socket,
+		"): sockets of family AF_NETLINK with protocol 10 are not supported"},
 	{"userfaultfd", setup_userfaultfd, "userfaultfd descriptors are not supported yet"},
 	{"a process's /proc file", setup_proc, "files of /proc that belong to a process"},
 	{"a process's /proc", setup_proc_dir, "directories of /proc that belong to a process"},

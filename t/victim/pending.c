@@ -57,6 +57,8 @@ static void *thread(void *arg)
 		MUST(!pthread_sigqueue(pthread_self(), SIGRTMIN + 1, v));
 	}
 	MUST(!pthread_kill(pthread_self(), SIGUSR2));
+	if (n == 2)
+		MUST(!pthread_kill(pthread_self(), SIGTRAP));
 	pthread_barrier_wait(&before);
 	pthread_barrier_wait(&after);
 	for (int i = 0; i < 3; i++)
@@ -64,6 +66,8 @@ static void *thread(void *arg)
 	none_left(SIGRTMIN + 1, "thread");
 	/* SI_TKILL for the kernel, which the C library shows so. */
 	take(SIGUSR2, SI_USER, 0, "thread");
+	if (n == 2)
+		take(SIGTRAP, SI_USER, 0, "thread");
 	pthread_barrier_wait(&before);
 	return NULL;
 }
@@ -83,6 +87,7 @@ int main(void)
 		MUST(!sigqueue(getpid(), SIGRTMIN + 2, (union sigval){.sival_int = 100 + i}));
 	MUST(!kill(getpid(), SIGTERM));
 	MUST(!kill(getpid(), SIGTERM));
+	MUST(!sigqueue(getpid(), SIGTRAP, (union sigval){.sival_int = 9}));
 	MUST(!sigqueue(getpid(), SIGHUP, (union sigval){.sival_int = 7}));
 	pthread_barrier_wait(&before);
 	victim_ready();
@@ -96,6 +101,8 @@ int main(void)
 	take(SIGTERM, SI_USER, 0, "process");
 	none_left(SIGTERM, "process");
 	take(SIGHUP, SI_QUEUE, 7, "process");
+	take(SIGTRAP, SI_QUEUE, 9, "process");
+	none_left(SIGTRAP, "process");
 	none_left(SIGCONT, "process");
 	none_left(SIGSTOP, "process");
 	for (int i = 0; i < 3; i++)

@@ -6,12 +6,16 @@
  * Prints "descriptor N", "region ADDRESS", "process PID" or "nothing" (what the refusal has to
  * name), then is a victim like the others.
  */
+#include <asm/ldt.h>
 #include <linux/aio_abi.h>
+#include <linux/landlock.h>
 #include <linux/userfaultfd.h>
 #include <mqueue.h>
 #include <sched.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/file.h>
+#include <sys/io.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
@@ -32,39 +36,77 @@ static void need(bool ok, const char *what)
 		victim_skip(what);
 }
 
-static void socket_pair(void)
+static void need_socket(int family, int type, int protocol)
+{
+	fd = socket(family, type, protocol);
+	need(fd >= 0, "no such socket here");
+}
+
+/* The test's own server: its port is in the environment. */
+static void outside(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+
+	need(getenv("OUTSIDE_PORT"), "no server");
+	a.sin_port = htons(atoi(getenv("OUTSIDE_PORT")));
+	need_socket(AF_INET, SOCK_STREAM, 0);
+	MUST(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
+}
+
+static void still_outside(void)
+{
+	char text[8];
+
+	CHECK(write(fd, "echo", 4) == 4 && recv(fd, text, 4, MSG_WAITALL) == 4 &&
+			!memcmp(text, "echo", 4),
+		"the connection is broken");
+}
+
+static void raw(void)
+{
+	need_socket(AF_INET, SOCK_RAW, IPPROTO_ICMP);
+}
+
+static void packet(void)
+{
+	need_socket(AF_PACKET, SOCK_RAW, 0);
+}
+
+static void vsock(void)
+{
+	need_socket(AF_VSOCK, SOCK_STREAM, 0);
+}
+
+static void alg(void)
+{
+	need_socket(AF_ALG, SOCK_SEQPACKET, 0);
+}
+
+static void multicast(void)
+{
+	struct ip_mreqn group = {.imr_multiaddr = {htonl(0xe00000fb)}};
+
+	group.imr_ifindex = if_nametoindex("lo");
+	need_socket(AF_INET, SOCK_DGRAM, 0);
+	need(!setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group)),
+		"no multicast");
+}
+
+static void urgent(void)
 {
 	int pair[2];
 
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	/* Only one is named; give it the lower number. */
 	fd = pair[0];
 	other = pair[1];
-	MUST(write(other, "x", 1) == 1);
+	need(send(other, "!", 1, MSG_OOB) == 1, "no urgent data");
 }
 
-static void still_socket(void)
+static void still_urgent(void)
 {
 	char c = 0;
 
-	CHECK(read(fd, &c, 1) == 1 && c == 'x', "socket");
-}
-
-static void listening(void)
-{
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	need(fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 5),
-		"no network");
-}
-
-static void still_listening(void)
-{
-	int on = 0;
-	socklen_t n = sizeof(on);
-
-	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &n) && on, "no longer listens");
+	CHECK(recv(fd, &c, 1, MSG_OOB) == 1 && c == '!', "urgent data");
 }
 
 static void io_uring(void)
@@ -170,11 +212,11 @@ static void still_mapped(void)
 	CHECK(victim_vma(p, &v) && strstr(v.prot, "s"), "the mapping is %s", v.path);
 }
 
-static int segment;
+static int shm_id;
 
 static void sysv_shm(void)
 {
-	int id = segment = shmget(IPC_PRIVATE, 64 * KIB, 0600);
+	int id = shm_id = shmget(IPC_PRIVATE, 64 * KIB, 0600);
 
 	need(id >= 0, "no System V shared memory");
 	p = shmat(id, NULL, 0);
@@ -190,7 +232,7 @@ static void still_shm(void)
 	SAME(p, 64 * KIB, 3, "System V shared memory");
 	(void)d;
 	CHECK(!shmdt(p), "%s", strerror(errno));
-	shmctl(segment, IPC_RMID, NULL);
+	shmctl(shm_id, IPC_RMID, NULL);
 }
 
 static aio_context_t aio_context;
@@ -238,6 +280,83 @@ static void pid_namespace_child(void)
 	need(!syscall(SYS_unshare, 0x20000000 /* CLONE_NEWPID */), "no pid namespaces here");
 }
 
+static void landlock(void)
+{
+	struct landlock_ruleset_attr rules = {
+		.handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_SOCK,
+	};
+	int ruleset = syscall(444 /* landlock_create_ruleset */, &rules, sizeof(rules), 0);
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	need(ruleset >= 0 && !syscall(446 /* landlock_restrict_self */, ruleset, 0),
+		"no Landlock here");
+	close(ruleset);
+}
+
+static char selector;
+
+static void dispatch(void)
+{
+	need(!prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, &selector),
+		"no dispatch of system calls");
+}
+
+static void still_dispatched(void)
+{
+	prctl(59, 0, 0, 0, 0);
+}
+
+static struct user_desc segment = {
+	.base_addr = 0x1000, .limit = 0xfff, .seg_32bit = 1, .useable = 1};
+
+static void ldt(void)
+{
+	need(!syscall(SYS_modify_ldt, 0x11, &segment, sizeof(segment)),
+		"no segments of one's own");
+}
+
+static void still_ldt(void)
+{
+	char entries[64];
+
+	CHECK(syscall(SYS_modify_ldt, 0, entries, sizeof(entries)) > 0, "segment");
+}
+
+static void thread_area(void)
+{
+	segment.entry_number = -1;
+	need(!syscall(SYS_set_thread_area, &segment), "no thread areas");
+}
+
+static void *idle(void *arg)
+{
+	pause();
+	return NULL;
+}
+
+static timer_t cpu_timer;
+
+static void thread_timer(void)
+{
+	struct itimerspec far = {.it_value = {1000, 0}};
+
+	victim_thread(idle, NULL);
+	MUST(!timer_create(CLOCK_THREAD_CPUTIME_ID, NULL, &cpu_timer) &&
+		!timer_settime(cpu_timer, 0, &far, NULL));
+}
+
+static void still_timer(void)
+{
+	struct itimerspec left;
+
+	CHECK(!timer_gettime(cpu_timer, &left) && left.it_value.tv_sec, "timer");
+}
+
+static void io_ports(void)
+{
+	need(!ioperm(0x80, 1, 1), "no access to I/O ports");
+}
+
 static void nothing(void)
 {
 }
@@ -248,8 +367,13 @@ static const struct kind {
 	void (*check)(void);
 	char names; /* d: the descriptor, r: the region, c: the child, -: nothing */
 } kinds[] = {
-	{"socket", socket_pair, still_socket, 'd'},
-	{"listening", listening, still_listening, 'd'},
+	{"outside", outside, still_outside, 'd'},
+	{"raw", raw, nothing, 'd'},
+	{"packet", packet, nothing, 'd'},
+	{"vsock", vsock, nothing, 'd'},
+	{"alg", alg, nothing, 'd'},
+	{"multicast", multicast, nothing, 'd'},
+	{"urgent", urgent, still_urgent, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
 	{"clone-vm", same_memory, end_child, 'c'},
@@ -262,6 +386,12 @@ static const struct kind {
 	{"aio", aio, still_aio, 'r'},
 	{"mqueue", message_queue, nothing, 'd'},
 	{"seccomp", seccomp, still_seccomp, '-'},
+	{"landlock", landlock, nothing, '-'},
+	{"dispatch", dispatch, still_dispatched, '-'},
+	{"ldt", ldt, still_ldt, '-'},
+	{"thread-area", thread_area, nothing, '-'},
+	{"thread-timer", thread_timer, still_timer, '-'},
+	{"io-ports", io_ports, nothing, '-'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
 };
 

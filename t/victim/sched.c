@@ -15,7 +15,23 @@ void victim_hurt(void)
 	spoil = true;
 }
 
+/* struct sched_attr, which old headers lack. */
+struct attributes {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+static const struct attributes deadline = {.size = sizeof(deadline),
+	.policy = 6 /* SCHED_DEADLINE */,
+	.runtime = 2000000,
+	.deadline = 40000000,
+	.period = 50000000};
+
 struct kept {
+	struct attributes all;
 	int policy, priority, nice, slack;
 	long io;
 	cpu_set_t cpus;
@@ -31,6 +47,7 @@ static void look(struct kept *k)
 	sched_getparam(0, &p);
 	k->priority = p.sched_priority;
 	k->nice = getpriority(PRIO_PROCESS, victim_tid());
+	syscall(SYS_sched_getattr, 0, &k->all, sizeof(k->all), 0);
 	k->slack = prctl(PR_GET_TIMERSLACK);
 	k->io = syscall(SYS_ioprio_get, 1, 0);
 	sched_getaffinity(0, sizeof(k->cpus), &k->cpus);
@@ -58,6 +75,8 @@ static void *thread(void *arg)
 		p.sched_priority = 5;
 		sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &p);
 	}
+	if (n == 4 && !geteuid())
+		syscall(SYS_sched_setattr, 0, &deadline, 0);
 	if (n == 3) {
 		CPU_ZERO(&one);
 		CPU_SET(sched_getcpu(), &one);
@@ -73,6 +92,10 @@ static void *thread(void *arg)
 		was.policy);
 	CHECK(is.priority == was.priority, "thread %zu: priority %d, was %d", n, is.priority,
 		was.priority);
+	CHECK(!memcmp(&is.all, &was.all, sizeof(is.all)),
+		"thread %zu: attributes differ: %llu of %llu, was %llu of %llu", n,
+		(long long)is.all.runtime, (long long)is.all.period, (long long)was.all.runtime,
+		(long long)was.all.period);
 	CHECK(is.nice == was.nice, "thread %zu: nice %d, was %d", n, is.nice, was.nice);
 	CHECK(is.slack == was.slack, "thread %zu: timer slack %d, was %d", n, is.slack,
 		was.slack);

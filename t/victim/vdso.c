@@ -59,9 +59,13 @@ int main(void)
 		CHECK(t >= monotonic, "CLOCK_MONOTONIC went back");
 		monotonic = t;
 	}
+	/* In the place of another kernel's is code that leads to this one's. */
+	if (getenv("TRECR_TEST_OTHER_VDSO"))
+		vdso = mapped("[vdso]"), vvar = mapped("[vvar]");
+	else
+		CHECK(getauxval(AT_SYSINFO_EHDR) == vdso, "the auxiliary vector has changed");
 	CHECK(mapped("[vdso]") == vdso, "vdso is at %lx, the auxiliary vector says %lx",
 		mapped("[vdso]"), vdso);
-	CHECK(getauxval(AT_SYSINFO_EHDR) == vdso, "the auxiliary vector has changed");
 	CHECK(mapped("[vvar]") == vvar, "vvar is at %lx, was at %lx", mapped("[vvar]"), vvar);
 	CHECK(!memcmp((void *)vdso, ELFMAG, SELFMAG), "no ELF header at the vdso");
 	return victim_done();

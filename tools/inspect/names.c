@@ -24,6 +24,7 @@ const char *name_tag(uint32_t tag)
 	static const char *const names[] = {
 		[IMAGE_TAG_UPPER] = "upper",
 		[IMAGE_TAG_LOWER] = "lower",
+		[IMAGE_TAG_GPU] = "gpu",
 	};
 
 	return pick(names, ARRAY_SIZE(names), tag);
@@ -38,6 +39,7 @@ const char *name_region_kind(uint32_t kind)
 		[IMAGE_REGION_SHARED] = "shared",
 		[IMAGE_REGION_VDSO] = "vdso",
 		[IMAGE_REGION_VVAR] = "vvar",
+		[IMAGE_REGION_DEVICE] = "device",
 		[IMAGE_REGION_SYSV] = "sysv",
 	};
 
@@ -253,6 +255,10 @@ void name_thread_state(const struct image_thread *t, struct buf *out)
 	bool waits;
 
 	_Static_assert(sizeof(regs) == sizeof(t->regs), "registers");
+	if (t->flags & IMAGE_THREAD_ENDED) {
+		buf_printf(out, "ended");
+		return;
+	}
 	memcpy(&regs, t->regs, sizeof(regs));
 	waits = t->syscall_class != IMAGE_SYSCALL_NONE || is_interrupted(regs.rax);
 	if ((int64_t)regs.orig_rax < 0) {

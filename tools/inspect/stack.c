@@ -160,6 +160,9 @@ static pid_t next_thread(Dwfl *dwfl, void *arg, void **position)
 	const struct image_thread *t = *position;
 
 	t = t ? t + 1 : u->threads;
+	/* A leader that has ended has no stack. */
+	if (t == u->threads && t->flags & IMAGE_THREAD_ENDED)
+		t++;
 	if (t == u->threads + u->thread_count)
 		return 0;
 	*position = (void *)t;

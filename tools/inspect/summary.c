@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tools/inspect/contents.h"
+#include "tools/inspect/gpu.h"
 #include "tools/inspect/names.h"
 #include "tools/inspect/text.h"
 #include "tools/inspect/view.h"
@@ -15,7 +16,7 @@ struct memory_sum {
 	struct tally tally;
 };
 
-#define TAGS  (IMAGE_TAG_LOWER + 1)
+#define TAGS  (IMAGE_TAG_GPU + 1)
 #define KINDS (IMAGE_REGION_SYSV + 1)
 
 struct sums {
@@ -291,6 +292,8 @@ void summary_text(const struct checkpoint *c, struct buf *out)
 	text_line(out, "processes   %zu, with %zu threads and %zu descriptors",
 		c->process_count, s.threads, s.fds);
 	processes_text(c, out);
+	for (size_t i = 0; i < c->process_count && i < ROWS; i++)
+		gpu_text(c, i, out);
 	memory_text(&s, out);
 	objects_text(c, out);
 }
@@ -426,4 +429,5 @@ void summary_process_json(const struct checkpoint *c, size_t process, struct jso
 	json_number(j, "thread_count", COUNT(img, IMAGE_NOTE_THREADS, struct image_thread));
 	json_number(j, "region_count", COUNT(img, IMAGE_NOTE_REGIONS, struct image_region));
 	json_number(j, "fd_count", COUNT(img, IMAGE_NOTE_FDS, struct image_fd));
+	gpu_json(c, process, j);
 }

@@ -1,0 +1,71 @@
+/*
+ * Orders of the supervisor (struct lower_order), carried out on a thread of their own while all
+ * threads above stand still. What is CUDA's is in lower/cuda/.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lower/cuda/cuda.h"
+#include "lower/runtime.h"
+
+int agent_fail(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(table->order.failure, sizeof(table->order.failure), format, ap);
+	va_end(ap);
+	return -1;
+}
+
+static int carry_out(struct lower_order *o)
+{
+	switch (o->request) {
+	case LOWER_DRAIN:
+		return cuda_drain();
+	case LOWER_SAVE:
+		return cuda_save(o->transfers, o->count);
+	case LOWER_LOAD:
+		return cuda_load(o->transfers, o->count);
+	case LOWER_REPLAY:
+		return cuda_replay();
+	}
+	return agent_fail("unknown order %u", o->request);
+}
+
+/* A descriptor that the program has closed ends this thread; the supervisor sees that there is
+ * no answer. */
+static void *serve(void *argument)
+{
+	const uint64_t one = 1;
+	uint64_t count;
+	ssize_t n;
+
+	for (;;) {
+		n = read(table->order_fd, &count, sizeof(count));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n != sizeof(count))
+			return NULL;
+		table->order.failure[0] = 0;
+		table->order.result = carry_out(&table->order);
+		__atomic_store_n(&table->order.request, LOWER_DONE, __ATOMIC_RELEASE);
+		if (write(table->done_fd, &one, sizeof(one)) != sizeof(one))
+			return NULL;
+	}
+}
+
+int agent_start(void)
+{
+	pthread_t thread;
+
+	table->order_fd = eventfd(0, EFD_CLOEXEC);
+	table->done_fd = eventfd(0, EFD_CLOEXEC);
+	if (table->order_fd < 0 || table->done_fd < 0)
+		return -errno;
+	return -pthread_create(&thread, NULL, serve, NULL);
+}

@@ -1,0 +1,73 @@
+/*
+ * cuda.h - what the agent does about CUDA. It runs on the lower half's libc, on a thread of its
+ * own, and calls the driver directly; what to do it reads from the records above
+ * (stubs/cuda/state.h), whose threads stand still meanwhile. A process without CUDA_STATE has
+ * nothing here to be done.
+ *
+ * Functions return 0, or -1 by agent_fail().
+ */
+#ifndef LOWER_CUDA_CUDA_H
+#define LOWER_CUDA_CUDA_H
+
+#include <stdint.h>
+
+#include "lower/runtime.h"
+#include "stubs/cuda/state.h"
+
+/* Wait until the devices have done all that was asked of them; what is alive down here and in
+ * no record, or in one that cannot be replayed, is refused. */
+int cuda_drain(void);
+/* Device memory to and from the staging buffer, which is made if need be. */
+int cuda_save(const struct lower_transfer *transfers, unsigned count);
+int cuda_load(const struct lower_transfer *transfers, unsigned count);
+/* Everything that the records hold, in a fresh driver. */
+int cuda_replay(void);
+
+/* Steps of cuda_replay(), in this order. */
+int cuda_replay_contexts(struct cuda_state *s);
+int cuda_replay_memory(struct cuda_state *s);
+int cuda_replay_objects(struct cuda_state *s);
+int cuda_replay_registrations(struct cuda_state *s); /* in contexts that objects come with */
+int cuda_replay_globals(struct cuda_state *s);
+int cuda_replay_events(struct cuda_state *s);
+int cuda_replay_threads(struct cuda_state *s);
+/* Before a checkpoint: into the records goes what only the driver knows. */
+int cuda_save_globals(struct cuda_state *s);
+int cuda_save_events(struct cuda_state *s);
+int cuda_save_threads(struct cuda_state *s);
+/* What memory is live; refuses what cannot be made again. */
+int cuda_list_memory(struct cuda_state *s);
+
+/* Make a context on @device current, any one. */
+int cuda_push_context(unsigned device);
+
+/* The context that @o belongs to; one at all, if it was made without. */
+void *cuda_context_of(const struct cuda_state *s, const struct object *o);
+/* All variables of a module or library are where they were. */
+int cuda_verify_globals(const struct object *o);
+
+/* The records, or NULL: the process has not used CUDA (nor have the records been mapped). */
+struct cuda_state *cuda_records(void);
+
+/*
+ * The driver's function NAME, with its type: CUDA(cuCtxSynchronize, (void))(). Looked up once.
+ * A driver that lacks it gives CUDA_MISSING.
+ */
+#define CUDA_MISSING 500
+#ifdef __cppcheck__ /* makes nothing of the other */
+#define CUDA(name, parameters) ((int (*)())cuda_function(#name))
+#else
+#define CUDA(name, parameters)                                                                 \
+	({                                                                                     \
+		static int(*function_) parameters;                                             \
+		if (!function_)                                                                \
+			function_ = (int(*) parameters)cuda_function(#name);                   \
+		function_;                                                                     \
+	})
+#endif
+void *cuda_function(const char *name);
+
+/* "cuInit gave 100 (no CUDA-capable device is detected)": for @name's result @r; returns -1. */
+int cuda_failed(const char *name, int r);
+
+#endif

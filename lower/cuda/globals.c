@@ -1,0 +1,209 @@
+/*
+ * Variables of modules, also such as the program never asked for: the names are in the module's
+ * image, the driver tells where they are. Contents go into the records, and back after a
+ * restart; a variable that comes to lie elsewhere cannot be had, as device memory may point to
+ * it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lower/cuda/cuda.h"
+#include "lower/cuda/names.h"
+#include "lower/cuda/room.h"
+#include "stubs/calls.h"
+
+extern const struct call_info cuda_info[];
+
+struct scan {
+	struct object *owner;
+	void *context;
+};
+
+static uint64_t power_of_two(uint64_t size)
+{
+	uint64_t n = 64;
+
+	while (n < size)
+		n *= 2;
+	return n;
+}
+
+static int get_global(
+	const struct object *owner, uint64_t *address, size_t *size, const char *name)
+{
+	return owner->kind == CUDA_LIBRARY
+		       ? CUDA(cuLibraryGetGlobal, (uint64_t *, size_t *, void *, const char *))(
+				 address, size, owner->real, name)
+		       : CUDA(cuModuleGetGlobal_v2,
+				 (uint64_t *, size_t *, void *, const char *))(
+				 address, size, owner->real, name);
+}
+
+static int is_known(const struct object *o, const char *name)
+{
+	for (const struct cuda_global *g = o->globals; g; g = g->next)
+		if (!strcmp(g->name, name))
+			return 1;
+	return 0;
+}
+
+/* Names of what the driver does not know as a variable are of shared memory, or of code. */
+static int found(const char *name, void *argument)
+{
+	struct scan *scan = argument;
+	uint64_t address = 0, bytes;
+	size_t size = 0, length = strlen(name) + 1;
+	struct cuda_global *g;
+
+	if (is_known(scan->owner, name) || get_global(scan->owner, &address, &size, name) ||
+		!address || !size)
+		return 0;
+	bytes = power_of_two(sizeof(*g) + length);
+	g = room_alloc(bytes);
+	if (!g)
+		return agent_fail("no memory for variables of CUDA modules");
+	g->size_of_this = bytes;
+	g->data_size = power_of_two(size);
+	g->data = room_alloc(g->data_size);
+	if (!g->data)
+		return agent_fail("no memory for variables of CUDA modules");
+	g->context = scan->context;
+	g->address = address;
+	g->size = size;
+	memcpy(g->name, name, length);
+	g->next = scan->owner->globals;
+	scan->owner->globals = g;
+	return 0;
+}
+
+/* What the module or library was loaded from; NULL: it is part of something else. */
+static const void *image_of(const struct object *o)
+{
+	const struct call_info *info = o->made ? &cuda_info[o->made->index] : NULL;
+
+	for (unsigned i = 0; info && i < info->param_count; i++)
+		if (info->params[i].length_kind == API_IMAGE)
+			return (const void *)o->made->arguments[info->params[i].word];
+	return NULL;
+}
+
+static int is_part(const struct object *o, const struct object *whole)
+{
+	while (o && o != whole)
+		o = o->parent;
+	return o != NULL;
+}
+
+/* A library is loaded into a context when something of it is first needed there. NULL: it is
+ * not loaded anywhere. */
+static void *loaded_in(const struct cuda_state *s, const struct object *library)
+{
+	for (const struct object *o = library->next; o; o = o->next) {
+		if (!is_part(o, library))
+			continue;
+		if (o->kind != CUDA_KERNEL || o->used)
+			return cuda_context_of(s, o);
+	}
+	return NULL;
+}
+
+void *cuda_context_of(const struct cuda_state *s, const struct object *o)
+{
+	const struct object *c = s->objects;
+
+	if (o->context)
+		return o->context;
+	while (c && c->kind != CUDA_CONTEXT)
+		c = c->next;
+	return c ? c->real : NULL;
+}
+
+static int scan(struct object *o, void *context)
+{
+	struct scan scan = {o, context};
+	int major = 0, minor = 0, device, r;
+	void *popped;
+
+	r = CUDA(cuCtxPushCurrent_v2, (void *))(context);
+	if (r)
+		return cuda_failed("cuCtxPushCurrent", r);
+	CUDA(cuCtxGetDevice, (int *))(&device);
+	CUDA(cuDeviceGetAttribute, (int *, int, int))(&major, 75, device);
+	CUDA(cuDeviceGetAttribute, (int *, int, int))(&minor, 76, device);
+	r = names_find(image_of(o), major, minor, found, &scan);
+	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
+	o->scanned = !r;
+	return r ? agent_fail("cannot tell what variables a CUDA module has") : 0;
+}
+
+typedef int on_global(struct cuda_global *g);
+
+static int each_global(struct cuda_state *s, on_global *act)
+{
+	int r = 0;
+
+	for (struct object *o = s->objects; o && !r; o = o->next)
+		for (struct cuda_global *g = o->globals; g && !r; g = g->next) {
+			r = CUDA(cuCtxSetCurrent, (void *))(g->context);
+			if (!r)
+				r = act(g);
+			if (r)
+				cuda_failed(g->name, r);
+		}
+	CUDA(cuCtxSetCurrent, (void *))(NULL); /* this thread has none of its own */
+	return r ? -1 : 0;
+}
+
+static int save(struct cuda_global *g)
+{
+	return CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t))(g->data, g->address, g->size);
+}
+
+static int load(struct cuda_global *g)
+{
+	return CUDA(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t))(
+		g->address, g->data, g->size);
+}
+
+int cuda_save_globals(struct cuda_state *s)
+{
+	for (struct object *o = s->objects; o; o = o->next) {
+		void *context = o->kind == CUDA_MODULE    ? o->context
+				: o->kind == CUDA_LIBRARY ? loaded_in(s, o)
+							  : NULL;
+
+		if (context && !o->scanned && image_of(o) && scan(o, context))
+			return -1;
+	}
+	return each_global(s, save);
+}
+
+int cuda_verify_globals(const struct object *o)
+{
+	for (const struct cuda_global *g = o->globals; g; g = g->next) {
+		uint64_t address = 0;
+		size_t size;
+		int r = get_global(o, &address, &size, g->name);
+
+		if (r)
+			return cuda_failed(g->name, r);
+		if (address != g->address)
+			return agent_fail("variable %s of a CUDA module comes to lie at %#lx "
+					  "here, it was at %#lx",
+				g->name, address, g->address);
+	}
+	return 0;
+}
+
+int cuda_replay_globals(struct cuda_state *s)
+{
+	for (const struct object *o = s->objects; o; o = o->next) {
+		int r = o->globals ? CUDA(cuCtxSetCurrent, (void *))(o->globals->context) : 0;
+
+		if (r)
+			return cuda_failed("cuCtxSetCurrent", r);
+		if (cuda_verify_globals(o))
+			return -1;
+	}
+	return each_global(s, load);
+}

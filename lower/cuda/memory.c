@@ -1,0 +1,351 @@
+/*
+ * Device memory, pinned and registered memory, the program's own mappings (memory_state.h):
+ * what of it belongs into an image, and all of it again in a fresh driver.
+ */
+#include "lower/cuda/cuda.h"
+#include "stubs/cuda/memory_state.h"
+
+#define DRIVER(name, parameters) CUDA(name, parameters)
+#define ALL_MEMORY(size)         ((void)(size), NULL) /* tables do not grow down here */
+#define MAKES_PINNED             0
+#include "stubs/cuda/memory_driver_body.h"
+
+static const struct mmu_driver driver = MEMORY_DRIVER;
+
+/* Neighbours are one range when what lies between them is less than what an image stores as
+ * one. */
+#define GAP 4096
+
+static int is_open(const struct memory_state *s, uint32_t device)
+{
+	return s->mmu.devices[device].ready;
+}
+
+/* ---- before a checkpoint ---- */
+
+/* How the device that has the memory of @m reaches it. */
+static uint32_t own_access(const struct memory_mapping *m)
+{
+	const struct memory_properties *p = &m->physical->properties;
+
+	for (uint32_t i = 0; i < m->access_count; i++)
+		if (m->access[i].location_type == p->location_type &&
+			m->access[i].location == p->location)
+			return m->access[i].flags;
+	return 0;
+}
+
+/* The mapping that the contents of @p are copied through; NULL: none. */
+static const struct memory_mapping *way_to(
+	const struct memory_state *s, const struct memory_physical *p)
+{
+	for (const struct memory_mapping *m = s->mappings; m; m = m->next)
+		if (m->physical == p && own_access(m) == READ_WRITE)
+			return m;
+	return NULL;
+}
+
+static unsigned count_managed(const struct memory_state *s)
+{
+	unsigned count = 0;
+
+	for (const struct memory_managed *m = s->managed; m; m = m->next)
+		count++;
+	return count;
+}
+
+/* What could not be made again. */
+static int refuse(const struct memory_state *s)
+{
+	if (s->managed)
+		return agent_fail("it holds %u allocations of managed memory, which cannot be "
+				  "restored yet",
+			count_managed(s));
+	if (s->captures)
+		return agent_fail("it is capturing a stream into a graph");
+	for (const struct memory_physical *p = s->physicals; p; p = p->next) {
+		if (p->foreign)
+			return agent_fail(
+				"it shares device memory with others, which cannot be "
+				"restored");
+		if (p->properties.location_type != LOCATION_DEVICE)
+			return agent_fail("it maps memory of the host as device memory, which "
+					  "cannot be restored yet");
+		if (!way_to(s, p))
+			return agent_fail("it holds %lu MiB of device memory that is mapped "
+					  "nowhere, or not to be written, which cannot be "
+					  "restored yet",
+				p->size >> 20);
+	}
+	for (const struct memory_mapping *m = s->mappings; m; m = m->next)
+		if (!m->physical)
+			return agent_fail(
+				"it maps device memory of an unknown kind at %#lx", m->address);
+	return 0;
+}
+
+struct listing {
+	struct memory_state *s;
+	uint64_t count;
+	int full;
+};
+
+static void list(struct listing *l, uint64_t address, uint64_t size, uint32_t device)
+{
+	struct allocation *last = l->count ? &l->s->list[l->count - 1] : NULL;
+
+	if (last && last->device == device && address >= last->address &&
+		address - last->address <= last->size + GAP) {
+		last->size = last->mapped = address + size - last->address;
+		return;
+	}
+	if (l->count == l->s->list_room) {
+		l->full = 1;
+		return;
+	}
+	l->s->list[l->count++] = (struct allocation){.address = address,
+		.size = size,
+		.mapped = size,
+		.kind = CUDA_MEMORY_DEVICE,
+		.flags = CUDA_ALLOCATION_SAVE,
+		.device = device};
+}
+
+static void list_live(void *argument, struct mmu_allocation *a)
+{
+	if (a->state == MMU_LIVE)
+		list(argument, a->address, a->size, a->device);
+}
+
+int cuda_list_memory(struct cuda_state *cuda)
+{
+	struct listing l = {.s = cuda->memory};
+
+	cuda->allocations = NULL;
+	cuda->allocation_count = 0;
+	if (!l.s)
+		return 0;
+	if (refuse(l.s))
+		return -1;
+	for (uint32_t device = 0; device < MMU_DEVICES; device++)
+		if (is_open(l.s, device))
+			mmu_each(&l.s->mmu, device, list_live, &l);
+	for (const struct memory_physical *p = l.s->physicals; p; p = p->next)
+		list(&l, way_to(l.s, p)->address, p->size, p->properties.location);
+	if (l.full)
+		return agent_fail("its allocations are more than were counted");
+	for (uint64_t i = 1; i < l.count; i++) {
+		l.s->list[i - 1].next = &l.s->list[i];
+		l.s->list[i].previous = &l.s->list[i - 1];
+	}
+	cuda->allocations = l.count ? l.s->list : NULL;
+	cuda->allocation_count = l.count;
+	return 0;
+}
+
+/* ---- after a restart ---- */
+
+/* Streams and events are no more; all that they were to wait for is done. */
+static void give_pending(struct memory_state *s)
+{
+	struct memory_order *o, *next_order;
+
+	for (o = s->orders; o; o = next_order) {
+		next_order = o->next;
+		for (uint32_t i = 0; i <= MMU_CLASSES; i++) {
+			struct mmu_allocation *a = i < MMU_CLASSES ? o->small[i] : o->large;
+
+			for (struct mmu_allocation *next; a; a = next) {
+				struct memory_pool *pool = a->pool;
+
+				next = a->next;
+				if (pool)
+					pool->held -= mmu_room(a);
+				if (pool)
+					pool->allocations--;
+				mmu_free(&s->mmu, NULL, a);
+				s->live--;
+			}
+		}
+		o->next = s->spare_orders;
+		s->spare_orders = o;
+	}
+	s->orders = NULL;
+	s->pending = 0;
+}
+
+static uint64_t needed_on(const struct memory_state *s, uint32_t device)
+{
+	uint64_t needed = is_open(s, device) ? mmu_needed(&s->mmu, device) : 0;
+
+	for (const struct memory_physical *p = s->physicals; p; p = p->next)
+		if (p->properties.location == device)
+			needed += p->size;
+	return needed;
+}
+
+/* Before anything is made: a GPU that others use may not have room. */
+static int check_room(const struct memory_state *s, uint32_t device)
+{
+	uint64_t needed = needed_on(s, device);
+	size_t free = 0, total = 0;
+	void *popped;
+	int r;
+
+	/* Without a context there is no asking; nor has the program used the device lately. */
+	if (!needed || cuda_push_context(device))
+		return 0;
+	r = CUDA(cuMemGetInfo_v2, (size_t *, size_t *))(&free, &total);
+	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
+	if (r)
+		return cuda_failed("cuMemGetInfo", r);
+	if (needed > free)
+		return agent_fail(
+			"the program needs %lu MiB of memory of GPU %u, of which %lu MiB "
+			"are free",
+			needed >> 20, device, (unsigned long)free >> 20);
+	return 0;
+}
+
+/* Mapping device memory takes no context; registering memory of the host takes any. */
+static int remake_pinned(struct cuda_state *cuda)
+{
+	struct memory_state *s = cuda->memory;
+	uint32_t device = 0;
+	void *popped;
+	int r;
+
+	if (!mmu_needed(&s->mmu, MMU_PINNED))
+		return 0;
+	while (device < cuda->device_count && cuda_push_context(device))
+		device++;
+	if (device == cuda->device_count)
+		return agent_fail("pinned memory without a context");
+	r = mmu_remake(&s->mmu, &driver, MMU_PINNED);
+	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
+	return r ? agent_fail("pinned memory cannot be pinned again: error %d", r) : 0;
+}
+
+static int remake_parts(struct cuda_state *cuda)
+{
+	struct memory_state *s = cuda->memory;
+
+	for (uint32_t i = 0; i < MMU_DEVICES; i++) {
+		int r = is_open(s, i) ? mmu_remake(&s->mmu, &driver, i) : 0;
+
+		if (r)
+			return agent_fail(
+				"memory of GPU %u cannot be had where it was: error %d", i, r);
+	}
+	return is_open(s, MMU_PINNED) ? remake_pinned(cuda) : 0;
+}
+
+static int reserve_again(const struct memory_reservation *r)
+{
+	uint64_t address = 0;
+	int result =
+		CUDA(cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, uint64_t))(
+			&address, r->size, 0, r->address, 0);
+
+	if (result)
+		return cuda_failed("cuMemAddressReserve", result);
+	return address == r->address
+		       ? 0
+		       : agent_fail("addresses at %#lx that the program had reserved are taken",
+				 r->address);
+}
+
+static int map_again(const struct memory_mapping *m)
+{
+	int r = CUDA(cuMemMap, (uint64_t, size_t, size_t, uint64_t, uint64_t))(
+		m->address, m->size, m->offset, m->physical->real, m->flags);
+
+	if (r)
+		return cuda_failed("cuMemMap", r);
+	if (m->access_count)
+		r = CUDA(cuMemSetAccess,
+			(uint64_t, size_t, const struct memory_access *, size_t))(
+			m->address, m->size, m->access, m->access_count);
+	return r ? cuda_failed("cuMemSetAccess", r) : 0;
+}
+
+static int create_again(struct memory_physical *p)
+{
+	int r = CUDA(
+		cuMemCreate, (uint64_t *, size_t, const struct memory_properties *, uint64_t))(
+		&p->real, p->size, &p->properties, p->flags);
+
+	return r ? cuda_failed("cuMemCreate", r) : 0;
+}
+
+/* The driver counts handles: as many again as the program has, for it to release. */
+static int retain_again(const struct memory_physical *p, uint64_t address)
+{
+	uint64_t handle;
+	int r = 0;
+
+	for (uint32_t i = 1; i < p->references && !r; i++)
+		r = CUDA(cuMemRetainAllocationHandle, (uint64_t *, void *))(
+			&handle, (void *)address);
+	if (!p->references)
+		r = CUDA(cuMemRelease, (uint64_t))(p->real);
+	return r ? cuda_failed("cuMemRetainAllocationHandle", r) : 0;
+}
+
+static int remake_mappings(struct memory_state *s)
+{
+	for (struct memory_reservation *r = s->reservations; r; r = r->next)
+		if (reserve_again(r))
+			return -1;
+	for (struct memory_physical *p = s->physicals; p; p = p->next)
+		if (create_again(p))
+			return -1;
+	for (struct memory_mapping *m = s->mappings; m; m = m->next)
+		if (map_again(m))
+			return -1;
+	for (struct memory_physical *p = s->physicals; p; p = p->next)
+		if (retain_again(p, way_to(s, p)->address))
+			return -1;
+	return 0;
+}
+
+static int register_again(const struct memory_registration *r)
+{
+	void *popped;
+	int result = CUDA(cuCtxPushCurrent_v2, (void *))(r->context);
+
+	if (result)
+		return cuda_failed("cuCtxPushCurrent", result);
+	result = CUDA(cuMemHostRegister_v2, (void *, size_t, unsigned))(
+		(void *)r->address, r->size, r->flags);
+	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
+	return result ? cuda_failed("cuMemHostRegister", result) : 0;
+}
+
+int cuda_replay_memory(struct cuda_state *cuda)
+{
+	struct memory_state *s = cuda->memory;
+
+	if (!s)
+		return 0;
+	give_pending(s);
+	for (struct memory_pool *p = s->pools; p; p = p->next)
+		p->real = NULL;
+	for (uint32_t part = 0; part < MMU_PARTS; part++)
+		if (is_open(s, part))
+			mmu_forget(&s->mmu, part);
+	for (uint32_t device = 0; device < cuda->device_count; device++)
+		if (check_room(s, device))
+			return -1;
+	return remake_parts(cuda) || remake_mappings(s) ? -1 : 0;
+}
+
+int cuda_replay_registrations(struct cuda_state *cuda)
+{
+	struct memory_state *s = cuda->memory;
+
+	for (struct memory_registration *r = s ? s->registrations : NULL; r; r = r->next)
+		if (register_again(r))
+			return -1;
+	return 0;
+}

@@ -1,0 +1,219 @@
+#include "lower/cuda/names.h"
+
+#include <ctype.h>
+#include <elf.h>
+#include <lz4.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#define WRAPPER 0x466243b1
+#define FATBIN  0xba55ed50
+
+struct wrapper {
+	uint32_t magic, version;
+	const void *data;
+};
+
+struct fatbin {
+	uint32_t magic;
+	uint16_t version, header_size;
+	uint64_t size; /* behind the header */
+};
+
+enum { FATBIN_PTX = 1, FATBIN_ELF = 2 };
+
+#define COMPRESSED_LZ4  0x2000
+#define COMPRESSED_ZSTD 0x8000
+
+/* Not documented; as seen in files of CUDA 10 to 13. */
+struct fatbin_entry {
+	uint16_t kind, version;
+	uint32_t header_size;
+	uint64_t size; /* of what follows the header, padding included */
+	uint32_t compressed_size;
+	uint32_t reserved;
+	uint16_t minor, major; /* of the format */
+	uint32_t arch;         /* 90: compute capability 9.0 */
+	uint32_t name_offset, name_size;
+	uint64_t flags;
+	uint64_t reserved2;
+	uint64_t full_size; /* 0: it is not compressed */
+};
+_Static_assert(sizeof(struct fatbin_entry) == 64, "");
+
+struct search {
+	name_found *found;
+	void *argument;
+	int major, minor;
+};
+
+/* ---- ELF ---- */
+
+static int in_elf(const struct search *s, const char *data, uint64_t size)
+{
+	const Elf64_Ehdr *e = (const void *)data;
+	const Elf64_Shdr *sections = (const void *)(data + e->e_shoff);
+	int r = 0;
+
+	if (size < sizeof(*e) || e->e_shoff + (uint64_t)e->e_shnum * sizeof(*sections) > size)
+		return -1;
+	for (unsigned i = 0; i < e->e_shnum && !r; i++) {
+		const Elf64_Shdr *h = &sections[i];
+		const Elf64_Sym *symbols = (const void *)(data + h->sh_offset);
+		const char *strings;
+
+		if (h->sh_type != SHT_SYMTAB)
+			continue;
+		if (h->sh_link >= e->e_shnum || h->sh_offset + h->sh_size > size)
+			return -1;
+		strings = data + sections[h->sh_link].sh_offset;
+		for (uint64_t j = 0; j < h->sh_size / sizeof(*symbols) && !r; j++)
+			if (ELF64_ST_TYPE(symbols[j].st_info) == STT_OBJECT &&
+				symbols[j].st_shndx != SHN_UNDEF && symbols[j].st_size)
+				r = s->found(strings + symbols[j].st_name, s->argument);
+	}
+	return r;
+}
+
+/* ---- text ---- */
+
+static int is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+}
+
+/* Behind ".global": ".align 4 .b8 name[4] = ..." */
+static int declared(const struct search *s, const char *p)
+{
+	char name[1024];
+	size_t n = 0;
+
+	while (*p == ' ' || *p == '\t' || *p == '.') {
+		int align = !strncmp(p, ".align", 6);
+
+		if (*p == '.')
+			while (is_name(p[1]))
+				p++;
+		p++;
+		if (align) {
+			p += strspn(p, " \t");
+			p += strspn(p, "0123456789");
+		}
+	}
+	while (n < sizeof(name) - 1 && is_name(p[n])) {
+		name[n] = p[n];
+		n++;
+	}
+	name[n] = 0;
+	return n ? s->found(name, s->argument) : 0;
+}
+
+/* Variables are declared after a space or at the start of a line; in instructions something
+ * goes before the point. */
+static int in_text(const struct search *s, const char *text)
+{
+	static const char *const words[] = {".global", ".const"};
+	int r = 0;
+
+	for (const char *p = text; *p && !r; p++) {
+		if (*p != '.' || (p > text && !isspace((unsigned char)p[-1])))
+			continue;
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && !r; i++) {
+			size_t n = strlen(words[i]);
+
+			if (!strncmp(p, words[i], n) && isspace((unsigned char)p[n]))
+				r = declared(s, p + n);
+		}
+	}
+	return r;
+}
+
+static int in_program(const struct search *s, const char *data, uint64_t size)
+{
+	return !strncmp(data, ELFMAG, SELFMAG) ? in_elf(s, data, size) : in_text(s, data);
+}
+
+/* ---- fat binaries ---- */
+
+static int unpack(const struct fatbin_entry *e, const char *from, char *to)
+{
+	uint64_t n = e->compressed_size ? e->compressed_size : e->size;
+
+	if (e->flags & COMPRESSED_ZSTD)
+		return ZSTD_isError(ZSTD_decompress(to, e->full_size, from, n)) ? -1 : 0;
+	if (e->flags & COMPRESSED_LZ4)
+		return LZ4_decompress_safe(from, to, n, e->full_size) < 0 ? -1 : 0;
+	return -1;
+}
+
+static int in_entry(const struct search *s, const struct fatbin_entry *e)
+{
+	const char *payload = (const char *)e + e->header_size;
+	char *unpacked;
+	int r;
+
+	if (!e->full_size || !(e->flags & (COMPRESSED_LZ4 | COMPRESSED_ZSTD)))
+		return in_program(s, payload, e->size);
+	unpacked = malloc(e->full_size + 1);
+	if (!unpacked)
+		return -1;
+	unpacked[e->full_size] = 0;
+	r = unpack(e, payload, unpacked);
+	if (!r)
+		r = in_program(s, unpacked, e->full_size);
+	free(unpacked);
+	return r;
+}
+
+/* Machine code runs on devices of its major version and no older a minor one. */
+static int fits(const struct search *s, const struct fatbin_entry *e, int kind)
+{
+	if (kind == FATBIN_ELF)
+		return e->kind == FATBIN_ELF && (int)e->arch / 10 == s->major &&
+		       (int)e->arch % 10 <= s->minor;
+	return e->kind == kind;
+}
+
+/* Returns how many entries of @kind there were, or -1. */
+static int in_entries(const struct search *s, const struct fatbin *f, int kind, int *result)
+{
+	const char *p = (const char *)f + f->header_size, *end = p + f->size;
+	int count = 0;
+
+	while (p + sizeof(struct fatbin_entry) <= end && !*result) {
+		const struct fatbin_entry *e = (const void *)p;
+
+		if (fits(s, e, kind)) {
+			*result = in_entry(s, e);
+			count++;
+		}
+		if (e->header_size < sizeof(*e) - 8 || e->header_size + e->size == 0)
+			return -1;
+		p += e->header_size + e->size;
+	}
+	return count;
+}
+
+static int in_fatbin(const struct search *s, const struct fatbin *f)
+{
+	int result = 0, count = in_entries(s, f, FATBIN_ELF, &result);
+
+	if (!count)
+		count = in_entries(s, f, FATBIN_PTX, &result);
+	return count < 0 ? -1 : result;
+}
+
+int names_find(const void *image, int major, int minor, name_found *found, void *argument)
+{
+	const struct search s = {found, argument, major, minor};
+	const struct wrapper *w = image;
+	const struct fatbin *f = w->magic == WRAPPER ? w->data : image;
+
+	if (f->magic == FATBIN)
+		return in_fatbin(&s, f);
+	/* An ELF file's own headers have been checked by the driver: it has loaded it. */
+	return in_program(&s, (const void *)f, UINT64_MAX);
+}

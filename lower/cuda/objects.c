@@ -1,0 +1,349 @@
+/*
+ * Everything that the program holds a handle of, made again in a fresh driver: the calls that
+ * made it, those that changed it, and the loading of functions, all in the order they came in.
+ * A driver that is asked the same in the same order gives the same addresses, and where it
+ * must, that is verified.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lower/cuda/cuda.h"
+#include "stubs/calls.h"
+
+#include "stubs/cuda/index.inc"
+
+extern const struct call_info cuda_info[];
+
+enum step_kind { MAKE, CHANGE, LOAD };
+
+struct step {
+	uint64_t sequence;
+	enum step_kind kind;
+	struct object *object;
+	const struct cuda_call *call;
+};
+
+struct steps {
+	struct step *list;
+	size_t count, room;
+};
+
+static int add(struct steps *s, const struct step *step)
+{
+	if (s->count == s->room) {
+		size_t room = s->room ? 2 * s->room : 1024;
+		struct step *more = realloc(s->list, room * sizeof(*more));
+
+		if (!more)
+			return agent_fail("no memory to restore what the program has of CUDA");
+		s->list = more;
+		s->room = room;
+	}
+	s->list[s->count++] = *step;
+	return 0;
+}
+
+static int add_object(struct steps *s, struct object *o)
+{
+	if (o->made && add(s, &(struct step){o->sequence, MAKE, o, o->made}))
+		return -1;
+	for (const struct cuda_call *c = o->changes; c; c = c->next)
+		if (add(s, &(struct step){c->sequence, CHANGE, o, c}))
+			return -1;
+	return o->used ? add(s, &(struct step){o->used, LOAD, o, o->made}) : 0;
+}
+
+static int earlier(const void *a, const void *b)
+{
+	const struct step *x = a, *y = b;
+
+	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+/* ---- a call ---- */
+
+struct call_again {
+	const struct call_info *info;
+	uint64_t words[CALL_WORDS];
+	void *scratch[CALL_WORDS]; /* by parameter: where results go */
+	void *real;                /* the handle that came out */
+};
+
+static int prepare(struct call_again *again, const struct cuda_call *call)
+{
+	const struct call_info *info = again->info = &cuda_info[call->index];
+	const struct call_param *out = call_out(info);
+
+	if (call_lower(info, call->arguments, again->words))
+		return agent_fail("%s: it needs an object that is no more", info->name);
+	for (unsigned i = 0; i < info->param_count; i++) {
+		const struct call_param *p = &info->params[i];
+		uint64_t size;
+
+		if (!p->stars || p->direction != API_OUT || !call->arguments[p->word])
+			continue;
+		if (p == out) {
+			again->words[p->word] = (uint64_t)&again->real;
+			continue;
+		}
+		size = call_bytes(info, p, call->arguments);
+		again->scratch[i] = calloc(1, size < 8 ? 8 : size);
+		if (!again->scratch[i])
+			return agent_fail("no memory for results of %s", info->name);
+		again->words[p->word] = (uint64_t)again->scratch[i];
+	}
+	return 0;
+}
+
+static void finish(struct call_again *again)
+{
+	for (unsigned i = 0; i < CALL_WORDS; i++)
+		free(again->scratch[i]);
+}
+
+typedef int words_function(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+	uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+	uint64_t);
+
+static int invoke(const struct call_again *again)
+{
+	words_function *f = (words_function *)cuda_function(again->info->name);
+	const uint64_t *w = again->words;
+	int r = f(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11],
+		w[12], w[13], w[14], w[15]);
+
+	return r ? cuda_failed(again->info->name, r) : 0;
+}
+
+/* Results that the program has seen stand in the record in place of where they went to. */
+static int same_results(const struct call_again *again, const struct cuda_call *call)
+{
+	const struct call_info *info = again->info;
+
+	for (unsigned i = 0; i < info->param_count; i++) {
+		uint64_t was = call->arguments[info->params[i].word], is;
+
+		if (!again->scratch[i])
+			continue;
+		memcpy(&is, again->scratch[i], sizeof(is));
+		if (is != was)
+			return agent_fail(
+				"%s gives %#lx here, where the program was given %#lx",
+				info->name, is, was);
+	}
+	return 0;
+}
+
+/* A result that was an address in the program's hands when the record was made is in the record
+ * as a value; call_bytes() must not follow it, so one word each is enough. */
+static int prepare_address(struct call_again *again, const struct cuda_call *call)
+{
+	const struct call_info *info = again->info = &cuda_info[call->index];
+
+	if (call_lower(info, call->arguments, again->words))
+		return agent_fail("%s: it needs an object that is no more", info->name);
+	for (unsigned i = 0; i < info->param_count; i++) {
+		const struct call_param *p = &info->params[i];
+
+		if (!p->stars || p->direction != API_OUT || !call->arguments[p->word])
+			continue;
+		again->scratch[i] = calloc(1, sizeof(uint64_t));
+		if (!again->scratch[i])
+			return agent_fail("no memory for results of %s", info->name);
+		again->words[p->word] = (uint64_t)again->scratch[i];
+	}
+	return 0;
+}
+
+/* ---- objects ---- */
+
+static int set_current(void *context)
+{
+	int r = CUDA(cuCtxSetCurrent, (void *))(context);
+
+	return r ? cuda_failed("cuCtxSetCurrent", r) : 0;
+}
+
+/* The device is an argument of whatever makes a context. */
+static int context_device(const struct object *context)
+{
+	const struct call_info *info = &cuda_info[context->made->index];
+
+	for (unsigned i = 0; i < info->param_count; i++)
+		if (info->params[i].kind == API_DEVICE)
+			return context->made->arguments[info->params[i].word];
+	return -1;
+}
+
+static int verify_context(const struct object *o, const void *real)
+{
+	return real == o->real ? 0
+			       : agent_fail("a context comes to lie at %p here, it was at %p",
+					 real, o->real);
+}
+
+static int make_primary(const struct cuda_state *s, struct object *o)
+{
+	int device = o->made->arguments[1], r = 0;
+	const struct cuda_device *d = &s->devices[device];
+	void *context = NULL;
+
+	if (d->primary_flags_set)
+		r = CUDA(cuDevicePrimaryCtxSetFlags_v2, (int, unsigned))(
+			device, d->primary_flags);
+	if (r)
+		return cuda_failed("cuDevicePrimaryCtxSetFlags", r);
+	for (uint64_t i = 0; i < o->value && !r; i++)
+		r = CUDA(cuDevicePrimaryCtxRetain, (void **, int))(&context, device);
+	if (r)
+		return cuda_failed("cuDevicePrimaryCtxRetain", r);
+	return verify_context(o, context);
+}
+
+typedef int storage_put(void *context, void *key, void *value, void *destructor);
+
+/* The table's own words lead above by now. */
+static storage_put *storage_function(const struct cuda_state *s)
+{
+	void **functions = NULL;
+
+	if (CUDA(cuGetExportTable, (const void **, const void *))(
+		    (const void **)&functions, s->storage_table))
+		return NULL;
+	for (const struct cuda_patch *p = s->patches; p; p = p->next)
+		if (p->word == functions)
+			return (storage_put *)p->before;
+	return NULL;
+}
+
+static int put_storage(const struct cuda_state *s, struct object *o)
+{
+	const uint64_t *a = o->made->arguments;
+	storage_put *put = storage_function(s);
+	int r;
+
+	if (!put)
+		return agent_fail("the driver has no storage for libraries");
+	r = put(o->context, (void *)a[STORAGE_KEY], (void *)a[STORAGE_VALUE],
+		(void *)a[STORAGE_DESTRUCTOR]);
+	return r ? cuda_failed("what a library keeps with a context", r) : 0;
+}
+
+static int make_address(struct object *o)
+{
+	struct call_again again = {0};
+	int r = prepare_address(&again, o->made);
+
+	if (!r)
+		r = invoke(&again);
+	if (!r)
+		r = same_results(&again, o->made);
+	finish(&again);
+	return r;
+}
+
+static int make(const struct cuda_state *s, struct object *o)
+{
+	struct call_again again = {0};
+	int r;
+
+	if (o->kind == CUDA_STORAGE)
+		return put_storage(s, o);
+	if (set_current(o->made->context))
+		return -1;
+	if (o->kind == CUDA_ADDRESS)
+		return make_address(o);
+	if (o->made->index == INDEX_cuDevicePrimaryCtxRetain)
+		return make_primary(s, o);
+	r = prepare(&again, o->made);
+	if (!r)
+		r = invoke(&again);
+	if (!r && o->flags & CUDA_OBJECT_REAL)
+		r = verify_context(o, again.real);
+	if (!r)
+		o->real = again.real;
+	finish(&again);
+	return r;
+}
+
+static int change(const struct cuda_call *call)
+{
+	struct call_again again = {0};
+	int r = set_current(call->context);
+
+	if (!r)
+		r = prepare(&again, call);
+	if (!r)
+		r = invoke(&again);
+	finish(&again);
+	return r;
+}
+
+/* With lazy loading a function's code comes to the device when it is first used. */
+static int load(const struct cuda_state *s, struct object *o)
+{
+	void *function = o->real;
+	int r = set_current(cuda_context_of(s, o));
+
+	if (r)
+		return r;
+	if (o->kind == CUDA_KERNEL)
+		r = CUDA(cuKernelGetFunction, (void **, void *))(&function, o->real);
+	if (!r)
+		r = CUDA(cuFuncLoad, (void *))(function);
+	if (r == CUDA_MISSING) /* a driver before 12.4 */
+		r = 0;
+	return r ? cuda_failed("cuFuncLoad", r) : 0;
+}
+
+static int run(const struct cuda_state *s, const struct steps *steps)
+{
+	for (size_t i = 0; i < steps->count; i++) {
+		const struct step *step = &steps->list[i];
+		int r = step->kind == MAKE     ? make(s, step->object)
+			: step->kind == CHANGE ? change(step->call)
+					       : load(s, step->object);
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* The first context of its device: memory is made with it, before all else is made in its
+ * order. */
+static int is_first_context(const struct cuda_state *s, const struct object *context)
+{
+	if (context->kind != CUDA_CONTEXT)
+		return 0;
+	for (const struct object *o = s->objects; o != context; o = o->next)
+		if (o->kind == CUDA_CONTEXT && context_device(o) == context_device(context))
+			return 0;
+	return 1;
+}
+
+static int replay_steps(struct cuda_state *s, int first_contexts)
+{
+	struct steps steps = {0};
+	int r = 0;
+
+	for (struct object *o = s->objects; o && !r; o = o->next)
+		if (is_first_context(s, o) == first_contexts)
+			r = add_object(&steps, o);
+	qsort(steps.list, steps.count, sizeof(*steps.list), earlier);
+	if (!r)
+		r = run(s, &steps);
+	free(steps.list);
+	CUDA(cuCtxSetCurrent, (void *))(NULL); /* this thread has none of its own */
+	return r;
+}
+
+int cuda_replay_contexts(struct cuda_state *s)
+{
+	return replay_steps(s, 1);
+}
+
+int cuda_replay_objects(struct cuda_state *s)
+{
+	return replay_steps(s, 0);
+}

@@ -1,0 +1,118 @@
+/*
+ * Device memory to and from the staging buffer: shared memory that the supervisor maps, too,
+ * and that is registered with the driver, so that copies go at the speed of the bus.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lower/cuda/cuda.h"
+
+#define STAGING_SIZE (64ul << 20)
+
+static char *staging;
+
+static int make_staging(void)
+{
+	int fd, r;
+
+	if (staging)
+		return 0;
+	fd = memfd_create("trecr-staging", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, STAGING_SIZE))
+		return agent_fail("no memory for copies of device memory: %s", strerror(errno));
+	staging = mmap(NULL, STAGING_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (staging == MAP_FAILED) {
+		staging = NULL;
+		return agent_fail("no memory for copies of device memory: %s", strerror(errno));
+	}
+	/* Copies work without, but slowly. */
+	r = CUDA(cuMemHostRegister_v2, (void *, size_t, unsigned))(
+		staging, STAGING_SIZE, 1 /* CU_MEMHOSTREGISTER_PORTABLE */);
+	(void)r;
+	table->staging_fd = fd;
+	table->staging_size = STAGING_SIZE;
+	return 0;
+}
+
+int cuda_push_context(unsigned device)
+{
+	const struct cuda_state *s = cuda_records();
+	int here;
+
+	for (const struct object *o = s ? s->objects : NULL; o; o = o->next) {
+		void *popped;
+
+		if (o->kind != CUDA_CONTEXT || CUDA(cuCtxPushCurrent_v2, (void *))(o->real))
+			continue;
+		if (!CUDA(cuCtxGetDevice, (int *))(&here) && here == (int)device)
+			return 0;
+		CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
+	}
+	return agent_fail("device memory of GPU %u without a context there", device);
+}
+
+static int copy_out(const struct lower_transfer *t)
+{
+	int r = CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t))(
+		staging + t->offset, t->address, t->size);
+
+	return r ? cuda_failed("cuMemcpyDtoH", r) : 0;
+}
+
+static int copy_in(const struct lower_transfer *t)
+{
+	int r;
+
+	if (t->offset == LOWER_ZERO)
+		r = CUDA(cuMemsetD8_v2, (uint64_t, unsigned char, size_t))(
+			t->address, 0, t->size);
+	else
+		r = CUDA(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t))(
+			t->address, staging + t->offset, t->size);
+	return r ? cuda_failed("copying into device memory", r) : 0;
+}
+
+static int is_inside(const struct lower_transfer *t)
+{
+	return t->offset == LOWER_ZERO ||
+	       (t->offset <= STAGING_SIZE && t->size <= STAGING_SIZE - t->offset);
+}
+
+/* Transfers of one device in a row share the context; and the work is done on return. */
+static int transfer(const struct lower_transfer *transfers, unsigned count,
+	int (*copy)(const struct lower_transfer *))
+{
+	void *popped;
+	int r = 0;
+
+	if (make_staging())
+		return -1;
+	for (unsigned i = 0; i < count && !r; i++) {
+		const struct lower_transfer *t = &transfers[i];
+
+		if (!is_inside(t))
+			return agent_fail("a transfer outside of the staging buffer");
+		if (cuda_push_context(t->device))
+			return -1;
+		do
+			r = copy(&transfers[i]);
+		while (!r && i + 1 < count && transfers[i + 1].device == t->device &&
+			is_inside(&transfers[i + 1]) && ++i);
+		if (!r && CUDA(cuCtxSynchronize, (void))())
+			r = agent_fail("the GPU fails while its memory is copied");
+		CUDA(cuCtxPopCurrent_v2, (void **))(&popped);
+	}
+	return r;
+}
+
+int cuda_save(const struct lower_transfer *transfers, unsigned count)
+{
+	return transfer(transfers, count, copy_out);
+}
+
+int cuda_load(const struct lower_transfer *transfers, unsigned count)
+{
+	return transfer(transfers, count, copy_in);
+}

@@ -1,0 +1,88 @@
+#include "mmu/extents.h"
+
+#include "mmu/runs.h"
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static int map_one(
+	struct mmu_device *d, const struct mmu_driver *driver, uint32_t start, uint32_t count)
+{
+	uint64_t handle;
+	int r = driver->create(&handle, d->number, count * MMU_GRANULE);
+
+	if (r)
+		return r;
+	r = driver->map(mmu_address(d, start), count * MMU_GRANULE, handle);
+	if (r) {
+		driver->release(handle);
+		return r;
+	}
+	d->granules[start].handle = handle;
+	d->granules[start].length = count;
+	for (uint32_t i = start; i < start + count; i++)
+		d->granules[i].extent = start;
+	return 0;
+}
+
+/* An error here would mean that the driver has lost track of its own memory; there is nobody to
+ * tell, and the addresses are not used again before a mapping there succeeds. */
+static void unmap_one(struct mmu_device *d, const struct mmu_driver *driver, uint32_t start)
+{
+	driver->unmap(mmu_address(d, start), d->granules[start].length * MMU_GRANULE);
+	driver->release(d->granules[start].handle);
+}
+
+int extents_map(struct mmu_device *d, const struct mmu_driver *driver, uint32_t start,
+	uint32_t count, uint32_t piece)
+{
+	uint32_t done = 0;
+	int r = 0;
+
+	while (done < count) {
+		uint32_t n = smaller(count - done, piece);
+
+		r = map_one(d, driver, start + done, n);
+		if (r)
+			break;
+		done += n;
+	}
+	if (!r)
+		r = driver->access(
+			mmu_address(d, start), count * MMU_GRANULE, d->number, d->peers);
+	if (!r)
+		return 0;
+	for (uint32_t i = start; i < start + done; i += d->granules[i].length)
+		unmap_one(d, driver, i);
+	return r;
+}
+
+void extents_release(struct mmu_device *d, const struct mmu_driver *driver, uint32_t run)
+{
+	uint32_t end = run + d->granules[run].run, at = run, next;
+	const struct mmu_granule *g = d->granules;
+
+	/* The run may begin in the middle of an extent whose first granules are in use. */
+	if (g[at].extent != at)
+		at = g[at].extent + g[g[at].extent].length;
+	for (; at < end && at + g[at].length <= end; at = next) {
+		next = at + g[at].length;
+		if (driver)
+			unmap_one(d, driver, at);
+		runs_take(d, run, at, next - at);
+		d->free -= next - at;
+		runs_give(d, MMU_UNMAPPED, at, next - at);
+		run = next;
+	}
+}
+
+int extents_spare(const struct mmu_device *d, uint32_t run, uint32_t count)
+{
+	uint32_t end = run + d->granules[run].run, first = d->granules[run + count - 1].extent;
+	uint32_t length = d->granules[first].length, rest = first + length - (run + count);
+
+	/* One that is in use in part is no loss. */
+	return first < run || first + length > end || rest <= length / 8;
+}

@@ -1,0 +1,393 @@
+#include "mmu/mmu.h"
+
+#include "mmu/extents.h"
+#include "mmu/runs.h"
+#include "mmu/slabs.h"
+
+/* Single granules are made several at a time once the program has shown that it wants many:
+ * most of what mapping costs does not depend on how much is mapped (doc/gpu-memory.md). */
+#define BATCH_MAX  8u
+#define BATCH_PART 8 /* of what is in use */
+
+static uint32_t granule_of(const struct mmu_device *d, uint64_t address)
+{
+	return (address - mmu_device_base(d->number)) / MMU_GRANULE;
+}
+
+int mmu_open(struct mmu *m, const struct mmu_driver *driver, uint32_t device, uint64_t cache)
+{
+	struct mmu_device *d = &m->devices[device];
+	int r;
+
+	if (d->ready)
+		return 0;
+	d->granules = driver->memory(MMU_GRANULES * sizeof(*d->granules));
+	if (!d->granules)
+		return MMU_NO_MEMORY;
+	d->number = device;
+	r = driver->reserve(mmu_device_base(device), MMU_DEVICE_SIZE);
+	if (r)
+		return r;
+	for (uint32_t state = 0; state < 2; state++)
+		for (uint32_t bin = 0; bin < MMU_BINS; bin++)
+			d->bins[state][bin] = MMU_NONE;
+	runs_give(d, MMU_UNMAPPED, 0, MMU_GRANULES);
+	d->cache = cache / MMU_GRANULE;
+	d->ready = 1;
+	return 0;
+}
+
+/* ---- granules ---- */
+
+static int any(const struct mmu_device *d, uint32_t run, uint32_t count)
+{
+	return 1;
+}
+
+/* Free granules: @start in the run that begins at @run. */
+struct place {
+	uint32_t run, start;
+};
+
+/* Map @count granules more, in pieces. */
+static int grow(struct mmu_device *d, const struct mmu_driver *driver, uint32_t count,
+	uint32_t piece, struct place *place)
+{
+	uint32_t run = runs_find(d, MMU_UNMAPPED, count, any);
+	int r;
+
+	if (run == MMU_NONE)
+		return MMU_NO_MEMORY;
+	r = extents_map(d, driver, run, count, piece);
+	if (r)
+		return r;
+	runs_take(d, run, run, count);
+	if (run + count > d->top)
+		d->top = run + count;
+	d->free += count;
+	place->start = run;
+	place->run = runs_give(d, MMU_FREE, run, count);
+	return 0;
+}
+
+static int grow_as_needed(struct mmu_device *d, const struct mmu_driver *driver, uint32_t count,
+	struct place *place)
+{
+	uint32_t batch = d->used / BATCH_PART;
+
+	if (batch > BATCH_MAX)
+		batch = BATCH_MAX;
+	if (count == 1 && batch > 1 && !grow(d, driver, batch, 1, place))
+		return 0;
+	return grow(d, driver, count, EXTENT_MAX, place);
+}
+
+static int find_free(const struct mmu_device *d, uint32_t count,
+	int (*fits)(const struct mmu_device *d, uint32_t run, uint32_t count),
+	struct place *place)
+{
+	place->run = place->start = runs_find(d, MMU_FREE, count, fits);
+	return place->run == MMU_NONE ? MMU_NO_MEMORY : 0;
+}
+
+/* @count free granules, mapped if need be. */
+static int find_granules(struct mmu *m, const struct mmu_driver *driver, struct mmu_device *d,
+	uint32_t count, struct place *place)
+{
+	int r;
+
+	if (!find_free(d, count, extents_spare, place))
+		return 0;
+	r = grow_as_needed(d, driver, count, place);
+	if (r != MMU_NO_MEMORY)
+		return r;
+	mmu_trim(m, driver, d->number);
+	r = grow_as_needed(d, driver, count, place);
+	return r == MMU_NO_MEMORY ? find_free(d, count, any, place) : r;
+}
+
+static int take_granules(struct mmu *m, const struct mmu_driver *driver, struct mmu_device *d,
+	uint32_t count, struct mmu_allocation *a, uint32_t *start)
+{
+	struct place place;
+	int r = find_granules(m, driver, d, count, &place);
+
+	if (r)
+		return r;
+	*start = place.start;
+	runs_take(d, place.run, place.start, count);
+	for (uint32_t i = *start; i < *start + count; i++) {
+		d->granules[i].state = MMU_USED;
+		d->granules[i].allocation = a;
+		d->granules[i].slab = NULL;
+	}
+	d->free -= count;
+	d->used += count;
+	return 0;
+}
+
+static void give_granules(
+	struct mmu_device *d, const struct mmu_driver *driver, uint32_t start, uint32_t count)
+{
+	uint32_t run;
+
+	d->used -= count;
+	d->free += count;
+	run = runs_give(d, MMU_FREE, start, count);
+	if (d->free > d->cache)
+		extents_release(d, driver, run);
+}
+
+/* ---- allocations ---- */
+
+static struct mmu_allocation *new_record(struct mmu *m, const struct mmu_driver *driver)
+{
+	struct mmu_allocation *a = m->spare;
+
+	if (!a)
+		return driver->memory(sizeof(*a));
+	m->spare = a->next;
+	*a = (struct mmu_allocation){0};
+	return a;
+}
+
+static int place_small(struct mmu *m, const struct mmu_driver *driver, struct mmu_device *d,
+	struct mmu_allocation *a)
+{
+	uint32_t granule;
+	int r;
+
+	if (slabs_take(d, a))
+		return 0;
+	r = take_granules(m, driver, d, 1, NULL, &granule);
+	if (r)
+		return r;
+	r = slabs_add(m, driver, d, granule, a->class);
+	if (r) {
+		give_granules(d, driver, granule, 1);
+		return r;
+	}
+	slabs_take(d, a);
+	return 0;
+}
+
+static int place_large(struct mmu *m, const struct mmu_driver *driver, struct mmu_device *d,
+	struct mmu_allocation *a)
+{
+	uint32_t start;
+	int r = take_granules(m, driver, d, a->granules, a, &start);
+
+	if (!r)
+		a->address = mmu_address(d, start);
+	return r;
+}
+
+int mmu_alloc(struct mmu *m, const struct mmu_driver *driver, uint32_t device, uint64_t size,
+	struct mmu_allocation **allocation)
+{
+	struct mmu_device *d = &m->devices[device];
+	struct mmu_allocation *a;
+	int r;
+
+	if (size > MMU_DEVICE_SIZE)
+		return MMU_NO_MEMORY;
+	a = new_record(m, driver);
+	if (!a)
+		return MMU_NO_MEMORY;
+	a->device = device;
+	a->granules = mmu_granules(size);
+	a->class = a->granules ? 0 : mmu_class(size);
+	r = a->granules ? place_large(m, driver, d, a) : place_small(m, driver, d, a);
+	if (r) {
+		a->next = m->spare;
+		m->spare = a;
+		return r;
+	}
+	mmu_revive(m, a, size);
+	*allocation = a;
+	return 0;
+}
+
+uint32_t mmu_granules(uint64_t size)
+{
+	return size <= MMU_SMALL ? 0 : (size + MMU_GRANULE - 1) / MMU_GRANULE;
+}
+
+void mmu_revive(struct mmu *m, struct mmu_allocation *a, uint64_t size)
+{
+	a->size = size;
+	a->id = ++m->next_id;
+	a->state = MMU_LIVE;
+}
+
+uint64_t mmu_room(const struct mmu_allocation *a)
+{
+	return a->granules ? a->granules * MMU_GRANULE : slabs_object_size(a->class);
+}
+
+void mmu_free(struct mmu *m, const struct mmu_driver *driver, struct mmu_allocation *a)
+{
+	struct mmu_device *d = &m->devices[a->device];
+	uint32_t granule;
+
+	if (a->granules) {
+		give_granules(d, driver, granule_of(d, a->address), a->granules);
+	} else {
+		granule = slabs_give(m, d, a);
+		if (granule != MMU_NONE)
+			give_granules(d, driver, granule, 1);
+	}
+	a->state = 0;
+	a->next = m->spare;
+	m->spare = a;
+}
+
+/* Whatever lies there, live or pending. */
+static struct mmu_allocation *at(const struct mmu_device *d, uint64_t address)
+{
+	const struct mmu_granule *g = &d->granules[granule_of(d, address)];
+
+	if (g->state != MMU_USED)
+		return NULL;
+	return g->slab ? slabs_find(g->slab, address) : g->allocation;
+}
+
+struct mmu_allocation *mmu_find(const struct mmu *m, uint64_t address)
+{
+	uint32_t device = mmu_part(address);
+	struct mmu_allocation *a;
+
+	if (device == MMU_PARTS || !m->devices[device].ready)
+		return NULL;
+	a = at(&m->devices[device], address);
+	return a && a->state == MMU_LIVE && address - a->address < a->size ? a : NULL;
+}
+
+static void each_of_slab(const struct mmu_slab *s,
+	void (*each)(void *argument, struct mmu_allocation *allocation), void *argument)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->objects[i])
+			each(argument, s->objects[i]);
+}
+
+void mmu_each(struct mmu *m, uint32_t device,
+	void (*each)(void *argument, struct mmu_allocation *allocation), void *argument)
+{
+	struct mmu_device *d = &m->devices[device];
+	uint32_t step;
+
+	for (uint32_t i = 0; i < d->top; i += step) {
+		struct mmu_granule *g = &d->granules[i];
+
+		step = 1;
+		if (g->state != MMU_USED)
+			continue;
+		if (g->slab) {
+			each_of_slab(g->slab, each, argument);
+		} else {
+			step = g->allocation->granules;
+			each(argument, g->allocation);
+		}
+	}
+}
+
+/* ---- memory as a whole ---- */
+
+static void release_all(struct mmu_device *d, const struct mmu_driver *driver)
+{
+	uint32_t next;
+
+	for (uint32_t i = 0; i < d->top; i = next) {
+		next = i + 1;
+		if (d->granules[i].state != MMU_FREE)
+			continue;
+		next = i + d->granules[i].run;
+		extents_release(d, driver, i);
+	}
+}
+
+void mmu_trim(struct mmu *m, const struct mmu_driver *driver, uint32_t device)
+{
+	struct mmu_device *d = &m->devices[device];
+	uint32_t granule;
+
+	while ((granule = slabs_give_empty(m, d)) != MMU_NONE)
+		give_granules(d, driver, granule, 1);
+	release_all(d, driver);
+}
+
+uint64_t mmu_cached(const struct mmu *m, uint32_t device)
+{
+	const struct mmu_device *d = &m->devices[device];
+
+	return (d->free + d->empty) * MMU_GRANULE;
+}
+
+/* Of granules from @start on that are mapped without a gap, how many. */
+static uint32_t mapped_from(const struct mmu_device *d, uint32_t start)
+{
+	uint32_t i = start;
+
+	while (i < d->top && d->granules[i].state != MMU_UNMAPPED)
+		i++;
+	return i - start;
+}
+
+int mmu_set_peers(
+	struct mmu *m, const struct mmu_driver *driver, uint32_t device, uint32_t peers)
+{
+	struct mmu_device *d = &m->devices[device];
+	uint32_t gone = d->peers & ~peers, count;
+	int r = 0;
+
+	for (uint32_t i = 0; d->ready && i < d->top && !r; i += count + 1) {
+		count = mapped_from(d, i);
+		if (!count)
+			continue;
+		r = driver->access(mmu_address(d, i), count * MMU_GRANULE, device, peers);
+		for (uint32_t peer = 0; peer < MMU_DEVICES && !r; peer++)
+			if (gone >> peer & 1)
+				r = driver->revoke(
+					mmu_address(d, i), count * MMU_GRANULE, peer);
+	}
+	if (!r)
+		d->peers = peers;
+	return r;
+}
+
+void mmu_forget(struct mmu *m, uint32_t device)
+{
+	release_all(&m->devices[device], NULL);
+}
+
+uint64_t mmu_needed(const struct mmu *m, uint32_t device)
+{
+	const struct mmu_device *d = &m->devices[device];
+
+	return ((uint64_t)d->used + d->free) * MMU_GRANULE;
+}
+
+/* Extents as they were, so that they go back to the driver as they would have; access for as
+ * much as possible at a time, as that costs most. */
+int mmu_remake(struct mmu *m, const struct mmu_driver *driver, uint32_t device)
+{
+	struct mmu_device *d = &m->devices[device];
+	int r = driver->reserve(mmu_device_base(device), MMU_DEVICE_SIZE);
+	uint32_t count;
+
+	for (uint32_t i = 0; i < d->top && !r; i += count + 1) {
+		count = mapped_from(d, i);
+		for (uint32_t j = i; j < i + count && !r; j += d->granules[j].length) {
+			uint64_t size = d->granules[j].length * MMU_GRANULE;
+
+			r = driver->create(&d->granules[j].handle, device, size);
+			if (!r)
+				r = driver->map(mmu_address(d, j), size, d->granules[j].handle);
+		}
+		if (!r && count)
+			r = driver->access(
+				mmu_address(d, i), count * MMU_GRANULE, device, d->peers);
+	}
+	return r;
+}

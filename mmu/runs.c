@@ -1,0 +1,107 @@
+/*
+ * Runs are kept in bins by length, four to a doubling, newest first: finding one takes a look
+ * into the bin that the length belongs to and the next one that is not empty. A run's length
+ * stands at both of its ends, so neighbours are found without searching.
+ */
+#include "mmu/runs.h"
+
+/* Runs of the bin itself that are looked at: some are too short, or do not fit otherwise. */
+#define LOOKS 32
+
+static uint32_t bin_of(uint32_t count)
+{
+	uint32_t log = 31 - __builtin_clz(count);
+
+	return log < 2 ? count - 1 : (log - 1) * 4 + (count >> (log - 2) & 3);
+}
+
+static void insert(struct mmu_device *d, uint32_t state, uint32_t start, uint32_t count)
+{
+	struct mmu_granule *g = &d->granules[start];
+	uint32_t bin = bin_of(count), *head = &d->bins[state][bin];
+
+	g->state = d->granules[start + count - 1].state = state;
+	g->run = d->granules[start + count - 1].run = count;
+	g->previous = MMU_NONE;
+	g->next = *head;
+	if (*head != MMU_NONE)
+		d->granules[*head].previous = start;
+	*head = start;
+	d->filled[state][bin / 64] |= 1ul << bin % 64;
+}
+
+static void drop(struct mmu_device *d, uint32_t start)
+{
+	struct mmu_granule *g = &d->granules[start];
+	uint32_t bin = bin_of(g->run);
+
+	if (g->next != MMU_NONE)
+		d->granules[g->next].previous = g->previous;
+	if (g->previous != MMU_NONE) {
+		d->granules[g->previous].next = g->next;
+		return;
+	}
+	d->bins[g->state][bin] = g->next;
+	if (g->next == MMU_NONE)
+		d->filled[g->state][bin / 64] &= ~(1ul << bin % 64);
+}
+
+uint32_t runs_give(struct mmu_device *d, uint32_t state, uint32_t start, uint32_t count)
+{
+	uint32_t end = start + count;
+
+	/* Addresses that were never used need not be touched, and are many. */
+	for (uint32_t i = start; i < end && i < d->top; i++)
+		d->granules[i].state = state;
+	if (start && d->granules[start - 1].state == state) {
+		start -= d->granules[start - 1].run;
+		drop(d, start);
+	}
+	if (end < MMU_GRANULES && d->granules[end].state == state) {
+		uint32_t more = d->granules[end].run;
+
+		drop(d, end);
+		end += more;
+	}
+	insert(d, state, start, end - start);
+	return start;
+}
+
+void runs_take(struct mmu_device *d, uint32_t run, uint32_t start, uint32_t count)
+{
+	uint32_t state = d->granules[run].state, end = run + d->granules[run].run;
+
+	drop(d, run);
+	if (start > run)
+		insert(d, state, run, start - run);
+	if (end > start + count)
+		insert(d, state, start + count, end - start - count);
+}
+
+static uint32_t next_filled(const struct mmu_device *d, uint32_t state, uint32_t bin)
+{
+	for (; bin < MMU_BINS; bin = (bin | 63) + 1) {
+		uint64_t word = d->filled[state][bin / 64] >> bin % 64;
+
+		if (word)
+			return bin + __builtin_ctzl(word);
+	}
+	return MMU_BINS;
+}
+
+uint32_t runs_find(const struct mmu_device *d, uint32_t state, uint32_t count,
+	int (*fits)(const struct mmu_device *d, uint32_t run, uint32_t count))
+{
+	uint32_t bin = next_filled(d, state, bin_of(count));
+
+	for (; bin < MMU_BINS; bin = next_filled(d, state, bin + 1)) {
+		uint32_t at = d->bins[state][bin];
+
+		for (uint32_t i = 0; at != MMU_NONE && i < LOOKS; i++) {
+			if (d->granules[at].run >= count && fits(d, at, count))
+				return at;
+			at = d->granules[at].next;
+		}
+	}
+	return MMU_NONE;
+}

@@ -1,0 +1,173 @@
+/*
+ * Objects of a class are found by a bitmap, lowest address first. A class's slabs with room are
+ * in a list; of those that become empty one is kept, so that a program which allocates and
+ * frees one object again and again does not pay for a granule each time.
+ */
+#include "mmu/slabs.h"
+
+/* Up to 4 KiB in units; then eight classes to a doubling; from 128 KiB on as many as a granule
+ * can be divided into equal parts. */
+#define FINE    8u
+#define STEPPED (FINE + 5 * 8) /* 4 KiB to 128 KiB */
+#define PARTS   15u            /* 2 MiB / 16 is the last that is stepped */
+
+uint32_t mmu_class(uint64_t size)
+{
+	uint32_t units = (size + MMU_UNIT - 1) / MMU_UNIT, log;
+
+	if (units <= FINE)
+		return units - 1;
+	if (units > 256)
+		return STEPPED + PARTS - (uint32_t)(MMU_GRANULE / (units * MMU_UNIT));
+	log = 31 - __builtin_clz(units - 1);
+	return FINE + (log - 3) * 8 + ((units - 1) >> (log - 3) & 7);
+}
+
+uint32_t slabs_object_size(uint32_t class)
+{
+	uint32_t step;
+
+	if (class < FINE)
+		return (class + 1) * MMU_UNIT;
+	if (class >= STEPPED)
+		return MMU_GRANULE / (STEPPED + PARTS - class) / MMU_UNIT * MMU_UNIT;
+	step = class - FINE;
+	return ((8 + step % 8 + 1) << step / 8) * MMU_UNIT;
+}
+
+static void list(struct mmu_device *d, struct mmu_slab *s)
+{
+	struct mmu_slab **head = &d->slabs[s->class];
+
+	s->previous = NULL;
+	s->next = *head;
+	if (*head)
+		(*head)->previous = s;
+	*head = s;
+	s->listed = 1;
+}
+
+static void unlist(struct mmu_device *d, struct mmu_slab *s)
+{
+	if (s->next)
+		s->next->previous = s->previous;
+	if (s->previous)
+		s->previous->next = s->next;
+	else
+		d->slabs[s->class] = s->next;
+	s->listed = 0;
+}
+
+static uint32_t words(const struct mmu_slab *s)
+{
+	return (s->count + 63) / 64;
+}
+
+static struct mmu_slab *make(const struct mmu_driver *driver, uint32_t class)
+{
+	uint32_t size = slabs_object_size(class), count = MMU_GRANULE / size;
+	struct mmu_slab *s = driver->memory(sizeof(*s) + (count + 63) / 64 * 8 + count * 8ul);
+
+	if (!s)
+		return NULL;
+	s->class = class;
+	s->object_size = size;
+	s->count = count;
+	s->bitmap = (uint64_t *)(s + 1);
+	s->objects = (struct mmu_allocation **)(s->bitmap + words(s));
+	return s;
+}
+
+int slabs_add(struct mmu *m, const struct mmu_driver *driver, struct mmu_device *d,
+	uint32_t granule, uint32_t class)
+{
+	struct mmu_slab *s = m->spare_slabs[class];
+
+	if (s)
+		m->spare_slabs[class] = s->next;
+	else
+		s = make(driver, class);
+	if (!s)
+		return MMU_NO_MEMORY;
+	s->address = mmu_address(d, granule);
+	s->hint = 0;
+	d->granules[granule].slab = s;
+	list(d, s);
+	d->empty++;
+	return 0;
+}
+
+int slabs_take(struct mmu_device *d, struct mmu_allocation *a)
+{
+	struct mmu_slab *s = d->slabs[a->class];
+	uint32_t i, bit;
+
+	if (!s)
+		return 0;
+	for (i = s->hint; !~s->bitmap[i]; i++)
+		;
+	s->hint = i;
+	bit = i * 64 + __builtin_ctzl(~s->bitmap[i]);
+	s->bitmap[i] |= 1ul << bit % 64;
+	s->objects[bit] = a;
+	a->address = s->address + (uint64_t)bit * s->object_size;
+	if (!s->used++)
+		d->empty--;
+	if (s->used == s->count)
+		unlist(d, s);
+	return 1;
+}
+
+static uint32_t index_of(const struct mmu_slab *s, uint64_t address)
+{
+	return (uint32_t)(address - s->address) / s->object_size;
+}
+
+/* An empty slab is none any more. Returns its granule. */
+static uint32_t retire(struct mmu *m, struct mmu_device *d, struct mmu_slab *s)
+{
+	uint32_t granule = (s->address - mmu_device_base(d->number)) / MMU_GRANULE;
+
+	unlist(d, s);
+	d->empty--;
+	s->next = m->spare_slabs[s->class];
+	m->spare_slabs[s->class] = s;
+	d->granules[granule].slab = NULL;
+	return granule;
+}
+
+uint32_t slabs_give_empty(struct mmu *m, struct mmu_device *d)
+{
+	for (uint32_t class = 0; class < MMU_CLASSES; class ++)
+		for (struct mmu_slab *s = d->slabs[class]; s; s = s->next)
+			if (!s->used)
+				return retire(m, d, s);
+	return MMU_NONE;
+}
+
+uint32_t slabs_give(struct mmu *m, struct mmu_device *d, struct mmu_allocation *a)
+{
+	uint32_t granule = (a->address - mmu_device_base(d->number)) / MMU_GRANULE;
+	struct mmu_slab *s = d->granules[granule].slab;
+	uint32_t bit = index_of(s, a->address);
+
+	s->bitmap[bit / 64] &= ~(1ul << bit % 64);
+	s->objects[bit] = NULL;
+	if (bit / 64 < s->hint)
+		s->hint = bit / 64;
+	if (!s->listed)
+		list(d, s);
+	if (--s->used)
+		return MMU_NONE;
+	d->empty++;
+	if (!s->next && !s->previous)
+		return MMU_NONE;
+	return retire(m, d, s);
+}
+
+struct mmu_allocation *slabs_find(const struct mmu_slab *s, uint64_t address)
+{
+	uint32_t i = index_of(s, address);
+
+	return i < s->count ? s->objects[i] : NULL; /* a rest may be too small for an object */
+}

@@ -1,0 +1,131 @@
+/*
+ * Contexts. The program holds the driver's own handles: they are in the driver's hidden tables'
+ * hands, too. Each device's primary context is counted: it is made once and retained as often.
+ */
+#include "loader/lower/raw.h"
+#include "stubs/calls.h"
+#include "stubs/cuda/objects.h"
+
+#include "stubs/cuda/index.inc"
+
+static struct object *find_primary(int device)
+{
+	uint64_t mask = state_lock();
+	struct object *o = CUDA_STATE->objects;
+
+	while (o && (o->kind != CUDA_CONTEXT || !o->made ||
+			    o->made->index != INDEX_cuDevicePrimaryCtxRetain ||
+			    (int)o->made->arguments[1] != device))
+		o = o->next;
+	state_unlock(mask);
+	return o;
+}
+
+static int note_primary(void *context, int device)
+{
+	struct object *o = object_new(CUDA_CONTEXT, CUDA_OBJECT_REAL);
+	const uint64_t arguments[CALL_WORDS] = {0, device};
+
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o->made = call_new(INDEX_cuDevicePrimaryCtxRetain, arguments);
+	if (!o->made) {
+		object_drop(o);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	o->context = context;
+	o->value = 1;
+	object_live(o, context);
+	return 0;
+}
+
+/* One at a time, so that a context has one object. */
+static uint64_t lock_primaries(void)
+{
+	uint64_t mask = block_signals();
+
+	raw_lock(&CUDA_STATE->primaries_lock);
+	return mask;
+}
+
+static void unlock_primaries(uint64_t mask)
+{
+	raw_unlock(&CUDA_STATE->primaries_lock);
+	unblock_signals(mask);
+}
+
+int body_cuDevicePrimaryCtxRetain(void **context, int device)
+{
+	struct object *o;
+	uint64_t mask;
+	int r = real_cuDevicePrimaryCtxRetain(context, device);
+
+	if (r)
+		return r;
+	mask = lock_primaries();
+	o = find_primary(device);
+	if (o)
+		o->value++;
+	else
+		r = note_primary(*context, device);
+	unlock_primaries(mask);
+	if (r)
+		real_cuDevicePrimaryCtxRelease_v2(device); /* as if it had not been retained */
+	return r;
+}
+
+/* The driver destroys it with the last release; @all: whatever the count. */
+static void released(int device, int all)
+{
+	uint64_t mask = lock_primaries();
+	struct object *o = find_primary(device);
+
+	if (o && (all || !--o->value))
+		objects_kill_context(o->real);
+	unlock_primaries(mask);
+}
+
+#define RELEASE(name, all)                                                                     \
+	int body_##name(int device)                                                            \
+	{                                                                                      \
+		int r = real_##name(device);                                                   \
+		if (!r)                                                                        \
+			released(device, all);                                                 \
+		return r;                                                                      \
+	}
+RELEASE(cuDevicePrimaryCtxRelease, 0)
+RELEASE(cuDevicePrimaryCtxRelease_v2, 0)
+RELEASE(cuDevicePrimaryCtxReset, 1)
+RELEASE(cuDevicePrimaryCtxReset_v2, 1)
+
+/* Before or after the context is made. */
+static void flags_set(int device, unsigned flags)
+{
+	if ((unsigned)device >= CUDA_DEVICES)
+		return;
+	CUDA_STATE->devices[device].primary_flags = flags;
+	CUDA_STATE->devices[device].primary_flags_set = 1;
+}
+
+#define SET_FLAGS(name)                                                                        \
+	int body_##name(int device, unsigned flags)                                            \
+	{                                                                                      \
+		int r = real_##name(device, flags);                                            \
+		if (!r)                                                                        \
+			flags_set(device, flags);                                              \
+		return r;                                                                      \
+	}
+SET_FLAGS(cuDevicePrimaryCtxSetFlags)
+SET_FLAGS(cuDevicePrimaryCtxSetFlags_v2)
+
+/* Parameters, which lead to more parameters, are not kept. */
+int body_cuCtxCreate_v4(void **context, void *params, unsigned flags, int device)
+{
+	const uint64_t arguments[CALL_WORDS] = {(uint64_t)context, 0, flags, device};
+	int r;
+
+	if (!params)
+		return cuda_perform(INDEX_cuCtxCreate_v4, arguments);
+	r = real_cuCtxCreate_v4(context, params, flags, device);
+	return r ? r : object_lost(CUDA_CONTEXT, *context, NULL);
+}

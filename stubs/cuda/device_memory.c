@@ -1,0 +1,198 @@
+/* cuMemAlloc and what belongs to it, and which devices reach whose memory. */
+#include "stubs/calls.h"
+#include "stubs/cuda/memory.h"
+#include "stubs/cuda/objects.h"
+
+#include "stubs/cuda/index.inc"
+
+int body_cuMemAlloc_v2(uint64_t *address, size_t size)
+{
+	struct mmu_allocation *a;
+	struct memory_state *s;
+	void *context;
+	int device, r;
+
+	r = memory_context(&context, &device);
+	if (r)
+		return r;
+	if (!address || !size)
+		return CUDA_ERROR_INVALID_VALUE;
+	s = memory_lock(1);
+	if (!s)
+		return CUDA_ERROR_UNKNOWN;
+	r = memory_new(s, device, size, context, &a);
+	if (!r)
+		*address = a->address;
+	memory_unlock(s);
+	return r;
+}
+
+/* Rows begin at multiples of this on every device so far, whatever the element. */
+#define PITCH 512
+
+int body_cuMemAllocPitch_v2(
+	uint64_t *address, size_t *pitch, size_t width, size_t height, unsigned element)
+{
+	size_t row = (width + PITCH - 1) / PITCH * PITCH, size;
+	int r;
+
+	if (!address || !pitch || !width || !height || row < width ||
+		__builtin_mul_overflow(row, height, &size) ||
+		(element != 4 && element != 8 && element != 16))
+		return CUDA_ERROR_INVALID_VALUE;
+	r = body_cuMemAlloc_v2(address, size);
+	if (!r)
+		*pitch = row;
+	return r;
+}
+
+/* Wait for what may be using @a, which is claimed, and give it back. */
+static int free_claimed(struct mmu_allocation *a)
+{
+	int r = memory_synchronise(a->pool ? NULL : a->context);
+	struct memory_state *s = memory_lock(0);
+
+	if (!s)
+		return CUDA_ERROR_UNKNOWN;
+	if (r) {
+		a->state = MMU_LIVE;
+	} else {
+		if (a->pool)
+			memory_unaccount(a);
+		memory_give(s, a);
+	}
+	memory_unlock(s);
+	return r;
+}
+
+static void forget_managed(uint64_t address)
+{
+	struct memory_state *s = memory_lock(0);
+	struct memory_managed **p, *m;
+
+	if (!s)
+		return;
+	for (p = &s->managed; *p && (*p)->address != address; p = &(*p)->next)
+		;
+	m = *p;
+	if (m) {
+		*p = m->next;
+		m->next = s->spare_managed;
+		s->spare_managed = m;
+		s->managed_lost = 1;
+	}
+	memory_unlock(s);
+}
+
+int body_cuMemFree_v2(uint64_t address)
+{
+	struct mmu_allocation *a = NULL;
+	struct memory_state *s;
+	int r;
+
+	if (mmu_part(address) < MMU_DEVICES) {
+		s = memory_lock(0);
+		if (s) {
+			a = memory_claim(s, address);
+			memory_unlock(s);
+		}
+	}
+	if (a)
+		return free_claimed(a);
+	r = real_cuMemFree_v2(address);
+	if (!r && address)
+		forget_managed(address);
+	return r;
+}
+
+/* What nobody has is free, whether or not the driver knows. */
+int body_cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+	int r = real_cuMemGetInfo_v2(free, total), device;
+	struct memory_state *s;
+
+	if (r || !free || real_cuCtxGetDevice(&device))
+		return r;
+	s = memory_lock(0);
+	if (!s)
+		return 0;
+	if ((uint32_t)device < MMU_DEVICES)
+		*free += mmu_cached(&s->mmu, device);
+	memory_unlock(s);
+	return 0;
+}
+
+int body_cuMemGetAddressRange_v2(uint64_t *start, size_t *size, uint64_t address)
+{
+	struct mmu_allocation *a;
+	struct memory_state *s;
+	void *context = NULL;
+	int r;
+
+	if (mmu_part(address) == MMU_PARTS)
+		return real_cuMemGetAddressRange_v2(start, size, address);
+	r = real_cuCtxGetCurrent(&context);
+	if (r || !context)
+		return r ? r : CUDA_ERROR_INVALID_CONTEXT;
+	s = memory_lock(0);
+	if (!s)
+		return CUDA_ERROR_NOT_FOUND;
+	a = mmu_find(&s->mmu, address);
+	if (a && start)
+		*start = a->address;
+	if (a && size)
+		*size = a->size;
+	memory_unlock(s);
+	return a ? 0 : CUDA_ERROR_NOT_FOUND;
+}
+
+/* ---- other devices ---- */
+
+/* The devices of the calling thread's context and of @peer. */
+static int devices_of(void *peer, int *own, int *other)
+{
+	void *popped;
+	int r = real_cuCtxGetDevice(own);
+
+	if (!r)
+		r = real_cuCtxPushCurrent_v2(peer);
+	if (r)
+		return r;
+	r = real_cuCtxGetDevice(other);
+	real_cuCtxPopCurrent_v2(&popped); /* what was pushed is there */
+	return r;
+}
+
+static int change_peers(void *peer, int enabled)
+{
+	int own, other, r = devices_of(peer, &own, &other);
+	struct memory_state *s;
+	uint32_t peers;
+
+	if (r || own == other || own >= MMU_DEVICES || other >= MMU_DEVICES)
+		return r;
+	s = memory_lock(1);
+	if (!s)
+		return CUDA_ERROR_UNKNOWN;
+	peers = s->mmu.devices[other].peers;
+	peers = enabled ? peers | 1u << own : peers & ~(1u << own);
+	r = mmu_set_peers(&s->mmu, &memory_driver, other, peers);
+	memory_unlock(s);
+	return r;
+}
+
+int body_cuCtxEnablePeerAccess(void *peer, unsigned flags)
+{
+	int r = cuda_perform(
+		INDEX_cuCtxEnablePeerAccess, (uint64_t[CALL_WORDS]){(uint64_t)peer, flags});
+
+	return r ? r : change_peers(peer, 1);
+}
+
+int body_cuCtxDisablePeerAccess(void *peer)
+{
+	int r = cuda_perform(
+		INDEX_cuCtxDisablePeerAccess, (uint64_t[CALL_WORDS]){(uint64_t)peer});
+
+	return r ? r : change_peers(peer, 0);
+}

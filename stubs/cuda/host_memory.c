@@ -1,0 +1,181 @@
+/*
+ * Memory of the host that devices reach: upper memory, which is registered with the driver and
+ * so comes back with the rest of the program. What is allocated comes from the allocator's part
+ * for pinned memory; memory of the program's own is recorded, to be registered again.
+ */
+#include "stubs/cuda/memory.h"
+
+#define FLAG_DEVICEMAP     2
+#define FLAG_WRITECOMBINED 4
+#define FLAGS              7
+
+int body_cuMemHostAlloc(void **address, size_t size, unsigned flags)
+{
+	struct mmu_allocation *a;
+	struct memory_state *s;
+	void *context;
+	int device, r;
+
+	r = memory_context(&context, &device);
+	if (r)
+		return r;
+	if (!address || flags & ~FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	*address = NULL;
+	if (!size)
+		return 0;
+	s = memory_lock(1);
+	if (!s)
+		return CUDA_ERROR_UNKNOWN;
+	r = memory_new(s, MMU_PINNED, size, context, &a);
+	if (!r) {
+		/* All memory is mapped, and none is particular to a context. */
+		a->flags = (flags & FLAG_WRITECOMBINED) | FLAG_DEVICEMAP;
+		*address = (void *)a->address;
+	}
+	memory_unlock(s);
+	return r;
+}
+
+int body_cuMemAllocHost_v2(void **address, size_t size)
+{
+	return body_cuMemHostAlloc(address, size, 0);
+}
+
+int body_cuMemFreeHost(void *address)
+{
+	struct mmu_allocation *a = NULL;
+	struct memory_state *s;
+	int r;
+
+	if (mmu_part((uint64_t)address) != MMU_PINNED)
+		return real_cuMemFreeHost(address);
+	s = memory_lock(0);
+	if (s) {
+		a = memory_claim(s, (uint64_t)address);
+		memory_unlock(s);
+	}
+	if (!a)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = memory_synchronise(a->context);
+	s = memory_lock(0);
+	if (!s)
+		return CUDA_ERROR_UNKNOWN;
+	if (r)
+		a->state = MMU_LIVE;
+	else
+		memory_give(s, a);
+	memory_unlock(s);
+	return r;
+}
+
+int body_cuMemHostGetFlags(unsigned *flags, void *address)
+{
+	struct mmu_allocation *a;
+	struct memory_state *s;
+
+	if (mmu_part((uint64_t)address) != MMU_PINNED || !flags)
+		return real_cuMemHostGetFlags(flags, address);
+	s = memory_lock(0);
+	if (!s)
+		return CUDA_ERROR_INVALID_VALUE;
+	a = mmu_find(&s->mmu, (uint64_t)address);
+	if (a)
+		*flags = a->flags;
+	memory_unlock(s);
+	return a ? 0 : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- the program's own ---- */
+
+int body_cuMemHostRegister_v2(void *address, size_t size, unsigned flags)
+{
+	struct memory_registration *record;
+	struct memory_state *s;
+	void *context = NULL;
+	int r;
+
+	/* What we have registered already: as the driver says of memory of its own. */
+	if (mmu_part((uint64_t)address) == MMU_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = real_cuMemHostRegister_v2(address, size, flags);
+	if (r)
+		return r;
+	real_cuCtxGetCurrent(&context); /* there is one: it has just registered memory */
+	s = memory_lock(1);
+	record = NULL;
+	if (s)
+		record = MEMORY_RECORD(s->spare_registrations);
+	if (record) {
+		record->address = (uint64_t)address;
+		record->size = size;
+		record->flags = flags;
+		record->context = context;
+		record->next = s->registrations;
+		s->registrations = record;
+	}
+	if (s)
+		memory_unlock(s);
+	if (record)
+		return 0;
+	real_cuMemHostUnregister(address); /* registered above */
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+int body_cuMemHostUnregister(void *address)
+{
+	struct memory_registration **p, *record;
+	struct memory_state *s;
+	int r;
+
+	if (mmu_part((uint64_t)address) == MMU_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = real_cuMemHostUnregister(address);
+	s = r ? NULL : memory_lock(0);
+	if (!s)
+		return r;
+	for (p = &s->registrations; *p && (*p)->address != (uint64_t)address; p = &(*p)->next)
+		;
+	record = *p;
+	if (record) {
+		*p = record->next;
+		record->next = s->spare_registrations;
+		s->spare_registrations = record;
+	}
+	memory_unlock(s);
+	return 0;
+}
+
+/* ---- managed ---- */
+
+int body_cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags)
+{
+	struct memory_managed *record, **end;
+	int r = real_cuMemAllocManaged(address, size, flags);
+	struct memory_state *s;
+	void *context = NULL;
+
+	if (r)
+		return r;
+	real_cuCtxGetCurrent(&context); /* there is one: it has just allocated */
+	s = memory_lock(1);
+	record = NULL;
+	if (s)
+		record = MEMORY_RECORD(s->spare_managed);
+	if (record) {
+		record->address = *address;
+		record->size = size;
+		record->flags = flags;
+		record->context = context;
+		for (end = &s->managed; *end; end = &(*end)->next)
+			;
+		*end = record;
+		s->live++;
+	}
+	if (s)
+		memory_unlock(s);
+	if (record)
+		return 0;
+	real_cuMemFree_v2(*address); /* allocated above */
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}

@@ -1,0 +1,328 @@
+/*
+ * The state of the process's memory (memory_state.h), and what all that serves allocations has
+ * in common.
+ */
+#include "stubs/cuda/memory.h"
+
+#include "loader/lower/raw.h"
+
+#define DRIVER(name, parameters) real_##name
+#define ALL_MEMORY(size)         records_alloc(size)
+#define MAKES_PINNED             1
+#include "stubs/cuda/memory_driver_body.h"
+
+const struct mmu_driver memory_driver = MEMORY_DRIVER;
+
+#define ATTRIBUTE_RDMA 110 /* CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED */
+
+/* Device memory that nobody has is kept up to this part of the device's: more would be missing
+ * to other processes, less would make programs wait that allocate and free in turns. */
+#define CACHE_PART 16
+/* Of pinned memory; the program's image grows by it. */
+#define CACHE_PINNED (64ul << 20)
+
+/* ---- the state ---- */
+
+static struct memory_state *make_state(void)
+{
+	struct memory_state *mine = records_alloc(sizeof(*mine)), *theirs = NULL;
+
+	if (!mine || __atomic_compare_exchange_n(&CUDA_STATE->memory, &theirs, mine, 0,
+			     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return mine;
+	return theirs; /* another thread was faster: what we made is lost */
+}
+
+static int lock(struct memory_state *s)
+{
+	uint64_t self = raw_read_fs(), owner = 0;
+
+	while (!__atomic_compare_exchange_n(
+		&s->lock, &owner, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		if (owner == self)
+			return -1;
+		raw(SYS_sched_yield);
+		owner = 0;
+	}
+	return 0;
+}
+
+struct memory_state *memory_lock(int make)
+{
+	struct memory_state *s = memory_state();
+
+	if (!s && make)
+		s = make_state();
+	if (!s)
+		return NULL;
+	if (!lock(s))
+		return s;
+	crossing_complain(
+		"cuMem*", "called by a signal handler that has interrupted such a call");
+	return NULL;
+}
+
+void memory_unlock(struct memory_state *s)
+{
+	__atomic_store_n(&s->lock, 0, __ATOMIC_RELEASE);
+}
+
+static uint64_t cache_of(uint32_t device)
+{
+	return device == MMU_PINNED ? CACHE_PINNED
+				    : CUDA_STATE->devices[device].memory / CACHE_PART;
+}
+
+static int open_part(struct memory_state *s, uint32_t device)
+{
+	int rdma = 0;
+
+	if (device >= MMU_PARTS)
+		return CUDA_ERROR_INVALID_DEVICE;
+	/* A driver that does not know the attribute cannot do it either. */
+	if (device != MMU_PINNED && !real_cuDeviceGetAttribute(&rdma, ATTRIBUTE_RDMA, device) &&
+		rdma)
+		s->rdma |= 1u << device;
+	return mmu_open(&s->mmu, &memory_driver, device, cache_of(device));
+}
+
+int memory_open(struct memory_state *s, uint32_t device)
+{
+	return s->mmu.devices[device].ready ? 0 : open_part(s, device);
+}
+
+void *memory_record(void **spare, uint64_t size, uint64_t next_offset)
+{
+	char *record = *spare;
+
+	if (!record)
+		return records_alloc(size);
+	*spare = *(void **)(record + next_offset);
+	raw_zero(record, size);
+	return record;
+}
+
+/* ---- contexts and captures ---- */
+
+/*
+ * While a stream is being captured into a graph, the driver refuses to allocate, and to wait,
+ * unless the thread has said that it knows better; and it does the waiting that is allowed
+ * itself. An allocation of the driver's own finds out, at the price of one.
+ */
+static int ask_driver(void)
+{
+	uint64_t address = 0;
+	int r = real_cuMemAlloc_v2(&address, 1);
+
+	if (!r && address)
+		r = real_cuMemFree_v2(address);
+	return r;
+}
+
+static int captures(void)
+{
+	struct memory_state *s = memory_state();
+
+	return s && __atomic_load_n(&s->captures, __ATOMIC_RELAXED);
+}
+
+int memory_context(void **context, int *device)
+{
+	int status, r;
+
+	/* The cheapest call that says what is wrong with the context. */
+	r = real_cuStreamIsCapturing(NULL, &status);
+	if (r && r != CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+		return r;
+	r = real_cuCtxGetCurrent(context);
+	if (!r)
+		r = *context ? real_cuCtxGetDevice(device) : CUDA_ERROR_INVALID_CONTEXT;
+	if (!r && captures())
+		r = ask_driver();
+	return r;
+}
+
+int memory_synchronise(void *context)
+{
+	void *current = NULL;
+	int r = real_cuCtxGetCurrent(&current);
+
+	if (r)
+		return r;
+	if (!context)
+		context = current;
+	if (context != current)
+		r = real_cuCtxPushCurrent_v2(context);
+	if (r)
+		return r;
+	r = captures() ? ask_driver() : real_cuCtxSynchronize();
+	if (context != current)
+		real_cuCtxPopCurrent_v2(&context); /* what was pushed is there */
+	return r;
+}
+
+int memory_capture_begins(int r)
+{
+	struct memory_state *s = r ? NULL : memory_lock(1);
+
+	if (s) {
+		__atomic_add_fetch(&s->captures, 1, __ATOMIC_RELAXED);
+		memory_unlock(s);
+	}
+	return r;
+}
+
+void memory_capture_ends(void)
+{
+	struct memory_state *s = memory_lock(0);
+
+	if (!s)
+		return;
+	if (s->captures)
+		__atomic_sub_fetch(&s->captures, 1, __ATOMIC_RELAXED);
+	memory_unlock(s);
+}
+
+/* ---- allocations ---- */
+
+/* There is room for all of them in the list that is made at a checkpoint. */
+static int make_list_room(struct memory_state *s)
+{
+	uint64_t room = s->list_room ? s->list_room * 2 : 1024;
+	struct allocation *list;
+
+	if (s->live < s->list_room)
+		return 0;
+	list = records_alloc(room * sizeof(*list));
+	if (!list)
+		return MMU_NO_MEMORY;
+	s->list = list;
+	s->list_room = room;
+	return 0;
+}
+
+int memory_new(struct memory_state *s, uint32_t device, uint64_t size, void *context,
+	struct mmu_allocation **allocation)
+{
+	int r = memory_open(s, device);
+
+	if (!r)
+		r = make_list_room(s);
+	if (!r)
+		r = mmu_alloc(&s->mmu, &memory_driver, device, size, allocation);
+	if (r == MMU_NO_MEMORY && s->pending && !s->captures) {
+		memory_collect(s, 1);
+		r = mmu_alloc(&s->mmu, &memory_driver, device, size, allocation);
+	}
+	if (r)
+		return r;
+	s->live++;
+	(*allocation)->context = context;
+	return 0;
+}
+
+struct mmu_allocation *memory_claim(struct memory_state *s, uint64_t address)
+{
+	struct mmu_allocation *a = mmu_find(&s->mmu, address);
+
+	if (!a || a->address != address)
+		return NULL;
+	a->state = MMU_PENDING;
+	return a;
+}
+
+void memory_give(struct memory_state *s, struct mmu_allocation *a)
+{
+	if (a->pool)
+		memory_leave_pool(s, a);
+	s->live--;
+	mmu_free(&s->mmu, &memory_driver, a);
+}
+
+struct gone {
+	struct memory_state *s;
+	void *context;
+};
+
+static void give_if_gone(void *argument, struct mmu_allocation *a)
+{
+	struct gone *g = argument;
+
+	if (a->state == MMU_LIVE && a->context == g->context && !a->pool)
+		memory_give(g->s, a);
+}
+
+static void drop_registrations(struct memory_state *s, void *context)
+{
+	struct memory_registration **p = &s->registrations, *r;
+
+	while ((r = *p)) {
+		if (r->context != context) {
+			p = &r->next;
+			continue;
+		}
+		*p = r->next;
+		r->next = s->spare_registrations;
+		s->spare_registrations = r;
+	}
+}
+
+static void drop_managed(struct memory_state *s, void *context)
+{
+	struct memory_managed **p = &s->managed, *m;
+
+	while ((m = *p)) {
+		if (m->context != context) {
+			p = &m->next;
+			continue;
+		}
+		*p = m->next;
+		m->next = s->spare_managed;
+		s->spare_managed = m;
+		s->managed_lost = 1;
+	}
+}
+
+/* Pinned memory of other contexts' in extents that @context had registered. Without a context
+ * here there is nobody who could use it before the next is made. */
+static void pin_again(struct memory_state *s, void *context)
+{
+	struct mmu_device *d = &s->mmu.devices[MMU_PINNED];
+	void *current = NULL;
+
+	if (real_cuCtxGetCurrent(&current) || !current)
+		return;
+	for (uint32_t i = 0; i < d->top; i++) {
+		struct mmu_granule *g = &d->granules[i];
+
+		if (g->state == MMU_UNMAPPED || g->extent != i ||
+			g->handle != PINNED_BY(context))
+			continue;
+		if (real_cuMemHostRegister_v2(
+			    (void *)mmu_address(d, i), g->length * MMU_GRANULE, PINNED_FLAGS))
+			crossing_complain("cuMemHostRegister",
+				"pinned memory is no longer pinned, with "
+				"a context that is gone");
+		g->handle = PINNED_BY(current);
+	}
+}
+
+void memory_context_gone(void *context)
+{
+	struct memory_state *s = memory_lock(0);
+	struct gone g = {s, context};
+
+	if (!s)
+		return;
+	for (uint32_t device = 0; device < MMU_PARTS; device++)
+		if (s->mmu.devices[device].ready)
+			mmu_each(&s->mmu, device, give_if_gone, &g);
+	if (s->mmu.devices[MMU_PINNED].ready) {
+		mmu_trim(&s->mmu, &memory_driver, MMU_PINNED);
+		pin_again(s, context);
+	}
+	memory_orders_gone(s, context);
+	drop_registrations(s, context);
+	drop_managed(s, context);
+	memory_unlock(s);
+}

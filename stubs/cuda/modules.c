@@ -1,0 +1,126 @@
+/* Modules and libraries out of files, and lists of what is in them: in terms of the calls that
+ * leave records. */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "loader/lower/raw.h"
+#include "stubs/calls.h"
+#include "stubs/cuda/objects.h"
+
+#include "stubs/cuda/index.inc"
+
+struct file {
+	char *data; /* ended by 0, as text must be */
+	uint64_t size;
+};
+
+static int read_all(int fd, struct file *f)
+{
+	for (uint64_t done = 0; done < f->size;) {
+		long n = raw(SYS_read, fd, f->data + done, f->size - done);
+
+		if (n == -4) /* EINTR */
+			continue;
+		if (n <= 0)
+			return CUDA_ERROR_FILE_NOT_FOUND;
+		done += n;
+	}
+	return 0;
+}
+
+/* The file may be another one after a restart: what counts is what is in it now. */
+static int read_file(const char *path, struct file *f)
+{
+	long fd = raw(SYS_open, path, O_RDONLY | O_CLOEXEC, 0);
+	struct stat st;
+	int r = CUDA_ERROR_FILE_NOT_FOUND;
+
+	if (raw_failed(fd))
+		return r;
+	if (!state_usable())
+		r = CUDA_ERROR_NOT_INITIALIZED;
+	else if (!fstat(fd, &st)) {
+		f->size = st.st_size;
+		f->data = block_new(f->size + 1);
+		r = f->data ? read_all(fd, f) : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	raw(SYS_close, fd);
+	if (r && f->data)
+		block_free(f->data, f->size + 1);
+	return r;
+}
+
+int body_cuModuleLoad(void **module, const char *path)
+{
+	struct file f = {0};
+	int r = path ? read_file(path, &f) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	r = cuda_perform(INDEX_cuModuleLoadData,
+		(uint64_t[CALL_WORDS]){(uint64_t)module, (uint64_t)f.data});
+	block_free(f.data, f.size + 1);
+	return r;
+}
+
+int body_cuLibraryLoadFromFile(void **library, const char *path, const int *jit_options,
+	void **jit_values, unsigned jit_count, const int *options, void **values,
+	unsigned count)
+{
+	struct file f = {0};
+	int r = path ? read_file(path, &f) : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	r = cuda_perform(INDEX_cuLibraryLoadData,
+		(uint64_t[CALL_WORDS]){(uint64_t)library, (uint64_t)f.data,
+			(uint64_t)jit_options, (uint64_t)jit_values, jit_count,
+			(uint64_t)options, (uint64_t)values, count});
+	/* An option may have promised the driver that the data stays. */
+	if (!count)
+		block_free(f.data, f.size + 1);
+	return r;
+}
+
+typedef int get_name(const char **, void *);
+
+/* @handles has real ones of what belongs to @whole, and gets what the program may have: each by
+ * its name, as if it had asked for that. */
+static int name_all(void **handles, unsigned count, void *whole, get_name *name, unsigned get)
+{
+	for (unsigned i = 0; i < count && handles[i]; i++) {
+		const char *text;
+		int r = name(&text, handles[i]);
+
+		if (!r)
+			r = cuda_perform(get, (uint64_t[CALL_WORDS]){(uint64_t)&handles[i],
+						      (uint64_t)whole, (uint64_t)text});
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int body_cuModuleEnumerateFunctions(void **functions, unsigned count, void *module)
+{
+	int r;
+
+	if (functions)
+		raw_zero(functions, count * sizeof(*functions));
+	r = real_cuModuleEnumerateFunctions(functions, count, module);
+	return r ? r
+		 : name_all(functions, count, module, real_cuFuncGetName,
+			   INDEX_cuModuleGetFunction);
+}
+
+int body_cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library)
+{
+	int r;
+
+	if (kernels)
+		raw_zero(kernels, count * sizeof(*kernels));
+	r = real_cuLibraryEnumerateKernels(kernels, count, library);
+	return r ? r
+		 : name_all(kernels, count, library, real_cuKernelGetName,
+			   INDEX_cuLibraryGetKernel);
+}

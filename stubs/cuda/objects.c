@@ -1,0 +1,321 @@
+/* Objects: their memory, who lives, who dies with whom. */
+#include "stubs/cuda/objects.h"
+#include "stubs/cuda/memory.h"
+
+#include <signal.h>
+
+#include "loader/lower/raw.h"
+
+STUB_HIDDEN uint64_t block_signals(void)
+{
+	uint64_t all = ~0ul, old = 0;
+
+	raw(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, 8); /* cannot fail */
+	return old;
+}
+
+STUB_HIDDEN void unblock_signals(uint64_t mask)
+{
+	raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8); /* cannot fail */
+}
+
+STUB_HIDDEN uint64_t state_lock(void)
+{
+	uint64_t mask = block_signals();
+
+	raw_lock(&CUDA_STATE->lock);
+	return mask;
+}
+
+STUB_HIDDEN void state_unlock(uint64_t mask)
+{
+	raw_unlock(&CUDA_STATE->lock);
+	unblock_signals(mask);
+}
+
+/* ---- memory ---- */
+
+static unsigned power(uint64_t size)
+{
+	return size <= 64 ? 6 : 64 - __builtin_clzl(size - 1);
+}
+
+STUB_HIDDEN void *block_new(uint64_t size)
+{
+	unsigned n = power(size);
+	uint64_t mask = state_lock();
+	void **block = CUDA_STATE->blocks[n];
+
+	if (block)
+		CUDA_STATE->blocks[n] = *block;
+	state_unlock(mask);
+	if (!block)
+		return records_alloc(1ul << n);
+	raw_zero(block, size);
+	return block;
+}
+
+STUB_HIDDEN void block_free(void *block, uint64_t size)
+{
+	unsigned n = power(size);
+	uint64_t mask;
+
+	if (!block)
+		return;
+	mask = state_lock();
+	*(void **)block = CUDA_STATE->blocks[n];
+	CUDA_STATE->blocks[n] = block;
+	state_unlock(mask);
+}
+
+/* Under the lock. */
+static struct object *take_dead(enum cuda_kind kind)
+{
+	struct cuda_state *s = CUDA_STATE;
+	struct object *o = s->dead[kind];
+
+	/* A handle that is used too late should not be of something new already. */
+	if (s->dead_count[kind] < CUDA_DEAD_KEPT)
+		return NULL;
+	s->dead_count[kind]--;
+	s->dead[kind] = o->next;
+	return o;
+}
+
+static void put_dead(struct object *o)
+{
+	struct cuda_state *s = CUDA_STATE;
+
+	o->real = (void *)CUDA_DEAD;
+	o->next = NULL;
+	s->dead_count[o->kind]++;
+	if (s->dead_end[o->kind])
+		s->dead_end[o->kind]->next = o;
+	else
+		s->dead[o->kind] = o;
+	s->dead_end[o->kind] = o;
+}
+
+STUB_HIDDEN struct object *object_new(enum cuda_kind kind, unsigned flags)
+{
+	uint64_t mask = state_lock();
+	struct object *o = take_dead(kind);
+
+	state_unlock(mask);
+	if (!o)
+		o = records_alloc(sizeof(*o));
+	if (!o)
+		return NULL;
+	*o = (struct object){
+		.real = (void *)CUDA_DEAD, .kind = kind, .flags = flags, .size = sizeof(*o)};
+	return o;
+}
+
+STUB_HIDDEN void object_drop(struct object *o)
+{
+	uint64_t mask;
+
+	if (!o)
+		return;
+	call_free(o->made);
+	mask = state_lock();
+	put_dead(o);
+	state_unlock(mask);
+}
+
+/* ---- living and dying ---- */
+
+STUB_HIDDEN void object_live(struct object *o, void *real)
+{
+	struct cuda_state *s = CUDA_STATE;
+	uint64_t mask = state_lock();
+
+	o->sequence = __atomic_add_fetch(&s->sequence, 1, __ATOMIC_RELAXED);
+	if (o->made)
+		o->made->sequence = o->sequence;
+	o->previous = s->objects_end;
+	o->next = NULL;
+	if (o->previous)
+		o->previous->next = o;
+	else
+		s->objects = o;
+	s->objects_end = o;
+	s->alive[o->kind]++;
+	o->real = real;
+	state_unlock(mask);
+}
+
+STUB_HIDDEN struct object *object_find(enum cuda_kind kind, const void *real)
+{
+	uint64_t mask = state_lock();
+	struct object *o = CUDA_STATE->alive[kind] ? CUDA_STATE->objects_end : NULL;
+
+	while (o && (o->kind != kind || o->real != real))
+		o = o->previous;
+	state_unlock(mask);
+	return o;
+}
+
+/* What the dead leave to be freed, when the lock has been given back. */
+struct left {
+	struct cuda_call *calls;
+	struct cuda_global *globals;
+};
+
+/* Under the lock. */
+static void unlink_object(struct object *o, struct left *left)
+{
+	struct cuda_global *global;
+	struct cuda_state *s = CUDA_STATE;
+	struct cuda_call *call;
+
+	*(o->previous ? &o->previous->next : &s->objects) = o->next;
+	*(o->next ? &o->next->previous : &s->objects_end) = o->previous;
+	s->alive[o->kind]--;
+	while ((call = o->changes)) {
+		o->changes = call->next;
+		call->next = left->calls;
+		left->calls = call;
+	}
+	while ((global = o->globals)) {
+		o->globals = global->next;
+		global->next = left->globals;
+		left->globals = global;
+	}
+	if (o->made) {
+		o->made->next = left->calls;
+		left->calls = o->made;
+		o->made = NULL;
+	}
+	put_dead(o);
+}
+
+static int has_parts(const struct object *o)
+{
+	return o->kind != CUDA_STREAM && o->kind != CUDA_EVENT && o->kind != CUDA_FUNCTION;
+}
+
+/* Under the lock: all that has died as its parent has. Parts are younger than the whole. */
+static void kill_orphans(struct object *from, struct left *left)
+{
+	struct object *next;
+
+	for (struct object *o = from; o; o = next) {
+		next = o->next;
+		if (o->parent && is_dead(o->parent->real))
+			unlink_object(o, left);
+	}
+}
+
+static void free_left(struct left *left)
+{
+	struct cuda_global *global;
+	struct cuda_call *call;
+
+	while ((call = left->calls)) {
+		left->calls = call->next;
+		call_free(call);
+	}
+	while ((global = left->globals)) {
+		left->globals = global->next;
+		block_free(global->data, global->data_size);
+		block_free(global, global->size_of_this);
+	}
+}
+
+STUB_HIDDEN void object_kill(struct object *o)
+{
+	struct left left = {0};
+	struct object *after;
+	uint64_t mask;
+
+	if (!o)
+		return;
+	mask = state_lock();
+	after = o->next;
+	unlink_object(o, &left);
+	if (has_parts(o))
+		kill_orphans(after, &left);
+	state_unlock(mask);
+	free_left(&left);
+}
+
+STUB_HIDDEN void objects_kill_context(void *context)
+{
+	struct left left = {0};
+	uint64_t mask = state_lock();
+	struct object *next;
+
+	for (struct object *o = CUDA_STATE->objects; o; o = next) {
+		next = o->next;
+		if (o->context == context)
+			unlink_object(o, &left);
+	}
+	kill_orphans(CUDA_STATE->objects, &left);
+	state_unlock(mask);
+	free_left(&left);
+	memory_context_gone(context);
+}
+
+/* ---- changes ---- */
+
+/* Whether @b makes @a needless: they differ in the value that is set, if at all. */
+static int replaces(const struct cuda_call *a, const struct cuda_call *b, int value)
+{
+	const struct call_info *info = &cuda_info[a->index];
+
+	if (a->index != b->index)
+		return 0;
+	for (int i = 0; i < info->param_count; i++) {
+		const struct call_param *p = &info->params[i];
+		uint64_t mask = p->size >= 8 || p->stars ? ~0ul : (1ul << p->size * 8) - 1;
+
+		if (i != value && (a->arguments[p->word] ^ b->arguments[p->word]) & mask)
+			return 0;
+	}
+	return 1;
+}
+
+STUB_HIDDEN void object_change(struct object *o, struct cuda_call *call, int value)
+{
+	uint64_t mask = state_lock();
+	struct cuda_call **at = &o->changes, *old = NULL;
+
+	while (*at) {
+		if (!old && replaces(*at, call, value)) {
+			old = *at;
+			*at = old->next;
+			continue;
+		}
+		at = &(*at)->next;
+	}
+	call->sequence = __atomic_add_fetch(&CUDA_STATE->sequence, 1, __ATOMIC_RELAXED);
+	call->next = NULL;
+	*at = call;
+	state_unlock(mask);
+	call_free(old);
+}
+
+STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real, struct object *parent)
+{
+	struct object *o = object_new(kind, CUDA_OBJECT_REAL | CUDA_OBJECT_LOST);
+
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o->parent = parent;
+	o->context = current_context();
+	object_live(o, real);
+	return 0;
+}
+
+/* First use of a function: from here on the driver has loaded it. Runs below, on the lower
+ * half's thread-local storage, between the registers' saving and restoring (record_entry.S). */
+STUB_HIDDEN void object_used(struct object *o);
+
+STUB_HIDDEN void object_used(struct object *o)
+{
+	uint32_t before = __atomic_fetch_or(&o->flags, CUDA_OBJECT_USED, __ATOMIC_RELAXED);
+
+	if (!(before & CUDA_OBJECT_USED) && !is_dead(o->real))
+		o->used = __atomic_add_fetch(&CUDA_STATE->sequence, 1, __ATOMIC_RELAXED);
+}

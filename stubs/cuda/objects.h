@@ -1,0 +1,82 @@
+/*
+ * objects.h - the living objects of this process (struct object of state.h), and how records of
+ * calls are kept with them. For use in guarded bodies; safe in several threads and handlers.
+ */
+#ifndef STUBS_CUDA_OBJECTS_H
+#define STUBS_CUDA_OBJECTS_H
+
+#include "stubs/call_info.h"
+#include "stubs/cuda/cuda.h"
+#include "stubs/cuda/state.h"
+
+extern STUB_HIDDEN const struct call_info cuda_info[];
+extern STUB_HIDDEN const unsigned cuda_info_count;
+
+/* There are records: cuInit() has been called, and this is no child of fork(2). */
+STUB_HIDDEN int state_usable(void);
+
+/* All signals, for the time that a lock is held. */
+STUB_HIDDEN uint64_t block_signals(void);
+STUB_HIDDEN void unblock_signals(uint64_t mask);
+/* The arena's lock, with all signals blocked: pass what it returns to state_unlock(). */
+STUB_HIDDEN uint64_t state_lock(void);
+STUB_HIDDEN void state_unlock(uint64_t mask);
+
+/* A zeroed block of the arena that is given back with its size. NULL: no memory. */
+STUB_HIDDEN void *block_new(uint64_t size);
+STUB_HIDDEN void block_free(void *block, uint64_t size);
+
+/* An object that is not yet among the living; NULL: no memory. object_drop() if it is not to
+ * be. */
+STUB_HIDDEN struct object *object_new(enum cuda_kind kind, unsigned flags);
+STUB_HIDDEN void object_drop(struct object *o);
+/* Let it live: its sequence is now. */
+STUB_HIDDEN void object_live(struct object *o, void *real);
+/* The living object of @kind whose real handle is @real; NULL: none. */
+STUB_HIDDEN struct object *object_find(enum cuda_kind kind, const void *real);
+/* It is no more, nor is what was part of it. */
+STUB_HIDDEN void object_kill(struct object *o);
+/* Everything that belongs to the real @context is no more. */
+STUB_HIDDEN void objects_kill_context(void *context);
+STUB_HIDDEN void object_change(struct object *o, struct cuda_call *call, int value);
+
+/* The real handle for what a program holds: @handle if it is no object of ours. */
+static inline void *object_real(void *handle)
+{
+	return in_records_window((uintptr_t)handle) ? ((struct object *)handle)->real : handle;
+}
+
+static inline int is_dead(const void *real)
+{
+	return (uintptr_t)real >> 63;
+}
+
+/* The current context, real; NULL: none. */
+STUB_HIDDEN void *current_context(void);
+
+/* A record of the call of cuda_info[index] with @arguments (a word each, by call_param.word),
+ * for struct object.made or changes. NULL: no memory, or the table cannot tell what to copy. */
+STUB_HIDDEN struct cuda_call *call_new(unsigned index, const uint64_t *arguments);
+STUB_HIDDEN void call_free(struct cuda_call *call);
+
+/* Call cuda_info[index] down with @words, all handles real. */
+STUB_HIDDEN int cuda_call_down(unsigned index, const uint64_t *words);
+/* The whole of a call that leaves a record: what entries of way API_RECORD do. */
+STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments);
+/* An object of a kind that cannot be made again, with the driver's own handle. 0 or an error.
+ */
+STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real, struct object *parent);
+
+/* image.c. A program for the device: its size, and of what must be kept of it when it is handed
+ * to the driver (0: it stays where it is), and that copied. */
+STUB_HIDDEN uint64_t image_size(const void *image);
+STUB_HIDDEN uint64_t image_bytes(const void *image);
+STUB_HIDDEN void image_copy(void *to, const void *image);
+#define FATBIN_WRAPPER 0x466243b1
+struct fatbin_wrapper {
+	uint32_t magic, version;
+	const void *data;
+	const void *more;
+};
+
+#endif

@@ -1,0 +1,314 @@
+/*
+ * Calls that make objects, change or destroy them: the records that they leave. All are alike,
+ * told apart by what the API table says of them (struct call_info).
+ */
+#include "loader/lower/raw.h"
+#include "stubs/calls.h"
+#include "stubs/cuda/memory.h"
+#include "stubs/cuda/objects.h"
+
+extern STUB_HIDDEN void *cuda_targets[];
+STUB_HIDDEN int cuda_call_words(void **slot, const uint64_t words[CALL_WORDS]);
+STUB_HIDDEN int cuda_record_call(
+	unsigned index, const uint64_t registers[6], const uint64_t *stack);
+
+STUB_HIDDEN void *current_context(void)
+{
+	void *context = NULL;
+
+	return real_cuCtxGetCurrent(&context) ? NULL : context;
+}
+
+STUB_HIDDEN int cuda_call_down(unsigned index, const uint64_t *words)
+{
+	return cuda_call_words(&cuda_targets[index], words);
+}
+
+/* ---- records of calls ---- */
+
+STUB_HIDDEN void call_free(struct cuda_call *call)
+{
+	if (call)
+		block_free(call, call->size);
+}
+
+/* Options that are buffers for what the compiler says: CU_JIT_INFO_LOG_BUFFER and its size, the
+ * same for errors. Nobody would read it when the call is made again. */
+static int is_log(uint32_t option)
+{
+	return option >= 3 && option <= 6;
+}
+
+/* Of a list of options, whose values are the next parameter, those that matter. */
+static void filter_options(
+	const struct call_info *info, const struct call_param *p, uint64_t *arguments)
+{
+	uint32_t *options = (uint32_t *)arguments[p->word];
+	uint64_t *values = (uint64_t *)arguments[p[1].word];
+	uint64_t *count = &arguments[info->params[p->length].word], kept = 0;
+
+	for (uint64_t i = 0; i < (uint32_t)*count; i++) {
+		if (is_log(options[i]))
+			continue;
+		options[kept] = options[i];
+		values[kept++] = values[i];
+	}
+	*count = kept;
+}
+
+/* What a pointer leads to that must be kept; 0: nothing, or it stays where it is. */
+static uint64_t bytes_to_keep(
+	const struct call_info *info, const struct call_param *p, const uint64_t *arguments)
+{
+	if (!p->stars || !arguments[p->word])
+		return 0;
+	if (p->direction != API_IN && p->direction != API_INOUT && p->direction != API_STRING)
+		return 0;
+	if (p->length_kind == API_IMAGE)
+		return image_bytes((const void *)arguments[p->word]);
+	return call_bytes(info, p, arguments);
+}
+
+static uint64_t aligned(uint64_t size)
+{
+	return (size + 15) & ~15ul;
+}
+
+STUB_HIDDEN struct cuda_call *call_new(unsigned index, const uint64_t *arguments)
+{
+	const struct call_info *info = &cuda_info[index];
+	uint64_t size = sizeof(struct cuda_call) + CALL_WORDS * sizeof(uint64_t), at = size;
+	struct cuda_call *call;
+
+	for (unsigned i = 0; i < info->param_count; i++)
+		size += aligned(bytes_to_keep(info, &info->params[i], arguments));
+	call = block_new(size);
+	if (!call)
+		return NULL;
+	call->size = size;
+	call->index = index;
+	call->words = CALL_WORDS;
+	call->context = current_context();
+	raw_copy(call->arguments, arguments, CALL_WORDS * sizeof(uint64_t));
+	for (unsigned i = 0; i < info->param_count; i++) {
+		const struct call_param *p = &info->params[i];
+		uint64_t bytes = bytes_to_keep(info, p, arguments);
+		char *copy = (char *)call + at;
+
+		if (!bytes)
+			continue;
+		if (p->length_kind == API_IMAGE)
+			image_copy(copy, (const void *)arguments[p->word]);
+		else
+			raw_copy(copy, (const void *)arguments[p->word], bytes);
+		call->arguments[p->word] = (uint64_t)copy;
+		at += aligned(bytes);
+	}
+	for (unsigned i = 0; i < info->param_count; i++)
+		if (info->params[i].kind == API_JIT && call->arguments[info->params[i].word])
+			filter_options(info, &info->params[i], call->arguments);
+	return call;
+}
+
+/* ---- calls ---- */
+
+struct performed {
+	const struct call_info *info;
+	unsigned index;
+	const uint64_t *arguments; /* as the program gave them */
+	uint64_t lowered[CALL_WORDS];
+};
+
+/* The object that a handle among the arguments stands for; NULL: none that we know of. */
+static struct object *argument_object(const struct call_param *p, const uint64_t *arguments)
+{
+	void *handle = p ? (void *)arguments[p->word] : NULL;
+
+	if (in_records_window((uintptr_t)handle))
+		return handle;
+	return handle ? object_find(p->object, handle) : NULL;
+}
+
+/* The program is given the same handle as before for what it has asked for before. */
+static int is_looked_up(const struct call_info *info, const struct call_param *first)
+{
+	return first && (info->class == API_CREATE || info->class == API_PURE);
+}
+
+static int perform_create(struct performed *p, const struct call_param *out)
+{
+	const struct call_param *first = call_first_handle(p->info);
+	unsigned flags = out->holding == API_VIRTUAL ? 0 : CUDA_OBJECT_REAL;
+	struct object *o, *known = NULL;
+	void *real = NULL, **given = (void **)p->arguments[out->word];
+	int r;
+
+	if (out->holding == API_LOST)
+		flags |= CUDA_OBJECT_LOST;
+	o = object_new(out->object, flags);
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (out->holding != API_LOST)
+		o->made = call_new(p->index, p->arguments);
+	o->context = o->made ? o->made->context : current_context();
+	if (given)
+		p->lowered[out->word] = (uint64_t)&real;
+	r = out->holding != API_LOST && !o->made ? CUDA_ERROR_OUT_OF_MEMORY
+						 : cuda_call_down(p->index, p->lowered);
+	if (!r && given && is_looked_up(p->info, first))
+		known = object_find(out->object, real);
+	if (r || !given || known) {
+		object_drop(o);
+	} else {
+		o->parent = argument_object(first, p->arguments);
+		if (out->object == CUDA_CONTEXT)
+			o->context = real;
+		object_live(o, real);
+		known = o;
+	}
+	if (!r && given)
+		*given = out->holding == API_VIRTUAL ? known : real;
+	return r;
+}
+
+/* Addresses and sizes: what came out is kept, and must come out again. */
+static int same_results(const struct cuda_call *a, const struct cuda_call *b)
+{
+	const struct call_info *info = &cuda_info[a->index];
+
+	for (unsigned i = 0; i < info->param_count; i++) {
+		const struct call_param *p = &info->params[i];
+
+		if (p->direction == API_OUT && a->arguments[p->word] != b->arguments[p->word])
+			return 0;
+	}
+	return 1;
+}
+
+static int is_known_address(const struct object *parent, const struct cuda_call *call)
+{
+	uint64_t mask = state_lock();
+	const struct object *o = CUDA_STATE->alive[CUDA_ADDRESS] ? CUDA_STATE->objects : NULL;
+
+	while (o && (o->kind != CUDA_ADDRESS || o->parent != parent ||
+			    o->made->index != call->index || !same_results(o->made, call)))
+		o = o->next;
+	state_unlock(mask);
+	return o != NULL;
+}
+
+static int perform_address(struct performed *p)
+{
+	struct object *o = object_new(CUDA_ADDRESS, CUDA_OBJECT_REAL);
+	int r = CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (!o)
+		return r;
+	o->made = call_new(p->index, p->arguments);
+	if (o->made)
+		r = cuda_call_down(p->index, p->lowered);
+	if (!r) {
+		o->context = o->made->context;
+		o->parent = argument_object(call_first_handle(p->info), p->arguments);
+		/* In the record, results stand in place of where they went to. */
+		for (unsigned i = 0; i < p->info->param_count; i++) {
+			const struct call_param *q = &p->info->params[i];
+			uint64_t *word = &o->made->arguments[q->word], result = 0;
+
+			if (!q->stars || q->direction != API_OUT || !*word)
+				continue;
+			raw_copy(&result, (void *)*word, call_bytes(p->info, q, p->arguments));
+			*word = result;
+		}
+	}
+	if (r || is_known_address(o->parent, o->made))
+		object_drop(o);
+	else
+		object_live(o, NULL);
+	return r;
+}
+
+static int perform_destroy(struct performed *p)
+{
+	const struct call_param *first = call_first_handle(p->info);
+	struct object *o = argument_object(first, p->arguments);
+	void *real = o ? o->real : NULL;
+	int r;
+
+	if (!o)
+		return cuda_call_down(p->index, p->lowered);
+	if (o->kind == CUDA_STREAM)
+		memory_stream_gone(o);
+	/* Before the driver may give the same handle out again, to another thread. */
+	o->real = (void *)CUDA_DEAD;
+	r = cuda_call_down(p->index, p->lowered);
+	o->real = real;
+	if (r)
+		return r;
+	if (o->kind == CUDA_CONTEXT)
+		objects_kill_context(real);
+	else
+		object_kill(o);
+	return 0;
+}
+
+static int perform_state(struct performed *p)
+{
+	struct cuda_call *call = call_new(p->index, p->arguments);
+	struct object *o;
+	int r;
+
+	if (!call)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o = p->info->on_context ? object_find(CUDA_CONTEXT, call->context)
+				: argument_object(call_first_handle(p->info), p->arguments);
+	r = cuda_call_down(p->index, p->lowered);
+	if (r || !o)
+		call_free(call);
+	else
+		object_change(o, call, p->info->value);
+	return r;
+}
+
+static int perform_loss(struct performed *p)
+{
+	struct object *o = argument_object(call_first_handle(p->info), p->arguments);
+	int r = cuda_call_down(p->index, p->lowered);
+
+	if (!r && o)
+		__atomic_or_fetch(&o->flags, CUDA_OBJECT_LOST, __ATOMIC_RELAXED);
+	return r;
+}
+
+STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments)
+{
+	struct performed p = {
+		.info = &cuda_info[index], .index = index, .arguments = arguments};
+	const struct call_param *out = call_out(p.info);
+
+	if (!state_usable())
+		return cuda_call_down(index, arguments); /* which will say why not */
+	if (call_lower(p.info, arguments, p.lowered) < 0)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (p.info->loses)
+		return perform_loss(&p);
+	if (p.info->class == API_DESTROY)
+		return perform_destroy(&p);
+	if (p.info->class == API_STATE)
+		return perform_state(&p);
+	return out ? perform_create(&p, out) : perform_address(&p);
+}
+
+STUB_HIDDEN int cuda_record_call(
+	unsigned index, const uint64_t registers[6], const uint64_t *stack)
+{
+	const struct call_info *info = &cuda_info[index];
+	uint64_t arguments[CALL_WORDS] = {0};
+
+	for (unsigned i = 0; i < info->param_count; i++) {
+		unsigned word = info->params[i].word;
+
+		arguments[word] = word < 6 ? registers[word] : stack[word - 6];
+	}
+	return cuda_perform(index, arguments);
+}

@@ -1,0 +1,76 @@
+/* Ways into the code that keeps records. */
+#include "stubs/crossing/save.inc"
+
+	.hidden cuda_record_call, cuda_targets, cuda_cross, object_used
+	.text
+
+/* From a guarded entry: eax is the index of the function, arguments are where the caller of the
+ * function has put them. */
+	.globl cuda_record
+	.hidden cuda_record
+	.type cuda_record, @function
+cuda_record:
+	push %r9
+	push %r8
+	push %rcx
+	push %rdx
+	push %rsi
+	push %rdi
+	mov %eax, %edi
+	mov %rsp, %rsi
+	lea 56(%rsp), %rdx
+	sub $8, %rsp
+	call cuda_record_call
+	add $56, %rsp
+	ret
+	.size cuda_record, . - cuda_record
+
+/* int cuda_call_words(void **slot, const uint64_t words[16]): call below with so many words. */
+	.globl cuda_call_words
+	.hidden cuda_call_words
+	.type cuda_call_words, @function
+cuda_call_words:
+	push %rbp
+	mov %rsp, %rbp
+	mov %rdi, %r11
+	mov %rsi, %rax
+	.set i, 15
+	.rept 10
+	push 8*i(%rax)
+	.set i, i - 1
+	.endr
+	mov (%rax), %rdi
+	mov 8(%rax), %rsi
+	mov 16(%rax), %rdx
+	mov 24(%rax), %rcx
+	mov 32(%rax), %r8
+	mov 40(%rax), %r9
+	call *cuda_cross(%rip)
+	leave
+	ret
+	.size cuda_call_words, . - cuda_call_words
+
+/* rax is a function that is used for the first time. Keeps all but rax. */
+	.globl objects_first_use
+	.hidden objects_first_use
+	.type objects_first_use, @function
+objects_first_use:
+	SAVE_ARGUMENTS
+	mov %rax, %rdi
+	call object_used
+	RESTORE_ARGUMENTS
+	ret
+	.size objects_first_use, . - objects_first_use
+
+	/* Functions that come in a table, and are bodies. */
+.macro guarded name
+	.globl guarded_\name
+	.hidden guarded_\name, body_\name
+guarded_\name:
+	lea body_\name(%rip), %r11
+	jmp *crossing_guard@GOTPCREL(%rip)
+.endm
+	guarded storage_put
+	guarded storage_delete
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,407 @@
+/*
+ * The program's own address ranges and physical memory (cuMemAddressReserve, cuMemCreate,
+ * cuMemMap and so on): passed on, and recorded so that the same memory can be put at the same
+ * addresses again. Addresses that the program leaves to the driver are chosen here, where
+ * nothing else will be in the way after a restart.
+ */
+#include "loader/lower/raw.h"
+#include "stubs/cuda/memory.h"
+
+/* ---- addresses ---- */
+
+/* A free range in MMU_RESERVED, the lowest; 0: none. */
+static uint64_t choose(const struct memory_state *s, uint64_t size, uint64_t align)
+{
+	uint64_t at = (MMU_RESERVED + align - 1) & ~(align - 1);
+
+	for (const struct memory_reservation *r = s->reservations; r; r = r->next) {
+		if (r->address + r->size <= at)
+			continue;
+		if (r->address >= at + size)
+			break;
+		at = (r->address + r->size + align - 1) & ~(align - 1);
+	}
+	return at + size > MMU_RESERVED + MMU_RESERVED_SIZE || at + size < at ? 0 : at;
+}
+
+static void insert_reservation(struct memory_state *s, struct memory_reservation *r)
+{
+	struct memory_reservation **p = &s->reservations;
+
+	while (*p && (*p)->address < r->address)
+		p = &(*p)->next;
+	r->next = *p;
+	*p = r;
+}
+
+/* Large ranges begin at large powers of two, which the driver grants most readily. */
+static uint64_t alignment(uint64_t size, uint64_t align)
+{
+	uint64_t power = MMU_GRANULE;
+
+	while (power < size && power < MMU_DEVICE_SIZE)
+		power *= 2;
+	return align > power ? align : power;
+}
+
+/* At an address of ours; should the driver not like that, at one of its own, which is recorded
+ * then as if the program had wished for it. */
+static int reserve_anywhere(
+	struct memory_state *s, uint64_t *address, size_t size, size_t align, uint64_t flags)
+{
+	uint64_t at = 0;
+	int r;
+
+	if (size && !(align & (align - 1)))
+		at = choose(s, size, alignment(size, align));
+	r = at ? real_cuMemAddressReserve(address, size, align, at, flags) : 0;
+	if (at && !r && *address == at)
+		return 0;
+	if (at && !r)
+		real_cuMemAddressFree(*address, size); /* just made: goes */
+	return real_cuMemAddressReserve(address, size, align, 0, flags);
+}
+
+static int reserve(struct memory_state *s, uint64_t *address, size_t size, size_t align,
+	uint64_t wanted, uint64_t flags)
+{
+	struct memory_reservation *record = MEMORY_RECORD(s->spare_reservations);
+	int r;
+
+	if (!record)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = wanted ? real_cuMemAddressReserve(address, size, align, wanted, flags)
+		   : reserve_anywhere(s, address, size, align, flags);
+	record->address = r ? 0 : *address;
+	record->size = size;
+	if (r) {
+		record->next = s->spare_reservations;
+		s->spare_reservations = record;
+	} else {
+		insert_reservation(s, record);
+	}
+	return r;
+}
+
+int body_cuMemAddressReserve(
+	uint64_t *address, size_t size, size_t align, uint64_t wanted, uint64_t flags)
+{
+	struct memory_state *s;
+	int count, r = real_cuDeviceGetCount(&count);
+
+	if (r)
+		return r;
+	if (!address)
+		return CUDA_ERROR_INVALID_VALUE;
+	s = memory_lock(1);
+	if (!s)
+		return CUDA_ERROR_UNKNOWN;
+	r = reserve(s, address, size, align, wanted, flags);
+	memory_unlock(s);
+	return r;
+}
+
+int body_cuMemAddressFree(uint64_t address, size_t size)
+{
+	struct memory_reservation **p, *record;
+	int r = real_cuMemAddressFree(address, size);
+	struct memory_state *s = r ? NULL : memory_lock(0);
+
+	if (!s)
+		return r;
+	for (p = &s->reservations; *p && (*p)->address != address; p = &(*p)->next)
+		;
+	record = *p;
+	if (record) {
+		*p = record->next;
+		record->next = s->spare_reservations;
+		s->spare_reservations = record;
+	}
+	memory_unlock(s);
+	return 0;
+}
+
+/* ---- physical memory ---- */
+
+static struct memory_physical *physical_of(uint64_t handle)
+{
+	return handle && in_records_window(handle) ? (struct memory_physical *)handle : NULL;
+}
+
+static uint64_t real_handle(uint64_t handle)
+{
+	struct memory_physical *p = physical_of(handle);
+
+	return p ? p->real : handle;
+}
+
+static struct memory_physical *add_physical(struct memory_state *s, uint64_t real)
+{
+	struct memory_physical *p = MEMORY_RECORD(s->spare_physicals);
+
+	if (!p)
+		return NULL;
+	p->real = real;
+	p->references = 1;
+	p->next = s->physicals;
+	if (p->next)
+		p->next->previous = p;
+	s->physicals = p;
+	s->live++;
+	return p;
+}
+
+/* Neither a handle nor a mapping is left, maybe. */
+static void put_physical(struct memory_state *s, struct memory_physical *p)
+{
+	if (p->references || p->mappings)
+		return;
+	if (p->next)
+		p->next->previous = p->previous;
+	if (p->previous)
+		p->previous->next = p->next;
+	else
+		s->physicals = p->next;
+	s->live--;
+	p->next = s->spare_physicals;
+	s->spare_physicals = p;
+}
+
+/* A record for the handle @real that the driver has just given. NULL for @properties: it is not
+ * to be made again. */
+static int keep(uint64_t *handle, uint64_t real, size_t size, uint64_t flags,
+	const struct memory_properties *properties)
+{
+	struct memory_state *s = memory_lock(1);
+	struct memory_physical *p = s ? add_physical(s, real) : NULL;
+
+	if (p) {
+		p->size = size;
+		p->flags = flags;
+		p->foreign = !properties;
+		if (properties)
+			p->properties = *properties;
+		*handle = (uint64_t)p;
+	}
+	if (s)
+		memory_unlock(s);
+	if (p)
+		return 0;
+	real_cuMemRelease(real); /* just made: goes */
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+int body_cuMemCreate(uint64_t *handle, size_t size, const struct memory_properties *properties,
+	uint64_t flags)
+{
+	struct memory_state *s;
+	uint64_t real = 0;
+	int r;
+
+	if (!handle || !properties)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = real_cuMemCreate(&real, size, properties, flags);
+	/* What is kept for later allocations goes first. */
+	if (r == MMU_NO_MEMORY && properties->location < MMU_DEVICES) {
+		s = memory_lock(0);
+		if (s && s->mmu.devices[properties->location].ready)
+			mmu_trim(&s->mmu, &memory_driver, properties->location);
+		if (s)
+			memory_unlock(s);
+		r = real_cuMemCreate(&real, size, properties, flags);
+	}
+	return r ? r : keep(handle, real, size, flags, properties);
+}
+
+int body_cuMemRelease(uint64_t handle)
+{
+	struct memory_physical *p = physical_of(handle);
+	struct memory_state *s = p ? memory_lock(0) : NULL;
+	int r = CUDA_ERROR_INVALID_VALUE;
+
+	if (!s)
+		return p ? r : real_cuMemRelease(handle);
+	if (p->references) {
+		r = real_cuMemRelease(p->real);
+		if (!r) {
+			p->references--;
+			put_physical(s, p);
+		}
+	}
+	memory_unlock(s);
+	return r;
+}
+
+int body_cuMemExportToShareableHandle(void *out, uint64_t handle, int type, uint64_t flags)
+{
+	struct memory_physical *p = physical_of(handle);
+	int r = real_cuMemExportToShareableHandle(out, real_handle(handle), type, flags);
+
+	if (!r && p)
+		p->foreign = 1;
+	return r;
+}
+
+int body_cuMemImportFromShareableHandle(uint64_t *handle, void *from, int type)
+{
+	uint64_t real = 0;
+	int r = handle ? real_cuMemImportFromShareableHandle(&real, from, type)
+		       : CUDA_ERROR_INVALID_VALUE;
+
+	return r ? r : keep(handle, real, 0, 0, NULL);
+}
+
+int body_cuMemGetAllocationPropertiesFromHandle(
+	struct memory_properties *properties, uint64_t handle)
+{
+	return real_cuMemGetAllocationPropertiesFromHandle(properties, real_handle(handle));
+}
+
+/* ---- mappings ---- */
+
+static struct memory_mapping *mapping_at(struct memory_state *s, uint64_t address)
+{
+	struct memory_mapping *m = s->mappings;
+
+	while (m && address - m->address >= m->size)
+		m = m->next;
+	return m;
+}
+
+static void insert_mapping(struct memory_state *s, struct memory_mapping *m)
+{
+	struct memory_mapping **p = &s->mappings;
+
+	while (*p && (*p)->address < m->address)
+		p = &(*p)->next;
+	m->next = *p;
+	*p = m;
+}
+
+static int map(struct memory_state *s, struct memory_mapping *m, uint64_t handle)
+{
+	int r = real_cuMemMap(m->address, m->size, m->offset, real_handle(handle), m->flags);
+
+	if (r) {
+		m->next = s->spare_mappings;
+		s->spare_mappings = m;
+		return r;
+	}
+	m->physical = physical_of(handle);
+	if (m->physical)
+		m->physical->mappings++;
+	insert_mapping(s, m);
+	s->live++;
+	return 0;
+}
+
+int body_cuMemMap(uint64_t address, size_t size, size_t offset, uint64_t handle, uint64_t flags)
+{
+	struct memory_state *s = memory_lock(1);
+	struct memory_mapping *m = NULL;
+	int r = s ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
+
+	if (s)
+		m = MEMORY_RECORD(s->spare_mappings);
+	if (m) {
+		m->address = address;
+		m->size = size;
+		m->offset = offset;
+		m->flags = flags;
+		r = map(s, m, handle);
+	}
+	if (s)
+		memory_unlock(s);
+	return r;
+}
+
+static void drop_mappings(struct memory_state *s, uint64_t address, uint64_t size)
+{
+	struct memory_mapping **p = &s->mappings, *m;
+
+	while ((m = *p)) {
+		if (m->address < address || m->address - address >= size) {
+			p = &m->next;
+			continue;
+		}
+		*p = m->next;
+		if (m->physical) {
+			m->physical->mappings--;
+			put_physical(s, m->physical);
+		}
+		s->live--;
+		m->next = s->spare_mappings;
+		s->spare_mappings = m;
+	}
+}
+
+int body_cuMemUnmap(uint64_t address, size_t size)
+{
+	int r = real_cuMemUnmap(address, size);
+	struct memory_state *s = r ? NULL : memory_lock(0);
+
+	if (s) {
+		drop_mappings(s, address, size);
+		memory_unlock(s);
+	}
+	return r;
+}
+
+/* One location's access to @m from now on. What does not fit makes the memory one that cannot
+ * be made again. */
+static void set_access(struct memory_mapping *m, const struct memory_access *access)
+{
+	uint32_t i = 0;
+
+	while (i < m->access_count && (m->access[i].location_type != access->location_type ||
+					      m->access[i].location != access->location))
+		i++;
+	if (i == MEMORY_ACCESSES) {
+		if (m->physical)
+			m->physical->foreign = 1;
+		return;
+	}
+	m->access[i] = *access;
+	if (i == m->access_count)
+		m->access_count++;
+}
+
+int body_cuMemSetAccess(
+	uint64_t address, size_t size, const struct memory_access *access, size_t count)
+{
+	int r = real_cuMemSetAccess(address, size, access, count);
+	struct memory_state *s = r ? NULL : memory_lock(0);
+
+	if (!s)
+		return r;
+	for (struct memory_mapping *m = s->mappings; m; m = m->next)
+		for (size_t i = 0; m->address - address < size && i < count; i++)
+			set_access(m, &access[i]);
+	memory_unlock(s);
+	return 0;
+}
+
+/* The program's own memory, or memory that we gave it, which it may then keep from being freed:
+ * that cannot be made again, nor is it ours to release any more. */
+int body_cuMemRetainAllocationHandle(uint64_t *handle, void *address)
+{
+	struct memory_mapping *m = NULL;
+	struct memory_state *s;
+	uint64_t real = 0;
+	int r = handle ? real_cuMemRetainAllocationHandle(&real, address)
+		       : CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	s = memory_lock(0);
+	if (s) {
+		m = mapping_at(s, (uint64_t)address);
+		if (m && m->physical) {
+			m->physical->references++;
+			m->physical->real = real;
+			*handle = (uint64_t)m->physical;
+		}
+		memory_unlock(s);
+	}
+	return m && m->physical ? 0 : keep(handle, real, 0, 0, NULL);
+}

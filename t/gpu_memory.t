@@ -1,0 +1,57 @@
+#!/bin/bash
+# Device memory over a checkpoint and a restart, on the simulated driver: at the same addresses,
+# with the same contents; and what is refused.
+. "${0%/*}/lib.sh"
+
+split=$build/t/split
+export LD_LIBRARY_PATH=$build/t/sim
+RUN_FLAGS=--gpu=on
+
+cycle "$split/held"
+
+# refused WHAT PATTERN: a checkpoint with something that cannot be restored; the program lives.
+refused() {
+	arena "$1"
+	if ! launch "$split/held" "$1"; then
+		result 1 "held $1 starts"
+		explain
+		return
+	fi
+	: >ckpt.err
+	not_ok "$1: refused" quiet checkpoint
+	like "$(cat ckpt.err)" "$2" "and why"
+	sweep 2 >/dev/null
+}
+
+refused managed "holds 1 allocations of managed memory"
+refused unmapped "2 MiB of device memory that is mapped nowhere"
+refused exported "shares device memory with others"
+
+# At the restart there is less memory than the program has.
+arena room
+export SIM_USED_FILE=$PWD/used SIM_FAIL_FILE=$PWD/fail
+if launch "$split/held" && ok "a checkpoint" freeze_away; then
+	: >restart.err
+	echo 8000 >used
+	not_ok "restart with too little memory: refused" quiet restart_detached
+	like "$(cat restart.err)" "needs [0-9]+ MiB of memory of GPU 0, of which [0-9]+ MiB are free" \
+		"and why"
+	is "$(grep -c 'cannot restart' restart.err)" 1 "once"
+	ok "and nothing is left of it" sweep 2
+	rm used
+	for call in cuMemAddressReserve:1:2 cuMemMap:3:999 cuMemSetAccess:1:999 \
+		cuMemHostRegister_v2:1:2; do
+		echo "$call" >fail
+		: >restart.err
+		not_ok "restart with $call: refused" quiet restart_detached
+		like "$(cat restart.err)" "cannot be had where it was|cannot be pinned again" \
+			"and why"
+		ok "and nothing is left of it" sweep 2
+	done
+	rm fail
+	ok "it restarts when there is enough" restart_here
+	finish && [ "$status" = 0 ] && said_ok
+	result $? "and has all its memory" || explain
+fi
+
+done_testing

@@ -1,0 +1,244 @@
+/* Kernels: functions that run on a stream's thread, and copies run there too. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <poll.h>
+
+#include "t/sim/device.h"
+#include "t/sim/memory.h"
+#include "t/sim/module.h"
+#include "t/sim/object.h"
+#include "t/sim/sim.h"
+#include "t/sim/stream.h"
+
+#define PROGRAMMATIC_EVENT 7
+
+struct launch_config {
+	unsigned grid[3], block[3], shared;
+	void *stream;
+	struct {
+		int id, padding;
+		void *event;
+		char rest[56];
+	} * attributes;
+	unsigned count;
+};
+
+struct kernel {
+	const char *name;
+	kernel_function *run;
+};
+
+SIM_EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
+	unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **parameters,
+	void **extra);
+SIM_EXPORT int cuLaunchKernelEx(
+	const struct launch_config *config, void *function, void **parameters, void **extra);
+SIM_EXPORT int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function,
+	size_t (*shared)(int block), size_t bytes, int limit);
+SIM_EXPORT int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size);
+SIM_EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size);
+SIM_EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream);
+SIM_EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream);
+SIM_EXPORT int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t size);
+SIM_EXPORT int cuMemsetD32_v2(uint64_t to, unsigned value, size_t count);
+
+/* a[i] = b + i */
+static void run_count(const struct kernel_call *k)
+{
+	memory_check(k->a, k->threads * 4, "count");
+	for (uint64_t i = 0; i < k->threads; i++)
+		((uint32_t *)k->a)[i] = k->b + i;
+}
+
+/* a[i] = a[i] * b + c */
+static void run_scale(const struct kernel_call *k)
+{
+	memory_check(k->a, k->threads * 4, "scale");
+	for (uint64_t i = 0; i < k->threads; i++)
+		((uint32_t *)k->a)[i] = ((uint32_t *)k->a)[i] * k->b + k->c;
+}
+
+/* takes a microseconds, in whole milliseconds */
+static void run_sleep(const struct kernel_call *k)
+{
+	poll(NULL, 0, k->a / 1000);
+}
+
+/* Device printf: as with the driver, it comes out when the host waits for the device. */
+static uint64_t said[16];
+static unsigned said_count;
+
+static void run_print(const struct kernel_call *k)
+{
+	unsigned i = __atomic_fetch_add(&said_count, 1, __ATOMIC_ACQ_REL);
+
+	said[i % 16] = k->a;
+}
+
+void module_print(void)
+{
+	unsigned count = __atomic_exchange_n(&said_count, 0, __ATOMIC_ACQ_REL);
+
+	for (unsigned i = 0; i < count; i++)
+		printf("kernel says %lu\n", said[i % 16]);
+}
+
+static const struct kernel kernels[] = {
+	{"count", run_count},
+	{"scale", run_scale},
+	{"sleep", run_sleep},
+	{"print", run_print},
+};
+
+kernel_function *kernel_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+		if (!strcmp(kernels[i].name, name))
+			return kernels[i].run;
+	return NULL;
+}
+
+const char *kernel_name(unsigned index)
+{
+	return index < sizeof(kernels) / sizeof(kernels[0]) ? kernels[index].name : NULL;
+}
+
+struct launch {
+	kernel_function *run;
+	struct kernel_call call;
+};
+
+static void run_launch(void *data)
+{
+	struct launch *l = data;
+
+	l->run(&l->call);
+}
+
+static int launch(void *function, const unsigned *grid, const unsigned *block, void *stream,
+	void **parameters, const char *name)
+{
+	struct launch l = {.run = function_to_run(function, name)};
+
+	if (!l.run || sim_have_context())
+		return l.run ? SIM_INVALID_CONTEXT : SIM_INVALID_HANDLE;
+	if (!parameters)
+		return SIM_INVALID_VALUE;
+	l.call.threads = (uint64_t)grid[0] * grid[1] * grid[2] * block[0] * block[1] * block[2];
+	l.call.a = *(uint64_t *)parameters[0];
+	l.call.b = *(uint64_t *)parameters[1];
+	l.call.c = *(uint64_t *)parameters[2];
+	return stream_queue(stream, run_launch, stream_data(&l, sizeof(l)), name);
+}
+
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+	unsigned by, unsigned bz, unsigned shared, void *stream, void **parameters,
+	void **extra)
+{
+	SIM_ENTER();
+	return launch(function, (unsigned[]){gx, gy, gz}, (unsigned[]){bx, by, bz}, stream,
+		parameters, __func__);
+}
+
+int cuLaunchKernelEx(
+	const struct launch_config *config, void *function, void **parameters, void **extra)
+{
+	SIM_ENTER();
+	for (unsigned i = 0; i < config->count; i++)
+		if (config->attributes[i].id == PROGRAMMATIC_EVENT &&
+			!object_get(OBJECT_EVENT, config->attributes[i].event, __func__))
+			return SIM_INVALID_HANDLE;
+	return launch(
+		function, config->grid, config->block, config->stream, parameters, __func__);
+}
+
+int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function,
+	size_t (*shared)(int block), size_t bytes, int limit)
+{
+	SIM_ENTER();
+	if (!function_to_run(function, __func__))
+		return SIM_INVALID_HANDLE;
+	*block = 1024;
+	while (shared && *block > 32 && shared(*block) > 49152)
+		*block /= 2;
+	*grid = 132;
+	return 0;
+}
+
+/* ---- copies ---- */
+
+struct copy {
+	void *to;
+	const void *from;
+	size_t size;
+};
+
+static void run_copy(void *data)
+{
+	struct copy *c = data;
+
+	memcpy(c->to, c->from, c->size);
+}
+
+static int queue_copy(
+	void *to, const void *from, size_t size, void *stream, const char *function)
+{
+	struct copy c = {to, from, size};
+
+	return stream_queue(stream, run_copy, stream_data(&c, sizeof(c)), function);
+}
+
+/* A copy without stream waits for all that runs, and for itself. */
+static int copy_now(void *to, const void *from, size_t size)
+{
+	stream_wait_all();
+	memcpy(to, from, size);
+	return 0;
+}
+
+int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size)
+{
+	SIM_ENTER();
+	memory_check(to, size, __func__);
+	return copy_now((void *)to, from, size);
+}
+
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size)
+{
+	SIM_ENTER();
+	memory_check(from, size, __func__);
+	return copy_now(to, (void *)from, size);
+}
+
+int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t size)
+{
+	SIM_ENTER();
+	memory_check(from, size, __func__);
+	memory_check(to, size, __func__);
+	return copy_now((void *)to, (void *)from, size);
+}
+
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream)
+{
+	SIM_ENTER();
+	memory_check(to, size, __func__);
+	return queue_copy((void *)to, from, size, stream, __func__);
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream)
+{
+	SIM_ENTER();
+	memory_check(from, size, __func__);
+	return queue_copy(to, (void *)from, size, stream, __func__);
+}
+
+int cuMemsetD32_v2(uint64_t to, unsigned value, size_t count)
+{
+	SIM_ENTER();
+	memory_check(to, count * 4, __func__);
+	stream_wait_all();
+	for (size_t i = 0; i < count; i++)
+		((uint32_t *)to)[i] = value;
+	return 0;
+}

@@ -1,0 +1,22 @@
+#ifndef T_SIM_MODULE_H
+#define T_SIM_MODULE_H
+
+#include <stdint.h>
+
+struct kernel_call {
+	uint64_t threads;
+	uint64_t a, b, c; /* parameters */
+};
+
+typedef void kernel_function(const struct kernel_call *call);
+
+/* kernels.c. NULL: there is none. */
+kernel_function *kernel_find(const char *name);
+const char *kernel_name(unsigned index);
+/* module.c. What a function or kernel of the program's stands for, loaded from now on; NULL: it
+ * is no such thing. */
+kernel_function *function_to_run(void *handle, const char *function);
+/* Before anything else takes memory, so that it lies at the same place in every process. */
+void module_init(void);
+
+#endif

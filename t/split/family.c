@@ -1,0 +1,91 @@
+/*
+ * family: a process with a lower half, a child by fork that has the remains of it, and a child
+ * that has executed a program and has a lower half of its own.
+ */
+#include <sys/wait.h>
+
+#include "t/split/cuda_api.h"
+#include "t/victim/victim.h"
+
+static int wanted; /* result of a call in this process */
+
+void victim_hurt(void)
+{
+	wanted = 77;
+}
+
+static bool asks(void)
+{
+	int count = 0, r = cuDeviceGetCount(&count);
+
+	return r == wanted && (r || count == 1);
+}
+
+/* A child says that it is there, waits for a byte, and ends with what it found before and
+ * after. */
+static int child(int ready, int go)
+{
+	bool before = asks(), after;
+	char byte = 0;
+
+	MUST(write(ready, &byte, 1) == 1);
+	while (read(go, &byte, 1) < 0)
+		MUST(errno == EINTR);
+	after = asks();
+	return before && after ? 0 : 1 + before + 2 * after;
+}
+
+static pid_t make(const char *program, int *go)
+{
+	int ready[2], pipe_go[2];
+	char a[16], b[16], byte;
+	pid_t pid;
+
+	MUST(!pipe(ready) && !pipe(pipe_go));
+	pid = fork();
+	if (!pid && program) {
+		snprintf(a, sizeof(a), "%d", ready[1]);
+		snprintf(b, sizeof(b), "%d", pipe_go[0]);
+		execl(program, program, a, b, NULL);
+		_exit(9);
+	}
+	if (!pid) {
+		wanted = 3; /* CUDA_ERROR_NOT_INITIALIZED, as natively */
+		_exit(child(ready[1], pipe_go[0]));
+	}
+	MUST(read(ready[0], &byte, 1) == 1);
+	close(ready[0]);
+	close(ready[1]);
+	close(pipe_go[0]);
+	*go = pipe_go[1];
+	return pid;
+}
+
+static int ask_to_end(pid_t pid, int go)
+{
+	int status = -1;
+
+	MUST(write(go, "", 1) == 1);
+	while (waitpid(pid, &status, 0) < 0)
+		MUST(errno == EINTR);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	pid_t forked, executed;
+	int go[2];
+
+	MUST(!cuInit(0));
+	if (argc == 3)
+		return child(atoi(argv[1]), atoi(argv[2]));
+	MUST(asks());
+	forked = make(NULL, &go[0]);
+	executed = make("/proc/self/exe", &go[1]);
+	victim_ready();
+	victim_wait();
+	CHECK(asks(), "the parent gets something else");
+	CHECK(!ask_to_end(forked, go[0]), "the child of fork gets something else");
+	CHECK(!ask_to_end(executed, go[1]), "the child that has executed gets something else");
+	return victim_done();
+}

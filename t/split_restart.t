@@ -1,0 +1,182 @@
+#!/bin/bash
+# Programs with a lower half are checkpointed, killed and restarted, over the simulated driver.
+. "${0%/*}/lib.sh"
+
+split=$build/t/split
+export LD_LIBRARY_PATH=$build/t/sim
+RUN_FLAGS=--gpu=on
+
+cycle "$split/stateless"
+cycle "$split/stateless" 1000
+cycle "$split/stateless" 2000
+
+cycle "$split/objects"
+cycle "$split/held"
+cycle "$split/family"
+
+# Device memory that has not changed is not written again.
+RUN_FLAGS="--gpu=on --incremental" RESTART_FLAGS=--incremental cycle "$split/held"
+
+# ---- what is used ----
+
+arena coverage
+trecr-run --coverage=used "$split/prints" >/dev/null 2>err
+is "$(sort -u used)" "$(cat used)" "each function once, in order"
+like "$(cat used)" "(^|
+)cuInit manual
+" "what is used is listed, with its class"
+like "$(cat used)" "cuLaunchKernel launch" "as is what is called often"
+unlike "$(cat used)" "cuMemAllocManaged" "what is not used is not"
+trecr-run --gpu=on "$split/prints" >without 2>&1
+trecr-run --coverage=used "$split/prints" >with 2>&1
+is "$(cat with)" "$(cat without)" "the program notices nothing"
+
+# ---- what is refused ----
+
+# started COMMAND...: launch, or a failed test.
+started() {
+	launch "$@" && return
+	result 1 "${1##*/} starts"
+	explain
+	return 1
+}
+
+# refused NAME PATTERN: the checkpoint of $sup is, with a line that matches, and the program lives.
+refused() {
+	: >ckpt.err
+	not_ok "$1: refused" quiet checkpoint
+	like "$(cat ckpt.err)" "$2" "and why"
+	is "$(wc -l <ckpt.err)" 1 "in one line"
+}
+
+# unharmed: the program runs on to its end.
+unharmed() {
+	finish && [ "$status" = 0 ] && said_ok
+	result $? "and the program is unharmed" || explain
+	sweep 2 >/dev/null
+}
+
+arena past
+if started env -u LD_AUDIT "$split/stateless"; then
+	refused "a driver that was loaded past trecr" \
+		"process [0-9]+ \(stateless\) has loaded the GPU driver's library .*/libcuda.so.1 past"
+	unharmed
+fi
+
+arena among
+if started "$split/among"; then
+	refused "a descriptor among those of the driver" \
+		"descriptor 300 of process [0-9]+ \(among\) lies among those of the driver, from 256"
+	unharmed
+fi
+
+arena graph
+if started "$split/objects" graph; then
+	refused "a graph" \
+		"process [0-9]+ \(objects\): it holds 1 CUDA graph, which cannot be restored yet"
+	unharmed
+fi
+
+# A device that is lost when the checkpoint is to be taken.
+arena lost
+export SIM_FAIL_FILE=$PWD/fail
+if started "$split/stateless"; then
+	echo cuDevicePrimaryCtxGetState:1:719 >fail
+	refused "a device that fails" \
+		"process [0-9]+ \(stateless\): cuDevicePrimaryCtxGetState gave error 719"
+	ok "the next checkpoint is taken" checkpoint
+	unharmed
+fi
+
+# A stopped program, whose lower half is stopped, too.
+arena stopped
+if started "$split/stateless"; then
+	inside=$(program_of "$sup")
+	kill -STOP "$inside"
+	refused "a program that is stopped" "process [0-9]+ is stopped by a signal"
+	kill -CONT "$inside"
+	unharmed
+fi
+
+# restart_fails NAME PATTERN: says so in one line, and leaves nothing behind.
+restart_fails() {
+	: >restart.err
+	not_ok "restart $1: refused" quiet restart_detached
+	like "$(cat restart.err)" "$2" "and why"
+	is "$(grep -vc "namespace of its own" restart.err)" 1 "in one line"
+	ok "and nothing is left of it" sweep 2
+}
+
+# The same checkpoint restarts when what was missing is there again.
+restarts_after_all() {
+	: >restart.err
+	restart_here && unharmed || explain
+}
+
+# A device that does not come up.
+arena device
+export SIM_FAIL_FILE=$PWD/fail
+if started "$split/stateless" && ok "a checkpoint" freeze_away; then
+	echo cuInit:1:100 >fail
+	restart_fails "without a device" "cuInit gave error 100"
+	rm fail
+	restarts_after_all
+fi
+unset SIM_FAIL_FILE
+
+# Files of the lower half that are gone, or others; another driver.
+arena files
+cp -r "$build/lib/trecr" trecr
+mkdir sim
+cp "$build/t/sim/"libcuda.so.1 "$build/t/sim/"libnvidia-ml.so.1 sim
+if LD_AUDIT=$PWD/trecr/libtrecr-audit.so LD_LIBRARY_PATH=$PWD/sim RUN_FLAGS=--gpu=off \
+	started "$split/stateless" && ok "a checkpoint" freeze_away; then
+	mv trecr/trecr-lower aside
+	restart_fails "without a part of the lower half" "/trecr/trecr-lower, .*: No such file"
+	mv aside trecr/trecr-lower
+	mv sim/libcuda.so.1 aside
+	restart_fails "without a driver" "GPU driver and libraries.*/sim/libcuda.so.1, .*: No such"
+	cp "$build/t/sim/echo/libcuda.so.1" sim
+	restart_fails "with another driver" \
+		"GPU driver and libraries .*/sim/libcuda.so.1 has changed since the checkpoint"
+	mv aside sim/libcuda.so.1
+	restarts_after_all
+fi
+
+# ---- disturbances ----
+
+# With work on streams, and handlers that come in between: frozen or refused, it goes on.
+arena hammer
+if started "$split/hammer" 6; then
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		trecr-ckpt "$sup" >>ckpt.out 2>>ckpt.err
+	done
+	wait "$sup"
+	is "$?$(tail -n 1 out)" "0done" "20 freezes of busy threads harm none" || explain
+fi
+sweep >/dev/null
+
+# A supervisor that dies while it stops threads of the lower half.
+moment() { # to spread the blows, not to wait for something
+	perl -e 'select undef, undef, undef, rand($ARGV[0]) / 1000' "$1"
+}
+
+arena supervisor
+bad=
+for ((i = 1; i <= ${KILL_ROUNDS:-12}; i++)); do
+	rm -rf ck
+	launch "$split/stateless" 1000 || { bad+=" start"; break; }
+	inside=$(program_of "$sup")
+	trecr-ckpt "$sup" >/dev/null 2>&1 &
+	request=$!
+	moment 12
+	kill -KILL "$sup"
+	wait "$sup" $request 2>/dev/null
+	kill -USR1 "$inside"
+	await -t 20 -p "$inside" 2>/dev/null || bad+=" $i:hangs"
+	said_ok || bad+=" $i:harmed($(tail -n 1 out))"
+	sweep 2 >/dev/null
+done
+is "$bad" "" "SIGKILL to the supervisor during a checkpoint"
+
+done_testing

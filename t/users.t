@@ -1,0 +1,84 @@
+#!/bin/bash
+# Two users on one machine: neither can talk to the other's supervisor, nor keep the other from
+# having one.
+. "$(dirname "$0")/lib.sh"
+
+am_root || skip_all "needs root"
+have setpriv || skip_all "no setpriv"
+
+# Whom nobody else is.
+user=$((64000 + $$ % 500 * 2))
+other=$((user + 1))
+taken=/tmp/trecr-$user
+run_dir=/run/user/$user
+[ ! -e "$taken" ] && [ ! -e "$run_dir" ] || skip_all "$taken or $run_dir is there"
+trap 'rm -rf "$taken" "/tmp/trecr-$other" "$run_dir"; cd /; rm -rf "$scratch"' EXIT
+
+as() { # UID COMMAND...
+	setpriv --reuid="$1" --regid="$1" --clear-groups -- "${@:2}"
+}
+
+# Programs where others can reach them, and a place for each.
+chmod 711 "$scratch"
+mkdir bin ours theirs
+cp "$build"/trecr-run "$build"/trecr-ckpt "$victim/idle" bin
+chown $user ours
+chown $other theirs
+PATH=$scratch/bin:$PATH
+cd ours || exit 1
+
+# start UID: a program of that user; sup is its supervisor
+start() {
+	rm -f out
+	setpriv --reuid="$1" --regid="$1" --clear-groups -- \
+		trecr-run -d ck -- idle </dev/null >out 2>err &
+	sup=$!
+	await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
+}
+
+start $user
+ok "a user's program runs" kill -0 $sup
+is "$(stat -c '%u %a' "$taken")" "$user 700" "its socket is in a directory of the user's alone"
+as $other trecr-ckpt $sup >theirs.out 2>theirs.err
+isnt $? 0 "another user cannot ask for a checkpoint"
+like "$(cat theirs.err)" "^trecr-ckpt: cannot .*(another user|not supervised|Permission)" "and is told why"
+like "$(as $user trecr-ckpt $sup 2>ckpt.err)" "ckpt-000001$" "the user can" || explain
+like "$(trecr-ckpt $sup 2>ckpt.err)" "ckpt-000002$" "and root" || explain
+finish
+is "$status" 0 "and the program is whole" || explain
+
+# The name in /tmp is everybody's to take.
+rm -rf "$taken"
+as $other mkdir -m 777 "$taken"
+start $user
+await -t 10 -p $sup 2>/dev/null
+wait $sup
+is $? 125 "with the directory taken by another user there is no supervisor"
+like "$(cat err)" "^trecr-run: cannot .*$taken belongs to user $other, not $user" \
+	"and it is said whose the directory is"
+
+if mkdir -p "$run_dir" 2>/dev/null; then
+	chown $user "$run_dir"
+	chmod 700 "$run_dir"
+	start $user
+	ok "unless the user has a directory of a session" [ -S "$run_dir/trecr/$sup" ]
+	: >"$taken/$sup"
+	like "$(as $user trecr-ckpt $sup 2>ckpt.err)" "ckpt-000003$" "where it is found" || explain
+	like "$(trecr-ckpt $sup 2>ckpt.err)" "ckpt-000004$" "by root, too" || explain
+	finish
+	is "$status" 0 "and the program is whole" || explain
+else
+	for name in "a session's directory" "found" "by root" "whole"; do
+		skip "$name" "cannot make $run_dir"
+	done
+fi
+
+# One that is open to others is no better than another's.
+rm -rf "$run_dir" "$taken"
+as $user mkdir -m 770 "$taken"
+start $user
+await -t 10 -p $sup 2>/dev/null
+wait $sup
+is $? 125 "a directory that is open to others is not used"
+like "$(cat err)" "$taken is open to others" "and that is said"
+done_testing
