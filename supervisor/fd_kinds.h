@@ -66,11 +66,11 @@ struct fd_dump {
 	struct buf descriptions; /* struct fd_described */
 	struct buf objects;      /* struct fd_object: fd_object.h */
 	enum fd_tcp tcp;
-	struct buf sockets;  /* struct socket_dump: socket_dump.h */
-	struct buf received; /* int: descriptors from messages that are open nowhere else */
+	struct buf sockets;      /* struct socket_dump: socket_dump.h */
+	struct buf received;     /* int: descriptors from messages that are open nowhere else */
 	const struct tree *tree; /* NULL: unknown */
-	struct buf pids;     /* pid_t of the processes saved */
-	struct buf tasks;    /* a task of each, ordered by descriptor table (kcmp) */
+	struct buf pids;         /* pid_t of the processes saved */
+	struct buf tasks;        /* a task of each, ordered by descriptor table (kcmp) */
 };
 
 /* A description, and what is not known or not final before the end. */

@@ -3,8 +3,8 @@
  *
  * They belong to nobody but an IPC namespace. A segment is the tree's when a process of the
  * tree has attached it; anything else when its creator or last user is of the tree, or has
- * ended and it was made by the tree's user since the tree started: that is made anew where it is
- * gone, and left alone where it is not. Contents, key, owner and id are kept.
+ * ended and it was made by the tree's user since the tree started: that is made anew where it
+ * is gone, and left alone where it is not. Contents, key, owner and id are kept.
  */
 #ifndef SUPERVISOR_SYSV_H
 #define SUPERVISOR_SYSV_H
