@@ -290,6 +290,7 @@ enum image_region_kind {
 	IMAGE_REGION_VDSO,
 	IMAGE_REGION_VVAR,
 	IMAGE_REGION_DEVICE, /* memory of GPU number `object`; tag gpu */
+	IMAGE_REGION_SYSV,   /* attached System V shared memory: `object` */
 };
 
 enum image_tag {
@@ -397,6 +398,10 @@ enum image_description_kind {
 	IMAGE_FD_PTY_SLAVE,  /* object: the terminal; args[0]: 1: opened as /dev/tty */
 	IMAGE_FD_SOCKET,     /* object: bytes of the messages; args[0]: its number in
 			      * IMAGE_NOTE_SOCKETS, from 1 */
+	IMAGE_FD_MQUEUE,     /* object: the POSIX message queue */
+	IMAGE_FD_INOTIFY,    /* args[0]: string, a line "WD MASK PATH" (decimal, hex) for each
+			      * watch; args[1]: bytes of events that were not read */
+	IMAGE_FD_PIDFD,      /* args[0]: the process; 0: one that has ended */
 	IMAGE_FD_KINDS,
 };
 
@@ -428,6 +433,18 @@ enum image_object_kind {
 	IMAGE_OBJECT_PTY,
 	IMAGE_OBJECT_SOCKET, /* the bytes of all messages that wait to be read, in their order
 			      */
+	/* System V: inode: id, dev: key, args[0]: uid | gid << 32, flags: IMAGE_SYSV_*; the
+	 * mode's further bits are the kernel's (SHM_DEST, SHM_LOCKED) */
+	IMAGE_OBJECT_SHM, /* contents */
+	IMAGE_OBJECT_SEM, /* args[1]: number; their values (uint16_t), struct image_sem_undo */
+	IMAGE_OBJECT_MSG, /* args[1]: bytes it may hold; struct image_queue_message, each with
+			   * its text
+			   */
+	/* POSIX; flags: whether it has a name, args[0]: uid | gid << 32, args[1]: messages at
+	 * most | bytes of one << 32; struct image_queue_message (type: priority), each with its
+	 * text
+	 */
+	IMAGE_OBJECT_MQUEUE,
 	IMAGE_OBJECT_KINDS,
 };
 
@@ -544,6 +561,22 @@ struct image_tcp {
 	uint32_t reserved;
 };
 IMAGE_SIZE_IS(struct image_tcp, 56);
+
+#define IMAGE_SYSV_GUESSED 0x1u /* the program's as far as one can tell; another's maybe */
+
+struct image_queue_message {
+	uint64_t type;
+	uint64_t size; /* of the text that follows */
+};
+IMAGE_SIZE_IS(struct image_queue_message, 16);
+
+/* What the end of process @pid adds to a semaphore (SEM_UNDO). */
+struct image_sem_undo {
+	int32_t pid;
+	uint16_t number;
+	int16_t undo;
+};
+IMAGE_SIZE_IS(struct image_sem_undo, 8);
 
 /* A mapped file, and how to know it again. */
 struct image_module {

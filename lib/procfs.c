@@ -263,3 +263,11 @@ pid_t procfs_last_pid(void)
 	last = strrchr(text, ' ');
 	return last ? atoi(last + 1) : 0;
 }
+
+/* Field 22 is in ticks since the system's start, time asleep included (man proc_pid_stat). */
+time_t procfs_start_time(const struct proc_stat *st)
+{
+	uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+
+	return boot_ns / 1000000000 + st->field[22] / sysconf(_SC_CLK_TCK);
+}

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "lib/err.h"
 
@@ -60,6 +61,8 @@ struct proc_stat {
 };
 
 int procfs_stat(pid_t pid, pid_t tid, struct proc_stat *st, struct err *e);
+/* When it was made, in seconds of CLOCK_REALTIME, to about a second. */
+time_t procfs_start_time(const struct proc_stat *st);
 
 /* The text of /proc/PID/task/TID/status, the caller's to free; NULL on failure. */
 char *procfs_status(pid_t pid, pid_t tid, struct err *e);

@@ -19,6 +19,7 @@
 #include "supervisor/lower.h"
 #include "supervisor/module.h"
 #include "supervisor/syscall_restart.h"
+#include "supervisor/sysv.h"
 
 #define FREEZE_LIMIT_NS 10000000000ull
 
@@ -273,6 +274,7 @@ static int snapshot(struct checkpoint_work *w)
 	if (!w->job)
 		return -1;
 	w->fds = fd_dump_new(w->job, w->request->tcp);
+	fd_dump_tree(w->fds, &w->tree);
 	if (!w->s->modules)
 		w->s->modules = module_cache_new();
 	w->process_count = w->tree.living;
@@ -292,6 +294,8 @@ static int snapshot(struct checkpoint_work *w)
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one_memory(w, i))
 			return -1;
+	if (sysv_dump_rest(w->fds, &w->tree, w->e))
+		return -1;
 	if (write_runs(w, &w->shared_runs, w->job, NULL))
 		return -1;
 	return fd_dump_finish(w->fds, w->e);

@@ -11,6 +11,7 @@
 #include "supervisor/lower_memory.h"
 #include "supervisor/module.h"
 #include "supervisor/pagemap.h"
+#include "supervisor/sysv.h"
 
 static const struct {
 	uint64_t vma;
@@ -310,6 +311,23 @@ static void add_shared_runs(struct dump *d, const struct vma *v, uint32_t object
 	}
 }
 
+static int dump_segment(
+	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
+{
+	bool need_memory;
+	int object = sysv_dump_mapping(d->fds, d->process, v, &need_memory, e);
+
+	if (object < 0)
+		return -1;
+	r->kind = IMAGE_REGION_SYSV;
+	r->object = object;
+	image_writer_range(d->writer, v->start, v->end, segment_flags(v), false);
+	if (need_memory)
+		add_shared_runs(d, v, object);
+	write_region(d, r);
+	return 0;
+}
+
 static int dump_shared(
 	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
 {
@@ -368,6 +386,10 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 		return refuse(d, v, "lies beyond 47 bits", e);
 	if (v->start < LOADER_WINDOW + LOADER_WINDOW_SIZE && v->end > LOADER_WINDOW)
 		return refuse(d, v, "lies in trecr's own window of addresses", e);
+	if (sysv_is_segment(v))
+		return v->flags & VMA_HUGETLB
+			       ? refuse(d, v, "is System V shared memory in huge pages", e)
+			       : dump_segment(d, v, &r, e);
 	if (v->shared)
 		return dump_shared(d, v, &r, e);
 	/* Huge pages without a file have a name all the same. */

@@ -195,12 +195,16 @@ static int fill_entry(const struct tree *tree, struct process *p, struct image_j
 	struct err *e)
 {
 	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
+	const struct process *parent = find_process(tree, p->parent);
 	struct proc_stat st;
 
 	if (!status || procfs_stat(p->pid, p->pid, &st, e))
 		return -1;
 	out->pid = p->vpid;
-	out->ppid = p->parent ? find_process(tree, p->parent)->vpid : 0;
+	if (p->parent && !parent)
+		return err_set(e, 0, "process %d (%s) has a parent, %d, that was not found",
+			p->pid, p->comm, p->parent);
+	out->ppid = parent ? parent->vpid : 0;
 	out->threads = p->thread_count + p->leader_ended;
 	out->uid = status_number(status, "Uid", 10);
 	if (p->parent && st.field[STAT_EXIT_SIGNAL] != SIGCHLD)

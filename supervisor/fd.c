@@ -54,6 +54,11 @@ struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp)
 	return d;
 }
 
+void fd_dump_tree(struct fd_dump *d, const struct tree *tree)
+{
+	d->tree = tree;
+}
+
 static size_t description_count(const struct fd_dump *d)
 {
 	return buf_count(&d->descriptions, struct fd_described);
@@ -221,13 +226,12 @@ static int add_locks(
 	struct fd_described *to = description_at(d, index);
 	const struct fd_kind *kind = fd_kind_find(to->x.kind);
 
+	bool first = !to->locks_of;
+
 	if (to->locks_of == s->pid)
 		return 0;
-	if (to->locks_of && strstr(s->info, "lock:"))
-		return err_set(
-			e, 0, "locks of files that processes share are not supported yet");
 	to->locks_of = s->pid;
-	return fd_locks_dump(s, kind->can_lock, &to->locks, e);
+	return fd_locks_dump(s, kind->can_lock, first, &to->locks, e);
 }
 
 static int dump_source(

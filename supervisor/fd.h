@@ -36,8 +36,13 @@ enum fd_tcp {
 /* Shared by all processes of one checkpoint. */
 struct fd_dump;
 
+struct tree;
+
 struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp);
 void fd_dump_free(struct fd_dump *d);
+
+/* The processes that are being saved, for descriptors that lead to processes. */
+void fd_dump_tree(struct fd_dump *d, const struct tree *tree);
 
 /* Save the descriptor table of @pid: adds IMAGE_NOTE_FDS to @process, and descriptions and
  * objects to @d. Descriptors at or above @limit belong to the lower half and are left out.

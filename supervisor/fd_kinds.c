@@ -13,6 +13,9 @@
 static const struct fd_kind kinds[] = {
 	{IMAGE_FD_PATH, "path", false, ROW(fd_path)},
 	{IMAGE_FD_INHERITED, "inherited", false, ROW(fd_inherited)},
+	{IMAGE_FD_MQUEUE, "message queue", false, ROW(fd_mqueue)},
+	{IMAGE_FD_INOTIFY, "inotify", false, ROW(fd_inotify)},
+	{IMAGE_FD_PIDFD, "pidfd", false, ROW(fd_pidfd)},
 	{IMAGE_FD_REGULAR, "file", true, ROW(fd_regular)},
 	{IMAGE_FD_MEMFD, "memfd", true, ROW(fd_memfd)},
 	{IMAGE_FD_UNLINKED, "unlinked file", true, ROW(fd_unlinked)},
@@ -55,10 +58,7 @@ const struct fd_kind *fd_kind_find(uint32_t kind)
 static const struct {
 	const char *link, *what;
 } refused[] = {
-	{"anon_inode:inotify", "inotify descriptors are"},
 	{"anon_inode:[fanotify]", "fanotify descriptors are"},
-	{"anon_inode:[pidfd]", "pidfd descriptors are"},
-	{"pidfd:[", "pidfd descriptors are"},
 	{"anon_inode:[userfaultfd]", "userfaultfd descriptors are"},
 	{"anon_inode:[io_uring]", "io_uring is"},
 	{"anon_inode:[perf_event]", "perf events are"},

@@ -66,10 +66,11 @@ struct fd_dump {
 	struct buf descriptions; /* struct fd_described */
 	struct buf objects;      /* struct fd_object: fd_object.h */
 	enum fd_tcp tcp;
-	struct buf sockets;  /* struct socket_dump: socket_dump.h */
-	struct buf received; /* int: descriptors from messages that are open nowhere else */
-	struct buf pids;     /* pid_t of the processes saved */
-	struct buf tasks;    /* a task of each, ordered by descriptor table (kcmp) */
+	struct buf sockets;      /* struct socket_dump: socket_dump.h */
+	struct buf received;     /* int: descriptors from messages that are open nowhere else */
+	const struct tree *tree; /* NULL: unknown */
+	struct buf pids;         /* pid_t of the processes saved */
+	struct buf tasks;        /* a task of each, ordered by descriptor table (kcmp) */
 };
 
 /* A description, and what is not known or not final before the end. */
@@ -155,6 +156,11 @@ FD_ROW(fd_pipe);
 FD_ROW(fd_fifo);
 FD_ROW(fd_pty_master);
 FD_ROW(fd_pty_slave);
+FD_ROW(fd_mqueue);
+FD_ROW(fd_inotify);
+FD_ROW(fd_pidfd);
+/* In the process, when all are there: put those that lead to the right processes in place. */
+int fd_pidfd_place(const struct fd_restore *r, struct err *e);
 FD_ROW(fd_eventfd);
 FD_ROW(fd_timerfd);
 FD_ROW(fd_signalfd);

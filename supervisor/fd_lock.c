@@ -9,7 +9,8 @@
 #include "lib/util.h"
 
 struct lock {
-	char kind[16]; /* FLOCK, POSIX, OFDLCK */
+	char kind[16]; /* FLOCK, POSIX, OFDLCK, LEASE */
+	char how[16];  /* ADVISORY; of a lease ACTIVE, or BREAKING */
 	char type[16]; /* READ, WRITE */
 	uint64_t first;
 	char last[24]; /* a number or EOF */
@@ -43,7 +44,10 @@ static int dump_lock(
 	char *old = *locks;
 	bool posix = !strcmp(l->kind, "POSIX");
 
-	if (!posix && strcmp(l->kind, "FLOCK") && strcmp(l->kind, "OFDLCK"))
+	if (!strcmp(l->kind, "LEASE") && strcmp(l->how, "ACTIVE"))
+		return err_set(e, 0, "its lease is being broken");
+	if (!posix && strcmp(l->kind, "FLOCK") && strcmp(l->kind, "OFDLCK") &&
+		strcmp(l->kind, "LEASE"))
 		return err_set(
 			e, 0, "a lock of type %s (%s) is not supported", l->kind, l->type);
 	if (posix && check_not_mapped(s, e))
@@ -54,7 +58,8 @@ static int dump_lock(
 	return 0;
 }
 
-int fd_locks_dump(const struct fd_source *s, bool can_lock, char **locks, struct err *e)
+int fd_locks_dump(
+	const struct fd_source *s, bool can_lock, bool first, char **locks, struct err *e)
 {
 	for (const char *line = s->info; line; line = strchr(line, '\n')) {
 		struct lock l;
@@ -63,13 +68,13 @@ int fd_locks_dump(const struct fd_source *s, bool can_lock, char **locks, struct
 		if (strncmp(line, "lock:", 5))
 			continue;
 		/* "lock:\t1: POSIX  ADVISORY  WRITE 359 00:13:11691 0 EOF" */
-		if (sscanf(line, "lock: %*d: %15s %*s %15s %*d %*s %" SCNu64 " %23s", l.kind,
-			    l.type, &l.first, l.last) != 4)
+		if (sscanf(line, "lock: %*d: %15s %15s %15s %*d %*s %" SCNu64 " %23s", l.kind,
+			    l.how, l.type, &l.first, l.last) != 5)
 			return err_set(e, 0, "it holds a lock of an unknown kind");
 		if (!can_lock)
 			return err_set(e, 0,
 				"it holds a lock (%s), which is not supported here", l.kind);
-		if (dump_lock(s, &l, locks, e))
+		if ((first || !strcmp(l.kind, "POSIX")) && dump_lock(s, &l, locks, e))
 			return -1;
 	}
 	return 0;
@@ -86,6 +91,8 @@ static int take(int fd, const struct lock *l)
 
 	if (!strcmp(l->kind, "FLOCK"))
 		return flock(fd, (write ? LOCK_EX : LOCK_SH) | LOCK_NB);
+	if (!strcmp(l->kind, "LEASE"))
+		return fcntl(fd, F_SETLEASE, range.l_type);
 	if (strcmp(l->last, "EOF"))
 		range.l_len = strtoull(l->last, NULL, 10) - l->first + 1;
 	return fcntl(fd, strcmp(l->kind, "POSIX") ? F_OFD_SETLK : F_SETLK, &range);

@@ -37,7 +37,7 @@ const struct image_object *fd_object_info(
 /* ---- contents ---- */
 
 /* Call @put for each piece of stored data of object @number below @size. */
-static int each_piece(struct fd_restore *r, uint32_t number, uint64_t size,
+static int each_piece(const struct image *job, uint32_t number, uint64_t size,
 	int (*put)(void *to, uint64_t at, const void *data, size_t size, struct err *e),
 	void *to, struct err *e)
 {
@@ -45,7 +45,7 @@ static int each_piece(struct fd_restore *r, uint32_t number, uint64_t size,
 	const struct image_extent *x;
 	size_t count;
 
-	x = image_extents(r->job, number, &count);
+	x = image_extents(job, number, &count);
 	for (; count; x++, count--) {
 		uint32_t blocks = x->kind == IMAGE_EXTENT_DATA ? x->blocks : 0, n;
 
@@ -58,7 +58,7 @@ static int each_piece(struct fd_restore *r, uint32_t number, uint64_t size,
 			bytes = (uint64_t)n * IMAGE_BLOCK;
 			if (bytes > size - at)
 				bytes = size - at;
-			if (image_read_blocks(r->job, x, first, n, data, e) ||
+			if (image_read_blocks(job, x, first, n, data, e) ||
 				put(to, at, data, bytes, e))
 				return -1;
 		}
@@ -77,10 +77,16 @@ static int put_memory(void *to, uint64_t at, const void *data, size_t size, stru
 	return 0;
 }
 
+int fd_contents(
+	const struct image *job, uint32_t number, uint64_t size, void *to, struct err *e)
+{
+	return each_piece(job, number, size, put_memory, to, e);
+}
+
 int fd_made_contents(
 	struct fd_restore *r, uint32_t number, uint64_t size, struct buf *out, struct err *e)
 {
-	return each_piece(r, number, size, put_memory, buf_grow(out, size), e);
+	return fd_contents(r->job, number, size, buf_grow(out, size), e);
 }
 
 /* ---- files without a name ---- */
@@ -157,7 +163,7 @@ static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, str
 	/* The umask may be the program's already, and we are going to open it again. */
 	if (fchmod(fd, 0600) || ftruncate(fd, o->size))
 		return err_set(e, errno, "cannot set the size of a file for %s", name);
-	return each_piece(r, number, o->size, put_file, &made->fd, e)
+	return each_piece(r->job, number, o->size, put_file, &made->fd, e)
 		       ? err_prefix(e, "cannot restore the contents of %s", name)
 		       : 0;
 }
@@ -183,6 +189,8 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 
 	if (o->kind == IMAGE_OBJECT_PTY)
 		return fd_pty_settle(r, number, e);
+	if (fd_object_is_bytes(o->kind) && o->kind != IMAGE_OBJECT_MQUEUE)
+		return 0;
 	/* Another's file can stay ours: who has it open does not need its owner, and only root
 	 * could give it away. */
 	if (o->kind == IMAGE_OBJECT_UNLINKED)
@@ -198,8 +206,7 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 int fd_made_settle(struct fd_restore *r, struct err *e)
 {
 	for (uint32_t n = 1; n <= r->object_count; n++)
-		if (!fd_object_is_bytes(r->objects[n - 1].kind) && r->made[n - 1].fd >= 0 &&
-			settle(r, n, r->made[n - 1].fd, e))
+		if (r->made[n - 1].fd >= 0 && settle(r, n, r->made[n - 1].fd, e))
 			return -1;
 	return 0;
 }

@@ -15,6 +15,10 @@ const struct image_object *fd_object_info(
  * and seals come with fd_made_settle(). Not for pipes. */
 struct fd_made *fd_made_get(struct fd_restore *r, uint32_t number, struct err *e);
 
+/* Read @size bytes of the contents of object @number into @to, which is to be zeros. */
+int fd_contents(
+	const struct image *job, uint32_t number, uint64_t size, void *to, struct err *e);
+
 /* Append @size bytes of the contents of object @number to @out. */
 int fd_made_contents(
 	struct fd_restore *r, uint32_t number, uint64_t size, struct buf *out, struct err *e);

@@ -29,8 +29,6 @@ static bool is_deleted(const char *name)
 /* What @name in /proc/PID/maps can be told to be that is not for us to save, or NULL. */
 static const char *refused(const struct fd_dump *d, const char *name, uint64_t dev)
 {
-	if (starts_with(name, "/SYSV"))
-		return "System V shared memory is not supported yet";
 	if (starts_with(name, "/anon_hugepage"))
 		return "shared memory in huge pages is not supported yet";
 	if (starts_with(name, "/[aio]"))

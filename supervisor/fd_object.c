@@ -201,8 +201,18 @@ int fd_objects_write(struct fd_dump *d, struct err *e)
 
 bool fd_object_is_bytes(uint32_t kind)
 {
-	return kind == IMAGE_OBJECT_PIPE || kind == IMAGE_OBJECT_SOCKET ||
-	       kind == IMAGE_OBJECT_PTY;
+	switch (kind) {
+	case IMAGE_OBJECT_PIPE:
+	case IMAGE_OBJECT_SOCKET:
+	case IMAGE_OBJECT_PTY:
+	case IMAGE_OBJECT_SHM:
+	case IMAGE_OBJECT_SEM:
+	case IMAGE_OBJECT_MSG:
+	case IMAGE_OBJECT_MQUEUE:
+		return true;
+	default:
+		return false;
+	}
 }
 
 void fd_objects_free(struct fd_dump *d)

@@ -16,7 +16,10 @@ struct fd_object {
 	int fd;          /* -1: none */
 	bool have_bytes; /* of a pipe */
 	struct buf bytes;
-	struct fd_pty *pty; /* of a pseudo-terminal: fd_pty.h */
+	unsigned long attached; /* of a System V segment: the kernel's count of mappings, */
+	unsigned long seen;     /* those that have been seen */
+	bool stored;            /* and one of them has its contents */
+	struct fd_pty *pty;     /* of a pseudo-terminal: fd_pty.h */
 };
 
 /* Whether an object of this kind is bytes on their way, and no file. */

@@ -18,7 +18,6 @@
 #ifndef SECRETMEM_MAGIC
 #define SECRETMEM_MAGIC 0x5345434d
 #endif
-#define MQUEUE_MAGIC 0x19800202
 
 /* Files whose text is made up by the kernel: size and times say nothing. */
 static bool is_synthetic(int fd)
@@ -203,8 +202,6 @@ int fd_unlinked_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 
 	if (fstatfs(s->dup, &fs))
 		return err_set(e, errno, "cannot ask for its file system");
-	if (fs.f_type == MQUEUE_MAGIC)
-		return err_set(e, 0, "POSIX message queues are not supported yet");
 	if (fs.f_type == HUGETLBFS_MAGIC)
 		return err_set(
 			e, 0, "files in huge pages without a name are not supported yet");

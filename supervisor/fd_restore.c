@@ -13,6 +13,7 @@
 #include "supervisor/fd_lock.h"
 #include "supervisor/fd_made.h"
 #include "supervisor/socket_restore.h"
+#include "supervisor/sysv.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -84,7 +85,8 @@ static void find_mapped(struct fd_restore *r, const struct image *process)
 
 	regions = image_note_array(process, IMAGE_NOTE_REGIONS, struct image_region, &count);
 	for (size_t i = 0; i < count; i++)
-		if (regions[i].object && regions[i].object <= r->object_count)
+		if (regions[i].kind == IMAGE_REGION_SHARED && regions[i].object &&
+			regions[i].object <= r->object_count)
 			r->made[regions[i].object - 1].mapped = true;
 }
 
@@ -267,7 +269,7 @@ static int restore_placeless(struct fd_restore *r, struct err *e)
 
 static int restore_all(struct fd_restore *r, struct err *e)
 {
-	if (socket_restore_begin(r, e))
+	if (sysv_restore(r, e) || socket_restore_begin(r, e))
 		return -1;
 	for (size_t p = 0; p < r->checkpoint->process_count; p++) {
 		turn_to(r, p);
@@ -439,7 +441,8 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c, const int std[3], 
 
 static int settle_process(struct fd_restore *r, int *keep, struct err *e)
 {
-	if (set_owners(r, e) || move_aside(r, keep, e) || place(r, e) || close_rest(r, keep, e))
+	if (set_owners(r, e) || move_aside(r, keep, e) || place(r, e) || fd_pidfd_place(r, e) ||
+		close_rest(r, keep, e))
 		return -1;
 	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
 }

@@ -33,6 +33,15 @@ static int find_vdso(struct process *p, struct err *e)
 		p->comm);
 }
 
+/* By a thread that an earlier checkpoint has lost hold of, on its way home. */
+static bool is_in_use(const struct process *p, uint64_t cave)
+{
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (p->threads[i].regs.rip >= cave && p->threads[i].regs.rip < cave + CAVE_SIZE)
+			return true;
+	return false;
+}
+
 int process_prepare(struct process *p, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/mem", p->task);
@@ -49,7 +58,7 @@ int process_prepare(struct process *p, struct err *e)
 	if (tracee_read(p->mem_fd, p->vdso, vdso, p->vdso_size, e))
 		return err_prefix(e, "cannot look into process %d (%s)", p->pid, p->comm);
 	at = x86_64_find_cave(vdso, p->vdso_size);
-	if (!at)
+	if (!at || is_in_use(p, p->vdso + at))
 		return err_set(e, 0, "the vdso of process %d (%s) has no room for trecr's code",
 			p->pid, p->comm);
 	p->cave = p->vdso + at;

@@ -30,6 +30,7 @@
 #include "supervisor/restore_one.h"
 #include "supervisor/spawn.h"
 #include "supervisor/syscall_restart.h"
+#include "supervisor/sysv.h"
 
 /* A helper or a zombie. */
 struct other {
@@ -419,7 +420,9 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, char *reason, bool *again, struct err *e)
 {
 	struct restore r = {.s = s, .c = c, .o = o, .e = e};
+	cleanup_free char *obstacle = NULL;
 	struct spawn_wishes wishes = {0};
+	cleanup_buf struct buf left_over = {0};
 	char *why = NULL;
 	int result = -1;
 
@@ -427,7 +430,11 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 		goto out;
 	if (!reason)
 		reason = namespace_reason(&r);
-	wishes.reason = reason;
+	obstacle = sysv_obstacle(c);
+	wishes.ipc = obstacle;
+	wishes.reason = reason ? reason : obstacle;
+	/* What is brought back in a namespace has no use for what is left of it outside. */
+	sysv_list(c, wishes.ipc, &left_over);
 	wishes.terminals = fd_terminal_in_use(c);
 	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, &wishes, &why, e))
 		goto out;
@@ -440,6 +447,8 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 		kill_all(&r);
 	else
 		adopt(&r);
+	if (!result == wishes.ipc)
+		sysv_remove(&left_over);
 out:
 	free(reason);
 	free(why);

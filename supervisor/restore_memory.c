@@ -359,8 +359,12 @@ int restore_plan_memory(struct restore_plan *p, struct err *e)
 		return -1;
 	add_unmap_all(p);
 	restore_plan_old_vdso(p);
+	if (restore_plan_segments(p, e))
+		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (!is_foreign(&g[i]))
+		if (g[i].kind == IMAGE_REGION_SYSV)
+			add_advice(p, &g[i]);
+		else if (!is_foreign(&g[i]))
 			add_map(p, &g[i]);
 	/* Before a page of it is touched. */
 	mempolicy_plan_memory(p);

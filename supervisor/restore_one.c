@@ -388,6 +388,8 @@ static int read_new_process(struct restore_one *r)
 	old = image_note(r->img, IMAGE_NOTE_VDSO, 1, &size);
 	r->plan.other_vdso = getenv("TRECR_TEST_OTHER_VDSO") || !old ||
 			     size != r->process.vdso_size || memcmp(old, r->new_vdso, size);
+	r->plan.c = r->c;
+	r->plan.index = r->index;
 	r->plan.img = r->img;
 	r->plan.fds = r->fds;
 	r->plan.vmas = &r->vmas;
@@ -413,6 +415,7 @@ int restore_one_init(struct restore_one *r, size_t index, const struct extra_fds
 {
 	size_t count;
 
+	r->index = index;
 	r->img = r->c->processes[index];
 	r->fds = fds;
 	r->process.mem_fd = -1;

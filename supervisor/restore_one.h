@@ -18,6 +18,7 @@ struct restore_one {
 	const struct restore_options *o;
 	struct err *e;
 
+	size_t index; /* of the process in the checkpoint */
 	const struct image *img;
 	const struct image_process *ip;
 	const struct image_thread *threads;

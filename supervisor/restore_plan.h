@@ -16,6 +16,8 @@
 #define FILL_THREADS_MAX 4
 
 struct restore_plan {
+	const struct checkpoint *c;
+	size_t index; /* of the process in it */
 	const struct image *img;
 	const struct extra_fds *fds;
 	const struct vma_list *vmas; /* of the new process, before anything is done */
@@ -44,6 +46,9 @@ int restore_plan_memory(struct restore_plan *p, struct err *e);
 int restore_plan_vdso(struct restore_plan *p, struct err *e);
 /* After it: where the image's vdso was, memory for its code, if the kernel's is another one. */
 void restore_plan_old_vdso(struct restore_plan *p);
+/* System V segments, before anything else is mapped; and what they undo at the end. */
+int restore_plan_segments(struct restore_plan *p, struct err *e);
+int restore_plan_undos(struct restore_plan *p, int32_t pid, struct err *e);
 int restore_plan_process(struct restore_plan *p, struct err *e);
 void restore_plan_signals(struct restore_plan *p);
 /* The timer that has sent the signal @pending, if it is still there. */

@@ -419,6 +419,8 @@ int restore_plan_process(struct restore_plan *p, struct err *e)
 	add_mm(p);
 	add_descriptors(p);
 	add_prctls(p);
+	if (restore_plan_undos(p, process_of(p)->pid, e))
+		return -1;
 	restore_plan_signals(p);
 	add_threads(p);
 	if (restore_plan_timers(p, e))

@@ -183,9 +183,10 @@ static const char *namespace_hint(int error)
 	}
 }
 
-static pid_t make_init(struct namespace_plan *plan, int ours, struct err *e)
+static pid_t make_init(
+	struct namespace_plan *plan, const struct spawn_wishes *wishes, int ours, struct err *e)
 {
-	uint64_t flags = CLONE_NEWPID | CLONE_NEWNS;
+	uint64_t flags = CLONE_NEWPID | CLONE_NEWNS | (wishes->ipc ? CLONE_NEWIPC : 0);
 	pid_t init;
 
 	if (plan->user_namespace)
@@ -230,7 +231,7 @@ static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child 
 		return err_set(e, errno, "cannot make a socket pair");
 	plan.socket = ends[1];
 	held->supervisor = 0;
-	s->init = make_init(&plan, ends[0], e);
+	s->init = make_init(&plan, wishes, ends[0], e);
 	close(ends[1]);
 	if (s->init < 0) {
 		s->init = 0;

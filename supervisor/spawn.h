@@ -20,6 +20,7 @@ int spawn_program(struct supervisor *s, char *const argv[], int *status, struct 
 
 struct spawn_wishes {
 	const char *reason; /* to make it in a namespace in any case; NULL: none */
+	bool ipc;           /* in an IPC namespace of its own, too */
 	bool terminals;     /* /dev/pts is to be a new one: a number is in use in the old one */
 };
 

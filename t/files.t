@@ -2,7 +2,8 @@
 # Descriptors of every supported kind: where they point, what they share, what is in them.
 . "$(dirname "$0")/lib.sh"
 
-for v in file_offsets unlinked directory devices pipes fifo eventfd epoll signalfd locks fd_owner; do
+for v in file_offsets unlinked directory devices pipes fifo eventfd epoll signalfd locks fd_owner \
+	inotify pidfd tree_locks; do
 	cycle $v
 done
 done_testing

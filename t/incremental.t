@@ -75,7 +75,8 @@ ok "what is left is right" quiet trecr-inspect --verify ck
 # Memory that comes, goes and moves between two checkpoints.
 arena moves
 RUN_FLAGS=--incremental
-for v in anon shared_anon zeroed_file memfd pipes unlinked; do
+for v in anon shared_anon zeroed_file memfd pipes unlinked tree_family tree_shared tree_pipes \
+	pty_session sysv; do
 	cycle $v
 done
 done_testing

@@ -13,7 +13,6 @@ vsock|AF_VSOCK
 alg|AF_ALG
 multicast|multicast
 urgent|urgent
-inotify|inotify
 io_uring|io_uring
 pipe|pipe
 clone-vm|share their memory
@@ -22,10 +21,8 @@ clone-files|share one table of descriptors
 exit-signal|signal
 userfaultfd|userfault
 device|(device|/dev/)
-sysv-shm|(System V|SYSV|shared memory)
 aio|(aio|asynchronous)
-pidfd|pidfd
-mqueue|(queue|mqueue)
+mqueue|notification
 seccomp|seccomp
 landlock|Landlock
 dispatch|dispatched

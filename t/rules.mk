@@ -51,6 +51,13 @@ $(O)/t/victim/plugin.so: t/victim/plugin/plugin.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(VICTIM_CFLAGS) $(TEST_DEPS) -shared -fPIC -Wl,--build-id -o $@ $<
 
+# What lets system calls of trecr itself fail.
+TEST_TOOL_BIN_SO := $(O)/t/fault.so
+$(O)/t/fault.so: t/fault/fault.c t/fault/fault.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -std=gnu11 $(WARN) -Wno-missing-prototypes -O1 -g -shared -fPIC \
+		$(TEST_DEPS) -o $@ $< -ldl
+
 # Helpers that read or edit images use the library; the others need no more than libc.
 TEST_TOOL_BIN := $(patsubst t/tool/%.c,$(O)/t/tool/%,$(wildcard t/tool/*.c))
 TEST_TOOL_LINKED := $(O)/t/tool/edit-image
@@ -68,13 +75,18 @@ $(filter-out %/unit/mmu %/unit/names,$(UNIT_BIN)) $(FUZZ_BIN): $(O)/t/%: t/%.c $
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(O)/libtrecr.a $(LIBS)
 
 victims: $(VICTIM_BIN)
-test-tools: $(filter-out $(TEST_TOOL_LINKED),$(TEST_TOOL_BIN))
+test-tools: $(TEST_TOOL_BIN_SO) $(filter-out $(TEST_TOOL_LINKED),$(TEST_TOOL_BIN))
 
 # TESTS names what to run: make check TESTS='t/memory.t t/files.t'
 TESTS ?= $(wildcard t/*.t) $(UNIT_BIN)
 TEST_JOBS ?= 2
-check: all $(VICTIM_BIN) $(TEST_TOOL_BIN) $(UNIT_BIN)
+check: all $(VICTIM_BIN) $(TEST_TOOL_BIN_SO) $(TEST_TOOL_BIN) $(UNIT_BIN)
 	TRECR_BUILD=$(abspath $(O)) prove -j$(TEST_JOBS) -e '' $(PROVE_FLAGS) $(TESTS)
+
+# Not part of the tests: a busy tree, saved and brought back time and again.
+SOAK_CYCLES ?= 500
+soak: all $(TEST_TOOL_BIN)
+	TRECR_BUILD=$(abspath $(O)) TEST_LIMIT=36000 SOAK_CYCLES=$(SOAK_CYCLES) t/soak.sh
 
 # Some time of image_fuzz under the sanitizers, from the seeds it makes itself.
 FUZZ_SECONDS ?= 60
@@ -83,4 +95,4 @@ fuzz:
 fuzz-run: $(FUZZ_BIN)
 	@for f in $(FUZZ_BIN); do echo "$$f $(FUZZ_SECONDS)"; "$$f" $(FUZZ_SECONDS) || exit 1; done
 
-.PHONY: victims test-tools check fuzz fuzz-run
+.PHONY: victims test-tools check fuzz fuzz-run soak

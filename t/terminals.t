@@ -111,4 +111,17 @@ for how in "script -qfe screen -c" "$top/t/tool/typed.py input screen bash -c"; 
 	result $? "vim in $name: typed into after each restart" || explain screen text
 	sweep >/dev/null
 done
+
+# Its server leads a session of its own and is reached through a socket; the client is on another
+# terminal.
+if have tmux && have script && have vim; then
+	arena tmux
+	on_terminal script -qfe screen -c \
+		"env TERM=vt100 tmux -f /dev/null -S sock new-session 'vim -u NONE -N -i NONE text'" &&
+		vim_works
+	result $? "vim in tmux: typed into after each restart" || explain screen text
+	sweep >/dev/null
+else
+	skip "vim in tmux" "no tmux, script or vim"
+fi
 done_testing

@@ -14,16 +14,6 @@ static void setup_socket(void)
 	put_at(15, socket(AF_NETLINK, SOCK_RAW, NETLINK_FIB_LOOKUP));
 }
 
-static void setup_inotify(void)
-{
-	put_at(15, inotify_init1(0));
-}
-
-static void setup_pidfd(void)
-{
-	put_at(15, syscall(SYS_pidfd_open, getpid(), 0));
-}
-
 static void setup_userfaultfd(void)
 {
 	put_at(15, syscall(SYS_userfaultfd, 1 /* UFFD_USER_MODE_ONLY */));
@@ -42,11 +32,6 @@ static void setup_proc_dir(void)
 static void setup_namespace(void)
 {
 	put_at(15, open("/proc/self/ns/net", O_RDONLY));
-}
-
-static void setup_terminal(void)
-{
-	put_at(15, posix_openpt(O_RDWR | O_NOCTTY));
 }
 
 static void setup_directory(void)
@@ -68,12 +53,6 @@ static void setup_path(void)
 	put_at(15, open("going", O_WRONLY | O_CREAT | O_TRUNC, 0600));
 	put_at(15, open("going", O_PATH));
 	unlink("going");
-}
-
-static void setup_lease(void)
-{
-	put_at(15, open("leased", O_RDONLY | O_CREAT, 0600));
-	EXPECT(fcntl(15, F_SETLEASE, F_RDLCK), 0);
 }
 
 static void setup_notify(void)
@@ -167,12 +146,6 @@ static void setup_future_write(void)
 	EXPECT(fcntl(15, F_ADD_SEALS, 0x0010 /* F_SEAL_FUTURE_WRITE */), 0);
 }
 
-static void setup_queue(void)
-{
-	put_at(15, mq_open("/trecr-test-queue", O_RDWR | O_CREAT, 0600, NULL));
-	mq_unlink("/trecr-test-queue");
-}
-
 static void setup_driver(void)
 {
 	put_at(15, open("/dev/kmsg", O_RDONLY));
@@ -185,17 +158,13 @@ static const struct {
 } cases[] = {
 	{"sockets", setup_socket,
 		"): sockets of family AF_NETLINK with protocol 10 are not supported"},
-	{"inotify", setup_inotify, "inotify descriptors are not supported yet"},
-	{"pidfd", setup_pidfd, "pidfd descriptors are not supported yet"},
 	{"userfaultfd", setup_userfaultfd, "userfaultfd descriptors are not supported yet"},
 	{"a process's /proc file", setup_proc, "files of /proc that belong to a process"},
 	{"a process's /proc", setup_proc_dir, "directories of /proc that belong to a process"},
 	{"namespaces", setup_namespace, "namespace descriptors are not supported yet"},
-	{"terminals", setup_terminal, "pseudo-terminals are not supported yet"},
 	{"a removed directory", setup_directory, "the directory no longer has this name"},
 	{"a removed FIFO", setup_fifo, "the FIFO no longer has this name"},
 	{"a removed path", setup_path, "a path (O_PATH) that leads elsewhere by now"},
-	{"a lease", setup_lease, "a lock of type LEASE"},
 	{"directory notification", setup_notify, "notification (F_NOTIFY)"},
 	{"signals to a thread", setup_thread_owner, "signals to a single thread"},
 	{"a POSIX lock on a mapped file", setup_posix_lock, "a POSIX lock on a file that is"},
@@ -204,7 +173,6 @@ static const struct {
 	{"threads without CLONE_FILES", setup_thread, "has descriptors of its own"},
 	{"shared huge pages", setup_huge_shared, "shared memory in huge pages"},
 	{"a mapping sealed later", setup_future_write, "sealed with F_SEAL_FUTURE_WRITE"},
-	{"message queues", setup_queue, "POSIX message queues are not supported yet"},
 	{"a device with state", setup_driver, "the device 1:11 is not supported"},
 };
 

@@ -119,8 +119,10 @@ static void lead(void)
 
 static void check_leader(void)
 {
+	struct winsize size = {0};
 	int status = 0;
 
+	CHECK(!ioctl(slave, TIOCGWINSZ, &size) && size.ws_row == 42, "%d rows", size.ws_row);
 	turn_inside_out();
 	CHECK(tcgetsid(slave) == getpid(), "session %d", tcgetsid(slave));
 	tree_open(3);
@@ -141,8 +143,7 @@ static void check_leader(void)
 
 void victim_hurt(void)
 {
-	tcflush(master, TCIOFLUSH);
-	dprintf(master, "x");
+	ioctl(master, TIOCSWINSZ, &(struct winsize){.ws_row = 1});
 }
 
 int main(void)
@@ -154,6 +155,7 @@ int main(void)
 	if (master < 0)
 		victim_skip("no pseudo-terminals");
 	MUST(!grantpt(master) && !unlockpt(master) && !ptsname_r(master, name, sizeof(name)));
+	MUST(!ioctl(master, TIOCSWINSZ, &(struct winsize){.ws_row = 42}));
 	child = tree_child(lead, check_leader);
 	tree_await(1);
 	victim_ready();

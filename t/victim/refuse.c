@@ -15,7 +15,6 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/file.h>
-#include <sys/inotify.h>
 #include <sys/io.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -108,20 +107,6 @@ static void still_urgent(void)
 	char c = 0;
 
 	CHECK(recv(fd, &c, 1, MSG_OOB) == 1 && c == '!', "urgent data");
-}
-
-static void inotify(void)
-{
-	fd = inotify_init();
-	MUST(fd >= 0 && inotify_add_watch(fd, ".", IN_CREATE) >= 0);
-}
-
-static void still_inotify(void)
-{
-	char b[512];
-
-	close(open("made", O_CREAT | O_WRONLY, 0600));
-	CHECK(read(fd, b, sizeof(b)) > 0, "inotify");
 }
 
 static void io_uring(void)
@@ -227,14 +212,16 @@ static void still_mapped(void)
 	CHECK(victim_vma(p, &v) && strstr(v.prot, "s"), "the mapping is %s", v.path);
 }
 
+static int shm_id;
+
 static void sysv_shm(void)
 {
-	int id = shmget(IPC_PRIVATE, 64 * KIB, 0600);
+	int id = shm_id = shmget(IPC_PRIVATE, 64 * KIB, 0600);
 
 	need(id >= 0, "no System V shared memory");
 	p = shmat(id, NULL, 0);
-	shmctl(id, IPC_RMID, NULL);
 	MUST(p != (void *)-1);
+	victim_say("segment %d", id);
 	victim_fill(p, 64 * KIB, 3);
 }
 
@@ -245,6 +232,7 @@ static void still_shm(void)
 	SAME(p, 64 * KIB, 3, "System V shared memory");
 	(void)d;
 	CHECK(!shmdt(p), "%s", strerror(errno));
+	shmctl(shm_id, IPC_RMID, NULL);
 }
 
 static aio_context_t aio_context;
@@ -260,20 +248,16 @@ static void still_aio(void)
 	CHECK(!syscall(SYS_io_destroy, aio_context), "%s", strerror(errno));
 }
 
-static void pidfd(void)
-{
-	fd = syscall(SYS_pidfd_open, getpid(), 0);
-	need(fd >= 0, "no pidfd");
-}
-
 static void message_queue(void)
 {
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
 	char name[32];
 
 	snprintf(name, sizeof(name), "/trecr-test-%d", getpid());
 	fd = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, NULL);
 	need(fd >= 0, "no POSIX message queues");
 	mq_unlink(name);
+	MUST(!mq_notify(fd, &event));
 }
 
 static void seccomp(void)
@@ -390,7 +374,6 @@ static const struct kind {
 	{"alg", alg, nothing, 'd'},
 	{"multicast", multicast, nothing, 'd'},
 	{"urgent", urgent, still_urgent, 'd'},
-	{"inotify", inotify, still_inotify, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
 	{"clone-vm", same_memory, end_child, 'c'},
@@ -401,7 +384,6 @@ static const struct kind {
 	{"device", device, still_mapped, 'r'},
 	{"sysv-shm", sysv_shm, still_shm, 'r'},
 	{"aio", aio, still_aio, 'r'},
-	{"pidfd", pidfd, nothing, 'd'},
 	{"mqueue", message_queue, nothing, 'd'},
 	{"seccomp", seccomp, still_seccomp, '-'},
 	{"landlock", landlock, nothing, '-'},

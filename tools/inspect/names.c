@@ -40,6 +40,7 @@ const char *name_region_kind(uint32_t kind)
 		[IMAGE_REGION_VDSO] = "vdso",
 		[IMAGE_REGION_VVAR] = "vvar",
 		[IMAGE_REGION_DEVICE] = "device",
+		[IMAGE_REGION_SYSV] = "sysv",
 	};
 
 	return pick(names, ARRAY_SIZE(names), kind);
@@ -53,6 +54,10 @@ const char *name_object_kind(uint32_t kind)
 		[IMAGE_OBJECT_UNLINKED] = "unlinked file",
 		[IMAGE_OBJECT_PIPE] = "pipe",
 		[IMAGE_OBJECT_PTY] = "terminal",
+		[IMAGE_OBJECT_SHM] = "sysv-shm",
+		[IMAGE_OBJECT_SEM] = "sysv-sem",
+		[IMAGE_OBJECT_MSG] = "sysv-msg",
+		[IMAGE_OBJECT_MQUEUE] = "message queue",
 	};
 
 	return pick(names, ARRAY_SIZE(names), kind);

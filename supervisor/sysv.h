@@ -1,0 +1,46 @@
+/*
+ * sysv.h - System V shared memory, semaphores and message queues of a tree.
+ *
+ * They belong to nobody but an IPC namespace. A segment is the tree's when a process of the
+ * tree has attached it; anything else when its creator or last user is of the tree, or has
+ * ended and it was made by the tree's user since the tree started: that is made anew where it
+ * is gone, and left alone where it is not. Contents, key, owner and id are kept.
+ */
+#ifndef SUPERVISOR_SYSV_H
+#define SUPERVISOR_SYSV_H
+
+#include "lib/procfs.h"
+#include "supervisor/fd_kinds.h"
+#include "supervisor/process.h"
+
+/* ---- checkpoint ---- */
+
+/* Whether a mapping is one, by its name in /proc/PID/maps. */
+bool sysv_is_segment(const struct vma *v);
+
+/* Number of the object that is the segment mapped at @v by @p; it is added when new.
+ * *need_memory when its contents are to be taken from this mapping. -1 on failure. */
+int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
+	bool *need_memory, struct err *e);
+
+/* All the others, after the memory of all processes. Refuses segments that others have
+ * attached, too. */
+int sysv_dump_rest(struct fd_dump *d, const struct tree *tree, struct err *e);
+
+/* ---- restart ---- */
+
+/* Why the ids of @c cannot be had in this IPC namespace, the caller's to free; NULL: they can,
+ * or there are none. An object that is there still and that nobody uses is taken over. */
+char *sysv_obstacle(const struct checkpoint *c);
+
+/* In the first process, before it forks: make them. With the contents, but not yet removed. */
+int sysv_restore(struct fd_restore *r, struct err *e);
+
+/* Those of @c that are not here, or with @unused those that are and that nobody uses: added to
+ * @list (struct image_object). */
+void sysv_list(const struct checkpoint *c, bool unused, struct buf *list);
+
+/* Remove them: what a restart has made that failed, or has made anew in another namespace. */
+void sysv_remove(const struct buf *list);
+
+#endif

@@ -1,0 +1,63 @@
+#!/bin/bash
+# System V objects and POSIX message queues.
+. "$(dirname "$0")/lib.sh"
+
+for v in sysv mqueue; do
+	cycle $v
+	RESTART_FLAGS=--namespace
+	scenario "$v: restarted twice in a namespace" twice "$victim/$v"
+	RESTART_FLAGS=
+done
+
+# While the program goes on, a second one of it: all that it has is in use.
+arena second
+launch "$victim/sysv" && checkpoint
+first=$sup
+restart_detached
+second=$sup
+like "$(cat restart.err)" 'System V .* is in use|process id .* is in use' \
+	"a second one is brought back in a namespace"
+sup=$second
+finish && [ "$(cat out)" = "ready" ]
+sup=$first
+finish && [ "$status" = 0 ] && said_ok
+result $? "and the first has not noticed" || explain
+sweep >/dev/null
+
+if have python3; then
+	arena outside
+	launch "$victim/refuse" sysv-shm
+	id=$(sed -n 's/^segment //p' out)
+	python3 -c "
+import ctypes, signal
+libc = ctypes.CDLL(None)
+libc.shmat.restype = ctypes.c_long
+open('attached', 'w').write('%d\n' % (libc.shmat($id, None, 0) > 0))
+signal.pause()" &
+	await -t 30 -p $! attached 1 >/dev/null
+	not_ok "a segment that another process has attached, too, is refused" checkpoint
+	like "$(cat ckpt.err)" "System V shared memory $id .*: a process that is not being saved" \
+		"and named"
+	finish
+	is "$status" 0 "the program runs on" || explain
+	sweep >/dev/null
+fi
+
+# A restart that fails leaves none behind.
+arena failed
+launch "$victim/sysv" && freeze_away
+segments() {
+	ipcs -m | awk '$4 == 640 && $5 == 65536'
+}
+segments >before
+last=$(ls ck/ckpt-000001 | grep -v job | sort -n | tail -n 1)
+cp "ck/ckpt-000001/$last" kept
+printf 'broken' | dd of="ck/ckpt-000001/$last" bs=1 seek=4200 conv=notrunc 2>/dev/null
+trecr-restart ck </dev/null >>out 2>restart.err
+is $? 125 "a damaged image is not brought back"
+is "$(segments)" "$(cat before)" "and no System V object is left of it"
+cp kept "ck/ckpt-000001/$last"
+restart_here && finish && [ "$status" = 0 ] && said_ok
+result $? "repaired, it comes back" || explain
+sweep >/dev/null
+done_testing

@@ -1,0 +1,73 @@
+/*
+ * faults - say which system call of trecr is to fail next (t/fault/fault.c).
+ *
+ *	faults FILE		make it, with nothing to fail
+ *	faults FILE CLASS N	the Nth call of that class from now on
+ *	faults FILE off		nothing any more; exit status 0 when one has failed, else 1
+ *	faults classes		the names
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "t/fault/fault.h"
+
+static const char *const names[FAULT_CLASSES] = {
+	[FAULT_OPEN] = "open",
+	[FAULT_READ] = "read",
+	[FAULT_WRITE] = "write",
+	[FAULT_SYNC] = "sync",
+	[FAULT_NAME] = "name",
+	[FAULT_CONTROL] = "control",
+	[FAULT_MEMORY] = "memory",
+	[FAULT_PROCESS] = "process",
+	[FAULT_WAIT] = "wait",
+	[FAULT_TRACE] = "trace",
+	[FAULT_RAW] = "raw",
+};
+
+static struct fault_control *map(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	void *p;
+
+	if (fd < 0 || ftruncate(fd, 4096))
+		return NULL;
+	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int main(int argc, char **argv)
+{
+	struct fault_control *c;
+	int class = 0;
+
+	if (argc == 2 && !strcmp(argv[1], "classes")) {
+		for (int i = 1; i < FAULT_CLASSES; i++)
+			puts(names[i]);
+		return 0;
+	}
+	c = argc > 1 ? map(argv[1]) : NULL;
+	if (!c)
+		return 2;
+	if (argc == 2)
+		return 0;
+	if (argc == 3) {
+		c->class = FAULT_NONE;
+		return !c->fired;
+	}
+	for (int i = 1; i < FAULT_CLASSES; i++)
+		if (!strcmp(argv[2], names[i]))
+			class = i;
+	if (!class)
+		return 2;
+	c->class = FAULT_NONE;
+	c->fired = 0;
+	c->countdown = atoi(argv[3]);
+	c->class = class;
+	return 0;
+}

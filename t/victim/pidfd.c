@@ -1,0 +1,88 @@
+/*
+ * pidfds of the process itself, of a child, of a zombie, of one that was waited for; one shared
+ * with a child, and one that is watched by epoll.
+ */
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+
+#include "tree.h"
+
+static int self, of_child, of_zombie, of_nobody, poller;
+static pid_t child, zombie;
+
+static int open_pidfd(pid_t pid)
+{
+	int fd = syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd < 0)
+		victim_skip("no pidfds");
+	return fd;
+}
+
+static int send(int fd, int signal)
+{
+	return syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
+}
+
+static bool has_ended(int fd)
+{
+	struct timeval now = {0};
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	return select(fd + 1, &set, NULL, NULL, &now) == 1;
+}
+
+static void check_child(void)
+{
+	/* Its parent's. */
+	CHECK(!send(self, 0) && !has_ended(self), "%s", strerror(errno));
+	for (;;)
+		pause();
+}
+
+void victim_hurt(void)
+{
+	kill(child, SIGKILL);
+}
+
+int main(void)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = 77};
+	siginfo_t info = {0};
+	pid_t gone;
+
+	self = open_pidfd(getpid());
+	child = tree_child(NULL, check_child);
+	tree_await(1);
+	zombie = fork();
+	if (!zombie)
+		_exit(9);
+	of_zombie = open_pidfd(zombie);
+	tree_until_state(zombie, 'Z');
+	gone = fork();
+	if (!gone)
+		_exit(0);
+	of_nobody = open_pidfd(gone);
+	MUST(waitpid(gone, NULL, 0) == gone);
+	of_child = open_pidfd(child);
+	poller = epoll_create1(0);
+	MUST(!epoll_ctl(poller, EPOLL_CTL_ADD, of_child, &event));
+	victim_ready();
+	victim_wait();
+	CHECK(!has_ended(self) && !has_ended(of_child), "ended");
+	CHECK(!send(of_child, 0), "%s", strerror(errno));
+	CHECK(has_ended(of_zombie) && has_ended(of_nobody), "not ended");
+	CHECK(send(of_nobody, 0) < 0 && errno == ESRCH, "%s", strerror(errno));
+	CHECK(!waitid(P_PIDFD, of_zombie, &info, WEXITED) && info.si_pid == zombie &&
+			info.si_status == 9,
+		"zombie %d: %d", info.si_pid, info.si_status);
+	tree_open(1);
+	CHECK(!epoll_wait(poller, &event, 1, 50), "epoll");
+	CHECK(!send(of_child, SIGKILL), "%s", strerror(errno));
+	event.data.u64 = 0;
+	CHECK(epoll_wait(poller, &event, 1, 20000) == 1 && event.data.u64 == 77, "epoll");
+	tree_reap(child, SIGKILL);
+	return victim_done();
+}

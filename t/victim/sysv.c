@@ -1,0 +1,205 @@
+/*
+ * System V shared memory, semaphores and message queues between processes: contents, keys, ids,
+ * owners; what is attached where, read-only, in part, twice, after its removal; what the end of
+ * a process undoes.
+ */
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+
+#include "tree.h"
+
+#define SIZE (64 * KIB)
+
+union semun {
+	int val;
+	unsigned short *array;
+	struct semid_ds *buf;
+};
+
+struct message {
+	long type;
+	char text[6000];
+};
+
+static int keyed, removed, unattached, partly, sem, queue;
+static key_t key;
+static char *a, *twice, *read_only, *gone, *part;
+static pid_t child;
+
+static int make_segment(key_t k, int seed)
+{
+	int id = shmget(k, SIZE, IPC_CREAT | IPC_EXCL | 0640);
+	char *p;
+
+	if (id < 0 && (errno == ENOSYS || errno == EPERM))
+		victim_skip("no System V shared memory");
+	MUST(id >= 0);
+	p = shmat(id, NULL, 0);
+	MUST(p != (void *)-1);
+	victim_fill(p, SIZE, seed);
+	shmdt(p);
+	return id;
+}
+
+static void operate(int n, int op, int flags)
+{
+	struct sembuf b = {n, op, flags};
+
+	MUST(!semop(sem, &b, 1));
+}
+
+static void send(long type, size_t size, char fill)
+{
+	struct message m = {type};
+
+	memset(m.text, fill, size);
+	MUST(!msgsnd(queue, &m, size, IPC_NOWAIT));
+}
+
+static void prepare(void)
+{
+	union semun u = {.array = (unsigned short[]){5, 0, 32767, 7}};
+
+	key = 0x54520000 | (getpid() & 0xffff);
+	keyed = make_segment(key, 1);
+	removed = make_segment(IPC_PRIVATE, 2);
+	unattached = make_segment(IPC_PRIVATE, 3);
+	partly = make_segment(IPC_PRIVATE, 4);
+	a = shmat(keyed, NULL, 0);
+	twice = shmat(keyed, NULL, 0);
+	read_only = shmat(keyed, NULL, SHM_RDONLY);
+	gone = shmat(removed, NULL, 0);
+	part = shmat(partly, NULL, 0);
+	MUST(a != (void *)-1 && twice != (void *)-1 && read_only != (void *)-1 &&
+		gone != (void *)-1 && part != (void *)-1);
+	MUST(!shmctl(removed, IPC_RMID, NULL));
+	/* A hole, in which something else is mapped, and a part of other permissions. */
+	MUST(!munmap(part + 4 * 4096, 2 * 4096));
+	MUST(mmap(part + 4 * 4096, 4096, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == part + 4 * 4096);
+	part[4 * 4096] = 'h';
+	MUST(!mprotect(part + 8 * 4096, 4096, PROT_READ));
+	sem = semget(key, 4, IPC_CREAT | IPC_EXCL | 0600);
+	MUST(sem >= 0 && !semctl(sem, 0, SETALL, u));
+	operate(0, -2, SEM_UNDO);
+	operate(3, 4, SEM_UNDO);
+	queue = msgget(key, IPC_CREAT | IPC_EXCL | 0620);
+	MUST(queue >= 0);
+	send(3, 100, 'c');
+	send(1, 6000, 'a');
+	send(2, 0, 0);
+	send(1, 7, 'b');
+}
+
+static void child_prepare(void)
+{
+	operate(0, -1, SEM_UNDO);
+	operate(1, 9, SEM_UNDO);
+	operate(1, -8, 0);
+}
+
+static void child_check(void)
+{
+	SAME(a, 8, 9, "what the parent wrote");
+	gone[0] = 'g';
+}
+
+static void receive(long type, size_t size, char fill)
+{
+	struct message m = {0};
+	ssize_t n = msgrcv(queue, &m, sizeof(m.text), 0, IPC_NOWAIT);
+
+	CHECK(n == (ssize_t)size && m.type == type && (!n || m.text[n - 1] == fill),
+		"message of %zd bytes, type %ld", n, m.type);
+}
+
+static void check_segments(void)
+{
+	struct shmid_ds d;
+	char *p;
+
+	SAME(a, SIZE, 1, "attached");
+	SAME(read_only, SIZE, 1, "attached for reading");
+	SAME(gone, SIZE, 2, "removed");
+	SAME(part, 4 * 4096, 4, "attached in part");
+	CHECK(part[4 * 4096] == 'h', "what is mapped in a segment's hole");
+	CHECK(shmget(key, 0, 0) == keyed, "id %d was %d", shmget(key, 0, 0), keyed);
+	CHECK(!shmctl(keyed, IPC_STAT, &d) && (d.shm_perm.mode & 0777) == 0640 &&
+			d.shm_perm.uid == getuid() && d.shm_segsz == SIZE && d.shm_nattch == 6,
+		"mode %o, %lu times attached", d.shm_perm.mode, (long)d.shm_nattch);
+	CHECK(!shmctl(removed, IPC_STAT, &d) && d.shm_perm.mode & SHM_DEST && d.shm_nattch == 2,
+		"removed: %s", strerror(errno));
+	p = shmat(unattached, NULL, 0);
+	CHECK(p != (void *)-1, "%s", strerror(errno));
+	if (p != (void *)-1)
+		SAME(p, SIZE, 3, "not attached");
+	p = shmat(partly, NULL, 0);
+	if (p != (void *)-1)
+		SAME(p, SIZE, 4, "attached in part, all of it");
+	victim_fill(twice, 8, 9);
+	SAME(a, 8, 9, "through another mapping");
+}
+
+static void check_semaphores(void)
+{
+	unsigned short now[4];
+	union semun u = {.array = now};
+
+	CHECK(semget(key, 0, 0) == sem, "semaphores have another id");
+	CHECK(!semctl(sem, 0, GETALL, u) && now[0] == 2 && now[1] == 1 && now[2] == 32767 &&
+			now[3] == 11,
+		"values %d %d %d %d", now[0], now[1], now[2], now[3]);
+	tree_open(1);
+	CHECK(tree_hear() == 'k', "the child");
+	tree_reap(child, 0);
+	/* The child's end gives back one, and takes what it can of nine. */
+	CHECK(!semctl(sem, 0, GETALL, u) && now[0] == 3 && now[1] == 0, "undone: %d %d", now[0],
+		now[1]);
+	if (!fork()) {
+		/* It has nothing to undo, having inherited nothing. */
+		_exit(0);
+	}
+	wait(NULL);
+	CHECK(!semctl(sem, 0, GETALL, u) && now[0] == 3 && now[3] == 11, "%d %d", now[0],
+		now[3]);
+}
+
+static void check_queue(void)
+{
+	struct msqid_ds d;
+
+	CHECK(msgget(key, 0) == queue, "the queue has another id");
+	CHECK(!msgctl(queue, IPC_STAT, &d) && (d.msg_perm.mode & 0777) == 0620 &&
+			d.msg_qnum == 4,
+		"%lu messages", (long)d.msg_qnum);
+	receive(3, 100, 'c');
+	receive(1, 6000, 'a');
+	receive(2, 0, 0);
+	receive(1, 7, 'b');
+}
+
+void victim_hurt(void)
+{
+	operate(2, -1, 0);
+}
+
+int main(void)
+{
+	prepare();
+	child = tree_child(child_prepare, child_check);
+	tree_await(1);
+	victim_ready();
+	victim_wait();
+	check_segments();
+	check_semaphores();
+	CHECK(gone[0] == 'g', "removed memory is no longer shared");
+	check_queue();
+	shmctl(keyed, IPC_RMID, NULL);
+	shmctl(unattached, IPC_RMID, NULL);
+	shmctl(partly, IPC_RMID, NULL);
+	semctl(sem, 0, IPC_RMID);
+	msgctl(queue, IPC_RMID, NULL);
+	return victim_done();
+}
