@@ -5,6 +5,11 @@ CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
 VERSION := 0.1
 
+# make V=1 shows the commands.
+ifndef V
+MAKEFLAGS += --silent
+endif
+
 WARN = -Wall -Wextra -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DTRECR_VERSION='"$(VERSION)"'
 ifdef SANITIZE
