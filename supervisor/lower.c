@@ -38,7 +38,6 @@ void lower_free(struct lower_half *lower)
 	if (!lower)
 		return;
 	buf_free(&lower->tids);
-	buf_free(&lower->outside);
 	if (lower->order_fd >= 0)
 		close(lower->order_fd);
 	if (lower->done_fd >= 0)

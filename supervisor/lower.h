@@ -31,7 +31,6 @@ struct lower_half {
 		uint64_t size;
 		uint64_t address, filled; /* what is in there, from its start on */
 	} staging;
-	struct buf outside; /* struct space_range: its memory outside of the window */
 };
 
 /* See whether @p has a lower half: then p->lower is filled. To be asked again while it runs. */

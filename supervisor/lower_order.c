@@ -89,7 +89,8 @@ static int await_done(struct process *p, uint64_t deadline_ns, struct err *e)
 		if (r < 0 && errno != EINTR)
 			return no_answer(p, errno, e);
 		if (has_ended(p))
-			return err_set(e, 0, "process %d has ended while its lower half was at work",
+			return err_set(e, 0,
+				"process %d has ended while its lower half was at work",
 				p->pid);
 		if (now >= deadline_ns)
 			return err_set(e, 0,

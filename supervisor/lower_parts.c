@@ -17,41 +17,45 @@ static bool read_at(pid_t pid, uint64_t address, void *data, size_t size)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-/* Children of fork(2) have it, too: copies of the window, and descriptors, of no use to them.
- */
+/* Children of fork(2) have it, too: copies of the window and of what lies outside of it, and
+ * descriptors, of no use to them. */
 static bool read_kept(const struct process *p, struct records_kept *kept)
 {
 	return read_at(p->pid, RECORDS_WINDOW, kept, sizeof(*kept)) &&
 	       kept->magic == RECORDS_MAGIC && kept->version == RECORDS_VERSION;
 }
 
-int lower_read_parts(struct process *p, struct err *e)
+static bool read_outside(struct process *p)
 {
-	struct records_kept kept;
+	cleanup_free struct space_range *ranges = NULL;
 	uint64_t list;
 	uint32_t count;
-	struct space_range *ranges;
 
-	p->has_window = read_kept(p, &kept);
-	if (!p->lower)
-		return 0;
 	if (!read_at(p->pid, LOWER_SHARED + offsetof(struct lower_table, outside), &list,
 		    sizeof(list)) ||
 		!read_at(p->pid, list + offsetof(struct space_list, count), &count,
 			sizeof(count)) ||
 		count > SPACE_RANGES)
-		return err_set(e, 0, "cannot read what memory the lower half of process %d has",
-			p->pid);
-	p->lower->outside.len = 0;
-	if (!count)
+		return false;
+	ranges = xcalloc(count + 1, sizeof(*ranges));
+	if (count && !read_at(p->pid, list + offsetof(struct space_list, ranges), ranges,
+			     count * sizeof(*ranges)))
+		return false;
+	buf_add(&p->outside, ranges, count * sizeof(*ranges));
+	return true;
+}
+
+int lower_read_parts(struct process *p, struct err *e)
+{
+	struct records_kept kept;
+
+	p->has_window = read_kept(p, &kept);
+	p->outside.len = 0;
+	/* A child may have lost its copy: by a restart, or because it gave it back. */
+	if (!p->has_window || read_outside(p) || !p->lower)
 		return 0;
-	ranges = xcalloc(count, sizeof(*ranges));
-	buf_add(&p->lower->outside, ranges, count * sizeof(*ranges));
-	free(ranges);
-	if (!read_at(p->pid, list + offsetof(struct space_list, ranges), p->lower->outside.data,
-		    count * sizeof(*ranges)))
-		return err_set(e, errno, "cannot read the memory of process %d", p->pid);
-	return 0;
+	return err_set(
+		e, 0, "cannot read what memory the lower half of process %d has", p->pid);
 }
 
 int lower_has_memory(const struct process *p, const struct vma *v, struct err *e)
@@ -62,10 +66,8 @@ int lower_has_memory(const struct process *p, const struct vma *v, struct err *e
 	if (p->has_window && v->start >= LOWER_WINDOW &&
 		v->end <= LOWER_WINDOW + LOWER_WINDOW_SIZE)
 		return 1;
-	if (!p->lower)
-		return 0;
-	ranges = p->lower->outside.data;
-	count = buf_count(&p->lower->outside, struct space_range);
+	ranges = p->outside.data;
+	count = buf_count(&p->outside, struct space_range);
 	for (size_t i = 0; i < count; i++) {
 		if (v->end <= ranges[i].start || v->start >= ranges[i].end)
 			continue;

@@ -70,6 +70,7 @@ void process_free(struct process *p)
 	if (p->mem_fd >= 0)
 		close(p->mem_fd);
 	lower_free(p->lower);
+	buf_free(&p->outside);
 	free(p->threads);
 	free(p);
 }

@@ -10,6 +10,7 @@
 #include <sys/user.h>
 
 #include "lib/err.h"
+#include "lib/util.h"
 #include "supervisor/tracee.h"
 
 struct thread {
@@ -50,6 +51,7 @@ struct process {
 	bool cave_lost; /* a thread may still be on its way home: nothing more is run */
 	struct lower_half *lower; /* lower.h; NULL: it has none */
 	bool has_window;          /* it has a lower half, or the remains of its parent's */
+	struct buf outside;       /* struct space_range: its memory outside of the window */
 	bool stop_owed;           /* a SIGSTOP came while system calls were run in it */
 };
 

@@ -56,6 +56,22 @@ static int check_devices(const struct cuda_state *s)
 	return 0;
 }
 
+/* The library makes a device usable when its handle is asked for first. The handles are the
+ * same: addresses in the library, which lies where it lay. */
+static int replay_nvml_devices(void)
+{
+	unsigned count;
+	void *device;
+	int r = CUDA(nvmlDeviceGetCount_v2, (unsigned *))(&count);
+
+	if (r)
+		return agent_fail("nvmlDeviceGetCount gave error %d", r);
+	/* One that the program may not look at stays so. */
+	for (unsigned i = 0; i < count; i++)
+		(void)CUDA(nvmlDeviceGetHandleByIndex_v2, (unsigned, void **))(i, &device);
+	return 0;
+}
+
 static int replay_nvml(void)
 {
 	for (unsigned i = 0; i < RECORDS->nvml_initialised; i++) {
@@ -64,7 +80,7 @@ static int replay_nvml(void)
 		if (r)
 			return agent_fail("nvmlInit gave error %d", r);
 	}
-	return 0;
+	return RECORDS->nvml_initialised ? replay_nvml_devices() : 0;
 }
 
 int cuda_replay(void)

@@ -1,13 +1,15 @@
 /*
  * cuGetExportTable: tables of functions without names, which runtime libraries fetch once and
  * keep. They are handed out at their real addresses, with the functions in them exchanged in
- * place for ones that cross. The first word of a table is its size in bytes, but for one.
+ * place for ones that cross, and exchange handles on the way. The first word of a table is its
+ * size in bytes, but for one.
  */
 #include <string.h>
 #include <sys/mman.h>
 
 #include "loader/lower/raw.h"
 #include "lower/records.h"
+#include "stubs/cuda/nameless.h"
 #include "stubs/cuda/objects.h"
 
 #define PAGE      4096ul
@@ -23,6 +25,8 @@ typedef int storage_put(void *context, void *key, void *value, void *destructor)
 typedef int storage_delete(void *context, void *key);
 static storage_put *real_storage_put;
 static storage_delete *real_storage_delete;
+
+void *cuda_nameless_targets[NAMELESS];
 
 /* Ways to the bodies: record_entry.S */
 STUB_HIDDEN storage_put body_storage_put, guarded_storage_put;
@@ -165,6 +169,21 @@ STUB_HIDDEN int export_tables_restarted(struct crossing_library *library)
 	return 0;
 }
 
+/* Handles among the arguments of a function without a name (libcufft's table has such) are
+ * known by what they are: addresses of records, which the program has no others of. */
+static void *translated(void *function)
+{
+	uint64_t mask = state_lock();
+	size_t i = 0;
+
+	while (i < NAMELESS && cuda_nameless_targets[i] && cuda_nameless_targets[i] != function)
+		i++;
+	if (i < NAMELESS)
+		cuda_nameless_targets[i] = function;
+	state_unlock(mask);
+	return i < NAMELESS ? cuda_nameless + i * NAMELESS_SIZE : function;
+}
+
 /* Exchanging twice changes nothing: what is ours does not lie in the driver. */
 static int exchange(const struct table *t, void **words)
 {
@@ -178,7 +197,7 @@ static int exchange(const struct table *t, void **words)
 
 		if (!crossing_within(&cuda_library, words[i]))
 			continue;
-		ours = crossing_function(words[i]);
+		ours = crossing_function(translated(words[i]));
 		if (!ours)
 			return -1;
 		if (t->storage)

@@ -56,6 +56,8 @@ static void set_up(struct side *s, const char *ptx)
 	OK(cuFuncSetAttribute(s->mix, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000));
 	OK(cuMemAlloc(&s->memory, N * 4));
 	OK(cuMemsetD32(s->memory, 17, N));
+	/* The stream does not wait for that by itself. */
+	OK(cuCtxSynchronize());
 }
 
 static void run(struct side *s, unsigned round)

@@ -56,7 +56,7 @@ __global__ void steps(uint32_t *one, uint32_t *two, int count)
 	for (int step = 0; step < count; step++) {
 		uint32_t *from = step % 2 ? two : one, *to = step % 2 ? one : two;
 
-		to[i] = from[i] * 1664525u + from[(i * 7 + step) % n];
+		to[i] = from[i] * 1664525u + from[(i * 7 + step) % n] + i;
 		grid.sync();
 	}
 }

@@ -32,7 +32,7 @@ milliseconds() {
 
 # The moment is random: it is what is tested. In all they are less than `span` milliseconds.
 moment() {
-	perl -e 'select undef, undef, undef, rand(0.7 * $ARGV[0] / $ARGV[1]) / 1000' "$span" "$restarts"
+	perl -e 'select undef, undef, undef, rand(0.5 * $ARGV[0] / $ARGV[1]) / 1000' "$span" "$restarts"
 }
 
 # natively COMMAND...: what it says is in `expected`, the time from its first line on is `span`.
@@ -123,7 +123,7 @@ same "16 threads with a stream each" cycles "$PWD/streams" 16000
 same "the same under 1000 signals a second" cycles "$PWD/streams" 16000 signals
 same "products, sums, cooperative launches, printf in kernels" cycles "$PWD/numbers" 20000
 if [ -n "${CUDART12:-}" ]; then
-	same "libcudart 12" cycles "$PWD/runtime" "$CUDART12" "$PWD/driver.ptx" 200000
+	same "libcudart 12" cycles "$PWD/runtime" "$CUDART12" "$PWD/driver.ptx" 400000
 fi
 if python3 -c 'import cupy' 2>/dev/null; then
 	same "cuBLAS, cuRAND and cuFFT through CuPy" cycles python3 "$gpu/libraries.py" 8000

@@ -1,7 +1,7 @@
 /*
- * runtime LIBCUDART PTX ROUNDS: a program on a libcudart that is not the toolkit's, loaded by its
- * path; its functions have had the same parameters since CUDA 12.8. Prints hashes that do not
- * depend on when it is checkpointed.
+ * runtime LIBCUDART PTX ROUNDS: a program on a libcudart that is not the toolkit's, loaded by
+ * its path; its functions have had the same parameters since CUDA 12.8. Prints hashes that do
+ * not depend on when it is checkpointed.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -62,9 +62,11 @@ int main(int argc, char **argv)
 	CALL(cudaMalloc, (unsigned **, size_t), &device, N * 4);
 	CALL(cudaMallocHost, (unsigned **, size_t), &pinned, N * 4);
 	CALL(cudaMemset, (void *, int, size_t), device, 1, N * 4);
+	/* The stream does not wait for that by itself. */
+	CALL(cudaDeviceSynchronize, (void));
 	CALL(cudaLibraryLoadFromFile,
-		(void **, const char *, void *, void *, unsigned, void *, void *, unsigned), &module,
-		argv[2], NULL, NULL, 0, NULL, NULL, 0);
+		(void **, const char *, void *, void *, unsigned, void *, void *, unsigned),
+		&module, argv[2], NULL, NULL, 0, NULL, NULL, 0);
 	CALL(cudaLibraryGetKernel, (void **, void *, const char *), &mix, module, "mix");
 	CALL(cudaLibraryGetKernel, (void **, void *, const char *), &counter, module, "count");
 	for (round = 0; round < (unsigned)rounds; round++) {
@@ -76,17 +78,17 @@ int main(int argc, char **argv)
 			((struct dim3){1, 1, 1}), ((struct dim3){1, 1, 1}), count_arguments, 0,
 			stream);
 		if (round % 16 == 0)
-			CALL(cudaLaunchHostFunc, (void *, void (*)(void *), void *), stream, count,
-				&calls);
+			CALL(cudaLaunchHostFunc, (void *, void (*)(void *), void *), stream,
+				count, &calls);
 		if (round % (rounds / 16))
 			continue;
-		CALL(cudaMemcpyAsync, (void *, void *, size_t, int, void *), pinned, device, N * 4,
-			TO_HOST, stream);
+		CALL(cudaMemcpyAsync, (void *, void *, size_t, int, void *), pinned, device,
+			N * 4, TO_HOST, stream);
 		CALL(cudaStreamSynchronize, (void *), stream);
 		for (int i = 0; i < N; i++)
 			hash = hash * 31 + pinned[i];
-		CALL(cudaMemcpyAsync, (void *, void *, size_t, int, void *), device, pinned, N * 4,
-			TO_DEVICE, stream);
+		CALL(cudaMemcpyAsync, (void *, void *, size_t, int, void *), device, pinned,
+			N * 4, TO_DEVICE, stream);
 		printf("round %u: %08x\n", round, hash);
 		fflush(stdout);
 	}

@@ -130,6 +130,7 @@ int main(int argc, char **argv)
 	OK(cudaMemset(sum, 0, 4));
 	OK(cudaMemcpyToSymbol(weights, set, sizeof(set)));
 	make_list<<<1, 1, 0, two>>>(nodes);
+	OK(cudaDeviceSynchronize()); /* stream one does not wait for any of this */
 	for (int i = 0; i < N; i++)
 		pinned[i] = i * 2654435761u;
 	OK(cudaEventRecord(begin, one));

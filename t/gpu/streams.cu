@@ -61,6 +61,7 @@ static void *work(void *argument)
 	for (int i = 0; i < N; i++)
 		in[i] = i * 2654435761u + w->number;
 	OK(cudaMemset(a, 1, N * 4));
+	OK(cudaDeviceSynchronize()); /* the stream does not wait for that by itself */
 	for (int round = 0; round < rounds; round++) {
 		if (round % (rounds / 8) == 0) {
 			OK(cudaStreamSynchronize(stream));

@@ -104,7 +104,12 @@ static int reserve(void)
 
 	if (mmap(wanted, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != wanted)
 		return SIM_OUT_OF_MEMORY;
-	return munmap(wanted, 1 << 20) ? SIM_OUT_OF_MEMORY : 0;
+	if (munmap(wanted, 1 << 20))
+		return SIM_OUT_OF_MEMORY;
+	/* And this stays, in children of fork, too. */
+	return mmap(wanted, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) == wanted
+		       ? 0
+		       : SIM_OUT_OF_MEMORY;
 }
 
 int cuInit(unsigned flags)
@@ -114,7 +119,7 @@ int cuInit(unsigned flags)
 		return SIM_INVALID_VALUE;
 	if (initialised_by && initialised_by != getpid())
 		return SIM_NOT_INITIALIZED; /* a child of fork, as with the driver */
-	if (reserve())
+	if (!initialised_by && reserve())
 		return SIM_OUT_OF_MEMORY;
 	if (!initialised_by)
 		module_init();

@@ -6,8 +6,8 @@
  * It is hostile: each entry checks that it is called on the thread-local storage of the libc it
  * is linked with, and that handles and device pointers are ones it gave out; what is wrong ends
  * the process with a message. SIM_FAIL=FUNCTION:N:RESULT makes the Nth call of a function fail,
- * or end the process by signal -RESULT; the same from the file named by SIM_FAIL_FILE, as soon as
- * that is there.
+ * or end the process by signal -RESULT; the same from the file named by SIM_FAIL_FILE, as soon
+ * as that is there.
  */
 #ifndef T_SIM_SIM_H
 #define T_SIM_SIM_H

@@ -4,7 +4,7 @@
 #include "t/sim/sim.h"
 
 static __thread int calls;
-static int initialised;
+static int initialised, asked_for;
 
 SIM_EXPORT int nvmlInit_v2(void);
 SIM_EXPORT int nvmlDeviceGetCount_v2(unsigned *count);
@@ -30,6 +30,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
 {
 	SIM_ENTER();
 	*device = &initialised;
+	asked_for = 1;
 	return index ? 2 : 0;
 }
 
@@ -38,6 +39,8 @@ int nvmlDeviceGetName(void *device, char *name, unsigned length)
 	SIM_ENTER();
 	if (device != &initialised)
 		sim_hostile("a device that is none", __func__);
+	if (!asked_for) /* as with the real one */
+		return 2;
 	strncpy(name, calls <= 1 ? "Simulated" : "?", length);
 	return 0;
 }
