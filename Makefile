@@ -19,7 +19,7 @@ endif
 ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) $(SAN) -MMD -MP -pthread
 LIBS = -Wl,--as-needed -ldw -lelf -lxxhash -lzstd -llz4 -pthread
 
-LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*.c)
+LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*.c supervisor/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o) $(O)/loader/blob.o
 TOOLS := trecr-run trecr-ckpt trecr-restart trecr-inspect
 TOOL_BIN := $(TOOLS:%=$(O)/%)
@@ -32,7 +32,7 @@ $(O)/%.o: %.c
 
 $(O)/libtrecr.a: $(LIB_OBJ)
 	@rm -f $@
-	ar rcs $@ $^
+	ar qcs $@ $^ # q: r keeps one of several members of a name
 
 $(O)/trecr-%: $(O)/tools/trecr-%.o $(O)/libtrecr.a
 	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)

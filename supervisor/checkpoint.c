@@ -14,9 +14,9 @@
 
 #include "lib/procfs.h"
 #include "supervisor/cpu.h"
-#include "supervisor/dump.h"
+#include "supervisor/dump/dump.h"
 #include "supervisor/freeze.h"
-#include "supervisor/lower.h"
+#include "supervisor/lower/lower.h"
 #include "supervisor/module.h"
 #include "supervisor/syscall_restart.h"
 #include "supervisor/sysv.h"

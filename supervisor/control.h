@@ -15,7 +15,7 @@
 
 #include "lib/err.h"
 #include "lib/util.h"
-#include "supervisor/fd.h"
+#include "supervisor/fd/fd.h"
 
 #define CONTROL_CLIENTS  16
 #define CONTROL_POLL_MAX (CONTROL_CLIENTS + 1)

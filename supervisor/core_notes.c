@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/procfs.h>
 
-#include "supervisor/dump.h"
+#include "supervisor/dump/dump.h"
 
 void core_note_process(struct dump *d, const char *status, const char *args, size_t args_size)
 {

@@ -19,7 +19,7 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/lower.h"
+#include "supervisor/lower/lower.h"
 #include "supervisor/syscall_restart.h"
 
 /* How long a thread may take to stop before it is asked what it waits for. */

@@ -15,7 +15,7 @@
 
 #include "lib/procfs.h"
 #include "supervisor/control.h"
-#include "supervisor/fd.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/job_control.h"
 #include "supervisor/namespace_init.h"
 #include "supervisor/requests.h"

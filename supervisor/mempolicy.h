@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "supervisor/dump.h"
-#include "supervisor/restore_plan.h"
+#include "supervisor/dump/dump.h"
+#include "supervisor/restore/plan.h"
 
 /* With one node, all policies come to the same, and asking for them costs time. */
 bool mempolicy_matters(void);

@@ -6,7 +6,7 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/lower.h"
+#include "supervisor/lower/lower.h"
 #include "supervisor/x86_64.h"
 
 /* smaps would walk the page tables of the whole process for one address. */

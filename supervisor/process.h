@@ -49,7 +49,7 @@ struct process {
 	uint64_t vdso, vdso_size;
 	uint64_t cave;  /* 0: not looked for yet */
 	bool cave_lost; /* a thread may still be on its way home: nothing more is run */
-	struct lower_half *lower; /* lower.h; NULL: it has none */
+	struct lower_half *lower; /* lower/lower.h; NULL: it has none */
 	bool has_window;          /* it has a lower half, or the remains of its parent's */
 	struct buf outside;       /* struct space_range: its memory outside of the window */
 	bool stop_owed;           /* a SIGSTOP came while system calls were run in it */

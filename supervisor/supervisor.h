@@ -16,7 +16,7 @@
 #include "ckpt/store.h"
 #include "lib/err.h"
 #include "lib/util.h"
-#include "supervisor/fd.h"
+#include "supervisor/fd/fd.h"
 
 struct supervisor_options {
 	const char *dir;     /* where checkpoints go; NULL: ./trecr-NAME-PID */

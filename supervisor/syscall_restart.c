@@ -12,7 +12,7 @@
 #include "ckpt/image.h"
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/fd_source.h"
+#include "supervisor/fd/source.h"
 #include "supervisor/x86_64.h"
 
 #ifndef SYS_epoll_pwait2

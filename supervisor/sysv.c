@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "lib/util.h"
-#include "supervisor/fd_object.h"
+#include "supervisor/fd/object.h"
 #include "supervisor/remote.h"
 
 #ifndef MSG_COPY

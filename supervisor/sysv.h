@@ -10,7 +10,7 @@
 #define SUPERVISOR_SYSV_H
 
 #include "lib/procfs.h"
-#include "supervisor/fd_kinds.h"
+#include "supervisor/fd/kinds.h"
 #include "supervisor/process.h"
 
 /* ---- checkpoint ---- */

@@ -13,7 +13,7 @@
 #include <sys/shm.h>
 
 #include "lib/procfs.h"
-#include "supervisor/fd_made.h"
+#include "supervisor/fd/made.h"
 #include "supervisor/sysv.h"
 
 union semun {

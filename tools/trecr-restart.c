@@ -13,7 +13,7 @@
 #include "lib/util.h"
 #include "supervisor/loop.h"
 #include "supervisor/options.h"
-#include "supervisor/restore.h"
+#include "supervisor/restore/restore.h"
 #include "supervisor/supervisor.h"
 
 #define TOOL        "trecr-restart"

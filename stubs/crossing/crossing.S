@@ -13,7 +13,7 @@
  * A thread may also be stopped for a checkpoint between any two instructions, and go on over
  * another lower half: what is the lower half's is fetched after the entry is complete, and gone
  * before the entry is given back. An entry that is not complete yet, or whose call has returned
- * to the upper FS base, may count or not: both is right (supervisor/lower_freeze.c).
+ * to the upper FS base, may count or not: both is right (supervisor/lower/freeze.c).
  */
 #include <sys/syscall.h>
 

@@ -1,6 +1,6 @@
 /*
  * The lower half again, in a process that has come back from an image. The supervisor has one
- * thread of the upper half run this while all others stand still (supervisor/restore_lower.c).
+ * thread of the upper half run this while all others stand still (supervisor/restore/lower.c).
  * That thread is in the middle of something else, so nothing here may use the libc.
  */
 #include "loader/lower/raw.h"

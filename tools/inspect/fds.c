@@ -1,8 +1,8 @@
-#include "supervisor/fd.h"
+#include "supervisor/fd/fd.h"
 
 #include <inttypes.h>
 
-#include "supervisor/fd_kinds.h"
+#include "supervisor/fd/kinds.h"
 #include "tools/inspect/text.h"
 #include "tools/inspect/view.h"
 

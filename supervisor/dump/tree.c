@@ -1,0 +1,244 @@
+/*
+ * What makes processes a tree, and what they must not share: each is made again by a fork of
+ * its own.
+ */
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "supervisor/dump/dump.h"
+#include "supervisor/forest.h"
+#include "supervisor/fd/pty_state.h"
+
+/* Fields of /proc/PID/stat by number, see man proc_pid_stat. */
+enum {
+	STAT_PGRP = 5,
+	STAT_SESSION = 6,
+	STAT_TTY = 7,
+	STAT_TTY_GROUP = 8,
+	STAT_EXIT_SIGNAL = 38,
+};
+
+/* ---- what is shared ---- */
+
+/* Processes in the order that kcmp(2) has for one kind of thing. */
+struct sharers {
+	int type;
+	const char *what;
+	struct buf order; /* struct process * */
+};
+
+static int add_sharer(struct sharers *s, struct process *p, struct err *e)
+{
+	size_t low = 0, high = buf_count(&s->order, struct process *);
+	struct process **at;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		struct process *other = *buf_at(&s->order, struct process *, mid);
+		int r = syscall(SYS_kcmp, other->task, p->task, s->type, 0L, 0L);
+
+		if (r < 0)
+			return err_set(e, errno, "cannot compare processes (kcmp)");
+		if (!r)
+			return err_set(e, 0,
+				"processes %d and %d (%s) share %s, which is not supported",
+				other->pid, p->pid, p->comm, s->what);
+		if (r == 1)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	buf_grow(&s->order, sizeof(*at));
+	at = buf_at(&s->order, struct process *, low);
+	memmove(at + 1, at, s->order.len - (low + 1) * sizeof(*at));
+	*at = p;
+	return 0;
+}
+
+static int refuse_sharing(const struct tree *tree, int type, const char *what, struct err *e)
+{
+	struct sharers s = {.type = type, .what = what};
+	int r = 0;
+
+	for (size_t i = 0; i < tree->living && !r; i++)
+		r = add_sharer(&s, tree->processes[i], e);
+	buf_free(&s.order);
+	return r;
+}
+
+/* ---- groups and sessions ---- */
+
+static struct process *find_process(const struct tree *tree, pid_t pid)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->processes[i]->pid == pid)
+			return tree->processes[i];
+	return NULL;
+}
+
+/* Whether a group or session, @id in the supervisor's namespace and @inner in the process's,
+ * belongs to a process that is alive but not saved. */
+static bool is_outside(const struct tree *tree, pid_t id, pid_t inner)
+{
+	struct proc_stat st;
+
+	if (!inner)
+		return true;
+	return !find_process(tree, id) && !procfs_stat(id, id, &st, NULL) &&
+	       !strchr("ZX", st.state);
+}
+
+/* Whether it is one of the tree's own can be told when its descriptors are known. */
+static int fill_terminal(const struct process *p, const struct proc_stat *st,
+	struct image_job_process *out, struct err *e)
+{
+	uint64_t dev = st->field[STAT_TTY];
+	/* As new_encode_dev() makes it. */
+	int index = pty_index(
+		makedev((dev & 0xfff00) >> 8, (dev & 0xff) | ((dev >> 12) & 0xfff00)));
+
+	if (index < 0)
+		return err_set(e, 0,
+			"process %d (%s) is in a session with a terminal of its own, which is "
+			"no pseudo-terminal",
+			p->pid, p->comm);
+	out->terminal = index + 1;
+	if (st->field[STAT_TTY_GROUP] == st->field[STAT_PGRP])
+		out->flags |= IMAGE_JOB_PROCESS_FOREGROUND;
+	return 0;
+}
+
+int dump_tree_check_terminals(const struct tree *tree, const struct fd_dump *fds, struct err *e)
+{
+	for (size_t i = 0; i < tree->living; i++) {
+		const struct process *p = tree->processes[i];
+
+		if (p->terminal && !fd_dump_has_terminal(fds, p->terminal - 1))
+			return err_set(e, 0,
+				"process %d (%s) is in a session with a terminal, /dev/pts/%u, "
+				"that no descriptor of the program leads to",
+				p->pid, p->comm, p->terminal - 1);
+	}
+	return 0;
+}
+
+static int fill_ids(const struct tree *tree, const struct process *p, const char *status,
+	const struct proc_stat *st, struct image_job_process *out, struct err *e)
+{
+	pid_t pgid = st->field[STAT_PGRP], sid = st->field[STAT_SESSION];
+
+	if (sid != getsid(0))
+		out->sid = status_last_number(status, "NSsid");
+	if (pgid != getpgrp())
+		out->pgid = status_last_number(status, "NSpgid");
+	if (sid != getsid(0) && is_outside(tree, sid, out->sid))
+		return err_set(e, 0,
+			"process %d (%s) is in session %d, which is led from outside", p->pid,
+			p->comm, sid);
+	if (pgid != getpgrp() && is_outside(tree, pgid, out->pgid))
+		return err_set(e, 0,
+			"process %d (%s) is in process group %d, which is led from outside",
+			p->pid, p->comm, pgid);
+	if (!out->sid && out->pgid && st->field[STAT_TTY] &&
+		st->field[STAT_TTY_GROUP] == st->field[STAT_PGRP])
+		out->flags |= IMAGE_JOB_PROCESS_FOREGROUND;
+	return out->sid && st->field[STAT_TTY] ? fill_terminal(p, st, out, e) : 0;
+}
+
+/* How a child of @parent has ended, as that would learn. */
+static int ask_parent(
+	struct process *parent, const struct process *p, uint16_t *status, struct err *e)
+{
+	siginfo_t info = {0};
+	struct remote r;
+	uint64_t scratch;
+	int64_t result;
+	int failed;
+
+	if (remote_begin(&r, parent, &parent->threads[0], e))
+		return -1;
+	scratch = remote_scratch(&r, 4096, e);
+	failed = !scratch ||
+		 REMOTE_CALL(&r, &result, e, SYS_waitid, P_PID, p->vpid, scratch,
+			 WEXITED | WNOHANG | WNOWAIT, 0) ||
+		 tracee_read(parent->mem_fd, scratch, &info, sizeof(info), e);
+	if (remote_end(&r, failed ? NULL : e) || failed)
+		return -1;
+	if (result || info.si_pid != p->vpid)
+		return err_set(e, -result, "cannot ask how process %d (%s) has ended", p->pid,
+			p->comm);
+	*status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
+					     : info.si_status & 0x7f;
+	if (info.si_code == CLD_DUMPED)
+		*status |= WCOREFLAG;
+	return 0;
+}
+
+static int fill_zombie(const struct tree *tree, struct process *p,
+	struct image_job_process *out, struct err *e)
+{
+	struct process *parent = find_process(tree, p->parent);
+
+	out->flags |= IMAGE_JOB_PROCESS_ZOMBIE;
+	if (ask_parent(parent, p, &out->status, e))
+		return err_prefix(e, "cannot save process %d (%s)", parent->pid, parent->comm);
+	return 0;
+}
+
+static int fill_entry(const struct tree *tree, struct process *p, struct image_job_process *out,
+	struct err *e)
+{
+	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
+	const struct process *parent = find_process(tree, p->parent);
+	struct proc_stat st;
+
+	if (!status || procfs_stat(p->pid, p->pid, &st, e))
+		return -1;
+	out->pid = p->vpid;
+	if (p->parent && !parent)
+		return err_set(e, 0, "process %d (%s) has a parent, %d, that was not found",
+			p->pid, p->comm, p->parent);
+	out->ppid = parent ? parent->vpid : 0;
+	out->threads = p->thread_count + p->leader_ended;
+	out->uid = status_number(status, "Uid", 10);
+	if (p->parent && st.field[STAT_EXIT_SIGNAL] != SIGCHLD)
+		return err_set(e, 0,
+			"process %d (%s) ends with signal %d to its parent instead of SIGCHLD, "
+			"which is not supported",
+			p->pid, p->comm, (int)st.field[STAT_EXIT_SIGNAL]);
+	if (p->zombie && fill_zombie(tree, p, out, e))
+		return -1;
+	return fill_ids(tree, p, status, &st, out, e);
+}
+
+int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct err *e)
+{
+	cleanup_free struct image_job_process *list = xcalloc(tree->count, sizeof(*list));
+	struct forest forest = {0};
+	int r = 0;
+
+	if (refuse_sharing(tree, KCMP_VM, "their memory", e) ||
+		refuse_sharing(tree, KCMP_FS, "their working directory", e))
+		return -1;
+	for (size_t i = 0; i < tree->count && !r; i++) {
+		struct process *p = tree->processes[i];
+
+		r = fill_entry(tree, p, &list[i], e);
+		p->vparent = list[i].ppid ? list[i].ppid : reaper == getpid() ? reaper : 1;
+		p->terminal = list[i].terminal;
+		list[i].comm = image_writer_string(job, p->comm);
+	}
+	if (!r)
+		r = forest_plan(&forest, list, tree->count, e);
+	forest_free(&forest);
+	if (r)
+		return -1;
+	image_writer_note(job, IMAGE_NOTE_PROCESSES, list, tree->count * sizeof(*list));
+	return 0;
+}

@@ -1,0 +1,65 @@
+/*
+ * fd/memory.c - memfd_create(2).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/made.h"
+#include "supervisor/fd/object.h"
+
+bool fd_memfd_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	struct statfs fs;
+
+	if (!S_ISREG(s->st.st_mode) || s->named || strncmp(s->link, "/memfd:", 7))
+		return false;
+	return s->st.st_dev == d->memory_device ||
+	       (!fstatfs(s->dup, &fs) && fs.f_type == HUGETLBFS_MAGIC);
+}
+
+int fd_memfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
+	struct err *e)
+{
+	struct fd_object *o;
+	int seals;
+
+	if (s->st.st_dev != d->memory_device)
+		return err_set(e, 0, "a memfd in huge pages is not supported yet");
+	seals = fcntl(s->dup, F_GET_SEALS);
+	if (seals < 0)
+		return err_set(e, errno, "cannot ask for its seals");
+	x->size = s->st.st_size;
+	x->object = fd_object_of(d, s, IMAGE_OBJECT_MEMFD);
+	o = fd_object_at(d, x->object);
+	o->o.args[0] = seals;
+	x->path = o->o.name;
+	return 0;
+}
+
+int fd_memfd_check(const struct fd_check *c, const struct image_description *x, struct err *e)
+{
+	return fd_object_info(c->job, x->object, IMAGE_OBJECT_MEMFD, e) ? 0 : -1;
+}
+
+int fd_memfd_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	struct fd_made *made = fd_made_get(r, x->object, e);
+	int fd = made ? fd_open_object(r, made->fd, x, e) : -1;
+
+	if (fd >= 0 && fd_set_position(fd, x, image_string(r->job, x->path), e)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+void fd_memfd_show(const struct image *job, const struct image_description *x, struct buf *out)
+{
+	buf_printf(out, "memfd %s, at %" PRIu64 " of %" PRIu64 " bytes",
+		image_string(job, x->path), x->position, x->size);
+}

@@ -1,0 +1,170 @@
+/*
+ * fd/named.c - what is opened again by its name and has nothing to check but its type:
+ * directories, devices without state, and O_PATH descriptors of anything.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/sysmacros.h>
+
+#include "supervisor/fd/kinds.h"
+
+bool fd_directory_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	return S_ISDIR(s->st.st_mode) && s->named;
+}
+
+/* A process's directory would be another's, or nobody's. */
+static bool is_of_process(const char *path)
+{
+	unsigned pid;
+
+	return sscanf(path, "/proc/%u", &pid) == 1;
+}
+
+int fd_directory_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
+	struct err *e)
+{
+	if (is_of_process(s->link))
+		return err_set(e, 0,
+			"directories of /proc that belong to a process are not supported yet");
+	x->path = image_writer_string(d->job, s->link);
+	return 0;
+}
+
+static int check_type(const struct fd_check *c, const struct image_description *x, mode_t type,
+	const char *what, struct stat *st, struct err *e)
+{
+	const char *path = image_string(c->job, x->path);
+
+	if (x->flags & O_NOFOLLOW ? lstat(path, st) : stat(path, st))
+		return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
+	if ((st->st_mode & S_IFMT) != type)
+		return err_set(e, 0, "cannot open %s (descriptor %d): it is no longer %s", path,
+			c->fd, what);
+	return 0;
+}
+
+int fd_directory_check(
+	const struct fd_check *c, const struct image_description *x, struct err *e)
+{
+	struct stat st;
+
+	return check_type(c, x, S_IFDIR, "a directory", &st, e);
+}
+
+int fd_directory_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	const char *path = image_string(r->job, x->path);
+	int fd = fd_open_again(r, path, x, e);
+
+	if (fd >= 0 && fd_set_position(fd, x, path, e)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+void fd_directory_show(
+	const struct image *job, const struct image_description *x, struct buf *out)
+{
+	buf_printf(out, "directory %s", image_string(job, x->path));
+	if (x->position)
+		buf_printf(out, ", read in part");
+}
+
+/* ---- devices ---- */
+
+bool fd_device_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	static const struct {
+		unsigned major, minor;
+	} stateless[] = {
+		{1, 3}, /* null */
+		{1, 5}, /* zero */
+		{1, 7}, /* full */
+		{1, 8}, /* random */
+		{1, 9}, /* urandom */
+		{5, 0}, /* tty */
+	};
+
+	if (!S_ISCHR(s->st.st_mode))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(stateless); i++)
+		if (s->st.st_rdev == makedev(stateless[i].major, stateless[i].minor))
+			return true;
+	return false;
+}
+
+int fd_device_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
+	struct err *e)
+{
+	if (!s->named)
+		return err_set(e, 0, "the device no longer has this name");
+	x->path = image_writer_string(d->job, s->link);
+	x->args[0] = s->st.st_rdev;
+	return 0;
+}
+
+int fd_device_check(const struct fd_check *c, const struct image_description *x, struct err *e)
+{
+	const char *path = image_string(c->job, x->path);
+	struct stat st;
+
+	if (check_type(c, x, S_IFCHR, "a device", &st, e))
+		return -1;
+	if (st.st_rdev != x->args[0])
+		return err_set(e, 0,
+			"cannot open %s (descriptor %d): it is another device than at the "
+			"checkpoint",
+			path, c->fd);
+	return 0;
+}
+
+int fd_device_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	return fd_open_again(r, image_string(r->job, x->path), x, e);
+}
+
+void fd_device_show(const struct image *job, const struct image_description *x, struct buf *out)
+{
+	buf_printf(out, "device %s", image_string(job, x->path));
+}
+
+/* ---- O_PATH ---- */
+
+bool fd_path_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	return s->flags & O_PATH;
+}
+
+int fd_path_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
+	struct err *e)
+{
+	if (!s->named)
+		return err_set(
+			e, 0, "a path (O_PATH) that leads elsewhere by now is not supported");
+	if (is_of_process(s->link))
+		return err_set(
+			e, 0, "paths in /proc that belong to a process are not supported yet");
+	x->path = image_writer_string(d->job, s->link);
+	x->args[0] = s->st.st_mode & S_IFMT;
+	return 0;
+}
+
+int fd_path_check(const struct fd_check *c, const struct image_description *x, struct err *e)
+{
+	struct stat st;
+
+	return check_type(c, x, x->args[0], "what it was", &st, e);
+}
+
+int fd_path_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	return fd_open_again(r, image_string(r->job, x->path), x, e);
+}
+
+void fd_path_show(const struct image *job, const struct image_description *x, struct buf *out)
+{
+	buf_printf(out, "path %s (O_PATH)", image_string(job, x->path));
+}

@@ -1,0 +1,140 @@
+/*
+ * fd/pidfd.c - pidfd_open(2).
+ *
+ * One can only be made when its process is there, and descriptors that processes share are made
+ * before. So all get one that leads elsewhere at first, and each process puts its own in the
+ * place of it: processes that shared one description have one each then, which nothing can tell
+ * but kcmp(2).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "lib/procfs.h"
+#include "supervisor/fd/kinds.h"
+#include "supervisor/process.h"
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL
+#endif
+
+bool fd_pidfd_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	return !strcmp(s->link, "anon_inode:[pidfd]") || !strncmp(s->link, "pidfd:[", 7);
+}
+
+static bool is_saved(const struct fd_dump *d, pid_t pid)
+{
+	for (size_t i = 0; d->tree && i < d->tree->count; i++)
+		if (d->tree->processes[i]->pid == pid)
+			return true;
+	return false;
+}
+
+/* "Pid:" is -1 when it has ended and was waited for. */
+int fd_pidfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
+	struct err *e)
+{
+	int pid = strtol(status_value(s->info, "Pid"), NULL, 10);
+
+	if (s->flags & PIDFD_THREAD)
+		return err_set(e, 0, "pidfds of threads are not supported yet");
+	if (pid < 0)
+		return 0;
+	if (!is_saved(d, pid))
+		return err_set(
+			e, 0, "it is the pidfd of process %d, which is not being saved", pid);
+	x->args[0] = status_last_number(s->info, "NSpid");
+	return 0;
+}
+
+int fd_pidfd_check(const struct fd_check *c, const struct image_description *x, struct err *e)
+{
+	return x->args[0] <= INT32_MAX ? 0 : err_set(e, 0, "the image is damaged: a pidfd");
+}
+
+static int end_at_once(void *arg)
+{
+	return 0;
+}
+
+/* The restart does not count it among its processes (CLONE_UNTRACED). */
+static int open_ended(struct err *e)
+{
+	char stack[4096] __attribute__((aligned(16)));
+	int fd = -1;
+	pid_t pid = clone(end_at_once, stack + sizeof(stack),
+		CLONE_VM | CLONE_VFORK | CLONE_UNTRACED | CLONE_PIDFD | SIGCHLD, NULL, &fd);
+
+	if (pid < 0)
+		return err_set(e, errno, "cannot make a pidfd of a process that has ended");
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return fd;
+}
+
+int fd_pidfd_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	int fd = x->args[0] ? pidfd_open(getpid(), 0) : open_ended(e);
+
+	if (fd < 0)
+		return x->args[0] ? err_set(e, errno, "cannot make a pidfd") : -1;
+	return fd_lift(r, fd, e);
+}
+
+static int place(const struct image_description *x, int at, struct err *e)
+{
+	int fd = pidfd_open(x->args[0], x->flags & PIDFD_NONBLOCK);
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot make a pidfd of process %d", (int)x->args[0]);
+	if (dup2(fd, at) < 0)
+		return err_set(e, errno, "cannot make descriptor %d", at);
+	close(fd);
+	return 0;
+}
+
+static const struct image_description *pidfd_at(const struct fd_restore *r, size_t i)
+{
+	const struct image_description *x = &r->descriptions[r->fds[i].description];
+
+	return x->kind == IMAGE_FD_PIDFD && x->args[0] ? x : NULL;
+}
+
+/* The first number of a description within this process, at or before index @i. */
+static size_t first_of(const struct fd_restore *r, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (r->fds[k].description == r->fds[i].description)
+			return k;
+	return i;
+}
+
+int fd_pidfd_place(const struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++) {
+		const struct image_description *x = pidfd_at(r, i);
+		size_t first;
+
+		if (!x)
+			continue;
+		first = first_of(r, i);
+		if (first == i ? place(x, r->fds[i].fd, e)
+			       : dup2(r->fds[first].fd, r->fds[i].fd) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+void fd_pidfd_show(const struct image *job, const struct image_description *x, struct buf *out)
+{
+	if (x->args[0])
+		buf_printf(out, "pidfd of process %d", (int)x->args[0]);
+	else
+		buf_printf(out, "pidfd of a process that has ended");
+}

@@ -1,0 +1,301 @@
+/*
+ * fd/pipe.c - pipes and FIFOs with what is in them, when all their ends are saved.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/made.h"
+#include "supervisor/fd/object.h"
+
+/* args[0] of a description is its O_ACCMODE. */
+#define PIPE_READ  O_RDONLY
+#define PIPE_WRITE O_WRONLY
+
+#define PACKET_MAX 4096u /* larger writes become several packets (man 2 pipe, O_DIRECT) */
+#define PIPE_MAX   (1u << 31)
+
+/* What F_GETFL shows for open(2), but not for pipe(2); glibc's own is 0. */
+#define KERNEL_O_LARGEFILE 0100000
+
+bool fd_pipe_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	return S_ISFIFO(s->st.st_mode) && !strncmp(s->link, "pipe:[", 6);
+}
+
+bool fd_fifo_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	return S_ISFIFO(s->st.st_mode) && s->named;
+}
+
+/* ---- saving ---- */
+
+/* Read all that is in @from, a copy: the lengths of the reads, of which a stream of bytes
+ * needs one and packets one each, come behind the bytes. */
+static int read_copy(int from, size_t size, struct fd_object *o, struct err *e)
+{
+	cleanup_free char *data = xmalloc(size);
+	cleanup_buf struct buf lengths = {0};
+
+	while (o->bytes.len < size) {
+		ssize_t n = read(from, data, size);
+		uint32_t length = n;
+
+		if (n <= 0)
+			return err_set(e, n ? errno : 0, "cannot read the bytes in it");
+		buf_add(&o->bytes, data, n);
+		buf_push(&lengths, uint32_t, &length);
+	}
+	o->o.size = size;
+	if (buf_count(&lengths, uint32_t) > 1) {
+		o->o.args[1] = buf_count(&lengths, uint32_t);
+		buf_add(&o->bytes, lengths.data, lengths.len);
+	}
+	return 0;
+}
+
+/* tee(2) leaves what is in the pipe where it is. The copy needs as many slots. */
+static int save_bytes(const struct fd_source *s, struct fd_object *o, struct err *e)
+{
+	cleanup_fd int reader = -1, writer = -1;
+	int ends[2], size;
+	ssize_t n;
+
+	o->have_bytes = true;
+	if (ioctl(s->dup, FIONREAD, &size))
+		return err_set(e, errno, "cannot ask how much is in it");
+	if (!size)
+		return 0;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return err_set(e, errno, "cannot make a pipe");
+	reader = ends[0];
+	writer = ends[1];
+	if (fcntl(writer, F_SETPIPE_SZ, (int)o->o.args[0]) < 0)
+		return err_set(e, errno, "cannot make a pipe as large (%" PRIu64 " bytes)",
+			o->o.args[0]);
+	n = tee(s->dup, writer, size, SPLICE_F_NONBLOCK);
+	if (n != size)
+		return err_set(e, n < 0 ? errno : 0, "cannot copy the bytes in it");
+	return read_copy(reader, size, o, e);
+}
+
+/* A single packet reads like a stream of bytes; the ends' flags tell. */
+static void mark_packet(struct fd_object *o, uint32_t flags)
+{
+	uint32_t length = o->o.size;
+
+	o->o.flags |= flags & O_DIRECT;
+	if (!(o->o.flags & O_DIRECT) || o->o.args[1] || !length || length > PACKET_MAX)
+		return;
+	o->o.args[1] = 1;
+	buf_push(&o->bytes, uint32_t, &length);
+}
+
+int fd_pipe_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
+	struct err *e)
+{
+	int capacity = fcntl(s->dup, F_GETPIPE_SZ);
+	struct fd_object *o;
+
+	if (capacity < 0)
+		return err_set(e, errno, "cannot ask for its capacity");
+	x->args[0] = s->flags & O_ACCMODE;
+	x->object = fd_object_of(d, s, IMAGE_OBJECT_PIPE);
+	o = fd_object_at(d, x->object);
+	o->o.args[0] = capacity;
+	if (x->args[0] != PIPE_WRITE && !o->have_bytes && save_bytes(s, o, e))
+		return -1;
+	mark_packet(o, s->flags);
+	return 0;
+}
+
+int fd_fifo_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
+	struct err *e)
+{
+	x->path = image_writer_string(d->job, s->link);
+	return fd_pipe_dump(d, s, x, e);
+}
+
+/* ---- restart ---- */
+
+static const struct image_object *pipe_info(
+	const struct image *job, const struct image_description *x, struct err *e)
+{
+	const struct image_object *o = fd_object_info(job, x->object, IMAGE_OBJECT_PIPE, e);
+
+	if (o && (x->args[0] > O_RDWR || o->args[0] > PIPE_MAX || o->size > o->args[0] ||
+			 o->args[1] > o->size)) {
+		err_set(e, 0, "the image is damaged: a pipe holds more than it can");
+		return NULL;
+	}
+	return o;
+}
+
+int fd_pipe_check(const struct fd_check *c, const struct image_description *x, struct err *e)
+{
+	return pipe_info(c->job, x, e) ? 0 : -1;
+}
+
+int fd_fifo_check(const struct fd_check *c, const struct image_description *x, struct err *e)
+{
+	const char *path = image_string(c->job, x->path);
+	struct stat st;
+
+	if (stat(path, &st))
+		return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
+	if (!S_ISFIFO(st.st_mode))
+		return err_set(e, 0, "cannot open %s (descriptor %d): it is no longer a FIFO",
+			path, c->fd);
+	return fd_pipe_check(c, x, e);
+}
+
+/* Never waits: @writer is non-blocking. */
+static int put(int writer, const char *data, size_t size, struct err *e)
+{
+	ssize_t n = write(writer, data, size);
+
+	if (n != (ssize_t)size)
+		return err_set(e, n < 0 ? errno : 0, "cannot put %zu bytes into a pipe", size);
+	return 0;
+}
+
+static int put_packets(
+	int writer, const struct image_object *o, const char *data, struct err *e)
+{
+	const char *lengths = data + o->size;
+	uint64_t at = 0;
+
+	if (fcntl(writer, F_SETFL, O_NONBLOCK | O_DIRECT))
+		return err_set(e, errno, "cannot put packets into a pipe");
+	for (uint64_t i = 0; i < o->args[1]; i++) {
+		uint32_t length;
+
+		memcpy(&length, lengths + i * sizeof(length), sizeof(length));
+		if (length > o->size - at)
+			return err_set(e, 0, "the image is damaged: packets in a pipe");
+		if (put(writer, data + at, length, e))
+			return -1;
+		at += length;
+	}
+	return 0;
+}
+
+static int fill(struct fd_restore *r, uint32_t number, int writer, const struct image_object *o,
+	struct err *e)
+{
+	cleanup_buf struct buf contents = {0};
+
+	if (fcntl(writer, F_SETPIPE_SZ, (int)o->args[0]) < 0)
+		return err_set(e, errno, "cannot make a pipe of %" PRIu64 " bytes", o->args[0]);
+	if (!o->size)
+		return 0;
+	if (fd_made_contents(r, number, o->size + o->args[1] * sizeof(uint32_t), &contents, e))
+		return -1;
+	return o->args[1] ? put_packets(writer, o, contents.data, e)
+			  : put(writer, contents.data, o->size, e);
+}
+
+static struct fd_made *make_pipe(
+	struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	const struct image_object *o = pipe_info(r->job, x, e);
+	struct fd_made *made;
+	int ends[2];
+
+	if (!o)
+		return NULL;
+	made = &r->made[x->object - 1];
+	if (made->fd >= 0)
+		return made;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) {
+		err_set(e, errno, "cannot make a pipe");
+		return NULL;
+	}
+	made->fd = fd_lift(r, ends[0], e);
+	made->writer = fd_lift(r, ends[1], made->fd < 0 ? NULL : e);
+	if (made->fd < 0 || made->writer < 0 || fill(r, x->object, made->writer, o, e))
+		return NULL;
+	return made;
+}
+
+int fd_pipe_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	struct fd_made *made = make_pipe(r, x, e);
+	int end = x->args[0], fd;
+
+	if (!made)
+		return -1;
+	/* A pipe opened again through /proc, as another description. */
+	if (end > PIPE_WRITE || made->taken[end] || x->flags & KERNEL_O_LARGEFILE)
+		return fd_open_object(r, made->fd, x, e);
+	made->taken[end] = true;
+	fd = fcntl(end == PIPE_READ ? made->fd : made->writer, F_DUPFD_CLOEXEC, r->base);
+	return fd >= 0 ? fd : err_set(e, errno, "cannot duplicate a pipe");
+}
+
+/* Opened for both, so that no open waits for the other end. */
+static struct fd_made *make_fifo(
+	struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	const char *path = image_string(r->job, x->path);
+	const struct image_object *o = pipe_info(r->job, x, e);
+	struct fd_made *made;
+	struct stat st;
+
+	if (!o)
+		return NULL;
+	made = &r->made[x->object - 1];
+	if (made->fd >= 0)
+		return made;
+	made->fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (made->fd < 0) {
+		err_set(e, errno, "cannot open %s", path);
+		return NULL;
+	}
+	made->fd = fd_lift(r, made->fd, e);
+	if (made->fd < 0)
+		return NULL;
+	if (fstat(made->fd, &st) || !S_ISFIFO(st.st_mode)) {
+		err_set(e, 0, "cannot open %s: it is no longer a FIFO", path);
+		return NULL;
+	}
+	return fill(r, x->object, made->fd, o, e) ? NULL : made;
+}
+
+int fd_fifo_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	struct fd_made *made = make_fifo(r, x, e);
+
+	return made ? fd_open_object(r, made->fd, x, e) : -1;
+}
+
+/* ---- show ---- */
+
+static void show_end(
+	const struct image *job, const struct image_description *x, struct buf *out)
+{
+	static const char *const ends[] = {"read end", "write end", "both ends"};
+	const struct image_object *o = fd_object_info(job, x->object, IMAGE_OBJECT_PIPE, NULL);
+
+	buf_printf(out, ", %s", x->args[0] < ARRAY_SIZE(ends) ? ends[x->args[0]] : "?");
+	if (!o)
+		return;
+	buf_printf(out, ", %" PRIu64 " bytes in it", o->size);
+	if (o->args[1])
+		buf_printf(out, " in %" PRIu64 " packets", o->args[1]);
+}
+
+void fd_pipe_show(const struct image *job, const struct image_description *x, struct buf *out)
+{
+	buf_printf(out, "pipe");
+	show_end(job, x, out);
+}
+
+void fd_fifo_show(const struct image *job, const struct image_description *x, struct buf *out)
+{
+	buf_printf(out, "FIFO %s", image_string(job, x->path));
+	show_end(job, x, out);
+}

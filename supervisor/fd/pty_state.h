@@ -1,0 +1,47 @@
+/*
+ * fd/pty_state.h - the state of a pseudo-terminal, read from a frozen one and given to a new
+ * one.
+ *
+ * What is on its way through a terminal can only be seen by reading it: pty_take() reads it
+ * all, and pty_give() puts it back, in the same way for the program that only goes on as for
+ * one that comes back. Nobody else may use the terminal meanwhile. All descriptors are ones of
+ * the caller's.
+ */
+#ifndef SUPERVISOR_FD_PTY_STATE_H
+#define SUPERVISOR_FD_PTY_STATE_H
+
+#include <stdbool.h>
+
+#include "ckpt/image.h"
+#include "lib/err.h"
+#include "lib/util.h"
+
+/* The number N in /dev/pts/N, from the device number of its slave end; -1: it is none. */
+int pty_index(uint64_t rdev);
+/* The device number of the terminal that @fd leads to, also if it was opened as /dev/tty. -1
+ * with errno: EIO when it has been hung up. */
+int pty_device(int fd, uint64_t *rdev);
+/* The number of the master @fd; -1: it is none. */
+int pty_index_of_master(int fd);
+
+/* Open the other end of @master; open(2)'s @flags. -1 with errno. */
+int pty_open_slave(int master, int flags);
+
+/* Whether the slave was opened once and has been closed by all. */
+bool pty_is_deserted(int master);
+
+/*
+ * Fill @state and @bytes (what follows it in the image) from @master and @slave, one of the
+ * program's own or -1 when it has none. What was under way is put back. Errors are reasons
+ * only.
+ */
+int pty_save(int master, int slave, struct image_pty *state, struct buf *bytes, struct err *e);
+
+/* The size of what follows @state in the image. */
+uint64_t pty_bytes(const struct image_pty *state);
+
+/* Give @master and @slave (-1: it has never been opened) what was saved. */
+int pty_load(int master, int slave, const struct image_pty *state, const struct buf *bytes,
+	struct err *e);
+
+#endif

@@ -1,0 +1,251 @@
+/*
+ * fd/regular.c - files: with a name, which are opened again, and without, whose contents are
+ * kept.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+#include "lib/procfs.h"
+#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/made.h"
+#include "supervisor/fd/object.h"
+#include "supervisor/fd/rollback.h"
+
+#ifndef SECRETMEM_MAGIC
+#define SECRETMEM_MAGIC 0x5345434d
+#endif
+
+/* Files whose text is made up by the kernel: size and times say nothing. */
+static bool is_synthetic(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	return fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC ||
+	       fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n >= k && !strcmp(s + n - k, end);
+}
+
+static int check_synthetic(const struct fd_source *s, struct err *e)
+{
+	unsigned pid;
+
+	if (sscanf(s->link, "/proc/%u", &pid) == 1)
+		return err_set(
+			e, 0, "files of /proc that belong to a process are not supported yet");
+	if ((s->flags & O_ACCMODE) == O_RDONLY)
+		return 0;
+	if (!strncmp(s->link, "/proc/pressure/", 15) || ends_with(s->link, ".pressure"))
+		return err_set(
+			e, 0, "triggers of pressure stall information are not supported");
+	return 0;
+}
+
+bool fd_regular_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	return S_ISREG(s->st.st_mode) && s->named;
+}
+
+int fd_regular_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
+	struct err *e)
+{
+	if (is_synthetic(s->dup) && check_synthetic(s, e))
+		return -1;
+	x->path = image_writer_string(d->job, s->link);
+	x->size = s->st.st_size;
+	x->mtime_ns = s->st.st_mtim.tv_sec * 1000000000ull + s->st.st_mtim.tv_nsec;
+	return 0;
+}
+
+/* Several descriptions may lead to one file; the first is checked for all. */
+static bool is_first_of_path(const struct fd_check *c, const struct image_description *x)
+{
+	const struct image_description *first = x - c->index;
+
+	for (; first < x; first++)
+		if (first->kind == x->kind && first->path == x->path)
+			return false;
+	return true;
+}
+
+static bool is_written(const struct fd_check *c, const struct image_description *x)
+{
+	const struct image_description *all;
+	size_t count;
+
+	all = image_note_array(
+		c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
+	for (size_t i = 0; i < count; i++)
+		if (all[i].kind == x->kind && all[i].path == x->path &&
+			(all[i].flags & O_ACCMODE) != O_RDONLY)
+			return true;
+	return false;
+}
+
+static void notice(const struct fd_check *c, char *line)
+{
+	c->notice(line);
+	free(line);
+}
+
+static int check_growth(
+	const struct fd_check *c, const char *path, uint64_t was, uint64_t is, struct err *e)
+{
+	cleanup_free char *tail = NULL;
+
+	if (!c->options->rollback_files) {
+		notice(c, xasprintf("%s has grown by %" PRIu64
+				    " bytes since the checkpoint; they are kept "
+				    "(--rollback-files moves them aside)",
+				  path, is - was));
+		return 0;
+	}
+	if (fd_rollback(path, was, is, &tail, e))
+		return -1;
+	notice(c, xasprintf("%s: %" PRIu64 " bytes written since the checkpoint are now in %s",
+			  path, is - was, tail));
+	return 0;
+}
+
+static int check_contents(const struct fd_check *c, const struct image_description *x,
+	const struct stat *st, struct err *e)
+{
+	const char *path = image_string(c->job, x->path);
+	uint64_t size = st->st_size;
+	uint64_t mtime = st->st_mtim.tv_sec * 1000000000ull + st->st_mtim.tv_nsec;
+
+	if (size < x->size)
+		return err_set(e, 0,
+			"cannot go on with %s: it is shorter than at the checkpoint (%" PRIu64
+			" bytes, it had %" PRIu64 ")",
+			path, size, x->size);
+	if (size > x->size && is_written(c, x))
+		return check_growth(c, path, x->size, size, e);
+	if (size != x->size || mtime != x->mtime_ns)
+		notice(c, xasprintf("%s has changed since the checkpoint", path));
+	return 0;
+}
+
+int fd_regular_check(const struct fd_check *c, const struct image_description *x, struct err *e)
+{
+	const char *path = image_string(c->job, x->path);
+	/* A FIFO in the file's place must not make us wait. */
+	int flags = (x->flags & O_ACCMODE) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	cleanup_fd int fd = open(path, flags);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, 0,
+			"cannot open %s (descriptor %d): it is no longer a regular file", path,
+			c->fd);
+	if (is_synthetic(fd) || !is_first_of_path(c, x))
+		return 0;
+	return check_contents(c, x, &st, e);
+}
+
+int fd_regular_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	const char *path = image_string(r->job, x->path);
+	int fd = fd_open_again(r, path, x, e);
+
+	if (fd >= 0 && fd_set_position(fd, x, path, e)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static const char *access_text(const struct image_description *x)
+{
+	switch (x->flags & O_ACCMODE) {
+	case O_RDONLY:
+		return "reading";
+	case O_WRONLY:
+		return "writing";
+	default:
+		return "reading and writing";
+	}
+}
+
+void fd_regular_show(
+	const struct image *job, const struct image_description *x, struct buf *out)
+{
+	buf_printf(out, "file %s, %s, at %" PRIu64 " of %" PRIu64 " bytes",
+		image_string(job, x->path), access_text(x), x->position, x->size);
+}
+
+/* ---- without a name ---- */
+
+bool fd_unlinked_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	return S_ISREG(s->st.st_mode) && s->link[0] == '/';
+}
+
+int fd_unlinked_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
+	struct err *e)
+{
+	struct fd_object *o;
+	struct statfs fs;
+
+	if (fstatfs(s->dup, &fs))
+		return err_set(e, errno, "cannot ask for its file system");
+	if (fs.f_type == HUGETLBFS_MAGIC)
+		return err_set(
+			e, 0, "files in huge pages without a name are not supported yet");
+	if (fs.f_type == SECRETMEM_MAGIC || is_synthetic(s->dup))
+		return fd_unsupported(s, e);
+	x->size = s->st.st_size;
+	x->object = fd_object_of(d, s, IMAGE_OBJECT_UNLINKED);
+	o = fd_object_at(d, x->object);
+	o->o.args[0] = s->st.st_nlink;
+	o->o.args[1] = s->st.st_uid | (uint64_t)s->st.st_gid << 32;
+	x->path = o->o.name;
+	return 0;
+}
+
+int fd_unlinked_check(
+	const struct fd_check *c, const struct image_description *x, struct err *e)
+{
+	const struct image_object *o =
+		fd_object_info(c->job, x->object, IMAGE_OBJECT_UNLINKED, e);
+
+	if (!o)
+		return -1;
+	if (o->args[0] && is_first_of_path(c, x))
+		notice(c, xasprintf("%s (descriptor %d) had another name that is not known; "
+				    "the program goes on with a copy",
+				  image_string(c->job, x->path), c->fd));
+	return 0;
+}
+
+int fd_unlinked_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	struct fd_made *made = fd_made_get(r, x->object, e);
+	int fd = made ? fd_open_object(r, made->fd, x, e) : -1;
+
+	if (fd >= 0 && fd_set_position(fd, x, image_string(r->job, x->path), e)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+void fd_unlinked_show(
+	const struct image *job, const struct image_description *x, struct buf *out)
+{
+	buf_printf(out, "unlinked file %s, %s, at %" PRIu64 " of %" PRIu64 " bytes",
+		image_string(job, x->path), access_text(x), x->position, x->size);
+}

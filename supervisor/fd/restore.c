@@ -1,0 +1,490 @@
+/*
+ * Everything is made at numbers above all that the process has, so that nothing needed is in
+ * the way, and then put in its place; what is left over is closed.
+ */
+#include "supervisor/fd/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "supervisor/fd/lock.h"
+#include "supervisor/fd/made.h"
+#include "supervisor/socket/restore.h"
+#include "supervisor/sysv.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+/* No kernel has as many: RLIMIT_NOFILE refuses it. */
+#define FD_MAX (1 << 30)
+
+/* Descriptors that there may be besides: the streams, the caller's, the checkpoint's files. */
+#define SPARE 256
+
+/* What F_SETFL changes; for O_ASYNC see set_async(). */
+#define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
+
+int fd_lift(struct fd_restore *r, int fd, struct err *e)
+{
+	int lifted = fcntl(fd, F_DUPFD_CLOEXEC, r->base), code = errno;
+
+	close(fd);
+	return lifted >= 0 ? lifted
+			   : err_set(e, code, "cannot have a descriptor above %d", r->base);
+}
+
+/* Flags to open with: what acted at the first opening only is left out, and O_ASYNC, which
+ * open(2) ignores. */
+static int open_flags(const struct image_description *x)
+{
+	int once = O_CREAT | O_EXCL | O_TRUNC | O_ASYNC | (O_TMPFILE & ~O_DIRECTORY);
+
+	return (x->flags & ~once) | O_NOCTTY | O_CLOEXEC;
+}
+
+int fd_open_again(struct fd_restore *r, const char *path, const struct image_description *x,
+	struct err *e)
+{
+	int fd = open(path, open_flags(x));
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot open %s", path);
+	return fd_lift(r, fd, e);
+}
+
+int fd_open_object(
+	struct fd_restore *r, int object, const struct image_description *x, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", object);
+	/* The path is a link; O_TMPFILE includes O_DIRECTORY; and a pipe takes O_DIRECT only
+	 * from F_SETFL, as all others do, too. */
+	int fd = open(path, open_flags(x) & ~(O_NOFOLLOW | O_DIRECTORY | O_DIRECT));
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot open %s again", image_string(r->job, x->path));
+	return fd_lift(r, fd, e);
+}
+
+int fd_set_position(int fd, const struct image_description *x, const char *what, struct err *e)
+{
+	if (lseek(fd, x->position, SEEK_SET) < 0)
+		return err_set(e, errno, "cannot set the position in %s", what);
+	return 0;
+}
+
+/* ---- what the process has ---- */
+
+static void find_mapped(struct fd_restore *r, const struct image *process)
+{
+	const struct image_region *regions;
+	size_t count;
+
+	regions = image_note_array(process, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	for (size_t i = 0; i < count; i++)
+		if (regions[i].kind == IMAGE_REGION_SHARED && regions[i].object &&
+			regions[i].object <= r->object_count)
+			r->made[regions[i].object - 1].mapped = true;
+}
+
+/* Everything from here on is about process @index. */
+static void turn_to(struct fd_restore *r, size_t index)
+{
+	const struct image *process = r->checkpoint->processes[index];
+	const struct image_process *p;
+	size_t count;
+
+	p = image_note_array(process, IMAGE_NOTE_PROCESS, struct image_process, &count);
+	r->process = index;
+	r->pid = count ? p->pid : 0;
+	r->fds = image_note_array(process, IMAGE_NOTE_FDS, struct image_fd, &r->fd_count);
+}
+
+static void find_base(struct fd_restore *r)
+{
+	for (size_t i = 0; i < r->fd_count; i++)
+		if (r->fds[i].fd >= r->base)
+			r->base = r->fds[i].fd < FD_MAX ? r->fds[i].fd + 1 : FD_MAX;
+}
+
+static struct fd_restore *new_restore(const struct checkpoint *c)
+{
+	struct fd_restore *r = xcalloc(1, sizeof(*r));
+
+	r->checkpoint = c;
+	r->job = c->job;
+	r->descriptions = image_note_array(c->job, IMAGE_NOTE_DESCRIPTIONS,
+		struct image_description, &r->description_count);
+	r->objects = image_note_array(
+		c->job, IMAGE_NOTE_OBJECTS, struct image_object, &r->object_count);
+	r->open = xcalloc(r->description_count, sizeof(*r->open));
+	r->holder = xcalloc(r->description_count, sizeof(*r->holder));
+	r->made = xcalloc(r->object_count, sizeof(*r->made));
+	for (size_t i = 0; i < r->description_count; i++)
+		r->open[i] = -1;
+	for (size_t i = 0; i < r->object_count; i++)
+		r->made[i].fd = r->made[i].writer = -1;
+	for (size_t i = 0; i < c->process_count; i++) {
+		turn_to(r, i);
+		find_base(r);
+		find_mapped(r, c->processes[i]);
+	}
+	return r;
+}
+
+static void free_restore(struct fd_restore *r)
+{
+	free(r->open);
+	free(r->holder);
+	free(r->made);
+	free(r);
+}
+
+/* ---- room for numbers ---- */
+
+/* Let all numbers be used that may be, and as many as are needed in any case. */
+static int raise_limit(struct fd_restore *r, struct err *e)
+{
+	uint64_t need = (uint64_t)r->base + r->description_count + 2 * r->object_count + SPARE;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &r->limit))
+		return err_set(e, errno, "cannot ask for the limit of descriptors");
+	limit.rlim_max = r->limit.rlim_max < need ? need : r->limit.rlim_max;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		return err_set(e, errno, "cannot have %llu descriptors (RLIMIT_NOFILE)",
+			(unsigned long long)need);
+	return 0;
+}
+
+static int lower_limit(const struct fd_restore *r, struct err *e)
+{
+	/* Root alone could have raised the hard limit, and may lower it again. */
+	if (setrlimit(RLIMIT_NOFILE, &r->limit))
+		return err_set(e, errno, "cannot set the limit of descriptors back");
+	return 0;
+}
+
+/* ---- descriptions ---- */
+
+/* Whether the process or (negative) group @owner is one of the job. */
+static bool in_job(const struct fd_restore *r, pid_t owner)
+{
+	const struct image_job_process *list;
+	size_t count;
+
+	list = image_note_array(r->job, IMAGE_NOTE_PROCESSES, struct image_job_process, &count);
+	for (size_t i = 0; i < count; i++)
+		if (list[i].pid == owner || (owner < 0 && list[i].pgid == -owner))
+			return true;
+	return false;
+}
+
+/* Of a stream that is not the program's alone, an owner elsewhere is not the program's doing.
+ */
+static bool owner_is_ours(const struct fd_restore *r, const struct image_description *x)
+{
+	return x->kind != IMAGE_FD_INHERITED || in_job(r, x->owner);
+}
+
+static int set_owner(
+	struct fd_restore *r, const struct image_description *x, int fd, struct err *e)
+{
+	struct f_owner_ex owner = {
+		.type = x->owner < 0 ? F_OWNER_PGRP : F_OWNER_PID,
+		.pid = x->owner < 0 ? -x->owner : x->owner,
+	};
+
+	if (x->flags & O_PATH || !owner_is_ours(r, x))
+		return 0;
+	/* Of one process alone, the id may be another one here. */
+	if (x->owner == r->pid)
+		owner.pid = getpid();
+	if (x->owner_signal && fcntl(fd, F_SETSIG, x->owner_signal))
+		return err_set(e, errno, "cannot set the signal of a descriptor");
+	if (x->owner && fcntl(fd, F_SETOWN_EX, &owner))
+		return err_set(e, errno, "cannot set the owner of a descriptor to process %d",
+			x->owner);
+	return 0;
+}
+
+/* The owners of those that no process before this one has. */
+static int set_owners(struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++) {
+		uint32_t index = r->fds[i].description;
+
+		if (r->holder[index] == r->process &&
+			set_owner(r, &r->descriptions[index], r->open[index], e))
+			return err_prefix(e, "descriptor %d", r->fds[i].fd);
+	}
+	return 0;
+}
+
+/* Of the standard streams, which others may use as well, only what a program cannot go on
+ * without is set. */
+static int set_flags(const struct image_description *x, int fd, struct err *e)
+{
+	int mask = x->kind == IMAGE_FD_INHERITED ? O_NONBLOCK : STATUS_FLAGS;
+	int now = fcntl(fd, F_GETFL);
+
+	if (now >= 0 && (now & mask) == ((int)x->flags & mask))
+		return 0;
+	if (now < 0 || fcntl(fd, F_SETFL, (now & ~mask) | ((int)x->flags & mask)))
+		return err_set(e, errno, "cannot set the flags of a descriptor");
+	return 0;
+}
+
+static int restore_description(struct fd_restore *r, uint32_t index, struct err *e)
+{
+	const struct image_description *x = &r->descriptions[index];
+	const struct fd_kind *kind = fd_kind_find(x->kind);
+	int fd;
+
+	if (r->open[index] >= 0)
+		return 0;
+	if (!kind)
+		return err_set(e, 0, "unknown kind %u", x->kind);
+	fd = kind->restore(r, x, e);
+	if (fd < 0)
+		return -1;
+	r->open[index] = fd;
+	r->holder[index] = r->process;
+	return x->flags & O_PATH ? 0 : set_flags(x, fd, e);
+}
+
+/* Those that are in messages only. */
+static int restore_placeless(struct fd_restore *r, struct err *e)
+{
+	turn_to(r, 0);
+	for (size_t i = 0; i < r->description_count; i++)
+		if (restore_description(r, i, e))
+			return err_prefix(e, "a descriptor in a message");
+	return 0;
+}
+
+static int restore_all(struct fd_restore *r, struct err *e)
+{
+	if (sysv_restore(r, e) || socket_restore_begin(r, e))
+		return -1;
+	for (size_t p = 0; p < r->checkpoint->process_count; p++) {
+		turn_to(r, p);
+		for (size_t i = 0; i < r->fd_count; i++)
+			if (restore_description(r, r->fds[i].description, e))
+				return err_prefix(e, "descriptor %d", r->fds[i].fd);
+	}
+	if (restore_placeless(r, e) || socket_restore_settle(r, e))
+		return -1;
+	for (uint32_t n = 1; n <= r->object_count; n++)
+		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))
+			return -1;
+	return fd_made_settle(r, e);
+}
+
+/* One that is closed is missed only where a description wants it. */
+static void lift_streams(struct fd_restore *r, const int std[3])
+{
+	for (int i = 0; i < 3; i++)
+		r->streams[i] = fcntl(std[i], F_DUPFD_CLOEXEC, r->base);
+}
+
+/* ---- to their places ---- */
+
+static bool is_own(const struct fd_restore *r, int fd)
+{
+	for (size_t i = 0; i < r->fd_count; i++)
+		if (r->fds[i].fd == fd)
+			return true;
+	return false;
+}
+
+static int move_aside(const struct fd_restore *r, int *keep, struct err *e)
+{
+	for (; *keep >= 0; keep++) {
+		int flags, moved;
+
+		if (!is_own(r, *keep))
+			continue;
+		flags = fcntl(*keep, F_GETFD);
+		moved = flags < 0 ? -1
+				  : fcntl(*keep, flags & FD_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD,
+					    r->base);
+		if (moved < 0)
+			return err_set(e, errno, "cannot move descriptor %d aside", *keep);
+		*keep = moved;
+	}
+	return 0;
+}
+
+static int place(const struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++)
+		if (dup2(r->open[r->fds[i].description], r->fds[i].fd) < 0)
+			return err_set(e, errno, "cannot make descriptor %d", r->fds[i].fd);
+	return 0;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Close all that is not to stay. */
+static int close_rest(const struct fd_restore *r, const int *keep, struct err *e)
+{
+	cleanup_buf struct buf stay = {0};
+	unsigned next = 0;
+
+	for (size_t i = 0; i < r->fd_count; i++)
+		buf_push(&stay, int, &r->fds[i].fd);
+	for (; *keep >= 0; keep++)
+		buf_push(&stay, int, keep);
+	for (size_t i = 0; i < r->object_count; i++)
+		if (r->made[i].mapped && r->made[i].fd >= 0)
+			buf_push(&stay, int, &r->made[i].fd);
+	if (stay.len)
+		qsort(stay.data, buf_count(&stay, int), sizeof(int), compare_numbers);
+	for (size_t i = 0; i < buf_count(&stay, int); i++) {
+		unsigned fd = *buf_at(&stay, int, i);
+
+		if (fd > next && close_range(next, fd - 1, 0))
+			return err_set(e, errno, "cannot close what is left over");
+		if (fd >= next)
+			next = fd + 1;
+	}
+	if (close_range(next, ~0u, 0))
+		return err_set(e, errno, "cannot close what is left over");
+	return 0;
+}
+
+/* The signals name the number by which O_ASYNC was set, so only now. */
+static int set_async(const struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++) {
+		const struct image_description *x = &r->descriptions[r->fds[i].description];
+		int fd = r->fds[i].fd, now;
+
+		if (!(x->flags & O_ASYNC) || x->flags & O_PATH || !owner_is_ours(r, x))
+			continue;
+		now = fcntl(fd, F_GETFL);
+		/* Set by a lower number of the same description. */
+		if (now >= 0 && now & O_ASYNC)
+			continue;
+		if (now < 0 || fcntl(fd, F_SETFL, now | O_ASYNC))
+			return err_set(e, errno, "cannot set the flags of descriptor %d", fd);
+	}
+	return 0;
+}
+
+/* Last of all: closing any descriptor of a file loses the process's POSIX locks on it. */
+static int lock_all(const struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++) {
+		uint32_t index = r->fds[i].description;
+		const struct image_description *x = &r->descriptions[index];
+		const struct fd_kind *kind = fd_kind_find(x->kind);
+
+		/* Once for each description. */
+		if (!kind->can_lock || !x->args[0] || r->open[index] < 0)
+			continue;
+		r->open[index] = -1;
+		if (fd_locks_restore(r->fds[i].fd, image_string(r->job, x->args[0]), r->pid,
+			    image_string(r->job, x->path), e))
+			return -1;
+	}
+	return 0;
+}
+
+static int finish_all(const struct fd_restore *r, struct err *e)
+{
+	cleanup_free bool *done = xcalloc(r->description_count, sizeof(*done));
+
+	for (size_t i = 0; i < r->fd_count; i++) {
+		uint32_t index = r->fds[i].description;
+		const struct image_description *x = &r->descriptions[index];
+		const struct fd_kind *kind = fd_kind_find(x->kind);
+
+		if (!kind->finish || done[index] || r->holder[index] != r->process)
+			continue;
+		done[index] = true;
+		if (kind->finish(r, x, r->fds[i].fd, e))
+			return err_prefix(e, "descriptor %d", r->fds[i].fd);
+	}
+	return 0;
+}
+
+struct fd_restore *fd_restore_new(const struct checkpoint *c, const int std[3], struct err *e)
+{
+	struct fd_restore *r = new_restore(c);
+	int failed;
+
+	if (raise_limit(r, e)) {
+		free_restore(r);
+		return NULL;
+	}
+	lift_streams(r, std);
+	failed = restore_all(r, e);
+	socket_restore_end(r);
+	if (failed) {
+		(void)lower_limit(r, NULL); /* there is an error to tell already */
+		free_restore(r);
+		return NULL;
+	}
+	return r;
+}
+
+static int settle_process(struct fd_restore *r, int *keep, struct err *e)
+{
+	if (set_owners(r, e) || move_aside(r, keep, e) || place(r, e) || fd_pidfd_place(r, e) ||
+		close_rest(r, keep, e))
+		return -1;
+	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
+}
+
+int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err *e)
+{
+	int failed;
+
+	turn_to(r, index);
+	for (size_t i = 0; i < r->object_count; i++)
+		r->made[i].mapped = false;
+	find_mapped(r, r->checkpoint->processes[index]);
+	failed = settle_process(r, keep, e);
+	failed |= lower_limit(r, failed ? NULL : e);
+	return failed ? -1 : 0;
+}
+
+int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
+{
+	const uint64_t sealed = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
+	struct fd_made *made;
+	int fd, code;
+
+	if (!object || object > r->object_count || r->made[object - 1].fd < 0 ||
+		!r->made[object - 1].mapped)
+		return err_set(e, 0, "the image is damaged: no region maps object %u", object);
+	made = &r->made[object - 1];
+	if (raise_limit(r, e))
+		return -1;
+	/* Only a descriptor for reading can be mapped shared then, before Linux 6.7. */
+	if (r->objects[object - 1].kind == IMAGE_OBJECT_MEMFD &&
+		r->objects[object - 1].args[0] & sealed) {
+		cleanup_free char *path = xasprintf("/proc/self/fd/%d", made->fd);
+		cleanup_fd int reader = open(path, O_RDONLY | O_CLOEXEC);
+
+		fd = fcntl(reader, F_DUPFD, r->base);
+		code = errno;
+	} else {
+		fd = fcntl(made->fd, F_DUPFD, r->base);
+		code = errno;
+	}
+	if (lower_limit(r, fd < 0 ? NULL : e))
+		return -1;
+	return fd >= 0 ? fd : err_set(e, code, "cannot have a descriptor above %d", r->base);
+}

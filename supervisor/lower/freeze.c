@@ -1,0 +1,198 @@
+/*
+ * Where a thread of a process with a lower half is, and how it is stopped outside of it.
+ *
+ * A thread is inside while there is an entry on its side stack (stubs/crossing): a call into
+ * the lower half, or a body of a stub that may hold what is the lower half's. Then the return
+ * address of the outermost entry is led to a piece of code that makes a system call, and the
+ * thread runs on: at that call it is outside. Should we die meanwhile, it goes on from there by
+ * itself to where it was to return to.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "supervisor/lower/lower.h"
+#include "supervisor/x86_64.h"
+
+/* 0 where there is nothing to be read. */
+static uint64_t peek(const struct thread *t, uint64_t at)
+{
+	uint64_t v = 0;
+	struct iovec local = {&v, sizeof(v)}, remote = {(void *)at, sizeof(v)};
+
+	return process_vm_readv(t->tracee.pid, &local, 1, &remote, 1, 0) == sizeof(v) ? v : 0;
+}
+
+static int poke(const struct thread *t, uint64_t at, uint64_t v, struct err *e)
+{
+	struct iovec local = {&v, sizeof(v)}, remote = {(void *)at, sizeof(v)};
+
+	if (process_vm_writev(t->tracee.pid, &local, 1, &remote, 1, 0) == sizeof(v))
+		return 0;
+	return err_set(e, errno, "cannot write memory of process %d", t->tracee.pid);
+}
+
+/* The thread's record, 0: none. */
+static uint64_t find_record(
+	const struct thread *t, const struct crossing_info *info, uint64_t fs)
+{
+	uint64_t at = fs + (in_lower_window(fs) ? info->slot_offset : info->current_offset);
+	uint64_t record = peek(t, at);
+
+	return record && peek(t, record + info->self_offset) == record ? record : 0;
+}
+
+/* Stacks that a handler runs on say nothing about the frames of others. */
+static bool same_mapping(pid_t pid, uint64_t a, uint64_t b)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/maps", pid);
+	cleanup_file FILE *maps = fopen(path, "re");
+	unsigned long start, end;
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2 && a >= start && a < end)
+			return b >= start && b < end;
+	return false;
+}
+
+/* Whether the thread is inside. Entries that longjmp has left behind do not count: their frames
+ * lie below the stack pointer. */
+static bool is_inside(const struct thread *t, const struct crossing_info *info, uint64_t record,
+	const struct user_regs_struct *regs)
+{
+	uint64_t entries = record + info->entries_offset, top;
+
+	if (!record)
+		return false;
+	top = peek(t, record + info->top_offset);
+	if (in_lower_window(regs->fs_base))
+		return top > entries;
+	while (top > entries) {
+		uint64_t frame = peek(t, top - info->entry_size + info->rsp_offset);
+
+		if (frame > regs->rsp || !same_mapping(t->tracee.pid, frame - 8, regs->rsp))
+			return true;
+		top -= info->entry_size;
+	}
+	return false;
+}
+
+static int lead_to_trap(
+	struct thread *t, const struct crossing_info *info, uint64_t record, struct err *e)
+{
+	uint64_t at = record + info->entries_offset + info->return_offset;
+	uint64_t original = peek(t, at);
+
+	t->below = true;
+	if (original == info->trap)
+		return 0;
+	return poke(t, record + info->original_offset, original, e) ||
+			       poke(t, at, info->trap, e)
+		       ? -1
+		       : 0;
+}
+
+static int let_own_thread_go(struct process *p, struct thread *t, struct err *e)
+{
+	pid_t tid = t->tracee.tid;
+
+	buf_push(&p->lower->tids, pid_t, &tid);
+	return tracee_detach(&t->tracee, 0, e);
+}
+
+/* Threads of the lower half that sleep are let sleep. */
+bool lower_sleeps(struct process *p, pid_t tid)
+{
+	cleanup_free char *path = NULL;
+	cleanup_free char *text = NULL;
+	uint64_t sp;
+	size_t len;
+	char *space;
+
+	if (!p->lower)
+		return false;
+	/* "NR ARGUMENT... SP PC\n", or "running" (man proc_pid_syscall). */
+	path = xasprintf("/proc/%d/task/%d/syscall", p->pid, tid);
+	if (read_file(path, &text, &len, NULL))
+		return false;
+	space = strrchr(text, ' ');
+	if (!space)
+		return false;
+	*space = 0;
+	space = strrchr(text, ' ');
+	sp = space ? strtoull(space, NULL, 16) : 0;
+	if (!in_lower_window(sp))
+		return false;
+	buf_push(&p->lower->tids, pid_t, &tid);
+	return true;
+}
+
+static bool is_busy(const struct thread *t, const struct crossing_info *info, uint64_t fs)
+{
+	return !in_lower_window(fs) && (uint32_t)peek(t, fs + info->busy_offset);
+}
+
+/* Calls for threads below are made by it until nothing is left to be done there. */
+static bool is_helper(const struct process *p, struct thread *t)
+{
+	cleanup_free char *status = NULL;
+
+	if (!p->lower->helper || p->lower->drained)
+		return false;
+	status = procfs_status(t->tracee.pid, t->tracee.tid, NULL);
+	return status && (pid_t)status_last_number(status, "NSpid") == p->lower->helper;
+}
+
+int lower_judge(struct process *p, struct thread *t, enum lower_verdict *verdict, struct err *e)
+{
+	const struct crossing_info *info = &p->lower->info;
+	struct user_regs_struct regs;
+	uint64_t record;
+
+	if (tracee_get_regs(&t->tracee, &regs, e))
+		return -1;
+	if (in_lower_window(regs.rsp)) {
+		*verdict = LOWER_OWN;
+		return let_own_thread_go(p, t, e);
+	}
+	t->below = false;
+	t->helper = is_helper(p, t);
+	record = find_record(t, info, regs.fs_base);
+	*verdict = LOWER_RUNS;
+	if (t->helper || is_busy(t, info, regs.fs_base))
+		return tracee_continue(&t->tracee, 0, e);
+	if (is_inside(t, info, record, &regs))
+		return lead_to_trap(t, info, record, e) ||
+				       tracee_continue_to_syscall(&t->tracee, 0, e)
+			       ? -1
+			       : 0;
+	if (in_lower_window(regs.fs_base))
+		return tracee_continue(&t->tracee, 0, e);
+	*verdict = LOWER_FROZEN;
+	return 0;
+}
+
+int lower_comes_out(struct process *p, struct thread *t, struct err *e)
+{
+	const struct crossing_info *info = &p->lower->info;
+	struct user_regs_struct regs;
+	uint64_t record;
+
+	if (tracee_get_regs(&t->tracee, &regs, e))
+		return -1;
+	if (x86_64_pc(&regs) != info->trapped)
+		return 0;
+	record = find_record(t, info, regs.fs_base);
+	if (!record)
+		return err_set(e, 0, "thread %d of process %d has lost its record",
+			t->tracee.tid, t->tracee.pid);
+	/* The call is not made; see crossing.S for the result's place. */
+	x86_64_end_syscall(&regs, regs.r10);
+	x86_64_set_pc(&regs, peek(t, record + info->original_offset));
+	t->below = false;
+	if (tracee_set_regs(&t->tracee, &regs, e) || tracee_interrupt(&t->tracee, e) ||
+		tracee_continue(&t->tracee, 0, e))
+		return -1;
+	return 1;
+}

@@ -1,0 +1,78 @@
+/*
+ * lower/lower.h - the lower half of a process, as seen from outside (doc/split-process.md).
+ *
+ * A process that has used a library of which trecr has a stub has two halves. What is known of
+ * the lower one comes from records in upper memory (lower/records.h) and from the table that
+ * the halves share (lower/table.h).
+ */
+#ifndef SUPERVISOR_LOWER_H
+#define SUPERVISOR_LOWER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "lib/procfs.h"
+#include "lib/util.h"
+#include "lower/records.h"
+#include "lower/table.h"
+#include "supervisor/process.h"
+
+struct lower_half {
+	struct crossing_info info;
+	enum records_lower state;
+	pid_t helper;    /* thread above that makes calls for threads below, 0: none; as the
+			  * process sees it */
+	struct buf tids; /* pid_t: the lower half's own threads, which are let alone */
+	bool drained;
+	int order_fd, done_fd; /* borrowed, -1: not yet */
+	struct staging {
+		pthread_mutex_t lock;
+		char *data; /* mapped here, NULL: not yet */
+		uint64_t size;
+		uint64_t address, filled; /* what is in there, from its start on */
+	} staging;
+};
+
+/* See whether @p has a lower half: then p->lower is filled. To be asked again while it runs. */
+void lower_find(struct process *p);
+void lower_free(struct lower_half *lower);
+
+/* Whether thread @tid is known to be the lower half's own. */
+bool lower_owns(const struct process *p, pid_t tid);
+
+/* ---- stopping it (lower/freeze.c) ---- */
+
+enum lower_verdict {
+	LOWER_FROZEN, /* outside of the lower half */
+	LOWER_RUNS,   /* it was let run on, and has to be stopped again */
+	LOWER_OWN,    /* the lower half's own: no longer traced */
+};
+
+/* Look at thread @t, in a trap stop. */
+/* Whether it is, as far as can be told without stopping it: asleep on a stack in the window. */
+bool lower_sleeps(struct process *p, pid_t tid);
+int lower_judge(
+	struct process *p, struct thread *t, enum lower_verdict *verdict, struct err *e);
+/* @t is at a system call: 1 when it has come out of the lower half by it, and will be in a trap
+ * stop next; else 0 and nothing has been done. */
+int lower_comes_out(struct process *p, struct thread *t, struct err *e);
+
+/* ---- orders (lower/order.c) ---- */
+
+/* Have the lower half do something; the deadline is CLOCK_MONOTONIC. */
+int lower_order(struct process *p, enum lower_request request,
+	const struct lower_transfer *transfers, unsigned count, uint64_t deadline_ns,
+	struct err *e);
+
+/* ---- what is whose (lower/parts.c) ---- */
+
+/* Read what lower_has_memory() goes by; the process is frozen. */
+int lower_read_parts(struct process *p, struct err *e);
+/* 1: the mapping is the lower half's, or a dead copy of an ancestor's; 0: it is not. */
+int lower_has_memory(const struct process *p, const struct vma *v, struct err *e);
+/* Descriptors from *limit on are the lower half's, and all of them are; else this fails. */
+int lower_fd_limit(const struct process *p, int *limit, struct err *e);
+/* A mapping of the upper half must not be the driver's own library. */
+int lower_refuse_driver(const struct process *p, const struct vma *v, struct err *e);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * restore/birth.h - the first part of a restart, in the new processes themselves: from the one
+ * that spawn_restored() makes to all of the tree, with the open files that they share, in
+ * their sessions and groups, each about to execute its program's file.
+ */
+#ifndef SUPERVISOR_RESTORE_BIRTH_H
+#define SUPERVISOR_RESTORE_BIRTH_H
+
+#include "supervisor/forest.h"
+#include "supervisor/restore/child.h"
+
+struct birth {
+	const struct checkpoint *c;
+	struct forest forest;
+	struct restore_child *children; /* by process of the checkpoint */
+	struct buf ids;                 /* pid_t, ordered: all that the tree needs */
+	int error_pipe[2];              /* a struct err comes out of [0] when one fails */
+	struct birth_meeting *meeting;  /* in memory that all share */
+
+	/* In the new processes. */
+	struct fd_restore *fds;
+	pid_t *made; /* by node: of those that this process has made */
+};
+
+/* Before the first process is made. Fails where the tree cannot be made again. */
+int birth_init(struct birth *b, const struct checkpoint *c, struct err *e);
+void birth_free(struct birth *b);
+
+/* One of the tree's ids that something else has here; 0: all are free. */
+pid_t birth_id_in_use(const struct birth *b);
+
+/* What the first process runs; for spawn_restored(). All but helpers and zombies end in an
+ * execve(2). */
+void birth_main(void *arg);
+
+/* Whether one has failed, and will not come to where the others wait for it. */
+bool birth_failed(const struct birth *b);
+
+/* After one has ended before its time, when all others have been killed: why. Returns -1. The
+ * error's code is EEXIST when an id has been taken since birth_id_in_use(). */
+int birth_error(struct birth *b, struct err *e);
+
+#endif

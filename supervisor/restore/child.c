@@ -1,0 +1,235 @@
+#include "supervisor/restore/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/stat.h>
+
+#include "lib/util.h"
+
+/* A shared mapping that may be written needs its file open for writing: two slots a module. */
+#define MODULE_SLOTS 2
+
+static const struct image *process_image(const struct restore_child *r)
+{
+	return r->c->processes[r->index];
+}
+
+int restore_child_init(
+	struct restore_child *r, const struct checkpoint *c, size_t index, struct err *e)
+{
+	const struct image *img = c->processes[index];
+	size_t modules, objects, count;
+	struct extra_fds *f;
+
+	memset(r, 0, sizeof(*r));
+	r->c = c;
+	r->index = index;
+	image_note_array(img, IMAGE_NOTE_MODULES, struct image_module, &modules);
+	image_note_array(c->job, IMAGE_NOTE_OBJECTS, struct image_object, &objects);
+	count = img->source_count + 1 + MODULE_SLOTS * modules + objects;
+	r->fds_size = sizeof(*f) + count * sizeof(int);
+	f = mmap(NULL, r->fds_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (f == MAP_FAILED)
+		return err_set(e, errno, "cannot map shared memory");
+	r->fds = f;
+	f->zero = -1;
+	f->sources = img->source_count + 1;
+	f->modules = modules;
+	f->objects = objects;
+	for (size_t i = 0; i < count; i++)
+		f->fd[i] = -1;
+	return 0;
+}
+
+void restore_child_free(struct restore_child *r)
+{
+	if (r->fds)
+		munmap(r->fds, r->fds_size);
+}
+
+static int *source_slot(struct extra_fds *f, size_t i)
+{
+	return &f->fd[i];
+}
+
+static int *module_slot(struct extra_fds *f, size_t i, bool writable)
+{
+	return &f->fd[f->sources + MODULE_SLOTS * i + writable];
+}
+
+static int *object_slot(struct extra_fds *f, size_t i)
+{
+	return &f->fd[f->sources + MODULE_SLOTS * f->modules + i];
+}
+
+int extra_source(const struct extra_fds *f, size_t i)
+{
+	BUG_ON(i >= f->sources);
+	return *source_slot((struct extra_fds *)f, i);
+}
+
+int extra_module(const struct extra_fds *f, size_t i, bool writable)
+{
+	BUG_ON(i >= f->modules);
+	return *module_slot((struct extra_fds *)f, i, writable);
+}
+
+int extra_object(const struct extra_fds *f, size_t i)
+{
+	BUG_ON(i >= f->objects);
+	return *object_slot((struct extra_fds *)f, i);
+}
+
+/* The files that memory is to come from. A descriptor opened without close-on-exec outlasts
+ * the execve to come. */
+static int open_sources(struct restore_child *r, struct err *e)
+{
+	const struct image *img = process_image(r);
+	struct extra_fds *f = r->fds;
+
+	f->zero = open("/dev/zero", O_RDONLY);
+	if (f->zero < 0)
+		return err_set(e, errno, "cannot open /dev/zero");
+	for (size_t i = 0; i < img->extent_count; i++) {
+		const struct image_extent *x = &img->extents[i];
+		int *slot;
+
+		if (x->kind != IMAGE_EXTENT_DATA || x->object)
+			continue;
+		BUG_ON(x->source >= f->sources);
+		slot = source_slot(f, x->source);
+		if (*slot < 0)
+			*slot = dup(image_source_fd(img, x));
+		if (*slot < 0)
+			return err_set(e, errno, "cannot keep the image open");
+	}
+	return 0;
+}
+
+static int open_modules(struct restore_child *r, struct err *e)
+{
+	const struct image *img = process_image(r);
+	const struct image_region *regions;
+	const struct image_module *modules;
+	size_t count, module_count;
+
+	regions = image_note_array(img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	modules = image_note_array(img, IMAGE_NOTE_MODULES, struct image_module, &module_count);
+	for (size_t i = 0; i < count; i++) {
+		const struct image_region *g = &regions[i];
+		bool writable =
+			g->kind == IMAGE_REGION_SHARED_FILE && (g->max_prot & PROT_WRITE);
+		const char *path;
+		int *slot;
+
+		if (g->kind != IMAGE_REGION_FILE && g->kind != IMAGE_REGION_SHARED_FILE)
+			continue;
+		if (!g->module || g->module > module_count)
+			return err_set(
+				e, 0, "the image names a mapped file that it does not have");
+		slot = module_slot(r->fds, g->module - 1, writable);
+		if (*slot >= 0)
+			continue;
+		path = image_string(img, modules[g->module - 1].path);
+		*slot = open(path, writable ? O_RDWR : O_RDONLY);
+		if (*slot < 0)
+			return err_set(
+				e, errno, "cannot open %s, which the program has mapped", path);
+	}
+	return 0;
+}
+
+static int open_objects(struct restore_child *r, struct fd_restore *fds, struct err *e)
+{
+	const struct image_region *regions;
+	size_t count;
+
+	regions = image_note_array(
+		process_image(r), IMAGE_NOTE_REGIONS, struct image_region, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct image_region *g = &regions[i];
+		int *slot;
+
+		if (g->kind != IMAGE_REGION_SHARED)
+			continue;
+		if (!g->object || g->object > r->fds->objects)
+			return err_set(
+				e, 0, "the image names a shared object that it does not have");
+		slot = object_slot(r->fds, g->object - 1);
+		if (*slot < 0)
+			*slot = fd_restore_object(fds, g->object, e);
+		if (*slot < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Every descriptor of ours that the restored ones may have to push aside: in an array for
+ * fd_restore_process(), and back. */
+static size_t slots_used(struct extra_fds *f, int **slots)
+{
+	size_t n = 0, count = f->sources + MODULE_SLOTS * f->modules;
+
+	slots[n++] = &f->zero;
+	for (size_t i = 0; i < count; i++)
+		if (f->fd[i] >= 0)
+			slots[n++] = &f->fd[i];
+	return n;
+}
+
+static int restore_descriptors(
+	struct restore_child *r, struct fd_restore *fds, int *error_fd, struct err *e)
+{
+	size_t room = r->fds->sources + MODULE_SLOTS * r->fds->modules + 1;
+	cleanup_free int **slots = xcalloc(room, sizeof(*slots));
+	cleanup_free int *keep = xcalloc(room + 2, sizeof(*keep));
+	size_t n;
+
+	if (open_sources(r, e) || open_modules(r, e))
+		return -1;
+	n = slots_used(r->fds, slots);
+	for (size_t i = 0; i < n; i++)
+		keep[i] = *slots[i];
+	keep[n] = *error_fd;
+	keep[n + 1] = -1;
+	if (fd_restore_process(fds, r->index, keep, e))
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		*slots[i] = keep[i];
+	*error_fd = keep[n];
+	return open_objects(r, fds, e);
+}
+
+static int prepare(struct restore_child *r, struct fd_restore *fds,
+	const struct image_process *p, int *error_fd, struct err *e)
+{
+	const char *cwd = image_string(process_image(r), p->cwd);
+
+	if (chdir(cwd))
+		return err_set(e, errno, "cannot enter the working directory %s", cwd);
+	umask(p->umask);
+	/* Without randomisation new mappings would stand in the way of the stack's growth; the
+	 * program's own setting comes back at the end. */
+	if (personality(personality(0xffffffff) & ~ADDR_NO_RANDOMIZE) == -1)
+		return err_set(e, errno, "cannot set the personality");
+	return restore_descriptors(r, fds, error_fd, e);
+}
+
+int restore_child_exec(
+	struct restore_child *r, struct fd_restore *fds, int *error_fd, struct err *e)
+{
+	const struct image *img = process_image(r);
+	const struct image_process *p;
+	size_t count;
+	const char *exe;
+
+	p = image_note_array(img, IMAGE_NOTE_PROCESS, struct image_process, &count);
+	exe = r->foreign_exe ? "/proc/self/exe" : image_string(img, p->exe);
+	if (prepare(r, fds, p, error_fd, e))
+		return -1;
+	execve(exe, (char *[]){(char *)exe, NULL}, (char *[]){NULL});
+	return err_set(e, errno, "cannot execute %s", exe);
+}

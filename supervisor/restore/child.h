@@ -1,0 +1,47 @@
+/*
+ * restore/child.h - the last part of what a process of a restart does by itself: working
+ * directory, umask, its descriptors; then it executes the program's file, so that
+ * /proc/self/exe is right, and never runs an instruction of it.
+ */
+#ifndef SUPERVISOR_RESTORE_CHILD_H
+#define SUPERVISOR_RESTORE_CHILD_H
+
+#include <stdbool.h>
+
+#include "ckpt/store.h"
+#include "lib/err.h"
+#include "supervisor/fd/fd.h"
+
+/* Descriptors that the new process has over those of the program, for the plan to use and
+ * close. Written by the child into memory that it shares with the supervisor. */
+struct extra_fds {
+	int zero;       /* /dev/zero */
+	size_t sources; /* files that hold blocks, by image_extent.source */
+	size_t modules; /* mapped files, by region_file() */
+	size_t objects; /* shared objects, by number less 1 */
+	int fd[];       /* sources, then modules, then objects; -1: not needed */
+};
+
+struct restore_child {
+	const struct checkpoint *c;
+	size_t index;     /* of the process in the checkpoint */
+	bool foreign_exe; /* the program's file is not there: execute our own */
+	struct extra_fds *fds;
+	size_t fds_size; /* bytes mapped */
+};
+
+/* Before any process is made. */
+int restore_child_init(
+	struct restore_child *r, const struct checkpoint *c, size_t index, struct err *e);
+void restore_child_free(struct restore_child *r);
+
+/* In the process: does not return, but for a failure. @error_fd is kept open meanwhile, and
+ * may get another number. */
+int restore_child_exec(
+	struct restore_child *r, struct fd_restore *fds, int *error_fd, struct err *e);
+
+int extra_source(const struct extra_fds *f, size_t source);
+int extra_module(const struct extra_fds *f, size_t module, bool writable);
+int extra_object(const struct extra_fds *f, size_t object);
+
+#endif

@@ -1,0 +1,67 @@
+#include "supervisor/restore/lower.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "supervisor/lower/lower.h"
+#include "supervisor/module.h"
+#include "supervisor/remote_function.h"
+
+/* A driver takes seconds to come up, and as long again for what it is to make. */
+#define START_NS  300000000000ull
+#define REPLAY_NS 1800000000000ull
+
+static const struct image_module *lower_files(const struct restore_one *one, size_t *count)
+{
+	return image_note_array(one->img, IMAGE_NOTE_LOWER, struct image_module, count);
+}
+
+int restore_lower_check(const struct restore_one *one)
+{
+	const struct image_module *m;
+	size_t count;
+
+	m = lower_files(one, &count);
+	for (size_t i = 0; i < count; i++)
+		if (module_check(&m[i], image_string(one->img, m[i].path), one->e))
+			return err_prefix(one->e, "the program needs the GPU driver and "
+						  "libraries that it ran with");
+	return 0;
+}
+
+static int start(struct restore_one *one)
+{
+	struct process *p = &one->process;
+	char failure[sizeof(RECORDS->failure)];
+	int32_t result;
+
+	if (remote_function(p, &p->threads[0], p->lower->info.restart,
+		    clock_ns(CLOCK_MONOTONIC) + START_NS, one->e) ||
+		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, result), &result,
+			sizeof(result), one->e) ||
+		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, failure),
+			failure, sizeof(failure), one->e))
+		return -1;
+	failure[sizeof(failure) - 1] = 0;
+	return result ? err_set(one->e, 0, "%s", failure) : 0;
+}
+
+int restore_lower_run(struct restore_one *one)
+{
+	struct process *p = &one->process;
+	size_t count;
+
+	lower_files(one, &count);
+	if (!count)
+		return 0;
+	lower_find(p);
+	if (!p->lower || p->lower->state != RECORDS_UP)
+		return err_set(one->e, 0, "the image lacks the records of the lower half");
+	if (start(one))
+		return err_prefix(one->e, "cannot bring back the lower half of process %d (%s)",
+			p->vpid, p->comm);
+	if (lower_order(
+		    p, LOWER_REPLAY, NULL, 0, clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, one->e))
+		return -1;
+	return restore_device_memory(one);
+}

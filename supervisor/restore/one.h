@@ -1,0 +1,63 @@
+/*
+ * restore/one.h - one process of a restart, from its execve(2) on.
+ */
+#ifndef SUPERVISOR_RESTORE_ONE_H
+#define SUPERVISOR_RESTORE_ONE_H
+
+#include <pthread.h>
+
+#include "supervisor/process.h"
+#include "supervisor/restore/restore.h"
+#include "supervisor/restore/plan.h"
+
+#define EXEC_PATIENCE_NS 60000000000ull
+
+struct restore_one {
+	struct supervisor *s;
+	const struct checkpoint *c;
+	const struct restore_options *o;
+	struct err *e;
+
+	size_t index; /* of the process in the checkpoint */
+	const struct image *img;
+	const struct image_process *ip;
+	const struct image_thread *threads;
+	size_t thread_count;
+	const struct extra_fds *fds;
+
+	bool executed;          /* it has, and waits for restore_one_run() */
+	bool id_taken;          /* it has failed because something else has a thread's id */
+	struct process process; /* threads in the image's order */
+	struct restore_plan plan;
+	struct vma_list vmas;
+	uint8_t *new_vdso; /* its bytes, while the old one's range is something else */
+	uint64_t window_size;
+
+	pthread_t checker;
+	bool checking;
+	int check_result;
+	struct err check_error;
+};
+
+/* Look at process number @index of r->c; s, c, o and e are the caller's to fill before. */
+int restore_one_init(struct restore_one *r, size_t index, const struct extra_fds *fds);
+void restore_one_free(struct restore_one *r);
+
+/* Before anything is made: its mapped files are those of the image. */
+int restore_one_check_modules(const struct restore_one *r);
+/* Whether the program's own file is there to be executed. Only an image that carries its
+ * memory can do without. */
+bool restore_one_exe_is_there(const struct restore_one *r);
+
+/* From the stop at the end of execve(2) to the program's own registers: r->process.pid and its
+ * first thread are filled. It does not run on by itself. */
+int restore_one_run(struct restore_one *r);
+/* The last part of that (restore/settle.c). */
+int restore_one_settle(struct restore_one *r);
+
+/* Of a process that becomes another user's in its second batch they have to be set before, as
+ * root may lack the privilege to do so after; of all others at the end. */
+void restore_one_set_limits(struct restore_one *r);
+bool restore_one_changes_user(const struct restore_one *r);
+
+#endif

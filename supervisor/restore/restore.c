@@ -1,0 +1,480 @@
+/*
+ * The way of a restart:
+ *
+ *	the new processes are made, one by another, as they were; they set up their descriptors
+ *	  and execute their programs' files	restore/birth.c, restore/child.c
+ *	they are stopped before those files' first instructions; then for one after the other:
+ *	  the loader and the plan are written into the window	restore/plan.h
+ *	  first batch: the address space; meanwhile blocks are checked against their hashes
+ *	  second batch: the rest of the process, its threads
+ *	  registers, the window unmapped
+ *	interrupted calls are entered again; all let go
+ *
+ * The tracees die with the supervisor until the very end: a half-restored program never runs.
+ */
+#include "supervisor/restore/restore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "lib/procfs.h"
+#include "supervisor/cpu.h"
+#include "supervisor/fd/fd.h"
+#include "supervisor/restore/birth.h"
+#include "supervisor/restore/lower.h"
+#include "supervisor/restore/one.h"
+#include "supervisor/spawn.h"
+#include "supervisor/syscall_restart.h"
+#include "supervisor/sysv.h"
+
+/* A helper or a zombie. */
+struct other {
+	pid_t tid;
+	bool ended;
+};
+
+struct restore {
+	struct supervisor *s;
+	const struct checkpoint *c;
+	const struct restore_options *o;
+	struct err *e;
+	int result;
+	struct birth birth;
+	struct restore_one *processes; /* in the order of the checkpoint's */
+	size_t count;
+	bool id_taken;     /* it has failed because something else has one of the tree's ids */
+	size_t unborn;     /* of them, that have not executed their programs yet */
+	size_t dying;      /* helpers and zombies that have not ended yet; */
+	struct buf others; /* struct other: those heard of */
+};
+
+static void notice(const struct restore *r, const char *line)
+{
+	if (r->o->notice)
+		r->o->notice(line);
+}
+
+/* ---- before anything is made ---- */
+
+/* Where a component lies in an XSAVE area is the processor's choice; with the same ones and
+ * another size, it is another one. */
+static int check_xsave(const struct restore *r)
+{
+	uint32_t words[CPU_WORDS];
+	uint64_t xfeatures;
+
+	cpu_features(words, &xfeatures);
+	if (xfeatures != r->c->info->xfeatures || cpu_xsave_size() == r->c->info->xsave_size)
+		return 0;
+	return err_set(r->e, 0,
+		"this processor keeps its vector registers in another layout than where the "
+		"program ran");
+}
+
+static int look_at_image(struct restore *r)
+{
+	if (r->c->process_count < 1)
+		return err_set(r->e, 0, "the image holds no process");
+	if (birth_init(&r->birth, r->c, r->e))
+		return -1;
+	r->count = r->c->process_count;
+	r->processes = xcalloc(r->count, sizeof(*r->processes));
+	for (size_t i = 0; i < r->count; i++) {
+		struct restore_one *one = &r->processes[i];
+
+		one->s = r->s;
+		one->c = r->c;
+		one->o = r->o;
+		one->e = r->e;
+		if (restore_one_init(one, i, r->birth.children[i].fds))
+			return -1;
+		if (one->ip->pid != r->birth.forest.list[i].pid)
+			return err_set(r->e, 0, "the image mixes up its processes");
+	}
+	r->unborn = r->count;
+	r->dying = forest_count(&r->birth.forest) - r->count;
+	return 0;
+}
+
+static int check_exe(struct restore *r, size_t i)
+{
+	const struct restore_one *one = &r->processes[i];
+	const char *exe = image_string(one->img, one->ip->exe);
+	cleanup_free char *text = NULL;
+
+	r->birth.children[i].foreign_exe = !restore_one_exe_is_there(one);
+	if (!r->birth.children[i].foreign_exe)
+		return 0;
+	if (!(r->c->info->flags & IMAGE_JOB_PORTABLE))
+		return err_set(r->e, errno, "cannot execute the program's file %s", exe);
+	text = xasprintf("%s is not here: /proc/self/exe will show trecr-restart instead", exe);
+	notice(r, text);
+	return 0;
+}
+
+static int check_before(struct restore *r)
+{
+	struct fd_restore_options fo = {.rollback_files = r->o->rollback_files};
+
+	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))
+		return -1;
+	for (size_t i = 0; i < r->count; i++)
+		if (restore_lower_check(&r->processes[i]) ||
+			restore_one_check_modules(&r->processes[i]))
+			return -1;
+	if (fd_restore_check(r->c, &fo, r->o->notice, r->e))
+		return -1;
+	for (size_t i = 0; i < r->count; i++)
+		if (check_exe(r, i))
+			return -1;
+	return 0;
+}
+
+/* ---- the end of an attempt ---- */
+
+/* Whatever there is of the new processes goes. A process does not count as ended before all
+ * its threads have been waited for, also those that fill memory; one that we have not heard of
+ * yet reports its first stop. And nobody else is our child or tracee yet. */
+static void kill_all(struct restore *r)
+{
+	struct supervisor *s = r->s;
+	pid_t pid;
+	int status;
+
+	for (size_t i = 0; i < r->count; i++)
+		if (r->processes[i].process.pid)
+			kill(r->processes[i].process.pid, SIGKILL);
+	if (s->root > 0)
+		kill(s->root, SIGKILL);
+	if (s->init > 0)
+		kill(s->init, SIGKILL);
+	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
+		if (pid > 0 && WIFSTOPPED(status))
+			kill(pid, SIGKILL);
+	s->root = s->init = 0;
+}
+
+/* ---- all processes, up to their executed files' first instructions ---- */
+
+/* A process that has reported for the first time: whose is it to be? */
+static struct restore_one *welcome(struct restore *r, pid_t tid)
+{
+	cleanup_free char *status = procfs_status(tid, tid, NULL);
+	pid_t vpid = status ? (pid_t)status_last_number(status, "NSpid") : 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		struct restore_one *one = &r->processes[i];
+		struct tracee *t = &one->process.threads[0].tracee;
+
+		if (one->process.vpid != vpid || one->process.pid)
+			continue;
+		one->process.pid = one->process.task = t->pid = t->tid = tid;
+		return one;
+	}
+	return NULL;
+}
+
+static struct other *find_other(struct restore *r, pid_t tid)
+{
+	for (size_t i = 0; i < buf_count(&r->others, struct other); i++)
+		if (buf_at(&r->others, struct other, i)->tid == tid)
+			return buf_at(&r->others, struct other, i);
+	return NULL;
+}
+
+/* NULL for a helper or zombie. */
+static struct restore_one *find_one(struct restore *r, pid_t tid)
+{
+	struct restore_one *one;
+
+	for (size_t i = 0; i < r->count; i++)
+		if (r->processes[i].process.pid == tid)
+			return &r->processes[i];
+	if (find_other(r, tid))
+		return NULL;
+	one = welcome(r, tid);
+	if (!one)
+		buf_push(&r->others, struct other, &(struct other){.tid = tid});
+	return one;
+}
+
+/* One that had been traced and then became our own child ends twice for us. */
+static void forget_other(struct restore *r, pid_t tid)
+{
+	struct other *other = find_other(r, tid);
+
+	if (!other->ended)
+		r->dying--;
+	other->ended = true;
+}
+
+static int ended_early(struct restore *r)
+{
+	/* The others may hold the pipe open. */
+	kill_all(r);
+	birth_error(&r->birth, r->e);
+	r->id_taken = r->e->code == EEXIST;
+	return -1;
+}
+
+/* Deal with a report. Of those that are no process to be, the ends are waited for. */
+static int attend(struct restore *r, struct tracee *t, const struct tracee_report *report)
+{
+	struct restore_one *one = find_one(r, t->tid);
+	int signal = 0;
+
+	if (report->event == TRACEE_EVENT_GONE) {
+		if (one || t->tid == r->s->init || birth_failed(&r->birth))
+			return ended_early(r);
+		forget_other(r, t->tid);
+		return 0;
+	}
+	if (one && report->event == TRACEE_EVENT_EXEC) {
+		one->executed = true;
+		r->unborn--;
+		return 0;
+	}
+	/* What children's ends tell the program comes from the image. */
+	if (report->event == TRACEE_EVENT_SIGNAL && report->signal != SIGCHLD)
+		signal = report->signal;
+	/* Killed meanwhile: its end is the next report. */
+	if (tracee_continue(t, signal, r->e) && t->state != TRACEE_GONE)
+		return -1;
+	return 0;
+}
+
+static int give_birth(struct restore *r)
+{
+	struct tracee *root = &r->processes[0].process.threads[0].tracee;
+
+	r->processes[0].process.pid = r->processes[0].process.task = r->s->root;
+	root->pid = root->tid = r->s->root;
+	root->is_child = !r->s->init;
+	if (tracee_seize(root, true, r->e) || spawn_release(r->s, r->e))
+		return -1;
+	while (r->unborn || r->dying) {
+		uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS;
+		struct tracee_report report;
+		struct tracee t;
+
+		if (tracee_wait_any(&t, deadline, &report, r->e))
+			return -1;
+		if (report.event == TRACEE_EVENT_NONE)
+			return err_set(r->e, 0, "the new process does not come up in time");
+		if (attend(r, &t, &report))
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- off ---- */
+
+static int thaw_calls(struct restore *r, struct restore_one *one)
+{
+	for (size_t i = 0; i < one->thread_count; i++)
+		if (syscall_thaw_in_place(
+			    &one->process, &one->process.threads[i], &r->s->sleeps, r->e))
+			return -1;
+	return 0;
+}
+
+static int spare(struct restore_one *one, struct err *e)
+{
+	for (size_t i = 0; i < one->thread_count; i++) {
+		struct tracee *t = &one->process.threads[i].tracee;
+
+		if (t->state != TRACEE_GONE && tracee_spare(t, e))
+			return -1;
+	}
+	return 0;
+}
+
+/* From here on the program is whole, and need not die with us. */
+static int let_go(struct restore *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (spare(&r->processes[i], r->e))
+			return -1;
+	for (size_t i = 0; i < r->count; i++)
+		if (thaw_calls(r, &r->processes[i]))
+			return -1;
+	for (size_t i = 0; i < r->count; i++)
+		if (r->processes[i].ip->flags & IMAGE_PROCESS_STOPPED)
+			kill(r->processes[i].process.pid, SIGSTOP);
+	for (size_t i = 0; i < r->count; i++) {
+		struct restore_one *one = &r->processes[i];
+
+		for (size_t k = 0; k < one->thread_count; k++)
+			if (tracee_detach(&one->process.threads[k].tracee, 0, r->e))
+				return -1;
+	}
+	return 0;
+}
+
+/* The program's group that had the terminal gets it again, where we may give it away. */
+static void pass_terminal_on(struct restore *r)
+{
+	cleanup_fd int tty = -1;
+
+	for (size_t i = 0; i < r->count && tty < 0; i++) {
+		if (r->birth.forest.list[i].terminal ||
+			!(r->birth.forest.list[i].flags & IMAGE_JOB_PROCESS_FOREGROUND))
+			continue;
+		tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+		if (tty >= 0 && tcgetpgrp(tty) == getpgrp())
+			(void)tcsetpgrp(tty, getpgid(r->processes[i].process.pid));
+	}
+}
+
+static int restore_all(struct restore *r)
+{
+	if (give_birth(r))
+		return -1;
+	for (size_t i = 0; i < r->count; i++) {
+		struct restore_one *one = &r->processes[i];
+
+		if (!restore_one_run(one))
+			continue;
+		r->id_taken = one->id_taken;
+		return r->count == 1 ? -1
+				     : err_prefix(r->e, "process %d (%s)", one->process.vpid,
+					       one->process.comm);
+	}
+	for (size_t i = 0; i < r->count; i++)
+		if (restore_lower_run(&r->processes[i]))
+			return -1;
+	if (r->o->about_to_run)
+		r->o->about_to_run();
+	pass_terminal_on(r);
+	return let_go(r);
+}
+
+static void *run(void *arg)
+{
+	struct restore *r = arg;
+
+	r->result = restore_all(r);
+	return NULL;
+}
+
+/* The end of the tracing thread lets go of what is still attached, or kills it. */
+static int run_in_thread(struct restore *r)
+{
+	pthread_t thread;
+	int error = pthread_create(&thread, NULL, run, r);
+
+	if (error)
+		return err_set(r->e, error, "cannot start a thread");
+	error = pthread_join(thread, NULL);
+	BUG_ON(error);
+	return r->result;
+}
+
+static void adopt(struct restore *r)
+{
+	struct supervisor *s = r->s;
+
+	s->command = xstrdup(image_string(r->c->job, r->c->info->command));
+	memcpy(s->job_id, r->c->info->job_id, sizeof(s->job_id));
+	s->last.path = xstrdup(r->c->path);
+	s->last.sequence = r->c->info->sequence;
+	s->last.realtime_ns = r->c->info->realtime_ns;
+	s->last.pause_ns = r->c->info->pause_ns;
+	s->last.stored_bytes = r->c->info->stored_bytes;
+	s->last.memory_bytes = r->c->info->memory_bytes;
+}
+
+static void release(struct restore *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		restore_one_free(&r->processes[i]);
+	free(r->processes);
+	buf_free(&r->others);
+	birth_free(&r->birth);
+}
+
+/* Ids that are taken here are free in a namespace. */
+static char *namespace_reason(const struct restore *r)
+{
+	uint64_t terminal;
+	pid_t id;
+
+	if (r->o->force_namespace)
+		return xstrdup("as asked for");
+	id = birth_id_in_use(&r->birth);
+	if (id)
+		return xasprintf("process id %d is in use", id);
+	terminal = fd_terminal_in_use(r->c);
+	return terminal ? xasprintf("/dev/pts/%lu is in use", (unsigned long)terminal - 1)
+			: NULL;
+}
+
+/* With a @reason in a namespace of its own. *again: it has failed here only because an id was
+ * taken, and might do so there. */
+static int attempt(struct supervisor *s, const struct checkpoint *c,
+	const struct restore_options *o, char *reason, bool *again, struct err *e)
+{
+	struct restore r = {.s = s, .c = c, .o = o, .e = e};
+	cleanup_free char *obstacle = NULL;
+	struct spawn_wishes wishes = {0};
+	cleanup_buf struct buf left_over = {0};
+	char *why = NULL;
+	int result = -1;
+
+	if (look_at_image(&r) || check_before(&r))
+		goto out;
+	if (!reason)
+		reason = namespace_reason(&r);
+	obstacle = sysv_obstacle(c);
+	wishes.ipc = obstacle;
+	wishes.reason = reason ? reason : obstacle;
+	/* What is brought back in a namespace has no use for what is left of it outside. */
+	sysv_list(c, wishes.ipc, &left_over);
+	wishes.terminals = fd_terminal_in_use(c);
+	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, &wishes, &why, e))
+		goto out;
+	*again = !s->init;
+	if (why)
+		notice(&r, why);
+	result = run_in_thread(&r);
+	*again = result && *again && r.id_taken;
+	if (result)
+		kill_all(&r);
+	else
+		adopt(&r);
+	if (!result == wishes.ipc)
+		sysv_remove(&left_over);
+out:
+	free(reason);
+	free(why);
+	release(&r);
+	return result;
+}
+
+static void say_nothing(const char *line)
+{
+}
+
+int restore_start(struct supervisor *s, const struct checkpoint *c,
+	const struct restore_options *o, struct err *e)
+{
+	struct restore_options second = *o;
+	bool again = false;
+	int result = attempt(s, c, o, NULL, &again, e);
+
+	if (!result || !again)
+		return result;
+	/* An id that was free when we looked. What there is to say of the rest has been said.
+	 */
+	if (o->notice)
+		o->notice("an id was taken meanwhile: the program is brought back in a pid "
+			  "namespace of its own");
+	second.notice = say_nothing;
+	s->sleeps.len = 0;
+	return attempt(s, c, &second, xstrdup("an id was taken meanwhile"), &again, e);
+}

@@ -1,0 +1,29 @@
+/*
+ * restore/restore.h - bring a checkpoint back to life.
+ */
+#ifndef SUPERVISOR_RESTORE_H
+#define SUPERVISOR_RESTORE_H
+
+#include <stdbool.h>
+
+#include "ckpt/store.h"
+#include "lib/err.h"
+#include "supervisor/supervisor.h"
+
+struct restore_options {
+	bool rollback_files;  /* move what files gained since into FILE.trecr-tail */
+	bool force_namespace; /* use a namespace of its own also where ids are free */
+	bool verbose;
+	void (*notice)(const char *line); /* what the user should know; no newline */
+	void (*about_to_run)(void);       /* from here on the program may use the terminal */
+};
+
+/*
+ * Make the processes of @c again and let them go. Fills s->root, s->init, s->init_fd,
+ * s->command, s->job_id and, when the checkpoint lies in the directory that s checkpoints
+ * into, s->last. On failure nothing that was made is left.
+ */
+int restore_start(struct supervisor *s, const struct checkpoint *c,
+	const struct restore_options *o, struct err *e);
+
+#endif

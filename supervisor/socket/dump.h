@@ -1,0 +1,65 @@
+/*
+ * socket/dump.h - sockets at a checkpoint: what is gathered of each while the descriptors of
+ * all processes are looked at (socket/dump.c), and what a family adds to it when all are known.
+ */
+#ifndef SUPERVISOR_SOCKET_DUMP_H
+#define SUPERVISOR_SOCKET_DUMP_H
+
+#include <sys/socket.h>
+
+#include "supervisor/fd/kinds.h"
+#include "supervisor/socket/peek.h"
+
+struct socket_dump {
+	struct image_socket s;
+	int fd; /* a duplicate */
+	uint64_t inode;
+	uint32_t object;     /* its number */
+	pid_t pid;           /* a process of the program that has it open, or any */
+	struct buf options;  /* struct image_socket_option */
+	struct buf messages; /* struct image_message, rights counted from this socket's first */
+	struct buf rights;   /* uint32_t: descriptions */
+	struct buf waiting;  /* of a listening one, uint32_t: inodes of those in its backlog */
+	bool queue_read;
+	bool closed_end; /* its other end is closed, or waits to be accepted */
+	uint32_t peer_inode;
+	bool kept; /* a connection to the outside that is to go on: */
+	struct image_tcp tcp;
+	uint32_t waiting_count, waiting_found; /* of a listening TCP socket */
+};
+
+/* Number @number (from 1) of those found so far; valid until the next one is found. */
+struct socket_dump *socket_dump_at(const struct fd_dump *d, uint32_t number);
+uint32_t socket_dump_count(const struct fd_dump *d);
+/* The number of the one with this inode, 0 when there is none. */
+uint32_t socket_dump_find(const struct fd_dump *d, uint64_t inode);
+
+/* For what passes by itself when the program runs on: fills @e and returns -1. */
+int socket_dump_busy(struct err *e, const char *why);
+
+/* What an error is about. */
+const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *k);
+
+/* When all descriptors are known: look at all sockets, also at those in messages. */
+int socket_dump_all(struct fd_dump *d, struct err *e);
+/* After it: the notes. @description: the description that has socket @number. */
+void socket_dump_write(struct fd_dump *d);
+void socket_dump_let_go(struct fd_dump *d);
+void socket_dump_free(struct fd_dump *d);
+
+/* ---- by family; an error is the reason only ---- */
+
+/* State, names, what the kernel says of the other end. */
+int socket_unix_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
+int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
+int socket_netlink_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
+
+/* To which other one it belongs. */
+/* Bring to it what the other end has sent. */
+int socket_inet_gather(struct fd_dump *d, struct socket_dump *k, struct err *e);
+/* When all are related. */
+int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct err *e);
+int socket_unix_relate(struct fd_dump *d, struct socket_dump *k, struct err *e);
+int socket_inet_relate(struct fd_dump *d, struct socket_dump *k, struct err *e);
+
+#endif

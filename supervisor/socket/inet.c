@@ -1,0 +1,374 @@
+/*
+ * socket/inet.c - TCP and UDP sockets at a checkpoint.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <linux/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "supervisor/fd/object.h"
+#include "supervisor/socket/socket.h"
+#include "supervisor/socket/diag.h"
+#include "supervisor/socket/dump.h"
+#include "supervisor/socket/multicast.h"
+#include "supervisor/socket/options.h"
+#include "supervisor/socket/repair.h"
+
+/* How long bytes may take from one end of a connection to the other. */
+#define PATIENCE_NS 3000000000ull
+#define PAUSE_NS    2000000
+
+/* States of a connection (include/net/tcp_states.h). */
+enum {
+	ESTABLISHED = 1,
+	SYN_SENT,
+	SYN_RECV,
+	FIN_WAIT1,
+	FIN_WAIT2,
+	TIME_WAIT,
+	CLOSED,
+	CLOSE_WAIT,
+	LAST_ACK,
+	LISTEN,
+	CLOSING,
+};
+
+static int get_names(struct socket_dump *k, struct err *e)
+{
+	socklen_t size = sizeof(k->s.name);
+
+	if (getsockname(k->fd, (struct sockaddr *)k->s.name, &size))
+		return err_set(e, errno, "cannot ask for its name");
+	k->s.name_size = socket_port(k->s.name) ? size : 0;
+	size = sizeof(k->s.peer_name);
+	if (!getpeername(k->fd, (struct sockaddr *)k->s.peer_name, &size))
+		k->s.peer_name_size = size;
+	return 0;
+}
+
+static int get_info(int fd, struct tcp_info *info, struct err *e)
+{
+	socklen_t size = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &size)
+		       ? err_set(e, errno, "cannot ask for its state")
+		       : 0;
+}
+
+static short poll_now(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLPRI | POLLRDHUP};
+
+	return poll(&p, 1, 0) == 1 ? p.revents : 0;
+}
+
+/* ---- look ---- */
+
+/* What shutdown(2) did, not what came from the other end. */
+static uint32_t shut_down(int state, short events)
+{
+	bool ended_by_other = state == CLOSE_WAIT || state == LAST_ACK || state == CLOSING;
+	uint32_t how = 0;
+
+	if (events & POLLRDHUP && !ended_by_other)
+		how |= 1;
+	if (state == FIN_WAIT1 || state == FIN_WAIT2 || state == CLOSING || state == LAST_ACK)
+		how |= 2;
+	return how;
+}
+
+static int look_at_tcp(struct socket_dump *k, struct err *e)
+{
+	short events = poll_now(k->fd);
+	struct tcp_info info;
+
+	if (get_info(k->fd, &info, e))
+		return -1;
+	if (events & POLLPRI)
+		return err_set(
+			e, 0, "urgent data (MSG_OOB) waits in it, which is not supported");
+	if (events & POLLERR)
+		k->s.flags |= IMAGE_SOCKET_RESET;
+	switch (info.tcpi_state) {
+	case LISTEN:
+		k->s.state = IMAGE_SOCKET_LISTENING;
+		/* include/uapi/linux/tcp.h does not tell: net/ipv4/tcp.c, tcp_get_info() */
+		k->s.backlog = info.tcpi_sacked;
+		k->waiting_count = info.tcpi_unacked;
+		return 0;
+	case SYN_SENT:
+	case SYN_RECV:
+		return socket_dump_busy(e, "its connection is being made");
+	case CLOSED:
+	case TIME_WAIT:
+		k->s.state = IMAGE_SOCKET_OPEN;
+		/* One that was connected once can never be again. */
+		if (events & (POLLRDHUP | POLLERR)) {
+			k->s.state = IMAGE_SOCKET_ENDED;
+			k->s.flags |= IMAGE_SOCKET_DEAD;
+		}
+		return 0;
+	default:
+		k->s.state = IMAGE_SOCKET_CONNECTED;
+		k->closed_end = info.tcpi_state == CLOSE_WAIT || info.tcpi_state == LAST_ACK;
+		k->s.shutdown = shut_down(info.tcpi_state, events);
+		return 0;
+	}
+}
+
+int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	if (get_names(k, e))
+		return -1;
+	if (k->s.type == SOCK_STREAM)
+		return look_at_tcp(k, e);
+	k->s.state = k->s.peer_name_size ? IMAGE_SOCKET_CONNECTED : IMAGE_SOCKET_OPEN;
+	return socket_refuse_multicast(k->fd, k->s.family, e);
+}
+
+/* ---- bytes under way ---- */
+
+static bool are_ends(const struct socket_dump *a, const struct socket_dump *b)
+{
+	return a->s.family != AF_UNIX && b->s.family != AF_UNIX && a->s.type == SOCK_STREAM &&
+	       b->s.type == SOCK_STREAM && a->s.name_size && b->s.name_size &&
+	       a->s.peer_name_size && b->s.peer_name_size &&
+	       socket_same_address(a->s.name, b->s.peer_name) &&
+	       socket_same_address(b->s.name, a->s.peer_name);
+}
+
+static uint32_t find_end(const struct fd_dump *d, const struct socket_dump *k)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++)
+		if (are_ends(k, socket_dump_at(d, n)))
+			return n;
+	return 0;
+}
+
+/* All that @from has sent is in the queue of @to. The numbers count bytes of segments, and an
+ * end (FIN) as one where it is received only (tcp_rcv_nxt_update()). */
+static int have_arrived(int from, int to, bool *yes, int *unsent, struct err *e)
+{
+	struct tcp_info sender, receiver;
+	int64_t missing;
+
+	if (get_info(from, &sender, e) || get_info(to, &receiver, e))
+		return -1;
+	if (ioctl(from, SIOCOUTQNSD, unsent))
+		return err_set(e, errno, "cannot ask what it has not sent yet");
+	missing = (int64_t)(sender.tcpi_bytes_sent - sender.tcpi_bytes_retrans) -
+		  (int64_t)receiver.tcpi_bytes_received;
+	*yes = *unsent <= 0 && missing <= 0;
+	return 0;
+}
+
+/* Bytes that the receiver had no room for come over when it has; a look at its queue tells the
+ * sender. Its buffer stays larger, as if it had read more. */
+static int let_come(int from, int to, struct err *e)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	bool arrived;
+	int unsent;
+	char c;
+
+	for (;;) {
+		if (have_arrived(from, to, &arrived, &unsent, e))
+			return -1;
+		if (arrived)
+			return 0;
+		if (clock_ns(CLOCK_MONOTONIC) > deadline)
+			return err_set(e, 0, "bytes that were sent to it do not arrive");
+		(void)!recv(to, &c, 1, MSG_PEEK | MSG_DONTWAIT);
+		nanosleep(&pause, NULL);
+	}
+}
+
+static int make_come(int from, int to, struct err *e)
+{
+	struct socket_guard g = {.socket = to};
+	int unsent, unread, r;
+	bool arrived;
+
+	if (have_arrived(from, to, &arrived, &unsent, e))
+		return -1;
+	if (arrived)
+		return 0;
+	if (ioctl(to, SIOCINQ, &unread))
+		return err_set(e, errno, "cannot ask how much waits in it");
+	if (socket_grow_note(&g, e) || socket_guard_begin(&g, e))
+		return -1;
+	socket_grow(to, (uint64_t)unread + unsent);
+	r = let_come(from, to, e);
+	r |= socket_guard_end(&g, r ? NULL : e);
+	return r ? -1 : 0;
+}
+
+int socket_inet_gather(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	uint32_t other;
+
+	if (k->s.type != SOCK_STREAM || k->s.state != IMAGE_SOCKET_CONNECTED)
+		return 0;
+	/* The other one may not have been looked at yet. */
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		struct socket_dump *o = socket_dump_at(d, n);
+
+		if (o->s.family != AF_UNIX && o->s.family != AF_NETLINK && get_names(o, e))
+			return -1;
+	}
+	other = find_end(d, k);
+	return other ? make_come(socket_dump_at(d, other)->fd, k->fd, e) : 0;
+}
+
+/* ---- relate ---- */
+
+static void show_peer(const struct socket_dump *k, struct buf *out)
+{
+	socket_name_show(k->s.peer_name, k->s.peer_name_size, out);
+	buf_add(out, "", 1);
+}
+
+static int keep(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	struct fd_object *o = fd_object_at(d, k->object);
+
+	if (k->closed_end || k->s.shutdown || k->s.flags & IMAGE_SOCKET_RESET)
+		return err_set(e, 0, "it is being closed, and cannot be kept");
+	k->tcp.socket = socket_dump_find(d, k->inode);
+	if (socket_repair_save(k->fd, &k->tcp, &o->bytes, e))
+		return -1;
+	o->o.size = o->bytes.len;
+	k->kept = true;
+	return 0;
+}
+
+/* A connection to the outside. */
+static int relate_outside(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	cleanup_buf struct buf peer = {0};
+
+	if (d->tcp == FD_TCP_RESET) {
+		k->s.state = IMAGE_SOCKET_ENDED;
+		k->s.flags |= IMAGE_SOCKET_RESET | IMAGE_SOCKET_DEAD;
+		return 0;
+	}
+	if (d->tcp == FD_TCP_KEEP)
+		return keep(d, k, e);
+	show_peer(k, &peer);
+	return err_set(e, 0,
+		"it is connected to %s, which is not being saved (--tcp=reset would end the "
+		"connection at a restart)",
+		(const char *)peer.data);
+}
+
+static uint32_t find_listener(const struct fd_dump *d, const struct socket_dump *k)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		const struct socket_dump *l = socket_dump_at(d, n);
+
+		if (l->s.state == IMAGE_SOCKET_LISTENING && l->s.family != AF_UNIX &&
+			socket_port(l->s.name) == socket_port(k->s.peer_name) &&
+			(socket_is_any_address(l->s.name) ||
+				socket_same_address(l->s.name, k->s.peer_name)))
+			return n;
+	}
+	return 0;
+}
+
+static int relate_waiting(
+	struct fd_dump *d, struct socket_dump *k, const struct tcp_facts *f, struct err *e)
+{
+	struct socket_dump *l;
+
+	k->s.listener = find_listener(d, k);
+	if (!k->s.listener)
+		return relate_outside(d, k, e);
+	if (f->unread || k->s.shutdown)
+		return socket_dump_busy(e, "it waits to be accepted, and has sent already");
+	l = socket_dump_at(d, k->s.listener);
+	k->s.state = IMAGE_SOCKET_WAITING;
+	k->s.backlog = l->waiting_found++;
+	return 0;
+}
+
+static int relate_tcp(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	struct sockaddr_storage name = {0}, peer = {0};
+	struct tcp_facts f;
+	bool arrived;
+	int unsent;
+
+	k->s.peer = find_end(d, k);
+	if (k->s.peer) {
+		int from = socket_dump_at(d, k->s.peer)->fd;
+
+		if (have_arrived(from, k->fd, &arrived, &unsent, e))
+			return -1;
+		return arrived ? 0 : err_set(e, 0, "bytes that were sent to it do not arrive");
+	}
+	memcpy(&name, k->s.name, k->s.name_size);
+	memcpy(&peer, k->s.peer_name, k->s.peer_name_size);
+	if (socket_diag_tcp(&peer, &name, &f, e))
+		return -1;
+	if (f.found && f.inode)
+		return relate_outside(d, k, e);
+	if (f.found && !k->closed_end)
+		return relate_waiting(d, k, &f, e);
+	if (!f.found && !socket_is_local(k->s.peer_name, k->s.peer_name_size))
+		return relate_outside(d, k, e);
+	k->s.state = IMAGE_SOCKET_ENDED;
+	return 0;
+}
+
+/* Whether a datagram from there can be sent again. */
+static int check_source(const struct fd_dump *d, const struct socket_dump *k,
+	const struct image_message *m, struct err *e)
+{
+	cleanup_buf struct buf from = {0};
+
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		const struct socket_dump *o = socket_dump_at(d, n);
+
+		if (o->s.family == k->s.family && o->s.type == SOCK_DGRAM && o->s.name_size &&
+			socket_port(o->s.name) == socket_port(m->name))
+			return 0;
+	}
+	if (socket_is_free(m->name, m->name_size, SOCK_DGRAM))
+		return 0;
+	socket_name_show(m->name, m->name_size, &from);
+	buf_add(&from, "", 1);
+	return err_set(e, 0, "a datagram from %s waits in it, which is not being saved",
+		(const char *)from.data);
+}
+
+static int relate_udp(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	for (size_t i = 0; i < buf_count(&k->messages, struct image_message); i++)
+		if (check_source(d, k, buf_at(&k->messages, struct image_message, i), e))
+			return -1;
+	return 0;
+}
+
+int socket_inet_relate(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	if (k->s.type != SOCK_STREAM)
+		return relate_udp(d, k, e);
+	return k->s.state == IMAGE_SOCKET_CONNECTED ? relate_tcp(d, k, e) : 0;
+}
+
+int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	if (k->waiting_count <= k->waiting_found || d->tcp == FD_TCP_RESET)
+		return 0;
+	return socket_dump_busy(e,
+		"a connection waits to be accepted whose other end is of another program, or "
+		"closed already");
+}

@@ -1,0 +1,22 @@
+/*
+ * socket/repair.h - TCP connections to the outside that go on after a restart, by TCP_REPAIR
+ * (man 7 tcp does not say: Documentation/networking of the kernel, and net/ipv4/tcp.c). Takes
+ * CAP_NET_ADMIN over the network namespace.
+ */
+#ifndef SUPERVISOR_SOCKET_REPAIR_H
+#define SUPERVISOR_SOCKET_REPAIR_H
+
+#include "ckpt/image.h"
+#include "lib/err.h"
+#include "lib/util.h"
+
+/* How far @fd has come; what it has sent and is not acknowledged is added to @bytes, behind
+ * what waits to be read. */
+int socket_repair_save(int fd, struct image_tcp *t, struct buf *bytes, struct err *e);
+/* Closing it will tell the other end nothing. */
+void socket_repair_leave(int fd);
+/* Make @fd, a new socket, go on as @s and @t say, with @bytes as saved. */
+int socket_repair_restore(int fd, const struct image_socket *s, const struct image_tcp *t,
+	const struct buf *bytes, struct err *e);
+
+#endif

@@ -1,0 +1,232 @@
+#include "supervisor/socket/restore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "supervisor/socket/socket.h"
+#include "supervisor/socket/options.h"
+
+/* ---- one after the other ---- */
+
+int socket_new(struct socket_restore *q, const struct image_socket *s, struct err *e)
+{
+	int fd = socket(s->family, s->type | SOCK_CLOEXEC, s->protocol);
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot make a socket");
+	if (socket_options_set(fd, &q->options[s->first_option], s->option_count, true, e)) {
+		close(fd);
+		return -1;
+	}
+	return fd_lift(q->r, fd, e);
+}
+
+int socket_make(struct socket_restore *q, size_t number, struct err *e)
+{
+	if (q->made[number - 1].fd >= 0)
+		return 0;
+	return q->s[number - 1].family == AF_UNIX ? socket_unix_make(q, number, e)
+						  : socket_inet_make(q, number, e);
+}
+
+int fd_socket_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	struct socket_restore *q = r->sockets;
+
+	return socket_make(q, x->args[0], e) ? -1 : q->made[x->args[0] - 1].fd;
+}
+
+static bool is_tcp(const struct image_socket *s)
+{
+	return s->family != AF_UNIX && s->type == SOCK_STREAM;
+}
+
+int socket_restore_begin(struct fd_restore *r, struct err *e)
+{
+	struct socket_restore *q = xcalloc(1, sizeof(*q));
+	size_t count;
+
+	r->sockets = q;
+	q->r = r;
+	q->s = image_note_array(r->job, IMAGE_NOTE_SOCKETS, struct image_socket, &q->count);
+	q->options = image_note_array(
+		r->job, IMAGE_NOTE_SOCKET_OPTIONS, struct image_socket_option, &count);
+	q->messages =
+		image_note_array(r->job, IMAGE_NOTE_MESSAGES, struct image_message, &count);
+	q->rights = image_note_array(r->job, IMAGE_NOTE_RIGHTS, uint32_t, &count);
+	q->tcp = image_note_array(r->job, IMAGE_NOTE_TCP, struct image_tcp, &q->tcp_count);
+	q->made = xcalloc(q->count, sizeof(*q->made));
+	for (size_t i = 0; i < q->count; i++)
+		q->made[i].fd = q->made[i].other = q->made[i].sender = -1;
+	/* Connections first: a port that somebody listens at cannot be had for them. */
+	for (size_t n = 1; n <= q->count; n++)
+		if (is_tcp(&q->s[n - 1]) && q->s[n - 1].state != IMAGE_SOCKET_LISTENING &&
+			socket_make(q, n, e))
+			return -1;
+	return 0;
+}
+
+/* ---- when all are there ---- */
+
+static int connect_to_name(struct socket_restore *q, size_t number, struct err *e)
+{
+	static const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
+	const struct image_socket *s = &q->s[number - 1];
+	const struct socket_made *made = &q->made[number - 1];
+	cleanup_buf struct buf name = {0};
+
+	if (s->type != SOCK_DGRAM || s->state == IMAGE_SOCKET_ENDED)
+		return 0;
+	if (s->state != IMAGE_SOCKET_CONNECTED)
+		return made->pair && connect(made->fd, &nothing, sizeof(nothing))
+			       ? err_set(e, errno, "cannot disconnect a socket")
+			       : 0;
+	if (s->family == AF_UNIX && s->peer)
+		return s->peer == made->pair
+			       ? 0
+			       : socket_unix_connect(q, made->fd, s->peer, NULL, e);
+	if (!connect(made->fd, (const struct sockaddr *)s->peer_name, s->peer_name_size))
+		return 0;
+	socket_name_show(s->peer_name, s->peer_name_size, &name);
+	return err_set(e, errno, "cannot connect a socket to %.*s", (int)name.len,
+		(const char *)name.data);
+}
+
+static int connect_waiting(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+	struct socket_act as = {.pid = s->cred_pid,
+		.has_user = s->flags & IMAGE_SOCKET_CRED,
+		.uid = s->cred_uid,
+		.gid = s->cred_gid};
+
+	if (s->family == AF_UNIX)
+		return socket_unix_connect(q, q->made[number - 1].fd, s->listener, &as, e);
+	return socket_inet_connect(
+		q, q->made[number - 1].fd, s->peer_name, s->peer_name_size, e);
+}
+
+/* In the order in which they came. */
+static int fill_backlog(struct socket_restore *q, size_t listener, struct err *e)
+{
+	for (uint32_t place = 0, left = q->count; left; place++, left--)
+		for (size_t n = 1; n <= q->count; n++) {
+			const struct image_socket *s = &q->s[n - 1];
+
+			if (s->state == IMAGE_SOCKET_WAITING && s->listener == listener &&
+				s->backlog == place && connect_waiting(q, n, e))
+				return -1;
+		}
+	return 0;
+}
+
+/* The other end goes, as it did. With something unread it leaves an error behind. */
+static int end_other(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct linger now = {.l_onoff = 1};
+	const struct image_socket *s = &q->s[number - 1];
+	struct socket_made *made = &q->made[number - 1];
+	bool reset = s->flags & (IMAGE_SOCKET_RESET | IMAGE_SOCKET_DEAD);
+	socklen_t size = sizeof(int);
+	int error;
+
+	if (made->other < 0)
+		return 0;
+	if (reset && s->family == AF_UNIX && s->type != SOCK_DGRAM &&
+		send(made->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
+		return err_set(e, errno, "cannot send to a closing end");
+	if (reset && is_tcp(s) &&
+		setsockopt(made->other, SOL_SOCKET, SO_LINGER, &now, sizeof(now)))
+		return err_set(e, errno, "cannot reset a connection");
+	close(made->other);
+	made->other = -1;
+	if (s->flags & IMAGE_SOCKET_DEAD && !(s->flags & IMAGE_SOCKET_RESET))
+		(void)getsockopt(made->fd, SOL_SOCKET, SO_ERROR, &error, &size); /* fetch it */
+	return 0;
+}
+
+static int shut_down(struct socket_restore *q, size_t number, struct err *e)
+{
+	static const int how[] = {0, SHUT_RD, SHUT_WR, SHUT_RDWR};
+	const struct image_socket *s = &q->s[number - 1];
+	int fd = q->made[number - 1].fd;
+
+	if (!(s->shutdown & 3) || s->state == IMAGE_SOCKET_LISTENING ||
+		(s->state == IMAGE_SOCKET_ENDED && s->family == AF_UNIX &&
+			s->type != SOCK_DGRAM))
+		return 0;
+	/* Of an unconnected one, it is done and complained of (inet_shutdown()). */
+	if (shutdown(fd, how[s->shutdown & 3]) && errno != ENOTCONN)
+		return err_set(e, errno, "cannot shut a socket down");
+	return 0;
+}
+
+static int set_options(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+	const struct image_socket_option *options = &q->options[s->first_option];
+	int fd = q->made[number - 1].fd;
+	int one = 1,
+	    reuse = socket_option_value(options, s->option_count, SOL_SOCKET, SO_REUSEADDR);
+
+	/* Set for all, as long as they were made. */
+	if (is_tcp(s) && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)) ||
+				 setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one))))
+		return err_set(e, errno, "cannot set the options of a socket");
+	return socket_options_set(fd, options, s->option_count, false, e);
+}
+
+static int each(struct socket_restore *q,
+	int (*deed)(struct socket_restore *q, size_t number, struct err *e), struct err *e)
+{
+	for (size_t n = 1; n <= q->count; n++)
+		if (deed(q, n, e)) {
+			const struct image_socket *s = &q->s[n - 1];
+			cleanup_buf struct buf name = {0};
+
+			socket_name_show(s->name, s->name_size, &name);
+			return err_prefix(
+				e, "socket %.*s", (int)name.len, (const char *)name.data);
+		}
+	return 0;
+}
+
+int socket_restore_settle(struct fd_restore *r, struct err *e)
+{
+	struct socket_restore *q = r->sockets;
+
+	/* Whoever is connected takes nothing from others. */
+	return each(q, socket_deliver, e) || each(q, connect_to_name, e) ||
+			       each(q, fill_backlog, e) || each(q, end_other, e) ||
+			       each(q, shut_down, e) || each(q, set_options, e)
+		       ? -1
+		       : 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)remove(path); /* what is left is an empty directory of ours in /tmp */
+	return 0;
+}
+
+void socket_restore_end(struct fd_restore *r)
+{
+	struct socket_restore *q = r->sockets;
+
+	if (!q)
+		return;
+	if (q->scratch)
+		(void)nftw(q->scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	for (size_t i = 0; i < q->count; i++) {
+		util_close(&q->made[i].other);
+		free(q->made[i].root);
+	}
+	free(q->made);
+	free(q->scratch);
+	free(q);
+	r->sockets = NULL;
+}

@@ -1,0 +1,321 @@
+/*
+ * socket/restore_inet.c - TCP and UDP sockets at a restart.
+ *
+ * A TCP connection inside the tree is made anew, between the same addresses, through a socket
+ * that listens for the moment. No privilege is needed for that.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "supervisor/fd/made.h"
+#include "supervisor/socket/socket.h"
+#include "supervisor/socket/options.h"
+#include "supervisor/socket/repair.h"
+#include "supervisor/socket/restore.h"
+
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51
+#endif
+
+#define PATIENCE_MS 10000
+
+/* On the loopback device a port can be used again when the last connection is a second old
+ * (net.ipv4.tcp_tw_reuse). */
+#define FORGET_PAUSES   30
+#define FORGET_PAUSE_NS 100000000
+
+static int no_name(
+	const char *what, const uint8_t *name, uint32_t size, int code, struct err *e)
+{
+	cleanup_buf struct buf shown = {0};
+
+	socket_name_show(name, size, &shown);
+	buf_add(&shown, "", 1);
+	return err_set(e, code, "cannot %s %s", what, (const char *)shown.data);
+}
+
+/* A socket whose address others may have, too, until all are there. */
+static int new_shared(struct socket_restore *q, const struct image_socket *s, struct err *e)
+{
+	int fd = socket_new(q, s, e), on = 1;
+
+	if (fd >= 0 && s->type == SOCK_STREAM &&
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on))) {
+		err_set(e, errno, "cannot set SO_REUSEADDR of a socket");
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int bind_name(int fd, const uint8_t *name, uint32_t size, struct err *e)
+{
+	if (!size || !bind(fd, (const struct sockaddr *)name, size))
+		return 0;
+	return no_name("bind a socket to", name, size, errno, e);
+}
+
+/* Where a connection of the past is not forgotten yet (TIME_WAIT) the port cannot be bound, but
+ * be had by connecting, from a range with nothing else in it. */
+static int bind_client(int fd, const uint8_t *name, uint32_t size, struct err *e)
+{
+	uint32_t port = socket_port(name), range = port | port << 16;
+	struct sockaddr_storage any = {0};
+
+	if (!size || !bind(fd, (const struct sockaddr *)name, size))
+		return 0;
+	if (errno != EADDRINUSE ||
+		setsockopt(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &range, sizeof(range)))
+		return no_name("bind a socket to", name, size, errno, e);
+	memcpy(&any, name, size);
+	((struct sockaddr_in *)&any)->sin_port = 0; /* at the same place in IPv6 addresses */
+	range = 1;
+	(void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &range, sizeof(range));
+	return bind_name(fd, (const uint8_t *)&any, size, e);
+}
+
+int socket_inet_connect(
+	struct socket_restore *q, int fd, const uint8_t *name, uint32_t size, struct err *e)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	const struct timespec pause = {.tv_nsec = FORGET_PAUSE_NS};
+	socklen_t length = sizeof(int);
+	int error = 0;
+
+	for (int i = 0; i < FORGET_PAUSES; i++) {
+		if (!connect(fd, (const struct sockaddr *)name, size))
+			return 0;
+		error = errno;
+		if (error != EADDRNOTAVAIL)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	if (error == EINPROGRESS && poll(&p, 1, PATIENCE_MS) == 1)
+		(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+	return error ? no_name("connect a socket to", name, size, error, e) : 0;
+}
+
+/* Others may have come, too, if the port is known: they are turned away. */
+static int accept_from(int listening, const struct sockaddr_storage *client, struct err *e)
+{
+	for (;;) {
+		struct pollfd p = {.fd = listening, .events = POLLIN};
+		struct sockaddr_storage from;
+		socklen_t size = sizeof(from);
+		int fd;
+
+		if (poll(&p, 1, PATIENCE_MS) != 1)
+			return err_set(e, ETIMEDOUT, "cannot accept a connection");
+		fd = accept4(listening, (struct sockaddr *)&from, &size, SOCK_CLOEXEC);
+		if (fd < 0)
+			return err_set(e, errno, "cannot accept a connection");
+		if (socket_same_address((const uint8_t *)&from, (const uint8_t *)client))
+			return fd;
+		close(fd);
+	}
+}
+
+static int listen_for(struct socket_restore *q, const struct image_socket *server,
+	struct sockaddr_storage *name, socklen_t *size, struct err *e)
+{
+	int fd = new_shared(q, server, e);
+
+	if (fd < 0)
+		return -1;
+	*size = sizeof(*name);
+	if (bind_name(fd, server->name, server->name_size, e) || listen(fd, 8) ||
+		getsockname(fd, (struct sockaddr *)name, size)) {
+		if (errno)
+			no_name("listen at", server->name, server->name_size, errno, e);
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* The name of @server as a socket of the family of @client has to write it. */
+static void name_for(
+	const struct image_socket *client, struct sockaddr_storage *name, socklen_t *size)
+{
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+	struct sockaddr_in v4;
+
+	if (client->peer_name_size && socket_port(client->peer_name)) {
+		memcpy(name, client->peer_name, client->peer_name_size);
+		*size = client->peer_name_size;
+	} else if (client->family == AF_INET6 && name->ss_family == AF_INET) {
+		memcpy(&v4, name, sizeof(v4));
+		v6.sin6_port = v4.sin_port;
+		v6.sin6_addr.s6_addr[10] = v6.sin6_addr.s6_addr[11] = 0xff;
+		memcpy(&v6.sin6_addr.s6_addr[12], &v4.sin_addr, 4);
+		memcpy(name, &v6, sizeof(v6));
+		*size = sizeof(v6);
+	}
+}
+
+static int make_connection(struct socket_restore *q, const struct image_socket *server,
+	const struct image_socket *client, int *server_fd, int *client_fd, struct err *e)
+{
+	struct sockaddr_storage name, from;
+	socklen_t size, from_size = sizeof(from);
+	cleanup_fd int listening = -1;
+	int fd;
+
+	errno = 0;
+	listening = listen_for(q, server, &name, &size, e);
+	if (listening < 0)
+		return -1;
+	name_for(client, &name, &size);
+	*client_fd = fd = new_shared(q, client, e);
+	if (fd < 0 || bind_client(fd, client->name, client->name_size, e) ||
+		socket_inet_connect(q, fd, (const uint8_t *)&name, size, e))
+		return -1;
+	if (getsockname(fd, (struct sockaddr *)&from, &from_size))
+		return err_set(e, errno, "cannot ask for a socket's name");
+	*server_fd = accept_from(listening, &from, e);
+	if (*server_fd >= 0)
+		*server_fd = fd_lift(q->r, *server_fd, e);
+	return *server_fd < 0 ? -1 : 0;
+}
+
+static bool is_listened_at(const struct socket_restore *q, const struct image_socket *s)
+{
+	for (size_t i = 0; i < q->count; i++)
+		if (q->s[i].state == IMAGE_SOCKET_LISTENING && q->s[i].family != AF_UNIX &&
+			socket_port(q->s[i].name) == socket_port(s->name))
+			return true;
+	return false;
+}
+
+/* What the other end of one that has none any more was, as far as it can be here. */
+static struct image_socket ghost_of(const struct image_socket *s)
+{
+	struct image_socket ghost = {
+		.family = s->family, .type = s->type, .protocol = s->protocol};
+
+	/* Of one that is dead, it shows no more. */
+	if (s->peer_name_size && !(s->flags & IMAGE_SOCKET_DEAD) &&
+		socket_is_local(s->peer_name, s->peer_name_size)) {
+		ghost.name_size = s->peer_name_size;
+		memcpy(ghost.name, s->peer_name, s->peer_name_size);
+		return ghost;
+	}
+	/* At the same address of this machine, with any port. */
+	ghost.name_size =
+		s->family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+	memcpy(ghost.name, s->name, ghost.name_size);
+	((struct sockaddr_in *)ghost.name)->sin_port = 0;
+	memcpy(ghost.name, &s->family, sizeof(s->family));
+	return ghost;
+}
+
+static int make_ended(struct socket_restore *q, const struct image_socket *s,
+	struct socket_made *made, struct err *e)
+{
+	struct image_socket ghost = ghost_of(s), client = *s;
+
+	/* The port of its name, if it has one, is bound as a client's. */
+	if (!socket_port(ghost.name))
+		client.peer_name_size = 0;
+	if (make_connection(q, &ghost, &client, &made->other, &made->fd, e))
+		return -1;
+	made->sender = made->other;
+	return 0;
+}
+
+static int make_connected(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1], *o = &q->s[s->peer - 1];
+	struct socket_made *made = &q->made[number - 1], *peer = &q->made[s->peer - 1];
+	int r;
+
+	if (o->peer != number || peer->fd >= 0 || s->peer == number)
+		return err_set(e, 0, "the image is damaged: ends of a connection");
+	if (is_listened_at(q, s))
+		r = make_connection(q, s, o, &made->fd, &peer->fd, e);
+	else
+		r = make_connection(q, o, s, &peer->fd, &made->fd, e);
+	made->sender = peer->fd;
+	peer->sender = made->fd;
+	return r;
+}
+
+const struct image_tcp *socket_find_kept(const struct socket_restore *q, size_t number)
+{
+	for (size_t i = 0; i < q->tcp_count; i++)
+		if (q->tcp[i].socket == number)
+			return &q->tcp[i];
+	return NULL;
+}
+
+static int make_kept(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+	uint32_t object = q->r->descriptions[s->description].object;
+	const struct image_object *o =
+		fd_object_info(q->r->job, object, IMAGE_OBJECT_SOCKET, e);
+	cleanup_buf struct buf data = {0};
+	int *fd = &q->made[number - 1].fd;
+
+	if (!o || fd_made_contents(q->r, object, o->size, &data, e))
+		return -1;
+	*fd = socket_new(q, s, e);
+	return *fd < 0 ? -1
+		       : socket_repair_restore(*fd, s, socket_find_kept(q, number), &data, e);
+}
+
+static int make_netlink(
+	struct socket_restore *q, const struct image_socket *s, int *fd, struct err *e)
+{
+	*fd = socket_new(q, s, e);
+	if (*fd < 0)
+		return -1;
+	/* Its number may be another's by now; then the kernel gives it one. */
+	if (s->name_size && bind(*fd, (const struct sockaddr *)s->name, s->name_size) &&
+		errno != EADDRINUSE)
+		return err_set(e, errno, "cannot bind a netlink socket");
+	return 0;
+}
+
+int socket_inet_make(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+	struct socket_made *made = &q->made[number - 1];
+
+	if (s->family == AF_NETLINK)
+		return make_netlink(q, s, &made->fd, e);
+	if (socket_find_kept(q, number))
+		return make_kept(q, number, e);
+	if (s->type == SOCK_STREAM && s->state == IMAGE_SOCKET_CONNECTED)
+		return make_connected(q, number, e);
+	if (s->type == SOCK_STREAM && s->state == IMAGE_SOCKET_ENDED)
+		return make_ended(q, s, made, e);
+	made->fd = new_shared(q, s, e);
+	if (made->fd < 0)
+		return -1;
+	if (s->state == IMAGE_SOCKET_WAITING)
+		return bind_client(made->fd, s->name, s->name_size, e);
+	if (bind_name(made->fd, s->name, s->name_size, e))
+		return -1;
+	if (s->state == IMAGE_SOCKET_LISTENING && listen(made->fd, s->backlog))
+		return no_name("listen at", s->name, s->name_size, errno, e);
+	return 0;
+}
+
+int socket_inet_sender(struct socket_restore *q, const struct image_socket *to,
+	const struct image_message *m, struct err *e)
+{
+	int fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, to->protocol);
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot make a socket");
+	if (bind_name(fd, m->name, m->name_size, e)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
