@@ -19,7 +19,7 @@
 #include "loader/windows.h"
 
 #define RECORDS_MAGIC   0x7364726f63657274 /* "trecords" */
-#define RECORDS_VERSION 1
+#define RECORDS_VERSION 2
 
 /* Descriptors of the lower half, from its base on; a bit each. */
 #define RECORDS_FDS 8192
@@ -30,6 +30,7 @@ struct records_kept {
 	uint32_t version;
 	int32_t fd_base; /* of the lower half, or of an ancestor's */
 	uint64_t fds[RECORDS_FDS / 64];
+	uint64_t outside; /* as in lower_table, which children of fork find empty */
 };
 
 /*

@@ -14,6 +14,14 @@ cycle "$split/objects"
 cycle "$split/held"
 cycle "$split/family"
 
+# What the driver maps at addresses that it chooses is left out, of children, too.
+arena outside
+launch "$split/family" && ok "a checkpoint of a family" checkpoint || explain
+trecr-inspect --regions ck >regions
+like "$(cat regions)" " 47f000000000-" "with the records"
+unlike "$(cat regions)" " 200000000-" "without what is the driver's"
+finish
+
 # Device memory that has not changed is not written again.
 RUN_FLAGS="--gpu=on --incremental" RESTART_FLAGS=--incremental cycle "$split/held"
 

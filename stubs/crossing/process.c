@@ -209,6 +209,7 @@ static int start(struct process *p)
 		return -1;
 	}
 	RECORDS_KEPT->fd_base = p->table->fd_base;
+	RECORDS_KEPT->outside = p->table->outside;
 	__atomic_store_n(&RECORDS->lower, RECORDS_UP, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -25,16 +25,13 @@ static bool read_kept(const struct process *p, struct records_kept *kept)
 	       kept->magic == RECORDS_MAGIC && kept->version == RECORDS_VERSION;
 }
 
-static bool read_outside(struct process *p)
+static bool read_outside(struct process *p, uint64_t list)
 {
 	cleanup_free struct space_range *ranges = NULL;
-	uint64_t list;
 	uint32_t count;
 
-	if (!read_at(p->pid, LOWER_SHARED + offsetof(struct lower_table, outside), &list,
-		    sizeof(list)) ||
-		!read_at(p->pid, list + offsetof(struct space_list, count), &count,
-			sizeof(count)) ||
+	if (!read_at(
+		    p->pid, list + offsetof(struct space_list, count), &count, sizeof(count)) ||
 		count > SPACE_RANGES)
 		return false;
 	ranges = xcalloc(count + 1, sizeof(*ranges));
@@ -52,7 +49,7 @@ int lower_read_parts(struct process *p, struct err *e)
 	p->has_window = read_kept(p, &kept);
 	p->outside.len = 0;
 	/* A child may have lost its copy: by a restart, or because it gave it back. */
-	if (!p->has_window || read_outside(p) || !p->lower)
+	if (!p->has_window || read_outside(p, kept.outside) || !p->lower)
 		return 0;
 	return err_set(
 		e, 0, "cannot read what memory the lower half of process %d has", p->pid);
