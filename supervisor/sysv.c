@@ -172,23 +172,43 @@ static time_t tree_start(const struct tree *tree)
 
 enum owner { OTHERS, TREE, PERHAPS_TREE };
 
+/* One that a restart has made: nobody else is in it. */
+static bool has_own_namespace(const struct tree *tree)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/ns/ipc", tree->processes[0]->pid);
+	cleanup_free char *its = read_link(path, NULL);
+	cleanup_free char *ours = read_link("/proc/self/ns/ipc", NULL);
+
+	return its && ours && strcmp(its, ours);
+}
+
+static bool is_of_user(const struct tree *tree, const struct status *s)
+{
+	pid_t root = tree->processes[0]->pid;
+	cleanup_free char *status = procfs_status(root, root, NULL);
+
+	return status && s->perm.cuid == status_number(status, "Uid", 10);
+}
+
+/* Users outside of the tree's pid namespace have no number in it. What nobody has used yet is
+ * anybody's, and stays where it is. */
 static enum owner owner_of(struct asker *a, const struct tree *tree, const struct status *s)
 {
-	uid_t uid;
-	bool used = false;
-	cleanup_free char *status =
-		procfs_status(tree->processes[0]->pid, tree->processes[0]->pid, NULL);
+	bool dead = false;
 
+	if (has_own_namespace(tree))
+		return TREE;
+	if (s->changed < tree_start(tree))
+		return OTHERS;
+	for (int i = 0; i < 2; i++)
+		if (s->users[i] && is_member(tree, s->users[i]))
+			return TREE;
 	for (int i = 0; i < 2; i++) {
-		if (!s->users[i])
-			continue;
-		if (is_member(tree, s->users[i]))
-			return s->changed >= tree_start(tree) ? TREE : OTHERS;
-		used |= is_alive(a, s->users[i], NULL);
+		if (s->users[i] && is_alive(a, s->users[i], NULL))
+			return OTHERS;
+		dead |= s->users[i];
 	}
-	uid = status ? status_number(status, "Uid", 10) : (uid_t)-1;
-	return !used && s->perm.cuid == uid && s->changed >= tree_start(tree) ? PERHAPS_TREE
-									      : OTHERS;
+	return dead && !s->attached && is_of_user(tree, s) ? PERHAPS_TREE : OTHERS;
 }
 
 /* ---- adding one ---- */
@@ -290,7 +310,7 @@ static int finish_segments(struct fd_dump *d, struct asker *a, struct err *e)
 			return err_set(e, 0,
 				"%s: a process that is not being saved has attached it, too",
 				o->text);
-		if (!o->stored && copy_segment(a, o, e))
+		if (!o->stored && !o->bytes.len && copy_segment(a, o, e))
 			return -1;
 	}
 	return 0;
@@ -456,8 +476,9 @@ static int add_queue(struct fd_dump *d, struct asker *a, const struct status *s,
 static int add_segment(
 	struct fd_dump *d, struct asker *a, const struct status *s, struct err *e)
 {
-	(void)add(d, IMAGE_OBJECT_SHM, "System V shared memory", s);
-	return 0;
+	uint32_t number = add(d, IMAGE_OBJECT_SHM, "System V shared memory", s);
+
+	return copy_segment(a, fd_object_at(d, number), e);
 }
 
 /* ---- all of them ---- */
@@ -503,8 +524,11 @@ static int dump_kind(struct fd_dump *d, struct asker *a, const struct kind *k,
 		if (owner == OTHERS)
 			continue;
 		s.guessed = owner == PERHAPS_TREE;
-		if (k->add(d, a, &s, e))
+		if (!k->add(d, a, &s, s.guessed ? NULL : e))
+			continue;
+		if (!s.guessed)
 			return -1;
+		fd_object_drop(d); /* whoever has it has removed it meanwhile */
 	}
 	return 0;
 }

@@ -46,9 +46,14 @@ fi
 # A restart that fails leaves none behind.
 arena failed
 launch "$victim/sysv" && freeze_away
+ids=$(grep -ao 'System V shared memory [0-9]*' ck/ckpt-000001/job | awk '{ print $5 }')
 segments() {
-	ipcs -m | awk '$4 == 640 && $5 == 65536'
+	local id
+	for id in $ids; do
+		ipcs -m -i "$id" 2>/dev/null | grep -o 'shmid=[0-9]*'
+	done
 }
+isnt "$(segments)" "" "its segments are there still"
 segments >before
 last=$(ls ck/ckpt-000001 | grep -v job | sort -n | tail -n 1)
 cp "ck/ckpt-000001/$last" kept

@@ -215,16 +215,24 @@ bool fd_object_is_bytes(uint32_t kind)
 	}
 }
 
+static void free_object(struct fd_object *o)
+{
+	free(o->text);
+	free(o->link);
+	free(o->file);
+	buf_free(&o->bytes);
+	fd_pty_free(o->pty);
+}
+
+void fd_object_drop(struct fd_dump *d)
+{
+	free_object(fd_object_at(d, object_count(d)));
+	d->objects.len -= sizeof(struct fd_object);
+}
+
 void fd_objects_free(struct fd_dump *d)
 {
-	for (uint32_t n = 1; n <= object_count(d); n++) {
-		struct fd_object *o = fd_object_at(d, n);
-
-		free(o->text);
-		free(o->link);
-		free(o->file);
-		buf_free(&o->bytes);
-		fd_pty_free(o->pty);
-	}
+	for (uint32_t n = 1; n <= object_count(d); n++)
+		free_object(fd_object_at(d, n));
 	buf_free(&d->objects);
 }
