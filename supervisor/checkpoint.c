@@ -48,6 +48,7 @@ struct checkpoint_work {
 	size_t process_count;   /* of both */
 	struct buf shared_runs; /* struct block_run: shared memory without a descriptor */
 	struct fd_dump *fds;
+	struct buf ending; /* pidfds of processes that have been killed */
 };
 
 static int out_of_time(void *context, struct err *e)
@@ -401,7 +402,7 @@ static int take_frozen(struct checkpoint_work *w)
 	w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
 	if (complete(w))
 		goto out_thaw;
-	freeze_kill(&w->tree);
+	freeze_kill(&w->tree, &w->ending);
 	fd_dump_let_go(w->fds);
 	return 0;
 
@@ -447,6 +448,7 @@ static int run_in_thread(struct checkpoint_work *w)
 	if (r)
 		return err_set(w->e, r, "cannot start a thread");
 	join(w, thread);
+	freeze_await_ends(&w->ending);
 	return w->result;
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -792,8 +793,14 @@ int thaw(struct tree *tree, struct err *e)
 	return failed ? -1 : 0;
 }
 
-void freeze_kill(struct tree *tree)
+void freeze_kill(struct tree *tree, struct buf *ending)
 {
+	for (size_t i = 0; i < tree->count; i++) {
+		int fd = syscall(SYS_pidfd_open, tree->processes[i]->pid, 0);
+
+		if (fd >= 0)
+			buf_push(ending, int, &fd);
+	}
 	/* From the leaves up, so that nobody sees a child of its end by a signal. */
 	for (size_t i = tree->count; i-- > 0;)
 		kill(tree->processes[i]->pid, SIGKILL);
@@ -801,4 +808,20 @@ void freeze_kill(struct tree *tree)
 		for (size_t k = 0; k < tree->processes[i]->thread_count; k++)
 			tracee_detach(&tree->processes[i]->threads[k].tracee, 0, NULL);
 	tree_free(tree);
+}
+
+void freeze_await_ends(struct buf *ending)
+{
+	uint64_t end = clock_ns(CLOCK_MONOTONIC) + 30000000000ull;
+
+	for (size_t i = 0; i < buf_count(ending, int); i++) {
+		struct pollfd p = {.fd = *buf_at(ending, int, i), .events = POLLIN};
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		siginfo_t info;
+
+		if (now < end && poll(&p, 1, (end - now) / 1000000) > 0)
+			(void)waitid(P_PIDFD, p.fd, &info, WEXITED | WNOHANG | __WALL);
+		close(p.fd);
+	}
+	buf_free(ending);
 }

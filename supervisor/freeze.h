@@ -37,7 +37,12 @@ void freeze_unblock(pid_t freezer);
  * Goes through to the end whatever fails. */
 int thaw(struct tree *tree, struct err *e);
 
-/* End all processes of a frozen tree, and free @tree. */
-void freeze_kill(struct tree *tree);
+/* End all processes of a frozen tree, and free @tree. *ending: a pidfd of each, for
+ * freeze_await_ends(), once the thread that had frozen them is no more. */
+void freeze_kill(struct tree *tree, struct buf *ending);
+
+/* Until all of *ending have ended (and ours have been waited for), so that what they held is free:
+ * ids, names of sockets, memory of devices. Not for longer than 30 s. Closes the pidfds. */
+void freeze_await_ends(struct buf *ending);
 
 #endif

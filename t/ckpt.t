@@ -41,6 +41,14 @@ for wrong in "" "abc" "0" "-5" "1 2" "-t 0 1" "-t x 1" "--nonsense 1" "-s --stat
 	is "$(cat out)" "" "on standard error"
 done
 
+# What takes its time to end has ended before the supervisor says that all is done.
+arena ended
+launch bash -c "trap '' USR1; $victim/idle megabytes 1000 & echo \$! >child; wait; wait"
+freeze_away
+is $? 0 "a parent with a large child is saved and ended" || explain
+not_ok "and the child is gone by then" test -e "/proc/$(cat child)"
+sweep >/dev/null
+
 # A time limit that cannot be kept: the program is unharmed and no attempt is left behind.
 arena limit
 launch "$victim/idle" megabytes 1500
