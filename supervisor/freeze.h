@@ -41,8 +41,9 @@ int thaw(struct tree *tree, struct err *e);
  * freeze_await_ends(), once the thread that had frozen them is no more. */
 void freeze_kill(struct tree *tree, struct buf *ending);
 
-/* Until all of *ending have ended (and ours have been waited for), so that what they held is free:
- * ids, names of sockets, memory of devices. Not for longer than 30 s. Closes the pidfds. */
+/* Until all of *ending have ended (and ours have been waited for), so that what they held is
+ * free: ids, names of sockets, memory of devices. Not for longer than 30 s. Closes the pidfds.
+ */
 void freeze_await_ends(struct buf *ending);
 
 #endif
