@@ -445,6 +445,10 @@ enum image_object_kind {
 	 * text
 	 */
 	IMAGE_OBJECT_MQUEUE,
+	/* A file of a tmpfs that is mapped shared: POSIX shared memory; args[1]: uid | gid <<
+	 * 32
+	 */
+	IMAGE_OBJECT_SHM_FILE,
 	IMAGE_OBJECT_KINDS,
 };
 

@@ -241,7 +241,8 @@ static int find_module(struct dump *d, const struct vma *v, bool identify, uint3
 		}
 	}
 	m.inode = v->inode;
-	if (identify && module_identify(d->modules, v->name, v->inode, &m, e))
+	if (identify ? module_identify(d->modules, v->name, v->inode, &m, e)
+		     : module_look(v->name, &m, e))
 		return -1;
 	m.path = path;
 	*deleted = m.flags & IMAGE_MODULE_DELETED;
@@ -335,8 +336,7 @@ static int dump_shared(
 	struct stat st;
 	int object;
 
-	object = fd_dump_mapping(d->fds, d->process->task, v->start, v->end, v->offset, v->name,
-		v->dev, v->inode, &need_memory, e);
+	object = fd_dump_mapping(d->fds, d->process->task, v, &need_memory, e);
 	if (object < 0)
 		return -1;
 	image_writer_range(d->writer, v->start, v->end, segment_flags(v), false);

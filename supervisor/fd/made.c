@@ -8,6 +8,7 @@
 
 #include "supervisor/fd/pty.h"
 #include "supervisor/fd/object.h"
+#include "supervisor/fd/shm_file.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -89,7 +90,7 @@ int fd_made_contents(
 	return fd_contents(r->job, number, size, buf_grow(out, size), e);
 }
 
-/* ---- files without a name ---- */
+/* ---- files that are memory, or without a name ---- */
 
 static int make_memfd(const struct image_object *o, const char *name, struct err *e)
 {
@@ -146,6 +147,20 @@ static int make_unlinked(const char *name, struct err *e)
 	return fd;
 }
 
+static int make_file(const struct image *job, const struct image_object *o, struct err *e)
+{
+	const char *name = image_string(job, o->name);
+
+	switch (o->kind) {
+	case IMAGE_OBJECT_UNLINKED:
+		return make_unlinked(name, e);
+	case IMAGE_OBJECT_SHM_FILE:
+		return fd_shm_file_open(job, o, e);
+	default:
+		return make_memfd(o, name, e);
+	}
+}
+
 static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, struct err *e)
 {
 	const struct image_object *o = &r->objects[number - 1];
@@ -154,7 +169,7 @@ static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, str
 
 	if (fd_object_is_bytes(o->kind))
 		return err_set(e, 0, "the image is damaged: object %u is no file", number);
-	fd = o->kind == IMAGE_OBJECT_UNLINKED ? make_unlinked(name, e) : make_memfd(o, name, e);
+	fd = make_file(r->job, o, e);
 	if (fd >= 0)
 		fd = fd_lift(r, fd, e);
 	if (fd < 0)
@@ -193,7 +208,7 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 		return 0;
 	/* Another's file can stay ours: who has it open does not need its owner, and only root
 	 * could give it away. */
-	if (o->kind == IMAGE_OBJECT_UNLINKED)
+	if (o->kind == IMAGE_OBJECT_UNLINKED || o->kind == IMAGE_OBJECT_SHM_FILE)
 		(void)!fchown(fd, (uid_t)o->args[1], (gid_t)(o->args[1] >> 32));
 	if (fchmod(fd, o->mode & 07777))
 		return err_set(e, errno, "cannot set the mode of %s", name);
