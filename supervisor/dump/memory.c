@@ -335,8 +335,7 @@ static int dump_shared(
 	struct stat st;
 	int object;
 
-	object = fd_dump_mapping(d->fds, d->process->task, v->start, v->end, v->offset, v->name,
-		v->dev, v->inode, &need_memory, e);
+	object = fd_dump_mapping(d->fds, d->process->task, v, &need_memory, e);
 	if (object < 0)
 		return -1;
 	image_writer_range(d->writer, v->start, v->end, segment_flags(v), false);
