@@ -4,8 +4,8 @@
  *
  * TRECR_FAULT names a file: struct control, shared by all processes that have the library. When
  * its class is set, the call of that class that brings the countdown to 0 returns EIO instead
- * of being made; or, of class death, the process is killed there. Programs under test do not get the library: it takes itself out of the
- * environment.
+ * of being made; or, of class death, the process is killed there. Programs under test do not
+ * get the library: it takes itself out of the environment.
  *
  * t/tool/faults.c writes the file.
  */
