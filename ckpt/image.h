@@ -419,7 +419,9 @@ struct image_description {
 };
 IMAGE_SIZE_IS(struct image_description, 112);
 
-/* Contents that are in no process's private memory, kept once in the job file. */
+/* Contents that are in no process's private memory, kept once in the job file. The flags of
+ * SHARED_ANON, MEMFD and UNLINKED are the logarithm of the size of their pages where those are
+ * huge pages of hugetlbfs, else 0. */
 enum image_object_kind {
 	IMAGE_OBJECT_SHARED_ANON = 1, /* MAP_SHARED | MAP_ANONYMOUS */
 	IMAGE_OBJECT_MEMFD,           /* args[0]: seals */

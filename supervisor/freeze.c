@@ -193,7 +193,7 @@ static bool is_stranger(const struct freeze_target *target, pid_t pid)
 
 /* Children of processes that have ended. Those that have ended, too, are nobody's to wait for
  * but the reaper's: if that is us they have to go now, as a long list of children would never
- * be read in time. */
+ * be read in time. The youngest stand at its end, and are the ones that may still live. */
 static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
@@ -202,7 +202,7 @@ static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 	*late = false;
 	if (procfs_children(f->target->reaper, &pids, &count, e))
 		return -1;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = count; i-- > 0;) {
 		if (find_process(f->tree, pids[i]) || is_stranger(f->target, pids[i]))
 			continue;
 		if (take_in(f, pids[i], 0, e))

@@ -30,19 +30,21 @@ static bool is_deleted(const char *name)
 }
 
 /* What @name in /proc/PID/maps can be told to be that is not for us to save, or NULL. */
-static const char *refused(const struct fd_dump *d, const char *name, uint64_t dev)
+static const char *refused(const char *name)
 {
-	if (starts_with(name, "/anon_hugepage"))
-		return "shared memory in huge pages is not supported yet";
 	if (starts_with(name, "/[aio]"))
 		return "asynchronous I/O contexts (io_setup) are not supported yet";
 	if (starts_with(name, "/secretmem"))
 		return "secret memory (memfd_secret) is not supported";
 	if (name[0] != '/')
 		return "shared mappings of this kind are not supported yet";
-	if (starts_with(name, "/memfd:") && is_deleted(name) && dev != d->memory_device)
-		return "a memfd in huge pages is not supported yet";
 	return NULL;
+}
+
+static int refuse(const struct vma *v, pid_t pid, const char *reason, struct err *e)
+{
+	return err_set(e, 0, "mapping %" PRIx64 "-%" PRIx64 " (%s) of process %d: %s", v->start,
+		v->end, v->name, pid, reason);
 }
 
 /* The kernel's numbers for a file differ between maps and fstat(2) on some file systems
@@ -63,11 +65,16 @@ static uint32_t find_object(
 	return number;
 }
 
-static enum image_object_kind kind_of(const struct fd_dump *d, const char *name, uint64_t dev)
+/* There is a device of the kernel's own for each size of huge pages, too. */
+static enum image_object_kind kind_of(const struct fd_dump *d, const struct vma *v)
 {
-	if (dev != d->memory_device)
+	if (v->dev != d->memory_device && !(v->flags & VMA_HUGETLB))
 		return IMAGE_OBJECT_UNLINKED;
-	return starts_with(name, "/memfd:") ? IMAGE_OBJECT_MEMFD : IMAGE_OBJECT_SHARED_ANON;
+	if (starts_with(v->name, "/memfd:"))
+		return IMAGE_OBJECT_MEMFD;
+	if (v->flags & VMA_HUGETLB && !starts_with(v->name, "/anon_hugepage"))
+		return IMAGE_OBJECT_UNLINKED;
+	return IMAGE_OBJECT_SHARED_ANON;
 }
 
 /* The mapping itself leads to the file, for those who have CAP_CHECKPOINT_RESTORE; or a name.
@@ -101,11 +108,12 @@ static uint32_t add_object(struct fd_dump *d, pid_t pid, const struct vma *v, co
 	struct fd_object o = {
 		.o =
 			{
-				.kind = name ? IMAGE_OBJECT_SHM_FILE
-					     : kind_of(d, v->name, v->dev),
+				.kind = name ? IMAGE_OBJECT_SHM_FILE : kind_of(d, v),
 				.dev = v->dev,
 				.inode = v->inode,
 				.mode = 0600,
+				.flags = v->flags & VMA_HUGETLB ? __builtin_ctzll(v->page_size)
+								: 0,
 			},
 		.pid = pid,
 		.task = pid,
@@ -135,16 +143,10 @@ static bool is_plain_file(const struct vma *v)
 	return !(v->max_prot & PROT_WRITE) || !fd_shm_file_is_memory(v->name);
 }
 
-static int refuse(const struct vma *v, pid_t pid, const char *reason, struct err *e)
-{
-	return err_set(e, 0, "mapping %" PRIx64 "-%" PRIx64 " (%s) of process %d: %s", v->start,
-		v->end, v->name, pid, reason);
-}
-
 int fd_dump_mapping(
 	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e)
 {
-	const char *reason = refused(d, v->name, v->dev);
+	const char *reason = refused(v->name);
 	cleanup_free char *name = NULL;
 	uint32_t number;
 	struct fd_object *o;
@@ -166,9 +168,11 @@ int fd_dump_mapping(
 			"again",
 			e);
 	if (!o->file) {
+		uint64_t end = v->offset + (v->end - v->start);
+
 		*need_memory = true;
-		if (o->o.size < v->offset + (v->end - v->start))
-			o->o.size = v->offset + (v->end - v->start);
+		if (o->o.size < end)
+			o->o.size = end;
 	}
 	return number;
 }

@@ -210,9 +210,6 @@ int fd_unlinked_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 
 	if (fstatfs(s->dup, &fs))
 		return err_set(e, errno, "cannot ask for its file system");
-	if (fs.f_type == HUGETLBFS_MAGIC)
-		return err_set(
-			e, 0, "files in huge pages without a name are not supported yet");
 	if (fs.f_type == SECRETMEM_MAGIC || is_synthetic(s->dup))
 		return fd_unsupported(s, e);
 	x->size = s->st.st_size;

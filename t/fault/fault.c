@@ -4,8 +4,8 @@
  *
  * TRECR_FAULT names a file: struct control, shared by all processes that have the library. When
  * its class is set, the call of that class that brings the countdown to 0 returns EIO instead
- * of being made. Programs under test do not get the library: it takes itself out of the
- * environment.
+ * of being made; or, of class death, the process is killed there. Programs under test do not
+ * get the library: it takes itself out of the environment.
  *
  * t/tool/faults.c writes the file.
  */
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,6 +152,8 @@ int ioctl(int fd, unsigned long request, ...)
 long ptrace(enum __ptrace_request request, ...)
 {
 	LONGS(3, request);
+	if (fails(FAULT_DEATH))
+		raise(SIGKILL);
 	return fails(FAULT_TRACE) ? -1 : REAL(ptrace)(request, a[0], a[1], a[2]);
 }
 

@@ -21,6 +21,7 @@ enum fault_class {
 	FAULT_TRACE,   /* ptrace */
 	FAULT_RAW,     /* what goes through syscall(2): clone3, kcmp, pidfd_getfd ... */
 	FAULT_CLASSES,
+	FAULT_DEATH = FAULT_CLASSES, /* not a failure: a ptrace call that kills the caller */
 };
 
 struct fault_control {

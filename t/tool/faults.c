@@ -3,8 +3,9 @@
  *
  *	faults FILE		make it, with nothing to fail
  *	faults FILE CLASS N	the Nth call of that class from now on
+ *	faults FILE death N	the Nth call of ptrace kills the process that makes it
  *	faults FILE off		nothing any more; exit status 0 when one has failed, else 1
- *	faults classes		the names
+ *	faults classes		the names of those that fail
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 #include "t/fault/fault.h"
 
-static const char *const names[FAULT_CLASSES] = {
+static const char *const names[FAULT_CLASSES + 1] = {
 	[FAULT_OPEN] = "open",
 	[FAULT_READ] = "read",
 	[FAULT_WRITE] = "write",
@@ -27,6 +28,7 @@ static const char *const names[FAULT_CLASSES] = {
 	[FAULT_WAIT] = "wait",
 	[FAULT_TRACE] = "trace",
 	[FAULT_RAW] = "raw",
+	[FAULT_DEATH] = "death",
 };
 
 static struct fault_control *map(const char *path)
@@ -60,7 +62,7 @@ int main(int argc, char **argv)
 		c->class = FAULT_NONE;
 		return !c->fired;
 	}
-	for (int i = 1; i < FAULT_CLASSES; i++)
+	for (int i = 1; i <= FAULT_DEATH; i++)
 		if (!strcmp(argv[2], names[i]))
 			class = i;
 	if (!class)
