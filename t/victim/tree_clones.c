@@ -287,7 +287,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i < count; i++) {
 		if (of_family[i]->deed == ENDS && !of_family[i]->maker)
 			waitpid(all->pid[i], NULL, __WALL);
-		if (of_family[i]->deed == ZOMBIE)
+		else if (!lives(i))
 			tree_until_state(all->pid[i], 'Z');
 	}
 	for (int i = 0; i < count; i++)
