@@ -141,6 +141,15 @@ void checkpoint_close(struct checkpoint *c)
 	free(c);
 }
 
+size_t checkpoint_keeper(const struct checkpoint *c, size_t process, enum image_shared what)
+{
+	const struct image_sharing *s;
+	size_t count;
+
+	s = image_note_array(c->job, IMAGE_NOTE_SHARING, struct image_sharing, &count);
+	return process < count ? s[process].with[what] : process;
+}
+
 int checkpoint_verify(const struct checkpoint *c, struct err *e)
 {
 	if (image_check_all(c->job, e) < 0)

@@ -165,6 +165,39 @@ static int check_processes(const struct image *job, const struct image_job_proce
 	return 0;
 }
 
+/* Things are kept with the first process that has them; and the kernel knows no handlers
+ * without the memory that they are in. */
+static int check_sharing(const struct image *job, const struct image_job_process *list,
+	size_t processes, struct err *e)
+{
+	const struct image_sharing *s;
+	size_t count;
+
+	s = image_note_array(job, IMAGE_NOTE_SHARING, struct image_sharing, &count);
+	if (count && count != processes)
+		return image_bad(job, e, "its list of what processes share is incomplete");
+	for (size_t i = 0; i < count; i++) {
+		for (int k = 0; k < IMAGE_SHARED_KINDS; k++) {
+			uint32_t with = s[i].with[k];
+
+			if (with > i || s[with].with[k] != with ||
+				(with != i && list[i].flags & IMAGE_JOB_PROCESS_ZOMBIE))
+				return image_bad(job, e,
+					"process %d shares something with number %u",
+					list[i].pid, with);
+		}
+		if (s[i].with[IMAGE_SHARED_SIGNALS] != i &&
+			s[s[i].with[IMAGE_SHARED_SIGNALS]].with[IMAGE_SHARED_MEMORY] !=
+				s[i].with[IMAGE_SHARED_MEMORY])
+			return image_bad(
+				job, e, "process %d shares actions but no memory", list[i].pid);
+		if (s[i].exit_signal > 64)
+			return image_bad(job, e, "process %d ends with signal %u", list[i].pid,
+				s[i].exit_signal);
+	}
+	return 0;
+}
+
 int checkpoint_check_job(const struct image *job, struct err *e)
 {
 	const struct image_job_process *list;
@@ -175,7 +208,8 @@ int checkpoint_check_job(const struct image *job, struct err *e)
 	list = image_note_array(job, IMAGE_NOTE_PROCESSES, struct image_job_process, &count);
 	if (!infos || !count || info->process_count != count)
 		return image_bad(job, e, "its list of processes is incomplete");
-	if (check_processes(job, list, count, e) < 0 || check_objects(job, e) < 0)
+	if (check_processes(job, list, count, e) < 0 ||
+		check_sharing(job, list, count, e) < 0 || check_objects(job, e) < 0)
 		return -1;
 	return check_descriptions(job, e) < 0 ? -1 : check_sockets(job, e);
 }

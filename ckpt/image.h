@@ -47,9 +47,11 @@ enum image_file_kind {
 };
 
 /* Feature bits of struct image_super.incompat. */
-#define IMAGE_INCOMPAT_CHAIN 0x1u /* some extents lie in other checkpoints' files */
-#define IMAGE_INCOMPAT_LOWER 0x2u /* the process has a lower half, to be made again */
-#define IMAGE_INCOMPAT_KNOWN (IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER)
+#define IMAGE_INCOMPAT_CHAIN  0x1u /* some extents lie in other checkpoints' files */
+#define IMAGE_INCOMPAT_LOWER  0x2u /* the process has a lower half, to be made again */
+#define IMAGE_INCOMPAT_SHARED 0x4u /* processes share things: IMAGE_NOTE_SHARING */
+#define IMAGE_INCOMPAT_KNOWN                                                                   \
+	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED)
 
 struct image_super {
 	uint8_t magic[8];
@@ -125,8 +127,9 @@ enum image_note {
 	IMAGE_NOTE_SOCKETS = 24,     /* struct image_socket; job */
 	IMAGE_NOTE_SOCKET_OPTIONS = 25, /* struct image_socket_option; job */
 	IMAGE_NOTE_MESSAGES = 26,       /* struct image_message; job */
-	IMAGE_NOTE_RIGHTS = 27, /* uint32_t: descriptions in messages (SCM_RIGHTS); job */
-	IMAGE_NOTE_TCP = 28,    /* struct image_tcp: connections to the outside; job */
+	IMAGE_NOTE_RIGHTS = 27,  /* uint32_t: descriptions in messages (SCM_RIGHTS); job */
+	IMAGE_NOTE_TCP = 28,     /* struct image_tcp: connections to the outside; job */
+	IMAGE_NOTE_SHARING = 29, /* struct image_sharing: one for each process, or none; job */
 	IMAGE_NOTE_MAX = 32,
 };
 
@@ -183,6 +186,27 @@ IMAGE_SIZE_IS(struct image_job_process, 40);
 
 #define IMAGE_JOB_PROCESS_ZOMBIE     0x1u
 #define IMAGE_JOB_PROCESS_FOREGROUND 0x2u /* its group is the terminal's foreground group */
+
+/* What clone(2) lets processes share. */
+enum image_shared {
+	IMAGE_SHARED_MEMORY,    /* CLONE_VM */
+	IMAGE_SHARED_FILES,     /* CLONE_FILES: the table of descriptors */
+	IMAGE_SHARED_DIRECTORY, /* CLONE_FS: working and root directory, umask */
+	IMAGE_SHARED_SIGNALS,   /* CLONE_SIGHAND: the actions of signals */
+	IMAGE_SHARED_KINDS,
+};
+
+/*
+ * In the order of IMAGE_NOTE_PROCESSES. What processes share is kept once, with the first that
+ * has it: the files of the others have no regions, modules and extents, or no descriptors.
+ */
+struct image_sharing {
+	/* The first process that has the same: its number in IMAGE_NOTE_PROCESSES. The
+	 * process's own where there is none before it. */
+	uint32_t with[IMAGE_SHARED_KINDS];
+	uint32_t exit_signal; /* what its parent gets at its end; SIGCHLD in most cases */
+};
+IMAGE_SIZE_IS(struct image_sharing, 20);
 
 #define IMAGE_RLIMITS 16
 

@@ -245,13 +245,15 @@ static int dump_begin(struct checkpoint_work *w, size_t i)
 static int dump_one(struct checkpoint_work *w, size_t i)
 {
 	struct dump *d = &w->dumps[i];
-
+	bool shares = d->process->keeper[IMAGE_SHARED_FILES] != i;
+	size_t keeper = d->process->keeper[IMAGE_SHARED_MEMORY];
 	int limit;
 
+	d->memory_writer = keeper == i ? NULL : w->writers[keeper];
 	if (dump_threads(d, w->e) || dump_process(d, w->e) ||
 		lower_fd_limit(d->process, &limit, w->e))
 		return -1;
-	return fd_dump_process(w->fds, d->process->pid, d->writer, limit, w->e);
+	return fd_dump_process(w->fds, d->process->pid, shares ? NULL : d->writer, limit, w->e);
 }
 
 static int dump_one_memory(struct checkpoint_work *w, size_t i)
@@ -259,6 +261,8 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 	struct dump *d = &w->dumps[i];
 	const struct image *parent = parent_process(w, d->process->vpid);
 
+	if (d->process->keeper[IMAGE_SHARED_MEMORY] != i)
+		return 0;
 	if (dump_memory(d, w->e) || dump_lower(d, w->e) ||
 		write_runs(w, &d->runs, d->writer, parent))
 		return -1;

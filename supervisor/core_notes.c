@@ -29,8 +29,8 @@ void core_note_process(struct dump *d, const char *status, const char *args, siz
 	image_writer_core_note(d->writer, "CORE", NT_PRPSINFO, &info, sizeof(info));
 }
 
-void core_note_thread(struct dump *d, const struct image_thread *t, const void *xstate,
-	size_t xstate_size, int signal, const siginfo_t *info)
+static void write_thread(struct image_writer *w, const struct image_thread *t,
+	const void *xstate, size_t xstate_size, int signal, const siginfo_t *info)
 {
 	struct elf_prstatus status = {0};
 
@@ -41,12 +41,20 @@ void core_note_thread(struct dump *d, const struct image_thread *t, const void *
 	status.pr_fpvalid = 1;
 	_Static_assert(sizeof(status.pr_reg) == sizeof(t->regs), "registers");
 	memcpy(&status.pr_reg, t->regs, sizeof(status.pr_reg));
-	image_writer_core_note(d->writer, "CORE", NT_PRSTATUS, &status, sizeof(status));
-	image_writer_core_note(d->writer, "CORE", NT_SIGINFO, info, sizeof(*info));
+	image_writer_core_note(w, "CORE", NT_PRSTATUS, &status, sizeof(status));
+	image_writer_core_note(w, "CORE", NT_SIGINFO, info, sizeof(*info));
 	/* An XSAVE area begins with what FXSAVE writes. */
 	image_writer_core_note(
-		d->writer, "CORE", NT_FPREGSET, xstate, sizeof(struct user_fpregs_struct));
-	image_writer_core_note(d->writer, "LINUX", NT_X86_XSTATE, xstate, xstate_size);
+		w, "CORE", NT_FPREGSET, xstate, sizeof(struct user_fpregs_struct));
+	image_writer_core_note(w, "LINUX", NT_X86_XSTATE, xstate, xstate_size);
+}
+
+void core_note_thread(struct dump *d, const struct image_thread *t, const void *xstate,
+	size_t xstate_size, int signal, const siginfo_t *info)
+{
+	write_thread(d->writer, t, xstate, xstate_size, signal, info);
+	if (d->memory_writer)
+		write_thread(d->memory_writer, t, xstate, xstate_size, signal, info);
 }
 
 static bool in_file_note(const struct vma *v)

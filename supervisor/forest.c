@@ -1,5 +1,7 @@
 #include "supervisor/forest.h"
 
+#include <linux/sched.h>
+#include <signal.h>
 #include <string.h>
 
 #define NONE ((size_t)-1)
@@ -46,6 +48,7 @@ static size_t add_helper(struct forest *f, pid_t pid, pid_t sid, size_t creator)
 		.pid = pid,
 		.sid = sid,
 		.creator = creator,
+		.exit_signal = SIGCHLD,
 	};
 
 	buf_push(&f->nodes, struct forest_node, &helper);
@@ -126,6 +129,126 @@ static int find_creator(struct forest *f, size_t i, struct err *e)
 	return 0;
 }
 
+/* ---- what is shared ---- */
+
+static const uint64_t clone_flags[IMAGE_SHARED_KINDS] = {
+	[IMAGE_SHARED_MEMORY] = CLONE_VM,
+	[IMAGE_SHARED_FILES] = CLONE_FILES,
+	[IMAGE_SHARED_DIRECTORY] = CLONE_FS,
+	[IMAGE_SHARED_SIGNALS] = CLONE_SIGHAND,
+};
+
+/* What process @i has in common with earlier ones. */
+static uint32_t shared_by(const struct forest *f, size_t i)
+{
+	uint32_t flags = 0;
+
+	for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
+		if (f->sharing[i].with[k] != i)
+			flags |= clone_flags[k];
+	return flags;
+}
+
+/* Whether process @other has all that @i has in common with earlier ones. */
+static bool has_the_same(const struct forest *f, size_t other, size_t i)
+{
+	for (int k = 0; k < IMAGE_SHARED_KINDS; k++) {
+		uint32_t with = f->sharing[i].with[k];
+
+		if (with != i && f->sharing[other].with[k] != with)
+			return false;
+	}
+	return true;
+}
+
+/* When process @maker has to make one that is to be in the session of @i. */
+static bool find_time(const struct forest *f, size_t maker, size_t i, bool *early)
+{
+	const struct forest_node *n = forest_at(f, i);
+
+	*early = n->sid != n->pid && n->sid != forest_at(f, maker)->sid;
+	return !*early || n->sid == session_at_birth(f, maker);
+}
+
+static bool is_sibling(const struct forest *f, size_t maker, size_t i)
+{
+	const struct forest_node *n = forest_at(f, i), *m = forest_at(f, maker);
+
+	/* Made by CLONE_PARENT, it gets its maker's. */
+	if (f->list[maker].ppid != f->list[i].ppid || m->exit_signal != n->exit_signal)
+		return false;
+	return !maker || m->creator == n->creator || m->shares & CLONE_PARENT;
+}
+
+/* A helper that shares it all stands between @maker and the orphan @i. */
+static size_t add_go_between(struct forest *f, size_t maker, size_t i, bool early)
+{
+	pid_t sid = forest_at(f, early ? i : maker)->sid;
+	size_t helper = add_helper(f, 0, sid, maker);
+
+	forest_at(f, helper)->shares = shared_by(f, i);
+	forest_at(f, helper)->early = early;
+	return helper;
+}
+
+static int find_maker(struct forest *f, size_t i, struct err *e)
+{
+	size_t parent = f->list[i].ppid ? forest_at(f, i)->creator : NONE;
+	bool early;
+
+	forest_at(f, i)->shares = shared_by(f, i);
+	if (parent != NONE && has_the_same(f, parent, i))
+		return 0;
+	for (size_t k = 0; k < i; k++) {
+		if (!has_the_same(f, k, i) || !find_time(f, k, i, &early) ||
+			!is_sibling(f, k, i))
+			continue;
+		forest_at(f, i)->creator = k;
+		forest_at(f, i)->early = early;
+		forest_at(f, i)->shares |= CLONE_PARENT;
+		return 0;
+	}
+	for (size_t k = 0; parent == NONE && k < i; k++) {
+		if (!has_the_same(f, k, i) || !find_time(f, k, i, &early))
+			continue;
+		forest_at(f, i)->creator = add_go_between(f, k, i, early);
+		forest_at(f, i)->early = false;
+		return 0;
+	}
+	return err_set(e, 0,
+		"process %d (child of %d) shares things with processes that cannot have made "
+		"it: that cannot be made again",
+		f->list[i].pid, f->list[i].ppid);
+}
+
+static int find_makers(struct forest *f, struct err *e)
+{
+	for (size_t i = 0; i < f->count; i++)
+		forest_at(f, i)->exit_signal = f->sharing[i].exit_signal;
+	for (size_t i = 1; i < f->count; i++)
+		if (shared_by(f, i) && find_maker(f, i, e))
+			return -1;
+	for (size_t i = 0; i < f->count; i++) {
+		struct forest_node *n = forest_at(f, i);
+		pid_t ppid = f->list[i].ppid;
+		size_t parent = ppid ? find(f, ppid) : NONE;
+
+		for (int k = 0; k < IMAGE_SHARED_KINDS; k++) {
+			n->stays |= f->sharing[i].with[k] != i;
+			forest_at(f, f->sharing[i].with[k])->stays |=
+				f->sharing[i].with[k] != i;
+		}
+		if (n->exit_signal == SIGCHLD)
+			continue;
+		n->stays = true;
+		if (parent != NONE)
+			forest_at(f, parent)->stays = true;
+	}
+	return 0;
+}
+
+/* ---- */
+
 static int find_group(struct forest *f, size_t i, struct err *e)
 {
 	pid_t pgid = forest_at(f, i)->pgid, sid = forest_at(f, i)->sid;
@@ -167,11 +290,12 @@ static int check_roots(const struct forest *f, struct err *e)
 	return 0;
 }
 
-int forest_plan(
-	struct forest *f, const struct image_job_process *list, size_t count, struct err *e)
+int forest_plan(struct forest *f, const struct image_job_process *list,
+	const struct image_sharing *sharing, size_t count, struct err *e)
 {
 	memset(f, 0, sizeof(*f));
 	f->list = list;
+	f->sharing = sharing;
 	f->count = count;
 	for (size_t i = 0; i < count; i++) {
 		struct forest_node node = {
@@ -180,6 +304,7 @@ int forest_plan(
 			.pid = list[i].pid,
 			.pgid = list[i].pgid,
 			.sid = list[i].sid,
+			.exit_signal = SIGCHLD,
 		};
 
 		buf_push(&f->nodes, struct forest_node, &node);
@@ -190,6 +315,8 @@ int forest_plan(
 	for (size_t i = 1; i < count; i++)
 		if (find_creator(f, i, e))
 			return -1;
+	if (sharing && find_makers(f, e))
+		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (find_group(f, i, e))
 			return -1;

@@ -6,6 +6,10 @@
  * of its own. Where the parent of today is no such creator (the process is an orphan, or the
  * parent has founded a session since), or where the first of a session or a group has ended,
  * helpers are needed: they take part for a while, and end before any program runs.
+ *
+ * What processes share can only be had from one's maker. Where that was not the parent of
+ * today, it was a process that has the same things: then that one makes a sibling
+ * (CLONE_PARENT), or an orphan by way of a helper.
  */
 #ifndef SUPERVISOR_FOREST_H
 #define SUPERVISOR_FOREST_H
@@ -29,7 +33,13 @@ struct forest_node {
 	size_t creator;  /* the node that makes it; the root's is itself */
 	bool early;      /* made before its creator founds a session */
 	bool leads;      /* founds its process group by setpgid(2) */
-	bool has_heir;   /* a helper for its session's orphans is @heir */
+	uint32_t shares; /* CLONE_*: what it has in common with its creator; CLONE_PARENT: it is
+			  * no child of the creator, but of the creator's parent */
+	int exit_signal;
+	/* It executes no program: that would end what it shares, and make the signal of its
+	 * end, or of its children's, SIGCHLD (de_thread() and exit_notify() in the kernel). */
+	bool stays;
+	bool has_heir; /* a helper for its session's orphans is @heir */
 	size_t heir;
 };
 
@@ -37,12 +47,14 @@ struct forest_node {
 struct forest {
 	struct buf nodes; /* struct forest_node */
 	const struct image_job_process *list;
-	size_t count; /* of the list */
+	const struct image_sharing *sharing; /* NULL: nobody shares anything */
+	size_t count;                        /* of the list */
 };
 
-/* Work it out. Errors name a process that cannot be brought back as it is. */
-int forest_plan(
-	struct forest *f, const struct image_job_process *list, size_t count, struct err *e);
+/* Work it out; @sharing may be NULL. Errors name a process that cannot be brought back as it
+ * is. */
+int forest_plan(struct forest *f, const struct image_job_process *list,
+	const struct image_sharing *sharing, size_t count, struct err *e);
 void forest_free(struct forest *f);
 
 size_t forest_count(const struct forest *f);

@@ -601,6 +601,33 @@ static bool is_there(struct freezer *f, struct process *p)
 	return p->thread_count || p->zombie;
 }
 
+/* Whether it descends from the first process, and not from an orphan. */
+static bool descends_from_root(const struct freezer *f, const struct process *p)
+{
+	while (p && p->parent)
+		p = find_process(f->tree, p->parent);
+	return p && p->pid == f->target->root;
+}
+
+/* Behind the others: what orphans share with one that is none, they have from it. */
+static void move_orphans(struct freezer *f)
+{
+	struct tree *tree = f->tree;
+	cleanup_buf struct buf orphans = {0};
+	cleanup_free bool *stays = xcalloc(tree->count, sizeof(*stays));
+	size_t kept = 0;
+
+	for (size_t i = 0; i < tree->living; i++)
+		stays[i] = descends_from_root(f, tree->processes[i]);
+	for (size_t i = 0; i < tree->living; i++)
+		if (stays[i])
+			tree->processes[kept++] = tree->processes[i];
+		else
+			buf_push(&orphans, struct process *, &tree->processes[i]);
+	if (orphans.len)
+		memcpy(&tree->processes[kept], orphans.data, orphans.len);
+}
+
 static void sort_out(struct freezer *f)
 {
 	struct tree *tree = f->tree;
@@ -625,6 +652,7 @@ static void sort_out(struct freezer *f)
 	tree->count = kept + buf_count(&zombies, struct process *);
 	if (zombies.len)
 		memcpy(&tree->processes[kept], zombies.data, zombies.len);
+	move_orphans(f);
 }
 
 static int read_thread(struct process *p, struct thread *t, struct err *e)

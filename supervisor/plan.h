@@ -28,6 +28,7 @@ void batch_free(struct batch_builder *b);
 
 struct plan {
 	struct buf data;
+	uint64_t shift; /* how far behind that place, for another process in the same memory */
 };
 
 /* Put @size bytes into the plan, 16-byte aligned; returns their address in the target. */

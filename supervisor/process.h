@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+#include "ckpt/image.h"
 #include "lib/err.h"
 #include "lib/util.h"
 #include "supervisor/tracee.h"
@@ -43,7 +44,10 @@ struct process {
 	bool zombie; /* has ended, and its parent has not waited for it: no threads */
 	int mem_fd;  /* /proc/PID/mem */
 	char comm[64];
-	uint32_t terminal;      /* as in struct image_job_process */
+	uint32_t terminal; /* as in struct image_job_process */
+	/* By enum image_shared: number in the tree of the first process that has the same. */
+	size_t keeper[IMAGE_SHARED_KINDS];
+	int exit_signal;        /* what the parent gets at its end */
 	struct thread *threads; /* those that live, the leader first */
 	size_t thread_count, thread_room;
 	uint64_t vdso, vdso_size;

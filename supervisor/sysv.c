@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/kcmp.h>
 #include <string.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
@@ -33,6 +34,7 @@ struct asker {
 	struct remote remote;
 	struct process *process;
 	uint64_t scratch;
+	bool undoes; /* the process's end does something to a semaphore */
 };
 
 static int asker_begin(struct asker *a, struct process *p, struct err *e)
@@ -395,10 +397,28 @@ static int add_undo(struct asker *a, struct fd_object *o, struct err *e)
 		if (ask_undo(a, o->o.inode, n, value, &found, e))
 			return -1;
 		undo.undo = found;
+		a->undoes |= found;
 		if (found)
 			buf_push(&o->bytes, struct image_sem_undo, &undo);
 	}
 	o->o.size = o->bytes.len;
+	return 0;
+}
+
+/* With CLONE_SYSVSEM what is to be undone is so at the end of the last of them. That they have
+ * nothing to be undone in common tells kcmp(2) of all who have nothing at all. */
+static int refuse_common_undo(const struct tree *tree, const struct process *p, struct err *e)
+{
+	for (size_t i = 0; i < tree->living; i++) {
+		const struct process *other = tree->processes[i];
+
+		if (other != p &&
+			!syscall(SYS_kcmp, other->task, p->task, KCMP_SYSVSEM, 0L, 0L))
+			return err_set(e, 0,
+				"processes %d and %d (%s) share what their ends do to "
+				"semaphores (CLONE_SYSVSEM), which is not supported",
+				other->pid, p->pid, p->comm);
+	}
 	return 0;
 }
 
@@ -415,7 +435,9 @@ static int dump_undo(struct fd_dump *d, struct process *p, struct err *e)
 			return -1;
 		failed = add_undo(&a, fd_object_at(d, n), e);
 	}
-	return a.process ? asker_end(&a, failed, e) : 0;
+	if (a.process && asker_end(&a, failed, e))
+		return -1;
+	return a.undoes ? refuse_common_undo(d->tree, p, e) : 0;
 }
 
 static int add_semaphores(

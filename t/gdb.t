@@ -62,4 +62,27 @@ have gdb && like "$(gdb -batch -nx "$victim/debug" plain -ex bt -ex 'print globa
 	'innermost \(argument=(argument@entry=)?123(.|
 )*4711' "--core of an incremental image"
 finish
+
+# Of processes that share their memory the first one's file shows them all.
+arena shared
+RUN_FLAGS=
+launch "$victim/tree_clones" threads
+inside=$(program_of "$sup")
+checkpoint || explain
+mapfile -t others < <(cd "$path" && ls | grep -vx -e job -e "$inside" | sort -n)
+trecr-inspect --core plain "$path" 2>inspect.err || diag "$(cat inspect.err)"
+if have gdb; then
+	gdb -batch -nx "$victim/tree_clones" "$path/$inside" -ex 'thread apply all bt' >gdb.out 2>&1
+	for other in "${others[@]}"; do
+		like "$(cat gdb.out)" "LWP $other\)[^L]*tree_pass[^L]*begin" "process $other is there, too"
+		like "$(gdb -batch -nx "$victim/tree_clones" "plain.$other" -ex bt 2>&1)" \
+			'tree_pass .*begin' "and has a whole core file of its own"
+	done
+else
+	skip "gdb" "not installed"
+fi
+like "$(trecr-inspect "$path")" "memory in common with $inside" "trecr-inspect tells of it"
+is "$(trecr-inspect --stack "$path" | grep -c 'begin+')" "${#others[@]}" "and shows their stacks"
+finish
+is "$status" 0 "the program is whole" || explain
 done_testing

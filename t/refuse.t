@@ -15,10 +15,7 @@ multicast|multicast
 urgent|urgent
 io_uring|io_uring
 pipe|pipe
-clone-vm|share their memory
-clone-fs|share their working directory
-clone-files|share one table of descriptors
-exit-signal|signal
+clone-gap|cannot have made it
 userfaultfd|userfault
 device|(device|/dev/)
 aio|(aio|asynchronous)

@@ -15,6 +15,15 @@ for v in $victims; do
 done
 RESTART_FLAGS=
 
+# What clone(2) shares: those of each family of t/victim/tree_clones.c.
+for family in pairs chain siblings orphans session threads; do
+	cycle tree_clones "$family"
+	RESTART_FLAGS=--namespace
+	scenario "tree_clones $family: restarted twice in a namespace" twice \
+		"$victim/tree_clones" "$family"
+	RESTART_FLAGS=
+done
+
 # One that cannot be brought back takes all with it, and is named.
 arena whole
 launch "$victim/tree_family" && freeze_away

@@ -25,6 +25,9 @@ struct dump {
 	struct process *process;
 	struct image_writer *writer;     /* of the process's file */
 	struct image_writer *job_writer; /* of the job's file */
+	/* The file of the process that keeps the memory, when that is another one: as a core
+	 * file it shows the threads of all. Else NULL. */
+	struct image_writer *memory_writer;
 	struct fd_dump *fds;
 	struct module_cache *modules;
 	pid_t namespace_of; /* a process whose namespaces the target must share */
@@ -46,6 +49,11 @@ void dump_free(struct dump *d);
  * could not be made again is refused. @reaper: the supervisor, or its namespace's init. Behind
  * dump_prepare() of all and before all else. */
 int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct err *e);
+
+/* What processes share, and what they end with, into the tree: for dump_tree(). */
+int dump_sharing(struct tree *tree, struct err *e);
+/* The same for IMAGE_NOTE_SHARING, the caller's to free; NULL: there is nothing to tell. */
+struct image_sharing *dump_sharing_list(const struct tree *tree);
 
 /* Terminals of sessions must be ones that the tree has open; when all descriptors are known. */
 int dump_tree_check_terminals(

@@ -1,9 +1,7 @@
 /*
- * What makes processes a tree, and what they must not share: each is made again by a fork of
- * its own.
+ * What makes processes a tree.
  */
 #include <errno.h>
-#include <linux/kcmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -21,56 +19,7 @@ enum {
 	STAT_SESSION = 6,
 	STAT_TTY = 7,
 	STAT_TTY_GROUP = 8,
-	STAT_EXIT_SIGNAL = 38,
 };
-
-/* ---- what is shared ---- */
-
-/* Processes in the order that kcmp(2) has for one kind of thing. */
-struct sharers {
-	int type;
-	const char *what;
-	struct buf order; /* struct process * */
-};
-
-static int add_sharer(struct sharers *s, struct process *p, struct err *e)
-{
-	size_t low = 0, high = buf_count(&s->order, struct process *);
-	struct process **at;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		struct process *other = *buf_at(&s->order, struct process *, mid);
-		int r = syscall(SYS_kcmp, other->task, p->task, s->type, 0L, 0L);
-
-		if (r < 0)
-			return err_set(e, errno, "cannot compare processes (kcmp)");
-		if (!r)
-			return err_set(e, 0,
-				"processes %d and %d (%s) share %s, which is not supported",
-				other->pid, p->pid, p->comm, s->what);
-		if (r == 1)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	buf_grow(&s->order, sizeof(*at));
-	at = buf_at(&s->order, struct process *, low);
-	memmove(at + 1, at, s->order.len - (low + 1) * sizeof(*at));
-	*at = p;
-	return 0;
-}
-
-static int refuse_sharing(const struct tree *tree, int type, const char *what, struct err *e)
-{
-	struct sharers s = {.type = type, .what = what};
-	int r = 0;
-
-	for (size_t i = 0; i < tree->living && !r; i++)
-		r = add_sharer(&s, tree->processes[i], e);
-	buf_free(&s.order);
-	return r;
-}
 
 /* ---- groups and sessions ---- */
 
@@ -166,7 +115,7 @@ static int ask_parent(
 	scratch = remote_scratch(&r, 4096, e);
 	failed = !scratch ||
 		 REMOTE_CALL(&r, &result, e, SYS_waitid, P_PID, p->vpid, scratch,
-			 WEXITED | WNOHANG | WNOWAIT, 0) ||
+			 WEXITED | WNOHANG | WNOWAIT | __WALL, 0) ||
 		 tracee_read(parent->mem_fd, scratch, &info, sizeof(info), e);
 	if (remote_end(&r, failed ? NULL : e) || failed)
 		return -1;
@@ -207,11 +156,6 @@ static int fill_entry(const struct tree *tree, struct process *p, struct image_j
 	out->ppid = parent ? parent->vpid : 0;
 	out->threads = p->thread_count + p->leader_ended;
 	out->uid = status_number(status, "Uid", 10);
-	if (p->parent && st.field[STAT_EXIT_SIGNAL] != SIGCHLD)
-		return err_set(e, 0,
-			"process %d (%s) ends with signal %d to its parent instead of SIGCHLD, "
-			"which is not supported",
-			p->pid, p->comm, (int)st.field[STAT_EXIT_SIGNAL]);
 	if (p->zombie && fill_zombie(tree, p, out, e))
 		return -1;
 	return fill_ids(tree, p, status, &st, out, e);
@@ -220,12 +164,13 @@ static int fill_entry(const struct tree *tree, struct process *p, struct image_j
 int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct err *e)
 {
 	cleanup_free struct image_job_process *list = xcalloc(tree->count, sizeof(*list));
+	cleanup_free struct image_sharing *sharing = NULL;
 	struct forest forest = {0};
 	int r = 0;
 
-	if (refuse_sharing(tree, KCMP_VM, "their memory", e) ||
-		refuse_sharing(tree, KCMP_FS, "their working directory", e))
+	if (dump_sharing(tree, e))
 		return -1;
+	sharing = dump_sharing_list(tree);
 	for (size_t i = 0; i < tree->count && !r; i++) {
 		struct process *p = tree->processes[i];
 
@@ -235,10 +180,14 @@ int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct 
 		list[i].comm = image_writer_string(job, p->comm);
 	}
 	if (!r)
-		r = forest_plan(&forest, list, tree->count, e);
+		r = forest_plan(&forest, list, sharing, tree->count, e);
 	forest_free(&forest);
 	if (r)
 		return -1;
 	image_writer_note(job, IMAGE_NOTE_PROCESSES, list, tree->count * sizeof(*list));
+	if (!sharing)
+		return 0;
+	image_writer_incompat(job, IMAGE_INCOMPAT_SHARED);
+	image_writer_note(job, IMAGE_NOTE_SHARING, sharing, tree->count * sizeof(*sharing));
 	return 0;
 }

@@ -81,7 +81,6 @@ void fd_dump_free(struct fd_dump *d)
 	buf_free(&d->descriptions);
 	buf_free(&d->known);
 	buf_free(&d->pids);
-	buf_free(&d->tasks);
 	free(d);
 }
 
@@ -307,32 +306,6 @@ static int find_task(pid_t pid, pid_t *task, struct err *e)
 	return *task ? 0 : err_set(e, 0, "process %d has ended", pid);
 }
 
-/* Processes that share a table (clone(2) with CLONE_FILES) would each get one. */
-static int check_table(struct fd_dump *d, pid_t pid, pid_t task, struct err *e)
-{
-	size_t low = 0, high = buf_count(&d->tasks, pid_t);
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		pid_t other = *buf_at(&d->tasks, pid_t, mid);
-		int r = syscall(SYS_kcmp, other, task, KCMP_FILES, 0L, 0L);
-
-		if (r < 0)
-			return err_set(e, errno, "cannot compare descriptor tables (kcmp)");
-		if (!r)
-			return err_set(e, 0,
-				"processes %d and %d share one table of descriptors, which is "
-				"not supported",
-				other, pid);
-		if (r == 1)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	*(pid_t *)insert(&d->tasks, low, sizeof(task)) = task;
-	return 0;
-}
-
 /* A right to use part of a GPU, which the kernel's driver duplicates to whatever number is
  * free, and closes by that number (nv_cap_validate_and_dup_fd(), nv-caps.c): it cannot be moved
  * to where the lower half's are. */
@@ -374,9 +347,12 @@ int fd_dump_process(
 	cleanup_fd int pidfd = -1;
 	pid_t task;
 
-	if (find_task(pid, &task, e) || check_table(d, pid, task, e))
+	if (find_task(pid, &task, e))
 		return -1;
 	buf_push(&d->pids, pid_t, &pid);
+	/* It is saved with the first that has it. */
+	if (!process)
+		return 0;
 	pidfd = fd_task_open(pid, task, e);
 	if (pidfd < 0 || list_descriptors(task, limit, &numbers, e))
 		return -1;

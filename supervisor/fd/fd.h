@@ -49,7 +49,8 @@ void fd_dump_tree(struct fd_dump *d, const struct tree *tree);
  * objects to @d. Descriptors at or above @limit belong to the lower half and are left out.
  * A descriptor that cannot be saved fails the whole with "descriptor N (what it is) of
  * process PID (comm): reason". Changes nothing in the process: it looks through
- * pidfd_getfd(2), /proc/PID/fdinfo, kcmp(2) and, for bytes in pipes, tee(2). */
+ * pidfd_getfd(2), /proc/PID/fdinfo, kcmp(2) and, for bytes in pipes, tee(2). @process is NULL
+ * for one that shares the table of an earlier one. */
 int fd_dump_process(
 	struct fd_dump *d, pid_t pid, struct image_writer *process, int limit, struct err *e);
 

@@ -70,7 +70,6 @@ struct fd_dump {
 	struct buf received;     /* int: descriptors from messages that are open nowhere else */
 	const struct tree *tree; /* NULL: unknown */
 	struct buf pids;         /* pid_t of the processes saved */
-	struct buf tasks;        /* a task of each, ordered by descriptor table (kcmp) */
 };
 
 /* A description, and what is not known or not final before the end. */

@@ -394,15 +394,16 @@ static int set_async(const struct fd_restore *r, struct err *e)
 /* Last of all: closing any descriptor of a file loses the process's POSIX locks on it. */
 static int lock_all(const struct fd_restore *r, struct err *e)
 {
+	cleanup_free bool *done = xcalloc(r->description_count, sizeof(*done));
+
 	for (size_t i = 0; i < r->fd_count; i++) {
 		uint32_t index = r->fds[i].description;
 		const struct image_description *x = &r->descriptions[index];
 		const struct fd_kind *kind = fd_kind_find(x->kind);
 
-		/* Once for each description. */
-		if (!kind->can_lock || !x->args[0] || r->open[index] < 0)
+		if (!kind->can_lock || !x->args[0] || done[index])
 			continue;
-		r->open[index] = -1;
+		done[index] = true;
 		if (fd_locks_restore(r->fds[i].fd, image_string(r->job, x->args[0]), r->pid,
 			    image_string(r->job, x->path), e))
 			return -1;
@@ -463,7 +464,9 @@ int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err
 	turn_to(r, index);
 	for (size_t i = 0; i < r->object_count; i++)
 		r->made[i].mapped = false;
-	find_mapped(r, r->checkpoint->processes[index]);
+	for (size_t i = index; i < r->checkpoint->process_count; i++)
+		if (checkpoint_keeper(r->checkpoint, i, IMAGE_SHARED_FILES) == index)
+			find_mapped(r, r->checkpoint->processes[i]);
 	failed = settle_process(r, keep, e);
 	failed |= lower_limit(r, failed ? NULL : e);
 	return failed ? -1 : 0;

@@ -2,6 +2,11 @@
  * All that the processes have in common is made by the first of them, before it forks. Then
  * they act in step: when all are there, each founds its process group if it has one, then
  * joins that which it is to be in, and then those that only helped, and the zombies, end.
+ *
+ * Processes that share their memory run this code in the same memory, each on a stack of its
+ * own: the C library takes them for one thread. So only one of them acts at a time, the one
+ * that has the turn, and gives it up where it waits. Of processes that share a table of
+ * descriptors, the first puts those of all to their places, when the others need them no more.
  */
 #include "supervisor/restore/birth.h"
 
@@ -9,6 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -26,6 +32,7 @@
 
 struct birth_meeting {
 	_Atomic uint32_t arrived;
+	_Atomic uint32_t settled;    /* that leave their descriptors to another */
 	_Atomic uint32_t helper_pid; /* the next to try */
 	_Atomic bool failed;
 };
@@ -63,13 +70,15 @@ static void collect_ids(struct birth *b)
 int birth_init(struct birth *b, const struct checkpoint *c, struct err *e)
 {
 	const struct image_job_process *list;
-	size_t count;
+	const struct image_sharing *sharing;
+	size_t count, sharers;
 
 	memset(b, 0, sizeof(*b));
 	b->c = c;
 	b->error_pipe[0] = b->error_pipe[1] = -1;
 	list = image_note_array(c->job, IMAGE_NOTE_PROCESSES, struct image_job_process, &count);
-	if (forest_plan(&b->forest, list, count, e))
+	sharing = image_note_array(c->job, IMAGE_NOTE_SHARING, struct image_sharing, &sharers);
+	if (forest_plan(&b->forest, list, sharers ? sharing : NULL, count, e))
 		return -1;
 	collect_ids(b);
 	b->children = xcalloc(c->process_count, sizeof(*b->children));
@@ -83,6 +92,10 @@ int birth_init(struct birth *b, const struct checkpoint *c, struct err *e)
 		return err_set(e, errno, "cannot map shared memory");
 	}
 	b->meeting->helper_pid = HELPER_PID_FIRST;
+	for (size_t i = 0; i < c->process_count; i++) {
+		b->children[i].stays = forest_at(&b->forest, i)->stays;
+		b->followers += checkpoint_keeper(c, i, IMAGE_SHARED_FILES) != i;
+	}
 	return pipe2(b->error_pipe, O_CLOEXEC) ? err_set(e, errno, "cannot make a pipe") : 0;
 }
 
@@ -129,21 +142,88 @@ int birth_error(struct birth *b, struct err *e)
 
 static void __attribute__((noreturn)) live(struct birth *b, size_t node);
 
+/* ---- in step ---- */
+
+static void wait_while(_Atomic uint32_t *word, uint32_t is)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT, is, NULL, NULL, 0);
+}
+
+/* One at a time in one memory; a process made by fork(2) has its own turn, and has it. */
+static void take_turn(struct birth *b)
+{
+	uint32_t taken = 0;
+
+	while (!atomic_compare_exchange_strong(&b->turn, &taken, 1)) {
+		wait_while(&b->turn, 1);
+		taken = 0;
+	}
+}
+
+static void give_turn(struct birth *b)
+{
+	atomic_store(&b->turn, 0);
+	syscall(SYS_futex, &b->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void add_one(_Atomic uint32_t *count)
+{
+	atomic_fetch_add(count, 1);
+	syscall(SYS_futex, count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void await(struct birth *b, _Atomic uint32_t *count, uint32_t all)
+{
+	uint32_t now;
+
+	give_turn(b);
+	while ((now = atomic_load(count)) < all)
+		wait_while(count, now);
+	take_turn(b);
+}
+
 /* Go on when all have come this far, for the @nth time. */
 static void meet(struct birth *b, unsigned nth)
 {
-	uint32_t all = nth * forest_count(&b->forest), now;
-	_Atomic uint32_t *arrived = &b->meeting->arrived;
+	add_one(&b->meeting->arrived);
+	await(b, &b->meeting->arrived, nth * forest_count(&b->forest));
+}
 
-	if (atomic_fetch_add(arrived, 1) + 1 == all)
-		syscall(SYS_futex, arrived, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	while ((now = atomic_load(arrived)) < all)
-		syscall(SYS_futex, arrived, FUTEX_WAIT, now, NULL, NULL, 0);
+/* ---- making children ---- */
+
+/* What a child is told. Of the child's own from when it has begun. */
+struct start {
+	struct birth *b;
+	size_t node;
+};
+
+static void __attribute__((noreturn)) start(void *arg)
+{
+	struct start s = *(struct start *)arg;
+
+	if (forest_at(&s.b->forest, s.node)->shares & CLONE_VM) {
+		take_turn(s.b);
+		free(arg);
+	}
+	live(s.b, s.node);
+}
+
+static pid_t clone_node(struct birth *b, size_t node, pid_t pid)
+{
+	const struct forest_node *n = forest_at(&b->forest, node);
+	struct start *s = xmalloc(sizeof(*s));
+	pid_t made;
+
+	*s = (struct start){b, node};
+	made = clone_and_run(n->shares, pid, n->exit_signal, start, s);
+	if (made < 0 || !(n->shares & CLONE_VM))
+		free(s);
+	return made;
 }
 
 /* Any id will do for a helper that is in nobody's way: what the kernel would choose may be an
  * id that a process or thread to come has to get. */
-static pid_t make_helper(struct birth *b)
+static pid_t make_helper(struct birth *b, size_t node)
 {
 	for (;;) {
 		pid_t pid = atomic_fetch_add(&b->meeting->helper_pid, 1), made;
@@ -151,7 +231,7 @@ static pid_t make_helper(struct birth *b)
 		if (bsearch(&pid, b->ids.data, buf_count(&b->ids, pid_t), sizeof(pid_t),
 			    compare_ids))
 			continue;
-		made = clone_process(0, pid);
+		made = clone_node(b, node, pid);
 		if (made >= 0 || errno != EEXIST)
 			return made;
 	}
@@ -160,10 +240,8 @@ static pid_t make_helper(struct birth *b)
 static int make_child(struct birth *b, size_t node, struct err *e)
 {
 	pid_t pid = forest_at(&b->forest, node)->pid;
-	pid_t made = pid ? clone_process(0, pid) : make_helper(b);
+	pid_t made = pid ? clone_node(b, node, pid) : make_helper(b, node);
 
-	if (!made)
-		live(b, node);
 	b->made[node] = made;
 	if (made > 0)
 		return 0;
@@ -279,39 +357,72 @@ static int await_ended(struct birth *b, size_t node, struct err *e)
 	for (size_t i = 1; i < forest_count(&b->forest); i++) {
 		const struct forest_node *n = forest_at(&b->forest, i);
 		int keep = n->kind == FOREST_ZOMBIE ? WNOWAIT : 0;
-		siginfo_t info;
+		siginfo_t info = {0};
 
 		if (n->creator != node || n->kind == FOREST_LIVING)
 			continue;
-		while (waitid(P_PID, b->made[i], &info, WEXITED | keep))
-			if (errno != EINTR)
-				return err_set(
-					e, errno, "cannot wait for process %d", b->made[i]);
+		/* errno is the others', too: only what is done in turn tells. */
+		while (!waitid(P_PID, b->made[i], &info, WEXITED | WNOHANG | __WALL | keep) &&
+			!info.si_pid) {
+			give_turn(b);
+			(void)waitid(P_PID, b->made[i], &info, WEXITED | WNOWAIT | __WALL);
+			take_turn(b);
+			info.si_pid = 0;
+		}
+		if (!info.si_pid)
+			return err_set(e, errno, "cannot wait for process %d", b->made[i]);
 	}
 	return 0;
 }
 
+/* The last steps of a process that lives on: its descriptors, when nobody else needs them here
+ * any more, and its program. */
+static int become(struct birth *b, size_t node, int *error_fd, struct err *e)
+{
+	struct restore_child *child = &b->children[node];
+	bool follows = checkpoint_keeper(b->c, node, IMAGE_SHARED_FILES) != node;
+
+	if (restore_child_enter(child, e))
+		return -1;
+	if (follows) {
+		add_one(&b->meeting->settled);
+	} else {
+		if (b->followers)
+			await(b, &b->meeting->settled, b->followers);
+		if (restore_child_place(b->children, node, b->fds, error_fd, e))
+			return -1;
+	}
+	if (!child->stays)
+		return restore_child_exec(child, e);
+	if (restore_child_prepare_stop(child, follows, e))
+		return -1;
+	give_turn(b);
+	restore_child_stop();
+}
+
 /* The rest of what node @node does; returns in case of failure. */
-static int go_on(struct birth *b, size_t node, struct err *e)
+static int go_on(struct birth *b, size_t node, int *error_fd, struct err *e)
 {
 	const struct forest_node *n = forest_at(&b->forest, node);
 	const struct image_job_process *entry = &b->forest.list[node];
 
 	if (grow(b, node, e) || join_group(b, node, e))
 		return -1;
-	if (n->kind == FOREST_HELPER)
+	if (n->kind == FOREST_HELPER) {
+		give_turn(b);
 		_exit(0);
+	}
 	if (n->kind == FOREST_ZOMBIE)
 		return die(entry, image_string(b->c->job, entry->comm), e);
 	if (settle_terminal(b, node, e) || await_ended(b, node, e))
 		return -1;
-	return restore_child_exec(&b->children[node], b->fds, &b->error_pipe[1], e);
+	return become(b, node, error_fd, e);
 }
 
 /* The other end reads the error as one piece, or finds the pipe empty. */
-static void __attribute__((noreturn)) fail(struct birth *b, const struct err *e)
+static void __attribute__((noreturn)) fail(struct birth *b, int error_fd, const struct err *e)
 {
-	(void)write_all(b->error_pipe[1], e, sizeof(*e), "the error pipe", NULL);
+	(void)write_all(error_fd, e, sizeof(*e), "the error pipe", NULL);
 	b->meeting->failed = true;
 	_exit(1);
 }
@@ -319,19 +430,27 @@ static void __attribute__((noreturn)) fail(struct birth *b, const struct err *e)
 static void live(struct birth *b, size_t node)
 {
 	struct err e = ERR_INIT;
+	int error_fd = b->error_pipe[1];
 
-	(void)go_on(b, node, &e);
+	(void)go_on(b, node, &error_fd, &e);
 	if (node && node < b->forest.count)
 		err_prefix(&e, "process %d (%s)", b->forest.list[node].pid,
 			image_string(b->c->job, b->forest.list[node].comm));
-	fail(b, &e);
+	fail(b, error_fd, &e);
 }
 
 /* The ends of helpers and zombies: their parents wait for them, and are told by a signal that
  * they ignore, as it is not blocked. */
-static void settle_sigchld(void)
+static void settle_end_signals(const struct birth *b)
 {
+	const struct image_sharing *sharing = b->forest.sharing;
 	sigset_t set;
+
+	for (size_t i = 0; sharing && i < b->forest.count; i++)
+		if (sharing[i].exit_signal && sharing[i].exit_signal != SIGCHLD)
+			/* SIGKILL and SIGSTOP cannot be, and do what they always do. */
+			(void)sigaction(sharing[i].exit_signal,
+				&(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
@@ -345,10 +464,11 @@ void birth_main(void *arg)
 	struct birth *b = arg;
 	struct err e = ERR_INIT;
 
-	settle_sigchld();
+	b->turn = 1;
+	settle_end_signals(b);
 	b->made = xcalloc(forest_count(&b->forest), sizeof(*b->made));
 	b->fds = fd_restore_new(b->c, std, &e);
 	if (!b->fds)
-		fail(b, &e);
+		fail(b, b->error_pipe[1], &e);
 	live(b, 0);
 }

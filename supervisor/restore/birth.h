@@ -17,7 +17,10 @@ struct birth {
 	int error_pipe[2];              /* a struct err comes out of [0] when one fails */
 	struct birth_meeting *meeting;  /* in memory that all share */
 
+	size_t followers; /* processes whose descriptors another one puts in place */
+
 	/* In the new processes. */
+	_Atomic uint32_t turn; /* 1: one of those that share this memory is at work */
 	struct fd_restore *fds;
 	pid_t *made; /* by node: of those that this process has made */
 };

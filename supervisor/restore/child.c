@@ -1,10 +1,12 @@
 #include "supervisor/restore/child.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "lib/util.h"
@@ -35,7 +37,7 @@ int restore_child_init(
 	if (f == MAP_FAILED)
 		return err_set(e, errno, "cannot map shared memory");
 	r->fds = f;
-	f->zero = -1;
+	f->zero = f->exe = -1;
 	f->sources = img->source_count + 1;
 	f->modules = modules;
 	f->objects = objects;
@@ -167,47 +169,88 @@ static int open_objects(struct restore_child *r, struct fd_restore *fds, struct 
 	return 0;
 }
 
-/* Every descriptor of ours that the restored ones may have to push aside: in an array for
- * fd_restore_process(), and back. */
-static size_t slots_used(struct extra_fds *f, int **slots)
+/* Where an image does not carry its memory the file was found to be there. */
+static int open_exe(struct restore_child *r, struct err *e)
 {
-	size_t n = 0, count = f->sources + MODULE_SLOTS * f->modules;
+	const struct image_process *p;
+	const char *exe;
+	size_t count;
 
-	slots[n++] = &f->zero;
-	for (size_t i = 0; i < count; i++)
+	if (!r->stays || r->foreign_exe ||
+		checkpoint_keeper(r->c, r->index, IMAGE_SHARED_MEMORY) != r->index)
+		return 0;
+	p = image_note_array(
+		process_image(r), IMAGE_NOTE_PROCESS, struct image_process, &count);
+	exe = image_string(process_image(r), p->exe);
+	r->fds->exe = open(exe, O_RDONLY);
+	return r->fds->exe < 0 ? err_set(e, errno, "cannot open the program's file %s", exe)
+			       : 0;
+}
+
+/* The numbers of @f that the restored descriptors may have to push aside: into @slots, of
+ * struct buf's kind (int *). */
+static void add_slots(struct extra_fds *f, struct buf *slots)
+{
+	size_t count = f->sources + MODULE_SLOTS * f->modules;
+	int *slot = &f->zero;
+
+	buf_push(slots, int *, &slot);
+	slot = &f->exe;
+	if (f->exe >= 0)
+		buf_push(slots, int *, &slot);
+	for (size_t i = 0; i < count; i++) {
+		slot = &f->fd[i];
 		if (f->fd[i] >= 0)
-			slots[n++] = &f->fd[i];
-	return n;
+			buf_push(slots, int *, &slot);
+	}
 }
 
-static int restore_descriptors(
-	struct restore_child *r, struct fd_restore *fds, int *error_fd, struct err *e)
+static bool shares_table(const struct restore_child *a, size_t with)
 {
-	size_t room = r->fds->sources + MODULE_SLOTS * r->fds->modules + 1;
-	cleanup_free int **slots = xcalloc(room, sizeof(*slots));
-	cleanup_free int *keep = xcalloc(room + 2, sizeof(*keep));
-	size_t n;
-
-	if (open_sources(r, e) || open_modules(r, e))
-		return -1;
-	n = slots_used(r->fds, slots);
-	for (size_t i = 0; i < n; i++)
-		keep[i] = *slots[i];
-	keep[n] = *error_fd;
-	keep[n + 1] = -1;
-	if (fd_restore_process(fds, r->index, keep, e))
-		return -1;
-	for (size_t i = 0; i < n; i++)
-		*slots[i] = keep[i];
-	*error_fd = keep[n];
-	return open_objects(r, fds, e);
+	return checkpoint_keeper(a->c, a->index, IMAGE_SHARED_FILES) == with;
 }
 
-static int prepare(struct restore_child *r, struct fd_restore *fds,
-	const struct image_process *p, int *error_fd, struct err *e)
+static int open_files(struct restore_child *r, struct buf *slots, struct err *e)
 {
-	const char *cwd = image_string(process_image(r), p->cwd);
+	if (open_sources(r, e) || open_modules(r, e) || open_exe(r, e))
+		return -1;
+	add_slots(r->fds, slots);
+	return 0;
+}
 
+int restore_child_place(struct restore_child *children, size_t index, struct fd_restore *fds,
+	int *error_fd, struct err *e)
+{
+	cleanup_buf struct buf slots = {0}, keep = {0};
+	size_t count = children[index].c->process_count;
+	int end = -1;
+
+	for (size_t i = index; i < count; i++)
+		if (shares_table(&children[i], index) && open_files(&children[i], &slots, e))
+			return -1;
+	buf_push(&slots, int *, &error_fd);
+	for (size_t i = 0; i < buf_count(&slots, int *); i++)
+		buf_push(&keep, int, *buf_at(&slots, int *, i));
+	buf_push(&keep, int, &end);
+	if (fd_restore_process(fds, index, keep.data, e))
+		return -1;
+	for (size_t i = 0; i < buf_count(&slots, int *); i++)
+		**buf_at(&slots, int *, i) = *buf_at(&keep, int, i);
+	for (size_t i = index; i < count; i++)
+		if (shares_table(&children[i], index) && open_objects(&children[i], fds, e))
+			return -1;
+	return 0;
+}
+
+int restore_child_enter(struct restore_child *r, struct err *e)
+{
+	const struct image_process *p;
+	const char *cwd;
+	size_t count;
+
+	p = image_note_array(
+		process_image(r), IMAGE_NOTE_PROCESS, struct image_process, &count);
+	cwd = image_string(process_image(r), p->cwd);
 	if (chdir(cwd))
 		return err_set(e, errno, "cannot enter the working directory %s", cwd);
 	umask(p->umask);
@@ -215,11 +258,51 @@ static int prepare(struct restore_child *r, struct fd_restore *fds,
 	 * program's own setting comes back at the end. */
 	if (personality(personality(0xffffffff) & ~ADDR_NO_RANDOMIZE) == -1)
 		return err_set(e, errno, "cannot set the personality");
-	return restore_descriptors(r, fds, error_fd, e);
+	return 0;
 }
 
-int restore_child_exec(
-	struct restore_child *r, struct fd_restore *fds, int *error_fd, struct err *e)
+/* As execve(2) does. */
+static int close_on_exec(struct err *e)
+{
+	cleanup_buf struct buf numbers = {0};
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	if (!dir)
+		return err_set(e, errno, "cannot list /proc/self/fd");
+	while ((entry = readdir(dir))) {
+		int fd = atoi(entry->d_name);
+
+		if (entry->d_name[0] != '.' && fd != dirfd(dir))
+			buf_push(&numbers, int, &fd);
+	}
+	closedir(dir);
+	for (size_t i = 0; i < buf_count(&numbers, int); i++) {
+		int fd = *buf_at(&numbers, int, i), flags = fcntl(fd, F_GETFD);
+
+		if (flags >= 0 && flags & FD_CLOEXEC)
+			close(fd);
+	}
+	return 0;
+}
+
+int restore_child_prepare_stop(struct restore_child *r, bool follows, struct err *e)
+{
+	if (!follows && close_on_exec(e))
+		return -1;
+	/* A process that has changed its user on its way here is nobody's to look at. */
+	if (prctl(PR_SET_DUMPABLE, 1))
+		return err_set(e, errno, "cannot become dumpable");
+	return 0;
+}
+
+void restore_child_stop(void)
+{
+	for (;;)
+		__asm__ volatile("int3");
+}
+
+int restore_child_exec(struct restore_child *r, struct err *e)
 {
 	const struct image *img = process_image(r);
 	const struct image_process *p;
@@ -228,8 +311,6 @@ int restore_child_exec(
 
 	p = image_note_array(img, IMAGE_NOTE_PROCESS, struct image_process, &count);
 	exe = r->foreign_exe ? "/proc/self/exe" : image_string(img, p->exe);
-	if (prepare(r, fds, p, error_fd, e))
-		return -1;
 	execve(exe, (char *[]){(char *)exe, NULL}, (char *[]){NULL});
 	return err_set(e, errno, "cannot execute %s", exe);
 }

@@ -1,7 +1,8 @@
 /*
  * restore/child.h - the last part of what a process of a restart does by itself: working
  * directory, umask, its descriptors; then it executes the program's file, so that
- * /proc/self/exe is right, and never runs an instruction of it.
+ * /proc/self/exe is right, and never runs an instruction of it. One that may not execute
+ * anything (forest.h) stops where it is, and gets its memory and its executed file in place.
  */
 #ifndef SUPERVISOR_RESTORE_CHILD_H
 #define SUPERVISOR_RESTORE_CHILD_H
@@ -16,6 +17,7 @@
  * close. Written by the child into memory that it shares with the supervisor. */
 struct extra_fds {
 	int zero;       /* /dev/zero */
+	int exe;        /* the program's file, for one that does not execute it; else -1 */
 	size_t sources; /* files that hold blocks, by image_extent.source */
 	size_t modules; /* mapped files, by region_file() */
 	size_t objects; /* shared objects, by number less 1 */
@@ -26,6 +28,7 @@ struct restore_child {
 	const struct checkpoint *c;
 	size_t index;     /* of the process in the checkpoint */
 	bool foreign_exe; /* the program's file is not there: execute our own */
+	bool stays;       /* executes nothing */
 	struct extra_fds *fds;
 	size_t fds_size; /* bytes mapped */
 };
@@ -35,10 +38,18 @@ int restore_child_init(
 	struct restore_child *r, const struct checkpoint *c, size_t index, struct err *e);
 void restore_child_free(struct restore_child *r);
 
-/* In the process: does not return, but for a failure. @error_fd is kept open meanwhile, and
- * may get another number. */
-int restore_child_exec(
-	struct restore_child *r, struct fd_restore *fds, int *error_fd, struct err *e);
+/* In the process: what needs no descriptors. */
+int restore_child_enter(struct restore_child *r, struct err *e);
+/* In the process: the descriptors of process @index of @children, and of those that share its
+ * table. @error_fd is kept open, and may get another number. */
+int restore_child_place(struct restore_child *children, size_t index, struct fd_restore *fds,
+	int *error_fd, struct err *e);
+/* The end: does not return, but for a failure. */
+int restore_child_exec(struct restore_child *r, struct err *e);
+/* Instead: all that execve(2) would do and the program's process needs; with @follows its
+ * descriptors are another's to deal with. Then, for good, the trap. */
+int restore_child_prepare_stop(struct restore_child *r, bool follows, struct err *e);
+void __attribute__((noreturn)) restore_child_stop(void);
 
 int extra_source(const struct extra_fds *f, size_t source);
 int extra_module(const struct extra_fds *f, size_t module, bool writable);

@@ -5,6 +5,7 @@
 #include "supervisor/restore/one.h"
 
 #include <errno.h>
+#include <linux/rseq.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -66,15 +67,16 @@ static int wait_for(
 	}
 }
 
-/* From the stop at the end of its execve(2). That comes before the call's own return, which
- * would overwrite what is injected. */
+/* From the stop at the end of its execve(2), which comes before the call's own return, and that
+ * would overwrite what is injected; or from the trap of one that executes nothing. */
 static int finish_exec(struct restore_one *r)
 {
 	struct tracee *t = leader(r);
-	struct tracee_report report;
+	struct tracee_report report = {.event = TRACEE_EVENT_SYSCALL};
 
-	if (tracee_continue_to_syscall(t, 0, r->e) ||
-		tracee_wait(t, clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS, &report, r->e))
+	if (!r->stays && (tracee_continue_to_syscall(t, 0, r->e) ||
+				 tracee_wait(t, clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS,
+					 &report, r->e)))
 		return -1;
 	if (report.event != TRACEE_EVENT_SYSCALL)
 		return err_set(r->e, 0, "the new process stops in an unexpected way");
@@ -85,25 +87,47 @@ static int finish_exec(struct restore_one *r)
 
 /* ---- the window ---- */
 
+/* The C library has registered one, which goes with the memory that it is in. execve(2) would
+ * have forgotten it. */
+static int forget_rseq(struct restore_one *r, struct remote *remote)
+{
+	struct tracee_rseq rseq;
+	int64_t result;
+
+	if (!r->stays || tracee_get_rseq(leader(r), &rseq, r->e))
+		return r->stays ? -1 : 0;
+	if (!rseq.pointer)
+		return 0;
+	if (REMOTE_CALL(remote, &result, r->e, SYS_rseq, rseq.pointer, rseq.size,
+		    RSEQ_FLAG_UNREGISTER, rseq.signature))
+		return -1;
+	return result ? err_set(r->e, -result, "cannot unregister rseq") : 0;
+}
+
+/* The loader's code, and behind it the plan; of further processes in the same memory the plan
+ * alone. */
 static int map_window(struct restore_one *r)
 {
+	uint64_t start = LOADER_WINDOW + (r->memory ? PLAN_OFFSET + r->plan.plan.shift : 0);
+	uint64_t plan = LOADER_WINDOW + PLAN_OFFSET + r->plan.plan.shift;
+	uint64_t size = align_up(plan + r->plan.plan.data.len - start, 4096);
 	struct remote remote;
 	int64_t at;
 
-	r->window_size = align_up(PLAN_OFFSET + r->plan.plan.data.len, 4096);
 	if (remote_begin(&remote, &r->process, &r->process.threads[0], r->e) ||
-		REMOTE_CALL(&remote, &at, r->e, SYS_mmap, LOADER_WINDOW, r->window_size,
+		forget_rseq(r, &remote) ||
+		REMOTE_CALL(&remote, &at, r->e, SYS_mmap, start, size,
 			PROT_READ | PROT_WRITE | PROT_EXEC,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) ||
 		remote_abandon(&remote, r->e))
 		return -1;
-	if (at != (int64_t)LOADER_WINDOW)
+	if (at != (int64_t)start)
 		return err_set(
 			r->e, at < 0 ? -at : 0, "cannot map the loader into the new process");
-	if (tracee_write(r->process.mem_fd, LOADER_WINDOW, loader_blob,
-		    loader_blob_end - loader_blob, r->e) ||
-		tracee_write(r->process.mem_fd, LOADER_WINDOW + PLAN_OFFSET,
-			r->plan.plan.data.data, r->plan.plan.data.len, r->e))
+	if ((!r->memory && tracee_write(r->process.mem_fd, LOADER_WINDOW, loader_blob,
+				   loader_blob_end - loader_blob, r->e)) ||
+		tracee_write(r->process.mem_fd, plan, r->plan.plan.data.data,
+			r->plan.plan.data.len, r->e))
 		return -1;
 	return tracee_set_sigmask(leader(r), RESTORE_SIGMASK, r->e);
 }
@@ -367,25 +391,55 @@ static int read_new_process(struct restore_one *r)
 	old = image_note(r->img, IMAGE_NOTE_VDSO, 1, &size);
 	r->plan.other_vdso = getenv("TRECR_TEST_OTHER_VDSO") || !old ||
 			     size != r->process.vdso_size || memcmp(old, r->new_vdso, size);
-	r->plan.c = r->c;
-	r->plan.index = r->index;
-	r->plan.img = r->img;
-	r->plan.fds = r->fds;
 	r->plan.vmas = &r->vmas;
 	return 0;
 }
 
-int restore_one_run(struct restore_one *r)
+/* Plans of further processes in one memory lie in the upper half of the window. */
+#define PLACE_SIZE (1ul << 30)
+
+static int prepare_plan(struct restore_one *r)
 {
-	if (finish_exec(r) || read_new_process(r) || restore_plan_make(&r->plan, r->e))
-		return -1;
+	r->plan.c = r->c;
+	r->plan.index = r->index;
+	r->plan.img = r->img;
+	r->plan.fds = r->fds;
+	r->plan.stays = r->stays;
+	for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
+		r->plan.kept_elsewhere[k] = checkpoint_keeper(r->c, r->index, k) != r->index;
+	if (!r->memory)
+		return read_new_process(r);
+	if (r->place >= LOADER_WINDOW_SIZE / 2 / PLACE_SIZE)
+		return err_set(r->e, 0, "too many processes share one memory");
+	r->plan.plan.shift = LOADER_WINDOW_SIZE / 2 + (r->place - 1) * PLACE_SIZE;
+	return 0;
+}
+
+static int make_memory(struct restore_one *r)
+{
 	tell_of_nodes(r);
 	raise_memlock(r);
-	if (map_window(r) || fill_memory(r) || redirect_vdso(r) || clear_rseq(r))
+	return map_window(r) || fill_memory(r) || redirect_vdso(r) ? -1 : 0;
+}
+
+/* That is done: its threads are all that it still needs. */
+static int join_memory(struct restore_one *r)
+{
+	if (map_window(r))
+		return -1;
+	return r->memory->plan.other_vdso ? vdso_check_frames(r->process.mem_fd, r->img, r->e)
+					  : 0;
+}
+
+int restore_one_run(struct restore_one *r)
+{
+	if (finish_exec(r) || prepare_plan(r) || restore_plan_make(&r->plan, r->e))
+		return -1;
+	if ((r->memory ? join_memory(r) : make_memory(r)) || clear_rseq(r))
 		return -1;
 	if (restore_one_changes_user(r))
 		restore_one_set_limits(r);
-	if (make_threads(r) || wait_threads(r) || restore_one_settle(r))
+	if (make_threads(r) || wait_threads(r))
 		return -1;
 	return finish_check(r);
 }

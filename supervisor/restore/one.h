@@ -25,13 +25,18 @@ struct restore_one {
 	size_t thread_count;
 	const struct extra_fds *fds;
 
-	bool executed;          /* it has, and waits for restore_one_run() */
+	/* The process that brings its memory back, which has run before it; NULL: itself. */
+	struct restore_one *memory;
+	size_t place; /* which one it is of those in that memory, from 0, */
+	bool last;    /* and whether it is the last */
+
+	bool stays;             /* it executes nothing: restore/child.h */
+	bool executed;          /* it has, or has not to, and waits for restore_one_run() */
 	bool id_taken;          /* it has failed because something else has a thread's id */
 	struct process process; /* threads in the image's order */
 	struct restore_plan plan;
 	struct vma_list vmas;
 	uint8_t *new_vdso; /* its bytes, while the old one's range is something else */
-	uint64_t window_size;
 
 	pthread_t checker;
 	bool checking;
@@ -47,10 +52,11 @@ void restore_one_free(struct restore_one *r);
  * memory can do without. */
 bool restore_one_exe_is_there(const struct restore_one *r);
 
-/* From the stop at the end of execve(2) to the program's own registers: r->process.pid and its
- * first thread are filled. It does not run on by itself. */
+/* From the stop at the end of execve(2) to all threads and all of the process's state but their
+ * registers: r->process.pid and its first thread are filled. */
 int restore_one_run(struct restore_one *r);
-/* The last part of that (restore/settle.c). */
+/* When all have come so far (restore/settle.c): the program's own registers. It does not run on
+ * by itself. */
 int restore_one_settle(struct restore_one *r);
 
 /* Of a process that becomes another user's in its second batch they have to be set before, as

@@ -21,9 +21,12 @@ struct restore_plan {
 	const struct image *img;
 	const struct extra_fds *fds;
 	const struct vma_list *vmas; /* of the new process, before anything is done */
-	bool other_vdso;             /* the image's vdso is not this kernel's */
-	uint64_t vdso_new;           /* where this kernel's pieces go then, */
-	uint64_t vdso_code;          /* and its vdso proper */
+	/* By enum image_shared: an earlier process has it, too, and brings it back. */
+	bool kept_elsewhere[IMAGE_SHARED_KINDS];
+	bool stays;         /* the process has executed nothing: restore/child.h */
+	bool other_vdso;    /* the image's vdso is not this kernel's */
+	uint64_t vdso_new;  /* where this kernel's pieces go then, */
+	uint64_t vdso_code; /* and its vdso proper */
 
 	struct plan plan;
 	struct batch_builder memory, rest;

@@ -22,6 +22,9 @@
 
 #define THREAD_STACK 4096
 
+/* sizeof(struct robust_list_head): the kernel takes no other. */
+#define ROBUST_LIST_SIZE 24
+
 /* <asm/prctl.h> of kernel 5.16 */
 #define ARCH_REQ_XCOMP_PERM 0x1023
 #define XFEATURE_TILEDATA   18
@@ -60,7 +63,7 @@ static void add_mm(struct restore_plan *p)
 		.arg_end = ip->arg_end,
 		.env_start = ip->env_start,
 		.env_end = ip->env_end,
-		.exe_fd = -1,
+		.exe_fd = p->fds->exe,
 	};
 	const void *auxv;
 	uint64_t at;
@@ -86,6 +89,7 @@ static void add_descriptors(struct restore_plan *p)
 	size_t count;
 
 	add_close(p, p->fds->zero);
+	add_close(p, p->fds->exe);
 	for (size_t i = 0; i < p->fds->sources; i++)
 		add_close(p, extra_source(p->fds, i));
 	for (size_t i = 0; i < p->fds->modules; i++) {
@@ -101,7 +105,8 @@ static void add_descriptors(struct restore_plan *p)
 				FD_CLOEXEC);
 }
 
-static void add_prctls(struct restore_plan *p)
+/* What is the memory's, not the process's. */
+static void add_memory_settings(struct restore_plan *p)
 {
 	const struct image_process *ip = process_of(p);
 	struct batch_builder *b = &p->rest;
@@ -115,6 +120,13 @@ static void add_prctls(struct restore_plan *p)
 		BATCH_ADD(b, "disable huge pages", SYS_prctl, PR_SET_THP_DISABLE, 1,
 			ip->thp_disable & ~1u);
 	membarrier_plan(b, ip->membarrier);
+}
+
+static void add_prctls(struct restore_plan *p)
+{
+	const struct image_process *ip = process_of(p);
+	struct batch_builder *b = &p->rest;
+
 	if (ip->child_subreaper)
 		BATCH_ADD(b, "become subreaper", SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
 	if (ip->xcomp_permission & 1u << XFEATURE_TILEDATA)
@@ -285,9 +297,10 @@ void restore_plan_thread(
 	}
 	BATCH_ADD(b, "set the signal stack", SYS_sigaltstack,
 		plan_data(&p->plan, &stack, sizeof(stack)), 0);
-	if (t->robust_list)
+	/* One that has executed nothing has the C library's. */
+	if (t->robust_list || p->stays)
 		BATCH_ADD(b, "set the robust list", SYS_set_robust_list, t->robust_list,
-			t->robust_list_size);
+			t->robust_list ? t->robust_list_size : ROBUST_LIST_SIZE);
 	if (t->rseq)
 		BATCH_ADD(b, "register rseq", SYS_rseq, t->rseq, t->rseq_size, 0,
 			t->rseq_signature);
@@ -321,7 +334,8 @@ static void add_last(struct restore_plan *p)
 	const char *root = image_string(p->img, ip->root);
 	static const int which[3] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
 
-	if (strcmp(root, "/"))
+	/* The path is that of before: it is gone the same way only once. */
+	if (strcmp(root, "/") && !p->kept_elsewhere[IMAGE_SHARED_DIRECTORY])
 		BATCH_ADD(&p->rest, "change the root directory", SYS_chroot,
 			plan_string(&p->plan, root));
 	add_pending(p, &p->rest, 0, ip->pid);
@@ -339,7 +353,8 @@ static void add_last(struct restore_plan *p)
 				plan_data(&p->plan, timer, sizeof(timer)), 0);
 	}
 	BATCH_ADD(&p->rest, "set the personality", SYS_personality, ip->personality);
-	add_memory_rules(p);
+	if (!p->kept_elsewhere[IMAGE_SHARED_MEMORY])
+		add_memory_rules(p);
 }
 
 static int check_thread(const struct image_thread *t, size_t xstate, struct err *e)
@@ -416,7 +431,10 @@ int restore_plan_process(struct restore_plan *p, struct err *e)
 
 	if (check(p, e))
 		return -1;
-	add_mm(p);
+	if (!p->kept_elsewhere[IMAGE_SHARED_MEMORY]) {
+		add_mm(p);
+		add_memory_settings(p);
+	}
 	add_descriptors(p);
 	add_prctls(p);
 	if (restore_plan_undos(p, process_of(p)->pid, e))
@@ -433,7 +451,8 @@ int restore_plan_process(struct restore_plan *p, struct err *e)
 
 int restore_plan_make(struct restore_plan *p, struct err *e)
 {
-	if (restore_plan_memory(p, e) || restore_plan_process(p, e))
+	if ((!p->kept_elsewhere[IMAGE_SHARED_MEMORY] && restore_plan_memory(p, e)) ||
+		restore_plan_process(p, e))
 		return -1;
 	p->memory_at = plan_batch(&p->plan, &p->memory, BATCH_TRAP);
 	p->rest_at = plan_batch(&p->plan, &p->rest, BATCH_TRAP);

@@ -78,6 +78,25 @@ static int check_xsave(const struct restore *r)
 		"program ran");
 }
 
+/* Which processes have one memory in common. */
+static void find_memory(struct restore *r, size_t i)
+{
+	struct restore_one *one = &r->processes[i];
+	size_t keeper = checkpoint_keeper(r->c, i, IMAGE_SHARED_MEMORY);
+
+	one->last = true;
+	if (keeper == i)
+		return;
+	one->memory = &r->processes[keeper];
+	one->place = 1;
+	for (size_t k = keeper; k < i; k++) {
+		if (r->processes[k].memory == one->memory)
+			one->place++;
+		if (r->processes[k].memory == one->memory || k == keeper)
+			r->processes[k].last = false;
+	}
+}
+
 static int look_at_image(struct restore *r)
 {
 	if (r->c->process_count < 1)
@@ -97,6 +116,8 @@ static int look_at_image(struct restore *r)
 			return -1;
 		if (one->ip->pid != r->birth.forest.list[i].pid)
 			return err_set(r->e, 0, "the image mixes up its processes");
+		one->stays = r->birth.children[i].stays;
+		find_memory(r, i);
 	}
 	r->unborn = r->count;
 	r->dying = forest_count(&r->birth.forest) - r->count;
@@ -236,7 +257,9 @@ static int attend(struct restore *r, struct tracee *t, const struct tracee_repor
 		forget_other(r, t->tid);
 		return 0;
 	}
-	if (one && report->event == TRACEE_EVENT_EXEC) {
+	if (one &&
+		(one->stays ? report->event == TRACEE_EVENT_SIGNAL && report->signal == SIGTRAP
+			    : report->event == TRACEE_EVENT_EXEC)) {
 		one->executed = true;
 		r->unborn--;
 		return 0;
@@ -333,20 +356,26 @@ static void pass_terminal_on(struct restore *r)
 	}
 }
 
-static int restore_all(struct restore *r)
+static int on_all(struct restore *r, int (*step)(struct restore_one *one))
 {
-	if (give_birth(r))
-		return -1;
 	for (size_t i = 0; i < r->count; i++) {
 		struct restore_one *one = &r->processes[i];
 
-		if (!restore_one_run(one))
+		if (!step(one))
 			continue;
 		r->id_taken = one->id_taken;
 		return r->count == 1 ? -1
 				     : err_prefix(r->e, "process %d (%s)", one->process.vpid,
 					       one->process.comm);
 	}
+	return 0;
+}
+
+static int restore_all(struct restore *r)
+{
+	/* What processes share is touched by the last step only when all have done theirs. */
+	if (give_birth(r) || on_all(r, restore_one_run) || on_all(r, restore_one_settle))
+		return -1;
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_lower_run(&r->processes[i]))
 			return -1;

@@ -133,7 +133,7 @@ static int finish_leader(struct restore_one *r)
 {
 	const struct image_sigaction *sa;
 	struct remote remote;
-	int64_t result[3];
+	int64_t result[3] = {0};
 	uint64_t scratch;
 	size_t count;
 	int failed;
@@ -152,8 +152,8 @@ static int finish_leader(struct restore_one *r)
 			&remote, &result[0], r->e, SYS_rt_sigaction, SIGTRAP, scratch, 0, 8) ||
 		REMOTE_CALL(&remote, &result[1], r->e, SYS_prctl, PR_SET_DUMPABLE,
 			r->ip->dumpable == 1) ||
-		REMOTE_CALL(&remote, &result[2], r->e, SYS_munmap, LOADER_WINDOW,
-			LOADER_WINDOW_SIZE);
+		(r->last && REMOTE_CALL(&remote, &result[2], r->e, SYS_munmap, LOADER_WINDOW,
+				    LOADER_WINDOW_SIZE));
 	if (failed || remote_end(&remote, r->e))
 		return -1;
 	if (result[0] || result[1] || result[2])

@@ -132,42 +132,40 @@ static int wait_for_end(void *arg)
 	return 0;
 }
 
-/* A process that shares more with its parent than fork(2) lets it. */
-static void make_child(int flags)
+/* A process that shares its descriptors with its grandparent, but no longer with its parent. */
+static int leave_gap(void *arg)
 {
 	static char stack[64 * 1024];
+	pid_t *grandchild = arg;
 
-	child = clone(wait_for_end, stack + sizeof(stack), flags, NULL);
-	MUST(child > 0);
+	*grandchild = clone(wait_for_end, stack + sizeof(stack), CLONE_FILES | SIGCHLD, NULL);
+	MUST(*grandchild > 0 && !unshare(CLONE_FILES));
+	(void)!write(fd, "", 1);
+	return wait_for_end(NULL);
 }
 
-static void same_memory(void)
+static pid_t between;
+
+static void shared_over_a_gap(void)
 {
-	make_child(CLONE_VM | SIGCHLD);
+	static char stack[64 * 1024];
+	pid_t *grandchild =
+		victim_map(4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
+	int ends[2];
+	char c;
+
+	MUST(!pipe(ends));
+	fd = ends[1];
+	between = clone(leave_gap, stack + sizeof(stack), CLONE_FILES | SIGCHLD, grandchild);
+	MUST(between > 0 && read(ends[0], &c, 1) == 1);
+	child = *grandchild;
 }
 
-static void same_directory(void)
+static void end_gap(void)
 {
-	make_child(CLONE_FS | SIGCHLD);
-}
-
-static void same_descriptors(void)
-{
-	make_child(CLONE_FILES | SIGCHLD);
-}
-
-static void other_signal(void)
-{
-	make_child(SIGURG);
-}
-
-static void end_child(void)
-{
-	int status;
-
-	CHECK(!kill(child, SIGKILL) && waitpid(child, &status, __WALL) == child &&
-			WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
-		"child");
+	CHECK(!kill(child, SIGKILL) && !kill(between, SIGKILL) &&
+			waitpid(between, NULL, 0) == between,
+		"children");
 }
 
 static void userfault(void)
@@ -376,10 +374,7 @@ static const struct kind {
 	{"urgent", urgent, still_urgent, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
-	{"clone-vm", same_memory, end_child, 'c'},
-	{"clone-fs", same_directory, end_child, 'c'},
-	{"clone-files", same_descriptors, end_child, 'c'},
-	{"exit-signal", other_signal, end_child, 'c'},
+	{"clone-gap", shared_over_a_gap, end_gap, 'c'},
 	{"userfaultfd", userfault, still_userfault, 'd'},
 	{"device", device, still_mapped, 'r'},
 	{"sysv-shm", sysv_shm, still_shm, 'r'},

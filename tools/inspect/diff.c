@@ -350,7 +350,10 @@ static void diff_process(const struct checkpoint *a, size_t i, const struct chec
 	struct side x = side_of(a, i), y = side_of(b, k);
 
 	text_line(out, "process %d", pid_of(b, k));
-	diff_regions(&x, &y, out);
+	/* That of another one is compared there. */
+	if (checkpoint_keeper(a, i, IMAGE_SHARED_MEMORY) == i &&
+		checkpoint_keeper(b, k, IMAGE_SHARED_MEMORY) == k)
+		diff_regions(&x, &y, out);
 	diff_threads(&x, &y, out);
 	diff_fds(&x, &y, out);
 	contents_close(x.contents);

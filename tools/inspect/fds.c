@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "supervisor/fd/kinds.h"
+#include "tools/inspect/sharing.h"
 #include "tools/inspect/text.h"
 #include "tools/inspect/view.h"
 
@@ -26,6 +27,11 @@ static void show_text(const struct checkpoint *c, size_t process, struct buf *ou
 	const struct image_fd *fds;
 	size_t count, descriptions;
 
+	if (sharing_keeper(c, process, IMAGE_SHARED_FILES)) {
+		text_line(out, "  those of process %d",
+			sharing_keeper(c, process, IMAGE_SHARED_FILES));
+		return;
+	}
 	(void)image_note_array(
 		c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &descriptions);
 	first = xcalloc(descriptions, sizeof(*first));

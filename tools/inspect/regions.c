@@ -2,6 +2,7 @@
 
 #include "tools/inspect/contents.h"
 #include "tools/inspect/names.h"
+#include "tools/inspect/sharing.h"
 #include "tools/inspect/text.h"
 #include "tools/inspect/view.h"
 
@@ -45,6 +46,11 @@ static void show_text(const struct checkpoint *c, size_t process, struct buf *ou
 	const struct image_region *r;
 	size_t count;
 
+	if (sharing_keeper(c, process, IMAGE_SHARED_MEMORY)) {
+		text_line(out, "  that of process %d",
+			sharing_keeper(c, process, IMAGE_SHARED_MEMORY));
+		return;
+	}
 	r = image_note_array(img, IMAGE_NOTE_REGIONS, struct image_region, &count);
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		table_cell(&t, "%s", heads[i]);

@@ -280,10 +280,10 @@ static int prepare(struct unwinder *u)
 static void unwind(struct unwinder *u, const struct checkpoint *c, size_t process)
 {
 	u->c = c;
-	u->img = c->processes[process];
+	u->img = c->processes[checkpoint_keeper(c, process, IMAGE_SHARED_MEMORY)];
 	u->contents = contents_open(c, process);
-	u->threads = image_note_array(
-		u->img, IMAGE_NOTE_THREADS, struct image_thread, &u->thread_count);
+	u->threads = image_note_array(c->processes[process], IMAGE_NOTE_THREADS,
+		struct image_thread, &u->thread_count);
 	if (prepare(u) < 0 || dwfl_getthreads(u->dwfl, unwind_thread, u) != DWARF_CB_OK)
 		note_dwfl(u);
 }

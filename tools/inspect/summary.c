@@ -4,6 +4,7 @@
 #include "tools/inspect/contents.h"
 #include "tools/inspect/gpu.h"
 #include "tools/inspect/names.h"
+#include "tools/inspect/sharing.h"
 #include "tools/inspect/text.h"
 #include "tools/inspect/view.h"
 
@@ -269,14 +270,17 @@ static void processes_text(const struct checkpoint *c, struct buf *out)
 	for (size_t i = 0; i < c->process_count && i < ROWS; i++) {
 		const struct image_process *p = process_of(c, i);
 		const struct image *img = c->processes[i];
+		cleanup_buf struct buf shared = {0};
 
+		sharing_text(c, i, &shared);
 		table_cell(&t, "%d", p->pid);
 		table_cell(&t, "%d", p->ppid);
 		table_cell(&t, "%s", comm_of(c, i));
 		table_cell(&t, "%zu", COUNT(img, IMAGE_NOTE_THREADS, struct image_thread));
 		table_cell(&t, "%zu", COUNT(img, IMAGE_NOTE_FDS, struct image_fd));
-		table_cell(&t, "%s%s", image_string(img, p->exe),
-			p->flags & IMAGE_PROCESS_STOPPED ? " (stopped)" : "");
+		table_cell(&t, "%s%s%s%s%s", image_string(img, p->exe),
+			p->flags & IMAGE_PROCESS_STOPPED ? " (stopped)" : "",
+			shared.len ? " (" : "", text_of(&shared), shared.len ? ")" : "");
 	}
 	table_end(&t, out);
 	if (c->process_count > ROWS)
@@ -429,5 +433,6 @@ void summary_process_json(const struct checkpoint *c, size_t process, struct jso
 	json_number(j, "thread_count", COUNT(img, IMAGE_NOTE_THREADS, struct image_thread));
 	json_number(j, "region_count", COUNT(img, IMAGE_NOTE_REGIONS, struct image_region));
 	json_number(j, "fd_count", COUNT(img, IMAGE_NOTE_FDS, struct image_fd));
+	sharing_json(c, process, j);
 	gpu_json(c, process, j);
 }
