@@ -42,6 +42,8 @@ checkpoints() { # CLASS
 
 restarts() { # CLASS
 	local n=1 rc dense=3
+	# Those of the new processes, whose first steps nothing may be mistaken in.
+	[ "$1" != open ] || dense=40
 	while :; do
 		faults fault "$1" $n
 		rm -f up
@@ -58,8 +60,8 @@ restarts() { # CLASS
 				await -t 30 -p "$sup" || return 1
 		else
 			wait "$sup"
-			[ $? = 125 ] && grep -q '^trecr-restart: ' restart.err && sweep 2 ||
-				return 1
+			[ $? = 125 ] && grep -q '^trecr-restart: ' restart.err && sweep 2 &&
+				[ "$(cat out)" = ready ] || return 1
 		fi
 		[ -z "$missed" ] || return 0
 		fired=$((fired + 1))

@@ -251,6 +251,9 @@ static int attend(struct restore *r, struct tracee *t, const struct tracee_repor
 	struct restore_one *one = find_one(r, t->tid);
 	int signal = 0;
 
+	/* Let go, it would run the program from its beginning. */
+	if (!one && report->event == TRACEE_EVENT_EXEC)
+		return err_set(r->e, 0, "cannot tell which process %d is to be", t->tid);
 	if (report->event == TRACEE_EVENT_GONE) {
 		if (one || t->tid == r->s->init || birth_failed(&r->birth))
 			return ended_early(r);
