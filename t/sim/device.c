@@ -286,7 +286,9 @@ int cuCtxSetCurrent(void *context)
 	SIM_ENTER();
 	if (context && !object_get(OBJECT_CONTEXT, context, __func__))
 		return SIM_INVALID_CONTEXT;
-	current = context;
+	/* What was current goes; what is below it on the stack comes up when nothing takes its
+	 * place. */
+	current = context ? context : depth ? stack[--depth] : NULL;
 	return sim_ready();
 }
 
