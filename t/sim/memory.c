@@ -197,21 +197,25 @@ void memory_forget(uint64_t address)
 	ranges_unlock();
 }
 
-int cuMemAlloc_v2(uint64_t *address, size_t size)
+static int allocate(uint64_t *address, size_t size, enum range_kind kind)
 {
 	struct range *r;
-	int result;
+	int result = sim_have_context();
 
-	SIM_ENTER();
-	result = sim_have_context();
 	if (result || !size || !address)
 		return result ? result : SIM_INVALID_VALUE;
 	ranges_lock();
-	r = range_new(size, ALLOCATED);
+	r = range_new(size, kind);
 	if (r)
 		*address = r->start;
 	ranges_unlock();
 	return r ? 0 : SIM_OUT_OF_MEMORY;
+}
+
+int cuMemAlloc_v2(uint64_t *address, size_t size)
+{
+	SIM_ENTER();
+	return allocate(address, size, ALLOCATED);
 }
 
 int cuMemAllocPitch_v2(
@@ -225,19 +229,8 @@ int cuMemAllocPitch_v2(
 
 int cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags)
 {
-	struct range *r;
-	int result;
-
 	SIM_ENTER();
-	result = sim_have_context();
-	if (result || !size || !address)
-		return result ? result : SIM_INVALID_VALUE;
-	ranges_lock();
-	r = range_new(size, MANAGED);
-	if (r)
-		*address = r->start;
-	ranges_unlock();
-	return r ? 0 : SIM_OUT_OF_MEMORY;
+	return allocate(address, size, MANAGED);
 }
 
 int cuMemFree_v2(uint64_t address)
