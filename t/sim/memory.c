@@ -73,18 +73,10 @@ void range_drop(struct range *range)
 	free(range);
 }
 
-/* What other processes have: as many MiB as are written in SIM_USED_FILE. */
+/* What other processes have, in bytes. */
 static uint64_t used_by_others(void)
 {
-	const char *path = getenv("SIM_USED_FILE");
-	FILE *f = path ? fopen(path, "re") : NULL;
-	unsigned long mib = 0;
-
-	if (f) {
-		(void)!fscanf(f, "%lu", &mib); /* nothing there: nothing used */
-		fclose(f);
-	}
-	return mib << 20;
+	return strtoul(sim_machine("used", "0"), NULL, 10) << 20;
 }
 
 bool memory_take(uint64_t size)

@@ -76,7 +76,7 @@ $(O)/t/split/static-musl-%: t/split/%.c $(SPLIT_STATIC_SRC) $(SPLIT_STATIC_GEN) 
 	musl-gcc -idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu \
 		$(CPPFLAGS) $(SPLIT_CFLAGS) -w -mfsgsbase -fno-stack-protector -static -o $@ \
 		$(filter %.c %.S,$^)
-SPLIT_STATIC := compute callbacks threads signals forks
+SPLIT_STATIC := compute callbacks threads signals forks objects held queued
 SPLIT_PROGRAMS += $(SPLIT_STATIC:%=$(O)/t/split/static-glibc-%)
 ifneq ($(shell command -v musl-gcc),)
 SPLIT_PROGRAMS += $(SPLIT_STATIC:%=$(O)/t/split/static-musl-%)
