@@ -166,7 +166,7 @@ if started "$split/objects"; then
 		echo "*:$step:999" >fail
 		: >ckpt.err
 		checkpoint && continue
-		[[ "$(cat ckpt.err)" =~ "gave $failing" ]] || bad+=" $step: $(cat ckpt.err)"
+		[[ "$(cat ckpt.err)" == *"gave $failing"* ]] || bad+=" $step: $(cat ckpt.err)"
 		count=$((count + 1))
 	done
 	is "$bad" "" "a checkpoint that fails at any step says at which"
@@ -181,7 +181,7 @@ if started "$split/objects"; then
 			sweep 2 >/dev/null
 			continue
 		fi
-		[[ "$(cat restart.err)" =~ "gave $failing" ]] || bad+=" $step: $(cat restart.err)"
+		[[ "$(cat restart.err)" == *"gave $failing"* ]] || bad+=" $step: $(cat restart.err)"
 		sweep 2 || bad+=" $step: something is left"
 		count=$((count + 1))
 	done
