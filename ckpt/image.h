@@ -461,7 +461,7 @@ enum image_object_kind {
 			      */
 	/* System V: inode: id, dev: key, args[0]: uid | gid << 32, flags: IMAGE_SYSV_*; the
 	 * mode's further bits are the kernel's (SHM_DEST, SHM_LOCKED) */
-	IMAGE_OBJECT_SHM, /* contents */
+	IMAGE_OBJECT_SHM, /* contents; args[1]: as the flags of MEMFD */
 	IMAGE_OBJECT_SEM, /* args[1]: number; their values (uint16_t), struct image_sem_undo */
 	IMAGE_OBJECT_MSG, /* args[1]: bytes it may hold; struct image_queue_message, each with
 			   * its text

@@ -255,6 +255,37 @@ bool sysv_is_segment(const struct vma *v)
 
 /* ---- shared memory ---- */
 
+static unsigned huge_shift(const struct vma *v)
+{
+	return v->flags & VMA_HUGETLB ? __builtin_ctzll(v->page_size) : 0;
+}
+
+/* Of the segment attached at @at in process @p. */
+static int find_huge_shift(
+	const struct process *p, uint64_t at, struct image_object *o, struct err *e)
+{
+	struct vma_list list = {0};
+
+	if (procfs_vmas(p->task, &list, e))
+		return -1;
+	for (size_t i = 0; i < list.count; i++)
+		if (list.v[i].start == at)
+			o->args[1] = huge_shift(&list.v[i]);
+	vma_list_free(&list);
+	return 0;
+}
+
+static int read_segment(
+	const struct process *p, uint64_t at, struct fd_object *o, struct err *e)
+{
+	uint64_t size;
+
+	if (find_huge_shift(p, at, &o->o, e))
+		return -1;
+	size = sysv_mapped_size(&o->o);
+	return tracee_read(p->mem_fd, at, buf_grow(&o->bytes, size), size, e);
+}
+
 /* Through a mapping of our own, as none of the tree's has all of it. */
 static int copy_segment(struct asker *a, struct fd_object *o, struct err *e)
 {
@@ -265,8 +296,7 @@ static int copy_segment(struct asker *a, struct fd_object *o, struct err *e)
 		return -1;
 	if (at < 0 && at > -4096)
 		return err_set(e, -at, "%s: cannot attach it", o->text);
-	failed = tracee_read(
-		a->process->mem_fd, at, buf_grow(&o->bytes, o->o.size), o->o.size, e);
+	failed = read_segment(a->process, at, o, e);
 	if (ASK(a, &r, failed ? NULL : e, SYS_shmdt, at))
 		return -1;
 	return failed;
@@ -295,6 +325,7 @@ int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 		number = add(d, IMAGE_OBJECT_SHM, "System V shared memory", &s);
 	}
 	o = fd_object_at(d, number);
+	o->o.args[1] = huge_shift(v);
 	o->seen++;
 	*need_memory = !o->stored && !v->offset && v->end - v->start >= o->o.size;
 	o->stored |= *need_memory;

@@ -16,6 +16,10 @@
 #include "supervisor/fd/made.h"
 #include "supervisor/sysv.h"
 
+#ifndef SHM_HUGE_SHIFT /* <linux/shm.h>, which the C library's cannot stand beside */
+#define SHM_HUGE_SHIFT 26
+#endif
+
 union semun {
 	int val;
 	struct semid_ds *buf;
@@ -208,6 +212,8 @@ static int get(const struct image_object *o, int flags)
 {
 	switch (o->kind) {
 	case IMAGE_OBJECT_SHM:
+		if (flags & IPC_CREAT && o->args[1])
+			flags |= SHM_HUGETLB | (int)(o->args[1] << SHM_HUGE_SHIFT);
 		return shmget(o->dev, o->size, flags);
 	case IMAGE_OBJECT_SEM:
 		return semget(o->dev, o->args[1], flags);
@@ -225,7 +231,10 @@ static int make(const struct kind *k, const struct image_object *o, struct err *
 		return -1;
 	id = get(o, IPC_CREAT | IPC_EXCL | 0600);
 	if (id < 0)
-		return err_set(e, errno, "cannot make it again");
+		return err_set(e, errno,
+			o->kind == IMAGE_OBJECT_SHM && o->args[1]
+				? "cannot make it in huge pages (are enough set aside?)"
+				: "cannot make it again");
 	if (id != (int)o->inode)
 		return err_set(e, 0, "its id is in use");
 	return 0;
@@ -247,8 +256,8 @@ static int fill_segment(
 
 	if (p == (void *)-1)
 		return err_set(e, errno, "cannot attach it");
-	memset(p, 0, o->size);
-	failed = fd_contents(r->job, number, o->size, p, e);
+	memset(p, 0, sysv_mapped_size(o));
+	failed = fd_contents(r->job, number, sysv_mapped_size(o), p, e);
 	if (shmdt(p) || failed)
 		return -1;
 	if (shmctl(id, IPC_STAT, &d))
@@ -343,7 +352,8 @@ static int restore_one(
 {
 	const struct image_object *o = &r->objects[number - 1];
 
-	if (o->size > 1ull << 40 || o->args[1] > 1ull << 40)
+	if (o->size > 1ull << 40 || o->args[1] > 1ull << 40 ||
+		(o->kind == IMAGE_OBJECT_SHM && o->args[1] > 40))
 		return err_set(e, 0, "the image is damaged");
 	if (look(o) == NOT_OURS_MAYBE)
 		return 0;

@@ -1,8 +1,12 @@
 #!/bin/bash
 # Huge pages that are set aside (hugetlbfs). Root sets some aside for the time of the test.
+pages=/proc/sys/vm/nr_hugepages
+# One at a time, as the pages are the machine's.
+if [ -z "${HUGETLB_LOCKED:-}" ] && [ -r $pages ]; then
+	HUGETLB_LOCKED=1 exec flock -o $pages "${BASH:-bash}" "$0" "$@"
+fi
 . "$(dirname "$0")/lib.sh"
 
-pages=/proc/sys/vm/nr_hugepages
 before=$(cat $pages 2>/dev/null) || skip_all "this kernel has no huge pages"
 end() {
 	umount "$scratch/huge" 2>/dev/null
@@ -19,7 +23,7 @@ free=$(sed -n 's/^HugePages_Free: *//p' /proc/meminfo)
 [ "${free:-0}" -ge 4 ] || skip_all "no huge pages to be had"
 
 cycle hugetlb
-for how in shared memfd sealed private-memfd; do
+for how in shared memfd sealed private-memfd sysv sysv-detached; do
 	cycle hugetlb $how
 done
 mkdir "$scratch/huge"
@@ -30,7 +34,7 @@ else
 fi
 
 # Where there are none to be had any more.
-for how in "" shared memfd; do
+for how in "" shared memfd sysv; do
 	arena "none $how"
 	if [ -z "$ours" ]; then
 		skip "hugetlb $how: no page is free" "this user cannot change how many there are"

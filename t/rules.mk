@@ -5,8 +5,12 @@
 #	t/victim/NAME.c		a program that checks itself (t/victim/victim.h)
 #	t/application/NAME	what a program of others is to work on (t/applications.t)
 #	t/tool/NAME.c		a helper of the scenarios
+#	t/fault/		lets system calls of trecr itself fail (t/faults.t)
 #	t/unit/NAME.c		a program that prints TAP, linked with libtrecr.a
 #	t/fuzz/NAME.c		a fuzzer, linked with libtrecr.a
+#	t/sim/			a GPU driver without a GPU: libcuda.so.1 and libnvidia-ml.so.1
+#	t/split/NAME.c		a program that runs on it (t/split.t, t/split_restart.t)
+#	t/gpu/			what needs a GPU: `make check-gpu`
 
 # Victims are what users bring: never sanitized, and with frames that debuggers can show.
 VICTIM_CFLAGS = -std=gnu11 $(WARN) -Wno-unused-function -Wno-missing-field-initializers \

@@ -387,9 +387,7 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 	if (v->start < LOADER_WINDOW + LOADER_WINDOW_SIZE && v->end > LOADER_WINDOW)
 		return refuse(d, v, "lies in trecr's own window of addresses", e);
 	if (sysv_is_segment(v))
-		return v->flags & VMA_HUGETLB
-			       ? refuse(d, v, "is System V shared memory in huge pages", e)
-			       : dump_segment(d, v, &r, e);
+		return dump_segment(d, v, &r, e);
 	if (v->shared)
 		return dump_shared(d, v, &r, e);
 	/* Huge pages without a file have a name all the same. */

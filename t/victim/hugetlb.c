@@ -6,7 +6,11 @@
  *	hugetlb memfd | sealed		mapped twice; sealed: no longer to be resized
  *	hugetlb unlinked DIR		the same, a file in DIR whose name is gone
  *	hugetlb private-memfd		a mapping that does not share what is written
+ *	hugetlb sysv			a System V segment of a page and a half, removed
+ *	hugetlb sysv-detached		one that is attached nowhere
  */
+#include <sys/ipc.h>
+#include <sys/shm.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
@@ -52,6 +56,21 @@ static void make_unlinked(const char *dir)
 	fd = mkstemp(path);
 	if (fd < 0 || ftruncate(fd, SIZE) || unlink(path))
 		victim_skip("no file system of huge pages");
+}
+
+static void attach(int segment)
+{
+	p = shmat(segment, NULL, 0);
+	MUST(p != (void *)-1);
+}
+
+static int make_segment(void)
+{
+	int segment = shmget(IPC_PRIVATE, 3 * MIB, IPC_CREAT | SHM_HUGETLB | 0600);
+	if (segment < 0)
+		victim_skip("no huge pages for System V");
+	attach(segment);
+	return segment;
 }
 
 /* Writes into the shared memory when the first process lets it. */
@@ -130,12 +149,23 @@ static void check_child(void)
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
+	bool removed = !strcmp(how, "sysv"), detached = !strcmp(how, "sysv-detached");
+	int segment = removed || detached ? make_segment() : -1;
 	struct victim_vma v;
 
-	choose(how, argc > 2 ? argv[2] : NULL);
+	if (segment < 0)
+		choose(how, argc > 2 ? argv[2] : NULL);
 	victim_fill(p, 2 * MIB, 1);
+	if (removed)
+		MUST(!shmctl(segment, IPC_RMID, NULL));
+	if (detached)
+		MUST(!shmdt(p));
 	victim_ready();
 	victim_wait();
+	if (detached) {
+		attach(segment);
+		MUST(!shmctl(segment, IPC_RMID, NULL));
+	}
 	SAME(p, 2 * MIB, 1, "huge page");
 	ZERO(p + 2 * MIB, 2 * MIB, "untouched huge page");
 	CHECK(victim_vma(p, &v) && v.page_kb == 2048, "pages of %lu KiB", v.page_kb);
