@@ -413,7 +413,7 @@ enum image_description_kind {
 	IMAGE_FD_FIFO,       /* path; object; args[0] as for a pipe */
 	IMAGE_FD_EVENTFD,    /* args[0]: count, args[1]: semaphore, args[2]: id */
 	IMAGE_FD_TIMERFD,    /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
-			      * [4]: settime flags, [5]: CLOCK_REALTIME when it expires */
+			      * [4]: settime flags, [5]: when it expires, on its clock */
 	IMAGE_FD_PATH,       /* O_PATH: path; args[0]: type of the file, as in st_mode */
 	IMAGE_FD_EPOLL,      /* args[0]: string, a line "FD EVENTS DATA" (decimal, hex, hex) for
 			      * each descriptor watched */

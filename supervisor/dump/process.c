@@ -43,8 +43,10 @@ static int refuse_namespaces(struct dump *d, pid_t tid, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		cleanup_free char *path =
 			xasprintf("/proc/%d/task/%d/ns/%s", p->pid, tid, names[i]);
-		cleanup_free char *base =
-			xasprintf("/proc/%d/ns/%s", d->namespace_of, names[i]);
+		/* Its init is in another one, if the program's clocks are its own. */
+		bool time = !strcmp(names[i], "time");
+		cleanup_free char *base = xasprintf("/proc/%d/ns/%s", d->namespace_of,
+			time ? "time_for_children" : names[i]);
 		cleanup_free char *mine = read_link(base, NULL);
 		cleanup_free char *its = read_link(path, NULL);
 

@@ -102,6 +102,7 @@ struct fd_made {
 struct fd_restore {
 	const struct checkpoint *checkpoint;
 	const struct image *job;
+	bool clocks_go_on;
 	size_t process; /* the one that fd_restore_process() is for, */
 	pid_t pid;      /* and its id */
 	const struct image_description *descriptions;
