@@ -130,6 +130,8 @@ enum image_note {
 	IMAGE_NOTE_RIGHTS = 27,  /* uint32_t: descriptions in messages (SCM_RIGHTS); job */
 	IMAGE_NOTE_TCP = 28,     /* struct image_tcp: connections to the outside; job */
 	IMAGE_NOTE_SHARING = 29, /* struct image_sharing: one for each process, or none; job */
+	/* bytes: lines of /proc/PID/cgroup, where they are not the supervisor's own; process */
+	IMAGE_NOTE_CGROUPS = 30,
 	IMAGE_NOTE_MAX = 32,
 };
 
@@ -426,6 +428,7 @@ enum image_description_kind {
 	IMAGE_FD_INOTIFY,    /* args[0]: string, a line "WD MASK PATH" (decimal, hex) for each
 			      * watch; args[1]: bytes of events that were not read */
 	IMAGE_FD_PIDFD,      /* args[0]: the process; 0: one that has ended */
+	IMAGE_FD_PROCESS_FILE, /* a file or directory of /proc of one of the processes: path */
 	IMAGE_FD_KINDS,
 };
 

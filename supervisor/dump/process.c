@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "supervisor/cgroup.h"
 #include "supervisor/dump/dump.h"
 #include "supervisor/membarrier.h"
 #include "supervisor/mempolicy.h"
@@ -416,6 +417,17 @@ static int write_auxv_and_vdso(struct dump *d, struct image_process *ip, struct 
 	return 0;
 }
 
+static int write_cgroups(struct dump *d, struct err *e)
+{
+	cleanup_buf struct buf text = {0};
+
+	if (cgroup_read(d->process->task, &text, e))
+		return -1;
+	if (text.len)
+		image_writer_note(d->writer, IMAGE_NOTE_CGROUPS, text.data, text.len);
+	return 0;
+}
+
 static int write_core_process_note(struct dump *d, const char *status, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/cmdline", d->process->task);
@@ -444,7 +456,8 @@ int dump_process(struct dump *d, struct err *e)
 	ip.sid = status_last_number(status, "NSsid");
 	read_ids(status, &ip);
 	write_groups(d, status);
-	if (read_mm(d, &ip, e) || read_links(d, &ip, e) || read_limits(d, &ip, e))
+	if (read_mm(d, &ip, e) || read_links(d, &ip, e) || read_limits(d, &ip, e) ||
+		write_cgroups(d, e))
 		return -1;
 	if (read_proc_number(p->task, "personality", 16, &ip.personality))
 		return err_set(e, errno, "cannot read the personality of process %d", p->pid);

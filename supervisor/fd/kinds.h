@@ -161,6 +161,9 @@ FD_ROW(fd_inotify);
 FD_ROW(fd_pidfd);
 /* In the process, when all are there: put those that lead to the right processes in place. */
 int fd_pidfd_place(const struct fd_restore *r, struct err *e);
+FD_ROW(fd_process_file);
+int fd_process_file_finish(
+	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e);
 FD_ROW(fd_eventfd);
 FD_ROW(fd_timerfd);
 FD_ROW(fd_signalfd);
