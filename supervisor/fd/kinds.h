@@ -159,6 +159,8 @@ FD_ROW(fd_pty_slave);
 FD_ROW(fd_mqueue);
 FD_ROW(fd_inotify);
 FD_ROW(fd_pidfd);
+int fd_pidfd_finish(
+	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e);
 /* In the process, when all are there: put those that lead to the right processes in place. */
 int fd_pidfd_place(const struct fd_restore *r, struct err *e);
 FD_ROW(fd_process_file);

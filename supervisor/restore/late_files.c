@@ -1,14 +1,20 @@
 /*
- * Files of /proc that belong to a process, opened by the processes that have them.
+ * Descriptors that can only be had when all processes and threads are what they were: files of
+ * /proc that belong to a process, and pidfds of threads. Each process opens its own.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "supervisor/remote.h"
 #include "supervisor/restore/one.h"
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL
+#endif
 
 /* Flags of open(2) that have done their work. */
 #define ONCE (O_CREAT | O_EXCL | O_TRUNC | O_ASYNC)
@@ -33,8 +39,15 @@ static size_t first_of(const struct image_fd *fd, size_t i)
 	return i;
 }
 
-static int open_at(struct restore_one *r, struct remote *remote, uint64_t scratch,
-	const struct image_fd *fd, const struct image_description *x, int64_t *opened)
+/* Made in birth as something that leads elsewhere. */
+static bool is_late(const struct image_description *x)
+{
+	return x->kind == IMAGE_FD_PROCESS_FILE ||
+	       (x->kind == IMAGE_FD_PIDFD && x->flags & PIDFD_THREAD);
+}
+
+static int open_file(struct restore_one *r, struct remote *remote, uint64_t scratch,
+	const struct image_description *x, int64_t *opened)
 {
 	const char *path = image_string(r->c->job, x->path);
 	int64_t result;
@@ -44,14 +57,33 @@ static int open_at(struct restore_one *r, struct remote *remote, uint64_t scratc
 			x->flags & ~(uint32_t)ONCE, 0))
 		return -1;
 	if (*opened < 0)
-		return err_set(
-			r->e, -*opened, "cannot open %s again (descriptor %d)", path, fd->fd);
+		return err_set(r->e, -*opened, "cannot open %s again", path);
 	if (REMOTE_CALL(remote, &result, r->e, SYS_lseek, *opened, x->position, SEEK_SET))
 		return -1;
 	/* Some have no position to be set, and none that could differ. */
 	return result < 0 && x->position
 		       ? err_set(r->e, -result, "cannot set the position in %s", path)
 		       : 0;
+}
+
+static int open_thread(struct restore_one *r, struct remote *remote,
+	const struct image_description *x, int64_t *opened)
+{
+	if (REMOTE_CALL(remote, opened, r->e, SYS_pidfd_open, x->args[0],
+		    x->flags & (PIDFD_THREAD | O_NONBLOCK)))
+		return -1;
+	return *opened < 0 ? err_set(r->e, -*opened, "cannot make a pidfd of thread %d",
+				     (int)x->args[0])
+			   : 0;
+}
+
+static int open_late(struct restore_one *r, struct remote *remote, uint64_t scratch,
+	const struct image_fd *fd, const struct image_description *x, int64_t *opened)
+{
+	int failed = x->kind == IMAGE_FD_PIDFD ? open_thread(r, remote, x, opened)
+					       : open_file(r, remote, scratch, x, opened);
+
+	return failed ? err_prefix(r->e, "descriptor %d", fd->fd) : 0;
 }
 
 static int put(
@@ -73,9 +105,9 @@ static int place_all(struct restore_one *r, struct remote *remote, uint64_t scra
 		size_t first = first_of(fd, i);
 		int64_t from = fd[first].fd, result;
 
-		if (x->kind != IMAGE_FD_PROCESS_FILE)
+		if (!is_late(x))
 			continue;
-		if (first == i && open_at(r, remote, scratch, &fd[i], x, &from))
+		if (first == i && open_late(r, remote, scratch, &fd[i], x, &from))
 			return -1;
 		if (put(r, remote, from, &fd[i]))
 			return -1;
@@ -85,7 +117,7 @@ static int place_all(struct restore_one *r, struct remote *remote, uint64_t scra
 	return 0;
 }
 
-int restore_one_process_files(struct restore_one *r)
+int restore_one_late_files(struct restore_one *r)
 {
 	const struct image_fd *fd;
 	struct remote remote;
@@ -96,7 +128,7 @@ int restore_one_process_files(struct restore_one *r)
 
 	fd = image_note_array(r->img, IMAGE_NOTE_FDS, struct image_fd, &count);
 	for (size_t i = 0; i < count; i++)
-		any |= description(r, &fd[i])->kind == IMAGE_FD_PROCESS_FILE;
+		any |= is_late(description(r, &fd[i]));
 	if (!any)
 		return 0;
 	if (remote_begin(&remote, &r->process, &r->process.threads[0], r->e))
