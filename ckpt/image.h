@@ -50,8 +50,11 @@ enum image_file_kind {
 #define IMAGE_INCOMPAT_CHAIN  0x1u /* some extents lie in other checkpoints' files */
 #define IMAGE_INCOMPAT_LOWER  0x2u /* the process has a lower half, to be made again */
 #define IMAGE_INCOMPAT_SHARED 0x4u /* processes share things: IMAGE_NOTE_SHARING */
+#define IMAGE_INCOMPAT_APART                                                                   \
+	0x8u /* threads have left their process's: IMAGE_NOTE_DIRECTORIES */
 #define IMAGE_INCOMPAT_KNOWN                                                                   \
-	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED)
+	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED |                 \
+		IMAGE_INCOMPAT_APART)
 
 struct image_super {
 	uint8_t magic[8];
@@ -132,6 +135,7 @@ enum image_note {
 	IMAGE_NOTE_SHARING = 29, /* struct image_sharing: one for each process, or none; job */
 	/* bytes: lines of /proc/PID/cgroup, where they are not the supervisor's own; process */
 	IMAGE_NOTE_CGROUPS = 30,
+	IMAGE_NOTE_DIRECTORIES = 31, /* struct image_directories: of threads; process */
 	IMAGE_NOTE_MAX = 32,
 };
 
@@ -307,6 +311,14 @@ struct image_thread {
 	struct image_policy policy; /* where its memory comes from */
 };
 IMAGE_SIZE_IS(struct image_thread, 696);
+
+/* A thread's own, where they are not the process's (unshare(2) with CLONE_FS). */
+struct image_directories {
+	int32_t tid;
+	uint32_t umask;
+	uint32_t cwd, root; /* strings: paths */
+};
+IMAGE_SIZE_IS(struct image_directories, 16);
 
 enum image_region_kind {
 	IMAGE_REGION_ANON = 1,    /* private anonymous */

@@ -249,7 +249,7 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 
 	d->memory_writer = keeper == i ? NULL : w->writers[keeper];
 	if (dump_threads(d, w->e) || dump_process(d, w->e) ||
-		lower_fd_limit(d->process, &limit, w->e))
+		dump_directories(d, &w->tree, w->e) || lower_fd_limit(d->process, &limit, w->e))
 		return -1;
 	return fd_dump_process(w->fds, d->process->pid, shares ? NULL : d->writer, limit, w->e);
 }

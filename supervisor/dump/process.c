@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <linux/kcmp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -68,7 +67,7 @@ static bool same_line(const char *a, const char *b, const char *key)
 	return n == strcspn(y, "\n") && !memcmp(x, y, n);
 }
 
-/* Identity and directories are kept once for the process. */
+/* Identity is kept once for the process. */
 static int refuse_differing(
 	struct dump *d, pid_t tid, const char *leader, const char *status, struct err *e)
 {
@@ -92,11 +91,6 @@ static int refuse_differing(
 			"process %d (%s) has set a file system user or group (setfsuid), which "
 			"is not supported",
 			p->pid, p->comm);
-	if (tid != p->task && syscall(SYS_kcmp, p->task, tid, KCMP_FS, 0, 0))
-		return err_set(e, 0,
-			"thread %d of process %d (%s) has a working directory of its own, "
-			"which is not supported",
-			tid, p->pid, p->comm);
 	return 0;
 }
 

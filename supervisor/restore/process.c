@@ -138,6 +138,34 @@ static void add_prctls(struct restore_plan *p)
 #define THREAD_FLAGS                                                                           \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
+/* NULL for one that has the process's. */
+static const struct image_directories *directories_of(const struct restore_plan *p, int32_t tid)
+{
+	const struct image_directories *d;
+	size_t count;
+
+	d = image_note_array(p->img, IMAGE_NOTE_DIRECTORIES, struct image_directories, &count);
+	for (size_t i = 0; i < count; i++)
+		if (d[i].tid == tid)
+			return &d[i];
+	return NULL;
+}
+
+/* The paths are those that one sees who has not changed the root directory yet, as the process
+ * has not when it makes threads. */
+static void add_directories(
+	struct restore_plan *p, struct batch_builder *b, const struct image_directories *own)
+{
+	const char *root = image_string(p->img, own->root);
+
+	BATCH_ADD(b, "enter a thread's working directory", SYS_chdir,
+		plan_string(&p->plan, image_string(p->img, own->cwd)));
+	if (strcmp(root, "/"))
+		BATCH_ADD(b, "change a thread's root directory", SYS_chroot,
+			plan_string(&p->plan, root));
+	BATCH_ADD(b, "set a thread's umask", SYS_umask, own->umask);
+}
+
 static void add_threads(struct restore_plan *p)
 {
 	const struct image_thread *t;
@@ -148,10 +176,15 @@ static void add_threads(struct restore_plan *p)
 	p->threads = xcalloc(count, sizeof(*p->threads));
 	p->thread_at = xcalloc(count, sizeof(*p->thread_at));
 	for (size_t i = 1; i < count; i++) {
+		const struct image_directories *own = directories_of(p, t[i].tid);
 		struct clone_args args = {.flags = THREAD_FLAGS, .set_tid_size = 1};
 		struct batch_call *c;
 		uint64_t top, at;
 
+		if (own) {
+			args.flags &= ~(uint64_t)CLONE_FS;
+			add_directories(p, &p->threads[i - 1], own);
+		}
 		restore_plan_thread(p, &p->threads[i - 1], &t[i]);
 		p->thread_at[i - 1] = plan_batch(&p->plan, &p->threads[i - 1], BATCH_TRAP);
 		top = plan_stack(&p->plan, THREAD_STACK, p->thread_at[i - 1]);
