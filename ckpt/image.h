@@ -50,8 +50,11 @@ enum image_file_kind {
 #define IMAGE_INCOMPAT_CHAIN  0x1u /* some extents lie in other checkpoints' files */
 #define IMAGE_INCOMPAT_LOWER  0x2u /* the process has a lower half, to be made again */
 #define IMAGE_INCOMPAT_SHARED 0x4u /* processes share things: IMAGE_NOTE_SHARING */
+#define IMAGE_INCOMPAT_APART                                                                   \
+	0x8u /* threads have left their process's: IMAGE_NOTE_DIRECTORIES */
 #define IMAGE_INCOMPAT_KNOWN                                                                   \
-	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED)
+	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED |                 \
+		IMAGE_INCOMPAT_APART)
 
 struct image_super {
 	uint8_t magic[8];
@@ -130,6 +133,9 @@ enum image_note {
 	IMAGE_NOTE_RIGHTS = 27,  /* uint32_t: descriptions in messages (SCM_RIGHTS); job */
 	IMAGE_NOTE_TCP = 28,     /* struct image_tcp: connections to the outside; job */
 	IMAGE_NOTE_SHARING = 29, /* struct image_sharing: one for each process, or none; job */
+	/* bytes: lines of /proc/PID/cgroup, where they are not the supervisor's own; process */
+	IMAGE_NOTE_CGROUPS = 30,
+	IMAGE_NOTE_DIRECTORIES = 31, /* struct image_directories: of threads; process */
 	IMAGE_NOTE_MAX = 32,
 };
 
@@ -306,6 +312,14 @@ struct image_thread {
 };
 IMAGE_SIZE_IS(struct image_thread, 696);
 
+/* A thread's own, where they are not the process's (unshare(2) with CLONE_FS). */
+struct image_directories {
+	int32_t tid;
+	uint32_t umask;
+	uint32_t cwd, root; /* strings: paths */
+};
+IMAGE_SIZE_IS(struct image_directories, 16);
+
 enum image_region_kind {
 	IMAGE_REGION_ANON = 1,    /* private anonymous */
 	IMAGE_REGION_FILE,        /* private mapping of a file: `module` */
@@ -413,7 +427,7 @@ enum image_description_kind {
 	IMAGE_FD_FIFO,       /* path; object; args[0] as for a pipe */
 	IMAGE_FD_EVENTFD,    /* args[0]: count, args[1]: semaphore, args[2]: id */
 	IMAGE_FD_TIMERFD,    /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
-			      * [4]: settime flags, [5]: CLOCK_REALTIME when it expires */
+			      * [4]: settime flags, [5]: when it expires, on its clock */
 	IMAGE_FD_PATH,       /* O_PATH: path; args[0]: type of the file, as in st_mode */
 	IMAGE_FD_EPOLL,      /* args[0]: string, a line "FD EVENTS DATA" (decimal, hex, hex) for
 			      * each descriptor watched */
@@ -426,6 +440,7 @@ enum image_description_kind {
 	IMAGE_FD_INOTIFY,    /* args[0]: string, a line "WD MASK PATH" (decimal, hex) for each
 			      * watch; args[1]: bytes of events that were not read */
 	IMAGE_FD_PIDFD,      /* args[0]: the process; 0: one that has ended */
+	IMAGE_FD_PROCESS_FILE, /* a file or directory of /proc of one of the processes: path */
 	IMAGE_FD_KINDS,
 };
 

@@ -40,6 +40,8 @@ static const struct note_rule {
 	[IMAGE_NOTE_MESSAGES] = {sizeof(struct image_message), 0},
 	[IMAGE_NOTE_RIGHTS] = {sizeof(uint32_t), 0},
 	[IMAGE_NOTE_TCP] = {sizeof(struct image_tcp), 0},
+	[IMAGE_NOTE_CGROUPS] = {1, 0},
+	[IMAGE_NOTE_DIRECTORIES] = {sizeof(struct image_directories), 0},
 	[IMAGE_NOTE_SHARING] = {sizeof(struct image_sharing), 0},
 };
 

@@ -113,8 +113,6 @@ static int freeze_tree(struct checkpoint_work *w)
 		limit = w->request->deadline_ns;
 	w->frozen_ns = now;
 	w->info.realtime_ns = clock_ns(CLOCK_REALTIME);
-	w->info.monotonic_ns = now;
-	w->info.boottime_ns = clock_ns(CLOCK_BOOTTIME);
 	target.deadline_ns = limit;
 	w->freezer = gettid();
 	failed = freeze(&target, &w->tree, w->e);
@@ -251,7 +249,7 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 
 	d->memory_writer = keeper == i ? NULL : w->writers[keeper];
 	if (dump_threads(d, w->e) || dump_process(d, w->e) ||
-		lower_fd_limit(d->process, &limit, w->e))
+		dump_directories(d, &w->tree, w->e) || lower_fd_limit(d->process, &limit, w->e))
 		return -1;
 	return fd_dump_process(w->fds, d->process->pid, shares ? NULL : d->writer, limit, w->e);
 }
@@ -268,6 +266,14 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 		return -1;
 	w->info.memory_bytes += d->memory_bytes;
 	return 0;
+}
+
+/* The program's clocks: when all has been asked what time it has left, as what goes on from an
+ * earlier time would end early by the difference. */
+static void read_clocks(struct checkpoint_work *w)
+{
+	w->info.monotonic_ns = clock_ns(CLOCK_MONOTONIC) + w->tree.clocks.monotonic_ns;
+	w->info.boottime_ns = clock_ns(CLOCK_BOOTTIME) + w->tree.clocks.boottime_ns;
 }
 
 /* Everything that needs the program to stand still. */
@@ -303,6 +309,7 @@ static int snapshot(struct checkpoint_work *w)
 		return -1;
 	if (write_runs(w, &w->shared_runs, w->job, NULL))
 		return -1;
+	read_clocks(w);
 	return fd_dump_finish(w->fds, w->e);
 }
 

@@ -749,6 +749,8 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 	for (size_t i = 0; i < tree->count; i++)
 		if (read_process(tree->processes[i], e))
 			goto out_thaw;
+	if (clocks_compare(tree->processes[0]->task, &tree->clocks, e))
+		goto out_thaw;
 	return 0;
 
 out_thaw:

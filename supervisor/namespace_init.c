@@ -172,6 +172,10 @@ void namespace_init(const struct namespace_plan *plan)
 	mount_proc(plan);
 	if (plan->terminals)
 		mount_terminals(plan);
+	if (plan->clocks && clocks_set(plan->clocks) < 0)
+		fail(plan, errno == EINVAL ? "cannot set clocks: this kernel has no time "
+					     "namespaces"
+					   : "cannot set the clocks of a new time namespace");
 	root = make_child(plan);
 	close_all_but(plan->socket);
 	sigfillset(&all);

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "supervisor/clocks.h"
+
 /* Messages on the SOCK_SEQPACKET socket pair, from the init to the supervisor. */
 enum namespace_report_kind {
 	NAMESPACE_READY, /* sent by the program's process itself: its credentials tell its id */
@@ -36,9 +38,10 @@ struct namespace_plan {
 	bool user_namespace; /* the init is in a user namespace of its own, too */
 	uid_t uid;           /* which is mapped to itself there */
 	gid_t gid;
-	bool terminals;           /* mount a new /dev/pts */
-	int socket;               /* the init's end */
-	void (*child)(void *arg); /* what that process runs; does not return */
+	bool terminals;                    /* mount a new /dev/pts */
+	const struct clock_shifts *clocks; /* of a new time namespace; NULL: none */
+	int socket;                        /* the init's end */
+	void (*child)(void *arg);          /* what that process runs; does not return */
 	void *arg;
 };
 

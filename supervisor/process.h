@@ -12,6 +12,7 @@
 #include "ckpt/image.h"
 #include "lib/err.h"
 #include "lib/util.h"
+#include "supervisor/clocks.h"
 #include "supervisor/tracee.h"
 
 struct thread {
@@ -63,7 +64,8 @@ struct process {
 struct tree {
 	struct process **processes;
 	size_t count;
-	size_t living; /* that are no zombies */
+	size_t living;              /* that are no zombies */
+	struct clock_shifts clocks; /* the tree's against ours */
 };
 
 /* Open /proc/PID/mem and find the cave. Once a process, after it has been frozen. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
@@ -135,11 +136,11 @@ static int make_here(
 	}
 }
 
-static bool has_sys_admin(void)
+static bool has_capability(int capability)
 {
 	cleanup_free char *status = procfs_status(getpid(), getpid(), NULL);
 
-	return status && status_number(status, "CapEff", 16) >> 21 & 1;
+	return status && status_number(status, "CapEff", 16) >> capability & 1;
 }
 
 /* Receive one report; *sender gets its sender's id in our pid namespace. */
@@ -216,10 +217,12 @@ static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child 
 {
 	struct namespace_plan plan = {
 		.pid = pid,
-		.user_namespace = !has_sys_admin(),
+		.user_namespace = !has_capability(CAP_SYS_ADMIN) ||
+				  (wishes->clocks && !has_capability(CAP_SYS_TIME)),
 		.uid = geteuid(),
 		.gid = getegid(),
 		.terminals = wishes->terminals,
+		.clocks = wishes->clocks,
 		.child = run_held,
 		.arg = held,
 	};

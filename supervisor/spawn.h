@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "lib/err.h"
+#include "supervisor/clocks.h"
 #include "supervisor/supervisor.h"
 
 /*
@@ -22,6 +23,7 @@ struct spawn_wishes {
 	const char *reason; /* to make it in a namespace in any case; NULL: none */
 	bool ipc;           /* in an IPC namespace of its own, too */
 	bool terminals;     /* /dev/pts is to be a new one: a number is in use in the old one */
+	const struct clock_shifts *clocks; /* in a time namespace (clocks_plan()); NULL: none */
 };
 
 /*

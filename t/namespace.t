@@ -5,7 +5,7 @@
 not_ok "trecr-restart --namespace needs a directory" quiet trecr-restart --namespace
 RESTART_FLAGS=--namespace
 for v in program anon threads raw_clone robust rseq dispositions pending posix_timers \
-	file_offsets pipes fd_owner process sched credentials memfd; do
+	file_offsets pipes process_files fd_owner process sched credentials memfd; do
 	cycle $v
 done
 

@@ -15,6 +15,7 @@ multicast|multicast
 urgent|urgent
 io_uring|io_uring
 pipe|pipe
+epoll-mounts|a file of /proc
 clone-gap|cannot have made it
 userfaultfd|userfault
 device|(device|/dev/)

@@ -20,7 +20,7 @@
 #define OWN_FAILURE 125
 
 static struct settings {
-	bool detach, verify, rollback_files, namespace;
+	bool detach, verify, rollback_files, namespace, freeze_clock;
 	const char *pidfile;
 } settings;
 
@@ -37,6 +37,8 @@ static const struct opt rows[] = {
 		FIELD(rollback_files)},
 	{0, "namespace", NULL, "use a new pid namespace even if ids are free", opt_flag,
 		FIELD(namespace)},
+	{0, "freeze-clock", NULL, "let its clocks go on from the checkpoint", opt_flag,
+		FIELD(freeze_clock)},
 	{0},
 };
 
@@ -80,6 +82,7 @@ static int bring_back(struct supervisor *s, struct checkpoint *c, struct err *e)
 	const struct restore_options options = {
 		.rollback_files = settings.rollback_files,
 		.force_namespace = settings.namespace,
+		.freeze_clock = settings.freeze_clock,
 		.verbose = s->options.verbose,
 		.notice = notice,
 		.about_to_run = progress_end,

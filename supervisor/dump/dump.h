@@ -50,6 +50,8 @@ void dump_free(struct dump *d);
  * dump_prepare() of all and before all else. */
 int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct err *e);
 
+/* Directories of threads that have left the process's. */
+int dump_directories(struct dump *d, const struct tree *tree, struct err *e);
 /* What processes share, and what they end with, into the tree: for dump_tree(). */
 int dump_sharing(struct tree *tree, struct err *e);
 /* The same for IMAGE_NOTE_SHARING, the caller's to free; NULL: there is nothing to tell. */

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <linux/kcmp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -7,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "supervisor/cgroup.h"
 #include "supervisor/dump/dump.h"
 #include "supervisor/membarrier.h"
 #include "supervisor/mempolicy.h"
@@ -43,8 +43,10 @@ static int refuse_namespaces(struct dump *d, pid_t tid, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		cleanup_free char *path =
 			xasprintf("/proc/%d/task/%d/ns/%s", p->pid, tid, names[i]);
-		cleanup_free char *base =
-			xasprintf("/proc/%d/ns/%s", d->namespace_of, names[i]);
+		/* Its init is in another one, if the program's clocks are its own. */
+		bool time = !strcmp(names[i], "time");
+		cleanup_free char *base = xasprintf("/proc/%d/ns/%s", d->namespace_of,
+			time ? "time_for_children" : names[i]);
 		cleanup_free char *mine = read_link(base, NULL);
 		cleanup_free char *its = read_link(path, NULL);
 
@@ -65,7 +67,7 @@ static bool same_line(const char *a, const char *b, const char *key)
 	return n == strcspn(y, "\n") && !memcmp(x, y, n);
 }
 
-/* Identity and directories are kept once for the process. */
+/* Identity is kept once for the process. */
 static int refuse_differing(
 	struct dump *d, pid_t tid, const char *leader, const char *status, struct err *e)
 {
@@ -89,11 +91,6 @@ static int refuse_differing(
 			"process %d (%s) has set a file system user or group (setfsuid), which "
 			"is not supported",
 			p->pid, p->comm);
-	if (tid != p->task && syscall(SYS_kcmp, p->task, tid, KCMP_FS, 0, 0))
-		return err_set(e, 0,
-			"thread %d of process %d (%s) has a working directory of its own, "
-			"which is not supported",
-			tid, p->pid, p->comm);
 	return 0;
 }
 
@@ -414,6 +411,17 @@ static int write_auxv_and_vdso(struct dump *d, struct image_process *ip, struct 
 	return 0;
 }
 
+static int write_cgroups(struct dump *d, struct err *e)
+{
+	cleanup_buf struct buf text = {0};
+
+	if (cgroup_read(d->process->task, &text, e))
+		return -1;
+	if (text.len)
+		image_writer_note(d->writer, IMAGE_NOTE_CGROUPS, text.data, text.len);
+	return 0;
+}
+
 static int write_core_process_note(struct dump *d, const char *status, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/cmdline", d->process->task);
@@ -442,7 +450,8 @@ int dump_process(struct dump *d, struct err *e)
 	ip.sid = status_last_number(status, "NSsid");
 	read_ids(status, &ip);
 	write_groups(d, status);
-	if (read_mm(d, &ip, e) || read_links(d, &ip, e) || read_limits(d, &ip, e))
+	if (read_mm(d, &ip, e) || read_links(d, &ip, e) || read_limits(d, &ip, e) ||
+		write_cgroups(d, e))
 		return -1;
 	if (read_proc_number(p->task, "personality", 16, &ip.personality))
 		return err_set(e, errno, "cannot read the personality of process %d", p->pid);

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 
+#include "lib/procfs.h"
 #include "supervisor/fd/kinds.h"
 
 bool fd_epoll_match(const struct fd_dump *d, const struct fd_source *s)
@@ -31,11 +32,32 @@ static int check_watch(const struct fd_source *s, int fd, uint32_t nth, struct e
 	return r ? err_set(e, errno, "cannot tell what it watches (kcmp)") : 0;
 }
 
+/* What a restart can only open when everything is in place (restore/late_files.c): by then the
+ * watches have been set, on what stood in for it. */
+static bool is_late(const struct fd_source *s, int fd)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/fd/%d", s->task, fd);
+	cleanup_free char *info_path = xasprintf("/proc/%d/fdinfo/%d", s->task, fd);
+	cleanup_free char *link = read_link(path, NULL), *info = NULL;
+	unsigned pid;
+	size_t len;
+
+	if (!link || sscanf(link, "/proc/%u", &pid) == 1)
+		return true;
+	return strstr(link, "pidfd") && !read_file(info_path, &info, &len, NULL) &&
+	       status_number(info, "flags", 8) & O_EXCL /* PIDFD_THREAD */;
+}
+
 static int add_watch(const struct fd_source *s, int fd, uint32_t events, uint64_t data,
 	uint32_t nth, struct buf *out, struct err *e)
 {
 	if (check_watch(s, fd, nth, e))
 		return -1;
+	if (is_late(s, fd))
+		return err_set(e, 0,
+			"it watches descriptor %d, a file of /proc or a thread, which is not "
+			"supported",
+			fd);
 	/* The kernel watches for errors always, until a one-shot watch has fired: a state that
 	 * cannot be asked for. */
 	if (events & EPOLLONESHOT && !(events & (EPOLLERR | EPOLLHUP)))

@@ -13,6 +13,7 @@
 
 #include "lib/procfs.h"
 #include "supervisor/fd/kinds.h"
+#include "supervisor/process.h"
 
 #ifndef TFD_IOC_SET_TICKS
 #define TFD_IOC_SET_TICKS _IOW('T', 0, uint64_t)
@@ -109,6 +110,11 @@ static int read_timer(
 	}
 }
 
+static int64_t tree_shift(const struct fd_dump *d, clockid_t clock)
+{
+	return d->tree ? clocks_shift(&d->tree->clocks, clock) : 0;
+}
+
 int fd_timerfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
@@ -122,19 +128,34 @@ int fd_timerfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_d
 	x->args[2] = to_ns(&left.it_interval);
 	x->args[3] = status_number(info, "ticks", 10);
 	x->args[4] = status_number(info, "settime flags", 8);
-	x->args[5] = clock_ns(CLOCK_REALTIME) + x->args[1];
+	x->args[5] =
+		x->args[1] +
+		(is_wall_clock(x->args[0]) ? clock_ns(CLOCK_REALTIME)
+					   : clock_ns(x->args[0]) + tree_shift(d, x->args[0]));
 	return 0;
 }
 
-/* A time of day stays that time of day; all other timers go on with what was left. */
-static int set_timer(int fd, const struct image_description *x, struct err *e)
+/* A time of day stays that time of day, and so does that of a clock that goes on from the
+ * checkpoint; all other timers go on with what was left. */
+static uint64_t time_of(const struct fd_restore *r, const struct image_description *x)
+{
+	uint64_t left_from_now;
+
+	if (is_wall_clock(x->args[0]))
+		return x->args[5];
+	left_from_now = clock_ns(x->args[0]) + x->args[1];
+	return r->clocks_go_on && x->args[5] < left_from_now ? x->args[5] : left_from_now;
+}
+
+static int set_timer(
+	const struct fd_restore *r, int fd, const struct image_description *x, struct err *e)
 {
 	struct itimerspec t = {.it_interval = to_timespec(x->args[2])};
 	int flags = x->args[4] & (TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET);
 	uint64_t value = x->args[1];
 
 	if (value && flags & TFD_TIMER_ABSTIME)
-		value = is_wall_clock(x->args[0]) ? x->args[5] : value + clock_ns(x->args[0]);
+		value = time_of(r, x);
 	t.it_value = to_timespec(value);
 	if (timerfd_settime(fd, flags, &t, NULL))
 		return err_set(e, errno, "cannot set a timerfd");
@@ -149,7 +170,7 @@ int fd_timerfd_restore(struct fd_restore *r, const struct image_description *x, 
 
 	if (fd < 0)
 		return err_set(e, errno, "cannot make a timerfd");
-	if (set_timer(fd, x, e)) {
+	if (set_timer(r, fd, x, e)) {
 		close(fd);
 		return -1;
 	}

@@ -76,6 +76,7 @@ void fd_dump_let_go(struct fd_dump *d);
 
 struct fd_restore_options {
 	bool rollback_files; /* move what files gained since into FILE.trecr-tail */
+	bool clocks_go_on; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the checkpoint */
 };
 
 struct fd_restore;
@@ -90,7 +91,8 @@ int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options
 /* Make all descriptions that processes of the job have, and all objects that they map, at
  * numbers above all of theirs. Processes made by fork(2) from then on share them as they did.
  * @std are the descriptors of trecr-restart's standard streams. NULL on failure. */
-struct fd_restore *fd_restore_new(const struct checkpoint *c, const int std[3], struct err *e);
+struct fd_restore *fd_restore_new(const struct checkpoint *c,
+	const struct fd_restore_options *o, const int std[3], struct err *e);
 
 /* In process number @index, when all others are there: put its descriptors at their final
  * numbers (close-on-exec is set by the caller's plan after exec, as they must survive that).

@@ -102,6 +102,7 @@ struct fd_made {
 struct fd_restore {
 	const struct checkpoint *checkpoint;
 	const struct image *job;
+	bool clocks_go_on;
 	size_t process; /* the one that fd_restore_process() is for, */
 	pid_t pid;      /* and its id */
 	const struct image_description *descriptions;
@@ -158,8 +159,13 @@ FD_ROW(fd_pty_slave);
 FD_ROW(fd_mqueue);
 FD_ROW(fd_inotify);
 FD_ROW(fd_pidfd);
+int fd_pidfd_finish(
+	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e);
 /* In the process, when all are there: put those that lead to the right processes in place. */
 int fd_pidfd_place(const struct fd_restore *r, struct err *e);
+FD_ROW(fd_process_file);
+int fd_process_file_finish(
+	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e);
 FD_ROW(fd_eventfd);
 FD_ROW(fd_timerfd);
 FD_ROW(fd_signalfd);

@@ -14,20 +14,9 @@ bool fd_directory_match(const struct fd_dump *d, const struct fd_source *s)
 	return S_ISDIR(s->st.st_mode) && s->named;
 }
 
-/* A process's directory would be another's, or nobody's. */
-static bool is_of_process(const char *path)
-{
-	unsigned pid;
-
-	return sscanf(path, "/proc/%u", &pid) == 1;
-}
-
 int fd_directory_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
-	if (is_of_process(s->link))
-		return err_set(e, 0,
-			"directories of /proc that belong to a process are not supported yet");
 	x->path = image_writer_string(d->job, s->link);
 	return 0;
 }
@@ -136,6 +125,14 @@ void fd_device_show(const struct image *job, const struct image_description *x, 
 bool fd_path_match(const struct fd_dump *d, const struct fd_source *s)
 {
 	return s->flags & O_PATH;
+}
+
+/* A process's path would be another's, or nobody's. */
+static bool is_of_process(const char *path)
+{
+	unsigned pid;
+
+	return sscanf(path, "/proc/%u", &pid) == 1;
 }
 
 int fd_path_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,

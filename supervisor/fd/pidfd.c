@@ -36,17 +36,35 @@ static bool is_saved(const struct fd_dump *d, pid_t pid)
 	return false;
 }
 
+static bool is_saved_thread(const struct fd_dump *d, pid_t tid)
+{
+	for (size_t i = 0; d->tree && i < d->tree->living; i++) {
+		const struct process *p = d->tree->processes[i];
+
+		for (size_t k = 0; k < p->thread_count; k++)
+			if (p->threads[k].tracee.tid == tid)
+				return true;
+	}
+	return false;
+}
+
 /* "Pid:" is -1 when it has ended and was waited for. */
 int fd_pidfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
 	int pid = strtol(status_value(s->info, "Pid"), NULL, 10);
 
-	if (s->flags & PIDFD_THREAD)
-		return err_set(e, 0, "pidfds of threads are not supported yet");
+	bool thread = s->flags & PIDFD_THREAD;
+
+	if (thread && pid < 0)
+		return err_set(e, 0, "pidfds of threads that have ended are not supported");
 	if (pid < 0)
 		return 0;
-	if (!is_saved(d, pid))
+	if (thread && !is_saved_thread(d, pid))
+		return err_set(e, 0,
+			"it is the pidfd of thread %d, which is not being saved or has ended",
+			pid);
+	if (!thread && !is_saved(d, pid))
 		return err_set(
 			e, 0, "it is the pidfd of process %d, which is not being saved", pid);
 	x->args[0] = status_last_number(s->info, "NSpid");
@@ -103,7 +121,8 @@ static const struct image_description *pidfd_at(const struct fd_restore *r, size
 {
 	const struct image_description *x = &r->descriptions[r->fds[i].description];
 
-	return x->kind == IMAGE_FD_PIDFD && x->args[0] ? x : NULL;
+	/* Threads are not there before the end: restore/late_files.c. */
+	return x->kind == IMAGE_FD_PIDFD && x->args[0] && !(x->flags & PIDFD_THREAD) ? x : NULL;
 }
 
 /* The first number of a description within this process, at or before index @i. */
@@ -131,10 +150,18 @@ int fd_pidfd_place(const struct fd_restore *r, struct err *e)
 	return 0;
 }
 
+/* There is nothing left to be done; but one that no process has would never be put right. */
+int fd_pidfd_finish(
+	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e)
+{
+	return 0;
+}
+
 void fd_pidfd_show(const struct image *job, const struct image_description *x, struct buf *out)
 {
 	if (x->args[0])
-		buf_printf(out, "pidfd of process %d", (int)x->args[0]);
+		buf_printf(out, "pidfd of %s %d",
+			x->flags & PIDFD_THREAD ? "thread" : "process", (int)x->args[0]);
 	else
 		buf_printf(out, "pidfd of a process that has ended");
 }

@@ -40,11 +40,6 @@ static bool ends_with(const char *s, const char *end)
 
 static int check_synthetic(const struct fd_source *s, struct err *e)
 {
-	unsigned pid;
-
-	if (sscanf(s->link, "/proc/%u", &pid) == 1)
-		return err_set(
-			e, 0, "files of /proc that belong to a process are not supported yet");
 	if ((s->flags & O_ACCMODE) == O_RDONLY)
 		return 0;
 	if (!strncmp(s->link, "/proc/pressure/", 15) || ends_with(s->link, ".pressure"))

@@ -429,11 +429,13 @@ static int finish_all(const struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-struct fd_restore *fd_restore_new(const struct checkpoint *c, const int std[3], struct err *e)
+struct fd_restore *fd_restore_new(const struct checkpoint *c,
+	const struct fd_restore_options *o, const int std[3], struct err *e)
 {
 	struct fd_restore *r = new_restore(c);
 	int failed;
 
+	r->clocks_go_on = o->clocks_go_on;
 	if (raise_limit(r, e)) {
 		free_restore(r);
 		return NULL;

@@ -467,7 +467,7 @@ void birth_main(void *arg)
 	b->turn = 1;
 	settle_end_signals(b);
 	b->made = xcalloc(forest_count(&b->forest), sizeof(*b->made));
-	b->fds = fd_restore_new(b->c, std, &e);
+	b->fds = fd_restore_new(b->c, &b->fd_options, std, &e);
 	if (!b->fds)
 		fail(b, b->error_pipe[1], &e);
 	live(b, 0);

@@ -11,6 +11,7 @@
 
 struct birth {
 	const struct checkpoint *c;
+	struct fd_restore_options fd_options; /* the caller's to fill before birth_main() */
 	struct forest forest;
 	struct restore_child *children; /* by process of the checkpoint */
 	struct buf ids;                 /* pid_t, ordered: all that the tree needs */

@@ -405,6 +405,8 @@ static int prepare_plan(struct restore_one *r)
 	r->plan.img = r->img;
 	r->plan.fds = r->fds;
 	r->plan.stays = r->stays;
+	if (clocks_compare(r->process.pid, &r->plan.clocks, r->e))
+		return -1;
 	for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
 		r->plan.kept_elsewhere[k] = checkpoint_keeper(r->c, r->index, k) != r->index;
 	if (!r->memory)

@@ -10,6 +10,7 @@
 
 #include "ckpt/image_read.h"
 #include "lib/procfs.h"
+#include "supervisor/clocks.h"
 #include "supervisor/plan.h"
 #include "supervisor/restore/child.h"
 
@@ -23,10 +24,11 @@ struct restore_plan {
 	const struct vma_list *vmas; /* of the new process, before anything is done */
 	/* By enum image_shared: an earlier process has it, too, and brings it back. */
 	bool kept_elsewhere[IMAGE_SHARED_KINDS];
-	bool stays;         /* the process has executed nothing: restore/child.h */
-	bool other_vdso;    /* the image's vdso is not this kernel's */
-	uint64_t vdso_new;  /* where this kernel's pieces go then, */
-	uint64_t vdso_code; /* and its vdso proper */
+	struct clock_shifts clocks; /* the new process's against ours */
+	bool stays;                 /* the process has executed nothing: restore/child.h */
+	bool other_vdso;            /* the image's vdso is not this kernel's */
+	uint64_t vdso_new;          /* where this kernel's pieces go then, */
+	uint64_t vdso_code;         /* and its vdso proper */
 
 	struct plan plan;
 	struct batch_builder memory, rest;

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
+#include <linux/securebits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -137,6 +138,34 @@ static void add_prctls(struct restore_plan *p)
 #define THREAD_FLAGS                                                                           \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
+/* NULL for one that has the process's. */
+static const struct image_directories *directories_of(const struct restore_plan *p, int32_t tid)
+{
+	const struct image_directories *d;
+	size_t count;
+
+	d = image_note_array(p->img, IMAGE_NOTE_DIRECTORIES, struct image_directories, &count);
+	for (size_t i = 0; i < count; i++)
+		if (d[i].tid == tid)
+			return &d[i];
+	return NULL;
+}
+
+/* The paths are those that one sees who has not changed the root directory yet, as the process
+ * has not when it makes threads. */
+static void add_directories(
+	struct restore_plan *p, struct batch_builder *b, const struct image_directories *own)
+{
+	const char *root = image_string(p->img, own->root);
+
+	BATCH_ADD(b, "enter a thread's working directory", SYS_chdir,
+		plan_string(&p->plan, image_string(p->img, own->cwd)));
+	if (strcmp(root, "/"))
+		BATCH_ADD(b, "change a thread's root directory", SYS_chroot,
+			plan_string(&p->plan, root));
+	BATCH_ADD(b, "set a thread's umask", SYS_umask, own->umask);
+}
+
 static void add_threads(struct restore_plan *p)
 {
 	const struct image_thread *t;
@@ -147,10 +176,15 @@ static void add_threads(struct restore_plan *p)
 	p->threads = xcalloc(count, sizeof(*p->threads));
 	p->thread_at = xcalloc(count, sizeof(*p->thread_at));
 	for (size_t i = 1; i < count; i++) {
+		const struct image_directories *own = directories_of(p, t[i].tid);
 		struct clone_args args = {.flags = THREAD_FLAGS, .set_tid_size = 1};
 		struct batch_call *c;
 		uint64_t top, at;
 
+		if (own) {
+			args.flags &= ~(uint64_t)CLONE_FS;
+			add_directories(p, &p->threads[i - 1], own);
+		}
 		restore_plan_thread(p, &p->threads[i - 1], &t[i]);
 		p->thread_at[i - 1] = plan_batch(&p->plan, &p->threads[i - 1], BATCH_TRAP);
 		top = plan_stack(&p->plan, THREAD_STACK, p->thread_at[i - 1]);
@@ -212,18 +246,38 @@ static void add_bounds(struct batch_builder *b, const struct image_process *ip)
 				BATCH_ANY; /* unknown to this kernel: not held either */
 }
 
-/* The program's own identity, in place of the one that the restart needed. Last of all, as
- * nothing privileged can be done behind it. */
-static void add_credentials(
-	struct restore_plan *p, struct batch_builder *b, const struct image_process *ip)
+static struct batch_call *add_capabilities(struct restore_plan *p, struct batch_builder *b,
+	uint64_t effective, uint64_t permitted, uint64_t inheritable)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct caps[2] = {
-		{ip->cap_effective, ip->cap_permitted, ip->cap_inheritable},
-		{ip->cap_effective >> 32, ip->cap_permitted >> 32, ip->cap_inheritable >> 32},
+		{effective, permitted, inheritable},
+		{effective >> 32, permitted >> 32, inheritable >> 32},
 	};
 
-	add_bounds(b, ip);
+	return BATCH_ADD(b, "set the capabilities", SYS_capset,
+		plan_data(&p->plan, &header, sizeof(header)),
+		plan_data(&p->plan, caps, sizeof(caps)));
+}
+
+static void add_securebits(struct batch_builder *b, uint32_t bits)
+{
+	/* The one that takes no privilege. */
+	if (!(bits & ~(uint32_t)SECBIT_KEEP_CAPS))
+		BATCH_ADD(b, "keep capabilities", SYS_prctl, PR_SET_KEEPCAPS, !!bits);
+	else
+		BATCH_ADD(b, "set the secure bits", SYS_prctl, PR_SET_SECUREBITS, bits);
+}
+
+/* The program's own identity, in place of the one that the restart needed. Last of all, as
+ * nothing privileged can be done behind it. A change of user takes the effective capabilities:
+ * CAP_SETPCAP is wanted a while longer. Ambient ones are to be had before a secure bit forbids
+ * it, inheritable ones before they are bounded. */
+static void add_credentials(
+	struct restore_plan *p, struct batch_builder *b, const struct image_process *ip)
+{
+	uint64_t meanwhile = ip->cap_permitted | 1ull << CAP_SETPCAP;
+
 	if (!geteuid()) {
 		add_groups(p, b);
 		BATCH_ADD(b, "keep capabilities", SYS_prctl, PR_SET_KEEPCAPS, 1);
@@ -231,19 +285,16 @@ static void add_credentials(
 			ip->gid[2]);
 		BATCH_ADD(b, "set the user id", SYS_setresuid, ip->uid[0], ip->uid[1],
 			ip->uid[2]);
-		if (ip->securebits)
-			BATCH_ADD(b, "set the secure bits", SYS_prctl, PR_SET_SECUREBITS,
-				ip->securebits);
-		else
-			BATCH_ADD(b, "keep capabilities", SYS_prctl, PR_SET_KEEPCAPS, 0);
 	}
-	BATCH_ADD(b, "set the capabilities", SYS_capset,
-		plan_data(&p->plan, &header, sizeof(header)),
-		plan_data(&p->plan, caps, sizeof(caps)));
+	/* Where that is not allowed, what needs it says so. */
+	add_capabilities(p, b, meanwhile, meanwhile, ip->cap_inheritable)->check = BATCH_ANY;
+	add_bounds(b, ip);
 	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
 		if (ip->cap_ambient >> cap & 1)
 			BATCH_ADD(b, "set the ambient capabilities", SYS_prctl, PR_CAP_AMBIENT,
 				PR_CAP_AMBIENT_RAISE, cap, 0, 0);
+	add_securebits(b, ip->securebits);
+	add_capabilities(p, b, ip->cap_effective, ip->cap_permitted, ip->cap_inheritable);
 	if (ip->no_new_privs)
 		BATCH_ADD(b, "set no_new_privs", SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }

@@ -142,7 +142,10 @@ static int check_exe(struct restore *r, size_t i)
 
 static int check_before(struct restore *r)
 {
-	struct fd_restore_options fo = {.rollback_files = r->o->rollback_files};
+	struct fd_restore_options fo = {
+		.rollback_files = r->o->rollback_files,
+		.clocks_go_on = r->o->freeze_clock,
+	};
 
 	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))
 		return -1;
@@ -152,6 +155,7 @@ static int check_before(struct restore *r)
 	if (mapped_files_check(r->c, r->o->notice, r->e) ||
 		fd_restore_check(r->c, &fo, r->o->notice, r->e))
 		return -1;
+	r->birth.fd_options = fo;
 	for (size_t i = 0; i < r->count; i++)
 		if (check_exe(r, i))
 			return -1;
@@ -438,6 +442,8 @@ static char *namespace_reason(const struct restore *r)
 	uint64_t terminal;
 	pid_t id;
 
+	if (r->o->freeze_clock)
+		return xstrdup("its clocks go on from the checkpoint");
 	if (r->o->force_namespace)
 		return xstrdup("as asked for");
 	id = birth_id_in_use(&r->birth);
@@ -456,6 +462,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	struct restore r = {.s = s, .c = c, .o = o, .e = e};
 	cleanup_free char *obstacle = NULL;
 	struct spawn_wishes wishes = {0};
+	struct clock_shifts clocks;
 	cleanup_buf struct buf left_over = {0};
 	struct buf shm_files = {0};
 	char *why = NULL;
@@ -472,6 +479,10 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	sysv_list(c, wishes.ipc, &left_over);
 	fd_shm_files_absent(c, &shm_files);
 	wishes.terminals = fd_terminal_in_use(c);
+	wishes.clocks = o->freeze_clock ? &clocks : NULL;
+	if (o->freeze_clock &&
+		clocks_plan(c->info->monotonic_ns, c->info->boottime_ns, &clocks, e))
+		goto out;
 	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, &wishes, &why, e))
 		goto out;
 	*again = !s->init;

@@ -13,6 +13,7 @@
 struct restore_options {
 	bool rollback_files;  /* move what files gained since into FILE.trecr-tail */
 	bool force_namespace; /* use a namespace of its own also where ids are free */
+	bool freeze_clock;    /* CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from the checkpoint */
 	bool verbose;
 	void (*notice)(const char *line); /* what the user should know; no newline */
 	void (*about_to_run)(void);       /* from here on the program may use the terminal */

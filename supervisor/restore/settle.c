@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "supervisor/cgroup.h"
 #include "supervisor/remote.h"
 #include "supervisor/restore/one.h"
 #include "supervisor/scheduling.h"
@@ -76,6 +77,16 @@ static void write_setting(
 
 	if (fd >= 0)
 		(void)!write(fd, text, strlen(text));
+}
+
+/* Late, as one of them may be frozen. */
+static void join_cgroups(struct restore_one *r)
+{
+	size_t size;
+	const char *text = image_note(r->img, IMAGE_NOTE_CGROUPS, 1, &size);
+
+	if (text)
+		cgroup_join(r->process.pid, text, size, notice, r);
 }
 
 /* ---- registers, and off ---- */
@@ -267,11 +278,12 @@ int restore_one_settle(struct restore_one *r)
 	for (size_t i = r->thread_count; i-- > 0;)
 		if (settle_thread(r, i))
 			return -1;
-	if (finish_leader(r) || queue_traps(r))
+	if (finish_leader(r) || restore_one_late_files(r) || queue_traps(r))
 		return -1;
 	if (!restore_one_changes_user(r))
 		restore_one_set_limits(r);
 	write_setting(r, "oom_score_adj", "%d", (int)r->ip->oom_score_adj);
 	write_setting(r, "coredump_filter", "%#x", r->ip->coredump_filter);
+	join_cgroups(r);
 	return end_leader(r);
 }

@@ -80,7 +80,9 @@ static void add_arm(struct restore_plan *p, const struct image_timer *t)
 	/* Its signal was pending: it fires at once, and counts its overruns from the tick
 	 * before on, as the kernel does until the signal is taken. */
 	if (restore_timer_fires(p, t))
-		value = absolute ? clock_ns(t->clock) + value - t->interval_ns : 1;
+		value = absolute ? clock_ns(t->clock) + clocks_shift(&p->clocks, t->clock) +
+					   value - t->interval_ns
+				 : 1;
 	else
 		absolute = false;
 	its[0] = t->interval_ns / 1000000000;

@@ -250,7 +250,7 @@ static void restored(const struct checkpoint *c, void (*check)(void))
 	alarm(SECONDS);
 	/* In the way of the process's own, if it has one of that number. */
 	dup2(scratch_fd, 20);
-	r = fd_restore_new(c, memo->std, &e);
+	r = fd_restore_new(c, &(struct fd_restore_options){0}, memo->std, &e);
 	if (!r || fd_restore_process(r, 0, keep, &e)) {
 		differs("restore: %s", e.msg);
 		_exit(1);

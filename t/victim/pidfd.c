@@ -1,12 +1,18 @@
 /*
  * pidfds of the process itself, of a child, of a zombie, of one that was waited for; one shared
- * with a child, and one that is watched by epoll.
+ * with a child, and one that is watched by epoll; and of a thread, where the kernel has them.
  */
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 
 #include "tree.h"
 
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL
+#endif
+
+static int of_thread = -1;
+static pid_t thread_id;
 static int self, of_child, of_zombie, of_nobody, poller;
 static pid_t child, zombie;
 
@@ -42,6 +48,29 @@ static void check_child(void)
 		pause();
 }
 
+static void *thread(void *arg)
+{
+	thread_id = victim_tid();
+	tree_tell('t');
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* "Pid:" of fdinfo (man proc_pid_fdinfo). */
+static int shown_id(int fd)
+{
+	char path[64], text[512] = "", *p;
+	int file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	MUST(file >= 0 && read(file, text, sizeof(text) - 1) > 0);
+	close(file);
+	p = strstr(text, "Pid:");
+	return p ? atoi(p + 4) : -1;
+}
+
 void victim_hurt(void)
 {
 	kill(child, SIGKILL);
@@ -69,8 +98,15 @@ int main(void)
 	of_child = open_pidfd(child);
 	poller = epoll_create1(0);
 	MUST(!epoll_ctl(poller, EPOLL_CTL_ADD, of_child, &event));
+	victim_thread(thread, NULL);
+	MUST(tree_hear() == 't');
+	of_thread = syscall(SYS_pidfd_open, thread_id, PIDFD_THREAD);
 	victim_ready();
 	victim_wait();
+	if (of_thread >= 0)
+		CHECK(shown_id(of_thread) == thread_id && fcntl(of_thread, F_GETFL) & O_EXCL &&
+				!has_ended(of_thread),
+			"pidfd of thread %d, not %d", shown_id(of_thread), thread_id);
 	CHECK(!has_ended(self) && !has_ended(of_child), "ended");
 	CHECK(!send(of_child, 0), "%s", strerror(errno));
 	CHECK(has_ended(of_zombie) && has_ended(of_nobody), "not ended");

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/io.h>
 #include <sys/ioctl.h>
@@ -166,6 +167,16 @@ static void end_gap(void)
 	CHECK(!kill(child, SIGKILL) && !kill(between, SIGKILL) &&
 			waitpid(between, NULL, 0) == between,
 		"children");
+}
+
+/* Mounts can be waited for; but the file is one that is opened again at the very end. */
+static void epoll_mounts(void)
+{
+	struct epoll_event event = {.events = EPOLLERR};
+	int mounts = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
+
+	fd = epoll_create1(EPOLL_CLOEXEC);
+	MUST(mounts >= 0 && fd >= 0 && !epoll_ctl(fd, EPOLL_CTL_ADD, mounts, &event));
 }
 
 static void userfault(void)
@@ -374,6 +385,7 @@ static const struct kind {
 	{"urgent", urgent, still_urgent, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
+	{"epoll-mounts", epoll_mounts, nothing, 'd'},
 	{"clone-gap", shared_over_a_gap, end_gap, 'c'},
 	{"userfaultfd", userfault, still_userfault, 'd'},
 	{"device", device, still_mapped, 'r'},

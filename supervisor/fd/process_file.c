@@ -1,0 +1,84 @@
+/*
+ * fd/process_file.c - files and directories of /proc that belong to a process of the tree.
+ *
+ * What such a file leads to is settled when it is opened: the process's memory of that moment
+ * (proc_maps_open(), mem_open() in the kernel). So a descriptor that leads nowhere keeps the
+ * place, and each process opens its own when all of them are what they were
+ * (restore/late_files.c). Processes that shared one description have one each then.
+ */
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+#include "supervisor/fd/kinds.h"
+#include "supervisor/process.h"
+
+/* The process that @link names, as its /proc knows it; 0: none. */
+static pid_t owner_of(const char *link)
+{
+	unsigned pid;
+
+	return sscanf(link, "/proc/%u", &pid) == 1 ? (pid_t)pid : 0;
+}
+
+bool fd_process_file_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	struct statfs fs;
+
+	return (S_ISREG(s->st.st_mode) || S_ISDIR(s->st.st_mode)) && owner_of(s->link) &&
+	       !fstatfs(s->dup, &fs) && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+static bool is_saved(const struct fd_dump *d, pid_t vpid)
+{
+	for (size_t i = 0; d->tree && i < d->tree->living; i++)
+		if (d->tree->processes[i]->vpid == vpid)
+			return true;
+	return false;
+}
+
+int fd_process_file_dump(struct fd_dump *d, const struct fd_source *s,
+	struct image_description *x, struct err *e)
+{
+	if (!is_saved(d, owner_of(s->link)))
+		return err_set(e, 0,
+			"it belongs to process %d, which is not being saved or has ended",
+			owner_of(s->link));
+	if (!s->named)
+		return err_set(e, 0, "what it belonged to has ended");
+	x->path = image_writer_string(d->job, s->link);
+	return 0;
+}
+
+/* The path goes into a page of the process. */
+int fd_process_file_check(
+	const struct fd_check *c, const struct image_description *x, struct err *e)
+{
+	const char *path = image_string(c->job, x->path);
+
+	return owner_of(path) && strlen(path) < 4096
+		       ? 0
+		       : err_set(e, 0, "the image is damaged: a file of a process");
+}
+
+int fd_process_file_restore(
+	struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	struct image_description place = {.flags = 0};
+
+	return fd_open_again(r, "/dev/null", &place, e);
+}
+
+/* Not before the process has its memory: the supervisor sees to it. */
+int fd_process_file_finish(
+	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e)
+{
+	return 0;
+}
+
+void fd_process_file_show(
+	const struct image *job, const struct image_description *x, struct buf *out)
+{
+	buf_printf(out, "%s, at %" PRIu64, image_string(job, x->path), x->position);
+}

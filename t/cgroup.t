@@ -1,0 +1,48 @@
+#!/bin/bash
+# A program that was put into a cgroup is there again after a restart, if that still is.
+. "$(dirname "$0")/lib.sh"
+
+# A directory of a cgroup that we may make: version 2, or any hierarchy of version 1.
+find_root() {
+	local type at
+	while read -r _ _ _ _ at _; do
+		mkdir "$at/trecr-t-$$" 2>/dev/null && echo "$at/trecr-t-$$" && return
+	done < <(grep -E ' - cgroup2? ' /proc/self/mountinfo | grep -v cpuset)
+	return 1
+}
+group=$(find_root) || skip_all "no cgroup can be made here"
+# Gone when its last process is.
+remove() {
+	sweep >/dev/null
+	rmdir "$group" 2>/dev/null || [ ! -d "$group" ]
+}
+trap 'cd /; remove; rm -rf "$scratch"' EXIT
+
+is_inside() {
+	grep -q "/trecr-t-$$\$" "/proc/$(program_of "$sup")/cgroup"
+}
+
+arena there
+launch "$victim/idle"
+program_of "$sup" >"$group/cgroup.procs" || skip_all "no process can be put into a cgroup here"
+freeze_away
+ok "a program in a cgroup is brought back" restart_detached || explain
+ok "into its cgroup" is_inside
+unlike "$(cat restart.err)" cgroup "without a word"
+freeze_away
+ok "in a namespace" restart_detached --namespace || explain
+ok "too" is_inside
+freeze_away
+ok "the cgroup can be removed" remove
+restart_here
+like "$(cat restart.err)" 'cannot put process [0-9]+ into its cgroup .*/trecr-t' \
+	"that it is gone is told" || explain
+finish
+is "$status" 0 "the program is whole" || explain
+
+# Where trecr itself is, the program came from: nothing is to be said.
+arena same
+launch "$victim/idle" && freeze_away && restart_here
+unlike "$(cat restart.err)" cgroup "a program in trecr's own cgroup comes back in the caller's"
+finish
+done_testing
