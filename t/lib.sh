@@ -311,10 +311,8 @@ given() {
 
 undisturbed() {
 	: >go
-	"$@" </dev/null >out 2>err && given >../undisturbed
-	local r=$?
-	[ $r = 0 ] && cd .. && rm -rf x && mkdir x && cd x
-	return $r
+	"$@" </dev/null >out 2>err && given >../undisturbed || return 1
+	cd .. && rm -rf x && mkdir x && cd x || exit 1
 }
 
 disturbed() {
@@ -338,9 +336,21 @@ application() { # NAME COMMAND...
 	step="an undisturbed run"
 	${PREPARE:-:} && undisturbed "$@" && ${PREPARE:-:} &&
 		step=start && launch "$@" && disturbed
-	result $? "$name" || { diag "failed at: $step${status:+ (status $status)}" && explain; }
+	result $? "$name"
+	local failed=$?
+	[ $failed = 0 ] || { diag "failed at: $step${status:+ (status $status)}" && explain; }
 	sweep >/dev/null
 	status=
+	return $failed
+}
+
+# A port that nobody listens at, and that nobody gets who asks for none (with Linux's own range).
+free_port() {
+	local port
+	while port=$((20000 + RANDOM % 12000)); do
+		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+	done
+	echo $port
 }
 
 # Bash's and dash's, for programs that wait for it.

@@ -7,10 +7,6 @@ source=$top/t/application
 
 have python3 || skip_all "no python3"
 
-free_port() {
-	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
-
 application "socketserver of python and clients in threads" python3 -c '
 import os, socket, socketserver, threading
 
@@ -107,7 +103,6 @@ if have redis-server; then
 		    for i in range(8 if n <= 1000 else 6):
 		        f.readline()
 	E
-	# Another process writes it all to a file while the clients go on.
 	redis() {
 		bash -c "
 			redis-server --port $port --bind 127.0.0.1 --unixsocket \$PWD/redis \
@@ -122,7 +117,6 @@ if have redis-server; then
 			done
 			until redis-cli -p $port zcard order | grep -q .; do sleep 0.02; done
 			echo ready
-			redis-cli -p $port bgrewriteaof >/dev/null
 			for c in \$clients; do wait \$c || exit 1; done
 			redis-cli -p $port <<-'END' | sort | md5sum
 				zrange order 0 -1 withscores
@@ -224,7 +218,9 @@ cluster() {
 if [ -n "$postgres" ]; then
 	chmod 711 "$scratch"
 	# shellcheck disable=SC2086
-	PREPARE=cluster application "PostgreSQL with pgbench" bash "$source/postgres.sh" "$postgres" $as
+	PREPARE=cluster application "PostgreSQL with pgbench" bash "$source/postgres.sh" "$postgres" $as ||
+		# It removes what one that was killed has left behind, shared memory for instance.
+		$as "$postgres/postgres" --single -D data/base postgres </dev/null >/dev/null 2>&1
 else
 	skip "PostgreSQL with pgbench" "no PostgreSQL"
 fi

@@ -1,3 +1,4 @@
+#!/bin/sh
 # Background jobs with statuses, a coprocess by FIFOs, pipelines under way, traps and a subshell
 # with a here-document: for any POSIX shell.
 mkfifo ask answer

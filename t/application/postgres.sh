@@ -1,3 +1,4 @@
+#!/bin/bash
 # PostgreSQL with clients at work: pgbench with three connections, and a session in the middle of
 # a transaction that holds a lock, which another session waits for.
 #
@@ -47,11 +48,11 @@ load=$!
 ask >session.out 2>&1 <<'END' &
 CREATE TEMPORARY TABLE own(x int);
 BEGIN;
+SELECT pg_advisory_xact_lock(1);
 LOCK TABLE kept IN SHARE MODE;
 INSERT INTO own SELECT * FROM generate_series(1, 10000);
 DECLARE c CURSOR FOR SELECT x FROM own ORDER BY x DESC;
 FETCH 2 FROM c;
-SELECT pg_advisory_xact_lock(1);
 \! while [ ! -e go ]; do sleep 0.05; done
 FETCH 2 FROM c;
 SELECT sum(x), count(*) FROM own;

@@ -1,5 +1,8 @@
 """multiprocessing: a pool, queues with a consumer that is behind, a manager, a lock, an event and
-shared memory; by the start method given. Prints the same each time."""
+shared memory. Prints the same each time.
+
+	processes.py METHOD PREFIX	the start method, and how names of semaphores begin
+"""
 import multiprocessing
 import os
 import select
@@ -33,6 +36,7 @@ def count(lock, value, shared, names):
 
 
 def main():
+    multiprocessing.current_process()._config["semprefix"] = "/" + sys.argv[2]
     context = multiprocessing.get_context(sys.argv[1])
     queue, event, lock = context.Queue(), context.Event(), context.Lock()
     value, shared = context.Value("i", 0), context.Array("q", 10)

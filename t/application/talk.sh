@@ -1,3 +1,4 @@
+#!/bin/bash
 # Runs a server and its client: talk.sh SOCKET SERVER... -- CLIENT...
 # The server's input is a pipe that ends with the client; what it prints first is given to the
 # client after its other arguments, with SOCKET, if that is not empty, behind it.
