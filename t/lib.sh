@@ -18,6 +18,10 @@ if [ -z "${TRECR_NEST:-}" ]; then
 fi
 
 set -u
+# The shell tells of each child that is killed, but for signals that it has a trap for; that it
+# will never run this one is no matter.
+# shellcheck disable=SC2173
+trap : KILL
 PATH=$build:$tool:$PATH
 export LC_ALL=C
 unset TRECR_DIR
