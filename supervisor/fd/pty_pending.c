@@ -16,7 +16,7 @@
 #include "ckpt/image.h"
 
 #define PIECE       256u
-#define INPUT_MAX   4095 /* N_TTY_BUF_SIZE less one */
+#define INPUT_MAX   4095          /* N_TTY_BUF_SIZE less one */
 #define ROOM        (128u * 1024) /* each way: 64 KiB before the line discipline, 4 in it */
 #define START_NS    100000000ull
 #define PATIENCE_NS 5000000000ull
@@ -108,7 +108,8 @@ static uint32_t end_of_line(const struct termios2 *own, const char *data, size_t
 
 /* One read for each line; poll(2) waits for what the kernel has not yet worked off, where
  * there is nothing else to be read (n_tty_poll). */
-static int take_lines(int slave, const struct termios2 *own, struct pty_pending *p, struct err *e)
+static int take_lines(
+	int slave, const struct termios2 *own, struct pty_pending *p, struct err *e)
 {
 	char data[8192];
 
@@ -142,7 +143,8 @@ static int take_rest(int slave, struct pty_pending *p, struct err *e)
 	}
 }
 
-static int take_input(int slave, const struct termios2 *own, struct pty_pending *p, struct err *e)
+static int take_input(
+	int slave, const struct termios2 *own, struct pty_pending *p, struct err *e)
 {
 	struct termios2 raw = raw_termios(own), now = *own;
 
@@ -279,8 +281,8 @@ static int await_bytes(int slave, size_t size, struct err *e)
 	return 0;
 }
 
-static int put_input(int master, int slave, const struct termios2 *own, const struct pty_pending *p,
-	struct err *e)
+static int put_input(int master, int slave, const struct termios2 *own,
+	const struct pty_pending *p, struct err *e)
 {
 	struct termios2 raw = raw_termios(own), lines = line_termios(own);
 	const char *data = p->input.data;
@@ -313,8 +315,8 @@ static void clear_status(int master)
 		(void)!read(master, &status, 1);
 }
 
-static int put_back(int master, int slave, const struct termios2 *own, const struct pty_pending *p,
-	struct err *e)
+static int put_back(int master, int slave, const struct termios2 *own,
+	const struct pty_pending *p, struct err *e)
 {
 	struct termios2 raw = raw_termios(own);
 	int failed = put_input(master, slave, own, p, e);

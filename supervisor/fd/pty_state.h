@@ -1,6 +1,6 @@
 /*
- * fd/pty_state.h - all that there is to a pseudo-terminal, read from a frozen one and given to a
- * new one: its number, settings and flags, and what is under way (fd/pty_pending.h). All
+ * fd/pty_state.h - all that there is to a pseudo-terminal, read from a frozen one and given to
+ * a new one: its number, settings and flags, and what is under way (fd/pty_pending.h). All
  * descriptors are ones of the caller's.
  */
 #ifndef SUPERVISOR_FD_PTY_STATE_H
