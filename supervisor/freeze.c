@@ -598,6 +598,10 @@ static bool is_there(struct freezer *f, struct process *p)
 		return false;
 	of_tree = find_parent(f, p, &st);
 	p->zombie = !p->thread_count && st.state == 'Z' && of_tree;
+	/* Attached to us it is not its parent's to ask for before we have taken note of its end
+	 * (wait_consider_task() in kernel/exit.c); of one that is not, this does nothing. */
+	if (p->zombie)
+		(void)waitpid(p->pid, NULL, __WALL | WNOHANG);
 	return p->thread_count || p->zombie;
 }
 

@@ -44,7 +44,7 @@ checkpoints() {
 		faults "$scratch/fault" off
 		launch "$@" && checkpoint || { why="no start: $(cat ckpt.err)"; break; }
 		inside=$(program_of "$sup")
-		faults "$scratch/fault" death $n
+		faults "$scratch/fault" trace $n kill
 		trecr-ckpt "$sup" >answer 2>answer.err &
 		request=$!
 		await -t 30 -p $request
@@ -76,7 +76,7 @@ deaths=0
 while :; do
 	printf 'ready\n' >out
 	rm -f up
-	faults "$scratch/fault" death $n
+	faults "$scratch/fault" trace $n kill
 	$preload "$build/trecr-restart" --pidfile up ck </dev/null >>out 2>restart.err &
 	sup=$!
 	await -t 30 -p $sup up '^[0-9]+$' >/dev/null 2>&1

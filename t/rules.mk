@@ -49,6 +49,14 @@ $(O)/t/victim/program-go: t/victim/program.go
 		go build -o $@ $<
 endif
 
+ifneq ($(shell command -v go),)
+APPLICATION_BIN := $(O)/t/application/talk
+$(O)/t/application/talk: t/application/talk.go
+	@mkdir -p $(@D)
+	GO111MODULE=off GOFLAGS= GOCACHE=$(abspath $(O))/t/go-cache CGO_ENABLED=0 \
+		go build -o $@ $<
+endif
+
 # A library that is loaded at run time, and one that changes under a checkpoint.
 VICTIM_BIN += $(O)/t/victim/plugin.so
 $(O)/t/victim/plugin.so: t/victim/plugin/plugin.c
@@ -78,13 +86,13 @@ $(filter-out %/unit/heap %/unit/mmu %/unit/names,$(UNIT_BIN)) $(FUZZ_BIN): $(O)/
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(O)/libtrecr.a $(LIBS)
 
-victims: $(VICTIM_BIN)
+victims: $(VICTIM_BIN) $(APPLICATION_BIN)
 test-tools: $(TEST_TOOL_BIN_SO) $(filter-out $(TEST_TOOL_LINKED),$(TEST_TOOL_BIN))
 
 # TESTS names what to run: make check TESTS='t/memory.t t/files.t'
 TESTS ?= $(wildcard t/*.t) $(UNIT_BIN)
 TEST_JOBS ?= 2
-check: all $(VICTIM_BIN) $(TEST_TOOL_BIN_SO) $(TEST_TOOL_BIN) $(UNIT_BIN)
+check: all $(VICTIM_BIN) $(APPLICATION_BIN) $(TEST_TOOL_BIN_SO) $(TEST_TOOL_BIN) $(UNIT_BIN)
 	TRECR_BUILD=$(abspath $(O)) prove -j$(TEST_JOBS) -e '' $(PROVE_FLAGS) $(TESTS)
 
 # Not part of the tests: a busy tree, saved and brought back time and again.

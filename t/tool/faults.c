@@ -3,9 +3,10 @@
  *
  *	faults FILE		make it, with nothing to fail
  *	faults FILE CLASS N	the Nth call of that class from now on
- *	faults FILE death N	the Nth call of ptrace kills the process that makes it
+ *	faults FILE CLASS N kill	that call kills the supervisor instead
  *	faults FILE off		nothing any more; exit status 0 when one has failed, else 1
- *	faults classes		the names of those that fail
+ *	faults FILE killer	the process that has killed the supervisor, if not itself
+ *	faults classes		their names
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 #include "t/fault/fault.h"
 
-static const char *const names[FAULT_CLASSES + 1] = {
+static const char *const names[FAULT_CLASSES] = {
 	[FAULT_OPEN] = "open",
 	[FAULT_READ] = "read",
 	[FAULT_WRITE] = "write",
@@ -27,8 +28,8 @@ static const char *const names[FAULT_CLASSES + 1] = {
 	[FAULT_PROCESS] = "process",
 	[FAULT_WAIT] = "wait",
 	[FAULT_TRACE] = "trace",
+	[FAULT_QUEUE] = "queue",
 	[FAULT_RAW] = "raw",
-	[FAULT_DEATH] = "death",
 };
 
 static struct fault_control *map(const char *path)
@@ -58,17 +59,24 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc == 2)
 		return 0;
+	if (argc == 3 && !strcmp(argv[2], "killer")) {
+		if (c->other)
+			printf("%d\n", c->other);
+		return 0;
+	}
 	if (argc == 3) {
 		c->class = FAULT_NONE;
 		return !c->fired;
 	}
-	for (int i = 1; i <= FAULT_DEATH; i++)
+	for (int i = 1; i < FAULT_CLASSES; i++)
 		if (!strcmp(argv[2], names[i]))
 			class = i;
 	if (!class)
 		return 2;
 	c->class = FAULT_NONE;
 	c->fired = 0;
+	c->other = 0;
+	c->kills = argc > 4;
 	c->countdown = atoi(argv[3]);
 	c->class = class;
 	return 0;
