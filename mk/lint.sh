@@ -45,6 +45,12 @@ never() {
 	fi
 }
 
+check_executable() {
+	for file in $(find t -name '*.t' ! -perm -u+x); do
+		finding "$file is not executable"
+	done
+}
+
 check_format() {
 	need clang-format
 	for file in $(files "$code t bench demo" '*.[ch]'); do
@@ -140,6 +146,7 @@ check_habits() {
 	done
 }
 
+check_executable
 check_format
 check_static
 check_headers
