@@ -46,8 +46,8 @@ never() {
 }
 
 check_executable() {
-	for file in $(find t -name '*.t' ! -perm -u+x); do
-		finding "$file is not executable"
+	for file in $(files t '*.t'); do
+		[ -x "$file" ] || finding "$file is not executable"
 	done
 }
 
