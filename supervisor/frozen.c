@@ -27,8 +27,9 @@ static bool is_there(const struct tree *tree, pid_t root, struct process *p)
 	of_tree = find_parent(tree, root, p, &st);
 	p->zombie = !p->thread_count && st.state == 'Z' && of_tree;
 	/* Attached to us it is not its parent's to ask for before we have taken note of its end
-	 * (wait_consider_task() in kernel/exit.c); of one that is not, this does nothing. */
-	if (p->zombie)
+	 * (wait_consider_task() in kernel/exit.c); of one that is not, this does nothing. The
+	 * first process may be our own child, whose end is the event loop's to see. */
+	if (p->zombie && p->pid != root)
 		(void)waitpid(p->pid, NULL, __WALL | WNOHANG);
 	return p->thread_count || p->zombie;
 }
