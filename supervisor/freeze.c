@@ -183,6 +183,13 @@ static bool is_stranger(const struct freeze_target *target, pid_t pid)
 	return false;
 }
 
+/* Whether it has ended and, if that is for us to do, been waited for: one call, as there may be
+ * thousands. */
+static bool reap(const struct freezer *f, pid_t pid)
+{
+	return f->target->reaper == getpid() && waitpid(pid, NULL, __WALL | WNOHANG) == pid;
+}
+
 /* Children of processes that have ended. Those that have ended, too, are nobody's to wait for
  * but the reaper's: if that is us they have to go now, as a long list of children would never
  * be read in time. The youngest stand at its end, and are the ones that may still live. */
@@ -197,14 +204,17 @@ static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 	for (size_t i = count; i-- > 0;) {
 		if (tree_find(f->tree, pids[i]) || is_stranger(f->target, pids[i]))
 			continue;
+		if (reap(f, pids[i])) {
+			f->found_new = *late = true;
+			continue;
+		}
 		if (take_in(f, pids[i], 0, e))
 			return -1;
 		if (f->tree->processes[f->tree->count - 1]->thread_count)
 			continue;
 		drop_process(f->tree, f->tree->count - 1);
 		*late = true;
-		if (f->target->reaper == getpid())
-			(void)waitpid(pids[i], NULL, __WALL | WNOHANG); /* or the loop does */
+		(void)reap(f, pids[i]); /* or the loop does */
 	}
 	return 0;
 }
