@@ -441,6 +441,9 @@ enum image_description_kind {
 			      * watch; args[1]: bytes of events that were not read */
 	IMAGE_FD_PIDFD,      /* args[0]: the process; 0: one that has ended */
 	IMAGE_FD_PROCESS_FILE, /* a file or directory of /proc of one of the processes: path */
+	IMAGE_FD_FANOTIFY,     /* args[0]: string, a line "WHERE FLAGS MASK IGNORED PATH" (hex)
+				* for each mark; [1]: flags, [2]: of events, as of
+				* fanotify_init(2) */
 	IMAGE_FD_KINDS,
 };
 

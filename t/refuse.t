@@ -15,6 +15,8 @@ multicast|multicast
 urgent|urgent
 io_uring|io_uring
 pipe|pipe
+fanotify|events that have not been read
+fanotify-permissions|asked for permissions
 epoll-mounts|a file of /proc
 clone-gap|cannot have made it
 userfaultfd|userfault
