@@ -94,6 +94,21 @@ static int refuse_differing(
 	return 0;
 }
 
+/* Filters can only be added: as many as we have are ours, which a container has put all of its
+ * processes under. They come from whoever restarts the program. */
+static bool has_own_filters(const char *status)
+{
+	cleanup_free char *mine = procfs_status(getpid(), getpid(), NULL);
+
+	if (!status_number(status, "Seccomp", 10))
+		return false;
+	return !mine ||
+	       status_number(mine, "Seccomp", 10) != status_number(status, "Seccomp", 10) ||
+	       status_number(mine, "Seccomp_filters", 10) !=
+		       status_number(status, "Seccomp_filters", 10) ||
+	       !*status_value(status, "Seccomp_filters");
+}
+
 /* What would be lost without a word, and what an injected system call would set off. */
 static int refuse_thread(struct dump *d, struct thread *t, const char *leader, struct err *e)
 {
@@ -105,7 +120,7 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *leader, s
 		tracee_get_ports(&t->tracee, &ports, e) ||
 		tracee_get_segments(&t->tracee, &segments, e))
 		return -1;
-	if (status_number(status, "Seccomp", 10))
+	if (has_own_filters(status))
 		return err_set(e, 0,
 			"process %d (%s) has a seccomp filter, which is not supported yet",
 			p->pid, p->comm);
