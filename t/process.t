@@ -6,6 +6,7 @@ cycle process
 cycle credentials
 cycle settings
 cycle membarrier
+cycle seccomp
 cycle plugins "$victim/plugin.so"
 
 # Containers put all of their processes under a filter, trecr included. It does not go with the
