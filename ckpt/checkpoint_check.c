@@ -283,6 +283,19 @@ static int check_fds(const struct image *img, const struct image *job, struct er
 	return 0;
 }
 
+static int check_filters(const struct image *img, struct err *e)
+{
+	size_t code = COUNT(img, IMAGE_NOTE_FILTER_CODE, uint64_t), count;
+	const struct image_filter *f;
+
+	f = image_note_array(img, IMAGE_NOTE_FILTERS, struct image_filter, &count);
+	for (size_t i = 0; i < count; i++)
+		if (f[i].count > UINT16_MAX ||
+			check_range(img, "filters", f[i].first, f[i].count, code, e) < 0)
+			return -1;
+	return 0;
+}
+
 int checkpoint_check_process(const struct image *img, const struct image *job, struct err *e)
 {
 	size_t modules = COUNT(img, IMAGE_NOTE_MODULES, struct image_module), count;
@@ -293,7 +306,7 @@ int checkpoint_check_process(const struct image *img, const struct image *job, s
 		return image_bad(img, e, "it describes no process");
 	if (check_index(img, "module", p->exe_module, modules, e) < 0 ||
 		check_threads(img, e) < 0 || check_regions(img, job, e) < 0 ||
-		check_modules(img, e) < 0)
+		check_modules(img, e) < 0 || check_filters(img, e) < 0)
 		return -1;
 	return check_fds(img, job, e);
 }

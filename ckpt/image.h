@@ -47,14 +47,14 @@ enum image_file_kind {
 };
 
 /* Feature bits of struct image_super.incompat. */
-#define IMAGE_INCOMPAT_CHAIN  0x1u /* some extents lie in other checkpoints' files */
-#define IMAGE_INCOMPAT_LOWER  0x2u /* the process has a lower half, to be made again */
-#define IMAGE_INCOMPAT_SHARED 0x4u /* processes share things: IMAGE_NOTE_SHARING */
-#define IMAGE_INCOMPAT_APART                                                                   \
-	0x8u /* threads have left their process's: IMAGE_NOTE_DIRECTORIES */
+#define IMAGE_INCOMPAT_CHAIN   0x1u  /* some extents lie in other checkpoints' files */
+#define IMAGE_INCOMPAT_LOWER   0x2u  /* the process has a lower half, to be made again */
+#define IMAGE_INCOMPAT_SHARED  0x4u  /* processes share things: IMAGE_NOTE_SHARING */
+#define IMAGE_INCOMPAT_APART   0x8u  /* threads have left what their process has */
+#define IMAGE_INCOMPAT_FILTERS 0x10u /* threads are under seccomp filters */
 #define IMAGE_INCOMPAT_KNOWN                                                                   \
 	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED |                 \
-		IMAGE_INCOMPAT_APART)
+		IMAGE_INCOMPAT_APART | IMAGE_INCOMPAT_FILTERS)
 
 struct image_super {
 	uint8_t magic[8];
@@ -127,6 +127,8 @@ enum image_note {
 	IMAGE_NOTE_GROUPS = 18,      /* uint32_t supplementary groups; process */
 	IMAGE_NOTE_MEMPOLICIES = 19, /* struct image_mempolicy; process, by address */
 	IMAGE_NOTE_LOWER = 20,       /* struct image_module: files of the lower half; process */
+	IMAGE_NOTE_FILTERS = 22,     /* struct image_filter: oldest first; process */
+	IMAGE_NOTE_FILTER_CODE = 23, /* uint64_t: struct sock_filter; process */
 	IMAGE_NOTE_SOCKETS = 24,     /* struct image_socket; job */
 	IMAGE_NOTE_SOCKET_OPTIONS = 25, /* struct image_socket_option; job */
 	IMAGE_NOTE_MESSAGES = 26,       /* struct image_message; job */
@@ -312,6 +314,14 @@ struct image_thread {
 };
 IMAGE_SIZE_IS(struct image_thread, 696);
 
+/* What a thread is under by seccomp(2). */
+struct image_filter {
+	int32_t tid;
+	uint32_t flags;        /* SECCOMP_FILTER_FLAG_* */
+	uint32_t first, count; /* in IMAGE_NOTE_FILTER_CODE; count 0: strict mode */
+};
+IMAGE_SIZE_IS(struct image_filter, 16);
+
 /* A thread's own, where they are not the process's (unshare(2) with CLONE_FS). */
 struct image_directories {
 	int32_t tid;
@@ -441,6 +451,9 @@ enum image_description_kind {
 			      * watch; args[1]: bytes of events that were not read */
 	IMAGE_FD_PIDFD,      /* args[0]: the process; 0: one that has ended */
 	IMAGE_FD_PROCESS_FILE, /* a file or directory of /proc of one of the processes: path */
+	IMAGE_FD_FANOTIFY,     /* args[0]: string, a line "WHERE FLAGS MASK IGNORED PATH" (hex)
+				* for each mark; [1]: flags, [2]: of events, as of
+				* fanotify_init(2) */
 	IMAGE_FD_KINDS,
 };
 

@@ -204,6 +204,32 @@ int tracee_spare(struct tracee *t, struct err *e)
 	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (long)OPTIONS) ? fail(t, "spare", e) : 0;
 }
 
+int tracee_suspend_seccomp(struct tracee *t, bool kill_with_us, struct err *e)
+{
+	long options = OPTIONS | (kill_with_us ? PTRACE_O_EXITKILL : 0);
+
+	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, options | PTRACE_O_SUSPEND_SECCOMP)
+		       ? fail(t, "suspend the seccomp filters of", e)
+		       : 0;
+}
+
+/* Without metadata (Linux 4.14) there are no flags either. */
+int tracee_get_filter(
+	struct tracee *t, unsigned number, uint64_t *code, uint32_t *flags, struct err *e)
+{
+	struct {
+		uint64_t number, flags;
+	} metadata = {.number = number};
+	long count = ptrace(PTRACE_SECCOMP_GET_FILTER, t->tid, (long)number, code);
+
+	if (count < 0)
+		return errno == ENOENT ? 0 : fail(t, "read a seccomp filter of", e);
+	if (ptrace(PTRACE_SECCOMP_GET_METADATA, t->tid, sizeof(metadata), &metadata) < 0)
+		metadata.flags = 0;
+	*flags = metadata.flags;
+	return count;
+}
+
 int tracee_get_regs(struct tracee *t, struct user_regs_struct *regs, struct err *e)
 {
 	struct iovec iov = {regs, sizeof(*regs)};

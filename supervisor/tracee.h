@@ -77,6 +77,14 @@ int tracee_detach(struct tracee *t, int signal, struct err *e);
 /* From a stop: it is no longer to be killed when the supervisor ends. */
 int tracee_spare(struct tracee *t, struct err *e);
 
+/* From a stop: seccomp does not act on what it does, until it is let go. Takes CAP_SYS_ADMIN in
+ * the initial user namespace. @kill_with_us as it was attached. */
+int tracee_suspend_seccomp(struct tracee *t, bool kill_with_us, struct err *e);
+/* Filter @number, from 0, the oldest: its instructions, BPF_MAXINSNS at most, and flags of
+ * seccomp(2). Returns how many, 0 when there is none with this number, -1 on failure. */
+int tracee_get_filter(
+	struct tracee *t, unsigned number, uint64_t *code, uint32_t *flags, struct err *e);
+
 int tracee_get_regs(struct tracee *t, struct user_regs_struct *regs, struct err *e);
 int tracee_set_regs(struct tracee *t, const struct user_regs_struct *regs, struct err *e);
 /* The whole XSAVE area in the kernel's standard (uncompacted) format. *size in: room, out:

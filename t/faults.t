@@ -69,7 +69,7 @@ restarts() { # CLASS
 	done
 }
 
-for v in tree_shared pty_session sysv; do
+for v in tree_shared tree_clones pty_session sysv; do
 	arena "$v"
 	faults fault
 	fired=0

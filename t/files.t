@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 for v in file_offsets unlinked directory devices pipes fifo eventfd epoll signalfd locks fd_owner \
-	inotify pidfd process_files tree_locks; do
+	inotify fanotify pidfd process_files tree_locks; do
 	cycle $v
 done
 done_testing

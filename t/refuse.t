@@ -15,13 +15,14 @@ multicast|multicast
 urgent|urgent
 io_uring|io_uring
 pipe|pipe
+fanotify|events that have not been read
+fanotify-permissions|asked for permissions
 epoll-mounts|a file of /proc
 clone-gap|cannot have made it
 userfaultfd|userfault
 device|(device|/dev/)
 aio|(aio|asynchronous)
 mqueue|notification
-seccomp|seccomp
 landlock|Landlock
 dispatch|dispatched
 ldt|modify_ldt
@@ -68,6 +69,10 @@ export OUTSIDE_PORT
 # An external pipe for the row that wants one, at descriptor 9 of every victim's parent.
 mkfifo "$scratch/outside"
 exec 8<>"$scratch/outside"
+
+# Root can save it: for all others it is a row.
+am_root || rows+='seccomp|seccomp
+'
 
 while IFS='|' read -r kind reason; do
 	[ -n "$kind" ] || continue

@@ -11,6 +11,7 @@
 #include "supervisor/membarrier.h"
 #include "supervisor/mempolicy.h"
 #include "supervisor/pagemap.h"
+#include "supervisor/seccomp.h"
 
 /* <asm/prctl.h> of kernel 5.16 */
 #define ARCH_GET_XCOMP_PERM 0x1022
@@ -105,10 +106,6 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *leader, s
 		tracee_get_ports(&t->tracee, &ports, e) ||
 		tracee_get_segments(&t->tracee, &segments, e))
 		return -1;
-	if (status_number(status, "Seccomp", 10))
-		return err_set(e, 0,
-			"process %d (%s) has a seccomp filter, which is not supported yet",
-			p->pid, p->comm);
 	if (dispatch)
 		return err_set(e, 0,
 			"process %d (%s) has its system calls dispatched to itself "
@@ -135,7 +132,7 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *leader, s
 			"process %d (%s) keeps tags in its pointers (LAM), which is not "
 			"supported",
 			p->pid, p->comm);
-	return refuse_namespaces(d, t->tracee.tid, e) ||
+	return seccomp_suspend(p, t, status, e) || refuse_namespaces(d, t->tracee.tid, e) ||
 			       refuse_differing(d, t->tracee.tid, leader, status, e)
 		       ? -1
 		       : 0;
@@ -451,7 +448,7 @@ int dump_process(struct dump *d, struct err *e)
 	read_ids(status, &ip);
 	write_groups(d, status);
 	if (read_mm(d, &ip, e) || read_links(d, &ip, e) || read_limits(d, &ip, e) ||
-		write_cgroups(d, e))
+		write_cgroups(d, e) || seccomp_dump(p, d->writer, e))
 		return -1;
 	if (read_proc_number(p->task, "personality", 16, &ip.personality))
 		return err_set(e, errno, "cannot read the personality of process %d", p->pid);

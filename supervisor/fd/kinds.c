@@ -15,6 +15,7 @@ static const struct fd_kind kinds[] = {
 	{IMAGE_FD_INHERITED, "inherited", false, ROW(fd_inherited)},
 	{IMAGE_FD_MQUEUE, "message queue", false, ROW(fd_mqueue)},
 	{IMAGE_FD_INOTIFY, "inotify", false, ROW(fd_inotify)},
+	{IMAGE_FD_FANOTIFY, "fanotify", false, ROW(fd_fanotify)},
 	{IMAGE_FD_PIDFD, "pidfd", false, fd_pidfd_match, fd_pidfd_dump, fd_pidfd_check,
 		fd_pidfd_restore, fd_pidfd_show, fd_pidfd_finish},
 	{IMAGE_FD_PROCESS_FILE, "file of a process", false, fd_process_file_match,
@@ -62,7 +63,6 @@ const struct fd_kind *fd_kind_find(uint32_t kind)
 static const struct {
 	const char *link, *what;
 } refused[] = {
-	{"anon_inode:[fanotify]", "fanotify descriptors are"},
 	{"anon_inode:[userfaultfd]", "userfaultfd descriptors are"},
 	{"anon_inode:[io_uring]", "io_uring is"},
 	{"anon_inode:[perf_event]", "perf events are"},

@@ -158,6 +158,7 @@ FD_ROW(fd_pty_master);
 FD_ROW(fd_pty_slave);
 FD_ROW(fd_mqueue);
 FD_ROW(fd_inotify);
+FD_ROW(fd_fanotify);
 FD_ROW(fd_pidfd);
 int fd_pidfd_finish(
 	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e);

@@ -17,6 +17,7 @@
 #include "supervisor/module.h"
 #include "supervisor/remote.h"
 #include "supervisor/restore/vdso.h"
+#include "supervisor/seccomp.h"
 #include "supervisor/vdso_frames.h"
 
 extern const uint8_t loader_blob[], loader_blob_end[];
@@ -80,7 +81,8 @@ static int finish_exec(struct restore_one *r)
 		return -1;
 	if (report.event != TRACEE_EVENT_SYSCALL)
 		return err_set(r->e, 0, "the new process stops in an unexpected way");
-	if (tracee_get_regs(t, &r->process.threads[0].regs, r->e))
+	if (tracee_get_regs(t, &r->process.threads[0].regs, r->e) ||
+		seccomp_suspend_new(t, r->img, r->e))
 		return -1;
 	return process_prepare(&r->process, r->e);
 }

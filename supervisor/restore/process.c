@@ -19,6 +19,7 @@
 #include "supervisor/membarrier.h"
 #include "supervisor/mempolicy.h"
 #include "supervisor/restore/plan.h"
+#include "supervisor/seccomp.h"
 #include "supervisor/syscall_restart.h"
 
 #define THREAD_STACK 4096
@@ -361,6 +362,7 @@ void restore_plan_thread(
 	add_speculation(b, t);
 	add_flags(b, t);
 	add_pending(p, b, t->tid, ip->pid);
+	seccomp_plan(&p->plan, b, p->img, t->tid);
 	add_credentials(p, b, ip);
 	if (t->pdeathsig)
 		BATCH_ADD(b, "set the death signal", SYS_prctl, PR_SET_PDEATHSIG, t->pdeathsig);

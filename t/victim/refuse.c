@@ -15,6 +15,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
+#include <sys/fanotify.h>
 #include <sys/file.h>
 #include <sys/io.h>
 #include <sys/ioctl.h>
@@ -177,6 +178,20 @@ static void epoll_mounts(void)
 
 	fd = epoll_create1(EPOLL_CLOEXEC);
 	MUST(mounts >= 0 && fd >= 0 && !epoll_ctl(fd, EPOLL_CTL_ADD, mounts, &event));
+}
+
+static void fanotify_events(void)
+{
+	fd = fanotify_init(FAN_CLASS_NOTIF | 0x200 /* FAN_REPORT_FID */, O_RDONLY);
+	need(fd >= 0 && !fanotify_mark(fd, FAN_MARK_ADD, FAN_CREATE | FAN_ONDIR, AT_FDCWD, "."),
+		"no fanotify");
+	MUST(!mkdir("made", 0700));
+}
+
+static void fanotify_permissions(void)
+{
+	fd = fanotify_init(FAN_CLASS_CONTENT, O_RDONLY);
+	need(fd >= 0, "no fanotify");
 }
 
 static void userfault(void)
@@ -385,6 +400,8 @@ static const struct kind {
 	{"urgent", urgent, still_urgent, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
+	{"fanotify", fanotify_events, nothing, 'd'},
+	{"fanotify-permissions", fanotify_permissions, nothing, 'd'},
 	{"epoll-mounts", epoll_mounts, nothing, 'd'},
 	{"clone-gap", shared_over_a_gap, end_gap, 'c'},
 	{"userfaultfd", userfault, still_userfault, 'd'},
