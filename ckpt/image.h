@@ -621,6 +621,7 @@ struct image_tcp {
 IMAGE_SIZE_IS(struct image_tcp, 56);
 
 #define IMAGE_SYSV_GUESSED 0x1u /* the program's as far as one can tell; another's maybe */
+#define IMAGE_SYSV_UNUSED  0x2u /* nobody had used it yet */
 
 struct image_queue_message {
 	uint64_t type;

@@ -443,6 +443,25 @@ static bool is_to_be_stopped(const struct process *p, const struct thread *t)
 	return t->tracee.state == TRACEE_RUNNING && !(t->helper && !p->lower->drained);
 }
 
+/* A signal stops threads of the lower half, too, and who waits for them down there does not
+ * come out. */
+static bool is_stopped_below(const struct process *p)
+{
+	struct proc_stat st;
+
+	for (size_t i = 0; i < buf_count(&p->lower->tids, pid_t); i++)
+		if (!procfs_stat(p->pid, *buf_at(&p->lower->tids, pid_t, i), &st, NULL) &&
+			st.state == 'T')
+			return true;
+	return false;
+}
+
+static int refuse_stopped(const struct process *p, struct err *e)
+{
+	return err_set(
+		e, 0, "process %d is stopped by a signal, and its lower half with it", p->pid);
+}
+
 /* Nothing was heard of those that still run. */
 static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, struct err *e)
 {
@@ -452,6 +471,8 @@ static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, 
 		tracee_pause(*again);
 		return 0;
 	}
+	if (is_stopped_below(p))
+		return refuse_stopped(p, e);
 	*again = now + AGAIN_NS;
 	for (size_t k = 0; k < p->thread_count; k++) {
 		struct thread *t = &p->threads[k];
@@ -595,9 +616,7 @@ static int drain(struct freezer *f, struct err *e)
 			continue;
 		any = true;
 		if (p->threads[0].tracee.group_stopped)
-			return err_set(e, 0,
-				"process %d is stopped by a signal, and its lower half with it",
-				p->pid);
+			return refuse_stopped(p, e);
 		if (p->lower->state != RECORDS_UP)
 			return err_set(
 				e, 0, "process %d could not bring its lower half up", p->pid);
