@@ -1,6 +1,6 @@
 /*
  * report.h - what a benchmark program tells bench/run while it runs: a small file that both
- * map. Being a file, it is there after a restart too. bench/run knows this layout.
+ * use. Being a file on a disk, it is there after a restart too. bench/run knows this layout.
  */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H

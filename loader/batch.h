@@ -13,6 +13,7 @@
 /* Offsets of the entry points in the loader's binary: each one a jump at a fixed place. */
 #define LOADER_ENTRY_BATCH   0x00 /* rdi: struct batch */
 #define LOADER_ENTRY_SYSCALL 0x10 /* syscall; int3 */
+#define LOADER_ENTRY_TILES   0x20 /* use AMX; syscall; int3 */
 
 /* Where the loader and its batches live while they work: inside the window that is the lower
  * half's later on (1 TiB). No upper half has memory there. */

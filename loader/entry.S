@@ -12,6 +12,23 @@ loader_start:
 	syscall
 	int3
 
+	.org	LOADER_ENTRY_TILES
+	ldtilecfg tile_shapes(%rip)
+	tilezero %tmm0
+	tilerelease
+	syscall
+	int3
+
+	/* Palette 1, one tile of one row of 64 bytes. */
+	.balign	64
+tile_shapes:
+	.byte	1
+	.org	tile_shapes + 16
+	.word	64
+	.org	tile_shapes + 48
+	.byte	1
+	.org	tile_shapes + 64
+
 	.text
 
 /* long batch_syscall(const unsigned long args[7]): number, then arguments. */

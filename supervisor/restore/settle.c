@@ -91,6 +91,49 @@ static void join_cgroups(struct restore_one *r)
 
 /* ---- registers, and off ---- */
 
+/* XSTATE_BV: what an XSAVE area holds that is not as at the start of a thread (Intel's Software
+ * Developer's Manual, volume 1, 13.4.2). */
+#define XSTATE_BV_AT 512
+#define XTILE_DATA   18
+
+static bool has_tiles(const struct restore_one *r, const struct image_thread *t)
+{
+	size_t size;
+	const uint8_t *note = image_note(r->img, IMAGE_NOTE_XSTATE, 1, &size);
+	uint64_t present;
+
+	if (t->xstate_size < XSTATE_BV_AT + sizeof(present))
+		return false;
+	memcpy(&present, note + t->xstate_offset + XSTATE_BV_AT, sizeof(present));
+	return present >> XTILE_DATA & 1;
+}
+
+/* A thread has room for the contents of AMX's tiles only from its first use of them on, and
+ * before that ptrace refuses to set them (validate_user_xstate_header(),
+ * arch/x86/kernel/fpu/xstate.c): let it use one. */
+static int make_room_for_tiles(struct restore_one *r, struct thread *thread)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS;
+	struct tracee *t = &thread->tracee;
+	struct tracee_report report;
+	struct user_regs_struct regs;
+	static const uint64_t none[6];
+
+	if (tracee_get_regs(t, &regs, r->e))
+		return -1;
+	x86_64_set_syscall(&regs, LOADER_WINDOW + LOADER_ENTRY_TILES, SYS_getpid, none);
+	if (tracee_set_regs(t, &regs, r->e))
+		return -1;
+	/* Into the system call behind it, and out. */
+	for (int i = 0; i < 2; i++)
+		if (tracee_continue_to_syscall(t, 0, r->e) ||
+			tracee_wait(t, deadline, &report, r->e))
+			return -1;
+		else if (report.event != TRACEE_EVENT_SYSCALL)
+			return err_set(r->e, 0, "thread %d cannot use the tiles of AMX", t->tid);
+	return 0;
+}
+
 static int set_xstate(
 	struct restore_one *r, struct thread *thread, const struct image_thread *t)
 {
@@ -125,6 +168,8 @@ static int settle_thread(struct restore_one *r, size_t i)
 	if (t->flags & IMAGE_THREAD_ENDED)
 		return 0;
 	scheduling_set(thread->tracee.tid, t, notice, r);
+	if (has_tiles(r, t) && make_room_for_tiles(r, thread))
+		return -1;
 	take_image_thread(thread, t);
 	if (thread->syscall_class == IMAGE_SYSCALL_RESTART_BLOCK &&
 		syscall_build_restart_block(&r->process, thread,
