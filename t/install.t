@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 have make || skip_all "no make"
+make -s -q -C "$top" O="$build" all || skip_all "the build is older than the sources"
 arena installed
 root=$PWD/root
 make -s -C "$top" O="$build" install DESTDIR="$root" PREFIX=/opt/trecr >make.out 2>&1
