@@ -71,8 +71,11 @@ $(DEMO_BIN) $(BENCH_BIN): $(O)/%: %.c
 demo: all $(DEMO_BIN)
 	@demo/run.sh $(O)
 
-# What bench/run needs; it is run by hand (bench/README.md).
-bench: all $(BENCH_BIN)
+# What bench/run and bench/turns need; they are run by hand (bench/README.md).
+bench: all $(BENCH_BIN) $(O)/bench/noop/libcuda.so.1
+$(O)/bench/noop/libcuda.so.1: bench/noop/libcuda.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(WARN) $(CFLAGS) -fPIC -shared -Wl,-soname,$(@F) -o $@ $<
 
 # What building and testing need is installed first, also in a parallel make.
 deps:

@@ -482,7 +482,9 @@ struct image_description {
 };
 IMAGE_SIZE_IS(struct image_description, 112);
 
-/* Contents that are in no process's private memory, kept once in the job file. */
+/* Contents that are in no process's private memory, kept once in the job file. The flags of
+ * SHARED_ANON, MEMFD and UNLINKED are the logarithm of the size of their pages where those are
+ * huge pages of hugetlbfs, else 0. */
 enum image_object_kind {
 	IMAGE_OBJECT_SHARED_ANON = 1, /* MAP_SHARED | MAP_ANONYMOUS */
 	IMAGE_OBJECT_MEMFD,           /* args[0]: seals */
@@ -498,7 +500,7 @@ enum image_object_kind {
 			      */
 	/* System V: inode: id, dev: key, args[0]: uid | gid << 32, flags: IMAGE_SYSV_*; the
 	 * mode's further bits are the kernel's (SHM_DEST, SHM_LOCKED) */
-	IMAGE_OBJECT_SHM, /* contents */
+	IMAGE_OBJECT_SHM, /* contents; args[1]: as the flags of MEMFD */
 	IMAGE_OBJECT_SEM, /* args[1]: number; their values (uint16_t), struct image_sem_undo */
 	IMAGE_OBJECT_MSG, /* args[1]: bytes it may hold; struct image_queue_message, each with
 			   * its text
@@ -508,6 +510,10 @@ enum image_object_kind {
 	 * text
 	 */
 	IMAGE_OBJECT_MQUEUE,
+	/* A file of a tmpfs that is mapped shared: POSIX shared memory; args[1]: uid | gid <<
+	 * 32
+	 */
+	IMAGE_OBJECT_SHM_FILE,
 	IMAGE_OBJECT_KINDS,
 };
 
@@ -626,6 +632,7 @@ struct image_tcp {
 IMAGE_SIZE_IS(struct image_tcp, 56);
 
 #define IMAGE_SYSV_GUESSED 0x1u /* the program's as far as one can tell; another's maybe */
+#define IMAGE_SYSV_UNUSED  0x2u /* nobody had used it yet */
 
 struct image_queue_message {
 	uint64_t type;

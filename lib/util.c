@@ -62,14 +62,19 @@ char *xasprintf(const char *fmt, ...)
 	return s;
 }
 
+void buf_reserve(struct buf *b, size_t n)
+{
+	if (b->len + n <= b->cap)
+		return;
+	b->cap = b->cap * 2 > b->len + n ? b->cap * 2 : b->len + n + 64;
+	b->data = xrealloc(b->data, b->cap);
+}
+
 void *buf_grow(struct buf *b, size_t n)
 {
 	void *p;
 
-	if (b->len + n > b->cap) {
-		b->cap = b->cap * 2 > b->len + n ? b->cap * 2 : b->len + n + 64;
-		b->data = xrealloc(b->data, b->cap);
-	}
+	buf_reserve(b, n);
 	p = (char *)b->data + b->len;
 	if (n)
 		memset(p, 0, n);

@@ -81,6 +81,8 @@ struct buf {
 void buf_add(struct buf *b, const void *data, size_t n);
 /* Append @n zero bytes and return their address, valid until the next call on @b. */
 void *buf_grow(struct buf *b, size_t n);
+/* Make room for @n bytes more, so that adding them needs no memory. */
+void buf_reserve(struct buf *b, size_t n);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_free(struct buf *b);
 

@@ -19,6 +19,14 @@
 #include "loader/lower/raw.h"
 #include "lower/runtime.h"
 
+/* The first word of thread-local storage is its own address, with glibc and musl. Reading it
+ * takes an eighth of what the instruction does that asks for the FS base (4 ns), and the driver
+ * comes here twice a launch. */
+static uint64_t this_fs(void)
+{
+	return *(const uint64_t __seg_fs *)0;
+}
+
 /* The lower FS base of the thread that runs on the upper @fs; 0 when it never crossed. */
 static uint64_t lower_fs(uint64_t fs)
 {
@@ -30,7 +38,7 @@ static uint64_t lower_fs(uint64_t fs)
 
 static void *gate_getspecific(pthread_key_t key)
 {
-	uint64_t fs = raw_read_fs(), lower;
+	uint64_t fs = this_fs(), lower;
 	void *value;
 
 	if (in_lower_window(fs))
@@ -46,7 +54,7 @@ static void *gate_getspecific(pthread_key_t key)
 
 static int gate_setspecific(pthread_key_t key, const void *value)
 {
-	uint64_t fs = raw_read_fs(), lower;
+	uint64_t fs = this_fs(), lower;
 	int r;
 
 	if (in_lower_window(fs))

@@ -24,6 +24,7 @@
 #define PAGE    4096ul
 #define CLASSES (SMALL / STEP + (LARGE - SMALL) / PAGE)
 #define COMMIT  (64ul << 10)
+#define COLOUR  (5ul * 64) /* an odd number of lines of the cache */
 
 _Static_assert(CLASSES *REGION <= LOWER_HEAP_SIZE, "");
 
@@ -32,13 +33,22 @@ void *__libc_malloc(size_t size);
 void __libc_free(void *block);
 void *__libc_realloc(void *block, size_t size);
 
-/* Its map, a bit for each place, begins the region; places begin at a page behind it. */
+/* Its map, a bit for each place, begins the region; places begin behind it. */
 struct class
 {
 	uint32_t lock;
-	uint32_t lowest; /* no word of the map before this one has a free bit */
-	uint64_t ready;  /* bytes of the region that can be written to */
+	uint32_t lowest;  /* no word of the map before this one has a free bit */
+	uint32_t size;    /* of a place; 0: the class has not been used yet */
+	uint32_t count;   /* of places */
+	uint64_t inverse; /* of size / STEP, times 1 << INVERSE */
+	uint64_t ready;   /* bytes of the region that can be written to */
+	char *places;
 };
+
+/* Offsets in a region are below 2^20 steps, so is a size, and their product with its inverse's
+ * error below 2^42: the quotient is exact. */
+#define INVERSE 42
+_Static_assert(REGION / STEP <= 1ul << 20, "");
 
 static struct class classes[CLASSES];
 static uint32_t reserved; /* 1: yes, 2: there is no room for it */
@@ -82,11 +92,6 @@ static size_t map_size(size_t size)
 	return (REGION / size / 8 + PAGE) & ~(PAGE - 1);
 }
 
-static size_t place_count(size_t size)
-{
-	return (REGION - map_size(size)) / size;
-}
-
 static int is_ours(const void *block)
 {
 	return (uintptr_t)block - LOWER_HEAP < LOWER_HEAP_SIZE;
@@ -107,23 +112,42 @@ static int commit(struct class *c, char *region, size_t size)
 	return 0;
 }
 
-/* Under the class's lock. */
-static void *take(struct class *c, char *region, size_t size)
+/* Under the class's lock: its first use. Places of different classes begin at different lines
+ * of a page, as all that a call of the driver's touches may be the first of its size: in the
+ * same line of their pages, they would drive each other out of the processor's cache. */
+static int begin(struct class *c, unsigned class)
 {
-	uint64_t *map = (uint64_t *)region;
-	size_t count = place_count(size), words = (count + 63) / 64, place;
+	size_t size = size_of(class), first = map_size(size) + class * COLOUR % PAGE;
 
-	if (commit(c, region, map_size(size)) < 0)
+	if (commit(c, region_of(class), first) < 0)
+		return -1;
+	c->size = size;
+	c->count = (REGION - first) / size;
+	c->inverse = ((1ul << INVERSE) + size / STEP - 1) / (size / STEP);
+	c->places = region_of(class) + first;
+	return 0;
+}
+
+/* Under the class's lock. */
+static void *take(struct class *c, unsigned class)
+{
+	uint64_t *map = (uint64_t *)region_of(class);
+	size_t words, place;
+	char *block;
+
+	if (!c->size && begin(c, class) < 0)
 		return NULL;
+	words = (c->count + 63) / 64;
 	while (c->lowest < words && map[c->lowest] == ~0ul)
 		c->lowest++;
 	if (c->lowest == words)
 		return NULL;
 	place = c->lowest * 64ul + __builtin_ctzl(~map[c->lowest]);
-	if (place >= count || commit(c, region, map_size(size) + (place + 1) * size) < 0)
+	block = c->places + place * c->size;
+	if (place >= c->count || commit(c, (char *)map, block + c->size - (char *)map) < 0)
 		return NULL;
 	map[c->lowest] |= 1ul << place % 64;
-	return region + map_size(size) + place * size;
+	return block;
 }
 
 void *malloc(size_t size)
@@ -135,7 +159,7 @@ void *malloc(size_t size)
 	if (size > LARGE || !reserve())
 		return __libc_malloc(size);
 	raw_lock(&c->lock);
-	block = take(c, region_of(class), size_of(class));
+	block = take(c, class);
 	raw_unlock(&c->lock);
 	return block ? block : __libc_malloc(size);
 }
@@ -143,18 +167,18 @@ void *malloc(size_t size)
 void free(void *block)
 {
 	unsigned class = ((uintptr_t)block - LOWER_HEAP) / REGION;
-	struct class *c = &classes[class];
-	char *region = region_of(class);
-	size_t size, place;
+	uint64_t *map, place;
+	struct class *c;
 
 	if (!is_ours(block)) {
 		__libc_free(block);
 		return;
 	}
-	size = size_of(class);
-	place = ((char *)block - region - map_size(size)) / size;
+	c = &classes[class];
+	map = (uint64_t *)region_of(class);
+	place = ((char *)block - c->places) / STEP * c->inverse >> INVERSE;
 	raw_lock(&c->lock);
-	((uint64_t *)region)[place / 64] &= ~(1ul << place % 64);
+	map[place / 64] &= ~(1ul << place % 64);
 	if (place / 64 < c->lowest)
 		c->lowest = place / 64;
 	raw_unlock(&c->lock);

@@ -45,6 +45,12 @@ never() {
 	fi
 }
 
+check_executable() {
+	for file in $(files t '*.t'); do
+		[ -x "$file" ] || finding "$file is not executable"
+	done
+}
+
 check_format() {
 	need clang-format
 	for file in $(files "$code t bench demo" '*.[ch]'); do
@@ -115,10 +121,10 @@ check_habits() {
 	files t '*.[ch]' | never 'left for later' '\b(TODO|FIXME|XXX)\b'
 	{ files "$all" '*'; ls Makefile README.md .ci/run; } 2>/dev/null |
 		never 'a path of this machine' "$(pwd | sed 's/[][\.*^$+?(){}|]/\\&/g')\\b|/home/[a-z]"
-	# A victim may sleep: that is then what is checkpointed.
+	# A victim, or a program that is to be saved, may sleep: that is then what is checkpointed.
 	{ files "$code demo" '*.[ch]'; files t '*.[ch]' | grep -v '^t/victim/'; } |
 		never 'wait for the event, not for some time' '\b(u?sleep) ?\('
-	files t '*' | grep -v '^t/victim/' |
+	files t '*' | grep -vE '^t/(victim|application)/' |
 		never 'wait for the event, not for some time' '^[^#]*time\.sleep\(|^[ 	]*sleep [0-9.]+$'
 	files "$code" '*.[ch]' | grep -v '^supervisor/tracee\.c$' |
 		never 'ptrace outside of supervisor/tracee.c' '\bptrace\([^0-9)]'
@@ -140,6 +146,7 @@ check_habits() {
 	done
 }
 
+check_executable
 check_format
 check_static
 check_headers

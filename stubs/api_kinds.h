@@ -64,6 +64,7 @@ enum api_way {
 	API_TRANSLATE, /* exchange handles for real ones on the way */
 	API_RECORD,    /* leave it to the code that keeps records */
 	API_BODY,      /* call what was written by hand */
+	API_BELOW,     /* cross to what was written by hand */
 	API_REFUSE,
 };
 

@@ -20,6 +20,7 @@
 #include "supervisor/module.h"
 #include "supervisor/syscall_restart.h"
 #include "supervisor/sysv.h"
+#include "supervisor/thaw.h"
 
 #define FREEZE_LIMIT_NS 10000000000ull
 
@@ -419,7 +420,7 @@ static int take_frozen(struct checkpoint_work *w)
 	w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
 	if (complete(w))
 		goto out_thaw;
-	freeze_kill(&w->tree, &w->ending);
+	thaw_kill(&w->tree, &w->ending);
 	fd_dump_let_go(w->fds);
 	return 0;
 
@@ -465,7 +466,7 @@ static int run_in_thread(struct checkpoint_work *w)
 	if (r)
 		return err_set(w->e, r, "cannot start a thread");
 	join(w, thread);
-	freeze_await_ends(&w->ending);
+	thaw_await_ends(&w->ending);
 	return w->result;
 }
 

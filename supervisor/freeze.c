@@ -9,9 +9,7 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
-#include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,8 +18,10 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
+#include "supervisor/frozen.h"
 #include "supervisor/lower/lower.h"
 #include "supervisor/syscall_restart.h"
+#include "supervisor/thaw.h"
 
 /* How long a thread may take to stop before it is asked what it waits for. */
 #define STOP_SLICE_NS 2000000ull
@@ -31,14 +31,6 @@ struct freezer {
 	struct tree *tree;
 	bool found_new; /* in this pass */
 };
-
-static struct process *find_process(struct tree *tree, pid_t pid)
-{
-	for (size_t i = 0; i < tree->count; i++)
-		if (tree->processes[i]->pid == pid)
-			return tree->processes[i];
-	return NULL;
-}
 
 static struct thread *find_thread(struct process *p, pid_t tid)
 {
@@ -191,9 +183,16 @@ static bool is_stranger(const struct freeze_target *target, pid_t pid)
 	return false;
 }
 
+/* Whether it has ended and, if that is for us to do, been waited for: one call, as there may be
+ * thousands. */
+static bool reap(const struct freezer *f, pid_t pid)
+{
+	return f->target->reaper == getpid() && waitpid(pid, NULL, __WALL | WNOHANG) == pid;
+}
+
 /* Children of processes that have ended. Those that have ended, too, are nobody's to wait for
  * but the reaper's: if that is us they have to go now, as a long list of children would never
- * be read in time. */
+ * be read in time. The youngest stand at its end, and are the ones that may still live. */
 static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
@@ -202,17 +201,20 @@ static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 	*late = false;
 	if (procfs_children(f->target->reaper, &pids, &count, e))
 		return -1;
-	for (size_t i = 0; i < count; i++) {
-		if (find_process(f->tree, pids[i]) || is_stranger(f->target, pids[i]))
+	for (size_t i = count; i-- > 0;) {
+		if (tree_find(f->tree, pids[i]) || is_stranger(f->target, pids[i]))
 			continue;
+		if (reap(f, pids[i])) {
+			f->found_new = *late = true;
+			continue;
+		}
 		if (take_in(f, pids[i], 0, e))
 			return -1;
 		if (f->tree->processes[f->tree->count - 1]->thread_count)
 			continue;
 		drop_process(f->tree, f->tree->count - 1);
 		*late = true;
-		if (f->target->reaper == getpid())
-			(void)waitpid(pids[i], NULL, __WALL | WNOHANG); /* or the loop does */
+		(void)reap(f, pids[i]); /* or the loop does */
 	}
 	return 0;
 }
@@ -238,7 +240,7 @@ static int add_children(struct freezer *f, struct process *p, struct err *e)
 	if (procfs_children(p->pid, &pids, &count, e))
 		return task_alive(p->pid, p->pid) ? -1 : 0;
 	for (size_t i = 0; i < count; i++)
-		if (!find_process(f->tree, pids[i]) && take_in(f, pids[i], p->pid, e))
+		if (!tree_find(f->tree, pids[i]) && take_in(f, pids[i], p->pid, e))
 			return -1;
 	return 0;
 }
@@ -294,7 +296,7 @@ static int end_vfork(struct freezer *f, struct thread *t, struct err *e)
 
 		if (syscall(SYS_kcmp, tid, pids[i], KCMP_VM, 0L, 0L))
 			continue;
-		child = find_process(f->tree, pids[i]);
+		child = tree_find(f->tree, pids[i]);
 		if (!child)
 			child = add_process(f, pids[i], pid);
 		if (run_to_exec(f, child, e))
@@ -441,6 +443,25 @@ static bool is_to_be_stopped(const struct process *p, const struct thread *t)
 	return t->tracee.state == TRACEE_RUNNING && !(t->helper && !p->lower->drained);
 }
 
+/* A signal stops threads of the lower half, too, and who waits for them down there does not
+ * come out. */
+static bool is_stopped_below(const struct process *p)
+{
+	struct proc_stat st;
+
+	for (size_t i = 0; i < buf_count(&p->lower->tids, pid_t); i++)
+		if (!procfs_stat(p->pid, *buf_at(&p->lower->tids, pid_t, i), &st, NULL) &&
+			st.state == 'T')
+			return true;
+	return false;
+}
+
+static int refuse_stopped(const struct process *p, struct err *e)
+{
+	return err_set(
+		e, 0, "process %d is stopped by a signal, and its lower half with it", p->pid);
+}
+
 /* Nothing was heard of those that still run. */
 static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, struct err *e)
 {
@@ -450,6 +471,8 @@ static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, 
 		tracee_pause(*again);
 		return 0;
 	}
+	if (is_stopped_below(p))
+		return refuse_stopped(p, e);
 	*again = now + AGAIN_NS;
 	for (size_t k = 0; k < p->thread_count; k++) {
 		struct thread *t = &p->threads[k];
@@ -580,133 +603,6 @@ static int freeze_all(struct freezer *f, struct err *e)
 	return 0;
 }
 
-/* The parent of today: that by which it was found may have ended since. */
-static int find_parent(struct freezer *f, struct process *p, const struct proc_stat *st)
-{
-	p->parent = find_process(f->tree, st->field[4]) ? (pid_t)st->field[4] : 0;
-	return p->parent || p->pid == f->target->root;
-}
-
-/* Whether @p counts: processes that ended meanwhile are gone, but for those that still wait
- * for their parent to ask how. */
-static bool is_there(struct freezer *f, struct process *p)
-{
-	struct proc_stat st;
-	bool of_tree;
-
-	if (procfs_stat(p->pid, p->pid, &st, NULL))
-		return false;
-	of_tree = find_parent(f, p, &st);
-	p->zombie = !p->thread_count && st.state == 'Z' && of_tree;
-	return p->thread_count || p->zombie;
-}
-
-/* Whether it descends from the first process, and not from an orphan. */
-static bool descends_from_root(const struct freezer *f, const struct process *p)
-{
-	while (p && p->parent)
-		p = find_process(f->tree, p->parent);
-	return p && p->pid == f->target->root;
-}
-
-/* Behind the others: what orphans share with one that is none, they have from it. */
-static void move_orphans(struct freezer *f)
-{
-	struct tree *tree = f->tree;
-	cleanup_buf struct buf orphans = {0};
-	cleanup_free bool *stays = xcalloc(tree->count, sizeof(*stays));
-	size_t kept = 0;
-
-	for (size_t i = 0; i < tree->living; i++)
-		stays[i] = descends_from_root(f, tree->processes[i]);
-	for (size_t i = 0; i < tree->living; i++)
-		if (stays[i])
-			tree->processes[kept++] = tree->processes[i];
-		else
-			buf_push(&orphans, struct process *, &tree->processes[i]);
-	if (orphans.len)
-		memcpy(&tree->processes[kept], orphans.data, orphans.len);
-}
-
-static void sort_out(struct freezer *f)
-{
-	struct tree *tree = f->tree;
-	cleanup_free bool *there = xcalloc(tree->count, sizeof(*there));
-	cleanup_buf struct buf zombies = {0};
-	size_t kept = 0;
-
-	for (size_t i = 0; i < tree->count; i++)
-		there[i] = is_there(f, tree->processes[i]);
-	for (size_t i = 0; i < tree->count; i++) {
-		struct process *p = tree->processes[i];
-
-		if (!there[i]) {
-			process_free(p);
-		} else if (p->zombie) {
-			buf_push(&zombies, struct process *, &p);
-		} else {
-			tree->processes[kept++] = p;
-		}
-	}
-	tree->living = kept;
-	tree->count = kept + buf_count(&zombies, struct process *);
-	if (zombies.len)
-		memcpy(&tree->processes[kept], zombies.data, zombies.len);
-	move_orphans(f);
-}
-
-static int read_thread(struct process *p, struct thread *t, struct err *e)
-{
-	cleanup_free char *status = procfs_status(p->pid, t->tracee.tid, e);
-
-	if (!status)
-		return -1;
-	t->vtid = status_last_number(status, "NSpid");
-	return tracee_get_regs(&t->tracee, &t->regs, e) ||
-			       tracee_get_rseq(&t->tracee, &t->rseq, e)
-		       ? -1
-		       : 0;
-}
-
-static int read_id(struct process *p, struct err *e)
-{
-	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
-
-	if (!status)
-		return -1;
-	p->vpid = status_last_number(status, "NSpid");
-	return 0;
-}
-
-/* Fields of /proc/PID/stat by number, see man proc_pid_stat. */
-#define STAT_EXIT_CODE 52
-
-static int read_process(struct process *p, struct err *e)
-{
-	struct proc_stat st;
-
-	if (procfs_stat(p->pid, p->pid, &st, e))
-		return -1;
-	memcpy(p->comm, st.comm, sizeof(p->comm));
-	if (read_id(p, e) || p->zombie)
-		return p->zombie ? 0 : -1;
-	for (size_t i = 0; i < p->thread_count; i++) {
-		struct thread leader = p->threads[i];
-
-		if (read_thread(p, &p->threads[i], e))
-			return -1;
-		if (leader.tracee.tid != p->pid || !i)
-			continue;
-		leader = p->threads[i];
-		memmove(&p->threads[1], &p->threads[0], i * sizeof(leader));
-		p->threads[0] = leader;
-	}
-	p->task = p->threads[0].tracee.tid;
-	p->leader_ended = p->task != p->pid;
-	p->leader_exit_code = st.field[STAT_EXIT_CODE];
-	return process_prepare(p, e);
-}
-
 /* All threads above stand still but for the helpers. Let what is below come to rest; then the
  * helpers are stopped, too, and what they have set off meanwhile. */
 static int drain(struct freezer *f, struct err *e)
@@ -720,9 +616,7 @@ static int drain(struct freezer *f, struct err *e)
 			continue;
 		any = true;
 		if (p->threads[0].tracee.group_stopped)
-			return err_set(e, 0,
-				"process %d is stopped by a signal, and its lower half with it",
-				p->pid);
+			return refuse_stopped(p, e);
 		if (p->lower->state != RECORDS_UP)
 			return err_set(
 				e, 0, "process %d could not bring its lower half up", p->pid);
@@ -741,15 +635,7 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 	add_process(&f, target->root, 0);
 	if (freeze_all(&f, e) || drain(&f, e))
 		goto out_thaw;
-	sort_out(&f);
-	if (!tree->living || tree->processes[0]->pid != target->root) {
-		err_set(e, 0, "process %d has ended", target->root);
-		goto out_thaw;
-	}
-	for (size_t i = 0; i < tree->count; i++)
-		if (read_process(tree->processes[i], e))
-			goto out_thaw;
-	if (clocks_compare(tree->processes[0]->task, &tree->clocks, e))
+	if (frozen_read(tree, target->root, e))
 		goto out_thaw;
 	return 0;
 
@@ -789,69 +675,4 @@ void freeze_unblock(pid_t freezer)
 	for (size_t i = 0; i < count; i++)
 		if (tids[i] != pid && !task_alive(pid, tids[i]))
 			(void)waitpid(tids[i], NULL, __WALL | WNOHANG);
-}
-
-static bool continue_pending(pid_t pid)
-{
-	cleanup_free char *status = procfs_status(pid, pid, NULL);
-
-	return status && status_number(status, "ShdPnd", 16) >> (SIGCONT - 1) & 1;
-}
-
-int thaw(struct tree *tree, struct err *e)
-{
-	int failed = 0;
-
-	for (size_t i = 0; i < tree->count; i++) {
-		struct process *p = tree->processes[i];
-
-		for (size_t k = 0; k < p->thread_count; k++) {
-			struct thread *t = &p->threads[k];
-
-			if (t->tracee.state == TRACEE_GONE)
-				continue;
-			if (t->regs_changed)
-				failed |= tracee_set_regs(
-					&t->tracee, &t->regs, failed ? NULL : e);
-			failed |= tracee_detach(&t->tracee, 0, failed ? NULL : e);
-		}
-		/* One that was continued meanwhile owes nothing. */
-		if (p->stop_owed && !continue_pending(p->pid))
-			kill(p->pid, SIGSTOP);
-	}
-	tree_free(tree);
-	return failed ? -1 : 0;
-}
-
-void freeze_kill(struct tree *tree, struct buf *ending)
-{
-	for (size_t i = 0; i < tree->count; i++) {
-		int fd = syscall(SYS_pidfd_open, tree->processes[i]->pid, 0);
-
-		if (fd >= 0)
-			buf_push(ending, int, &fd);
-	}
-	/* From the leaves up, so that nobody sees a child of its end by a signal. */
-	for (size_t i = tree->count; i-- > 0;)
-		kill(tree->processes[i]->pid, SIGKILL);
-	for (size_t i = 0; i < tree->count; i++)
-		for (size_t k = 0; k < tree->processes[i]->thread_count; k++)
-			tracee_detach(&tree->processes[i]->threads[k].tracee, 0, NULL);
-	tree_free(tree);
-}
-
-void freeze_await_ends(struct buf *ending)
-{
-	uint64_t end = clock_ns(CLOCK_MONOTONIC) + 30000000000ull;
-
-	for (size_t i = 0; i < buf_count(ending, int); i++) {
-		struct pollfd p = {.fd = *buf_at(ending, int, i), .events = POLLIN};
-		uint64_t now = clock_ns(CLOCK_MONOTONIC);
-		siginfo_t info;
-
-		if (now < end && poll(&p, 1, (end - now) / 1000000) > 0)
-			(void)waitid(P_PIDFD, p.fd, &info, WEXITED | WNOHANG | __WALL);
-		close(p.fd);
-	}
-	buf_free(ending);
 }

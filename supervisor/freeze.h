@@ -1,5 +1,5 @@
 /*
- * freeze.h - stop a whole tree of processes, and let it go on.
+ * freeze.h - stop a whole tree of processes. thaw.h lets it go on, or ends it.
  */
 #ifndef SUPERVISOR_FREEZE_H
 #define SUPERVISOR_FREEZE_H
@@ -32,18 +32,5 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
  * done here.
  */
 void freeze_unblock(pid_t freezer);
-
-/* Let all go on from where they were (threads' regs, where regs_changed), and free @tree.
- * Goes through to the end whatever fails. */
-int thaw(struct tree *tree, struct err *e);
-
-/* End all processes of a frozen tree, and free @tree. *ending: a pidfd of each, for
- * freeze_await_ends(), once the thread that had frozen them is no more. */
-void freeze_kill(struct tree *tree, struct buf *ending);
-
-/* Until all of *ending have ended (and ours have been waited for), so that what they held is
- * free: ids, names of sockets, memory of devices. Not for longer than 30 s. Closes the pidfds.
- */
-void freeze_await_ends(struct buf *ending);
 
 #endif

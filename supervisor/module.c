@@ -57,7 +57,6 @@ static int identify_fd(int fd, const char *path, struct image_module *m, struct 
 int module_identify(struct module_cache *c, const char *path, uint64_t inode,
 	struct image_module *m, struct err *e)
 {
-	/* O_NONBLOCK: a FIFO under a file's old name would make us wait. */
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 
@@ -82,17 +81,56 @@ int module_identify(struct module_cache *c, const char *path, uint64_t inode,
 	return 0;
 }
 
-int module_check(const struct image_module *m, const char *path, struct err *e)
+/* O_NONBLOCK: a FIFO under a file's old name would make us wait. */
+static int open_mapped(const char *path, struct stat *st, struct err *e)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct image_module now = {0};
-	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st))
+	if (fd < 0 || fstat(fd, st))
 		return err_set(e, errno, "cannot open %s, which the program has mapped", path);
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st->st_mode))
 		return err_set(e, 0,
 			"%s, which the program has mapped, is no regular file any more", path);
+	return steal_fd(&fd);
+}
+
+int module_look(const char *path, struct image_module *m, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return err_set(e, errno, "cannot look at the mapped file %s", path);
+	read_stat(&st, m);
+	return 0;
+}
+
+int module_check_shared(const struct image_module *m, const char *path, bool writable,
+	bool *changed, struct err *e)
+{
+	struct image_module now = {0};
+	struct stat st;
+	cleanup_fd int fd = open_mapped(path, &st, e);
+
+	if (fd < 0)
+		return -1;
+	read_stat(&st, &now);
+	if (now.size < m->size)
+		return err_set(e, 0,
+			"cannot go on with %s, a shared mapping: it is shorter than at the "
+			"checkpoint",
+			path);
+	*changed = now.size != m->size || (writable && now.mtime_ns != m->mtime_ns);
+	return 0;
+}
+
+int module_check(const struct image_module *m, const char *path, struct err *e)
+{
+	struct image_module now = {0};
+	struct stat st;
+	cleanup_fd int fd = open_mapped(path, &st, e);
+
+	if (fd < 0)
+		return -1;
 	read_stat(&st, &now);
 	if (same_stat(&now, m))
 		return 0;

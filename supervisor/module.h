@@ -21,7 +21,16 @@ void module_cache_free(struct module_cache *c);
 int module_identify(struct module_cache *c, const char *path, uint64_t inode,
 	struct image_module *m, struct err *e);
 
+/* What there is to know of @path without reading it: size and time of modification. */
+int module_look(const char *path, struct image_module *m, struct err *e);
+
 /* Whether @path still holds what @m says. Fails with the difference named. */
 int module_check(const struct image_module *m, const char *path, struct err *e);
+
+/* Whether @path, which was mapped shared and looked at as @m, is still there and no shorter.
+ * *changed: its size is another one, or, of a @writable one, its time: of what is only read,
+ * like a cache of the system's, that is another one on each machine. */
+int module_check_shared(const struct image_module *m, const char *path, bool writable,
+	bool *changed, struct err *e);
 
 #endif

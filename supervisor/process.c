@@ -75,6 +75,14 @@ void process_free(struct process *p)
 	free(p);
 }
 
+struct process *tree_find(const struct tree *tree, pid_t pid)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->processes[i]->pid == pid)
+			return tree->processes[i];
+	return NULL;
+}
+
 void tree_free(struct tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++)

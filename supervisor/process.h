@@ -72,6 +72,9 @@ struct tree {
 /* Open /proc/PID/mem and find the cave. Once a process, after it has been frozen. */
 int process_prepare(struct process *p, struct err *e);
 
+/* The process of that id; NULL: it has none. */
+struct process *tree_find(const struct tree *tree, pid_t pid);
+
 void process_free(struct process *p);
 void tree_free(struct tree *tree);
 

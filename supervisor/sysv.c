@@ -71,6 +71,7 @@ struct status {
 	uint64_t attached, messages, bytes;
 	time_t changed;
 	pid_t users[2];
+	bool unused;
 	bool guessed; /* nothing says that it is the tree's but its user and age */
 };
 
@@ -116,6 +117,7 @@ static int ask_queue(struct asker *a, int call, int which, struct status *s, str
 	s->size = d.msg_qbytes;
 	s->messages = d.msg_qnum;
 	s->bytes = d.__msg_cbytes;
+	s->unused = !d.msg_stime && !d.msg_rtime;
 	s->users[0] = d.msg_lspid;
 	s->users[1] = d.msg_lrpid;
 	return 0;
@@ -134,11 +136,14 @@ static int ask_semaphores(struct asker *a, int call, int which, struct status *s
 		return -1;
 	common(s, &d.sem_perm, call == IPC_STAT ? which : id, d.sem_ctime);
 	s->size = d.sem_nsems;
+	s->unused = !d.sem_otime;
 	for (uint64_t i = 0; i < s->size; i++) {
 		if (ASK(a, &pid, e, SYS_semctl, s->id, i, GETPID))
 			return -1;
-		if (pid > 0)
+		if (pid > 0) {
 			s->users[0] = pid;
+			s->unused = false;
+		}
 	}
 	return 0;
 }
@@ -192,13 +197,49 @@ static bool is_of_user(const struct tree *tree, const struct status *s)
 	return status && s->perm.cuid == status_number(status, "Uid", 10);
 }
 
-/* Users outside of the tree's pid namespace have no number in it. What nobody has used yet is
- * anybody's, and stays where it is. */
-static enum owner owner_of(struct asker *a, const struct tree *tree, const struct status *s)
+/* Whether system call @nr of kind @k names an object by its first argument, and may wait. */
+static bool waits_at(enum image_object_kind k, long nr)
 {
-	bool dead = false;
+	switch (nr) {
+	case SYS_semop:
+	case SYS_semtimedop:
+		return k == IMAGE_OBJECT_SEM;
+	case SYS_msgrcv:
+	case SYS_msgsnd:
+		return k == IMAGE_OBJECT_MSG;
+	default:
+		return false;
+	}
+}
+
+/* Who waits at an object has not used it yet, by what the kernel tells of it. */
+static bool is_waited_for(const struct tree *tree, enum image_object_kind k, int id)
+{
+	for (size_t i = 0; i < tree->living; i++) {
+		const struct process *p = tree->processes[i];
+
+		for (size_t t = 0; t < p->thread_count; t++) {
+			const struct user_regs_struct *regs = &p->threads[t].regs;
+
+			if (x86_64_in_syscall(regs) &&
+				waits_at(k, x86_64_syscall_number(regs)) &&
+				(int)x86_64_syscall_arg(regs, 0) == id)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Users outside of the tree's pid namespace have no number in it. */
+static enum owner owner_of(struct asker *a, const struct tree *tree, enum image_object_kind k,
+	const struct status *s)
+{
+	bool dead = s->unused;
 
 	if (has_own_namespace(tree))
+		return TREE;
+	/* It may be older than the tree. */
+	if (is_waited_for(tree, k, s->id))
 		return TREE;
 	if (s->changed < tree_start(tree))
 		return OTHERS;
@@ -235,11 +276,13 @@ static uint32_t add(struct fd_dump *d, enum image_object_kind kind, const char *
 				.inode = s->id,
 				.mode = s->perm.mode,
 				.size = s->size,
-				.flags = s->guessed ? IMAGE_SYSV_GUESSED : 0,
+				.flags = (s->guessed ? IMAGE_SYSV_GUESSED : 0) |
+					 (s->unused ? IMAGE_SYSV_UNUSED : 0),
 				.args[0] = s->perm.uid | (uint64_t)s->perm.gid << 32,
 			},
 		.fd = -1,
-		.text = xasprintf("%s %d (key %#x)", what, s->id, (unsigned)s->perm.__key),
+		.text = xasprintf("%s %d (key %#x%s)", what, s->id, (unsigned)s->perm.__key,
+			s->guessed ? ", taken to be the program's" : ""),
 		.link = xstrdup(""),
 		.attached = s->attached,
 	};
@@ -255,6 +298,37 @@ bool sysv_is_segment(const struct vma *v)
 
 /* ---- shared memory ---- */
 
+static unsigned huge_shift(const struct vma *v)
+{
+	return v->flags & VMA_HUGETLB ? __builtin_ctzll(v->page_size) : 0;
+}
+
+/* Of the segment attached at @at in process @p. */
+static int find_huge_shift(
+	const struct process *p, uint64_t at, struct image_object *o, struct err *e)
+{
+	struct vma_list list = {0};
+
+	if (procfs_vmas(p->task, &list, e))
+		return -1;
+	for (size_t i = 0; i < list.count; i++)
+		if (list.v[i].start == at)
+			o->args[1] = huge_shift(&list.v[i]);
+	vma_list_free(&list);
+	return 0;
+}
+
+static int read_segment(
+	const struct process *p, uint64_t at, struct fd_object *o, struct err *e)
+{
+	uint64_t size;
+
+	if (find_huge_shift(p, at, &o->o, e))
+		return -1;
+	size = sysv_mapped_size(&o->o);
+	return tracee_read(p->mem_fd, at, buf_grow(&o->bytes, size), size, e);
+}
+
 /* Through a mapping of our own, as none of the tree's has all of it. */
 static int copy_segment(struct asker *a, struct fd_object *o, struct err *e)
 {
@@ -265,8 +339,7 @@ static int copy_segment(struct asker *a, struct fd_object *o, struct err *e)
 		return -1;
 	if (at < 0 && at > -4096)
 		return err_set(e, -at, "%s: cannot attach it", o->text);
-	failed = tracee_read(
-		a->process->mem_fd, at, buf_grow(&o->bytes, o->o.size), o->o.size, e);
+	failed = read_segment(a->process, at, o, e);
 	if (ASK(a, &r, failed ? NULL : e, SYS_shmdt, at))
 		return -1;
 	return failed;
@@ -295,6 +368,7 @@ int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 		number = add(d, IMAGE_OBJECT_SHM, "System V shared memory", &s);
 	}
 	o = fd_object_at(d, number);
+	o->o.args[1] = huge_shift(v);
 	o->seen++;
 	*need_memory = !o->stored && !v->offset && v->end - v->start >= o->o.size;
 	o->stored |= *need_memory;
@@ -542,7 +616,7 @@ static int dump_kind(struct fd_dump *d, struct asker *a, const struct kind *k,
 		if (r < 0)
 			return -1;
 		/* Not there, or one that this user may not look at. */
-		owner = r || find(d, k->kind, s.id) ? OTHERS : owner_of(a, tree, &s);
+		owner = r || find(d, k->kind, s.id) ? OTHERS : owner_of(a, tree, k->kind, &s);
 		if (owner == OTHERS)
 			continue;
 		s.guessed = owner == PERHAPS_TREE;

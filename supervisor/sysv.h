@@ -13,6 +13,13 @@
 #include "supervisor/fd/kinds.h"
 #include "supervisor/process.h"
 
+/* Bytes that segment @o takes where it is attached: whole pages, all of which the program can
+ * use. */
+static inline uint64_t sysv_mapped_size(const struct image_object *o)
+{
+	return align_up(o->size, o->args[1] ? 1ull << o->args[1] : IMAGE_BLOCK);
+}
+
 /* ---- checkpoint ---- */
 
 /* Whether a mapping is one, by its name in /proc/PID/maps. */

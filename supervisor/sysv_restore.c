@@ -16,14 +16,18 @@
 #include "supervisor/fd/made.h"
 #include "supervisor/sysv.h"
 
+#ifndef SHM_HUGE_SHIFT /* <linux/shm.h>, which the C library's cannot stand beside */
+#define SHM_HUGE_SHIFT 26
+#endif
+
 union semun {
 	int val;
 	struct semid_ds *buf;
 	unsigned short *array;
 };
 
-/* NOT_OURS_MAYBE: it stays as it is. */
-enum presence { ABSENT, UNUSED, TAKEN, NOT_OURS_MAYBE };
+/* LEFT_ALONE: it may be another's, or nobody has used it, then as now. */
+enum presence { ABSENT, LEFTOVER, TAKEN, LEFT_ALONE };
 
 static const struct kind {
 	uint32_t kind;
@@ -65,24 +69,58 @@ static time_t later(time_t a, time_t b)
 	return a > b ? a : b;
 }
 
-static enum presence presence(
-	const struct image_object *o, const struct ipc_perm *perm, uint64_t size, bool used)
+/* How an object is used that was found under an id of the image. */
+struct use {
+	bool by_now; /* by processes that are alive */
+	bool ever;
+};
+
+static enum presence presence(const struct image_object *o, const struct ipc_perm *perm,
+	uint64_t size, struct use used)
 {
 	bool same = perm->__key == (key_t)o->dev && size == o->size;
 
 	if (same && o->flags & IMAGE_SYSV_GUESSED)
-		return NOT_OURS_MAYBE;
+		return LEFT_ALONE;
+	if (!same || used.by_now)
+		return TAKEN;
+	/* Who waits at a queue is not told of. */
+	return o->flags & IMAGE_SYSV_UNUSED && !used.ever ? LEFT_ALONE : LEFTOVER;
+}
 
-	return same && !used ? UNUSED : TAKEN;
+static enum presence look_at_segment(const struct image_object *o, const struct shmid_ds *d)
+{
+	struct use used = {.ever = true};
+
+	used.by_now = d->shm_nattch || is_alive(d->shm_cpid, d->shm_ctime) ||
+		      is_alive(d->shm_lpid, later(d->shm_atime, d->shm_dtime));
+	return presence(o, &d->shm_perm, d->shm_segsz, used);
 }
 
 /* Of a set that has no such number of semaphores EINVAL says nothing new. */
-static bool semaphores_used(int id, size_t count, time_t when)
+static enum presence look_at_semaphores(const struct image_object *o, const struct semid_ds *d)
 {
-	for (size_t i = 0; i < count; i++)
-		if (is_alive(semctl(id, i, GETPID), when))
-			return true;
-	return false;
+	time_t when = later(d->sem_otime, d->sem_ctime);
+	struct use used = {.ever = d->sem_otime};
+	int id = o->inode;
+
+	for (size_t i = 0; i < d->sem_nsems; i++) {
+		int pid = semctl(id, i, GETPID);
+
+		used.ever |= pid > 0;
+		used.by_now |= is_alive(pid, when) || semctl(id, i, GETNCNT) > 0 ||
+			       semctl(id, i, GETZCNT) > 0;
+	}
+	return presence(o, &d->sem_perm, d->sem_nsems == o->args[1] ? o->size : 0, used);
+}
+
+static enum presence look_at_queue(const struct image_object *o, const struct msqid_ds *d)
+{
+	struct use used = {.ever = d->msg_stime || d->msg_rtime};
+
+	used.by_now =
+		is_alive(d->msg_lspid, d->msg_stime) || is_alive(d->msg_lrpid, d->msg_rtime);
+	return presence(o, &d->msg_perm, o->size, used);
 }
 
 static enum presence look(const struct image_object *o)
@@ -90,32 +128,20 @@ static enum presence look(const struct image_object *o)
 	struct shmid_ds shm;
 	struct semid_ds sem;
 	struct msqid_ds msg;
-	union semun u = {.buf = &sem};
-	int r, id = o->inode;
+	int id = o->inode;
 
 	switch (o->kind) {
 	case IMAGE_OBJECT_SHM:
-		r = shmctl(id, IPC_STAT, &shm);
-		if (!r)
-			return presence(o, &shm.shm_perm, shm.shm_segsz,
-				shm.shm_nattch || is_alive(shm.shm_cpid, shm.shm_ctime) ||
-					is_alive(shm.shm_lpid,
-						later(shm.shm_atime, shm.shm_dtime)));
+		if (!shmctl(id, IPC_STAT, &shm))
+			return look_at_segment(o, &shm);
 		break;
 	case IMAGE_OBJECT_SEM:
-		r = semctl(id, 0, IPC_STAT, u);
-		if (!r)
-			return presence(o, &sem.sem_perm,
-				sem.sem_nsems == o->args[1] ? o->size : 0,
-				semaphores_used(id, sem.sem_nsems,
-					later(sem.sem_otime, sem.sem_ctime)));
+		if (!semctl(id, 0, IPC_STAT, (union semun){.buf = &sem}))
+			return look_at_semaphores(o, &sem);
 		break;
 	default:
-		r = msgctl(id, IPC_STAT, &msg);
-		if (!r)
-			return presence(o, &msg.msg_perm, o->size,
-				is_alive(msg.msg_lspid, msg.msg_stime) ||
-					is_alive(msg.msg_lrpid, msg.msg_rtime));
+		if (!msgctl(id, IPC_STAT, &msg))
+			return look_at_queue(o, &msg);
 	}
 	return errno == EINVAL || errno == EIDRM ? ABSENT : TAKEN;
 }
@@ -151,7 +177,7 @@ char *sysv_obstacle(const struct checkpoint *c)
 	o = objects_of(c->job, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct kind *k = kind_of(&o[i]);
-		enum presence p = k ? look(&o[i]) : UNUSED;
+		enum presence p = k ? look(&o[i]) : LEFTOVER;
 
 		if (p == TAKEN || (k && key_is_taken(&o[i])))
 			return xasprintf("%s %d is in use", k->what, (int)o[i].inode);
@@ -172,7 +198,7 @@ void sysv_list(const struct checkpoint *c, bool unused, struct buf *list)
 
 	o = objects_of(c->job, &count);
 	for (size_t i = 0; i < count; i++)
-		if (kind_of(&o[i]) && look(&o[i]) == (unused ? UNUSED : ABSENT))
+		if (kind_of(&o[i]) && look(&o[i]) == (unused ? LEFTOVER : ABSENT))
 			buf_push(list, struct image_object, &o[i]);
 }
 
@@ -208,6 +234,8 @@ static int get(const struct image_object *o, int flags)
 {
 	switch (o->kind) {
 	case IMAGE_OBJECT_SHM:
+		if (flags & IPC_CREAT && o->args[1])
+			flags |= SHM_HUGETLB | (int)(o->args[1] << SHM_HUGE_SHIFT);
 		return shmget(o->dev, o->size, flags);
 	case IMAGE_OBJECT_SEM:
 		return semget(o->dev, o->args[1], flags);
@@ -225,7 +253,10 @@ static int make(const struct kind *k, const struct image_object *o, struct err *
 		return -1;
 	id = get(o, IPC_CREAT | IPC_EXCL | 0600);
 	if (id < 0)
-		return err_set(e, errno, "cannot make it again");
+		return err_set(e, errno,
+			o->kind == IMAGE_OBJECT_SHM && o->args[1]
+				? "cannot make it in huge pages (are enough set aside?)"
+				: "cannot make it again");
 	if (id != (int)o->inode)
 		return err_set(e, 0, "its id is in use");
 	return 0;
@@ -247,8 +278,8 @@ static int fill_segment(
 
 	if (p == (void *)-1)
 		return err_set(e, errno, "cannot attach it");
-	memset(p, 0, o->size);
-	failed = fd_contents(r->job, number, o->size, p, e);
+	memset(p, 0, sysv_mapped_size(o));
+	failed = fd_contents(r->job, number, sysv_mapped_size(o), p, e);
 	if (shmdt(p) || failed)
 		return -1;
 	if (shmctl(id, IPC_STAT, &d))
@@ -343,9 +374,10 @@ static int restore_one(
 {
 	const struct image_object *o = &r->objects[number - 1];
 
-	if (o->size > 1ull << 40 || o->args[1] > 1ull << 40)
+	if (o->size > 1ull << 40 || o->args[1] > 1ull << 40 ||
+		(o->kind == IMAGE_OBJECT_SHM && o->args[1] > 40))
 		return err_set(e, 0, "the image is damaged");
-	if (look(o) == NOT_OURS_MAYBE)
+	if (look(o) == LEFT_ALONE)
 		return 0;
 	if (look(o) == ABSENT && make(k, o, e))
 		return -1;

@@ -42,6 +42,8 @@ checkpoints() { # CLASS
 
 restarts() { # CLASS
 	local n=1 rc dense=3
+	# Those of the new processes, whose first steps nothing may be mistaken in.
+	[ "$1" != open ] || dense=40
 	while :; do
 		faults fault "$1" $n
 		rm -f up
@@ -58,8 +60,8 @@ restarts() { # CLASS
 				await -t 30 -p "$sup" || return 1
 		else
 			wait "$sup"
-			[ $? = 125 ] && grep -q '^trecr-restart: ' restart.err && sweep 2 ||
-				return 1
+			[ $? = 125 ] && grep -q '^trecr-restart: ' restart.err && sweep 2 &&
+				[ "$(cat out)" = ready ] || return 1
 		fi
 		[ -z "$missed" ] || return 0
 		fired=$((fired + 1))
@@ -82,6 +84,44 @@ for v in tree_shared tree_clones pty_session sysv; do
 	finish && [ "$status" = 0 ] && said_ok
 	result $? "$v: the program is unharmed" || explain
 	sweep >/dev/null
+done
+
+# The supervisor is killed between taking out what is under way and putting it back: nothing is
+# lost. While the program stands still, terminals are controlled and queues read by a process that
+# outlives it.
+taken_out() { # VICTIM CLASS
+	local n=1 outlived=0 killer
+	while :; do
+		faults fault
+		launch "$victim/$1" || { why="no start"; return; }
+		inside=$(program_of "$sup")
+		faults fault "$2" $n kill
+		trecr-ckpt -t 60 "$sup" >/dev/null 2>ckpt.err
+		faults fault off || break
+		killer=$(faults fault killer)
+		await -t 20 -p "$sup" 2>/dev/null
+		if [ -n "$killer" ]; then
+			outlived=$((outlived + 1))
+			await -t 20 -p "$killer" 2>/dev/null
+		fi
+		wait "$sup"
+		kill -USR1 "$inside"
+		await -t 20 -p "$inside" 2>/dev/null
+		said_ok || why+=" $n: $(tail -n 1 out);"
+		n=$((n + 4))
+	done
+	finish
+	sweep >/dev/null
+	diag "class $2: up to call $n, $outlived of them outlived the supervisor"
+	[ $outlived -gt 0 ] || why+=" no call of class $2 while it was taken out"
+}
+
+for what in "pty control" "pty write" "mqueue queue"; do
+	arena taken_out
+	why=
+	# shellcheck disable=SC2086
+	taken_out $what
+	is "$why" "" "${what% *}: SIGKILL to the supervisor in calls of class ${what#* }"
 done
 
 arena restarts

@@ -40,6 +40,32 @@ else
 	skip "a full disk" "no file system can be mounted here"
 fi
 
+# A directory that has become read-only: a remounted disk.
+arena readonly
+mkdir disk
+if [ "$FULL_DISK_NS" = own ] && mount -t tmpfs -o size=40m,mode=700 small disk 2>mount.err; then
+	ln -s disk ck
+	launch "$victim/idle" count 4
+	freeze_away || explain
+	first=$path
+	mount -o remount,ro disk
+	launch "$victim/idle" count 4
+	checkpoint
+	isnt $? 0 "a read-only directory"
+	like "$(cat ckpt.err)" '^trecr-ckpt: cannot .*Read-only file system' "is the reason given"
+	ok "the one before is whole" quiet trecr-inspect --verify "$first"
+	finish
+	is "$status" 0 "the program is whole" || explain
+	restart_here
+	checkpoint
+	isnt $? 0 "brought back from there, it cannot be saved there either"
+	finish
+	is "$status" 0 "but runs" || explain
+	umount -l disk
+else
+	skip "a read-only directory" "no file system can be mounted here"
+fi
+
 # A limit on the size of files hits the supervisor, which must not die by SIGXFSZ.
 arena limit
 launch "$victim/idle" count 16

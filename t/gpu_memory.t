@@ -29,16 +29,16 @@ refused exported "shares device memory with others"
 
 # At the restart there is less memory than the program has.
 arena room
-export SIM_USED_FILE=$PWD/used SIM_FAIL_FILE=$PWD/fail
+export SIM_MACHINE_FILE=$PWD/machine SIM_FAIL_FILE=$PWD/fail
 if launch "$split/held" && ok "a checkpoint" freeze_away; then
 	: >restart.err
-	echo 8000 >used
+	echo used 8000 >machine
 	not_ok "restart with too little memory: refused" quiet restart_detached
 	like "$(cat restart.err)" "needs [0-9]+ MiB of memory of GPU 0, of which [0-9]+ MiB are free" \
 		"and why"
 	is "$(grep -c 'cannot restart' restart.err)" 1 "once"
 	ok "and nothing is left of it" sweep 2
-	rm used
+	rm machine
 	for call in cuMemAddressReserve:1:2 cuMemMap:3:999 cuMemSetAccess:1:999 \
 		cuMemHostRegister_v2:1:2; do
 		echo "$call" >fail

@@ -18,13 +18,18 @@ if [ -z "${TRECR_NEST:-}" ]; then
 fi
 
 set -u
+# The shell tells of each child that is killed, but for signals that it has a trap for; that it
+# will never run this one is no matter.
+# shellcheck disable=SC2173
+trap : KILL
 PATH=$build:$tool:$PATH
 export LC_ALL=C
 unset TRECR_DIR
 # Of the make that runs the tests: its job server is not for programs under test.
 unset MAKEFLAGS MFLAGS MAKELEVEL
-# Leaks are looked for in the unit tests; LeakSanitizer itself uses ptrace.
-export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
+# Leaks are looked for in the unit tests; LeakSanitizer itself uses ptrace. t/fault comes before
+# the sanitizer on purpose.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0:verify_asan_link_order=0}
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/trecr-t.XXXXXX") || exit 1
 cd "$scratch" || exit 1
@@ -295,6 +300,66 @@ run_on() {
 	case $v in */*) ;; *) v=$victim/$v ;; esac
 	scenario "${v##*/}${1:+ $*}: runs on after a checkpoint" once_and_on "$v" "$@"
 }
+
+# ---- programs as their users run them ----
+#
+# A program prints "ready" when it is to be saved, and ends when the file "go" is there. What it
+# gives, after two restarts in a row, is what an undisturbed run gives: all that it prints after
+# "ready", and the files named in RESULT. PREPARE is a command that makes what it needs in a fresh
+# directory. One result.
+
+given() {
+	sed 1d out
+	# shellcheck disable=SC2086
+	[ -z "${RESULT:-}" ] || cksum $RESULT
+}
+
+undisturbed() {
+	: >go
+	"$@" </dev/null >out 2>err && given >../undisturbed || return 1
+	cd .. && rm -rf x && mkdir x && cd x || exit 1
+}
+
+disturbed() {
+	step="first checkpoint" && freeze_away &&
+		step="first restart" && restart_detached && step="second checkpoint" &&
+		freeze_away && step="second restart" && restart_here && step="going on" &&
+		: >go && await -t 120 -p "$sup" 2>>await.err || return 1
+	wait "$sup"
+	status=$?
+	step="its status"
+	[ $status = 0 ] && given >../restarted && step="the same result" &&
+		diff ../undisturbed ../restarted >>err &&
+		step="leaving nothing behind" && sweep 5
+}
+
+application() { # NAME COMMAND...
+	local name=$1 step
+	shift
+	arena application
+	mkdir x && cd x || exit 1
+	step="an undisturbed run"
+	${PREPARE:-:} && undisturbed "$@" && ${PREPARE:-:} &&
+		step=start && launch "$@" && disturbed
+	result $? "$name"
+	local failed=$?
+	[ $failed = 0 ] || { diag "failed at: $step${status:+ (status $status)}" && explain; }
+	sweep >/dev/null
+	status=
+	return $failed
+}
+
+# A port that nobody listens at, and that nobody gets who asks for none (with Linux's own range).
+free_port() {
+	local port
+	while port=$((20000 + RANDOM % 12000)); do
+		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+	done
+	echo $port
+}
+
+# Bash's and dash's, for programs that wait for it.
+wait_go='while [ ! -e go ]; do sleep 0.05; done'
 
 # ---- who runs this ----
 

@@ -29,7 +29,7 @@ taken() { # VICTIM NAME SED: an id out of what trecr-inspect says
 	local id name="$2 that was free when the restart began"
 	launch "$victim/$1" && freeze_away
 	id=$(trecr-inspect --threads ck | sed -n "$3" | head -n 1 | tr -d ' ')
-	hold-id "$id" >held
+	hold-id "$id" >held 2>held.err
 	case $? in
 	77) skip "$name" "choosing ids takes a capability" && return ;;
 	esac

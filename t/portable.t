@@ -23,6 +23,17 @@ launch "$victim/plugins" ./plugin.so && freeze_away || explain
 printf 'something else' >plugin.so
 restart_here && finish
 is "$status" 0 "a library that has changed since does not matter" || explain
+
+# Without the program's own file, which only its name in /proc can miss.
+arena program
+cp "$victim/program" ./moved-away
+launch ./moved-away && freeze_away || explain
+rm moved-away
+restart_here && finish
+is "$status" 0 "a program whose file is gone goes on" || explain
+like "$(cat restart.err)" "moved-away is not here: /proc/self/exe will show" "and what shows that is said"
+is "$(tail -n 1 out)" ok "it is whole"
+
 cycle relro
 cycle unlinked_map
 cycle memfd

@@ -5,8 +5,12 @@
 #	t/victim/NAME.c		a program that checks itself (t/victim/victim.h)
 #	t/application/NAME	what a program of others is to work on (t/applications.t)
 #	t/tool/NAME.c		a helper of the scenarios
+#	t/fault/		lets system calls of trecr itself fail (t/faults.t)
 #	t/unit/NAME.c		a program that prints TAP, linked with libtrecr.a
 #	t/fuzz/NAME.c		a fuzzer, linked with libtrecr.a
+#	t/sim/			a GPU driver without a GPU: libcuda.so.1 and libnvidia-ml.so.1
+#	t/split/NAME.c		a program that runs on it (t/split.t, t/split_restart.t)
+#	t/gpu/			what needs a GPU: `make check-gpu`
 
 # Victims are what users bring: never sanitized, and with frames that debuggers can show.
 VICTIM_CFLAGS = -std=gnu11 $(WARN) -Wno-unused-function -Wno-missing-field-initializers \
@@ -45,6 +49,14 @@ $(O)/t/victim/program-go: t/victim/program.go
 		go build -o $@ $<
 endif
 
+ifneq ($(shell command -v go),)
+APPLICATION_BIN := $(O)/t/application/talk
+$(O)/t/application/talk: t/application/talk.go
+	@mkdir -p $(@D)
+	GO111MODULE=off GOFLAGS= GOCACHE=$(abspath $(O))/t/go-cache CGO_ENABLED=0 \
+		go build -o $@ $<
+endif
+
 # A library that is loaded at run time, and one that changes under a checkpoint.
 VICTIM_BIN += $(O)/t/victim/plugin.so
 $(O)/t/victim/plugin.so: t/victim/plugin/plugin.c
@@ -70,17 +82,17 @@ $(TEST_TOOL_LINKED): $(O)/t/tool/%: t/tool/%.c $(O)/libtrecr.a
 
 UNIT_BIN := $(patsubst t/unit/%.c,$(O)/t/unit/%,$(wildcard t/unit/*.c))
 FUZZ_BIN := $(patsubst t/fuzz/%.c,$(O)/t/fuzz/%,$(wildcard t/fuzz/*.c))
-$(filter-out %/unit/mmu %/unit/names,$(UNIT_BIN)) $(FUZZ_BIN): $(O)/t/%: t/%.c $(O)/libtrecr.a
+$(filter-out %/unit/heap %/unit/mmu %/unit/names,$(UNIT_BIN)) $(FUZZ_BIN): $(O)/t/%: t/%.c $(O)/libtrecr.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(O)/libtrecr.a $(LIBS)
 
-victims: $(VICTIM_BIN)
+victims: $(VICTIM_BIN) $(APPLICATION_BIN)
 test-tools: $(TEST_TOOL_BIN_SO) $(filter-out $(TEST_TOOL_LINKED),$(TEST_TOOL_BIN))
 
 # TESTS names what to run: make check TESTS='t/memory.t t/files.t'
 TESTS ?= $(wildcard t/*.t) $(UNIT_BIN)
 TEST_JOBS ?= 2
-check: all $(VICTIM_BIN) $(TEST_TOOL_BIN_SO) $(TEST_TOOL_BIN) $(UNIT_BIN)
+check: all $(VICTIM_BIN) $(APPLICATION_BIN) $(TEST_TOOL_BIN_SO) $(TEST_TOOL_BIN) $(UNIT_BIN)
 	TRECR_BUILD=$(abspath $(O)) prove -j$(TEST_JOBS) -e '' $(PROVE_FLAGS) $(TESTS)
 
 # Not part of the tests: a busy tree, saved and brought back time and again.

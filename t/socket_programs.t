@@ -1,29 +1,13 @@
 #!/bin/bash
-# Servers and clients as they come, both in the tree, saved in the middle of their talk.
+# Servers and clients as their users run them, both in the tree, saved in the middle of their talk:
+# what they give after two restarts is what an undisturbed run gives.
 . "$(dirname "$0")/lib.sh"
 
-# Until the test lets them end: said by the file "go".
-twice_and_go() {
-	freeze_away && step="first restart" && restart_detached && step="second checkpoint" &&
-		freeze_away && step="second restart" && restart_here && step="going on" &&
-		touch go && await -t 60 -p "$sup" 2>>await.err || return 1
-	wait "$sup"
-	status=$?
-	step="its own checks"
-	[ $status = 0 ] && [ "$(tail -n 1 out)" = ok ]
-}
-
-program() { # NAME COMMAND...
-	scenario "$1: restarted twice in a row" twice_and_go "${@:2}"
-}
+source=$top/t/application
 
 have python3 || skip_all "no python3"
 
-free_port() {
-	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
-
-program "socketserver of python and clients in threads" python3 -c '
+application "socketserver of python and clients in threads" python3 -c '
 import os, socket, socketserver, threading
 
 class Adder(socketserver.StreamRequestHandler):
@@ -59,7 +43,7 @@ for t in threads:
 print("ok" if result == [True] * 6 else result, flush=True)
 '
 
-program "asyncio of python, server and clients in two processes" python3 -c '
+application "asyncio of python, server and clients in two processes" python3 -c '
 import asyncio, os, sys
 
 async def serve(reader, writer):
@@ -100,39 +84,56 @@ print("ok" if all(result) else result, flush=True)
 '
 
 if have redis-server; then
-	port=$(free_port)
 	cat >"$scratch/client.py" <<-'E'
 		import os, socket, sys
-		where = sys.argv[1]
+		where, key = sys.argv[1], sys.argv[2].encode()
 		s = socket.socket(socket.AF_UNIX if "/" in where else socket.AF_INET)
 		s.connect(where if "/" in where else ("127.0.0.1", int(where)))
 		f = s.makefile("rwb")
-		key = b"key%d" % os.getpid()
 		n = 0
-		while n < 100 or not os.path.exists("go"):
-		    f.write(b"INCR " + key + b"\r\nECHO x\r\n" * 3)
+		while n < 1000 or not os.path.exists("go"):
+		    f.write(b"INCR " + key + b"\r\n" + b"ECHO x\r\n" * 3)
+		    if n < 1000:
+		        f.write(b"ZADD order %d %s%d\r\nHSET of:%s %d %s\r\n" %
+		            (n, key, n, key, n, b"y" * (n % 300)))
 		    f.flush()
 		    n += 1
 		    answer = f.readline()
 		    assert answer == b":%d\r\n" % n, answer
-		    for i in range(6):
+		    for i in range(8 if n <= 1000 else 6):
 		        f.readline()
 	E
-	program "redis-server and clients" bash -c "
-		redis-server --port $port --bind 127.0.0.1 --unixsocket \$PWD/redis --save '' \
-			--daemonize no >redis.log 2>&1 </dev/null &
-		server=\$!
-		while ! redis-cli -p $port ping >/dev/null 2>&1; do sleep 0.05; done
-		for where in $port \$PWD/redis $port; do
-			python3 $scratch/client.py \$where & clients=\"\$clients \$!\"
-		done
-		echo ready
-		for c in \$clients; do wait \$c || exit 1; done
-		kill \$server
-		wait \$server
-		echo ok"
+	redis() {
+		bash -c "
+			redis-server --port $port --bind 127.0.0.1 --unixsocket \$PWD/redis \
+				--save '' --appendonly yes --appendfsync everysec --daemonize no \
+				>redis.log 2>&1 </dev/null &
+			server=\$!
+			until redis-cli -p $port ping >/dev/null 2>&1; do sleep 0.02; done
+			for where in $port \$PWD/redis $port; do
+				n=\$((n + 1))
+				python3 $scratch/client.py \$where key\$n &
+				clients=\"\$clients \$!\"
+			done
+			until redis-cli -p $port zcard order | grep -q .; do sleep 0.02; done
+			echo ready
+			for c in \$clients; do wait \$c || exit 1; done
+			redis-cli -p $port <<-'END' | sort | md5sum
+				zrange order 0 -1 withscores
+				hgetall of:key1
+				hgetall of:key2
+				hgetall of:key3
+			END
+			redis-cli -p $port shutdown
+			wait \$server
+			echo \$?"
+	}
+	port=$(free_port)
+	export -f redis
+	export port scratch
+	application "redis-server with clients" bash -c redis
 else
-	skip "redis-server and clients: restarted twice in a row" "no redis-server"
+	skip "redis-server with clients" "no redis-server"
 fi
 
 if have nginx && have wrk; then
@@ -153,22 +154,74 @@ if have nginx && have wrk; then
 			server {
 				listen 127.0.0.1:$port;
 				location / { return 200 "hello"; }
+				location /file { root html; sendfile on; }
+				location /again { proxy_pass http://127.0.0.1:$port/file; }
 			}
 		}
 	E
-	program "nginx with wrk" bash -c "
-		mkdir tmp
+	site() {
+		mkdir tmp html
+		seq 1 20000 >html/file
+		chmod -R a+rX .
+	}
+	# The load ends by itself; afterwards there is another.
+	chmod 711 "$scratch"
+	PREPARE=site application "nginx with wrk" bash -c "
 		nginx -p \$PWD -c $scratch/nginx.conf -e error.log >/dev/null 2>&1 </dev/null &
 		server=\$!
-		while ! (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; do sleep 0.05; done
-		wrk -t 2 -c 16 -d 3s http://127.0.0.1:$port/ >wrk.out 2>&1 & load=\$!
+		until (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; do sleep 0.02; done
+		for path in / /file /again; do
+			wrk -t 2 -c 8 -d 2s --timeout 30s http://127.0.0.1:$port\$path >wrk.\${path#/} 2>&1 &
+			loads=\"\$loads \$!\"
+		done
 		echo ready
-		while [ ! -e go ]; do sleep 0.05; done
-		wait \$load || exit 1
-		kill \$server
+		for l in \$loads; do wait \$l; echo \$?; done
+		$wait_go
+		wrk -t 1 -c 4 -d 1s http://127.0.0.1:$port/again >wrk.2 2>&1
+		grep -LE '[1-9][0-9]* requests in' wrk.*
+		grep -hE 'Non-2xx|Socket errors' wrk.*
+		kill -QUIT \$server
 		wait \$server
-		! grep -E 'errors|Non-2xx' wrk.out && grep -q 'requests in' wrk.out && echo ok"
+		echo \$?
+		cat error.log"
 else
-	skip "nginx with wrk: restarted twice in a row" "no nginx or wrk"
+	skip "nginx with wrk" "no nginx or wrk"
+fi
+
+if [ -x "$build/t/application/talk" ]; then
+	application "Go, server and client" bash "$source/talk.sh" socket \
+		"$build/t/application/talk" server socket -- "$build/t/application/talk" client
+else
+	skip "Go, server and client" "no go"
+fi
+
+if have javac && have java; then
+	javac -d "$scratch/classes" "$source/Talk.java"
+	application "Java, server and client" bash "$source/talk.sh" '' \
+		java -cp "$scratch/classes" Talk server -- java -cp "$scratch/classes" Talk client
+	rmdir "/tmp/hsperfdata_$(id -un)" 2>/dev/null # the virtual machine's
+else
+	skip "Java, server and client" "no JDK"
+fi
+
+# Debian keeps most of its programs out of PATH. It does not run as root.
+postgres=
+for dir in /usr/lib/postgresql/*/bin "$(dirname "$(command -v initdb)")"; do
+	[ -x "$dir/postgres" ] && [ -x "$dir/pgbench" ] && [ -x "$dir/pg_isready" ] && postgres=$dir
+done
+as=
+if am_root; then as="setpriv --reuid=65534 --regid=65534 --clear-groups --"; fi
+cluster() {
+	mkdir data
+	[ -z "$as" ] || chown 65534:65534 data
+}
+if [ -n "$postgres" ]; then
+	chmod 711 "$scratch"
+	# shellcheck disable=SC2086
+	PREPARE=cluster application "PostgreSQL with pgbench" bash "$source/postgres.sh" "$postgres" $as ||
+		# It removes what one that was killed has left behind, shared memory for instance.
+		$as "$postgres/postgres" --single -D data/base postgres </dev/null >/dev/null 2>&1
+else
+	skip "PostgreSQL with pgbench" "no PostgreSQL"
 fi
 done_testing

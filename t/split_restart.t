@@ -12,6 +12,7 @@ cycle "$split/stateless" 2000
 
 cycle "$split/objects"
 cycle "$split/held"
+cycle "$split/queued"
 cycle "$split/family"
 
 # What the driver maps at addresses that it chooses is left out, of children, too.
@@ -130,6 +131,62 @@ if started "$split/stateless" && ok "a checkpoint" freeze_away; then
 	echo cuInit:1:-9 >fail
 	restart_fails "with a driver that ends the process" \
 		"process [0-9]+ has ended while its lower half was at work"
+	rm fail
+	restarts_after_all
+fi
+
+# Another driver, another GPU, or none.
+arena machine
+export SIM_MACHINE_FILE=$PWD/machine
+if started "$split/objects" && ok "a checkpoint" freeze_away; then
+	another() { # LINE PATTERN
+		echo "$1" >machine
+		restart_fails "on a machine with $1" "$2"
+		rm machine
+	}
+	another "version 12080" \
+		"the driver here is for CUDA 12.8, the program ran on one for CUDA 13.0"
+	another "devices 0" "the program saw 1 GPUs, here are 0"
+	another "devices 2" "the program saw 1 GPUs, here are 2"
+	another "name Other" \
+		"GPU 0 here is \"Other\" with 8192 MiB, the program ran on \"Simulated\" with 8192"
+	restarts_after_all
+fi
+unset SIM_MACHINE_FILE
+
+# Each of the driver's functions fails once, at whatever is done then: it is said which it was, and
+# neither the program nor the image is harmed. (What is done with the lower half's own thread
+# when all is over may fail.)
+failing="error 999"
+arena steps
+export SIM_FAIL_FILE=$PWD/fail
+if started "$split/objects"; then
+	bad='' count=0
+	for step in 1 2 4 6 7 9 10 12 14 16; do
+		echo "*:$step:999" >fail
+		: >ckpt.err
+		checkpoint && continue
+		[[ "$(cat ckpt.err)" == *"gave $failing"* ]] || bad+=" $step: $(cat ckpt.err)"
+		count=$((count + 1))
+	done
+	is "$bad" "" "a checkpoint that fails at any step says at which"
+	ok "and most steps can fail ($count of 10)" [ "$count" -ge 7 ]
+	rm fail
+	ok "the next checkpoint is taken" freeze_away
+	bad='' count=0
+	for step in 1 3 6 9 12 18 24 31 39 48 57 66 75 84 94 104 114 124; do
+		echo "*:$step:999" >fail
+		: >restart.err
+		if quiet restart_detached; then
+			sweep 2 >/dev/null
+			continue
+		fi
+		[[ "$(cat restart.err)" == *"gave $failing"* ]] || bad+=" $step: $(cat restart.err)"
+		sweep 2 || bad+=" $step: something is left"
+		count=$((count + 1))
+	done
+	is "$bad" "" "a restart that fails at any step says at which, and leaves nothing"
+	ok "and most steps can fail ($count of 18)" [ "$count" -ge 14 ]
 	rm fail
 	restarts_after_all
 fi

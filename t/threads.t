@@ -2,7 +2,7 @@
 # Threads: their ids, registers, thread-local data, locks, scheduling.
 . "$(dirname "$0")/lib.sh"
 
-for v in threads registers fpu_control gs_base signal_masks altstack robust rseq sched raw_clone \
+for v in threads registers amx fpu_control gs_base signal_masks altstack robust rseq sched raw_clone \
 	sync churn leader_exit directories descriptors; do
 	cycle $v
 done

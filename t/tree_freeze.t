@@ -28,24 +28,28 @@ is "$failed" "" "$runs checkpoints of 8 chains of processes"
 is "$missed" "" "nobody is missed"
 is "$broken" "" "no chain is broken by a restart"
 
-# many VICTIM N WHAT: N checkpoints, one upon the other, of WHAT, which is unharmed at the end.
-many() {
-	local i bad=
-	arena "$1"
-	launch "$victim/$1"
-	for ((i = 1; i <= $2; i++)); do
-		checkpoint || bad+=" $i: $(tail -n 1 ckpt.err)"
-	done
-	is "$bad" "" "$2 checkpoints of $3"
-	finish
-	is "$status" 0 "which run on" || explain
-	sweep >/dev/null
-}
-
 # execve(2) in a thread ends the others, and waits for them.
-many tree_execs 15 "threads that execute programs"
+arena execs
+launch "$victim/tree_execs"
+bad=
+for ((i = 1; i <= 15; i++)); do
+	checkpoint || bad+=" $i: $(tail -n 1 ckpt.err)"
+done
+is "$bad" "" "15 checkpoints of threads that execute programs"
+finish
+is "$status" 0 "which run on" || explain
+sweep >/dev/null
 scenario "tree_execs: restarted twice in a row" twice "$victim/tree_execs"
 
 # vfork(2) holds the parent in the kernel until the child executes a program.
-many tree_spawns 20 "processes that spawn others by vfork"
+arena spawns
+launch "$victim/tree_spawns"
+bad=
+for ((i = 1; i <= 20; i++)); do
+	checkpoint || bad+=" $i: $(tail -n 1 ckpt.err)"
+done
+is "$bad" "" "20 checkpoints of processes that spawn others by vfork"
+finish
+is "$status" 0 "which run on" || explain
+sweep >/dev/null
 done_testing

@@ -51,7 +51,7 @@ is "$status" 0 "and the program is whole" || explain
 rm -rf "$taken"
 as $other mkdir -m 777 "$taken"
 start $user
-await -t 10 -p $sup 2>/dev/null
+await -t 10 -p $sup 2>/dev/null || kill -KILL $sup
 wait $sup
 is $? 125 "with the directory taken by another user there is no supervisor"
 like "$(cat err)" "^trecr-run: cannot .*$taken belongs to user $other, not $user" \
@@ -77,7 +77,7 @@ fi
 rm -rf "$run_dir" "$taken"
 as $user mkdir -m 770 "$taken"
 start $user
-await -t 10 -p $sup 2>/dev/null
+await -t 10 -p $sup 2>/dev/null || kill -KILL $sup
 wait $sup
 is $? 125 "a directory that is open to others is not used"
 like "$(cat err)" "$taken is open to others" "and that is said"

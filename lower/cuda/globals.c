@@ -4,6 +4,7 @@
  * restart; a variable that comes to lie elsewhere cannot be had, as device memory may point to
  * it.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +137,14 @@ static int scan(struct object *o, void *context)
 	return r ? agent_fail("cannot tell what variables a CUDA module has") : 0;
 }
 
+static int variable_failed(const char *doing, const struct cuda_global *g, int r)
+{
+	char what[200];
+
+	snprintf(what, sizeof(what), "%s variable %s", doing, g->name);
+	return cuda_failed(what, r);
+}
+
 typedef int on_global(struct cuda_global *g);
 
 static int each_global(struct cuda_state *s, on_global *act)
@@ -148,7 +157,7 @@ static int each_global(struct cuda_state *s, on_global *act)
 			if (!r)
 				r = act(g);
 			if (r)
-				cuda_failed(g->name, r);
+				variable_failed("copying", g, r);
 		}
 	CUDA(cuCtxSetCurrent, (void *))(NULL); /* this thread has none of its own */
 	return r ? -1 : 0;
@@ -186,7 +195,7 @@ int cuda_verify_globals(const struct object *o)
 		int r = get_global(o, &address, &size, g->name);
 
 		if (r)
-			return cuda_failed(g->name, r);
+			return variable_failed("looking for", g, r);
 		if (address != g->address)
 			return agent_fail("variable %s of a CUDA module comes to lie at %#lx "
 					  "here, it was at %#lx",

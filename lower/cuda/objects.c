@@ -322,6 +322,14 @@ static int is_first_context(const struct cuda_state *s, const struct object *con
 	return 1;
 }
 
+/* Lists are by the driver's handles, which are others now. */
+static void enlist(struct cuda_state *s)
+{
+	memset(s->by_real, 0, sizeof(s->by_real));
+	for (struct object *o = s->objects; o; o = o->next)
+		object_enlist(s, o);
+}
+
 static int replay_steps(struct cuda_state *s, int first_contexts)
 {
 	struct steps steps = {0};
@@ -333,6 +341,8 @@ static int replay_steps(struct cuda_state *s, int first_contexts)
 	qsort(steps.list, steps.count, sizeof(*steps.list), earlier);
 	if (!r)
 		r = run(s, &steps);
+	if (!r)
+		enlist(s);
 	free(steps.list);
 	CUDA(cuCtxSetCurrent, (void *))(NULL); /* this thread has none of its own */
 	return r;

@@ -24,25 +24,36 @@
 	.hidden crossing_current, crossing_upper_slot_offset, crossing_call_upper
 	.hidden crossing_callback_functions, crossing_function_targets
 
+/* An entry of the thread's side stack, at rax: the caller's return address goes there. */
+.macro MAKE_ENTRY
+	addq $ENTRY_SIZE, THREAD_TOP(%r10)
+	popq (%rax)
+	mov %rbx, ENTRY_RBX(%rax)
+	mov %rsp, ENTRY_RSP(%rax)
+	mov %r10, %rbx
+.endm
+
+/* The way in. Threads that come for the first time leave for `first`, those that are inside
+ * already for `nested`; both come back to `enter`. */
+.macro COME_IN first, nested, enter
+	mov crossing_current@gottpoff(%rip), %r10
+	mov %fs:(%r10), %r10
+	test %r10, %r10
+	jz \first
+	mov THREAD_TOP(%r10), %rax
+	cmp THREAD_BASE(%r10), %rax
+	jne \nested
+\enter:
+	MAKE_ENTRY
+.endm
+
 	.text
 	.balign 64
 	.globl crossing
 	.protected crossing
 	.type crossing, @function
 crossing:
-	mov crossing_current@gottpoff(%rip), %r10
-	mov %fs:(%r10), %r10
-	test %r10, %r10
-	jz first
-	mov THREAD_TOP(%r10), %rax
-	cmp THREAD_BASE(%r10), %rax
-	jne nested
-enter:
-	addq $ENTRY_SIZE, THREAD_TOP(%r10)
-	popq (%rax)
-	mov %rbx, ENTRY_RBX(%rax)
-	mov %rsp, ENTRY_RSP(%rax)
-	mov %r10, %rbx
+	COME_IN first, nested, enter
 	mov THREAD_LOWER_FS(%r10), %rax
 	wrfsbase %rax
 	call *(%r11)
@@ -65,19 +76,7 @@ leave:
 	.protected crossing_guard
 	.type crossing_guard, @function
 crossing_guard:
-	mov crossing_current@gottpoff(%rip), %r10
-	mov %fs:(%r10), %r10
-	test %r10, %r10
-	jz guard_first
-	mov THREAD_TOP(%r10), %rax
-	cmp THREAD_BASE(%r10), %rax
-	jne guard_nested
-guard_enter:
-	addq $ENTRY_SIZE, THREAD_TOP(%r10)
-	popq (%rax)
-	mov %rbx, ENTRY_RBX(%rax)
-	mov %rsp, ENTRY_RSP(%rax)
-	mov %r10, %rbx
+	COME_IN guard_first, guard_nested, guard_enter
 	call *%r11
 	jmp leave
 
@@ -93,11 +92,7 @@ crossing_upcall:
 	mov THREAD_TOP(%r10), %rax
 	cmp THREAD_LIMIT(%r10), %rax
 	jae overflow
-	addq $ENTRY_SIZE, THREAD_TOP(%r10)
-	popq (%rax)
-	mov %rbx, ENTRY_RBX(%rax)
-	mov %rsp, ENTRY_RSP(%rax)
-	mov %r10, %rbx
+	MAKE_ENTRY
 	mov THREAD_UPPER_FS(%r10), %rax
 	wrfsbase %rax
 	call *%r11

@@ -2,7 +2,6 @@
  * Contexts. The program holds the driver's own handles: they are in the driver's hidden tables'
  * hands, too. Each device's primary context is counted: it is made once and retained as often.
  */
-#include "loader/lower/raw.h"
 #include "stubs/calls.h"
 #include "stubs/cuda/objects.h"
 
@@ -39,21 +38,6 @@ static int note_primary(void *context, int device)
 	return 0;
 }
 
-/* One at a time, so that a context has one object. */
-static uint64_t lock_primaries(void)
-{
-	uint64_t mask = block_signals();
-
-	raw_lock(&CUDA_STATE->primaries_lock);
-	return mask;
-}
-
-static void unlock_primaries(uint64_t mask)
-{
-	raw_unlock(&CUDA_STATE->primaries_lock);
-	unblock_signals(mask);
-}
-
 int body_cuDevicePrimaryCtxRetain(void **context, int device)
 {
 	struct object *o;
@@ -62,13 +46,14 @@ int body_cuDevicePrimaryCtxRetain(void **context, int device)
 
 	if (r)
 		return r;
-	mask = lock_primaries();
+	/* One at a time, so that a context has one object. */
+	mask = guarded_lock(&CUDA_STATE->primaries_lock);
 	o = find_primary(device);
 	if (o)
 		o->value++;
 	else
 		r = note_primary(*context, device);
-	unlock_primaries(mask);
+	guarded_unlock(&CUDA_STATE->primaries_lock, mask);
 	if (r)
 		real_cuDevicePrimaryCtxRelease_v2(device); /* as if it had not been retained */
 	return r;
@@ -77,12 +62,12 @@ int body_cuDevicePrimaryCtxRetain(void **context, int device)
 /* The driver destroys it with the last release; @all: whatever the count. */
 static void released(int device, int all)
 {
-	uint64_t mask = lock_primaries();
+	uint64_t mask = guarded_lock(&CUDA_STATE->primaries_lock);
 	struct object *o = find_primary(device);
 
 	if (o && (all || !--o->value))
 		objects_kill_context(o->real);
-	unlock_primaries(mask);
+	guarded_unlock(&CUDA_STATE->primaries_lock, mask);
 }
 
 #define RELEASE(name, all)                                                                     \

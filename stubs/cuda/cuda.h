@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stubs/cuda/launch.h"
 #include "stubs/library.h"
 
 enum {
@@ -76,27 +77,15 @@ struct instantiate_params {
 	int result;
 };
 
-/* CUlaunchAttribute */
-struct launch_attribute {
-	int id, padding;
-	uint64_t words[8];
-};
-
-/* CUlaunchConfig */
-struct launch_config {
-	unsigned grid[3], block[3], shared;
-	void *stream;
-	struct launch_attribute *attributes;
-	unsigned attribute_count;
-};
-_Static_assert(sizeof(struct launch_config) == 56, "");
-
 /* CUipcEventHandle */
 struct ipc_handle {
 	char data[64];
 };
 
 extern STUB_HIDDEN struct crossing_library cuda_library;
+
+/* The driver's functions, by their index in the API table: for code behind the crossing. */
+extern STUB_HIDDEN void *cuda_targets[];
 
 /* crossing_library.restarted: export_table.c */
 STUB_HIDDEN int export_tables_restarted(struct crossing_library *library);
@@ -147,9 +136,9 @@ int body_cuLibraryLoadFromFile(void **library, const char *path, const int *jit_
 	unsigned count);
 int body_cuModuleEnumerateFunctions(void **functions, unsigned count, void *module);
 int body_cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library);
-int body_cuLaunchKernelEx(
+STUB_HIDDEN int below_cuLaunchKernelEx(
 	const struct launch_config *config, void *function, void **params, void **extra);
-int body_cuLaunchKernelEx_ptsz(
+STUB_HIDDEN int below_cuLaunchKernelEx_ptsz(
 	const struct launch_config *config, void *function, void **params, void **extra);
 int body_cuOccupancyMaxPotentialClusterSize(
 	int *size, void *function, const struct launch_config *config);
@@ -221,8 +210,6 @@ REAL(cuModuleLoad);
 REAL(cuLibraryLoadFromFile);
 REAL(cuModuleEnumerateFunctions);
 REAL(cuLibraryEnumerateKernels);
-REAL(cuLaunchKernelEx);
-REAL(cuLaunchKernelEx_ptsz);
 REAL(cuOccupancyMaxPotentialClusterSize);
 REAL(cuOccupancyMaxActiveClusters);
 REAL(cuGraphAddKernelNode);

@@ -7,8 +7,6 @@
 
 int body_cuMemAlloc_v2(uint64_t *address, size_t size)
 {
-	struct mmu_allocation *a;
-	struct memory_state *s;
 	void *context;
 	int device, r;
 
@@ -17,14 +15,7 @@ int body_cuMemAlloc_v2(uint64_t *address, size_t size)
 		return r;
 	if (!address || !size)
 		return CUDA_ERROR_INVALID_VALUE;
-	s = memory_lock(1);
-	if (!s)
-		return CUDA_ERROR_UNKNOWN;
-	r = memory_new(s, device, size, context, &a);
-	if (!r)
-		*address = a->address;
-	memory_unlock(s);
-	return r;
+	return memory_allocate(device, size, context, 0, address);
 }
 
 /* Rows begin at multiples of this on every device so far, whatever the element. */
@@ -43,25 +34,6 @@ int body_cuMemAllocPitch_v2(
 	r = body_cuMemAlloc_v2(address, size);
 	if (!r)
 		*pitch = row;
-	return r;
-}
-
-/* Wait for what may be using @a, which is claimed, and give it back. */
-static int free_claimed(struct mmu_allocation *a)
-{
-	int r = memory_synchronise(a->pool ? NULL : a->context);
-	struct memory_state *s = memory_lock(0);
-
-	if (!s)
-		return CUDA_ERROR_UNKNOWN;
-	if (r) {
-		a->state = MMU_LIVE;
-	} else {
-		if (a->pool)
-			memory_unaccount(a);
-		memory_give(s, a);
-	}
-	memory_unlock(s);
 	return r;
 }
 
@@ -86,19 +58,10 @@ static void forget_managed(uint64_t address)
 
 int body_cuMemFree_v2(uint64_t address)
 {
-	struct mmu_allocation *a = NULL;
-	struct memory_state *s;
-	int r;
+	int r = mmu_part(address) < MMU_DEVICES ? memory_free(address) : CUDA_ERROR_NOT_FOUND;
 
-	if (mmu_part(address) < MMU_DEVICES) {
-		s = memory_lock(0);
-		if (s) {
-			a = memory_claim(s, address);
-			memory_unlock(s);
-		}
-	}
-	if (a)
-		return free_claimed(a);
+	if (r != CUDA_ERROR_NOT_FOUND)
+		return r;
 	r = real_cuMemFree_v2(address);
 	if (!r && address)
 		forget_managed(address);

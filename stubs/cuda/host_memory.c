@@ -11,8 +11,8 @@
 
 int body_cuMemHostAlloc(void **address, size_t size, unsigned flags)
 {
-	struct mmu_allocation *a;
-	struct memory_state *s;
+	/* All memory is mapped, and none is particular to a context. */
+	unsigned kept = (flags & FLAG_WRITECOMBINED) | FLAG_DEVICEMAP;
 	void *context;
 	int device, r;
 
@@ -22,19 +22,7 @@ int body_cuMemHostAlloc(void **address, size_t size, unsigned flags)
 	if (!address || flags & ~FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
 	*address = NULL;
-	if (!size)
-		return 0;
-	s = memory_lock(1);
-	if (!s)
-		return CUDA_ERROR_UNKNOWN;
-	r = memory_new(s, MMU_PINNED, size, context, &a);
-	if (!r) {
-		/* All memory is mapped, and none is particular to a context. */
-		a->flags = (flags & FLAG_WRITECOMBINED) | FLAG_DEVICEMAP;
-		*address = (void *)a->address;
-	}
-	memory_unlock(s);
-	return r;
+	return size ? memory_allocate(MMU_PINNED, size, context, kept, (uint64_t *)address) : 0;
 }
 
 int body_cuMemAllocHost_v2(void **address, size_t size)
@@ -44,29 +32,12 @@ int body_cuMemAllocHost_v2(void **address, size_t size)
 
 int body_cuMemFreeHost(void *address)
 {
-	struct mmu_allocation *a = NULL;
-	struct memory_state *s;
 	int r;
 
 	if (mmu_part((uint64_t)address) != MMU_PINNED)
 		return real_cuMemFreeHost(address);
-	s = memory_lock(0);
-	if (s) {
-		a = memory_claim(s, (uint64_t)address);
-		memory_unlock(s);
-	}
-	if (!a)
-		return CUDA_ERROR_INVALID_VALUE;
-	r = memory_synchronise(a->context);
-	s = memory_lock(0);
-	if (!s)
-		return CUDA_ERROR_UNKNOWN;
-	if (r)
-		a->state = MMU_LIVE;
-	else
-		memory_give(s, a);
-	memory_unlock(s);
-	return r;
+	r = memory_free((uint64_t)address);
+	return r == CUDA_ERROR_NOT_FOUND ? CUDA_ERROR_INVALID_VALUE : r;
 }
 
 int body_cuMemHostGetFlags(unsigned *flags, void *address)

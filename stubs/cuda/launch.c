@@ -2,9 +2,7 @@
 #include "loader/lower/raw.h"
 #include "stubs/cuda/objects.h"
 
-/* CUlaunchAttributeID of those with an event */
-#define PROGRAMMATIC_EVENT      7
-#define LAUNCH_COMPLETION_EVENT 12
+#include "stubs/cuda/index.inc"
 
 struct lowered {
 	struct launch_config config;
@@ -56,14 +54,26 @@ static void done(const struct lowered *l)
 		block_free(l->copies, l->config.attribute_count * sizeof(*l->copies));
 }
 
+/* These run behind the crossing, on the lower half's thread-local storage: they call the
+ * driver's function itself. */
 typedef int launch(const struct launch_config *, void *, void **, void **);
 
 static int launch_lowered(const struct launch_config *config, void *function, void **params,
-	void **extra, launch *real)
+	void **extra, unsigned index)
 {
+	launch *real = (launch *)cuda_targets[index];
 	struct lowered l;
 	int r;
 
+	if (in_records_window((uintptr_t)function)) {
+		struct object *o = function;
+
+		if (!(o->flags & CUDA_OBJECT_USED))
+			object_used(o);
+		function = o->real;
+		if (is_dead(function))
+			return CUDA_ERROR_INVALID_HANDLE;
+	}
 	if (!config)
 		return real(config, function, params, extra);
 	r = lower(&l, config);
@@ -73,16 +83,16 @@ static int launch_lowered(const struct launch_config *config, void *function, vo
 	return r;
 }
 
-int body_cuLaunchKernelEx(
+int below_cuLaunchKernelEx(
 	const struct launch_config *config, void *function, void **params, void **extra)
 {
-	return launch_lowered(config, function, params, extra, real_cuLaunchKernelEx);
+	return launch_lowered(config, function, params, extra, INDEX_cuLaunchKernelEx);
 }
 
-int body_cuLaunchKernelEx_ptsz(
+int below_cuLaunchKernelEx_ptsz(
 	const struct launch_config *config, void *function, void **params, void **extra)
 {
-	return launch_lowered(config, function, params, extra, real_cuLaunchKernelEx_ptsz);
+	return launch_lowered(config, function, params, extra, INDEX_cuLaunchKernelEx_ptsz);
 }
 
 typedef int occupancy(int *, void *, const struct launch_config *);

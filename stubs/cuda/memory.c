@@ -221,6 +221,24 @@ int memory_new(struct memory_state *s, uint32_t device, uint64_t size, void *con
 	return 0;
 }
 
+int memory_allocate(
+	uint32_t device, uint64_t size, void *context, uint32_t flags, uint64_t *address)
+{
+	struct memory_state *s = memory_lock(1);
+	struct mmu_allocation *a;
+	int r;
+
+	if (!s)
+		return CUDA_ERROR_UNKNOWN;
+	r = memory_new(s, device, size, context, &a);
+	if (!r) {
+		a->flags = flags;
+		*address = a->address;
+	}
+	memory_unlock(s);
+	return r;
+}
+
 struct mmu_allocation *memory_claim(struct memory_state *s, uint64_t address)
 {
 	struct mmu_allocation *a = mmu_find(&s->mmu, address);
@@ -237,6 +255,31 @@ void memory_give(struct memory_state *s, struct mmu_allocation *a)
 		memory_leave_pool(s, a);
 	s->live--;
 	mmu_free(&s->mmu, &memory_driver, a);
+}
+
+int memory_free(uint64_t address)
+{
+	struct memory_state *s = memory_lock(0);
+	struct mmu_allocation *a = s ? memory_claim(s, address) : NULL;
+	int r;
+
+	if (s)
+		memory_unlock(s);
+	if (!a)
+		return CUDA_ERROR_NOT_FOUND;
+	r = memory_synchronise(a->pool ? NULL : a->context);
+	s = memory_lock(0);
+	if (!s)
+		return CUDA_ERROR_UNKNOWN;
+	if (r) {
+		a->state = MMU_LIVE;
+	} else {
+		if (a->pool)
+			memory_unaccount(a);
+		memory_give(s, a);
+	}
+	memory_unlock(s);
+	return r;
 }
 
 struct gone {

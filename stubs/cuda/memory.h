@@ -41,6 +41,14 @@ STUB_HIDDEN int memory_synchronise(void *context);
 STUB_HIDDEN int memory_new(struct memory_state *s, uint32_t device, uint64_t size,
 	void *context, struct mmu_allocation **allocation);
 
+/* The same, locking the state for it; where it is comes to @address. */
+STUB_HIDDEN int memory_allocate(
+	uint32_t device, uint64_t size, void *context, uint32_t flags, uint64_t *address);
+
+/* Frees what is at exactly @address, when nothing uses it any more. CUDA_ERROR_NOT_FOUND: there
+ * is nothing of ours. */
+STUB_HIDDEN int memory_free(uint64_t address);
+
 /* The live allocation at exactly @address, which is pending from now on; NULL: there is none.
  */
 STUB_HIDDEN struct mmu_allocation *memory_claim(struct memory_state *s, uint64_t address);

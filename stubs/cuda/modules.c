@@ -101,26 +101,27 @@ static int name_all(void **handles, unsigned count, void *whole, get_name *name,
 	return 0;
 }
 
-int body_cuModuleEnumerateFunctions(void **functions, unsigned count, void *module)
+typedef int enumerate(void **, unsigned, void *);
+
+static int list_all(void **handles, unsigned count, void *whole, enumerate *real,
+	get_name *name, unsigned get)
 {
 	int r;
 
-	if (functions)
-		raw_zero(functions, count * sizeof(*functions));
-	r = real_cuModuleEnumerateFunctions(functions, count, module);
-	return r ? r
-		 : name_all(functions, count, module, real_cuFuncGetName,
-			   INDEX_cuModuleGetFunction);
+	if (handles)
+		raw_zero(handles, count * sizeof(*handles));
+	r = real(handles, count, whole);
+	return r ? r : name_all(handles, count, whole, name, get);
+}
+
+int body_cuModuleEnumerateFunctions(void **functions, unsigned count, void *module)
+{
+	return list_all(functions, count, module, real_cuModuleEnumerateFunctions,
+		real_cuFuncGetName, INDEX_cuModuleGetFunction);
 }
 
 int body_cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library)
 {
-	int r;
-
-	if (kernels)
-		raw_zero(kernels, count * sizeof(*kernels));
-	r = real_cuLibraryEnumerateKernels(kernels, count, library);
-	return r ? r
-		 : name_all(kernels, count, library, real_cuKernelGetName,
-			   INDEX_cuLibraryGetKernel);
+	return list_all(kernels, count, library, real_cuLibraryEnumerateKernels,
+		real_cuKernelGetName, INDEX_cuLibraryGetKernel);
 }

@@ -6,31 +6,29 @@
 
 #include "loader/lower/raw.h"
 
-STUB_HIDDEN uint64_t block_signals(void)
+STUB_HIDDEN uint64_t guarded_lock(uint32_t *lock)
 {
-	uint64_t all = ~0ul, old = 0;
+	uint64_t all = ~0ul, mask = 0;
 
-	raw(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, 8); /* cannot fail */
-	return old;
+	raw(SYS_rt_sigprocmask, SIG_BLOCK, &all, &mask, 8); /* cannot fail */
+	raw_lock(lock);
+	return mask;
 }
 
-STUB_HIDDEN void unblock_signals(uint64_t mask)
+STUB_HIDDEN void guarded_unlock(uint32_t *lock, uint64_t mask)
 {
+	raw_unlock(lock);
 	raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8); /* cannot fail */
 }
 
 STUB_HIDDEN uint64_t state_lock(void)
 {
-	uint64_t mask = block_signals();
-
-	raw_lock(&CUDA_STATE->lock);
-	return mask;
+	return guarded_lock(&CUDA_STATE->lock);
 }
 
 STUB_HIDDEN void state_unlock(uint64_t mask)
 {
-	raw_unlock(&CUDA_STATE->lock);
-	unblock_signals(mask);
+	guarded_unlock(&CUDA_STATE->lock, mask);
 }
 
 /* ---- memory ---- */
@@ -125,10 +123,20 @@ STUB_HIDDEN void object_drop(struct object *o)
 
 /* ---- living and dying ---- */
 
-STUB_HIDDEN void object_live(struct object *o, void *real)
+/* Under the lock. */
+static struct object *find(enum cuda_kind kind, const void *real)
+{
+	struct object *o = CUDA_STATE->by_real[object_list(kind, real)];
+
+	while (o && (o->kind != kind || o->real != real))
+		o = o->alike;
+	return o;
+}
+
+/* Under the lock. */
+static void live(struct object *o, void *real)
 {
 	struct cuda_state *s = CUDA_STATE;
-	uint64_t mask = state_lock();
 
 	o->sequence = __atomic_add_fetch(&s->sequence, 1, __ATOMIC_RELAXED);
 	if (o->made)
@@ -142,16 +150,36 @@ STUB_HIDDEN void object_live(struct object *o, void *real)
 	s->objects_end = o;
 	s->alive[o->kind]++;
 	o->real = real;
+	object_enlist(s, o);
+}
+
+STUB_HIDDEN void object_live(struct object *o, void *real)
+{
+	uint64_t mask = state_lock();
+
+	live(o, real);
 	state_unlock(mask);
+}
+
+STUB_HIDDEN struct object *object_live_once(struct object *o, void *real)
+{
+	uint64_t mask = state_lock();
+	struct object *known = find(o->kind, real);
+
+	if (!known)
+		live(o, real);
+	state_unlock(mask);
+	if (!known)
+		return o;
+	object_drop(o);
+	return known;
 }
 
 STUB_HIDDEN struct object *object_find(enum cuda_kind kind, const void *real)
 {
 	uint64_t mask = state_lock();
-	struct object *o = CUDA_STATE->alive[kind] ? CUDA_STATE->objects_end : NULL;
+	struct object *o = find(kind, real);
 
-	while (o && (o->kind != kind || o->real != real))
-		o = o->previous;
 	state_unlock(mask);
 	return o;
 }
@@ -165,10 +193,14 @@ struct left {
 /* Under the lock. */
 static void unlink_object(struct object *o, struct left *left)
 {
-	struct cuda_global *global;
 	struct cuda_state *s = CUDA_STATE;
+	struct object **at = &s->by_real[o->list];
+	struct cuda_global *global;
 	struct cuda_call *call;
 
+	while (*at != o)
+		at = &(*at)->alike;
+	*at = o->alike;
 	*(o->previous ? &o->previous->next : &s->objects) = o->next;
 	*(o->next ? &o->next->previous : &s->objects_end) = o->previous;
 	s->alive[o->kind]--;
@@ -307,10 +339,6 @@ STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real, struct object *pare
 	object_live(o, real);
 	return 0;
 }
-
-/* First use of a function: from here on the driver has loaded it. Runs below, on the lower
- * half's thread-local storage, between the registers' saving and restoring (record_entry.S). */
-STUB_HIDDEN void object_used(struct object *o);
 
 STUB_HIDDEN void object_used(struct object *o)
 {

@@ -15,10 +15,10 @@ extern STUB_HIDDEN const unsigned cuda_info_count;
 /* There are records: cuInit() has been called, and this is no child of fork(2). */
 STUB_HIDDEN int state_usable(void);
 
-/* All signals, for the time that a lock is held. */
-STUB_HIDDEN uint64_t block_signals(void);
-STUB_HIDDEN void unblock_signals(uint64_t mask);
-/* The arena's lock, with all signals blocked: pass what it returns to state_unlock(). */
+/* @lock with all signals blocked: pass what it returns to guarded_unlock(). */
+STUB_HIDDEN uint64_t guarded_lock(uint32_t *lock);
+STUB_HIDDEN void guarded_unlock(uint32_t *lock, uint64_t mask);
+/* The same with the arena's lock. */
 STUB_HIDDEN uint64_t state_lock(void);
 STUB_HIDDEN void state_unlock(uint64_t mask);
 
@@ -32,12 +32,18 @@ STUB_HIDDEN struct object *object_new(enum cuda_kind kind, unsigned flags);
 STUB_HIDDEN void object_drop(struct object *o);
 /* Let it live: its sequence is now. */
 STUB_HIDDEN void object_live(struct object *o, void *real);
+/* The same for what may have been looked up before: the object that lives already, in place of
+ * @o, which is dropped then; or @o. */
+STUB_HIDDEN struct object *object_live_once(struct object *o, void *real);
 /* The living object of @kind whose real handle is @real; NULL: none. */
 STUB_HIDDEN struct object *object_find(enum cuda_kind kind, const void *real);
 /* It is no more, nor is what was part of it. */
 STUB_HIDDEN void object_kill(struct object *o);
 /* Everything that belongs to the real @context is no more. */
 STUB_HIDDEN void objects_kill_context(void *context);
+/* First use of a function: from here on the driver has loaded it. Runs below, on the lower
+ * half's thread-local storage. */
+STUB_HIDDEN void object_used(struct object *o);
 STUB_HIDDEN void object_change(struct object *o, struct cuda_call *call, int value);
 
 /* The real handle for what a program holds: @handle if it is no object of ours. */

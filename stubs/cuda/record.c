@@ -7,7 +7,6 @@
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 
-extern STUB_HIDDEN void *cuda_targets[];
 STUB_HIDDEN int cuda_call_words(void **slot, const uint64_t words[CALL_WORDS]);
 STUB_HIDDEN int cuda_record_call(
 	unsigned index, const uint64_t registers[6], const uint64_t *stack);
@@ -129,46 +128,79 @@ static struct object *argument_object(const struct call_param *p, const uint64_t
 	return handle ? object_find(p->object, handle) : NULL;
 }
 
-/* The program is given the same handle as before for what it has asked for before. */
+/* Part of something else that is there: the driver gives the same handle each time. */
 static int is_looked_up(const struct call_info *info, const struct call_param *first)
 {
 	return first && (info->class == API_CREATE || info->class == API_PURE);
 }
 
-static int perform_create(struct performed *p, const struct call_param *out)
+/* The new object for what comes out as @out of a call; NULL: no memory. */
+static struct object *new_object(struct performed *p, const struct call_param *out)
 {
-	const struct call_param *first = call_first_handle(p->info);
 	unsigned flags = out->holding == API_VIRTUAL ? 0 : CUDA_OBJECT_REAL;
-	struct object *o, *known = NULL;
-	void *real = NULL, **given = (void **)p->arguments[out->word];
-	int r;
+	struct object *o;
 
 	if (out->holding == API_LOST)
 		flags |= CUDA_OBJECT_LOST;
 	o = object_new(out->object, flags);
 	if (!o)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (out->holding != API_LOST)
+		return NULL;
+	if (out->holding != API_LOST) {
 		o->made = call_new(p->index, p->arguments);
+		if (!o->made) {
+			object_drop(o);
+			return NULL;
+		}
+	}
 	o->context = o->made ? o->made->context : current_context();
+	o->parent = argument_object(call_first_handle(p->info), p->arguments);
+	return o;
+}
+
+/* The program is given the same handle as before for what it has asked for before. That is what
+ * libraries do all the time, so it takes no more than looking at what the driver says. */
+static int perform_lookup(struct performed *p, const struct call_param *out)
+{
+	void *real = NULL, **given = (void **)p->arguments[out->word];
+	struct object *o;
+	int r;
+
 	if (given)
 		p->lowered[out->word] = (uint64_t)&real;
-	r = out->holding != API_LOST && !o->made ? CUDA_ERROR_OUT_OF_MEMORY
-						 : cuda_call_down(p->index, p->lowered);
-	if (!r && given && is_looked_up(p->info, first))
-		known = object_find(out->object, real);
-	if (r || !given || known) {
-		object_drop(o);
-	} else {
-		o->parent = argument_object(first, p->arguments);
-		if (out->object == CUDA_CONTEXT)
-			o->context = real;
-		object_live(o, real);
-		known = o;
+	r = cuda_call_down(p->index, p->lowered);
+	if (r || !given)
+		return r;
+	o = object_find(out->object, real);
+	if (!o) {
+		o = new_object(p, out);
+		if (!o)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		o = object_live_once(o, real);
 	}
-	if (!r && given)
-		*given = out->holding == API_VIRTUAL ? known : real;
-	return r;
+	*given = out->holding == API_VIRTUAL ? o : real;
+	return 0;
+}
+
+static int perform_create(struct performed *p, const struct call_param *out)
+{
+	void *real = NULL, **given = (void **)p->arguments[out->word];
+	struct object *o = new_object(p, out);
+	int r;
+
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (given)
+		p->lowered[out->word] = (uint64_t)&real;
+	r = cuda_call_down(p->index, p->lowered);
+	if (r || !given) {
+		object_drop(o);
+		return r;
+	}
+	if (out->object == CUDA_CONTEXT)
+		o->context = real;
+	object_live(o, real);
+	*given = out->holding == API_VIRTUAL ? o : real;
+	return 0;
 }
 
 /* Addresses and sizes: what came out is kept, and must come out again. */
@@ -296,7 +328,10 @@ STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments)
 		return perform_destroy(&p);
 	if (p.info->class == API_STATE)
 		return perform_state(&p);
-	return out ? perform_create(&p, out) : perform_address(&p);
+	if (!out)
+		return perform_address(&p);
+	return is_looked_up(p.info, call_first_handle(p.info)) ? perform_lookup(&p, out)
+							       : perform_create(&p, out);
 }
 
 STUB_HIDDEN int cuda_record_call(

@@ -16,7 +16,7 @@
 #include "stubs/cuda/offsets.h"
 
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
-#define CUDA_STATE_VERSION 1
+#define CUDA_STATE_VERSION 2
 #define CUDA_DEVICES       64
 
 /* Names of kinds for people: cuda_kind_name(). Append only: numbers are in images. */
@@ -76,6 +76,8 @@ struct object {
 	struct object *parent; /* dies with it */
 	struct object *next,
 		*previous;         /* among the living, by sequence; of a dead one, next dead */
+	struct object *alike;      /* next in the same list of cuda_state.by_real */
+	uint64_t list;             /* which that is */
 	void *context;             /* the real one it belongs to, or NULL */
 	struct cuda_call *made;    /* NULL: its kind's own way */
 	struct cuda_call *changes; /* since then */
@@ -123,6 +125,7 @@ struct cuda_patch {
 enum { STORAGE_KEY, STORAGE_VALUE, STORAGE_DESTRUCTOR, STORAGE_WORDS };
 
 #define CUDA_BLOCK_SIZES 40
+#define CUDA_LISTS       4096
 #define CUDA_DEAD_KEPT   64 /* so many of a kind are not used again yet */
 
 enum cuda_memory {
@@ -168,6 +171,7 @@ struct cuda_state {
 	uint64_t sequence; /* of the last object */
 	uint64_t alive[CUDA_KINDS];
 	struct object *objects, *objects_end;
+	struct object *by_real[CUDA_LISTS]; /* the living again, by object_list() */
 	struct allocation *allocations; /* true after a drain, neighbours as one; consecutive */
 	uint64_t allocation_count;
 	struct memory_state *memory; /* memory_state.h; NULL: none yet */
@@ -187,5 +191,20 @@ struct cuda_state {
 _Static_assert(sizeof(struct cuda_state) <= RECORDS_HEAP - RECORDS_CUDA, "");
 
 #define CUDA_STATE ((struct cuda_state *)RECORDS_CUDA)
+
+/* In which list of by_real an object is, so that what the driver gives out is found among
+ * thousands. */
+static inline uint64_t object_list(uint32_t kind, const void *real)
+{
+	return (((uintptr_t)real >> 4 ^ kind) * 0x9e3779b97f4a7c15) >> 52;
+}
+_Static_assert(CUDA_LISTS == 1 << (64 - 52), "");
+
+static inline void object_enlist(struct cuda_state *s, struct object *o)
+{
+	o->list = object_list(o->kind, o->real);
+	o->alike = s->by_real[o->list];
+	s->by_real[o->list] = o;
+}
 
 #endif

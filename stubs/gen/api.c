@@ -107,6 +107,8 @@ enum api_way api_way(const struct api_call *call)
 {
 	if (call->body)
 		return API_BODY;
+	if (call->below)
+		return API_BELOW;
 	if (call->class == API_UNSUPPORTED)
 		return API_REFUSE;
 	if (is_recorded(call))
@@ -342,6 +344,8 @@ static int parse_attribute(
 		variant->per_thread = true;
 	} else if (!strcmp(word, "body")) {
 		call->body = true;
+	} else if (!strcmp(word, "below")) {
+		call->below = true;
 	} else if (!strcmp(word, "on=context")) {
 		call->on_context = true;
 	} else if (!strcmp(word, "loses")) {
@@ -389,6 +393,7 @@ static int parse_call(struct parser *p, char *text)
 		variant.proc = call.proc;
 		variant.class = call.class;
 		variant.body = call.body;
+		variant.below = call.below;
 		variant.on_context = call.on_context;
 		variant.loses = call.loses;
 		buf_push(&p->calls, struct api_call, &variant);

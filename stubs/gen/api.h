@@ -41,7 +41,8 @@ struct api_call {
 	unsigned since;  /* and from which version on; 0: never asked for so */
 	bool per_thread; /* the variant for the per-thread default stream */
 	enum api_class class;
-	bool body;
+	bool body;       /* by hand above, in front of the crossing */
+	bool below;      /* by hand, behind the crossing */
 	bool on_context; /* what it changes is the current context */
 	bool loses;      /* after it, the objects it was about cannot be made again */
 	int value;       /* number of the parameter that a later call replaces, or -1 */

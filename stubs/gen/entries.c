@@ -6,7 +6,8 @@
  * stopped for a checkpoint with a real handle in its registers. No thread-local storage may be
  * touched there.
  *
- * What has a body, or leaves a record, enters it by crossing_guard.
+ * What has a body, or leaves a record, enters it by crossing_guard. A body "below" stands where
+ * the piece of code that exchanges handles would.
  *
  * What is prefixed with real_ crosses whatever the exported name does: hand-written bodies call
  * it. The stub's own code supplies NAME_library, NAME_missing_result and NAME_refused
@@ -85,6 +86,13 @@ static void entry(const struct api *api, const struct api_call *call, size_t ind
 	if (way == API_REFUSE) {
 		fprintf(out, "export %s\n\tmov $%zu, %%edi\n\tjmp %s_refused\n", call->name,
 			index, api->library);
+		return;
+	}
+	if (way == API_BELOW) {
+		fprintf(out, "\t.hidden below_%s\n", call->name);
+		fprintf(out, "\tword below_%s\n", call->name);
+		fprintf(out, "export %s\n\tlea word_below_%s(%%rip), %%r11\n\tcross\n",
+			call->name, call->name);
 		return;
 	}
 	if (has_virtual(call))

@@ -241,7 +241,8 @@ static int find_module(struct dump *d, const struct vma *v, bool identify, uint3
 		}
 	}
 	m.inode = v->inode;
-	if (identify && module_identify(d->modules, v->name, v->inode, &m, e))
+	if (identify ? module_identify(d->modules, v->name, v->inode, &m, e)
+		     : module_look(v->name, &m, e))
 		return -1;
 	m.path = path;
 	*deleted = m.flags & IMAGE_MODULE_DELETED;
@@ -335,8 +336,7 @@ static int dump_shared(
 	struct stat st;
 	int object;
 
-	object = fd_dump_mapping(d->fds, d->process->task, v->start, v->end, v->offset, v->name,
-		v->dev, v->inode, &need_memory, e);
+	object = fd_dump_mapping(d->fds, d->process->task, v, &need_memory, e);
 	if (object < 0)
 		return -1;
 	image_writer_range(d->writer, v->start, v->end, segment_flags(v), false);
@@ -387,9 +387,7 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 	if (v->start < LOADER_WINDOW + LOADER_WINDOW_SIZE && v->end > LOADER_WINDOW)
 		return refuse(d, v, "lies in trecr's own window of addresses", e);
 	if (sysv_is_segment(v))
-		return v->flags & VMA_HUGETLB
-			       ? refuse(d, v, "is System V shared memory in huge pages", e)
-			       : dump_segment(d, v, &r, e);
+		return dump_segment(d, v, &r, e);
 	if (v->shared)
 		return dump_shared(d, v, &r, e);
 	/* Huge pages without a file have a name all the same. */

@@ -23,14 +23,6 @@ enum {
 
 /* ---- groups and sessions ---- */
 
-static struct process *find_process(const struct tree *tree, pid_t pid)
-{
-	for (size_t i = 0; i < tree->count; i++)
-		if (tree->processes[i]->pid == pid)
-			return tree->processes[i];
-	return NULL;
-}
-
 /* Whether a group or session, @id in the supervisor's namespace and @inner in the process's,
  * belongs to a process that is alive but not saved. */
 static bool is_outside(const struct tree *tree, pid_t id, pid_t inner)
@@ -39,7 +31,7 @@ static bool is_outside(const struct tree *tree, pid_t id, pid_t inner)
 
 	if (!inner)
 		return true;
-	return !find_process(tree, id) && !procfs_stat(id, id, &st, NULL) &&
+	return !tree_find(tree, id) && !procfs_stat(id, id, &st, NULL) &&
 	       !strchr("ZX", st.state);
 }
 
@@ -132,7 +124,7 @@ static int ask_parent(
 static int fill_zombie(const struct tree *tree, struct process *p,
 	struct image_job_process *out, struct err *e)
 {
-	struct process *parent = find_process(tree, p->parent);
+	struct process *parent = tree_find(tree, p->parent);
 
 	out->flags |= IMAGE_JOB_PROCESS_ZOMBIE;
 	if (ask_parent(parent, p, &out->status, e))
@@ -144,7 +136,7 @@ static int fill_entry(const struct tree *tree, struct process *p, struct image_j
 	struct err *e)
 {
 	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
-	const struct process *parent = find_process(tree, p->parent);
+	const struct process *parent = tree_find(tree, p->parent);
 	struct proc_stat st;
 
 	if (!status || procfs_stat(p->pid, p->pid, &st, e))

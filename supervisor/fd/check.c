@@ -1,4 +1,5 @@
 #include "supervisor/fd/kinds.h"
+#include "supervisor/fd/shm_file.h"
 
 /* A descriptor that leads to description @index, for messages; -1 when none does. */
 static int first_descriptor(const struct checkpoint *c, uint32_t index)
@@ -52,6 +53,8 @@ int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options
 		.notice = say_nothing,
 	};
 
+	if (fd_shm_files_check(c, e))
+		return -1;
 	/* No file is cut before all are known to be good. */
 	if (o->rollback_files && check_all(&check, e))
 		return -1;

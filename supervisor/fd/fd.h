@@ -37,6 +37,7 @@ enum fd_tcp {
 struct fd_dump;
 
 struct tree;
+struct vma;
 
 struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp);
 void fd_dump_free(struct fd_dump *d);
@@ -58,15 +59,14 @@ int fd_dump_process(
 int fd_dump_threads(
 	struct fd_dump *d, pid_t pid, bool lower, struct image_writer *process, struct err *e);
 
-/* Number (from 1) of the object that is the file @dev:@inode behind a shared mapping of @pid
- * at [@start, @end), at @offset in it, named @name in /proc/PID/maps; added when it is new.
+/* Number (from 1) of the object behind @v, a shared mapping of @pid; added when it is new.
  * *need_memory is set when the caller must supply the contents from the process's memory,
  * because nothing else leads to it (without CAP_CHECKPOINT_RESTORE: MAP_SHARED | MAP_ANONYMOUS
- * memory, or a memfd or unlinked file whose descriptor was closed). 0 when the file still has
- * its name and is no object of ours; -1 on failure. Called after fd_dump_process() of all
- * processes. */
-int fd_dump_mapping(struct fd_dump *d, pid_t pid, uint64_t start, uint64_t end, uint64_t offset,
-	const char *name, uint64_t dev, uint64_t inode, bool *need_memory, struct err *e);
+ * memory, or a memfd or unlinked file whose descriptor was closed). 0 for a file with a name
+ * that is no object of ours: one on a disk, or one that is only read; -1 on failure. Called
+ * after fd_dump_process() of all processes. */
+int fd_dump_mapping(
+	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e);
 
 /* Whether pseudo-terminal number @index is one that a descriptor of the tree leads to. */
 bool fd_dump_has_terminal(const struct fd_dump *d, int index);

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "supervisor/fd/pty.h"
+#include "supervisor/fd/huge.h"
 #include "supervisor/fd/object.h"
+#include "supervisor/fd/pty.h"
+#include "supervisor/fd/shm_file.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -66,9 +68,18 @@ static int each_piece(const struct image *job, uint32_t number, uint64_t size,
 	return 0;
 }
 
+/* A file that is being filled. */
+struct filling {
+	int fd;
+	unsigned huge; /* fd_huge_shift() of it */
+};
+
 static int put_file(void *to, uint64_t at, const void *data, size_t size, struct err *e)
 {
-	return pwrite_all(*(int *)to, data, size, at, "a restored file", e);
+	const struct filling *f = to;
+
+	return f->huge ? fd_huge_put(f->fd, f->huge, at, data, size, e)
+		       : pwrite_all(f->fd, data, size, at, "a restored file", e);
 }
 
 static int put_memory(void *to, uint64_t at, const void *data, size_t size, struct err *e)
@@ -89,7 +100,7 @@ int fd_made_contents(
 	return fd_contents(r->job, number, size, buf_grow(out, size), e);
 }
 
-/* ---- files without a name ---- */
+/* ---- files that are memory, or without a name ---- */
 
 static int make_memfd(const struct image_object *o, const char *name, struct err *e)
 {
@@ -98,6 +109,8 @@ static int make_memfd(const struct image_object *o, const char *name, struct err
 	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	int fd;
 
+	if (o->flags)
+		flags |= MFD_HUGETLB | o->flags << MFD_HUGE_SHIFT;
 	if (o->kind == IMAGE_OBJECT_SHARED_ANON)
 		name = "shared";
 	else if (!strncmp(name, prefix, sizeof(prefix) - 1))
@@ -108,7 +121,10 @@ static int make_memfd(const struct image_object *o, const char *name, struct err
 		fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create(name, flags);
-	if (fd < 0)
+	if (fd < 0 && o->flags)
+		err_set(e, errno, "cannot make memfd %s in huge pages of %llu KiB", name,
+			(1ull << o->flags) / 1024);
+	else if (fd < 0)
 		err_set(e, errno, "cannot make memfd %s", name);
 	return fd;
 }
@@ -129,7 +145,7 @@ static int make_file_in(const char *dir)
 	return fd;
 }
 
-static int make_unlinked(const char *name, struct err *e)
+static int make_unlinked(const struct image_object *o, const char *name, struct err *e)
 {
 	cleanup_free char *dir = xstrdup(name);
 	char *slash = strrchr(dir, '/');
@@ -139,6 +155,12 @@ static int make_unlinked(const char *name, struct err *e)
 		*slash = 0;
 		fd = make_file_in(dir);
 	}
+	if (fd >= 0 && fd_huge_shift(fd) != o->flags) {
+		close(fd);
+		fd = -1;
+	}
+	if (o->flags)
+		return fd >= 0 ? fd : make_memfd(o, name, e);
 	if (fd < 0)
 		fd = make_file_in("/tmp");
 	if (fd < 0)
@@ -146,24 +168,40 @@ static int make_unlinked(const char *name, struct err *e)
 	return fd;
 }
 
+static int make_file(const struct image *job, const struct image_object *o, struct err *e)
+{
+	const char *name = image_string(job, o->name);
+
+	switch (o->kind) {
+	case IMAGE_OBJECT_UNLINKED:
+		return make_unlinked(o, name, e);
+	case IMAGE_OBJECT_SHM_FILE:
+		return fd_shm_file_open(job, o, e);
+	default:
+		return make_memfd(o, name, e);
+	}
+}
+
 static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, struct err *e)
 {
 	const struct image_object *o = &r->objects[number - 1];
 	const char *name = image_string(r->job, o->name);
+	struct filling f;
 	int fd;
 
-	if (fd_object_is_bytes(o->kind))
+	if (fd_object_is_bytes(o->kind) || o->flags >= 63)
 		return err_set(e, 0, "the image is damaged: object %u is no file", number);
-	fd = o->kind == IMAGE_OBJECT_UNLINKED ? make_unlinked(name, e) : make_memfd(o, name, e);
+	fd = make_file(r->job, o, e);
 	if (fd >= 0)
 		fd = fd_lift(r, fd, e);
 	if (fd < 0)
 		return -1;
 	made->fd = fd;
+	f = (struct filling){.fd = fd, .huge = fd_huge_shift(fd)};
 	/* The umask may be the program's already, and we are going to open it again. */
 	if (fchmod(fd, 0600) || ftruncate(fd, o->size))
 		return err_set(e, errno, "cannot set the size of a file for %s", name);
-	return each_piece(r->job, number, o->size, put_file, &made->fd, e)
+	return each_piece(r->job, number, o->size, put_file, &f, e)
 		       ? err_prefix(e, "cannot restore the contents of %s", name)
 		       : 0;
 }
@@ -193,7 +231,7 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 		return 0;
 	/* Another's file can stay ours: who has it open does not need its owner, and only root
 	 * could give it away. */
-	if (o->kind == IMAGE_OBJECT_UNLINKED)
+	if (o->kind == IMAGE_OBJECT_UNLINKED || o->kind == IMAGE_OBJECT_SHM_FILE)
 		(void)!fchown(fd, (uid_t)o->args[1], (gid_t)(o->args[1] >> 32));
 	if (fchmod(fd, o->mode & 07777))
 		return err_set(e, errno, "cannot set the mode of %s", name);

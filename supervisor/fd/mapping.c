@@ -1,13 +1,16 @@
 /*
- * fd/mapping.c - shared mappings of what has no name: the object behind one.
+ * fd/mapping.c - shared mappings of what is memory: the object behind one.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/memfd.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "lib/procfs.h"
 #include "supervisor/fd/object.h"
+#include "supervisor/fd/shm_file.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -27,19 +30,21 @@ static bool is_deleted(const char *name)
 }
 
 /* What @name in /proc/PID/maps can be told to be that is not for us to save, or NULL. */
-static const char *refused(const struct fd_dump *d, const char *name, uint64_t dev)
+static const char *refused(const char *name)
 {
-	if (starts_with(name, "/anon_hugepage"))
-		return "shared memory in huge pages is not supported yet";
 	if (starts_with(name, "/[aio]"))
 		return "asynchronous I/O contexts (io_setup) are not supported yet";
 	if (starts_with(name, "/secretmem"))
 		return "secret memory (memfd_secret) is not supported";
 	if (name[0] != '/')
 		return "shared mappings of this kind are not supported yet";
-	if (starts_with(name, "/memfd:") && is_deleted(name) && dev != d->memory_device)
-		return "a memfd in huge pages is not supported yet";
 	return NULL;
+}
+
+static int refuse(const struct vma *v, pid_t pid, const char *reason, struct err *e)
+{
+	return err_set(e, 0, "mapping %" PRIx64 "-%" PRIx64 " (%s) of process %d: %s", v->start,
+		v->end, v->name, pid, reason);
 }
 
 /* The kernel's numbers for a file differ between maps and fstat(2) on some file systems
@@ -60,15 +65,21 @@ static uint32_t find_object(
 	return number;
 }
 
-static enum image_object_kind kind_of(const struct fd_dump *d, const char *name, uint64_t dev)
+/* There is a device of the kernel's own for each size of huge pages, too. */
+static enum image_object_kind kind_of(const struct fd_dump *d, const struct vma *v)
 {
-	if (dev != d->memory_device)
+	if (v->dev != d->memory_device && !(v->flags & VMA_HUGETLB))
 		return IMAGE_OBJECT_UNLINKED;
-	return starts_with(name, "/memfd:") ? IMAGE_OBJECT_MEMFD : IMAGE_OBJECT_SHARED_ANON;
+	if (starts_with(v->name, "/memfd:"))
+		return IMAGE_OBJECT_MEMFD;
+	if (v->flags & VMA_HUGETLB && !starts_with(v->name, "/anon_hugepage"))
+		return IMAGE_OBJECT_UNLINKED;
+	return IMAGE_OBJECT_SHARED_ANON;
 }
 
-/* The mapping itself leads to the file, for those who have CAP_CHECKPOINT_RESTORE. */
-static void look_through_mapping(struct fd_object *o)
+/* The mapping itself leads to the file, for those who have CAP_CHECKPOINT_RESTORE; or a name.
+ */
+static void look_at_file(struct fd_object *o)
 {
 	cleanup_fd int fd = open(o->file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	struct stat st;
@@ -86,63 +97,82 @@ static void look_through_mapping(struct fd_object *o)
 		o->o.args[0] = seals;
 	if (o->o.kind == IMAGE_OBJECT_UNLINKED)
 		o->o.args[0] = st.st_nlink;
+	if (o->o.kind == IMAGE_OBJECT_SHM_FILE)
+		o->o.args[1] = st.st_uid | (uint64_t)st.st_gid << 32;
 }
 
-static uint32_t add_object(struct fd_dump *d, pid_t pid, uint64_t start, uint64_t end,
-	const char *name, uint64_t dev, uint64_t inode)
+/* @name: that of a SHM_FILE. */
+static uint32_t add_object(struct fd_dump *d, pid_t pid, const struct vma *v, const char *name)
 {
-	cleanup_free char *path = xstrdup(name);
+	cleanup_free char *path = xstrdup(name ? name : v->name);
 	struct fd_object o = {
 		.o =
 			{
-				.kind = kind_of(d, name, dev),
-				.dev = dev,
-				.inode = inode,
+				.kind = name ? IMAGE_OBJECT_SHM_FILE : kind_of(d, v),
+				.dev = v->dev,
+				.inode = v->inode,
 				.mode = 0600,
+				.flags = v->flags & VMA_HUGETLB ? __builtin_ctzll(v->page_size)
+								: 0,
 			},
 		.pid = pid,
 		.task = pid,
 		.fd = -1,
-		.text = xasprintf("shared memory %s of process %d", name, pid),
-		.link = xstrdup(name),
-		.file = xasprintf("/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, start, end),
+		.text = xasprintf("shared memory %s of process %d", v->name, pid),
+		.link = xstrdup(v->name),
+		.file = name ? xstrdup(name)
+			     : xasprintf("/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
+				       v->start, v->end),
 	};
 
-	if (is_deleted(path))
+	if (!name && is_deleted(path))
 		*strrchr(path, ' ') = 0;
 	o.o.name = image_writer_string(d->job, path);
-	look_through_mapping(&o);
+	look_at_file(&o);
 	return fd_object_add(d, &o);
 }
 
-int fd_dump_mapping(struct fd_dump *d, pid_t pid, uint64_t start, uint64_t end, uint64_t offset,
-	const char *name, uint64_t dev, uint64_t inode, bool *need_memory, struct err *e)
+/* A file on a disk, or one that is only read: who may only read a file of a tmpfs opens it
+ * again, when it has been made for another. A name may end in " (deleted)" by itself. */
+static bool is_plain_file(const struct vma *v)
 {
-	const char *reason = refused(d, name, dev);
-	uint32_t number = find_object(d, dev, inode, name);
-	struct fd_object *o;
 	struct stat st;
+
+	if (is_deleted(v->name) && (lstat(v->name, &st) || st.st_ino != v->inode))
+		return false;
+	return !(v->max_prot & PROT_WRITE) || !fd_shm_file_is_memory(v->name);
+}
+
+int fd_dump_mapping(
+	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e)
+{
+	const char *reason = refused(v->name);
+	cleanup_free char *name = NULL;
+	uint32_t number;
+	struct fd_object *o;
 
 	*need_memory = false;
 	if (reason)
-		return err_set(e, 0, "mapping %" PRIx64 "-%" PRIx64 " (%s) of process %d: %s",
-			start, end, name, pid, reason);
-	/* A name may end in " (deleted)" by itself. */
-	if (!number && (!is_deleted(name) || (!lstat(name, &st) && st.st_ino == inode)))
+		return refuse(v, pid, reason, e);
+	if (is_plain_file(v))
 		return 0;
-	if (!number)
-		number = add_object(d, pid, start, end, name, dev, inode);
+	number = find_object(d, v->dev, v->inode, v->name);
+	if (!number) {
+		name = fd_shm_file_name(v->name, v->dev, v->inode);
+		number = add_object(d, pid, v, name);
+	}
 	o = fd_object_at(d, number);
 	if (o->o.kind == IMAGE_OBJECT_MEMFD && o->o.args[0] & F_SEAL_FUTURE_WRITE)
-		return err_set(e, 0,
-			"mapping %" PRIx64 "-%" PRIx64
-			" (%s) of process %d: it is sealed with F_SEAL_FUTURE_WRITE, so that "
-			"it could not be mapped again",
-			start, end, name, pid);
+		return refuse(v, pid,
+			"it is sealed with F_SEAL_FUTURE_WRITE, so that it could not be mapped "
+			"again",
+			e);
 	if (!o->file) {
+		uint64_t end = v->offset + (v->end - v->start);
+
 		*need_memory = true;
-		if (o->o.size < offset + (end - start))
-			o->o.size = offset + (end - start);
+		if (o->o.size < end)
+			o->o.size = end;
 	}
 	return number;
 }

@@ -4,33 +4,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <string.h>
-#include <sys/vfs.h>
 
+#include "supervisor/fd/huge.h"
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/made.h"
 #include "supervisor/fd/object.h"
 
 bool fd_memfd_match(const struct fd_dump *d, const struct fd_source *s)
 {
-	struct statfs fs;
-
 	if (!S_ISREG(s->st.st_mode) || s->named || strncmp(s->link, "/memfd:", 7))
 		return false;
-	return s->st.st_dev == d->memory_device ||
-	       (!fstatfs(s->dup, &fs) && fs.f_type == HUGETLBFS_MAGIC);
+	return s->st.st_dev == d->memory_device || fd_huge_shift(s->dup);
 }
 
 int fd_memfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
+	int seals = fcntl(s->dup, F_GET_SEALS);
 	struct fd_object *o;
-	int seals;
 
-	if (s->st.st_dev != d->memory_device)
-		return err_set(e, 0, "a memfd in huge pages is not supported yet");
-	seals = fcntl(s->dup, F_GET_SEALS);
 	if (seals < 0)
 		return err_set(e, errno, "cannot ask for its seals");
 	x->size = s->st.st_size;

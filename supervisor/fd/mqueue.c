@@ -2,7 +2,7 @@
  * fd/mqueue.c - POSIX message queues.
  *
  * What is in one can only be read by receiving it: it is sent again at once, in the same order,
- * which is by priority and, within one, by age.
+ * which is by priority and, within one, by age; also when we are killed in between (outlive.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/made.h"
 #include "supervisor/fd/object.h"
+#include "supervisor/outlive.h"
 
 #define MQUEUE_MAGIC 0x19800202 /* ipc/mqueue.c */
 
@@ -25,18 +26,30 @@ bool fd_mqueue_match(const struct fd_dump *d, const struct fd_source *s)
 	return S_ISREG(s->st.st_mode) && !fstatfs(s->dup, &fs) && fs.f_type == MQUEUE_MAGIC;
 }
 
-static int receive(mqd_t queue, size_t size, struct fd_object *o, struct err *e)
-{
-	cleanup_free char *text = xmalloc(size);
-	struct timespec now = {0}; /* it has to be there already */
-	unsigned priority;
-	ssize_t n = mq_timedreceive(queue, text, size, &priority, &now);
-	struct image_queue_message m = {.type = priority, .size = n};
+/* What is being looked at: room for it is made beforehand. */
+struct copying {
+	mqd_t queue;
+	struct mq_attr attr;
+	struct buf *bytes;
+	struct err *e;
+};
 
+static int receive(const struct copying *c)
+{
+	struct timespec now = {0}; /* it has to be there already */
+	struct image_queue_message m = {0};
+	size_t at = c->bytes->len;
+	char *room = buf_grow(c->bytes, sizeof(m) + c->attr.mq_msgsize);
+	unsigned priority;
+	ssize_t n = mq_timedreceive(
+		c->queue, room + sizeof(m), c->attr.mq_msgsize, &priority, &now);
+
+	c->bytes->len = n < 0 ? at : at + sizeof(m) + n;
 	if (n < 0)
-		return err_set(e, errno, "cannot receive its messages");
-	buf_push(&o->bytes, struct image_queue_message, &m);
-	buf_add(&o->bytes, text, n);
+		return err_set(c->e, errno, "cannot receive its messages");
+	m.type = priority;
+	m.size = n;
+	memcpy(room, &m, sizeof(m));
 	return 0;
 }
 
@@ -57,12 +70,13 @@ static int send_all(mqd_t queue, const char *data, size_t size, struct err *e)
 	return 0;
 }
 
-/* The queue's file says who is to be told of the first message in an empty one. */
-static int check_notify(mqd_t queue, struct err *e)
+/* The queue's file says how many bytes are in it, and who is to be told of the first message in
+ * an empty one. */
+static int read_info(mqd_t queue, size_t *bytes, struct err *e)
 {
 	char text[256];
 	ssize_t n = pread(queue, text, sizeof(text) - 1, 0);
-	const char *pid;
+	const char *pid, *size;
 
 	if (n < 0)
 		return err_set(e, errno, "cannot look at it");
@@ -72,25 +86,43 @@ static int check_notify(mqd_t queue, struct err *e)
 		return err_set(e, 0,
 			"a process waits for a notification (mq_notify), which is not "
 			"supported");
+	size = strstr(text, "QSIZE:");
+	if (!size)
+		return err_set(e, 0, "cannot tell how much is in it");
+	*bytes = strtoul(size + 6, NULL, 10);
 	return 0;
+}
+
+static int take_and_put_back(void *arg)
+{
+	struct copying *c = arg;
+	int failed = 0;
+
+	for (long i = 0; i < c->attr.mq_curmsgs && !failed; i++)
+		failed = receive(c);
+	if (send_all(c->queue, c->bytes->data, c->bytes->len, failed ? NULL : c->e))
+		failed = -1;
+	return failed;
 }
 
 static int copy_messages(mqd_t queue, struct fd_object *o, struct err *e)
 {
-	struct mq_attr attr;
-	int failed = 0;
+	struct copying c = {.queue = queue, .bytes = &o->bytes, .e = e};
+	size_t bytes = 0;
 
-	if (mq_getattr(queue, &attr))
+	if (mq_getattr(queue, &c.attr))
 		return err_set(e, errno, "cannot look at it");
-	if (check_notify(queue, e))
+	if (read_info(queue, &bytes, e))
 		return -1;
-	o->o.args[1] = attr.mq_maxmsg | (uint64_t)attr.mq_msgsize << 32;
-	for (long i = 0; i < attr.mq_curmsgs && !failed; i++)
-		failed = receive(queue, attr.mq_msgsize, o, e);
-	if (send_all(queue, o->bytes.data, o->bytes.len, failed ? NULL : e))
-		failed = -1;
+	o->o.args[1] = c.attr.mq_maxmsg | (uint64_t)c.attr.mq_msgsize << 32;
+	if (!c.attr.mq_curmsgs)
+		return 0;
+	bytes += c.attr.mq_curmsgs * sizeof(struct image_queue_message) + c.attr.mq_msgsize;
+	buf_reserve(&o->bytes, bytes);
+	if (outlive(take_and_put_back, &c, e))
+		return -1;
 	o->o.size = o->bytes.len;
-	return failed;
+	return 0;
 }
 
 int fd_mqueue_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "ckpt/blocks.h"
+#include "supervisor/fd/huge.h"
 #include "supervisor/fd/pty.h"
 
 static size_t object_count(const struct fd_dump *d)
@@ -48,6 +49,7 @@ uint32_t fd_object_of(struct fd_dump *d, const struct fd_source *s, enum image_o
 				.inode = s->st.st_ino,
 				.mode = s->st.st_mode & 07777,
 				.size = S_ISREG(s->st.st_mode) ? s->st.st_size : 0,
+				.flags = S_ISREG(s->st.st_mode) ? fd_huge_shift(s->dup) : 0,
 			},
 		.pid = s->pid,
 		.task = s->task,

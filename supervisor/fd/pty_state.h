@@ -1,11 +1,7 @@
 /*
- * fd/pty_state.h - the state of a pseudo-terminal, read from a frozen one and given to a new
- * one.
- *
- * What is on its way through a terminal can only be seen by reading it: pty_take() reads it
- * all, and pty_give() puts it back, in the same way for the program that only goes on as for
- * one that comes back. Nobody else may use the terminal meanwhile. All descriptors are ones of
- * the caller's.
+ * fd/pty_state.h - all that there is to a pseudo-terminal, read from a frozen one and given to
+ * a new one: its number, settings and flags, and what is under way (fd/pty_pending.h). All
+ * descriptors are ones of the caller's.
  */
 #ifndef SUPERVISOR_FD_PTY_STATE_H
 #define SUPERVISOR_FD_PTY_STATE_H
@@ -32,8 +28,8 @@ bool pty_is_deserted(int master);
 
 /*
  * Fill @state and @bytes (what follows it in the image) from @master and @slave, one of the
- * program's own or -1 when it has none. What was under way is put back. Errors are reasons
- * only.
+ * program's own or -1 when it has none. What was under way is put back, also when we are killed
+ * meanwhile. Errors are reasons only.
  */
 int pty_save(int master, int slave, struct image_pty *state, struct buf *bytes, struct err *e);
 

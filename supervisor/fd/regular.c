@@ -14,6 +14,7 @@
 #include "supervisor/fd/made.h"
 #include "supervisor/fd/object.h"
 #include "supervisor/fd/rollback.h"
+#include "supervisor/fd/shm_file.h"
 
 #ifndef SECRETMEM_MAGIC
 #define SECRETMEM_MAGIC 0x5345434d
@@ -132,9 +133,9 @@ static int check_contents(const struct fd_check *c, const struct image_descripti
 	return 0;
 }
 
-int fd_regular_check(const struct fd_check *c, const struct image_description *x, struct err *e)
+static int check_file(const struct fd_check *c, const struct image_description *x,
+	const char *path, struct err *e)
 {
-	const char *path = image_string(c->job, x->path);
 	/* A FIFO in the file's place must not make us wait. */
 	int flags = (x->flags & O_ACCMODE) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 	cleanup_fd int fd = open(path, flags);
@@ -149,6 +150,13 @@ int fd_regular_check(const struct fd_check *c, const struct image_description *x
 	if (is_synthetic(fd) || !is_first_of_path(c, x))
 		return 0;
 	return check_contents(c, x, &st, e);
+}
+
+int fd_regular_check(const struct fd_check *c, const struct image_description *x, struct err *e)
+{
+	const char *path = image_string(c->job, x->path);
+
+	return fd_shm_file_in(c->job, path) ? 0 : check_file(c, x, path, e);
 }
 
 int fd_regular_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
@@ -197,9 +205,6 @@ int fd_unlinked_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 
 	if (fstatfs(s->dup, &fs))
 		return err_set(e, errno, "cannot ask for its file system");
-	if (fs.f_type == HUGETLBFS_MAGIC)
-		return err_set(
-			e, 0, "files in huge pages without a name are not supported yet");
 	if (fs.f_type == SECRETMEM_MAGIC || is_synthetic(s->dup))
 		return fd_unsupported(s, e);
 	x->size = s->st.st_size;

@@ -275,9 +275,18 @@ static int restore_placeless(struct fd_restore *r, struct err *e)
 	return 0;
 }
 
+/* They have names, by which descriptors lead to them. */
+static int make_shm_files(struct fd_restore *r, struct err *e)
+{
+	for (uint32_t n = 1; n <= r->object_count; n++)
+		if (r->objects[n - 1].kind == IMAGE_OBJECT_SHM_FILE && !fd_made_get(r, n, e))
+			return -1;
+	return 0;
+}
+
 static int restore_all(struct fd_restore *r, struct err *e)
 {
-	if (sysv_restore(r, e) || socket_restore_begin(r, e))
+	if (sysv_restore(r, e) || make_shm_files(r, e) || socket_restore_begin(r, e))
 		return -1;
 	for (size_t p = 0; p < r->checkpoint->process_count; p++) {
 		turn_to(r, p);

@@ -155,8 +155,11 @@ static void add_map(struct restore_plan *p, const struct image_region *g)
 
 	if (has_extents(p, g))
 		prot |= PROT_WRITE;
-	c = BATCH_ADD(&p->memory, "map memory", SYS_mmap, g->start, size, prot, map_flags(g),
-		fd, fd < 0 ? 0 : g->offset);
+	c = BATCH_ADD(&p->memory,
+		g->flags & IMAGE_REGION_HUGETLB
+			? "map memory in huge pages (are enough set aside?)"
+			: "map memory",
+		SYS_mmap, g->start, size, prot, map_flags(g), fd, fd < 0 ? 0 : g->offset);
 	c->check = BATCH_EQUALS;
 	c->expect = g->start;
 	add_advice(p, g);

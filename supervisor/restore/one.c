@@ -31,27 +31,6 @@ extern const uint8_t loader_blob[], loader_blob_end[];
 
 /* ---- before anything is made ---- */
 
-int restore_one_check_modules(const struct restore_one *r)
-{
-	const struct image_region *g;
-	const struct image_module *m;
-	size_t count, modules;
-
-	g = image_note_array(r->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
-	m = image_note_array(r->img, IMAGE_NOTE_MODULES, struct image_module, &modules);
-	for (size_t i = 0, last = 0; i < count; i++) {
-		if (g[i].kind != IMAGE_REGION_FILE || g[i].module == last)
-			continue;
-		last = g[i].module;
-		if (!last || last > modules)
-			return err_set(
-				r->e, 0, "the image names a mapped file that it does not have");
-		if (module_check(&m[last - 1], image_string(r->img, m[last - 1].path), r->e))
-			return -1;
-	}
-	return 0;
-}
-
 /* Whether the program's own file is there to be executed. Only an image that carries its
  * memory can do without. */
 bool restore_one_exe_is_there(const struct restore_one *r)

@@ -48,8 +48,6 @@ struct restore_one {
 int restore_one_init(struct restore_one *r, size_t index, const struct extra_fds *fds);
 void restore_one_free(struct restore_one *r);
 
-/* Before anything is made: its mapped files are those of the image. */
-int restore_one_check_modules(const struct restore_one *r);
 /* Whether the program's own file is there to be executed. Only an image that carries its
  * memory can do without. */
 bool restore_one_exe_is_there(const struct restore_one *r);

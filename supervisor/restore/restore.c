@@ -25,8 +25,10 @@
 #include "lib/procfs.h"
 #include "supervisor/cpu.h"
 #include "supervisor/fd/fd.h"
+#include "supervisor/fd/shm_file.h"
 #include "supervisor/restore/birth.h"
 #include "supervisor/restore/lower.h"
+#include "supervisor/restore/mapped_files.h"
 #include "supervisor/restore/one.h"
 #include "supervisor/spawn.h"
 #include "supervisor/syscall_restart.h"
@@ -148,10 +150,10 @@ static int check_before(struct restore *r)
 	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))
 		return -1;
 	for (size_t i = 0; i < r->count; i++)
-		if (restore_lower_check(&r->processes[i]) ||
-			restore_one_check_modules(&r->processes[i]))
+		if (restore_lower_check(&r->processes[i]))
 			return -1;
-	if (fd_restore_check(r->c, &fo, r->o->notice, r->e))
+	if (mapped_files_check(r->c, r->o->notice, r->e) ||
+		fd_restore_check(r->c, &fo, r->o->notice, r->e))
 		return -1;
 	r->birth.fd_options = fo;
 	for (size_t i = 0; i < r->count; i++)
@@ -253,6 +255,9 @@ static int attend(struct restore *r, struct tracee *t, const struct tracee_repor
 	struct restore_one *one = find_one(r, t->tid);
 	int signal = 0;
 
+	/* Let go, it would run the program from its beginning. */
+	if (!one && report->event == TRACEE_EVENT_EXEC)
+		return err_set(r->e, 0, "cannot tell which process %d is to be", t->tid);
 	if (report->event == TRACEE_EVENT_GONE) {
 		if (one || t->tid == r->s->init || birth_failed(&r->birth))
 			return ended_early(r);
@@ -459,6 +464,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	struct spawn_wishes wishes = {0};
 	struct clock_shifts clocks;
 	cleanup_buf struct buf left_over = {0};
+	struct buf shm_files = {0};
 	char *why = NULL;
 	int result = -1;
 
@@ -471,6 +477,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	wishes.reason = reason ? reason : obstacle;
 	/* What is brought back in a namespace has no use for what is left of it outside. */
 	sysv_list(c, wishes.ipc, &left_over);
+	fd_shm_files_absent(c, &shm_files);
 	wishes.terminals = fd_terminal_in_use(c);
 	wishes.clocks = o->freeze_clock ? &clocks : NULL;
 	if (o->freeze_clock &&
@@ -490,6 +497,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	if (!result == wishes.ipc)
 		sysv_remove(&left_over);
 out:
+	fd_shm_files_forget(&shm_files, result);
 	free(reason);
 	free(why);
 	release(&r);

@@ -11,6 +11,7 @@
 
 #include "supervisor/fd/made.h"
 #include "supervisor/restore/plan.h"
+#include "supervisor/sysv.h"
 
 static const struct image_region *regions_of(const struct image *img, size_t *count)
 {
@@ -72,7 +73,7 @@ static uint32_t prot_of(const struct image_region *g)
 static void add_holes(struct restore_plan *p, const struct image_region *g, size_t count,
 	size_t i, uint64_t size)
 {
-	uint64_t at = base_of(&g[i]), end = at + align_up(size, IMAGE_BLOCK);
+	uint64_t at = base_of(&g[i]), end = at + size;
 
 	for (size_t k = 0; k < count; k++) {
 		if (!same_attachment(&g[i], &g[k]))
@@ -124,7 +125,7 @@ int restore_plan_segments(struct restore_plan *p, struct err *e)
 		if (o->mode & SHM_DEST && !was_attached(p, g[i].object))
 			BATCH_ADD(&p->memory, "remove System V shared memory", SYS_shmctl,
 				o->inode, IPC_RMID, 0);
-		add_holes(p, g, count, i, o->size);
+		add_holes(p, g, count, i, sysv_mapped_size(o));
 	}
 	return 0;
 }

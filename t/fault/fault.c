@@ -4,15 +4,17 @@
  *
  * TRECR_FAULT names a file: struct control, shared by all processes that have the library. When
  * its class is set, the call of that class that brings the countdown to 0 returns EIO instead
- * of being made. Programs under test do not get the library: it takes itself out of the
- * environment.
+ * of being made, or kills the supervisor. Programs under test do not
+ * get the library: it takes itself out of the environment.
  *
  * t/tool/faults.c writes the file.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,8 +46,21 @@ __attribute__((constructor)) static void start(void)
 		return;
 	p = mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
-	if (p != MAP_FAILED)
-		control = p;
+	if (p == MAP_FAILED)
+		return;
+	control = p;
+	if (!strcmp(program_invocation_short_name, "trecr-run") ||
+		!strcmp(program_invocation_short_name, "trecr-restart"))
+		control->supervisor = getpid();
+}
+
+/* The call that was to fail is made all the same, if we are still there. */
+static int kill_supervisor(void)
+{
+	if (getpid() != control->supervisor)
+		control->other = getpid();
+	kill(control->supervisor, SIGKILL);
+	return 0;
 }
 
 static int fails(enum fault_class class)
@@ -54,6 +69,8 @@ static int fails(enum fault_class class)
 		atomic_fetch_sub(&control->countdown, 1) != 1)
 		return 0;
 	control->fired = 1;
+	if (control->kills)
+		return kill_supervisor();
 	errno = EIO;
 	return 1;
 }
@@ -94,6 +111,12 @@ CALL(FAULT_MEMORY, ssize_t, process_vm_readv,
 	(pid_t pid, const struct iovec *a, unsigned long n, const struct iovec *b,
 		unsigned long m, unsigned long f),
 	pid, a, n, b, m, f)
+CALL(FAULT_QUEUE, ssize_t, mq_timedreceive,
+	(mqd_t q, char *p, size_t n, unsigned *priority, const struct timespec *t), q, p, n,
+	priority, t)
+CALL(FAULT_QUEUE, int, mq_timedsend,
+	(mqd_t q, const char *p, size_t n, unsigned priority, const struct timespec *t), q, p,
+	n, priority, t)
 CALL(FAULT_WAIT, pid_t, waitpid, (pid_t pid, int *status, int options), pid, status, options)
 
 void *mmap64(void *at, size_t n, int prot, int flags, int fd, off64_t offset)

@@ -19,14 +19,18 @@ enum fault_class {
 	FAULT_PROCESS, /* new threads */
 	FAULT_WAIT,    /* waitpid */
 	FAULT_TRACE,   /* ptrace */
+	FAULT_QUEUE,   /* mq_timedsend, mq_timedreceive */
 	FAULT_RAW,     /* what goes through syscall(2): clone3, kcmp, pidfd_getfd ... */
 	FAULT_CLASSES,
 };
 
 struct fault_control {
 	int class;
+	int kills;             /* the call does not fail, but kills the supervisor */
 	_Atomic int countdown; /* the call that brings it to 0 fails */
 	int fired;
+	int supervisor; /* process id of trecr-run or trecr-restart, */
+	int other;      /* and of who has killed it, when that was another */
 };
 
 #endif

@@ -4,24 +4,13 @@
 # CUDART12 is the path of a libcudart.so.12, where there is one. Needs nvidia-smi and nvcc, for some
 # parts python3 with PyTorch and CuPy; skipped where they are not.
 TEST_LIMIT=${TEST_LIMIT:-900}
-export TEST_LIMIT
-. "${0%/*}/../lib.sh"
+. "${0%/*}/lib.sh"
 
 restarts=${RESTARTS:-3}
-gpu=$top/t/gpu
 
-if ! nvidia-smi >nvidia.out 2>&1 || ! command -v nvcc >/dev/null; then
-	skip_all "no NVIDIA GPU, or no nvcc"
-fi
-diag "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)"
-
-compile() { # OUTPUT SOURCE OPTION...
-	nvcc -I"$top" -O2 -arch=native "${@:3}" -o "$1" "$gpu/$2" || diag "nvcc has failed for $2"
-}
-
-compile state state.cu & compile state-shared state.cu -cudart shared &
-compile streams streams.cu & compile numbers numbers.cu &
-compile driver driver.c -lcuda & compile driver.ptx driver_kernels.cu -ptx &
+compile state "$gpu/state.cu" & compile state-shared "$gpu/state.cu" -cudart shared &
+compile streams "$gpu/streams.cu" & compile numbers "$gpu/numbers.cu" &
+compile driver "$gpu/driver.c" -lcuda & compile driver.ptx "$gpu/driver_kernels.cu" -ptx &
 gcc -O1 -o runtime "$gpu/runtime.c" -ldl &
 wait
 
@@ -84,35 +73,24 @@ periodic() {
 	await -t 180 -p "$(cat pid)" 2>>run.err
 }
 
-jobs=()
-
-# same NAME WAY COMMAND...: in the background, in a directory of its own; see `verdicts`.
-same() {
-	local here=$scratch/job${#jobs[@]}
-	while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-4}" ]; do wait -n; done
-	mkdir "$here"
-	jobs+=("$1")
-	(
-		cd "$here" || exit
-		natively "${@:3}"
-		echo $? >native.status
-		"$2" "${@:3}"
-		echo $? >status
-	) &
+# undisturbed_and WAY COMMAND...: as a job, for `judge`.
+undisturbed_and() {
+	natively "${@:2}"
+	echo $? >native.status
+	"$1" "${@:2}"
+	echo $? >status
 }
 
-verdicts() {
-	local i
-	wait
-	for ((i = 0; i < ${#jobs[@]}; i++)); do
-		cd "$scratch/job$i" || exit
-		is "$(cat native.status)" 0 "${jobs[i]} works natively" || diag "$(tail -n 3 native.err)"
-		is "$(cat status)" 0 "${jobs[i]} is restarted" || diag "$(tail -n 3 run.err)"
-		isnt "$(cat expected)" "" "${jobs[i]} says something"
-		is "$(cat out)" "$(cat expected)" "and says the same" ||
-			diag "$(diff expected out | head -n 5)"
-	done
-	cd "$scratch" || exit
+judge() {
+	is "$(cat native.status)" 0 "$1 works natively" || diag "$(tail -n 3 native.err)"
+	is "$(cat status)" 0 "$1 is restarted" || diag "$(tail -n 3 run.err)"
+	isnt "$(cat expected)" "" "$1 says something"
+	is "$(cat out)" "$(cat expected)" "and says the same" ||
+		diag "$(diff expected out | head -n 5)"
+}
+
+same() { # NAME WAY COMMAND...
+	job "$1" undisturbed_and "${@:2}"
 }
 
 same "a program with the runtime inside" cycles "$PWD/state" 8000
@@ -125,10 +103,10 @@ same "products, sums, cooperative launches, printf in kernels" cycles "$PWD/numb
 if [ -n "${CUDART12:-}" ]; then
 	same "libcudart 12" cycles "$PWD/runtime" "$CUDART12" "$PWD/driver.ptx" 400000
 fi
-if python3 -c 'import cupy' 2>/dev/null; then
+if python_has cupy; then
 	same "cuBLAS, cuRAND and cuFFT through CuPy" cycles python3 "$gpu/libraries.py" 8000
 fi
-if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+if torch_has_gpu; then
 	same "PyTorch, a dense network" cycles python3 "$gpu/train_long.py" dense 4000
 	same "PyTorch, a convolution" cycles python3 "$gpu/train_long.py" conv 3000
 	same "PyTorch, with a DataLoader's workers and a child" \
@@ -136,10 +114,10 @@ if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/de
 	same "PyTorch, a checkpoint every 5 seconds" \
 		periodic python3 "$gpu/train_long.py" dense 20000
 fi
-verdicts
+verdicts judge
 [ -n "${CUDART12:-}" ] || skip "libcudart 12" "CUDART12 is not set"
-python3 -c 'import cupy' 2>/dev/null || skip "CuPy" "not here"
-python3 -c 'import torch' 2>/dev/null || skip "PyTorch" "not here"
+python_has cupy || skip "CuPy" "not here"
+torch_has_gpu || skip "PyTorch" "not here"
 
 # NVML, which PyTorch uses, and a program that has asked the driver for no context.
 RUN_FLAGS=--gpu=on

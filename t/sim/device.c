@@ -1,5 +1,6 @@
 /* Initialisation, one device, contexts. Each thread has a current context, as with the driver:
  * kept in thread-local storage, which is what the split process must get right. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -130,14 +131,14 @@ int cuInit(unsigned flags)
 int cuDriverGetVersion(int *version)
 {
 	SIM_ENTER();
-	*version = 13000;
+	*version = atoi(sim_machine("version", "13000"));
 	return 0;
 }
 
 int cuDeviceGetCount(int *count)
 {
 	SIM_ENTER();
-	*count = 1;
+	*count = atoi(sim_machine("devices", "1"));
 	return sim_ready();
 }
 
@@ -153,7 +154,7 @@ int cuDeviceGet(int *device, int ordinal)
 int cuDeviceGetName(char *name, int size, int device)
 {
 	SIM_ENTER();
-	strncpy(name, "Simulated", size);
+	strncpy(name, sim_machine("name", "Simulated"), size);
 	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
 }
 
@@ -286,7 +287,9 @@ int cuCtxSetCurrent(void *context)
 	SIM_ENTER();
 	if (context && !object_get(OBJECT_CONTEXT, context, __func__))
 		return SIM_INVALID_CONTEXT;
-	current = context;
+	/* What was current goes; what is below it on the stack comes up when nothing takes its
+	 * place. */
+	current = context ? context : depth ? stack[--depth] : NULL;
 	return sim_ready();
 }
 

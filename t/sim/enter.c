@@ -47,37 +47,66 @@ static void check_thread(const char *function)
 	here++;
 }
 
-/* From the environment, or from a file that may come at any time. */
-static const char *find_rule(void)
+/* All of the file that the environment variable @name names, as text; empty without. */
+static void read_named(const char *name, char *text, size_t room)
 {
-	static char text[128];
-	const char *path;
-	ssize_t n = 0;
-	int fd;
+	const char *path = getenv(name);
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	ssize_t n = fd < 0 ? 0 : read(fd, text, room - 1);
 
-	if (*text || getenv("SIM_FAIL"))
-		return *text ? text : getenv("SIM_FAIL");
-	path = getenv("SIM_FAIL_FILE");
-	fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
 		close(fd);
+}
+
+const char *sim_machine(const char *key, const char *standard)
+{
+	static __thread char text[512];
+	size_t n = strlen(key);
+
+	read_named("SIM_MACHINE_FILE", text, sizeof(text));
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+		if (!strncmp(line, key, n) && line[n] == ' ')
+			return line + n + 1;
+	return standard;
+}
+
+/* The rule, from the environment or from a file that may come and change at any time; and how
+ * many calls it has been about. */
+static struct {
+	pthread_mutex_t lock;
+	char text[128];
+	int calls;
+} rule = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void find_rule(void)
+{
+	char text[sizeof(rule.text)];
+
+	if (getenv("SIM_FAIL"))
+		snprintf(text, sizeof(text), "%s", getenv("SIM_FAIL"));
+	else
+		read_named("SIM_FAIL_FILE", text, sizeof(text));
+	if (strcmp(text, rule.text)) {
+		strcpy(rule.text, text);
+		rule.calls = 0;
 	}
-	return n > 0 ? text : "";
 }
 
 /* FUNCTION:N:RESULT; a negative result is a signal that ends the process. */
 static int injected(const char *function)
 {
-	static int calls;
-	const char *rule = find_rule();
-	size_t n = strlen(function);
-	int at, result;
+	char name[100];
+	int at, result = 0;
 
-	if (strncmp(rule, function, n) || sscanf(rule + n, ":%d:%d", &at, &result) != 2)
+	if (!getenv("SIM_FAIL") && !getenv("SIM_FAIL_FILE"))
 		return 0;
-	if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) != at)
-		return 0;
+	pthread_mutex_lock(&rule.lock);
+	find_rule();
+	if (sscanf(rule.text, "%99[^:]:%d:%d", name, &at, &result) != 3 ||
+		(strcmp(name, "*") && strcmp(name, function)) || ++rule.calls != at)
+		result = 0;
+	pthread_mutex_unlock(&rule.lock);
 	if (result < 0)
 		kill(getpid(), -result);
 	return result;

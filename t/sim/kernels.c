@@ -4,25 +4,13 @@
 #include <string.h>
 #include <poll.h>
 
+#include "stubs/cuda/launch.h"
 #include "t/sim/device.h"
 #include "t/sim/memory.h"
 #include "t/sim/module.h"
 #include "t/sim/object.h"
 #include "t/sim/sim.h"
 #include "t/sim/stream.h"
-
-#define PROGRAMMATIC_EVENT 7
-
-struct launch_config {
-	unsigned grid[3], block[3], shared;
-	void *stream;
-	struct {
-		int id, padding;
-		void *event;
-		char rest[56];
-	} * attributes;
-	unsigned count;
-};
 
 struct kernel {
 	const char *name;
@@ -145,9 +133,10 @@ int cuLaunchKernelEx(
 	const struct launch_config *config, void *function, void **parameters, void **extra)
 {
 	SIM_ENTER();
-	for (unsigned i = 0; i < config->count; i++)
+	for (unsigned i = 0; i < config->attribute_count; i++)
 		if (config->attributes[i].id == PROGRAMMATIC_EVENT &&
-			!object_get(OBJECT_EVENT, config->attributes[i].event, __func__))
+			!object_get(
+				OBJECT_EVENT, (void *)config->attributes[i].words[0], __func__))
 			return SIM_INVALID_HANDLE;
 	return launch(
 		function, config->grid, config->block, config->stream, parameters, __func__);

@@ -73,18 +73,10 @@ void range_drop(struct range *range)
 	free(range);
 }
 
-/* What other processes have: as many MiB as are written in SIM_USED_FILE. */
+/* What other processes have, in bytes. */
 static uint64_t used_by_others(void)
 {
-	const char *path = getenv("SIM_USED_FILE");
-	FILE *f = path ? fopen(path, "re") : NULL;
-	unsigned long mib = 0;
-
-	if (f) {
-		(void)!fscanf(f, "%lu", &mib); /* nothing there: nothing used */
-		fclose(f);
-	}
-	return mib << 20;
+	return strtoul(sim_machine("used", "0"), NULL, 10) << 20;
 }
 
 bool memory_take(uint64_t size)
@@ -197,21 +189,25 @@ void memory_forget(uint64_t address)
 	ranges_unlock();
 }
 
-int cuMemAlloc_v2(uint64_t *address, size_t size)
+static int allocate(uint64_t *address, size_t size, enum range_kind kind)
 {
 	struct range *r;
-	int result;
+	int result = sim_have_context();
 
-	SIM_ENTER();
-	result = sim_have_context();
 	if (result || !size || !address)
 		return result ? result : SIM_INVALID_VALUE;
 	ranges_lock();
-	r = range_new(size, ALLOCATED);
+	r = range_new(size, kind);
 	if (r)
 		*address = r->start;
 	ranges_unlock();
 	return r ? 0 : SIM_OUT_OF_MEMORY;
+}
+
+int cuMemAlloc_v2(uint64_t *address, size_t size)
+{
+	SIM_ENTER();
+	return allocate(address, size, ALLOCATED);
 }
 
 int cuMemAllocPitch_v2(
@@ -225,19 +221,8 @@ int cuMemAllocPitch_v2(
 
 int cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags)
 {
-	struct range *r;
-	int result;
-
 	SIM_ENTER();
-	result = sim_have_context();
-	if (result || !size || !address)
-		return result ? result : SIM_INVALID_VALUE;
-	ranges_lock();
-	r = range_new(size, MANAGED);
-	if (r)
-		*address = r->start;
-	ranges_unlock();
-	return r ? 0 : SIM_OUT_OF_MEMORY;
+	return allocate(address, size, MANAGED);
 }
 
 int cuMemFree_v2(uint64_t address)

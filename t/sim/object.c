@@ -11,22 +11,25 @@ static struct object *live;
 static void *dead[4096]; /* handles of the past: used again, they are an error and no more */
 static unsigned dead_count;
 
-/* So that no two processes have the same handles. */
-static void slide(void)
+/* Leaves out some places, so that no two processes have the same handles: the lower half's
+ * malloc gives the same ones to the same calls. */
+static void slide(unsigned long size)
 {
-	unsigned char pages;
+	static void *volatile left_out
+		__attribute__((unused)); /* seen by nobody, a malloc would not be made */
+	unsigned char places;
 
-	if (getrandom(&pages, 1, 0) == 1)
-		(void)!malloc(16 + pages * 64);
+	if (getrandom(&places, 1, 0) == 1)
+		for (unsigned i = 0; i < places % 8u; i++)
+			left_out = malloc(size);
 }
 
 void *object_new(enum object_kind kind, unsigned long size)
 {
-	struct object *o = NULL;
+	struct object *o;
 
 	pthread_mutex_lock(&lock);
-	if (!live)
-		slide();
+	slide(size);
 	o = calloc(1, size);
 	if (o) {
 		o->kind = kind;

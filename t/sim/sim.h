@@ -7,7 +7,9 @@
  * is linked with, and that handles and device pointers are ones it gave out; what is wrong ends
  * the process with a message. SIM_FAIL=FUNCTION:N:RESULT makes the Nth call of a function fail,
  * or end the process by signal -RESULT; the same from the file named by SIM_FAIL_FILE, as soon
- * as that is there.
+ * as that is there, for as long as it says the same. FUNCTION may be *, for any of them.
+ * The file named by SIM_MACHINE_FILE says what this machine is like: lines KEY VALUE (see uses
+ * of sim_machine).
  */
 #ifndef T_SIM_SIM_H
 #define T_SIM_SIM_H
@@ -37,6 +39,9 @@ enum {
 
 /* First thing in every function of the API. Returns what SIM_FAIL says, or 0. */
 int sim_enter(const char *function);
+/* What SIM_MACHINE_FILE says of @key, in static memory of the thread's; @standard if nothing.
+ */
+const char *sim_machine(const char *key, const char *standard);
 /* "sim: WHAT" and the end. */
 void sim_hostile(const char *what, const char *function) __attribute__((noreturn));
 

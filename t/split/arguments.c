@@ -64,7 +64,7 @@ static int check(void *library, unsigned index, int split)
 		printf("%s: not there\n", functions[index].name);
 		return 1;
 	}
-	/* Tested by themselves: callbacks.c, lookup.c, objects.c */
+	/* Tested by themselves: callbacks.c, lookup.c, objects.c, memory.c */
 	if (split && (!strcmp(functions[index].how, "body") ||
 			     !strcmp(functions[index].how, "record") ||
 			     !strcmp(functions[index].how, "callback")))

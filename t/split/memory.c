@@ -43,6 +43,7 @@ static void check_contents(CUdeviceptr p, size_t size, unsigned value)
 static void test_errors(void)
 {
 	CUdeviceptr p = 0, start;
+	void *below;
 	size_t size;
 
 	CHECK_RESULT(cuMemAlloc_v2(&p, 0), INVALID_VALUE);
@@ -57,6 +58,9 @@ static void test_errors(void)
 	CHECK(start == p && size == 1000);
 	OK(cuMemGetAddressRange_v2(NULL, NULL, p));
 	CHECK_RESULT(cuMemGetAddressRange_v2(&start, &size, p + 1000), NOT_FOUND);
+	OK(cuCtxSetCurrent(NULL));
+	OK(cuCtxGetCurrent(&below));
+	CHECK(below == context); /* what test_contexts() has left on the stack */
 	OK(cuCtxSetCurrent(NULL));
 	CHECK_RESULT(cuMemAlloc_v2(&start, 1), INVALID_CONTEXT);
 	CHECK_RESULT(cuMemGetAddressRange_v2(&start, &size, p), INVALID_CONTEXT);
@@ -296,6 +300,7 @@ static void test_pools(void)
 	CHECK_RESULT(cuMemFreeAsync(p + 1, stream), INVALID_VALUE);
 	CHECK_RESULT(cuPointerGetAttribute(&q, 2, p), INVALID_VALUE);
 	OK(cuMemFreeAsync(0, stream));
+	OK(cuCtxSynchronize());
 	CHECK(pool_value(standard, 7) == used);
 	CHECK(pool_value(standard, 8) == used + 1000 + 3 * MIB);
 	OK(cuMemAllocAsync(&p, 0, stream));

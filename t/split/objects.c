@@ -5,6 +5,7 @@
  * context. Some are destroyed before the checkpoint, so that nothing can be made again in the
  * old order of calls. An object that is no more is an error, and stays one.
  */
+#include "stubs/cuda/launch.h"
 #include "t/split/cuda_api.h"
 #include "t/victim/victim.h"
 
@@ -303,21 +304,16 @@ static void check_modules(void)
 /* Kernels run: on a variable of a module, by function, by kernel, by configuration. */
 static void launch_all(uint32_t seed)
 {
-	struct {
-		unsigned grid[3], block[3], shared;
-		void *stream;
-		struct {
-			int id, padding;
-			void *event;
-			char rest[56];
-		} * attributes;
-		unsigned count;
-	} config = {{1, 1, 1}, {1, 1, 1}, 0, streams[1], NULL, 1};
-	__typeof__(*config.attributes) attribute = {.id = 7, .event = first};
+	struct launch_attribute attribute = {
+		.id = PROGRAMMATIC_EVENT, .words = {(uint64_t)first}};
+	struct launch_config config = {.grid = {1, 1, 1},
+		.block = {1, 1, 1},
+		.stream = streams[1],
+		.attributes = &attribute,
+		.attribute_count = 1};
 	uint64_t a = counter, b = seed, c = 0, d = 3, e = 5;
 	uint32_t result = 0;
 
-	config.attributes = &attribute;
 	OK(cuLaunchKernel(
 		kernel, 1, 1, 1, 1, 1, 1, 0, streams[1], (void *[]){&a, &b, &c}, NULL));
 	OK(cuLaunchKernel(

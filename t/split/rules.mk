@@ -42,6 +42,9 @@ $(filter-out %/load %/parts,$(SPLIT_PROGRAMS)): $(O)/t/split/%: t/split/%.c $(O)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(SIM) -ldl
 
 # Of the lower half, but for the driver.
+$(O)/t/unit/heap: t/unit/heap.c lower/heap.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -o $@ $< -ldl
 $(O)/t/unit/names: t/unit/names.c lower/cuda/names.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -o $@ $^ -lzstd -llz4
@@ -73,7 +76,7 @@ $(O)/t/split/static-musl-%: t/split/%.c $(SPLIT_STATIC_SRC) $(SPLIT_STATIC_GEN) 
 	musl-gcc -idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu \
 		$(CPPFLAGS) $(SPLIT_CFLAGS) -w -mfsgsbase -fno-stack-protector -static -o $@ \
 		$(filter %.c %.S,$^)
-SPLIT_STATIC := compute callbacks threads signals forks
+SPLIT_STATIC := compute callbacks threads signals forks objects held queued
 SPLIT_PROGRAMS += $(SPLIT_STATIC:%=$(O)/t/split/static-glibc-%)
 ifneq ($(shell command -v musl-gcc),)
 SPLIT_PROGRAMS += $(SPLIT_STATIC:%=$(O)/t/split/static-musl-%)
@@ -83,7 +86,7 @@ check: $(SPLIT) $(ECHO) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)
 
 # On a real GPU: skipped where there is none. RUNS=N sets how often costs are measured,
 # CUDART12=PATH names a libcudart.so.12 to be tested, too.
-check-gpu: $(SPLIT) test-tools $(O)/t/split/stateless $(O)/t/split/family
+check-gpu: all test-tools $(O)/stubs/gen/cuda.calls.h $(O)/t/split/stateless $(O)/t/split/family
 	TRECR_BUILD=$(abspath $(O)) prove -v -e '' t/gpu/check.t t/gpu/restart.t
 
 .PHONY: check-gpu

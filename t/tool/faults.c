@@ -3,8 +3,10 @@
  *
  *	faults FILE		make it, with nothing to fail
  *	faults FILE CLASS N	the Nth call of that class from now on
+ *	faults FILE CLASS N kill	that call kills the supervisor instead
  *	faults FILE off		nothing any more; exit status 0 when one has failed, else 1
- *	faults classes		the names
+ *	faults FILE killer	the process that has killed the supervisor, if not itself
+ *	faults classes		their names
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,6 +28,7 @@ static const char *const names[FAULT_CLASSES] = {
 	[FAULT_PROCESS] = "process",
 	[FAULT_WAIT] = "wait",
 	[FAULT_TRACE] = "trace",
+	[FAULT_QUEUE] = "queue",
 	[FAULT_RAW] = "raw",
 };
 
@@ -56,6 +59,11 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc == 2)
 		return 0;
+	if (argc == 3 && !strcmp(argv[2], "killer")) {
+		if (c->other)
+			printf("%d\n", c->other);
+		return 0;
+	}
 	if (argc == 3) {
 		c->class = FAULT_NONE;
 		return !c->fired;
@@ -67,6 +75,8 @@ int main(int argc, char **argv)
 		return 2;
 	c->class = FAULT_NONE;
 	c->fired = 0;
+	c->other = 0;
+	c->kills = argc > 4;
 	c->countdown = atoi(argv[3]);
 	c->class = class;
 	return 0;

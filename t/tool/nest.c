@@ -22,8 +22,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST 4096
-
 static double now(void)
 {
 	struct timespec t;
@@ -59,56 +57,101 @@ static pid_t parent_of(pid_t pid, char *comm, char *state)
 	return parent;
 }
 
-/* Living descendants of @root but @spare and its ancestors. */
-static int family(pid_t root, pid_t spare, pid_t *out, char names[][32])
+struct task {
+	pid_t pid, parent;
+	char comm[32], state;
+	signed char in; /* of the family: 1, 0, or -1: not known yet */
+};
+
+/* All processes; a machine can be full of zombies. */
+static struct task *all_tasks(size_t *count)
 {
-	static pid_t pids[MOST], parents[MOST];
-	static char comms[MOST][32], states[MOST];
-	static char in[MOST];
-	int n = 0, count = 0, grown = 1;
+	struct task *tasks = NULL;
+	size_t n = 0, room = 0;
 	struct dirent *d;
 	DIR *proc = opendir("/proc");
 
 	if (!proc)
-		return 0;
-	while ((d = readdir(proc)) && n < MOST) {
+		abort();
+	while ((d = readdir(proc))) {
 		pid_t pid = atoi(d->d_name);
 
 		if (pid <= 0)
 			continue;
-		pids[n] = pid;
-		parents[n] = parent_of(pid, comms[n], &states[n]);
-		in[n] = 0;
-		if (parents[n] >= 0)
+		if (n == room) {
+			room = room ? 2 * room : 256;
+			tasks = realloc(tasks, room * sizeof(*tasks));
+			if (!tasks)
+				abort();
+		}
+		tasks[n].pid = pid;
+		tasks[n].in = -1;
+		tasks[n].parent = parent_of(pid, tasks[n].comm, &tasks[n].state);
+		if (tasks[n].parent >= 0)
 			n++;
 	}
 	closedir(proc);
-	while (grown) {
-		grown = 0;
-		for (int i = 0; i < n; i++) {
-			int child = parents[i] == root;
+	*count = n;
+	return tasks;
+}
 
-			for (int j = 0; j < n && !child; j++)
-				child = in[j] && pids[j] == parents[i];
-			if (child && !in[i])
-				in[i] = 1, grown = 1;
-		}
-	}
-	for (pid_t p = spare; p > 0 && p != root;) {
-		pid_t up = -1;
+static int by_pid(const void *a, const void *b)
+{
+	return ((const struct task *)a)->pid - ((const struct task *)b)->pid;
+}
 
-		for (int i = 0; i < n; i++)
-			if (pids[i] == p)
-				in[i] = 0, up = parents[i];
-		p = up;
+static struct task *find(struct task *tasks, size_t count, pid_t pid)
+{
+	struct task key = {.pid = pid};
+
+	return bsearch(&key, tasks, count, sizeof(key), by_pid);
+}
+
+static int is_in(struct task *tasks, size_t count, struct task *t, pid_t root)
+{
+	struct task *parent;
+
+	if (t->in < 0 && t->parent == root) {
+		t->in = 1;
+	} else if (t->in < 0) {
+		t->in = 0; /* Ids may have changed hands: no circle is to hold us up. */
+		parent = find(tasks, count, t->parent);
+		t->in = parent && is_in(tasks, count, parent, root);
 	}
-	for (int i = 0; i < n; i++)
-		if (in[i] && states[i] != 'Z' && states[i] != 'X') {
-			if (names)
-				snprintf(names[count], 32, "%s", comms[i]);
-			out[count++] = pids[i];
-		}
-	return count;
+	return t->in;
+}
+
+/* Living descendants of @root but @spare and its ancestors; to be freed. */
+static struct task *family(pid_t root, pid_t spare, size_t *count)
+{
+	size_t n, kept = 0;
+	struct task *tasks = all_tasks(&n);
+
+	qsort(tasks, n, sizeof(*tasks), by_pid);
+	for (size_t i = 0; i < n; i++)
+		is_in(tasks, n, &tasks[i], root);
+	for (struct task *t = find(tasks, n, spare); t && t->in; t = find(tasks, n, t->parent))
+		t->in = 0;
+	for (size_t i = 0; i < n; i++)
+		if (tasks[i].in && tasks[i].state != 'Z' && tasks[i].state != 'X')
+			tasks[kept++] = tasks[i];
+	*count = kept;
+	return tasks;
+}
+
+/* How many there were, which are killed; they are named first if @say. */
+static size_t kill_family(pid_t root, pid_t spare, int say)
+{
+	size_t n;
+	struct task *left = family(root, spare, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (say)
+			printf("%d (%s)\n", left[i].pid, left[i].comm);
+		kill(left[i].pid, SIGKILL);
+	}
+	free(left);
+	return n;
 }
 
 static void pause_ms(int ms)
@@ -120,23 +163,21 @@ static void pause_ms(int ms)
 
 static int sweep(double grace)
 {
-	static pid_t left[MOST];
-	static char names[MOST][32];
 	const char *nest = getenv("TRECR_NEST");
 	pid_t root = nest ? atoi(nest) : 0;
 	double end = now() + grace;
-	int n, said = 0;
+	int said = 0;
+	size_t n;
 
 	if (root <= 1)
 		return 2;
-	while ((n = family(root, getpid(), left, names)) && now() < end)
+	for (;;) {
+		free(family(root, getpid(), &n));
+		if (!n || now() >= end)
+			break;
 		pause_ms(5);
-	for (end = now() + 10; n && now() < end; n = family(root, getpid(), left, names)) {
-		for (int i = 0; i < n; i++) {
-			if (!said)
-				printf("%d (%s)\n", left[i], names[i]);
-			kill(left[i], SIGKILL);
-		}
+	}
+	for (end = now() + 10; now() < end && kill_family(root, getpid(), !said);) {
 		said = 1;
 		pause_ms(5);
 	}
@@ -145,24 +186,22 @@ static int sweep(double grace)
 
 static int list(void)
 {
-	static pid_t left[MOST];
-	static char names[MOST][32];
 	const char *nest = getenv("TRECR_NEST");
-	int n = nest ? family(atoi(nest), getpid(), left, names) : 0;
+	struct task *left;
+	size_t n;
 
-	for (int i = 0; i < n; i++)
-		printf("%d (%s)\n", left[i], names[i]);
+	if (!nest)
+		return 2;
+	left = family(atoi(nest), getpid(), &n);
+	for (size_t i = 0; i < n; i++)
+		printf("%d (%s)\n", left[i].pid, left[i].comm);
+	free(left);
 	return 0;
 }
 
 static void end_all(void)
 {
-	static pid_t left[MOST];
-	int n;
-
-	while ((n = family(getpid(), 0, left, NULL))) {
-		for (int i = 0; i < n; i++)
-			kill(left[i], SIGKILL);
+	while (kill_family(getpid(), 0, 0)) {
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
 		pause_ms(2);
@@ -189,7 +228,10 @@ static int nest(double limit, char **argv)
 	child = fork();
 	if (child == 0) {
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
-		/* What the caller has open by chance would be the programs' too. */
+		/* What the caller has open or ignores by chance would be the programs' too;
+		 * a shell lets its background jobs ignore ^C. */
+		for (int s = 1; s < 32; s++)
+			signal(s, SIG_DFL);
 		close_range(3, ~0u, 0);
 		execvp(argv[0], argv);
 		fprintf(stderr, "nest: cannot run %s: %s\n", argv[0], strerror(errno));

@@ -154,8 +154,7 @@ static int save_mapping(struct fd_dump *d, pid_t pid, const struct vma *v, int i
 	};
 	struct block_job blocks = {.runs = &run, .run_count = 1, .writer = job};
 	bool need_memory;
-	int object = fd_dump_mapping(d, pid, v->start, v->end, v->offset, v->name, v->dev,
-		v->inode, &need_memory, e);
+	int object = fd_dump_mapping(d, pid, v, &need_memory, e);
 
 	if (object < 0)
 		return -1;

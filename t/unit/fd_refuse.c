@@ -88,11 +88,6 @@ static void setup_device_lock(void)
 	EXPECT(flock(15, LOCK_EX), 0);
 }
 
-static void setup_huge(void)
-{
-	put_at(15, memfd_create("huge", MFD_HUGETLB));
-}
-
 static int wait_for_ever(void *arg)
 {
 	for (;;)
@@ -122,11 +117,6 @@ static void map(int fd, int flags, size_t size)
 	if (p == MAP_FAILED)
 		differs("mmap: %s", strerror(errno));
 	memo->map_start[0] = (uintptr_t)p;
-}
-
-static void setup_huge_shared(void)
-{
-	map(-1, MAP_ANONYMOUS | MAP_HUGETLB, 2 << 20);
 }
 
 static void setup_future_write(void)
@@ -160,8 +150,6 @@ static const struct {
 	{"signals to a thread", setup_thread_owner, "signals to a single thread"},
 	{"a POSIX lock on a mapped file", setup_posix_lock, "a POSIX lock on a file that is"},
 	{"a lock on a device", setup_device_lock, "it holds a lock (FLOCK)"},
-	{"a memfd in huge pages", setup_huge, "a memfd in huge pages is not supported yet"},
-	{"shared huge pages", setup_huge_shared, "shared memory in huge pages"},
 	{"a mapping sealed later", setup_future_write, "sealed with F_SEAL_FUTURE_WRITE"},
 	{"a device with state", setup_driver, "the device 1:11 is not supported"},
 };

@@ -54,6 +54,7 @@ int main(void)
 	set(SIGINT, plain, SA_RESETHAND | SA_ONSTACK, 0);
 	set(SIGCHLD, plain, SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART, SIGRTMAX);
 	set(SIGRTMIN + 3, info, SA_SIGINFO, 0);
+	set(SIGTRAP, plain, SA_RESTART, SIGHUP);
 	for (int n = 1; n <= 64; n++)
 		look(n, &was[n]);
 	victim_ready();

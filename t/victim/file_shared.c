@@ -1,4 +1,5 @@
-/* A shared file mapping: writes reach the file, before and after. */
+/* A shared file mapping: writes reach the file, before and after. With an argument, the mapping
+ * alone leads to it meanwhile. */
 #include "victim.h"
 
 static char *p;
@@ -9,7 +10,7 @@ void victim_hurt(void)
 	mmap(p, 64 * KIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	char text[8] = "";
 
@@ -17,8 +18,12 @@ int main(void)
 	p = mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	MUST(p != MAP_FAILED);
 	victim_fill(p + 8192, 8192, 2);
+	if (argc > 1)
+		close(fd);
 	victim_ready();
 	victim_wait();
+	if (argc > 1)
+		MUST((fd = open("shared", O_RDWR)) >= 0);
 	SAME(p, 8192, 1, "what the file held");
 	SAME(p + 8192, 8192, 2, "what was written through the mapping");
 	memcpy(p + 100, "through", 7);

@@ -24,9 +24,12 @@ struct message {
 };
 
 static int keyed, removed, unattached, partly, sem, queue;
+static int unused_sem, unused_queue;   /* that nobody has used yet, */
+static int awaited_sem, awaited_queue; /* or somebody waits for */
 static key_t key;
 static char *a, *twice, *read_only, *gone, *part;
 static pid_t child;
+static pthread_t waiting[2];
 
 static int make_segment(key_t k, int seed)
 {
@@ -91,6 +94,62 @@ static void prepare(void)
 	send(1, 6000, 'a');
 	send(2, 0, 0);
 	send(1, 7, 'b');
+}
+
+static void *wait_for_semaphore(void *tid)
+{
+	struct sembuf b = {0, -1, 0};
+
+	*(_Atomic pid_t *)tid = victim_tid();
+	CHECK(!syscall(SYS_semop, awaited_sem, &b, 1), "a semaphore: %s", strerror(errno));
+	return NULL;
+}
+
+static void *wait_for_message(void *tid)
+{
+	struct message m;
+	ssize_t n;
+
+	*(_Atomic pid_t *)tid = victim_tid();
+	n = msgrcv(awaited_queue, &m, sizeof(m.text), 5, 0);
+	CHECK(n == 3 && !memcmp(m.text, "yes", 3), "%zd bytes: %s", n, strerror(errno));
+	return NULL;
+}
+
+static void prepare_unused(void)
+{
+	static _Atomic pid_t tids[2];
+
+	unused_sem = semget(IPC_PRIVATE, 2, 0600);
+	awaited_sem = semget(IPC_PRIVATE, 1, 0600);
+	unused_queue = msgget(IPC_PRIVATE, 0600);
+	awaited_queue = msgget(IPC_PRIVATE, 0600);
+	MUST(unused_sem >= 0 && awaited_sem >= 0 && unused_queue >= 0 && awaited_queue >= 0);
+	waiting[0] = victim_thread(wait_for_semaphore, &tids[0]);
+	waiting[1] = victim_thread(wait_for_message, &tids[1]);
+	for (int i = 0; i < 2; i++) {
+		while (!tids[i])
+			sched_yield();
+		victim_until_blocked(tids[i], i ? SYS_msgrcv : SYS_semop);
+	}
+}
+
+static void check_unused(void)
+{
+	struct message m = {5, "yes"};
+	struct sembuf b = {0, 1, 0};
+	struct msqid_ds d;
+
+	CHECK(!semctl(unused_sem, 0, GETVAL) && !semctl(unused_sem, 1, GETVAL),
+		"unused semaphores: %s", strerror(errno));
+	CHECK(!msgctl(unused_queue, IPC_STAT, &d) && !d.msg_qnum, "an unused queue: %s",
+		strerror(errno));
+	CHECK(!semop(awaited_sem, &b, 1), "semaphores that are waited for: %s",
+		strerror(errno));
+	CHECK(!msgsnd(awaited_queue, &m, 3, 0), "a queue that is waited for: %s",
+		strerror(errno));
+	for (int i = 0; i < 2; i++)
+		pthread_join(waiting[i], NULL);
 }
 
 static void child_prepare(void)
@@ -190,16 +249,22 @@ int main(void)
 	prepare();
 	child = tree_child(child_prepare, child_check);
 	tree_await(1);
+	prepare_unused();
 	victim_ready();
 	victim_wait();
 	check_segments();
 	check_semaphores();
 	CHECK(gone[0] == 'g', "removed memory is no longer shared");
 	check_queue();
+	check_unused();
 	shmctl(keyed, IPC_RMID, NULL);
 	shmctl(unattached, IPC_RMID, NULL);
 	shmctl(partly, IPC_RMID, NULL);
 	semctl(sem, 0, IPC_RMID);
 	msgctl(queue, IPC_RMID, NULL);
+	semctl(unused_sem, 0, IPC_RMID);
+	semctl(awaited_sem, 0, IPC_RMID);
+	msgctl(unused_queue, IPC_RMID, NULL);
+	msgctl(awaited_queue, IPC_RMID, NULL);
 	return victim_done();
 }

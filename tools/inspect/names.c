@@ -58,6 +58,7 @@ const char *name_object_kind(uint32_t kind)
 		[IMAGE_OBJECT_SEM] = "sysv-sem",
 		[IMAGE_OBJECT_MSG] = "sysv-msg",
 		[IMAGE_OBJECT_MQUEUE] = "message queue",
+		[IMAGE_OBJECT_SHM_FILE] = "shared memory file",
 	};
 
 	return pick(names, ARRAY_SIZE(names), kind);

@@ -1,0 +1,175 @@
+#include "supervisor/fd/shm_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+bool fd_shm_file_is_memory(const char *path)
+{
+	struct statfs fs;
+
+	return !statfs(path, &fs) && fs.f_type == TMPFS_MAGIC;
+}
+
+static bool leads_to(const char *path, uint64_t dev, uint64_t inode)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && st.st_dev == dev && st.st_ino == inode;
+}
+
+/* sem_open(3) makes a file, and gives it its name by link(2) only when it is complete: what a
+ * mapping shows is the name that the file had before. */
+static char *other_name(const char *shown, uint64_t dev, uint64_t inode)
+{
+	cleanup_free char *dir = xstrdup(shown);
+	char *slash = strrchr(dir, '/'), *name = NULL;
+	struct dirent *entry;
+	DIR *d;
+
+	*slash = 0;
+	d = *dir && fd_shm_file_is_memory(dir) ? opendir(dir) : NULL;
+	while (d && !name && (entry = readdir(d))) {
+		if (entry->d_ino != inode)
+			continue;
+		name = xasprintf("%s/%s", dir, entry->d_name);
+		if (!leads_to(name, dev, inode)) {
+			free(name);
+			name = NULL;
+		}
+	}
+	if (d)
+		closedir(d);
+	return name;
+}
+
+char *fd_shm_file_name(const char *shown, uint64_t dev, uint64_t inode)
+{
+	return leads_to(shown, dev, inode) ? xstrdup(shown) : other_name(shown, dev, inode);
+}
+
+/* The one at or after number *next (from 0) in the image; NULL: no more. */
+static const struct image_object *each(const struct image *job, size_t *next)
+{
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	while (*next < count)
+		if (o[(*next)++].kind == IMAGE_OBJECT_SHM_FILE)
+			return &o[*next - 1];
+	return NULL;
+}
+
+bool fd_shm_file_in(const struct image *job, const char *path)
+{
+	const struct image_object *o;
+	size_t next = 0;
+
+	while ((o = each(job, &next)))
+		if (!strcmp(image_string(job, o->name), path))
+			return true;
+	return false;
+}
+
+/* A lease for writing is given only to who alone has the file open; mappings count, as they
+ * keep it open (check_conflicting_open(), fs/locks.c). */
+static int check_unused(int fd, const char *path, struct err *e)
+{
+	/* Should somebody open it before we let go, that must not end us. */
+	if (fcntl(fd, F_SETSIG, SIGURG))
+		return err_set(e, errno, "cannot ask who uses %s", path);
+	if (!fcntl(fd, F_SETLEASE, F_WRLCK)) {
+		/* The lease ends with the descriptor as well. */
+		(void)fcntl(fd, F_SETLEASE, F_UNLCK);
+		return 0;
+	}
+	if (errno == EAGAIN)
+		return err_set(e, 0,
+			"%s, shared memory of the program, is in use by another process", path);
+	return err_set(e, errno, "cannot tell whether %s is in use", path);
+}
+
+static int check(const char *path, const struct image_object *o, struct err *e)
+{
+	cleanup_fd int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 || fstat(fd, &st))
+		return err_set(
+			e, errno, "cannot put %s, shared memory of the program, back", path);
+	if (!S_ISREG(st.st_mode) || st.st_uid != (uid_t)o->args[1] ||
+		!fd_shm_file_is_memory(path))
+		return err_set(e, 0,
+			"cannot put %s, shared memory of the program, back: another file has "
+			"that name",
+			path);
+	return check_unused(fd, path, e);
+}
+
+int fd_shm_files_check(const struct checkpoint *c, struct err *e)
+{
+	const struct image_object *o;
+	size_t next = 0;
+
+	while ((o = each(c->job, &next)))
+		if (check(image_string(c->job, o->name), o, e))
+			return -1;
+	return 0;
+}
+
+void fd_shm_files_absent(const struct checkpoint *c, struct buf *paths)
+{
+	const struct image_object *o;
+	size_t next = 0;
+
+	while ((o = each(c->job, &next))) {
+		char *path = xstrdup(image_string(c->job, o->name));
+
+		if (access(path, F_OK) && errno == ENOENT)
+			buf_push(paths, char *, &path);
+		else
+			free(path);
+	}
+}
+
+void fd_shm_files_forget(struct buf *paths, bool remove)
+{
+	for (size_t i = 0; i < buf_count(paths, char *); i++) {
+		char *path = *buf_at(paths, char *, i);
+
+		/* It may not have been made yet. */
+		if (remove)
+			(void)unlink(path);
+		free(path);
+	}
+	buf_free(paths);
+}
+
+/* O_CREAT on another user's file is refused in a directory like /dev/shm, even to root
+ * (fs.protected_regular). */
+static int open_or_make(const char *path)
+{
+	const int flags = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK;
+	int fd = open(path, flags);
+
+	return fd < 0 && errno == ENOENT ? open(path, flags | O_CREAT | O_EXCL, 0600) : fd;
+}
+
+int fd_shm_file_open(const struct image *job, const struct image_object *o, struct err *e)
+{
+	const char *path = image_string(job, o->name);
+	cleanup_fd int fd = open_or_make(path);
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot make %s, shared memory of the program", path);
+	if (ftruncate(fd, 0))
+		return err_set(e, errno, "cannot empty %s", path);
+	return steal_fd(&fd);
+}

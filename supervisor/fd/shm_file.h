@@ -1,0 +1,37 @@
+/*
+ * fd/shm_file.h - files of a tmpfs that the program has mapped shared and may write to: POSIX
+ * shared memory and named semaphores (shm_overview(7), sem_overview(7)).
+ *
+ * They have a name, and are memory all the same: they do not outlive the machine, and what the
+ * program (or others) did with them after the checkpoint is no part of it. So contents are
+ * kept, and put back at a restart into a file that is there still, or into a new one.
+ */
+#ifndef SUPERVISOR_FD_SHM_FILE_H
+#define SUPERVISOR_FD_SHM_FILE_H
+
+#include "supervisor/fd/kinds.h"
+
+/* Whether @path is on a file system that is memory. */
+bool fd_shm_file_is_memory(const char *path);
+
+/* A name of the file @dev:@inode, which /proc shows as @shown; the caller's to free. NULL: it
+ * has none, or none that is known. */
+char *fd_shm_file_name(const char *shown, uint64_t dev, uint64_t inode);
+
+/* Whether @path is one of those in the image: it need not be there to be opened. */
+bool fd_shm_file_in(const struct image *job, const char *path);
+
+/* Before anything is made: fails when one of them cannot be put back, because the file that has
+ * its name is another user's, of another kind, or in use. */
+int fd_shm_files_check(const struct checkpoint *c, struct err *e);
+
+/* Those of @c that are not here: added to @paths (char *, the caller's to free). */
+void fd_shm_files_absent(const struct checkpoint *c, struct buf *paths);
+
+/* Remove @paths, which a restart has made that failed (@remove), and free them. */
+void fd_shm_files_forget(struct buf *paths, bool remove);
+
+/* The file of object @o, empty, and made where it is not there; -1 on failure. */
+int fd_shm_file_open(const struct image *job, const struct image_object *o, struct err *e);
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * frozen.h - a tree in which nothing runs any more: who is in it, and what is known of each.
+ */
+#ifndef SUPERVISOR_FROZEN_H
+#define SUPERVISOR_FROZEN_H
+
+#include "supervisor/process.h"
+
+/* Drop from @tree who has ended meanwhile, put zombies and orphans in their places, and read
+ * ids, names and registers of all others. Fails when process @root is not there any more. */
+int frozen_read(struct tree *tree, pid_t root, struct err *e);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * POSIX shared memory and a named semaphore: contents, mode and size, through mappings that
+ * write, a mapping of a child that may only read, and a descriptor that was kept. With "spoil",
+ * they are written over once it has been told to go on, until it is ended.
+ */
+#include <semaphore.h>
+
+#include "tree.h"
+
+#define SIZE (256 * KIB)
+
+static char name[40], path[60], semaphore_name[48];
+static char *memory, *reader;
+static sem_t *semaphore;
+static int fd;
+
+static void look_at_it(void)
+{
+	int own = shm_open(name, O_RDONLY, 0);
+
+	MUST(own >= 0);
+	reader = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, own, 0);
+	MUST(reader != MAP_FAILED);
+	close(own);
+}
+
+static void check_child(void)
+{
+	SAME(reader, SIZE, 1, "what a child that only reads sees");
+	CHECK(mprotect(reader, 4096, PROT_READ | PROT_WRITE) && errno == EACCES,
+		"it may write by now");
+	CHECK(!sem_post(semaphore), "%s", strerror(errno));
+}
+
+void victim_hurt(void)
+{
+	memory[SIZE - 1] ^= 1;
+}
+
+/* The program goes on after the checkpoint, and is not to be brought back to this. */
+static void spoil(void)
+{
+	memset(memory, 0xee, SIZE);
+	MUST(!ftruncate(fd, SIZE + 4096) && !fchmod(fd, 0600) && !sem_post(semaphore));
+	victim_say("spoilt");
+	for (;;)
+		pause();
+}
+
+static void make(void)
+{
+	snprintf(name, sizeof(name), "/trecr-victim-%d", getpid());
+	snprintf(semaphore_name, sizeof(semaphore_name), "%s-s", name);
+	snprintf(path, sizeof(path), "/dev/shm%s", name);
+	fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (fd < 0)
+		victim_skip("no POSIX shared memory");
+	MUST(!ftruncate(fd, SIZE) && !fchmod(fd, 0640));
+	memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	semaphore = sem_open(semaphore_name, O_CREAT | O_EXCL, 0600, 3);
+	MUST(memory != MAP_FAILED && semaphore != SEM_FAILED);
+	victim_fill(memory, SIZE, 1);
+}
+
+int main(int argc, char **argv)
+{
+	struct stat st, named;
+	pid_t child;
+	int value;
+
+	make();
+	child = tree_child(look_at_it, check_child);
+	tree_await(1);
+	victim_ready();
+	victim_wait();
+	if (argc > 1 && access("brought-back", F_OK))
+		spoil();
+	SAME(memory, SIZE, 1, "what is mapped");
+	CHECK(!fstat(fd, &st) && (st.st_mode & 07777) == 0640 && st.st_size == (off_t)SIZE,
+		"mode %o, %ld bytes", st.st_mode, (long)st.st_size);
+	CHECK(!stat(path, &named) && named.st_ino == st.st_ino, "its name leads elsewhere");
+	tree_finish(1);
+	tree_reap(child, 0);
+	CHECK(!sem_getvalue(semaphore, &value) && value == 4, "semaphore is %d", value);
+	memory[0] = 'x';
+	CHECK(pread(fd, name, 1, 0) == 1 && name[0] == 'x', "memory and file are two");
+	name[0] = '/';
+	CHECK(!shm_unlink(name) && !sem_unlink(semaphore_name), "%s", strerror(errno));
+	return victim_done();
+}
