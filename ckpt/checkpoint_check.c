@@ -273,8 +273,15 @@ static int check_modules(const struct image *img, struct err *e)
 static int check_fds(const struct image *img, const struct image *job, struct err *e)
 {
 	size_t files = COUNT(job, IMAGE_NOTE_DESCRIPTIONS, struct image_description), count;
+	const struct image_thread_fd *own;
 	const struct image_fd *f;
 
+	own = image_note_array(img, IMAGE_NOTE_THREAD_FDS, struct image_thread_fd, &count);
+	for (size_t i = 0; i < count; i++)
+		if (own[i].fd < -1 || (own[i].fd >= 0 && own[i].description >= files) ||
+			(i && own[i].tid == own[i - 1].tid && own[i].fd <= own[i - 1].fd))
+			return image_bad(img, e, "descriptor %d of thread %d is out of place",
+				own[i].fd, own[i].tid);
 	f = image_note_array(img, IMAGE_NOTE_FDS, struct image_fd, &count);
 	for (size_t i = 0; i < count; i++)
 		if (f[i].fd < 0 || f[i].description >= files)

@@ -127,6 +127,7 @@ enum image_note {
 	IMAGE_NOTE_GROUPS = 18,      /* uint32_t supplementary groups; process */
 	IMAGE_NOTE_MEMPOLICIES = 19, /* struct image_mempolicy; process, by address */
 	IMAGE_NOTE_LOWER = 20,       /* struct image_module: files of the lower half; process */
+	IMAGE_NOTE_THREAD_FDS = 21,  /* struct image_thread_fd; process */
 	IMAGE_NOTE_FILTERS = 22,     /* struct image_filter: oldest first; process */
 	IMAGE_NOTE_FILTER_CODE = 23, /* uint64_t: struct sock_filter; process */
 	IMAGE_NOTE_SOCKETS = 24,     /* struct image_socket; job */
@@ -422,6 +423,16 @@ struct image_fd {
 	uint32_t reserved;
 };
 IMAGE_SIZE_IS(struct image_fd, 16);
+
+/* A descriptor of a thread that has left the table of its process (unshare(2) with
+ * CLONE_FILES); ascending for each thread, which all begin with one of number -1 that stands
+ * for none. */
+struct image_thread_fd {
+	int32_t tid, fd;
+	uint32_t cloexec;
+	uint32_t description; /* index in IMAGE_NOTE_DESCRIPTIONS */
+};
+IMAGE_SIZE_IS(struct image_thread_fd, 16);
 
 /* One open file description, shared by the descriptors that name it. Of the kinds marked L
  * args[0] is a string: the locks held, a line each: "FLOCK WRITE 0 EOF 0", that is FLOCK, POSIX

@@ -35,6 +35,7 @@ static const struct note_rule {
 	[IMAGE_NOTE_LOWER] = {sizeof(struct image_module), 0},
 	[IMAGE_NOTE_GROUPS] = {sizeof(uint32_t), 0},
 	[IMAGE_NOTE_MEMPOLICIES] = {sizeof(struct image_mempolicy), 0},
+	[IMAGE_NOTE_THREAD_FDS] = {sizeof(struct image_thread_fd), 0},
 	[IMAGE_NOTE_FILTERS] = {sizeof(struct image_filter), 0},
 	[IMAGE_NOTE_FILTER_CODE] = {sizeof(uint64_t), 0},
 	[IMAGE_NOTE_SOCKETS] = {sizeof(struct image_socket), 0},

@@ -301,6 +301,12 @@ static int snapshot(struct checkpoint_work *w)
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one(w, i))
 			return -1;
+	for (size_t i = 0; i < w->process_count; i++) {
+		const struct process *p = w->dumps[i].process;
+
+		if (fd_dump_threads(w->fds, p->pid, p->lower, w->writers[i], w->e))
+			return -1;
+	}
 	if (dump_tree_check_terminals(&w->tree, w->fds, w->e))
 		return -1;
 	for (size_t i = 0; i < w->process_count; i++)

@@ -17,6 +17,7 @@ io_uring|io_uring
 pipe|pipe
 fanotify|events that have not been read
 fanotify-permissions|asked for permissions
+epoll-of-thread|of a thread.s own
 epoll-mounts|a file of /proc
 clone-gap|cannot have made it
 userfaultfd|userfault

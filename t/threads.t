@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 for v in threads registers amx fpu_control gs_base signal_masks altstack robust rseq sched raw_clone \
-	sync churn leader_exit directories; do
+	sync churn leader_exit directories descriptors; do
 	cycle $v
 done
 

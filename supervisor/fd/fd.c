@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/kcmp.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 #include "supervisor/fd/holders.h"
 #include "supervisor/fd/lock.h"
 #include "supervisor/fd/object.h"
+#include "supervisor/process.h"
 #include "supervisor/socket/dump.h"
 
 static void look_at_stream(struct fd_stream *stream, int fd)
@@ -276,8 +278,9 @@ static int list_descriptors(pid_t task, int limit, struct buf *numbers, struct e
 	return 0;
 }
 
-/* A leader that has ended has no descriptors any more, while its threads go on with them. */
-static int find_task(pid_t pid, pid_t *task, struct err *e)
+/* A leader that has ended has no descriptors any more, while its threads go on with them. Into
+ * @own the threads that have others. */
+static int find_task(pid_t pid, pid_t *task, struct buf *own, struct err *e)
 {
 	cleanup_free pid_t *ids = NULL;
 	struct proc_stat st;
@@ -297,11 +300,8 @@ static int find_task(pid_t pid, pid_t *task, struct err *e)
 		r = syscall(SYS_kcmp, *task, ids[i], KCMP_FILES, 0L, 0L);
 		if (r < 0)
 			return err_set(e, errno, "cannot compare descriptor tables (kcmp)");
-		if (r)
-			return err_set(e, 0,
-				"thread %d of process %d (%s) has descriptors of its own, "
-				"which is not supported",
-				ids[i], pid, st.comm);
+		if (r && own)
+			buf_push(own, pid_t, &ids[i]);
 	}
 	return *task ? 0 : err_set(e, 0, "process %d has ended", pid);
 }
@@ -340,6 +340,112 @@ static int dump_descriptor(struct fd_dump *d, pid_t pid, pid_t task, int pidfd, 
 	return r;
 }
 
+/* ---- a thread with descriptors of its own (unshare(CLONE_FILES)) ---- */
+
+/* They would have to be made by one another. */
+static int refuse_common_table(const struct fd_dump *d, pid_t pid, pid_t tid, struct err *e)
+{
+	for (size_t i = 0; i < d->tree->living; i++) {
+		const struct process *p = d->tree->processes[i];
+
+		for (size_t k = 0; k < p->thread_count; k++) {
+			pid_t other = p->threads[k].tracee.tid;
+
+			if (other != tid && !syscall(SYS_kcmp, other, tid, KCMP_FILES, 0L, 0L))
+				return err_set(e, 0,
+					"threads %d and %d share descriptors that are not "
+					"those of process %d, which is not supported",
+					other, tid, pid);
+		}
+	}
+	return 0;
+}
+
+/* What is set by number in a process, or belongs to its table, has no place here. */
+static int check_in_thread(
+	const struct fd_source *s, const struct image_description *x, bool new, struct err *e)
+{
+	if (x->kind == IMAGE_FD_PIDFD || x->kind == IMAGE_FD_PROCESS_FILE ||
+		strstr(s->info, "POSIX") ||
+		(new && (fd_kind_find(x->kind)->finish || x->owner || x->flags & O_ASYNC ||
+				strstr(s->info, "lock:"))))
+		return err_set(e, 0,
+			"what it leads to cannot be saved with the descriptors of a thread's "
+			"own (unshare(CLONE_FILES))");
+	return 0;
+}
+
+static int dump_in_thread(struct fd_dump *d, pid_t pid, pid_t tid, pid_t vtid, int pidfd,
+	int fd, struct image_writer *process, struct err *e)
+{
+	struct image_thread_fd entry = {.tid = vtid, .fd = fd};
+	size_t known = description_count(d);
+	struct fd_source s;
+	int r = fd_source_look(&s, pid, tid, pidfd, fd, e);
+
+	if (!r) {
+		cleanup_free char *text = fd_source_text(&s);
+
+		entry.cloexec = s.cloexec;
+		r = dump_source(d, &s, &entry.description, e);
+		if (!r)
+			r = check_in_thread(&s, &description_at(d, entry.description)->x,
+				entry.description >= known, e);
+		if (r)
+			err_prefix(e, "%s, thread %d", text, tid);
+	}
+	if (!r)
+		image_writer_note(process, IMAGE_NOTE_THREAD_FDS, &entry, sizeof(entry));
+	fd_source_release(&s);
+	return r;
+}
+
+static int dump_thread(
+	struct fd_dump *d, pid_t pid, pid_t tid, struct image_writer *process, struct err *e)
+{
+	cleanup_free char *status = procfs_status(pid, tid, e);
+	cleanup_buf struct buf numbers = {0};
+	struct image_thread_fd none = {.fd = -1};
+	cleanup_fd int pidfd = -1;
+
+	if (!status || refuse_common_table(d, pid, tid, e))
+		return -1;
+	pidfd = fd_task_open(pid, tid, e);
+	if (pidfd < 0 || list_descriptors(tid, INT_MAX, &numbers, e))
+		return -1;
+	/* A table may be empty. */
+	none.tid = status_last_number(status, "NSpid");
+	image_writer_incompat(process, IMAGE_INCOMPAT_APART);
+	image_writer_note(process, IMAGE_NOTE_THREAD_FDS, &none, sizeof(none));
+	for (size_t i = 0; i < buf_count(&numbers, int); i++)
+		if (dump_in_thread(d, pid, tid, none.tid, pidfd, *buf_at(&numbers, int, i),
+			    process, e))
+			return -1;
+	return 0;
+}
+
+int fd_dump_threads(
+	struct fd_dump *d, pid_t pid, bool lower, struct image_writer *process, struct err *e)
+{
+	cleanup_buf struct buf own = {0};
+	pid_t task;
+
+	if (find_task(pid, &task, &own, e))
+		return -1;
+	for (size_t i = 0; i < buf_count(&own, pid_t); i++) {
+		if (lower)
+			return err_set(e, 0,
+				"thread %d of process %d has descriptors of its own and uses a "
+				"GPU, which is not supported",
+				*buf_at(&own, pid_t, i), pid);
+		if (dump_thread(d, pid, *buf_at(&own, pid_t, i), process, e))
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- */
+
 int fd_dump_process(
 	struct fd_dump *d, pid_t pid, struct image_writer *process, int limit, struct err *e)
 {
@@ -347,7 +453,7 @@ int fd_dump_process(
 	cleanup_fd int pidfd = -1;
 	pid_t task;
 
-	if (find_task(pid, &task, e))
+	if (find_task(pid, &task, NULL, e))
 		return -1;
 	buf_push(&d->pids, pid_t, &pid);
 	/* It is saved with the first that has it. */

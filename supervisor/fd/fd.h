@@ -54,6 +54,11 @@ void fd_dump_tree(struct fd_dump *d, const struct tree *tree);
 int fd_dump_process(
 	struct fd_dump *d, pid_t pid, struct image_writer *process, int limit, struct err *e);
 
+/* Behind fd_dump_process() of all processes: the tables of those threads of @pid that have left
+ * the process's, into IMAGE_NOTE_THREAD_FDS. @lower: it has a lower half. */
+int fd_dump_threads(
+	struct fd_dump *d, pid_t pid, bool lower, struct image_writer *process, struct err *e);
+
 /* Number (from 1) of the object behind @v, a shared mapping of @pid; added when it is new.
  * *need_memory is set when the caller must supply the contents from the process's memory,
  * because nothing else leads to it (without CAP_CHECKPOINT_RESTORE: MAP_SHARED | MAP_ANONYMOUS
@@ -106,6 +111,10 @@ int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err
 /* Descriptor (without close-on-exec, above all of the process's own) that leads to object
  * number @object (from 1), for the caller to map and close; read-write. -1 on failure. */
 int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e);
+
+/* Descriptor (without close-on-exec, above all of the processes' own) of open file
+ * @description; before fd_restore_process(). -1 on failure. */
+int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e);
 
 /* A descriptor of pseudo-terminal @index, for the first of a session that it controls; -1:
  * there is none. Until fd_restore_process(). */

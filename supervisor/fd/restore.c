@@ -105,6 +105,14 @@ static void turn_to(struct fd_restore *r, size_t index)
 
 static void find_base(struct fd_restore *r)
 {
+	const struct image_thread_fd *own;
+	size_t count;
+
+	own = image_note_array(r->checkpoint->processes[r->process], IMAGE_NOTE_THREAD_FDS,
+		struct image_thread_fd, &count);
+	for (size_t i = 0; i < count; i++)
+		if (own[i].fd >= r->base)
+			r->base = own[i].fd < FD_MAX ? own[i].fd + 1 : FD_MAX;
 	for (size_t i = 0; i < r->fd_count; i++)
 		if (r->fds[i].fd >= r->base)
 			r->base = r->fds[i].fd < FD_MAX ? r->fds[i].fd + 1 : FD_MAX;
@@ -472,6 +480,20 @@ int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err
 	failed = settle_process(r, keep, e);
 	failed |= lower_limit(r, failed ? NULL : e);
 	return failed ? -1 : 0;
+}
+
+int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e)
+{
+	int fd, code;
+
+	BUG_ON(description >= r->description_count);
+	if (raise_limit(r, e))
+		return -1;
+	fd = fcntl(r->open[description], F_DUPFD, r->base);
+	code = errno;
+	if (lower_limit(r, fd < 0 ? NULL : e))
+		return -1;
+	return fd >= 0 ? fd : err_set(e, code, "cannot have a descriptor above %d", r->base);
 }
 
 int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)

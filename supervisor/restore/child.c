@@ -23,7 +23,7 @@ int restore_child_init(
 	struct restore_child *r, const struct checkpoint *c, size_t index, struct err *e)
 {
 	const struct image *img = c->processes[index];
-	size_t modules, objects, count;
+	size_t modules, objects, threads, count;
 	struct extra_fds *f;
 
 	memset(r, 0, sizeof(*r));
@@ -31,7 +31,8 @@ int restore_child_init(
 	r->index = index;
 	image_note_array(img, IMAGE_NOTE_MODULES, struct image_module, &modules);
 	image_note_array(c->job, IMAGE_NOTE_OBJECTS, struct image_object, &objects);
-	count = img->source_count + 1 + MODULE_SLOTS * modules + objects;
+	image_note_array(img, IMAGE_NOTE_THREAD_FDS, struct image_thread_fd, &threads);
+	count = img->source_count + 1 + MODULE_SLOTS * modules + threads + objects;
 	r->fds_size = sizeof(*f) + count * sizeof(int);
 	f = mmap(NULL, r->fds_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (f == MAP_FAILED)
@@ -41,6 +42,7 @@ int restore_child_init(
 	f->sources = img->source_count + 1;
 	f->modules = modules;
 	f->objects = objects;
+	f->threads = threads;
 	for (size_t i = 0; i < count; i++)
 		f->fd[i] = -1;
 	return 0;
@@ -64,7 +66,18 @@ static int *module_slot(struct extra_fds *f, size_t i, bool writable)
 
 static int *object_slot(struct extra_fds *f, size_t i)
 {
+	return &f->fd[f->sources + MODULE_SLOTS * f->modules + f->threads + i];
+}
+
+static int *thread_slot(struct extra_fds *f, size_t i)
+{
 	return &f->fd[f->sources + MODULE_SLOTS * f->modules + i];
+}
+
+int extra_thread(const struct extra_fds *f, size_t i)
+{
+	BUG_ON(i >= f->threads);
+	return *thread_slot((struct extra_fds *)f, i);
 }
 
 int extra_source(const struct extra_fds *f, size_t i)
@@ -191,7 +204,7 @@ static int open_exe(struct restore_child *r, struct err *e)
  * struct buf's kind (int *). */
 static void add_slots(struct extra_fds *f, struct buf *slots)
 {
-	size_t count = f->sources + MODULE_SLOTS * f->modules;
+	size_t count = f->sources + MODULE_SLOTS * f->modules + f->threads;
 	int *slot = &f->zero;
 
 	buf_push(slots, int *, &slot);
@@ -210,9 +223,31 @@ static bool shares_table(const struct restore_child *a, size_t with)
 	return checkpoint_keeper(a->c, a->index, IMAGE_SHARED_FILES) == with;
 }
 
-static int open_files(struct restore_child *r, struct buf *slots, struct err *e)
+/* For threads to put into tables of their own. */
+static int open_thread_files(struct restore_child *r, struct fd_restore *fds, struct err *e)
 {
-	if (open_sources(r, e) || open_modules(r, e) || open_exe(r, e))
+	const struct image_thread_fd *own;
+	size_t count;
+
+	own = image_note_array(
+		process_image(r), IMAGE_NOTE_THREAD_FDS, struct image_thread_fd, &count);
+	for (size_t i = 0; i < count; i++) {
+		int *slot = thread_slot(r->fds, i);
+
+		if (own[i].fd < 0)
+			continue;
+		*slot = fd_restore_open(fds, own[i].description, e);
+		if (*slot < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int open_files(
+	struct restore_child *r, struct fd_restore *fds, struct buf *slots, struct err *e)
+{
+	if (open_sources(r, e) || open_modules(r, e) || open_exe(r, e) ||
+		open_thread_files(r, fds, e))
 		return -1;
 	add_slots(r->fds, slots);
 	return 0;
@@ -226,7 +261,8 @@ int restore_child_place(struct restore_child *children, size_t index, struct fd_
 	int end = -1;
 
 	for (size_t i = index; i < count; i++)
-		if (shares_table(&children[i], index) && open_files(&children[i], &slots, e))
+		if (shares_table(&children[i], index) &&
+			open_files(&children[i], fds, &slots, e))
 			return -1;
 	buf_push(&slots, int *, &error_fd);
 	for (size_t i = 0; i < buf_count(&slots, int *); i++)

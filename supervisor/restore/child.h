@@ -21,7 +21,8 @@ struct extra_fds {
 	size_t sources; /* files that hold blocks, by image_extent.source */
 	size_t modules; /* mapped files, by region_file() */
 	size_t objects; /* shared objects, by number less 1 */
-	int fd[];       /* sources, then modules, then objects; -1: not needed */
+	size_t threads; /* descriptors of threads' own, by IMAGE_NOTE_THREAD_FDS */
+	int fd[];       /* sources, modules, threads, objects; -1: not needed */
 };
 
 struct restore_child {
@@ -54,5 +55,6 @@ void __attribute__((noreturn)) restore_child_stop(void);
 int extra_source(const struct extra_fds *f, size_t source);
 int extra_module(const struct extra_fds *f, size_t module, bool writable);
 int extra_object(const struct extra_fds *f, size_t object);
+int extra_thread(const struct extra_fds *f, size_t i);
 
 #endif

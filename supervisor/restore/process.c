@@ -152,6 +152,35 @@ static const struct image_directories *directories_of(const struct restore_plan 
 	return NULL;
 }
 
+/* Whether the thread has descriptors of its own. Then it has a copy of the process's as they
+ * are when it is made, with all that it needs at further numbers. */
+static bool add_own_descriptors(struct restore_plan *p, struct batch_builder *b, int32_t tid)
+{
+	const struct image_thread_fd *own;
+	uint64_t next = 0;
+	bool any = false;
+	size_t count;
+
+	own = image_note_array(p->img, IMAGE_NOTE_THREAD_FDS, struct image_thread_fd, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (own[i].tid != tid)
+			continue;
+		any = true;
+		if (own[i].fd < 0)
+			continue;
+		BATCH_ADD(b, "make a thread's descriptor", SYS_dup3, extra_thread(p->fds, i),
+			own[i].fd, own[i].cloexec ? O_CLOEXEC : 0);
+		if ((uint64_t)own[i].fd > next)
+			BATCH_ADD(b, "close what a thread does not have", SYS_close_range, next,
+				own[i].fd - 1, 0);
+		next = own[i].fd + 1;
+	}
+	if (any)
+		BATCH_ADD(
+			b, "close what a thread does not have", SYS_close_range, next, ~0u, 0);
+	return any;
+}
+
 /* The paths are those that one sees who has not changed the root directory yet, as the process
  * has not when it makes threads. */
 static void add_directories(
@@ -186,6 +215,8 @@ static void add_threads(struct restore_plan *p)
 			args.flags &= ~(uint64_t)CLONE_FS;
 			add_directories(p, &p->threads[i - 1], own);
 		}
+		if (add_own_descriptors(p, &p->threads[i - 1], t[i].tid))
+			args.flags &= ~(uint64_t)CLONE_FILES;
 		restore_plan_thread(p, &p->threads[i - 1], &t[i]);
 		p->thread_at[i - 1] = plan_batch(&p->plan, &p->threads[i - 1], BATCH_TRAP);
 		top = plan_stack(&p->plan, THREAD_STACK, p->thread_at[i - 1]);
@@ -494,6 +525,8 @@ int restore_plan_process(struct restore_plan *p, struct err *e)
 		return -1;
 	restore_plan_signals(p);
 	add_threads(p);
+	for (size_t i = 0; i < p->fds->threads; i++)
+		add_close(p, extra_thread(p->fds, i));
 	if (restore_plan_timers(p, e))
 		return -1;
 	add_last(p);

@@ -95,15 +95,6 @@ static int wait_for_ever(void *arg)
 	return 0;
 }
 
-/* A thread whose descriptors are not those of the others. */
-static void setup_thread(void)
-{
-	static char stack[65536];
-	int flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-
-	EXPECT(clone(wait_for_ever, stack + sizeof(stack), flags, NULL) > 0, true);
-}
-
 /* The other end of a pipe is somewhere else. */
 static void setup_holder(void)
 {
@@ -159,7 +150,6 @@ static const struct {
 	{"signals to a thread", setup_thread_owner, "signals to a single thread"},
 	{"a POSIX lock on a mapped file", setup_posix_lock, "a POSIX lock on a file that is"},
 	{"a lock on a device", setup_device_lock, "it holds a lock (FLOCK)"},
-	{"threads without CLONE_FILES", setup_thread, "has descriptors of its own"},
 	{"a mapping sealed later", setup_future_write, "sealed with F_SEAL_FUTURE_WRITE"},
 	{"a device with state", setup_driver, "the device 1:11 is not supported"},
 };

@@ -170,6 +170,30 @@ static void end_gap(void)
 		"children");
 }
 
+static void *leave_table(void *arg)
+{
+	MUST(!unshare(CLONE_FILES));
+	fd = epoll_create1(EPOLL_CLOEXEC);
+	MUST(fd >= 0);
+	*(volatile bool *)arg = true;
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* Watches are set by numbers of the process. */
+static void epoll_of_thread(void)
+{
+	static volatile bool done;
+
+	victim_thread(leave_table, (void *)&done);
+	while (!done)
+		usleep(100);
+	/* The process does not have it. */
+	other = fd;
+	fd = -1;
+}
+
 /* Mounts can be waited for; but the file is one that is opened again at the very end. */
 static void epoll_mounts(void)
 {
@@ -402,6 +426,7 @@ static const struct kind {
 	{"pipe", external_pipe, nothing, 'd'},
 	{"fanotify", fanotify_events, nothing, 'd'},
 	{"fanotify-permissions", fanotify_permissions, nothing, 'd'},
+	{"epoll-of-thread", epoll_of_thread, nothing, '-'},
 	{"epoll-mounts", epoll_mounts, nothing, 'd'},
 	{"clone-gap", shared_over_a_gap, end_gap, 'c'},
 	{"userfaultfd", userfault, still_userfault, 'd'},

@@ -19,6 +19,29 @@ static const struct image_description *description_of(
 	return &x[fd->description];
 }
 
+/* Of threads that have left the process's table. */
+static void threads_text(const struct checkpoint *c, size_t process, struct buf *out)
+{
+	const struct image_description *x;
+	const struct image_thread_fd *own;
+	size_t count, all;
+
+	own = image_note_array(
+		c->processes[process], IMAGE_NOTE_THREAD_FDS, struct image_thread_fd, &count);
+	x = image_note_array(c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &all);
+	for (size_t i = 0; i < count; i++) {
+		cleanup_buf struct buf what = {0};
+
+		if (own[i].fd >= 0)
+			fd_show(c->job, &x[own[i].description], &what);
+		if (own[i].fd < 0)
+			text_line(out, "  of thread %d alone:", own[i].tid);
+		else
+			text_line(out, "  %4d  %-7s  %s", own[i].fd,
+				own[i].cloexec ? "cloexec" : "-", text_of(&what));
+	}
+}
+
 static void show_text(const struct checkpoint *c, size_t process, struct buf *out)
 {
 	const struct image *img = c->processes[process];
@@ -53,6 +76,7 @@ static void show_text(const struct checkpoint *c, size_t process, struct buf *ou
 		table_cell(&t, "%s", text_of(&what));
 	}
 	table_end(&t, out);
+	threads_text(c, process, out);
 }
 
 static void description_json(
