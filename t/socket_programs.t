@@ -103,6 +103,7 @@ if have redis-server; then
 		    for i in range(8 if n <= 1000 else 6):
 		        f.readline()
 	E
+	# Another process writes it all to a file while the clients go on.
 	redis() {
 		bash -c "
 			redis-server --port $port --bind 127.0.0.1 --unixsocket \$PWD/redis \
@@ -117,6 +118,7 @@ if have redis-server; then
 			done
 			until redis-cli -p $port zcard order | grep -q .; do sleep 0.02; done
 			echo ready
+			redis-cli -p $port bgrewriteaof >/dev/null
 			for c in \$clients; do wait \$c || exit 1; done
 			redis-cli -p $port <<-'END' | sort | md5sum
 				zrange order 0 -1 withscores

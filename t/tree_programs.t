@@ -24,8 +24,11 @@ else
 	skip "fork in perl" "no perl"
 fi
 if have python3; then
-	application "multiprocessing of python: pool, queues, manager" \
-		python3 "$source/processes.py" fork "trecr-t-$$" || rm -f "/dev/shm/sem.trecr-t-$$-"*
+	for how in fork spawn forkserver; do
+		application "multiprocessing of python ($how): pool, queues, manager" \
+			python3 "$source/processes.py" $how "trecr-t-$$" ||
+			rm -f "/dev/shm/sem.trecr-t-$$-"*
+	done
 else
 	skip "multiprocessing of python" "no python3"
 fi

@@ -28,14 +28,47 @@
 #define FORGET_PAUSES   30
 #define FORGET_PAUSE_NS 100000000
 
+/* As include/net/tcp_states.h has it. */
+#define STATE_TIME_WAIT 6
+
+/* How many sockets of @table, a file in /proc/net, have local @port in TIME_WAIT, or otherwise.
+ */
+static void count_holders(const char *table, unsigned port, unsigned counts[2])
+{
+	cleanup_file FILE *f = fopen(table, "re");
+	unsigned local, state;
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, " %*u: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &local, &state) ==
+				2 &&
+			local == port)
+			counts[state != STATE_TIME_WAIT]++;
+}
+
+/* Whether @port is in use by nothing but connections of the past. */
+static bool is_remembered(unsigned port)
+{
+	unsigned counts[2] = {0};
+
+	count_holders("/proc/net/tcp", port, counts);
+	count_holders("/proc/net/tcp6", port, counts);
+	return counts[0] && !counts[1];
+}
+
 static int no_name(
 	const char *what, const uint8_t *name, uint32_t size, int code, struct err *e)
 {
 	cleanup_buf struct buf shown = {0};
+	const char *why = "";
 
 	socket_name_show(name, size, &shown);
 	buf_add(&shown, "", 1);
-	return err_set(e, code, "cannot %s %s", what, (const char *)shown.data);
+	if (code == EADDRINUSE && is_remembered(socket_port(name)))
+		why = ", as the kernel remembers a connection of the past (TIME_WAIT) there; "
+		      "it "
+		      "forgets it within a minute";
+	return err_set(e, code, "cannot %s %s%s", what, (const char *)shown.data, why);
 }
 
 /* A socket whose address others may have, too, until all are there. */
@@ -127,14 +160,15 @@ static int listen_for(struct socket_restore *q, const struct image_socket *serve
 	if (fd < 0)
 		return -1;
 	*size = sizeof(*name);
-	if (bind_name(fd, server->name, server->name_size, e) || listen(fd, 8) ||
-		getsockname(fd, (struct sockaddr *)name, size)) {
-		if (errno)
-			no_name("listen at", server->name, server->name_size, errno, e);
-		close(fd);
-		return -1;
-	}
-	return fd;
+	if (bind_name(fd, server->name, server->name_size, e))
+		goto out_close;
+	if (!listen(fd, 8) && !getsockname(fd, (struct sockaddr *)name, size))
+		return fd;
+	no_name("listen at", server->name, server->name_size, errno, e);
+
+out_close:
+	close(fd);
+	return -1;
 }
 
 /* The name of @server as a socket of the family of @client has to write it. */
@@ -165,7 +199,6 @@ static int make_connection(struct socket_restore *q, const struct image_socket *
 	cleanup_fd int listening = -1;
 	int fd;
 
-	errno = 0;
 	listening = listen_for(q, server, &name, &size, e);
 	if (listening < 0)
 		return -1;
