@@ -23,7 +23,7 @@ refused() {
 	sweep 2 >/dev/null
 }
 
-refused managed "holds 1 allocations of managed memory"
+refused freed "holds 3 allocations of managed memory and has freed others"
 refused unmapped "2 MiB of device memory that is mapped nowhere"
 refused exported "shares device memory with others"
 

@@ -322,6 +322,7 @@ static void drop_managed(struct memory_state *s, void *context)
 		*p = m->next;
 		m->next = s->spare_managed;
 		s->spare_managed = m;
+		s->live--;
 		s->managed_lost = 1;
 	}
 }

@@ -10,6 +10,7 @@ restarts=${RESTARTS:-3}
 
 compile state "$gpu/state.cu" & compile state-shared "$gpu/state.cu" -cudart shared &
 compile streams "$gpu/streams.cu" & compile numbers "$gpu/numbers.cu" &
+compile managed "$gpu/managed.cu" &
 compile driver "$gpu/driver.c" -lcuda & compile driver.ptx "$gpu/driver_kernels.cu" -ptx &
 gcc -O1 -o runtime "$gpu/runtime.c" -ldl &
 wait
@@ -100,6 +101,7 @@ same "a program on the driver API, with PTX and two contexts" \
 same "16 threads with a stream each" cycles "$PWD/streams" 16000
 same "the same under 1000 signals a second" cycles "$PWD/streams" 16000 signals
 same "products, sums, cooperative launches, printf in kernels" cycles "$PWD/numbers" 20000
+same "managed memory" cycles "$PWD/managed" 20000
 if [ -n "${CUDART12:-}" ]; then
 	same "libcudart 12" cycles "$PWD/runtime" "$CUDART12" "$PWD/driver.ptx" 400000
 fi
