@@ -8,6 +8,8 @@ export LD_LIBRARY_PATH=$build/t/sim
 RUN_FLAGS=--gpu=on
 
 cycle "$split/held"
+cycle "$split/alone" managed
+cycle "$split/alone" mapped
 
 # refused WHAT PATTERN: a checkpoint with something that cannot be restored; the program lives.
 refused() {

@@ -327,19 +327,31 @@ static int register_again(const struct memory_registration *r)
 	return result ? cuda_failed("cuMemHostRegister", result) : 0;
 }
 
-/* Managed memory lies where the driver finds room for it: the same place for the same calls,
- * when it looks no lower than where it had found it. */
+static int allocate_managed(const struct memory_managed *m, uint64_t *address)
+{
+	int r = CUDA(cuMemAllocManaged, (uint64_t *, size_t, unsigned))(
+		address, m->size, m->flags);
+
+	return r ? cuda_failed("cuMemAllocManaged", r) : 0;
+}
+
+/* Managed memory lies where the driver finds room for it: at the same place for the same calls.
+ * If it has found some below, as other calls come later now, it is made to look no lower. */
 static int allocate_managed_again(const struct memory_managed *m)
 {
 	uint64_t address = 0;
-	int r;
+	int r = allocate_managed(m, &address);
 
-	table->core->driver_from(m->address);
-	r = CUDA(cuMemAllocManaged, (uint64_t *, size_t, unsigned))(
-		&address, m->size, m->flags);
-	table->core->driver_from(0);
+	if (!r && address < m->address) {
+		r = CUDA(cuMemFree_v2, (uint64_t))(address);
+		if (r)
+			return cuda_failed("cuMemFree", r);
+		table->core->driver_from(m->address);
+		r = allocate_managed(m, &address);
+		table->core->driver_from(0);
+	}
 	if (r)
-		return cuda_failed("cuMemAllocManaged", r);
+		return -1;
 	return address == m->address
 		       ? 0
 		       : agent_fail("managed memory comes to lie at %#lx here, it was at %#lx",
