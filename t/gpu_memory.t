@@ -8,6 +8,8 @@ export LD_LIBRARY_PATH=$build/t/sim
 RUN_FLAGS=--gpu=on
 
 cycle "$split/held"
+cycle "$split/alone" managed
+cycle "$split/alone" mapped
 
 # refused WHAT PATTERN: a checkpoint with something that cannot be restored; the program lives.
 refused() {
@@ -23,7 +25,7 @@ refused() {
 	sweep 2 >/dev/null
 }
 
-refused managed "holds 1 allocations of managed memory"
+refused freed "holds 3 allocations of managed memory and has freed others"
 refused unmapped "2 MiB of device memory that is mapped nowhere"
 refused exported "shares device memory with others"
 

@@ -103,6 +103,11 @@ void core_mapped(long address, long size, int prot, int fd)
 		libc_minima, sizeof(libc_minima) / sizeof(libc_minima[0]));
 }
 
+static void driver_from(uintptr_t lowest)
+{
+	space_from(SPACE_DRIVER, lowest);
+}
+
 static long driver_mmap(long addr, long size, long prot, long flags, long fd, long offset)
 {
 	const long args[6] = {addr, size, prot, flags, fd, offset};
@@ -123,6 +128,7 @@ void _start(const struct core_options *options, struct core_functions *functions
 	room.end = room.next + LOWER_PATCH_SIZE;
 	functions->patch_ldso = patch_ldso;
 	functions->driver_mmap = driver_mmap;
+	functions->driver_from = driver_from;
 	functions->libc_sites = count_libc_sites;
 	functions->place_next = hook_place_next;
 	functions->outside = space_outside();

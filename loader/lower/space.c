@@ -10,6 +10,8 @@
 
 static struct space_list parts[SPACE_PARTS];
 
+static uint64_t lowest[SPACE_PARTS];
+
 static const struct space_range bounds[SPACE_PARTS] = {
 	[SPACE_LDSO] = {LOWER_PART_LDSO, LOWER_PART_LIBC},
 	[SPACE_LIBC] = {LOWER_PART_LIBC, LOWER_HEAP},
@@ -99,16 +101,26 @@ uint64_t space_take(enum space_part part, uint64_t size)
 {
 	struct space_list *p = &parts[part];
 	uint64_t align = size >= HUGE ? HUGE : PAGE;
-	uint64_t start = bounds[part].start;
+	uint64_t start;
 
 	raw_lock(&p->lock);
-	for (uint32_t i = 0; i < p->count && p->ranges[i].start < start + size; i++)
+	start = lowest[part] > bounds[part].start ? (lowest[part] + align - 1) & ~(align - 1)
+						  : bounds[part].start;
+	for (uint32_t i = first_after(p, start);
+		i < p->count && p->ranges[i].start < start + size; i++)
 		start = (p->ranges[i].end + align - 1) & ~(align - 1);
 	if (start + size < start || start + size > bounds[part].end ||
 		!add(p, start, start + size))
 		start = 0;
 	raw_unlock(&p->lock);
 	return start;
+}
+
+void space_from(enum space_part part, uint64_t address)
+{
+	raw_lock(&parts[part].lock);
+	lowest[part] = address;
+	raw_unlock(&parts[part].lock);
 }
 
 static void change(uint64_t start, uint64_t size, bool taken)

@@ -37,6 +37,9 @@ const struct space_list *space_outside(void);
  * pages). 0: no room. */
 uint64_t space_take(enum space_part part, uint64_t size);
 
+/* From now on, what is taken from @part lies at @lowest or above; 0: anywhere again. */
+void space_from(enum space_part part, uint64_t lowest);
+
 /* What lies in [start, start + size) is now mapped, or no longer. Addresses outside the parts
  * are ignored. */
 void space_mark(uint64_t start, uint64_t size);

@@ -2,6 +2,7 @@
  * Device memory, pinned and registered memory, the program's own mappings (memory_state.h):
  * what of it belongs into an image, and all of it again in a fresh driver.
  */
+#include "loader/lower/core.h"
 #include "lower/cuda/cuda.h"
 #include "stubs/cuda/memory_state.h"
 
@@ -57,9 +58,9 @@ static unsigned count_managed(const struct memory_state *s)
 /* What could not be made again. */
 static int refuse(const struct memory_state *s)
 {
-	if (s->managed)
-		return agent_fail("it holds %u allocations of managed memory, which cannot be "
-				  "restored yet",
+	if (s->managed && s->managed_lost)
+		return agent_fail("it holds %u allocations of managed memory and has freed "
+				  "others, which cannot be restored yet",
 			count_managed(s));
 	if (s->captures)
 		return agent_fail("it is capturing a stream into a graph");
@@ -90,11 +91,12 @@ struct listing {
 	int full;
 };
 
-static void list(struct listing *l, uint64_t address, uint64_t size, uint32_t device)
+static void list(struct listing *l, enum cuda_memory kind, uint64_t address, uint64_t size,
+	uint32_t device)
 {
 	struct allocation *last = l->count ? &l->s->list[l->count - 1] : NULL;
 
-	if (last && last->device == device && address >= last->address &&
+	if (last && last->kind == kind && last->device == device && address >= last->address &&
 		address - last->address <= last->size + GAP) {
 		last->size = last->mapped = address + size - last->address;
 		return;
@@ -106,7 +108,7 @@ static void list(struct listing *l, uint64_t address, uint64_t size, uint32_t de
 	l->s->list[l->count++] = (struct allocation){.address = address,
 		.size = size,
 		.mapped = size,
-		.kind = CUDA_MEMORY_DEVICE,
+		.kind = kind,
 		.flags = CUDA_ALLOCATION_SAVE,
 		.device = device};
 }
@@ -114,7 +116,7 @@ static void list(struct listing *l, uint64_t address, uint64_t size, uint32_t de
 static void list_live(void *argument, struct mmu_allocation *a)
 {
 	if (a->state == MMU_LIVE)
-		list(argument, a->address, a->size, a->device);
+		list(argument, CUDA_MEMORY_DEVICE, a->address, a->size, a->device);
 }
 
 int cuda_list_memory(struct cuda_state *cuda)
@@ -131,7 +133,10 @@ int cuda_list_memory(struct cuda_state *cuda)
 		if (is_open(l.s, device))
 			mmu_each(&l.s->mmu, device, list_live, &l);
 	for (const struct memory_physical *p = l.s->physicals; p; p = p->next)
-		list(&l, way_to(l.s, p)->address, p->size, p->properties.location);
+		list(&l, CUDA_MEMORY_DEVICE, way_to(l.s, p)->address, p->size,
+			p->properties.location);
+	for (const struct memory_managed *m = l.s->managed; m; m = m->next)
+		list(&l, CUDA_MEMORY_MANAGED, m->address, m->size, m->device);
 	if (l.full)
 		return agent_fail("its allocations are more than were counted");
 	for (uint64_t i = 1; i < l.count; i++) {
@@ -322,6 +327,54 @@ static int register_again(const struct memory_registration *r)
 	return result ? cuda_failed("cuMemHostRegister", result) : 0;
 }
 
+static int allocate_managed(const struct memory_managed *m, uint64_t *address)
+{
+	int r = CUDA(cuMemAllocManaged, (uint64_t *, size_t, unsigned))(
+		address, m->size, m->flags);
+
+	return r ? cuda_failed("cuMemAllocManaged", r) : 0;
+}
+
+/* Managed memory lies where the driver finds room for it: at the same place for the same calls.
+ * If it has found some below, as other calls come later now, it is made to look no lower. */
+static int allocate_managed_again(const struct memory_managed *m)
+{
+	uint64_t address = 0;
+	int r = allocate_managed(m, &address);
+
+	if (!r && address < m->address) {
+		r = CUDA(cuMemFree_v2, (uint64_t))(address);
+		if (r)
+			return cuda_failed("cuMemFree", r);
+		table->core->driver_from(m->address);
+		r = allocate_managed(m, &address);
+		table->core->driver_from(0);
+	}
+	if (r)
+		return -1;
+	return address == m->address
+		       ? 0
+		       : agent_fail("managed memory comes to lie at %#lx here, it was at %#lx",
+				 address, m->address);
+}
+
+/* Any context of the device will do. */
+static int remake_managed(const struct memory_state *s)
+{
+	for (const struct memory_managed *m = s->managed; m; m = m->next) {
+		void *popped;
+		int r;
+
+		if (cuda_push_context(m->device))
+			return -1;
+		r = allocate_managed_again(m);
+		CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
 int cuda_replay_memory(struct cuda_state *cuda)
 {
 	struct memory_state *s = cuda->memory;
@@ -337,7 +390,7 @@ int cuda_replay_memory(struct cuda_state *cuda)
 	for (uint32_t device = 0; device < cuda->device_count; device++)
 		if (check_room(s, device))
 			return -1;
-	return remake_parts(cuda) || remake_mappings(s) ? -1 : 0;
+	return remake_parts(cuda) || remake_mappings(s) || remake_managed(s) ? -1 : 0;
 }
 
 int cuda_replay_registrations(struct cuda_state *cuda)

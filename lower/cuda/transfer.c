@@ -53,9 +53,22 @@ int cuda_push_context(unsigned device)
 	return agent_fail("device memory of GPU %u without a context there", device);
 }
 
+/* Managed memory, which processors of either kind reach; at its edges a copy by the driver
+ * would not be allowed, as pieces are whole pages. */
+static int is_managed(const struct lower_transfer *t)
+{
+	return in_lower_window(t->address);
+}
+
 static int copy_out(const struct lower_transfer *t)
 {
-	int r = CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t))(
+	int r;
+
+	if (is_managed(t)) {
+		memcpy(staging + t->offset, (const void *)t->address, t->size);
+		return 0;
+	}
+	r = CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t))(
 		staging + t->offset, t->address, t->size);
 
 	return r ? cuda_failed("cuMemcpyDtoH", r) : 0;
@@ -65,6 +78,14 @@ static int copy_in(const struct lower_transfer *t)
 {
 	int r;
 
+	if (is_managed(t) && t->offset == LOWER_ZERO) {
+		memset((void *)t->address, 0, t->size);
+		return 0;
+	}
+	if (is_managed(t)) {
+		memcpy((void *)t->address, staging + t->offset, t->size);
+		return 0;
+	}
 	if (t->offset == LOWER_ZERO)
 		r = CUDA(cuMemsetD8_v2, (uint64_t, unsigned char, size_t))(
 			t->address, 0, t->size);

@@ -51,6 +51,7 @@ static void forget_managed(uint64_t address)
 		*p = m->next;
 		m->next = s->spare_managed;
 		s->spare_managed = m;
+		s->live--;
 		s->managed_lost = 1;
 	}
 	memory_unlock(s);

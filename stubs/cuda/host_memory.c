@@ -125,10 +125,13 @@ int body_cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags)
 	int r = real_cuMemAllocManaged(address, size, flags);
 	struct memory_state *s;
 	void *context = NULL;
+	int device = 0;
 
 	if (r)
 		return r;
-	real_cuCtxGetCurrent(&context); /* there is one: it has just allocated */
+	/* There is one: it has just allocated. */
+	real_cuCtxGetCurrent(&context);
+	real_cuCtxGetDevice(&device);
 	s = memory_lock(1);
 	record = NULL;
 	if (s)
@@ -138,6 +141,7 @@ int body_cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags)
 		record->size = size;
 		record->flags = flags;
 		record->context = context;
+		record->device = device;
 		for (end = &s->managed; *end; end = &(*end)->next)
 			;
 		*end = record;

@@ -91,10 +91,28 @@ int memory_open(struct memory_state *s, uint32_t device)
 	return s->mmu.devices[device].ready ? 0 : open_part(s, device);
 }
 
+/* There is room for one more allocation in the list that is made at a checkpoint. */
+static int make_list_room(struct memory_state *s)
+{
+	uint64_t room = s->list_room ? s->list_room * 2 : 1024;
+	struct allocation *list;
+
+	if (s->live < s->list_room)
+		return 0;
+	list = records_alloc(room * sizeof(*list));
+	if (!list)
+		return MMU_NO_MEMORY;
+	s->list = list;
+	s->list_room = room;
+	return 0;
+}
+
 void *memory_record(void **spare, uint64_t size, uint64_t next_offset)
 {
 	char *record = *spare;
 
+	if (make_list_room(CUDA_STATE->memory))
+		return NULL;
 	if (!record)
 		return records_alloc(size);
 	*spare = *(void **)(record + next_offset);
@@ -184,22 +202,6 @@ void memory_capture_ends(void)
 }
 
 /* ---- allocations ---- */
-
-/* There is room for all of them in the list that is made at a checkpoint. */
-static int make_list_room(struct memory_state *s)
-{
-	uint64_t room = s->list_room ? s->list_room * 2 : 1024;
-	struct allocation *list;
-
-	if (s->live < s->list_room)
-		return 0;
-	list = records_alloc(room * sizeof(*list));
-	if (!list)
-		return MMU_NO_MEMORY;
-	s->list = list;
-	s->list_room = room;
-	return 0;
-}
 
 int memory_new(struct memory_state *s, uint32_t device, uint64_t size, void *context,
 	struct mmu_allocation **allocation)
@@ -322,6 +324,7 @@ static void drop_managed(struct memory_state *s, void *context)
 		*p = m->next;
 		m->next = s->spare_managed;
 		s->spare_managed = m;
+		s->live--;
 		s->managed_lost = 1;
 	}
 }

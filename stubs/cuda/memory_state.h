@@ -46,7 +46,7 @@ struct memory_registration {
 struct memory_managed {
 	uint64_t address, size;
 	void *context;
-	uint32_t flags, reserved;
+	uint32_t flags, device;
 	struct memory_managed *next;
 };
 
@@ -111,8 +111,7 @@ struct memory_state {
 	uint64_t pending; /* allocations in them */
 	struct memory_registration *registrations;
 	struct memory_managed *managed;
-	uint64_t managed_lost; /* managed memory was freed: what was made after cannot be had
-				  again */
+	uint64_t managed_lost; /* some was freed: what was made after cannot be had again */
 	struct memory_reservation *reservations;
 	struct memory_physical *physicals;
 	struct memory_mapping *mappings;

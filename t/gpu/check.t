@@ -75,7 +75,7 @@ compare() { # FIELD...: medians
 	done
 }
 
-ok "costs of calls are measured" turns ./cost >calls.md && diag "$(cat calls.md)"
+diag "$(turns ./cost)"
 torch_has_gpu && diag "$(turns python3 "$gpu/cost.py")"
 for ((i = 0; i < runs; i++)); do
 	natively ./memory >>native.out

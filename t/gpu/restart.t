@@ -1,6 +1,7 @@
 #!/bin/bash
 # Programs on a real GPU are checkpointed at random moments, ended and restarted, and say to the last
-# bit what they say undisturbed. RESTARTS=N sets how often, JOBS=N how many run side by side;
+# bit what they say undisturbed. RESTARTS=N sets how often, JOBS=N how many run side by side,
+# ROWS=REGEX which of them;
 # CUDART12 is the path of a libcudart.so.12, where there is one. Needs nvidia-smi and nvcc, for some
 # parts python3 with PyTorch and CuPy; skipped where they are not.
 TEST_LIMIT=${TEST_LIMIT:-900}
@@ -10,6 +11,7 @@ restarts=${RESTARTS:-3}
 
 compile state "$gpu/state.cu" & compile state-shared "$gpu/state.cu" -cudart shared &
 compile streams "$gpu/streams.cu" & compile numbers "$gpu/numbers.cu" &
+compile managed "$gpu/managed.cu" &
 compile driver "$gpu/driver.c" -lcuda & compile driver.ptx "$gpu/driver_kernels.cu" -ptx &
 gcc -O1 -o runtime "$gpu/runtime.c" -ldl &
 wait
@@ -90,6 +92,7 @@ judge() {
 }
 
 same() { # NAME WAY COMMAND...
+	[[ $1 =~ ${ROWS:-.} ]] || return 0
 	job "$1" undisturbed_and "${@:2}"
 }
 
@@ -100,6 +103,7 @@ same "a program on the driver API, with PTX and two contexts" \
 same "16 threads with a stream each" cycles "$PWD/streams" 16000
 same "the same under 1000 signals a second" cycles "$PWD/streams" 16000 signals
 same "products, sums, cooperative launches, printf in kernels" cycles "$PWD/numbers" 20000
+same "managed memory" cycles "$PWD/managed" 20000
 if [ -n "${CUDART12:-}" ]; then
 	same "libcudart 12" cycles "$PWD/runtime" "$CUDART12" "$PWD/driver.ptx" 400000
 fi
@@ -109,6 +113,9 @@ fi
 if torch_has_gpu; then
 	same "PyTorch, a dense network" cycles python3 "$gpu/train_long.py" dense 4000
 	same "PyTorch, a convolution" cycles python3 "$gpu/train_long.py" conv 3000
+	same "PyTorch, expandable segments" \
+		cycles env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True \
+		python3 "$gpu/train_long.py" dense 3000
 	same "PyTorch, with a DataLoader's workers and a child" \
 		cycles python3 "$gpu/train_beside.py" 1000
 	same "PyTorch, a checkpoint every 5 seconds" \

@@ -100,6 +100,7 @@ static struct {
 	char *small, *large, *own;
 	void *pool, *stream;
 	CUdeviceptr pooled, base, again;
+	char *managed[4];
 	uint64_t handle, id;
 	size_t free;
 } held;
@@ -136,6 +137,32 @@ static void make_pool(void)
 	OK(cuMemAllocAsync(&pending, 10 * MIB, held.stream));
 	OK(cuMemFreeAsync(pending, held.stream));
 	OK(cuMemsetD32_v2(held.pooled, 4321, 25000));
+}
+
+static size_t managed_size(int i)
+{
+	return i * i * MIB + 100;
+}
+
+static void make_managed(void)
+{
+	for (int i = 0; i < 4; i++) {
+		CUdeviceptr p;
+
+		OK(cuMemAllocManaged(&p, managed_size(i), 1));
+		held.managed[i] = (char *)p;
+		victim_fill(held.managed[i], managed_size(i), 10 + i);
+	}
+}
+
+static void check_managed(void)
+{
+	for (int i = 0; i < 4; i++) {
+		SAME(held.managed[i], managed_size(i), 10 + i, "managed memory");
+		OK(cuMemsetD32_v2((CUdeviceptr)held.managed[i], 77, 10));
+		CHECK(held.managed[i][36] == 77, "the device reaches something else");
+		OK(cuMemFree_v2((CUdeviceptr)held.managed[i]));
+	}
 }
 
 /* The same memory at two places, and a second one beside it. */
@@ -243,12 +270,11 @@ static void check_end(void)
 
 static void hold(const char *what)
 {
-	CUdeviceptr p;
 	uint64_t handle;
 	int fd;
 
-	if (!strcmp(what, "managed"))
-		OK(cuMemAllocManaged(&p, 4096, 1));
+	if (!strcmp(what, "freed"))
+		OK(cuMemFree_v2((CUdeviceptr)held.managed[1]));
 	if (!strcmp(what, "unmapped"))
 		OK(cuMemCreate(&handle, 2 * MIB, &on_device, 0));
 	if (!strcmp(what, "exported"))
@@ -266,6 +292,7 @@ int main(int argc, char **argv)
 	OK(cuMemGetInfo_v2(&held.free, &total));
 	make_cells();
 	make_host();
+	make_managed();
 	make_pool();
 	make_mappings();
 	if (argc > 1)
@@ -277,6 +304,7 @@ int main(int argc, char **argv)
 	walk();
 	CHECK(id_of(cells[5]) == held.id, "another buffer");
 	check_host();
+	check_managed();
 	check_pool();
 	check_mappings();
 	check_end();

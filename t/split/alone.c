@@ -1,0 +1,66 @@
+/* alone managed|mapped: memory of one kind and no other, held over checkpoints and restarts. */
+#include "t/split/cuda_api.h"
+#include "t/victim/victim.h"
+
+#define SIZE  (2 * MIB)
+#define COUNT 3
+
+static CUdeviceptr parts[COUNT];
+
+void victim_hurt(void)
+{
+	cuMemsetD32_v2(parts[1], 0, 10);
+}
+
+static void make_managed(void)
+{
+	for (int i = 0; i < COUNT; i++)
+		MUST(!cuMemAllocManaged(&parts[i], SIZE, 1));
+}
+
+/* As PyTorch does with expandable segments. */
+static void make_mapped(void)
+{
+	static const struct {
+		int type, handles, location, id;
+		uint64_t rest[9];
+	} on_device = {.type = 1, .location = 1};
+	static const struct {
+		int location, id, flags;
+	} reachable = {1, 0, 3};
+	CUdeviceptr base;
+	uint64_t handle;
+
+	MUST(!cuMemAddressReserve(&base, 10 * SIZE, 0, 0, 0));
+	for (int i = 0; i < COUNT; i++) {
+		parts[i] = base + 2 * i * SIZE;
+		MUST(!cuMemCreate(&handle, SIZE, &on_device, 0));
+		MUST(!cuMemMap(parts[i], SIZE, 0, handle, 0));
+		MUST(!cuMemSetAccess(parts[i], SIZE, &reachable, 1));
+		MUST(!cuMemRelease(handle));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	char *copy = malloc(SIZE);
+	void *context;
+
+	MUST(!cuInit(0) && !cuDevicePrimaryCtxRetain(&context, 0) && !cuCtxSetCurrent(context));
+	if (argc > 1 && !strcmp(argv[1], "managed"))
+		make_managed();
+	else
+		make_mapped();
+	for (int i = 0; i < COUNT; i++) {
+		victim_fill(copy, SIZE, i);
+		MUST(!cuMemcpyHtoD_v2(parts[i], copy, SIZE));
+	}
+	victim_ready();
+	victim_wait();
+	for (int i = 0; i < COUNT; i++) {
+		MUST(!cuMemcpyDtoH_v2(copy, parts[i], SIZE));
+		SAME(copy, SIZE, i, "device memory");
+		CHECK(!cuMemsetD32_v2(parts[i], 1, 10), "it cannot be used");
+	}
+	return victim_done();
+}
