@@ -130,7 +130,8 @@ static int make_room_for_tiles(struct restore_one *r, struct thread *thread)
 			tracee_wait(t, deadline, &report, r->e))
 			return -1;
 		else if (report.event != TRACEE_EVENT_SYSCALL)
-			return err_set(r->e, 0, "thread %d cannot use the tiles of AMX", t->tid);
+			return err_set(
+				r->e, 0, "thread %d cannot use the tiles of AMX", t->tid);
 	return 0;
 }
 
