@@ -137,6 +137,7 @@ static int publish(struct store *s, struct err *e)
 	if (store_dir_move_latest(s->fd, s->dir, e) < 0) {
 		/* When this fails too, it stays: complete, but not the latest. */
 		(void)renameat(s->fd, s->name, s->fd, s->tmp_name);
+		(void)unlinkat(s->fd, STORE_LATEST_TMP, 0);
 		return -1;
 	}
 	if (fsync(s->fd) < 0)

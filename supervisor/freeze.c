@@ -640,6 +640,9 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 	return 0;
 
 out_thaw:
+	for (size_t i = 0; i < tree->count; i++)
+		for (size_t k = 0; k < tree->processes[i]->thread_count; k++)
+			syscall_go_on(&tree->processes[i]->threads[k]);
 	/* The first error is the one to tell. */
 	thaw(tree, NULL);
 	return -1;

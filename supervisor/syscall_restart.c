@@ -431,6 +431,22 @@ int syscall_classify(
 	return 0;
 }
 
+void syscall_go_on(struct thread *t)
+{
+	const struct blocking_call *call;
+	struct user_regs_struct regs;
+
+	/* One that has ended, or cannot be asked, has nothing to go on with. */
+	if (t->tracee.state != TRACEE_STOPPED || tracee_get_regs(&t->tracee, &regs, NULL) ||
+		!x86_64_in_syscall(&regs) || x86_64_result(&regs) != -EINTR)
+		return;
+	call = find_call(x86_64_syscall_number(&regs));
+	if (!call || !call->plain_eintr)
+		return;
+	x86_64_set_result(&regs, -ERESTARTNOHAND);
+	(void)tracee_set_regs(&t->tracee, &regs, NULL);
+}
+
 static void add_record(
 	const struct thread *t, long nr, uint64_t pc, uint64_t sleeps, struct buf *records)
 {

@@ -33,6 +33,10 @@ struct sleep_record {
  * when. Never earlier than the truth, so that no sleep ends early. */
 void syscall_before_freeze(struct thread *t);
 
+/* What has been stopped and is let go again before it was classified: let a call go on that a
+ * stop alone would end with EINTR. */
+void syscall_go_on(struct thread *t);
+
 /* After the freeze: fill t->syscall_class and t->syscall_left_ns. @records (struct
  * sleep_record) are those of the last checkpoint; they are brought up to date by
  * syscall_remember(). */

@@ -230,11 +230,12 @@ static bool is_waited_for(const struct tree *tree, enum image_object_kind k, int
 	return false;
 }
 
-/* Users outside of the tree's pid namespace have no number in it. */
+/* Users outside of the tree's pid namespace have no number in it. What nobody has used yet, nor
+ * waits for, is anybody's, and stays where it is. */
 static enum owner owner_of(struct asker *a, const struct tree *tree, enum image_object_kind k,
 	const struct status *s)
 {
-	bool dead = s->unused;
+	bool dead = false;
 
 	if (has_own_namespace(tree))
 		return TREE;

@@ -369,6 +369,20 @@ static int fill_queue(
 	return o->args[1] >= o->size ? send_messages(o->inode, data, o->size, e) : 0;
 }
 
+/* A later checkpoint is to find it made since the tree started. What is another's does not
+ * mind. */
+static void make_younger(const struct image_object *o)
+{
+	struct semid_ds sem;
+	struct msqid_ds msg;
+
+	if (o->kind == IMAGE_OBJECT_SEM &&
+		!semctl(o->inode, 0, IPC_STAT, (union semun){.buf = &sem}))
+		(void)semctl(o->inode, 0, IPC_SET, (union semun){.buf = &sem});
+	if (o->kind == IMAGE_OBJECT_MSG && !msgctl(o->inode, IPC_STAT, &msg))
+		(void)msgctl(o->inode, IPC_SET, &msg);
+}
+
 static int restore_one(
 	struct fd_restore *r, const struct kind *k, uint32_t number, struct err *e)
 {
@@ -377,8 +391,10 @@ static int restore_one(
 	if (o->size > 1ull << 40 || o->args[1] > 1ull << 40 ||
 		(o->kind == IMAGE_OBJECT_SHM && o->args[1] > 40))
 		return err_set(e, 0, "the image is damaged");
-	if (look(o) == LEFT_ALONE)
+	if (look(o) == LEFT_ALONE) {
+		make_younger(o);
 		return 0;
+	}
 	if (look(o) == ABSENT && make(k, o, e))
 		return -1;
 	switch (o->kind) {

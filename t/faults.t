@@ -35,6 +35,8 @@ checkpoints() { # CLASS
 		why="call $n of class $1: status $rc, $(cat ckpt.err)"
 		[ -e "/proc/$sup" ] || return 1
 		if [ $rc = 0 ]; then [ -d "$path" ]; else one_line ckpt.err; fi || return 1
+		why="call $n of class $1 left something unfinished: $(find ck -name '*.tmp')"
+		[ -z "$(find ck -name '*.tmp')" ] || return 1
 		why=
 		further
 	done
