@@ -126,22 +126,24 @@ for what in "pty control" "pty write" "mqueue queue"; do
 	is "$why" "" "${what% *}: SIGKILL to the supervisor in calls of class ${what#* }"
 done
 
-arena restarts
-faults fault
-RUN_FLAGS=
-launch "$victim/tree_shared" && freeze_away
-fired=0
-why=
-failed=
-for class in $(faults classes); do
-	missed=
-	restarts "$class" || failed=$why
-	[ -z "$failed" ] || break
+for v in tree_shared pty_session; do
+	arena restarts
+	faults fault
+	RUN_FLAGS=
+	launch "$victim/$v" && freeze_away
+	fired=0
+	why=
+	failed=
+	for class in $(faults classes); do
+		missed=
+		restarts "$class" || failed=$why
+		[ -z "$failed" ] || break
+	done
+	is "$failed" "" "$v: restarts with a fault each"
+	diag "$fired faults"
+	rm -f out && echo ready >out
+	restart_here && finish && [ "$status" = 0 ] && said_ok
+	result $? "$v: it comes back whole after them" || explain
+	sweep >/dev/null
 done
-is "$failed" "" "restarts with a fault each"
-diag "$fired faults"
-rm -f out && echo ready >out
-restart_here && finish && [ "$status" = 0 ] && said_ok
-result $? "the program comes back whole after them" || explain
-sweep >/dev/null
 done_testing

@@ -297,23 +297,26 @@ static int join_group(struct birth *b, size_t node, struct err *e)
 	return 0;
 }
 
+/* As the process did by itself (TIOCNOTTY), where its session has one. */
+static int give_terminal_up(struct err *e)
+{
+	cleanup_fd int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENXIO ? 0 : err_set(e, errno, "cannot open /dev/tty");
+	return ioctl(fd, TIOCNOTTY) ? err_set(e, errno, "cannot give a terminal up") : 0;
+}
+
 static int settle_terminal(const struct birth *b, size_t node, struct err *e)
 {
 	const struct image_job_process *entry = &b->forest.list[node];
 	sigset_t out;
-	int fd;
 
 	/* A zombie has none any more, whatever its session has. */
 	if (!entry->sid || forest_at(&b->forest, node)->kind != FOREST_LIVING)
 		return 0;
-	if (!entry->terminal) {
-		/* One that gave it up by itself (TIOCNOTTY), where its session has one. */
-		fd = entry->sid == entry->pid ? -1 : open("/dev/tty", O_RDWR | O_CLOEXEC);
-		if (fd >= 0)
-			(void)ioctl(fd, TIOCNOTTY);
-		util_close(&fd);
-		return 0;
-	}
+	if (!entry->terminal)
+		return entry->sid == entry->pid ? 0 : give_terminal_up(e);
 	/* A group in the background is stopped otherwise. */
 	sigemptyset(&out);
 	sigaddset(&out, SIGTTOU);
