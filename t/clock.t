@@ -11,6 +11,9 @@ ahead() {
 }
 ahead 100000 true 2>/dev/null || skip_all "no time namespaces here"
 uptime=$(cut -d. -f1 /proc/uptime)
+# The unshare of util-linux 2.39 cannot read a negative number.
+behind=$((-uptime / 2))
+ahead $behind true 2>/dev/null || behind=
 
 # launch_ahead SECONDS COMMAND...
 launch_ahead() {
@@ -33,7 +36,7 @@ frozen() {
 		sweep 5
 }
 
-for shift in 100000 $((-uptime / 2)); do
+for shift in 100000 $behind; do
 	arena shift
 	step=start
 	frozen $shift
@@ -45,11 +48,15 @@ for shift in 100000 $((-uptime / 2)); do
 done
 
 # Without the option they are the machine's.
-arena plain
-launch_ahead $((-uptime / 2)) "$victim/clock" && freeze_away && restart_here && finish
-is "${status:-}" 1 "without the option"
-like "$(cat out)" 'clock 0 has leapt' "the clock is the machine's" || explain
-sweep >/dev/null
+if [ -n "$behind" ]; then
+	arena plain
+	launch_ahead $behind "$victim/clock" && freeze_away && restart_here && finish
+	is "${status:-}" 1 "without the option"
+	like "$(cat out)" 'clock 0 has leapt' "the clock is the machine's" || explain
+	sweep >/dev/null
+else
+	skip "without the option" "unshare takes no clock that is behind"
+fi
 
 # From a time namespace of its own back to the machine's: timers keep what was left.
 arena back

@@ -43,7 +43,8 @@ begin in_use && checkpoint
 first=$sup
 trecr-restart --namespace ck </dev/null >/dev/null 2>restart.err
 is $? 125 "while the program runs on, a second one is refused"
-like "$(cat restart.err)" "trecr-victim-[0-9]*, shared memory of the program, is in use" "by name"
+like "$(cat restart.err)" "/dev/shm/.*trecr-victim-.*, shared memory of the program, is in use" \
+	"by name"
 sup=$first
 finish && [ "$status" = 0 ] && said_ok
 result $? "and the first has not noticed" || explain

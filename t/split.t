@@ -35,7 +35,12 @@ for way in libcuda.so.1 "$sim/libcuda.so.1" "$PWD/versioned/libcuda.so.580.95.05
 	is "$(natively "$sim" "$split/load" "$way")" real "natively, ${way##*/} is the driver's"
 	is "$(split "$sim" "$split/load" "$way")" stub "${way##*/} is the stub's"
 done
-is "$(split /nowhere "$split/load" libcuda.so.1)" fails "without a driver there is no stub either"
+if natively /nowhere "$split/load" libcuda.so.1 | grep -q fails; then
+	is "$(split /nowhere "$split/load" libcuda.so.1)" fails \
+		"without a driver there is no stub either"
+else
+	skip "without a driver there is no stub either" "this machine has a driver"
+fi
 is "$(split "$sim" "$split/load" libcuda.so.9)" fails "nor for a name that there is not"
 is "$(LD_AUDIT=$audit "$split/linked-rpath" 2>&1)" stub "RPATH is no way past the stub"
 is "$(LD_AUDIT=$audit "$split/linked-runpath" 2>&1)" stub "nor is RUNPATH"

@@ -165,6 +165,8 @@ int main(int argc, char **argv)
 	OK(cudaDeviceSynchronize());
 	OK(cudaEventElapsedTime(&ms, begin, end));
 	hash<<<1, 1, 0, one>>>(a, sum, result);
+	/* What follows does not wait for a stream that is not blocking. */
+	OK(cudaStreamSynchronize(one));
 	OK(cudaMemcpy(&host, result, 4, cudaMemcpyDeviceToHost));
 	printf("end: %08x, %u calls, time went %s\n", host, calls, ms > 0 ? "on" : "back");
 	OK(cudaMemcpyFromSymbol(&host, rounds_done, 4));
