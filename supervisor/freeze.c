@@ -474,6 +474,9 @@ static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, 
 	if (is_stopped_below(p))
 		return refuse_stopped(p, e);
 	*again = now + AGAIN_NS;
+	/* They may wait for one that the lower half has made meanwhile. */
+	if (seize_new_threads(f, p, e))
+		return -1;
 	for (size_t k = 0; k < p->thread_count; k++) {
 		struct thread *t = &p->threads[k];
 

@@ -101,16 +101,18 @@ static int let_own_thread_go(struct process *p, struct thread *t, struct err *e)
 	return tracee_detach(&t->tracee, 0, e);
 }
 
-/* Threads of the lower half that sleep are let sleep. */
+/* Threads of the lower half that sleep are let sleep. One that was made while its maker was
+ * traced does not: it is stopped by us, and has to be let go. */
 bool lower_sleeps(struct process *p, pid_t tid)
 {
 	cleanup_free char *path = NULL;
 	cleanup_free char *text = NULL;
+	struct proc_stat st;
 	uint64_t sp;
 	size_t len;
 	char *space;
 
-	if (!p->lower)
+	if (!p->lower || procfs_stat(p->pid, tid, &st, NULL) || st.state == 't')
 		return false;
 	/* "NR ARGUMENT... SP PC\n", or "running" (man proc_pid_syscall). */
 	path = xasprintf("/proc/%d/task/%d/syscall", p->pid, tid);
