@@ -118,4 +118,8 @@ clean:
 -include t/split/rules.mk
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
 
+# No file is deleted because nothing but another one's making needed it: it would be made anew, and
+# then all that hangs on it.
+.SECONDARY:
+
 .PHONY: all bench clean demo deps format install lint
