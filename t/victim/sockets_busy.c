@@ -40,13 +40,13 @@ static void *ask(void *arg)
 {
 	int i = (intptr_t)arg;
 
-	while (!stop || turns[i] < TURNS_MIN) {
+	while (!stop || hurt || turns[i] < TURNS_MIN) {
 		int fd = socket(name[i].ss_family, SOCK_STREAM, 0), answer = -1,
 		    turn = turns[i];
 
 		if (connect(fd, (struct sockaddr *)&name[i], size[i]))
 			CHECK(0, "connecting: %s", strerror(errno));
-		if (hurt && stop)
+		if (hurt)
 			turn += 7;
 		CHECK(write(fd, &turn, sizeof(turn)) == sizeof(turn), "asking");
 		CHECK(recv(fd, &answer, sizeof(answer), MSG_WAITALL) == sizeof(answer) &&
