@@ -82,7 +82,7 @@ for v in tree_shared tree_clones pty_session sysv; do
 		[ -z "$why" ] && checkpoints "$class"
 	done
 	is "$why" "" "$v: checkpoints with a fault each"
-	diag "$fired faults"
+	note "$fired faults"
 	finish && [ "$status" = 0 ] && said_ok
 	result $? "$v: the program is unharmed" || explain
 	sweep >/dev/null
@@ -114,7 +114,7 @@ taken_out() { # VICTIM CLASS
 	done
 	finish
 	sweep >/dev/null
-	diag "class $2: up to call $n, $outlived of them outlived the supervisor"
+	note "class $2: up to call $n, $outlived of them outlived the supervisor"
 	[ $outlived -gt 0 ] || why+=" no call of class $2 while it was taken out"
 }
 
@@ -140,7 +140,7 @@ for v in tree_shared pty_session; do
 		[ -z "$failed" ] || break
 	done
 	is "$failed" "" "$v: restarts with a fault each"
-	diag "$fired faults"
+	note "$fired faults"
 	rm -f out && echo ready >out
 	restart_here && finish && [ "$status" = 0 ] && said_ok
 	result $? "$v: it comes back whole after them" || explain

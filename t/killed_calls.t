@@ -57,7 +57,7 @@ checkpoints() {
 	[ -z "$skip_reason" ] || { skip "$1" "$skip_reason"; return; }
 	is "$why" "" "${1##*/}: unharmed after a death at each step of a checkpoint" || explain
 	ok "which were many" [ $deaths -gt 20 ]
-	diag "$deaths deaths"
+	note "$deaths deaths"
 	finish && [ "$status" = 0 ] && said_ok
 	result $? "${1##*/}: and after the checkpoint that needed fewer" || explain
 	sweep >/dev/null
@@ -95,7 +95,7 @@ while :; do
 done
 is "$bad" "" "nothing is left of a restart after a death at each of its steps" || explain
 ok "which were many" [ $deaths -gt 20 ]
-diag "$deaths deaths"
+note "$deaths deaths"
 finish && [ "$status" = 0 ] && said_ok
 result $? "and the checkpoint still restarts" || explain
 done_testing

@@ -55,7 +55,12 @@ skip_all() {
 	exit 0
 }
 
+# Why a test failed, on standard error, which prove passes on; a note is seen with prove -v only.
 diag() {
+	note "$*" >&2
+}
+
+note() {
 	printf '%s\n' "$*" | sed 's/^/# /'
 }
 
@@ -65,6 +70,7 @@ result() {
 	local mark=ok
 	[ "$1" = 0 ] || mark="not ok"
 	printf '%s %d - %s%s\n' "$mark" "$tests" "$2" "${TODO:+ # TODO $TODO}"
+	[ "$1" = 0 ] || [ -n "$TODO" ] || diag "${0##*/}: failed: $2"
 	return "$1"
 }
 
@@ -229,13 +235,12 @@ finish() {
 	status=$?
 }
 
-# What a failed scenario left, as comments.
+# What a failed scenario left.
 explain() {
 	local f
 	for f in out err ckpt.err restart.err await.err "$@"; do
-		[ -s "$f" ] && tail -n 12 "$f" | cut -c1-300 | sed "s|^|# $f: |"
+		[ ! -s "$f" ] || diag "$(tail -n 12 "$f" | cut -c1-300 | sed "s|^|$f: |")"
 	done
-	return 0
 }
 
 # Ends all that a scenario left. Fails when something was there to be ended.

@@ -75,8 +75,8 @@ compare() { # FIELD...: medians
 	done
 }
 
-diag "$(turns ./cost)"
-torch_has_gpu && diag "$(turns python3 "$gpu/cost.py")"
+note "$(turns ./cost)"
+torch_has_gpu && note "$(turns python3 "$gpu/cost.py")"
 for ((i = 0; i < runs; i++)); do
 	natively ./memory >>native.out
 	below ./memory >>split.out

@@ -4,6 +4,8 @@
  * memory, the program's own mappings. Run natively and split; split, memory is at its fixed
  * addresses.
  */
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 
 #include "t/split/setup.h"
@@ -218,6 +220,15 @@ static void slow(void *argument)
 	*word = 1;
 }
 
+/* Until the program lets it go. */
+static void held(void *argument)
+{
+	atomic_int *go = argument;
+
+	while (!atomic_load(go))
+		sched_yield();
+}
+
 static unsigned word_of(CUdeviceptr p)
 {
 	unsigned word;
@@ -230,6 +241,7 @@ static unsigned word_of(CUdeviceptr p)
 static void test_stream_order(void)
 {
 	static unsigned source[64 * KIB], slowly, kept;
+	static atomic_int go;
 	CUdeviceptr p[2] = {0}, q;
 	void *one, *two;
 
@@ -253,13 +265,14 @@ static void test_stream_order(void)
 	}
 	if (is_split()) { /* a stream has its own back at once */
 		OK(cuMemAllocAsync(&p[0], 10 * MIB, one));
-		OK(cuLaunchHostFunc(one, slow, &slowly));
+		OK(cuLaunchHostFunc(one, held, &go));
 		OK(cuMemFreeAsync(p[0], one));
 		OK(cuMemAllocAsync(&p[1], 10 * MIB - 5, one));
 		CHECK(p[0] == p[1]);
 		OK(cuMemFreeAsync(p[1], one));
 		OK(cuMemAllocAsync(&q, 10 * MIB, two));
 		CHECK(q != p[0]);
+		atomic_store(&go, 1);
 		OK(cuMemFreeAsync(q, two));
 	}
 	OK(cuMemAllocAsync(&p[0], 10 * MIB, one));

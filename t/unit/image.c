@@ -37,7 +37,7 @@ static struct image_writer *start(int dirfd, const char *name, const uint8_t *ch
 		image_writer_open(dirfd, name, IMAGE_FILE_PROCESS, checkpoint, name, &e);
 
 	if (!w)
-		printf("# %s\n", e.msg);
+		diag("%s", e.msg);
 	return w;
 }
 

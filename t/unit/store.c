@@ -105,7 +105,7 @@ static uint64_t make(struct store *s, const uint8_t *job_id, uint64_t needs)
 	if (store_begin(s, &fd, &sequence, &e) < 0 ||
 		write_job(fd, sequence, job_id, needs) < 0 ||
 		write_process(fd, sequence, needs) < 0 || store_commit(s, &path, &e) < 0)
-		printf("# %s\n", e.msg);
+		diag("%s", e.msg);
 	return path && !strcmp(strrchr(path, '/') + 1, store_name(s)) ? sequence : 0;
 }
 

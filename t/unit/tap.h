@@ -11,17 +11,31 @@
 
 static int tap_count, tap_failed;
 
-/* One test. Returns @good. */
-__attribute__((format(printf, 2, 3), unused)) static bool ok(bool good, const char *fmt, ...)
+/* Why a test failed: on standard error, which prove passes on. */
+__attribute__((format(printf, 1, 2), unused)) static void diag(const char *fmt, ...)
 {
 	va_list ap;
 
-	printf("%sok %d - ", good ? "" : "not ", ++tap_count);
+	fprintf(stderr, "# ");
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	vfprintf(stderr, fmt, ap);
 	va_end(ap);
-	printf("\n");
+	fprintf(stderr, "\n");
+}
+
+/* One test. Returns @good. */
+__attribute__((format(printf, 2, 3), unused)) static bool ok(bool good, const char *fmt, ...)
+{
+	char name[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(name, sizeof(name), fmt, ap);
+	va_end(ap);
+	printf("%sok %d - %s\n", good ? "" : "not ", ++tap_count, name);
 	fflush(stdout);
+	if (!good)
+		diag("failed: %s", name);
 	tap_failed += !good;
 	return good;
 }
@@ -32,7 +46,7 @@ __attribute__((unused)) static bool says(const char *got, const char *want, cons
 	bool good = ok(strstr(got, want) != NULL, "%s", name);
 
 	if (!good)
-		printf("# got:  %s\n# want: %s\n", got, want);
+		diag("got '%s', wanted '%s'", got, want);
 	return good;
 }
 
