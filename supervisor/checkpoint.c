@@ -19,7 +19,7 @@
 #include "supervisor/lower/lower.h"
 #include "supervisor/module.h"
 #include "supervisor/syscall_restart.h"
-#include "supervisor/sysv.h"
+#include "supervisor/sysv/sysv.h"
 #include "supervisor/thaw.h"
 
 #define FREEZE_LIMIT_NS 10000000000ull

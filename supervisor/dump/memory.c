@@ -11,7 +11,7 @@
 #include "supervisor/lower/memory.h"
 #include "supervisor/module.h"
 #include "supervisor/pagemap.h"
-#include "supervisor/sysv.h"
+#include "supervisor/sysv/sysv.h"
 
 static const struct {
 	uint64_t vma;

@@ -131,7 +131,9 @@ int fd_open_again(struct fd_restore *r, const char *path, const struct image_des
 int fd_open_object(
 	struct fd_restore *r, int fd, const struct image_description *x, struct err *e);
 
-int fd_set_position(int fd, const struct image_description *x, const char *what, struct err *e);
+/* @fd, at the position that @x had; -1, and @fd closed, where that fails. -1 is passed on. */
+int fd_at_position(
+	const struct fd_restore *r, int fd, const struct image_description *x, struct err *e);
 
 /* ---- rows' functions, by file ---- */
 

@@ -44,11 +44,7 @@ int fd_memfd_restore(struct fd_restore *r, const struct image_description *x, st
 	struct fd_made *made = fd_made_get(r, x->object, e);
 	int fd = made ? fd_open_object(r, made->fd, x, e) : -1;
 
-	if (fd >= 0 && fd_set_position(fd, x, image_string(r->job, x->path), e)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return fd_at_position(r, fd, x, e);
 }
 
 void fd_memfd_show(const struct image *job, const struct image_description *x, struct buf *out)

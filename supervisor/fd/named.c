@@ -44,14 +44,9 @@ int fd_directory_check(
 
 int fd_directory_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
-	const char *path = image_string(r->job, x->path);
-	int fd = fd_open_again(r, path, x, e);
+	int fd = fd_open_again(r, image_string(r->job, x->path), x, e);
 
-	if (fd >= 0 && fd_set_position(fd, x, path, e)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return fd_at_position(r, fd, x, e);
 }
 
 void fd_directory_show(

@@ -161,14 +161,9 @@ int fd_regular_check(const struct fd_check *c, const struct image_description *x
 
 int fd_regular_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
-	const char *path = image_string(r->job, x->path);
-	int fd = fd_open_again(r, path, x, e);
+	int fd = fd_open_again(r, image_string(r->job, x->path), x, e);
 
-	if (fd >= 0 && fd_set_position(fd, x, path, e)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return fd_at_position(r, fd, x, e);
 }
 
 static const char *access_text(const struct image_description *x)
@@ -236,11 +231,7 @@ int fd_unlinked_restore(struct fd_restore *r, const struct image_description *x,
 	struct fd_made *made = fd_made_get(r, x->object, e);
 	int fd = made ? fd_open_object(r, made->fd, x, e) : -1;
 
-	if (fd >= 0 && fd_set_position(fd, x, image_string(r->job, x->path), e)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return fd_at_position(r, fd, x, e);
 }
 
 void fd_unlinked_show(

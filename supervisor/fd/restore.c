@@ -13,7 +13,7 @@
 #include "supervisor/fd/lock.h"
 #include "supervisor/fd/made.h"
 #include "supervisor/socket/restore.h"
-#include "supervisor/sysv.h"
+#include "supervisor/sysv/sysv.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -69,11 +69,14 @@ int fd_open_object(
 	return fd_lift(r, fd, e);
 }
 
-int fd_set_position(int fd, const struct image_description *x, const char *what, struct err *e)
+int fd_at_position(
+	const struct fd_restore *r, int fd, const struct image_description *x, struct err *e)
 {
-	if (lseek(fd, x->position, SEEK_SET) < 0)
-		return err_set(e, errno, "cannot set the position in %s", what);
-	return 0;
+	if (fd < 0 || lseek(fd, x->position, SEEK_SET) >= 0)
+		return fd;
+	err_set(e, errno, "cannot set the position in %s", image_string(r->job, x->path));
+	close(fd);
+	return -1;
 }
 
 /* ---- what the process has ---- */

@@ -32,7 +32,7 @@
 #include "supervisor/restore/one.h"
 #include "supervisor/spawn.h"
 #include "supervisor/syscall_restart.h"
-#include "supervisor/sysv.h"
+#include "supervisor/sysv/sysv.h"
 
 /* A helper or a zombie. */
 struct other {

@@ -11,7 +11,7 @@
 
 #include "supervisor/fd/made.h"
 #include "supervisor/restore/plan.h"
-#include "supervisor/sysv.h"
+#include "supervisor/sysv/sysv.h"
 
 static const struct image_region *regions_of(const struct image *img, size_t *count)
 {

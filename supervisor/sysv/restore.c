@@ -14,7 +14,7 @@
 
 #include "lib/procfs.h"
 #include "supervisor/fd/made.h"
-#include "supervisor/sysv.h"
+#include "supervisor/sysv/sysv.h"
 
 #ifndef SHM_HUGE_SHIFT /* <linux/shm.h>, which the C library's cannot stand beside */
 #define SHM_HUGE_SHIFT 26
@@ -191,14 +191,14 @@ char *sysv_obstacle(const struct checkpoint *c)
 	return NULL;
 }
 
-void sysv_list(const struct checkpoint *c, bool unused, struct buf *list)
+void sysv_list(const struct checkpoint *c, bool left_over, struct buf *list)
 {
 	const struct image_object *o;
 	size_t count;
 
 	o = objects_of(c->job, &count);
 	for (size_t i = 0; i < count; i++)
-		if (kind_of(&o[i]) && look(&o[i]) == (unused ? LEFTOVER : ABSENT))
+		if (kind_of(&o[i]) && look(&o[i]) == (left_over ? LEFTOVER : ABSENT))
 			buf_push(list, struct image_object, &o[i]);
 }
 

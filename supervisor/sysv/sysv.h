@@ -2,12 +2,13 @@
  * sysv.h - System V shared memory, semaphores and message queues of a tree.
  *
  * They belong to nobody but an IPC namespace. A segment is the tree's when a process of the
- * tree has attached it; anything else when its creator or last user is of the tree, or has
- * ended and it was made by the tree's user since the tree started: that is made anew where it
- * is gone, and left alone where it is not. Contents, key, owner and id are kept.
+ * tree has attached it; anything, when a process of the tree was the last to use it, or waits
+ * at it; and when who used it last has ended, it is of the tree's user and was changed since
+ * the tree started, it is taken to be so: made anew where it is gone, left alone where it is
+ * not. What nobody has used yet stays where it is. Contents, key, owner and id are kept.
  */
-#ifndef SUPERVISOR_SYSV_H
-#define SUPERVISOR_SYSV_H
+#ifndef SUPERVISOR_SYSV_SYSV_H
+#define SUPERVISOR_SYSV_SYSV_H
 
 #include "lib/procfs.h"
 #include "supervisor/fd/kinds.h"
@@ -43,9 +44,9 @@ char *sysv_obstacle(const struct checkpoint *c);
 /* In the first process, before it forks: make them. With the contents, but not yet removed. */
 int sysv_restore(struct fd_restore *r, struct err *e);
 
-/* Those of @c that are not here, or with @unused those that are and that nobody uses: added to
- * @list (struct image_object). */
-void sysv_list(const struct checkpoint *c, bool unused, struct buf *list);
+/* Those of @c that are not here, or with @left_over those that are and that nobody uses: added
+ * to @list (struct image_object). */
+void sysv_list(const struct checkpoint *c, bool left_over, struct buf *list);
 
 /* Remove them: what a restart has made that failed, or has made anew in another namespace. */
 void sysv_remove(const struct buf *list);

@@ -1,0 +1,104 @@
+#include "supervisor/sysv/ask.h"
+
+#include <string.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+
+int sysv_asker_begin(struct sysv_asker *a, struct process *p, struct err *e)
+{
+	a->process = p;
+	if (remote_begin(&a->remote, p, &p->threads[0], e))
+		return -1;
+	a->scratch = remote_scratch(&a->remote, SYSV_SCRATCH, e);
+	if (a->scratch)
+		return 0;
+	(void)remote_end(&a->remote, NULL); /* there is an error to tell already */
+	return -1;
+}
+
+int sysv_asker_end(struct sysv_asker *a, int failed, struct err *e)
+{
+	return remote_end(&a->remote, failed ? NULL : e) || failed ? -1 : 0;
+}
+
+int sysv_answer(const struct sysv_asker *a, void *data, size_t size, struct err *e)
+{
+	return tracee_read(a->process->mem_fd, a->scratch + SYSV_ANSWER, data, size, e);
+}
+
+static void common(struct sysv_status *s, const struct ipc_perm *perm, int id, time_t changed)
+{
+	memset(s, 0, sizeof(*s));
+	s->perm = *perm;
+	s->id = id;
+	s->changed = changed;
+}
+
+int sysv_ask_segment(
+	struct sysv_asker *a, int call, int which, struct sysv_status *s, struct err *e)
+{
+	struct shmid_ds d;
+	int64_t id;
+
+	if (SYSV_ASK(a, &id, e, SYS_shmctl, which, call, a->scratch + SYSV_ANSWER))
+		return -1;
+	if (id < 0)
+		return -id;
+	if (sysv_answer(a, &d, sizeof(d), e))
+		return -1;
+	common(s, &d.shm_perm, call == IPC_STAT ? which : id, d.shm_ctime);
+	s->size = d.shm_segsz;
+	s->attached = d.shm_nattch;
+	s->users[0] = d.shm_cpid;
+	s->users[1] = d.shm_lpid;
+	return 0;
+}
+
+int sysv_ask_queue(
+	struct sysv_asker *a, int call, int which, struct sysv_status *s, struct err *e)
+{
+	struct msqid_ds d;
+	int64_t id;
+
+	if (SYSV_ASK(a, &id, e, SYS_msgctl, which, call, a->scratch + SYSV_ANSWER))
+		return -1;
+	if (id < 0)
+		return -id;
+	if (sysv_answer(a, &d, sizeof(d), e))
+		return -1;
+	common(s, &d.msg_perm, call == IPC_STAT ? which : id, d.msg_ctime);
+	s->size = d.msg_qbytes;
+	s->messages = d.msg_qnum;
+	s->bytes = d.__msg_cbytes;
+	s->unused = !d.msg_stime && !d.msg_rtime;
+	s->users[0] = d.msg_lspid;
+	s->users[1] = d.msg_lrpid;
+	return 0;
+}
+
+int sysv_ask_semaphores(
+	struct sysv_asker *a, int call, int which, struct sysv_status *s, struct err *e)
+{
+	struct semid_ds d;
+	int64_t id, pid;
+
+	if (SYSV_ASK(a, &id, e, SYS_semctl, which, 0, call, a->scratch + SYSV_ANSWER))
+		return -1;
+	if (id < 0)
+		return -id;
+	if (sysv_answer(a, &d, sizeof(d), e))
+		return -1;
+	common(s, &d.sem_perm, call == IPC_STAT ? which : id, d.sem_ctime);
+	s->size = d.sem_nsems;
+	s->unused = !d.sem_otime;
+	for (uint64_t i = 0; i < s->size; i++) {
+		if (SYSV_ASK(a, &pid, e, SYS_semctl, s->id, i, GETPID))
+			return -1;
+		if (pid > 0) {
+			s->users[0] = pid;
+			s->unused = false;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,62 @@
+/*
+ * ask.h - what the kernel tells of System V objects.
+ *
+ * It tells it by system calls only, in the caller's IPC namespace; and the program may be in
+ * another than the supervisor. So a process of the tree asks.
+ */
+#ifndef SUPERVISOR_SYSV_ASK_H
+#define SUPERVISOR_SYSV_ASK_H
+
+#include <sys/ipc.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "supervisor/process.h"
+#include "supervisor/remote.h"
+
+#define SYSV_SCRATCH    (256u * 1024)
+#define SYSV_ANSWER     0u     /* offsets in it: what the kernel fills, */
+#define SYSV_OPERATIONS 65536u /* and what it is given */
+
+/* A process of the tree that asks. */
+struct sysv_asker {
+	struct remote remote;
+	struct process *process;
+	uint64_t scratch;
+};
+
+/* What is common to all three kinds, and who used it last. */
+struct sysv_status {
+	struct ipc_perm perm;
+	int id;
+	uint64_t size; /* bytes, semaphores, bytes that it may hold */
+	uint64_t attached, messages, bytes;
+	time_t changed;
+	pid_t users[2];
+	bool unused;
+	bool guessed; /* nothing says that it is the tree's but its user and age */
+};
+
+/* System call @nr by the asker. -1 when it could not be made; else *result is as the kernel has
+ * it, negative for an error. */
+#define SYSV_ASK(a, result, e, nr, ...)                                                        \
+	REMOTE_CALL(&(a)->remote, (result), (e), (nr), __VA_ARGS__)
+
+int sysv_asker_begin(struct sysv_asker *a, struct process *p, struct err *e);
+
+/* -1 also when what was asked has @failed, whose error stays. */
+int sysv_asker_end(struct sysv_asker *a, int failed, struct err *e);
+
+/* The first @size bytes of what the kernel has filled. */
+int sysv_answer(const struct sysv_asker *a, void *data, size_t size, struct err *e);
+
+/* @call is IPC_STAT of the id @which, or {SHM,MSG,SEM}_STAT of the index. -1 when the call
+ * could not be made, else 0 or why the kernel does not tell (errno). */
+int sysv_ask_segment(
+	struct sysv_asker *a, int call, int which, struct sysv_status *s, struct err *e);
+int sysv_ask_queue(
+	struct sysv_asker *a, int call, int which, struct sysv_status *s, struct err *e);
+int sysv_ask_semaphores(
+	struct sysv_asker *a, int call, int which, struct sysv_status *s, struct err *e);
+
+#endif

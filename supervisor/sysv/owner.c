@@ -1,0 +1,109 @@
+#include "supervisor/sysv/owner.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/procfs.h"
+#include "lib/util.h"
+#include "supervisor/x86_64.h"
+
+static bool is_member(const struct tree *tree, pid_t vpid)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->processes[i]->vpid == vpid)
+			return true;
+	return false;
+}
+
+static bool is_alive(struct sysv_asker *a, pid_t vpid, struct err *e)
+{
+	int64_t r;
+
+	return !SYSV_ASK(a, &r, e, SYS_kill, vpid, 0) && r != -ESRCH;
+}
+
+/* When the first process of the tree started, by CLOCK_REALTIME; a second of slack, as the
+ * kernel's times are whole ones. */
+static time_t tree_start(const struct tree *tree)
+{
+	pid_t root = tree->processes[0]->pid;
+	struct proc_stat st;
+
+	if (procfs_stat(root, root, &st, NULL))
+		return 0;
+	return procfs_start_time(&st) - 2;
+}
+
+/* One that a restart has made: nobody else is in it. */
+static bool has_own_namespace(const struct tree *tree)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/ns/ipc", tree->processes[0]->pid);
+	cleanup_free char *its = read_link(path, NULL);
+	cleanup_free char *ours = read_link("/proc/self/ns/ipc", NULL);
+
+	return its && ours && strcmp(its, ours);
+}
+
+static bool is_of_user(const struct tree *tree, const struct sysv_status *s)
+{
+	pid_t root = tree->processes[0]->pid;
+	cleanup_free char *status = procfs_status(root, root, NULL);
+
+	return status && s->perm.cuid == status_number(status, "Uid", 10);
+}
+
+/* Whether system call @nr of kind @k names an object by its first argument, and may wait. */
+static bool waits_at(enum image_object_kind k, long nr)
+{
+	switch (nr) {
+	case SYS_semop:
+	case SYS_semtimedop:
+		return k == IMAGE_OBJECT_SEM;
+	case SYS_msgrcv:
+	case SYS_msgsnd:
+		return k == IMAGE_OBJECT_MSG;
+	default:
+		return false;
+	}
+}
+
+/* Who waits at an object has not used it yet, by what the kernel tells of it. */
+static bool is_waited_for(const struct tree *tree, enum image_object_kind k, int id)
+{
+	for (size_t i = 0; i < tree->living; i++) {
+		const struct process *p = tree->processes[i];
+
+		for (size_t t = 0; t < p->thread_count; t++) {
+			const struct user_regs_struct *regs = &p->threads[t].regs;
+
+			if (x86_64_in_syscall(regs) &&
+				waits_at(k, x86_64_syscall_number(regs)) &&
+				(int)x86_64_syscall_arg(regs, 0) == id)
+				return true;
+		}
+	}
+	return false;
+}
+
+enum sysv_owner sysv_owner_of(struct sysv_asker *a, const struct tree *tree,
+	enum image_object_kind k, const struct sysv_status *s)
+{
+	bool dead = false;
+
+	if (has_own_namespace(tree))
+		return SYSV_TREE;
+	/* It may be older than the tree. */
+	if (is_waited_for(tree, k, s->id))
+		return SYSV_TREE;
+	if (s->changed < tree_start(tree))
+		return SYSV_OTHERS;
+	for (int i = 0; i < 2; i++)
+		if (s->users[i] && is_member(tree, s->users[i]))
+			return SYSV_TREE;
+	for (int i = 0; i < 2; i++) {
+		if (s->users[i] && is_alive(a, s->users[i], NULL))
+			return SYSV_OTHERS;
+		dead |= s->users[i];
+	}
+	return dead && !s->attached && is_of_user(tree, s) ? SYSV_PERHAPS_TREE : SYSV_OTHERS;
+}

@@ -1,0 +1,17 @@
+/*
+ * owner.h - whose System V objects are: they belong to nobody but an IPC namespace.
+ */
+#ifndef SUPERVISOR_SYSV_OWNER_H
+#define SUPERVISOR_SYSV_OWNER_H
+
+#include "ckpt/image.h"
+#include "supervisor/sysv/ask.h"
+
+enum sysv_owner { SYSV_OTHERS, SYSV_TREE, SYSV_PERHAPS_TREE };
+
+/* Users outside of the tree's pid namespace have no number in it. What nobody has used yet, nor
+ * waits for, is anybody's, and stays where it is. */
+enum sysv_owner sysv_owner_of(struct sysv_asker *a, const struct tree *tree,
+	enum image_object_kind k, const struct sysv_status *s);
+
+#endif

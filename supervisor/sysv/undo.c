@@ -1,0 +1,136 @@
+#include "supervisor/sysv/undo.h"
+
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <sys/sem.h>
+#include <sys/syscall.h>
+
+#include "supervisor/fd/object.h"
+#include "supervisor/sysv/ask.h"
+
+#define SEM_MAX 32767 /* SEMVMX and SEMAEM (include/uapi/linux/sem.h) */
+
+/* Try operations of which the last cannot succeed, so that none takes place. Whether one before
+ * it left the range that the kernel allows (ERANGE). -1 on failure. */
+static int leaves_range(
+	struct sysv_asker *a, int id, const struct sembuf *ops, size_t count, struct err *e)
+{
+	uint64_t at = a->scratch + SYSV_OPERATIONS;
+	int64_t r;
+
+	if (tracee_write(a->process->mem_fd, at, ops, count * sizeof(*ops), e) ||
+		SYSV_ASK(a, &r, e, SYS_semop, id, at, count))
+		return -1;
+	return r == -ERANGE;
+}
+
+/* Whether (semadj + @amount) is above the range, where the value is @now. */
+static int above(
+	struct sysv_asker *a, int id, unsigned short n, int now, int amount, struct err *e)
+{
+	struct sembuf ops[4] = {{n, -now, IPC_NOWAIT}, {n, amount, IPC_NOWAIT},
+		{n, -amount, IPC_NOWAIT | SEM_UNDO}, {n, -1, IPC_NOWAIT}};
+
+	return leaves_range(a, id, ops + !now, 4 - !now, e);
+}
+
+/* Whether (semadj - 1 - @amount) is below it. */
+static int below(
+	struct sysv_asker *a, int id, unsigned short n, int now, int amount, struct err *e)
+{
+	struct sembuf ops[5] = {{n, -now, IPC_NOWAIT}, {n, 1, IPC_NOWAIT | SEM_UNDO},
+		{n, -1, IPC_NOWAIT}, {n, amount, IPC_NOWAIT | SEM_UNDO}, {n, 0, IPC_NOWAIT}};
+
+	return leaves_range(a, id, ops + !now, 5 - !now, e);
+}
+
+/* What the end of the process would add to semaphore @n (SEM_UNDO): the kernel does not say,
+ * but it says when an operation would make the sum too large or too small. */
+static int ask_undo(
+	struct sysv_asker *a, int id, unsigned short n, int now, int *undo, struct err *e)
+{
+	int (*const tests[2])(struct sysv_asker *, int, unsigned short, int, int,
+		struct err *) = {above, below};
+
+	*undo = 0;
+	for (int i = 0; i < 2; i++) {
+		int low = 1, high = SEM_MAX, r = tests[i](a, id, n, now, SEM_MAX, e);
+
+		if (r < 0)
+			return -1;
+		if (!r)
+			continue;
+		/* The least amount that leaves the range. */
+		while (low < high) {
+			int mid = (low + high) / 2;
+
+			r = tests[i](a, id, n, now, mid, e);
+			if (r < 0)
+				return -1;
+			if (r)
+				high = mid;
+			else
+				low = mid + 1;
+		}
+		*undo = i ? low - SEM_MAX - 1 : SEM_MAX + 1 - low;
+		return 0;
+	}
+	return 0;
+}
+
+/* *any when there is something to be undone. */
+static int add_undo(struct sysv_asker *a, struct fd_object *o, bool *any, struct err *e)
+{
+	size_t count = o->o.args[1];
+
+	for (size_t n = 0; n < count; n++) {
+		struct image_sem_undo undo = {a->process->vpid, n, 0};
+		int value = ((unsigned short *)o->bytes.data)[n], found;
+
+		if (ask_undo(a, o->o.inode, n, value, &found, e))
+			return -1;
+		undo.undo = found;
+		if (!found)
+			continue;
+		*any = true;
+		buf_push(&o->bytes, struct image_sem_undo, &undo);
+	}
+	o->o.size = o->bytes.len;
+	return 0;
+}
+
+/* With CLONE_SYSVSEM what is to be undone is so at the end of the last of them. That they have
+ * nothing to be undone in common tells kcmp(2) of all who have nothing at all. */
+static int refuse_common_undo(const struct tree *tree, const struct process *p, struct err *e)
+{
+	for (size_t i = 0; i < tree->living; i++) {
+		const struct process *other = tree->processes[i];
+
+		if (other != p &&
+			!syscall(SYS_kcmp, other->task, p->task, KCMP_SYSVSEM, 0L, 0L))
+			return err_set(e, 0,
+				"processes %d and %d (%s) share what their ends do to "
+				"semaphores (CLONE_SYSVSEM), which is not supported",
+				other->pid, p->pid, p->comm);
+	}
+	return 0;
+}
+
+/* Each process has its own. */
+int sysv_dump_undo(struct fd_dump *d, struct process *p, struct err *e)
+{
+	struct sysv_asker a = {0};
+	bool any = false;
+	int failed = 0;
+
+	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object) && !failed; n++) {
+		if (fd_object_at(d, n)->o.kind != IMAGE_OBJECT_SEM)
+			continue;
+		if (!a.process && sysv_asker_begin(&a, p, e))
+			return -1;
+		failed = add_undo(&a, fd_object_at(d, n), &any, e);
+	}
+	if (a.process && sysv_asker_end(&a, failed, e))
+		return -1;
+	return any ? refuse_common_undo(d->tree, p, e) : 0;
+}
