@@ -238,12 +238,12 @@ finish() {
 # What a failed scenario left.
 explain() {
 	local f
-	for f in out err ckpt.err restart.err await.err "$@"; do
+	for f in out err ckpt.err restart.err await.err left.behind "$@"; do
 		[ ! -s "$f" ] || diag "$(tail -n 12 "$f" | cut -c1-300 | sed "s|^|$f: |")"
 	done
 }
 
-# Ends all that a scenario left. Fails when something was there to be ended.
+# Ends all that a scenario left. Fails when something was there to be ended, and says what.
 sweep() {
 	local left
 	# The shell's own words about children that were killed are of no interest.
@@ -253,7 +253,7 @@ sweep() {
 		wait
 	} 2>/dev/null
 	[ -z "$left" ] || {
-		diag "left behind: $left"
+		note "left behind: $left" | tee left.behind
 		return 1
 	}
 }
