@@ -75,6 +75,20 @@ checkpoint
 like "$path" "^$PWD/trecr-idle-$inside/ckpt-" "by default in ./trecr-NAME-PID"
 finish
 
+# A pipe that this shell has, too.
+arena inherited
+exec 7<> <(:)
+launch "$victim/idle"
+not_ok "a descriptor that was inherited can lead elsewhere" checkpoint
+like "$(cat ckpt.err)" 'descriptor 7 .*leads to process .*--close-fds' "the refusal says what helps"
+finish
+RUN_FLAGS=--close-fds launch "$victim/idle"
+ok "--close-fds: the checkpoint succeeds" checkpoint
+is "$(trecr-inspect --fds "$path" | grep -cE '^ +[0-9]+ ')" 3 "0, 1 and 2 are left"
+finish
+is "$status" 0 "and the program runs on"
+exec 7>&-
+
 arena signals
 launch "$victim/idle" catch
 for s in HUP INT QUIT TERM USR2 CONT WINCH ALRM; do

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/opts.h"
 #include "lib/util.h"
@@ -19,11 +20,14 @@
 #define OWN_FAILURE 125
 
 static struct program_options {
+	bool close_fds;
 	enum gpu_use gpu;
 	const char *coverage;
 } program_options;
 
 static const struct opt program_rows[] = {
+	{0, "close-fds", NULL, "start COMMAND with descriptors 0, 1 and 2 only", opt_flag,
+		offsetof(struct program_options, close_fds)},
 	{0, "gpu", "WHEN",
 		"checkpoint GPU programs, too: auto (the default:\n"
 		"where there is a driver), on or off",
@@ -71,6 +75,10 @@ static int run(struct supervisor *s, char *const argv[])
 	int status = OWN_FAILURE;
 	bool add_pid;
 
+	if (program_options.close_fds && close_range(3, ~0u, 0)) {
+		err_set(&e, errno, "cannot close the descriptors above 2");
+		return fail(s, status, &e);
+	}
 	if (getrandom(s->job_id, sizeof(s->job_id), 0) != sizeof(s->job_id)) {
 		err_set(&e, errno, "cannot get random numbers");
 		return fail(s, status, &e);
@@ -97,7 +105,7 @@ int main(int argc, char *argv[])
 	static struct supervisor s = SUPERVISOR_INIT("trecr-run");
 	const struct opt_group groups[] = {
 		{"Options", supervisor_option_rows, &s.options},
-		{"Options for GPUs", program_rows, &program_options},
+		{"Options for the program", program_rows, &program_options},
 		{0},
 	};
 	const struct opts opts = {

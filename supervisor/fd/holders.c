@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/procfs.h"
 #include "supervisor/fd/object.h"
@@ -54,6 +55,17 @@ static const struct fd_object *held_pipe(const struct fd_dump *d, pid_t pid)
 	return o;
 }
 
+/* Whether we descend from @pid: what we had from our start it may have, too. */
+static bool is_ancestor(pid_t pid)
+{
+	pid_t parent = getppid();
+	struct proc_stat st;
+
+	while (parent && parent != pid)
+		parent = procfs_stat(parent, parent, &st, NULL) ? 0 : (pid_t)st.field[4];
+	return parent == pid;
+}
+
 static int check_process(const struct fd_dump *d, pid_t pid, struct err *e)
 {
 	const struct fd_object *o;
@@ -66,8 +78,11 @@ static int check_process(const struct fd_dump *d, pid_t pid, struct err *e)
 		return 0;
 	if (procfs_stat(pid, pid, &st, NULL))
 		snprintf(st.comm, sizeof(st.comm), "?");
-	return err_set(e, 0, "%s: it leads to process %d (%s), which is not being saved",
-		o->text, pid, st.comm);
+	return err_set(e, 0, "%s: it leads to process %d (%s), which is not being saved%s",
+		o->text, pid, st.comm,
+		is_ancestor(pid) ? " (start the program with trecr-run --close-fds, or without "
+				   "that descriptor)"
+				 : "");
 }
 
 static bool has_pipes(const struct fd_dump *d)
