@@ -18,7 +18,7 @@
 #include "supervisor/freeze.h"
 #include "supervisor/lower/lower.h"
 #include "supervisor/module.h"
-#include "supervisor/syscall_restart.h"
+#include "supervisor/syscall/restart.h"
 #include "supervisor/sysv/sysv.h"
 #include "supervisor/thaw.h"
 

@@ -20,7 +20,7 @@
 #include "lib/util.h"
 #include "supervisor/frozen.h"
 #include "supervisor/lower/lower.h"
-#include "supervisor/syscall_restart.h"
+#include "supervisor/syscall/restart.h"
 #include "supervisor/thaw.h"
 
 /* How long a thread may take to stop before it is asked what it waits for. */

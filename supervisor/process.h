@@ -23,7 +23,7 @@ struct thread {
 	struct user_regs_struct regs;
 	struct tracee_rseq rseq;
 	bool regs_changed;         /* regs differ from what the kernel holds */
-	uint64_t syscall_start_ns; /* see syscall_restart.h; 0: unknown */
+	uint64_t syscall_start_ns; /* see syscall/restart.h; 0: unknown */
 	uint64_t sleeps;           /* how often it has gone to sleep so far; 0: unknown */
 	char blocked_at[32];       /* kernel function, for a restarted system call */
 	uint32_t syscall_class;    /* enum image_syscall */

@@ -45,7 +45,7 @@ struct supervisor {
 	struct store *store; /* opened at the first checkpoint */
 	uint8_t job_id[16];
 	struct module_cache *modules; /* what is known of mapped files (module.h) */
-	struct buf sleeps; /* struct sleep_record: threads found asleep (syscall_restart.h) */
+	struct buf sleeps; /* struct sleep_record: threads found asleep (syscall/restart.h) */
 
 	/* The last complete checkpoint; all zero when there was none yet. */
 	struct {

@@ -18,7 +18,7 @@
 #include "supervisor/remote.h"
 #include "supervisor/restore/vdso.h"
 #include "supervisor/seccomp.h"
-#include "supervisor/vdso_frames.h"
+#include "supervisor/syscall/vdso_frames.h"
 
 extern const uint8_t loader_blob[], loader_blob_end[];
 

@@ -20,7 +20,7 @@
 #include "supervisor/mempolicy.h"
 #include "supervisor/restore/plan.h"
 #include "supervisor/seccomp.h"
-#include "supervisor/syscall_restart.h"
+#include "supervisor/syscall/restart.h"
 
 #define THREAD_STACK 4096
 

@@ -31,7 +31,7 @@
 #include "supervisor/restore/mapped_files.h"
 #include "supervisor/restore/one.h"
 #include "supervisor/spawn.h"
-#include "supervisor/syscall_restart.h"
+#include "supervisor/syscall/restart.h"
 #include "supervisor/sysv/sysv.h"
 
 /* A helper or a zombie. */

@@ -16,7 +16,7 @@
 #include "supervisor/remote.h"
 #include "supervisor/restore/one.h"
 #include "supervisor/scheduling.h"
-#include "supervisor/syscall_restart.h"
+#include "supervisor/syscall/restart.h"
 
 static void notice(void *arg, const char *line)
 {

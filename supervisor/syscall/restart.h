@@ -1,5 +1,5 @@
 /*
- * syscall_restart.h - system calls that a freeze interrupts go on as if nothing had happened.
+ * restart.h - system calls that a freeze interrupts go on as if nothing had happened.
  *
  * Three families (measured, doc/decisions/interrupted-calls.md):
  *  - those the kernel starts again from the registers alone: nothing to be done;

@@ -1,4 +1,4 @@
-#include "supervisor/vdso_frames.h"
+#include "supervisor/syscall/vdso_frames.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,0 +1,131 @@
+#include "supervisor/syscall/blocking.h"
+
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "lib/procfs.h"
+#include "lib/util.h"
+#include "supervisor/fd/source.h"
+#include "supervisor/syscall/restart.h"
+#include "supervisor/x86_64.h"
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+static enum timeout decide_clock_nanosleep(const struct user_regs_struct *regs)
+{
+	return x86_64_syscall_arg(regs, 1) & TIMER_ABSTIME ? TIMEOUT_ABSOLUTE
+							   : TIMEOUT_TIMESPEC;
+}
+
+static enum timeout decide_futex(const struct user_regs_struct *regs)
+{
+	int op = x86_64_syscall_arg(regs, 1) & FUTEX_CMD_MASK;
+
+	return op == FUTEX_WAIT ? TIMEOUT_TIMESPEC : TIMEOUT_ABSOLUTE;
+}
+
+static const struct blocking_call calls[] = {
+	{SYS_nanosleep, TIMEOUT_TIMESPEC, 0, false, NULL},
+	{SYS_clock_nanosleep, TIMEOUT_TIMESPEC, 2, false, decide_clock_nanosleep},
+	{SYS_poll, TIMEOUT_MS, 2, false, NULL},
+	{SYS_futex, TIMEOUT_TIMESPEC, 3, false, decide_futex},
+	{SYS_epoll_wait, TIMEOUT_MS, 3, true, NULL},
+	{SYS_epoll_pwait, TIMEOUT_MS, 3, true, NULL},
+	{SYS_epoll_pwait2, TIMEOUT_TIMESPEC, 3, true, NULL},
+	{SYS_rt_sigtimedwait, TIMEOUT_TIMESPEC, 2, true, NULL},
+	{SYS_semop, TIMEOUT_NONE, 0, true, NULL},
+	{SYS_semtimedop, TIMEOUT_TIMESPEC, 3, true, NULL},
+	{SYS_io_getevents, TIMEOUT_TIMESPEC, 4, true, NULL},
+	{SYS_read, TIMEOUT_RECEIVE, 0, true, NULL},
+	{SYS_readv, TIMEOUT_RECEIVE, 0, true, NULL},
+	{SYS_recvfrom, TIMEOUT_RECEIVE, 0, true, NULL},
+	{SYS_recvmsg, TIMEOUT_RECEIVE, 0, true, NULL},
+	{SYS_recvmmsg, TIMEOUT_RECEIVE, 0, true, NULL},
+	{SYS_accept, TIMEOUT_RECEIVE, 0, true, NULL},
+	{SYS_accept4, TIMEOUT_RECEIVE, 0, true, NULL},
+	{SYS_write, TIMEOUT_SEND, 0, true, NULL},
+	{SYS_writev, TIMEOUT_SEND, 0, true, NULL},
+	{SYS_sendto, TIMEOUT_SEND, 0, true, NULL},
+	{SYS_sendmsg, TIMEOUT_SEND, 0, true, NULL},
+	{SYS_sendmmsg, TIMEOUT_SEND, 0, true, NULL},
+	{SYS_connect, TIMEOUT_SEND, 0, true, NULL},
+};
+
+const struct blocking_call *blocking_call(long nr)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (calls[i].nr == nr)
+			return &calls[i];
+	return NULL;
+}
+
+enum timeout blocking_timeout(
+	const struct blocking_call *call, const struct user_regs_struct *regs)
+{
+	return call->decide ? call->decide(regs) : call->timeout;
+}
+
+bool syscall_can_restart(long nr)
+{
+	return blocking_call(nr);
+}
+
+/* "202 0x7f.. 0x0 ..." when blocked in a call, "running" otherwise. */
+bool blocked_in_call(pid_t pid, pid_t tid, struct user_regs_struct *regs)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/syscall", pid, tid);
+	cleanup_free char *text = NULL;
+	size_t len;
+	char *p;
+	long nr;
+
+	memset(regs, 0, sizeof(*regs));
+	if (read_file(path, &text, &len, NULL) || text[0] < '0' || text[0] > '9')
+		return false;
+	nr = strtol(text, &p, 10);
+	for (int i = 0; i < 6; i++)
+		x86_64_set_syscall_arg(regs, i, strtoull(p, &p, 16));
+	x86_64_set_syscall_number(regs, nr);
+	return true;
+}
+
+uint64_t blocked_sleeps(pid_t pid, pid_t tid)
+{
+	cleanup_free char *status = procfs_status(pid, tid, NULL);
+
+	return status ? status_number(status, "voluntary_ctxt_switches", 10) : 0;
+}
+
+int blocking_socket(const struct process *p, int fd)
+{
+	cleanup_fd int pidfd = fd_task_open(p->pid, p->task, NULL);
+
+	return pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+}
+
+int blocking_socket_option(enum timeout kind)
+{
+	return kind == TIMEOUT_RECEIVE ? SO_RCVTIMEO : SO_SNDTIMEO;
+}
+
+void sleep_record_add(
+	const struct thread *t, long nr, uint64_t pc, uint64_t sleeps, struct buf *records)
+{
+	struct sleep_record r = {
+		.tid = t->tracee.tid,
+		.pc = pc,
+		.nr = nr,
+		.end_ns = IMAGE_SYSCALL_FOREVER,
+		.sleeps = sleeps,
+	};
+
+	for (int i = 0; i < 6; i++)
+		r.args[i] = x86_64_syscall_arg(&t->regs, i);
+	if (t->syscall_left_ns != IMAGE_SYSCALL_FOREVER)
+		r.end_ns = clock_ns(CLOCK_MONOTONIC) + t->syscall_left_ns;
+	buf_push(records, struct sleep_record, &r);
+}
