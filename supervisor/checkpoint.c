@@ -15,12 +15,12 @@
 #include "lib/procfs.h"
 #include "supervisor/cpu.h"
 #include "supervisor/dump/dump.h"
-#include "supervisor/freeze.h"
+#include "supervisor/freeze/freeze.h"
 #include "supervisor/lower/lower.h"
 #include "supervisor/module.h"
 #include "supervisor/syscall/restart.h"
 #include "supervisor/sysv/sysv.h"
-#include "supervisor/thaw.h"
+#include "supervisor/freeze/thaw.h"
 
 #define FREEZE_LIMIT_NS 10000000000ull
 

@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 
 #include "lib/procfs.h"
-#include "supervisor/control.h"
+#include "supervisor/control/control.h"
 #include "supervisor/fd/fd.h"
 #include "supervisor/job_control.h"
 #include "supervisor/namespace_init.h"
-#include "supervisor/requests.h"
+#include "supervisor/control/requests.h"
 #include "supervisor/signals.h"
 
 struct loop {

@@ -10,8 +10,8 @@
 #include "lib/opts.h"
 #include "lib/progress.h"
 #include "lib/util.h"
-#include "supervisor/control_client.h"
-#include "supervisor/control_common.h"
+#include "supervisor/control/client.h"
+#include "supervisor/control/common.h"
 #include "supervisor/options.h"
 
 #define TOOL "trecr-ckpt"

@@ -1,8 +1,8 @@
 /*
  * vdso_frames.h - signal handlers that interrupted code of the vdso, and will return into it.
  */
-#ifndef SUPERVISOR_VDSO_FRAMES_H
-#define SUPERVISOR_VDSO_FRAMES_H
+#ifndef SUPERVISOR_SYSCALL_VDSO_FRAMES_H
+#define SUPERVISOR_SYSCALL_VDSO_FRAMES_H
 
 #include "ckpt/image_read.h"
 #include "lib/err.h"

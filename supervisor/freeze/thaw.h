@@ -1,8 +1,8 @@
 /*
  * thaw.h - what becomes of a frozen tree: it goes on, or is ended.
  */
-#ifndef SUPERVISOR_THAW_H
-#define SUPERVISOR_THAW_H
+#ifndef SUPERVISOR_FREEZE_THAW_H
+#define SUPERVISOR_FREEZE_THAW_H
 
 #include "supervisor/process.h"
 

@@ -1,4 +1,4 @@
-#include "supervisor/control_common.h"
+#include "supervisor/control/common.h"
 
 #include <errno.h>
 #include <stdio.h>

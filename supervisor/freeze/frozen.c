@@ -1,4 +1,4 @@
-#include "supervisor/frozen.h"
+#include "supervisor/freeze/frozen.h"
 
 #include <string.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "supervisor/thaw.h"
+#include "supervisor/freeze/thaw.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /*
- * control_client.h - find the supervisor of a process and ask it something.
+ * client.h - find the supervisor of a process and ask it something.
  */
 #ifndef SUPERVISOR_CONTROL_CLIENT_H
 #define SUPERVISOR_CONTROL_CLIENT_H

@@ -1,8 +1,8 @@
 /*
  * frozen.h - a tree in which nothing runs any more: who is in it, and what is known of each.
  */
-#ifndef SUPERVISOR_FROZEN_H
-#define SUPERVISOR_FROZEN_H
+#ifndef SUPERVISOR_FREEZE_FROZEN_H
+#define SUPERVISOR_FREEZE_FROZEN_H
 
 #include "supervisor/process.h"
 

@@ -1,12 +1,12 @@
 /*
- * control.h - the supervisor's end of its control socket (control_common.h).
+ * control.h - the supervisor's end of its control socket (common.h).
  *
  * Connections are read without blocking, so a client that says nothing holds nobody up. A
  * request is answered when its line is complete, one at a time: while the handler works,
  * other clients wait.
  */
-#ifndef SUPERVISOR_CONTROL_H
-#define SUPERVISOR_CONTROL_H
+#ifndef SUPERVISOR_CONTROL_CONTROL_H
+#define SUPERVISOR_CONTROL_CONTROL_H
 
 #include <poll.h>
 #include <stdbool.h>

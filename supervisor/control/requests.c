@@ -1,10 +1,10 @@
-#include "supervisor/requests.h"
+#include "supervisor/control/requests.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/control_common.h"
+#include "supervisor/control/common.h"
 #include "supervisor/job_control.h"
 
 static int take(struct supervisor *s, const struct checkpoint_request *request, struct err *e)

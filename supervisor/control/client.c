@@ -1,4 +1,4 @@
-#include "supervisor/control_client.h"
+#include "supervisor/control/client.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "lib/procfs.h"
-#include "supervisor/control_common.h"
+#include "supervisor/control/common.h"
 #include "supervisor/job_control.h"
 
 #define TICK_MS 100

@@ -1,8 +1,8 @@
 /*
  * freeze.h - stop a whole tree of processes. thaw.h lets it go on, or ends it.
  */
-#ifndef SUPERVISOR_FREEZE_H
-#define SUPERVISOR_FREEZE_H
+#ifndef SUPERVISOR_FREEZE_FREEZE_H
+#define SUPERVISOR_FREEZE_FREEZE_H
 
 #include <stdbool.h>
 #include <stdint.h>

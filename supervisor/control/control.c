@@ -1,4 +1,4 @@
-#include "supervisor/control.h"
+#include "supervisor/control/control.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "supervisor/control_common.h"
+#include "supervisor/control/common.h"
 #include "supervisor/options.h"
 
 struct client {
