@@ -269,5 +269,5 @@ time_t procfs_start_time(const struct proc_stat *st)
 {
 	uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
 
-	return boot_ns / 1000000000 + st->field[22] / sysconf(_SC_CLK_TCK);
+	return boot_ns / 1000000000 + st->field[STAT_START_TIME] / sysconf(_SC_CLK_TCK);
 }

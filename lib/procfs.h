@@ -53,11 +53,35 @@ struct vma_list {
 int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e);
 void vma_list_free(struct vma_list *list);
 
-/* Fields of /proc/PID/task/TID/stat by their number in man proc_pid_stat. */
+/* Of /proc/PID/task/TID/stat, as man proc_pid_stat numbers them. */
+enum proc_stat_field {
+	STAT_PPID = 4,
+	STAT_PGRP = 5,
+	STAT_SESSION = 6,
+	STAT_TTY = 7,
+	STAT_TTY_GROUP = 8,
+	STAT_FLAGS = 9,
+	STAT_START_TIME = 22,
+	STAT_START_CODE = 26,
+	STAT_END_CODE = 27,
+	STAT_START_STACK = 28,
+	STAT_EXIT_SIGNAL = 38,
+	STAT_PROCESSOR = 39,
+	STAT_START_DATA = 45,
+	STAT_END_DATA = 46,
+	STAT_START_BRK = 47,
+	STAT_ARG_START = 48,
+	STAT_ARG_END = 49,
+	STAT_ENV_START = 50,
+	STAT_ENV_END = 51,
+	STAT_EXIT_CODE = 52,
+	STAT_FIELDS
+};
+
 struct proc_stat {
 	char state;
 	char comm[64];
-	uint64_t field[53];
+	uint64_t field[STAT_FIELDS]; /* by enum proc_stat_field */
 };
 
 int procfs_stat(pid_t pid, pid_t tid, struct proc_stat *st, struct err *e);

@@ -16,11 +16,11 @@
 #include "supervisor/cpu.h"
 #include "supervisor/dump/dump.h"
 #include "supervisor/freeze/freeze.h"
+#include "supervisor/freeze/thaw.h"
 #include "supervisor/lower/lower.h"
 #include "supervisor/module.h"
 #include "supervisor/syscall/restart.h"
 #include "supervisor/sysv/sysv.h"
-#include "supervisor/freeze/thaw.h"
 
 #define FREEZE_LIMIT_NS 10000000000ull
 

@@ -15,10 +15,10 @@
 
 #include "lib/procfs.h"
 #include "supervisor/control/control.h"
+#include "supervisor/control/requests.h"
 #include "supervisor/fd/fd.h"
 #include "supervisor/job_control.h"
 #include "supervisor/namespace_init.h"
-#include "supervisor/control/requests.h"
 #include "supervisor/signals.h"
 
 struct loop {

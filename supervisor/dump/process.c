@@ -189,16 +189,16 @@ static int read_mm(struct dump *d, struct image_process *ip, struct err *e)
 
 	if (procfs_stat(d->process->pid, d->process->task, &st, e))
 		return -1;
-	ip->start_code = st.field[26];
-	ip->end_code = st.field[27];
-	ip->start_stack = st.field[28];
-	ip->start_data = st.field[45];
-	ip->end_data = st.field[46];
-	ip->start_brk = st.field[47];
-	ip->arg_start = st.field[48];
-	ip->arg_end = st.field[49];
-	ip->env_start = st.field[50];
-	ip->env_end = st.field[51];
+	ip->start_code = st.field[STAT_START_CODE];
+	ip->end_code = st.field[STAT_END_CODE];
+	ip->start_stack = st.field[STAT_START_STACK];
+	ip->start_data = st.field[STAT_START_DATA];
+	ip->end_data = st.field[STAT_END_DATA];
+	ip->start_brk = st.field[STAT_START_BRK];
+	ip->arg_start = st.field[STAT_ARG_START];
+	ip->arg_end = st.field[STAT_ARG_END];
+	ip->env_start = st.field[STAT_ENV_START];
+	ip->env_end = st.field[STAT_ENV_END];
 	return 0;
 }
 

@@ -27,7 +27,6 @@
 #define PF_MCE_PROCESS    0x00000080u
 #define PF_MCE_EARLY      0x08000000u
 #define PF_IO_FLUSHER     0x00180000u /* PF_MEMALLOC_NOIO | PF_LOCAL_THROTTLE */
-#define STAT_FLAGS        9
 #define PR_MCE_KILL_EARLY 1
 
 static int call_failed(const struct image_thread *it, int64_t result, struct err *e)

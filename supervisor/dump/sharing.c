@@ -11,9 +11,6 @@
 
 #include "supervisor/dump/dump.h"
 
-/* Fields of /proc/PID/stat by number, see man proc_pid_stat. */
-#define STAT_EXIT_SIGNAL 38
-
 static const int kcmp_types[IMAGE_SHARED_KINDS] = {
 	[IMAGE_SHARED_MEMORY] = KCMP_VM,
 	[IMAGE_SHARED_FILES] = KCMP_FILES,

@@ -10,16 +10,8 @@
 #include <unistd.h>
 
 #include "supervisor/dump/dump.h"
-#include "supervisor/forest.h"
 #include "supervisor/fd/pty_state.h"
-
-/* Fields of /proc/PID/stat by number, see man proc_pid_stat. */
-enum {
-	STAT_PGRP = 5,
-	STAT_SESSION = 6,
-	STAT_TTY = 7,
-	STAT_TTY_GROUP = 8,
-};
+#include "supervisor/forest.h"
 
 /* ---- groups and sessions ---- */
 

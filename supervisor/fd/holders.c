@@ -62,7 +62,8 @@ static bool is_ancestor(pid_t pid)
 	struct proc_stat st;
 
 	while (parent && parent != pid)
-		parent = procfs_stat(parent, parent, &st, NULL) ? 0 : (pid_t)st.field[4];
+		parent =
+			procfs_stat(parent, parent, &st, NULL) ? 0 : (pid_t)st.field[STAT_PPID];
 	return parent == pid;
 }
 

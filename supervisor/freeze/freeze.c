@@ -48,7 +48,7 @@ static void drop_gone(struct freezer *f)
 		if (p->thread_count)
 			continue;
 		if (procfs_stat(p->pid, p->pid, &st, NULL) ||
-			(pid_t)st.field[4] == f->target->reaper)
+			(pid_t)st.field[STAT_PPID] == f->target->reaper)
 			freezer_drop_process(f->tree, i);
 	}
 }

@@ -11,7 +11,7 @@
 static bool find_parent(
 	const struct tree *tree, pid_t root, struct process *p, const struct proc_stat *st)
 {
-	p->parent = tree_find(tree, st->field[4]) ? (pid_t)st->field[4] : 0;
+	p->parent = tree_find(tree, st->field[STAT_PPID]) ? (pid_t)st->field[STAT_PPID] : 0;
 	return p->parent || p->pid == root;
 }
 
@@ -108,9 +108,6 @@ static int read_id(struct process *p, struct err *e)
 	p->vpid = status_last_number(status, "NSpid");
 	return 0;
 }
-
-/* Fields of /proc/PID/stat by number, see man proc_pid_stat. */
-#define STAT_EXIT_CODE 52
 
 static int read_process(struct process *p, struct err *e)
 {

@@ -7,8 +7,8 @@
 #include <pthread.h>
 
 #include "supervisor/process.h"
-#include "supervisor/restore/restore.h"
 #include "supervisor/restore/plan.h"
+#include "supervisor/restore/restore.h"
 
 #define EXEC_PATIENCE_NS 60000000000ull
 

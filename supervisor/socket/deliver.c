@@ -11,10 +11,10 @@
 #include <sys/un.h>
 
 #include "supervisor/fd/made.h"
-#include "supervisor/socket/socket.h"
 #include "supervisor/socket/options.h"
 #include "supervisor/socket/peek.h"
 #include "supervisor/socket/restore.h"
+#include "supervisor/socket/socket.h"
 
 #define PATIENCE_MS 5000
 

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "supervisor/fd/object.h"
-#include "supervisor/socket/socket.h"
 #include "supervisor/socket/options.h"
 #include "supervisor/socket/repair.h"
+#include "supervisor/socket/socket.h"
 
 struct socket_dump *socket_dump_at(const struct fd_dump *d, uint32_t number)
 {

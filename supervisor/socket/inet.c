@@ -13,12 +13,12 @@
 #include <time.h>
 
 #include "supervisor/fd/object.h"
-#include "supervisor/socket/socket.h"
 #include "supervisor/socket/diag.h"
 #include "supervisor/socket/dump.h"
 #include "supervisor/socket/multicast.h"
 #include "supervisor/socket/options.h"
 #include "supervisor/socket/repair.h"
+#include "supervisor/socket/socket.h"
 
 /* How long bytes may take from one end of a connection to the other. */
 #define PATIENCE_NS 3000000000ull

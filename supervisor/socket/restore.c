@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "supervisor/socket/socket.h"
 #include "supervisor/socket/options.h"
+#include "supervisor/socket/socket.h"
 
 /* ---- one after the other ---- */
 

@@ -12,10 +12,10 @@
 #include <time.h>
 
 #include "supervisor/fd/made.h"
-#include "supervisor/socket/socket.h"
 #include "supervisor/socket/options.h"
 #include "supervisor/socket/repair.h"
 #include "supervisor/socket/restore.h"
+#include "supervisor/socket/socket.h"
 
 #ifndef IP_LOCAL_PORT_RANGE
 #define IP_LOCAL_PORT_RANGE 51

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "supervisor/socket/socket.h"
 #include "supervisor/socket/restore.h"
+#include "supervisor/socket/socket.h"
 
 /* ---- names ---- */
 

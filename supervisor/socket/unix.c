@@ -11,10 +11,10 @@
 #include <sys/un.h>
 
 #include "lib/procfs.h"
-#include "supervisor/socket/socket.h"
 #include "supervisor/socket/diag.h"
 #include "supervisor/socket/dump.h"
 #include "supervisor/socket/inside.h"
+#include "supervisor/socket/socket.h"
 
 #define OTHER_PROGRAM "it is connected to a socket of another program"
 

@@ -113,6 +113,6 @@ void syscall_before_freeze(struct thread *t)
 	exec_start = read_exec_start(pid, tid);
 	if (!exec_start || procfs_stat(pid, tid, &st, NULL))
 		return;
-	offset = cpu_clock_offset(st.field[39]);
+	offset = cpu_clock_offset(st.field[STAT_PROCESSOR]);
 	t->syscall_start_ns = offset ? exec_start + offset : 0;
 }
