@@ -19,6 +19,10 @@
 #define SYS_epoll_pwait2 441
 #endif
 
+#ifndef SYS_io_uring_enter
+#define SYS_io_uring_enter 426
+#endif
+
 #define NS_PER_MS 1000000ull
 #define NS_PER_S  1000000000ull
 
@@ -42,6 +46,9 @@ struct blocking_call {
 	bool plain_eintr;
 	/* What the time-out really is, when that hangs on other arguments. */
 	enum timeout (*decide)(const struct user_regs_struct *regs);
+	/* The argument that may point to where the kernel puts what is left when the call is
+	 * interrupted; 0 for none. */
+	int remainder;
 };
 
 static enum timeout decide_clock_nanosleep(const struct user_regs_struct *regs)
@@ -57,30 +64,36 @@ static enum timeout decide_futex(const struct user_regs_struct *regs)
 }
 
 static const struct blocking_call calls[] = {
-	{SYS_nanosleep, TIMESPEC, 0, false, NULL},
-	{SYS_clock_nanosleep, TIMESPEC, 2, false, decide_clock_nanosleep},
-	{SYS_poll, MILLISECONDS, 2, false, NULL},
-	{SYS_futex, TIMESPEC, 3, false, decide_futex},
-	{SYS_epoll_wait, MILLISECONDS, 3, true, NULL},
-	{SYS_epoll_pwait, MILLISECONDS, 3, true, NULL},
-	{SYS_epoll_pwait2, TIMESPEC, 3, true, NULL},
-	{SYS_rt_sigtimedwait, TIMESPEC, 2, true, NULL},
-	{SYS_semop, NO_TIMEOUT, 0, true, NULL},
-	{SYS_semtimedop, TIMESPEC, 3, true, NULL},
-	{SYS_io_getevents, TIMESPEC, 4, true, NULL},
-	{SYS_read, RECEIVE, 0, true, NULL},
-	{SYS_readv, RECEIVE, 0, true, NULL},
-	{SYS_recvfrom, RECEIVE, 0, true, NULL},
-	{SYS_recvmsg, RECEIVE, 0, true, NULL},
-	{SYS_recvmmsg, RECEIVE, 0, true, NULL},
-	{SYS_accept, RECEIVE, 0, true, NULL},
-	{SYS_accept4, RECEIVE, 0, true, NULL},
-	{SYS_write, SEND, 0, true, NULL},
-	{SYS_writev, SEND, 0, true, NULL},
-	{SYS_sendto, SEND, 0, true, NULL},
-	{SYS_sendmsg, SEND, 0, true, NULL},
-	{SYS_sendmmsg, SEND, 0, true, NULL},
-	{SYS_connect, SEND, 0, true, NULL},
+	{SYS_nanosleep, TIMESPEC, 0, false, NULL, 1},
+	{SYS_clock_nanosleep, TIMESPEC, 2, false, decide_clock_nanosleep, 3},
+	{SYS_poll, MILLISECONDS, 2, false, NULL, 0},
+	{SYS_futex, TIMESPEC, 3, false, decide_futex, 0},
+	{SYS_epoll_wait, MILLISECONDS, 3, true, NULL, 0},
+	{SYS_epoll_pwait, MILLISECONDS, 3, true, NULL, 0},
+	{SYS_epoll_pwait2, TIMESPEC, 3, true, NULL, 0},
+	{SYS_rt_sigtimedwait, TIMESPEC, 2, true, NULL, 0},
+	{SYS_semop, NO_TIMEOUT, 0, true, NULL, 0},
+	{SYS_semtimedop, TIMESPEC, 3, true, NULL, 0},
+	{SYS_io_getevents, TIMESPEC, 4, true, NULL, 0},
+	{SYS_read, RECEIVE, 0, true, NULL, 0},
+	{SYS_readv, RECEIVE, 0, true, NULL, 0},
+	{SYS_recvfrom, RECEIVE, 0, true, NULL, 0},
+	{SYS_recvmsg, RECEIVE, 0, true, NULL, 0},
+	{SYS_recvmmsg, RECEIVE, 0, true, NULL, 0},
+	{SYS_accept, RECEIVE, 0, true, NULL, 0},
+	{SYS_accept4, RECEIVE, 0, true, NULL, 0},
+	{SYS_write, SEND, 0, true, NULL, 0},
+	{SYS_writev, SEND, 0, true, NULL, 0},
+	{SYS_sendto, SEND, 0, true, NULL, 0},
+	{SYS_sendmsg, SEND, 0, true, NULL, 0},
+	{SYS_sendmmsg, SEND, 0, true, NULL, 0},
+	{SYS_connect, SEND, 0, true, NULL, 0},
+	{SYS_sendfile, SEND, 0, true, NULL, 0},
+	{SYS_splice, RECEIVE, 0, true, NULL, 0},
+	/* Of a file in memory; what it had done it has taken back (shmem_fallocate()). */
+	{SYS_fallocate, NO_TIMEOUT, 0, true, NULL, 0},
+	/* Of a program that is not saved, but goes on. */
+	{SYS_io_uring_enter, NO_TIMEOUT, 0, true, NULL, 0},
 };
 
 static const struct blocking_call *find_call(long nr)
@@ -255,6 +268,13 @@ static uint64_t socket_timeout(const struct process *p, int fd, enum timeout kin
 	return tv.tv_sec * NS_PER_S + tv.tv_usec * 1000;
 }
 
+static uint64_t timespec_ns(const struct timespec *ts)
+{
+	return ts->tv_sec > INT64_MAX / (int64_t)NS_PER_S - 1
+		       ? IMAGE_SYSCALL_FOREVER
+		       : ts->tv_sec * NS_PER_S + ts->tv_nsec;
+}
+
 /* The whole time-out as the call was given it; IMAGE_SYSCALL_FOREVER for none. */
 static int whole_timeout(struct process *p, const struct blocking_call *call, enum timeout kind,
 	const struct user_regs_struct *regs, uint64_t *ns, struct err *e)
@@ -270,10 +290,36 @@ static int whole_timeout(struct process *p, const struct blocking_call *call, en
 	if (kind == TIMESPEC && value) {
 		if (tracee_read(p->mem_fd, value, &ts, sizeof(ts), e))
 			return err_prefix(e, "cannot read a time-out of process %d", p->pid);
-		*ns = ts.tv_sec > INT64_MAX / (int64_t)NS_PER_S - 1
-			      ? IMAGE_SYSCALL_FOREVER
-			      : ts.tv_sec * NS_PER_S + ts.tv_nsec;
+		*ns = timespec_ns(&ts);
 	}
+	return 0;
+}
+
+/* Whether @call sleeps until a process has used some time of a processor, which has nothing to do
+ * with the time that passes. */
+static bool counts_cpu_time(
+	const struct blocking_call *call, const struct user_regs_struct *regs)
+{
+	int clock = x86_64_syscall_arg(regs, 0);
+
+	return call->nr == SYS_clock_nanosleep &&
+	       (clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* What is left as the kernel has written it for the program, at the very interruption. The
+ * program may have the whole time-out at the same place, as sleep(3) does. */
+static int read_remainder(const struct process *p, const struct blocking_call *call,
+	const struct user_regs_struct *regs, uint64_t *ns, struct err *e)
+{
+	uint64_t at = call->remainder ? x86_64_syscall_arg(regs, call->remainder) : 0;
+	struct timespec ts;
+
+	*ns = IMAGE_SYSCALL_FOREVER;
+	if (!at)
+		return 0;
+	if (tracee_read(p->mem_fd, at, &ts, sizeof(ts), e))
+		return err_prefix(e, "cannot read a time-out of process %d", p->pid);
+	*ns = timespec_ns(&ts);
 	return 0;
 }
 
@@ -345,6 +391,27 @@ static uint64_t time_until(uint64_t end_ns)
 	return end_ns > now ? end_ns - now : 0;
 }
 
+/* What is left of the time-out of @t's call. @first: it has been interrupted for the first time. */
+static int find_left(struct process *p, struct thread *t, const struct blocking_call *call,
+	const struct sleep_record *record, bool first, struct err *e)
+{
+	bool cpu_time = counts_cpu_time(call, &t->regs);
+	uint64_t whole;
+
+	if (read_remainder(p, call, &t->regs, &t->syscall_left_ns, e))
+		return -1;
+	if (t->syscall_left_ns != IMAGE_SYSCALL_FOREVER)
+		return 0;
+	if (record && !cpu_time) {
+		t->syscall_left_ns = time_until(record->end_ns);
+		return 0;
+	}
+	if (whole_timeout(p, call, timeout_kind(call, &t->regs), &t->regs, &whole, e))
+		return -1;
+	t->syscall_left_ns = first && !cpu_time ? time_left(t, whole) : whole;
+	return 0;
+}
+
 /* restart_syscall(2) going on with a call: put its number back into the registers, which is
  * all the same to the kernel. */
 static int classify_restarted(
@@ -353,7 +420,6 @@ static int classify_restarted(
 	const struct sleep_record *record = find_record(t, records);
 	const struct blocking_call *call = find_call(record ? record->nr : guess_call(p, t));
 	enum timeout kind;
-	uint64_t whole;
 
 	if (!call)
 		return err_set(e, 0,
@@ -366,15 +432,8 @@ static int classify_restarted(
 	t->syscall_left_ns = IMAGE_SYSCALL_FOREVER;
 	if (kind == ABSOLUTE)
 		return 0;
-	if (record) {
-		t->syscall_left_ns = time_until(record->end_ns);
-		return 0;
-	}
-	if (whole_timeout(p, call, kind, &t->regs, &whole, e))
-		return -1;
-	/* Since when is not known: rather too long than too short. */
-	t->syscall_left_ns = whole;
-	return 0;
+	/* Where nothing tells since when, rather too long than too short. */
+	return find_left(p, t, call, record, false, e);
 }
 
 static int classify_call(
@@ -382,9 +441,7 @@ static int classify_call(
 {
 	const struct blocking_call *call = find_call(x86_64_syscall_number(&t->regs));
 	bool restart_block = x86_64_result(&t->regs) == -ERESTART_RESTARTBLOCK;
-	const struct sleep_record *record;
 	enum timeout kind;
-	uint64_t whole;
 
 	if (!restart_block && (!call || !call->plain_eintr))
 		return 0;
@@ -407,11 +464,7 @@ static int classify_call(
 		return 0;
 	if (restart_block)
 		t->syscall_class = IMAGE_SYSCALL_RESTART_BLOCK;
-	if (whole_timeout(p, call, kind, &t->regs, &whole, e))
-		return -1;
-	record = find_record(t, records);
-	t->syscall_left_ns = record ? time_until(record->end_ns) : time_left(t, whole);
-	return 0;
+	return find_left(p, t, call, find_record(t, records), true, e);
 }
 
 int syscall_classify(
