@@ -295,8 +295,8 @@ static int whole_timeout(struct process *p, const struct blocking_call *call, en
 	return 0;
 }
 
-/* Whether @call sleeps until a process has used some time of a processor, which has nothing to do
- * with the time that passes. */
+/* Whether @call sleeps until a process has used some time of a processor, which has nothing to
+ * do with the time that passes. */
 static bool counts_cpu_time(
 	const struct blocking_call *call, const struct user_regs_struct *regs)
 {
@@ -307,7 +307,7 @@ static bool counts_cpu_time(
 }
 
 /* What is left as the kernel has written it for the program, at the very interruption. The
- * program may have the whole time-out at the same place, as sleep(3) does. */
+ * program may have the whole time-out at the same place, as the C library does. */
 static int read_remainder(const struct process *p, const struct blocking_call *call,
 	const struct user_regs_struct *regs, uint64_t *ns, struct err *e)
 {
@@ -391,7 +391,8 @@ static uint64_t time_until(uint64_t end_ns)
 	return end_ns > now ? end_ns - now : 0;
 }
 
-/* What is left of the time-out of @t's call. @first: it has been interrupted for the first time. */
+/* What is left of the time-out of @t's call. @first: it has been interrupted for the first
+ * time. */
 static int find_left(struct process *p, struct thread *t, const struct blocking_call *call,
 	const struct sleep_record *record, bool first, struct err *e)
 {

@@ -1,6 +1,7 @@
 /*
  * POSIX message queues: messages with their priorities and order, attributes, modes, one that
- * was unlinked, one shared with a child, non-blocking ones, an empty one, a message of no bytes.
+ * was unlinked, one shared with a child, non-blocking ones, an empty one, a message of no
+ * bytes.
  */
 #include <mqueue.h>
 
@@ -81,7 +82,8 @@ int main(void)
 	receive(unlinked, "child", 9);
 	receive(unlinked, "", 0);
 	CHECK(mq_receive(unlinked, other, 256, NULL) == 0, "the message of no bytes is gone");
-	CHECK(mq_receive(empty, other, 8, NULL) < 0 && errno == EAGAIN, "what was empty is not");
+	CHECK(mq_receive(empty, other, 8, NULL) < 0 && errno == EAGAIN,
+		"what was empty is not");
 	CHECK(!fstat(unlinked, &st) && !st.st_nlink, "it has a name again");
 	CHECK(mq_send(full, "x", 2, 0) < 0 && errno == EAGAIN, "%s", strerror(errno));
 	receive(full, "full", 0);
