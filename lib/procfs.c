@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "lib/util.h"
@@ -58,6 +59,35 @@ static void parse_vm_flags(struct vma *v, const char *s)
 	}
 }
 
+static bool is_inode(const char *path, uint64_t inode)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && st.st_ino == inode;
+}
+
+/* A line has no room for a file name's newlines: the kernel writes \\012, and a backslash as it
+ * is (show_map_vma(), fs/proc/task_mmu.c). What is meant shows by what is there. */
+static void find_newlines(struct vma *v)
+{
+	cleanup_free char *name = NULL;
+	const char *from = v->name;
+	char *to;
+
+	if (!v->inode || !strstr(v->name, "\\012") || is_inode(v->name, v->inode))
+		return;
+	to = name = xmalloc(strlen(v->name) + 1);
+	while (*from) {
+		bool newline = !strncmp(from, "\\012", 4);
+
+		*to++ = newline ? '\n' : *from;
+		from += newline ? 4 : 1;
+	}
+	*to = 0;
+	if (is_inode(name, v->inode))
+		memcpy(v->name, name, strlen(name) + 1);
+}
+
 /* "55d0c-55d0e r--p 00000000 fe:00 131 /usr/bin/x": true when @line is such a one. */
 static bool parse_map_line(struct vma *v, const char *line, size_t len)
 {
@@ -82,6 +112,7 @@ static bool parse_map_line(struct vma *v, const char *line, size_t len)
 	v->name = xmalloc(len - name_at + 1);
 	memcpy(v->name, line + name_at, len - name_at);
 	v->name[len - name_at] = 0;
+	find_newlines(v);
 	return true;
 }
 

@@ -15,6 +15,19 @@ multicast|multicast
 urgent|urgent
 io_uring|io_uring
 pipe|pipe
+packets-and-bytes|packets and bytes
+lost-name|a name that cannot be found
+one-shot|one-shot watch
+perf-event|perf events
+bpf|BPF
+secret-memory|memfd_secret
+name-space|namespace
+notify|F_NOTIFY
+thread-owner|F_SETOWN_EX
+removed-directory|working directory .* has been removed
+open-removed-directory|no longer has this name
+sealed|sealed
+file-system-user|setfsuid
 fanotify|events that have not been read
 fanotify-permissions|asked for permissions
 epoll-of-thread|of a thread.s own

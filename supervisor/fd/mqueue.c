@@ -114,6 +114,8 @@ static int copy_messages(mqd_t queue, struct fd_object *o, struct err *e)
 		return err_set(e, errno, "cannot look at it");
 	if (read_info(queue, &bytes, e))
 		return -1;
+	/* Its file shows the size of its description as its own. */
+	o->o.size = 0;
 	o->o.args[1] = c.attr.mq_maxmsg | (uint64_t)c.attr.mq_msgsize << 32;
 	if (!c.attr.mq_curmsgs)
 		return 0;

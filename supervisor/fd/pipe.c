@@ -57,18 +57,32 @@ static int read_copy(int from, size_t size, struct fd_object *o, struct err *e)
 	return 0;
 }
 
-/* tee(2) leaves what is in the pipe where it is. The copy needs as many slots. */
-static int save_bytes(const struct fd_source *s, struct fd_object *o, struct err *e)
+static int bytes_in(int fd, struct err *e)
 {
-	cleanup_fd int reader = -1, writer = -1;
-	int ends[2], size;
+	int size;
+
+	if (ioctl(fd, FIONREAD, &size))
+		return err_set(e, errno, "cannot ask how much is in it");
+	return size;
+}
+
+/* A reading end of a copy: tee(2) leaves what is in the pipe where it is. The copy needs as
+ * many slots. */
+static int copy_pipe(const struct fd_source *s, const struct fd_object *o, struct err *e)
+{
+	bool readable = (s->flags & O_ACCMODE) != O_WRONLY;
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", s->dup);
+	cleanup_fd int reader = -1, writer = -1, again = -1;
+	int ends[2], size, from = s->dup;
 	ssize_t n;
 
-	o->have_bytes = true;
-	if (ioctl(s->dup, FIONREAD, &size))
-		return err_set(e, errno, "cannot ask how much is in it");
-	if (!size)
-		return 0;
+	if (!readable)
+		from = again = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (from < 0)
+		return err_set(e, errno, "cannot look into it");
+	size = bytes_in(from, e);
+	if (size < 0)
+		return -1;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 		return err_set(e, errno, "cannot make a pipe");
 	reader = ends[0];
@@ -76,10 +90,24 @@ static int save_bytes(const struct fd_source *s, struct fd_object *o, struct err
 	if (fcntl(writer, F_SETPIPE_SZ, (int)o->o.args[0]) < 0)
 		return err_set(e, errno, "cannot make a pipe as large (%" PRIu64 " bytes)",
 			o->o.args[0]);
-	n = tee(s->dup, writer, size, SPLICE_F_NONBLOCK);
-	if (n != size)
-		return err_set(e, n < 0 ? errno : 0, "cannot copy the bytes in it");
-	return read_copy(reader, size, o, e);
+	n = tee(from, writer, size, SPLICE_F_NONBLOCK);
+	if (n != size) {
+		err_set(e, n < 0 ? errno : 0, "cannot copy the bytes in it");
+		return -1;
+	}
+	return steal_fd(&reader);
+}
+
+static int save_bytes(const struct fd_source *s, struct fd_object *o, struct err *e)
+{
+	cleanup_fd int copy = -1;
+	int size = bytes_in(s->dup, e);
+
+	o->have_bytes = true;
+	if (size <= 0)
+		return size;
+	copy = copy_pipe(s, o, e);
+	return copy < 0 ? -1 : read_copy(copy, size, o, e);
 }
 
 /* A single packet reads like a stream of bytes; the ends' flags tell. */
@@ -92,6 +120,37 @@ static void mark_packet(struct fd_object *o, uint32_t flags)
 		return;
 	o->o.args[1] = 1;
 	buf_push(&o->bytes, uint32_t, &length);
+}
+
+/* What was written before O_DIRECT was set is no packet: a read takes a part of it and leaves
+ * the rest, which of a packet is thrown away. */
+static int refuse_mixture(const struct fd_source *s, const struct fd_object *o, struct err *e)
+{
+	cleanup_fd int copy = -1;
+
+	if (!(o->o.flags & O_DIRECT) || !o->o.size)
+		return 0;
+	copy = copy_pipe(s, o, e);
+	if (copy < 0)
+		return -1;
+	for (uint64_t i = 0; i < o->o.args[1]; i++) {
+		int before = bytes_in(copy, e), after;
+		uint32_t length;
+		char byte;
+
+		if (before < 0 || read(copy, &byte, 1) != 1)
+			return before < 0 ? -1 : err_set(e, errno, "cannot read a packet");
+		after = bytes_in(copy, e);
+		if (after < 0)
+			return -1;
+		memcpy(&length, (char *)o->bytes.data + o->o.size + i * sizeof(length),
+			sizeof(length));
+		if ((uint32_t)(before - after) != length)
+			return err_set(e, 0,
+				"there are packets and bytes that are none in it (O_DIRECT was "
+				"set since), which is not supported");
+	}
+	return 0;
 }
 
 int fd_pipe_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
@@ -109,7 +168,7 @@ int fd_pipe_dump(struct fd_dump *d, const struct fd_source *s, struct image_desc
 	if (x->args[0] != PIPE_WRITE && !o->have_bytes && save_bytes(s, o, e))
 		return -1;
 	mark_packet(o, s->flags);
-	return 0;
+	return o->have_bytes ? refuse_mixture(s, o, e) : 0;
 }
 
 int fd_fifo_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,

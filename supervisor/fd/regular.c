@@ -8,11 +8,13 @@
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "lib/procfs.h"
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/made.h"
 #include "supervisor/fd/object.h"
+#include "supervisor/fd/reopen.h"
 #include "supervisor/fd/rollback.h"
 #include "supervisor/fd/shm_file.h"
 
@@ -48,6 +50,19 @@ static int check_synthetic(const struct fd_source *s, struct err *e)
 	return 0;
 }
 
+/* A restart opens it once more, which the mode may forbid by now: who owns it may change that
+ * for the moment (reopen.h). */
+static int check_access(const struct fd_source *s, struct err *e)
+{
+	static const int wanted[] = {R_OK, W_OK, R_OK | W_OK, 0};
+
+	if (!faccessat(AT_FDCWD, s->link, wanted[s->flags & O_ACCMODE], AT_EACCESS) ||
+		errno != EACCES || s->st.st_uid == geteuid())
+		return 0;
+	return err_set(e, 0, "a restart could not open it again, as its mode (%04o) forbids",
+		s->st.st_mode & 07777);
+}
+
 bool fd_regular_match(const struct fd_dump *d, const struct fd_source *s)
 {
 	return S_ISREG(s->st.st_mode) && s->named;
@@ -56,7 +71,7 @@ bool fd_regular_match(const struct fd_dump *d, const struct fd_source *s)
 int fd_regular_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
-	if (is_synthetic(s->dup) && check_synthetic(s, e))
+	if (is_synthetic(s->dup) ? check_synthetic(s, e) : check_access(s, e))
 		return -1;
 	x->path = image_writer_string(d->job, s->link);
 	x->size = s->st.st_size;
@@ -138,7 +153,7 @@ static int check_file(const struct fd_check *c, const struct image_description *
 {
 	/* A FIFO in the file's place must not make us wait. */
 	int flags = (x->flags & O_ACCMODE) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-	cleanup_fd int fd = open(path, flags);
+	cleanup_fd int fd = fd_reopen(path, flags);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))
@@ -202,6 +217,11 @@ int fd_unlinked_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 		return err_set(e, errno, "cannot ask for its file system");
 	if (fs.f_type == SECRETMEM_MAGIC || is_synthetic(s->dup))
 		return fd_unsupported(s, e);
+	/* A copy of what is only read does no harm. */
+	if (s->st.st_nlink && (s->flags & O_ACCMODE) != O_RDONLY)
+		return err_set(e, 0,
+			"the file has a name that cannot be found, by which others see what is "
+			"written to it");
 	x->size = s->st.st_size;
 	x->object = fd_object_of(d, s, IMAGE_OBJECT_UNLINKED);
 	o = fd_object_at(d, x->object);

@@ -12,6 +12,7 @@
 
 #include "supervisor/fd/lock.h"
 #include "supervisor/fd/made.h"
+#include "supervisor/fd/reopen.h"
 #include "supervisor/socket/restore.h"
 #include "supervisor/sysv/sysv.h"
 
@@ -49,7 +50,7 @@ static int open_flags(const struct image_description *x)
 int fd_open_again(struct fd_restore *r, const char *path, const struct image_description *x,
 	struct err *e)
 {
-	int fd = open(path, open_flags(x));
+	int fd = fd_reopen(path, open_flags(x));
 
 	if (fd < 0)
 		return err_set(e, errno, "cannot open %s", path);

@@ -1,5 +1,6 @@
 #include "supervisor/fd/source.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -33,6 +34,33 @@ static bool is_named(const struct fd_source *s)
 		return true;
 	inside = xasprintf("/proc/%d/root%s", s->task, s->link);
 	return leads_to(inside, &s->st);
+}
+
+/* The name by which it was opened is gone, but it has others: one in the same directory, as of
+ * a file that was written under a temporary name and linked to its own, is found. */
+static void take_other_name(struct fd_source *s)
+{
+	cleanup_free char *path = fd_source_path(s);
+	char *base = strrchr(path, '/');
+	struct dirent *entry;
+	DIR *dir;
+
+	*base = 0;
+	dir = opendir(*path ? path : "/");
+	while (dir && !s->named && (entry = readdir(dir))) {
+		cleanup_free char *other = NULL;
+
+		if (entry->d_ino != s->st.st_ino)
+			continue;
+		other = xasprintf("%s/%s", path, entry->d_name);
+		if (!leads_to(other, &s->st))
+			continue;
+		free(s->link);
+		s->link = xstrdup(other);
+		s->named = true;
+	}
+	if (dir)
+		closedir(dir);
 }
 
 /* The text is short, and there may be a thousand. */
@@ -77,6 +105,8 @@ int fd_source_look(struct fd_source *s, pid_t pid, pid_t task, int pidfd, int fd
 	s->cloexec = flags & O_CLOEXEC;
 	s->position = status_number(s->info, "pos", 10);
 	s->named = is_named(s);
+	if (!s->named && s->link[0] == '/' && S_ISREG(s->st.st_mode) && s->st.st_nlink)
+		take_other_name(s);
 	return 0;
 }
 

@@ -16,7 +16,7 @@ struct fd_source {
 	pid_t task; /* a living thread of @pid, as its leader may have ended */
 	int fd;
 	int dup;    /* the same description in this process; never read from or seek it */
-	char *link; /* what /proc shows it leads to */
+	char *link; /* what /proc shows it leads to, or another name of the same file */
 	char *info; /* text of fdinfo; see status_value() */
 	struct stat st;
 	uint32_t flags; /* F_GETFL */

@@ -15,6 +15,10 @@
 #define SYS_epoll_pwait2 441
 #endif
 
+#ifndef SYS_io_uring_enter
+#define SYS_io_uring_enter 426
+#endif
+
 static enum timeout decide_clock_nanosleep(const struct user_regs_struct *regs)
 {
 	return x86_64_syscall_arg(regs, 1) & TIMER_ABSTIME ? TIMEOUT_ABSOLUTE
@@ -29,30 +33,36 @@ static enum timeout decide_futex(const struct user_regs_struct *regs)
 }
 
 static const struct blocking_call calls[] = {
-	{SYS_nanosleep, TIMEOUT_TIMESPEC, 0, false, NULL},
-	{SYS_clock_nanosleep, TIMEOUT_TIMESPEC, 2, false, decide_clock_nanosleep},
-	{SYS_poll, TIMEOUT_MS, 2, false, NULL},
-	{SYS_futex, TIMEOUT_TIMESPEC, 3, false, decide_futex},
-	{SYS_epoll_wait, TIMEOUT_MS, 3, true, NULL},
-	{SYS_epoll_pwait, TIMEOUT_MS, 3, true, NULL},
-	{SYS_epoll_pwait2, TIMEOUT_TIMESPEC, 3, true, NULL},
-	{SYS_rt_sigtimedwait, TIMEOUT_TIMESPEC, 2, true, NULL},
-	{SYS_semop, TIMEOUT_NONE, 0, true, NULL},
-	{SYS_semtimedop, TIMEOUT_TIMESPEC, 3, true, NULL},
-	{SYS_io_getevents, TIMEOUT_TIMESPEC, 4, true, NULL},
-	{SYS_read, TIMEOUT_RECEIVE, 0, true, NULL},
-	{SYS_readv, TIMEOUT_RECEIVE, 0, true, NULL},
-	{SYS_recvfrom, TIMEOUT_RECEIVE, 0, true, NULL},
-	{SYS_recvmsg, TIMEOUT_RECEIVE, 0, true, NULL},
-	{SYS_recvmmsg, TIMEOUT_RECEIVE, 0, true, NULL},
-	{SYS_accept, TIMEOUT_RECEIVE, 0, true, NULL},
-	{SYS_accept4, TIMEOUT_RECEIVE, 0, true, NULL},
-	{SYS_write, TIMEOUT_SEND, 0, true, NULL},
-	{SYS_writev, TIMEOUT_SEND, 0, true, NULL},
-	{SYS_sendto, TIMEOUT_SEND, 0, true, NULL},
-	{SYS_sendmsg, TIMEOUT_SEND, 0, true, NULL},
-	{SYS_sendmmsg, TIMEOUT_SEND, 0, true, NULL},
-	{SYS_connect, TIMEOUT_SEND, 0, true, NULL},
+	{SYS_nanosleep, TIMEOUT_TIMESPEC, 0, false, NULL, 1},
+	{SYS_clock_nanosleep, TIMEOUT_TIMESPEC, 2, false, decide_clock_nanosleep, 3},
+	{SYS_poll, TIMEOUT_MS, 2, false, NULL, 0},
+	{SYS_futex, TIMEOUT_TIMESPEC, 3, false, decide_futex, 0},
+	{SYS_epoll_wait, TIMEOUT_MS, 3, true, NULL, 0},
+	{SYS_epoll_pwait, TIMEOUT_MS, 3, true, NULL, 0},
+	{SYS_epoll_pwait2, TIMEOUT_TIMESPEC, 3, true, NULL, 0},
+	{SYS_rt_sigtimedwait, TIMEOUT_TIMESPEC, 2, true, NULL, 0},
+	{SYS_semop, TIMEOUT_NONE, 0, true, NULL, 0},
+	{SYS_semtimedop, TIMEOUT_TIMESPEC, 3, true, NULL, 0},
+	{SYS_io_getevents, TIMEOUT_TIMESPEC, 4, true, NULL, 0},
+	{SYS_read, TIMEOUT_RECEIVE, 0, true, NULL, 0},
+	{SYS_readv, TIMEOUT_RECEIVE, 0, true, NULL, 0},
+	{SYS_recvfrom, TIMEOUT_RECEIVE, 0, true, NULL, 0},
+	{SYS_recvmsg, TIMEOUT_RECEIVE, 0, true, NULL, 0},
+	{SYS_recvmmsg, TIMEOUT_RECEIVE, 0, true, NULL, 0},
+	{SYS_accept, TIMEOUT_RECEIVE, 0, true, NULL, 0},
+	{SYS_accept4, TIMEOUT_RECEIVE, 0, true, NULL, 0},
+	{SYS_write, TIMEOUT_SEND, 0, true, NULL, 0},
+	{SYS_writev, TIMEOUT_SEND, 0, true, NULL, 0},
+	{SYS_sendto, TIMEOUT_SEND, 0, true, NULL, 0},
+	{SYS_sendmsg, TIMEOUT_SEND, 0, true, NULL, 0},
+	{SYS_sendmmsg, TIMEOUT_SEND, 0, true, NULL, 0},
+	{SYS_connect, TIMEOUT_SEND, 0, true, NULL, 0},
+	{SYS_sendfile, TIMEOUT_SEND, 0, true, NULL, 0},
+	{SYS_splice, TIMEOUT_RECEIVE, 0, true, NULL, 0},
+	/* Of a file in memory; what it had done it has taken back (shmem_fallocate()). */
+	{SYS_fallocate, TIMEOUT_NONE, 0, true, NULL, 0},
+	/* Of a program that is not saved, but goes on. */
+	{SYS_io_uring_enter, TIMEOUT_NONE, 0, true, NULL, 0},
 };
 
 const struct blocking_call *blocking_call(long nr)

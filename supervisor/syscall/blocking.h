@@ -35,6 +35,9 @@ struct blocking_call {
 	bool plain_eintr;
 	/* What the time-out really is, when that hangs on other arguments. */
 	enum timeout (*decide)(const struct user_regs_struct *regs);
+	/* The argument that may point to where the kernel puts what is left when the call is
+	 * interrupted; 0 for none. */
+	int remainder;
 };
 
 /* NULL: none of them. */

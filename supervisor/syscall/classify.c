@@ -25,6 +25,13 @@ static uint64_t socket_timeout(const struct process *p, int fd, enum timeout kin
 	return tv.tv_sec * NS_PER_S + tv.tv_usec * 1000;
 }
 
+static uint64_t timespec_ns(const struct timespec *ts)
+{
+	return ts->tv_sec > INT64_MAX / (int64_t)NS_PER_S - 1
+		       ? IMAGE_SYSCALL_FOREVER
+		       : ts->tv_sec * NS_PER_S + ts->tv_nsec;
+}
+
 /* The whole time-out as the call was given it; IMAGE_SYSCALL_FOREVER for none. */
 static int whole_timeout(struct process *p, const struct blocking_call *call, enum timeout kind,
 	const struct user_regs_struct *regs, uint64_t *ns, struct err *e)
@@ -40,10 +47,36 @@ static int whole_timeout(struct process *p, const struct blocking_call *call, en
 	if (kind == TIMEOUT_TIMESPEC && value) {
 		if (tracee_read(p->mem_fd, value, &ts, sizeof(ts), e))
 			return err_prefix(e, "cannot read a time-out of process %d", p->pid);
-		*ns = ts.tv_sec > INT64_MAX / (int64_t)NS_PER_S - 1
-			      ? IMAGE_SYSCALL_FOREVER
-			      : ts.tv_sec * NS_PER_S + ts.tv_nsec;
+		*ns = timespec_ns(&ts);
 	}
+	return 0;
+}
+
+/* Whether @call sleeps until a process has used some time of a processor, which has nothing to
+ * do with the time that passes. */
+static bool counts_cpu_time(
+	const struct blocking_call *call, const struct user_regs_struct *regs)
+{
+	int clock = x86_64_syscall_arg(regs, 0);
+
+	return call->nr == SYS_clock_nanosleep &&
+	       (clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* What is left as the kernel has written it for the program, at the very interruption. The
+ * program may have the whole time-out at the same place, as the C library does. */
+static int read_remainder(const struct process *p, const struct blocking_call *call,
+	const struct user_regs_struct *regs, uint64_t *ns, struct err *e)
+{
+	uint64_t at = call->remainder ? x86_64_syscall_arg(regs, call->remainder) : 0;
+	struct timespec ts;
+
+	*ns = IMAGE_SYSCALL_FOREVER;
+	if (!at)
+		return 0;
+	if (tracee_read(p->mem_fd, at, &ts, sizeof(ts), e))
+		return err_prefix(e, "cannot read a time-out of process %d", p->pid);
+	*ns = timespec_ns(&ts);
 	return 0;
 }
 
@@ -115,6 +148,28 @@ static uint64_t time_until(uint64_t end_ns)
 	return end_ns > now ? end_ns - now : 0;
 }
 
+/* What is left of the time-out of @t's call. @first: it has been interrupted for the first
+ * time. */
+static int find_left(struct process *p, struct thread *t, const struct blocking_call *call,
+	const struct sleep_record *record, bool first, struct err *e)
+{
+	bool cpu_time = counts_cpu_time(call, &t->regs);
+	uint64_t whole;
+
+	if (read_remainder(p, call, &t->regs, &t->syscall_left_ns, e))
+		return -1;
+	if (t->syscall_left_ns != IMAGE_SYSCALL_FOREVER)
+		return 0;
+	if (record && !cpu_time) {
+		t->syscall_left_ns = time_until(record->end_ns);
+		return 0;
+	}
+	if (whole_timeout(p, call, blocking_timeout(call, &t->regs), &t->regs, &whole, e))
+		return -1;
+	t->syscall_left_ns = first && !cpu_time ? time_left(t, whole) : whole;
+	return 0;
+}
+
 /* restart_syscall(2) going on with a call: put its number back into the registers, which is
  * all the same to the kernel. */
 static int classify_restarted(
@@ -124,7 +179,6 @@ static int classify_restarted(
 	const struct blocking_call *call =
 		blocking_call(record ? record->nr : guess_call(p, t));
 	enum timeout kind;
-	uint64_t whole;
 
 	if (!call)
 		return err_set(e, 0,
@@ -138,15 +192,8 @@ static int classify_restarted(
 	t->syscall_left_ns = IMAGE_SYSCALL_FOREVER;
 	if (kind == TIMEOUT_ABSOLUTE)
 		return 0;
-	if (record) {
-		t->syscall_left_ns = time_until(record->end_ns);
-		return 0;
-	}
-	if (whole_timeout(p, call, kind, &t->regs, &whole, e))
-		return -1;
-	/* Since when is not known: rather too long than too short. */
-	t->syscall_left_ns = whole;
-	return 0;
+	/* Where nothing tells since when, rather too long than too short. */
+	return find_left(p, t, call, record, false, e);
 }
 
 static int classify_call(
@@ -154,9 +201,7 @@ static int classify_call(
 {
 	const struct blocking_call *call = blocking_call(x86_64_syscall_number(&t->regs));
 	bool restart_block = x86_64_result(&t->regs) == -ERESTART_RESTARTBLOCK;
-	const struct sleep_record *record;
 	enum timeout kind;
-	uint64_t whole;
 
 	if (!restart_block && (!call || !call->plain_eintr))
 		return 0;
@@ -179,11 +224,7 @@ static int classify_call(
 		return 0;
 	if (restart_block)
 		t->syscall_class = IMAGE_SYSCALL_RESTART_BLOCK;
-	if (whole_timeout(p, call, kind, &t->regs, &whole, e))
-		return -1;
-	record = find_record(t, records);
-	t->syscall_left_ns = record ? time_until(record->end_ns) : time_left(t, whole);
-	return 0;
+	return find_left(p, t, call, find_record(t, records), true, e);
 }
 
 int syscall_classify(

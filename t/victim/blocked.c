@@ -49,6 +49,21 @@ static long do_clock_nanosleep(void)
 	return syscall(SYS_clock_nanosleep, CLOCK_BOOTTIME, 0, &whole, NULL);
 }
 
+/* With what is left written over the whole, as sleep(3) has it. */
+static long do_sleep(void)
+{
+	struct timespec t = whole;
+
+	return syscall(SYS_nanosleep, &t, &t);
+}
+
+static long do_clock_sleep(void)
+{
+	struct timespec t = whole, left;
+
+	return syscall(SYS_clock_nanosleep, CLOCK_REALTIME, 0, &t, &left);
+}
+
 static long do_clock_nanosleep_abs(void)
 {
 	struct timespec t = until(CLOCK_MONOTONIC);
@@ -198,6 +213,14 @@ static long do_sigwait(void)
 	return syscall(SYS_rt_sigtimedwait, &set, NULL, NULL, 8);
 }
 
+/* Until the process has used some of a processor, which it does not while it sleeps. */
+static struct timespec cpu_time = {0, 400 * MSEC};
+
+static long do_cpu_sleep(void)
+{
+	return syscall(SYS_clock_nanosleep, CLOCK_PROCESS_CPUTIME_ID, 0, &cpu_time, NULL);
+}
+
 static __thread volatile int handled;
 
 static void handler(int n)
@@ -233,12 +256,15 @@ static struct kind {
 	pid_t tid;
 	pthread_t thread;
 	bool used;
-	uint64_t start, end;
+	uint64_t start;
+	_Atomic uint64_t end;
 	long got;
 	int got_errno;
 } kinds[] = {
 	{"nanosleep", SYS_clock_nanosleep, do_nanosleep, true, 0, 0, false},
 	{"clock_nanosleep", SYS_clock_nanosleep, do_clock_nanosleep, true, 0, 0, false},
+	{"sleep", SYS_nanosleep, do_sleep, true, 0, 0, false},
+	{"clock_sleep", SYS_clock_nanosleep, do_clock_sleep, true, 0, 0, false},
 	{"clock_nanosleep_abs", SYS_clock_nanosleep, do_clock_nanosleep_abs, true, 0, 0, false},
 	{"poll", SYS_poll, do_poll, true, 0, 0, false},
 	{"ppoll", SYS_ppoll, do_ppoll, true, 0, 0, false},
@@ -254,6 +280,7 @@ static struct kind {
 	{"sigwait", SYS_rt_sigtimedwait, do_sigwait, false, 0, 0, false},
 	{"pause", SYS_pause, do_pause, false, -1, EINTR, false},
 	{"sigsuspend", SYS_rt_sigsuspend, do_sigsuspend, false, -1, EINTR, false},
+	{"cpu_sleep", SYS_clock_nanosleep, do_cpu_sleep, false, 0, 0, false},
 	{"epoll_wait", SYS_epoll_wait, do_epoll_wait, true, 0, 0, true},
 	{"epoll_pwait2", 441, do_epoll_pwait2, true, 0, 0, true},
 	{"recv", SYS_recvfrom, do_recv, true, -1, EAGAIN, true},
@@ -342,6 +369,10 @@ static void wake(struct kind *k)
 	} else if (k->call == do_futex) {
 		go = 1;
 		syscall(SYS_futex, &go, FUTEX_WAKE_PRIVATE, 10, NULL, NULL, 0);
+	} else if (k->call == do_cpu_sleep) {
+		CHECK(!k->end, "%s returned before the time was used", k->name);
+		while (!k->end)
+			;
 	} else if (k->call == do_sigwait) {
 		k->result = SIGRTMIN + 11;
 		pthread_sigqueue(k->thread, SIGRTMIN + 11, v);

@@ -1,12 +1,13 @@
 /*
  * POSIX message queues: messages with their priorities and order, attributes, modes, one that
- * was unlinked, one shared with a child, non-blocking ones.
+ * was unlinked, one shared with a child, non-blocking ones, an empty one, a message of no
+ * bytes.
  */
 #include <mqueue.h>
 
 #include "tree.h"
 
-static mqd_t named, unlinked, writer, full;
+static mqd_t named, unlinked, writer, full, empty;
 static char name[32];
 
 static mqd_t make(const char *n, long max, long size, int flags)
@@ -44,7 +45,7 @@ int main(void)
 	struct mq_attr attr;
 	struct stat st;
 	pid_t child;
-	char other[40];
+	char other[256];
 
 	snprintf(name, sizeof(name), "/trecr-victim-%d", getpid());
 	snprintf(other, sizeof(other), "%s-u", name);
@@ -53,9 +54,12 @@ int main(void)
 		!mq_send(named, "low 2", 6, 1) && !mq_send(named, "high 2", 7, 20));
 	writer = mq_open(name, O_WRONLY | O_NONBLOCK);
 	unlinked = make(other, 10, 256, 0);
-	MUST(writer >= 0 && !mq_unlink(other) && !mq_send(unlinked, "", 1, 0));
+	MUST(writer >= 0 && !mq_unlink(other) && !mq_send(unlinked, "", 1, 0) &&
+		!mq_send(unlinked, "", 0, 0));
 	full = make(other, 1, 8, O_NONBLOCK);
 	MUST(!mq_unlink(other) && !mq_send(full, "full", 5, 0));
+	empty = make(other, 4, 8, O_NONBLOCK);
+	MUST(!mq_unlink(other));
 	child = tree_child(NULL, check_child);
 	tree_await(1);
 	victim_ready();
@@ -77,6 +81,9 @@ int main(void)
 	tree_reap(child, 0);
 	receive(unlinked, "child", 9);
 	receive(unlinked, "", 0);
+	CHECK(mq_receive(unlinked, other, 256, NULL) == 0, "the message of no bytes is gone");
+	CHECK(mq_receive(empty, other, 8, NULL) < 0 && errno == EAGAIN,
+		"what was empty is not");
 	CHECK(!fstat(unlinked, &st) && !st.st_nlink, "it has a name again");
 	CHECK(mq_send(full, "x", 2, 0) < 0 && errno == EAGAIN, "%s", strerror(errno));
 	receive(full, "full", 0);

@@ -6,6 +6,8 @@
  * Prints "descriptor N", "region ADDRESS", "process PID" or "nothing" (what the refusal has to
  * name), then is a victim like the others.
  */
+#include <sys/fsuid.h>
+#include <linux/perf_event.h>
 #include <asm/ldt.h>
 #include <linux/aio_abi.h>
 #include <linux/landlock.h>
@@ -125,6 +127,122 @@ static void external_pipe(void)
 
 	fd = 9; /* from the test script */
 	need(!fstat(fd, &st) && S_ISFIFO(st.st_mode), "no pipe at descriptor 9");
+}
+
+/* Bytes that were in it before packets were wanted. */
+static void packets_and_bytes(void)
+{
+	int ends[2];
+
+	MUST(!pipe(ends) && write(ends[1], "bytes", 5) == 5);
+	MUST(!fcntl(ends[1], F_SETFL, O_DIRECT) && write(ends[1], "packet", 6) == 6);
+	fd = ends[1];
+	other = ends[0];
+}
+
+static void still_packets(void)
+{
+	char text[20];
+
+	CHECK(read(other, text, 3) == 3 && read(other, text, 20) == 8 &&
+			!memcmp(text, "espacket", 8),
+		"the pipe has changed");
+}
+
+/* Its other name is in a place that nobody would look for it. */
+static void lost_name(void)
+{
+	fd = open("name", O_RDWR | O_CREAT, 0600);
+	MUST(fd >= 0 && !mkdir("elsewhere", 0700) && !link("name", "elsewhere/other") &&
+		!unlink("name"));
+}
+
+static void one_shot(void)
+{
+	struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT};
+	int ends[2];
+
+	fd = epoll_create1(0);
+	MUST(!pipe(ends) && write(ends[1], "x", 1) == 1);
+	MUST(!epoll_ctl(fd, EPOLL_CTL_ADD, ends[0], &e) && epoll_wait(fd, &e, 1, 0) == 1);
+}
+
+static void still_fired(void)
+{
+	struct epoll_event e;
+
+	CHECK(epoll_wait(fd, &e, 1, 0) == 0, "it fires again");
+}
+
+static void perf_event(void)
+{
+	struct perf_event_attr a = {.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(a),
+		.config = PERF_COUNT_SW_TASK_CLOCK};
+
+	fd = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
+	need(fd >= 0, "no perf events here");
+}
+
+static void bpf_map(void)
+{
+	/* BPF_MAP_CREATE of an array: type, key size, value size, entries */
+	uint32_t attr[16] = {2, 4, 4, 1};
+
+	fd = syscall(SYS_bpf, 0, attr, sizeof(attr));
+	need(fd >= 0, "no BPF here");
+}
+
+static void secret_memory(void)
+{
+	fd = syscall(447 /* memfd_secret */, 0);
+	need(fd >= 0, "no memfd_secret here");
+}
+
+static void name_space(void)
+{
+	fd = open("/proc/self/ns/net", O_RDONLY);
+	need(fd >= 0, "no network namespaces here");
+}
+
+static void notify(void)
+{
+	MUST(!mkdir("quiet", 0700));
+	fd = open("quiet", O_RDONLY | O_DIRECTORY);
+	need(!fcntl(fd, F_NOTIFY, DN_CREATE | DN_MULTISHOT), "no F_NOTIFY here");
+}
+
+static void thread_owner(void)
+{
+	struct f_owner_ex owner = {F_OWNER_TID, victim_tid()};
+	int ends[2];
+
+	MUST(!pipe(ends) && !fcntl(ends[0], F_SETOWN_EX, &owner));
+	fd = ends[0];
+}
+
+static void removed_directory(void)
+{
+	MUST(!mkdir("gone", 0700) && !chdir("gone") && !rmdir("../gone"));
+}
+
+static void open_removed_directory(void)
+{
+	MUST(!mkdir("gone", 0700));
+	fd = open("gone", O_RDONLY | O_DIRECTORY);
+	MUST(fd >= 0 && !rmdir("gone"));
+}
+
+static void sealed(void)
+{
+	p = victim_anon(4096);
+	need(!syscall(462 /* mseal */, p, 4096, 0), "no mseal here");
+}
+
+static void file_system_user(void)
+{
+	need(!geteuid(), "only root can");
+	setfsuid(1);
 }
 
 static int wait_for_end(void *arg)
@@ -424,6 +542,19 @@ static const struct kind {
 	{"urgent", urgent, still_urgent, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
+	{"packets-and-bytes", packets_and_bytes, still_packets, 'd'},
+	{"lost-name", lost_name, nothing, 'd'},
+	{"one-shot", one_shot, still_fired, 'd'},
+	{"perf-event", perf_event, nothing, 'd'},
+	{"bpf", bpf_map, nothing, 'd'},
+	{"secret-memory", secret_memory, nothing, 'd'},
+	{"name-space", name_space, nothing, 'd'},
+	{"notify", notify, nothing, 'd'},
+	{"thread-owner", thread_owner, nothing, 'd'},
+	{"removed-directory", removed_directory, nothing, '-'},
+	{"open-removed-directory", open_removed_directory, nothing, 'd'},
+	{"sealed", sealed, nothing, 'r'},
+	{"file-system-user", file_system_user, nothing, '-'},
 	{"fanotify", fanotify_events, nothing, 'd'},
 	{"fanotify-permissions", fanotify_permissions, nothing, 'd'},
 	{"epoll-of-thread", epoll_of_thread, nothing, '-'},

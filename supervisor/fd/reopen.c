@@ -1,0 +1,108 @@
+#include "supervisor/fd/reopen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/util.h"
+#include "supervisor/outlive.h"
+
+struct reopening {
+	const char *path; /* by /proc/self/fd */
+	int flags;
+	mode_t mode;
+	int sender; /* of the descriptor, to ourselves */
+	int code;   /* errno */
+};
+
+static int send_descriptor(int to, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec byte = {"", 1};
+	struct msghdr m = {.msg_iov = &byte,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(to, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+static int receive_descriptor(int from)
+{
+	char control[CMSG_SPACE(sizeof(int))] = {0}, data;
+	struct iovec byte = {&data, 1};
+	struct msghdr m = {.msg_iov = &byte,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control)};
+	struct cmsghdr *c;
+	int fd;
+
+	if (recvmsg(from, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
+		return -1;
+	c = CMSG_FIRSTHDR(&m);
+	if (!c || c->cmsg_type != SCM_RIGHTS) {
+		errno = EMFILE;
+		return -1;
+	}
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+/* In a process of its own, whose descriptors are not ours. */
+static int open_with_mode(void *arg)
+{
+	struct reopening *o = arg;
+	int fd;
+
+	if (chmod(o->path, o->mode | S_IRUSR | S_IWUSR)) {
+		o->code = errno;
+		return -1;
+	}
+	fd = open(o->path, o->flags);
+	o->code = errno;
+	/* It has just been allowed to us. */
+	(void)chmod(o->path, o->mode);
+	if (fd < 0)
+		return -1;
+	if (send_descriptor(o->sender, fd)) {
+		o->code = errno;
+		return -1;
+	}
+	return 0;
+}
+
+int fd_reopen(const char *path, int flags)
+{
+	cleanup_fd int at = -1, from = -1, to = -1;
+	cleanup_free char *link = NULL;
+	struct reopening o = {.flags = flags & ~O_NOFOLLOW};
+	struct stat st;
+	int fd = open(path, flags), pair[2];
+
+	if (fd >= 0 || errno != EACCES)
+		return fd;
+	at = open(path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
+	if (at < 0 || fstat(at, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
+		errno = EACCES;
+		return -1;
+	}
+	from = pair[0];
+	to = o.sender = pair[1];
+	o.path = link = xasprintf("/proc/self/fd/%d", at);
+	o.mode = st.st_mode & 07777;
+	if (outlive(open_with_mode, &o, NULL)) {
+		errno = o.code ? o.code : EACCES;
+		return -1;
+	}
+	return receive_descriptor(from);
+}

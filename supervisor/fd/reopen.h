@@ -1,0 +1,14 @@
+/*
+ * fd/reopen.h - open a file as it was open, although its mode forbids it by now.
+ *
+ * A mode counts when a file is opened only: a program may have made one that it writes to
+ * read-only, or have created it so (open(2) with O_CREAT and 0444).
+ */
+#ifndef SUPERVISOR_FD_REOPEN_H
+#define SUPERVISOR_FD_REOPEN_H
+
+/* open(2). Of a regular file of ours the mode is changed for the moment where it must be; it is
+ * put back also when we are killed in between. -1 and errno on failure. */
+int fd_reopen(const char *path, int flags);
+
+#endif
