@@ -51,12 +51,14 @@ static int check_synthetic(const struct fd_source *s, struct err *e)
 }
 
 /* A restart opens it once more, which the mode may forbid by now: who owns it may change that
- * for the moment (reopen.h). */
+ * for the moment (reopen.h). Standard streams are often opened by another user, who can restart
+ * the program, too. */
 static int check_access(const struct fd_source *s, struct err *e)
 {
 	static const int wanted[] = {R_OK, W_OK, R_OK | W_OK, 0};
 
-	if (!faccessat(AT_FDCWD, s->link, wanted[s->flags & O_ACCMODE], AT_EACCESS) ||
+	if (s->fd <= STDERR_FILENO ||
+		!faccessat(AT_FDCWD, s->link, wanted[s->flags & O_ACCMODE], AT_EACCESS) ||
 		errno != EACCES || s->st.st_uid == geteuid())
 		return 0;
 	return err_set(e, 0, "a restart could not open it again, as its mode (%04o) forbids",
