@@ -45,15 +45,17 @@ static bool could_look(const char *mine, const char *its)
 
 int landlock_refuse(struct remote *r, struct err *e)
 {
-	const struct tracee *t = &r->thread->tracee;
-	cleanup_free char *mine = procfs_status(getpid(), getpid(), e);
-	cleanup_free char *its = procfs_status(t->pid, t->tid, e);
+	const char *its = r->thread->status;
+	cleanup_free char *mine = NULL;
 	int64_t result;
 
-	if (!mine || !its)
+	if (!may_be_restricted(its) ||
+		syscall(SYS_landlock_create_ruleset, NULL, 0L, CREATE_RULESET_VERSION) <= 0)
+		return 0;
+	mine = procfs_status(getpid(), getpid(), e);
+	if (!mine)
 		return -1;
-	if (syscall(SYS_landlock_create_ruleset, NULL, 0L, CREATE_RULESET_VERSION) <= 0 ||
-		!may_be_restricted(its) || !could_look(mine, its))
+	if (!could_look(mine, its))
 		return 0;
 	if (REMOTE_CALL(r, &result, e, SYS_kcmp, r->thread->vtid, getpid(), KCMP_VM))
 		return -1;

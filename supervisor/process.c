@@ -71,6 +71,8 @@ void process_free(struct process *p)
 		close(p->mem_fd);
 	lower_free(p->lower);
 	buf_free(&p->outside);
+	for (size_t i = 0; i < p->thread_count; i++)
+		free(p->threads[i].status);
 	free(p->threads);
 	free(p);
 }

@@ -16,10 +16,11 @@
  * processes under. They come from whoever restarts the program. */
 static bool has_own(const char *status)
 {
-	cleanup_free char *mine = procfs_status(getpid(), getpid(), NULL);
+	cleanup_free char *mine = NULL;
 
 	if (!status_number(status, "Seccomp", 10))
 		return false;
+	mine = procfs_status(getpid(), getpid(), NULL);
 	return !mine ||
 	       status_number(mine, "Seccomp", 10) != status_number(status, "Seccomp", 10) ||
 	       status_number(mine, "Seccomp_filters", 10) !=
@@ -27,12 +28,12 @@ static bool has_own(const char *status)
 	       !*status_value(status, "Seccomp_filters");
 }
 
-int seccomp_suspend(struct process *p, struct thread *t, const char *status, struct err *e)
+int seccomp_suspend(struct process *p, struct thread *t, struct err *e)
 {
 	t->seccomp = 0;
-	if (!has_own(status))
+	if (!has_own(t->status))
 		return 0;
-	t->seccomp = status_number(status, "Seccomp", 10);
+	t->seccomp = status_number(t->status, "Seccomp", 10);
 	if (!tracee_suspend_seccomp(&t->tracee, false, e))
 		return 0;
 	return err_prefix(e,

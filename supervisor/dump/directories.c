@@ -64,13 +64,11 @@ static int dump_thread(
 {
 	struct image_directories own = {.tid = t->vtid};
 	pid_t tid = t->tracee.tid;
-	cleanup_free char *status = procfs_status(d->process->pid, tid, e);
 
-	if (!status || refuse_common(d, tree, t, e) ||
-		read_directory(d, tid, "cwd", &own.cwd, e) ||
+	if (refuse_common(d, tree, t, e) || read_directory(d, tid, "cwd", &own.cwd, e) ||
 		read_directory(d, tid, "root", &own.root, e))
 		return -1;
-	own.umask = status_number(status, "Umask", 8);
+	own.umask = status_number(t->status, "Umask", 8);
 	image_writer_incompat(d->writer, IMAGE_INCOMPAT_APART);
 	image_writer_note(d->writer, IMAGE_NOTE_DIRECTORIES, &own, sizeof(own));
 	return 0;

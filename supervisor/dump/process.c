@@ -35,27 +35,43 @@ void dump_free(struct dump *d)
 	buf_free(&d->device);
 }
 
-static int refuse_namespaces(struct dump *d, pid_t tid, struct err *e)
+static const char *const namespaces[] = {"mnt", "pid", "user", "net", "ipc", "uts", "cgroup",
+	"time", "time_for_children", "pid_for_children"};
+
+/* What all threads are compared with: there may be a thousand. */
+struct common {
+	char *namespaces[ARRAY_SIZE(namespaces)]; /* NULL: this kernel has no such thing */
+	const char *status;                       /* of the first thread */
+};
+
+static void read_namespaces(struct common *c, pid_t of)
 {
-	static const char *const names[] = {"mnt", "pid", "user", "net", "ipc", "uts", "cgroup",
-		"time", "time_for_children", "pid_for_children"};
+	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
+		/* Its init is in another one, if the program's clocks are its own. */
+		bool time = !strcmp(namespaces[i], "time");
+		cleanup_free char *path = xasprintf(
+			"/proc/%d/ns/%s", of, time ? "time_for_children" : namespaces[i]);
+
+		c->namespaces[i] = read_link(path, NULL);
+	}
+}
+
+static int refuse_namespaces(
+	struct dump *d, pid_t tid, const struct common *common, struct err *e)
+{
 	struct process *p = d->process;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
 		cleanup_free char *path =
-			xasprintf("/proc/%d/task/%d/ns/%s", p->pid, tid, names[i]);
-		/* Its init is in another one, if the program's clocks are its own. */
-		bool time = !strcmp(names[i], "time");
-		cleanup_free char *base = xasprintf("/proc/%d/ns/%s", d->namespace_of,
-			time ? "time_for_children" : names[i]);
-		cleanup_free char *mine = read_link(base, NULL);
+			xasprintf("/proc/%d/task/%d/ns/%s", p->pid, tid, namespaces[i]);
 		cleanup_free char *its = read_link(path, NULL);
+		const char *ours = common->namespaces[i];
 
 		/* One for children that has no init yet cannot be read. */
-		if (mine && (!its || strcmp(mine, its)))
+		if (ours && (!its || strcmp(ours, its)))
 			return err_set(e, 0,
 				"process %d (%s) has entered a namespace of its own (%s)",
-				p->pid, p->comm, its ? its : names[i]);
+				p->pid, p->comm, its ? its : namespaces[i]);
 	}
 	return 0;
 }
@@ -70,19 +86,20 @@ static bool same_line(const char *a, const char *b, const char *key)
 
 /* Identity is kept once for the process. */
 static int refuse_differing(
-	struct dump *d, pid_t tid, const char *leader, const char *status, struct err *e)
+	struct dump *d, const struct thread *t, const struct common *common, struct err *e)
 {
 	static const char *const keys[] = {"Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff",
 		"CapBnd", "CapAmb", "NoNewPrivs"};
 	struct process *p = d->process;
+	const char *status = t->status;
 	unsigned uid[4], gid[4];
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (!same_line(leader, status, keys[i]))
+		if (!same_line(common->status, status, keys[i]))
 			return err_set(e, 0,
 				"thread %d of process %d (%s) has a %s of its own, which is "
 				"not supported",
-				tid, p->pid, p->comm, keys[i]);
+				t->tracee.tid, p->pid, p->comm, keys[i]);
 	if (sscanf(status_value(status, "Uid"), "%u %u %u %u", &uid[0], &uid[1], &uid[2],
 		    &uid[3]) == 4 &&
 		sscanf(status_value(status, "Gid"), "%u %u %u %u", &gid[0], &gid[1], &gid[2],
@@ -96,13 +113,14 @@ static int refuse_differing(
 }
 
 /* What would be lost without a word, and what an injected system call would set off. */
-static int refuse_thread(struct dump *d, struct thread *t, const char *leader, struct err *e)
+static int refuse_thread(
+	struct dump *d, struct thread *t, const struct common *common, struct err *e)
 {
 	struct process *p = d->process;
-	cleanup_free char *status = procfs_status(p->pid, t->tracee.tid, e);
+	const char *status = t->status;
 	bool dispatch, ports, segments;
 
-	if (!status || tracee_get_dispatch(&t->tracee, &dispatch, e) ||
+	if (tracee_get_dispatch(&t->tracee, &dispatch, e) ||
 		tracee_get_ports(&t->tracee, &ports, e) ||
 		tracee_get_segments(&t->tracee, &segments, e))
 		return -1;
@@ -132,8 +150,8 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *leader, s
 			"process %d (%s) keeps tags in its pointers (LAM), which is not "
 			"supported",
 			p->pid, p->comm);
-	return seccomp_suspend(p, t, status, e) || refuse_namespaces(d, t->tracee.tid, e) ||
-			       refuse_differing(d, t->tracee.tid, leader, status, e)
+	return seccomp_suspend(p, t, e) || refuse_namespaces(d, t->tracee.tid, common, e) ||
+			       refuse_differing(d, t, common, e)
 		       ? -1
 		       : 0;
 }
@@ -141,14 +159,15 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *leader, s
 int dump_refuse(struct dump *d, struct err *e)
 {
 	struct process *p = d->process;
-	cleanup_free char *leader = procfs_status(p->pid, p->task, e);
+	struct common common = {.status = p->threads[0].status};
+	int failed = 0;
 
-	if (!leader)
-		return -1;
-	for (size_t i = 0; i < p->thread_count; i++)
-		if (refuse_thread(d, &p->threads[i], leader, e))
-			return -1;
-	return 0;
+	read_namespaces(&common, d->namespace_of);
+	for (size_t i = 0; i < p->thread_count && !failed; i++)
+		failed = refuse_thread(d, &p->threads[i], &common, e);
+	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++)
+		free(common.namespaces[i]);
+	return failed;
 }
 
 static void read_ids(const char *status, struct image_process *ip)

@@ -291,16 +291,18 @@ static int find_task(pid_t pid, pid_t *task, struct buf *own, struct err *e)
 	if (procfs_tasks(pid, &ids, &count, e))
 		return -1;
 	for (size_t i = 0; i < count; i++) {
+		r = *task ? syscall(SYS_kcmp, *task, ids[i], KCMP_FILES, 0L, 0L) : 1;
+		if (r < 0)
+			return err_set(e, errno, "cannot compare descriptor tables (kcmp)");
+		if (!r)
+			continue;
 		if (procfs_stat(pid, ids[i], &st, e))
 			return -1;
 		if (strchr("ZX", st.state))
 			continue;
 		if (!*task)
 			*task = ids[i];
-		r = syscall(SYS_kcmp, *task, ids[i], KCMP_FILES, 0L, 0L);
-		if (r < 0)
-			return err_set(e, errno, "cannot compare descriptor tables (kcmp)");
-		if (r && own)
+		else if (own)
 			buf_push(own, pid_t, &ids[i]);
 	}
 	return *task ? 0 : err_set(e, 0, "process %d has ended", pid);

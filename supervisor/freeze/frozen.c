@@ -88,11 +88,10 @@ static void sort_out(struct tree *tree, pid_t root)
 
 static int read_thread(struct process *p, struct thread *t, struct err *e)
 {
-	cleanup_free char *status = procfs_status(p->pid, t->tracee.tid, e);
-
-	if (!status)
+	t->status = procfs_status(p->pid, t->tracee.tid, e);
+	if (!t->status)
 		return -1;
-	t->vtid = status_last_number(status, "NSpid");
+	t->vtid = status_last_number(t->status, "NSpid");
 	return tracee_get_regs(&t->tracee, &t->regs, e) ||
 			       tracee_get_rseq(&t->tracee, &t->rseq, e)
 		       ? -1

@@ -1,12 +1,24 @@
 #include "supervisor/sysv/ask.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
+#include <unistd.h>
+
+#include "lib/util.h"
+
+void sysv_asker_here(struct sysv_asker *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->own = xmalloc(SYSV_SCRATCH);
+	a->scratch = (uintptr_t)a->own;
+}
 
 int sysv_asker_begin(struct sysv_asker *a, struct process *p, struct err *e)
 {
+	memset(a, 0, sizeof(*a));
 	a->process = p;
 	if (remote_begin(&a->remote, p, &p->threads[0], e))
 		return -1;
@@ -19,12 +31,30 @@ int sysv_asker_begin(struct sysv_asker *a, struct process *p, struct err *e)
 
 int sysv_asker_end(struct sysv_asker *a, int failed, struct err *e)
 {
+	free(a->own);
+	if (!a->process)
+		return failed ? -1 : 0;
 	return remote_end(&a->remote, failed ? NULL : e) || failed ? -1 : 0;
+}
+
+int sysv_ask(
+	struct sysv_asker *a, long nr, const uint64_t args[6], int64_t *result, struct err *e)
+{
+	long r;
+
+	if (a->process)
+		return remote_call(&a->remote, nr, args, result, e);
+	r = syscall(nr, args[0], args[1], args[2], args[3], args[4], args[5]);
+	*result = r < 0 ? -errno : r;
+	return 0;
 }
 
 int sysv_answer(const struct sysv_asker *a, void *data, size_t size, struct err *e)
 {
-	return tracee_read(a->process->mem_fd, a->scratch + SYSV_ANSWER, data, size, e);
+	if (a->process)
+		return tracee_read(a->process->mem_fd, a->scratch + SYSV_ANSWER, data, size, e);
+	memcpy(data, (char *)a->own + SYSV_ANSWER, size);
+	return 0;
 }
 
 static void common(struct sysv_status *s, const struct ipc_perm *perm, int id, time_t changed)

@@ -1,8 +1,9 @@
 /*
  * ask.h - what the kernel tells of System V objects.
  *
- * It tells it by system calls only, in the caller's IPC namespace; and the program may be in
- * another than the supervisor. So a process of the tree asks.
+ * It tells it by system calls only, in the caller's IPC namespace: one that a restart has made
+ * for the tree can only be asked from within. Where the supervisor is in the same, it asks
+ * itself, which takes no process of the tree, and a thousandth of the time.
  */
 #ifndef SUPERVISOR_SYSV_ASK_H
 #define SUPERVISOR_SYSV_ASK_H
@@ -18,11 +19,12 @@
 #define SYSV_ANSWER     0u     /* offsets in it: what the kernel fills, */
 #define SYSV_OPERATIONS 65536u /* and what it is given */
 
-/* A process of the tree that asks. */
+/* Who asks. */
 struct sysv_asker {
+	struct process *process; /* one of the tree's; NULL: we ourselves */
 	struct remote remote;
-	struct process *process;
-	uint64_t scratch;
+	uint64_t scratch; /* in its memory, SYSV_SCRATCH bytes */
+	void *own;        /* that, of us ourselves */
 };
 
 /* What is common to all three kinds, and who used it last. */
@@ -39,9 +41,12 @@ struct sysv_status {
 
 /* System call @nr by the asker. -1 when it could not be made; else *result is as the kernel has
  * it, negative for an error. */
+int sysv_ask(
+	struct sysv_asker *a, long nr, const uint64_t args[6], int64_t *result, struct err *e);
 #define SYSV_ASK(a, result, e, nr, ...)                                                        \
-	REMOTE_CALL(&(a)->remote, (result), (e), (nr), __VA_ARGS__)
+	sysv_ask((a), (nr), (const uint64_t[6]){__VA_ARGS__}, (result), (e))
 
+void sysv_asker_here(struct sysv_asker *a);
 int sysv_asker_begin(struct sysv_asker *a, struct process *p, struct err *e);
 
 /* -1 also when what was asked has @failed, whose error stays. */

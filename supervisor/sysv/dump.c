@@ -140,23 +140,6 @@ int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 	return number;
 }
 
-static int finish_segments(struct fd_dump *d, struct sysv_asker *a, struct err *e)
-{
-	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++) {
-		struct fd_object *o = fd_object_at(d, n);
-
-		if (o->o.kind != IMAGE_OBJECT_SHM)
-			continue;
-		if (o->attached != o->seen)
-			return err_set(e, 0,
-				"%s: a process that is not being saved has attached it, too",
-				o->text);
-		if (!o->stored && !o->bytes.len && copy_segment(a, o, e))
-			return -1;
-	}
-	return 0;
-}
-
 /* ---- semaphores ---- */
 
 static int add_semaphores(
@@ -240,6 +223,27 @@ static const struct kind {
 	{IMAGE_OBJECT_MSG, SYS_msgctl, MSG_STAT, sysv_ask_queue, add_queue},
 };
 
+/* Where all objects are looked at, and the process of the tree that copies what is its. */
+struct search {
+	struct fd_dump *d;
+	const struct tree *tree;
+	bool own_namespace;
+	struct sysv_asker look;
+	struct sysv_asker copy; /* another than that of the above, which has no process until
+				 * there is something to copy */
+};
+
+static struct sysv_asker *copier(struct search *s, struct err *e)
+{
+	if (s->own_namespace)
+		return &s->look;
+	if (!s->copy.process && sysv_asker_begin(&s->copy, s->tree->processes[0], e)) {
+		s->copy.process = NULL;
+		return NULL;
+	}
+	return &s->copy;
+}
+
 static int highest_index(
 	struct sysv_asker *a, const struct kind *k, int64_t *highest, struct err *e)
 {
@@ -251,48 +255,97 @@ static int highest_index(
 		a->scratch + SYSV_ANSWER);
 }
 
-static int dump_kind(struct fd_dump *d, struct sysv_asker *a, const struct kind *k,
-	const struct tree *tree, struct err *e)
+static enum sysv_owner owner_of(
+	struct search *s, const struct kind *k, const struct sysv_status *o)
+{
+	if (find(s->d, k->kind, o->id))
+		return SYSV_OTHERS; /* known already */
+	return s->own_namespace ? SYSV_TREE : sysv_owner_of(&s->look, s->tree, k->kind, o);
+}
+
+static int dump_object(
+	struct search *s, const struct kind *k, struct sysv_status *o, struct err *e)
+{
+	enum sysv_owner owner = owner_of(s, k, o);
+	struct sysv_asker *a;
+
+	if (owner == SYSV_OTHERS)
+		return 0;
+	a = copier(s, e);
+	if (!a)
+		return -1;
+	o->guessed = owner == SYSV_PERHAPS_TREE;
+	if (!k->add(s->d, a, o, o->guessed ? NULL : e))
+		return 0;
+	if (!o->guessed)
+		return -1;
+	fd_object_drop(s->d); /* whoever has it has removed it meanwhile */
+	return 0;
+}
+
+static int dump_kind(struct search *s, const struct kind *k, struct err *e)
 {
 	int64_t highest;
 
 	/* Negative: this kernel has none. With none in use it is 0. */
-	if (highest_index(a, k, &highest, e))
+	if (highest_index(&s->look, k, &highest, e))
 		return -1;
 	for (int64_t i = 0; i <= highest; i++) {
-		struct sysv_status s;
-		enum sysv_owner owner;
-		int r = k->ask(a, k->stat, i, &s, e);
+		struct sysv_status o;
+		int r = k->ask(&s->look, k->stat, i, &o, e);
 
-		if (r < 0)
+		/* Positive: not there, or one that this user may not look at. */
+		if (r < 0 || (!r && dump_object(s, k, &o, e)))
 			return -1;
-		/* Not there, or one that this user may not look at. */
-		owner = r || find(d, k->kind, s.id) ? SYSV_OTHERS
-						    : sysv_owner_of(a, tree, k->kind, &s);
-		if (owner == SYSV_OTHERS)
-			continue;
-		s.guessed = owner == SYSV_PERHAPS_TREE;
-		if (!k->add(d, a, &s, s.guessed ? NULL : e))
-			continue;
-		if (!s.guessed)
-			return -1;
-		fd_object_drop(d); /* whoever has it has removed it meanwhile */
 	}
 	return 0;
 }
 
+/* What no mapping shows whole. */
+static int finish_segments(struct search *s, struct err *e)
+{
+	struct fd_dump *d = s->d;
+
+	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++) {
+		struct fd_object *o = fd_object_at(d, n);
+		struct sysv_asker *a;
+
+		if (o->o.kind != IMAGE_OBJECT_SHM)
+			continue;
+		if (o->attached != o->seen)
+			return err_set(e, 0,
+				"%s: a process that is not being saved has attached it, too",
+				o->text);
+		if (o->stored || o->bytes.len)
+			continue;
+		a = copier(s, e);
+		if (!a || copy_segment(a, o, e))
+			return -1;
+	}
+	return 0;
+}
+
+static int dump_all(struct search *s, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (dump_kind(s, &kinds[i], e))
+			return -1;
+	return finish_segments(s, e);
+}
+
 int sysv_dump_rest(struct fd_dump *d, const struct tree *tree, struct err *e)
 {
-	struct sysv_asker a;
+	struct search s = {.d = d, .tree = tree, .own_namespace = sysv_has_own_namespace(tree)};
 	int failed = 0;
 
-	if (sysv_asker_begin(&a, tree->processes[0], e))
+	if (!s.own_namespace)
+		sysv_asker_here(&s.look);
+	else if (sysv_asker_begin(&s.look, tree->processes[0], e))
 		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(kinds) && !failed; i++)
-		failed = dump_kind(d, &a, &kinds[i], tree, e);
-	if (!failed)
-		failed = finish_segments(d, &a, e);
-	if (sysv_asker_end(&a, failed, e))
+	failed = dump_all(&s, e);
+	if (s.copy.process)
+		failed = sysv_asker_end(&s.copy, failed, e);
+	if (sysv_asker_end(&s.look, failed, e))
 		return -1;
 	for (size_t i = 0; i < tree->living; i++)
 		if (sysv_dump_undo(d, tree->processes[i], e))

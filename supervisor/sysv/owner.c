@@ -7,11 +7,15 @@
 #include "lib/util.h"
 #include "supervisor/x86_64.h"
 
-static bool is_member(const struct tree *tree, pid_t vpid)
+/* Ids are those that the asker sees. */
+static bool is_member(const struct sysv_asker *a, const struct tree *tree, pid_t pid)
 {
-	for (size_t i = 0; i < tree->count; i++)
-		if (tree->processes[i]->vpid == vpid)
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct process *p = tree->processes[i];
+
+		if (pid == (a->process ? p->vpid : p->pid))
 			return true;
+	}
 	return false;
 }
 
@@ -34,8 +38,7 @@ static time_t tree_start(const struct tree *tree)
 	return procfs_start_time(&st) - 2;
 }
 
-/* One that a restart has made: nobody else is in it. */
-static bool has_own_namespace(const struct tree *tree)
+bool sysv_has_own_namespace(const struct tree *tree)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/ns/ipc", tree->processes[0]->pid);
 	cleanup_free char *its = read_link(path, NULL);
@@ -90,15 +93,13 @@ enum sysv_owner sysv_owner_of(struct sysv_asker *a, const struct tree *tree,
 {
 	bool dead = false;
 
-	if (has_own_namespace(tree))
-		return SYSV_TREE;
 	/* It may be older than the tree. */
 	if (is_waited_for(tree, k, s->id))
 		return SYSV_TREE;
 	if (s->changed < tree_start(tree))
 		return SYSV_OTHERS;
 	for (int i = 0; i < 2; i++)
-		if (s->users[i] && is_member(tree, s->users[i]))
+		if (s->users[i] && is_member(a, tree, s->users[i]))
 			return SYSV_TREE;
 	for (int i = 0; i < 2; i++) {
 		if (s->users[i] && is_alive(a, s->users[i], NULL))

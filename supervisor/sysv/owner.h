@@ -7,9 +7,13 @@
 #include "ckpt/image.h"
 #include "supervisor/sysv/ask.h"
 
+/* Whether the tree is in an IPC namespace that a restart has made for it: all is its own. */
+bool sysv_has_own_namespace(const struct tree *tree);
+
 enum sysv_owner { SYSV_OTHERS, SYSV_TREE, SYSV_PERHAPS_TREE };
 
-/* Users outside of the tree's pid namespace have no number in it. What nobody has used yet, nor
+/* In a namespace that others are in, too. Users outside of the asker's pid namespace have no
+ * number for it. What nobody has used yet, nor
  * waits for, is anybody's, and stays where it is. */
 enum sysv_owner sysv_owner_of(struct sysv_asker *a, const struct tree *tree,
 	enum image_object_kind k, const struct sysv_status *s);
