@@ -13,6 +13,11 @@ vsock|AF_VSOCK
 alg|AF_ALG
 multicast|multicast
 urgent|urgent
+headers|further headers
+headers6|further headers
+filter|SO_ATTACH_FILTER
+unaccepted|waits to be accepted, and has sent
+unaccepted-tcp|waits to be accepted, and has sent
 io_uring|io_uring
 pipe|pipe
 packets-and-bytes|packets and bytes
