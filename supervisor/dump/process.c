@@ -145,6 +145,7 @@ int dump_refuse(struct dump *d, struct err *e)
 
 	if (!leader)
 		return -1;
+	d->has_capabilities = status_number(leader, "CapPrm", 16);
 	for (size_t i = 0; i < p->thread_count; i++)
 		if (refuse_thread(d, &p->threads[i], leader, e))
 			return -1;

@@ -159,6 +159,16 @@ static void unaccepted(void)
 	wait_unaccepted((struct sockaddr *)&a, sizeof(a));
 }
 
+static void renamed(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+	MUST(getcwd(a.sun_path, sizeof(a.sun_path) - 8));
+	strcat(a.sun_path, "/before");
+	need_socket(AF_UNIX, SOCK_STREAM, 0);
+	MUST(!bind(fd, (struct sockaddr *)&a, sizeof(a)) && !rename("before", "after"));
+}
+
 static void unaccepted_tcp(void)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -585,6 +595,25 @@ static void io_ports(void)
 	need(!ioperm(0x80, 1, 1), "no access to I/O ports");
 }
 
+static void *set_bits(void *arg)
+{
+	need(!prctl(PR_SET_SECUREBITS, 1L << 6 /* SECBIT_NO_CAP_AMBIENT_RAISE */),
+		"needs root");
+	*(atomic_bool *)arg = true;
+	while (pause())
+		;
+	return NULL;
+}
+
+static void thread_securebits(void)
+{
+	static atomic_bool done;
+
+	victim_thread(set_bits, &done);
+	while (!done)
+		usleep(500);
+}
+
 static void nothing(void)
 {
 }
@@ -605,6 +634,7 @@ static const struct kind {
 	{"headers", headers, nothing, 'd'},
 	{"headers6", headers6, nothing, 'd'},
 	{"filter", filter, nothing, 'd'},
+	{"renamed", renamed, nothing, 'd'},
 	{"unaccepted", unaccepted, still_unaccepted, 'd'},
 	{"unaccepted-tcp", unaccepted_tcp, still_unaccepted, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
@@ -639,6 +669,7 @@ static const struct kind {
 	{"thread-area", thread_area, nothing, '-'},
 	{"thread-timer", thread_timer, still_timer, '-'},
 	{"io-ports", io_ports, nothing, '-'},
+	{"thread-securebits", thread_securebits, nothing, '-'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
 };
 
