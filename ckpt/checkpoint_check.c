@@ -1,6 +1,8 @@
 #include "ckpt/checkpoint_check.h"
 
 #include <inttypes.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "ckpt/image_reader.h"
 
@@ -144,6 +146,15 @@ static bool is_listed(const struct image_job_process *list, size_t count, int32_
 	return false;
 }
 
+/* What a process can be stopped by. */
+static bool is_stop(int status)
+{
+	int signal = WSTOPSIG(status);
+
+	return WIFSTOPPED(status) && (signal == SIGSTOP || signal == SIGTSTP ||
+					     signal == SIGTTIN || signal == SIGTTOU);
+}
+
 static int check_processes(const struct image *job, const struct image_job_process *list,
 	size_t count, struct err *e)
 {
@@ -158,6 +169,9 @@ static int check_processes(const struct image *job, const struct image_job_proce
 			return image_bad(job, e, "it lists a process %d", p->pid);
 		if (i >= living && !(p->flags & IMAGE_JOB_PROCESS_ZOMBIE))
 			return image_bad(job, e, "its list of processes is out of order");
+		if (p->flags & IMAGE_JOB_PROCESS_STOPPED && !is_stop(p->status))
+			return image_bad(
+				job, e, "process %d was stopped by %#x", p->pid, p->status);
 		if (i ? p->ppid && !is_listed(list, i < living ? i : living, p->ppid)
 		      : p->ppid || !living)
 			return image_bad(job, e, "process %d has no parent", p->pid);

@@ -184,8 +184,9 @@ struct image_job_process {
 	int32_t pgid, sid; /* 0: the supervisor's own */
 	uint32_t comm;     /* string */
 	uint32_t threads;
-	uint16_t flags;    /* IMAGE_JOB_PROCESS_* */
-	uint16_t status;   /* as of waitpid(2); ZOMBIE only */
+	uint16_t flags; /* IMAGE_JOB_PROCESS_* */
+	/* As of waitpid(2): how a ZOMBIE has ended, or by what signal it was stopped. */
+	uint16_t status;
 	uint32_t uid;      /* real user */
 	uint32_t terminal; /* number + 1 of the pseudo-terminal that controls it; 0: none that
 			    * is the tree's own */
@@ -194,7 +195,10 @@ struct image_job_process {
 IMAGE_SIZE_IS(struct image_job_process, 40);
 
 #define IMAGE_JOB_PROCESS_ZOMBIE     0x1u
-#define IMAGE_JOB_PROCESS_FOREGROUND 0x2u /* its group is the terminal's foreground group */
+#define IMAGE_JOB_PROCESS_FOREGROUND 0x2u  /* its group is the terminal's foreground group */
+#define IMAGE_JOB_PROCESS_STOPPED    0x4u  /* by the signal in status, */
+#define IMAGE_JOB_PROCESS_UNTOLD     0x8u  /* for which its parent has not waited yet, */
+#define IMAGE_JOB_PROCESS_CONTINUED  0x10u /* or not for its going on again */
 
 /* What clone(2) lets processes share. */
 enum image_shared {

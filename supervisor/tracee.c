@@ -81,7 +81,7 @@ static void read_stop(struct tracee *t, int status, struct tracee_report *r)
 	case PTRACE_EVENT_STOP:
 		r->event = TRACEE_EVENT_TRAP;
 		t->state = TRACEE_STOPPED;
-		t->group_stopped = sig != SIGTRAP;
+		t->group_stopped = sig == SIGTRAP ? 0 : sig;
 		return;
 	case PTRACE_EVENT_CLONE:
 	case PTRACE_EVENT_FORK:

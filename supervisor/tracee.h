@@ -28,8 +28,8 @@ struct tracee {
 	pid_t pid; /* its thread group, as we see it */
 	pid_t tid;
 	enum tracee_state state;
-	bool group_stopped; /* stopped by a job-control signal before we came */
-	bool is_child;      /* a child of ours whose end the event loop must see */
+	int group_stopped; /* by this job-control signal; 0: it is not */
+	bool is_child;     /* a child of ours whose end the event loop must see */
 };
 
 /* What a tracee reported. */

@@ -32,6 +32,8 @@ struct dump {
 	struct module_cache *modules;
 	pid_t namespace_of; /* a process whose namespaces the target must share */
 	bool portable;
+	bool has_capabilities;
+	int64_t securebits; /* of its first thread, where it has capabilities */
 
 	struct vma_list vmas;
 	struct buf modules_used; /* struct image_module, in the note's order */

@@ -162,6 +162,7 @@ int dump_refuse(struct dump *d, struct err *e)
 	struct common common = {.status = p->threads[0].status};
 	int failed = 0;
 
+	d->has_capabilities = status_number(common.status, "CapPrm", 16);
 	read_namespaces(&common, d->namespace_of);
 	for (size_t i = 0; i < p->thread_count && !failed; i++)
 		failed = refuse_thread(d, &p->threads[i], &common, e);

@@ -134,7 +134,25 @@ static int read_cpuid(struct remote *r, struct image_thread *it, struct err *e)
 	return 0;
 }
 
-static int read_remote(struct remote *r, struct thread *t, uint64_t scratch,
+/* Kept once for the process. They say what becomes of capabilities: who has none cannot even
+ * set them, but for one that says what becomes of those (PR_SET_KEEPCAPS). */
+static int refuse_securebits(
+	struct dump *d, struct remote *r, const struct image_thread *it, struct err *e)
+{
+	int64_t bits;
+
+	if (!d->has_capabilities)
+		return 0;
+	if (get_prctl(r, PR_GET_SECUREBITS, 0, it, &bits, e))
+		return -1;
+	if (r->thread == d->process->threads)
+		d->securebits = bits;
+	return bits == d->securebits
+		       ? 0
+		       : err_set(e, 0, "it has secure bits of its own, which is not supported");
+}
+
+static int read_remote(struct dump *d, struct remote *r, struct thread *t, uint64_t scratch,
 	struct image_thread *it, struct err *e)
 {
 	int32_t signal, tsc;
@@ -146,7 +164,7 @@ static int read_remote(struct remote *r, struct thread *t, uint64_t scratch,
 		get_prctl_at(r, PR_GET_TSC, scratch, &tsc, sizeof(tsc), it, e) ||
 		get_prctl(r, PR_GET_TIMERSLACK, 0, it, &slack, e) ||
 		read_task_flags(r, t, it, e) || read_speculation(r, it, e) ||
-		read_cpuid(r, it, e) || landlock_refuse(r, e))
+		read_cpuid(r, it, e) || refuse_securebits(d, r, it, e) || landlock_refuse(r, e))
 		return -1;
 	it->pdeathsig = signal;
 	it->timer_slack_ns = slack;
@@ -165,7 +183,7 @@ int dump_thread_settings(
 	if (remote_begin(&r, d->process, t, e))
 		return -1;
 	scratch = remote_scratch(&r, 4096, e);
-	failed = !scratch || read_remote(&r, t, scratch, it, e);
+	failed = !scratch || read_remote(d, &r, t, scratch, it, e);
 	if (remote_end(&r, failed ? NULL : e))
 		return -1;
 	return failed ? -1 : 0;

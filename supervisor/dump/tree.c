@@ -84,45 +84,101 @@ static int fill_ids(const struct tree *tree, const struct process *p, const char
 	return out->sid && st->field[STAT_TTY] ? fill_terminal(p, st, out, e) : 0;
 }
 
-/* How a child of @parent has ended, as that would learn. */
-static int ask_parent(
-	struct process *parent, const struct process *p, uint16_t *status, struct err *e)
-{
-	siginfo_t info = {0};
-	struct remote r;
-	uint64_t scratch;
-	int64_t result;
-	int failed;
+/* ---- what parents learn of their children ---- */
 
-	if (remote_begin(&r, parent, &parent->threads[0], e))
+/* What @parent would be told of @child, or with 0 of any, if it waited for one of @events: pid
+ * 0 when there is nothing. It is told so all the same. */
+static int would_learn(struct remote *r, uint64_t scratch, pid_t child, int events,
+	siginfo_t *info, struct err *e)
+{
+	int64_t result;
+
+	memset(info, 0, sizeof(*info));
+	if (tracee_write(r->process->mem_fd, scratch, info, sizeof(*info), e) ||
+		REMOTE_CALL(r, &result, e, SYS_waitid, child ? P_PID : P_ALL, child, scratch,
+			events | WNOHANG | WNOWAIT | __WALL, 0))
 		return -1;
-	scratch = remote_scratch(&r, 4096, e);
-	failed = !scratch ||
-		 REMOTE_CALL(&r, &result, e, SYS_waitid, P_PID, p->vpid, scratch,
-			 WEXITED | WNOHANG | WNOWAIT | __WALL, 0) ||
-		 tracee_read(parent->mem_fd, scratch, &info, sizeof(info), e);
-	if (remote_end(&r, failed ? NULL : e) || failed)
-		return -1;
-	if (result || info.si_pid != p->vpid)
-		return err_set(e, -result, "cannot ask how process %d (%s) has ended", p->pid,
-			p->comm);
-	*status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
-					     : info.si_status & 0x7f;
-	if (info.si_code == CLD_DUMPED)
+	/* ECHILD: it has none for which it could be told so. */
+	if (result)
+		return result == -ECHILD ? 0
+					 : err_set(e, -result, "cannot ask for its children");
+	return tracee_read(r->process->mem_fd, scratch, info, sizeof(*info), e);
+}
+
+static int set_end(
+	const struct process *p, const siginfo_t *info, uint16_t *status, struct err *e)
+{
+	if (info->si_pid != p->vpid)
+		return err_set(
+			e, 0, "cannot ask how process %d (%s) has ended", p->pid, p->comm);
+	*status = info->si_code == CLD_EXITED ? (info->si_status & 0xff) << 8
+					      : info->si_status & 0x7f;
+	if (info->si_code == CLD_DUMPED)
 		*status |= WCOREFLAG;
 	return 0;
 }
 
-static int fill_zombie(const struct tree *tree, struct process *p,
-	struct image_job_process *out, struct err *e)
+static void set_untold(const siginfo_t *info, struct image_job_process *out)
 {
-	struct process *parent = tree_find(tree, p->parent);
+	if (info->si_pid && info->si_code == CLD_STOPPED)
+		out->flags |= IMAGE_JOB_PROCESS_UNTOLD;
+	else if (info->si_pid)
+		out->flags |= IMAGE_JOB_PROCESS_CONTINUED;
+}
 
-	out->flags |= IMAGE_JOB_PROCESS_ZOMBIE;
-	if (ask_parent(parent, p, &out->status, e))
+/* Of the children of @parent. Of those that live there is mostly nothing to tell. */
+static int ask_for_children(const struct tree *tree, struct process *parent, struct remote *r,
+	uint64_t scratch, struct image_job_process *list, struct err *e)
+{
+	const int changes = WSTOPPED | WCONTINUED;
+	siginfo_t info;
+	bool any;
+
+	if (would_learn(r, scratch, 0, changes, &info, e))
+		return -1;
+	any = info.si_pid;
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct process *p = tree->processes[i];
+
+		if (p->parent != parent->pid || !(p->zombie || any))
+			continue;
+		if (would_learn(r, scratch, p->vpid, p->zombie ? WEXITED : changes, &info, e))
+			return -1;
+		if (!p->zombie)
+			set_untold(&info, &list[i]);
+		else if (set_end(p, &info, &list[i].status, e))
+			return -1;
+	}
+	return 0;
+}
+
+static bool has_children(const struct tree *tree, const struct process *parent)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->processes[i]->parent == parent->pid)
+			return true;
+	return false;
+}
+
+static int fill_from_parent(const struct tree *tree, struct process *parent,
+	struct image_job_process *list, struct err *e)
+{
+	struct remote r;
+	uint64_t scratch;
+	int failed;
+
+	if (!has_children(tree, parent))
+		return 0;
+	if (remote_begin(&r, parent, &parent->threads[0], e))
+		return -1;
+	scratch = remote_scratch(&r, 4096, e);
+	failed = !scratch || ask_for_children(tree, parent, &r, scratch, list, e);
+	if (remote_end(&r, failed ? NULL : e) || failed)
 		return err_prefix(e, "cannot save process %d (%s)", parent->pid, parent->comm);
 	return 0;
 }
+
+/* ---- all of them ---- */
 
 static int fill_entry(const struct tree *tree, struct process *p, struct image_job_process *out,
 	struct err *e)
@@ -140,8 +196,12 @@ static int fill_entry(const struct tree *tree, struct process *p, struct image_j
 	out->ppid = parent ? parent->vpid : 0;
 	out->threads = p->thread_count + p->leader_ended;
 	out->uid = status_number(status, "Uid", 10);
-	if (p->zombie && fill_zombie(tree, p, out, e))
-		return -1;
+	if (p->zombie)
+		out->flags |= IMAGE_JOB_PROCESS_ZOMBIE;
+	else if (p->threads[0].tracee.group_stopped) {
+		out->flags |= IMAGE_JOB_PROCESS_STOPPED;
+		out->status = W_STOPCODE(p->threads[0].tracee.group_stopped);
+	}
 	return fill_ids(tree, p, status, &st, out, e);
 }
 
@@ -163,6 +223,8 @@ int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct 
 		p->terminal = list[i].terminal;
 		list[i].comm = image_writer_string(job, p->comm);
 	}
+	for (size_t i = 0; i < tree->living && !r; i++)
+		r = fill_from_parent(tree, tree->processes[i], list, e);
 	if (!r)
 		r = forest_plan(&forest, list, sharing, tree->count, e);
 	forest_free(&forest);

@@ -30,6 +30,7 @@
 #include "supervisor/restore/lower.h"
 #include "supervisor/restore/mapped_files.h"
 #include "supervisor/restore/one.h"
+#include "supervisor/restore/stop.h"
 #include "supervisor/spawn.h"
 #include "supervisor/syscall/restart.h"
 #include "supervisor/sysv/sysv.h"
@@ -335,9 +336,6 @@ static int let_go(struct restore *r)
 	for (size_t i = 0; i < r->count; i++)
 		if (thaw_calls(r, &r->processes[i]))
 			return -1;
-	for (size_t i = 0; i < r->count; i++)
-		if (r->processes[i].ip->flags & IMAGE_PROCESS_STOPPED)
-			kill(r->processes[i].process.pid, SIGSTOP);
 	for (size_t i = 0; i < r->count; i++) {
 		struct restore_one *one = &r->processes[i];
 
@@ -386,6 +384,8 @@ static int restore_all(struct restore *r)
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_lower_run(&r->processes[i]))
 			return -1;
+	if (restore_stops(r->processes, r->count, r->birth.forest.list, r->e))
+		return -1;
 	if (r->o->about_to_run)
 		r->o->about_to_run();
 	pass_terminal_on(r);

@@ -41,16 +41,17 @@ static const struct row {
 	unsigned flags;
 	size_t size;
 } rows[] = {
+	{SOL_SOCKET, SO_DEBUG, ALL, 0, sizeof(int)},
 	{SOL_SOCKET, SO_REUSEADDR, ALL, EARLY, sizeof(int)},
 	{SOL_SOCKET, SO_REUSEPORT, INET, EARLY, sizeof(int)},
-	{SOL_SOCKET, SO_BINDTODEVICE, INET, EARLY | NAME, 16},
+	{SOL_SOCKET, SO_BINDTODEVICE, ALL, EARLY | NAME, 16},
 	{SOL_SOCKET, SO_BROADCAST, ALL, 0, sizeof(int)},
 	{SOL_SOCKET, SO_KEEPALIVE, ALL, 0, sizeof(int)},
 	{SOL_SOCKET, SO_OOBINLINE, ALL, 0, sizeof(int)},
 	{SOL_SOCKET, SO_PRIORITY, ALL, 0, sizeof(int)},
 	{SOL_SOCKET, SO_LINGER, ALL, 0, sizeof(struct linger)},
-	{SOL_SOCKET, SO_DONTROUTE, INET, 0, sizeof(int)},
-	{SOL_SOCKET, SO_NO_CHECK, UDP, 0, sizeof(int)},
+	{SOL_SOCKET, SO_DONTROUTE, ALL, 0, sizeof(int)},
+	{SOL_SOCKET, SO_NO_CHECK, ALL, 0, sizeof(int)},
 	{SOL_SOCKET, SO_PASSCRED, UNIX | NETLINK, 0, sizeof(int)},
 	{SOL_SOCKET, SO_PASSSEC, UNIX | NETLINK, 0, sizeof(int)},
 	{SOL_SOCKET, 76 /* SO_PASSPIDFD */, UNIX | NETLINK, 0, sizeof(int)},
@@ -59,23 +60,32 @@ static const struct row {
 	{SOL_SOCKET, SO_SNDTIMEO, ALL, 0, sizeof(struct timeval)},
 	{SOL_SOCKET, SO_TIMESTAMP, ALL, 0, sizeof(int)},
 	{SOL_SOCKET, SO_TIMESTAMPNS, ALL, 0, sizeof(int)},
-	{SOL_SOCKET, SO_TIMESTAMPING, INET, 0, sizeof(int)},
-	{SOL_SOCKET, SO_MARK, INET, 0, sizeof(int)},
+	{SOL_SOCKET, SO_TIMESTAMPING, ALL, 0, 8},
+	/* Behind the old ones, whose layout they change. */
+	{SOL_SOCKET, 63 /* SO_TIMESTAMP_NEW */, ALL, 0, sizeof(int)},
+	{SOL_SOCKET, 64 /* SO_TIMESTAMPNS_NEW */, ALL, 0, sizeof(int)},
+	{SOL_SOCKET, 65 /* SO_TIMESTAMPING_NEW */, ALL, 0, 8},
+	{SOL_SOCKET, SO_TXTIME, INET, 0, 8},
+	{SOL_SOCKET, SO_MARK, ALL, 0, sizeof(int)},
 	{SOL_SOCKET, SO_RXQ_OVFL, ALL, 0, sizeof(int)},
 	{SOL_SOCKET, SO_WIFI_STATUS, ALL, 0, sizeof(int)},
-	{SOL_SOCKET, SO_NOFCS, INET, 0, sizeof(int)},
-	{SOL_SOCKET, SO_SELECT_ERR_QUEUE, INET, 0, sizeof(int)},
-	{SOL_SOCKET, SO_BUSY_POLL, INET, 0, sizeof(int)},
-	{SOL_SOCKET, 69 /* SO_PREFER_BUSY_POLL */, INET, 0, sizeof(int)},
-	{SOL_SOCKET, 70 /* SO_BUSY_POLL_BUDGET */, INET, 0, sizeof(int)},
+	{SOL_SOCKET, SO_NOFCS, ALL, 0, sizeof(int)},
+	{SOL_SOCKET, SO_SELECT_ERR_QUEUE, ALL, 0, sizeof(int)},
+	{SOL_SOCKET, SO_BUSY_POLL, ALL, 0, sizeof(int)},
+	{SOL_SOCKET, 69 /* SO_PREFER_BUSY_POLL */, ALL, 0, sizeof(int)},
+	{SOL_SOCKET, 70 /* SO_BUSY_POLL_BUDGET */, ALL, 0, sizeof(int)},
 	{SOL_SOCKET, SO_MAX_PACING_RATE, INET, 0, sizeof(uint32_t)},
 	{SOL_SOCKET, SO_ZEROCOPY, UNIX | INET, 0, sizeof(int)},
-	{SOL_SOCKET, 75 /* SO_RCVMARK */, INET, 0, sizeof(int)},
-	{SOL_SOCKET, 82 /* SO_RCVPRIORITY */, INET, 0, sizeof(int)},
+	{SOL_SOCKET, 75 /* SO_RCVMARK */, ALL, 0, sizeof(int)},
+	{SOL_SOCKET, 82 /* SO_RCVPRIORITY */, ALL, 0, sizeof(int)},
 	{SOL_SOCKET, SO_SNDBUF, ALL, SIZE, sizeof(int)},
 	{SOL_SOCKET, SO_RCVBUF, ALL, SIZE, sizeof(int)},
+	{SOL_SOCKET, LOCK_OPTION, ALL, 0, sizeof(int)}, /* behind the sizes, which set it */
 	{SOL_SOCKET, SO_RCVLOWAT, ALL, 0, sizeof(int)},
 	{SOL_SOCKET, SO_PEEK_OFF, ALL, 0, sizeof(int)},
+	{SOL_SOCKET, 74 /* SO_TXREHASH */, INET, 0, sizeof(int)},
+	{SOL_SOCKET, 84 /* SO_INQ */, UNIX, 0, sizeof(int)},
+	{SOL_SOCKET, SO_LOCK_FILTER, ALL, 0, sizeof(int)},
 
 	{IPPROTO_TCP, TCP_NODELAY, TCP, 0, sizeof(int)},
 	{IPPROTO_TCP, TCP_MAXSEG, TCP, EARLY | NEW_ONLY, sizeof(int)},
@@ -97,6 +107,9 @@ static const struct row {
 	{IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, TCP, 0, sizeof(int)},
 	{IPPROTO_TCP, TCP_INQ, TCP, 0, sizeof(int)},
 	{IPPROTO_TCP, 37 /* TCP_TX_DELAY */, TCP, 0, sizeof(int)},
+	{IPPROTO_TCP, 44 /* TCP_RTO_MAX_MS */, TCP, 0, sizeof(int)},
+	{IPPROTO_TCP, 45 /* TCP_RTO_MIN_US */, TCP, 0, sizeof(int)},
+	{IPPROTO_TCP, 46 /* TCP_DELACK_MAX_US */, TCP, 0, sizeof(int)},
 
 	{IPPROTO_UDP, 1 /* UDP_CORK */, UDP, 0, sizeof(int)},
 	{IPPROTO_UDP, 100 /* UDP_ENCAP */, UDP, 0, sizeof(int)},
@@ -125,8 +138,10 @@ static const struct row {
 	{IPPROTO_IP, IP_MULTICAST_IF, UDP4, 0, sizeof(struct in_addr)},
 	{IPPROTO_IP, IP_MULTICAST_TTL, UDP4, 0, sizeof(int)},
 	{IPPROTO_IP, IP_MULTICAST_LOOP, UDP4, 0, sizeof(int)},
-	{IPPROTO_IP, IP_MULTICAST_ALL, UDP4, 0, sizeof(int)},
+	{IPPROTO_IP, IP_MULTICAST_ALL, V4, 0, sizeof(int)},
 	{IPPROTO_IP, IP_UNICAST_IF, V4, 0, sizeof(int)},
+	{IPPROTO_IP, IP_PASSSEC, V4, 0, sizeof(int)},
+	{IPPROTO_IP, 26 /* IP_RECVERR_RFC4884 */, V4, 0, sizeof(int)},
 
 	{IPPROTO_IPV6, IPV6_V6ONLY, V6, EARLY, sizeof(int)},
 	{IPPROTO_IPV6, IPV6_FREEBIND, V6, EARLY, sizeof(int)},
@@ -147,6 +162,21 @@ static const struct row {
 	{IPPROTO_IPV6, IPV6_FLOWINFO_SEND, V6, 0, sizeof(int)},
 	{IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, V6, 0, sizeof(int)},
 	{IPPROTO_IPV6, IPV6_MINHOPCOUNT, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_2292PKTINFO, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_2292HOPOPTS, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_2292DSTOPTS, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_2292RTHDR, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_2292HOPLIMIT, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_FLOWINFO, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_ROUTER_ALERT_ISOLATE, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, 31 /* IPV6_RECVERR_RFC4884 */, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_RECVHOPOPTS, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_RECVRTHDR, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_RECVDSTOPTS, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_RECVPATHMTU, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_UNICAST_IF, V6, 0, sizeof(int)},
+	{IPPROTO_IPV6, IPV6_RECVFRAGSIZE, V6, 0, sizeof(int)},
 
 	{SOL_NETLINK, 3 /* NETLINK_PKTINFO */, NETLINK, 0, sizeof(int)},
 	{SOL_NETLINK, 4 /* NETLINK_BROADCAST_ERROR */, NETLINK, 0, sizeof(int)},
@@ -213,6 +243,28 @@ static bool get(int fd, const struct row *row, struct image_socket_option *o)
 	return true;
 }
 
+/* What stays in the headers of all that is sent: of any size. */
+static bool has_headers(int fd, int level, int name)
+{
+	char value[256];
+	socklen_t size = sizeof(value);
+
+	return !getsockopt(fd, level, name, value, &size) && size;
+}
+
+static int refuse_headers(int fd, unsigned kind, struct err *e)
+{
+	static const int names[] = {IPV6_HOPOPTS, IPV6_RTHDRDSTOPTS, IPV6_RTHDR, IPV6_DSTOPTS};
+	bool some = kind & V4 && has_headers(fd, IPPROTO_IP, IP_OPTIONS);
+
+	for (size_t i = 0; kind & V6 && i < ARRAY_SIZE(names); i++)
+		some |= has_headers(fd, IPPROTO_IPV6, names[i]);
+	return some ? err_set(e, 0,
+			      "it sends further headers (IP_OPTIONS, IPV6_RTHDR and the like), "
+			      "which is not supported")
+		    : 0;
+}
+
 static int refuse_hidden(int fd, const struct image_socket *s, struct err *e)
 {
 	socklen_t size = 0;
@@ -228,7 +280,7 @@ static int refuse_hidden(int fd, const struct image_socket *s, struct err *e)
 		*name)
 		return err_set(e, 0,
 			"it has protocol %.16s on top (TCP_ULP), which is not supported", name);
-	return 0;
+	return refuse_headers(fd, kind_of(s), e);
 }
 
 int socket_options_save(int fd, const struct image_socket *s, struct buf *out, struct err *e)
@@ -275,10 +327,14 @@ static int set_size(int fd, const struct row *row, const struct image_socket_opt
 static int set(int fd, const struct image_socket_option *o, struct err *e)
 {
 	const struct row *row = find_row(o->level, o->name);
+	struct image_socket_option now;
 
 	if (!row)
 		return err_set(e, 0, "a socket has option %u of level %u, unknown here",
 			o->name, o->level);
+	/* Some can be set but once without a privilege. */
+	if (get(fd, row, &now) && !memcmp(&now, o, sizeof(now)))
+		return 0;
 	if (row->flags & SIZE ? set_size(fd, row, o)
 			      : setsockopt(fd, row->level, row->name, o->value, o->size))
 		return err_set(e, errno, "cannot set option %u of level %u of a socket",

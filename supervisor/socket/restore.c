@@ -177,6 +177,9 @@ static int set_options(struct socket_restore *q, size_t number, struct err *e)
 	if (is_tcp(s) && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)) ||
 				 setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one))))
 		return err_set(e, errno, "cannot set the options of a socket");
+	/* Pairs had no time before their names. */
+	if (s->family == AF_UNIX && socket_options_set(fd, options, s->option_count, true, e))
+		return -1;
 	return socket_options_set(fd, options, s->option_count, false, e);
 }
 

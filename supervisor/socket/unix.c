@@ -1,6 +1,7 @@
 /*
  * socket/unix.c - UNIX sockets at a checkpoint.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/sockios.h>
@@ -88,6 +89,34 @@ static bool find_in_directories(
 	return false;
 }
 
+/* Under which other name the file is in the directory of @path: NULL: under none. */
+static char *find_renamed(const char *path, uint32_t inode)
+{
+	cleanup_free char *directory =
+		xasprintf("%.*s", (int)(strrchr(path, '/') + 1 - path), path);
+	DIR *dir = opendir(directory);
+	struct dirent *entry;
+	char *found = NULL;
+
+	while (dir && !found && (entry = readdir(dir)))
+		if (entry->d_type == DT_SOCK && (uint32_t)entry->d_ino == inode)
+			found = xasprintf("%s%s", directory, entry->d_name);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Not there under its name: unlinked, as far as it can be told. */
+static int refuse_renamed(const char *path, uint32_t inode, struct err *e)
+{
+	cleanup_free char *found = find_renamed(path, inode);
+
+	return found ? err_set(e, 0,
+			       "its name is %s, but its file is now %s, which is not supported",
+			       path, found)
+		     : 0;
+}
+
 /* Of one that can be found by its name. */
 static int find_file(
 	struct fd_dump *d, struct socket_dump *k, const struct unix_facts *f, struct err *e)
@@ -100,12 +129,11 @@ static int find_file(
 	if (name[0] == '/' ? is_file(k, name, f->file_inode)
 			   : find_in_directories(d, k, name, f->file_inode))
 		return 0;
-	/* Unlinked, if it was absolute. */
-	return name[0] == '/' ? 0
-			      : err_set(e, 0,
-					"its name %s is not found in the working directory of "
-					"any of the processes",
-					name);
+	if (name[0] == '/')
+		return refuse_renamed(name, f->file_inode, e);
+	return err_set(e, 0,
+		"its name %s is not found in the working directory of any of the processes",
+		name);
 }
 
 /* ---- look ---- */

@@ -16,7 +16,9 @@
 #include <sched.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/ip.h>
 #include <sys/epoll.h>
+#include <sys/un.h>
 #include <sys/fanotify.h>
 #include <sys/file.h>
 #include <sys/io.h>
@@ -111,6 +113,76 @@ static void still_urgent(void)
 	char c = 0;
 
 	CHECK(recv(fd, &c, 1, MSG_OOB) == 1 && c == '!', "urgent data");
+}
+
+static void headers(void)
+{
+	const char nothing_but_ends[4] = {IPOPT_NOP, IPOPT_NOP, IPOPT_NOP, IPOPT_END};
+
+	need_socket(AF_INET, SOCK_DGRAM, 0);
+	MUST(!setsockopt(fd, IPPROTO_IP, IP_OPTIONS, nothing_but_ends, 4));
+}
+
+static void headers6(void)
+{
+	/* Next header, units of 8 bytes beyond the first; padding of 6 bytes (RFC 8200, 4.2).
+	 */
+	const char padding[8] = {0, 0, 1, 4};
+
+	need_socket(AF_INET6, SOCK_DGRAM, 0);
+	need(!setsockopt(fd, IPPROTO_IPV6, IPV6_DSTOPTS, padding, sizeof(padding)),
+		"no such option here");
+}
+
+static void filter(void)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET, 0xffff);
+	struct sock_fprog program = {1, &all};
+
+	need_socket(AF_INET, SOCK_DGRAM, 0);
+	MUST(!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
+}
+
+/* A connection that is not accepted yet, with bytes in it. */
+static void wait_unaccepted(struct sockaddr *a, socklen_t size)
+{
+	MUST((other = socket(a->sa_family, SOCK_STREAM, 0)) >= 0);
+	MUST(!bind(other, a, size) && !listen(other, 1) && !getsockname(other, a, &size));
+	need_socket(a->sa_family, SOCK_STREAM, 0);
+	MUST(!connect(fd, a, size) && write(fd, "early", 5) == 5);
+}
+
+static void unaccepted(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "unaccepted"};
+
+	wait_unaccepted((struct sockaddr *)&a, sizeof(a));
+}
+
+static void renamed(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+	MUST(getcwd(a.sun_path, sizeof(a.sun_path) - 8));
+	strcat(a.sun_path, "/before");
+	need_socket(AF_UNIX, SOCK_STREAM, 0);
+	MUST(!bind(fd, (struct sockaddr *)&a, sizeof(a)) && !rename("before", "after"));
+}
+
+static void unaccepted_tcp(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+
+	wait_unaccepted((struct sockaddr *)&a, sizeof(a));
+}
+
+static void still_unaccepted(void)
+{
+	int accepted = accept(other, NULL, NULL);
+	char text[6] = "";
+
+	CHECK(recv(accepted, text, 5, MSG_WAITALL) == 5 && !strcmp(text, "early"), "'%s'",
+		text);
 }
 
 static void io_uring(void)
@@ -523,6 +595,25 @@ static void io_ports(void)
 	need(!ioperm(0x80, 1, 1), "no access to I/O ports");
 }
 
+static void *set_bits(void *arg)
+{
+	need(!prctl(PR_SET_SECUREBITS, 1L << 6 /* SECBIT_NO_CAP_AMBIENT_RAISE */),
+		"needs root");
+	*(atomic_bool *)arg = true;
+	while (pause())
+		;
+	return NULL;
+}
+
+static void thread_securebits(void)
+{
+	static atomic_bool done;
+
+	victim_thread(set_bits, &done);
+	while (!done)
+		usleep(500);
+}
+
 static void nothing(void)
 {
 }
@@ -540,6 +631,12 @@ static const struct kind {
 	{"alg", alg, nothing, 'd'},
 	{"multicast", multicast, nothing, 'd'},
 	{"urgent", urgent, still_urgent, 'd'},
+	{"headers", headers, nothing, 'd'},
+	{"headers6", headers6, nothing, 'd'},
+	{"filter", filter, nothing, 'd'},
+	{"renamed", renamed, nothing, 'd'},
+	{"unaccepted", unaccepted, still_unaccepted, 'd'},
+	{"unaccepted-tcp", unaccepted_tcp, still_unaccepted, 'd'},
 	{"io_uring", io_uring, nothing, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
 	{"packets-and-bytes", packets_and_bytes, still_packets, 'd'},
@@ -572,6 +669,7 @@ static const struct kind {
 	{"thread-area", thread_area, nothing, '-'},
 	{"thread-timer", thread_timer, still_timer, '-'},
 	{"io-ports", io_ports, nothing, '-'},
+	{"thread-securebits", thread_securebits, nothing, '-'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
 };
 
