@@ -211,20 +211,7 @@ restart_here() {
 	trecr-restart --pidfile pidfile ${RESTART_FLAGS:-} "$@" "${IMAGE:-ck}" \
 		</dev/null >>out 2>>restart.err &
 	sup=$!
-	await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err
-}
-
-# patiently RESTART...: a connection's port may be one on which others have had a connection within
-# the last minute, until which the kernel gives it to nobody but root. No event tells of its end;
-# t/sockets.t has the refusal.
-patiently() {
-	local tries
-	for ((tries = 0; tries < 70; tries++)); do
-		"$@" && return
-		tail -n 1 restart.err | grep -q TIME_WAIT || return 1
-		await -t 1 -e never 2>/dev/null
-	done
-	return 1
+	await -t 120 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err
 }
 
 # Tell the program to go on, and give it time to end; status is the supervisor's.
@@ -266,9 +253,9 @@ ok" ]
 
 twice() {
 	freeze_away && step="first restart" &&
-		patiently restart_detached && step="second checkpoint" &&
+		restart_detached && step="second checkpoint" &&
 		freeze_away && step="second restart" &&
-		patiently restart_here && step="going on" &&
+		restart_here && step="going on" &&
 		finish && step="its own checks" &&
 		[ "$status" = 0 ] && said_ok && step="leaving nothing behind" &&
 		sweep 5
@@ -340,8 +327,8 @@ undisturbed() {
 
 disturbed() {
 	step="first checkpoint" && freeze_away &&
-		step="first restart" && patiently restart_detached && step="second checkpoint" &&
-		freeze_away && step="second restart" && patiently restart_here && step="going on" &&
+		step="first restart" && restart_detached && step="second checkpoint" &&
+		freeze_away && step="second restart" && restart_here && step="going on" &&
 		: >go && await -t 120 -p "$sup" 2>>await.err || return 1
 	wait "$sup"
 	status=$?

@@ -17,7 +17,7 @@ crashed() {
 	scenario "$v: restarted right after a crash" crashed "$victim/$v"
 done
 
-# Nobody can listen there then who has not said so beforehand (SO_REUSEADDR).
+# Nobody can listen there then who has not said so beforehand (SO_REUSEADDR), for a minute.
 if have python3 && [ -z "${SOCKET_VICTIMS:-}" ]; then
 	arena remembered
 	launch python3 -c '
@@ -28,16 +28,27 @@ listening.listen()
 if not os.fork():
     client = socket.create_connection(listening.getsockname())
     listening.close()
-    client.recv(1)
-    os._exit(0)
+    sys.exit(client.recv(1) != b"x")
 connection, _ = listening.accept()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
 print("ready", flush=True)
-signal.pause()' "$(free_port)" && checkpoint
+signal.sigwait([signal.SIGUSR1])
+connection.send(b"x")
+if not os.wait()[1]:
+    print("ok", flush=True)' "$(free_port)" && checkpoint
 	kill -KILL "$(program_of "$sup")"
 	await -t 30 -p "$sup" 2>>await.err
 	sweep >/dev/null
-	not_ok "a server that has to be waited for: not restarted" quiet restart_detached
-	like "$(cat restart.err)" 'a connection of the past \(TIME_WAIT\)' "and why"
+	trecr-restart ck </dev/null >waiting.out 2>waiting.err &
+	await -t 60 -p $! waiting.err 'waiting: .*TIME_WAIT' >/dev/null 2>>await.err
+	result $? "a restart waits for a port that the kernel keeps, and says so" || explain
+	kill -TERM $!
+	await -t 20 -p $! 2>>await.err
+	wait $!
+	is "$? $(wc -l <waiting.err)" "125 2" "it can be ended meanwhile" || explain waiting.err
+	restart_detached && finish && said_ok
+	result $? "and has it in the end" || explain
+	is "$(grep -c waiting restart.err)" 1 "said once" || explain
 	sweep >/dev/null
 fi
 done_testing

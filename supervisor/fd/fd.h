@@ -9,6 +9,7 @@
 #ifndef SUPERVISOR_FD_H
 #define SUPERVISOR_FD_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -92,6 +93,11 @@ struct fd_restore;
  * tails are moved aside. */
 int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options *o,
 	void (*notice)(const char *line), struct err *e);
+
+/* The code of an error that time mends: of a port that the kernel keeps for a minute from
+ * whoever wants it. Nothing else here fails so. */
+#define FD_ERROR_WAIT     ETIME
+#define FD_ERROR_WAIT_SEC 65
 
 /* Make all descriptions that processes of the job have, and all objects that they map, at
  * numbers above all of theirs. Processes made by fork(2) from then on share them as they did.

@@ -362,14 +362,24 @@ static int wait_threads(struct restore_one *r)
 	return 0;
 }
 
-/* The limit on locked memory has to be there before memory is locked. */
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Memory is locked before the program's limits are set: it may have lowered this one since. */
 static void raise_memlock(struct restore_one *r)
 {
-	struct rlimit want = {
-		r->ip->rlimit_cur[RLIMIT_MEMLOCK], r->ip->rlimit_max[RLIMIT_MEMLOCK]};
+	uint64_t wanted = r->ip->rlimit_max[RLIMIT_MEMLOCK];
+	struct rlimit now, most;
 
+	if (prlimit(r->process.pid, RLIMIT_MEMLOCK, NULL, &now))
+		return;
+	most.rlim_cur = most.rlim_max = larger(now.rlim_max, wanted);
+	now.rlim_cur = now.rlim_max;
 	/* Without the right to: mlock2 says so if it matters. */
-	(void)prlimit(r->process.pid, RLIMIT_MEMLOCK, &want, NULL);
+	if (prlimit(r->process.pid, RLIMIT_MEMLOCK, &most, NULL))
+		(void)prlimit(r->process.pid, RLIMIT_MEMLOCK, &now, NULL);
 }
 
 static void tell_of_nodes(const struct restore_one *r)

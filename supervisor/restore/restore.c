@@ -508,21 +508,58 @@ static void say_nothing(const char *line)
 {
 }
 
+/* What would end this program, were it not busy. */
+static void signals_that_end(sigset_t *set)
+{
+	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+	struct sigaction action;
+
+	sigemptyset(set);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		if (!sigaction(signals[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			sigaddset(set, signals[i]);
+}
+
+/* Until an error of FD_ERROR_WAIT may be none any more. -1 when it is to be told after all. */
+static int wait_a_while(
+	const struct restore_options *o, uint64_t *deadline, const struct err *e)
+{
+	const struct timespec pause = {.tv_nsec = 500000000};
+	cleanup_free char *line = NULL;
+	sigset_t set;
+
+	if (!*deadline) {
+		*deadline = clock_ns(CLOCK_MONOTONIC) + FD_ERROR_WAIT_SEC * 1000000000ull;
+		line = xasprintf("waiting: %s", e->msg);
+		if (o->notice)
+			o->notice(line);
+	}
+	signals_that_end(&set);
+	return clock_ns(CLOCK_MONOTONIC) > *deadline || sigtimedwait(&set, NULL, &pause) > 0
+		       ? -1
+		       : 0;
+}
+
 int restore_start(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, struct err *e)
 {
-	struct restore_options second = *o;
+	struct restore_options quiet = *o;
+	uint64_t deadline = 0;
 	bool again = false;
 	int result = attempt(s, c, o, NULL, &again, e);
 
+	/* What there is to say of the rest has been said. */
+	quiet.notice = say_nothing;
+	while (result && !again && e->code == FD_ERROR_WAIT && !wait_a_while(o, &deadline, e)) {
+		s->sleeps.len = 0;
+		result = attempt(s, c, &quiet, NULL, &again, e);
+	}
 	if (!result || !again)
 		return result;
-	/* An id that was free when we looked. What there is to say of the rest has been said.
-	 */
+	/* An id that was free when we looked. */
 	if (o->notice)
 		o->notice("an id was taken meanwhile: the program is brought back in a pid "
 			  "namespace of its own");
-	second.notice = say_nothing;
 	s->sleeps.len = 0;
-	return attempt(s, c, &second, xstrdup("an id was taken meanwhile"), &again, e);
+	return attempt(s, c, &quiet, xstrdup("an id was taken meanwhile"), &again, e);
 }

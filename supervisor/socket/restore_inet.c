@@ -60,15 +60,18 @@ static int no_name(
 	const char *what, const uint8_t *name, uint32_t size, int code, struct err *e)
 {
 	cleanup_buf struct buf shown = {0};
-	const char *why = "";
+	bool wait = code == EADDRINUSE && is_remembered(socket_port(name));
 
 	socket_name_show(name, size, &shown);
 	buf_add(&shown, "", 1);
-	if (code == EADDRINUSE && is_remembered(socket_port(name)))
-		why = ", as the kernel remembers a connection of the past (TIME_WAIT) there; "
-		      "it "
-		      "forgets it within a minute";
-	return err_set(e, code, "cannot %s %s%s", what, (const char *)shown.data, why);
+	err_set(e, code, "cannot %s %s%s", what, (const char *)shown.data,
+		wait ? ", as the kernel remembers a connection of the past (TIME_WAIT) there; "
+		       "it "
+		       "forgets it within a minute"
+		     : "");
+	if (wait && e)
+		e->code = FD_ERROR_WAIT;
+	return -1;
 }
 
 /* A socket whose address others may have, too, until all are there. */

@@ -1,4 +1,6 @@
-/* mlock and mlock2(MLOCK_ONFAULT) of single mappings. */
+/* mlock and mlock2(MLOCK_ONFAULT) of single mappings; more is not allowed any more. */
+#include <sys/resource.h>
+
 #include "victim.h"
 
 static char *locked, *onfault;
@@ -10,7 +12,9 @@ void victim_hurt(void)
 
 int main(void)
 {
+	const struct rlimit none = {0, 0};
 	struct victim_vma v;
+	struct rlimit limit;
 
 	locked = victim_anon(64 * KIB);
 	onfault = victim_anon(64 * KIB);
@@ -19,6 +23,7 @@ int main(void)
 		victim_skip("memory cannot be locked here");
 	MUST(!mlock2(onfault, 64 * KIB, MLOCK_ONFAULT));
 	onfault[0] = 1;
+	MUST(!setrlimit(RLIMIT_MEMLOCK, &none));
 	victim_ready();
 	victim_wait();
 	SAME(locked, 64 * KIB, 1, "locked memory");
@@ -26,6 +31,8 @@ int main(void)
 	CHECK(v.locked_kb == 64, "%lu KiB are locked", v.locked_kb);
 	CHECK(victim_vma(onfault, &v) && strstr(v.flags, " lo "), "flags are %s", v.flags);
 	CHECK(v.locked_kb < 64, "MLOCK_ONFAULT has become mlock: %lu KiB", v.locked_kb);
+	CHECK(!getrlimit(RLIMIT_MEMLOCK, &limit) && !limit.rlim_max, "the limit is %llu",
+		(long long)limit.rlim_max);
 	CHECK(!munlock(locked, 64 * KIB) && !victim_vmflag(locked, "lo"), "cannot be unlocked");
 	return victim_done();
 }
