@@ -8,6 +8,9 @@
 #ifndef SUPERVISOR_RESTORE_PLAN_H
 #define SUPERVISOR_RESTORE_PLAN_H
 
+#include <signal.h>
+#include <stdbool.h>
+
 #include "ckpt/image_read.h"
 #include "lib/procfs.h"
 #include "supervisor/clocks.h"
@@ -56,6 +59,13 @@ int restore_plan_segments(struct restore_plan *p, struct err *e);
 int restore_plan_undos(struct restore_plan *p, int32_t pid, struct err *e);
 int restore_plan_process(struct restore_plan *p, struct err *e);
 void restore_plan_signals(struct restore_plan *p);
+/* Signals that are queued when the batches are over: SIGTRAP ends them, and SIGCONT stops all
+ * threads that are traced (ptrace_trap_notify() in kernel/signal.c). */
+static inline bool restore_signal_is_late(int signo)
+{
+	return signo == SIGTRAP || signo == SIGCONT;
+}
+
 /* The timer that has sent the signal @pending, if it is still there. */
 const struct image_timer *restore_pending_timer(
 	const struct restore_plan *p, const struct image_pending *pending);

@@ -243,8 +243,7 @@ static void add_pending(
 		int signo;
 
 		memcpy(&signo, pending[i].siginfo, sizeof(signo));
-		/* SIGTRAP ends the batch; restore/settle.c queues it. */
-		if (pending[i].tid != tid || signo == SIGTRAP)
+		if (pending[i].tid != tid || restore_signal_is_late(signo))
 			continue;
 		timer = restore_pending_timer(p, &pending[i]);
 		if (timer && timer->interval_ns)

@@ -222,14 +222,16 @@ static int finish_leader(struct restore_one *r)
 
 /* One of the thread's own, or, with @tid 0, of the process. Only the thread itself may queue
  * one that came from the kernel or from tgkill(2). */
-static int queue_trap(struct restore_one *r, struct thread *thread, int32_t tid,
+static int queue_signal(struct restore_one *r, struct thread *thread, int32_t tid,
 	const struct image_pending *pending)
 {
 	struct remote remote;
+	int signo;
 	uint64_t scratch;
 	int64_t result;
 	int failed;
 
+	memcpy(&signo, pending->siginfo, sizeof(signo));
 	if (remote_begin(&remote, &r->process, thread, r->e))
 		return -1;
 	scratch = remote_scratch(&remote, 4096, r->e);
@@ -237,10 +239,10 @@ static int queue_trap(struct restore_one *r, struct thread *thread, int32_t tid,
 				     sizeof(pending->siginfo), r->e);
 	if (!failed && tid)
 		failed = REMOTE_CALL(&remote, &result, r->e, SYS_rt_tgsigqueueinfo, r->ip->pid,
-			tid, SIGTRAP, scratch);
+			tid, signo, scratch);
 	else if (!failed)
 		failed = REMOTE_CALL(&remote, &result, r->e, SYS_rt_sigqueueinfo, r->ip->pid,
-			SIGTRAP, scratch);
+			signo, scratch);
 	if (remote_end(&remote, failed ? NULL : r->e) || failed)
 		return -1;
 	return result ? err_set(r->e, -result, "cannot queue a signal for process %d",
@@ -248,8 +250,8 @@ static int queue_trap(struct restore_one *r, struct thread *thread, int32_t tid,
 		      : 0;
 }
 
-/* SIGTRAPs that waited: the batches are over. */
-static int queue_traps(struct restore_one *r)
+/* Of the signals that waited, those that would have disturbed the batches. */
+static int queue_late_signals(struct restore_one *r)
 {
 	const struct image_pending *pending;
 	size_t count;
@@ -261,11 +263,11 @@ static int queue_traps(struct restore_one *r)
 		int signo;
 
 		memcpy(&signo, pending[i].siginfo, sizeof(signo));
-		if (signo != SIGTRAP)
+		if (!restore_signal_is_late(signo))
 			continue;
 		while (tid && k + 1 < r->thread_count && r->threads[k].tid != tid)
 			k++;
-		if (queue_trap(r, &r->process.threads[k], tid, &pending[i]))
+		if (queue_signal(r, &r->process.threads[k], tid, &pending[i]))
 			return -1;
 	}
 	return 0;
@@ -324,7 +326,7 @@ int restore_one_settle(struct restore_one *r)
 	for (size_t i = r->thread_count; i-- > 0;)
 		if (settle_thread(r, i))
 			return -1;
-	if (finish_leader(r) || restore_one_late_files(r) || queue_traps(r))
+	if (finish_leader(r) || restore_one_late_files(r) || queue_late_signals(r))
 		return -1;
 	if (!restore_one_changes_user(r))
 		restore_one_set_limits(r);

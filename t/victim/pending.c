@@ -58,7 +58,8 @@ static void *thread(void *arg)
 	}
 	MUST(!pthread_kill(pthread_self(), SIGUSR2));
 	if (n == 2)
-		MUST(!pthread_kill(pthread_self(), SIGTRAP));
+		MUST(!pthread_kill(pthread_self(), SIGTRAP) &&
+			!pthread_kill(pthread_self(), SIGCONT));
 	pthread_barrier_wait(&before);
 	pthread_barrier_wait(&after);
 	for (int i = 0; i < 3; i++)
@@ -66,8 +67,10 @@ static void *thread(void *arg)
 	none_left(SIGRTMIN + 1, "thread");
 	/* SI_TKILL for the kernel, which the C library shows so. */
 	take(SIGUSR2, SI_USER, 0, "thread");
-	if (n == 2)
+	if (n == 2) {
 		take(SIGTRAP, SI_USER, 0, "thread");
+		take(SIGCONT, SI_USER, 0, "thread");
+	}
 	pthread_barrier_wait(&before);
 	return NULL;
 }
