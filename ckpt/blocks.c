@@ -262,7 +262,7 @@ static unsigned start_workers(struct work *w, pthread_t *threads, unsigned count
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	while (n < count && !pthread_create(&threads[n], NULL, worker, w))
+	while (n < count && !thread_start(&threads[n], worker, w))
 		n++;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return n;

@@ -69,7 +69,7 @@ void progress_begin(const char *tool, const char *what)
 	/* Signals are for the thread that works. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	progress.running = !pthread_create(&progress.thread, NULL, tell, NULL);
+	progress.running = !thread_start(&progress.thread, tell, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 

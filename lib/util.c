@@ -236,3 +236,19 @@ uint64_t clock_ns(int clock)
 	clock_gettime(clock, &ts);
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
+
+#define THREAD_STACK (2u << 20)
+
+int thread_start(pthread_t *thread, void *(*f)(void *arg), void *arg)
+{
+	pthread_attr_t attributes;
+	int r = pthread_attr_init(&attributes);
+
+	if (r)
+		return r;
+	r = pthread_attr_setstacksize(&attributes, THREAD_STACK);
+	if (!r)
+		r = pthread_create(thread, &attributes, f, arg);
+	pthread_attr_destroy(&attributes);
+	return r;
+}

@@ -4,6 +4,7 @@
 #ifndef LIB_UTIL_H
 #define LIB_UTIL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -109,5 +110,9 @@ char *read_link(const char *path, struct err *e);
 
 /* Nanoseconds of @clock (CLOCK_MONOTONIC and so on). */
 uint64_t clock_ns(int clock);
+
+/* pthread_create(3) with a stack of a size that hangs on no limit (RLIMIT_STACK). 0, or an
+ * errno value. */
+int thread_start(pthread_t *thread, void *(*f)(void *arg), void *arg);
 
 #endif

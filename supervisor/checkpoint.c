@@ -461,7 +461,7 @@ static void join(struct checkpoint_work *w, pthread_t thread)
 static int run_in_thread(struct checkpoint_work *w)
 {
 	pthread_t thread;
-	int r = pthread_create(&thread, NULL, run, w);
+	int r = thread_start(&thread, run, w);
 
 	if (r)
 		return err_set(w->e, r, "cannot start a thread");

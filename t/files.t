@@ -6,4 +6,8 @@ for v in file_offsets unlinked reopened directory devices pipes fifo eventfd epo
 	inotify fanotify pidfd process_files tree_locks; do
 	cycle $v
 done
+
+# Where there are no numbers above those that the program has.
+ulimit -n 256
+cycle highest
 done_testing

@@ -99,4 +99,8 @@ sup=$b
 finish
 is "$status" 0 "the second ends well" || explain
 ok "nothing is left behind" sweep 5
+
+# trecr's own threads do with the stacks that they ask for.
+ulimit -S -s 128
+scenario "with a stack of 128 KiB: restarted twice in a row" twice "$victim/threads"
 done_testing

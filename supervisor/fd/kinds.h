@@ -117,7 +117,8 @@ struct fd_restore {
 	struct socket_restore *sockets; /* while they are made: socket/restore.h */
 	int streams[3];
 	struct rlimit limit; /* to be put back in the end */
-	int base; /* everything temporary is at or above, the process's own are below */
+	int base;            /* everything temporary is at or above, and below the ceiling; */
+	int ceiling;         /* no process of the checkpoint has a number there */
 };
 
 /* Move @fd (>= 0, consumed) to a number at or above r->base, close-on-exec. -1 on failure. */

@@ -26,6 +26,9 @@
 /* Descriptors that there may be besides: the streams, the caller's, the checkpoint's files. */
 #define SPARE 256
 
+/* And that there are, in a small checkpoint. */
+#define SPARE_LEAST 16
+
 /* What F_SETFL changes; for O_ASYNC see set_async(). */
 #define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 
@@ -107,7 +110,15 @@ static void turn_to(struct fd_restore *r, size_t index)
 	r->fds = image_note_array(process, IMAGE_NOTE_FDS, struct image_fd, &r->fd_count);
 }
 
-static void find_base(struct fd_restore *r)
+static int compare_numbers(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The numbers that the process and its threads have. */
+static void add_numbers(const struct fd_restore *r, struct buf *numbers)
 {
 	const struct image_thread_fd *own;
 	size_t count;
@@ -115,11 +126,22 @@ static void find_base(struct fd_restore *r)
 	own = image_note_array(r->checkpoint->processes[r->process], IMAGE_NOTE_THREAD_FDS,
 		struct image_thread_fd, &count);
 	for (size_t i = 0; i < count; i++)
-		if (own[i].fd >= r->base)
-			r->base = own[i].fd < FD_MAX ? own[i].fd + 1 : FD_MAX;
+		buf_push(numbers, int, &own[i].fd);
 	for (size_t i = 0; i < r->fd_count; i++)
-		if (r->fds[i].fd >= r->base)
-			r->base = r->fds[i].fd < FD_MAX ? r->fds[i].fd + 1 : FD_MAX;
+		buf_push(numbers, int, &r->fds[i].fd);
+}
+
+static void find_base(struct fd_restore *r)
+{
+	cleanup_buf struct buf numbers = {0};
+
+	add_numbers(r, &numbers);
+	for (size_t i = 0; i < buf_count(&numbers, int); i++) {
+		int fd = *buf_at(&numbers, int, i);
+
+		if (fd >= r->base)
+			r->base = fd < FD_MAX ? fd + 1 : FD_MAX;
+	}
 }
 
 static struct fd_restore *new_restore(const struct checkpoint *c)
@@ -157,7 +179,64 @@ static void free_restore(struct fd_restore *r)
 
 /* ---- room for numbers ---- */
 
-/* Let all numbers be used that may be, and as many as are needed in any case. */
+static int lower_limit(const struct fd_restore *r, struct err *e)
+{
+	/* Root alone could have raised the hard limit, and may lower it again. */
+	if (setrlimit(RLIMIT_NOFILE, &r->limit))
+		return err_set(e, errno, "cannot set the limit of descriptors back");
+	return 0;
+}
+
+/* Where the limit leaves no room above all numbers: the largest gap between them. */
+static void find_gap(struct fd_restore *r)
+{
+	cleanup_buf struct buf numbers = {0};
+	int from = 0, end = r->limit.rlim_max < FD_MAX ? (int)r->limit.rlim_max : FD_MAX;
+
+	for (size_t i = 0; i < r->checkpoint->process_count; i++) {
+		turn_to(r, i);
+		add_numbers(r, &numbers);
+	}
+	buf_push(&numbers, int, &end);
+	qsort(numbers.data, buf_count(&numbers, int), sizeof(int), compare_numbers);
+	r->base = r->ceiling = end;
+	for (size_t i = 0; i < buf_count(&numbers, int); i++) {
+		int next = *buf_at(&numbers, int, i);
+
+		if (next > end)
+			break;
+		if (next - from > r->ceiling - r->base) {
+			r->base = from;
+			r->ceiling = next;
+		}
+		from = next + 1;
+	}
+}
+
+/* Numbers from r->base up to r->ceiling are for what is temporary. As many as are needed in any
+ * case, which only root may have where the hard limit is lower; else as many as there are. */
+static int find_room(struct fd_restore *r, struct err *e)
+{
+	uint64_t need = r->description_count + 2 * r->object_count;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &r->limit))
+		return err_set(e, errno, "cannot ask for the limit of descriptors");
+	limit.rlim_cur = limit.rlim_max = r->base + need + SPARE;
+	if (limit.rlim_max <= r->limit.rlim_max || !setrlimit(RLIMIT_NOFILE, &limit)) {
+		r->ceiling = FD_MAX;
+		return lower_limit(r, e);
+	}
+	r->ceiling = r->limit.rlim_max;
+	if (r->base + need + SPARE_LEAST > r->limit.rlim_max)
+		find_gap(r);
+	if (r->base + need + SPARE_LEAST > (uint64_t)r->ceiling)
+		return err_set(e, errno, "cannot have %llu more descriptors (RLIMIT_NOFILE)",
+			(unsigned long long)need + SPARE_LEAST);
+	return 0;
+}
+
+/* Let those numbers be used, and not one above. */
 static int raise_limit(struct fd_restore *r, struct err *e)
 {
 	uint64_t need = (uint64_t)r->base + r->description_count + 2 * r->object_count + SPARE;
@@ -165,20 +244,29 @@ static int raise_limit(struct fd_restore *r, struct err *e)
 
 	if (getrlimit(RLIMIT_NOFILE, &r->limit))
 		return err_set(e, errno, "cannot ask for the limit of descriptors");
-	limit.rlim_max = r->limit.rlim_max < need ? need : r->limit.rlim_max;
+	limit.rlim_max = r->limit.rlim_max;
+	if (r->ceiling == FD_MAX && limit.rlim_max < need)
+		limit.rlim_max = need;
 	limit.rlim_cur = limit.rlim_max;
+	if (limit.rlim_cur > (uint64_t)r->ceiling)
+		limit.rlim_cur = r->ceiling;
 	if (setrlimit(RLIMIT_NOFILE, &limit))
 		return err_set(e, errno, "cannot have %llu descriptors (RLIMIT_NOFILE)",
-			(unsigned long long)need);
+			(unsigned long long)limit.rlim_cur);
 	return 0;
 }
 
-static int lower_limit(const struct fd_restore *r, struct err *e)
+/* Any number, for what goes to its place. */
+static int raise_to_any(const struct fd_restore *r, struct err *e)
 {
-	/* Root alone could have raised the hard limit, and may lower it again. */
-	if (setrlimit(RLIMIT_NOFILE, &r->limit))
-		return err_set(e, errno, "cannot set the limit of descriptors back");
-	return 0;
+	struct rlimit limit;
+
+	if (r->ceiling == FD_MAX)
+		return 0;
+	limit.rlim_cur = limit.rlim_max = r->limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit)
+		       ? err_set(e, errno, "cannot have any descriptor (RLIMIT_NOFILE)")
+		       : 0;
 }
 
 /* ---- descriptions ---- */
@@ -349,13 +437,6 @@ static int place(const struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	int x = *(const int *)a, y = *(const int *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Close all that is not to stay. */
 static int close_rest(const struct fd_restore *r, const int *keep, struct err *e)
 {
@@ -448,7 +529,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 	int failed;
 
 	r->clocks_go_on = o->clocks_go_on;
-	if (raise_limit(r, e)) {
+	if (find_room(r, e) || raise_limit(r, e)) {
 		free_restore(r);
 		return NULL;
 	}
@@ -465,8 +546,8 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 
 static int settle_process(struct fd_restore *r, int *keep, struct err *e)
 {
-	if (set_owners(r, e) || move_aside(r, keep, e) || place(r, e) || fd_pidfd_place(r, e) ||
-		close_rest(r, keep, e))
+	if (set_owners(r, e) || move_aside(r, keep, e) || raise_to_any(r, e) || place(r, e) ||
+		fd_pidfd_place(r, e) || close_rest(r, keep, e))
 		return -1;
 	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
 }

@@ -158,7 +158,7 @@ static void *check_blocks(void *arg)
 
 static int start_check(struct restore_one *r)
 {
-	int error = pthread_create(&r->checker, NULL, check_blocks, r);
+	int error = thread_start(&r->checker, check_blocks, r);
 
 	if (error)
 		return err_set(r->e, error, "cannot start a thread");

@@ -462,7 +462,7 @@ static int check_user(const struct restore_plan *p, struct err *e)
 {
 	const struct image_process *ip = process_of(p);
 	const uint32_t *groups;
-	gid_t mine[NGROUPS_MAX];
+	cleanup_free gid_t *mine = xcalloc(NGROUPS_MAX, sizeof(*mine));
 	size_t count;
 	int n = getgroups(NGROUPS_MAX, mine);
 

@@ -404,7 +404,7 @@ static void *run(void *arg)
 static int run_in_thread(struct restore *r)
 {
 	pthread_t thread;
-	int error = pthread_create(&thread, NULL, run, r);
+	int error = thread_start(&thread, run, r);
 
 	if (error)
 		return err_set(r->e, error, "cannot start a thread");
