@@ -40,24 +40,41 @@ static int get_global(
 				 address, size, owner->real, name);
 }
 
-static int is_known(const struct object *o, const char *name)
+static int is_known(const struct scan *scan, const char *name)
 {
-	for (const struct cuda_global *g = o->globals; g; g = g->next)
-		if (!strcmp(g->name, name))
+	for (const struct cuda_global *g = scan->owner->globals; g; g = g->next)
+		if (g->context == scan->context && !strcmp(g->name, name))
 			return 1;
 	return 0;
 }
 
-/* Names of what the driver does not know as a variable are of shared memory, or of code. */
+/* What the driver says of what is no variable: a name of shared memory, or of code; or of all
+ * in a program that is not for the context's device. */
+static int is_none(int r)
+{
+	static const int none[] = {CUDA_MISSING, 1 /* INVALID_VALUE */,
+		209 /* NO_BINARY_FOR_GPU */, 218 /* INVALID_PTX */, 400 /* INVALID_HANDLE */};
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		if (r == none[i])
+			return 1;
+	return 0;
+}
+
 static int found(const char *name, void *argument)
 {
 	struct scan *scan = argument;
 	uint64_t address = 0, bytes;
 	size_t size = 0, length = strlen(name) + 1;
 	struct cuda_global *g;
+	int r;
 
-	if (is_known(scan->owner, name) || get_global(scan->owner, &address, &size, name) ||
-		!address || !size)
+	if (is_known(scan, name))
+		return 0;
+	r = get_global(scan->owner, &address, &size, name);
+	if (r && !is_none(r))
+		return cuda_failed("looking for a variable of a CUDA module", r);
+	if (r || !address || !size)
 		return 0;
 	bytes = power_of_two(sizeof(*g) + length);
 	g = room_alloc(bytes);
@@ -133,8 +150,42 @@ static int scan(struct object *o, void *context)
 	CUDA(cuDeviceGetAttribute, (int *, int, int))(&minor, 76, device);
 	r = names_find(image_of(o), major, minor, found, &scan);
 	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
-	o->scanned = !r;
-	return r ? agent_fail("cannot tell what variables a CUDA module has") : 0;
+	if (r && !table->order.failure[0])
+		agent_fail("cannot tell what variables a CUDA module has");
+	return r;
+}
+
+static uint64_t newest_context(const struct cuda_state *s)
+{
+	uint64_t newest = 0;
+
+	for (const struct object *o = s->objects; o; o = o->next)
+		if (o->kind == CUDA_CONTEXT)
+			newest = o->sequence;
+	return newest;
+}
+
+/* A module is of one context. A library has variables of its own in each context that something
+ * of it has been used in, which the driver does not tell: so in all there are. */
+static int scan_all(const struct cuda_state *s, struct object *o)
+{
+	void *first = o->kind == CUDA_MODULE    ? o->context
+		      : o->kind == CUDA_LIBRARY ? loaded_in(s, o)
+						: NULL;
+	uint64_t newest = newest_context(s);
+	int r;
+
+	if (!first || !image_of(o) || o->scanned >= newest ||
+		(o->kind == CUDA_MODULE && o->scanned))
+		return 0;
+	r = scan(o, first);
+	for (const struct object *c = s->objects; c && !r && o->kind == CUDA_LIBRARY;
+		c = c->next)
+		if (c->kind == CUDA_CONTEXT && c->real != first)
+			r = scan(o, c->real);
+	if (!r)
+		o->scanned = newest;
+	return r;
 }
 
 static int variable_failed(const char *doing, const struct cuda_global *g, int r)
@@ -176,24 +227,21 @@ static int load(struct cuda_global *g)
 
 int cuda_save_globals(struct cuda_state *s)
 {
-	for (struct object *o = s->objects; o; o = o->next) {
-		void *context = o->kind == CUDA_MODULE    ? o->context
-				: o->kind == CUDA_LIBRARY ? loaded_in(s, o)
-							  : NULL;
-
-		if (context && !o->scanned && image_of(o) && scan(o, context))
+	for (struct object *o = s->objects; o; o = o->next)
+		if (scan_all(s, o))
 			return -1;
-	}
 	return each_global(s, save);
 }
 
-int cuda_verify_globals(const struct object *o)
+static int verify(const struct object *o)
 {
 	for (const struct cuda_global *g = o->globals; g; g = g->next) {
 		uint64_t address = 0;
 		size_t size;
-		int r = get_global(o, &address, &size, g->name);
+		int r = CUDA(cuCtxSetCurrent, (void *))(g->context);
 
+		if (!r)
+			r = get_global(o, &address, &size, g->name);
 		if (r)
 			return variable_failed("looking for", g, r);
 		if (address != g->address)
@@ -206,13 +254,8 @@ int cuda_verify_globals(const struct object *o)
 
 int cuda_replay_globals(struct cuda_state *s)
 {
-	for (const struct object *o = s->objects; o; o = o->next) {
-		int r = o->globals ? CUDA(cuCtxSetCurrent, (void *))(o->globals->context) : 0;
-
-		if (r)
-			return cuda_failed("cuCtxSetCurrent", r);
-		if (cuda_verify_globals(o))
+	for (const struct object *o = s->objects; o; o = o->next)
+		if (verify(o))
 			return -1;
-	}
 	return each_global(s, load);
 }

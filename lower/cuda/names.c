@@ -85,30 +85,63 @@ static int is_name(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
 }
 
-/* Behind ".global": ".align 4 .b8 name[4] = ..." */
-static int declared(const struct search *s, const char *p)
+static const char *skip_space(const char *p)
 {
-	char name[1024];
-	size_t n = 0;
+	return p + strspn(p, " \t\r\n");
+}
 
-	while (*p == ' ' || *p == '\t' || *p == '.') {
+/* ".align 4 .attribute(.managed) .v4 .b8 " */
+static const char *skip_properties(const char *p)
+{
+	for (p = skip_space(p); *p == '.'; p = skip_space(p)) {
 		int align = !strncmp(p, ".align", 6);
 
-		if (*p == '.')
-			while (is_name(p[1]))
-				p++;
-		p++;
-		if (align) {
-			p += strspn(p, " \t");
-			p += strspn(p, "0123456789");
-		}
+		while (is_name(*++p))
+			;
+		if (align)
+			p = skip_space(p) + strspn(skip_space(p), "0123456789");
+		if (*skip_space(p) == '(')
+			p += strcspn(p, ")") + 1;
 	}
-	while (n < sizeof(name) - 1 && is_name(p[n])) {
-		name[n] = p[n];
-		n++;
+	return p;
+}
+
+/* "[4][2] = {{1, 2}, {3, 4}}" */
+static const char *skip_value(const char *p)
+{
+	int depth = 0;
+
+	for (p = skip_space(p); *p && (depth || !strchr(",;(){", *p)); p++) {
+		const char *value = skip_space(p + 1);
+
+		if (*p == '=' && *value == '{')
+			p = value;
+		depth += (*p == '{') - (*p == '}');
 	}
-	name[n] = 0;
-	return n ? s->found(name, s->argument) : 0;
+	return p;
+}
+
+/* Behind ".global": "PROPERTIES name[4] = ..., other;" */
+static int declared(const struct search *s, const char *p)
+{
+	int r = 0;
+
+	do {
+		const char *start = skip_properties(p);
+		char *name;
+
+		for (p = start; is_name(*p); p++)
+			;
+		if (p == start)
+			return 0;
+		name = strndup(start, p - start);
+		if (!name)
+			return -1;
+		r = s->found(name, s->argument);
+		free(name);
+		p = skip_value(p);
+	} while (!r && *p++ == ',');
+	return r;
 }
 
 /* Variables are declared after a space or at the start of a line; in instructions something
@@ -203,7 +236,8 @@ static int in_fatbin(const struct search *s, const struct fatbin *f)
 
 	if (!count)
 		count = in_entries(s, f, FATBIN_PTX, &result);
-	return count < 0 ? -1 : result;
+	/* The driver has found something in there; what we cannot find it in would be lost. */
+	return count < 0 || (!count && f->size) ? -1 : result;
 }
 
 int names_find(const void *image, int major, int minor, name_found *found, void *argument)

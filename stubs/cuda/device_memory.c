@@ -155,8 +155,11 @@ int body_cuCtxEnablePeerAccess(void *peer, unsigned flags)
 
 int body_cuCtxDisablePeerAccess(void *peer)
 {
-	int r = cuda_perform(
-		INDEX_cuCtxDisablePeerAccess, (uint64_t[CALL_WORDS]){(uint64_t)peer});
+	int r = real_cuCtxDisablePeerAccess(peer);
 
-	return r ? r : change_peers(peer, 0);
+	if (r)
+		return r;
+	object_unchange(object_find(CUDA_CONTEXT, peer), INDEX_cuCtxEnablePeerAccess,
+		current_context());
+	return change_peers(peer, 0);
 }

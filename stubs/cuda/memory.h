@@ -137,6 +137,7 @@ REAL(cuMemAlloc_v2);
 REAL(cuMemFree_v2);
 REAL(cuMemGetInfo_v2);
 REAL(cuMemGetAddressRange_v2);
+REAL(cuCtxDisablePeerAccess);
 REAL(cuPointerGetAttribute);
 REAL(cuPointerGetAttributes);
 REAL(cuPointerSetAttribute);

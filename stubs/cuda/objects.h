@@ -45,6 +45,9 @@ STUB_HIDDEN void objects_kill_context(void *context);
  * half's thread-local storage. */
 STUB_HIDDEN void object_used(struct object *o);
 STUB_HIDDEN void object_change(struct object *o, struct cuda_call *call, int value);
+/* Undone is what cuda_info[index] has changed in @o, which may be NULL, with @context current.
+ */
+STUB_HIDDEN void object_unchange(struct object *o, unsigned index, const void *context);
 
 /* The real handle for what a program holds: @handle if it is no object of ours. */
 static inline void *object_real(void *handle)

@@ -2,6 +2,8 @@
  * Calls that make objects, change or destroy them: the records that they leave. All are alike,
  * told apart by what the API table says of them (struct call_info).
  */
+#include <string.h>
+
 #include "loader/lower/raw.h"
 #include "stubs/calls.h"
 #include "stubs/cuda/memory.h"
@@ -134,6 +136,12 @@ static int is_looked_up(const struct call_info *info, const struct call_param *f
 	return first && (info->class == API_CREATE || info->class == API_PURE);
 }
 
+/* What is the process's, and outlives the context it was made in. */
+static int outlives_context(uint32_t kind)
+{
+	return kind == CUDA_LIBRARY || kind == CUDA_KERNEL || kind == CUDA_RESOURCE_DESCRIPTION;
+}
+
 /* The new object for what comes out as @out of a call; NULL: no memory. */
 static struct object *new_object(struct performed *p, const struct call_param *out)
 {
@@ -152,7 +160,8 @@ static struct object *new_object(struct performed *p, const struct call_param *o
 			return NULL;
 		}
 	}
-	o->context = o->made ? o->made->context : current_context();
+	if (!outlives_context(out->object))
+		o->context = o->made ? o->made->context : current_context();
 	o->parent = argument_object(call_first_handle(p->info), p->arguments);
 	return o;
 }
@@ -284,21 +293,77 @@ static int perform_destroy(struct performed *p)
 	return 0;
 }
 
+/* Each context has a default stream, which is no object. */
+static int is_default_stream(const struct call_param *p, const uint64_t *arguments)
+{
+	return p && p->object == CUDA_STREAM &&
+	       arguments[p->word] <= (uintptr_t)STREAM_LEGACY;
+}
+
+/* ... and another for each thread. */
+static int is_stream_of_thread(const struct performed *p, const struct call_param *first)
+{
+	const char *name = p->info->name;
+	size_t length = strlen(name);
+	void *stream;
+
+	if (!first || first->object != CUDA_STREAM)
+		return 0;
+	stream = (void *)p->arguments[first->word];
+	return stream == STREAM_PER_THREAD ||
+	       (!stream && length > 5 && !strcmp(name + length - 5, "_ptsz"));
+}
+
+/* What a call has changed. NULL: nothing that we know of. */
+static struct object *changed(const struct performed *p, const struct cuda_call *call)
+{
+	const struct call_param *first = call_first_handle(p->info);
+
+	if (is_stream_of_thread(p, first))
+		return NULL;
+	if (p->info->on_context || is_default_stream(first, p->arguments))
+		return object_find(CUDA_CONTEXT, call->context);
+	return argument_object(first, p->arguments);
+}
+
+/* A part of a graph, with which it goes; graphs are objects themselves. */
+static int is_in_graph(const struct call_info *info)
+{
+	return info->params[0].kind == API_HANDLE && !info->params[0].holding;
+}
+
+/* Something was set that could not be set again: once is enough to know. */
+static int note_loss(void *context)
+{
+	struct object *o = object_new(CUDA_SETTING, CUDA_OBJECT_REAL | CUDA_OBJECT_LOST);
+
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o->context = context;
+	object_live_once(o, context);
+	return 0;
+}
+
 static int perform_state(struct performed *p)
 {
-	struct cuda_call *call = call_new(p->index, p->arguments);
+	struct cuda_call *call;
 	struct object *o;
 	int r;
 
+	if (is_in_graph(p->info))
+		return cuda_call_down(p->index, p->lowered);
+	call = call_new(p->index, p->arguments);
 	if (!call)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	o = p->info->on_context ? object_find(CUDA_CONTEXT, call->context)
-				: argument_object(call_first_handle(p->info), p->arguments);
+	o = changed(p, call);
 	r = cuda_call_down(p->index, p->lowered);
-	if (r || !o)
-		call_free(call);
-	else
+	if (!r && o) {
 		object_change(o, call, p->info->value);
+		return 0;
+	}
+	if (!r)
+		r = note_loss(call->context);
+	call_free(call);
 	return r;
 }
 

@@ -121,5 +121,15 @@ int cuKernelSetAttribute(int, int, void *, int);
 int cuLaunchKernelEx(const void *, void *, void **, void **);
 int cuGraphCreate(void **, unsigned);
 int cuGraphDestroy(void *);
+int cuGraphExecDestroy(void *);
+int cuGraphInstantiateWithFlags(void **, void *, uint64_t);
+int cuGraphAddEventRecordNode(void **, void *, void *const *, size_t, void *);
+int cuGraphEventRecordNodeSetEvent(void *, void *);
+int cuCtxGetId(void *, uint64_t *);
+int cuKernelGetName(const char **, void *);
+int cuDevicePrimaryCtxGetState(int, unsigned *, int *);
+int cuCtxEnablePeerAccess(void *, unsigned);
+int cuCtxDisablePeerAccess(void *);
+int cuDevSmResourceSplitByCount(void *, unsigned *, const void *, void *, unsigned, unsigned);
 
 #endif

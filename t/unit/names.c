@@ -12,6 +12,8 @@
 #include "t/unit/tap.h"
 
 static char seen[1000];
+static const char all_names[] =
+	"grown table_of weights shared_with_host one two three ";
 
 static int note(const char *name, void *argument)
 {
@@ -30,6 +32,8 @@ static const char ptx[] =
 	".version 9.0\n.target sm_90\n.visible .global .align 4 .u32 grown = 7;\n"
 	".global .align 8 .b8 table_of[16384];\n.const .align 4 .b8 weights[16];\n"
 	".extern .shared .align 16 .b8 not_this[];\n"
+	".global .attribute(.managed) .align 4 .u32 shared_with_host;\n"
+	".global .u32 one[2] = {1, 2}, two = 3,\n\tthree[1][2] = {{4, 5}};\n"
 	".visible .entry k()\n{\n\tld.global.u32 %r1, [grown];\n\tst.global.u32 [x], %r1;\n}\n";
 
 /* A file with two variables, a function, and one variable that is elsewhere. */
@@ -133,13 +137,13 @@ int main(void)
 	static const char other[] = ".visible .global .u32 other;\n";
 	struct fatbin *f;
 
-	ok(!strcmp(names(ptx), "grown table_of weights "), "text: %s", seen);
+	ok(!strcmp(names(ptx), all_names), "text: %s", seen);
 	ok(!strcmp(names(elf), "first second "), "an ELF file: %s", seen);
 
 	f = fatbin();
 	add(f, PTX, 90, PLAIN, ptx, sizeof(ptx));
 	add(f, ELF, 80, PLAIN, other, sizeof(other));
-	ok(!strcmp(names(f), "grown table_of weights "), "no machine code that fits: %s", seen);
+	ok(!strcmp(names(f), all_names), "no machine code that fits: %s", seen);
 	add(f, ELF, 90, PLAIN, elf, size);
 	ok(!strcmp(names(f), "first second "), "machine code that fits: %s", seen);
 
@@ -148,7 +152,7 @@ int main(void)
 	ok(!strcmp(names(f), "first second "), "compressed: %s", seen);
 	f = fatbin();
 	add(f, PTX, 75, LZ4, ptx, sizeof(ptx));
-	ok(!strcmp(names(f), "grown table_of weights "), "compressed otherwise: %s", seen);
+	ok(!strcmp(names(f), all_names), "compressed otherwise: %s", seen);
 	((struct entry *)f->entries)->flags = 0x4000000;
 	((struct entry *)f->entries)->flags |= LZ4;
 	((struct entry *)f->entries)->full_size /= 2;
@@ -158,5 +162,11 @@ int main(void)
 	add(f, ELF, 90, LZ4, elf, size);
 	wrapper.data = f;
 	ok(!strcmp(names(&wrapper), "first second "), "behind a wrapper: %s", seen);
+
+	f = fatbin();
+	add(f, ELF, 80, PLAIN, elf, size);
+	add(f, 8, 90, PLAIN, elf, size);
+	ok(!strcmp(names(f), "failed"), "nothing that fits is an error: %s", seen);
+	ok(!strcmp(names(fatbin()), ""), "nothing at all is none: %s", seen);
 	return done_testing();
 }
