@@ -27,8 +27,10 @@ refused() {
 	sweep 2 >/dev/null
 }
 
-refused thread-stream "it holds 1 setting of a thread's default stream or the like"
+refused thread-stream "it holds 1 setting of a thread's default stream or of memory"
 refused parts "it holds 1 description of a part of a GPU"
 refused graph-memory "it holds 4096 bytes of device memory that CUDA graphs have allocated"
+refused memory "it holds 1 setting of a thread's default stream or of memory"
+refused heap "its kernel count has used malloc on the device"
 
 done_testing

@@ -65,8 +65,8 @@ static const struct {
 	{CUDA_LOG_CALLBACK, "callback for CUDA logs", "callbacks for CUDA logs"},
 	{CUDA_RESOURCE_DESCRIPTION, "description of a part of a GPU",
 		"descriptions of parts of a GPU"},
-	{CUDA_SETTING, "setting of a thread's default stream or the like",
-		"settings of threads' default streams or the like"},
+	{CUDA_SETTING, "setting of a thread's default stream or of memory",
+		"settings of threads' default streams or of memory"},
 };
 
 static int refuse(enum cuda_kind kind, unsigned count)

@@ -61,11 +61,33 @@ static int is_none(int r)
 	return 0;
 }
 
+static struct cuda_global *new_global(const struct scan *scan, const char *name)
+{
+	uint64_t length = strlen(name) + 1;
+	uint64_t bytes = power_of_two(sizeof(struct cuda_global) + length);
+	struct cuda_global *g = room_alloc(bytes);
+
+	if (!g) {
+		agent_fail("no memory for variables of CUDA modules");
+		return NULL;
+	}
+	g->size_of_this = bytes;
+	g->context = scan->context;
+	memcpy(g->name, name, length);
+	return g;
+}
+
+static void add(struct scan *scan, struct cuda_global *g)
+{
+	g->next = scan->owner->globals;
+	scan->owner->globals = g;
+}
+
 static int found(const char *name, void *argument)
 {
 	struct scan *scan = argument;
-	uint64_t address = 0, bytes;
-	size_t size = 0, length = strlen(name) + 1;
+	uint64_t address = 0;
+	size_t size = 0;
 	struct cuda_global *g;
 	int r;
 
@@ -76,21 +98,28 @@ static int found(const char *name, void *argument)
 		return cuda_failed("looking for a variable of a CUDA module", r);
 	if (r || !address || !size)
 		return 0;
-	bytes = power_of_two(sizeof(*g) + length);
-	g = room_alloc(bytes);
+	g = new_global(scan, name);
 	if (!g)
-		return agent_fail("no memory for variables of CUDA modules");
-	g->size_of_this = bytes;
+		return -1;
 	g->data_size = power_of_two(size);
 	g->data = room_alloc(g->data_size);
 	if (!g->data)
 		return agent_fail("no memory for variables of CUDA modules");
-	g->context = scan->context;
 	g->address = address;
 	g->size = size;
-	memcpy(g->name, name, length);
-	g->next = scan->owner->globals;
-	scan->owner->globals = g;
+	add(scan, g);
+	return 0;
+}
+
+static int found_allocating(const char *name, void *argument)
+{
+	struct scan *scan = argument;
+	struct cuda_global *g = new_global(scan, name);
+
+	if (!g)
+		return -1;
+	g->allocates = 1;
+	add(scan, g);
 	return 0;
 }
 
@@ -139,6 +168,7 @@ void *cuda_context_of(const struct cuda_state *s, const struct object *o)
 static int scan(struct object *o, void *context)
 {
 	struct scan scan = {o, context};
+	const struct names_visitor visitor = {found, found_allocating, &scan};
 	int major = 0, minor = 0, device, r;
 	void *popped;
 
@@ -148,7 +178,7 @@ static int scan(struct object *o, void *context)
 	CUDA(cuCtxGetDevice, (int *))(&device);
 	CUDA(cuDeviceGetAttribute, (int *, int, int))(&major, 75, device);
 	CUDA(cuDeviceGetAttribute, (int *, int, int))(&minor, 76, device);
-	r = names_find(image_of(o), major, minor, found, &scan);
+	r = names_find(image_of(o), major, minor, &visitor);
 	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
 	if (r && !table->order.failure[0])
 		agent_fail("cannot tell what variables a CUDA module has");
@@ -204,6 +234,8 @@ static int each_global(struct cuda_state *s, on_global *act)
 
 	for (struct object *o = s->objects; o && !r; o = o->next)
 		for (struct cuda_global *g = o->globals; g && !r; g = g->next) {
+			if (g->allocates)
+				continue;
 			r = CUDA(cuCtxSetCurrent, (void *))(g->context);
 			if (!r)
 				r = act(g);
@@ -225,10 +257,45 @@ static int load(struct cuda_global *g)
 		g->address, g->data, g->size);
 }
 
+/* ---- the heap of device code ---- */
+
+/* What the program asked for a kernel, or for that which a function is of, by. */
+static const char *name_of(const struct object *o)
+{
+	for (; o && o->made; o = o->parent) {
+		const struct call_info *info = &cuda_info[o->made->index];
+
+		for (unsigned i = 0; i < info->param_count; i++)
+			if (info->params[i].direction == API_STRING)
+				return (const char *)o->made->arguments[info->params[i].word];
+	}
+	return "";
+}
+
+static int may_have_allocated(const struct object *owner, const char *kernel)
+{
+	for (const struct cuda_global *g = owner->globals; g; g = g->next)
+		if (g->allocates && (!*g->name || !strcmp(g->name, kernel)))
+			return 1;
+	return 0;
+}
+
+/* The driver has no way to look at the heap that malloc in device code takes from; nobody knows
+ * whether all has been freed. */
+static int refuse_allocating(const struct object *owner)
+{
+	for (const struct object *o = owner->next; o; o = o->next)
+		if (o->used && is_part(o, owner) && may_have_allocated(owner, name_of(o)))
+			return agent_fail("its kernel %s has used malloc on the device, whose "
+					  "memory cannot be restored yet",
+				name_of(o));
+	return 0;
+}
+
 int cuda_save_globals(struct cuda_state *s)
 {
 	for (struct object *o = s->objects; o; o = o->next)
-		if (scan_all(s, o))
+		if (scan_all(s, o) || (o->globals && refuse_allocating(o)))
 			return -1;
 	return each_global(s, save);
 }
@@ -238,8 +305,10 @@ static int verify(const struct object *o)
 	for (const struct cuda_global *g = o->globals; g; g = g->next) {
 		uint64_t address = 0;
 		size_t size;
-		int r = CUDA(cuCtxSetCurrent, (void *))(g->context);
+		int r = g->allocates ? 0 : CUDA(cuCtxSetCurrent, (void *))(g->context);
 
+		if (g->allocates)
+			continue;
 		if (!r)
 			r = get_global(o, &address, &size, g->name);
 		if (r)

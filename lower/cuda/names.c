@@ -1,6 +1,6 @@
+/* Fat binaries, and which of what is in one is for a device. */
 #include "lower/cuda/names.h"
 
-#include <ctype.h>
 #include <elf.h>
 #include <lz4.h>
 #include <stdint.h>
@@ -45,128 +45,14 @@ struct fatbin_entry {
 _Static_assert(sizeof(struct fatbin_entry) == 64, "");
 
 struct search {
-	name_found *found;
-	void *argument;
+	const struct names_visitor *visitor;
 	int major, minor;
 };
 
-/* ---- ELF ---- */
-
-static int in_elf(const struct search *s, const char *data, uint64_t size)
-{
-	const Elf64_Ehdr *e = (const void *)data;
-	const Elf64_Shdr *sections = (const void *)(data + e->e_shoff);
-	int r = 0;
-
-	if (size < sizeof(*e) || e->e_shoff + (uint64_t)e->e_shnum * sizeof(*sections) > size)
-		return -1;
-	for (unsigned i = 0; i < e->e_shnum && !r; i++) {
-		const Elf64_Shdr *h = &sections[i];
-		const Elf64_Sym *symbols = (const void *)(data + h->sh_offset);
-		const char *strings;
-
-		if (h->sh_type != SHT_SYMTAB)
-			continue;
-		if (h->sh_link >= e->e_shnum || h->sh_offset + h->sh_size > size)
-			return -1;
-		strings = data + sections[h->sh_link].sh_offset;
-		for (uint64_t j = 0; j < h->sh_size / sizeof(*symbols) && !r; j++)
-			if (ELF64_ST_TYPE(symbols[j].st_info) == STT_OBJECT &&
-				symbols[j].st_shndx != SHN_UNDEF && symbols[j].st_size)
-				r = s->found(strings + symbols[j].st_name, s->argument);
-	}
-	return r;
-}
-
-/* ---- text ---- */
-
-static int is_name(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
-}
-
-static const char *skip_space(const char *p)
-{
-	return p + strspn(p, " \t\r\n");
-}
-
-/* ".align 4 .attribute(.managed) .v4 .b8 " */
-static const char *skip_properties(const char *p)
-{
-	for (p = skip_space(p); *p == '.'; p = skip_space(p)) {
-		int align = !strncmp(p, ".align", 6);
-
-		while (is_name(*++p))
-			;
-		if (align)
-			p = skip_space(p) + strspn(skip_space(p), "0123456789");
-		if (*skip_space(p) == '(')
-			p += strcspn(p, ")") + 1;
-	}
-	return p;
-}
-
-/* "[4][2] = {{1, 2}, {3, 4}}" */
-static const char *skip_value(const char *p)
-{
-	int depth = 0;
-
-	for (p = skip_space(p); *p && (depth || !strchr(",;(){", *p)); p++) {
-		const char *value = skip_space(p + 1);
-
-		if (*p == '=' && *value == '{')
-			p = value;
-		depth += (*p == '{') - (*p == '}');
-	}
-	return p;
-}
-
-/* Behind ".global": "PROPERTIES name[4] = ..., other;" */
-static int declared(const struct search *s, const char *p)
-{
-	int r = 0;
-
-	do {
-		const char *start = skip_properties(p);
-		char *name;
-
-		for (p = start; is_name(*p); p++)
-			;
-		if (p == start)
-			return 0;
-		name = strndup(start, p - start);
-		if (!name)
-			return -1;
-		r = s->found(name, s->argument);
-		free(name);
-		p = skip_value(p);
-	} while (!r && *p++ == ',');
-	return r;
-}
-
-/* Variables are declared after a space or at the start of a line; in instructions something
- * goes before the point. */
-static int in_text(const struct search *s, const char *text)
-{
-	static const char *const words[] = {".global", ".const"};
-	int r = 0;
-
-	for (const char *p = text; *p && !r; p++) {
-		if (*p != '.' || (p > text && !isspace((unsigned char)p[-1])))
-			continue;
-		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && !r; i++) {
-			size_t n = strlen(words[i]);
-
-			if (!strncmp(p, words[i], n) && isspace((unsigned char)p[n]))
-				r = declared(s, p + n);
-		}
-	}
-	return r;
-}
-
 static int in_program(const struct search *s, const char *data, uint64_t size)
 {
-	return !strncmp(data, ELFMAG, SELFMAG) ? in_elf(s, data, size) : in_text(s, data);
+	return !strncmp(data, ELFMAG, SELFMAG) ? names_in_elf(s->visitor, data, size)
+					      : names_in_text(s->visitor, data);
 }
 
 /* ---- fat binaries ---- */
@@ -240,9 +126,9 @@ static int in_fatbin(const struct search *s, const struct fatbin *f)
 	return count < 0 || (!count && f->size) ? -1 : result;
 }
 
-int names_find(const void *image, int major, int minor, name_found *found, void *argument)
+int names_find(const void *image, int major, int minor, const struct names_visitor *visitor)
 {
-	const struct search s = {found, argument, major, minor};
+	const struct search s = {visitor, major, minor};
 	const struct wrapper *w = image;
 	const struct fatbin *f = w->magic == WRAPPER ? w->data : image;
 

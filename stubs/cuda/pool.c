@@ -190,6 +190,7 @@ void memory_stream_gone(void *stream)
 			drop_order(s, p);
 		}
 	}
+	memory_managed_detached(s, stream);
 	memory_unlock(s);
 }
 

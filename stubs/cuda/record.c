@@ -332,8 +332,7 @@ static int is_in_graph(const struct call_info *info)
 	return info->params[0].kind == API_HANDLE && !info->params[0].holding;
 }
 
-/* Something was set that could not be set again: once is enough to know. */
-static int note_loss(void *context)
+STUB_HIDDEN int setting_lost(void *context)
 {
 	struct object *o = object_new(CUDA_SETTING, CUDA_OBJECT_REAL | CUDA_OBJECT_LOST);
 
@@ -362,7 +361,7 @@ static int perform_state(struct performed *p)
 		return 0;
 	}
 	if (!r)
-		r = note_loss(call->context);
+		r = setting_lost(call->context);
 	call_free(call);
 	return r;
 }

@@ -117,6 +117,7 @@ struct cuda_global {
 	uint64_t address, size;
 	void *data;
 	uint64_t data_size; /* a power of two */
+	uint64_t allocates; /* no variable, but a kernel that calls malloc; no name: any may */
 	char name[];
 };
 

@@ -23,6 +23,7 @@ static CUdeviceptr variables[3]; /* of the library, in each context */
 static const char *kernel_name, *function_name;
 static uint64_t context_numbers[3], stream_numbers[3];
 static void *streams[2];
+static CUdeviceptr managed[3];
 
 void victim_hurt(void)
 {
@@ -181,16 +182,73 @@ static void check_settings(void)
 	OK(cuCtxSetCurrent(first));
 }
 
+#define ON_DEVICE(n) (1 | (uint64_t)(n) << 32) /* CUmemLocation */
+
+static void make_managed(void)
+{
+	void *gone;
+
+	for (int i = 0; i < 3; i++)
+		OK(cuMemAllocManaged(&managed[i], 100000, 1));
+	OK(cuMemAdvise_v2(managed[0], 100000, 1, ON_DEVICE(0)));
+	OK(cuMemAdvise_v2(managed[0], 50000, 3, ON_DEVICE(1)));
+	OK(cuMemAdvise(managed[1] + 10, 1000, 1, 0));
+	OK(cuMemAdvise(managed[1] + 10, 1000, 2, 0));
+	OK(cuMemAdvise(managed[2], 100000, 2, 0));
+	OK(cuMemAdvise(managed[2], 100000, 1, 0));
+	OK(cuMemAdvise(managed[2], 100000, 2, 0));
+	OK(cuMemAdvise(managed[2], 100000, 1, 0));
+	OK(cuStreamAttachMemAsync(streams[1], managed[0], 0, 4));
+	OK(cuStreamAttachMemAsync(NULL, managed[1], 0, 2));
+	OK(cuStreamCreate(&gone, 0));
+	OK(cuStreamAttachMemAsync(gone, managed[2], 0, 4));
+	OK(cuStreamDestroy_v2(gone));
+}
+
+static int range_attribute(int attribute, CUdeviceptr address)
+{
+	int value = -1;
+
+	OK(cuMemRangeGetAttribute(&value, 4, attribute, address, 100));
+	return value;
+}
+
+static void check_managed(void)
+{
+	static const int read_mostly[] = {1, 0, 1}, preferred[] = {1, -1, -1},
+			 attached[] = {4 + 8, 2, 0};
+
+	for (int i = 0; i < 3; i++) {
+		int is_read = range_attribute(1, managed[i]);
+		int where = range_attribute(2, managed[i]);
+		int to = range_attribute(900, managed[i]);
+
+		CHECK(is_read == read_mostly[i], "%d: read mostly: %d", i, is_read);
+		CHECK(where == preferred[i], "%d: on device %d", i, where);
+		CHECK(i == 2 || to == attached[i], "%d: attached %d", i, to);
+	}
+}
+
 static void hold(const char *what)
 {
 	void *graph, *executable;
+	uint64_t seed = 100;
 	unsigned groups = 1;
 	char parts[200];
 
 	if (!strcmp(what, "thread-stream"))
 		OK(cuStreamSetAttribute(PER_THREAD, 5, (uint64_t[8]){7}));
+	if (!strcmp(what, "memory"))
+		OK(cuPointerSetAttribute(&groups, 6, managed[0]));
 	if (!strcmp(what, "parts"))
 		OK(cuDevSmResourceSplitByCount(parts, &groups, parts, parts, 0, 8));
+	if (!strcmp(what, "heap")) {
+		OK(cuModuleLoadData(&graph, "sim module\n.visible .entry count(\n)\n{\n\tcall "
+					    "(r), malloc, (n);\n}\n"));
+		OK(cuModuleGetFunction(&executable, graph, "count"));
+		OK(cuLaunchKernel(executable, 1, 1, 1, 1, 1, 1, 0, NULL,
+			(void *[]){&variables[0], &seed, &seed}, NULL));
+	}
 	if (!strcmp(what, "graph-memory")) {
 		OK(cuGraphCreate(&graph, 0));
 		OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
@@ -206,6 +264,7 @@ int main(int argc, char **argv)
 	make_peers();
 	make_names();
 	make_settings();
+	make_managed();
 	fill_variables(100);
 	if (argc > 1)
 		hold(argv[1]);
@@ -214,6 +273,7 @@ int main(int argc, char **argv)
 	check_variables(100);
 	check_names();
 	check_settings();
+	check_managed();
 	fill_variables(200);
 	check_variables(200);
 	OK(cuLibraryUnload(library));
