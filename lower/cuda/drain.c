@@ -109,8 +109,9 @@ static int refuse_graph_memory(const struct cuda_state *s)
 		if (r)
 			return cuda_failed("cuDeviceGetGraphMemAttribute", r);
 		if (used)
-			return agent_fail("it holds %lu bytes of device memory that CUDA graphs "
-					  "have allocated, which cannot be restored yet",
+			return agent_fail(
+				"it holds %lu bytes of device memory that CUDA graphs "
+				"have allocated, which cannot be restored yet",
 				used);
 	}
 	return 0;

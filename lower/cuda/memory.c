@@ -360,11 +360,10 @@ static int allocate_managed_again(const struct memory_managed *m)
 
 static int advise_again(const struct memory_advice *a)
 {
-	int r = a->with_location
-			? CUDA(cuMemAdvise_v2, (uint64_t, size_t, int, uint64_t))(
-				  a->address, a->size, a->advice, a->where)
-			: CUDA(cuMemAdvise, (uint64_t, size_t, int, int))(
-				  a->address, a->size, a->advice, a->where);
+	int r = a->with_location ? CUDA(cuMemAdvise_v2, (uint64_t, size_t, int, uint64_t))(
+					   a->address, a->size, a->advice, a->where)
+				 : CUDA(cuMemAdvise, (uint64_t, size_t, int, int))(
+					   a->address, a->size, a->advice, a->where);
 
 	return r ? cuda_failed("cuMemAdvise", r) : 0;
 }

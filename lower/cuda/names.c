@@ -52,7 +52,7 @@ struct search {
 static int in_program(const struct search *s, const char *data, uint64_t size)
 {
 	return !strncmp(data, ELFMAG, SELFMAG) ? names_in_elf(s->visitor, data, size)
-					      : names_in_text(s->visitor, data);
+					       : names_in_text(s->visitor, data);
 }
 
 /* ---- fat binaries ---- */

@@ -12,8 +12,8 @@ struct symbols {
 	const char *names;
 };
 
-/* Undocumented, as seen in files of CUDA 13: pairs of symbols, who calls whom; and others, which
- * begin with 0. */
+/* Undocumented, as seen in files of CUDA 13: pairs of symbols, who calls whom; and others,
+ * which begin with 0. */
 #define SHT_CALL_GRAPH 0x70000001
 struct edge {
 	uint32_t caller, callee;

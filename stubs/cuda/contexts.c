@@ -103,8 +103,8 @@ static void flags_set(int device, unsigned flags)
 SET_FLAGS(cuDevicePrimaryCtxSetFlags)
 SET_FLAGS(cuDevicePrimaryCtxSetFlags_v2)
 
-/* Parts of a device, which the program holds as the driver has written them: they may be of this
- * process. Once is enough to know. */
+/* Parts of a device, which the program holds as the driver has written them: they may be of
+ * this process. Once is enough to know. */
 int body_cuDevSmResourceSplitByCount(void *result, unsigned *groups, const void *input,
 	void *remaining, unsigned flags, unsigned least)
 {

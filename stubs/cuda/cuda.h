@@ -27,7 +27,8 @@ enum {
 #define CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM 2
 #define CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND          1
 
-/* The default streams: a context's (also NULL), and each thread's own (NULL to a function _ptsz).
+/* The default streams: a context's (also NULL), and each thread's own (NULL to a function
+ * _ptsz).
  */
 #define STREAM_LEGACY     ((void *)1)
 #define STREAM_PER_THREAD ((void *)2)

@@ -1,6 +1,6 @@
 /*
- * Managed memory: it is the driver's. Kept are the allocations, in their order, what was advised of
- * them (the last of each kind for a range), and which stream they are attached to.
+ * Managed memory: it is the driver's. Kept are the allocations, in their order, what was
+ * advised of them (the last of each kind for a range), and which stream they are attached to.
  */
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
@@ -76,8 +76,8 @@ void memory_managed_freed(uint64_t address)
 
 static int is_attached(const struct memory_managed *m)
 {
-	return m->attached_flags && (!in_records_window((uintptr_t)m->stream) ||
-					    !is_dead(object_real(m->stream)));
+	return m->attached_flags &&
+	       (!in_records_window((uintptr_t)m->stream) || !is_dead(object_real(m->stream)));
 }
 
 void memory_managed_gone(struct memory_state *s, const void *context)
@@ -112,8 +112,8 @@ static int is_alike(const struct memory_advice *a, const struct memory_advice *b
 }
 
 /* The part of @given that is about @m, last in its list. 0 or -1. */
-static int add_advice(struct memory_state *s, struct memory_managed *m,
-	const struct memory_advice *given)
+static int add_advice(
+	struct memory_state *s, struct memory_managed *m, const struct memory_advice *given)
 {
 	uint64_t start = given->address > m->address ? given->address : m->address;
 	uint64_t end = given->address + given->size, m_end = m->address + m->size;
@@ -143,8 +143,8 @@ static int add_advice(struct memory_state *s, struct memory_managed *m,
 	return 0;
 }
 
-/* Of other memory (the host's own, variables of modules) it is not kept: it changes nothing but how
- * long things take. */
+/* Of other memory (the host's own, variables of modules) it is not kept: it changes nothing but
+ * how long things take. */
 static int advised(int r, const struct memory_advice *given)
 {
 	struct memory_state *s = r ? NULL : memory_lock(0);

@@ -57,8 +57,8 @@ struct memory_managed {
 	void *context;
 	uint32_t flags, device;
 	struct memory_advice *advice; /* in the order of the calls */
-	/* cuStreamAttachMemAsync, if attached_flags: to which stream, as the program names it, or
-	 * by a default stream in which context. */
+	/* cuStreamAttachMemAsync, if attached_flags: to which stream, as the program names it,
+	 * or by a default stream in which context. */
 	void *stream, *attached_in;
 	uint32_t attached_flags, reserved;
 	struct memory_managed *next;

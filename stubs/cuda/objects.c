@@ -275,7 +275,8 @@ STUB_HIDDEN void object_kill(struct object *o)
 	free_left(&left);
 }
 
-/* Under the lock: changes made with @context current, of cuda_info[index] or (UINT32_MAX) any. */
+/* Under the lock: changes made with @context current, of cuda_info[index] or (UINT32_MAX) any.
+ */
 static void drop_changes(
 	struct object *o, unsigned index, const void *context, struct left *left)
 {

@@ -296,8 +296,7 @@ static int perform_destroy(struct performed *p)
 /* Each context has a default stream, which is no object. */
 static int is_default_stream(const struct call_param *p, const uint64_t *arguments)
 {
-	return p && p->object == CUDA_STREAM &&
-	       arguments[p->word] <= (uintptr_t)STREAM_LEGACY;
+	return p && p->object == CUDA_STREAM && arguments[p->word] <= (uintptr_t)STREAM_LEGACY;
 }
 
 /* ... and another for each thread. */

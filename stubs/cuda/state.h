@@ -168,7 +168,8 @@ struct cuda_device {
 };
 
 /* The driver numbers contexts, and streams, in each process anew. The program sees the driver's
- * numbers from a base on, which is moved behind all it has seen at a restart: none comes twice. */
+ * numbers from a base on, which is moved behind all it has seen at a restart: none comes twice.
+ */
 enum { NUMBERS_CONTEXT, NUMBERS_STREAM, NUMBERS_KINDS };
 struct cuda_numbers {
 	uint64_t base, next;

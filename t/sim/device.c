@@ -26,7 +26,7 @@ static struct context {
 	int cache, device;
 	uint64_t number;
 	unsigned peers; /* a bit each */
-} contexts[CONTEXTS]; /* primary ones first */
+} contexts[CONTEXTS];   /* primary ones first */
 
 static int initialised_by; /* process id */
 static unsigned primary_flags[DEVICES];

@@ -358,7 +358,7 @@ int cuMemRangeGetAttribute(
 	ranges_lock();
 	r = range_find(address, MANAGED);
 	if (r)
-		*(int *)data = attribute == 1	? r->read_mostly
+		*(int *)data = attribute == 1   ? r->read_mostly
 			       : attribute == 2 ? r->preferred - 1
 						: (int)(r->attached + 8 * !!r->stream);
 	ranges_unlock();

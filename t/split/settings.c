@@ -1,8 +1,8 @@
 /*
- * settings [WHAT]: what belongs to no object, or to several, and numbers and names that come from
- * the driver, on two devices: settings of default streams, of contexts not made yet, access
- * between contexts, variables that a library has in each context. WHAT is something that cannot be
- * restored, held as well.
+ * settings [WHAT]: what belongs to no object, or to several, and numbers and names that come
+ * from the driver, on two devices: settings of default streams, of contexts not made yet,
+ * access between contexts, variables that a library has in each context. WHAT is something that
+ * cannot be restored, held as well.
  */
 #include "t/split/cuda_api.h"
 #include "t/victim/victim.h"
@@ -50,8 +50,8 @@ static void make_contexts(void)
 	OK(cuDevicePrimaryCtxRetain(&second, 1));
 	OK(cuCtxCreate_v2(&own, 0, 0));
 	OK(cuCtxSetCurrent(gone));
-	OK(cuLibraryLoadData(&library, "sim module\n.global .b8 own[4];\n", NULL, NULL, 0, NULL,
-		NULL, 0));
+	OK(cuLibraryLoadData(
+		&library, "sim module\n.global .b8 own[4];\n", NULL, NULL, 0, NULL, NULL, 0));
 	OK(cuLibraryGetKernel(&kernel, library, "count"));
 	OK(cuCtxDestroy_v2(gone));
 	OK(cuDevicePrimaryCtxSetFlags_v2(2, 1));

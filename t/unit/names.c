@@ -12,8 +12,7 @@
 #include "t/unit/tap.h"
 
 static char seen[1000];
-static const char all_names[] =
-	"grown table_of weights shared_with_host one two three ";
+static const char all_names[] = "grown table_of weights shared_with_host one two three ";
 
 static int note(const char *name, void *argument)
 {
@@ -57,8 +56,8 @@ static const char allocating[] =
 	".visible .entry taker(\n.param .u32 p\n)\n{\n\tcall.uni (r),\n\tmalloc,\n\t(p);\n}\n"
 	".visible .entry last()\n{\n\tcall (r), my_malloc, (p);\n}\n";
 
-/* A file with two variables, a function that allocates, by way of another, and one variable that is
- * elsewhere. */
+/* A file with two variables, a function that allocates, by way of another, and one variable
+ * that is elsewhere. */
 static size_t make_elf(char *to)
 {
 	static const char strings[] =
@@ -80,12 +79,8 @@ static size_t make_elf(char *to)
 			.st_size = 40},
 		{.st_name = 23, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_size = 4},
 		{.st_name = 33, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)},
-		{.st_name = 40,
-			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-			.st_shndx = 1},
-		{.st_name = 48,
-			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-			.st_shndx = 1},
+		{.st_name = 40, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1},
+		{.st_name = 48, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1},
 	};
 	size_t symbols_at = sizeof(Elf64_Ehdr), strings_at = symbols_at + sizeof(symbols);
 	size_t calls_at = (strings_at + sizeof(strings) + 7) & ~7ul;
