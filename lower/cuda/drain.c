@@ -50,6 +50,10 @@ static const struct {
 	const char *one, *many;
 } names[] = {
 	{CUDA_CONTEXT, "CUDA context with parameters", "CUDA contexts with parameters"},
+	{CUDA_MODULE, "CUDA module linked with addresses of its own",
+		"CUDA modules linked with addresses of their own"},
+	{CUDA_LIBRARY, "CUDA library linked with addresses of its own",
+		"CUDA libraries linked with addresses of their own"},
 	{CUDA_EVENT, "CUDA event shared with other processes",
 		"CUDA events shared with other processes"},
 	{CUDA_ARRAY, "CUDA array", "CUDA arrays"},

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/names.h"
@@ -195,6 +197,22 @@ static uint64_t newest_context(const struct cuda_state *s)
 	return newest;
 }
 
+/* What lies in a file that the program has loaded is not copied (stubs/cuda/image.c); the file
+ * may have been unloaded. A wrapper leads to more. */
+static int is_there(const void *image)
+{
+	const struct {
+		uint32_t magic, version;
+		const void *data;
+	} *wrapper = image;
+	uint32_t magic;
+	struct iovec to = {&magic, sizeof(magic)}, from = {(void *)image, sizeof(magic)};
+
+	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != sizeof(magic))
+		return 0;
+	return magic != FATBIN_WRAPPER || is_there(wrapper->data);
+}
+
 /* A module is of one context. A library has variables of its own in each context that something
  * of it has been used in, which the driver does not tell: so in all there are. */
 static int scan_all(const struct cuda_state *s, struct object *o)
@@ -205,6 +223,9 @@ static int scan_all(const struct cuda_state *s, struct object *o)
 	uint64_t newest = newest_context(s);
 	int r;
 
+	if (image_of(o) && !is_there(image_of(o)))
+		return agent_fail("a CUDA module was loaded from memory that is no more, which "
+				  "cannot be restored");
 	if (!first || !image_of(o) || o->scanned >= newest ||
 		(o->kind == CUDA_MODULE && o->scanned))
 		return 0;

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#define WRAPPER 0x466243b1
-#define FATBIN  0xba55ed50
+#define FATBIN 0xba55ed50
 
 struct wrapper {
 	uint32_t magic, version;
@@ -130,7 +129,7 @@ int names_find(const void *image, int major, int minor, const struct names_visit
 {
 	const struct search s = {visitor, major, minor};
 	const struct wrapper *w = image;
-	const struct fatbin *f = w->magic == WRAPPER ? w->data : image;
+	const struct fatbin *f = w->magic == FATBIN_WRAPPER ? w->data : image;
 
 	if (f->magic == FATBIN)
 		return in_fatbin(&s, f);

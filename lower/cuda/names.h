@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#define FATBIN_WRAPPER 0x466243b1 /* in front of what a compiler leaves in a program */
+
 /* Called with a name; the same may come twice. Not 0 ends it. */
 typedef int name_found(const char *name, void *argument);
 

@@ -78,6 +78,15 @@ STUB_HIDDEN int setting_lost(void *context);
  */
 STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real, struct object *parent);
 
+/* options.c. Some options lead to what cannot be copied. */
+STUB_HIDDEN int options_have_lists(const struct call_info *info, const uint64_t *arguments);
+/* Of a record's arguments: those that matter when the call is made again. */
+STUB_HIDDEN void options_filter(const struct call_info *info, uint64_t *arguments);
+/* What else is to be copied of the options of cuda_info[index], in bytes; and for a record's
+ * arguments, to where it says. */
+STUB_HIDDEN uint64_t options_bytes(unsigned index, const uint64_t *arguments);
+STUB_HIDDEN void options_copy(unsigned index, const uint64_t *arguments, void *to);
+
 /* image.c. A program for the device: its size, and of what must be kept of it when it is handed
  * to the driver (0: it stays where it is), and that copied. */
 STUB_HIDDEN uint64_t image_size(const void *image);

@@ -33,30 +33,6 @@ STUB_HIDDEN void call_free(struct cuda_call *call)
 		block_free(call, call->size);
 }
 
-/* Options that are buffers for what the compiler says: CU_JIT_INFO_LOG_BUFFER and its size, the
- * same for errors. Nobody would read it when the call is made again. */
-static int is_log(uint32_t option)
-{
-	return option >= 3 && option <= 6;
-}
-
-/* Of a list of options, whose values are the next parameter, those that matter. */
-static void filter_options(
-	const struct call_info *info, const struct call_param *p, uint64_t *arguments)
-{
-	uint32_t *options = (uint32_t *)arguments[p->word];
-	uint64_t *values = (uint64_t *)arguments[p[1].word];
-	uint64_t *count = &arguments[info->params[p->length].word], kept = 0;
-
-	for (uint64_t i = 0; i < (uint32_t)*count; i++) {
-		if (is_log(options[i]))
-			continue;
-		options[kept] = options[i];
-		values[kept++] = values[i];
-	}
-	*count = kept;
-}
-
 /* What a pointer leads to that must be kept; 0: nothing, or it stays where it is. */
 static uint64_t bytes_to_keep(
 	const struct call_info *info, const struct call_param *p, const uint64_t *arguments)
@@ -83,6 +59,7 @@ STUB_HIDDEN struct cuda_call *call_new(unsigned index, const uint64_t *arguments
 
 	for (unsigned i = 0; i < info->param_count; i++)
 		size += aligned(bytes_to_keep(info, &info->params[i], arguments));
+	size += options_bytes(index, arguments);
 	call = block_new(size);
 	if (!call)
 		return NULL;
@@ -105,9 +82,8 @@ STUB_HIDDEN struct cuda_call *call_new(unsigned index, const uint64_t *arguments
 		call->arguments[p->word] = (uint64_t)copy;
 		at += aligned(bytes);
 	}
-	for (unsigned i = 0; i < info->param_count; i++)
-		if (info->params[i].kind == API_JIT && call->arguments[info->params[i].word])
-			filter_options(info, &info->params[i], call->arguments);
+	options_filter(info, call->arguments);
+	options_copy(index, call->arguments, (char *)call + at);
 	return call;
 }
 
@@ -148,7 +124,7 @@ static struct object *new_object(struct performed *p, const struct call_param *o
 	unsigned flags = out->holding == API_VIRTUAL ? 0 : CUDA_OBJECT_REAL;
 	struct object *o;
 
-	if (out->holding == API_LOST)
+	if (out->holding == API_LOST || options_have_lists(p->info, p->arguments))
 		flags |= CUDA_OBJECT_LOST;
 	o = object_new(out->object, flags);
 	if (!o)

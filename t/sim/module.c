@@ -367,12 +367,28 @@ void module_context_gone(void *context)
 		}
 }
 
+/* CUlibraryHostUniversalFunctionAndDataTable, both of one word. */
+static int is_table(const void *value)
+{
+	const struct {
+		void *functions;
+		size_t functions_size;
+		void *data;
+		size_t data_size;
+	} *t = value;
+
+	return t && t->functions && t->data && t->functions_size == 8 && t->data_size == 8;
+}
+
 int cuLibraryLoadData(void **library, const void *image, const int *jit, void **jit_values,
 	unsigned jit_count, const int *options, void **values, unsigned count)
 {
 	struct library *l;
 
 	SIM_ENTER();
+	for (unsigned i = 0; i < count; i++)
+		if (options[i] == 0 && !is_table(values[i]))
+			return SIM_INVALID_VALUE;
 	if (strncmp(image, "sim module", 10))
 		return SIM_INVALID_VALUE;
 	l = object_new(OBJECT_LIBRARY, sizeof(*l));
