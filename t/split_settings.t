@@ -31,6 +31,8 @@ refused thread-stream "it holds 1 setting of a thread's default stream or of mem
 refused parts "it holds 1 description of a part of a GPU"
 refused graph-memory "it holds 4096 bytes of device memory that CUDA graphs have allocated"
 refused memory "it holds 1 setting of a thread's default stream or of memory"
+refused list "it holds 1 CUDA module linked with addresses of its own"
+refused gone "a CUDA module was loaded from memory that is no more"
 refused heap "its kernel count has used malloc on the device"
 
 done_testing

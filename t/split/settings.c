@@ -39,6 +39,19 @@ static void *context(int i)
 	return i == 0 ? first : i == 1 ? second : own;
 }
 
+/* A table that need not stay. */
+static void load_library(void)
+{
+	static void *word;
+	volatile uint64_t table[4] = {(uint64_t)&word, 8, (uint64_t)&word, 8};
+	const int options[] = {1, 0};
+	void *values[] = {(void *)1, (void *)table};
+
+	OK(cuLibraryLoadData(&library, "sim module\n.global .b8 own[4];\n", NULL, NULL, 0,
+		options, values, 2));
+	table[0] = table[2] = 0;
+}
+
 /* Some are made while another is current that is no more afterwards. */
 static void make_contexts(void)
 {
@@ -50,8 +63,7 @@ static void make_contexts(void)
 	OK(cuDevicePrimaryCtxRetain(&second, 1));
 	OK(cuCtxCreate_v2(&own, 0, 0));
 	OK(cuCtxSetCurrent(gone));
-	OK(cuLibraryLoadData(
-		&library, "sim module\n.global .b8 own[4];\n", NULL, NULL, 0, NULL, NULL, 0));
+	load_library();
 	OK(cuLibraryGetKernel(&kernel, library, "count"));
 	OK(cuCtxDestroy_v2(gone));
 	OK(cuDevicePrimaryCtxSetFlags_v2(2, 1));
@@ -229,6 +241,8 @@ static void check_managed(void)
 	}
 }
 
+static const char on_page[4096] __attribute__((aligned(4096))) = "sim module\n";
+
 static void hold(const char *what)
 {
 	void *graph, *executable;
@@ -238,6 +252,12 @@ static void hold(const char *what)
 
 	if (!strcmp(what, "thread-stream"))
 		OK(cuStreamSetAttribute(PER_THREAD, 5, (uint64_t[8]){7}));
+	if (!strcmp(what, "list"))
+		OK(cuModuleLoadDataEx(&graph, "sim module\n", 1, (int[]){17}, &executable));
+	if (!strcmp(what, "gone")) {
+		OK(cuModuleLoadData(&graph, on_page));
+		munmap((void *)on_page, sizeof(on_page));
+	}
 	if (!strcmp(what, "memory"))
 		OK(cuPointerSetAttribute(&groups, 6, managed[0]));
 	if (!strcmp(what, "parts"))
