@@ -128,9 +128,12 @@ static int found_allocating(const char *name, void *argument)
 /* What the module or library was loaded from; NULL: it is part of something else. */
 static const void *image_of(const struct object *o)
 {
-	const struct call_info *info = o->made ? &cuda_info[o->made->index] : NULL;
+	const struct call_info *info;
 
-	for (unsigned i = 0; info && i < info->param_count; i++)
+	if (!o->made || (o->kind != CUDA_MODULE && o->kind != CUDA_LIBRARY))
+		return NULL;
+	info = &cuda_info[o->made->index];
+	for (unsigned i = 0; i < info->param_count; i++)
 		if (info->params[i].length_kind == API_IMAGE)
 			return (const void *)o->made->arguments[info->params[i].word];
 	return NULL;
