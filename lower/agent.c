@@ -12,6 +12,8 @@
 #include "lower/cuda/cuda.h"
 #include "lower/runtime.h"
 
+__thread int is_agent;
+
 int agent_fail(const char *format, ...)
 {
 	va_list ap;
@@ -45,6 +47,7 @@ static void *serve(void *argument)
 	uint64_t count;
 	ssize_t n;
 
+	is_agent = 1;
 	for (;;) {
 		n = read(table->order_fd, &count, sizeof(count));
 		if (n < 0 && errno == EINTR)

@@ -83,6 +83,8 @@ static ssize_t print(void *cookie, const char *text, size_t size)
 
 	if (upper_thread)
 		return table->print(text, size);
+	if (is_agent && !printed_keep(text, size))
+		return size;
 	r = raw(SYS_write, 1, text, size);
 	return raw_failed(r) ? 0 : r;
 }

@@ -19,7 +19,7 @@
 #include "loader/windows.h"
 
 #define RECORDS_MAGIC   0x7364726f63657274 /* "trecords" */
-#define RECORDS_VERSION 2
+#define RECORDS_VERSION 3
 
 /* Descriptors of the lower half, from its base on; a bit each. */
 #define RECORDS_FDS 8192
@@ -52,6 +52,15 @@ struct crossing_info {
 	/* void (void): bring the lower half up again in a process that comes from an image; see
 	 * records.result. */
 	uint64_t restart;
+	/* For *records.print_cross: as crossing(), but that records.printed is printed first.
+	 */
+	uint64_t print;
+};
+
+/* What device code has printed while a checkpoint was taken. */
+struct records_text {
+	uint64_t size, room;
+	char text[];
 };
 
 enum records_lower {
@@ -81,6 +90,9 @@ struct records {
 	uint32_t nvml_initialised; /* how often nvmlInit was called, less nvmlShutdown */
 	int32_t result;            /* of info.restart: 0, or -1 and why */
 	char failure[256];
+	struct records_text *printed, *printed_spare;
+	void (**print_cross)(
+		void); /* crossing_library.cross of who may print; NULL: none yet */
 };
 
 _Static_assert(sizeof(struct records_kept) <= RECORDS_LIVE - RECORDS_WINDOW, "");

@@ -31,6 +31,11 @@ int agent_start(void);
 /* Why an order cannot be carried out; returns -1. */
 int agent_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* This thread carries out orders. */
+extern __thread int is_agent;
+/* Printed on that thread: for the program to print. 0, or -1: nobody would. */
+int printed_keep(const char *text, size_t size);
+
 /* Let imports of the library with the dynamic section @dynamic at @base that depend on
  * thread-local storage work on the upper half's FS base too. 0 or -errno. */
 int gate_patch(uintptr_t base, const void *dynamic);

@@ -14,6 +14,7 @@ cycle "$split/objects"
 cycle "$split/held"
 cycle "$split/queued"
 cycle "$split/family"
+cycle "$split/printed"
 
 # What the driver maps at addresses that it chooses is left out, of children, too.
 arena outside

@@ -43,8 +43,8 @@ int cuda_push_context(unsigned device);
 
 /* The context that @o belongs to; one at all, if it was made without. */
 void *cuda_context_of(const struct cuda_state *s, const struct object *o);
-/* All variables of a module or library are where they were. */
-int cuda_verify_globals(const struct object *o);
+/* @o is the primary context of @device. */
+int cuda_is_primary(const struct object *o, unsigned device);
 
 /* The records, or NULL: the process has not used CUDA (nor have the records been mapped). */
 struct cuda_state *cuda_records(void);

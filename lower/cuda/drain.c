@@ -1,6 +1,8 @@
 /* Before a checkpoint: all work is done, and all there is can be made again. */
 #include "lower/cuda/cuda.h"
 
+#define GRAPH_MEMORY_USED 0 /* CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT */
+
 static int synchronise(void *context)
 {
 	void *popped;
@@ -13,10 +15,10 @@ static int synchronise(void *context)
 	return r ? cuda_failed("cuCtxSynchronize", r) : 0;
 }
 
-static int has_context(const struct cuda_state *s)
+static int has_primary(const struct cuda_state *s, unsigned device)
 {
 	for (const struct object *o = s->objects; o; o = o->next)
-		if (o->kind == CUDA_CONTEXT)
+		if (cuda_is_primary(o, device))
 			return 1;
 	return 0;
 }
@@ -28,6 +30,8 @@ static int refuse_unknown(const struct cuda_state *s)
 		unsigned flags;
 		int active = 0, device, r;
 
+		if (has_primary(s, i))
+			continue;
 		r = CUDA(cuDeviceGet, (int *, int))(&device, i);
 		if (!r)
 			r = CUDA(cuDevicePrimaryCtxGetState, (int, unsigned *, int *))(
@@ -46,6 +50,10 @@ static const struct {
 	const char *one, *many;
 } names[] = {
 	{CUDA_CONTEXT, "CUDA context with parameters", "CUDA contexts with parameters"},
+	{CUDA_MODULE, "CUDA module linked with addresses of its own",
+		"CUDA modules linked with addresses of their own"},
+	{CUDA_LIBRARY, "CUDA library linked with addresses of its own",
+		"CUDA libraries linked with addresses of their own"},
 	{CUDA_EVENT, "CUDA event shared with other processes",
 		"CUDA events shared with other processes"},
 	{CUDA_ARRAY, "CUDA array", "CUDA arrays"},
@@ -59,6 +67,10 @@ static const struct {
 	{CUDA_GREEN_CONTEXT, "green CUDA context", "green CUDA contexts"},
 	{CUDA_ASYNC_CALLBACK, "CUDA notification", "CUDA notifications"},
 	{CUDA_LOG_CALLBACK, "callback for CUDA logs", "callbacks for CUDA logs"},
+	{CUDA_RESOURCE_DESCRIPTION, "description of a part of a GPU",
+		"descriptions of parts of a GPU"},
+	{CUDA_SETTING, "setting of a thread's default stream or of memory",
+		"settings of threads' default streams or of memory"},
 };
 
 static int refuse(enum cuda_kind kind, unsigned count)
@@ -88,6 +100,27 @@ static int refuse_lost(const struct cuda_state *s)
 	return 0;
 }
 
+/* What graphs have allocated stays after them, until it is freed; nobody else knows of it. */
+static int refuse_graph_memory(const struct cuda_state *s)
+{
+	for (unsigned i = 0; s->graphs_launchable && i < s->device_count; i++) {
+		uint64_t used = 0;
+		int r = CUDA(cuDeviceGetGraphMemAttribute, (int, int, uint64_t *))(
+			i, GRAPH_MEMORY_USED, &used);
+
+		if (r == CUDA_MISSING) /* a driver before 11.4: such graphs neither */
+			return 0;
+		if (r)
+			return cuda_failed("cuDeviceGetGraphMemAttribute", r);
+		if (used)
+			return agent_fail(
+				"it holds %lu bytes of device memory that CUDA graphs "
+				"have allocated, which cannot be restored yet",
+				used);
+	}
+	return 0;
+}
+
 int cuda_drain(void)
 {
 	struct cuda_state *s = cuda_records();
@@ -96,8 +129,8 @@ int cuda_drain(void)
 		return 0;
 	if (refuse_lost(s))
 		return -1;
-	if (!has_context(s))
-		return refuse_unknown(s) ? -1 : cuda_list_memory(s);
+	if (refuse_unknown(s) || refuse_graph_memory(s))
+		return -1;
 	for (const struct object *o = s->objects; o; o = o->next)
 		if (o->kind == CUDA_CONTEXT && synchronise(o->real))
 			return -1;

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/names.h"
@@ -40,49 +42,98 @@ static int get_global(
 				 address, size, owner->real, name);
 }
 
-static int is_known(const struct object *o, const char *name)
+static int is_known(const struct scan *scan, const char *name)
 {
-	for (const struct cuda_global *g = o->globals; g; g = g->next)
-		if (!strcmp(g->name, name))
+	for (const struct cuda_global *g = scan->owner->globals; g; g = g->next)
+		if (g->context == scan->context && !strcmp(g->name, name))
 			return 1;
 	return 0;
 }
 
-/* Names of what the driver does not know as a variable are of shared memory, or of code. */
+/* What the driver says of what is no variable: a name of shared memory, or of code; or of all
+ * in a program that is not for the context's device. */
+static int is_none(int r)
+{
+	static const int none[] = {CUDA_MISSING, 1 /* INVALID_VALUE */,
+		209 /* NO_BINARY_FOR_GPU */, 218 /* INVALID_PTX */, 400 /* INVALID_HANDLE */};
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		if (r == none[i])
+			return 1;
+	return 0;
+}
+
+static struct cuda_global *new_global(const struct scan *scan, const char *name)
+{
+	uint64_t length = strlen(name) + 1;
+	uint64_t bytes = power_of_two(sizeof(struct cuda_global) + length);
+	struct cuda_global *g = room_alloc(bytes);
+
+	if (!g) {
+		agent_fail("no memory for variables of CUDA modules");
+		return NULL;
+	}
+	g->size_of_this = bytes;
+	g->context = scan->context;
+	memcpy(g->name, name, length);
+	return g;
+}
+
+static void add(struct scan *scan, struct cuda_global *g)
+{
+	g->next = scan->owner->globals;
+	scan->owner->globals = g;
+}
+
 static int found(const char *name, void *argument)
 {
 	struct scan *scan = argument;
-	uint64_t address = 0, bytes;
-	size_t size = 0, length = strlen(name) + 1;
+	uint64_t address = 0;
+	size_t size = 0;
 	struct cuda_global *g;
+	int r;
 
-	if (is_known(scan->owner, name) || get_global(scan->owner, &address, &size, name) ||
-		!address || !size)
+	if (is_known(scan, name))
 		return 0;
-	bytes = power_of_two(sizeof(*g) + length);
-	g = room_alloc(bytes);
+	r = get_global(scan->owner, &address, &size, name);
+	if (r && !is_none(r))
+		return cuda_failed("looking for a variable of a CUDA module", r);
+	if (r || !address || !size)
+		return 0;
+	g = new_global(scan, name);
 	if (!g)
-		return agent_fail("no memory for variables of CUDA modules");
-	g->size_of_this = bytes;
+		return -1;
 	g->data_size = power_of_two(size);
 	g->data = room_alloc(g->data_size);
 	if (!g->data)
 		return agent_fail("no memory for variables of CUDA modules");
-	g->context = scan->context;
 	g->address = address;
 	g->size = size;
-	memcpy(g->name, name, length);
-	g->next = scan->owner->globals;
-	scan->owner->globals = g;
+	add(scan, g);
+	return 0;
+}
+
+static int found_allocating(const char *name, void *argument)
+{
+	struct scan *scan = argument;
+	struct cuda_global *g = new_global(scan, name);
+
+	if (!g)
+		return -1;
+	g->allocates = 1;
+	add(scan, g);
 	return 0;
 }
 
 /* What the module or library was loaded from; NULL: it is part of something else. */
 static const void *image_of(const struct object *o)
 {
-	const struct call_info *info = o->made ? &cuda_info[o->made->index] : NULL;
+	const struct call_info *info;
 
-	for (unsigned i = 0; info && i < info->param_count; i++)
+	if (!o->made || (o->kind != CUDA_MODULE && o->kind != CUDA_LIBRARY))
+		return NULL;
+	info = &cuda_info[o->made->index];
+	for (unsigned i = 0; i < info->param_count; i++)
 		if (info->params[i].length_kind == API_IMAGE)
 			return (const void *)o->made->arguments[info->params[i].word];
 	return NULL;
@@ -122,6 +173,7 @@ void *cuda_context_of(const struct cuda_state *s, const struct object *o)
 static int scan(struct object *o, void *context)
 {
 	struct scan scan = {o, context};
+	const struct names_visitor visitor = {found, found_allocating, &scan};
 	int major = 0, minor = 0, device, r;
 	void *popped;
 
@@ -131,10 +183,63 @@ static int scan(struct object *o, void *context)
 	CUDA(cuCtxGetDevice, (int *))(&device);
 	CUDA(cuDeviceGetAttribute, (int *, int, int))(&major, 75, device);
 	CUDA(cuDeviceGetAttribute, (int *, int, int))(&minor, 76, device);
-	r = names_find(image_of(o), major, minor, found, &scan);
+	r = names_find(image_of(o), major, minor, &visitor);
 	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
-	o->scanned = !r;
-	return r ? agent_fail("cannot tell what variables a CUDA module has") : 0;
+	if (r && !table->order.failure[0])
+		agent_fail("cannot tell what variables a CUDA module has");
+	return r;
+}
+
+static uint64_t newest_context(const struct cuda_state *s)
+{
+	uint64_t newest = 0;
+
+	for (const struct object *o = s->objects; o; o = o->next)
+		if (o->kind == CUDA_CONTEXT)
+			newest = o->sequence;
+	return newest;
+}
+
+/* What lies in a file that the program has loaded is not copied (stubs/cuda/image.c); the file
+ * may have been unloaded. A wrapper leads to more. */
+static int is_there(const void *image)
+{
+	const struct {
+		uint32_t magic, version;
+		const void *data;
+	} *wrapper = image;
+	uint32_t magic;
+	struct iovec to = {&magic, sizeof(magic)}, from = {(void *)image, sizeof(magic)};
+
+	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != sizeof(magic))
+		return 0;
+	return magic != FATBIN_WRAPPER || is_there(wrapper->data);
+}
+
+/* A module is of one context. A library has variables of its own in each context that something
+ * of it has been used in, which the driver does not tell: so in all there are. */
+static int scan_all(const struct cuda_state *s, struct object *o)
+{
+	void *first = o->kind == CUDA_MODULE    ? o->context
+		      : o->kind == CUDA_LIBRARY ? loaded_in(s, o)
+						: NULL;
+	uint64_t newest = newest_context(s);
+	int r;
+
+	if (image_of(o) && !is_there(image_of(o)))
+		return agent_fail("a CUDA module was loaded from memory that is no more, which "
+				  "cannot be restored");
+	if (!first || !image_of(o) || o->scanned >= newest ||
+		(o->kind == CUDA_MODULE && o->scanned))
+		return 0;
+	r = scan(o, first);
+	for (const struct object *c = s->objects; c && !r && o->kind == CUDA_LIBRARY;
+		c = c->next)
+		if (c->kind == CUDA_CONTEXT && c->real != first)
+			r = scan(o, c->real);
+	if (!r)
+		o->scanned = newest;
+	return r;
 }
 
 static int variable_failed(const char *doing, const struct cuda_global *g, int r)
@@ -153,6 +258,8 @@ static int each_global(struct cuda_state *s, on_global *act)
 
 	for (struct object *o = s->objects; o && !r; o = o->next)
 		for (struct cuda_global *g = o->globals; g && !r; g = g->next) {
+			if (g->allocates)
+				continue;
 			r = CUDA(cuCtxSetCurrent, (void *))(g->context);
 			if (!r)
 				r = act(g);
@@ -174,26 +281,60 @@ static int load(struct cuda_global *g)
 		g->address, g->data, g->size);
 }
 
+/* ---- the heap of device code ---- */
+
+/* What the program asked for a kernel, or for that which a function is of, by. */
+static const char *name_of(const struct object *o)
+{
+	for (; o && o->made; o = o->parent) {
+		const struct call_info *info = &cuda_info[o->made->index];
+
+		for (unsigned i = 0; i < info->param_count; i++)
+			if (info->params[i].direction == API_STRING)
+				return (const char *)o->made->arguments[info->params[i].word];
+	}
+	return "";
+}
+
+static int may_have_allocated(const struct object *owner, const char *kernel)
+{
+	for (const struct cuda_global *g = owner->globals; g; g = g->next)
+		if (g->allocates && (!*g->name || !strcmp(g->name, kernel)))
+			return 1;
+	return 0;
+}
+
+/* The driver has no way to look at the heap that malloc in device code takes from; nobody knows
+ * whether all has been freed. */
+static int refuse_allocating(const struct object *owner)
+{
+	for (const struct object *o = owner->next; o; o = o->next)
+		if (o->used && is_part(o, owner) && may_have_allocated(owner, name_of(o)))
+			return agent_fail("its kernel %s has used malloc on the device, whose "
+					  "memory cannot be restored yet",
+				name_of(o));
+	return 0;
+}
+
 int cuda_save_globals(struct cuda_state *s)
 {
-	for (struct object *o = s->objects; o; o = o->next) {
-		void *context = o->kind == CUDA_MODULE    ? o->context
-				: o->kind == CUDA_LIBRARY ? loaded_in(s, o)
-							  : NULL;
-
-		if (context && !o->scanned && image_of(o) && scan(o, context))
+	for (struct object *o = s->objects; o; o = o->next)
+		if (scan_all(s, o) || (o->globals && refuse_allocating(o)))
 			return -1;
-	}
 	return each_global(s, save);
 }
 
-int cuda_verify_globals(const struct object *o)
+static int verify(const struct object *o)
 {
 	for (const struct cuda_global *g = o->globals; g; g = g->next) {
 		uint64_t address = 0;
 		size_t size;
-		int r = get_global(o, &address, &size, g->name);
+		int r = g->allocates ? 0 : CUDA(cuCtxSetCurrent, (void *))(g->context);
 
+		if (g->allocates)
+			continue;
+		if (!r)
+			r = get_global(o, &address, &size, g->name);
 		if (r)
 			return variable_failed("looking for", g, r);
 		if (address != g->address)
@@ -206,13 +347,8 @@ int cuda_verify_globals(const struct object *o)
 
 int cuda_replay_globals(struct cuda_state *s)
 {
-	for (const struct object *o = s->objects; o; o = o->next) {
-		int r = o->globals ? CUDA(cuCtxSetCurrent, (void *))(o->globals->context) : 0;
-
-		if (r)
-			return cuda_failed("cuCtxSetCurrent", r);
-		if (cuda_verify_globals(o))
+	for (const struct object *o = s->objects; o; o = o->next)
+		if (verify(o))
 			return -1;
-	}
 	return each_global(s, load);
 }

@@ -358,6 +358,16 @@ static int allocate_managed_again(const struct memory_managed *m)
 				 address, m->address);
 }
 
+static int advise_again(const struct memory_advice *a)
+{
+	int r = a->with_location ? CUDA(cuMemAdvise_v2, (uint64_t, size_t, int, uint64_t))(
+					   a->address, a->size, a->advice, a->where)
+				 : CUDA(cuMemAdvise, (uint64_t, size_t, int, int))(
+					   a->address, a->size, a->advice, a->where);
+
+	return r ? cuda_failed("cuMemAdvise", r) : 0;
+}
+
 /* Any context of the device will do. */
 static int remake_managed(const struct memory_state *s)
 {
@@ -368,6 +378,8 @@ static int remake_managed(const struct memory_state *s)
 		if (cuda_push_context(m->device))
 			return -1;
 		r = allocate_managed_again(m);
+		for (const struct memory_advice *a = m->advice; a && !r; a = a->next)
+			r = advise_again(a);
 		CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
 		if (r)
 			return r;
@@ -393,12 +405,33 @@ int cuda_replay_memory(struct cuda_state *cuda)
 	return remake_parts(cuda) || remake_mappings(s) || remake_managed(s) ? -1 : 0;
 }
 
+/* To a stream, which has been made again by now. */
+static int attach_again(const struct memory_managed *m)
+{
+	void *stream = m->stream, *popped;
+	int r = CUDA(cuCtxPushCurrent_v2, (void *))(m->attached_in);
+
+	if (r)
+		return cuda_failed("cuCtxPushCurrent", r);
+	if (in_records_window((uintptr_t)stream))
+		stream = ((struct object *)stream)->real;
+	r = CUDA(cuStreamAttachMemAsync, (void *, uint64_t, size_t, unsigned))(
+		stream, m->address, 0, m->attached_flags);
+	if (!r)
+		r = CUDA(cuStreamSynchronize, (void *))(stream);
+	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
+	return r ? cuda_failed("cuStreamAttachMemAsync", r) : 0;
+}
+
 int cuda_replay_registrations(struct cuda_state *cuda)
 {
 	struct memory_state *s = cuda->memory;
 
 	for (struct memory_registration *r = s ? s->registrations : NULL; r; r = r->next)
 		if (register_again(r))
+			return -1;
+	for (struct memory_managed *m = s ? s->managed : NULL; m; m = m->next)
+		if (m->attached_flags && attach_again(m))
 			return -1;
 	return 0;
 }

@@ -1,6 +1,6 @@
+/* Fat binaries, and which of what is in one is for a device. */
 #include "lower/cuda/names.h"
 
-#include <ctype.h>
 #include <elf.h>
 #include <lz4.h>
 #include <stdint.h>
@@ -9,8 +9,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#define WRAPPER 0x466243b1
-#define FATBIN  0xba55ed50
+#define FATBIN 0xba55ed50
 
 struct wrapper {
 	uint32_t magic, version;
@@ -45,95 +44,14 @@ struct fatbin_entry {
 _Static_assert(sizeof(struct fatbin_entry) == 64, "");
 
 struct search {
-	name_found *found;
-	void *argument;
+	const struct names_visitor *visitor;
 	int major, minor;
 };
 
-/* ---- ELF ---- */
-
-static int in_elf(const struct search *s, const char *data, uint64_t size)
-{
-	const Elf64_Ehdr *e = (const void *)data;
-	const Elf64_Shdr *sections = (const void *)(data + e->e_shoff);
-	int r = 0;
-
-	if (size < sizeof(*e) || e->e_shoff + (uint64_t)e->e_shnum * sizeof(*sections) > size)
-		return -1;
-	for (unsigned i = 0; i < e->e_shnum && !r; i++) {
-		const Elf64_Shdr *h = &sections[i];
-		const Elf64_Sym *symbols = (const void *)(data + h->sh_offset);
-		const char *strings;
-
-		if (h->sh_type != SHT_SYMTAB)
-			continue;
-		if (h->sh_link >= e->e_shnum || h->sh_offset + h->sh_size > size)
-			return -1;
-		strings = data + sections[h->sh_link].sh_offset;
-		for (uint64_t j = 0; j < h->sh_size / sizeof(*symbols) && !r; j++)
-			if (ELF64_ST_TYPE(symbols[j].st_info) == STT_OBJECT &&
-				symbols[j].st_shndx != SHN_UNDEF && symbols[j].st_size)
-				r = s->found(strings + symbols[j].st_name, s->argument);
-	}
-	return r;
-}
-
-/* ---- text ---- */
-
-static int is_name(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
-}
-
-/* Behind ".global": ".align 4 .b8 name[4] = ..." */
-static int declared(const struct search *s, const char *p)
-{
-	char name[1024];
-	size_t n = 0;
-
-	while (*p == ' ' || *p == '\t' || *p == '.') {
-		int align = !strncmp(p, ".align", 6);
-
-		if (*p == '.')
-			while (is_name(p[1]))
-				p++;
-		p++;
-		if (align) {
-			p += strspn(p, " \t");
-			p += strspn(p, "0123456789");
-		}
-	}
-	while (n < sizeof(name) - 1 && is_name(p[n])) {
-		name[n] = p[n];
-		n++;
-	}
-	name[n] = 0;
-	return n ? s->found(name, s->argument) : 0;
-}
-
-/* Variables are declared after a space or at the start of a line; in instructions something
- * goes before the point. */
-static int in_text(const struct search *s, const char *text)
-{
-	static const char *const words[] = {".global", ".const"};
-	int r = 0;
-
-	for (const char *p = text; *p && !r; p++) {
-		if (*p != '.' || (p > text && !isspace((unsigned char)p[-1])))
-			continue;
-		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && !r; i++) {
-			size_t n = strlen(words[i]);
-
-			if (!strncmp(p, words[i], n) && isspace((unsigned char)p[n]))
-				r = declared(s, p + n);
-		}
-	}
-	return r;
-}
-
 static int in_program(const struct search *s, const char *data, uint64_t size)
 {
-	return !strncmp(data, ELFMAG, SELFMAG) ? in_elf(s, data, size) : in_text(s, data);
+	return !strncmp(data, ELFMAG, SELFMAG) ? names_in_elf(s->visitor, data, size)
+					       : names_in_text(s->visitor, data);
 }
 
 /* ---- fat binaries ---- */
@@ -203,14 +121,15 @@ static int in_fatbin(const struct search *s, const struct fatbin *f)
 
 	if (!count)
 		count = in_entries(s, f, FATBIN_PTX, &result);
-	return count < 0 ? -1 : result;
+	/* The driver has found something in there; what we cannot find it in would be lost. */
+	return count < 0 || (!count && f->size) ? -1 : result;
 }
 
-int names_find(const void *image, int major, int minor, name_found *found, void *argument)
+int names_find(const void *image, int major, int minor, const struct names_visitor *visitor)
 {
-	const struct search s = {found, argument, major, minor};
+	const struct search s = {visitor, major, minor};
 	const struct wrapper *w = image;
-	const struct fatbin *f = w->magic == WRAPPER ? w->data : image;
+	const struct fatbin *f = w->magic == FATBIN_WRAPPER ? w->data : image;
 
 	if (f->magic == FATBIN)
 		return in_fatbin(&s, f);

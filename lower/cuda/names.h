@@ -1,16 +1,29 @@
 /*
- * names.h - the variables of a program for the device, by name: out of what the program handed
- * to the driver (a wrapper, a fat binary, an ELF file or text).
+ * names.h - what is in a program for the device, by name: out of what the program handed to the
+ * driver (a wrapper, a fat binary, an ELF file or text).
  */
 #ifndef LOWER_CUDA_NAMES_H
 #define LOWER_CUDA_NAMES_H
 
-/* Called with each name; the same may come twice, and some are of no variable. Not 0 ends it.
- */
+#include <stdint.h>
+
+#define FATBIN_WRAPPER 0x466243b1 /* in front of what a compiler leaves in a program */
+
+/* Called with a name; the same may come twice. Not 0 ends it. */
 typedef int name_found(const char *name, void *argument);
 
-/* @major, @minor: of the device, as the driver chooses from a fat binary by it. 0, what @found
- * returned, or -1: it cannot be read. */
-int names_find(const void *image, int major, int minor, name_found *found, void *argument);
+struct names_visitor {
+	name_found *variable;  /* some are of none */
+	name_found *allocates; /* a kernel that calls malloc; "": any may. May be NULL */
+	void *argument;
+};
+
+/* @major, @minor: of the device, as the driver chooses from a fat binary by it. 0, what a
+ * function of @visitor returned, or -1: it cannot be read. */
+int names_find(const void *image, int major, int minor, const struct names_visitor *visitor);
+
+/* In one program: a file (names_elf.c), text (names_text.c). */
+int names_in_elf(const struct names_visitor *visitor, const char *data, uint64_t size);
+int names_in_text(const struct names_visitor *visitor, const char *text);
 
 #endif

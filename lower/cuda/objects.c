@@ -164,6 +164,25 @@ static int set_current(void *context)
 	return r ? cuda_failed("cuCtxSetCurrent", r) : 0;
 }
 
+/* The context that was current when something was made or changed. If it is no more, what
+ * outlives it does not mind in which that is done. */
+static void *context_then(const struct cuda_state *s, void *context)
+{
+	const struct object *o = s->objects, *any = NULL;
+
+	for (; o && (o->kind != CUDA_CONTEXT || o->real != context); o = o->next)
+		if (!any && o->kind == CUDA_CONTEXT)
+			any = o;
+	return o ? context : any ? any->real : NULL;
+}
+
+int cuda_is_primary(const struct object *o, unsigned device)
+{
+	return o->kind == CUDA_CONTEXT && o->made &&
+	       o->made->index == INDEX_cuDevicePrimaryCtxRetain &&
+	       o->made->arguments[1] == device;
+}
+
 /* The device is an argument of whatever makes a context. */
 static int context_device(const struct object *context)
 {
@@ -182,22 +201,89 @@ static int verify_context(const struct object *o, const void *real)
 					 real, o->real);
 }
 
-static int make_primary(const struct cuda_state *s, struct object *o)
+static int retain_primary(const struct object *o, void **context)
 {
 	int device = o->made->arguments[1], r = 0;
-	const struct cuda_device *d = &s->devices[device];
+
+	for (uint64_t i = 0; i < o->value && !r; i++)
+		r = CUDA(cuDevicePrimaryCtxRetain, (void **, int))(context, device);
+	return r ? cuda_failed("cuDevicePrimaryCtxRetain", r) : 0;
+}
+
+static int release_primary(const struct object *o)
+{
+	int device = o->made->arguments[1], r = 0;
+
+	for (uint64_t i = 0; i < o->value && !r; i++)
+		r = CUDA(cuDevicePrimaryCtxRelease_v2, (int))(device);
+	return r ? cuda_failed("cuDevicePrimaryCtxRelease", r) : 0;
+}
+
+/* What makes a context leaves it current. */
+static int create_context(const struct object *o, void **context)
+{
+	struct call_again again = {0};
+	int r = prepare(&again, o->made);
+	void *popped;
+
+	if (!r)
+		r = invoke(&again);
+	if (!r)
+		CUDA(cuCtxPopCurrent_v2, (void **))(&popped);
+	*context = again.real;
+	finish(&again);
+	return r;
+}
+
+/* So many that are no more may have lain below one. */
+#define FILLERS 8
+
+struct fillers {
+	void *contexts[FILLERS];
+	unsigned count;
+};
+
+/* In the place of a context that is no more. */
+static int fill(struct fillers *f, const struct object *o)
+{
+	int r = CUDA(cuCtxCreate_v2, (void **, unsigned, int))(
+		&f->contexts[f->count], 0, context_device(o));
+
+	void *popped;
+
+	if (r)
+		return cuda_failed("cuCtxCreate", r);
+	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* as above */
+	f->count++;
+	return 0;
+}
+
+/* The lowest place that is free is where a context comes to lie. One that was made when there
+ * were others, which are no more, has to find their places taken. */
+static int make_in_place(const struct object *o, struct fillers *f)
+{
+	int primary = o->made->index == INDEX_cuDevicePrimaryCtxRetain, r;
 	void *context = NULL;
 
-	if (d->primary_flags_set)
-		r = CUDA(cuDevicePrimaryCtxSetFlags_v2, (int, unsigned))(
-			device, d->primary_flags);
-	if (r)
-		return cuda_failed("cuDevicePrimaryCtxSetFlags", r);
-	for (uint64_t i = 0; i < o->value && !r; i++)
-		r = CUDA(cuDevicePrimaryCtxRetain, (void **, int))(&context, device);
-	if (r)
-		return cuda_failed("cuDevicePrimaryCtxRetain", r);
-	return verify_context(o, context);
+	for (;;) {
+		r = primary ? retain_primary(o, &context) : create_context(o, &context);
+		if (r || context >= o->real || f->count == FILLERS)
+			return r ? r : verify_context(o, context);
+		if (!primary)
+			f->contexts[f->count++] = context;
+		else if (release_primary(o) || fill(f, o))
+			return -1;
+	}
+}
+
+static int make_context(const struct object *o)
+{
+	struct fillers f = {0};
+	int r = make_in_place(o, &f);
+
+	while (f.count)
+		CUDA(cuCtxDestroy_v2, (void *))(f.contexts[--f.count]); /* ours */
+	return r;
 }
 
 typedef int storage_put(void *context, void *key, void *value, void *destructor);
@@ -249,27 +335,25 @@ static int make(const struct cuda_state *s, struct object *o)
 
 	if (o->kind == CUDA_STORAGE)
 		return put_storage(s, o);
-	if (set_current(o->made->context))
+	if (o->kind == CUDA_CONTEXT)
+		return make_context(o);
+	if (set_current(context_then(s, o->made->context)))
 		return -1;
 	if (o->kind == CUDA_ADDRESS)
 		return make_address(o);
-	if (o->made->index == INDEX_cuDevicePrimaryCtxRetain)
-		return make_primary(s, o);
 	r = prepare(&again, o->made);
 	if (!r)
 		r = invoke(&again);
-	if (!r && o->flags & CUDA_OBJECT_REAL)
-		r = verify_context(o, again.real);
 	if (!r)
 		o->real = again.real;
 	finish(&again);
 	return r;
 }
 
-static int change(const struct cuda_call *call)
+static int change(const struct cuda_state *s, const struct cuda_call *call)
 {
 	struct call_again again = {0};
-	int r = set_current(call->context);
+	int r = set_current(context_then(s, call->context));
 
 	if (!r)
 		r = prepare(&again, call);
@@ -301,7 +385,7 @@ static int run(const struct cuda_state *s, const struct steps *steps)
 	for (size_t i = 0; i < steps->count; i++) {
 		const struct step *step = &steps->list[i];
 		int r = step->kind == MAKE     ? make(s, step->object)
-			: step->kind == CHANGE ? change(step->call)
+			: step->kind == CHANGE ? change(s, step->call)
 					       : load(s, step->object);
 
 		if (r)
@@ -348,9 +432,32 @@ static int replay_steps(struct cuda_state *s, int first_contexts)
 	return r;
 }
 
+/* Also of devices whose primary context has not been made yet. */
+static int set_primary_flags(const struct cuda_state *s)
+{
+	for (unsigned i = 0; i < s->device_count; i++) {
+		int r = s->devices[i].primary_flags_set
+				? CUDA(cuDevicePrimaryCtxSetFlags_v2, (int, unsigned))(
+					  i, s->devices[i].primary_flags)
+				: 0;
+
+		if (r)
+			return cuda_failed("cuDevicePrimaryCtxSetFlags", r);
+	}
+	return 0;
+}
+
+/* What the program sees of numbers from now on is none that it has seen. */
+static void move_numbers(struct cuda_state *s)
+{
+	for (unsigned i = 0; i < NUMBERS_KINDS; i++)
+		s->numbers[i].base = s->numbers[i].next;
+}
+
 int cuda_replay_contexts(struct cuda_state *s)
 {
-	return replay_steps(s, 1);
+	move_numbers(s);
+	return set_primary_flags(s) ? -1 : replay_steps(s, 1);
 }
 
 int cuda_replay_objects(struct cuda_state *s)

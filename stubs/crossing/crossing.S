@@ -22,7 +22,7 @@
 
 	.hidden crossing_first, crossing_nested, crossing_open_library, crossing_exchange
 	.hidden crossing_current, crossing_upper_slot_offset, crossing_call_upper
-	.hidden crossing_callback_functions, crossing_function_targets
+	.hidden crossing_callback_functions, crossing_function_targets, crossing_print_kept
 
 /* An entry of the thread's side stack, at rax: the caller's return address goes there. */
 .macro MAKE_ENTRY
@@ -215,6 +215,17 @@ crossing_open:
 	mov %r10, %rax
 	ret
 	.size crossing_open, . - crossing_open
+
+	/* In place of crossing, when there is something to be printed. */
+	.globl crossing_print
+	.hidden crossing_print
+	.type crossing_print, @function
+crossing_print:
+	SAVE_ARGUMENTS
+	call crossing_print_kept
+	RESTORE_ARGUMENTS
+	jmp crossing
+	.size crossing_print, . - crossing_print
 
 	.globl crossing_callback
 	.protected crossing_callback

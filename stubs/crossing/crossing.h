@@ -32,6 +32,7 @@ struct crossing_library {
 	 * storage of its own, so nothing of the libc and nothing thread-local. May be NULL. 0,
 	 * or -1 with the reason in RECORDS->failure. */
 	int (*restarted)(struct crossing_library *library);
+	int prints; /* what it prints has a place among what the program prints */
 	struct crossing_library *next;
 };
 

@@ -24,7 +24,7 @@ extern HIDDEN int64_t crossing_upper_slot_offset;
 extern HIDDEN void *crossing_call_upper;
 
 /* For whoever stops threads. */
-extern HIDDEN char crossing_trap[], crossing_trapped[];
+extern HIDDEN char crossing_trap[], crossing_trapped[], crossing_print[];
 
 /* State of this process that a child of fork(2) must not take for its own: in a page that the
  * kernel wipes there. */
@@ -53,6 +53,7 @@ HIDDEN int process_start_lower(struct process *p, int fd_base, const char **step
 HIDDEN struct crossing_library *process_find_library(const void *slot);
 /* For whoever brings processes back from an image: see crossing_info.restart. */
 HIDDEN void crossing_restart(void);
+HIDDEN void crossing_print_kept(void);
 /* Ask the lower half for something; returns its result. */
 HIDDEN int process_request(struct lower_table *table, uint32_t request,
 	struct lower_library *library, struct lower_parked **parked);

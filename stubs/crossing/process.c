@@ -122,6 +122,20 @@ static long print(const char *text, size_t size)
 	return fwrite(text, 1, size, stdout);
 }
 
+/* When the device was waited for on behalf of a checkpoint, there was nobody to print what came
+ * out: that is done at the program's next call (lower/printed.c). */
+HIDDEN void crossing_print_kept(void)
+{
+	struct records_text *t;
+
+	__atomic_store_n(RECORDS->print_cross, crossing, __ATOMIC_RELEASE);
+	t = __atomic_exchange_n(&RECORDS->printed, NULL, __ATOMIC_ACQ_REL);
+	if (!t)
+		return;
+	print(t->text, t->size);
+	__atomic_store_n(&RECORDS->printed_spare, t, __ATOMIC_RELEASE);
+}
+
 static long (*print_thunk)(const char *text, size_t size);
 
 /* What restart() will need, too: the program may change its environment and move its files. */
@@ -165,6 +179,7 @@ static void describe(void)
 		.rsp_offset = offsetof(struct crossing_entry, rsp),
 		.entry_size = sizeof(struct crossing_entry),
 		.restart = (uintptr_t)crossing_restart,
+		.print = (uintptr_t)crossing_print,
 	};
 }
 
@@ -312,6 +327,8 @@ HIDDEN int process_open_library(struct crossing_library *library)
 		} else {
 			library->next = libraries;
 			libraries = library;
+			if (library->prints)
+				RECORDS->print_cross = library->cross;
 			__atomic_store_n(library->cross, crossing, __ATOMIC_RELEASE);
 		}
 	}

@@ -34,7 +34,8 @@ struct crossing_entry {
 	uint64_t rsp; /* behind the return address, where stack arguments begin */
 };
 
-#define CROSSING_DEPTH 400
+/* As a rule a thread needs a few, of one page. */
+#define CROSSING_DEPTH 4000
 
 /*
  * One per thread, in upper memory. The first page is wiped in a child of fork(2), which has no

@@ -103,6 +103,24 @@ static void flags_set(int device, unsigned flags)
 SET_FLAGS(cuDevicePrimaryCtxSetFlags)
 SET_FLAGS(cuDevicePrimaryCtxSetFlags_v2)
 
+/* Parts of a device, which the program holds as the driver has written them: they may be of
+ * this process. Once is enough to know. */
+int body_cuDevSmResourceSplitByCount(void *result, unsigned *groups, const void *input,
+	void *remaining, unsigned flags, unsigned least)
+{
+	int r = real_cuDevSmResourceSplitByCount(
+		result, groups, input, remaining, flags, least);
+	struct object *o;
+
+	if (r || !result || !state_usable())
+		return r;
+	o = object_new(CUDA_RESOURCE_DESCRIPTION, CUDA_OBJECT_REAL | CUDA_OBJECT_LOST);
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	object_live_once(o, NULL);
+	return 0;
+}
+
 /* Parameters, which lead to more parameters, are not kept. */
 int body_cuCtxCreate_v4(void **context, void *params, unsigned flags, int device)
 {

@@ -27,6 +27,12 @@ enum {
 #define CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM 2
 #define CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND          1
 
+/* The default streams: a context's (also NULL), and each thread's own (NULL to a function
+ * _ptsz).
+ */
+#define STREAM_LEGACY     ((void *)1)
+#define STREAM_PER_THREAD ((void *)2)
+
 #define CU_GRAPH_NODE_TYPE_KERNEL       0
 #define CU_GRAPH_NODE_TYPE_HOST         3
 #define CU_GRAPH_NODE_TYPE_WAIT_EVENT   6
@@ -123,6 +129,11 @@ int body_cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags);
 int body_cuCtxCreate_v4(void **context, void *params, unsigned flags, int device);
 int body_cuStreamGetId(void *stream, uint64_t *id);
 int body_cuStreamGetId_ptsz(void *stream, uint64_t *id);
+int body_cuCtxGetId(void *context, uint64_t *id);
+int body_cuFuncGetName(const char **name, void *function);
+int body_cuKernelGetName(const char **name, void *kernel);
+int body_cuDevSmResourceSplitByCount(void *result, unsigned *groups, const void *input,
+	void *remaining, unsigned flags, unsigned least);
 int body_cuStreamCopyAttributes(void *to, void *from);
 int body_cuStreamCopyAttributes_ptsz(void *to, void *from);
 int body_cuStreamAddCallback(void *stream, void *function, void *data, unsigned flags);
@@ -199,6 +210,10 @@ REAL(cuDevicePrimaryCtxSetFlags_v2);
 REAL(cuCtxCreate_v4);
 REAL(cuStreamGetId);
 REAL(cuStreamGetId_ptsz);
+REAL(cuCtxGetId);
+REAL(cuFuncGetName);
+REAL(cuKernelGetName);
+REAL(cuDevSmResourceSplitByCount);
 REAL(cuStreamCopyAttributes);
 REAL(cuStreamCopyAttributes_ptsz);
 REAL(cuStreamAddCallback);
@@ -227,7 +242,5 @@ REAL(cuLogsRegisterCallback);
 REAL(cuDeviceRegisterAsyncNotification);
 REAL_ONLY(cuCtxGetCurrent, (void **context));
 REAL_ONLY(cuStreamGetAttribute, (void *stream, int attribute, void *value));
-REAL_ONLY(cuFuncGetName, (const char **name, void *function));
-REAL_ONLY(cuKernelGetName, (const char **name, void *kernel));
 
 #endif

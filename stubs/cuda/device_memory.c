@@ -37,26 +37,6 @@ int body_cuMemAllocPitch_v2(
 	return r;
 }
 
-static void forget_managed(uint64_t address)
-{
-	struct memory_state *s = memory_lock(0);
-	struct memory_managed **p, *m;
-
-	if (!s)
-		return;
-	for (p = &s->managed; *p && (*p)->address != address; p = &(*p)->next)
-		;
-	m = *p;
-	if (m) {
-		*p = m->next;
-		m->next = s->spare_managed;
-		s->spare_managed = m;
-		s->live--;
-		s->managed_lost = 1;
-	}
-	memory_unlock(s);
-}
-
 int body_cuMemFree_v2(uint64_t address)
 {
 	int r = mmu_part(address) < MMU_DEVICES ? memory_free(address) : CUDA_ERROR_NOT_FOUND;
@@ -65,7 +45,7 @@ int body_cuMemFree_v2(uint64_t address)
 		return r;
 	r = real_cuMemFree_v2(address);
 	if (!r && address)
-		forget_managed(address);
+		memory_managed_freed(address);
 	return r;
 }
 
@@ -155,8 +135,11 @@ int body_cuCtxEnablePeerAccess(void *peer, unsigned flags)
 
 int body_cuCtxDisablePeerAccess(void *peer)
 {
-	int r = cuda_perform(
-		INDEX_cuCtxDisablePeerAccess, (uint64_t[CALL_WORDS]){(uint64_t)peer});
+	int r = real_cuCtxDisablePeerAccess(peer);
 
-	return r ? r : change_peers(peer, 0);
+	if (r)
+		return r;
+	object_unchange(object_find(CUDA_CONTEXT, peer), INDEX_cuCtxEnablePeerAccess,
+		current_context());
+	return change_peers(peer, 0);
 }

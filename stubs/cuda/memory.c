@@ -312,23 +312,6 @@ static void drop_registrations(struct memory_state *s, void *context)
 	}
 }
 
-static void drop_managed(struct memory_state *s, void *context)
-{
-	struct memory_managed **p = &s->managed, *m;
-
-	while ((m = *p)) {
-		if (m->context != context) {
-			p = &m->next;
-			continue;
-		}
-		*p = m->next;
-		m->next = s->spare_managed;
-		s->spare_managed = m;
-		s->live--;
-		s->managed_lost = 1;
-	}
-}
-
 /* Pinned memory of other contexts' in extents that @context had registered. Without a context
  * here there is nobody who could use it before the next is made. */
 static void pin_again(struct memory_state *s, void *context)
@@ -369,6 +352,6 @@ void memory_context_gone(void *context)
 	}
 	memory_orders_gone(s, context);
 	drop_registrations(s, context);
-	drop_managed(s, context);
+	memory_managed_gone(s, context);
 	memory_unlock(s);
 }

@@ -15,6 +15,8 @@ enum {
 	CUDA_ERROR_UNKNOWN = 999,
 };
 
+#define ATTACH_SINGLE 4 /* CU_MEM_ATTACH_SINGLE */
+
 /* The driver, for the allocator. */
 extern STUB_HIDDEN const struct mmu_driver memory_driver;
 
@@ -65,6 +67,10 @@ STUB_HIDDEN void memory_orders_gone(struct memory_state *s, void *context);
 /* Of objects.c's bodies: after the context is gone; before the stream goes. */
 STUB_HIDDEN void memory_context_gone(void *context);
 STUB_HIDDEN void memory_stream_gone(void *stream);
+/* managed.c: it was at @address; it was @context's; and what was attached to @stream. */
+STUB_HIDDEN void memory_managed_freed(uint64_t address);
+STUB_HIDDEN void memory_managed_gone(struct memory_state *s, const void *context);
+STUB_HIDDEN void memory_managed_detached(struct memory_state *s, const void *stream);
 /* After the driver's result @r: a capture of a stream has begun, or has ended. Returns @r. */
 STUB_HIDDEN int memory_capture_begins(int r);
 STUB_HIDDEN void memory_capture_ends(void);
@@ -96,6 +102,11 @@ int body_cuMemHostGetFlags(unsigned *flags, void *address);
 int body_cuMemHostRegister_v2(void *address, size_t size, unsigned flags);
 int body_cuMemHostUnregister(void *address);
 int body_cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags);
+int body_cuMemAdvise(uint64_t address, size_t size, int advice, int device);
+int body_cuMemAdvise_v2(uint64_t address, size_t size, int advice, uint64_t location);
+int body_cuStreamAttachMemAsync(void *stream, uint64_t address, size_t size, unsigned flags);
+int body_cuStreamAttachMemAsync_ptsz(
+	void *stream, uint64_t address, size_t size, unsigned flags);
 int body_cuMemAllocAsync(uint64_t *address, size_t size, void *stream);
 STUB_HIDDEN int body_cuMemAllocAsync_ptsz(uint64_t *address, size_t size, void *stream);
 int body_cuMemAllocFromPoolAsync(uint64_t *address, size_t size, void *pool, void *stream);
@@ -137,6 +148,7 @@ REAL(cuMemAlloc_v2);
 REAL(cuMemFree_v2);
 REAL(cuMemGetInfo_v2);
 REAL(cuMemGetAddressRange_v2);
+REAL(cuCtxDisablePeerAccess);
 REAL(cuPointerGetAttribute);
 REAL(cuPointerGetAttributes);
 REAL(cuPointerSetAttribute);
@@ -145,6 +157,10 @@ REAL(cuMemHostGetFlags);
 REAL(cuMemHostRegister_v2);
 REAL(cuMemHostUnregister);
 REAL(cuMemAllocManaged);
+REAL(cuMemAdvise);
+REAL(cuMemAdvise_v2);
+REAL(cuStreamAttachMemAsync);
+REAL(cuStreamAttachMemAsync_ptsz);
 REAL(cuMemAllocAsync);
 REAL(cuMemAllocFromPoolAsync);
 REAL(cuMemFreeAsync);

@@ -42,11 +42,25 @@ struct memory_registration {
 	struct memory_registration *next;
 };
 
+/* cuMemAdvise. */
+struct memory_advice {
+	uint64_t address, size;
+	uint32_t advice;
+	uint32_t with_location; /* it came by cuMemAdvise_v2 */
+	uint64_t where;         /* a CUmemLocation, else a CUdevice */
+	struct memory_advice *next;
+};
+
 /* cuMemAllocManaged. In the order of the calls. */
 struct memory_managed {
 	uint64_t address, size;
 	void *context;
 	uint32_t flags, device;
+	struct memory_advice *advice; /* in the order of the calls */
+	/* cuStreamAttachMemAsync, if attached_flags: to which stream, as the program names it,
+	 * or by a default stream in which context. */
+	void *stream, *attached_in;
+	uint32_t attached_flags, reserved;
 	struct memory_managed *next;
 };
 
@@ -120,6 +134,7 @@ struct memory_state {
 	struct memory_order *spare_orders;
 	struct memory_registration *spare_registrations;
 	struct memory_managed *spare_managed;
+	struct memory_advice *spare_advice;
 	struct memory_reservation *spare_reservations;
 	struct memory_physical *spare_physicals;
 	struct memory_mapping *spare_mappings;

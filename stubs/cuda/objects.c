@@ -100,6 +100,8 @@ STUB_HIDDEN struct object *object_new(enum cuda_kind kind, unsigned flags)
 	struct object *o = take_dead(kind);
 
 	state_unlock(mask);
+	if (o && o->name)
+		block_free(o->name, o->name_size);
 	if (!o)
 		o = records_alloc(sizeof(*o));
 	if (!o)
@@ -149,6 +151,7 @@ static void live(struct object *o, void *real)
 		s->objects = o;
 	s->objects_end = o;
 	s->alive[o->kind]++;
+	s->graphs_launchable |= o->kind == CUDA_GRAPH_EXEC;
 	o->real = real;
 	object_enlist(s, o);
 }
@@ -272,6 +275,40 @@ STUB_HIDDEN void object_kill(struct object *o)
 	free_left(&left);
 }
 
+/* Under the lock: changes made with @context current, of cuda_info[index] or (UINT32_MAX) any.
+ */
+static void drop_changes(
+	struct object *o, unsigned index, const void *context, struct left *left)
+{
+	struct cuda_call **at = &o->changes, *call;
+
+	while ((call = *at)) {
+		if (call->context != context || (index != UINT32_MAX && call->index != index)) {
+			at = &call->next;
+			continue;
+		}
+		*at = call->next;
+		call->next = left->calls;
+		left->calls = call;
+	}
+}
+
+/* Under the lock: what a library had in @context. */
+static void drop_globals(struct object *o, const void *context, struct left *left)
+{
+	struct cuda_global **at = &o->globals, *global;
+
+	while ((global = *at)) {
+		if (global->context != context) {
+			at = &global->next;
+			continue;
+		}
+		*at = global->next;
+		global->next = left->globals;
+		left->globals = global;
+	}
+}
+
 STUB_HIDDEN void objects_kill_context(void *context)
 {
 	struct left left = {0};
@@ -280,8 +317,13 @@ STUB_HIDDEN void objects_kill_context(void *context)
 
 	for (struct object *o = CUDA_STATE->objects; o; o = next) {
 		next = o->next;
-		if (o->context == context)
+		if (o->context == context) {
 			unlink_object(o, &left);
+			continue;
+		}
+		drop_globals(o, context, &left);
+		if (o->kind == CUDA_CONTEXT) /* access between the two */
+			drop_changes(o, UINT32_MAX, context, &left);
 	}
 	kill_orphans(CUDA_STATE->objects, &left);
 	state_unlock(mask);
@@ -326,6 +368,19 @@ STUB_HIDDEN void object_change(struct object *o, struct cuda_call *call, int val
 	*at = call;
 	state_unlock(mask);
 	call_free(old);
+}
+
+STUB_HIDDEN void object_unchange(struct object *o, unsigned index, const void *context)
+{
+	struct left left = {0};
+	uint64_t mask;
+
+	if (!o)
+		return;
+	mask = state_lock();
+	drop_changes(o, index, context, &left);
+	state_unlock(mask);
+	free_left(&left);
 }
 
 STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real, struct object *parent)

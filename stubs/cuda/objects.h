@@ -45,6 +45,9 @@ STUB_HIDDEN void objects_kill_context(void *context);
  * half's thread-local storage. */
 STUB_HIDDEN void object_used(struct object *o);
 STUB_HIDDEN void object_change(struct object *o, struct cuda_call *call, int value);
+/* Undone is what cuda_info[index] has changed in @o, which may be NULL, with @context current.
+ */
+STUB_HIDDEN void object_unchange(struct object *o, unsigned index, const void *context);
 
 /* The real handle for what a program holds: @handle if it is no object of ours. */
 static inline void *object_real(void *handle)
@@ -69,9 +72,20 @@ STUB_HIDDEN void call_free(struct cuda_call *call);
 STUB_HIDDEN int cuda_call_down(unsigned index, const uint64_t *words);
 /* The whole of a call that leaves a record: what entries of way API_RECORD do. */
 STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments);
+/* Something was set in @context that could not be set again; once is enough to know. */
+STUB_HIDDEN int setting_lost(void *context);
 /* An object of a kind that cannot be made again, with the driver's own handle. 0 or an error.
  */
 STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real, struct object *parent);
+
+/* options.c. Some options lead to what cannot be copied. */
+STUB_HIDDEN int options_have_lists(const struct call_info *info, const uint64_t *arguments);
+/* Of a record's arguments: those that matter when the call is made again. */
+STUB_HIDDEN void options_filter(const struct call_info *info, uint64_t *arguments);
+/* What else is to be copied of the options of cuda_info[index], in bytes; and for a record's
+ * arguments, to where it says. */
+STUB_HIDDEN uint64_t options_bytes(unsigned index, const uint64_t *arguments);
+STUB_HIDDEN void options_copy(unsigned index, const uint64_t *arguments, void *to);
 
 /* image.c. A program for the device: its size, and of what must be kept of it when it is handed
  * to the driver (0: it stays where it is), and that copied. */

@@ -3,6 +3,7 @@
 
 #include "loader/lower/raw.h"
 #include "stubs/cuda/memory.h"
+#include "stubs/cuda/objects.h"
 
 enum attribute {
 	ATTRIBUTE_CONTEXT = 1,
@@ -172,9 +173,11 @@ int body_cuPointerGetAttributes(
 int body_cuPointerSetAttribute(const void *value, int attribute, uint64_t address)
 {
 	struct mmu_allocation a;
-	int found;
+	int found, r;
 
-	if (attribute != ATTRIBUTE_SYNC_MEMOPS || !look_up(address, &a, &found) || !found)
-		return real_cuPointerSetAttribute(value, attribute, address);
+	if (attribute != ATTRIBUTE_SYNC_MEMOPS || !look_up(address, &a, &found) || !found) {
+		r = real_cuPointerSetAttribute(value, attribute, address);
+		return r ? r : setting_lost(current_context());
+	}
 	return value ? 0 : CUDA_ERROR_INVALID_VALUE;
 }

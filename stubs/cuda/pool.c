@@ -15,10 +15,8 @@
 #define EVENT_DISABLE_TIMING 2
 #define CAPTURE_NONE         0
 
-/* Stands for another stream in each thread; so what is freed on it is marked by an event, and
- * its order's stream is the thread's FS base. */
-#define STREAM_PER_THREAD ((void *)2)
-#define STREAM_LEGACY     ((void *)1)
+/* STREAM_PER_THREAD stands for another stream in each thread; so what is freed on it is marked
+ * by an event, and its order's stream is the thread's FS base. */
 
 static struct memory_order *find_order(
 	struct memory_state *s, void *stream, void *context, uint32_t device)
@@ -192,6 +190,7 @@ void memory_stream_gone(void *stream)
 			drop_order(s, p);
 		}
 	}
+	memory_managed_detached(s, stream);
 	memory_unlock(s);
 }
 

@@ -2,6 +2,8 @@
  * Calls that make objects, change or destroy them: the records that they leave. All are alike,
  * told apart by what the API table says of them (struct call_info).
  */
+#include <string.h>
+
 #include "loader/lower/raw.h"
 #include "stubs/calls.h"
 #include "stubs/cuda/memory.h"
@@ -31,30 +33,6 @@ STUB_HIDDEN void call_free(struct cuda_call *call)
 		block_free(call, call->size);
 }
 
-/* Options that are buffers for what the compiler says: CU_JIT_INFO_LOG_BUFFER and its size, the
- * same for errors. Nobody would read it when the call is made again. */
-static int is_log(uint32_t option)
-{
-	return option >= 3 && option <= 6;
-}
-
-/* Of a list of options, whose values are the next parameter, those that matter. */
-static void filter_options(
-	const struct call_info *info, const struct call_param *p, uint64_t *arguments)
-{
-	uint32_t *options = (uint32_t *)arguments[p->word];
-	uint64_t *values = (uint64_t *)arguments[p[1].word];
-	uint64_t *count = &arguments[info->params[p->length].word], kept = 0;
-
-	for (uint64_t i = 0; i < (uint32_t)*count; i++) {
-		if (is_log(options[i]))
-			continue;
-		options[kept] = options[i];
-		values[kept++] = values[i];
-	}
-	*count = kept;
-}
-
 /* What a pointer leads to that must be kept; 0: nothing, or it stays where it is. */
 static uint64_t bytes_to_keep(
 	const struct call_info *info, const struct call_param *p, const uint64_t *arguments)
@@ -81,6 +59,7 @@ STUB_HIDDEN struct cuda_call *call_new(unsigned index, const uint64_t *arguments
 
 	for (unsigned i = 0; i < info->param_count; i++)
 		size += aligned(bytes_to_keep(info, &info->params[i], arguments));
+	size += options_bytes(index, arguments);
 	call = block_new(size);
 	if (!call)
 		return NULL;
@@ -103,9 +82,8 @@ STUB_HIDDEN struct cuda_call *call_new(unsigned index, const uint64_t *arguments
 		call->arguments[p->word] = (uint64_t)copy;
 		at += aligned(bytes);
 	}
-	for (unsigned i = 0; i < info->param_count; i++)
-		if (info->params[i].kind == API_JIT && call->arguments[info->params[i].word])
-			filter_options(info, &info->params[i], call->arguments);
+	options_filter(info, call->arguments);
+	options_copy(index, call->arguments, (char *)call + at);
 	return call;
 }
 
@@ -134,13 +112,19 @@ static int is_looked_up(const struct call_info *info, const struct call_param *f
 	return first && (info->class == API_CREATE || info->class == API_PURE);
 }
 
+/* What is the process's, and outlives the context it was made in. */
+static int outlives_context(uint32_t kind)
+{
+	return kind == CUDA_LIBRARY || kind == CUDA_KERNEL || kind == CUDA_RESOURCE_DESCRIPTION;
+}
+
 /* The new object for what comes out as @out of a call; NULL: no memory. */
 static struct object *new_object(struct performed *p, const struct call_param *out)
 {
 	unsigned flags = out->holding == API_VIRTUAL ? 0 : CUDA_OBJECT_REAL;
 	struct object *o;
 
-	if (out->holding == API_LOST)
+	if (out->holding == API_LOST || options_have_lists(p->info, p->arguments))
 		flags |= CUDA_OBJECT_LOST;
 	o = object_new(out->object, flags);
 	if (!o)
@@ -152,7 +136,8 @@ static struct object *new_object(struct performed *p, const struct call_param *o
 			return NULL;
 		}
 	}
-	o->context = o->made ? o->made->context : current_context();
+	if (!outlives_context(out->object))
+		o->context = o->made ? o->made->context : current_context();
 	o->parent = argument_object(call_first_handle(p->info), p->arguments);
 	return o;
 }
@@ -284,21 +269,75 @@ static int perform_destroy(struct performed *p)
 	return 0;
 }
 
+/* Each context has a default stream, which is no object. */
+static int is_default_stream(const struct call_param *p, const uint64_t *arguments)
+{
+	return p && p->object == CUDA_STREAM && arguments[p->word] <= (uintptr_t)STREAM_LEGACY;
+}
+
+/* ... and another for each thread. */
+static int is_stream_of_thread(const struct performed *p, const struct call_param *first)
+{
+	const char *name = p->info->name;
+	size_t length = strlen(name);
+	void *stream;
+
+	if (!first || first->object != CUDA_STREAM)
+		return 0;
+	stream = (void *)p->arguments[first->word];
+	return stream == STREAM_PER_THREAD ||
+	       (!stream && length > 5 && !strcmp(name + length - 5, "_ptsz"));
+}
+
+/* What a call has changed. NULL: nothing that we know of. */
+static struct object *changed(const struct performed *p, const struct cuda_call *call)
+{
+	const struct call_param *first = call_first_handle(p->info);
+
+	if (is_stream_of_thread(p, first))
+		return NULL;
+	if (p->info->on_context || is_default_stream(first, p->arguments))
+		return object_find(CUDA_CONTEXT, call->context);
+	return argument_object(first, p->arguments);
+}
+
+/* A part of a graph, with which it goes; graphs are objects themselves. */
+static int is_in_graph(const struct call_info *info)
+{
+	return info->params[0].kind == API_HANDLE && !info->params[0].holding;
+}
+
+STUB_HIDDEN int setting_lost(void *context)
+{
+	struct object *o = object_new(CUDA_SETTING, CUDA_OBJECT_REAL | CUDA_OBJECT_LOST);
+
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o->context = context;
+	object_live_once(o, context);
+	return 0;
+}
+
 static int perform_state(struct performed *p)
 {
-	struct cuda_call *call = call_new(p->index, p->arguments);
+	struct cuda_call *call;
 	struct object *o;
 	int r;
 
+	if (is_in_graph(p->info))
+		return cuda_call_down(p->index, p->lowered);
+	call = call_new(p->index, p->arguments);
 	if (!call)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	o = p->info->on_context ? object_find(CUDA_CONTEXT, call->context)
-				: argument_object(call_first_handle(p->info), p->arguments);
+	o = changed(p, call);
 	r = cuda_call_down(p->index, p->lowered);
-	if (r || !o)
-		call_free(call);
-	else
+	if (!r && o) {
 		object_change(o, call, p->info->value);
+		return 0;
+	}
+	if (!r)
+		r = setting_lost(call->context);
+	call_free(call);
 	return r;
 }
 

@@ -16,7 +16,7 @@
 #include "stubs/cuda/offsets.h"
 
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
-#define CUDA_STATE_VERSION 2
+#define CUDA_STATE_VERSION 3
 #define CUDA_DEVICES       64
 
 /* Names of kinds for people: cuda_kind_name(). Append only: numbers are in images. */
@@ -45,6 +45,8 @@ enum cuda_kind {
 	CUDA_LOG_CALLBACK,
 	CUDA_ADDRESS, /* that the program has asked for: of a variable of a module */
 	CUDA_STORAGE, /* what a runtime library keeps with a context */
+	CUDA_RESOURCE_DESCRIPTION,
+	CUDA_SETTING, /* of something that is no object: it is not known how to set it again */
 	CUDA_KINDS,
 };
 
@@ -84,10 +86,15 @@ struct object {
 	uint64_t used;             /* when a function was first used, in the sequence */
 	uint64_t value;            /* as its kind wants */
 	struct cuda_global *globals;
-	uint64_t scanned;  /* a module's globals are known */
+	uint64_t scanned;  /* its globals are known, in contexts up to this sequence */
 	void *mark;        /* of a context: an event recorded at the restart, real */
 	double time;       /* of a mark, or of an event before it: milliseconds */
 	double saved_time; /* of a context: when the last checkpoint was */
+	/* A context's or stream's, and that of a context's default stream, as the program knows
+	 * it, and one: struct cuda_numbers. 0: it has not asked. */
+	uint64_t number, stream_number;
+	char *name; /* a function's or kernel's, for the program; NULL: it has not asked */
+	uint64_t name_size;
 };
 _Static_assert(offsetof(struct object, real) == 0, "");
 _Static_assert(offsetof(struct object, flags) == CUDA_OBJECT_FLAGS, "");
@@ -110,6 +117,7 @@ struct cuda_global {
 	uint64_t address, size;
 	void *data;
 	uint64_t data_size; /* a power of two */
+	uint64_t allocates; /* no variable, but a kernel that calls malloc; no name: any may */
 	char name[];
 };
 
@@ -159,6 +167,14 @@ struct cuda_device {
 		primary_flags_set; /* of the primary context; and whether they were */
 };
 
+/* The driver numbers contexts, and streams, in each process anew. The program sees the driver's
+ * numbers from a base on, which is moved behind all it has seen at a restart: none comes twice.
+ */
+enum { NUMBERS_CONTEXT, NUMBERS_STREAM, NUMBERS_KINDS };
+struct cuda_numbers {
+	uint64_t base, next;
+};
+
 /* At RECORDS_CUDA. */
 struct cuda_state {
 	uint64_t magic;
@@ -186,6 +202,8 @@ struct cuda_state {
 	struct cuda_patch *patches;
 	uint8_t storage_table[16]; /* by what name the driver's table of storage functions goes
 				    */
+	struct cuda_numbers numbers[NUMBERS_KINDS];
+	uint64_t graphs_launchable; /* there has been an executable graph */
 };
 
 _Static_assert(sizeof(struct cuda_state) <= RECORDS_HEAP - RECORDS_CUDA, "");

@@ -4,35 +4,6 @@
 
 #include "stubs/cuda/index.inc"
 
-/* ---- the numbers of streams ---- */
-
-/* Streams made again after a restart have other numbers: the program goes on seeing the first.
- */
-static int stream_id(void *stream, uint64_t *id, int (*real)(void *, uint64_t *))
-{
-	struct object *o = in_records_window((uintptr_t)stream) ? stream : NULL;
-	int r;
-
-	if (o && id && o->value && !is_dead(o->real)) {
-		*id = o->value - 1;
-		return 0;
-	}
-	r = real(stream, id);
-	if (!r && o)
-		o->value = *id + 1;
-	return r;
-}
-
-int body_cuStreamGetId(void *stream, uint64_t *id)
-{
-	return stream_id(stream, id, real_cuStreamGetId);
-}
-
-int body_cuStreamGetId_ptsz(void *stream, uint64_t *id)
-{
-	return stream_id(stream, id, real_cuStreamGetId_ptsz);
-}
-
 /* ---- attributes ---- */
 
 /* CU_LAUNCH_ATTRIBUTE_... that a stream may have: access policy window, synchronization policy,

@@ -1,8 +1,9 @@
-/* Initialisation, one device, contexts. Each thread has a current context, as with the driver:
+/* Initialisation, devices, contexts. Each thread has a current context, as with the driver:
  * kept in thread-local storage, which is what the split process must get right. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "t/sim/object.h"
@@ -13,7 +14,8 @@
 #include "t/sim/stream.h"
 
 #define LIMITS   7
-#define CONTEXTS 8
+#define DEVICES  4
+#define CONTEXTS 12
 
 /* At the same address in every process, as the driver's are in the lower half's window. */
 static struct context {
@@ -21,12 +23,13 @@ static struct context {
 	int references; /* of the primary one; of others, 1 */
 	unsigned flags;
 	size_t limits[LIMITS];
-	int cache;
-} contexts[CONTEXTS];
+	int cache, device;
+	uint64_t number;
+	unsigned peers; /* a bit each */
+} contexts[CONTEXTS];   /* primary ones first */
 
 static int initialised_by; /* process id */
-static struct context *const primary = &contexts[0];
-static unsigned primary_flags;
+static unsigned primary_flags[DEVICES];
 static __thread struct context *current;
 
 #define MAX_STACK 16
@@ -43,29 +46,7 @@ SIM_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *acti
 SIM_EXPORT int cuCtxPushCurrent_v2(void *context);
 SIM_EXPORT int cuCtxPopCurrent_v2(void **context);
 SIM_EXPORT int cuDeviceGetName(char *name, int size, int device);
-SIM_EXPORT int cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
-{
-	SIM_ENTER();
-	memcpy(uuid, "simulated device", 16);
-	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
-}
-
-int cuDeviceTotalMem_v2(size_t *bytes, int device)
-{
-	SIM_ENTER();
-	*bytes = SIM_TOTAL_MEMORY;
-	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
-}
-
-int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
-{
-	SIM_ENTER();
-	*flags = primary_flags;
-	*active = primary->references;
-	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
-}
-
-int cuDevicePrimaryCtxRetain(void **context, int device);
+SIM_EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
 SIM_EXPORT int cuDevicePrimaryCtxRelease_v2(int device);
 SIM_EXPORT int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags);
 SIM_EXPORT int cuCtxCreate_v2(void **context, unsigned flags, int device);
@@ -80,10 +61,63 @@ SIM_EXPORT int cuCtxSetCurrent(void *context);
 SIM_EXPORT int cuCtxGetCurrent(void **context);
 SIM_EXPORT int cuCtxGetDevice(int *device);
 SIM_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
+SIM_EXPORT int cuCtxGetId(void *context, uint64_t *number);
+SIM_EXPORT int cuDeviceCanAccessPeer(int *can, int device, int peer);
+SIM_EXPORT int cuCtxEnablePeerAccess(void *peer, unsigned flags);
+SIM_EXPORT int cuCtxDisablePeerAccess(void *peer);
+SIM_EXPORT int cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value);
+SIM_EXPORT int cuDevSmResourceSplitByCount(void *result, unsigned *groups, const void *input,
+	void *remaining, unsigned flags, unsigned least);
 
 int sim_ready(void)
 {
 	return initialised_by == getpid() ? 0 : SIM_NOT_INITIALIZED;
+}
+
+static int device_count(void)
+{
+	return atoi(sim_machine("devices", "1"));
+}
+
+/* 0, or what is wrong with it. */
+static int check_device(int device)
+{
+	int r = sim_ready();
+
+	return r ? r : device >= 0 && device < device_count() ? 0 : SIM_INVALID_DEVICE;
+}
+
+static int is_primary(const struct context *c)
+{
+	return c < contexts + DEVICES;
+}
+
+int cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
+{
+	SIM_ENTER();
+	memcpy(uuid, "simulated device", 16);
+	uuid[15] += device;
+	return check_device(device);
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+	SIM_ENTER();
+	*bytes = SIM_TOTAL_MEMORY;
+	return check_device(device);
+}
+
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
+{
+	int r;
+
+	SIM_ENTER();
+	r = check_device(device);
+	if (r)
+		return r;
+	*flags = primary_flags[device];
+	*active = contexts[device].references;
+	return 0;
 }
 
 void *current_context(void)
@@ -138,7 +172,7 @@ int cuDriverGetVersion(int *version)
 int cuDeviceGetCount(int *count)
 {
 	SIM_ENTER();
-	*count = atoi(sim_machine("devices", "1"));
+	*count = device_count();
 	return sim_ready();
 }
 
@@ -148,14 +182,24 @@ int cuDeviceGet(int *device, int ordinal)
 	if (sim_ready())
 		return SIM_NOT_INITIALIZED;
 	*device = ordinal;
-	return ordinal == 0 ? 0 : SIM_INVALID_DEVICE;
+	return check_device(ordinal);
 }
 
 int cuDeviceGetName(char *name, int size, int device)
 {
 	SIM_ENTER();
 	strncpy(name, sim_machine("name", "Simulated"), size);
-	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
+	return check_device(device);
+}
+
+static uint64_t next_number(void)
+{
+	static uint64_t number; /* begins somewhere else in every process */
+	unsigned char start;
+
+	if (!number && getrandom(&start, 1, 0) == 1)
+		number = start;
+	return ++number;
 }
 
 static void start_context(struct context *c, unsigned flags)
@@ -163,46 +207,51 @@ static void start_context(struct context *c, unsigned flags)
 	c->flags = flags;
 	memset(c->limits, 0, sizeof(c->limits));
 	c->cache = 0;
+	c->number = next_number();
+	c->peers = 0;
 	object_adopt(OBJECT_CONTEXT, &c->object);
 }
 
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
 	SIM_ENTER();
-	if (sim_ready() || device)
-		return device ? SIM_INVALID_DEVICE : SIM_NOT_INITIALIZED;
-	if (!primary->references++)
-		start_context(primary, primary_flags);
-	*context = primary;
+	if (check_device(device))
+		return check_device(device);
+	contexts[device].device = device;
+	if (!contexts[device].references++)
+		start_context(&contexts[device], primary_flags[device]);
+	*context = &contexts[device];
 	return 0;
 }
 
 int cuDevicePrimaryCtxRelease_v2(int device)
 {
 	SIM_ENTER();
-	if (device || !primary->references)
+	if (check_device(device) || !contexts[device].references)
 		return SIM_INVALID_CONTEXT;
-	if (!--primary->references)
-		object_forget(&primary->object);
+	if (!--contexts[device].references)
+		object_forget(&contexts[device].object);
 	return 0;
 }
 
 int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags)
 {
 	SIM_ENTER();
-	primary_flags = flags;
-	return device ? SIM_INVALID_DEVICE : sim_ready();
+	if (!check_device(device))
+		primary_flags[device] = flags;
+	return check_device(device);
 }
 
 int cuCtxCreate_v2(void **context, unsigned flags, int device)
 {
 	SIM_ENTER();
-	if (sim_ready() || device)
-		return device ? SIM_INVALID_DEVICE : SIM_NOT_INITIALIZED;
-	for (struct context *c = contexts + 1; c < contexts + CONTEXTS; c++) {
+	if (check_device(device))
+		return check_device(device);
+	for (struct context *c = contexts + DEVICES; c < contexts + CONTEXTS; c++) {
 		if (c->references)
 			continue;
 		c->references = 1;
+		c->device = device;
 		start_context(c, flags);
 		*context = c;
 		return cuCtxPushCurrent_v2(c);
@@ -216,13 +265,16 @@ int cuCtxDestroy_v2(void *context)
 
 	SIM_ENTER();
 	c = object_get(OBJECT_CONTEXT, context, __func__);
-	if (!c || c == primary)
+	if (!c || is_primary(c))
 		return SIM_INVALID_CONTEXT;
 	if (current == c)
 		current = depth ? stack[--depth] : NULL;
 	c->references = 0;
 	stream_wait_all();
 	ranges_drop_context(c);
+	module_context_gone(c);
+	for (struct context *other = contexts; other < contexts + CONTEXTS; other++)
+		other->peers &= ~(1u << (c - contexts));
 	object_forget(&c->object);
 	return 0;
 }
@@ -325,7 +377,7 @@ int cuCtxGetCurrent(void **context)
 int cuCtxGetDevice(int *device)
 {
 	SIM_ENTER();
-	*device = 0;
+	*device = current ? current->device : -1;
 	return sim_have_context();
 }
 
@@ -333,5 +385,66 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
 	SIM_ENTER();
 	*value = 0;
-	return device == 0 ? sim_ready() : SIM_INVALID_DEVICE;
+	return check_device(device);
+}
+
+int cuCtxGetId(void *context, uint64_t *number)
+{
+	struct context *c;
+
+	SIM_ENTER();
+	c = context ? object_get(OBJECT_CONTEXT, context, __func__) : current;
+	if (c)
+		*number = c->number;
+	return c ? 0 : SIM_INVALID_CONTEXT;
+}
+
+/* ---- of several devices ---- */
+
+int cuDeviceCanAccessPeer(int *can, int device, int peer)
+{
+	SIM_ENTER();
+	*can = device != peer;
+	return check_device(device) | check_device(peer);
+}
+
+static int change_peer(void *peer, int enable, const char *function)
+{
+	struct context *c = object_get(OBJECT_CONTEXT, peer, function);
+	unsigned bit;
+
+	if (!c || !current)
+		return SIM_INVALID_CONTEXT;
+	bit = 1u << (c - contexts);
+	if (!(current->peers & bit) == !enable)
+		return enable ? SIM_PEER_ENABLED : SIM_PEER_NOT_ENABLED;
+	current->peers ^= bit;
+	return 0;
+}
+
+int cuCtxEnablePeerAccess(void *peer, unsigned flags)
+{
+	SIM_ENTER();
+	return flags ? SIM_INVALID_VALUE : change_peer(peer, 1, __func__);
+}
+
+int cuCtxDisablePeerAccess(void *peer)
+{
+	SIM_ENTER();
+	return change_peer(peer, 0, __func__);
+}
+
+int cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value)
+{
+	SIM_ENTER();
+	*value = strtoul(sim_machine("graph_memory", "0"), NULL, 10);
+	return check_device(device);
+}
+
+int cuDevSmResourceSplitByCount(void *result, unsigned *groups, const void *input,
+	void *remaining, unsigned flags, unsigned least)
+{
+	SIM_ENTER();
+	*groups = 1;
+	return 0;
 }

@@ -27,6 +27,11 @@ SIM_EXPORT int cuGraphAddHostNode(void **node, void *graph, void *const *depende
 SIM_EXPORT int cuGraphHostNodeGetParams(void *node, struct host_node *params);
 SIM_EXPORT int cuGraphInstantiateWithFlags(void **executable, void *graph, uint64_t flags);
 SIM_EXPORT int cuGraphLaunch(void *executable, void *stream);
+SIM_EXPORT int cuGraphExecDestroy(void *executable);
+SIM_EXPORT int cuGraphDestroy(void *graph);
+SIM_EXPORT int cuGraphAddEventRecordNode(
+	void **node, void *graph, void *const *dependencies, size_t count, void *event);
+SIM_EXPORT int cuGraphEventRecordNodeSetEvent(void *node, void *event);
 
 int cuGraphCreate(void **graph, unsigned flags)
 {
@@ -89,4 +94,51 @@ int cuGraphLaunch(void *executable, void *stream)
 		stream_queue(
 			stream, run_node, stream_data(&n->host, sizeof(n->host)), __func__);
 	return g ? 0 : SIM_INVALID_HANDLE;
+}
+
+/* One is what the other was made of. */
+int cuGraphExecDestroy(void *executable)
+{
+	SIM_ENTER();
+	return object_get(OBJECT_GRAPH, executable, __func__) ? 0 : SIM_INVALID_HANDLE;
+}
+
+int cuGraphDestroy(void *graph)
+{
+	struct graph *g;
+	struct node *n;
+
+	SIM_ENTER();
+	g = object_get(OBJECT_GRAPH, graph, __func__);
+	while (g && (n = g->nodes)) {
+		g->nodes = n->next;
+		object_free(n);
+	}
+	if (g)
+		object_free(g);
+	return g ? 0 : SIM_INVALID_HANDLE;
+}
+
+static void record_nothing(void *data)
+{
+}
+
+int cuGraphAddEventRecordNode(
+	void **node, void *graph, void *const *dependencies, size_t count, void *event)
+{
+	const struct host_node host = {record_nothing, NULL};
+
+	SIM_ENTER();
+	if (!object_get(OBJECT_EVENT, event, __func__))
+		return SIM_INVALID_HANDLE;
+	return cuGraphAddHostNode(node, graph, dependencies, count, &host);
+}
+
+int cuGraphEventRecordNodeSetEvent(void *node, void *event)
+{
+	SIM_ENTER();
+	return object_get(OBJECT_EVENT, event, __func__) &&
+			       object_get(OBJECT_NODE, node, __func__)
+		       ? 0
+		       : SIM_INVALID_HANDLE;
 }

@@ -20,6 +20,12 @@ SIM_EXPORT int cuMemAllocPitch_v2(
 	uint64_t *address, size_t *pitch, size_t width, size_t height, unsigned element);
 SIM_EXPORT int cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags);
 SIM_EXPORT int cuMemFree_v2(uint64_t address);
+SIM_EXPORT int cuMemAdvise_v2(uint64_t address, size_t size, int advice, uint64_t location);
+SIM_EXPORT int cuMemAdvise(uint64_t address, size_t size, int advice, int device);
+SIM_EXPORT int cuStreamAttachMemAsync(
+	void *stream, uint64_t address, size_t size, unsigned flags);
+SIM_EXPORT int cuMemRangeGetAttribute(
+	void *data, size_t data_size, int attribute, uint64_t address, size_t size);
 SIM_EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total);
 SIM_EXPORT int cuMemGetAddressRange_v2(uint64_t *start, size_t *size, uint64_t address);
 
@@ -301,4 +307,60 @@ int cuMemGetAddressRange_v2(uint64_t *start, size_t *size, uint64_t address)
 		*size = r->size;
 	ranges_unlock();
 	return r ? 0 : SIM_NOT_FOUND;
+}
+
+/* ---- managed memory ---- */
+
+/* Of all that an address is in, whatever the size. */
+int cuMemAdvise(uint64_t address, size_t size, int advice, int device)
+{
+	struct range *r;
+
+	SIM_ENTER();
+	ranges_lock();
+	r = range_find(address, MANAGED);
+	if (r && (advice == 1 || advice == 2))
+		r->read_mostly = advice == 1;
+	if (r && (advice == 3 || advice == 4))
+		r->preferred = advice == 3 ? device + 1 : 0;
+	ranges_unlock();
+	return r ? 0 : SIM_INVALID_VALUE;
+}
+
+int cuMemAdvise_v2(uint64_t address, size_t size, int advice, uint64_t location)
+{
+	return cuMemAdvise(address, size, advice, location >> 32);
+}
+
+int cuStreamAttachMemAsync(void *stream, uint64_t address, size_t size, unsigned flags)
+{
+	struct range *r;
+
+	SIM_ENTER();
+	stream_wait(stream, __func__);
+	ranges_lock();
+	r = range_find(address, MANAGED);
+	if (r) {
+		r->attached = flags;
+		r->stream = stream;
+	}
+	ranges_unlock();
+	return r ? 0 : SIM_INVALID_VALUE;
+}
+
+/* 900 is ours: the flags it was attached with, and whether that was to a stream. */
+int cuMemRangeGetAttribute(
+	void *data, size_t data_size, int attribute, uint64_t address, size_t size)
+{
+	struct range *r;
+
+	SIM_ENTER();
+	ranges_lock();
+	r = range_find(address, MANAGED);
+	if (r)
+		*(int *)data = attribute == 1   ? r->read_mostly
+			       : attribute == 2 ? r->preferred - 1
+						: (int)(r->attached + 8 * !!r->stream);
+	ranges_unlock();
+	return r ? 0 : SIM_INVALID_VALUE;
 }

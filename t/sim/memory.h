@@ -26,6 +26,9 @@ struct range {
 	enum range_kind kind;
 	bool accessible;
 	unsigned flags;
+	int read_mostly, preferred; /* advice; preferred: a device, plus one */
+	unsigned attached;          /* flags */
+	void *stream;
 	uint64_t id;
 	void *context;
 	struct memory *memory; /* MAPPED */

@@ -30,7 +30,7 @@ struct global {
 struct function {
 	struct object object;
 	struct module *module;
-	const char *name;
+	char name[32]; /* of this process */
 	int attributes[ATTRIBUTES];
 	int loaded;
 	struct function *next;
@@ -45,17 +45,27 @@ struct module {
 struct kernel {
 	struct object object;
 	struct library *library;
-	const char *name;
+	char name[32]; /* of this process */
 	int attributes[ATTRIBUTES];
 	struct kernel *next;
+};
+
+/* Of a library, in one context: from when something of it is needed there. */
+struct loaded {
+	void *context;
+	struct module *module;
+	struct loaded *next;
 };
 
 struct library {
 	struct object object;
 	char *image;
-	struct module *module; /* NULL: not loaded yet */
+	struct loaded *loaded;
 	struct kernel *kernels;
+	struct library *next;
 };
+
+static struct library *libraries;
 
 static char *space;
 static unsigned char taken[SPACE / STEP];
@@ -199,8 +209,7 @@ static int get_function(void **function, struct module *m, const char *name)
 	if (!f) {
 		f = object_new(OBJECT_FUNCTION, sizeof(*f));
 		f->module = m;
-		for (unsigned i = 0; !f->name || strcmp(f->name, name); i++)
-			f->name = kernel_name(i);
+		snprintf(f->name, sizeof(f->name), "%s", name);
 		f->next = m->functions;
 		m->functions = f;
 	}
@@ -323,11 +332,52 @@ int cuFuncLoad(void *function)
 
 /* ---- libraries ---- */
 
+/* In the current context. */
 static struct module *library_module(struct library *l)
 {
-	if (!l->module)
-		l->module = load(l->image);
-	return l->module;
+	struct loaded *in = l->loaded;
+
+	while (in && in->context != current_context())
+		in = in->next;
+	if (!in) {
+		in = calloc(1, sizeof(*in));
+		*in = (struct loaded){current_context(), load(l->image), l->loaded};
+		l->loaded = in;
+	}
+	return in->module;
+}
+
+static void leave(struct loaded **at)
+{
+	struct loaded *in = *at;
+
+	*at = in->next;
+	unload(in->module);
+	free(in);
+}
+
+void module_context_gone(void *context)
+{
+	for (struct library *l = libraries; l; l = l->next)
+		for (struct loaded **at = &l->loaded; *at;) {
+			if ((*at)->context == context)
+				leave(at);
+			else
+				at = &(*at)->next;
+		}
+}
+
+/* CUlibraryHostUniversalFunctionAndDataTable, both of one word. */
+static int is_table(const void *value)
+{
+	const struct {
+		void *functions;
+		size_t functions_size;
+		void *data;
+		size_t data_size;
+	} *t = value;
+
+	return t && t->functions && t->data && t->functions_size == 8 && t->data_size == 8;
 }
 
 int cuLibraryLoadData(void **library, const void *image, const int *jit, void **jit_values,
@@ -336,25 +386,33 @@ int cuLibraryLoadData(void **library, const void *image, const int *jit, void **
 	struct library *l;
 
 	SIM_ENTER();
+	for (unsigned i = 0; i < count; i++)
+		if (options[i] == 0 && !is_table(values[i]))
+			return SIM_INVALID_VALUE;
 	if (strncmp(image, "sim module", 10))
 		return SIM_INVALID_VALUE;
 	l = object_new(OBJECT_LIBRARY, sizeof(*l));
 	l->image = strdup(image);
+	l->next = libraries;
+	libraries = l;
 	*library = l;
 	return 0;
 }
 
 int cuLibraryUnload(void *library)
 {
-	struct library *l;
+	struct library *l, **at = &libraries;
 	struct kernel *k;
 
 	SIM_ENTER();
 	l = object_get(OBJECT_LIBRARY, library, __func__);
 	if (!l)
 		return SIM_INVALID_HANDLE;
-	if (l->module)
-		unload(l->module);
+	while (l->loaded)
+		leave(&l->loaded);
+	while (*at != l)
+		at = &(*at)->next;
+	*at = l->next;
 	while ((k = l->kernels)) {
 		l->kernels = k->next;
 		object_free(k);
@@ -378,8 +436,7 @@ int cuLibraryGetKernel(void **kernel, void *library, const char *name)
 	if (!k) {
 		k = object_new(OBJECT_KERNEL, sizeof(*k));
 		k->library = l;
-		for (unsigned i = 0; !k->name || strcmp(k->name, name); i++)
-			k->name = kernel_name(i);
+		snprintf(k->name, sizeof(k->name), "%s", name);
 		k->next = l->kernels;
 		l->kernels = k;
 	}

@@ -228,12 +228,22 @@ STREAM_GETTER(cuStreamGetPriority, int, priority)
 STREAM_GETTER(cuStreamGetId, uint64_t, id)
 STREAM_GETTER(cuStreamGetCtx, void *, context)
 
+static struct stream *stream_get(void *handle, const char *function)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&lock);
+	s = get(handle, function);
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
 int cuStreamSetAttribute(void *stream, int attribute, const void *value)
 {
 	struct stream *s;
 
 	SIM_ENTER();
-	s = object_get(OBJECT_STREAM, stream, __func__);
+	s = stream_get(stream, __func__);
 	if (!s || attribute < 0 || attribute >= ATTRIBUTES)
 		return s ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
 	memcpy(s->attributes[attribute], value, 64);
@@ -245,7 +255,7 @@ int cuStreamGetAttribute(void *stream, int attribute, void *value)
 	struct stream *s;
 
 	SIM_ENTER();
-	s = object_get(OBJECT_STREAM, stream, __func__);
+	s = stream_get(stream, __func__);
 	if (!s || attribute < 0 || attribute >= ATTRIBUTES)
 		return s ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
 	memcpy(value, s->attributes[attribute], 64);

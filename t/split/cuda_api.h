@@ -51,6 +51,11 @@ int cuMemSetAccess(CUdeviceptr, size_t, const void *, size_t);
 int cuMemRetainAllocationHandle(uint64_t *, void *);
 int cuMemGetAllocationPropertiesFromHandle(void *, uint64_t);
 int cuMemAllocManaged(CUdeviceptr *, size_t, unsigned);
+int cuMemAdvise(CUdeviceptr, size_t, int, int);
+int cuMemAdvise_v2(CUdeviceptr, size_t, int, uint64_t);
+int cuMemRangeGetAttribute(void *, size_t, int, CUdeviceptr, size_t);
+int cuStreamAttachMemAsync(void *, CUdeviceptr, size_t, unsigned);
+int cuPointerSetAttribute(const void *, int, CUdeviceptr);
 int cuMemExportToShareableHandle(void *, uint64_t, int, uint64_t);
 int cuMemcpyHtoD_v2(CUdeviceptr, const void *, size_t);
 int cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t);
@@ -121,5 +126,15 @@ int cuKernelSetAttribute(int, int, void *, int);
 int cuLaunchKernelEx(const void *, void *, void **, void **);
 int cuGraphCreate(void **, unsigned);
 int cuGraphDestroy(void *);
+int cuGraphExecDestroy(void *);
+int cuGraphInstantiateWithFlags(void **, void *, uint64_t);
+int cuGraphAddEventRecordNode(void **, void *, void *const *, size_t, void *);
+int cuGraphEventRecordNodeSetEvent(void *, void *);
+int cuCtxGetId(void *, uint64_t *);
+int cuKernelGetName(const char **, void *);
+int cuDevicePrimaryCtxGetState(int, unsigned *, int *);
+int cuCtxEnablePeerAccess(void *, unsigned);
+int cuCtxDisablePeerAccess(void *);
+int cuDevSmResourceSplitByCount(void *, unsigned *, const void *, void *, unsigned, unsigned);
 
 #endif

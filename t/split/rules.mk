@@ -45,7 +45,7 @@ $(filter-out %/load %/parts,$(SPLIT_PROGRAMS)): $(O)/t/split/%: t/split/%.c $(O)
 $(O)/t/unit/heap: t/unit/heap.c lower/heap.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -o $@ $< -ldl
-$(O)/t/unit/names: t/unit/names.c lower/cuda/names.c
+$(O)/t/unit/names: t/unit/names.c $(wildcard lower/cuda/names*.c)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -o $@ $^ -lzstd -llz4
 

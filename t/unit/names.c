@@ -12,6 +12,7 @@
 #include "t/unit/tap.h"
 
 static char seen[1000];
+static const char all_names[] = "grown table_of weights shared_with_host one two three ";
 
 static int note(const char *name, void *argument)
 {
@@ -22,20 +23,46 @@ static int note(const char *name, void *argument)
 
 static const char *names(const void *image)
 {
+	const struct names_visitor variables = {.variable = note};
+
 	seen[0] = 0;
-	return names_find(image, 9, 0, note, NULL) ? "failed" : seen;
+	return names_find(image, 9, 0, &variables) ? "failed" : seen;
+}
+
+static int ignore(const char *name, void *argument)
+{
+	return 0;
+}
+
+static const char *allocators(const void *image)
+{
+	const struct names_visitor visitor = {.variable = ignore, .allocates = note};
+
+	seen[0] = 0;
+	return names_find(image, 9, 0, &visitor) ? "failed" : seen;
 }
 
 static const char ptx[] =
 	".version 9.0\n.target sm_90\n.visible .global .align 4 .u32 grown = 7;\n"
 	".global .align 8 .b8 table_of[16384];\n.const .align 4 .b8 weights[16];\n"
 	".extern .shared .align 16 .b8 not_this[];\n"
+	".global .attribute(.managed) .align 4 .u32 shared_with_host;\n"
+	".global .u32 one[2] = {1, 2}, two = 3,\n\tthree[1][2] = {{4, 5}};\n"
 	".visible .entry k()\n{\n\tld.global.u32 %r1, [grown];\n\tst.global.u32 [x], %r1;\n}\n";
 
-/* A file with two variables, a function, and one variable that is elsewhere. */
+static const char allocating[] =
+	".extern .func (.param .b64 r) malloc\n(\n.param .b64 p\n)\n;\n"
+	".visible .entry other()\n{\n}\n"
+	".visible .entry taker(\n.param .u32 p\n)\n{\n\tcall.uni (r),\n\tmalloc,\n\t(p);\n}\n"
+	".visible .entry last()\n{\n\tcall (r), my_malloc, (p);\n}\n";
+
+/* A file with two variables, a function that allocates, by way of another, and one variable
+ * that is elsewhere. */
 static size_t make_elf(char *to)
 {
-	static const char strings[] = "\0first\0second\0function\0elsewhere";
+	static const char strings[] =
+		"\0first\0second\0function\0elsewhere\0malloc\0between\0none";
+	static const uint32_t calls[][2] = {{0, -1}, {3, 6}, {6, 5}, {7, 4}, {0, -2}};
 	static const Elf64_Sym symbols[] = {
 		{0},
 		{.st_name = 1,
@@ -51,9 +78,13 @@ static size_t make_elf(char *to)
 			.st_shndx = 1,
 			.st_size = 40},
 		{.st_name = 23, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_size = 4},
+		{.st_name = 33, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)},
+		{.st_name = 40, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1},
+		{.st_name = 48, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1},
 	};
 	size_t symbols_at = sizeof(Elf64_Ehdr), strings_at = symbols_at + sizeof(symbols);
-	size_t sections_at = (strings_at + sizeof(strings) + 7) & ~7ul;
+	size_t calls_at = (strings_at + sizeof(strings) + 7) & ~7ul;
+	size_t sections_at = calls_at + sizeof(calls);
 	const Elf64_Shdr sections[] = {
 		{0},
 		{.sh_type = SHT_NOBITS},
@@ -62,12 +93,14 @@ static size_t make_elf(char *to)
 			.sh_size = sizeof(symbols),
 			.sh_link = 3},
 		{.sh_type = SHT_STRTAB, .sh_offset = strings_at, .sh_size = sizeof(strings)},
+		{.sh_type = 0x70000001, .sh_offset = calls_at, .sh_size = sizeof(calls)},
 	};
-	Elf64_Ehdr e = {.e_ident = ELFMAG, .e_shoff = sections_at, .e_shnum = 4};
+	Elf64_Ehdr e = {.e_ident = ELFMAG, .e_shoff = sections_at, .e_shnum = 5};
 
 	memcpy(to, &e, sizeof(e));
 	memcpy(to + symbols_at, symbols, sizeof(symbols));
 	memcpy(to + strings_at, strings, sizeof(strings));
+	memcpy(to + calls_at, calls, sizeof(calls));
 	memcpy(to + sections_at, sections, sizeof(sections));
 	return sections_at + sizeof(sections);
 }
@@ -133,13 +166,16 @@ int main(void)
 	static const char other[] = ".visible .global .u32 other;\n";
 	struct fatbin *f;
 
-	ok(!strcmp(names(ptx), "grown table_of weights "), "text: %s", seen);
+	ok(!strcmp(names(ptx), all_names), "text: %s", seen);
 	ok(!strcmp(names(elf), "first second "), "an ELF file: %s", seen);
+	ok(!strcmp(allocators(ptx), ""), "no kernel allocates: %s", seen);
+	ok(!strcmp(allocators(allocating), "taker "), "one does: %s", seen);
+	ok(!strcmp(allocators(elf), "function between "), "by way of another: %s", seen);
 
 	f = fatbin();
 	add(f, PTX, 90, PLAIN, ptx, sizeof(ptx));
 	add(f, ELF, 80, PLAIN, other, sizeof(other));
-	ok(!strcmp(names(f), "grown table_of weights "), "no machine code that fits: %s", seen);
+	ok(!strcmp(names(f), all_names), "no machine code that fits: %s", seen);
 	add(f, ELF, 90, PLAIN, elf, size);
 	ok(!strcmp(names(f), "first second "), "machine code that fits: %s", seen);
 
@@ -148,7 +184,7 @@ int main(void)
 	ok(!strcmp(names(f), "first second "), "compressed: %s", seen);
 	f = fatbin();
 	add(f, PTX, 75, LZ4, ptx, sizeof(ptx));
-	ok(!strcmp(names(f), "grown table_of weights "), "compressed otherwise: %s", seen);
+	ok(!strcmp(names(f), all_names), "compressed otherwise: %s", seen);
 	((struct entry *)f->entries)->flags = 0x4000000;
 	((struct entry *)f->entries)->flags |= LZ4;
 	((struct entry *)f->entries)->full_size /= 2;
@@ -158,5 +194,11 @@ int main(void)
 	add(f, ELF, 90, LZ4, elf, size);
 	wrapper.data = f;
 	ok(!strcmp(names(&wrapper), "first second "), "behind a wrapper: %s", seen);
+
+	f = fatbin();
+	add(f, ELF, 80, PLAIN, elf, size);
+	add(f, 8, 90, PLAIN, elf, size);
+	ok(!strcmp(names(f), "failed"), "nothing that fits is an error: %s", seen);
+	ok(!strcmp(names(fatbin()), ""), "nothing at all is none: %s", seen);
 	return done_testing();
 }

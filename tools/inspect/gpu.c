@@ -35,6 +35,8 @@ static const char *const kinds[CUDA_KINDS] = {
 	[CUDA_LOG_CALLBACK] = "log callbacks",
 	[CUDA_ADDRESS] = "addresses of variables",
 	[CUDA_STORAGE] = "values of runtime libraries",
+	[CUDA_RESOURCE_DESCRIPTION] = "descriptions of parts of a device",
+	[CUDA_SETTING] = "settings of threads' default streams or of memory",
 };
 
 static const char *const memories[] = {
