@@ -12,8 +12,10 @@
 
 #define IOPRIO_WHO_PROCESS 1
 
-/* <linux/sched.h> of kernel 5.3 */
+/* <linux/sched.h> of kernel 5.3; glibc 2.41 has it, too */
+#ifndef SCHED_FLAG_UTIL_CLAMP
 #define SCHED_FLAG_UTIL_CLAMP 0x60
+#endif
 
 /* struct sched_attr of <linux/sched/types.h>, which old headers lack. */
 struct attributes {

@@ -54,8 +54,10 @@ static int is_known(const struct scan *scan, const char *name)
  * in a program that is not for the context's device. */
 static int is_none(int r)
 {
-	static const int none[] = {CUDA_MISSING, 1 /* INVALID_VALUE */,
-		209 /* NO_BINARY_FOR_GPU */, 218 /* INVALID_PTX */, 400 /* INVALID_HANDLE */};
+	static const int none[] = {CUDA_MISSING, 1 /* INVALID_VALUE */, 200 /* INVALID_IMAGE */,
+		209 /* NO_BINARY_FOR_GPU */, 218 /* INVALID_PTX */,
+		222 /* UNSUPPORTED_PTX_VERSION */, 223 /* JIT_COMPILATION_DISABLED */,
+		400 /* INVALID_HANDLE */};
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		if (r == none[i])
