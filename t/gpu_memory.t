@@ -33,6 +33,11 @@ refused exported "shares device memory with others"
 arena room
 export SIM_MACHINE_FILE=$PWD/machine SIM_FAIL_FILE=$PWD/fail
 if launch "$split/held" && ok "a checkpoint" freeze_away; then
+	trecr-inspect ck >inspect.out
+	for line in "[0-9]+ allocations of device memory" "4 allocations of managed memory" \
+		"2 memory pools" "2 memory handles" "1 contexts" "1 streams"; do
+		like "$(cat inspect.out)" "  $line" "trecr-inspect tells ${line#* }"
+	done
 	: >restart.err
 	echo used 8000 >machine
 	not_ok "restart with too little memory: refused" quiet restart_detached

@@ -119,6 +119,18 @@ static void list_live(void *argument, struct mmu_allocation *a)
 		list(argument, CUDA_MEMORY_DEVICE, a->address, a->size, a->device);
 }
 
+/* For whoever looks at the records. */
+static void count_objects(struct cuda_state *cuda)
+{
+	const struct memory_state *s = cuda->memory;
+
+	cuda->alive[CUDA_POOL] = cuda->alive[CUDA_MEMORY_HANDLE] = 0;
+	for (const struct memory_pool *p = s->pools; p; p = p->next)
+		cuda->alive[CUDA_POOL]++;
+	for (const struct memory_physical *p = s->physicals; p; p = p->next)
+		cuda->alive[CUDA_MEMORY_HANDLE]++;
+}
+
 int cuda_list_memory(struct cuda_state *cuda)
 {
 	struct listing l = {.s = cuda->memory};
@@ -129,6 +141,7 @@ int cuda_list_memory(struct cuda_state *cuda)
 		return 0;
 	if (refuse(l.s))
 		return -1;
+	count_objects(cuda);
 	for (uint32_t device = 0; device < MMU_DEVICES; device++)
 		if (is_open(l.s, device))
 			mmu_each(&l.s->mmu, device, list_live, &l);
