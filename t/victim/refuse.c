@@ -185,12 +185,33 @@ static void still_unaccepted(void)
 		text);
 }
 
+static pid_t ring_waiter;
+static atomic_int ring_result;
+
+/* For an event that does not come. */
+static void *wait_for_ring(void *arg)
+{
+	ring_waiter = victim_tid();
+	(void)syscall(426 /* io_uring_enter */, fd, 0, 1, 1 /* GETEVENTS */, NULL, 0);
+	ring_result = errno;
+	return NULL;
+}
+
 static void io_uring(void)
 {
 	char params[120] = {0};
 
 	fd = syscall(425, 4, params);
 	need(fd >= 0, "no io_uring here");
+	victim_thread(wait_for_ring, NULL);
+	while (!ring_waiter)
+		usleep(500);
+	victim_until_blocked(ring_waiter, 426);
+}
+
+static void still_waits_for_ring(void)
+{
+	CHECK(!ring_result, "it has been interrupted: %s", strerror(ring_result));
 }
 
 static void external_pipe(void)
@@ -637,7 +658,7 @@ static const struct kind {
 	{"renamed", renamed, nothing, 'd'},
 	{"unaccepted", unaccepted, still_unaccepted, 'd'},
 	{"unaccepted-tcp", unaccepted_tcp, still_unaccepted, 'd'},
-	{"io_uring", io_uring, nothing, 'd'},
+	{"io_uring", io_uring, still_waits_for_ring, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
 	{"packets-and-bytes", packets_and_bytes, still_packets, 'd'},
 	{"lost-name", lost_name, nothing, 'd'},
