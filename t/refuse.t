@@ -16,7 +16,6 @@ urgent|urgent
 headers|further headers
 headers6|further headers
 filter|SO_ATTACH_FILTER
-renamed|its file is now .*/after
 unaccepted|waits to be accepted, and has sent
 unaccepted-tcp|waits to be accepted, and has sent
 io_uring|io_uring

@@ -159,16 +159,6 @@ static void unaccepted(void)
 	wait_unaccepted((struct sockaddr *)&a, sizeof(a));
 }
 
-static void renamed(void)
-{
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-
-	MUST(getcwd(a.sun_path, sizeof(a.sun_path) - 8));
-	strcat(a.sun_path, "/before");
-	need_socket(AF_UNIX, SOCK_STREAM, 0);
-	MUST(!bind(fd, (struct sockaddr *)&a, sizeof(a)) && !rename("before", "after"));
-}
-
 static void unaccepted_tcp(void)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -655,7 +645,6 @@ static const struct kind {
 	{"headers", headers, nothing, 'd'},
 	{"headers6", headers6, nothing, 'd'},
 	{"filter", filter, nothing, 'd'},
-	{"renamed", renamed, nothing, 'd'},
 	{"unaccepted", unaccepted, still_unaccepted, 'd'},
 	{"unaccepted-tcp", unaccepted_tcp, still_unaccepted, 'd'},
 	{"io_uring", io_uring, still_waits_for_ring, 'd'},
