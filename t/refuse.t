@@ -48,6 +48,7 @@ ldt|modify_ldt
 thread-area|set_thread_area
 thread-timer|CLOCK_THREAD_CPUTIME_ID
 io-ports|ioperm
+thread-undo|CLONE_SYSVSEM
 thread-securebits|secure bits of its own
 pid-namespace|namespace
 '

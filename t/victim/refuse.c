@@ -24,6 +24,7 @@
 #include <sys/io.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -625,6 +626,36 @@ static void thread_securebits(void)
 		usleep(500);
 }
 
+static int own_sem;
+
+static void *use_own_undo(void *arg)
+{
+	struct sembuf up = {.sem_op = 1, .sem_flg = SEM_UNDO};
+
+	MUST(!unshare(CLONE_SYSVSEM) && !semop(own_sem, &up, 1));
+	*(atomic_bool *)arg = true;
+	while (pause())
+		;
+	return NULL;
+}
+
+static void thread_undo(void)
+{
+	static atomic_bool done;
+
+	own_sem = semget(IPC_PRIVATE, 1, 0600);
+	MUST(own_sem >= 0);
+	victim_thread(use_own_undo, &done);
+	while (!done)
+		usleep(500);
+}
+
+static void remove_sem(void)
+{
+	CHECK(semctl(own_sem, 0, GETVAL) == 1, "the semaphore");
+	semctl(own_sem, 0, IPC_RMID);
+}
+
 static void nothing(void)
 {
 }
@@ -679,6 +710,7 @@ static const struct kind {
 	{"thread-area", thread_area, nothing, '-'},
 	{"thread-timer", thread_timer, still_timer, '-'},
 	{"io-ports", io_ports, nothing, '-'},
+	{"thread-undo", thread_undo, remove_sem, '-'},
 	{"thread-securebits", thread_securebits, nothing, '-'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
 };
