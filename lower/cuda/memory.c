@@ -41,7 +41,8 @@ static const struct memory_mapping *way_to(
 	const struct memory_state *s, const struct memory_physical *p)
 {
 	for (const struct memory_mapping *m = s->mappings; m; m = m->next)
-		if (m->physical == p && own_access(m) == READ_WRITE)
+		if (m->physical == p && own_access(m) == READ_WRITE && !m->offset &&
+			m->size >= p->size)
 			return m;
 	return NULL;
 }
@@ -74,8 +75,8 @@ static int refuse(const struct memory_state *s)
 					  "cannot be restored yet");
 		if (!way_to(s, p))
 			return agent_fail("it holds %lu MiB of device memory that is mapped "
-					  "nowhere, or not to be written, which cannot be "
-					  "restored yet",
+					  "nowhere, in part, or not to be written, which "
+					  "cannot be restored yet",
 				p->size >> 20);
 	}
 	for (const struct memory_mapping *m = s->mappings; m; m = m->next)
