@@ -187,10 +187,15 @@ static int scan(struct object *o, void *context)
 	r = CUDA(cuCtxPushCurrent_v2, (void *))(context);
 	if (r)
 		return cuda_failed("cuCtxPushCurrent", r);
-	CUDA(cuCtxGetDevice, (int *))(&device);
-	CUDA(cuDeviceGetAttribute, (int *, int, int))(&major, 75, device);
-	CUDA(cuDeviceGetAttribute, (int *, int, int))(&minor, 76, device);
-	r = names_find(image_of(o), major, minor, &visitor);
+	r = CUDA(cuCtxGetDevice, (int *))(&device);
+	if (!r)
+		r = CUDA(cuDeviceGetAttribute, (int *, int, int))(&major, 75, device);
+	if (!r)
+		r = CUDA(cuDeviceGetAttribute, (int *, int, int))(&minor, 76, device);
+	if (r)
+		cuda_failed("cuDeviceGetAttribute", r);
+	else
+		r = names_find(image_of(o), major, minor, &visitor);
 	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
 	if (r && !table->order.failure[0])
 		agent_fail("cannot tell what variables a CUDA module has");

@@ -62,8 +62,8 @@ static void make_contexts(void)
 	OK(cuDevicePrimaryCtxSetFlags_v2(0, 4));
 	OK(cuDevicePrimaryCtxRetain(&first, 0));
 	OK(cuCtxCreate_v2(&gone, 0, 1));
-	OK(cuDevicePrimaryCtxRetain(&second, 1));
 	OK(cuCtxCreate_v2(&own, 0, 0));
+	OK(cuDevicePrimaryCtxRetain(&second, 1));
 	OK(cuCtxSetCurrent(gone));
 	load_library();
 	OK(cuLibraryGetKernel(&kernel, library, "count"));
