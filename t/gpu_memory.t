@@ -27,6 +27,7 @@ refused() {
 
 refused freed "holds 3 allocations of managed memory and has freed others"
 refused unmapped "2 MiB of device memory that is mapped nowhere"
+refused gone "has registered memory at 0x[0-9a-f]+ that is no more"
 refused exported "shares device memory with others"
 
 # At the restart there is less memory than the program has.

@@ -2,6 +2,8 @@
  * Device memory, pinned and registered memory, the program's own mappings (memory_state.h):
  * what of it belongs into an image, and all of it again in a fresh driver.
  */
+#include <sys/mman.h>
+
 #include "loader/lower/core.h"
 #include "lower/cuda/cuda.h"
 #include "stubs/cuda/memory_state.h"
@@ -16,6 +18,8 @@ static const struct mmu_driver driver = MEMORY_DRIVER;
 /* Neighbours are one range when what lies between them is less than what an image stores as
  * one. */
 #define GAP 4096
+
+#define PAGE 4096ul
 
 static int is_open(const struct memory_state *s, uint32_t device)
 {
@@ -56,6 +60,14 @@ static unsigned count_managed(const struct memory_state *s)
 	return count;
 }
 
+/* Without a gap. The driver keeps what was registered, whatever becomes of its addresses. */
+static int is_mapped(uint64_t address, uint64_t size)
+{
+	uint64_t start = address & ~(PAGE - 1), end = (address + size + PAGE - 1) & ~(PAGE - 1);
+
+	return !msync((void *)start, end - start, MS_ASYNC);
+}
+
 /* What could not be made again. */
 static int refuse(const struct memory_state *s)
 {
@@ -79,6 +91,11 @@ static int refuse(const struct memory_state *s)
 					  "cannot be restored yet",
 				p->size >> 20);
 	}
+	for (const struct memory_registration *r = s->registrations; r; r = r->next)
+		if (!is_mapped(r->address, r->size))
+			return agent_fail("it has registered memory at %#lx that is no more, "
+					  "which cannot be restored",
+				r->address);
 	for (const struct memory_mapping *m = s->mappings; m; m = m->next)
 		if (!m->physical)
 			return agent_fail(
