@@ -118,9 +118,11 @@ static void serve(void)
 {
 	uint32_t request = __atomic_load_n(&table->request, __ATOMIC_ACQUIRE);
 
-	if (request != LOWER_PARK && request != LOWER_LIBRARY)
+	if (request != LOWER_PARK && request != LOWER_LIBRARY && request != LOWER_ENVIRONMENT)
 		return;
-	table->result = request == LOWER_PARK ? park() : library_load(table->library);
+	table->result = request == LOWER_PARK      ? park()
+			: request == LOWER_LIBRARY ? library_load(table->library)
+						   : environment_take();
 	raw_set_and_wake(&table->request, LOWER_DONE);
 }
 

@@ -20,6 +20,10 @@ struct lower_parked *parked_new(void);
 /* All there are, while no thread above runs. */
 struct lower_parked *parked_first(void);
 
+/* The program's variables as the records have them now, for libraries that look at them. 0 or
+ * -errno. */
+int environment_take(void);
+
 /* Fill @library's targets. 0 or -ENOENT (then it is not there or does not load). */
 int library_load(struct lower_library *library);
 

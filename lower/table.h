@@ -25,8 +25,9 @@ struct lower_parked {
 
 enum lower_request {
 	LOWER_IDLE,
-	LOWER_PARK,    /* make a parked thread: out parked */
-	LOWER_LIBRARY, /* load a library: in library; out result */
+	LOWER_PARK,        /* make a parked thread: out parked */
+	LOWER_LIBRARY,     /* load a library: in library; out result */
+	LOWER_ENVIRONMENT, /* take over what the records say of it; out result */
 	LOWER_DONE,
 	/* Orders (struct lower_order). */
 	LOWER_DRAIN,  /* wait until the devices have done all that was asked of them */

@@ -6,7 +6,7 @@
 split=$build/t/split
 export LD_LIBRARY_PATH=$build/t/sim SIM_MACHINE_FILE=$scratch/machine
 RUN_FLAGS=--gpu=on
-echo "devices 3" >"$SIM_MACHINE_FILE"
+echo "devices 4" >"$SIM_MACHINE_FILE"
 
 cycle "$split/settings"
 

@@ -49,6 +49,8 @@ void crossing_guard(void);
 /* For crossing_library.first: r10 is the library. */
 void crossing_open(void);
 
+/* Libraries below see the environment as the program has it now. */
+void crossing_environment(void);
 /* From now on a child of fork(2) gets errors and no lower half of its own. */
 void crossing_used(void);
 

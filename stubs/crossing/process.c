@@ -138,13 +138,57 @@ HIDDEN void crossing_print_kept(void)
 
 static long (*print_thunk)(const char *text, size_t size);
 
+static int remember_environment(void)
+{
+	size_t count = 0;
+	char **copy;
+
+	while (environ && environ[count])
+		count++;
+	copy = records_alloc((count + 1) * sizeof(*copy));
+	for (size_t i = 0; copy && i < count; i++) {
+		copy[i] = records_string(environ[i]);
+		if (!copy[i])
+			return -1;
+	}
+	RECORDS->start.environment = copy;
+	return copy ? 0 : -1;
+}
+
+static int environment_has_changed(void)
+{
+	char *const *then = RECORDS->start.environment, *const *now = environ;
+
+	if (!now)
+		return *then != NULL;
+	while (*then && *now && !strcmp(*then, *now)) {
+		then++;
+		now++;
+	}
+	return *then || *now;
+}
+
+/* Old variables stay: libraries may have kept what they were told. */
+void crossing_environment(void)
+{
+	struct process *p = process_get();
+	uint64_t mask;
+
+	if (!__atomic_load_n(&p->alive, __ATOMIC_ACQUIRE) || !environment_has_changed())
+		return;
+	mask = busy_begin();
+	if (remember_environment() < 0 ||
+		process_request(p->table, LOWER_ENVIRONMENT, NULL, NULL) < 0)
+		raw_complain("no memory for the environment: the driver sees an older one");
+	busy_end(mask);
+}
+
 /* What restart() will need, too: the program may change its environment and move its files. */
 static int remember_start(void)
 {
 	char folder[PATH_MAX], core[PATH_MAX + 32], runtime[PATH_MAX + 32];
 	struct records_start *s = &RECORDS->start;
-	char **copy, *path;
-	size_t count = 0;
+	char *path;
 
 	find_folder(folder);
 	snprintf(core, sizeof(core), "%s/trecr-lower-core", folder);
@@ -155,12 +199,7 @@ static int remember_start(void)
 	s->ldso = records_string(getenv("TRECR_LOWER_LDSO"));
 	s->library_path = records_string(path);
 	free(path);
-	while (environ[count])
-		count++;
-	s->environment = copy = records_alloc((count + 1) * sizeof(*copy));
-	for (size_t i = 0; copy && i < count; i++)
-		copy[i] = records_string(environ[i]);
-	return s->core && s->runtime && copy ? 0 : -1;
+	return s->core && s->runtime && !remember_environment() ? 0 : -1;
 }
 
 /* How threads are stopped: before the first of them can come below. */

@@ -1,7 +1,7 @@
 /* libcuda.so.1 of the upper half: the library's record, and calls that are refused. */
 #include <string.h>
 
-#include "stubs/cuda/cuda.h"
+#include "stubs/cuda/objects.h"
 
 #include "stubs/cuda/index.inc"
 
@@ -27,6 +27,9 @@ int body_cuInit(unsigned flags)
 	int r;
 
 	crossing_used();
+	/* Programs choose devices by a variable after they have asked for the version. */
+	if (!state_usable())
+		crossing_environment();
 	r = real_cuInit(flags);
 	if (!r)
 		r = cuda_state_open();

@@ -74,9 +74,13 @@ int sim_ready(void)
 	return initialised_by == getpid() ? 0 : SIM_NOT_INITIALIZED;
 }
 
+static int visible = DEVICES; /* as the environment says when the driver is initialised */
+
 static int device_count(void)
 {
-	return atoi(sim_machine("devices", "1"));
+	int count = atoi(sim_machine("devices", "1"));
+
+	return count < visible ? count : visible;
 }
 
 /* 0, or what is wrong with it. */
@@ -158,6 +162,8 @@ int cuInit(unsigned flags)
 		return SIM_OUT_OF_MEMORY;
 	if (!initialised_by)
 		module_init();
+	if (!initialised_by && getenv("CUDA_VISIBLE_DEVICES"))
+		visible = (strlen(getenv("CUDA_VISIBLE_DEVICES")) + 1) / 2; /* 0,1,2 */
 	initialised_by = getpid();
 	return 0;
 }

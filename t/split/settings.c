@@ -332,8 +332,26 @@ static void hold(const char *what)
 	}
 }
 
+/* Of more, after the driver has been asked something. */
+static void choose_devices(void)
+{
+	int version = 0;
+
+	OK(cuDriverGetVersion(&version));
+	MUST(!setenv("CUDA_VISIBLE_DEVICES", "0,1,2", 1));
+}
+
+static void check_devices(void)
+{
+	int count = 0;
+
+	OK(cuDeviceGetCount(&count));
+	CHECK(count == 3, "%d devices", count);
+}
+
 int main(int argc, char **argv)
 {
+	choose_devices();
 	MUST(!cuInit(0));
 	make_contexts();
 	make_peers();
@@ -347,6 +365,7 @@ int main(int argc, char **argv)
 		hold(argv[1]);
 	victim_ready();
 	victim_wait();
+	check_devices();
 	check_variables(100);
 	check_names();
 	check_settings();
