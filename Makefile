@@ -19,14 +19,18 @@ endif
 ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) $(SAN) -MMD -MP -pthread
 LIBS = -Wl,--as-needed -ldw -lelf -lxxhash -lzstd -llz4 -pthread
 
-LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*.c supervisor/*/*.c)
-LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o) $(O)/loader/blob.o
+LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*.c supervisor/*.S supervisor/*/*.c)
+LIB_OBJ := $(addprefix $(O)/,$(addsuffix .o,$(basename $(LIB_SRC)))) $(O)/loader/blob.o
 TOOLS := trecr-run trecr-ckpt trecr-restart trecr-inspect
 TOOL_BIN := $(TOOLS:%=$(O)/%)
 
 all: $(TOOL_BIN)
 
 $(O)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+
+$(O)/%.o: %.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
