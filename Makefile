@@ -17,7 +17,8 @@ override O := $(O)-sanitize
 SAN = -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 endif
 ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) $(SAN) -MMD -MP -pthread
-LIBS = -Wl,--as-needed -ldw -lelf -lxxhash -lzstd -llz4 -pthread
+# The phase is looked up by name (lib/phase.h).
+LIBS = -Wl,--export-dynamic-symbol=phase_now -Wl,--as-needed -ldw -lelf -lxxhash -lzstd -llz4 -pthread
 
 LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*.c supervisor/*.S supervisor/*/*.c)
 LIB_OBJ := $(addprefix $(O)/,$(addsuffix .o,$(basename $(LIB_SRC)))) $(O)/loader/blob.o

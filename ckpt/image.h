@@ -573,10 +573,11 @@ enum image_socket_state {
 };
 
 /* image_socket.flags */
-#define IMAGE_SOCKET_RESET 0x1u /* an error ECONNRESET waits to be fetched */
-#define IMAGE_SOCKET_FILE  0x2u /* the file of a UNIX socket's name is there */
-#define IMAGE_SOCKET_DEAD  0x4u /* ENDED: and nothing can be sent or received any more */
-#define IMAGE_SOCKET_CRED  0x8u /* credentials (SO_PEERCRED) are known */
+#define IMAGE_SOCKET_RESET 0x1u  /* an error ECONNRESET waits to be fetched */
+#define IMAGE_SOCKET_FILE  0x2u  /* the file of a UNIX socket's name is there */
+#define IMAGE_SOCKET_DEAD  0x4u  /* ENDED: and nothing can be sent or received any more */
+#define IMAGE_SOCKET_CRED  0x8u  /* credentials (SO_PEERCRED) are known */
+#define IMAGE_SOCKET_MOVED 0x10u /* the file is not under that name, but under directory's */
 
 #define IMAGE_SOCKET_ADDRESS 112
 
@@ -590,7 +591,7 @@ struct image_socket {
 	uint32_t description; /* index in IMAGE_NOTE_DESCRIPTIONS */
 	int32_t cred_pid;     /* SO_PEERCRED; 0: a process that is not known */
 	uint32_t cred_uid, cred_gid;
-	uint32_t directory; /* string: where a file's relative name starts */
+	uint32_t directory; /* string: where a file's relative name starts; MOVED: the file */
 	uint32_t file_mode, file_uid, file_gid;
 	uint32_t first_option, option_count;     /* in IMAGE_NOTE_SOCKET_OPTIONS */
 	uint32_t first_message, message_count;   /* in IMAGE_NOTE_MESSAGES */

@@ -168,5 +168,8 @@ void store_abort(struct store *s)
 
 int store_prune(struct store *s, const uint8_t job_id[16], unsigned keep, struct err *e)
 {
+	/* What could not be removed the last time. */
+	if (s->tmp_fd < 0 && store_dir_sweep(s->fd, s->dir, e) < 0)
+		return -1;
 	return store_dir_prune(s->fd, s->dir, job_id, keep, e);
 }

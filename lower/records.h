@@ -88,6 +88,7 @@ struct records {
 	int32_t helper; /* thread id, as the process sees it, of the helper for callbacks; or 0
 			 */
 	uint32_t nvml_initialised; /* how often nvmlInit was called, less nvmlShutdown */
+	uint32_t nvml_flags;       /* of the first of those */
 	int32_t result;            /* of info.restart: 0, or -1 and why */
 	char failure[256];
 	struct records_text *printed, *printed_spare;

@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "lib/phase.h"
 #include "lib/procfs.h"
 #include "supervisor/cpu.h"
 #include "supervisor/dump/dump.h"
@@ -117,6 +118,7 @@ static int freeze_tree(struct checkpoint_work *w)
 	w->info.realtime_ns = clock_ns(CLOCK_REALTIME);
 	target.deadline_ns = limit;
 	w->freezer = gettid();
+	phase_now = PHASE_FREEZE;
 	failed = freeze(&target, &w->tree, w->e);
 	w->freezer = -1;
 	return failed;
@@ -142,6 +144,7 @@ static int thaw_tree(struct checkpoint_work *w)
 	struct err *e = w->e;
 	int failed = 0;
 
+	phase_now = PHASE_THAW;
 	w->s->sleeps.len = 0;
 	for (size_t i = 0; i < w->tree.count; i++) {
 		struct process *p = w->tree.processes[i];
@@ -156,6 +159,7 @@ static int thaw_tree(struct checkpoint_work *w)
 	if (w->frozen_ns)
 		w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
 	w->frozen_ns = 0;
+	phase_now = PHASE_NONE;
 	return failed ? -1 : 0;
 }
 
@@ -208,6 +212,7 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 		.cancelled = out_of_time,
 		.cancel_context = w,
 	};
+	int failed;
 
 	if (parent)
 		image_note_array(parent, IMAGE_NOTE_CHAIN, struct image_chain, &sources);
@@ -215,7 +220,10 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 	for (size_t i = 0; i < sources; i++)
 		source[i] = i + 1; /* see write_chain() */
 	job.parent_source = source;
-	return blocks_write(&job, w->e);
+	phase_now = PHASE_WRITE;
+	failed = blocks_write(&job, w->e);
+	phase_now = PHASE_DUMP;
+	return failed;
 }
 
 static int dump_begin(struct checkpoint_work *w, size_t i)
@@ -283,6 +291,7 @@ static int snapshot(struct checkpoint_work *w)
 {
 	cleanup_free char *what = xasprintf("%s/%s", store_name(w->s->store), IMAGE_JOB_FILE);
 
+	phase_now = PHASE_DUMP;
 	w->job = image_writer_open(w->dirfd, IMAGE_JOB_FILE, IMAGE_FILE_JOB, w->id, what, w->e);
 	if (!w->job)
 		return -1;
@@ -356,6 +365,7 @@ static int commit(struct checkpoint_work *w, char **path)
 {
 	int failed = 0;
 
+	phase_now = PHASE_COMMIT;
 	write_chain(w, w->job, w->parent ? w->parent->job : NULL);
 	write_job_note(w);
 	for (size_t i = 0; i < w->process_count; i++) {
@@ -382,6 +392,7 @@ static void remember(struct checkpoint_work *w, char *path)
 
 static void release(struct checkpoint_work *w)
 {
+	phase_now = PHASE_NONE;
 	for (size_t i = 0; i < w->process_count; i++) {
 		if (w->writers[i])
 			image_writer_abort(w->writers[i]);

@@ -57,11 +57,21 @@ static void map_ids(const struct namespace_plan *plan)
 	write_text(plan, "/proc/self/gid_map", line);
 }
 
-/* A /proc that shows this namespace's ids. Mounts made later outside still come in. */
+/* What we mount at @where is not to be seen outside; mounts made later outside still come in.
+ * The root directory of a chroot is nothing that is mounted (EINVAL), but what lies below may
+ * be. */
+static void keep_inside(const struct namespace_plan *plan, const char *where)
+{
+	if (!mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
+		return;
+	if (errno != EINVAL || mount(NULL, where, NULL, MS_SLAVE, NULL) < 0)
+		fail(plan, "cannot detach the mounts of a new namespace from the old ones");
+}
+
+/* One that shows this namespace's ids. */
 static void mount_proc(const struct namespace_plan *plan)
 {
-	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-		fail(plan, "cannot detach the mounts of a new namespace from the old ones");
+	keep_inside(plan, "/proc");
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
 		fail(plan,
 			"cannot mount /proc in a new pid namespace (a container whose /proc is "
@@ -72,6 +82,7 @@ static void mount_proc(const struct namespace_plan *plan)
  * (devpts of Linux 4.7). */
 static void mount_terminals(const struct namespace_plan *plan)
 {
+	keep_inside(plan, "/dev/pts");
 	if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
 		    "newinstance,ptmxmode=0666,mode=0620") < 0)
 		fail(plan, "cannot mount a new /dev/pts");

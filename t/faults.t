@@ -1,91 +1,84 @@
 #!/bin/bash
-# System calls of trecr's own fail, one at a time, of every kind and at every phase. A checkpoint
-# then fails with a message or succeeds all the same, and the program goes on unharmed; a restart
-# fails and leaves nothing behind, or the program is whole.
+# System calls of trecr-run's own fail, one at a time, of every class and in every phase. A
+# checkpoint then fails with a message or succeeds all the same, leaves nothing behind, and the
+# program goes on unharmed. (Restarts: restart_faults.t.)
+TEST_LIMIT=${TEST_LIMIT:-900}
 . "$(dirname "$0")/lib.sh"
-
-preload="env LD_PRELOAD=$build/t/fault.so"
+. "$top/t/faults.sh"
 
 trecr-run() {
 	exec $preload TRECR_FAULT="$PWD/fault" "$build/trecr-run" "$@"
 }
 
-# The next call to fail: all at first, then fewer and fewer.
-further() {
-	n=$((n < ${dense:-6} ? n + 1 : n * 2))
-}
-
-one_line() {
-	[ "$(wc -l <"$1")" = 1 ] && grep -q '^trecr-' "$1"
-}
-
-# Faults of one class in checkpoints, until one has come too late to be met.
-checkpoints() { # CLASS
-	local n=1 rc
+# Faults of one class in one phase of checkpoints, or in any, until one has come too late to be
+# met.
+checkpoints() { # CLASS [PHASE]
+	local n=1 rc what
 	while :; do
-		faults fault "$1" $n
+		what="call $n of class $1${2:+ in phase $2}"
+		# shellcheck disable=SC2086
+		faults fault "$1" $n ${2:-}
 		path=$(trecr-ckpt -t 60 "$sup" 2>ckpt.err)
 		rc=$?
 		if ! faults fault off; then
-			[ $rc = 0 ] && return
-			why="without a fault, after call $n of class $1: $(cat ckpt.err)"
-			return 1
+			why="without a fault, after $what: $(cat ckpt.err; find ck -name '*.tmp')"
+			[ $rc = 0 ] && [ -z "$(find ck -name '*.tmp')" ] && why=
+			return
 		fi
 		fired=$((fired + 1))
-		why="call $n of class $1: status $rc, $(cat ckpt.err)"
+		why="$what: status $rc, $(cat ckpt.err)"
 		[ -e "/proc/$sup" ] || return 1
 		if [ $rc = 0 ]; then [ -d "$path" ]; else one_line ckpt.err; fi || return 1
-		why="call $n of class $1 left something unfinished: $(find ck -name '*.tmp')"
-		[ -z "$(find ck -name '*.tmp')" ] || return 1
+		# An old checkpoint that could not be removed goes with the next one.
+		why="$what left something unfinished: $(find ck -name '*.tmp')"
+		[ $rc = 0 ] || [ -z "$(find ck -name '*.tmp')" ] || return 1
 		why=
 		further
 	done
 }
 
-restarts() { # CLASS
-	local n=1 rc dense=3
-	# Those of the new processes, whose first steps nothing may be mistaken in.
-	[ "$1" != open ] || dense=40
-	while :; do
-		faults fault "$1" $n
-		rm -f up
-		# shellcheck disable=SC2086
-		$preload TRECR_FAULT="$PWD/fault" "$build/trecr-restart" --pidfile up ck \
-			</dev/null >>out 2>restart.err &
-		sup=$!
-		rc=0
-		await -t 60 -p $sup up '^[0-9]+$' >/dev/null 2>&1 || rc=1
-		faults fault off || missed=1
-		why="call $n of class $1: status $rc, $(cat restart.err)"
-		if [ $rc = 0 ]; then
-			trecr-ckpt -s "$sup" >/dev/null 2>>restart.err &&
-				await -t 30 -p "$sup" || return 1
-		else
-			wait "$sup"
-			[ $? = 125 ] && grep -q '^trecr-restart: ' restart.err && sweep 2 &&
-				[ "$(cat out)" = ready ] || return 1
-		fi
-		[ -z "$missed" ] || return 0
-		fired=$((fired + 1))
-		further
+all_faults() {
+	for phase in "" freeze dump write commit thaw; do
+		local dense=$((${#phase} ? 3 : 1))
+		for class in $(faults classes); do
+			fired=0
+			checkpoints "$class" $phase
+			[ -z "$why" ] || return 1
+			[ $fired = 0 ] || met+=" ${phase:-any}/$class:$fired"
+		done
 	done
 }
 
-for v in tree_shared tree_clones pty_session sysv; do
+# The supervisor has no more open than @1 descriptors, once it has closed what the last request
+# came by.
+no_more_open() {
+	local i
+	for ((i = 0; i < 20; i++)); do
+		now=$(find "/proc/$sup/fd" -type l | wc -l)
+		[ "$now" -gt "$1" ] || return 0
+		await -t 1 -e never 2>/dev/null
+	done
+	return 1
+}
+
+for v in ${CHECKPOINT_FAULTS:-tree_shared tree_clones pty_session sysv sockets_tree}; do
 	arena "$v"
 	faults fault
-	fired=0
-	why=
+	traces >before
+	met=
+	opened=0
+	why="no start"
 	RUN_FLAGS=--keep=2
-	launch "$victim/$v" || why="no start"
-	for class in $(faults classes); do
-		[ -z "$why" ] && checkpoints "$class"
-	done
+	launch "$victim/$v" && checkpoint && opened=$(find "/proc/$sup/fd" -type l | wc -l) &&
+		why= && all_faults
 	is "$why" "" "$v: checkpoints with a fault each"
-	note "$fired faults"
+	note "$v:$met"
+	ok "$v: the supervisor keeps no descriptor" no_more_open "$opened" ||
+		ls -l "/proc/$sup/fd" >&2
 	finish && [ "$status" = 0 ] && said_ok
 	result $? "$v: the program is unharmed" || explain
 	sweep >/dev/null
+	is "$(traces | diff before -)" "" "$v: nothing is left behind"
 done
 
 # The supervisor is killed between taking out what is under way and putting it back: nothing is
@@ -124,26 +117,5 @@ for what in "pty control" "pty write" "mqueue queue"; do
 	# shellcheck disable=SC2086
 	taken_out $what
 	is "$why" "" "${what% *}: SIGKILL to the supervisor in calls of class ${what#* }"
-done
-
-for v in tree_shared pty_session; do
-	arena restarts
-	faults fault
-	RUN_FLAGS=
-	launch "$victim/$v" && freeze_away
-	fired=0
-	why=
-	failed=
-	for class in $(faults classes); do
-		missed=
-		restarts "$class" || failed=$why
-		[ -z "$failed" ] || break
-	done
-	is "$failed" "" "$v: restarts with a fault each"
-	note "$fired faults"
-	rm -f out && echo ready >out
-	restart_here && finish && [ "$status" = 0 ] && said_ok
-	result $? "$v: it comes back whole after them" || explain
-	sweep >/dev/null
 done
 done_testing

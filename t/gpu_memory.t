@@ -27,12 +27,18 @@ refused() {
 
 refused freed "holds 3 allocations of managed memory and has freed others"
 refused unmapped "2 MiB of device memory that is mapped nowhere"
+refused gone "has registered memory at 0x[0-9a-f]+ that is no more"
 refused exported "shares device memory with others"
 
 # At the restart there is less memory than the program has.
 arena room
 export SIM_MACHINE_FILE=$PWD/machine SIM_FAIL_FILE=$PWD/fail
 if launch "$split/held" && ok "a checkpoint" freeze_away; then
+	trecr-inspect ck >inspect.out
+	for line in "[0-9]+ allocations of device memory" "4 allocations of managed memory" \
+		"2 memory pools" "2 memory handles" "1 contexts" "1 streams"; do
+		like "$(cat inspect.out)" "  $line" "trecr-inspect tells ${line#* }"
+	done
 	: >restart.err
 	echo used 8000 >machine
 	not_ok "restart with too little memory: refused" quiet restart_detached

@@ -43,6 +43,7 @@ arena sockets
 launch "$victim/tcp_loopback" && checkpoint
 is $? 0 "a program with sockets" || explain
 [ -n "$skip_reason" ] || {
+	unlike "$(trecr-inspect "$path")" '\?' "all that the summary counts has a name"
 	shows "a listening socket" "TCP socket:\[[0-9]+\] 127.0.0.1:[0-9]+, listening \(backlog 6\)" --fds "$path"
 	shows "a connection with bytes in it" \
 		"127.0.0.1:[0-9]+, connected to 127.0.0.1:[0-9]+ socket:\[[0-9]+\], 8 bytes in it" --fds "$path"

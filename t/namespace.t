@@ -46,4 +46,34 @@ taken() { # VICTIM NAME SED: an id out of what trecr-inspect says
 }
 taken threads "a thread's id" '4s/^ *\([0-9]*\) .*/\1/p'
 taken tree_family "a process's id" '1d;s/^process //p'
+
+# The root directory of a chroot is nothing that is mounted. What is below it here is mounted in a
+# namespace only: outside, the scratch directory is removed with all that it holds.
+chrooted() {
+	local place
+	[ "$(readlink /proc/self/ns/mnt)" != "$outside" ] || return 1
+	for place in /usr /lib* /bin /etc /proc /dev "${TMPDIR:-/tmp}" "$build" "$top"; do
+		mkdir -p "root$place" && mount --rbind "$place" "root$place" || return 1
+	done
+	# shellcheck disable=SC2016 # for the other shell
+	exec chroot root "$BASH" -c 'cd "$1" && exec trecr-restart --namespace --pidfile pidfile ck' - "$PWD"
+}
+arena chroot
+if am_root && unshare --mount true 2>/dev/null; then
+	launch "$victim/idle" && freeze_away
+	(
+		mounts_before=$(cat /proc/self/mountinfo)
+		outside=$(readlink /proc/self/ns/mnt)
+		export -f chrooted
+		export build top outside
+		unshare --mount --propagation=private "$BASH" -c chrooted </dev/null >>out 2>restart.err &
+		sup=$!
+		await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err && finish
+		[ "$status" = 0 ] && said_ok && [ "$mounts_before" = "$(cat /proc/self/mountinfo)" ]
+	)
+	result $? "in a chroot" || explain
+	sweep >/dev/null
+else
+	skip "in a chroot" "this takes root"
+fi
 done_testing

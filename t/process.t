@@ -4,6 +4,7 @@
 
 cycle process
 cycle credentials
+cycle jail
 cycle settings
 cycle membarrier
 cycle seccomp

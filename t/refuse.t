@@ -16,7 +16,6 @@ urgent|urgent
 headers|further headers
 headers6|further headers
 filter|SO_ATTACH_FILTER
-renamed|its file is now .*/after
 unaccepted|waits to be accepted, and has sent
 unaccepted-tcp|waits to be accepted, and has sent
 io_uring|io_uring
@@ -49,6 +48,7 @@ ldt|modify_ldt
 thread-area|set_thread_area
 thread-timer|CLOCK_THREAD_CPUTIME_ID
 io-ports|ioperm
+thread-undo|CLONE_SYSVSEM
 thread-securebits|secure bits of its own
 pid-namespace|namespace
 '

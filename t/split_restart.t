@@ -161,6 +161,13 @@ unset SIM_MACHINE_FILE
 arena steps
 export SIM_FAIL_FILE=$PWD/fail
 if started "$split/objects"; then
+	for call in cuModuleGetGlobal_v2 cuLibraryGetGlobal cuDeviceGetAttribute \
+		cuEventElapsedTime cuThreadExchangeStreamCaptureMode; do
+		echo "$call:1:999" >fail
+		: >ckpt.err
+		not_ok "$call fails: refused" quiet checkpoint
+		like "$(cat ckpt.err)" "gave error 999" "and why"
+	done
 	bad='' count=0
 	for step in 1 2 4 6 7 9 10 12 14 16; do
 		echo "*:$step:999" >fail

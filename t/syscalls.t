@@ -8,7 +8,7 @@ cycle blocked alone futex_timed
 cycle blocked epoll_wait
 cycle blocked epoll_pwait2
 cycle blocked recv
-for kind in semtimedop msgrcv; do
+for kind in semtimedop msgrcv splice; do
 	cycle blocked $kind
 done
 cycle partial

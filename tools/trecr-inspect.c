@@ -90,12 +90,17 @@ static void say(const char *what, const char *path)
 }
 
 /* Most errors say already what cannot be done; the others get the image's name. */
-static int fail(const char *image, struct err *e)
+static int fail_to(const char *what, const char *image, struct err *e)
 {
 	if (strncmp(e->msg, "cannot ", strlen("cannot ")))
-		err_prefix(e, "cannot read %s", image);
+		err_prefix(e, "cannot %s %s", what, image);
 	notice(e->msg);
 	return 1;
+}
+
+static int fail(const char *image, struct err *e)
+{
+	return fail_to("read", image, e);
 }
 
 static int print(const struct buf *out)
@@ -284,7 +289,7 @@ static int prune(char **images, int count)
 		struct err e = ERR_INIT;
 
 		if (!removed[i] && store_remove(images[i], &e) < 0)
-			fail(images[i], &e);
+			fail_to("remove", images[i], &e);
 	}
 	return left ? 1 : 0;
 }

@@ -38,11 +38,13 @@ int cuda_save_threads(struct cuda_state *s);
 /* What memory is live; refuses what cannot be made again. */
 int cuda_list_memory(struct cuda_state *s);
 
-/* Make a context on @device current, any one. */
+/* Make a context on @device current: the first, which is there before all others of it. */
 int cuda_push_context(unsigned device);
 
 /* The context that @o belongs to; one at all, if it was made without. */
 void *cuda_context_of(const struct cuda_state *s, const struct object *o);
+/* The ordinal of a context's device; -1: it is not known. */
+int cuda_device_of(const struct object *context);
 /* @o is the primary context of @device. */
 int cuda_is_primary(const struct object *o, unsigned device);
 

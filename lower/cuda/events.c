@@ -27,22 +27,32 @@ static int record_mark(void **event)
 	return r ? cuda_failed("cuEventRecord", r) : 0;
 }
 
+/* Never recorded, or not made to tell times: CUDA_ERROR_INVALID_VALUE, _INVALID_HANDLE; or
+ * recorded in a graph: CUDA_ERROR_STREAM_CAPTURE_... */
+static int tells_no_time(int r)
+{
+	return r == 1 || r == 400 || (r >= 900 && r <= 910);
+}
+
 /* @now is the time of the event @mark. */
-static void save_event(struct object *o, const struct object *context, void *mark, double now)
+static int save_event(struct object *o, const struct object *context, void *mark, double now)
 {
 	float ago = 0, since = 0;
+	int r = CUDA(cuEventElapsedTime, (float *, void *, void *))(&ago, o->real, mark);
 
 	o->flags &= ~CUDA_OBJECT_RECORDED;
-	/* No: never recorded, or not made to tell times. */
-	if (CUDA(cuEventElapsedTime, (float *, void *, void *))(&ago, o->real, mark))
-		return;
+	if (tells_no_time(r))
+		return 0;
+	if (r)
+		return cuda_failed("cuEventElapsedTime", r);
 	o->flags |= CUDA_OBJECT_RECORDED;
 	if (o->flags & CUDA_OBJECT_RESTORED && context->mark &&
 		!CUDA(cuEventElapsedTime, (float *, void *, void *))(
 			&since, context->mark, o->real) &&
 		since <= 0)
-		return; /* its time is known better */
+		return 0; /* its time is known better */
 	o->time = now - ago;
+	return 0;
 }
 
 static int save_context(struct cuda_state *s, struct object *context)
@@ -50,6 +60,7 @@ static int save_context(struct cuda_state *s, struct object *context)
 	float since = 0;
 	double now;
 	void *mark;
+	int r = 0;
 
 	if (record_mark(&mark))
 		return -1;
@@ -57,12 +68,12 @@ static int save_context(struct cuda_state *s, struct object *context)
 		CUDA(cuEventElapsedTime, (float *, void *, void *))
 	(&since, context->mark, mark);
 	now = context->time + since;
-	for (struct object *o = s->objects; o; o = o->next)
+	for (struct object *o = s->objects; o && !r; o = o->next)
 		if (o->kind == CUDA_EVENT && o->context == context->real)
-			save_event(o, context, mark, now);
+			r = save_event(o, context, mark, now);
 	context->saved_time = now;
 	CUDA(cuEventDestroy_v2, (void *))(mark); /* ours: it is there */
-	return 0;
+	return r;
 }
 
 static int replay_context(struct cuda_state *s, struct object *context)

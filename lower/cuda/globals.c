@@ -31,25 +31,6 @@ static uint64_t power_of_two(uint64_t size)
 	return n;
 }
 
-static int get_global(
-	const struct object *owner, uint64_t *address, size_t *size, const char *name)
-{
-	return owner->kind == CUDA_LIBRARY
-		       ? CUDA(cuLibraryGetGlobal, (uint64_t *, size_t *, void *, const char *))(
-				 address, size, owner->real, name)
-		       : CUDA(cuModuleGetGlobal_v2,
-				 (uint64_t *, size_t *, void *, const char *))(
-				 address, size, owner->real, name);
-}
-
-static int is_known(const struct scan *scan, const char *name)
-{
-	for (const struct cuda_global *g = scan->owner->globals; g; g = g->next)
-		if (g->context == scan->context && !strcmp(g->name, name))
-			return 1;
-	return 0;
-}
-
 /* What the driver says of what is no variable: a name of shared memory, or of code; or of all
  * in a program that is not for the context's device. */
 static int is_none(int r)
@@ -61,6 +42,30 @@ static int is_none(int r)
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		if (r == none[i])
+			return 1;
+	return 0;
+}
+
+static int get_global(
+	const struct object *owner, uint64_t *address, size_t *size, const char *name)
+{
+	int r;
+
+	if (owner->kind == CUDA_MODULE)
+		return CUDA(cuModuleGetGlobal_v2, (uint64_t *, size_t *, void *, const char *))(
+			address, size, owner->real, name);
+	r = CUDA(cuLibraryGetGlobal, (uint64_t *, size_t *, void *, const char *))(
+		address, size, owner->real, name);
+	if (!is_none(r))
+		return r;
+	return CUDA(cuLibraryGetManaged, (uint64_t *, size_t *, void *, const char *))(
+		address, size, owner->real, name);
+}
+
+static int is_known(const struct scan *scan, const char *name)
+{
+	for (const struct cuda_global *g = scan->owner->globals; g; g = g->next)
+		if (g->context == scan->context && !strcmp(g->name, name))
 			return 1;
 	return 0;
 }
@@ -182,10 +187,15 @@ static int scan(struct object *o, void *context)
 	r = CUDA(cuCtxPushCurrent_v2, (void *))(context);
 	if (r)
 		return cuda_failed("cuCtxPushCurrent", r);
-	CUDA(cuCtxGetDevice, (int *))(&device);
-	CUDA(cuDeviceGetAttribute, (int *, int, int))(&major, 75, device);
-	CUDA(cuDeviceGetAttribute, (int *, int, int))(&minor, 76, device);
-	r = names_find(image_of(o), major, minor, &visitor);
+	r = CUDA(cuCtxGetDevice, (int *))(&device);
+	if (!r)
+		r = CUDA(cuDeviceGetAttribute, (int *, int, int))(&major, 75, device);
+	if (!r)
+		r = CUDA(cuDeviceGetAttribute, (int *, int, int))(&minor, 76, device);
+	if (r)
+		cuda_failed("cuDeviceGetAttribute", r);
+	else
+		r = names_find(image_of(o), major, minor, &visitor);
 	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
 	if (r && !table->order.failure[0])
 		agent_fail("cannot tell what variables a CUDA module has");

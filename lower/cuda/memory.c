@@ -2,6 +2,8 @@
  * Device memory, pinned and registered memory, the program's own mappings (memory_state.h):
  * what of it belongs into an image, and all of it again in a fresh driver.
  */
+#include <sys/mman.h>
+
 #include "loader/lower/core.h"
 #include "lower/cuda/cuda.h"
 #include "stubs/cuda/memory_state.h"
@@ -16,6 +18,8 @@ static const struct mmu_driver driver = MEMORY_DRIVER;
 /* Neighbours are one range when what lies between them is less than what an image stores as
  * one. */
 #define GAP 4096
+
+#define PAGE 4096ul
 
 static int is_open(const struct memory_state *s, uint32_t device)
 {
@@ -41,7 +45,8 @@ static const struct memory_mapping *way_to(
 	const struct memory_state *s, const struct memory_physical *p)
 {
 	for (const struct memory_mapping *m = s->mappings; m; m = m->next)
-		if (m->physical == p && own_access(m) == READ_WRITE)
+		if (m->physical == p && own_access(m) == READ_WRITE && !m->offset &&
+			m->size >= p->size)
 			return m;
 	return NULL;
 }
@@ -53,6 +58,14 @@ static unsigned count_managed(const struct memory_state *s)
 	for (const struct memory_managed *m = s->managed; m; m = m->next)
 		count++;
 	return count;
+}
+
+/* Without a gap. The driver keeps what was registered, whatever becomes of its addresses. */
+static int is_mapped(uint64_t address, uint64_t size)
+{
+	uint64_t start = address & ~(PAGE - 1), end = (address + size + PAGE - 1) & ~(PAGE - 1);
+
+	return !msync((void *)start, end - start, MS_ASYNC);
 }
 
 /* What could not be made again. */
@@ -74,10 +87,15 @@ static int refuse(const struct memory_state *s)
 					  "cannot be restored yet");
 		if (!way_to(s, p))
 			return agent_fail("it holds %lu MiB of device memory that is mapped "
-					  "nowhere, or not to be written, which cannot be "
-					  "restored yet",
+					  "nowhere, in part, or not to be written, which "
+					  "cannot be restored yet",
 				p->size >> 20);
 	}
+	for (const struct memory_registration *r = s->registrations; r; r = r->next)
+		if (!is_mapped(r->address, r->size))
+			return agent_fail("it has registered memory at %#lx that is no more, "
+					  "which cannot be restored",
+				r->address);
 	for (const struct memory_mapping *m = s->mappings; m; m = m->next)
 		if (!m->physical)
 			return agent_fail(
@@ -119,6 +137,18 @@ static void list_live(void *argument, struct mmu_allocation *a)
 		list(argument, CUDA_MEMORY_DEVICE, a->address, a->size, a->device);
 }
 
+/* For whoever looks at the records. */
+static void count_objects(struct cuda_state *cuda)
+{
+	const struct memory_state *s = cuda->memory;
+
+	cuda->alive[CUDA_POOL] = cuda->alive[CUDA_MEMORY_HANDLE] = 0;
+	for (const struct memory_pool *p = s->pools; p; p = p->next)
+		cuda->alive[CUDA_POOL]++;
+	for (const struct memory_physical *p = s->physicals; p; p = p->next)
+		cuda->alive[CUDA_MEMORY_HANDLE]++;
+}
+
 int cuda_list_memory(struct cuda_state *cuda)
 {
 	struct listing l = {.s = cuda->memory};
@@ -129,6 +159,7 @@ int cuda_list_memory(struct cuda_state *cuda)
 		return 0;
 	if (refuse(l.s))
 		return -1;
+	count_objects(cuda);
 	for (uint32_t device = 0; device < MMU_DEVICES; device++)
 		if (is_open(l.s, device))
 			mmu_each(&l.s->mmu, device, list_live, &l);

@@ -184,11 +184,11 @@ int cuda_is_primary(const struct object *o, unsigned device)
 }
 
 /* The device is an argument of whatever makes a context. */
-static int context_device(const struct object *context)
+int cuda_device_of(const struct object *context)
 {
-	const struct call_info *info = &cuda_info[context->made->index];
+	const struct call_info *info = context->made ? &cuda_info[context->made->index] : NULL;
 
-	for (unsigned i = 0; i < info->param_count; i++)
+	for (unsigned i = 0; info && i < info->param_count; i++)
 		if (info->params[i].kind == API_DEVICE)
 			return context->made->arguments[info->params[i].word];
 	return -1;
@@ -247,7 +247,7 @@ struct fillers {
 static int fill(struct fillers *f, const struct object *o)
 {
 	int r = CUDA(cuCtxCreate_v2, (void **, unsigned, int))(
-		&f->contexts[f->count], 0, context_device(o));
+		&f->contexts[f->count], 0, cuda_device_of(o));
 
 	void *popped;
 
@@ -401,7 +401,7 @@ static int is_first_context(const struct cuda_state *s, const struct object *con
 	if (context->kind != CUDA_CONTEXT)
 		return 0;
 	for (const struct object *o = s->objects; o != context; o = o->next)
-		if (o->kind == CUDA_CONTEXT && context_device(o) == context_device(context))
+		if (o->kind == CUDA_CONTEXT && cuda_device_of(o) == cuda_device_of(context))
 			return 0;
 	return 1;
 }

@@ -75,7 +75,9 @@ static int replay_nvml_devices(void)
 static int replay_nvml(void)
 {
 	for (unsigned i = 0; i < RECORDS->nvml_initialised; i++) {
-		int r = CUDA(nvmlInit_v2, (void))();
+		int r = RECORDS->nvml_flags
+				? CUDA(nvmlInitWithFlags, (unsigned))(RECORDS->nvml_flags)
+				: CUDA(nvmlInit_v2, (void))();
 
 		if (r)
 			return agent_fail("nvmlInit gave error %d", r);

@@ -6,6 +6,8 @@
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/room.h"
 
+#define NO_CONTEXT 201 /* CUDA_ERROR_INVALID_CONTEXT: none is left */
+
 /* Functions that are called on borrowed storage, found before. */
 struct stack_functions {
 	int (*push)(void *);
@@ -31,26 +33,35 @@ static int push_all(const struct stack_functions *f, const struct cuda_thread *t
 	return r;
 }
 
+/* There is no asking but to set another, and then the first again. */
+static int look_at_mode(const struct stack_functions *f, struct cuda_thread *t)
+{
+	int mode = 0, r = f->mode(&mode);
+
+	t->capture_mode = r ? 0 : mode;
+	if (r)
+		return r == CUDA_MISSING ? 0 : r; /* a driver before 10.1 */
+	return f->mode(&mode);
+}
+
 /* There is no asking for more than the current context but to take it off. */
 static int look(const struct stack_functions *f, struct cuda_thread *t)
 {
 	void *popped[CUDA_STACK];
 	unsigned depth = 0;
+	int r = 0, end = 0, pushed;
 
-	while (depth < CUDA_STACK && !f->pop(&popped[depth]))
+	while (depth < CUDA_STACK && !(end = f->pop(&popped[depth])))
 		depth++;
 	t->depth = depth;
 	for (unsigned i = 0; i < depth; i++)
 		t->contexts[i] = popped[depth - 1 - i];
-	t->capture_mode = 0;
-	if (!f->mode(&t->capture_mode)) {
-		int mode = t->capture_mode;
-
-		f->mode(&mode);
-	} else {
-		t->capture_mode = 0;
-	}
-	return push_all(f, t);
+	if (end && end != NO_CONTEXT)
+		r = end;
+	if (!r)
+		r = look_at_mode(f, t);
+	pushed = push_all(f, t);
+	return r ? r : pushed;
 }
 
 static int put(const struct stack_functions *f, struct cuda_thread *t)

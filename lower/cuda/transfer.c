@@ -39,18 +39,15 @@ static int make_staging(void)
 int cuda_push_context(unsigned device)
 {
 	const struct cuda_state *s = cuda_records();
-	int here;
+	const struct object *o = s ? s->objects : NULL;
+	int r;
 
-	for (const struct object *o = s ? s->objects : NULL; o; o = o->next) {
-		void *popped;
-
-		if (o->kind != CUDA_CONTEXT || CUDA(cuCtxPushCurrent_v2, (void *))(o->real))
-			continue;
-		if (!CUDA(cuCtxGetDevice, (int *))(&here) && here == (int)device)
-			return 0;
-		CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
-	}
-	return agent_fail("device memory of GPU %u without a context there", device);
+	while (o && (o->kind != CUDA_CONTEXT || cuda_device_of(o) != (int)device))
+		o = o->next;
+	if (!o)
+		return agent_fail("device memory of GPU %u without a context there", device);
+	r = CUDA(cuCtxPushCurrent_v2, (void *))(o->real);
+	return r ? cuda_failed("cuCtxPushCurrent", r) : 0;
 }
 
 /* Managed memory, which processors of either kind reach; at its edges a copy by the driver

@@ -16,14 +16,18 @@ extern HIDDEN char crossing_callback_thunks[], crossing_function_thunks[];
 HIDDEN void *crossing_callback_functions[CALLBACKS];
 HIDDEN void *crossing_function_targets[FUNCTIONS];
 
-/* The thunk whose word in @words is @value, taking a new one if need be. NULL: all in use. */
+/* The thunk whose word in @words is @value, taking a new one if need be: none is given back, so
+ * it is the first from where its value says that is or is free. NULL: all in use. */
 static void *thunk_for(void *value, void **words, unsigned count, char *thunks)
 {
 	uint64_t mask = busy_begin();
+	unsigned start = (uintptr_t)value * 0x9e3779b97f4a7c15 >> 40;
 	void *thunk = NULL;
 
 	raw_lock(&process_get()->thunks_lock);
-	for (unsigned i = 0; i < count && !thunk; i++) {
+	for (unsigned n = 0; n < count && !thunk; n++) {
+		unsigned i = (start + n) % count;
+
 		if (words[i] && words[i] != value)
 			continue;
 		words[i] = value;

@@ -17,8 +17,9 @@
 #define ENTRY_RBX  8
 #define ENTRY_RSP  16
 
-/* Thunks there are: 16 bytes of code each. */
-#define CALLBACKS 1024
+/* Thunks there are: 16 bytes of code each. Programs that make functions as they run (closures
+ * of interpreters) have many. */
+#define CALLBACKS 8192
 #define FUNCTIONS 1024
 
 #ifndef __ASSEMBLER__

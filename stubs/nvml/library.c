@@ -28,7 +28,7 @@ int nvml_refused(unsigned index)
 	return NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* How often it is initialised is all there is to be made again. */
+/* How often it is initialised, and first with which flags, is all there is to be made again. */
 #define REAL(name, parameters)                                                                 \
 	extern STUB_HIDDEN int body_##name parameters, real_##name parameters
 REAL(nvmlInit, (void));
@@ -36,29 +36,33 @@ REAL(nvmlInit_v2, (void));
 REAL(nvmlInitWithFlags, (unsigned flags));
 REAL(nvmlShutdown, (void));
 
-static int counted(int r, int by)
+static int initialised(int r, unsigned flags)
 {
-	if (!r)
-		__atomic_add_fetch(&RECORDS->nvml_initialised, by, __ATOMIC_RELAXED);
+	if (!r && !__atomic_fetch_add(&RECORDS->nvml_initialised, 1, __ATOMIC_RELAXED))
+		RECORDS->nvml_flags = flags;
 	return r;
 }
 
 int body_nvmlInit(void)
 {
-	return counted(real_nvmlInit(), 1);
+	return initialised(real_nvmlInit(), 0);
 }
 
 int body_nvmlInit_v2(void)
 {
-	return counted(real_nvmlInit_v2(), 1);
+	return initialised(real_nvmlInit_v2(), 0);
 }
 
 int body_nvmlInitWithFlags(unsigned flags)
 {
-	return counted(real_nvmlInitWithFlags(flags), 1);
+	return initialised(real_nvmlInitWithFlags(flags), flags);
 }
 
 int body_nvmlShutdown(void)
 {
-	return counted(real_nvmlShutdown(), -1);
+	int r = real_nvmlShutdown();
+
+	if (!r)
+		__atomic_sub_fetch(&RECORDS->nvml_initialised, 1, __ATOMIC_RELAXED);
+	return r;
 }

@@ -26,19 +26,23 @@
 /* Descriptors that there may be besides: the streams, the caller's, the checkpoint's files. */
 #define SPARE 256
 
-/* And that there are, in a small checkpoint. */
-#define SPARE_LEAST 16
-
 /* What F_SETFL changes; for O_ASYNC see set_async(). */
 #define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
+
+static int no_room(const struct fd_restore *r, int code, struct err *e)
+{
+	return err_set(e, code,
+		"cannot have a descriptor above %d; a restart takes up to twice as many as the "
+		"program had (RLIMIT_NOFILE)",
+		r->base);
+}
 
 int fd_lift(struct fd_restore *r, int fd, struct err *e)
 {
 	int lifted = fcntl(fd, F_DUPFD_CLOEXEC, r->base), code = errno;
 
 	close(fd);
-	return lifted >= 0 ? lifted
-			   : err_set(e, code, "cannot have a descriptor above %d", r->base);
+	return lifted >= 0 ? lifted : no_room(r, code, e);
 }
 
 /* Flags to open with: what acted at the first opening only is left out, and O_ASYNC, which
@@ -227,12 +231,7 @@ static int find_room(struct fd_restore *r, struct err *e)
 		r->ceiling = FD_MAX;
 		return lower_limit(r, e);
 	}
-	r->ceiling = r->limit.rlim_max;
-	if (r->base + need + SPARE_LEAST > r->limit.rlim_max)
-		find_gap(r);
-	if (r->base + need + SPARE_LEAST > (uint64_t)r->ceiling)
-		return err_set(e, errno, "cannot have %llu more descriptors (RLIMIT_NOFILE)",
-			(unsigned long long)need + SPARE_LEAST);
+	find_gap(r);
 	return 0;
 }
 
@@ -578,7 +577,7 @@ int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e)
 	code = errno;
 	if (lower_limit(r, fd < 0 ? NULL : e))
 		return -1;
-	return fd >= 0 ? fd : err_set(e, code, "cannot have a descriptor above %d", r->base);
+	return fd >= 0 ? fd : no_room(r, code, e);
 }
 
 int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
@@ -607,5 +606,5 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
 	}
 	if (lower_limit(r, fd < 0 ? NULL : e))
 		return -1;
-	return fd >= 0 ? fd : err_set(e, code, "cannot have a descriptor above %d", r->base);
+	return fd >= 0 ? fd : no_room(r, code, e);
 }

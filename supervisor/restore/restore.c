@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "lib/phase.h"
 #include "lib/procfs.h"
 #include "supervisor/cpu.h"
 #include "supervisor/fd/fd.h"
@@ -160,6 +161,13 @@ static int check_before(struct restore *r)
 	for (size_t i = 0; i < r->count; i++)
 		if (check_exe(r, i))
 			return -1;
+	return 0;
+}
+
+/* For conditions: 0. */
+static int enter(enum phase phase)
+{
+	phase_now = phase;
 	return 0;
 }
 
@@ -379,7 +387,8 @@ static int on_all(struct restore *r, int (*step)(struct restore_one *one))
 static int restore_all(struct restore *r)
 {
 	/* What processes share is touched by the last step only when all have done theirs. */
-	if (give_birth(r) || on_all(r, restore_one_run) || on_all(r, restore_one_settle))
+	if (give_birth(r) || enter(PHASE_REBUILD) || on_all(r, restore_one_run) ||
+		enter(PHASE_SETTLE) || on_all(r, restore_one_settle))
 		return -1;
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_lower_run(&r->processes[i]))
@@ -389,6 +398,7 @@ static int restore_all(struct restore *r)
 	if (r->o->about_to_run)
 		r->o->about_to_run();
 	pass_terminal_on(r);
+	(void)enter(PHASE_LET_GO);
 	return let_go(r);
 }
 
@@ -429,6 +439,7 @@ static void adopt(struct restore *r)
 
 static void release(struct restore *r)
 {
+	phase_now = PHASE_NONE;
 	for (size_t i = 0; i < r->count; i++)
 		restore_one_free(&r->processes[i]);
 	free(r->processes);
@@ -468,7 +479,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	char *why = NULL;
 	int result = -1;
 
-	if (look_at_image(&r) || check_before(&r))
+	if (enter(PHASE_CHECK) || look_at_image(&r) || check_before(&r))
 		goto out;
 	if (!reason)
 		reason = namespace_reason(&r);
@@ -483,7 +494,8 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	if (o->freeze_clock &&
 		clocks_plan(c->info->monotonic_ns, c->info->boottime_ns, &clocks, e))
 		goto out;
-	if (spawn_restored(s, r.processes[0].ip->pid, birth_main, &r.birth, &wishes, &why, e))
+	if (enter(PHASE_BIRTH) || spawn_restored(s, r.processes[0].ip->pid, birth_main,
+					  &r.birth, &wishes, &why, e))
 		goto out;
 	*again = !s->init;
 	if (why)

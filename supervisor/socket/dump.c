@@ -72,14 +72,15 @@ int fd_socket_dump(struct fd_dump *d, const struct fd_source *s, struct image_de
 {
 	int family, type, protocol;
 	struct socket_dump k = {.inode = s->st.st_ino, .pid = s->pid};
+	cleanup_fd int fd = fcntl(s->dup, F_DUPFD_CLOEXEC, 0);
 
 	/* One that came in a message. */
 	if (k.pid == getpid())
 		k.pid = *buf_at(&d->pids, pid_t, 0);
-	k.fd = fcntl(s->dup, F_DUPFD_CLOEXEC, 0);
-	if (k.fd < 0 || ask(s->dup, SO_DOMAIN, &family) || ask(s->dup, SO_TYPE, &type) ||
+	if (fd < 0 || ask(s->dup, SO_DOMAIN, &family) || ask(s->dup, SO_TYPE, &type) ||
 		ask(s->dup, SO_PROTOCOL, &protocol))
 		return err_set(e, errno, "cannot keep it open");
+	k.fd = steal_fd(&fd);
 	k.s.family = family;
 	k.s.type = type;
 	k.s.protocol = protocol;

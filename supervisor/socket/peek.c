@@ -129,8 +129,10 @@ static int look_at(struct peek *p, size_t offset, size_t room, struct err *e)
 	if (!p->m.size)
 		return r;
 	/* It has gone on by itself. */
-	if (setsockopt(p->fd, SOL_SOCKET, SO_PEEK_OFF, &value, sizeof(value)))
+	if (setsockopt(p->fd, SOL_SOCKET, SO_PEEK_OFF, &value, sizeof(value))) {
+		close_fds(&p->m);
 		return err_set(e, errno, "cannot look at it again (SO_PEEK_OFF)");
+	}
 	pid = socket_ask_inside(p->in, ask_sender, &p->fd);
 	p->m.cred.pid = pid > 0 ? pid : 0;
 	return r;
@@ -152,8 +154,12 @@ static int find_before(
 	int value = offset, code;
 	ssize_t n;
 
-	if (map == MAP_FAILED || mprotect(map + room, page, PROT_NONE))
+	if (map == MAP_FAILED)
 		return err_set(e, errno, "cannot map memory");
+	if (mprotect(map + room, page, PROT_NONE)) {
+		munmap(map, room + page);
+		return err_set(e, errno, "cannot map memory");
+	}
 	n = setsockopt(p->fd, SOL_SOCKET, SO_PEEK_OFF, &value, sizeof(value))
 		    ? -1
 		    : recv(p->fd, map + room - (size - 1), size, MSG_PEEK | MSG_DONTWAIT);

@@ -205,7 +205,8 @@ int socket_restore_settle(struct fd_restore *r, struct err *e)
 	/* Whoever is connected takes nothing from others. */
 	return each(q, socket_deliver, e) || each(q, connect_to_name, e) ||
 			       each(q, fill_backlog, e) || each(q, end_other, e) ||
-			       each(q, shut_down, e) || each(q, set_options, e)
+			       each(q, shut_down, e) || each(q, set_options, e) ||
+			       each(q, socket_unix_reveal, e)
 		       ? -1
 		       : 0;
 }
@@ -226,6 +227,8 @@ void socket_restore_end(struct fd_restore *r)
 		(void)nftw(q->scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	for (size_t i = 0; i < q->count; i++) {
 		util_close(&q->made[i].other);
+		if (q->made[i].root && q->s[i].flags & IMAGE_SOCKET_MOVED)
+			(void)nftw(q->made[i].root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 		free(q->made[i].root);
 	}
 	free(q->made);

@@ -43,6 +43,8 @@ int socket_make(struct socket_restore *q, size_t number, struct err *e);
 /* How far the connection to the outside had come that @number is; NULL: it is none. */
 const struct image_tcp *socket_find_kept(const struct socket_restore *q, size_t number);
 int socket_unix_make(struct socket_restore *q, size_t number, struct err *e);
+/* Give UNIX socket @number the name of its file that it had been renamed to. */
+int socket_unix_reveal(struct socket_restore *q, size_t number, struct err *e);
 int socket_inet_make(struct socket_restore *q, size_t number, struct err *e);
 
 /* A new socket of the kind of @s with the options that come early; lifted. */

@@ -29,10 +29,18 @@ struct bind {
 	const struct image_socket *s;
 };
 
+static char *make_root(char *path, struct err *e)
+{
+	if (path && !mkdir(path, 0777) && !chmod(path, 0777))
+		return path;
+	err_set(e, errno, "cannot make %s", path);
+	free(path);
+	return NULL;
+}
+
 /* A new directory that can be a root. */
 static char *new_root(struct socket_restore *q, struct err *e)
 {
-	char *path;
 
 	if (!q->scratch) {
 		char name[] = "/tmp/.trecr-XXXXXX";
@@ -44,13 +52,16 @@ static char *new_root(struct socket_restore *q, struct err *e)
 		q->scratch = xstrdup(name);
 		(void)chmod(name, 0711); /* for other users' sockets, whose trouble it is */
 	}
-	path = xasprintf("%s/%u", q->scratch, q->roots++);
-	if (mkdir(path, 0777) || chmod(path, 0777)) {
-		err_set(e, errno, "cannot make %s", path);
-		free(path);
-		return NULL;
-	}
-	return path;
+	return make_root(xasprintf("%s/%u", q->scratch, q->roots++), e);
+}
+
+/* The same beside @file, from where it can be renamed to that. */
+static char *new_root_beside(const char *file, struct socket_restore *q, struct err *e)
+{
+	int directory = strrchr(file, '/') + 1 - file;
+
+	return make_root(
+		xasprintf("%.*s.trecr-%d-%u", directory, file, getpid(), q->roots++), e);
 }
 
 static int make_directories(const char *path)
@@ -101,6 +112,12 @@ static int bind_it(void *arg, int unused[2])
 	return chmod(b->path, b->s->file_mode) ? errno : 0;
 }
 
+/* Where its file was, if not under its name; else NULL. */
+static const char *moved_to(const struct socket_restore *q, const struct image_socket *s)
+{
+	return s->flags & IMAGE_SOCKET_MOVED ? image_string(q->r->job, s->directory) : NULL;
+}
+
 /* Bind @fd to @name. Not to be found by it in the file system: *root is where it is (the
  * caller's to free), else @root is NULL. */
 static int bind_name(struct socket_restore *q, int fd, const struct image_socket *s,
@@ -110,13 +127,14 @@ static int bind_name(struct socket_restore *q, int fd, const struct image_socket
 	cleanup_free char *path = NULL, *what = NULL;
 	cleanup_buf struct buf shown = {0};
 	cleanup_fd int probe = -1;
+	const char *moved = moved_to(q, s);
 	struct socket_act as = {0};
 
 	if (socket_name_is_file(name, size)) {
 		b.path = path = socket_name_path(name, size);
 		b.probe = probe = socket(AF_UNIX, s->type | SOCK_CLOEXEC, 0);
 		if (root)
-			as.root = *root = new_root(q, e);
+			as.root = *root = moved ? new_root_beside(moved, q, e) : new_root(q, e);
 		else if (path[0] != '/')
 			as.directory = image_string(q->r->job, s->directory);
 		if (root && !*root)
@@ -135,7 +153,37 @@ static int bind_own(struct socket_restore *q, size_t number, struct err *e)
 	if (!s->name_size)
 		return 0;
 	return bind_name(q, made->fd, s, s->name, s->name_size,
-		s->flags & IMAGE_SOCKET_FILE ? NULL : &made->root, e);
+		s->flags & IMAGE_SOCKET_FILE && !moved_to(q, s) ? NULL : &made->root, e);
+}
+
+/* It stays below its own root as long as others are to be connected to its name. */
+int socket_unix_reveal(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	const char *to = moved_to(q, s), *root = q->made[number - 1].root;
+	cleanup_free char *path = NULL, *from = NULL;
+	cleanup_fd int probe = -1;
+	struct bind b;
+	int error;
+
+	if (!to || !root || !socket_name_is_file(s->name, s->name_size))
+		return 0;
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s", to);
+	probe = socket(AF_UNIX, s->type | SOCK_CLOEXEC, 0);
+	b = (struct bind){
+		.name = (uint8_t *)&name, .size = sizeof(name), .path = to, .probe = probe};
+	error = make_way(&b);
+	if (error)
+		return err_set(e, error, "cannot bind a socket to %s", to);
+	path = socket_name_path(s->name, s->name_size);
+	from = xasprintf("%s%s", root, path);
+	if (rename(from, to))
+		return err_set(e, errno, "cannot rename %s to %s", from, to);
+	(void)!lchown(to, s->file_uid, s->file_gid); /* another's file can stay ours */
+	if (chmod(to, s->file_mode))
+		return err_set(e, errno, "cannot set the mode of %s", to);
+	return 0;
 }
 
 /* ---- connecting ---- */

@@ -99,22 +99,26 @@ static char *find_renamed(const char *path, uint32_t inode)
 	char *found = NULL;
 
 	while (dir && !found && (entry = readdir(dir)))
-		if (entry->d_type == DT_SOCK && (uint32_t)entry->d_ino == inode)
+		if (entry->d_type == DT_SOCK && (uint32_t)entry->d_ino == inode &&
+			strlen(directory) + strlen(entry->d_name) <
+				sizeof(((struct sockaddr_un *)0)->sun_path))
 			found = xasprintf("%s%s", directory, entry->d_name);
 	if (dir)
 		closedir(dir);
 	return found;
 }
 
-/* Not there under its name: unlinked, as far as it can be told. */
-static int refuse_renamed(const char *path, uint32_t inode, struct err *e)
+/* Not there under its name. Some servers rename it, or link it and remove the first name. */
+static void find_moved(
+	struct fd_dump *d, struct socket_dump *k, const char *path, uint32_t inode)
 {
 	cleanup_free char *found = find_renamed(path, inode);
 
-	return found ? err_set(e, 0,
-			       "its name is %s, but its file is now %s, which is not supported",
-			       path, found)
-		     : 0;
+	/* Unlinked, as far as it can be told. */
+	if (!found || !is_file(k, found, inode))
+		return;
+	k->s.flags |= IMAGE_SOCKET_MOVED;
+	k->s.directory = image_writer_string(d->job, found);
 }
 
 /* Of one that can be found by its name. */
@@ -129,8 +133,10 @@ static int find_file(
 	if (name[0] == '/' ? is_file(k, name, f->file_inode)
 			   : find_in_directories(d, k, name, f->file_inode))
 		return 0;
-	if (name[0] == '/')
-		return refuse_renamed(name, f->file_inode, e);
+	if (name[0] == '/') {
+		find_moved(d, k, name, f->file_inode);
+		return 0;
+	}
 	return err_set(e, 0,
 		"its name %s is not found in the working directory of any of the processes",
 		name);

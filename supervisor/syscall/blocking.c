@@ -59,7 +59,8 @@ static const struct blocking_call calls[] = {
 	{SYS_connect, TIMEOUT_SEND, 0, true, NULL, 0},
 	{SYS_sendfile, TIMEOUT_SEND, 0, true, NULL, 0},
 	{SYS_splice, TIMEOUT_RECEIVE, 0, true, NULL, 0},
-	/* Of a file in memory; what it had done it has taken back (shmem_fallocate()). */
+	/* Of a file in memory, where the kernel minds signals that do not kill (seen not to be
+	 * so with 6.18): what it had done it has taken back (shmem_fallocate()). */
 	{SYS_fallocate, TIMEOUT_NONE, 0, true, NULL, 0},
 	/* Of a program that is not saved, but goes on. */
 	{SYS_io_uring_enter, TIMEOUT_NONE, 0, true, NULL, 0},

@@ -359,6 +359,8 @@ static int fill_queue(
 
 	while (msgrcv(o->inode, &old, 1, 0, IPC_NOWAIT | MSG_NOERROR) >= 0)
 		;
+	if (errno != ENOMSG)
+		return err_set(e, errno, "cannot empty it");
 	if (fd_contents(r->job, number, o->size, data, e))
 		return -1;
 	/* It may hold more than it would take now. */
@@ -383,6 +385,33 @@ static void make_younger(const struct image_object *o)
 		(void)msgctl(o->inode, IPC_SET, &msg);
 }
 
+/* One that is still there may have a mode that keeps even its owner out. */
+static int let_in(const struct image_object *o, struct err *e)
+{
+	struct shmid_ds shm;
+	struct semid_ds sem;
+	struct msqid_ds msg;
+	int id = o->inode, failed;
+
+	switch (o->kind) {
+	case IMAGE_OBJECT_SHM:
+		failed = shmctl(id, IPC_STAT, &shm);
+		shm.shm_perm.mode |= 0600;
+		failed = failed || shmctl(id, IPC_SET, &shm);
+		break;
+	case IMAGE_OBJECT_SEM:
+		failed = semctl(id, 0, IPC_STAT, (union semun){.buf = &sem});
+		sem.sem_perm.mode |= 0600;
+		failed = failed || semctl(id, 0, IPC_SET, (union semun){.buf = &sem});
+		break;
+	default:
+		failed = msgctl(id, IPC_STAT, &msg);
+		msg.msg_perm.mode |= 0600;
+		failed = failed || msgctl(id, IPC_SET, &msg);
+	}
+	return failed ? err_set(e, errno, "cannot set its mode") : 0;
+}
+
 static int restore_one(
 	struct fd_restore *r, const struct kind *k, uint32_t number, struct err *e)
 {
@@ -395,7 +424,7 @@ static int restore_one(
 		make_younger(o);
 		return 0;
 	}
-	if (look(o) == ABSENT && make(k, o, e))
+	if (look(o) == ABSENT ? make(k, o, e) : let_in(o, e))
 		return -1;
 	switch (o->kind) {
 	case IMAGE_OBJECT_SHM:

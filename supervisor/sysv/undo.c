@@ -4,6 +4,7 @@
 #include <linux/kcmp.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "supervisor/fd/object.h"
 #include "supervisor/sysv/ask.h"
@@ -99,6 +100,11 @@ static int add_undo(struct sysv_asker *a, struct fd_object *o, bool *any, struct
 	return 0;
 }
 
+static bool same_undo(pid_t a, pid_t b)
+{
+	return !syscall(SYS_kcmp, a, b, KCMP_SYSVSEM, 0L, 0L);
+}
+
 /* With CLONE_SYSVSEM what is to be undone is so at the end of the last of them. That they have
  * nothing to be undone in common tells kcmp(2) of all who have nothing at all. */
 static int refuse_common_undo(const struct tree *tree, const struct process *p, struct err *e)
@@ -106,12 +112,29 @@ static int refuse_common_undo(const struct tree *tree, const struct process *p, 
 	for (size_t i = 0; i < tree->living; i++) {
 		const struct process *other = tree->processes[i];
 
-		if (other != p &&
-			!syscall(SYS_kcmp, other->task, p->task, KCMP_SYSVSEM, 0L, 0L))
+		if (other != p && same_undo(other->task, p->task))
 			return err_set(e, 0,
 				"processes %d and %d (%s) share what their ends do to "
 				"semaphores (CLONE_SYSVSEM), which is not supported",
 				other->pid, p->pid, p->comm);
+	}
+	return 0;
+}
+
+/* Threads have theirs in common, but for those that were made otherwise or have left it
+ * (unshare(2)). We have none ourselves: who has the same has none. */
+static int refuse_own_undo(const struct process *p, struct err *e)
+{
+	pid_t first = p->threads[0].tracee.tid;
+
+	for (size_t i = 1; i < p->thread_count; i++) {
+		pid_t tid = p->threads[i].tracee.tid;
+
+		if (!same_undo(first, tid) && !same_undo(gettid(), tid))
+			return err_set(e, 0,
+				"thread %d of process %d (%s) may do to semaphores at its end "
+				"what others do not (CLONE_SYSVSEM), which is not supported",
+				tid, p->pid, p->comm);
 	}
 	return 0;
 }
@@ -130,7 +153,7 @@ int sysv_dump_undo(struct fd_dump *d, struct process *p, struct err *e)
 			return -1;
 		failed = add_undo(&a, fd_object_at(d, n), &any, e);
 	}
-	if (a.process && sysv_asker_end(&a, failed, e))
+	if (a.process && (sysv_asker_end(&a, failed, e) || refuse_own_undo(p, e)))
 		return -1;
 	return any ? refuse_common_undo(d->tree, p, e) : 0;
 }

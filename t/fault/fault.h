@@ -9,23 +9,33 @@
 
 enum fault_class {
 	FAULT_NONE,
-	FAULT_OPEN,    /* open, openat */
-	FAULT_READ,    /* read, pread, readlink */
-	FAULT_WRITE,   /* write, pwrite, ftruncate */
-	FAULT_SYNC,    /* fsync and the like */
-	FAULT_NAME,    /* rename, mkdir, symlink */
-	FAULT_CONTROL, /* fcntl, ioctl */
-	FAULT_MEMORY,  /* mmap, process_vm_readv */
-	FAULT_PROCESS, /* new threads */
-	FAULT_WAIT,    /* waitpid */
-	FAULT_TRACE,   /* ptrace */
-	FAULT_QUEUE,   /* mq_timedsend, mq_timedreceive */
-	FAULT_RAW,     /* what goes through syscall(2): clone3, kcmp, pidfd_getfd ... */
+	FAULT_OPEN,      /* open, openat */
+	FAULT_READ,      /* read, pread, readlink */
+	FAULT_WRITE,     /* write, pwrite, ftruncate */
+	FAULT_SYNC,      /* fsync and the like */
+	FAULT_NAME,      /* rename, mkdir, symlink */
+	FAULT_LOOK,      /* stat, statfs */
+	FAULT_OWN,       /* chmod, chown */
+	FAULT_CONTROL,   /* fcntl, ioctl */
+	FAULT_NUMBER,    /* dup, lseek, flock, tee */
+	FAULT_MEMORY,    /* mmap, process_vm_readv */
+	FAULT_PROCESS,   /* fork, new threads */
+	FAULT_WAIT,      /* waitpid */
+	FAULT_TRACE,     /* ptrace */
+	FAULT_QUEUE,     /* mq_open, mq_timedsend, mq_timedreceive */
+	FAULT_SYSV,      /* System V shared memory, semaphores, message queues */
+	FAULT_MAKE,      /* pipes, memfds, eventfds, timerfds, epoll, inotify, fanotify */
+	FAULT_SOCKET,    /* sockets: made, named, connected, asked, set */
+	FAULT_MESSAGE,   /* send, recv, sendmsg, recvmsg */
+	FAULT_SETTING,   /* prctl, limits, scheduling, groups and sessions */
+	FAULT_NAMESPACE, /* unshare, setns, mount, chroot */
+	FAULT_RAW,       /* what goes through syscall(2): clone3, kcmp, pidfd_getfd ... */
 	FAULT_CLASSES,
 };
 
 struct fault_control {
 	int class;
+	int phase;             /* enum phase; 0: in any */
 	int kills;             /* the call does not fail, but kills the supervisor */
 	_Atomic int countdown; /* the call that brings it to 0 fails */
 	int fired;

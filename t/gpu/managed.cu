@@ -1,6 +1,6 @@
 /*
  * managed ROUNDS: managed memory that kernels and the host change in turn, with pointers to it in
- * itself. Prints hashes that do not depend on when it is checkpointed.
+ * itself, and advice about some of it. Prints hashes that do not depend on when it is checkpointed.
  */
 #include <stdint.h>
 
@@ -34,6 +34,32 @@ static uint32_t hash(const part *first)
 	return h;
 }
 
+static cudaMemLocation device(int id)
+{
+	cudaMemLocation l = {};
+
+	l.type = cudaMemLocationTypeDevice;
+	l.id = id;
+	return l;
+}
+
+/* What is taken back again leaves nothing. */
+static void advise(part *p, size_t size)
+{
+	OK(cudaMemAdvise(p, size, cudaMemAdviseSetReadMostly, device(0)));
+	OK(cudaMemAdvise(p, size, cudaMemAdviseUnsetReadMostly, device(0)));
+	OK(cudaMemAdvise(p, size, cudaMemAdviseSetPreferredLocation, device(0)));
+}
+
+static int place(const part *p)
+{
+	int where = -3;
+
+	OK(cudaMemRangeGetAttribute(
+		&where, sizeof(where), cudaMemRangeAttributePreferredLocation, p, 4096));
+	return where;
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t rounds = argc > 1 ? atoi(argv[1]) : 1000;
@@ -47,6 +73,8 @@ int main(int argc, char **argv)
 		for (uint32_t j = 0; j < p->count; j++)
 			p->words[j] = j * i;
 		first = p;
+		if (i == 1)
+			advise(p, sizes[i]);
 	}
 	for (uint32_t round = 0; round < rounds; round++) {
 		change<<<64, BLOCK>>>(first, round);
@@ -56,7 +84,8 @@ int main(int argc, char **argv)
 		first->words[round % first->count]++;
 		if (round % (rounds / 20))
 			continue;
-		printf("round %u: %08x\n", round, hash(first));
+		printf("round %u: %08x, %d %d\n", round, hash(first), place(first),
+			place(first->next));
 		fflush(stdout);
 	}
 	OK(cudaDeviceSynchronize());

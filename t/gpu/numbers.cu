@@ -99,8 +99,9 @@ int main(int argc, char **argv)
 		c = t;
 		if (round % (rounds / 20))
 			continue;
-		/* What a kernel prints comes out when it is waited for, or at a checkpoint. */
+		/* What a kernel prints comes out when it is waited for, a checkpoint or not. */
 		say<<<1, 1>>>(round, sums, one);
+		printf("after that of round %d comes:\n", round);
 		OK(cudaDeviceSynchronize());
 		fflush(stdout);
 	}

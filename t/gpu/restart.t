@@ -11,6 +11,8 @@ restarts=${RESTARTS:-3}
 
 compile state "$gpu/state.cu" & compile state-shared "$gpu/state.cu" -cudart shared &
 compile streams "$gpu/streams.cu" & compile numbers "$gpu/numbers.cu" &
+compile numbers-shared "$gpu/numbers.cu" -cudart shared &
+compile kept "$gpu/kept.cu" -lcuda & compile heap "$gpu/heap.cu" &
 compile managed "$gpu/managed.cu" &
 compile driver "$gpu/driver.c" -lcuda & compile driver.ptx "$gpu/driver_kernels.cu" -ptx &
 gcc -O1 -o runtime "$gpu/runtime.c" -ldl &
@@ -103,6 +105,8 @@ same "a program on the driver API, with PTX and two contexts" \
 same "16 threads with a stream each" cycles "$PWD/streams" 16000
 same "the same under 1000 signals a second" cycles "$PWD/streams" 16000 signals
 same "products, sums, cooperative launches, printf in kernels" cycles "$PWD/numbers" 20000
+same "the same with libcudart.so" cycles "$PWD/numbers-shared" 20000
+same "variables in two contexts, settings, numbers" cycles "$PWD/kept" 20000
 same "managed memory" cycles "$PWD/managed" 20000
 if [ -n "${CUDART12:-}" ]; then
 	same "libcudart 12" cycles "$PWD/runtime" "$CUDART12" "$PWD/driver.ptx" 400000
@@ -126,8 +130,19 @@ verdicts judge
 python_has cupy || skip "CuPy" "not here"
 torch_has_gpu || skip "PyTorch" "not here"
 
-# NVML, which PyTorch uses, and a program that has asked the driver for no context.
 RUN_FLAGS=--gpu=on
+
+# Memory that a kernel has allocated is the driver's, and cannot be looked at.
+arena heap
+if launch "$scratch/heap"; then
+	not_ok "a kernel has used malloc: no checkpoint" quiet checkpoint
+	like "$(cat ckpt.err)" "its kernel .*take.* has used malloc on the device" "and why"
+	finish && [ "$status" = 0 ] && said_ok
+	result $? "and the program is unharmed" || explain
+fi
+sweep 2 >/dev/null
+
+# NVML, which PyTorch uses, and a program that has asked the driver for no context.
 cycle "$build/t/split/stateless"
 cycle "$build/t/split/stateless" 1000
 cycle "$build/t/split/family"

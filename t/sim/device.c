@@ -80,7 +80,7 @@ static int device_count(void)
 }
 
 /* 0, or what is wrong with it. */
-static int check_device(int device)
+int sim_check_device(int device)
 {
 	int r = sim_ready();
 
@@ -97,14 +97,14 @@ int cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
 	SIM_ENTER();
 	memcpy(uuid, "simulated device", 16);
 	uuid[15] += device;
-	return check_device(device);
+	return sim_check_device(device);
 }
 
 int cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
 	SIM_ENTER();
 	*bytes = SIM_TOTAL_MEMORY;
-	return check_device(device);
+	return sim_check_device(device);
 }
 
 int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
@@ -112,7 +112,7 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 	int r;
 
 	SIM_ENTER();
-	r = check_device(device);
+	r = sim_check_device(device);
 	if (r)
 		return r;
 	*flags = primary_flags[device];
@@ -182,14 +182,14 @@ int cuDeviceGet(int *device, int ordinal)
 	if (sim_ready())
 		return SIM_NOT_INITIALIZED;
 	*device = ordinal;
-	return check_device(ordinal);
+	return sim_check_device(ordinal);
 }
 
 int cuDeviceGetName(char *name, int size, int device)
 {
 	SIM_ENTER();
 	strncpy(name, sim_machine("name", "Simulated"), size);
-	return check_device(device);
+	return sim_check_device(device);
 }
 
 static uint64_t next_number(void)
@@ -215,8 +215,8 @@ static void start_context(struct context *c, unsigned flags)
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
 	SIM_ENTER();
-	if (check_device(device))
-		return check_device(device);
+	if (sim_check_device(device))
+		return sim_check_device(device);
 	contexts[device].device = device;
 	if (!contexts[device].references++)
 		start_context(&contexts[device], primary_flags[device]);
@@ -227,7 +227,7 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
 int cuDevicePrimaryCtxRelease_v2(int device)
 {
 	SIM_ENTER();
-	if (check_device(device) || !contexts[device].references)
+	if (sim_check_device(device) || !contexts[device].references)
 		return SIM_INVALID_CONTEXT;
 	if (!--contexts[device].references)
 		object_forget(&contexts[device].object);
@@ -237,16 +237,16 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags)
 {
 	SIM_ENTER();
-	if (!check_device(device))
+	if (!sim_check_device(device))
 		primary_flags[device] = flags;
-	return check_device(device);
+	return sim_check_device(device);
 }
 
 int cuCtxCreate_v2(void **context, unsigned flags, int device)
 {
 	SIM_ENTER();
-	if (check_device(device))
-		return check_device(device);
+	if (sim_check_device(device))
+		return sim_check_device(device);
 	for (struct context *c = contexts + DEVICES; c < contexts + CONTEXTS; c++) {
 		if (c->references)
 			continue;
@@ -273,6 +273,7 @@ int cuCtxDestroy_v2(void *context)
 	stream_wait_all();
 	ranges_drop_context(c);
 	module_context_gone(c);
+	stream_context_gone(c);
 	for (struct context *other = contexts; other < contexts + CONTEXTS; other++)
 		other->peers &= ~(1u << (c - contexts));
 	object_forget(&c->object);
@@ -385,7 +386,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
 	SIM_ENTER();
 	*value = 0;
-	return check_device(device);
+	return sim_check_device(device);
 }
 
 int cuCtxGetId(void *context, uint64_t *number)
@@ -405,7 +406,7 @@ int cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
 	SIM_ENTER();
 	*can = device != peer;
-	return check_device(device) | check_device(peer);
+	return sim_check_device(device) | sim_check_device(peer);
 }
 
 static int change_peer(void *peer, int enable, const char *function)
@@ -438,7 +439,7 @@ int cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value)
 {
 	SIM_ENTER();
 	*value = strtoul(sim_machine("graph_memory", "0"), NULL, 10);
-	return check_device(device);
+	return sim_check_device(device);
 }
 
 int cuDevSmResourceSplitByCount(void *result, unsigned *groups, const void *input,

@@ -5,6 +5,9 @@
 int sim_ready(void);
 int sim_have_context(void);
 
+/* 0, or what is wrong with @device. */
+int sim_check_device(int device);
+
 /* This thread's context; NULL: none. */
 void *current_context(void);
 

@@ -24,6 +24,7 @@
 struct global {
 	char name[32];
 	uint64_t address, size;
+	int managed; /* a library does not find it as what is the device's */
 	struct global *next;
 };
 
@@ -92,6 +93,8 @@ SIM_EXPORT int cuLibraryGetKernel(void **kernel, void *library, const char *name
 SIM_EXPORT int cuLibraryGetModule(void **module, void *library);
 SIM_EXPORT int cuLibraryGetGlobal(
 	uint64_t *address, size_t *size, void *library, const char *name);
+SIM_EXPORT int cuLibraryGetManaged(
+	uint64_t *address, size_t *size, void *library, const char *name);
 SIM_EXPORT int cuKernelGetFunction(void **function, void *kernel);
 SIM_EXPORT int cuKernelGetLibrary(void **library, void *kernel);
 SIM_EXPORT int cuKernelGetName(const char **name, void *kernel);
@@ -118,12 +121,13 @@ static uint64_t take(uint64_t size)
 	return 0;
 }
 
-static void add_global(struct module *m, const char *name, uint64_t size)
+static void add_global(struct module *m, const char *name, uint64_t size, int managed)
 {
 	struct global *g = calloc(1, sizeof(*g));
 
 	snprintf(g->name, sizeof(g->name), "%s", name);
 	g->size = size;
+	g->managed = managed;
 	g->address = take(size);
 	g->next = m->globals;
 	m->globals = g;
@@ -140,9 +144,13 @@ static struct module *load(const char *image)
 	if (strncmp(image, "sim module", 10))
 		return NULL;
 	m = object_new(OBJECT_MODULE, sizeof(*m));
-	while ((line = strchr(line, '\n')))
+	while ((line = strchr(line, '\n'))) {
 		if (sscanf(++line, ".global .b8 %31[^[][%lu]", name, &size) == 2)
-			add_global(m, name, size);
+			add_global(m, name, size, 0);
+		if (sscanf(line, ".global .attribute(.managed) .b8 %31[^[][%lu]", name,
+			    &size) == 2)
+			add_global(m, name, size, 1);
+	}
 	return m;
 }
 
@@ -246,11 +254,12 @@ int cuModuleEnumerateFunctions(void **functions, unsigned count, void *module)
 	return m ? r : SIM_INVALID_HANDLE;
 }
 
-static int get_global(uint64_t *address, size_t *size, struct module *m, const char *name)
+static int get_global(
+	uint64_t *address, size_t *size, struct module *m, const char *name, int managed)
 {
 	struct global *g = m->globals;
 
-	while (g && strcmp(g->name, name))
+	while (g && (g->managed != managed || strcmp(g->name, name)))
 		g = g->next;
 	if (g && address)
 		*address = g->address;
@@ -265,7 +274,10 @@ int cuModuleGetGlobal_v2(uint64_t *address, size_t *size, void *module, const ch
 
 	SIM_ENTER();
 	m = object_get(OBJECT_MODULE, module, __func__);
-	return m ? get_global(address, size, m, name) : SIM_INVALID_HANDLE;
+	if (!m)
+		return SIM_INVALID_HANDLE;
+	return get_global(address, size, m, name, 0) ? get_global(address, size, m, name, 1)
+						     : 0;
 }
 
 static int *attribute_of(int *attributes, int attribute)
@@ -464,7 +476,18 @@ int cuLibraryGetGlobal(uint64_t *address, size_t *size, void *library, const cha
 	l = object_get(OBJECT_LIBRARY, library, __func__);
 	if (!l || sim_have_context())
 		return l ? SIM_INVALID_CONTEXT : SIM_INVALID_HANDLE;
-	return get_global(address, size, library_module(l), name);
+	return get_global(address, size, library_module(l), name, 0);
+}
+
+int cuLibraryGetManaged(uint64_t *address, size_t *size, void *library, const char *name)
+{
+	struct library *l;
+
+	SIM_ENTER();
+	l = object_get(OBJECT_LIBRARY, library, __func__);
+	if (!l || sim_have_context())
+		return l ? SIM_INVALID_CONTEXT : SIM_INVALID_HANDLE;
+	return get_global(address, size, library_module(l), name, 1);
 }
 
 int cuKernelGetFunction(void **function, void *kernel)

@@ -24,7 +24,7 @@ struct stream {
 	pthread_t thread;
 	struct work *first, **last;
 	unsigned long queued, done;
-	int ending;
+	int ending, is_default;
 	unsigned flags;
 	int priority;
 	uint64_t id;
@@ -43,7 +43,7 @@ struct event {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct stream *streams, *default_stream;
+static struct stream *streams;
 
 SIM_EXPORT int cuStreamCreate(void **stream, unsigned flags);
 SIM_EXPORT int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority);
@@ -124,11 +124,27 @@ static struct stream *make(void)
 /* Under the lock. */
 static struct stream *get(void *handle, const char *function)
 {
+	struct stream *s;
+
 	if (handle > (void *)2) /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD */
 		return object_get(OBJECT_STREAM, handle, function);
-	if (!default_stream)
-		default_stream = make();
-	return default_stream;
+	/* One for each context. */
+	for (s = streams; s && (!s->is_default || s->context != current_context());)
+		s = s->next;
+	if (!s) {
+		s = make();
+		s->is_default = 1;
+	}
+	return s;
+}
+
+void stream_context_gone(void *context)
+{
+	pthread_mutex_lock(&lock);
+	for (struct stream *s = streams; s; s = s->next)
+		if (s->context == context)
+			s->context = &streams; /* no context's */
+	pthread_mutex_unlock(&lock);
 }
 
 void *stream_data(const void *data, size_t size)

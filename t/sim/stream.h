@@ -10,6 +10,8 @@ int stream_queue(void *stream, void (*work)(void *data), void *data, const char 
 /* Wait until all queued so far is done. */
 int stream_wait(void *stream, const char *function);
 int stream_wait_all(void);
+/* Its default stream is no more. */
+void stream_context_gone(void *context);
 /* A copy of @size bytes, for stream_queue. */
 void *stream_data(const void *data, size_t size);
 

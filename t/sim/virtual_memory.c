@@ -109,7 +109,7 @@ int cuMemCreate(void **handle, size_t size, const struct properties *properties,
 	if (!size || size % GRANULE || flags || properties->type != 1 ||
 		properties->location_type != 1)
 		return SIM_INVALID_VALUE;
-	if (properties->location)
+	if (sim_check_device(properties->location))
 		return SIM_INVALID_DEVICE;
 	ranges_lock();
 	if (!memory_take(size)) {
@@ -234,7 +234,8 @@ int cuMemSetAccess(uint64_t address, size_t size, const struct access *access, s
 	if (is_whole(address, size)) {
 		result = 0;
 		for (size_t i = 0; i < count; i++)
-			if (access[i].location_type != 1 || access[i].location)
+			if (access[i].location_type != 1 ||
+				sim_check_device(access[i].location))
 				result = SIM_INVALID_DEVICE;
 		for (uint64_t at = address; !result && at < address + size;) {
 			struct range *r = range_find(at, MAPPED);

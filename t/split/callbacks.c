@@ -1,6 +1,7 @@
 /* Functions of the program that the driver calls: on its own threads, on the calling one, from
  * graphs. Each sees the program's thread-local storage and may use its libc. */
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "t/split/setup.h"
@@ -74,6 +75,28 @@ static void graph(void *stream, int *seven)
 	CHECK(calls[0] == before + 10);
 }
 
+/* More functions than anybody writes: as interpreters make them. */
+static void many(int *seven)
+{
+	const int count = 5000, size = 16;
+	unsigned char *code = mmap(NULL, count * size, PROT_READ | PROT_WRITE | PROT_EXEC,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t target = (uint64_t)host;
+	int before = calls[0];
+
+	CHECK(code != MAP_FAILED);
+	for (int i = 0; i < count; i++) {
+		unsigned char *p = code + i * size;
+
+		memcpy(p, "\x48\xb8", 2); /* mov host, %rax; jmp *%rax */
+		memcpy(p + 2, &target, 8);
+		memcpy(p + 10, "\xff\xe0", 2);
+		OK(cuLaunchHostFunc(NULL, (void (*)(void *))p, seven));
+	}
+	OK(cuCtxSynchronize());
+	CHECK(calls[0] == before + count);
+}
+
 int main(void)
 {
 	int grid = 0, block = 0, seven = 7;
@@ -94,6 +117,7 @@ int main(void)
 	OK(cuOccupancyMaxPotentialBlockSize(&grid, &block, kernel("count"), NULL, 0, 0));
 	CHECK(block == 1024);
 	graph(streams[0], &seven);
+	many(&seven);
 	printf("done\n");
 	return wrong != 0;
 }

@@ -119,6 +119,7 @@ int cuLibraryUnload(void *);
 int cuLibraryGetKernel(void **, void *, const char *);
 int cuLibraryGetModule(void **, void *);
 int cuLibraryGetGlobal(CUdeviceptr *, size_t *, void *, const char *);
+int cuLibraryGetManaged(CUdeviceptr *, size_t *, void *, const char *);
 int cuKernelGetFunction(void **, void *);
 int cuKernelGetLibrary(void **, void *);
 int cuKernelGetAttribute(int *, int, void *, int);

@@ -277,6 +277,8 @@ static void hold(const char *what)
 		OK(cuMemFree_v2((CUdeviceptr)held.managed[1]));
 	if (!strcmp(what, "unmapped"))
 		OK(cuMemCreate(&handle, 2 * MIB, &on_device, 0));
+	if (!strcmp(what, "gone"))
+		munmap(held.own + MIB / 2, 4096);
 	if (!strcmp(what, "exported"))
 		OK(cuMemExportToShareableHandle(&fd, held.handle, 1, 0));
 }

@@ -24,6 +24,7 @@ static const char *kernel_name, *function_name;
 static uint64_t context_numbers[3], stream_numbers[3];
 static void *streams[2];
 static CUdeviceptr managed[3];
+static CUdeviceptr far[3]; /* on the second device: small, large, from its pool */
 
 void victim_hurt(void)
 {
@@ -47,8 +48,9 @@ static void load_library(void)
 	const int options[] = {1, 0};
 	void *values[] = {(void *)1, (void *)table};
 
-	OK(cuLibraryLoadData(&library, "sim module\n.global .b8 own[4];\n", NULL, NULL, 0,
-		options, values, 2));
+	OK(cuLibraryLoadData(&library,
+		"sim module\n.global .b8 own[4];\n.global .attribute(.managed) .b8 both[4];\n",
+		NULL, NULL, 0, options, values, 2));
 	table[0] = table[2] = 0;
 }
 
@@ -60,8 +62,8 @@ static void make_contexts(void)
 	OK(cuDevicePrimaryCtxSetFlags_v2(0, 4));
 	OK(cuDevicePrimaryCtxRetain(&first, 0));
 	OK(cuCtxCreate_v2(&gone, 0, 1));
-	OK(cuDevicePrimaryCtxRetain(&second, 1));
 	OK(cuCtxCreate_v2(&own, 0, 0));
+	OK(cuDevicePrimaryCtxRetain(&second, 1));
 	OK(cuCtxSetCurrent(gone));
 	load_library();
 	OK(cuLibraryGetKernel(&kernel, library, "count"));
@@ -93,6 +95,19 @@ static void fill_variables(uint32_t seed)
 		OK(cuMemcpyHtoD_v2(variables[i], &value, 4));
 	}
 	OK(cuCtxSetCurrent(first));
+}
+
+/* It is found by its name, and not asked for again. */
+static void fill_managed_variable(uint32_t value)
+{
+	static CUdeviceptr variable;
+	size_t size;
+
+	if (!variable)
+		OK(cuLibraryGetManaged(&variable, &size, library, "both"));
+	else
+		CHECK(*(uint32_t *)variable == value - 1, "it is %u", *(uint32_t *)variable);
+	*(uint32_t *)variable = value;
 }
 
 static void check_variables(uint32_t seed)
@@ -194,6 +209,46 @@ static void check_settings(void)
 	OK(cuCtxSetCurrent(first));
 }
 
+#define FAR_SIZE (3 * MIB)
+
+static void make_far(void)
+{
+	char *copy = malloc(FAR_SIZE);
+
+	OK(cuCtxSetCurrent(second));
+	OK(cuMemAlloc_v2(&far[0], 1000));
+	OK(cuMemAlloc_v2(&far[1], FAR_SIZE));
+	OK(cuMemAllocAsync(&far[2], 1000, NULL));
+	for (int i = 0; i < 3; i++) {
+		uint64_t size = i == 1 ? FAR_SIZE : 1000;
+
+		victim_fill(copy, size, i);
+		OK(cuMemcpyHtoD_v2(far[i], copy, size));
+	}
+	OK(cuCtxSetCurrent(first));
+	free(copy);
+}
+
+static void check_far(void)
+{
+	char *copy = malloc(FAR_SIZE);
+
+	for (int i = 0; i < 3; i++) {
+		uint64_t size = i == 1 ? FAR_SIZE : 1000;
+		int device = -1;
+
+		OK(cuPointerGetAttribute(&device, 9, far[i]));
+		CHECK(device == 1, "it is on device %d", device);
+		OK(cuMemcpyDtoH_v2(copy, far[i], size));
+		SAME(copy, size, i, "memory of the second device");
+	}
+	OK(cuCtxSetCurrent(second));
+	for (int i = 0; i < 3; i++)
+		OK(cuMemFree_v2(far[i]));
+	OK(cuCtxSetCurrent(first));
+	free(copy);
+}
+
 #define ON_DEVICE(n) (1 | (uint64_t)(n) << 32) /* CUmemLocation */
 
 static void make_managed(void)
@@ -285,7 +340,9 @@ int main(int argc, char **argv)
 	make_names();
 	make_settings();
 	make_managed();
+	make_far();
 	fill_variables(100);
+	fill_managed_variable(7);
 	if (argc > 1)
 		hold(argv[1]);
 	victim_ready();
@@ -294,7 +351,9 @@ int main(int argc, char **argv)
 	check_names();
 	check_settings();
 	check_managed();
+	check_far();
 	fill_variables(200);
+	fill_managed_variable(8);
 	check_variables(200);
 	OK(cuLibraryUnload(library));
 	return victim_done();

@@ -18,7 +18,7 @@ static atomic_bool stop;
 static atomic_int wrong;
 static atomic_long calls[THREADS + 2], handled;
 static void *nvml_device;
-static int (*nvml_name)(void *, char *, unsigned);
+static int (*nvml_name)(void *, char *, unsigned), (*nvml_number)(void *, unsigned *);
 
 void victim_hurt(void)
 {
@@ -30,6 +30,7 @@ static struct facts {
 	int version, count;
 	size_t memory;
 	char name[96], nvml_name[96];
+	unsigned nvml_number; /* tells the flags, in a simulated driver */
 } facts;
 
 static bool find_facts(struct facts *f)
@@ -51,8 +52,10 @@ static void ask(void)
 static void ask_nvml(void)
 {
 	char name[96] = "";
+	unsigned number = 0;
 
 	wrong += nvml_name(nvml_device, name, sizeof(name)) || strcmp(name, facts.nvml_name);
+	wrong += nvml_number(nvml_device, &number) || number != facts.nvml_number;
 }
 
 static void handler(int signal)
@@ -113,11 +116,13 @@ static void load_nvml(void)
 	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
 
 	MUST(library);
-	MUST(!((int (*)(void))dlsym(library, "nvmlInit_v2"))());
+	MUST(!((int (*)(unsigned))dlsym(library, "nvmlInitWithFlags"))(1));
 	MUST(!((int (*)(unsigned, void **))dlsym(library, "nvmlDeviceGetHandleByIndex_v2"))(
 		0, &nvml_device));
 	nvml_name = (int (*)(void *, char *, unsigned))dlsym(library, "nvmlDeviceGetName");
 	MUST(nvml_name && !nvml_name(nvml_device, facts.nvml_name, sizeof(facts.nvml_name)));
+	nvml_number = (int (*)(void *, unsigned *))dlsym(library, "nvmlDeviceGetMinorNumber");
+	MUST(nvml_number && !nvml_number(nvml_device, &facts.nvml_number));
 }
 
 /* Every thread must get on, and handlers must come. */

@@ -4,9 +4,11 @@
  *	faults FILE		make it, with nothing to fail
  *	faults FILE CLASS N	the Nth call of that class from now on
  *	faults FILE CLASS N kill	that call kills the supervisor instead
+ *	faults FILE CLASS N PHASE	the Nth of those that are made in that phase
  *	faults FILE off		nothing any more; exit status 0 when one has failed, else 1
  *	faults FILE killer	the process that has killed the supervisor, if not itself
  *	faults classes		their names
+ *	faults phases		those of phases: of a checkpoint, then of a restart
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/phase.h"
 #include "t/fault/fault.h"
 
 static const char *const names[FAULT_CLASSES] = {
@@ -23,14 +26,51 @@ static const char *const names[FAULT_CLASSES] = {
 	[FAULT_WRITE] = "write",
 	[FAULT_SYNC] = "sync",
 	[FAULT_NAME] = "name",
+	[FAULT_LOOK] = "look",
+	[FAULT_OWN] = "own",
 	[FAULT_CONTROL] = "control",
+	[FAULT_NUMBER] = "number",
 	[FAULT_MEMORY] = "memory",
 	[FAULT_PROCESS] = "process",
 	[FAULT_WAIT] = "wait",
 	[FAULT_TRACE] = "trace",
 	[FAULT_QUEUE] = "queue",
+	[FAULT_SYSV] = "sysv",
+	[FAULT_MAKE] = "make",
+	[FAULT_SOCKET] = "socket",
+	[FAULT_MESSAGE] = "message",
+	[FAULT_SETTING] = "setting",
+	[FAULT_NAMESPACE] = "namespace",
 	[FAULT_RAW] = "raw",
 };
+
+static const char *const phases[PHASES] = {
+	[PHASE_FREEZE] = "freeze",
+	[PHASE_DUMP] = "dump",
+	[PHASE_WRITE] = "write",
+	[PHASE_COMMIT] = "commit",
+	[PHASE_THAW] = "thaw",
+	[PHASE_CHECK] = "check",
+	[PHASE_BIRTH] = "birth",
+	[PHASE_REBUILD] = "rebuild",
+	[PHASE_SETTLE] = "settle",
+	[PHASE_LET_GO] = "let-go",
+};
+
+static int find(const char *const *names, int count, const char *name)
+{
+	for (int i = 1; i < count; i++)
+		if (!strcmp(name, names[i]))
+			return i;
+	return 0;
+}
+
+static int list(const char *const *names, int count)
+{
+	for (int i = 1; i < count; i++)
+		puts(names[i]);
+	return 0;
+}
 
 static struct fault_control *map(const char *path)
 {
@@ -49,11 +89,10 @@ int main(int argc, char **argv)
 	struct fault_control *c;
 	int class = 0;
 
-	if (argc == 2 && !strcmp(argv[1], "classes")) {
-		for (int i = 1; i < FAULT_CLASSES; i++)
-			puts(names[i]);
-		return 0;
-	}
+	if (argc == 2 && !strcmp(argv[1], "classes"))
+		return list(names, FAULT_CLASSES);
+	if (argc == 2 && !strcmp(argv[1], "phases"))
+		return list(phases, PHASES);
 	c = argc > 1 ? map(argv[1]) : NULL;
 	if (!c)
 		return 2;
@@ -68,15 +107,16 @@ int main(int argc, char **argv)
 		c->class = FAULT_NONE;
 		return !c->fired;
 	}
-	for (int i = 1; i < FAULT_CLASSES; i++)
-		if (!strcmp(argv[2], names[i]))
-			class = i;
+	class = find(names, FAULT_CLASSES, argv[2]);
 	if (!class)
 		return 2;
 	c->class = FAULT_NONE;
 	c->fired = 0;
 	c->other = 0;
-	c->kills = argc > 4;
+	c->kills = argc > 4 && !strcmp(argv[4], "kill");
+	c->phase = argc > 4 ? find(phases, PHASES, argv[4]) : 0;
+	if (argc > 4 && !c->kills && !c->phase)
+		return 2;
 	c->countdown = atoi(argv[3]);
 	c->class = class;
 	return 0;

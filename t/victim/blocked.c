@@ -187,6 +187,18 @@ static long do_msgrcv(void)
 	return syscall(SYS_msgrcv, queue, &m, 8, 0, 0);
 }
 
+static int spliced[2];
+
+static long do_splice(void)
+{
+	struct timeval t = {1000, 0};
+	int ends[2];
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, spliced) && !pipe(ends));
+	MUST(!setsockopt(spliced[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)));
+	return syscall(SYS_splice, spliced[0], NULL, ends[1], NULL, 100, 0);
+}
+
 static long do_read(void)
 {
 	char c;
@@ -285,6 +297,7 @@ static struct kind {
 	{"epoll_pwait2", 441, do_epoll_pwait2, true, 0, 0, true},
 	{"recv", SYS_recvfrom, do_recv, true, -1, EAGAIN, true},
 	{"semtimedop", SYS_semtimedop, do_semtimedop, true, -1, EAGAIN, true},
+	{"splice", SYS_splice, do_splice, false, 1, 0, true},
 	{"msgrcv", SYS_msgrcv, do_msgrcv, false, 2, 0, true},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -369,6 +382,8 @@ static void wake(struct kind *k)
 	} else if (k->call == do_futex) {
 		go = 1;
 		syscall(SYS_futex, &go, FUTEX_WAKE_PRIVATE, 10, NULL, NULL, 0);
+	} else if (k->call == do_splice) {
+		MUST(write(spliced[1], "x", 1) == 1);
 	} else if (k->call == do_cpu_sleep) {
 		CHECK(!k->end, "%s returned before the time was used", k->name);
 		while (!k->end)

@@ -120,10 +120,14 @@ static void prepare_raw(void)
 	MUST(!tcsetattr(raw.slave, TCSANOW, &t));
 	put(raw.master, "\003\004\021\022\023\026\nab");
 	await(raw.slave, 9);
+	MUST(!ioctl(raw.slave, TIOCEXCL));
 }
 
 static void check_raw(void)
 {
+	int exclusive = 0;
+
+	CHECK(!ioctl(raw.slave, TIOCGEXCL, &exclusive) && exclusive, "exclusive use");
 	put(raw.master, "12345678901");
 	expect(raw.slave, "\003\004\021\022\023\026\nab12345678901", "raw input");
 }
@@ -137,6 +141,7 @@ static void prepare_others(void)
 	deserted = open_pair();
 	put(deserted.slave, "last words");
 	await(deserted.master, 10);
+	set_flags(deserted.slave, IGNBRK, 0, NOFLSH);
 	close(deserted.slave);
 	hung = open_pair();
 	close(hung.master);
@@ -162,6 +167,7 @@ static bool takes_output(int fd)
 
 static void check_others(void)
 {
+	struct termios t = {0};
 	char data[64];
 	int on = 0;
 	ssize_t n;
@@ -171,6 +177,9 @@ static void check_others(void)
 	CHECK(n == 7 && !data[0] && !memcmp(data + 1, "packet", 6), "packet of %zd bytes", n);
 	expect(deserted.master, "last words", "a deserted terminal");
 	CHECK(read(deserted.master, data, 1) == -1 && errno == EIO, "%s", strerror(errno));
+	deserted.slave = open(deserted.name, O_RDWR | O_NOCTTY);
+	CHECK(!tcgetattr(deserted.slave, &t) && t.c_iflag == IGNBRK && t.c_lflag == NOFLSH,
+		"settings of a deserted terminal: %x, %x", t.c_iflag, t.c_lflag);
 	CHECK(read(hung.slave, data, 1) == 0, "%s", strerror(errno));
 	CHECK(write(hung.slave, data, 1) == -1 && errno == EIO, "%s", strerror(errno));
 	CHECK(!ioctl(locked, TIOCGPTLCK, &on) && on, "the lock");

@@ -24,6 +24,7 @@
 #include <sys/io.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -159,16 +160,6 @@ static void unaccepted(void)
 	wait_unaccepted((struct sockaddr *)&a, sizeof(a));
 }
 
-static void renamed(void)
-{
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-
-	MUST(getcwd(a.sun_path, sizeof(a.sun_path) - 8));
-	strcat(a.sun_path, "/before");
-	need_socket(AF_UNIX, SOCK_STREAM, 0);
-	MUST(!bind(fd, (struct sockaddr *)&a, sizeof(a)) && !rename("before", "after"));
-}
-
 static void unaccepted_tcp(void)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -185,12 +176,33 @@ static void still_unaccepted(void)
 		text);
 }
 
+static pid_t ring_waiter;
+static atomic_int ring_result;
+
+/* For an event that does not come. */
+static void *wait_for_ring(void *arg)
+{
+	ring_waiter = victim_tid();
+	(void)syscall(426 /* io_uring_enter */, fd, 0, 1, 1 /* GETEVENTS */, NULL, 0);
+	ring_result = errno;
+	return NULL;
+}
+
 static void io_uring(void)
 {
 	char params[120] = {0};
 
 	fd = syscall(425, 4, params);
 	need(fd >= 0, "no io_uring here");
+	victim_thread(wait_for_ring, NULL);
+	while (!ring_waiter)
+		usleep(500);
+	victim_until_blocked(ring_waiter, 426);
+}
+
+static void still_waits_for_ring(void)
+{
+	CHECK(!ring_result, "it has been interrupted: %s", strerror(ring_result));
 }
 
 static void external_pipe(void)
@@ -614,6 +626,36 @@ static void thread_securebits(void)
 		usleep(500);
 }
 
+static int own_sem;
+
+static void *use_own_undo(void *arg)
+{
+	struct sembuf up = {.sem_op = 1, .sem_flg = SEM_UNDO};
+
+	MUST(!unshare(CLONE_SYSVSEM) && !semop(own_sem, &up, 1));
+	*(atomic_bool *)arg = true;
+	while (pause())
+		;
+	return NULL;
+}
+
+static void thread_undo(void)
+{
+	static atomic_bool done;
+
+	own_sem = semget(IPC_PRIVATE, 1, 0600);
+	MUST(own_sem >= 0);
+	victim_thread(use_own_undo, &done);
+	while (!done)
+		usleep(500);
+}
+
+static void remove_sem(void)
+{
+	CHECK(semctl(own_sem, 0, GETVAL) == 1, "the semaphore");
+	semctl(own_sem, 0, IPC_RMID);
+}
+
 static void nothing(void)
 {
 }
@@ -634,10 +676,9 @@ static const struct kind {
 	{"headers", headers, nothing, 'd'},
 	{"headers6", headers6, nothing, 'd'},
 	{"filter", filter, nothing, 'd'},
-	{"renamed", renamed, nothing, 'd'},
 	{"unaccepted", unaccepted, still_unaccepted, 'd'},
 	{"unaccepted-tcp", unaccepted_tcp, still_unaccepted, 'd'},
-	{"io_uring", io_uring, nothing, 'd'},
+	{"io_uring", io_uring, still_waits_for_ring, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
 	{"packets-and-bytes", packets_and_bytes, still_packets, 'd'},
 	{"lost-name", lost_name, nothing, 'd'},
@@ -669,6 +710,7 @@ static const struct kind {
 	{"thread-area", thread_area, nothing, '-'},
 	{"thread-timer", thread_timer, still_timer, '-'},
 	{"io-ports", io_ports, nothing, '-'},
+	{"thread-undo", thread_undo, remove_sem, '-'},
 	{"thread-securebits", thread_securebits, nothing, '-'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
 };

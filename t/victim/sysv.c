@@ -24,6 +24,7 @@ struct message {
 };
 
 static int keyed, removed, unattached, partly, sem, queue;
+static int unwritable; /* a queue of a mode that lets nobody send to it any more */
 static int awaited_sem, awaited_queue; /* that nobody has used yet, but waits for */
 static key_t key;
 static char *a, *twice, *read_only, *gone, *part;
@@ -88,7 +89,8 @@ static void prepare(void)
 	operate(0, -2, SEM_UNDO);
 	operate(3, 4, SEM_UNDO);
 	queue = msgget(key, IPC_CREAT | IPC_EXCL | 0620);
-	MUST(queue >= 0);
+	unwritable = msgget(IPC_PRIVATE, 0600);
+	MUST(queue >= 0 && unwritable >= 0);
 	send(3, 100, 'c');
 	send(1, 6000, 'a');
 	send(2, 0, 0);
@@ -225,6 +227,36 @@ static void check_semaphores(void)
 		now[3]);
 }
 
+static void make_unwritable(void)
+{
+	struct msqid_ds d;
+
+	MUST(!msgsnd(unwritable, &(struct {
+		long type;
+		char text[4];
+	}){9, "old"},
+		4, 0));
+	MUST(!msgctl(unwritable, IPC_STAT, &d));
+	d.msg_perm.mode = 0400;
+	MUST(!msgctl(unwritable, IPC_SET, &d));
+}
+
+static void check_unwritable(void)
+{
+	struct {
+		long type;
+		char text[8];
+	} m = {0};
+	struct msqid_ds d;
+
+	CHECK(!msgctl(unwritable, IPC_STAT, &d) && (d.msg_perm.mode & 0777) == 0400 &&
+			d.msg_qnum == 1,
+		"%lu messages", (long)d.msg_qnum);
+	CHECK(msgrcv(unwritable, &m, sizeof(m.text), 0, IPC_NOWAIT) == 4 && m.type == 9 &&
+			!strcmp(m.text, "old"),
+		"type %ld, '%s'", m.type, m.text);
+}
+
 static void check_queue(void)
 {
 	struct msqid_ds d;
@@ -250,18 +282,21 @@ int main(void)
 	child = tree_child(child_prepare, child_check);
 	tree_await(1);
 	prepare_awaited();
+	make_unwritable();
 	victim_ready();
 	victim_wait();
 	check_segments();
 	check_semaphores();
 	CHECK(gone[0] == 'g', "removed memory is no longer shared");
 	check_queue();
+	check_unwritable();
 	check_awaited();
 	shmctl(keyed, IPC_RMID, NULL);
 	shmctl(unattached, IPC_RMID, NULL);
 	shmctl(partly, IPC_RMID, NULL);
 	semctl(sem, 0, IPC_RMID);
 	msgctl(queue, IPC_RMID, NULL);
+	msgctl(unwritable, IPC_RMID, NULL);
 	semctl(awaited_sem, 0, IPC_RMID);
 	msgctl(awaited_queue, IPC_RMID, NULL);
 	return victim_done();

@@ -6,8 +6,8 @@
 #include "sockets.h"
 
 static int listening[3], client[3], server[3], waiting[2], sink, source, unnamed, connected,
-	autobound, gone, gone_client, gone_server, bound;
-static struct sockaddr_un name[3], sink_name, source_name, gone_name, auto_name;
+	autobound, gone, gone_client, gone_server, bound, renamed, renamed_client;
+static struct sockaddr_un name[3], sink_name, source_name, gone_name, auto_name, renamed_name;
 static socklen_t auto_size;
 
 void victim_hurt(void)
@@ -66,6 +66,12 @@ static void prepare_streams(void)
 			write(server[i], "answer", 6) == 6);
 	}
 	MUST(!chmod("relative", 0640));
+	snprintf(absolute, sizeof(absolute), "%s/renamed.tmp", cwd);
+	renamed = socket(AF_UNIX, SOCK_STREAM, 0);
+	bind_to(renamed, &renamed_name, absolute, false);
+	MUST(!listen(renamed, 3) && !chmod("renamed.tmp", 0606));
+	renamed_client = connect_to(SOCK_STREAM, &renamed_name);
+	MUST(!rename("renamed.tmp", "renamed"));
 	waiting[0] = connect_to(SOCK_STREAM, &name[0]);
 	waiting[1] = connect_to(SOCK_STREAM, &name[0]);
 	gone = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -123,6 +129,27 @@ static void from(int fd, const char *text, const char *path, int line)
 		n);
 	CHECK(path ? !strcmp(have, path) : size <= sizeof(sa_family_t),
 		"line %d: from '%s', not '%s'", line, have, path);
+}
+
+static void check_renamed(void)
+{
+	struct sockaddr_un a = {0};
+	socklen_t size = sizeof(a);
+	int fd = accept(renamed, NULL, NULL);
+	struct stat st;
+
+	CHECK(fd >= 0 && write(fd, "old", 3) == 3, "a client that waits");
+	COMES(renamed_client, "old");
+	CHECK(!getpeername(renamed_client, (struct sockaddr *)&a, &size) &&
+			!strcmp(a.sun_path, renamed_name.sun_path),
+		"the peer's name is %s", a.sun_path);
+	CHECK(access("renamed.tmp", F_OK) && !stat("renamed", &st) &&
+			(st.st_mode & 0777) == 0606,
+		"mode %o", st.st_mode);
+	set_name(&a, "renamed", false);
+	fd = connect_to(SOCK_STREAM, &a);
+	CHECK(write(accept(renamed, NULL, NULL), "new", 3) == 3, "%s", strerror(errno));
+	COMES(fd, "new");
 }
 
 static void check_streams(void)
@@ -218,6 +245,7 @@ int main(void)
 	prepare_datagrams();
 	victim_ready();
 	victim_wait();
+	check_renamed();
 	check_streams();
 	check_backlog();
 	check_gone();

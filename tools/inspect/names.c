@@ -54,6 +54,7 @@ const char *name_object_kind(uint32_t kind)
 		[IMAGE_OBJECT_UNLINKED] = "unlinked file",
 		[IMAGE_OBJECT_PIPE] = "pipe",
 		[IMAGE_OBJECT_PTY] = "terminal",
+		[IMAGE_OBJECT_SOCKET] = "socket",
 		[IMAGE_OBJECT_SHM] = "sysv-shm",
 		[IMAGE_OBJECT_SEM] = "sysv-sem",
 		[IMAGE_OBJECT_MSG] = "sysv-msg",

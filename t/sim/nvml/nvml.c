@@ -5,8 +5,11 @@
 
 static __thread int calls;
 static int initialised, asked_for;
+static unsigned init_flags;
 
 SIM_EXPORT int nvmlInit_v2(void);
+SIM_EXPORT int nvmlInitWithFlags(unsigned flags);
+SIM_EXPORT int nvmlDeviceGetMinorNumber(void *device, unsigned *number);
 SIM_EXPORT int nvmlDeviceGetCount_v2(unsigned *count);
 SIM_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
 SIM_EXPORT int nvmlDeviceGetName(void *device, char *name, unsigned length);
@@ -15,6 +18,22 @@ int nvmlInit_v2(void)
 {
 	SIM_ENTER();
 	initialised++;
+	return 0;
+}
+
+int nvmlInitWithFlags(unsigned flags)
+{
+	SIM_ENTER();
+	if (!initialised++)
+		init_flags = flags;
+	return 0;
+}
+
+/* Not what it says; but it tells. */
+int nvmlDeviceGetMinorNumber(void *device, unsigned *number)
+{
+	SIM_ENTER();
+	*number = init_flags;
 	return 0;
 }
 

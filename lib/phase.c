@@ -1,0 +1,3 @@
+#include "lib/phase.h"
+
+volatile int phase_now;

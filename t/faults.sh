@@ -1,0 +1,40 @@
+# faults.sh - for tests that let one system call of trecr's own fail after the other
+# (t/fault/fault.c). To be sourced behind lib.sh.
+# shellcheck shell=bash
+
+preload="env LD_PRELOAD=$build/t/fault.so"
+
+# What is left behind shows where nobody else makes anything: in namespaces for System V objects,
+# sockets, message queues and mounts that are the test's own.
+apart() {
+	mount --make-rprivate / && mount -t tmpfs none /dev/shm && mount -t mqueue none /mnt &&
+		perl -e 'socket(S, 2, 2, 0) && ioctl(S, 0x8914, pack("a16 s x22", "lo", 1)) || exit 1'
+}
+export -f apart
+if am_root && [ -z "${TRECR_APART:-}" ] && unshare -imn "$BASH" -c apart 2>/dev/null; then
+	cd "$top" && rm -rf "$scratch"
+	TRECR_APART=1 exec unshare -imn -- "$BASH" "t/${0##*/}" "$@"
+fi
+[ -z "${TRECR_APART:-}" ] || apart
+
+# A line for each System V object, message queue, shared memory file, mount and socket there is.
+traces() {
+	[ -n "${TRECR_APART:-}" ] || return 0
+	awk 'FNR > 1 { print FILENAME, $1, $2 }' /proc/sysvipc/*
+	ls -A /mnt /dev/shm
+	find /tmp -maxdepth 1 -name '.trecr-*'
+	cut -d' ' -f5- /proc/self/mountinfo
+	awk 'FNR > 1 { print FILENAME, $NF }' /proc/net/unix
+	awk 'FNR > 1 && $4 != "06" { print FILENAME, $2, $3 }' /proc/net/tcp /proc/net/tcp6 \
+		/proc/net/udp /proc/net/udp6
+	find . -name '*.tmp'
+}
+
+# The next call to fail: all at first, then fewer and fewer.
+further() {
+	n=$((n < ${dense:-3} ? n + 1 : n * 2))
+}
+
+one_line() {
+	[ "$(wc -l <"$1")" = 1 ] && grep -q '^trecr-' "$1"
+}
