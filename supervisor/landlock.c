@@ -43,23 +43,29 @@ static bool could_look(const char *mine, const char *its)
 	       status_last_number(mine, "NSpid") == (uint64_t)getpid();
 }
 
-int landlock_refuse(struct remote *r, struct err *e)
+int landlock_is_possible(const struct thread *t, struct err *e)
 {
-	const char *its = r->thread->status;
 	cleanup_free char *mine = NULL;
-	int64_t result;
 
-	if (!may_be_restricted(its) ||
+	if (!may_be_restricted(t->status) ||
 		syscall(SYS_landlock_create_ruleset, NULL, 0L, CREATE_RULESET_VERSION) <= 0)
 		return 0;
 	mine = procfs_status(getpid(), getpid(), e);
-	if (!mine)
-		return -1;
-	if (!could_look(mine, its))
-		return 0;
-	if (REMOTE_CALL(r, &result, e, SYS_kcmp, r->thread->vtid, getpid(), KCMP_VM))
-		return -1;
-	if (result != -EPERM)
+	return mine ? could_look(mine, t->status) : -1;
+}
+
+struct remote_query *landlock_ask(const struct thread *t, struct remote_query *q)
+{
+	q->nr = SYS_kcmp;
+	q->args[0] = t->vtid;
+	q->args[1] = getpid();
+	q->args[2] = KCMP_VM;
+	return q;
+}
+
+int landlock_refuse(int64_t answer, struct err *e)
+{
+	if (answer != -EPERM)
 		return 0;
 	return err_set(e, 0,
 		"it has been restricted by a security module (Landlock), which is not "

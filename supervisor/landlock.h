@@ -5,12 +5,19 @@
 #ifndef SUPERVISOR_LANDLOCK_H
 #define SUPERVISOR_LANDLOCK_H
 
-#include "supervisor/remote.h"
+#include "supervisor/remote_query.h"
 
-/* Refuse the thread that @r runs in if it is restricted, as far as can be told: by what it may
- * no longer do to us (man landlock, "Ptrace restrictions"). That says nothing of a thread that
- * could not do it anyhow, being another user's or having fewer capabilities than we have, nor
- * of one in a pid namespace below ours. */
-int landlock_refuse(struct remote *r, struct err *e);
+/* Whether @t may be restricted, as far as is known from outside, and would show it if it is: 1
+ * or 0, -1 on failure. It shows by what it may no longer do to us (man landlock, "Ptrace
+ * restrictions"). That says nothing of a thread that could not do it anyhow, being another
+ * user's or having fewer capabilities than we have, nor of one in a pid namespace below ours.
+ */
+int landlock_is_possible(const struct thread *t, struct err *e);
+
+/* Make @q what @t is to be asked then, and return it. */
+struct remote_query *landlock_ask(const struct thread *t, struct remote_query *q);
+
+/* Refuse it by the answer. */
+int landlock_refuse(int64_t answer, struct err *e);
 
 #endif

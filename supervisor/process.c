@@ -37,9 +37,18 @@ static int find_vdso(struct process *p, struct err *e)
 static bool is_in_use(const struct process *p, uint64_t cave)
 {
 	for (size_t i = 0; i < p->thread_count; i++)
-		if (p->threads[i].regs.rip >= cave && p->threads[i].regs.rip < cave + CAVE_SIZE)
+		if (x86_64_pc(&p->threads[i].regs) - cave < p->cave_room)
 			return true;
 	return false;
+}
+
+static bool is_in_our_namespace(pid_t pid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/ns/pid", pid);
+	cleanup_free char *its = read_link(path, NULL);
+	cleanup_free char *ours = read_link("/proc/self/ns/pid", NULL);
+
+	return its && ours && !strcmp(its, ours);
 }
 
 int process_prepare(struct process *p, struct err *e)
@@ -57,11 +66,12 @@ int process_prepare(struct process *p, struct err *e)
 	vdso = xmalloc(p->vdso_size);
 	if (tracee_read(p->mem_fd, p->vdso, vdso, p->vdso_size, e))
 		return err_prefix(e, "cannot look into process %d (%s)", p->pid, p->comm);
-	at = x86_64_find_cave(vdso, p->vdso_size);
+	at = x86_64_find_cave(vdso, p->vdso_size, &p->cave_room);
 	if (!at || is_in_use(p, p->vdso + at))
 		return err_set(e, 0, "the vdso of process %d (%s) has no room for trecr's code",
 			p->pid, p->comm);
 	p->cave = p->vdso + at;
+	p->sees_us = is_in_our_namespace(p->task);
 	return 0;
 }
 

@@ -54,7 +54,9 @@ struct process {
 	struct thread *threads; /* those that live, the leader first */
 	size_t thread_count, thread_room;
 	uint64_t vdso, vdso_size;
-	uint64_t cave;  /* 0: not looked for yet */
+	uint64_t cave; /* 0: not looked for yet */
+	size_t cave_room;
+	bool sees_us;   /* by our process id: it is in our pid namespace */
 	bool cave_lost; /* a thread may still be on its way home: nothing more is run */
 	struct lower_half *lower; /* lower/lower.h; NULL: it has none */
 	bool has_window;          /* it has a lower half, or the remains of its parent's */

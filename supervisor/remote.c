@@ -34,6 +34,7 @@ int remote_begin(
 			process->comm);
 	r->process = process;
 	r->thread = thread;
+	r->trapped = true;
 	r->home.regs = thread->regs;
 	if (tracee_get_sigmask(t, &r->home.sigmask, e) || write_cave(r, e))
 		return -1;
@@ -46,36 +47,80 @@ int remote_begin(
 	return tracee_set_sigmask(t, ~0ull, e);
 }
 
-/* Run until @want is reported. Only SIGSTOP and SIGKILL cannot be blocked: a stop is owed, and
- * paid when the program is let go. */
+/* What is reported while injected code runs: an end and signals are dealt with. Only SIGSTOP
+ * and SIGKILL cannot be blocked: a stop is owed, and paid when the program is let go. *go_on:
+ * the thread is to be let run on. */
+static int take_note(
+	struct remote *r, const struct tracee_report *report, bool *go_on, struct err *e)
+{
+	struct tracee *t = &r->thread->tracee;
+
+	*go_on = false;
+	if (report->event == TRACEE_EVENT_GONE)
+		return err_set(
+			e, 0, "process %d (%s) was killed meanwhile", t->pid, r->process->comm);
+	if (report->event == TRACEE_EVENT_SIGNAL && report->signal != SIGSTOP)
+		return err_set(e, 0, "process %d (%s) gets signal %d from a system call",
+			t->pid, r->process->comm, report->signal);
+	if (report->event == TRACEE_EVENT_SIGNAL)
+		r->process->stop_owed = *go_on = true;
+	return 0;
+}
+
+static int wait_for(struct remote *r, struct tracee_report *report, struct err *e)
+{
+	struct tracee *t = &r->thread->tracee;
+
+	if (tracee_wait(t, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS, report, e))
+		return -1;
+	if (report->event == TRACEE_EVENT_NONE)
+		return err_set(e, 0, "process %d (%s) does not come back from the kernel",
+			t->pid, r->process->comm);
+	return 0;
+}
+
+/* From a stop, until @want is reported. */
 static int run_until(struct remote *r, enum tracee_event want, struct err *e)
 {
-	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
 	struct tracee *t = &r->thread->tracee;
 	struct tracee_report report;
+	bool any;
 
-	for (;;) {
+	do {
 		int failed = want == TRACEE_EVENT_SYSCALL ? tracee_continue_to_syscall(t, 0, e)
 							  : tracee_continue(t, 0, e);
 
-		if (failed || tracee_wait(t, deadline, &report, e))
+		if (failed || wait_for(r, &report, e) || take_note(r, &report, &any, e))
 			return -1;
-		if (report.event == want)
-			return 0;
-		if (report.event == TRACEE_EVENT_GONE)
-			return err_set(e, 0, "process %d (%s) was killed meanwhile", t->pid,
-				r->process->comm);
-		if (report.event == TRACEE_EVENT_NONE)
-			return err_set(e, 0,
-				"process %d (%s) does not come back from the kernel", t->pid,
-				r->process->comm);
-		if (report.event == TRACEE_EVENT_SIGNAL && report.signal != SIGSTOP)
-			return err_set(e, 0,
-				"process %d (%s) gets signal %d from a system call", t->pid,
-				r->process->comm, report.signal);
-		if (report.event == TRACEE_EVENT_SIGNAL)
-			r->process->stop_owed = true;
-	}
+	} while (report.event != want);
+	return 0;
+}
+
+int remote_look(struct remote *r, struct tracee_report *report, struct err *e)
+{
+	struct tracee *t = &r->thread->tracee;
+	bool go_on;
+
+	if (tracee_wait(t, 0, report, e) || take_note(r, report, &go_on, e))
+		return -1;
+	return go_on ? tracee_continue(t, 0, e) : 0;
+}
+
+int remote_stop(struct remote *r, struct err *e)
+{
+	struct tracee *t = &r->thread->tracee;
+	struct tracee_report report;
+	bool go_on;
+
+	if (tracee_interrupt(t, e))
+		return -1;
+	do {
+		if (wait_for(r, &report, e) || take_note(r, &report, &go_on, e) ||
+			(go_on && tracee_continue(t, 0, e)))
+			return -1;
+	} while (report.event != TRACEE_EVENT_TRAP);
+	r->trapped = true;
+	return 0;
 }
 
 int remote_call(
@@ -85,6 +130,7 @@ int remote_call(
 	struct user_regs_struct regs = r->home.regs;
 
 	x86_64_set_syscall(&regs, r->process->cave, nr, args);
+	r->trapped = false;
 	if (tracee_set_regs(t, &regs, e) || run_until(r, TRACEE_EVENT_SYSCALL, e) ||
 		run_until(r, TRACEE_EVENT_SYSCALL, e) || tracee_get_regs(t, &regs, e))
 		return err_prefix(e, "cannot run system call %ld in process %d", nr, t->pid);
@@ -104,9 +150,14 @@ uint64_t remote_scratch(struct remote *r, size_t size, struct err *e)
 		err_set(e, -at, "cannot map scratch memory in process %d", r->process->pid);
 		return 0;
 	}
-	r->home.scratch = at;
+	return remote_set_scratch(r, at, size, e) ? 0 : at;
+}
+
+int remote_set_scratch(struct remote *r, uint64_t start, uint64_t size, struct err *e)
+{
+	r->home.scratch = start;
 	r->home.scratch_size = size;
-	return write_cave(r, e) ? 0 : at;
+	return write_cave(r, e);
 }
 
 static int unmap_scratch(struct remote *r, struct err *e)
@@ -118,17 +169,26 @@ static int unmap_scratch(struct remote *r, struct err *e)
 		return 0;
 	/* First out of the way home: behind the call, another thread of a program that has lost
 	 * its supervisor could map something there. A page left over is the lesser evil. */
-	r->home.scratch = r->home.scratch_size = 0;
-	if (write_cave(r, e))
+	if (remote_set_scratch(r, 0, 0, e))
 		return -1;
 	return REMOTE_CALL(r, &result, e, SYS_munmap, start, size);
 }
 
 int remote_abandon(struct remote *r, struct err *e)
 {
-	static const uint8_t nothing[CAVE_SIZE];
+	size_t size = CAVE_SIZE + r->queried;
+	cleanup_free uint8_t *nothing = xcalloc(1, size);
 
-	return tracee_write(r->process->mem_fd, r->process->cave, nothing, CAVE_SIZE, e);
+	return tracee_write(r->process->mem_fd, r->process->cave, nothing, size, e);
+}
+
+static int back_into_trap(struct remote *r, struct err *e)
+{
+	if (r->trapped)
+		return 0;
+	return tracee_interrupt(&r->thread->tracee, e) || run_until(r, TRACEE_EVENT_TRAP, e)
+		       ? -1
+		       : 0;
 }
 
 int remote_end(struct remote *r, struct err *e)
@@ -141,8 +201,7 @@ int remote_end(struct remote *r, struct err *e)
 	/* Back into a trap stop: only from there does the kernel look at the registers for a
 	 * system call to restart. The mask before the registers, for the same reason as in
 	 * remote_begin(). A thread that does not get there finds its way home by itself. */
-	if (unmap_scratch(r, e) || tracee_interrupt(t, e) ||
-		run_until(r, TRACEE_EVENT_TRAP, e) ||
+	if (unmap_scratch(r, e) || back_into_trap(r, e) ||
 		tracee_set_sigmask(t, r->home.sigmask, e) ||
 		tracee_set_regs(t, &r->home.regs, e)) {
 		r->process->cave_lost = true;

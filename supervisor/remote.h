@@ -18,6 +18,8 @@ struct remote {
 	struct process *process;
 	struct thread *thread;
 	struct cave_home home;
+	bool trapped;   /* in a trap stop, else at the exit from a call */
+	size_t queried; /* bytes that have been written behind the cave */
 };
 
 /* @thread must be in a trap stop. */
@@ -34,6 +36,20 @@ int remote_call(
 /* Address of @size bytes of memory in the target for arguments and results, gone with
  * remote_end(). One call a bracket. 0 on failure. */
 uint64_t remote_scratch(struct remote *r, size_t size, struct err *e);
+
+/* ---- for remote_query.h ---- */
+
+/* The memory that the way home unmaps: @size bytes at @start, 0 for none. */
+int remote_set_scratch(struct remote *r, uint64_t start, uint64_t size, struct err *e);
+
+/* What the thread, which runs, has to report by now: nothing, or a trap stop; all else is dealt
+ * with. */
+int remote_look(struct remote *r, struct tracee_report *report, struct err *e);
+
+/* Bring the thread, which runs, into a trap stop. */
+int remote_stop(struct remote *r, struct err *e);
+
+/* ---- */
 
 /* End the bracket for a thread whose registers and signal mask the caller sets anew: only the
  * cave is cleared. */

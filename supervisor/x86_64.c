@@ -99,9 +99,9 @@ void x86_64_cave(uint8_t code[CAVE_SIZE], const struct cave_home *home)
 	emit(&c, &home->sigmask, sizeof(home->sigmask));
 }
 
-static bool is_empty(const uint8_t *p)
+static bool is_empty(const uint8_t *p, size_t size)
 {
-	for (size_t i = 0; i < CAVE_SIZE; i++)
+	for (size_t i = 0; i < size; i++)
 		if (p[i])
 			return false;
 	return true;
@@ -124,7 +124,7 @@ static bool is_left_over(const uint8_t *p)
 	return true;
 }
 
-size_t x86_64_find_cave(const uint8_t *vdso, size_t size)
+size_t x86_64_find_cave(const uint8_t *vdso, size_t size, size_t *room)
 {
 	const Elf64_Ehdr *eh = (const void *)vdso;
 	size_t used, at;
@@ -137,7 +137,14 @@ size_t x86_64_find_cave(const uint8_t *vdso, size_t size)
 	at = (used + 63) & ~(size_t)63;
 	if (at + CAVE_SIZE > size)
 		return 0;
-	return is_empty(vdso + at) || is_left_over(vdso + at) ? at : 0;
+	*room = size - at;
+	if (is_empty(vdso + at, size - at))
+		return at;
+	/* What else is left over stands behind it. */
+	if (!is_empty(vdso + at, CAVE_SIZE))
+		return is_left_over(vdso + at) ? at : 0;
+	*room = CAVE_SIZE;
+	return at;
 }
 
 static unsigned long long *arg_register(struct user_regs_struct *regs, int i)

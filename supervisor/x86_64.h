@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/user.h>
 
+#include "supervisor/cave.h"
+
 /* What a system call returns inside the kernel when it is to be restarted
  * (include/linux/errno.h); seen in rax of a thread stopped in one. */
 #define ERESTARTSYS           512
@@ -23,9 +25,6 @@
  * when the supervisor has died in the middle: signal mask back, scratch memory unmapped,
  * registers back, jump to where the thread was.
  */
-#define CAVE_SIZE 192
-#define CAVE_HOME 2 /* offset of the way home: behind the system call */
-
 struct cave_home {
 	struct user_regs_struct regs; /* what the thread goes back to */
 	uint64_t sigmask;
@@ -34,8 +33,9 @@ struct cave_home {
 
 void x86_64_cave(uint8_t code[CAVE_SIZE], const struct cave_home *home);
 
-/* Offset of CAVE_SIZE unused bytes in a vdso of @size bytes, or 0 when there are none. */
-size_t x86_64_find_cave(const uint8_t *vdso, size_t size);
+/* Offset of CAVE_SIZE unused bytes in a vdso of @size bytes, or 0 when there are none. *room:
+ * how many there are from there on. */
+size_t x86_64_find_cave(const uint8_t *vdso, size_t size, size_t *room);
 
 /* Make @regs those of a thread about to execute the system call instruction at @rip. */
 void x86_64_set_syscall(

@@ -77,7 +77,7 @@ int dump_thread_settings(
 /* Threads, their registers and pending signals; and the standard core notes. */
 int dump_threads(struct dump *d, struct err *e);
 /* Signal actions, interval timers and timer_create timers, over an open bracket. */
-int dump_sigactions(struct dump *d, struct remote *r, uint64_t scratch, struct err *e);
+int dump_sigactions(struct dump *d, struct remote *r, struct err *e);
 struct process_timers {
 	struct buf posix;                     /* struct image_timer */
 	uint64_t value_us[3], interval_us[3]; /* ITIMER_REAL, VIRTUAL, PROF */

@@ -12,6 +12,7 @@
 #include "supervisor/dump/dump.h"
 #include "supervisor/landlock.h"
 #include "supervisor/mempolicy.h"
+#include "supervisor/remote_query.h"
 
 #ifndef PR_GET_TID_ADDRESS
 #define PR_GET_TID_ADDRESS 40
@@ -29,69 +30,61 @@
 #define PF_IO_FLUSHER     0x00180000u /* PF_MEMALLOC_NOIO | PF_LOCAL_THROTTLE */
 #define PR_MCE_KILL_EARLY 1
 
-static int call_failed(const struct image_thread *it, int64_t result, struct err *e)
+/* All that one thread is asked for, at once. */
+struct questions {
+	struct remote_query list[16];
+	size_t count;
+};
+
+static struct remote_query *ask(
+	struct questions *q, long nr, uint64_t a, uint64_t b, uint64_t c)
 {
-	return err_set(e, -result, "cannot read the settings of thread %d", it->tid);
+	struct remote_query *query = &q->list[q->count++];
+
+	BUG_ON(q->count > ARRAY_SIZE(q->list));
+	*query = (struct remote_query){.nr = nr, .args = {a, b, c}};
+	return query;
 }
 
-/* prctl(@option) with a result in the call's return value. */
-static int get_prctl(struct remote *r, int option, uint64_t arg, const struct image_thread *it,
-	int64_t *value, struct err *e)
+/* prctl(@option), with a result in the call's return value. */
+static struct remote_query *ask_prctl(struct questions *q, int option, uint64_t arg)
 {
-	if (REMOTE_CALL(r, value, e, SYS_prctl, option, arg))
-		return -1;
-	return *value < 0 ? call_failed(it, *value, e) : 0;
+	return ask(q, SYS_prctl, option, arg, 0);
 }
 
-/* prctl(@option) with a result of @size bytes in memory. */
-static int get_prctl_at(struct remote *r, int option, uint64_t scratch, void *value,
-	size_t size, const struct image_thread *it, struct err *e)
+/* The same with a result of @size bytes in memory. */
+static struct remote_query *ask_prctl_at(
+	struct questions *q, int option, void *out, size_t size)
 {
-	int64_t result;
+	struct remote_query *query = ask(q, SYS_prctl, option, 0, 0);
 
-	if (get_prctl(r, option, scratch, it, &result, e))
-		return -1;
-	return tracee_read(r->process->mem_fd, scratch, value, size, e);
+	query->out_arg = 2;
+	query->out = out;
+	query->size = size;
+	return query;
 }
 
-static int read_signal_stack(
-	struct remote *r, uint64_t scratch, struct image_thread *it, struct err *e)
-{
-	struct {
-		uint64_t sp;
-		int32_t flags;
-		uint32_t pad;
-		uint64_t size;
-	} stack;
-	int64_t result;
+struct signal_stack {
+	uint64_t sp;
+	int32_t flags;
+	uint32_t pad;
+	uint64_t size;
+};
 
-	if (REMOTE_CALL(r, &result, e, SYS_sigaltstack, 0, scratch))
-		return -1;
-	if (result < 0)
-		return call_failed(it, result, e);
-	if (tracee_read(r->process->mem_fd, scratch, &stack, sizeof(stack), e))
-		return -1;
-	it->sigaltstack_sp = stack.sp;
-	it->sigaltstack_size = stack.size;
-	/* SS_ONSTACK is where the stack pointer is, no setting. */
-	it->sigaltstack_flags = stack.flags & ~1;
-	return 0;
+static struct remote_query *ask_signal_stack(struct questions *q, struct signal_stack *stack)
+{
+	struct remote_query *query = ask(q, SYS_sigaltstack, 0, 0, 0);
+
+	query->out_arg = 2;
+	query->out = stack;
+	query->size = sizeof(*stack);
+	return query;
 }
 
-static int read_memory_failure(struct remote *r, struct image_thread *it, struct err *e)
-{
-	int64_t policy;
-
-	if (get_prctl(r, PR_MCE_KILL_GET, 0, it, &policy, e))
-		return -1;
-	if (policy != PR_MCE_KILL_DEFAULT)
-		it->flags |= policy == PR_MCE_KILL_EARLY ? IMAGE_THREAD_MCE_EARLY
-							 : IMAGE_THREAD_MCE_LATE;
-	return 0;
-}
-
+/* Which flags it has, and in *ask_it whether it is to be asked what becomes of it when memory
+ * fails. */
 static int read_task_flags(
-	struct remote *r, struct thread *t, struct image_thread *it, struct err *e)
+	const struct thread *t, struct image_thread *it, bool *ask_it, struct err *e)
 {
 	struct proc_stat st;
 
@@ -99,91 +92,132 @@ static int read_task_flags(
 		return -1;
 	if ((st.field[STAT_FLAGS] & PF_IO_FLUSHER) == PF_IO_FLUSHER)
 		it->flags |= IMAGE_THREAD_IO_FLUSHER;
-	if (!(st.field[STAT_FLAGS] & (PF_MCE_PROCESS | PF_MCE_EARLY)))
-		return 0;
-	return read_memory_failure(r, it, e);
+	*ask_it = st.field[STAT_FLAGS] & (PF_MCE_PROCESS | PF_MCE_EARLY);
+	return 0;
 }
 
 /* Where we may not choose, neither may the program. */
-static int read_speculation(struct remote *r, struct image_thread *it, struct err *e)
+static void ask_speculation(struct questions *q, struct remote_query *asked[IMAGE_SPECULATIONS])
 {
 	for (int i = 0; i < IMAGE_SPECULATIONS; i++) {
 		int mine = prctl(PR_GET_SPECULATION_CTRL, i, 0, 0, 0);
-		int64_t value;
 
-		if (mine < 0 || !(mine & PR_SPEC_PRCTL))
-			continue;
-		if (get_prctl(r, PR_GET_SPECULATION_CTRL, i, it, &value, e))
-			return -1;
-		it->speculation[i] = value;
+		asked[i] = mine >= 0 && mine & PR_SPEC_PRCTL
+				   ? ask_prctl(q, PR_GET_SPECULATION_CTRL, i)
+				   : NULL;
 	}
-	return 0;
 }
 
-static int read_cpuid(struct remote *r, struct image_thread *it, struct err *e)
+/* ENODEV where the processor cannot do it. */
+static struct remote_query *ask_cpuid(struct questions *q)
 {
-	int64_t on;
-
-	/* ENODEV where the processor cannot do it. */
-	if (syscall(SYS_arch_prctl, ARCH_SET_CPUID, 1))
-		return 0;
-	if (REMOTE_CALL(r, &on, e, SYS_arch_prctl, ARCH_GET_CPUID))
-		return -1;
-	if (!on)
-		it->flags |= IMAGE_THREAD_NO_CPUID;
-	return 0;
+	return syscall(SYS_arch_prctl, ARCH_SET_CPUID, 1)
+		       ? NULL
+		       : ask(q, SYS_arch_prctl, ARCH_GET_CPUID, 0, 0);
 }
 
 /* Kept once for the process. They say what becomes of capabilities: who has none cannot even
  * set them, but for one that says what becomes of those (PR_SET_KEEPCAPS). */
 static int refuse_securebits(
-	struct dump *d, struct remote *r, const struct image_thread *it, struct err *e)
+	struct dump *d, const struct thread *t, const struct remote_query *bits, struct err *e)
 {
-	int64_t bits;
-
-	if (!d->has_capabilities)
+	if (!bits)
 		return 0;
-	if (get_prctl(r, PR_GET_SECUREBITS, 0, it, &bits, e))
-		return -1;
-	if (r->thread == d->process->threads)
-		d->securebits = bits;
-	return bits == d->securebits
+	if (t == d->process->threads)
+		d->securebits = bits->result;
+	return bits->result == d->securebits
 		       ? 0
 		       : err_set(e, 0, "it has secure bits of its own, which is not supported");
 }
 
-static int read_remote(struct dump *d, struct remote *r, struct thread *t, uint64_t scratch,
+/* What is asked of every thread, and what only of some: NULL then. */
+struct settings {
+	struct questions questions;
+	struct signal_stack stack;
+	int32_t signal, tsc;
+	struct remote_query *slack, *securebits, *memory_failure, *cpuid, *landlock;
+	struct remote_query *speculation[IMAGE_SPECULATIONS];
+};
+
+static int ask_all(struct dump *d, const struct thread *t, struct settings *s,
 	struct image_thread *it, struct err *e)
 {
-	int32_t signal, tsc;
-	int64_t slack;
+	struct questions *q = &s->questions;
+	int restricted = landlock_is_possible(t, e);
+	bool memory_failure;
 
-	if (read_signal_stack(r, scratch, it, e) ||
-		get_prctl_at(r, PR_GET_TID_ADDRESS, scratch, &it->clear_child_tid, 8, it, e) ||
-		get_prctl_at(r, PR_GET_PDEATHSIG, scratch, &signal, sizeof(signal), it, e) ||
-		get_prctl_at(r, PR_GET_TSC, scratch, &tsc, sizeof(tsc), it, e) ||
-		get_prctl(r, PR_GET_TIMERSLACK, 0, it, &slack, e) ||
-		read_task_flags(r, t, it, e) || read_speculation(r, it, e) ||
-		read_cpuid(r, it, e) || refuse_securebits(d, r, it, e) || landlock_refuse(r, e))
+	if (restricted < 0 || read_task_flags(t, it, &memory_failure, e))
 		return -1;
-	it->pdeathsig = signal;
-	it->timer_slack_ns = slack;
-	if (tsc == PR_TSC_SIGSEGV)
+	ask_signal_stack(q, &s->stack);
+	ask_prctl_at(q, PR_GET_TID_ADDRESS, &it->clear_child_tid, sizeof(it->clear_child_tid));
+	ask_prctl_at(q, PR_GET_PDEATHSIG, &s->signal, sizeof(s->signal));
+	ask_prctl_at(q, PR_GET_TSC, &s->tsc, sizeof(s->tsc));
+	s->slack = ask_prctl(q, PR_GET_TIMERSLACK, 0);
+	if (d->has_capabilities)
+		s->securebits = ask_prctl(q, PR_GET_SECUREBITS, 0);
+	if (memory_failure)
+		s->memory_failure = ask_prctl(q, PR_MCE_KILL_GET, 0);
+	ask_speculation(q, s->speculation);
+	s->cpuid = ask_cpuid(q);
+	if (restricted)
+		s->landlock = landlock_ask(t, ask(q, 0, 0, 0, 0));
+	return 0;
+}
+
+static int take_answers(struct dump *d, const struct thread *t, const struct settings *s,
+	struct image_thread *it, struct err *e)
+{
+	for (size_t i = 0; i < s->questions.count; i++) {
+		const struct remote_query *q = &s->questions.list[i];
+
+		if (q->result < 0 && q != s->landlock)
+			return err_set(e, -q->result, "cannot read the settings of thread %d",
+				it->tid);
+	}
+	it->sigaltstack_sp = s->stack.sp;
+	it->sigaltstack_size = s->stack.size;
+	/* SS_ONSTACK is where the stack pointer is, no setting. */
+	it->sigaltstack_flags = s->stack.flags & ~1;
+	it->pdeathsig = s->signal;
+	it->timer_slack_ns = s->slack->result;
+	if (s->tsc == PR_TSC_SIGSEGV)
 		it->flags |= IMAGE_THREAD_NO_TSC;
-	return mempolicy_matters() ? mempolicy_read(r, scratch, 0, &it->policy, e) : 0;
+	if (s->memory_failure && s->memory_failure->result != PR_MCE_KILL_DEFAULT)
+		it->flags |= s->memory_failure->result == PR_MCE_KILL_EARLY
+				     ? IMAGE_THREAD_MCE_EARLY
+				     : IMAGE_THREAD_MCE_LATE;
+	for (int i = 0; i < IMAGE_SPECULATIONS; i++)
+		if (s->speculation[i])
+			it->speculation[i] = s->speculation[i]->result;
+	if (s->cpuid && !s->cpuid->result)
+		it->flags |= IMAGE_THREAD_NO_CPUID;
+	return refuse_securebits(d, t, s->securebits, e) ||
+			       (s->landlock && landlock_refuse(s->landlock->result, e))
+		       ? -1
+		       : 0;
+}
+
+static int read_policy(struct remote *r, struct image_thread *it, struct err *e)
+{
+	uint64_t scratch;
+
+	if (!mempolicy_matters())
+		return 0;
+	scratch = r->home.scratch ? r->home.scratch : remote_scratch(r, 4096, e);
+	return scratch ? mempolicy_read(r, scratch, 0, &it->policy, e) : -1;
 }
 
 int dump_thread_settings(
 	struct dump *d, struct thread *t, struct image_thread *it, struct err *e)
 {
+	struct settings s = {0};
 	struct remote r;
-	uint64_t scratch;
 	int failed;
 
-	if (remote_begin(&r, d->process, t, e))
+	if (ask_all(d, t, &s, it, e) || remote_begin(&r, d->process, t, e))
 		return -1;
-	scratch = remote_scratch(&r, 4096, e);
-	failed = !scratch || read_remote(d, &r, t, scratch, it, e);
+	failed = remote_query(&r, s.questions.list, s.questions.count, e) ||
+		 take_answers(d, t, &s, it, e) || read_policy(&r, it, e);
 	if (remote_end(&r, failed ? NULL : e))
 		return -1;
 	return failed ? -1 : 0;

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "supervisor/dump/dump.h"
+#include "supervisor/remote_query.h"
 
 #define SIGNALS 64
 
@@ -13,29 +14,29 @@ struct kernel_sigaction {
 	uint64_t handler, flags, restorer, mask;
 };
 
-int dump_sigactions(struct dump *d, struct remote *r, uint64_t scratch, struct err *e)
+int dump_sigactions(struct dump *d, struct remote *r, struct err *e)
 {
-	struct process *p = d->process;
-	struct image_sigaction none = {0};
-	int64_t result;
+	struct kernel_sigaction actions[SIGNALS];
+	struct remote_query queries[SIGNALS];
 
 	/* All of them, also those at their default: flags and masks survive a SIG_DFL. */
-	for (int signo = 1; signo <= SIGNALS; signo++) {
-		struct kernel_sigaction sa;
-		struct image_sigaction out;
+	for (int i = 0; i < SIGNALS; i++)
+		queries[i] = (struct remote_query){
+			.nr = SYS_rt_sigaction,
+			.args = {i + 1, 0, 0, 8},
+			.out_arg = 3,
+			.out = &actions[i],
+			.size = sizeof(actions[i]),
+		};
+	if (remote_query(r, queries, SIGNALS, e))
+		return -1;
+	for (int i = 0; i < SIGNALS; i++) {
+		const struct kernel_sigaction *sa = &actions[i];
+		struct image_sigaction out = {sa->handler, sa->flags, sa->restorer, sa->mask};
 
-		if (signo == SIGKILL || signo == SIGSTOP) {
-			image_writer_note(
-				d->writer, IMAGE_NOTE_SIGACTIONS, &none, sizeof(none));
-			continue;
-		}
-		if (REMOTE_CALL(r, &result, e, SYS_rt_sigaction, signo, 0, scratch, 8) ||
-			tracee_read(p->mem_fd, scratch, &sa, sizeof(sa), e))
-			return -1;
-		if (result < 0)
-			return err_set(
-				e, -result, "cannot read the action of signal %d", signo);
-		out = (struct image_sigaction){sa.handler, sa.flags, sa.restorer, sa.mask};
+		if (queries[i].result < 0)
+			return err_set(e, -queries[i].result,
+				"cannot read the action of signal %d", i + 1);
 		image_writer_note(d->writer, IMAGE_NOTE_SIGACTIONS, &out, sizeof(out));
 	}
 	return 0;

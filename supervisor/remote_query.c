@@ -1,0 +1,264 @@
+#include "supervisor/remote_query.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/util.h"
+#include "loader/batch.h"
+#include "supervisor/cave.h"
+
+#define PAGE          4096u
+#define PATIENCE_NS   10000000000ull
+#define FIRST_LOOK_NS 100000000ull
+
+/* So often we look before we sleep: on another processor it takes some microseconds. */
+#define LOOKS    40
+#define SLEEP_NS 20000
+
+extern const uint8_t x86_64_query_code[], x86_64_query_run[], x86_64_query_unmap[],
+	x86_64_query_wait[], x86_64_query_slots[];
+
+struct row {
+	uint64_t nr, args[4], result;
+};
+_Static_assert(sizeof(struct row) == QUERY_ROW, "x86_64_query.S");
+
+struct slots {
+	uint64_t page, minus_page, tracer;
+	struct row rows[];
+};
+
+static size_t code_size(void)
+{
+	return x86_64_query_slots - x86_64_query_code;
+}
+
+/* How many rows there is room for, behind which the table ends with a 0. */
+static size_t rows_at_once(const struct process *p)
+{
+	size_t fixed = CAVE_QUERY + code_size() + sizeof(struct slots) + sizeof(uint64_t);
+
+	return p->cave_room < fixed ? 0 : (p->cave_room - fixed) / sizeof(struct row);
+}
+
+/* Where the page is, or is to come. Nobody else maps anything in our window, so that whoever
+ * goes home can unmap it without a look; but a lower half may have been there. */
+static uint64_t page_of(const struct remote *r)
+{
+	return r->home.scratch ? r->home.scratch : LOADER_WINDOW;
+}
+
+static bool can_query(const struct remote *r)
+{
+	const struct process *p = r->process;
+
+	/* Filters act again when the supervisor has died, and may not know of kill(2). */
+	return rows_at_once(p) && p->sees_us && !r->thread->seccomp &&
+	       (r->home.scratch || !(p->lower || p->has_window));
+}
+
+static uint64_t out_offset(const struct remote_query *queries, size_t n)
+{
+	uint64_t at = QUERY_RESULTS + REMOTE_QUERY_MAX * sizeof(int64_t);
+
+	for (size_t i = 0; i < n; i++)
+		at += align_up(queries[i].size, 8);
+	return at;
+}
+
+static int write_code(
+	struct remote *r, const struct remote_query *queries, size_t count, struct err *e)
+{
+	size_t size = code_size() + sizeof(struct slots) + count * sizeof(struct row) +
+		      sizeof(uint64_t);
+	cleanup_free uint8_t *code = xcalloc(1, size);
+	struct slots *slots = (void *)(code + code_size());
+	uint64_t page = page_of(r);
+
+	memcpy(code, x86_64_query_code, code_size());
+	slots->page = page;
+	slots->minus_page = -page;
+	slots->tracer = gettid();
+	for (size_t i = 0; i < count; i++) {
+		const struct remote_query *q = &queries[i];
+		struct row *row = &slots->rows[i];
+
+		row->nr = q->nr;
+		memcpy(row->args, q->args, sizeof(row->args));
+		if (q->out_arg)
+			row->args[q->out_arg - 1] = page + out_offset(queries, i);
+		row->result = page + QUERY_RESULTS + i * sizeof(int64_t);
+	}
+	if (size > r->queried)
+		r->queried = size;
+	return tracee_write(r->process->mem_fd, r->process->cave + CAVE_QUERY, code, size, e);
+}
+
+/* Let it run from @code on, which is in x86_64_query.S. */
+static int start(struct remote *r, const uint8_t *code, struct err *e)
+{
+	static const uint64_t none[6];
+	struct user_regs_struct regs = r->home.regs;
+
+	x86_64_set_syscall(
+		&regs, r->process->cave + CAVE_QUERY + (code - x86_64_query_code), 0, none);
+	return tracee_set_regs(&r->thread->tracee, &regs, e) ||
+			       tracee_continue(&r->thread->tracee, 0, e)
+		       ? -1
+		       : 0;
+}
+
+static bool is_done(const struct remote *r, uint64_t page)
+{
+	uint64_t done;
+
+	return !tracee_read(r->process->mem_fd, page + QUERY_DONE, &done, sizeof(done), NULL) &&
+	       done;
+}
+
+static bool is_gone(const struct remote *r, uint64_t page)
+{
+	uint64_t any;
+
+	return tracee_read(r->process->mem_fd, page, &any, sizeof(any), NULL);
+}
+
+/* It has been stopped because nothing was heard: there is no page to be had, or it has not been
+ * given a processor. */
+static int look_where(struct remote *r, bool reached, struct err *e)
+{
+	uint64_t wait = r->process->cave + CAVE_QUERY + (x86_64_query_wait - x86_64_query_code);
+	struct user_regs_struct regs;
+
+	if (tracee_get_regs(&r->thread->tracee, &regs, e))
+		return -1;
+	if (!reached && x86_64_pc(&regs) >= wait)
+		return err_set(
+			e, 0, "cannot map scratch memory in process %d", r->thread->tracee.pid);
+	return tracee_continue(&r->thread->tracee, 0, e);
+}
+
+/* Until @reached, while it runs. */
+static int wait_until(struct remote *r, bool (*reached)(const struct remote *, uint64_t),
+	uint64_t page, struct err *e)
+{
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+	struct tracee *t = &r->thread->tracee;
+	const struct timespec moment = {.tv_nsec = SLEEP_NS};
+	struct tracee_report report;
+	bool asked = false;
+
+	for (unsigned looks = 0; !reached(r, page); looks++) {
+		uint64_t waited = clock_ns(CLOCK_MONOTONIC) - begin;
+
+		if (remote_look(r, &report, e) || (report.event == TRACEE_EVENT_TRAP &&
+							  look_where(r, reached(r, page), e)))
+			return -1;
+		if (waited > PATIENCE_NS)
+			return err_set(e, 0,
+				"process %d (%s) does not come back from the kernel", t->pid,
+				r->process->comm);
+		if (!asked && waited > FIRST_LOOK_NS) {
+			asked = true;
+			if (tracee_interrupt(t, e))
+				return -1;
+		}
+		if (looks >= LOOKS)
+			(void)nanosleep(&moment, NULL); /* woken early: all the same */
+	}
+	return 0;
+}
+
+static int read_results(struct remote *r, struct remote_query *queries, size_t count,
+	uint64_t page, struct err *e)
+{
+	uint8_t data[PAGE];
+
+	if (tracee_read(r->process->mem_fd, page, data, sizeof(data), e))
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		struct remote_query *q = &queries[i];
+
+		memcpy(&q->result, data + QUERY_RESULTS + i * sizeof(q->result),
+			sizeof(q->result));
+		if (q->out_arg)
+			memcpy(q->out, data + out_offset(queries, i), q->size);
+	}
+	return 0;
+}
+
+/* The thread maps a page, and unmaps it when that has been read. */
+static int run_with_page(
+	struct remote *r, struct remote_query *queries, size_t count, struct err *e)
+{
+	uint64_t page = page_of(r);
+
+	return remote_set_scratch(r, page, PAGE, e) || start(r, x86_64_query_code, e) ||
+			       wait_until(r, is_done, page, e) || remote_stop(r, e) ||
+			       read_results(r, queries, count, page, e) ||
+			       start(r, x86_64_query_unmap, e) ||
+			       wait_until(r, is_gone, page, e) || remote_stop(r, e) ||
+			       remote_set_scratch(r, 0, 0, e)
+		       ? -1
+		       : 0;
+}
+
+/* In the page that is there. */
+static int run_in_scratch(
+	struct remote *r, struct remote_query *queries, size_t count, struct err *e)
+{
+	static const uint8_t nothing[PAGE];
+	uint64_t page = page_of(r);
+
+	return tracee_write(r->process->mem_fd, page, nothing, PAGE, e) ||
+			       start(r, x86_64_query_run, e) ||
+			       wait_until(r, is_done, page, e) || remote_stop(r, e) ||
+			       read_results(r, queries, count, page, e)
+		       ? -1
+		       : 0;
+}
+
+static int run(struct remote *r, struct remote_query *queries, size_t count, struct err *e)
+{
+	if (write_code(r, queries, count, e))
+		return -1;
+	return r->home.scratch ? run_in_scratch(r, queries, count, e)
+			       : run_with_page(r, queries, count, e);
+}
+
+/* One by one. */
+static int call(struct remote *r, struct remote_query *q, struct err *e)
+{
+	uint64_t args[6] = {q->args[0], q->args[1], q->args[2], q->args[3]};
+
+	if (q->out_arg) {
+		args[q->out_arg - 1] = r->home.scratch;
+		memset(q->out, 0, q->size);
+		if (tracee_write(r->process->mem_fd, r->home.scratch, q->out, q->size, e))
+			return -1;
+	}
+	if (remote_call(r, q->nr, args, &q->result, e))
+		return -1;
+	return q->out_arg ? tracee_read(r->process->mem_fd, r->home.scratch, q->out, q->size, e)
+			  : 0;
+}
+
+int remote_query(struct remote *r, struct remote_query *queries, size_t count, struct err *e)
+{
+	BUG_ON(count > REMOTE_QUERY_MAX || out_offset(queries, count) > PAGE);
+	if (can_query(r)) {
+		size_t most = rows_at_once(r->process);
+
+		for (size_t i = 0; i < count; i += most)
+			if (run(r, &queries[i], count - i < most ? count - i : most, e))
+				return -1;
+		return 0;
+	}
+	if (!r->home.scratch && !remote_scratch(r, PAGE, e))
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (call(r, &queries[i], e))
+			return -1;
+	return 0;
+}

@@ -1,0 +1,31 @@
+/*
+ * remote_query.h - ask a stopped thread for much at once.
+ *
+ * A system call by remote_call() stops the thread twice, and each stop is a way to another
+ * processor and back. Here the thread makes all calls on its own and is stopped once. That it
+ * goes home by itself when the supervisor is killed meanwhile holds as there.
+ */
+#ifndef SUPERVISOR_REMOTE_QUERY_H
+#define SUPERVISOR_REMOTE_QUERY_H
+
+#include "supervisor/remote.h"
+
+struct remote_query {
+	long nr;
+	uint64_t args[4]; /* the others are 0 */
+	/* Where argument @out_arg (from 1; 0: none) leads to there: @size bytes, which come to
+	 * lie at @out here. All together at most REMOTE_QUERY_BYTES, of which each takes a
+	 * multiple of 8. */
+	int out_arg;
+	void *out;
+	size_t size;
+	int64_t result; /* what the kernel returned; the call must not block */
+};
+
+#define REMOTE_QUERY_BYTES 3072
+#define REMOTE_QUERY_MAX   64 /* in one call of the function */
+
+/* Inside of a bracket. @out of calls that fail is zero. */
+int remote_query(struct remote *r, struct remote_query *queries, size_t count, struct err *e);
+
+#endif
