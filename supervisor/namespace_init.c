@@ -19,19 +19,20 @@
 #include "lib/util.h"
 #include "supervisor/clone.h"
 
-static void report(int socket, enum namespace_report_kind kind, int value, const char *text)
+/* A supervisor that is gone needs no report: failure matters only to who waits for an answer.
+ */
+static int report(int socket, enum namespace_report_kind kind, int value, const char *text)
 {
 	struct namespace_report r = {.kind = kind, .value = value};
 
 	if (text)
 		snprintf(r.text, sizeof(r.text), "%s", text);
-	/* A supervisor that is gone needs no report. */
-	(void)send(socket, &r, sizeof(r), MSG_NOSIGNAL);
+	return send(socket, &r, sizeof(r), MSG_NOSIGNAL) < 0 ? -1 : 0;
 }
 
 static void __attribute__((noreturn)) fail(const struct namespace_plan *plan, const char *what)
 {
-	report(plan->socket, NAMESPACE_FAILED, errno, what);
+	(void)report(plan->socket, NAMESPACE_FAILED, errno, what);
 	_exit(125);
 }
 
@@ -120,7 +121,9 @@ static pid_t make_child(const struct namespace_plan *plan)
 		return pid;
 	if (plan->user_namespace)
 		keep_capabilities();
-	report(plan->socket, NAMESPACE_READY, 0, NULL);
+	/* Our end is the namespace's, which is heard of. */
+	if (report(plan->socket, NAMESPACE_READY, 0, NULL))
+		_exit(125);
 	close(plan->socket);
 	plan->child(plan->arg);
 	_exit(125);
@@ -157,11 +160,11 @@ static bool look_after(int socket, pid_t root)
 		if (info.si_pid != root)
 			continue;
 		if (info.si_code == CLD_STOPPED) {
-			report(socket, NAMESPACE_STOPPED, info.si_status, NULL);
+			(void)report(socket, NAMESPACE_STOPPED, info.si_status, NULL);
 		} else if (info.si_code != CLD_TRAPPED) {
 			status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
 							    : W_EXITCODE(0, info.si_status);
-			report(socket, NAMESPACE_ENDED, status, NULL);
+			(void)report(socket, NAMESPACE_ENDED, status, NULL);
 		}
 	}
 }
