@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/kcmp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -48,6 +49,24 @@ static bool is_late(const struct fd_source *s, int fd)
 	       status_number(info, "flags", 8) & O_EXCL /* PIDFD_THREAD */;
 }
 
+/* The kernel watches for errors always, until a one-shot watch has fired. That state cannot be
+ * asked for: a restart has to let it fire once more. */
+static bool has_fired(uint32_t events)
+{
+	return events & EPOLLONESHOT && !(events & (EPOLLERR | EPOLLHUP));
+}
+
+#define ANY_EVENT (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP)
+
+static bool could_fire(const struct fd_source *s, int fd)
+{
+	cleanup_fd int pidfd = fd_task_open(s->pid, s->task, NULL);
+	cleanup_fd int dup = pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	struct pollfd p = {.fd = dup, .events = ANY_EVENT};
+
+	return dup >= 0 && poll(&p, 1, 0) == 1;
+}
+
 static int add_watch(const struct fd_source *s, int fd, uint32_t events, uint64_t data,
 	uint32_t nth, struct buf *out, struct err *e)
 {
@@ -58,11 +77,12 @@ static int add_watch(const struct fd_source *s, int fd, uint32_t events, uint64_
 			"it watches descriptor %d, a file of /proc or a thread, which is not "
 			"supported",
 			fd);
-	/* The kernel watches for errors always, until a one-shot watch has fired: a state that
-	 * cannot be asked for. */
-	if (events & EPOLLONESHOT && !(events & (EPOLLERR | EPOLLHUP)))
-		return err_set(
-			e, 0, "it has a one-shot watch on descriptor %d that has fired", fd);
+	if (has_fired(events) && !could_fire(s, fd))
+		return err_set(e, 0,
+			"it has a one-shot watch on descriptor %d that has fired, and now "
+			"nothing "
+			"could let it fire",
+			fd);
 	buf_printf(out, "%d %" PRIx32 " %" PRIx64 "\n", fd, events, data);
 	return 0;
 }
@@ -99,11 +119,9 @@ int fd_epoll_restore(struct fd_restore *r, const struct image_description *x, st
 		      : fd_lift(r, fd, e);
 }
 
-int fd_epoll_finish(
-	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e)
+/* What has fired already, or all else: nothing else may be there that could fire. */
+static int add_watches(int fd, const char *p, bool fired, struct err *e)
 {
-	const char *p = image_string(r->job, x->args[0]);
-
 	for (; *p; p = strchr(p, '\n') + 1) {
 		struct epoll_event event;
 		uint32_t events;
@@ -113,12 +131,25 @@ int fd_epoll_finish(
 		if (!strchr(p, '\n') ||
 			sscanf(p, "%d %" SCNx32 " %" SCNx64, &watched, &events, &data) != 3)
 			return err_set(e, 0, "the image is damaged: epoll watches");
-		event.events = events;
+		if (has_fired(events) != fired)
+			continue;
+		event.events = events | (fired ? ANY_EVENT : 0);
 		event.data.u64 = data;
 		if (epoll_ctl(fd, EPOLL_CTL_ADD, watched, &event))
 			return err_set(e, errno, "cannot watch descriptor %d", watched);
+		if (fired && epoll_wait(fd, &event, 1, 0) != 1)
+			return err_set(e, 0, "a one-shot watch on descriptor %d does not fire",
+				watched);
 	}
 	return 0;
+}
+
+int fd_epoll_finish(
+	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e)
+{
+	const char *watches = image_string(r->job, x->args[0]);
+
+	return add_watches(fd, watches, true, e) || add_watches(fd, watches, false, e) ? -1 : 0;
 }
 
 void fd_epoll_show(const struct image *job, const struct image_description *x, struct buf *out)

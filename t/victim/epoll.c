@@ -1,14 +1,15 @@
 /*
- * An epoll set: level- and edge-triggered watches with their data, one in another, and one
- * that is shared by two descriptors.
+ * An epoll set: level- and edge-triggered watches with their data, one-shot ones that have
+ * fired, one set in another, and one that is shared by two descriptors.
  */
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 
 #include "victim.h"
 
-static int ep, inner, level[2], edge[2], counter;
+static int ep, inner, level[2], edge[2], counter, once[2][2];
 
 void victim_hurt(void)
 {
@@ -41,6 +42,30 @@ static void expect_nothing(void)
 		e.events, (unsigned long)e.data.u64);
 }
 
+/* As a server does with its threads: whoever got the event has the connection to itself. */
+static void fire(int *pair, uint64_t data)
+{
+	char c;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair: %m");
+	watch(ep, pair[0], EPOLLIN | EPOLLET | EPOLLONESHOT, data);
+	CHECK(write(pair[1], "x", 1) == 1, "write: %m");
+	expect(EPOLLIN, data);
+	CHECK(read(pair[0], &c, 1) == 1, "read: %m");
+}
+
+/* Not even of its end is it told before it asks again. */
+static void ask_again(int *pair, uint64_t data)
+{
+	struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = data + 1};
+
+	CHECK(write(pair[1], "x", 1) == 1 && !close(pair[1]), "write: %m");
+	expect_nothing();
+	CHECK(!epoll_ctl(ep, EPOLL_CTL_MOD, pair[0], &e), "EPOLL_CTL_MOD: %m");
+	expect(EPOLLIN | EPOLLHUP, data + 1);
+	expect_nothing();
+}
+
 int main(void)
 {
 	const uint64_t one = 1;
@@ -56,10 +81,14 @@ int main(void)
 	watch(ep, edge[0], EPOLLIN | EPOLLET, 2);
 	watch(ep, inner, EPOLLIN, 3);
 	watch(inner, counter, EPOLLIN, 4);
+	fire(once[0], 5);
+	fire(once[1], 7);
 	copy = dup(ep);
 	victim_ready();
 	victim_wait();
 	expect_nothing();
+	ask_again(once[0], 5);
+	ask_again(once[1], 7);
 	CHECK(write(level[1], "xx", 2) == 2, "write: %m");
 	expect(EPOLLIN, 0x1111222233334444);
 	expect(EPOLLIN, 0x1111222233334444);

@@ -241,20 +241,27 @@ static void lost_name(void)
 		!unlink("name"));
 }
 
+/* What it watches is not ready for anything. */
+static int one_shot_writer;
+
 static void one_shot(void)
 {
 	struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT};
 	int ends[2];
+	char c;
 
 	fd = epoll_create1(0);
 	MUST(!pipe(ends) && write(ends[1], "x", 1) == 1);
 	MUST(!epoll_ctl(fd, EPOLL_CTL_ADD, ends[0], &e) && epoll_wait(fd, &e, 1, 0) == 1);
+	MUST(read(ends[0], &c, 1) == 1);
+	one_shot_writer = ends[1];
 }
 
 static void still_fired(void)
 {
 	struct epoll_event e;
 
+	CHECK(write(one_shot_writer, "x", 1) == 1, "write: %m");
 	CHECK(epoll_wait(fd, &e, 1, 0) == 0, "it fires again");
 }
 
