@@ -20,7 +20,7 @@ ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) $(SAN) -MMD -MP -pthread
 # The phase is looked up by name (lib/phase.h).
 LIBS = -Wl,--export-dynamic-symbol=phase_now -Wl,--as-needed -ldw -lelf -lxxhash -lzstd -llz4 -pthread
 
-LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*.c supervisor/*.S supervisor/*/*.c)
+LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*.c supervisor/*/*.c supervisor/*/*.S)
 LIB_OBJ := $(addprefix $(O)/,$(addsuffix .o,$(basename $(LIB_SRC)))) $(O)/loader/blob.o
 TOOLS := trecr-run trecr-ckpt trecr-restart trecr-inspect
 TOOL_BIN := $(TOOLS:%=$(O)/%)

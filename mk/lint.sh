@@ -126,8 +126,8 @@ check_habits() {
 		never 'wait for the event, not for some time' '\b(u?sleep) ?\('
 	files t '*' | grep -vE '^t/(victim|application)/' |
 		never 'wait for the event, not for some time' '^[^#]*time\.sleep\(|^[ 	]*sleep [0-9.]+$'
-	files "$code" '*.[ch]' | grep -v '^supervisor/tracee\.c$' |
-		never 'ptrace outside of supervisor/tracee.c' '\bptrace\([^0-9)]'
+	files "$code" '*.[ch]' | grep -v '^supervisor/target/tracee\.c$' |
+		never 'ptrace outside of supervisor/target/tracee.c' '\bptrace\([^0-9)]'
 	files "$code" '*.[ch]' |
 		never 'no bounds, or no errors' \
 			'\b(strcpy|strcat|v?sprintf|gets|strtok|alloca|mktemp|tmpnam|system)\('

@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_LANDLOCK_H
 #define SUPERVISOR_LANDLOCK_H
 
-#include "supervisor/remote_query.h"
+#include "supervisor/target/remote_query.h"
 
 /* Whether @t may be restricted, as far as is known from outside, and would show it if it is: 1
  * or 0, -1 on failure. It shows by what it may no longer do to us (man landlock, "Ptrace

@@ -6,7 +6,7 @@
 #define SUPERVISOR_MEMBARRIER_H
 
 #include "supervisor/plan.h"
-#include "supervisor/remote.h"
+#include "supervisor/target/remote.h"
 
 /* Its registrations: MEMBARRIER_CMD_REGISTER_* or'ed together. */
 int membarrier_read(struct remote *r, uint32_t *registrations, struct err *e);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "supervisor/tracee.h"
+#include "supervisor/target/tracee.h"
 
 struct batch_call *batch_add(
 	struct batch_builder *b, const char *what, long nr, const uint64_t args[6])

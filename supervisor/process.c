@@ -7,7 +7,7 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/lower/lower.h"
-#include "supervisor/x86_64.h"
+#include "supervisor/target/x86_64.h"
 
 /* smaps would walk the page tables of the whole process for one address. */
 static int find_vdso(struct process *p, struct err *e)

@@ -13,7 +13,7 @@
 #include "lib/err.h"
 #include "lib/util.h"
 #include "supervisor/clocks.h"
-#include "supervisor/tracee.h"
+#include "supervisor/target/tracee.h"
 
 struct thread {
 	struct tracee tracee;

@@ -15,7 +15,7 @@
 #include "lib/util.h"
 #include "supervisor/fd/fd.h"
 #include "supervisor/process.h"
-#include "supervisor/remote.h"
+#include "supervisor/target/remote.h"
 
 struct image_thread;
 struct module_cache;

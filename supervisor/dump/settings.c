@@ -12,7 +12,7 @@
 #include "supervisor/dump/dump.h"
 #include "supervisor/landlock.h"
 #include "supervisor/mempolicy.h"
-#include "supervisor/remote_query.h"
+#include "supervisor/target/remote_query.h"
 
 #ifndef PR_GET_TID_ADDRESS
 #define PR_GET_TID_ADDRESS 40

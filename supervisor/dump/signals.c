@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "supervisor/dump/dump.h"
-#include "supervisor/remote_query.h"
+#include "supervisor/target/remote_query.h"
 
 #define SIGNALS 64
 

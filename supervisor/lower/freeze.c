@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 
 #include "supervisor/lower/lower.h"
-#include "supervisor/x86_64.h"
+#include "supervisor/target/x86_64.h"
 
 /* 0 where there is nothing to be read. */
 static uint64_t peek(const struct thread *t, uint64_t at)

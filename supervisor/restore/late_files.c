@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "supervisor/remote.h"
 #include "supervisor/restore/one.h"
+#include "supervisor/target/remote.h"
 
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL

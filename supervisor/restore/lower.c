@@ -5,7 +5,7 @@
 
 #include "supervisor/lower/lower.h"
 #include "supervisor/module.h"
-#include "supervisor/remote_function.h"
+#include "supervisor/target/remote_function.h"
 
 /* A driver takes seconds to come up, and as long again for what it is to make. */
 #define START_NS  300000000000ull

@@ -15,10 +15,10 @@
 
 #include "supervisor/mempolicy.h"
 #include "supervisor/module.h"
-#include "supervisor/remote.h"
 #include "supervisor/restore/vdso.h"
 #include "supervisor/seccomp.h"
 #include "supervisor/syscall/vdso_frames.h"
+#include "supervisor/target/remote.h"
 
 extern const uint8_t loader_blob[], loader_blob_end[];
 

@@ -13,10 +13,10 @@
 #include <time.h>
 
 #include "supervisor/cgroup.h"
-#include "supervisor/remote.h"
 #include "supervisor/restore/one.h"
 #include "supervisor/scheduling.h"
 #include "supervisor/syscall/restart.h"
+#include "supervisor/target/remote.h"
 
 static void notice(void *arg, const char *line)
 {

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "supervisor/remote.h"
+#include "supervisor/target/remote.h"
 
 #define PATIENCE_NS 10000000000ull
 

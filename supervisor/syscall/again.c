@@ -11,7 +11,7 @@
 #include "lib/util.h"
 #include "supervisor/syscall/blocking.h"
 #include "supervisor/syscall/restart.h"
-#include "supervisor/x86_64.h"
+#include "supervisor/target/x86_64.h"
 
 /* A time-out of a call that is being entered, while what is left stands in its place. */
 struct shortened {

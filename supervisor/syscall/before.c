@@ -9,7 +9,7 @@
 #include "lib/util.h"
 #include "supervisor/syscall/blocking.h"
 #include "supervisor/syscall/restart.h"
-#include "supervisor/x86_64.h"
+#include "supervisor/target/x86_64.h"
 
 /* se.exec_start in /proc/PID/task/TID/sched: when the thread last ran, in milliseconds of its
  * CPU's own clock (kernel/sched/debug.c). 0 where the kernel does not tell. */

@@ -9,7 +9,7 @@
 #include "lib/util.h"
 #include "supervisor/fd/source.h"
 #include "supervisor/syscall/restart.h"
-#include "supervisor/x86_64.h"
+#include "supervisor/target/x86_64.h"
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441

@@ -9,7 +9,7 @@
 #include "ckpt/image.h"
 #include "supervisor/syscall/blocking.h"
 #include "supervisor/syscall/restart.h"
-#include "supervisor/x86_64.h"
+#include "supervisor/target/x86_64.h"
 
 /* IMAGE_SYSCALL_FOREVER when it has none, or is no socket. */
 static uint64_t socket_timeout(const struct process *p, int fd, enum timeout kind)

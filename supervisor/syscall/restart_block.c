@@ -8,7 +8,7 @@
 #include "lib/util.h"
 #include "supervisor/syscall/blocking.h"
 #include "supervisor/syscall/restart.h"
-#include "supervisor/x86_64.h"
+#include "supervisor/target/x86_64.h"
 
 /* Until the thread sleeps in @nr, or a while has passed. */
 static bool wait_until_asleep(pid_t pid, pid_t tid, long nr)

@@ -5,8 +5,8 @@
 #include <sys/ucontext.h>
 
 #include "lib/util.h"
-#include "supervisor/tracee.h"
-#include "supervisor/x86_64.h"
+#include "supervisor/target/tracee.h"
+#include "supervisor/target/x86_64.h"
 
 /* How far up from the stack pointer frames are looked for. */
 #define STACK_MAX (4ul << 20)

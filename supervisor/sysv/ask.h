@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "supervisor/process.h"
-#include "supervisor/remote.h"
+#include "supervisor/target/remote.h"
 
 #define SYSV_SCRATCH    (256u * 1024)
 #define SYSV_ANSWER     0u     /* offsets in it: what the kernel fills, */

@@ -5,7 +5,7 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/x86_64.h"
+#include "supervisor/target/x86_64.h"
 
 /* Ids are those that the asker sees. */
 static bool is_member(const struct sysv_asker *a, const struct tree *tree, pid_t pid)

@@ -1,4 +1,4 @@
-#include "supervisor/remote_query.h"
+#include "supervisor/target/remote_query.h"
 
 #include <string.h>
 #include <time.h>
@@ -6,7 +6,7 @@
 
 #include "lib/util.h"
 #include "loader/batch.h"
-#include "supervisor/cave.h"
+#include "supervisor/target/cave.h"
 
 #define PAGE          4096u
 #define PATIENCE_NS   10000000000ull

@@ -7,8 +7,8 @@
  * (remote.h), and is let go by tracee_detach(). When the supervisor dies, the kernel detaches
  * all tracees and lets them run.
  */
-#ifndef SUPERVISOR_TRACEE_H
-#define SUPERVISOR_TRACEE_H
+#ifndef SUPERVISOR_TARGET_TRACEE_H
+#define SUPERVISOR_TARGET_TRACEE_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * First the cave (x86_64.h): a system call, and the way home behind it. Behind that, where
  * there is room, the code that runs several system calls (x86_64_query.S), and what it is told.
  */
-#ifndef SUPERVISOR_CAVE_H
-#define SUPERVISOR_CAVE_H
+#ifndef SUPERVISOR_TARGET_CAVE_H
+#define SUPERVISOR_TARGET_CAVE_H
 
 #define CAVE_SIZE  192
 #define CAVE_HOME  2 /* the way home: behind the system call */

@@ -2,15 +2,15 @@
  * x86_64.h - the processor's side of acting in a stopped thread: system-call registers, the
  * code that runs there, restart codes. Everything else is free of register names.
  */
-#ifndef SUPERVISOR_X86_64_H
-#define SUPERVISOR_X86_64_H
+#ifndef SUPERVISOR_TARGET_X86_64_H
+#define SUPERVISOR_TARGET_X86_64_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/user.h>
 
-#include "supervisor/cave.h"
+#include "supervisor/target/cave.h"
 
 /* What a system call returns inside the kernel when it is to be restarted
  * (include/linux/errno.h); seen in rax of a thread stopped in one. */

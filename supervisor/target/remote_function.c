@@ -1,11 +1,11 @@
-#include "supervisor/remote_function.h"
+#include "supervisor/target/remote_function.h"
 
 #include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "lib/util.h"
-#include "supervisor/remote.h"
+#include "supervisor/target/remote.h"
 
 #define STACK_SIZE  (256ul << 10)
 #define XSTATE_ROOM 65536

@@ -10,7 +10,7 @@
 #include <asm/unistd_64.h>
 #include <linux/mman.h>
 
-#include "supervisor/cave.h"
+#include "supervisor/target/cave.h"
 
 #define ESRCH   3
 #define WAIT_NS 10000000

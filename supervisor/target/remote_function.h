@@ -1,8 +1,8 @@
 /*
  * remote_function.h - have a stopped thread call a function of its own process.
  */
-#ifndef SUPERVISOR_REMOTE_FUNCTION_H
-#define SUPERVISOR_REMOTE_FUNCTION_H
+#ifndef SUPERVISOR_TARGET_REMOTE_FUNCTION_H
+#define SUPERVISOR_TARGET_REMOTE_FUNCTION_H
 
 #include "supervisor/process.h"
 

@@ -1,4 +1,4 @@
-#include "supervisor/x86_64.h"
+#include "supervisor/target/x86_64.h"
 
 #include <elf.h>
 #include <string.h>

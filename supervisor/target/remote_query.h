@@ -5,10 +5,10 @@
  * processor and back. Here the thread makes all calls on its own and is stopped once. That it
  * goes home by itself when the supervisor is killed meanwhile holds as there.
  */
-#ifndef SUPERVISOR_REMOTE_QUERY_H
-#define SUPERVISOR_REMOTE_QUERY_H
+#ifndef SUPERVISOR_TARGET_REMOTE_QUERY_H
+#define SUPERVISOR_TARGET_REMOTE_QUERY_H
 
-#include "supervisor/remote.h"
+#include "supervisor/target/remote.h"
 
 struct remote_query {
 	long nr;

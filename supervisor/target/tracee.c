@@ -1,4 +1,4 @@
-#include "supervisor/tracee.h"
+#include "supervisor/target/tracee.h"
 
 #include <asm/ldt.h>
 #include <elf.h>

@@ -1,4 +1,4 @@
-#include "supervisor/remote.h"
+#include "supervisor/target/remote.h"
 
 #include <errno.h>
 #include <signal.h>

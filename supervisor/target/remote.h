@@ -6,13 +6,13 @@
  * When the supervisor is killed at any point in between, the thread finds its own way home
  * (x86_64.h): the program goes on as if nothing had happened.
  */
-#ifndef SUPERVISOR_REMOTE_H
-#define SUPERVISOR_REMOTE_H
+#ifndef SUPERVISOR_TARGET_REMOTE_H
+#define SUPERVISOR_TARGET_REMOTE_H
 
 #include <stdint.h>
 
 #include "supervisor/process.h"
-#include "supervisor/x86_64.h"
+#include "supervisor/target/x86_64.h"
 
 struct remote {
 	struct process *process;
