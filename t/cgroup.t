@@ -40,6 +40,29 @@ like "$(cat restart.err)" 'cannot put process [0-9]+ into its cgroup .*/trecr-t'
 finish
 is "$status" 0 "the program is whole" || explain
 
+# A thread alone: into any of version 1, or a threaded one of version 2.
+put_thread() {
+	mkdir "$group" && if [ -e "$group/tasks" ]; then
+		echo "$1" >"$group/tasks"
+	else
+		echo threaded >"$group/cgroup.type" && echo "$1" >"$group/cgroup.threads"
+	fi
+}
+arena apart
+launch "$victim/threads"
+inside=$(program_of "$sup")
+# shellcheck disable=SC2012 # they are numbers
+thread=$(ls "/proc/$inside/task" | tail -n 1)
+if put_thread "$thread" 2>put.err; then
+	not_ok "a thread in a cgroup of its own is refused" checkpoint
+	like "$(cat ckpt.err)" "thread $thread of process $inside .*cgroup of its own" "by name"
+else
+	skip "a thread in a cgroup of its own is refused" "no thread can be put into one here"
+fi
+finish
+is "$status" 0 "the program runs on" || explain
+ok "the cgroup can be removed again" remove
+
 # Where trecr itself is, the program came from: nothing is to be said.
 arena same
 launch "$victim/idle" && freeze_away && restart_here

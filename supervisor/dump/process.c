@@ -428,11 +428,39 @@ static int write_auxv_and_vdso(struct dump *d, struct image_process *ip, struct 
 	return 0;
 }
 
+/* Threads can be put into cgroups one by one (version 1, and threaded ones of version 2). NULL:
+ * this kernel has none. */
+static char *cgroups_of(const struct process *p, pid_t tid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/cgroup", p->pid, tid);
+	char *text = NULL;
+	size_t size;
+
+	return read_file(path, &text, &size, NULL) ? NULL : text;
+}
+
+static int refuse_apart(const struct process *p, struct err *e)
+{
+	cleanup_free char *first = p->thread_count > 1 ? cgroups_of(p, p->task) : NULL;
+
+	for (size_t i = 1; first && i < p->thread_count; i++) {
+		pid_t tid = p->threads[i].tracee.tid;
+		cleanup_free char *its = cgroups_of(p, tid);
+
+		if (!its || strcmp(its, first))
+			return err_set(e, 0,
+				"thread %d of process %d (%s) is in a cgroup of its own, which "
+				"is not supported",
+				tid, p->pid, p->comm);
+	}
+	return 0;
+}
+
 static int write_cgroups(struct dump *d, struct err *e)
 {
 	cleanup_buf struct buf text = {0};
 
-	if (cgroup_read(d->process->task, &text, e))
+	if (refuse_apart(d->process, e) || cgroup_read(d->process->task, &text, e))
 		return -1;
 	if (text.len)
 		image_writer_note(d->writer, IMAGE_NOTE_CGROUPS, text.data, text.len);
