@@ -65,6 +65,25 @@ static void common(struct sysv_status *s, const struct ipc_perm *perm, int id, t
 	s->changed = changed;
 }
 
+static time_t later(time_t a, time_t b)
+{
+	return a > b ? a : b;
+}
+
+static void add_user(struct sysv_status *s, pid_t pid)
+{
+	for (size_t i = 0; i < buf_count(&s->users, pid_t); i++)
+		if (*buf_at(&s->users, pid_t, i) == pid)
+			return;
+	if (pid > 0)
+		buf_push(&s->users, pid_t, &pid);
+}
+
+void sysv_status_free(struct sysv_status *s)
+{
+	buf_free(&s->users);
+}
+
 int sysv_ask_segment(
 	struct sysv_asker *a, int call, int which, struct sysv_status *s, struct err *e)
 {
@@ -80,8 +99,9 @@ int sysv_ask_segment(
 	common(s, &d.shm_perm, call == IPC_STAT ? which : id, d.shm_ctime);
 	s->size = d.shm_segsz;
 	s->attached = d.shm_nattch;
-	s->users[0] = d.shm_cpid;
-	s->users[1] = d.shm_lpid;
+	s->used = later(d.shm_ctime, later(d.shm_atime, d.shm_dtime));
+	add_user(s, d.shm_cpid);
+	add_user(s, d.shm_lpid);
 	return 0;
 }
 
@@ -102,8 +122,9 @@ int sysv_ask_queue(
 	s->messages = d.msg_qnum;
 	s->bytes = d.__msg_cbytes;
 	s->unused = !d.msg_stime && !d.msg_rtime;
-	s->users[0] = d.msg_lspid;
-	s->users[1] = d.msg_lrpid;
+	s->used = later(d.msg_stime, d.msg_rtime);
+	add_user(s, d.msg_lspid);
+	add_user(s, d.msg_lrpid);
 	return 0;
 }
 
@@ -122,13 +143,14 @@ int sysv_ask_semaphores(
 	common(s, &d.sem_perm, call == IPC_STAT ? which : id, d.sem_ctime);
 	s->size = d.sem_nsems;
 	s->unused = !d.sem_otime;
+	s->used = later(d.sem_otime, d.sem_ctime);
 	for (uint64_t i = 0; i < s->size; i++) {
-		if (SYSV_ASK(a, &pid, e, SYS_semctl, s->id, i, GETPID))
+		if (SYSV_ASK(a, &pid, e, SYS_semctl, s->id, i, GETPID)) {
+			sysv_status_free(s);
 			return -1;
-		if (pid > 0) {
-			s->users[0] = pid;
-			s->unused = false;
 		}
+		add_user(s, pid);
+		s->unused &= pid <= 0;
 	}
 	return 0;
 }

@@ -27,14 +27,14 @@ struct sysv_asker {
 	void *own;        /* that, of us ourselves */
 };
 
-/* What is common to all three kinds, and who used it last. */
+/* What is common to all three kinds. To be freed when it has been filled. */
 struct sysv_status {
 	struct ipc_perm perm;
 	int id;
 	uint64_t size; /* bytes, semaphores, bytes that it may hold */
 	uint64_t attached, messages, bytes;
-	time_t changed;
-	pid_t users[2];
+	time_t changed, used;
+	struct buf users; /* pid_t: who made or used it or a part of it last */
 	bool unused;
 	bool guessed; /* nothing says that it is the tree's but its user and age */
 };
@@ -54,6 +54,8 @@ int sysv_asker_end(struct sysv_asker *a, int failed, struct err *e);
 
 /* The first @size bytes of what the kernel has filled. */
 int sysv_answer(const struct sysv_asker *a, void *data, size_t size, struct err *e);
+
+void sysv_status_free(struct sysv_status *s);
 
 /* @call is IPC_STAT of the id @which, or {SHM,MSG,SEM}_STAT of the index. -1 when the call
  * could not be made, else 0 or why the kernel does not tell (errno). */

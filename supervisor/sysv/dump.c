@@ -114,7 +114,7 @@ int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 	bool *need_memory, struct err *e)
 {
 	uint32_t number = find(d, IMAGE_OBJECT_SHM, v->inode);
-	struct sysv_status s;
+	struct sysv_status s = {0};
 	struct sysv_asker a;
 	struct fd_object *o;
 	int r;
@@ -123,14 +123,17 @@ int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 		if (sysv_asker_begin(&a, p, e))
 			return -1;
 		r = sysv_ask_segment(&a, IPC_STAT, v->inode, &s, e);
-		if (sysv_asker_end(&a, r < 0, e))
+		if (sysv_asker_end(&a, r < 0, e)) {
+			sysv_status_free(&s);
 			return -1;
+		}
 		if (r)
 			return err_set(e, r,
 				"process %d (%s): cannot ask for System V shared memory "
 				"%" PRIu64,
 				p->pid, p->comm, v->inode);
 		number = add(d, IMAGE_OBJECT_SHM, "System V shared memory", &s);
+		sysv_status_free(&s);
 	}
 	o = fd_object_at(d, number);
 	o->o.args[1] = huge_shift(v);
@@ -260,7 +263,7 @@ static enum sysv_owner owner_of(
 {
 	if (find(s->d, k->kind, o->id))
 		return SYSV_OTHERS; /* known already */
-	return s->own_namespace ? SYSV_TREE : sysv_owner_of(&s->look, s->tree, k->kind, o);
+	return s->own_namespace ? SYSV_TREE : sysv_owner_of(s->tree, k->kind, o);
 }
 
 static int dump_object(
@@ -295,7 +298,11 @@ static int dump_kind(struct search *s, const struct kind *k, struct err *e)
 		int r = k->ask(&s->look, k->stat, i, &o, e);
 
 		/* Positive: not there, or one that this user may not look at. */
-		if (r < 0 || (!r && dump_object(s, k, &o, e)))
+		if (!r) {
+			r = dump_object(s, k, &o, e);
+			sysv_status_free(&o);
+		}
+		if (r < 0)
 			return -1;
 	}
 	return 0;

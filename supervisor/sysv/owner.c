@@ -7,23 +7,18 @@
 #include "lib/util.h"
 #include "supervisor/target/x86_64.h"
 
-/* Ids are those that the asker sees. */
-static bool is_member(const struct sysv_asker *a, const struct tree *tree, pid_t pid)
+static bool is_member(const struct tree *tree, pid_t pid)
 {
-	for (size_t i = 0; i < tree->count; i++) {
-		const struct process *p = tree->processes[i];
-
-		if (pid == (a->process ? p->vpid : p->pid))
-			return true;
-	}
-	return false;
+	return tree_find(tree, pid);
 }
 
-static bool is_alive(struct sysv_asker *a, pid_t vpid, struct err *e)
+bool sysv_is_alive(pid_t pid, time_t used)
 {
-	int64_t r;
+	struct proc_stat st;
 
-	return !SYSV_ASK(a, &r, e, SYS_kill, vpid, 0) && r != -ESRCH;
+	if (!pid || procfs_stat(pid, pid, &st, NULL))
+		return false;
+	return procfs_start_time(&st) <= used + 1;
 }
 
 /* When the first process of the tree started, by CLOCK_REALTIME; a second of slack, as the
@@ -88,23 +83,21 @@ static bool is_waited_for(const struct tree *tree, enum image_object_kind k, int
 	return false;
 }
 
-enum sysv_owner sysv_owner_of(struct sysv_asker *a, const struct tree *tree,
-	enum image_object_kind k, const struct sysv_status *s)
+enum sysv_owner sysv_owner_of(
+	const struct tree *tree, enum image_object_kind k, const struct sysv_status *s)
 {
-	bool dead = false;
+	size_t count = buf_count(&s->users, pid_t);
 
 	/* It may be older than the tree. */
 	if (is_waited_for(tree, k, s->id))
 		return SYSV_TREE;
 	if (s->changed < tree_start(tree))
 		return SYSV_OTHERS;
-	for (int i = 0; i < 2; i++)
-		if (s->users[i] && is_member(a, tree, s->users[i]))
+	for (size_t i = 0; i < count; i++)
+		if (is_member(tree, *buf_at(&s->users, pid_t, i)))
 			return SYSV_TREE;
-	for (int i = 0; i < 2; i++) {
-		if (s->users[i] && is_alive(a, s->users[i], NULL))
+	for (size_t i = 0; i < count; i++)
+		if (sysv_is_alive(*buf_at(&s->users, pid_t, i), s->used))
 			return SYSV_OTHERS;
-		dead |= s->users[i];
-	}
-	return dead && !s->attached && is_of_user(tree, s) ? SYSV_PERHAPS_TREE : SYSV_OTHERS;
+	return count && !s->attached && is_of_user(tree, s) ? SYSV_PERHAPS_TREE : SYSV_OTHERS;
 }

@@ -12,10 +12,13 @@ bool sysv_has_own_namespace(const struct tree *tree);
 
 enum sysv_owner { SYSV_OTHERS, SYSV_TREE, SYSV_PERHAPS_TREE };
 
-/* In a namespace that others are in, too. Users outside of the asker's pid namespace have no
- * number for it. What nobody has used yet, nor
- * waits for, is anybody's, and stays where it is. */
-enum sysv_owner sysv_owner_of(struct sysv_asker *a, const struct tree *tree,
-	enum image_object_kind k, const struct sysv_status *s);
+/* In a namespace that others are in, too, and that we are in ourselves. What nobody has used
+ * yet, nor waits for, is anybody's, and stays where it is. */
+enum sysv_owner sysv_owner_of(
+	const struct tree *tree, enum image_object_kind k, const struct sysv_status *s);
+
+/* Whether process @pid is there, and was there when the object was @used last: a younger one of
+ * the same number is another. */
+bool sysv_is_alive(pid_t pid, time_t used);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "lib/procfs.h"
 #include "supervisor/fd/made.h"
+#include "supervisor/sysv/owner.h"
 #include "supervisor/sysv/sysv.h"
 
 #ifndef SHM_HUGE_SHIFT /* <linux/shm.h>, which the C library's cannot stand beside */
@@ -53,17 +54,6 @@ static const struct image_object *objects_of(const struct image *job, size_t *co
 
 /* ---- what is there already ---- */
 
-/* Whether process @pid is there, and has been since @when at least: a younger one of the same
- * number is another. */
-static bool is_alive(pid_t pid, time_t when)
-{
-	struct proc_stat st;
-
-	if (!pid || procfs_stat(pid, pid, &st, NULL))
-		return false;
-	return procfs_start_time(&st) <= when + 1;
-}
-
 static time_t later(time_t a, time_t b)
 {
 	return a > b ? a : b;
@@ -92,8 +82,8 @@ static enum presence look_at_segment(const struct image_object *o, const struct 
 {
 	struct use used = {.ever = true};
 
-	used.by_now = d->shm_nattch || is_alive(d->shm_cpid, d->shm_ctime) ||
-		      is_alive(d->shm_lpid, later(d->shm_atime, d->shm_dtime));
+	used.by_now = d->shm_nattch || sysv_is_alive(d->shm_cpid, d->shm_ctime) ||
+		      sysv_is_alive(d->shm_lpid, later(d->shm_atime, d->shm_dtime));
 	return presence(o, &d->shm_perm, d->shm_segsz, used);
 }
 
@@ -108,7 +98,7 @@ static enum presence look_at_semaphores(const struct image_object *o, const stru
 		int pid = semctl(id, i, GETPID);
 
 		used.ever |= pid > 0;
-		used.by_now |= is_alive(pid, when) || semctl(id, i, GETNCNT) > 0 ||
+		used.by_now |= sysv_is_alive(pid, when) || semctl(id, i, GETNCNT) > 0 ||
 			       semctl(id, i, GETZCNT) > 0;
 	}
 	return presence(o, &d->sem_perm, d->sem_nsems == o->args[1] ? o->size : 0, used);
@@ -118,8 +108,8 @@ static enum presence look_at_queue(const struct image_object *o, const struct ms
 {
 	struct use used = {.ever = d->msg_stime || d->msg_rtime};
 
-	used.by_now =
-		is_alive(d->msg_lspid, d->msg_stime) || is_alive(d->msg_lrpid, d->msg_rtime);
+	used.by_now = sysv_is_alive(d->msg_lspid, d->msg_stime) ||
+		      sysv_is_alive(d->msg_lrpid, d->msg_rtime);
 	return presence(o, &d->msg_perm, o->size, used);
 }
 
