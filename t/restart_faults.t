@@ -19,7 +19,8 @@ restart_with_fault() {
 # Is all gone again, or all there?
 whole() {
 	if [ $rc = 0 ]; then
-		trecr-ckpt -s "$sup" >/dev/null 2>>restart.err && await -t 30 -p "$sup"
+		trecr-ckpt -s "$sup" >/dev/null 2>ckpt.err && await -t 30 -p "$sup" 2>>ckpt.err ||
+			{ why+="; and then: $(cat ckpt.err)"; false; }
 		return
 	fi
 	wait "$sup"
