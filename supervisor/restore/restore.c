@@ -185,6 +185,13 @@ static void kill_all(struct restore *r)
 	for (size_t i = 0; i < r->count; i++)
 		if (r->processes[i].process.pid)
 			kill(r->processes[i].process.pid, SIGKILL);
+	/* Helpers, and what could not be told to be one. */
+	for (size_t i = 0; i < buf_count(&r->others, struct other); i++) {
+		const struct other *other = buf_at(&r->others, struct other, i);
+
+		if (!other->ended)
+			kill(other->tid, SIGKILL);
+	}
 	if (s->root > 0)
 		kill(s->root, SIGKILL);
 	if (s->init > 0)
