@@ -216,6 +216,13 @@ uint64_t status_number(const char *status, const char *key, int base)
 	return strtoull(status_value(status, key), NULL, base);
 }
 
+bool procfs_is_pending(pid_t pid, int signal)
+{
+	cleanup_free char *status = procfs_status(pid, pid, NULL);
+
+	return status && status_number(status, "ShdPnd", 16) >> (signal - 1) & 1;
+}
+
 uint64_t status_last_number(const char *status, const char *key)
 {
 	const char *p = status_value(status, key);

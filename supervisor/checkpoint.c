@@ -18,6 +18,7 @@
 #include "supervisor/cpu.h"
 #include "supervisor/dump/dump.h"
 #include "supervisor/freeze/freeze.h"
+#include "supervisor/freeze/frozen.h"
 #include "supervisor/freeze/thaw.h"
 #include "supervisor/lower/lower.h"
 #include "supervisor/module.h"
@@ -440,6 +441,7 @@ out_thaw:
 	if (w->tree.count) {
 		struct err *told = w->e;
 
+		frozen_blame(&w->tree, told);
 		w->e = NULL;
 		thaw_tree(w);
 		w->e = told;

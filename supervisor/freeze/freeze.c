@@ -138,9 +138,9 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 	freezer_add_process(&f, target->root, 0);
 	if (freeze_all(&f, e) || drain(&f, e))
 		goto out_thaw;
-	if (frozen_read(tree, target->root, e))
-		goto out_thaw;
-	return 0;
+	if (!frozen_read(tree, target->root, e))
+		return 0;
+	frozen_blame(tree, e);
 
 out_thaw:
 	for (size_t i = 0; i < tree->count; i++)

@@ -1,11 +1,13 @@
 #include "supervisor/freeze/frozen.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/clocks.h"
+#include "supervisor/freeze/freezer.h"
 
 /* The parent of today: that by which it was found may have ended since. */
 static bool find_parent(
@@ -132,6 +134,20 @@ static int read_process(struct process *p, struct err *e)
 	p->leader_ended = p->task != p->pid;
 	p->leader_exit_code = st.field[STAT_EXIT_CODE];
 	return process_prepare(p, e);
+}
+
+void frozen_blame(const struct tree *tree, struct err *e)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct process *p = tree->processes[i];
+
+		/* One that is about to end was alive when it was sent SIGKILL. */
+		if (!p->thread_count || (freezer_task_alive(p->pid, p->threads[0].tracee.tid) &&
+						!procfs_is_pending(p->pid, SIGKILL)))
+			continue;
+		err_set(e, 0, "process %d was killed while it was being saved", p->pid);
+		return;
+	}
 }
 
 int frozen_read(struct tree *tree, pid_t root, struct err *e)

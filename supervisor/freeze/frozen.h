@@ -10,4 +10,8 @@
  * ids, names and registers of all others. Fails when process @root is not there any more. */
 int frozen_read(struct tree *tree, pid_t root, struct err *e);
 
+/* After a failure: if a process of @tree was killed while it stood still, that is why, and @e
+ * says so. */
+void frozen_blame(const struct tree *tree, struct err *e);
+
 #endif

@@ -10,13 +10,6 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 
-static bool continue_pending(pid_t pid)
-{
-	cleanup_free char *status = procfs_status(pid, pid, NULL);
-
-	return status && status_number(status, "ShdPnd", 16) >> (SIGCONT - 1) & 1;
-}
-
 int thaw(struct tree *tree, struct err *e)
 {
 	int failed = 0;
@@ -35,7 +28,7 @@ int thaw(struct tree *tree, struct err *e)
 			failed |= tracee_detach(&t->tracee, 0, failed ? NULL : e);
 		}
 		/* One that was continued meanwhile owes nothing. */
-		if (p->stop_owed && !continue_pending(p->pid))
+		if (p->stop_owed && !procfs_is_pending(p->pid, SIGCONT))
 			kill(p->pid, SIGSTOP);
 	}
 	tree_free(tree);
