@@ -142,6 +142,8 @@ int pwrite_all(
 			continue;
 		if (r < 0)
 			return err_set(e, errno, "cannot write %s", what);
+		if (!r)
+			return err_set(e, 0, "cannot write %s: nothing is taken", what);
 		p += r;
 		n -= r;
 		offset += r;
@@ -179,6 +181,8 @@ int write_all(int fd, const void *data, size_t n, const char *what, struct err *
 			continue;
 		if (r < 0)
 			return err_set(e, errno, "cannot write %s", what);
+		if (!r)
+			return err_set(e, 0, "cannot write %s: nothing is taken", what);
 		p += r;
 		n -= r;
 	}

@@ -93,7 +93,8 @@ void buf_free(struct buf *b);
 #define buf_push(b, type, v) buf_add((b), (v), sizeof(type))
 
 /* Read or write all of @n bytes at @offset, through short counts and EINTR. @what names the
- * file in the message. End of file before @n bytes is an error. */
+ * file in the message. End of file before @n bytes is an error, and so is a write that takes
+ * nothing (/proc/PID/mem of a process that has ended). */
 int pread_all(int fd, void *data, size_t n, uint64_t offset, const char *what, struct err *e);
 int pwrite_all(
 	int fd, const void *data, size_t n, uint64_t offset, const char *what, struct err *e);

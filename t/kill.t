@@ -14,6 +14,13 @@ milliseconds() { # COMMAND...: took is how long it takes
 	"$@" >/dev/null 2>&1
 	took=$(((${EPOCHREALTIME/./} - start) / 1000 + 1))
 }
+# Until process $1 has ended by itself; one that does not is ended.
+ends() {
+	await -t 20 -p "$1" 2>/dev/null || {
+		kill -KILL "$1"
+		return 1
+	}
+}
 untraced() {
 	[ "$(sed -n 's/^TracerPid:\t//p' "/proc/$1/status")" = 0 ]
 }
@@ -31,14 +38,14 @@ supervisor_dies() {
 		moment "$took"
 		kill -KILL "$sup"
 		wait "$sup" 2>/dev/null
-		await -t 20 -p $request 2>/dev/null || bad+=" $i:trecr-ckpt-hangs"
+		ends $request || bad+=" $i:trecr-ckpt-hangs"
 		wait $request 2>/dev/null
 		kill -0 "$inside" 2>/dev/null || bad+=" $i:dead"
 		untraced "$inside" || bad+=" $i:traced"
 		trecr-inspect --verify ck >/dev/null 2>inspect.err ||
 			bad+=" $i:image($(cat inspect.err))"
 		kill -USR1 "$inside"
-		await -t 20 -p "$inside" 2>/dev/null || bad+=" $i:hangs"
+		ends "$inside" || bad+=" $i:hangs"
 		said_ok || bad+=" $i:harmed($(tail -n 1 out))"
 		sweep 2 >/dev/null
 	done
@@ -77,33 +84,43 @@ ok "and leaves nothing unfinished" [ -z "$(find ck -name '*.tmp')" ]
 finish
 is "$status" 0 "the program is whole" || explain
 
+# program_dies ROUNDS VICTIM [ARG...]: what went wrong is in bad.
+program_dies() {
+	bad=
+	for ((i = 1; i <= $1; i++)); do
+		rm -rf ck
+		launch "$victim/$2" "${@:3}" || { bad+=" start"; break; }
+		inside=$(program_of "$sup")
+		milliseconds checkpoint
+		trecr-ckpt "$sup" >answer 2>answer.err &
+		request=$!
+		moment "$took"
+		kill -KILL "$inside"
+		ends "$sup" || bad+=" $i:supervisor-hangs"
+		wait "$sup" 2>/dev/null
+		status=$?
+		[ $status = 137 ] || bad+=" $i:status-$status"
+		ends $request || bad+=" $i:trecr-ckpt-hangs"
+		# Either it came too late, or it says that there is no checkpoint.
+		if wait $request 2>/dev/null; then
+			[ -f "$(cat answer)/job" ] || bad+=" $i:no-image"
+		else
+			grep -Eq "$no_more" answer.err || bad+=" $i:$(cat answer.err)"
+		fi
+		trecr-inspect --verify ck >/dev/null 2>&1 || bad+=" $i:image"
+		[ -z "$(find ck -name '*.tmp')" ] || bad+=" $i:leftover"
+		sweep 2 >/dev/null || bad+=" $i:left-behind"
+	done
+}
+# The process is gone, or the supervisor is, before the request or behind it.
+no_more='was killed|has ended|ended before|not supervised|no process|Broken pipe|reset by peer'
+
 arena program
-bad=
-for ((i = 1; i <= rounds; i++)); do
-	rm -rf ck
-	launch "$victim/idle" count $memory || { bad+=" start"; break; }
-	inside=$(program_of "$sup")
-	milliseconds checkpoint
-	trecr-ckpt "$sup" >answer 2>answer.err &
-	request=$!
-	moment "$took"
-	kill -KILL "$inside"
-	await -t 20 -p "$sup" 2>/dev/null || bad+=" $i:supervisor-hangs"
-	wait "$sup" 2>/dev/null
-	status=$?
-	[ $status = 137 ] || bad+=" $i:status-$status"
-	await -t 20 -p $request 2>/dev/null || bad+=" $i:trecr-ckpt-hangs"
-	# Either it came too late, or it says that there is no checkpoint.
-	if wait $request 2>/dev/null; then
-		[ -f "$(cat answer)/job" ] || bad+=" $i:no-image"
-	else
-		[ -s answer.err ] || bad+=" $i:no-message"
-	fi
-	trecr-inspect --verify ck >/dev/null 2>&1 || bad+=" $i:image"
-	[ -z "$(find ck -name '*.tmp')" ] || bad+=" $i:leftover"
-	sweep 2 >/dev/null || bad+=" $i:left-behind"
-done
+program_dies "$rounds" idle count $memory
 is "$bad" "" "$rounds times SIGKILL to the program during its checkpoint"
+# With little memory most of that is done by its threads.
+program_dies $((4 * rounds)) threads
+is "$bad" "" "$((4 * rounds)) times SIGKILL to a program with many threads"
 
 arena restart
 bad=

@@ -1,12 +1,14 @@
 /*
  * nest - run a command, and leave no process behind.
  *
- *	nest [-t SECONDS] COMMAND [ARG...]	run it; when it has ended, or the time is up,
- *end every process that came from it
- *	nest --sweep [-g SECONDS]		called from inside: end every process of the
- *nest that is not an ancestor of the caller; prints what had not ended by itself after SECONDS
- *
- *	nest --list				the same processes, untouched
+ *	nest [-t SECONDS] COMMAND [ARG...]
+ *		run it; when it has ended, or the time is up (then it tells what all are
+ *		doing), end every process that came from it
+ *	nest --sweep [-g SECONDS]
+ *		called from inside: end every process of the nest that is not an ancestor of
+ *		the caller; prints what had not ended by itself after SECONDS
+ *	nest --list
+ *		the same processes, untouched
  *
  * A supervisor that is killed leaves its program behind, and a detached one leaves its
  * caller: as subreaper of its command, the nest still finds them all.
@@ -199,6 +201,38 @@ static int list(void)
 	return 0;
 }
 
+/* What a file of /proc/@pid says, on one line; "" when it cannot be read. */
+static void first_line(pid_t pid, const char *name, char *line, int size)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	f = fopen(path, "re");
+	if (!f || !fgets(line, size, f))
+		line[0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}
+
+/* For whoever is to find out why the time was not enough. */
+static void tell_of_all(void)
+{
+	size_t n;
+	struct task *left = family(getpid(), 0, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		char where[128], call[256];
+
+		first_line(left[i].pid, "wchan", where, sizeof(where));
+		first_line(left[i].pid, "syscall", call, sizeof(call));
+		fprintf(stderr, "# %d of %d (%s) is %c in %s, call %s\n", left[i].pid,
+			left[i].parent, left[i].comm, left[i].state, where, call);
+	}
+	free(left);
+}
+
 static void end_all(void)
 {
 	while (kill_family(getpid(), 0, 0)) {
@@ -248,8 +282,8 @@ static int nest(double limit, char **argv)
 							 : 128 + WTERMSIG(status);
 			}
 		if (now() > end || signal == SIGTERM || signal == SIGINT) {
-			printf("\n# not done after %.0f s\n", limit);
-			fflush(stdout);
+			fprintf(stderr, "# not done after %.0f s\n", limit);
+			tell_of_all();
 			end_all();
 			return 124;
 		}
