@@ -1,5 +1,6 @@
 #include "lib/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,19 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 	used = strlen(e->msg);
 	if (code)
 		snprintf(e->msg + used, sizeof(e->msg) - used, ": %s", strerror(code));
+	return -1;
+}
+
+int err_again(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return -1;
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	va_end(ap);
+	e->code = EAGAIN;
 	return -1;
 }
 

@@ -67,8 +67,13 @@ int process_prepare(struct process *p, struct err *e)
 	if (tracee_read(p->mem_fd, p->vdso, vdso, p->vdso_size, e))
 		return err_prefix(e, "cannot look into process %d (%s)", p->pid, p->comm);
 	at = x86_64_find_cave(vdso, p->vdso_size, &p->cave_room);
-	if (!at || is_in_use(p, p->vdso + at))
+	if (!at)
 		return err_set(e, 0, "the vdso of process %d (%s) has no room for trecr's code",
+			p->pid, p->comm);
+	if (is_in_use(p, p->vdso + at))
+		return err_again(e,
+			"process %d (%s) is still on its way back from a checkpoint that "
+			"failed",
 			p->pid, p->comm);
 	p->cave = p->vdso + at;
 	p->sees_us = is_in_our_namespace(p->task);

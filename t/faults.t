@@ -81,6 +81,33 @@ for v in ${CHECKPOINT_FAULTS:-tree_shared tree_clones pty_session sysv sockets_t
 	is "$(traces | diff before -)" "" "$v: nothing is left behind"
 done
 
+# Every call that has to do with the program itself, with one thread to be seen to: after each
+# fault the next checkpoint is a good one at once. What runs on its way home is out of the way.
+each_call() { # CLASS
+	local n=1
+	faults fault
+	launch "$victim/idle" && checkpoint || { why="no start"; return; }
+	while :; do
+		faults fault "$1" $n dump
+		trecr-ckpt -t 60 "$sup" >/dev/null 2>ckpt.err
+		faults fault off || break
+		trecr-ckpt -t 60 "$sup" >/dev/null 2>after.err ||
+			why+=" $n: $(cat ckpt.err), then $(cat after.err);"
+		n=$((n + 1))
+	done
+	[ $n -gt 1 ] || why="none of them was met"
+	note "class $1: $((n - 1)) calls"
+	finish && said_ok || why+=" the program is harmed"
+	sweep >/dev/null
+}
+
+for class in trace memory; do
+	arena each_call
+	why=
+	each_call $class
+	is "$why" "" "a good checkpoint after each fault of class $class"
+done
+
 # The supervisor is killed between taking out what is under way and putting it back: nothing is
 # lost. While the program stands still, terminals are controlled and queues read by a process that
 # outlives it.

@@ -130,12 +130,8 @@ int fd_fanotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 			"fanotify groups that are asked for permissions are not supported");
 	if (ioctl(s->dup, FIONREAD, &pending))
 		return err_set(e, errno, "cannot ask whether there are events in it");
-	if (pending) {
-		err_set(e, 0, "it holds events that have not been read");
-		if (e)
-			e->code = EAGAIN; /* it may have read them in a moment */
-		return -1;
-	}
+	if (pending)
+		return err_again(e, "it holds events that have not been read");
 	if (dump_marks(s, &marks, e))
 		return -1;
 	x->args[0] = image_writer_string(d->job, marks.data);

@@ -35,14 +35,6 @@ uint32_t socket_dump_find(const struct fd_dump *d, uint64_t inode)
 	return 0;
 }
 
-int socket_dump_busy(struct err *e, const char *why)
-{
-	err_set(e, 0, "%s", why);
-	if (e)
-		e->code = EAGAIN;
-	return -1;
-}
-
 const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *k)
 {
 	return fd_object_at(d, k->object)->text;

@@ -34,9 +34,6 @@ uint32_t socket_dump_count(const struct fd_dump *d);
 /* The number of the one with this inode, 0 when there is none. */
 uint32_t socket_dump_find(const struct fd_dump *d, uint64_t inode);
 
-/* For what passes by itself when the program runs on: fills @e and returns -1. */
-int socket_dump_busy(struct err *e, const char *why);
-
 /* What an error is about. */
 const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *k);
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "lib/util.h"
+#include "loader/batch.h"
 
 /* Injected calls do not block: a target that takes longer is stuck in the kernel (a dead
  * file server, a kernel bug). */
@@ -84,13 +85,13 @@ static int run_until(struct remote *r, enum tracee_event want, struct err *e)
 {
 	struct tracee *t = &r->thread->tracee;
 	struct tracee_report report;
-	bool any;
+	bool go_on;
 
 	do {
 		int failed = want == TRACEE_EVENT_SYSCALL ? tracee_continue_to_syscall(t, 0, e)
 							  : tracee_continue(t, 0, e);
 
-		if (failed || wait_for(r, &report, e) || take_note(r, &report, &any, e))
+		if (failed || wait_for(r, &report, e) || take_note(r, &report, &go_on, e))
 			return -1;
 	} while (report.event != want);
 	return 0;
@@ -168,8 +169,9 @@ static int unmap_scratch(struct remote *r, struct err *e)
 	if (!start)
 		return 0;
 	/* First out of the way home: behind the call, another thread of a program that has lost
-	 * its supervisor could map something there. A page left over is the lesser evil. */
-	if (remote_set_scratch(r, 0, 0, e))
+	 * its supervisor could map something there. A page left over is the lesser evil. But in
+	 * our window nobody else maps anything. */
+	if (start != LOADER_WINDOW && remote_set_scratch(r, 0, 0, e))
 		return -1;
 	return REMOTE_CALL(r, &result, e, SYS_munmap, start, size);
 }

@@ -8,7 +8,10 @@
 #include "loader/batch.h"
 #include "supervisor/target/cave.h"
 
-#define PAGE          4096u
+#define PAGE 4096u
+_Static_assert(QUERY_RESULTS + REMOTE_QUERY_MAX * sizeof(int64_t) + REMOTE_QUERY_BYTES <= PAGE,
+	"all results fit");
+
 #define PATIENCE_NS   10000000000ull
 #define FIRST_LOOK_NS 100000000ull
 
@@ -194,6 +197,10 @@ static int run_with_page(
 {
 	uint64_t page = page_of(r);
 
+	/* What an old page says would be taken for what the calls have returned. */
+	if (!is_gone(r, page))
+		return err_set(e, 0, "process %d (%s) has memory in trecr's own window",
+			r->process->pid, r->process->comm);
 	return remote_set_scratch(r, page, PAGE, e) || start(r, x86_64_query_code, e) ||
 			       wait_until(r, is_done, page, e) || remote_stop(r, e) ||
 			       read_results(r, queries, count, page, e) ||
@@ -246,7 +253,8 @@ static int call(struct remote *r, struct remote_query *q, struct err *e)
 
 int remote_query(struct remote *r, struct remote_query *queries, size_t count, struct err *e)
 {
-	BUG_ON(count > REMOTE_QUERY_MAX || out_offset(queries, count) > PAGE);
+	BUG_ON(count > REMOTE_QUERY_MAX ||
+		out_offset(queries, count) - out_offset(queries, 0) > REMOTE_QUERY_BYTES);
 	if (can_query(r)) {
 		size_t most = rows_at_once(r->process);
 

@@ -2,8 +2,9 @@
  * remote_query.h - ask a stopped thread for much at once.
  *
  * A system call by remote_call() stops the thread twice, and each stop is a way to another
- * processor and back. Here the thread makes all calls on its own and is stopped once. That it
- * goes home by itself when the supervisor is killed meanwhile holds as there.
+ * processor and back. Here the thread makes all calls on its own and is stopped once behind
+ * them, and once more where a page has to be unmapped. That it goes home by itself when the
+ * supervisor is killed meanwhile holds as there.
  */
 #ifndef SUPERVISOR_TARGET_REMOTE_QUERY_H
 #define SUPERVISOR_TARGET_REMOTE_QUERY_H
