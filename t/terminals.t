@@ -117,7 +117,7 @@ done
 if have tmux && have script && have vim; then
 	arena tmux
 	on_terminal script -qfe screen -c \
-		"env TERM=vt100 tmux -f /dev/null -S sock new-session 'vim -u NONE -N -i NONE text'" &&
+		"env TERM=vt100 SHELL=/bin/sh tmux -f /dev/null -S sock new-session 'vim -u NONE -N -i NONE text'" &&
 		vim_works
 	result $? "vim in tmux: typed into after each restart" || explain screen text
 	sweep >/dev/null

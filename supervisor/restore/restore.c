@@ -478,7 +478,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, char *reason, bool *again, struct err *e)
 {
 	struct restore r = {.s = s, .c = c, .o = o, .e = e};
-	cleanup_free char *obstacle = NULL;
+	cleanup_free char *obstacle = NULL, *doubts = NULL;
 	struct spawn_wishes wishes = {0};
 	struct clock_shifts clocks;
 	cleanup_buf struct buf left_over = {0};
@@ -493,6 +493,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	obstacle = sysv_obstacle(c);
 	wishes.ipc = obstacle;
 	wishes.reason = reason ? reason : obstacle;
+	doubts = wishes.ipc ? NULL : sysv_doubts(c);
 	/* What is brought back in a namespace has no use for what is left of it outside. */
 	sysv_list(c, wishes.ipc, &left_over);
 	fd_shm_files_absent(c, &shm_files);
@@ -507,6 +508,8 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	*again = !s->init;
 	if (why)
 		notice(&r, why);
+	if (doubts)
+		notice(&r, doubts);
 	result = run_in_thread(&r);
 	*again = result && *again && r.id_taken;
 	if (result)

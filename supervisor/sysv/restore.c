@@ -181,6 +181,25 @@ char *sysv_obstacle(const struct checkpoint *c)
 	return NULL;
 }
 
+char *sysv_doubts(const struct checkpoint *c)
+{
+	const struct image_object *o;
+	cleanup_buf struct buf names = {0};
+	size_t count;
+
+	o = objects_of(c->job, &count);
+	for (size_t i = 0; i < count; i++)
+		if (o[i].flags & IMAGE_SYSV_GUESSED && kind_of(&o[i]) &&
+			look(&o[i]) == LEFT_ALONE)
+			buf_printf(&names, "%s%s %d", names.len ? ", " : "",
+				kind_of(&o[i])->what, (int)o[i].inode);
+	return names.len
+		       ? xasprintf("%.*s: there still, and left as it is, as it may be another "
+				   "program's",
+				 (int)names.len, (char *)names.data)
+		       : NULL;
+}
+
 void sysv_list(const struct checkpoint *c, bool left_over, struct buf *list)
 {
 	const struct image_object *o;
