@@ -199,6 +199,7 @@ static void kill_all(struct restore *r)
 	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
 		if (pid > 0 && WIFSTOPPED(status))
 			kill(pid, SIGKILL);
+	util_close(&s->init_fd);
 	s->root = s->init = 0;
 }
 
@@ -472,8 +473,8 @@ static char *namespace_reason(const struct restore *r)
 			: NULL;
 }
 
-/* With a @reason in a namespace of its own. *again: it has failed here only because an id was
- * taken, and might do so there. */
+/* With a @reason in namespaces of its own for all ids there are. *again: it has failed only
+ * because an id was taken, which cannot happen there. */
 static int attempt(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, char *reason, bool *again, struct err *e)
 {
@@ -488,6 +489,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 
 	if (enter(PHASE_CHECK) || look_at_image(&r) || check_before(&r))
 		goto out;
+	wishes.terminals = reason ? fd_has_terminals(c) : fd_terminal_in_use(c);
 	if (!reason)
 		reason = namespace_reason(&r);
 	obstacle = sysv_obstacle(c);
@@ -497,7 +499,6 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	/* What is brought back in a namespace has no use for what is left of it outside. */
 	sysv_list(c, wishes.ipc, &left_over);
 	fd_shm_files_absent(c, &shm_files);
-	wishes.terminals = fd_terminal_in_use(c);
 	wishes.clocks = o->freeze_clock ? &clocks : NULL;
 	if (o->freeze_clock &&
 		clocks_plan(c->info->monotonic_ns, c->info->boottime_ns, &clocks, e))
@@ -505,13 +506,12 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	if (enter(PHASE_BIRTH) || spawn_restored(s, r.processes[0].ip->pid, birth_main,
 					  &r.birth, &wishes, &why, e))
 		goto out;
-	*again = !s->init;
 	if (why)
 		notice(&r, why);
 	if (doubts)
 		notice(&r, doubts);
 	result = run_in_thread(&r);
-	*again = result && *again && r.id_taken;
+	*again = result && r.id_taken;
 	if (result)
 		kill_all(&r);
 	else

@@ -105,7 +105,7 @@ static int look_at_tcp(struct socket_dump *k, struct err *e)
 		return 0;
 	case SYN_SENT:
 	case SYN_RECV:
-		return err_again(e, "its connection is being made");
+		return err_with(e, EAGAIN, "its connection is being made");
 	case CLOSED:
 	case TIME_WAIT:
 		k->s.state = IMAGE_SOCKET_OPEN;
@@ -292,7 +292,7 @@ static int relate_waiting(
 	if (!k->s.listener)
 		return relate_outside(d, k, e);
 	if (f->unread || k->s.shutdown)
-		return err_again(e, "it waits to be accepted, and has sent already");
+		return err_with(e, EAGAIN, "it waits to be accepted, and has sent already");
 	l = socket_dump_at(d, k->s.listener);
 	k->s.state = IMAGE_SOCKET_WAITING;
 	k->s.backlog = l->waiting_found++;
@@ -368,7 +368,7 @@ int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct e
 {
 	if (k->waiting_count <= k->waiting_found || d->tcp == FD_TCP_RESET)
 		return 0;
-	return err_again(e,
+	return err_with(e, EAGAIN,
 		"a connection waits to be accepted whose other end is of another program, or "
 		"closed already");
 }
