@@ -5,7 +5,7 @@
 #include "sockets.h"
 
 static int stream[2], packets[2], datagrams[2], half[2], ended[2], reset[2], lonely[2], full[2],
-	large[2], taken[2];
+	large[2], taken[2], mute[2], deaf[2];
 static int filled;
 
 void victim_hurt(void)
@@ -97,6 +97,8 @@ static void prepare(void)
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, full));
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, large));
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, taken));
+	MUST(!socketpair(AF_UNIX, SOCK_DGRAM, 0, mute) && !shutdown(mute[0], SHUT_WR));
+	MUST(!socketpair(AF_UNIX, SOCK_DGRAM, 0, deaf) && !shutdown(deaf[0], SHUT_RD));
 	options();
 	MUST(write(stream[0], "to one", 6) == 6 && write(stream[0], " end", 4) == 4);
 	MUST(write(stream[1], "and back", 8) == 8);
@@ -169,6 +171,12 @@ int main(void)
 	CHECK(error == ECONNRESET, "error is %d", error);
 	COMES(lonely[1], "from the past");
 	CHECK(write(lonely[1], "x", 1) < 0 && errno == ECONNREFUSED, "no ECONNREFUSED");
+	CHECK(write(mute[0], "x", 1) < 0 && errno == EPIPE, "a mute one can send");
+	CHECK(write(mute[1], "x", 1) == 1, "nothing can be sent to a mute one");
+	COMES(mute[0], "x");
+	CHECK(write(deaf[1], "x", 1) < 0 && errno == EPIPE, "something can be sent to a deaf one");
+	CHECK(write(deaf[0], "x", 1) == 1, "a deaf one cannot send");
+	COMES(deaf[1], "x");
 	check_full();
 	check_large();
 	CHECK(write(stream[0], "x", 1) == 1 && write(datagrams[1], "y", 1) == 1 &&
