@@ -28,6 +28,7 @@ static void options(void)
 	MUST(!setsockopt(stream[1], SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)));
 	sock_set(taken[0], SOL_SOCKET, SO_PEEK_OFF, 3);
 	MUST(!fcntl(packets[1], F_SETFL, O_NONBLOCK));
+	MUST(!fchmod(packets[1], 0640));
 	MUST(!fcntl(packets[0], F_SETOWN, getpid()));
 	MUST(!fcntl(packets[0], F_SETFL, O_ASYNC));
 }
@@ -37,6 +38,7 @@ static void check_options(void)
 	struct timeval t;
 	socklen_t size = sizeof(t);
 	char text[8];
+	struct stat st;
 
 	CHECK(sock_int(stream[0], SOL_SOCKET, SO_SNDBUF) == 60000, "SO_SNDBUF");
 	CHECK(sock_int(stream[1], SOL_SOCKET, SO_RCVBUF) == 100000, "SO_RCVBUF");
@@ -52,6 +54,7 @@ static void check_options(void)
 	CHECK(recv(taken[0], text, sizeof(text), MSG_PEEK) == 3 && !memcmp(text, "def", 3),
 		"looking from SO_PEEK_OFF on");
 	CHECK(sock_int(stream[0], SOL_SOCKET, SO_PEEK_OFF) == -1, "SO_PEEK_OFF was not set");
+	CHECK(!fstat(packets[1], &st) && (st.st_mode & 07777) == 0640, "mode %o", st.st_mode);
 	CHECK(fcntl(packets[1], F_GETFL) & O_NONBLOCK, "O_NONBLOCK");
 	CHECK(!(fcntl(packets[0], F_GETFL) & O_NONBLOCK), "O_NONBLOCK of the other");
 	CHECK(fcntl(packets[0], F_GETOWN) == getpid() && fcntl(packets[0], F_GETFL) & O_ASYNC,
@@ -174,7 +177,8 @@ int main(void)
 	CHECK(write(mute[0], "x", 1) < 0 && errno == EPIPE, "a mute one can send");
 	CHECK(write(mute[1], "x", 1) == 1, "nothing can be sent to a mute one");
 	COMES(mute[0], "x");
-	CHECK(write(deaf[1], "x", 1) < 0 && errno == EPIPE, "something can be sent to a deaf one");
+	CHECK(write(deaf[1], "x", 1) < 0 && errno == EPIPE,
+		"something can be sent to a deaf one");
 	CHECK(write(deaf[0], "x", 1) == 1, "a deaf one cannot send");
 	COMES(deaf[1], "x");
 	check_full();
