@@ -448,7 +448,8 @@ enum image_description_kind {
 	IMAGE_FD_INHERITED,  /* args[0]: 0, 1 or 2: taken from trecr-restart's */
 	IMAGE_FD_UNLINKED,   /* L; object: the contents */
 	IMAGE_FD_MEMFD,      /* L; object: the contents */
-	IMAGE_FD_PIPE,       /* object: the pipe; args[0]: 0 read end, 1 write end, 2 both */
+	IMAGE_FD_PIPE,       /* object: the pipe; args[0]: 0 read end, 1 write end, 2 both,
+			      * args[1]: uid | gid << 32 */
 	IMAGE_FD_FIFO,       /* path; object; args[0] as for a pipe */
 	IMAGE_FD_EVENTFD,    /* args[0]: count, args[1]: semaphore, args[2]: id */
 	IMAGE_FD_TIMERFD,    /* args[0]: clock, [1]: left ns, [2]: interval ns, [3]: ticks,
@@ -460,7 +461,7 @@ enum image_description_kind {
 	IMAGE_FD_PTY_MASTER, /* path of the ptmx; object: the terminal */
 	IMAGE_FD_PTY_SLAVE,  /* object: the terminal; args[0]: 1: opened as /dev/tty */
 	IMAGE_FD_SOCKET,     /* object: bytes of the messages; args[0]: its number in
-			      * IMAGE_NOTE_SOCKETS, from 1 */
+			      * IMAGE_NOTE_SOCKETS, from 1, args[1]: uid | gid << 32 */
 	IMAGE_FD_MQUEUE,     /* object: the POSIX message queue */
 	IMAGE_FD_INOTIFY,    /* args[0]: string, a line "WD MASK PATH" (decimal, hex) for each
 			      * watch; args[1]: bytes of events that were not read */
@@ -491,7 +492,7 @@ IMAGE_SIZE_IS(struct image_description, 112);
  * huge pages of hugetlbfs, else 0. */
 enum image_object_kind {
 	IMAGE_OBJECT_SHARED_ANON = 1, /* MAP_SHARED | MAP_ANONYMOUS */
-	IMAGE_OBJECT_MEMFD,           /* args[0]: seals */
+	IMAGE_OBJECT_MEMFD,           /* args[0]: seals, args[1]: uid | gid << 32 */
 	/* A file without a name: its last one; args[0]: other names, args[1]: uid | gid << 32
 	 */
 	IMAGE_OBJECT_UNLINKED,

@@ -15,6 +15,7 @@ multicast|multicast
 urgent|urgent
 headers|further headers
 headers6|further headers
+corked|MSG_MORE
 filter|SO_ATTACH_FILTER
 unaccepted|waits to be accepted, and has sent
 unaccepted-tcp|waits to be accepted, and has sent

@@ -231,7 +231,8 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 		return 0;
 	/* Another's file can stay ours: who has it open does not need its owner, and only root
 	 * could give it away. */
-	if (o->kind == IMAGE_OBJECT_UNLINKED || o->kind == IMAGE_OBJECT_SHM_FILE)
+	if (o->kind == IMAGE_OBJECT_UNLINKED || o->kind == IMAGE_OBJECT_SHM_FILE ||
+		o->kind == IMAGE_OBJECT_MEMFD)
 		(void)!fchown(fd, (uid_t)o->args[1], (gid_t)(o->args[1] >> 32));
 	if (fchmod(fd, o->mode & 07777))
 		return err_set(e, errno, "cannot set the mode of %s", name);
@@ -241,10 +242,32 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 	return 0;
 }
 
+/* A pipe or socket has an owner and a mode as well: who opens one again, as by /dev/stdin, is
+ * asked for them. Another's can stay ours here, too. */
+static int settle_nameless(
+	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e)
+{
+	const struct image_object *o;
+
+	if (x->kind != IMAGE_FD_PIPE && x->kind != IMAGE_FD_SOCKET)
+		return 0;
+	o = fd_object_info(r->job, x->object,
+		x->kind == IMAGE_FD_PIPE ? IMAGE_OBJECT_PIPE : IMAGE_OBJECT_SOCKET, e);
+	if (!o)
+		return -1;
+	(void)!fchown(fd, (uid_t)x->args[1], (gid_t)(x->args[1] >> 32));
+	return fchmod(fd, o->mode & 07777)
+		       ? err_set(e, errno, "cannot set the mode of a pipe or socket")
+		       : 0;
+}
+
 int fd_made_settle(struct fd_restore *r, struct err *e)
 {
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].fd >= 0 && settle(r, n, r->made[n - 1].fd, e))
+			return -1;
+	for (size_t i = 0; i < r->description_count; i++)
+		if (settle_nameless(r, &r->descriptions[i], r->open[i], e))
 			return -1;
 	return 0;
 }

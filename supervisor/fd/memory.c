@@ -30,6 +30,7 @@ int fd_memfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_des
 	x->object = fd_object_of(d, s, IMAGE_OBJECT_MEMFD);
 	o = fd_object_at(d, x->object);
 	o->o.args[0] = seals;
+	o->o.args[1] = fd_source_owner(s);
 	x->path = o->o.name;
 	return 0;
 }

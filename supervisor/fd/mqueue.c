@@ -142,7 +142,7 @@ int fd_mqueue_dump(struct fd_dump *d, const struct fd_source *s, struct image_de
 		return 0;
 	free(o->file);
 	o->file = NULL;
-	o->o.args[0] = s->st.st_uid | (uint64_t)s->st.st_gid << 32;
+	o->o.args[0] = fd_source_owner(s);
 	o->o.flags = s->st.st_nlink;
 	queue = open(path, O_RDWR | O_CLOEXEC);
 	if (queue < 0)

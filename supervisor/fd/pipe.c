@@ -162,6 +162,7 @@ int fd_pipe_dump(struct fd_dump *d, const struct fd_source *s, struct image_desc
 	if (capacity < 0)
 		return err_set(e, errno, "cannot ask for its capacity");
 	x->args[0] = s->flags & O_ACCMODE;
+	x->args[1] = fd_source_owner(s);
 	x->object = fd_object_of(d, s, IMAGE_OBJECT_PIPE);
 	o = fd_object_at(d, x->object);
 	o->o.args[0] = capacity;

@@ -228,7 +228,7 @@ int fd_unlinked_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 	x->object = fd_object_of(d, s, IMAGE_OBJECT_UNLINKED);
 	o = fd_object_at(d, x->object);
 	o->o.args[0] = s->st.st_nlink;
-	o->o.args[1] = s->st.st_uid | (uint64_t)s->st.st_gid << 32;
+	o->o.args[1] = fd_source_owner(s);
 	x->path = o->o.name;
 	return 0;
 }

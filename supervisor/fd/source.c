@@ -150,6 +150,11 @@ char *fd_source_path(const struct fd_source *s)
 	return path;
 }
 
+uint64_t fd_source_owner(const struct fd_source *s)
+{
+	return s->st.st_uid | (uint64_t)s->st.st_gid << 32;
+}
+
 pid_t fd_inner_pid(pid_t pid)
 {
 	pid_t id = pid < 0 ? -pid : pid, inner;

@@ -40,6 +40,9 @@ char *fd_source_text(const struct fd_source *s);
 /* Path of the file in @s without the " (deleted)" that /proc adds, the caller's to free. */
 char *fd_source_path(const struct fd_source *s);
 
+/* Who owns the file: uid | gid << 32. */
+uint64_t fd_source_owner(const struct fd_source *s);
+
 /* Id of process @pid (negative: a process group) as it is known inside its own namespace. */
 pid_t fd_inner_pid(pid_t pid);
 

@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 
 #include "supervisor/clone.h"
+#include "supervisor/restore/die.h"
 
 /* Where helpers' ids are looked for. */
 #define HELPER_PID_FIRST 300
@@ -329,30 +330,6 @@ static int settle_terminal(const struct birth *b, size_t node, struct err *e)
 	return 0;
 }
 
-/* End as @entry did, without a core file. */
-static int die(const struct image_job_process *entry, const char *comm, struct err *e)
-{
-	static const struct rlimit none;
-	int signal = entry->status & 0x7f;
-	sigset_t set;
-
-	/* All of these are for looks, or to be on the safe side. */
-	(void)prctl(PR_SET_NAME, comm);
-	(void)setrlimit(RLIMIT_CORE, &none);
-	if (entry->uid != getuid())
-		(void)!setresuid(entry->uid, entry->uid, entry->uid);
-	if (!signal)
-		_exit(entry->status >> 8);
-	(void)prctl(PR_SET_DUMPABLE, 0);
-	if (signal != SIGKILL)
-		(void)sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-	sigemptyset(&set);
-	sigaddset(&set, signal);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	(void)kill(getpid(), signal);
-	return err_set(e, 0, "cannot end by signal %d", signal);
-}
-
 /* Those that end are to be there, or gone, before the program could see otherwise; and the
  * SIGCHLD that says so comes now, when it is ignored. */
 static int await_ended(struct birth *b, size_t node, struct err *e)
@@ -416,7 +393,7 @@ static int go_on(struct birth *b, size_t node, int *error_fd, struct err *e)
 		_exit(0);
 	}
 	if (n->kind == FOREST_ZOMBIE)
-		return die(entry, image_string(b->c->job, entry->comm), e);
+		return restore_die(entry, image_string(b->c->job, entry->comm), e);
 	if (settle_terminal(b, node, e) || await_ended(b, node, e))
 		return -1;
 	return become(b, node, error_fd, e);

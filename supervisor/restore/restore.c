@@ -51,9 +51,10 @@ struct restore {
 	struct birth birth;
 	struct restore_one *processes; /* in the order of the checkpoint's */
 	size_t count;
-	bool id_taken;     /* it has failed because something else has one of the tree's ids */
-	size_t unborn;     /* of them, that have not executed their programs yet */
-	size_t dying;      /* helpers and zombies that have not ended yet; */
+	bool id_taken;  /* it has failed because something else has one of the tree's ids */
+	size_t unborn;  /* of them, that have not executed their programs yet */
+	size_t dying;   /* helpers and zombies that have not ended yet, */
+	size_t dumping; /* of them, that are still to show that they have left a core file; */
 	struct buf others; /* struct other: those heard of */
 };
 
@@ -123,6 +124,8 @@ static int look_at_image(struct restore *r)
 	}
 	r->unborn = r->count;
 	r->dying = forest_count(&r->birth.forest) - r->count;
+	for (size_t i = r->count; i < r->birth.forest.count; i++)
+		r->dumping += !!WCOREDUMP(r->birth.forest.list[i].status);
 	return 0;
 }
 
@@ -248,12 +251,14 @@ static struct restore_one *find_one(struct restore *r, pid_t tid)
 }
 
 /* One that had been traced and then became our own child ends twice for us. */
-static void forget_other(struct restore *r, pid_t tid)
+static void forget_other(struct restore *r, pid_t tid, int status)
 {
 	struct other *other = find_other(r, tid);
 
-	if (!other->ended)
+	if (!other->ended) {
 		r->dying--;
+		r->dumping -= WCOREDUMP(status) && r->dumping;
+	}
 	other->ended = true;
 }
 
@@ -278,7 +283,7 @@ static int attend(struct restore *r, struct tracee *t, const struct tracee_repor
 	if (report->event == TRACEE_EVENT_GONE) {
 		if (one || t->tid == r->s->init || birth_failed(&r->birth))
 			return ended_early(r);
-		forget_other(r, t->tid);
+		forget_other(r, t->tid, report->status);
 		return 0;
 	}
 	if (one &&
@@ -318,6 +323,10 @@ static int give_birth(struct restore *r)
 		if (attend(r, &t, &report))
 			return -1;
 	}
+	if (r->dumping)
+		notice(r, "of processes that have ended and are not waited for yet, some no "
+			  "longer "
+			  "show that they left a core file (none can be written here)");
 	return 0;
 }
 

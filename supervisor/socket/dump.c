@@ -79,6 +79,7 @@ int fd_socket_dump(struct fd_dump *d, const struct fd_source *s, struct image_de
 	k.object = x->object = fd_object_of(d, s, IMAGE_OBJECT_SOCKET);
 	buf_push(&d->sockets, struct socket_dump, &k);
 	x->args[0] = socket_dump_count(d);
+	x->args[1] = fd_source_owner(s);
 	return 0;
 }
 

@@ -123,14 +123,50 @@ static int look_at_tcp(struct socket_dump *k, struct err *e)
 	}
 }
 
+/* Whether nothing can be sent any more: asked by a byte that is nowhere, as the kernel looks at
+ * that before it copies anything (sock_alloc_send_pskb()). An error that waits would be taken,
+ * and without a port it would get one. */
+static bool cannot_send(const struct socket_dump *k, short events)
+{
+	struct sockaddr_storage to = {0};
+	struct iovec nowhere = {(void *)1, 1};
+	struct msghdr h = {.msg_iov = &nowhere, .msg_iovlen = 1};
+
+	if (events & POLLERR || !k->s.name_size)
+		return false;
+	if (!k->s.peer_name_size) {
+		memcpy(&to, k->s.name, k->s.name_size);
+		h.msg_name = &to;
+		h.msg_namelen = k->s.name_size;
+	}
+	return sendmsg(k->fd, &h, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EPIPE;
+}
+
+static int look_at_udp(struct socket_dump *k, struct err *e)
+{
+	short events = poll_now(k->fd);
+	int unsent;
+
+	k->s.state = k->s.peer_name_size ? IMAGE_SOCKET_CONNECTED : IMAGE_SOCKET_OPEN;
+	/* A datagram that is to become longer yet (MSG_MORE, UDP_CORK), or is just leaving. */
+	if (ioctl(k->fd, SIOCOUTQ, &unsent))
+		return err_set(e, errno, "cannot ask what it has not sent yet");
+	if (unsent)
+		return err_again(e, "it holds a datagram that is not sent yet (MSG_MORE)");
+	if (events & POLLRDHUP)
+		k->s.shutdown |= 1;
+	if (cannot_send(k, events))
+		k->s.shutdown |= 2;
+	return 0;
+}
+
 int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
 	if (get_names(k, e))
 		return -1;
 	if (k->s.type == SOCK_STREAM)
 		return look_at_tcp(k, e);
-	k->s.state = k->s.peer_name_size ? IMAGE_SOCKET_CONNECTED : IMAGE_SOCKET_OPEN;
-	return socket_refuse_multicast(k->fd, k->s.family, e);
+	return look_at_udp(k, e) || socket_refuse_multicast(k->fd, k->s.family, e) ? -1 : 0;
 }
 
 /* ---- bytes under way ---- */

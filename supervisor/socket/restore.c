@@ -155,9 +155,8 @@ static int shut_down(struct socket_restore *q, size_t number, struct err *e)
 	const struct image_socket *s = &q->s[number - 1];
 	int fd = q->made[number - 1].fd;
 
-	if (!(s->shutdown & 3) || s->state == IMAGE_SOCKET_LISTENING ||
-		(s->state == IMAGE_SOCKET_ENDED && s->family == AF_UNIX &&
-			s->type != SOCK_DGRAM))
+	if (!(s->shutdown & 3) || (s->state == IMAGE_SOCKET_ENDED && s->family == AF_UNIX &&
+					  s->type != SOCK_DGRAM))
 		return 0;
 	/* Of an unconnected one, it is done and complained of (inet_shutdown()). */
 	if (shutdown(fd, how[s->shutdown & 3]) && errno != ENOTCONN)

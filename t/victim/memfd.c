@@ -2,6 +2,13 @@
  * one that is not mapped, one with seals. */
 #include "victim.h"
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC 0x0020
+#endif
+
 static char *a, *b, *closed;
 
 void victim_hurt(void)
@@ -15,6 +22,9 @@ static int make(const char *name, size_t size, uint64_t seed, unsigned flags)
 	int fd = memfd_create(name, flags);
 	char *data = malloc(size);
 
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+		fd = memfd_create(name, flags & ~MFD_NOEXEC_SEAL);
+
 	MUST(fd >= 0 && data);
 	victim_fill(data, size, seed);
 	MUST(write(fd, data, size) == (ssize_t)size);
@@ -27,6 +37,7 @@ int main(void)
 	int fd = make("both", 64 * KIB, 1, 0), gone = make("closed", 64 * KIB, 2, MFD_CLOEXEC);
 	int file = make("unmapped", 96 * KIB, 3, 0),
 	    sealed = make("sealed", 4096, 4, MFD_ALLOW_SEALING);
+	int plain = make("not to be run", 4096, 5, MFD_NOEXEC_SEAL), plain_seals;
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 	char link[64] = "", data[4096];
 	struct stat st;
@@ -36,7 +47,8 @@ int main(void)
 	closed = mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED, gone, 0);
 	MUST(a != MAP_FAILED && b != MAP_FAILED && closed != MAP_FAILED);
 	close(gone);
-	MUST(!fcntl(sealed, F_ADD_SEALS, seals));
+	MUST(!fcntl(sealed, F_ADD_SEALS, seals) && !fchmod(file, 0640));
+	plain_seals = fcntl(plain, F_GET_SEALS);
 	MUST(ftruncate(file, 1 * MIB) == 0);
 	MUST(lseek(file, 4096, SEEK_SET) == 4096);
 	victim_ready();
@@ -49,13 +61,19 @@ int main(void)
 	CHECK(pread(fd, data, 1, 77) == 1 && data[0] == 'x', "the file is another one");
 	CHECK(readlink("/proc/self/fd/3", link, 63) > 0 && strstr(link, "memfd:both"),
 		"descriptor 3 is %s", link);
-	CHECK(!fstat(file, &st) && st.st_size == (off_t)MIB, "size is %lld",
-		(long long)st.st_size);
+	CHECK(!fstat(file, &st) && st.st_size == (off_t)MIB && (st.st_mode & 07777) == 0640 &&
+			st.st_uid == getuid(),
+		"size is %lld, mode %o", (long long)st.st_size, st.st_mode);
 	CHECK(lseek(file, 0, SEEK_CUR) == 4096, "offset is %lld",
 		(long long)lseek(file, 0, SEEK_CUR));
 	CHECK(pread(file, data, 4096, 0) == 4096, "%s", strerror(errno));
 	SAME(data, 4096, 3, "unmapped memory file");
 	CHECK(fcntl(sealed, F_GET_SEALS) == seals, "seals are %x", fcntl(sealed, F_GET_SEALS));
+	CHECK(fcntl(fd, F_GET_SEALS) == F_SEAL_SEAL, "one can be sealed by now");
+	CHECK(fcntl(plain, F_GET_SEALS) == plain_seals && !fstat(plain, &st) &&
+			!(st.st_mode & 0111) == !!(plain_seals & F_SEAL_EXEC),
+		"seals %x, were %x, mode %o", fcntl(plain, F_GET_SEALS), plain_seals,
+		st.st_mode);
 	CHECK(write(sealed, "x", 1) < 0 && errno == EPERM, "sealed file was written");
 	CHECK(pread(sealed, data, 4096, 0) == 4096, "%s", strerror(errno));
 	SAME(data, 4096, 4, "sealed memory file");

@@ -18,6 +18,7 @@ int main(void)
 {
 	static char data[1024 * 1024];
 	int waiting, n, filled = 0, capacity;
+	struct stat st;
 
 	signal(SIGPIPE, SIG_IGN);
 	MUST(!pipe(plain) && !pipe2(packet, O_DIRECT) && !pipe2(big, O_CLOEXEC));
@@ -34,9 +35,12 @@ int main(void)
 	MUST(errno == EAGAIN && filled > 0);
 	MUST(write(ended[1], "last", 4) == 4 && !close(ended[1]));
 	close(broken[0]);
+	MUST(!fchmod(plain[0], 0640));
 	victim_ready();
 	victim_wait();
 	memset(data, 0, sizeof(data));
+	CHECK(!fstat(plain[1], &st) && (st.st_mode & 07777) == 0640 && st.st_uid == getuid(),
+		"mode %o", st.st_mode);
 	CHECK(!ioctl(plain[0], FIONREAD, &waiting) && waiting == 10, "%d bytes wait", waiting);
 	n = read(plain[0], data, 100);
 	CHECK(n == 10 && !memcmp(data, "some bytes", 10), "%d bytes: '%.*s'", n, n, data);

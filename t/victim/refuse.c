@@ -135,6 +135,28 @@ static void headers6(void)
 		"no such option here");
 }
 
+/* It would be longer yet. */
+static void corked(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t size = sizeof(a);
+
+	need_socket(AF_INET, SOCK_DGRAM, 0);
+	MUST(!bind(fd, (struct sockaddr *)&a, size) &&
+		!getsockname(fd, (struct sockaddr *)&a, &size) &&
+		!connect(fd, (struct sockaddr *)&a, size));
+	MUST(send(fd, "part", 4, MSG_MORE) == 4);
+}
+
+static void still_corked(void)
+{
+	char text[8];
+
+	CHECK(send(fd, "ial", 3, 0) == 3 && recv(fd, text, 8, MSG_DONTWAIT) == 7 &&
+			!memcmp(text, "partial", 7),
+		"the datagram");
+}
+
 static void filter(void)
 {
 	struct sock_filter all = BPF_STMT(BPF_RET, 0xffff);
@@ -682,6 +704,7 @@ static const struct kind {
 	{"urgent", urgent, still_urgent, 'd'},
 	{"headers", headers, nothing, 'd'},
 	{"headers6", headers6, nothing, 'd'},
+	{"corked", corked, still_corked, 'd'},
 	{"filter", filter, nothing, 'd'},
 	{"unaccepted", unaccepted, still_unaccepted, 'd'},
 	{"unaccepted-tcp", unaccepted_tcp, still_unaccepted, 'd'},

@@ -3,11 +3,21 @@
 
 #include "tree.h"
 
-static pid_t exited, failed, killed, faulted;
+static pid_t exited, failed, killed, faulted, dumped;
+
+enum { CORE = 99 };
+
+static void write_filter(const char *bits)
+{
+	int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
+
+	(void)!write(fd, bits, strlen(bits));
+	close(fd);
+}
 
 static pid_t end(int status, int signal)
 {
-	struct rlimit none = {0};
+	struct rlimit limit = {0};
 	pid_t pid = fork();
 
 	MUST(pid >= 0);
@@ -15,7 +25,12 @@ static pid_t end(int status, int signal)
 		tree_until_state(pid, 'Z');
 		return pid;
 	}
-	setrlimit(RLIMIT_CORE, &none);
+	/* A core file that is as small as can be, or none. */
+	if (status == CORE && !getrlimit(RLIMIT_CORE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		write_filter("0");
+	}
+	setrlimit(RLIMIT_CORE, &limit);
 	if (signal)
 		kill(getpid(), signal);
 	_exit(status);
@@ -28,12 +43,15 @@ void victim_hurt(void)
 
 int main(void)
 {
-	siginfo_t info = {0};
+	siginfo_t info = {0}, core = {0};
 
 	exited = end(0, 0);
 	failed = end(42, 0);
 	killed = end(0, SIGKILL);
 	faulted = end(0, SIGSEGV);
+	dumped = end(CORE, SIGABRT);
+	/* Where none can be written, it is another that was killed. */
+	MUST(!waitid(P_PID, dumped, &core, WEXITED | WNOWAIT));
 	victim_ready();
 	victim_wait();
 	CHECK(!waitid(P_PID, killed, &info, WEXITED | WNOWAIT) && info.si_pid == killed &&
@@ -41,6 +59,11 @@ int main(void)
 			info.si_uid == getuid(),
 		"waitid: pid %d, code %d, status %d, uid %u", info.si_pid, info.si_code,
 		info.si_status, info.si_uid);
+	CHECK(!waitid(P_PID, dumped, &info, WEXITED | WNOWAIT) &&
+			info.si_code == core.si_code && info.si_status == SIGABRT,
+		"waitid: code %d, was %d, status %d", info.si_code, core.si_code,
+		info.si_status);
+	tree_reap(dumped, SIGABRT | (core.si_code == CLD_DUMPED ? WCOREFLAG : 0));
 	tree_reap(faulted, SIGSEGV);
 	tree_reap(failed, 42 << 8);
 	tree_reap(exited, 0);

@@ -1,12 +1,14 @@
 /* UDP and netlink sockets: datagrams that wait, with the addresses they came from; connected
- * ones; options. */
+ * ones; shut down ones; options. */
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
+#include <poll.h>
 
 #include "sockets.h"
 
 static int sink, source, asking, answering, six, nameless, any, route;
+static int shut[4]; /* by SHUT_RD, SHUT_WR, SHUT_RDWR, and SHUT_WR when connected to nobody */
 static struct sockaddr_in name_of_closed;
 static struct sockaddr_nl route_name;
 
@@ -78,6 +80,38 @@ static void prepare_connected(void)
 	sock_set(asking, IPPROTO_IP, IP_PKTINFO, 1);
 }
 
+static void prepare_shut(void)
+{
+	struct sockaddr_in a = name_of(source);
+
+	for (int i = 0; i < 4; i++) {
+		shut[i] = bound(INADDR_LOOPBACK);
+		send_to(source, shut[i], "rest", 4);
+		if (i < 3)
+			MUST(!connect(shut[i], (struct sockaddr *)&a, sizeof(a)));
+		/* Of one that is not connected it is done, and complained of. */
+		MUST(!shutdown(shut[i], i < 3 ? i : SHUT_WR) == (i < 3));
+	}
+}
+
+static void check_shut(void)
+{
+	struct sockaddr_in a = name_of(source);
+
+	for (int i = 0; i < 4; i++) {
+		struct pollfd p = {.fd = shut[i], .events = POLLRDHUP};
+		bool no_more = i == SHUT_RD || i == SHUT_RDWR, silent = i != SHUT_RD;
+		ssize_t n;
+
+		FROM(shut[i], "rest", a);
+		poll(&p, 1, 0);
+		CHECK(!(p.revents & POLLRDHUP) == !no_more, "%d: poll says %#x", i, p.revents);
+		n = sendto(shut[i], "x", 1, MSG_NOSIGNAL, i < 3 ? NULL : (void *)&a,
+			i < 3 ? 0 : sizeof(a));
+		CHECK(silent ? n < 0 && errno == EPIPE : n == 1, "%d: sending: %zd", i, n);
+	}
+}
+
 static void prepare_six(void)
 {
 	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
@@ -142,6 +176,7 @@ int main(void)
 	close(closed);
 	prepare_connected();
 	prepare_netlink();
+	prepare_shut();
 	victim_ready();
 	victim_wait();
 	FROM(sink, "first", name_of(source));
@@ -166,5 +201,6 @@ int main(void)
 	send_to(nameless, sink, "now", 3);
 	FROM(sink, "now", name_of(nameless));
 	check_netlink();
+	check_shut();
 	return victim_done();
 }

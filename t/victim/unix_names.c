@@ -1,12 +1,12 @@
 /* UNIX sockets with names: listening ones with connections that wait to be accepted, accepted
  * connections, datagrams with their senders' addresses; in the file system, abstract, chosen by
- * the kernel, unlinked. */
+ * the kernel, unlinked, shut down. */
 #include <stddef.h>
 
 #include "sockets.h"
 
 static int listening[3], client[3], server[3], waiting[2], sink, source, unnamed, connected,
-	autobound, gone, gone_client, gone_server, bound, renamed, renamed_client;
+	autobound, gone, gone_client, gone_server, bound, renamed, renamed_client, refusing;
 static struct sockaddr_un name[3], sink_name, source_name, gone_name, auto_name, renamed_name;
 static socklen_t auto_size;
 
@@ -82,6 +82,28 @@ static void prepare_streams(void)
 	MUST(gone_server >= 0 && write(gone_client, "bye", 3) == 3);
 	MUST(!unlink("gone"));
 	close(gone);
+}
+
+/* It listens, and nobody can connect. */
+static void prepare_refusing(void)
+{
+	struct sockaddr_un a;
+
+	refusing = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	bind_to(refusing, &a, "refusing", false);
+	MUST(!listen(refusing, 3) && !shutdown(refusing, SHUT_RDWR));
+}
+
+static void check_refusing(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct sockaddr_un a;
+
+	CHECK(connect(fd, (struct sockaddr *)&a, set_name(&a, "refusing", false)) &&
+			errno == ECONNREFUSED,
+		"a shut down one takes connections");
+	CHECK(sock_int(refusing, SOL_SOCKET, SO_ACCEPTCONN) == 1, "it listens no more");
+	close(fd);
 }
 
 static void prepare_datagrams(void)
@@ -242,11 +264,13 @@ static void check_datagrams(void)
 int main(void)
 {
 	prepare_streams();
+	prepare_refusing();
 	prepare_datagrams();
 	victim_ready();
 	victim_wait();
 	check_renamed();
 	check_streams();
+	check_refusing();
 	check_backlog();
 	check_gone();
 	check_datagrams();

@@ -5,7 +5,7 @@
 #include "sockets.h"
 
 static int stream[2], packets[2], datagrams[2], half[2], ended[2], reset[2], lonely[2], full[2],
-	large[2], taken[2];
+	large[2], taken[2], mute[2], deaf[2];
 static int filled;
 
 void victim_hurt(void)
@@ -28,6 +28,7 @@ static void options(void)
 	MUST(!setsockopt(stream[1], SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)));
 	sock_set(taken[0], SOL_SOCKET, SO_PEEK_OFF, 3);
 	MUST(!fcntl(packets[1], F_SETFL, O_NONBLOCK));
+	MUST(!fchmod(packets[1], 0640));
 	MUST(!fcntl(packets[0], F_SETOWN, getpid()));
 	MUST(!fcntl(packets[0], F_SETFL, O_ASYNC));
 }
@@ -37,6 +38,7 @@ static void check_options(void)
 	struct timeval t;
 	socklen_t size = sizeof(t);
 	char text[8];
+	struct stat st;
 
 	CHECK(sock_int(stream[0], SOL_SOCKET, SO_SNDBUF) == 60000, "SO_SNDBUF");
 	CHECK(sock_int(stream[1], SOL_SOCKET, SO_RCVBUF) == 100000, "SO_RCVBUF");
@@ -52,6 +54,7 @@ static void check_options(void)
 	CHECK(recv(taken[0], text, sizeof(text), MSG_PEEK) == 3 && !memcmp(text, "def", 3),
 		"looking from SO_PEEK_OFF on");
 	CHECK(sock_int(stream[0], SOL_SOCKET, SO_PEEK_OFF) == -1, "SO_PEEK_OFF was not set");
+	CHECK(!fstat(packets[1], &st) && (st.st_mode & 07777) == 0640, "mode %o", st.st_mode);
 	CHECK(fcntl(packets[1], F_GETFL) & O_NONBLOCK, "O_NONBLOCK");
 	CHECK(!(fcntl(packets[0], F_GETFL) & O_NONBLOCK), "O_NONBLOCK of the other");
 	CHECK(fcntl(packets[0], F_GETOWN) == getpid() && fcntl(packets[0], F_GETFL) & O_ASYNC,
@@ -97,6 +100,8 @@ static void prepare(void)
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, full));
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, large));
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, taken));
+	MUST(!socketpair(AF_UNIX, SOCK_DGRAM, 0, mute) && !shutdown(mute[0], SHUT_WR));
+	MUST(!socketpair(AF_UNIX, SOCK_DGRAM, 0, deaf) && !shutdown(deaf[0], SHUT_RD));
 	options();
 	MUST(write(stream[0], "to one", 6) == 6 && write(stream[0], " end", 4) == 4);
 	MUST(write(stream[1], "and back", 8) == 8);
@@ -169,6 +174,13 @@ int main(void)
 	CHECK(error == ECONNRESET, "error is %d", error);
 	COMES(lonely[1], "from the past");
 	CHECK(write(lonely[1], "x", 1) < 0 && errno == ECONNREFUSED, "no ECONNREFUSED");
+	CHECK(write(mute[0], "x", 1) < 0 && errno == EPIPE, "a mute one can send");
+	CHECK(write(mute[1], "x", 1) == 1, "nothing can be sent to a mute one");
+	COMES(mute[0], "x");
+	CHECK(write(deaf[1], "x", 1) < 0 && errno == EPIPE,
+		"something can be sent to a deaf one");
+	CHECK(write(deaf[0], "x", 1) == 1, "a deaf one cannot send");
+	COMES(deaf[1], "x");
 	check_full();
 	check_large();
 	CHECK(write(stream[0], "x", 1) == 1 && write(datagrams[1], "y", 1) == 1 &&
