@@ -136,6 +136,8 @@ static int read_process(struct process *p, struct err *e)
 	return process_prepare(p, e);
 }
 
+#define WAS_KILLED "process %d was killed while it was being saved"
+
 void frozen_blame(const struct tree *tree, struct err *e)
 {
 	for (size_t i = 0; i < tree->count; i++) {
@@ -145,7 +147,11 @@ void frozen_blame(const struct tree *tree, struct err *e)
 		if (!p->thread_count || (freezer_task_alive(p->pid, p->threads[0].tracee.tid) &&
 						!procfs_is_pending(p->pid, SIGKILL)))
 			continue;
-		err_set(e, 0, "process %d was killed while it was being saved", p->pid);
+		/* Without it the program may go on, and another attempt find all in order. */
+		if (i)
+			err_again(e, WAS_KILLED, p->pid);
+		else
+			err_set(e, 0, WAS_KILLED, p->pid);
 		return;
 	}
 }
