@@ -28,6 +28,7 @@
 #include "supervisor/fd/fd.h"
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/restore/birth.h"
+#include "supervisor/restore/killed.h"
 #include "supervisor/restore/lower.h"
 #include "supervisor/restore/mapped_files.h"
 #include "supervisor/restore/one.h"
@@ -185,9 +186,11 @@ static void kill_all(struct restore *r)
 	pid_t pid;
 	int status;
 
-	for (size_t i = 0; i < r->count; i++)
+	for (size_t i = 0; i < r->count; i++) {
 		if (r->processes[i].process.pid)
 			kill(r->processes[i].process.pid, SIGKILL);
+		r->processes[i].process.pid = 0;
+	}
 	/* Helpers, and what could not be told to be one. */
 	for (size_t i = 0; i < buf_count(&r->others, struct other); i++) {
 		const struct other *other = buf_at(&r->others, struct other, i);
@@ -262,11 +265,16 @@ static void forget_other(struct restore *r, pid_t tid, int status)
 	other->ended = true;
 }
 
-static int ended_early(struct restore *r)
+/* One, or a helper (NULL), with @status. What others say then may be but a consequence. */
+static int ended_early(struct restore *r, const struct restore_one *one, int status)
 {
+	bool killed = restore_killed(r->processes, r->count, r->s->init, r->e) ||
+		      restore_killed_one(one, status, r->e);
+
 	/* The others may hold the pipe open. */
 	kill_all(r);
-	birth_error(&r->birth, r->e);
+	if (!killed)
+		birth_error(&r->birth, r->e);
 	r->id_taken = r->e->code == EEXIST;
 	return -1;
 }
@@ -281,8 +289,8 @@ static int attend(struct restore *r, struct tracee *t, const struct tracee_repor
 	if (!one && report->event == TRACEE_EVENT_EXEC)
 		return err_set(r->e, 0, "cannot tell which process %d is to be", t->tid);
 	if (report->event == TRACEE_EVENT_GONE) {
-		if (one || t->tid == r->s->init || birth_failed(&r->birth))
-			return ended_early(r);
+		if (one || t->tid == r->s->init || !birth_done(&r->birth))
+			return ended_early(r, one, report->status);
 		forget_other(r, t->tid, report->status);
 		return 0;
 	}
@@ -424,6 +432,9 @@ static void *run(void *arg)
 	struct restore *r = arg;
 
 	r->result = restore_all(r);
+	/* The tracees die with this thread. */
+	if (r->result && !r->id_taken)
+		(void)restore_killed(r->processes, r->count, r->s->init, r->e);
 	return NULL;
 }
 

@@ -152,7 +152,8 @@ static int look_at_udp(struct socket_dump *k, struct err *e)
 	if (ioctl(k->fd, SIOCOUTQ, &unsent))
 		return err_set(e, errno, "cannot ask what it has not sent yet");
 	if (unsent)
-		return err_again(e, "it holds a datagram that is not sent yet (MSG_MORE)");
+		return err_with(
+			e, EAGAIN, "it holds a datagram that is not sent yet (MSG_MORE)");
 	if (events & POLLRDHUP)
 		k->s.shutdown |= 1;
 	if (cannot_send(k, events))
