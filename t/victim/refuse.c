@@ -28,6 +28,7 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
