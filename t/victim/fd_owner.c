@@ -1,5 +1,5 @@
-/* F_SETOWN, F_SETSIG and O_ASYNC of a pipe: the signal comes after a restart too. Owners that are
- * another process, and a process group. */
+/* F_SETOWN, F_SETSIG and O_ASYNC of a pipe: the signal comes after a restart too. Owners that
+ * are another process, and a process group. */
 #include "tree.h"
 
 static int p[2], of_child[2], of_group[2];

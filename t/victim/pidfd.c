@@ -113,7 +113,8 @@ int main(void)
 		CHECK(shown_id(of_thread) == thread_id && fcntl(of_thread, F_GETFL) & O_EXCL &&
 				!has_ended(of_thread),
 			"pidfd of thread %d, not %d", shown_id(of_thread), thread_id);
-	CHECK(fcntl(impatient, F_GETFL) & O_NONBLOCK && !(fcntl(of_child, F_GETFL) & O_NONBLOCK),
+	CHECK(fcntl(impatient, F_GETFL) & O_NONBLOCK &&
+			!(fcntl(of_child, F_GETFL) & O_NONBLOCK),
 		"PIDFD_NONBLOCK");
 	CHECK(!fcntl(copy, F_SETFL, O_NONBLOCK) && fcntl(of_child, F_GETFL) & O_NONBLOCK &&
 			!fcntl(copy, F_SETFL, 0),

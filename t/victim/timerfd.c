@@ -1,5 +1,5 @@
-/* timerfd: what is left, the interval, ticks not yet read, clocks and flags, an appointment at a
- * time of day. */
+/* timerfd: what is left, the interval, ticks not yet read, clocks and flags, an appointment at
+ * a time of day. */
 #include <sys/timerfd.h>
 
 #include "victim.h"
@@ -58,8 +58,8 @@ static void make_appointment(void)
 	appointment = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC);
 	MUST(appointment >= 0 && !clock_gettime(CLOCK_REALTIME, &at_time.it_value));
 	at_time.it_value.tv_sec += 1000;
-	MUST(!timerfd_settime(appointment, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET,
-		&at_time, NULL));
+	MUST(!timerfd_settime(
+		appointment, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at_time, NULL));
 }
 
 /* What is left, and when that was: the time of day is the same whenever it is looked at. */
