@@ -66,6 +66,8 @@ kernel-answer|an answer of the kernel waits
 high-group|groups above 32
 corked|MSG_MORE
 tcp-urgent|urgent
+datagram-from-outside|a datagram from 127.0.0.1:[0-9]+ waits in it
+unix-outside|a socket of another program
 '
 
 refused() {
@@ -97,10 +99,12 @@ refused() {
 	finish && [ "$status" = 0 ] && [ "$(tail -n 1 out)" = ok ]
 }
 
-# A server that is not in the tree.
-serve >"$scratch/port" &
-OUTSIDE_PORT=$(await -t 10 -p $! "$scratch/port" '^[0-9]+$')
-export OUTSIDE_PORT
+# A server that is not in the tree, for one row.
+start_server() {
+	export OUTSIDE_PORT OUTSIDE_UNIX=$PWD/served
+	serve "" "$OUTSIDE_UNIX" >port &
+	OUTSIDE_PORT=$(await -t 10 -p $! port '^[0-9]+$')
+}
 
 # An external pipe for the row that wants one, at descriptor 9 of every victim's parent.
 mkfifo "$scratch/outside"
@@ -115,6 +119,7 @@ each_row() { # VICTIM, and rows from standard input
 	while IFS='|' read -r kind reason; do
 		[ -n "$kind" ] || continue
 		arena "$kind"
+		case $kind in *outside) start_server ;; esac
 		why=
 		started=
 		if [ "$kind" = pipe ]; then

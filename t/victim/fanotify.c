@@ -91,8 +91,8 @@ static void prepare_files(void)
 		FAN_MARK_ADD | FAN_MARK_IGNORED_MASK | FAN_MARK_IGNORED_SURV_MODIFY, FAN_OPEN,
 		AT_FDCWD, "watched/quiet"));
 	/* Since Linux 5.19. */
-	(void)fanotify_mark(group, FAN_MARK_ADD | FAN_MARK_EVICTABLE, FAN_MODIFY, AT_FDCWD,
-		"watched/loud");
+	(void)fanotify_mark(
+		group, FAN_MARK_ADD | FAN_MARK_EVICTABLE, FAN_MODIFY, AT_FDCWD, "watched/loud");
 	/* Where nothing happens. */
 	MUST(!fanotify_mark(
 		     group, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_MODIFY, AT_FDCWD, "/sys") ||

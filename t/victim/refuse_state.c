@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/un.h>
 #include <termios.h>
 
 #include "refuse.h"
@@ -174,6 +175,42 @@ static void still_tcp_urgent(void)
 	CHECK(recv(fd, &c, 1, MSG_OOB) == 1 && c == '!', "urgent data");
 }
 
+/* From a socket that somebody else has: it cannot be sent again. */
+static void datagram_from_outside(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	char c;
+
+	need(getenv("OUTSIDE_PORT"), "no server");
+	a.sin_port = htons(atoi(getenv("OUTSIDE_PORT")));
+	need_socket(AF_INET, SOCK_DGRAM, 0);
+	MUST(sendto(fd, "echo", 4, 0, (struct sockaddr *)&a, sizeof(a)) == 4);
+	MUST(recv(fd, &c, 1, MSG_PEEK) == 1);
+}
+
+static void unix_outside(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+	need(getenv("OUTSIDE_UNIX"), "no server");
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", getenv("OUTSIDE_UNIX"));
+	need_socket(AF_UNIX, SOCK_STREAM, 0);
+	MUST(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
+}
+
+static void still_answers(void)
+{
+	char text[8];
+
+	CHECK(recv(fd, text, 8, 0) == 4 && !memcmp(text, "echo", 4), "echo");
+}
+
+static void still_outside(void)
+{
+	CHECK(write(fd, "echo", 4) == 4, "%s", strerror(errno));
+	still_answers();
+}
+
 static const struct kind kinds[] = {
 	{"epoll-moved", epoll_moved, still_watches, 'd'},
 	{"breaking-lease", breaking_lease, nothing, 'd'},
@@ -184,6 +221,8 @@ static const struct kind kinds[] = {
 	{"kernel-answer", kernel_answer, still_answer, 'd'},
 	{"high-group", high_group, nothing, 'd'},
 	{"corked", corked, still_corked, 'd'},
+	{"datagram-from-outside", datagram_from_outside, still_answers, 'd'},
+	{"unix-outside", unix_outside, still_outside, 'd'},
 	{"tcp-urgent", tcp_urgent, still_tcp_urgent, 'd'},
 };
 
