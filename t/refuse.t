@@ -4,7 +4,7 @@
 # something comes, its row goes and a victim takes its place.
 . "$(dirname "$0")/lib.sh"
 
-# kind of t/victim/refuse.c | what the message must say beside the place
+# kind of t/victim/refuse.c (below, of refuse_state.c) | what the message must say beside the place
 rows='
 outside|connected to .*127.0.0.1
 raw|raw sockets
@@ -15,7 +15,6 @@ multicast|multicast
 urgent|urgent
 headers|further headers
 headers6|further headers
-corked|MSG_MORE
 filter|SO_ATTACH_FILTER
 unaccepted|waits to be accepted, and has sent
 unaccepted-tcp|waits to be accepted, and has sent
@@ -51,7 +50,24 @@ thread-timer|CLOCK_THREAD_CPUTIME_ID
 io-ports|ioperm
 thread-undo|CLONE_SYSVSEM
 thread-securebits|secure bits of its own
+thread-privileges|NoNewPrivs of its own
+shared-undo|share what their ends do
 pid-namespace|namespace
+'
+
+rows_of_state='
+epoll-moved|no longer leads to
+breaking-lease|lease is being broken
+mapped-lock|a file that is also mapped
+packet-status|status in packet mode
+external-processing|EXTPROC
+locked-settings|TIOCSLCKTRMIOS
+kernel-answer|an answer of the kernel waits
+high-group|groups above 32
+corked|MSG_MORE
+tcp-urgent|urgent
+datagram-from-outside|a datagram from 127.0.0.1:[0-9]+ waits in it
+unix-outside|a socket of another program
 '
 
 refused() {
@@ -83,10 +99,12 @@ refused() {
 	finish && [ "$status" = 0 ] && [ "$(tail -n 1 out)" = ok ]
 }
 
-# A server that is not in the tree.
-serve >"$scratch/port" &
-OUTSIDE_PORT=$(await -t 10 -p $! "$scratch/port" '^[0-9]+$')
-export OUTSIDE_PORT
+# A server that is not in the tree, for one row.
+start_server() {
+	export OUTSIDE_PORT OUTSIDE_UNIX=$PWD/served
+	serve "" "$OUTSIDE_UNIX" >port &
+	OUTSIDE_PORT=$(await -t 10 -p $! port '^[0-9]+$')
+}
 
 # An external pipe for the row that wants one, at descriptor 9 of every victim's parent.
 mkfifo "$scratch/outside"
@@ -96,28 +114,34 @@ exec 8<>"$scratch/outside"
 am_root || rows+='seccomp|seccomp
 '
 
-while IFS='|' read -r kind reason; do
-	[ -n "$kind" ] || continue
-	arena "$kind"
-	why=
-	started=
-	if [ "$kind" = pipe ]; then
-		# The writer is another process: a pipe between two programs.
-		exec 9< <(exec 9<&-; read -r _ <&8)
-		launch "$victim/refuse" $kind 8<&- && started=1
-		exec 9<&-
-	else
-		launch "$victim/refuse" $kind 8<&- && started=1
-	fi
-	if [ -n "$started" ] && refused; then
-		result 0 "$kind is refused, and the program runs on"
-	elif [ -n "$skip_reason" ]; then
-		skip "$kind is refused, and the program runs on" "$skip_reason"
-	else
-		result 1 "$kind is refused, and the program runs on"
-		diag "$why"
-		explain
-	fi
-	sweep >/dev/null
-done <<<"$rows"
+each_row() { # VICTIM, and rows from standard input
+	local program=$1 kind reason
+	while IFS='|' read -r kind reason; do
+		[ -n "$kind" ] || continue
+		arena "$kind"
+		case $kind in *outside) start_server ;; esac
+		why=
+		started=
+		if [ "$kind" = pipe ]; then
+			# The writer is another process: a pipe between two programs.
+			exec 9< <(exec 9<&-; read -r _ <&8)
+			launch "$victim/$program" $kind 8<&- && started=1
+			exec 9<&-
+		else
+			launch "$victim/$program" $kind 8<&- && started=1
+		fi
+		if [ -n "$started" ] && refused; then
+			result 0 "$kind is refused, and the program runs on"
+		elif [ -n "$skip_reason" ]; then
+			skip "$kind is refused, and the program runs on" "$skip_reason"
+		else
+			result 1 "$kind is refused, and the program runs on"
+			diag "$why"
+			explain
+		fi
+		sweep >/dev/null
+	done
+}
+each_row refuse <<<"$rows"
+each_row refuse_state <<<"$rows_of_state"
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/bash
 # UNIX sockets that lead to other programs: a datagram socket finds the name again that it sent
-# to; a connection is refused.
+# to. That a connection is refused is a row of t/refuse.t.
 . "$(dirname "$0")/lib.sh"
 
 have python3 || skip_all "no python3"

@@ -1,9 +1,10 @@
 /*
  * serve - a server of the outside world: prints its port, and sends back what it gets.
  *
- *	serve [GREETING]
+ *	serve [GREETING [PATH]]
  *
- * Each connection is greeted. When one ends, "closed" is printed, or "reset".
+ * Each connection is greeted. When one ends, "closed" is printed, or "reset". At the same port
+ *it answers datagrams; at PATH it listens as a UNIX socket.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,11 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define CONNECTIONS 16
 
-static struct pollfd fds[1 + CONNECTIONS];
+enum { TCP = CONNECTIONS, LOCAL, UDP, ALL };
+
+static struct pollfd fds[ALL];
 
 static int serve_at(struct sockaddr_in *a)
 {
@@ -34,11 +38,46 @@ static int serve_at(struct sockaddr_in *a)
 	return fd;
 }
 
-static void welcome(const char *greeting)
+static int serve_datagrams(const struct sockaddr_in *a)
 {
-	int fd = accept(fds[0].fd, NULL, NULL);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
-	for (int i = 1; i <= CONNECTIONS; i++)
+	if (fd < 0 || bind(fd, (const struct sockaddr *)a, sizeof(*a))) {
+		perror("serve");
+		exit(1);
+	}
+	return fd;
+}
+
+static int serve_locally(const char *path)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, 5)) {
+		perror("serve");
+		exit(1);
+	}
+	return fd;
+}
+
+static void answer(int fd)
+{
+	struct sockaddr_in from;
+	socklen_t size = sizeof(from);
+	char data[4096];
+	ssize_t n = recvfrom(fd, data, sizeof(data), 0, (struct sockaddr *)&from, &size);
+
+	if (n >= 0)
+		(void)!sendto(fd, data, n, 0, (struct sockaddr *)&from, size);
+}
+
+static void welcome(int listening, const char *greeting)
+{
+	int fd = accept(listening, NULL, NULL);
+
+	for (int i = 0; i < CONNECTIONS; i++)
 		if (fds[i].fd < 0) {
 			fds[i].fd = fd;
 			(void)!write(fd, greeting, strlen(greeting));
@@ -64,18 +103,22 @@ int main(int argc, char *argv[])
 	struct sockaddr_in a = {0};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (int i = 1; i <= CONNECTIONS; i++)
-		fds[i].fd = -1;
-	for (int i = 0; i <= CONNECTIONS; i++)
-		fds[i].events = POLLIN;
-	fds[0].fd = serve_at(&a);
+	for (int i = 0; i < ALL; i++)
+		fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+	fds[TCP].fd = serve_at(&a);
+	fds[UDP].fd = serve_datagrams(&a);
+	if (argc > 2)
+		fds[LOCAL].fd = serve_locally(argv[2]);
 	printf("%d\n", ntohs(a.sin_port));
-	while (poll(fds, 1 + CONNECTIONS, -1) >= 0 || errno == EINTR) {
-		for (int i = 1; i <= CONNECTIONS; i++)
+	while (poll(fds, ALL, -1) >= 0 || errno == EINTR) {
+		for (int i = 0; i < CONNECTIONS; i++)
 			if (fds[i].fd >= 0 && fds[i].revents)
 				echo(&fds[i]);
-		if (fds[0].revents)
-			welcome(argc > 1 ? argv[1] : "");
+		for (int i = TCP; i <= LOCAL; i++)
+			if (fds[i].revents)
+				welcome(fds[i].fd, argc > 1 ? argv[1] : "");
+		if (fds[UDP].revents)
+			answer(fds[UDP].fd);
 	}
 	return 1;
 }

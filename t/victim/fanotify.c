@@ -6,6 +6,9 @@
 
 #include "victim.h"
 
+#ifndef FAN_MARK_EVICTABLE
+#define FAN_MARK_EVICTABLE 0x200
+#endif
 #ifndef FAN_REPORT_FID
 #define FAN_REPORT_FID 0x200
 #endif
@@ -87,6 +90,9 @@ static void prepare_files(void)
 	MUST(!fanotify_mark(group,
 		FAN_MARK_ADD | FAN_MARK_IGNORED_MASK | FAN_MARK_IGNORED_SURV_MODIFY, FAN_OPEN,
 		AT_FDCWD, "watched/quiet"));
+	/* Since Linux 5.19. */
+	(void)fanotify_mark(
+		group, FAN_MARK_ADD | FAN_MARK_EVICTABLE, FAN_MODIFY, AT_FDCWD, "watched/loud");
 	/* Where nothing happens. */
 	MUST(!fanotify_mark(
 		     group, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_MODIFY, AT_FDCWD, "/sys") ||

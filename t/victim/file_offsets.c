@@ -4,7 +4,7 @@
 
 #include "victim.h"
 
-static int fd, copy, other, append, ro, wo;
+static int fd, copy, other, append, ro, wo, quiet;
 
 void victim_hurt(void)
 {
@@ -31,7 +31,8 @@ int main(void)
 	append = open("append", O_WRONLY | O_APPEND | O_CREAT | O_TRUNC, 0640);
 	ro = open("offsets", O_RDONLY | O_NONBLOCK);
 	wo = open("offsets", O_WRONLY | O_CLOEXEC | O_SYNC);
-	MUST(copy > 0 && other > 0 && append > 0 && ro > 0 && wo > 0);
+	quiet = open("offsets", O_RDONLY | O_NOATIME);
+	MUST(quiet > 0 && copy > 0 && other > 0 && append > 0 && ro > 0 && wo > 0);
 	MUST(lseek(fd, 1000, SEEK_SET) == 1000 && lseek(other, 2000, SEEK_SET) == 2000);
 	MUST(lseek(ro, 100000, SEEK_SET) == 100000);
 	MUST(write(append, "first ", 6) == 6);
@@ -58,6 +59,7 @@ int main(void)
 	CHECK(read(wo, text, 1) < 0 && errno == EBADF, "the write-only one can be read");
 	CHECK(fcntl(wo, F_GETFL) == flags, "flags are %o, were %o", fcntl(wo, F_GETFL), flags);
 	CHECK(fcntl(ro, F_GETFL) & O_NONBLOCK, "O_NONBLOCK");
+	CHECK(fcntl(quiet, F_GETFL) & O_NOATIME, "O_NOATIME");
 	CHECK(fcntl(ro + 1, F_GETFD) < 0 && fcntl(high - 1, F_GETFD) < 0,
 		"there are descriptors that were not there");
 	/* Another process may append meanwhile: O_APPEND writes behind it. */

@@ -6,7 +6,8 @@
 
 #include "victim.h"
 
-static int watcher, busy, directory, file, above, removed;
+static int watcher, busy, directory, file, above, removed, once;
+static char shown[2][1024];
 
 static void touch(const char *path)
 {
@@ -39,6 +40,23 @@ static void expect(int fd, int wd, uint32_t mask, const char *name)
 		e->len ? e->name : "", wd, mask, name);
 }
 
+/* What the kernel shows of @fd's watches, flags too (Linux 5.19). */
+static void look(int fd, char *text, size_t size)
+{
+	char path[64], *watches;
+	int info, n;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	n = info < 0 ? -1 : read(info, text, size - 1);
+	MUST(n > 0);
+	close(info);
+	text[n] = 0;
+	watches = strstr(text, "inotify");
+	MUST(watches);
+	memmove(text, watches, strlen(watches) + 1);
+}
+
 void victim_hurt(void)
 {
 	inotify_rm_watch(watcher, file);
@@ -62,8 +80,13 @@ int main(void)
 	MUST(inotify_add_watch(busy, "top/sub/file", IN_MODIFY | IN_CLOSE_WRITE) == 1);
 	touch("top/sub/file");
 	MUST(read(watcher, (char[256]){0}, 256) > 0);
+	once = inotify_init1(IN_NONBLOCK);
+	MUST(inotify_add_watch(once, "top/sub", IN_CREATE | IN_ONESHOT | IN_EXCL_UNLINK) == 1);
+	look(once, shown[0], sizeof(shown[0]));
 	victim_ready();
 	victim_wait();
+	look(once, shown[1], sizeof(shown[1]));
+	CHECK(!strcmp(shown[0], shown[1]), "it was\n%sis\n%s", shown[0], shown[1]);
 	touch("top/sub/new");
 	touch("top/sub/file");
 	touch("top/here");

@@ -6,7 +6,7 @@
 
 #include "victim.h"
 
-static int whole, records, description;
+static int whole, common, records, description;
 
 void victim_hurt(void)
 {
@@ -64,12 +64,22 @@ static void check_flock(const char *name)
 		name);
 }
 
+static void check_shared_flock(const char *name)
+{
+	int other = open(name, O_RDWR);
+
+	CHECK(!flock(other, LOCK_SH | LOCK_NB), "%s is locked for one alone", name);
+	CHECK(flock(other, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK, "%s is not locked",
+		name);
+}
+
 int main(void)
 {
 	whole = open_file("whole");
+	common = open_file("common");
 	records = open_file("records");
 	description = open_file("description");
-	CHECK(!flock(whole, LOCK_EX), "flock: %m");
+	CHECK(!flock(whole, LOCK_EX) && !flock(common, LOCK_SH), "flock: %m");
 	lock(records, F_SETLK, F_WRLCK, 10, 5);
 	lock(records, F_SETLK, F_RDLCK, 20, 0);
 	lock(description, F_OFD_SETLK, F_WRLCK, 0, 100);
@@ -83,5 +93,6 @@ int main(void)
 	check_holder("description", 99, F_WRLCK, -1);
 	check_holder("description", 100, F_UNLCK, 0);
 	check_flock("whole");
+	check_shared_flock("common");
 	return victim_done();
 }

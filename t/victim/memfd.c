@@ -40,6 +40,7 @@ int main(void)
 	int plain = make("not to be run", 4096, 5, MFD_NOEXEC_SEAL), plain_seals;
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 	char link[64] = "", data[4096];
+	int second;
 	struct stat st;
 
 	a = mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -51,6 +52,9 @@ int main(void)
 	plain_seals = fcntl(plain, F_GET_SEALS);
 	MUST(ftruncate(file, 1 * MIB) == 0);
 	MUST(lseek(file, 4096, SEEK_SET) == 4096);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+	second = open(link, O_RDONLY);
+	MUST(second >= 0 && lseek(second, 8, SEEK_SET) == 8);
 	victim_ready();
 	victim_wait();
 	SAME(a, 64 * KIB, 1, "first mapping");
@@ -66,6 +70,8 @@ int main(void)
 		"size is %lld, mode %o", (long long)st.st_size, st.st_mode);
 	CHECK(lseek(file, 0, SEEK_CUR) == 4096, "offset is %lld",
 		(long long)lseek(file, 0, SEEK_CUR));
+	CHECK(lseek(second, 0, SEEK_CUR) == 8 && write(second, data, 1) < 0 && errno == EBADF,
+		"opened twice it is one");
 	CHECK(pread(file, data, 4096, 0) == 4096, "%s", strerror(errno));
 	SAME(data, 4096, 3, "unmapped memory file");
 	CHECK(fcntl(sealed, F_GET_SEALS) == seals, "seals are %x", fcntl(sealed, F_GET_SEALS));

@@ -58,6 +58,7 @@ int main(void)
 		!mq_send(unlinked, "", 0, 0));
 	full = make(other, 1, 8, O_NONBLOCK);
 	MUST(!mq_unlink(other) && !mq_send(full, "full", 5, 0));
+	MUST(geteuid() || !fchown(full, 12, 13));
 	empty = make(other, 4, 8, O_NONBLOCK);
 	MUST(!mq_unlink(other));
 	child = tree_child(NULL, check_child);
@@ -84,7 +85,10 @@ int main(void)
 	CHECK(mq_receive(unlinked, other, 256, NULL) == 0, "the message of no bytes is gone");
 	CHECK(mq_receive(empty, other, 8, NULL) < 0 && errno == EAGAIN,
 		"what was empty is not");
-	CHECK(!fstat(unlinked, &st) && !st.st_nlink, "it has a name again");
+	CHECK(!fstat(unlinked, &st) && !st.st_nlink && (st.st_mode & 0777) == 0640,
+		"it has a name again, or mode %o", st.st_mode);
+	CHECK(!fstat(full, &st) && (geteuid() || (st.st_uid == 12 && st.st_gid == 13)),
+		"it belongs to %u, %u", st.st_uid, st.st_gid);
 	CHECK(mq_send(full, "x", 2, 0) < 0 && errno == EAGAIN, "%s", strerror(errno));
 	receive(full, "full", 0);
 	CHECK(!mq_unlink(name), "%s", strerror(errno));

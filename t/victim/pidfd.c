@@ -7,13 +7,16 @@
 
 #include "tree.h"
 
+#ifndef PIDFD_NONBLOCK
+#define PIDFD_NONBLOCK O_NONBLOCK
+#endif
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL
 #endif
 
 static int of_thread = -1;
 static pid_t thread_id;
-static int self, of_child, of_zombie, of_nobody, poller;
+static int self, of_child, of_zombie, of_nobody, poller, impatient, copy;
 static pid_t child, zombie;
 
 static int open_pidfd(pid_t pid)
@@ -96,6 +99,9 @@ int main(void)
 	of_nobody = open_pidfd(gone);
 	MUST(waitpid(gone, NULL, 0) == gone);
 	of_child = open_pidfd(child);
+	impatient = syscall(SYS_pidfd_open, child, PIDFD_NONBLOCK);
+	copy = dup(of_child);
+	MUST(impatient >= 0 && copy >= 0);
 	poller = epoll_create1(0);
 	MUST(!epoll_ctl(poller, EPOLL_CTL_ADD, of_child, &event));
 	victim_thread(thread, NULL);
@@ -107,6 +113,12 @@ int main(void)
 		CHECK(shown_id(of_thread) == thread_id && fcntl(of_thread, F_GETFL) & O_EXCL &&
 				!has_ended(of_thread),
 			"pidfd of thread %d, not %d", shown_id(of_thread), thread_id);
+	CHECK(fcntl(impatient, F_GETFL) & O_NONBLOCK &&
+			!(fcntl(of_child, F_GETFL) & O_NONBLOCK),
+		"PIDFD_NONBLOCK");
+	CHECK(!fcntl(copy, F_SETFL, O_NONBLOCK) && fcntl(of_child, F_GETFL) & O_NONBLOCK &&
+			!fcntl(copy, F_SETFL, 0),
+		"duplicates are two");
 	CHECK(!has_ended(self) && !has_ended(of_child), "ended");
 	CHECK(!send(of_child, 0), "%s", strerror(errno));
 	CHECK(has_ended(of_zombie) && has_ended(of_nobody), "not ended");

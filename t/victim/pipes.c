@@ -4,7 +4,20 @@
 
 #include "victim.h"
 
-static int plain[2], packet[2], big[2], full[2], ended[2], broken[2], empty[2];
+static int plain[2], packet[2], big[2], full[2], ended[2], broken[2], empty[2], single[2],
+	bare[2], again;
+
+/* As another open file, with flags of its own. */
+static int open_again(int fd)
+{
+	char path[32];
+	int other;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	other = open(path, O_RDONLY | O_NONBLOCK);
+	MUST(other >= 0);
+	return other;
+}
 
 void victim_hurt(void)
 {
@@ -36,16 +49,26 @@ int main(void)
 	MUST(write(ended[1], "last", 4) == 4 && !close(ended[1]));
 	close(broken[0]);
 	MUST(!fchmod(plain[0], 0640));
+	MUST(!pipe2(single, O_DIRECT) && write(single[1], "alone", 5) == 5);
+	MUST(!pipe2(bare, O_DIRECT));
+	again = open_again(plain[0]);
 	victim_ready();
 	victim_wait();
 	memset(data, 0, sizeof(data));
 	CHECK(!fstat(plain[1], &st) && (st.st_mode & 07777) == 0640 && st.st_uid == getuid(),
 		"mode %o", st.st_mode);
+	CHECK(fcntl(again, F_GETFL) & O_NONBLOCK && !(fcntl(plain[0], F_GETFL) & O_NONBLOCK) &&
+			!(fcntl(plain[1], F_GETFL) & O_NONBLOCK),
+		"O_NONBLOCK of one that was opened again");
+	CHECK(!ioctl(again, FIONREAD, &waiting) && waiting == 10, "it is another pipe");
 	CHECK(!ioctl(plain[0], FIONREAD, &waiting) && waiting == 10, "%d bytes wait", waiting);
 	n = read(plain[0], data, 100);
 	CHECK(n == 10 && !memcmp(data, "some bytes", 10), "%d bytes: '%.*s'", n, n, data);
 	CHECK(write(plain[1], "abc", 3) == 3 && read(plain[0], data, 9) == 3, "using it on");
-	CHECK(fcntl(packet[1], F_GETFL) & O_DIRECT, "O_DIRECT is lost");
+	CHECK(fcntl(packet[1], F_GETFL) & O_DIRECT && fcntl(bare[1], F_GETFL) & O_DIRECT,
+		"O_DIRECT is lost");
+	CHECK(write(single[1], "another", 7) == 7 && read(single[0], data, 100) == 5,
+		"a single packet has no end");
 	n = read(packet[0], data, 100);
 	CHECK(n == 3 && !memcmp(data, "one", 3), "first packet has %d bytes: '%.*s'", n, n,
 		data);

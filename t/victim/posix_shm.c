@@ -55,7 +55,7 @@ static void make(void)
 	fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
 	if (fd < 0)
 		victim_skip("no POSIX shared memory");
-	MUST(!ftruncate(fd, SIZE) && !fchmod(fd, 0640));
+	MUST(!ftruncate(fd, SIZE) && !fchmod(fd, 0640) && (geteuid() || !fchown(fd, 0, 13)));
 	memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	semaphore = sem_open(semaphore_name, O_CREAT | O_EXCL, 0600, 3);
 	MUST(memory != MAP_FAILED && semaphore != SEM_FAILED);
@@ -78,6 +78,7 @@ int main(int argc, char **argv)
 	SAME(memory, SIZE, 1, "what is mapped");
 	CHECK(!fstat(fd, &st) && (st.st_mode & 07777) == 0640 && st.st_size == (off_t)SIZE,
 		"mode %o, %ld bytes", st.st_mode, (long)st.st_size);
+	CHECK(geteuid() || st.st_gid == 13, "group %u", st.st_gid);
 	CHECK(!stat(path, &named) && named.st_ino == st.st_ino, "its name leads elsewhere");
 	tree_finish(1);
 	tree_reap(child, 0);

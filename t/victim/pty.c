@@ -13,7 +13,7 @@ struct pair {
 	char name[64];
 };
 
-static struct pair lines, raw, packets, deserted, hung, stopped;
+static struct pair lines, raw, packets, deserted, hung, stopped, suspended;
 static int locked;
 
 static struct pair open_pair(void)
@@ -74,13 +74,15 @@ static void prepare_lines(void)
 	lines = open_pair();
 	MUST(!tcgetattr(lines.slave, &t));
 	t.c_cc[VEOL] = '!';
+	t.c_cc[VEOL2] = '$';
 	t.c_cc[VERASE] = '#';
 	t.c_cflag = CS8 | CREAD | B57600;
 	t.c_lflag = ICANON | ISIG | IEXTEN;
 	MUST(!tcsetattr(lines.slave, TCSANOW, &t));
 	MUST(!ioctl(lines.master, TIOCSWINSZ, &(struct winsize){33, 77, 5, 6}));
 	/* A quoted end of file and erase, an empty line's end of file, and a start. */
-	put(lines.master, "onx#e\ntwo!en\004\004q\026\004\026#\nnot y");
+	MUST(!fchmod(lines.slave, 0622) && (geteuid() || !fchown(lines.slave, 12, 13)));
+	put(lines.master, "onx#e\ntwo!three$en\004\004q\026\004\026#\nnot y");
 	put(lines.slave, "out\nput");
 	await(lines.master, 8);
 }
@@ -89,7 +91,11 @@ static void check_lines(void)
 {
 	struct winsize size;
 	struct termios t;
+	struct stat st;
 
+	CHECK(!fstat(lines.slave, &st) && (st.st_mode & 07777) == 0622 &&
+			(geteuid() || (st.st_uid == 12 && st.st_gid == 13)),
+		"mode %o of %u, %u", st.st_mode, st.st_uid, st.st_gid);
 	CHECK(!tcgetattr(lines.slave, &t) && t.c_cc[VEOL] == '!' && t.c_cc[VERASE] == '#' &&
 			cfgetospeed(&t) == B57600 && t.c_lflag == (ICANON | ISIG | IEXTEN),
 		"settings: %x %x", t.c_cflag, t.c_lflag);
@@ -98,6 +104,7 @@ static void check_lines(void)
 		"window of %d x %d", size.ws_row, size.ws_col);
 	expect(lines.slave, "one\n", "first line");
 	expect(lines.slave, "two!", "line ended by VEOL");
+	expect(lines.slave, "three$", "line ended by VEOL2");
 	expect(lines.slave, "en", "line ended by VEOF");
 	CHECK(read(lines.slave, &(char){0}, 1) == 0, "end of file");
 	expect(lines.slave, "q\004#\n", "line with quoted characters");
@@ -147,6 +154,7 @@ static void prepare_others(void)
 	close(hung.master);
 	locked = posix_openpt(O_RDWR | O_NOCTTY);
 	MUST(locked >= 0 && !ioctl(locked, TIOCSPTLCK, &(int){1}));
+	set_flags(locked, IGNBRK, 0, NOFLSH);
 	stopped = open_pair();
 	set_flags(stopped.slave, IXON, 0, ICANON);
 	put(stopped.slave, "before");
@@ -154,6 +162,9 @@ static void prepare_others(void)
 	put(stopped.master, "\023");
 	for (int i = 0; i < 100; i++) /* until it is stopped */
 		usleep(1000);
+	suspended = open_pair();
+	set_flags(suspended.slave, IXON, 0, ICANON);
+	MUST(!tcflow(suspended.slave, TCOOFF));
 }
 
 static bool takes_output(int fd)
@@ -183,12 +194,20 @@ static void check_others(void)
 	CHECK(read(hung.slave, data, 1) == 0, "%s", strerror(errno));
 	CHECK(write(hung.slave, data, 1) == -1 && errno == EIO, "%s", strerror(errno));
 	CHECK(!ioctl(locked, TIOCGPTLCK, &on) && on, "the lock");
+	CHECK(!tcgetattr(locked, &t) && t.c_iflag == IGNBRK && t.c_lflag == NOFLSH,
+		"settings of one that was never opened: %x, %x", t.c_iflag, t.c_lflag);
 	CHECK(!takes_output(stopped.slave), "output goes on by itself");
 	expect(stopped.master, "before", "output before it was stopped");
 	put(stopped.master, "\021");
 	for (int i = 0; i < 1000 && !takes_output(stopped.slave); i++)
 		usleep(1000);
 	CHECK(takes_output(stopped.slave), "^Q");
+	/* What the program has stopped itself ^Q does not start, but tcflow(3). */
+	CHECK(!takes_output(suspended.slave), "suspended output goes on by itself");
+	put(suspended.master, "\021x\n");
+	await(suspended.slave, 2);
+	CHECK(!takes_output(suspended.slave), "suspended output goes on by ^Q");
+	CHECK(!tcflow(suspended.slave, TCOON) && takes_output(suspended.slave), "TCOON");
 }
 
 void victim_hurt(void)

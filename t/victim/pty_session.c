@@ -65,8 +65,11 @@ static void be_job(void)
 
 static void check_job(void)
 {
-	char line[16];
+	char line[16], path[64], target[32] = "";
 
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", dev_tty);
+	CHECK(readlink(path, target, sizeof(target) - 1) > 0 && !strcmp(target, "/dev/tty"),
+		"descriptor of %s", target);
 	CHECK(tcgetpgrp(dev_tty) == getpid(), "foreground group %d", tcgetpgrp(dev_tty));
 	await_flag(&interrupted);
 	CHECK(interrupted == 1, "^C came %d times", interrupted);

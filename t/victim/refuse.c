@@ -1,11 +1,4 @@
-/*
- * Something that a checkpoint refuses, by name: the program must run on and find it as it was.
- *
- *	refuse KIND
- *
- * Prints "descriptor N", "region ADDRESS", "process PID" or "nothing" (what the refusal has to
- * name), then is a victim like the others.
- */
+/* Something that a checkpoint refuses: kinds of descriptors, memory and state of processes. */
 #include <sys/fsuid.h>
 #include <linux/perf_event.h>
 #include <asm/ldt.h>
@@ -28,26 +21,11 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-#include "victim.h"
-
-static int fd = -1, other = -1;
-static char *p;
-static pid_t child;
-
-static void need(bool ok, const char *what)
-{
-	if (!ok)
-		victim_skip(what);
-}
-
-static void need_socket(int family, int type, int protocol)
-{
-	fd = socket(family, type, protocol);
-	need(fd >= 0, "no such socket here");
-}
+#include "refuse.h"
 
 /* The test's own server: its port is in the environment. */
 static void outside(void)
@@ -133,28 +111,6 @@ static void headers6(void)
 	need_socket(AF_INET6, SOCK_DGRAM, 0);
 	need(!setsockopt(fd, IPPROTO_IPV6, IPV6_DSTOPTS, padding, sizeof(padding)),
 		"no such option here");
-}
-
-/* It would be longer yet. */
-static void corked(void)
-{
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	socklen_t size = sizeof(a);
-
-	need_socket(AF_INET, SOCK_DGRAM, 0);
-	MUST(!bind(fd, (struct sockaddr *)&a, size) &&
-		!getsockname(fd, (struct sockaddr *)&a, &size) &&
-		!connect(fd, (struct sockaddr *)&a, size));
-	MUST(send(fd, "part", 4, MSG_MORE) == 4);
-}
-
-static void still_corked(void)
-{
-	char text[8];
-
-	CHECK(send(fd, "ial", 3, 0) == 3 && recv(fd, text, 8, MSG_DONTWAIT) == 7 &&
-			!memcmp(text, "partial", 7),
-		"the datagram");
 }
 
 static void filter(void)
@@ -685,16 +641,52 @@ static void remove_sem(void)
 	semctl(own_sem, 0, IPC_RMID);
 }
 
-static void nothing(void)
+static void *forbid_privileges(void *arg)
 {
+	MUST(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	*(atomic_bool *)arg = true;
+	while (pause())
+		;
+	return NULL;
 }
 
-static const struct kind {
-	const char *name;
-	void (*prepare)(void);
-	void (*check)(void);
-	char names; /* d: the descriptor, r: the region, c: the child, -: nothing */
-} kinds[] = {
+static void thread_privileges(void)
+{
+	static atomic_bool done;
+
+	victim_thread(forbid_privileges, &done);
+	while (!done)
+		usleep(500);
+}
+
+static int undo_with_child(void *ready)
+{
+	struct sembuf up = {.sem_op = 1, .sem_flg = SEM_UNDO};
+
+	MUST(!semop(own_sem, &up, 1) && write(*(int *)ready, "", 1) == 1);
+	return wait_for_end(NULL);
+}
+
+static void shared_undo(void)
+{
+	static char stack[64 * 1024];
+	int ends[2];
+	char c;
+
+	own_sem = semget(IPC_PRIVATE, 1, 0600);
+	MUST(own_sem >= 0 && !pipe(ends));
+	child = clone(
+		undo_with_child, stack + sizeof(stack), CLONE_SYSVSEM | SIGCHLD, &ends[1]);
+	MUST(child > 0 && read(ends[0], &c, 1) == 1);
+}
+
+static void end_undo(void)
+{
+	remove_sem();
+	CHECK(!kill(child, SIGKILL) && waitpid(child, NULL, 0) == child, "child");
+}
+
+static const struct kind kinds[] = {
 	{"outside", outside, still_outside, 'd'},
 	{"raw", raw, nothing, 'd'},
 	{"packet", packet, nothing, 'd'},
@@ -704,7 +696,6 @@ static const struct kind {
 	{"urgent", urgent, still_urgent, 'd'},
 	{"headers", headers, nothing, 'd'},
 	{"headers6", headers6, nothing, 'd'},
-	{"corked", corked, still_corked, 'd'},
 	{"filter", filter, nothing, 'd'},
 	{"unaccepted", unaccepted, still_unaccepted, 'd'},
 	{"unaccepted-tcp", unaccepted_tcp, still_unaccepted, 'd'},
@@ -742,36 +733,12 @@ static const struct kind {
 	{"io-ports", io_ports, nothing, '-'},
 	{"thread-undo", thread_undo, remove_sem, '-'},
 	{"thread-securebits", thread_securebits, nothing, '-'},
+	{"thread-privileges", thread_privileges, nothing, '-'},
+	{"shared-undo", shared_undo, end_undo, 'c'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
 };
 
-static const struct kind *kind;
-
-void victim_hurt(void)
-{
-	victim_failures++;
-}
-
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (argc > 1 && !strcmp(argv[1], kinds[i].name))
-			kind = &kinds[i];
-	if (!kind)
-		return 2;
-	kind->prepare();
-	if (kind->names == 'd')
-		victim_say("descriptor %d", fd);
-	else if (kind->names == 'r')
-		victim_say("region %lx", (unsigned long)p);
-	else if (kind->names == 'c')
-		victim_say("process %d", child);
-	else
-		victim_say("nothing");
-	victim_ready();
-	victim_wait();
-	if (fd >= 0)
-		CHECK(fcntl(fd, F_GETFD) >= 0, "descriptor %d is gone", fd);
-	kind->check();
-	return victim_done();
+	return refuse_main(kinds, sizeof(kinds) / sizeof(kinds[0]), argv[1]);
 }

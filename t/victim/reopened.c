@@ -7,7 +7,7 @@
 
 #define ODD "odd\n\\name \t(deleted)"
 
-static int created, forbidden, renamed, linked, odd;
+static int created, forbidden, renamed, linked, odd, dangling;
 static char *private, *shared;
 
 static bool is_the_file(int fd, const char *name)
@@ -33,6 +33,8 @@ void victim_hurt(void)
 
 int main(void)
 {
+	char target[16];
+
 	created = open("created", O_RDWR | O_CREAT | O_EXCL, 0444);
 	forbidden = victim_file("forbidden", 800, 1);
 	MUST(created >= 0 && write(created, "abc", 3) == 3 && !fchmod(forbidden, 0));
@@ -41,6 +43,9 @@ int main(void)
 	linked = victim_file("linked", 800, 3);
 	MUST(!link("linked", "linked to") && !unlink("linked"));
 	odd = victim_file(ODD, 4096, 4);
+	MUST(!symlink("nowhere", "dangling"));
+	dangling = open("dangling", O_PATH | O_NOFOLLOW);
+	MUST(dangling >= 0);
 	private = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, odd, 0);
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, odd, 0);
 	MUST(private != MAP_FAILED && shared != MAP_FAILED);
@@ -55,6 +60,9 @@ int main(void)
 		"mode %o", mode(forbidden));
 	CHECK(is_the_file(renamed, "renamed to") && access("renamed", F_OK), "renamed");
 	CHECK(is_the_file(linked, "linked to") && access("linked", F_OK), "linked");
+	CHECK(readlinkat(dangling, "", target, sizeof(target)) == 7 &&
+			!memcmp(target, "nowhere", 7),
+		"a link that leads nowhere");
 	CHECK(is_the_file(odd, ODD), "odd");
 	SAME(private, 4096, 4, "private mapping");
 	SAME(shared, 4096, 4, "shared mapping");

@@ -61,6 +61,43 @@ static void send(long type, size_t size, char fill)
 	MUST(!msgsnd(queue, &m, size, IPC_NOWAIT));
 }
 
+static void set_room(unsigned long bytes)
+{
+	struct msqid_ds d;
+
+	MUST(!msgctl(queue, IPC_STAT, &d));
+	d.msg_qbytes = bytes;
+	MUST(!msgctl(queue, IPC_SET, &d));
+}
+
+/* Of those that the kernel adds (SHM_LOCKED), before. */
+static unsigned locked;
+
+static void give_away(void)
+{
+	struct shmid_ds d;
+
+	MUST(!shmctl(unattached, IPC_STAT, &d));
+	if (!geteuid()) {
+		d.shm_perm.uid = 12;
+		d.shm_perm.gid = 13;
+	}
+	MUST(!shmctl(unattached, IPC_SET, &d));
+	(void)shmctl(unattached, SHM_LOCK, NULL); /* within limits */
+	MUST(!shmctl(unattached, IPC_STAT, &d));
+	locked = d.shm_perm.mode & SHM_LOCKED;
+}
+
+static void check_given_away(void)
+{
+	struct shmid_ds d;
+
+	CHECK(!shmctl(unattached, IPC_STAT, &d) && (d.shm_perm.mode & SHM_LOCKED) == locked,
+		"mode %o, locked %o", d.shm_perm.mode, locked);
+	CHECK(geteuid() || (d.shm_perm.uid == 12 && d.shm_perm.gid == 13),
+		"it belongs to %u, %u", d.shm_perm.uid, d.shm_perm.gid);
+}
+
 static void prepare(void)
 {
 	union semun u = {.array = (unsigned short[]){5, 0, 32767, 7}};
@@ -69,6 +106,7 @@ static void prepare(void)
 	keyed = make_segment(key, 1);
 	removed = make_segment(IPC_PRIVATE, 2);
 	unattached = make_segment(IPC_PRIVATE, 3);
+	give_away();
 	partly = make_segment(IPC_PRIVATE, 4);
 	a = shmat(keyed, NULL, 0);
 	twice = shmat(keyed, NULL, 0);
@@ -89,6 +127,7 @@ static void prepare(void)
 	operate(0, -2, SEM_UNDO);
 	operate(3, 4, SEM_UNDO);
 	queue = msgget(key, IPC_CREAT | IPC_EXCL | 0620);
+	set_room(10000);
 	unwritable = msgget(IPC_PRIVATE, 0600);
 	MUST(queue >= 0 && unwritable >= 0);
 	send(3, 100, 'c');
@@ -178,6 +217,7 @@ static void receive(long type, size_t size, char fill)
 
 static void check_segments(void)
 {
+	struct victim_vma v = {0};
 	struct shmid_ds d;
 	char *p;
 
@@ -185,6 +225,11 @@ static void check_segments(void)
 	SAME(read_only, SIZE, 1, "attached for reading");
 	SAME(gone, SIZE, 2, "removed");
 	SAME(part, 4 * 4096, 4, "attached in part");
+	CHECK(victim_vma(part + 8 * 4096, &v) && !strcmp(v.prot, "r--s"), "a part is %s",
+		v.prot);
+	check_given_away();
+	CHECK(mprotect(read_only, 4096, PROT_READ | PROT_WRITE) && errno == EACCES,
+		"what is attached for reading can be written");
 	CHECK(part[4 * 4096] == 'h', "what is mapped in a segment's hole");
 	CHECK(shmget(key, 0, 0) == keyed, "id %d was %d", shmget(key, 0, 0), keyed);
 	CHECK(!shmctl(keyed, IPC_STAT, &d) && (d.shm_perm.mode & 0777) == 0640 &&
@@ -263,8 +308,8 @@ static void check_queue(void)
 
 	CHECK(msgget(key, 0) == queue, "the queue has another id");
 	CHECK(!msgctl(queue, IPC_STAT, &d) && (d.msg_perm.mode & 0777) == 0620 &&
-			d.msg_qnum == 4,
-		"%lu messages", (long)d.msg_qnum);
+			d.msg_qnum == 4 && d.msg_qbytes == 10000,
+		"%lu messages, room for %lu bytes", (long)d.msg_qnum, (long)d.msg_qbytes);
 	receive(3, 100, 'c');
 	receive(1, 6000, 'a');
 	receive(2, 0, 0);

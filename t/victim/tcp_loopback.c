@@ -172,9 +172,15 @@ static void check_connection(int i)
 
 static void check_listening(int i, int family)
 {
+	struct tcp_info info = {0};
+	socklen_t size = sizeof(info);
 	int fd = connect_to(family, listening[i]), other;
 	struct pollfd p = {.fd = listening[i], .events = POLLIN};
 
+	/* Of one that listens it is the length of the queue (tcp_get_info()). */
+	CHECK(!getsockopt(listening[i], IPPROTO_TCP, TCP_INFO, &info, &size) &&
+			info.tcpi_sacked == 6,
+		"%u may wait", info.tcpi_sacked);
 	CHECK(poll(&p, 1, 5000) == 1, "nobody comes to %d", i);
 	other = accept(listening[i], NULL, NULL);
 	CHECK(other >= 0 && write(fd, "hi", 2) == 2, "a new connection");

@@ -1,9 +1,11 @@
-/* timerfd: what is left, the interval, ticks not yet read, and a reader that waits. */
+/* timerfd: what is left, the interval, ticks not yet read, clocks and flags, an appointment at
+ * a time of day. */
 #include <sys/timerfd.h>
 
 #include "victim.h"
 
-static int far, ticking, due, realtime, idle;
+static int far, ticking, due, realtime, idle, appointment;
+static struct itimerspec at_time;
 
 void victim_hurt(void)
 {
@@ -36,6 +38,47 @@ static void check(int fd, long left, long interval_ns, const char *what)
 		"%s: interval %ld.%09ld", what, s.it_interval.tv_sec, s.it_interval.tv_nsec);
 }
 
+/* A number in fdinfo, behind @key (man proc_pid_fdinfo). */
+static int shown(int fd, const char *key, int base)
+{
+	char path[64], text[512] = "", *p;
+	int file, n;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	n = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
+	MUST(n > 0);
+	close(file);
+	p = strstr(text, key);
+	return p ? (int)strtol(p + strlen(key), NULL, base) : -1;
+}
+
+static void make_appointment(void)
+{
+	appointment = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC);
+	MUST(appointment >= 0 && !clock_gettime(CLOCK_REALTIME, &at_time.it_value));
+	at_time.it_value.tv_sec += 1000;
+	MUST(!timerfd_settime(
+		appointment, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at_time, NULL));
+}
+
+/* What is left, and when that was: the time of day is the same whenever it is looked at. */
+static void check_appointment(void)
+{
+	uint64_t then = at_time.it_value.tv_sec * SEC + at_time.it_value.tv_nsec, left;
+	uint64_t before = victim_clock(CLOCK_REALTIME), after;
+	struct itimerspec s = {0};
+
+	CHECK(!timerfd_gettime(appointment, &s), "%s", strerror(errno));
+	after = victim_clock(CLOCK_REALTIME);
+	left = s.it_value.tv_sec * SEC + s.it_value.tv_nsec;
+	CHECK(before + left <= then && then <= after + left, "the appointment is %lld us late",
+		(long long)(before + left - then) / 1000);
+	CHECK(shown(appointment, "settime flags:", 8) ==
+			(TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET),
+		"flags %o", shown(appointment, "settime flags:", 8));
+}
+
 int main(void)
 {
 	uint64_t ticks = 0, start;
@@ -47,9 +90,15 @@ int main(void)
 	idle = make(CLOCK_BOOTTIME, TFD_NONBLOCK, 0, 0);
 	start = victim_now();
 	due = make(CLOCK_MONOTONIC, 0, 1.5, 0);
+	make_appointment();
 	usleep(10000);
 	victim_ready();
 	victim_wait();
+	check_appointment();
+	CHECK(shown(realtime, "clockid:", 10) == CLOCK_REALTIME &&
+			shown(idle, "clockid:", 10) == CLOCK_BOOTTIME &&
+			shown(far, "clockid:", 10) == CLOCK_MONOTONIC,
+		"clocks");
 	check(far, 1000, 3500 * (long)MSEC, "monotonic");
 	check(realtime, 2000, 0, "real time");
 	check(ticking, 1000, 1000 * (long)SEC, "the one that has ticked");

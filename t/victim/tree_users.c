@@ -5,7 +5,7 @@
 #include "tree.h"
 
 /* Made by the user, who can open them again, as by /dev/stdin. */
-static int ends[2], pair[2], memory;
+static int ends[2], pair[2], memory, unlinked;
 
 static void become_nobody(void)
 {
@@ -16,6 +16,8 @@ static void become_nobody(void)
 	memory = memfd_create("its own", 0);
 	MUST(!pipe(ends) && !socketpair(AF_UNIX, SOCK_STREAM, 0, pair) && memory >= 0 &&
 		!fchmod(memory, 0600));
+	unlinked = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+	MUST(unlinked >= 0);
 }
 
 static void check_owner(int fd, bool opens)
@@ -43,6 +45,7 @@ static void still_nobody(void)
 	check_owner(ends[0], true);
 	check_owner(pair[0], false);
 	check_owner(memory, true);
+	check_owner(unlinked, true);
 }
 
 static pid_t child;

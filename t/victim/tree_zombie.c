@@ -1,9 +1,10 @@
 /* Children that have ended, in every way, and were not waited for. */
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "tree.h"
 
-static pid_t exited, failed, killed, faulted, dumped;
+static pid_t exited, failed, killed, faulted, dumped, renamed;
 
 enum { CORE = 99 };
 
@@ -13,6 +14,37 @@ static void write_filter(const char *bits)
 
 	(void)!write(fd, bits, strlen(bits));
 	close(fd);
+}
+
+/* Its name still shows, and whose it was. */
+static pid_t end_renamed(void)
+{
+	pid_t pid = fork();
+
+	MUST(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_NAME, "a dead (one)");
+		_exit(geteuid() || !setresuid(65534, 65534, 65534) ? 5 : 6);
+	}
+	tree_until_state(pid, 'Z');
+	return pid;
+}
+
+static void check_renamed(void)
+{
+	char path[64], name[32] = "";
+	siginfo_t info = {0};
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", renamed);
+	fd = open(path, O_RDONLY);
+	CHECK(read(fd, name, sizeof(name) - 1) > 0 && !strcmp(name, "a dead (one)\n"),
+		"its name is %s", name);
+	close(fd);
+	CHECK(!waitid(P_PID, renamed, &info, WEXITED) && info.si_code == CLD_EXITED &&
+			info.si_status == 5 && info.si_uid == (geteuid() ? geteuid() : 65534),
+		"waitid: code %d, status %d, uid %u", info.si_code, info.si_status,
+		info.si_uid);
 }
 
 static pid_t end(int status, int signal)
@@ -50,6 +82,7 @@ int main(void)
 	killed = end(0, SIGKILL);
 	faulted = end(0, SIGSEGV);
 	dumped = end(CORE, SIGABRT);
+	renamed = end_renamed();
 	/* Where none can be written, it is another that was killed. */
 	MUST(!waitid(P_PID, dumped, &core, WEXITED | WNOWAIT));
 	victim_ready();
@@ -67,6 +100,7 @@ int main(void)
 	tree_reap(faulted, SIGSEGV);
 	tree_reap(failed, 42 << 8);
 	tree_reap(exited, 0);
+	check_renamed();
 	tree_reap(killed, SIGKILL);
 	CHECK(waitpid(-1, NULL, 0) < 0 && errno == ECHILD, "there is another child");
 	return victim_done();

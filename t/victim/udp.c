@@ -126,7 +126,8 @@ static void prepare_six(void)
 
 static void prepare_netlink(void)
 {
-	struct sockaddr_nl a = {.nl_family = AF_NETLINK};
+	/* A group that nothing is said in any more (RTNLGRP_DECnet_IFADDR). */
+	struct sockaddr_nl a = {.nl_family = AF_NETLINK, .nl_groups = 1 << 12};
 	socklen_t size = sizeof(route_name);
 
 	route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
@@ -150,8 +151,9 @@ static void check_netlink(void)
 	char answer[65536];
 
 	CHECK(!getsockname(route, (struct sockaddr *)&a, &size) &&
-			a.nl_pid == route_name.nl_pid,
-		"its number was %u, is %u", route_name.nl_pid, a.nl_pid);
+			a.nl_pid == route_name.nl_pid && a.nl_groups == 1 << 12,
+		"its number was %u, is %u, groups %x", route_name.nl_pid, a.nl_pid,
+		a.nl_groups);
 	CHECK(send(route, &question, sizeof(question), 0) == sizeof(question), "asking");
 	CHECK(recv(route, answer, sizeof(answer), 0) > (ssize_t)sizeof(struct nlmsghdr),
 		"no answer");

@@ -6,7 +6,8 @@
 #include "sockets.h"
 
 static int listening[3], client[3], server[3], waiting[2], sink, source, unnamed, connected,
-	autobound, gone, gone_client, gone_server, bound, renamed, renamed_client, refusing;
+	autobound, gone, gone_client, gone_server, bound, renamed, renamed_client, refusing,
+	narrow;
 static struct sockaddr_un name[3], sink_name, source_name, gone_name, auto_name, renamed_name;
 static socklen_t auto_size;
 
@@ -92,6 +93,22 @@ static void prepare_refusing(void)
 	refusing = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	bind_to(refusing, &a, "refusing", false);
 	MUST(!listen(refusing, 3) && !shutdown(refusing, SHUT_RDWR));
+	narrow = socket(AF_UNIX, SOCK_STREAM, 0);
+	bind_to(narrow, &a, "narrow", false);
+	MUST(!listen(narrow, 2));
+}
+
+/* One more than it said can wait. */
+static void check_narrow(void)
+{
+	struct sockaddr_un a;
+
+	for (int i = 0; i < 4; i++) {
+		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		int r = connect(fd, (struct sockaddr *)&a, set_name(&a, "narrow", false));
+
+		CHECK(i < 3 ? !r : r < 0 && errno == EAGAIN, "connection %d: %d", i, r);
+	}
 }
 
 static void check_refusing(void)
@@ -271,6 +288,7 @@ int main(void)
 	check_renamed();
 	check_streams();
 	check_refusing();
+	check_narrow();
 	check_backlog();
 	check_gone();
 	check_datagrams();

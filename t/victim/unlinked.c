@@ -21,12 +21,14 @@ int main(void)
 		tmp = victim_file("tmp", 0, 0), unlink("tmp");
 	victim_fill(data, sizeof(data), 2);
 	MUST(pwrite(tmp, data, 8192, 10 * MIB) == 8192);
+	MUST(!fchmod(fd, 0640));
 	MUST(lseek(fd, 30000, SEEK_SET) == 30000 && lseek(second, 7, SEEK_SET) == 7);
 	victim_ready();
 	victim_wait();
 	CHECK(access("nameless", F_OK) < 0, "the name is back");
 	CHECK(!fstat(fd, &st) && st.st_size == 64 * (long)KIB, "size is %lld",
 		(long long)st.st_size);
+	CHECK((st.st_mode & 07777) == 0640, "mode %o", st.st_mode);
 	CHECK(st.st_nlink == 0, "it has %d names", (int)st.st_nlink);
 	for (int i = 0; i < 8; i++) {
 		CHECK(pread(fd, data, 8192, i * 8192) == 8192, "%s", strerror(errno));
