@@ -7,6 +7,7 @@
 #include "lib/util.h"
 #include "loader/batch.h"
 #include "supervisor/target/cave.h"
+#include "supervisor/target/memory_limits.h"
 
 #define PAGE 4096u
 _Static_assert(QUERY_RESULTS + REMOTE_QUERY_MAX * sizeof(int64_t) + REMOTE_QUERY_BYTES <= PAGE,
@@ -127,6 +128,14 @@ static bool is_gone(const struct remote *r, uint64_t page)
 	return tracee_read(r->process->mem_fd, page, &any, sizeof(any), NULL);
 }
 
+static int no_page(struct remote *r, const struct user_regs_struct *regs, struct err *e)
+{
+	pid_t pid = r->thread->tracee.pid;
+
+	err_set(e, -x86_64_query_mapped(regs), "cannot map scratch memory in process %d", pid);
+	return memory_limits_tell(pid, e);
+}
+
 /* It has been stopped because nothing was heard: there is no page to be had, or it has not been
  * given a processor. */
 static int look_where(struct remote *r, bool reached, struct err *e)
@@ -137,8 +146,7 @@ static int look_where(struct remote *r, bool reached, struct err *e)
 	if (tracee_get_regs(&r->thread->tracee, &regs, e))
 		return -1;
 	if (!reached && x86_64_pc(&regs) >= wait)
-		return err_set(
-			e, 0, "cannot map scratch memory in process %d", r->thread->tracee.pid);
+		return no_page(r, &regs, e);
 	return tracee_continue(&r->thread->tracee, 0, e);
 }
 
