@@ -29,6 +29,7 @@
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/restore/birth.h"
 #include "supervisor/restore/killed.h"
+#include "supervisor/restore/limits.h"
 #include "supervisor/restore/lower.h"
 #include "supervisor/restore/mapped_files.h"
 #include "supervisor/restore/one.h"
@@ -493,6 +494,18 @@ static char *namespace_reason(const struct restore *r)
 			: NULL;
 }
 
+static int make_first(struct restore *r, const struct spawn_wishes *wishes, char **why)
+{
+	struct restore_limits limits;
+	int result;
+
+	restore_limits_widen(&limits, r->c);
+	result = spawn_restored(
+		r->s, r->processes[0].ip->pid, birth_main, &r->birth, wishes, why, r->e);
+	restore_limits_put_back(&limits);
+	return result;
+}
+
 /* With a @reason in namespaces of its own for all ids there are. *again: it has failed only
  * because an id was taken, which cannot happen there. */
 static int attempt(struct supervisor *s, const struct checkpoint *c,
@@ -523,8 +536,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	if (o->freeze_clock &&
 		clocks_plan(c->info->monotonic_ns, c->info->boottime_ns, &clocks, e))
 		goto out;
-	if (enter(PHASE_BIRTH) || spawn_restored(s, r.processes[0].ip->pid, birth_main,
-					  &r.birth, &wishes, &why, e))
+	if (enter(PHASE_BIRTH) || make_first(&r, &wishes, &why))
 		goto out;
 	if (why)
 		notice(&r, why);
