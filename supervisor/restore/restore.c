@@ -53,6 +53,7 @@ struct restore {
 	struct birth birth;
 	struct restore_one *processes; /* in the order of the checkpoint's */
 	size_t count;
+	bool explained; /* an error says itself which process has ended, and over what */
 	bool id_taken;  /* it has failed because something else has one of the tree's ids */
 	size_t unborn;  /* of them, that have not executed their programs yet */
 	size_t dying;   /* helpers and zombies that have not ended yet, */
@@ -416,9 +417,11 @@ static int restore_all(struct restore *r)
 	if (give_birth(r) || enter(PHASE_REBUILD) || on_all(r, restore_one_run) ||
 		enter(PHASE_SETTLE) || on_all(r, restore_one_settle))
 		return -1;
+	r->explained = true;
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_lower_run(&r->processes[i]))
 			return -1;
+	r->explained = false;
 	if (restore_stops(r->processes, r->count, r->birth.forest.list, r->e))
 		return -1;
 	if (r->o->about_to_run)
@@ -434,7 +437,7 @@ static void *run(void *arg)
 
 	r->result = restore_all(r);
 	/* The tracees die with this thread. */
-	if (r->result && !r->id_taken)
+	if (r->result && !r->id_taken && !r->explained)
 		(void)restore_killed(r->processes, r->count, r->s->init, r->e);
 	return NULL;
 }
