@@ -5,29 +5,40 @@
 preload="env LD_PRELOAD=$build/t/fault.so"
 
 # What is left behind shows where nobody else makes anything: in namespaces for System V objects,
-# sockets, message queues and mounts that are the test's own.
+# sockets, message queues and mounts that are the test's own, and in a directory for what is
+# temporary.
 apart() {
 	mount --make-rprivate / && mount -t tmpfs none /dev/shm && mount -t mqueue none /mnt &&
-		perl -e 'socket(S, 2, 2, 0) && ioctl(S, 0x8914, pack("a16 s x22", "lo", 1)) || exit 1'
+		perl -e '$up = pack "a16 s x22", "lo", 1;
+			socket(S, 2, 2, 0) && ioctl(S, 0x8914, $up) || die "$!"'
 }
-export -f apart
-if am_root && [ -z "${TRECR_APART:-}" ] && unshare -imn "$BASH" -c apart 2>/dev/null; then
+if am_root && [ -z "${TRECR_APART:-}" ] && unshare -imn true 2>/dev/null; then
 	cd "$top" && rm -rf "$scratch"
 	TRECR_APART=1 exec unshare -imn -- "$BASH" "t/${0##*/}" "$@"
 fi
-[ -z "${TRECR_APART:-}" ] || apart
+export TMPDIR=$scratch/tmp
+mkdir "$TMPDIR"
+if [ -n "${TRECR_APART:-}" ] && ! apart; then
+	result 1 "namespaces that are the test's own"
+	exit 1
+fi
 
 # A line for each System V object, message queue, shared memory file, mount and socket there is.
 traces() {
 	[ -n "${TRECR_APART:-}" ] || return 0
 	awk 'FNR > 1 { print FILENAME, $1, $2 }' /proc/sysvipc/*
 	ls -A /mnt /dev/shm
-	find /tmp -maxdepth 1 -name '.trecr-*'
+	find "$TMPDIR" -name '.trecr-*'
 	cut -d' ' -f5- /proc/self/mountinfo
 	awk 'FNR > 1 { print FILENAME, $NF }' /proc/net/unix
 	awk 'FNR > 1 && $4 != "06" { print FILENAME, $2, $3 }' /proc/net/tcp /proc/net/tcp6 \
 		/proc/net/udp /proc/net/udp6
 	find . -name '*.tmp'
+}
+
+# Is there what was there "before", and nothing else? What differs is in the file left.
+nothing_left() {
+	traces | diff before - >left
 }
 
 # The next call to fail: all at first, then fewer and fewer.

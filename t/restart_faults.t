@@ -37,9 +37,10 @@ faults_in() { # CLASS PHASE
 		faults fault off || missed=1
 		why="call $n of class $1 in phase $2: status $rc, $(cat restart.err)"
 		whole || return 1
-		traces >now
-		why="call $n of class $1 in phase $2 left: $(diff before now)"
-		[ $rc = 0 ] || diff before now >/dev/null || return 1
+		[ $rc = 0 ] || nothing_left || {
+			why="call $n of class $1 in phase $2 left: $(cat left)"
+			return 1
+		}
 		[ -n "$missed" ] || fired=$((fired + 1))
 		further
 	done

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -41,12 +42,15 @@ static char *make_root(char *path, struct err *e)
 /* A new directory that can be a root. */
 static char *new_root(struct socket_restore *q, struct err *e)
 {
+	const char *tmp = getenv("TMPDIR");
 
+	if (!tmp || *tmp != '/')
+		tmp = "/tmp";
 	if (!q->scratch) {
-		char name[] = "/tmp/.trecr-XXXXXX";
+		cleanup_free char *name = xasprintf("%s/.trecr-XXXXXX", tmp);
 
 		if (!mkdtemp(name)) {
-			err_set(e, errno, "cannot make a directory in /tmp");
+			err_set(e, errno, "cannot make a directory in %s", tmp);
 			return NULL;
 		}
 		q->scratch = xstrdup(name);

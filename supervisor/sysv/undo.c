@@ -11,8 +11,8 @@
 
 #define SEM_MAX 32767 /* SEMVMX and SEMAEM (include/uapi/linux/sem.h) */
 
-/* Try operations of which the last cannot succeed, so that none takes place. Whether one before
- * it left the range that the kernel allows (ERANGE). -1 on failure. */
+/* Try operations that cannot all succeed, so that none takes place. Whether one left the range
+ * that the kernel allows (ERANGE). -1 on failure. */
 static int leaves_range(
 	struct sysv_asker *a, int id, const struct sembuf *ops, size_t count, struct err *e)
 {
@@ -25,17 +25,18 @@ static int leaves_range(
 	return r == -ERANGE;
 }
 
-/* Whether (semadj + @amount) is above the range, where the value is @now. */
+/* Whether (semadj + @amount) is above the range, where the value is @now. That it is 0 and can
+ * be made less is never so: a set that others use, too, may have changed by now. */
 static int above(
 	struct sysv_asker *a, int id, unsigned short n, int now, int amount, struct err *e)
 {
-	struct sembuf ops[4] = {{n, -now, IPC_NOWAIT}, {n, amount, IPC_NOWAIT},
-		{n, -amount, IPC_NOWAIT | SEM_UNDO}, {n, -1, IPC_NOWAIT}};
+	struct sembuf ops[5] = {{n, -now, IPC_NOWAIT}, {n, amount, IPC_NOWAIT},
+		{n, -amount, IPC_NOWAIT | SEM_UNDO}, {n, 0, IPC_NOWAIT}, {n, -1, IPC_NOWAIT}};
 
-	return leaves_range(a, id, ops + !now, 4 - !now, e);
+	return leaves_range(a, id, ops + !now, 5 - !now, e);
 }
 
-/* Whether (semadj - 1 - @amount) is below it. */
+/* Whether (semadj - 1 - @amount) is below it. Here the value is @amount in the end, or more. */
 static int below(
 	struct sysv_asker *a, int id, unsigned short n, int now, int amount, struct err *e)
 {
@@ -121,8 +122,14 @@ static int refuse_common_undo(const struct tree *tree, const struct process *p, 
 	return 0;
 }
 
+/* We have none ourselves: who has the same has none. */
+static bool has_undo(pid_t tid)
+{
+	return !same_undo(gettid(), tid);
+}
+
 /* Threads have theirs in common, but for those that were made otherwise or have left it
- * (unshare(2)). We have none ourselves: who has the same has none. */
+ * (unshare(2)). */
 static int refuse_own_undo(const struct process *p, struct err *e)
 {
 	pid_t first = p->threads[0].tracee.tid;
@@ -130,7 +137,7 @@ static int refuse_own_undo(const struct process *p, struct err *e)
 	for (size_t i = 1; i < p->thread_count; i++) {
 		pid_t tid = p->threads[i].tracee.tid;
 
-		if (!same_undo(first, tid) && !same_undo(gettid(), tid))
+		if (!same_undo(first, tid) && has_undo(tid))
 			return err_set(e, 0,
 				"thread %d of process %d (%s) may do to semaphores at its end "
 				"what others do not (CLONE_SYSVSEM), which is not supported",
@@ -143,17 +150,22 @@ static int refuse_own_undo(const struct process *p, struct err *e)
 int sysv_dump_undo(struct fd_dump *d, struct process *p, struct err *e)
 {
 	struct sysv_asker a = {0};
-	bool any = false;
+	bool sets = false, any = false;
 	int failed = 0;
 
 	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object) && !failed; n++) {
 		if (fd_object_at(d, n)->o.kind != IMAGE_OBJECT_SEM)
 			continue;
+		sets = true;
+		if (!has_undo(p->task))
+			break;
 		if (!a.process && sysv_asker_begin(&a, p, e))
 			return -1;
 		failed = add_undo(&a, fd_object_at(d, n), &any, e);
 	}
-	if (a.process && (sysv_asker_end(&a, failed, e) || refuse_own_undo(p, e)))
+	if (a.process && sysv_asker_end(&a, failed, e))
+		return -1;
+	if (sets && refuse_own_undo(p, e))
 		return -1;
 	return any ? refuse_common_undo(d->tree, p, e) : 0;
 }
