@@ -233,8 +233,8 @@ struct image_process {
 	uint32_t dumpable, child_subreaper;
 	uint32_t exe, cwd, root; /* strings: paths */
 	uint32_t reserved;
-	uint32_t thp_disable;    /* prctl(PR_GET_THP_DISABLE): with its flags */
-	uint32_t oom_score_adj;  /* two's complement */
+	uint32_t thp_disable;   /* prctl(PR_GET_THP_DISABLE): with its flags */
+	uint32_t oom_score_adj; /* two's complement */
 	uint64_t start_code, end_code, start_data, end_data, start_brk, brk;
 	uint64_t start_stack, arg_start, arg_end, env_start, env_end;
 	uint64_t vdso_start, vdso_size;
