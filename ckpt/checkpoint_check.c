@@ -319,14 +319,9 @@ static int check_filters(const struct image *img, struct err *e)
 
 int checkpoint_check_process(const struct image *img, const struct image *job, struct err *e)
 {
-	size_t modules = COUNT(img, IMAGE_NOTE_MODULES, struct image_module), count;
-	const struct image_process *p;
-
-	p = image_note_array(img, IMAGE_NOTE_PROCESS, struct image_process, &count);
-	if (!count)
+	if (!COUNT(img, IMAGE_NOTE_PROCESS, struct image_process))
 		return image_bad(img, e, "it describes no process");
-	if (check_index(img, "module", p->exe_module, modules, e) < 0 ||
-		check_threads(img, e) < 0 || check_regions(img, job, e) < 0 ||
+	if (check_threads(img, e) < 0 || check_regions(img, job, e) < 0 ||
 		check_modules(img, e) < 0 || check_filters(img, e) < 0)
 		return -1;
 	return check_fds(img, job, e);

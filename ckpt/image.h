@@ -232,12 +232,13 @@ struct image_process {
 	uint32_t umask, personality;
 	uint32_t dumpable, child_subreaper;
 	uint32_t exe, cwd, root; /* strings: paths */
-	uint32_t exe_module;     /* index in IMAGE_NOTE_MODULES + 1, 0: none */
-	uint32_t thp_disable;    /* prctl(PR_GET_THP_DISABLE): with its flags */
-	uint32_t oom_score_adj;  /* two's complement */
+	uint32_t reserved;
+	uint32_t thp_disable;   /* prctl(PR_GET_THP_DISABLE): with its flags */
+	uint32_t oom_score_adj; /* two's complement */
 	uint64_t start_code, end_code, start_data, end_data, start_brk, brk;
 	uint64_t start_stack, arg_start, arg_end, env_start, env_end;
-	uint64_t vdso_start, vdso_size, vvar_start, vvar_size; /* vvar: all [vvar*] together */
+	uint64_t vdso_start, vdso_size;
+	uint64_t reserved_too[2];
 	uint64_t rlimit_cur[IMAGE_RLIMITS], rlimit_max[IMAGE_RLIMITS];
 	/* ITIMER_REAL, VIRTUAL, PROF: microseconds */
 	uint64_t itimer_value_us[3], itimer_interval_us[3];

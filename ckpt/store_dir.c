@@ -35,7 +35,7 @@ int store_dir_lock(int fd, const char *dir, struct err *e)
 	if (lock < 0)
 		return err_set(e, errno, "cannot create %s/" STORE_LOCK, dir);
 	if (flock(lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return err_set(e, 0, "%s is in use by another supervisor", dir);
+		return err_set(e, 0, "%s is in use by a supervisor", dir);
 	/* A file system without locks (some network ones): go on without, as most users have
 	 * one supervisor for each directory. */
 	return steal_fd(&lock);

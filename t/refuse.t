@@ -28,6 +28,13 @@ bpf|BPF
 secret-memory|memfd_secret
 name-space|namespace
 notify|F_NOTIFY
+broken-lease|lease is being broken
+mapped-lock|POSIX lock on a file that is also mapped
+terminal-external|EXTPROC
+terminal-locked|TIOCSLCKTRMIOS
+terminal-status|status in packet mode
+netlink-answer|answer of the kernel
+pidfd-outside|pidfd of process 1
 thread-owner|F_SETOWN_EX
 removed-directory|working directory .* has been removed
 open-removed-directory|no longer has this name

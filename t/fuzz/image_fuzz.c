@@ -92,7 +92,7 @@ static void add_notes(struct image_writer *w, enum image_file_kind kind)
 	struct image_object objects[2] = {
 		{.kind = IMAGE_OBJECT_MEMFD, .size = 4096}, {.kind = IMAGE_OBJECT_PIPE}};
 	struct image_description file = {.kind = IMAGE_FD_MEMFD, .object = 1};
-	struct image_process process = {.pid = 42, .exe_module = 1};
+	struct image_process process = {.pid = 42};
 	struct image_thread thread = {.tid = 42, .xstate_size = 64};
 	struct image_region region = {.start = 0x10000, .end = 0x90000, .module = 1};
 	struct image_module module = {.build_id_size = 20};

@@ -116,7 +116,7 @@ static void test_first(struct store *s)
 
 	ok(!stat(dir, &st) && (st.st_mode & 07777) == 0700, "the directory is ours alone");
 	ok(!store_open(dir, &e), "only one supervisor may write there");
-	says(e.msg, "in use by another supervisor", "and the other is told so");
+	says(e.msg, "in use by a supervisor", "and the other is told so");
 	ok(make(s, job_a, 0) == 1 && latest_is("ckpt-000001"), "the first has number 1");
 	ok(make(s, job_a, 0) == 2 && latest_is("ckpt-000002"), "the second has number 2");
 	ok(!stat(path_of("ckpt-000001"), &st) && (st.st_mode & 07777) == 0700,

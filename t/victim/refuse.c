@@ -5,7 +5,10 @@
 #include <linux/aio_abi.h>
 #include <linux/landlock.h>
 #include <linux/userfaultfd.h>
+#include <linux/rtnetlink.h>
 #include <mqueue.h>
+#include <poll.h>
+#include <pty.h>
 #include <sched.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -279,6 +282,95 @@ static void notify(void)
 	MUST(!mkdir("quiet", 0700));
 	fd = open("quiet", O_RDONLY | O_DIRECTORY);
 	need(!fcntl(fd, F_NOTIFY, DN_CREATE | DN_MULTISHOT), "no F_NOTIFY here");
+}
+
+/* Somebody wants to write to it. */
+static void broken_lease(void)
+{
+	int writer;
+
+	MUST(signal(SIGIO, SIG_IGN) != SIG_ERR);
+	MUST((writer = open("leased", O_WRONLY | O_CREAT, 0600)) >= 0 && !close(writer));
+	MUST((fd = open("leased", O_RDONLY)) >= 0);
+	need(!fcntl(fd, F_SETLEASE, F_RDLCK), "no leases here");
+	MUST(open("leased", O_WRONLY | O_NONBLOCK) < 0 && errno == EWOULDBLOCK);
+}
+
+/* It could not stay: what has mapped the file closes it at a restart. */
+static void mapped_lock(void)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	MUST((fd = open("locked", O_RDWR | O_CREAT, 0600)) >= 0 && !ftruncate(fd, 4096));
+	MUST(!fcntl(fd, F_SETLK, &lock));
+	MUST(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
+}
+
+static void need_terminal(void)
+{
+	need(!openpty(&fd, &other, NULL, NULL, NULL), "no pseudo-terminals here");
+}
+
+static void terminal_external(void)
+{
+	struct termios t;
+
+	need_terminal();
+	MUST(!tcgetattr(other, &t));
+	t.c_lflag |= EXTPROC;
+	MUST(!tcsetattr(other, TCSANOW, &t));
+}
+
+static void terminal_locked(void)
+{
+	struct termios t;
+
+	need_terminal();
+	memset(&t, 0xff, sizeof(t));
+	need(!ioctl(other, TIOCSLCKTRMIOS, &t), "only root can lock settings");
+}
+
+static void terminal_status(void)
+{
+	need_terminal();
+	MUST(!ioctl(fd, TIOCPKT, &(int){1}) && !tcflush(other, TCIFLUSH));
+}
+
+static void still_status(void)
+{
+	char status;
+
+	CHECK(read(fd, &status, 1) == 1 && status == TIOCPKT_FLUSHREAD, "another status");
+}
+
+/* An answer of the kernel waits: all network interfaces. */
+static void netlink_answer(void)
+{
+	struct {
+		struct nlmsghdr head;
+		struct rtgenmsg message;
+	} ask = {
+		.head.nlmsg_len = NLMSG_LENGTH(sizeof(struct rtgenmsg)),
+		.head.nlmsg_type = RTM_GETLINK,
+		.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+	};
+
+	need_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	MUST(send(fd, &ask, ask.head.nlmsg_len, 0) == (ssize_t)ask.head.nlmsg_len);
+	MUST(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 10000) == 1);
+}
+
+static void still_answer(void)
+{
+	char answer[64];
+
+	CHECK(recv(fd, answer, sizeof(answer), MSG_DONTWAIT) > 0, "the answer is gone");
+}
+
+static void pidfd_outside(void)
+{
+	fd = syscall(SYS_pidfd_open, 1, 0);
+	need(fd >= 0, "no pidfd of process 1 here");
 }
 
 static void thread_owner(void)
@@ -709,6 +801,13 @@ static const struct kind kinds[] = {
 	{"secret-memory", secret_memory, nothing, 'd'},
 	{"name-space", name_space, nothing, 'd'},
 	{"notify", notify, nothing, 'd'},
+	{"broken-lease", broken_lease, nothing, 'd'},
+	{"mapped-lock", mapped_lock, nothing, 'd'},
+	{"terminal-external", terminal_external, nothing, 'd'},
+	{"terminal-locked", terminal_locked, nothing, 'd'},
+	{"terminal-status", terminal_status, still_status, 'd'},
+	{"netlink-answer", netlink_answer, still_answer, 'd'},
+	{"pidfd-outside", pidfd_outside, nothing, 'd'},
 	{"thread-owner", thread_owner, nothing, 'd'},
 	{"removed-directory", removed_directory, nothing, '-'},
 	{"open-removed-directory", open_removed_directory, nothing, 'd'},
