@@ -15,6 +15,8 @@ for v in $victims; do
 done
 RESTART_FLAGS=
 
+cycle tree_stops pending
+
 # What clone(2) shares: those of each family of t/victim/tree_clones.c.
 for family in pairs chain siblings orphans session threads; do
 	cycle tree_clones "$family"
