@@ -66,6 +66,8 @@ kernel-answer|an answer of the kernel waits
 high-group|groups above 32
 corked|MSG_MORE
 tcp-urgent|urgent
+zerocopy|MSG_ERRQUEUE
+datagram-error|MSG_ERRQUEUE
 datagram-from-outside|a datagram from 127.0.0.1:[0-9]+ waits in it
 unix-outside|a socket of another program
 '
