@@ -9,7 +9,7 @@ outside() {
 	local port
 	port=$(await -t 10 -p $! "$scratch/served" '^[0-9]+$') || skip_all "no network"
 	server=$!
-	[ "$3" != full ] || kill -STOP $server
+	[ "$3" != full ] && [ "$3" != half ] || kill -STOP $server
 	scenario "$1" "$2" "$victim/tcp_outside" "$port" "$3"
 }
 
@@ -66,11 +66,17 @@ kept_full() {
 		freeze_away && step="second restart" && restart_here &&
 		kill -CONT $server && ends_well && whole
 }
+closing() {
+	checkpoint && return 1
+	step="the message"
+	grep -q "it is being closed" ckpt.err && kill -CONT $server && ends_well
+}
 if am_root; then
 	RUN_FLAGS=--tcp=keep
 	RESTART_FLAGS=--tcp=keep
 	outside "--tcp=keep: goes on after restarts" kept undisturbed
 	outside "--tcp=keep: with bytes under way" kept_full full
+	outside "--tcp=keep: refused while it is being closed" closing half
 	outside "--tcp=keep: undisturbed as long as it runs on" on undisturbed
 	RUN_FLAGS=
 	RESTART_FLAGS=

@@ -1,8 +1,8 @@
 /* A TCP connection to the outside, at the port given: undisturbed by a checkpoint, broken after
  * a restart ("reset"); with more under way than the server, which stands still, has room for
- * ("full").
+ * ("full"), or shut down for sending ("half").
  *
- *	tcp_outside PORT (undisturbed|reset|full)
+ *	tcp_outside PORT (undisturbed|reset|full|half)
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -116,6 +116,8 @@ int main(int argc, char *argv[])
 	MUST(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
 	if (!strcmp(argv[2], "full"))
 		fill();
+	else if (!strcmp(argv[2], "half"))
+		MUST(!shutdown(fd, SHUT_WR));
 	else
 		MUST(poll(&p, 1, 5000) == 1); /* the greeting */
 	look(&before);
@@ -125,6 +127,8 @@ int main(int argc, char *argv[])
 		check_reset();
 	else if (!strcmp(argv[2], "full"))
 		check_full();
+	else if (!strcmp(argv[2], "half"))
+		CHECK(recv(fd, came, 8, MSG_WAITALL) == 5, "greeting");
 	else
 		check_undisturbed();
 	return victim_done();
