@@ -1,6 +1,5 @@
 #include "lib/err.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 	return -1;
 }
 
-int err_again(struct err *e, const char *fmt, ...)
+int err_with(struct err *e, int code, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -32,7 +31,7 @@ int err_again(struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
 	va_end(ap);
-	e->code = EAGAIN;
+	e->code = code;
 	return -1;
 }
 

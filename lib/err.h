@@ -26,8 +26,10 @@ struct err {
 int err_set(struct err *e, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same for what may be otherwise in a moment: with code EAGAIN, and the text alone. */
-int err_again(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same without strerror(code): for a code that is a caller's to act upon. EAGAIN: it may be
+ * otherwise in a moment; EEXIST: an id is taken. */
+int err_with(struct err *e, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Put the formatted text and ": " in front of what @e says. Always returns -1. */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -71,7 +71,7 @@ int process_prepare(struct process *p, struct err *e)
 		return err_set(e, 0, "the vdso of process %d (%s) has no room for trecr's code",
 			p->pid, p->comm);
 	if (is_in_use(p, p->vdso + at))
-		return err_again(e,
+		return err_with(e, EAGAIN,
 			"process %d (%s) is still on its way back from a checkpoint that "
 			"failed",
 			p->pid, p->comm);

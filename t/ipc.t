@@ -43,6 +43,30 @@ signal.pause()" &
 	sweep >/dev/null
 fi
 
+# What was made by a process that has ended, and is there still: whose it is cannot be told.
+if have ipcmk; then
+	arena doubts
+	launch bash -c "ipcmk -M 4096; exec $victim/idle"
+	id=$(sed -n 's/^Shared memory id: //p' out)
+	# The checkpoint of another program may take it, too, and is no use of it.
+	first=$sup
+	launch "$victim/idle" && checkpoint && finish
+	sup=$first
+	freeze_away && restart_detached
+	like "$(cat restart.err)" "System V shared memory $id: there still, and left as it is" \
+		"memory of a process that has ended is told of when it is there still"
+	nest --sweep >/dev/null
+	ipcrm -m "$id"
+	if am_root; then
+		rm restart.err
+		restart_detached
+		is "$(ipcs -m -i "$id" | grep -o 'shmid=[0-9]*') $(cat restart.err)" "shmid=$id " \
+			"and made anew when it is not" || explain
+		sweep >/dev/null
+		ipcrm -m "$id"
+	fi
+fi
+
 # A restart that fails leaves none behind.
 arena failed
 launch "$victim/sysv" && freeze_away

@@ -4,8 +4,6 @@
 # untraced, and the checkpoint before is whole; a program that is being brought back ends.
 . "$(dirname "$0")/lib.sh"
 
-exec 2>/dev/null # the shell's own words about children that were killed
-
 preload="env LD_PRELOAD=$build/t/fault.so TRECR_FAULT=$PWD/fault"
 
 trecr-run() {

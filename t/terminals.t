@@ -31,6 +31,47 @@ like "$(cat restart.err)" '/dev/pts/[0-9]+ is in use' "which is said"
 kill $taker
 sweep >/dev/null
 
+# A number whose master is closed already, but not its slave: the terminal is not to be seen.
+arena hidden
+launch "$victim/pty_session" && freeze_away
+python3 -c '
+import os, signal
+pairs = [os.openpty() for i in range(40)]
+for master, slave in pairs:
+    os.close(master)
+open("taken", "w").write("yes\n")
+signal.pause()' &
+taker=$!
+await -t 30 -p $taker taken yes >/dev/null 2>>await.err
+restart_here && finish && [ "$status" = 0 ] && said_ok
+result $? "with that number in use where nobody sees it: the same" || explain
+kill $taker
+sweep >/dev/null
+
+# Another /dev/pts has other terminals of the same numbers.
+arena instance
+cat >open.py <<'PROGRAM'
+import fcntl, os, signal
+TIOCSPTLCK = 0x40045431
+for i in range(40):
+    fcntl.ioctl(os.open("/dev/pts/ptmx", os.O_RDWR | os.O_NOCTTY), TIOCSPTLCK, bytes(4))
+    os.open("/dev/pts/%d" % i, os.O_RDWR | os.O_NOCTTY)
+open("there", "w").write("yes\n")
+signal.pause()
+PROGRAM
+unshare --user --map-root-user --mount "$BASH" -c '
+	mount -t devpts -o newinstance,ptmxmode=666 none /dev/pts && exec python3 "$0"' \
+	"$PWD/open.py" 2>unshare.err &
+other=$!
+if await -t 30 -p $other there yes >/dev/null 2>>await.err; then
+	launch "$victim/pty" && checkpoint && finish && [ "$status" = 0 ] && said_ok
+	result $? "terminals of another /dev/pts are not taken for the program's" || explain
+	kill $other
+else
+	skip "terminals of another /dev/pts" "$(tail -n 1 unshare.err)"
+fi
+sweep >/dev/null
+
 # A terminal whose other end is outside, and which is no standard stream.
 arena outside
 "$top/t/tool/terminal.py" "$BASH" --norc -c "exec 9<>\$(tty) \
@@ -117,7 +158,7 @@ done
 if have tmux && have script && have vim; then
 	arena tmux
 	on_terminal script -qfe screen -c \
-		"env TERM=vt100 tmux -f /dev/null -S sock new-session 'vim -u NONE -N -i NONE text'" &&
+		"env TERM=vt100 SHELL=/bin/sh tmux -f /dev/null -S sock new-session 'vim -u NONE -N -i NONE text'" &&
 		vim_works
 	result $? "vim in tmux: typed into after each restart" || explain screen text
 	sweep >/dev/null

@@ -122,7 +122,9 @@ int control_ask(int fd, pid_t supervisor, const char *request, uint64_t deadline
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};
 
-	if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
+	/* One that has ended since shows when it is listened to. */
+	if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0 && errno != EPIPE &&
+		errno != ECONNRESET)
 		return err_set(e, errno, "cannot send the request to the supervisor");
 	for (;;) {
 		int wait_ms = next_wait(deadline_ns);

@@ -126,8 +126,10 @@ int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e);
  * there is none. Until fd_restore_process(). */
 int fd_restore_terminal(const struct fd_restore *r, uint32_t index);
 
-/* Number + 1 of a pseudo-terminal of the checkpoint that is in use here; 0: none. */
+/* Number + 1 of a pseudo-terminal of the checkpoint that is in use here, as far as is to be
+ * seen; 0: none. Whether it has any. */
 uint64_t fd_terminal_in_use(const struct checkpoint *c);
+bool fd_has_terminals(const struct checkpoint *c);
 
 /* ---- show ---- */
 

@@ -6,18 +6,30 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/procfs.h"
 #include "supervisor/fd/object.h"
 
-/* One whose bytes somebody else could take or add to. */
-static const struct fd_object *find_pipe(const struct fd_dump *d, const char *link)
+/* A terminal's name says little: other mounts of /dev/pts have others of the same numbers. */
+static bool is_another_terminal(const struct fd_object *o, int dirfd, const char *name)
+{
+	struct stat its;
+
+	return o->o.kind == IMAGE_OBJECT_PTY && o->devpts && !fstatat(dirfd, name, &its, 0) &&
+	       its.st_dev != o->devpts;
+}
+
+/* One whose bytes somebody else could take or add to: @name in @dirfd leads to @link. */
+static const struct fd_object *find_pipe(
+	const struct fd_dump *d, const char *link, int dirfd, const char *name)
 {
 	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++) {
 		const struct fd_object *o = fd_object_at(d, n);
 
-		if (fd_object_is_bytes(o->o.kind) && !strcmp(o->link, link))
+		if (fd_object_is_bytes(o->o.kind) && !strcmp(o->link, link) &&
+			!is_another_terminal(o, dirfd, name))
 			return o;
 	}
 	return NULL;
@@ -49,7 +61,7 @@ static const struct fd_object *held_pipe(const struct fd_dump *d, pid_t pid)
 		if (n <= 0)
 			continue;
 		link[n] = 0;
-		o = find_pipe(d, link);
+		o = find_pipe(d, link, dirfd(dir), entry->d_name);
 	}
 	closedir(dir);
 	return o;

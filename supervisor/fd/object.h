@@ -19,7 +19,8 @@ struct fd_object {
 	unsigned long attached; /* of a System V segment: the kernel's count of mappings, */
 	unsigned long seen;     /* those that have been seen */
 	bool stored;            /* and one of them has its contents */
-	struct fd_pty *pty;     /* of a pseudo-terminal: fd/pty.h */
+	struct fd_pty *pty;     /* of a pseudo-terminal: fd/pty.h, */
+	dev_t devpts;           /* and the file system its slave is in; 0: not known */
 };
 
 /* Whether an object of this kind is bytes on their way, and no file. */

@@ -71,6 +71,15 @@ bool fd_pty_slave_match(const struct fd_dump *d, const struct fd_source *s)
 	return index == -2 || (index >= 0 && !(is_dev_tty(s) && is_stream(d, index)));
 }
 
+/* What the tree has mounted at /dev/pts, if that is where terminal @index is. */
+static dev_t devpts_of(const struct fd_source *s, int index)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/root/dev/pts/%d", s->task, index);
+	struct stat st;
+
+	return !stat(path, &st) && pty_index(st.st_rdev) == index ? st.st_dev : 0;
+}
+
 /* Terminals have numbers instead of files: no device has number 0. */
 static uint32_t terminal_of(struct fd_dump *d, const struct fd_source *s, int index)
 {
@@ -90,6 +99,7 @@ static uint32_t terminal_of(struct fd_dump *d, const struct fd_source *s, int in
 	o.link = xstrdup(path);
 	o.pty = xcalloc(1, sizeof(*o.pty));
 	o.pty->master = o.pty->slave = -1;
+	o.devpts = devpts_of(s, index);
 	return fd_object_add(d, &o);
 }
 
@@ -127,8 +137,10 @@ int fd_pty_slave_dump(struct fd_dump *d, const struct fd_source *s, struct image
 	x->path = o->o.name;
 	o->pty->state.uid = s->st.st_uid;
 	o->pty->state.gid = s->st.st_gid;
-	if (!is_dev_tty(s))
+	if (!is_dev_tty(s)) {
 		o->pty->state.mode = s->st.st_mode & 07777;
+		o->devpts = s->st.st_dev;
+	}
 	return keep(s, &o->pty->slave, e);
 }
 
@@ -214,7 +226,7 @@ static int open_master(const char *path, uint64_t index, struct err *e)
 		if (n < 0)
 			err_set(e, errno, "cannot make a pseudo-terminal (%s)", path);
 		else if ((uint64_t)n > index)
-			err_set(e, 0, "/dev/pts/%lu is in use", (unsigned long)index);
+			err_with(e, EEXIST, "/dev/pts/%lu is in use", (unsigned long)index);
 		if (n < 0 || (uint64_t)n >= index)
 			break;
 		buf_push(&others, int, &fd);
@@ -383,7 +395,8 @@ int fd_restore_terminal(const struct fd_restore *r, uint32_t index)
 	return -1;
 }
 
-uint64_t fd_terminal_in_use(const struct checkpoint *c)
+/* Number + 1 of a terminal of @c, one that is @in_use here if so asked. */
+static uint64_t find_terminal(const struct checkpoint *c, bool in_use)
 {
 	const struct image_object *o;
 	size_t count;
@@ -392,10 +405,20 @@ uint64_t fd_terminal_in_use(const struct checkpoint *c)
 	for (size_t i = 0; i < count; i++) {
 		cleanup_free char *path = xasprintf("/dev/pts/%lu", (unsigned long)o[i].inode);
 
-		if (o[i].kind == IMAGE_OBJECT_PTY && !access(path, F_OK))
+		if (o[i].kind == IMAGE_OBJECT_PTY && (!in_use || !access(path, F_OK)))
 			return o[i].inode + 1;
 	}
 	return 0;
+}
+
+uint64_t fd_terminal_in_use(const struct checkpoint *c)
+{
+	return find_terminal(c, true);
+}
+
+bool fd_has_terminals(const struct checkpoint *c)
+{
+	return find_terminal(c, false);
 }
 
 /* ---- show ---- */

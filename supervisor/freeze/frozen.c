@@ -1,5 +1,6 @@
 #include "supervisor/freeze/frozen.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -145,7 +146,9 @@ void frozen_blame(const struct tree *tree, struct err *e)
 		if (!p->thread_count || (freezer_task_alive(p->pid, p->threads[0].tracee.tid) &&
 						!procfs_is_pending(p->pid, SIGKILL)))
 			continue;
-		err_set(e, 0, "process %d was killed while it was being saved", p->pid);
+		/* Without it the program may go on, and another attempt find all in order. */
+		err_with(e, i ? EAGAIN : 0, "process %d was killed while it was being saved",
+			p->pid);
 		return;
 	}
 }

@@ -31,6 +31,9 @@
 /* Where helpers' ids are looked for. */
 #define HELPER_PID_FIRST 300
 
+/* How often all wait for each other, before those that only helped may end. */
+#define MEETINGS 3
+
 struct birth_meeting {
 	_Atomic uint32_t arrived;
 	_Atomic uint32_t settled;    /* that leave their descriptors to another */
@@ -125,9 +128,10 @@ pid_t birth_id_in_use(const struct birth *b)
 	return 0;
 }
 
-bool birth_failed(const struct birth *b)
+bool birth_done(const struct birth *b)
 {
-	return b->meeting->failed;
+	return b->meeting->arrived >= MEETINGS * forest_count(&b->forest) &&
+	       !b->meeting->failed;
 }
 
 int birth_error(struct birth *b, struct err *e)
@@ -294,7 +298,7 @@ static int join_group(struct birth *b, size_t node, struct err *e)
 	meet(b, 2);
 	if (n->pgid && n->pgid != getpgrp() && setpgid(0, n->pgid))
 		return err_set(e, errno, "cannot join process group %d", n->pgid);
-	meet(b, 3);
+	meet(b, MEETINGS);
 	return 0;
 }
 

@@ -37,8 +37,10 @@ pid_t birth_id_in_use(const struct birth *b);
  * execve(2). */
 void birth_main(void *arg);
 
-/* Whether one has failed, and will not come to where the others wait for it. */
-bool birth_failed(const struct birth *b);
+/* Whether all have been made and have come to where they wait for each other: a helper or
+ * zombie that ends before that, or another that does so at any time, leaves the others waiting.
+ */
+bool birth_done(const struct birth *b);
 
 /* After one has ended before its time, when all others have been killed: why. Returns -1. The
  * error's code is EEXIST when an id has been taken since birth_id_in_use(). */

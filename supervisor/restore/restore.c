@@ -28,6 +28,7 @@
 #include "supervisor/fd/fd.h"
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/restore/birth.h"
+#include "supervisor/restore/killed.h"
 #include "supervisor/restore/lower.h"
 #include "supervisor/restore/mapped_files.h"
 #include "supervisor/restore/one.h"
@@ -195,9 +196,11 @@ static void kill_all(struct restore *r)
 	pid_t pid;
 	int status;
 
-	for (size_t i = 0; i < r->count; i++)
+	for (size_t i = 0; i < r->count; i++) {
 		if (r->processes[i].process.pid)
 			kill(r->processes[i].process.pid, SIGKILL);
+		r->processes[i].process.pid = 0;
+	}
 	/* Helpers, and what could not be told to be one. */
 	for (size_t i = 0; i < buf_count(&r->others, struct other); i++) {
 		const struct other *other = buf_at(&r->others, struct other, i);
@@ -212,6 +215,7 @@ static void kill_all(struct restore *r)
 	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
 		if (pid > 0 && WIFSTOPPED(status))
 			kill(pid, SIGKILL);
+	util_close(&s->init_fd);
 	s->root = s->init = 0;
 }
 
@@ -271,11 +275,16 @@ static void forget_other(struct restore *r, pid_t tid, int status)
 	other->ended = true;
 }
 
-static int ended_early(struct restore *r)
+/* One, or a helper (NULL), with @status. What others say then may be but a consequence. */
+static int ended_early(struct restore *r, const struct restore_one *one, int status)
 {
+	bool killed = restore_killed(r->processes, r->count, r->s->init, r->e) ||
+		      restore_killed_one(one, status, r->e);
+
 	/* The others may hold the pipe open. */
 	kill_all(r);
-	birth_error(&r->birth, r->e);
+	if (!killed)
+		birth_error(&r->birth, r->e);
 	r->id_taken = r->e->code == EEXIST;
 	return -1;
 }
@@ -290,8 +299,8 @@ static int attend(struct restore *r, struct tracee *t, const struct tracee_repor
 	if (!one && report->event == TRACEE_EVENT_EXEC)
 		return err_set(r->e, 0, "cannot tell which process %d is to be", t->tid);
 	if (report->event == TRACEE_EVENT_GONE) {
-		if (one || t->tid == r->s->init || birth_failed(&r->birth))
-			return ended_early(r);
+		if (one || t->tid == r->s->init || !birth_done(&r->birth))
+			return ended_early(r, one, report->status);
 		forget_other(r, t->tid, report->status);
 		return 0;
 	}
@@ -433,6 +442,9 @@ static void *run(void *arg)
 	struct restore *r = arg;
 
 	r->result = restore_all(r);
+	/* The tracees die with this thread. */
+	if (r->result && !r->id_taken)
+		(void)restore_killed(r->processes, r->count, r->s->init, r->e);
 	return NULL;
 }
 
@@ -491,13 +503,13 @@ static char *namespace_reason(const struct restore *r)
 			: NULL;
 }
 
-/* With a @reason in a namespace of its own. *again: it has failed here only because an id was
- * taken, and might do so there. */
+/* With a @reason in namespaces of its own for all ids there are. *again: it has failed only
+ * because an id was taken, which cannot happen there. */
 static int attempt(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, char *reason, bool *again, struct err *e)
 {
 	struct restore r = {.s = s, .c = c, .o = o, .e = e};
-	cleanup_free char *obstacle = NULL;
+	cleanup_free char *obstacle = NULL, *doubts = NULL;
 	struct spawn_wishes wishes = {0};
 	struct clock_shifts clocks;
 	cleanup_buf struct buf left_over = {0};
@@ -507,15 +519,16 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 
 	if (enter(PHASE_CHECK) || look_at_image(&r) || check_before(&r))
 		goto out;
+	wishes.terminals = reason ? fd_has_terminals(c) : fd_terminal_in_use(c);
 	if (!reason)
 		reason = namespace_reason(&r);
 	obstacle = sysv_obstacle(c);
 	wishes.ipc = obstacle;
 	wishes.reason = reason ? reason : obstacle;
+	doubts = wishes.ipc ? NULL : sysv_doubts(c);
 	/* What is brought back in a namespace has no use for what is left of it outside. */
 	sysv_list(c, wishes.ipc, &left_over);
 	fd_shm_files_absent(c, &shm_files);
-	wishes.terminals = fd_terminal_in_use(c);
 	wishes.clocks = o->freeze_clock ? &clocks : NULL;
 	if (o->freeze_clock &&
 		clocks_plan(c->info->monotonic_ns, c->info->boottime_ns, &clocks, e))
@@ -523,11 +536,12 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	if (enter(PHASE_BIRTH) || spawn_restored(s, r.processes[0].ip->pid, birth_main,
 					  &r.birth, &wishes, &why, e))
 		goto out;
-	*again = !s->init;
 	if (why)
 		notice(&r, why);
+	if (doubts)
+		notice(&r, doubts);
 	result = run_in_thread(&r);
-	*again = result && *again && r.id_taken;
+	*again = result && r.id_taken;
 	if (result)
 		kill_all(&r);
 	else

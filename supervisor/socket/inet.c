@@ -88,7 +88,7 @@ static uint32_t shut_down(int state, short events)
  * at but by taking them. */
 static int refuse_reports(struct err *e)
 {
-	return err_again(e, "reports wait in it (MSG_ERRQUEUE), which is not supported");
+	return err_with(e, EAGAIN, "reports wait in it (MSG_ERRQUEUE), which is not supported");
 }
 
 static int look_at_tcp(struct socket_dump *k, struct err *e)
@@ -112,7 +112,7 @@ static int look_at_tcp(struct socket_dump *k, struct err *e)
 		return 0;
 	case SYN_SENT:
 	case SYN_RECV:
-		return err_again(e, "its connection is being made");
+		return err_with(e, EAGAIN, "its connection is being made");
 	case CLOSED:
 	case TIME_WAIT:
 		k->s.state = IMAGE_SOCKET_OPEN;
@@ -177,7 +177,8 @@ static int look_at_udp(struct socket_dump *k, struct err *e)
 	if (ioctl(k->fd, SIOCOUTQ, &unsent))
 		return err_set(e, errno, "cannot ask what it has not sent yet");
 	if (unsent)
-		return err_again(e, "it holds a datagram that is not sent yet (MSG_MORE)");
+		return err_with(
+			e, EAGAIN, "it holds a datagram that is not sent yet (MSG_MORE)");
 	if (events & POLLERR && wants_reports(k->fd))
 		return refuse_reports(e);
 	if (events & POLLRDHUP)
@@ -355,7 +356,7 @@ static int relate_waiting(
 	if (!k->s.listener)
 		return relate_outside(d, k, e);
 	if (f->unread || k->s.shutdown)
-		return err_again(e, "it waits to be accepted, and has sent already");
+		return err_with(e, EAGAIN, "it waits to be accepted, and has sent already");
 	l = socket_dump_at(d, k->s.listener);
 	k->s.state = IMAGE_SOCKET_WAITING;
 	k->s.backlog = l->waiting_found++;
@@ -431,7 +432,7 @@ int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct e
 {
 	if (k->waiting_count <= k->waiting_found || d->tcp == FD_TCP_RESET)
 		return 0;
-	return err_again(e,
+	return err_with(e, EAGAIN,
 		"a connection waits to be accepted whose other end is of another program, or "
 		"closed already");
 }

@@ -51,9 +51,15 @@ int sysv_ask(
 
 int sysv_answer(const struct sysv_asker *a, void *data, size_t size, struct err *e)
 {
+	return sysv_read(a, a->scratch + SYSV_ANSWER, data, size, e);
+}
+
+int sysv_read(
+	const struct sysv_asker *a, uint64_t address, void *data, size_t size, struct err *e)
+{
 	if (a->process)
-		return tracee_read(a->process->mem_fd, a->scratch + SYSV_ANSWER, data, size, e);
-	memcpy(data, (char *)a->own + SYSV_ANSWER, size);
+		return tracee_read(a->process->mem_fd, address, data, size, e);
+	memcpy(data, (void *)(uintptr_t)address, size);
 	return 0;
 }
 

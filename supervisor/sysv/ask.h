@@ -52,8 +52,12 @@ int sysv_asker_begin(struct sysv_asker *a, struct process *p, struct err *e);
 /* -1 also when what was asked has @failed, whose error stays. */
 int sysv_asker_end(struct sysv_asker *a, int failed, struct err *e);
 
-/* The first @size bytes of what the kernel has filled. */
+/* The first @size bytes of what the kernel has filled; or what is anywhere in the asker's
+ * memory.
+ */
 int sysv_answer(const struct sysv_asker *a, void *data, size_t size, struct err *e);
+int sysv_read(
+	const struct sysv_asker *a, uint64_t address, void *data, size_t size, struct err *e);
 
 void sysv_status_free(struct sysv_status *s);
 

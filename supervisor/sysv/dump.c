@@ -12,6 +12,7 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "lib/util.h"
 #include "supervisor/fd/object.h"
@@ -49,7 +50,7 @@ static uint32_t add(struct fd_dump *d, enum image_object_kind kind, const char *
 		.text = xasprintf("%s %d (key %#x%s)", what, s->id, (unsigned)s->perm.__key,
 			s->guessed ? ", taken to be the program's" : ""),
 		.link = xstrdup(""),
-		.attached = s->attached,
+		.attached = s->guessed ? 0 : s->attached,
 	};
 
 	o.o.name = image_writer_string(d->job, o.text);
@@ -68,13 +69,13 @@ static unsigned huge_shift(const struct vma *v)
 	return v->flags & VMA_HUGETLB ? __builtin_ctzll(v->page_size) : 0;
 }
 
-/* Of the segment attached at @at in process @p. */
+/* Of the segment that @a has attached at @at. */
 static int find_huge_shift(
-	const struct process *p, uint64_t at, struct image_object *o, struct err *e)
+	const struct sysv_asker *a, uint64_t at, struct image_object *o, struct err *e)
 {
 	struct vma_list list = {0};
 
-	if (procfs_vmas(p->task, &list, e))
+	if (procfs_vmas(a->process ? a->process->task : getpid(), &list, e))
 		return -1;
 	for (size_t i = 0; i < list.count; i++)
 		if (list.v[i].start == at)
@@ -84,17 +85,17 @@ static int find_huge_shift(
 }
 
 static int read_segment(
-	const struct process *p, uint64_t at, struct fd_object *o, struct err *e)
+	const struct sysv_asker *a, uint64_t at, struct fd_object *o, struct err *e)
 {
 	uint64_t size;
 
-	if (find_huge_shift(p, at, &o->o, e))
+	if (find_huge_shift(a, at, &o->o, e))
 		return -1;
 	size = sysv_mapped_size(&o->o);
-	return tracee_read(p->mem_fd, at, buf_grow(&o->bytes, size), size, e);
+	return sysv_read(a, at, buf_grow(&o->bytes, size), size, e);
 }
 
-/* Through a mapping of our own, as none of the tree's has all of it. */
+/* Through another mapping, as none of the tree's has all of it. */
 static int copy_segment(struct sysv_asker *a, struct fd_object *o, struct err *e)
 {
 	int64_t at, r;
@@ -104,7 +105,7 @@ static int copy_segment(struct sysv_asker *a, struct fd_object *o, struct err *e
 		return -1;
 	if (at < 0 && at > -4096)
 		return err_set(e, -at, "%s: cannot attach it", o->text);
-	failed = read_segment(a->process, at, o, e);
+	failed = read_segment(a, at, o, e);
 	if (SYSV_ASK(a, &r, failed ? NULL : e, SYS_shmdt, at))
 		return -1;
 	return failed;
@@ -184,8 +185,8 @@ static int copy_message(
 		return -1;
 	m.size = n;
 	buf_push(&o->bytes, struct image_queue_message, &m);
-	return tracee_read(a->process->mem_fd, a->scratch + SYSV_ANSWER + sizeof(m.type),
-		buf_grow(&o->bytes, n), n, e);
+	return sysv_read(
+		a, a->scratch + SYSV_ANSWER + sizeof(m.type), buf_grow(&o->bytes, n), n, e);
 }
 
 static int add_queue(
@@ -226,7 +227,8 @@ static const struct kind {
 	{IMAGE_OBJECT_MSG, SYS_msgctl, MSG_STAT, sysv_ask_queue, add_queue},
 };
 
-/* Where all objects are looked at, and the process of the tree that copies what is its. */
+/* Where all objects are looked at, and the process of the tree that copies what is its. What
+ * may be its we copy ourselves: who has attached a segment is known as its last user. */
 struct search {
 	struct fd_dump *d;
 	const struct tree *tree;
@@ -274,10 +276,10 @@ static int dump_object(
 
 	if (owner == SYSV_OTHERS)
 		return 0;
-	a = copier(s, e);
+	o->guessed = owner == SYSV_PERHAPS_TREE;
+	a = o->guessed ? &s->look : copier(s, e);
 	if (!a)
 		return -1;
-	o->guessed = owner == SYSV_PERHAPS_TREE;
 	if (!k->add(s->d, a, o, o->guessed ? NULL : e))
 		return 0;
 	if (!o->guessed)

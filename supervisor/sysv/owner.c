@@ -12,11 +12,17 @@ static bool is_member(const struct tree *tree, pid_t pid)
 	return tree_find(tree, pid);
 }
 
+/* Ours or another program's: it has copied what may be its own program's, no more. */
+static bool is_supervisor(const struct proc_stat *st)
+{
+	return !strcmp(st->comm, "trecr-run") || !strcmp(st->comm, "trecr-restart");
+}
+
 bool sysv_is_alive(pid_t pid, time_t used)
 {
 	struct proc_stat st;
 
-	if (!pid || procfs_stat(pid, pid, &st, NULL))
+	if (!pid || procfs_stat(pid, pid, &st, NULL) || is_supervisor(&st))
 		return false;
 	return procfs_start_time(&st) <= used + 1;
 }
@@ -40,6 +46,20 @@ bool sysv_has_own_namespace(const struct tree *tree)
 	cleanup_free char *ours = read_link("/proc/self/ns/ipc", NULL);
 
 	return its && ours && strcmp(its, ours);
+}
+
+/* For longer than a supervisor takes to copy it. */
+static bool is_attached(const struct sysv_status *s)
+{
+	struct proc_stat st;
+
+	for (size_t i = 0; i < buf_count(&s->users, pid_t); i++) {
+		pid_t pid = *buf_at(&s->users, pid_t, i);
+
+		if (!procfs_stat(pid, pid, &st, NULL) && is_supervisor(&st))
+			return false;
+	}
+	return s->attached;
 }
 
 static bool is_of_user(const struct tree *tree, const struct sysv_status *s)
@@ -99,5 +119,6 @@ enum sysv_owner sysv_owner_of(
 	for (size_t i = 0; i < count; i++)
 		if (sysv_is_alive(*buf_at(&s->users, pid_t, i), s->used))
 			return SYSV_OTHERS;
-	return count && !s->attached && is_of_user(tree, s) ? SYSV_PERHAPS_TREE : SYSV_OTHERS;
+	return count && !is_attached(s) && is_of_user(tree, s) ? SYSV_PERHAPS_TREE
+							       : SYSV_OTHERS;
 }

@@ -18,7 +18,7 @@ enum sysv_owner sysv_owner_of(
 	const struct tree *tree, enum image_object_kind k, const struct sysv_status *s);
 
 /* Whether process @pid is there, and was there when the object was @used last: a younger one of
- * the same number is another. */
+ * the same number is another. A supervisor of trecr is no user. */
 bool sysv_is_alive(pid_t pid, time_t used);
 
 #endif

@@ -181,6 +181,25 @@ char *sysv_obstacle(const struct checkpoint *c)
 	return NULL;
 }
 
+char *sysv_doubts(const struct checkpoint *c)
+{
+	const struct image_object *o;
+	cleanup_buf struct buf names = {0};
+	size_t count;
+
+	o = objects_of(c->job, &count);
+	for (size_t i = 0; i < count; i++)
+		if (o[i].flags & IMAGE_SYSV_GUESSED && kind_of(&o[i]) &&
+			look(&o[i]) == LEFT_ALONE)
+			buf_printf(&names, "%s%s %d", names.len ? ", " : "",
+				kind_of(&o[i])->what, (int)o[i].inode);
+	return names.len
+		       ? xasprintf("%.*s: there still, and left as it is, as it may be another "
+				   "program's",
+				 (int)names.len, (char *)names.data)
+		       : NULL;
+}
+
 void sysv_list(const struct checkpoint *c, bool left_over, struct buf *list)
 {
 	const struct image_object *o;
@@ -192,18 +211,23 @@ void sysv_list(const struct checkpoint *c, bool left_over, struct buf *list)
 			buf_push(list, struct image_object, &o[i]);
 }
 
+/* What is not there any more, or not yet, needs no removing. */
+static void remove_object(uint32_t kind, int id)
+{
+	if (kind == IMAGE_OBJECT_SHM)
+		(void)shmctl(id, IPC_RMID, NULL);
+	else if (kind == IMAGE_OBJECT_SEM)
+		(void)semctl(id, 0, IPC_RMID);
+	else
+		(void)msgctl(id, IPC_RMID, NULL);
+}
+
 void sysv_remove(const struct buf *list)
 {
 	for (size_t i = 0; i < buf_count(list, struct image_object); i++) {
 		const struct image_object *o = buf_at(list, struct image_object, i);
 
-		/* What is not there any more, or not yet, needs no removing. */
-		if (o->kind == IMAGE_OBJECT_SHM)
-			(void)shmctl(o->inode, IPC_RMID, NULL);
-		else if (o->kind == IMAGE_OBJECT_SEM)
-			(void)semctl(o->inode, 0, IPC_RMID);
-		else
-			(void)msgctl(o->inode, IPC_RMID, NULL);
+		remove_object(o->kind, o->inode);
 	}
 }
 
@@ -247,9 +271,10 @@ static int make(const struct kind *k, const struct image_object *o, struct err *
 			o->kind == IMAGE_OBJECT_SHM && o->args[1]
 				? "cannot make it in huge pages (are enough set aside?)"
 				: "cannot make it again");
-	if (id != (int)o->inode)
-		return err_set(e, 0, "its id is in use");
-	return 0;
+	if (id == (int)o->inode)
+		return 0;
+	remove_object(o->kind, id);
+	return err_with(e, EEXIST, "its id is in use");
 }
 
 static void set_perm(const struct image_object *o, struct ipc_perm *perm)

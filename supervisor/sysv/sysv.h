@@ -41,6 +41,10 @@ int sysv_dump_rest(struct fd_dump *d, const struct tree *tree, struct err *e);
  * or there are none. An object that is there still and that nobody uses is taken over. */
 char *sysv_obstacle(const struct checkpoint *c);
 
+/* What to tell of objects that are there still, and of which it is not certain that they are
+ * the program's; the caller's to free. NULL: there are none. */
+char *sysv_doubts(const struct checkpoint *c);
+
 /* In the first process, before it forks: make them. With the contents, but not yet removed. */
 int sysv_restore(struct fd_restore *r, struct err *e);
 

@@ -11,7 +11,7 @@
 #define CAVE_HOME  2 /* the way home: behind the system call */
 #define CAVE_QUERY CAVE_SIZE
 
-/* A page of the target: not 0 when all calls have returned, and what they have returned. */
+/* A page of the target: a mark when all calls have returned, and what they have returned. */
 #define QUERY_DONE    0
 #define QUERY_RESULTS 8
 

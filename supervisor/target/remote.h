@@ -18,8 +18,10 @@ struct remote {
 	struct process *process;
 	struct thread *thread;
 	struct cave_home home;
-	bool trapped;   /* in a trap stop, else at the exit from a call */
-	size_t queried; /* bytes that have been written behind the cave */
+	bool trapped; /* in a trap stop, else at the exit from a call */
+	/* ---- of remote_query.h ---- */
+	size_t queried;      /* bytes that have been written behind the cave */
+	uint64_t query_mark; /* what stands in the page when all calls have returned */
 };
 
 /* @thread must be in a trap stop. */

@@ -28,7 +28,7 @@ struct row {
 _Static_assert(sizeof(struct row) == QUERY_ROW, "x86_64_query.S");
 
 struct slots {
-	uint64_t page, minus_page, tracer;
+	uint64_t page, minus_page, tracer, done;
 	struct row rows[];
 };
 
@@ -46,10 +46,18 @@ static size_t rows_at_once(const struct process *p)
 }
 
 /* Where the page is, or is to come. Nobody else maps anything in our window, so that whoever
- * goes home can unmap it without a look; but a lower half may have been there. */
+ * goes home can unmap it without a look; but a lower half may be there, or what a child of
+ * fork(2) has of its parent's. */
 static uint64_t page_of(const struct remote *r)
 {
 	return r->home.scratch ? r->home.scratch : LOADER_WINDOW;
+}
+
+static bool is_mapped(const struct remote *r, uint64_t page)
+{
+	uint64_t any;
+
+	return !tracee_read(r->process->mem_fd, page, &any, sizeof(any), NULL);
 }
 
 static bool can_query(const struct remote *r)
@@ -58,7 +66,7 @@ static bool can_query(const struct remote *r)
 
 	/* Filters act again when the supervisor has died, and may not know of kill(2). */
 	return rows_at_once(p) && p->sees_us && !r->thread->seccomp &&
-	       (r->home.scratch || !(p->lower || p->has_window));
+	       (r->home.scratch || !is_mapped(r, page_of(r)));
 }
 
 static uint64_t out_offset(const struct remote_query *queries, size_t n)
@@ -83,6 +91,7 @@ static int write_code(
 	slots->page = page;
 	slots->minus_page = -page;
 	slots->tracer = gettid();
+	slots->done = r->query_mark;
 	for (size_t i = 0; i < count; i++) {
 		const struct remote_query *q = &queries[i];
 		struct row *row = &slots->rows[i];
@@ -117,26 +126,35 @@ static bool is_done(const struct remote *r, uint64_t page)
 	uint64_t done;
 
 	return !tracee_read(r->process->mem_fd, page + QUERY_DONE, &done, sizeof(done), NULL) &&
-	       done;
+	       done == r->query_mark;
 }
 
 static bool is_gone(const struct remote *r, uint64_t page)
 {
-	uint64_t any;
-
-	return tracee_read(r->process->mem_fd, page, &any, sizeof(any), NULL);
+	return !is_mapped(r, page);
 }
 
-/* It has been stopped because nothing was heard: there is no page to be had, or it has not been
- * given a processor. */
-static int look_where(struct remote *r, bool reached, struct err *e)
+/* Stopped: whether the thread is where it waits, or on its way from there. */
+static int is_waiting(const struct remote *r, bool *waiting, struct err *e)
 {
 	uint64_t wait = r->process->cave + CAVE_QUERY + (x86_64_query_wait - x86_64_query_code);
 	struct user_regs_struct regs;
 
 	if (tracee_get_regs(&r->thread->tracee, &regs, e))
 		return -1;
-	if (!reached && x86_64_pc(&regs) >= wait)
+	*waiting = x86_64_pc(&regs) >= wait;
+	return 0;
+}
+
+/* It has been stopped because nothing was heard: there is no page to be had, or it has not been
+ * given a processor. */
+static int look_where(struct remote *r, bool reached, struct err *e)
+{
+	bool waiting;
+
+	if (is_waiting(r, &waiting, e))
+		return -1;
+	if (!reached && waiting)
 		return err_set(
 			e, 0, "cannot map scratch memory in process %d", r->thread->tracee.pid);
 	return tracee_continue(&r->thread->tracee, 0, e);
@@ -191,22 +209,30 @@ static int read_results(struct remote *r, struct remote_query *queries, size_t c
 	return 0;
 }
 
+/* That it could not be read is not enough: what is left there would be in the way for ever. */
+static int check_unmapped(const struct remote *r, struct err *e)
+{
+	bool waiting;
+
+	if (is_waiting(r, &waiting, e))
+		return -1;
+	return waiting ? 0
+		       : err_set(e, 0, "cannot look at scratch memory in process %d",
+				 r->thread->tracee.pid);
+}
+
 /* The thread maps a page, and unmaps it when that has been read. */
 static int run_with_page(
 	struct remote *r, struct remote_query *queries, size_t count, struct err *e)
 {
 	uint64_t page = page_of(r);
 
-	/* What an old page says would be taken for what the calls have returned. */
-	if (!is_gone(r, page))
-		return err_set(e, 0, "process %d (%s) has memory in trecr's own window",
-			r->process->pid, r->process->comm);
 	return remote_set_scratch(r, page, PAGE, e) || start(r, x86_64_query_code, e) ||
 			       wait_until(r, is_done, page, e) || remote_stop(r, e) ||
 			       read_results(r, queries, count, page, e) ||
 			       start(r, x86_64_query_unmap, e) ||
 			       wait_until(r, is_gone, page, e) || remote_stop(r, e) ||
-			       remote_set_scratch(r, 0, 0, e)
+			       check_unmapped(r, e) || remote_set_scratch(r, 0, 0, e)
 		       ? -1
 		       : 0;
 }
@@ -228,6 +254,8 @@ static int run_in_scratch(
 
 static int run(struct remote *r, struct remote_query *queries, size_t count, struct err *e)
 {
+	/* Another one each time: what stands in a page from before is no answer. */
+	r->query_mark = clock_ns(CLOCK_MONOTONIC);
 	if (write_code(r, queries, count, e))
 		return -1;
 	return r->home.scratch ? run_in_scratch(r, queries, count, e)

@@ -53,7 +53,8 @@ x86_64_query_run:
 	lea QUERY_ROW(%r9), %r9
 	jmp 1b
 2:	mov page(%rip), %rcx
-	movq $1, QUERY_DONE(%rcx)
+	mov done(%rip), %rax
+	mov %rax, QUERY_DONE(%rcx)
 	jmp x86_64_query_wait
 
 x86_64_query_unmap:
@@ -88,6 +89,8 @@ page:
 minus_page:
 	.quad 0
 tracer:
+	.quad 0
+done:
 	.quad 0
 table:
 

@@ -4,8 +4,9 @@
  *
  * TRECR_FAULT names a file: struct control, shared by all processes that have the library. When
  * its class is set, the call of that class, in that phase of a checkpoint or restart, that
- * brings the countdown to 0 returns EIO instead of being made, or kills the supervisor.
- * Programs under test do not get the library: it takes itself out of the environment.
+ * brings the countdown to 0 returns EIO instead of being made, or kills the supervisor or
+ * another process. Programs under test do not get the library: it takes itself out of the
+ * environment.
  *
  * t/tool/faults.c writes the file.
  */
@@ -17,6 +18,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,11 +72,16 @@ __attribute__((constructor)) static void start(void)
 }
 
 /* The call that was to fail is made all the same, if we are still there. */
-static int kill_supervisor(void)
+static int kill_somebody(void)
 {
-	if (getpid() != control->supervisor)
+	bool self = control->target == FAULT_SELF;
+	pid_t pid = self ? getpid() : control->target;
+
+	if (self && pid == control->supervisor)
+		return 0;
+	if (!pid && getpid() != control->supervisor)
 		control->other = getpid();
-	kill(control->supervisor, SIGKILL);
+	kill(pid ? pid : control->supervisor, SIGKILL);
 	return 0;
 }
 
@@ -86,7 +93,7 @@ static int fails(enum fault_class class)
 		return 0;
 	control->fired = 1;
 	if (control->kills)
-		return kill_supervisor();
+		return kill_somebody();
 	errno = EIO;
 	return 1;
 }

@@ -33,10 +33,13 @@ enum fault_class {
 	FAULT_CLASSES,
 };
 
+#define FAULT_SELF (-1) /* who makes the call, if that is not the supervisor */
+
 struct fault_control {
 	int class;
 	int phase;             /* enum phase; 0: in any */
-	int kills;             /* the call does not fail, but kills the supervisor */
+	int kills;             /* the call does not fail, but kills: */
+	int target;            /* the supervisor (0), this process, or FAULT_SELF */
 	_Atomic int countdown; /* the call that brings it to 0 fails */
 	int fired;
 	int supervisor; /* process id of trecr-run or trecr-restart, */

@@ -21,6 +21,35 @@ static bool asks(void)
 	return r == wanted && (r || count == 1);
 }
 
+static char stack[64 * KIB];
+
+static void handler(int n)
+{
+}
+
+/* What the process has to be asked for itself. */
+static void make_settings(void)
+{
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)};
+
+	MUST(!sigaction(SIGURG, &action, NULL));
+	MUST(signal(SIGWINCH, SIG_IGN) != SIG_ERR);
+	MUST(!sigaltstack(&alternate, NULL));
+}
+
+static bool has_settings(void)
+{
+	struct sigaction caught, ignored;
+	stack_t alternate;
+
+	MUST(!sigaction(SIGURG, NULL, &caught) && !sigaction(SIGWINCH, NULL, &ignored));
+	MUST(!sigaltstack(NULL, &alternate));
+	return caught.sa_handler == handler && caught.sa_flags & SA_ONSTACK &&
+	       ignored.sa_handler == SIG_IGN && alternate.ss_sp == stack &&
+	       alternate.ss_size == sizeof(stack);
+}
+
 /* A child says that it is there, waits for a byte, and ends with what it found before and
  * after. */
 static int child(int ready, int go)
@@ -28,10 +57,11 @@ static int child(int ready, int go)
 	bool before = asks(), after;
 	char byte = 0;
 
+	make_settings();
 	MUST(write(ready, &byte, 1) == 1);
 	while (read(go, &byte, 1) < 0)
 		MUST(errno == EINTR);
-	after = asks();
+	after = asks() && has_settings();
 	return before && after ? 0 : 1 + before + 2 * after;
 }
 

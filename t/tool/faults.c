@@ -3,8 +3,10 @@
  *
  *	faults FILE		make it, with nothing to fail
  *	faults FILE CLASS N	the Nth call of that class from now on
- *	faults FILE CLASS N kill	that call kills the supervisor instead
  *	faults FILE CLASS N PHASE	the Nth of those that are made in that phase
+ *	faults FILE CLASS N [PHASE] kill [PID | self]
+ *		that call does not fail, but kills the supervisor, or another process, or the
+ *one that makes it
  *	faults FILE off		nothing any more; exit status 0 when one has failed, else 1
  *	faults FILE killer	the process that has killed the supervisor, if not itself
  *	faults classes		their names
@@ -87,6 +89,7 @@ static struct fault_control *map(const char *path)
 int main(int argc, char **argv)
 {
 	struct fault_control *c;
+	const char *number;
 	int class = 0;
 
 	if (argc == 2 && !strcmp(argv[1], "classes"))
@@ -107,17 +110,21 @@ int main(int argc, char **argv)
 		c->class = FAULT_NONE;
 		return !c->fired;
 	}
+	number = argv[3];
 	class = find(names, FAULT_CLASSES, argv[2]);
 	if (!class)
 		return 2;
 	c->class = FAULT_NONE;
 	c->fired = 0;
 	c->other = 0;
-	c->kills = argc > 4 && !strcmp(argv[4], "kill");
 	c->phase = argc > 4 ? find(phases, PHASES, argv[4]) : 0;
-	if (argc > 4 && !c->kills && !c->phase)
+	if (c->phase)
+		argv++, argc--;
+	c->kills = argc > 4 && !strcmp(argv[4], "kill");
+	if (argc > 4 && !c->kills)
 		return 2;
-	c->countdown = atoi(argv[3]);
+	c->target = argc < 6 ? 0 : !strcmp(argv[5], "self") ? FAULT_SELF : atoi(argv[5]);
+	c->countdown = atoi(number);
 	c->class = class;
 	return 0;
 }

@@ -1,0 +1,61 @@
+/*
+ * A process killed while it stands still makes any call that is about it fail, each with an
+ * error of its own, and others fail that wait for it.
+ */
+#include "supervisor/restore/killed.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "lib/procfs.h"
+
+/* SIGKILL stays pending until the last thread has ended. */
+static bool was_killed(pid_t pid, bool *gone)
+{
+	struct proc_stat st;
+
+	*gone = procfs_stat(pid, pid, &st, NULL);
+	if (*gone || procfs_is_pending(pid, SIGKILL))
+		return !*gone;
+	return (st.state == 'Z' || st.state == 'X') && st.field[STAT_EXIT_CODE] == SIGKILL;
+}
+
+static void blame(const struct restore_one *one, struct err *e)
+{
+	err_set(e, 0, "process %d (%s) was killed while it was being brought back",
+		one->process.vpid, one->process.comm);
+}
+
+bool restore_killed(
+	const struct restore_one *processes, size_t count, pid_t init, struct err *e)
+{
+	bool gone;
+
+	if (init > 0 && (was_killed(init, &gone) || gone)) {
+		err_set(e, 0, "the first process of the new namespace was killed");
+		return true;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct restore_one *one = &processes[i];
+
+		/* Behind its execve(2) it does not end by itself: gone, it has been killed and
+		 * waited for. */
+		if (!one->process.pid ||
+			!(was_killed(one->process.pid, &gone) || (gone && one->executed)))
+			continue;
+		blame(one, e);
+		return true;
+	}
+	return false;
+}
+
+bool restore_killed_one(const struct restore_one *one, int status, struct err *e)
+{
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+		return false;
+	if (one)
+		blame(one, e);
+	else
+		err_set(e, 0, "a process that helps to make the others was killed");
+	return true;
+}
