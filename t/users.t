@@ -57,6 +57,16 @@ is $? 125 "a program of one user is not brought back by another"
 like "$(cat restart.err)" "the program ran as user $user .*only these and root" "which is said" ||
 	explain
 
+# Nor by the same, who has left a group since.
+setpriv --reuid=$user --regid=$user --groups=5000 -- trecr-run -d grouped -- idle </dev/null >out 2>err &
+sup=$!
+await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
+as $user trecr-ckpt -s $sup >/dev/null 2>ckpt.err
+await -t 10 -p $sup 2>/dev/null
+as $user trecr-restart grouped </dev/null >restart.out 2>restart.err
+is $? 125 "nor out of a group that the user is not in"
+like "$(cat restart.err)" "the program was in group 5000" "which is said, too" || explain
+
 # The name in /tmp is everybody's to take.
 rm -rf "$taken"
 as $other mkdir -m 777 "$taken"
