@@ -1,24 +1,30 @@
 #include "lib/err.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int err_set(struct err *e, int code, const char *fmt, ...)
+int err_vset(struct err *e, int code, const char *fmt, va_list ap)
 {
-	va_list ap;
 	size_t used;
 
 	if (!e)
 		return -1;
-	va_start(ap, fmt);
 	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
-	va_end(ap);
 	e->code = code;
 	used = strlen(e->msg);
 	if (code)
 		snprintf(e->msg + used, sizeof(e->msg) - used, ": %s", strerror(code));
+	return -1;
+}
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	err_vset(e, code, fmt, ap);
+	va_end(ap);
 	return -1;
 }
 
@@ -49,6 +55,20 @@ int err_prefix(struct err *e, const char *fmt, ...)
 	va_end(ap);
 	used = strlen(e->msg);
 	snprintf(e->msg + used, sizeof(e->msg) - used, ": %s", rest);
+	return -1;
+}
+
+int err_append(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+	size_t used;
+
+	if (!e)
+		return -1;
+	used = strlen(e->msg);
+	va_start(ap, fmt);
+	vsnprintf(e->msg + used, sizeof(e->msg) - used, fmt, ap);
+	va_end(ap);
 	return -1;
 }
 

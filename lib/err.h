@@ -9,6 +9,7 @@
 #ifndef LIB_ERR_H
 #define LIB_ERR_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 struct err {
@@ -25,6 +26,8 @@ struct err {
  * @e may be NULL (the caller does not want the text). Always returns -1. */
 int err_set(struct err *e, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+int err_vset(struct err *e, int code, const char *fmt, va_list ap)
+	__attribute__((format(printf, 3, 0)));
 
 /* The same without strerror(code): for a code that is a caller's to act upon. EAGAIN: it may be
  * otherwise in a moment; EEXIST: an id is taken. */
@@ -33,6 +36,9 @@ int err_with(struct err *e, int code, const char *fmt, ...)
 
 /* Put the formatted text and ": " in front of what @e says. Always returns -1. */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Put the formatted text behind what @e says. Always returns -1. */
+int err_append(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* What cannot happen. Prints the place and aborts, in release builds too. */
 #define BUG() err_bug(__FILE__, __LINE__)

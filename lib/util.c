@@ -5,8 +5,10 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 
+#include "lib/limits.h"
 static void out_of_memory(void)
 {
 	static const char text[] = "trecr: out of memory\n";
@@ -141,7 +143,7 @@ int pwrite_all(
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r < 0)
-			return err_set(e, errno, "cannot write %s", what);
+			return limit_err(e, errno, SYS_pwrite64, "cannot write %s", what);
 		if (!r)
 			return err_set(e, 0, "cannot write %s: nothing is taken", what);
 		p += r;
@@ -180,7 +182,7 @@ int write_all(int fd, const void *data, size_t n, const char *what, struct err *
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r < 0)
-			return err_set(e, errno, "cannot write %s", what);
+			return limit_err(e, errno, SYS_pwrite64, "cannot write %s", what);
 		if (!r)
 			return err_set(e, 0, "cannot write %s: nothing is taken", what);
 		p += r;

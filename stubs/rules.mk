@@ -1,7 +1,8 @@
 # Stubs: libraries of the upper half that stand for those of the lower half, and the generator
 # of what follows from the API tables.
 GEN := $(O)/stubs/gen/gen
-GEN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard stubs/gen/*.c)) $(O)/lib/err.o $(O)/lib/util.o
+GEN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard stubs/gen/*.c)) \
+	$(patsubst %,$(O)/lib/%.o,err limits util)
 
 # It ends with all that it has in its hands.
 RUN_GEN := ASAN_OPTIONS=detect_leaks=0 $(GEN)

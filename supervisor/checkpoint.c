@@ -147,6 +147,7 @@ static int thaw_tree(struct checkpoint_work *w)
 
 	phase_now = PHASE_THAW;
 	w->s->sleeps.len = 0;
+	thaw_pay_stops(&w->tree);
 	for (size_t i = 0; i < w->tree.count; i++) {
 		struct process *p = w->tree.processes[i];
 

@@ -4,8 +4,11 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "lib/limits.h"
 
 #define STACK (256u * 1024)
 
@@ -41,7 +44,7 @@ int outlive(int (*f)(void *arg), void *arg, struct err *e)
 	 * it is alone with it. No signal when it ends: nobody else is to wait for it. */
 	pid = clone(do_it, stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, &d);
 	if (pid < 0)
-		d.result = err_set(e, errno, "cannot make a process");
+		d.result = limit_err(e, errno, SYS_clone3, "cannot make a process");
 	while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	(void)munmap(stack, STACK);

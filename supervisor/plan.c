@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "lib/limits.h"
 #include "supervisor/target/tracee.h"
 
 struct batch_call *batch_add(
@@ -76,7 +77,7 @@ int plan_check(int mem_fd, uint64_t address, const struct batch_builder *b, stru
 	if (tracee_read(mem_fd, address + sizeof(head) + head.done * sizeof(call), &call,
 		    sizeof(call), e))
 		return -1;
-	return err_set(e, call.result < 0 ? -call.result : 0,
+	return limit_err(e, call.result < 0 ? -call.result : 0, call.nr,
 		"cannot %s (system call %lu with %#lx, %#lx, %#lx gave %ld)", what[head.done],
 		call.nr, call.args[0], call.args[1], call.args[2], call.result);
 }

@@ -9,8 +9,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "lib/limits.h"
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/clone.h"
@@ -60,7 +62,7 @@ int spawn_program(struct supervisor *s, char *const argv[], int *status, struct 
 	close(ends[1]);
 	if (s->root < 0) {
 		close(ends[0]);
-		return err_set(e, errno, "cannot make a process");
+		return limit_err(e, errno, SYS_fork, "cannot make a process");
 	}
 	error = await_exec(ends[0], s->root);
 	if (error) {
@@ -132,7 +134,7 @@ static int make_here(
 			"/proc/sys/kernel/pid_max, or the kernel is older than 5.5",
 			pid);
 	default:
-		return err_set(e, errno, "cannot make a process with id %d", pid);
+		return limit_err(e, errno, SYS_clone3, "cannot make a process with id %d", pid);
 	}
 }
 
@@ -175,12 +177,12 @@ static const char *namespace_hint(int error)
 {
 	switch (error) {
 	case ENOSPC:
-		return " (see /proc/sys/user/max_*_namespaces)";
+		return limit_hint(SYS_unshare, error);
 	case EPERM:
 	case EACCES:
 		return " (the system's security policy does not allow it)";
 	default:
-		return "";
+		return limit_hint(SYS_clone3, error);
 	}
 }
 
@@ -249,7 +251,7 @@ static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child 
 	if (report.kind == NAMESPACE_READY)
 		return 0;
 	report.text[sizeof(report.text) - 1] = 0;
-	err_set(e, report.value, "%s", report.text);
+	limit_err(e, report.value, SYS_clone3, "%s", report.text);
 	end_init(s);
 	return -1;
 }

@@ -43,6 +43,31 @@ signal.pause()" &
 	sweep >/dev/null
 fi
 
+# Older than the program, which is the last to have used it.
+if have python3 && have ipcmk; then
+	arena older
+	id=$(ipcmk -S 1 | sed -n 's/^Semaphore id: //p')
+	# The kernel's times are whole seconds, and so is what counts as older.
+	await -t 4 -e never 2>/dev/null
+	cat >use.py <<'PROGRAM'
+import ctypes, signal, sys
+libc = ctypes.CDLL(None)
+number, add = int(sys.argv[1]), int(sys.argv[2])
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+libc.semop(number, (ctypes.c_short * 3)(0, add, 0), 1)
+print("ready", flush=True)
+if len(sys.argv) > 3:
+    signal.sigwait([signal.SIGUSR1])
+    print("ok" if libc.semctl(number, 0, 12) == 5 else "differs", flush=True)
+PROGRAM
+	launch python3 use.py "$id" 5 wait && freeze_away
+	python3 use.py "$id" 4 >/dev/null
+	restart_here && finish && [ "$status" = 0 ] && said_ok
+	result $? "semaphores that are older than the program are as they were" || explain
+	sweep >/dev/null
+	ipcrm -s "$id"
+fi
+
 # What was made by a process that has ended, and is there still: whose it is cannot be told.
 if have ipcmk; then
 	arena doubts
@@ -53,15 +78,15 @@ if have ipcmk; then
 	launch "$victim/idle" && checkpoint && finish
 	sup=$first
 	freeze_away && restart_detached
-	like "$(cat restart.err)" "System V shared memory $id: there still, and left as it is" \
+	like "$(cat restart.err)" "System V shared memory $id[,:].* there still, and left as it is" \
 		"memory of a process that has ended is told of when it is there still"
 	nest --sweep >/dev/null
 	ipcrm -m "$id"
 	if am_root; then
 		rm restart.err
 		restart_detached
-		is "$(ipcs -m -i "$id" | grep -o 'shmid=[0-9]*') $(cat restart.err)" "shmid=$id " \
-			"and made anew when it is not" || explain
+		is "$(ipcs -m -i "$id" | grep -o 'shmid=[0-9]*') $(grep -o "memory $id" restart.err)" \
+			"shmid=$id " "and made anew when it is not" || explain
 		sweep >/dev/null
 		ipcrm -m "$id"
 	fi

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "ckpt/store.h"
+#include "lib/limits.h"
 #include "lib/opts.h"
 #include "lib/progress.h"
 #include "lib/util.h"
@@ -174,7 +176,7 @@ static int detach(struct supervisor *s, const char *image)
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
-		err_set(&e, errno, "cannot make a background process");
+		limit_err(&e, errno, SYS_fork, "cannot make a background process");
 		return fail(&e);
 	}
 	if (pid) {

@@ -479,6 +479,14 @@ static int write_core_process_note(struct dump *d, const char *status, struct er
 	return 0;
 }
 
+/* Not with the SIGCONT among its pending signals: what stops a process takes that away, and it
+ * would wait for another for ever. So this is to be asked when those have been read. */
+static bool is_stopped(const struct process *p)
+{
+	return (p->threads[0].tracee.group_stopped || p->stop_owed) &&
+	       !procfs_is_pending(p->pid, SIGCONT);
+}
+
 int dump_process(struct dump *d, struct err *e)
 {
 	struct process *p = d->process;
@@ -488,8 +496,6 @@ int dump_process(struct dump *d, struct err *e)
 	if (!status)
 		return -1;
 	ip.pid = p->vpid;
-	if (p->threads[0].tracee.group_stopped || p->stop_owed)
-		ip.flags |= IMAGE_PROCESS_STOPPED;
 	ip.ppid = p->vparent;
 	ip.pgid = status_last_number(status, "NSpgid");
 	ip.sid = status_last_number(status, "NSsid");
@@ -507,6 +513,8 @@ int dump_process(struct dump *d, struct err *e)
 		run_remote(d, status_number(status, "VmLck", 10), &ip, e) ||
 		write_auxv_and_vdso(d, &ip, e))
 		return err_prefix(e, "cannot save process %d (%s)", p->pid, p->comm);
+	if (is_stopped(p))
+		ip.flags |= IMAGE_PROCESS_STOPPED;
 	image_writer_note(d->writer, IMAGE_NOTE_PROCESS, &ip, sizeof(ip));
 	return 0;
 }

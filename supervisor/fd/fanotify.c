@@ -12,7 +12,9 @@
 #include <string.h>
 #include <sys/fanotify.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
+#include "lib/limits.h"
 #include "lib/procfs.h"
 #include "supervisor/fd/handle.h"
 #include "supervisor/fd/kinds.h"
@@ -200,7 +202,8 @@ int fd_fanotify_restore(struct fd_restore *r, const struct image_description *x,
 	cleanup_fd int fd = fanotify_init(x->args[1], x->args[2]);
 
 	if (fd < 0)
-		return err_set(e, errno, "cannot make a fanotify descriptor");
+		return limit_err(
+			e, errno, SYS_fanotify_init, "cannot make a fanotify descriptor");
 	if (each_mark(image_string(r->job, x->args[0]), add_mark, fd, e))
 		return -1;
 	return fd_lift(r, steal_fd(&fd), e);

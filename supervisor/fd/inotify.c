@@ -12,7 +12,9 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
+#include "lib/limits.h"
 #include "supervisor/fd/handle.h"
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/made.h"
@@ -172,7 +174,8 @@ static int overflow(int fd, struct err *e)
 		failed = i % 2 ? fchmod(file, 0600) : ftruncate(file, i % 4);
 	/* There is no room for the event that this would make. */
 	if (wd < 0 || failed || inotify_rm_watch(fd, wd))
-		return err_set(e, errno, "cannot fill an inotify queue");
+		return limit_err(
+			e, errno, SYS_inotify_add_watch, "cannot fill an inotify queue");
 	while (!ioctl(fd, FIONREAD, &left) && left > (int)EVENT_SIZE && left <= (int)room)
 		if (read(fd, events, left - EVENT_SIZE) <= 0)
 			break;
@@ -186,7 +189,8 @@ int fd_inotify_restore(struct fd_restore *r, const struct image_description *x, 
 	cleanup_fd int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 
 	if (fd < 0)
-		return err_set(e, errno, "cannot make an inotify descriptor");
+		return limit_err(
+			e, errno, SYS_inotify_init1, "cannot make an inotify descriptor");
 	if (x->args[1] && overflow(fd, e))
 		return -1;
 	if (each_watch(image_string(r->job, x->args[0]), add_watch, &fd, e))

@@ -5,7 +5,9 @@
 #include <linux/memfd.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
+#include "lib/limits.h"
 #include "supervisor/fd/huge.h"
 #include "supervisor/fd/object.h"
 #include "supervisor/fd/pty.h"
@@ -200,7 +202,8 @@ static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, str
 	f = (struct filling){.fd = fd, .huge = fd_huge_shift(fd)};
 	/* The umask may be the program's already, and we are going to open it again. */
 	if (fchmod(fd, 0600) || ftruncate(fd, o->size))
-		return err_set(e, errno, "cannot set the size of a file for %s", name);
+		return limit_err(
+			e, errno, SYS_pwrite64, "cannot set the size of a file for %s", name);
 	return each_piece(r->job, number, o->size, put_file, &f, e)
 		       ? err_prefix(e, "cannot restore the contents of %s", name)
 		       : 0;

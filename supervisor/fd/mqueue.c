@@ -9,8 +9,10 @@
 #include <inttypes.h>
 #include <mqueue.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 
+#include "lib/limits.h"
 #include "lib/procfs.h"
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/made.h"
@@ -176,7 +178,7 @@ static mqd_t make_queue(
 	mqd_t queue = mq_open(name, O_RDWR | O_CREAT | (unlinked ? O_EXCL : 0), 0600, attr);
 
 	if (queue < 0) {
-		err_set(e, errno, "cannot make message queue %s", name);
+		limit_err(e, errno, SYS_mq_open, "cannot make message queue %s", name);
 		return -1;
 	}
 	if (unlinked)

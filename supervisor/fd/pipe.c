@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
+#include "lib/limits.h"
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/made.h"
 #include "supervisor/fd/object.h"
@@ -88,8 +90,8 @@ static int copy_pipe(const struct fd_source *s, const struct fd_object *o, struc
 	reader = ends[0];
 	writer = ends[1];
 	if (fcntl(writer, F_SETPIPE_SZ, (int)o->o.args[0]) < 0)
-		return err_set(e, errno, "cannot make a pipe as large (%" PRIu64 " bytes)",
-			o->o.args[0]);
+		return limit_err(e, errno, SYS_fcntl,
+			"cannot make a pipe as large (%" PRIu64 " bytes)", o->o.args[0]);
 	n = tee(from, writer, size, SPLICE_F_NONBLOCK);
 	if (n != size) {
 		err_set(e, n < 0 ? errno : 0, "cannot copy the bytes in it");
@@ -249,7 +251,8 @@ static int fill(struct fd_restore *r, uint32_t number, int writer, const struct 
 	cleanup_buf struct buf contents = {0};
 
 	if (fcntl(writer, F_SETPIPE_SZ, (int)o->args[0]) < 0)
-		return err_set(e, errno, "cannot make a pipe of %" PRIu64 " bytes", o->args[0]);
+		return limit_err(e, errno, SYS_fcntl, "cannot make a pipe of %" PRIu64 " bytes",
+			o->args[0]);
 	if (!o->size)
 		return 0;
 	if (fd_made_contents(r, number, o->size + o->args[1] * sizeof(uint32_t), &contents, e))

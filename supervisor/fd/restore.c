@@ -31,7 +31,8 @@
 
 static int no_room(const struct fd_restore *r, int code, struct err *e)
 {
-	return err_set(e, code,
+	/* EINVAL: the number is not below the limit. */
+	return err_set(e, code == EINVAL ? 0 : code,
 		"cannot have a descriptor above %d; a restart takes up to twice as many as the "
 		"program had (RLIMIT_NOFILE)",
 		r->base);

@@ -1,6 +1,7 @@
 /*
  * What is of the tree is found, and attached to at once: there may be little time.
  */
+#include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -71,9 +72,13 @@ static int refuse_debugger(struct process *p, pid_t tid, struct err *e)
 
 bool freezer_task_alive(pid_t pid, pid_t tid)
 {
+	struct err e = ERR_INIT;
 	struct proc_stat st;
 
-	return !procfs_stat(pid, tid, &st, NULL) && st.state != 'Z' && st.state != 'X';
+	/* That it cannot be told (no descriptor is left) does not mean that it has ended. */
+	if (procfs_stat(pid, tid, &st, &e))
+		return e.code != ENOENT && e.code != ESRCH;
+	return st.state != 'Z' && st.state != 'X';
 }
 
 /* A main thread that has ended cannot be attached to, and by the time that we look a thread

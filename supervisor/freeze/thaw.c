@@ -10,10 +10,24 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 
+/* A SIGCONT that has come since is pending for as long as nothing runs. And one that comes
+ * later takes the stop away, as that is sent before anything runs. */
+void thaw_pay_stops(struct tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		struct process *p = tree->processes[i];
+
+		if (p->stop_owed && !procfs_is_pending(p->pid, SIGCONT))
+			kill(p->pid, SIGSTOP);
+		p->stop_owed = false;
+	}
+}
+
 int thaw(struct tree *tree, struct err *e)
 {
 	int failed = 0;
 
+	thaw_pay_stops(tree);
 	for (size_t i = 0; i < tree->count; i++) {
 		struct process *p = tree->processes[i];
 
@@ -27,9 +41,6 @@ int thaw(struct tree *tree, struct err *e)
 					&t->tracee, &t->regs, failed ? NULL : e);
 			failed |= tracee_detach(&t->tracee, 0, failed ? NULL : e);
 		}
-		/* One that was continued meanwhile owes nothing. */
-		if (p->stop_owed && !procfs_is_pending(p->pid, SIGCONT))
-			kill(p->pid, SIGSTOP);
 	}
 	tree_free(tree);
 	return failed ? -1 : 0;

@@ -6,6 +6,10 @@
 
 #include "supervisor/process.h"
 
+/* Stop those again that were sent a SIGSTOP while system calls were run in them, which took it
+ * away. To be done before anything of them runs. */
+void thaw_pay_stops(struct tree *tree);
+
 /* Let all go on from where they were (threads' regs, where regs_changed), and free @tree.
  * Goes through to the end whatever fails. */
 int thaw(struct tree *tree, struct err *e);

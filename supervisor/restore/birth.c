@@ -25,6 +25,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "lib/limits.h"
 #include "supervisor/clone.h"
 #include "supervisor/restore/die.h"
 
@@ -250,7 +251,7 @@ static int make_child(struct birth *b, size_t node, struct err *e)
 	b->made[node] = made;
 	if (made > 0)
 		return 0;
-	return err_set(e, errno, "cannot make a process with id %d", pid);
+	return limit_err(e, errno, SYS_clone3, "cannot make a process with id %d", pid);
 }
 
 static int make_children(struct birth *b, size_t node, bool early, struct err *e)
@@ -450,6 +451,8 @@ void birth_main(void *arg)
 
 	b->turn = 1;
 	settle_end_signals(b);
+	/* To be told of too large a file by an error. The program's action is set later. */
+	(void)sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	b->made = xcalloc(forest_count(&b->forest), sizeof(*b->made));
 	b->fds = fd_restore_new(b->c, &b->fd_options, std, &e);
 	if (!b->fds)

@@ -8,16 +8,17 @@
 #include <linux/rseq.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "supervisor/mempolicy.h"
 #include "supervisor/module.h"
+#include "supervisor/restore/limits.h"
 #include "supervisor/restore/vdso.h"
 #include "supervisor/seccomp.h"
 #include "supervisor/syscall/vdso_frames.h"
+#include "supervisor/target/memory_limits.h"
 #include "supervisor/target/remote.h"
 
 extern const uint8_t loader_blob[], loader_blob_end[];
@@ -264,7 +265,7 @@ static int fill_memory(struct restore_one *r)
 		run_batch(r, r->plan.memory_at, tids, FILL_THREADS_MAX, &made, true))
 		return -1;
 	if (plan_check(r->process.mem_fd, r->plan.memory_at, &r->plan.memory, r->e))
-		return -1;
+		return memory_limits_tell(r->process.pid, r->e);
 	for (size_t i = 0; i < made; i++)
 		if (wait_fill_thread(r, tids[i]))
 			return -1;
@@ -320,7 +321,7 @@ static int make_threads(struct restore_one *r)
 	if (plan_check(r->process.mem_fd, r->plan.rest_at, &r->plan.rest, r->e)) {
 		/* Nothing else of this batch fails so. */
 		r->id_taken = r->e && r->e->code == EEXIST;
-		return -1;
+		return memory_limits_tell(r->process.pid, r->e);
 	}
 	if (made != r->thread_count - 1)
 		return err_set(r->e, 0, "the new process has %zu threads instead of %zu",
@@ -360,26 +361,6 @@ static int wait_threads(struct restore_one *r)
 			return err_prefix(r->e, "thread %d", r->threads[i].tid);
 	}
 	return 0;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-/* Memory is locked before the program's limits are set: it may have lowered this one since. */
-static void raise_memlock(struct restore_one *r)
-{
-	uint64_t wanted = r->ip->rlimit_max[RLIMIT_MEMLOCK];
-	struct rlimit now, most;
-
-	if (prlimit(r->process.pid, RLIMIT_MEMLOCK, NULL, &now))
-		return;
-	most.rlim_cur = most.rlim_max = larger(now.rlim_max, wanted);
-	now.rlim_cur = now.rlim_max;
-	/* Without the right to: mlock2 says so if it matters. */
-	if (prlimit(r->process.pid, RLIMIT_MEMLOCK, &most, NULL))
-		(void)prlimit(r->process.pid, RLIMIT_MEMLOCK, &now, NULL);
 }
 
 static void tell_of_nodes(const struct restore_one *r)
@@ -432,7 +413,6 @@ static int prepare_plan(struct restore_one *r)
 static int make_memory(struct restore_one *r)
 {
 	tell_of_nodes(r);
-	raise_memlock(r);
 	return map_window(r) || fill_memory(r) || redirect_vdso(r) ? -1 : 0;
 }
 
@@ -452,7 +432,7 @@ int restore_one_run(struct restore_one *r)
 	if ((r->memory ? join_memory(r) : make_memory(r)) || clear_rseq(r))
 		return -1;
 	if (restore_one_changes_user(r))
-		restore_one_set_limits(r);
+		restore_limits_set(r);
 	if (make_threads(r) || wait_threads(r))
 		return -1;
 	return finish_check(r);

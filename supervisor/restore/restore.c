@@ -29,6 +29,7 @@
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/restore/birth.h"
 #include "supervisor/restore/killed.h"
+#include "supervisor/restore/limits.h"
 #include "supervisor/restore/lower.h"
 #include "supervisor/restore/mapped_files.h"
 #include "supervisor/restore/one.h"
@@ -52,6 +53,7 @@ struct restore {
 	struct birth birth;
 	struct restore_one *processes; /* in the order of the checkpoint's */
 	size_t count;
+	bool explained; /* an error says itself which process has ended, and over what */
 	bool id_taken;  /* it has failed because something else has one of the tree's ids */
 	size_t unborn;  /* of them, that have not executed their programs yet */
 	size_t dying;   /* helpers and zombies that have not ended yet, */
@@ -425,9 +427,11 @@ static int restore_all(struct restore *r)
 	if (give_birth(r) || enter(PHASE_REBUILD) || on_all(r, restore_one_run) ||
 		enter(PHASE_SETTLE) || on_all(r, restore_one_settle))
 		return -1;
+	r->explained = true;
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_lower_run(&r->processes[i]))
 			return -1;
+	r->explained = false;
 	if (restore_stops(r->processes, r->count, r->birth.forest.list, r->e))
 		return -1;
 	if (r->o->about_to_run)
@@ -443,7 +447,7 @@ static void *run(void *arg)
 
 	r->result = restore_all(r);
 	/* The tracees die with this thread. */
-	if (r->result && !r->id_taken)
+	if (r->result && !r->id_taken && !r->explained)
 		(void)restore_killed(r->processes, r->count, r->s->init, r->e);
 	return NULL;
 }
@@ -503,6 +507,18 @@ static char *namespace_reason(const struct restore *r)
 			: NULL;
 }
 
+static int make_first(struct restore *r, const struct spawn_wishes *wishes, char **why)
+{
+	struct restore_limits limits;
+	int result;
+
+	restore_limits_widen(&limits, r->c);
+	result = spawn_restored(
+		r->s, r->processes[0].ip->pid, birth_main, &r->birth, wishes, why, r->e);
+	restore_limits_put_back(&limits);
+	return result;
+}
+
 /* With a @reason in namespaces of its own for all ids there are. *again: it has failed only
  * because an id was taken, which cannot happen there. */
 static int attempt(struct supervisor *s, const struct checkpoint *c,
@@ -533,8 +549,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	if (o->freeze_clock &&
 		clocks_plan(c->info->monotonic_ns, c->info->boottime_ns, &clocks, e))
 		goto out;
-	if (enter(PHASE_BIRTH) || spawn_restored(s, r.processes[0].ip->pid, birth_main,
-					  &r.birth, &wishes, &why, e))
+	if (enter(PHASE_BIRTH) || make_first(&r, &wishes, &why))
 		goto out;
 	if (why)
 		notice(&r, why);

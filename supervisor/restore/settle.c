@@ -8,11 +8,11 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include "supervisor/cgroup.h"
+#include "supervisor/restore/limits.h"
 #include "supervisor/restore/one.h"
 #include "supervisor/scheduling.h"
 #include "supervisor/syscall/restart.h"
@@ -36,34 +36,6 @@ bool restore_one_changes_user(const struct restore_one *r)
 		if (uid[i] != getuid() || gid[i] != getgid())
 			return true;
 	return false;
-}
-
-void restore_one_set_limits(struct restore_one *r)
-{
-	for (int i = 0; i < IMAGE_RLIMITS; i++) {
-		struct rlimit want = {r->ip->rlimit_cur[i], r->ip->rlimit_max[i]}, now;
-		char line[128];
-
-		if (!prlimit(r->process.pid, i, &want, NULL))
-			continue;
-		/* Only root can raise a hard limit: as near as can be. */
-		if (!prlimit(r->process.pid, i, NULL, &now)) {
-			want.rlim_max = now.rlim_max;
-			if (want.rlim_cur > want.rlim_max)
-				want.rlim_cur = want.rlim_max;
-			if (!prlimit(r->process.pid, i, &want, NULL)) {
-				snprintf(line, sizeof(line),
-					"resource limit %d is lower here than where the "
-					"program ran",
-					i);
-				notice(r, line);
-				continue;
-			}
-		}
-		snprintf(line, sizeof(line), "cannot set resource limit %d: %s", i,
-			strerror(errno));
-		notice(r, line);
-	}
 }
 
 /* Lowering the OOM score takes a privilege, and not every kernel writes core files: the program
@@ -329,7 +301,7 @@ int restore_one_settle(struct restore_one *r)
 	if (finish_leader(r) || restore_one_late_files(r) || queue_late_signals(r))
 		return -1;
 	if (!restore_one_changes_user(r))
-		restore_one_set_limits(r);
+		restore_limits_set(r);
 	write_setting(r, "oom_score_adj", "%d", (int)r->ip->oom_score_adj);
 	write_setting(r, "coredump_filter", "%#x", r->ip->coredump_filter);
 	join_cgroups(r);

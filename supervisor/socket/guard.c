@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "lib/limits.h"
 #include "lib/util.h"
 
 int socket_guard_note(struct socket_guard *g, int level, int name, struct err *e)
@@ -60,7 +61,7 @@ int socket_guard_begin(struct socket_guard *g, struct err *e)
 	if (g->pid > 0)
 		return 0;
 	close(g->pipe);
-	return err_set(e, errno, "cannot make a process");
+	return limit_err(e, errno, SYS_clone3, "cannot make a process");
 }
 
 int socket_guard_end(struct socket_guard *g, struct err *e)

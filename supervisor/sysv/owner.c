@@ -7,11 +7,6 @@
 #include "lib/util.h"
 #include "supervisor/target/x86_64.h"
 
-static bool is_member(const struct tree *tree, pid_t pid)
-{
-	return tree_find(tree, pid);
-}
-
 /* Ours or another program's: it has copied what may be its own program's, no more. */
 static bool is_supervisor(const struct proc_stat *st)
 {
@@ -107,18 +102,20 @@ enum sysv_owner sysv_owner_of(
 	const struct tree *tree, enum image_object_kind k, const struct sysv_status *s)
 {
 	size_t count = buf_count(&s->users, pid_t);
+	bool older = s->changed < tree_start(tree), ours = false, others = false;
 
-	/* It may be older than the tree. */
 	if (is_waited_for(tree, k, s->id))
 		return SYSV_TREE;
-	if (s->changed < tree_start(tree))
-		return SYSV_OTHERS;
-	for (size_t i = 0; i < count; i++)
-		if (is_member(tree, *buf_at(&s->users, pid_t, i)))
-			return SYSV_TREE;
-	for (size_t i = 0; i < count; i++)
-		if (sysv_is_alive(*buf_at(&s->users, pid_t, i), s->used))
-			return SYSV_OTHERS;
-	return count && !is_attached(s) && is_of_user(tree, s) ? SYSV_PERHAPS_TREE
-							       : SYSV_OTHERS;
+	for (size_t i = 0; i < count; i++) {
+		pid_t pid = *buf_at(&s->users, pid_t, i);
+
+		if (sysv_is_alive(pid, s->used))
+			*(tree_find(tree, pid) ? &ours : &others) = true;
+	}
+	/* What was there before the tree may be what it shares with others. */
+	if (ours && !(older && others))
+		return SYSV_TREE;
+	return count && !older && !others && !is_attached(s) && is_of_user(tree, s)
+		       ? SYSV_PERHAPS_TREE
+		       : SYSV_OTHERS;
 }

@@ -11,7 +11,9 @@
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
 
+#include "lib/limits.h"
 #include "lib/procfs.h"
 #include "supervisor/fd/made.h"
 #include "supervisor/sysv/owner.h"
@@ -33,10 +35,14 @@ enum presence { ABSENT, LEFTOVER, TAKEN, LEFT_ALONE };
 static const struct kind {
 	uint32_t kind;
 	const char *what, *next_id;
+	long get, set; /* system calls */
 } kinds[] = {
-	{IMAGE_OBJECT_SHM, "System V shared memory", "/proc/sys/kernel/shm_next_id"},
-	{IMAGE_OBJECT_SEM, "System V semaphores", "/proc/sys/kernel/sem_next_id"},
-	{IMAGE_OBJECT_MSG, "System V message queue", "/proc/sys/kernel/msg_next_id"},
+	{IMAGE_OBJECT_SHM, "System V shared memory", "/proc/sys/kernel/shm_next_id", SYS_shmget,
+		SYS_shmctl},
+	{IMAGE_OBJECT_SEM, "System V semaphores", "/proc/sys/kernel/sem_next_id", SYS_semget,
+		SYS_semctl},
+	{IMAGE_OBJECT_MSG, "System V message queue", "/proc/sys/kernel/msg_next_id", SYS_msgget,
+		SYS_msgctl},
 };
 
 static const struct kind *kind_of(const struct image_object *o)
@@ -266,11 +272,11 @@ static int make(const struct kind *k, const struct image_object *o, struct err *
 	if (choose_id(k, o->inode, e))
 		return -1;
 	id = get(o, IPC_CREAT | IPC_EXCL | 0600);
+	if (id < 0 && o->kind == IMAGE_OBJECT_SHM && o->args[1])
+		return err_set(
+			e, errno, "cannot make it in huge pages (are enough set aside?)");
 	if (id < 0)
-		return err_set(e, errno,
-			o->kind == IMAGE_OBJECT_SHM && o->args[1]
-				? "cannot make it in huge pages (are enough set aside?)"
-				: "cannot make it again");
+		return limit_err(e, errno, k->get, "cannot make it again");
 	if (id == (int)o->inode)
 		return 0;
 	remove_object(o->kind, id);
@@ -358,7 +364,7 @@ static int set_queue(const struct image_object *o, uint64_t bytes, struct err *e
 	set_perm(o, &d.msg_perm);
 	d.msg_qbytes = bytes;
 	if (msgctl(o->inode, IPC_SET, &d))
-		return err_set(e, errno, "cannot set its owner, mode and size");
+		return limit_err(e, errno, SYS_msgctl, "cannot set its owner, mode and size");
 	return 0;
 }
 
@@ -424,7 +430,7 @@ static int let_in(const struct image_object *o, struct err *e)
 		msg.msg_perm.mode |= 0600;
 		failed = failed || msgctl(id, IPC_SET, &msg);
 	}
-	return failed ? err_set(e, errno, "cannot set its mode") : 0;
+	return failed ? limit_err(e, errno, kind_of(o)->set, "cannot set its mode") : 0;
 }
 
 static int restore_one(

@@ -9,6 +9,7 @@
 
 #include "lib/util.h"
 #include "loader/batch.h"
+#include "supervisor/target/memory_limits.h"
 
 /* Injected calls do not block: a target that takes longer is stuck in the kernel (a dead
  * file server, a kernel bug). */
@@ -149,6 +150,7 @@ uint64_t remote_scratch(struct remote *r, size_t size, struct err *e)
 		return 0;
 	if (at < 0 && at > -4096) {
 		err_set(e, -at, "cannot map scratch memory in process %d", r->process->pid);
+		memory_limits_tell(r->process->pid, e);
 		return 0;
 	}
 	return remote_set_scratch(r, at, size, e) ? 0 : at;

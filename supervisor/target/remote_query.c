@@ -7,6 +7,7 @@
 #include "lib/util.h"
 #include "loader/batch.h"
 #include "supervisor/target/cave.h"
+#include "supervisor/target/memory_limits.h"
 
 #define PAGE 4096u
 _Static_assert(QUERY_RESULTS + REMOTE_QUERY_MAX * sizeof(int64_t) + REMOTE_QUERY_BYTES <= PAGE,
@@ -135,28 +136,36 @@ static bool is_gone(const struct remote *r, uint64_t page)
 }
 
 /* Stopped: whether the thread is where it waits, or on its way from there. */
-static int is_waiting(const struct remote *r, bool *waiting, struct err *e)
+static int is_waiting(
+	const struct remote *r, struct user_regs_struct *regs, bool *waiting, struct err *e)
 {
 	uint64_t wait = r->process->cave + CAVE_QUERY + (x86_64_query_wait - x86_64_query_code);
-	struct user_regs_struct regs;
 
-	if (tracee_get_regs(&r->thread->tracee, &regs, e))
+	if (tracee_get_regs(&r->thread->tracee, regs, e))
 		return -1;
-	*waiting = x86_64_pc(&regs) >= wait;
+	*waiting = x86_64_pc(regs) >= wait;
 	return 0;
+}
+
+static int no_page(struct remote *r, const struct user_regs_struct *regs, struct err *e)
+{
+	pid_t pid = r->thread->tracee.pid;
+
+	err_set(e, -x86_64_query_mapped(regs), "cannot map scratch memory in process %d", pid);
+	return memory_limits_tell(pid, e);
 }
 
 /* It has been stopped because nothing was heard: there is no page to be had, or it has not been
  * given a processor. */
 static int look_where(struct remote *r, bool reached, struct err *e)
 {
+	struct user_regs_struct regs;
 	bool waiting;
 
-	if (is_waiting(r, &waiting, e))
+	if (is_waiting(r, &regs, &waiting, e))
 		return -1;
 	if (!reached && waiting)
-		return err_set(
-			e, 0, "cannot map scratch memory in process %d", r->thread->tracee.pid);
+		return no_page(r, &regs, e);
 	return tracee_continue(&r->thread->tracee, 0, e);
 }
 
@@ -212,9 +221,10 @@ static int read_results(struct remote *r, struct remote_query *queries, size_t c
 /* That it could not be read is not enough: what is left there would be in the way for ever. */
 static int check_unmapped(const struct remote *r, struct err *e)
 {
+	struct user_regs_struct regs;
 	bool waiting;
 
-	if (is_waiting(r, &waiting, e))
+	if (is_waiting(r, &regs, &waiting, e))
 		return -1;
 	return waiting ? 0
 		       : err_set(e, 0, "cannot look at scratch memory in process %d",

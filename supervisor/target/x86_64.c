@@ -171,6 +171,11 @@ int64_t x86_64_result(const struct user_regs_struct *regs)
 	return regs->rax;
 }
 
+int64_t x86_64_query_mapped(const struct user_regs_struct *regs)
+{
+	return regs->r9;
+}
+
 void x86_64_set_result(struct user_regs_struct *regs, int64_t result)
 {
 	regs->rax = result;

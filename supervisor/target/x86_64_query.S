@@ -31,6 +31,7 @@ x86_64_query_code:
 	mov $-1, %r8
 	mov $0, %r9d
 	syscall
+	mov %rax, %r9 /* stays there: x86_64_query_mapped() */
 	mov minus_page(%rip), %rcx
 	lea (%rax, %rcx), %rcx
 	jrcxz x86_64_query_run

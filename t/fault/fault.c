@@ -42,6 +42,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/phase.h"
 #include "t/fault/fault.h"
 
 static struct fault_control *control;
@@ -72,7 +73,7 @@ __attribute__((constructor)) static void start(void)
 }
 
 /* The call that was to fail is made all the same, if we are still there. */
-static int kill_somebody(void)
+static int send_signal(void)
 {
 	bool self = control->target == FAULT_SELF;
 	pid_t pid = self ? getpid() : control->target;
@@ -81,19 +82,37 @@ static int kill_somebody(void)
 		return 0;
 	if (!pid && getpid() != control->supervisor)
 		control->other = getpid();
-	kill(pid ? pid : control->supervisor, SIGKILL);
+	kill(pid ? pid : control->supervisor, control->signal);
 	return 0;
+}
+
+/* The process that has been stopped @calls calls ago. */
+static void continue_again(int calls)
+{
+	bool now = control->stop_calls ? calls == control->stop_calls
+				       : phase && *phase == PHASE_THAW;
+
+	if (calls <= 0 || !now || control->continued)
+		return;
+	kill(control->target, SIGCONT);
+	control->continued = 1;
 }
 
 static int fails(enum fault_class class)
 {
+	int left;
+
 	if (!control || control->class != (int)class ||
-		(control->phase && (!phase || *phase != control->phase)) ||
-		atomic_fetch_sub(&control->countdown, 1) != 1)
+		(control->phase && (!phase || *phase != control->phase)))
+		return 0;
+	left = atomic_fetch_sub(&control->countdown, 1);
+	if (control->signal == SIGSTOP)
+		continue_again(1 - left);
+	if (left != 1)
 		return 0;
 	control->fired = 1;
-	if (control->kills)
-		return kill_somebody();
+	if (control->signal)
+		return send_signal();
 	errno = EIO;
 	return 1;
 }

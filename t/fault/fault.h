@@ -37,9 +37,11 @@ enum fault_class {
 
 struct fault_control {
 	int class;
-	int phase;             /* enum phase; 0: in any */
-	int kills;             /* the call does not fail, but kills: */
-	int target;            /* the supervisor (0), this process, or FAULT_SELF */
+	int phase;      /* enum phase; 0: in any */
+	int signal;     /* the call does not fail, but sends this before it is made, to */
+	int target;     /* the supervisor (0), this process, or FAULT_SELF; */
+	int stop_calls; /* SIGSTOP: SIGCONT follows that many calls later, 0: at the thaw */
+	int continued;  /* and has followed */
 	_Atomic int countdown; /* the call that brings it to 0 fails */
 	int fired;
 	int supervisor; /* process id of trecr-run or trecr-restart, */

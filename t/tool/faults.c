@@ -6,13 +6,16 @@
  *	faults FILE CLASS N PHASE	the Nth of those that are made in that phase
  *	faults FILE CLASS N [PHASE] kill [PID | self]
  *		that call does not fail, but kills the supervisor, or another process, or the
- *one that makes it
+ *one that makes it faults FILE CLASS N [PHASE] stop PID [CALLS] or stops a process, which is
+ *continued that many calls of the class later, or before the first one in the thaw faults FILE
+ *continued	exit status 0 when it has been
  *	faults FILE off		nothing any more; exit status 0 when one has failed, else 1
  *	faults FILE killer	the process that has killed the supervisor, if not itself
  *	faults classes		their names
  *	faults phases		those of phases: of a checkpoint, then of a restart
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +89,11 @@ static struct fault_control *map(const char *path)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+static int signal_of(const char *what)
+{
+	return !strcmp(what, "kill") ? SIGKILL : !strcmp(what, "stop") ? SIGSTOP : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct fault_control *c;
@@ -106,6 +114,8 @@ int main(int argc, char **argv)
 			printf("%d\n", c->other);
 		return 0;
 	}
+	if (argc == 3 && !strcmp(argv[2], "continued"))
+		return !c->continued;
 	if (argc == 3) {
 		c->class = FAULT_NONE;
 		return !c->fired;
@@ -120,9 +130,11 @@ int main(int argc, char **argv)
 	c->phase = argc > 4 ? find(phases, PHASES, argv[4]) : 0;
 	if (c->phase)
 		argv++, argc--;
-	c->kills = argc > 4 && !strcmp(argv[4], "kill");
-	if (argc > 4 && !c->kills)
+	c->signal = argc < 5 ? 0 : signal_of(argv[4]);
+	if (argc > 4 && !c->signal)
 		return 2;
+	c->continued = 0;
+	c->stop_calls = argc < 7 ? 0 : atoi(argv[6]);
 	c->target = argc < 6 ? 0 : !strcmp(argv[5], "self") ? FAULT_SELF : atoi(argv[5]);
 	c->countdown = atoi(number);
 	c->class = class;
