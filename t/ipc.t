@@ -110,6 +110,12 @@ printf 'broken' | dd of="ck/ckpt-000001/$last" bs=1 seek=4200 conv=notrunc 2>/de
 trecr-restart ck </dev/null >>out 2>restart.err
 is $? 125 "a damaged image is not brought back"
 is "$(segments)" "$(cat before)" "and no System V object is left of it"
+for id in $ids; do
+	ipcrm -m "$id" 2>/dev/null
+done
+trecr-restart ck </dev/null >>out 2>restart.err
+is $? 125 "nor where they are gone"
+is "$(segments)" "" "and none is left that was not there before"
 cp kept "ck/ckpt-000001/$last"
 restart_here && finish && [ "$status" = 0 ] && said_ok
 result $? "repaired, it comes back" || explain

@@ -142,6 +142,8 @@ for ((i = 1; i <= rounds; i++)); do
 	done
 	sweep 5 >left || bad+=" $i:$(cat left)"
 	[ ! -s pidfile ] || [ "$(tail -n 1 out)" = ok ] || bad+=" $i:harmed($(tail -n 1 out))"
+	# What is to become the program would run it from its beginning, if it were let go too early.
+	[ "$(grep -c ready out)" = 1 ] || bad+=" $i:began-anew"
 	printf 'ready\n' >out
 	trecr-inspect --verify ck >/dev/null 2>&1 || bad+=" $i:image"
 done

@@ -21,6 +21,13 @@ await -t 10 -p "$sup" && wait "$sup" 2>/dev/null
 is $? 137 "the status of a program in a namespace"
 ok "its init is gone with it" sweep 5
 sweep >/dev/null
+arena status
+launch "$BASH" -c "echo ready; $wait_go; exit 7" && freeze_away
+restart_here
+: >go
+await -t 20 -p "$sup" && wait "$sup" 2>/dev/null
+is $? 7 "and of one that ends by itself"
+sweep >/dev/null
 RESTART_FLAGS=
 
 # An id that nothing shows, so that only the attempt to get it tells.

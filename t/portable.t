@@ -6,6 +6,15 @@ arena plain
 RUN_FLAGS=
 launch "$victim/program" && freeze_away || explain
 plain=$(du -sk "$path" | cut -f1)
+# That a file was removed, or replaced by another, while the program runs, is no matter either:
+# the image has what was mapped of it.
+arena removed
+cp "$victim/program" ./removed
+launch ./removed && rm removed && freeze_away && restart_detached && freeze_away &&
+	restart_here && finish && [ "$status" = 0 ] && [ "$(tail -n 1 out)" = ok ]
+result $? "a program whose file was removed before the checkpoint comes back" || explain
+like "$(cat restart.err)" "removed .* is not here: /proc/self/exe will show" "which is said"
+sweep >/dev/null
 arena portable
 RUN_FLAGS=--portable
 launch "$victim/program"

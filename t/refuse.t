@@ -59,6 +59,7 @@ thread-undo|CLONE_SYSVSEM
 thread-securebits|secure bits of its own
 thread-privileges|NoNewPrivs of its own
 shared-undo|share what their ends do
+group-outside|is in process group [0-9]+, which is led from outside
 pid-namespace|namespace
 '
 
@@ -73,6 +74,8 @@ kernel-answer|an answer of the kernel waits
 high-group|groups above 32
 corked|MSG_MORE
 tcp-urgent|urgent
+zerocopy|MSG_ERRQUEUE
+datagram-error|MSG_ERRQUEUE
 datagram-from-outside|a datagram from 127.0.0.1:[0-9]+ waits in it
 unix-outside|a socket of another program
 '
@@ -106,11 +109,14 @@ refused() {
 	finish && [ "$status" = 0 ] && [ "$(tail -n 1 out)" = ok ]
 }
 
-# A server that is not in the tree, for one row.
+# A server that is not in the tree, in a process group of its own, for one row.
 start_server() {
-	export OUTSIDE_PORT OUTSIDE_UNIX=$PWD/served
+	export OUTSIDE_PORT OUTSIDE_GROUP OUTSIDE_UNIX=$PWD/served
+	set -m
 	serve "" "$OUTSIDE_UNIX" >port &
-	OUTSIDE_PORT=$(await -t 10 -p $! port '^[0-9]+$')
+	set +m
+	OUTSIDE_GROUP=$!
+	OUTSIDE_PORT=$(await -t 10 -p "$OUTSIDE_GROUP" port '^[0-9]+$')
 }
 
 # An external pipe for the row that wants one, at descriptor 9 of every victim's parent.

@@ -57,7 +57,7 @@ all_faults() {
 	why=
 }
 
-for v in ${RESTART_FAULTS:-tree_shared pty_session sysv unix_rights}; do
+for v in ${RESTART_FAULTS:-tree_shared pty_session sysv unix_rights unix_names}; do
 	arena restarts
 	faults fault
 	why="no start"

@@ -8,6 +8,8 @@ outside() {
 	serve hello >"$scratch/served" &
 	local port
 	port=$(await -t 10 -p $! "$scratch/served" '^[0-9]+$') || skip_all "no network"
+	server=$!
+	[ "$3" != full ] && [ "$3" != half ] || kill -STOP $server
 	scenario "$1" "$2" "$victim/tcp_outside" "$port" "$3"
 }
 
@@ -58,10 +60,23 @@ kept() {
 	freeze_away && step="first restart" && restart_detached && step="second checkpoint" &&
 		freeze_away && step="second restart" && restart_here && ends_well && whole
 }
+# What was under way comes over when the server goes on, which has stood still all the time.
+kept_full() {
+	freeze_away && step="first restart" && restart_detached && step="second checkpoint" &&
+		freeze_away && step="second restart" && restart_here &&
+		kill -CONT $server && ends_well && whole
+}
+closing() {
+	checkpoint && return 1
+	step="the message"
+	grep -q "it is being closed" ckpt.err && kill -CONT $server && ends_well
+}
 if am_root; then
 	RUN_FLAGS=--tcp=keep
 	RESTART_FLAGS=--tcp=keep
 	outside "--tcp=keep: goes on after restarts" kept undisturbed
+	outside "--tcp=keep: with bytes under way" kept_full full
+	outside "--tcp=keep: refused while it is being closed" closing half
 	outside "--tcp=keep: undisturbed as long as it runs on" on undisturbed
 	RUN_FLAGS=
 	RESTART_FLAGS=

@@ -15,6 +15,8 @@ for v in $victims; do
 done
 RESTART_FLAGS=
 
+cycle tree_stops pending
+
 # What clone(2) shares: those of each family of t/victim/tree_clones.c.
 for family in pairs chain siblings orphans session threads; do
 	cycle tree_clones "$family"
@@ -34,6 +36,19 @@ is $? 125 "a tree with one damaged process is not brought back"
 like "$(cat restart.err)" "process $last" "which is named" || explain
 ok "nothing is left of the others" sweep 0
 is "$(cat out)" ready "and none has run"
+
+# That one has left a core file shows no more where none can be written: root may in any case.
+if ! am_root && [ "$(ulimit -Hc)" != 0 ] && ! grep -q '[|@/]' /proc/sys/kernel/core_pattern; then
+	arena core
+	launch "$victim/tree_zombie" && freeze_away
+	ulimit -c 0
+	restart_here
+	like "$(cat restart.err)" "no longer show that they left a core file" \
+		"a core file that shows no more is told of" || explain
+	sweep >/dev/null
+else
+	skip "a core file that shows no more is told of" "one is written in any case, or never"
+fi
 
 # The supervisor's death in the middle of a checkpoint lets all go.
 arena deaths

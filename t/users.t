@@ -21,7 +21,7 @@ as() { # UID COMMAND...
 # Programs where others can reach them, and a place for each.
 chmod 711 "$scratch"
 mkdir bin ours theirs
-cp "$build"/trecr-run "$build"/trecr-ckpt "$victim/idle" bin
+cp "$build"/trecr-{run,ckpt,restart} "$victim/idle" bin
 chown $user ours
 chown $other theirs
 PATH=$scratch/bin:$PATH
@@ -46,6 +46,26 @@ like "$(as $user trecr-ckpt $sup 2>ckpt.err)" "ckpt-000001$" "the user can" || e
 like "$(trecr-ckpt $sup 2>ckpt.err)" "ckpt-000002$" "and root" || explain
 finish
 is "$status" 0 "and the program is whole" || explain
+
+# What was one user's is not another's to go on with.
+cp -r ck given
+chown -R $other given
+chmod 711 .
+chmod 666 out err
+as $other trecr-restart given </dev/null >restart.out 2>restart.err
+is $? 125 "a program of one user is not brought back by another"
+like "$(cat restart.err)" "the program ran as user $user .*only these and root" "which is said" ||
+	explain
+
+# Nor by the same, who has left a group since.
+setpriv --reuid=$user --regid=$user --groups=5000 -- trecr-run -d grouped -- idle </dev/null >out 2>err &
+sup=$!
+await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
+as $user trecr-ckpt -s $sup >/dev/null 2>ckpt.err
+await -t 10 -p $sup 2>/dev/null
+as $user trecr-restart grouped </dev/null >restart.out 2>restart.err
+is $? 125 "nor out of a group that the user is not in"
+like "$(cat restart.err)" "the program was in group 5000" "which is said, too" || explain
 
 # The name in /tmp is everybody's to take.
 rm -rf "$taken"

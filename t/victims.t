@@ -39,6 +39,7 @@ for v in "$victim"/*; do
 	both "$v"
 done
 both "$victim/thp" disable
+both "$victim/tree_stops" pending
 both "$victim/itimers" fire
 both "$victim/plugins" "$victim/plugin.so"
 [ ! -x "$victim/program-go" ] || both "$victim/program-go" timers

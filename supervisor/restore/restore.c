@@ -132,6 +132,16 @@ static int look_at_image(struct restore *r)
 	return 0;
 }
 
+/* Removed, or replaced by another, when the checkpoint was made: what was mapped of it is in
+ * the image then. */
+static bool was_removed(const char *exe)
+{
+	static const char suffix[] = " (deleted)";
+	size_t n = strlen(exe), k = sizeof(suffix) - 1;
+
+	return n > k && !strcmp(exe + n - k, suffix);
+}
+
 static int check_exe(struct restore *r, size_t i)
 {
 	const struct restore_one *one = &r->processes[i];
@@ -141,7 +151,7 @@ static int check_exe(struct restore *r, size_t i)
 	r->birth.children[i].foreign_exe = !restore_one_exe_is_there(one);
 	if (!r->birth.children[i].foreign_exe)
 		return 0;
-	if (!(r->c->info->flags & IMAGE_JOB_PORTABLE))
+	if (!(r->c->info->flags & IMAGE_JOB_PORTABLE) && !was_removed(exe))
 		return err_set(r->e, errno, "cannot execute the program's file %s", exe);
 	text = xasprintf("%s is not here: /proc/self/exe will show trecr-restart instead", exe);
 	notice(r, text);

@@ -84,6 +84,13 @@ static uint32_t shut_down(int state, short events)
 	return how;
 }
 
+/* Of errors, of when something was sent, of whose memory is free again: they cannot be looked
+ * at but by taking them. */
+static int refuse_reports(struct err *e)
+{
+	return err_with(e, EAGAIN, "reports wait in it (MSG_ERRQUEUE), which is not supported");
+}
+
 static int look_at_tcp(struct socket_dump *k, struct err *e)
 {
 	short events = poll_now(k->fd);
@@ -116,6 +123,8 @@ static int look_at_tcp(struct socket_dump *k, struct err *e)
 		}
 		return 0;
 	default:
+		if (events & POLLERR)
+			return refuse_reports(e);
 		k->s.state = IMAGE_SOCKET_CONNECTED;
 		k->closed_end = info.tcpi_state == CLOSE_WAIT || info.tcpi_state == LAST_ACK;
 		k->s.shutdown = shut_down(info.tcpi_state, events);
@@ -142,6 +151,22 @@ static bool cannot_send(const struct socket_dump *k, short events)
 	return sendmsg(k->fd, &h, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EPIPE;
 }
 
+static int option(int fd, int level, int name)
+{
+	socklen_t size = sizeof(int);
+	int value = 0;
+
+	(void)getsockopt(fd, level, name, &value, &size); /* not every socket has it */
+	return value;
+}
+
+/* Without these an error is all that can wait. */
+static bool wants_reports(int fd)
+{
+	return option(fd, IPPROTO_IP, IP_RECVERR) || option(fd, IPPROTO_IPV6, IPV6_RECVERR) ||
+	       option(fd, SOL_SOCKET, SO_TIMESTAMPING) || option(fd, SOL_SOCKET, SO_ZEROCOPY);
+}
+
 static int look_at_udp(struct socket_dump *k, struct err *e)
 {
 	short events = poll_now(k->fd);
@@ -154,6 +179,8 @@ static int look_at_udp(struct socket_dump *k, struct err *e)
 	if (unsent)
 		return err_with(
 			e, EAGAIN, "it holds a datagram that is not sent yet (MSG_MORE)");
+	if (events & POLLERR && wants_reports(k->fd))
+		return refuse_reports(e);
 	if (events & POLLRDHUP)
 		k->s.shutdown |= 1;
 	if (cannot_send(k, events))

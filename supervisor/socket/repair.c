@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "supervisor/socket/guard.h"
+#include "supervisor/socket/options.h"
 
 #define REPAIR_ON           1
 #define REPAIR_OFF_NO_PROBE (-1)
@@ -101,17 +102,16 @@ void socket_repair_leave(int fd)
 
 static int put(int fd, int queue, const char *data, size_t size)
 {
+	struct socket_room room;
+	ssize_t n = 1;
+
 	if (set(fd, TCP_REPAIR_QUEUE, queue))
 		return -1;
-	while (size) {
-		ssize_t n = send(fd, data, size, MSG_DONTWAIT);
-
-		if (n <= 0)
-			return -1;
-		data += n;
-		size -= n;
-	}
-	return 0;
+	room = socket_room_make(fd, queue == TCP_SEND_QUEUE ? SO_SNDBUF : SO_RCVBUF, size);
+	for (; size && n > 0; size -= n > 0 ? n : 0, data += n > 0 ? n : 0)
+		n = send(fd, data, size, MSG_DONTWAIT);
+	socket_room_end(&room);
+	return size ? -1 : 0;
 }
 
 static int set_options(int fd, const struct image_tcp *t)

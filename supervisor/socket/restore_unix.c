@@ -60,12 +60,16 @@ static char *new_root(struct socket_restore *q, struct err *e)
 }
 
 /* The same beside @file, from where it can be renamed to that. */
-static char *new_root_beside(const char *file, struct socket_restore *q, struct err *e)
+static char *new_root_beside(const char *file, struct err *e)
 {
-	int directory = strrchr(file, '/') + 1 - file;
+	char *path = xasprintf("%.*s.trecr-XXXXXX", (int)(strrchr(file, '/') + 1 - file), file);
 
-	return make_root(
-		xasprintf("%.*s.trecr-%d-%u", directory, file, getpid(), q->roots++), e);
+	if (mkdtemp(path) && !chmod(path, 0777))
+		return path;
+	err_set(e, errno, "cannot make a directory beside %s", file);
+	(void)rmdir(path); /* it may not be there */
+	free(path);
+	return NULL;
 }
 
 static int make_directories(const char *path)
@@ -138,7 +142,7 @@ static int bind_name(struct socket_restore *q, int fd, const struct image_socket
 		b.path = path = socket_name_path(name, size);
 		b.probe = probe = socket(AF_UNIX, s->type | SOCK_CLOEXEC, 0);
 		if (root)
-			as.root = *root = moved ? new_root_beside(moved, q, e) : new_root(q, e);
+			as.root = *root = moved ? new_root_beside(moved, e) : new_root(q, e);
 		else if (path[0] != '/')
 			as.directory = image_string(q->r->job, s->directory);
 		if (root && !*root)

@@ -41,6 +41,7 @@ int main(void)
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 	char link[64] = "", data[4096];
 	int second;
+	struct victim_vma v = {0};
 	struct stat st;
 
 	a = mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -60,6 +61,8 @@ int main(void)
 	SAME(a, 64 * KIB, 1, "first mapping");
 	SAME(b, 64 * KIB, 1, "second mapping");
 	SAME(closed, 64 * KIB, 2, "mapping without descriptor");
+	CHECK(victim_vma(closed, &v) && strstr(v.path, "memfd:closed"), "its name is %s",
+		v.path);
 	a[77] = 'x';
 	CHECK(b[77] == 'x', "the two mappings are no longer one");
 	CHECK(pread(fd, data, 1, 77) == 1 && data[0] == 'x', "the file is another one");

@@ -7,12 +7,23 @@
 #endif
 
 static int ids[12];
+static char listed[2][4096];
 static pthread_barrier_t before, after;
 static pid_t tid;
 
 void victim_hurt(void)
 {
 	syscall(SYS_timer_delete, ids[4]);
+}
+
+/* Ids, signals, values, whom they are for, clocks. */
+static void list(char *text, size_t size)
+{
+	int fd = open("/proc/self/timers", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && read(fd, text, size - 1) < 0)
+		*text = 0;
+	close(fd);
 }
 
 /* The kernel's own ids, which glibc hides. */
@@ -115,8 +126,11 @@ int main(void)
 	/* It fires into a blocked signal and overruns from then on. */
 	arm(ids[8], MSEC, MSEC);
 	usleep(20000);
+	list(listed[0], sizeof(listed[0]));
 	victim_ready();
 	victim_wait();
+	list(listed[1], sizeof(listed[1]));
+	CHECK(!strcmp(listed[0], listed[1]), "timers were\n%sare\n%s", listed[0], listed[1]);
 	/* How often it had overrun before a restart the kernel does not tell. */
 	usleep(20000);
 	check(ids[0], 1000 * SEC, 7 * SEC, "monotonic");

@@ -13,7 +13,7 @@ struct pair {
 	char name[64];
 };
 
-static struct pair lines, raw, packets, deserted, hung, stopped, suspended;
+static struct pair lines, raw, packets, deserted, hung, stopped, suspended, relocked;
 static int locked;
 
 static struct pair open_pair(void)
@@ -155,6 +155,8 @@ static void prepare_others(void)
 	locked = posix_openpt(O_RDWR | O_NOCTTY);
 	MUST(locked >= 0 && !ioctl(locked, TIOCSPTLCK, &(int){1}));
 	set_flags(locked, IGNBRK, 0, NOFLSH);
+	relocked = open_pair();
+	MUST(!ioctl(relocked.master, TIOCSPTLCK, &(int){1}));
 	stopped = open_pair();
 	set_flags(stopped.slave, IXON, 0, ICANON);
 	put(stopped.slave, "before");
@@ -194,6 +196,7 @@ static void check_others(void)
 	CHECK(read(hung.slave, data, 1) == 0, "%s", strerror(errno));
 	CHECK(write(hung.slave, data, 1) == -1 && errno == EIO, "%s", strerror(errno));
 	CHECK(!ioctl(locked, TIOCGPTLCK, &on) && on, "the lock");
+	CHECK(!ioctl(relocked.master, TIOCGPTLCK, &on) && on, "the lock of an open one");
 	CHECK(!tcgetattr(locked, &t) && t.c_iflag == IGNBRK && t.c_lflag == NOFLSH,
 		"settings of one that was never opened: %x, %x", t.c_iflag, t.c_lflag);
 	CHECK(!takes_output(stopped.slave), "output goes on by itself");

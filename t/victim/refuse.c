@@ -601,6 +601,13 @@ static void still_seccomp(void)
 	CHECK(prctl(PR_GET_SECCOMP) == 2, "filter");
 }
 
+/* Of another program of the session. */
+static void group_outside(void)
+{
+	need(getenv("OUTSIDE_GROUP"), "no server");
+	MUST(!setpgid(0, atoi(getenv("OUTSIDE_GROUP"))));
+}
+
 static void pid_namespace_child(void)
 {
 	/* Its children would be made elsewhere. */
@@ -834,6 +841,7 @@ static const struct kind kinds[] = {
 	{"thread-securebits", thread_securebits, nothing, '-'},
 	{"thread-privileges", thread_privileges, nothing, '-'},
 	{"shared-undo", shared_undo, end_undo, 'c'},
+	{"group-outside", group_outside, nothing, '-'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
 };
 

@@ -3,6 +3,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/un.h>
@@ -156,7 +157,8 @@ static void still_corked(void)
 		"the datagram");
 }
 
-static void tcp_urgent(void)
+/* Between other and fd. */
+static void connect_tcp(void)
 {
 	int listening = socket(AF_INET, SOCK_STREAM, 0);
 	struct sockaddr_in a;
@@ -165,7 +167,57 @@ static void tcp_urgent(void)
 	other = socket(AF_INET, SOCK_STREAM, 0);
 	MUST(!listen(listening, 1) && !connect(other, (struct sockaddr *)&a, size));
 	fd = accept(listening, NULL, NULL);
-	MUST(fd >= 0 && send(other, "!", 1, MSG_OOB) == 1);
+	MUST(fd >= 0);
+}
+
+static void tcp_urgent(void)
+{
+	connect_tcp();
+	MUST(send(other, "!", 1, MSG_OOB) == 1);
+}
+
+static void await_report(void)
+{
+	struct pollfd p = {.fd = fd};
+
+	need(poll(&p, 1, 5000) == 1 && p.revents & POLLERR, "no reports here");
+}
+
+/* That the memory of what was sent is free again. */
+static void zerocopy(void)
+{
+	connect_tcp();
+	need(!setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &(int){1}, sizeof(int)) &&
+			send(fd, "sent", 4, 0x4000000 /* MSG_ZEROCOPY */) == 4,
+		"nothing is sent without a copy here");
+	await_report();
+}
+
+/* That nobody has the port. */
+static void datagram_error(void)
+{
+	int closed = socket(AF_INET, SOCK_DGRAM, 0);
+	struct sockaddr_in a;
+	socklen_t size = bind_inet(closed, &a);
+
+	close(closed);
+	need_socket(AF_INET, SOCK_DGRAM, 0);
+	MUST(!setsockopt(fd, IPPROTO_IP, IP_RECVERR, &(int){1}, sizeof(int)));
+	MUST(sendto(fd, "sent", 4, 0, (struct sockaddr *)&a, size) == 4);
+	await_report();
+}
+
+static void still_reports(void)
+{
+	char data[8], control[256];
+	struct iovec iov = {data, sizeof(data)};
+	struct msghdr h = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control)};
+
+	CHECK(recvmsg(fd, &h, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0 && h.msg_controllen, "%s",
+		strerror(errno));
 }
 
 static void still_tcp_urgent(void)
@@ -223,6 +275,8 @@ static const struct kind kinds[] = {
 	{"corked", corked, still_corked, 'd'},
 	{"datagram-from-outside", datagram_from_outside, still_answers, 'd'},
 	{"unix-outside", unix_outside, still_outside, 'd'},
+	{"zerocopy", zerocopy, still_reports, 'd'},
+	{"datagram-error", datagram_error, still_reports, 'd'},
 	{"tcp-urgent", tcp_urgent, still_tcp_urgent, 'd'},
 };
 

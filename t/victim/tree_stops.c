@@ -1,6 +1,7 @@
 /*
  * Children that are stopped, and what their parent knows of it: by which signal, whether it has
  * been told, no signal more than it has had; what is pending in them waits until they go on.
+ * With "pending": the signal that tells the parent of a stop waits, as it is blocked.
  */
 #include "tree.h"
 
@@ -89,11 +90,40 @@ static void finish(int which, int signal)
 	tree_reap(kid[which], signal);
 }
 
-int main(void)
+static bool sigchld_waits(void)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	return sigismember(&pending, SIGCHLD);
+}
+
+static int signal_waits(void)
+{
+	siginfo_t info = {0};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	start(UNTOLD);
+	MUST(!kill(kid[UNTOLD], SIGSTOP) && sigwaitinfo(&set, &info) == SIGCHLD);
+	MUST(!kill(getpid(), SIGCHLD)); /* another one */
+	victim_ready();
+	victim_wait();
+	CHECK(sigchld_waits(), "the signal is gone");
+	check(UNTOLD, CLD_STOPPED, SIGSTOP);
+	finish(UNTOLD, SIGKILL);
+	return victim_done();
+}
+
+int main(int argc, char **argv)
 {
 	struct sigaction sa = {.sa_handler = on_child, .sa_flags = SA_RESTART};
 	int before;
 
+	if (argc > 1)
+		return signal_waits();
 	for (int i = 0; i < KIDS; i++)
 		start(i);
 	MUST(!sigaction(SIGCHLD, &sa, NULL));
