@@ -8,13 +8,15 @@ preload="env LD_PRELOAD=$build/t/fault.so"
 # sockets, message queues and mounts that are the test's own.
 apart() {
 	mount --make-rprivate / && mount -t tmpfs none /dev/shm && mount -t mqueue none /mnt &&
-		perl -e 'socket(S, 2, 2, 0) && ioctl(S, 0x8914, pack("a16 s x22", "lo", 1)) || exit 1'
+		perl -e '$up = pack("a16 s x22", "lo", 1);
+			socket(S, 2, 2, 0) && ioctl(S, 0x8914, $up) || exit 1'
 }
 export -f apart
 if am_root && [ -z "${TRECR_APART:-}" ] && unshare -imn "$BASH" -c apart 2>/dev/null; then
 	cd "$top" && rm -rf "$scratch"
 	TRECR_APART=1 exec unshare -imn -- "$BASH" "t/${0##*/}" "$@"
 fi
+[ -n "${TRECR_APART:-}" ] || note "not in namespaces of its own: what is left behind is not looked for"
 [ -z "${TRECR_APART:-}" ] || apart
 
 # A line for each System V object, message queue, shared memory file, mount and socket there is.
