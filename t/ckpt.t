@@ -33,6 +33,12 @@ ok "the checkpoint is there" [ -f "$path/job" ]
 not_ok "the program has ended" quiet kill -0 "$inside"
 is "$(cat out)" ready "it did not go on before it ended"
 
+ended=$(python3 -c 'import os, subprocess
+pid = os.fork() or os._exit(0)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+subprocess.run(["trecr-ckpt", str(pid)], stderr=subprocess.STDOUT)')
+like "$ended" 'process [0-9]+ has ended$' "a process that has ended is not called unsupervised"
+
 for wrong in "" "abc" "0" "-5" "1 2" "-t 0 1" "-t x 1" "--nonsense 1" "-s --status 1"; do
 	# shellcheck disable=SC2086
 	trecr-ckpt $wrong >out 2>err

@@ -18,7 +18,9 @@ if am_root && [ -z "${TRECR_APART:-}" ] && unshare -imn true 2>/dev/null; then
 fi
 export TMPDIR=$scratch/tmp
 mkdir "$TMPDIR"
-if [ -n "${TRECR_APART:-}" ] && ! apart; then
+if [ -z "${TRECR_APART:-}" ]; then
+	note "no namespaces of its own: what is left behind is not looked for"
+elif ! apart; then
 	result 1 "namespaces that are the test's own"
 	exit 1
 fi
@@ -28,12 +30,11 @@ traces() {
 	[ -n "${TRECR_APART:-}" ] || return 0
 	awk 'FNR > 1 { print FILENAME, $1, $2 }' /proc/sysvipc/*
 	ls -A /mnt /dev/shm
-	find "$TMPDIR" -name '.trecr-*'
 	cut -d' ' -f5- /proc/self/mountinfo
 	awk 'FNR > 1 { print FILENAME, $NF }' /proc/net/unix
 	awk 'FNR > 1 && $4 != "06" { print FILENAME, $2, $3 }' /proc/net/tcp /proc/net/tcp6 \
 		/proc/net/udp /proc/net/udp6
-	find . -name '*.tmp'
+	find "$scratch" -name '.trecr-*' -o -name '*.tmp'
 }
 
 # Is there what was there "before", and nothing else? What differs is in the file left.

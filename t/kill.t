@@ -113,7 +113,7 @@ program_dies() {
 	done
 }
 # The process is gone, or the supervisor is, before the request or behind it.
-no_more='was killed|has ended|ended before|not supervised|no process|Broken pipe|reset by peer'
+no_more='was killed|has ended|ended before|no process'
 
 arena program
 program_dies "$rounds" idle count $memory

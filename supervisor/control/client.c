@@ -59,6 +59,7 @@ static int try_connect(pid_t pid, uid_t uid, struct err *e)
 int control_connect(pid_t pid, pid_t *supervisor, struct err *e)
 {
 	uid_t first_uid = 0;
+	bool ended = false;
 
 	for (pid_t p = pid; p > 0;) {
 		cleanup_free char *status = procfs_status(p, p, NULL);
@@ -70,8 +71,10 @@ int control_connect(pid_t pid, pid_t *supervisor, struct err *e)
 		if (!status)
 			break;
 		uid = status_number(status, "Uid", 10);
-		if (p == pid)
+		if (p == pid) {
 			first_uid = uid;
+			ended = strstr(status, "\nState:\tZ");
+		}
 		fd = try_connect(p, uid, e);
 		if (fd == -2)
 			return -1;
@@ -81,6 +84,8 @@ int control_connect(pid_t pid, pid_t *supervisor, struct err *e)
 		}
 		p = status_number(status, "PPid", 10);
 	}
+	if (ended)
+		return err_set(e, 0, "process %d has ended", pid);
 	if (geteuid() != 0 && first_uid != geteuid())
 		return err_set(e, 0, "process %d belongs to another user", pid);
 	return err_set(e, 0, "process %d is not supervised by trecr", pid);
