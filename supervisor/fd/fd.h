@@ -83,6 +83,7 @@ void fd_dump_let_go(struct fd_dump *d);
 struct fd_restore_options {
 	bool rollback_files; /* move what files gained since into FILE.trecr-tail */
 	bool clocks_go_on; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the checkpoint */
+	char scraps[32];   /* name of directories for a moment; nobody else has it */
 };
 
 struct fd_restore;
@@ -98,6 +99,10 @@ int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options
  * whoever wants it. Nothing else here fails so. */
 #define FD_ERROR_WAIT     ETIME
 #define FD_ERROR_WAIT_SEC 65
+
+/* A name for them; and when a restart has failed: remove those that are left. */
+void fd_name_scraps(struct fd_restore_options *o);
+void fd_remove_scraps(const struct checkpoint *c, const struct fd_restore_options *o);
 
 /* Make all descriptions that processes of the job have, and all objects that they map, at
  * numbers above all of theirs. Processes made by fork(2) from then on share them as they did.

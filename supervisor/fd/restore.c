@@ -8,12 +8,15 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "supervisor/fd/lock.h"
 #include "supervisor/fd/made.h"
 #include "supervisor/fd/reopen.h"
 #include "supervisor/socket/restore.h"
+#include "supervisor/socket/scraps.h"
 #include "supervisor/sysv/sysv.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -522,6 +525,20 @@ static int finish_all(const struct fd_restore *r, struct err *e)
 	return 0;
 }
 
+void fd_name_scraps(struct fd_restore_options *o)
+{
+	uint64_t number = 0;
+
+	/* Without random numbers the process id has to do. */
+	(void)!getrandom(&number, sizeof(number), 0);
+	snprintf(o->scraps, sizeof(o->scraps), ".trecr-%d-%08x", getpid(), (unsigned)number);
+}
+
+void fd_remove_scraps(const struct checkpoint *c, const struct fd_restore_options *o)
+{
+	socket_scraps_remove(c->job, o->scraps);
+}
+
 struct fd_restore *fd_restore_new(const struct checkpoint *c,
 	const struct fd_restore_options *o, const int std[3], struct err *e)
 {
@@ -529,6 +546,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 	int failed;
 
 	r->clocks_go_on = o->clocks_go_on;
+	r->scraps = o->scraps;
 	if (find_room(r, e) || raise_limit(r, e)) {
 		free_restore(r);
 		return NULL;

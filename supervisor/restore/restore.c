@@ -173,6 +173,7 @@ static int check_before(struct restore *r)
 	if (mapped_files_check(r->c, r->o->notice, r->e) ||
 		fd_restore_check(r->c, &fo, r->o->notice, r->e))
 		return -1;
+	fd_name_scraps(&fo);
 	r->birth.fd_options = fo;
 	for (size_t i = 0; i < r->count; i++)
 		if (check_exe(r, i))
@@ -557,10 +558,12 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 		notice(&r, doubts);
 	result = run_in_thread(&r);
 	*again = result && r.id_taken;
-	if (result)
+	if (result) {
 		kill_all(&r);
-	else
+		fd_remove_scraps(c, &r.birth.fd_options);
+	} else {
 		adopt(&r);
+	}
 	if (!result == wishes.ipc)
 		sysv_remove(&left_over);
 out:

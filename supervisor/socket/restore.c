@@ -1,8 +1,8 @@
 #include "supervisor/socket/restore.h"
+#include "supervisor/socket/scraps.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -210,28 +210,19 @@ int socket_restore_settle(struct fd_restore *r, struct err *e)
 		       : 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)remove(path); /* what is left is an empty directory of ours in /tmp */
-	return 0;
-}
-
 void socket_restore_end(struct fd_restore *r)
 {
 	struct socket_restore *q = r->sockets;
 
 	if (!q)
 		return;
-	if (q->scratch)
-		(void)nftw(q->scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	if (q->roots)
+		socket_scraps_remove(r->job, r->scraps);
 	for (size_t i = 0; i < q->count; i++) {
 		util_close(&q->made[i].other);
-		if (q->made[i].root && q->s[i].flags & IMAGE_SOCKET_MOVED)
-			(void)nftw(q->made[i].root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 		free(q->made[i].root);
 	}
 	free(q->made);
-	free(q->scratch);
 	free(q);
 	r->sockets = NULL;
 }

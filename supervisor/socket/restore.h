@@ -28,8 +28,7 @@ struct socket_restore {
 	const struct image_tcp *tcp;
 	size_t tcp_count;
 	struct socket_made *made; /* by number less 1 */
-	char *scratch;            /* a directory for what made->root names; NULL: none yet */
-	unsigned roots;
+	unsigned roots;           /* made->root, and others, so far */
 };
 
 int socket_restore_begin(struct fd_restore *r, struct err *e);

@@ -9,13 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include "supervisor/socket/restore.h"
+#include "supervisor/socket/scraps.h"
 #include "supervisor/socket/socket.h"
 
 /* ---- names ---- */
@@ -30,44 +30,15 @@ struct bind {
 	const struct image_socket *s;
 };
 
-static char *make_root(char *path, struct err *e)
+/* A new directory in @scraps (consumed) that can be a root. */
+static char *new_root(struct socket_restore *q, char *scraps, struct err *e)
 {
-	if (path && !mkdir(path, 0777) && !chmod(path, 0777))
+	cleanup_free char *in = scraps;
+	char *path = in ? xasprintf("%s/%u", in, q->roots++) : NULL;
+
+	if (!path || (!mkdir(path, 0777) && !chmod(path, 0777)))
 		return path;
 	err_set(e, errno, "cannot make %s", path);
-	free(path);
-	return NULL;
-}
-
-/* A new directory that can be a root. */
-static char *new_root(struct socket_restore *q, struct err *e)
-{
-	const char *tmp = getenv("TMPDIR");
-
-	if (!tmp || *tmp != '/')
-		tmp = "/tmp";
-	if (!q->scratch) {
-		cleanup_free char *name = xasprintf("%s/.trecr-XXXXXX", tmp);
-
-		if (!mkdtemp(name)) {
-			err_set(e, errno, "cannot make a directory in %s", tmp);
-			return NULL;
-		}
-		q->scratch = xstrdup(name);
-		(void)chmod(name, 0711); /* for other users' sockets, whose trouble it is */
-	}
-	return make_root(xasprintf("%s/%u", q->scratch, q->roots++), e);
-}
-
-/* The same beside @file, from where it can be renamed to that. */
-static char *new_root_beside(const char *file, struct err *e)
-{
-	char *path = xasprintf("%.*s.trecr-XXXXXX", (int)(strrchr(file, '/') + 1 - file), file);
-
-	if (mkdtemp(path) && !chmod(path, 0777))
-		return path;
-	err_set(e, errno, "cannot make a directory beside %s", file);
-	(void)rmdir(path); /* it may not be there */
 	free(path);
 	return NULL;
 }
@@ -142,7 +113,10 @@ static int bind_name(struct socket_restore *q, int fd, const struct image_socket
 		b.path = path = socket_name_path(name, size);
 		b.probe = probe = socket(AF_UNIX, s->type | SOCK_CLOEXEC, 0);
 		if (root)
-			as.root = *root = moved ? new_root_beside(moved, e) : new_root(q, e);
+			as.root = *root = new_root(q,
+				moved ? socket_scraps_beside(moved, q->r->scraps, e)
+				      : socket_scraps(q->r->scraps, e),
+				e);
 		else if (path[0] != '/')
 			as.directory = image_string(q->r->job, s->directory);
 		if (root && !*root)
