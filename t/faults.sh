@@ -37,9 +37,15 @@ traces() {
 	find "$scratch" -name '.trecr-*' -o -name '*.tmp'
 }
 
-# Is there what was there "before", and nothing else? What differs is in the file left.
+# Is there what was there "before", and nothing else, at the latest when what has been killed has
+# ended? What differs is in the file left.
 nothing_left() {
-	traces | diff before - >left
+	local i
+	for ((i = 0; i < 20; i++)); do
+		traces | diff before - >left && return
+		await -t 0.1 -e never 2>/dev/null
+	done
+	return 1
 }
 
 # The next call to fail: all at first, then fewer and fewer.

@@ -78,7 +78,7 @@ if have ipcmk; then
 	launch "$victim/idle" && checkpoint && finish
 	sup=$first
 	freeze_away && restart_detached
-	like "$(cat restart.err)" "System V shared memory ${id}[,:].* there still, and left as it is" \
+	like "$(cat restart.err)" "System V .*: there still, and left as it is" \
 		"memory of a process that has ended is told of when it is there still"
 	nest --sweep >/dev/null
 	ipcrm -m "$id"

@@ -5,9 +5,12 @@
 #include "supervisor/restore/killed.h"
 
 #include <signal.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib/procfs.h"
+#include "lib/util.h"
 
 /* SIGKILL stays pending until the last thread has ended. */
 static bool was_killed(pid_t pid, bool *gone)
@@ -58,4 +61,25 @@ bool restore_killed_one(const struct restore_one *one, int status, struct err *e
 	else
 		err_set(e, 0, "a process that helps to make the others was killed");
 	return true;
+}
+
+static bool descends_from_us(pid_t pid)
+{
+	struct proc_stat st;
+
+	while (pid > 1 && !procfs_stat(pid, pid, &st, NULL)) {
+		pid = st.field[STAT_PPID];
+		if (pid == getpid())
+			return true;
+	}
+	return false;
+}
+
+void restore_kill(pid_t pid)
+{
+	cleanup_fd int fd = pidfd_open(pid, 0);
+
+	/* Whoever the descriptor is of cannot become another. */
+	if (fd >= 0 && descends_from_us(pid))
+		(void)pidfd_send_signal(fd, SIGKILL, NULL, 0); /* it has ended: fine */
 }

@@ -1,5 +1,6 @@
 /*
- * restore/killed.h - a restart that fails because somebody has killed what it was making.
+ * restore/killed.h - a restart that fails because somebody has killed what it was making, and
+ * the end of all that it has made.
  */
 #ifndef SUPERVISOR_RESTORE_KILLED_H
 #define SUPERVISOR_RESTORE_KILLED_H
@@ -15,5 +16,9 @@ bool restore_killed(
 /* The same of the one that has ended with @status, as of waitpid(2); @one is NULL for one that
  * is not to be a living process of the program. */
 bool restore_killed_one(const struct restore_one *one, int status, struct err *e);
+
+/* SIGKILL to @pid, if it descends from us: one that has ended may have left its number to
+ * somebody else. */
+void restore_kill(pid_t pid);
 
 #endif

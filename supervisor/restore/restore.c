@@ -201,7 +201,7 @@ static void kill_all(struct restore *r)
 
 	for (size_t i = 0; i < r->count; i++) {
 		if (r->processes[i].process.pid)
-			kill(r->processes[i].process.pid, SIGKILL);
+			restore_kill(r->processes[i].process.pid);
 		r->processes[i].process.pid = 0;
 	}
 	/* Helpers, and what could not be told to be one. */
@@ -209,12 +209,12 @@ static void kill_all(struct restore *r)
 		const struct other *other = buf_at(&r->others, struct other, i);
 
 		if (!other->ended)
-			kill(other->tid, SIGKILL);
+			restore_kill(other->tid);
 	}
 	if (s->root > 0)
-		kill(s->root, SIGKILL);
+		restore_kill(s->root);
 	if (s->init > 0)
-		kill(s->init, SIGKILL);
+		restore_kill(s->init);
 	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
 		if (pid > 0 && WIFSTOPPED(status))
 			kill(pid, SIGKILL);

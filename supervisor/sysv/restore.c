@@ -187,23 +187,27 @@ char *sysv_obstacle(const struct checkpoint *c)
 	return NULL;
 }
 
+/* So many are named. */
+#define DOUBTS_NAMED 3
+
 char *sysv_doubts(const struct checkpoint *c)
 {
 	const struct image_object *o;
-	cleanup_buf struct buf names = {0};
-	size_t count;
+	cleanup_buf struct buf text = {0};
+	size_t count, doubts = 0;
 
 	o = objects_of(c->job, &count);
 	for (size_t i = 0; i < count; i++)
 		if (o[i].flags & IMAGE_SYSV_GUESSED && kind_of(&o[i]) &&
-			look(&o[i]) == LEFT_ALONE)
-			buf_printf(&names, "%s%s %d", names.len ? ", " : "",
-				kind_of(&o[i])->what, (int)o[i].inode);
-	return names.len
-		       ? xasprintf("%.*s: there still, and left as it is, as it may be another "
-				   "program's",
-				 (int)names.len, (char *)names.data)
-		       : NULL;
+			look(&o[i]) == LEFT_ALONE && ++doubts <= DOUBTS_NAMED)
+			buf_printf(&text, "%s%s %d", text.len ? ", " : "", kind_of(&o[i])->what,
+				(int)o[i].inode);
+	if (doubts > DOUBTS_NAMED)
+		buf_printf(&text, " and %zu more", doubts - DOUBTS_NAMED);
+	return doubts ? xasprintf("%.*s: there still, and left as it is, as it may be another "
+				  "program's",
+				(int)text.len, (char *)text.data)
+		      : NULL;
 }
 
 void sysv_list(const struct checkpoint *c, bool left_over, struct buf *list)
