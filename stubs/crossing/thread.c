@@ -93,8 +93,9 @@ static void unlink_thread(struct crossing_thread *t)
 
 static void give_back(struct crossing_thread *t)
 {
-	struct lower_parked *parked = t->parked;
 	uint64_t mask = busy_begin();
+	/* Not before: a restart in between would make it another thread's. */
+	struct lower_parked *parked = t->parked;
 
 	unlink_thread(t);
 	if (crossing_current == t)
