@@ -100,7 +100,8 @@ ended() {
 	125) ;;
 	*) return 1 ;;
 	esac
-	[ "$(wc -l <restart.err)" = 1 ] && grep -Eq 'cannot restart .* was killed' restart.err
+	[ "$(grep -c '^trecr-restart: cannot ' restart.err)" = 1 ] &&
+		grep -Eq 'cannot restart .* was killed' restart.err
 }
 
 # restarts WHAT VICTIM FAULT...: until one needs fewer steps.

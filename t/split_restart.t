@@ -113,7 +113,7 @@ restart_fails() {
 	: >restart.err
 	not_ok "restart $1: refused" quiet restart_detached
 	like "$(cat restart.err)" "$2" "and why"
-	is "$(grep -vc "namespace of its own" restart.err)" 1 "in one line"
+	is "$(grep -c '^trecr-restart: cannot ' restart.err)" 1 "in one line"
 	ok "and nothing is left of it" sweep 2
 }
 
