@@ -112,6 +112,13 @@ void buf_free(struct buf *b)
 	memset(b, 0, sizeof(*b));
 }
 
+int compare_ints(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
 int pread_all(int fd, void *data, size_t n, uint64_t offset, const char *what, struct err *e)
 {
 	char *p = data;
@@ -220,6 +227,13 @@ int read_file_at(int dirfd, const char *path, char **data, size_t *len, struct e
 int read_file(const char *path, char **data, size_t *len, struct err *e)
 {
 	return read_file_at(AT_FDCWD, path, data, len, e);
+}
+
+const char *temporary_directory(void)
+{
+	const char *directory = getenv("TMPDIR");
+
+	return directory && *directory == '/' ? directory : "/tmp";
 }
 
 char *read_link(const char *path, struct err *e)

@@ -92,6 +92,9 @@ void buf_free(struct buf *b);
 #define buf_at(b, type, i)   (&((type *)(b)->data)[i])
 #define buf_push(b, type, v) buf_add((b), (v), sizeof(type))
 
+/* For qsort(3) and bsearch(3) of int, and pid_t. */
+int compare_ints(const void *a, const void *b);
+
 /* Read or write all of @n bytes at @offset, through short counts and EINTR. @what names the
  * file in the message. End of file before @n bytes is an error, and so is a write that takes
  * nothing (/proc/PID/mem of a process that has ended). */
@@ -105,6 +108,9 @@ int write_all(int fd, const void *data, size_t n, const char *what, struct err *
  * that is not counted. The caller frees *data. */
 int read_file(const char *path, char **data, size_t *len, struct err *e);
 int read_file_at(int dirfd, const char *path, char **data, size_t *len, struct err *e);
+
+/* $TMPDIR, or /tmp. */
+const char *temporary_directory(void);
 
 /* readlink(2) into memory of the caller's. */
 char *read_link(const char *path, struct err *e);

@@ -144,7 +144,8 @@ static uint64_t time_of(const struct fd_restore *r, const struct image_descripti
 	if (is_wall_clock(x->args[0]))
 		return x->args[5];
 	left_from_now = clock_ns(x->args[0]) + x->args[1];
-	return r->clocks_go_on && x->args[5] < left_from_now ? x->args[5] : left_from_now;
+	return r->options->clocks_go_on && x->args[5] < left_from_now ? x->args[5]
+								      : left_from_now;
 }
 
 static int set_timer(

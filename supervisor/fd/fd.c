@@ -252,11 +252,6 @@ static int dump_source(
 
 /* ---- a process ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* Numbers of the open descriptors of @task below @limit, ascending. */
 static int list_descriptors(pid_t task, int limit, struct buf *numbers, struct err *e)
 {
@@ -274,7 +269,7 @@ static int list_descriptors(pid_t task, int limit, struct buf *numbers, struct e
 	}
 	closedir(dir);
 	if (numbers->len)
-		qsort(numbers->data, buf_count(numbers, int), sizeof(int), compare_numbers);
+		qsort(numbers->data, buf_count(numbers, int), sizeof(int), compare_ints);
 	return 0;
 }
 

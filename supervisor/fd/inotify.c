@@ -162,14 +162,13 @@ static int overflow(int fd, struct err *e)
 	uint64_t limit = queue_limit();
 	size_t room = (limit + 2) * EVENT_SIZE;
 	cleanup_free char *events = xmalloc(room);
-	char path[] = "/tmp/trecr-XXXXXX";
-	cleanup_fd int file = mkostemp(path, O_CLOEXEC);
+	cleanup_fd int file = fd_made_nameless(temporary_directory());
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", file);
 	int wd, left = 0, failed = 0;
 
 	if (file < 0)
-		return err_set(e, errno, "cannot make a file in /tmp");
+		return err_set(e, errno, "cannot make a file in %s", temporary_directory());
 	wd = inotify_add_watch(fd, path, IN_ATTRIB | IN_MODIFY);
-	(void)unlink(path);
 	for (uint64_t i = 0; i <= limit && wd >= 0 && !failed; i++)
 		failed = i % 2 ? fchmod(file, 0600) : ftruncate(file, i % 4);
 	/* There is no room for the event that this would make. */

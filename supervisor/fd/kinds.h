@@ -102,10 +102,9 @@ struct fd_made {
 struct fd_restore {
 	const struct checkpoint *checkpoint;
 	const struct image *job;
-	bool clocks_go_on;
-	const char *scraps; /* as of fd_restore_options */
-	size_t process;     /* the one that fd_restore_process() is for, */
-	pid_t pid;          /* and its id */
+	const struct fd_restore_options *options;
+	size_t process; /* the one that fd_restore_process() is for, */
+	pid_t pid;      /* and its id */
 	const struct image_description *descriptions;
 	size_t description_count;
 	const struct image_object *objects;

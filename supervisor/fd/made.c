@@ -131,7 +131,7 @@ static int make_memfd(const struct image_object *o, const char *name, struct err
 	return fd;
 }
 
-static int make_file_in(const char *dir)
+int fd_made_nameless(const char *dir)
 {
 	cleanup_free char *path = xasprintf("%s/.trecr-XXXXXX", *dir ? dir : "/");
 	int fd = open(*dir ? dir : "/", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -155,7 +155,7 @@ static int make_unlinked(const struct image_object *o, const char *name, struct 
 
 	if (slash) {
 		*slash = 0;
-		fd = make_file_in(dir);
+		fd = fd_made_nameless(dir);
 	}
 	if (fd >= 0 && fd_huge_shift(fd) != o->flags) {
 		close(fd);
@@ -164,7 +164,7 @@ static int make_unlinked(const struct image_object *o, const char *name, struct 
 	if (o->flags)
 		return fd >= 0 ? fd : make_memfd(o, name, e);
 	if (fd < 0)
-		fd = make_file_in("/tmp");
+		fd = fd_made_nameless(temporary_directory());
 	if (fd < 0)
 		err_set(e, errno, "cannot make a file for the unlinked %s", name);
 	return fd;

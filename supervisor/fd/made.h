@@ -15,6 +15,9 @@ const struct image_object *fd_object_info(
  * and seals come with fd_made_settle(). Not for pipes. */
 struct fd_made *fd_made_get(struct fd_restore *r, uint32_t number, struct err *e);
 
+/* A new file without a name in directory @dir, "" for the root; -1 with errno set. */
+int fd_made_nameless(const char *dir);
+
 /* Read @size bytes of the contents of object @number into @to, which is to be zeros. */
 int fd_contents(
 	const struct image *job, uint32_t number, uint64_t size, void *to, struct err *e);

@@ -8,45 +8,27 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "supervisor/fd/lock.h"
 #include "supervisor/fd/made.h"
 #include "supervisor/fd/reopen.h"
+#include "supervisor/fd/room.h"
 #include "supervisor/socket/restore.h"
-#include "supervisor/socket/scraps.h"
 #include "supervisor/sysv/sysv.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-/* No kernel has as many: RLIMIT_NOFILE refuses it. */
-#define FD_MAX (1 << 30)
-
-/* Descriptors that there may be besides: the streams, the caller's, the checkpoint's files. */
-#define SPARE 256
-
 /* What F_SETFL changes; for O_ASYNC see set_async(). */
 #define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
-
-static int no_room(const struct fd_restore *r, int code, struct err *e)
-{
-	/* EINVAL: the number is not below the limit. */
-	return err_set(e, code == EINVAL ? 0 : code,
-		"cannot have a descriptor above %d; a restart takes up to twice as many as the "
-		"program had (RLIMIT_NOFILE)",
-		r->base);
-}
 
 int fd_lift(struct fd_restore *r, int fd, struct err *e)
 {
 	int lifted = fcntl(fd, F_DUPFD_CLOEXEC, r->base), code = errno;
 
 	close(fd);
-	return lifted >= 0 ? lifted : no_room(r, code, e);
+	return lifted >= 0 ? lifted : fd_room_none(r, code, e);
 }
 
 /* Flags to open with: what acted at the first opening only is left out, and O_ASYNC, which
@@ -118,40 +100,6 @@ static void turn_to(struct fd_restore *r, size_t index)
 	r->fds = image_note_array(process, IMAGE_NOTE_FDS, struct image_fd, &r->fd_count);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	int x = *(const int *)a, y = *(const int *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The numbers that the process and its threads have. */
-static void add_numbers(const struct fd_restore *r, struct buf *numbers)
-{
-	const struct image_thread_fd *own;
-	size_t count;
-
-	own = image_note_array(r->checkpoint->processes[r->process], IMAGE_NOTE_THREAD_FDS,
-		struct image_thread_fd, &count);
-	for (size_t i = 0; i < count; i++)
-		buf_push(numbers, int, &own[i].fd);
-	for (size_t i = 0; i < r->fd_count; i++)
-		buf_push(numbers, int, &r->fds[i].fd);
-}
-
-static void find_base(struct fd_restore *r)
-{
-	cleanup_buf struct buf numbers = {0};
-
-	add_numbers(r, &numbers);
-	for (size_t i = 0; i < buf_count(&numbers, int); i++) {
-		int fd = *buf_at(&numbers, int, i);
-
-		if (fd >= r->base)
-			r->base = fd < FD_MAX ? fd + 1 : FD_MAX;
-	}
-}
-
 static struct fd_restore *new_restore(const struct checkpoint *c)
 {
 	struct fd_restore *r = xcalloc(1, sizeof(*r));
@@ -171,7 +119,6 @@ static struct fd_restore *new_restore(const struct checkpoint *c)
 		r->made[i].fd = r->made[i].writer = -1;
 	for (size_t i = 0; i < c->process_count; i++) {
 		turn_to(r, i);
-		find_base(r);
 		find_mapped(r, c->processes[i]);
 	}
 	return r;
@@ -183,93 +130,6 @@ static void free_restore(struct fd_restore *r)
 	free(r->holder);
 	free(r->made);
 	free(r);
-}
-
-/* ---- room for numbers ---- */
-
-static int lower_limit(const struct fd_restore *r, struct err *e)
-{
-	/* Root alone could have raised the hard limit, and may lower it again. */
-	if (setrlimit(RLIMIT_NOFILE, &r->limit))
-		return err_set(e, errno, "cannot set the limit of descriptors back");
-	return 0;
-}
-
-/* Where the limit leaves no room above all numbers: the largest gap between them. */
-static void find_gap(struct fd_restore *r)
-{
-	cleanup_buf struct buf numbers = {0};
-	int from = 0, end = r->limit.rlim_max < FD_MAX ? (int)r->limit.rlim_max : FD_MAX;
-
-	for (size_t i = 0; i < r->checkpoint->process_count; i++) {
-		turn_to(r, i);
-		add_numbers(r, &numbers);
-	}
-	buf_push(&numbers, int, &end);
-	qsort(numbers.data, buf_count(&numbers, int), sizeof(int), compare_numbers);
-	r->base = r->ceiling = end;
-	for (size_t i = 0; i < buf_count(&numbers, int); i++) {
-		int next = *buf_at(&numbers, int, i);
-
-		if (next > end)
-			break;
-		if (next - from > r->ceiling - r->base) {
-			r->base = from;
-			r->ceiling = next;
-		}
-		from = next + 1;
-	}
-}
-
-/* Numbers from r->base up to r->ceiling are for what is temporary. As many as are needed in any
- * case, which only root may have where the hard limit is lower; else as many as there are. */
-static int find_room(struct fd_restore *r, struct err *e)
-{
-	uint64_t need = r->description_count + 2 * r->object_count;
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &r->limit))
-		return err_set(e, errno, "cannot ask for the limit of descriptors");
-	limit.rlim_cur = limit.rlim_max = r->base + need + SPARE;
-	if (limit.rlim_max <= r->limit.rlim_max || !setrlimit(RLIMIT_NOFILE, &limit)) {
-		r->ceiling = FD_MAX;
-		return lower_limit(r, e);
-	}
-	find_gap(r);
-	return 0;
-}
-
-/* Let those numbers be used, and not one above. */
-static int raise_limit(struct fd_restore *r, struct err *e)
-{
-	uint64_t need = (uint64_t)r->base + r->description_count + 2 * r->object_count + SPARE;
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &r->limit))
-		return err_set(e, errno, "cannot ask for the limit of descriptors");
-	limit.rlim_max = r->limit.rlim_max;
-	if (r->ceiling == FD_MAX && limit.rlim_max < need)
-		limit.rlim_max = need;
-	limit.rlim_cur = limit.rlim_max;
-	if (limit.rlim_cur > (uint64_t)r->ceiling)
-		limit.rlim_cur = r->ceiling;
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		return err_set(e, errno, "cannot have %llu descriptors (RLIMIT_NOFILE)",
-			(unsigned long long)limit.rlim_cur);
-	return 0;
-}
-
-/* Any number, for what goes to its place. */
-static int raise_to_any(const struct fd_restore *r, struct err *e)
-{
-	struct rlimit limit;
-
-	if (r->ceiling == FD_MAX)
-		return 0;
-	limit.rlim_cur = limit.rlim_max = r->limit.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &limit)
-		       ? err_set(e, errno, "cannot have any descriptor (RLIMIT_NOFILE)")
-		       : 0;
 }
 
 /* ---- descriptions ---- */
@@ -454,7 +314,7 @@ static int close_rest(const struct fd_restore *r, const int *keep, struct err *e
 		if (r->made[i].mapped && r->made[i].fd >= 0)
 			buf_push(&stay, int, &r->made[i].fd);
 	if (stay.len)
-		qsort(stay.data, buf_count(&stay, int), sizeof(int), compare_numbers);
+		qsort(stay.data, buf_count(&stay, int), sizeof(int), compare_ints);
 	for (size_t i = 0; i < buf_count(&stay, int); i++) {
 		unsigned fd = *buf_at(&stay, int, i);
 
@@ -525,29 +385,14 @@ static int finish_all(const struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-void fd_name_scraps(struct fd_restore_options *o)
-{
-	uint64_t number = 0;
-
-	/* Without random numbers the process id has to do. */
-	(void)!getrandom(&number, sizeof(number), 0);
-	snprintf(o->scraps, sizeof(o->scraps), ".trecr-%d-%08x", getpid(), (unsigned)number);
-}
-
-void fd_remove_scraps(const struct checkpoint *c, const struct fd_restore_options *o)
-{
-	socket_scraps_remove(c->job, o->scraps);
-}
-
 struct fd_restore *fd_restore_new(const struct checkpoint *c,
 	const struct fd_restore_options *o, const int std[3], struct err *e)
 {
 	struct fd_restore *r = new_restore(c);
 	int failed;
 
-	r->clocks_go_on = o->clocks_go_on;
-	r->scraps = o->scraps;
-	if (find_room(r, e) || raise_limit(r, e)) {
+	r->options = o;
+	if (fd_room_find(r, e) || fd_room_begin(r, e)) {
 		free_restore(r);
 		return NULL;
 	}
@@ -555,7 +400,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 	failed = restore_all(r, e);
 	socket_restore_end(r);
 	if (failed) {
-		(void)lower_limit(r, NULL); /* there is an error to tell already */
+		(void)fd_room_close(r, NULL); /* there is an error to tell already */
 		free_restore(r);
 		return NULL;
 	}
@@ -564,7 +409,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 
 static int settle_process(struct fd_restore *r, int *keep, struct err *e)
 {
-	if (set_owners(r, e) || move_aside(r, keep, e) || raise_to_any(r, e) || place(r, e) ||
+	if (set_owners(r, e) || move_aside(r, keep, e) || fd_room_open(r, e) || place(r, e) ||
 		fd_pidfd_place(r, e) || close_rest(r, keep, e))
 		return -1;
 	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
@@ -581,7 +426,7 @@ int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err
 		if (checkpoint_keeper(r->checkpoint, i, IMAGE_SHARED_FILES) == index)
 			find_mapped(r, r->checkpoint->processes[i]);
 	failed = settle_process(r, keep, e);
-	failed |= lower_limit(r, failed ? NULL : e);
+	failed |= fd_room_close(r, failed ? NULL : e);
 	return failed ? -1 : 0;
 }
 
@@ -590,13 +435,13 @@ int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e)
 	int fd, code;
 
 	BUG_ON(description >= r->description_count);
-	if (raise_limit(r, e))
+	if (fd_room_begin(r, e))
 		return -1;
 	fd = fcntl(r->open[description], F_DUPFD, r->base);
 	code = errno;
-	if (lower_limit(r, fd < 0 ? NULL : e))
+	if (fd_room_close(r, fd < 0 ? NULL : e))
 		return -1;
-	return fd >= 0 ? fd : no_room(r, code, e);
+	return fd >= 0 ? fd : fd_room_none(r, code, e);
 }
 
 int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
@@ -609,7 +454,7 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
 		!r->made[object - 1].mapped)
 		return err_set(e, 0, "the image is damaged: no region maps object %u", object);
 	made = &r->made[object - 1];
-	if (raise_limit(r, e))
+	if (fd_room_begin(r, e))
 		return -1;
 	/* Only a descriptor for reading can be mapped shared then, before Linux 6.7. */
 	if (r->objects[object - 1].kind == IMAGE_OBJECT_MEMFD &&
@@ -623,7 +468,7 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
 		fd = fcntl(made->fd, F_DUPFD, r->base);
 		code = errno;
 	}
-	if (lower_limit(r, fd < 0 ? NULL : e))
+	if (fd_room_close(r, fd < 0 ? NULL : e))
 		return -1;
-	return fd >= 0 ? fd : no_room(r, code, e);
+	return fd >= 0 ? fd : fd_room_none(r, code, e);
 }

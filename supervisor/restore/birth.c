@@ -44,13 +44,6 @@ struct birth_meeting {
 
 /* ---- in the supervisor ---- */
 
-static int compare_ids(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void collect_ids(struct birth *b)
 {
 	for (size_t i = 0; i < forest_count(&b->forest); i++) {
@@ -69,7 +62,7 @@ static void collect_ids(struct birth *b)
 		for (size_t k = 0; k < count; k++)
 			buf_push(&b->ids, pid_t, &t[k].tid);
 	}
-	qsort(b->ids.data, buf_count(&b->ids, pid_t), sizeof(pid_t), compare_ids);
+	qsort(b->ids.data, buf_count(&b->ids, pid_t), sizeof(pid_t), compare_ints);
 }
 
 int birth_init(struct birth *b, const struct checkpoint *c, struct err *e)
@@ -235,7 +228,7 @@ static pid_t make_helper(struct birth *b, size_t node)
 		pid_t pid = atomic_fetch_add(&b->meeting->helper_pid, 1), made;
 
 		if (bsearch(&pid, b->ids.data, buf_count(&b->ids, pid_t), sizeof(pid_t),
-			    compare_ids))
+			    compare_ints))
 			continue;
 		made = clone_node(b, node, pid);
 		if (made >= 0 || errno != EEXIST)

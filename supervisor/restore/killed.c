@@ -4,6 +4,7 @@
  */
 #include "supervisor/restore/killed.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
@@ -75,11 +76,44 @@ static bool descends_from_us(pid_t pid)
 	return false;
 }
 
-void restore_kill(pid_t pid)
+/* One that has ended may have left its number to somebody else. */
+static void kill_ours(pid_t pid)
 {
 	cleanup_fd int fd = pidfd_open(pid, 0);
 
 	/* Whoever the descriptor is of cannot become another. */
 	if (fd >= 0 && descends_from_us(pid))
 		(void)pidfd_send_signal(fd, SIGKILL, NULL, 0); /* it has ended: fine */
+}
+
+/* A process does not count as ended before all its threads have been waited for, also those
+ * that fill memory; one that we have not heard of yet reports its first stop. And nobody else
+ * is our child or tracee yet. */
+void restore_kill_all(struct restore *r)
+{
+	struct supervisor *s = r->s;
+	pid_t pid;
+	int status;
+
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->processes[i].process.pid)
+			kill_ours(r->processes[i].process.pid);
+		r->processes[i].process.pid = 0;
+	}
+	/* Helpers, and what could not be told to be one. */
+	for (size_t i = 0; i < buf_count(&r->others, struct other); i++) {
+		const struct other *other = buf_at(&r->others, struct other, i);
+
+		if (!other->ended)
+			kill_ours(other->tid);
+	}
+	if (s->root > 0)
+		kill_ours(s->root);
+	if (s->init > 0)
+		kill_ours(s->init);
+	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
+		if (pid > 0 && WIFSTOPPED(status))
+			kill(pid, SIGKILL);
+	util_close(&s->init_fd);
+	s->root = s->init = 0;
 }

@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_RESTORE_KILLED_H
 #define SUPERVISOR_RESTORE_KILLED_H
 
-#include "supervisor/restore/one.h"
+#include "supervisor/restore/attempt.h"
 
 /* After a failure, while nobody but others can have killed any of the @count new processes, or
  * the first process of their namespace (@init, or 0): if one was, that is why, and @e says so.
@@ -17,8 +17,7 @@ bool restore_killed(
  * is not to be a living process of the program. */
 bool restore_killed_one(const struct restore_one *one, int status, struct err *e);
 
-/* SIGKILL to @pid, if it descends from us: one that has ended may have left its number to
- * somebody else. */
-void restore_kill(pid_t pid);
+/* The end of an attempt: whatever there is of the new processes goes. */
+void restore_kill_all(struct restore *r);
 
 #endif

@@ -27,7 +27,7 @@
 #include "supervisor/cpu.h"
 #include "supervisor/fd/fd.h"
 #include "supervisor/fd/shm_file.h"
-#include "supervisor/restore/birth.h"
+#include "supervisor/restore/attempt.h"
 #include "supervisor/restore/killed.h"
 #include "supervisor/restore/limits.h"
 #include "supervisor/restore/lower.h"
@@ -37,35 +37,6 @@
 #include "supervisor/spawn.h"
 #include "supervisor/syscall/restart.h"
 #include "supervisor/sysv/sysv.h"
-
-/* A helper or a zombie. */
-struct other {
-	pid_t tid;
-	bool ended;
-};
-
-struct restore {
-	struct supervisor *s;
-	const struct checkpoint *c;
-	const struct restore_options *o;
-	struct err *e;
-	int result;
-	struct birth birth;
-	struct restore_one *processes; /* in the order of the checkpoint's */
-	size_t count;
-	bool explained; /* an error says itself which process has ended, and over what */
-	bool id_taken;  /* it has failed because something else has one of the tree's ids */
-	size_t unborn;  /* of them, that have not executed their programs yet */
-	size_t dying;   /* helpers and zombies that have not ended yet, */
-	size_t dumping; /* of them, that are still to show that they have left a core file; */
-	struct buf others; /* struct other: those heard of */
-};
-
-static void notice(const struct restore *r, const char *line)
-{
-	if (r->o->notice)
-		r->o->notice(line);
-}
 
 /* ---- before anything is made ---- */
 
@@ -154,7 +125,7 @@ static int check_exe(struct restore *r, size_t i)
 	if (!(r->c->info->flags & IMAGE_JOB_PORTABLE) && !was_removed(exe))
 		return err_set(r->e, errno, "cannot execute the program's file %s", exe);
 	text = xasprintf("%s is not here: /proc/self/exe will show trecr-restart instead", exe);
-	notice(r, text);
+	restore_notice(r, text);
 	return 0;
 }
 
@@ -185,169 +156,6 @@ static int check_before(struct restore *r)
 static int enter(enum phase phase)
 {
 	phase_now = phase;
-	return 0;
-}
-
-/* ---- the end of an attempt ---- */
-
-/* Whatever there is of the new processes goes. A process does not count as ended before all
- * its threads have been waited for, also those that fill memory; one that we have not heard of
- * yet reports its first stop. And nobody else is our child or tracee yet. */
-static void kill_all(struct restore *r)
-{
-	struct supervisor *s = r->s;
-	pid_t pid;
-	int status;
-
-	for (size_t i = 0; i < r->count; i++) {
-		if (r->processes[i].process.pid)
-			restore_kill(r->processes[i].process.pid);
-		r->processes[i].process.pid = 0;
-	}
-	/* Helpers, and what could not be told to be one. */
-	for (size_t i = 0; i < buf_count(&r->others, struct other); i++) {
-		const struct other *other = buf_at(&r->others, struct other, i);
-
-		if (!other->ended)
-			restore_kill(other->tid);
-	}
-	if (s->root > 0)
-		restore_kill(s->root);
-	if (s->init > 0)
-		restore_kill(s->init);
-	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
-		if (pid > 0 && WIFSTOPPED(status))
-			kill(pid, SIGKILL);
-	util_close(&s->init_fd);
-	s->root = s->init = 0;
-}
-
-/* ---- all processes, up to their executed files' first instructions ---- */
-
-/* A process that has reported for the first time: whose is it to be? */
-static struct restore_one *welcome(struct restore *r, pid_t tid)
-{
-	cleanup_free char *status = procfs_status(tid, tid, NULL);
-	pid_t vpid = status ? (pid_t)status_last_number(status, "NSpid") : 0;
-
-	for (size_t i = 0; i < r->count; i++) {
-		struct restore_one *one = &r->processes[i];
-		struct tracee *t = &one->process.threads[0].tracee;
-
-		if (one->process.vpid != vpid || one->process.pid)
-			continue;
-		one->process.pid = one->process.task = t->pid = t->tid = tid;
-		return one;
-	}
-	return NULL;
-}
-
-static struct other *find_other(struct restore *r, pid_t tid)
-{
-	for (size_t i = 0; i < buf_count(&r->others, struct other); i++)
-		if (buf_at(&r->others, struct other, i)->tid == tid)
-			return buf_at(&r->others, struct other, i);
-	return NULL;
-}
-
-/* NULL for a helper or zombie. */
-static struct restore_one *find_one(struct restore *r, pid_t tid)
-{
-	struct restore_one *one;
-
-	for (size_t i = 0; i < r->count; i++)
-		if (r->processes[i].process.pid == tid)
-			return &r->processes[i];
-	if (find_other(r, tid))
-		return NULL;
-	one = welcome(r, tid);
-	if (!one)
-		buf_push(&r->others, struct other, &(struct other){.tid = tid});
-	return one;
-}
-
-/* One that had been traced and then became our own child ends twice for us. */
-static void forget_other(struct restore *r, pid_t tid, int status)
-{
-	struct other *other = find_other(r, tid);
-
-	if (!other->ended) {
-		r->dying--;
-		r->dumping -= WCOREDUMP(status) && r->dumping;
-	}
-	other->ended = true;
-}
-
-/* One, or a helper (NULL), with @status. What others say then may be but a consequence. */
-static int ended_early(struct restore *r, const struct restore_one *one, int status)
-{
-	bool killed = restore_killed(r->processes, r->count, r->s->init, r->e) ||
-		      restore_killed_one(one, status, r->e);
-
-	/* The others may hold the pipe open. */
-	kill_all(r);
-	if (!killed)
-		birth_error(&r->birth, r->e);
-	r->id_taken = r->e->code == EEXIST;
-	return -1;
-}
-
-/* Deal with a report. Of those that are no process to be, the ends are waited for. */
-static int attend(struct restore *r, struct tracee *t, const struct tracee_report *report)
-{
-	struct restore_one *one = find_one(r, t->tid);
-	int signal = 0;
-
-	/* Let go, it would run the program from its beginning. */
-	if (!one && report->event == TRACEE_EVENT_EXEC)
-		return err_set(r->e, 0, "cannot tell which process %d is to be", t->tid);
-	if (report->event == TRACEE_EVENT_GONE) {
-		if (one || t->tid == r->s->init || !birth_done(&r->birth))
-			return ended_early(r, one, report->status);
-		forget_other(r, t->tid, report->status);
-		return 0;
-	}
-	if (one &&
-		(one->stays ? report->event == TRACEE_EVENT_SIGNAL && report->signal == SIGTRAP
-			    : report->event == TRACEE_EVENT_EXEC)) {
-		one->executed = true;
-		r->unborn--;
-		return 0;
-	}
-	/* What children's ends tell the program comes from the image. */
-	if (report->event == TRACEE_EVENT_SIGNAL && report->signal != SIGCHLD)
-		signal = report->signal;
-	/* Killed meanwhile: its end is the next report. */
-	if (tracee_continue(t, signal, r->e) && t->state != TRACEE_GONE)
-		return -1;
-	return 0;
-}
-
-static int give_birth(struct restore *r)
-{
-	struct tracee *root = &r->processes[0].process.threads[0].tracee;
-
-	r->processes[0].process.pid = r->processes[0].process.task = r->s->root;
-	root->pid = root->tid = r->s->root;
-	root->is_child = !r->s->init;
-	if (tracee_seize(root, true, r->e) || spawn_release(r->s, r->e))
-		return -1;
-	while (r->unborn || r->dying) {
-		uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS;
-		struct tracee_report report;
-		struct tracee t;
-
-		if (tracee_wait_any(&t, deadline, &report, r->e))
-			return -1;
-		if (report.event == TRACEE_EVENT_NONE)
-			return err_set(r->e, 0, "the new process does not come up in time");
-		if (attend(r, &t, &report))
-			return -1;
-	}
-	if (r->dumping)
-		notice(r, "of processes that have ended and are not waited for yet, some no "
-			  "longer "
-			  "show that they left a core file (none can be written here)");
 	return 0;
 }
 
@@ -425,7 +233,7 @@ static int on_all(struct restore *r, int (*step)(struct restore_one *one))
 static int restore_all(struct restore *r)
 {
 	/* What processes share is touched by the last step only when all have done theirs. */
-	if (give_birth(r) || enter(PHASE_REBUILD) || on_all(r, restore_one_run) ||
+	if (restore_await_births(r) || enter(PHASE_REBUILD) || on_all(r, restore_one_run) ||
 		enter(PHASE_SETTLE) || on_all(r, restore_one_settle))
 		return -1;
 	r->explained = true;
@@ -553,13 +361,13 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	if (enter(PHASE_BIRTH) || make_first(&r, &wishes, &why))
 		goto out;
 	if (why)
-		notice(&r, why);
+		restore_notice(&r, why);
 	if (doubts)
-		notice(&r, doubts);
+		restore_notice(&r, doubts);
 	result = run_in_thread(&r);
 	*again = result && r.id_taken;
 	if (result) {
-		kill_all(&r);
+		restore_kill_all(&r);
 		fd_remove_scraps(c, &r.birth.fd_options);
 	} else {
 		adopt(&r);

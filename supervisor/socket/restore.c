@@ -1,5 +1,4 @@
 #include "supervisor/socket/restore.h"
-#include "supervisor/socket/scraps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -217,7 +216,7 @@ void socket_restore_end(struct fd_restore *r)
 	if (!q)
 		return;
 	if (q->roots)
-		socket_scraps_remove(r->job, r->scraps);
+		fd_remove_scraps(r->checkpoint, r->options);
 	for (size_t i = 0; i < q->count; i++) {
 		util_close(&q->made[i].other);
 		free(q->made[i].root);

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "supervisor/fd/scraps.h"
 #include "supervisor/socket/restore.h"
-#include "supervisor/socket/scraps.h"
 #include "supervisor/socket/socket.h"
 
 /* ---- names ---- */
@@ -114,8 +114,8 @@ static int bind_name(struct socket_restore *q, int fd, const struct image_socket
 		b.probe = probe = socket(AF_UNIX, s->type | SOCK_CLOEXEC, 0);
 		if (root)
 			as.root = *root = new_root(q,
-				moved ? socket_scraps_beside(moved, q->r->scraps, e)
-				      : socket_scraps(q->r->scraps, e),
+				moved ? fd_scraps_beside(moved, q->r->options->scraps, e)
+				      : fd_scraps(q->r->options->scraps, e),
 				e);
 		else if (path[0] != '/')
 			as.directory = image_string(q->r->job, s->directory);

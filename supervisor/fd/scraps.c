@@ -1,18 +1,29 @@
-#include "supervisor/socket/scraps.h"
+#include "supervisor/fd/scraps.h"
 
 #include <errno.h>
 #include <ftw.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/util.h"
+#include "supervisor/fd/fd.h"
+
+void fd_name_scraps(struct fd_restore_options *o)
+{
+	uint64_t number = 0;
+
+	/* Without random numbers the process id has to do. */
+	(void)!getrandom(&number, sizeof(number), 0);
+	snprintf(o->scraps, sizeof(o->scraps), ".trecr-%d-%08x", getpid(), (unsigned)number);
+}
 
 static char *path_of(const char *name)
 {
-	const char *tmp = getenv("TMPDIR");
-
-	return xasprintf("%s/%s", tmp && *tmp == '/' ? tmp : "/tmp", name);
+	return xasprintf("%s/%s", temporary_directory(), name);
 }
 
 static char *path_beside(const char *file, const char *name)
@@ -30,12 +41,12 @@ static char *make(char *path, struct err *e)
 	return NULL;
 }
 
-char *socket_scraps(const char *name, struct err *e)
+char *fd_scraps(const char *name, struct err *e)
 {
 	return make(path_of(name), e);
 }
 
-char *socket_scraps_beside(const char *file, const char *name, struct err *e)
+char *fd_scraps_beside(const char *file, const char *name, struct err *e)
 {
 	return make(path_beside(file, name), e);
 }
@@ -52,9 +63,11 @@ static void remove_all(char *path)
 	free(path);
 }
 
-void socket_scraps_remove(const struct image *job, const char *name)
+void fd_remove_scraps(const struct checkpoint *c, const struct fd_restore_options *o)
 {
 	const struct image_socket *s;
+	const struct image *job = c->job;
+	const char *name = o->scraps;
 	size_t count;
 
 	s = image_note_array(job, IMAGE_NOTE_SOCKETS, struct image_socket, &count);

@@ -1,0 +1,47 @@
+/*
+ * restore/attempt.h - one attempt to bring a program back, for the parts of restore.c.
+ */
+#ifndef SUPERVISOR_RESTORE_ATTEMPT_H
+#define SUPERVISOR_RESTORE_ATTEMPT_H
+
+#include "supervisor/restore/birth.h"
+#include "supervisor/restore/one.h"
+#include "supervisor/restore/restore.h"
+
+/* A helper or a zombie. */
+struct other {
+	pid_t tid;
+	bool ended;
+};
+
+struct restore {
+	struct supervisor *s;
+	const struct checkpoint *c;
+	const struct restore_options *o;
+	struct err *e;
+	int result;
+	struct birth birth;
+	struct restore_one *processes; /* in the order of the checkpoint's */
+	size_t count;
+	bool explained; /* an error says itself which process has ended, and over what */
+	bool id_taken;  /* it has failed because something else has one of the tree's ids */
+	size_t unborn;  /* of them, that have not executed their programs yet */
+	size_t dying;   /* helpers and zombies that have not ended yet, */
+	size_t dumping; /* of them, that are still to show that they have left a core file; */
+	struct buf others; /* struct other: those heard of */
+};
+
+/* To the user, one line. */
+static inline void restore_notice(const struct restore *r, const char *line)
+{
+	if (r->o->notice)
+		r->o->notice(line);
+}
+
+/* ---- arrivals.c ---- */
+
+/* Until all processes have been made, and stand before the first instructions of the files that
+ * they execute. */
+int restore_await_births(struct restore *r);
+
+#endif
