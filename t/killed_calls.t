@@ -3,21 +3,8 @@
 # lie all moments of system calls that it runs there. The program goes on as if nothing had been,
 # untraced, and the checkpoint before is whole; a program that is being brought back ends.
 . "$(dirname "$0")/lib.sh"
-
-preload="env LD_PRELOAD=$build/t/fault.so TRECR_FAULT=$PWD/fault"
-
-trecr-run() {
-	exec $preload "$build/trecr-run" "$@"
-}
-
-untraced() {
-	! grep -h '^TracerPid:' /proc/"$1"/task/*/status 2>/dev/null | grep -vq '	0$'
-}
-
-# The next step to die at: each of the first, then fewer.
-further() {
-	n=$((n < 10 ? n + 1 : n + n / 6))
-}
+. "$top/t/steps.sh"
+FEWER=6
 
 # What the program tells when its supervisor has been killed at step $n of a checkpoint.
 unharmed() {

@@ -3,31 +3,8 @@
 # Both end at once, and say so; nothing waits for who is no more, and the others are unharmed.
 TEST_LIMIT=${TEST_LIMIT:-600}
 . "$(dirname "$0")/lib.sh"
-
-preload="env LD_PRELOAD=$build/t/fault.so TRECR_FAULT=$scratch/fault"
-
-trecr-run() {
-	exec $preload "$build/trecr-run" "$@"
-}
-
-# The next step: each of the first, then fewer.
-further() {
-	n=$((n < 8 ? n + 1 : n + n / 3))
-}
-
-# Who is to be killed: the first process, or the youngest of its descendants.
-choose() { # root | last
-	root=$(program_of "$sup")
-	target=$root
-	while [ "$1" = last ] && child=$(cat "/proc/$target/task/$target/children") &&
-		[ -n "$child" ]; do
-		child=${child% } target=${child##* }
-	done
-}
-
-untraced() {
-	! grep -h '^TracerPid:' /proc/"$1"/task/*/status | grep -vq '	0$'
-}
+. "$top/t/steps.sh"
+FEWER=3
 
 # What is to be when $target has been killed in step $n of the checkpoint of $request.
 told() {

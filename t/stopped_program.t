@@ -1,29 +1,10 @@
 #!/bin/bash
 # A process of the program is stopped at a step of a checkpoint and continued some steps later, or
-# when it goes on, at one step after the other: no signal is lost, it runs on as if it had not been saved, and so
-# does what comes of the checkpoint.
+# when it goes on, at one step after the other: no signal is lost, it runs on as if it had not been
+# saved, and so does what comes of the checkpoint.
 TEST_LIMIT=${TEST_LIMIT:-600}
 . "$(dirname "$0")/lib.sh"
-
-preload="env LD_PRELOAD=$build/t/fault.so TRECR_FAULT=$scratch/fault"
-
-trecr-run() {
-	exec $preload "$build/trecr-run" "$@"
-}
-
-# Each of the first, then fewer.
-further() {
-	n=$((n < 8 ? n + 1 : n + n / 5))
-}
-
-# The program's first process, or the youngest of its descendants.
-choose() { # root | last
-	target=$(program_of "$sup")
-	while [ "$1" = last ] && child=$(cat "/proc/$target/task/$target/children") &&
-		[ -n "$child" ]; do
-		child=${child% } target=${child##* }
-	done
-}
+. "$top/t/steps.sh"
 
 # The supervisor, too, when it has seen its program stopped.
 go_on() {

@@ -10,6 +10,7 @@
 #include <termios.h>
 
 #include "refuse.h"
+#include "sockets.h"
 
 /* A pipe, of which fd watches an end that has changed its number. */
 static int writer;
@@ -100,17 +101,8 @@ static void locked_settings(void)
 /* Asked for, and not read. */
 static void kernel_answer(void)
 {
-	struct {
-		struct nlmsghdr head;
-		struct ifinfomsg body;
-	} question = {
-		.head = {.nlmsg_len = sizeof(question),
-			.nlmsg_type = RTM_GETLINK,
-			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-	};
-
 	need_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
-	MUST(send(fd, &question, sizeof(question), 0) == sizeof(question));
+	MUST(sock_ask_links(fd));
 }
 
 static void still_answer(void)

@@ -2,6 +2,8 @@
 #ifndef T_VICTIM_SOCKETS_H
 #define T_VICTIM_SOCKETS_H
 
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -21,6 +23,22 @@ static inline int sock_int(int fd, int level, int name)
 static inline void sock_set(int fd, int level, int name, int value)
 {
 	MUST(!setsockopt(fd, level, name, &value, sizeof(value)));
+}
+
+/* Ask netlink socket @fd for all network devices. Whether that could be sent. */
+static inline bool sock_ask_links(int fd)
+{
+	struct {
+		struct nlmsghdr head;
+		struct ifinfomsg body;
+	} question = {
+		.head = {.nlmsg_len = sizeof(question),
+			.nlmsg_type = RTM_GETLINK,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		.body = {.ifi_family = AF_UNSPEC},
+	};
+
+	return send(fd, &question, sizeof(question), 0) == sizeof(question);
 }
 
 /* What comes from @fd next is @text, in one piece. */

@@ -137,15 +137,6 @@ static void prepare_netlink(void)
 
 static void check_netlink(void)
 {
-	struct {
-		struct nlmsghdr head;
-		struct ifinfomsg body;
-	} question = {
-		.head = {.nlmsg_len = sizeof(question),
-			.nlmsg_type = RTM_GETLINK,
-			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-		.body = {.ifi_family = AF_UNSPEC},
-	};
 	struct sockaddr_nl a = {0};
 	socklen_t size = sizeof(a);
 	char answer[65536];
@@ -154,7 +145,7 @@ static void check_netlink(void)
 			a.nl_pid == route_name.nl_pid && a.nl_groups == 1 << 12,
 		"its number was %u, is %u, groups %x", route_name.nl_pid, a.nl_pid,
 		a.nl_groups);
-	CHECK(send(route, &question, sizeof(question), 0) == sizeof(question), "asking");
+	CHECK(sock_ask_links(route), "asking");
 	CHECK(recv(route, answer, sizeof(answer), 0) > (ssize_t)sizeof(struct nlmsghdr),
 		"no answer");
 }
