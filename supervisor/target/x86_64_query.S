@@ -9,7 +9,6 @@
  * with a time-out): that of the call which the thread was stopped in is still needed.
  */
 #include <asm/unistd_64.h>
-#include <linux/mman.h>
 
 #include "supervisor/target/cave.h"
 
@@ -27,7 +26,7 @@ x86_64_query_code:
 	mov page(%rip), %rdi
 	mov $4096, %esi
 	mov $3, %edx /* PROT_READ | PROT_WRITE */
-	mov $MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, %r10d
+	mov $0x100022, %r10d /* MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE */
 	mov $-1, %r8
 	mov $0, %r9d
 	syscall
