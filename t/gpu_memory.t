@@ -10,12 +10,14 @@ RUN_FLAGS=--gpu=on
 cycle "$split/held"
 cycle "$split/alone" managed
 cycle "$split/alone" mapped
+cycle "$split/managed"
 
-# refused WHAT PATTERN: a checkpoint with something that cannot be restored; the program lives.
+# refused WHAT PATTERN [PROGRAM]: a checkpoint with something that cannot be restored; the program
+# lives.
 refused() {
 	arena "$1"
-	if ! launch "$split/held" "$1"; then
-		result 1 "held $1 starts"
+	if ! launch "$split/${3:-held}" "$1"; then
+		result 1 "${3:-held} $1 starts"
 		explain
 		return
 	fi
@@ -25,7 +27,8 @@ refused() {
 	sweep 2 >/dev/null
 }
 
-refused freed "holds 3 allocations of managed memory and has freed others"
+refused freed "holds managed memory and has freed some"
+refused freed "holds managed memory and has freed some" managed
 refused unmapped "2 MiB of device memory that is mapped nowhere"
 refused gone "has registered memory at 0x[0-9a-f]+ that is no more"
 refused exported "shares device memory with others"

@@ -103,9 +103,9 @@ void core_mapped(long address, long size, int prot, int fd)
 		libc_minima, sizeof(libc_minima) / sizeof(libc_minima[0]));
 }
 
-static void driver_from(uintptr_t lowest)
+static void driver_wish(uintptr_t address, size_t step)
 {
-	space_from(SPACE_DRIVER, lowest);
+	space_wish(SPACE_DRIVER, address, step);
 }
 
 static long driver_mmap(long addr, long size, long prot, long flags, long fd, long offset)
@@ -128,7 +128,8 @@ void _start(const struct core_options *options, struct core_functions *functions
 	room.end = room.next + LOWER_PATCH_SIZE;
 	functions->patch_ldso = patch_ldso;
 	functions->driver_mmap = driver_mmap;
-	functions->driver_from = driver_from;
+	functions->keep = space_keep;
+	functions->driver_wish = driver_wish;
 	functions->libc_sites = count_libc_sites;
 	functions->place_next = hook_place_next;
 	functions->outside = space_outside();

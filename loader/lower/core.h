@@ -16,8 +16,10 @@ struct core_functions {
 	/* Memory for callers of mmap(2) in the driver. Arguments and result are the system
 	 * call's. */
 	long (*driver_mmap)(long addr, long size, long prot, long flags, long fd, long offset);
-	/* From now on, the driver gets memory at @lowest or above; 0: anywhere again. */
-	void (*driver_from)(uintptr_t lowest);
+	/* Who may have which addresses of the window: space_keep() and space_wish(). Not while
+	 * other threads ask for memory. */
+	void (*keep)(uint64_t start, uint64_t size);
+	void (*driver_wish)(uintptr_t address, size_t step);
 	/* The next file that ld.so maps goes to @address, if that is free. */
 	void (*place_next)(uintptr_t address);
 	/* Memory of the lower half outside of its window. */

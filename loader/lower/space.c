@@ -10,7 +10,11 @@
 
 static struct space_list parts[SPACE_PARTS];
 
-static uint64_t lowest[SPACE_PARTS];
+static struct space_list kept;
+
+static struct wish {
+	uint64_t address, step;
+} wishes[SPACE_PARTS];
 
 static const struct space_range bounds[SPACE_PARTS] = {
 	[SPACE_LDSO] = {LOWER_PART_LDSO, LOWER_PART_LIBC},
@@ -97,18 +101,43 @@ static void cut(struct space_list *p, uint64_t start, uint64_t end)
 	}
 }
 
+/* The end of the first range that [start, start + size) meets, or 0. */
+static uint64_t met(const struct space_list *p, uint64_t start, uint64_t size)
+{
+	uint32_t i = first_after(p, start);
+
+	return i < p->count && p->ranges[i].start < start + size ? p->ranges[i].end : 0;
+}
+
+static uint64_t wished(const struct space_list *p, const struct wish *w, uint64_t size)
+{
+	uint64_t start = size < w->step ? 0 : w->address;
+
+	while (start && met(p, start, size))
+		start = met(&kept, start + w->step, 1) ? start + w->step : 0;
+	return start;
+}
+
+static uint64_t first_fit(enum space_part part, uint64_t size)
+{
+	const struct space_list *p = &parts[part];
+	uint64_t align = size >= HUGE ? HUGE : PAGE;
+	uint64_t start = bounds[part].start, end;
+
+	while ((end = met(p, start, size)) || (end = met(&kept, start, size)))
+		start = (end + align - 1) & ~(align - 1);
+	return start;
+}
+
 uint64_t space_take(enum space_part part, uint64_t size)
 {
 	struct space_list *p = &parts[part];
-	uint64_t align = size >= HUGE ? HUGE : PAGE;
 	uint64_t start;
 
 	raw_lock(&p->lock);
-	start = lowest[part] > bounds[part].start ? (lowest[part] + align - 1) & ~(align - 1)
-						  : bounds[part].start;
-	for (uint32_t i = first_after(p, start);
-		i < p->count && p->ranges[i].start < start + size; i++)
-		start = (p->ranges[i].end + align - 1) & ~(align - 1);
+	start = wished(p, &wishes[part], size);
+	if (!start)
+		start = first_fit(part, size);
 	if (start + size < start || start + size > bounds[part].end ||
 		!add(p, start, start + size))
 		start = 0;
@@ -116,10 +145,18 @@ uint64_t space_take(enum space_part part, uint64_t size)
 	return start;
 }
 
-void space_from(enum space_part part, uint64_t address)
+void space_keep(uint64_t start, uint64_t size)
+{
+	if (size)
+		add(&kept, start, start + size);
+	else
+		kept.count = 0;
+}
+
+void space_wish(enum space_part part, uint64_t address, uint64_t step)
 {
 	raw_lock(&parts[part].lock);
-	lowest[part] = address;
+	wishes[part] = (struct wish){address, step};
 	raw_unlock(&parts[part].lock);
 }
 

@@ -38,6 +38,21 @@ int cuda_save_threads(struct cuda_state *s);
 /* What memory is live; refuses what cannot be made again. */
 int cuda_list_memory(struct cuda_state *s);
 
+struct memory_managed;
+
+/* Managed memory, and variables of that kind, lie where the driver finds room for them. So that
+ * this is where it was, nothing else gets these addresses at a restart before they have been
+ * made again. */
+void cuda_keep_managed(const struct cuda_state *s);
+void cuda_keep_none(void);
+/* What is made next may be variables of @o, or of what it is part of; NULL: not any more. */
+void cuda_wish_managed(const struct object *o);
+int cuda_make_managed(const struct memory_managed *m);
+/* To its streams, when these have been made again. */
+int cuda_attach_managed(const struct cuda_state *s);
+/* What would not come to lie where it is. Behind cuda_save_globals(). */
+int cuda_refuse_managed(const struct cuda_state *s);
+
 /* Make a context on @device current: the first, which is there before all others of it. */
 int cuda_push_context(unsigned device);
 

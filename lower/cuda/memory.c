@@ -51,15 +51,6 @@ static const struct memory_mapping *way_to(
 	return NULL;
 }
 
-static unsigned count_managed(const struct memory_state *s)
-{
-	unsigned count = 0;
-
-	for (const struct memory_managed *m = s->managed; m; m = m->next)
-		count++;
-	return count;
-}
-
 /* Without a gap. The driver keeps what was registered, whatever becomes of its addresses. */
 static int is_mapped(uint64_t address, uint64_t size)
 {
@@ -71,10 +62,6 @@ static int is_mapped(uint64_t address, uint64_t size)
 /* What could not be made again. */
 static int refuse(const struct memory_state *s)
 {
-	if (s->managed && s->managed_lost)
-		return agent_fail("it holds %u allocations of managed memory and has freed "
-				  "others, which cannot be restored yet",
-			count_managed(s));
 	if (s->captures)
 		return agent_fail("it is capturing a stream into a graph");
 	for (const struct memory_physical *p = s->physicals; p; p = p->next) {
@@ -358,66 +345,6 @@ static int register_again(const struct memory_registration *r)
 	return result ? cuda_failed("cuMemHostRegister", result) : 0;
 }
 
-static int allocate_managed(const struct memory_managed *m, uint64_t *address)
-{
-	int r = CUDA(cuMemAllocManaged, (uint64_t *, size_t, unsigned))(
-		address, m->size, m->flags);
-
-	return r ? cuda_failed("cuMemAllocManaged", r) : 0;
-}
-
-/* Managed memory lies where the driver finds room for it: at the same place for the same calls.
- * If it has found some below, as other calls come later now, it is made to look no lower. */
-static int allocate_managed_again(const struct memory_managed *m)
-{
-	uint64_t address = 0;
-	int r = allocate_managed(m, &address);
-
-	if (!r && address < m->address) {
-		r = CUDA(cuMemFree_v2, (uint64_t))(address);
-		if (r)
-			return cuda_failed("cuMemFree", r);
-		table->core->driver_from(m->address);
-		r = allocate_managed(m, &address);
-		table->core->driver_from(0);
-	}
-	if (r)
-		return -1;
-	return address == m->address
-		       ? 0
-		       : agent_fail("managed memory comes to lie at %#lx here, it was at %#lx",
-				 address, m->address);
-}
-
-static int advise_again(const struct memory_advice *a)
-{
-	int r = a->with_location ? CUDA(cuMemAdvise_v2, (uint64_t, size_t, int, uint64_t))(
-					   a->address, a->size, a->advice, a->where)
-				 : CUDA(cuMemAdvise, (uint64_t, size_t, int, int))(
-					   a->address, a->size, a->advice, a->where);
-
-	return r ? cuda_failed("cuMemAdvise", r) : 0;
-}
-
-/* Any context of the device will do. */
-static int remake_managed(const struct memory_state *s)
-{
-	for (const struct memory_managed *m = s->managed; m; m = m->next) {
-		void *popped;
-		int r;
-
-		if (cuda_push_context(m->device))
-			return -1;
-		r = allocate_managed_again(m);
-		for (const struct memory_advice *a = m->advice; a && !r; a = a->next)
-			r = advise_again(a);
-		CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
 int cuda_replay_memory(struct cuda_state *cuda)
 {
 	struct memory_state *s = cuda->memory;
@@ -433,25 +360,7 @@ int cuda_replay_memory(struct cuda_state *cuda)
 	for (uint32_t device = 0; device < cuda->device_count; device++)
 		if (check_room(s, device))
 			return -1;
-	return remake_parts(cuda) || remake_mappings(s) || remake_managed(s) ? -1 : 0;
-}
-
-/* To a stream, which has been made again by now. */
-static int attach_again(const struct memory_managed *m)
-{
-	void *stream = m->stream, *popped;
-	int r = CUDA(cuCtxPushCurrent_v2, (void *))(m->attached_in);
-
-	if (r)
-		return cuda_failed("cuCtxPushCurrent", r);
-	if (in_records_window((uintptr_t)stream))
-		stream = ((struct object *)stream)->real;
-	r = CUDA(cuStreamAttachMemAsync, (void *, uint64_t, size_t, unsigned))(
-		stream, m->address, 0, m->attached_flags);
-	if (!r)
-		r = CUDA(cuStreamSynchronize, (void *))(stream);
-	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
-	return r ? cuda_failed("cuStreamAttachMemAsync", r) : 0;
+	return remake_parts(cuda) || remake_mappings(s) ? -1 : 0;
 }
 
 int cuda_replay_registrations(struct cuda_state *cuda)
@@ -460,9 +369,6 @@ int cuda_replay_registrations(struct cuda_state *cuda)
 
 	for (struct memory_registration *r = s ? s->registrations : NULL; r; r = r->next)
 		if (register_again(r))
-			return -1;
-	for (struct memory_managed *m = s ? s->managed : NULL; m; m = m->next)
-		if (m->attached_flags && attach_again(m))
 			return -1;
 	return 0;
 }

@@ -9,18 +9,20 @@
 
 #include "lower/cuda/cuda.h"
 #include "stubs/calls.h"
+#include "stubs/cuda/memory_state.h"
 
 #include "stubs/cuda/index.inc"
 
 extern const struct call_info cuda_info[];
 
-enum step_kind { MAKE, CHANGE, LOAD };
+enum step_kind { MAKE, CHANGE, LOAD, MANAGED };
 
 struct step {
 	uint64_t sequence;
 	enum step_kind kind;
 	struct object *object;
 	const struct cuda_call *call;
+	const struct memory_managed *managed;
 };
 
 struct steps {
@@ -45,12 +47,20 @@ static int add(struct steps *s, const struct step *step)
 
 static int add_object(struct steps *s, struct object *o)
 {
-	if (o->made && add(s, &(struct step){o->sequence, MAKE, o, o->made}))
+	if (o->made && add(s, &(struct step){o->sequence, MAKE, .object = o}))
 		return -1;
 	for (const struct cuda_call *c = o->changes; c; c = c->next)
-		if (add(s, &(struct step){c->sequence, CHANGE, o, c}))
+		if (add(s, &(struct step){c->sequence, CHANGE, .object = o, .call = c}))
 			return -1;
-	return o->used ? add(s, &(struct step){o->used, LOAD, o, o->made}) : 0;
+	return o->used ? add(s, &(struct step){o->used, LOAD, .object = o}) : 0;
+}
+
+static int add_managed(struct steps *s, const struct memory_state *memory)
+{
+	for (const struct memory_managed *m = memory ? memory->managed : NULL; m; m = m->next)
+		if (add(s, &(struct step){m->sequence, MANAGED, .managed = m}))
+			return -1;
+	return 0;
 }
 
 static int earlier(const void *a, const void *b)
@@ -380,18 +390,27 @@ static int load(const struct cuda_state *s, struct object *o)
 	return r ? cuda_failed("cuFuncLoad", r) : 0;
 }
 
+static int take(const struct cuda_state *s, const struct step *step)
+{
+	int r;
+
+	if (step->kind == MANAGED)
+		return cuda_make_managed(step->managed);
+	cuda_wish_managed(step->object);
+	r = step->kind == MAKE     ? make(s, step->object)
+	    : step->kind == CHANGE ? change(s, step->call)
+				   : load(s, step->object);
+	cuda_wish_managed(NULL);
+	return r;
+}
+
 static int run(const struct cuda_state *s, const struct steps *steps)
 {
-	for (size_t i = 0; i < steps->count; i++) {
-		const struct step *step = &steps->list[i];
-		int r = step->kind == MAKE     ? make(s, step->object)
-			: step->kind == CHANGE ? change(s, step->call)
-					       : load(s, step->object);
+	int r = 0;
 
-		if (r)
-			return r;
-	}
-	return 0;
+	for (size_t i = 0; i < steps->count && !r; i++)
+		r = take(s, &steps->list[i]);
+	return r;
 }
 
 /* The first context of its device: memory is made with it, before all else is made in its
@@ -422,6 +441,8 @@ static int replay_steps(struct cuda_state *s, int first_contexts)
 	for (struct object *o = s->objects; o && !r; o = o->next)
 		if (is_first_context(s, o) == first_contexts)
 			r = add_object(&steps, o);
+	if (!r && !first_contexts)
+		r = add_managed(&steps, s->memory);
 	qsort(steps.list, steps.count, sizeof(*steps.list), earlier);
 	if (!r)
 		r = run(s, &steps);

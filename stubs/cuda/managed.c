@@ -28,6 +28,7 @@ int body_cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags)
 		record->flags = flags;
 		record->context = context;
 		record->device = device;
+		record->sequence = object_sequence();
 		for (end = &s->managed; *end; end = &(*end)->next)
 			;
 		*end = record;
@@ -57,7 +58,7 @@ static void drop(struct memory_state *s, struct memory_managed **at)
 	m->next = s->spare_managed;
 	s->spare_managed = m;
 	s->live--;
-	s->managed_lost = 1;
+	CUDA_STATE->managed_lost = 1;
 }
 
 void memory_managed_freed(uint64_t address)

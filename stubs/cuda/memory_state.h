@@ -61,6 +61,7 @@ struct memory_managed {
 	 * or by a default stream in which context. */
 	void *stream, *attached_in;
 	uint32_t attached_flags, reserved;
+	uint64_t sequence; /* among all that is made in the driver (struct object) */
 	struct memory_managed *next;
 };
 
@@ -125,7 +126,6 @@ struct memory_state {
 	uint64_t pending; /* allocations in them */
 	struct memory_registration *registrations;
 	struct memory_managed *managed;
-	uint64_t managed_lost; /* some was freed: what was made after cannot be had again */
 	struct memory_reservation *reservations;
 	struct memory_physical *physicals;
 	struct memory_mapping *mappings;

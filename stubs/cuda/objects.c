@@ -140,7 +140,7 @@ static void live(struct object *o, void *real)
 {
 	struct cuda_state *s = CUDA_STATE;
 
-	o->sequence = __atomic_add_fetch(&s->sequence, 1, __ATOMIC_RELAXED);
+	o->sequence = object_sequence();
 	if (o->made)
 		o->made->sequence = o->sequence;
 	o->previous = s->objects_end;
@@ -193,6 +193,18 @@ struct left {
 	struct cuda_global *globals;
 };
 
+/* It was a variable in managed memory, or may have had one. */
+static int was_managed(const struct object *o)
+{
+	for (const struct cuda_global *g = o->globals; g; g = g->next)
+		if (!g->allocates && in_lower_window(g->address))
+			return 1;
+	for (uint32_t i = 0; o->kind == CUDA_ADDRESS && i < o->made->words; i++)
+		if (in_lower_window(o->made->arguments[i]))
+			return 1;
+	return 0;
+}
+
 /* Under the lock. */
 static void unlink_object(struct object *o, struct left *left)
 {
@@ -201,6 +213,7 @@ static void unlink_object(struct object *o, struct left *left)
 	struct cuda_global *global;
 	struct cuda_call *call;
 
+	s->managed_lost |= was_managed(o);
 	while (*at != o)
 		at = &(*at)->alike;
 	*at = o->alike;
@@ -363,7 +376,7 @@ STUB_HIDDEN void object_change(struct object *o, struct cuda_call *call, int val
 		}
 		at = &(*at)->next;
 	}
-	call->sequence = __atomic_add_fetch(&CUDA_STATE->sequence, 1, __ATOMIC_RELAXED);
+	call->sequence = object_sequence();
 	call->next = NULL;
 	*at = call;
 	state_unlock(mask);
@@ -400,5 +413,5 @@ STUB_HIDDEN void object_used(struct object *o)
 	uint32_t before = __atomic_fetch_or(&o->flags, CUDA_OBJECT_USED, __ATOMIC_RELAXED);
 
 	if (!(before & CUDA_OBJECT_USED) && !is_dead(o->real))
-		o->used = __atomic_add_fetch(&CUDA_STATE->sequence, 1, __ATOMIC_RELAXED);
+		o->used = object_sequence();
 }

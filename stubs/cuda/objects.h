@@ -30,6 +30,12 @@ STUB_HIDDEN void block_free(void *block, uint64_t size);
  * be. */
 STUB_HIDDEN struct object *object_new(enum cuda_kind kind, unsigned flags);
 STUB_HIDDEN void object_drop(struct object *o);
+/* A number higher than all before: the order that things are made in. */
+static inline uint64_t object_sequence(void)
+{
+	return __atomic_add_fetch(&CUDA_STATE->sequence, 1, __ATOMIC_RELAXED);
+}
+
 /* Let it live: its sequence is now. */
 STUB_HIDDEN void object_live(struct object *o, void *real);
 /* The same for what may have been looked up before: the object that lives already, in place of

@@ -16,7 +16,7 @@
 #include "stubs/cuda/offsets.h"
 
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
-#define CUDA_STATE_VERSION 3
+#define CUDA_STATE_VERSION 4
 #define CUDA_DEVICES       64
 
 /* Names of kinds for people: cuda_kind_name(). Append only: numbers are in images. */
@@ -204,6 +204,9 @@ struct cuda_state {
 				    */
 	struct cuda_numbers numbers[NUMBERS_KINDS];
 	uint64_t graphs_launchable; /* there has been an executable graph */
+	/* Managed memory was freed, or variables of that kind: what was made after lies where
+	 * it would not lie in a fresh process. */
+	uint64_t managed_lost;
 };
 
 _Static_assert(sizeof(struct cuda_state) <= RECORDS_HEAP - RECORDS_CUDA, "");

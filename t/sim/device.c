@@ -26,6 +26,7 @@ static struct context {
 	int cache, device;
 	uint64_t number;
 	unsigned peers; /* a bit each */
+	void *chunk;    /* of address space, where managed memory might lie otherwise */
 } contexts[CONTEXTS];   /* primary ones first */
 
 static int initialised_by; /* process id */
@@ -215,6 +216,7 @@ static void start_context(struct context *c, unsigned flags)
 	c->cache = 0;
 	c->number = next_number();
 	c->peers = 0;
+	c->chunk = memory_chunk(1);
 	object_adopt(OBJECT_CONTEXT, &c->object);
 }
 
@@ -235,8 +237,10 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 	SIM_ENTER();
 	if (sim_check_device(device) || !contexts[device].references)
 		return SIM_INVALID_CONTEXT;
-	if (!--contexts[device].references)
+	if (!--contexts[device].references) {
+		memory_chunk_free(contexts[device].chunk);
 		object_forget(&contexts[device].object);
+	}
 	return 0;
 }
 
@@ -282,6 +286,7 @@ int cuCtxDestroy_v2(void *context)
 	stream_context_gone(c);
 	for (struct context *other = contexts; other < contexts + CONTEXTS; other++)
 		other->peers &= ~(1u << (c - contexts));
+	memory_chunk_free(c->chunk);
 	object_forget(&c->object);
 	return 0;
 }

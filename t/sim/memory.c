@@ -114,28 +114,44 @@ static void slide(void)
 }
 
 /* As the driver on an H200: 32 MiB at a time, in pieces of 64 KiB, and never the same twice. */
-#define MANAGED_CHUNK (32ul << 20)
-#define MANAGED_PIECE (64ul << 10)
+#define CHUNK (32ul << 20)
+#define PIECE (64ul << 10)
 
-static void *managed_take(uint64_t size)
+void *memory_chunk(uint64_t size)
+{
+	uint64_t chunk = (size + CHUNK - 1) & ~(CHUNK - 1), room = chunk + CHUNK - 4096, lead;
+	char *p = mmap(NULL, room, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	lead = -(uintptr_t)p & (CHUNK - 1);
+	if (lead)
+		munmap(p, lead);
+	if (room - lead > chunk)
+		munmap(p + lead + chunk, room - lead - chunk);
+	return p + lead;
+}
+
+void memory_chunk_free(void *chunk)
+{
+	munmap(chunk, CHUNK);
+}
+
+void *memory_managed(uint64_t size)
 {
 	static char *next, *end;
 	char *p;
 
-	size = (size + MANAGED_PIECE - 1) & ~(MANAGED_PIECE - 1);
-	if (size > MANAGED_CHUNK / 2)
-		return MAP_FAILED;
+	size = (size + PIECE - 1) & ~(PIECE - 1);
 	if (!next || (uint64_t)(end - next) < size) {
-		p = mmap(NULL, 2 * MANAGED_CHUNK, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (p == MAP_FAILED)
-			return p;
-		next = (char *)(((uintptr_t)p + MANAGED_CHUNK - 1) & ~(MANAGED_CHUNK - 1));
-		end = next + MANAGED_CHUNK;
+		next = memory_chunk(size);
+		end = next ? next + ((size + CHUNK - 1) & ~(CHUNK - 1)) : NULL;
 	}
 	p = next;
-	next += size;
-	return p;
+	if (p)
+		next += size;
+	return p ? p : MAP_FAILED;
 }
 
 struct range *range_new(uint64_t size, enum range_kind kind)
@@ -146,7 +162,7 @@ struct range *range_new(uint64_t size, enum range_kind kind)
 	if (size > SIM_TOTAL_MEMORY || (takes && !memory_take(rounded(size))))
 		return NULL;
 	slide();
-	p = kind == MANAGED ? managed_take(size)
+	p = kind == MANAGED ? memory_managed(size)
 			    : mmap(NULL, rounded(size), PROT_READ | PROT_WRITE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p != MAP_FAILED)

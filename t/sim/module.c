@@ -60,6 +60,7 @@ struct loaded {
 
 struct library {
 	struct object object;
+	struct global *managed; /* the same in all contexts */
 	char *image;
 	struct loaded *loaded;
 	struct kernel *kernels;
@@ -121,51 +122,74 @@ static uint64_t take(uint64_t size)
 	return 0;
 }
 
-static void add_global(struct module *m, const char *name, uint64_t size, int managed)
+static struct global *global_of(struct global *g, const char *name, int managed)
+{
+	while (g && (g->managed != managed || strcmp(g->name, name)))
+		g = g->next;
+	return g;
+}
+
+static void add_global(struct global **list, const char *name, uint64_t size, int managed)
 {
 	struct global *g = calloc(1, sizeof(*g));
 
 	snprintf(g->name, sizeof(g->name), "%s", name);
 	g->size = size;
 	g->managed = managed;
-	g->address = take(size);
-	g->next = m->globals;
-	m->globals = g;
+	g->address = managed ? (uint64_t)memory_managed(size) : take(size);
+	g->next = *list;
+	*list = g;
 	memory_adopt(g->address, size);
 }
 
-static struct module *load(const char *image)
+/* To @list, all in @image that @format, with NAME and SIZE, fits. */
+static void declare(struct global **list, const char *image, const char *format, int managed)
 {
-	struct module *m;
 	const char *line = image;
 	char name[32];
 	uint64_t size;
 
+	while ((line = strchr(line, '\n')))
+		if (sscanf(++line, format, name, &size) == 2)
+			add_global(list, name, size, managed);
+}
+
+static void declare_managed(struct global **list, const char *image)
+{
+	if (!*list || !(*list)->managed)
+		declare(list, image, ".global .attribute(.managed) .b8 %31[^[][%lu]", 1);
+}
+
+/* Of @library, if it is one's. */
+static struct module *load(const char *image, struct library *library)
+{
+	struct module *m;
+
 	if (strncmp(image, "sim module", 10))
 		return NULL;
 	m = object_new(OBJECT_MODULE, sizeof(*m));
-	while ((line = strchr(line, '\n'))) {
-		if (sscanf(++line, ".global .b8 %31[^[][%lu]", name, &size) == 2)
-			add_global(m, name, size, 0);
-		if (sscanf(line, ".global .attribute(.managed) .b8 %31[^[][%lu]", name,
-			    &size) == 2)
-			add_global(m, name, size, 1);
-	}
+	declare(&m->globals, image, ".global .b8 %31[^[][%lu]", 0);
+	declare_managed(library ? &library->managed : &m->globals, image);
 	return m;
+}
+
+static void forget_globals(struct global *g)
+{
+	for (struct global *next; g; g = next) {
+		next = g->next;
+		memory_forget(g->address);
+		if (!g->managed)
+			memset(taken + (g->address - (uint64_t)space) / STEP, 0,
+				(g->size + STEP - 1) / STEP);
+		free(g);
+	}
 }
 
 static void unload(struct module *m)
 {
 	struct function *f;
-	struct global *g;
 
-	while ((g = m->globals)) {
-		m->globals = g->next;
-		memory_forget(g->address);
-		memset(taken + (g->address - (uint64_t)space) / STEP, 0,
-			(g->size + STEP - 1) / STEP);
-		free(g);
-	}
+	forget_globals(m->globals);
 	while ((f = m->functions)) {
 		m->functions = f->next;
 		object_free(f);
@@ -181,7 +205,7 @@ int cuModuleLoadData(void **module, const void *image)
 	r = sim_have_context();
 	if (r)
 		return r;
-	*module = load(image);
+	*module = load(image, NULL);
 	return *module ? 0 : SIM_INVALID_VALUE;
 }
 
@@ -254,13 +278,8 @@ int cuModuleEnumerateFunctions(void **functions, unsigned count, void *module)
 	return m ? r : SIM_INVALID_HANDLE;
 }
 
-static int get_global(
-	uint64_t *address, size_t *size, struct module *m, const char *name, int managed)
+static int get_global(uint64_t *address, size_t *size, const struct global *g)
 {
-	struct global *g = m->globals;
-
-	while (g && (g->managed != managed || strcmp(g->name, name)))
-		g = g->next;
 	if (g && address)
 		*address = g->address;
 	if (g && size)
@@ -270,14 +289,15 @@ static int get_global(
 
 int cuModuleGetGlobal_v2(uint64_t *address, size_t *size, void *module, const char *name)
 {
+	const struct global *g;
 	struct module *m;
 
 	SIM_ENTER();
 	m = object_get(OBJECT_MODULE, module, __func__);
 	if (!m)
 		return SIM_INVALID_HANDLE;
-	return get_global(address, size, m, name, 0) ? get_global(address, size, m, name, 1)
-						     : 0;
+	g = global_of(m->globals, name, 0);
+	return get_global(address, size, g ? g : global_of(m->globals, name, 1));
 }
 
 static int *attribute_of(int *attributes, int attribute)
@@ -353,7 +373,7 @@ static struct module *library_module(struct library *l)
 		in = in->next;
 	if (!in) {
 		in = calloc(1, sizeof(*in));
-		*in = (struct loaded){current_context(), load(l->image), l->loaded};
+		*in = (struct loaded){current_context(), load(l->image, l), l->loaded};
 		l->loaded = in;
 	}
 	return in->module;
@@ -429,6 +449,7 @@ int cuLibraryUnload(void *library)
 		l->kernels = k->next;
 		object_free(k);
 	}
+	forget_globals(l->managed);
 	free(l->image);
 	object_free(l);
 	return 0;
@@ -476,7 +497,7 @@ int cuLibraryGetGlobal(uint64_t *address, size_t *size, void *library, const cha
 	l = object_get(OBJECT_LIBRARY, library, __func__);
 	if (!l || sim_have_context())
 		return l ? SIM_INVALID_CONTEXT : SIM_INVALID_HANDLE;
-	return get_global(address, size, library_module(l), name, 0);
+	return get_global(address, size, global_of(library_module(l)->globals, name, 0));
 }
 
 int cuLibraryGetManaged(uint64_t *address, size_t *size, void *library, const char *name)
@@ -485,9 +506,10 @@ int cuLibraryGetManaged(uint64_t *address, size_t *size, void *library, const ch
 
 	SIM_ENTER();
 	l = object_get(OBJECT_LIBRARY, library, __func__);
-	if (!l || sim_have_context())
-		return l ? SIM_INVALID_CONTEXT : SIM_INVALID_HANDLE;
-	return get_global(address, size, library_module(l), name, 1);
+	if (!l)
+		return SIM_INVALID_HANDLE;
+	declare_managed(&l->managed, l->image);
+	return get_global(address, size, global_of(l->managed, name, 1));
 }
 
 int cuKernelGetFunction(void **function, void *kernel)
