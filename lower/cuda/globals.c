@@ -14,6 +14,7 @@
 #include "lower/cuda/names.h"
 #include "lower/cuda/room.h"
 #include "stubs/calls.h"
+#include "stubs/cuda/memory_state.h"
 
 extern const struct call_info cuda_info[];
 
@@ -92,6 +93,15 @@ static void add(struct scan *scan, struct cuda_global *g)
 	scan->owner->globals = g;
 }
 
+static int is_managed(uint64_t address)
+{
+	unsigned managed = 0;
+	int r = CUDA(cuPointerGetAttribute, (void *, int, uint64_t))(
+		&managed, POINTER_IS_MANAGED, address);
+
+	return !r && managed;
+}
+
 static int found(const char *name, void *argument)
 {
 	struct scan *scan = argument;
@@ -116,6 +126,7 @@ static int found(const char *name, void *argument)
 		return agent_fail("no memory for variables of CUDA modules");
 	g->address = address;
 	g->size = size;
+	g->managed = is_managed(address);
 	add(scan, g);
 	return 0;
 }

@@ -20,14 +20,8 @@ static void keep(uint64_t address, uint64_t size)
 {
 	uint64_t start = chunk_of(address);
 
-	if (in_lower_window(address))
-		table->core->keep(start,
-			chunk_of(address + size + MANAGED_CHUNK - 1) + MANAGED_CHUNK - start);
-}
-
-static int is_variable(const struct cuda_global *g)
-{
-	return !g->allocates && in_lower_window(g->address);
+	table->core->keep(
+		start, chunk_of(address + size + MANAGED_CHUNK - 1) + MANAGED_CHUNK - start);
 }
 
 void cuda_keep_managed(const struct cuda_state *s)
@@ -37,7 +31,7 @@ void cuda_keep_managed(const struct cuda_state *s)
 		keep(m->address, m->size);
 	for (const struct object *o = s->objects; o; o = o->next)
 		for (const struct cuda_global *g = o->globals; g; g = g->next)
-			if (is_variable(g))
+			if (g->managed)
 				keep(g->address, g->size);
 }
 
@@ -52,7 +46,7 @@ void cuda_wish_managed(const struct object *o)
 
 	for (; o; o = o->parent)
 		for (const struct cuda_global *g = o->globals; g; g = g->next)
-			if (is_variable(g) && g->address < lowest)
+			if (g->managed && g->address < lowest)
 				lowest = g->address;
 	table->core->driver_wish(lowest == UINT64_MAX ? 0 : chunk_of(lowest), MANAGED_CHUNK);
 }
@@ -132,7 +126,7 @@ static int holds_any(const struct cuda_state *s)
 		return 1;
 	for (const struct object *o = s->objects; o; o = o->next)
 		for (const struct cuda_global *g = o->globals; g; g = g->next)
-			if (is_variable(g))
+			if (g->managed)
 				return 1;
 	return 0;
 }

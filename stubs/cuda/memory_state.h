@@ -51,6 +51,8 @@ struct memory_advice {
 	struct memory_advice *next;
 };
 
+#define POINTER_IS_MANAGED 8 /* CU_POINTER_ATTRIBUTE_IS_MANAGED */
+
 /* cuMemAllocManaged. In the order of the calls. */
 struct memory_managed {
 	uint64_t address, size;

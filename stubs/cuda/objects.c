@@ -193,16 +193,13 @@ struct left {
 	struct cuda_global *globals;
 };
 
-/* It was a variable in managed memory, or may have had one. */
+/* A variable in managed memory, or what had one. */
 static int was_managed(const struct object *o)
 {
 	for (const struct cuda_global *g = o->globals; g; g = g->next)
-		if (!g->allocates && in_lower_window(g->address))
+		if (g->managed)
 			return 1;
-	for (uint32_t i = 0; o->kind == CUDA_ADDRESS && i < o->made->words; i++)
-		if (in_lower_window(o->made->arguments[i]))
-			return 1;
-	return 0;
+	return o->kind == CUDA_ADDRESS && o->value;
 }
 
 /* Under the lock. */

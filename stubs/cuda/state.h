@@ -84,7 +84,7 @@ struct object {
 	struct cuda_call *made;    /* NULL: its kind's own way */
 	struct cuda_call *changes; /* since then */
 	uint64_t used;             /* when a function was first used, in the sequence */
-	uint64_t value;            /* as its kind wants */
+	uint64_t value; /* as its kind wants; of an address: it is of managed memory */
 	struct cuda_global *globals;
 	uint64_t scanned;  /* its globals are known, in contexts up to this sequence */
 	void *mark;        /* of a context: an event recorded at the restart, real */
@@ -118,6 +118,7 @@ struct cuda_global {
 	void *data;
 	uint64_t data_size; /* a power of two */
 	uint64_t allocates; /* no variable, but a kernel that calls malloc; no name: any may */
+	uint64_t managed;   /* it is in managed memory */
 	char name[];
 };
 

@@ -1,7 +1,8 @@
 /*
  * kept ROUNDS: what has no handle, in use the whole time while it is checkpointed and restarted:
  * variables that the program never asks for, managed and in functions, of one module in two
- * contexts; settings, numbers and names that the driver gives. Prints what does not depend on when.
+ * contexts, managed memory beside them; settings, numbers and names that the driver gives. Prints
+ * what does not depend on when.
  */
 #include <cuda.h>
 #include <stdint.h>
@@ -17,6 +18,8 @@
 			exit(1);                                                               \
 		}                                                                              \
 	} while (0)
+
+#define LARGE (12u << 20)
 
 __managed__ uint32_t with_host = 5;
 static __constant__ uint32_t factor = 3;
@@ -36,9 +39,11 @@ __global__ void step(uint32_t *out)
 	*out = *p;
 }
 
-__global__ void step_managed()
+__global__ void step_managed(uint32_t *small, uint32_t *large)
 {
 	with_host = with_host * 22695477u + 1;
+	*small += with_host;
+	large[LARGE - 1] ^= *small;
 }
 
 struct context {
@@ -88,6 +93,7 @@ int main(int argc, char **argv)
 	CUfunc_cache cache;
 	cudaFunction_t function;
 	uint32_t hash = 0;
+	uint32_t *small, *large;
 	const char *name;
 	CUdevice device;
 
@@ -95,6 +101,9 @@ int main(int argc, char **argv)
 	DRIVER(cuCtxGetCurrent(&contexts[0].handle));
 	DRIVER(cuDeviceGet(&device, 0));
 	DRIVER(cuCtxCreate(&contexts[1].handle, NULL, CU_CTX_SCHED_YIELD, device));
+	OK(cudaMallocManaged(&small, 4));
+	OK(cudaMallocManaged(&large, LARGE * sizeof(*large)));
+	*small = large[LARGE - 1] = 9;
 	for (struct context &c : contexts)
 		open_context(&c);
 	DRIVER(cuCtxSetCurrent(contexts[0].handle));
@@ -107,10 +116,10 @@ int main(int argc, char **argv)
 		if (round % 3 == 0) /* so that the two differ */
 			b = advance(&contexts[1]);
 		DRIVER(cuCtxSetCurrent(contexts[0].handle));
-		step_managed<<<1, 1, 0, contexts[0].stream>>>();
+		step_managed<<<1, 1, 0, contexts[0].stream>>>(small, large);
 		OK(cudaStreamSynchronize(contexts[0].stream));
 		with_host += round;
-		hash = hash * 31 + a + b * 7 + with_host;
+		hash = hash * 31 + a + b * 7 + with_host + large[LARGE - 1];
 		if (round % (rounds / 20))
 			continue;
 		DRIVER(cuCtxGetCacheConfig(&cache));

@@ -224,17 +224,17 @@ void memory_check(uint64_t address, uint64_t size, const char *function)
 		sim_hostile("an address that is not device memory", function);
 }
 
-void memory_adopt(uint64_t address, uint64_t size)
+void memory_adopt(uint64_t address, uint64_t size, enum range_kind kind)
 {
 	ranges_lock();
-	range_add(address, size, ALLOCATED);
+	range_add(address, size, kind);
 	ranges_unlock();
 }
 
-void memory_forget(uint64_t address)
+void memory_forget(uint64_t address, enum range_kind kind)
 {
 	ranges_lock();
-	range_drop(range_find(address, ALLOCATED));
+	range_drop(range_find(address, kind));
 	ranges_unlock();
 }
 

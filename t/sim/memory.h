@@ -70,7 +70,7 @@ void memory_give(uint64_t size);
 void memory_check(uint64_t address, uint64_t size, const char *function);
 
 /* Device memory that was not asked for as such: variables of modules. */
-void memory_adopt(uint64_t address, uint64_t size);
-void memory_forget(uint64_t address);
+void memory_adopt(uint64_t address, uint64_t size, enum range_kind kind);
+void memory_forget(uint64_t address, enum range_kind kind);
 
 #endif

@@ -139,7 +139,7 @@ static void add_global(struct global **list, const char *name, uint64_t size, in
 	g->address = managed ? (uint64_t)memory_managed(size) : take(size);
 	g->next = *list;
 	*list = g;
-	memory_adopt(g->address, size);
+	memory_adopt(g->address, size, managed ? MANAGED : ALLOCATED);
 }
 
 /* To @list, all in @image that @format, with NAME and SIZE, fits. */
@@ -177,7 +177,7 @@ static void forget_globals(struct global *g)
 {
 	for (struct global *next; g; g = next) {
 		next = g->next;
-		memory_forget(g->address);
+		memory_forget(g->address, g->managed ? MANAGED : ALLOCATED);
 		if (!g->managed)
 			memset(taken + (g->address - (uint64_t)space) / STEP, 0,
 				(g->size + STEP - 1) / STEP);
