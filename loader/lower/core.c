@@ -128,7 +128,6 @@ void _start(const struct core_options *options, struct core_functions *functions
 	room.end = room.next + LOWER_PATCH_SIZE;
 	functions->patch_ldso = patch_ldso;
 	functions->driver_mmap = driver_mmap;
-	functions->keep = space_keep;
 	functions->driver_wish = driver_wish;
 	functions->libc_sites = count_libc_sites;
 	functions->place_next = hook_place_next;

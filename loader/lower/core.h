@@ -16,9 +16,7 @@ struct core_functions {
 	/* Memory for callers of mmap(2) in the driver. Arguments and result are the system
 	 * call's. */
 	long (*driver_mmap)(long addr, long size, long prot, long flags, long fd, long offset);
-	/* Who may have which addresses of the window: space_keep() and space_wish(). Not while
-	 * other threads ask for memory. */
-	void (*keep)(uint64_t start, uint64_t size);
+	/* Where what the driver asks for next is to lie: space_wish(). */
 	void (*driver_wish)(uintptr_t address, size_t step);
 	/* The next file that ld.so maps goes to @address, if that is free. */
 	void (*place_next)(uintptr_t address);

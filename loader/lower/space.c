@@ -10,8 +10,6 @@
 
 static struct space_list parts[SPACE_PARTS];
 
-static struct space_list kept;
-
 static struct wish {
 	uint64_t address, step;
 } wishes[SPACE_PARTS];
@@ -109,22 +107,35 @@ static uint64_t met(const struct space_list *p, uint64_t start, uint64_t size)
 	return i < p->count && p->ranges[i].start < start + size ? p->ranges[i].end : 0;
 }
 
-static uint64_t wished(const struct space_list *p, const struct wish *w, uint64_t size)
+/* Such that what is aligned to a step in it begins at @aligned. 0: there is no room. */
+static uint64_t around(enum space_part part, uint64_t aligned, uint64_t step, uint64_t size)
 {
-	uint64_t start = size < w->step ? 0 : w->address;
+	uint64_t start = aligned;
 
-	while (start && met(p, start, size))
-		start = met(&kept, start + w->step, 1) ? start + w->step : 0;
+	for (; start > aligned - step && start >= bounds[part].start; start -= HUGE)
+		if (!met(&parts[part], start, size))
+			return start;
+	return 0;
+}
+
+static uint64_t wished(enum space_part part, uint64_t size)
+{
+	const struct wish *w = &wishes[part];
+	uint64_t start = 0, aligned = w->address;
+
+	if (!aligned || size < w->step)
+		return 0;
+	for (; aligned < bounds[part].end && !start; aligned += w->step)
+		start = around(part, aligned, w->step, size);
 	return start;
 }
 
 static uint64_t first_fit(enum space_part part, uint64_t size)
 {
-	const struct space_list *p = &parts[part];
 	uint64_t align = size >= HUGE ? HUGE : PAGE;
 	uint64_t start = bounds[part].start, end;
 
-	while ((end = met(p, start, size)) || (end = met(&kept, start, size)))
+	while ((end = met(&parts[part], start, size)))
 		start = (end + align - 1) & ~(align - 1);
 	return start;
 }
@@ -135,7 +146,7 @@ uint64_t space_take(enum space_part part, uint64_t size)
 	uint64_t start;
 
 	raw_lock(&p->lock);
-	start = wished(p, &wishes[part], size);
+	start = wished(part, size);
 	if (!start)
 		start = first_fit(part, size);
 	if (start + size < start || start + size > bounds[part].end ||
@@ -143,14 +154,6 @@ uint64_t space_take(enum space_part part, uint64_t size)
 		start = 0;
 	raw_unlock(&p->lock);
 	return start;
-}
-
-void space_keep(uint64_t start, uint64_t size)
-{
-	if (size)
-		add(&kept, start, start + size);
-	else
-		kept.count = 0;
 }
 
 void space_wish(enum space_part part, uint64_t address, uint64_t step)

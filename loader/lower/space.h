@@ -37,13 +37,9 @@ const struct space_list *space_outside(void);
  * pages). 0: no room. */
 uint64_t space_take(enum space_part part, uint64_t size);
 
-/* Nothing is given out of [start, start + size) but to a wish, see below. @size 0: of all of
- * the window again. */
-void space_keep(uint64_t start, uint64_t size);
-
-/* From now on, what is taken from @part and no smaller than @step lies at @address if that is
- * free, or else some steps above it, where that is kept; else where it would. 0: no wish any
- * more. */
+/* From now on, what is taken from @part and no smaller than @step lies so that aligning it to
+ * @step gives @address, a multiple of it, or if there is no room, the next multiple with room.
+ * 0: it lies where it would again. */
 void space_wish(enum space_part part, uint64_t address, uint64_t step);
 
 /* What lies in [start, start + size) is now mapped, or no longer. Addresses outside the parts

@@ -40,12 +40,9 @@ int cuda_list_memory(struct cuda_state *s);
 
 struct memory_managed;
 
-/* Managed memory, and variables of that kind, lie where the driver finds room for them. So that
- * this is where it was, nothing else gets these addresses at a restart before they have been
- * made again. */
-void cuda_keep_managed(const struct cuda_state *s);
-void cuda_keep_none(void);
-/* What is made next may be variables of @o, or of what it is part of; NULL: not any more. */
+/* Managed memory and variables of that kind lie where the driver finds room for them, which is
+ * to be where it was: what is made next may be variables of @o, or of what it is part of; NULL:
+ * not any more. */
 void cuda_wish_managed(const struct object *o);
 int cuda_make_managed(const struct memory_managed *m);
 /* To its streams, when these have been made again. */

@@ -15,31 +15,6 @@ static uint64_t chunk_of(uint64_t address)
 	return address & ~(MANAGED_CHUNK - 1);
 }
 
-/* With what alignment may leave behind it. */
-static void keep(uint64_t address, uint64_t size)
-{
-	uint64_t start = chunk_of(address);
-
-	table->core->keep(
-		start, chunk_of(address + size + MANAGED_CHUNK - 1) + MANAGED_CHUNK - start);
-}
-
-void cuda_keep_managed(const struct cuda_state *s)
-{
-	for (const struct memory_managed *m = s->memory ? s->memory->managed : NULL; m;
-		m = m->next)
-		keep(m->address, m->size);
-	for (const struct object *o = s->objects; o; o = o->next)
-		for (const struct cuda_global *g = o->globals; g; g = g->next)
-			if (g->managed)
-				keep(g->address, g->size);
-}
-
-void cuda_keep_none(void)
-{
-	table->core->keep(0, 0);
-}
-
 void cuda_wish_managed(const struct object *o)
 {
 	uint64_t lowest = UINT64_MAX;

@@ -45,10 +45,13 @@ static int add(struct steps *s, const struct step *step)
 	return 0;
 }
 
-static int add_object(struct steps *s, struct object *o)
+static int add_made(struct steps *s, struct object *o)
 {
-	if (o->made && add(s, &(struct step){o->sequence, MAKE, .object = o}))
-		return -1;
+	return o->made ? add(s, &(struct step){o->sequence, MAKE, .object = o}) : 0;
+}
+
+static int add_later(struct steps *s, struct object *o)
+{
 	for (const struct cuda_call *c = o->changes; c; c = c->next)
 		if (add(s, &(struct step){c->sequence, CHANGE, .object = o, .call = c}))
 			return -1;
@@ -180,6 +183,8 @@ static void *context_then(const struct cuda_state *s, void *context)
 {
 	const struct object *o = s->objects, *any = NULL;
 
+	if (!context)
+		return NULL;
 	for (; o && (o->kind != CUDA_CONTEXT || o->real != context); o = o->next)
 		if (!any && o->kind == CUDA_CONTEXT)
 			any = o;
@@ -413,8 +418,6 @@ static int run(const struct cuda_state *s, const struct steps *steps)
 	return r;
 }
 
-/* The first context of its device: memory is made with it, before all else is made in its
- * order. */
 static int is_first_context(const struct cuda_state *s, const struct object *context)
 {
 	if (context->kind != CUDA_CONTEXT)
@@ -425,6 +428,21 @@ static int is_first_context(const struct cuda_state *s, const struct object *con
 	return 1;
 }
 
+static uint64_t first_of_contexts(const struct cuda_state *s)
+{
+	const struct object *o = s->objects;
+
+	while (o && o->kind != CUDA_CONTEXT)
+		o = o->next;
+	return o ? o->sequence : 0;
+}
+
+/* Runtime libraries load their libraries then. */
+static int is_before(const struct object *o, uint64_t contexts)
+{
+	return o->sequence < contexts && o->made && !o->made->context;
+}
+
 /* Lists are by the driver's handles, which are others now. */
 static void enlist(struct cuda_state *s)
 {
@@ -433,22 +451,14 @@ static void enlist(struct cuda_state *s)
 		object_enlist(s, o);
 }
 
-static int replay_steps(struct cuda_state *s, int first_contexts)
+static int run_in_order(struct cuda_state *s, struct steps *steps)
 {
-	struct steps steps = {0};
-	int r = 0;
+	int r;
 
-	for (struct object *o = s->objects; o && !r; o = o->next)
-		if (is_first_context(s, o) == first_contexts)
-			r = add_object(&steps, o);
-	if (!r && !first_contexts)
-		r = add_managed(&steps, s->memory);
-	qsort(steps.list, steps.count, sizeof(*steps.list), earlier);
-	if (!r)
-		r = run(s, &steps);
+	qsort(steps->list, steps->count, sizeof(*steps->list), earlier);
+	r = run(s, steps);
 	if (!r)
 		enlist(s);
-	free(steps.list);
 	CUDA(cuCtxSetCurrent, (void *))(NULL); /* this thread has none of its own */
 	return r;
 }
@@ -475,13 +485,45 @@ static void move_numbers(struct cuda_state *s)
 		s->numbers[i].base = s->numbers[i].next;
 }
 
+/* Memory is made with the first contexts of its devices, before all else is made in its order.
+ */
 int cuda_replay_contexts(struct cuda_state *s)
 {
+	uint64_t contexts = first_of_contexts(s);
+	struct steps steps = {0};
+	int r = set_primary_flags(s);
+
 	move_numbers(s);
-	return set_primary_flags(s) ? -1 : replay_steps(s, 1);
+	for (struct object *o = s->objects; o && !r; o = o->next) {
+		int first = is_first_context(s, o);
+
+		if (first || is_before(o, contexts))
+			r = add_made(&steps, o);
+		if (first && !r)
+			r = add_later(&steps, o);
+	}
+	if (!r)
+		r = run_in_order(s, &steps);
+	free(steps.list);
+	return r;
 }
 
 int cuda_replay_objects(struct cuda_state *s)
 {
-	return replay_steps(s, 0);
+	uint64_t contexts = first_of_contexts(s);
+	struct steps steps = {0};
+	int r = add_managed(&steps, s->memory);
+
+	for (struct object *o = s->objects; o && !r; o = o->next) {
+		if (is_first_context(s, o))
+			continue;
+		if (!is_before(o, contexts))
+			r = add_made(&steps, o);
+		if (!r)
+			r = add_later(&steps, o);
+	}
+	if (!r)
+		r = run_in_order(s, &steps);
+	free(steps.list);
+	return r;
 }

@@ -99,11 +99,9 @@ int cuda_replay(void)
 	r = CUDA(cuInit, (unsigned))(0);
 	if (r)
 		return cuda_failed("cuInit", r);
-	cuda_keep_managed(s);
 	if (check_devices(s) || cuda_replay_contexts(s) || cuda_replay_memory(s) ||
 		cuda_replay_objects(s) || cuda_replay_registrations(s) ||
 		cuda_attach_managed(s) || cuda_replay_globals(s) || cuda_replay_events(s))
 		return -1;
-	cuda_keep_none();
 	return cuda_replay_threads(s);
 }
