@@ -39,21 +39,38 @@ natively() {
 	span=$(($(milliseconds) - start))
 }
 
-# cycles COMMAND...: run it, checkpointed and restarted; what it says is in `out`.
-cycles() {
+# in_time COMMAND...: run it, checkpointed and restarted; what it says is in `out`. 2: it had ended
+# before the last checkpoint.
+in_time() {
 	local i
+	rm -rf ck
 	trecr-run --gpu=on -d ck "$@" >out 2>run.err &
 	sup=$!
 	await -t 120 -p $sup out '.' >/dev/null || return
 	for ((i = 0; i < restarts; i++)); do
 		moment
-		trecr-ckpt -s "$sup" >/dev/null 2>>run.err || return
+		if ! trecr-ckpt -s "$sup" >/dev/null 2>>run.err; then
+			await -t 5 -p "$sup" 2>>run.err && return 2
+			return 1
+		fi
 		await -t 60 -p "$sup" || return
 		# Not the terminal's or the test's descriptors: it outlives this shell.
 		trecr-restart -D --pidfile=pid ck >/dev/null 2>>run.err </dev/null || return
 		sup=$(cat pid)
 	done
 	await -t 180 -p "$sup" 2>>run.err
+}
+
+# The native run may have been a slow one, beside others.
+cycles() {
+	local status
+	for _ in 1 2 3; do
+		in_time "$@"
+		status=$?
+		[ $status = 2 ] || return $status
+		span=$((span / 3))
+	done
+	return 1
 }
 
 # tree PID: it and all below it.
