@@ -11,5 +11,6 @@ cycle blocked recv
 for kind in semtimedop msgrcv splice; do
 	cycle blocked $kind
 done
+cycle naps
 cycle partial
 done_testing

@@ -24,25 +24,81 @@ static bool wait_until_asleep(pid_t pid, pid_t tid, long nr)
 	return false;
 }
 
-/* The thread has come out of its call: with its result it goes on. */
-static int call_ended(struct thread *t, const struct user_regs_struct *regs)
+/* What a thread does that was sent into its call at `instruction`, behind which there is an
+ * int3. */
+struct entered {
+	struct process *p;
+	struct thread *t;
+	long nr;
+	uint64_t instruction;
+	bool ended; /* the call, and its result is in t->regs */
+};
+
+/* With its result the thread goes on. */
+static void end_call(struct entered *c, const struct user_regs_struct *regs)
 {
-	x86_64_end_syscall(&t->regs, x86_64_result(regs));
-	return 0;
+	if (!c->ended)
+		x86_64_end_syscall(&c->t->regs, x86_64_result(regs));
+	c->ended = true;
 }
 
-/* In a trap stop: was the call interrupted, or did it end just then? */
-static int call_stopped(struct thread *t, uint64_t instruction, struct err *e)
+static int interrupt_asleep(const struct entered *c, struct err *e)
+{
+	(void)wait_until_asleep(c->p->pid, c->t->tracee.tid, c->nr);
+	return tracee_interrupt(&c->t->tracee, e);
+}
+
+/* It has been interrupted, anywhere. 1: that is all. */
+static int interrupted(struct entered *c, struct err *e)
+{
+	struct tracee *tracee = &c->t->tracee;
+	struct user_regs_struct regs;
+	uint64_t pc;
+
+	if (c->ended)
+		return 1;
+	if (tracee_get_regs(tracee, &regs, e))
+		return -1;
+	pc = x86_64_pc(&regs);
+	if (pc == c->instruction) /* it has not come to run yet */
+		return tracee_continue(tracee, 0, e) ? -1 : interrupt_asleep(c, e);
+	if (pc != c->instruction + 2) /* behind the int3, whose signal is still to come */
+		return tracee_continue(tracee, 0, e);
+	if (!x86_64_in_syscall(&regs) || x86_64_result(&regs) != -ERESTART_RESTARTBLOCK)
+		end_call(c, &regs);
+	return 1;
+}
+
+/* At the int3. The interruption is still to come. */
+static int trapped(struct entered *c, struct err *e)
 {
 	struct user_regs_struct regs;
 
-	if (tracee_get_regs(&t->tracee, &regs, e))
+	if (tracee_get_regs(&c->t->tracee, &regs, e))
 		return -1;
-	if (!x86_64_in_syscall(&regs) || x86_64_pc(&regs) != instruction + 2)
-		return 0; /* its end has been seen at the int3 */
-	if (x86_64_result(&regs) == -ERESTART_RESTARTBLOCK)
-		return 0;
-	return call_ended(t, &regs);
+	end_call(c, &regs);
+	return tracee_interrupt(&c->t->tracee, e) || tracee_continue(&c->t->tracee, 0, e) ? -1
+											  : 0;
+}
+
+static int follow(struct entered *c, struct err *e)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + 5 * NS_PER_S;
+	struct tracee_report report;
+	int r = 0;
+
+	while (!r) {
+		if (tracee_wait(&c->t->tracee, deadline, &report, e))
+			return -1;
+		if (report.event == TRACEE_EVENT_TRAP)
+			r = interrupted(c, e);
+		else if (report.event == TRACEE_EVENT_SIGNAL)
+			r = trapped(c, e);
+		else
+			return err_set(e, 0, "thread %d cannot enter its system call %ld again",
+				c->t->vtid, c->nr);
+	}
+	return r < 0 ? -1 : 0;
 }
 
 int syscall_build_restart_block(struct process *p, struct thread *t, uint64_t instruction,
@@ -51,8 +107,7 @@ int syscall_build_restart_block(struct process *p, struct thread *t, uint64_t in
 	long nr = x86_64_syscall_number(&t->regs);
 	const struct blocking_call *call = blocking_call(nr);
 	struct user_regs_struct regs = t->regs;
-	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + 5 * NS_PER_S;
-	struct tracee_report report;
+	struct entered c = {p, t, nr, instruction, false};
 	struct timespec ts;
 	uint64_t args[6];
 
@@ -73,24 +128,5 @@ int syscall_build_restart_block(struct process *p, struct thread *t, uint64_t in
 		return -1;
 	if (tracee_set_regs(&t->tracee, &regs, e) || tracee_continue(&t->tracee, 0, e))
 		return -1;
-	(void)wait_until_asleep(p->pid, t->tracee.tid, nr);
-	if (tracee_interrupt(&t->tracee, e))
-		return -1;
-	for (;;) {
-		if (tracee_wait(&t->tracee, deadline, &report, e))
-			return -1;
-		switch (report.event) {
-		case TRACEE_EVENT_TRAP:
-			return call_stopped(t, instruction, e);
-		case TRACEE_EVENT_SIGNAL: /* the int3; the interruption is still to come */
-			if (tracee_get_regs(&t->tracee, &regs, e) || call_ended(t, &regs) ||
-				tracee_interrupt(&t->tracee, e) ||
-				tracee_continue(&t->tracee, 0, e))
-				return -1;
-			break;
-		default:
-			return err_set(e, 0, "thread %d cannot enter its system call %ld again",
-				t->vtid, nr);
-		}
-	}
+	return interrupt_asleep(&c, e) ? -1 : follow(&c, e);
 }
