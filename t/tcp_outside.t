@@ -1,16 +1,34 @@
 #!/bin/bash
-# TCP connections to the outside: refused, or (--tcp=reset) broken after a restart.
+# TCP connections to the outside: refused, (--tcp=reset) broken after a restart, or (--tcp=keep)
+# kept: whatever the other end does meanwhile, it notices nothing and nothing is lost.
+TEST_LIMIT=${TEST_LIMIT:-600}
 . "$(dirname "$0")/lib.sh"
+. "$top/t/steps.sh"
 
-# outside NAME HOW MODE: the victim, connected to a server that is not in the tree.
+# Where root keeps connections the packet filter is changed: not that of the machine.
+apart -n "$@"
+[ -z "${TRECR_APART:-}" ] || loopback_up || exit 1
+faults "$scratch/fault"
+
+# outside NAME HOW MODE [ADDRESS]: the victim, connected to a server that is not in the tree. What
+# that has sent by the end is in the file sent.
 outside() {
 	rm -f "$scratch/served"
-	serve hello >"$scratch/served" &
+	printf hello >"$scratch/sent"
+	# shellcheck disable=SC2086
+	serve ${SERVE_FLAGS:-} hello >>"$scratch/served" &
 	local port
-	port=$(await -t 10 -p $! "$scratch/served" '^[0-9]+$') || skip_all "no network"
 	server=$!
+	if [ "$3" = server ]; then
+		port=${SERVE_FLAGS#-c }
+	else
+		port=$(await -t 10 -p $server "$scratch/served" '^[0-9]+$') || {
+			skip "$1" "no network"
+			return
+		}
+	fi
 	[ "$3" != full ] && [ "$3" != half ] || kill -STOP $server
-	scenario "$1" "$2" "$victim/tcp_outside" "$port" "$3"
+	scenario "$1" "$2" "$victim/tcp_outside" "$port" "$3" "$scratch/sent" "${@:4}"
 }
 
 ends_well() {
@@ -71,19 +89,155 @@ closing() {
 	step="the message"
 	grep -q "it is being closed" ckpt.err && kill -CONT $server && ends_well
 }
-if am_root; then
-	RUN_FLAGS=--tcp=keep
-	RESTART_FLAGS=--tcp=keep
+
+# The server sends "later". Its kernel is not answered: nothing of it is taken, and it is not told
+# that there is nobody.
+goes_unheard() {
+	step="what the server is told${1:+, $1}"
+	: >"$scratch/served"
+	printf later >>"$scratch/sent"
+	kill -USR1 $server
+	[ "$(await -t 20 "$scratch/served" '^(heard|unheard|reset)$')" = unheard ]
+}
+
+# Of the network namespace: no lock, or none but that of this program.
+no_table() {
+	step="what is left in the packet filter"
+	local i
+	for ((i = 0; i < 40; i++)); do
+		[ -z "$(tables)" ] && return
+		await -t 0.05 -e never 2>/dev/null
+	done
+	return 1
+}
+one_table() {
+	step="the table of a program that has been ended"
+	[ "$(tables)" = "$(trecr-inspect --fds ck | sed -n 's/.*table inet \(trecr-[^)]*\).*/\1/p')" ]
+}
+
+whole_and_clean() {
+	ends_well && whole && no_table
+}
+twice_unheard() {
+	freeze_away && one_table && goes_unheard && step="first restart" && restart_detached &&
+		no_table && step="second checkpoint" && freeze_away && goes_unheard again &&
+		step="second restart" && restart_here && whole_and_clean
+}
+
+# The image of a program that is to be ended is on its way to disk, and does not arrive.
+hold_commit() {
+	faults "$scratch/fault" sync 1 commit hold
+	inside=$(program_of "$sup")
+	trecr-ckpt -s "$sup" >answer 2>ckpt.err &
+	until faults "$scratch/fault" fired; do
+		await -t 0.02 -e never 2>/dev/null
+		[ -e "/proc/$sup" ] || return 1
+	done
+}
+written_meanwhile() {
+	hold_commit && goes_unheard && faults "$scratch/fault" off && step="its end" &&
+		await -t 30 -p "$sup" && one_table && goes_unheard again &&
+		step=restart && restart_here && whole_and_clean
+}
+goes_on_alone() {
+	step="its own checks"
+	kill -USR1 "$inside" && await -t 30 -p "$inside" && said_ok && whole
+}
+supervisor_dies() {
+	hold_commit && goes_unheard && kill -KILL "$sup" && await -t 10 -p "$sup" &&
+		no_table && goes_on_alone
+}
+# Nothing can be brought to disk: the checkpoint fails after its lock has been made.
+checkpoint_fails() {
+	faults "$scratch/fault" sync 1 commit
+	checkpoint -s && return 1
+	faults "$scratch/fault" off && no_table && ends_well && whole
+}
+# From then on the program is to end with its supervisor, or its connection would be locked.
+dies_in_handover() {
+	inside=$(program_of "$sup")
+	faults "$scratch/fault" message 2 commit kill
+	checkpoint -s
+	faults "$scratch/fault" off && step="the end of the program" &&
+		await -t 10 -p "$inside" && step=restart && restart_detached && no_table
+}
+# A table that cannot be made any more.
+handover_fails() {
+	faults "$scratch/fault" message 3 commit
+	checkpoint -s && return 1
+	faults "$scratch/fault" off && step="the message" &&
+		grep -q "the program goes on: .*nf_tables" ckpt.err && no_table && ends_well && whole
+}
+
+# Now it is told that all has come.
+is_heard() {
+	step="what the server is told of a program that is back"
+	: >"$scratch/served"
+	kill -USR2 $server
+	[ "$(await -t 60 "$scratch/served" '^(heard|reset)$')" = heard ]
+}
+
+# Whatever fails when a program has come back nearly, it can be brought back once more.
+after_all_faults() { # CLASS
+	local n
+	for ((n = 1; ; n++)); do
+		step="restart with fault $n of class $1"
+		faults "$scratch/fault" "$1" $n let-go
+		if ! restart_here; then
+			wait "$sup"
+			failed=$((failed + 1))
+			faults "$scratch/fault" off && one_table &&
+				goes_unheard "fault $n of class $1" && step="another one" &&
+				restart_here || return
+		fi
+		is_heard && freeze_away || return
+		faults "$scratch/fault" off || break
+	done
+	note "class $1: $((n - 1)) faults"
+}
+failed_restarts() {
+	trecr-restart() {
+		exec $preload "$build/trecr-restart" "$@"
+	}
+	local failed=0
+	freeze_away && goes_unheard && after_all_faults trace && after_all_faults message &&
+		after_all_faults socket && step="many failures" && [ $failed -gt 8 ] &&
+		step="last restart" && restart_here && whole_and_clean
+}
+
+keeps_all() {
+	local RUN_FLAGS=--tcp=keep RESTART_FLAGS=--tcp=keep
 	outside "--tcp=keep: goes on after restarts" kept undisturbed
 	outside "--tcp=keep: with bytes under way" kept_full full
 	outside "--tcp=keep: refused while it is being closed" closing half
 	outside "--tcp=keep: undisturbed as long as it runs on" on undisturbed
-	RUN_FLAGS=
-	RESTART_FLAGS=
+	outside "--tcp=keep: what is sent between its end and the restart" twice_unheard \
+		undisturbed
+	SERVE_FLAGS=-6 outside "--tcp=keep: the same of IPv6" twice_unheard undisturbed ::1
+	outside "--tcp=keep: the same of IPv4 written as IPv6" twice_unheard \
+		undisturbed ::ffff:127.0.0.1
+	SERVE_FLAGS="-c $(free_port)" outside "--tcp=keep: the same of a server" \
+		twice_unheard server
+	outside "--tcp=keep: what is sent while it is written" written_meanwhile \
+		undisturbed
+	outside "--tcp=keep: the supervisor is killed meanwhile" supervisor_dies \
+		undisturbed
+	outside "--tcp=keep: a checkpoint fails" checkpoint_fails undisturbed
+	outside "--tcp=keep: the supervisor is killed as it ends the program" \
+		dies_in_handover undisturbed
+	outside "--tcp=keep: failed restarts" failed_restarts undisturbed
+	unset -f trecr-restart
+	outside "--tcp=keep: it cannot be locked as the program ends" handover_fails undisturbed
+}
+if am_root && why=$(tables 2>&1); then
+	keeps_all
+elif am_root; then
+	skip "--tcp=keep" "$why"
 else
 	privileged() {
 		checkpoint --tcp=keep && return 1
-		grep -q "TCP_REPAIR" ckpt.err && ends_well && whole
+		grep -q "descriptor [0-9]* .*(nf_tables): that takes CAP_NET_ADMIN" ckpt.err &&
+			ends_well && whole
 	}
 	outside "--tcp=keep: refused without the privilege" privileged undisturbed
 fi

@@ -75,15 +75,15 @@ bool fd_dump_has_terminal(const struct fd_dump *d, int index);
 /* Write contents of the objects that descriptors lead to, and the notes. Call once, last. */
 int fd_dump_finish(struct fd_dump *d, struct err *e);
 
-/* The program goes on, or is about to: connections to the outside that are kept have stood still
- * since fd_dump_finish(). */
+/* The program goes on, or is about to: connections to the outside that are kept have stood
+ * still since fd_dump_finish(). */
 void fd_dump_go_on(struct fd_dump *d);
 /* Or it is to be ended: they stand still until job @job_id is restarted. Whether there are any.
  */
 int fd_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e);
 bool fd_dump_keeps(const struct fd_dump *d);
-/* The program has been ended: the ports of its connections are to be free at once, and who is at
- * the other ends of those that are kept is told nothing. */
+/* The program has been ended: the ports of its connections are to be free at once, and who is
+ * at the other ends of those that are kept is told nothing. */
 void fd_dump_let_go(struct fd_dump *d);
 
 /* ---- restart: runs in the new process, before it executes the program's file ---- */

@@ -181,9 +181,9 @@ static int spare(struct restore_one *one, struct err *e)
 	return 0;
 }
 
-/* From here on the program is whole, and need not die with us. A call that is entered again finds
- * its connection open; others hear of it when nothing is left that can fail: a thread that could
- * not be detached is let go by the end of this one. */
+/* From here on the program is whole, and need not die with us. A call that is entered again
+ * finds its connection open; others hear of it when nothing is left that can fail: a thread
+ * that could not be detached is let go by the end of this one. */
 static int let_go(struct restore *r)
 {
 	for (size_t i = 0; i < r->count; i++)

@@ -1,10 +1,12 @@
 /*
  * socket/kept.h - at a restart, connections to the outside that are kept. The first of the new
- * processes makes them and hands us duplicates. They are silent until the program is whole: when
- * the restart fails, the other ends have noticed nothing, and there can be another one.
+ * processes makes them and hands us duplicates. They are silent until the program is whole:
+ * when the restart fails, the other ends have noticed nothing, and there can be another one.
  */
 #ifndef SUPERVISOR_SOCKET_KEPT_H
 #define SUPERVISOR_SOCKET_KEPT_H
+
+#include <stdbool.h>
 
 #include "ckpt/store.h"
 #include "lib/err.h"
@@ -14,13 +16,12 @@ struct socket_kept {
 	const struct checkpoint *checkpoint;
 	int ours, theirs; /* the way that they come, or -1 */
 	struct buf fds;   /* int */
+	bool unlocked;
 };
 
 #define SOCKET_KEPT_NONE                                                                       \
 	{                                                                                      \
-		NULL, -1, -1,                                                                  \
-		{                                                                              \
-		}                                                                              \
+		.ours = -1, .theirs = -1                                                       \
 	}
 
 /* Before any process is made: theirs is for the first one. */
@@ -34,7 +35,7 @@ int socket_kept_hand_over(int theirs, const int *fds, size_t count, struct err *
 int socket_kept_open(struct socket_kept *k, struct err *e);
 /* When nothing can fail any more: remove the lock, and let them go on. */
 int socket_kept_go_on(struct socket_kept *k, struct err *e);
-/* Or it has failed, and the processes are about to be ended. */
+/* Or it has failed, and the processes are about to be ended. They are locked as they were. */
 void socket_kept_silence(struct socket_kept *k);
 
 void socket_kept_end(struct socket_kept *k);

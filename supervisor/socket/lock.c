@@ -40,7 +40,8 @@
 #include "lib/util.h"
 #include "supervisor/socket/nft.h"
 
-/* The types of fields, for nft(8) to show sets by (its include/datatype.h); the kernel takes any.
+/* The types of fields, for nft(8) to show sets by (its include/datatype.h); the kernel takes
+ * any.
  */
 #define TYPE_IPADDR  7
 #define TYPE_IP6ADDR 8
@@ -217,8 +218,7 @@ static void add_chain(struct nft_batch *b, const char *table, const char *chain,
 	nft_put_text(b, NFTA_CHAIN_TABLE, table);
 	nft_put_text(b, NFTA_CHAIN_NAME, chain);
 	hook = nft_open(b, NFTA_CHAIN_HOOK);
-	nft_put_number(
-		b, NFTA_HOOK_HOOKNUM, incoming ? NF_INET_LOCAL_IN : NF_INET_LOCAL_OUT);
+	nft_put_number(b, NFTA_HOOK_HOOKNUM, incoming ? NF_INET_LOCAL_IN : NF_INET_LOCAL_OUT);
 	nft_put_number(b, NFTA_HOOK_PRIORITY, incoming ? PRIORITY_INPUT : PRIORITY_OUTPUT);
 	nft_close(b, hook);
 	nft_put_text(b, NFTA_CHAIN_TYPE, "filter");
@@ -228,8 +228,9 @@ static void add_chain(struct nft_batch *b, const char *table, const char *chain,
 
 static int fail(int code, struct err *e)
 {
-	static const char cannot[] = "a connection to the outside cannot be kept, as its packets cannot "
-				     "be held back meanwhile (nf_tables)";
+	static const char cannot[] =
+		"a connection to the outside cannot be kept, as its packets cannot "
+		"be held back meanwhile (nf_tables)";
 
 	switch (code) {
 	case EPERM:
@@ -240,8 +241,7 @@ static int fail(int code, struct err *e)
 	case EOPNOTSUPP:
 	case EAFNOSUPPORT:
 	case EPROTONOSUPPORT:
-		return err_set(
-			e, 0, "%s: the kernel lacks it, or is older than 5.12", cannot);
+		return err_set(e, 0, "%s: the kernel lacks it, or is older than 5.12", cannot);
 	default:
 		return err_set(e, code, "%s", cannot);
 	}
@@ -272,6 +272,8 @@ int socket_lock_begin(struct socket_lock *l, const char *name, struct err *e)
 	if (!code)
 		return 0;
 	socket_lock_end(l);
+	if (name)
+		(void)socket_lock_remove(name, NULL); /* it may be there all the same */
 	return fail(code, e);
 }
 
@@ -353,6 +355,7 @@ int socket_lock_remove(const char *name, struct err *e)
 	}
 	switch (code) {
 	case 0:
+		return 1;
 	case ENOENT:
 	case EOPNOTSUPP: /* there is no nf_tables here */
 	case EPROTONOSUPPORT:

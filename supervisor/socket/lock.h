@@ -39,7 +39,7 @@ void socket_lock_settle(void);
 /* The end of one that is not lasting; a lasting one is let be. */
 void socket_lock_end(struct socket_lock *l);
 
-/* Remove the lasting lock @name, if there is one. */
+/* Remove the lasting lock @name. 1: done, 0: there is none, -1: failure. */
 int socket_lock_remove(const char *name, struct err *e);
 
 #endif

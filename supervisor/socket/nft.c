@@ -103,27 +103,24 @@ int nft_socket(uint32_t *port)
 	return -1;
 }
 
-/* All answers are there when send(2) returns: the kernel does what it is told meanwhile. An
- * error comes before the answer to the last message, which is asked for. */
+/* The answers are there when send(2) returns: the kernel does what it is told meanwhile. Errors
+ * come before the answer to the last message, which is asked for. */
 static int read_answers(int netlink, uint32_t last)
 {
 	cleanup_free char *answer = xmalloc(ANSWER_SIZE);
-	int code = EPROTO;
 
 	for (;;) {
 		ssize_t n = recv(netlink, answer, ANSWER_SIZE, MSG_DONTWAIT);
 		const struct nlmsghdr *h = (const void *)answer;
-		const struct nlmsgerr *result = NLMSG_DATA(h);
 
-		if (n < 0 && errno == EAGAIN)
-			return code;
-		if (n < 0)
-			return errno;
-		for (; NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n), result = NLMSG_DATA(h)) {
-			if (h->nlmsg_type != NLMSG_ERROR || code != EPROTO)
-				continue;
-			if (result->error || h->nlmsg_seq == last)
-				code = -result->error;
+		if (n <= 0)
+			return n && errno != EAGAIN ? errno : EPROTO;
+		for (; NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
+			const struct nlmsgerr *result = NLMSG_DATA(h);
+
+			if (h->nlmsg_type == NLMSG_ERROR &&
+				(result->error || h->nlmsg_seq == last))
+				return -result->error;
 		}
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * socket/nft.h - changes of the kernel's packet filter (nf_tables), as messages of netlink. They
- * are gathered in a batch, and take place together or not at all.
+ * socket/nft.h - changes of the kernel's packet filter (nf_tables), as messages of netlink.
+ * They are gathered in a batch, and take place together or not at all.
  *
  * <linux/netfilter/nf_tables.h> names messages and attributes; that numbers are in network byte
  * order is left to net/netfilter/nf_tables_api.c to tell.
@@ -36,7 +36,7 @@ void nft_close(struct nft_batch *b, size_t at);
  * set. */
 int nft_socket(uint32_t *port);
 
-/* Have it done. 0, or an errno. */
+/* Have it done. 0, or an errno: then the socket is good for nothing else. */
 int nft_commit(int netlink, struct nft_batch *b);
 
 #endif

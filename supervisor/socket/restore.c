@@ -204,8 +204,7 @@ static int hand_kept_over(struct socket_restore *q, struct err *e)
 	for (size_t n = 1; n <= q->count; n++)
 		if (socket_find_kept(q, n))
 			buf_push(&fds, int, &q->made[n - 1].fd);
-	return socket_kept_hand_over(
-		q->r->options->kept, fds.data, buf_count(&fds, int), e);
+	return socket_kept_hand_over(q->r->options->kept, fds.data, buf_count(&fds, int), e);
 }
 
 int socket_restore_settle(struct fd_restore *r, struct err *e)
