@@ -178,30 +178,33 @@ is_heard() {
 }
 
 # Whatever fails when a program has come back nearly, it can be brought back once more.
-after_all_faults() { # CLASS
-	local n
-	for ((n = 1; ; n++)); do
-		step="restart with fault $n of class $1"
-		faults "$scratch/fault" "$1" $n let-go
+after_all_faults() { # CLASS PHASE
+	local n=1 met=0
+	while :; do
+		step="restart with fault $n of class $1 in phase $2"
+		faults "$scratch/fault" "$1" $n "$2"
 		if ! restart_here; then
 			wait "$sup"
 			failed=$((failed + 1))
 			faults "$scratch/fault" off && one_table &&
-				goes_unheard "fault $n of class $1" && step="another one" &&
-				restart_here || return
+				goes_unheard "fault $n of class $1 in phase $2" &&
+				step="another one" && restart_here || return
 		fi
 		is_heard && freeze_away || return
 		faults "$scratch/fault" off || break
+		met=$((met + 1))
+		further
 	done
-	note "class $1: $((n - 1)) faults"
+	note "phase $2, class $1: $met faults"
 }
 failed_restarts() {
 	trecr-restart() {
 		exec $preload "$build/trecr-restart" "$@"
 	}
 	local failed=0
-	freeze_away && goes_unheard && after_all_faults trace && after_all_faults message &&
-		after_all_faults socket && step="many failures" && [ $failed -gt 8 ] &&
+	freeze_away && goes_unheard && after_all_faults trace let-go &&
+		after_all_faults message let-go && after_all_faults socket let-go &&
+		after_all_faults socket birth && step="many failures" && [ $failed -gt 16 ] &&
 		step="last restart" && restart_here && whole_and_clean
 }
 

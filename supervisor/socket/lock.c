@@ -241,7 +241,7 @@ static int fail(int code, struct err *e)
 	case EOPNOTSUPP:
 	case EAFNOSUPPORT:
 	case EPROTONOSUPPORT:
-		return err_set(e, 0, "%s: the kernel lacks it, or is older than 5.12", cannot);
+		return err_set(e, 0, "%s: the kernel lacks it", cannot);
 	default:
 		return err_set(e, code, "%s", cannot);
 	}
