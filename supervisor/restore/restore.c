@@ -260,11 +260,11 @@ static void *run(void *arg)
 	struct restore *r = arg;
 
 	r->result = restore_all(r);
-	if (r->result)
-		socket_kept_silence(&r->kept);
-	/* The tracees die with this thread. */
 	if (r->result && !r->id_taken && !r->explained)
 		(void)restore_killed(r->processes, r->count, r->s->init, r->e);
+	/* The tracees would die with this thread, but for those that have been spared. */
+	if (r->result)
+		restore_kill_all(r);
 	return NULL;
 }
 
@@ -378,6 +378,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	*again = result && r.id_taken;
 	if (result) {
 		restore_kill_all(&r);
+		socket_kept_silence(&r.kept);
 		fd_remove_scraps(c, &r.birth.fd_options);
 	} else {
 		adopt(&r);

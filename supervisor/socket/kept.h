@@ -35,7 +35,7 @@ int socket_kept_hand_over(int theirs, const int *fds, size_t count, struct err *
 int socket_kept_open(struct socket_kept *k, struct err *e);
 /* When nothing can fail any more: remove the lock, and let them go on. */
 int socket_kept_go_on(struct socket_kept *k, struct err *e);
-/* Or it has failed, and the processes are about to be ended. They are locked as they were. */
+/* Or it has failed, and the processes have been ended. They are locked as they were. */
 void socket_kept_silence(struct socket_kept *k);
 
 void socket_kept_end(struct socket_kept *k);

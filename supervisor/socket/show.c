@@ -7,7 +7,6 @@
 
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/made.h"
-#include "supervisor/socket/lock.h"
 #include "supervisor/socket/socket.h"
 
 #define QUEUE_MAX (1u << 31)
@@ -96,20 +95,6 @@ static void show_end(const struct image *job, const struct image_socket *s, stru
 			d[all[other - 1].description].inode);
 }
 
-/* Whether it is locked is for nft(8) to say: only one that was ended is, and only here. */
-static void show_kept(const struct image *job, struct buf *out)
-{
-	const struct image_job *info;
-	cleanup_free char *table = NULL;
-	size_t count;
-
-	info = image_note_array(job, IMAGE_NOTE_JOB, struct image_job, &count);
-	if (!count)
-		return;
-	table = socket_lock_name(info->job_id);
-	buf_printf(out, ", kept (locked by table inet %s)", table);
-}
-
 void fd_socket_show(const struct image *job, const struct image_description *x, struct buf *out)
 {
 	static const char *const shut[] = {
@@ -132,7 +117,7 @@ void fd_socket_show(const struct image *job, const struct image_description *x, 
 	if (s->flags & IMAGE_SOCKET_RESET)
 		buf_printf(out, ", reset");
 	if (is_kept(job, x->args[0]))
-		show_kept(job, out);
+		buf_printf(out, ", kept");
 	if (o && s->message_count)
 		buf_printf(out, ", %" PRIu64 " bytes in it", o->size);
 	if (s->message_count > 1)

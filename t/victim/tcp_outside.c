@@ -1,9 +1,10 @@
 /* A TCP connection to the outside, at the port given: undisturbed by a checkpoint, broken after
  * a restart ("reset"); with more under way than the server, which stands still, has room for
- * ("full"), or shut down for sending ("half"). Or it is the server of an undisturbed connection
- * ("server").
+ * ("full"), or shut down for sending ("half"). Undisturbed, too, are that of a server
+ *("server"), one that a thread sleeps in to read from ("read"), and one that is only in a
+ *message ("passed").
  *
- *	tcp_outside PORT (undisturbed|reset|full|half|server) FILE [ADDRESS]
+ *	tcp_outside PORT (undisturbed|reset|full|half|server|read|passed) FILE [ADDRESS]
  *
  * An undisturbed one brings what is in FILE by the end, no more and no less.
  */
@@ -95,23 +96,80 @@ static void check_full(void)
 	check_agreed();
 }
 
-static void check_undisturbed(const char *file)
+static char expected[1024];
+
+static ssize_t read_expected(const char *file)
 {
-	const struct timeval patience = {.tv_sec = 20};
 	int f = open(file, O_RDONLY);
-	char text[1024] = "";
-	ssize_t size = read(f, text, sizeof(text));
+	ssize_t size = read(f, expected, sizeof(expected) - 4);
 
 	MUST(size > 0);
 	close(f);
+	return size;
+}
+
+static void set_patience(void)
+{
+	const struct timeval patience = {.tv_sec = 20};
+
+	MUST(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)));
+}
+
+static void check_undisturbed(const char *file)
+{
+	ssize_t size = read_expected(file);
+
 	check_agreed();
 	check_settings();
-	MUST(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)));
-	CHECK(recv(fd, came, size, MSG_WAITALL) == size && !memcmp(came, text, size),
-		"'%s' has come, not '%s'", came, text);
+	set_patience();
+	CHECK(recv(fd, came, size, MSG_WAITALL) == size && !memcmp(came, expected, size),
+		"'%s' has come, not '%s'", came, expected);
 	CHECK(write(fd, "echo", 4) == 4 && recv(fd, came, 4, MSG_WAITALL) == 4 &&
 			!memcmp(came, "echo", 4),
 		"the connection is broken");
+}
+
+/* A call with a time-out is entered again while the program is stopped still. */
+static void *read_all(void *arg)
+{
+	size_t have = 0;
+	ssize_t n;
+
+	while ((n = recv(fd, came + have, sizeof(came) - have, 0)) > 0)
+		have += n;
+	CHECK(n == 0, "reading ends by %s", strerror(errno));
+	return NULL;
+}
+
+static void check_read(const char *file, pthread_t reader)
+{
+	ssize_t size = read_expected(file);
+
+	CHECK(write(fd, "echo", 4) == 4 && !shutdown(fd, SHUT_WR) &&
+			!pthread_join(reader, NULL),
+		"the connection is broken");
+	strcat(expected, "echo");
+	CHECK(!memcmp(came, expected, size + 5), "'%s' has come, not '%s'", came, expected);
+}
+
+/* A socket's own queue. */
+static int ends[2];
+
+static void pass(void)
+{
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	sock_send_fds(ends[0], "x", 1, &fd, 1);
+	close(fd);
+}
+
+static void take(void)
+{
+	struct ucred cred;
+	int fds[4];
+	char c;
+
+	CHECK(sock_receive(ends[1], &c, 1, fds, &cred) == 1 && fds[0] >= 0, "the descriptor");
+	fd = fds[0];
 }
 
 /* Somebody else comes. */
@@ -167,20 +225,10 @@ static void set_address(struct sockaddr_in6 *a6, const char *text, int port)
 	a->sin_port = htons(port); /* at the same place in both */
 }
 
-int main(int argc, char *argv[])
+static void prepare(const char *mode, pthread_t *reader)
 {
-	const char *mode = argv[2];
-	struct sockaddr_in6 a = {0};
-	struct pollfd p = {.events = POLLIN};
+	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	signal(SIGPIPE, SIG_IGN);
-	MUST(argc > 3);
-	set_address(&a, argc > 4 ? argv[4] : "127.0.0.1", atoi(argv[1]));
-	if (!strcmp(mode, "server"))
-		be_server((struct sockaddr_in *)&a);
-	else
-		be_client(&a);
-	p.fd = fd;
 	if (!strcmp(mode, "full"))
 		fill();
 	else if (!strcmp(mode, "half"))
@@ -188,17 +236,46 @@ int main(int argc, char *argv[])
 	else
 		MUST(poll(&p, 1, 5000) == 1); /* the greeting */
 	look(&before);
-	victim_ready();
-	victim_wait();
+	set_patience();
+	if (!strcmp(mode, "read"))
+		MUST(!pthread_create(reader, NULL, read_all, NULL));
+	else if (!strcmp(mode, "passed"))
+		pass();
+}
+
+static void check(const char *mode, const char *file, pthread_t reader)
+{
+	if (!strcmp(mode, "passed"))
+		take();
 	if (!strcmp(mode, "reset"))
 		check_reset();
 	else if (!strcmp(mode, "full"))
 		check_full();
 	else if (!strcmp(mode, "half"))
 		CHECK(recv(fd, came, 8, MSG_WAITALL) == 5, "greeting");
+	else if (!strcmp(mode, "read"))
+		check_read(file, reader);
 	else
-		check_undisturbed(argv[3]);
+		check_undisturbed(file);
 	if (!strcmp(mode, "server"))
 		check_listening();
+}
+
+int main(int argc, char *argv[])
+{
+	struct sockaddr_in6 a = {0};
+	pthread_t reader = 0;
+
+	signal(SIGPIPE, SIG_IGN);
+	MUST(argc > 3);
+	set_address(&a, argc > 4 ? argv[4] : "127.0.0.1", atoi(argv[1]));
+	if (!strcmp(argv[2], "server"))
+		be_server((struct sockaddr_in *)&a);
+	else
+		be_client(&a);
+	prepare(argv[2], &reader);
+	victim_ready();
+	victim_wait();
+	check(argv[2], argv[3], reader);
 	return victim_done();
 }
