@@ -144,6 +144,35 @@ written_meanwhile() {
 		await -t 30 -p "$sup" && one_table && goes_unheard again &&
 		step=restart && restart_here && whole_and_clean
 }
+# How many segments the kernel has taken from all there are; and how often it has sent something of
+# the program again, or asked whether there is room for more.
+taken() {
+	awk '/^Tcp: [0-9]/ { print $11 }' /proc/net/snmp
+}
+attempts() {
+	awk -v to="$(printf ':%04X' "$port")" 'substr($3, 9) == to { print $7, $9 }' \
+		/proc/net/tcp
+}
+another_attempt() {
+	step="another attempt to reach the server"
+	local before i
+	before=$(attempts)
+	for ((i = 0; i < 400; i++)); do
+		[ "$(attempts)" = "$before" ] || return 0
+		await -t 0.05 -e never 2>/dev/null
+	done
+	return 1
+}
+silent_meanwhile() {
+	hold_commit || return
+	local before
+	before=$(taken)
+	another_attempt && another_attempt &&
+		step="what is told of a program that stands still" &&
+		[ "$(taken)" = "$before" ] && faults "$scratch/fault" off && step="its end" &&
+		await -t 30 -p "$sup" && step=restart && restart_here &&
+		kill -CONT $server && ends_well && whole
+}
 goes_on_alone() {
 	step="its own checks"
 	kill -USR1 "$inside" && await -t 30 -p "$inside" && said_ok && whole
@@ -236,6 +265,8 @@ keeps_all() {
 	outside "--tcp=keep: the same of one in a message" twice_unheard passed
 	outside "--tcp=keep: what is sent while it is written" written_meanwhile \
 		undisturbed
+	[ -z "${TRECR_APART:-}" ] ||
+		outside "--tcp=keep: nothing is sent while it is written" silent_meanwhile full
 	outside "--tcp=keep: the supervisor is killed meanwhile" supervisor_dies \
 		undisturbed
 	outside "--tcp=keep: a checkpoint fails" checkpoint_fails undisturbed
