@@ -146,6 +146,8 @@ static int thaw_tree(struct checkpoint_work *w)
 	int failed = 0;
 
 	phase_now = PHASE_THAW;
+	if (w->fds)
+		fd_dump_go_on(w->fds);
 	w->s->sleeps.len = 0;
 	thaw_pay_stops(&w->tree);
 	for (size_t i = 0; i < w->tree.count; i++) {
@@ -424,6 +426,16 @@ static int complete(struct checkpoint_work *w)
 	return 0;
 }
 
+/* From here on the program ends when we do, or nobody would let its connections go on. */
+static int hold_connections(struct checkpoint_work *w)
+{
+	if (!fd_dump_keeps(w->fds))
+		return 0;
+	return thaw_doom(&w->tree, w->e) || fd_dump_hold(w->fds, w->s->job_id, w->e)
+		       ? err_prefix(w->e, "the checkpoint is complete, but the program goes on")
+		       : 0;
+}
+
 /* While attached. A program that is to be ended stays frozen until all is on disk. */
 static int take_frozen(struct checkpoint_work *w)
 {
@@ -432,7 +444,7 @@ static int take_frozen(struct checkpoint_work *w)
 	if (!w->request->stop)
 		return thaw_tree(w);
 	w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
-	if (complete(w))
+	if (complete(w) || hold_connections(w))
 		goto out_thaw;
 	thaw_kill(&w->tree, &w->ending);
 	fd_dump_let_go(w->fds);

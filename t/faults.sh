@@ -7,25 +7,21 @@ preload="env LD_PRELOAD=$build/t/fault.so"
 # What is left behind shows where nobody else makes anything: in namespaces for System V objects,
 # sockets, message queues and mounts that are the test's own, and in a directory for what is
 # temporary.
-apart() {
-	mount --make-rprivate / && mount -t tmpfs none /dev/shm && mount -t mqueue none /mnt &&
-		perl -e '$up = pack "a16 s x22", "lo", 1;
-			socket(S, 2, 2, 0) && ioctl(S, 0x8914, $up) || die "$!"'
+apart -imn "$@"
+mount_own() {
+	mount --make-rprivate / && mount -t tmpfs none /dev/shm && mount -t mqueue none /mnt
 }
-if am_root && [ -z "${TRECR_APART:-}" ] && unshare -imn true 2>/dev/null; then
-	cd "$top" && rm -rf "$scratch"
-	TRECR_APART=1 exec unshare -imn -- "$BASH" "t/${0##*/}" "$@"
-fi
 export TMPDIR=$scratch/tmp
 mkdir "$TMPDIR"
 if [ -z "${TRECR_APART:-}" ]; then
 	note "no namespaces of its own: what is left behind is not looked for"
-elif ! apart; then
+elif ! mount_own || ! loopback_up; then
 	result 1 "namespaces that are the test's own"
 	exit 1
 fi
 
-# A line for each System V object, message queue, shared memory file, mount and socket there is.
+# A line for each System V object, message queue, shared memory file, mount and socket there is,
+# and each table of the packet filter.
 traces() {
 	[ -n "${TRECR_APART:-}" ] || return 0
 	awk 'FNR > 1 { print FILENAME, $1, $2 }' /proc/sysvipc/*
@@ -34,6 +30,7 @@ traces() {
 	awk 'FNR > 1 { print FILENAME, $NF }' /proc/net/unix
 	awk 'FNR > 1 && $4 != "06" { print FILENAME, $2, $3 }' /proc/net/tcp /proc/net/tcp6 \
 		/proc/net/udp /proc/net/udp6
+	tables 2>/dev/null
 	find "$scratch" -name '.trecr-*' -o -name '*.tmp'
 }
 

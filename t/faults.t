@@ -61,7 +61,17 @@ no_more_open() {
 	return 1
 }
 
-for v in ${CHECKPOINT_FAULTS:-tree_shared tree_clones pty_session sysv sockets_tree}; do
+# A connection to the outside, to be kept: for tcp_outside.
+connect_outside() {
+	serve hello >served &
+	args=("$(await -t 10 served '^[0-9]+$')" undisturbed sent)
+	printf hello >sent
+	RUN_FLAGS+=" --tcp=keep"
+}
+
+programs="tree_shared tree_clones pty_session sysv sockets_tree"
+! tables >/dev/null 2>&1 || [ -z "${TRECR_APART:-}" ] || programs+=" tcp_outside"
+for v in ${CHECKPOINT_FAULTS:-$programs}; do
 	arena "$v"
 	faults fault
 	traces >before
@@ -69,7 +79,9 @@ for v in ${CHECKPOINT_FAULTS:-tree_shared tree_clones pty_session sysv sockets_t
 	opened=0
 	why="no start"
 	RUN_FLAGS=--keep=2
-	launch "$victim/$v" && checkpoint && opened=$(find "/proc/$sup/fd" -type l | wc -l) &&
+	args=()
+	[ "$v" != tcp_outside ] || connect_outside
+	launch "$victim/$v" "${args[@]}" && checkpoint && opened=$(find "/proc/$sup/fd" -type l | wc -l) &&
 		why= && all_faults
 	is "$why" "" "$v: checkpoints with a fault each"
 	note "$v:$met"

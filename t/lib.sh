@@ -363,6 +363,20 @@ free_port() {
 	echo $port
 }
 
+# apart FLAGS ARG...: the test begins anew in namespaces of its own (unshare FLAGS), where that is
+# allowed. TRECR_APART says then that it is there.
+apart() {
+	am_root && [ -z "${TRECR_APART:-}" ] && unshare "$1" true 2>/dev/null || return
+	cd "$top" && rm -rf "$scratch"
+	TRECR_APART=1 exec unshare "$1" -- "$BASH" "t/${0##*/}" "${@:2}"
+}
+
+# In a network namespace of its own.
+loopback_up() {
+	perl -e '$up = pack "a16 s x22", "lo", 1;
+		socket(S, 2, 2, 0) && ioctl(S, 0x8914, $up) || die "$!"'
+}
+
 # Bash's and dash's, for programs that wait for it.
 wait_go='while [ ! -e go ]; do sleep 0.05; done'
 

@@ -73,6 +73,7 @@ locked-settings|TIOCSLCKTRMIOS
 kernel-answer|an answer of the kernel waits
 high-group|groups above 32
 corked|MSG_MORE
+socket-namespace|another network namespace
 tcp-urgent|urgent
 zerocopy|MSG_ERRQUEUE
 datagram-error|MSG_ERRQUEUE

@@ -51,6 +51,7 @@ struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp)
 
 	d->job = job;
 	d->tcp = tcp;
+	d->lock = (struct socket_lock)SOCKET_LOCK_NONE;
 	d->memory_device = memory_device();
 	memcpy(d->streams, standard_streams, sizeof(d->streams));
 	return d;
@@ -522,6 +523,21 @@ int fd_dump_received(struct fd_dump *d, int fd, uint32_t *description, struct er
 	else
 		close(fd);
 	return r;
+}
+
+void fd_dump_go_on(struct fd_dump *d)
+{
+	socket_dump_go_on(d);
+}
+
+bool fd_dump_keeps(const struct fd_dump *d)
+{
+	return socket_dump_keeps(d);
+}
+
+int fd_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e)
+{
+	return socket_dump_hold(d, job_id, e);
 }
 
 void fd_dump_let_go(struct fd_dump *d)

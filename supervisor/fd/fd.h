@@ -75,7 +75,15 @@ bool fd_dump_has_terminal(const struct fd_dump *d, int index);
 /* Write contents of the objects that descriptors lead to, and the notes. Call once, last. */
 int fd_dump_finish(struct fd_dump *d, struct err *e);
 
-/* The program has been ended: the ports of its connections are to be free at once. */
+/* The program goes on, or is about to: connections to the outside that are kept have stood
+ * still since fd_dump_finish(). */
+void fd_dump_go_on(struct fd_dump *d);
+/* Or it is to be ended: they stand still until job @job_id is restarted. Whether there are any.
+ */
+int fd_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e);
+bool fd_dump_keeps(const struct fd_dump *d);
+/* The program has been ended: the ports of its connections are to be free at once, and who is
+ * at the other ends of those that are kept is told nothing. */
 void fd_dump_let_go(struct fd_dump *d);
 
 /* ---- restart: runs in the new process, before it executes the program's file ---- */
@@ -84,6 +92,7 @@ struct fd_restore_options {
 	bool rollback_files; /* move what files gained since into FILE.trecr-tail */
 	bool clocks_go_on; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the checkpoint */
 	char scraps[32];   /* name of directories for a moment; nobody else has it */
+	int kept; /* connections to the outside go there, silent as yet (socket/kept.h) */
 };
 
 struct fd_restore;

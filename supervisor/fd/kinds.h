@@ -10,6 +10,7 @@
 
 #include "supervisor/fd/fd.h"
 #include "supervisor/fd/source.h"
+#include "supervisor/socket/lock.h"
 
 struct fd_check;
 
@@ -67,6 +68,7 @@ struct fd_dump {
 	struct buf objects;      /* struct fd_object: fd/object.h */
 	enum fd_tcp tcp;
 	struct buf sockets;      /* struct socket_dump: socket/dump.h */
+	struct socket_lock lock; /* of connections that are kept */
 	struct buf received;     /* int: descriptors from messages that are open nowhere else */
 	const struct tree *tree; /* NULL: unknown */
 	struct buf pids;         /* pid_t of the processes saved */

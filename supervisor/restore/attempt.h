@@ -7,6 +7,7 @@
 #include "supervisor/restore/birth.h"
 #include "supervisor/restore/one.h"
 #include "supervisor/restore/restore.h"
+#include "supervisor/socket/kept.h"
 
 /* A helper or a zombie. */
 struct other {
@@ -21,6 +22,7 @@ struct restore {
 	struct err *e;
 	int result;
 	struct birth birth;
+	struct socket_kept kept;
 	struct restore_one *processes; /* in the order of the checkpoint's */
 	size_t count;
 	bool explained; /* an error says itself which process has ended, and over what */

@@ -181,21 +181,26 @@ static int spare(struct restore_one *one, struct err *e)
 	return 0;
 }
 
-/* From here on the program is whole, and need not die with us. */
+/* From here on the program is whole, and need not die with us. A call that is entered again
+ * finds its connection open; others hear of it when nothing is left that can fail: a thread
+ * that could not be detached is let go by the end of this one. */
 static int let_go(struct restore *r)
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (spare(&r->processes[i], r->e))
 			return -1;
+	if (socket_kept_open(&r->kept, r->e))
+		return -1;
 	for (size_t i = 0; i < r->count; i++)
 		if (thaw_calls(r, &r->processes[i]))
 			return -1;
+	if (socket_kept_go_on(&r->kept, r->e))
+		return -1;
 	for (size_t i = 0; i < r->count; i++) {
 		struct restore_one *one = &r->processes[i];
 
 		for (size_t k = 0; k < one->thread_count; k++)
-			if (tracee_detach(&one->process.threads[k].tracee, 0, r->e))
-				return -1;
+			(void)tracee_detach(&one->process.threads[k].tracee, 0, NULL);
 	}
 	return 0;
 }
@@ -255,9 +260,11 @@ static void *run(void *arg)
 	struct restore *r = arg;
 
 	r->result = restore_all(r);
-	/* The tracees die with this thread. */
 	if (r->result && !r->id_taken && !r->explained)
 		(void)restore_killed(r->processes, r->count, r->s->init, r->e);
+	/* The tracees would die with this thread, but for those that have been spared. */
+	if (r->result)
+		restore_kill_all(r);
 	return NULL;
 }
 
@@ -296,6 +303,7 @@ static void release(struct restore *r)
 	free(r->processes);
 	buf_free(&r->others);
 	birth_free(&r->birth);
+	socket_kept_end(&r->kept);
 }
 
 /* Ids that are taken here are free in a namespace. */
@@ -333,7 +341,7 @@ static int make_first(struct restore *r, const struct spawn_wishes *wishes, char
 static int attempt(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, char *reason, bool *again, struct err *e)
 {
-	struct restore r = {.s = s, .c = c, .o = o, .e = e};
+	struct restore r = {.s = s, .c = c, .o = o, .e = e, .kept = SOCKET_KEPT_NONE};
 	cleanup_free char *obstacle = NULL, *doubts = NULL;
 	struct spawn_wishes wishes = {0};
 	struct clock_shifts clocks;
@@ -342,8 +350,10 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	char *why = NULL;
 	int result = -1;
 
-	if (enter(PHASE_CHECK) || look_at_image(&r) || check_before(&r))
+	if (enter(PHASE_CHECK) || look_at_image(&r) || check_before(&r) ||
+		socket_kept_begin(&r.kept, c, e))
 		goto out;
+	r.birth.fd_options.kept = r.kept.theirs;
 	wishes.terminals = reason ? fd_has_terminals(c) : fd_terminal_in_use(c);
 	if (!reason)
 		reason = namespace_reason(&r);
@@ -368,6 +378,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	*again = result && r.id_taken;
 	if (result) {
 		restore_kill_all(&r);
+		socket_kept_silence(&r.kept);
 		fd_remove_scraps(c, &r.birth.fd_options);
 	} else {
 		adopt(&r);

@@ -2,7 +2,8 @@
  * The way of a checkpoint through the sockets: each is noted when its descriptor is looked at.
  * When all are known, they are looked at, and what waits in them is read; that may bring
  * descriptors that are open nowhere else, so on until there are no new ones. Then they are
- * related to each other.
+ * related to each other. Connections are read when that is done: those inside the tree are made
+ * to bring all that is under way, and those to the outside to stand still.
  */
 #include "supervisor/socket/dump.h"
 
@@ -85,10 +86,31 @@ int fd_socket_dump(struct fd_dump *d, const struct fd_source *s, struct image_de
 
 /* ---- looking ---- */
 
+/* With addresses and routes of its own. Before Linux 5.14 nothing tells. */
+static int refuse_namespace(const struct socket_dump *k, struct err *e)
+{
+	cleanup_fd int ours = -1;
+	uint64_t here, there;
+	socklen_t size = sizeof(here);
+
+	if (k->s.family == AF_UNIX)
+		return 0;
+	if (getsockopt(k->fd, SOL_SOCKET, SO_NETNS_COOKIE, &there, &size))
+		return errno == ENOPROTOOPT
+			       ? 0
+			       : err_set(e, errno, "cannot ask for its network namespace");
+	ours = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (ours < 0 || getsockopt(ours, SOL_SOCKET, SO_NETNS_COOKIE, &here, &size))
+		return err_set(e, errno, "cannot ask for the network namespace");
+	return here == there ? 0 : err_set(e, 0, "it is of another network namespace");
+}
+
 static int look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
 	int r;
 
+	if (refuse_namespace(k, e))
+		return -1;
 	if (k->s.family == AF_UNIX)
 		r = socket_unix_look(d, k, e);
 	else if (k->s.family == AF_NETLINK)
@@ -159,25 +181,28 @@ static bool has_queue(const struct image_socket *s)
 	return !connection || s->state != IMAGE_SOCKET_OPEN;
 }
 
-static int gather(struct fd_dump *d, struct socket_dump *k, struct err *e)
+static bool is_tcp(const struct socket_dump *k)
 {
-	bool inet = k->s.family == AF_INET || k->s.family == AF_INET6;
+	return (k->s.family == AF_INET || k->s.family == AF_INET6) && k->s.type == SOCK_STREAM;
+}
 
-	return inet ? socket_inet_gather(d, k, e) : 0;
+static int read_queue(struct fd_dump *d, uint32_t number, struct err *e)
+{
+	struct socket_dump *k = socket_dump_at(d, number);
+	struct queue q = {d, number};
+
+	return has_queue(&k->s) ? socket_peek(k->fd, k->inode, k->pid, take_message, &q, e) : 0;
 }
 
 static int look_at_all(struct fd_dump *d, struct err *e)
 {
 	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
 		struct socket_dump *k = socket_dump_at(d, n);
-		struct queue q = {d, n};
 
-		if (k->queue_read)
+		if (k->looked_at)
 			continue;
-		k->queue_read = true;
-		if (look(d, k, e) || gather(d, k, e) ||
-			(has_queue(&k->s) &&
-				socket_peek(k->fd, k->inode, k->pid, take_message, &q, e)))
+		k->looked_at = true;
+		if (look(d, k, e) || (!is_tcp(k) && read_queue(d, n, e)))
 			return err_prefix(e, "%s", socket_dump_text(d, socket_dump_at(d, n)));
 	}
 	return 0;
@@ -199,6 +224,21 @@ static int relate_all(struct fd_dump *d, struct err *e)
 	return 0;
 }
 
+/* These bring no descriptors. */
+static int read_connections(struct fd_dump *d, struct err *e)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		struct socket_dump *k = socket_dump_at(d, n);
+
+		if (!is_tcp(k))
+			continue;
+		if (socket_inet_gather(d, k, e) || read_queue(d, n, e) ||
+			(k->kept && socket_inet_save_kept(d, k, e)))
+			return err_prefix(e, "%s", socket_dump_text(d, k));
+	}
+	return 0;
+}
+
 static int check_backlogs(struct fd_dump *d, struct err *e)
 {
 	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
@@ -212,7 +252,11 @@ static int check_backlogs(struct fd_dump *d, struct err *e)
 
 int socket_dump_all(struct fd_dump *d, struct err *e)
 {
-	return look_at_all(d, e) || relate_all(d, e) || check_backlogs(d, e) ? -1 : 0;
+	if (look_at_all(d, e) || relate_all(d, e))
+		return -1;
+	if (socket_dump_keeps(d))
+		socket_lock_settle();
+	return read_connections(d, e) || check_backlogs(d, e) ? -1 : 0;
 }
 
 /* ---- writing ---- */
@@ -255,6 +299,47 @@ void socket_dump_write(struct fd_dump *d)
 		write_one(d, socket_dump_at(d, n), &c);
 }
 
+/* ---- the end ---- */
+
+bool socket_dump_keeps(const struct fd_dump *d)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++)
+		if (socket_dump_at(d, n)->kept)
+			return true;
+	return false;
+}
+
+void socket_dump_go_on(struct fd_dump *d)
+{
+	socket_lock_end(&d->lock);
+}
+
+static int hold_all(struct fd_dump *d, struct socket_lock *lasting, struct err *e)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		const struct socket_dump *k = socket_dump_at(d, n);
+
+		if (k->kept && socket_lock_add(lasting, k->s.name, k->s.peer_name, e))
+			return err_prefix(e, "%s", socket_dump_text(d, k));
+	}
+	return 0;
+}
+
+int socket_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e)
+{
+	cleanup_free char *name = socket_lock_name(job_id);
+	struct socket_lock lasting;
+	int failed;
+
+	if (socket_lock_begin(&lasting, name, e))
+		return -1;
+	failed = hold_all(d, &lasting, e);
+	socket_lock_end(&lasting);
+	if (failed)
+		(void)socket_lock_remove(name, NULL); /* what it was that failed is told */
+	return failed;
+}
+
 /* An end that closes first would keep its port for a minute (TIME_WAIT). Nobody is told that is
  * not part of the program. */
 void socket_dump_let_go(struct fd_dump *d)
@@ -265,7 +350,7 @@ void socket_dump_let_go(struct fd_dump *d)
 		const struct socket_dump *k = socket_dump_at(d, n);
 
 		if (k->kept)
-			socket_repair_leave(k->fd);
+			socket_repair_enter(k->fd);
 		if (k->s.family != AF_UNIX && k->s.type == SOCK_STREAM && k->s.peer)
 			(void)setsockopt(k->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	}
@@ -283,4 +368,5 @@ void socket_dump_free(struct fd_dump *d)
 		buf_free(&k->waiting);
 	}
 	buf_free(&d->sockets);
+	socket_lock_end(&d->lock); /* behind the sockets, which say something as they close */
 }

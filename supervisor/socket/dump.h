@@ -20,7 +20,7 @@ struct socket_dump {
 	struct buf messages; /* struct image_message, rights counted from this socket's first */
 	struct buf rights;   /* uint32_t: descriptions */
 	struct buf waiting;  /* of a listening one, uint32_t: inodes of those in its backlog */
-	bool queue_read;
+	bool looked_at;
 	bool closed_end; /* its other end is closed, or waits to be accepted */
 	uint32_t peer_inode;
 	bool kept; /* a connection to the outside that is to go on: */
@@ -41,6 +41,13 @@ const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *
 int socket_dump_all(struct fd_dump *d, struct err *e);
 /* After it: the notes. @description: the description that has socket @number. */
 void socket_dump_write(struct fd_dump *d);
+/* The program goes on: so do connections that stood still to be kept. */
+void socket_dump_go_on(struct fd_dump *d);
+/* Or it is to be ended: those stand still until a restart from a checkpoint of job @job_id, or
+ * until socket_lock_remove(). Whether there are any. */
+int socket_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e);
+bool socket_dump_keeps(const struct fd_dump *d);
+/* It has been ended, and its sockets have no user but us. */
 void socket_dump_let_go(struct fd_dump *d);
 void socket_dump_free(struct fd_dump *d);
 
@@ -51,12 +58,14 @@ int socket_unix_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_netlink_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 
-/* To which other one it belongs. */
-/* Bring to it what the other end has sent. */
-int socket_inet_gather(struct fd_dump *d, struct socket_dump *k, struct err *e);
-/* When all are related. */
-int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct err *e);
+/* To which other one it belongs; of a connection to the outside, what is to become of it. */
 int socket_unix_relate(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_inet_relate(struct fd_dump *d, struct socket_dump *k, struct err *e);
+
+/* When all are related: bring to a connection what its other end in the tree has sent. */
+int socket_inet_gather(struct fd_dump *d, struct socket_dump *k, struct err *e);
+/* Behind what waits in it: how far a connection has come that is kept, and what it has sent. */
+int socket_inet_save_kept(struct fd_dump *d, struct socket_dump *k, struct err *e);
+int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct err *e);
 
 #endif

@@ -277,19 +277,7 @@ static int make_come(int from, int to, struct err *e)
 
 int socket_inet_gather(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
-	uint32_t other;
-
-	if (k->s.type != SOCK_STREAM || k->s.state != IMAGE_SOCKET_CONNECTED)
-		return 0;
-	/* The other one may not have been looked at yet. */
-	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
-		struct socket_dump *o = socket_dump_at(d, n);
-
-		if (o->s.family != AF_UNIX && o->s.family != AF_NETLINK && get_names(o, e))
-			return -1;
-	}
-	other = find_end(d, k);
-	return other ? make_come(socket_dump_at(d, other)->fd, k->fd, e) : 0;
+	return k->s.peer ? make_come(socket_dump_at(d, k->s.peer)->fd, k->fd, e) : 0;
 }
 
 /* ---- relate ---- */
@@ -300,17 +288,30 @@ static void show_peer(const struct socket_dump *k, struct buf *out)
 	buf_add(out, "", 1);
 }
 
+/* From here on it stands still. */
 static int keep(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	if ((d->lock.netlink < 0 && socket_lock_begin(&d->lock, NULL, e)) ||
+		socket_lock_add(&d->lock, k->s.name, k->s.peer_name, e))
+		return -1;
+	k->kept = true;
+	return 0;
+}
+
+int socket_inet_save_kept(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
 	struct fd_object *o = fd_object_at(d, k->object);
 
-	if (k->closed_end || k->s.shutdown || k->s.flags & IMAGE_SOCKET_RESET)
+	/* Something may have come before it stood still. */
+	if (look_at_tcp(k, e))
+		return -1;
+	if (k->s.state != IMAGE_SOCKET_CONNECTED || k->closed_end || k->s.shutdown ||
+		k->s.flags & IMAGE_SOCKET_RESET)
 		return err_set(e, 0, "it is being closed, and cannot be kept");
 	k->tcp.socket = socket_dump_find(d, k->inode);
 	if (socket_repair_save(k->fd, &k->tcp, &o->bytes, e))
 		return -1;
 	o->o.size = o->bytes.len;
-	k->kept = true;
 	return 0;
 }
 
@@ -367,17 +368,10 @@ static int relate_tcp(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
 	struct sockaddr_storage name = {0}, peer = {0};
 	struct tcp_facts f;
-	bool arrived;
-	int unsent;
 
 	k->s.peer = find_end(d, k);
-	if (k->s.peer) {
-		int from = socket_dump_at(d, k->s.peer)->fd;
-
-		if (have_arrived(from, k->fd, &arrived, &unsent, e))
-			return -1;
-		return arrived ? 0 : err_set(e, 0, "bytes that were sent to it do not arrive");
-	}
+	if (k->s.peer)
+		return 0;
 	memcpy(&name, k->s.name, k->s.name_size);
 	memcpy(&peer, k->s.peer_name, k->s.peer_name_size);
 	if (socket_diag_tcp(&peer, &name, &f, e))

@@ -11,6 +11,7 @@
 #include "supervisor/socket/guard.h"
 #include "supervisor/socket/options.h"
 
+#define REPAIR_OFF          0
 #define REPAIR_ON           1
 #define REPAIR_OFF_NO_PROBE (-1)
 
@@ -37,19 +38,20 @@ static int get(int fd, int name, uint32_t *value)
 static int read_sent(int fd, struct image_tcp *t, struct buf *bytes)
 {
 	int unacknowledged;
+	ssize_t n;
 
 	if (ioctl(fd, SIOCOUTQ, &unacknowledged))
 		return -1;
 	t->sent_size = unacknowledged;
 	if (!unacknowledged)
 		return 0;
-	return recv(fd, buf_grow(bytes, unacknowledged), unacknowledged,
-		       MSG_PEEK | MSG_DONTWAIT) == unacknowledged
-		       ? 0
-		       : -1;
+	n = recv(fd, buf_grow(bytes, unacknowledged), unacknowledged, MSG_PEEK | MSG_DONTWAIT);
+	if (n >= 0 && n != unacknowledged)
+		errno = EBUSY; /* it has shrunk: the other end is heard after all */
+	return n == unacknowledged ? 0 : -1;
 }
 
-/* While nothing is sent, and what comes is not acknowledged. */
+/* While nothing comes or leaves. */
 static int read_all_of(int fd, struct image_tcp *t, struct buf *bytes)
 {
 	struct tcp_info info = {0};
@@ -78,7 +80,8 @@ int socket_repair_save(int fd, struct image_tcp *t, struct buf *bytes, struct er
 	g.options[0].level = IPPROTO_TCP;
 	g.options[0].name = TCP_REPAIR;
 	g.options[0].value = REPAIR_OFF_NO_PROBE;
-	if (socket_guard_begin(&g, e))
+	/* Which that would leave at 0. */
+	if (socket_guard_note(&g, SOL_SOCKET, SO_REUSEADDR, e) || socket_guard_begin(&g, e))
 		return -1;
 	if (set(fd, TCP_REPAIR, REPAIR_ON)) {
 		code = errno;
@@ -93,9 +96,21 @@ int socket_repair_save(int fd, struct image_tcp *t, struct buf *bytes, struct er
 	return failed ? err_set(e, code, "cannot read how far the connection has come") : 0;
 }
 
-void socket_repair_leave(int fd)
+void socket_repair_enter(int fd)
 {
 	(void)set(fd, TCP_REPAIR, REPAIR_ON); /* at worst the other end is told */
+}
+
+int socket_repair_leave(int fd, bool probe, struct err *e)
+{
+	socklen_t size = sizeof(int);
+	int reuse;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, &size) ||
+		set(fd, TCP_REPAIR, probe ? REPAIR_OFF : REPAIR_OFF_NO_PROBE) ||
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, size))
+		return err_set(e, errno, "cannot let a connection to the outside go on");
+	return 0;
 }
 
 /* ---- restart ---- */
@@ -147,8 +162,7 @@ static int restore(int fd, const struct image_socket *s, const struct image_tcp 
 	       put(fd, TCP_RECV_QUEUE, data, unread) ||
 	       put(fd, TCP_SEND_QUEUE, data + unread, t->sent_size) ||
 	       set(fd, TCP_REPAIR_QUEUE, TCP_NO_QUEUE) ||
-	       setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_WINDOW, t->window, sizeof(t->window)) ||
-	       set(fd, TCP_REPAIR, 0);
+	       setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_WINDOW, t->window, sizeof(t->window));
 }
 
 int socket_repair_restore(int fd, const struct image_socket *s, const struct image_tcp *t,

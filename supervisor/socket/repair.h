@@ -6,17 +6,23 @@
 #ifndef SUPERVISOR_SOCKET_REPAIR_H
 #define SUPERVISOR_SOCKET_REPAIR_H
 
+#include <stdbool.h>
+
 #include "ckpt/image.h"
 #include "lib/err.h"
 #include "lib/util.h"
 
 /* How far @fd has come; what it has sent and is not acknowledged is added to @bytes, behind
- * what waits to be read. */
+ * what waits to be read. Its packets must be held back meanwhile (socket/lock.h). */
 int socket_repair_save(int fd, struct image_tcp *t, struct buf *bytes, struct err *e);
-/* Closing it will tell the other end nothing. */
-void socket_repair_leave(int fd);
-/* Make @fd, a new socket, go on as @s and @t say, with @bytes as saved. */
+/* Make @fd, a new socket, go on as @s and @t say, with @bytes as saved; but for
+ * socket_repair_leave(): until then, its end is silent, and reading from it an error. */
 int socket_repair_restore(int fd, const struct image_socket *s, const struct image_tcp *t,
 	const struct buf *bytes, struct err *e);
+
+/* Closing it will tell the other end nothing. */
+void socket_repair_enter(int fd);
+/* It goes on; with a @probe the other end is asked how far it has come. */
+int socket_repair_leave(int fd, bool probe, struct err *e);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "supervisor/socket/kept.h"
 #include "supervisor/socket/options.h"
 #include "supervisor/socket/socket.h"
 
@@ -196,6 +197,16 @@ static int each(struct socket_restore *q,
 	return 0;
 }
 
+static int hand_kept_over(struct socket_restore *q, struct err *e)
+{
+	cleanup_buf struct buf fds = {0};
+
+	for (size_t n = 1; n <= q->count; n++)
+		if (socket_find_kept(q, n))
+			buf_push(&fds, int, &q->made[n - 1].fd);
+	return socket_kept_hand_over(q->r->options->kept, fds.data, buf_count(&fds, int), e);
+}
+
 int socket_restore_settle(struct fd_restore *r, struct err *e)
 {
 	struct socket_restore *q = r->sockets;
@@ -204,7 +215,7 @@ int socket_restore_settle(struct fd_restore *r, struct err *e)
 	return each(q, socket_deliver, e) || each(q, connect_to_name, e) ||
 			       each(q, fill_backlog, e) || each(q, end_other, e) ||
 			       each(q, shut_down, e) || each(q, set_options, e) ||
-			       each(q, socket_unix_reveal, e)
+			       each(q, socket_unix_reveal, e) || hand_kept_over(q, e)
 		       ? -1
 		       : 0;
 }

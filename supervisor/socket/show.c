@@ -116,6 +116,8 @@ void fd_socket_show(const struct image *job, const struct image_description *x, 
 		buf_printf(out, "%s", shut[s->shutdown & 3]);
 	if (s->flags & IMAGE_SOCKET_RESET)
 		buf_printf(out, ", reset");
+	if (is_kept(job, x->args[0]))
+		buf_printf(out, ", kept");
 	if (o && s->message_count)
 		buf_printf(out, ", %" PRIu64 " bytes in it", o->size);
 	if (s->message_count > 1)

@@ -204,6 +204,13 @@ int tracee_spare(struct tracee *t, struct err *e)
 	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (long)OPTIONS) ? fail(t, "spare", e) : 0;
 }
 
+int tracee_doom(struct tracee *t, struct err *e)
+{
+	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (long)(OPTIONS | PTRACE_O_EXITKILL))
+		       ? fail(t, "doom", e)
+		       : 0;
+}
+
 int tracee_suspend_seccomp(struct tracee *t, bool kill_with_us, struct err *e)
 {
 	long options = OPTIONS | (kill_with_us ? PTRACE_O_EXITKILL : 0);

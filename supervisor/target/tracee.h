@@ -76,6 +76,8 @@ int tracee_continue_to_syscall(struct tracee *t, int signal, struct err *e);
 int tracee_detach(struct tracee *t, int signal, struct err *e);
 /* From a stop: it is no longer to be killed when the supervisor ends. */
 int tracee_spare(struct tracee *t, struct err *e);
+/* And: it is. */
+int tracee_doom(struct tracee *t, struct err *e);
 
 /* From a stop: seccomp does not act on what it does, until it is let go. Takes CAP_SYS_ADMIN in
  * the initial user namespace. @kill_with_us as it was attached. */

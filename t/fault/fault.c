@@ -40,6 +40,7 @@
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/phase.h"
@@ -86,6 +87,16 @@ static int send_signal(void)
 	return 0;
 }
 
+/* And then it is made. */
+static int hold(enum fault_class class)
+{
+	const struct timespec moment = {.tv_nsec = 5000000};
+
+	while (control->class == (int)class)
+		nanosleep(&moment, NULL);
+	return 0;
+}
+
 /* The process that has been stopped @calls calls ago. */
 static void continue_again(int calls)
 {
@@ -111,6 +122,8 @@ static int fails(enum fault_class class)
 	if (left != 1)
 		return 0;
 	control->fired = 1;
+	if (control->signal == FAULT_HOLD)
+		return hold(class);
 	if (control->signal)
 		return send_signal();
 	errno = EIO;

@@ -34,6 +34,7 @@ enum fault_class {
 };
 
 #define FAULT_SELF (-1) /* who makes the call, if that is not the supervisor */
+#define FAULT_HOLD (-1) /* for a signal: the call waits until there is no fault any more */
 
 struct fault_control {
 	int class;

@@ -6,9 +6,14 @@
  *	faults FILE CLASS N PHASE	the Nth of those that are made in that phase
  *	faults FILE CLASS N [PHASE] kill [PID | self]
  *		that call does not fail, but kills the supervisor, or another process, or the
- *one that makes it faults FILE CLASS N [PHASE] stop PID [CALLS] or stops a process, which is
- *continued that many calls of the class later, or before the first one in the thaw faults FILE
- *continued	exit status 0 when it has been
+ *		one that makes it
+ *	faults FILE CLASS N [PHASE] stop PID [CALLS]
+ *		or stops a process, which is continued that many calls of the class later, or
+ *		before the first one in the thaw
+ *	faults FILE CLASS N [PHASE] hold
+ *		or waits until "off"
+ *	faults FILE continued	exit status 0 when that process has been
+ *	faults FILE fired	exit status 0 when that call has been met
  *	faults FILE off		nothing any more; exit status 0 when one has failed, else 1
  *	faults FILE killer	the process that has killed the supervisor, if not itself
  *	faults classes		their names
@@ -91,7 +96,10 @@ static struct fault_control *map(const char *path)
 
 static int signal_of(const char *what)
 {
-	return !strcmp(what, "kill") ? SIGKILL : !strcmp(what, "stop") ? SIGSTOP : 0;
+	return !strcmp(what, "kill")   ? SIGKILL
+	       : !strcmp(what, "stop") ? SIGSTOP
+	       : !strcmp(what, "hold") ? FAULT_HOLD
+				       : 0;
 }
 
 int main(int argc, char **argv)
@@ -116,6 +124,8 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[2], "continued"))
 		return !c->continued;
+	if (argc == 3 && !strcmp(argv[2], "fired"))
+		return !c->fired;
 	if (argc == 3) {
 		c->class = FAULT_NONE;
 		return !c->fired;

@@ -4,6 +4,7 @@
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/un.h>
@@ -50,6 +51,15 @@ static void mapped_lock(void)
 	fd = victim_file("mapped", 4096, 1);
 	MUST(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
 	MUST(!fcntl(fd, F_SETLK, &all));
+}
+
+/* From where the program has come back. */
+static void socket_namespace(void)
+{
+	other = open("/proc/self/ns/net", O_RDONLY);
+	need(!unshare(CLONE_NEWNET), "no network namespaces here");
+	need_socket(AF_INET, SOCK_STREAM, 0);
+	MUST(!setns(other, CLONE_NEWNET) && !close(other));
 }
 
 /* ---- terminals: fd is the master, other the slave ---- */
@@ -269,6 +279,7 @@ static const struct kind kinds[] = {
 	{"unix-outside", unix_outside, still_outside, 'd'},
 	{"zerocopy", zerocopy, still_reports, 'd'},
 	{"datagram-error", datagram_error, still_reports, 'd'},
+	{"socket-namespace", socket_namespace, nothing, 'd'},
 	{"tcp-urgent", tcp_urgent, still_tcp_urgent, 'd'},
 };
 

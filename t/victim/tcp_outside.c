@@ -1,16 +1,21 @@
 /* A TCP connection to the outside, at the port given: undisturbed by a checkpoint, broken after
  * a restart ("reset"); with more under way than the server, which stands still, has room for
- * ("full"), or shut down for sending ("half").
+ * ("full"), or shut down for sending ("half"). Undisturbed, too, are that of a server
+ *("server"), one that a thread sleeps in to read from ("read"), and one that is only in a
+ *message ("passed").
  *
- *	tcp_outside PORT (undisturbed|reset|full|half)
+ *	tcp_outside PORT (undisturbed|reset|full|half|server|read|passed) FILE [ADDRESS]
+ *
+ * An undisturbed one brings what is in FILE by the end, no more and no less.
  */
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 
 #include "sockets.h"
 
-static int fd;
+static int fd, listening;
 
 void victim_hurt(void)
 {
@@ -21,6 +26,7 @@ void victim_hurt(void)
 static struct agreed {
 	unsigned options, send_scale, receive_scale;
 	unsigned clock;
+	int reuse;
 } before;
 
 static void look(struct agreed *a)
@@ -33,6 +39,7 @@ static void look(struct agreed *a)
 	a->send_scale = info.tcpi_snd_wscale;
 	a->receive_scale = info.tcpi_rcv_wscale;
 	a->clock = sock_int(fd, IPPROTO_TCP, TCP_TIMESTAMP);
+	a->reuse = sock_int(fd, SOL_SOCKET, SO_REUSEADDR);
 }
 
 static void check_agreed(void)
@@ -47,6 +54,14 @@ static void check_agreed(void)
 	/* In milliseconds; from anywhere else it would hardly be so near. */
 	CHECK(now.clock - before.clock < 1000000, "the clock was %u, is %u", before.clock,
 		now.clock);
+}
+
+/* What trecr changes for a moment. */
+static void check_settings(void)
+{
+	int reuse = sock_int(fd, SOL_SOCKET, SO_REUSEADDR);
+
+	CHECK(reuse == before.reuse, "SO_REUSEADDR was %d, is %d", before.reuse, reuse);
 }
 
 static char sent[4096], came[4096];
@@ -81,15 +96,93 @@ static void check_full(void)
 	check_agreed();
 }
 
-static void check_undisturbed(void)
+static char expected[1024];
+
+static ssize_t read_expected(const char *file)
 {
-	char text[8];
+	int f = open(file, O_RDONLY);
+	ssize_t size = read(f, expected, sizeof(expected) - 4);
+
+	MUST(size > 0);
+	close(f);
+	return size;
+}
+
+static void set_patience(void)
+{
+	const struct timeval patience = {.tv_sec = 20};
+
+	MUST(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)));
+}
+
+static void check_undisturbed(const char *file)
+{
+	ssize_t size = read_expected(file);
 
 	check_agreed();
-	COMES(fd, "hello");
-	CHECK(write(fd, "echo", 4) == 4 && recv(fd, text, 4, MSG_WAITALL) == 4 &&
-			!memcmp(text, "echo", 4),
+	check_settings();
+	set_patience();
+	CHECK(recv(fd, came, size, MSG_WAITALL) == size && !memcmp(came, expected, size),
+		"'%s' has come, not '%s'", came, expected);
+	CHECK(write(fd, "echo", 4) == 4 && recv(fd, came, 4, MSG_WAITALL) == 4 &&
+			!memcmp(came, "echo", 4),
 		"the connection is broken");
+}
+
+/* A call with a time-out is entered again while the program is stopped still. */
+static void *read_all(void *arg)
+{
+	size_t have = 0;
+	ssize_t n;
+
+	while ((n = recv(fd, came + have, sizeof(came) - have, 0)) > 0)
+		have += n;
+	CHECK(n == 0, "reading ends by %s", strerror(errno));
+	return NULL;
+}
+
+static void check_read(const char *file, pthread_t reader)
+{
+	ssize_t size = read_expected(file);
+
+	CHECK(write(fd, "echo", 4) == 4 && !shutdown(fd, SHUT_WR) &&
+			!pthread_join(reader, NULL),
+		"the connection is broken");
+	strcat(expected, "echo");
+	CHECK(!memcmp(came, expected, size + 5), "'%s' has come, not '%s'", came, expected);
+}
+
+/* A socket's own queue. */
+static int ends[2];
+
+static void pass(void)
+{
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	sock_send_fds(ends[0], "x", 1, &fd, 1);
+	close(fd);
+}
+
+static void take(void)
+{
+	struct ucred cred;
+	int fds[4];
+	char c;
+
+	CHECK(sock_receive(ends[1], &c, 1, fds, &cred) == 1 && fds[0] >= 0, "the descriptor");
+	fd = fds[0];
+}
+
+/* Somebody else comes. */
+static void check_listening(void)
+{
+	struct sockaddr_in a;
+	socklen_t size = sizeof(a);
+	int other = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(!getsockname(listening, (struct sockaddr *)&a, &size) &&
+			!connect(other, (struct sockaddr *)&a, size) &&
+			accept(listening, NULL, NULL) >= 0,
+		"nobody can connect: %s", strerror(errno));
 }
 
 static void check_reset(void)
@@ -104,32 +197,85 @@ static void check_reset(void)
 	CHECK(write(fd, "x", 1) < 0 && errno == EPIPE, "no EPIPE");
 }
 
-int main(int argc, char *argv[])
+static void be_server(const struct sockaddr_in *a)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	struct pollfd p = {.events = POLLIN};
+	listening = socket(AF_INET, SOCK_STREAM, 0);
+	sock_set(listening, SOL_SOCKET, SO_REUSEADDR, 1);
+	MUST(!bind(listening, (const struct sockaddr *)a, sizeof(*a)) && !listen(listening, 5));
+	fd = accept(listening, NULL, NULL);
+	MUST(fd >= 0);
+}
 
-	signal(SIGPIPE, SIG_IGN);
-	MUST(argc == 3);
-	a.sin_port = htons(atoi(argv[1]));
-	p.fd = fd = socket(AF_INET, SOCK_STREAM, 0);
-	MUST(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
-	if (!strcmp(argv[2], "full"))
+static void be_client(const struct sockaddr_in6 *a)
+{
+	fd = socket(a->sin6_family, SOCK_STREAM, 0);
+	sock_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	MUST(!connect(fd, (const struct sockaddr *)a, sizeof(*a)));
+}
+
+/* IPv4, IPv6, or the one written as the other. */
+static void set_address(struct sockaddr_in6 *a6, const char *text, int port)
+{
+	struct sockaddr_in *a = (struct sockaddr_in *)a6;
+
+	if (inet_pton(AF_INET, text, &a->sin_addr) == 1)
+		a->sin_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &a6->sin6_addr) == 1)
+		a6->sin6_family = AF_INET6;
+	a->sin_port = htons(port); /* at the same place in both */
+}
+
+static void prepare(const char *mode, pthread_t *reader)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	if (!strcmp(mode, "full"))
 		fill();
-	else if (!strcmp(argv[2], "half"))
+	else if (!strcmp(mode, "half"))
 		MUST(!shutdown(fd, SHUT_WR));
 	else
 		MUST(poll(&p, 1, 5000) == 1); /* the greeting */
 	look(&before);
+	set_patience();
+	if (!strcmp(mode, "read"))
+		MUST(!pthread_create(reader, NULL, read_all, NULL));
+	else if (!strcmp(mode, "passed"))
+		pass();
+}
+
+static void check(const char *mode, const char *file, pthread_t reader)
+{
+	if (!strcmp(mode, "passed"))
+		take();
+	if (!strcmp(mode, "reset"))
+		check_reset();
+	else if (!strcmp(mode, "full"))
+		check_full();
+	else if (!strcmp(mode, "half"))
+		CHECK(recv(fd, came, 8, MSG_WAITALL) == 5, "greeting");
+	else if (!strcmp(mode, "read"))
+		check_read(file, reader);
+	else
+		check_undisturbed(file);
+	if (!strcmp(mode, "server"))
+		check_listening();
+}
+
+int main(int argc, char *argv[])
+{
+	struct sockaddr_in6 a = {0};
+	pthread_t reader = 0;
+
+	signal(SIGPIPE, SIG_IGN);
+	MUST(argc > 3);
+	set_address(&a, argc > 4 ? argv[4] : "127.0.0.1", atoi(argv[1]));
+	if (!strcmp(argv[2], "server"))
+		be_server((struct sockaddr_in *)&a);
+	else
+		be_client(&a);
+	prepare(argv[2], &reader);
 	victim_ready();
 	victim_wait();
-	if (!strcmp(argv[2], "reset"))
-		check_reset();
-	else if (!strcmp(argv[2], "full"))
-		check_full();
-	else if (!strcmp(argv[2], "half"))
-		CHECK(recv(fd, came, 8, MSG_WAITALL) == 5, "greeting");
-	else
-		check_undisturbed();
+	check(argv[2], argv[3], reader);
 	return victim_done();
 }

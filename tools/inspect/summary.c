@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "supervisor/socket/lock.h"
 #include "tools/inspect/contents.h"
 #include "tools/inspect/gpu.h"
 #include "tools/inspect/names.h"
@@ -155,6 +156,19 @@ static void chain_text(const struct checkpoint *c, struct buf *out)
 		text_line(out, "chain       %s", text_of(&line));
 }
 
+/* Whether these are locked just now is for nft(8) to say. */
+static void kept_text(const struct checkpoint *c, struct buf *out)
+{
+	cleanup_free char *table = socket_lock_name(c->info->job_id);
+	size_t count = COUNT(c->job, IMAGE_NOTE_TCP, struct image_tcp);
+
+	if (count)
+		text_line(out,
+			"kept        %zu connections to the outside, by table inet %s once the "
+			"program is ended",
+			count, table);
+}
+
 static void stored_text(const struct checkpoint *c, const struct sums *s, struct buf *out)
 {
 	uint64_t here = s->total.tally.here + s->objects.here;
@@ -295,6 +309,7 @@ void summary_text(const struct checkpoint *c, struct buf *out)
 	stored_text(c, &s, out);
 	text_line(out, "processes   %zu, with %zu threads and %zu descriptors",
 		c->process_count, s.threads, s.fds);
+	kept_text(c, out);
 	processes_text(c, out);
 	for (size_t i = 0; i < c->process_count && i < ROWS; i++)
 		gpu_text(c, i, out);
@@ -318,6 +333,15 @@ static void sizes_json(const struct tally *t, struct json *j)
 	json_number(j, "zero_bytes", t->zero * IMAGE_BLOCK);
 }
 
+static void kept_json(const struct checkpoint *c, struct json *j)
+{
+	cleanup_free char *table = socket_lock_name(c->info->job_id);
+	size_t count = COUNT(c->job, IMAGE_NOTE_TCP, struct image_tcp);
+
+	json_number(j, "kept_connections", count);
+	json_text(j, "kept_by_table", count ? table : NULL);
+}
+
 static void origin_json(const struct checkpoint *c, struct json *j)
 {
 	const struct image_job *info = c->info;
@@ -339,6 +363,7 @@ static void origin_json(const struct checkpoint *c, struct json *j)
 	json_text(j, "parent", parent_name(c));
 	json_number(j, "memory_bytes", info->memory_bytes);
 	json_number(j, "stored_bytes", info->stored_bytes);
+	kept_json(c, j);
 }
 
 static void chain_json(const struct checkpoint *c, struct json *j)
