@@ -54,16 +54,48 @@ import ctypes, signal, sys
 libc = ctypes.CDLL(None)
 number, add = int(sys.argv[1]), int(sys.argv[2])
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-libc.semop(number, (ctypes.c_short * 3)(0, add, 0), 1)
+undo = 0x1000 if sys.argv[3:] == ["undo"] else 0
+libc.semop(number, (ctypes.c_short * 3)(0, add, undo), 1)
 print("ready", flush=True)
 if len(sys.argv) > 3:
     signal.sigwait([signal.SIGUSR1])
+    if undo:
+        libc.semop(number, (ctypes.c_short * 3)(0, -add, undo), 1)
+        print("undone", flush=True)
+        signal.sigwait([signal.SIGUSR1])
     print("ok" if libc.semctl(number, 0, 12) == 5 else "differs", flush=True)
 PROGRAM
 	launch python3 use.py "$id" 5 wait && freeze_away
 	python3 use.py "$id" 4 >/dev/null
 	restart_here && finish && [ "$status" = 0 ] && said_ok
 	result $? "semaphores that are older than the program are as they were" || explain
+	sweep >/dev/null
+	ipcrm -s "$id"
+
+	# And another one uses them..
+	arena shared
+	id=$(ipcmk -S 1 | sed -n 's/^Semaphore id: //p')
+	await -t 4 -e never 2>/dev/null
+	cp ../*.older/use.py .
+	launch python3 use.py "$id" 3 undo
+	python3 use.py "$id" 5 wait >other &
+	other=$!
+	await -t 30 -p $other other ready >/dev/null
+	not_ok "what the program's end does to semaphores that others use is refused" checkpoint
+	like "$(cat ckpt.err)" "the end of process [0-9]+ \(python3\) does something to System V semaphores $id \(SEM_UNDO\)" \
+		"and named"
+	kill -USR1 "$sup"
+	await -t 30 -p "$sup" out undone >/dev/null
+	kill -USR1 $other
+	wait $other
+	python3 use.py "$id" 5 wait >other &
+	other=$!
+	await -t 30 -p $other other ready >/dev/null
+	ok "when there is nothing left to be done it is saved" checkpoint || explain
+	kill $other
+	python3 use.py "$id" -5 >/dev/null
+	finish && [ "$status" = 0 ] && [ "$(tail -n 1 out)" = ok ]
+	result $? "and the program has not noticed" || explain
 	sweep >/dev/null
 	ipcrm -s "$id"
 fi

@@ -233,6 +233,7 @@ struct search {
 	struct fd_dump *d;
 	const struct tree *tree;
 	bool own_namespace;
+	struct buf others; /* struct sysv_other_set */
 	struct sysv_asker look;
 	struct sysv_asker copy; /* another than that of the above, which has no process until
 				 * there is something to copy */
@@ -263,9 +264,15 @@ static int highest_index(
 static enum sysv_owner owner_of(
 	struct search *s, const struct kind *k, const struct sysv_status *o)
 {
+	struct sysv_other_set set = {o->id, o->size};
+	enum sysv_owner owner;
+
 	if (find(s->d, k->kind, o->id))
 		return SYSV_OTHERS; /* known already */
-	return s->own_namespace ? SYSV_TREE : sysv_owner_of(s->tree, k->kind, o);
+	owner = s->own_namespace ? SYSV_TREE : sysv_owner_of(s->tree, k->kind, o);
+	if (owner == SYSV_OTHERS && k->kind == IMAGE_OBJECT_SEM)
+		buf_push(&s->others, struct sysv_other_set, &set);
+	return owner;
 }
 
 static int dump_object(
@@ -342,6 +349,14 @@ static int dump_all(struct search *s, struct err *e)
 	return finish_segments(s, e);
 }
 
+static int dump_undos(const struct search *s, struct err *e)
+{
+	for (size_t i = 0; i < s->tree->living; i++)
+		if (sysv_dump_undo(s->d, s->tree->processes[i], &s->others, e))
+			return -1;
+	return 0;
+}
+
 int sysv_dump_rest(struct fd_dump *d, const struct tree *tree, struct err *e)
 {
 	struct search s = {.d = d, .tree = tree, .own_namespace = sysv_has_own_namespace(tree)};
@@ -354,10 +369,9 @@ int sysv_dump_rest(struct fd_dump *d, const struct tree *tree, struct err *e)
 	failed = dump_all(&s, e);
 	if (s.copy.process)
 		failed = sysv_asker_end(&s.copy, failed, e);
-	if (sysv_asker_end(&s.look, failed, e))
-		return -1;
-	for (size_t i = 0; i < tree->living; i++)
-		if (sysv_dump_undo(d, tree->processes[i], e))
-			return -1;
-	return 0;
+	failed = sysv_asker_end(&s.look, failed, e);
+	if (!failed)
+		failed = dump_undos(&s, e);
+	buf_free(&s.others);
+	return failed;
 }

@@ -9,6 +9,8 @@
 #include "supervisor/fd/object.h"
 #include "supervisor/sysv/ask.h"
 
+#define UNDO_TRIES 5
+
 #define SEM_MAX 32767 /* SEMVMX and SEMAEM (include/uapi/linux/sem.h) */
 
 /* Try operations that cannot all succeed, so that none takes place. Whether one left the range
@@ -146,26 +148,83 @@ static int refuse_own_undo(const struct process *p, struct err *e)
 	return 0;
 }
 
+static bool has_sets(const struct fd_dump *d)
+{
+	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++)
+		if (buf_at(&d->objects, struct fd_object, n - 1)->o.kind == IMAGE_OBJECT_SEM)
+			return true;
+	return false;
+}
+
+static int add_undos(struct fd_dump *d, struct sysv_asker *a, bool *any, struct err *e)
+{
+	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++)
+		if (fd_object_at(d, n)->o.kind == IMAGE_OBJECT_SEM &&
+			add_undo(a, fd_object_at(d, n), any, e))
+			return -1;
+	return 0;
+}
+
+/* Others may change its value while it is asked for, which looks like something to be undone:
+ * it is there if it is seen as often as that. */
+static int has_undo_at(struct sysv_asker *a, int id, unsigned short n, struct err *e)
+{
+	int undo = 1;
+
+	for (int i = 0; i < UNDO_TRIES && undo; i++) {
+		int64_t value;
+
+		if (SYSV_ASK(a, &value, e, SYS_semctl, id, n, GETVAL, 0))
+			return -1;
+		if (value < 0) /* it may not even look, so it may not operate */
+			return 0;
+		if (ask_undo(a, id, n, value, &undo, e))
+			return -1;
+	}
+	return undo != 0;
+}
+
+static int refuse_undo_of_others(struct sysv_asker *a, const struct buf *others, struct err *e)
+{
+	for (size_t i = 0; i < buf_count(others, struct sysv_other_set); i++) {
+		const struct sysv_other_set *set = buf_at(others, struct sysv_other_set, i);
+
+		for (unsigned n = 0; n < set->count; n++) {
+			int r = has_undo_at(a, set->id, n, e);
+
+			if (r)
+				return r < 0 ? -1
+					     : err_set(e, 0,
+						       "the end of process %d (%s) does "
+						       "something to "
+						       "System V semaphores %d (SEM_UNDO), "
+						       "which "
+						       "others use too",
+						       a->process->pid, a->process->comm,
+						       set->id);
+		}
+	}
+	return 0;
+}
+
 /* Each process has its own. */
-int sysv_dump_undo(struct fd_dump *d, struct process *p, struct err *e)
+int sysv_dump_undo(
+	struct fd_dump *d, struct process *p, const struct buf *others, struct err *e)
 {
 	struct sysv_asker a = {0};
-	bool sets = false, any = false;
-	int failed = 0;
+	bool any = false;
+	int failed;
 
-	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object) && !failed; n++) {
-		if (fd_object_at(d, n)->o.kind != IMAGE_OBJECT_SEM)
-			continue;
-		sets = true;
-		if (!has_undo(p->task))
-			break;
-		if (!a.process && sysv_asker_begin(&a, p, e))
-			return -1;
-		failed = add_undo(&a, fd_object_at(d, n), &any, e);
-	}
-	if (a.process && sysv_asker_end(&a, failed, e))
+	if (!has_sets(d) && !others->len)
+		return 0;
+	if (refuse_own_undo(p, e))
 		return -1;
-	if (sets && refuse_own_undo(p, e))
+	if (!has_undo(p->task))
+		return 0;
+	if (sysv_asker_begin(&a, p, e))
+		return -1;
+	failed = add_undos(d, &a, &any, e) || refuse_undo_of_others(&a, others, e);
+	if (sysv_asker_end(&a, failed, e))
 		return -1;
 	return any ? refuse_common_undo(d->tree, p, e) : 0;
 }

@@ -7,8 +7,16 @@
 #include "supervisor/fd/kinds.h"
 #include "supervisor/process.h"
 
+/* A set that is not in the dump, as others use it. */
+struct sysv_other_set {
+	int id;
+	unsigned count; /* of semaphores */
+};
+
 /* Adds to each set of semaphores in the dump what the end of @p would do to them. Refuses what
- * several processes have in common. */
-int sysv_dump_undo(struct fd_dump *d, struct process *p, struct err *e);
+ * several processes have in common, and what is to be done to @others: elements struct
+ * sysv_other_set. */
+int sysv_dump_undo(
+	struct fd_dump *d, struct process *p, const struct buf *others, struct err *e);
 
 #endif
