@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <linux/tcp.h>
@@ -10,15 +11,18 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "supervisor/fd/object.h"
+#include "supervisor/process.h"
 #include "supervisor/socket/diag.h"
 #include "supervisor/socket/dump.h"
 #include "supervisor/socket/multicast.h"
 #include "supervisor/socket/options.h"
 #include "supervisor/socket/repair.h"
 #include "supervisor/socket/socket.h"
+#include "supervisor/target/x86_64.h"
 
 /* How long bytes may take from one end of a connection to the other. */
 #define PATIENCE_NS 3000000000ull
@@ -91,7 +95,39 @@ static int refuse_reports(struct err *e)
 	return err_with(e, EAGAIN, "reports wait in it (MSG_ERRQUEUE), which is not supported");
 }
 
-static int look_at_tcp(struct socket_dump *k, struct err *e)
+static int being_made(struct err *e)
+{
+	return err_with(e, EAGAIN, "its connection is being made");
+}
+
+/* @t was stopped in connect(2) with socket @inode. */
+static bool connects(const struct thread *t, uint64_t inode)
+{
+	cleanup_free char *path = NULL, *link = NULL, *wanted = NULL;
+
+	if (!x86_64_in_syscall(&t->regs) || x86_64_syscall_number(&t->regs) != SYS_connect)
+		return false;
+	path = xasprintf("/proc/%d/fd/%d", t->tracee.tid, (int)x86_64_syscall_arg(&t->regs, 0));
+	link = read_link(path, NULL);
+	wanted = xasprintf("socket:[%" PRIu64 "]", inode);
+	return link && !strcmp(link, wanted);
+}
+
+/* It has come about since a thread was stopped that waits for it. Entered again after a
+ * restart, that call would find the socket connected (EISCONN). */
+static bool is_waited_for(const struct fd_dump *d, uint64_t inode)
+{
+	for (size_t i = 0; i < d->tree->living; i++) {
+		const struct process *p = d->tree->processes[i];
+
+		for (size_t n = 0; n < p->thread_count; n++)
+			if (connects(&p->threads[n], inode))
+				return true;
+	}
+	return false;
+}
+
+static int look_at_tcp(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
 	short events = poll_now(k->fd);
 	struct tcp_info info;
@@ -112,17 +148,21 @@ static int look_at_tcp(struct socket_dump *k, struct err *e)
 		return 0;
 	case SYN_SENT:
 	case SYN_RECV:
-		return err_with(e, EAGAIN, "its connection is being made");
+		return being_made(e);
 	case CLOSED:
 	case TIME_WAIT:
 		k->s.state = IMAGE_SOCKET_OPEN;
 		/* One that was connected once can never be again. */
 		if (events & (POLLRDHUP | POLLERR)) {
+			if (is_waited_for(d, k->inode))
+				return being_made(e);
 			k->s.state = IMAGE_SOCKET_ENDED;
 			k->s.flags |= IMAGE_SOCKET_DEAD;
 		}
 		return 0;
 	default:
+		if (is_waited_for(d, k->inode))
+			return being_made(e);
 		if (events & POLLERR)
 			return refuse_reports(e);
 		k->s.state = IMAGE_SOCKET_CONNECTED;
@@ -193,7 +233,7 @@ int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 	if (get_names(k, e))
 		return -1;
 	if (k->s.type == SOCK_STREAM)
-		return look_at_tcp(k, e);
+		return look_at_tcp(d, k, e);
 	return look_at_udp(k, e) || socket_refuse_multicast(k->fd, k->s.family, e) ? -1 : 0;
 }
 
@@ -303,7 +343,7 @@ int socket_inet_save_kept(struct fd_dump *d, struct socket_dump *k, struct err *
 	struct fd_object *o = fd_object_at(d, k->object);
 
 	/* Something may have come before it stood still. */
-	if (look_at_tcp(k, e))
+	if (look_at_tcp(d, k, e))
 		return -1;
 	if (k->s.state != IMAGE_SOCKET_CONNECTED || k->closed_end || k->s.shutdown ||
 		k->s.flags & IMAGE_SOCKET_RESET)
