@@ -4,7 +4,7 @@
 
 #include "victim.h"
 
-#define THREADS 100
+#define THREADS 50
 
 static atomic_bool stop;
 static atomic_int early;
