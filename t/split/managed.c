@@ -6,14 +6,7 @@
  */
 #include <string.h>
 
-#include "t/split/cuda_api.h"
-#include "t/victim/victim.h"
-
-#define OK(call)                                                                               \
-	do {                                                                                   \
-		int result_ = (call);                                                          \
-		CHECK(!result_, "%s gave %d", #call, result_);                                 \
-	} while (0)
+#include "t/split/driver_victim.h"
 
 #define LARGE 40000000
 

@@ -6,14 +6,7 @@
  * old order of calls. An object that is no more is an error, and stays one.
  */
 #include "stubs/cuda/launch.h"
-#include "t/split/cuda_api.h"
-#include "t/victim/victim.h"
-
-#define OK(call)                                                                               \
-	do {                                                                                   \
-		int result_ = (call);                                                          \
-		CHECK(!result_, "%s gave %d", #call, result_);                                 \
-	} while (0)
+#include "t/split/driver_victim.h"
 
 #define INVALID_HANDLE  400
 #define CAPTURE_RELAXED 2

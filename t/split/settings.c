@@ -4,14 +4,7 @@
  * access between contexts, variables that a library has in each context. WHAT is something that
  * cannot be restored, held as well.
  */
-#include "t/split/cuda_api.h"
-#include "t/victim/victim.h"
-
-#define OK(call)                                                                               \
-	do {                                                                                   \
-		int result_ = (call);                                                          \
-		CHECK(!result_, "%s gave %d", #call, result_);                                 \
-	} while (0)
+#include "t/split/driver_victim.h"
 
 #define LEGACY       ((void *)1)
 #define PER_THREAD   ((void *)2)

@@ -8,14 +8,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#include "t/split/cuda_api.h"
-#include "t/victim/victim.h"
-
-#define OK(call)                                                                               \
-	do {                                                                                   \
-		int result_ = (call);                                                          \
-		CHECK(!result_, "%s gave %d", #call, result_);                                 \
-	} while (0)
+#include "t/split/driver_victim.h"
 
 #define NOT_INITIALIZED 3
 #define THREADS         4
