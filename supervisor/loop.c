@@ -27,6 +27,7 @@ struct loop {
 	int timer_fd; /* -1: no periodic checkpoints */
 	int root_fd; /* pidfd of the root process, -1: it has been reaped by its init already */
 	int stopped; /* signal that the root process is stopped by, 0: it runs */
+	bool continued; /* by a SIGCONT that came while it was stopped */
 	bool ended;
 	int status; /* of the root process as of waitpid(2), once it has ended */
 };
@@ -162,17 +163,22 @@ static void hear_init(struct supervisor *s)
 /* ---- signals ---- */
 
 /* We have been continued, or somebody wanted to make sure that we run. Where the program is
- * in our process group it has mostly been continued by the same call. */
+ * in our process group it has mostly been continued by the same call; and it may have been
+ * stopped again since, which we have heard of then. */
 static void go_on(struct supervisor *s)
 {
 	struct timespec moment = {.tv_sec = 0, .tv_nsec = 2000000};
 
-	s->loop->stopped = 0;
-	if (!job_control_stopped(s->root))
-		return;
-	/* Whoever sends to the group may have come to us first. */
-	(void)nanosleep(&moment, NULL);
-	if (job_control_stopped(s->root))
+	s->loop->continued = false;
+	/* Whoever sends to the group may have come to us first, and an init takes its time. */
+	for (int i = 0; i < (s->init ? 10 : 1); i++) {
+		if (s->loop->ended || s->loop->stopped || !job_control_stopped(s->root))
+			return;
+		(void)nanosleep(&moment, NULL);
+		hear_init(s);
+		reap(s);
+	}
+	if (!s->loop->ended && !s->loop->stopped && job_control_stopped(s->root))
 		(void)pidfd_send_signal(s->loop->root_fd, SIGCONT, NULL, 0); /* ended: fine */
 }
 
@@ -189,8 +195,9 @@ static void handle_signal(struct supervisor *s, const struct signalfd_siginfo *i
 	if (job_control_is_wakeup(info))
 		return;
 	/* One that finds us running is like any other signal: the program may catch it. */
-	if (info->ssi_signo == SIGCONT && s->loop->stopped) {
-		go_on(s);
+	if (info->ssi_signo == SIGCONT && (s->loop->stopped || s->loop->continued)) {
+		s->loop->stopped = 0;
+		s->loop->continued = true;
 		return;
 	}
 	if (signals_for_us_alone(info) && s->loop->root_fd >= 0 &&
@@ -253,6 +260,8 @@ static void dispatch(struct supervisor *s, struct pollfd *fds, size_t count)
 	if (fds[POLL_INIT].revents)
 		hear_init(s);
 	reap(s);
+	if (s->loop->continued)
+		go_on(s);
 	if (s->loop->ended)
 		return;
 	if (fds[POLL_TIMER].revents)
@@ -272,12 +281,18 @@ static void turn(struct supervisor *s)
 	size_t count = fill(s, fds);
 	int n = poll(fds, count, l->stopped ? 0 : -1);
 
-	if (n > 0)
+	if (n > 0) {
 		dispatch(s, fds, count);
-	else if (l->stopped && job_control_still_stopped(s->root))
-		job_control_stop(l->stopped, s->root, fds + POLL_INIT, count - POLL_INIT);
-	else
+		return;
+	}
+	if (!l->stopped || !job_control_still_stopped(s->root)) {
 		l->stopped = 0;
+		return;
+	}
+	/* What is heard of from here on has happened since. */
+	reap(s);
+	if (l->stopped && !l->ended)
+		job_control_stop(l->stopped, s->root, fds + POLL_INIT, count - POLL_INIT);
 }
 
 /* Readers and writers of the program's standard input and output must see their ends when

@@ -121,4 +121,48 @@ kill -STOP "$inside"
 kill -CONT "$inside"
 finish
 is "$status" 0 "a program that was stopped and continued"
+
+# As fg and ^Z do, one right after the other, when the supervisor takes its time.
+stands_still() { # PID
+	until [ "$(ps -o stat= -p "$1" | cut -c 1)" = T ]; do
+		((SECONDS < limit)) || return 1
+	done
+}
+
+continued() { # how many times the program has been
+	grep -c '^signal 18$' out
+}
+
+stops_again() {
+	local limit=$((SECONDS + 20)) helper
+	before=$(continued)
+	inside=$(program_of $sup)
+	kill -TSTP "$inside"
+	stands_still $sup || return 1
+	helper=$(pgrep -n -P $sup) # wakes the supervisor when it sees its program run
+	kill -STOP "$helper" || return 1
+	kill -CONT "$inside"
+	until [ "$(continued)" = $((before + 1)) ]; do
+		((SECONDS < limit)) || return 1
+	done
+	kill -STOP "$inside"
+	stands_still "$inside" || return 1
+	kill -CONT $sup
+	checkpoint || return 1 # it has seen to its signals then
+	stands_still $sup && stands_still "$inside" && [ "$(continued)" = $((before + 1)) ]
+}
+
+until_continued() {
+	kill -CONT $sup
+	finish
+	[ "$status, $(continued)" = "0, $((before + 2))" ]
+}
+launch "$victim/idle" catch
+ok "a program that was continued and stopped again stays stopped" stops_again
+ok "until its supervisor is continued" until_continued
+launch "$victim/idle" catch
+freeze_away
+restart_here --namespace
+ok "the same in a namespace" stops_again
+ok "until its supervisor is continued there" until_continued
 done_testing
