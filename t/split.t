@@ -21,6 +21,12 @@ for program in compute callbacks threads signals forks lookup unseen memory; do
 		"$program works with a lower half"
 done
 
+echo "devices 2" >two
+export SIM_MACHINE_FILE=$PWD/two
+is "$(natively "$sim" "$split/current")" "done" "current contexts natively"
+is "$(split "$sim" "$split/current")" "done" "current contexts with a lower half"
+unset SIM_MACHINE_FILE
+
 is "$(natively "$sim/echo" "$split/arguments" | tail -n 1)" "0 of 637 functions wrong" \
 	"every function can be told from the others"
 is "$(split "$sim/echo" "$split/arguments" split | tail -n 1)" "0 of 637 functions wrong" \

@@ -21,7 +21,7 @@
 #include "stubs/crossing/thread.h"
 
 	.hidden crossing_first, crossing_nested, crossing_open_library, crossing_exchange
-	.hidden crossing_current, crossing_upper_slot_offset, crossing_call_upper
+	.hidden crossing_upper_slot_offset, crossing_call_upper
 	.hidden crossing_callback_functions, crossing_function_targets, crossing_print_kept
 
 /* An entry of the thread's side stack, at rax: the caller's return address goes there. */

@@ -10,8 +10,9 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* This thread's record; NULL until it crosses. */
-extern HIDDEN __thread struct crossing_thread *crossing_current
+/* This thread's record; NULL until it crosses. Entry points of stubs look at it, too. */
+extern __attribute__((
+	visibility("protected"))) __thread struct crossing_thread *crossing_current
 	__attribute__((tls_model("initial-exec")));
 
 /* Not 0: this thread holds a lock, or something of the lower half's, and must not be stopped

@@ -9,7 +9,7 @@
 #include "loader/windows.h"
 #include "stubs/crossing/internal.h"
 
-HIDDEN __thread struct crossing_thread *crossing_current;
+__thread struct crossing_thread *crossing_current;
 HIDDEN __thread uint32_t crossing_busy;
 HIDDEN int64_t crossing_upper_slot_offset;
 
@@ -53,6 +53,13 @@ void crossing_unlock(uint32_t *lock, uint64_t mask)
 {
 	raw_unlock(lock);
 	busy_end(mask);
+}
+
+uint64_t *crossing_thread_word(void)
+{
+	struct crossing_thread *t = crossing_current;
+
+	return t && t->top == t->base + 1 ? &t->word : NULL;
 }
 
 static struct outcome refused(const void *slot)

@@ -10,6 +10,7 @@
 #define THREAD_UPPER_FS 8
 #define THREAD_TOP      16
 #define THREAD_ORIGINAL 24
+#define THREAD_WORD     32
 #define THREAD_BASE     4096
 #define THREAD_LIMIT    4104
 
@@ -46,11 +47,12 @@ struct crossing_thread {
 	struct crossing_head head;
 	struct crossing_entry *top; /* the next free entry of the side stack */
 	void *original; /* return address that crossing_trap stands for, from outside */
+	uint64_t word;  /* the stub of libcuda's own: stubs/cuda/answers.c */
 	struct crossing_thread *self;
 	struct lower_parked *parked;
 	uint64_t destructor_rounds;
 	struct crossing_thread *next, *previous; /* all of the process */
-	uint8_t wiped[4096 - 72];
+	uint8_t wiped[4096 - 80];
 
 	struct crossing_entry *base; /* &entries[0] */
 	struct crossing_entry *limit;
@@ -61,6 +63,7 @@ _Static_assert(offsetof(struct crossing_thread, head.lower_fs) == THREAD_LOWER_F
 _Static_assert(offsetof(struct crossing_thread, head.upper_fs) == THREAD_UPPER_FS, "");
 _Static_assert(offsetof(struct crossing_thread, top) == THREAD_TOP, "");
 _Static_assert(offsetof(struct crossing_thread, original) == THREAD_ORIGINAL, "");
+_Static_assert(offsetof(struct crossing_thread, word) == THREAD_WORD, "");
 _Static_assert(offsetof(struct crossing_thread, base) == THREAD_BASE, "");
 _Static_assert(offsetof(struct crossing_thread, limit) == THREAD_LIMIT, "");
 _Static_assert(sizeof(struct crossing_entry) == ENTRY_SIZE, "");

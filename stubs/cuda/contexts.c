@@ -74,6 +74,7 @@ static void released(int device, int all)
 	int body_##name(int device)                                                            \
 	{                                                                                      \
 		int r = real_##name(device);                                                   \
+		answers_changed();                                                             \
 		if (!r)                                                                        \
 			released(device, all);                                                 \
 		return r;                                                                      \
@@ -96,6 +97,7 @@ static void flags_set(int device, unsigned flags)
 	int body_##name(int device, unsigned flags)                                            \
 	{                                                                                      \
 		int r = real_##name(device, flags);                                            \
+		answers_changed();                                                             \
 		if (!r)                                                                        \
 			flags_set(device, flags);                                              \
 		return r;                                                                      \
@@ -130,5 +132,6 @@ int body_cuCtxCreate_v4(void **context, void *params, unsigned flags, int device
 	if (!params)
 		return cuda_perform(INDEX_cuCtxCreate_v4, arguments);
 	r = real_cuCtxCreate_v4(context, params, flags, device);
+	answers_changed();
 	return r ? r : object_lost(CUDA_CONTEXT, *context, NULL);
 }

@@ -182,7 +182,6 @@ REAL(cuStreamBeginCapture_v2);
 REAL(cuStreamBeginCapture_v2_ptsz);
 REAL(cuStreamBeginCaptureToGraph);
 REAL(cuStreamBeginCaptureToGraph_ptsz);
-REAL_ONLY(cuCtxGetDevice, (int *device));
 REAL_ONLY(cuCtxPushCurrent_v2, (void *context));
 REAL_ONLY(cuCtxPopCurrent_v2, (void **context));
 REAL_ONLY(cuCtxSynchronize, (void));

@@ -15,6 +15,7 @@ cuda_nameless:
 	.endr
 
 nameless_call:
+	forget_answer
 	handle %rdi
 	handle %rsi
 	handle %rdx

@@ -12,6 +12,9 @@
 extern STUB_HIDDEN const struct call_info cuda_info[];
 extern STUB_HIDDEN const unsigned cuda_info_count;
 
+/* The driver has been asked to make, change or destroy a context, whatever came of it. */
+STUB_HIDDEN void answers_changed(void);
+
 /* There are records: cuInit() has been called, and this is no child of fork(2). */
 STUB_HIDDEN int state_usable(void);
 

@@ -1,8 +1,17 @@
-/* Of struct object (stubs/cuda/state.h), for assembly. */
+/* Of structs of stubs/cuda/state.h, for assembly. */
 #ifndef STUBS_CUDA_OFFSETS_H
 #define STUBS_CUDA_OFFSETS_H
 
 #define CUDA_OBJECT_FLAGS 12
+
+#define CUDA_STATE_CHANGES   32
+#define CUDA_STATE_PRIMARIES 40
+#define CUDA_DEVICES         64
+
+/* An answer that is kept: what struct cuda_state.changes was + 1 + the answer (answers.c). */
+#define ANSWERS_MAX   253
+#define ANSWERS_ASKED 255
+#define ANSWERS_STEP  256
 
 /* struct object.flags */
 #define CUDA_OBJECT_REAL 0x1 /* the program holds the driver's own handle */

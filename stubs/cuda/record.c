@@ -178,6 +178,8 @@ static int perform_create(struct performed *p, const struct call_param *out)
 	if (given)
 		p->lowered[out->word] = (uint64_t)&real;
 	r = cuda_call_down(p->index, p->lowered);
+	if (out->object == CUDA_CONTEXT)
+		answers_changed();
 	if (r || !given) {
 		object_drop(o);
 		return r;
@@ -270,6 +272,8 @@ static int perform_destroy(struct performed *p)
 	o->real = (void *)CUDA_DEAD;
 	r = cuda_call_down(p->index, p->lowered);
 	o->real = real;
+	if (o->kind == CUDA_CONTEXT)
+		answers_changed();
 	if (r)
 		return r;
 	if (o->kind == CUDA_CONTEXT)
@@ -341,6 +345,8 @@ static int perform_state(struct performed *p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	o = changed(p, call);
 	r = cuda_call_down(p->index, p->lowered);
+	if (p->info->on_context)
+		answers_changed();
 	if (!r && o) {
 		object_change(o, call, p->info->value);
 		return 0;

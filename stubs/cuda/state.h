@@ -16,8 +16,7 @@
 #include "stubs/cuda/offsets.h"
 
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
-#define CUDA_STATE_VERSION 4
-#define CUDA_DEVICES       64
+#define CUDA_STATE_VERSION 5
 
 /* Names of kinds for people: cuda_kind_name(). Append only: numbers are in images. */
 enum cuda_kind {
@@ -184,6 +183,8 @@ struct cuda_state {
 	uint32_t initialised; /* cuInit was called with success */
 	int32_t driver_version;
 	uint32_t device_count, primaries_lock;
+	/* Of contexts; and for each device what is known of its primary one: answers.c. */
+	uint64_t changes, primaries[CUDA_DEVICES];
 	struct cuda_device devices[CUDA_DEVICES];
 	uint64_t sequence; /* of the last object */
 	uint64_t alive[CUDA_KINDS];
@@ -211,6 +212,8 @@ struct cuda_state {
 };
 
 _Static_assert(sizeof(struct cuda_state) <= RECORDS_HEAP - RECORDS_CUDA, "");
+_Static_assert(offsetof(struct cuda_state, changes) == CUDA_STATE_CHANGES, "");
+_Static_assert(offsetof(struct cuda_state, primaries) == CUDA_STATE_PRIMARIES, "");
 
 #define CUDA_STATE ((struct cuda_state *)RECORDS_CUDA)
 

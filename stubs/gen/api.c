@@ -346,6 +346,8 @@ static int parse_attribute(
 		call->body = true;
 	} else if (!strcmp(word, "below")) {
 		call->below = true;
+	} else if (!strcmp(word, "answered")) {
+		call->body = call->answered = true;
 	} else if (!strcmp(word, "on=context")) {
 		call->on_context = true;
 	} else if (!strcmp(word, "loses")) {
@@ -394,6 +396,7 @@ static int parse_call(struct parser *p, char *text)
 		variant.class = call.class;
 		variant.body = call.body;
 		variant.below = call.below;
+		variant.answered = call.answered;
 		variant.on_context = call.on_context;
 		variant.loses = call.loses;
 		buf_push(&p->calls, struct api_call, &variant);

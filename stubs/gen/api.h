@@ -43,6 +43,7 @@ struct api_call {
 	enum api_class class;
 	bool body;       /* by hand above, in front of the crossing */
 	bool below;      /* by hand, behind the crossing */
+	bool answered;   /* an entry point that may know the answer, in front of a body */
 	bool on_context; /* what it changes is the current context */
 	bool loses;      /* after it, the objects it was about cannot be made again */
 	int value;       /* number of the parameter that a later call replaces, or -1 */

@@ -42,11 +42,19 @@ static const char *use(const struct api_param *p)
 		       : "handle";
 }
 
+/* Exchanges handles, or has what it may change forgotten. */
+static bool has_translation(const struct api_call *call)
+{
+	return has_virtual(call) || call->class == API_THREAD;
+}
+
 /* The piece of code behind the crossing. */
 static void translation(
 	const struct api *api, const struct api_call *call, size_t index, FILE *out)
 {
 	fprintf(out, "internal lower_%s\n", call->name);
+	if (call->class == API_THREAD)
+		fprintf(out, "\tforget_answer\n");
 	for (unsigned i = 0; i < call->param_count; i++) {
 		const struct api_param *p = &call->params[i];
 		struct api_place place = api_place(call, i);
@@ -67,15 +75,18 @@ static void translation(
 /* The instruction that has r11 lead to what is called below. */
 static void lead(const struct api *api, const struct api_call *call, size_t index, FILE *out)
 {
-	if (has_virtual(call))
+	if (has_translation(call))
 		fprintf(out, "\tlea word_lower_%s(%%rip), %%r11\n", call->name);
 	else
 		fprintf(out, "\tlea %s_targets+%zu(%%rip), %%r11\n", api->library, index * 8);
 }
 
-static void guarded(const char *name, const char *prefix, FILE *out)
+static void guarded(const struct api_call *call, const char *prefix, FILE *out)
 {
-	fprintf(out, "export %s\n\tguard %s_%s\n", name, prefix, name);
+	fprintf(out, "export %s\n", call->name);
+	if (call->answered)
+		fprintf(out, "\tanswer_%s\n", call->name);
+	fprintf(out, "\tguard %s_%s\n", prefix, call->name);
 }
 
 static void entry(const struct api *api, const struct api_call *call, size_t index, FILE *out)
@@ -95,7 +106,7 @@ static void entry(const struct api *api, const struct api_call *call, size_t ind
 			call->name, call->name);
 		return;
 	}
-	if (has_virtual(call))
+	if (has_translation(call))
 		translation(api, call, index, out);
 	if ((way == API_PASS || way == API_TRANSLATE) && callback < 0)
 		fprintf(out, "export %s\n", call->name);
@@ -103,9 +114,9 @@ static void entry(const struct api *api, const struct api_call *call, size_t ind
 	lead(api, call, index, out);
 	fprintf(out, "\tcross\n");
 	if (way == API_BODY) {
-		guarded(call->name, "body", out);
+		guarded(call, "body", out);
 	} else if (way == API_RECORD) {
-		guarded(call->name, "record", out);
+		guarded(call, "record", out);
 		fprintf(out,
 			"internal record_%s\n\t.hidden %s_record\n\tmov $%zu, %%eax\n"
 			"\tjmp %s_record\n",

@@ -61,6 +61,7 @@ SIM_EXPORT int cuThreadExchangeStreamCaptureMode(int *mode);
 SIM_EXPORT int cuCtxSetCurrent(void *context);
 SIM_EXPORT int cuCtxGetCurrent(void **context);
 SIM_EXPORT int cuCtxGetDevice(int *device);
+SIM_EXPORT int cuCtxGetDevice_v2(int *device, void *context);
 SIM_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
 SIM_EXPORT int cuCtxGetId(void *context, uint64_t *number);
 SIM_EXPORT int cuDeviceCanAccessPeer(int *can, int device, int peer);
@@ -128,6 +129,11 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 void *current_context(void)
 {
 	return current;
+}
+
+void make_current(void *context)
+{
+	current = context;
 }
 
 int sim_have_context(void)
@@ -258,9 +264,11 @@ int cuCtxCreate_v2(void **context, unsigned flags, int device)
 	if (sim_check_device(device))
 		return sim_check_device(device);
 	for (struct context *c = contexts + DEVICES; c < contexts + CONTEXTS; c++) {
-		if (c->references)
+		int free = 0;
+
+		if (!__atomic_compare_exchange_n(
+			    &c->references, &free, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		c->references = 1;
 		c->device = device;
 		start_context(c, flags);
 		*context = c;
@@ -279,7 +287,6 @@ int cuCtxDestroy_v2(void *context)
 		return SIM_INVALID_CONTEXT;
 	if (current == c)
 		current = depth ? stack[--depth] : NULL;
-	c->references = 0;
 	stream_wait_all();
 	ranges_drop_context(c);
 	module_context_gone(c);
@@ -288,6 +295,7 @@ int cuCtxDestroy_v2(void *context)
 		other->peers &= ~(1u << (c - contexts));
 	memory_chunk_free(c->chunk);
 	object_forget(&c->object);
+	__atomic_store_n(&c->references, 0, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -386,11 +394,27 @@ int cuCtxGetCurrent(void **context)
 	return sim_ready();
 }
 
+static int device_of(const struct context *c, int *device)
+{
+	if (!c->references && !is_primary(c))
+		return SIM_CONTEXT_IS_DESTROYED;
+	*device = c->device;
+	return 0;
+}
+
 int cuCtxGetDevice(int *device)
 {
+	int r;
+
 	SIM_ENTER();
-	*device = current ? current->device : -1;
-	return sim_have_context();
+	r = sim_have_context();
+	return r ? r : device_of(current, device);
+}
+
+int cuCtxGetDevice_v2(int *device, void *context)
+{
+	SIM_ENTER();
+	return context ? device_of(context, device) : cuCtxGetDevice(device);
 }
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)

@@ -10,6 +10,7 @@ int sim_check_device(int device);
 
 /* This thread's context; NULL: none. */
 void *current_context(void);
+void make_current(void *context);
 
 /* module.c: print what kernels have said. */
 void module_print(void);

@@ -59,6 +59,14 @@ static int hidden_add(int a, int b)
 	return a + b;
 }
 
+/* What functions without a name may do. Takes no lock, for signal handlers. */
+static int hidden_make_current(void *context)
+{
+	SIM_ENTER();
+	make_current(context);
+	return 0;
+}
+
 /* As the driver's: reached without a crossing, it looks at the thread's own data. */
 static int check(int value, int *result)
 {
@@ -126,7 +134,7 @@ static int storage_get(void **value, void *context, void *name)
 	return 0;
 }
 
-static const void *const functions_table[] = {(void *)24, hidden_add, 0};
+static const void *const functions_table[] = {(void *)24, hidden_add, hidden_make_current};
 static const void *const check_table[] = {(void *)16, check};
 static const void *const storage_table[] = {storage_put, storage_delete, storage_get, 0};
 

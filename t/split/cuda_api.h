@@ -134,6 +134,8 @@ int cuGraphEventRecordNodeSetEvent(void *, void *);
 int cuCtxGetId(void *, uint64_t *);
 int cuKernelGetName(const char **, void *);
 int cuDevicePrimaryCtxGetState(int, unsigned *, int *);
+int cuCtxGetDevice(int *);
+int cuCtxGetDevice_v2(int *, void *);
 int cuCtxEnablePeerAccess(void *, unsigned);
 int cuCtxDisablePeerAccess(void *);
 int cuDevSmResourceSplitByCount(void *, unsigned *, const void *, void *, unsigned, unsigned);

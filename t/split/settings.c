@@ -198,6 +198,16 @@ static void check_settings(void)
 	CHECK(number == 1234, "attribute %d", number);
 	OK(cuDevicePrimaryCtxGetState(2, &flags, &number));
 	CHECK(flags == 1 && !number, "flags %u", flags);
+	OK(cuDevicePrimaryCtxGetState(0, &flags, &number));
+	CHECK(flags == 4 && number, "flags %u", flags);
+	for (int i = 1; i >= 0; i--) { /* it stays the first's */
+		OK(cuCtxGetDevice(&number));
+		CHECK(number == 0, "device %d", number);
+		OK(cuCtxSetCurrent(i ? second : first));
+		OK(cuCtxGetDevice(&number));
+		CHECK(number == i, "device %d, not %d", number, i);
+		OK(cuCtxSetCurrent(first));
+	}
 	OK(cuEventRecord(event, NULL));
 	CHECK(cuCtxEnablePeerAccess(second, 0) == PEER_ENABLED, "no access to the peer");
 	change_peers();
