@@ -402,11 +402,14 @@ static int device_of(const struct context *c, int *device)
 	return 0;
 }
 
+int device_times_asked;
+
 int cuCtxGetDevice(int *device)
 {
 	int r;
 
 	SIM_ENTER();
+	__atomic_add_fetch(&device_times_asked, 1, __ATOMIC_RELAXED);
 	r = sim_have_context();
 	return r ? r : device_of(current, device);
 }

@@ -11,6 +11,8 @@ int sim_check_device(int device);
 /* This thread's context; NULL: none. */
 void *current_context(void);
 void make_current(void *context);
+/* How often cuCtxGetDevice was called. */
+extern int device_times_asked;
 
 /* module.c: print what kernels have said. */
 void module_print(void);

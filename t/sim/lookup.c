@@ -67,6 +67,12 @@ static int hidden_make_current(void *context)
 	return 0;
 }
 
+static int hidden_times_asked(void)
+{
+	SIM_ENTER();
+	return device_times_asked;
+}
+
 /* As the driver's: reached without a crossing, it looks at the thread's own data. */
 static int check(int value, int *result)
 {
@@ -134,7 +140,8 @@ static int storage_get(void **value, void *context, void *name)
 	return 0;
 }
 
-static const void *const functions_table[] = {(void *)24, hidden_add, hidden_make_current};
+static const void *const functions_table[] = {
+	(void *)32, hidden_add, hidden_make_current, hidden_times_asked};
 static const void *const check_table[] = {(void *)16, check};
 static const void *const storage_table[] = {storage_put, storage_delete, storage_get, 0};
 

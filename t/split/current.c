@@ -12,7 +12,7 @@
 #define CONTEXT_IS_DESTROYED 709
 
 static void *contexts[2]; /* on a device each */
-static int (*hidden_make_current)(void *context);
+static int (*hidden_make_current)(void *context), (*hidden_times_asked)(void);
 
 /* Twice, as the second time the answer may be known. */
 static void expect(int device)
@@ -103,6 +103,21 @@ static void one_thread(void)
 	OK(hidden_make_current(contexts[1]));
 	expect(1);
 	in_thread(has_none, NULL);
+}
+
+/* With a lower half the driver need not be asked. */
+static void known(void)
+{
+	int device, before, wanted = is_split() ? 0 : 100;
+
+	for (int i = 0; i < 2; i++) {
+		OK(i ? cuCtxSetCurrent(contexts[1]) : hidden_make_current(contexts[0]));
+		OK(cuCtxGetDevice(&device));
+		before = hidden_times_asked();
+		for (int j = 0; j < 100; j++)
+			OK(cuCtxGetDevice(&device));
+		CHECK(hidden_times_asked() - before - is_split() == wanted);
+	}
 }
 
 static void *change_primary(void *argument)
@@ -244,7 +259,9 @@ int main(void)
 		OK(cuDevicePrimaryCtxRetain(&contexts[i], i));
 	OK(cuGetExportTable((const void **)&table, id));
 	hidden_make_current = (int (*)(void *))table[2];
+	hidden_times_asked = (int (*)(void))table[3];
 	one_thread();
+	known();
 	primaries();
 	CHECK(child() == 0);
 	together();
