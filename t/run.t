@@ -137,7 +137,7 @@ stops_again() {
 	local limit=$((SECONDS + 20)) helper
 	before=$(continued)
 	inside=$(program_of $sup)
-	kill -TSTP "$inside"
+	kill -STOP "$inside"
 	stands_still $sup || return 1
 	helper=$(pgrep -n -P $sup) # wakes the supervisor when it sees its program run
 	kill -STOP "$helper" || return 1
