@@ -36,8 +36,11 @@ like "$(split "$sim/echo" "$split/arguments" split)" \
 
 # Ways to load the library.
 mkdir versioned
-cp "$sim/libcuda.so.1" versioned/libcuda.so.580.95.05
-for way in libcuda.so.1 "$sim/libcuda.so.1" "$PWD/versioned/libcuda.so.580.95.05"; do
+for name in libcuda.so.580.95.05 libcuda-1a2b3c4d.so.1 libcudart-1a2b3c4d.so.1; do
+	cp "$sim/libcuda.so.1" versioned/$name
+done
+for way in libcuda.so.1 "$sim/libcuda.so.1" "$PWD/versioned/libcuda.so.580.95.05" \
+	"$PWD/versioned/libcuda-1a2b3c4d.so.1"; do
 	is "$(natively "$sim" "$split/load" "$way")" real "natively, ${way##*/} is the driver's"
 	is "$(split "$sim" "$split/load" "$way")" stub "${way##*/} is the stub's"
 done
@@ -48,6 +51,8 @@ else
 	skip "without a driver there is no stub either" "this machine has a driver"
 fi
 is "$(split "$sim" "$split/load" libcuda.so.9)" fails "nor for a name that there is not"
+is "$(split "$sim" "$split/load" "$PWD/versioned/libcudart-1a2b3c4d.so.1")" real \
+	"nor in place of another library"
 is "$(LD_AUDIT=$audit "$split/linked-rpath" 2>&1)" stub "RPATH is no way past the stub"
 is "$(LD_AUDIT=$audit "$split/linked-runpath" 2>&1)" stub "nor is RUNPATH"
 

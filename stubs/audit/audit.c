@@ -1,9 +1,9 @@
 /*
  * audit.c - how a program comes to load the stubs: a library for LD_AUDIT that gives ld.so the
  * stub's file when it has found the real library, wherever that was: by soname, by a name with
- * another version, by an absolute path, through RPATH, RUNPATH or the cache. Where there is no
- * real library, there is none with trecr either. doc/split-process.md has the measurements
- * behind the choice.
+ * another version, by an absolute path, through RPATH, RUNPATH or the cache, as a copy that a
+ * Python wheel carries under a name of its own. Where there is no real library, there is none
+ * with trecr either. doc/split-process.md has the measurements behind the choice.
  *
  * It has no libc: an audit library's dependencies would all be loaded a second time.
  */
@@ -28,14 +28,14 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie
 #endif
 
 static struct library {
-	const char *prefix;  /* of the file's name, for any version */
+	const char *name;    /* of the file, without version */
 	const char *stub;    /* below our folder */
 	const char *found;   /* exported buffer in the stub for the real one's path */
 	char path[PATH_MAX]; /* of the stub */
 	char real[PATH_MAX]; /* found last */
 } libraries[] = {
-	{.prefix = "libcuda.so", .stub = STUBS "/libcuda.so.1", .found = "trecr_cuda_found"},
-	{.prefix = "libnvidia-ml.so",
+	{.name = "libcuda.so", .stub = STUBS "/libcuda.so.1", .found = "trecr_cuda_found"},
+	{.name = "libnvidia-ml.so",
 		.stub = STUBS "/libnvidia-ml.so.1",
 		.found = "trecr_nvml_found"},
 };
@@ -47,6 +47,18 @@ static int equal(const char *a, const char *b)
 	while (*a && *a == *b)
 		a++, b++;
 	return *a == *b;
+}
+
+/* Whether a file is called @name, with any version; or with a part of its hash after the stem,
+ * as auditwheel does: libcuda-1a2b3c4d.so.1. */
+static int is_called(const char *file, const char *name)
+{
+	while (*file && *file == *name)
+		file++, name++;
+	if (*file == '-' && *name == '.')
+		for (file++; (*file >= '0' && *file <= '9') || (*file >= 'a' && *file <= 'f');)
+			file++;
+	return raw_starts(file, name);
 }
 
 static const char *file_name(const char *path)
@@ -146,7 +158,7 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 	for (unsigned i = 0; i < LIBRARIES; i++) {
 		struct library *l = &libraries[i];
 
-		if (!raw_starts(file, l->prefix) || file == name ||
+		if (!is_called(file, l->name) || file == name ||
 			raw_failed(raw(SYS_access, name, R_OK)))
 			continue;
 		folder = our_folder();
