@@ -26,15 +26,20 @@ static void *call(void *argument)
 	void *current, *stream;
 	CUdeviceptr memory;
 	uint32_t last;
+	unsigned flags;
+	int device, active;
 
 	OK(cuCtxSetCurrent(context));
 	OK(cuStreamCreate(&stream, 0));
 	OK(cuMemAlloc_v2(&memory, 256));
 	for (uint32_t i = 0; !stop; i++) {
 		OK(cuCtxGetCurrent(&current));
-		CHECK(current == context);
+		OK(cuCtxGetDevice(&device));
+		OK(cuDevicePrimaryCtxGetState(0, &flags, &active));
+		CHECK(current == context && !device && !flags && active);
 		if (i % 64)
 			continue;
+		OK(cuCtxSetCurrent(context));
 		OK(launch(count, 64, memory, i, 0, stream));
 		OK(cuStreamSynchronize(stream));
 		OK(cuMemcpyDtoH_v2(&last, memory + 252, 4));
