@@ -6,11 +6,11 @@
  * A kept answer is a word that is compared with cuda_state.changes, which grows with each
  * change that any thread may make to a context. The word of the thread's device goes as well
  * with all that may change which context is the thread's current one: calls of class "thread"
- * and functions without a name set it to 0, behind the crossing, and calls that create or
- * destroy a context count as changes. A signal handler or a callback that comes in the middle
- * of such a call keeps no answer; what it may be given is as it was before the call, which has
- * not returned. A child of fork has no answers: words and changes are in pages that are wiped
- * there.
+ * and functions without a name set it to 0, behind the crossing. Recorded calls that have to
+ * do with a context count as changes, whether we know the context or not. A signal handler or
+ * a callback that comes in the middle of such a call keeps no answer; what it may be given is
+ * as it was before the call, which has not returned. A child of fork has no answers: words and
+ * changes are in pages that are wiped there.
  *
  * The driver answers both also after an error of the device that the program cannot get over
  * (seen with driver 580).

@@ -178,8 +178,6 @@ static int perform_create(struct performed *p, const struct call_param *out)
 	if (given)
 		p->lowered[out->word] = (uint64_t)&real;
 	r = cuda_call_down(p->index, p->lowered);
-	if (out->object == CUDA_CONTEXT)
-		answers_changed();
 	if (r || !given) {
 		object_drop(o);
 		return r;
@@ -272,8 +270,6 @@ static int perform_destroy(struct performed *p)
 	o->real = (void *)CUDA_DEAD;
 	r = cuda_call_down(p->index, p->lowered);
 	o->real = real;
-	if (o->kind == CUDA_CONTEXT)
-		answers_changed();
 	if (r)
 		return r;
 	if (o->kind == CUDA_CONTEXT)
@@ -345,8 +341,6 @@ static int perform_state(struct performed *p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	o = changed(p, call);
 	r = cuda_call_down(p->index, p->lowered);
-	if (p->info->on_context)
-		answers_changed();
 	if (!r && o) {
 		object_change(o, call, p->info->value);
 		return 0;
@@ -367,26 +361,46 @@ static int perform_loss(struct performed *p)
 	return r;
 }
 
+static int perform(struct performed *p)
+{
+	const struct call_param *out = call_out(p->info);
+
+	if (p->info->loses)
+		return perform_loss(p);
+	if (p->info->class == API_DESTROY)
+		return perform_destroy(p);
+	if (p->info->class == API_STATE)
+		return perform_state(p);
+	if (!out)
+		return perform_address(p);
+	return is_looked_up(p->info, call_first_handle(p->info)) ? perform_lookup(p, out)
+								 : perform_create(p, out);
+}
+
+/* Whatever context that is: the program may have one that we do not know. */
+static int concerns_contexts(const struct call_info *info)
+{
+	for (unsigned i = 0; i < info->param_count; i++)
+		if (info->params[i].object == CUDA_CONTEXT ||
+			info->params[i].object == CUDA_GREEN_CONTEXT)
+			return 1;
+	return info->on_context;
+}
+
 STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments)
 {
 	struct performed p = {
 		.info = &cuda_info[index], .index = index, .arguments = arguments};
-	const struct call_param *out = call_out(p.info);
+	int r;
 
 	if (!state_usable())
 		return cuda_call_down(index, arguments); /* which will say why not */
 	if (call_lower(p.info, arguments, p.lowered) < 0)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (p.info->loses)
-		return perform_loss(&p);
-	if (p.info->class == API_DESTROY)
-		return perform_destroy(&p);
-	if (p.info->class == API_STATE)
-		return perform_state(&p);
-	if (!out)
-		return perform_address(&p);
-	return is_looked_up(p.info, call_first_handle(p.info)) ? perform_lookup(&p, out)
-							       : perform_create(&p, out);
+	r = perform(&p);
+	if (concerns_contexts(p.info))
+		answers_changed();
+	return r;
 }
 
 STUB_HIDDEN int cuda_record_call(

@@ -11,6 +11,7 @@ int sim_check_device(int device);
 /* This thread's context; NULL: none. */
 void *current_context(void);
 void make_current(void *context);
+int cuCtxCreate_v2(void **context, unsigned flags, int device);
 /* How often cuCtxGetDevice was called. */
 extern int device_times_asked;
 

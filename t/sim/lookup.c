@@ -67,6 +67,12 @@ static int hidden_make_current(void *context)
 	return 0;
 }
 
+static int hidden_create(void **context, int device)
+{
+	SIM_ENTER();
+	return cuCtxCreate_v2(context, 0, device);
+}
+
 static int hidden_times_asked(void)
 {
 	SIM_ENTER();
@@ -141,7 +147,7 @@ static int storage_get(void **value, void *context, void *name)
 }
 
 static const void *const functions_table[] = {
-	(void *)32, hidden_add, hidden_make_current, hidden_times_asked};
+	(void *)40, hidden_add, hidden_make_current, hidden_times_asked, hidden_create};
 static const void *const check_table[] = {(void *)16, check};
 static const void *const storage_table[] = {storage_put, storage_delete, storage_get, 0};
 

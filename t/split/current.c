@@ -13,6 +13,7 @@
 
 static void *contexts[2]; /* on a device each */
 static int (*hidden_make_current)(void *context), (*hidden_times_asked)(void);
+static int (*hidden_create)(void **context, int device);
 
 /* Twice, as the second time the answer may be known. */
 static void expect(int device)
@@ -103,6 +104,11 @@ static void one_thread(void)
 	OK(hidden_make_current(contexts[1]));
 	expect(1);
 	in_thread(has_none, NULL);
+
+	OK(hidden_create(&own, 0));
+	expect(0);
+	OK(cuCtxDestroy_v2(own));
+	expect(1);
 }
 
 /* With a lower half the driver need not be asked. */
@@ -260,6 +266,7 @@ int main(void)
 	OK(cuGetExportTable((const void **)&table, id));
 	hidden_make_current = (int (*)(void *))table[2];
 	hidden_times_asked = (int (*)(void))table[3];
+	hidden_create = (int (*)(void **, int))table[4];
 	one_thread();
 	known();
 	primaries();
