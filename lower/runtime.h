@@ -44,6 +44,10 @@ int printed_keep(const char *text, size_t size);
  * thread-local storage work on the upper half's FS base too. 0 or -errno. */
 int gate_patch(uintptr_t base, const void *dynamic);
 
+/* Move the code in [@start, @end) to huge pages, as far as whole ones fit, while nobody runs
+ * it. When there are none, it stays as it is. 0, or -errno: it is lost, for good. */
+int huge_code(uintptr_t start, uintptr_t end);
+
 /* For lower_table.call_upper. */
 long callback_post(void *function, const long args[6]);
 

@@ -3,6 +3,7 @@
 SPLIT_CFLAGS = -std=gnu11 $(WARN) -O1 -g -pthread -I$(O)/stubs/gen
 SIM := $(O)/t/sim/libcuda.so.1
 ECHO := $(O)/t/sim/echo/libcuda.so.1
+LARGE := $(O)/t/sim/large/libcuda.so.1
 SIM_CFLAGS = $(SPLIT_CFLAGS) -fPIC -mfsgsbase
 SIM_LINK = -shared -Wl,-soname,libcuda.so.1 -Wl,-z,defs
 SIM_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard t/sim/*.c)) $(O)/t/sim/procs.o \
@@ -20,6 +21,12 @@ $(O)/t/sim/cuda.procs.o: $(O)/stubs/gen/cuda.procs.c
 # Objects first, so that what is simulated takes precedence over the weak functions of echo.
 $(SIM): $(SIM_OBJ)
 	$(CC) $(SIM_LINK) -o $@ $^ -pthread -ldl
+# The same with as much code as takes more than one huge page.
+$(O)/t/sim/padding.o: t/sim/padding.S
+	$(CC) -c -o $@ $<
+$(LARGE): $(SIM_OBJ) $(O)/t/sim/padding.o
+	@mkdir -p $(@D)
+	$(CC) $(SIM_LINK) -o $@ $(O)/t/sim/padding.o $^ -pthread -ldl
 $(ECHO): $(O)/t/sim/echo.o $(O)/t/sim/enter.o
 	@mkdir -p $(@D)
 	$(CC) $(SIM_LINK) -o $@ $^ -pthread
@@ -82,7 +89,7 @@ ifneq ($(shell command -v musl-gcc),)
 SPLIT_PROGRAMS += $(SPLIT_STATIC:%=$(O)/t/split/static-musl-%)
 endif
 
-check: $(SPLIT) $(ECHO) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)
+check: $(SPLIT) $(ECHO) $(LARGE) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)
 
 # On a real GPU: skipped where there is none. RUNS=N sets how often costs are measured,
 # CUDART12=PATH names a libcudart.so.12 to be tested, too.

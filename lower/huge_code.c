@@ -1,0 +1,62 @@
+/*
+ * A library's code on huge pages.
+ *
+ * The driver's 16 MiB of code are called piece by piece, between other work that has had the
+ * processor forget where they lie; on a virtual machine, finding a page again takes two page
+ * tables. On huge pages there are eight to be found (doc/split-process.md has what that makes
+ * of a program's time). Page tables for files have such only on some kernels and file systems,
+ * so the code is copied to memory of the process's own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "lower/runtime.h"
+
+#define HUGE (2ul << 20)
+
+/* Without huge pages a copy would serve nobody. */
+static int are_to_be_had(void)
+{
+	char text[64] = "never";
+	int fd = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0 && !strstr(text, "[never]") && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 0;
+}
+
+int huge_code(uintptr_t start, uintptr_t end)
+{
+	uintptr_t first = (start + HUGE - 1) & -HUGE, last = end & -HUGE;
+	static int lost;
+	void *copy;
+
+	if (lost || first >= last || !are_to_be_had())
+		return lost;
+	copy = mmap(
+		NULL, last - first, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (copy == MAP_FAILED)
+		return 0;
+	if (madvise(copy, last - first, MADV_HUGEPAGE)) {
+		munmap(copy, last - first);
+		return 0;
+	}
+	memcpy(copy, (void *)first, last - first);
+	if (mprotect(copy, last - first, PROT_READ | PROT_EXEC)) {
+		munmap(copy, last - first);
+		return 0;
+	}
+	/* What was there is gone when this fails. */
+	if (mremap(copy, last - first, last - first, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    (void *)first) == MAP_FAILED)
+		lost = -errno;
+	return lost;
+}
