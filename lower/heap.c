@@ -5,6 +5,9 @@
  * come to lie where they lay, whatever else is done in another order, or by other threads,
  * after a restart. The libc's malloc gives each thread an arena.
  *
+ * The first places of all small classes are next to each other, on one huge page, as what a
+ * call of the driver's touches may be the first block of each of many sizes.
+ *
  * What is too large or too many, and what must be aligned, is left to the libc's.
  */
 #include <dlfcn.h>
@@ -26,19 +29,28 @@
 #define COMMIT  (64ul << 10)
 #define COLOUR  (5ul * 64) /* an odd number of lines of the cache */
 
-_Static_assert(CLASSES *REGION <= LOWER_HEAP_SIZE, "");
+#define HUGE       (2ul << 20)
+#define FRONT      (LOWER_HEAP + CLASSES * REGION)
+#define FRONT_SIZE (8192ul - 64) /* bytes of one class there: again an odd number of lines */
+#define FRONTS     256ul         /* classes that have such */
+
+_Static_assert(CLASSES *REGION + HUGE <= LOWER_HEAP_SIZE, "");
+_Static_assert(FRONTS *FRONT_SIZE <= HUGE && FRONTS * STEP <= FRONT_SIZE, "");
+_Static_assert(FRONT % HUGE == 0, "");
 
 /* The libc's own. */
 void *__libc_malloc(size_t size);
 void __libc_free(void *block);
 void *__libc_realloc(void *block, size_t size);
 
-/* Its map, a bit for each place, begins the region; places begin behind it. */
+/* Its map, a bit for each place, begins the region; places behind those of the front begin
+ * behind it. */
 struct class
 {
 	uint32_t lock;
 	uint32_t lowest;  /* no word of the map before this one has a free bit */
 	uint32_t size;    /* of a place; 0: the class has not been used yet */
+	uint32_t front;   /* of places, how many are in the front */
 	uint32_t count;   /* of places */
 	uint64_t inverse; /* of size / STEP, times 1 << INVERSE */
 	uint64_t ready;   /* bytes of the region that can be written to */
@@ -64,6 +76,9 @@ static int reserve(void)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	/* Another thread may have been faster, with the same. */
 	state = r == (long)LOWER_HEAP || r == -EEXIST ? 1 : 2;
+	if (state == 1 && raw_failed(raw(SYS_mprotect, FRONT, HUGE, PROT_READ | PROT_WRITE)))
+		state = 2;
+	raw(SYS_madvise, FRONT, HUGE, MADV_HUGEPAGE);
 	__atomic_compare_exchange_n(
 		&reserved, &none, state, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	return __atomic_load_n(&reserved, __ATOMIC_ACQUIRE) == 1;
@@ -89,12 +104,29 @@ static char *region_of(unsigned class)
 
 static size_t map_size(size_t size)
 {
-	return (REGION / size / 8 + PAGE) & ~(PAGE - 1);
+	return ((REGION + FRONT_SIZE) / size / 8 + PAGE) & ~(PAGE - 1);
 }
 
 static int is_ours(const void *block)
 {
 	return (uintptr_t)block - LOWER_HEAP < LOWER_HEAP_SIZE;
+}
+
+static int is_in_front(const void *block)
+{
+	return (uintptr_t)block >= FRONT;
+}
+
+/* Of a block that is ours. */
+static unsigned whose(const void *block)
+{
+	return is_in_front(block) ? ((uintptr_t)block - FRONT) / FRONT_SIZE
+				  : ((uintptr_t)block - LOWER_HEAP) / REGION;
+}
+
+static char *front_of(unsigned class)
+{
+	return (char *)FRONT + class * FRONT_SIZE;
 }
 
 /* Let the first @size bytes of the region be written to. */
@@ -122,7 +154,8 @@ static int begin(struct class *c, unsigned class)
 	if (commit(c, region_of(class), first) < 0)
 		return -1;
 	c->size = size;
-	c->count = (REGION - first) / size;
+	c->front = class < FRONTS ? FRONT_SIZE / size : 0;
+	c->count = c->front + (REGION - first) / size;
 	c->inverse = ((1ul << INVERSE) + size / STEP - 1) / (size / STEP);
 	c->places = region_of(class) + first;
 	return 0;
@@ -143,8 +176,11 @@ static void *take(struct class *c, unsigned class)
 	if (c->lowest == words)
 		return NULL;
 	place = c->lowest * 64ul + __builtin_ctzl(~map[c->lowest]);
-	block = c->places + place * c->size;
-	if (place >= c->count || commit(c, (char *)map, block + c->size - (char *)map) < 0)
+	if (place >= c->count)
+		return NULL;
+	block = place < c->front ? front_of(class) + place * c->size
+				 : c->places + (place - c->front) * c->size;
+	if (place >= c->front && commit(c, (char *)map, block + c->size - (char *)map) < 0)
 		return NULL;
 	map[c->lowest] |= 1ul << place % 64;
 	return block;
@@ -164,9 +200,15 @@ void *malloc(size_t size)
 	return block ? block : __libc_malloc(size);
 }
 
+/* Which place it is that begins @offset bytes behind the first one. */
+static uint64_t number(const struct class *c, uint64_t offset)
+{
+	return offset / STEP * c->inverse >> INVERSE;
+}
+
 void free(void *block)
 {
-	unsigned class = ((uintptr_t)block - LOWER_HEAP) / REGION;
+	unsigned class = whose(block);
 	uint64_t *map, place;
 	struct class *c;
 
@@ -176,7 +218,8 @@ void free(void *block)
 	}
 	c = &classes[class];
 	map = (uint64_t *)region_of(class);
-	place = ((char *)block - c->places) / STEP * c->inverse >> INVERSE;
+	place = is_in_front(block) ? number(c, (char *)block - front_of(class))
+				   : c->front + number(c, (char *)block - c->places);
 	raw_lock(&c->lock);
 	map[place / 64] &= ~(1ul << place % 64);
 	if (place / 64 < c->lowest)
@@ -210,7 +253,7 @@ void *realloc(void *block, size_t size)
 		free(block);
 		return NULL;
 	}
-	old = size_of(((uintptr_t)block - LOWER_HEAP) / REGION);
+	old = size_of(whose(block));
 	if (size <= LARGE && size_of(class_of(size)) == old)
 		return block;
 	new = malloc(size);
@@ -228,7 +271,7 @@ size_t malloc_usable_size(void *block)
 	if (!block)
 		return 0;
 	if (is_ours(block))
-		return size_of(((uintptr_t)block - LOWER_HEAP) / REGION);
+		return size_of(whose(block));
 	if (!libcs)
 		libcs = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
 	return libcs ? libcs(block) : 0;

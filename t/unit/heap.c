@@ -36,11 +36,18 @@ void *heap_realloc(void *block, size_t size);
 size_t heap_usable_size(void *block);
 #include "lower/heap.c"
 
+/* @b is the place behind @a. */
+static int are_next(const char *a, const char *b, size_t size)
+{
+	return b == a + size || (is_in_front(a) && !is_in_front(b) && is_ours(b));
+}
+
 /* Three blocks of a size, of which the middle one goes and comes back. */
 static unsigned check_three(size_t size)
 {
 	char *a = malloc(size), *b = malloc(size - 15), *c = malloc(size);
-	unsigned wrong = !is_ours(a) || (uintptr_t)a % 16 || b != a + size || c != b + size;
+	unsigned wrong = !is_ours(a) || (uintptr_t)a % 16 || !are_next(a, b, size) ||
+			 !are_next(b, c, size) || is_in_front(a) != (size <= 4096);
 
 	wrong += heap_usable_size(b) != size;
 	free(b);
@@ -78,34 +85,52 @@ static void test_sizes(void)
 }
 
 /* The last place of a class, and none behind it. */
-static void test_full(void)
+static void test_full(size_t size, unsigned at_least)
 {
-	static void *blocks[REGION / 4096];
+	static void *blocks[REGION / 16];
 	unsigned n = 0, wrong = 0;
 
 	for (;;) {
-		blocks[n] = malloc(5000);
+		blocks[n] = malloc(size);
 		if (!is_ours(blocks[n]))
 			break;
 		n++;
-		memset(blocks[n - 1], n, 5000);
+		memset(blocks[n - 1], n, size);
 	}
 	free(blocks[n]);
-	ok(n > 3000, "a class has room for thousands, and the libc has the rest (%u)", n);
+	ok(n > at_least,
+		"%zu bytes: the class has room for many, and the libc has the rest (%u)", size,
+		n);
 	for (unsigned i = 0; i < n; i++)
 		wrong += *(unsigned char *)blocks[i] != (unsigned char)(i + 1) ||
-			 ((unsigned char *)blocks[i])[4999] != (unsigned char)(i + 1);
+			 ((unsigned char *)blocks[i])[size - 1] != (unsigned char)(i + 1);
 	ok(!wrong, "none overlaps another");
 	free(blocks[n - 1]);
-	free(blocks[7]);
+	free(blocks[1]);
 	free(blocks[200]);
-	ok(malloc(5000) == blocks[7], "the lowest free place is taken first,");
-	ok(malloc(5000) == blocks[200], "then the next,");
-	ok(malloc(5000) == blocks[n - 1], "then the last");
+	ok(malloc(size) == blocks[1], "the lowest free place is taken first,");
+	ok(malloc(size) == blocks[200], "then the next,");
+	ok(malloc(size) == blocks[n - 1], "then the last");
 	for (unsigned i = 0; i < n; i++)
 		free(blocks[i]);
-	ok(malloc(5000) == blocks[0], "and all of them have been given back");
+	ok(malloc(size) == blocks[0], "and all of them have been given back");
 	free(blocks[0]);
+}
+
+/* Those of different sizes in the front. */
+static void test_front(void)
+{
+	static char *blocks[FRONTS];
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < FRONTS; i++)
+		memset(blocks[i] = malloc(size_of(i)), i, size_of(i));
+	for (unsigned i = 0; i < FRONTS; i++) {
+		wrong += !is_in_front(blocks[i]) || (unsigned char)blocks[i][0] != i ||
+			 (unsigned char)blocks[i][size_of(i) - 1] != i;
+		free(blocks[i]);
+	}
+	ok(!wrong, "small blocks of all sizes are next to each other (%u wrong)", wrong);
 }
 
 static void test_others(void)
@@ -129,7 +154,10 @@ static void test_others(void)
 int main(void)
 {
 	test_sizes();
-	test_full();
+	test_full(5000, 3000);
+	test_full(16, 1000000);
+	test_full(4096, 4000);
+	test_front();
 	test_others();
 	return done_testing();
 }
