@@ -89,11 +89,20 @@ static void guarded(const struct api_call *call, const char *prefix, FILE *out)
 	fprintf(out, "\tguard %s_%s\n", prefix, call->name);
 }
 
+/* What programs call all the time lies together, on as few pages as possible. */
+static bool is_hot(const struct api_call *call)
+{
+	return call->class == API_LAUNCH || call->class == API_COPY ||
+	       call->class == API_SYNC || call->answered;
+}
+
 static void entry(const struct api *api, const struct api_call *call, size_t index, FILE *out)
 {
 	enum api_way way = api_way(call);
 	int callback = api_callback(call);
 
+	fprintf(out, "\t%s\n",
+		is_hot(call) ? ".section .text.hot, \"ax\", @progbits" : ".text");
 	if (way == API_REFUSE) {
 		fprintf(out, "export %s\n\tmov $%zu, %%edi\n\tjmp %s_refused\n", call->name,
 			index, api->library);
@@ -156,7 +165,7 @@ static const char tail[] =
 	"\t.byte 0\n"
 	".section .data.rel.ro\n.hidden %s_words_end\n.globl %s_words_end\n%s_words_end:\n"
 	".section .data.rel,\"aw\"\n.balign 8\n.globl %s_cross\n%s_cross: .quad %s_first\n"
-	".bss\n.balign 64\n.globl %s_targets\n%s_targets: .skip 8 * COUNT\n"
+	".balign 64\n.globl %s_targets\n%s_targets: .skip 8 * COUNT\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
 
 /* What the general code for records cannot take. */
