@@ -57,6 +57,10 @@ crossing:
 	mov THREAD_LOWER_FS(%r10), %rax
 	wrfsbase %rax
 	call *(%r11)
+	.globl crossing_returned
+	.protected crossing_returned
+	.type crossing_returned, @function
+crossing_returned:
 	mov THREAD_UPPER_FS(%rbx), %rcx
 	wrfsbase %rcx
 leave:

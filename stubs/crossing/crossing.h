@@ -70,10 +70,10 @@ void *crossing_function(void *real);
 uint64_t crossing_lock(uint32_t *lock);
 void crossing_unlock(uint32_t *lock, uint64_t mask);
 
-/* In a guarded body: this thread's word, at THREAD_WORD of its record; 0 in a new thread and in
- * a child of fork. NULL when the body was entered while another call of the thread is under
- * way, by a signal handler or a callback. */
-uint64_t *crossing_thread_word(void);
+/* In a guarded body: this thread's CROSSING_WORDS words, at THREAD_WORDS of its record; 0 in a
+ * new thread and in a child of fork. NULL when the body was entered while another call of the
+ * thread is under way, by a signal handler or a callback. */
+uint64_t *crossing_thread_words(void);
 
 /* @size bytes of the records arena (lower/records.h), zeroed, aligned to 16. NULL: no memory.
  * There is an arena in a guarded body. */

@@ -55,11 +55,11 @@ void crossing_unlock(uint32_t *lock, uint64_t mask)
 	busy_end(mask);
 }
 
-uint64_t *crossing_thread_word(void)
+uint64_t *crossing_thread_words(void)
 {
 	struct crossing_thread *t = crossing_current;
 
-	return t && t->top == t->base + 1 ? &t->word : NULL;
+	return t && crossing_is_outermost(t) ? t->words : NULL;
 }
 
 static struct outcome refused(const void *slot)

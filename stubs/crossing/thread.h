@@ -10,9 +10,11 @@
 #define THREAD_UPPER_FS 8
 #define THREAD_TOP      16
 #define THREAD_ORIGINAL 24
-#define THREAD_WORD     32
+#define THREAD_WORDS    32
 #define THREAD_BASE     4096
 #define THREAD_LIMIT    4104
+
+#define CROSSING_WORDS 18
 
 #define ENTRY_SIZE 24
 #define ENTRY_RBX  8
@@ -47,12 +49,12 @@ struct crossing_thread {
 	struct crossing_head head;
 	struct crossing_entry *top; /* the next free entry of the side stack */
 	void *original; /* return address that crossing_trap stands for, from outside */
-	uint64_t word;  /* the stub of libcuda's own: stubs/cuda/answers.c */
+	uint64_t words[CROSSING_WORDS]; /* the stub of libcuda's own: stubs/cuda/answers.h */
 	struct crossing_thread *self;
 	struct lower_parked *parked;
 	uint64_t destructor_rounds;
 	struct crossing_thread *next, *previous; /* all of the process */
-	uint8_t wiped[4096 - 80];
+	uint8_t wiped[4096 - 72 - 8 * CROSSING_WORDS];
 
 	struct crossing_entry *base; /* &entries[0] */
 	struct crossing_entry *limit;
@@ -63,10 +65,17 @@ _Static_assert(offsetof(struct crossing_thread, head.lower_fs) == THREAD_LOWER_F
 _Static_assert(offsetof(struct crossing_thread, head.upper_fs) == THREAD_UPPER_FS, "");
 _Static_assert(offsetof(struct crossing_thread, top) == THREAD_TOP, "");
 _Static_assert(offsetof(struct crossing_thread, original) == THREAD_ORIGINAL, "");
-_Static_assert(offsetof(struct crossing_thread, word) == THREAD_WORD, "");
+_Static_assert(offsetof(struct crossing_thread, words) == THREAD_WORDS, "");
 _Static_assert(offsetof(struct crossing_thread, base) == THREAD_BASE, "");
 _Static_assert(offsetof(struct crossing_thread, limit) == THREAD_LIMIT, "");
 _Static_assert(sizeof(struct crossing_entry) == ENTRY_SIZE, "");
+
+/* Of @t's calls that are under way the newest is the only one: it was not made by a signal
+ * handler or a callback in the middle of another. */
+static inline int crossing_is_outermost(const struct crossing_thread *t)
+{
+	return t->top == t->base + 1;
+}
 #endif
 
 #endif

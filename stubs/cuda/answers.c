@@ -1,21 +1,42 @@
 /*
- * Questions that runtime libraries ask many times for each thing they do (PyTorch nine times a
- * kernel): which device the thread's current context is on, and whether a device's primary
- * context is there. Their answers are kept, and given without a crossing (answers.inc).
+ * Questions that runtime libraries ask many times for each thing they do (PyTorch twelve times
+ * a kernel): which context is the thread's current one, which device it is on, what they have
+ * put beside it, and whether a device's primary context is there. Their answers are kept, and
+ * given without a crossing (answers.inc).
  *
- * A kept answer is a word that is compared with cuda_state.changes, which grows with each
- * change that any thread may make to a context. The word of the thread's device goes as well
- * with all that may change which context is the thread's current one: calls of class "thread"
- * and functions without a name set it to 0, behind the crossing. Recorded calls that have to
- * do with a context count as changes, whether we know the context or not. A signal handler or
- * a callback that comes in the middle of such a call keeps no answer; what it may be given is
- * as it was before the call, which has not returned. A child of fork has no answers: words and
- * changes are in pages that are wiped there.
+ * A kept answer bears a stamp: cuda_state.changes, which grows with each change that any thread
+ * may make to a context or to what is put beside one; and, but for primary contexts, the
+ * thread's own answers.changes, which grows with all that may change which context is its
+ * current one: calls of class "thread" and functions without a name, behind the crossing. Both
+ * only grow, so their sum is as it was when both are.
  *
- * The driver answers both also after an error of the device that the program cannot get over
- * (seen with driver 580).
+ * Changes count before the driver makes them, so that a signal handler or a callback in the
+ * middle asks the driver; and again behind it, for other threads that have asked meanwhile.
+ * Calls in the middle of another one keep no answers. Recorded calls that have to do with a
+ * context count as changes, whether we know the context or not. After a function without a name
+ * the driver is asked whether the context is the same, on the spot: that takes a fraction of a
+ * crossing. What is put beside a context is taken to be changed by the functions of its own
+ * table only. A child of fork has no answers: they are in pages that are wiped there.
+ *
+ * The driver answers all of them also after an error of the device that the program cannot get
+ * over (seen with driver 580).
  */
+#include "stubs/cuda/answers.h"
+
 #include "stubs/cuda/objects.h"
+#include "stubs/cuda/storage.h"
+
+#include "stubs/cuda/index.inc"
+
+_Static_assert(sizeof(struct answers) <= CROSSING_WORDS * sizeof(uint64_t), "");
+_Static_assert(offsetof(struct answers, changes) == ANSWERS_CHANGES, "");
+_Static_assert(offsetof(struct answers, kept) == ANSWERS_KEPT, "");
+_Static_assert(offsetof(struct answers, device) == ANSWERS_DEVICE, "");
+_Static_assert(offsetof(struct answers, context) == ANSWERS_CONTEXT, "");
+_Static_assert(offsetof(struct answers, stored) == ANSWERS_STORED, "");
+_Static_assert(offsetof(struct answer, value) == ANSWER_VALUE, "");
+_Static_assert(offsetof(struct answer, key) == ANSWER_KEY, "");
+_Static_assert(sizeof(struct answer) == ANSWER_SIZE, "");
 
 STUB_HIDDEN void answers_changed(void)
 {
@@ -23,57 +44,123 @@ STUB_HIDDEN void answers_changed(void)
 		__atomic_add_fetch(&CUDA_STATE->changes, ANSWERS_STEP, __ATOMIC_ACQ_REL);
 }
 
-/* What keep() takes for an answer asked for from now on; @word may be NULL. */
-static uint64_t ask(uint64_t *word)
+/* What is asked for from now on is kept with this stamp. */
+static uint64_t stamp_now(const struct answers *a)
 {
-	uint64_t asked;
+	uint64_t changes = __atomic_load_n(&CUDA_STATE->changes, __ATOMIC_ACQUIRE);
 
-	if (!word || !state_usable())
-		return 0;
-	asked = __atomic_load_n(&CUDA_STATE->changes, __ATOMIC_ACQUIRE) + ANSWERS_ASKED;
-	__atomic_store_n(word, asked, __ATOMIC_RELEASE);
-	return asked;
+	return changes + (a ? a->changes : 0) + 1;
 }
 
-/* Unless the word has been set to something else since. */
-static void keep(uint64_t *word, uint64_t asked, uint64_t answer)
+/* Where this thread keeps answers; NULL when it may not. */
+static struct answers *mine(void)
 {
-	uint64_t known = asked - ANSWERS_ASKED + 1 + answer;
+	return state_usable() ? (struct answers *)crossing_thread_words() : NULL;
+}
 
-	if (asked && answer <= ANSWERS_MAX)
-		__atomic_compare_exchange_n(
-			word, &asked, known, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+/* The calls between are ordered for handlers of this thread, who may read what is half written.
+ */
+static void keep(struct answers *a, struct answer *at, uint64_t stamp, void *value, void *key)
+{
+	a->kept++;
+	at->stamp = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	at->value = value;
+	at->key = key;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	at->stamp = stamp;
+}
+
+static void keep_device(struct answers *a, uint64_t stamp, int device)
+{
+	if (a && (unsigned)device <= ANSWERS_MAX)
+		a->device = stamp + (unsigned)device;
 }
 
 int body_cuCtxGetDevice(int *device)
 {
-	uint64_t *word = crossing_thread_word(), asked = ask(word);
+	struct answers *a = mine();
+	uint64_t stamp = a ? stamp_now(a) : 0;
 	int r = real_cuCtxGetDevice(device);
 
 	if (!r && device)
-		keep(word, asked, (unsigned)*device);
+		keep_device(a, stamp, *device);
 	return r;
 }
 
 int body_cuCtxGetDevice_v2(int *device, void *context)
 {
-	uint64_t *word = context ? NULL : crossing_thread_word(), asked = ask(word);
+	struct answers *a = context ? NULL : mine();
+	uint64_t stamp = a ? stamp_now(a) : 0;
 	int r = real_cuCtxGetDevice_v2(device, context);
 
 	if (!r && device)
-		keep(word, asked, (unsigned)*device);
+		keep_device(a, stamp, *device);
 	return r;
+}
+
+int body_cuCtxGetCurrent(void **context)
+{
+	struct answers *a = mine();
+	uint64_t stamp = a ? stamp_now(a) : 0;
+	int r = real_cuCtxGetCurrent(context);
+
+	if (!r && context && a)
+		keep(a, &a->context, stamp, *context, NULL);
+	return r;
+}
+
+static struct answer *place_for(struct answers *a, const void *key)
+{
+	for (int i = 0; i < ANSWERS_STORED_COUNT; i++)
+		if (a->stored[i].key == key)
+			return &a->stored[i];
+	return &a->stored[a->kept % ANSWERS_STORED_COUNT];
+}
+
+int body_storage_get(void **value, void *context, void *key)
+{
+	struct answers *a = context ? NULL : mine();
+	uint64_t stamp = a ? stamp_now(a) : 0;
+	int r = real_storage_get(value, context, key);
+
+	if (!r && value && a)
+		keep(a, place_for(a, key), stamp, *value, key);
+	return r;
+}
+
+STUB_HIDDEN void answers_ask_below(struct crossing_thread *t)
+{
+	int (*get_current)(void **) = (int (*)(void **))cuda_targets[INDEX_cuCtxGetCurrent];
+	int (*get_device)(int *) = (int (*)(int *))cuda_targets[INDEX_cuCtxGetDevice];
+	struct answers *a = (struct answers *)t->words;
+	uint64_t now, before;
+	void *context;
+	int device;
+
+	if (!crossing_is_outermost(t))
+		return;
+	now = stamp_now(a);
+	before = now - ANSWERS_STEP; /* unless there was another change */
+	if (get_current(&context) || get_device(&device))
+		return;
+	if (a->context.stamp == before && a->context.value == context)
+		for (int i = 0; i < ANSWERS_STORED_COUNT; i++)
+			if (a->stored[i].stamp == before)
+				a->stored[i].stamp = now;
+	keep(a, &a->context, now, context, NULL);
+	keep_device(a, now, device);
 }
 
 int body_cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 {
-	uint64_t *word =
-		(unsigned)device < CUDA_DEVICES ? &CUDA_STATE->primaries[device] : NULL;
-	uint64_t asked = ask(word);
+	uint64_t stamp = state_usable() ? stamp_now(NULL) : 0;
 	int r = real_cuDevicePrimaryCtxGetState(device, flags, active);
 
 	/* One that is not there may be made by ways that do not lead past here. */
-	if (!r && flags && active && *active)
-		keep(word, asked, *flags);
+	if (!r && flags && active && *active && *flags <= ANSWERS_MAX && stamp &&
+		(unsigned)device < CUDA_DEVICES)
+		__atomic_store_n(
+			&CUDA_STATE->primaries[device], stamp + *flags, __ATOMIC_RELEASE);
 	return r;
 }

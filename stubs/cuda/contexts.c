@@ -73,7 +73,9 @@ static void released(int device, int all)
 #define RELEASE(name, all)                                                                     \
 	int body_##name(int device)                                                            \
 	{                                                                                      \
-		int r = real_##name(device);                                                   \
+		int r;                                                                         \
+		answers_changed();                                                             \
+		r = real_##name(device);                                                       \
 		answers_changed();                                                             \
 		if (!r)                                                                        \
 			released(device, all);                                                 \
@@ -96,7 +98,9 @@ static void flags_set(int device, unsigned flags)
 #define SET_FLAGS(name)                                                                        \
 	int body_##name(int device, unsigned flags)                                            \
 	{                                                                                      \
-		int r = real_##name(device, flags);                                            \
+		int r;                                                                         \
+		answers_changed();                                                             \
+		r = real_##name(device, flags);                                                \
 		answers_changed();                                                             \
 		if (!r)                                                                        \
 			flags_set(device, flags);                                              \
@@ -131,6 +135,7 @@ int body_cuCtxCreate_v4(void **context, void *params, unsigned flags, int device
 
 	if (!params)
 		return cuda_perform(INDEX_cuCtxCreate_v4, arguments);
+	answers_changed();
 	r = real_cuCtxCreate_v4(context, params, flags, device);
 	answers_changed();
 	return r ? r : object_lost(CUDA_CONTEXT, *context, NULL);

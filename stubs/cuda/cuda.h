@@ -127,6 +127,7 @@ int body_cuDevicePrimaryCtxReset_v2(int device);
 int body_cuDevicePrimaryCtxSetFlags(int device, unsigned flags);
 int body_cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags);
 int body_cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
+int body_cuCtxGetCurrent(void **context);
 int body_cuCtxGetDevice(int *device);
 int body_cuCtxGetDevice_v2(int *device, void *context);
 int body_cuCtxCreate_v4(void **context, void *params, unsigned flags, int device);
@@ -211,6 +212,7 @@ REAL(cuDevicePrimaryCtxReset_v2);
 REAL(cuDevicePrimaryCtxSetFlags);
 REAL(cuDevicePrimaryCtxSetFlags_v2);
 REAL(cuDevicePrimaryCtxGetState);
+REAL(cuCtxGetCurrent);
 REAL(cuCtxGetDevice);
 REAL(cuCtxGetDevice_v2);
 REAL(cuCtxCreate_v4);
@@ -246,7 +248,6 @@ REAL(cuGraphInstantiateWithParams_ptsz);
 REAL(cuUserObjectCreate);
 REAL(cuLogsRegisterCallback);
 REAL(cuDeviceRegisterAsyncNotification);
-REAL_ONLY(cuCtxGetCurrent, (void **context));
 REAL_ONLY(cuStreamGetAttribute, (void *stream, int attribute, void *value));
 
 #endif

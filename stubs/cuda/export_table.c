@@ -11,26 +11,22 @@
 #include "lower/records.h"
 #include "stubs/cuda/nameless.h"
 #include "stubs/cuda/objects.h"
+#include "stubs/cuda/storage.h"
 
 #define PAGE      4096ul
 #define MAX_BYTES 8192
 
-#define STORAGE_DELETE 1 /* number of the function in its table */
+enum storage { STORAGE_PUT, STORAGE_DELETE, STORAGE_GET }; /* numbers in their table */
 
 /*
  * What runtime libraries keep with a context. The driver keeps it; what is put there is
  * recorded as well, to be put there again. A destructor is the program's and called from below.
  */
-typedef int storage_put(void *context, void *key, void *value, void *destructor);
-typedef int storage_delete(void *context, void *key);
-static storage_put *real_storage_put;
-static storage_delete *real_storage_delete;
+storage_put *real_storage_put;
+storage_delete *real_storage_delete;
+storage_get *real_storage_get;
 
 void *cuda_nameless_targets[NAMELESS];
-
-/* Ways to the bodies: record_entry.S */
-STUB_HIDDEN storage_put body_storage_put, guarded_storage_put;
-STUB_HIDDEN storage_delete body_storage_delete, guarded_storage_delete;
 
 static struct object *find_stored(void *context, void *key)
 {
@@ -66,7 +62,9 @@ STUB_HIDDEN int body_storage_put(void *context, void *key, void *value, void *de
 	o->made->arguments[STORAGE_KEY] = (uint64_t)key;
 	o->made->arguments[STORAGE_VALUE] = (uint64_t)value;
 	o->made->arguments[STORAGE_DESTRUCTOR] = (uint64_t)destructor;
+	answers_changed();
 	r = real_storage_put(context, key, value, destructor);
+	answers_changed();
 	if (r) {
 		object_drop(o);
 		return r;
@@ -79,8 +77,11 @@ STUB_HIDDEN int body_storage_put(void *context, void *key, void *value, void *de
 STUB_HIDDEN int body_storage_delete(void *context, void *key)
 {
 	void *whose = context ? context : current_context();
-	int r = real_storage_delete(context, key);
+	int r;
 
+	answers_changed();
+	r = real_storage_delete(context, key);
+	answers_changed();
 	if (!r)
 		object_kill(find_stored(whose, key));
 	return r;
@@ -115,16 +116,19 @@ static const struct table *find(const unsigned char *id)
 	return NULL;
 }
 
-/* What stands in front of @function, number @i of the storage's table. */
-static void *stand_in(size_t i, void *function)
+/* What stands in front of number @i of the storage's table, which crosses as @function. */
+static void *stand_in(enum storage i, void *function)
 {
-	if (i == 0) {
+	switch (i) {
+	case STORAGE_PUT:
 		real_storage_put = (storage_put *)function;
 		return (void *)guarded_storage_put;
-	}
-	if (i == STORAGE_DELETE) {
+	case STORAGE_DELETE:
 		real_storage_delete = (storage_delete *)function;
 		return (void *)guarded_storage_delete;
+	case STORAGE_GET:
+		real_storage_get = (storage_get *)function;
+		return (void *)guarded_storage_get;
 	}
 	return function;
 }
@@ -195,13 +199,15 @@ static int exchange(const struct table *t, void **words)
 		return -1;
 	for (size_t i = t->words ? 0 : 1; i < count; i++) {
 		void *ours;
+		int known;
 
 		if (!crossing_within(&cuda_library, words[i]))
 			continue;
-		ours = crossing_function(translated(words[i]));
+		known = t->storage && i <= STORAGE_GET;
+		ours = crossing_function(known ? words[i] : translated(words[i]));
 		if (!ours)
 			return -1;
-		if (t->storage)
+		if (known)
 			ours = stand_in(i, ours);
 		if (remember(&words[i], ours) < 0)
 			return -1;

@@ -1,8 +1,9 @@
-/* Behind the crossing, in front of the driver's functions without a name: exchange of handles. */
+/* Behind the crossing, in front of the driver's functions without a name: exchange of handles; and behind
+ * them: whether they have changed what is known of the thread's current context (answers.c). */
 #include "stubs/gen/entries.inc"
 #include "stubs/cuda/nameless.h"
 
-	.hidden cuda_nameless, cuda_nameless_targets
+	.hidden cuda_nameless, cuda_nameless_targets, answers_ask_below
 	.globl cuda_nameless
 	.balign NAMELESS_SIZE
 cuda_nameless:
@@ -22,6 +23,22 @@ nameless_call:
 	handle %rcx
 	handle %r8
 	handle %r9
+	lea returned(%rip), %rax
+	mov %rax, (%rsp)
 	jmp *(%r11)
+
+	/* In place of the crossing, on its way out: the stack is as the call found it. */
+returned:
+	push %rax
+	push %rdx
+	sub $16, %rsp
+	movups %xmm0, (%rsp)
+	mov %rbx, %rdi
+	call answers_ask_below
+	movups (%rsp), %xmm0
+	add $16, %rsp
+	pop %rdx
+	pop %rax
+	jmp *crossing_returned@GOTPCREL(%rip)
 
 	.section .note.GNU-stack, "", @progbits

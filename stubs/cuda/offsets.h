@@ -8,11 +8,6 @@
 #define CUDA_STATE_PRIMARIES 40
 #define CUDA_DEVICES         64
 
-/* An answer that is kept: what struct cuda_state.changes was + 1 + the answer (answers.c). */
-#define ANSWERS_MAX   253
-#define ANSWERS_ASKED 255
-#define ANSWERS_STEP  256
-
 /* struct object.flags */
 #define CUDA_OBJECT_REAL 0x1 /* the program holds the driver's own handle */
 /* Cannot be made again: while it lives, a checkpoint is refused. */

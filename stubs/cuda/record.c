@@ -391,14 +391,17 @@ STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments)
 {
 	struct performed p = {
 		.info = &cuda_info[index], .index = index, .arguments = arguments};
-	int r;
+	int changes, r;
 
 	if (!state_usable())
 		return cuda_call_down(index, arguments); /* which will say why not */
 	if (call_lower(p.info, arguments, p.lowered) < 0)
 		return CUDA_ERROR_INVALID_HANDLE;
+	changes = concerns_contexts(p.info);
+	if (changes)
+		answers_changed();
 	r = perform(&p);
-	if (concerns_contexts(p.info))
+	if (changes)
 		answers_changed();
 	return r;
 }

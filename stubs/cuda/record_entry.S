@@ -1,5 +1,6 @@
 /* Ways into the code that keeps records. */
 #include "stubs/crossing/save.inc"
+#include "stubs/cuda/answers.inc"
 
 	.hidden cuda_record_call, cuda_targets, cuda_cross, object_used
 	.text
@@ -72,5 +73,13 @@ guarded_\name:
 .endm
 	guarded storage_put
 	guarded storage_delete
+
+	.section .text.hot, "ax", @progbits
+	.globl guarded_storage_get
+	.hidden guarded_storage_get, body_storage_get
+guarded_storage_get:
+	answer_storage_get
+	lea body_storage_get(%rip), %r11
+	jmp *crossing_guard@GOTPCREL(%rip)
 
 	.section .note.GNU-stack, "", @progbits

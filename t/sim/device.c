@@ -387,9 +387,12 @@ int cuCtxPopCurrent_v2(void **context)
 	return sim_ready();
 }
 
+int device_times_asked;
+
 int cuCtxGetCurrent(void **context)
 {
 	SIM_ENTER();
+	__atomic_add_fetch(&device_times_asked, 1, __ATOMIC_RELAXED);
 	*context = current;
 	return sim_ready();
 }
@@ -401,8 +404,6 @@ static int device_of(const struct context *c, int *device)
 	*device = c->device;
 	return 0;
 }
-
-int device_times_asked;
 
 int cuCtxGetDevice(int *device)
 {

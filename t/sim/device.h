@@ -12,7 +12,8 @@ int sim_check_device(int device);
 void *current_context(void);
 void make_current(void *context);
 int cuCtxCreate_v2(void **context, unsigned flags, int device);
-/* How often cuCtxGetDevice was called. */
+/* How often it was asked for what stubs may know: the current context, its device, what is kept
+ * with it. */
 extern int device_times_asked;
 
 /* module.c: print what kernels have said. */

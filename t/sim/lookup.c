@@ -73,6 +73,13 @@ static int hidden_create(void **context, int device)
 	return cuCtxCreate_v2(context, 0, device);
 }
 
+static int hidden_current(void **context)
+{
+	SIM_ENTER();
+	*context = current_context();
+	return 0;
+}
+
 static int hidden_times_asked(void)
 {
 	SIM_ENTER();
@@ -139,6 +146,7 @@ static int storage_get(void **value, void *context, void *name)
 	struct stored *s;
 
 	SIM_ENTER();
+	__atomic_add_fetch(&device_times_asked, 1, __ATOMIC_RELAXED);
 	s = *find_stored(context ? context : current_context(), name);
 	if (!s)
 		return SIM_INVALID_HANDLE;
@@ -146,8 +154,8 @@ static int storage_get(void **value, void *context, void *name)
 	return 0;
 }
 
-static const void *const functions_table[] = {
-	(void *)40, hidden_add, hidden_make_current, hidden_times_asked, hidden_create};
+static const void *const functions_table[] = {(void *)48, hidden_add, hidden_make_current,
+	hidden_times_asked, hidden_create, hidden_current};
 static const void *const check_table[] = {(void *)16, check};
 static const void *const storage_table[] = {storage_put, storage_delete, storage_get, 0};
 

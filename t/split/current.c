@@ -1,7 +1,10 @@
-/* Which device the current context is on, and whether primary contexts are there: asked again
- * and again between all that changes the answer. On two devices (t/split.t). */
+/* Which context is current, which device it is on, what is kept with it, and whether primary
+ * contexts are there: asked again and again between all that changes the answer. On two devices
+ * (t/split.t). */
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,17 +17,35 @@
 static void *contexts[2]; /* on a device each */
 static int (*hidden_make_current)(void *context), (*hidden_times_asked)(void);
 static int (*hidden_create)(void **context, int device);
+static int (*hidden_current)(void **context);
+static int (*storage_put)(void *context, void *key, void *value, void *destructor);
+static int (*storage_delete)(void *context, void *key);
+static int (*storage_get)(void **value, void *context, void *key);
+static char keys[6]; /* contexts[] have something under the first two */
 
 /* Twice, as the second time the answer may be known. */
-static void expect(int device)
+static void expect_in(void *context, int device)
 {
+	int has = context == contexts[0] || context == contexts[1];
+
 	for (int i = 0; i < 2; i++) {
 		int got = -1, again = -1;
+		void *current, *first = NULL, *second = NULL;
 
 		OK(cuCtxGetDevice(&got));
 		OK(cuCtxGetDevice_v2(&again, NULL));
 		CHECK(got == device && again == device);
+		OK(cuCtxGetCurrent(&current));
+		CHECK(current == context);
+		CHECK(has == !storage_get(&first, NULL, &keys[0]));
+		CHECK(has == !storage_get(&second, NULL, &keys[1]));
+		CHECK(!has || (first == context && second == (char *)context + 1));
 	}
+}
+
+static void expect(int device)
+{
+	expect_in(contexts[device], device);
 }
 
 static void expect_error(int error)
@@ -89,11 +110,11 @@ static void one_thread(void)
 	expect(1);
 
 	OK(cuCtxCreate_v2(&own, 0, 0));
-	expect(0);
+	expect_in(own, 0);
 	OK(cuCtxDestroy_v2(own));
 	expect(1);
 	OK(cuCtxCreate_v2(&own, 0, 0));
-	expect(0);
+	expect_in(own, 0);
 	in_thread(destroy, own);
 	expect_error(CONTEXT_IS_DESTROYED);
 	OK(cuCtxSetCurrent(contexts[1]));
@@ -106,24 +127,143 @@ static void one_thread(void)
 	in_thread(has_none, NULL);
 
 	OK(hidden_create(&own, 0));
-	expect(0);
+	expect_in(own, 0);
 	OK(cuCtxDestroy_v2(own));
 	expect(1);
 }
 
-/* With a lower half the driver need not be asked. */
+/* With a lower half the driver need be asked once. A function without a name asks two of the
+ * four itself, and when they are as they were, so are the others. */
 static void known(void)
 {
-	int device, before, wanted = is_split() ? 0 : 100;
+	for (int i = 0; i < 4; i++) {
+		int device, before, wanted = !is_split() ? 400 : i % 2 ? 2 : 4;
+		void *pointer;
 
-	for (int i = 0; i < 2; i++) {
-		OK(i ? cuCtxSetCurrent(contexts[1]) : hidden_make_current(contexts[0]));
-		OK(cuCtxGetDevice(&device));
+		if (i == 0)
+			OK(cuCtxSetCurrent(contexts[1]));
+		if (i == 2)
+			OK(hidden_make_current(contexts[0]));
 		before = hidden_times_asked();
-		for (int j = 0; j < 100; j++)
+		for (int j = 0; j < 100; j++) {
 			OK(cuCtxGetDevice(&device));
-		CHECK(hidden_times_asked() - before - is_split() == wanted);
+			OK(cuCtxGetCurrent(&pointer));
+			OK(storage_get(&pointer, NULL, &keys[0]));
+			OK(storage_get(&pointer, NULL, &keys[1]));
+		}
+		CHECK(hidden_times_asked() - before == wanted);
 	}
+}
+
+static void expect_stored(void *context, int key, void *value)
+{
+	for (int i = 0; i < 2; i++) {
+		void *got = NULL;
+
+		CHECK(!!value == !storage_get(&got, context, &keys[key]) && got == value);
+	}
+}
+
+static void *put(void *value)
+{
+	OK(storage_put(contexts[0], &keys[2], value, NULL));
+	return NULL;
+}
+
+static void *take_away(void *argument)
+{
+	OK(storage_delete(contexts[0], &keys[2]));
+	return NULL;
+}
+
+#define VALUES 30000
+
+static atomic_long published;
+
+static void *publish(void *argument)
+{
+	for (long i = 1; i <= VALUES; i++) {
+		OK(storage_put(contexts[0], &keys[2], (void *)i, NULL));
+		published = i;
+	}
+	return NULL;
+}
+
+/* What is asked for while it changes may be either; afterwards it is new. */
+static void published_by_another(void)
+{
+	pthread_t thread;
+	void *value;
+	long least;
+
+	put(NULL);
+	pthread_create(&thread, NULL, publish, NULL);
+	do {
+		least = published;
+		OK(storage_get(&value, NULL, &keys[2]));
+		CHECK((long)value >= least);
+	} while (least < VALUES);
+	pthread_join(thread, NULL);
+	take_away(NULL);
+}
+
+static jmp_buf out;
+static int asked, leave;
+
+/* In the middle of the call that takes the value away. */
+static int destructor(void *context, void *key, void *value)
+{
+	void *got;
+
+	asked = storage_get(&got, NULL, key);
+	if (leave)
+		longjmp(out, 1);
+	return 0;
+}
+
+static void destroyed(void)
+{
+	for (leave = 0; leave < 2; leave++) {
+		OK(storage_put(NULL, &keys[2], keys, (void *)destructor));
+		expect_stored(NULL, 2, keys);
+		asked = 0;
+		if (!setjmp(out))
+			storage_delete(NULL, &keys[2]);
+		CHECK(asked != 0);
+		expect_stored(NULL, 2, NULL);
+	}
+}
+
+/* What is put beside a context, here and by others. */
+static void stored(void)
+{
+	OK(cuCtxSetCurrent(contexts[0]));
+	expect_stored(NULL, 2, NULL);
+	put(keys);
+	expect_stored(NULL, 2, keys);
+	put(&keys[1]);
+	expect_stored(NULL, 2, &keys[1]);
+	in_thread(put, &keys[2]);
+	expect_stored(NULL, 2, &keys[2]);
+	expect_stored(contexts[1], 0, contexts[1]);
+	expect_stored(NULL, 0, contexts[0]);
+	expect_stored(contexts[1], 2, NULL);
+	take_away(NULL);
+	expect_stored(NULL, 2, NULL);
+	put(keys);
+	expect_stored(NULL, 2, keys);
+	in_thread(take_away, NULL);
+	expect_stored(NULL, 2, NULL);
+	destroyed();
+	published_by_another();
+	/* More than are remembered. */
+	for (int i = 2; i < 6; i++)
+		OK(storage_put(NULL, &keys[i], &keys[i], NULL));
+	for (int i = 0; i < 20; i++)
+		expect_stored(NULL, 2 + i % 4, &keys[2 + i % 4]);
+	for (int i = 2; i < 6; i++)
+		OK(storage_delete(NULL, &keys[i]));
+	expect(0);
 }
 
 static void *change_primary(void *argument)
@@ -152,11 +292,14 @@ static int child(void)
 	pid_t pid = fork();
 	int status, device;
 	unsigned flags;
+	void *pointer;
 
 	if (!pid) {
 		alarm(20);
 		wrong = 0;
 		CHECK_RESULT(cuCtxGetDevice(&device), 3);
+		CHECK_RESULT(cuCtxGetCurrent(&pointer), 3);
+		CHECK(!is_split() || storage_get(&pointer, NULL, &keys[0]));
 		CHECK_RESULT(cuDevicePrimaryCtxGetState(0, &flags, &device), 3);
 		_exit(wrong);
 	}
@@ -198,7 +341,7 @@ static void *create_and_destroy(void *argument)
 		void *own;
 
 		OK(cuCtxCreate_v2(&own, 0, i % 2));
-		expect(i % 2);
+		expect_in(own, i % 2);
 		OK(cuCtxDestroy_v2(own));
 		expect_primary(0, 8, 1);
 	}
@@ -228,6 +371,28 @@ static void together(void)
 	signals(NULL, 0);
 }
 
+/* A handler comes in the middle of what makes and destroys contexts, and puts back what it is
+ * told was there. */
+static void put_back(void)
+{
+	void *own, *real;
+
+	handled = 0;
+	signals(handler, 50);
+	while (handled < 5000) {
+		OK(cuCtxSetCurrent(contexts[0]));
+		expect(0);
+		OK(cuCtxCreate_v2(&own, 0, 0));
+		OK(hidden_current(&real));
+		CHECK(real == own);
+		expect_in(own, 0);
+		OK(cuCtxDestroy_v2(own));
+		OK(hidden_current(&real));
+		CHECK(real != own);
+	}
+	signals(NULL, 0);
+}
+
 static volatile int switched;
 
 static void switch_context(int signal)
@@ -240,22 +405,28 @@ static void switched_by_handler(void)
 {
 	signals(switch_context, 50);
 	for (int i = 0; switched < 5000; i++) {
-		void *current;
+		void *current, *value, *real;
 		int device, before;
 
 		OK(hidden_make_current(contexts[i % 2]));
 		OK(cuCtxGetDevice(&device));
+		OK(cuCtxGetCurrent(&current));
+		OK(storage_get(&value, NULL, &keys[0]));
 		before = switched;
 		OK(cuCtxGetDevice(&device));
 		OK(cuCtxGetCurrent(&current));
-		CHECK(switched != before || current == contexts[device]);
+		OK(storage_get(&value, NULL, &keys[0]));
+		OK(hidden_current(&real));
+		CHECK(switched != before ||
+			(real == contexts[device] && real == current && real == value));
 	}
 	signals(NULL, 0);
 }
 
 int main(void)
 {
-	unsigned char id[16] = {0x6b, 0xd5, 0xfb, 0x6c};
+	unsigned char id[16] = {0x6b, 0xd5, 0xfb, 0x6c},
+		      storage_id[16] = {0xc6, 0x93, 0x33, 0x6e};
 	void *const *table;
 
 	OK(cuInit(0));
@@ -267,11 +438,22 @@ int main(void)
 	hidden_make_current = (int (*)(void *))table[2];
 	hidden_times_asked = (int (*)(void))table[3];
 	hidden_create = (int (*)(void **, int))table[4];
+	hidden_current = (int (*)(void **))table[5];
+	OK(cuGetExportTable((const void **)&table, storage_id));
+	storage_put = (int (*)(void *, void *, void *, void *))table[0];
+	storage_delete = (int (*)(void *, void *))table[1];
+	storage_get = (int (*)(void **, void *, void *))table[2];
+	for (int i = 0; i < 2; i++) {
+		OK(storage_put(contexts[i], &keys[0], contexts[i], NULL));
+		OK(storage_put(contexts[i], &keys[1], (char *)contexts[i] + 1, NULL));
+	}
 	one_thread();
 	known();
+	stored();
 	primaries();
 	CHECK(child() == 0);
 	together();
+	put_back();
 	switched_by_handler();
 	printf("done\n");
 	return wrong != 0;

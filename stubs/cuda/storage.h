@@ -1,0 +1,26 @@
+/* storage.h - what runtime libraries keep with a context, by functions of a hidden table
+ * (export_table.c). */
+#ifndef STUBS_CUDA_STORAGE_H
+#define STUBS_CUDA_STORAGE_H
+
+#include "stubs/library.h"
+
+/* @context NULL: the current one. */
+typedef int storage_put(void *context, void *key, void *value, void *destructor);
+typedef int storage_delete(void *context, void *key);
+typedef int storage_get(void **value, void *context, void *key);
+
+extern STUB_HIDDEN storage_put *real_storage_put;
+extern STUB_HIDDEN storage_delete *real_storage_delete;
+extern STUB_HIDDEN storage_get *real_storage_get;
+
+STUB_HIDDEN storage_put body_storage_put;
+STUB_HIDDEN storage_delete body_storage_delete;
+STUB_HIDDEN storage_get body_storage_get; /* answers.c */
+
+/* Ways to the bodies: record_entry.S */
+STUB_HIDDEN storage_put guarded_storage_put;
+STUB_HIDDEN storage_delete guarded_storage_delete;
+STUB_HIDDEN storage_get guarded_storage_get;
+
+#endif
