@@ -58,8 +58,8 @@ static struct answers *mine(void)
 	return state_usable() ? (struct answers *)crossing_thread_words() : NULL;
 }
 
-/* The calls between are ordered for handlers of this thread, who may read what is half written.
- */
+/* In an order such that a handler of this thread never takes what is half written for an
+ * answer. */
 static void keep(struct answers *a, struct answer *at, uint64_t stamp, void *value, void *key)
 {
 	a->kept++;
