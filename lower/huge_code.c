@@ -30,7 +30,8 @@ static int are_to_be_had(void)
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
-	return n > 0 && !strstr(text, "[never]") && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 0;
+	/* 1: the process is to have none; 3: but where it asks for them */
+	return n > 0 && !strstr(text, "[never]") && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) != 1;
 }
 
 int huge_code(uintptr_t start, uintptr_t end)

@@ -16,6 +16,7 @@ cycle "$split/queued"
 cycle "$split/family"
 cycle "$split/printed"
 LD_LIBRARY_PATH=$build/t/sim/large cycle "$split/pages"
+LD_LIBRARY_PATH=$build/t/sim/large cycle "$split/pages" off
 
 # What the driver maps at addresses that it chooses is left out, of children, too.
 arena outside
