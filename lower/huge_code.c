@@ -3,7 +3,7 @@
  *
  * The driver's 16 MiB of code are called piece by piece, between other work that has had the
  * processor forget where they lie; on a virtual machine, finding a page again takes two page
- * tables. On huge pages there are eight to be found (doc/split-process.md has what that makes
+ * tables. On huge pages there are few to be found (doc/split-process.md has what that makes
  * of a program's time). Page tables for files have such only on some kernels and file systems,
  * so the code is copied to memory of the process's own.
  */
