@@ -1,6 +1,6 @@
 /*
- * malloc for the libraries down here. Each size has a region of its own, where the lowest free
- * place is taken: so the address of a block depends on what blocks of that very size there were
+ * malloc for the libraries down here. Each size has places of its own, of which the lowest free
+ * one is taken: so the address of a block depends on what blocks of that very size there were
  * before, and on nothing else. The driver's contexts, whose handles the program holds, thereby
  * come to lie where they lay, whatever else is done in another order, or by other threads,
  * after a restart. The libc's malloc gives each thread an arena.

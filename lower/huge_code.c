@@ -34,30 +34,36 @@ static int are_to_be_had(void)
 	return n > 0 && !strstr(text, "[never]") && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) != 1;
 }
 
+/* NULL: there is no memory for it, or it may not be made executable. */
+static void *copy_of(const void *code, size_t size)
+{
+	void *copy =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (copy == MAP_FAILED)
+		return NULL;
+	if (!madvise(copy, size, MADV_HUGEPAGE)) {
+		memcpy(copy, code, size);
+		if (!mprotect(copy, size, PROT_READ | PROT_EXEC))
+			return copy;
+	}
+	munmap(copy, size);
+	return NULL;
+}
+
 int huge_code(uintptr_t start, uintptr_t end)
 {
 	uintptr_t first = (start + HUGE - 1) & -HUGE, last = end & -HUGE;
+	size_t size = last - first;
 	static int lost;
 	void *copy;
 
 	if (lost || first >= last || !are_to_be_had())
 		return lost;
-	copy = mmap(
-		NULL, last - first, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (copy == MAP_FAILED)
-		return 0;
-	if (madvise(copy, last - first, MADV_HUGEPAGE)) {
-		munmap(copy, last - first);
-		return 0;
-	}
-	memcpy(copy, (void *)first, last - first);
-	if (mprotect(copy, last - first, PROT_READ | PROT_EXEC)) {
-		munmap(copy, last - first);
-		return 0;
-	}
+	copy = copy_of((void *)first, size);
 	/* What was there is gone when this fails. */
-	if (mremap(copy, last - first, last - first, MREMAP_MAYMOVE | MREMAP_FIXED,
-		    (void *)first) == MAP_FAILED)
+	if (copy && mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)first) ==
+			    MAP_FAILED)
 		lost = -errno;
 	return lost;
 }

@@ -30,26 +30,37 @@ static void remember(void *handle)
 	handles[i] = handle;
 }
 
-/* Where it ends; and its code moves to huge pages. Not 0 ends the search: 1, or -errno. */
-static int go_through_segments(struct dl_phdr_info *info, size_t size, void *argument)
+static int find_extent(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct lower_library *library = argument;
+
+	if (info->dlpi_addr != library->start)
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		uintptr_t end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr +
+				info->dlpi_phdr[i].p_memsz;
+
+		if (info->dlpi_phdr[i].p_type == PT_LOAD && end > library->end)
+			library->end = end;
+	}
+	return 1;
+}
+
+static int move_code(struct dl_phdr_info *info, size_t size, void *argument)
+{
+	const struct lower_library *library = argument;
 	int r = 0;
 
 	if (info->dlpi_addr != library->start)
 		return 0;
 	for (int i = 0; i < info->dlpi_phnum && !r; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + p->p_vaddr, end = start + p->p_memsz;
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
 
-		if (p->p_type != PT_LOAD)
-			continue;
-		if (end > library->end)
-			library->end = end;
-		if ((p->p_flags & (PF_X | PF_W)) == PF_X)
-			r = huge_code(start, end);
+		if (p->p_type == PT_LOAD && (p->p_flags & (PF_X | PF_W)) == PF_X)
+			r = huge_code(start, start + p->p_memsz);
 	}
-	return r < 0 ? r : 1;
+	return r;
 }
 
 int library_load(struct lower_library *library)
@@ -75,16 +86,17 @@ int library_load(struct lower_library *library)
 	}
 	library->start = map->l_addr;
 	library->end = 0;
-	r = dl_iterate_phdr(go_through_segments, library);
-	if (r < 0) {
-		snprintf(table->failure, sizeof(table->failure), "no memory for the code of %s",
-			map->l_name);
-		return r;
-	}
+	dl_iterate_phdr(find_extent, library);
 	if (!in_lower_window(library->start)) {
 		snprintf(table->failure, sizeof(table->failure), "%s lies outside the window",
 			map->l_name);
 		return -ENOEXEC;
+	}
+	r = dl_iterate_phdr(move_code, library);
+	if (r < 0) {
+		snprintf(table->failure, sizeof(table->failure), "no memory for the code of %s",
+			map->l_name);
+		return r;
 	}
 	r = gate_patch(map->l_addr, map->l_ld);
 	if (r < 0) {

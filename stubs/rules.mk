@@ -48,8 +48,8 @@ $(O)/stubs/nvml/library.o: $(O)/stubs/gen/nvml.calls.h
 $(O)/stubs/%.o: stubs/%.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
-$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/gen/entries.inc stubs/cuda/answers.inc stubs/cuda/answers.h stubs/cuda/offsets.h \
-	stubs/crossing/thread.h loader/windows.h
+$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/gen/entries.inc stubs/cuda/answers.inc \
+	stubs/cuda/answers.h stubs/cuda/offsets.h stubs/crossing/thread.h loader/windows.h
 	$(CC) $(CPPFLAGS) -c -o $@ $<
 $(O)/stubs/gen/%.procs.o: $(O)/stubs/gen/%.procs.c
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<

@@ -57,6 +57,7 @@ crossing:
 	mov THREAD_LOWER_FS(%r10), %rax
 	wrfsbase %rax
 	call *(%r11)
+	/* Code that is called so may have put itself in between (stubs/cuda/nameless.S). */
 	.globl crossing_returned
 	.protected crossing_returned
 	.type crossing_returned, @function

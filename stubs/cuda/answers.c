@@ -44,69 +44,73 @@ STUB_HIDDEN void answers_changed(void)
 		__atomic_add_fetch(&CUDA_STATE->changes, ANSWERS_STEP, __ATOMIC_ACQ_REL);
 }
 
-/* What is asked for from now on is kept with this stamp. */
-static uint64_t stamp_now(const struct answers *a)
-{
-	uint64_t changes = __atomic_load_n(&CUDA_STATE->changes, __ATOMIC_ACQUIRE);
+/* Where the answer to what is asked of the driver from now on is kept, and with which stamp. */
+struct question {
+	struct answers *a; /* NULL: nowhere */
+	uint64_t stamp;
+};
 
-	return changes + (a ? a->changes : 0) + 1;
+static uint64_t changes(void)
+{
+	return __atomic_load_n(&CUDA_STATE->changes, __ATOMIC_ACQUIRE);
 }
 
-/* Where this thread keeps answers; NULL when it may not. */
-static struct answers *mine(void)
+static struct question ask_with(struct answers *a)
 {
-	return state_usable() ? (struct answers *)crossing_thread_words() : NULL;
+	return (struct question){a, a ? changes() + a->changes + 1 : 0};
+}
+
+static struct question ask(void)
+{
+	return ask_with(state_usable() ? (struct answers *)crossing_thread_words() : NULL);
 }
 
 /* In an order such that a handler of this thread never takes what is half written for an
  * answer. */
-static void keep(struct answers *a, struct answer *at, uint64_t stamp, void *value, void *key)
+static void keep(struct question q, struct answer *at, void *value, void *key)
 {
-	a->kept++;
+	q.a->kept++;
 	at->stamp = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	at->value = value;
 	at->key = key;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	at->stamp = stamp;
+	at->stamp = q.stamp;
 }
 
-static void keep_device(struct answers *a, uint64_t stamp, int device)
+static void keep_device(struct question q, int device)
 {
-	if (a && (unsigned)device <= ANSWERS_MAX)
-		a->device = stamp + (unsigned)device;
+	if (q.a && (unsigned)device <= ANSWERS_MAX)
+		q.a->device = q.stamp + (unsigned)device;
 }
 
 int body_cuCtxGetDevice(int *device)
 {
-	struct answers *a = mine();
-	uint64_t stamp = a ? stamp_now(a) : 0;
+	struct question q = ask();
 	int r = real_cuCtxGetDevice(device);
 
 	if (!r && device)
-		keep_device(a, stamp, *device);
+		keep_device(q, *device);
 	return r;
 }
 
 int body_cuCtxGetDevice_v2(int *device, void *context)
 {
-	struct answers *a = context ? NULL : mine();
-	uint64_t stamp = a ? stamp_now(a) : 0;
+	struct question q = ask();
 	int r = real_cuCtxGetDevice_v2(device, context);
 
-	if (!r && device)
-		keep_device(a, stamp, *device);
+	if (!r && device && !context)
+		keep_device(q, *device);
 	return r;
 }
 
 int body_cuCtxGetCurrent(void **context)
 {
-	struct answers *a = mine();
-	uint64_t stamp = a ? stamp_now(a) : 0;
+	struct question q = ask();
 	int r = real_cuCtxGetCurrent(context);
 
-	if (!r && context && a)
-		keep(a, &a->context, stamp, *context, NULL);
+	if (!r && context && q.a)
+		keep(q, &q.a->context, *context, NULL);
 	return r;
 }
 
@@ -120,12 +124,11 @@ static struct answer *place_for(struct answers *a, const void *key)
 
 int body_storage_get(void **value, void *context, void *key)
 {
-	struct answers *a = context ? NULL : mine();
-	uint64_t stamp = a ? stamp_now(a) : 0;
+	struct question q = ask();
 	int r = real_storage_get(value, context, key);
 
-	if (!r && value && a)
-		keep(a, place_for(a, key), stamp, *value, key);
+	if (!r && value && !context && q.a)
+		keep(q, place_for(q.a, key), *value, key);
 	return r;
 }
 
@@ -134,27 +137,28 @@ STUB_HIDDEN void answers_ask_below(struct crossing_thread *t)
 	int (*get_current)(void **) = (int (*)(void **))cuda_targets[INDEX_cuCtxGetCurrent];
 	int (*get_device)(int *) = (int (*)(int *))cuda_targets[INDEX_cuCtxGetDevice];
 	struct answers *a = (struct answers *)t->words;
-	uint64_t now, before;
+	struct question q;
+	uint64_t before;
 	void *context;
 	int device;
 
 	if (!crossing_is_outermost(t))
 		return;
-	now = stamp_now(a);
-	before = now - ANSWERS_STEP; /* unless there was another change */
+	q = ask_with(a);
+	before = q.stamp - ANSWERS_STEP; /* unless there was another change */
 	if (get_current(&context) || get_device(&device))
 		return;
 	if (a->context.stamp == before && a->context.value == context)
 		for (int i = 0; i < ANSWERS_STORED_COUNT; i++)
 			if (a->stored[i].stamp == before)
-				a->stored[i].stamp = now;
-	keep(a, &a->context, now, context, NULL);
-	keep_device(a, now, device);
+				a->stored[i].stamp = q.stamp;
+	keep(q, &a->context, context, NULL);
+	keep_device(q, device);
 }
 
 int body_cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 {
-	uint64_t stamp = state_usable() ? stamp_now(NULL) : 0;
+	uint64_t stamp = state_usable() ? changes() + 1 : 0;
 	int r = real_cuDevicePrimaryCtxGetState(device, flags, active);
 
 	/* One that is not there may be made by ways that do not lead past here. */

@@ -16,76 +16,7 @@
 #define PAGE      4096ul
 #define MAX_BYTES 8192
 
-enum storage { STORAGE_PUT, STORAGE_DELETE, STORAGE_GET }; /* numbers in their table */
-
-/*
- * What runtime libraries keep with a context. The driver keeps it; what is put there is
- * recorded as well, to be put there again. A destructor is the program's and called from below.
- */
-storage_put *real_storage_put;
-storage_delete *real_storage_delete;
-storage_get *real_storage_get;
-
 void *cuda_nameless_targets[NAMELESS];
-
-static struct object *find_stored(void *context, void *key)
-{
-	uint64_t mask = state_lock();
-	struct object *o = CUDA_STATE->objects;
-
-	while (o && (o->kind != CUDA_STORAGE || o->context != context ||
-			    o->made->arguments[STORAGE_KEY] != (uint64_t)key))
-		o = o->next;
-	state_unlock(mask);
-	return o;
-}
-
-STUB_HIDDEN int body_storage_put(void *context, void *key, void *value, void *destructor)
-{
-	uint64_t size = sizeof(struct cuda_call) + STORAGE_WORDS * sizeof(uint64_t);
-	struct object *o;
-	int r;
-
-	if (!state_usable())
-		return CUDA_ERROR_NOT_INITIALIZED;
-	o = object_new(CUDA_STORAGE, 0);
-	destructor = crossing_callback_pointer(destructor);
-	if (o)
-		o->made = block_new(size);
-	if (!o || !o->made) {
-		object_drop(o);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	o->context = context ? context : current_context();
-	o->made->size = size;
-	o->made->index = CUDA_NO_FUNCTION;
-	o->made->arguments[STORAGE_KEY] = (uint64_t)key;
-	o->made->arguments[STORAGE_VALUE] = (uint64_t)value;
-	o->made->arguments[STORAGE_DESTRUCTOR] = (uint64_t)destructor;
-	answers_changed();
-	r = real_storage_put(context, key, value, destructor);
-	answers_changed();
-	if (r) {
-		object_drop(o);
-		return r;
-	}
-	object_kill(find_stored(o->context, key));
-	object_live(o, NULL);
-	return 0;
-}
-
-STUB_HIDDEN int body_storage_delete(void *context, void *key)
-{
-	void *whose = context ? context : current_context();
-	int r;
-
-	answers_changed();
-	r = real_storage_delete(context, key);
-	answers_changed();
-	if (!r)
-		object_kill(find_stored(whose, key));
-	return r;
-}
 
 static const struct table {
 	unsigned char id[4]; /* the first bytes tell them apart */
@@ -114,23 +45,6 @@ static const struct table *find(const unsigned char *id)
 		if (!memcmp(tables[i].id, id, sizeof(tables[i].id)))
 			return &tables[i];
 	return NULL;
-}
-
-/* What stands in front of number @i of the storage's table, which crosses as @function. */
-static void *stand_in(enum storage i, void *function)
-{
-	switch (i) {
-	case STORAGE_PUT:
-		real_storage_put = (storage_put *)function;
-		return (void *)guarded_storage_put;
-	case STORAGE_DELETE:
-		real_storage_delete = (storage_delete *)function;
-		return (void *)guarded_storage_delete;
-	case STORAGE_GET:
-		real_storage_get = (storage_get *)function;
-		return (void *)guarded_storage_get;
-	}
-	return function;
 }
 
 /* For export_tables_restarted(). */
@@ -203,12 +117,12 @@ static int exchange(const struct table *t, void **words)
 
 		if (!crossing_within(&cuda_library, words[i]))
 			continue;
-		known = t->storage && i <= STORAGE_GET;
+		known = t->storage && i < STORAGE_FUNCTIONS;
 		ours = crossing_function(known ? words[i] : translated(words[i]));
 		if (!ours)
 			return -1;
 		if (known)
-			ours = stand_in(i, ours);
+			ours = storage_stand_in(i, ours);
 		if (remember(&words[i], ours) < 0)
 			return -1;
 		words[i] = ours;

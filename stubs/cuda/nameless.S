@@ -1,5 +1,6 @@
-/* Behind the crossing, in front of the driver's functions without a name: exchange of handles; and behind
- * them: whether they have changed what is known of the thread's current context (answers.c). */
+/* Behind the crossing, around the driver's functions without a name: before, exchange of handles;
+ * after, whether the thread's current context is still the one of which answers are known
+ * (answers.c). */
 #include "stubs/gen/entries.inc"
 #include "stubs/cuda/nameless.h"
 

@@ -1,9 +1,17 @@
 /* storage.h - what runtime libraries keep with a context, by functions of a hidden table
- * (export_table.c). */
+ * (export_table.c hands it out). */
 #ifndef STUBS_CUDA_STORAGE_H
 #define STUBS_CUDA_STORAGE_H
 
+#include <stddef.h>
+
 #include "stubs/library.h"
+
+/* Their numbers in the table. */
+enum { STORAGE_PUT, STORAGE_DELETE, STORAGE_GET, STORAGE_FUNCTIONS };
+
+/* What stands in front of number @i of them, which crosses as @function. */
+STUB_HIDDEN void *storage_stand_in(size_t i, void *function);
 
 /* @context NULL: the current one. */
 typedef int storage_put(void *context, void *key, void *value, void *destructor);
