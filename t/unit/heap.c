@@ -117,20 +117,28 @@ static void test_full(size_t size, unsigned at_least)
 	free(blocks[0]);
 }
 
-/* Those of different sizes in the front. */
+/* The front full with blocks of all sizes. */
 static void test_front(void)
 {
-	static char *blocks[FRONTS];
-	unsigned wrong = 0;
+	static unsigned char *blocks[FRONTS * FRONT_SIZE / STEP];
+	unsigned n = 0, wrong = 0;
 
-	for (unsigned i = 0; i < FRONTS; i++)
-		memset(blocks[i] = malloc(size_of(i)), i, size_of(i));
 	for (unsigned i = 0; i < FRONTS; i++) {
-		wrong += !is_in_front(blocks[i]) || (unsigned char)blocks[i][0] != i ||
-			 (unsigned char)blocks[i][size_of(i) - 1] != i;
+		unsigned before = n;
+
+		while (is_in_front(blocks[n] = malloc(size_of(i))))
+			memset(blocks[n++], i, size_of(i));
+		free(blocks[n]);
+		wrong += n == before;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		unsigned char class = class_of(heap_usable_size(blocks[i]));
+
+		wrong += blocks[i][0] != class || blocks[i][size_of(class) - 1] != class;
 		free(blocks[i]);
 	}
-	ok(!wrong, "small blocks of all sizes are next to each other (%u wrong)", wrong);
+	ok(!wrong, "small blocks of all sizes are next to each other (%u of %u wrong)", wrong,
+		n);
 }
 
 static void test_others(void)
