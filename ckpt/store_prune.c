@@ -11,6 +11,7 @@
 #include "ckpt/image_read.h"
 #include "ckpt/store.h"
 #include "ckpt/store_dir.h"
+#include "lib/notices.h"
 #include "lib/util.h"
 
 /* What pruning must know of a checkpoint. */
@@ -131,17 +132,36 @@ static bool is_latest(int fd, const char *name)
 	return n > 0 && (size_t)n == strlen(name) && !memcmp(target, name, n);
 }
 
+static bool is_of_job(const struct survey *s, size_t i, const uint8_t job_id[16])
+{
+	return !memcmp(s->facts[i].job_id, job_id, sizeof(s->facts[i].job_id));
+}
+
 static void choose(struct survey *s, int fd, const uint8_t job_id[16], unsigned keep)
 {
 	for (size_t i = s->all.count; i-- > 0;) {
 		struct facts *f = &s->facts[i];
-		bool other_job = memcmp(f->job_id, job_id, sizeof(f->job_id)) != 0;
+		bool other_job = !is_of_job(s, i, job_id);
 
 		f->stays = other_job || keep || is_latest(fd, s->all.entries[i].name);
 		if (!other_job && keep)
 			keep--;
 	}
 	spread(s);
+}
+
+/* When the first one too many stays, not with each that follows. */
+static void tell_of_more(
+	const struct survey *s, const char *dir, const uint8_t job_id[16], unsigned keep)
+{
+	size_t stay = 0;
+
+	for (size_t i = 0; i < s->all.count; i++)
+		stay += is_of_job(s, i, job_id) && s->facts[i].stays;
+	if (stay == keep + 1ull)
+		notice_add("%s: more than %u checkpoint%s are kept, as incremental ones need "
+			   "those before them (--full-every)",
+			dir, keep, keep == 1 ? "" : "s");
 }
 
 int store_dir_prune(
@@ -155,6 +175,7 @@ int store_dir_prune(
 		return -1;
 	}
 	choose(&s, fd, job_id, keep);
+	tell_of_more(&s, dir, job_id, keep);
 	/* The newest first: should we end in between, all that is left is complete. */
 	for (size_t i = s.all.count; i-- > 0 && removed >= 0;) {
 		if (s.facts[i].stays)

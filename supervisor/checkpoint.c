@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "lib/notices.h"
 #include "lib/phase.h"
 #include "lib/procfs.h"
 #include "supervisor/cpu.h"
@@ -505,6 +506,7 @@ static int attempt(
 	struct checkpoint_work w = {.s = s, .request = request, .e = e};
 	int result = -1;
 
+	notices_clear();
 	if (s->store && !new_ids(&w) && !open_parent(&w) &&
 		!store_begin(s->store, &w.dirfd, &w.sequence, e)) {
 		result = run_in_thread(&w);

@@ -58,6 +58,7 @@ struct supervisor {
 	} last;
 	uint64_t started_realtime_ns;
 	uint64_t checkpoints_done, checkpoints_failed;
+	struct buf told; /* char *: notices that have been given on standard error */
 
 	struct loop *loop; /* the event loop's own (loop.c) */
 };

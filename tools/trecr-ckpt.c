@@ -193,20 +193,32 @@ static int print_status(char *text)
 
 /* ---- checkpoint ---- */
 
-static int print_checkpoint(char *text, size_t length)
+/* Gives the line at *@text without its newline, and moves on to the next. */
+static char *take_line(char **text)
+{
+	char *line = *text, *end = strchrnul(line, '\n');
+
+	*text = *end ? end + 1 : end;
+	*end = 0;
+	control_unescape(line);
+	return line;
+}
+
+static int print_checkpoint(char *text)
 {
 	struct err e = ERR_INIT;
+	char *line;
 
-	if (strncmp(text, "ok ", 3)) {
+	while (line = take_line(&text), !strncmp(line, "notice ", 7))
+		fprintf(stderr, TOOL ": %s\n", line + 7);
+	if (strncmp(line, "ok ", 3)) {
 		err_set(&e, 0, "the supervisor's answer was not understood");
 		return fail(&e);
 	}
-	text[length - 1] = 0;
-	control_unescape(text);
 	if (settings.verbose)
 		fprintf(stderr, TOOL ": done after %.3f s\n",
 			(clock_ns(CLOCK_MONOTONIC) - asked_ns) / 1e9);
-	printf("%s\n", text + 3);
+	printf("%s\n", line + 3);
 	return printed();
 }
 
@@ -237,8 +249,7 @@ static int ask(pid_t pid)
 	progress_end();
 	if (r < 0)
 		return fail(&e);
-	return settings.status ? print_status(answer.data)
-			       : print_checkpoint(answer.data, answer.len);
+	return settings.status ? print_status(answer.data) : print_checkpoint(answer.data);
 }
 
 int main(int argc, char *argv[])

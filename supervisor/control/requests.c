@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/notices.h"
 #include "supervisor/control/common.h"
 #include "supervisor/job_control.h"
 
@@ -16,6 +17,20 @@ static int take(struct supervisor *s, const struct checkpoint_request *request, 
 	return 0;
 }
 
+/* What comes again with every checkpoint is said once. */
+static void tell_once(void *arg, const char *line)
+{
+	struct supervisor *s = arg;
+	char *copy;
+
+	for (size_t i = 0; i < buf_count(&s->told, char *); i++)
+		if (!strcmp(*buf_at(&s->told, char *, i), line))
+			return;
+	copy = xstrdup(line);
+	buf_push(&s->told, char *, &copy);
+	fprintf(stderr, "%s: %s\n", s->tool, line);
+}
+
 void requests_checkpoint(struct supervisor *s)
 {
 	struct checkpoint_request request = {.tcp = s->options.tcp};
@@ -23,6 +38,20 @@ void requests_checkpoint(struct supervisor *s)
 
 	if (take(s, &request, &e) < 0)
 		fprintf(stderr, "%s: cannot checkpoint: %s\n", s->tool, e.msg);
+	else
+		notices_take(tell_once, s);
+}
+
+static void add_text(struct buf *answer, const char *key, const char *value)
+{
+	buf_printf(answer, "%s ", key);
+	control_escape(answer, value);
+	buf_printf(answer, "\n");
+}
+
+static void add_notice(void *answer, const char *line)
+{
+	add_text(answer, "notice", line);
 }
 
 static void answer_checkpoint(
@@ -34,20 +63,11 @@ static void answer_checkpoint(
 	struct err e = ERR_INIT;
 
 	if (take(s, &take_it, &e) < 0) {
-		buf_printf(answer, "error ");
-		control_escape(answer, e.msg);
-	} else {
-		buf_printf(answer, "ok ");
-		control_escape(answer, s->last.path);
+		add_text(answer, "error", e.msg);
+		return;
 	}
-	buf_printf(answer, "\n");
-}
-
-static void add_text(struct buf *answer, const char *key, const char *value)
-{
-	buf_printf(answer, "%s ", key);
-	control_escape(answer, value);
-	buf_printf(answer, "\n");
+	notices_take(add_notice, answer);
+	add_text(answer, "ok", s->last.path);
 }
 
 static void add_number(struct buf *answer, const char *key, uint64_t value)

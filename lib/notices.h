@@ -1,0 +1,19 @@
+/*
+ * notices.h - what the user should know of a deed that has succeeded.
+ *
+ * A notice is added where the matter is seen, from any thread, and told by whoever has ordered
+ * the deed: to a client, or on standard error.
+ */
+#ifndef LIB_NOTICES_H
+#define LIB_NOTICES_H
+
+/* One line, without newline. What has been added already is not added again. */
+void notice_add(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Forget all: of an attempt that has failed. */
+void notices_clear(void);
+
+/* Call @tell with each, in their order, and forget them. */
+void notices_take(void (*tell)(void *arg, const char *line), void *arg);
+
+#endif
