@@ -27,6 +27,13 @@ else
 	skip "sqlite3 in a transaction" "no sqlite3"
 fi
 
+if have python3 && python3 -c 'import sqlite3' 2>/dev/null; then
+	application "SQLite with a write-ahead log, several processes" \
+		python3 "$source/write_ahead.py"
+else
+	skip "SQLite with a write-ahead log, several processes" "no sqlite3 module of Python"
+fi
+
 if have perl; then
 	application "perl" perl "$source/words.pl"
 else

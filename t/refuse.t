@@ -29,7 +29,7 @@ secret-memory|memfd_secret
 name-space|namespace
 notify|F_NOTIFY
 broken-lease|lease is being broken
-mapped-lock|POSIX lock on a file that is also mapped
+mapped-lease|lease for writing on a file that is also mapped
 terminal-external|EXTPROC
 terminal-locked|TIOCSLCKTRMIOS
 terminal-status|status in packet mode
@@ -66,7 +66,6 @@ pid-namespace|namespace
 rows_of_state='
 epoll-moved|no longer leads to
 breaking-lease|lease is being broken
-mapped-lock|a file that is also mapped
 packet-status|status in packet mode
 external-processing|EXTPROC
 locked-settings|TIOCSLCKTRMIOS

@@ -123,9 +123,8 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
  * numbers (close-on-exec is set by the caller's plan after exec, as they must survive that).
  * On return only the process's own descriptors, those of fd_restore_object(), and @keep (an
  * array ended by -1) are open: the files of the checkpoint are closed as well. Descriptors in
- * @keep that stand in the way of a number are moved, and the array updated. From here on the
- * caller must not open and close a file that the process has open: that would lose its POSIX
- * locks. */
+ * @keep that stand in the way of a number are moved, and the array updated. POSIX locks are
+ * left to be taken later: fd/lock.h. */
 int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err *e);
 
 /* Descriptor (without close-on-exec, above all of the process's own) that leads to object

@@ -16,8 +16,8 @@ struct lock {
 	char last[24]; /* a number or EOF */
 };
 
-/* The kernel drops a process's POSIX locks on a file whenever the process closes any
- * descriptor of it; a restart opens and closes what it maps. */
+/* A restart maps files by descriptors of its own, and such a mapping keeps the file open: then
+ * nobody can have a lease for writing on it (check_conflicting_open(), fs/locks.c). */
 static int check_not_mapped(const struct fd_source *s, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/maps", s->task);
@@ -32,8 +32,8 @@ static int check_not_mapped(const struct fd_source *s, struct err *e)
 		name = strchr(line, '/');
 		if (name && !strcmp(name, s->link))
 			return err_set(e, 0,
-				"a POSIX lock on a file that is also mapped is not supported "
-				"yet");
+				"a lease for writing on a file that is also mapped could not "
+				"be taken again");
 	}
 	return 0;
 }
@@ -50,7 +50,7 @@ static int dump_lock(
 		strcmp(l->kind, "LEASE"))
 		return err_set(
 			e, 0, "a lock of type %s (%s) is not supported", l->kind, l->type);
-	if (posix && check_not_mapped(s, e))
+	if (!strcmp(l->kind, "LEASE") && strcmp(l->type, "READ") && check_not_mapped(s, e))
 		return -1;
 	*locks = xasprintf("%s%s %s %" PRIu64 " %s %d\n", old ? old : "", l->kind, l->type,
 		l->first, l->last, posix ? fd_inner_pid(s->pid) : 0);
@@ -80,44 +80,83 @@ int fd_locks_dump(
 	return 0;
 }
 
-static int take(int fd, const struct lock *l)
+/* ---- restart ---- */
+
+/* The lock in the line at *@text, which is moved on to the next: 1, 0 behind the last, or -1.
+ * *@owner is the process that holds it, of a POSIX lock. */
+static int next_lock(
+	const char **text, const char *path, struct lock *l, int *owner, struct err *e)
 {
-	bool write = !strcmp(l->type, "WRITE");
+	const char *line = *text, *end = line ? strchr(line, '\n') : NULL;
+
+	if (!end)
+		return 0;
+	if (sscanf(line, "%15s %15s %" SCNu64 " %23s %d", l->kind, l->type, &l->first, l->last,
+		    owner) != 5)
+		return err_set(e, 0, "cannot lock %s: the image is damaged", path);
+	*text = end + 1;
+	return 1;
+}
+
+static struct flock range_of(const struct lock *l)
+{
 	struct flock range = {
-		.l_type = write ? F_WRLCK : F_RDLCK,
+		.l_type = !strcmp(l->type, "WRITE") ? F_WRLCK : F_RDLCK,
 		.l_whence = SEEK_SET,
 		.l_start = l->first,
 	};
 
-	if (!strcmp(l->kind, "FLOCK"))
-		return flock(fd, (write ? LOCK_EX : LOCK_SH) | LOCK_NB);
-	if (!strcmp(l->kind, "LEASE"))
-		return fcntl(fd, F_SETLEASE, range.l_type);
 	if (strcmp(l->last, "EOF"))
 		range.l_len = strtoull(l->last, NULL, 10) - l->first + 1;
-	return fcntl(fd, strcmp(l->kind, "POSIX") ? F_OFD_SETLK : F_SETLK, &range);
+	return range;
 }
 
-int fd_locks_restore(int fd, const char *text, pid_t pid, const char *path, struct err *e)
+static int take(int fd, const struct lock *l)
 {
-	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-		struct lock l;
-		int owner;
+	struct flock range = range_of(l);
 
-		line += *line == '\n';
-		if (!*line)
+	if (!strcmp(l->kind, "FLOCK"))
+		return flock(fd, (range.l_type == F_WRLCK ? LOCK_EX : LOCK_SH) | LOCK_NB);
+	if (!strcmp(l->kind, "LEASE"))
+		return fcntl(fd, F_SETLEASE, range.l_type);
+	return fcntl(fd, F_OFD_SETLK, &range);
+}
+
+int fd_lock_failed(int code, const char *path, struct err *e)
+{
+	if (code == EAGAIN || code == EACCES)
+		return err_set(e, 0, "cannot lock %s: another process has locked it", path);
+	return err_set(e, code, "cannot lock %s", path);
+}
+
+int fd_locks_restore(int fd, const char *text, const char *path, struct err *e)
+{
+	struct lock l;
+	int owner, more;
+
+	while ((more = next_lock(&text, path, &l, &owner, e)) > 0)
+		if (!owner && take(fd, &l))
+			return fd_lock_failed(errno, path, e);
+	return more;
+}
+
+/* Each descriptor of a file shows all of the process's POSIX locks on it, but only one that is
+ * open for writing can lock for writing. There is one: closing it would have ended the lock. */
+static bool can_take(int access, const struct flock *range)
+{
+	return access == O_RDWR || access == (range->l_type == F_WRLCK ? O_WRONLY : O_RDONLY);
+}
+
+int fd_locks_next_posix(const char **text, pid_t pid, int flags, const char *path,
+	struct flock *range, struct err *e)
+{
+	struct lock l;
+	int owner, more;
+
+	while ((more = next_lock(text, path, &l, &owner, e)) > 0) {
+		*range = range_of(&l);
+		if (owner == pid && can_take(flags & O_ACCMODE, range))
 			break;
-		if (sscanf(line, "%15s %15s %" SCNu64 " %23s %d", l.kind, l.type, &l.first,
-			    l.last, &owner) != 5)
-			return err_set(e, 0, "cannot lock %s: the image is damaged", path);
-		if (owner && owner != pid)
-			continue;
-		if (!take(fd, &l))
-			continue;
-		if (errno == EAGAIN || errno == EACCES || errno == EWOULDBLOCK)
-			return err_set(
-				e, 0, "cannot lock %s: another process has locked it", path);
-		return err_set(e, errno, "cannot lock %s", path);
 	}
-	return 0;
+	return more;
 }

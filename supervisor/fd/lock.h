@@ -8,6 +8,8 @@
 #ifndef SUPERVISOR_FD_LOCK_H
 #define SUPERVISOR_FD_LOCK_H
 
+#include <fcntl.h>
+
 #include "supervisor/fd/source.h"
 
 /* Append to @locks (a string of the caller's, NULL for none) those that fdinfo shows for @s.
@@ -16,8 +18,17 @@
 int fd_locks_dump(
 	const struct fd_source *s, bool can_lock, bool first, char **locks, struct err *e);
 
-/* Take the locks in @text again, by @fd; POSIX ones only if they were process @pid's. @path
- * is for messages. */
-int fd_locks_restore(int fd, const char *text, pid_t pid, const char *path, struct err *e);
+/* Take the locks in @text again, by @fd, but for POSIX ones. @path is for messages. */
+int fd_locks_restore(int fd, const char *text, const char *path, struct err *e);
+
+/* POSIX locks are the process's, and lost when it closes any descriptor of the file: they are
+ * to be taken when nothing is left to be closed, by F_SETLK in the process. Into @range the
+ * next of process @pid in *@text that can be taken by a descriptor with @flags: 1, 0 when there
+ * is none, -1. */
+int fd_locks_next_posix(const char **text, pid_t pid, int flags, const char *path,
+	struct flock *range, struct err *e);
+
+/* Say why one could not be taken; returns -1. */
+int fd_lock_failed(int code, const char *path, struct err *e);
 
 #endif

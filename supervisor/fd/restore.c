@@ -347,7 +347,7 @@ static int set_async(const struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-/* Last of all: closing any descriptor of a file loses the process's POSIX locks on it. */
+/* But for POSIX locks: restore/late_locks.c. */
 static int lock_all(const struct fd_restore *r, struct err *e)
 {
 	cleanup_free bool *done = xcalloc(r->description_count, sizeof(*done));
@@ -360,7 +360,7 @@ static int lock_all(const struct fd_restore *r, struct err *e)
 		if (!kind->can_lock || !x->args[0] || done[index])
 			continue;
 		done[index] = true;
-		if (fd_locks_restore(r->fds[i].fd, image_string(r->job, x->args[0]), r->pid,
+		if (fd_locks_restore(r->fds[i].fd, image_string(r->job, x->args[0]),
 			    image_string(r->job, x->path), e))
 			return -1;
 	}

@@ -62,6 +62,9 @@ int restore_one_settle(struct restore_one *r);
 /* Descriptors that lead to processes or threads: when all are what they were (late_files.c). */
 int restore_one_late_files(struct restore_one *r);
 
+/* POSIX locks: when all that the restart opened has been closed (late_locks.c). */
+int restore_one_late_locks(struct restore_one *r);
+
 /* Of a process that becomes another user's in its second batch the limits have to be set
  * before, as root may lack the privilege to do so after; of all others at the end. */
 bool restore_one_changes_user(const struct restore_one *r);

@@ -72,13 +72,11 @@ static void setup_thread_owner(void)
 	EXPECT(fcntl(15, F_SETOWN_EX, &owner), 0);
 }
 
-static void setup_posix_lock(void)
+static void setup_mapped_lease(void)
 {
-	struct flock l = {.l_type = F_WRLCK};
-
 	put_at(15, open("mapped", O_RDWR | O_CREAT | O_TRUNC, 0600));
 	EXPECT(ftruncate(15, 4096), 0);
-	EXPECT(fcntl(15, F_SETLK, &l), 0);
+	EXPECT(fcntl(15, F_SETLEASE, F_WRLCK), 0);
 	EXPECT(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 15, 0) == MAP_FAILED, false);
 }
 
@@ -148,7 +146,7 @@ static const struct {
 	{"a removed path", setup_path, "a path (O_PATH) that leads elsewhere by now"},
 	{"directory notification", setup_notify, "notification (F_NOTIFY)"},
 	{"signals to a thread", setup_thread_owner, "signals to a single thread"},
-	{"a POSIX lock on a mapped file", setup_posix_lock, "a POSIX lock on a file that is"},
+	{"a lease on a mapped file", setup_mapped_lease, "a lease for writing on a file that"},
 	{"a lock on a device", setup_device_lock, "it holds a lock (FLOCK)"},
 	{"a mapping sealed later", setup_future_write, "sealed with F_SEAL_FUTURE_WRITE"},
 	{"a device with state", setup_driver, "the device 1:11 is not supported"},

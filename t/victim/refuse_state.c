@@ -44,15 +44,6 @@ static void breaking_lease(void)
 	MUST(open("leased", O_RDONLY | O_NONBLOCK) < 0 && errno == EWOULDBLOCK);
 }
 
-static void mapped_lock(void)
-{
-	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
-	fd = victim_file("mapped", 4096, 1);
-	MUST(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
-	MUST(!fcntl(fd, F_SETLK, &all));
-}
-
 /* From where the program has come back. */
 static void socket_namespace(void)
 {
@@ -268,7 +259,6 @@ static void still_outside(void)
 static const struct kind kinds[] = {
 	{"epoll-moved", epoll_moved, still_watches, 'd'},
 	{"breaking-lease", breaking_lease, nothing, 'd'},
-	{"mapped-lock", mapped_lock, nothing, 'd'},
 	{"packet-status", packet_status, still_packet_status, 'd'},
 	{"external-processing", external_processing, nothing, 'd'},
 	{"locked-settings", locked_settings, nothing, 'd'},

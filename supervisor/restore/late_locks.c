@@ -1,0 +1,77 @@
+/*
+ * POSIX locks. The kernel drops those that a process has on a file whenever it closes any of
+ * its descriptors of that file (man fcntl), and a restart opens and closes what it maps: so
+ * each process takes its locks when it, and all that share its descriptors, have closed
+ * everything.
+ */
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/lock.h"
+#include "supervisor/restore/one.h"
+#include "supervisor/target/remote.h"
+
+/* Where the locks of one process have been found. */
+struct locks {
+	struct restore_one *one;
+	const struct image_description *descriptions;
+	const struct image_fd *fds;
+	size_t count;
+	struct remote remote;
+	uint64_t scratch; /* 0: the process has not been asked for anything yet */
+};
+
+static int take(struct locks *l, int fd, const struct flock *range, const char *path)
+{
+	struct restore_one *r = l->one;
+	int64_t result;
+
+	if (!l->scratch) {
+		if (remote_begin(&l->remote, &r->process, &r->process.threads[0], r->e))
+			return -1;
+		l->scratch = remote_scratch(&l->remote, sizeof(*range), r->e);
+	}
+	if (!l->scratch ||
+		tracee_write(r->process.mem_fd, l->scratch, range, sizeof(*range), r->e) ||
+		REMOTE_CALL(&l->remote, &result, r->e, SYS_fcntl, fd, F_SETLK, l->scratch))
+		return -1;
+	return result ? fd_lock_failed(-result, path, r->e) : 0;
+}
+
+static int take_all(struct locks *l, const struct image_fd *fd)
+{
+	const struct image_description *x = &l->descriptions[fd->description];
+	const struct image *job = l->one->c->job;
+	const char *text, *path;
+	struct flock range;
+	int more;
+
+	if (!fd_kind_find(x->kind)->can_lock || !x->args[0])
+		return 0;
+	text = image_string(job, x->args[0]);
+	path = image_string(job, x->path);
+	while ((more = fd_locks_next_posix(
+			&text, l->one->ip->pid, x->flags, path, &range, l->one->e)) > 0)
+		if (take(l, fd->fd, &range, path))
+			return -1;
+	return more;
+}
+
+int restore_one_late_locks(struct restore_one *r)
+{
+	struct locks l = {.one = r};
+	int failed = 0;
+	size_t count;
+
+	if (checkpoint_keeper(r->c, r->index, IMAGE_SHARED_FILES) != r->index)
+		return 0;
+	l.descriptions = image_note_array(
+		r->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
+	l.fds = image_note_array(r->img, IMAGE_NOTE_FDS, struct image_fd, &l.count);
+	for (size_t i = 0; i < l.count && !failed; i++)
+		failed = take_all(&l, &l.fds[i]);
+	if (l.scratch && remote_end(&l.remote, failed ? NULL : r->e))
+		failed = -1;
+	return failed;
+}
