@@ -11,11 +11,13 @@
 
 #include "ckpt/store_dir.h"
 #include "ckpt/trust.h"
+#include "lib/notices.h"
 #include "lib/util.h"
 
 struct store {
 	char *dir; /* absolute */
-	int fd, lock;
+	int fd;
+	struct store_lock lock;
 	/* of the checkpoint being written; tmp_fd is -1 between checkpoints */
 	int tmp_fd;
 	uint64_t sequence;
@@ -36,20 +38,51 @@ static int open_dir(struct store *s, const char *dir, struct err *e)
 	return trust_check_parent(s->fd, s->dir, e);
 }
 
-struct store *store_open(const char *dir, struct err *e)
+/* Leftovers go, where they are known to be such. */
+static int sweep(struct store *s, struct err *e)
+{
+	int count;
+
+	if (s->lock.works)
+		return store_dir_sweep(s->fd, s->dir, e);
+	count = store_dir_count_unfinished(s->fd, s->dir, e);
+	if (count > 0)
+		notice_add("%s: its file system has no locks (flock), so unfinished "
+			   "checkpoints (" STORE_PREFIX "*" STORE_TMP
+			   ") are left alone; remove them if no supervisor writes them",
+			s->dir);
+	return count < 0 ? -1 : 0;
+}
+
+struct store *store_open(
+	const char *dir, const uint8_t job_id[16], bool *held_for, struct err *e)
 {
 	struct store *s = xcalloc(1, sizeof(*s));
 
-	s->fd = s->lock = s->tmp_fd = -1;
-	if (open_dir(s, dir, e) < 0)
-		goto fail;
-	s->lock = store_dir_lock(s->fd, s->dir, e);
-	if (s->lock < 0 || store_dir_sweep(s->fd, s->dir, e) < 0)
-		goto fail;
+	s->fd = s->lock.fd = s->tmp_fd = -1;
+	if (open_dir(s, dir, e) < 0 || store_dir_lock(s->fd, s->dir, job_id, &s->lock, e) < 0 ||
+		sweep(s, e) < 0) {
+		if (held_for)
+			*held_for = s->lock.held_for;
+		store_close(s);
+		return NULL;
+	}
+	if (s->lock.works)
+		store_dir_sign(&s->lock, job_id);
 	return s;
-fail:
-	store_close(s);
-	return NULL;
+}
+
+bool store_is_held_for(const char *dir, const uint8_t job_id[16], struct err *e)
+{
+	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct store_lock lock = {.fd = -1};
+
+	/* Where there is none yet, nobody holds it; and none is to be made. */
+	if (fd < 0 || faccessat(fd, STORE_LOCK, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	(void)store_dir_lock(fd, dir, job_id, &lock, e);
+	util_close(&lock.fd);
+	return lock.held_for;
 }
 
 void store_close(struct store *s)
@@ -57,8 +90,8 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	store_abort(s);
-	if (s->lock >= 0)
-		close(s->lock);
+	if (s->lock.fd >= 0)
+		close(s->lock.fd);
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s->dir);
@@ -75,19 +108,43 @@ const char *store_name(const struct store *s)
 	return s->name;
 }
 
+static bool is_taken(const struct store *s)
+{
+	return !faccessat(s->fd, s->name, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+/* A name of our own. Without a lock others may be choosing, too: a directory can be made once,
+ * and may have been made complete since we looked. */
+static int make_tmp(struct store *s, uint64_t sequence, struct err *e)
+{
+	int r;
+
+	for (s->sequence = sequence;; s->sequence++) {
+		snprintf(s->name, sizeof(s->name), STORE_PREFIX "%06" PRIu64, s->sequence);
+		snprintf(s->tmp_name, sizeof(s->tmp_name), "%s" STORE_TMP, s->name);
+		r = mkdirat(s->fd, s->tmp_name, 0700);
+		if (r < 0 && (errno != EEXIST || s->lock.works))
+			return err_set(e, errno, "cannot create %s/%s", s->dir, s->tmp_name);
+		if (!r && !is_taken(s))
+			return 0;
+		/* It stays, empty, when this fails: the next one skips it, too. */
+		if (!r)
+			(void)unlinkat(s->fd, s->tmp_name, AT_REMOVEDIR);
+	}
+}
+
 int store_begin(struct store *s, int *dirfd, uint64_t *sequence, struct err *e)
 {
 	struct store_entries all;
+	uint64_t next;
 
 	BUG_ON(s->tmp_fd >= 0);
-	if (store_dir_sweep(s->fd, s->dir, e) < 0 || store_dir_list(s->fd, s->dir, &all, e) < 0)
+	if (sweep(s, e) < 0 || store_dir_list(s->fd, s->dir, &all, e) < 0)
 		return -1;
-	s->sequence = all.count ? all.entries[all.count - 1].sequence + 1 : 1;
+	next = all.count ? all.entries[all.count - 1].sequence + 1 : 1;
 	store_entries_free(&all);
-	snprintf(s->name, sizeof(s->name), STORE_PREFIX "%06" PRIu64, s->sequence);
-	snprintf(s->tmp_name, sizeof(s->tmp_name), "%s" STORE_TMP, s->name);
-	if (mkdirat(s->fd, s->tmp_name, 0700) < 0)
-		return err_set(e, errno, "cannot create %s/%s", s->dir, s->tmp_name);
+	if (make_tmp(s, next, e))
+		return -1;
 	s->tmp_fd = openat(s->fd, s->tmp_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->tmp_fd < 0) {
 		err_set(e, errno, "cannot open %s/%s", s->dir, s->tmp_name);
@@ -169,7 +226,7 @@ void store_abort(struct store *s)
 int store_prune(struct store *s, const uint8_t job_id[16], unsigned keep, struct err *e)
 {
 	/* What could not be removed the last time. */
-	if (s->tmp_fd < 0 && store_dir_sweep(s->fd, s->dir, e) < 0)
+	if (s->tmp_fd < 0 && sweep(s, e) < 0)
 		return -1;
 	return store_dir_prune(s->fd, s->dir, job_id, keep, e);
 }

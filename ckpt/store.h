@@ -20,10 +20,18 @@
 
 struct store;
 
-/* Open @dir for writing, creating it (0700) when it does not exist. Fails when another
- * supervisor holds it. Sweeps leftovers of unfinished checkpoints. NULL on failure. */
-struct store *store_open(const char *dir, struct err *e);
+/* Open @dir for writing, creating it (0700) when it does not exist, and hold it for the
+ * supervisor of @job_id. Fails when another one holds it; *held_for (may be NULL) says whether
+ * that is of the same job. Sweeps leftovers of unfinished checkpoints. NULL on failure.
+ *
+ * On a file system without locks leftovers are left alone, as they may be another supervisor's
+ * at work. */
+struct store *store_open(
+	const char *dir, const uint8_t job_id[16], bool *held_for, struct err *e);
 void store_close(struct store *s);
+
+/* Whether a supervisor of @job_id holds @dir, which @e then says. */
+bool store_is_held_for(const char *dir, const uint8_t job_id[16], struct err *e);
 const char *store_dir(const struct store *s);
 
 /* Start a checkpoint: makes the temporary directory. *dirfd is the caller's to write into but

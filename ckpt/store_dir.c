@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "lib/util.h"
@@ -27,18 +29,62 @@ DIR *store_dir_reopen(int fd)
 	return d;
 }
 
-int store_dir_lock(int fd, const char *dir, struct err *e)
+/* The lock's contents say who holds it: "supervisor PID HOST JOB". */
+#define JOB_DIGITS 32
+
+static void job_text(char *text, const uint8_t job_id[16])
 {
-	cleanup_fd int lock =
+	for (size_t i = 0; i < JOB_DIGITS / 2; i++)
+		snprintf(text + 2 * i, 3, "%02x", job_id[i]);
+}
+
+void store_dir_sign(const struct store_lock *lock, const uint8_t job_id[16])
+{
+	cleanup_free char *text = NULL;
+	char job[JOB_DIGITS + 1];
+	struct utsname host;
+
+	/* Fails for a bad address only. */
+	(void)uname(&host);
+	job_text(job, job_id);
+	text = xasprintf("supervisor %d %s %s\n", getpid(), host.nodename, job);
+	/* Without it, others are told less. */
+	if (ftruncate(lock->fd, 0) || pwrite(lock->fd, text, strlen(text), 0) < 0)
+		return;
+}
+
+/* Who else holds @lock. */
+static int refuse(int lock, const char *dir, const uint8_t job_id[16],
+	struct store_lock *result, struct err *e)
+{
+	char text[256] = "", job[JOB_DIGITS + 1], its_job[JOB_DIGITS + 1], host[65];
+	int pid;
+
+	/* Nothing to be read is nothing known. */
+	if (pread(lock, text, sizeof(text) - 1, 0) < 0 ||
+		sscanf(text, "supervisor %d %64s %32s", &pid, host, its_job) != 3)
+		return err_set(e, 0, "%s is in use by a supervisor", dir);
+	job_text(job, job_id);
+	result->held_for = !strcmp(job, its_job);
+	return err_set(
+		e, 0, "%s is in use by a supervisor (process %d on %s)", dir, pid, host);
+}
+
+int store_dir_lock(int fd, const char *dir, const uint8_t job_id[16], struct store_lock *lock,
+	struct err *e)
+{
+	cleanup_fd int file =
 		openat(fd, STORE_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	if (lock < 0)
+	*lock = (struct store_lock){.fd = -1};
+	if (file < 0)
 		return err_set(e, errno, "cannot create %s/" STORE_LOCK, dir);
-	if (flock(lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return err_set(e, 0, "%s is in use by a supervisor", dir);
-	/* A file system without locks (some network ones): go on without, as most users have
-	 * one supervisor for each directory. */
-	return steal_fd(&lock);
+	lock->works = !flock(file, LOCK_EX | LOCK_NB);
+	if (!lock->works && errno == EWOULDBLOCK)
+		return refuse(file, dir, job_id, lock, e);
+	/* Some file systems of clusters have no locks: see what is done without. */
+	lock->fd = steal_fd(&file);
+	return 0;
 }
 
 /* Whether @name is that of a checkpoint, with @suffix behind the number. Such a name has at
@@ -146,6 +192,18 @@ int store_dir_sweep(int fd, const char *dir, struct err *e)
 		r = remove_files(fd, dir, all.entries[i].name, e);
 	store_entries_free(&all);
 	return r;
+}
+
+int store_dir_count_unfinished(int fd, const char *dir, struct err *e)
+{
+	struct store_entries all;
+	int count;
+
+	if (list(fd, dir, STORE_TMP, &all, e) < 0)
+		return -1;
+	count = all.count;
+	store_entries_free(&all);
+	return count;
 }
 
 int store_dir_prepare_latest(int fd, const char *dir, const char *name, struct err *e)

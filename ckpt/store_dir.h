@@ -6,6 +6,7 @@
 #define CKPT_STORE_DIR_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,11 +24,26 @@ void store_dir_close(DIR **d);
 /* A stream of the directory @fd from its start, which leaves @fd as it is. NULL and errno. */
 DIR *store_dir_reopen(int fd);
 
-/* Hold the directory against other supervisors: a descriptor to be closed in the end. */
-int store_dir_lock(int fd, const char *dir, struct err *e);
+/* What holds the directory against other supervisors. */
+struct store_lock {
+	int fd;        /* to be closed in the end; -1: not held */
+	bool works;    /* false: this file system has no locks, and others may be at work here */
+	bool held_for; /* it is not held, as another supervisor of the same job holds it */
+};
 
-/* Remove what unfinished checkpoints left. */
+/* Fails when a supervisor holds it; whether that is one of @job_id, *lock says then. */
+int store_dir_lock(int fd, const char *dir, const uint8_t job_id[16], struct store_lock *lock,
+	struct err *e);
+
+/* Say in the lock that it is held for @job_id. */
+void store_dir_sign(const struct store_lock *lock, const uint8_t job_id[16]);
+
+/* Remove what unfinished checkpoints left. Only who holds the directory knows that they are
+ * not being written. */
 int store_dir_sweep(int fd, const char *dir, struct err *e);
+
+/* How many of them there are, or are being written; -1 on failure. */
+int store_dir_count_unfinished(int fd, const char *dir, struct err *e);
 
 /* Complete checkpoints, by number. */
 struct store_entries {

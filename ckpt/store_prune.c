@@ -243,11 +243,33 @@ out:
 	return r;
 }
 
+/* A supervisor at work here may be about to refer to any of the checkpoints. */
+static int hold(int fd, const char *dir, struct store_lock *lock, struct err *e)
+{
+	static const uint8_t no_job[16];
+	int unfinished;
+
+	if (store_dir_lock(fd, dir, no_job, lock, e) < 0)
+		return -1;
+	if (lock->works)
+		return 0;
+	unfinished = store_dir_count_unfinished(fd, dir, e);
+	if (unfinished > 0)
+		err_set(e, 0,
+			"cannot tell whether a supervisor is at work in %s, whose file system "
+			"has no locks: remove its unfinished checkpoints (" STORE_PREFIX
+			"*" STORE_TMP ") if none is",
+			dir);
+	return unfinished ? -1 : 0;
+}
+
 int store_remove(const char *path, struct err *e)
 {
 	cleanup_free char *full = realpath(path, NULL);
-	cleanup_fd int fd = -1, lock = -1;
+	struct store_lock lock = {.fd = -1};
+	cleanup_fd int fd = -1;
 	char *slash;
+	int r;
 
 	if (!full)
 		return err_set(e, errno, "cannot remove %s", path);
@@ -256,9 +278,9 @@ int store_remove(const char *path, struct err *e)
 	fd = open(*full ? full : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, errno, "cannot open %s", full);
-	/* A supervisor at work here may be about to refer to any of them. */
-	lock = store_dir_lock(fd, full, e);
-	if (lock < 0)
-		return -1;
-	return remove_one(fd, full, slash + 1, e);
+	r = hold(fd, full, &lock, e);
+	if (!r)
+		r = remove_one(fd, full, slash + 1, e);
+	util_close(&lock.fd);
+	return r;
 }

@@ -541,7 +541,7 @@ int checkpoint_take(
 	int result = -1;
 
 	if (!s->store)
-		s->store = store_open(s->options.dir, e);
+		s->store = store_open(s->options.dir, s->job_id, NULL, e);
 	while (s->store && (result = attempt(s, request, e)) &&
 		try_again(request, attempts++, e))
 		;

@@ -2,11 +2,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/mount.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "ckpt/hash.h"
 #include "ckpt/image_write.h"
 #include "ckpt/store.h"
+#include "lib/notices.h"
 #include "lib/util.h"
 #include "t/unit/tap.h"
 #include "t/unit/scratch.h"
@@ -111,12 +114,19 @@ static uint64_t make(struct store *s, const uint8_t *job_id, uint64_t needs)
 
 static void test_first(struct store *s)
 {
+	bool same = true;
+	char holder[64];
 	struct err e = ERR_INIT;
 	struct stat st;
 
 	ok(!stat(dir, &st) && (st.st_mode & 07777) == 0700, "the directory is ours alone");
-	ok(!store_open(dir, &e), "only one supervisor may write there");
+	ok(!store_open(dir, job_b, &same, &e), "only one supervisor may write there");
 	says(e.msg, "in use by a supervisor", "and the other is told so");
+	ok(!same && !store_is_held_for(dir, job_b, &e), "as of another job");
+	ok(!store_open(dir, job_a, &same, &e) && same && store_is_held_for(dir, job_a, &e),
+		"or of the same");
+	snprintf(holder, sizeof(holder), "in use by a supervisor (process %d on ", getpid());
+	says(e.msg, holder, "which one it is");
 	ok(make(s, job_a, 0) == 1 && latest_is("ckpt-000001"), "the first has number 1");
 	ok(make(s, job_a, 0) == 2 && latest_is("ckpt-000002"), "the second has number 2");
 	ok(!stat(path_of("ckpt-000001"), &st) && (st.st_mode & 07777) == 0700,
@@ -194,7 +204,7 @@ static void test_remove(void)
 		"latest moves when it is removed %s", e.msg);
 	ok(!store_remove(path_of("latest"), &e) && latest_is("ckpt-000004"),
 		"it can be named by the link %s", e.msg);
-	s = store_open(dir, &e);
+	s = store_open(dir, job_a, NULL, &e);
 	ok(store_remove(path_of("ckpt-000004"), &e) < 0,
 		"nothing is removed under a supervisor");
 	store_close(s);
@@ -207,7 +217,7 @@ static void test_remove(void)
 static void test_missing_parent(void)
 {
 	struct err e = ERR_INIT;
-	struct store *s = store_open(dir, &e);
+	struct store *s = store_open(dir, job_a, NULL, &e);
 	uint64_t n = make(s, job_a, 0);
 	char name[64];
 
@@ -217,6 +227,58 @@ static void test_missing_parent(void)
 	ok(!checkpoint_open(dir, &e), "the child alone does not open");
 	says(e.msg, "cannot open parent checkpoint ckpt-", "with the reason");
 	store_close(s);
+}
+
+/* The C library's is not linked. */
+static bool no_locks;
+
+int flock(int fd, int how)
+{
+	if (!no_locks)
+		return syscall(SYS_flock, fd, how);
+	errno = ENOLCK;
+	return -1;
+}
+
+static bool says_no_locks;
+
+static void hear(void *arg, const char *line)
+{
+	says_no_locks |= strstr(line, "its file system has no locks") != NULL;
+}
+
+/* Nobody knows of the others, so nobody touches what may be theirs. */
+static void test_no_locks(void)
+{
+	struct err e = ERR_INIT;
+	struct store *a, *b;
+	uint64_t sequence[2];
+	int fd[2];
+	cleanup_free char *path[2] = {NULL, NULL};
+
+	no_locks = true;
+	a = store_open(dir, job_a, NULL, &e);
+	ok(a && !store_begin(a, &fd[0], &sequence[0], &e), "without locks there is a store %s",
+		e.msg);
+	write_job(fd[0], sequence[0], job_a, 0);
+	write_process(fd[0], sequence[0], 0);
+	notices_clear();
+	b = store_open(dir, job_b, NULL, &e);
+	ok(b && !store_begin(b, &fd[1], &sequence[1], &e), "and another %s", e.msg);
+	notices_take(hear, NULL);
+	ok(says_no_locks, "which tells of what it leaves alone");
+	ok(sequence[1] == sequence[0] + 1, "they have different numbers");
+	e.msg[0] = 0;
+	ok(store_remove(path_of("latest"), &e) < 0, "nothing is removed meanwhile");
+	says(e.msg, "cannot tell whether a supervisor is at work", "with the reason");
+	write_job(fd[1], sequence[1], job_b, 0);
+	write_process(fd[1], sequence[1], 0);
+	ok(!store_commit(b, &path[1], &e) && !store_prune(b, job_b, 1, &e),
+		"the second is complete %s", e.msg);
+	ok(!store_commit(a, &path[0], &e), "and so is the first %s", e.msg);
+	store_close(a);
+	store_close(b);
+	no_locks = false;
 }
 
 /* A file system of 1 MiB, for those who may mount. */
@@ -235,7 +297,7 @@ static void test_full_disk(void)
 		ok(true, "a full disk # SKIP cannot mount");
 		return;
 	}
-	s = store_open(path_of("small"), &e);
+	s = store_open(path_of("small"), job_a, NULL, &e);
 	store_begin(s, &fd, &sequence, &e);
 	w = image_writer_open(fd, "1", IMAGE_FILE_PROCESS, id, "1", &e);
 	memset(data, 1, 256 * IMAGE_BLOCK);
@@ -257,7 +319,7 @@ int main(void)
 
 	scratch_make();
 	snprintf(dir, sizeof(dir), "%s/store", scratch_path);
-	s = store_open(dir, &e);
+	s = store_open(dir, job_a, NULL, &e);
 	if (!ok(s != NULL, "a store is created %s", e.msg))
 		return done_testing();
 	test_first(s);
@@ -267,6 +329,7 @@ int main(void)
 	store_close(s);
 	test_remove();
 	test_missing_parent();
+	test_no_locks();
 	test_full_disk();
 	return done_testing();
 }
