@@ -66,8 +66,7 @@ static int refuse(int lock, const char *dir, const uint8_t job_id[16],
 		return err_set(e, 0, "%s is in use by a supervisor", dir);
 	job_text(job, job_id);
 	result->held_for = !strcmp(job, its_job);
-	return err_set(
-		e, 0, "%s is in use by a supervisor (process %d on %s)", dir, pid, host);
+	return err_set(e, 0, "%s is in use by a supervisor (process %d on %s)", dir, pid, host);
 }
 
 int store_dir_lock(int fd, const char *dir, const uint8_t job_id[16], struct store_lock *lock,

@@ -26,8 +26,8 @@ DIR *store_dir_reopen(int fd);
 
 /* What holds the directory against other supervisors. */
 struct store_lock {
-	int fd;        /* to be closed in the end; -1: not held */
-	bool works;    /* false: this file system has no locks, and others may be at work here */
+	int fd;     /* to be closed in the end; -1: not held */
+	bool works; /* false: this file system has no locks, and others may be at work here */
 	bool held_for; /* it is not held, as another supervisor of the same job holds it */
 };
 
