@@ -29,6 +29,7 @@ SIM_EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size);
 SIM_EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream);
 SIM_EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream);
 SIM_EXPORT int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t size);
+SIM_EXPORT int cuMemsetD8_v2(uint64_t to, unsigned char value, size_t count);
 SIM_EXPORT int cuMemsetD32_v2(uint64_t to, unsigned value, size_t count);
 
 /* a[i] = b + i */
@@ -220,6 +221,15 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream)
 	SIM_ENTER();
 	memory_check(from, size, __func__);
 	return queue_copy(to, (void *)from, size, stream, __func__);
+}
+
+int cuMemsetD8_v2(uint64_t to, unsigned char value, size_t count)
+{
+	SIM_ENTER();
+	memory_check(to, count, __func__);
+	stream_wait_all();
+	memset((void *)to, value, count);
+	return 0;
 }
 
 int cuMemsetD32_v2(uint64_t to, unsigned value, size_t count)

@@ -94,6 +94,7 @@ check: $(SPLIT) $(ECHO) $(LARGE) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)
 # On a real GPU: skipped where there is none. RUNS=N sets how often costs are measured,
 # CUDART12=PATH names a libcudart.so.12 to be tested, too.
 check-gpu: all test-tools $(O)/stubs/gen/cuda.calls.h $(O)/t/split/stateless $(O)/t/split/family
-	TRECR_BUILD=$(abspath $(O)) prove -v -e '' t/gpu/check.t t/gpu/restart.t
+	TRECR_BUILD=$(abspath $(O)) prove -v -e '' t/gpu/check.t t/gpu/restart.t \
+		t/gpu/panel.t
 
 .PHONY: check-gpu

@@ -1,0 +1,30 @@
+"""compiled.py MODE: torch.compile of a training step, two shapes."""
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from common import end, set_up_torch, show, steps, weights
+
+
+def main(mode):
+    device = set_up_torch()
+    layer = nn.TransformerEncoderLayer(256, 4, 1024, dropout=0.0, batch_first=True, norm_first=True)
+    model = nn.Sequential(nn.Linear(64, 256), layer, nn.Linear(256, 64)).to(device)
+    compiled = torch.compile(model, mode=mode)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    for step in steps():
+        rows = torch.randn(8, 64 if step % 3 else 96, 64, device=device)
+        with torch.autocast(device.type, torch.bfloat16):
+            loss = F.mse_loss(compiled(rows).float(), rows)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        # Both shapes are compiled, and recorded, in the first few.
+        if step >= 9:
+            show(step, loss.item())
+    end(weights(model))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
