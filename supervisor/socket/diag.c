@@ -151,6 +151,10 @@ int socket_diag_tcp(const struct sockaddr_storage *local, const struct sockaddr_
 	/* A listening one is found where there is no connection. */
 	out->found = m->idiag_state != TCP_LISTEN;
 	out->inode = m->idiag_inode;
+	/* One that waits to be accepted is nobody's, too: it is in a state before these. */
+	out->orphan = !m->idiag_inode && m->idiag_state != TCP_ESTABLISHED &&
+		      m->idiag_state != TCP_CLOSE_WAIT && m->idiag_state != TCP_SYN_RECV;
 	out->unread = m->idiag_rqueue;
+	out->unsent = m->idiag_wqueue;
 	return 0;
 }

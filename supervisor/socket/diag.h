@@ -29,8 +29,9 @@ int socket_diag_unix(uint32_t inode, struct unix_facts *out, struct err *e);
 
 struct tcp_facts {
 	bool found;
-	uint32_t inode;  /* 0: nobody has it open */
-	uint32_t unread; /* bytes */
+	uint32_t inode;          /* 0: nobody has it open */
+	bool orphan;             /* it was closed */
+	uint32_t unread, unsent; /* bytes; what is not acknowledged counts as unsent */
 };
 
 /* Of the TCP connection with these ends. */

@@ -22,6 +22,8 @@ struct socket_dump {
 	struct buf waiting;  /* of a listening one, uint32_t: inodes of those in its backlog */
 	bool looked_at;
 	bool closed_end; /* its other end is closed, or waits to be accepted */
+	bool orphaned;   /* it was closed, and what it has sent may be under way still: */
+	uint32_t unsent_by_orphan; /* bytes */
 	uint32_t peer_inode;
 	bool kept; /* a connection to the outside that is to go on: */
 	struct image_tcp tcp;

@@ -12,36 +12,17 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "supervisor/fd/object.h"
 #include "supervisor/process.h"
 #include "supervisor/socket/diag.h"
 #include "supervisor/socket/dump.h"
+#include "supervisor/socket/gather.h"
 #include "supervisor/socket/multicast.h"
 #include "supervisor/socket/options.h"
 #include "supervisor/socket/repair.h"
 #include "supervisor/socket/socket.h"
 #include "supervisor/target/x86_64.h"
-
-/* How long bytes may take from one end of a connection to the other. */
-#define PATIENCE_NS 3000000000ull
-#define PAUSE_NS    2000000
-
-/* States of a connection (include/net/tcp_states.h). */
-enum {
-	ESTABLISHED = 1,
-	SYN_SENT,
-	SYN_RECV,
-	FIN_WAIT1,
-	FIN_WAIT2,
-	TIME_WAIT,
-	CLOSED,
-	CLOSE_WAIT,
-	LAST_ACK,
-	LISTEN,
-	CLOSING,
-};
 
 static int get_names(struct socket_dump *k, struct err *e)
 {
@@ -54,16 +35,6 @@ static int get_names(struct socket_dump *k, struct err *e)
 	if (!getpeername(k->fd, (struct sockaddr *)k->s.peer_name, &size))
 		k->s.peer_name_size = size;
 	return 0;
-}
-
-static int get_info(int fd, struct tcp_info *info, struct err *e)
-{
-	socklen_t size = sizeof(*info);
-
-	memset(info, 0, sizeof(*info));
-	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &size)
-		       ? err_set(e, errno, "cannot ask for its state")
-		       : 0;
 }
 
 static short poll_now(int fd)
@@ -132,7 +103,7 @@ static int look_at_tcp(struct fd_dump *d, struct socket_dump *k, struct err *e)
 	short events = poll_now(k->fd);
 	struct tcp_info info;
 
-	if (get_info(k->fd, &info, e))
+	if (socket_tcp_info(k->fd, &info, e))
 		return -1;
 	if (events & POLLPRI)
 		return err_set(
@@ -237,7 +208,7 @@ int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 	return look_at_udp(k, e) || socket_refuse_multicast(k->fd, k->s.family, e) ? -1 : 0;
 }
 
-/* ---- bytes under way ---- */
+/* ---- relate ---- */
 
 static bool are_ends(const struct socket_dump *a, const struct socket_dump *b)
 {
@@ -255,72 +226,6 @@ static uint32_t find_end(const struct fd_dump *d, const struct socket_dump *k)
 			return n;
 	return 0;
 }
-
-/* All that @from has sent is in the queue of @to. The numbers count bytes of segments, and an
- * end (FIN) as one where it is received only (tcp_rcv_nxt_update()). */
-static int have_arrived(int from, int to, bool *yes, int *unsent, struct err *e)
-{
-	struct tcp_info sender, receiver;
-	int64_t missing;
-
-	if (get_info(from, &sender, e) || get_info(to, &receiver, e))
-		return -1;
-	if (ioctl(from, SIOCOUTQNSD, unsent))
-		return err_set(e, errno, "cannot ask what it has not sent yet");
-	missing = (int64_t)(sender.tcpi_bytes_sent - sender.tcpi_bytes_retrans) -
-		  (int64_t)receiver.tcpi_bytes_received;
-	*yes = *unsent <= 0 && missing <= 0;
-	return 0;
-}
-
-/* Bytes that the receiver had no room for come over when it has; a look at its queue tells the
- * sender. Its buffer stays larger, as if it had read more. */
-static int let_come(int from, int to, struct err *e)
-{
-	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	bool arrived;
-	int unsent;
-	char c;
-
-	for (;;) {
-		if (have_arrived(from, to, &arrived, &unsent, e))
-			return -1;
-		if (arrived)
-			return 0;
-		if (clock_ns(CLOCK_MONOTONIC) > deadline)
-			return err_set(e, 0, "bytes that were sent to it do not arrive");
-		(void)!recv(to, &c, 1, MSG_PEEK | MSG_DONTWAIT);
-		nanosleep(&pause, NULL);
-	}
-}
-
-static int make_come(int from, int to, struct err *e)
-{
-	struct socket_guard g = {.socket = to};
-	int unsent, unread, r;
-	bool arrived;
-
-	if (have_arrived(from, to, &arrived, &unsent, e))
-		return -1;
-	if (arrived)
-		return 0;
-	if (ioctl(to, SIOCINQ, &unread))
-		return err_set(e, errno, "cannot ask how much waits in it");
-	if (socket_grow_note(&g, e) || socket_guard_begin(&g, e))
-		return -1;
-	socket_grow(to, (uint64_t)unread + unsent);
-	r = let_come(from, to, e);
-	r |= socket_guard_end(&g, r ? NULL : e);
-	return r ? -1 : 0;
-}
-
-int socket_inet_gather(struct fd_dump *d, struct socket_dump *k, struct err *e)
-{
-	return k->s.peer ? make_come(socket_dump_at(d, k->s.peer)->fd, k->fd, e) : 0;
-}
-
-/* ---- relate ---- */
 
 static void show_peer(const struct socket_dump *k, struct buf *out)
 {
@@ -418,12 +323,32 @@ static int relate_tcp(struct fd_dump *d, struct socket_dump *k, struct err *e)
 		return -1;
 	if (f.found && f.inode)
 		return relate_outside(d, k, e);
-	if (f.found && !k->closed_end)
+	if (f.found && f.orphan)
+		k->unsent_by_orphan = f.unsent;
+	else if (f.found && !k->closed_end)
 		return relate_waiting(d, k, &f, e);
 	if (!f.found && !socket_is_local(k->s.peer_name, k->s.peer_name_size))
 		return relate_outside(d, k, e);
+	/* The end of one that was closed may be under way still. */
+	k->orphaned = !k->closed_end;
 	k->s.state = IMAGE_SOCKET_ENDED;
 	return 0;
+}
+
+/* When the other end has been closed: what the kernel sends for it all the same. */
+static int gather_last(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	if (socket_gather(-1, k->fd, k->unsent_by_orphan, e) || look_at_tcp(d, k, e))
+		return -1;
+	k->s.state = IMAGE_SOCKET_ENDED;
+	return 0;
+}
+
+int socket_inet_gather(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	if (k->s.peer)
+		return socket_gather(socket_dump_at(d, k->s.peer)->fd, k->fd, 0, e);
+	return k->orphaned ? gather_last(d, k, e) : 0;
 }
 
 /* Whether a datagram from there can be sent again. */

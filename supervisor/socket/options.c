@@ -374,11 +374,32 @@ int socket_option_value(
 #define ROOM_FACTOR 4
 #define ROOM_MAX    (512 << 20)
 
+/* What anybody may choose (net.core.wmem_max, rmem_max), as the kernel keeps it. */
+static int largest_allowed(int name)
+{
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t length = sizeof(int);
+	int size = ROOM_MAX;
+
+	return fd < 0 || setsockopt(fd, SOL_SOCKET, name, &size, sizeof(size)) ||
+			       getsockopt(fd, SOL_SOCKET, name, &size, &length)
+		       ? 0
+		       : size;
+}
+
+/* Without the privilege, unless that is the wrong way: TCP's own limits (net.ipv4.tcp_rmem,
+ * tcp_wmem), up to which the kernel chooses by itself, can be higher. */
 static void set_room(int fd, int name, int size)
 {
-	int half = size / 2;
+	int half = size / 2, now, most, got;
+	socklen_t length = sizeof(now);
 
-	if (setsockopt(fd, SOL_SOCKET, FORCE_OF(name), &half, sizeof(half)))
+	if (!setsockopt(fd, SOL_SOCKET, FORCE_OF(name), &half, sizeof(half)) ||
+		getsockopt(fd, SOL_SOCKET, name, &now, &length))
+		return;
+	most = largest_allowed(name);
+	got = size < most ? size : most;
+	if (size > now ? got > now : got == size)
 		(void)setsockopt(
 			fd, SOL_SOCKET, name, &half, sizeof(half)); /* see the header */
 }
@@ -404,6 +425,21 @@ void socket_grow(int fd, uint64_t size)
 	if (lock_of(fd) & 2)
 		set_room(fd, SO_RCVBUF, mark * ROOM_FACTOR);
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)); /* see the header */
+}
+
+int socket_force_note(struct socket_guard *g, struct err *e)
+{
+	if (socket_guard_note(g, SOL_SOCKET, SO_RCVBUF, e))
+		return -1;
+	g->options[g->count - 1].value /= 2;
+	return socket_guard_note(g, SOL_SOCKET, LOCK_OPTION, e);
+}
+
+int socket_force(int fd, uint64_t size)
+{
+	int half = size > ROOM_MAX / ROOM_FACTOR ? ROOM_MAX / 2 : size * ROOM_FACTOR / 2;
+
+	return setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &half, sizeof(half));
 }
 
 struct socket_room socket_room_make(int fd, int name, uint64_t size)

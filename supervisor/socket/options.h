@@ -35,6 +35,10 @@ struct socket_room {
 int socket_grow_note(struct socket_guard *g, struct err *e);
 void socket_grow(int fd, uint64_t size);
 
+/* The same beyond all limits, which takes CAP_NET_ADMIN: -1 with errno set. */
+int socket_force_note(struct socket_guard *g, struct err *e);
+int socket_force(int fd, uint64_t size);
+
 struct socket_room socket_room_make(int fd, int name, uint64_t size);
 void socket_room_end(const struct socket_room *room);
 
