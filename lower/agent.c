@@ -24,6 +24,15 @@ int agent_fail(const char *format, ...)
 	return -1;
 }
 
+int agent_go_on(void)
+{
+	const struct lower_order *o = &table->order;
+
+	if (__atomic_load_n(&o->given_up, __ATOMIC_ACQUIRE) != o->number)
+		return 0;
+	return agent_fail("the order was given up");
+}
+
 static int carry_out(struct lower_order *o)
 {
 	switch (o->request) {
@@ -43,7 +52,9 @@ static int carry_out(struct lower_order *o)
  * no answer. */
 static void *serve(void *argument)
 {
+	struct lower_order *o = &table->order;
 	const uint64_t one = 1;
+	uint32_t number;
 	uint64_t count;
 	ssize_t n;
 
@@ -54,9 +65,12 @@ static void *serve(void *argument)
 			continue;
 		if (n != sizeof(count))
 			return NULL;
-		table->order.failure[0] = 0;
-		table->order.result = carry_out(&table->order);
-		__atomic_store_n(&table->order.request, LOWER_DONE, __ATOMIC_RELEASE);
+		number = __atomic_load_n(&o->number, __ATOMIC_ACQUIRE);
+		if (number == o->done)
+			continue;
+		o->failure[0] = 0;
+		o->result = carry_out(o);
+		__atomic_store_n(&o->done, number, __ATOMIC_RELEASE);
 		if (write(table->done_fd, &one, sizeof(one)) != sizeof(one))
 			return NULL;
 	}

@@ -19,7 +19,7 @@
 #include "loader/windows.h"
 
 #define RECORDS_MAGIC   0x7364726f63657274 /* "trecords" */
-#define RECORDS_VERSION 3
+#define RECORDS_VERSION 4
 
 /* Descriptors of the lower half, from its base on; a bit each. */
 #define RECORDS_FDS 8192
@@ -49,6 +49,7 @@ struct crossing_info {
 	uint64_t self_offset, top_offset, entries_offset, original_offset;
 	/* In an entry: return address, stack pointer; and an entry's size. */
 	uint64_t return_offset, rsp_offset, entry_size;
+	uint64_t depth; /* most entries that there are */
 	/* void (void): bring the lower half up again in a process that comes from an image; see
 	 * records.result. */
 	uint64_t restart;

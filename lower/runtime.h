@@ -34,6 +34,8 @@ void *library_symbol(const char *name);
 int agent_start(void);
 /* Why an order cannot be carried out; returns -1. */
 int agent_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* 0; or -1 when the order is not waited for any more: threads above may run again. */
+int agent_go_on(void);
 
 /* This thread carries out orders. */
 extern __thread int is_agent;

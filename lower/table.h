@@ -28,7 +28,7 @@ enum lower_request {
 	LOWER_PARK,        /* make a parked thread: out parked */
 	LOWER_LIBRARY,     /* load a library: in library; out result */
 	LOWER_ENVIRONMENT, /* take over what the records say of it; out result */
-	LOWER_DONE,
+	LOWER_DONE,        /* a request, not an order */
 	/* Orders (struct lower_order). */
 	LOWER_DRAIN,  /* wait until the devices have done all that was asked of them */
 	LOWER_SAVE,   /* device memory into the staging buffer, as the transfers say */
@@ -49,13 +49,18 @@ struct lower_transfer {
 
 /*
  * What the supervisor has the lower half do while all threads of the upper half stand still. It
- * fills this in from outside, writes to `order_fd` (borrowed by pidfd_getfd(2)), and waits
- * until `done_fd` is readable. All in the lower half's memory: nobody above takes part, and
- * when the supervisor dies in between nothing has to be put back.
+ * fills this in from outside, `number` last, writes to `order_fd` (borrowed by pidfd_getfd(2)),
+ * and waits until `done` is that number; an event at `done_fd` says when to look. An event
+ * alone says nothing: it may be of an order that was given up before. All in the lower half's
+ * memory: nobody above takes part, and when the supervisor dies in between nothing has to be
+ * put back.
  */
 struct lower_order {
-	uint32_t request; /* enum lower_request; set to LOWER_DONE when it has been done */
-	int32_t result;   /* 0 or -1 */
+	uint32_t number;   /* of this order, another one each time */
+	uint32_t done;     /* number of the last order that has been carried out */
+	uint32_t given_up; /* number of the last order that is not waited for any more */
+	uint32_t request;  /* enum lower_request */
+	int32_t result;    /* 0 or -1 */
 	char failure[256];
 	uint32_t count;
 	struct lower_transfer transfers[LOWER_TRANSFERS];

@@ -89,6 +89,28 @@ if started "$split/objects" graph; then
 	unharmed
 fi
 
+# What the lower half says is done need not be.
+arena early
+echo "stray_events 1" >machine
+SIM_MACHINE_FILE=$PWD/machine cycle "$split/late"
+
+# What trecr reads of the program may be anything.
+for what in entries depth places version "done" size; do
+	arena "$what"
+	if started "$split/hostile" "$what" && ok "a checkpoint before" checkpoint; then
+		kill -USR1 "$sup"
+		await_dir spoilt
+		case $what in
+		version) why="process [0-9]+ uses libraries of another version of trecr" ;;
+		"done") why="its descriptor [0-9]+ is another file now" ;;
+		size) why="the staging buffer of process [0-9]+ is not what its lower half has" ;;
+		*) why="what process [0-9]+ keeps of its lower half for trecr has been overwritten" ;;
+		esac
+		refused "a program that has overwritten $what" "$why"
+		unharmed
+	fi
+done
+
 # A device that is lost when the checkpoint is to be taken.
 arena lost
 export SIM_FAIL_FILE=$PWD/fail

@@ -134,8 +134,8 @@ int cuda_drain(void)
 	for (const struct object *o = s->objects; o; o = o->next)
 		if (o->kind == CUDA_CONTEXT && synchronise(o->real))
 			return -1;
-	if (cuda_list_memory(s) || cuda_save_globals(s) || cuda_refuse_managed(s) ||
-		cuda_save_events(s))
+	if (agent_go_on() || cuda_list_memory(s) || cuda_save_globals(s) ||
+		cuda_refuse_managed(s) || agent_go_on() || cuda_save_events(s))
 		return -1;
 	return cuda_save_threads(s);
 }

@@ -3,6 +3,7 @@
  * and that is registered with the driver, so that copies go at the speed of the bus.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,19 +14,30 @@
 
 static char *staging;
 
+static int no_staging(int fd)
+{
+	int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	return agent_fail("no memory for copies of device memory: %s", strerror(error));
+}
+
 static int make_staging(void)
 {
-	int fd, r;
+	int fd = -1, r;
 
 	if (staging)
 		return 0;
-	fd = memfd_create("trecr-staging", MFD_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, STAGING_SIZE))
-		return agent_fail("no memory for copies of device memory: %s", strerror(errno));
+	/* The supervisor maps it, too: it is there, and stays as large as it is. */
+	fd = memfd_create("trecr-staging", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || fallocate(fd, 0, 0, STAGING_SIZE) ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return no_staging(fd);
 	staging = mmap(NULL, STAGING_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (staging == MAP_FAILED) {
 		staging = NULL;
-		return agent_fail("no memory for copies of device memory: %s", strerror(errno));
+		return no_staging(fd);
 	}
 	/* Copies work without, but slowly. */
 	r = CUDA(cuMemHostRegister_v2, (void *, size_t, unsigned))(

@@ -217,6 +217,7 @@ static void describe(void)
 		.return_offset = offsetof(struct crossing_entry, return_address),
 		.rsp_offset = offsetof(struct crossing_entry, rsp),
 		.entry_size = sizeof(struct crossing_entry),
+		.depth = CROSSING_DEPTH,
 		.restart = (uintptr_t)crossing_restart,
 		.print = (uintptr_t)crossing_print,
 	};

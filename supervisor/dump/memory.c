@@ -452,7 +452,7 @@ static int find_devices(struct dump *d, struct err *e)
 {
 	if (lower_device_ranges(d->process, &d->device, e))
 		return -1;
-	return d->device.len ? lower_map_staging(d->process, e) : 0;
+	return d->device.len ? staging_map(d->process, e) : 0;
 }
 
 int dump_memory(struct dump *d, struct err *e)

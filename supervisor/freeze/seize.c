@@ -130,8 +130,8 @@ int freezer_seize_threads(struct freezer *f, struct process *p, struct err *e)
 		return freezer_task_alive(p->pid, p->pid) ? -1 : 0;
 	/* A lower half has threads of its own. Memory of a process that forks cannot be read
 	 * before it has: those that do nothing else are not to hold us up. */
-	if (count > 1)
-		lower_find(p);
+	if (count > 1 && lower_find(p, e))
+		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (!freezer_find_thread(p, tids[i]) && !lower_owns(p, tids[i]) &&
 			!lower_sleeps(p, tids[i]) && seize_thread(f, p, tids[i], e))

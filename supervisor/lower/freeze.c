@@ -18,9 +18,8 @@
 static uint64_t peek(const struct thread *t, uint64_t at)
 {
 	uint64_t v = 0;
-	struct iovec local = {&v, sizeof(v)}, remote = {(void *)at, sizeof(v)};
 
-	return process_vm_readv(t->tracee.pid, &local, 1, &remote, 1, 0) == sizeof(v) ? v : 0;
+	return lower_peek(t->tracee.pid, at, &v, sizeof(v)) ? 0 : v;
 }
 
 static int poke(const struct thread *t, uint64_t at, uint64_t v, struct err *e)
@@ -42,38 +41,55 @@ static uint64_t find_record(
 	return record && peek(t, record + info->self_offset) == record ? record : 0;
 }
 
-/* Stacks that a handler runs on say nothing about the frames of others. */
-static bool same_mapping(pid_t pid, uint64_t a, uint64_t b)
+struct stack {
+	unsigned long start, end;
+};
+
+/* The mapping that @sp lies in; an empty one if none. */
+static struct stack find_stack(pid_t pid, uint64_t sp)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/maps", pid);
 	cleanup_file FILE *maps = fopen(path, "re");
-	unsigned long start, end;
+	struct stack s;
 	char line[512];
 
 	while (maps && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%lx-%lx ", &start, &end) == 2 && a >= start && a < end)
-			return b >= start && b < end;
-	return false;
+		if (sscanf(line, "%lx-%lx ", &s.start, &s.end) == 2 && sp >= s.start &&
+			sp < s.end)
+			return s;
+	return (struct stack){0};
+}
+
+/* How many entries are on the thread's side stack: -1, what is kept of it makes no sense. */
+static int count_entries(const struct thread *t, const struct crossing_info *info,
+	uint64_t record, struct err *e)
+{
+	uint64_t used = peek(t, record + info->top_offset) - (record + info->entries_offset);
+
+	if (used % info->entry_size || used / info->entry_size > info->depth)
+		return lower_damaged(t->tracee.pid, e);
+	return used / info->entry_size;
 }
 
 /* Whether the thread is inside. Entries that longjmp has left behind do not count: their frames
- * lie below the stack pointer. */
-static bool is_inside(const struct thread *t, const struct crossing_info *info, uint64_t record,
-	const struct user_regs_struct *regs)
+ * lie below the stack pointer, on the same stack; one that a handler runs on says nothing about
+ * the frames of others. -1 on failure. */
+static int is_inside(const struct thread *t, const struct crossing_info *info, uint64_t record,
+	const struct user_regs_struct *regs, struct err *e)
 {
-	uint64_t entries = record + info->entries_offset, top;
+	uint64_t entries = record + info->entries_offset;
+	int count = record ? count_entries(t, info, record, e) : 0;
+	struct stack stack;
 
-	if (!record)
-		return false;
-	top = peek(t, record + info->top_offset);
-	if (in_lower_window(regs->fs_base))
-		return top > entries;
-	while (top > entries) {
-		uint64_t frame = peek(t, top - info->entry_size + info->rsp_offset);
+	if (count <= 0 || in_lower_window(regs->fs_base))
+		return count < 0 ? -1 : count > 0;
+	stack = find_stack(t->tracee.pid, regs->rsp);
+	while (count-- > 0) {
+		uint64_t entry = entries + count * info->entry_size;
+		uint64_t frame = peek(t, entry + info->rsp_offset);
 
-		if (frame > regs->rsp || !same_mapping(t->tracee.pid, frame - 8, regs->rsp))
+		if (frame > regs->rsp || frame - 8 < stack.start || frame - 8 >= stack.end)
 			return true;
-		top -= info->entry_size;
 	}
 	return false;
 }
@@ -82,9 +98,11 @@ static int lead_to_trap(
 	struct thread *t, const struct crossing_info *info, uint64_t record, struct err *e)
 {
 	uint64_t at = record + info->entries_offset + info->return_offset;
-	uint64_t original = peek(t, at);
+	uint64_t original;
 
 	t->below = true;
+	if (lower_peek(t->tracee.pid, at, &original, sizeof(original)))
+		return lower_damaged(t->tracee.pid, e);
 	if (original == info->trap)
 		return 0;
 	return poke(t, record + info->original_offset, original, e) ||
@@ -151,6 +169,7 @@ int lower_judge(struct process *p, struct thread *t, enum lower_verdict *verdict
 	const struct crossing_info *info = &p->lower->info;
 	struct user_regs_struct regs;
 	uint64_t record;
+	int inside;
 
 	if (tracee_get_regs(&t->tracee, &regs, e))
 		return -1;
@@ -164,7 +183,10 @@ int lower_judge(struct process *p, struct thread *t, enum lower_verdict *verdict
 	*verdict = LOWER_RUNS;
 	if (t->helper || is_busy(t, info, regs.fs_base))
 		return tracee_continue(&t->tracee, 0, e);
-	if (is_inside(t, info, record, &regs))
+	inside = is_inside(t, info, record, &regs, e);
+	if (inside < 0)
+		return -1;
+	if (inside)
 		return lead_to_trap(t, info, record, e) ||
 				       tracee_continue_to_syscall(&t->tracee, 0, e)
 			       ? -1
@@ -179,19 +201,20 @@ int lower_comes_out(struct process *p, struct thread *t, struct err *e)
 {
 	const struct crossing_info *info = &p->lower->info;
 	struct user_regs_struct regs;
-	uint64_t record;
+	uint64_t record, original;
 
 	if (tracee_get_regs(&t->tracee, &regs, e))
 		return -1;
 	if (x86_64_pc(&regs) != info->trapped)
 		return 0;
 	record = find_record(t, info, regs.fs_base);
-	if (!record)
+	if (!record || lower_peek(t->tracee.pid, record + info->original_offset, &original,
+			       sizeof(original)))
 		return err_set(e, 0, "thread %d of process %d has lost its record",
 			t->tracee.tid, t->tracee.pid);
 	/* The call is not made; see crossing.S for the result's place. */
 	x86_64_end_syscall(&regs, regs.r10);
-	x86_64_set_pc(&regs, peek(t, record + info->original_offset));
+	x86_64_set_pc(&regs, original);
 	t->below = false;
 	if (tracee_set_regs(&t->tracee, &regs, e) || tracee_interrupt(&t->tracee, e) ||
 		tracee_continue(&t->tracee, 0, e))

@@ -1,36 +1,73 @@
 #include "supervisor/lower/lower.h"
 
-#include <sys/mman.h>
+#include <errno.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-static bool read_at(pid_t pid, uint64_t address, void *data, size_t size)
+int lower_peek(pid_t pid, uint64_t address, void *data, size_t size)
 {
 	struct iovec local = {data, size}, remote = {(void *)address, size};
 
-	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+	errno = EFAULT; /* for what is read in part only */
+	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -1;
 }
 
-void lower_find(struct process *p)
+/* Sizes and places in a thread's record, of which a crossing knows a few kilobytes; what all
+ * else is told by is addresses, which may be any. */
+#define MAX_OFFSET (1u << 16)
+#define MAX_ENTRY  256
+#define MAX_DEPTH  65536
+
+static bool is_sane(const struct crossing_info *i)
+{
+	return i->self_offset < MAX_OFFSET && i->top_offset < MAX_OFFSET &&
+	       i->entries_offset < MAX_OFFSET && i->original_offset < MAX_OFFSET &&
+	       i->entry_size >= sizeof(uint64_t) && i->entry_size <= MAX_ENTRY &&
+	       i->return_offset <= i->entry_size - sizeof(uint64_t) &&
+	       i->rsp_offset <= i->entry_size - sizeof(uint64_t) && i->depth &&
+	       i->depth <= MAX_DEPTH;
+}
+
+static int check(const struct process *p, const struct records *r, struct err *e)
+{
+	if (r->version != RECORDS_VERSION)
+		return err_set(e, 0,
+			"process %d uses libraries of another version of trecr for its GPU",
+			p->pid);
+	if (r->lower > RECORDS_UP || !is_sane(&r->info))
+		return lower_damaged(p->pid, e);
+	return 0;
+}
+
+int lower_damaged(pid_t pid, struct err *e)
+{
+	return err_set(e, 0,
+		"what process %d keeps of its lower half for trecr has been overwritten", pid);
+}
+
+int lower_find(struct process *p, struct err *e)
 {
 	struct records r;
 
 	/* A child of fork(2) finds its parent's wiped. */
-	if (!read_at(p->pid, RECORDS_LIVE, &r, sizeof(r)) || r.magic != RECORDS_MAGIC ||
-		r.version != RECORDS_VERSION || r.lower == RECORDS_NONE) {
+	if (lower_peek(p->pid, RECORDS_LIVE, &r, sizeof(r)) || r.magic != RECORDS_MAGIC ||
+		r.lower == RECORDS_NONE) {
 		/* Or it shared its parent's memory, and has executed a program since. */
 		lower_free(p->lower);
 		p->lower = NULL;
-		return;
+		return 0;
 	}
+	if (check(p, &r, e))
+		return -1;
 	if (!p->lower) {
 		p->lower = xcalloc(1, sizeof(*p->lower));
 		p->lower->order_fd = p->lower->done_fd = -1;
-		pthread_mutex_init(&p->lower->staging.lock, NULL);
+		staging_init(&p->lower->staging);
 	}
 	p->lower->info = r.info;
 	p->lower->state = r.lower;
 	p->lower->helper = r.helper;
+	return 0;
 }
 
 void lower_free(struct lower_half *lower)
@@ -42,9 +79,7 @@ void lower_free(struct lower_half *lower)
 		close(lower->order_fd);
 	if (lower->done_fd >= 0)
 		close(lower->done_fd);
-	if (lower->staging.data)
-		munmap(lower->staging.data, lower->staging.size);
-	pthread_mutex_destroy(&lower->staging.lock);
+	staging_free(&lower->staging);
 	free(lower);
 }
 

@@ -8,13 +8,13 @@
 #ifndef SUPERVISOR_LOWER_H
 #define SUPERVISOR_LOWER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "lower/records.h"
 #include "lower/table.h"
+#include "supervisor/lower/staging.h"
 #include "supervisor/process.h"
 
 struct lower_half {
@@ -25,17 +25,19 @@ struct lower_half {
 	struct buf tids; /* pid_t: the lower half's own threads, which are let alone */
 	bool drained;
 	int order_fd, done_fd; /* borrowed, -1: not yet */
-	struct staging {
-		pthread_mutex_t lock;
-		char *data; /* mapped here, NULL: not yet */
-		uint64_t size;
-		uint64_t address, filled; /* what is in there, from its start on */
-	} staging;
+	struct staging staging;
 };
 
-/* See whether @p has a lower half: then p->lower is filled. To be asked again while it runs. */
-void lower_find(struct process *p);
+/* See whether @p has a lower half: then p->lower is filled. To be asked again while it runs.
+ * Fails when what the process keeps of it makes no sense. */
+int lower_find(struct process *p, struct err *e);
 void lower_free(struct lower_half *lower);
+
+/* Read memory of process @pid: all of it, or -1 with errno. What is read there is the program's
+ * to overwrite: it may be anything. */
+int lower_peek(pid_t pid, uint64_t address, void *data, size_t size);
+/* That it is not what it should be. -1. */
+int lower_damaged(pid_t pid, struct err *e);
 
 /* Whether thread @tid is known to be the lower half's own. */
 bool lower_owns(const struct process *p, pid_t tid);

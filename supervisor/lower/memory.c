@@ -1,27 +1,16 @@
 #include "supervisor/lower/memory.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include "ckpt/image.h"
 #include "stubs/cuda/state.h"
-
-/* A batch of copies takes milliseconds. */
-#define COPY_NS 60000000000ull
 
 #define MAX_ALLOCATIONS (1u << 24)
 
 static int read_at(struct process *p, uint64_t address, void *data, size_t size, struct err *e)
 {
-	struct iovec local = {data, size}, remote = {(void *)address, size};
-
-	if (process_vm_readv(p->pid, &local, 1, &remote, 1, 0) == (ssize_t)size)
+	if (!lower_peek(p->pid, address, data, size))
 		return 0;
 	return err_set(e, errno, "cannot read the records of process %d", p->pid);
 }
@@ -31,6 +20,51 @@ static int by_address(const void *a, const void *b)
 	const struct device_range *x = a, *y = b;
 
 	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Addresses of the lower half of the space. */
+#define MAX_ADDRESS (1ul << 47)
+
+/* The list, as the program's memory has it. */
+static int check_list(struct process *p, const struct cuda_state *s, struct err *e)
+{
+	uint64_t start = (uintptr_t)s->allocations;
+
+	if (s->version != CUDA_STATE_VERSION)
+		return err_set(e, 0,
+			"process %d uses libraries of another version of trecr for its GPU",
+			p->pid);
+	if (s->allocation_count > MAX_ALLOCATIONS || !in_records_window(start) ||
+		!in_records_window(start + s->allocation_count * sizeof(struct allocation) - 1))
+		return lower_damaged(p->pid, e);
+	return 0;
+}
+
+static int add_range(
+	struct process *p, const struct allocation *a, struct buf *ranges, struct err *e)
+{
+	struct device_range r = {.device = a->device};
+
+	if (!(a->flags & CUDA_ALLOCATION_SAVE) || !a->mapped)
+		return 0;
+	if (a->address >= MAX_ADDRESS || a->mapped > MAX_ADDRESS - a->address ||
+		a->device >= CUDA_DEVICES)
+		return lower_damaged(p->pid, e);
+	r.start = align_down(a->address, IMAGE_BLOCK);
+	r.end = align_up(a->address + a->mapped, IMAGE_BLOCK);
+	buf_push(ranges, struct device_range, &r);
+	return 0;
+}
+
+/* Memory of two devices that overlaps is none. */
+static int check_apart(struct process *p, const struct buf *ranges, struct err *e)
+{
+	const struct device_range *r = ranges->data;
+
+	for (size_t i = 1; i < buf_count(ranges, struct device_range); i++)
+		if (r[i].start < r[i - 1].end)
+			return lower_damaged(p->pid, e);
+	return 0;
 }
 
 /* Small allocations of one slab may have parts of one block. */
@@ -59,60 +93,26 @@ int lower_device_ranges(struct process *p, struct buf *ranges, struct err *e)
 		return 0;
 	if (read_at(p, RECORDS_CUDA, &s, sizeof(s), e))
 		return -1;
-	if (s.magic != CUDA_STATE_MAGIC || !s.allocation_count)
+	if (!s.magic) /* the driver has not been used, but another library may have been */
 		return 0;
-	if (s.version != CUDA_STATE_VERSION || s.allocation_count > MAX_ALLOCATIONS)
-		return err_set(
-			e, 0, "the CUDA records of process %d are of another build", p->pid);
+	if (s.magic != CUDA_STATE_MAGIC)
+		return lower_damaged(p->pid, e);
+	if (!s.allocation_count)
+		return 0;
+	if (check_list(p, &s, e))
+		return -1;
 	list = xcalloc(s.allocation_count, sizeof(*list));
 	if (read_at(p, (uintptr_t)s.allocations, list, s.allocation_count * sizeof(*list), e))
 		return -1;
-	for (uint64_t i = 0; i < s.allocation_count; i++) {
-		struct device_range r = {
-			.start = list[i].address & ~(uint64_t)(IMAGE_BLOCK - 1),
-			.end = align_up(list[i].address + list[i].mapped, IMAGE_BLOCK),
-			.device = list[i].device,
-		};
-
-		if (list[i].flags & CUDA_ALLOCATION_SAVE && r.start < r.end)
-			buf_push(ranges, struct device_range, &r);
-	}
+	for (uint64_t i = 0; i < s.allocation_count; i++)
+		if (add_range(p, &list[i], ranges, e))
+			return -1;
 	if (!ranges->len)
 		return 0;
 	qsort(ranges->data, buf_count(ranges, struct device_range), sizeof(struct device_range),
 		by_address);
 	join(ranges);
-	return 0;
-}
-
-int lower_map_staging(struct process *p, struct err *e)
-{
-	struct staging *staging = &p->lower->staging;
-	cleanup_fd int pidfd = -1;
-	cleanup_fd int fd = -1;
-	uint64_t size;
-	int number;
-
-	if (staging->data)
-		return 0;
-	if (lower_order(p, LOWER_SAVE, NULL, 0, clock_ns(CLOCK_MONOTONIC) + COPY_NS, e) ||
-		read_at(p, LOWER_SHARED + offsetof(struct lower_table, staging_fd), &number,
-			sizeof(number), e) ||
-		read_at(p, LOWER_SHARED + offsetof(struct lower_table, staging_size), &size,
-			sizeof(size), e))
-		return -1;
-	pidfd = syscall(SYS_pidfd_open, p->pid, 0);
-	fd = pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, number, 0);
-	if (fd < 0)
-		return err_set(
-			e, errno, "cannot reach the staging buffer of process %d", p->pid);
-	staging->data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (staging->data == MAP_FAILED) {
-		staging->data = NULL;
-		return err_set(e, errno, "cannot map the staging buffer of process %d", p->pid);
-	}
-	staging->size = size;
-	return 0;
+	return check_apart(p, ranges, e);
 }
 
 /* ---- reading ---- */
@@ -130,40 +130,9 @@ struct device_source *device_source_new(struct process *p, const struct device_r
 	return s;
 }
 
-/* As much as there is room for, from @address on: chunks are asked for in order. */
-static int fetch(struct device_source *s, uint64_t address, struct err *e)
-{
-	struct staging *staging = &s->process->lower->staging;
-	struct lower_transfer t = {
-		.address = address, .size = s->range.end - address, .device = s->range.device};
-
-	if (t.size > staging->size)
-		t.size = staging->size;
-	staging->filled = 0;
-	if (lower_order(s->process, LOWER_SAVE, &t, 1, clock_ns(CLOCK_MONOTONIC) + COPY_NS, e))
-		return -1;
-	staging->address = address;
-	staging->filled = t.size;
-	return 0;
-}
-
-static bool has(const struct staging *staging, uint64_t address, size_t size)
-{
-	return address >= staging->address &&
-	       address + size <= staging->address + staging->filled;
-}
-
 int device_source_read(void *context, uint64_t address, void *data, size_t size, struct err *e)
 {
 	struct device_source *s = context;
-	struct staging *staging = &s->process->lower->staging;
-	int r = 0;
 
-	pthread_mutex_lock(&staging->lock);
-	if (!has(staging, address, size))
-		r = fetch(s, address, e);
-	if (!r)
-		memcpy(data, staging->data + (address - staging->address), size);
-	pthread_mutex_unlock(&staging->lock);
-	return r;
+	return staging_read(s->process, &s->range, address, data, size, e);
 }

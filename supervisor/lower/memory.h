@@ -10,19 +10,10 @@
 #include "lib/util.h"
 #include "supervisor/lower/lower.h"
 
-/* Whole blocks, by address, without overlap. */
-struct device_range {
-	uint64_t start, end;
-	uint32_t device;
-};
-
 /* Append the ranges whose contents belong into an image to @ranges. After a drain. */
 int lower_device_ranges(struct process *p, struct buf *ranges, struct err *e);
 
-/* Map the staging buffer: p->lower->staging. */
-int lower_map_staging(struct process *p, struct err *e);
-
-/* For struct block_run: reads device memory, ahead as far as the buffer goes. */
+/* For struct block_run: reads device memory, by way of the staging buffer. */
 struct device_source;
 struct device_source *device_source_new(struct process *p, const struct device_range *range);
 int device_source_read(void *context, uint64_t address, void *data, size_t size, struct err *e);

@@ -1,5 +1,8 @@
 /* Orders to the lower half's agent (lower/agent.c): through memory of the lower half, and two
- * event descriptors of it that are borrowed. No thread of the program takes part. */
+ * event descriptors of it that are borrowed. No thread of the program takes part.
+ *
+ * That memory, and those events, are the program's to spoil. So an order has been carried out
+ * when the lower half says of this very order that it has; an event is but a reason to look. */
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
@@ -23,11 +26,7 @@ static int no_answer(struct process *p, int error, struct err *e)
 
 static int read_table(struct process *p, uint64_t at, void *data, size_t size, struct err *e)
 {
-	struct iovec local = {data, size}, remote = {(void *)at, size};
-
-	if (process_vm_readv(p->pid, &local, 1, &remote, 1, 0) == (ssize_t)size)
-		return 0;
-	return no_answer(p, errno, e);
+	return lower_peek(p->pid, at, data, size) ? no_answer(p, errno, e) : 0;
 }
 
 static int write_table(
@@ -38,6 +37,30 @@ static int write_table(
 	if (!size || process_vm_writev(p->pid, &local, 1, &remote, 1, 0) == (ssize_t)size)
 		return 0;
 	return no_answer(p, errno, e);
+}
+
+/* Reading from something else might take for ever. */
+static bool is_event(int fd)
+{
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", fd);
+	cleanup_free char *what = read_link(path, NULL);
+
+	return what && !strcmp(what, "anon_inode:[eventfd]");
+}
+
+static int borrow(struct process *p, int pidfd, int number, int *fd, struct err *e)
+{
+	*fd = syscall(SYS_pidfd_getfd, pidfd, number, 0);
+	if (*fd < 0)
+		return no_answer(p, errno, e);
+	if (is_event(*fd))
+		return 0;
+	close(*fd);
+	*fd = -1;
+	return err_set(e, 0,
+		"cannot reach the lower half of process %d: its descriptor %d is another file "
+		"now",
+		p->pid, number);
 }
 
 static int connect_once(struct process *p, struct err *e)
@@ -58,10 +81,9 @@ static int connect_once(struct process *p, struct err *e)
 	pidfd = syscall(SYS_pidfd_open, p->pid, 0);
 	if (pidfd < 0)
 		return no_answer(p, errno, e);
-	lower->order_fd = syscall(SYS_pidfd_getfd, pidfd, fds[0], 0);
-	lower->done_fd = syscall(SYS_pidfd_getfd, pidfd, fds[1], 0);
-	if (lower->order_fd < 0 || lower->done_fd < 0)
-		return no_answer(p, errno, e);
+	if ((lower->order_fd < 0 && borrow(p, pidfd, fds[0], &lower->order_fd, e)) ||
+		borrow(p, pidfd, fds[1], &lower->done_fd, e))
+		return -1;
 	return 0;
 }
 
@@ -73,79 +95,126 @@ static bool has_ended(struct process *p)
 	return procfs_stat(p->pid, p->pid, &st, NULL) || st.state == 'Z' || st.state == 'X';
 }
 
-/* Wait until the event descriptor can be read, and take it. The lower half may die of what it
- * was asked to do, and the process with it: that no descriptor tells. */
-static int await_done(struct process *p, uint64_t deadline_ns, struct err *e)
+static int has_done(struct process *p, uint32_t number, struct err *e)
+{
+	uint32_t done;
+
+	if (read_table(p, TABLE(order.done), &done, sizeof(done), e))
+		return -1;
+	return done == number;
+}
+
+/* Wait for an event, or a while. Somebody else may take it first, which is not waited for. */
+static int await_event(struct process *p, unsigned ms, struct err *e)
 {
 	struct pollfd fd = {.fd = p->lower->done_fd, .events = POLLIN};
-	uint64_t now, count;
-	int r;
+	uint64_t count;
+	struct iovec data = {&count, sizeof(count)};
 
+	if (poll(&fd, 1, ms) < 0 && errno != EINTR)
+		return no_answer(p, errno, e);
+	if (fd.revents & POLLIN && preadv2(fd.fd, &data, 1, -1, RWF_NOWAIT) < 0 &&
+		errno != EAGAIN && errno != EINTR)
+		return no_answer(p, errno, e);
+	return 0;
+}
+
+static int give_up(struct process *p, uint32_t number, struct err *e)
+{
+	/* When it cannot be told it does no harm, but for the work. */
+	(void)write_table(p, TABLE(order.given_up), &number, sizeof(number), NULL);
+	return err_set(
+		e, 0, "the GPU work of process %d does not come to an end in time", p->pid);
+}
+
+/* The lower half may die of what it was asked to do, and the process with it: that no
+ * descriptor tells. */
+static int await_done(struct process *p, uint32_t number, uint64_t deadline_ns, struct err *e)
+{
 	for (;;) {
-		now = clock_ns(CLOCK_MONOTONIC);
-		r = poll(&fd, 1, now < deadline_ns ? LOOK_MS : 0);
+		bool late = clock_ns(CLOCK_MONOTONIC) >= deadline_ns;
+		int r = has_done(p, number, has_ended(p) ? NULL : e);
+
 		if (r > 0)
-			break;
-		if (r < 0 && errno != EINTR)
-			return no_answer(p, errno, e);
+			return 0;
 		if (has_ended(p))
 			return err_set(e, 0,
 				"process %d has ended while its lower half was at work",
 				p->pid);
-		if (now >= deadline_ns)
-			return err_set(e, 0,
-				"the GPU work of process %d does not come to an end in time",
-				p->pid);
+		if (r < 0)
+			return -1;
+		if (late)
+			return give_up(p, number, e);
+		if (await_event(p, LOOK_MS, e))
+			return -1;
 	}
-	return read(fd.fd, &count, sizeof(count)) == sizeof(count) ? 0 : no_answer(p, errno, e);
 }
 
-static int check_idle(struct process *p, struct err *e)
+/* What the lower half says is for the user's terminal. */
+static void make_printable(char *text, size_t size)
 {
-	uint32_t request;
-
-	if (read_table(p, TABLE(order.request), &request, sizeof(request), e))
-		return -1;
-	if (request == LOWER_IDLE)
-		return 0;
-	/* The answer to an order that was given up comes late. */
-	if (request == LOWER_DONE)
-		return await_done(p, 0, NULL) && 0;
-	return err_set(e, 0, "the lower half of process %d is still busy with an earlier order",
-		p->pid);
+	text[size - 1] = 0;
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
 }
 
 static int finish_order(struct process *p, struct err *e)
 {
-	static const uint32_t idle = LOWER_IDLE;
 	struct lower_order order;
 	struct proc_stat st;
 
-	if (read_table(p, TABLE(order), &order, offsetof(struct lower_order, transfers), e) ||
-		write_table(p, TABLE(order.request), &idle, sizeof(idle), e))
+	if (read_table(p, TABLE(order), &order, offsetof(struct lower_order, transfers), e))
 		return -1;
 	if (!order.result)
 		return 0;
-	order.failure[sizeof(order.failure) - 1] = 0;
+	make_printable(order.failure, sizeof(order.failure));
 	return err_set(e, 0, "process %d (%s): %s", p->pid,
 		procfs_stat(p->pid, p->pid, &st, NULL) ? "?" : st.comm, order.failure);
+}
+
+/* The number that the next order gets. */
+static int next_number(struct process *p, uint32_t *number, struct err *e)
+{
+	uint32_t done;
+
+	if (read_table(p, TABLE(order.number), number, sizeof(*number), e) ||
+		read_table(p, TABLE(order.done), &done, sizeof(done), e))
+		return -1;
+	if (done != (*number)++)
+		return err_with(e, EAGAIN,
+			"the lower half of process %d is still busy with an earlier order",
+			p->pid);
+	return 0;
+}
+
+static int send_order(struct process *p, uint32_t number, struct err *e)
+{
+	struct pollfd fd = {.fd = p->lower->order_fd, .events = POLLOUT};
+	static const uint64_t one = 1;
+
+	if (write_table(p, TABLE(order.number), &number, sizeof(number), e))
+		return -1;
+	/* One that takes no more has been told often enough. */
+	if (poll(&fd, 1, 0) == 1 && fd.revents & POLLOUT &&
+		write(fd.fd, &one, sizeof(one)) != sizeof(one))
+		return no_answer(p, errno, e);
+	return 0;
 }
 
 int lower_order(struct process *p, enum lower_request request,
 	const struct lower_transfer *transfers, unsigned count, uint64_t deadline_ns,
 	struct err *e)
 {
-	static const uint64_t one = 1;
-	uint32_t number = request, n = count;
+	uint32_t what = request, n = count, number;
 
 	BUG_ON(count > LOWER_TRANSFERS);
-	if (connect_once(p, e) || check_idle(p, e) ||
+	if (connect_once(p, e) || next_number(p, &number, e) ||
 		write_table(p, TABLE(order.count), &n, sizeof(n), e) ||
 		write_table(
 			p, TABLE(order.transfers), transfers, count * sizeof(*transfers), e) ||
-		write_table(p, TABLE(order.request), &number, sizeof(number), e))
+		write_table(p, TABLE(order.request), &what, sizeof(what), e) ||
+		send_order(p, number, e))
 		return -1;
-	if (write(p->lower->order_fd, &one, sizeof(one)) != sizeof(one))
-		return no_answer(p, errno, e);
-	return await_done(p, deadline_ns, e) || finish_order(p, e) ? -1 : 0;
+	return await_done(p, number, deadline_ns, e) || finish_order(p, e) ? -1 : 0;
 }

@@ -4,24 +4,16 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "loader/batch.h"
 #include "loader/lower/space.h"
 #include "supervisor/lower/lower.h"
 
-static bool read_at(pid_t pid, uint64_t address, void *data, size_t size)
-{
-	struct iovec local = {data, size}, remote = {(void *)address, size};
-
-	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
 /* Children of fork(2) have it, too: copies of the window and of what lies outside of it, and
  * descriptors, of no use to them. */
 static bool read_kept(const struct process *p, struct records_kept *kept)
 {
-	return read_at(p->pid, RECORDS_WINDOW, kept, sizeof(*kept)) &&
+	return !lower_peek(p->pid, RECORDS_WINDOW, kept, sizeof(*kept)) &&
 	       kept->magic == RECORDS_MAGIC && kept->version == RECORDS_VERSION;
 }
 
@@ -30,12 +22,12 @@ static bool read_outside(struct process *p, uint64_t list)
 	cleanup_free struct space_range *ranges = NULL;
 	uint32_t count;
 
-	if (!read_at(
+	if (lower_peek(
 		    p->pid, list + offsetof(struct space_list, count), &count, sizeof(count)) ||
 		count > SPACE_RANGES)
 		return false;
 	ranges = xcalloc(count + 1, sizeof(*ranges));
-	if (count && !read_at(p->pid, list + offsetof(struct space_list, ranges), ranges,
+	if (count && lower_peek(p->pid, list + offsetof(struct space_list, ranges), ranges,
 			     count * sizeof(*ranges)))
 		return false;
 	buf_add(&p->outside, ranges, count * sizeof(*ranges));
@@ -103,6 +95,8 @@ int lower_fd_limit(const struct process *p, int *limit, struct err *e)
 	*limit = LOWER_FD_BASE;
 	if (!read_kept(p, &kept) || !kept.fd_base)
 		return 0;
+	if (kept.fd_base < 0)
+		return lower_damaged(p->pid, e);
 	*limit = kept.fd_base;
 	dir = opendir(path);
 	if (!dir)

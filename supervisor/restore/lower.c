@@ -54,7 +54,8 @@ int restore_lower_run(struct restore_one *one)
 	lower_files(one, &count);
 	if (!count)
 		return 0;
-	lower_find(p);
+	if (lower_find(p, one->e))
+		return -1;
 	if (!p->lower || p->lower->state != RECORDS_UP)
 		return err_set(one->e, 0, "the image lacks the records of the lower half");
 	if (start(one))
