@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "lib/shown_path.h"
 #include "lib/util.h"
 
 static const struct {
@@ -112,6 +113,7 @@ static bool parse_map_line(struct vma *v, const char *line, size_t len)
 	v->name = xmalloc(len - name_at + 1);
 	memcpy(v->name, line + name_at, len - name_at);
 	v->name[len - name_at] = 0;
+	shown_path(v->name);
 	find_newlines(v);
 	return true;
 }

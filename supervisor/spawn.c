@@ -14,6 +14,7 @@
 
 #include "lib/limits.h"
 #include "lib/procfs.h"
+#include "lib/shown_path.h"
 #include "lib/util.h"
 #include "supervisor/clone.h"
 #include "supervisor/job_control.h"
@@ -248,8 +249,10 @@ static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child 
 		end_init(s);
 		return -1;
 	}
-	if (report.kind == NAMESPACE_READY)
+	if (report.kind == NAMESPACE_READY) {
+		shown_paths_of(s->init);
 		return 0;
+	}
 	report.text[sizeof(report.text) - 1] = 0;
 	limit_err(e, report.value, SYS_clone3, "%s", report.text);
 	end_init(s);

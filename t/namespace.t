@@ -56,31 +56,42 @@ taken tree_family "a process's id" '1d;s/^process //p'
 
 # The root directory of a chroot is nothing that is mounted. What is below it here is mounted in a
 # namespace only: outside, the scratch directory is removed with all that it holds.
+# /tmp has the supervisor's socket.
 chrooted() {
 	local place
 	[ "$(readlink /proc/self/ns/mnt)" != "$outside" ] || return 1
-	for place in /usr /lib* /bin /etc /proc /dev "${TMPDIR:-/tmp}" "$build" "$top"; do
+	for place in /usr /lib* /bin /etc /proc /dev /tmp "${TMPDIR:-/tmp}" "$build" "$top"; do
 		mkdir -p "root$place" && mount --rbind "$place" "root$place" || return 1
 	done
 	# shellcheck disable=SC2016 # for the other shell
 	exec chroot root "$BASH" -c 'cd "$1" && exec trecr-restart --namespace --pidfile pidfile ck' - "$PWD"
 }
-arena chroot
-if am_root && unshare --mount true 2>/dev/null; then
-	launch "$victim/idle" && freeze_away
-	(
-		mounts_before=$(cat /proc/self/mountinfo)
-		outside=$(readlink /proc/self/ns/mnt)
-		export -f chrooted
-		export build top outside
-		unshare --mount --propagation=private "$BASH" -c chrooted </dev/null >>out 2>restart.err &
-		sup=$!
-		await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err && finish
-		[ "$status" = 0 ] && said_ok && [ "$mounts_before" = "$(cat /proc/self/mountinfo)" ]
-	)
-	result $? "in a chroot" || explain
-	sweep >/dev/null
-else
-	skip "in a chroot" "this takes root"
-fi
+restart_in_chroot() {
+	rm -f pidfile
+	unshare --mount --propagation=private "$BASH" -c chrooted </dev/null >>out 2>>restart.err &
+	sup=$!
+	await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err
+}
+# /proc shows all paths in that namespace with the directory that is the root of the chroot.
+twice_in_chroot() {
+	local mounts_before outside
+	mounts_before=$(cat /proc/self/mountinfo)
+	outside=$(readlink /proc/self/ns/mnt)
+	export -f chrooted
+	export build top outside
+	freeze_away && step="first restart" &&
+		restart_in_chroot && step="second checkpoint" &&
+		freeze_away && step="second restart" &&
+		restart_in_chroot && step="going on" &&
+		finish && step="its own checks" &&
+		[ "$status" = 0 ] && said_ok && step="mounts outside" &&
+		[ "$mounts_before" = "$(cat /proc/self/mountinfo)" ]
+}
+for v in idle process file_private unix_names inotify jail; do
+	if am_root && unshare --mount true 2>/dev/null; then
+		scenario "$v: twice in a chroot" twice_in_chroot "$victim/$v"
+	else
+		skip "$v: twice in a chroot" "this takes root"
+	fi
+done
 done_testing

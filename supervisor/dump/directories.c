@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/shown_path.h"
 #include "supervisor/dump/dump.h"
 
 /* 0: the same. */
@@ -46,7 +47,7 @@ static int read_directory(
 	struct dump *d, pid_t tid, const char *name, uint32_t *string, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task/%d/%s", d->process->pid, tid, name);
-	cleanup_free char *target = read_link(path, e);
+	cleanup_free char *target = read_shown_link(path, e);
 
 	if (!target)
 		return -1;

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "lib/shown_path.h"
 #include "supervisor/cgroup.h"
 #include "supervisor/dump/dump.h"
 #include "supervisor/membarrier.h"
@@ -241,7 +242,7 @@ static int read_links(struct dump *d, struct image_process *ip, struct err *e)
 
 	for (int i = 0; i < 3; i++) {
 		cleanup_free char *path = xasprintf("/proc/%d/%s", d->process->task, names[i]);
-		cleanup_free char *target = read_link(path, e);
+		cleanup_free char *target = read_shown_link(path, e);
 
 		if (!target)
 			return -1;

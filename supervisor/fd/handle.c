@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "lib/shown_path.h"
 #include "lib/util.h"
 
 static bool is_it(const struct fd_handle *h, const char *path)
@@ -86,14 +87,14 @@ static char *find_in_process(const struct fd_handle *h, pid_t task)
 {
 	cleanup_free char *list = xasprintf("/proc/%d/fd", task);
 	cleanup_free char *cwd = xasprintf("/proc/%d/cwd", task);
-	cleanup_free char *home = read_link(cwd, NULL);
+	cleanup_free char *home = read_shown_link(cwd, NULL);
 	char *found = home ? find_near(h, home) : NULL;
 	DIR *dir = opendir(list);
 	struct dirent *entry;
 
 	while (dir && !found && (entry = readdir(dir))) {
 		cleanup_free char *link = xasprintf("%s/%s", list, entry->d_name);
-		cleanup_free char *path = read_link(link, NULL);
+		cleanup_free char *path = read_shown_link(link, NULL);
 		char *slash = path ? strrchr(path, '/') : NULL;
 
 		if (!slash || path[0] != '/')

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 
+#include "lib/shown_path.h"
 #include "lib/util.h"
 
 struct lock {
@@ -30,7 +31,7 @@ static int check_not_mapped(const struct fd_source *s, struct err *e)
 	for (line = text; (end = strchr(line, '\n')); line = end + 1) {
 		*end = 0;
 		name = strchr(line, '/');
-		if (name && !strcmp(name, s->link))
+		if (name && !strcmp(shown_path(name), s->link))
 			return err_set(e, 0,
 				"a lease for writing on a file that is also mapped could not "
 				"be taken again");

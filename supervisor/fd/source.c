@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "lib/procfs.h"
+#include "lib/shown_path.h"
 #include "lib/util.h"
 
 #define DELETED " (deleted)"
@@ -90,7 +91,7 @@ int fd_source_look(struct fd_source *s, pid_t pid, pid_t task, int pidfd, int fd
 	uint32_t flags;
 
 	*s = (struct fd_source){.pid = pid, .task = task, .fd = fd, .dup = -1};
-	s->link = read_link(link, e);
+	s->link = read_shown_link(link, e);
 	if (s->link)
 		s->info = read_info(task, fd, e);
 	if (!s->info)

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 
 #include "lib/procfs.h"
+#include "lib/shown_path.h"
 #include "supervisor/socket/diag.h"
 #include "supervisor/socket/dump.h"
 #include "supervisor/socket/inside.h"
@@ -78,7 +79,7 @@ static bool find_in_directories(
 	for (size_t i = 0; i < buf_count(&d->pids, pid_t); i++) {
 		cleanup_free char *link =
 			xasprintf("/proc/%d/cwd", *buf_at(&d->pids, pid_t, i));
-		cleanup_free char *directory = read_link(link, NULL);
+		cleanup_free char *directory = read_shown_link(link, NULL);
 		cleanup_free char *path = xasprintf("%s/%s", link, name);
 
 		if (!directory || !is_file(k, path, inode))
