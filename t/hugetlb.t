@@ -43,7 +43,7 @@ for how in "" shared memfd sysv; do
 	# shellcheck disable=SC2086
 	launch "$victim/hugetlb" $how && freeze_away
 	echo 0 >$pages
-	trecr-restart ck </dev/null >>out 2>restart.err
+	timeout -k 1 60 trecr-restart ck </dev/null >>out 2>restart.err
 	is $? 125 "hugetlb $how: a restart while no page is free" || explain
 	like "$(tail -n 1 restart.err)" "^trecr-restart: cannot .*huge pages.*set aside.*memory" "is refused"
 	ok "and leaves nothing behind" sweep

@@ -51,11 +51,11 @@ isnt $? 0 "pruning a checkpoint that others need is refused"
 like "$(cat prune.err)" "^trecr-inspect: cannot .*ckpt-00000[2-9]" "by the name of one that needs it"
 ok "it is still there" [ -d ck/ckpt-000001 ]
 mv ck/ckpt-000001 away
-trecr-restart ck </dev/null >restart.out 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >restart.out 2>restart.err
 is $? 125 "a chain with its first checkpoint missing"
 like "$(cat restart.err)" "^trecr-restart: cannot .*ckpt-000001" "is refused by name"
 cp -a ck/ckpt-000002 ck/ckpt-000001
-trecr-restart ck </dev/null >restart.out 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >restart.out 2>restart.err
 is $? 125 "another checkpoint under its name is refused too"
 rm -r ck/ckpt-000001
 mv away ck/ckpt-000001

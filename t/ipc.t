@@ -139,13 +139,13 @@ segments >before
 last=$(ls ck/ckpt-000001 | grep -v job | sort -n | tail -n 1)
 cp "ck/ckpt-000001/$last" kept
 printf 'broken' | dd of="ck/ckpt-000001/$last" bs=1 seek=4200 conv=notrunc 2>/dev/null
-trecr-restart ck </dev/null >>out 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >>out 2>restart.err
 is $? 125 "a damaged image is not brought back"
 is "$(segments)" "$(cat before)" "and no System V object is left of it"
 for id in $ids; do
 	ipcrm -m "$id" 2>/dev/null
 done
-trecr-restart ck </dev/null >>out 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >>out 2>restart.err
 is $? 125 "nor where they are gone"
 is "$(segments)" "" "and none is left that was not there before"
 cp kept "ck/ckpt-000001/$last"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Files that are mapped shared, at a restart: they are what they are, and what is to be known is
-# said. (Privately mapped ones that have changed: t/bad_image.t.)
+# said. (Privately mapped ones that have changed: t/bad_image.t; those of a tmpfs: t/posix_shm.t.)
 . "$(dirname "$0")/lib.sh"
+on_disk "$@"
 
 cycle file_shared closed
 
@@ -17,11 +18,11 @@ sweep >/dev/null
 arena shorter
 launch "$victim/file_shared" closed && freeze_away
 cp shared kept && truncate -s 60K shared
-trecr-restart ck </dev/null >/dev/null 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
 is $? 125 "one that is shorter is refused"
 like "$(cat restart.err)" "cannot go on with .*/shared, a shared mapping: it is shorter" "by name"
 rm shared
-trecr-restart ck </dev/null >/dev/null 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
 is $? 125 "one that is not there is refused"
 like "$(cat restart.err)" "cannot open .*/shared, which the program has mapped: No such file" \
 	"by name"

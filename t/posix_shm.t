@@ -41,7 +41,7 @@ sweep >/dev/null
 
 begin in_use && checkpoint
 first=$sup
-trecr-restart --namespace ck </dev/null >/dev/null 2>restart.err
+timeout -k 1 60 trecr-restart --namespace ck </dev/null >/dev/null 2>restart.err
 is $? 125 "while the program runs on, a second one is refused"
 like "$(cat restart.err)" "/dev/shm/.*trecr-victim-.*, shared memory of the program, is in use" \
 	"by name"
@@ -53,7 +53,7 @@ sweep >/dev/null
 begin another && freeze_away
 # shellcheck disable=SC2086
 rm -f $mine && mkdir ${mine% *}
-trecr-restart ck </dev/null >/dev/null 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
 is $? 125 "something else with a file's name is left alone"
 like "$(cat restart.err)" "cannot put /dev/shm/trecr-victim-" "and named"
 # shellcheck disable=SC2086
@@ -62,7 +62,7 @@ rmdir ${mine% *}
 # A restart that fails leaves none behind.
 last=$(ls ck/ckpt-000001 | grep -v job | sort -n | tail -n 1)
 printf 'broken' | dd of="ck/ckpt-000001/$last" bs=1 seek=4200 conv=notrunc 2>/dev/null
-trecr-restart ck </dev/null >/dev/null 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
 is $? 125 "a damaged image is not brought back"
 # shellcheck disable=SC2086
 not_ok "and no file is left of it" test -e ${mine% *}

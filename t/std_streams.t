@@ -89,7 +89,7 @@ arena truncated
 launch "$victim/program"
 freeze_away
 : >out
-trecr-restart ck </dev/null >restart.out 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >restart.out 2>restart.err
 is $? 125 "a file that has become shorter is refused"
 like "$(cat restart.err)" "^trecr-restart: .*$PWD/out.*shorter" "by its name"
 is "$(cat out)" "" "and nothing is written"
@@ -98,7 +98,7 @@ arena vanished
 launch "$victim/file_offsets"
 freeze_away
 rm offsets
-trecr-restart ck </dev/null >restart.out 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >restart.out 2>restart.err
 is $? 125 "a file that has vanished is refused"
 like "$(cat restart.err)" "^trecr-restart: .*$PWD/offsets.*No such file" "by its name and the reason"
 

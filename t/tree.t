@@ -31,7 +31,7 @@ arena whole
 launch "$victim/tree_family" && freeze_away
 last=$(ls ck/ckpt-000001 | grep -v job | sort -n | tail -n 1)
 printf 'broken' | dd of="ck/ckpt-000001/$last" bs=1 seek=4200 conv=notrunc 2>/dev/null
-trecr-restart ck </dev/null >>out 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >>out 2>restart.err
 is $? 125 "a tree with one damaged process is not brought back"
 like "$(cat restart.err)" "process $last" "which is named" || explain
 ok "nothing is left of the others" sweep 0
