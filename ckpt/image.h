@@ -30,7 +30,7 @@
 
 #include <stdint.h>
 
-#define IMAGE_VERSION      2
+#define IMAGE_VERSION      3
 #define IMAGE_BLOCK        4096u /* bytes hashed, compared and stored as one */
 #define IMAGE_SUPER_OFFSET 64u   /* right behind the ELF header */
 #define IMAGE_HEAD_SIZE    4096u
@@ -170,8 +170,13 @@ struct image_job {
 	/* CPUID words a program may have chosen its code by: leaf 1 ecx, edx; leaf 7.0 ebx,
 	 * ecx, edx; leaf 7.1 eax; leaf 0x80000001 ecx, edx. Kernel-only bits are cleared. */
 	uint32_t cpuid[8];
+	/* Of the kernel it ran under (/proc/sys/kernel/random/boot_id); zero: unknown. */
+	uint8_t boot_id[16];
+	/* By how much the program's clocks were ahead of that kernel's own: its time namespace.
+	 */
+	int64_t monotonic_shift_ns, boottime_shift_ns;
 };
-IMAGE_SIZE_IS(struct image_job, 168);
+IMAGE_SIZE_IS(struct image_job, 200);
 
 /*
  * The processes of the tree: the root first, parents before their children; behind all that

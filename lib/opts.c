@@ -89,6 +89,11 @@ int opt_signal(void *field, const char *value, struct err *e)
 	return 0;
 }
 
+static bool may_lack_argument(const struct opt *row)
+{
+	return row->argument && row->argument[0] == '[';
+}
+
 /* ---- help ---- */
 
 static void print_row(const struct opt *row)
@@ -99,7 +104,8 @@ static void print_row(const struct opt *row)
 
 	if (row->letter)
 		snprintf(letter, sizeof(letter), "-%c,", row->letter);
-	width = printf("  %s --%s%s%s", letter, row->name, row->argument ? "=" : "",
+	width = printf("  %s --%s%s%s", letter, row->name,
+		row->argument && !may_lack_argument(row) ? "=" : "",
 		row->argument ? row->argument : "");
 	for (;;) {
 		size_t n = strcspn(line, "\n");
@@ -177,11 +183,15 @@ static const struct opt *find_row(
 
 static int apply(const struct opts *o, const struct opt *row, void *fields, const char *value)
 {
+	const char *name = row->argument ? row->argument : "";
+	int length;
 	struct err e = ERR_INIT;
 
+	name += strspn(name, "[=");
+	length = strcspn(name, "]");
 	if (row->set((char *)fields + row->field, value, &e) < 0)
 		return opts_misused(
-			o, "the %s '%s' of --%s %s", row->argument, value, row->name, e.msg);
+			o, "the %.*s '%s' of --%s %s", length, name, value, row->name, e.msg);
 	return -1;
 }
 
@@ -208,6 +218,8 @@ static int parse_long(const struct opts *o, char *argv[], int *i)
 		value = name + length + 1;
 	if (value && !row->argument)
 		return opts_misused(o, "option --%s takes no argument", row->name);
+	if (!value && may_lack_argument(row))
+		value = "";
 	if (!value && row->argument && !(value = argv[++*i]))
 		return opts_misused(o, "option --%s needs an argument", row->name);
 	return apply(o, row, fields, value);

@@ -24,10 +24,13 @@
 #include "lib/err.h"
 
 struct opt {
-	char letter;          /* 'd' for -d, 0: has none */
-	const char *name;     /* "dir" for --dir; NULL ends the rows */
-	const char *argument; /* name of the argument in the help, NULL: takes none */
-	const char *help;     /* one line, no full stop; the rest after '\n' is put below it */
+	char letter;      /* 'd' for -d, 0: has none */
+	const char *name; /* "dir" for --dir; NULL ends the rows */
+	/* Name of the argument in the help, in brackets when it may be left out ("[=WHEN]",
+	 * then
+	 * --name alone is as with an empty one); NULL: takes none. */
+	const char *argument;
+	const char *help; /* one line, no full stop; the rest after '\n' is put below it */
 	/* Put @value (NULL when the option takes none) into the field. */
 	int (*set)(void *field, const char *value, struct err *e);
 	size_t field; /* offset in the group's struct */

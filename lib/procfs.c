@@ -311,3 +311,10 @@ time_t procfs_start_time(const struct proc_stat *st)
 
 	return boot_ns / 1000000000 + st->field[STAT_START_TIME] / sysconf(_SC_CLK_TCK);
 }
+
+bool procfs_has_capability(int capability)
+{
+	cleanup_free char *status = procfs_status(getpid(), getpid(), NULL);
+
+	return status && status_number(status, "CapEff", 16) >> capability & 1;
+}

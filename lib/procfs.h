@@ -94,6 +94,8 @@ char *procfs_status(pid_t pid, pid_t tid, struct err *e);
  * text. Numbers are read from it with strtoull. */
 const char *status_value(const char *status, const char *key);
 uint64_t status_number(const char *status, const char *key, int base);
+/* Whether we have @capability, in our user namespace. */
+bool procfs_has_capability(int capability);
 /* Whether signal @signal waits for @pid, for no thread of it in particular. */
 bool procfs_is_pending(pid_t pid, int signal);
 /* The last number on the line of @key: the innermost namespace's for NSpid and the like. */

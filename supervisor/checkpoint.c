@@ -250,6 +250,7 @@ static int dump_begin(struct checkpoint_work *w, size_t i)
 	d->modules = w->s->modules;
 	d->portable = w->s->options.portable;
 	d->namespace_of = reaper(w);
+	d->clocks_of = w->tree.processes[0]->task;
 	d->shared_runs = &w->shared_runs;
 	write_chain(w, d->writer, parent);
 	return dump_refuse(d, w->e) || dump_prepare(d, w->e) ? -1 : 0;
@@ -285,10 +286,18 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 
 /* The program's clocks: when all has been asked what time it has left, as what goes on from an
  * earlier time would end early by the difference. */
-static void read_clocks(struct checkpoint_work *w)
+static int read_clocks(struct checkpoint_work *w)
 {
+	struct clock_shifts shifts;
+
+	if (clocks_of(w->tree.processes[0]->task, &shifts, w->e))
+		return -1;
+	clocks_boot_id(w->info.boot_id);
+	w->info.monotonic_shift_ns = shifts.monotonic_ns;
+	w->info.boottime_shift_ns = shifts.boottime_ns;
 	w->info.monotonic_ns = clock_ns(CLOCK_MONOTONIC) + w->tree.clocks.monotonic_ns;
 	w->info.boottime_ns = clock_ns(CLOCK_BOOTTIME) + w->tree.clocks.boottime_ns;
+	return 0;
 }
 
 /* Everything that needs the program to stand still. */
@@ -331,8 +340,7 @@ static int snapshot(struct checkpoint_work *w)
 		return -1;
 	if (write_runs(w, &w->shared_runs, w->job, NULL))
 		return -1;
-	read_clocks(w);
-	return fd_dump_finish(w->fds, w->e);
+	return read_clocks(w) || fd_dump_finish(w->fds, w->e) ? -1 : 0;
 }
 
 static void write_job_note(struct checkpoint_work *w)

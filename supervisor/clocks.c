@@ -31,7 +31,7 @@ static int64_t read_line(const char *text, const char *name)
 	return s * NS_PER_S + ns;
 }
 
-static int read_shifts(pid_t pid, struct clock_shifts *out, struct err *e)
+int clocks_of(pid_t pid, struct clock_shifts *out, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/timens_offsets", pid);
 	cleanup_free char *text = NULL;
@@ -51,7 +51,7 @@ int clocks_compare(pid_t pid, struct clock_shifts *out, struct err *e)
 {
 	struct clock_shifts mine;
 
-	if (read_shifts(pid, out, e) || read_shifts(getpid(), &mine, e))
+	if (clocks_of(pid, out, e) || clocks_of(getpid(), &mine, e))
 		return -1;
 	out->monotonic_ns -= mine.monotonic_ns;
 	out->boottime_ns -= mine.boottime_ns;
@@ -76,11 +76,30 @@ int64_t clocks_shift(const struct clock_shifts *s, clockid_t clock)
 int clocks_plan(
 	uint64_t monotonic_ns, uint64_t boottime_ns, struct clock_shifts *out, struct err *e)
 {
-	if (read_shifts(getpid(), out, e))
+	if (clocks_of(getpid(), out, e))
 		return -1;
 	out->monotonic_ns += (int64_t)(monotonic_ns - clock_ns(CLOCK_MONOTONIC));
 	out->boottime_ns += (int64_t)(boottime_ns - clock_ns(CLOCK_BOOTTIME));
 	return 0;
+}
+
+/* "c76b8ad5-4aba-4b63-ac5a-e5d7bd2fd0d9" */
+void clocks_boot_id(uint8_t id[16])
+{
+	cleanup_free char *text = NULL;
+	size_t len, digits = 0;
+
+	memset(id, 0, 16);
+	if (read_file("/proc/sys/kernel/random/boot_id", &text, &len, NULL))
+		return;
+	for (const char *p = text; *p && digits < 32; p++) {
+		int digit = *p >= 'a' ? *p - 'a' + 10 : *p - '0';
+
+		if (digit < 0 || digit > 15)
+			continue;
+		id[digits / 2] |= digit << (digits % 2 ? 0 : 4);
+		digits++;
+	}
 }
 
 static void add_line(struct buf *out, const char *name, int64_t shift)

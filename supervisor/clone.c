@@ -23,7 +23,7 @@ static struct clone_args make_args(uint64_t flags, const pid_t *pid, int exit_si
 
 pid_t clone_process(uint64_t flags, pid_t pid)
 {
-	struct clone_args args = make_args(flags, &pid, SIGCHLD);
+	struct clone_args args = make_args(flags, &pid, flags & CLONE_PARENT ? 0 : SIGCHLD);
 
 	return syscall(SYS_clone3, &args, sizeof(args));
 }

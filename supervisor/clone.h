@@ -8,8 +8,9 @@
 #include <sys/types.h>
 
 /* Like fork(2), with clone3(2)'s @flags and, unless @pid is 0, that id in the innermost pid
- * namespace. The C library is not told: in the child its idea of the thread's id is stale
- * until execve(2), so no raise() and no threads there. Returns -1 with errno. */
+ * namespace. With CLONE_PARENT the parent is told of its end as of the caller's. The C library
+ * is not told: in the child its idea of the thread's id is stale until execve(2), so no raise()
+ * and no threads there. Returns -1 with errno. */
 pid_t clone_process(uint64_t flags, pid_t pid);
 
 /* The same with @exit_signal for the parent at its end (ignored with CLONE_PARENT: the kernel

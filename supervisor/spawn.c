@@ -110,11 +110,45 @@ static void run_held(void *arg)
 	_exit(125);
 }
 
-/* Make it our child. 0: done, 1: impossible here for the reason in *why, -1: failure. */
-static int make_here(
-	struct supervisor *s, pid_t pid, struct held_child *held, char **why, struct err *e)
+/* In a time namespace: by a process between us, that makes it our child. All that we made would
+ * have the program's clocks, too, if we did it ourselves. Returns its id, or -1 with errno. */
+static pid_t make_in_time_namespace(
+	pid_t pid, struct held_child *held, const struct clock_shifts *clocks)
 {
-	pid_t made = clone_process(0, pid);
+	int ends[2], answer = -EIO;
+	pid_t between, made;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	between = clone_process(0, 0);
+	if (!between) {
+		made = clocks_set(clocks) < 0 ? -1 : clone_process(CLONE_PARENT, pid);
+		if (!made) {
+			close(ends[0]);
+			close(ends[1]);
+			run_held(held);
+		}
+		answer = made < 0 ? -errno : made;
+		/* A supervisor that is gone needs no answer. */
+		(void)!write(ends[1], &answer, sizeof(answer));
+		_exit(0);
+	}
+	close(ends[1]);
+	if (between > 0) {
+		/* Whatever it could not tell has failed. */
+		(void)!read(ends[0], &answer, sizeof(answer));
+		(void)waitpid(between, NULL, 0);
+		errno = answer < 0 ? -answer : 0;
+	}
+	close(ends[0]);
+	return between < 0 || answer < 0 ? -1 : answer;
+}
+
+/* Make it our child. 0: done, 1: impossible here for the reason in *why, -1: failure. */
+static int make_here(struct supervisor *s, pid_t pid, struct held_child *held,
+	const struct clock_shifts *clocks, char **why, struct err *e)
+{
+	pid_t made = clocks ? make_in_time_namespace(pid, held, clocks) : clone_process(0, pid);
 
 	if (made == 0)
 		run_held(held);
@@ -137,13 +171,6 @@ static int make_here(
 	default:
 		return limit_err(e, errno, SYS_clone3, "cannot make a process with id %d", pid);
 	}
-}
-
-static bool has_capability(int capability)
-{
-	cleanup_free char *status = procfs_status(getpid(), getpid(), NULL);
-
-	return status && status_number(status, "CapEff", 16) >> capability & 1;
 }
 
 /* Receive one report; *sender gets its sender's id in our pid namespace. */
@@ -220,8 +247,7 @@ static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child 
 {
 	struct namespace_plan plan = {
 		.pid = pid,
-		.user_namespace = !has_capability(CAP_SYS_ADMIN) ||
-				  (wishes->clocks && !has_capability(CAP_SYS_TIME)),
+		.user_namespace = wishes->user || !procfs_has_capability(CAP_SYS_ADMIN),
 		.uid = geteuid(),
 		.gid = getegid(),
 		.terminals = wishes->terminals,
@@ -274,7 +300,7 @@ int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), vo
 	if (pipe2(held.hold, O_CLOEXEC) < 0)
 		return err_set(e, errno, "cannot make a pipe");
 	if (!wishes->reason)
-		r = make_here(s, pid, &held, &why, e);
+		r = make_here(s, pid, &held, wishes->clocks, &why, e);
 	if (r == 1)
 		r = make_in_namespace(s, pid, &held, wishes, e);
 	if (r == 0 && s->init)

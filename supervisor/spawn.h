@@ -21,9 +21,11 @@ int spawn_program(struct supervisor *s, char *const argv[], int *status, struct 
 
 struct spawn_wishes {
 	const char *reason; /* to make it in a namespace in any case; NULL: none */
+	bool user;          /* which is a user namespace, too, whatever privileges we have */
 	bool ipc;           /* in an IPC namespace of its own, too */
 	bool terminals;     /* /dev/pts is to be a new one: a number is in use in the old one */
-	const struct clock_shifts *clocks; /* in a time namespace (clocks_plan()); NULL: none */
+	/* In a time namespace, as of clocks_plan(); NULL: none. */
+	const struct clock_shifts *clocks;
 };
 
 /*

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,11 +23,30 @@
 #define OWN_FAILURE 125
 
 static struct settings {
-	bool detach, verify, rollback_files, namespace, freeze_clock;
+	bool detach, verify, rollback_files, namespace;
+	enum freeze_clock freeze_clock;
 	const char *pidfile;
 } settings;
 
 #define FIELD(name) offsetof(struct settings, name)
+
+static const char *const freeze_clock_names[] = {
+	[FREEZE_CLOCK_AUTO] = "auto",
+	[FREEZE_CLOCK_ALWAYS] = "always",
+	[FREEZE_CLOCK_NEVER] = "never",
+};
+
+static int opt_freeze_clock(void *field, const char *value, struct err *e)
+{
+	const char *name = *value ? value : "always";
+
+	for (size_t i = 0; i < ARRAY_SIZE(freeze_clock_names); i++)
+		if (!strcmp(name, freeze_clock_names[i])) {
+			*(enum freeze_clock *)field = i;
+			return 0;
+		}
+	return err_set(e, 0, "is none of auto, always and never");
+}
 
 static const struct opt rows[] = {
 	{'D', "detach", NULL, "run in the background, print the supervisor's pid", opt_flag,
@@ -39,8 +59,11 @@ static const struct opt rows[] = {
 		FIELD(rollback_files)},
 	{0, "namespace", NULL, "use a new pid namespace even if ids are free", opt_flag,
 		FIELD(namespace)},
-	{0, "freeze-clock", NULL, "let its clocks go on from the checkpoint", opt_flag,
-		FIELD(freeze_clock)},
+	{0, "freeze-clock", "[=WHEN]",
+		"let its clocks go on from the checkpoint: always\n"
+		"(without WHEN), never, or auto (the default): after\n"
+		"a reboot or on another machine",
+		opt_freeze_clock, FIELD(freeze_clock)},
 	{0},
 };
 

@@ -45,13 +45,13 @@ struct common {
 	const char *status;                       /* of the first thread */
 };
 
-static void read_namespaces(struct common *c, pid_t of)
+static void read_namespaces(struct common *c, const struct dump *d)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
-		/* Its init is in another one, if the program's clocks are its own. */
-		bool time = !strcmp(namespaces[i], "time");
-		cleanup_free char *path = xasprintf(
-			"/proc/%d/ns/%s", of, time ? "time_for_children" : namespaces[i]);
+		/* What makes the program's first process has clocks of its own. */
+		bool time = !strncmp(namespaces[i], "time", 4);
+		cleanup_free char *path = xasprintf("/proc/%d/ns/%s",
+			time ? d->clocks_of : d->namespace_of, time ? "time" : namespaces[i]);
 
 		c->namespaces[i] = read_link(path, NULL);
 	}
@@ -164,7 +164,7 @@ int dump_refuse(struct dump *d, struct err *e)
 	int failed = 0;
 
 	d->has_capabilities = status_number(common.status, "CapPrm", 16);
-	read_namespaces(&common, d->namespace_of);
+	read_namespaces(&common, d);
 	for (size_t i = 0; i < p->thread_count && !failed; i++)
 		failed = refuse_thread(d, &p->threads[i], &common, e);
 	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++)

@@ -5,6 +5,7 @@
 #define SUPERVISOR_RESTORE_ATTEMPT_H
 
 #include "supervisor/restore/birth.h"
+#include "supervisor/restore/clocks.h"
 #include "supervisor/restore/one.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/socket/kept.h"
@@ -23,6 +24,7 @@ struct restore {
 	int result;
 	struct birth birth;
 	struct socket_kept kept;
+	struct restore_clocks clocks;
 	struct restore_one *processes; /* in the order of the checkpoint's */
 	size_t count;
 	bool explained; /* an error says itself which process has ended, and over what */

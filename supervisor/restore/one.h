@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "supervisor/process.h"
+#include "supervisor/restore/clocks.h"
 #include "supervisor/restore/plan.h"
 #include "supervisor/restore/restore.h"
 
@@ -16,6 +17,7 @@ struct restore_one {
 	struct supervisor *s;
 	const struct checkpoint *c;
 	const struct restore_options *o;
+	struct restore_clocks *clocks;
 	struct err *e;
 
 	size_t index; /* of the process in the checkpoint */
@@ -44,7 +46,8 @@ struct restore_one {
 	struct err check_error;
 };
 
-/* Look at process number @index of r->c; s, c, o and e are the caller's to fill before. */
+/* Look at process number @index of r->c; s, c, o, clocks and e are the
+ * caller's to fill before. */
 int restore_one_init(struct restore_one *r, size_t index, const struct extra_fds *fds);
 void restore_one_free(struct restore_one *r);
 

@@ -88,6 +88,7 @@ static int look_at_image(struct restore *r)
 		one->s = r->s;
 		one->c = r->c;
 		one->o = r->o;
+		one->clocks = &r->clocks;
 		one->e = r->e;
 		if (restore_one_init(one, i, r->birth.children[i].fds))
 			return -1;
@@ -133,7 +134,7 @@ static int check_before(struct restore *r)
 {
 	struct fd_restore_options fo = {
 		.rollback_files = r->o->rollback_files,
-		.clocks_go_on = r->o->freeze_clock,
+		.clocks_go_on = r->clocks.go_on,
 	};
 
 	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))
@@ -302,6 +303,7 @@ static void release(struct restore *r)
 		restore_one_free(&r->processes[i]);
 	free(r->processes);
 	buf_free(&r->others);
+	buf_free(&r->clocks.moved);
 	birth_free(&r->birth);
 	socket_kept_end(&r->kept);
 }
@@ -312,7 +314,7 @@ static char *namespace_reason(const struct restore *r)
 	uint64_t terminal;
 	pid_t id;
 
-	if (r->o->freeze_clock)
+	if (r->clocks.apart)
 		return xstrdup("its clocks go on from the checkpoint");
 	if (r->o->force_namespace)
 		return xstrdup("as asked for");
@@ -344,13 +346,13 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	struct restore r = {.s = s, .c = c, .o = o, .e = e, .kept = SOCKET_KEPT_NONE};
 	cleanup_free char *obstacle = NULL, *doubts = NULL;
 	struct spawn_wishes wishes = {0};
-	struct clock_shifts clocks;
 	cleanup_buf struct buf left_over = {0};
 	struct buf shm_files = {0};
 	char *why = NULL;
 	int result = -1;
 
-	if (enter(PHASE_CHECK) || look_at_image(&r) || check_before(&r) ||
+	if (enter(PHASE_CHECK) || look_at_image(&r) ||
+		restore_clocks_choose(c, o, &r.clocks, e) || check_before(&r) ||
 		socket_kept_begin(&r.kept, c, e))
 		goto out;
 	r.birth.fd_options.kept = r.kept.theirs;
@@ -364,10 +366,8 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	/* What is brought back in a namespace has no use for what is left of it outside. */
 	sysv_list(c, wishes.ipc, &left_over);
 	fd_shm_files_absent(c, &shm_files);
-	wishes.clocks = o->freeze_clock ? &clocks : NULL;
-	if (o->freeze_clock &&
-		clocks_plan(c->info->monotonic_ns, c->info->boottime_ns, &clocks, e))
-		goto out;
+	wishes.clocks = r.clocks.go_on ? &r.clocks.shifts : NULL;
+	wishes.user = r.clocks.apart;
 	if (enter(PHASE_BIRTH) || make_first(&r, &wishes, &why))
 		goto out;
 	if (why)

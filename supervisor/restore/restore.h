@@ -10,10 +10,17 @@
 #include "lib/err.h"
 #include "supervisor/supervisor.h"
 
+/* When CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from the checkpoint. */
+enum freeze_clock {
+	FREEZE_CLOCK_AUTO, /* where they would jump */
+	FREEZE_CLOCK_ALWAYS,
+	FREEZE_CLOCK_NEVER,
+};
+
 struct restore_options {
 	bool rollback_files;  /* move what files gained since into FILE.trecr-tail */
 	bool force_namespace; /* use a namespace of its own also where ids are free */
-	bool freeze_clock;    /* CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from the checkpoint */
+	enum freeze_clock freeze_clock;
 	bool verbose;
 	void (*notice)(const char *line); /* what the user should know; no newline */
 	void (*about_to_run)(void);       /* from here on the program may use the terminal */

@@ -15,6 +15,7 @@
 #include "supervisor/restore/limits.h"
 #include "supervisor/restore/one.h"
 #include "supervisor/scheduling.h"
+#include "supervisor/syscall/deadline.h"
 #include "supervisor/syscall/restart.h"
 #include "supervisor/target/remote.h"
 
@@ -150,6 +151,9 @@ static int settle_thread(struct restore_one *r, size_t i)
 		return -1;
 	if (thread->syscall_class == IMAGE_SYSCALL_AGAIN)
 		x86_64_set_result(&thread->regs, -ERESTARTNOHAND);
+	if (syscall_move_deadline(&r->process, thread, r->memory ? r->memory : r,
+		    &r->clocks->leap, &r->clocks->moved, r->e))
+		return -1;
 	syscall_remember(thread, &r->s->sleeps);
 	if (set_xstate(r, thread, t) || tracee_set_regs(&thread->tracee, &thread->regs, r->e))
 		return -1;

@@ -253,7 +253,7 @@ static void test_damage(const struct image_super *super)
 	damaged(IMAGE_SUPER_OFFSET, "X", 1, "it is no trecr image");
 	damaged(0, "X", 1, "it is no trecr image");
 	damaged(IMAGE_SUPER_OFFSET + offsetof(struct image_super, version), &version, 4,
-		"written by image format version 7, this trecr reads version 2");
+		"written by image format version 7, this trecr reads version 3");
 	damaged(200, "X", 1, "its header is damaged (checksum)");
 	damaged(24, "X", 1, "its header is damaged (checksum)");
 	damaged(super->meta_offset + 9, "X", 1, "its metadata is damaged (checksum)");
