@@ -52,9 +52,10 @@ enum image_file_kind {
 #define IMAGE_INCOMPAT_SHARED  0x4u  /* processes share things: IMAGE_NOTE_SHARING */
 #define IMAGE_INCOMPAT_APART   0x8u  /* threads have left what their process has */
 #define IMAGE_INCOMPAT_FILTERS 0x10u /* threads are under seccomp filters */
+#define IMAGE_INCOMPAT_WATCHES 0x20u /* epoll watches files by numbers that lead elsewhere */
 #define IMAGE_INCOMPAT_KNOWN                                                                   \
 	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED |                 \
-		IMAGE_INCOMPAT_APART | IMAGE_INCOMPAT_FILTERS)
+		IMAGE_INCOMPAT_APART | IMAGE_INCOMPAT_FILTERS | IMAGE_INCOMPAT_WATCHES)
 
 struct image_super {
 	uint8_t magic[8];

@@ -64,7 +64,7 @@ pid-namespace|namespace
 '
 
 rows_of_state='
-epoll-moved|no longer leads to
+epoll-moved|leads elsewhere by now
 breaking-lease|lease is being broken
 packet-status|status in packet mode
 external-processing|EXTPROC

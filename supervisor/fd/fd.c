@@ -11,6 +11,7 @@
 
 #include "lib/procfs.h"
 #include "loader/batch.h"
+#include "supervisor/fd/epoll.h"
 #include "supervisor/fd/holders.h"
 #include "supervisor/fd/lock.h"
 #include "supervisor/fd/object.h"
@@ -77,6 +78,7 @@ void fd_dump_free(struct fd_dump *d)
 	for (size_t i = 0; i < description_count(d); i++)
 		free(description_at(d, i)->locks);
 	fd_objects_free(d);
+	fd_epolls_free(d);
 	socket_dump_free(d);
 	for (size_t i = 0; i < buf_count(&d->received, int); i++)
 		close(*buf_at(&d->received, int, i));
@@ -88,15 +90,6 @@ void fd_dump_free(struct fd_dump *d)
 }
 
 /* ---- which descriptors share a description ---- */
-
-/* One descriptor for each description, in the order of file and, where that is the same
- * (all of one's own pipes, files opened twice, anything anonymous), of kcmp(2). */
-struct fd_known {
-	uint64_t dev, inode;
-	pid_t task;
-	int fd;
-	uint32_t description;
-};
 
 /* As kcmp(2): 0 the same, 1 less, 2 greater; -1 on failure. */
 static int compare_known(const struct fd_known *a, const struct fd_source *b, struct err *e)
@@ -475,8 +468,8 @@ static int check_placeless(
 	if (fd_kind_find(x->x.kind)->finish || x->x.owner || x->x.flags & O_ASYNC ||
 		strstr(s->info, "lock:"))
 		return err_set(e, 0,
-			"with an owner, locks or watches it cannot be saved while it is in a "
-			"message only");
+			"with an owner or locks it cannot be saved while it is in a message "
+			"only");
 	return 0;
 }
 
@@ -547,7 +540,8 @@ void fd_dump_let_go(struct fd_dump *d)
 
 int fd_dump_finish(struct fd_dump *d, struct err *e)
 {
-	if (socket_dump_all(d, e) || fd_holders_check(d, e) || fd_objects_write(d, e))
+	if (socket_dump_all(d, e) || fd_epolls_dump(d, e) || fd_holders_check(d, e) ||
+		fd_objects_write(d, e))
 		return -1;
 	socket_dump_write(d);
 	for (size_t i = 0; i < description_count(d); i++) {

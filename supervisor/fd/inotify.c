@@ -197,6 +197,30 @@ int fd_inotify_restore(struct fd_restore *r, const struct image_description *x, 
 	return fd_lift(r, steal_fd(&fd), e);
 }
 
+/* Removing a watch makes an event; its number is then the next again. */
+int fd_inotify_provoke(
+	struct fd_restore *r, const struct image_description *x, int fd, int64_t *state)
+{
+	cleanup_fd int file = fd_made_nameless(temporary_directory());
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", file);
+
+	if (file < 0)
+		return -1;
+	*state = inotify_add_watch(fd, path, IN_MODIFY);
+	if (*state < 0 || inotify_rm_watch(fd, *state))
+		return -1;
+	(void)ioctl(fd, INOTIFY_IOC_SETNEXTWD, (int)*state);
+	return 0;
+}
+
+int fd_inotify_calm(
+	struct fd_restore *r, const struct image_description *x, int fd, int64_t state)
+{
+	char event[EVENT_SIZE];
+
+	return read(fd, event, sizeof(event)) == (ssize_t)sizeof(event) ? 0 : -1;
+}
+
 void fd_inotify_show(
 	const struct image *job, const struct image_description *x, struct buf *out)
 {

@@ -38,8 +38,7 @@ static const struct fd_kind kinds[] = {
 		fd_timerfd_restore, fd_timerfd_show, NULL},
 	{IMAGE_FD_SIGNALFD, "signalfd", false, fd_signalfd_match, fd_signalfd_dump, NULL,
 		fd_signalfd_restore, fd_signalfd_show, NULL},
-	{IMAGE_FD_EPOLL, "epoll", false, fd_epoll_match, fd_epoll_dump, NULL, fd_epoll_restore,
-		fd_epoll_show, fd_epoll_finish},
+	{IMAGE_FD_EPOLL, "epoll", false, ROW(fd_epoll)},
 	{IMAGE_FD_SOCKET, "socket", false, ROW(fd_socket)},
 };
 

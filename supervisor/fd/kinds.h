@@ -51,6 +51,15 @@ int fd_unsupported(const struct fd_source *s, struct err *e);
  * the program's sockets; @fd is taken over. An error says what it leads to. */
 int fd_dump_received(struct fd_dump *d, int fd, uint32_t *description, struct err *e);
 
+/* One descriptor for each description, in the order of file and, where that is the same
+ * (all of one's own pipes, files opened twice, anything anonymous), of kcmp(2). */
+struct fd_known {
+	uint64_t dev, inode;
+	pid_t task;
+	int fd;
+	uint32_t description;
+};
+
 /* A standard stream of the supervisor that is a terminal, pipe or socket. */
 struct fd_stream {
 	bool usable;
@@ -63,13 +72,14 @@ struct fd_dump {
 	struct fd_stream streams[3];
 	uint32_t inherited[3];   /* number (from 1) of the description of each stream */
 	dev_t memory_device;     /* of memfds and anonymous shared memory */
-	struct buf known;        /* struct fd_known, ordered: see fd/fd.c */
+	struct buf known;        /* struct fd_known, ordered */
 	struct buf descriptions; /* struct fd_described */
 	struct buf objects;      /* struct fd_object: fd/object.h */
 	enum fd_tcp tcp;
 	struct buf sockets;      /* struct socket_dump: socket/dump.h */
 	struct socket_lock lock; /* of connections that are kept */
 	struct buf received;     /* int: descriptors from messages that are open nowhere else */
+	struct buf epolls;       /* struct fd_epoll: fd/epoll.c */
 	const struct tree *tree; /* NULL: unknown */
 	struct buf pids;         /* pid_t of the processes saved */
 };
@@ -113,6 +123,7 @@ struct fd_restore {
 	size_t object_count;
 	const struct image_fd *fds; /* the process's */
 	size_t fd_count;
+	struct buf fired;               /* struct fired: fd/epoll_restore.c */
 	int *open;                      /* by description: its descriptor, or -1 */
 	size_t *holder;                 /* by description: the first process that has it */
 	struct fd_made *made;           /* by object */
@@ -159,10 +170,21 @@ FD_ROW(fd_inherited);
 FD_ROW(fd_memfd);
 FD_ROW(fd_pipe);
 FD_ROW(fd_fifo);
+/* End @fd of a pipe that is not ready for anything becomes so; and is as it was (see
+ * fd/epoll_restore.c). */
+int fd_pipe_provoke(
+	struct fd_restore *r, const struct image_description *x, int fd, int64_t *state);
+int fd_pipe_calm(
+	struct fd_restore *r, const struct image_description *x, int fd, int64_t state);
 FD_ROW(fd_pty_master);
 FD_ROW(fd_pty_slave);
 FD_ROW(fd_mqueue);
 FD_ROW(fd_inotify);
+/* An empty queue gets an event; and loses it. */
+int fd_inotify_provoke(
+	struct fd_restore *r, const struct image_description *x, int fd, int64_t *state);
+int fd_inotify_calm(
+	struct fd_restore *r, const struct image_description *x, int fd, int64_t state);
 FD_ROW(fd_fanotify);
 FD_ROW(fd_pidfd);
 int fd_pidfd_finish(
@@ -178,7 +200,5 @@ FD_ROW(fd_signalfd);
 FD_ROW(fd_epoll);
 int fd_pty_check(const struct fd_check *, const struct image_description *, struct err *);
 FD_ROW(fd_socket);
-int fd_epoll_finish(
-	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e);
 
 #endif

@@ -335,6 +335,30 @@ int fd_fifo_restore(struct fd_restore *r, const struct image_description *x, str
 	return made ? fd_open_object(r, made->fd, x, e) : -1;
 }
 
+/* ---- for a moment ---- */
+
+/* The write end is not ready when the pipe is full, the read end when it is empty. */
+int fd_pipe_provoke(
+	struct fd_restore *r, const struct image_description *x, int fd, int64_t *state)
+{
+	const struct fd_made *made = &r->made[x->object - 1];
+
+	if (x->args[0] == PIPE_WRITE) {
+		*state = fcntl(fd, F_GETPIPE_SZ);
+		return *state < 0 || fcntl(fd, F_SETPIPE_SZ, (int)*state * 2) < 0 ? -1 : 0;
+	}
+	return write(made->writer >= 0 ? made->writer : made->fd, "", 1) == 1 ? 0 : -1;
+}
+
+int fd_pipe_calm(struct fd_restore *r, const struct image_description *x, int fd, int64_t state)
+{
+	char byte;
+
+	if (x->args[0] == PIPE_WRITE)
+		return fcntl(fd, F_SETPIPE_SZ, (int)state) < 0 ? -1 : 0;
+	return read(fd, &byte, 1) == 1 ? 0 : -1;
+}
+
 /* ---- show ---- */
 
 static void show_end(

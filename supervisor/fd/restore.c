@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "supervisor/fd/epoll.h"
 #include "supervisor/fd/lock.h"
 #include "supervisor/fd/made.h"
 #include "supervisor/fd/reopen.h"
@@ -129,6 +130,7 @@ static void free_restore(struct fd_restore *r)
 	free(r->open);
 	free(r->holder);
 	free(r->made);
+	buf_free(&r->fired);
 	free(r);
 }
 
@@ -221,11 +223,11 @@ static int restore_description(struct fd_restore *r, uint32_t index, struct err 
 }
 
 /* Those that are in messages only. */
-static int restore_placeless(struct fd_restore *r, struct err *e)
+static int restore_placeless(struct fd_restore *r, uint32_t kind, struct err *e)
 {
 	turn_to(r, 0);
 	for (size_t i = 0; i < r->description_count; i++)
-		if (restore_description(r, i, e))
+		if ((!kind || r->descriptions[i].kind == kind) && restore_description(r, i, e))
 			return err_prefix(e, "a descriptor in a message");
 	return 0;
 }
@@ -239,17 +241,28 @@ static int make_shm_files(struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-static int restore_all(struct fd_restore *r, struct err *e)
+/* Those of all processes, of @kind or, with 0, of all kinds. */
+static int restore_descriptions(struct fd_restore *r, uint32_t kind, struct err *e)
 {
-	if (sysv_restore(r, e) || make_shm_files(r, e) || socket_restore_begin(r, e))
-		return -1;
 	for (size_t p = 0; p < r->checkpoint->process_count; p++) {
 		turn_to(r, p);
-		for (size_t i = 0; i < r->fd_count; i++)
-			if (restore_description(r, r->fds[i].description, e))
+		for (size_t i = 0; i < r->fd_count; i++) {
+			uint32_t index = r->fds[i].description;
+
+			if ((!kind || r->descriptions[index].kind == kind) &&
+				restore_description(r, index, e))
 				return err_prefix(e, "descriptor %d", r->fds[i].fd);
+		}
 	}
-	if (restore_placeless(r, e) || socket_restore_settle(r, e))
+	return restore_placeless(r, kind, e);
+}
+
+static int restore_all(struct fd_restore *r, struct err *e)
+{
+	if (sysv_restore(r, e) || make_shm_files(r, e) ||
+		restore_descriptions(r, IMAGE_FD_EPOLL, e) || fd_epolls_begin(r, e) ||
+		socket_restore_begin(r, e) || restore_descriptions(r, 0, e) ||
+		socket_restore_settle(r, e) || fd_epolls_fire(r, e))
 		return -1;
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))
@@ -410,7 +423,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 static int settle_process(struct fd_restore *r, int *keep, struct err *e)
 {
 	if (set_owners(r, e) || move_aside(r, keep, e) || fd_room_open(r, e) || place(r, e) ||
-		fd_pidfd_place(r, e) || close_rest(r, keep, e))
+		fd_pidfd_place(r, e) || fd_epolls_watch(r, e) || close_rest(r, keep, e))
 		return -1;
 	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
 }

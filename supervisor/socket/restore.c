@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "supervisor/fd/epoll.h"
 #include "supervisor/socket/kept.h"
 #include "supervisor/socket/options.h"
 #include "supervisor/socket/socket.h"
@@ -25,12 +26,25 @@ int socket_new(struct socket_restore *q, const struct image_socket *s, struct er
 	return fd_lift(q->r, fd, e);
 }
 
+int socket_is_new(struct socket_restore *q, size_t number, struct err *e)
+{
+	int fd = q->made[number - 1].fd;
+
+	return fd < 0 ? 0 : fd_epolls_try(q->r, q->s[number - 1].description, fd, e);
+}
+
 int socket_make(struct socket_restore *q, size_t number, struct err *e)
 {
+	const struct image_socket *s = &q->s[number - 1];
+
 	if (q->made[number - 1].fd >= 0)
 		return 0;
-	return q->s[number - 1].family == AF_UNIX ? socket_unix_make(q, number, e)
-						  : socket_inet_make(q, number, e);
+	if (s->family == AF_UNIX ? socket_unix_make(q, number, e)
+				 : socket_inet_make(q, number, e))
+		return -1;
+	/* With it its other end has been made. */
+	return socket_is_new(q, number, e) || (s->peer && socket_is_new(q, s->peer, e)) ? -1
+											: 0;
 }
 
 int fd_socket_restore(struct fd_restore *r, const struct image_description *x, struct err *e)

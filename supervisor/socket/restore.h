@@ -39,6 +39,9 @@ void socket_restore_end(struct fd_restore *r);
 
 /* Make socket @number (from 1), unless it is there. */
 int socket_make(struct socket_restore *q, size_t number, struct err *e);
+/* It has been made, and neither listens nor is connected yet, or has nothing under way: poll(2)
+ * says that it is ready. */
+int socket_is_new(struct socket_restore *q, size_t number, struct err *e);
 /* How far the connection to the outside had come that @number is; NULL: it is none. */
 const struct image_tcp *socket_find_kept(const struct socket_restore *q, size_t number);
 int socket_unix_make(struct socket_restore *q, size_t number, struct err *e);

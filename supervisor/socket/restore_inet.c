@@ -300,7 +300,8 @@ static int make_kept(struct socket_restore *q, size_t number, struct err *e)
 	if (!o || fd_made_contents(q->r, object, o->size, &data, e))
 		return -1;
 	*fd = socket_new(q, s, e);
-	return *fd < 0 ? -1
+	return *fd < 0 || socket_is_new(q, number, e)
+		       ? -1
 		       : socket_repair_restore(*fd, s, socket_find_kept(q, number), &data, e);
 }
 
@@ -331,7 +332,7 @@ int socket_inet_make(struct socket_restore *q, size_t number, struct err *e)
 	if (s->type == SOCK_STREAM && s->state == IMAGE_SOCKET_ENDED)
 		return make_ended(q, s, made, e);
 	made->fd = new_shared(q, s, e);
-	if (made->fd < 0)
+	if (made->fd < 0 || socket_is_new(q, number, e))
 		return -1;
 	if (s->state == IMAGE_SOCKET_WAITING)
 		return bind_client(made->fd, s->name, s->name_size, e);

@@ -404,7 +404,7 @@ int socket_unix_make(struct socket_restore *q, size_t number, struct err *e)
 	if (s->state == IMAGE_SOCKET_CONNECTED || s->state == IMAGE_SOCKET_ENDED)
 		return make_connected(q, number, e);
 	made->fd = c.fd = socket_new(q, s, e);
-	if (made->fd < 0 || bind_own(q, number, e))
+	if (made->fd < 0 || bind_own(q, number, e) || socket_is_new(q, number, e))
 		return -1;
 	return s->state == IMAGE_SOCKET_LISTENING
 		       ? socket_act(&as, listen_it, &c, NULL, "listen at a socket", e)

@@ -4,6 +4,7 @@
  * files that they share with the process all the same.
  */
 #include <sched.h>
+#include <sys/epoll.h>
 
 #include "victim.h"
 
@@ -25,7 +26,9 @@ static bool leads_to(int fd, const char *name)
 
 static void *thread(void *arg)
 {
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = 5};
 	char c = 0;
+	int ep;
 
 	MUST(!unshare(CLONE_FILES));
 	close(only_process);
@@ -33,8 +36,11 @@ static void *thread(void *arg)
 	MUST(dup2(only_thread, replaced) == replaced);
 	MUST(fcntl(replaced, F_SETFD, FD_CLOEXEC) == 0 && lseek(only_thread, 7, SEEK_SET) == 7);
 	MUST(!pipe(inside) && write(inside[1], "p", 1) == 1);
+	MUST((ep = epoll_create1(0)) >= 0 && !epoll_ctl(ep, EPOLL_CTL_ADD, inside[0], &event));
+	event.data.u64 = 0;
 	pthread_barrier_wait(&ready);
 	pthread_barrier_wait(&go);
+	CHECK(epoll_wait(ep, &event, 1, 0) == 1 && event.data.u64 == 5, "epoll of its own");
 	CHECK(fcntl(only_process, F_GETFD) < 0 || only_thread == only_process,
 		"a descriptor that was closed is there");
 	CHECK(leads_to(only_thread, "only-thread") && at(only_thread) == 7, "the thread's own");

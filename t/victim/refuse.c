@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <sys/epoll.h>
+#include <sys/signalfd.h>
 #include <sys/un.h>
 #include <sys/fanotify.h>
 #include <sys/file.h>
@@ -222,27 +223,27 @@ static void lost_name(void)
 		!unlink("name"));
 }
 
-/* What it watches is not ready for anything. */
-static int one_shot_writer;
-
+/* What it watches is not ready for anything, and cannot be made so at a restart. */
 static void one_shot(void)
 {
 	struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT};
-	int ends[2];
-	char c;
+	char events[4096];
 
-	fd = epoll_create1(0);
-	MUST(!pipe(ends) && write(ends[1], "x", 1) == 1);
-	MUST(!epoll_ctl(fd, EPOLL_CTL_ADD, ends[0], &e) && epoll_wait(fd, &e, 1, 0) == 1);
-	MUST(read(ends[0], &c, 1) == 1);
-	one_shot_writer = ends[1];
+	other = fanotify_init(FAN_CLASS_NOTIF | 0x200 /* FAN_REPORT_FID */, O_RDONLY);
+	MUST(!mkdir("marked", 0700));
+	need(other >= 0 && !fanotify_mark(other, FAN_MARK_ADD, FAN_CREATE | FAN_ONDIR, AT_FDCWD,
+				   "marked"),
+		"no fanotify");
+	MUST(!mkdir("marked/1", 0700) && (fd = epoll_create1(0)) >= 0);
+	MUST(!epoll_ctl(fd, EPOLL_CTL_ADD, other, &e) && epoll_wait(fd, &e, 1, 0) == 1);
+	MUST(read(other, events, sizeof(events)) > 0);
 }
 
 static void still_fired(void)
 {
 	struct epoll_event e;
 
-	CHECK(write(one_shot_writer, "x", 1) == 1, "write: %m");
+	CHECK(!mkdir("marked/2", 0700), "mkdir: %m");
 	CHECK(epoll_wait(fd, &e, 1, 0) == 0, "it fires again");
 }
 
@@ -449,16 +450,21 @@ static void end_gap(void)
 
 static void *leave_table(void *arg)
 {
-	MUST(!unshare(CLONE_FILES));
+	struct epoll_event event = {.events = EPOLLIN};
+	sigset_t set;
+	int signals;
+
+	MUST(!unshare(CLONE_FILES) && !sigemptyset(&set) && !sigaddset(&set, SIGUSR2));
 	fd = epoll_create1(EPOLL_CLOEXEC);
-	MUST(fd >= 0);
+	signals = signalfd(-1, &set, SFD_CLOEXEC);
+	MUST(fd >= 0 && signals >= 0 && !epoll_ctl(fd, EPOLL_CTL_ADD, signals, &event));
 	*(volatile bool *)arg = true;
 	for (;;)
 		pause();
 	return NULL;
 }
 
-/* Watches are set by numbers of the process. */
+/* A restart sets its watches in another process, whose signals it would tell of. */
 static void epoll_of_thread(void)
 {
 	static volatile bool done;

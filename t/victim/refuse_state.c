@@ -13,26 +13,30 @@
 #include "refuse.h"
 #include "sockets.h"
 
-/* A pipe, of which fd watches an end that has changed its number. */
-static int writer;
-
+/* A pidfd, which fd watches, has changed its number. */
 static void epoll_moved(void)
 {
 	struct epoll_event e = {.events = EPOLLIN};
-	int ends[2];
+	int pidfd;
 
+	child = fork();
+	if (!child)
+		for (;;)
+			pause();
+	pidfd = syscall(SYS_pidfd_open, child, 0);
+	need(pidfd >= 0, "no pidfds");
 	fd = epoll_create1(0);
-	MUST(!pipe(ends) && !epoll_ctl(fd, EPOLL_CTL_ADD, ends[0], &e));
-	other = dup(ends[0]);
-	MUST(other >= 0 && !close(ends[0]));
-	writer = ends[1];
+	MUST(!epoll_ctl(fd, EPOLL_CTL_ADD, pidfd, &e));
+	other = dup(pidfd);
+	MUST(other >= 0 && !close(pidfd));
 }
 
 static void still_watches(void)
 {
 	struct epoll_event e;
 
-	CHECK(write(writer, "x", 1) == 1 && epoll_wait(fd, &e, 1, 0) == 1, "the watch");
+	CHECK(!kill(child, SIGKILL) && epoll_wait(fd, &e, 1, 5000) == 1, "the watch");
+	CHECK(waitpid(child, NULL, 0) == child, "waitpid: %m");
 }
 
 /* Somebody wants to open the file. */
