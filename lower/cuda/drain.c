@@ -49,7 +49,9 @@ static const struct {
 	enum cuda_kind kind;
 	const char *one, *many;
 } names[] = {
-	{CUDA_CONTEXT, "CUDA context with parameters", "CUDA contexts with parameters"},
+	{CUDA_CONTEXT, "CUDA context with parameters or of a green context",
+		"CUDA contexts with parameters or of green contexts"},
+	{CUDA_STREAM, "CUDA stream of a green context", "CUDA streams of green contexts"},
 	{CUDA_MODULE, "CUDA module linked with addresses of its own",
 		"CUDA modules linked with addresses of their own"},
 	{CUDA_LIBRARY, "CUDA library linked with addresses of its own",

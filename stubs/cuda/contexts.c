@@ -138,5 +138,5 @@ int body_cuCtxCreate_v4(void **context, void *params, unsigned flags, int device
 	answers_changed();
 	r = real_cuCtxCreate_v4(context, params, flags, device);
 	answers_changed();
-	return r ? r : object_lost(CUDA_CONTEXT, *context, NULL);
+	return r ? r : object_lost(CUDA_CONTEXT, *context);
 }

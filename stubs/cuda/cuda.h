@@ -35,6 +35,7 @@ enum {
 
 #define CU_GRAPH_NODE_TYPE_KERNEL       0
 #define CU_GRAPH_NODE_TYPE_HOST         3
+#define CU_GRAPH_NODE_TYPE_GRAPH        4
 #define CU_GRAPH_NODE_TYPE_WAIT_EVENT   6
 #define CU_GRAPH_NODE_TYPE_EVENT_RECORD 7
 
@@ -70,6 +71,10 @@ struct node_params {
 		struct host_node host;
 		struct kernel_node kernel;
 		void *event;
+		struct {
+			void *graph;
+			int ownership;
+		} child;
 		uint64_t words[29];
 	} params;
 	uint64_t reserved2;
@@ -175,6 +180,9 @@ int body_cuGraphInstantiateWithParams(
 	void **executable, void *graph, struct instantiate_params *params);
 int body_cuGraphInstantiateWithParams_ptsz(
 	void **executable, void *graph, struct instantiate_params *params);
+int body_cuUserObjectRetain(void *object, unsigned count);
+int body_cuUserObjectRelease(void *object, unsigned count);
+int body_cuGraphRetainUserObject(void *graph, void *object, unsigned count, unsigned flags);
 int body_cuUserObjectCreate(
 	void **object, void *data, void *destroy, unsigned references, unsigned flags);
 int body_cuLogsRegisterCallback(void *function, void *data, void **handle);
@@ -246,6 +254,9 @@ REAL(cuGraphExecKernelNodeSetParams_v2);
 REAL(cuGraphInstantiateWithParams);
 REAL(cuGraphInstantiateWithParams_ptsz);
 REAL(cuUserObjectCreate);
+REAL(cuUserObjectRetain);
+REAL(cuUserObjectRelease);
+REAL(cuGraphRetainUserObject);
 REAL(cuLogsRegisterCallback);
 REAL(cuDeviceRegisterAsyncNotification);
 REAL_ONLY(cuStreamGetAttribute, (void *stream, int attribute, void *value));

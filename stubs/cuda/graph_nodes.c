@@ -164,6 +164,21 @@ static void raise(struct node_params *p, const struct given *given)
 		p->params.kernel.kernel = given->kernel;
 }
 
+#define CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE 1
+
+/* A graph that is moved into another one is part of it from then on. */
+static void moved(const struct node_params *p, void *graph)
+{
+	struct object *child;
+
+	if (!p || p->type != CU_GRAPH_NODE_TYPE_GRAPH ||
+		p->params.child.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+		return;
+	child = object_find(CUDA_GRAPH, p->params.child.graph);
+	if (child)
+		child->parent = object_find(CUDA_GRAPH, graph);
+}
+
 int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t count,
 	struct node_params *params)
 {
@@ -172,6 +187,8 @@ int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, siz
 
 	if (!r)
 		r = real_cuGraphAddNode(node, graph, dependencies, count, params);
+	if (!r)
+		moved(params, graph);
 	raise(params, &given);
 	return r;
 }
@@ -184,6 +201,8 @@ int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies,
 
 	if (!r)
 		r = real_cuGraphAddNode_v2(node, graph, dependencies, edges, count, params);
+	if (!r)
+		moved(params, graph);
 	raise(params, &given);
 	return r;
 }
@@ -226,7 +245,7 @@ static int instantiate_lowered(
 						    : real(executable, graph, params);
 	if (params)
 		params->stream = stream;
-	return r ? r : object_lost(CUDA_GRAPH_EXEC, *executable, NULL);
+	return r ? r : object_lost(CUDA_GRAPH_EXEC, *executable);
 }
 
 int body_cuGraphInstantiateWithParams(

@@ -123,6 +123,46 @@ STUB_HIDDEN void object_drop(struct object *o)
 	state_unlock(mask);
 }
 
+/* ---- who dies with whom ---- */
+
+/* cuCtxDestroy() lists what goes with a context. Graphs, executable or not, are none of it. */
+STUB_HIDDEN void *object_context(enum cuda_kind kind, void *current)
+{
+	switch (kind) {
+	case CUDA_LIBRARY:
+	case CUDA_KERNEL:
+	case CUDA_GRAPH:
+	case CUDA_GRAPH_EXEC:
+	case CUDA_USER_OBJECT:
+	case CUDA_GREEN_CONTEXT:
+	case CUDA_RESOURCE_DESCRIPTION:
+	case CUDA_ASYNC_CALLBACK:
+	case CUDA_LOG_CALLBACK:
+		return NULL;
+	default:
+		return current;
+	}
+}
+
+/* Made of something is not part of it: an executable graph and a clone outlive their graph, a
+ * graph the stream that was captured, a stream its green context. */
+STUB_HIDDEN struct object *object_whole(enum cuda_kind kind, struct object *from)
+{
+	switch (from ? from->kind : 0) {
+	case CUDA_MODULE:
+	case CUDA_LIBRARY:
+	case CUDA_KERNEL:
+	case CUDA_FUNCTION: /* its module, if nothing else has led there */
+	case CUDA_ARRAY:    /* its planes */
+	case CUDA_MIPMAPPED_ARRAY:
+		return from;
+	case CUDA_GREEN_CONTEXT:
+		return kind == CUDA_CONTEXT ? from : NULL;
+	default:
+		return NULL;
+	}
+}
+
 /* ---- living and dying ---- */
 
 /* Under the lock. */
@@ -268,6 +308,17 @@ static void free_left(struct left *left)
 	}
 }
 
+/* Under the lock: what was made in a green context's context goes on without it, but could not
+ * be made again. */
+static void detach(const struct object *green)
+{
+	for (struct object *c = CUDA_STATE->objects; c; c = c->next)
+		for (struct object *o = c->parent == green ? CUDA_STATE->objects : NULL; o;
+			o = o->next)
+			if (o->context == c->real)
+				o->flags |= CUDA_OBJECT_LOST;
+}
+
 STUB_HIDDEN void object_kill(struct object *o)
 {
 	struct left left = {0};
@@ -277,8 +328,13 @@ STUB_HIDDEN void object_kill(struct object *o)
 	if (!o)
 		return;
 	mask = state_lock();
+	if (o->kind == CUDA_GREEN_CONTEXT)
+		detach(o);
 	after = o->next;
 	unlink_object(o, &left);
+	/* But a graph that was moved into another one may be older. */
+	if (o->kind == CUDA_GRAPH)
+		after = CUDA_STATE->objects;
 	if (has_parts(o))
 		kill_orphans(after, &left);
 	state_unlock(mask);
@@ -393,14 +449,13 @@ STUB_HIDDEN void object_unchange(struct object *o, unsigned index, const void *c
 	free_left(&left);
 }
 
-STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real, struct object *parent)
+STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real)
 {
 	struct object *o = object_new(kind, CUDA_OBJECT_REAL | CUDA_OBJECT_LOST);
 
 	if (!o)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	o->parent = parent;
-	o->context = current_context();
+	o->context = object_context(kind, current_context());
 	object_live(o, real);
 	return 0;
 }

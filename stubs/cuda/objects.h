@@ -85,7 +85,12 @@ STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments);
 STUB_HIDDEN int setting_lost(void *context);
 /* An object of a kind that cannot be made again, with the driver's own handle. 0 or an error.
  */
-STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real, struct object *parent);
+STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real);
+/* The context that a new object of @kind goes with, when @current is; NULL: it is the process's
+ * or a device's, and goes by a call of its own only. */
+STUB_HIDDEN void *object_context(enum cuda_kind kind, void *current);
+/* What the driver destroys together with something made out of @from, which may be NULL. */
+STUB_HIDDEN struct object *object_whole(enum cuda_kind kind, struct object *from);
 
 /* options.c. Some options lead to what cannot be copied. */
 STUB_HIDDEN int options_have_lists(const struct call_info *info, const uint64_t *arguments);

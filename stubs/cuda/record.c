@@ -113,19 +113,21 @@ static int is_looked_up(const struct call_info *info, const struct call_param *f
 	return first && (info->class == API_CREATE || info->class == API_PURE);
 }
 
-/* What is the process's, and outlives the context it was made in. */
-static int outlives_context(uint32_t kind)
+/* Whether what comes out as @out could not be made again. */
+static int is_lost(
+	const struct performed *p, const struct call_param *out, const struct object *from)
 {
-	return kind == CUDA_LIBRARY || kind == CUDA_KERNEL || kind == CUDA_RESOURCE_DESCRIPTION;
+	return out->holding == API_LOST || options_have_lists(p->info, p->arguments) ||
+	       (from && from->kind == CUDA_GREEN_CONTEXT);
 }
 
 /* The new object for what comes out as @out of a call; NULL: no memory. */
 static struct object *new_object(struct performed *p, const struct call_param *out)
 {
+	struct object *from = argument_object(call_first_handle(p->info), p->arguments), *o;
 	unsigned flags = out->holding == API_VIRTUAL ? 0 : CUDA_OBJECT_REAL;
-	struct object *o;
 
-	if (out->holding == API_LOST || options_have_lists(p->info, p->arguments))
+	if (is_lost(p, out, from))
 		flags |= CUDA_OBJECT_LOST;
 	o = object_new(out->object, flags);
 	if (!o)
@@ -137,9 +139,8 @@ static struct object *new_object(struct performed *p, const struct call_param *o
 			return NULL;
 		}
 	}
-	if (!outlives_context(out->object))
-		o->context = o->made ? o->made->context : current_context();
-	o->parent = argument_object(call_first_handle(p->info), p->arguments);
+	o->context = object_context(o->kind, o->made ? o->made->context : current_context());
+	o->parent = object_whole(o->kind, from);
 	return o;
 }
 
@@ -156,13 +157,15 @@ static int perform_lookup(struct performed *p, const struct call_param *out)
 	r = cuda_call_down(p->index, p->lowered);
 	if (r || !given)
 		return r;
-	o = object_find(out->object, real);
-	if (!o) {
+	o = real ? object_find(out->object, real) : NULL;
+	if (real && !o) {
 		o = new_object(p, out);
 		if (!o)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		o = object_live_once(o, real);
 	}
+	if (out->object == CUDA_CONTEXT && o)
+		o->context = real;
 	*given = out->holding == API_VIRTUAL ? o : real;
 	return 0;
 }
@@ -328,13 +331,22 @@ STUB_HIDDEN int setting_lost(void *context)
 	return 0;
 }
 
+/* Nobody would read a record of it, and of an executable graph there would be more with each
+ * step. */
+static int is_of_lost(const struct performed *p)
+{
+	const struct object *o = argument_object(call_first_handle(p->info), p->arguments);
+
+	return o && o->flags & CUDA_OBJECT_REAL && o->flags & CUDA_OBJECT_LOST;
+}
+
 static int perform_state(struct performed *p)
 {
 	struct cuda_call *call;
 	struct object *o;
 	int r;
 
-	if (is_in_graph(p->info))
+	if (is_in_graph(p->info) || is_of_lost(p))
 		return cuda_call_down(p->index, p->lowered);
 	call = call_new(p->index, p->arguments);
 	if (!call)

@@ -2,20 +2,70 @@
  * again yet. */
 #include "stubs/cuda/objects.h"
 
+#define CU_GRAPH_USER_OBJECT_MOVE 1
+
+/* The program's own references: those of graphs go with the graphs, which are counted as well.
+ * An object is there for the first of them; its value is how many more. */
+static void reference(void *real, int64_t change)
+{
+	struct object *o = object_find(CUDA_USER_OBJECT, real);
+
+	if (!o && change > 0 && !object_lost(CUDA_USER_OBJECT, real)) {
+		o = object_find(CUDA_USER_OBJECT, real);
+		change--;
+	}
+	if (o && (int64_t)__atomic_add_fetch(&o->value, change, __ATOMIC_RELAXED) < 0)
+		object_kill(o);
+}
+
 int body_cuUserObjectCreate(
 	void **object, void *data, void *destroy, unsigned references, unsigned flags)
 {
 	int r = real_cuUserObjectCreate(
 		object, data, crossing_callback_pointer(destroy), references, flags);
 
-	return r ? r : object_lost(CUDA_USER_OBJECT, *object, NULL);
+	if (!r)
+		r = object_lost(CUDA_USER_OBJECT, *object);
+	if (!r)
+		reference(*object, (int64_t)references - 1);
+	return r;
+}
+
+int body_cuUserObjectRetain(void *object, unsigned count)
+{
+	int r = real_cuUserObjectRetain(object, count);
+
+	if (!r)
+		reference(object, count);
+	return r;
+}
+
+/* Before the driver may give the same handle out again, to another thread. */
+int body_cuUserObjectRelease(void *object, unsigned count)
+{
+	int r;
+
+	reference(object, -(int64_t)count);
+	r = real_cuUserObjectRelease(object, count);
+	if (r)
+		reference(object, count);
+	return r;
+}
+
+int body_cuGraphRetainUserObject(void *graph, void *object, unsigned count, unsigned flags)
+{
+	int r = real_cuGraphRetainUserObject(graph, object, count, flags);
+
+	if (!r && flags & CU_GRAPH_USER_OBJECT_MOVE)
+		reference(object, -(int64_t)count);
+	return r;
 }
 
 int body_cuLogsRegisterCallback(void *function, void *data, void **handle)
 {
 	int r = real_cuLogsRegisterCallback(crossing_callback_pointer(function), data, handle);
 
-	return r ? r : object_lost(CUDA_LOG_CALLBACK, *handle, NULL);
+	return r ? r : object_lost(CUDA_LOG_CALLBACK, *handle);
 }
 
 int body_cuDeviceRegisterAsyncNotification(
@@ -24,5 +74,5 @@ int body_cuDeviceRegisterAsyncNotification(
 	int r = real_cuDeviceRegisterAsyncNotification(
 		device, crossing_callback_pointer(function), data, handle);
 
-	return r ? r : object_lost(CUDA_ASYNC_CALLBACK, *handle, NULL);
+	return r ? r : object_lost(CUDA_ASYNC_CALLBACK, *handle);
 }

@@ -12,6 +12,7 @@
 #include "t/sim/memory.h"
 #include "t/sim/sim.h"
 #include "t/sim/stream.h"
+#include "t/sim/things.h"
 
 #define LIMITS   7
 #define DEVICES  4
@@ -291,6 +292,7 @@ int cuCtxDestroy_v2(void *context)
 	ranges_drop_context(c);
 	module_context_gone(c);
 	stream_context_gone(c);
+	things_context_gone(c);
 	for (struct context *other = contexts; other < contexts + CONTEXTS; other++)
 		other->peers &= ~(1u << (c - contexts));
 	memory_chunk_free(c->chunk);

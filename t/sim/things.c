@@ -1,0 +1,290 @@
+/*
+ * Objects that are made and destroyed, and do nothing in between: arrays, textures, linker
+ * states, user objects, green contexts, callbacks. What goes with what is as in the real
+ * driver: with a context goes what cuCtxDestroy() lists, with an array its parts, and nothing
+ * else with anything.
+ */
+#include "t/sim/things.h"
+
+#include "t/sim/object.h"
+#include "t/sim/sim.h"
+
+struct thing {
+	struct object object;
+	void *context;       /* goes with it; NULL: with none */
+	struct thing *whole; /* or with that */
+	long references;
+	struct thing *next;
+};
+
+static struct thing *things;
+
+SIM_EXPORT int cuArrayCreate_v2(void **array, const void *description);
+SIM_EXPORT int cuArrayGetPlane(void **plane, void *array, unsigned index);
+SIM_EXPORT int cuArrayDestroy(void *array);
+SIM_EXPORT int cuMipmappedArrayCreate(void **array, const void *description, unsigned levels);
+SIM_EXPORT int cuMipmappedArrayGetLevel(void **level, void *array, unsigned index);
+SIM_EXPORT int cuMipmappedArrayDestroy(void *array);
+SIM_EXPORT int cuTexObjectCreate(
+	void **texture, const void *resource, const void *description, const void *view);
+SIM_EXPORT int cuTexObjectDestroy(void *texture);
+SIM_EXPORT int cuSurfObjectCreate(void **surface, const void *resource);
+SIM_EXPORT int cuSurfObjectDestroy(void *surface);
+SIM_EXPORT int cuLinkCreate_v2(
+	unsigned count, const int *options, void **values, void **linker);
+SIM_EXPORT int cuLinkDestroy(void *linker);
+SIM_EXPORT int cuUserObjectCreate(
+	void **object, void *data, void *destroy, unsigned references, unsigned flags);
+SIM_EXPORT int cuUserObjectRetain(void *object, unsigned count);
+SIM_EXPORT int cuUserObjectRelease(void *object, unsigned count);
+SIM_EXPORT int cuGraphRetainUserObject(
+	void *graph, void *object, unsigned count, unsigned flags);
+SIM_EXPORT int cuGraphReleaseUserObject(void *graph, void *object, unsigned count);
+SIM_EXPORT int cuDevResourceGenerateDesc(
+	void **description, const void *resources, unsigned count);
+SIM_EXPORT int cuGreenCtxCreate(void **green, void *description, int device, unsigned flags);
+SIM_EXPORT int cuGreenCtxStreamCreate(void **stream, void *green, unsigned flags, int priority);
+SIM_EXPORT int cuGreenCtxDestroy(void *green);
+SIM_EXPORT int cuDeviceRegisterAsyncNotification(
+	int device, void *function, void *data, void **handle);
+SIM_EXPORT int cuDeviceUnregisterAsyncNotification(int device, void *handle);
+SIM_EXPORT int cuLogsRegisterCallback(void *function, void *data, void **handle);
+SIM_EXPORT int cuLogsUnregisterCallback(void *handle);
+int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority);
+int cuCtxGetCurrent(void **context);
+
+/* One thread at a time makes such things in the tests. */
+static struct thing *make(void **out, enum object_kind kind)
+{
+	struct thing *t = object_new(kind, sizeof(*t));
+
+	if (t) {
+		t->next = things;
+		things = t;
+	}
+	*out = t;
+	return t;
+}
+
+static int make_in_context(void **out, enum object_kind kind)
+{
+	void *context = NULL;
+	struct thing *t;
+
+	if (cuCtxGetCurrent(&context) || !context)
+		return SIM_INVALID_CONTEXT;
+	t = make(out, kind);
+	if (t)
+		t->context = context;
+	return t ? 0 : SIM_OUT_OF_MEMORY;
+}
+
+static int make_free(void **out, enum object_kind kind)
+{
+	return make(out, kind) ? 0 : SIM_OUT_OF_MEMORY;
+}
+
+static struct thing **goes_with(const void *context, const struct thing *whole)
+{
+	struct thing **at = &things;
+
+	while (*at && !(context && (*at)->context == context) &&
+		!(whole && (*at)->whole == whole))
+		at = &(*at)->next;
+	return at;
+}
+
+static void end(struct thing *t)
+{
+	struct thing **at = &things;
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	while (*(at = goes_with(NULL, t)))
+		end(*at);
+	object_free(t);
+}
+
+void things_context_gone(void *context)
+{
+	struct thing **at;
+
+	while (*(at = goes_with(context, NULL)))
+		end(*at);
+}
+
+static int destroy(enum object_kind kind, void *handle, const char *function)
+{
+	struct thing *t = object_get(kind, handle, function);
+
+	if (!t || t->whole)
+		return SIM_INVALID_HANDLE;
+	end(t);
+	return 0;
+}
+
+static int get_part(void **part, enum object_kind kind, void *whole, const char *function)
+{
+	struct thing *t = object_get(kind, whole, function);
+	int r = t ? make_free(part, OBJECT_ARRAY) : SIM_INVALID_HANDLE;
+
+	if (!r)
+		((struct thing *)*part)->whole = t;
+	return r;
+}
+
+#define DESTROY(name, kind)                                                                    \
+	int name(void *handle)                                                                 \
+	{                                                                                      \
+		SIM_ENTER();                                                                   \
+		return destroy(kind, handle, __func__);                                        \
+	}
+DESTROY(cuArrayDestroy, OBJECT_ARRAY)
+DESTROY(cuMipmappedArrayDestroy, OBJECT_MIPMAPPED_ARRAY)
+DESTROY(cuTexObjectDestroy, OBJECT_TEXTURE)
+DESTROY(cuSurfObjectDestroy, OBJECT_SURFACE)
+DESTROY(cuLinkDestroy, OBJECT_LINKER)
+DESTROY(cuGreenCtxDestroy, OBJECT_GREEN_CONTEXT)
+DESTROY(cuLogsUnregisterCallback, OBJECT_LOG_CALLBACK)
+
+int cuArrayCreate_v2(void **array, const void *description)
+{
+	SIM_ENTER();
+	return make_in_context(array, OBJECT_ARRAY);
+}
+
+int cuArrayGetPlane(void **plane, void *array, unsigned index)
+{
+	SIM_ENTER();
+	return get_part(plane, OBJECT_ARRAY, array, __func__);
+}
+
+int cuMipmappedArrayCreate(void **array, const void *description, unsigned levels)
+{
+	SIM_ENTER();
+	return make_in_context(array, OBJECT_MIPMAPPED_ARRAY);
+}
+
+int cuMipmappedArrayGetLevel(void **level, void *array, unsigned index)
+{
+	SIM_ENTER();
+	return get_part(level, OBJECT_MIPMAPPED_ARRAY, array, __func__);
+}
+
+int cuTexObjectCreate(
+	void **texture, const void *resource, const void *description, const void *view)
+{
+	SIM_ENTER();
+	return make_in_context(texture, OBJECT_TEXTURE);
+}
+
+int cuSurfObjectCreate(void **surface, const void *resource)
+{
+	SIM_ENTER();
+	return make_in_context(surface, OBJECT_SURFACE);
+}
+
+int cuLinkCreate_v2(unsigned count, const int *options, void **values, void **linker)
+{
+	SIM_ENTER();
+	return make_in_context(linker, OBJECT_LINKER);
+}
+
+/* ---- user objects ---- */
+
+static int reference(void *object, long change, const char *function)
+{
+	struct thing *t = object_get(OBJECT_USER_OBJECT, object, function);
+
+	if (!t || t->references + change < 0)
+		return SIM_INVALID_VALUE;
+	t->references += change;
+	if (!t->references)
+		end(t);
+	return 0;
+}
+
+int cuUserObjectCreate(
+	void **object, void *data, void *destroy, unsigned references, unsigned flags)
+{
+	SIM_ENTER();
+	if (make_free(object, OBJECT_USER_OBJECT))
+		return SIM_OUT_OF_MEMORY;
+	((struct thing *)*object)->references = references;
+	return 0;
+}
+
+int cuUserObjectRetain(void *object, unsigned count)
+{
+	SIM_ENTER();
+	return reference(object, count, __func__);
+}
+
+int cuUserObjectRelease(void *object, unsigned count)
+{
+	SIM_ENTER();
+	return reference(object, -(long)count, __func__);
+}
+
+/* The graph's references are not followed up: it keeps them. */
+int cuGraphRetainUserObject(void *graph, void *object, unsigned count, unsigned flags)
+{
+	SIM_ENTER();
+	if (!object_get(OBJECT_GRAPH, graph, __func__))
+		return SIM_INVALID_VALUE;
+	return flags & 1 ? 0 : reference(object, count, __func__);
+}
+
+int cuGraphReleaseUserObject(void *graph, void *object, unsigned count)
+{
+	SIM_ENTER();
+	if (!object_get(OBJECT_GRAPH, graph, __func__))
+		return SIM_INVALID_VALUE;
+	return reference(object, -(long)count, __func__);
+}
+
+/* ---- parts of devices ---- */
+
+int cuDevResourceGenerateDesc(void **description, const void *resources, unsigned count)
+{
+	SIM_ENTER();
+	return make_free(description, OBJECT_DESCRIPTION);
+}
+
+int cuGreenCtxCreate(void **green, void *description, int device, unsigned flags)
+{
+	SIM_ENTER();
+	if (!object_get(OBJECT_DESCRIPTION, description, __func__))
+		return SIM_INVALID_VALUE;
+	return make_free(green, OBJECT_GREEN_CONTEXT);
+}
+
+/* Goes on without its green context, detached. */
+int cuGreenCtxStreamCreate(void **stream, void *green, unsigned flags, int priority)
+{
+	SIM_ENTER();
+	if (!object_get(OBJECT_GREEN_CONTEXT, green, __func__))
+		return SIM_INVALID_VALUE;
+	return cuStreamCreateWithPriority(stream, flags, priority);
+}
+
+/* ---- callbacks ---- */
+
+int cuDeviceRegisterAsyncNotification(int device, void *function, void *data, void **handle)
+{
+	SIM_ENTER();
+	return make_free(handle, OBJECT_NOTIFICATION);
+}
+
+int cuDeviceUnregisterAsyncNotification(int device, void *handle)
+{
+	SIM_ENTER();
+	return destroy(OBJECT_NOTIFICATION, handle, __func__);
+}
+
+int cuLogsRegisterCallback(void *function, void *data, void **handle)
+{
+	SIM_ENTER();
+	return make_free(handle, OBJECT_LOG_CALLBACK);
+}

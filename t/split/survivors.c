@@ -1,0 +1,311 @@
+/*
+ * What goes with what: an object that outlives what it was made of is still there for the
+ * checkpoint, and one that goes with it is not. Each SIGUSR1 takes a step, after which the
+ * program says which it was, and what the checkpoint is to be refused for, or "nothing".
+ */
+#include "t/split/driver_victim.h"
+
+#define INVALID_HANDLE 400
+#define MOVE           1
+
+static void *primary, *graph, *copy, *executable, *context, *object, *texture, *stream, *event;
+static void *pool, *kernel_function, *description, *green, *node;
+static CUdeviceptr pooled;
+
+static const struct {
+	int type, handle_types, location, id;
+	char rest[72];
+} on_device = {.type = 1, .location = 1};
+
+/* CUgraphNodeParams of a graph */
+static struct {
+	int type, reserved[3];
+	void *graph;
+	int ownership;
+	char rest[224];
+} child = {.type = 4, .ownership = 1};
+
+void victim_hurt(void)
+{
+	OK(cuMemsetD32_v2(pooled, 1, 10));
+}
+
+static void no_call(void *data)
+{
+}
+
+static void *context_of_its_own(void)
+{
+	void *c = NULL;
+
+	OK(cuCtxCreate_v2(&c, 0, 0));
+	return c;
+}
+
+/* ---- graphs ---- */
+
+static void executable_without_graph(void)
+{
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+	OK(cuGraphDestroy(graph));
+}
+
+static void executable_with_parameters(void)
+{
+	uint64_t parameters[4] = {0};
+
+	OK(cuGraphExecDestroy(executable));
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphInstantiateWithParams(&executable, graph, parameters));
+	OK(cuGraphDestroy(graph));
+}
+
+static void no_executable(void)
+{
+	OK(cuGraphExecDestroy(executable));
+}
+
+static void copy_without_graph(void)
+{
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphClone(&copy, graph));
+	OK(cuGraphDestroy(graph));
+}
+
+static void no_copy(void)
+{
+	OK(cuGraphDestroy(copy));
+}
+
+/* Unloading has all parts looked for whose whole is gone. */
+static void captured(void)
+{
+	void *module;
+
+	OK(cuModuleLoadData(&module, "sim module\n"));
+	OK(cuStreamCreate(&stream, 0));
+	OK(cuStreamBeginCapture_v2(stream, 0));
+	OK(cuStreamEndCapture(stream, &graph));
+	OK(cuStreamDestroy_v2(stream));
+	OK(cuModuleUnload(module));
+}
+
+static void no_graph(void)
+{
+	OK(cuGraphDestroy(graph));
+}
+
+static void two_graphs(void)
+{
+	OK(cuGraphCreate(&copy, 0));
+	OK(cuGraphCreate(&graph, 0));
+}
+
+static void moved(void)
+{
+	child.graph = copy;
+	OK(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &child));
+	OK(cuGraphDestroy(graph));
+}
+
+/* ---- what a context does not take along ---- */
+
+static void graphs_without_context(void)
+{
+	context = context_of_its_own();
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+	OK(cuGraphDestroy(graph));
+	OK(cuCtxDestroy_v2(context));
+}
+
+static void callbacks_without_context(void)
+{
+	void *a, *b;
+
+	OK(cuGraphExecDestroy(executable));
+	context = context_of_its_own();
+	OK(cuDeviceRegisterAsyncNotification(0, no_call, NULL, &a));
+	OK(cuLogsRegisterCallback(no_call, NULL, &b));
+	OK(cuCtxDestroy_v2(context));
+	OK(cuDeviceUnregisterAsyncNotification(0, a));
+	event = b;
+}
+
+static void object_without_context(void)
+{
+	OK(cuLogsUnregisterCallback(event));
+	context = context_of_its_own();
+	OK(cuUserObjectCreate(&object, NULL, no_call, 3, 1));
+	OK(cuCtxDestroy_v2(context));
+}
+
+/* ---- and what it does ---- */
+
+static void context_with_all(void)
+{
+	void *made[6];
+
+	OK(cuUserObjectRelease(object, 3));
+	context = context_of_its_own();
+	OK(cuArrayCreate_v2(&made[0], (char[32]){0}));
+	OK(cuMipmappedArrayCreate(&made[1], (char[64]){0}, 2));
+	OK(cuMipmappedArrayGetLevel(&made[2], made[1], 0));
+	OK(cuTexObjectCreate(&made[3], (char[144]){0}, NULL, NULL));
+	OK(cuSurfObjectCreate(&made[4], (char[144]){0}));
+	OK(cuLinkCreate_v2(0, NULL, NULL, &made[5]));
+}
+
+static void no_context(void)
+{
+	OK(cuCtxDestroy_v2(context));
+}
+
+/* ---- references ---- */
+
+static void some_references(void)
+{
+	OK(cuUserObjectCreate(&object, NULL, no_call, 3, 1));
+	OK(cuUserObjectRetain(object, 2));
+	OK(cuUserObjectRelease(object, 4));
+}
+
+static void no_references(void)
+{
+	OK(cuUserObjectRelease(object, 1));
+}
+
+static void graph_of_object(void)
+{
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuUserObjectCreate(&object, NULL, no_call, 1, 1));
+	OK(cuGraphRetainUserObject(graph, object, 1, 0));
+	OK(cuUserObjectRelease(object, 1));
+	OK(cuGraphReleaseUserObject(graph, object, 1));
+}
+
+static void object_moved(void)
+{
+	OK(cuUserObjectCreate(&object, NULL, no_call, 1, 1));
+	OK(cuGraphRetainUserObject(graph, object, 1, MOVE));
+	OK(cuGraphDestroy(graph));
+}
+
+/* ---- arrays ---- */
+
+static void texture_without_array(void)
+{
+	void *array, *plane;
+
+	OK(cuArrayCreate_v2(&array, (char[32]){0}));
+	OK(cuArrayGetPlane(&plane, array, 0));
+	OK(cuTexObjectCreate(&texture, (char[144]){0}, NULL, NULL));
+	OK(cuArrayDestroy(array));
+}
+
+static void levels_go(void)
+{
+	void *array, *level;
+
+	OK(cuTexObjectDestroy(texture));
+	OK(cuMipmappedArrayCreate(&array, (char[64]){0}, 2));
+	OK(cuMipmappedArrayGetLevel(&level, array, 1));
+	OK(cuMipmappedArrayDestroy(array));
+}
+
+/* ---- libraries and pools ---- */
+
+static void library_and_pool(void)
+{
+	void *library, *kernel;
+
+	OK(cuLibraryLoadData(&library, "sim module\n", NULL, NULL, 0, NULL, NULL, 0));
+	OK(cuLibraryGetKernel(&kernel, library, "count"));
+	OK(cuKernelGetFunction(&kernel_function, kernel));
+	OK(cuLibraryUnload(library));
+	OK(cuMemPoolCreate(&pool, &on_device));
+	OK(cuMemAllocFromPoolAsync(&pooled, 4000, pool, NULL));
+	OK(cuMemPoolDestroy(pool));
+	OK(cuMemsetD32_v2(pooled, 4321, 1000));
+}
+
+/* ---- parts of devices ---- */
+
+static void green_context(void)
+{
+	OK(cuDevResourceGenerateDesc(&description, (char[144]){0}, 1));
+	OK(cuGreenCtxCreate(&green, description, 0, 1));
+	OK(cuGreenCtxStreamCreate(&stream, green, 1, 0));
+	OK(cuGreenCtxDestroy(green));
+}
+
+static void no_stream(void)
+{
+	OK(cuStreamDestroy_v2(stream));
+}
+
+static const struct step {
+	void (*take)(void);
+	const char *refused;
+} steps[] = {
+	{executable_without_graph, "1 executable CUDA graph,"},
+	{executable_with_parameters, "1 executable CUDA graph,"},
+	{no_executable, "nothing"},
+	{copy_without_graph, "1 CUDA graph,"},
+	{no_copy, "nothing"},
+	{captured, "1 CUDA graph,"},
+	{no_graph, "nothing"},
+	{two_graphs, "2 CUDA graphs,"},
+	{moved, "nothing"},
+	{graphs_without_context, "1 executable CUDA graph,"},
+	{callbacks_without_context, "1 callback for CUDA logs,"},
+	{object_without_context, "1 CUDA user object,"},
+	{context_with_all, "2 CUDA arrays,"},
+	{no_context, "nothing"},
+	{some_references, "1 CUDA user object,"},
+	{no_references, "nothing"},
+	{graph_of_object, "1 CUDA graph,"},
+	{object_moved, "nothing"},
+	{texture_without_array, "1 CUDA texture object,"},
+	{levels_go, "nothing"},
+	{library_and_pool, "nothing"},
+};
+
+/* Descriptions are never destroyed. */
+static const struct step last_steps[] = {
+	{green_context, "1 CUDA stream of a green context,"},
+	{no_stream, "1 description of a part of a GPU,"},
+};
+
+static void take(const struct step *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		victim_wait();
+		list[i].take();
+		victim_say(
+			"%s %zu: %s", i + 1 < count ? "step" : "last", i + 1, list[i].refused);
+	}
+	victim_wait();
+}
+
+int main(int argc, char **argv)
+{
+	unsigned word = 0;
+	int value;
+
+	OK(cuInit(0));
+	OK(cuDevicePrimaryCtxRetain(&primary, 0));
+	OK(cuCtxSetCurrent(primary));
+	victim_ready();
+	if (argc > 1) {
+		take(last_steps, sizeof(last_steps) / sizeof(last_steps[0]));
+		return victim_done();
+	}
+	take(steps, sizeof(steps) / sizeof(steps[0]));
+	CHECK(cuFuncGetAttribute(&value, 8, kernel_function) == INVALID_HANDLE, "it lives");
+	OK(cuMemcpyDtoH_v2(&word, pooled + 3996, 4));
+	CHECK(word == 4321, "memory of a pool that is no more has %u", word);
+	OK(cuMemFreeAsync(pooled, NULL));
+	return victim_done();
+}
