@@ -351,6 +351,7 @@ enum image_region_kind {
 	IMAGE_REGION_VVAR,
 	IMAGE_REGION_DEVICE, /* memory of GPU number `object`; tag gpu */
 	IMAGE_REGION_SYSV,   /* attached System V shared memory: `object` */
+	IMAGE_REGION_URING,  /* the memory of an io_uring: `object` */
 };
 
 enum image_tag {
@@ -477,6 +478,7 @@ enum image_description_kind {
 	IMAGE_FD_FANOTIFY,     /* args[0]: string, a line "WHERE FLAGS MASK IGNORED PATH" (hex)
 				* for each mark; [1]: flags, [2]: of events, as of
 				* fanotify_init(2) */
+	IMAGE_FD_URING,        /* object: the ring */
 	IMAGE_FD_KINDS,
 };
 
@@ -526,6 +528,7 @@ enum image_object_kind {
 	 * 32
 	 */
 	IMAGE_OBJECT_SHM_FILE,
+	IMAGE_OBJECT_URING, /* struct image_ring, and what it says */
 	IMAGE_OBJECT_KINDS,
 };
 
@@ -538,6 +541,28 @@ struct image_object {
 	uint64_t args[2];
 };
 IMAGE_SIZE_IS(struct image_object, 56);
+
+/*
+ * An io_uring; its SQEs, CQEs and array of indices (without IORING_SETUP_NO_SQARRAY), of all
+ * entries, follow, and to the end a line for each thing that is registered with it, and for
+ *each completion that has found no room:
+ *
+ *	files COUNT		file SLOT FD
+ *	buffers COUNT		buffer SLOT ADDRESS SIZE	(hexadecimal)
+ *	eventfd FD		ring TID SLOT
+ *	overflow USER_DATA RESULT FLAGS				(hexadecimal)
+ *	attach FD		it shares the thread of the ring FD
+ */
+struct image_ring {
+	uint32_t flags; /* IORING_SETUP_*, those that matter to the program */
+	uint32_t sq_entries, cq_entries;
+	uint32_t sq_head, sq_tail, cq_head, cq_tail;
+	uint32_t sq_dropped, cq_flags, cq_overflow;
+	int32_t tid; /* the thread that may submit to it, or one of its process */
+	uint32_t sq_cpu;
+	uint32_t reserved[4];
+};
+IMAGE_SIZE_IS(struct image_ring, 64);
 
 /* What is under way in a pseudo-terminal follows: struct image_pty_line line_count times, input
  * bytes (what the slave will read), output bytes (what the master will read). */

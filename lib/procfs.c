@@ -305,6 +305,15 @@ pid_t procfs_last_pid(void)
 }
 
 /* Field 22 is in ticks since the system's start, time asleep included (man proc_pid_stat). */
+/* PF_IO_WORKER of the kernel's <linux/sched.h>: workers (iou-wrk-PID) and threads that poll a
+ * submission queue (iou-sqp-PID). */
+#define FLAG_IO_WORKER 0x10
+
+bool procfs_is_worker(const struct proc_stat *st)
+{
+	return st->field[STAT_FLAGS] & FLAG_IO_WORKER;
+}
+
 time_t procfs_start_time(const struct proc_stat *st)
 {
 	uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);

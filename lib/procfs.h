@@ -85,6 +85,9 @@ struct proc_stat {
 };
 
 int procfs_stat(pid_t pid, pid_t tid, struct proc_stat *st, struct err *e);
+/* Whether it is a thread of the kernel's, which has made it among the process's own for work of
+ * io_uring: it runs none of the program's code. */
+bool procfs_is_worker(const struct proc_stat *st);
 /* When it was made, in seconds of CLOCK_REALTIME, to about a second. */
 time_t procfs_start_time(const struct proc_stat *st);
 

@@ -35,7 +35,6 @@
 struct checkpoint_work {
 	struct supervisor *s;
 	const struct checkpoint_request *request;
-	struct freeze_patience *patience;
 	struct err *e;
 	int result;
 	_Atomic pid_t freezer; /* the thread that freezes the tree; -1: that is done */
@@ -105,14 +104,13 @@ static pid_t reaper(const struct checkpoint_work *w)
 static int freeze_tree(struct checkpoint_work *w)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	uint64_t limit = now + FREEZE_LIMIT_NS + w->patience->ns;
+	uint64_t limit = now + FREEZE_LIMIT_NS;
 	struct freeze_target target = {
 		.root = w->s->root,
 		.root_is_child = !w->s->init,
 		.reaper = reaper(w),
 		.strangers = w->s->strangers.data,
 		.stranger_count = buf_count(&w->s->strangers, pid_t),
-		.patience = w->patience,
 	};
 	int failed;
 
@@ -328,9 +326,10 @@ static int snapshot(struct checkpoint_work *w)
 		if (dump_one(w, i))
 			return -1;
 	for (size_t i = 0; i < w->process_count; i++) {
-		const struct process *p = w->dumps[i].process;
+		struct process *p = w->dumps[i].process;
 
-		if (fd_dump_threads(w->fds, p->pid, p->lower, w->writers[i], w->e))
+		if (fd_dump_rings(w->fds, p, w->e) ||
+			fd_dump_threads(w->fds, p->pid, p->lower, w->writers[i], w->e))
 			return -1;
 	}
 	if (dump_tree_check_terminals(&w->tree, w->fds, w->e))
@@ -510,14 +509,13 @@ static int run_in_thread(struct checkpoint_work *w)
 	return w->result;
 }
 
-static int attempt(struct supervisor *s, const struct checkpoint_request *request,
-	struct freeze_patience *patience, struct err *e)
+static int attempt(
+	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
 {
-	struct checkpoint_work w = {.s = s, .request = request, .patience = patience, .e = e};
+	struct checkpoint_work w = {.s = s, .request = request, .e = e};
 	int result = -1;
 
 	notices_clear();
-	patience->restless = 0;
 	if (s->store && !new_ids(&w) && !open_parent(&w) &&
 		!store_begin(s->store, &w.dirfd, &w.sequence, e)) {
 		result = run_in_thread(&w);
@@ -548,15 +546,13 @@ static bool try_again(
 int checkpoint_take(
 	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
 {
-	struct freeze_patience patience;
 	unsigned attempts = 0;
 	int result = -1;
 
-	patience_begin(&patience, request->drain_ns, request->deadline_ns);
 	if (!s->store)
 		s->store = store_open(s->options.dir, s->job_id, NULL, e);
-	while (s->store && (result = attempt(s, request, &patience, e)) &&
-		(patience_again(&patience, e) || try_again(request, attempts++, e)))
+	while (s->store && (result = attempt(s, request, e)) &&
+		try_again(request, attempts++, e))
 		;
 	if (result)
 		s->checkpoints_failed++;

@@ -29,12 +29,11 @@ struct thread {
 	char blocked_at[32];       /* kernel function, for a restarted system call */
 	uint32_t syscall_class;    /* enum image_syscall */
 	uint64_t syscall_left_ns;
-	int seccomp;   /* SECCOMP_MODE_* of its own; 0: none, or what we are under as well */
-	bool helper;   /* of the lower half: not to be stopped before that has come to rest */
-	bool below;    /* while it is being stopped: inside the lower half, to be stopped on its
-			  way out */
-	bool let_run;  /* outside, but it runs on until nobody is inside any more */
-	bool came_out; /* it was inside: it is not let in again */
+	bool uses_rings; /* it has used an io_uring, or might have */
+	int seccomp;     /* SECCOMP_MODE_* of its own; 0: none, or what we are under as well */
+	bool helper;     /* of the lower half: not to be stopped before that has come to rest */
+	bool below; /* while it is being stopped: inside the lower half, to be stopped on its
+		       way out */
 };
 
 struct process {

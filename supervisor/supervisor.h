@@ -26,9 +26,8 @@ struct supervisor_options {
 	unsigned full_every; /* with incremental: one checkpoint in so many is a full one, 0:
 				only the first */
 	bool portable;
-	int ckpt_signal;  /* take a checkpoint on this signal, 0: none */
-	enum fd_tcp tcp;  /* connections to the outside */
-	unsigned drain_s; /* how long GPUs may take to come to rest */
+	int ckpt_signal; /* take a checkpoint on this signal, 0: none */
+	enum fd_tcp tcp; /* connections to the outside */
 	bool verbose;
 };
 

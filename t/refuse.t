@@ -18,7 +18,7 @@ headers6|further headers
 filter|SO_ATTACH_FILTER
 unaccepted|waits to be accepted, and has sent
 unaccepted-tcp|waits to be accepted, and has sent
-io_uring|io_uring
+io_uring|1 of POLL_ADD
 pipe|pipe
 packets-and-bytes|packets and bytes
 lost-name|a name that cannot be found

@@ -12,6 +12,7 @@
 #include "supervisor/module.h"
 #include "supervisor/pagemap.h"
 #include "supervisor/sysv/sysv.h"
+#include "supervisor/uring/uring.h"
 
 static const struct {
 	uint64_t vma;
@@ -341,7 +342,8 @@ static int dump_shared(
 		return -1;
 	image_writer_range(d->writer, v->start, v->end, segment_flags(v), false);
 	if (object) {
-		r->kind = IMAGE_REGION_SHARED;
+		r->kind =
+			strcmp(v->name, URING_LINK) ? IMAGE_REGION_SHARED : IMAGE_REGION_URING;
 		r->object = object;
 		if (need_memory)
 			add_shared_runs(d, v, object);

@@ -13,6 +13,7 @@
 #include "supervisor/landlock.h"
 #include "supervisor/mempolicy.h"
 #include "supervisor/target/remote_query.h"
+#include "supervisor/uring/abi.h"
 
 #ifndef PR_GET_TID_ADDRESS
 #define PR_GET_TID_ADDRESS 40
@@ -135,7 +136,7 @@ struct settings {
 	struct questions questions;
 	struct signal_stack stack;
 	int32_t signal, tsc;
-	struct remote_query *slack, *securebits, *memory_failure, *cpuid, *landlock;
+	struct remote_query *slack, *securebits, *memory_failure, *cpuid, *landlock, *rings;
 	struct remote_query *speculation[IMAGE_SPECULATIONS];
 };
 
@@ -159,21 +160,25 @@ static int ask_all(struct dump *d, const struct thread *t, struct settings *s,
 		s->memory_failure = ask_prctl(q, PR_MCE_KILL_GET, 0);
 	ask_speculation(q, s->speculation);
 	s->cpuid = ask_cpuid(q);
+	s->rings = ask(q, SYS_io_uring_register, 0,
+		IORING_REGISTER_RESTRICTIONS | URING_USE_REGISTERED_RING, 0);
 	if (restricted)
 		s->landlock = landlock_ask(t, ask(q, 0, 0, 0, 0));
 	return 0;
 }
 
-static int take_answers(struct dump *d, const struct thread *t, const struct settings *s,
+static int take_answers(struct dump *d, struct thread *t, const struct settings *s,
 	struct image_thread *it, struct err *e)
 {
 	for (size_t i = 0; i < s->questions.count; i++) {
 		const struct remote_query *q = &s->questions.list[i];
 
-		if (q->result < 0 && q != s->landlock)
+		if (q->result < 0 && q != s->landlock && q != s->rings)
 			return err_set(e, -q->result, "cannot read the settings of thread %d",
 				it->tid);
 	}
+	t->uses_rings = s->rings->result != -EINVAL && s->rings->result != -ENOSYS &&
+			s->rings->result != -EPERM;
 	it->sigaltstack_sp = s->stack.sp;
 	it->sigaltstack_size = s->stack.size;
 	/* SS_ONSTACK is where the stack pointer is, no setting. */

@@ -17,6 +17,7 @@
 #include "supervisor/fd/object.h"
 #include "supervisor/process.h"
 #include "supervisor/socket/dump.h"
+#include "supervisor/uring/uring.h"
 
 static void look_at_stream(struct fd_stream *stream, int fd)
 {
@@ -86,6 +87,7 @@ void fd_dump_free(struct fd_dump *d)
 	buf_free(&d->descriptions);
 	buf_free(&d->known);
 	buf_free(&d->pids);
+	buf_free(&d->rings);
 	free(d);
 }
 
@@ -287,7 +289,7 @@ static int find_task(pid_t pid, pid_t *task, struct buf *own, struct err *e)
 			continue;
 		if (procfs_stat(pid, ids[i], &st, e))
 			return -1;
-		if (strchr("ZX", st.state))
+		if (strchr("ZX", st.state) || procfs_is_worker(&st))
 			continue;
 		if (!*task)
 			*task = ids[i];
@@ -460,6 +462,11 @@ int fd_dump_process(
 	return 0;
 }
 
+int fd_dump_rings(struct fd_dump *d, struct process *p, struct err *e)
+{
+	return uring_dump_registered(d, p, e);
+}
+
 /* What belongs to a number in a process, or is set when all are there, is out of place in one
  * that is open nowhere. */
 static int check_placeless(
@@ -541,7 +548,7 @@ void fd_dump_let_go(struct fd_dump *d)
 int fd_dump_finish(struct fd_dump *d, struct err *e)
 {
 	if (socket_dump_all(d, e) || fd_epolls_dump(d, e) || fd_holders_check(d, e) ||
-		fd_objects_write(d, e))
+		uring_dump_finish(d, e) || fd_objects_write(d, e))
 		return -1;
 	socket_dump_write(d);
 	for (size_t i = 0; i < description_count(d); i++) {

@@ -55,6 +55,11 @@ void fd_dump_tree(struct fd_dump *d, const struct tree *tree);
 int fd_dump_process(
 	struct fd_dump *d, pid_t pid, struct image_writer *process, int limit, struct err *e);
 
+/* Behind fd_dump_process() of all processes: by which numbers threads of @p know an io_uring.
+ */
+struct process;
+int fd_dump_rings(struct fd_dump *d, struct process *p, struct err *e);
+
 /* Behind fd_dump_process() of all processes: the tables of those threads of @pid that have left
  * the process's, into IMAGE_NOTE_THREAD_FDS. @lower: it has a lower half. */
 int fd_dump_threads(

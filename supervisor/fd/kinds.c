@@ -40,6 +40,7 @@ static const struct fd_kind kinds[] = {
 		fd_signalfd_restore, fd_signalfd_show, NULL},
 	{IMAGE_FD_EPOLL, "epoll", false, ROW(fd_epoll)},
 	{IMAGE_FD_SOCKET, "socket", false, ROW(fd_socket)},
+	{IMAGE_FD_URING, "io_uring", false, ROW(fd_uring)},
 };
 
 const struct fd_kind *fd_kind_match(const struct fd_dump *d, const struct fd_source *s)
@@ -63,7 +64,6 @@ static const struct {
 	const char *link, *what;
 } refused[] = {
 	{"anon_inode:[userfaultfd]", "userfaultfd descriptors are"},
-	{"anon_inode:[io_uring]", "io_uring is"},
 	{"anon_inode:[perf_event]", "perf events are"},
 	{"anon_inode:bpf", "BPF objects are"},
 	{"anon_inode:[bpf", "BPF objects are"},

@@ -82,6 +82,7 @@ struct fd_dump {
 	struct buf epolls;       /* struct fd_epoll: fd/epoll.c */
 	const struct tree *tree; /* NULL: unknown */
 	struct buf pids;         /* pid_t of the processes saved */
+	struct buf rings;        /* struct uring_seen: uring/uring.h */
 };
 
 /* A description, and what is not known or not final before the end. */
@@ -200,5 +201,6 @@ FD_ROW(fd_signalfd);
 FD_ROW(fd_epoll);
 int fd_pty_check(const struct fd_check *, const struct image_description *, struct err *);
 FD_ROW(fd_socket);
+FD_ROW(fd_uring);
 
 #endif

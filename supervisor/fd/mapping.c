@@ -11,6 +11,7 @@
 #include "lib/procfs.h"
 #include "supervisor/fd/object.h"
 #include "supervisor/fd/shm_file.h"
+#include "supervisor/uring/uring.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -143,6 +144,18 @@ static bool is_plain_file(const struct vma *v)
 	return !(v->max_prot & PROT_WRITE) || !fd_shm_file_is_memory(v->name);
 }
 
+/* It is made again by descriptor. */
+static int find_ring(const struct fd_dump *d, pid_t pid, const struct vma *v, struct err *e)
+{
+	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++) {
+		const struct image_object *o = &fd_object_at(d, n)->o;
+
+		if (o->kind == IMAGE_OBJECT_URING && o->inode == v->inode)
+			return n;
+	}
+	return refuse(v, pid, "no descriptor leads to this io_uring any more", e);
+}
+
 int fd_dump_mapping(
 	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e)
 {
@@ -152,6 +165,8 @@ int fd_dump_mapping(
 	struct fd_object *o;
 
 	*need_memory = false;
+	if (!strcmp(v->name, URING_LINK))
+		return find_ring(d, pid, v, e);
 	if (reason)
 		return refuse(v, pid, reason, e);
 	if (is_plain_file(v))

@@ -211,6 +211,7 @@ bool fd_object_is_bytes(uint32_t kind)
 	case IMAGE_OBJECT_SEM:
 	case IMAGE_OBJECT_MSG:
 	case IMAGE_OBJECT_MQUEUE:
+	case IMAGE_OBJECT_URING:
 		return true;
 	default:
 		return false;

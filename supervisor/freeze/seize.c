@@ -121,6 +121,14 @@ static int seize_thread(struct freezer *f, struct process *p, pid_t tid, struct 
 	return 0;
 }
 
+/* It can be attached to, and never stops: it leaves the kernel for nothing but its end. */
+static bool is_worker(pid_t pid, pid_t tid)
+{
+	struct proc_stat st;
+
+	return tid != pid && !procfs_stat(pid, tid, &st, NULL) && procfs_is_worker(&st);
+}
+
 int freezer_seize_threads(struct freezer *f, struct process *p, struct err *e)
 {
 	cleanup_free pid_t *tids = NULL;
@@ -134,7 +142,8 @@ int freezer_seize_threads(struct freezer *f, struct process *p, struct err *e)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (!freezer_find_thread(p, tids[i]) && !lower_owns(p, tids[i]) &&
-			!lower_sleeps(p, tids[i]) && seize_thread(f, p, tids[i], e))
+			!lower_sleeps(p, tids[i]) && !is_worker(p->pid, tids[i]) &&
+			seize_thread(f, p, tids[i], e))
 			return -1;
 	return 0;
 }

@@ -90,6 +90,9 @@ static uint64_t map_flags(const struct image_region *g)
 	case IMAGE_REGION_FILE:
 		flags |= MAP_PRIVATE;
 		break;
+	case IMAGE_REGION_URING: /* until restore/rings.c */
+		flags |= MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE;
+		break;
 	default:
 		flags |= MAP_SHARED;
 	}
@@ -162,6 +165,8 @@ static void add_map(struct restore_plan *p, const struct image_region *g)
 		SYS_mmap, g->start, size, prot, map_flags(g), fd, fd < 0 ? 0 : g->offset);
 	c->check = BATCH_EQUALS;
 	c->expect = g->start;
+	if (g->kind == IMAGE_REGION_URING)
+		return;
 	add_advice(p, g);
 	add_name(p, g);
 }
@@ -188,7 +193,7 @@ static void add_finish(struct restore_plan *p, const struct image_region *g)
 	if (g->advice & IMAGE_ADVICE_GUARD)
 		BATCH_ADD(&p->rest, "guard memory", SYS_madvise, g->start, size,
 			MADV_GUARD_INSTALL);
-	if (g->flags & IMAGE_REGION_LOCKED)
+	if (g->flags & IMAGE_REGION_LOCKED && g->kind != IMAGE_REGION_URING)
 		add_lock(p, g);
 }
 

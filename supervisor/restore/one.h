@@ -64,6 +64,8 @@ int restore_one_settle(struct restore_one *r);
 
 /* Descriptors that lead to processes or threads: when all are what they were (late_files.c). */
 int restore_one_late_files(struct restore_one *r);
+/* io_uring: what needs the process itself, and mappings (rings.c). */
+int restore_one_rings(struct restore_one *r);
 
 /* POSIX locks: when all that the restart opened has been closed (late_locks.c). */
 int restore_one_late_locks(struct restore_one *r);

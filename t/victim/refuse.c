@@ -30,6 +30,7 @@
 #include <linux/seccomp.h>
 
 #include "refuse.h"
+#include "uring.h"
 
 /* The test's own server: its port is in the environment. */
 static void outside(void)
@@ -170,12 +171,21 @@ static void *wait_for_ring(void *arg)
 	return NULL;
 }
 
+/* It waits for a file that will not be ready. */
 static void io_uring(void)
 {
-	char params[120] = {0};
+	struct io_uring_sqe *sqe;
+	struct uring ring;
+	int ends[2];
 
-	fd = syscall(425, 4, params);
-	need(fd >= 0, "no io_uring here");
+	uring_open(&ring, 4, 0);
+	fd = ring.fd;
+	MUST(!pipe(ends));
+	sqe = uring_next(&ring, 1);
+	sqe->opcode = IORING_OP_POLL_ADD;
+	sqe->fd = ends[0];
+	sqe->poll32_events = POLLIN;
+	MUST(uring_submit(&ring, 0) == 1);
 	victim_thread(wait_for_ring, NULL);
 	while (!ring_waiter)
 		usleep(500);

@@ -145,6 +145,9 @@ static void uncovered(
 		if (key < size && p->end - p->start > size - key)
 			p->end = p->start + (size - key);
 		return;
+	case IMAGE_REGION_URING: /* the kernel's memory: it is with the descriptor */
+		p->place = PLACE_NONE;
+		return;
 	default:
 		p->place = PLACE_ZERO;
 	}

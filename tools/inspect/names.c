@@ -41,6 +41,7 @@ const char *name_region_kind(uint32_t kind)
 		[IMAGE_REGION_VVAR] = "vvar",
 		[IMAGE_REGION_DEVICE] = "device",
 		[IMAGE_REGION_SYSV] = "sysv",
+		[IMAGE_REGION_URING] = "io_uring",
 	};
 
 	return pick(names, ARRAY_SIZE(names), kind);
@@ -60,6 +61,7 @@ const char *name_object_kind(uint32_t kind)
 		[IMAGE_OBJECT_MSG] = "sysv-msg",
 		[IMAGE_OBJECT_MQUEUE] = "message queue",
 		[IMAGE_OBJECT_SHM_FILE] = "shared memory file",
+		[IMAGE_OBJECT_URING] = "io_uring",
 	};
 
 	return pick(names, ARRAY_SIZE(names), kind);

@@ -1,0 +1,36 @@
+/*
+ * uring/info.h - what /proc/PID/fdinfo/FD tells of an io_uring (io_uring/fdinfo.c in the
+ * kernel).
+ */
+#ifndef SUPERVISOR_URING_INFO_H
+#define SUPERVISOR_URING_INFO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+#include "lib/util.h"
+
+struct uring_info {
+	char *text;
+	uint32_t sq_entries, cq_entries;
+	uint32_t sq_head, sq_tail, cq_tail; /* of both heads and tails the kernel's own */
+	uint32_t overflowed;                /* completions that have found no room */
+	uint32_t polls;                     /* requests that wait for a file to be ready */
+	pid_t sq_thread;                    /* that polls the submission queue; -1: none */
+	uint32_t files, buffers;            /* registered */
+};
+
+/* Look at descriptor @fd of @task. The caller releases @i, also after a failure. */
+int uring_info_read(struct uring_info *i, pid_t task, int fd, struct err *e);
+void uring_info_release(struct uring_info *i);
+
+/* "2 of POLL_ADD, 1 of RECV": the requests that wait for files. */
+void uring_info_polls(const struct uring_info *i, struct buf *out);
+
+/* The line of slot number *slot or the next one that has something, of those behind @key
+ * ("UserFiles"): what it says, the caller's to free; NULL: there are no more. */
+char *uring_info_slot(const struct uring_info *i, const char *key, uint32_t *slot);
+
+#endif

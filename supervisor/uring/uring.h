@@ -1,0 +1,41 @@
+/*
+ * uring/uring.h - io_uring: saved, and made again.
+ *
+ * A ring that is new counts from 0, and programs remember their positions: at a restart it does
+ * as many empty requests as it had done (advance.h). What is registered with it, the thread
+ * that polls it, and its mappings come when the process has its memory (restore/rings.c).
+ */
+#ifndef SUPERVISOR_URING_URING_H
+#define SUPERVISOR_URING_URING_H
+
+#include "supervisor/fd/fd.h"
+#include "supervisor/uring/look.h"
+
+#define URING_LINK "anon_inode:[io_uring]"
+
+/* One that has been saved, to see that nothing has happened in it since. */
+struct uring_seen {
+	pid_t pid, task;
+	int fd;
+	uint32_t object;
+	pid_t sq_thread;
+	uint32_t files, buffers; /* registered */
+	uint32_t sq_head, cq_tail;
+};
+
+/* Rings that threads of @p know by numbers of their own (IORING_REGISTER_RING_FDS): when all
+ * descriptors of @p have been saved. */
+int uring_dump_registered(struct fd_dump *d, struct process *p, struct err *e);
+
+/* When all else has been saved: that nothing has happened in the rings meanwhile. */
+int uring_dump_finish(struct fd_dump *d, struct err *e);
+
+/* The ring in object @number and its data; NULL: the image is damaged. @data is the caller's.
+ */
+const struct image_ring *uring_image(
+	const struct image *job, uint32_t number, struct buf *data, struct err *e);
+
+/* What is registered with it: lines. */
+const char *uring_lines(const struct image_ring *ring);
+
+#endif
