@@ -17,7 +17,7 @@ split() { # FOLDER-OF-DRIVER COMMAND...
 
 for program in compute callbacks threads signals forks lookup unseen memory; do
 	is "$(natively "$sim" "$split/$program")" "done" "$program works natively"
-	is "$(split "$sim" "$split/$program" | grep -v '^trecr: cuGetExportTable:')" "done" \
+	is "$(split "$sim" "$split/$program" | grep -vE '^trecr: (cuGetExportTable|CUPTI):')" "done" \
 		"$program works with a lower half"
 done
 
@@ -64,6 +64,9 @@ is "$(split "$sim" "$split/prints")" "$(natively "$sim" "$split/prints")" \
 like "$(split "$sim" "$split/lookup")" "no table (99){16} is known" \
 	"a table of functions that is not known is refused by name"
 
+is "$(split "$sim" "$split/lookup" | grep CUPTI)" "trecr: CUPTI: profilers see nothing of the GPU in a program \
+that can be checkpointed (run it without trecr-run, or with --gpu=off)" "CUPTI is refused its, and that is said once"
+
 # Injected errors arrive.
 like "$(SIM_FAIL=cuStreamCreate:3:2 split "$sim" "$split/compute")" 'gave 2, not 0' \
 	"an error of the driver's reaches the program"
@@ -72,6 +75,17 @@ like "$(SIM_FAIL=cuStreamCreate:3:2 split "$sim" "$split/compute")" 'gave 2, not
 for limit in 256:256 1024:1024 1024:4096 20000:20000; do
 	is "$(split "$sim" prlimit --nofile="$limit" "$split/unseen")" "done" "with --nofile=$limit"
 done
+
+# The driver's OpenCL is not there, and it is said why; where it is not anyway, nothing is said.
+mkdir -p opencl
+cp versioned/libcudart-1a2b3c4d.so.1 opencl/libnvidia-opencl.so.1
+for way in libnvidia-opencl.so.1 "$PWD/opencl/libnvidia-opencl.so.1"; do
+	is "$(natively opencl "$split/load" "$way")" real "natively, ${way##*/} is loaded"
+	is "$(split "$PWD/opencl" "$split/load" "$way")" "trecr: OpenCL finds no NVIDIA GPU here: it \
+cannot be checkpointed (trecr-run --gpu=off leaves it alone)
+fails" "but not under trecr, which says so"
+done
+is "$(split /nowhere "$split/load" libnvidia-opencl.so.1)" fails "where there is none, nothing is said"
 
 # Static programs, which cannot load libraries: the crossing is linked into them.
 for libc in glibc musl; do

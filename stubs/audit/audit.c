@@ -140,6 +140,24 @@ unsigned la_version(unsigned version)
 }
 
 /*
+ * The driver's library for OpenCL opens the GPU by itself, past the stubs, and then nothing
+ * could be saved; MPI libraries load it on their way, only to look. It is not there: programs
+ * find no GPU through OpenCL.
+ */
+static int is_refused(const char *name, const char *file)
+{
+	static int told;
+
+	if (!is_called(file, "libnvidia-opencl.so") || file == name ||
+		raw_failed(raw(SYS_access, name, R_OK)))
+		return 0;
+	if (!told++)
+		raw_complain("OpenCL finds no NVIDIA GPU here: it cannot be checkpointed "
+			     "(trecr-run --gpu=off leaves it alone)");
+	return 1;
+}
+
+/*
  * Called with what was asked for, then with each place where it might be. Only a path that
  * leads to a file is exchanged, so the search ends as it would have. ld.so keeps the path it
  * had in mind as the object's name, so the stub cannot find its neighbour by $ORIGIN.
@@ -155,6 +173,8 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 			       ? crossing
 			       : (char *)name;
 	}
+	if (is_refused(name, file))
+		return NULL;
 	for (unsigned i = 0; i < LIBRARIES; i++) {
 		struct library *l = &libraries[i];
 

@@ -64,6 +64,9 @@ static void versions(void)
 	}
 }
 
+static const unsigned char profilers[16] = {0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
+	0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b};
+
 static void tables(void)
 {
 	unsigned char id[16] = {0x6b, 0xd5, 0xfb, 0x6c};
@@ -89,6 +92,10 @@ static void tables(void)
 
 	memset(id, 0x99, 16);
 	CHECK_RESULT(cuGetExportTable((const void **)&table, id), is_split() ? 500 : 0);
+	/* CUPTI asks again each time it is called. */
+	for (int i = 0; i < 3; i++)
+		CHECK_RESULT(cuGetExportTable((const void **)&table, profilers),
+			is_split() ? 500 : 0);
 	memset(id, 0x11, 16);
 	CHECK_RESULT(cuGetExportTable((const void **)&table, id), 500);
 }
