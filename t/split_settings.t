@@ -27,10 +27,11 @@ refused() {
 	sweep 2 >/dev/null
 }
 
-refused thread-stream "it holds 1 setting of a thread's default stream or of memory"
+refused thread-stream "it holds 1 setting of a thread's default stream,"
 refused parts "it holds 1 description of a part of a GPU"
 refused graph-memory "it holds 4096 bytes of device memory that CUDA graphs have allocated"
-refused memory "it holds 1 setting of a thread's default stream or of memory"
+refused memory "it holds 1 setting of memory,"
+refused function "it holds 1 setting of a function that the program has not asked for by its name,"
 refused list "it holds 1 CUDA module linked with addresses of its own"
 refused gone "a CUDA module was loaded from memory that is no more"
 refused heap "its kernel count has used malloc on the device"

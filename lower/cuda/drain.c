@@ -45,60 +45,71 @@ static int refuse_unknown(const struct cuda_state *s)
 	return 0;
 }
 
-static const struct {
-	enum cuda_kind kind;
+struct names {
 	const char *one, *many;
-} names[] = {
-	{CUDA_CONTEXT, "CUDA context with parameters or of a green context",
-		"CUDA contexts with parameters or of green contexts"},
-	{CUDA_STREAM, "CUDA stream of a green context", "CUDA streams of green contexts"},
-	{CUDA_MODULE, "CUDA module linked with addresses of its own",
-		"CUDA modules linked with addresses of their own"},
-	{CUDA_LIBRARY, "CUDA library linked with addresses of its own",
-		"CUDA libraries linked with addresses of their own"},
-	{CUDA_EVENT, "CUDA event shared with other processes",
-		"CUDA events shared with other processes"},
-	{CUDA_ARRAY, "CUDA array", "CUDA arrays"},
-	{CUDA_MIPMAPPED_ARRAY, "mipmapped CUDA array", "mipmapped CUDA arrays"},
-	{CUDA_TEXTURE, "CUDA texture object", "CUDA texture objects"},
-	{CUDA_SURFACE, "CUDA surface object", "CUDA surface objects"},
-	{CUDA_GRAPH, "CUDA graph", "CUDA graphs"},
-	{CUDA_GRAPH_EXEC, "executable CUDA graph", "executable CUDA graphs"},
-	{CUDA_LINKER, "CUDA linker state", "CUDA linker states"},
-	{CUDA_USER_OBJECT, "CUDA user object", "CUDA user objects"},
-	{CUDA_GREEN_CONTEXT, "green CUDA context", "green CUDA contexts"},
-	{CUDA_ASYNC_CALLBACK, "CUDA notification", "CUDA notifications"},
-	{CUDA_LOG_CALLBACK, "callback for CUDA logs", "callbacks for CUDA logs"},
-	{CUDA_RESOURCE_DESCRIPTION, "description of a part of a GPU",
-		"descriptions of parts of a GPU"},
-	{CUDA_SETTING, "setting of a thread's default stream or of memory",
-		"settings of threads' default streams or of memory"},
 };
 
-static int refuse(enum cuda_kind kind, unsigned count)
-{
-	const char *one = "CUDA object", *many = "CUDA objects";
+static const struct names kinds[CUDA_KINDS] = {
+	[CUDA_CONTEXT] = {"CUDA context with parameters or of a green context",
+		"CUDA contexts with parameters or of green contexts"},
+	[CUDA_STREAM] = {"CUDA stream of a green context", "CUDA streams of green contexts"},
+	[CUDA_MODULE] = {"CUDA module linked with addresses of its own",
+		"CUDA modules linked with addresses of their own"},
+	[CUDA_LIBRARY] = {"CUDA library linked with addresses of its own",
+		"CUDA libraries linked with addresses of their own"},
+	[CUDA_EVENT] = {"CUDA event shared with other processes",
+		"CUDA events shared with other processes"},
+	[CUDA_ARRAY] = {"CUDA array", "CUDA arrays"},
+	[CUDA_MIPMAPPED_ARRAY] = {"mipmapped CUDA array", "mipmapped CUDA arrays"},
+	[CUDA_TEXTURE] = {"CUDA texture object", "CUDA texture objects"},
+	[CUDA_SURFACE] = {"CUDA surface object", "CUDA surface objects"},
+	[CUDA_GRAPH] = {"CUDA graph", "CUDA graphs"},
+	[CUDA_GRAPH_EXEC] = {"executable CUDA graph", "executable CUDA graphs"},
+	[CUDA_LINKER] = {"CUDA linker state", "CUDA linker states"},
+	[CUDA_USER_OBJECT] = {"CUDA user object", "CUDA user objects"},
+	[CUDA_GREEN_CONTEXT] = {"green CUDA context", "green CUDA contexts"},
+	[CUDA_ASYNC_CALLBACK] = {"CUDA notification", "CUDA notifications"},
+	[CUDA_LOG_CALLBACK] = {"callback for CUDA logs", "callbacks for CUDA logs"},
+	[CUDA_RESOURCE_DESCRIPTION] = {"description of a part of a GPU",
+		"descriptions of parts of a GPU"},
+};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (names[i].kind == kind) {
-			one = names[i].one;
-			many = names[i].many;
-		}
-	}
-	return agent_fail(
-		"it holds %u %s, which cannot be restored yet", count, count == 1 ? one : many);
+static const struct names settings[CUDA_SETTINGS] = {
+	[CUDA_SETTING_STREAM] = {"setting of a thread's default stream",
+		"settings of threads' default streams"},
+	[CUDA_SETTING_MEMORY] = {"setting of memory", "settings of memory"},
+	[CUDA_SETTING_FUNCTION] = {"setting of a function that the program has not asked for "
+				   "by its name",
+		"settings of functions that the program has not asked for by their names"},
+};
+
+static int refuse(const struct names *n, unsigned count)
+{
+	const char *name = count == 1 ? n->one : n->many;
+
+	return agent_fail("it holds %u %s, which cannot be restored yet", count,
+		name ? name : "CUDA objects");
 }
 
 /* What cannot be made again: named, with how many there are. */
 static int refuse_lost(const struct cuda_state *s)
 {
-	unsigned count[CUDA_KINDS] = {0};
+	unsigned objects[CUDA_KINDS] = {0}, set[CUDA_SETTINGS] = {0};
 
-	for (const struct object *o = s->objects; o; o = o->next)
-		count[o->kind] += !!(o->flags & CUDA_OBJECT_LOST);
-	for (unsigned kind = 0; kind < CUDA_KINDS; kind++)
-		if (count[kind])
-			return refuse(kind, count[kind]);
+	for (const struct object *o = s->objects; o; o = o->next) {
+		if (!(o->flags & CUDA_OBJECT_LOST))
+			continue;
+		if (o->kind == CUDA_SETTING && o->value < CUDA_SETTINGS)
+			set[o->value]++;
+		else
+			objects[o->kind]++;
+	}
+	for (unsigned i = 0; i < CUDA_KINDS; i++)
+		if (objects[i])
+			return refuse(&kinds[i], objects[i]);
+	for (unsigned i = 0; i < CUDA_SETTINGS; i++)
+		if (set[i])
+			return refuse(&settings[i], set[i]);
 	return 0;
 }
 

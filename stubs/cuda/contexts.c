@@ -127,13 +127,15 @@ int body_cuDevSmResourceSplitByCount(void *result, unsigned *groups, const void 
 	return 0;
 }
 
-/* Parameters, which lead to more parameters, are not kept. */
-int body_cuCtxCreate_v4(void **context, void *params, unsigned flags, int device)
+/* Parameters that lead to more parameters are not kept. */
+int body_cuCtxCreate_v4(
+	void **context, struct context_params *params, unsigned flags, int device)
 {
-	const uint64_t arguments[CALL_WORDS] = {(uint64_t)context, 0, flags, device};
+	const uint64_t arguments[CALL_WORDS] = {
+		(uint64_t)context, (uint64_t)params, flags, device};
 	int r;
 
-	if (!params)
+	if (!params || (!params->affinities && !params->affinity_count && !params->graphics))
 		return cuda_perform(INDEX_cuCtxCreate_v4, arguments);
 	answers_changed();
 	r = real_cuCtxCreate_v4(context, params, flags, device);

@@ -88,6 +88,14 @@ struct instantiate_params {
 	int result;
 };
 
+/* CUctxCreateParams */
+struct context_params {
+	void *affinities;
+	int affinity_count;
+	void *graphics;
+};
+_Static_assert(sizeof(struct context_params) == 24, "as in CUDA 12.5 and later");
+
 /* CUipcEventHandle */
 struct ipc_handle {
 	char data[64];
@@ -135,7 +143,8 @@ int body_cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
 int body_cuCtxGetCurrent(void **context);
 int body_cuCtxGetDevice(int *device);
 int body_cuCtxGetDevice_v2(int *device, void *context);
-int body_cuCtxCreate_v4(void **context, void *params, unsigned flags, int device);
+int body_cuCtxCreate_v4(
+	void **context, struct context_params *params, unsigned flags, int device);
 int body_cuStreamGetId(void *stream, uint64_t *id);
 int body_cuStreamGetId_ptsz(void *stream, uint64_t *id);
 int body_cuCtxGetId(void *context, uint64_t *id);

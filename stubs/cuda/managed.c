@@ -197,7 +197,7 @@ static int attached(int r, void *stream, uint64_t address, unsigned flags)
 	}
 	memory_unlock(s);
 	return m && stream == STREAM_PER_THREAD && flags == ATTACH_SINGLE
-		       ? setting_lost(context)
+		       ? setting_lost(context, CUDA_SETTING_STREAM)
 		       : 0;
 }
 

@@ -82,7 +82,7 @@ STUB_HIDDEN int cuda_call_down(unsigned index, const uint64_t *words);
 /* The whole of a call that leaves a record: what entries of way API_RECORD do. */
 STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments);
 /* Something was set in @context that could not be set again; once is enough to know. */
-STUB_HIDDEN int setting_lost(void *context);
+STUB_HIDDEN int setting_lost(void *context, enum cuda_setting what);
 /* An object of a kind that cannot be made again, with the driver's own handle. 0 or an error.
  */
 STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real);

@@ -177,7 +177,7 @@ int body_cuPointerSetAttribute(const void *value, int attribute, uint64_t addres
 
 	if (attribute != ATTRIBUTE_SYNC_MEMOPS || !look_up(address, &a, &found) || !found) {
 		r = real_cuPointerSetAttribute(value, attribute, address);
-		return r ? r : setting_lost(current_context());
+		return r ? r : setting_lost(current_context(), CUDA_SETTING_MEMORY);
 	}
 	return value ? 0 : CUDA_ERROR_INVALID_VALUE;
 }

@@ -13,7 +13,7 @@ enum pool_attribute {
 };
 
 #define TYPE_PINNED      1
-#define HANDLE_TYPE_NONE 0
+#define HANDLE_TYPE_FILE 1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 #define ACCESS_NONE      0
 
 struct memory_pool *pool_of(void *handle)
@@ -144,7 +144,9 @@ int body_cuMemPoolCreate(void **pool, const struct pool_properties *properties)
 		return r;
 	if (!pool || !properties)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (properties->handle_types != HANDLE_TYPE_NONE ||
+	/* That it could be exported does no harm: cuMemPoolExportToShareableHandle is refused.
+	 */
+	if (properties->handle_types & ~HANDLE_TYPE_FILE ||
 		!is_on_device(&properties->location, properties->type))
 		return refuse_pool("cuMemPoolCreate");
 	if (properties->location.id >= (uint32_t)count)

@@ -320,14 +320,15 @@ static int is_in_graph(const struct call_info *info)
 	return info->params[0].kind == API_HANDLE && !info->params[0].holding;
 }
 
-STUB_HIDDEN int setting_lost(void *context)
+STUB_HIDDEN int setting_lost(void *context, enum cuda_setting what)
 {
 	struct object *o = object_new(CUDA_SETTING, CUDA_OBJECT_REAL | CUDA_OBJECT_LOST);
 
 	if (!o)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	o->context = context;
-	object_live_once(o, context);
+	o->value = what;
+	object_live_once(o, (char *)context + what); /* one of each */
 	return 0;
 }
 
@@ -338,6 +339,16 @@ static int is_of_lost(const struct performed *p)
 	const struct object *o = argument_object(call_first_handle(p->info), p->arguments);
 
 	return o && o->flags & CUDA_OBJECT_REAL && o->flags & CUDA_OBJECT_LOST;
+}
+
+/* Of what that is no object of ours. */
+static enum cuda_setting setting_of(const struct performed *p)
+{
+	const struct call_param *first = call_first_handle(p->info);
+
+	return first && (first->object == CUDA_FUNCTION || first->object == CUDA_KERNEL)
+		       ? CUDA_SETTING_FUNCTION
+		       : CUDA_SETTING_STREAM;
 }
 
 static int perform_state(struct performed *p)
@@ -358,7 +369,7 @@ static int perform_state(struct performed *p)
 		return 0;
 	}
 	if (!r)
-		r = setting_lost(call->context);
+		r = setting_lost(call->context, setting_of(p));
 	call_free(call);
 	return r;
 }

@@ -49,6 +49,14 @@ enum cuda_kind {
 	CUDA_KINDS,
 };
 
+/* What a CUDA_SETTING is of: its value. In images. */
+enum cuda_setting {
+	CUDA_SETTING_STREAM, /* a thread's default stream */
+	CUDA_SETTING_MEMORY,
+	CUDA_SETTING_FUNCTION, /* that the program was given by a function without a name */
+	CUDA_SETTINGS,
+};
+
 /* Of the handle of an object that has been destroyed: calls with it are refused. */
 #define CUDA_DEAD (1ul << 63)
 

@@ -52,6 +52,8 @@ SIM_EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
 SIM_EXPORT int cuDevicePrimaryCtxRelease_v2(int device);
 SIM_EXPORT int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags);
 SIM_EXPORT int cuCtxCreate_v2(void **context, unsigned flags, int device);
+SIM_EXPORT int cuCtxCreate_v4(
+	void **context, const uint64_t *params, unsigned flags, int device);
 SIM_EXPORT int cuCtxDestroy_v2(void *context);
 SIM_EXPORT int cuCtxSetLimit(int limit, size_t value);
 SIM_EXPORT int cuCtxGetLimit(size_t *value, int limit);
@@ -276,6 +278,15 @@ int cuCtxCreate_v2(void **context, unsigned flags, int device)
 		return cuCtxPushCurrent_v2(c);
 	}
 	return SIM_OUT_OF_MEMORY;
+}
+
+/* Parameters are looked at only as far as it takes to see that they are there. */
+int cuCtxCreate_v4(void **context, const uint64_t *params, unsigned flags, int device)
+{
+	SIM_ENTER();
+	if (params && params[0] && !(int)params[1])
+		return SIM_INVALID_VALUE;
+	return cuCtxCreate_v2(context, flags, device);
 }
 
 int cuCtxDestroy_v2(void *context)

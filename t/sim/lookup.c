@@ -19,6 +19,7 @@ SIM_EXPORT int cuGetProcAddress_v2(
 	const char *name, void **function, int version, uint64_t flags, int *status);
 SIM_EXPORT int cuGetProcAddress(const char *name, void **function, int version, uint64_t flags);
 SIM_EXPORT int cuGetExportTable(const void **table, const void *id);
+int cuModuleGetFunction(void **function, void *module, const char *name);
 
 static int known(const char *name)
 {
@@ -78,6 +79,12 @@ static int hidden_current(void **context)
 	SIM_ENTER();
 	*context = current_context();
 	return 0;
+}
+
+static int hidden_function(void **function, void *module, const char *name)
+{
+	SIM_ENTER();
+	return cuModuleGetFunction(function, module, name);
 }
 
 static int hidden_times_asked(void)
@@ -154,8 +161,8 @@ static int storage_get(void **value, void *context, void *name)
 	return 0;
 }
 
-static const void *const functions_table[] = {(void *)48, hidden_add, hidden_make_current,
-	hidden_times_asked, hidden_create, hidden_current};
+static const void *const functions_table[] = {(void *)56, hidden_add, hidden_make_current,
+	hidden_times_asked, hidden_create, hidden_current, hidden_function};
 static const void *const check_table[] = {(void *)16, check};
 static const void *const storage_table[] = {storage_put, storage_delete, storage_get, 0};
 
@@ -175,6 +182,7 @@ int cuGetExportTable(const void **table, const void *id)
 	case 0xc6:
 		*table = storage_table;
 		return 0;
+	case 0x2c: /* CUPTI's */
 	case 0x99: /* one that trecr does not know */
 		*table = functions_table;
 		return 0;

@@ -40,7 +40,7 @@ static void make_contexts(void)
 	OK(cuDevicePrimaryCtxSetFlags_v2(0, 4));
 	OK(cuDevicePrimaryCtxRetain(&primary, 0));
 	OK(cuDevicePrimaryCtxRetain(&primary, 0));
-	OK(cuCtxCreate_v2(&own, 8, 0));
+	OK(cuCtxCreate_v4(&own, (uint64_t[3]){0}, 8, 0));
 	OK(cuCtxSetLimit(1, 12345));
 	OK(cuCtxSetLimit(1, 54321));
 	OK(cuCtxSetCacheConfig(2));

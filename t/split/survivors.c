@@ -6,16 +6,18 @@
 #include "t/split/driver_victim.h"
 
 #define INVALID_HANDLE 400
+#define NOT_SUPPORTED  801
 #define MOVE           1
 
 static void *primary, *graph, *copy, *executable, *context, *object, *texture, *stream, *event;
 static void *pool, *kernel_function, *description, *green, *node;
 static CUdeviceptr pooled;
 
+/* Might be shared with other processes. */
 static const struct {
 	int type, handle_types, location, id;
 	char rest[72];
-} on_device = {.type = 1, .location = 1};
+} on_device = {.type = 1, .handle_types = 1, .location = 1};
 
 /* CUgraphNodeParams of a graph */
 static struct {
@@ -219,6 +221,7 @@ static void levels_go(void)
 static void library_and_pool(void)
 {
 	void *library, *kernel;
+	int fd = -1;
 
 	OK(cuLibraryLoadData(&library, "sim module\n", NULL, NULL, 0, NULL, NULL, 0));
 	OK(cuLibraryGetKernel(&kernel, library, "count"));
@@ -226,6 +229,7 @@ static void library_and_pool(void)
 	OK(cuLibraryUnload(library));
 	OK(cuMemPoolCreate(&pool, &on_device));
 	OK(cuMemAllocFromPoolAsync(&pooled, 4000, pool, NULL));
+	CHECK(cuMemPoolExportToShareableHandle(&fd, pool, 1, 0) == NOT_SUPPORTED, "exported");
 	OK(cuMemPoolDestroy(pool));
 	OK(cuMemsetD32_v2(pooled, 4321, 1000));
 }

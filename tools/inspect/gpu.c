@@ -36,7 +36,7 @@ static const char *const kinds[CUDA_KINDS] = {
 	[CUDA_ADDRESS] = "addresses of variables",
 	[CUDA_STORAGE] = "values of runtime libraries",
 	[CUDA_RESOURCE_DESCRIPTION] = "descriptions of parts of a device",
-	[CUDA_SETTING] = "settings of threads' default streams or of memory",
+	[CUDA_SETTING] = "settings that cannot be made again",
 };
 
 static const char *const memories[] = {
