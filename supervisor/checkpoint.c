@@ -23,6 +23,7 @@
 #include "supervisor/freeze/thaw.h"
 #include "supervisor/lower/lower.h"
 #include "supervisor/module.h"
+#include "supervisor/restore/restore.h"
 #include "supervisor/syscall/restart.h"
 #include "supervisor/sysv/sysv.h"
 
@@ -446,6 +447,20 @@ static int hold_connections(struct checkpoint_work *w)
 		       : 0;
 }
 
+/* The program is ended only when what can be said of a restart has been looked at. */
+static int check_restart(struct checkpoint_work *w)
+{
+	struct checkpoint *c = checkpoint_open(w->s->last.path, w->e);
+	int failed = !c || restore_check(w->s, c, w->e);
+
+	checkpoint_close(c);
+	return failed ? err_prefix(w->e,
+				"the checkpoint %s is complete, but could not be restarted "
+				"here, so the program goes on",
+				w->s->last.path)
+		      : 0;
+}
+
 /* While attached. A program that is to be ended stays frozen until all is on disk. */
 static int take_frozen(struct checkpoint_work *w)
 {
@@ -454,7 +469,7 @@ static int take_frozen(struct checkpoint_work *w)
 	if (!w->request->stop)
 		return thaw_tree(w);
 	w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
-	if (complete(w) || hold_connections(w))
+	if (complete(w) || check_restart(w) || hold_connections(w))
 		goto out_thaw;
 	thaw_kill(&w->tree, &w->ending);
 	fd_dump_let_go(w->fds);
@@ -524,6 +539,11 @@ static int attempt(
 		release(&w);
 		if (result)
 			store_abort(s->store);
+		/* A restart that follows at once is to find the directory free. */
+		if (!result && request->stop) {
+			store_close(s->store);
+			s->store = NULL;
+		}
 	}
 	return result;
 }

@@ -316,6 +316,36 @@ int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), vo
 	return r;
 }
 
+static void end_at_once(void *arg)
+{
+	_exit(0);
+}
+
+int spawn_check(pid_t pid, struct err *e)
+{
+	struct held_child held = {.child = end_at_once};
+	static const struct spawn_wishes wishes;
+	struct supervisor s = SUPERVISOR_INIT("");
+	pid_t made = clone_process(0, pid);
+	int failed;
+
+	if (made == 0)
+		_exit(0);
+	if (made > 0)
+		return waitpid(made, NULL, 0) < 0 ? err_set(e, errno, "cannot wait") : 0;
+	/* The privilege is looked for first, and then whether the id is free. */
+	if (errno != EPERM)
+		return 0;
+	if (pipe2(held.hold, O_CLOEXEC) < 0)
+		return err_set(e, errno, "cannot make a pipe");
+	failed = make_in_namespace(&s, pid, &held, &wishes, e);
+	if (!failed)
+		end_init(&s);
+	close(held.hold[0]);
+	close(held.hold[1]);
+	return failed;
+}
+
 int spawn_release(struct supervisor *s, struct err *e)
 {
 	/* The init first: with the program let go, its namespace must not die with us. */

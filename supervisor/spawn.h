@@ -48,4 +48,7 @@ int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), vo
 	const struct spawn_wishes *wishes, char **notice, struct err *e);
 int spawn_release(struct supervisor *s, struct err *e);
 
+/* Whether a process with id @pid could be made so, once that id is free. */
+int spawn_check(pid_t pid, struct err *e);
+
 #endif

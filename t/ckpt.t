@@ -55,6 +55,38 @@ is $? 0 "a parent with a large child is saved and ended" || explain
 not_ok "and the child is gone by then" test -e "/proc/$(cat child)"
 sweep >/dev/null
 
+# A program is ended only when it could be brought back.
+arena checked
+cp "$victim/idle" .
+launch ./idle
+chmod -x idle
+not_ok "what could not be restarted is not ended" checkpoint -s
+like "$(cat ckpt.err)" "the checkpoint $PWD/ck/ckpt-000001 is complete, but could not be restarted here, so the program goes on: cannot execute the program's file $PWD/idle: Permission denied" \
+	"which is said"
+chmod +x idle
+checkpoint -s
+ok "when it can be it is" await -t 10 -p "$sup"
+like "$path" ckpt-000002 "the checkpoint was kept"
+restart_here && finish && [ "$status" = 0 ] && said_ok
+result $? "and it is brought back" || explain
+sweep >/dev/null
+
+# Nor where processes cannot get their ids again.
+if am_root && unshare --user --map-root-user true 2>/dev/null && have setpriv; then
+	arena without
+	unshare --user --map-root-user "$BASH" -c 'echo 0 >/proc/sys/user/max_user_namespaces &&
+		exec setpriv --bounding-set -all --inh-caps -all -- trecr-run -d ck -- "$1"' - \
+		"$victim/idle" </dev/null >out 2>err &
+	sup=$!
+	await -t 30 -p $sup out '^ready$' >/dev/null
+	not_ok "what could not have its ids again is not ended" checkpoint -s
+	like "$(cat ckpt.err)" "could not be restarted here, .*cannot make a new user, pid and mount namespace" \
+		"which is said, too"
+	finish && said_ok
+	result $? "the program runs on" || explain
+	sweep >/dev/null
+fi
+
 # A time limit that cannot be kept: the program is unharmed and no attempt is left behind.
 arena limit
 launch "$victim/idle" megabytes 1500

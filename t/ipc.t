@@ -13,7 +13,7 @@ done
 arena second
 launch "$victim/sysv" && checkpoint
 first=$sup
-restart_detached
+restart_detached --force
 second=$sup
 like "$(cat restart.err)" 'System V .* is in use|process id .* is in use' \
 	"a second one is brought back in a namespace"

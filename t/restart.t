@@ -82,14 +82,54 @@ like "$path" "^$PWD/moved/ckpt-000002" "and the next checkpoint goes there"
 kill -KILL "$(program_of $sup)"
 await -p $sup
 
-# Two from one checkpoint at once: the second cannot have the same process id, so it gets a
-# namespace. Both run.
+# While the program runs there is no second one of it, which would use the same files.
+refused() { # NAME REGEX [COMMAND...]
+	"${@:3}" trecr-restart ck </dev/null >restart.out 2>restart.err
+	is $? 125 "$1: not brought back"
+	like "$(cat restart.err)" "^trecr-restart: cannot restart ck: $2: end it first, or .*--force" "$1: named"
+}
+arena alone
+launch "$victim/program" && checkpoint
+program=$(program_of "$sup")
+refused "the program runs" "process $program \(program\) of the program is alive"
+# Its supervisor has gone, it has not.
+kill -KILL "$sup" && await -t 10 -p "$sup"
+refused "its supervisor was killed" "process $program \(program\) of the program is alive"
+kill -KILL "$program"
+restart_here
+refused "restarted" "process $program \(program\) of the program is alive"
+kill -KILL "$(program_of "$sup")"
+await -t 10 -p "$sup"
+restart_here --namespace
+refused "in a namespace" "process $(program_of "$sup") \(program\) of the program is alive"
+finish
+ok "killed, with its supervisor, it can be brought back at once" eval 'restart_here &&
+	kill -KILL "$sup" "$(program_of "$sup")" && restart_here && finish && [ "$status" = 0 ]' || explain
+
+# Its supervisor is alive on another machine that has the same files. Pid namespaces do not see
+# each other's processes, either.
+if am_root && unshare --pid --mount --fork true 2>/dev/null; then
+	arena elsewhere
+	machine="unshare --pid --mount --fork --mount-proc --kill-child"
+	$machine "$BASH" -c 'trecr-run -d ck -- "$1" </dev/null >out 2>err & echo $! >inside
+		await -t 30 -p $! out "^ready$" >/dev/null && trecr-ckpt $! >/dev/null 2>ckpt.err; : >done; wait' - "$victim/idle" &
+	other=$!
+	await -t 60 -p $other -e done
+	refused "its supervisor is elsewhere" "$PWD/ck is in use by a supervisor \(process $(cat inside) on $(uname -n)\)" $machine
+	kill -KILL $other
+	wait $other
+fi
+
+# --force: the second cannot have the same process id, so it gets a namespace, nor write its
+# checkpoints to where the first does. Both run.
 arena twins
 launch "$victim/program" && freeze_away
 restart_here
 a=$sup
 mv pidfile pidfile.a
-restart_here
+restart_here --force
+like "$(cat restart.err)" "checkpoints of it will fail: $PWD/ck is in use by a supervisor \(process $a on .*--dir" \
+	"a second one is told where it cannot save"
 b=$sup
 isnt "$a" "$b" "two restarts of one checkpoint at once"
 sup=$a

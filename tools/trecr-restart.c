@@ -23,7 +23,7 @@
 #define OWN_FAILURE 125
 
 static struct settings {
-	bool detach, verify, rollback_files, namespace;
+	bool detach, verify, rollback_files, namespace, force;
 	enum freeze_clock freeze_clock;
 	const char *pidfile;
 } settings;
@@ -57,6 +57,8 @@ static const struct opt rows[] = {
 		FIELD(verify)},
 	{0, "rollback-files", NULL, "move what files gained since to FILE.trecr-tail", opt_flag,
 		FIELD(rollback_files)},
+	{0, "force", NULL, "also when the program runs already: a second one of it", opt_flag,
+		FIELD(force)},
 	{0, "namespace", NULL, "use a new pid namespace even if ids are free", opt_flag,
 		FIELD(namespace)},
 	{0, "freeze-clock", "[=WHEN]",
@@ -106,6 +108,7 @@ static int bring_back(struct supervisor *s, struct checkpoint *c, struct err *e)
 {
 	const struct restore_options options = {
 		.rollback_files = settings.rollback_files,
+		.force = settings.force,
 		.force_namespace = settings.namespace,
 		.freeze_clock = settings.freeze_clock,
 		.verbose = s->options.verbose,

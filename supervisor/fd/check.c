@@ -53,7 +53,8 @@ int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options
 		.notice = say_nothing,
 	};
 
-	if (fd_shm_files_check(c, e))
+	/* Where it is there it has them in use. */
+	if (!o->alive && fd_shm_files_check(c, e))
 		return -1;
 	/* No file is cut before all are known to be good. */
 	if (o->rollback_files && check_all(&check, e))

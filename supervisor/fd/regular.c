@@ -150,6 +150,19 @@ static int check_contents(const struct fd_check *c, const struct image_descripti
 	return 0;
 }
 
+/* Opening it would break a lease, be seen by who watches it, or change its mode for a moment.
+ * That its mode would keep a restart from it has been looked at (check_access()). */
+static int check_name(const struct fd_check *c, const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return err_set(e, errno, "cannot find %s (descriptor %d)", path, c->fd);
+	return S_ISREG(st.st_mode)
+		       ? 0
+		       : err_set(e, 0, "%s (descriptor %d) is no regular file", path, c->fd);
+}
+
 static int check_file(const struct fd_check *c, const struct image_description *x,
 	const char *path, struct err *e)
 {
@@ -173,7 +186,9 @@ int fd_regular_check(const struct fd_check *c, const struct image_description *x
 {
 	const char *path = image_string(c->job, x->path);
 
-	return fd_shm_file_in(c->job, path) ? 0 : check_file(c, x, path, e);
+	if (fd_shm_file_in(c->job, path))
+		return 0;
+	return c->options->alive ? check_name(c, path, e) : check_file(c, x, path, e);
 }
 
 int fd_regular_restore(struct fd_restore *r, const struct image_description *x, struct err *e)

@@ -27,6 +27,7 @@
 #include "supervisor/cpu.h"
 #include "supervisor/fd/fd.h"
 #include "supervisor/fd/shm_file.h"
+#include "supervisor/restore/alone.h"
 #include "supervisor/restore/attempt.h"
 #include "supervisor/restore/killed.h"
 #include "supervisor/restore/limits.h"
@@ -130,9 +131,11 @@ static int check_exe(struct restore *r, size_t i)
 	return 0;
 }
 
-static int check_before(struct restore *r)
+/* @alive: the program of the image is there, and is not to notice. */
+static int check_before(struct restore *r, bool alive)
 {
 	struct fd_restore_options fo = {
+		.alive = alive,
 		.rollback_files = r->o->rollback_files,
 		.clocks_go_on = r->clocks.go_on,
 	};
@@ -352,7 +355,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	int result = -1;
 
 	if (enter(PHASE_CHECK) || look_at_image(&r) ||
-		restore_clocks_choose(c, o, &r.clocks, e) || check_before(&r) ||
+		restore_clocks_choose(c, o, &r.clocks, e) || check_before(&r, false) ||
 		socket_kept_begin(&r.kept, c, e))
 		goto out;
 	r.birth.fd_options.kept = r.kept.theirs;
@@ -429,14 +432,33 @@ static int wait_a_while(
 		       : 0;
 }
 
+int restore_check(struct supervisor *s, const struct checkpoint *c, struct err *e)
+{
+	const struct restore_options o = {.notice = say_nothing};
+	struct restore r = {.s = s, .c = c, .o = &o, .e = e, .kept = SOCKET_KEPT_NONE};
+	enum phase phase = phase_now;
+	int failed = look_at_image(&r) || check_before(&r, true) ||
+		     spawn_check(r.processes[0].ip->pid, e);
+
+	release(&r);
+	phase_now = phase;
+	return failed ? -1 : 0;
+}
+
 int restore_start(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, struct err *e)
 {
 	struct restore_options quiet = *o;
+	cleanup_free char *line = NULL;
 	uint64_t deadline = 0;
 	bool again = false;
-	int result = attempt(s, c, o, NULL, &again, e);
+	int result;
 
+	if (restore_alone(s, c, o->force, &line, e))
+		return -1;
+	if (line && o->notice)
+		o->notice(line);
+	result = attempt(s, c, o, NULL, &again, e);
 	/* What there is to say of the rest has been said. */
 	quiet.notice = say_nothing;
 	while (result && !again && e->code == FD_ERROR_WAIT && !wait_a_while(o, &deadline, e)) {

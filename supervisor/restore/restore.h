@@ -20,6 +20,7 @@ enum freeze_clock {
 struct restore_options {
 	bool rollback_files;  /* move what files gained since into FILE.trecr-tail */
 	bool force_namespace; /* use a namespace of its own also where ids are free */
+	bool force;           /* also where the program runs already */
 	enum freeze_clock freeze_clock;
 	bool verbose;
 	void (*notice)(const char *line); /* what the user should know; no newline */
@@ -33,5 +34,9 @@ struct restore_options {
  */
 int restore_start(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, struct err *e);
+
+/* Whether @c could be brought back here, as far as that can be told while its program is still
+ * there, frozen. Nothing is made or opened that the program could notice. */
+int restore_check(struct supervisor *s, const struct checkpoint *c, struct err *e);
 
 #endif
