@@ -41,7 +41,7 @@ sweep >/dev/null
 
 begin in_use && checkpoint
 first=$sup
-timeout -k 1 60 trecr-restart --namespace ck </dev/null >/dev/null 2>restart.err
+timeout -k 1 60 trecr-restart --force --namespace ck </dev/null >/dev/null 2>restart.err
 is $? 125 "while the program runs on, a second one is refused"
 like "$(cat restart.err)" "/dev/shm/.*trecr-victim-.*, shared memory of the program, is in use" \
 	"by name"

@@ -112,9 +112,9 @@ if am_root && unshare --pid --mount --fork true 2>/dev/null; then
 	arena elsewhere
 	machine="unshare --pid --mount --fork --mount-proc --kill-child"
 	$machine "$BASH" -c 'trecr-run -d ck -- "$1" </dev/null >out 2>err & echo $! >inside
-		await -t 30 -p $! out "^ready$" >/dev/null && trecr-ckpt $! >/dev/null 2>ckpt.err; : >done; wait' - "$victim/idle" &
+		await -t 30 -p $! out "^ready$" >/dev/null && trecr-ckpt $! >/dev/null 2>ckpt.err; : >up; wait' - "$victim/idle" &
 	other=$!
-	await -t 60 -p $other -e done
+	await -t 60 -p $other -e up
 	refused "its supervisor is elsewhere" "$PWD/ck is in use by a supervisor \(process $(cat inside) on $(uname -n)\)" $machine
 	kill -KILL $other
 	wait $other

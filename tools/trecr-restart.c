@@ -57,7 +57,7 @@ static const struct opt rows[] = {
 		FIELD(verify)},
 	{0, "rollback-files", NULL, "move what files gained since to FILE.trecr-tail", opt_flag,
 		FIELD(rollback_files)},
-	{0, "force", NULL, "also when the program runs already: a second one of it", opt_flag,
+	{0, "force", NULL, "even if it runs already: a second one of it", opt_flag,
 		FIELD(force)},
 	{0, "namespace", NULL, "use a new pid namespace even if ids are free", opt_flag,
 		FIELD(namespace)},

@@ -130,23 +130,35 @@ int restore_plan_segments(struct restore_plan *p, struct err *e)
 	return 0;
 }
 
-/* Operations that leave the value as it is, and @undo to be added at the end. */
-static void add_undo(
-	struct restore_plan *p, uint64_t id, const struct image_sem_undo *u, unsigned value)
+#define VALUE_MAX 32767 /* SEMVMX (include/uapi/linux/sem.h) */
+
+/* An operation that leads to @part being added at the end, and one that takes its effect on the
+ * value back. */
+static void add_pair(struct buf *ops, unsigned short number, int part, bool undo_first)
 {
-	short n = u->undo;
-	struct sembuf ops[2] = {
-		{u->number, n, IPC_NOWAIT}, {u->number, -n, IPC_NOWAIT | SEM_UNDO}};
+	struct sembuf pair[2] = {
+		{number, -part, IPC_NOWAIT | SEM_UNDO}, {number, part, IPC_NOWAIT}};
 
-	/* The value must stay in its range between the two. */
-	if (n < 0 || value >= (unsigned)n) {
-		struct sembuf first = ops[0];
+	buf_push(ops, struct sembuf, &pair[!undo_first]);
+	buf_push(ops, struct sembuf, &pair[undo_first]);
+}
 
-		ops[0] = ops[1];
-		ops[1] = first;
+/* Operations that leave the value as it is, and @undo to be added at the end. Between the two
+ * of a pair the value is in its range, too: they go to where there is more room, which may take
+ * several. */
+static void add_undo(
+	struct restore_plan *p, uint64_t id, const struct image_sem_undo *u, int value)
+{
+	bool down = value >= VALUE_MAX - value;
+	int room = down ? value : VALUE_MAX - value;
+	cleanup_buf struct buf ops = {0};
+
+	for (int left = u->undo, part; left; left -= part) {
+		part = left > room ? room : left < -room ? -room : left;
+		add_pair(&ops, u->number, part, down == (part > 0));
 	}
 	BATCH_ADD(&p->rest, "set what is undone at the end (SEM_UNDO)", SYS_semop, id,
-		plan_data(&p->plan, ops, sizeof(ops)), 2);
+		plan_data(&p->plan, ops.data, ops.len), buf_count(&ops, struct sembuf));
 }
 
 static int add_undos(struct restore_plan *p, uint32_t number, const struct image_object *o,
@@ -167,6 +179,8 @@ static int add_undos(struct restore_plan *p, uint32_t number, const struct image
 		if (u.pid != pid || u.number >= o->args[1])
 			continue;
 		memcpy(&value, data + u.number * sizeof(value), sizeof(value));
+		if (value > VALUE_MAX)
+			return err_set(e, 0, "the image is damaged: a semaphore's value");
 		add_undo(p, o->inode, &u, value);
 	}
 	return 0;

@@ -24,6 +24,7 @@ struct message {
 };
 
 static int keyed, removed, unattached, partly, sem, queue;
+static int wide;       /* whose values leave little room for what is undone */
 static int unwritable; /* a queue of a mode that lets nobody send to it any more */
 static int awaited_sem, awaited_queue; /* that nobody has used yet, but waits for */
 static key_t key;
@@ -46,11 +47,16 @@ static int make_segment(key_t k, int seed)
 	return id;
 }
 
-static void operate(int n, int op, int flags)
+static void operate_on(int set, int n, int op, int flags)
 {
 	struct sembuf b = {n, op, flags};
 
-	MUST(!semop(sem, &b, 1));
+	MUST(!semop(set, &b, 1));
+}
+
+static void operate(int n, int op, int flags)
+{
+	operate_on(sem, n, op, flags);
 }
 
 static void send(long type, size_t size, char fill)
@@ -126,6 +132,9 @@ static void prepare(void)
 	MUST(sem >= 0 && !semctl(sem, 0, SETALL, u));
 	operate(0, -2, SEM_UNDO);
 	operate(3, 4, SEM_UNDO);
+	wide = semget(IPC_PRIVATE, 4, 0600);
+	u.array = (unsigned short[]){0, 25000, 0, 0};
+	MUST(wide >= 0 && !semctl(wide, 0, SETALL, u));
 	queue = msgget(key, IPC_CREAT | IPC_EXCL | 0620);
 	set_room(10000);
 	unwritable = msgget(IPC_PRIVATE, 0600);
@@ -198,6 +207,14 @@ static void child_prepare(void)
 	operate(0, -1, SEM_UNDO);
 	operate(1, 9, SEM_UNDO);
 	operate(1, -8, 0);
+	operate_on(wide, 0, 7300, SEM_UNDO);
+	operate_on(wide, 0, 25400, 0);
+	operate_on(wide, 1, -25000, SEM_UNDO);
+	operate_on(wide, 1, 20000, 0);
+	operate_on(wide, 2, 25000, SEM_UNDO);
+	operate_on(wide, 2, -5000, 0);
+	operate_on(wide, 3, 32767, SEM_UNDO);
+	operate_on(wide, 3, -32667, 0);
 }
 
 static void child_check(void)
@@ -250,16 +267,28 @@ static void check_segments(void)
 
 static void check_semaphores(void)
 {
-	unsigned short now[4];
+	static const unsigned short before[4] = {32700, 20000, 20000, 100},
+				    after[4] = {25400, 25000, 7767, 0};
+	unsigned short now[4], far[4];
 	union semun u = {.array = now};
 
 	CHECK(semget(key, 0, 0) == sem, "semaphores have another id");
 	CHECK(!semctl(sem, 0, GETALL, u) && now[0] == 2 && now[1] == 1 && now[2] == 32767 &&
 			now[3] == 11,
 		"values %d %d %d %d", now[0], now[1], now[2], now[3]);
+	u.array = far;
+	CHECK(!semctl(wide, 0, GETALL, u) && !memcmp(far, before, sizeof(far)),
+		"far values %d %d %d %d", far[0], far[1], far[2], far[3]);
+	/* So that all that is undone has room. */
+	operate_on(wide, 1, -20000, 0);
+	operate_on(wide, 2, 12767, 0);
+	operate_on(wide, 3, 32667, 0);
 	tree_open(1);
 	CHECK(tree_hear() == 'k', "the child");
 	tree_reap(child, 0);
+	CHECK(!semctl(wide, 0, GETALL, u) && !memcmp(far, after, sizeof(far)),
+		"far ones, undone: %d %d %d %d", far[0], far[1], far[2], far[3]);
+	u.array = now;
 	/* The child's end gives back one, and takes what it can of nine. */
 	CHECK(!semctl(sem, 0, GETALL, u) && now[0] == 3 && now[1] == 0, "undone: %d %d", now[0],
 		now[1]);
@@ -340,6 +369,7 @@ int main(void)
 	shmctl(unattached, IPC_RMID, NULL);
 	shmctl(partly, IPC_RMID, NULL);
 	semctl(sem, 0, IPC_RMID);
+	semctl(wide, 0, IPC_RMID);
 	msgctl(queue, IPC_RMID, NULL);
 	msgctl(unwritable, IPC_RMID, NULL);
 	semctl(awaited_sem, 0, IPC_RMID);
