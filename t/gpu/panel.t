@@ -15,6 +15,7 @@
 TEST_LIMIT=${TEST_LIMIT:-3000} NEED_NVCC=no
 export NEED_NVCC
 . "${0%/*}/lib.sh"
+. "$gpu/runs.sh"
 
 restarts=${RESTARTS:-3}
 limit=${LIMIT:-240}
@@ -22,55 +23,13 @@ logs=${LOGS:-$scratch/logs}
 table=${PANEL:-$gpu/panel/rows}
 export PANEL_SECONDS=${PANEL_SECONDS:-8}
 
-milliseconds() {
-	local t=$EPOCHREALTIME
-	echo $((${t/[.,]/} / 1000))
-}
-
-# timed NAME COMMAND...: its status; the milliseconds are added to the file NAME.
-timed() {
-	local start status
-	start=$(milliseconds)
-	"${@:2}"
-	status=$?
-	echo $(($(milliseconds) - start)) >>"$1"
-	return $status
-}
-
 # moment PART: some time, at random, of `span` milliseconds divided by PART.
 moment() {
-	perl -e 'select undef, undef, undef, rand($ARGV[0] / $ARGV[1]) / 1000' "$span" "$1"
-}
-
-# tree PID: it and all below it.
-tree() {
-	local child
-	echo "$1"
-	for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do tree "$child"; done
-}
-
-# Ends a program and its supervisor as a machine that fails does.
-fell() {
-	local pids pid
-	pids=$(tree "$1")
-	# shellcheck disable=SC2086
-	kill -KILL $pids 2>/dev/null
-	for pid in $pids; do await -t 30 -p "$pid" || return; done
+	pause_at_random $((span / $1))
 }
 
 steps_in() {
 	grep -c '^step ' "$1"
-}
-
-# outcome WORD...: how the row ended, for the table. Fails, for a caller that returns.
-outcome() {
-	echo "$*" >outcome
-	return 1
-}
-
-# Last words of a tool or program that has failed.
-last_of() {
-	grep -v '^ *$' "$1" 2>/dev/null | tail -n 1 | cut -c1-200
 }
 
 # natively: what it prints is in `expected`.
@@ -206,6 +165,10 @@ try() {
 	undisturbed "$1" || return
 	case $2 in
 	same) same "$1" && echo "same" >outcome ;;
+	says*)
+		grep -qE -- "${2#says: }" undisturbed.err || outcome "does not say: ${2#says: }" || return
+		same "$1" && echo "same, and says so" >outcome
+		;;
 	refused*) refused "$1" "${2#refused: }" && echo "refused, as expected" >outcome ;;
 	*) outcome "the table expects what nobody knows: $2" ;;
 	esac
@@ -240,12 +203,6 @@ sys.exit(importlib.util.find_spec('$need') is None)" 2>/dev/null ;;
 		}
 	done
 	return 1
-}
-
-# mean FILE: of milliseconds, in seconds
-mean() {
-	awk '{ s += $1 } END { if (NR) printf "%.1f", s / NR / 1000; else printf "-" }' "$1" 2>/dev/null ||
-		printf -- -
 }
 
 line() {

@@ -6,6 +6,7 @@
 # parts python3 with PyTorch and CuPy; skipped where they are not.
 TEST_LIMIT=${TEST_LIMIT:-900}
 . "${0%/*}/lib.sh"
+. "$gpu/runs.sh"
 
 restarts=${RESTARTS:-3}
 
@@ -17,11 +18,6 @@ compile managed "$gpu/managed.cu" &
 compile driver "$gpu/driver.c" -lcuda & compile driver.ptx "$gpu/driver_kernels.cu" -ptx &
 gcc -O1 -o runtime "$gpu/runtime.c" -ldl &
 wait
-
-milliseconds() {
-	local t=$EPOCHREALTIME
-	echo $((${t/[.,]/} / 1000))
-}
 
 # The moment is random: it is what is tested. In all they are less than `span` milliseconds.
 moment() {
@@ -71,13 +67,6 @@ cycles() {
 		span=$((span / 3))
 	done
 	return 1
-}
-
-# tree PID: it and all below it.
-tree() {
-	local child
-	echo "$1"
-	for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do tree "$child"; done
 }
 
 # periodic COMMAND...: a checkpoint every 5 seconds, no end that anybody knows of before, and a
