@@ -140,4 +140,31 @@ is "$wrong" "" "with few descriptors a checkpoint is whole or says that they are
 isnt "$few" 0 "and in some cases they are"
 finish
 is "$status" 0 "the program is whole" || explain
+# ---- all files of a tree in one process ----
+
+# Those who may raise the hard limit are not concerned.
+if ! am_root || have setpriv; then
+	mkdir "$scratch/bounded"
+	for tool in trecr-run trecr-restart; do
+		echo "#!/bin/sh
+			exec setpriv --bounding-set -sys_resource --inh-caps -sys_resource -- \
+			$build/$tool \"\$@\"" >"$scratch/bounded/$tool"
+	done
+	chmod +x "$scratch"/bounded/*
+	! am_root || PATH=$scratch/bounded:$PATH
+	name="more files than one process may have are refused at the checkpoint"
+	arena few
+	ulimit -n 150
+	cycle tree_files
+	arena fewer
+	ulimit -n 128
+	if launch "$victim/tree_files" && ! checkpoint; then
+		like "$(cat ckpt.err)" "for all open files of the tree.*ulimit -Hn" "$name"
+	else
+		result 1 "$name" || explain
+	fi
+	sweep >/dev/null
+else
+	skip "more files than one process may have" "no setpriv"
+fi
 done_testing

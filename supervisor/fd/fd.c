@@ -15,6 +15,7 @@
 #include "supervisor/fd/holders.h"
 #include "supervisor/fd/lock.h"
 #include "supervisor/fd/object.h"
+#include "supervisor/fd/room.h"
 #include "supervisor/process.h"
 #include "supervisor/socket/dump.h"
 #include "supervisor/uring/uring.h"
@@ -545,10 +546,20 @@ void fd_dump_let_go(struct fd_dump *d)
 	socket_dump_let_go(d);
 }
 
+/* Those of the kernel's files that a restart opens at the same time, in its first process. */
+static uint64_t count_files(const struct fd_dump *d)
+{
+	uint64_t count = description_count(d);
+
+	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++)
+		count += !fd_object_is_bytes(fd_object_at(d, n)->o.kind);
+	return count;
+}
+
 int fd_dump_finish(struct fd_dump *d, struct err *e)
 {
-	if (socket_dump_all(d, e) || fd_epolls_dump(d, e) || fd_holders_check(d, e) ||
-		uring_dump_finish(d, e) || fd_objects_write(d, e))
+	if (fd_room_check(count_files(d), e) || socket_dump_all(d, e) || fd_epolls_dump(d, e) ||
+		fd_holders_check(d, e) || uring_dump_finish(d, e) || fd_objects_write(d, e))
 		return -1;
 	socket_dump_write(d);
 	for (size_t i = 0; i < description_count(d); i++) {

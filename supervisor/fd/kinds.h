@@ -107,6 +107,7 @@ struct fd_check {
 struct fd_made {
 	int fd;        /* read-write; of a pipe: the read end; -1: not made yet */
 	int writer;    /* the write end of a pipe, or -1 */
+	bool given;    /* the process has got @fd itself, to map and close */
 	bool taken[2]; /* ends of a pipe that a description has become */
 	bool mapped;   /* a region of the process maps it (at first: of any process): kept for
 			* fd_restore_object() */

@@ -14,6 +14,7 @@
 #include "supervisor/fd/made.h"
 #include "supervisor/fd/reopen.h"
 #include "supervisor/fd/room.h"
+#include "supervisor/fd/watch.h"
 #include "supervisor/socket/restore.h"
 #include "supervisor/sysv/sysv.h"
 
@@ -204,7 +205,34 @@ static int set_flags(const struct image_description *x, int fd, struct err *e)
 	return 0;
 }
 
-static int restore_description(struct fd_restore *r, uint32_t index, struct err *e)
+/* What is known by its number elsewhere as well cannot be moved. */
+static bool is_movable(uint32_t kind)
+{
+	return kind != IMAGE_FD_SOCKET && kind != IMAGE_FD_PTY_MASTER &&
+	       kind != IMAGE_FD_PTY_SLAVE && kind != IMAGE_FD_MQUEUE &&
+	       kind != IMAGE_FD_URING;
+}
+
+/* The first process puts its own in their places as they are made: there may be no room for
+ * them a second time. In @fd, which is above all, where the number is not free yet. */
+static int put_in_place(
+	const struct fd_restore *r, uint32_t index, int number, int fd, struct err *e)
+{
+	int placed;
+
+	if (r->process || number < 0 || !is_movable(r->descriptions[index].kind) ||
+		fcntl(number, F_GETFD) >= 0)
+		return fd;
+	placed = dup3(fd, number, O_CLOEXEC);
+	/* EBADF: the limit does not allow that number yet. */
+	if (placed < 0 && errno == EBADF)
+		return fd;
+	close(fd);
+	return placed < 0 ? err_set(e, errno, "cannot make descriptor %d", number) : placed;
+}
+
+/* @number: of a descriptor that leads to it, or -1. */
+static int restore_description(struct fd_restore *r, uint32_t index, int number, struct err *e)
 {
 	const struct image_description *x = &r->descriptions[index];
 	const struct fd_kind *kind = fd_kind_find(x->kind);
@@ -215,6 +243,8 @@ static int restore_description(struct fd_restore *r, uint32_t index, struct err 
 	if (!kind)
 		return err_set(e, 0, "unknown kind %u", x->kind);
 	fd = kind->restore(r, x, e);
+	if (fd >= 0)
+		fd = put_in_place(r, index, number, fd, e);
 	if (fd < 0)
 		return -1;
 	r->open[index] = fd;
@@ -227,7 +257,8 @@ static int restore_placeless(struct fd_restore *r, uint32_t kind, struct err *e)
 {
 	turn_to(r, 0);
 	for (size_t i = 0; i < r->description_count; i++)
-		if ((!kind || r->descriptions[i].kind == kind) && restore_description(r, i, e))
+		if ((!kind || r->descriptions[i].kind == kind) &&
+			restore_description(r, i, -1, e))
 			return err_prefix(e, "a descriptor in a message");
 	return 0;
 }
@@ -250,7 +281,7 @@ static int restore_descriptions(struct fd_restore *r, uint32_t kind, struct err 
 			uint32_t index = r->fds[i].description;
 
 			if ((!kind || r->descriptions[index].kind == kind) &&
-				restore_description(r, index, e))
+				restore_description(r, index, r->fds[i].fd, e))
 				return err_prefix(e, "descriptor %d", r->fds[i].fd);
 		}
 	}
@@ -305,11 +336,48 @@ static int move_aside(const struct fd_restore *r, int *keep, struct err *e)
 	return 0;
 }
 
+static void need(bool *needed, const struct fd_restore *r, uint32_t description)
+{
+	const char *watches = image_string(r->job, r->descriptions[description].args[0]);
+	struct watch w;
+
+	needed[description] = true;
+	if (r->descriptions[description].kind != IMAGE_FD_EPOLL ||
+		r->holder[description] != r->process)
+		return;
+	while (watch_next(&watches, &w, NULL) > 0)
+		needed[w.description] = true;
+}
+
+/* What the first process has in its place may be in the way of what this one has there. */
+static int clear_places(struct fd_restore *r, struct err *e)
+{
+	cleanup_free bool *needed = xcalloc(r->description_count, sizeof(*needed));
+
+	if (!r->process)
+		return 0;
+	for (size_t i = 0; i < r->fd_count; i++)
+		need(needed, r, r->fds[i].description);
+	for (size_t i = 0; i < r->description_count; i++) {
+		int at = r->open[i];
+
+		if (!needed[i] || !is_own(r, at) || (at >= r->base && at < r->ceiling))
+			continue;
+		r->open[i] = fcntl(at, F_DUPFD_CLOEXEC, r->base);
+		if (r->open[i] < 0)
+			return fd_room_none(r, errno, e);
+	}
+	return 0;
+}
+
 static int place(const struct fd_restore *r, struct err *e)
 {
-	for (size_t i = 0; i < r->fd_count; i++)
-		if (dup2(r->open[r->fds[i].description], r->fds[i].fd) < 0)
-			return err_set(e, errno, "cannot make descriptor %d", r->fds[i].fd);
+	for (size_t i = 0; i < r->fd_count; i++) {
+		int fd = r->fds[i].fd, from = r->open[r->fds[i].description];
+
+		if (from == fd ? fcntl(fd, F_SETFD, 0) : dup2(from, fd) < 0)
+			return err_set(e, errno, "cannot make descriptor %d", fd);
+	}
 	return 0;
 }
 
@@ -422,8 +490,9 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 
 static int settle_process(struct fd_restore *r, int *keep, struct err *e)
 {
-	if (set_owners(r, e) || move_aside(r, keep, e) || fd_room_open(r, e) || place(r, e) ||
-		fd_pidfd_place(r, e) || fd_epolls_watch(r, e) || close_rest(r, keep, e))
+	if (set_owners(r, e) || move_aside(r, keep, e) || clear_places(r, e) ||
+		fd_room_open(r, e) || place(r, e) || fd_pidfd_place(r, e) ||
+		fd_epolls_watch(r, e) || close_rest(r, keep, e))
 		return -1;
 	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
 }
@@ -477,6 +546,11 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
 
 		fd = fcntl(reader, F_DUPFD, r->base);
 		code = errno;
+	} else if (!made->given) {
+		/* The descriptor itself will do, for the first who asks. */
+		fd = fcntl(made->fd, F_SETFD, 0) ? -1 : made->fd;
+		code = errno;
+		made->given = true;
 	} else {
 		fd = fcntl(made->fd, F_DUPFD, r->base);
 		code = errno;

@@ -126,7 +126,34 @@ int fd_room_none(const struct fd_restore *r, int code, struct err *e)
 {
 	/* EINVAL: the number is not below the limit. */
 	return err_set(e, code == EINVAL ? 0 : code,
-		"cannot have a descriptor above %d; a restart takes up to twice as many as the "
-		"program had (RLIMIT_NOFILE)",
+		"cannot have a descriptor above %d; one process of a restart has all open "
+		"files "
+		"of the tree (RLIMIT_NOFILE, ulimit -Hn)",
 		r->base);
+}
+
+/* ---- at a checkpoint ---- */
+
+/* What the first process of a restart has besides: streams, pipes, directories on the way. */
+#define BESIDES 32
+
+int fd_room_check(uint64_t count, struct err *e)
+{
+	struct rlimit limit, wanted;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return err_set(e, errno, "cannot ask for the limit of descriptors");
+	count += BESIDES;
+	if (count <= limit.rlim_max)
+		return 0;
+	wanted = (struct rlimit){.rlim_cur = limit.rlim_cur, .rlim_max = count};
+	if (!setrlimit(RLIMIT_NOFILE, &wanted))
+		return setrlimit(RLIMIT_NOFILE, &limit)
+			       ? err_set(e, errno, "cannot set the limit of descriptors back")
+			       : 0;
+	return err_set(e, 0,
+		"a restart would need %llu descriptors in one process, for all open files of "
+		"the tree, and no more than %llu are allowed: raise the hard limit (ulimit "
+		"-Hn) before trecr-run",
+		(unsigned long long)count, (unsigned long long)limit.rlim_max);
 }

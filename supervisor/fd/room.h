@@ -19,4 +19,8 @@ int fd_room_close(const struct fd_restore *r, struct err *e);
 /* Say that there are not enough of them: @code is that of fcntl(F_DUPFD). -1. */
 int fd_room_none(const struct fd_restore *r, int code, struct err *e);
 
+/* Whether a restart can have @count descriptors in one process, if it is allowed as many as we.
+ */
+int fd_room_check(uint64_t count, struct err *e);
+
 #endif
