@@ -352,7 +352,19 @@ enum image_region_kind {
 	IMAGE_REGION_DEVICE, /* memory of GPU number `object`; tag gpu */
 	IMAGE_REGION_SYSV,   /* attached System V shared memory: `object` */
 	IMAGE_REGION_URING,  /* the memory of an io_uring: `object` */
+	IMAGE_REGION_AIO,    /* a context of asynchronous I/O: struct image_aio_ring */
 };
+
+/* As the kernel has it, and events of 32 bytes behind it (struct aio_ring, fs/aio.c). */
+struct image_aio_ring {
+	uint32_t id, nr; /* not the same after a restart; room for so many events */
+	uint32_t head, tail;
+	uint32_t magic;
+	uint32_t features[2];
+	uint32_t header_size;
+};
+IMAGE_SIZE_IS(struct image_aio_ring, 32);
+#define IMAGE_AIO_MAGIC 0xa10a10a1u
 
 enum image_tag {
 	IMAGE_TAG_UPPER = 1,

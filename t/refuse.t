@@ -47,7 +47,6 @@ epoll-mounts|a file of /proc
 clone-gap|cannot have made it
 userfaultfd|userfault
 device|(device|/dev/)
-aio|(aio|asynchronous)
 mqueue|notification
 landlock|Landlock
 dispatch|dispatched

@@ -103,4 +103,11 @@ void core_note_thread(struct dump *d, const struct image_thread *t, const void *
 	size_t xstate_size, int signal, const siginfo_t *info);
 void core_note_files(struct dump *d);
 
+/* ---- aio.c ---- */
+
+/* Whether @v is a context of asynchronous I/O. */
+bool dump_is_aio(const struct vma *v);
+/* Wait until its requests have ended. Its memory is saved as any other's. */
+int dump_aio(struct dump *d, const struct vma *v, struct image_region *r, struct err *e);
+
 #endif

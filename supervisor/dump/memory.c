@@ -359,6 +359,17 @@ static int dump_shared(
 	return 0;
 }
 
+static int dump_context(
+	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
+{
+	if (dump_aio(d, v, r, e))
+		return -1;
+	write_region(d, r);
+	add_run(d, new_source(d, 0), v->start, v->end, false);
+	image_writer_range(d->writer, v->start, v->end, segment_flags(v), true);
+	return 0;
+}
+
 static int dump_kernel_pages(struct dump *d, const struct vma *v, struct image_region *r)
 {
 	r->kind = strcmp(v->name, "[vdso]") ? IMAGE_REGION_VVAR : IMAGE_REGION_VDSO;
@@ -390,6 +401,8 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 		return refuse(d, v, "lies in trecr's own window of addresses", e);
 	if (sysv_is_segment(v))
 		return dump_segment(d, v, &r, e);
+	if (dump_is_aio(v))
+		return dump_context(d, v, &r, e);
 	if (v->shared)
 		return dump_shared(d, v, &r, e);
 	/* Huge pages without a file have a name all the same. */

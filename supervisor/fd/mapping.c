@@ -33,8 +33,6 @@ static bool is_deleted(const char *name)
 /* What @name in /proc/PID/maps can be told to be that is not for us to save, or NULL. */
 static const char *refused(const char *name)
 {
-	if (starts_with(name, "/[aio]"))
-		return "asynchronous I/O contexts (io_setup) are not supported yet";
 	if (starts_with(name, "/secretmem"))
 		return "secret memory (memfd_secret) is not supported";
 	if (name[0] != '/')

@@ -83,6 +83,9 @@ static uint64_t map_flags(const struct image_region *g)
 	uint64_t flags = MAP_FIXED_NOREPLACE;
 
 	switch (g->kind) {
+	case IMAGE_REGION_AIO: /* until restore/aio.c */
+		flags |= MAP_ANONYMOUS | MAP_PRIVATE;
+		break;
 	case IMAGE_REGION_ANON:
 		flags |= MAP_ANONYMOUS;
 		flags |= g->flags & IMAGE_REGION_DROPPABLE ? MAP_DROPPABLE : MAP_PRIVATE;
@@ -311,7 +314,7 @@ static int check_region(
 static bool holds_memory(const struct image_region *g)
 {
 	return g->kind == IMAGE_REGION_ANON || g->kind == IMAGE_REGION_FILE ||
-	       g->kind == IMAGE_REGION_DEVICE;
+	       g->kind == IMAGE_REGION_DEVICE || g->kind == IMAGE_REGION_AIO;
 }
 
 /* Regions in order, and memory to be filled only where one of them takes it: anything else

@@ -2,7 +2,6 @@
 #include <sys/fsuid.h>
 #include <linux/perf_event.h>
 #include <asm/ldt.h>
-#include <linux/aio_abi.h>
 #include <linux/landlock.h>
 #include <linux/userfaultfd.h>
 #include <linux/rtnetlink.h>
@@ -576,19 +575,6 @@ static void still_shm(void)
 	shmctl(shm_id, IPC_RMID, NULL);
 }
 
-static aio_context_t aio_context;
-
-static void aio(void)
-{
-	need(!syscall(SYS_io_setup, 16, &aio_context), "no aio");
-	p = (char *)aio_context;
-}
-
-static void still_aio(void)
-{
-	CHECK(!syscall(SYS_io_destroy, aio_context), "%s", strerror(errno));
-}
-
 static void message_queue(void)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
@@ -842,7 +828,6 @@ static const struct kind kinds[] = {
 	{"userfaultfd", userfault, still_userfault, 'd'},
 	{"device", device, still_mapped, 'r'},
 	{"sysv-shm", sysv_shm, still_shm, 'r'},
-	{"aio", aio, still_aio, 'r'},
 	{"mqueue", message_queue, nothing, 'd'},
 	{"seccomp", seccomp, still_seccomp, '-'},
 	{"landlock", landlock, nothing, '-'},

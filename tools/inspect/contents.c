@@ -119,7 +119,7 @@ struct tally contents_region_tally(const struct image *img, const struct image_r
 	struct tally t = {0};
 
 	if (r->kind == IMAGE_REGION_ANON || r->kind == IMAGE_REGION_FILE ||
-		r->kind == IMAGE_REGION_DEVICE)
+		r->kind == IMAGE_REGION_DEVICE || r->kind == IMAGE_REGION_AIO)
 		contents_tally(img, 0, r->start, r->end, &t);
 	return t;
 }

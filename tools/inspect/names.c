@@ -42,6 +42,7 @@ const char *name_region_kind(uint32_t kind)
 		[IMAGE_REGION_DEVICE] = "device",
 		[IMAGE_REGION_SYSV] = "sysv",
 		[IMAGE_REGION_URING] = "io_uring",
+		[IMAGE_REGION_AIO] = "aio",
 	};
 
 	return pick(names, ARRAY_SIZE(names), kind);

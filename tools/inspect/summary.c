@@ -19,7 +19,7 @@ struct memory_sum {
 };
 
 #define TAGS  (IMAGE_TAG_GPU + 1)
-#define KINDS (IMAGE_REGION_URING + 1)
+#define KINDS (IMAGE_REGION_AIO + 1)
 
 struct sums {
 	struct memory_sum memory[TAGS][KINDS]; /* what has no name is at 0 */
