@@ -541,6 +541,9 @@ enum image_object_kind {
 	 */
 	IMAGE_OBJECT_SHM_FILE,
 	IMAGE_OBJECT_URING, /* struct image_ring, and what it says */
+	/* A file with a name, as it was; flags: IMAGE_FILE_ABSENT, args[0]: when it was changed
+	 * (nanoseconds), args[1]: uid | gid << 32 */
+	IMAGE_OBJECT_FILE,
 	IMAGE_OBJECT_KINDS,
 };
 
@@ -680,6 +683,8 @@ struct image_tcp {
 	uint32_t reserved;
 };
 IMAGE_SIZE_IS(struct image_tcp, 56);
+
+#define IMAGE_FILE_ABSENT 0x1u /* there was none of this name */
 
 #define IMAGE_SYSV_GUESSED 0x1u /* the program's as far as one can tell; another's maybe */
 #define IMAGE_SYSV_UNUSED  0x2u /* nobody had used it yet */

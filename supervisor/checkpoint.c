@@ -312,6 +312,7 @@ static int snapshot(struct checkpoint_work *w)
 		return -1;
 	w->fds = fd_dump_new(w->job, w->request->tcp);
 	fd_dump_tree(w->fds, &w->tree);
+	fd_dump_save_files(w->fds, w->s->options.save_files, !w->request->stop);
 	if (!w->s->modules)
 		w->s->modules = module_cache_new();
 	w->process_count = w->tree.living;

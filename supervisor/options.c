@@ -24,6 +24,29 @@ int opt_tcp(void *field, const char *value, struct err *e)
 	return err_set(e, 0, "is none of refuse, reset and keep");
 }
 
+#define DEFAULT_SIZE (256ull << 20)
+
+static int opt_size(void *field, const char *value, struct err *e)
+{
+	static const char units[] = "KMGT";
+	unsigned long long size;
+	const char *unit;
+	char *end;
+
+	if (!*value) {
+		*(uint64_t *)field = DEFAULT_SIZE;
+		return 0;
+	}
+	errno = 0;
+	size = strtoull(value, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (errno || end == value || *value == '-' || !size || (*end && (!unit || end[1])) ||
+		(unit && size >> (54 - 10 * (unit - units))))
+		return err_set(e, 0, "is no size (as 512K or 2G)");
+	*(uint64_t *)field = unit ? size << (10 * (unit - units + 1)) : size;
+	return 0;
+}
+
 const struct opt supervisor_option_rows[] = {
 	{'d', "dir", "DIR", "where checkpoints go", opt_text, FIELD(dir)},
 	{'i', "interval", "SEC", "take a checkpoint every SEC seconds", opt_positive,
@@ -38,6 +61,10 @@ const struct opt supervisor_option_rows[] = {
 		opt_number, FIELD(full_every)},
 	{0, "portable", NULL, "store mapped files (program, libraries) as well", opt_flag,
 		FIELD(portable)},
+	{0, "save-files", "[=SIZE]",
+		"save contents of files that are open for writing,\n"
+		"of SIZE bytes (K, M, G; default 256M) at most each",
+		opt_size, FIELD(save_files)},
 	{0, "ckpt-signal", "SIG", "take a checkpoint when SIG is sent to this process",
 		opt_signal, FIELD(ckpt_signal)},
 	{0, "tcp", "MODE",

@@ -26,8 +26,9 @@ struct supervisor_options {
 	unsigned full_every; /* with incremental: one checkpoint in so many is a full one, 0:
 				only the first */
 	bool portable;
-	int ckpt_signal; /* take a checkpoint on this signal, 0: none */
-	enum fd_tcp tcp; /* connections to the outside */
+	uint64_t save_files; /* contents of files up to this size, 0: of none */
+	int ckpt_signal;     /* take a checkpoint on this signal, 0: none */
+	enum fd_tcp tcp;     /* connections to the outside */
 	bool verbose;
 };
 

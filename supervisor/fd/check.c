@@ -1,4 +1,5 @@
 #include "supervisor/fd/kinds.h"
+#include "supervisor/fd/saved.h"
 #include "supervisor/fd/shm_file.h"
 
 /* A descriptor that leads to description @index, for messages; -1 when none does. */
@@ -42,10 +43,23 @@ static void say_nothing(const char *line)
 {
 }
 
+static bool has_saved(const struct image *job)
+{
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	while (count--)
+		if (o[count].kind == IMAGE_OBJECT_FILE)
+			return true;
+	return false;
+}
+
 int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options *o,
 	void (*notice)(const char *line), struct err *e)
 {
 	static const struct fd_restore_options look_only;
+	struct fd_restore_options options = *o;
 	struct fd_check check = {
 		.checkpoint = c,
 		.job = c->job,
@@ -56,10 +70,13 @@ int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options
 	/* Where it is there it has them in use. */
 	if (!o->alive && fd_shm_files_check(c, e))
 		return -1;
-	/* No file is cut before all are known to be good. */
-	if (o->rollback_files && check_all(&check, e))
+	/* No file is cut or put back before all are known to be good. */
+	if ((o->rollback_files || has_saved(c->job)) && !o->alive && check_all(&check, e))
 		return -1;
-	check.options = o;
+	if (!o->alive && fd_saved_put_back(c->job, notice, e))
+		return -1;
+	options.files_are_back = true;
+	check.options = &options;
 	check.notice = notice;
 	return check_all(&check, e);
 }

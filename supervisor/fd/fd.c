@@ -65,6 +65,12 @@ void fd_dump_tree(struct fd_dump *d, const struct tree *tree)
 	d->tree = tree;
 }
 
+void fd_dump_save_files(struct fd_dump *d, uint64_t size, bool goes_on)
+{
+	d->save_files = size;
+	d->goes_on = goes_on;
+}
+
 static size_t description_count(const struct fd_dump *d)
 {
 	return buf_count(&d->descriptions, struct fd_described);

@@ -46,6 +46,10 @@ void fd_dump_free(struct fd_dump *d);
 /* The processes that are being saved, for descriptors that lead to processes. */
 void fd_dump_tree(struct fd_dump *d, const struct tree *tree);
 
+/* Contents of files that are written to are saved, too, up to @size bytes (0: none); whether
+ * the program @goes_on and may change them. */
+void fd_dump_save_files(struct fd_dump *d, uint64_t size, bool goes_on);
+
 /* Save the descriptor table of @pid: adds IMAGE_NOTE_FDS to @process, and descriptions and
  * objects to @d. Descriptors at or above @limit belong to the lower half and are left out.
  * A descriptor that cannot be saved fails the whole with "descriptor N (what it is) of
@@ -95,6 +99,7 @@ void fd_dump_let_go(struct fd_dump *d);
 
 struct fd_restore_options {
 	bool alive;          /* the program is there: open nothing that it could notice */
+	bool files_are_back; /* those whose contents are in the checkpoint */
 	bool rollback_files; /* move what files gained since into FILE.trecr-tail */
 	bool clocks_go_on; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the checkpoint */
 	char scraps[32];   /* name of directories for a moment; nobody else has it */

@@ -83,6 +83,8 @@ struct fd_dump {
 	const struct tree *tree; /* NULL: unknown */
 	struct buf pids;         /* pid_t of the processes saved */
 	struct buf rings;        /* struct uring_seen: uring/uring.h */
+	uint64_t save_files;     /* contents of files up to this size; 0: of none */
+	bool goes_on;            /* the program, behind the checkpoint */
 };
 
 /* A description, and what is not known or not final before the end. */

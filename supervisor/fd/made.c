@@ -96,6 +96,16 @@ int fd_contents(
 	return each_piece(job, number, size, put_memory, to, e);
 }
 
+int fd_contents_to_file(
+	const struct image *job, uint32_t number, uint64_t size, int fd, struct err *e)
+{
+	struct filling f = {.fd = fd, .huge = fd_huge_shift(fd)};
+
+	if (ftruncate(fd, size))
+		return err_set(e, errno, "cannot set the size of a file");
+	return each_piece(job, number, size, put_file, &f, e);
+}
+
 int fd_made_contents(
 	struct fd_restore *r, uint32_t number, uint64_t size, struct buf *out, struct err *e)
 {

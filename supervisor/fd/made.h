@@ -22,6 +22,10 @@ int fd_made_nameless(const char *dir);
 int fd_contents(
 	const struct image *job, uint32_t number, uint64_t size, void *to, struct err *e);
 
+/* The same into a file, which is made @size bytes long. */
+int fd_contents_to_file(
+	const struct image *job, uint32_t number, uint64_t size, int fd, struct err *e);
+
 /* Append @size bytes of the contents of object @number to @out. */
 int fd_made_contents(
 	struct fd_restore *r, uint32_t number, uint64_t size, struct buf *out, struct err *e);

@@ -16,6 +16,7 @@
 #include "supervisor/fd/object.h"
 #include "supervisor/fd/reopen.h"
 #include "supervisor/fd/rollback.h"
+#include "supervisor/fd/saved.h"
 #include "supervisor/fd/shm_file.h"
 
 #ifndef SECRETMEM_MAGIC
@@ -78,7 +79,7 @@ int fd_regular_dump(struct fd_dump *d, const struct fd_source *s, struct image_d
 	x->path = image_writer_string(d->job, s->link);
 	x->size = s->st.st_size;
 	x->mtime_ns = s->st.st_mtim.tv_sec * 1000000000ull + s->st.st_mtim.tv_nsec;
-	return 0;
+	return is_synthetic(s->dup) ? 0 : fd_saved_dump(d, s, e);
 }
 
 /* Several descriptions may lead to one file; the first is checked for all. */
@@ -188,6 +189,9 @@ int fd_regular_check(const struct fd_check *c, const struct image_description *x
 
 	if (fd_shm_file_in(c->job, path))
 		return 0;
+	/* It comes back as it was, or has. */
+	if (!c->options->alive && fd_saved_in(c->job, path))
+		return c->options->files_are_back ? check_name(c, path, e) : 0;
 	return c->options->alive ? check_name(c, path, e) : check_file(c, x, path, e);
 }
 

@@ -63,6 +63,7 @@ const char *name_object_kind(uint32_t kind)
 		[IMAGE_OBJECT_MQUEUE] = "message queue",
 		[IMAGE_OBJECT_SHM_FILE] = "shared memory file",
 		[IMAGE_OBJECT_URING] = "io_uring",
+		[IMAGE_OBJECT_FILE] = "file",
 	};
 
 	return pick(names, ARRAY_SIZE(names), kind);
