@@ -229,6 +229,20 @@ static void start_context(struct context *c, unsigned flags)
 	object_adopt(OBJECT_CONTEXT, &c->object);
 }
 
+/* And all that goes with it. */
+static void end_context(struct context *c)
+{
+	stream_wait_all();
+	ranges_drop_context(c);
+	module_context_gone(c);
+	stream_context_gone(c);
+	things_context_gone(c);
+	for (struct context *other = contexts; other < contexts + CONTEXTS; other++)
+		other->peers &= ~(1u << (c - contexts));
+	memory_chunk_free(c->chunk);
+	object_forget(&c->object);
+}
+
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
 	SIM_ENTER();
@@ -246,10 +260,8 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 	SIM_ENTER();
 	if (sim_check_device(device) || !contexts[device].references)
 		return SIM_INVALID_CONTEXT;
-	if (!--contexts[device].references) {
-		memory_chunk_free(contexts[device].chunk);
-		object_forget(&contexts[device].object);
-	}
+	if (!--contexts[device].references)
+		end_context(&contexts[device]);
 	return 0;
 }
 
@@ -299,15 +311,7 @@ int cuCtxDestroy_v2(void *context)
 		return SIM_INVALID_CONTEXT;
 	if (current == c)
 		current = depth ? stack[--depth] : NULL;
-	stream_wait_all();
-	ranges_drop_context(c);
-	module_context_gone(c);
-	stream_context_gone(c);
-	things_context_gone(c);
-	for (struct context *other = contexts; other < contexts + CONTEXTS; other++)
-		other->peers &= ~(1u << (c - contexts));
-	memory_chunk_free(c->chunk);
-	object_forget(&c->object);
+	end_context(c);
 	__atomic_store_n(&c->references, 0, __ATOMIC_RELEASE);
 	return 0;
 }

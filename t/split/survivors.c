@@ -164,6 +164,24 @@ static void no_context(void)
 	OK(cuCtxDestroy_v2(context));
 }
 
+/* The device's own goes with the last release, and all of its with it. */
+static void primary_with_all(void)
+{
+	void *made[2];
+
+	OK(cuDevicePrimaryCtxRetain(&primary, 0));
+	OK(cuArrayCreate_v2(&made[0], (char[32]){0}));
+	OK(cuLinkCreate_v2(0, NULL, NULL, &made[1]));
+	OK(cuDevicePrimaryCtxRelease_v2(0));
+}
+
+static void no_primary(void)
+{
+	OK(cuDevicePrimaryCtxRelease_v2(0));
+	OK(cuDevicePrimaryCtxRetain(&primary, 0));
+	OK(cuCtxSetCurrent(primary));
+}
+
 /* ---- references ---- */
 
 static void some_references(void)
@@ -267,6 +285,8 @@ static const struct step {
 	{object_without_context, "1 CUDA user object,"},
 	{context_with_all, "2 CUDA arrays,"},
 	{no_context, "nothing"},
+	{primary_with_all, "1 CUDA array,"},
+	{no_primary, "nothing"},
 	{some_references, "1 CUDA user object,"},
 	{no_references, "nothing"},
 	{graph_of_object, "1 CUDA graph,"},

@@ -27,6 +27,7 @@ def warm_up():
         for _ in range(3):
             train()
     torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.synchronize()
 
 
 def capture():
