@@ -272,6 +272,24 @@ static void dispatch(struct supervisor *s, struct pollfd *fds, size_t count)
 	reap(s);
 }
 
+static void put_off(void *why, const struct control_request *request, struct buf *answer)
+{
+	buf_printf(answer, "error %s\n", (const char *)why);
+}
+
+void loop_put_off(struct supervisor *s, int ms, const char *why)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + ms * 1000000ull, now;
+	struct pollfd fds[CONTROL_POLL_MAX];
+
+	while ((now = clock_ns(CLOCK_MONOTONIC)) < deadline) {
+		size_t count = control_poll(s->loop->control, fds);
+
+		if (poll(fds, count, (deadline - now) / 1000000 + 1) > 0)
+			control_serve(s->loop->control, fds, count, put_off, (void *)why);
+	}
+}
+
 /* One round: wait for something and deal with it. When the program is stopped and there is
  * nothing to be done, stop with it. */
 static void turn(struct supervisor *s)

@@ -11,6 +11,10 @@
  * over the signals (signals.h), becomes subreaper, opens the control socket. */
 int loop_prepare(struct supervisor *s, struct err *e);
 
+/* Between the two, while the program cannot be made: for @ms milliseconds, answer all requests
+ * with the error @why. */
+void loop_put_off(struct supervisor *s, int ms, const char *why);
+
 /* Supervise until the root process has ended; returns its exit status as trecr-run reports
  * it (the program's, or 128 + signal). Standard input and output are let go, so that the
  * program's are what others see of them. */

@@ -42,6 +42,9 @@ if not os.wait()[1]:
 	trecr-restart ck </dev/null >waiting.out 2>waiting.err &
 	await -t 60 -p $! waiting.err 'waiting: .*TIME_WAIT' >/dev/null 2>>await.err
 	result $? "a restart waits for a port that the kernel keeps, and says so" || explain
+	sup=$!
+	not_ok "it answers a checkpoint meanwhile" quiet checkpoint
+	like "$(cat ckpt.err)" "the program is not back yet.*TIME_WAIT" "with the reason" || explain
 	kill -TERM $!
 	await -t 20 -p $! 2>>await.err
 	wait $!

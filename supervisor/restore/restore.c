@@ -27,6 +27,7 @@
 #include "supervisor/cpu.h"
 #include "supervisor/fd/fd.h"
 #include "supervisor/fd/shm_file.h"
+#include "supervisor/loop.h"
 #include "supervisor/restore/alone.h"
 #include "supervisor/restore/attempt.h"
 #include "supervisor/restore/killed.h"
@@ -412,12 +413,15 @@ static void signals_that_end(sigset_t *set)
 			sigaddset(set, signals[i]);
 }
 
+#define PAUSES   5
+#define PAUSE_MS 100
+
 /* Until an error of FD_ERROR_WAIT may be none any more. -1 when it is to be told after all. */
-static int wait_a_while(
-	const struct restore_options *o, uint64_t *deadline, const struct err *e)
+static int wait_a_while(struct supervisor *s, const struct restore_options *o,
+	uint64_t *deadline, const struct err *e)
 {
-	const struct timespec pause = {.tv_nsec = 500000000};
-	cleanup_free char *line = NULL;
+	const struct timespec none = {0};
+	cleanup_free char *line = NULL, *why = NULL;
 	sigset_t set;
 
 	if (!*deadline) {
@@ -427,9 +431,13 @@ static int wait_a_while(
 			o->notice(line);
 	}
 	signals_that_end(&set);
-	return clock_ns(CLOCK_MONOTONIC) > *deadline || sigtimedwait(&set, NULL, &pause) > 0
-		       ? -1
-		       : 0;
+	why = xasprintf("the program is not back yet, the restart waits: %s", e->msg);
+	for (int i = 0; i < PAUSES; i++) {
+		loop_put_off(s, PAUSE_MS, why);
+		if (sigtimedwait(&set, NULL, &none) > 0)
+			return -1;
+	}
+	return clock_ns(CLOCK_MONOTONIC) > *deadline ? -1 : 0;
 }
 
 int restore_check(struct supervisor *s, const struct checkpoint *c, struct err *e)
@@ -461,7 +469,8 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 	result = attempt(s, c, o, NULL, &again, e);
 	/* What there is to say of the rest has been said. */
 	quiet.notice = say_nothing;
-	while (result && !again && e->code == FD_ERROR_WAIT && !wait_a_while(o, &deadline, e)) {
+	while (result && !again && e->code == FD_ERROR_WAIT &&
+		!wait_a_while(s, o, &deadline, e)) {
 		s->sleeps.len = 0;
 		result = attempt(s, c, &quiet, NULL, &again, e);
 	}
