@@ -7,7 +7,7 @@
 # kind of t/victim/refuse.c (below, of refuse_state.c) | what the message must say beside the place
 rows='
 outside|connected to .*127.0.0.1
-raw|raw sockets
+raw|a packet or report waits in it
 packet|AF_PACKET
 vsock|AF_VSOCK
 alg|AF_ALG
@@ -15,7 +15,7 @@ multicast|multicast
 urgent|urgent
 headers|further headers
 headers6|further headers
-filter|SO_ATTACH_FILTER
+filter|SO_ATTACH_BPF
 unaccepted|waits to be accepted, and has sent
 unaccepted-tcp|waits to be accepted, and has sent
 io_uring|1 of POLL_ADD
@@ -69,7 +69,6 @@ packet-status|status in packet mode
 external-processing|EXTPROC
 locked-settings|TIOCSLCKTRMIOS
 kernel-answer|an answer of the kernel waits
-high-group|groups above 32
 corked|MSG_MORE
 socket-namespace|another network namespace
 tcp-urgent|urgent

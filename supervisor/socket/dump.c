@@ -115,6 +115,8 @@ static int look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 		r = socket_unix_look(d, k, e);
 	else if (k->s.family == AF_NETLINK)
 		r = socket_netlink_look(d, k, e);
+	else if (socket_is_raw(&k->s))
+		r = socket_raw_look(d, k, e);
 	else
 		r = socket_inet_look(d, k, e);
 	return r ? -1 : socket_options_save(k->fd, &k->s, &k->options, e);
@@ -176,7 +178,7 @@ static bool has_queue(const struct image_socket *s)
 {
 	bool connection = s->type != SOCK_DGRAM;
 
-	if (s->family == AF_NETLINK || s->state == IMAGE_SOCKET_LISTENING)
+	if (s->family == AF_NETLINK || socket_is_raw(s) || s->state == IMAGE_SOCKET_LISTENING)
 		return false;
 	return !connection || s->state != IMAGE_SOCKET_OPEN;
 }

@@ -360,11 +360,12 @@ static int check_source(const struct fd_dump *d, const struct socket_dump *k,
 	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
 		const struct socket_dump *o = socket_dump_at(d, n);
 
-		if (o->s.family == k->s.family && o->s.type == SOCK_DGRAM && o->s.name_size &&
+		if (o->s.family == k->s.family && o->s.type == SOCK_DGRAM &&
+			o->s.protocol == k->s.protocol && o->s.name_size &&
 			socket_port(o->s.name) == socket_port(m->name))
 			return 0;
 	}
-	if (socket_is_free(m->name, m->name_size, SOCK_DGRAM))
+	if (socket_is_free(m->name, m->name_size, SOCK_DGRAM, k->s.protocol))
 		return 0;
 	socket_name_show(m->name, m->name_size, &from);
 	buf_add(&from, "", 1);

@@ -1,13 +1,22 @@
 #include "supervisor/socket/options.h"
 
 #include <errno.h>
-#include <linux/filter.h>
+#include <linux/icmp.h>
 #include <linux/in6.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+
+#include "supervisor/socket/long_options.h"
+#include "supervisor/socket/socket.h"
+
+#define SOL_RAW            255
+#define SOL_UDPLITE        136
+#define UDPLITE_SEND_CSCOV 10 /* net/udplite.h */
+#define UDPLITE_RECV_CSCOV 11
 
 /* Constants that headers of Debian 12 lack are given as numbers, with their names. */
 
@@ -28,7 +37,8 @@ enum {
 	V6 = 32,
 	UDP4 = 64, /* UDP over IPv4 or IPv6; over IPv6 */
 	UDP6 = 128,
-	INET = TCP | UDP,
+	RAW = 256, /* and those of ICMP (man 7 icmp) */
+	INET = TCP | UDP | RAW,
 	ALL = UNIX | INET | NETLINK,
 };
 
@@ -178,6 +188,17 @@ static const struct row {
 	{IPPROTO_IPV6, IPV6_UNICAST_IF, V6, 0, sizeof(int)},
 	{IPPROTO_IPV6, IPV6_RECVFRAGSIZE, V6, 0, sizeof(int)},
 
+	{SOL_RAW, ICMP_FILTER, RAW, 0, sizeof(uint32_t)},
+	{SOL_RAW, IPV6_CHECKSUM, RAW, 0, sizeof(int)},
+	{IPPROTO_IP, IP_HDRINCL, RAW, 0, sizeof(int)},
+	{IPPROTO_IPV6, 36 /* IPV6_HDRINCL */, RAW, 0, sizeof(int)},
+	{IPPROTO_IP, IP_NODEFRAG, RAW, 0, sizeof(int)},
+
+	{SOL_UDPLITE, UDPLITE_SEND_CSCOV, UDP, 0, sizeof(int)},
+	{SOL_UDPLITE, UDPLITE_RECV_CSCOV, UDP, 0, sizeof(int)},
+
+	/* One a group; no call shows it like this (socket/netlink.c). */
+	{SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, NETLINK, 0, sizeof(int)},
 	{SOL_NETLINK, 3 /* NETLINK_PKTINFO */, NETLINK, 0, sizeof(int)},
 	{SOL_NETLINK, 4 /* NETLINK_BROADCAST_ERROR */, NETLINK, 0, sizeof(int)},
 	{SOL_NETLINK, 5 /* NETLINK_NO_ENOBUFS */, NETLINK, 0, sizeof(int)},
@@ -190,15 +211,16 @@ static const struct row {
 static unsigned kind_of(const struct image_socket *s)
 {
 	bool tcp = s->type == SOCK_STREAM;
-	unsigned v4 = tcp ? TCP | V4 : UDP | V4 | UDP4, v6 = v4 | (tcp ? V6 : V6 | UDP6);
+	unsigned v4 = tcp ? TCP | V4 : V4 | UDP4, v6 = v4 | (tcp ? V6 : V6 | UDP6);
+	unsigned more = tcp ? 0 : socket_is_raw(s) ? RAW : UDP;
 
 	switch (s->family) {
 	case AF_UNIX:
 		return UNIX;
 	case AF_INET:
-		return v4;
+		return v4 | more;
 	case AF_INET6:
-		return v6;
+		return v6 | more;
 	default:
 		return NETLINK;
 	}
@@ -267,15 +289,9 @@ static int refuse_headers(int fd, unsigned kind, struct err *e)
 
 static int refuse_hidden(int fd, const struct image_socket *s, struct err *e)
 {
-	socklen_t size = 0;
 	char name[16] = "";
+	socklen_t size = sizeof(name);
 
-	/* The number of instructions (man 7 socket); an error is a BPF program. */
-	if (s->family != AF_NETLINK &&
-		(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, name, &size) || size))
-		return err_set(
-			e, 0, "it has a filter (SO_ATTACH_FILTER), which is not supported");
-	size = sizeof(name);
 	if (kind_of(s) & TCP && !getsockopt(fd, IPPROTO_TCP, TCP_ULP, name, &size) && size &&
 		*name)
 		return err_set(e, 0,
@@ -291,7 +307,8 @@ int socket_options_save(int fd, const struct image_socket *s, struct buf *out, s
 
 	if (fresh < 0)
 		return err_set(e, errno, "cannot make a socket to compare it with");
-	if (refuse_hidden(fd, s, e))
+	/* A filter comes before SO_LOCK_FILTER. */
+	if (refuse_hidden(fd, s, e) || socket_long_options_save(fd, fresh, out, e))
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct image_socket_option now, new;
@@ -347,7 +364,16 @@ int socket_options_set(int fd, const struct image_socket_option *options, size_t
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct row *row = find_row(options[i].level, options[i].name);
+		ssize_t parts;
 
+		if (socket_option_is_long(&options[i])) {
+			parts = early ? 1
+				      : socket_long_option_set(fd, &options[i], count - i, e);
+			if (parts < 0)
+				return -1;
+			i += parts - 1;
+			continue;
+		}
 		if (row && !!(row->flags & EARLY) != early)
 			continue;
 		if (set(fd, &options[i], e))

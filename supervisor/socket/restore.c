@@ -93,7 +93,8 @@ static int connect_to_name(struct socket_restore *q, size_t number, struct err *
 	const struct socket_made *made = &q->made[number - 1];
 	cleanup_buf struct buf name = {0};
 
-	if (s->type != SOCK_DGRAM || s->state == IMAGE_SOCKET_ENDED)
+	if (s->type == SOCK_STREAM || s->type == SOCK_SEQPACKET ||
+		s->state == IMAGE_SOCKET_ENDED)
 		return 0;
 	if (s->state != IMAGE_SOCKET_CONNECTED)
 		return made->pair && connect(made->fd, &nothing, sizeof(nothing))

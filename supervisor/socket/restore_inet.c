@@ -5,6 +5,7 @@
  * that listens for the moment. No privilege is needed for that.
  */
 #include <errno.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
@@ -308,14 +309,19 @@ static int make_kept(struct socket_restore *q, size_t number, struct err *e)
 static int make_netlink(
 	struct socket_restore *q, const struct image_socket *s, int *fd, struct err *e)
 {
+	struct sockaddr_nl name;
+
 	*fd = socket_new(q, s, e);
 	if (*fd < 0)
 		return -1;
+	if (!s->name_size || !bind(*fd, (const struct sockaddr *)s->name, s->name_size))
+		return 0;
 	/* Its number may be another's by now; then the kernel gives it one. */
-	if (s->name_size && bind(*fd, (const struct sockaddr *)s->name, s->name_size) &&
-		errno != EADDRINUSE)
-		return err_set(e, errno, "cannot bind a netlink socket");
-	return 0;
+	memcpy(&name, s->name, sizeof(name));
+	name.nl_pid = 0;
+	return errno != EADDRINUSE || bind(*fd, (struct sockaddr *)&name, sizeof(name))
+		       ? err_set(e, errno, "cannot bind a netlink socket")
+		       : 0;
 }
 
 int socket_inet_make(struct socket_restore *q, size_t number, struct err *e)

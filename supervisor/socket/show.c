@@ -40,8 +40,8 @@ int fd_socket_check(const struct fd_check *c, const struct image_description *x,
 	if (o->size > QUEUE_MAX)
 		return err_set(e, 0, "the image is damaged: a socket holds more than it can");
 	if ((s->state == IMAGE_SOCKET_WAITING && !s->listener) ||
-		(s->state == IMAGE_SOCKET_CONNECTED && s->type != SOCK_DGRAM && !s->peer &&
-			!is_kept(c->job, x->args[0])))
+		(s->state == IMAGE_SOCKET_CONNECTED && s->type != SOCK_DGRAM &&
+			s->type != SOCK_RAW && !s->peer && !is_kept(c->job, x->args[0])))
 		return err_set(e, 0, "the image is damaged: ends of a connection");
 	return 0;
 }
@@ -56,7 +56,11 @@ static const char *kind_of(const struct image_socket *s)
 	case AF_NETLINK:
 		return "netlink";
 	default:
-		return s->type == SOCK_STREAM ? "TCP" : "UDP";
+		if (socket_is_raw(s))
+			return s->type == SOCK_RAW ? "raw" : "ICMP";
+		return s->type == SOCK_STREAM           ? "TCP"
+		       : s->protocol == IPPROTO_UDPLITE ? "UDP-Lite"
+							: "UDP";
 	}
 }
 

@@ -42,7 +42,8 @@ const char *socket_family_name(int family)
 static bool is_plain_netlink(int protocol)
 {
 	return protocol == NETLINK_ROUTE || protocol == NETLINK_SOCK_DIAG ||
-	       protocol == NETLINK_KOBJECT_UEVENT || protocol == NETLINK_GENERIC;
+	       protocol == NETLINK_USERSOCK || protocol == NETLINK_KOBJECT_UEVENT ||
+	       protocol == NETLINK_GENERIC;
 }
 
 bool socket_is_known(int family, int type, int protocol)
@@ -52,13 +53,23 @@ bool socket_is_known(int family, int type, int protocol)
 		return type == SOCK_STREAM || type == SOCK_DGRAM || type == SOCK_SEQPACKET;
 	case AF_INET:
 	case AF_INET6:
-		return (type == SOCK_STREAM && protocol == IPPROTO_TCP) ||
-		       (type == SOCK_DGRAM && protocol == IPPROTO_UDP);
+		if (type == SOCK_DGRAM)
+			return protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
+			       protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6;
+		return type == SOCK_RAW || (type == SOCK_STREAM && protocol == IPPROTO_TCP);
 	case AF_NETLINK:
 		return is_plain_netlink(protocol);
 	default:
 		return false;
 	}
+}
+
+bool socket_is_raw(const struct image_socket *s)
+{
+	return (s->family == AF_INET || s->family == AF_INET6) &&
+	       (s->type == SOCK_RAW ||
+		       (s->type == SOCK_DGRAM &&
+			       (s->protocol == IPPROTO_ICMP || s->protocol == IPPROTO_ICMPV6)));
 }
 
 int socket_refuse(int fd, struct err *e)
@@ -75,8 +86,6 @@ int socket_refuse(int fd, struct err *e)
 	if (family != AF_INET && family != AF_INET6 && family != AF_NETLINK)
 		return name ? err_set(e, 0, "sockets of family %s are not supported", name)
 			    : err_set(e, 0, "sockets of family %d are not supported", family);
-	if (type == SOCK_RAW && family != AF_NETLINK)
-		return err_set(e, 0, "raw sockets (%s) are not supported", name);
 	return err_set(e, 0, "sockets of family %s with protocol %d are not supported", name,
 		protocol);
 }
@@ -144,9 +153,9 @@ bool socket_is_any_address(const uint8_t *name)
 	return !memcmp(a, zero, size);
 }
 
-bool socket_is_free(const uint8_t *name, uint32_t size, int type)
+bool socket_is_free(const uint8_t *name, uint32_t size, int type, int protocol)
 {
-	cleanup_fd int fd = socket(family_of(name), type | SOCK_CLOEXEC, 0);
+	cleanup_fd int fd = socket(family_of(name), type | SOCK_CLOEXEC, protocol);
 
 	return fd >= 0 && !bind(fd, (const struct sockaddr *)name, size);
 }
@@ -157,7 +166,7 @@ bool socket_is_local(const uint8_t *name, uint32_t size)
 
 	memcpy(any_port, name, size);
 	memset(any_port + offsetof(struct sockaddr_in, sin_port), 0, sizeof(in_port_t));
-	return socket_is_free(any_port, size, SOCK_STREAM);
+	return socket_is_free(any_port, size, SOCK_STREAM, 0);
 }
 
 static void show_unix(const uint8_t *name, uint32_t size, struct buf *out)

@@ -14,6 +14,9 @@
 
 /* Whether such a socket can be saved at all. */
 bool socket_is_known(int family, int type, int protocol);
+/* Whether it is one for packets of a protocol (SOCK_RAW) or for those of ICMP (man 7 icmp),
+ * which holds no connection and whose queue cannot be filled again. */
+bool socket_is_raw(const struct image_socket *s);
 /* Say in @e why @fd, one of another kind, cannot; returns -1. */
 int socket_refuse(int fd, struct err *e);
 
@@ -34,6 +37,6 @@ bool socket_is_any_address(const uint8_t *name);
 uint16_t socket_port(const uint8_t *name);
 /* Whether the IP address is one of this machine; and the port of it free. */
 bool socket_is_local(const uint8_t *name, uint32_t size);
-bool socket_is_free(const uint8_t *name, uint32_t size, int type);
+bool socket_is_free(const uint8_t *name, uint32_t size, int type, int protocol);
 
 #endif

@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <linux/bpf.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
@@ -51,9 +52,20 @@ static void still_outside(void)
 		"the connection is broken");
 }
 
+/* Packets of its own to itself, which it has not read. */
 static void raw(void)
 {
-	need_socket(AF_INET, SOCK_RAW, IPPROTO_ICMP);
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+
+	need_socket(AF_INET, SOCK_RAW, 253); /* for experiments (RFC 3692) */
+	MUST(sendto(fd, "x", 1, 0, (struct sockaddr *)&a, sizeof(a)) == 1);
+}
+
+static void still_raw(void)
+{
+	char packet[32];
+
+	CHECK(recv(fd, packet, sizeof(packet), MSG_DONTWAIT) == 21, "the packet is gone");
 }
 
 static void packet(void)
@@ -117,13 +129,25 @@ static void headers6(void)
 		"no such option here");
 }
 
+/* A filter that the kernel does not show: an eBPF program, "return 0xffff". */
 static void filter(void)
 {
-	struct sock_filter all = BPF_STMT(BPF_RET, 0xffff);
-	struct sock_fprog program = {1, &all};
+	struct bpf_insn code[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0xffff},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	union bpf_attr load = {
+		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+		.insns = (uintptr_t)code,
+		.insn_cnt = 2,
+		.license = (uintptr_t) "GPL",
+	};
+	int program = syscall(SYS_bpf, BPF_PROG_LOAD, &load, sizeof(load));
 
+	need(program >= 0, "no BPF");
 	need_socket(AF_INET, SOCK_DGRAM, 0);
-	MUST(!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
+	MUST(!setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &program, sizeof(program)));
+	close(program);
 }
 
 /* A connection that is not accepted yet, with bytes in it. */
@@ -787,7 +811,7 @@ static void end_undo(void)
 
 static const struct kind kinds[] = {
 	{"outside", outside, still_outside, 'd'},
-	{"raw", raw, nothing, 'd'},
+	{"raw", raw, still_raw, 'd'},
 	{"packet", packet, nothing, 'd'},
 	{"vsock", vsock, nothing, 'd'},
 	{"alg", alg, nothing, 'd'},

@@ -118,13 +118,6 @@ static void still_answer(void)
 }
 
 /* Groups beyond those that bind(2) knows of. */
-static void high_group(void)
-{
-	need_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
-	need(!setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &(int){33}, sizeof(int)),
-		"no such group here");
-}
-
 static socklen_t bind_inet(int to, struct sockaddr_in *a)
 {
 	socklen_t size = sizeof(*a);
@@ -267,7 +260,6 @@ static const struct kind kinds[] = {
 	{"external-processing", external_processing, nothing, 'd'},
 	{"locked-settings", locked_settings, nothing, 'd'},
 	{"kernel-answer", kernel_answer, still_answer, 'd'},
-	{"high-group", high_group, nothing, 'd'},
 	{"corked", corked, still_corked, 'd'},
 	{"datagram-from-outside", datagram_from_outside, still_answers, 'd'},
 	{"unix-outside", unix_outside, still_outside, 'd'},

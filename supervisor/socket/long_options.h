@@ -1,0 +1,24 @@
+/*
+ * socket/long_options.h - options that are longer than an entry of the image takes: filters
+ * (SO_ATTACH_FILTER, man 7 socket) and ICMP6_FILTER (RFC 3542). Each is several entries.
+ */
+#ifndef SUPERVISOR_SOCKET_LONG_OPTIONS_H
+#define SUPERVISOR_SOCKET_LONG_OPTIONS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "ckpt/image.h"
+#include "lib/err.h"
+#include "lib/util.h"
+
+bool socket_option_is_long(const struct image_socket_option *o);
+
+/* Add to @out those of @fd that are not as in @fresh, a new one of its kind. */
+int socket_long_options_save(int fd, int fresh, struct buf *out, struct err *e);
+
+/* Set the one of @fd whose first entry is @options[0]. How many entries it has, or -1. */
+ssize_t socket_long_option_set(
+	int fd, const struct image_socket_option *options, size_t count, struct err *e);
+
+#endif
