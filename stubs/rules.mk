@@ -108,7 +108,12 @@ $(O)/stubs/audit/coverage.o: stubs/audit/audit.c
 		-c -o $@ $<
 $(O)/stubs/audit/audit.o: private ALL_CFLAGS = $(STUB_FLAGS) -fvisibility=hidden -ffreestanding
 
-SPLIT := $(LIBDIR)/libtrecr-audit.so $(LIBDIR)/libtrecr-crossing.so $(LIBDIR)/stubs/libcuda.so.1 $(LIBDIR)/stubs/libnvidia-ml.so.1 \
+# For debuggers.
+$(LIBDIR)/trecr-gdb.py: tools/trecr-gdb.py
+	@mkdir -p $(@D)
+	cp $< $@
+
+SPLIT := $(LIBDIR)/trecr-gdb.py $(LIBDIR)/libtrecr-audit.so $(LIBDIR)/libtrecr-crossing.so $(LIBDIR)/stubs/libcuda.so.1 $(LIBDIR)/stubs/libnvidia-ml.so.1 \
 	$(LIBDIR)/trecr-lower $(LIBDIR)/trecr-lower-core $(LIBDIR)/libtrecr-audit-coverage.so \
 	$(LIBDIR)/coverage/libcuda.so.1 $(LIBDIR)/coverage/libnvidia-ml.so.1
 all: $(SPLIT)

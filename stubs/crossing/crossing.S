@@ -19,6 +19,7 @@
 
 #include "stubs/crossing/save.inc"
 #include "stubs/crossing/thread.h"
+#include "stubs/crossing/unwind.inc"
 
 	.hidden crossing_first, crossing_nested, crossing_open_library, crossing_exchange
 	.hidden crossing_upper_slot_offset, crossing_call_upper
@@ -28,9 +29,11 @@
 .macro MAKE_ENTRY
 	addq $ENTRY_SIZE, THREAD_TOP(%r10)
 	popq (%rax)
+	UNWIND_POPPED
 	mov %rbx, ENTRY_RBX(%rax)
 	mov %rsp, ENTRY_RSP(%rax)
 	mov %r10, %rbx
+	UNWIND_ENTRY
 .endm
 
 /* The way in. Threads that come for the first time leave for `first`, those that are inside
@@ -53,6 +56,7 @@
 	.protected crossing
 	.type crossing, @function
 crossing:
+	.cfi_startproc
 	COME_IN first, nested, enter
 	mov THREAD_LOWER_FS(%r10), %rax
 	wrfsbase %rax
@@ -71,9 +75,12 @@ leave:
 	cmp %rsp, ENTRY_RSP(%rcx)
 	jne 1b
 	pushq (%rcx)
+	UNWIND_PUSHED
 	mov ENTRY_RBX(%rcx), %rbx
+	.cfi_restore %rbx
 	mov %rcx, THREAD_TOP(%r11)
 	ret
+	.cfi_endproc
 
 	/* A body above, at r11: an entry as for a call below, so that the thread is let run until
 	 * the body returns before it is stopped for a checkpoint. */
@@ -81,15 +88,18 @@ leave:
 	.protected crossing_guard
 	.type crossing_guard, @function
 crossing_guard:
+	.cfi_startproc
 	COME_IN guard_first, guard_nested, guard_enter
 	call *%r11
 	jmp leave
+	.cfi_endproc
 
 	/* Lower code calls the upper function in r11. */
 	.globl crossing_upcall
 	.hidden crossing_upcall
 	.type crossing_upcall, @function
 crossing_upcall:
+	.cfi_startproc
 	mov crossing_upper_slot_offset(%rip), %r10
 	mov %fs:(%r10), %r10
 	test %r10, %r10
@@ -104,39 +114,60 @@ crossing_upcall:
 	mov THREAD_LOWER_FS(%rbx), %rcx
 	wrfsbase %rcx
 	jmp leave
+	.cfi_endproc
 
+	.cfi_startproc
 overflow:
 	ud2
+	.cfi_endproc
 
 	/* Where a return address is led to stop a thread on its way out of the lower half: who
 	 * traces it sees the system call. When that has died meanwhile, the thread goes on to
-	 * where it was to return to. Only rax, rdx and xmm0 hold anything here. */
+	 * where it was to return to. Only rax, rdx and xmm0 hold anything here. (Until r9 leads to
+	 * the record nothing tells what the caller was. The nop is for those who look up the
+	 * instruction before a return address.) */
 	.globl crossing_trap, crossing_trapped
 	.hidden crossing_trap, crossing_trapped
+	.cfi_startproc
+	.cfi_def_cfa_offset 0
+	.cfi_undefined 16
+	nop
 crossing_trap:
+	mov crossing_current@gottpoff(%rip), %r9
+	mov %fs:(%r9), %r9
+	.cfi_escape 0x10, 16, 2, 0x79, THREAD_ORIGINAL	/* breg9 THREAD_ORIGINAL */
 	mov %rax, %r10
 	mov $SYS_gettid, %eax
 	syscall
 crossing_trapped:
 	mov %r10, %rax
-	mov crossing_current@gottpoff(%rip), %r11
-	mov %fs:(%r11), %r11
-	jmp *THREAD_ORIGINAL(%r11)
+	jmp *THREAD_ORIGINAL(%r9)
+	.cfi_endproc
 
 	/* The thread is the lower half's own: its helper in the upper half makes the call. */
 on_lower_thread:
+	.cfi_startproc
 	push %r9
+	.cfi_adjust_cfa_offset 8
 	push %r8
+	.cfi_adjust_cfa_offset 8
 	push %rcx
+	.cfi_adjust_cfa_offset 8
 	push %rdx
+	.cfi_adjust_cfa_offset 8
 	push %rsi
+	.cfi_adjust_cfa_offset 8
 	push %rdi
+	.cfi_adjust_cfa_offset 8
 	mov %rsp, %rsi
 	mov %r11, %rdi
 	sub $8, %rsp
+	.cfi_adjust_cfa_offset 8
 	call *crossing_call_upper(%rip)
 	add $56, %rsp
+	.cfi_adjust_cfa_offset -56
 	ret
+	.cfi_endproc
 
 	/* The side stack is not empty: another call is below (a guarded body, a signal handler or a
 	 * callback crosses), or entries were left behind, or this is a child of fork. */
@@ -151,6 +182,7 @@ on_lower_thread:
 .endm
 
 nested:
+	.cfi_startproc
 	IS_NESTED nested_slow, enter
 nested_slow:
 	SAVE_ARGUMENTS
@@ -178,9 +210,11 @@ slow_done:
 	jmp enter
 2:	mov %r11, %rax
 	ret
+	.cfi_endproc
 	.size crossing, . - crossing
 
 guard_nested:
+	.cfi_startproc
 	IS_NESTED guard_nested_slow, guard_enter
 guard_nested_slow:
 	SAVE_ARGUMENTS
@@ -204,12 +238,14 @@ guard_slow_done:
 	mov THREAD_TOP(%r10), %rax
 	jmp guard_enter
 1:	jmp *%r11
+	.cfi_endproc
 	.size crossing_guard, . - crossing_guard
 
 	.globl crossing_open
 	.protected crossing_open
 	.type crossing_open, @function
 crossing_open:
+	.cfi_startproc
 	SAVE_ARGUMENTS
 	mov %r10, %rdi
 	call crossing_open_library
@@ -219,6 +255,7 @@ crossing_open:
 	jz crossing
 	mov %r10, %rax
 	ret
+	.cfi_endproc
 	.size crossing_open, . - crossing_open
 
 	/* In place of crossing, when there is something to be printed. */
@@ -226,21 +263,25 @@ crossing_open:
 	.hidden crossing_print
 	.type crossing_print, @function
 crossing_print:
+	.cfi_startproc
 	SAVE_ARGUMENTS
 	call crossing_print_kept
 	RESTORE_ARGUMENTS
 	jmp crossing
+	.cfi_endproc
 	.size crossing_print, . - crossing_print
 
 	.globl crossing_callback
 	.protected crossing_callback
 	.type crossing_callback, @function
 crossing_callback:
+	.cfi_startproc
 	SAVE_ARGUMENTS
 	lea (%rbp,%rax,8), %rdi
 	call crossing_exchange
 	RESTORE_ARGUMENTS
 	jmp *(%r10)
+	.cfi_endproc
 	.size crossing_callback, . - crossing_callback
 
 	/* Functions for the lower half to call, each standing for one of the upper half. */
@@ -248,6 +289,7 @@ crossing_callback:
 	.globl crossing_callback_thunks
 	.hidden crossing_callback_thunks
 crossing_callback_thunks:
+	.cfi_startproc
 	.set i, 0
 	.rept CALLBACKS
 	.balign 16
@@ -255,11 +297,13 @@ crossing_callback_thunks:
 	jmp crossing_upcall
 	.set i, i + 1
 	.endr
+	.cfi_endproc
 
 	/* Functions for the upper half to call, each standing for one of the lower half. */
 	.globl crossing_function_thunks
 	.hidden crossing_function_thunks
 crossing_function_thunks:
+	.cfi_startproc
 	.set i, 0
 	.rept FUNCTIONS
 	.balign 16
@@ -267,5 +311,6 @@ crossing_function_thunks:
 	jmp crossing
 	.set i, i + 1
 	.endr
+	.cfi_endproc
 
 	.section .note.GNU-stack, "", @progbits

@@ -3,11 +3,13 @@
  * (answers.c). */
 #include "stubs/gen/entries.inc"
 #include "stubs/cuda/nameless.h"
+#include "stubs/crossing/unwind.inc"
 
 	.hidden cuda_nameless, cuda_nameless_targets, answers_ask_below
 	.globl cuda_nameless
 	.balign NAMELESS_SIZE
 cuda_nameless:
+	.cfi_startproc
 	.set i, 0
 	.rept NAMELESS
 	.balign NAMELESS_SIZE
@@ -15,8 +17,10 @@ cuda_nameless:
 	jmp nameless_call
 	.set i, i + 1
 	.endr
+	.cfi_endproc
 
 nameless_call:
+	.cfi_startproc
 	forget_answer
 	handle %rdi
 	handle %rsi
@@ -28,18 +32,28 @@ nameless_call:
 	mov %rax, (%rsp)
 	jmp *(%r11)
 
-	/* In place of the crossing, on its way out: the stack is as the call found it. */
+	/* In place of the crossing, on its way out: the stack is as the call found it. (The nop is
+	 * for those who look up the instruction before a return address.) */
+	UNWIND_ENTRY
+	nop
 returned:
 	push %rax
+	.cfi_adjust_cfa_offset 8
 	push %rdx
+	.cfi_adjust_cfa_offset 8
 	sub $16, %rsp
+	.cfi_adjust_cfa_offset 16
 	movups %xmm0, (%rsp)
 	mov %rbx, %rdi
 	call answers_ask_below
 	movups (%rsp), %xmm0
 	add $16, %rsp
+	.cfi_adjust_cfa_offset -16
 	pop %rdx
+	.cfi_adjust_cfa_offset -8
 	pop %rax
+	.cfi_adjust_cfa_offset -8
 	jmp *crossing_returned@GOTPCREL(%rip)
+	.cfi_endproc
 
 	.section .note.GNU-stack, "", @progbits

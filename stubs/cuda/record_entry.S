@@ -11,19 +11,29 @@
 	.hidden cuda_record
 	.type cuda_record, @function
 cuda_record:
+	.cfi_startproc
 	push %r9
+	.cfi_adjust_cfa_offset 8
 	push %r8
+	.cfi_adjust_cfa_offset 8
 	push %rcx
+	.cfi_adjust_cfa_offset 8
 	push %rdx
+	.cfi_adjust_cfa_offset 8
 	push %rsi
+	.cfi_adjust_cfa_offset 8
 	push %rdi
+	.cfi_adjust_cfa_offset 8
 	mov %eax, %edi
 	mov %rsp, %rsi
 	lea 56(%rsp), %rdx
 	sub $8, %rsp
+	.cfi_adjust_cfa_offset 8
 	call cuda_record_call
 	add $56, %rsp
+	.cfi_adjust_cfa_offset -56
 	ret
+	.cfi_endproc
 	.size cuda_record, . - cuda_record
 
 /* int cuda_call_words(void **slot, const uint64_t words[16]): call below with so many words. */
@@ -31,8 +41,12 @@ cuda_record:
 	.hidden cuda_call_words
 	.type cuda_call_words, @function
 cuda_call_words:
+	.cfi_startproc
 	push %rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
 	mov %rsp, %rbp
+	.cfi_def_cfa_register %rbp
 	mov %rdi, %r11
 	mov %rsi, %rax
 	.set i, 15
@@ -48,7 +62,10 @@ cuda_call_words:
 	mov 40(%rax), %r9
 	call *cuda_cross(%rip)
 	leave
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
 	ret
+	.cfi_endproc
 	.size cuda_call_words, . - cuda_call_words
 
 /* rax is a function that is used for the first time. Keeps all but rax. */
@@ -56,11 +73,13 @@ cuda_call_words:
 	.hidden objects_first_use
 	.type objects_first_use, @function
 objects_first_use:
+	.cfi_startproc
 	SAVE_ARGUMENTS
 	mov %rax, %rdi
 	call object_used
 	RESTORE_ARGUMENTS
 	ret
+	.cfi_endproc
 	.size objects_first_use, . - objects_first_use
 
 	/* Functions that come in a table, and are bodies. */
@@ -68,8 +87,10 @@ objects_first_use:
 	.globl guarded_\name
 	.hidden guarded_\name, body_\name
 guarded_\name:
+	.cfi_startproc
 	lea body_\name(%rip), %r11
 	jmp *crossing_guard@GOTPCREL(%rip)
+	.cfi_endproc
 .endm
 	guarded storage_put
 	guarded storage_delete
@@ -78,8 +99,10 @@ guarded_\name:
 	.globl guarded_storage_get
 	.hidden guarded_storage_get, body_storage_get
 guarded_storage_get:
+	.cfi_startproc
 	answer_storage_get
 	lea body_storage_get(%rip), %r11
 	jmp *crossing_guard@GOTPCREL(%rip)
+	.cfi_endproc
 
 	.section .note.GNU-stack, "", @progbits

@@ -101,7 +101,7 @@ static void entry(const struct api *api, const struct api_call *call, size_t ind
 	enum api_way way = api_way(call);
 	int callback = api_callback(call);
 
-	fprintf(out, "\t%s\n",
+	fprintf(out, "\tend_code\n\t%s\n",
 		is_hot(call) ? ".section .text.hot, \"ax\", @progbits" : ".text");
 	if (way == API_REFUSE) {
 		fprintf(out, "export %s\n\tmov $%zu, %%edi\n\tjmp %s_refused\n", call->name,
@@ -195,7 +195,9 @@ int gen_entries(const struct api *api, FILE *out, struct err *e)
 			return -1;
 		entry(api, &api->calls[i], i, out);
 	}
-	print_for(api, ".section .rodata\n.hidden %s_names\n.globl %s_names\n%s_names:\n", out);
+	print_for(api,
+		"\tend_code\n.section .rodata\n.hidden %s_names\n.globl %s_names\n%s_names:\n",
+		out);
 	for (size_t i = 0; i < api->call_count; i++)
 		fprintf(out, "\t.asciz \"%s\"\n", api->calls[i].name);
 	print_for(api, tail, out);
