@@ -209,8 +209,7 @@ static int set_flags(const struct image_description *x, int fd, struct err *e)
 static bool is_movable(uint32_t kind)
 {
 	return kind != IMAGE_FD_SOCKET && kind != IMAGE_FD_PTY_MASTER &&
-	       kind != IMAGE_FD_PTY_SLAVE && kind != IMAGE_FD_MQUEUE &&
-	       kind != IMAGE_FD_URING;
+	       kind != IMAGE_FD_PTY_SLAVE && kind != IMAGE_FD_MQUEUE && kind != IMAGE_FD_URING;
 }
 
 /* The first process puts its own in their places as they are made: there may be no room for

@@ -1,7 +1,8 @@
 #include "supervisor/fd/scraps.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +32,30 @@ static char *path_beside(const char *file, const char *name)
 	return xasprintf("%.*s%s", (int)(strrchr(file, '/') + 1 - file), file, name);
 }
 
+/* Open, when it is a directory of ours that nobody else can write to; others may have taken the
+ * name meanwhile, where they can write to the directory that it is in. */
+static int open_own(const char *path)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -1;
+	if (st.st_uid == geteuid() && !(st.st_mode & 022))
+		return steal_fd(&fd);
+	errno = EEXIST;
+	return -1;
+}
+
 /* For other users' sockets, whose trouble it is, too. */
 static char *make(char *path, struct err *e)
 {
-	if ((!mkdir(path, 0711) && !chmod(path, 0711)) || errno == EEXIST)
+	cleanup_fd int fd = -1;
+	bool new = !mkdir(path, 0700);
+
+	if (new || errno == EEXIST)
+		fd = open_own(path);
+	if (fd >= 0 && (!new || !fchmod(fd, 0711)))
 		return path;
 	err_set(e, errno, "cannot make directory %s", path);
 	free(path);
@@ -51,15 +72,41 @@ char *fd_scraps_beside(const char *file, const char *name, struct err *e)
 	return make(path_beside(file, name), e);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+/* All in the directory that is open as @fd (consumed). Never by a path, in which others might
+ * put a link to somewhere else; what cannot be removed is empty directories of ours. */
+static void remove_contents(int fd)
 {
-	(void)remove(path); /* what is left is an empty directory of ours */
-	return 0;
+	DIR *dir = fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		int below;
+
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (!unlinkat(dirfd(dir), entry->d_name, 0))
+			continue;
+		below = openat(dirfd(dir), entry->d_name,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (below >= 0)
+			remove_contents(below);
+		(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+	}
+	closedir(dir);
 }
 
 static void remove_all(char *path)
 {
-	(void)nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	int fd = open_own(path);
+
+	if (fd >= 0) {
+		remove_contents(fd);
+		(void)rmdir(path);
+	}
 	free(path);
 }
 

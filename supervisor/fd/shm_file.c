@@ -94,23 +94,35 @@ static int check_unused(int fd, const char *path, struct err *e)
 	return err_set(e, errno, "cannot tell whether %s is in use", path);
 }
 
-static int check(const char *path, const struct image_object *o, struct err *e)
+/* The file that is open as @fd may be emptied: it is what a program of @owner could have left.
+ */
+static int check_file(int fd, const char *path, uid_t owner, struct err *e)
 {
-	cleanup_fd int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+	struct statfs fs;
 	struct stat st;
 
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	if (fd < 0 || fstat(fd, &st))
-		return err_set(
-			e, errno, "cannot put %s, shared memory of the program, back", path);
-	if (!S_ISREG(st.st_mode) || st.st_uid != (uid_t)o->args[1] ||
-		!fd_shm_file_is_memory(path))
+	if (fstat(fd, &st) || fstatfs(fd, &fs))
+		return err_set(e, errno, "cannot look at %s", path);
+	if (!S_ISREG(st.st_mode) || st.st_uid != owner || fs.f_type != TMPFS_MAGIC)
 		return err_set(e, 0,
 			"cannot put %s, shared memory of the program, back: another file has "
 			"that name",
 			path);
 	return check_unused(fd, path, e);
+}
+
+#define OPEN_FLAGS (O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK)
+
+static int check(const char *path, const struct image_object *o, struct err *e)
+{
+	cleanup_fd int fd = open(path, OPEN_FLAGS);
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0)
+		return err_set(
+			e, errno, "cannot put %s, shared memory of the program, back", path);
+	return check_file(fd, path, o->args[1], e);
 }
 
 int fd_shm_files_check(const struct checkpoint *c, struct err *e)
@@ -153,20 +165,16 @@ void fd_shm_files_forget(struct buf *paths, bool remove)
 }
 
 /* O_CREAT on another user's file is refused in a directory like /dev/shm, even to root
- * (fs.protected_regular). */
-static int open_or_make(const char *path)
+ * (fs.protected_regular). What is there is looked at again: anybody may have made it since. */
+int fd_shm_file_open(const char *path, uid_t owner, struct err *e)
 {
-	const int flags = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK;
-	int fd = open(path, flags);
+	cleanup_fd int fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
 
-	return fd < 0 && errno == ENOENT ? open(path, flags | O_CREAT | O_EXCL, 0600) : fd;
-}
-
-int fd_shm_file_open(const struct image *job, const struct image_object *o, struct err *e)
-{
-	const char *path = image_string(job, o->name);
-	cleanup_fd int fd = open_or_make(path);
-
+	if (fd < 0 && errno == EEXIST) {
+		fd = open(path, OPEN_FLAGS);
+		if (fd >= 0 && check_file(fd, path, owner, e))
+			return -1;
+	}
 	if (fd < 0)
 		return err_set(e, errno, "cannot make %s, shared memory of the program", path);
 	if (ftruncate(fd, 0))

@@ -31,7 +31,8 @@ void fd_shm_files_absent(const struct checkpoint *c, struct buf *paths);
 /* Remove @paths, which a restart has made that failed (@remove), and free them. */
 void fd_shm_files_forget(struct buf *paths, bool remove);
 
-/* The file of object @o, empty, and made where it is not there; -1 on failure. */
-int fd_shm_file_open(const struct image *job, const struct image_object *o, struct err *e);
+/* The file at @path, empty, and made where it is not there; -1 on failure, which is also one
+ * that is not @owner's, is no memory, or is in use. */
+int fd_shm_file_open(const char *path, uid_t owner, struct err *e);
 
 #endif

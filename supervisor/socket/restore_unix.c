@@ -36,8 +36,14 @@ static char *new_root(struct socket_restore *q, char *scraps, struct err *e)
 	cleanup_free char *in = scraps;
 	char *path = in ? xasprintf("%s/%u", in, q->roots++) : NULL;
 
-	if (!path || (!mkdir(path, 0777) && !chmod(path, 0777)))
-		return path;
+	if (!path)
+		return NULL;
+	if (!mkdir(path, 0700)) {
+		cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd >= 0 && !fchmod(fd, 0777))
+			return path;
+	}
 	err_set(e, errno, "cannot make %s", path);
 	free(path);
 	return NULL;
