@@ -122,7 +122,7 @@ static int connect_waiting(struct socket_restore *q, size_t number, struct err *
 	if (s->family == AF_UNIX)
 		return socket_unix_connect(q, q->made[number - 1].fd, s->listener, &as, e);
 	return socket_inet_connect(
-		q, q->made[number - 1].fd, s->peer_name, s->peer_name_size, e);
+		q, q->made[number - 1].fd, s, s->peer_name, s->peer_name_size, e);
 }
 
 /* In the order in which they came. */
@@ -179,18 +179,33 @@ static int shut_down(struct socket_restore *q, size_t number, struct err *e)
 	return 0;
 }
 
+/* Those that were set for all, as long as they were made. */
+static int put_back(int fd, const struct image_socket *s,
+	const struct image_socket_option *options, struct err *e)
+{
+	static const int shared[] = {SO_REUSEADDR, SO_REUSEPORT};
+	int one = 1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(shared); i++) {
+		int value =
+			socket_option_value(options, s->option_count, SOL_SOCKET, shared[i]);
+
+		if (setsockopt(fd, SOL_SOCKET, shared[i], &value, sizeof(value)))
+			return err_set(e, errno, "cannot set the options of a socket");
+	}
+	if (is_tcp(s) && setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one)))
+		return err_set(e, errno, "cannot set the options of a socket");
+	return 0;
+}
+
 static int set_options(struct socket_restore *q, size_t number, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
 	const struct image_socket_option *options = &q->options[s->first_option];
 	int fd = q->made[number - 1].fd;
-	int one = 1,
-	    reuse = socket_option_value(options, s->option_count, SOL_SOCKET, SO_REUSEADDR);
 
-	/* Set for all, as long as they were made. */
-	if (is_tcp(s) && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)) ||
-				 setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one))))
-		return err_set(e, errno, "cannot set the options of a socket");
+	if ((s->family == AF_INET || s->family == AF_INET6) && put_back(fd, s, options, e))
+		return -1;
 	/* Pairs had no time before their names. */
 	if (s->family == AF_UNIX && socket_options_set(fd, options, s->option_count, true, e))
 		return -1;

@@ -63,7 +63,8 @@ int socket_inet_sender(struct socket_restore *q, const struct image_socket *to,
 /* Connect @fd to the name of UNIX socket @number. */
 int socket_unix_connect(struct socket_restore *q, int fd, size_t number,
 	const struct socket_act *as, struct err *e);
-int socket_inet_connect(
-	struct socket_restore *q, int fd, const uint8_t *name, uint32_t size, struct err *e);
+/* Connect @fd to @name, with the name of @client. */
+int socket_inet_connect(struct socket_restore *q, int fd, const struct image_socket *client,
+	const uint8_t *name, uint32_t size, struct err *e);
 
 #endif

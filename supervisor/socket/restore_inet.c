@@ -61,7 +61,8 @@ static int no_name(
 	const char *what, const uint8_t *name, uint32_t size, int code, struct err *e)
 {
 	cleanup_buf struct buf shown = {0};
-	bool wait = code == EADDRINUSE && is_remembered(socket_port(name));
+	bool wait = (code == EADDRINUSE || code == EADDRNOTAVAIL) &&
+		    is_remembered(socket_port(name));
 
 	socket_name_show(name, size, &shown);
 	buf_add(&shown, "", 1);
@@ -75,18 +76,56 @@ static int no_name(
 	return -1;
 }
 
+/* Whether two that are bound, and not connected, were in each other's way if none allowed it.
+ */
+static bool are_rivals(const struct image_socket *a, const struct image_socket *b)
+{
+	bool bound = a->state <= IMAGE_SOCKET_LISTENING && b->state <= IMAGE_SOCKET_LISTENING;
+
+	return a != b && a->type == b->type && a->protocol == b->protocol &&
+	       a->family != AF_UNIX && a->family != AF_NETLINK && b->family != AF_UNIX &&
+	       b->family != AF_NETLINK && (bound || a->type == SOCK_DGRAM) && a->name_size &&
+	       b->name_size && socket_port(a->name) == socket_port(b->name) &&
+	       (socket_is_any_address(a->name) || socket_is_any_address(b->name) ||
+		       socket_same_address(a->name, b->name));
+}
+
+static bool allows(
+	const struct socket_restore *q, const struct image_socket *s, uint32_t option)
+{
+	return socket_option_value(
+		&q->options[s->first_option], s->option_count, SOL_SOCKET, option);
+}
+
+/* Two can have come to the same address by an option that one of them has no more: it is set
+ * for both, as long as they are made. */
+static int allow_rivals(
+	const struct socket_restore *q, int fd, const struct image_socket *s, struct err *e)
+{
+	for (size_t i = 0; i < q->count; i++) {
+		const struct image_socket *o = &q->s[i];
+		bool port = allows(q, s, SO_REUSEPORT) || allows(q, o, SO_REUSEPORT);
+		int name = port ? SO_REUSEPORT : SO_REUSEADDR, on = 1;
+
+		if (are_rivals(s, o) && setsockopt(fd, SOL_SOCKET, name, &on, sizeof(on)))
+			return err_set(e, errno, "cannot let sockets share an address");
+	}
+	return 0;
+}
+
 /* A socket whose address others may have, too, until all are there. */
 static int new_shared(struct socket_restore *q, const struct image_socket *s, struct err *e)
 {
 	int fd = socket_new(q, s, e), on = 1;
 
-	if (fd >= 0 && s->type == SOCK_STREAM &&
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on))) {
-		err_set(e, errno, "cannot set SO_REUSEADDR of a socket");
-		close(fd);
+	if (fd < 0)
 		return -1;
-	}
-	return fd;
+	if (s->type == SOCK_STREAM && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
+		err_set(e, errno, "cannot set SO_REUSEADDR of a socket");
+	else if (!allow_rivals(q, fd, s, e))
+		return fd;
+	close(fd);
+	return -1;
 }
 
 static int bind_name(int fd, const uint8_t *name, uint32_t size, struct err *e)
@@ -96,43 +135,85 @@ static int bind_name(int fd, const uint8_t *name, uint32_t size, struct err *e)
 	return no_name("bind a socket to", name, size, errno, e);
 }
 
-/* Where a connection of the past is not forgotten yet (TIME_WAIT) the port cannot be bound, but
- * be had by connecting, from a range with nothing else in it. */
-static int bind_client(int fd, const uint8_t *name, uint32_t size, struct err *e)
+/* Whether @port is one that the kernel gives who asks for none. */
+static bool is_ephemeral(unsigned port)
+{
+	cleanup_file FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+	unsigned low, high;
+
+	return f && fscanf(f, "%u %u", &low, &high) == 2 && port >= low && port <= high;
+}
+
+/* Have connect(2) choose the port of @name, from a range with nothing else in it. Where a
+ * connection of the past is not forgotten yet (TIME_WAIT) the port cannot be bound, but be had
+ * so: only as long as all who had it have come to it in this way (inet_hash_connect()). */
+static bool choose_late(int fd, const uint8_t *name, uint32_t size)
 {
 	uint32_t port = socket_port(name), range = port | port << 16;
 	struct sockaddr_storage any = {0};
+	int on = 1;
 
-	if (!size || !bind(fd, (const struct sockaddr *)name, size))
-		return 0;
-	if (errno != EADDRINUSE ||
-		setsockopt(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &range, sizeof(range)))
-		return no_name("bind a socket to", name, size, errno, e);
+	if (!is_ephemeral(port) ||
+		setsockopt(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &range, sizeof(range)) ||
+		setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)))
+		return false;
 	memcpy(&any, name, size);
 	((struct sockaddr_in *)&any)->sin_port = 0; /* at the same place in IPv6 addresses */
-	range = 1;
-	(void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &range, sizeof(range));
-	return bind_name(fd, (const uint8_t *)&any, size, e);
+	return !bind(fd, (struct sockaddr *)&any, size);
 }
 
-int socket_inet_connect(
-	struct socket_restore *q, int fd, const uint8_t *name, uint32_t size, struct err *e)
+/* As the program had set what choose_late() sets for the moment. */
+static void end_choice(struct socket_restore *q, int fd, const struct image_socket *s)
+{
+	static const int names[] = {IP_LOCAL_PORT_RANGE, IP_BIND_ADDRESS_NO_PORT};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		int value = socket_option_value(
+			&q->options[s->first_option], s->option_count, IPPROTO_IP, names[i]);
+
+		(void)setsockopt(
+			fd, IPPROTO_IP, names[i], &value, sizeof(value)); /* as above */
+	}
+}
+
+/* 0, or an errno. */
+static int try_to_connect(int fd, const uint8_t *name, uint32_t size)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
-	const struct timespec pause = {.tv_nsec = FORGET_PAUSE_NS};
 	socklen_t length = sizeof(int);
+	int error = connect(fd, (const struct sockaddr *)name, size) ? errno : 0;
+
+	if (error == EINPROGRESS && poll(&p, 1, PATIENCE_MS) == 1)
+		(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+	return error;
+}
+
+int socket_inet_connect(struct socket_restore *q, int fd, const struct image_socket *client,
+	const uint8_t *name, uint32_t size, struct err *e)
+{
+	const struct timespec pause = {.tv_nsec = FORGET_PAUSE_NS};
+	bool bound = !client->name_size;
 	int error = 0;
 
+	if (!bound && !choose_late(fd, client->name, client->name_size)) {
+		if (bind_name(fd, client->name, client->name_size, e))
+			return -1;
+		bound = true;
+	}
 	for (int i = 0; i < FORGET_PAUSES; i++) {
-		if (!connect(fd, (const struct sockaddr *)name, size))
-			return 0;
-		error = errno;
-		if (error != EADDRNOTAVAIL)
+		error = try_to_connect(fd, name, size);
+		/* The port's owners have bound it, if that is not what keeps it. */
+		if (error == EADDRNOTAVAIL && !bound)
+			bound = !bind(
+				fd, (const struct sockaddr *)client->name, client->name_size);
+		else if (error != EADDRNOTAVAIL)
 			break;
 		nanosleep(&pause, NULL);
 	}
-	if (error == EINPROGRESS && poll(&p, 1, PATIENCE_MS) == 1)
-		(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+	end_choice(q, fd, client);
+	if (error == EADDRNOTAVAIL && client->name_size)
+		return no_name(
+			"connect a socket from", client->name, client->name_size, error, e);
 	return error ? no_name("connect a socket to", name, size, error, e) : 0;
 }
 
@@ -208,8 +289,7 @@ static int make_connection(struct socket_restore *q, const struct image_socket *
 		return -1;
 	name_for(client, &name, &size);
 	*client_fd = fd = new_shared(q, client, e);
-	if (fd < 0 || bind_client(fd, client->name, client->name_size, e) ||
-		socket_inet_connect(q, fd, (const uint8_t *)&name, size, e))
+	if (fd < 0 || socket_inet_connect(q, fd, client, (const uint8_t *)&name, size, e))
 		return -1;
 	if (getsockname(fd, (struct sockaddr *)&from, &from_size))
 		return err_set(e, errno, "cannot ask for a socket's name");
@@ -254,11 +334,17 @@ static int make_ended(struct socket_restore *q, const struct image_socket *s,
 	struct socket_made *made, struct err *e)
 {
 	struct image_socket ghost = ghost_of(s), client = *s;
+	int r;
 
 	/* The port of its name, if it has one, is bound as a client's. */
 	if (!socket_port(ghost.name))
 		client.peer_name_size = 0;
-	if (make_connection(q, &ghost, &client, &made->other, &made->fd, e))
+	/* One that was accepted is so again. */
+	if (socket_port(ghost.name) && is_listened_at(q, s))
+		r = make_connection(q, s, &ghost, &made->fd, &made->other, e);
+	else
+		r = make_connection(q, &ghost, &client, &made->other, &made->fd, e);
+	if (r)
 		return -1;
 	made->sender = made->other;
 	return 0;
@@ -340,8 +426,8 @@ int socket_inet_make(struct socket_restore *q, size_t number, struct err *e)
 	made->fd = new_shared(q, s, e);
 	if (made->fd < 0 || socket_is_new(q, number, e))
 		return -1;
-	if (s->state == IMAGE_SOCKET_WAITING)
-		return bind_client(made->fd, s->name, s->name_size, e);
+	if (s->state == IMAGE_SOCKET_WAITING) /* gets its name when it is connected */
+		return 0;
 	if (bind_name(made->fd, s->name, s->name_size, e))
 		return -1;
 	if (s->state == IMAGE_SOCKET_LISTENING && listen(made->fd, s->backlog))

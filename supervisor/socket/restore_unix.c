@@ -13,10 +13,15 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
 #include "supervisor/fd/scraps.h"
 #include "supervisor/socket/restore.h"
 #include "supervisor/socket/socket.h"
+
+/* They double: 2.5 s in all. */
+#define PAUSES         8
+#define FIRST_PAUSE_NS 10000000
 
 /* ---- names ---- */
 
@@ -56,7 +61,7 @@ static int make_directories(const char *path)
 	snprintf(copy, sizeof(copy), "%s", path);
 	for (char *p = strchr(copy + 1, '/'); p; p = strchr(p + 1, '/')) {
 		*p = 0;
-		if (mkdir(copy, 0777) && errno != EEXIST)
+		if (!mkdir(copy, 0777) ? chmod(copy, 0777) : errno != EEXIST)
 			return errno;
 		*p = '/';
 	}
@@ -90,8 +95,11 @@ static int bind_it(void *arg, int unused[2])
 		return error;
 	if (bind(b->fd, (const struct sockaddr *)b->name, b->size))
 		return errno;
-	if (!b->path || b->hidden)
+	if (!b->path)
 		return 0;
+	/* Others of the program's users are to connect, whatever our umask. */
+	if (b->hidden)
+		return chmod(b->path, 0777) ? errno : 0;
 	/* Who may connect is a matter of the mode; another's file can stay ours. */
 	(void)!lchown(b->path, b->s->file_uid, b->s->file_gid);
 	return chmod(b->path, b->s->file_mode) ? errno : 0;
@@ -101,6 +109,24 @@ static int bind_it(void *arg, int unused[2])
 static const char *moved_to(const struct socket_restore *q, const struct image_socket *s)
 {
 	return s->flags & IMAGE_SOCKET_MOVED ? image_string(q->r->job, s->directory) : NULL;
+}
+
+/* The kernel frees the name of a socket late that was on its way in a message when its program
+ * ended: it looks for such when others are closed (net/unix/garbage.c). */
+static int bind_as(const struct socket_act *as, struct bind *b, const char *what, struct err *e)
+{
+	struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS};
+
+	for (int i = 0; socket_act(as, bind_it, b, NULL, what, e); i++) {
+		cleanup_fd int other = -1;
+
+		if (e->code != EADDRINUSE || i == PAUSES)
+			return -1;
+		other = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		nanosleep(&pause, NULL);
+		pause.tv_nsec *= 2;
+	}
+	return 0;
 }
 
 /* Bind @fd to @name. Not to be found by it in the file system: *root is where it is (the
@@ -130,7 +156,7 @@ static int bind_name(struct socket_restore *q, int fd, const struct image_socket
 	}
 	socket_name_show(name, size, &shown);
 	what = xasprintf("bind a socket to %.*s", (int)shown.len, (const char *)shown.data);
-	return socket_act(&as, bind_it, &b, NULL, what, e);
+	return bind_as(&as, &b, what, e);
 }
 
 static int bind_own(struct socket_restore *q, size_t number, struct err *e)
