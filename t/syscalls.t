@@ -8,9 +8,17 @@ cycle blocked alone futex_timed
 cycle blocked epoll_wait
 cycle blocked epoll_pwait2
 cycle blocked recv
-for kind in semtimedop msgrcv splice; do
+for kind in semtimedop io_uring msgrcv splice; do
 	cycle blocked $kind
 done
 cycle naps
+
+# Each checkpoint would give it all of its time again: it would never end.
+arena interval
+RUN_FLAGS="-i 2" launch "$victim/blocked" alone io_uring
+ok "a time-out ends that is longer than the interval of checkpoints" \
+	quiet await -t 40 -p "$sup" out '^ok$'
+sweep >/dev/null
+
 cycle partial
 done_testing

@@ -148,6 +148,11 @@ int syscall_thaw_in_place(
 	s.kind = blocking_timeout(call, &t->regs);
 	s.argument = call->argument;
 	s.value = x86_64_syscall_arg(&t->regs, call->argument);
+	if (s.kind == TIMEOUT_RING) {
+		if (blocking_ring_timeout(p, &t->regs, &s.value, e))
+			return -1;
+		s.kind = TIMEOUT_TIMESPEC;
+	}
 	if (t->regs_changed && tracee_set_regs(&t->tracee, &t->regs, e))
 		return -1;
 	if (tracee_continue_to_syscall(&t->tracee, 0, e) ||

@@ -81,6 +81,7 @@ static bool is_timed(
 
 	switch (blocking_timeout(call, regs)) {
 	case TIMEOUT_TIMESPEC:
+	case TIMEOUT_RING:
 		return value;
 	case TIMEOUT_MS:
 		return (int)value >= 0;

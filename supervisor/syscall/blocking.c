@@ -1,6 +1,7 @@
 #include "supervisor/syscall/blocking.h"
 
 #include <linux/futex.h>
+#include <linux/io_uring.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -30,6 +31,27 @@ static enum timeout decide_futex(const struct user_regs_struct *regs)
 	int op = x86_64_syscall_arg(regs, 1) & FUTEX_CMD_MASK;
 
 	return op == FUTEX_WAIT ? TIMEOUT_TIMESPEC : TIMEOUT_ABSOLUTE;
+}
+
+/* io_uring_enter(2): an absolute time-out, and one that is registered, are right of themselves.
+ */
+#define RING_ARGUMENT 4
+
+#ifndef IORING_ENTER_ABS_TIMER
+#define IORING_ENTER_ABS_TIMER (1u << 5)
+#endif
+#ifndef IORING_ENTER_EXT_ARG_REG
+#define IORING_ENTER_EXT_ARG_REG (1u << 6)
+#endif
+
+static enum timeout decide_ring(const struct user_regs_struct *regs)
+{
+	uint64_t flags = x86_64_syscall_arg(regs, 3);
+
+	return flags & IORING_ENTER_EXT_ARG &&
+			       !(flags & (IORING_ENTER_ABS_TIMER | IORING_ENTER_EXT_ARG_REG))
+		       ? TIMEOUT_RING
+		       : TIMEOUT_NONE;
 }
 
 static const struct blocking_call calls[] = {
@@ -62,8 +84,7 @@ static const struct blocking_call calls[] = {
 	/* Of a file in memory, where the kernel minds signals that do not kill (seen not to be
 	 * so with 6.18): what it had done it has taken back (shmem_fallocate()). */
 	{SYS_fallocate, TIMEOUT_NONE, 0, true, NULL, 0},
-	/* Of a program that is not saved, but goes on. */
-	{SYS_io_uring_enter, TIMEOUT_NONE, 0, true, NULL, 0},
+	{SYS_io_uring_enter, TIMEOUT_NONE, RING_ARGUMENT, true, decide_ring, 0},
 };
 
 const struct blocking_call *blocking_call(long nr)
@@ -78,6 +99,18 @@ enum timeout blocking_timeout(
 	const struct blocking_call *call, const struct user_regs_struct *regs)
 {
 	return call->decide ? call->decide(regs) : call->timeout;
+}
+
+int blocking_ring_timeout(const struct process *p, const struct user_regs_struct *regs,
+	uint64_t *at, struct err *e)
+{
+	struct io_uring_getevents_arg argument;
+
+	if (tracee_read(p->mem_fd, x86_64_syscall_arg(regs, RING_ARGUMENT), &argument,
+		    sizeof(argument), e))
+		return err_prefix(e, "cannot read a time-out of process %d", p->pid);
+	*at = argument.ts;
+	return 0;
 }
 
 bool syscall_can_restart(long nr)

@@ -25,6 +25,7 @@ enum timeout {
 	TIMEOUT_ABSOLUTE, /* of itself right after any restart */
 	TIMEOUT_RECEIVE,  /* SO_RCVTIMEO of the socket that the first argument names */
 	TIMEOUT_SEND,     /* SO_SNDTIMEO */
+	TIMEOUT_RING,     /* the argument points to a struct io_uring_getevents_arg */
 };
 
 struct blocking_call {
@@ -45,6 +46,10 @@ const struct blocking_call *blocking_call(long nr);
 
 enum timeout blocking_timeout(
 	const struct blocking_call *call, const struct user_regs_struct *regs);
+
+/* Of a TIMEOUT_RING: the address of its struct timespec; 0: for ever. */
+int blocking_ring_timeout(const struct process *p, const struct user_regs_struct *regs,
+	uint64_t *at, struct err *e);
 
 /* Whether the thread is blocked in a call; @regs then has its number and arguments. */
 bool blocked_in_call(pid_t pid, pid_t tid, struct user_regs_struct *regs);

@@ -44,7 +44,9 @@ static int whole_timeout(struct process *p, const struct blocking_call *call, en
 		*ns = socket_timeout(p, value, kind);
 	if (kind == TIMEOUT_MS && (int)value >= 0)
 		*ns = (int)value * NS_PER_MS;
-	if (kind == TIMEOUT_TIMESPEC && value) {
+	if (kind == TIMEOUT_RING && blocking_ring_timeout(p, regs, &value, e))
+		return -1;
+	if ((kind == TIMEOUT_TIMESPEC || kind == TIMEOUT_RING) && value) {
 		if (tracee_read(p->mem_fd, value, &ts, sizeof(ts), e))
 			return err_prefix(e, "cannot read a time-out of process %d", p->pid);
 		*ns = timespec_ns(&ts);

@@ -10,6 +10,7 @@
  * which a third thread could not run is taken off before.
  */
 #include <linux/futex.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <sys/epoll.h>
@@ -154,6 +155,19 @@ static long do_epoll_pwait2(void)
 	return syscall(441 /* epoll_pwait2 */, fd, &e, 1, &t, NULL, 8);
 }
 
+/* For a completion that does not come. */
+static long do_ring(void)
+{
+	struct io_uring_params params = {0};
+	struct timespec t = whole;
+	struct io_uring_getevents_arg argument = {.ts = (uintptr_t)&t};
+	int fd = syscall(SYS_io_uring_setup, 4, &params);
+
+	MUST(fd >= 0 && params.features & IORING_FEAT_EXT_ARG);
+	return syscall(SYS_io_uring_enter, fd, 0, 1,
+		IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &argument, sizeof(argument));
+}
+
 static long do_recv(void)
 {
 	struct timeval t = {timeout / SEC, 0};
@@ -296,6 +310,7 @@ static struct kind {
 	{"epoll_wait", SYS_epoll_wait, do_epoll_wait, true, 0, 0, true},
 	{"epoll_pwait2", 441, do_epoll_pwait2, true, 0, 0, true},
 	{"recv", SYS_recvfrom, do_recv, true, -1, EAGAIN, true},
+	{"io_uring", SYS_io_uring_enter, do_ring, true, -1, ETIME, true},
 	{"semtimedop", SYS_semtimedop, do_semtimedop, true, -1, EAGAIN, true},
 	{"splice", SYS_splice, do_splice, false, 1, 0, true},
 	{"msgrcv", SYS_msgrcv, do_msgrcv, false, 2, 0, true},

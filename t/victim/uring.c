@@ -74,7 +74,8 @@ static void do_some(void)
 {
 	for (unsigned i = 0; i < BEFORE; i++) {
 		uring_next(&u, i)->flags = i == BEFORE - 1 ? IOSQE_ASYNC : 0;
-		MUST(uring_submit(&u, 1) == 1);
+		/* Of one that is polled the head may lag behind. */
+		MUST(uring_submit(&u, 1) > 0);
 		CHECK(uring_take(&u, i) == 0, "an empty request");
 	}
 }
@@ -143,7 +144,7 @@ static void check_event(void)
 	CHECK(!eventfd_read(event, &count) && count, "the eventfd: %m");
 	CHECK(epoll_wait(set, &e, 1, 0) == 0, "an event of an empty ring");
 	uring_next(&u, 77);
-	CHECK(uring_submit(&u, 1) == 1, "submit: %m");
+	CHECK(uring_submit(&u, 1) > 0, "submit: %m");
 	CHECK(epoll_wait(set, &e, 1, 2000) == 1 && e.data.u64 == 0x5eed,
 		"the ring is not watched");
 	CHECK(uring_take(&u, 77) == 0, "an empty request");
