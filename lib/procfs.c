@@ -262,34 +262,61 @@ int procfs_tasks(pid_t pid, pid_t **ids, size_t *count, struct err *e)
 	return 0;
 }
 
+/* A thread that has just ended has left its children to another one. */
+static int add_children(pid_t pid, pid_t tid, struct buf *out, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/children", pid, tid);
+	cleanup_free char *text = NULL;
+	struct err why = ERR_INIT;
+	char *p, *end;
+	size_t len;
+
+	if (read_file(path, &text, &len, &why)) {
+		if (why.code == ENOENT || why.code == ESRCH)
+			return 0;
+		if (e)
+			*e = why;
+		return -1;
+	}
+	for (p = text;; p = end) {
+		pid_t id = strtol(p, &end, 10);
+
+		if (end == p)
+			return 0;
+		buf_push(out, pid_t, &id);
+	}
+}
+
+static int take_children(struct buf *found, int failed, pid_t **ids, size_t *count)
+{
+	if (failed) {
+		buf_free(found);
+		return -1;
+	}
+	*count = buf_count(found, pid_t);
+	*ids = found->data;
+	return 0;
+}
+
 int procfs_children(pid_t pid, pid_t **ids, size_t *count, struct err *e)
 {
 	cleanup_free pid_t *tasks = NULL;
-	struct buf out = {0};
+	struct buf found = {0};
+	int failed = 0;
 	size_t n;
 
 	if (procfs_tasks(pid, &tasks, &n, e))
 		return -1;
-	for (size_t i = 0; i < n; i++) {
-		cleanup_free char *path = xasprintf("/proc/%d/task/%d/children", pid, tasks[i]);
-		cleanup_free char *text = NULL;
-		size_t len;
-		char *p, *end;
+	for (size_t i = 0; i < n && !failed; i++)
+		failed = add_children(pid, tasks[i], &found, e);
+	return take_children(&found, failed, ids, count);
+}
 
-		/* A thread that has just ended has left its children to another one. */
-		if (read_file(path, &text, &len, NULL))
-			continue;
-		for (p = text;; p = end) {
-			pid_t id = strtol(p, &end, 10);
+int procfs_thread_children(pid_t pid, pid_t tid, pid_t **ids, size_t *count, struct err *e)
+{
+	struct buf found = {0};
 
-			if (end == p)
-				break;
-			buf_push(&out, pid_t, &id);
-		}
-	}
-	*count = buf_count(&out, pid_t);
-	*ids = out.data;
-	return 0;
+	return take_children(&found, add_children(pid, tid, &found, e), ids, count);
 }
 
 pid_t procfs_last_pid(void)

@@ -107,6 +107,8 @@ uint64_t status_last_number(const char *status, const char *key);
 /* Ids in /proc/PID/task, or the children of all its threads; *ids is the caller's to free. */
 int procfs_tasks(pid_t pid, pid_t **ids, size_t *count, struct err *e);
 int procfs_children(pid_t pid, pid_t **ids, size_t *count, struct err *e);
+/* The children of one thread, the oldest first. */
+int procfs_thread_children(pid_t pid, pid_t tid, pid_t **ids, size_t *count, struct err *e);
 
 /* The last process id that the kernel gave out (in our pid namespace), or 0. */
 pid_t procfs_last_pid(void);

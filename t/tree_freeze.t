@@ -41,6 +41,9 @@ is "$status" 0 "which run on" || explain
 sweep >/dev/null
 scenario "tree_execs: restarted twice in a row" twice "$victim/tree_execs"
 
+# Whose main thread has ended is found by its other threads, an orphan too.
+cycle orphan_thread
+
 # vfork(2) holds the parent in the kernel until the child executes a program.
 arena spawns
 launch "$victim/tree_spawns"

@@ -153,6 +153,18 @@ void frozen_blame(const struct tree *tree, struct err *e)
 	}
 }
 
+/* Whether @p, of which something could not be read, is no more: killed, or, where its parent
+ * wants to hear of no ends, away without a trace. */
+static bool has_vanished(const struct process *p)
+{
+	struct err e = ERR_INIT;
+	struct proc_stat st;
+
+	if (!procfs_stat(p->pid, p->pid, &st, &e))
+		return st.state == 'X';
+	return e.code == ENOENT || e.code == ESRCH;
+}
+
 int frozen_read(struct tree *tree, pid_t root, struct err *e)
 {
 	sort_out(tree, root);
@@ -160,6 +172,11 @@ int frozen_read(struct tree *tree, pid_t root, struct err *e)
 		return err_set(e, 0, "process %d has ended", root);
 	for (size_t i = 0; i < tree->count; i++)
 		if (read_process(tree->processes[i], e))
-			return -1;
+			return i && has_vanished(tree->processes[i])
+				       ? err_with(e, EAGAIN,
+						 "process %d has ended while it was being "
+						 "saved",
+						 tree->processes[i]->pid)
+				       : -1;
 	return clocks_compare(tree->processes[0]->task, &tree->clocks, e);
 }

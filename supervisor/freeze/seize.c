@@ -129,13 +129,24 @@ static bool is_worker(pid_t pid, pid_t tid)
 	return tid != pid && !procfs_stat(pid, tid, &st, NULL) && procfs_is_worker(&st);
 }
 
+/* A process could not be read. 0: it has ended, all of it; a main thread that has says nothing
+ * about the others. */
+static int unless_ended(const struct err *why, struct err *e)
+{
+	if (why->code == ENOENT || why->code == ESRCH)
+		return 0;
+	*e = *why;
+	return -1;
+}
+
 int freezer_seize_threads(struct freezer *f, struct process *p, struct err *e)
 {
 	cleanup_free pid_t *tids = NULL;
+	struct err why = ERR_INIT;
 	size_t count;
 
-	if (procfs_tasks(p->pid, &tids, &count, e))
-		return freezer_task_alive(p->pid, p->pid) ? -1 : 0;
+	if (procfs_tasks(p->pid, &tids, &count, &why))
+		return unless_ended(&why, e);
 	/* A lower half has threads of its own. Memory of a process that forks cannot be read
 	 * before it has: those that do nothing else are not to hold us up. */
 	if (count > 1 && lower_find(p, e))
@@ -165,7 +176,10 @@ static int take_in(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
 
 	/* Also one that is dead by now: it may have made another. */
 	f->found_new = true;
-	return seize_thread(f, p, pid, e);
+	if (seize_thread(f, p, pid, e))
+		return -1;
+	/* Or its main thread is, and others go on. */
+	return p->thread_count ? 0 : freezer_seize_threads(f, p, e);
 }
 
 static bool is_stranger(const struct freeze_target *target, pid_t pid)
@@ -228,10 +242,11 @@ int freezer_add_orphans(struct freezer *f, struct err *e)
 int freezer_add_children(struct freezer *f, struct process *p, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
+	struct err why = ERR_INIT;
 	size_t count;
 
-	if (procfs_children(p->pid, &pids, &count, e))
-		return freezer_task_alive(p->pid, p->pid) ? -1 : 0;
+	if (procfs_children(p->pid, &pids, &count, &why))
+		return unless_ended(&why, e);
 	for (size_t i = 0; i < count; i++)
 		if (!tree_find(f->tree, pids[i]) && take_in(f, pids[i], p->pid, e))
 			return -1;

@@ -9,6 +9,8 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/freeze/freezer.h"
+#include "supervisor/syscall/blocking.h"
+#include "supervisor/target/x86_64.h"
 
 /* How long a thread may take to stop before it is asked what it waits for. */
 #define STOP_SLICE_NS 2000000ull
@@ -48,11 +50,30 @@ static int run_to_exec(struct freezer *f, struct process *child, struct err *e)
 	}
 }
 
-/* A thread in vfork(2) cannot be stopped before its child has let go of its memory. */
+static int end_vfork_of(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
+{
+	struct process *child = tree_find(f->tree, pid);
+
+	if (!child)
+		child = freezer_add_process(f, pid, parent);
+	return run_to_exec(f, child, e);
+}
+
+static bool is_in_clone(pid_t pid, pid_t tid)
+{
+	struct user_regs_struct regs;
+	long nr = blocked_in_call(pid, tid, &regs) ? x86_64_syscall_number(&regs) : -1;
+
+	return nr == SYS_clone || nr == SYS_clone3 || nr == SYS_vfork;
+}
+
+/* A thread in vfork(2) cannot be stopped before its child has let go of its memory; or, with
+ * CLONE_VFORK alone, of the copy of its own, which the child has that was made last. */
 static int end_vfork(struct freezer *f, struct thread *t, struct err *e)
 {
-	cleanup_free pid_t *pids = NULL;
+	cleanup_free pid_t *pids = NULL, *own = NULL;
 	pid_t pid = t->tracee.pid, tid = t->tracee.tid;
+	bool shared = false;
 	struct proc_stat st;
 	size_t count;
 
@@ -60,17 +81,17 @@ static int end_vfork(struct freezer *f, struct thread *t, struct err *e)
 		procfs_children(pid, &pids, &count, NULL))
 		return 0;
 	for (size_t i = 0; i < count; i++) {
-		struct process *child;
-
 		if (syscall(SYS_kcmp, tid, pids[i], KCMP_VM, 0L, 0L))
 			continue;
-		child = tree_find(f->tree, pids[i]);
-		if (!child)
-			child = freezer_add_process(f, pids[i], pid);
-		if (run_to_exec(f, child, e))
+		shared = true;
+		if (end_vfork_of(f, pids[i], pid, e))
 			return -1;
 	}
-	return 0;
+	if (shared || !is_in_clone(pid, tid))
+		return 0;
+	if (procfs_thread_children(pid, tid, &own, &count, NULL) || !count)
+		return 0;
+	return end_vfork_of(f, own[count - 1], pid, e);
 }
 
 int freezer_recheck(struct freezer *f, struct thread *t, struct err *e)

@@ -1,4 +1,5 @@
 /* Processes that start programs by vfork(2), one after the other, and wait for them. */
+#include <sched.h>
 #include <spawn.h>
 
 #include "tree.h"
@@ -12,14 +13,23 @@ static struct {
 	_Atomic long spawned[COUNT];
 } * all;
 
+/* By vfork(2), or with CLONE_VFORK alone, which waits as well but has nothing in common. */
 static int spawn_one(void)
 {
 	char *argv[] = {"/bin/true", NULL};
+	static bool shares;
 	int status = -1;
 	pid_t pid;
 
-	if (posix_spawn(&pid, argv[0], NULL, NULL, argv, environ))
+	shares = !shares;
+	if (shares && posix_spawn(&pid, argv[0], NULL, NULL, argv, environ))
 		return -1;
+	if (!shares)
+		pid = syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
+	if (!pid) {
+		execv(argv[0], argv);
+		_exit(99);
+	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return status;

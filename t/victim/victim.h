@@ -328,4 +328,24 @@ static inline void victim_until_blocked(pid_t tid, long nr)
 	}
 }
 
+/* Until thread @tid has ended, which nobody is told of. */
+static inline void victim_until_ended(pid_t tid)
+{
+	char path[64], text[256];
+	uint64_t limit = victim_now() + 20 * SEC;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	for (;;) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		int n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+		close(fd);
+		text[n > 0 ? n : 0] = 0;
+		if (n <= 0 || strstr(text, ") Z "))
+			return;
+		MUST(victim_now() < limit);
+		usleep(500);
+	}
+}
+
 #endif
