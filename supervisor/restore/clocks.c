@@ -84,11 +84,13 @@ static void tell_of_leap(
 	cleanup_free char *boottime = text_leap(leap->boottime_ns);
 	cleanup_free char *line = xasprintf(
 		"the program's clocks jump, as no time namespace can be made here (%s): "
-		"CLOCK_MONOTONIC %s, CLOCK_BOOTTIME %s. Calls that wait until a time of these "
-		"clocks, and timers, have been moved by as much; such times that the program "
-		"has "
-		"only noted for later are off by that",
-		error == EINVAL ? "the kernel has none" : strerror(error), monotonic, boottime);
+		"CLOCK_MONOTONIC %s, CLOCK_BOOTTIME %s. Timers, and calls that wait until a "
+		"time of "
+		"these clocks, have been moved by as much. But where the program has noted "
+		"such a "
+		"time for later, as event loops do, it will %s",
+		error == EINVAL ? "the kernel has none" : strerror(error), monotonic, boottime,
+		leap->monotonic_ns < 0 ? "wait for that much longer" : "find that it is over");
 
 	if (o->notice)
 		o->notice(line);
