@@ -60,6 +60,7 @@ thread-privileges|NoNewPrivs of its own
 shared-undo|share what their ends do
 group-outside|is in process group [0-9]+, which is led from outside
 pid-namespace|namespace
+queued-signals|more signals are queued for process
 '
 
 rows_of_state='

@@ -42,8 +42,13 @@ static int read_registrations(struct thread *t, struct image_thread *it, struct 
 	return 0;
 }
 
+/* To find one, the kernel counts through those before it (ptrace_peek_siginfo()): of ten times
+ * as many, all take a hundred times as long. */
+#define PENDING_PATIENCE_NS 5000000000ull
+
 static int add_pending(struct thread *t, bool shared, struct buf *out, struct err *e)
 {
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + PENDING_PATIENCE_NS;
 	siginfo_t info[PENDING_AT_ONCE];
 	uint64_t at = 0;
 	int n;
@@ -60,6 +65,14 @@ static int add_pending(struct thread *t, bool shared, struct buf *out, struct er
 			buf_push(out, struct image_pending, &p);
 		}
 		at += n;
+		if (clock_ns(CLOCK_MONOTONIC) > deadline)
+			return err_set(e, 0,
+				"more signals are queued for process %d than the kernel shows "
+				"in "
+				"%llu seconds, which is for how long it would stand still (the "
+				"first %llu were read): let it take them first",
+				t->tracee.pid, PENDING_PATIENCE_NS / 1000000000,
+				(unsigned long long)at);
 	}
 	return n;
 }

@@ -22,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -809,6 +810,40 @@ static void end_undo(void)
 	CHECK(!kill(child, SIGKILL) && waitpid(child, NULL, 0) == child, "child");
 }
 
+/* So many that the kernel does not show them all in time. */
+#define QUEUED 90000
+
+static void queued_signals(void)
+{
+	struct rlimit limit = {QUEUED + 1000, QUEUED + 1000};
+	sigset_t set;
+
+	/* Only some may; there may be room without. */
+	(void)setrlimit(RLIMIT_SIGPENDING, &limit);
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	MUST(!sigprocmask(SIG_BLOCK, &set, NULL));
+	for (int i = 0; i < QUEUED; i++) {
+		union sigval value = {.sival_int = i};
+
+		need(!sigqueue(getpid(), SIGRTMIN, value), "no room for signals");
+	}
+}
+
+static void still_queued(void)
+{
+	struct timespec none = {0};
+	siginfo_t info;
+	sigset_t set;
+	int i = 0;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	while (sigtimedwait(&set, &info, &none) > 0 && info.si_value.sival_int == i)
+		i++;
+	CHECK(i == QUEUED, "signal %d", i);
+}
+
 static const struct kind kinds[] = {
 	{"outside", outside, still_outside, 'd'},
 	{"raw", raw, still_raw, 'd'},
@@ -866,6 +901,7 @@ static const struct kind kinds[] = {
 	{"shared-undo", shared_undo, end_undo, 'c'},
 	{"group-outside", group_outside, nothing, '-'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
+	{"queued-signals", queued_signals, still_queued, '-'},
 };
 
 int main(int argc, char **argv)
