@@ -14,12 +14,29 @@
 
 __thread int is_agent;
 
+static int fail(int why, const char *format, va_list ap)
+{
+	vsnprintf(table->order.failure, sizeof(table->order.failure), format, ap);
+	table->order.result = why;
+	return -1;
+}
+
 int agent_fail(const char *format, ...)
 {
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(table->order.failure, sizeof(table->order.failure), format, ap);
+	fail(LOWER_FAILED, format, ap);
+	va_end(ap);
+	return -1;
+}
+
+int agent_fail_for(int why, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	fail(why, format, ap);
 	va_end(ap);
 	return -1;
 }
@@ -37,7 +54,9 @@ static int carry_out(struct lower_order *o)
 {
 	switch (o->request) {
 	case LOWER_DRAIN:
-		return cuda_drain();
+		return cuda_drain(o->patience_ns);
+	case LOWER_REST:
+		return cuda_await_rest(o->patience_ns);
 	case LOWER_SAVE:
 		return cuda_save(o->transfers, o->count);
 	case LOWER_LOAD:
@@ -69,7 +88,9 @@ static void *serve(void *argument)
 		if (number == o->done)
 			continue;
 		o->failure[0] = 0;
-		o->result = carry_out(o);
+		o->result = LOWER_FAILED;
+		if (!carry_out(o))
+			o->result = LOWER_OK;
 		__atomic_store_n(&o->done, number, __ATOMIC_RELEASE);
 		if (write(table->done_fd, &one, sizeof(one)) != sizeof(one))
 			return NULL;
@@ -79,7 +100,10 @@ static void *serve(void *argument)
 int agent_start(void)
 {
 	pthread_t thread;
+	int r = cuda_rest_start();
 
+	if (r)
+		return r;
 	table->order_fd = eventfd(0, EFD_CLOEXEC);
 	table->done_fd = eventfd(0, EFD_CLOEXEC);
 	if (table->order_fd < 0 || table->done_fd < 0)

@@ -14,9 +14,9 @@
 
 static struct records_text *text_with(uint64_t room)
 {
-	struct records_text *t = RECORDS->printed_spare;
+	struct records_text *t =
+		__atomic_exchange_n(&RECORDS->printed_spare, NULL, __ATOMIC_ACQ_REL);
 
-	RECORDS->printed_spare = NULL;
 	if (t && t->room >= room) {
 		t->size = 0;
 		return t;
@@ -47,16 +47,19 @@ static struct records_text *grow(struct records_text *t, uint64_t size)
 
 int printed_keep(const char *text, size_t size)
 {
-	struct records_text *t;
+	struct records_text *had, *t;
 
 	if (!RECORDS->print_cross)
 		return -1;
-	t = grow(RECORDS->printed, size);
-	if (!t)
-		return -1;
-	memcpy(t->text + t->size, text, size);
-	t->size += size;
-	RECORDS->printed = t;
-	*RECORDS->print_cross = (void (*)(void))RECORDS->info.print;
-	return 0;
+	/* Threads above may run, and print what there is: it is not there meanwhile. */
+	had = __atomic_exchange_n(&RECORDS->printed, NULL, __ATOMIC_ACQ_REL);
+	t = grow(had, size);
+	if (t) {
+		memcpy(t->text + t->size, text, size);
+		t->size += size;
+	}
+	__atomic_store_n(&RECORDS->printed, t ? t : had, __ATOMIC_RELEASE);
+	__atomic_store_n(
+		RECORDS->print_cross, (void (*)(void))RECORDS->info.print, __ATOMIC_RELEASE);
+	return t ? 0 : -1;
 }

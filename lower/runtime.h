@@ -34,6 +34,8 @@ void *library_symbol(const char *name);
 int agent_start(void);
 /* Why an order cannot be carried out; returns -1. */
 int agent_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same, for the reason @why (enum lower_result). */
+int agent_fail_for(int why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* 0; or -1 when the order is not waited for any more: threads above may run again. */
 int agent_go_on(void);
 

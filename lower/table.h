@@ -31,9 +31,17 @@ enum lower_request {
 	LOWER_DONE,        /* a request, not an order */
 	/* Orders (struct lower_order). */
 	LOWER_DRAIN,  /* wait until the devices have done all that was asked of them */
+	LOWER_REST,   /* the same for what the last drain waited for in vain: threads may run */
 	LOWER_SAVE,   /* device memory into the staging buffer, as the transfers say */
 	LOWER_LOAD,   /* and back */
 	LOWER_REPLAY, /* make everything in the records again */
+};
+
+enum lower_result {
+	LOWER_OK,
+	LOWER_FAILED,
+	LOWER_AGAIN,    /* something is half done: in a moment it may be otherwise */
+	LOWER_RESTLESS, /* the devices have not come to rest */
 };
 
 /* Memory at @address of device number @device to or from the staging buffer at @offset. */
@@ -60,8 +68,9 @@ struct lower_order {
 	uint32_t done;     /* number of the last order that has been carried out */
 	uint32_t given_up; /* number of the last order that is not waited for any more */
 	uint32_t request;  /* enum lower_request */
-	int32_t result;    /* 0 or -1 */
+	int32_t result;    /* enum lower_result */
 	char failure[256];
+	uint64_t patience_ns; /* how long the devices may take to come to rest */
 	uint32_t count;
 	struct lower_transfer transfers[LOWER_TRANSFERS];
 };

@@ -36,6 +36,7 @@
 struct checkpoint_work {
 	struct supervisor *s;
 	const struct checkpoint_request *request;
+	struct freeze_patience *patience;
 	struct err *e;
 	int result;
 	_Atomic pid_t freezer; /* the thread that freezes the tree; -1: that is done */
@@ -105,13 +106,14 @@ static pid_t reaper(const struct checkpoint_work *w)
 static int freeze_tree(struct checkpoint_work *w)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	uint64_t limit = now + FREEZE_LIMIT_NS;
+	uint64_t limit = now + FREEZE_LIMIT_NS + w->patience->ns;
 	struct freeze_target target = {
 		.root = w->s->root,
 		.root_is_child = !w->s->init,
 		.reaper = reaper(w),
 		.strangers = w->s->strangers.data,
 		.stranger_count = buf_count(&w->s->strangers, pid_t),
+		.patience = w->patience,
 	};
 	int failed;
 
@@ -525,13 +527,14 @@ static int run_in_thread(struct checkpoint_work *w)
 	return w->result;
 }
 
-static int attempt(
-	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
+static int attempt(struct supervisor *s, const struct checkpoint_request *request,
+	struct freeze_patience *patience, struct err *e)
 {
-	struct checkpoint_work w = {.s = s, .request = request, .e = e};
+	struct checkpoint_work w = {.s = s, .request = request, .patience = patience, .e = e};
 	int result = -1;
 
 	notices_clear();
+	patience->restless = 0;
 	if (s->store && !new_ids(&w) && !open_parent(&w) &&
 		!store_begin(s->store, &w.dirfd, &w.sequence, e)) {
 		result = run_in_thread(&w);
@@ -567,13 +570,15 @@ static bool try_again(
 int checkpoint_take(
 	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
 {
+	struct freeze_patience patience;
 	unsigned attempts = 0;
 	int result = -1;
 
+	patience_begin(&patience, request->drain_ns, request->deadline_ns);
 	if (!s->store)
 		s->store = store_open(s->options.dir, s->job_id, NULL, e);
-	while (s->store && (result = attempt(s, request, e)) &&
-		try_again(request, attempts++, e))
+	while (s->store && (result = attempt(s, request, &patience, e)) &&
+		(patience_again(&patience, e) || try_again(request, attempts++, e)))
 		;
 	if (result)
 		s->checkpoints_failed++;

@@ -14,6 +14,7 @@ struct checkpoint_request {
 	bool stop;            /* end the program after success */
 	enum fd_tcp tcp;      /* connections to the outside */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC after which to give up, 0: none */
+	uint64_t drain_ns;    /* how long GPUs may take to come to rest */
 };
 
 /* Take a checkpoint of @s's whole tree. On success s->last is filled (its path is the

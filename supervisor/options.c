@@ -72,6 +72,10 @@ const struct opt supervisor_option_rows[] = {
 		"checkpoint (default), reset them at a restart, or\n"
 		"keep them (takes a privilege)",
 		opt_tcp, FIELD(tcp)},
+	{0, "drain-timeout", "SEC",
+		"how long GPUs may take to finish their work\n"
+		"(default 30)",
+		opt_positive, FIELD(drain_s)},
 	{'v', "verbose", NULL, "say more on standard error", opt_flag, FIELD(verbose)},
 	{0},
 };

@@ -17,7 +17,7 @@ extern const struct opt supervisor_option_rows[];
 
 #define SUPERVISOR_OPTION_DEFAULTS                                                             \
 	{                                                                                      \
-		.keep = 2, .full_every = 10                                                    \
+		.keep = 2, .full_every = 10, .drain_s = 30                                     \
 	}
 
 /* @path made absolute by the current directory, which may be another one later; the caller's

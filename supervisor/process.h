@@ -32,8 +32,10 @@ struct thread {
 	bool uses_rings; /* it has used an io_uring, or might have */
 	int seccomp;     /* SECCOMP_MODE_* of its own; 0: none, or what we are under as well */
 	bool helper;     /* of the lower half: not to be stopped before that has come to rest */
-	bool below; /* while it is being stopped: inside the lower half, to be stopped on its
-		       way out */
+	bool below;    /* while it is being stopped: inside the lower half, to be stopped on its
+			  way out */
+	bool let_run;  /* outside, but it runs on until nobody is inside any more */
+	bool came_out; /* it was inside: it is not let in again */
 };
 
 struct process {

@@ -29,6 +29,7 @@ struct supervisor_options {
 	uint64_t save_files; /* contents of files up to this size, 0: of none */
 	int ckpt_signal;     /* take a checkpoint on this signal, 0: none */
 	enum fd_tcp tcp;     /* connections to the outside */
+	unsigned drain_s;    /* how long GPUs may take to come to rest */
 	bool verbose;
 };
 

@@ -2,8 +2,25 @@
 # Signals and timers: what is set, what waits, what is left, and frames of handlers.
 . "$(dirname "$0")/lib.sh"
 
-for v in dispositions pending itimers "itimers fire" itimer_pending posix_timers timerfd in_handler; do
+for v in dispositions pending itimers "itimers fire" itimer_pending posix_timers timerfd in_handler faults; do
 	# shellcheck disable=SC2086
 	cycle $v
 done
+
+# Signals of faults that a checkpoint finds on their way to a handler.
+arena faults
+if launch "$victim/faults"; then
+	found=
+	for ((life = 1; life <= 20 && ${#found} < 40; life++)); do
+		freeze_away && restart_detached || break
+		found+=$(trecr-inspect --threads ck | awk 'NR > 2 && $(NF - 1) != "-" { print $(NF - 1) }')
+	done
+	note "found: $(tr '\n' ' ' <<<"$found")"
+	ok "faults were on their way at checkpoints" [ "$found" ]
+	finish
+	# It is no child of ours.
+	is "$(cat out)" "ready
+ok" "each was handled once, with what the processor had to say of it" || explain
+fi
+sweep >/dev/null
 done_testing

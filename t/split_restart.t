@@ -89,6 +89,21 @@ if started "$split/objects" graph; then
 	unharmed
 fi
 
+# Kernels that wait for what the host does, which stands still: it runs on until they have got it.
+cycle "$split/awaits" turns
+cycle "$split/awaits" inside
+cycle "$split/awaits" maps
+arena never
+RUN_FLAGS="--gpu=on --drain-timeout=1"
+if started "$split/awaits" never; then
+	refused "a kernel that waits for what does not come" \
+		"\(awaits\): stream 0x[0-9a-f]+ on GPU 0 has work that .* \(--drain-timeout: 1 s\)"
+	not_ok "likewise with what trecr-ckpt is told" quiet checkpoint --drain-timeout=2
+	like "$(cat ckpt.err)" "--drain-timeout: 2 s" "which is said"
+	unharmed
+fi
+RUN_FLAGS=--gpu=on
+
 # What the lower half says is done need not be.
 arena early
 echo "stray_events 1" >machine

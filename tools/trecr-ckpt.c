@@ -21,7 +21,7 @@
 
 static struct settings {
 	bool stop, status, json, verbose;
-	unsigned timeout_s;
+	unsigned timeout_s, drain_s;
 	const char *tcp;
 } settings;
 
@@ -39,6 +39,8 @@ static const struct opt rows[] = {
 	{'s', "stop", NULL, "end the program when the checkpoint is complete", opt_flag,
 		FIELD(stop)},
 	{'t', "timeout", "SEC", "give up after SEC seconds", opt_positive, FIELD(timeout_s)},
+	{0, "drain-timeout", "SEC", "how long GPUs may take to finish their work", opt_positive,
+		FIELD(drain_s)},
 	{0, "tcp", "MODE",
 		"TCP connections to the outside: refuse the\n"
 		"checkpoint, reset them at a restart, or keep them",
@@ -241,8 +243,9 @@ static int ask(pid_t pid)
 		deadline_ns = asked_ns + settings.timeout_s * 1000000000ull + GRACE_NS;
 	if (!settings.status)
 		snprintf(request, sizeof(request),
-			"checkpoint stop=%d timeout_ms=%" PRIu64 "%s%s\n", settings.stop,
-			settings.timeout_s * (uint64_t)1000, settings.tcp ? " tcp=" : "",
+			"checkpoint stop=%d timeout_ms=%" PRIu64 " drain_ms=%" PRIu64 "%s%s\n",
+			settings.stop, settings.timeout_s * (uint64_t)1000,
+			settings.drain_s * (uint64_t)1000, settings.tcp ? " tcp=" : "",
 			settings.tcp ? settings.tcp : "");
 	progress_begin(TOOL, settings.status ? "asking" : "checkpointing");
 	r = control_ask(fd, supervisor, request, deadline_ns, &answer, &e);

@@ -16,7 +16,13 @@
 
 /* Wait until the devices have done all that was asked of them; what is alive down here and in
  * no record, or in one that cannot be replayed, is refused. */
-int cuda_drain(void);
+int cuda_drain(uint64_t patience_ns);
+/* From the lower half's start on, a thread that waits for devices. 0 or -errno. */
+int cuda_rest_start(void);
+/* Wait until all contexts have done what was asked of them; fails as LOWER_RESTLESS. */
+int cuda_rest(const struct cuda_state *s, uint64_t patience_ns);
+/* Until those that the last cuda_rest() waited for in vain have; threads above may run. */
+int cuda_await_rest(uint64_t patience_ns);
 /* Device memory to and from the staging buffer, which is made if need be. */
 int cuda_save(const struct lower_transfer *transfers, unsigned count);
 int cuda_load(const struct lower_transfer *transfers, unsigned count);

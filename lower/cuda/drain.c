@@ -1,19 +1,8 @@
 /* Before a checkpoint: all work is done, and all there is can be made again. */
 #include "lower/cuda/cuda.h"
+#include "stubs/cuda/memory_state.h"
 
 #define GRAPH_MEMORY_USED 0 /* CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT */
-
-static int synchronise(void *context)
-{
-	void *popped;
-	int r = CUDA(cuCtxPushCurrent_v2, (void *))(context);
-
-	if (r)
-		return cuda_failed("cuCtxPushCurrent", r);
-	r = CUDA(cuCtxSynchronize, (void))();
-	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
-	return r ? cuda_failed("cuCtxSynchronize", r) : 0;
-}
 
 static int has_primary(const struct cuda_state *s, unsigned device)
 {
@@ -134,7 +123,7 @@ static int refuse_graph_memory(const struct cuda_state *s)
 	return 0;
 }
 
-int cuda_drain(void)
+int cuda_drain(uint64_t patience_ns)
 {
 	struct cuda_state *s = cuda_records();
 
@@ -144,9 +133,11 @@ int cuda_drain(void)
 		return -1;
 	if (refuse_unknown(s) || refuse_graph_memory(s))
 		return -1;
-	for (const struct object *o = s->objects; o; o = o->next)
-		if (o->kind == CUDA_CONTEXT && synchronise(o->real))
-			return -1;
+	/* To wait for a context ends a capture. */
+	if (s->memory && s->memory->captures)
+		return agent_fail_for(LOWER_AGAIN, "it is capturing a stream into a graph");
+	if (cuda_rest(s, patience_ns))
+		return -1;
 	if (agent_go_on() || cuda_list_memory(s) || cuda_save_globals(s) ||
 		cuda_refuse_managed(s) || agent_go_on() || cuda_save_events(s))
 		return -1;

@@ -63,7 +63,7 @@ static int is_mapped(uint64_t address, uint64_t size)
 static int refuse(const struct memory_state *s)
 {
 	if (s->captures)
-		return agent_fail("it is capturing a stream into a graph");
+		return agent_fail_for(LOWER_AGAIN, "it is capturing a stream into a graph");
 	for (const struct memory_physical *p = s->physicals; p; p = p->next) {
 		if (p->foreign)
 			return agent_fail(
@@ -73,9 +73,11 @@ static int refuse(const struct memory_state *s)
 			return agent_fail("it maps memory of the host as device memory, which "
 					  "cannot be restored yet");
 		if (!way_to(s, p))
-			return agent_fail("it holds %lu MiB of device memory that is mapped "
-					  "nowhere, in part, or not to be written, which "
-					  "cannot be restored yet",
+			/* Perhaps not yet: it is being mapped. */
+			return agent_fail_for(LOWER_AGAIN,
+				"it holds %lu MiB of device memory that is mapped "
+				"nowhere, in part, or not to be written, which "
+				"cannot be restored yet",
 				p->size >> 20);
 	}
 	for (const struct memory_registration *r = s->registrations; r; r = r->next)

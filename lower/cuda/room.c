@@ -6,13 +6,20 @@
 
 void *room_alloc(uint64_t size)
 {
-	uint64_t at = RECORDS->used;
+	uint64_t at;
+	int r;
 
 	size = (size + 15) & ~15ul;
-	if (size > RECORDS_WINDOW_SIZE - at || records_map_to(at + size) < 0)
+	if (size > RECORDS_WINDOW_SIZE / 2)
 		return NULL;
-	RECORDS->used = at + size;
-	return (void *)(RECORDS_WINDOW + at);
+	/* What is printed comes here while threads above run (lower/printed.c). */
+	at = __atomic_fetch_add(&RECORDS->used, size, __ATOMIC_RELAXED);
+	if (at + size > RECORDS_WINDOW_SIZE)
+		return NULL;
+	raw_lock(&RECORDS->lock);
+	r = records_map_to(at + size);
+	raw_unlock(&RECORDS->lock);
+	return r < 0 ? NULL : (void *)(RECORDS_WINDOW + at);
 }
 
 int room_for(void **array, uint64_t *room, uint64_t count, uint64_t size)

@@ -186,9 +186,9 @@ static void greet(struct control *c)
 static int parse(const char *line, struct control_request *request)
 {
 	char tcp[16] = "";
-	uint64_t timeout_ms;
+	uint64_t timeout_ms, drain_ms = 0;
 	unsigned stop;
-	int end = 0;
+	int end = 0, more = 0;
 
 	memset(request, 0, sizeof(*request));
 	if (!strcmp(line, "status")) {
@@ -198,6 +198,11 @@ static int parse(const char *line, struct control_request *request)
 	sscanf(line, "checkpoint stop=%u timeout_ms=%" SCNu64 "%n", &stop, &timeout_ms, &end);
 	if (!end || stop > 1 || timeout_ms > UINT32_MAX)
 		return -1;
+	if (sscanf(line + end, " drain_ms=%" SCNu64 "%n", &drain_ms, &more) == 1)
+		end += more;
+	if (drain_ms > UINT32_MAX)
+		return -1;
+	request->drain_ns = drain_ms * 1000000;
 	request->has_tcp = sscanf(line + end, " tcp=%15s", tcp) == 1;
 	if (request->has_tcp ? opt_tcp(&request->tcp, tcp, NULL) : line[end])
 		return -1;

@@ -30,6 +30,7 @@ struct control_request {
 	bool has_tcp; /* how to deal with connections to the outside: */
 	enum fd_tcp tcp;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC, 0: none */
+	uint64_t drain_ns;    /* how long GPUs may take to come to rest, 0: not said */
 };
 
 /* Puts the answer's text into @answer. */

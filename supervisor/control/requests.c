@@ -33,7 +33,8 @@ static void tell_once(void *arg, const char *line)
 
 void requests_checkpoint(struct supervisor *s)
 {
-	struct checkpoint_request request = {.tcp = s->options.tcp};
+	struct checkpoint_request request = {
+		.tcp = s->options.tcp, .drain_ns = s->options.drain_s * 1000000000ull};
 	struct err e = ERR_INIT;
 
 	if (take(s, &request, &e) < 0)
@@ -59,6 +60,8 @@ static void answer_checkpoint(
 {
 	struct checkpoint_request take_it = {.stop = request->stop,
 		.deadline_ns = request->deadline_ns,
+		.drain_ns = request->drain_ns ? request->drain_ns
+					      : s->options.drain_s * 1000000000ull,
 		.tcp = request->has_tcp ? request->tcp : s->options.tcp};
 	struct err e = ERR_INIT;
 

@@ -123,8 +123,12 @@ static int drain(struct freezer *f, struct err *e)
 		if (p->lower->state != RECORDS_UP)
 			return err_set(
 				e, 0, "process %d could not bring its lower half up", p->pid);
-		if (lower_order(p, LOWER_DRAIN, NULL, 0, f->target->deadline_ns, e))
+		p->lower->patience_ns = f->target->patience->ns;
+		if (lower_order(p, LOWER_DRAIN, NULL, 0, f->target->deadline_ns, e)) {
+			if (p->lower->restless)
+				f->target->patience->restless = p->pid;
 			return -1;
+		}
 		p->lower->drained = true;
 	}
 	return any ? freeze_all(f, e) : 0;
@@ -135,6 +139,8 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 	struct freezer f = {.target = target, .tree = tree};
 
 	memset(tree, 0, sizeof(*tree));
+	target->patience->restless = 0;
+	target->patience->below = false;
 	freezer_add_process(&f, target->root, 0);
 	if (freeze_all(&f, e) || drain(&f, e))
 		goto out_thaw;

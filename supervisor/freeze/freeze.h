@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "supervisor/freeze/patience.h"
 #include "supervisor/process.h"
 
 struct freeze_target {
@@ -16,6 +17,7 @@ struct freeze_target {
 	const pid_t *strangers;
 	size_t stranger_count; /* children of the reaper that are not */
 	uint64_t deadline_ns;  /* CLOCK_MONOTONIC after which to give up */
+	struct freeze_patience *patience;
 };
 
 /*

@@ -8,15 +8,41 @@
 #include "lib/util.h"
 #include "supervisor/freeze/freezer.h"
 #include "supervisor/lower/lower.h"
+#include "supervisor/syscall/restart.h"
 
 /* How often threads that did not stop outside of it are asked again. */
 #define AGAIN_NS 2000000ull
+
+/* Whether another thread is inside. */
+static bool is_waited_for(const struct process *p, const struct thread *t)
+{
+	for (size_t k = 0; k < p->thread_count; k++)
+		if (&p->threads[k] != t && p->threads[k].below &&
+			p->threads[k].tracee.state == TRACEE_RUNNING)
+			return true;
+	return false;
+}
+
+/* @t is in a trap stop. Who is inside may wait, by way of the GPU, for what it does: then it
+ * runs on. Not if it has been inside: somebody would be there at any time. */
+static int look_at(struct freezer *f, struct process *p, struct thread *t, struct err *e)
+{
+	enum lower_verdict verdict;
+
+	if (lower_judge(p, t, &verdict, e))
+		return -1;
+	t->let_run = f->target->patience->let_run && verdict == LOWER_FROZEN && !t->came_out &&
+		     !t->tracee.group_stopped && is_waited_for(p, t);
+	if (!t->let_run)
+		return 0;
+	syscall_go_on(t);
+	return tracee_continue(&t->tracee, 0, e);
+}
 
 /* Deal with what @t has to report, if anything. *heard: it had something. */
 static int attend(
 	struct freezer *f, struct process *p, struct thread *t, bool *heard, struct err *e)
 {
-	enum lower_verdict verdict;
 	struct tracee_report report;
 	int signal = 0, r;
 
@@ -28,7 +54,7 @@ static int attend(
 	case TRACEE_EVENT_GONE:
 		return 0;
 	case TRACEE_EVENT_TRAP:
-		return lower_judge(p, t, &verdict, e);
+		return look_at(f, p, t, e);
 	case TRACEE_EVENT_SYSCALL:
 		r = lower_comes_out(p, t, e);
 		if (r)
@@ -45,6 +71,8 @@ static int attend(
 	}
 	if (t->below)
 		return tracee_continue_to_syscall(&t->tracee, signal, e);
+	if (t->let_run)
+		return tracee_continue(&t->tracee, signal, e);
 	/* Any stop takes the one that was asked for with it. */
 	return tracee_interrupt(&t->tracee, e) || tracee_continue(&t->tracee, signal, e) ? -1
 											 : 0;
@@ -94,6 +122,12 @@ static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, 
 
 		if (!is_to_be_stopped(p, t))
 			continue;
+		/* Before it is interrupted again, note how long it has slept. */
+		if (t->let_run && is_waited_for(p, t))
+			continue;
+		if (t->let_run)
+			syscall_before_freeze(t);
+		t->let_run = false;
 		if (freezer_nothing_heard(f, p, t, e))
 			return -1;
 		if (t->tracee.state == TRACEE_RUNNING && tracee_interrupt(&t->tracee, e) &&
@@ -103,11 +137,34 @@ static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, 
 	return 0;
 }
 
+/* Who has been inside for longer than that may wait for what stands still. */
+static int check_patience(
+	struct freezer *f, const struct process *p, uint64_t began, struct err *e)
+{
+	struct freeze_patience *patience = f->target->patience;
+
+	if (clock_ns(CLOCK_MONOTONIC) - began < patience->ns)
+		return 0;
+	for (size_t k = 0; k < p->thread_count; k++) {
+		const struct thread *t = &p->threads[k];
+
+		if (t->tracee.state != TRACEE_RUNNING || !t->below)
+			continue;
+		patience->restless = p->pid;
+		patience->below = true;
+		return err_set(e, 0,
+			"thread %d of process %d is in a call of the GPU driver that does not "
+			"come to an end: it takes long, or waits for what the program would do",
+			t->tracee.tid, p->pid);
+	}
+	return 0;
+}
+
 /* One may wait down there for another that has stopped already, but has not been looked at: so
  * all get their turn until the last has come out. */
 int freezer_stop_above(struct freezer *f, struct process *p, struct err *e)
 {
-	uint64_t again = clock_ns(CLOCK_MONOTONIC) + AGAIN_NS;
+	uint64_t began = clock_ns(CLOCK_MONOTONIC), again = began + AGAIN_NS;
 	bool running;
 
 	do {
@@ -122,7 +179,8 @@ int freezer_stop_above(struct freezer *f, struct process *p, struct err *e)
 				return -1;
 			running |= is_to_be_stopped(p, t);
 		}
-		if (running && !heard && wait_for_some(f, p, &again, e))
+		if (running && (check_patience(f, p, began, e) ||
+				       (!heard && wait_for_some(f, p, &again, e))))
 			return -1;
 	} while (running);
 	return 0;

@@ -216,6 +216,7 @@ int lower_comes_out(struct process *p, struct thread *t, struct err *e)
 	x86_64_end_syscall(&regs, regs.r10);
 	x86_64_set_pc(&regs, original);
 	t->below = false;
+	t->came_out = true;
 	if (tracee_set_regs(&t->tracee, &regs, e) || tracee_interrupt(&t->tracee, e) ||
 		tracee_continue(&t->tracee, 0, e))
 		return -1;

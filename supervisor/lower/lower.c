@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 int lower_peek(pid_t pid, uint64_t address, void *data, size_t size)
@@ -81,6 +82,21 @@ void lower_free(struct lower_half *lower)
 		close(lower->done_fd);
 	staging_free(&lower->staging);
 	free(lower);
+}
+
+/* Beyond the time that is given, for it to answer. */
+#define GRACE_NS 1000000000ull
+
+void lower_await_rest(pid_t pid, uint64_t deadline_ns)
+{
+	struct process p = {.pid = pid, .mem_fd = -1};
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (lower_find(&p, NULL) || !p.lower)
+		return;
+	p.lower->patience_ns = now < deadline_ns ? deadline_ns - now : 0;
+	(void)lower_order(&p, LOWER_REST, NULL, 0, deadline_ns + GRACE_NS, NULL);
+	lower_free(p.lower);
 }
 
 bool lower_owns(const struct process *p, pid_t tid)

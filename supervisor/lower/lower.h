@@ -9,6 +9,7 @@
 #define SUPERVISOR_LOWER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/procfs.h"
 #include "lib/util.h"
@@ -24,6 +25,9 @@ struct lower_half {
 			  * process sees it */
 	struct buf tids; /* pid_t: the lower half's own threads, which are let alone */
 	bool drained;
+	uint64_t
+		patience_ns; /* for the next order: how long devices may take to come to rest */
+	bool restless;       /* the last one failed as they did not */
 	int order_fd, done_fd; /* borrowed, -1: not yet */
 	struct staging staging;
 };
@@ -65,6 +69,10 @@ int lower_comes_out(struct process *p, struct thread *t, struct err *e);
 int lower_order(struct process *p, enum lower_request request,
 	const struct lower_transfer *transfers, unsigned count, uint64_t deadline_ns,
 	struct err *e);
+
+/* After a drain that failed as the devices did not come to rest: wait for them while process
+ * @pid runs, at most until @deadline_ns. What goes wrong the next drain tells. */
+void lower_await_rest(pid_t pid, uint64_t deadline_ns);
 
 /* ---- what is whose (lower/parts.c) ---- */
 

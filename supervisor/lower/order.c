@@ -169,8 +169,9 @@ static int finish_order(struct process *p, struct err *e)
 	if (!order.result)
 		return 0;
 	make_printable(order.failure, sizeof(order.failure));
-	return err_set(e, 0, "process %d (%s): %s", p->pid,
-		procfs_stat(p->pid, p->pid, &st, NULL) ? "?" : st.comm, order.failure);
+	p->lower->restless = order.result == LOWER_RESTLESS;
+	return err_with(e, order.result == LOWER_AGAIN ? EAGAIN : 0, "process %d (%s): %s",
+		p->pid, procfs_stat(p->pid, p->pid, &st, NULL) ? "?" : st.comm, order.failure);
 }
 
 /* The number that the next order gets. */
@@ -214,6 +215,8 @@ int lower_order(struct process *p, enum lower_request request,
 		write_table(
 			p, TABLE(order.transfers), transfers, count * sizeof(*transfers), e) ||
 		write_table(p, TABLE(order.request), &what, sizeof(what), e) ||
+		write_table(p, TABLE(order.patience_ns), &p->lower->patience_ns,
+			sizeof(p->lower->patience_ns), e) ||
 		send_order(p, number, e))
 		return -1;
 	return await_done(p, number, deadline_ns, e) || finish_order(p, e) ? -1 : 0;

@@ -59,12 +59,14 @@ int restore_plan_segments(struct restore_plan *p, struct err *e);
 int restore_plan_undos(struct restore_plan *p, int32_t pid, struct err *e);
 int restore_plan_process(struct restore_plan *p, struct err *e);
 void restore_plan_signals(struct restore_plan *p);
-/* Signals that are queued when the batches are over: SIGTRAP ends them, and SIGCONT stops all
- * threads that are traced (ptrace_trap_notify() in kernel/signal.c). */
-static inline bool restore_signal_is_late(int signo)
-{
-	return signo == SIGTRAP || signo == SIGCONT;
-}
+/* Whether a signal that waits is of a fault (or a trap, or a filter of system calls). The
+ * kernel hands those out before all others, even while they are blocked
+ * (dequeue_synchronous_signal() in kernel/signal.c): nothing may trap any more in a thread for
+ * which one waits. */
+bool restore_signal_is_of_fault(const siginfo_t *info);
+/* Signals that are queued when the batches are over: SIGTRAP ends them, SIGCONT stops all
+ * threads that are traced (ptrace_trap_notify()), and those of faults. */
+bool restore_signal_is_late(const struct image_pending *pending);
 
 /* The timer that has sent the signal @pending, if it is still there. */
 const struct image_timer *restore_pending_timer(

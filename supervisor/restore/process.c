@@ -243,7 +243,7 @@ static void add_pending(
 		int signo;
 
 		memcpy(&signo, pending[i].siginfo, sizeof(signo));
-		if (pending[i].tid != tid || restore_signal_is_late(signo))
+		if (pending[i].tid != tid || restore_signal_is_late(&pending[i]))
 			continue;
 		timer = restore_pending_timer(p, &pending[i]);
 		if (timer && timer->interval_ns)

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "supervisor/cgroup.h"
+#include "supervisor/restore/faults.h"
 #include "supervisor/restore/limits.h"
 #include "supervisor/restore/one.h"
 #include "supervisor/scheduling.h"
@@ -125,6 +126,14 @@ static int set_xstate(
 	return tracee_set_xstate(&thread->tracee, now, size, r->e);
 }
 
+static int set_registers(
+	struct restore_one *r, struct thread *thread, const struct image_thread *t)
+{
+	return set_xstate(r, thread, t) || tracee_set_regs(&thread->tracee, &thread->regs, r->e)
+		       ? -1
+		       : 0;
+}
+
 static void take_image_thread(struct thread *thread, const struct image_thread *t)
 {
 	thread->vtid = t->tid;
@@ -138,6 +147,7 @@ static int settle_thread(struct restore_one *r, size_t i)
 {
 	struct thread *thread = &r->process.threads[i];
 	const struct image_thread *t = &r->threads[i];
+	bool ran;
 
 	if (t->flags & IMAGE_THREAD_ENDED)
 		return 0;
@@ -155,7 +165,8 @@ static int settle_thread(struct restore_one *r, size_t i)
 		    &r->clocks->leap, &r->clocks->moved, r->e))
 		return -1;
 	syscall_remember(thread, &r->s->sleeps);
-	if (set_xstate(r, thread, t) || tracee_set_regs(&thread->tracee, &thread->regs, r->e))
+	if (set_registers(r, thread, t) || restore_fault_again(r, i, &ran) ||
+		(ran && set_registers(r, thread, t)))
 		return -1;
 	return i ? tracee_set_sigmask(&thread->tracee, t->sigmask, r->e) : 0;
 }
@@ -236,10 +247,8 @@ static int queue_late_signals(struct restore_one *r)
 	for (size_t i = 0; i < count; i++) {
 		int32_t tid = pending[i].tid;
 		size_t k = 0;
-		int signo;
 
-		memcpy(&signo, pending[i].siginfo, sizeof(signo));
-		if (!restore_signal_is_late(signo))
+		if (!restore_signal_is_late(&pending[i]))
 			continue;
 		while (tid && k + 1 < r->thread_count && r->threads[k].tid != tid)
 			k++;

@@ -36,6 +36,30 @@ static void add_create(struct restore_plan *p, const struct image_timer *t, int 
 		plan_data(&p->plan, &wanted, sizeof(wanted)));
 }
 
+bool restore_signal_is_of_fault(const siginfo_t *info)
+{
+	switch (info->si_signo) {
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGILL:
+	case SIGTRAP:
+	case SIGFPE:
+	case SIGSYS:
+		return info->si_code > SI_USER;
+	default:
+		return false;
+	}
+}
+
+bool restore_signal_is_late(const struct image_pending *pending)
+{
+	siginfo_t info;
+
+	memcpy(&info, pending->siginfo, sizeof(info));
+	return info.si_signo == SIGTRAP || info.si_signo == SIGCONT ||
+	       restore_signal_is_of_fault(&info);
+}
+
 bool restore_timer_fires(const struct restore_plan *p, const struct image_timer *t)
 {
 	const struct image_pending *pending;

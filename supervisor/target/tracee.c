@@ -189,6 +189,11 @@ int tracee_continue_to_syscall(struct tracee *t, int signal, struct err *e)
 	return let_run(t, PTRACE_SYSCALL, signal, e);
 }
 
+int tracee_step(struct tracee *t, struct err *e)
+{
+	return let_run(t, PTRACE_SINGLESTEP, 0, e);
+}
+
 int tracee_detach(struct tracee *t, int signal, struct err *e)
 {
 	if (t->state == TRACEE_GONE)

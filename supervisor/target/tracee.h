@@ -71,6 +71,8 @@ void tracee_pause(uint64_t deadline_ns);
 int tracee_continue(struct tracee *t, int signal, struct err *e);
 /* The same, to stop at the next entry to or exit from a system call. */
 int tracee_continue_to_syscall(struct tracee *t, int signal, struct err *e);
+/* For one instruction: SIGTRAP, or the signal of its fault, is reported. */
+int tracee_step(struct tracee *t, struct err *e);
 /* Let go for good, from a stop, delivering @signal (0: none). A tracee that has ended meanwhile
  * is no error. One that runs cannot be let go: the end of the tracing thread does that. */
 int tracee_detach(struct tracee *t, int signal, struct err *e);

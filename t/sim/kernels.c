@@ -54,6 +54,13 @@ static void run_sleep(const struct kernel_call *k)
 	poll(NULL, 0, k->a / 1000);
 }
 
+/* waits until the host says b at a, which is host memory */
+static void run_await(const struct kernel_call *k)
+{
+	while (__atomic_load_n((uint64_t *)k->a, __ATOMIC_ACQUIRE) < k->b)
+		poll(NULL, 0, 1);
+}
+
 /* Device printf: as with the driver, it comes out when the host waits for the device. */
 static uint64_t said[16];
 static unsigned said_count;
@@ -78,6 +85,7 @@ static const struct kernel kernels[] = {
 	{"scale", run_scale},
 	{"sleep", run_sleep},
 	{"print", run_print},
+	{"await", run_await},
 };
 
 kernel_function *kernel_find(const char *name)

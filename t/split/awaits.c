@@ -1,0 +1,191 @@
+/*
+ * awaits HOW: kernels that wait for what the host does, which stands still at a checkpoint.
+ *	turns	one is queued and gets what it waits for a moment later, time and again
+ *	inside	likewise, with a thread in the driver that waits for it
+ *	never	one waits for something that does not come before the signal
+ *	maps	memory is made, mapped and made accessible time and again, a pause in between
+ */
+#include "t/split/driver_victim.h"
+
+#define COUNT 1024
+
+static const struct {
+	int type, handles, location, id;
+	uint64_t rest[9];
+} on_device = {.type = 1, .location = 1};
+
+static const struct {
+	int location, id, flags;
+} reachable = {1, 0, 3};
+
+static void *context, *stream, *await, *count; /* the last are kernels */
+static CUdeviceptr memory;
+static uint64_t *flag, turn;
+static atomic_bool stop;
+static atomic_ulong said;
+
+void victim_hurt(void)
+{
+	victim_failures++;
+}
+
+static void *load(const char *name)
+{
+	void *module = NULL, *function = NULL;
+
+	OK(cuModuleLoadData(&module, "sim module"));
+	OK(cuModuleGetFunction(&function, module, name));
+	return function;
+}
+
+static void launch(void *function, uint64_t a, uint64_t b)
+{
+	uint64_t c = 0;
+	void *parameters[] = {&a, &b, &c};
+
+	OK(cuLaunchKernel(function, COUNT / 32, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+}
+
+static void say(uint64_t value)
+{
+	__atomic_store_n(flag, value, __ATOMIC_RELEASE);
+}
+
+static void pause_ms(unsigned ms)
+{
+	struct timespec t = {0, ms * MSEC};
+
+	while (nanosleep(&t, &t))
+		;
+}
+
+static void check(uint64_t first)
+{
+	static uint32_t words[COUNT];
+
+	OK(cuMemcpyDtoH_v2(words, memory, sizeof(words)));
+	for (uint32_t i = 0; i < COUNT && !victim_failures; i++)
+		CHECK(words[i] == i + first, "word %u is %u, turn %lu", i, words[i], first);
+}
+
+static void take_turn(void)
+{
+	turn++;
+	launch(await, (uintptr_t)flag, turn);
+	launch(count, memory, turn);
+	pause_ms(5);
+	say(turn);
+	OK(cuStreamSynchronize(stream));
+	check(turn);
+	pause_ms(5);
+}
+
+static void *take_turns(void *argument)
+{
+	OK(cuCtxSetCurrent(context));
+	while (!stop)
+		take_turn();
+	return NULL;
+}
+
+/* Says what the other waits for, in the driver. */
+static void *speak(void *argument)
+{
+	while (!stop) {
+		pause_ms(5);
+		say(atomic_load(&said));
+	}
+	return NULL;
+}
+
+static void *wait_inside(void *argument)
+{
+	OK(cuCtxSetCurrent(context));
+	while (!stop) {
+		turn++;
+		launch(await, (uintptr_t)flag, turn);
+		launch(count, memory, turn);
+		said = turn;
+		OK(cuCtxSynchronize());
+		check(turn);
+	}
+	return NULL;
+}
+
+static void *map_memory(void *argument)
+{
+	OK(cuCtxSetCurrent(context));
+	while (!stop) {
+		CUdeviceptr at;
+		uint64_t handle;
+
+		turn++;
+		OK(cuMemAddressReserve(&at, 2 * MIB, 0, 0, 0));
+		OK(cuMemCreate(&handle, 2 * MIB, &on_device, 0));
+		pause_ms(5);
+		OK(cuMemMap(at, 2 * MIB, 0, handle, 0));
+		pause_ms(5);
+		OK(cuMemSetAccess(at, 2 * MIB, &reachable, 1));
+		pause_ms(20);
+		OK(cuMemUnmap(at, 2 * MIB));
+		OK(cuMemRelease(handle));
+		OK(cuMemAddressFree(at, 2 * MIB));
+	}
+	return NULL;
+}
+
+static void set_up(void)
+{
+	OK(cuInit(0));
+	OK(cuDevicePrimaryCtxRetain(&context, 0));
+	OK(cuCtxSetCurrent(context));
+	OK(cuStreamCreate(&stream, 1));
+	OK(cuMemAlloc_v2(&memory, COUNT * 4));
+	OK(cuMemHostAlloc((void **)&flag, 4096, 0));
+	say(0);
+	await = load("await");
+	count = load("count");
+}
+
+static void run(void *(*one)(void *), void *(*other)(void *))
+{
+	pthread_t a = victim_thread(one, NULL), b = 0;
+	uint64_t before;
+
+	if (other)
+		b = victim_thread(other, NULL);
+	victim_ready();
+	victim_wait();
+	before = __atomic_load_n(&turn, __ATOMIC_ACQUIRE);
+	while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) < before + 3 && !victim_failures)
+		pause_ms(1);
+	stop = true;
+	pthread_join(a, NULL);
+	if (other)
+		pthread_join(b, NULL);
+}
+
+static void never(void)
+{
+	launch(await, (uintptr_t)flag, 1);
+	launch(count, memory, 7);
+	victim_ready();
+	victim_wait();
+	say(1);
+	OK(cuStreamSynchronize(stream));
+	check(7);
+}
+
+int main(int argc, char **argv)
+{
+	set_up();
+	if (!strcmp(argv[1], "turns"))
+		run(take_turns, NULL);
+	else if (!strcmp(argv[1], "inside"))
+		run(wait_inside, speak);
+	else if (!strcmp(argv[1], "maps"))
+		run(map_memory, NULL);
+	else
+		never();
+	return victim_done();
+}
