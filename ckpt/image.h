@@ -686,7 +686,7 @@ IMAGE_SIZE_IS(struct image_tcp, 56);
 
 #define IMAGE_FILE_ABSENT 0x1u /* there was none of this name */
 
-#define IMAGE_SYSV_GUESSED 0x1u /* the program's as far as one can tell; another's maybe */
+#define IMAGE_SYSV_GUESSED 0x1u /* of older images: not restored, as it may be another's */
 #define IMAGE_SYSV_UNUSED  0x2u /* nobody had used it yet */
 
 struct image_queue_message {

@@ -227,12 +227,6 @@ static void free_object(struct fd_object *o)
 	fd_pty_free(o->pty);
 }
 
-void fd_object_drop(struct fd_dump *d)
-{
-	free_object(fd_object_at(d, object_count(d)));
-	d->objects.len -= sizeof(struct fd_object);
-}
-
 void fd_objects_free(struct fd_dump *d)
 {
 	for (uint32_t n = 1; n <= object_count(d); n++)

@@ -39,9 +39,6 @@ uint32_t fd_object_of(
 /* Add @o, whose strings it takes over, and return its number. */
 uint32_t fd_object_add(struct fd_dump *d, const struct fd_object *o);
 
-/* Forget the one that was added last. */
-void fd_object_drop(struct fd_dump *d);
-
 /* Save contents and the note; the processes still stand still. */
 int fd_objects_write(struct fd_dump *d, struct err *e);
 void fd_objects_free(struct fd_dump *d);

@@ -348,7 +348,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, char *reason, bool *again, struct err *e)
 {
 	struct restore r = {.s = s, .c = c, .o = o, .e = e, .kept = SOCKET_KEPT_NONE};
-	cleanup_free char *obstacle = NULL, *doubts = NULL;
+	cleanup_free char *obstacle = NULL;
 	struct spawn_wishes wishes = {0};
 	cleanup_buf struct buf left_over = {0};
 	struct buf shm_files = {0};
@@ -366,7 +366,6 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	obstacle = sysv_obstacle(c);
 	wishes.ipc = obstacle;
 	wishes.reason = reason ? reason : obstacle;
-	doubts = wishes.ipc ? NULL : sysv_doubts(c);
 	/* What is brought back in a namespace has no use for what is left of it outside. */
 	sysv_list(c, wishes.ipc, &left_over);
 	fd_shm_files_absent(c, &shm_files);
@@ -376,8 +375,6 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 		goto out;
 	if (why)
 		restore_notice(&r, why);
-	if (doubts)
-		restore_notice(&r, doubts);
 	result = run_in_thread(&r);
 	*again = result && r.id_taken;
 	if (result) {

@@ -36,7 +36,6 @@ struct sysv_status {
 	time_t changed, used;
 	struct buf users; /* pid_t: who made or used it or a part of it last */
 	bool unused;
-	bool guessed; /* nothing says that it is the tree's but its user and age */
 };
 
 /* System call @nr by the asker. -1 when it could not be made; else *result is as the kernel has

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/notices.h"
 #include "lib/util.h"
 #include "supervisor/fd/object.h"
 #include "supervisor/sysv/ask.h"
@@ -42,15 +43,13 @@ static uint32_t add(struct fd_dump *d, enum image_object_kind kind, const char *
 				.inode = s->id,
 				.mode = s->perm.mode,
 				.size = s->size,
-				.flags = (s->guessed ? IMAGE_SYSV_GUESSED : 0) |
-					 (s->unused ? IMAGE_SYSV_UNUSED : 0),
+				.flags = s->unused ? IMAGE_SYSV_UNUSED : 0,
 				.args[0] = s->perm.uid | (uint64_t)s->perm.gid << 32,
 			},
 		.fd = -1,
-		.text = xasprintf("%s %d (key %#x%s)", what, s->id, (unsigned)s->perm.__key,
-			s->guessed ? ", taken to be the program's" : ""),
+		.text = xasprintf("%s %d (key %#x)", what, s->id, (unsigned)s->perm.__key),
 		.link = xstrdup(""),
-		.attached = s->guessed ? 0 : s->attached,
+		.attached = s->attached,
 	};
 
 	o.o.name = image_writer_string(d->job, o.text);
@@ -215,6 +214,7 @@ static int add_segment(
 
 static const struct kind {
 	enum image_object_kind kind;
+	const char *what;
 	long info; /* the call that, with IPC_INFO, returns the highest index in use */
 	int stat;  /* asks by index */
 	int (*ask)(struct sysv_asker *a, int call, int which, struct sysv_status *s,
@@ -222,18 +222,22 @@ static const struct kind {
 	int (*add)(struct fd_dump *d, struct sysv_asker *a, const struct sysv_status *s,
 		struct err *e);
 } kinds[] = {
-	{IMAGE_OBJECT_SHM, SYS_shmctl, SHM_STAT, sysv_ask_segment, add_segment},
-	{IMAGE_OBJECT_SEM, SYS_semctl, SEM_STAT, sysv_ask_semaphores, add_semaphores},
-	{IMAGE_OBJECT_MSG, SYS_msgctl, MSG_STAT, sysv_ask_queue, add_queue},
+	{IMAGE_OBJECT_SHM, "System V shared memory", SYS_shmctl, SHM_STAT, sysv_ask_segment,
+		add_segment},
+	{IMAGE_OBJECT_SEM, "System V semaphores", SYS_semctl, SEM_STAT, sysv_ask_semaphores,
+		add_semaphores},
+	{IMAGE_OBJECT_MSG, "System V message queue", SYS_msgctl, MSG_STAT, sysv_ask_queue,
+		add_queue},
 };
 
-/* Where all objects are looked at, and the process of the tree that copies what is its. What
- * may be its we copy ourselves: who has attached a segment is known as its last user. */
+/* Where all objects are looked at, and the process of the tree that copies what is its. */
 struct search {
 	struct fd_dump *d;
 	const struct tree *tree;
 	bool own_namespace;
 	struct buf others; /* struct sysv_other_set */
+	struct buf doubts; /* text: what may be the tree's, and is not saved; */
+	size_t doubt_count;
 	struct sysv_asker look;
 	struct sysv_asker copy; /* another than that of the above, which has no process until
 				 * there is something to copy */
@@ -275,24 +279,62 @@ static enum sysv_owner owner_of(
 	return owner;
 }
 
+/* So many are named. */
+#define DOUBTS_NAMED 3
+
+static void doubt(struct search *s, const struct kind *k, const struct sysv_status *o)
+{
+	if (++s->doubt_count <= DOUBTS_NAMED)
+		buf_printf(
+			&s->doubts, "%s%s %d", s->doubt_count > 1 ? ", " : "", k->what, o->id);
+}
+
+static void tell_doubts(struct search *s)
+{
+	if (s->doubt_count > DOUBTS_NAMED)
+		buf_printf(&s->doubts, " and %zu more", s->doubt_count - DOUBTS_NAMED);
+	if (s->doubt_count)
+		notice_add("not in the checkpoint: %.*s, as the processes that used it have "
+			   "ended, and nothing says whether they were the program's",
+			(int)s->doubts.len, (const char *)s->doubts.data);
+}
+
+/* Before another way to run calls in the tree is begun. */
+static int end_copier(struct search *s, int failed, struct err *e)
+{
+	if (!s->copy.process)
+		return failed ? -1 : 0;
+	failed = sysv_asker_end(&s->copy, failed, e);
+	s->copy.process = NULL;
+	return failed;
+}
+
+/* Whose end does something to a set has used it, whoever was the last. */
+static int look_for_undo(
+	struct search *s, const struct sysv_status *o, enum sysv_owner *owner, struct err *e)
+{
+	int r = end_copier(s, 0, e) ? -1 : sysv_undo_in_tree(s->tree, o->id, o->size, e);
+
+	if (r > 0)
+		*owner = SYSV_TREE;
+	return r < 0 ? -1 : 0;
+}
+
 static int dump_object(
 	struct search *s, const struct kind *k, struct sysv_status *o, struct err *e)
 {
 	enum sysv_owner owner = owner_of(s, k, o);
 	struct sysv_asker *a;
 
-	if (owner == SYSV_OTHERS)
-		return 0;
-	o->guessed = owner == SYSV_PERHAPS_TREE;
-	a = o->guessed ? &s->look : copier(s, e);
-	if (!a)
+	if (owner == SYSV_PERHAPS_TREE && k->kind == IMAGE_OBJECT_SEM &&
+		look_for_undo(s, o, &owner, e))
 		return -1;
-	if (!k->add(s->d, a, o, o->guessed ? NULL : e))
+	if (owner == SYSV_PERHAPS_TREE)
+		doubt(s, k, o);
+	if (owner != SYSV_TREE)
 		return 0;
-	if (!o->guessed)
-		return -1;
-	fd_object_drop(s->d); /* whoever has it has removed it meanwhile */
-	return 0;
+	a = copier(s, e);
+	return a ? k->add(s->d, a, o, e) : -1;
 }
 
 static int dump_kind(struct search *s, const struct kind *k, struct err *e)
@@ -367,11 +409,12 @@ int sysv_dump_rest(struct fd_dump *d, const struct tree *tree, struct err *e)
 	else if (sysv_asker_begin(&s.look, tree->processes[0], e))
 		return -1;
 	failed = dump_all(&s, e);
-	if (s.copy.process)
-		failed = sysv_asker_end(&s.copy, failed, e);
+	failed = end_copier(&s, failed, e);
 	failed = sysv_asker_end(&s.look, failed, e);
 	if (!failed)
 		failed = dump_undos(&s, e);
+	tell_doubts(&s);
 	buf_free(&s.others);
+	buf_free(&s.doubts);
 	return failed;
 }

@@ -29,7 +29,7 @@ union semun {
 	unsigned short *array;
 };
 
-/* LEFT_ALONE: it may be another's, or nobody has used it, then as now. */
+/* LEFT_ALONE: nobody has used it, then as now. */
 enum presence { ABSENT, LEFTOVER, TAKEN, LEFT_ALONE };
 
 static const struct kind {
@@ -45,8 +45,11 @@ static const struct kind {
 		SYS_msgctl},
 };
 
+/* What an older trecr took to be the program's by a guess is left to whoever has it. */
 static const struct kind *kind_of(const struct image_object *o)
 {
+	if (o->flags & IMAGE_SYSV_GUESSED)
+		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (kinds[i].kind == o->kind)
 			return &kinds[i];
@@ -76,8 +79,6 @@ static enum presence presence(const struct image_object *o, const struct ipc_per
 {
 	bool same = perm->__key == (key_t)o->dev && size == o->size;
 
-	if (same && o->flags & IMAGE_SYSV_GUESSED)
-		return LEFT_ALONE;
 	if (!same || used.by_now)
 		return TAKEN;
 	/* Who waits at a queue is not told of. */
@@ -185,29 +186,6 @@ char *sysv_obstacle(const struct checkpoint *c)
 		}
 	}
 	return NULL;
-}
-
-/* So many are named. */
-#define DOUBTS_NAMED 3
-
-char *sysv_doubts(const struct checkpoint *c)
-{
-	const struct image_object *o;
-	cleanup_buf struct buf text = {0};
-	size_t count, doubts = 0;
-
-	o = objects_of(c->job, &count);
-	for (size_t i = 0; i < count; i++)
-		if (o[i].flags & IMAGE_SYSV_GUESSED && kind_of(&o[i]) &&
-			look(&o[i]) == LEFT_ALONE && ++doubts <= DOUBTS_NAMED)
-			buf_printf(&text, "%s%s %d", text.len ? ", " : "", kind_of(&o[i])->what,
-				(int)o[i].inode);
-	if (doubts > DOUBTS_NAMED)
-		buf_printf(&text, " and %zu more", doubts - DOUBTS_NAMED);
-	return doubts ? xasprintf("%.*s: there still, and left as it is, as it may be another "
-				  "program's",
-				(int)text.len, (char *)text.data)
-		      : NULL;
 }
 
 void sysv_list(const struct checkpoint *c, bool left_over, struct buf *list)
@@ -396,20 +374,6 @@ static int fill_queue(
 	return o->args[1] >= o->size ? send_messages(o->inode, data, o->size, e) : 0;
 }
 
-/* A later checkpoint is to find it made since the tree started. What is another's does not
- * mind. */
-static void make_younger(const struct image_object *o)
-{
-	struct semid_ds sem;
-	struct msqid_ds msg;
-
-	if (o->kind == IMAGE_OBJECT_SEM &&
-		!semctl(o->inode, 0, IPC_STAT, (union semun){.buf = &sem}))
-		(void)semctl(o->inode, 0, IPC_SET, (union semun){.buf = &sem});
-	if (o->kind == IMAGE_OBJECT_MSG && !msgctl(o->inode, IPC_STAT, &msg))
-		(void)msgctl(o->inode, IPC_SET, &msg);
-}
-
 /* One that is still there may have a mode that keeps even its owner out. */
 static int let_in(const struct image_object *o, struct err *e)
 {
@@ -445,10 +409,8 @@ static int restore_one(
 	if (o->size > 1ull << 40 || o->args[1] > 1ull << 40 ||
 		(o->kind == IMAGE_OBJECT_SHM && o->args[1] > 40))
 		return err_set(e, 0, "the image is damaged");
-	if (look(o) == LEFT_ALONE) {
-		make_younger(o);
+	if (look(o) == LEFT_ALONE)
 		return 0;
-	}
 	if (look(o) == ABSENT ? make(k, o, e) : let_in(o, e))
 		return -1;
 	switch (o->kind) {

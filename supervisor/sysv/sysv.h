@@ -3,9 +3,9 @@
  *
  * They belong to nobody but an IPC namespace. A segment is the tree's when a process of the
  * tree has attached it; anything, when a process of the tree was the last to use it, or waits
- * at it; and when who used it last has ended, it is of the tree's user and was changed since
- * the tree started, it is taken to be so: made anew where it is gone, left alone where it is
- * not. What nobody has used yet stays where it is. Contents, key, owner and id are kept.
+ * at it, or its end does something to it (SEM_UNDO). Where all who used it have ended, and it
+ * is of the tree's user and younger than the tree, that cannot be known: it is not saved, which
+ * is said. What nobody has used yet stays where it is. Contents, key, owner and id are kept.
  */
 #ifndef SUPERVISOR_SYSV_SYSV_H
 #define SUPERVISOR_SYSV_SYSV_H
@@ -40,10 +40,6 @@ int sysv_dump_rest(struct fd_dump *d, const struct tree *tree, struct err *e);
 /* Why the ids of @c cannot be had in this IPC namespace, the caller's to free; NULL: they can,
  * or there are none. An object that is there still and that nobody uses is taken over. */
 char *sysv_obstacle(const struct checkpoint *c);
-
-/* What to tell of objects that are there still, and of which it is not certain that they are
- * the program's; the caller's to free. NULL: there are none. */
-char *sysv_doubts(const struct checkpoint *c);
 
 /* In the first process, before it forks: make them. With the contents, but not yet removed. */
 int sysv_restore(struct fd_restore *r, struct err *e);

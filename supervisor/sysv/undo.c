@@ -184,25 +184,47 @@ static int has_undo_at(struct sysv_asker *a, int id, unsigned short n, struct er
 	return undo != 0;
 }
 
+static int has_undo_in(struct sysv_asker *a, int id, unsigned count, struct err *e)
+{
+	int r = 0;
+
+	for (unsigned n = 0; n < count && !r; n++)
+		r = has_undo_at(a, id, n, e);
+	return r;
+}
+
+int sysv_undo_in_tree(const struct tree *tree, int id, unsigned count, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < tree->living && !r; i++) {
+		struct sysv_asker a = {0};
+
+		if (!has_undo(tree->processes[i]->task))
+			continue;
+		if (sysv_asker_begin(&a, tree->processes[i], e))
+			return -1;
+		r = has_undo_in(&a, id, count, e);
+		if (sysv_asker_end(&a, r < 0, e))
+			return -1;
+	}
+	return r;
+}
+
 static int refuse_undo_of_others(struct sysv_asker *a, const struct buf *others, struct err *e)
 {
 	for (size_t i = 0; i < buf_count(others, struct sysv_other_set); i++) {
 		const struct sysv_other_set *set = buf_at(others, struct sysv_other_set, i);
 
-		for (unsigned n = 0; n < set->count; n++) {
-			int r = has_undo_at(a, set->id, n, e);
+		int r = has_undo_in(a, set->id, set->count, e);
 
-			if (r)
-				return r < 0 ? -1
-					     : err_set(e, 0,
-						       "the end of process %d (%s) does "
-						       "something to "
-						       "System V semaphores %d (SEM_UNDO), "
-						       "which "
-						       "others use too",
-						       a->process->pid, a->process->comm,
-						       set->id);
-		}
+		if (r)
+			return r < 0 ? -1
+				     : err_set(e, 0,
+					       "the end of process %d (%s) does something to "
+					       "System V semaphores %d (SEM_UNDO), which "
+					       "others use too",
+					       a->process->pid, a->process->comm, set->id);
 	}
 	return 0;
 }

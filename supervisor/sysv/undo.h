@@ -19,4 +19,8 @@ struct sysv_other_set {
 int sysv_dump_undo(
 	struct fd_dump *d, struct process *p, const struct buf *others, struct err *e);
 
+/* Whether the end of any process of @tree does something to a set of @count semaphores: 1, 0,
+ * or -1 on failure. */
+int sysv_undo_in_tree(const struct tree *tree, int id, unsigned count, struct err *e);
+
 #endif
