@@ -349,10 +349,11 @@ enum image_region_kind {
 	IMAGE_REGION_SHARED,      /* shared mapping of an object of ours: `object` */
 	IMAGE_REGION_VDSO,
 	IMAGE_REGION_VVAR,
-	IMAGE_REGION_DEVICE, /* memory of GPU number `object`; tag gpu */
-	IMAGE_REGION_SYSV,   /* attached System V shared memory: `object` */
-	IMAGE_REGION_URING,  /* the memory of an io_uring: `object` */
-	IMAGE_REGION_AIO,    /* a context of asynchronous I/O: struct image_aio_ring */
+	IMAGE_REGION_DEVICE,  /* memory of GPU number `object`; tag gpu */
+	IMAGE_REGION_SYSV,    /* attached System V shared memory: `object` */
+	IMAGE_REGION_URING,   /* the memory of an io_uring: `object` */
+	IMAGE_REGION_AIO,     /* a context of asynchronous I/O: struct image_aio_ring */
+	IMAGE_REGION_PRIVATE, /* private mapping of an object of ours: `object` */
 };
 
 /* As the kernel has it, and events of 32 bytes behind it (struct aio_ring, fs/aio.c). */

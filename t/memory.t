@@ -2,7 +2,7 @@
 # Memory of every kind comes back as it was, and goes on as what it was.
 . "$(dirname "$0")/lib.sh"
 
-for v in anon file_private file_shared memfd shared_anon stack prot_none sparse mlock mlockall "mlockall onfault" \
+for v in anon file_private file_shared private_object memfd shared_anon stack prot_none sparse mlock mlockall "mlockall onfault" \
 	advice thp "thp disable" "thp unless-advised" brk vdso zeroed_file relro bss unlinked_map no_aslr \
 	regions anon_name guard; do
 	# shellcheck disable=SC2086

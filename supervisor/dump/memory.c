@@ -183,7 +183,7 @@ static int dump_own_pages(struct dump *d, int pagemap, const struct vma *v,
 	const struct image_region *r, struct err *e)
 {
 	struct memory_source *source = new_source(d, 0);
-	bool file = r->kind == IMAGE_REGION_FILE;
+	bool file = r->kind == IMAGE_REGION_FILE || r->kind == IMAGE_REGION_PRIVATE;
 	cleanup_buf struct buf runs = {0};
 	struct page_run *run;
 	size_t count;
@@ -260,8 +260,13 @@ static int dump_private_file(
 	struct stat st;
 	bool deleted;
 
-	if (strstr(v->name, " (deleted)"))
-		return dump_whole(d, v, r, e);
+	if (strstr(v->name, " (deleted)")) {
+		r->object = fd_dump_private_mapping(d->fds, v);
+		if (!r->object)
+			return dump_whole(d, v, r, e);
+		r->kind = IMAGE_REGION_PRIVATE;
+		return dump_own_pages(d, pagemap, v, r, e);
+	}
 	/* A private mapping of /dev/zero is anonymous memory under another name. */
 	if (!stat(v->name, &st) && S_ISCHR(st.st_mode) && !strcmp(v->name, "/dev/zero")) {
 		r->kind = IMAGE_REGION_ANON;

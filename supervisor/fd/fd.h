@@ -78,6 +78,10 @@ int fd_dump_threads(
 int fd_dump_mapping(
 	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e);
 
+/* Number of the object behind @v, a private mapping of a file without a name; 0 where no
+ * descriptor of the tree leads to it, so that nobody can change what @v shows of it. */
+uint32_t fd_dump_private_mapping(const struct fd_dump *d, const struct vma *v);
+
 /* Whether pseudo-terminal number @index is one that a descriptor of the tree leads to. */
 bool fd_dump_has_terminal(const struct fd_dump *d, int index);
 
@@ -139,8 +143,9 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err *e);
 
 /* Descriptor (without close-on-exec, above all of the process's own) that leads to object
- * number @object (from 1), for the caller to map and close; read-write. -1 on failure. */
-int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e);
+ * number @object (from 1), for the caller to map and close; read-write if it is to be mapped
+ * @writable: who has it open so could not execute it. -1 on failure. */
+int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, struct err *e);
 
 /* Descriptor (without close-on-exec, above all of the processes' own) of open file
  * @description; before fd_restore_process(). -1 on failure. */

@@ -154,6 +154,19 @@ static int find_ring(const struct fd_dump *d, pid_t pid, const struct vma *v, st
 	return refuse(v, pid, "no descriptor leads to this io_uring any more", e);
 }
 
+uint32_t fd_dump_private_mapping(const struct fd_dump *d, const struct vma *v)
+{
+	uint32_t number = find_object(d, v->dev, v->inode, v->name);
+	const struct fd_object *o = number ? fd_object_at(d, number) : NULL;
+
+	return o && o->file &&
+			       (o->o.kind == IMAGE_OBJECT_MEMFD ||
+				       o->o.kind == IMAGE_OBJECT_SHARED_ANON ||
+				       o->o.kind == IMAGE_OBJECT_UNLINKED)
+		       ? number
+		       : 0;
+}
+
 int fd_dump_mapping(
 	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e)
 {

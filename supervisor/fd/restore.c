@@ -84,8 +84,9 @@ static void find_mapped(struct fd_restore *r, const struct image *process)
 
 	regions = image_note_array(process, IMAGE_NOTE_REGIONS, struct image_region, &count);
 	for (size_t i = 0; i < count; i++)
-		if (regions[i].kind == IMAGE_REGION_SHARED && regions[i].object &&
-			regions[i].object <= r->object_count)
+		if ((regions[i].kind == IMAGE_REGION_SHARED ||
+			    regions[i].kind == IMAGE_REGION_PRIVATE) &&
+			regions[i].object && regions[i].object <= r->object_count)
 			r->made[regions[i].object - 1].mapped = true;
 }
 
@@ -525,7 +526,7 @@ int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e)
 	return fd >= 0 ? fd : fd_room_none(r, code, e);
 }
 
-int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
+int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, struct err *e)
 {
 	const uint64_t sealed = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
 	struct fd_made *made;
@@ -537,9 +538,10 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, struct err *e)
 	made = &r->made[object - 1];
 	if (fd_room_begin(r, e))
 		return -1;
-	/* Only a descriptor for reading can be mapped shared then, before Linux 6.7. */
+	/* Only a descriptor for reading can be mapped shared when it is sealed, before
+	 * Linux 6.7. */
 	if (r->objects[object - 1].kind == IMAGE_OBJECT_MEMFD &&
-		r->objects[object - 1].args[0] & sealed) {
+		(!writable || r->objects[object - 1].args[0] & sealed)) {
 		cleanup_free char *path = xasprintf("/proc/self/fd/%d", made->fd);
 		cleanup_fd int reader = open(path, O_RDONLY | O_CLOEXEC);
 

@@ -157,6 +157,20 @@ static int open_modules(struct restore_child *r, struct err *e)
 	return 0;
 }
 
+/* Whether one of the process's mappings of @object changes it, or could. */
+static bool is_writable(const struct image *img, uint32_t object)
+{
+	const struct image_region *g;
+	size_t count;
+
+	g = image_note_array(img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	for (size_t i = 0; i < count; i++)
+		if (g[i].kind == IMAGE_REGION_SHARED && g[i].object == object &&
+			g[i].max_prot & PROT_WRITE)
+			return true;
+	return false;
+}
+
 static int open_objects(struct restore_child *r, struct fd_restore *fds, struct err *e)
 {
 	const struct image_region *regions;
@@ -168,14 +182,15 @@ static int open_objects(struct restore_child *r, struct fd_restore *fds, struct 
 		const struct image_region *g = &regions[i];
 		int *slot;
 
-		if (g->kind != IMAGE_REGION_SHARED)
+		if (g->kind != IMAGE_REGION_SHARED && g->kind != IMAGE_REGION_PRIVATE)
 			continue;
 		if (!g->object || g->object > r->fds->objects)
 			return err_set(
 				e, 0, "the image names a shared object that it does not have");
 		slot = object_slot(r->fds, g->object - 1);
 		if (*slot < 0)
-			*slot = fd_restore_object(fds, g->object, e);
+			*slot = fd_restore_object(
+				fds, g->object, is_writable(process_image(r), g->object), e);
 		if (*slot < 0)
 			return -1;
 	}

@@ -91,6 +91,7 @@ static uint64_t map_flags(const struct image_region *g)
 		flags |= g->flags & IMAGE_REGION_DROPPABLE ? MAP_DROPPABLE : MAP_PRIVATE;
 		break;
 	case IMAGE_REGION_FILE:
+	case IMAGE_REGION_PRIVATE:
 		flags |= MAP_PRIVATE;
 		break;
 	case IMAGE_REGION_URING: /* until restore/rings.c */
@@ -116,6 +117,7 @@ static int region_fd(const struct restore_plan *p, const struct image_region *g)
 	case IMAGE_REGION_SHARED_FILE:
 		return extra_module(p->fds, g->module - 1, g->max_prot & PROT_WRITE);
 	case IMAGE_REGION_SHARED:
+	case IMAGE_REGION_PRIVATE:
 		return extra_object(p->fds, g->object - 1);
 	default:
 		return -1;
@@ -306,7 +308,8 @@ static int check_region(
 	if ((g->kind == IMAGE_REGION_FILE || g->kind == IMAGE_REGION_SHARED_FILE) &&
 		(!g->module || g->module > modules))
 		return err_set(e, 0, "the image names a mapped file that it does not have");
-	if (g->kind == IMAGE_REGION_SHARED && (!g->object || g->object > objects))
+	if ((g->kind == IMAGE_REGION_SHARED || g->kind == IMAGE_REGION_PRIVATE) &&
+		(!g->object || g->object > objects))
 		return err_set(e, 0, "the image names a shared object that it does not have");
 	return 0;
 }
@@ -314,7 +317,8 @@ static int check_region(
 static bool holds_memory(const struct image_region *g)
 {
 	return g->kind == IMAGE_REGION_ANON || g->kind == IMAGE_REGION_FILE ||
-	       g->kind == IMAGE_REGION_DEVICE || g->kind == IMAGE_REGION_AIO;
+	       g->kind == IMAGE_REGION_PRIVATE || g->kind == IMAGE_REGION_DEVICE ||
+	       g->kind == IMAGE_REGION_AIO;
 }
 
 /* Regions in order, and memory to be filled only where one of them takes it: anything else

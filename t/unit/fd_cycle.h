@@ -263,7 +263,7 @@ static void restored(const struct checkpoint *c, void (*check)(void))
 
 		if (!memo->map_start[i])
 			continue;
-		fd = fd_restore_object(r, memo->map_object[i], &e);
+		fd = fd_restore_object(r, memo->map_object[i], true, &e);
 		if (fd < 0 || mmap((void *)memo->map_start[i], memo->map_size[i],
 				      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
 				      0) == MAP_FAILED)

@@ -145,7 +145,8 @@ static void uncovered(
 		if (key < size && p->end - p->start > size - key)
 			p->end = p->start + (size - key);
 		return;
-	case IMAGE_REGION_URING: /* the kernel's memory: it is with the descriptor */
+	case IMAGE_REGION_PRIVATE: /* as the object has it */
+	case IMAGE_REGION_URING:   /* the kernel's memory: it is with the descriptor */
 		p->place = PLACE_NONE;
 		return;
 	default:

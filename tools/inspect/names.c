@@ -37,6 +37,7 @@ const char *name_region_kind(uint32_t kind)
 		[IMAGE_REGION_FILE] = "file",
 		[IMAGE_REGION_SHARED_FILE] = "shared-file",
 		[IMAGE_REGION_SHARED] = "shared",
+		[IMAGE_REGION_PRIVATE] = "private",
 		[IMAGE_REGION_VDSO] = "vdso",
 		[IMAGE_REGION_VVAR] = "vvar",
 		[IMAGE_REGION_DEVICE] = "device",

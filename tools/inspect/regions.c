@@ -9,7 +9,7 @@
 static bool has_offset(const struct image_region *r)
 {
 	return r->kind == IMAGE_REGION_FILE || r->kind == IMAGE_REGION_SHARED_FILE ||
-	       r->kind == IMAGE_REGION_SHARED;
+	       r->kind == IMAGE_REGION_SHARED || r->kind == IMAGE_REGION_PRIVATE;
 }
 
 static void add_row(struct table *t, const struct image *img, const struct image_region *r)
@@ -31,7 +31,7 @@ static void add_row(struct table *t, const struct image *img, const struct image
 		table_cell(t, "%#" PRIx64, r->offset);
 	else
 		table_cell(t, "-");
-	if (r->kind == IMAGE_REGION_SHARED)
+	if (r->kind == IMAGE_REGION_SHARED || r->kind == IMAGE_REGION_PRIVATE)
 		table_cell(t, "%s (object %u)", image_string(img, r->name), r->object);
 	else
 		table_cell(t, "%s", image_string(img, r->name));

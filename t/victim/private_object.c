@@ -1,0 +1,101 @@
+/*
+ * Private mappings of files without a name: what is written to the file later is seen through
+ * pages that the process has not made its own. And a file in memory that can be executed after
+ * a restart as before, though it is mapped.
+ */
+#include <sys/wait.h>
+
+#include "victim.h"
+
+static char *mapped, *shared;
+static int memory, script;
+
+void victim_hurt(void)
+{
+	mmap(mapped, 4 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		-1, 0);
+}
+
+static char *map_private(int fd)
+{
+	char *p = mmap(NULL, 4 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+
+	MUST(p != MAP_FAILED);
+	p[4096] = 'm';
+	/* All zeros, where the file has something. */
+	memset(p + 2 * 4096, 0, 4096);
+	return p;
+}
+
+static int fill(int fd)
+{
+	MUST(fd >= 0);
+	for (int i = 0; i < 4 * 4096; i += 4096)
+		MUST(pwrite(fd, "file", 4, i) == 4);
+	return fd;
+}
+
+static void check(char *p, int fd)
+{
+	CHECK(!memcmp(p, "file", 4) && !memcmp(p + 4096, "mile", 4) && !p[2 * 4096] &&
+			!memcmp(p + 3 * 4096, "file", 4),
+		"contents");
+	CHECK(pwrite(fd, "FILE", 4, 0) == 4 && pwrite(fd, "FILE", 4, 4096) == 4, "%m");
+	CHECK(!memcmp(p, "FILE", 4), "what is written to the file is not seen");
+	CHECK(!memcmp(p + 4096, "mile", 4), "nor is a page its own any more");
+	p[3 * 4096] = 'p';
+	CHECK(pread(fd, p, 4, 3 * 4096) == 4 && !memcmp(p, "file", 4), "it writes to the file");
+}
+
+static char *map_unlinked(int *fd)
+{
+	*fd = fill(open("unlinked", O_RDWR | O_CREAT, 0600));
+	MUST(!unlink("unlinked"));
+	return map_private(*fd);
+}
+
+/* Only a descriptor for reading is left, and a mapping that cannot be written to. */
+static void make_script(void)
+{
+	char path[64];
+	int fd = memfd_create("script", 0);
+
+	MUST(fd >= 0 && write(fd, "#!/bin/sh\nexit 7\n", 17) == 17 && !fchmod(fd, 0700));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	MUST((script = open(path, O_RDONLY)) >= 0 && !close(fd));
+	shared = mmap(NULL, 4096, PROT_READ, MAP_SHARED, script, 0);
+	MUST(shared != MAP_FAILED);
+}
+
+static void run_script(void)
+{
+	char path[64];
+	int status = 0;
+	pid_t pid = fork();
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", script);
+	if (!pid) {
+		execl(path, "script", NULL);
+		_exit(errno);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 7 << 8, "status %x (%s)", status,
+		strerror(WEXITSTATUS(status)));
+}
+
+int main(void)
+{
+	char *unlinked;
+	int fd;
+
+	memory = fill(memfd_create("memory", 0));
+	mapped = map_private(memory);
+	unlinked = map_unlinked(&fd);
+	make_script();
+	victim_ready();
+	victim_wait();
+	check(mapped, memory);
+	check(unlinked, fd);
+	run_script();
+	CHECK(!memcmp(shared, "#!/bin/sh", 9), "the mapping of the script");
+	return victim_done();
+}
