@@ -12,11 +12,15 @@
 #include "lib/procfs.h"
 #include "supervisor/fd/object.h"
 
-/* A terminal's name says little: other mounts of /dev/pts have others of the same numbers. */
-static bool is_another_terminal(const struct fd_object *o, int dirfd, const char *name)
+/* A terminal's name says little: other mounts of /dev/pts have others of the same numbers. And
+ * that of an io_uring says nothing. */
+static bool is_another(const struct fd_object *o, int dirfd, const char *name)
 {
 	struct stat its;
 
+	if (o->o.kind == IMAGE_OBJECT_URING)
+		return fstatat(dirfd, name, &its, 0) || its.st_ino != o->o.inode ||
+		       its.st_dev != o->o.dev;
 	return o->o.kind == IMAGE_OBJECT_PTY && o->devpts && !fstatat(dirfd, name, &its, 0) &&
 	       its.st_dev != o->devpts;
 }
@@ -29,7 +33,7 @@ static const struct fd_object *find_pipe(
 		const struct fd_object *o = fd_object_at(d, n);
 
 		if (fd_object_is_bytes(o->o.kind) && !strcmp(o->link, link) &&
-			!is_another_terminal(o, dirfd, name))
+			!is_another(o, dirfd, name))
 			return o;
 	}
 	return NULL;
