@@ -26,4 +26,34 @@ else
 	skip "a program under trecr's own filter" "no seccomp filters"
 fi
 sweep >/dev/null
+
+# Keyrings are lost, which is told.
+arena keyrings
+cat >keyrings.py <<-'END'
+	import ctypes, signal, sys
+	keyctl = lambda *a: ctypes.CDLL(None, use_errno=True).syscall(250, *a)
+	if keyctl(1, None) < 0 or keyctl(0, -2, 1) < 0:
+		print("skip no keyrings here")
+		sys.exit()
+	mine = keyctl(0, -3, 0), keyctl(0, -2, 0)
+	signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+	print("ready", flush=True)
+	signal.sigwait([signal.SIGUSR1])
+	print("ok" if mine == (keyctl(0, -3, 0), keyctl(0, -2, 0)) else "other keyrings")
+END
+if launch python3 keyrings.py; then
+	checkpoint
+	like "$(cat ckpt.err)" "has a keyring of its own, which is not saved.*has joined a session keyring, which is not saved" \
+		"keyrings are told of"
+	finish
+	is "$(cat out)" "ready
+ok" "and left alone" || explain
+else
+	skip "keyrings are told of" "${skip_reason:-no python3}"
+fi
+sweep >/dev/null
+arena none
+launch "$victim/idle" && checkpoint
+is "$(cat ckpt.err)" "" "nothing is told of a program without any"
+sweep >/dev/null
 done_testing

@@ -79,6 +79,8 @@ int dump_thread_settings(
 int dump_threads(struct dump *d, struct err *e);
 /* Signal actions, interval timers and timer_create timers, over an open bracket. */
 int dump_sigactions(struct dump *d, struct remote *r, struct err *e);
+/* Tells of keyrings, which are not saved. */
+int dump_keyrings(struct dump *d, struct remote *r, struct err *e);
 struct process_timers {
 	struct buf posix;                     /* struct image_timer */
 	uint64_t value_us[3], interval_us[3]; /* ITIMER_REAL, VIRTUAL, PROF */

@@ -401,7 +401,8 @@ static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip,
 	scratch = remote_scratch(&r, 4096, e);
 	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) ||
 		 read_remote(d, &r, scratch, ip, e) || mempolicy_dump(d, &r, scratch, e) ||
-		 dump_sigactions(d, &r, e) || dump_timers(d, &r, scratch, &timers, e);
+		 dump_keyrings(d, &r, e) || dump_sigactions(d, &r, e) ||
+		 dump_timers(d, &r, scratch, &timers, e);
 	memcpy(ip->itimer_value_us, timers.value_us, sizeof(timers.value_us));
 	memcpy(ip->itimer_interval_us, timers.interval_us, sizeof(timers.interval_us));
 	buf_free(&timers.posix);
