@@ -96,14 +96,17 @@ define install_man
 $(if $(wildcard man/*.$(1)),install -m 644 $(wildcard man/*.$(1)) $(MANDIR)/man$(1)/)
 
 endef
+# Programs on a GPU hold these libraries, in images too: each release has a folder of its own, and
+# stays when another one is installed (supervisor/restore/release.h).
+RELEASE = $(DESTDIR)$(PREFIX)/lib/trecr/$(VERSION)-$(shell cat $(sort $(SPLIT)) | sha256sum | cut -c1-12)
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7
+	install -d $(RELEASE)/stubs $(RELEASE)/coverage
+	install -m 755 $(filter-out %.so.1,$(SPLIT)) $(O)/trecr-restart $(RELEASE)/
+	install -m 755 $(filter %.so.1,$(filter $(LIBDIR)/stubs/%,$(SPLIT))) $(RELEASE)/stubs/
+	install -m 755 $(filter $(LIBDIR)/coverage/%,$(SPLIT)) $(RELEASE)/coverage/
+	ln -sfn $(notdir $(RELEASE)) $(DESTDIR)$(PREFIX)/lib/trecr/current
 	install -m 755 $(TOOL_BIN) $(DESTDIR)$(PREFIX)/bin/
-	install -d $(DESTDIR)$(PREFIX)/lib/trecr/stubs $(DESTDIR)$(PREFIX)/lib/trecr/coverage
-	install -m 755 $(filter-out %.so.1,$(SPLIT)) $(DESTDIR)$(PREFIX)/lib/trecr/
-	install -m 755 $(filter %.so.1,$(filter $(LIBDIR)/stubs/%,$(SPLIT))) \
-		$(DESTDIR)$(PREFIX)/lib/trecr/stubs/
-	install -m 755 $(filter $(LIBDIR)/coverage/%,$(SPLIT)) $(DESTDIR)$(PREFIX)/lib/trecr/coverage/
 	$(foreach s,1 5 7,$(call install_man,$(s)))
 
 lint:

@@ -29,10 +29,11 @@ static bool has_driver(void)
 	return !access("/proc/driver/nvidia/version", F_OK) || !access("/dev/nvidiactl", F_OK);
 }
 
-/* Beside the tools in the build tree, or where `make install` puts it. NULL: not there. */
+/* Beside the tools in the build tree, or where `make install` puts it: in a folder of this
+ * release, which programs go on to hold when another one is installed. NULL: not there. */
 static char *find_audit(const char *file)
 {
-	static const char *const places[] = {"lib/trecr", "../lib/trecr"};
+	static const char *const places[] = {"lib/trecr", "../lib/trecr/current"};
 	cleanup_free char *exe = read_link("/proc/self/exe", NULL);
 	char *slash = exe ? strrchr(exe, '/') : NULL;
 

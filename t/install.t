@@ -24,7 +24,42 @@ if [ -x "$build/t/split/objects" ]; then
 	RUN_FLAGS=--gpu=on
 	scenario "and a program with a GPU" twice "$build/t/split/objects"
 	arena audit
-	like "$(trecr-run --gpu=on -- env)" "LD_AUDIT=$installed/lib/trecr/libtrecr-audit.so" \
+	release=$(readlink -f "$installed/lib/trecr/current")
+	like "$(trecr-run --gpu=on -- env)" "LD_AUDIT=$release/libtrecr-audit.so" \
 		"with the libraries that were installed"
+
+	# Another release beside it, and then without it.
+	arena upgrade
+	ok "a program with a GPU" launch "$build/t/split/objects"
+	ok "a checkpoint" freeze_away
+	cp -r "$release" "$installed/lib/trecr/next"
+	for file in "$installed"/lib/trecr/next/*.so "$installed"/lib/trecr/next/stubs/* \
+		"$installed"/lib/trecr/next/trecr-lower; do
+		perl -0777pi -e 's/(\x14\0\0\0\x03\0\0\0GNU\0).{20}/$1 . "next" x 5/se' "$file"
+	done
+	ln -sfn next "$installed/lib/trecr/current"
+	like "$(trecr-run --gpu=on -- env)" "LD_AUDIT=$installed/lib/trecr/next/libtrecr-audit" \
+		"programs that are started have the libraries of the new release"
+	if ok "one of the old release comes back" restart_detached; then
+		is "$(readlink "/proc/$sup/exe")" "$release/trecr-restart" "with the old one's tool"
+		ok "and can be saved again" freeze_away
+	fi
+	mv "$release" "$installed/lib/trecr/away"
+	: >restart.err
+	not_ok "without the old release it does not come back" quiet restart_detached
+	like "$(cat restart.err)" "libraries of trecr [0-9.]+ in $release, and .* is gone or another" \
+		"and it is said what is missing"
+	cp -r "$installed/lib/trecr/next" "$release"
+	rm "$release/trecr-restart"
+	: >restart.err
+	not_ok "nor with others in its place" quiet restart_detached
+	like "$(cat restart.err)" "install that release again" "likewise"
+	rm -r "$release"
+	mv "$installed/lib/trecr/away" "$release"
+	if ok "with it, it does" restart_here; then
+		finish
+		is "$status$(tail -n 1 out)" 0ok "and goes on" || explain
+	fi
+	sweep >/dev/null
 fi
 done_testing

@@ -16,6 +16,7 @@
 #include "lib/util.h"
 #include "supervisor/loop.h"
 #include "supervisor/options.h"
+#include "supervisor/restore/release.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/supervisor.h"
 
@@ -217,6 +218,19 @@ static int detach(struct supervisor *s, const char *image)
 	return supervise(s, image, tell_foreground, &ends[1]);
 }
 
+/* A program on a GPU goes on with the release that it was started by. Returns when that is this
+ * one, or is not there: why, is said when the restart fails. */
+static void hand_over(const char *image, char *const argv[])
+{
+	struct checkpoint *c = checkpoint_open(image, NULL);
+	cleanup_free char *tool = c ? release_tool(c) : NULL;
+
+	if (c)
+		checkpoint_close(c);
+	if (tool)
+		(void)execv(tool, argv);
+}
+
 int main(int argc, char *argv[])
 {
 	static struct supervisor s = SUPERVISOR_INIT(TOOL);
@@ -233,15 +247,19 @@ int main(int argc, char *argv[])
 		.groups = groups,
 		.usage_status = OWN_FAILURE,
 	};
+	cleanup_free char **all = xcalloc(argc + 1, sizeof(*all));
 	struct operands operands;
 	int status;
 
+	/* Parsing drops what it has dealt with. */
+	memcpy(all, argv, argc * sizeof(*all));
 	s.options = (struct supervisor_options)SUPERVISOR_OPTION_DEFAULTS;
 	status = opts_parse(&opts, argc, argv, &operands);
 	if (status >= 0)
 		return status;
 	if (operands.count != 1)
 		return opts_misused(&opts, "there must be one DIR");
+	hand_over(operands.v[0], all);
 	if (settings.detach)
 		return detach(&s, operands.v[0]);
 	return supervise(&s, operands.v[0], tell_nobody, NULL);

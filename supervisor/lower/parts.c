@@ -117,10 +117,20 @@ static const char *file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* .../trecr/stubs/NAME, or .../trecr/RELEASE/stubs/NAME where it is installed; or those that
+ * count. */
+static bool is_stub(const char *path)
+{
+	const char *name = file_name(path);
+
+	return strstr(path, "/trecr/") &&
+	       ((name - path > 7 && !strncmp(name - 7, "/stubs/", 7)) ||
+		       (name - path > 10 && !strncmp(name - 10, "/coverage/", 10)));
+}
+
 int lower_refuse_driver(const struct process *p, const struct vma *v, struct err *e)
 {
-	if (strncmp(file_name(v->name), "libcuda.so", 10) || strstr(v->name, "/trecr/stubs/") ||
-		strstr(v->name, "/trecr/coverage/"))
+	if (strncmp(file_name(v->name), "libcuda.so", 10) || is_stub(v->name))
 		return 0;
 	return err_set(e, 0,
 		"process %d (%s) has loaded the GPU driver's library %s past trecr's, and "

@@ -34,6 +34,7 @@
 #include "supervisor/restore/limits.h"
 #include "supervisor/restore/lower.h"
 #include "supervisor/restore/mapped_files.h"
+#include "supervisor/restore/release.h"
 #include "supervisor/restore/one.h"
 #include "supervisor/restore/stop.h"
 #include "supervisor/spawn.h"
@@ -142,6 +143,8 @@ static int check_before(struct restore *r, bool alive)
 	};
 
 	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))
+		return -1;
+	if (release_check(r->c, r->e))
 		return -1;
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_lower_check(&r->processes[i]))
