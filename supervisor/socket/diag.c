@@ -15,9 +15,8 @@
 /* Ask, and return the payload of the one answer in @answer (ANSWER_SIZE bytes), NULL on
  * failure with errno set. */
 static const void *ask(
-	const void *question, size_t size, void *answer, size_t need, size_t *rest)
+	int nl, const void *question, size_t size, void *answer, size_t need, size_t *rest)
 {
-	cleanup_fd int nl = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	struct nlmsghdr *h = answer;
 	ssize_t n;
 
@@ -69,12 +68,59 @@ static void take_unix(struct unix_facts *out, const struct rtattr *a)
 	}
 }
 
+struct unix_question {
+	struct nlmsghdr head;
+	struct unix_diag_req body;
+};
+
+/* A message of those that a dump consists of. */
+static const struct unix_diag_msg *find_listener(
+	const struct nlmsghdr *h, ssize_t n, uint32_t inode, size_t *rest)
+{
+	for (; NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
+		const struct unix_diag_msg *m = NLMSG_DATA(h);
+
+		if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR)
+			break;
+		*rest = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
+		if (m->udiag_ino == inode)
+			return m;
+	}
+	return NULL;
+}
+
+/* An answer about one socket is a page at most, which some 900 that wait to be accepted fill
+ * (unix_diag_get_exact(), net/unix/diag.c). One of those about all listening sockets is as
+ * large as what was received with before on this netlink socket, up to 32 KiB. */
+static const struct unix_diag_msg *ask_of_all(
+	int nl, struct unix_question *question, char *answer, size_t *rest)
+{
+	const struct unix_diag_msg *m = NULL;
+	ssize_t n;
+
+	question->head.nlmsg_flags |= NLM_F_DUMP;
+	question->body.udiag_states = 1 << TCP_LISTEN;
+	if (send(nl, question, sizeof(*question), 0) != sizeof(*question))
+		return NULL;
+	while (!m) {
+		const struct nlmsghdr *h = (const void *)answer;
+
+		n = recv(nl, answer, ANSWER_SIZE, 0);
+		if (n < 0)
+			return NULL;
+		m = find_listener(h, n, question->body.udiag_ino, rest);
+		if (!m && (!NLMSG_OK(h, (size_t)n) || h->nlmsg_type == NLMSG_DONE ||
+				  h->nlmsg_type == NLMSG_ERROR)) {
+			errno = EMSGSIZE;
+			return NULL;
+		}
+	}
+	return m;
+}
+
 int socket_diag_unix(uint32_t inode, struct unix_facts *out, struct err *e)
 {
-	struct {
-		struct nlmsghdr head;
-		struct unix_diag_req body;
-	} question = {
+	struct unix_question question = {
 		.head = {.nlmsg_len = sizeof(question),
 			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
 			.nlmsg_flags = NLM_F_REQUEST},
@@ -85,13 +131,16 @@ int socket_diag_unix(uint32_t inode, struct unix_facts *out, struct err *e)
 				      UDIAG_SHOW_RQLEN,
 			.udiag_cookie = {~0u, ~0u}},
 	};
+	cleanup_fd int nl = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	cleanup_free char *answer = xmalloc(ANSWER_SIZE);
 	const struct unix_diag_msg *m;
 	const struct rtattr *a;
 	size_t rest;
 
 	memset(out, 0, sizeof(*out));
-	m = ask(&question, sizeof(question), answer, sizeof(*m), &rest);
+	m = ask(nl, &question, sizeof(question), answer, sizeof(*m), &rest);
+	if (!m && errno == EMSGSIZE)
+		m = ask_of_all(nl, &question, answer, &rest);
 	if (!m)
 		return err_set(e, errno, "the kernel does not tell about it (UNIX_DIAG)");
 	out->state = m->udiag_state;
@@ -134,6 +183,7 @@ int socket_diag_tcp(const struct sockaddr_storage *local, const struct sockaddr_
 			.sdiag_protocol = IPPROTO_TCP,
 			.idiag_states = ~0u},
 	};
+	cleanup_fd int nl = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	struct inet_diag_sockid *id = &question.body.id;
 	cleanup_free char *answer = xmalloc(ANSWER_SIZE);
 	const struct inet_diag_msg *m;
@@ -143,7 +193,7 @@ int socket_diag_tcp(const struct sockaddr_storage *local, const struct sockaddr_
 	set_end(local, id->idiag_src, &id->idiag_sport, v6);
 	set_end(remote, id->idiag_dst, &id->idiag_dport, v6);
 	id->idiag_cookie[0] = id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-	m = ask(&question, sizeof(question), answer, sizeof(*m), &rest);
+	m = ask(nl, &question, sizeof(question), answer, sizeof(*m), &rest);
 	if (!m && errno == ENOENT)
 		return 0;
 	if (!m)
