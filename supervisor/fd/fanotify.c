@@ -43,6 +43,18 @@ bool fd_fanotify_match(const struct fd_dump *d, const struct fd_source *s)
 
 /* ---- saving ---- */
 
+/* Whether the root directory is in it. In a chroot, mountinfo does not say so. */
+static bool is_root_in(int id, unsigned device)
+{
+	struct statx root;
+
+	if (statx(AT_FDCWD, "/", 0, STATX_MNT_ID, &root))
+		return false;
+	return id < 0 ? root.stx_dev_major == device >> 20 &&
+				root.stx_dev_minor == (device & 0xfffff)
+		      : root.stx_mask & STATX_MNT_ID && root.stx_mnt_id == (unsigned)id;
+}
+
 /* The mount point with number @id, or, with @id -1, one of file system @device: fields 1, 3 and
  * 5 of mountinfo (man proc_pid_mountinfo). */
 static char *find_mount(pid_t task, int id, unsigned device)
@@ -64,7 +76,7 @@ static char *find_mount(pid_t task, int id, unsigned device)
 		if (!strchr(line, '\n'))
 			break;
 	}
-	return NULL;
+	return is_root_in(id, device) ? xstrdup("/") : NULL;
 }
 
 /* What follows "fanotify ": "mnt_id:1b ...", "ino:3c51a sdev:fe00000 ..." or "sdev:fe00000

@@ -111,12 +111,14 @@ static char *find_in_process(const struct fd_handle *h, pid_t task)
 }
 
 /* Of file systems that are mounted, the place: fields 3 and 5 of mountinfo (man
- * proc_pid_mountinfo). */
+ * proc_pid_mountinfo). The one of the root directory of a chroot is not listed unless it is
+ * mounted there. */
 static char *find_by_mounts(const struct fd_handle *h, pid_t task)
 {
 	cleanup_free char *file = xasprintf("/proc/%d/mountinfo", task);
 	cleanup_free char *text = NULL;
 	char *found = NULL;
+	struct stat root;
 	size_t len;
 
 	if (read_file(file, &text, &len, NULL))
@@ -130,6 +132,9 @@ static char *find_by_mounts(const struct fd_handle *h, pid_t task)
 			a == h->device >> 20 && b == (h->device & 0xfffff))
 			found = find_by_handle(h, mount);
 	}
+	if (!found && !stat("/", &root) &&
+		root.st_dev == makedev(h->device >> 20, h->device & 0xfffff))
+		found = find_by_handle(h, "/");
 	return found;
 }
 
