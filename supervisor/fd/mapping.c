@@ -194,11 +194,13 @@ int fd_dump_mapping(
 			"again",
 			e);
 	if (!o->file) {
-		uint64_t end = v->offset + (v->end - v->start);
+		struct fd_mapped mapped = {
+			pid, v->start, v->offset, v->offset + (v->end - v->start)};
 
 		*need_memory = true;
-		if (o->o.size < end)
-			o->o.size = end;
+		buf_push(&o->mapped, struct fd_mapped, &mapped);
+		if (o->o.size < mapped.to)
+			o->o.size = mapped.to;
 	}
 	return number;
 }

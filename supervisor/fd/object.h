@@ -19,8 +19,15 @@ struct fd_object {
 	unsigned long attached; /* of a System V segment: the kernel's count of mappings, */
 	unsigned long seen;     /* those that have been seen */
 	bool stored;            /* and one of them has its contents */
+	struct buf mapped;      /* of one that only memory leads to: struct fd_mapped */
 	struct fd_pty *pty;     /* of a pseudo-terminal: fd/pty.h, */
 	dev_t devpts;           /* and the file system its slave is in; 0: not known */
+};
+
+/* A mapping: from @start on process @pid has bytes @from to @to. */
+struct fd_mapped {
+	pid_t pid;
+	uint64_t start, from, to;
 };
 
 /* Whether an object of this kind is bytes on their way, and no file. */
