@@ -4,6 +4,7 @@
 #	t/NAME.t		a scenario, a bash script that prints TAP (t/lib.sh)
 #	t/victim/NAME.c		a program that checks itself (t/victim/victim.h)
 #	t/application/NAME	what a program of others is to work on (t/applications.t)
+#	t/application/panel/	more of them, by themselves: `make check-applications`
 #	t/tool/NAME.c		a helper of the scenarios
 #	t/fault/		lets system calls of trecr itself fail (t/faults.t)
 #	t/unit/NAME.c		a program that prints TAP, linked with libtrecr.a
@@ -100,6 +101,12 @@ SOAK_CYCLES ?= 500
 soak: all $(TEST_TOOL_BIN)
 	TRECR_BUILD=$(abspath $(O)) TEST_LIMIT=36000 SOAK_CYCLES=$(SOAK_CYCLES) t/soak.sh
 
+# Nor are these: programs of others over three crashes each, and stressors of stress-ng.
+check-applications: all $(TEST_TOOL_BIN)
+	TRECR_BUILD=$(abspath $(O)) PROGRAMS="$(PROGRAMS)" t/application/panel.sh
+check-stressors: all $(TEST_TOOL_BIN)
+	TRECR_BUILD=$(abspath $(O)) STRESSORS="$(STRESSORS)" t/application/stressors.sh
+
 # Some time of image_fuzz under the sanitizers, from the seeds it makes itself.
 FUZZ_SECONDS ?= 60
 fuzz:
@@ -107,4 +114,4 @@ fuzz:
 fuzz-run: $(FUZZ_BIN)
 	@for f in $(FUZZ_BIN); do echo "$$f $(FUZZ_SECONDS)"; "$$f" $(FUZZ_SECONDS) || exit 1; done
 
-.PHONY: victims test-tools check fuzz fuzz-run soak
+.PHONY: victims test-tools check check-applications check-stressors fuzz fuzz-run soak

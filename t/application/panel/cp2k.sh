@@ -1,0 +1,51 @@
+#!/bin/bash
+# Packages: cp2k cp2k-data. Needs: cp2k
+cat >h2o.inp <<END
+&GLOBAL
+ PROJECT h2o
+ RUN_TYPE MD
+&END GLOBAL
+&MOTION
+ &MD
+  STEPS ${STEPS:-10}
+  TIMESTEP 0.5
+ &END MD
+&END MOTION
+&FORCE_EVAL
+ METHOD Quickstep
+ &DFT
+  BASIS_SET_FILE_NAME BASIS_MOLOPT
+  POTENTIAL_FILE_NAME GTH_POTENTIALS
+  &MGRID
+   CUTOFF 200
+  &END MGRID
+  &XC
+   &XC_FUNCTIONAL PADE
+   &END XC_FUNCTIONAL
+  &END XC
+ &END DFT
+ &SUBSYS
+  &CELL
+   ABC 6 6 6
+  &END CELL
+  &COORD
+   O 0 0 0
+   H 0.76 0.59 0
+   H -0.76 0.59 0
+  &END COORD
+  &KIND O
+   BASIS_SET DZVP-MOLOPT-SR-GTH
+   POTENTIAL GTH-PADE-q6
+  &END KIND
+  &KIND H
+   BASIS_SET DZVP-MOLOPT-SR-GTH
+   POTENTIAL GTH-PADE-q1
+  &END KIND
+ &END SUBSYS
+&END FORCE_EVAL
+END
+export OMP_NUM_THREADS=2
+echo ready
+cp2k -i h2o.inp -o h2o.out
+echo "status $?"
+tail -n 3 h2o-pos-1.xyz

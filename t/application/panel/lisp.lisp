@@ -1,0 +1,17 @@
+; Packages: sbcl. Needs: sbcl
+(defvar *state* 1)
+(defvar *seen* (make-hash-table))
+(defun work (n)
+  (dotimes (k n)
+    (setf *state* (mod (1+ (* *state* 69069)) 1048576))
+    (incf (gethash (mod *state* 997) *seen* 0) (mod *state* 1000))))
+(work 200000)
+(defvar *large* (expt 3 20000))
+(format t "ready~%")
+(finish-output)
+(loop until (probe-file "go") do (make-array 10000 :initial-element *state*))
+(work 200000)
+(let ((sum 0))
+  (maphash (lambda (k v) (incf sum (* k v))) *seen*)
+  (format t "~a ~a ~a ~a~%" *state* (hash-table-count *seen*) sum
+          (mod (* *large* *large*) 1000000007)))

@@ -1,0 +1,47 @@
+# Packages: nginx-light python3. Needs: nginx python3
+import http.client
+import os
+import subprocess
+import time
+import zlib
+
+here = os.getcwd()
+port = int(os.environ["PORT"])
+open("data", "wb").write(bytes(range(256)) * 4000)
+open("conf", "w").write(f"""
+daemon off; pid {here}/pid; error_log {here}/error.log; worker_processes 2;
+{"user root;" if os.getuid() == 0 else ""}
+events {{ worker_connections 64; }}
+http {{
+    access_log off; client_body_temp_path {here}/b; proxy_temp_path {here}/p;
+    fastcgi_temp_path {here}/f; uwsgi_temp_path {here}/u; scgi_temp_path {here}/c;
+    server {{ listen 127.0.0.1:{port}; root {here}; }}
+}}
+""")
+server = subprocess.Popen(["nginx", "-p", here, "-c", f"{here}/conf", "-e", f"{here}/error.log"])
+
+
+def connect():
+    while True:
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        try:
+            c.connect()
+            return c
+        except ConnectionRefusedError:
+            time.sleep(0.02)
+
+
+def get(c):
+    c.request("GET", "/data")
+    return zlib.crc32(c.getresponse().read())
+
+
+kept = [connect() for _ in range(5)]
+sums = {get(c) for c in kept}
+print("ready", flush=True)
+while not os.path.exists("go"):
+    for c in kept:
+        sums.add(get(c))
+print(sums, [get(c) for c in kept])
+server.terminate()
+print(server.wait())

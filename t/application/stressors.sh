@@ -1,0 +1,81 @@
+#!/bin/bash
+# Every stressor of stress-ng that runs here as it is: in mid-run a checkpoint that ends it, a
+# restart, and stress-ng must be content (--verify), or the checkpoint is refused.
+#
+#	make check-stressors [STRESSORS='sem-sysv mprotect ...']
+#
+# Not part of make check: it takes half an hour, and is as hard on the machine as stress-ng is.
+TEST_LIMIT=${TEST_LIMIT:-36000}
+export TEST_LIMIT
+. "$(dirname "$0")/../lib.sh"
+
+have stress-ng || skip_all "no stress-ng (Debian's package stress-ng)"
+# Some take whatever memory they get, and all of it is in an image.
+ulimit -v $((2 << 20))
+# Those that fork as much as they can: an ordinary user's only.
+ulimit -u 1000
+
+stress() { # NAME
+	stress-ng "--$1" 1 --verify --timeout 5 --temp-path . 2>&1
+}
+export -f stress
+
+# The last complaint of stress-ng, or of trecr.
+reason() {
+	tail -n 1 "$1" | sed -E 's/^trecr-[a-z]*: //; s/[0-9]{3,}/N/g' | cut -c1-200
+}
+complaint() {
+	grep -E "fail|error" out | tail -n 1 | sed -E 's/^[^]]*\] //' | cut -c1-200
+}
+
+# By itself, where it has not ended well.
+runs_alone() {
+	mkdir alone && (cd alone && timeout -k 1 60 "$BASH" -c "stress $1" >../alone.out)
+}
+
+# It runs, and has for a while; most of those that cannot run here end at once.
+begin() {
+	trecr-run -d ck -- "$BASH" -c "stress $1" </dev/null >out 2>err &
+	sup=$!
+	await -t 20 -p $sup out dispatching >/dev/null 2>>await.err || return 1
+	! await -t 1.5 -p $sup 2>>await.err
+}
+
+bring_back() {
+	step=restart
+	restart_here || return 1
+	step="its end"
+	await -t 60 -p "$sup" 2>>await.err || return 1
+	wait "$sup"
+	status=$?
+	[ $status = 0 ]
+}
+
+try() { # NAME
+	local name=$1 step=
+	arena "$name"
+	if ! begin "$name"; then
+		skip "$name" "it does not run here"
+	elif ! checkpoint -s; then
+		if kill -0 "$sup" 2>/dev/null && grep -q 'cannot checkpoint' ckpt.err; then
+			result 0 "$name: refused: $(reason ckpt.err | sed 's/^cannot checkpoint: //')"
+		else
+			result 1 "$name: $(reason ckpt.err)"
+		fi
+	elif bring_back; then
+		result 0 "$name"
+	elif [ "$step" = "its end" ] && ! runs_alone "$name"; then
+		skip "$name" "it does not end well by itself"
+	else
+		result 1 "$name: $step: ${status:+status $status, }$(reason restart.err) $(complaint)"
+	fi
+	sweep >/dev/null
+	status=
+	cd "$scratch" && rm -rf "$arenas.$name"
+}
+
+# shellcheck disable=SC2086
+for name in ${STRESSORS:-$(stress-ng --stressors)}; do
+	try "$name"
+done
+done_testing
