@@ -127,6 +127,7 @@ struct fd_restore {
 	size_t object_count;
 	const struct image_fd *fds; /* the process's */
 	size_t fd_count;
+	struct buf ended;               /* struct ended: fd/pidfd.c */
 	struct buf fired;               /* struct fired: fd/epoll_restore.c */
 	int *open;                      /* by description: its descriptor, or -1 */
 	size_t *holder;                 /* by description: the first process that has it */
@@ -193,6 +194,9 @@ FD_ROW(fd_fanotify);
 FD_ROW(fd_pidfd);
 int fd_pidfd_finish(
 	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e);
+/* When all descriptions are made: nothing is left of what stood for processes that have ended.
+ */
+void fd_pidfds_settle(struct fd_restore *r);
 /* In the process, when all are there: put those that lead to the right processes in place. */
 int fd_pidfd_place(const struct fd_restore *r, struct err *e);
 FD_ROW(fd_process_file);

@@ -81,28 +81,55 @@ static int end_at_once(void *arg)
 	return 0;
 }
 
+/* A process that stands for one that has ended, to whose pidfds the same inode belongs (pidfs).
+ * It is waited for when all have theirs. */
+struct ended {
+	uint64_t inode;
+	pid_t pid;
+};
+
+static pid_t find_ended(const struct fd_restore *r, uint64_t inode)
+{
+	for (size_t i = 0; i < buf_count(&r->ended, struct ended); i++)
+		if (buf_at(&r->ended, struct ended, i)->inode == inode)
+			return buf_at(&r->ended, struct ended, i)->pid;
+	return 0;
+}
+
 /* The restart does not count it among its processes (CLONE_UNTRACED). */
-static int open_ended(struct err *e)
+static pid_t make_ended(struct fd_restore *r, uint64_t inode, struct err *e)
 {
 	char stack[4096] __attribute__((aligned(16)));
-	int fd = -1;
-	pid_t pid = clone(end_at_once, stack + sizeof(stack),
-		CLONE_VM | CLONE_VFORK | CLONE_UNTRACED | CLONE_PIDFD | SIGCHLD, NULL, &fd);
+	struct ended new = {.inode = inode};
 
-	if (pid < 0)
+	new.pid = clone(end_at_once, stack + sizeof(stack),
+		CLONE_VM | CLONE_VFORK | CLONE_UNTRACED | SIGCHLD, NULL);
+	if (new.pid < 0)
 		return err_set(e, errno, "cannot make a pidfd of a process that has ended");
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	return fd;
+	buf_push(&r->ended, struct ended, &new);
+	return new.pid;
+}
+
+void fd_pidfds_settle(struct fd_restore *r)
+{
+	for (size_t i = 0; i < buf_count(&r->ended, struct ended); i++)
+		while (waitpid(buf_at(&r->ended, struct ended, i)->pid, NULL, 0) < 0 &&
+			errno == EINTR)
+			;
+	buf_free(&r->ended);
 }
 
 int fd_pidfd_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
-	int fd = x->args[0] ? pidfd_open(getpid(), 0) : open_ended(e);
+	pid_t pid = x->args[0] ? getpid() : find_ended(r, x->inode);
+	int fd;
 
-	if (fd < 0)
-		return x->args[0] ? err_set(e, errno, "cannot make a pidfd") : -1;
-	return fd_lift(r, fd, e);
+	if (!pid)
+		pid = make_ended(r, x->inode, e);
+	if (pid < 0)
+		return -1;
+	fd = pidfd_open(pid, 0);
+	return fd < 0 ? err_set(e, errno, "cannot make a pidfd") : fd_lift(r, fd, e);
 }
 
 static int place(const struct image_description *x, int at, struct err *e)

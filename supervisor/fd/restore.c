@@ -479,6 +479,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 	}
 	lift_streams(r, std);
 	failed = restore_all(r, e);
+	fd_pidfds_settle(r);
 	socket_restore_end(r);
 	if (failed) {
 		(void)fd_room_close(r, NULL); /* there is an error to tell already */

@@ -16,7 +16,8 @@
 
 static int of_thread = -1;
 static pid_t thread_id;
-static int self, of_child, of_zombie, of_nobody, poller, impatient, copy;
+static int self, of_child, of_zombie, of_nobody, nobody_again, other_nobody, poller, impatient,
+	copy;
 static pid_t child, zombie;
 
 static int open_pidfd(pid_t pid)
@@ -26,6 +27,15 @@ static int open_pidfd(pid_t pid)
 	if (fd < 0)
 		victim_skip("no pidfds");
 	return fd;
+}
+
+static bool have_inodes; /* pidfs: one for each process */
+
+static ino_t inode(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : st.st_ino;
 }
 
 static int send(int fd, int signal)
@@ -97,7 +107,14 @@ int main(void)
 	if (!gone)
 		_exit(0);
 	of_nobody = open_pidfd(gone);
+	nobody_again = open_pidfd(gone);
 	MUST(waitpid(gone, NULL, 0) == gone);
+	gone = fork();
+	if (!gone)
+		_exit(0);
+	other_nobody = open_pidfd(gone);
+	MUST(waitpid(gone, NULL, 0) == gone);
+	have_inodes = inode(self) != inode(of_nobody);
 	of_child = open_pidfd(child);
 	impatient = syscall(SYS_pidfd_open, child, PIDFD_NONBLOCK);
 	copy = dup(of_child);
@@ -122,6 +139,9 @@ int main(void)
 	CHECK(!has_ended(self) && !has_ended(of_child), "ended");
 	CHECK(!send(of_child, 0), "%s", strerror(errno));
 	CHECK(has_ended(of_zombie) && has_ended(of_nobody), "not ended");
+	CHECK(!have_inodes || (inode(of_nobody) == inode(nobody_again) &&
+				      inode(of_nobody) != inode(other_nobody)),
+		"which have ended the same way");
 	CHECK(send(of_nobody, 0) < 0 && errno == ESRCH, "%s", strerror(errno));
 	CHECK(!waitid(P_PIDFD, of_zombie, &info, WEXITED) && info.si_pid == zombie &&
 			info.si_status == 9,
