@@ -236,7 +236,9 @@ int uring_find_flags(struct uring_look *u, struct err *e)
 
 /* Disks take this long at most, or are asked again by the next checkpoint. */
 #define PATIENCE_NS 3000000000ull
-#define PAUSE_NS    500000
+/* When nothing has ended for so long, what is left waits for something else. */
+#define CALM_NS  1000000000ull
+#define PAUSE_NS 500000
 
 /* What is finished gets its entry when the thread that has begun it runs. */
 static int let_finish(struct uring_look *u, struct err *e)
@@ -286,7 +288,7 @@ static int refuse_busy(const struct uring_look *u, struct err *e)
 			(int)polls.len, (char *)polls.data);
 	if (count > 0)
 		return err_set(e, 0,
-			"%d requests are under way in it that do not end (time-outs?), or were "
+			"%d of its requests are under way and do not end (time-outs?), or were "
 			"to have no completion (IOSQE_CQE_SKIP_SUCCESS)",
 			count);
 	return err_set(e, 0,
@@ -297,17 +299,21 @@ static int refuse_busy(const struct uring_look *u, struct err *e)
 
 int uring_settle(struct uring_look *u, struct err *e)
 {
-	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), deadline = now + PATIENCE_NS, last = now;
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	int32_t before = 0;
 
-	for (;;) {
+	for (;; now = clock_ns(CLOCK_MONOTONIC)) {
 		if (uring_look_again(u, e))
 			return -1;
+		if (under_way(u) != before || !is_taken(u))
+			last = now;
+		before = under_way(u);
 		if (is_taken(u) && !u->info.polls && !under_way(u))
 			return 0;
 		/* Those wait for what may never come. */
 		if ((is_taken(u) && u->info.polls && under_way(u) == (int32_t)u->info.polls) ||
-			clock_ns(CLOCK_MONOTONIC) > deadline)
+			now > deadline || now > last + CALM_NS)
 			return refuse_busy(u, e);
 		if (let_finish(u, e))
 			return -1;
