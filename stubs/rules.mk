@@ -63,7 +63,8 @@ $(O)/stubs/lower/%.o: loader/lower/%.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
-STUB_LDFLAGS = -shared -Wl,-z,defs -Wl,-z,now -Wl,-z,noexecstack
+# What a program closes stays: the lower half calls it, and a restart begins in it.
+STUB_LDFLAGS = -shared -Wl,-z,nodelete -Wl,-z,defs -Wl,-z,now -Wl,-z,noexecstack
 $(LIBDIR)/libtrecr-crossing.so: $(CROSSING_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -o $@ $^ -pthread -ldl

@@ -15,6 +15,7 @@ cycle "$split/held"
 cycle "$split/queued"
 cycle "$split/family"
 cycle "$split/printed"
+cycle "$split/closed"
 LD_LIBRARY_PATH=$build/t/sim/large cycle "$split/pages"
 LD_LIBRARY_PATH=$build/t/sim/large cycle "$split/pages" off
 

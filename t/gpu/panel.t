@@ -62,12 +62,13 @@ differs() {
 undisturbed() {
 	local start status
 	timed undisturbed.ms timeout -k 5 "$limit" \
-		trecr-run --gpu=on -d ck sh -c "exec env $1" >undisturbed 2>undisturbed.err </dev/null &
+		trecr-run --gpu=on -k 1 -d ck sh -c "exec env $1" >undisturbed 2>undisturbed.err </dev/null &
 	sup=$!
 	began undisturbed
 	start=$(milliseconds)
 	wait $sup
 	status=$?
+	sup=
 	span=$(($(milliseconds) - start))
 	[ $status = 0 ] ||
 		outcome "FAILS under trecr-run (status $status): $(last_of undisturbed.err)" || return
@@ -77,7 +78,7 @@ undisturbed() {
 # begin COMMAND: in the background, to be checkpointed.
 begin() {
 	rm -rf ck out
-	trecr-run --gpu=on -d ck sh -c "exec env $1" >out 2>>run.err </dev/null &
+	trecr-run --gpu=on -k 1 -d ck sh -c "exec env $1" >out 2>>run.err </dev/null &
 	sup=$!
 	began out || outcome "FAILS under trecr-run, the second time: $(last_of run.err)"
 }
@@ -94,13 +95,14 @@ leave() {
 	if [ $((RANDOM % 2)) = 0 ]; then
 		echo "checkpoint and end" >>history
 		checkpoint -s || return
-		await -t 60 -p "$sup" 2>>await.err || outcome "does not end after trecr-ckpt -s"
+		await -t 60 -p "$sup" 2>>await.err || outcome "does not end after trecr-ckpt -s" || return
 	else
 		echo "checkpoint, and SIGKILL later" >>history
 		checkpoint || return
 		moment $((restarts * 6))
-		fell "$sup" 2>>await.err || outcome "does not end by SIGKILL"
+		fell "$sup" 2>>await.err || outcome "does not end by SIGKILL" || return
 	fi
+	sup=
 }
 
 # Not the test's descriptors: it outlives this shell.
@@ -111,7 +113,7 @@ come_back() {
 }
 
 ended() {
-	await -t "$limit" -p "$sup" 2>>await.err && return
+	await -t "$limit" -p "$sup" 2>>await.err && sup= && return
 	outcome "HANGS after $(steps_in out) of $(steps_in expected) steps"
 }
 

@@ -35,8 +35,8 @@ $(O)/t/sim/libnvidia-ml.so.1: t/sim/nvml/nvml.c $(O)/t/sim/enter.o
 	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^
 
 SPLIT_PROGRAMS := $(patsubst t/split/%.c,$(O)/t/split/%,$(wildcard t/split/*.c))
-# Loads the library itself.
-$(O)/t/split/load: t/split/load.c
+# Load the library themselves.
+$(O)/t/split/load $(O)/t/split/closed: $(O)/t/split/%: t/split/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -o $@ $< -ldl
 PARTS_SRC := loader/lower/insn.c loader/lower/site.c loader/lower/space.c stubs/procs.c
@@ -44,7 +44,7 @@ $(O)/t/split/parts: t/split/parts.c $(PARTS_SRC)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -o $@ $^
 TESTS += $(O)/t/split/parts
-$(filter-out %/load %/parts,$(SPLIT_PROGRAMS)): $(O)/t/split/%: t/split/%.c $(O)/stubs/gen/cuda.calls.h $(SIM)
+$(filter-out %/load %/closed %/parts,$(SPLIT_PROGRAMS)): $(O)/t/split/%: t/split/%.c $(O)/stubs/gen/cuda.calls.h $(SIM)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(SIM) -ldl
 
