@@ -68,6 +68,7 @@ enum records_lower {
 	RECORDS_NONE,   /* no lower half yet */
 	RECORDS_COMING, /* being brought up */
 	RECORDS_UP,
+	RECORDS_FAILED, /* it could not be brought up */
 };
 
 /* What a lower half is brought up with. Strings in the arena. */

@@ -339,4 +339,20 @@ for ((i = 1; i <= ${KILL_ROUNDS:-12}; i++)); do
 done
 is "$bad" "" "SIGKILL to the supervisor during a checkpoint"
 
+# A program with one thread that is just about to bring its lower half up.
+arena about
+bad=
+for ((i = 1; i <= ${EARLY_ROUNDS:-20}; i++)); do
+	rm -rf ck out
+	trecr-run --gpu=on -d ck "$split/closed" </dev/null >out 2>err &
+	sup=$!
+	moment 12
+	until checkpoint -s; do [ -d "/proc/$sup" ] || break 2; done
+	wait "$sup"
+	restart_here && await -p "$sup" out '^ready' >/dev/null 2>>await.err && finish &&
+		[ "$status" = 0 ] && said_ok || bad+=" $i:$(tail -n 1 restart.err out | tr '\n' ' ')"
+	sweep 2 >/dev/null
+done
+is "$bad" "" "a checkpoint while the lower half is brought up"
+
 done_testing

@@ -243,6 +243,12 @@ HIDDEN int process_start_lower(struct process *p, int fd_base, const char **step
 	return 0;
 }
 
+static int start_failed(void)
+{
+	__atomic_store_n(&RECORDS->lower, RECORDS_FAILED, __ATOMIC_RELEASE);
+	return -1;
+}
+
 static int start(struct process *p)
 {
 	const char *step = NULL;
@@ -255,13 +261,13 @@ static int start(struct process *p)
 	__atomic_store_n(&RECORDS->lower, RECORDS_COMING, __ATOMIC_RELEASE);
 	if (remember_start() < 0) {
 		raw_complain("no lower half: no memory for records of it");
-		return -1;
+		return start_failed();
 	}
 	print_thunk = callbacks_thunk((void *)print);
 	r = process_start_lower(p, 0, &step);
 	if (r < 0) {
 		report(step, r);
-		return -1;
+		return start_failed();
 	}
 	RECORDS_KEPT->fd_base = p->table->fd_base;
 	RECORDS_KEPT->outside = p->table->outside;

@@ -7,6 +7,7 @@
  */
 #include "supervisor/freeze/freeze.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -115,7 +116,14 @@ static int drain(struct freezer *f, struct err *e)
 	for (size_t i = 0; i < f->tree->count; i++) {
 		struct process *p = f->tree->processes[i];
 
-		if (!p->lower || !p->thread_count)
+		if (!p->thread_count)
+			continue;
+		/* Not looked for where there is one thread (seize.c): it may have begun since.
+		 */
+		if (lower_is_coming(p))
+			return err_with(
+				e, EAGAIN, "process %d is about to use its GPU", p->pid);
+		if (!p->lower)
 			continue;
 		any = true;
 		if (p->threads[0].tracee.group_stopped)

@@ -35,7 +35,7 @@ static int check(const struct process *p, const struct records *r, struct err *e
 		return err_set(e, 0,
 			"process %d uses libraries of another version of trecr for its GPU",
 			p->pid);
-	if (r->lower > RECORDS_UP || !is_sane(&r->info))
+	if (r->lower > RECORDS_FAILED || !is_sane(&r->info))
 		return lower_damaged(p->pid, e);
 	return 0;
 }
@@ -69,6 +69,14 @@ int lower_find(struct process *p, struct err *e)
 	p->lower->state = r.lower;
 	p->lower->helper = r.helper;
 	return 0;
+}
+
+bool lower_is_coming(const struct process *p)
+{
+	struct records r;
+
+	return !lower_peek(p->pid, RECORDS_LIVE, &r, sizeof(r)) && r.magic == RECORDS_MAGIC &&
+	       r.lower == RECORDS_COMING;
 }
 
 void lower_free(struct lower_half *lower)

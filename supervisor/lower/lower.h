@@ -35,6 +35,8 @@ struct lower_half {
 /* See whether @p has a lower half: then p->lower is filled. To be asked again while it runs.
  * Fails when what the process keeps of it makes no sense. */
 int lower_find(struct process *p, struct err *e);
+/* A thread of the process, whose threads are stopped, is at bringing one up. */
+bool lower_is_coming(const struct process *p);
 void lower_free(struct lower_half *lower);
 
 /* Read memory of process @pid: all of it, or -1 with errno. What is read there is the program's
