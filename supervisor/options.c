@@ -80,12 +80,28 @@ const struct opt supervisor_option_rows[] = {
 	{0},
 };
 
+/* What a file may be called that is not there yet. */
+static bool is_name(const char *name)
+{
+	return *name && strcmp(name, ".") && strcmp(name, "..");
+}
+
 char *options_absolute(const char *path, struct err *e)
 {
-	cleanup_free char *cwd = NULL;
+	cleanup_free char *cwd = NULL, *parent = NULL, *real = NULL;
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
 	if (path[0] == '/')
 		return xstrdup(path);
+	/* The way through ".." may be gone later. */
+	parent = is_name(name) ? xasprintf("%.*s", slash ? (int)(slash - path) : 1,
+					 slash ? path : ".")
+			       : xstrdup(path);
+	real = realpath(parent, NULL);
+	if (real && !is_name(name))
+		return steal_ptr(real);
+	if (real)
+		return xasprintf("%s%s%s", real, real[1] ? "/" : "", name);
 	cwd = getcwd(NULL, 0);
 	if (!cwd) {
 		err_set(e, errno, "cannot find the current directory for %s", path);

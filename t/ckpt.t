@@ -87,6 +87,16 @@ if am_root && unshare --user --map-root-user true 2>/dev/null && have setpriv; t
 	sweep >/dev/null
 fi
 
+# A request that finds the program at its end.
+arena late
+launch "$victim/idle"
+program=$(program_of "$sup")
+kill -STOP "$sup"
+kill -KILL "$program"
+checkpoint
+is "$? $(cat ckpt.err)" "1 trecr-ckpt: cannot checkpoint: the program has ended" "a program that has ended is called so"
+sweep >/dev/null
+
 # A time limit that cannot be kept: the program is unharmed and no attempt is left behind.
 arena limit
 launch "$victim/idle" megabytes 1500

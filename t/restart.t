@@ -68,6 +68,10 @@ done
 launch "$victim/idle" && freeze_away
 trecr-restart --pidfile /no/such/dir/file ck 2>err </dev/null
 is $? 125 "a pidfile that cannot be made"
+echo old >pid
+trecr-restart --pidfile pid empty 2>err </dev/null
+is "$(cat pid; echo pid*)" "old
+pid" "a restart that fails leaves a pidfile as it was, and nothing beside it"
 trecr-restart -D --verify /no/such/place >restart.out 2>err
 is $? 125 "-D reports a failure"
 is "$(cat restart.out)" "" "and prints no process id"

@@ -60,6 +60,15 @@ finish
 is "$status" 0 "the program runs on"
 
 arena environment
+mkdir start
+(cd start && exec trecr-run -d ../aside -- "$BASH" -c 'cd .. && exec "$0"' "$victim/idle") </dev/null >out 2>err &
+sup=$!
+await -p $sup out ready >/dev/null
+rmdir start
+checkpoint
+is "$path" "$PWD/aside/ckpt-000001" "-d ../NAME counts from where it was started, even if that is gone" || explain
+finish
+
 TRECR_DIR=$PWD/by-name trecr-run -- "$victim/idle" </dev/null >out 2>err &
 sup=$!
 await -p $sup out ready >/dev/null

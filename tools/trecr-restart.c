@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -83,26 +84,54 @@ static void notice(const char *line)
 	fprintf(stderr, TOOL ": %s\n", line);
 }
 
-/* Open before the restart, so that a mistake shows before the program runs. -1 without one
- * in *fd is fine when none is wanted. */
-static int open_pidfile(int *fd, struct err *e)
+/* What the user names is there only while it is true: the file is made beside it. What is no
+ * regular file (a pipe, a terminal) is written as it is. */
+struct pidfile {
+	int fd;       /* -1: none is wanted */
+	char *beside; /* NULL: the file itself is open */
+};
+
+/* Open before the restart, so that a mistake shows before the program runs. */
+static int open_pidfile(struct pidfile *p, struct err *e)
 {
-	*fd = -1;
+	struct stat st;
+
+	*p = (struct pidfile){.fd = -1};
 	if (!settings.pidfile)
 		return 0;
-	*fd = open(settings.pidfile, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	return *fd < 0 ? err_set(e, errno, "cannot create %s", settings.pidfile) : 0;
+	if (stat(settings.pidfile, &st) == 0 && !S_ISREG(st.st_mode)) {
+		p->fd = open(settings.pidfile, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	} else {
+		p->beside = xasprintf("%s.%d", settings.pidfile, getpid());
+		p->fd = open(p->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	}
+	return p->fd < 0 ? err_set(e, errno, "cannot create %s", settings.pidfile) : 0;
 }
 
-static void write_pidfile(int fd)
+static void write_pidfile(const struct pidfile *p)
 {
 	struct err e = ERR_INIT;
 	char text[32];
 	int n = snprintf(text, sizeof(text), "%d\n", getpid());
 
+	if (p->fd < 0)
+		return;
 	/* The program runs by now: no reason to end it. */
-	if (fd >= 0 && write_all(fd, text, n, settings.pidfile, &e) < 0)
+	if (write_all(p->fd, text, n, settings.pidfile, &e) < 0)
 		notice(e.msg);
+	else if (p->beside && rename(p->beside, settings.pidfile) < 0) {
+		err_set(&e, errno, "cannot create %s", settings.pidfile);
+		notice(e.msg);
+	}
+}
+
+/* After a failure, and at the end. Either may have been moved away meanwhile. */
+static void remove_pidfile(struct pidfile *p, const char *name)
+{
+	if (p->fd >= 0 && p->beside)
+		(void)unlink(name);
+	util_close(&p->fd);
+	free(p->beside);
 }
 
 static int bring_back(struct supervisor *s, struct checkpoint *c, struct err *e)
@@ -139,12 +168,13 @@ static int supervise(struct supervisor *s, const char *image, void (*ready)(void
 {
 	struct checkpoint *c;
 	struct err e = ERR_INIT;
-	cleanup_fd int pidfile = -1;
+	struct pidfile pidfile = {.fd = -1};
 	int status;
 
 	c = checkpoint_open(image, &e);
 	if (!c || open_pidfile(&pidfile, &e) < 0 || bring_back(s, c, &e) < 0) {
 		checkpoint_close(c);
+		remove_pidfile(&pidfile, pidfile.beside);
 		err_prefix(&e, "cannot restart %s", image);
 		return fail(&e);
 	}
@@ -152,11 +182,10 @@ static int supervise(struct supervisor *s, const char *image, void (*ready)(void
 		fprintf(stderr, TOOL ": process %d runs, checkpoints go to %s\n", s->root,
 			s->options.dir);
 	checkpoint_close(c);
-	write_pidfile(pidfile);
+	write_pidfile(&pidfile);
 	ready(arg);
 	status = loop_run(s);
-	if (pidfile >= 0)
-		(void)unlink(settings.pidfile); /* it may have been moved away meanwhile */
+	remove_pidfile(&pidfile, settings.pidfile);
 	return status;
 }
 

@@ -124,16 +124,33 @@ static void drop(struct client *client)
 	client->fd = -1;
 }
 
+/* Who asks too late is not left to wonder. */
+static void tell_end(int fd)
+{
+	static const char text[] = "error the program has ended\n";
+
+	/* It fits the socket's buffer; the client may have gone, which is its affair. */
+	(void)send(fd, text, sizeof(text) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void control_close(struct control *c)
 {
+	int fd;
+
 	if (!c)
 		return;
-	for (size_t i = 0; i < CONTROL_CLIENTS; i++) {
-		if (c->clients[i].fd >= 0)
-			drop(&c->clients[i]);
-	}
 	/* Removed by somebody else: all the same. */
 	(void)unlink(c->address.sun_path);
+	for (size_t i = 0; i < CONTROL_CLIENTS; i++) {
+		if (c->clients[i].fd < 0)
+			continue;
+		tell_end(c->clients[i].fd);
+		drop(&c->clients[i]);
+	}
+	while ((fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		tell_end(fd);
+		close(fd);
+	}
 	close(c->fd);
 	free(c);
 }
