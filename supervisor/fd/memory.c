@@ -10,6 +10,7 @@
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/made.h"
 #include "supervisor/fd/object.h"
+#include "supervisor/fd/room.h"
 
 bool fd_memfd_match(const struct fd_dump *d, const struct fd_source *s)
 {
@@ -40,12 +41,21 @@ int fd_memfd_check(const struct fd_check *c, const struct image_description *x, 
 	return fd_object_info(c->job, x->object, IMAGE_OBJECT_MEMFD, e) ? 0 : -1;
 }
 
+/* One from memfd_create(2) itself can be written to and executed all the same, one that was
+ * opened again for writing keeps the file from being executed. Which is which, nothing tells.
+ */
 int fd_memfd_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
 	struct fd_made *made = fd_made_get(r, x->object, e);
-	int fd = made ? fd_open_object(r, made->fd, x, e) : -1;
+	int fd;
 
-	return fd_at_position(r, fd, x, e);
+	if (!made)
+		return -1;
+	if ((x->flags & O_ACCMODE) != O_RDWR || made->taken[0])
+		return fd_at_position(r, fd_open_object(r, made->fd, x, e), x, e);
+	made->taken[0] = true;
+	fd = fcntl(made->fd, F_DUPFD_CLOEXEC, r->base);
+	return fd < 0 ? fd_room_none(r, errno, e) : fd_at_position(r, fd, x, e);
 }
 
 void fd_memfd_show(const struct image *job, const struct image_description *x, struct buf *out)
