@@ -73,19 +73,26 @@ crash() {
 	checkpoint && { sweep >/dev/null || true; }
 }
 
+same_result() {
+	given >../restarted && step="the same result" && diff ../undisturbed ../restarted >>err &&
+		step="leaving nothing behind" && sweep 5
+}
+
+# One that is faster than before may have ended by itself after one or two.
 crashed_three_times() {
-	for cycle in 1 2; do
-		step="getting on, $cycle" && get_on && step="checkpoint $cycle" && crash &&
-			step="restart $cycle" && restart_detached || return 1
+	for cycle in 1 2 3; do
+		step="getting on, $cycle"
+		if ! get_on; then
+			[ $cycle != 1 ] && note "ended after $((cycle - 1)) of 3 crashes" && same_result
+			return
+		fi
+		step="checkpoint $cycle" && crash && step="restart $cycle" || return 1
+		if [ $cycle = 3 ]; then restart_here; else restart_detached; fi || return 1
 	done
-	step="getting on, 3" && get_on && step="checkpoint 3" && crash &&
-		step="restart 3" && restart_here && step="going on" && : >go &&
-		await -t 600 -p "$sup" 2>>await.err || return 1
+	step="going on" && : >go && await -t 600 -p "$sup" 2>>await.err || return 1
 	wait "$sup"
 	status=$?
-	step="its status"
-	[ $status = 0 ] && given >../restarted && step="the same result" &&
-		diff ../undisturbed ../restarted >>err && step="leaving nothing behind" && sweep 5
+	step="its status" && [ $status = 0 ] && same_result
 }
 
 program() { # NAME FILE
