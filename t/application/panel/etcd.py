@@ -23,7 +23,7 @@ while ask("endpoint", "health").returncode:
     time.sleep(0.1)
 for k in range(5):
     assert ask("put", f"key{k}", f"value{k * k}").returncode == 0
-watch = subprocess.Popen(["etcdctl", "--endpoints", url, "watch", "watched"], text=True,
+watch = subprocess.Popen(["etcdctl", "--endpoints", url, "watch", "watched", "--rev", "1"], text=True,
                          stdout=subprocess.PIPE, env={**os.environ, "ETCDCTL_API": "3"})
 while ask("put", "watched", "first").returncode or watch.stdout.readline() != "PUT\n":
     pass
