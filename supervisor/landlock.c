@@ -43,11 +43,17 @@ static bool could_look(const char *mine, const char *its)
 	       status_last_number(mine, "NSpid") == (uint64_t)getpid();
 }
 
+/* Containers may forbid the call that tells (seccomp), to the program as to us. */
+static bool may_ask(void)
+{
+	return !syscall(SYS_kcmp, getpid(), getpid(), KCMP_VM, 0L, 0L);
+}
+
 int landlock_is_possible(const struct thread *t, struct err *e)
 {
 	cleanup_free char *mine = NULL;
 
-	if (!may_be_restricted(t->status) ||
+	if (!may_be_restricted(t->status) || !may_ask() ||
 		syscall(SYS_landlock_create_ruleset, NULL, 0L, CREATE_RULESET_VERSION) <= 0)
 		return 0;
 	mine = procfs_status(getpid(), getpid(), e);
