@@ -18,6 +18,7 @@ headers6|further headers
 filter|SO_ATTACH_BPF
 unaccepted|waits to be accepted, and has sent
 unaccepted-tcp|waits to be accepted, and has sent
+unaccepted-full|waits to be accepted, and has sent
 io_uring|1 of POLL_ADD
 pipe|pipe
 packets-and-bytes|packets and bytes

@@ -27,4 +27,35 @@ if have setpriv; then
 	result $? "and the program has it all" || explain
 	sweep >/dev/null
 fi
+
+# Where the kernel has answered by a SYN cookie (here: always), a connection has one end only, as
+# long as there is no room in the backlog; what that end sends is taken later.
+if have python3 && echo 2 >/proc/sys/net/ipv4/tcp_syncookies; then
+	arena half
+	trecr-run -d ck -- python3 -c '
+import fcntl, signal, socket
+unsent = lambda s: int.from_bytes(fcntl.ioctl(s, 0x5411, bytes(4)), "little")  # SIOCOUTQ
+listening = socket.create_server(("127.0.0.1", 0), backlog=0)
+client, first = socket.socket(), socket.socket()
+# It does not acknowledge the answer before it has something to send, and then it is too late.
+client.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+client.connect(listening.getsockname())
+first.connect(listening.getsockname())
+client.send(b"early")
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+listening.accept()
+if listening.accept()[0].recv(5) == b"early" and not unsent(client):
+    print("ok", flush=True)' </dev/null >out 2>err &
+	sup=$!
+	await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err
+	not_ok "a connection with one end is refused" quiet checkpoint
+	like "$(cat ckpt.err)" "had no room for it yet" "its reason is the backlog" || explain
+	finish && said_ok
+	result $? "and the other end comes when there is room" || explain
+	sweep >/dev/null
+else
+	skip "a connection with one end" "no python3, or no SYN cookies"
+fi
 done_testing

@@ -24,6 +24,7 @@ struct socket_dump {
 	bool closed_end; /* its other end is closed, or waits to be accepted */
 	bool orphaned;   /* it was closed, and what it has sent may be under way still: */
 	uint32_t unsent_by_orphan; /* bytes */
+	bool halved;               /* the kernel has no other end of it */
 	uint32_t peer_inode;
 	bool kept; /* a connection to the outside that is to go on: */
 	struct image_tcp tcp;

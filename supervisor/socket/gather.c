@@ -62,7 +62,7 @@ static int look_at_sender(struct way *w, const struct tcp_info *receiver, struct
 	return 0;
 }
 
-static bool has_end(const struct tcp_info *receiver)
+bool socket_has_end(const struct tcp_info *receiver)
 {
 	return receiver->tcpi_state != ESTABLISHED && receiver->tcpi_state != FIN_WAIT1 &&
 	       receiver->tcpi_state != FIN_WAIT2;
@@ -79,12 +79,14 @@ static int look(struct way *w, bool *yes, struct err *e)
 		return err_set(e, errno, "cannot ask how much waits in it");
 	if (w->from >= 0 && look_at_sender(w, &receiver, e))
 		return -1;
-	*yes = w->from >= 0 ? !w->behind : has_end(&receiver);
+	*yes = w->from >= 0 ? !w->behind : socket_has_end(&receiver);
 	return 0;
 }
 
 static int stuck(const struct way *w, struct err *e)
 {
+	if (!w->behind)
+		return err_with(e, EAGAIN, "its other end is closed, of which it is not told");
 	/* The program goes on reading; nobody knows when. */
 	return err_with(e, w->from < 0 ? 0 : EAGAIN,
 		"%" PRIu64

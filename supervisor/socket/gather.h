@@ -5,6 +5,7 @@
 #define SUPERVISOR_SOCKET_GATHER_H
 
 #include <linux/tcp.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/err.h"
@@ -25,6 +26,9 @@ enum tcp_state {
 };
 
 int socket_tcp_info(int fd, struct tcp_info *info, struct err *e);
+
+/* Whether nothing more comes after what is in it. */
+bool socket_has_end(const struct tcp_info *receiver);
 
 /* Have all that the other end has sent come to @to. That end is @from; or -1: it has been
  * closed already and has @unacknowledged bytes left, which its end (FIN) follows. */

@@ -297,11 +297,15 @@ static int relate_waiting(
 	struct fd_dump *d, struct socket_dump *k, const struct tcp_facts *f, struct err *e)
 {
 	struct socket_dump *l;
+	int unsent;
 
 	k->s.listener = find_listener(d, k);
 	if (!k->s.listener)
 		return relate_outside(d, k, e);
-	if (f->unread || k->s.shutdown)
+	/* While there is no room in the backlog, the other end takes nothing. */
+	if (ioctl(k->fd, SIOCOUTQ, &unsent))
+		return err_set(e, errno, "cannot ask what it has not sent yet");
+	if (f->unread || unsent || k->s.shutdown)
 		return err_with(e, EAGAIN, "it waits to be accepted, and has sent already");
 	l = socket_dump_at(d, k->s.listener);
 	k->s.state = IMAGE_SOCKET_WAITING;
@@ -331,13 +335,34 @@ static int relate_tcp(struct fd_dump *d, struct socket_dump *k, struct err *e)
 		return relate_outside(d, k, e);
 	/* The end of one that was closed may be under way still. */
 	k->orphaned = !k->closed_end;
+	k->halved = !f.found;
 	k->s.state = IMAGE_SOCKET_ENDED;
 	return 0;
+}
+
+/* The other end may have gone at this moment. Or it is not made yet: the kernel has answered by
+ * a SYN cookie, and drops what comes after that while the backlog is full. */
+static int refuse_half(const struct fd_dump *d, const struct socket_dump *k, struct err *e)
+{
+	struct tcp_info info;
+
+	if (socket_tcp_info(k->fd, &info, e))
+		return -1;
+	if (socket_has_end(&info))
+		return 0;
+	if (find_listener(d, k))
+		return err_with(e, EAGAIN,
+			"it is connected to a listening socket that had no room for it yet "
+			"(its "
+			"backlog, see listen(2))");
+	return err_with(e, EAGAIN, "its other end is gone, of which it has not been told");
 }
 
 /* When the other end has been closed: what the kernel sends for it all the same. */
 static int gather_last(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
+	if (k->halved && refuse_half(d, k, e))
+		return -1;
 	if (socket_gather(-1, k->fd, k->unsent_by_orphan, e) || look_at_tcp(d, k, e))
 		return -1;
 	k->s.state = IMAGE_SOCKET_ENDED;

@@ -12,6 +12,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/un.h>
@@ -172,6 +173,37 @@ static void unaccepted_tcp(void)
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 
 	wait_unaccepted((struct sockaddr *)&a, sizeof(a));
+}
+
+/* While the backlog is full the other end has not even taken the bytes. */
+static void unaccepted_full(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t size = sizeof(a);
+	int first, on = 1, off = 0;
+
+	need_socket(AF_INET, SOCK_STREAM, 0);
+	MUST((first = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
+	MUST((other = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
+	/* It is not in the backlog before something has come. */
+	MUST(!setsockopt(other, IPPROTO_TCP, TCP_DEFER_ACCEPT, &on, sizeof(on)));
+	MUST(!listen(other, 8) && !getsockname(other, (struct sockaddr *)&a, &size));
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	MUST(!connect(fd, (struct sockaddr *)&a, size) && !listen(other, 0));
+	MUST(!setsockopt(other, IPPROTO_TCP, TCP_DEFER_ACCEPT, &off, sizeof(off)));
+	MUST(!connect(first, (struct sockaddr *)&a, size));
+	MUST(write(fd, "early", 5) == 5);
+}
+
+static void still_unaccepted_full(void)
+{
+	char text[6] = "";
+	int accepted;
+
+	MUST(accept(other, NULL, NULL) >= 0);
+	accepted = accept(other, NULL, NULL);
+	CHECK(recv(accepted, text, 5, MSG_WAITALL) == 5 && !strcmp(text, "early"), "'%s'",
+		text);
 }
 
 static void still_unaccepted(void)
@@ -857,6 +889,7 @@ static const struct kind kinds[] = {
 	{"filter", filter, nothing, 'd'},
 	{"unaccepted", unaccepted, still_unaccepted, 'd'},
 	{"unaccepted-tcp", unaccepted_tcp, still_unaccepted, 'd'},
+	{"unaccepted-full", unaccepted_full, still_unaccepted_full, 'd'},
 	{"io_uring", io_uring, still_waits_for_ring, 'd'},
 	{"pipe", external_pipe, nothing, 'd'},
 	{"packets-and-bytes", packets_and_bytes, still_packets, 'd'},
