@@ -19,6 +19,7 @@
 
 #include "loader/lower/raw.h"
 #include "loader/windows.h"
+#include "lower/heap.h"
 
 #define REGION  (16ul << 20)
 #define STEP    16ul
@@ -186,13 +187,15 @@ static void *take(struct class *c, unsigned class)
 	return block;
 }
 
+__thread int heap_aside;
+
 void *malloc(size_t size)
 {
 	unsigned class = class_of(size);
 	struct class *c = &classes[class];
 	void *block;
 
-	if (size > LARGE || !reserve())
+	if (size > LARGE || heap_aside || !reserve())
 		return __libc_malloc(size);
 	raw_lock(&c->lock);
 	block = take(c, class);

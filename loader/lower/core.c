@@ -103,9 +103,14 @@ void core_mapped(long address, long size, int prot, int fd)
 		libc_minima, sizeof(libc_minima) / sizeof(libc_minima[0]));
 }
 
-static void driver_wish(uintptr_t address, size_t step)
+static void driver_wish(uintptr_t address, size_t size)
 {
-	space_wish(SPACE_DRIVER, address, step);
+	space_wish(SPACE_DRIVER, address, size);
+}
+
+static int driver_keep(uintptr_t start, uintptr_t end)
+{
+	return space_keep(SPACE_DRIVER, start, end);
 }
 
 static long driver_mmap(long addr, long size, long prot, long flags, long fd, long offset)
@@ -129,6 +134,8 @@ void _start(const struct core_options *options, struct core_functions *functions
 	functions->patch_ldso = patch_ldso;
 	functions->driver_mmap = driver_mmap;
 	functions->driver_wish = driver_wish;
+	functions->driver_keep = driver_keep;
+	functions->driver_taken = space_taken();
 	functions->libc_sites = count_libc_sites;
 	functions->place_next = hook_place_next;
 	functions->outside = space_outside();

@@ -16,8 +16,11 @@ struct core_functions {
 	/* Memory for callers of mmap(2) in the driver. Arguments and result are the system
 	 * call's. */
 	long (*driver_mmap)(long addr, long size, long prot, long flags, long fd, long offset);
-	/* Where what the driver asks for next is to lie: space_wish(). */
-	void (*driver_wish)(uintptr_t address, size_t step);
+	/* Where what the driver asks for next is to lie, and where nothing else is to:
+	 * space_wish(), space_keep(). */
+	void (*driver_wish)(uintptr_t address, size_t size);
+	int (*driver_keep)(uintptr_t start, uintptr_t end);
+	const struct space_taken *driver_taken; /* space_taken() */
 	/* The next file that ld.so maps goes to @address, if that is free. */
 	void (*place_next)(uintptr_t address);
 	/* Memory of the lower half outside of its window. */

@@ -39,10 +39,36 @@ static long mmap_hinted(const long a[6])
 	return r == -EPERM ? -EEXIST : r; /* below vm.mmap_min_addr */
 }
 
+/* What the driver is going to give back of what it believes to have. */
+static struct {
+	uint64_t start, size;
+} beyond;
+
+/* No more than what is wished for, as there may be something behind it. */
+static long mmap_wished(enum space_part part, const long a[6])
+{
+	uint64_t size, at = a[0] ? 0 : space_take_wished(part, a[1], &size);
+	long r;
+
+	if (!at)
+		return -EEXIST;
+	r = raw(SYS_mmap, at, size, a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5]);
+	if (raw_failed(r)) {
+		space_release(at, size);
+		return -EEXIST;
+	}
+	beyond.start = at + size;
+	beyond.size = a[1] - size;
+	return r;
+}
+
 long hook_mmap(enum space_part part, const long a[6])
 {
 	uint64_t at;
-	long r;
+	long r = mmap_wished(part, a);
+
+	if (r != -EEXIST)
+		return r;
 
 	if (!a[1] || (uint64_t)a[1] > LOWER_WINDOW_SIZE)
 		return a[1] ? -ENOMEM : -EINVAL;
@@ -93,8 +119,13 @@ static enum space_part libc_part(const long a[6])
 
 static long hook_munmap(long addr, long size)
 {
-	long r = raw(SYS_munmap, addr, size);
+	long r;
 
+	if (beyond.size && (uint64_t)addr == beyond.start && (uint64_t)size == beyond.size) {
+		beyond.size = 0;
+		return 0;
+	}
+	r = raw(SYS_munmap, addr, size);
 	if (!raw_failed(r))
 		space_release(addr, size);
 	return r;

@@ -5,14 +5,20 @@
 #include "loader/lower/raw.h"
 #include "loader/windows.h"
 
-#define PAGE 4096ul
-#define HUGE (2ul << 20)
+#define PAGE       4096ul
+#define HUGE       (2ul << 20)
+#define SPACE_KEPT 4096
 
 static struct space_list parts[SPACE_PARTS];
+static struct space_taken taken;
 
 static struct wish {
-	uint64_t address, step;
+	uint64_t address, size;
 } wishes[SPACE_PARTS];
+
+/* For wishes only. */
+static struct space_range kept[SPACE_KEPT];
+static uint32_t kept_count;
 
 static const struct space_range bounds[SPACE_PARTS] = {
 	[SPACE_LDSO] = {LOWER_PART_LDSO, LOWER_PART_LIBC},
@@ -107,27 +113,13 @@ static uint64_t met(const struct space_list *p, uint64_t start, uint64_t size)
 	return i < p->count && p->ranges[i].start < start + size ? p->ranges[i].end : 0;
 }
 
-/* Such that what is aligned to a step in it begins at @aligned. 0: there is no room. */
-static uint64_t around(enum space_part part, uint64_t aligned, uint64_t step, uint64_t size)
+/* The same for what is kept: its end. */
+static uint64_t met_kept(uint64_t start, uint64_t size)
 {
-	uint64_t start = aligned;
-
-	for (; start > aligned - step && start >= bounds[part].start; start -= HUGE)
-		if (!met(&parts[part], start, size))
-			return start;
+	for (uint32_t i = 0; i < kept_count; i++)
+		if (kept[i].start < start + size && kept[i].end > start)
+			return kept[i].end;
 	return 0;
-}
-
-static uint64_t wished(enum space_part part, uint64_t size)
-{
-	const struct wish *w = &wishes[part];
-	uint64_t start = 0, aligned = w->address;
-
-	if (!aligned || size < w->step)
-		return 0;
-	for (; aligned < bounds[part].end && !start; aligned += w->step)
-		start = around(part, aligned, w->step, size);
-	return start;
 }
 
 static uint64_t first_fit(enum space_part part, uint64_t size)
@@ -135,9 +127,34 @@ static uint64_t first_fit(enum space_part part, uint64_t size)
 	uint64_t align = size >= HUGE ? HUGE : PAGE;
 	uint64_t start = bounds[part].start, end;
 
-	while ((end = met(&parts[part], start, size)))
+	while ((end = met(&parts[part], start, size)) || (end = met_kept(start, size)))
 		start = (end + align - 1) & ~(align - 1);
 	return start;
+}
+
+static void note_taken(uint64_t start, uint64_t size)
+{
+	if (taken.count == SPACE_TAKEN) {
+		taken.lost = 1;
+		return;
+	}
+	start = (start + SPACE_STEP - 1) & ~(SPACE_STEP - 1);
+	taken.ranges[taken.count++] = (struct space_range){start, start + size};
+}
+
+static void forget_taken(uint64_t start, uint64_t end)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < taken.count; i++)
+		if (taken.ranges[i].start < start || taken.ranges[i].end > end)
+			taken.ranges[n++] = taken.ranges[i];
+	taken.count = n;
+}
+
+const struct space_taken *space_taken(void)
+{
+	return &taken;
 }
 
 uint64_t space_take(enum space_part part, uint64_t size)
@@ -146,21 +163,49 @@ uint64_t space_take(enum space_part part, uint64_t size)
 	uint64_t start;
 
 	raw_lock(&p->lock);
-	start = wished(part, size);
-	if (!start)
-		start = first_fit(part, size);
+	start = first_fit(part, size);
 	if (start + size < start || start + size > bounds[part].end ||
 		!add(p, start, start + size))
 		start = 0;
+	if (start && part == SPACE_DRIVER && size > SPACE_STEP &&
+		size % SPACE_STEP == SPACE_STEP - PAGE)
+		note_taken(start, size - SPACE_STEP + PAGE);
 	raw_unlock(&p->lock);
 	return start;
 }
 
-void space_wish(enum space_part part, uint64_t address, uint64_t step)
+uint64_t space_take_wished(enum space_part part, uint64_t size, uint64_t *wished)
+{
+	const struct wish *w = &wishes[part];
+	struct space_list *p = &parts[part];
+	uint64_t start = 0;
+
+	raw_lock(&p->lock);
+	if (w->size && size == w->size + SPACE_STEP - PAGE && !met(p, w->address, w->size) &&
+		add(p, w->address, w->address + w->size)) {
+		start = w->address;
+		*wished = w->size;
+		note_taken(start, w->size);
+	}
+	raw_unlock(&p->lock);
+	return start;
+}
+
+void space_wish(enum space_part part, uint64_t address, uint64_t size)
 {
 	raw_lock(&parts[part].lock);
-	wishes[part] = (struct wish){address, step};
+	wishes[part] = (struct wish){address, size};
 	raw_unlock(&parts[part].lock);
+}
+
+int space_keep(enum space_part part, uint64_t start, uint64_t end)
+{
+	if (start < bounds[part].start || end > bounds[part].end || kept_count == SPACE_KEPT)
+		return -1;
+	raw_lock(&parts[part].lock);
+	kept[kept_count++] = (struct space_range){start, end};
+	raw_unlock(&parts[part].lock);
+	return 0;
 }
 
 static void change(uint64_t start, uint64_t size, bool taken)
@@ -195,5 +240,8 @@ void space_mark(uint64_t start, uint64_t size)
 
 void space_release(uint64_t start, uint64_t size)
 {
+	raw_lock(&parts[SPACE_DRIVER].lock);
+	forget_taken(start, start + size);
+	raw_unlock(&parts[SPACE_DRIVER].lock);
 	change(start, size, false);
 }

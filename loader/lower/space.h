@@ -37,10 +37,26 @@ const struct space_list *space_outside(void);
  * pages). 0: no room. */
 uint64_t space_take(enum space_part part, uint64_t size);
 
-/* From now on, what is taken from @part and no smaller than @step lies so that aligning it to
- * @step gives @address, a multiple of it, or if there is no room, the next multiple with room.
- * 0: it lies where it would again. */
-void space_wish(enum space_part part, uint64_t address, uint64_t step);
+/* [start, end) of @part goes to nobody who has not got a wish for it. 0, or -1: it is not of
+ * that part, or there are too many. */
+int space_keep(enum space_part part, uint64_t start, uint64_t end);
+/* The driver takes address space of a multiple of SPACE_STEP by asking for a step more, less a
+ * page, and giving back what alignment to SPACE_STEP leaves over. Where what is left when it
+ * asks for @size is to be; size 0: where it would be again. */
+#define SPACE_STEP (32ul << 20)
+void space_wish(enum space_part part, uint64_t address, uint64_t size);
+/* What is wished for, and its size in *@wished, if the driver asks for @size in all for that;
+ * 0: it does not, or there is no room. */
+uint64_t space_take_wished(enum space_part part, uint64_t size, uint64_t *wished);
+
+/* Address space that the driver has taken in that way, the oldest first. */
+#define SPACE_TAKEN 4096
+struct space_taken {
+	uint32_t count;
+	uint32_t lost; /* there are more */
+	struct space_range ranges[SPACE_TAKEN];
+};
+const struct space_taken *space_taken(void);
 
 /* What lies in [start, start + size) is now mapped, or no longer. Addresses outside the parts
  * are ignored. */

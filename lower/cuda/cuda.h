@@ -35,6 +35,10 @@ int cuda_replay_memory(struct cuda_state *s);
 int cuda_replay_objects(struct cuda_state *s);
 int cuda_replay_registrations(struct cuda_state *s); /* in contexts that objects come with */
 int cuda_replay_globals(struct cuda_state *s);
+/* The variables of @o in @context, NULL: in all, are where they were. Loads a library there. */
+int cuda_verify_globals(const struct object *o, const void *context);
+/* The same of a copy, as far as their places are empty. 1: they are; 0: they are not. */
+int cuda_globals_match(const struct object *o, const void *context);
 int cuda_replay_events(struct cuda_state *s);
 int cuda_replay_threads(struct cuda_state *s);
 /* Before a checkpoint: into the records goes what only the driver knows. */
@@ -46,16 +50,13 @@ int cuda_list_memory(struct cuda_state *s);
 
 struct memory_managed;
 
-/* Managed memory and variables of that kind lie where the driver finds room for them, which is
- * to be where it was: what is made next may be variables of @o, or of what it is part of; NULL:
- * not any more. */
-void cuda_wish_managed(const struct object *o);
+/* Managed memory again, where it was (placement.h). */
 int cuda_make_managed(const struct memory_managed *m);
 /* To its streams, when these have been made again. */
 int cuda_attach_managed(const struct cuda_state *s);
-/* What would not come to lie where it is. Behind cuda_save_globals(). */
-int cuda_refuse_managed(const struct cuda_state *s);
 
+/* The context on @device that is there before all others of it; NULL: none. */
+void *cuda_first_context(const struct cuda_state *s, unsigned device);
 /* Make a context on @device current: the first, which is there before all others of it. */
 int cuda_push_context(unsigned device);
 

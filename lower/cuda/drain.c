@@ -1,5 +1,8 @@
 /* Before a checkpoint: all work is done, and all there is can be made again. */
+#include <stdio.h>
+
 #include "lower/cuda/cuda.h"
+#include "lower/cuda/placement.h"
 #include "stubs/cuda/memory_state.h"
 
 #define GRAPH_MEMORY_USED 0 /* CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT */
@@ -32,6 +35,23 @@ static int refuse_unknown(const struct cuda_state *s)
 				"it holds a CUDA context, which is not supported yet");
 	}
 	return 0;
+}
+
+static int refuse_nameless(const struct cuda_state *s)
+{
+	const struct cuda_unknown *u = s->unknown;
+	char id[2 * sizeof(u->id) + 1];
+
+	if (s->unknown_lost)
+		return agent_fail("it has called functions of the driver that have no name");
+	if (!u)
+		return 0;
+	for (size_t i = 0; i < sizeof(u->id); i++)
+		snprintf(id + 2 * i, 3, "%02x", u->id[i]);
+	return agent_fail(
+		"it has called function %lu of the driver's table %s, which has no name; "
+		"what that leaves in the driver is not known",
+		(unsigned long)u->slot, id);
 }
 
 struct names {
@@ -129,7 +149,7 @@ int cuda_drain(uint64_t patience_ns)
 
 	if (!s || !s->initialised)
 		return 0;
-	if (refuse_lost(s))
+	if (refuse_lost(s) || refuse_nameless(s))
 		return -1;
 	if (refuse_unknown(s) || refuse_graph_memory(s))
 		return -1;
@@ -138,8 +158,8 @@ int cuda_drain(uint64_t patience_ns)
 		return agent_fail_for(LOWER_AGAIN, "it is capturing a stream into a graph");
 	if (cuda_rest(s, patience_ns))
 		return -1;
-	if (agent_go_on() || cuda_list_memory(s) || cuda_save_globals(s) ||
-		cuda_refuse_managed(s) || agent_go_on() || cuda_save_events(s))
+	if (agent_go_on() || cuda_list_memory(s) || cuda_save_globals(s) || placement_save(s) ||
+		agent_go_on() || cuda_save_events(s))
 		return -1;
 	return cuda_save_threads(s);
 }

@@ -12,6 +12,7 @@
 
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/names.h"
+#include "lower/cuda/placement.h"
 #include "lower/cuda/room.h"
 #include "stubs/calls.h"
 #include "stubs/cuda/memory_state.h"
@@ -102,7 +103,7 @@ static int is_managed(uint64_t address)
 	return !r && managed;
 }
 
-static int found(const char *name, void *argument)
+static int found(const char *name, uint64_t offset, uint64_t together, void *argument)
 {
 	struct scan *scan = argument;
 	uint64_t address = 0;
@@ -126,6 +127,8 @@ static int found(const char *name, void *argument)
 		return agent_fail("no memory for variables of CUDA modules");
 	g->address = address;
 	g->size = size;
+	g->allocation = address - offset;
+	g->allocation_size = together ? together : size;
 	g->managed = is_managed(address);
 	add(scan, g);
 	return 0;
@@ -347,31 +350,56 @@ int cuda_save_globals(struct cuda_state *s)
 	return each_global(s, save);
 }
 
-static int verify(const struct object *o)
+/* The first in @context, NULL: in all, that does not lie where it lay, and where it lies. Of a
+ * copy, what is there already has to lie elsewhere. 0: there is none; 1, or -1. */
+static int find_moved(const struct object *o, const void *context, int is_copy,
+	const struct cuda_global **moved, uint64_t *address)
 {
 	for (const struct cuda_global *g = o->globals; g; g = g->next) {
-		uint64_t address = 0;
 		size_t size;
-		int r = g->allocates ? 0 : CUDA(cuCtxSetCurrent, (void *))(g->context);
+		int r;
 
-		if (g->allocates)
+		if (g->allocates || (context && g->context != context) ||
+			(is_copy && !placement_is_empty(g->address)))
 			continue;
+		r = CUDA(cuCtxSetCurrent, (void *))(g->context);
 		if (!r)
-			r = get_global(o, &address, &size, g->name);
+			r = get_global(o, address, &size, g->name);
 		if (r)
 			return variable_failed("looking for", g, r);
-		if (address != g->address)
-			return agent_fail("variable %s of a CUDA module comes to lie at %#lx "
-					  "here, it was at %#lx",
-				g->name, address, g->address);
+		*moved = g;
+		if (*address != g->address)
+			return 1;
 	}
 	return 0;
+}
+
+int cuda_globals_match(const struct object *o, const void *context)
+{
+	const struct cuda_global *moved;
+	uint64_t address;
+	int r = find_moved(o, context, 1, &moved, &address);
+
+	return r < 0 ? -1 : !r;
+}
+
+int cuda_verify_globals(const struct object *o, const void *context)
+{
+	const struct cuda_global *moved;
+	uint64_t address;
+	int r = find_moved(o, context, 0, &moved, &address);
+
+	return r > 0 ? agent_fail(
+			       "variable %s of a CUDA module comes to lie at %#lx here, it was "
+			       "at %#lx",
+			       moved->name, address, moved->address)
+		     : r;
 }
 
 int cuda_replay_globals(struct cuda_state *s)
 {
 	for (const struct object *o = s->objects; o; o = o->next)
-		if (verify(o))
+		if (cuda_verify_globals(o, NULL))
 			return -1;
 	return each_global(s, load);
 }

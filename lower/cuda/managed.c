@@ -1,40 +1,14 @@
-/*
- * Managed memory, and variables of that kind: they lie in the lower half's window, where the
- * driver finds room for them, and have to come to lie there again.
- */
-#include "loader/lower/core.h"
+/* Managed memory: allocated again where it was (placement.h), and what is known of it. */
 #include "lower/cuda/cuda.h"
+#include "lower/cuda/placement.h"
 #include "stubs/cuda/memory_state.h"
-
-/* The driver (580) takes room for managed memory in multiples of this, aligned to it, of which
- * it gives back what alignment leaves; and finds room in there for what comes later. */
-#define MANAGED_CHUNK (32ul << 20)
-
-static uint64_t chunk_of(uint64_t address)
-{
-	return address & ~(MANAGED_CHUNK - 1);
-}
-
-void cuda_wish_managed(const struct object *o)
-{
-	uint64_t lowest = UINT64_MAX;
-
-	for (; o; o = o->parent)
-		for (const struct cuda_global *g = o->globals; g; g = g->next)
-			if (g->managed && g->address < lowest)
-				lowest = g->address;
-	table->core->driver_wish(lowest == UINT64_MAX ? 0 : chunk_of(lowest), MANAGED_CHUNK);
-}
 
 static int allocate_again(const struct memory_managed *m)
 {
 	uint64_t address = 0;
-	int r;
-
-	table->core->driver_wish(chunk_of(m->address), MANAGED_CHUNK);
-	r = CUDA(cuMemAllocManaged, (uint64_t *, size_t, unsigned))(
+	int r = CUDA(cuMemAllocManaged, (uint64_t *, size_t, unsigned))(
 		&address, m->size, m->flags);
-	table->core->driver_wish(0, MANAGED_CHUNK);
+
 	if (r)
 		return cuda_failed("cuMemAllocManaged", r);
 	return address == m->address
@@ -53,15 +27,19 @@ static int advise_again(const struct memory_advice *a)
 	return r ? cuda_failed("cuMemAdvise", r) : 0;
 }
 
-/* Any context of the device will do. */
 int cuda_make_managed(const struct memory_managed *m)
 {
 	void *popped;
 	int r;
 
-	if (cuda_push_context(m->device))
+	if (placement_open_managed(m))
 		return -1;
+	r = CUDA(cuCtxPushCurrent_v2, (void *))(m->context);
+	if (r)
+		return cuda_failed("cuCtxPushCurrent", r);
 	r = allocate_again(m);
+	if (!r)
+		r = placement_close();
 	for (const struct memory_advice *a = m->advice; a && !r; a = a->next)
 		r = advise_again(a);
 	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
@@ -93,24 +71,4 @@ int cuda_attach_managed(const struct cuda_state *s)
 		if (m->attached_flags && attach_again(m))
 			return -1;
 	return 0;
-}
-
-static int holds_any(const struct cuda_state *s)
-{
-	if (s->memory && s->memory->managed)
-		return 1;
-	for (const struct object *o = s->objects; o; o = o->next)
-		for (const struct cuda_global *g = o->globals; g; g = g->next)
-			if (g->managed)
-				return 1;
-	return 0;
-}
-
-int cuda_refuse_managed(const struct cuda_state *s)
-{
-	return s->managed_lost && holds_any(s)
-		       ? agent_fail(
-				 "it holds managed memory and has freed some, which cannot be "
-				 "restored yet")
-		       : 0;
 }

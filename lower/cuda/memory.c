@@ -270,7 +270,7 @@ static int reserve_again(const struct memory_reservation *r)
 	uint64_t address = 0;
 	int result =
 		CUDA(cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, uint64_t))(
-			&address, r->size, 0, r->address, 0);
+			&address, r->taken, 0, r->address, 0);
 
 	if (result)
 		return cuda_failed("cuMemAddressReserve", result);

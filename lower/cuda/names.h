@@ -11,10 +11,13 @@
 
 /* Called with a name; the same may come twice. Not 0 ends it. */
 typedef int name_found(const char *name, void *argument);
+/* The same with where in what the driver allocates for it a variable lies, @size bytes in all:
+ * constants lie together. @size is 0 for what is on its own, or when it is not known. */
+typedef int variable_found(const char *name, uint64_t offset, uint64_t size, void *argument);
 
 struct names_visitor {
-	name_found *variable;  /* some are of none */
-	name_found *allocates; /* a kernel that calls malloc; "": any may. May be NULL */
+	variable_found *variable; /* some are of none */
+	name_found *allocates;    /* a kernel that calls malloc; "": any may. May be NULL */
 	void *argument;
 };
 

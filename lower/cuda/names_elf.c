@@ -24,6 +24,7 @@ struct file {
 	const Elf64_Shdr *sections;
 	unsigned count;
 	uint64_t size;
+	const Elf64_Shdr *names; /* of sections; NULL: they have none */
 };
 
 static int open_file(struct file *f, const char *data, uint64_t size)
@@ -32,7 +33,9 @@ static int open_file(struct file *f, const char *data, uint64_t size)
 
 	if (size < sizeof(*e))
 		return -1;
-	*f = (struct file){data, (const void *)(data + e->e_shoff), e->e_shnum, size};
+	*f = (struct file){data, (const void *)(data + e->e_shoff), e->e_shnum, size, NULL};
+	if (e->e_shstrndx && e->e_shstrndx < f->count)
+		f->names = &f->sections[e->e_shstrndx];
 	return e->e_shoff + (uint64_t)f->count * sizeof(*f->sections) > size ? -1 : 0;
 }
 
@@ -46,14 +49,34 @@ static int open_symbols(const struct file *f, const Elf64_Shdr *h, struct symbol
 	return 0;
 }
 
-static int variables(const struct names_visitor *v, const struct symbols *s)
+/* The driver allocates a section of constants as a whole. */
+static int is_constant(const struct file *f, const Elf64_Sym *symbol)
+{
+	const Elf64_Shdr *names = f->names, *h;
+
+	if (!names || symbol->st_shndx >= f->count)
+		return 0;
+	h = &f->sections[symbol->st_shndx];
+	return h->sh_name < names->sh_size &&
+	       !strncmp(f->data + names->sh_offset + h->sh_name, ".nv.constant", 12);
+}
+
+static int variables(
+	const struct names_visitor *v, const struct file *f, const struct symbols *s)
 {
 	int r = 0;
 
-	for (uint64_t i = 0; i < s->count && !r; i++)
-		if (ELF64_ST_TYPE(s->list[i].st_info) == STT_OBJECT &&
-			s->list[i].st_shndx != SHN_UNDEF && s->list[i].st_size)
-			r = v->variable(s->names + s->list[i].st_name, v->argument);
+	for (uint64_t i = 0; i < s->count && !r; i++) {
+		const Elf64_Sym *symbol = &s->list[i];
+		int together = is_constant(f, symbol);
+
+		if (ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT &&
+			symbol->st_shndx != SHN_UNDEF && symbol->st_size)
+			r = v->variable(s->names + symbol->st_name,
+				together ? symbol->st_value : 0,
+				together ? f->sections[symbol->st_shndx].sh_size : 0,
+				v->argument);
+	}
 	return r;
 }
 
@@ -125,7 +148,7 @@ int names_in_elf(const struct names_visitor *v, const char *data, uint64_t size)
 			continue;
 		r = open_symbols(&f, &f.sections[i], &s);
 		if (!r)
-			r = variables(v, &s);
+			r = variables(v, &f, &s);
 		if (!r && v->allocates)
 			r = allocations(v, &f, &s);
 	}

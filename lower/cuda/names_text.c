@@ -62,7 +62,7 @@ static int declared(const struct names_visitor *v, const char *p)
 		name = strndup(start, p - start);
 		if (!name)
 			return -1;
-		r = v->variable(name, v->argument);
+		r = v->variable(name, 0, 0, v->argument);
 		free(name);
 		p = skip_value(p);
 	} while (!r && *p++ == ',');

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "lower/cuda/cuda.h"
+#include "lower/heap.h"
+#include "lower/cuda/placement.h"
+#include "lower/cuda/places.h"
 #include "stubs/calls.h"
 #include "stubs/cuda/memory_state.h"
 
@@ -395,18 +398,168 @@ static int load(const struct cuda_state *s, struct object *o)
 	return r ? cuda_failed("cuFuncLoad", r) : 0;
 }
 
+/* ---- variables ---- */
+
+/* The library that @o is of, or is. */
+static const struct object *library_of(const struct object *o)
+{
+	while (o && o->kind != CUDA_LIBRARY)
+		o = o->parent;
+	return o;
+}
+
+/* Another one like @o, in @context, if that is a module's. */
+static int load_copy(const struct object *o, void *context, struct object *copy)
+{
+	struct call_again again = {0};
+	int r = set_current(context);
+
+	if (!r)
+		r = prepare(&again, o->made);
+	heap_aside++;
+	if (!r)
+		r = invoke(&again);
+	heap_aside--;
+	*copy = *o;
+	copy->real = again.real;
+	finish(&again);
+	return r;
+}
+
+static int unload_copy(const struct object *copy)
+{
+	int r = copy->kind == CUDA_MODULE ? CUDA(cuModuleUnload, (void *))(copy->real)
+					  : CUDA(cuLibraryUnload, (void *))(copy->real);
+
+	return r ? cuda_failed("unloading a copy of a module", r) : 0;
+}
+
+/* Whether variables of @o in @context come to lie where they lay in this way, or -1. */
+static int try_way(const struct object *o, void *context, unsigned way)
+{
+	struct object copy;
+	int r;
+
+	if (placement_open(o, context, way) || load_copy(o, context, &copy))
+		return -1;
+	heap_aside++;
+	r = cuda_globals_match(&copy, context);
+	heap_aside--;
+	return unload_copy(&copy) || placement_close() ? -1 : r;
+}
+
+/* Let the places of @o in @context be empty so that it comes to lie there. */
+static int open_places(const struct object *o, void *context)
+{
+	unsigned way = 0;
+	int r = placement_count(o, context) > 1 ? 0 : 1;
+
+	for (; !r && way < PLACEMENT_WAYS; way++)
+		r = try_way(o, context, way);
+	if (r < 0)
+		return -1;
+	return placement_open(o, context, r && way ? way - 1 : 0);
+}
+
+static int close_places(const struct object *o, const void *context)
+{
+	if (cuda_verify_globals(o, context))
+		return -1;
+	placement_made(o, context);
+	return placement_close();
+}
+
+/* Its variables come to lie where they lay in @context. */
+static int load_library(const struct object *library, void *context)
+{
+	if (!placement_count(library, context))
+		return 0;
+	return open_places(library, context) || close_places(library, context) ? -1 : 0;
+}
+
+#define EAGER 1 /* CU_MODULE_EAGER_LOADING */
+
+static int loads_eagerly(void)
+{
+	int mode = 0;
+
+	return !CUDA(cuModuleGetLoadingMode, (int *))(&mode) && mode == EAGER;
+}
+
+static int has_managed(const struct object *o)
+{
+	for (const struct cuda_global *g = o->globals; g; g = g->next)
+		if (g->managed)
+			return 1;
+	return 0;
+}
+
+/* A module has its variables when it is made. So has a library, in all contexts, if it is not
+ * loaded only when something in it is needed; its managed variables it has in any case. */
+static int make_loaded(const struct cuda_state *s, struct object *o)
+{
+	void *context = o->kind == CUDA_MODULE ? o->context
+			: has_managed(o)       ? places_first_context(o)
+					       : NULL;
+
+	if ((!context && !loads_eagerly()) || !placement_count(o, context))
+		return make(s, o);
+	if (context ? open_places(o, context) : placement_open(o, NULL, 0))
+		return -1;
+	return make(s, o) || close_places(o, context) ? -1 : 0;
+}
+
+/* The context that a step with a library is taken in: managed variables may have been asked for
+ * when there was none. */
+static void *context_of(const struct cuda_state *s, const struct step *step)
+{
+	switch (step->kind) {
+	case LOAD:
+		return cuda_context_of(s, step->object);
+	case CHANGE:
+		return context_then(s, step->call->context);
+	case MAKE:
+		if (step->object->made->context)
+			return context_then(s, step->object->made->context);
+		break;
+	case MANAGED:
+		break;
+	}
+	return places_first_context(library_of(step->object));
+}
+
 static int take(const struct cuda_state *s, const struct step *step)
 {
-	int r;
+	struct object *o = step->object;
+	const struct object *library;
+	void *context;
 
 	if (step->kind == MANAGED)
 		return cuda_make_managed(step->managed);
-	cuda_wish_managed(step->object);
-	r = step->kind == MAKE     ? make(s, step->object)
-	    : step->kind == CHANGE ? change(s, step->call)
-				   : load(s, step->object);
-	cuda_wish_managed(NULL);
-	return r;
+	library = library_of(o);
+	if (step->kind == MAKE && (o == library || (!library && o->kind == CUDA_MODULE)))
+		return make_loaded(s, o);
+	/* A kernel as such is of no context. */
+	context = library && (step->kind != MAKE || o->kind != CUDA_KERNEL)
+			  ? context_of(s, step)
+			  : NULL;
+	if (context && load_library(library, context))
+		return -1;
+	return step->kind == MAKE     ? make(s, o)
+	       : step->kind == CHANGE ? change(s, step->call)
+				      : load(s, o);
+}
+
+/* What is left, as nothing that the records hold had it loaded: in the order that a checkpoint
+ * has looked for variables in (globals.c). */
+static int load_libraries(const struct cuda_state *s)
+{
+	for (const struct object *o = s->objects; o; o = o->next)
+		for (const struct object *c = s->objects; c; c = c->next)
+			if (o->kind == CUDA_LIBRARY && c->kind == CUDA_CONTEXT &&
+				load_library(o, c->real))
+				return -1;
+	return 0;
 }
 
 static int run(const struct cuda_state *s, const struct steps *steps)
@@ -416,31 +569,6 @@ static int run(const struct cuda_state *s, const struct steps *steps)
 	for (size_t i = 0; i < steps->count && !r; i++)
 		r = take(s, &steps->list[i]);
 	return r;
-}
-
-static int is_first_context(const struct cuda_state *s, const struct object *context)
-{
-	if (context->kind != CUDA_CONTEXT)
-		return 0;
-	for (const struct object *o = s->objects; o != context; o = o->next)
-		if (o->kind == CUDA_CONTEXT && cuda_device_of(o) == cuda_device_of(context))
-			return 0;
-	return 1;
-}
-
-static uint64_t first_of_contexts(const struct cuda_state *s)
-{
-	const struct object *o = s->objects;
-
-	while (o && o->kind != CUDA_CONTEXT)
-		o = o->next;
-	return o ? o->sequence : 0;
-}
-
-/* Runtime libraries load their libraries then. */
-static int is_before(const struct object *o, uint64_t contexts)
-{
-	return o->sequence < contexts && o->made && !o->made->context;
 }
 
 /* Lists are by the driver's handles, which are others now. */
@@ -485,21 +613,17 @@ static void move_numbers(struct cuda_state *s)
 		s->numbers[i].base = s->numbers[i].next;
 }
 
-/* Memory is made with the first contexts of its devices, before all else is made in its order.
- */
 int cuda_replay_contexts(struct cuda_state *s)
 {
-	uint64_t contexts = first_of_contexts(s);
 	struct steps steps = {0};
 	int r = set_primary_flags(s);
 
 	move_numbers(s);
 	for (struct object *o = s->objects; o && !r; o = o->next) {
-		int first = is_first_context(s, o);
-
-		if (first || is_before(o, contexts))
-			r = add_made(&steps, o);
-		if (first && !r)
+		if (o->kind != CUDA_CONTEXT)
+			continue;
+		r = add_made(&steps, o);
+		if (!r)
 			r = add_later(&steps, o);
 	}
 	if (!r)
@@ -510,20 +634,21 @@ int cuda_replay_contexts(struct cuda_state *s)
 
 int cuda_replay_objects(struct cuda_state *s)
 {
-	uint64_t contexts = first_of_contexts(s);
 	struct steps steps = {0};
 	int r = add_managed(&steps, s->memory);
 
 	for (struct object *o = s->objects; o && !r; o = o->next) {
-		if (is_first_context(s, o))
+		if (o->kind == CUDA_CONTEXT)
 			continue;
-		if (!is_before(o, contexts))
-			r = add_made(&steps, o);
+		r = add_made(&steps, o);
 		if (!r)
 			r = add_later(&steps, o);
 	}
 	if (!r)
 		r = run_in_order(s, &steps);
+	if (!r)
+		r = load_libraries(s);
+	CUDA(cuCtxSetCurrent, (void *))(NULL); /* this thread has none of its own */
 	free(steps.list);
 	return r;
 }

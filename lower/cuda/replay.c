@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lower/cuda/cuda.h"
+#include "lower/cuda/placement.h"
 #include "lower/records.h"
 
 static int check_driver(const struct cuda_state *s)
@@ -94,14 +95,15 @@ int cuda_replay(void)
 		return -1;
 	if (!s || !s->initialised)
 		return 0;
-	if (check_driver(s))
+	if (check_driver(s) || placement_keep(s))
 		return -1;
 	r = CUDA(cuInit, (unsigned))(0);
 	if (r)
 		return cuda_failed("cuInit", r);
-	if (check_devices(s) || cuda_replay_contexts(s) || cuda_replay_memory(s) ||
-		cuda_replay_objects(s) || cuda_replay_registrations(s) ||
-		cuda_attach_managed(s) || cuda_replay_globals(s) || cuda_replay_events(s))
+	if (check_devices(s) || cuda_replay_contexts(s) || placement_fill() ||
+		cuda_replay_objects(s) || placement_end() || cuda_replay_memory(s) ||
+		cuda_replay_registrations(s) || cuda_attach_managed(s) ||
+		cuda_replay_globals(s) || cuda_replay_events(s))
 		return -1;
 	return cuda_replay_threads(s);
 }

@@ -48,17 +48,23 @@ static int make_staging(void)
 	return 0;
 }
 
-int cuda_push_context(unsigned device)
+void *cuda_first_context(const struct cuda_state *s, unsigned device)
 {
-	const struct cuda_state *s = cuda_records();
 	const struct object *o = s ? s->objects : NULL;
-	int r;
 
 	while (o && (o->kind != CUDA_CONTEXT || cuda_device_of(o) != (int)device))
 		o = o->next;
-	if (!o)
+	return o ? o->real : NULL;
+}
+
+int cuda_push_context(unsigned device)
+{
+	void *context = cuda_first_context(cuda_records(), device);
+	int r;
+
+	if (!context)
 		return agent_fail("device memory of GPU %u without a context there", device);
-	r = CUDA(cuCtxPushCurrent_v2, (void *))(o->real);
+	r = CUDA(cuCtxPushCurrent_v2, (void *))(context);
 	return r ? cuda_failed("cuCtxPushCurrent", r) : 0;
 }
 

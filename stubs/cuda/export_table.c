@@ -3,6 +3,11 @@
  * keep. They are handed out at their real addresses, with the functions in them exchanged in
  * place for ones that cross, and exchange handles on the way. The first word of a table is its
  * size in bytes, but for one.
+ *
+ * A library that is refused a table may call through a null pointer without looking (cuBLASLt
+ * 13 does), so a table that nobody here knows is handed out like the others. What its functions
+ * leave behind in the driver is not known, though: once one of them has been called that is not
+ * among the known ones, a checkpoint is refused by its name.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -18,22 +23,36 @@
 
 void *cuda_nameless_targets[NAMELESS];
 
+/* What a way leads to, and what it is called. */
+static struct nameless_function {
+	void *function;
+	unsigned char id[16]; /* of its table */
+	unsigned slot;
+	int known;
+} functions[NAMELESS];
+
+#define SLOT(n) (1ul << (n))
+
 static const struct table {
 	unsigned char id[4]; /* the first bytes tell them apart */
 	unsigned words;      /* 0: the table says */
 	int untouched;       /* handed out as it is */
 	int storage;         /* it is the one of what is kept with contexts */
+	uint64_t known; /* functions that leave nothing behind, or what is recorded: a bit a
+			   slot */
 } tables[] = {
-	{.id = {0x6b, 0xd5, 0xfb, 0x6c}},
-	{.id = {0xa0, 0x94, 0x79, 0x8c}},
-	{.id = {0x42, 0xd8, 0x5a, 0x81}},
+	{.id = {0x6b, 0xd5, 0xfb, 0x6c}, .known = SLOT(2)},
+	{.id = {0xa0, 0x94, 0x79, 0x8c}, .known = SLOT(2) | SLOT(6)},
+	{.id = {0x42, 0xd8, 0x5a, 0x81}, .known = SLOT(2)},
 	{.id = {0xc6, 0x93, 0x33, 0x6e}, .words = 4, .storage = 1},
-	{.id = {0x26, 0x3e, 0x88, 0x60}},
-	{.id = {0x69, 0xa2, 0x8e, 0x9f}},
-	{.id = {0x21, 0x31, 0x8c, 0x60}},
-	{.id = {0xda, 0x91, 0x51, 0xd3}},
-	{.id = {0xf8, 0xcf, 0xf9, 0x51}},
-	{.id = {0x6e, 0x16, 0x3f, 0xbe}}, /* libcufft's */
+	{.id = {0x26, 0x3e, 0x88, 0x60}, .known = SLOT(2) | SLOT(3)},
+	{.id = {0x69, 0xa2, 0x8e, 0x9f}, .known = SLOT(19) | SLOT(21) | SLOT(24) | SLOT(25)},
+	{.id = {0x21, 0x31, 0x8c, 0x60}, .known = SLOT(4) | SLOT(39) | SLOT(51)},
+	{.id = {0xda, 0x91, 0x51, 0xd3},
+		.known = SLOT(1) | SLOT(2) | SLOT(3) | SLOT(4) | SLOT(6)},
+	{.id = {0x17, 0x34, 0xdc, 0x26}, .known = SLOT(4) | SLOT(13)}, /* libcublasLt's */
+	{.id = {0xf8, 0xcf, 0xf9, 0x51}, .known = SLOT(1)},
+	{.id = {0x6e, 0x16, 0x3f, 0xbe}, .known = SLOT(7)}, /* libcufft's */
 	/* By this one a runtime library sees that the driver is genuine. It is: nothing here
 	 * stands between the two. lower/gate.c has what that takes. */
 	{.id = {0xd4, 0x08, 0x20, 0x55}, .untouched = 1},
@@ -88,27 +107,70 @@ STUB_HIDDEN int export_tables_restarted(struct crossing_library *library)
 	return 0;
 }
 
+/* Of a slot that has been called. Below, on the lower half's thread-local storage. */
+static void record_unknown(const struct nameless_function *f)
+{
+	struct cuda_unknown *u = block_new(sizeof(*u));
+	uint64_t mask;
+
+	if (!u) {
+		CUDA_STATE->unknown_lost = 1;
+		return;
+	}
+	raw_copy(u->id, f->id, sizeof(u->id));
+	u->slot = f->slot;
+	mask = state_lock();
+	u->next = CUDA_STATE->unknown;
+	CUDA_STATE->unknown = u;
+	state_unlock(mask);
+}
+
+void nameless_used(void **target)
+{
+	struct nameless_function *f = &functions[target - cuda_nameless_targets];
+
+	if (__atomic_exchange_n(target, f->function, __ATOMIC_RELAXED) == f->function)
+		return; /* another thread was first */
+	if (coverage_nameless)
+		coverage_nameless(f->id, f->slot);
+	if (!f->known && state_usable())
+		record_unknown(f);
+}
+
 /* Handles among the arguments of a function without a name (libcufft's table has such) are
- * known by what they are: addresses of records, which the program has no others of. */
-static void *translated(void *function)
+ * known by what they are: addresses of records, which the program has no others of. One
+ * function may stand in several slots: it is known if it is in one of them. */
+static void *translated(void *function, const unsigned char id[16], unsigned slot, int known)
 {
 	uint64_t mask = state_lock();
 	size_t i = 0;
 
-	while (i < NAMELESS && cuda_nameless_targets[i] && cuda_nameless_targets[i] != function)
+	while (i < NAMELESS && functions[i].function && functions[i].function != function)
 		i++;
-	if (i < NAMELESS)
-		cuda_nameless_targets[i] = function;
+	if (i < NAMELESS && functions[i].function) {
+		functions[i].known |= known;
+	} else if (i < NAMELESS) {
+		functions[i] =
+			(struct nameless_function){function, .slot = slot, .known = known};
+		raw_copy(functions[i].id, id, sizeof(functions[i].id));
+		cuda_nameless_targets[i] = nameless_first;
+	}
 	state_unlock(mask);
 	return i < NAMELESS ? cuda_nameless + i * NAMELESS_SIZE : function;
 }
 
+static int is_known(const struct table *t, size_t slot)
+{
+	return slot < 64 && t->known >> slot & 1;
+}
+
 /* Exchanging twice changes nothing: what is ours does not lie in the driver. */
-static int exchange(const struct table *t, void **words)
+static int exchange(const struct table *t, void **words, const unsigned char id[16])
 {
 	size_t count = t->words ? t->words : (uintptr_t)words[0] / sizeof(void *);
 
 	if (!count || count > MAX_BYTES / sizeof(void *) ||
+		(!t->words && (uintptr_t)words[0] % sizeof(void *)) ||
 		writable((uintptr_t)words, (uintptr_t)(words + count)) < 0)
 		return -1;
 	for (size_t i = t->words ? 0 : 1; i < count; i++) {
@@ -118,7 +180,8 @@ static int exchange(const struct table *t, void **words)
 		if (!crossing_within(&cuda_library, words[i]))
 			continue;
 		known = t->storage && i < STORAGE_FUNCTIONS;
-		ours = crossing_function(known ? words[i] : translated(words[i]));
+		ours = crossing_function(
+			known ? words[i] : translated(words[i], id, i, is_known(t, i)));
 		if (!ours)
 			return -1;
 		if (known)
@@ -148,11 +211,12 @@ static int is_of_profilers(const unsigned char id[16])
 	return 1;
 }
 
-/* A runtime library that is refused a table may report anything: say which one it was. */
+/* It does not begin with its size. A library that is refused a table may report anything, or
+ * crash: say which one it was. */
 static void complain(const unsigned char id[16])
 {
 	static const char digits[] = "0123456789abcdef";
-	char what[] = "no table ................................ is known";
+	char what[] = "table ................................ is of an unknown form";
 	char *at = strchr(what, '.');
 
 	for (int i = 0; i < 16; i++) {
@@ -164,15 +228,18 @@ static void complain(const unsigned char id[16])
 
 int body_cuGetExportTable(const void **out, const unsigned char id[16])
 {
+	static const struct table unknown;
 	const struct table *t;
 	int r = is_of_profilers(id) ? CUDA_ERROR_NOT_FOUND : real_cuGetExportTable(out, id);
 
 	if (r || !*out)
 		return r;
 	t = find(id);
-	if (t && t->storage)
+	if (!t)
+		t = &unknown;
+	if (t->storage)
 		raw_copy(CUDA_STATE->storage_table, id, sizeof(CUDA_STATE->storage_table));
-	if (t && (t->untouched || !exchange(t, (void **)*out)))
+	if (t->untouched || !exchange(t, (void **)*out, id))
 		return 0;
 	complain(id);
 	*out = NULL;

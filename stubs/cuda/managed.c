@@ -58,7 +58,6 @@ static void drop(struct memory_state *s, struct memory_managed **at)
 	m->next = s->spare_managed;
 	s->spare_managed = m;
 	s->live--;
-	CUDA_STATE->managed_lost = 1;
 }
 
 void memory_managed_freed(uint64_t address)

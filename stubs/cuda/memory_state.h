@@ -69,8 +69,13 @@ struct memory_managed {
 
 /* ---- cuMemAddressReserve and the like, by address ---- */
 
+/* The driver (580) takes addresses in multiples of this, and uses what is left over of a
+ * reservation for variables and whatever else it finds room for. Nothing is left over. */
+#define MEMORY_STEP (32ul << 20)
+
 struct memory_reservation {
 	uint64_t address, size;
+	uint64_t taken; /* from the driver: MEMORY_STEP */
 	struct memory_reservation *next;
 };
 

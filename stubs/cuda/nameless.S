@@ -1,6 +1,7 @@
 /* Behind the crossing, around the driver's functions without a name: before, exchange of handles;
  * after, whether the thread's current context is still the one of which answers are known
  * (answers.c). */
+#include "stubs/crossing/save.inc"
 #include "stubs/gen/entries.inc"
 #include "stubs/cuda/nameless.h"
 #include "stubs/crossing/unwind.inc"
@@ -54,6 +55,18 @@ returned:
 	pop %rax
 	.cfi_adjust_cfa_offset -8
 	jmp *crossing_returned@GOTPCREL(%rip)
+	.cfi_endproc
+
+	/* In place of a function that is called for the first time: r11 leads to its word. */
+	.globl nameless_first
+	.hidden nameless_first, nameless_used
+nameless_first:
+	.cfi_startproc
+	SAVE_ARGUMENTS
+	mov %r11, %rdi
+	call nameless_used
+	RESTORE_ARGUMENTS
+	jmp *(%r11)
 	.cfi_endproc
 
 	.section .note.GNU-stack, "", @progbits

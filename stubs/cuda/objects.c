@@ -233,15 +233,6 @@ struct left {
 	struct cuda_global *globals;
 };
 
-/* A variable in managed memory, or what had one. */
-static int was_managed(const struct object *o)
-{
-	for (const struct cuda_global *g = o->globals; g; g = g->next)
-		if (g->managed)
-			return 1;
-	return o->kind == CUDA_ADDRESS && o->value;
-}
-
 /* Under the lock. */
 static void unlink_object(struct object *o, struct left *left)
 {
@@ -250,7 +241,6 @@ static void unlink_object(struct object *o, struct left *left)
 	struct cuda_global *global;
 	struct cuda_call *call;
 
-	s->managed_lost |= was_managed(o);
 	while (*at != o)
 		at = &(*at)->alike;
 	*at = o->alike;

@@ -218,14 +218,6 @@ static int is_known_address(const struct object *parent, const struct cuda_call 
 	return o != NULL;
 }
 
-/* @word: an address of a variable, or its size. */
-static int is_managed(uint64_t word)
-{
-	unsigned managed = 0;
-
-	return !real_cuPointerGetAttribute(&managed, POINTER_IS_MANAGED, word) && managed;
-}
-
 static int perform_address(struct performed *p)
 {
 	struct object *o = object_new(CUDA_ADDRESS, CUDA_OBJECT_REAL);
@@ -248,7 +240,6 @@ static int perform_address(struct performed *p)
 				continue;
 			raw_copy(&result, (void *)*word, call_bytes(p->info, q, p->arguments));
 			*word = result;
-			o->value |= is_managed(result);
 		}
 	}
 	if (r || is_known_address(o->parent, o->made))

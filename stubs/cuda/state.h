@@ -16,7 +16,7 @@
 #include "stubs/cuda/offsets.h"
 
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
-#define CUDA_STATE_VERSION 5
+#define CUDA_STATE_VERSION 6
 
 /* Names of kinds for people: cuda_kind_name(). Append only: numbers are in images. */
 enum cuda_kind {
@@ -91,7 +91,7 @@ struct object {
 	struct cuda_call *made;    /* NULL: its kind's own way */
 	struct cuda_call *changes; /* since then */
 	uint64_t used;             /* when a function was first used, in the sequence */
-	uint64_t value; /* as its kind wants; of an address: it is of managed memory */
+	uint64_t value;            /* as its kind wants */
 	struct cuda_global *globals;
 	uint64_t scanned;  /* its globals are known, in contexts up to this sequence */
 	void *mark;        /* of a context: an event recorded at the restart, real */
@@ -122,6 +122,8 @@ struct cuda_global {
 	uint64_t size_of_this; /* a power of two */
 	void *context;
 	uint64_t address, size;
+	/* What the driver has allocated for it: constants of a program lie together. */
+	uint64_t allocation, allocation_size;
 	void *data;
 	uint64_t data_size; /* a power of two */
 	uint64_t allocates; /* no variable, but a kernel that calls malloc; no name: any may */
@@ -134,6 +136,18 @@ struct cuda_patch {
 	struct cuda_patch *next;
 	void **word;
 	void *before, *after;
+};
+
+/* A function without a name that has been called, of which nobody knows what it leaves in the
+ * driver: its table, and its place there. */
+struct cuda_unknown {
+	struct cuda_unknown *next;
+	uint8_t id[16];
+	uint64_t slot;
+};
+
+struct cuda_range {
+	uint64_t start, end;
 };
 
 /* Arguments of a CUDA_STORAGE's record, which is of no function of the API. */
@@ -214,9 +228,12 @@ struct cuda_state {
 				    */
 	struct cuda_numbers numbers[NUMBERS_KINDS];
 	uint64_t graphs_launchable; /* there has been an executable graph */
-	/* Managed memory was freed, or variables of that kind: what was made after lies where
-	 * it would not lie in a fresh process. */
-	uint64_t managed_lost;
+	/* Address space of the driver's that variables may lie in, the oldest first: as of the
+	 * last checkpoint. */
+	struct cuda_range *ranges;
+	uint64_t range_count, range_room;
+	struct cuda_unknown *unknown;
+	uint64_t unknown_lost; /* there are more */
 };
 
 _Static_assert(sizeof(struct cuda_state) <= RECORDS_HEAP - RECORDS_CUDA, "");

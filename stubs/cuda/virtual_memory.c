@@ -15,11 +15,11 @@ static uint64_t choose(const struct memory_state *s, uint64_t size, uint64_t ali
 	uint64_t at = (MMU_RESERVED + align - 1) & ~(align - 1);
 
 	for (const struct memory_reservation *r = s->reservations; r; r = r->next) {
-		if (r->address + r->size <= at)
+		if (r->address + r->taken <= at)
 			continue;
 		if (r->address >= at + size)
 			break;
-		at = (r->address + r->size + align - 1) & ~(align - 1);
+		at = (r->address + r->taken + align - 1) & ~(align - 1);
 	}
 	return at + size > MMU_RESERVED + MMU_RESERVED_SIZE || at + size < at ? 0 : at;
 }
@@ -66,14 +66,17 @@ static int reserve(struct memory_state *s, uint64_t *address, size_t size, size_
 	uint64_t wanted, uint64_t flags)
 {
 	struct memory_reservation *record = MEMORY_RECORD(s->spare_reservations);
+	size_t taken =
+		size % MMU_GRANULE ? size : (size + MEMORY_STEP - 1) & ~(MEMORY_STEP - 1);
 	int r;
 
 	if (!record)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = wanted ? real_cuMemAddressReserve(address, size, align, wanted, flags)
-		   : reserve_anywhere(s, address, size, align, flags);
+	r = wanted ? real_cuMemAddressReserve(address, taken, align, wanted, flags)
+		   : reserve_anywhere(s, address, taken, align, flags);
 	record->address = r ? 0 : *address;
 	record->size = size;
+	record->taken = taken;
 	if (r) {
 		record->next = s->spare_reservations;
 		s->spare_reservations = record;
@@ -101,24 +104,34 @@ int body_cuMemAddressReserve(
 	return r;
 }
 
+static struct memory_reservation **find_reservation(
+	struct memory_state *s, uint64_t address, size_t size)
+{
+	struct memory_reservation **p = &s->reservations;
+
+	while (*p && ((*p)->address != address || (*p)->size != size))
+		p = &(*p)->next;
+	return p;
+}
+
 int body_cuMemAddressFree(uint64_t address, size_t size)
 {
+	struct memory_state *s = memory_lock(0);
 	struct memory_reservation **p, *record;
-	int r = real_cuMemAddressFree(address, size);
-	struct memory_state *s = r ? NULL : memory_lock(0);
+	int r;
 
 	if (!s)
-		return r;
-	for (p = &s->reservations; *p && (*p)->address != address; p = &(*p)->next)
-		;
+		return real_cuMemAddressFree(address, size);
+	p = find_reservation(s, address, size);
 	record = *p;
-	if (record) {
+	r = real_cuMemAddressFree(address, record ? record->taken : size);
+	if (!r && record) {
 		*p = record->next;
 		record->next = s->spare_reservations;
 		s->spare_reservations = record;
 	}
 	memory_unlock(s);
-	return 0;
+	return r;
 }
 
 /* ---- physical memory ---- */

@@ -8,6 +8,7 @@
 
 #include "t/sim/object.h"
 #include "t/sim/device.h"
+#include "t/sim/heap.h"
 #include "t/sim/module.h"
 #include "t/sim/memory.h"
 #include "t/sim/sim.h"
@@ -17,6 +18,7 @@
 #define LIMITS   7
 #define DEVICES  4
 #define CONTEXTS 12
+#define LOCAL    (10ul << 20) /* bytes at first */
 
 /* At the same address in every process, as the driver's are in the lower half's window. */
 static struct context {
@@ -27,8 +29,9 @@ static struct context {
 	int cache, device;
 	uint64_t number;
 	unsigned peers; /* a bit each */
-	void *chunk;    /* of address space, where managed memory might lie otherwise */
-} contexts[CONTEXTS];   /* primary ones first */
+	uint64_t local,
+		local_size; /* where local variables of kernels lie: in the way of others */
+} contexts[CONTEXTS];       /* primary ones first */
 
 static int initialised_by; /* process id */
 static unsigned primary_flags[DEVICES];
@@ -48,7 +51,20 @@ SIM_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *acti
 SIM_EXPORT int cuCtxPushCurrent_v2(void *context);
 SIM_EXPORT int cuCtxPopCurrent_v2(void **context);
 SIM_EXPORT int cuDeviceGetName(char *name, int size, int device);
-SIM_EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
+SIM_EXPORT void device_runs(void)
+{
+	struct context *c = current;
+	uint64_t old;
+
+	if (!c || c->local_size > LOCAL)
+		return;
+	old = c->local;
+	c->local = heap_take_blocks(HEAP_VARIABLES, 2 * LOCAL);
+	c->local_size = 2 * LOCAL;
+	heap_give(HEAP_VARIABLES, old, LOCAL);
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device);
 SIM_EXPORT int cuDevicePrimaryCtxRelease_v2(int device);
 SIM_EXPORT int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags);
 SIM_EXPORT int cuCtxCreate_v2(void **context, unsigned flags, int device);
@@ -171,9 +187,8 @@ int cuInit(unsigned flags)
 	if (!initialised_by && reserve())
 		return SIM_OUT_OF_MEMORY;
 	if (!initialised_by)
-		module_init();
-	if (!initialised_by && getenv("CUDA_VISIBLE_DEVICES"))
-		visible = (strlen(getenv("CUDA_VISIBLE_DEVICES")) + 1) / 2; /* 0,1,2 */
+		if (!initialised_by && getenv("CUDA_VISIBLE_DEVICES"))
+			visible = (strlen(getenv("CUDA_VISIBLE_DEVICES")) + 1) / 2; /* 0,1,2 */
 	initialised_by = getpid();
 	return 0;
 }
@@ -225,7 +240,8 @@ static void start_context(struct context *c, unsigned flags)
 	c->cache = 0;
 	c->number = next_number();
 	c->peers = 0;
-	c->chunk = memory_chunk(1);
+	c->local_size = LOCAL;
+	c->local = heap_take_blocks(HEAP_VARIABLES, LOCAL);
 	object_adopt(OBJECT_CONTEXT, &c->object);
 }
 
@@ -239,7 +255,7 @@ static void end_context(struct context *c)
 	things_context_gone(c);
 	for (struct context *other = contexts; other < contexts + CONTEXTS; other++)
 		other->peers &= ~(1u << (c - contexts));
-	memory_chunk_free(c->chunk);
+	heap_give(HEAP_VARIABLES, c->local, c->local_size);
 	object_forget(&c->object);
 }
 

@@ -8,6 +8,10 @@ int sim_have_context(void);
 /* 0, or what is wrong with @device. */
 int sim_check_device(int device);
 
+/* The current context is about to run something, which takes more memory for local variables
+ * when it is the first. */
+void device_runs(void);
+
 /* This thread's context; NULL: none. */
 void *current_context(void);
 void make_current(void *context);

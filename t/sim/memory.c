@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "t/sim/device.h"
+#include "t/sim/heap.h"
 #include "t/sim/sim.h"
 #include "t/sim/stream.h"
 
@@ -113,47 +114,6 @@ static void slide(void)
 		mmap(NULL, (1 + pages) * 4096ul, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-/* As the driver on an H200: 32 MiB at a time, in pieces of 64 KiB, and never the same twice. */
-#define CHUNK (32ul << 20)
-#define PIECE (64ul << 10)
-
-void *memory_chunk(uint64_t size)
-{
-	uint64_t chunk = (size + CHUNK - 1) & ~(CHUNK - 1), room = chunk + CHUNK - 4096, lead;
-	char *p = mmap(NULL, room, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
-		return NULL;
-	lead = -(uintptr_t)p & (CHUNK - 1);
-	if (lead)
-		munmap(p, lead);
-	if (room - lead > chunk)
-		munmap(p + lead + chunk, room - lead - chunk);
-	return p + lead;
-}
-
-void memory_chunk_free(void *chunk)
-{
-	munmap(chunk, CHUNK);
-}
-
-void *memory_managed(uint64_t size)
-{
-	static char *next, *end;
-	char *p;
-
-	size = (size + PIECE - 1) & ~(PIECE - 1);
-	if (!next || (uint64_t)(end - next) < size) {
-		next = memory_chunk(size);
-		end = next ? next + ((size + CHUNK - 1) & ~(CHUNK - 1)) : NULL;
-	}
-	p = next;
-	if (p)
-		next += size;
-	return p ? p : MAP_FAILED;
-}
-
 struct range *range_new(uint64_t size, enum range_kind kind)
 {
 	bool takes = kind != PINNED && kind != MANAGED;
@@ -162,7 +122,7 @@ struct range *range_new(uint64_t size, enum range_kind kind)
 	if (size > SIM_TOTAL_MEMORY || (takes && !memory_take(rounded(size))))
 		return NULL;
 	slide();
-	p = kind == MANAGED ? memory_managed(size)
+	p = kind == MANAGED ? (void *)heap_take(HEAP_MANAGED, current_context(), size)
 			    : mmap(NULL, rounded(size), PROT_READ | PROT_WRITE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p != MAP_FAILED)
@@ -176,7 +136,9 @@ void range_free(struct range *r)
 {
 	if (r->kind != PINNED && r->kind != MANAGED)
 		memory_give(rounded(r->size));
-	if (r->kind != MANAGED)
+	if (r->kind == MANAGED)
+		heap_give(HEAP_MANAGED, r->start, r->size);
+	else
 		munmap((void *)r->start, rounded(r->size));
 	range_drop(r);
 }
@@ -227,7 +189,7 @@ void memory_check(uint64_t address, uint64_t size, const char *function)
 void memory_adopt(uint64_t address, uint64_t size, enum range_kind kind)
 {
 	ranges_lock();
-	range_add(address, size, kind);
+	range_add(address, size, kind)->context = NULL; /* it goes with its module */
 	ranges_unlock();
 }
 

@@ -55,12 +55,6 @@ void ranges_drop_context(void *context);
 /* pool.c. Before the range is freed. */
 void pool_left(struct range *range);
 
-/* Address space as the driver takes it, in multiples of 32 MiB; NULL or MAP_FAILED: no more. Of
- * managed memory nothing is given back. */
-void *memory_chunk(uint64_t size);
-void memory_chunk_free(void *chunk);
-void *memory_managed(uint64_t size);
-
 /* Physical memory that is in use, and that there is. */
 bool memory_take(uint64_t size);
 void memory_give(uint64_t size);

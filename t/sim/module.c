@@ -1,24 +1,22 @@
 /*
  * Modules and libraries. An image is text: "sim module", then lines that say what variables
- * there are, ".global .b8 NAME[SIZE];". Every module has all kernels (kernels.c). Variables
- * come to lie at the lowest address that is free in a space of their own: as with the real
- * driver, where depends on the order that modules are loaded in, and libraries are loaded when
- * something in them is first needed.
+ * there are, ".global .b8 NAME[SIZE];"; or it is as a compiler would write it. Every module has
+ * all kernels (kernels.c). Where variables come to lie depends on what came and went before
+ * * (heap.h). Libraries are loaded when something in them is first needed, but for their
+ * managed variables.
  */
 #include "t/sim/module.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "t/sim/device.h"
+#include "t/sim/heap.h"
 #include "t/sim/memory.h"
 #include "t/sim/object.h"
 #include "t/sim/sim.h"
 
-#define SPACE      (1 << 20)
-#define STEP       256
 #define ATTRIBUTES 16
 
 struct global {
@@ -39,6 +37,9 @@ struct function {
 
 struct module {
 	struct object object;
+	void *context;
+	int is_library; /* what one has in a context */
+	struct module *next;
 	struct global *globals;
 	struct function *functions;
 };
@@ -68,9 +69,7 @@ struct library {
 };
 
 static struct library *libraries;
-
-static char *space;
-static unsigned char taken[SPACE / STEP];
+static struct module *modules;
 
 SIM_EXPORT int cuModuleLoadData(void **module, const void *image);
 SIM_EXPORT int cuModuleLoadDataEx(
@@ -102,26 +101,6 @@ SIM_EXPORT int cuKernelGetName(const char **name, void *kernel);
 SIM_EXPORT int cuKernelGetAttribute(int *value, int attribute, void *kernel, int device);
 SIM_EXPORT int cuKernelSetAttribute(int attribute, int value, void *kernel, int device);
 
-void module_init(void)
-{
-	space = mmap(NULL, SPACE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-
-static uint64_t take(uint64_t size)
-{
-	unsigned steps = (size + STEP - 1) / STEP, run = 0;
-
-	for (unsigned i = 0; i < SPACE / STEP; i++) {
-		run = taken[i] ? 0 : run + 1;
-		if (run < steps)
-			continue;
-		memset(taken + i + 1 - steps, 1, steps);
-		memset(space + (i + 1 - steps) * STEP, 0, steps * STEP);
-		return (uint64_t)space + (i + 1 - steps) * STEP;
-	}
-	return 0;
-}
-
 static struct global *global_of(struct global *g, const char *name, int managed)
 {
 	while (g && (g->managed != managed || strcmp(g->name, name)))
@@ -136,7 +115,8 @@ static void add_global(struct global **list, const char *name, uint64_t size, in
 	snprintf(g->name, sizeof(g->name), "%s", name);
 	g->size = size;
 	g->managed = managed;
-	g->address = managed ? (uint64_t)memory_managed(size) : take(size);
+	g->address = managed ? heap_take(HEAP_MANAGED_VARIABLES, NULL, size)
+			     : heap_take(HEAP_VARIABLES, current_context(), size);
 	g->next = *list;
 	*list = g;
 	memory_adopt(g->address, size, managed ? MANAGED : ALLOCATED);
@@ -156,8 +136,16 @@ static void declare(struct global **list, const char *image, const char *format,
 
 static void declare_managed(struct global **list, const char *image)
 {
-	if (!*list || !(*list)->managed)
-		declare(list, image, ".global .attribute(.managed) .b8 %31[^[][%lu]", 1);
+	if (*list && (*list)->managed)
+		return;
+	declare(list, image, ".global .attribute(.managed) .b8 %31[^[][%lu]", 1);
+	declare(list, image, ".visible .global .attribute(.managed) .align 4 .b8 %31[^[][%lu]",
+		1);
+}
+
+static int is_image(const char *image)
+{
+	return !strncmp(image, "sim module", 10) || !strncmp(image, ".version", 8);
 }
 
 /* Of @library, if it is one's. */
@@ -165,10 +153,15 @@ static struct module *load(const char *image, struct library *library)
 {
 	struct module *m;
 
-	if (strncmp(image, "sim module", 10))
+	if (!is_image(image))
 		return NULL;
 	m = object_new(OBJECT_MODULE, sizeof(*m));
+	m->context = current_context();
+	m->is_library = !!library;
+	m->next = modules;
+	modules = m;
 	declare(&m->globals, image, ".global .b8 %31[^[][%lu]", 0);
+	declare(&m->globals, image, ".visible .global .align 4 .b8 %31[^[][%lu]", 0);
 	declare_managed(library ? &library->managed : &m->globals, image);
 	return m;
 }
@@ -178,17 +171,20 @@ static void forget_globals(struct global *g)
 	for (struct global *next; g; g = next) {
 		next = g->next;
 		memory_forget(g->address, g->managed ? MANAGED : ALLOCATED);
-		if (!g->managed)
-			memset(taken + (g->address - (uint64_t)space) / STEP, 0,
-				(g->size + STEP - 1) / STEP);
+		heap_give(g->managed ? HEAP_MANAGED_VARIABLES : HEAP_VARIABLES, g->address,
+			g->size);
 		free(g);
 	}
 }
 
 static void unload(struct module *m)
 {
+	struct module **at = &modules;
 	struct function *f;
 
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
 	forget_globals(m->globals);
 	while ((f = m->functions)) {
 		m->functions = f->next;
@@ -390,6 +386,11 @@ static void leave(struct loaded **at)
 
 void module_context_gone(void *context)
 {
+	for (struct module *m = modules, *next; m; m = next) {
+		next = m->next;
+		if (m->context == context && !m->is_library)
+			unload(m);
+	}
 	for (struct library *l = libraries; l; l = l->next)
 		for (struct loaded **at = &l->loaded; *at;) {
 			if ((*at)->context == context)
@@ -421,13 +422,15 @@ int cuLibraryLoadData(void **library, const void *image, const int *jit, void **
 	for (unsigned i = 0; i < count; i++)
 		if (options[i] == 0 && !is_table(values[i]))
 			return SIM_INVALID_VALUE;
-	if (strncmp(image, "sim module", 10))
+	if (!is_image(image))
 		return SIM_INVALID_VALUE;
 	l = object_new(OBJECT_LIBRARY, sizeof(*l));
 	l->image = strdup(image);
 	l->next = libraries;
 	libraries = l;
 	*library = l;
+	if (current_context())
+		declare_managed(&l->managed, l->image);
 	return 0;
 }
 
@@ -571,6 +574,7 @@ int cuKernelSetAttribute(int attribute, int value, void *kernel, int device)
 
 kernel_function *function_to_run(void *handle, const char *function)
 {
+	device_runs();
 	struct kernel *k = object_get(OBJECT_KERNEL, handle, function);
 	struct function *f;
 

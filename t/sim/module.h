@@ -18,7 +18,5 @@ const char *kernel_name(unsigned index);
 kernel_function *function_to_run(void *handle, const char *function);
 /* What libraries had in it. */
 void module_context_gone(void *context);
-/* Before anything else takes memory, so that it lies at the same place in every process. */
-void module_init(void);
 
 #endif

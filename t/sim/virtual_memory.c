@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "t/sim/device.h"
+#include "t/sim/heap.h"
 #include "t/sim/memory.h"
 #include "t/sim/object.h"
 #include "t/sim/sim.h"
@@ -57,18 +58,25 @@ int cuMemGetAllocationGranularity(size_t *size, const void *properties, int opti
 	return 0;
 }
 
+static uint64_t round_up(uint64_t size)
+{
+	return (size + HEAP_RANGE - 1) & ~(HEAP_RANGE - 1);
+}
+
 int cuMemAddressReserve(
 	uint64_t *address, size_t size, size_t align, uint64_t wanted, uint64_t flags)
 {
+	uint64_t taken = round_up(size);
 	void *p;
 
 	SIM_ENTER();
 	if (!size || size % GRANULE || flags || sim_ready())
 		return sim_ready() ? SIM_NOT_INITIALIZED : SIM_INVALID_VALUE;
-	p = mmap((void *)wanted, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	p = mmap((void *)wanted, taken, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		-1, 0);
 	if (p == MAP_FAILED)
 		return SIM_OUT_OF_MEMORY;
+	heap_lend((uint64_t)p + size, (uint64_t)p + taken);
 	ranges_lock();
 	range_add((uint64_t)p, size, RESERVED);
 	ranges_unlock();
@@ -94,7 +102,8 @@ int cuMemAddressFree(uint64_t address, size_t size)
 	r = range_find(address, RESERVED);
 	ok = r && r->start == address && r->size == size && !is_mapped(address, size);
 	if (ok) {
-		munmap((void *)address, size);
+		if (!heap_take_back(address + size, address + round_up(size)))
+			munmap((void *)address, round_up(size));
 		range_drop(r);
 	}
 	ranges_unlock();

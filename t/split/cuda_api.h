@@ -62,6 +62,7 @@ int cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t);
 int cuMemcpyHtoDAsync_v2(CUdeviceptr, const void *, size_t, void *);
 int cuMemcpyDtoHAsync_v2(void *, CUdeviceptr, size_t, void *);
 int cuMemsetD32_v2(CUdeviceptr, unsigned, size_t);
+int cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
 int cuModuleLoadData(void **, const void *);
 int cuModuleUnload(void *);
 int cuModuleGetFunction(void **, void *, const char *);

@@ -91,6 +91,10 @@ static void tables(void)
 	CHECK(destroyed == 1);
 
 	memset(id, 0x99, 16);
+	OK(cuGetExportTable((const void **)&table, id));
+	for (int i = 0; i < 2; i++)
+		CHECK(((int (*)(int, int))table[1])(3, 4) == 12);
+	memset(id, 0x98, 16);
 	CHECK_RESULT(cuGetExportTable((const void **)&table, id), is_split() ? 500 : 0);
 	/* CUPTI asks again each time it is called. */
 	for (int i = 0; i < 3; i++)

@@ -1,8 +1,7 @@
 /*
  * managed [freed]: managed memory and variables of that kind, made between contexts and
  * libraries of which some are no more, are where they were over checkpoints and restarts. With
- * "freed", a library with such a variable is no more, and it ends when it has been told to go
- * on.
+ * "freed", a library with such a variable is no more.
  */
 #include <string.h>
 

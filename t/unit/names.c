@@ -21,15 +21,28 @@ static int note(const char *name, void *argument)
 	return 0;
 }
 
+static int note_variable(const char *name, uint64_t offset, uint64_t size, void *argument)
+{
+	char where[60];
+
+	note(name, argument);
+	if (size) {
+		snprintf(where, sizeof(where), "at %lu of %lu ", (unsigned long)offset,
+			(unsigned long)size);
+		strcat(seen, where);
+	}
+	return 0;
+}
+
 static const char *names(const void *image)
 {
-	const struct names_visitor variables = {.variable = note};
+	const struct names_visitor variables = {.variable = note_variable};
 
 	seen[0] = 0;
 	return names_find(image, 9, 0, &variables) ? "failed" : seen;
 }
 
-static int ignore(const char *name, void *argument)
+static int ignore(const char *name, uint64_t offset, uint64_t size, void *argument)
 {
 	return 0;
 }
@@ -61,7 +74,8 @@ static const char allocating[] =
 static size_t make_elf(char *to)
 {
 	static const char strings[] =
-		"\0first\0second\0function\0elsewhere\0malloc\0between\0none";
+		"\0first\0second\0function\0elsewhere\0malloc\0between\0none\0"
+		"constant\0.nv.constant3";
 	static const uint32_t calls[][2] = {{0, -1}, {3, 6}, {6, 5}, {7, 4}, {0, -2}};
 	static const Elf64_Sym symbols[] = {
 		{0},
@@ -81,6 +95,11 @@ static size_t make_elf(char *to)
 		{.st_name = 33, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)},
 		{.st_name = 40, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1},
 		{.st_name = 48, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1},
+		{.st_name = 53,
+			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+			.st_shndx = 5,
+			.st_value = 24,
+			.st_size = 8},
 	};
 	size_t symbols_at = sizeof(Elf64_Ehdr), strings_at = symbols_at + sizeof(symbols);
 	size_t calls_at = (strings_at + sizeof(strings) + 7) & ~7ul;
@@ -94,8 +113,10 @@ static size_t make_elf(char *to)
 			.sh_link = 3},
 		{.sh_type = SHT_STRTAB, .sh_offset = strings_at, .sh_size = sizeof(strings)},
 		{.sh_type = 0x70000001, .sh_offset = calls_at, .sh_size = sizeof(calls)},
+		{.sh_type = SHT_PROGBITS, .sh_name = 62, .sh_size = 100},
 	};
-	Elf64_Ehdr e = {.e_ident = ELFMAG, .e_shoff = sections_at, .e_shnum = 5};
+	Elf64_Ehdr e = {
+		.e_ident = ELFMAG, .e_shoff = sections_at, .e_shnum = 6, .e_shstrndx = 3};
 
 	memcpy(to, &e, sizeof(e));
 	memcpy(to + symbols_at, symbols, sizeof(symbols));
@@ -167,7 +188,7 @@ int main(void)
 	struct fatbin *f;
 
 	ok(!strcmp(names(ptx), all_names), "text: %s", seen);
-	ok(!strcmp(names(elf), "first second "), "an ELF file: %s", seen);
+	ok(!strcmp(names(elf), "first second constant at 24 of 100 "), "an ELF file: %s", seen);
 	ok(!strcmp(allocators(ptx), ""), "no kernel allocates: %s", seen);
 	ok(!strcmp(allocators(allocating), "taker "), "one does: %s", seen);
 	ok(!strcmp(allocators(elf), "function between "), "by way of another: %s", seen);
@@ -177,11 +198,11 @@ int main(void)
 	add(f, ELF, 80, PLAIN, other, sizeof(other));
 	ok(!strcmp(names(f), all_names), "no machine code that fits: %s", seen);
 	add(f, ELF, 90, PLAIN, elf, size);
-	ok(!strcmp(names(f), "first second "), "machine code that fits: %s", seen);
+	ok(!strcmp(names(f), "first second constant at 24 of 100 "), "machine code that fits: %s", seen);
 
 	f = fatbin();
 	add(f, ELF, 90, ZSTD, elf, size);
-	ok(!strcmp(names(f), "first second "), "compressed: %s", seen);
+	ok(!strcmp(names(f), "first second constant at 24 of 100 "), "compressed: %s", seen);
 	f = fatbin();
 	add(f, PTX, 75, LZ4, ptx, sizeof(ptx));
 	ok(!strcmp(names(f), all_names), "compressed otherwise: %s", seen);
@@ -193,7 +214,7 @@ int main(void)
 	f = fatbin();
 	add(f, ELF, 90, LZ4, elf, size);
 	wrapper.data = f;
-	ok(!strcmp(names(&wrapper), "first second "), "behind a wrapper: %s", seen);
+	ok(!strcmp(names(&wrapper), "first second constant at 24 of 100 "), "behind a wrapper: %s", seen);
 
 	f = fatbin();
 	add(f, ELF, 80, PLAIN, elf, size);

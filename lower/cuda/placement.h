@@ -1,0 +1,55 @@
+/*
+ * placement.h - after a restart, variables of modules and managed memory lie where they lay,
+ * whatever came and went before.
+ *
+ * How the driver (580; seen by its mmap calls and the addresses it gives) finds room for them:
+ * - It takes addresses as ranges of a multiple of 32 MiB, aligned to that; a range in which
+ *   nothing is left is given back. What is 2 MiB or more gets blocks of 2 MiB from the first
+ *   hole that fits, the newest range first.
+ * - What is smaller shares such a block with others of its context: the smallest hole that
+ *   fits, in steps of 256 bytes (managed memory: 512).
+ * - Each variable is on its own; constants of a program lie together.
+ * - The memory for local variables of kernels, of streams and so on comes from the same ranges,
+ *   and moves when kernels need more.
+ *
+ * Here, nothing is left to that: addresses that are wanted are kept free from the start of the
+ * lower half on, ranges are made there, and filled to the last step with fillers, of which some
+ * are just as large as what one module or one allocation has had in a row. Those are given back
+ * right before that is made again, which then finds no other room.
+ *
+ * What has several places in a heap finds more than one hole then, and may take them in another
+ * order than it did when holes were larger than what it took of them. With a copy of it, it is
+ * tried out what else has to be empty for that.
+ */
+#ifndef LOWER_CUDA_PLACEMENT_H
+#define LOWER_CUDA_PLACEMENT_H
+
+#include "stubs/cuda/state.h"
+
+struct memory_managed;
+
+/* Before a checkpoint: in which order the driver has taken its ranges. */
+int placement_save(struct cuda_state *s);
+/* Before the first context is made: let nothing else come to lie there. */
+int placement_keep(struct cuda_state *s);
+/* When all contexts are there. */
+int placement_fill(void);
+/* How many places @owner (a module or library) has in one heap that are filled yet, in
+ * @context, NULL: in all. */
+unsigned placement_count(const struct object *owner, const void *context);
+/* They are empty, for what is made next. Where there is more than one, the driver may take them
+ * in another order than it once did: it is for @way, a number, to say what else is empty then.
+ */
+#define PLACEMENT_WAYS 200
+int placement_open(const struct object *owner, const void *context, unsigned way);
+int placement_is_empty(uint64_t address);
+/* The owner has them. */
+void placement_made(const struct object *owner, const void *context);
+/* The same for managed memory. */
+int placement_open_managed(const struct memory_managed *m);
+/* What is empty and has not been made is filled again. */
+int placement_close(void);
+/* All is made. */
+int placement_end(void);
+
+#endif

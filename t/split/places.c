@@ -1,0 +1,242 @@
+/*
+ * places SEED: variables of modules and libraries, managed memory and reservations that come
+ * and go at random, in up to three contexts, between streams and kernels that need memory for
+ * local variables: over restarts, all that is left is where it was, with its contents. Also for
+ * a real GPU.
+ */
+#include <string.h>
+
+#include "t/split/driver_victim.h"
+
+#define ITEMS     60
+#define CONTEXTS  3
+#define VARIABLES 6
+#define STEPS     150
+
+enum kind { NONE, MODULE, LIBRARY, MEMORY, RESERVATION, STREAM, KINDS };
+
+static struct item {
+	enum kind kind;
+	void *handle, *context;
+	unsigned count, seed;
+	struct {
+		CUdeviceptr address;
+		size_t size;
+	} variables[VARIABLES];
+} items[ITEMS];
+
+static void *contexts[CONTEXTS];
+static uint64_t state;
+static char text[4096], *copy;
+
+void victim_hurt(void)
+{
+	cuMemsetD8_v2(items[0].variables[0].address, 1, 1);
+}
+
+static unsigned any(unsigned n)
+{
+	state = state * 6364136223846793005 + 1442695040888963407;
+	return (state >> 33) % n;
+}
+
+/* Most are small, some are larger than a block, or than a range. */
+static size_t any_size(void)
+{
+	switch (any(16)) {
+	case 0:
+		return MIB + any(5 * MIB);
+	case 1:
+		return any(8) ? MIB : 33 * MIB;
+	case 2:
+	case 3:
+		return 4 + any(900000);
+	case 4:
+	case 5:
+	case 6:
+		return 4 + any(20000);
+	}
+	return 4 + any(600);
+}
+
+static void write_text(struct item *i)
+{
+	size_t local = 1024ul << any(4);
+	char *at = text;
+
+	at += sprintf(at, ".version 7.0\n.target sm_52\n.address_size 64\n");
+	for (unsigned v = 0; v < i->count; v++) {
+		i->variables[v].size = any_size();
+		at += sprintf(at, ".visible .global %s.align 4 .b8 v%u[%zu];\n",
+			any(8) ? "" : ".attribute(.managed) ", v, i->variables[v].size);
+	}
+	sprintf(at,
+		".visible .entry sleep (.param .u64 a, .param .u64 b, .param .u64 c)\n"
+		"{\n\t.local .align 4 .b8 local[%zu];\n\t.reg .b64 %%rd<3>;\n"
+		"\tld.param.u64 %%rd0, [a];\n\tmov.u64 %%rd1, local;\n"
+		"\tcvta.local.u64 %%rd1, %%rd1;\n\tadd.s64 %%rd2, %%rd1, %%rd0;\n"
+		"\tst.volatile.u64 [%%rd2], %%rd0;\n"
+		"\tret;\n}\n",
+		local);
+}
+
+static int find(const struct item *i, unsigned v, CUdeviceptr *address, size_t *size)
+{
+	char name[8];
+	int r;
+
+	sprintf(name, "v%u", v);
+	if (i->kind == MODULE)
+		return cuModuleGetGlobal_v2(address, size, i->handle, name);
+	r = cuLibraryGetGlobal(address, size, i->handle, name);
+	return r ? cuLibraryGetManaged(address, size, i->handle, name) : 0;
+}
+
+static void fill(struct item *i)
+{
+	for (unsigned v = 0; v < i->count; v++) {
+		victim_fill(copy, i->variables[v].size, i->seed + v);
+		MUST(!cuMemcpyHtoD_v2(i->variables[v].address, copy, i->variables[v].size));
+	}
+}
+
+static void find_all(struct item *i)
+{
+	size_t size;
+
+	for (unsigned v = 0; v < i->count; v++)
+		MUST(!find(i, v, &i->variables[v].address, &size) &&
+			size == i->variables[v].size);
+	fill(i);
+}
+
+static void check(const struct item *i)
+{
+	for (unsigned v = 0; v < i->count; v++) {
+		CUdeviceptr address = 0;
+		size_t size;
+
+		if (i->kind == MODULE || i->kind == LIBRARY) {
+			OK(find(i, v, &address, &size));
+			CHECK(address == i->variables[v].address, "it is at %#lx, not %#lx",
+				address, i->variables[v].address);
+		}
+		OK(cuMemcpyDtoH_v2(copy, i->variables[v].address, i->variables[v].size));
+		SAME(copy, i->variables[v].size, i->seed + v, "a variable");
+	}
+}
+
+/* What it has lies in the context it was made in. */
+static void enter(const struct item *i)
+{
+	MUST(!cuCtxSetCurrent(i->context));
+}
+
+static void launch(const struct item *i)
+{
+	uint64_t zero = 0;
+	void *function, *parameters[] = {&zero, &zero, &zero};
+
+	MUST(!cuModuleGetFunction(&function, i->handle, "sleep"));
+	MUST(!cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+	MUST(!cuCtxSynchronize());
+}
+
+static void make(struct item *i)
+{
+	i->kind = 1 + any(KINDS - 1);
+	i->context = contexts[any(CONTEXTS)];
+	i->seed = any(1000000);
+	i->count = i->kind <= LIBRARY ? any(VARIABLES + 1) : i->kind == MEMORY;
+	enter(i);
+	switch (i->kind) {
+	case MODULE:
+		write_text(i);
+		MUST(!cuModuleLoadData(&i->handle, text));
+		find_all(i);
+		break;
+	case LIBRARY:
+		write_text(i);
+		MUST(!cuLibraryLoadData(&i->handle, text, NULL, NULL, 0, NULL, NULL, 0));
+		find_all(i);
+		break;
+	case MEMORY:
+		i->variables[0].size = any_size();
+		MUST(!cuMemAllocManaged(&i->variables[0].address, i->variables[0].size, 1));
+		fill(i);
+		break;
+	case RESERVATION:
+		i->variables[0].size = (1 + any(40)) * 2 * MIB;
+		MUST(!cuMemAddressReserve(
+			&i->variables[0].address, i->variables[0].size, 0, 0, 0));
+		break;
+	default:
+		MUST(!cuStreamCreate(&i->handle, 0));
+	}
+}
+
+static void end(struct item *i)
+{
+	enter(i);
+	check(i);
+	switch (i->kind) {
+	case MODULE:
+		MUST(!cuModuleUnload(i->handle));
+		break;
+	case LIBRARY:
+		MUST(!cuLibraryUnload(i->handle));
+		break;
+	case MEMORY:
+		MUST(!cuMemFree_v2(i->variables[0].address));
+		break;
+	case RESERVATION:
+		MUST(!cuMemAddressFree(i->variables[0].address, i->variables[0].size));
+		break;
+	default:
+		MUST(!cuStreamDestroy_v2(i->handle));
+	}
+	i->kind = NONE;
+}
+
+static void play(unsigned steps)
+{
+	while (steps--) {
+		struct item *i = &items[any(ITEMS)];
+
+		if (i->kind == NONE) {
+			make(i);
+		} else if (i->kind == MODULE && !any(4)) {
+			enter(i);
+			launch(i);
+		} else if (any(2)) {
+			end(i);
+		}
+	}
+}
+
+static void check_all(void)
+{
+	for (struct item *i = items; i < items + ITEMS; i++) {
+		if (i->kind == NONE)
+			continue;
+		enter(i);
+		check(i);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	state = strtoul(argv[1], NULL, 10);
+	copy = malloc(34 * MIB);
+	MUST(!cuInit(0) && !cuDevicePrimaryCtxRetain(&contexts[0], 0));
+	for (int i = 1; i < CONTEXTS; i++)
+		MUST(!cuCtxCreate_v2(&contexts[i], 0, 0));
+	play(STEPS);
+	check_all();
+	victim_ready();
+	victim_wait();
+	check_all();
+	play(STEPS);
+	check_all();
+	return victim_done();
+}
