@@ -71,7 +71,7 @@ static void write_text(struct item *i)
 			any(8) ? "" : ".attribute(.managed) ", v, i->variables[v].size);
 	}
 	sprintf(at,
-		".visible .entry sleep (.param .u64 a, .param .u64 b, .param .u64 c)\n"
+		".visible .entry sleep\n(.param .u64 a, .param .u64 b, .param .u64 c)\n"
 		"{\n\t.local .align 4 .b8 local[%zu];\n\t.reg .b64 %%rd<3>;\n"
 		"\tld.param.u64 %%rd0, [a];\n\tmov.u64 %%rd1, local;\n"
 		"\tcvta.local.u64 %%rd1, %%rd1;\n\tadd.s64 %%rd2, %%rd1, %%rd0;\n"
