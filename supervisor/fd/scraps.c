@@ -72,6 +72,15 @@ char *fd_scraps_beside(const char *file, const char *name, struct err *e)
 	return make(path_beside(file, name), e);
 }
 
+/* What is not removed now stays for ever: one failure is no reason. */
+static int open_below(int directory, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(directory, name, flags);
+
+	return fd < 0 ? openat(directory, name, flags) : fd;
+}
+
 /* All in the directory that is open as @fd (consumed). Never by a path, in which others might
  * put a link to somewhere else; what cannot be removed is empty directories of ours. */
 static void remove_contents(int fd)
@@ -90,8 +99,7 @@ static void remove_contents(int fd)
 			continue;
 		if (!unlinkat(dirfd(dir), entry->d_name, 0))
 			continue;
-		below = openat(dirfd(dir), entry->d_name,
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		below = open_below(dirfd(dir), entry->d_name);
 		if (below >= 0)
 			remove_contents(below);
 		(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
@@ -103,6 +111,9 @@ static void remove_all(char *path)
 {
 	int fd = open_own(path);
 
+	/* As above. */
+	if (fd < 0 && errno != EEXIST)
+		fd = open_own(path);
 	if (fd >= 0) {
 		remove_contents(fd);
 		(void)rmdir(path);
