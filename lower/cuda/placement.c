@@ -33,9 +33,22 @@ int placement_save(struct cuda_state *s)
 	return 0;
 }
 
+/* Where the driver has chosen the addresses of what the program has reserved. */
+static int keep_reservations(const struct cuda_state *s)
+{
+	for (const struct memory_reservation *r = s->memory ? s->memory->reservations : NULL; r;
+		r = r->next)
+		if (in_lower_window(r->address) &&
+			table->core->driver_keep(r->address, r->address + r->taken))
+			return agent_fail("addresses at %#lx that the program had reserved are "
+					  "none that it can be given",
+				r->address);
+	return 0;
+}
+
 int placement_keep(struct cuda_state *s)
 {
-	if (places_find(&places, s))
+	if (places_find(&places, s) || keep_reservations(s))
 		return -1;
 	for (size_t i = 0; i < places.range_count; i++)
 		if (table->core->driver_keep(places.ranges[i].start, places.ranges[i].end))

@@ -273,7 +273,6 @@ static void hold(const char *what)
 	uint64_t handle;
 	int fd;
 
-	
 	if (!strcmp(what, "unmapped"))
 		OK(cuMemCreate(&handle, 2 * MIB, &on_device, 0));
 	if (!strcmp(what, "gone"))

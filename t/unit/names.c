@@ -198,7 +198,8 @@ int main(void)
 	add(f, ELF, 80, PLAIN, other, sizeof(other));
 	ok(!strcmp(names(f), all_names), "no machine code that fits: %s", seen);
 	add(f, ELF, 90, PLAIN, elf, size);
-	ok(!strcmp(names(f), "first second constant at 24 of 100 "), "machine code that fits: %s", seen);
+	ok(!strcmp(names(f), "first second constant at 24 of 100 "),
+		"machine code that fits: %s", seen);
 
 	f = fatbin();
 	add(f, ELF, 90, ZSTD, elf, size);
@@ -214,7 +215,8 @@ int main(void)
 	f = fatbin();
 	add(f, ELF, 90, LZ4, elf, size);
 	wrapper.data = f;
-	ok(!strcmp(names(&wrapper), "first second constant at 24 of 100 "), "behind a wrapper: %s", seen);
+	ok(!strcmp(names(&wrapper), "first second constant at 24 of 100 "),
+		"behind a wrapper: %s", seen);
 
 	f = fatbin();
 	add(f, ELF, 80, PLAIN, elf, size);
