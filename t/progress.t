@@ -5,9 +5,11 @@
 have strace || skip_all "no strace"
 have python3 || skip_all "no python3"
 
-# Each of these calls takes a while: ten of them are enough.
+# Each of these calls takes a while: ten of them are enough. A restart, which looks at all
+# processes, makes hundreds.
 slowly="strace -qq -o strace.out -e trace=openat,pread64,close
 	-e inject=openat,pread64,close:delay_exit=150000"
+less_slowly=${slowly/=150000/=30000}
 
 slow_answer="strace -qq -o strace.out -e trace=recvfrom -e inject=recvfrom:delay_enter=1500000"
 
@@ -29,7 +31,7 @@ STEPS
 is $? 0 "trecr-inspect --verify" || diag "$(cat screen)"
 like "$(cat screen)" $'\e\\[K[^\n]*ckpt-[0-9]*: good' "which clears it away before it prints"
 
-"$top/t/tool/terminal.py" $slowly trecr-restart --pidfile up ck >screen <<'STEPS'
+"$top/t/tool/terminal.py" $less_slowly trecr-restart --pidfile up ck >screen <<'STEPS'
 expect trecr-restart: restarting, [0-9]+ s
 run await up '^[0-9]+$'
 run bash -c 'kill -USR1 $(cat up)'
