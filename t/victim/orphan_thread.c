@@ -42,10 +42,11 @@ int main(void)
 	between = fork();
 	MUST(between >= 0);
 	if (!between) {
-		*shared = fork();
-		if (!*shared)
+		between = fork();
+		if (!between)
 			be_orphan();
-		_exit(*shared < 0);
+		*shared = between;
+		_exit(between < 0);
 	}
 	MUST(waitpid(between, NULL, 0) == between);
 	orphan = *shared;
