@@ -101,7 +101,7 @@ kill -KILL "$sup" && await -t 10 -p "$sup"
 refused "its supervisor was killed" "process $program \(program\) of the program is alive"
 kill -KILL "$program"
 restart_here
-refused "restarted" "process $program \(program\) of the program is alive"
+refused "restarted" "process [0-9]+ \(program\) of the program is alive"
 kill -KILL "$(program_of "$sup")"
 await -t 10 -p "$sup"
 restart_here --namespace
