@@ -130,11 +130,14 @@ static void reap(struct supervisor *s)
 	}
 	if (s->init || s->loop->ended)
 		return;
+	/* It may end between the two calls: without WEXITED, a zombie counts as no child. */
 	info.si_pid = 0;
-	if (waitid(P_PID, s->root, &info, WSTOPPED | WNOHANG) < 0)
+	if (waitid(P_PID, s->root, &info, WEXITED | WSTOPPED | WNOHANG) < 0)
 		root_ended(s, W_EXITCODE(0, SIGKILL)); /* a checkpoint killed and reaped it */
-	else if (info.si_pid)
+	else if (info.si_pid && info.si_code == CLD_STOPPED)
 		root_stopped(s, info.si_status);
+	else if (info.si_pid && info.si_code != CLD_TRAPPED)
+		root_ended(s, status_of(&info));
 }
 
 static void hear_init(struct supervisor *s)

@@ -174,4 +174,31 @@ freeze_away
 restart_here --namespace
 ok "the same in a namespace" stops_again
 ok "until its supervisor is continued there" until_continued
+# The end of the program between two calls by which the supervisor looks for it: the program ends
+# as soon as it sees the second one, which strace delays.
+if have strace && [ -r "/proc/$PPID/syscall" ] && [ "$(uname -m)" = x86_64 ]; then
+	arena between
+	cat >between.pl <<-'END'
+		use POSIX ();
+		my $supervisor = getppid;
+		if (!fork) { # to leave an orphan, whose end wakes the supervisor up
+			if (!fork) { 1 while getppid() != $supervisor }
+			POSIX::_exit(0);
+		}
+		wait;
+		my $waitid = "247 0x1 "; # waitid(P_PID, ...)
+		my $until = time + 30;
+		while (time < $until) {
+			open(my $f, "<", "/proc/$supervisor/syscall") or POSIX::_exit(9);
+			my $line = <$f> // "";
+			POSIX::_exit(7) if index($line, $waitid) == 0;
+		}
+		POSIX::_exit(8);
+	END
+	timeout 60 strace -qq -o strace.out -e trace=waitid -e inject=waitid:delay_enter=300000 \
+		trecr-run -d ck perl between.pl
+	is $? 7 "a program that ends while the supervisor looks for its end: its status"
+else
+	skip "a program that ends while the supervisor looks for its end: its status" "no strace"
+fi
 done_testing
