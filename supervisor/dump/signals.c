@@ -166,48 +166,66 @@ static int read_timers(struct dump *d, struct remote *r, uint64_t scratch,
 	return 0;
 }
 
-/* A timer that has fired has less than nothing left: it has stopped, or begun anew. */
-static bool has_fired(uint64_t before, uint64_t after)
+/* A timer that has expired has less than nothing left: it has stopped, or begun anew. */
+static bool has_expired(uint64_t before, uint64_t after)
 {
 	return before && (!after || after > before);
 }
 
-static bool any_fired(const struct process_timers *a, const struct process_timers *b)
+/* The signal of one timer: a timer_create(2) timer has a signal of its own in the queue, told
+ * by its id; those of setitimer(2) share one with whoever else sends it. */
+static bool is_pending(const struct buf *pending, int signo, const int *timer)
 {
-	for (size_t i = 0; i < buf_count(&a->posix, struct image_timer); i++)
-		if (has_fired(buf_at(&a->posix, struct image_timer, i)->value_ns,
-			    buf_at(&b->posix, struct image_timer, i)->value_ns))
+	for (size_t i = 0; i < buf_count(pending, struct image_pending); i++) {
+		siginfo_t info;
+
+		memcpy(&info, buf_at(pending, struct image_pending, i)->siginfo, sizeof(info));
+		if (info.si_signo == signo &&
+			(!timer || (info.si_code == SI_TIMER && info.si_timerid == *timer)))
 			return true;
-	for (int i = 0; i < 3; i++)
-		if (has_fired(a->value_us[i], b->value_us[i]))
-			return true;
+	}
 	return false;
 }
 
-/* A timer that fires between the two readings would be in both, or in neither. */
-#define TIMER_ATTEMPTS 20
+/*
+ * Which of two readings goes with the signals that were read in between. A timer that expires
+ * between the readings did so before the signals were read if its signal is among them: then
+ * what is left after it counts, else what was left before, and it will expire again.
+ */
+static void choose_reading(struct process_timers *before, const struct process_timers *after,
+	const struct buf *pending)
+{
+	static const int signals[3] = {SIGALRM, SIGVTALRM, SIGPROF};
+
+	for (size_t i = 0; i < buf_count(&before->posix, struct image_timer); i++) {
+		struct image_timer *t = buf_at(&before->posix, struct image_timer, i);
+		const struct image_timer *later = buf_at(&after->posix, struct image_timer, i);
+
+		if (has_expired(t->value_ns, later->value_ns) &&
+			((t->notify & ~SIGEV_THREAD_ID) == SIGEV_NONE ||
+				is_pending(pending, t->signo, &t->id)))
+			*t = *later;
+	}
+	for (int i = 0; i < 3; i++)
+		if (has_expired(before->value_us[i], after->value_us[i]) &&
+			is_pending(pending, signals[i], NULL))
+			before->value_us[i] = after->value_us[i];
+}
 
 int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct process_timers *out,
 	struct err *e)
 {
 	cleanup_buf struct buf pending = {0};
 	struct process_timers after = {0};
-	int failed = 0, attempt = 0;
-	bool fired;
+	int failed;
 
-	do {
-		pending.len = 0;
-		failed = read_timers(d, r, scratch, out, e) || dump_pending(d, &pending, e) ||
-			 read_timers(d, r, scratch, &after, e);
-		fired = !failed && any_fired(out, &after);
-	} while (fired && ++attempt < TIMER_ATTEMPTS);
+	failed = read_timers(d, r, scratch, out, e) || dump_pending(d, &pending, e) ||
+		 read_timers(d, r, scratch, &after, e);
+	if (!failed)
+		choose_reading(out, &after, &pending);
 	buf_free(&after.posix);
 	if (failed)
 		return -1;
-	if (fired)
-		return err_set(e, 0,
-			"process %d has timers that fire faster than they can be read",
-			d->process->pid);
 	image_writer_note(d->writer, IMAGE_NOTE_TIMERS, out->posix.data, out->posix.len);
 	image_writer_note(d->writer, IMAGE_NOTE_PENDING, pending.data, pending.len);
 	return 0;
