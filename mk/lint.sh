@@ -112,6 +112,16 @@ check_scripts() {
 	fi
 }
 
+check_layers() {
+	need python3
+	mk/layers.py check || finding "folders: see above"
+}
+
+# A victim that no test starts proves nothing.
+check_victims() {
+	mk/victims.py || finding "victims: see above"
+}
+
 check_habits() {
 	all="$code t bench demo mk man doc"
 
@@ -133,12 +143,6 @@ check_habits() {
 			'\b(strcpy|strcat|v?sprintf|gets|strtok|alloca|mktemp|tmpnam|system)\('
 	files 'lib ckpt supervisor' '*.[ch]' | grep -vE '^lib/(err|opts)\.c$' |
 		never 'only tools print and exit' '\b(printf|puts|perror|exit)\('
-	# Folders depend downwards only.
-	files lib '*.[ch]' | never 'lib depends on lib only' \
-		'^#include "(ckpt|supervisor|loader|tools)/'
-	files ckpt '*.[ch]' | never 'ckpt depends on lib only' \
-		'^#include "(supervisor|loader|tools)/'
-	files supervisor '*.[ch]' | never 'supervisor does not depend on tools' '^#include "tools/'
 	files loader '*.c' | never 'there is no libc in the loader' \
 		'^#include <(stdio|stdlib|unistd|pthread|errno|fcntl)\.h>'
 	for file in $(files "$code" '*.[chS]'); do
@@ -151,6 +155,8 @@ check_format
 check_static
 check_headers
 check_scripts
+check_layers
+check_victims
 check_habits
 [ $found -eq 0 ] && echo "lint: nothing found"
 exit $found
