@@ -2,7 +2,12 @@
 O ?= build
 CC = gcc
 CFLAGS ?= -O2 -g
+# Where make install puts things, below $(DESTDIR). The tools find the libraries by the way from BINDIR
+# to LIBDIR: give both to make all, too, if not as here.
 PREFIX ?= /usr/local
+BINDIR = $(PREFIX)/bin
+LIBDIR = $(PREFIX)/lib
+MANDIR = $(PREFIX)/share/man
 VERSION := 0.1
 
 # make V=1 shows the commands.
@@ -11,7 +16,7 @@ MAKEFLAGS += --silent
 endif
 
 WARN = -Wall -Wextra -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes -Wvla
-CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DTRECR_VERSION='"$(VERSION)"'
+override CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DTRECR_VERSION='"$(VERSION)"'
 ifdef SANITIZE
 override O := $(O)-sanitize
 SAN = -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
@@ -40,11 +45,18 @@ $(O)/libtrecr.a: $(LIB_OBJ)
 	ar qcs $@ $^ # q: r keeps one of several members of a name
 
 $(O)/trecr-%: $(O)/tools/trecr-%.o $(O)/libtrecr.a
-	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# Their only trace of where they are installed. The file changes when it does.
+FROM_BIN := $(shell realpath -sm --relative-to='$(BINDIR)' '$(LIBDIR)/trecr')
+$(shell mkdir -p $(O); echo '$(FROM_BIN)' | cmp -s - $(O)/from-bin || echo '$(FROM_BIN)' >$(O)/from-bin)
+$(O)/supervisor/gpu.o $(O)/supervisor/restore/release.o: $(O)/from-bin
+$(O)/supervisor/gpu.o $(O)/supervisor/restore/release.o: \
+	private override CPPFLAGS += -DTRECR_FROM_BIN='"$(FROM_BIN)"'
 
 INSPECT_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard tools/inspect/*.c))
 $(O)/trecr-inspect: $(O)/tools/trecr-inspect.o $(INSPECT_OBJ) $(O)/libtrecr.a
-	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # What runs inside a target: no libc, position-independent, one flat binary.
 LOADER_CFLAGS = -std=gnu11 $(WARN) -O2 -g -MMD -MP -ffreestanding -fPIE -fno-stack-protector \
@@ -82,32 +94,45 @@ $(O)/bench/noop/libcuda.so.1: bench/noop/libcuda.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(WARN) $(CFLAGS) -fPIC -shared -Wl,-soname,$(@F) -o $@ $<
 
-# What building and testing need is installed first, also in a parallel make.
+# What building and testing need is installed first, also in a parallel make. DEPS=no: nothing is
+# installed.
 deps:
 	@sh mk/deps.sh
-check demo: deps
-ifneq ($(filter check demo,$(MAKECMDGOALS)),)
+ifneq ($(DEPS),no)
+check quick demo: deps
+ifneq ($(filter check quick demo,$(MAKECMDGOALS)),)
 $(LIB_OBJ) $(LOADER_OBJ) $(TOOLS:%=$(O)/tools/%.o) $(INSPECT_OBJ) $(DEMO_BIN): | deps
 endif
+endif
 
-MANDIR = $(DESTDIR)$(PREFIX)/share/man
+PAGES := $(notdir $(wildcard man/*.[157]))
 # One command a section that has pages.
 define install_man
-$(if $(wildcard man/*.$(1)),install -m 644 $(wildcard man/*.$(1)) $(MANDIR)/man$(1)/)
+$(if $(wildcard man/*.$(1)),install -m 644 $(wildcard man/*.$(1)) $(DESTDIR)$(MANDIR)/man$(1)/)
 
 endef
 # Programs on a GPU hold these libraries, in images too: each release has a folder of its own, and
 # stays when another one is installed (supervisor/restore/release.h).
-RELEASE = $(DESTDIR)$(PREFIX)/lib/trecr/$(VERSION)-$(shell cat $(sort $(SPLIT)) | sha256sum | cut -c1-12)
+RELEASES = $(DESTDIR)$(LIBDIR)/trecr
+RELEASE = $(RELEASES)/$(VERSION)-$(shell cat $(sort $(SPLIT)) | sha256sum | cut -c1-12)
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7
+	install -d $(DESTDIR)$(BINDIR) $(addprefix $(DESTDIR)$(MANDIR)/man,1 5 7)
 	install -d $(RELEASE)/stubs $(RELEASE)/coverage
 	install -m 755 $(filter-out %.so.1,$(SPLIT)) $(O)/trecr-restart $(RELEASE)/
-	install -m 755 $(filter %.so.1,$(filter $(LIBDIR)/stubs/%,$(SPLIT))) $(RELEASE)/stubs/
-	install -m 755 $(filter $(LIBDIR)/coverage/%,$(SPLIT)) $(RELEASE)/coverage/
-	ln -sfn $(notdir $(RELEASE)) $(DESTDIR)$(PREFIX)/lib/trecr/current
-	install -m 755 $(TOOL_BIN) $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(filter %.so.1,$(filter $(SPLIT_DIR)/stubs/%,$(SPLIT))) $(RELEASE)/stubs/
+	install -m 755 $(filter $(SPLIT_DIR)/coverage/%,$(SPLIT)) $(RELEASE)/coverage/
+	ln -sfn $(notdir $(RELEASE)) $(RELEASES)/current
+	install -m 755 $(TOOL_BIN) $(DESTDIR)$(BINDIR)/
 	$(foreach s,1 5 7,$(call install_man,$(s)))
+
+# Releases before the current one stay: images may need them.
+uninstall:
+	rm -f $(TOOLS:%=$(DESTDIR)$(BINDIR)/%)
+	rm -f $(foreach p,$(PAGES),$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(p)))/$(p))
+	current=$$(readlink $(RELEASES)/current) && rm -rf "$(RELEASES)/$${current##*/}" || :
+	rm -f $(RELEASES)/current
+	[ ! -d $(RELEASES) ] || rmdir $(RELEASES) 2>/dev/null || \
+		echo "Left for images that need them: $$(echo $(RELEASES)/*)"
 
 lint:
 	@sh mk/lint.sh
@@ -130,4 +155,4 @@ clean:
 # then all that hangs on it.
 .SECONDARY:
 
-.PHONY: all bench clean demo deps format install lint
+.PHONY: all bench clean demo deps format install lint uninstall

@@ -20,4 +20,4 @@ $(O)/lower/stubs/cuda.info.o: $(O)/stubs/gen/cuda.info.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 $(LOWER): $(LOWER_OBJ) $(MMU_OBJ)
-	$(CC) -pie -pthread -o $@ $^ $(LOWER_EXPORTS:%=-Wl,--export-dynamic-symbol=%) $(UNPACKERS) -ldl
+	$(CC) $(LDFLAGS) -pie -pthread -o $@ $^ $(LOWER_EXPORTS:%=-Wl,--export-dynamic-symbol=%) $(UNPACKERS) -ldl

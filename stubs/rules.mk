@@ -27,7 +27,7 @@ check-api: $(GEN)
 
 # What a program and its lower half need at run time, laid out as it is installed: stubs are in
 # a folder of their own, which programs find first.
-LIBDIR := $(O)/lib/trecr
+SPLIT_DIR := $(O)/lib/trecr
 STUB_FLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -fPIC -fno-stack-protector -mfsgsbase \
 	-I$(O)/stubs/gen
 CROSSING_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/crossing/*.c \
@@ -64,14 +64,14 @@ $(O)/stubs/lower/%.o: loader/lower/%.S
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
 # What a program closes stays: the lower half calls it, and a restart begins in it.
-STUB_LDFLAGS = -shared -Wl,-z,nodelete -Wl,-z,defs -Wl,-z,now -Wl,-z,noexecstack
-$(LIBDIR)/libtrecr-crossing.so: $(CROSSING_OBJ)
+STUB_LDFLAGS = $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,-z,defs -Wl,-z,now -Wl,-z,noexecstack
+$(SPLIT_DIR)/libtrecr-crossing.so: $(CROSSING_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -o $@ $^ -pthread -ldl
-$(LIBDIR)/stubs/libcuda.so.1: $(CUDA_OBJ) $(LIBDIR)/libtrecr-crossing.so
+$(SPLIT_DIR)/stubs/libcuda.so.1: $(CUDA_OBJ) $(SPLIT_DIR)/libtrecr-crossing.so
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
-$(LIBDIR)/stubs/libnvidia-ml.so.1: $(NVML_OBJ) $(LIBDIR)/libtrecr-crossing.so
+$(SPLIT_DIR)/stubs/libnvidia-ml.so.1: $(NVML_OBJ) $(SPLIT_DIR)/libtrecr-crossing.so
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
 
@@ -82,25 +82,25 @@ $(O)/stubs/gen/%.coverage.o: stubs/coverage.c $(O)/stubs/gen/%.calls.h
 	$(CC) $(CPPFLAGS) $(STUB_FLAGS) -DCOVERAGE_CALLS='"$*.calls.h"' -c -o $@ $<
 counted = $(filter-out %.entries.o,$(1)) $(O)/stubs/gen/$(2).entries.coverage.o \
 	$(O)/stubs/gen/$(2).coverage.o
-$(LIBDIR)/coverage/libcuda.so.1: $(call counted,$(CUDA_OBJ),cuda) $(LIBDIR)/libtrecr-crossing.so
+$(SPLIT_DIR)/coverage/libcuda.so.1: $(call counted,$(CUDA_OBJ),cuda) $(SPLIT_DIR)/libtrecr-crossing.so
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
-$(LIBDIR)/coverage/libnvidia-ml.so.1: $(call counted,$(NVML_OBJ),nvml) $(LIBDIR)/libtrecr-crossing.so
+$(SPLIT_DIR)/coverage/libnvidia-ml.so.1: $(call counted,$(NVML_OBJ),nvml) $(SPLIT_DIR)/libtrecr-crossing.so
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
 
-$(LIBDIR)/trecr-lower: $(LOWER)
+$(SPLIT_DIR)/trecr-lower: $(LOWER)
 	@mkdir -p $(@D)
 	cp $< $@
-$(LIBDIR)/trecr-lower-core: $(LOWER_CORE)
+$(SPLIT_DIR)/trecr-lower-core: $(LOWER_CORE)
 	@mkdir -p $(@D)
 	cp $< $@
 
 # No libc: it is loaded into a space of its own in every program.
-$(LIBDIR)/libtrecr-audit.so: $(O)/stubs/audit/audit.o
+$(SPLIT_DIR)/libtrecr-audit.so: $(O)/stubs/audit/audit.o
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -nostdlib -Wl,-soname,$(@F) -o $@ $^
-$(LIBDIR)/libtrecr-audit-coverage.so: $(O)/stubs/audit/coverage.o
+$(SPLIT_DIR)/libtrecr-audit-coverage.so: $(O)/stubs/audit/coverage.o
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -nostdlib -Wl,-soname,$(@F) -o $@ $^
 $(O)/stubs/audit/coverage.o: stubs/audit/audit.c
@@ -110,11 +110,11 @@ $(O)/stubs/audit/coverage.o: stubs/audit/audit.c
 $(O)/stubs/audit/audit.o: private ALL_CFLAGS = $(STUB_FLAGS) -fvisibility=hidden -ffreestanding
 
 # For debuggers.
-$(LIBDIR)/trecr-gdb.py: tools/trecr-gdb.py
+$(SPLIT_DIR)/trecr-gdb.py: tools/trecr-gdb.py
 	@mkdir -p $(@D)
 	cp $< $@
 
-SPLIT := $(LIBDIR)/trecr-gdb.py $(LIBDIR)/libtrecr-audit.so $(LIBDIR)/libtrecr-crossing.so $(LIBDIR)/stubs/libcuda.so.1 $(LIBDIR)/stubs/libnvidia-ml.so.1 \
-	$(LIBDIR)/trecr-lower $(LIBDIR)/trecr-lower-core $(LIBDIR)/libtrecr-audit-coverage.so \
-	$(LIBDIR)/coverage/libcuda.so.1 $(LIBDIR)/coverage/libnvidia-ml.so.1
+SPLIT := $(SPLIT_DIR)/trecr-gdb.py $(SPLIT_DIR)/libtrecr-audit.so $(SPLIT_DIR)/libtrecr-crossing.so $(SPLIT_DIR)/stubs/libcuda.so.1 $(SPLIT_DIR)/stubs/libnvidia-ml.so.1 \
+	$(SPLIT_DIR)/trecr-lower $(SPLIT_DIR)/trecr-lower-core $(SPLIT_DIR)/libtrecr-audit-coverage.so \
+	$(SPLIT_DIR)/coverage/libcuda.so.1 $(SPLIT_DIR)/coverage/libnvidia-ml.so.1
 all: $(SPLIT)

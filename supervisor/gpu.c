@@ -33,7 +33,7 @@ static bool has_driver(void)
  * release, which programs go on to hold when another one is installed. NULL: not there. */
 static char *find_audit(const char *file)
 {
-	static const char *const places[] = {"lib/trecr", "../lib/trecr/current"};
+	static const char *const places[] = {"lib/trecr", TRECR_FROM_BIN "/current"};
 	cleanup_free char *exe = read_link("/proc/self/exe", NULL);
 	char *slash = exe ? strrchr(exe, '/') : NULL;
 

@@ -62,4 +62,38 @@ if [ -x "$build/t/split/objects" ]; then
 	fi
 	sweep >/dev/null
 fi
+
+# make_in ROOT GOAL...: in a copy of the build, so that this one is not linked anew.
+make_in() {
+	local root=$1
+	shift
+	make -s -C "$top" O="$scratch/copy" LIBDIR=/opt/trecr/lib64 PREFIX=/opt/trecr DEPS=no \
+		LDFLAGS=-Wl,-rpath,/a/name DESTDIR="$root" "$@" >make.out 2>&1
+}
+arena uninstall
+for part in "$build"/*; do
+	case ${part##*/} in
+	t | demo | bench) ;;
+	*) mkdir -p "$scratch/copy" && cp -a "$part" "$scratch/copy/" ;;
+	esac
+done
+ok "make install, with another LIBDIR" make_in "$scratch/lib64" install || diag "$(tail -n 5 make.out)"
+installed=$scratch/lib64/opt/trecr
+is "$(ls "$installed" | xargs)" "bin lib64 share" "nothing is in lib"
+is "$(PATH=$installed/bin:$PATH trecr-run --gpu=on -- sh -c 'echo $LD_AUDIT')" \
+	"$(readlink -f "$installed/lib64/trecr/current")/libtrecr-audit.so" "the tools find it"
+like "$(readelf -d "$installed/bin/trecr-run")" "R(UN)?PATH.*/a/name" "they are linked with LDFLAGS"
+cp -r "$(readlink -f "$installed/lib64/trecr/current")" "$installed/lib64/trecr/earlier"
+ok "make uninstall" make_in "$scratch/lib64" uninstall
+is "$(find "$scratch/lib64" ! -type d ! -path '*/earlier/*')" "" "leaves no file but an earlier release's"
+like "$(cat make.out)" "Left.*/earlier$" "and names that one"
+rm -r "$installed/lib64/trecr/earlier"
+make_in "$scratch/lib64" install && make_in "$scratch/lib64" uninstall
+is "$(find "$scratch/lib64" ! -type d) $(ls "$installed/lib64")" " " "without one, it leaves nothing"
+
+arena deps
+make -C "$top" -n O="$scratch/copy" DEPS=no check TESTS= >make.out 2>&1
+unlike "$(cat make.out)" "deps\.sh" "make check DEPS=no installs nothing"
+make -C "$top" -n O="$scratch/copy" check TESTS= >make.out 2>&1
+like "$(cat make.out)" "deps\.sh" "without it, it does"
 done_testing

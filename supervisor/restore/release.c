@@ -7,6 +7,7 @@
 #include "ckpt/image.h"
 #include "ckpt/image_read.h"
 #include "lib/util.h"
+#include "supervisor/gpu.h"
 #include "supervisor/module.h"
 
 #define LOWER "/trecr-lower"
@@ -56,7 +57,7 @@ static bool is_beside(const char *path)
 		return false;
 	if (!strcmp(own, path))
 		return false;
-	all = xasprintf("%s/../lib/trecr", own);
+	all = xasprintf("%s/" TRECR_FROM_BIN, own);
 	current = xasprintf("%s/current", all);
 	free(steal_ptr(own));
 	own = realpath(current, NULL);
