@@ -31,7 +31,9 @@ refused thread-stream "it holds 1 setting of a thread's default stream,"
 refused parts "it holds 1 description of a part of a GPU"
 refused graph-memory "it holds 4096 bytes of device memory that CUDA graphs have allocated"
 refused memory "it holds 1 setting of memory,"
-refused function "it holds 1 setting of a function that the program has not asked for by its name,"
+for how in set ask launch launch-ex; do
+	refused function-$how "it uses a kernel that it has not asked for by its name"
+done
 refused unknown "it has called function 1 of the driver.s table (99){16}, which has no name"
 refused list "it holds 1 CUDA module linked with addresses of its own"
 refused gone "a CUDA module was loaded from memory that is no more"

@@ -87,9 +87,6 @@ static const struct names settings[CUDA_SETTINGS] = {
 	[CUDA_SETTING_STREAM] = {"setting of a thread's default stream",
 		"settings of threads' default streams"},
 	[CUDA_SETTING_MEMORY] = {"setting of memory", "settings of memory"},
-	[CUDA_SETTING_FUNCTION] = {"setting of a function that the program has not asked for "
-				   "by its name",
-		"settings of functions that the program has not asked for by their names"},
 };
 
 static int refuse(const struct names *n, unsigned count)
@@ -116,6 +113,11 @@ static int refuse_lost(const struct cuda_state *s)
 	for (unsigned i = 0; i < CUDA_KINDS; i++)
 		if (objects[i])
 			return refuse(&kinds[i], objects[i]);
+	if (set[CUDA_SETTING_FUNCTION])
+		return agent_fail(
+			"it uses a kernel that it has not asked for by its name, but found by "
+			"a function of the driver that has no name: which one its handle "
+			"stands for after a restart is not known");
 	for (unsigned i = 0; i < CUDA_SETTINGS; i++)
 		if (set[i])
 			return refuse(&settings[i], set[i]);

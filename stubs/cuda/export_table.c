@@ -14,6 +14,7 @@
 
 #include "loader/lower/raw.h"
 #include "lower/records.h"
+#include "stubs/cuda/modules.h"
 #include "stubs/cuda/nameless.h"
 #include "stubs/cuda/objects.h"
 #include "stubs/cuda/storage.h"
@@ -37,14 +38,18 @@ static const struct table {
 	unsigned char id[4]; /* the first bytes tell them apart */
 	unsigned words;      /* 0: the table says */
 	int untouched;       /* handed out as it is */
-	int storage;         /* it is the one of what is kept with contexts */
-	uint64_t known; /* functions that leave nothing behind, or what is recorded: a bit a
-			   slot */
+	/* A bit a slot: functions that leave nothing behind; and those that something of ours
+	 * stands in front of, which @stand_in tells. */
+	uint64_t known, stood_in;
+	void *(*stand_in)(size_t slot, void *function);
 } tables[] = {
 	{.id = {0x6b, 0xd5, 0xfb, 0x6c}, .known = SLOT(2)},
 	{.id = {0xa0, 0x94, 0x79, 0x8c}, .known = SLOT(2) | SLOT(6)},
 	{.id = {0x42, 0xd8, 0x5a, 0x81}, .known = SLOT(2)},
-	{.id = {0xc6, 0x93, 0x33, 0x6e}, .words = 4, .storage = 1},
+	{.id = {0xc6, 0x93, 0x33, 0x6e},
+		.words = 4,
+		.stood_in = SLOT(STORAGE_PUT) | SLOT(STORAGE_DELETE) | SLOT(STORAGE_GET),
+		.stand_in = storage_stand_in},
 	{.id = {0x26, 0x3e, 0x88, 0x60}, .known = SLOT(2) | SLOT(3)},
 	{.id = {0x69, 0xa2, 0x8e, 0x9f}, .known = SLOT(19) | SLOT(21) | SLOT(24) | SLOT(25)},
 	{.id = {0x21, 0x31, 0x8c, 0x60}, .known = SLOT(4) | SLOT(39) | SLOT(51)},
@@ -52,7 +57,9 @@ static const struct table {
 		.known = SLOT(1) | SLOT(2) | SLOT(3) | SLOT(4) | SLOT(6)},
 	{.id = {0x17, 0x34, 0xdc, 0x26}, .known = SLOT(4) | SLOT(13)}, /* libcublasLt's */
 	{.id = {0xf8, 0xcf, 0xf9, 0x51}, .known = SLOT(1)},
-	{.id = {0x6e, 0x16, 0x3f, 0xbe}, .known = SLOT(7)}, /* libcufft's */
+	{.id = {0x6e, 0x16, 0x3f, 0xbe}, /* libcufft's */
+		.stood_in = SLOT(MODULE_FUNCTIONS),
+		.stand_in = modules_stand_in},
 	/* By this one a runtime library sees that the driver is genuine. It is: nothing here
 	 * stands between the two. lower/gate.c has what that takes. */
 	{.id = {0xd4, 0x08, 0x20, 0x55}, .untouched = 1},
@@ -159,9 +166,22 @@ static void *translated(void *function, const unsigned char id[16], unsigned slo
 	return i < NAMELESS ? cuda_nameless + i * NAMELESS_SIZE : function;
 }
 
-static int is_known(const struct table *t, size_t slot)
+static int has_slot(uint64_t slots, size_t slot)
 {
-	return slot < 64 && t->known >> slot & 1;
+	return slot < 64 && slots >> slot & 1;
+}
+
+/* What takes the place of @function; NULL: no memory. */
+static void *exchanged(
+	const struct table *t, void *function, const unsigned char id[16], size_t slot)
+{
+	void *ours;
+
+	if (!has_slot(t->stood_in, slot))
+		return crossing_function(
+			translated(function, id, slot, has_slot(t->known, slot)));
+	ours = crossing_function(function);
+	return ours ? t->stand_in(slot, ours) : NULL;
 }
 
 /* Exchanging twice changes nothing: what is ours does not lie in the driver. */
@@ -175,18 +195,11 @@ static int exchange(const struct table *t, void **words, const unsigned char id[
 		return -1;
 	for (size_t i = t->words ? 0 : 1; i < count; i++) {
 		void *ours;
-		int known;
 
 		if (!crossing_within(&cuda_library, words[i]))
 			continue;
-		known = t->storage && i < STORAGE_FUNCTIONS;
-		ours = crossing_function(
-			known ? words[i] : translated(words[i], id, i, is_known(t, i)));
-		if (!ours)
-			return -1;
-		if (known)
-			ours = storage_stand_in(i, ours);
-		if (remember(&words[i], ours) < 0)
+		ours = exchanged(t, words[i], id, i);
+		if (!ours || remember(&words[i], ours) < 0)
 			return -1;
 		words[i] = ours;
 	}
@@ -237,7 +250,7 @@ int body_cuGetExportTable(const void **out, const unsigned char id[16])
 	t = find(id);
 	if (!t)
 		t = &unknown;
-	if (t->storage)
+	if (t->stand_in == storage_stand_in)
 		raw_copy(CUDA_STATE->storage_table, id, sizeof(CUDA_STATE->storage_table));
 	if (t->untouched || !exchange(t, (void **)*out, id))
 		return 0;

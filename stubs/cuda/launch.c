@@ -73,6 +73,8 @@ static int launch_lowered(const struct launch_config *config, void *function, vo
 		function = o->real;
 		if (is_dead(function))
 			return CUDA_ERROR_INVALID_HANDLE;
+	} else if (function) {
+		function_lost();
 	}
 	if (!config)
 		return real(config, function, params, extra);

@@ -5,6 +5,7 @@
 
 #include "loader/lower/raw.h"
 #include "stubs/calls.h"
+#include "stubs/cuda/modules.h"
 #include "stubs/cuda/objects.h"
 
 #include "stubs/cuda/index.inc"
@@ -82,15 +83,14 @@ int body_cuLibraryLoadFromFile(void **library, const char *path, const int *jit_
 	return r;
 }
 
-typedef int get_name(const char **, void *);
-
 /* @handles has real ones of what belongs to @whole, and gets what the program may have: each by
- * its name, as if it had asked for that. */
-static int name_all(void **handles, unsigned count, void *whole, get_name *name, unsigned get)
+ * its name (for which @name asks), as if it had asked for that. */
+static int name_all(void **handles, unsigned count, void *whole, unsigned name, unsigned get)
 {
 	for (unsigned i = 0; i < count && handles[i]; i++) {
 		const char *text;
-		int r = name(&text, handles[i]);
+		int r = cuda_call_down(
+			name, (uint64_t[CALL_WORDS]){(uint64_t)&text, (uint64_t)handles[i]});
 
 		if (!r)
 			r = cuda_perform(get, (uint64_t[CALL_WORDS]){(uint64_t)&handles[i],
@@ -103,8 +103,8 @@ static int name_all(void **handles, unsigned count, void *whole, get_name *name,
 
 typedef int enumerate(void **, unsigned, void *);
 
-static int list_all(void **handles, unsigned count, void *whole, enumerate *real,
-	get_name *name, unsigned get)
+static int list_all(void **handles, unsigned count, void *whole, enumerate *real, unsigned name,
+	unsigned get)
 {
 	int r;
 
@@ -117,11 +117,69 @@ static int list_all(void **handles, unsigned count, void *whole, enumerate *real
 int body_cuModuleEnumerateFunctions(void **functions, unsigned count, void *module)
 {
 	return list_all(functions, count, module, real_cuModuleEnumerateFunctions,
-		real_cuFuncGetName, INDEX_cuModuleGetFunction);
+		INDEX_cuFuncGetName, INDEX_cuModuleGetFunction);
 }
 
 int body_cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library)
 {
 	return list_all(kernels, count, library, real_cuLibraryEnumerateKernels,
-		real_cuKernelGetName, INDEX_cuLibraryGetKernel);
+		INDEX_cuKernelGetName, INDEX_cuLibraryGetKernel);
+}
+
+/* ---- by the driver's function without a name ---- */
+
+module_functions *real_module_functions;
+
+STUB_HIDDEN void *modules_stand_in(size_t i, void *function)
+{
+	real_module_functions = (module_functions *)function;
+	return (void *)guarded_module_functions;
+}
+
+struct found {
+	void **functions;
+	unsigned count, room;
+};
+
+/* Called by the driver, on the lower half's thread-local storage. */
+static void find(void *data, void *function)
+{
+	struct found *f = data;
+
+	if (f->count < f->room)
+		f->functions[f->count] = function;
+	f->count++;
+}
+
+/* For the program: as if it had asked for @real by its name. Where that leads to another one,
+ * it gets the driver's handle, and whatever it does with it is lost (function_lost()). */
+static void *by_name(void *real, void *module)
+{
+	void *function = real;
+
+	if (name_all(&function, 1, module, INDEX_cuFuncGetName, INDEX_cuModuleGetFunction))
+		return real;
+	return object_real(function) == real ? function : real;
+}
+
+STUB_HIDDEN int body_module_functions(
+	void *context, void *module, take_function *take, void *data)
+{
+	void *real = object_real(module);
+	struct found f = {0};
+	int count;
+
+	if (is_dead(real))
+		return 0;
+	real_module_functions(context, real, find, &f);
+	f.room = f.count;
+	f.functions = block_new(f.room * sizeof(*f.functions) + 1);
+	if (!f.functions)
+		return 0;
+	f.count = 0;
+	count = real_module_functions(context, real, find, &f);
+	for (unsigned i = 0; i < f.count && i < f.room; i++)
+		take(data, by_name(f.functions[i], module));
+	block_free(f.functions, f.room * sizeof(*f.functions) + 1);
+	return count;
 }

@@ -83,6 +83,10 @@ STUB_HIDDEN int cuda_call_down(unsigned index, const uint64_t *words);
 STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments);
 /* Something was set in @context that could not be set again; once is enough to know. */
 STUB_HIDDEN int setting_lost(void *context, enum cuda_setting what);
+/* The program uses a function by a handle that is none of ours: it came from a function without
+ * a name, and may stand for something else after a restart. Runs below, on the lower half's
+ * thread-local storage. */
+STUB_HIDDEN void function_lost(void);
 /* An object of a kind that cannot be made again, with the driver's own handle. 0 or an error.
  */
 STUB_HIDDEN int object_lost(enum cuda_kind kind, void *real);

@@ -10,6 +10,8 @@
 #include "stubs/cuda/memory_state.h"
 #include "stubs/cuda/objects.h"
 
+#include "stubs/cuda/index.inc"
+
 STUB_HIDDEN int cuda_call_words(void **slot, const uint64_t words[CALL_WORDS]);
 STUB_HIDDEN int cuda_record_call(
 	unsigned index, const uint64_t registers[6], const uint64_t *stack);
@@ -293,6 +295,11 @@ static int is_stream_of_thread(const struct performed *p, const struct call_para
 	       (!stream && length > 5 && !strcmp(name + length - 5, "_ptsz"));
 }
 
+static int is_function(const struct call_param *p)
+{
+	return p && (p->object == CUDA_FUNCTION || p->object == CUDA_KERNEL);
+}
+
 /* What a call has changed. NULL: nothing that we know of. */
 static struct object *changed(const struct performed *p, const struct cuda_call *call)
 {
@@ -323,6 +330,18 @@ STUB_HIDDEN int setting_lost(void *context, enum cuda_setting what)
 	return 0;
 }
 
+STUB_HIDDEN void function_lost(void)
+{
+	int (*get_current)(void **) = (int (*)(void **))cuda_targets[INDEX_cuCtxGetCurrent];
+	void *context = NULL;
+
+	if (!state_usable() || get_current(&context) || !context ||
+		object_find(CUDA_SETTING, (char *)context + CUDA_SETTING_FUNCTION))
+		return;
+	if (setting_lost(context, CUDA_SETTING_FUNCTION))
+		CUDA_STATE->unknown_lost = 1;
+}
+
 /* Nobody would read a record of it, and of an executable graph there would be more with each
  * step. */
 static int is_of_lost(const struct performed *p)
@@ -337,9 +356,7 @@ static enum cuda_setting setting_of(const struct performed *p)
 {
 	const struct call_param *first = call_first_handle(p->info);
 
-	return first && (first->object == CUDA_FUNCTION || first->object == CUDA_KERNEL)
-		       ? CUDA_SETTING_FUNCTION
-		       : CUDA_SETTING_STREAM;
+	return is_function(first) ? CUDA_SETTING_FUNCTION : CUDA_SETTING_STREAM;
 }
 
 static int perform_state(struct performed *p)
@@ -401,6 +418,19 @@ static int concerns_contexts(const struct call_info *info)
 	return info->on_context;
 }
 
+/* By the driver's handle of a function, as for function_lost(). */
+static int has_strange(const struct performed *p)
+{
+	for (unsigned i = 0; i < p->info->param_count; i++) {
+		const struct call_param *q = &p->info->params[i];
+		uint64_t handle = p->arguments[q->word];
+
+		if (!q->stars && is_function(q) && handle && !in_records_window(handle))
+			return 1;
+	}
+	return 0;
+}
+
 STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments)
 {
 	struct performed p = {
@@ -417,7 +447,8 @@ STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments)
 	r = perform(&p);
 	if (changes)
 		answers_changed();
-	return r;
+	return r || !has_strange(&p) ? r
+				     : setting_lost(current_context(), CUDA_SETTING_FUNCTION);
 }
 
 STUB_HIDDEN int cuda_record_call(

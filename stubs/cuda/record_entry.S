@@ -82,6 +82,19 @@ objects_first_use:
 	.cfi_endproc
 	.size objects_first_use, . - objects_first_use
 
+/* A function is used by a handle that is none of ours. Keeps all but rax. */
+	.globl functions_strange
+	.hidden functions_strange, function_lost
+	.type functions_strange, @function
+functions_strange:
+	.cfi_startproc
+	SAVE_ARGUMENTS
+	call function_lost
+	RESTORE_ARGUMENTS
+	ret
+	.cfi_endproc
+	.size functions_strange, . - functions_strange
+
 	/* Functions that come in a table, and are bodies. */
 .macro guarded name
 	.globl guarded_\name
@@ -94,6 +107,7 @@ guarded_\name:
 .endm
 	guarded storage_put
 	guarded storage_delete
+	guarded module_functions
 
 	.section .text.hot, "ax", @progbits
 	.globl guarded_storage_get

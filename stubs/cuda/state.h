@@ -53,7 +53,7 @@ enum cuda_kind {
 enum cuda_setting {
 	CUDA_SETTING_STREAM, /* a thread's default stream */
 	CUDA_SETTING_MEMORY,
-	CUDA_SETTING_FUNCTION, /* that the program was given by a function without a name */
+	CUDA_SETTING_FUNCTION, /* used by a handle that a function without a name gave */
 	CUDA_SETTINGS,
 };
 

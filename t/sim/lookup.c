@@ -20,6 +20,8 @@ SIM_EXPORT int cuGetProcAddress_v2(
 SIM_EXPORT int cuGetProcAddress(const char *name, void **function, int version, uint64_t flags);
 SIM_EXPORT int cuGetExportTable(const void **table, const void *id);
 int cuModuleGetFunction(void **function, void *module, const char *name);
+int cuModuleGetFunctionCount(unsigned *count, void *module);
+int cuModuleEnumerateFunctions(void **functions, unsigned count, void *module);
 
 static int known(const char *name)
 {
@@ -161,6 +163,25 @@ static int storage_get(void **value, void *context, void *name)
 	return 0;
 }
 
+/* The functions of a module, as the driver tells them; @take is only to look. */
+static int each_function(
+	void *context, void *module, void (*take)(void *data, void *function), void *data)
+{
+	void **functions;
+	unsigned count;
+	int r;
+
+	SIM_ENTER();
+	if (cuModuleGetFunctionCount(&count, module))
+		return 0;
+	functions = calloc(count, sizeof(*functions));
+	r = cuModuleEnumerateFunctions(functions, count, module);
+	for (unsigned i = 0; i < count && !r; i++)
+		take(data, functions[i]);
+	free(functions);
+	return r ? 0 : (int)count;
+}
+
 static int hidden_times(int a, int b)
 {
 	SIM_ENTER();
@@ -170,6 +191,8 @@ static int hidden_times(int a, int b)
 static const void *const functions_table[] = {(void *)56, hidden_add, hidden_make_current,
 	hidden_times_asked, hidden_create, hidden_current, hidden_function};
 static const void *const unknown_table[] = {(void *)16, hidden_times};
+static const void *const modules_table[] = {
+	(void *)64, NULL, NULL, NULL, NULL, NULL, NULL, each_function};
 static const void *const check_table[] = {(void *)16, check};
 static const void *const storage_table[] = {storage_put, storage_delete, storage_get, 0};
 
@@ -182,6 +205,9 @@ int cuGetExportTable(const void **table, const void *id)
 	switch (*(const uint8_t *)id) {
 	case 0x6b:
 		*table = functions_table;
+		return 0;
+	case 0x6e:
+		*table = modules_table;
 		return 0;
 	case 0xd4:
 		*table = check_table;

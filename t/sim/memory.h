@@ -24,7 +24,7 @@ enum range_kind {
 struct range {
 	uint64_t start, size; /* as it was asked for */
 	enum range_kind kind;
-	bool accessible;
+	uint64_t accessible; /* to devices: a bit each */
 	unsigned flags;
 	int read_mostly, preferred; /* advice; preferred: a device, plus one */
 	unsigned attached;          /* flags */

@@ -234,6 +234,13 @@ int cuMemUnmap(uint64_t address, size_t size)
 	return result;
 }
 
+static uint64_t allowed(uint64_t devices, const struct access *access)
+{
+	uint64_t device = 1ul << access->location;
+
+	return access->flags ? devices | device : devices & ~device;
+}
+
 int cuMemSetAccess(uint64_t address, size_t size, const struct access *access, size_t count)
 {
 	int result = SIM_INVALID_VALUE;
@@ -249,9 +256,10 @@ int cuMemSetAccess(uint64_t address, size_t size, const struct access *access, s
 		for (uint64_t at = address; !result && at < address + size;) {
 			struct range *r = range_find(at, MAPPED);
 
+			for (size_t i = 0; i < count; i++)
+				r->accessible = allowed(r->accessible, &access[i]);
 			mprotect((void *)at, r->size,
-				access->flags ? PROT_READ | PROT_WRITE : PROT_NONE);
-			r->accessible = access->flags != 0;
+				r->accessible ? PROT_READ | PROT_WRITE : PROT_NONE);
 			at += r->size;
 		}
 	}

@@ -66,6 +66,7 @@ int cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
 int cuModuleLoadData(void **, const void *);
 int cuModuleUnload(void *);
 int cuModuleGetFunction(void **, void *, const char *);
+int cuModuleGetFunctionCount(unsigned *, void *);
 int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
 	void *, void **, void **);
 int cuStreamCreate(void **, unsigned);

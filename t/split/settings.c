@@ -300,19 +300,106 @@ static void check_managed(void)
 	}
 }
 
-static const char on_page[4096] __attribute__((aligned(4096))) = "sim module\n";
+/* Functions of a module as libcufft finds them, by a function without a name: they are the same
+ * as by name. */
+static struct {
+	void *module;
+	CUdeviceptr variable;
+	void *functions[16];
+	unsigned count;
+} found;
 
-/* One that comes out of the driver's tables without names is no object of ours. */
-static void set_hidden_function(void)
+static void take_function(void *data, void *one)
 {
-	static const unsigned char id[16] = {0x6b, 0xd5, 0xfb, 0x6c};
-	int (**table)(void **, void *, const char *);
-	void *module, *function = NULL;
+	found.functions[found.count++ % 16] = one;
+	CHECK(data == &found, "the callback is given something else");
+}
+
+static unsigned find_functions(void)
+{
+	unsigned char id[16] = {0x6e, 0x16, 0x3f, 0xbe};
+	int (**table)(void *, void *, void (*)(void *, void *), void *);
 
 	OK(cuGetExportTable((const void **)&table, id));
-	OK(cuModuleLoadData(&module, "sim module\n"));
-	OK(table[6](&function, module, "count"));
-	OK(cuFuncSetAttribute(function, 8, 1000));
+	return table[7](first, found.module, take_function, &found);
+}
+
+static void count_with(void *one, uint32_t wanted)
+{
+	uint64_t n = wanted;
+	uint32_t value = 0;
+
+	OK(cuLaunchKernel(
+		one, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&found.variable, &n, &n}, NULL));
+	OK(cuMemcpyDtoH_v2(&value, found.variable, 4));
+	CHECK(value == wanted, "the kernel has written %u", value);
+}
+
+static void *found_by_name(const char *wanted)
+{
+	const char *name = "";
+	unsigned i = 0;
+
+	while (i < found.count && i < 16 && strcmp(name, wanted))
+		OK(cuFuncGetName(&name, found.functions[i++]));
+	MUST(!strcmp(name, wanted));
+	return found.functions[i - 1];
+}
+
+static void make_found(void)
+{
+	void *named = NULL;
+	unsigned count;
+
+	OK(cuModuleLoadData(&found.module, "sim module\n"));
+	OK(cuMemAlloc_v2(&found.variable, 4));
+	OK(cuModuleGetFunctionCount(&count, found.module));
+	CHECK(find_functions() == count && found.count == count, "%u functions of %u",
+		found.count, count);
+	OK(cuModuleGetFunction(&named, found.module, "count"));
+	CHECK(named == found_by_name("count"), "it is not the one of that name");
+	OK(cuFuncSetAttribute(found_by_name("count"), 8, 4321));
+	count_with(named, 11);
+}
+
+static void check_found(void)
+{
+	void *one = found_by_name("count");
+	int value = 0;
+
+	OK(cuFuncGetAttribute(&value, 8, one));
+	CHECK(value == 4321, "attribute %d", value);
+	count_with(one, 12);
+	found.count = 0;
+	find_functions();
+	CHECK(one == found_by_name("count"), "it is another one now");
+}
+
+static const char on_page[4096] __attribute__((aligned(4096))) = "sim module\n";
+
+/* One that comes out of other tables without names is no object of ours. */
+static void use_hidden_function(const char *how)
+{
+	static const unsigned char id[16] = {0x6b, 0xd5, 0xfb, 0x6c};
+	struct {
+		unsigned grid[3], block[3], shared;
+		void *stream, *attributes;
+		unsigned attribute_count;
+	} config = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
+	int (**table)(void **, void *, const char *);
+	void *hidden = NULL, *parameters[] = {&found.variable, &(uint64_t){1}, &(uint64_t){1}};
+	int value;
+
+	OK(cuGetExportTable((const void **)&table, id));
+	OK(table[6](&hidden, found.module, "count"));
+	if (!strcmp(how, "set"))
+		OK(cuFuncSetAttribute(hidden, 8, 4321));
+	if (!strcmp(how, "ask"))
+		OK(cuFuncGetAttribute(&value, 8, hidden));
+	if (!strcmp(how, "launch"))
+		OK(cuLaunchKernel(hidden, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+	if (!strcmp(how, "launch-ex"))
+		OK(cuLaunchKernelEx(&config, hidden, parameters, NULL));
 }
 
 /* Nobody knows what is behind it. */
@@ -345,8 +432,8 @@ static void hold(const char *what)
 		OK(cuPointerSetAttribute(&groups, 6, managed[0]));
 	if (!strcmp(what, "unknown"))
 		call_unknown();
-	if (!strcmp(what, "function"))
-		set_hidden_function();
+	if (!strncmp(what, "function-", 9))
+		use_hidden_function(what + 9);
 	if (!strcmp(what, "parts"))
 		OK(cuDevSmResourceSplitByCount(parts, &groups, parts, parts, 0, 8));
 	if (!strcmp(what, "heap")) {
@@ -391,6 +478,7 @@ int main(int argc, char **argv)
 	make_settings();
 	make_managed();
 	make_far();
+	make_found();
 	fill_variables(100);
 	fill_managed_variable(7);
 	if (argc > 1)
@@ -403,6 +491,7 @@ int main(int argc, char **argv)
 	check_settings();
 	check_managed();
 	check_far();
+	check_found();
 	fill_variables(200);
 	fill_managed_variable(8);
 	check_variables(200);
