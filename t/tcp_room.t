@@ -58,4 +58,16 @@ if listening.accept()[0].recv(5) == b"early" and not unsent(client):
 else
 	skip "a connection with one end" "no python3, or no SYN cookies"
 fi
+
+# A listening socket's backlog can be limited more narrowly where a program comes back.
+scenario_limited() {
+	freeze_away && step="a restart with a lower limit" &&
+		echo 4 >/proc/sys/net/core/somaxconn && ! restart_detached &&
+		step="its reason" &&
+		grep -q "1[0-9] connections wait to be accepted at descriptor [0-9]*, more than.*somaxconn" restart.err &&
+		step="a restart with room" && echo 4096 >/proc/sys/net/core/somaxconn &&
+		restart_here && step="going on" && finish && [ "$status" = 0 ] && said_ok
+}
+scenario "a backlog that has no room here: said before anything is made" scenario_limited \
+	"$victim/backlogs"
 done_testing

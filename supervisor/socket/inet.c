@@ -413,9 +413,22 @@ int socket_inet_relate(struct fd_dump *d, struct socket_dump *k, struct err *e)
 	return k->s.state == IMAGE_SOCKET_CONNECTED ? relate_tcp(d, k, e) : 0;
 }
 
+/* One connection may have come to any of those that listen at its port (SO_REUSEPORT). */
 int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
-	if (k->waiting_count <= k->waiting_found || d->tcp == FD_TCP_RESET)
+	uint32_t waiting = 0, found = 0;
+
+	if (!k->waiting_count || d->tcp == FD_TCP_RESET)
+		return 0;
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		const struct socket_dump *l = socket_dump_at(d, n);
+
+		if (l->s.family == AF_UNIX || socket_port(l->s.name) != socket_port(k->s.name))
+			continue;
+		waiting += l->waiting_count;
+		found += l->waiting_found;
+	}
+	if (waiting <= found)
 		return 0;
 	return err_with(e, EAGAIN,
 		"a connection waits to be accepted whose other end is of another program, or "

@@ -125,18 +125,58 @@ static int connect_waiting(struct socket_restore *q, size_t number, struct err *
 		q, q->made[number - 1].fd, s, s->peer_name, s->peer_name_size, e);
 }
 
+static int compare_places(const void *a, const void *b)
+{
+	const struct image_socket *x = *(const struct image_socket *const *)a;
+	const struct image_socket *y = *(const struct image_socket *const *)b;
+
+	return x->backlog < y->backlog ? -1 : x->backlog > y->backlog;
+}
+
 /* In the order in which they came. */
 static int fill_backlog(struct socket_restore *q, size_t listener, struct err *e)
 {
-	for (uint32_t place = 0, left = q->count; left; place++, left--)
-		for (size_t n = 1; n <= q->count; n++) {
-			const struct image_socket *s = &q->s[n - 1];
+	cleanup_buf struct buf waiting = {0}; /* const struct image_socket * */
+	const struct image_socket *l = &q->s[listener - 1];
 
-			if (s->state == IMAGE_SOCKET_WAITING && s->listener == listener &&
-				s->backlog == place && connect_waiting(q, n, e))
-				return -1;
-		}
+	if (l->state != IMAGE_SOCKET_LISTENING)
+		return 0;
+	for (size_t i = 0; i < q->count; i++) {
+		const struct image_socket *s = &q->s[i];
+
+		if (s->state == IMAGE_SOCKET_WAITING && s->listener == listener)
+			buf_push(&waiting, const struct image_socket *, &s);
+	}
+	if (waiting.len)
+		qsort(waiting.data, buf_count(&waiting, void *), sizeof(void *),
+			compare_places);
+	for (size_t i = 0; i < buf_count(&waiting, void *); i++) {
+		const struct image_socket *s =
+			*buf_at(&waiting, const struct image_socket *, i);
+
+		if (connect_waiting(q, s - q->s + 1, e))
+			return -1;
+	}
 	return 0;
+}
+
+/* listen(2) may have been called again, with less room than is taken already. */
+uint32_t socket_backlog_needed(const struct socket_restore *q, size_t listener)
+{
+	uint32_t waiting = socket_waiting_at(q->s, q->count, listener);
+
+	return waiting > q->s[listener - 1].backlog ? waiting : q->s[listener - 1].backlog;
+}
+
+static int set_backlog(struct socket_restore *q, size_t listener, struct err *e)
+{
+	const struct image_socket *s = &q->s[listener - 1];
+
+	if (s->state != IMAGE_SOCKET_LISTENING ||
+		socket_backlog_needed(q, listener) == s->backlog)
+		return 0;
+	return s->family == AF_UNIX ? socket_unix_listen(q, listener, s->backlog, e)
+				    : socket_inet_listen(q, listener, s->backlog, e);
 }
 
 /* The other end goes, as it did. With something unread it leaves an error behind. */
@@ -243,9 +283,10 @@ int socket_restore_settle(struct fd_restore *r, struct err *e)
 
 	/* Whoever is connected takes nothing from others. */
 	return each(q, socket_deliver, e) || each(q, connect_to_name, e) ||
-			       each(q, fill_backlog, e) || each(q, end_other, e) ||
-			       each(q, shut_down, e) || each(q, set_options, e) ||
-			       each(q, socket_unix_reveal, e) || hand_kept_over(q, e)
+			       each(q, fill_backlog, e) || each(q, set_backlog, e) ||
+			       each(q, end_other, e) || each(q, shut_down, e) ||
+			       each(q, set_options, e) || each(q, socket_unix_reveal, e) ||
+			       hand_kept_over(q, e)
 		       ? -1
 		       : 0;
 }

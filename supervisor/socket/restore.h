@@ -48,6 +48,12 @@ int socket_unix_make(struct socket_restore *q, size_t number, struct err *e);
 /* Give UNIX socket @number the name of its file that it had been renamed to. */
 int socket_unix_reveal(struct socket_restore *q, size_t number, struct err *e);
 int socket_inet_make(struct socket_restore *q, size_t number, struct err *e);
+/* How many connections have to have room in the backlog of @listener while it is filled. */
+uint32_t socket_backlog_needed(const struct socket_restore *q, size_t listener);
+int socket_unix_listen(
+	struct socket_restore *q, size_t number, uint32_t backlog, struct err *e);
+int socket_inet_listen(
+	struct socket_restore *q, size_t number, uint32_t backlog, struct err *e);
 
 /* A new socket of the kind of @s with the options that come early; lifted. */
 int socket_new(struct socket_restore *q, const struct image_socket *s, struct err *e);

@@ -410,6 +410,15 @@ static int make_netlink(
 		       : 0;
 }
 
+int socket_inet_listen(struct socket_restore *q, size_t number, uint32_t backlog, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+
+	return listen(q->made[number - 1].fd, backlog)
+		       ? no_name("listen at", s->name, s->name_size, errno, e)
+		       : 0;
+}
+
 int socket_inet_make(struct socket_restore *q, size_t number, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
@@ -430,9 +439,9 @@ int socket_inet_make(struct socket_restore *q, size_t number, struct err *e)
 		return 0;
 	if (bind_name(made->fd, s->name, s->name_size, e))
 		return -1;
-	if (s->state == IMAGE_SOCKET_LISTENING && listen(made->fd, s->backlog))
-		return no_name("listen at", s->name, s->name_size, errno, e);
-	return 0;
+	return s->state == IMAGE_SOCKET_LISTENING
+		       ? socket_inet_listen(q, number, socket_backlog_needed(q, number), e)
+		       : 0;
 }
 
 int socket_inet_sender(struct socket_restore *q, const struct image_socket *to,

@@ -424,22 +424,28 @@ static int make_datagram(struct socket_restore *q, size_t number, struct err *e)
 	return bind_own(q, number, e) || bind_own(q, partner, e) ? -1 : 0;
 }
 
+int socket_unix_listen(struct socket_restore *q, size_t number, uint32_t backlog, struct err *e)
+{
+	struct socket_act as = as_seen_by(&q->s[number - 1]);
+	struct call c = {.fd = q->made[number - 1].fd, .backlog = backlog};
+
+	return socket_act(&as, listen_it, &c, NULL, "listen at a socket", e);
+}
+
 int socket_unix_make(struct socket_restore *q, size_t number, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
 	struct socket_made *made = &q->made[number - 1];
-	struct socket_act as = as_seen_by(s);
-	struct call c = {.backlog = s->backlog};
 
 	if (s->type == SOCK_DGRAM)
 		return make_datagram(q, number, e);
 	if (s->state == IMAGE_SOCKET_CONNECTED || s->state == IMAGE_SOCKET_ENDED)
 		return make_connected(q, number, e);
-	made->fd = c.fd = socket_new(q, s, e);
+	made->fd = socket_new(q, s, e);
 	if (made->fd < 0 || bind_own(q, number, e) || socket_is_new(q, number, e))
 		return -1;
 	return s->state == IMAGE_SOCKET_LISTENING
-		       ? socket_act(&as, listen_it, &c, NULL, "listen at a socket", e)
+		       ? socket_unix_listen(q, number, socket_backlog_needed(q, number), e)
 		       : 0;
 }
 

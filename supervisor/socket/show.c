@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "supervisor/fd/kinds.h"
@@ -23,14 +24,32 @@ static bool is_kept(const struct image *job, uint32_t number)
 	return false;
 }
 
+/* More than listen(2) makes room for here would be waited for in vain. */
+static int check_room(const struct fd_check *c, const struct image_socket *all, size_t count,
+	size_t number, struct err *e)
+{
+	uint32_t waiting = socket_waiting_at(all, count, number);
+	cleanup_free char *text = NULL;
+	size_t size;
+
+	/* It lets in one more than it has room for (sk_acceptq_is_full()). */
+	if (!waiting || read_file("/proc/sys/net/core/somaxconn", &text, &size, NULL) ||
+		waiting <= strtoul(text, NULL, 10) + 1)
+		return 0;
+	return err_set(e, 0,
+		"%u connections wait to be accepted at descriptor %d, more than a backlog may "
+		"hold here; set net.core.somaxconn to %u",
+		waiting, c->fd, waiting);
+}
+
 int fd_socket_check(const struct fd_check *c, const struct image_description *x, struct err *e)
 {
+	const struct image_socket *all, *s;
 	const struct image_object *o;
-	const struct image_socket *s;
 	size_t count;
 
-	s = image_note_array(c->job, IMAGE_NOTE_SOCKETS, struct image_socket, &count);
-	s += x->args[0] - 1; /* checked at opening */
+	all = image_note_array(c->job, IMAGE_NOTE_SOCKETS, struct image_socket, &count);
+	s = &all[x->args[0] - 1]; /* checked at opening */
 	if (!socket_is_known(s->family, s->type, s->protocol))
 		return err_set(e, 0, "descriptor %d is a socket of unknown family %u", c->fd,
 			s->family);
@@ -39,11 +58,13 @@ int fd_socket_check(const struct fd_check *c, const struct image_description *x,
 		return -1;
 	if (o->size > QUEUE_MAX)
 		return err_set(e, 0, "the image is damaged: a socket holds more than it can");
-	if ((s->state == IMAGE_SOCKET_WAITING && !s->listener) ||
+	if ((s->state == IMAGE_SOCKET_WAITING &&
+		    (!s->listener || all[s->listener - 1].state != IMAGE_SOCKET_LISTENING)) ||
 		(s->state == IMAGE_SOCKET_CONNECTED && s->type != SOCK_DGRAM &&
 			s->type != SOCK_RAW && !s->peer && !is_kept(c->job, x->args[0])))
 		return err_set(e, 0, "the image is damaged: ends of a connection");
-	return 0;
+	return s->state == IMAGE_SOCKET_LISTENING ? check_room(c, all, count, x->args[0], e)
+						  : 0;
 }
 
 static const char *kind_of(const struct image_socket *s)

@@ -169,6 +169,22 @@ bool socket_is_local(const uint8_t *name, uint32_t size)
 	return socket_is_free(any_port, size, SOCK_STREAM, 0);
 }
 
+static bool shares_port(const struct image_socket *a, const struct image_socket *b)
+{
+	return a == b || (a->family != AF_UNIX && b->family != AF_UNIX &&
+				 socket_port(a->name) == socket_port(b->name));
+}
+
+uint32_t socket_waiting_at(const struct image_socket *s, size_t count, size_t listener)
+{
+	uint32_t waiting = 0;
+
+	for (size_t i = 0; i < count; i++)
+		waiting += s[i].state == IMAGE_SOCKET_WAITING && s[i].listener &&
+			   shares_port(&s[s[i].listener - 1], &s[listener - 1]);
+	return waiting;
+}
+
 static void show_unix(const uint8_t *name, uint32_t size, struct buf *out)
 {
 	if (size <= PATH_AT) {

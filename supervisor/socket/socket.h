@@ -20,6 +20,10 @@ bool socket_is_raw(const struct image_socket *s);
 /* Say in @e why @fd, one of another kind, cannot; returns -1. */
 int socket_refuse(int fd, struct err *e);
 
+/* How many of the @count sockets @s wait to be accepted by number @listener, or by another one
+ * at the same address, to which of which they come is the kernel's choice (SO_REUSEPORT). */
+uint32_t socket_waiting_at(const struct image_socket *s, size_t count, size_t listener);
+
 /* "AF_PACKET" */
 const char *socket_family_name(int family);
 
