@@ -53,9 +53,11 @@ enum image_file_kind {
 #define IMAGE_INCOMPAT_APART   0x8u  /* threads have left what their process has */
 #define IMAGE_INCOMPAT_FILTERS 0x10u /* threads are under seccomp filters */
 #define IMAGE_INCOMPAT_WATCHES 0x20u /* epoll watches files by numbers that lead elsewhere */
+#define IMAGE_INCOMPAT_REMOVED 0x40u /* a working directory has been removed */
 #define IMAGE_INCOMPAT_KNOWN                                                                   \
 	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED |                 \
-		IMAGE_INCOMPAT_APART | IMAGE_INCOMPAT_FILTERS | IMAGE_INCOMPAT_WATCHES)
+		IMAGE_INCOMPAT_APART | IMAGE_INCOMPAT_FILTERS | IMAGE_INCOMPAT_WATCHES |       \
+		IMAGE_INCOMPAT_REMOVED)
 
 struct image_super {
 	uint8_t magic[8];
@@ -238,7 +240,7 @@ struct image_process {
 	uint32_t umask, personality;
 	uint32_t dumpable, child_subreaper;
 	uint32_t exe, cwd, root; /* strings: paths */
-	uint32_t reserved;
+	uint32_t cwd_object;    /* of a working directory that has been removed; 0: cwd is it */
 	uint32_t thp_disable;   /* prctl(PR_GET_THP_DISABLE): with its flags */
 	uint32_t oom_score_adj; /* two's complement */
 	uint64_t start_code, end_code, start_data, end_data, start_brk, brk;
@@ -487,11 +489,13 @@ enum image_description_kind {
 	IMAGE_FD_INOTIFY,    /* args[0]: string, a line "WD MASK PATH" (decimal, hex) for each
 			      * watch; args[1]: bytes of events that were not read */
 	IMAGE_FD_PIDFD,      /* args[0]: the process; 0: one that has ended */
-	IMAGE_FD_PROCESS_FILE, /* a file or directory of /proc of one of the processes: path */
-	IMAGE_FD_FANOTIFY,     /* args[0]: string, a line "WHERE FLAGS MASK IGNORED PATH" (hex)
-				* for each mark; [1]: flags, [2]: of events, as of
-				* fanotify_init(2) */
-	IMAGE_FD_URING,        /* object: the ring */
+	IMAGE_FD_PROCESS_FILE,  /* a file or directory of /proc of one of the processes: path */
+	IMAGE_FD_FANOTIFY,      /* args[0]: string, a line "WHERE FLAGS MASK IGNORED PATH" (hex)
+				 * for each mark; [1]: flags, [2]: of events, as of
+				 * fanotify_init(2) */
+	IMAGE_FD_URING,         /* object: the ring */
+	IMAGE_FD_UNLINKED_FIFO, /* object, args[0], args[1] as for a pipe */
+	IMAGE_FD_REMOVED,       /* L; a directory: path and object */
 	IMAGE_FD_KINDS,
 };
 
@@ -545,6 +549,9 @@ enum image_object_kind {
 	/* A file with a name, as it was; flags: IMAGE_FILE_ABSENT, args[0]: when it was changed
 	 * (nanoseconds), args[1]: uid | gid << 32 */
 	IMAGE_OBJECT_FILE,
+	/* A directory that has been removed; args[0]: the object that its ".." leads to, 0:
+	 * that has not been removed, args[1]: uid | gid << 32 */
+	IMAGE_OBJECT_DIRECTORY,
 	IMAGE_OBJECT_KINDS,
 };
 

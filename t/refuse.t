@@ -37,8 +37,8 @@ terminal-status|status in packet mode
 netlink-answer|answer of the kernel
 pidfd-outside|pidfd of process 1
 thread-owner|F_SETOWN_EX
-removed-directory|working directory .* has been removed
-open-removed-directory|no longer has this name
+removed-root|root directory .* has been removed
+fifo-elsewhere|a name that cannot be found
 sealed|sealed
 file-system-user|setfsuid
 fanotify|events that have not been read

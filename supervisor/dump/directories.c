@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/kcmp.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,14 +49,17 @@ static int read_directory(
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task/%d/%s", d->process->pid, tid, name);
 	cleanup_free char *target = read_shown_link(path, e);
+	struct stat is;
 
 	if (!target)
 		return -1;
-	if (strstr(target, " (deleted)"))
+	/* A thread makes its own by their names (add_directories() in restore/process.c). */
+	if (stat(path, &is) || !is.st_nlink)
 		return err_set(e, 0,
-			"the working directory of thread %d of process %d (%s) has been "
-			"removed: %s",
-			tid, d->process->pid, d->process->comm, target);
+			"the %s directory of thread %d of process %d (%s), which is the "
+			"thread's own (unshare(CLONE_FS)), has been removed: %s",
+			strcmp(name, "cwd") ? "root" : "working", tid, d->process->pid,
+			d->process->comm, target);
 	*string = image_writer_string(d->writer, target);
 	return 0;
 }

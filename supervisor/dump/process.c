@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "lib/shown_path.h"
@@ -235,6 +236,37 @@ static int read_proc_number(pid_t pid, const char *name, int base, uint32_t *val
 	return 0;
 }
 
+/* That @path of /proc and @target, what it shows, are one directory, or that it is a working
+ * directory that can be made anew. */
+static int check_directory(struct dump *d, struct image_process *ip, const char *name,
+	const char *path, const char *target, struct err *e)
+{
+	const char *what = strcmp(name, "cwd") ? "root" : "working";
+	cleanup_free char *inside = xasprintf("/proc/%d/root%s", d->process->task, target);
+	struct stat is, named;
+
+	if (stat(path, &is))
+		return err_set(e, errno, "cannot look at the %s directory of process %d (%s)",
+			what, d->process->pid, d->process->comm);
+	for (int i = 0; i < 2; i++)
+		if (!stat(i ? inside : target, &named) && named.st_ino == is.st_ino &&
+			named.st_dev == is.st_dev)
+			return 0;
+	if (is.st_nlink)
+		return err_set(e, 0,
+			"the %s directory of process %d (%s) cannot be found under its name by "
+			"now: %s",
+			what, d->process->pid, d->process->comm, target);
+	if (!strcmp(name, "root"))
+		return err_set(e, 0,
+			"the root directory of process %d (%s) has been removed, which is not "
+			"supported: %s",
+			d->process->pid, d->process->comm, target);
+	image_writer_incompat(d->writer, IMAGE_INCOMPAT_REMOVED);
+	ip->cwd_object = fd_dump_removed(d->fds, path, target, e);
+	return ip->cwd_object ? 0 : -1;
+}
+
 static int read_links(struct dump *d, struct image_process *ip, struct err *e)
 {
 	static const char *const names[3] = {"exe", "cwd", "root"};
@@ -244,12 +276,8 @@ static int read_links(struct dump *d, struct image_process *ip, struct err *e)
 		cleanup_free char *path = xasprintf("/proc/%d/%s", d->process->task, names[i]);
 		cleanup_free char *target = read_shown_link(path, e);
 
-		if (!target)
+		if (!target || (i && check_directory(d, ip, names[i], path, target, e)))
 			return -1;
-		if (i == 1 && strstr(target, " (deleted)"))
-			return err_set(e, 0,
-				"the working directory of process %d (%s) has been removed: %s",
-				d->process->pid, d->process->comm, target);
 		*strings[i] = image_writer_string(d->writer, target);
 	}
 	return 0;

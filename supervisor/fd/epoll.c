@@ -163,6 +163,7 @@ static int check_fired(const struct fd_known *file, const struct image_descripti
 	case IMAGE_FD_SOCKET:
 	case IMAGE_FD_PIPE:
 	case IMAGE_FD_FIFO:
+	case IMAGE_FD_UNLINKED_FIFO:
 	case IMAGE_FD_EVENTFD:
 	case IMAGE_FD_TIMERFD:
 	case IMAGE_FD_SIGNALFD:

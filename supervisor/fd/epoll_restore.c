@@ -128,6 +128,7 @@ static const struct provocation provocations[] = {
 	{IMAGE_FD_EPOLL, begin_epoll, end_epoll},
 	{IMAGE_FD_PIPE, fd_pipe_provoke, fd_pipe_calm},
 	{IMAGE_FD_FIFO, fd_pipe_provoke, fd_pipe_calm},
+	{IMAGE_FD_UNLINKED_FIFO, fd_pipe_provoke, fd_pipe_calm},
 	{IMAGE_FD_INOTIFY, fd_inotify_provoke, fd_inotify_calm},
 };
 

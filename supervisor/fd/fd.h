@@ -82,6 +82,10 @@ int fd_dump_mapping(
  * descriptor of the tree leads to it, so that nobody can change what @v shows of it. */
 uint32_t fd_dump_private_mapping(const struct fd_dump *d, const struct vma *v);
 
+/* Number (from 1) of the object for a directory that has been removed, to which @path of /proc
+ * leads and which shows as @link; 0 on failure. */
+uint32_t fd_dump_removed(struct fd_dump *d, const char *path, const char *link, struct err *e);
+
 /* Whether pseudo-terminal number @index is one that a descriptor of the tree leads to. */
 bool fd_dump_has_terminal(const struct fd_dump *d, int index);
 
@@ -150,6 +154,9 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, stru
 /* Descriptor (without close-on-exec, above all of the processes' own) of open file
  * @description; before fd_restore_process(). -1 on failure. */
 int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e);
+
+/* Enter the removed directory that is @object; before fd_restore_process(). */
+int fd_restore_directory(const struct fd_restore *r, uint32_t object, struct err *e);
 
 /* A descriptor of pseudo-terminal @index, for the first of a session that it controls; -1:
  * there is none. Until fd_restore_process(). */

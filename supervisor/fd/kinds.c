@@ -25,6 +25,7 @@ static const struct fd_kind kinds[] = {
 	{IMAGE_FD_MEMFD, "memfd", true, ROW(fd_memfd)},
 	{IMAGE_FD_UNLINKED, "unlinked file", true, ROW(fd_unlinked)},
 	{IMAGE_FD_DIRECTORY, "directory", true, ROW(fd_directory)},
+	{IMAGE_FD_REMOVED, "removed directory", true, ROW(fd_removed)},
 	{IMAGE_FD_PTY_MASTER, "terminal master", false, fd_pty_master_match, fd_pty_master_dump,
 		fd_pty_check, fd_pty_master_restore, fd_pty_master_show, NULL},
 	{IMAGE_FD_PTY_SLAVE, "terminal", false, fd_pty_slave_match, fd_pty_slave_dump,
@@ -32,6 +33,7 @@ static const struct fd_kind kinds[] = {
 	{IMAGE_FD_DEVICE, "device", false, ROW(fd_device)},
 	{IMAGE_FD_PIPE, "pipe", false, ROW(fd_pipe)},
 	{IMAGE_FD_FIFO, "FIFO", false, ROW(fd_fifo)},
+	{IMAGE_FD_UNLINKED_FIFO, "unlinked FIFO", false, ROW(fd_unlinked_fifo)},
 	{IMAGE_FD_EVENTFD, "eventfd", false, fd_eventfd_match, fd_eventfd_dump, NULL,
 		fd_eventfd_restore, fd_eventfd_show, NULL},
 	{IMAGE_FD_TIMERFD, "timerfd", false, fd_timerfd_match, fd_timerfd_dump, NULL,
@@ -98,9 +100,13 @@ int fd_unsupported(const struct fd_source *s, struct err *e)
 	if (S_ISBLK(s->st.st_mode))
 		return err_set(e, 0, "block devices are not supported");
 	if (S_ISDIR(s->st.st_mode))
-		return err_set(e, 0, "the directory no longer has this name");
+		return err_set(e, 0,
+			"the directory has another name by now, or a file system is mounted "
+			"over it");
 	if (S_ISFIFO(s->st.st_mode))
-		return err_set(e, 0, "the FIFO no longer has this name");
+		return err_set(e, 0,
+			"the FIFO has a name that cannot be found, by which others may open "
+			"it");
 	if (S_ISSOCK(s->st.st_mode))
 		return socket_refuse(s->dup, e);
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)

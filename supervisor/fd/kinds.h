@@ -169,12 +169,14 @@ int fd_at_position(
 FD_ROW(fd_regular);
 FD_ROW(fd_unlinked);
 FD_ROW(fd_directory);
+FD_ROW(fd_removed);
 FD_ROW(fd_device);
 FD_ROW(fd_path);
 FD_ROW(fd_inherited);
 FD_ROW(fd_memfd);
 FD_ROW(fd_pipe);
 FD_ROW(fd_fifo);
+FD_ROW(fd_unlinked_fifo);
 /* End @fd of a pipe that is not ready for anything becomes so; and is as it was (see
  * fd/epoll_restore.c). */
 int fd_pipe_provoke(

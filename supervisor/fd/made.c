@@ -245,7 +245,7 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 	/* Another's file can stay ours: who has it open does not need its owner, and only root
 	 * could give it away. */
 	if (o->kind == IMAGE_OBJECT_UNLINKED || o->kind == IMAGE_OBJECT_SHM_FILE ||
-		o->kind == IMAGE_OBJECT_MEMFD)
+		o->kind == IMAGE_OBJECT_MEMFD || o->kind == IMAGE_OBJECT_DIRECTORY)
 		(void)!fchown(fd, (uid_t)o->args[1], (gid_t)(o->args[1] >> 32));
 	if (fchmod(fd, o->mode & 07777))
 		return err_set(e, errno, "cannot set the mode of %s", name);
@@ -262,10 +262,11 @@ static int settle_nameless(
 {
 	const struct image_object *o;
 
-	if (x->kind != IMAGE_FD_PIPE && x->kind != IMAGE_FD_SOCKET)
+	if (x->kind != IMAGE_FD_PIPE && x->kind != IMAGE_FD_SOCKET &&
+		x->kind != IMAGE_FD_UNLINKED_FIFO)
 		return 0;
 	o = fd_object_info(r->job, x->object,
-		x->kind == IMAGE_FD_PIPE ? IMAGE_OBJECT_PIPE : IMAGE_OBJECT_SOCKET, e);
+		x->kind == IMAGE_FD_SOCKET ? IMAGE_OBJECT_SOCKET : IMAGE_OBJECT_PIPE, e);
 	if (!o)
 		return -1;
 	(void)!fchown(fd, (uid_t)x->args[1], (gid_t)(x->args[1] >> 32));

@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include "supervisor/fd/kinds.h"
+#include "supervisor/fd/removed.h"
 
 bool fd_directory_match(const struct fd_dump *d, const struct fd_source *s)
 {
@@ -59,33 +60,39 @@ void fd_directory_show(
 
 /* ---- devices ---- */
 
+/* Those that have no state, so that one node is as good as another. */
+static const struct {
+	unsigned major, minor;
+	const char *path;
+} stateless[] = {
+	{1, 3, "/dev/null"},
+	{1, 5, "/dev/zero"},
+	{1, 7, "/dev/full"},
+	{1, 8, "/dev/random"},
+	{1, 9, "/dev/urandom"},
+	{5, 0, "/dev/tty"},
+};
+
+/* Its usual name; NULL: it is none of them. */
+static const char *stateless_path(const struct stat *st)
+{
+	if (!S_ISCHR(st->st_mode))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(stateless); i++)
+		if (st->st_rdev == makedev(stateless[i].major, stateless[i].minor))
+			return stateless[i].path;
+	return NULL;
+}
+
 bool fd_device_match(const struct fd_dump *d, const struct fd_source *s)
 {
-	static const struct {
-		unsigned major, minor;
-	} stateless[] = {
-		{1, 3}, /* null */
-		{1, 5}, /* zero */
-		{1, 7}, /* full */
-		{1, 8}, /* random */
-		{1, 9}, /* urandom */
-		{5, 0}, /* tty */
-	};
-
-	if (!S_ISCHR(s->st.st_mode))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(stateless); i++)
-		if (s->st.st_rdev == makedev(stateless[i].major, stateless[i].minor))
-			return true;
-	return false;
+	return stateless_path(&s->st);
 }
 
 int fd_device_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
-	if (!s->named)
-		return err_set(e, 0, "the device no longer has this name");
-	x->path = image_writer_string(d->job, s->link);
+	x->path = image_writer_string(d->job, s->named ? s->link : stateless_path(&s->st));
 	x->args[0] = s->st.st_rdev;
 	return 0;
 }
@@ -133,6 +140,8 @@ static bool is_of_process(const char *path)
 int fd_path_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
+	if (fd_is_removed(&s->st))
+		return fd_removed_dump(d, s, x, e);
 	if (!s->named)
 		return err_set(
 			e, 0, "a path (O_PATH) that leads elsewhere by now is not supported");
@@ -148,11 +157,15 @@ int fd_path_check(const struct fd_check *c, const struct image_description *x, s
 {
 	struct stat st;
 
+	if (x->object)
+		return fd_removed_check(c, x, e);
 	return check_type(c, x, x->args[0], "what it was", &st, e);
 }
 
 int fd_path_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
+	if (x->object)
+		return fd_removed_restore(r, x, e);
 	return fd_open_again(r, image_string(r->job, x->path), x, e);
 }
 

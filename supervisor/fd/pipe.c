@@ -33,6 +33,12 @@ bool fd_fifo_match(const struct fd_dump *d, const struct fd_source *s)
 	return S_ISFIFO(s->st.st_mode) && s->named;
 }
 
+/* One that has a name still, which is not known, others could open. */
+bool fd_unlinked_fifo_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	return S_ISFIFO(s->st.st_mode) && s->link[0] == '/' && !s->st.st_nlink;
+}
+
 /* ---- saving ---- */
 
 /* Read all that is in @from, a copy: the lengths of the reads, of which a stream of bytes
@@ -181,6 +187,15 @@ int fd_fifo_dump(struct fd_dump *d, const struct fd_source *s, struct image_desc
 	return fd_pipe_dump(d, s, x, e);
 }
 
+int fd_unlinked_fifo_dump(struct fd_dump *d, const struct fd_source *s,
+	struct image_description *x, struct err *e)
+{
+	cleanup_free char *path = fd_source_path(s);
+
+	x->path = image_writer_string(d->job, path);
+	return fd_pipe_dump(d, s, x, e);
+}
+
 /* ---- restart ---- */
 
 static const struct image_object *pipe_info(
@@ -211,6 +226,12 @@ int fd_fifo_check(const struct fd_check *c, const struct image_description *x, s
 	if (!S_ISFIFO(st.st_mode))
 		return err_set(e, 0, "cannot open %s (descriptor %d): it is no longer a FIFO",
 			path, c->fd);
+	return fd_pipe_check(c, x, e);
+}
+
+int fd_unlinked_fifo_check(
+	const struct fd_check *c, const struct image_description *x, struct err *e)
+{
 	return fd_pipe_check(c, x, e);
 }
 
@@ -300,10 +321,40 @@ int fd_pipe_restore(struct fd_restore *r, const struct image_description *x, str
 }
 
 /* Opened for both, so that no open waits for the other end. */
+static int open_both(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+	return fd < 0 ? err_set(e, errno, "cannot open %s", path) : fd;
+}
+
+/* In the directory where it was if that can be, else in the one for what is temporary. */
+static int make_unlinked_fifo(
+	struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	const char *was = image_string(r->job, x->path), *slash = strrchr(was, '/');
+	cleanup_free char *path =
+		xasprintf("%.*s/%s", slash ? (int)(slash - was) : 0, was, r->options->scraps);
+	int fd;
+
+	if (mkfifo(path, 0600)) {
+		free(path);
+		path = xasprintf("%s/%s", temporary_directory(), r->options->scraps);
+		if (mkfifo(path, 0600))
+			return err_set(e, errno, "cannot make a FIFO %s", path);
+	}
+	fd = open_both(path, e);
+	if (unlink(path) && fd >= 0) {
+		err_set(e, errno, "cannot remove the FIFO %s", path);
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 static struct fd_made *make_fifo(
 	struct fd_restore *r, const struct image_description *x, struct err *e)
 {
-	const char *path = image_string(r->job, x->path);
 	const struct image_object *o = pipe_info(r->job, x, e);
 	struct fd_made *made;
 	struct stat st;
@@ -313,16 +364,15 @@ static struct fd_made *make_fifo(
 	made = &r->made[x->object - 1];
 	if (made->fd >= 0)
 		return made;
-	made->fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (made->fd < 0) {
-		err_set(e, errno, "cannot open %s", path);
-		return NULL;
-	}
-	made->fd = fd_lift(r, made->fd, e);
+	made->fd = x->kind == IMAGE_FD_FIFO ? open_both(image_string(r->job, x->path), e)
+					    : make_unlinked_fifo(r, x, e);
+	if (made->fd >= 0)
+		made->fd = fd_lift(r, made->fd, e);
 	if (made->fd < 0)
 		return NULL;
 	if (fstat(made->fd, &st) || !S_ISFIFO(st.st_mode)) {
-		err_set(e, 0, "cannot open %s: it is no longer a FIFO", path);
+		err_set(e, 0, "cannot open %s: it is no longer a FIFO",
+			image_string(r->job, x->path));
 		return NULL;
 	}
 	return fill(r, x->object, made->fd, o, e) ? NULL : made;
@@ -333,6 +383,12 @@ int fd_fifo_restore(struct fd_restore *r, const struct image_description *x, str
 	struct fd_made *made = make_fifo(r, x, e);
 
 	return made ? fd_open_object(r, made->fd, x, e) : -1;
+}
+
+int fd_unlinked_fifo_restore(
+	struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	return fd_fifo_restore(r, x, e);
 }
 
 /* ---- for a moment ---- */
@@ -384,5 +440,12 @@ void fd_pipe_show(const struct image *job, const struct image_description *x, st
 void fd_fifo_show(const struct image *job, const struct image_description *x, struct buf *out)
 {
 	buf_printf(out, "FIFO %s", image_string(job, x->path));
+	show_end(job, x, out);
+}
+
+void fd_unlinked_fifo_show(
+	const struct image *job, const struct image_description *x, struct buf *out)
+{
+	buf_printf(out, "unlinked FIFO %s", image_string(job, x->path));
 	show_end(job, x, out);
 }

@@ -12,6 +12,7 @@
 #include "supervisor/fd/epoll.h"
 #include "supervisor/fd/lock.h"
 #include "supervisor/fd/made.h"
+#include "supervisor/fd/removed.h"
 #include "supervisor/fd/reopen.h"
 #include "supervisor/fd/room.h"
 #include "supervisor/fd/watch.h"
@@ -290,7 +291,7 @@ static int restore_descriptions(struct fd_restore *r, uint32_t kind, struct err 
 
 static int restore_all(struct fd_restore *r, struct err *e)
 {
-	if (sysv_restore(r, e) || make_shm_files(r, e) ||
+	if (sysv_restore(r, e) || make_shm_files(r, e) || fd_removed_make(r, e) ||
 		restore_descriptions(r, IMAGE_FD_EPOLL, e) || fd_epolls_begin(r, e) ||
 		socket_restore_begin(r, e) || restore_descriptions(r, 0, e) ||
 		socket_restore_settle(r, e) || fd_epolls_fire(r, e))

@@ -106,7 +106,7 @@ int fd_source_look(struct fd_source *s, pid_t pid, pid_t task, int pidfd, int fd
 	s->cloexec = flags & O_CLOEXEC;
 	s->position = status_number(s->info, "pos", 10);
 	s->named = is_named(s);
-	if (!s->named && s->link[0] == '/' && S_ISREG(s->st.st_mode) && s->st.st_nlink)
+	if (!s->named && s->link[0] == '/' && !S_ISDIR(s->st.st_mode) && s->st.st_nlink)
 		take_other_name(s);
 	return 0;
 }

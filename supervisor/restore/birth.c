@@ -360,7 +360,7 @@ static int become(struct birth *b, size_t node, int *error_fd, struct err *e)
 	struct restore_child *child = &b->children[node];
 	bool follows = checkpoint_keeper(b->c, node, IMAGE_SHARED_FILES) != node;
 
-	if (restore_child_enter(child, e))
+	if (restore_child_enter(child, b->fds, e))
 		return -1;
 	if (follows) {
 		add_one(&b->meeting->settled);

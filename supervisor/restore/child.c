@@ -293,7 +293,7 @@ int restore_child_place(struct restore_child *children, size_t index, struct fd_
 	return 0;
 }
 
-int restore_child_enter(struct restore_child *r, struct err *e)
+int restore_child_enter(struct restore_child *r, const struct fd_restore *fds, struct err *e)
 {
 	const struct image_process *p;
 	const char *cwd;
@@ -302,7 +302,9 @@ int restore_child_enter(struct restore_child *r, struct err *e)
 	p = image_note_array(
 		process_image(r), IMAGE_NOTE_PROCESS, struct image_process, &count);
 	cwd = image_string(process_image(r), p->cwd);
-	if (chdir(cwd))
+	if (p->cwd_object && fd_restore_directory(fds, p->cwd_object, e))
+		return -1;
+	if (!p->cwd_object && chdir(cwd))
 		return err_set(e, errno, "cannot enter the working directory %s", cwd);
 	umask(p->umask);
 	/* Without randomisation new mappings would stand in the way of the stack's growth; the

@@ -39,8 +39,8 @@ int restore_child_init(
 	struct restore_child *r, const struct checkpoint *c, size_t index, struct err *e);
 void restore_child_free(struct restore_child *r);
 
-/* In the process: what needs no descriptors. */
-int restore_child_enter(struct restore_child *r, struct err *e);
+/* In the process, before its descriptors: what needs none at their numbers. */
+int restore_child_enter(struct restore_child *r, const struct fd_restore *fds, struct err *e);
 /* In the process: the descriptors of process @index of @children, and of those that share its
  * table. @error_fd is kept open, and may get another number. */
 int restore_child_place(struct restore_child *children, size_t index, struct fd_restore *fds,

@@ -447,16 +447,20 @@ static void thread_owner(void)
 	fd = ends[0];
 }
 
-static void removed_directory(void)
-{
-	MUST(!mkdir("gone", 0700) && !chdir("gone") && !rmdir("../gone"));
-}
-
-static void open_removed_directory(void)
+static void removed_root(void)
 {
 	MUST(!mkdir("gone", 0700));
-	fd = open("gone", O_RDONLY | O_DIRECTORY);
-	MUST(fd >= 0 && !rmdir("gone"));
+	fd = open(".", O_RDONLY | O_DIRECTORY);
+	need(!chroot("gone"), "chroot is not permitted");
+	MUST(fd >= 0 && !unlinkat(fd, "gone", AT_REMOVEDIR));
+}
+
+/* Its other name is in another directory. */
+static void fifo_elsewhere(void)
+{
+	MUST(!mkdir("other", 0700) && !mkfifo("here", 0600) && !link("here", "other/there"));
+	fd = open("here", O_RDWR);
+	MUST(fd >= 0 && !unlink("here"));
 }
 
 static void sealed(void)
@@ -908,8 +912,8 @@ static const struct kind kinds[] = {
 	{"netlink-answer", netlink_answer, still_answer, 'd'},
 	{"pidfd-outside", pidfd_outside, nothing, 'd'},
 	{"thread-owner", thread_owner, nothing, 'd'},
-	{"removed-directory", removed_directory, nothing, '-'},
-	{"open-removed-directory", open_removed_directory, nothing, 'd'},
+	{"removed-root", removed_root, nothing, '-'},
+	{"fifo-elsewhere", fifo_elsewhere, nothing, 'd'},
 	{"sealed", sealed, nothing, 'r'},
 	{"file-system-user", file_system_user, nothing, '-'},
 	{"fanotify", fanotify_events, nothing, 'd'},

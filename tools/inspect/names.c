@@ -65,6 +65,7 @@ const char *name_object_kind(uint32_t kind)
 		[IMAGE_OBJECT_SHM_FILE] = "shared memory file",
 		[IMAGE_OBJECT_URING] = "io_uring",
 		[IMAGE_OBJECT_FILE] = "file",
+		[IMAGE_OBJECT_DIRECTORY] = "removed directory",
 	};
 
 	return pick(names, ARRAY_SIZE(names), kind);
