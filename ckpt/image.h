@@ -496,6 +496,8 @@ enum image_description_kind {
 	IMAGE_FD_URING,         /* object: the ring */
 	IMAGE_FD_UNLINKED_FIFO, /* object, args[0], args[1] as for a pipe */
 	IMAGE_FD_REMOVED,       /* L; a directory: path and object */
+	IMAGE_FD_ENDED_FILE,    /* a file or directory of /proc of a process or thread that has
+				 * ended: path */
 	IMAGE_FD_KINDS,
 };
 

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 for v in file_offsets unlinked reopened directory devices pipes fifo eventfd epoll epoll_fired epoll_moved signalfd locks fd_owner removed \
-	inotify fanotify pidfd process_files tree_locks mapped_locks; do
+	inotify fanotify pidfd process_files ended_files tree_locks mapped_locks; do
 	cycle $v
 done
 

@@ -38,6 +38,7 @@ netlink-answer|answer of the kernel
 pidfd-outside|pidfd of process 1
 thread-owner|F_SETOWN_EX
 removed-root|root directory .* has been removed
+file-of-outside|belongs to process 1, which is not being saved
 fifo-elsewhere|a name that cannot be found
 sealed|sealed
 file-system-user|setfsuid

@@ -18,6 +18,7 @@ static const struct fd_kind kinds[] = {
 	{IMAGE_FD_FANOTIFY, "fanotify", false, ROW(fd_fanotify)},
 	{IMAGE_FD_PIDFD, "pidfd", false, fd_pidfd_match, fd_pidfd_dump, fd_pidfd_check,
 		fd_pidfd_restore, fd_pidfd_show, fd_pidfd_finish},
+	{IMAGE_FD_ENDED_FILE, "file of a process that has ended", false, ROW(fd_ended_file)},
 	{IMAGE_FD_PROCESS_FILE, "file of a process", false, fd_process_file_match,
 		fd_process_file_dump, fd_process_file_check, fd_process_file_restore,
 		fd_process_file_show, fd_process_file_finish},

@@ -126,7 +126,7 @@ void fd_device_show(const struct image *job, const struct image_description *x, 
 
 bool fd_path_match(const struct fd_dump *d, const struct fd_source *s)
 {
-	return s->flags & O_PATH;
+	return s->flags & O_PATH && !fd_ended_file_match(d, s) && !fd_process_file_match(d, s);
 }
 
 /* A process's path would be another's, or nobody's. */

@@ -42,11 +42,8 @@ int fd_process_file_dump(struct fd_dump *d, const struct fd_source *s,
 	struct image_description *x, struct err *e)
 {
 	if (!is_saved(d, owner_of(s->link)))
-		return err_set(e, 0,
-			"it belongs to process %d, which is not being saved or has ended",
+		return err_set(e, 0, "it belongs to process %d, which is not being saved",
 			owner_of(s->link));
-	if (!s->named)
-		return err_set(e, 0, "what it belonged to has ended");
 	x->path = image_writer_string(d->job, s->link);
 	return 0;
 }

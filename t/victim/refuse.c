@@ -455,6 +455,12 @@ static void removed_root(void)
 	MUST(fd >= 0 && !unlinkat(fd, "gone", AT_REMOVEDIR));
 }
 
+static void file_of_outside(void)
+{
+	fd = open("/proc/1/stat", O_RDONLY);
+	need(fd >= 0, "files of other processes cannot be opened here");
+}
+
 /* Its other name is in another directory. */
 static void fifo_elsewhere(void)
 {
@@ -913,6 +919,7 @@ static const struct kind kinds[] = {
 	{"pidfd-outside", pidfd_outside, nothing, 'd'},
 	{"thread-owner", thread_owner, nothing, 'd'},
 	{"removed-root", removed_root, nothing, '-'},
+	{"file-of-outside", file_of_outside, nothing, 'd'},
 	{"fifo-elsewhere", fifo_elsewhere, nothing, 'd'},
 	{"sealed", sealed, nothing, 'r'},
 	{"file-system-user", file_system_user, nothing, '-'},
