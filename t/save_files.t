@@ -54,6 +54,12 @@ arena saved
 ok "a transaction is committed after a checkpoint with --save-files" crash
 is "$(cat ckpt.err)" "" "of which there is nothing to be said"
 cp db after
+for f in "$path"/*; do
+	[ "${f##*/}" = job ] || { bad=$f && cp "$f" whole && edit-image "$f" flip 4100; }
+done
+not_ok "with a damaged image it does not" quiet restart_here
+ok "and its files are as they were" cmp after db
+cp whole "$bad"
 ok "the program goes on in the middle of the transaction" restart_here
 finish
 is "$status" 0 "and ends well"

@@ -71,6 +71,19 @@ is "$(cat out)" "ready
 ok" "the file is as it was, and goes on from there"
 is "$(cat out.trecr-tail 2>/dev/null)" "written after the checkpoint" "the tail is moved aside"
 
+arena damaged
+launch "$victim/program"
+freeze_away
+printf 'written after the checkpoint\n' >>out
+cp out before
+for f in ck/ckpt-000001/*; do
+	[ "${f##*/}" = job ] || edit-image "$f" flip 4100
+done
+timeout -k 1 60 trecr-restart --rollback-files ck </dev/null >restart.out 2>restart.err
+is $? 125 "--rollback-files with a damaged image"
+ok "cuts nothing" cmp before out
+ok "and moves nothing aside" [ ! -e out.trecr-tail ]
+
 arena again
 launch "$victim/program"
 freeze_away

@@ -70,8 +70,11 @@ int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options
 	/* Where it is there it has them in use. */
 	if (!o->alive && fd_shm_files_check(c, e))
 		return -1;
-	/* No file is cut or put back before all are known to be good. */
-	if ((o->rollback_files || has_saved(c->job)) && !o->alive && check_all(&check, e))
+	/* No file is cut or put back before all are known to be good, and all of the image:
+	 * with a block that turns out to be damaged later there would be neither the files as
+	 * they were nor the program. */
+	if ((o->rollback_files || has_saved(c->job)) && !o->alive &&
+		(check_all(&check, e) || checkpoint_verify(c, e)))
 		return -1;
 	if (!o->alive && fd_saved_put_back(c->job, notice, e))
 		return -1;
