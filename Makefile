@@ -63,6 +63,7 @@ LOADER_CFLAGS = -std=gnu11 $(WARN) -O2 -g -MMD -MP -ffreestanding -fPIE -fno-sta
 	-fno-asynchronous-unwind-tables -fvisibility=hidden -mgeneral-regs-only -fcf-protection=none
 LOADER_OBJ := $(patsubst %.S,$(O)/%.o,$(wildcard loader/*.S)) \
 	$(patsubst %.c,$(O)/%.o,$(wildcard loader/*.c))
+$(O)/loader/hash_%.o: LOADER_CFLAGS := $(filter-out -mgeneral-regs-only,$(LOADER_CFLAGS))
 $(O)/loader/%.o: loader/%.c
 	@mkdir -p $(@D)
 	$(CC) -I. $(LOADER_CFLAGS) -c -o $@ $<

@@ -104,7 +104,7 @@ static int open_processes(struct checkpoint *c, struct err *e)
 		if (!c->processes[i])
 			return -1;
 		c->process_count++;
-		if (checkpoint_check_process(c->processes[i], c->job, e) < 0)
+		if (checkpoint_check_process(c->processes[i], c->job, list[i].pid, e) < 0)
 			return -1;
 	}
 	return 0;

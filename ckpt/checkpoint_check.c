@@ -317,10 +317,17 @@ static int check_filters(const struct image *img, struct err *e)
 	return 0;
 }
 
-int checkpoint_check_process(const struct image *img, const struct image *job, struct err *e)
+int checkpoint_check_process(
+	const struct image *img, const struct image *job, int32_t pid, struct err *e)
 {
-	if (!COUNT(img, IMAGE_NOTE_PROCESS, struct image_process))
+	const struct image_process *p;
+	size_t count;
+
+	p = image_note_array(img, IMAGE_NOTE_PROCESS, struct image_process, &count);
+	if (!count)
 		return image_bad(img, e, "it describes no process");
+	if (p->pid != pid)
+		return image_bad(img, e, "it is of process %d, not %d", p->pid, pid);
 	if (check_threads(img, e) < 0 || check_regions(img, job, e) < 0 ||
 		check_modules(img, e) < 0 || check_filters(img, e) < 0)
 		return -1;

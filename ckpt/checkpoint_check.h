@@ -8,7 +8,8 @@
 #include "ckpt/image_read.h"
 
 int checkpoint_check_job(const struct image *job, struct err *e);
+/* @pid: whose file it is to be. */
 int checkpoint_check_process(
-	const struct image *process, const struct image *job, struct err *e);
+	const struct image *process, const struct image *job, int32_t pid, struct err *e);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ckpt/hash.h"
 #include "ckpt/image_reader.h"
@@ -230,6 +231,14 @@ static const char *source_path(const struct image *img, const struct image_exten
 	return x->source ? img->sources[x->source].path : img->path;
 }
 
+int image_damaged(
+	const struct image *img, const struct image_extent *x, uint64_t address, struct err *e)
+{
+	return image_bad_at(source_path(img, x), e,
+		"the block at %#" PRIx64 " of object %u is damaged (checksum)", address,
+		x->object);
+}
+
 int image_read_blocks(const struct image *img, const struct image_extent *x, uint32_t first,
 	uint32_t blocks, void *data, struct err *e)
 {
@@ -247,9 +256,46 @@ int image_read_blocks(const struct image *img, const struct image_extent *x, uin
 		hash128((char *)data + (size_t)i * IMAGE_BLOCK, IMAGE_BLOCK, hash);
 		if (!memcmp(hash, image_hash(img, x, first + i), sizeof(hash)))
 			continue;
-		return image_bad_at(source_path(img, x), e,
-			"the block at %#" PRIx64 " of object %u is damaged (checksum)",
-			x->address + skip + (uint64_t)i * IMAGE_BLOCK, x->object);
+		return image_damaged(img, x, x->address + skip + (uint64_t)i * IMAGE_BLOCK, e);
+	}
+	return 0;
+}
+
+/* Zeros, written or not: a copy may have no holes. */
+static int check_zeros(
+	const struct image *img, uint64_t from, uint64_t to, void *data, struct err *e)
+{
+	for (uint64_t n; from < to; from += n) {
+		n = to - from < CHECK_BLOCKS * IMAGE_BLOCK ? to - from
+							   : CHECK_BLOCKS * IMAGE_BLOCK;
+		if (pread_all(img->fd, data, n, from, img->path, e) < 0)
+			return -1;
+		if (!is_zero(data, n))
+			return image_bad(img, e,
+				"the zeros behind its end, which a debugger reads, are damaged "
+				"(near offset %" PRIu64 ")",
+				from);
+	}
+	return 0;
+}
+
+/* What core file readers find where memory is zero. */
+static int check_hole(const struct image *img, void *data, struct err *e)
+{
+	uint64_t end = img->super.file_size + img->super.hole_size, to;
+	off_t at = img->super.file_size;
+
+	for (; (uint64_t)at < end; at = to) {
+		at = lseek(img->fd, at, SEEK_DATA);
+		if (at < 0)
+			return errno == ENXIO
+				       ? 0
+				       : err_set(e, errno, "cannot read image %s", img->path);
+		to = lseek(img->fd, at, SEEK_HOLE);
+		if (to > end) /* or -1 */
+			to = end;
+		if ((uint64_t)at < end && check_zeros(img, at, to, data, e) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -258,6 +304,8 @@ int image_check_all(const struct image *img, struct err *e)
 {
 	cleanup_free void *data = xmalloc(CHECK_BLOCKS * IMAGE_BLOCK);
 
+	if (check_hole(img, data, e) < 0)
+		return -1;
 	for (size_t i = 0; i < img->extent_count; i++) {
 		const struct image_extent *x = &img->extents[i];
 		uint32_t blocks = x->kind == IMAGE_EXTENT_DATA ? x->blocks : 0, n;

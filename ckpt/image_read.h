@@ -1,7 +1,7 @@
 /*
  * image_read.h - read one file of an image. Trusts nothing: every offset, count and string
  * that a caller gets from here has been checked against the file, and the head's and the
- * metadata's hashes have been compared. Blocks are checked by image_check_extent().
+ * metadata's hashes have been compared. Blocks are compared when they are read.
  *
  * An open image is not written to, so any number of threads may read it.
  */
@@ -79,8 +79,12 @@ int image_source_fd(const struct image *img, const struct image_extent *x);
 /* Read @blocks blocks from number @first of @x into @data and compare their hashes. */
 int image_read_blocks(const struct image *img, const struct image_extent *x, uint32_t first,
 	uint32_t blocks, void *data, struct err *e);
+/* Says so of the block @address of @x. */
+int image_damaged(
+	const struct image *img, const struct image_extent *x, uint64_t address, struct err *e);
 
-/* Read and compare all blocks that lie in or are referred to by this file. */
+/* Read and compare all that no check at opening has compared: the blocks that lie in or are
+ * referred to by this file, and the hole at its end. Moves the file's position. */
 int image_check_all(const struct image *img, struct err *e);
 
 #endif

@@ -3,8 +3,13 @@
  */
 #include "loader/batch.h"
 
+#include "ckpt/image.h"
+#include "loader/hash.h"
+
 #define SYS_pread64 17
 #define SYS_exit    60
+
+#define PIECE (128ul << 10)
 
 long batch_syscall(const unsigned long *nr_and_args);
 long batch_clone(void *args, unsigned long size);
@@ -16,12 +21,12 @@ static int is_error(long result)
 }
 
 /* pread64 returns less at will, and is started again by hand after a signal's interruption. */
-static long read_whole(struct batch_call *c)
+static long read_whole(
+	unsigned long fd, unsigned long at, unsigned long size, unsigned long offset)
 {
-	unsigned long call[7] = {c->nr, c->args[0], c->args[1], c->args[2], c->args[3], 0, 0};
-	unsigned long left = c->args[2];
+	unsigned long call[7] = {SYS_pread64, fd, at, size, offset};
 
-	while (left) {
+	while (call[3]) {
 		long n = batch_syscall(call);
 
 		if (n == -4) /* EINTR */
@@ -31,7 +36,45 @@ static long read_whole(struct batch_call *c)
 		call[2] += n;
 		call[3] -= n;
 		call[4] += n;
-		left -= n;
+	}
+	return size;
+}
+
+static unsigned long check_blocks(unsigned long unit, const unsigned char *data,
+	unsigned long blocks, const unsigned char *hashes)
+{
+	switch (unit) {
+	case BATCH_AVX512:
+		return loader_check_avx512(data, blocks, hashes);
+	case BATCH_AVX2:
+		return loader_check_avx2(data, blocks, hashes);
+	default:
+		return loader_check_sse2(data, blocks, hashes);
+	}
+}
+
+/* What counts is what the memory holds in the end. In pieces that are still in the processor's
+ * cache when they are compared. */
+static long read_blocks(struct batch_call *c)
+{
+	unsigned long at = c->args[1], hashes = c->args[4], size, good;
+	unsigned long left = c->args[2], offset = c->args[3];
+	long result;
+
+	for (; left; left -= size) {
+		size = left < PIECE ? left : PIECE;
+		result = read_whole(c->args[0], at, size, offset);
+		if (is_error(result))
+			return result;
+		good = check_blocks(c->args[5], (const unsigned char *)at, size / IMAGE_BLOCK,
+			(const unsigned char *)hashes);
+		if (good != size / IMAGE_BLOCK) {
+			c->expect = at + good * IMAGE_BLOCK;
+			return -BATCH_DAMAGED;
+		}
+		at += size;
+		offset += size;
+		hashes += size / IMAGE_BLOCK * IMAGE_HASH_SIZE;
 	}
 	return c->args[2];
 }
@@ -40,7 +83,10 @@ static int run_call(struct batch_call *c)
 {
 	switch (c->check) {
 	case BATCH_WHOLE:
-		c->result = read_whole(c);
+		c->result = read_whole(c->args[0], c->args[1], c->args[2], c->args[3]);
+		return !is_error(c->result);
+	case BATCH_BLOCKS:
+		c->result = read_blocks(c);
 		return !is_error(c->result);
 	case BATCH_THREAD:
 		c->result = batch_clone((void *)c->args[0], c->args[1]);

@@ -33,15 +33,28 @@ enum batch_check {
 	BATCH_EQUALS,       /* the result must be `expect` */
 	BATCH_ANY,          /* whatever comes: the supervisor looks at the result */
 	BATCH_WHOLE,        /* pread64: go on until all bytes are there */
+	/* The same of blocks (ckpt/image.h) at args[1], which are then compared, where they are
+	 * now, with the hashes at args[4], by a unit of args[5]. Where a block differs, the
+	 * result is -BATCH_DAMAGED and `expect` its address. */
+	BATCH_BLOCKS,
 	BATCH_THREAD, /* clone3: the new thread runs the batch named on top of its stack */
 };
+
+/* The processor's unit that hashes are worked out by. */
+enum batch_unit {
+	BATCH_SSE2 = 0,
+	BATCH_AVX2,
+	BATCH_AVX512,
+};
+
+#define BATCH_DAMAGED 74 /* EBADMSG, which pread64 does not give */
 
 struct batch_call {
 	unsigned long nr;
 	unsigned long args[6];
-	unsigned long check; /* enum batch_check */
-	unsigned long expect;
-	long result; /* out */
+	unsigned long check;  /* enum batch_check */
+	unsigned long expect; /* BATCH_BLOCKS: out */
+	long result;          /* out */
 };
 
 enum batch_end {

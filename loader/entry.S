@@ -6,7 +6,8 @@
 	.section .entry, "ax"
 	.globl	loader_start
 loader_start:
-	jmp	batch_run
+	and	$-16, %rsp
+	call	batch_run
 
 	.org	LOADER_ENTRY_SYSCALL
 	syscall
@@ -60,6 +61,7 @@ batch_clone:
 	ret
 1:	pop	%rdi
 	xor	%ebp, %ebp
+	and	$-16, %rsp
 	call	batch_run
 	int3
 

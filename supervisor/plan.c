@@ -61,11 +61,10 @@ uint64_t plan_stack(struct plan *p, size_t size, uint64_t batch)
 	return at + size - sizeof(top);
 }
 
-int plan_check(int mem_fd, uint64_t address, const struct batch_builder *b, struct err *e)
+int plan_result(int mem_fd, uint64_t address, const struct batch_builder *b,
+	struct plan_failure *f, struct err *e)
 {
-	const char *const *what = b->what.data;
 	size_t planned = buf_count(&b->what, const char *);
-	struct batch_call call;
 	struct batch head;
 
 	if (tracee_read(mem_fd, address, &head, sizeof(head), e))
@@ -74,10 +73,27 @@ int plan_check(int mem_fd, uint64_t address, const struct batch_builder *b, stru
 		return 0;
 	if (head.done >= planned)
 		return err_set(e, 0, "the loader in the new process has gone astray");
-	if (tracee_read(mem_fd, address + sizeof(head) + head.done * sizeof(call), &call,
-		    sizeof(call), e))
-		return -1;
-	return limit_err(e, call.result < 0 ? -call.result : 0, call.nr,
-		"cannot %s (system call %lu with %#lx, %#lx, %#lx gave %ld)", what[head.done],
-		call.nr, call.args[0], call.args[1], call.args[2], call.result);
+	f->nth = head.done;
+	return tracee_read(mem_fd, address + sizeof(head) + f->nth * sizeof(f->call), &f->call,
+		       sizeof(f->call), e)
+		       ? -1
+		       : 1;
+}
+
+int plan_err(const struct batch_builder *b, const struct plan_failure *f, struct err *e)
+{
+	const char *const *what = b->what.data;
+	const struct batch_call *c = &f->call;
+
+	return limit_err(e, c->result < 0 ? -c->result : 0, c->nr,
+		"cannot %s (system call %lu with %#lx, %#lx, %#lx gave %ld)", what[f->nth],
+		c->nr, c->args[0], c->args[1], c->args[2], c->result);
+}
+
+int plan_check(int mem_fd, uint64_t address, const struct batch_builder *b, struct err *e)
+{
+	struct plan_failure f;
+	int r = plan_result(mem_fd, address, b, &f, e);
+
+	return r > 0 ? plan_err(b, &f, e) : r;
 }

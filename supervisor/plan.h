@@ -41,8 +41,17 @@ uint64_t plan_batch(struct plan *p, const struct batch_builder *b, enum batch_en
  * the address just above it, less what lies on it. */
 uint64_t plan_stack(struct plan *p, size_t size, uint64_t batch);
 
-/* After the batch at @address has run: whether all went well; else the failing call's @what,
- * arguments and error. */
+struct plan_failure {
+	size_t nth; /* the call's number in its batch */
+	struct batch_call call;
+};
+
+/* After the batch at @address has run: 0 when all went well, 1 with what did not in @f. */
+int plan_result(int mem_fd, uint64_t address, const struct batch_builder *b,
+	struct plan_failure *f, struct err *e);
+/* Says of it what was to be done, with what arguments, and the error. */
+int plan_err(const struct batch_builder *b, const struct plan_failure *f, struct err *e);
+/* Both. */
 int plan_check(int mem_fd, uint64_t address, const struct batch_builder *b, struct err *e);
 
 #endif

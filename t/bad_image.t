@@ -57,6 +57,8 @@ for f in job "$pid"; do
 done
 fresh job; edit cpuid
 refused "a processor that lacks what the program may use" "CPU|processor"
+fresh "$pid"; edit pid
+refused "the file of another process" "it is of process"
 fresh "$pid"; edit build-id
 refused "a program that is not the one that was saved" "build"
 
@@ -116,7 +118,6 @@ for f in job "$pid"; do
 	} | sort -nu >offsets
 	fresh $f
 	while read -r at; do
-		[ "$at" -lt "$size" ] || continue
 		edit-image "$bad" flip "$at"
 		n=$((n + 1))
 		if trecr-inspect --verify ck >/dev/null 2>inspect.err; then
@@ -126,6 +127,8 @@ for f in job "$pid"; do
 		fi
 		edit-image "$bad" flip "$at"
 	done <offsets
+	[ $f = job ] || ok "the zeros that a debugger reads are among them" \
+		awk -v "end=$size" '$1 >= end {n++} END {exit !n}' offsets
 	is "$wrong" "" "$f with one bit flipped is found out ($n places)"
 	ok "and was whole again after each" quiet trecr-inspect --verify ck
 	ok "that were enough places" [ $n -gt 80 ]
@@ -136,6 +139,31 @@ refused "a wrong block, without --verify" "hash|checksum|damaged|corrupt"
 fresh "$pid"; edit-image "$bad" flip 4100
 timeout -k 1 10 trecr-restart --verify ck </dev/null >restart.out 2>restart.err
 is $? 125 "a wrong block, with --verify" || explain
+
+# What the loader has read into memory is what is compared, by each of its threads.
+arena filled
+RUN_FLAGS=--incremental
+launch "$victim/anon" && checkpoint && freeze_away || explain
+RUN_FLAGS=
+is "$(basename "$(readlink -f ck/latest)")" ckpt-000002 "a program with more memory is saved twice"
+pid=$(ls ck/ckpt-000001 | grep -v job)
+read -r _ first size < <(edit-image "ck/ckpt-000001/$pid" layout | grep ^blocks)
+wrong=
+for at in $first $((first + size - 1)) $((first + size / 5)) $((first + size / 2)) $((first + size * 4 / 5)); do
+	edit-image "ck/ckpt-000001/$pid" flip "$at"
+	timeout -k 1 20 trecr-restart ck/ckpt-000001 </dev/null >restart.out 2>restart.err
+	[ $? = 125 ] && [[ $(cat restart.err) =~ ckpt-000001/$pid:\ the\ block\ at\ .*\(checksum\) ]] && sweep ||
+		wrong+=" $at: $(tail -n 1 restart.err)"
+	edit-image "ck/ckpt-000001/$pid" flip "$at"
+done
+is "$wrong" "" "no block that is damaged reaches a program, wherever it lies"
+edit-image "ck/ckpt-000001/$pid" flip $((first + size / 2))
+timeout -k 1 20 trecr-restart ck </dev/null >restart.out 2>restart.err
+is $? 125 "nor one in the checkpoint that an incremental one was made from" || explain
+like "$(cat restart.err)" "ckpt-000001/$pid: the block at .*checksum" "which is named"
+edit-image "ck/ckpt-000001/$pid" flip $((first + size / 2))
+restart_here && finish
+is "$status" 0 "and whole again, it runs" || explain
 
 # ---- a library that has been replaced ----
 arena library

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ckpt/hash_variant.h"
 #include "supervisor/mempolicy.h"
 #include "supervisor/restore/plan.h"
 
@@ -202,15 +203,31 @@ static void add_finish(struct restore_plan *p, const struct image_region *g)
 		add_lock(p, g);
 }
 
+static enum batch_unit fastest_unit(void)
+{
+	const struct hash_variant *all[3];
+
+	hash_variants(all);
+	if (all[0] == &hash_avx512)
+		return BATCH_AVX512;
+	return all[0] == &hash_avx2 ? BATCH_AVX2 : BATCH_SSE2;
+}
+
 static void add_fill(struct restore_plan *p, struct batch_builder *b,
 	const struct image_extent *x, uint64_t skip, uint64_t size)
 {
-	bool zero = x->kind == IMAGE_EXTENT_ZERO;
-	struct batch_call *c = BATCH_ADD(b, "read memory from the image", SYS_pread64,
-		zero ? p->fds->zero : extra_source(p->fds, x->source), x->address + skip, size,
-		zero ? 0 : x->file_offset + skip);
+	static const char what[] = "read memory from the image";
+	uint64_t to = x->address + skip, first = skip / IMAGE_BLOCK, hashes;
 
-	c->check = BATCH_WHOLE;
+	if (x->kind == IMAGE_EXTENT_ZERO) {
+		BATCH_ADD(b, what, SYS_pread64, p->fds->zero, to, size, 0)->check = BATCH_WHOLE;
+		return;
+	}
+	hashes = plan_data(
+		&p->plan, image_hash(p->img, x, first), size / IMAGE_BLOCK * IMAGE_HASH_SIZE);
+	BATCH_ADD(b, what, SYS_pread64, extra_source(p->fds, x->source), to, size,
+		x->file_offset + skip, hashes, fastest_unit())
+		->check = BATCH_BLOCKS;
 }
 
 /* The region of device memory that @x is of. An extent is of one kind of region only. */
@@ -274,14 +291,15 @@ static void share_fill(struct restore_plan *p)
 #define THREAD_FLAGS                                                                           \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
-static void add_fill_thread(struct restore_plan *p, const struct batch_builder *b)
+static void add_fill_thread(struct restore_plan *p, unsigned i)
 {
-	uint64_t batch = plan_batch(&p->plan, b, BATCH_EXIT);
+	uint64_t batch = plan_batch(&p->plan, &p->fill[i], BATCH_EXIT);
 	uint64_t top = plan_stack(&p->plan, FILL_STACK, batch);
 	struct clone_args args = {.flags = THREAD_FLAGS, .stack = top - FILL_STACK + 16};
 	struct batch_call *c;
 	uint64_t at;
 
+	p->fill_at[i] = batch;
 	args.stack_size = top - args.stack;
 	at = plan_data(&p->plan, &args, sizeof(args));
 	c = BATCH_ADD(&p->memory, "start a thread", SYS_clone3, at, sizeof(args));
@@ -385,7 +403,7 @@ int restore_plan_memory(struct restore_plan *p, struct err *e)
 	mempolicy_plan_memory(p);
 	share_fill(p);
 	for (unsigned i = 1; i <= p->fill_threads; i++)
-		add_fill_thread(p, &p->fill[i]);
+		add_fill_thread(p, i);
 	buf_add(&p->memory.calls, p->fill[0].calls.data, p->fill[0].calls.len);
 	buf_add(&p->memory.what, p->fill[0].what.data, p->fill[0].what.len);
 	for (size_t i = 0; i < count; i++)

@@ -149,44 +149,6 @@ static int start_batch(struct restore_one *r, uint64_t batch)
 
 /* ---- the first batch ---- */
 
-static void *check_blocks(void *arg)
-{
-	struct restore_one *r = arg;
-
-	r->check_result = image_check_all(r->img, &r->check_error);
-	return NULL;
-}
-
-static int start_check(struct restore_one *r)
-{
-	int error = thread_start(&r->checker, check_blocks, r);
-
-	if (error)
-		return err_set(r->e, error, "cannot start a thread");
-	r->checking = true;
-	return 0;
-}
-
-static int join_check(struct restore_one *r)
-{
-	int error;
-
-	if (!r->checking)
-		return 0;
-	error = pthread_join(r->checker, NULL);
-	BUG_ON(error);
-	r->checking = false;
-	return r->check_result;
-}
-
-static int finish_check(struct restore_one *r)
-{
-	if (!join_check(r))
-		return 0;
-	*r->e = r->check_error;
-	return -1;
-}
-
 /* A thread that fills its share and ends. */
 static int wait_fill_thread(struct restore_one *r, pid_t tid)
 {
@@ -199,9 +161,7 @@ static int wait_fill_thread(struct restore_one *r, pid_t tid)
 			return -1;
 		switch (report.event) {
 		case TRACEE_EVENT_GONE:
-			if (report.status)
-				return err_set(r->e, EIO, "cannot read memory from the image");
-			return 0;
+			return 0; /* its batch tells how it went */
 		case TRACEE_EVENT_NONE:
 			return err_set(r->e, 0, "the new process does not get on");
 		default:
@@ -256,18 +216,36 @@ static int run_batch(struct restore_one *r, uint64_t batch, pid_t *tids, size_t 
 	}
 }
 
+/* What is in memory has been compared with its hashes there, by the loader: no other reading of
+ * the image would tell what this one has brought. */
+static int check_fill(struct restore_one *r, uint64_t at, const struct batch_builder *b)
+{
+	struct plan_failure f;
+	int result = plan_result(r->process.mem_fd, at, b, &f, r->e);
+	const struct image_extent *x;
+
+	if (result <= 0)
+		return result;
+	x = image_find(r->img, 0, f.call.expect);
+	if (f.call.check == BATCH_BLOCKS && f.call.result == -BATCH_DAMAGED && x)
+		return image_damaged(r->img, x, f.call.expect, r->e);
+	(void)plan_err(b, &f, r->e);
+	return memory_limits_tell(r->process.pid, r->e);
+}
+
 static int fill_memory(struct restore_one *r)
 {
 	pid_t tids[FILL_THREADS_MAX];
 	size_t made;
 
-	if (start_check(r) ||
-		run_batch(r, r->plan.memory_at, tids, FILL_THREADS_MAX, &made, true))
+	if (run_batch(r, r->plan.memory_at, tids, FILL_THREADS_MAX, &made, true) ||
+		check_fill(r, r->plan.memory_at, &r->plan.memory))
 		return -1;
-	if (plan_check(r->process.mem_fd, r->plan.memory_at, &r->plan.memory, r->e))
-		return memory_limits_tell(r->process.pid, r->e);
 	for (size_t i = 0; i < made; i++)
 		if (wait_fill_thread(r, tids[i]))
+			return -1;
+	for (unsigned i = 1; i <= r->plan.fill_threads; i++)
+		if (check_fill(r, r->plan.fill_at[i], &r->plan.fill[i]))
 			return -1;
 	return 0;
 }
@@ -433,9 +411,7 @@ int restore_one_run(struct restore_one *r)
 		return -1;
 	if (restore_one_changes_user(r))
 		restore_limits_set(r);
-	if (make_threads(r) || wait_threads(r))
-		return -1;
-	return finish_check(r);
+	return make_threads(r) || wait_threads(r) ? -1 : 0;
 }
 
 int restore_one_init(struct restore_one *r, size_t index, const struct extra_fds *fds)
@@ -463,8 +439,6 @@ int restore_one_init(struct restore_one *r, size_t index, const struct extra_fds
 
 void restore_one_free(struct restore_one *r)
 {
-	/* Ended early, it may still be reading. What it finds no longer matters. */
-	(void)join_check(r);
 	restore_plan_free(&r->plan);
 	vma_list_free(&r->vmas);
 	free(r->new_vdso);

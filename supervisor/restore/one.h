@@ -4,8 +4,6 @@
 #ifndef SUPERVISOR_RESTORE_ONE_H
 #define SUPERVISOR_RESTORE_ONE_H
 
-#include <pthread.h>
-
 #include "supervisor/process.h"
 #include "supervisor/restore/clocks.h"
 #include "supervisor/restore/plan.h"
@@ -39,11 +37,6 @@ struct restore_one {
 	struct restore_plan plan;
 	struct vma_list vmas;
 	uint8_t *new_vdso; /* its bytes, while the old one's range is something else */
-
-	pthread_t checker;
-	bool checking;
-	int check_result;
-	struct err check_error;
 };
 
 /* Look at process number @index of r->c; s, c, o, clocks and e are the

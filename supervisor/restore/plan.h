@@ -36,6 +36,7 @@ struct restore_plan {
 	struct plan plan;
 	struct batch_builder memory, rest;
 	struct batch_builder fill[FILL_THREADS_MAX]; /* [0] is part of `memory` */
+	uint64_t fill_at[FILL_THREADS_MAX];          /* where the others are */
 	unsigned fill_threads;                       /* threads that the first batch makes */
 	struct batch_builder *threads; /* what each thread but the leader does for itself */
 	uint64_t *thread_at;           /* where their batches are */

@@ -5,7 +5,7 @@
  *	  and execute their programs' files	restore/birth.c, restore/child.c
  *	they are stopped before those files' first instructions; then for one after the other:
  *	  the loader and the plan are written into the window	restore/plan.h
- *	  first batch: the address space; meanwhile blocks are checked against their hashes
+ *	  first batch: the address space, filled and compared with the image's hashes
  *	  second batch: the rest of the process, its threads
  *	  registers, the window unmapped
  *	interrupted calls are entered again; all let go

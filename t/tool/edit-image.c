@@ -5,7 +5,7 @@
  *	edit-image FILE flip OFFSET	flip a bit there, and leave the checksums wrong
  *	edit-image FILE WHAT [VALUE]	change a field and seal the file again, so that only the
  *					value is wrong: version, machine, class, block-size,
- *					incompat, compat, cpuid, build-id, file-kind, id
+ *					incompat, compat, cpuid, pid, build-id, file-kind, id
  */
 #include <elf.h>
 #include <errno.h>
@@ -91,6 +91,8 @@ static void layout(void)
 		(unsigned long long)(super->meta_offset - IMAGE_HEAD_SIZE));
 	printf("meta %llu %llu\n", (unsigned long long)super->meta_offset,
 		(unsigned long long)super->meta_size);
+	printf("hole %llu %llu\n", (unsigned long long)super->file_size,
+		(unsigned long long)super->hole_size);
 	printf("headers %zu %zu\n", (size_t)((uint8_t *)p - file), count * sizeof(*p));
 	for (size_t i = 0; i < count; i++)
 		if (p[i].p_type == IMAGE_PT_EXTENTS || p[i].p_type == IMAGE_PT_HASHES)
@@ -129,6 +131,16 @@ static int other_build(const char *owner, Elf64_Nhdr *n, uint8_t *data, void *ar
 		return 1;
 	}
 	return 0;
+}
+
+static int other_process(const char *owner, Elf64_Nhdr *n, uint8_t *data, void *arg)
+{
+	size_t at = offsetof(struct image_process, pid);
+
+	if (strcmp(owner, IMAGE_OWNER) || n->n_type != IMAGE_NOTE_BASE + IMAGE_NOTE_PROCESS)
+		return 0;
+	data[at] ^= 1;
+	return 1;
 }
 
 int main(int argc, char **argv)
@@ -172,6 +184,8 @@ int main(int argc, char **argv)
 		super->checkpoint_id[0] ^= 1;
 	else if (!strcmp(what, "cpuid"))
 		done = each_note(all_features, NULL);
+	else if (!strcmp(what, "pid"))
+		done = each_note(other_process, NULL);
 	else if (!strcmp(what, "build-id"))
 		done = each_note(other_build, NULL);
 	else

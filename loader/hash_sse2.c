@@ -1,0 +1,3 @@
+#define XXH_VECTOR 1 /* XXH_SSE2 */
+#define CHECK      loader_check_sse2
+#include "loader/hash_body.inc"
