@@ -47,17 +47,18 @@ enum image_file_kind {
 };
 
 /* Feature bits of struct image_super.incompat. */
-#define IMAGE_INCOMPAT_CHAIN   0x1u  /* some extents lie in other checkpoints' files */
-#define IMAGE_INCOMPAT_LOWER   0x2u  /* the process has a lower half, to be made again */
-#define IMAGE_INCOMPAT_SHARED  0x4u  /* processes share things: IMAGE_NOTE_SHARING */
-#define IMAGE_INCOMPAT_APART   0x8u  /* threads have left what their process has */
-#define IMAGE_INCOMPAT_FILTERS 0x10u /* threads are under seccomp filters */
-#define IMAGE_INCOMPAT_WATCHES 0x20u /* epoll watches files by numbers that lead elsewhere */
-#define IMAGE_INCOMPAT_REMOVED 0x40u /* a working directory has been removed */
+#define IMAGE_INCOMPAT_CHAIN    0x1u  /* some extents lie in other checkpoints' files */
+#define IMAGE_INCOMPAT_LOWER    0x2u  /* the process has a lower half, to be made again */
+#define IMAGE_INCOMPAT_SHARED   0x4u  /* processes share things: IMAGE_NOTE_SHARING */
+#define IMAGE_INCOMPAT_APART    0x8u  /* threads have left what their process has */
+#define IMAGE_INCOMPAT_FILTERS  0x10u /* threads are under seccomp filters */
+#define IMAGE_INCOMPAT_WATCHES  0x20u /* epoll watches files by numbers that lead elsewhere */
+#define IMAGE_INCOMPAT_REMOVED  0x40u /* a working directory has been removed */
+#define IMAGE_INCOMPAT_REQUESTS 0x80u /* requests wait in an io_uring, to be issued again */
 #define IMAGE_INCOMPAT_KNOWN                                                                   \
 	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED |                 \
 		IMAGE_INCOMPAT_APART | IMAGE_INCOMPAT_FILTERS | IMAGE_INCOMPAT_WATCHES |       \
-		IMAGE_INCOMPAT_REMOVED)
+		IMAGE_INCOMPAT_REMOVED | IMAGE_INCOMPAT_REQUESTS)
 
 struct image_super {
 	uint8_t magic[8];
@@ -577,6 +578,8 @@ IMAGE_SIZE_IS(struct image_object, 56);
  *	eventfd FD		ring TID SLOT
  *	overflow USER_DATA RESULT FLAGS				(hexadecimal)
  *	attach FD		it shares the thread of the ring FD
+ *	request NUMBER [LEFT]	its submission of this number (from 0) waits for something;
+ *				a time-out until some time: for so many nanoseconds more
  */
 struct image_ring {
 	uint32_t flags; /* IORING_SETUP_*, those that matter to the program */

@@ -19,7 +19,7 @@ filter|SO_ATTACH_BPF
 unaccepted|waits to be accepted, and has sent
 unaccepted-tcp|waits to be accepted, and has sent
 unaccepted-full|waits to be accepted, and has sent
-io_uring|1 of POLL_ADD
+io_uring|RECV with MSG_WAITALL
 pipe|pipe
 packets-and-bytes|packets and bytes
 lost-name|a name that cannot be found
@@ -79,6 +79,25 @@ zerocopy|MSG_ERRQUEUE
 datagram-error|MSG_ERRQUEUE
 datagram-from-outside|a datagram from 127.0.0.1:[0-9]+ waits in it
 unix-outside|a socket of another program
+'
+
+rows_of_uring='
+used-again|used again
+lost-arguments|no longer in the program.s memory
+same-data|several have the same user_data
+closed-file|descriptor [(][0-9]+[)] has been closed
+changed|may have been changed
+counting|a time-out waits in it that counts
+fifo|OPENAT.* does not end
+old-several|several completions
+message-ring|several completions
+given-buffers|IOSQE_BUFFER_SELECT
+ring-of-buffers|IOSQE_BUFFER_SELECT
+buffers-of-one|IOSQE_BUFFER_SELECT
+credentials|IORING_REGISTER_PERSONALITY
+not-enabled|IORING_SETUP_R_DISABLED
+restricted|restrictions
+own-memory|IORING_SETUP_NO_MMAP
 '
 
 refused() {
@@ -158,4 +177,5 @@ each_row() { # VICTIM, and rows from standard input
 }
 each_row refuse <<<"$rows"
 each_row refuse_state <<<"$rows_of_state"
+each_row refuse_uring <<<"$rows_of_uring"
 done_testing

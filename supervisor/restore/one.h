@@ -59,6 +59,8 @@ int restore_one_settle(struct restore_one *r);
 int restore_one_late_files(struct restore_one *r);
 /* io_uring: what needs the process itself, and mappings (rings.c). */
 int restore_one_rings(struct restore_one *r);
+/* When all processes have been settled: requests that waited (requests.c). */
+int restore_one_requests(struct restore_one *r);
 /* Contexts of asynchronous I/O (aio.c). */
 int restore_one_aio(struct restore_one *r);
 

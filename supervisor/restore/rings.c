@@ -13,26 +13,8 @@
 
 #include "supervisor/fd/source.h"
 #include "supervisor/fd/watch.h"
-#include "supervisor/restore/one.h"
-#include "supervisor/target/remote.h"
-#include "supervisor/uring/advance.h"
+#include "supervisor/restore/rings.h"
 #include "supervisor/uring/uring.h"
-
-/* A ring on its way back. */
-struct return_of_ring {
-	struct restore_one *one;
-	const struct image_fd *fds; /* of the process */
-	size_t fd_count;
-	uint32_t description;
-	int number; /* a descriptor of the process that leads to it */
-	const struct image_ring *image;
-	struct thread *thread;
-	struct remote remote;
-	uint64_t scratch;
-	int fd; /* here */
-	struct ring ring;
-	struct ring_driver driver;
-};
 
 static struct return_of_ring *of_driver(struct ring_driver *d)
 {
@@ -42,7 +24,7 @@ static struct return_of_ring *of_driver(struct ring_driver *d)
 
 /* ---- who submits: the thread itself, the one that polls, or we ---- */
 
-static int enter_there(struct ring_driver *d, uint32_t count, struct err *e)
+int restore_ring_enter(struct ring_driver *d, uint32_t count, struct err *e)
 {
 	struct return_of_ring *r = of_driver(d);
 	int64_t result;
@@ -64,7 +46,7 @@ static int enter_here(struct ring_driver *d, uint32_t count, struct err *e)
 
 #define POLL_PATIENCE_NS 10000000000ull
 
-static int enter_polled(struct ring_driver *d, uint32_t count, struct err *e)
+int restore_ring_enter_polled(struct ring_driver *d, uint32_t count, struct err *e)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + POLL_PATIENCE_NS;
 	const struct ring *r = d->ring;
@@ -253,7 +235,7 @@ static int complete_line(struct return_of_ring *r, const char *line)
 	return ring_complete(&r->driver, data, result, flags, r->one->e);
 }
 
-static int each_line(
+int restore_each_line(
 	struct return_of_ring *r, int (*act)(struct return_of_ring *r, const char *line))
 {
 	for (const char *p = uring_lines(r->image); p && *p; p = strchr(p, '\n')) {
@@ -283,32 +265,51 @@ static int enable(struct return_of_ring *r)
 	int64_t result;
 
 	if (flags & IORING_SETUP_SQPOLL) {
-		r->driver.enter = enter_polled;
+		r->driver.enter = restore_ring_enter_polled;
 		return place_polled(r);
 	}
 	r->driver.enter = enter_here;
 	if (!(flags & IORING_SETUP_SINGLE_ISSUER))
 		return 0;
-	r->driver.enter = enter_there;
+	r->driver.enter = restore_ring_enter;
 	if (REMOTE_CALL(&r->remote, &result, r->one->e, SYS_io_uring_register, r->number,
 		    IORING_REGISTER_ENABLE_RINGS, 0, 0))
 		return -1;
 	return remote_ok(r, result, "enable");
 }
 
-static int fill(struct return_of_ring *r)
+int restore_ring_map(struct return_of_ring *r)
 {
 	const struct image_ring *i = r->image;
 	struct err *e = r->one->e;
 
-	if (ring_layout(&r->ring, i->flags, i->sq_entries, i->cq_entries, e) || get_ring(r) ||
-		ring_map(&r->ring, r->fd, e))
-		return -1;
 	r->driver.ring = &r->ring;
-	if (ring_advance(&r->driver, i, e))
+	return ring_layout(&r->ring, i->flags, i->sq_entries, i->cq_entries, e) ||
+			       get_ring(r) || ring_map(&r->ring, r->fd, e)
+		       ? -1
+		       : 0;
+}
+
+void restore_ring_release(struct return_of_ring *r)
+{
+	ring_unmap(&r->ring);
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}
+
+/* Those that wait are issued when all else is there (requests.c). */
+static int fill(struct return_of_ring *r)
+{
+	uint32_t waiting = uring_waiting(r->image);
+	struct image_ring before = *r->image;
+
+	before.sq_head -= waiting;
+	if (restore_ring_map(r) || ring_advance(&r->driver, &before, r->one->e))
 		return -1;
-	ring_put(&r->ring, i);
-	return each_line(r, complete_line) || each_line(r, register_line) ? -1 : 0;
+	ring_put(&r->ring, r->image, !waiting);
+	return restore_each_line(r, complete_line) || restore_each_line(r, register_line) ? -1
+											  : 0;
 }
 
 static int bring_back(struct return_of_ring *r)
@@ -316,23 +317,25 @@ static int bring_back(struct return_of_ring *r)
 	struct err *e = r->one->e;
 	int failed;
 
+	if (!r->thread)
+		return 0;
 	if (remote_begin(&r->remote, &r->one->process, r->thread, e))
 		return -1;
 	r->scratch = remote_scratch(&r->remote, 4096, e);
 	failed = !r->scratch || enable(r) || fill(r);
-	ring_unmap(&r->ring);
-	if (r->fd >= 0)
-		close(r->fd);
+	restore_ring_release(r);
 	if (remote_end(&r->remote, failed ? NULL : e) || failed)
 		return err_prefix(e, "descriptor %d", r->number);
 	return 0;
 }
 
-static struct thread *thread_of(struct restore_one *r, int32_t tid)
+/* ---- the rings of a process: one that others have as well is the first one's ---- */
+
+struct thread *restore_ring_thread(struct return_of_ring *r, int32_t tid)
 {
-	for (size_t i = 0; i < r->thread_count; i++)
-		if (r->threads[i].tid == tid)
-			return &r->process.threads[i];
+	for (size_t i = 0; i < r->one->thread_count; i++)
+		if (r->one->threads[i].tid == tid)
+			return &r->one->process.threads[i];
 	return NULL;
 }
 
@@ -345,26 +348,40 @@ static int number_of(const struct return_of_ring *r, uint32_t description)
 	return -1;
 }
 
-/* The rings of this process: a ring that others have as well is the first one's. */
-static int bring_back_all(struct return_of_ring *r)
+static int with_ring(struct return_of_ring *r, size_t i, int (*act)(struct return_of_ring *r))
 {
-	for (size_t i = 0; i < r->fd_count; i++) {
-		const struct image_description *x = describe(r->one, r->fds[i].description);
-		cleanup_buf struct buf data = {0};
+	const struct image_description *x = describe(r->one, r->fds[i].description);
+	cleanup_buf struct buf data = {0};
 
-		if (x->kind != IMAGE_FD_URING ||
-			number_of(r, r->fds[i].description) != r->fds[i].fd)
-			continue;
-		r->image = uring_image(r->one->c->job, x->object, &data, r->one->e);
-		if (!r->image)
+	if (x->kind != IMAGE_FD_URING || number_of(r, r->fds[i].description) != r->fds[i].fd)
+		return 0;
+	r->image = uring_image(r->one->c->job, x->object, &data, r->one->e);
+	if (!r->image)
+		return -1;
+	r->thread = restore_ring_thread(r, r->image->tid);
+	r->description = r->fds[i].description;
+	r->number = r->fds[i].fd;
+	r->fd = -1;
+	return act(r);
+}
+
+static void begin(struct return_of_ring *r, struct restore_one *one)
+{
+	size_t table = checkpoint_keeper(one->c, one->index, IMAGE_SHARED_FILES);
+
+	*r = (struct return_of_ring){.one = one, .fd = -1};
+	r->fds = image_note_array(
+		one->c->processes[table], IMAGE_NOTE_FDS, struct image_fd, &r->fd_count);
+}
+
+int restore_each_ring(struct restore_one *one, int (*act)(struct return_of_ring *r))
+{
+	struct return_of_ring r;
+
+	begin(&r, one);
+	for (size_t i = 0; i < r.fd_count; i++)
+		if (with_ring(&r, i, act))
 			return -1;
-		r->thread = thread_of(r->one, r->image->tid);
-		r->description = r->fds[i].description;
-		r->number = r->fds[i].fd;
-		r->fd = -1;
-		if (r->thread && bring_back(r))
-			return -1;
-	}
 	return 0;
 }
 
@@ -399,25 +416,13 @@ static int register_ring_line(struct return_of_ring *r, const char *line)
 
 	if (sscanf(line, "ring %d %u", &tid, &slot) != 2)
 		return 0;
-	t = thread_of(r->one, tid);
+	t = restore_ring_thread(r, tid);
 	return t ? register_ring(r, t, slot) : 0;
 }
 
 static int register_rings(struct return_of_ring *r)
 {
-	for (size_t i = 0; i < r->fd_count; i++) {
-		const struct image_description *x = describe(r->one, r->fds[i].description);
-		cleanup_buf struct buf data = {0};
-
-		if (x->kind != IMAGE_FD_URING ||
-			number_of(r, r->fds[i].description) != r->fds[i].fd)
-			continue;
-		r->image = uring_image(r->one->c->job, x->object, &data, r->one->e);
-		r->number = r->fds[i].fd;
-		if (!r->image || each_line(r, register_ring_line))
-			return -1;
-	}
-	return 0;
+	return restore_each_line(r, register_ring_line);
 }
 
 /* ---- mappings ---- */
@@ -571,12 +576,10 @@ static bool has_regions(const struct restore_one *r)
 
 int restore_one_rings(struct restore_one *one)
 {
-	size_t table = checkpoint_keeper(one->c, one->index, IMAGE_SHARED_FILES);
-	struct return_of_ring r = {.one = one};
+	struct return_of_ring r;
 
-	r.fds = image_note_array(
-		one->c->processes[table], IMAGE_NOTE_FDS, struct image_fd, &r.fd_count);
-	if (bring_back_all(&r) || register_rings(&r))
+	if (restore_each_ring(one, bring_back) || restore_each_ring(one, register_rings))
 		return -1;
+	begin(&r, one);
 	return has_regions(one) ? map_all(&r) : 0;
 }

@@ -18,6 +18,9 @@
 #define URING_REGISTER_RESIZE_RINGS 33
 #define URING_USE_REGISTERED_RING   (1u << 31)
 #define URING_MSG_RING_FLAGS_PASS   (1u << 1)
+#define URING_OP_READ_MULTISHOT     49
+#define URING_OP_RECV_ZC            58
+#define URING_TIMEOUT_MULTISHOT     (1u << 6)
 #define URING_OFF_SQ_RING           0ul
 #define URING_OFF_CQ_RING           0x8000000ul
 #define URING_OFF_SQES              0x10000000ul

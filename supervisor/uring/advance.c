@@ -171,19 +171,50 @@ int ring_complete(struct ring_driver *d, uint64_t user_data, uint32_t result, ui
 	return post_all(d, &one, 1, true, e);
 }
 
-void ring_put(const struct ring *r, const struct image_ring *image)
+static const char *put_entries(const struct ring *r, const struct image_ring *image)
 {
-	size_t cqes = r->p.cq_entries * ring_cqe_size(r);
 	const char *from = (const char *)(image + 1);
+	const char *array = from + r->sqes_size + r->p.cq_entries * ring_cqe_size(r);
 
 	memcpy(r->sqes, from, r->sqes_size);
-	from += r->sqes_size;
-	memcpy(r->rings + r->p.cq_off.cqes, from, cqes);
 	if (ring_array(r))
-		memcpy(ring_array(r), from + cqes, r->p.sq_entries * sizeof(uint32_t));
+		memcpy(ring_array(r), array, r->p.sq_entries * sizeof(uint32_t));
+	return from + r->sqes_size;
+}
+
+void ring_put(const struct ring *r, const struct image_ring *image, bool whole)
+{
+	const char *cqes = put_entries(r, image);
+
+	memcpy(r->rings + r->p.cq_off.cqes, cqes, r->p.cq_entries * ring_cqe_size(r));
 	ring_write(r, r->p.sq_off.dropped, image->sq_dropped);
 	ring_write(r, r->p.cq_off.overflow, image->cq_overflow);
 	ring_write(r, r->p.cq_off.flags, image->cq_flags);
 	ring_write(r, r->p.cq_off.head, image->cq_head);
+	if (whole)
+		ring_write(r, r->p.sq_off.tail, image->sq_tail);
+}
+
+int ring_issue(struct ring_driver *d, const struct image_ring *image, const char *sqes,
+	uint32_t count, struct err *e)
+{
+	const struct ring *r = d->ring;
+	uint32_t head = image->sq_head - count, mask = r->p.sq_entries - 1;
+	size_t size = ring_sqe_size(r);
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t slot = (head + i) & mask;
+
+		memcpy(r->sqes + slot * size, sqes + i * size, size);
+		if (ring_array(r))
+			ring_array(r)[slot] = slot;
+	}
+	ring_write(r, r->p.sq_off.tail, image->sq_head);
+	if (d->enter(d, count, e))
+		return -1;
+	if (ring_read(r, r->p.sq_off.head) != image->sq_head)
+		return err_set(e, 0, "the kernel does not take the requests that waited");
+	(void)put_entries(r, image);
 	ring_write(r, r->p.sq_off.tail, image->sq_tail);
+	return 0;
 }

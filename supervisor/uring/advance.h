@@ -25,7 +25,13 @@ int ring_advance(struct ring_driver *d, const struct image_ring *image, struct e
 int ring_complete(struct ring_driver *d, uint64_t user_data, uint32_t result, uint32_t flags,
 	struct err *e);
 
-/* Put in place what is in the queues, behind @image, and the program's own counters. */
-void ring_put(const struct ring *r, const struct image_ring *image);
+/* Put in place what is in the queues, behind @image, and the program's own counters; if not
+ * @whole, requests are to be issued again, and the end of the submission queue comes with them.
+ */
+void ring_put(const struct ring *r, const struct image_ring *image, bool whole);
+
+/* Issue @count requests that stand at @sqes, as the last ones of those that @image counts. */
+int ring_issue(struct ring_driver *d, const struct image_ring *image, const char *sqes,
+	uint32_t count, struct err *e);
 
 #endif

@@ -12,6 +12,8 @@
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/object.h"
 #include "supervisor/uring/look.h"
+#include "supervisor/uring/refuse.h"
+#include "supervisor/uring/settle.h"
 #include "supervisor/uring/uring.h"
 
 /* ---- descriptors of the process, by what they lead to ---- */
@@ -164,104 +166,13 @@ static int add_eventfd(struct uring_look *u, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* "  user_data=1, res=2, flags=3", oldest first. */
 static void add_overflow(const struct uring_look *u, struct buf *out)
 {
-	const char *p = strstr(u->info.text, "\nCqOverflowList:");
-	uint64_t data;
-	unsigned flags;
-	int res;
+	struct uring_completion c;
 
-	for (p = p ? strchr(p + 1, '\n') : NULL;
-		p && sscanf(p, "\n user_data=%" SCNu64 ", res=%d, flags=%x", &data, &res,
-			     &flags) == 3;
-		p = strchr(p + 1, '\n'))
-		buf_printf(out, "overflow %" PRIx64 " %x %x\n", data, (uint32_t)res, flags);
-}
-
-/* ---- what is refused ---- */
-
-struct io_buffer_status {
-	uint32_t group, head, reserved[8];
-};
-
-/* Ids of groups are the program's to choose, and small ones are what programs choose. */
-#define GROUPS 1024
-
-/* EINVAL: buffers of the older kind (IORING_OP_PROVIDE_BUFFERS). Linux 6.7 and earlier know
- * nothing of the question, and do not look at its address. */
-static bool has_groups(const struct uring_look *u)
-{
-	if (!syscall(SYS_io_uring_register, u->s->dup, URING_REGISTER_PBUF_STATUS, 1, 1) ||
-		errno != EFAULT)
-		return false;
-	for (uint32_t i = 0; i < GROUPS; i++) {
-		struct io_buffer_status status = {.group = i};
-
-		if (!syscall(SYS_io_uring_register, u->s->dup, URING_REGISTER_PBUF_STATUS,
-			    &status, 1) ||
-			errno == EINVAL)
-			return true;
-	}
-	return false;
-}
-
-/* What nothing tells, the last requests may show. */
-static void look_at_requests(const struct ring *r, bool *groups, bool *credentials)
-{
-	for (uint32_t i = 0; i < r->p.sq_entries; i++) {
-		const struct io_uring_sqe *sqe = (void *)(r->sqes + i * ring_sqe_size(r));
-
-		*groups |= sqe->flags & IOSQE_BUFFER_SELECT;
-		*credentials |= sqe->personality;
-	}
-}
-
-static int refuse_rest(struct uring_look *u, struct err *e)
-{
-	bool groups = !u->issuer && has_groups(u), credentials = false;
-
-	look_at_requests(&u->ring, &groups, &credentials);
-	if (groups)
-		return err_set(e, 0,
-			"it has been given buffers to choose from (IOSQE_BUFFER_SELECT), which "
-			"is not supported");
-	if (credentials)
-		return err_set(e, 0,
-			"credentials are registered with it (IORING_REGISTER_PERSONALITY), "
-			"which is not supported");
-	if (u->flags & IORING_SETUP_CQE32 && u->info.overflowed)
-		return err_set(e, 0,
-			"completions have found no room in it, and of large ones the kernel "
-			"does not tell all");
-	return 0;
-}
-
-/* The thread that polls it is the first process's alone. */
-static int refuse_shared(struct fd_dump *d, const struct uring_look *u, struct err *e)
-{
-	for (size_t i = 0; i < d->tree->living; i++) {
-		const struct process *p = d->tree->processes[i];
-		cleanup_free char *path = xasprintf("/proc/%d/fd", p->task);
-		DIR *dir = p == u->process ? NULL : opendir(path);
-		struct dirent *entry;
-		bool shared = false;
-
-		while (dir && (entry = readdir(dir))) {
-			struct stat st;
-
-			shared |= !fstatat(dirfd(dir), entry->d_name, &st, 0) &&
-				  st.st_ino == u->s->st.st_ino && st.st_dev == u->s->st.st_dev;
-		}
-		if (dir)
-			closedir(dir);
-		if (shared)
-			return err_set(e, 0,
-				"process %d has it as well, and a thread polls it "
-				"(IORING_SETUP_SQPOLL), which is not supported",
-				p->pid);
-	}
-	return 0;
+	for (const char *p = NULL; (p = uring_info_overflow(&u->info, p, &c));)
+		buf_printf(out, "overflow %" PRIx64 " %x %x\n", c.user_data, (uint32_t)c.result,
+			c.flags);
 }
 
 /* ---- all of it ---- */
@@ -274,7 +185,7 @@ static int add_thread(struct fd_dump *d, const struct uring_look *u, struct imag
 
 	if (!(u->flags & IORING_SETUP_SQPOLL))
 		return 0;
-	if (refuse_shared(d, u, e))
+	if (uring_refuse_shared(d, u, e))
 		return -1;
 	for (size_t i = 0; i < buf_count(&d->rings, struct uring_seen); i++) {
 		const struct uring_seen *seen = buf_at(&d->rings, struct uring_seen, i);
@@ -297,8 +208,6 @@ static int add_thread(struct fd_dump *d, const struct uring_look *u, struct imag
 static void fill_ring(const struct uring_look *u, struct image_ring *image)
 {
 	const struct ring *r = &u->ring;
-	const struct thread *t = u->issuer ? u->issuer : &u->process->threads[0];
-
 	*image = (struct image_ring){
 		.flags = u->flags,
 		.sq_entries = u->info.sq_entries,
@@ -310,7 +219,7 @@ static void fill_ring(const struct uring_look *u, struct image_ring *image)
 		.sq_dropped = ring_read(r, r->p.sq_off.dropped),
 		.cq_flags = ring_read(r, r->p.cq_off.flags),
 		.cq_overflow = ring_read(r, r->p.cq_off.overflow),
-		.tid = t->vtid,
+		.tid = uring_submitter(u)->vtid,
 	};
 }
 
@@ -352,8 +261,10 @@ static int dump(
 	struct image_ring image;
 
 	if (uring_look_again(u, e) || uring_find_issuer(u, e) || uring_find_flags(u, e) ||
-		uring_settle(u, e) || refuse_rest(u, e))
+		uring_settle(u, &text, e) || uring_refuse_rest(u, e))
 		return -1;
+	if (text.len)
+		image_writer_incompat(d->job, IMAGE_INCOMPAT_REQUESTS);
 	fill_ring(u, &image);
 	if (add_thread(d, u, &image, &text, e) || add_files(u, &text, e) ||
 		add_buffers(u, &text, e) || add_eventfd(u, &text, e))

@@ -64,55 +64,26 @@ void uring_info_release(struct uring_info *i)
 	i->text = NULL;
 }
 
-static const char *const names[] = {
-	[0] = "NOP",
-	[1] = "READV",
-	[2] = "WRITEV",
-	[3] = "FSYNC",
-	[4] = "READ_FIXED",
-	[5] = "WRITE_FIXED",
-	[6] = "POLL_ADD",
-	[9] = "SENDMSG",
-	[10] = "RECVMSG",
-	[11] = "TIMEOUT",
-	[13] = "ACCEPT",
-	[15] = "LINK_TIMEOUT",
-	[16] = "CONNECT",
-	[22] = "READ",
-	[23] = "WRITE",
-	[26] = "SEND",
-	[27] = "RECV",
-	[30] = "SPLICE",
-	[33] = "TEE",
-	[46] = "URING_CMD",
-	[47] = "SEND_ZC",
-	[48] = "SENDMSG_ZC",
-	[49] = "READ_MULTISHOT",
-	[50] = "WAITID",
-	[51] = "FUTEX_WAIT",
-};
-
-static const char *name_of(unsigned op, char number[16])
+void uring_info_count_polls(const struct uring_info *i, uint32_t counts[256])
 {
-	if (op < ARRAY_SIZE(names) && names[op])
-		return names[op];
-	snprintf(number, 16, "operation %u", op);
-	return number;
-}
-
-void uring_info_polls(const struct uring_info *i, struct buf *out)
-{
-	unsigned counts[256] = {0}, op;
 	const char *p = strstr(i->text, "\nPollList:");
-	char number[16];
+	unsigned op;
 
 	for (p = p ? strchr(p + 1, '\n') : NULL; p && sscanf(p, "\n op=%u", &op) == 1;
 		p = strchr(p + 1, '\n'))
 		counts[op & 255]++;
-	for (op = 0; op < 256; op++)
-		if (counts[op])
-			buf_printf(out, "%s%u of %s", out->len ? ", " : "", counts[op],
-				name_of(op, number));
+}
+
+const char *uring_info_overflow(
+	const struct uring_info *i, const char *last, struct uring_completion *c)
+{
+	const char *p = last ? last : strstr(i->text, "\nCqOverflowList:");
+
+	p = p ? strchr(p + 1, '\n') : NULL;
+	return p && sscanf(p, "\n user_data=%" SCNu64 ", res=%d, flags=%x", &c->user_data,
+			    &c->result, &c->flags) == 3
+		       ? p
+		       : NULL;
 }
 
 char *uring_info_slot(const struct uring_info *i, const char *key, uint32_t *slot)

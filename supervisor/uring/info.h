@@ -26,8 +26,19 @@ struct uring_info {
 int uring_info_read(struct uring_info *i, pid_t task, int fd, struct err *e);
 void uring_info_release(struct uring_info *i);
 
-/* "2 of POLL_ADD, 1 of RECV": the requests that wait for files. */
-void uring_info_polls(const struct uring_info *i, struct buf *out);
+/* Of each operation, how many requests wait for files. */
+void uring_info_count_polls(const struct uring_info *i, uint32_t counts[256]);
+
+struct uring_completion {
+	uint64_t user_data;
+	int result;
+	unsigned flags;
+};
+
+/* The completion behind @last (NULL: the first) of those that have found no room, the oldest
+ * first; NULL: there are no more. */
+const char *uring_info_overflow(
+	const struct uring_info *i, const char *last, struct uring_completion *c);
 
 /* The line of slot number *slot or the next one that has something, of those behind @key
  * ("UserFiles"): what it says, the caller's to free; NULL: there are no more. */

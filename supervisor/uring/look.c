@@ -10,7 +10,6 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "lib/procfs.h"
 #include "supervisor/target/remote.h"
@@ -21,7 +20,7 @@
 /* No personality has this number: they are 16 bits wide. */
 #define NO_PERSONALITY 0x10000
 
-static int call_as(struct uring_look *u, struct thread *t, long nr, const uint64_t args[6],
+int uring_call_as(struct uring_look *u, struct thread *t, long nr, const uint64_t args[6],
 	int64_t *result, struct err *e)
 {
 	struct remote r;
@@ -38,7 +37,7 @@ static int ask_as(struct uring_look *u, struct thread *t, unsigned opcode, uint6
 {
 	const uint64_t args[6] = {u->s->fd, opcode, argument, count};
 
-	return call_as(u, t, SYS_io_uring_register, args, result, e);
+	return uring_call_as(u, t, SYS_io_uring_register, args, result, e);
 }
 
 int uring_ask(struct uring_look *u, unsigned opcode, uint64_t argument, unsigned count,
@@ -190,8 +189,7 @@ static int find_layout(struct uring_look *u, struct err *e)
 	page = mmap(
 		NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, u->s->dup, URING_OFF_SQ_RING);
 	if (page == MAP_FAILED)
-		return err_set(e, errno, "its memory cannot be mapped%s",
-			errno == EINVAL ? " (IORING_SETUP_NO_MMAP is not supported)" : "");
+		return ring_refuse_map(errno, e);
 	failed = find_sqe_size(u, (uint32_t *)(page + p.sq_off.head), e) ||
 		 find_cqe_size(u, (uint32_t *)(page + p.cq_off.head), e);
 	munmap(page, 4096);
@@ -230,94 +228,4 @@ int uring_find_flags(struct uring_look *u, struct err *e)
 			       ring_map(&u->ring, u->s->dup, e)
 		       ? -1
 		       : 0;
-}
-
-/* ---- until nothing is under way ---- */
-
-/* Disks take this long at most, or are asked again by the next checkpoint. */
-#define PATIENCE_NS 3000000000ull
-/* When nothing has ended for so long, what is left waits for something else. */
-#define CALM_NS  1000000000ull
-#define PAUSE_NS 500000
-
-/* What is finished gets its entry when the thread that has begun it runs. */
-static int let_finish(struct uring_look *u, struct err *e)
-{
-	const uint64_t enter[6] = {u->s->fd, 0, 0, IORING_ENTER_GETEVENTS, 0, 8}, none[6] = {0};
-	int64_t result;
-
-	if (u->issuer)
-		return call_as(u, u->issuer, SYS_io_uring_enter, enter, &result, e);
-	if (u->flags & IORING_SETUP_SQPOLL) {
-		(void)syscall(
-			SYS_io_uring_enter, u->s->dup, 0, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0);
-		return 0;
-	}
-	for (size_t i = 0; i < u->process->thread_count; i++)
-		if (call_as(u, &u->process->threads[i],
-			    u->flags & IORING_SETUP_IOPOLL ? SYS_io_uring_enter : SYS_getpid,
-			    u->flags & IORING_SETUP_IOPOLL ? enter : none, &result, e))
-			return -1;
-	return 0;
-}
-
-/* Each request that is taken ends with one completion. Where it is otherwise (requests that go
- * on after their first completion, or are to have none) the numbers tell nothing. */
-static int32_t under_way(const struct uring_look *u)
-{
-	return u->info.sq_head - ring_read(&u->ring, u->ring.p.sq_off.dropped) -
-	       (u->info.cq_tail + u->info.overflowed +
-		       ring_read(&u->ring, u->ring.p.cq_off.overflow));
-}
-
-static bool is_taken(const struct uring_look *u)
-{
-	return !(u->flags & IORING_SETUP_SQPOLL) || u->info.sq_head == u->info.sq_tail;
-}
-
-static int refuse_busy(const struct uring_look *u, struct err *e)
-{
-	cleanup_buf struct buf polls = {0};
-	int32_t count = under_way(u);
-
-	uring_info_polls(&u->info, &polls);
-	if (polls.len)
-		return err_set(e, 0,
-			"requests are under way in it that wait for something: %.*s. What they "
-			"are to do is told by nothing; let them end first",
-			(int)polls.len, (char *)polls.data);
-	if (count > 0)
-		return err_set(e, 0,
-			"%d of its requests are under way and do not end (time-outs?), or were "
-			"to have no completion (IOSQE_CQE_SKIP_SUCCESS)",
-			count);
-	return err_set(e, 0,
-		"it has had %d more completions than requests, so that nothing tells whether "
-		"any are under way (requests for several completions were made)",
-		-count);
-}
-
-int uring_settle(struct uring_look *u, struct err *e)
-{
-	uint64_t now = clock_ns(CLOCK_MONOTONIC), deadline = now + PATIENCE_NS, last = now;
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	int32_t before = 0;
-
-	for (;; now = clock_ns(CLOCK_MONOTONIC)) {
-		if (uring_look_again(u, e))
-			return -1;
-		if (under_way(u) != before || !is_taken(u))
-			last = now;
-		before = under_way(u);
-		if (is_taken(u) && !u->info.polls && !under_way(u))
-			return 0;
-		/* Those wait for what may never come. */
-		if ((is_taken(u) && u->info.polls && under_way(u) == (int32_t)u->info.polls) ||
-			now > deadline || now > last + CALM_NS)
-			return refuse_busy(u, e);
-		if (let_finish(u, e))
-			return -1;
-		/* Woken early: all the same. */
-		(void)nanosleep(&pause, NULL);
-	}
 }

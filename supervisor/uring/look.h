@@ -32,7 +32,8 @@ int uring_find_issuer(struct uring_look *u, struct err *e);
 /* Fill u->flags and map it. The kernel does not tell the flags, but acts by them. */
 int uring_find_flags(struct uring_look *u, struct err *e);
 
-/* Wait until all that has been begun is finished. Fails when it is not, with what is known. */
-int uring_settle(struct uring_look *u, struct err *e);
+/* A system call by @t of the ring's process. */
+int uring_call_as(struct uring_look *u, struct thread *t, long nr, const uint64_t args[6],
+	int64_t *result, struct err *e);
 
 #endif

@@ -13,10 +13,20 @@
 /* So many empty requests a second at least. */
 #define SPEED 2000000u
 
+static size_t entry_size(const struct image_ring *i)
+{
+	return i->flags & IORING_SETUP_SQE128 ? 128 : 64;
+}
+
+static size_t completion_size(const struct image_ring *i)
+{
+	return i->flags & IORING_SETUP_CQE32 ? 32 : 16;
+}
+
 static size_t data_size(const struct image_ring *i)
 {
-	size_t sqe = i->flags & IORING_SETUP_SQE128 ? 128 : 64;
-	size_t cqe = i->flags & IORING_SETUP_CQE32 ? 32 : 16;
+	size_t sqe = entry_size(i);
+	size_t cqe = completion_size(i);
 	size_t array = i->flags & IORING_SETUP_NO_SQARRAY ? 0 : sizeof(uint32_t);
 
 	return sizeof(*i) + i->sq_entries * (sqe + array) + i->cq_entries * cqe;
@@ -50,7 +60,8 @@ const struct image_ring *uring_image(
 	ring = data->data;
 	if (ring->flags & ~KNOWN_FLAGS || !is_size(ring->sq_entries, 32768) ||
 		!is_size(ring->cq_entries, 65536) || data_size(ring) > o->size ||
-		ring->cq_tail - ring->cq_head > ring->cq_entries) {
+		ring->cq_tail - ring->cq_head > ring->cq_entries ||
+		uring_waiting(ring) > ring->sq_entries) {
 		err_set(e, 0, "the image is damaged: an io_uring of impossible size");
 		return NULL;
 	}
@@ -60,6 +71,32 @@ const struct image_ring *uring_image(
 const char *uring_lines(const struct image_ring *ring)
 {
 	return (const char *)ring + data_size(ring);
+}
+
+uint32_t uring_waiting(const struct image_ring *ring)
+{
+	uint32_t count = 0;
+
+	for (const char *p = uring_lines(ring); p && *p; p = strchr(p, '\n')) {
+		p += *p == '\n';
+		count += !strncmp(p, "request ", 8);
+	}
+	return count;
+}
+
+const void *uring_image_entry(const struct image_ring *ring, uint32_t number)
+{
+	const char *sqes = (const char *)(ring + 1),
+		   *cqes = sqes + ring->sq_entries * entry_size(ring);
+	uint32_t slot = number & (ring->sq_entries - 1), index;
+
+	if (!(ring->flags & IORING_SETUP_NO_SQARRAY)) {
+		memcpy(&index,
+			cqes + ring->cq_entries * completion_size(ring) + slot * sizeof(index),
+			sizeof(index));
+		slot = index & (ring->sq_entries - 1);
+	}
+	return sqes + slot * entry_size(ring);
 }
 
 int fd_uring_check(const struct fd_check *c, const struct image_description *x, struct err *e)
@@ -123,4 +160,6 @@ void fd_uring_show(const struct image *job, const struct image_description *x, s
 		buf_printf(out, ", %u to be submitted", ring->sq_tail - ring->sq_head);
 	if (ring->cq_tail != ring->cq_head)
 		buf_printf(out, ", %u unread", ring->cq_tail - ring->cq_head);
+	if (uring_waiting(ring))
+		buf_printf(out, ", %u that wait", uring_waiting(ring));
 }

@@ -52,6 +52,17 @@ int ring_layout(
 	return 0;
 }
 
+int ring_refuse_map(int error, struct err *e)
+{
+	/* Where it lies in memory of the program's own, the kernel says the one or the other.
+	 */
+	if (error == EINVAL || error == ENOMEM)
+		return err_set(e, 0,
+			"its memory cannot be mapped: it is the program's own "
+			"(IORING_SETUP_NO_MMAP), which is not supported, or there is no room");
+	return err_set(e, error, "its memory cannot be mapped");
+}
+
 static char *map(int fd, size_t size, uint64_t offset)
 {
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
@@ -62,8 +73,7 @@ int ring_map(struct ring *r, int fd, struct err *e)
 	char *rings = map(fd, r->rings_size, URING_OFF_SQ_RING), *sqes;
 
 	if (rings == MAP_FAILED)
-		return err_set(e, errno, "its memory cannot be mapped%s",
-			errno == EINVAL ? " (IORING_SETUP_NO_MMAP is not supported)" : "");
+		return ring_refuse_map(errno, e);
 	sqes = map(fd, r->sqes_size, URING_OFF_SQES);
 	if (sqes == MAP_FAILED) {
 		err_set(e, errno, "its memory cannot be mapped");

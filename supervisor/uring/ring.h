@@ -30,6 +30,9 @@ int ring_setup(uint32_t flags, uint32_t sq_entries, uint32_t cq_entries,
 int ring_layout(struct ring *r, uint32_t flags, uint32_t sq_entries, uint32_t cq_entries,
 	struct err *e);
 
+/* Why it cannot be mapped, after mmap(2) has failed with @error. */
+int ring_refuse_map(int error, struct err *e);
+
 /* Map @fd, for which ring_layout() has been called. */
 int ring_map(struct ring *r, int fd, struct err *e);
 void ring_unmap(struct ring *r);

@@ -35,7 +35,13 @@ int uring_dump_finish(struct fd_dump *d, struct err *e);
 const struct image_ring *uring_image(
 	const struct image *job, uint32_t number, struct buf *data, struct err *e);
 
-/* What is registered with it: lines. */
+/* What is registered with it, and what waits in it: lines. */
 const char *uring_lines(const struct image_ring *ring);
+
+/* How many requests wait in it. */
+uint32_t uring_waiting(const struct image_ring *ring);
+
+/* The entry of its submission @number. */
+const void *uring_image_entry(const struct image_ring *ring, uint32_t number);
 
 #endif

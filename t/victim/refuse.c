@@ -227,20 +227,23 @@ static void *wait_for_ring(void *arg)
 	return NULL;
 }
 
-/* It waits for a file that will not be ready. */
+/* It waits for bytes that will not come, some of which may have come. */
 static void io_uring(void)
 {
 	struct io_uring_sqe *sqe;
+	static char bytes[8];
 	struct uring ring;
 	int ends[2];
 
 	uring_open(&ring, 4, 0);
 	fd = ring.fd;
-	MUST(!pipe(ends));
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
 	sqe = uring_next(&ring, 1);
-	sqe->opcode = IORING_OP_POLL_ADD;
+	sqe->opcode = IORING_OP_RECV;
 	sqe->fd = ends[0];
-	sqe->poll32_events = POLLIN;
+	sqe->addr = (uintptr_t)bytes;
+	sqe->len = sizeof(bytes);
+	sqe->msg_flags = MSG_WAITALL;
 	MUST(uring_submit(&ring, 0) == 1);
 	victim_thread(wait_for_ring, NULL);
 	while (!ring_waiter)
