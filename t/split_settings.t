@@ -9,6 +9,7 @@ RUN_FLAGS=--gpu=on
 echo "devices 4" >"$SIM_MACHINE_FILE"
 
 cycle "$split/settings"
+cycle "$split/family"
 
 # refused WHAT PATTERN: a checkpoint with something that cannot be restored; the program lives.
 refused() {
