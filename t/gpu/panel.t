@@ -159,11 +159,27 @@ refused() {
 	! differs out "$1"
 }
 
+# fails COMMAND REGEX: something is refused at the call already, by name, and natively it is not.
+fails() {
+	if timeout -k 5 "$limit" \
+		trecr-run --gpu=on -d ck sh -c "exec env $1" >out 2>undisturbed.err </dev/null; then
+		outcome "does NOT fail under trecr-run"
+		return
+	fi
+	grep -qE -- "$2" undisturbed.err || outcome "FAILS under trecr-run: $(last_of undisturbed.err)"
+}
+
 # try COMMAND EXPECTED: all of it; leaves `outcome`.
 try() {
 	natively "$1" || return
 	PANEL_STEPS=$(steps_in expected)
 	export PANEL_STEPS
+	case $2 in
+	fails*)
+		fails "$1" "${2#fails: }" && echo "refused at the call, as expected" >outcome
+		return
+		;;
+	esac
 	undisturbed "$1" || return
 	case $2 in
 	same) same "$1" && echo "same" >outcome ;;
@@ -177,7 +193,7 @@ try() {
 }
 
 # Caches of compilers are the row's own: rows run side by side.
-row() {
+row() { # COMMAND EXPECTED NEEDS
 	local name
 	for name in TMPDIR XDG_CACHE_HOME CUDA_CACHE_PATH TRITON_CACHE_DIR TORCHINDUCTOR_CACHE_DIR \
 		CUPY_CACHE_DIR NUMBA_CACHE_DIR MPLCONFIGDIR; do
@@ -187,22 +203,54 @@ row() {
 	echo "$1" >program
 	try "$1" "$2"
 	echo $? >status
+	grep -q '^does not work natively' outcome && unusable "$3" && echo skip >status
 	[ -z "${sup:-}" ] || fell "$sup" 2>/dev/null
 	rm -rf ck cache
 }
 
+# importable MODULE: else prints why not. Its packages are imported, it itself is not: that takes seconds.
+importable() {
+	python3 - "$1" 2>&1 <<-'END' | tail -n 1 | cut -c1-200
+		import importlib.util, sys
+		name = sys.argv[1]
+		try:
+		    found = importlib.util.find_spec(name)
+		except ModuleNotFoundError as e:
+		    found = None if name.startswith(e.name or " ") else print(f"{name}: {e}") or True
+		except Exception as e:
+		    found = print(f"{name} cannot be imported here: {e}") or True
+		if found is None:
+		    print(f"no {name} here")
+	END
+}
+
 # lacks NEED,...: prints the first that is not here; fails when all are.
 lacks() {
-	local need
+	local need why
 	for need in ${1//,/ }; do
 		case $need in
-		gpus=*) [ "$(nvidia-smi -L | grep -c '^GPU')" -ge "${need#*=}" ] ;;
-		*) python3 -c "import importlib.util, sys
-sys.exit(importlib.util.find_spec('$need') is None)" 2>/dev/null ;;
-		esac || {
-			echo "$need"
+		gpus=*)
+			why=
+			[ "$(nvidia-smi -L | grep -c '^GPU')" -ge "${need#*=}" ] || why="no $need here"
+			;;
+		*) why=$(importable "$need") ;;
+		esac
+		[ -z "$why" ] || {
+			echo "$why"
 			return
 		}
+	done
+	return 1
+}
+
+# unusable NEED,...: what does not work natively is no row where one of its modules cannot be imported; why is the
+# outcome.
+unusable() {
+	local need
+	for need in ${1//,/ }; do
+		[[ $need = gpus=* ]] || python3 -c "import $need" >/dev/null 2>import.err && continue
+		echo "$need cannot be imported here: $(last_of import.err)" >outcome
+		return
 	done
 	return 1
 }
@@ -212,7 +260,11 @@ line() {
 }
 
 verdict() { # NAME, in the row's folder
-	result "$(cat status)" "$1: $(cat outcome)"
+	if [ "$(cat status)" = skip ]; then
+		skip "$1" "$(cat outcome)"
+	else
+		result "$(cat status)" "$1: $(cat outcome)"
+	fi
 	line "$1" "$(mean native.ms)" "$(mean undisturbed.ms)" "$(mean ckpt.ms)" "$(mean restart.ms)" \
 		"$(cat outcome)" >>"$scratch/table"
 }
@@ -227,7 +279,7 @@ while IFS='|' read -r name needs expected command; do
 	read -r expected <<<"$expected"
 	[[ -n $name && $name != \#* && $name =~ ${ROWS:-.} ]] || continue
 	if missing=$(lacks "$needs"); then
-		skip "$name" "no $missing here"
+		skip "$name" "$missing"
 		continue
 	fi
 	while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-4}" ]; do wait -n; done
@@ -235,7 +287,7 @@ while IFS='|' read -r name needs expected command; do
 	rm -rf "$folder"
 	mkdir -p "$folder" || exit 1
 	names+=("$name") folders+=("$folder")
-	(cd "$folder" && row "${command//@/$gpu/panel}" "$expected" 2>shell.err) &
+	(cd "$folder" && row "${command//@/$gpu/panel}" "$expected" "$needs" 2>shell.err) &
 done <"$table"
 wait
 for ((i = 0; i < ${#names[@]}; i++)); do

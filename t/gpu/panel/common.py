@@ -5,8 +5,10 @@ import time
 import zlib
 
 
-def steps():
-    """As many steps as PANEL_STEPS says, else as many as PANEL_SECONDS allow after the first."""
+def steps(before=1):
+    """As many steps as PANEL_STEPS says, else as many as PANEL_SECONDS allow after the first. What takes long once
+    is done in `before` steps in all: all but the last of them are negative numbers, and not to be shown."""
+    yield from range(1 - before, 0)
     count = int(os.environ.get("PANEL_STEPS", 0))
     if count:
         yield from range(count)
