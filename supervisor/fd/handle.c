@@ -1,6 +1,5 @@
 #include "supervisor/fd/handle.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -8,15 +7,16 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "lib/shown_path.h"
 #include "lib/util.h"
+#include "supervisor/fd/handle_search.h"
 
-static bool is_it(const struct fd_handle *h, const char *path)
+#ifndef AT_HANDLE_FID
+#define AT_HANDLE_FID 0x200
+#endif
+
+dev_t fd_handle_device(const struct fd_handle *h)
 {
-	struct stat st;
-
-	return !stat(path, &st) && st.st_ino == h->inode &&
-	       st.st_dev == makedev(h->device >> 20, h->device & 0xfffff);
+	return makedev(h->device >> 20, h->device & 0xfffff);
 }
 
 static bool fill_handle(const struct fd_handle *h, struct file_handle *file)
@@ -31,6 +31,43 @@ static bool fill_handle(const struct fd_handle *h, struct file_handle *file)
 		file->f_handle[i] = byte;
 	}
 	return true;
+}
+
+/* Where file systems are joined to one (btrfs, overlayfs), stat(2) tells of another device than
+ * the kernel has inside. */
+static bool has_handle(const struct fd_handle *h, const char *path)
+{
+	cleanup_free struct file_handle *want = xcalloc(1, sizeof(*want) + MAX_HANDLE_SZ);
+	cleanup_free struct file_handle *got = xcalloc(1, sizeof(*got) + MAX_HANDLE_SZ);
+	int mount;
+
+	if (!h->bytes || h->bytes > MAX_HANDLE_SZ || !fill_handle(h, want))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		got->handle_bytes = MAX_HANDLE_SZ;
+		if (!name_to_handle_at(AT_FDCWD, path, got, &mount, i ? AT_HANDLE_FID : 0) &&
+			got->handle_bytes == want->handle_bytes &&
+			got->handle_type == want->handle_type &&
+			!memcmp(got->f_handle, want->f_handle, got->handle_bytes))
+			return true;
+	}
+	return false;
+}
+
+bool fd_handle_leads_to(const struct fd_handle *h, const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && st.st_ino == h->inode &&
+	       (st.st_dev == fd_handle_device(h) || has_handle(h, path));
+}
+
+static bool same_file(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) && !lstat(path, &b) && a.st_ino == b.st_ino &&
+	       a.st_dev == b.st_dev;
 }
 
 /* By its handle, in the file system that is mounted at @mount. */
@@ -49,100 +86,62 @@ static char *find_by_handle(const struct fd_handle *h, const char *mount)
 		return NULL;
 	link = xasprintf("/proc/self/fd/%d", fd);
 	path = read_link(link, NULL);
-	if (path && is_it(h, path))
+	if (path && same_file(fd, path))
 		return path;
 	free(path);
 	return NULL;
 }
 
-/* @path, what is above it, and what is in it. */
-static char *find_near(const struct fd_handle *h, const char *path)
-{
-	cleanup_free char *above = xstrdup(path);
-	struct dirent *entry;
-	char *found = NULL;
-	DIR *dir;
-
-	for (char *slash; (slash = strrchr(above, '/'));) {
-		if (is_it(h, *above ? above : "/"))
-			return xstrdup(*above ? above : "/");
-		if (slash == above && !above[1])
-			break;
-		slash[slash == above] = 0;
-	}
-	dir = opendir(path);
-	while (dir && !found && (entry = readdir(dir))) {
-		cleanup_free char *inside = xasprintf("%s/%s", path, entry->d_name);
-
-		if (entry->d_ino == h->inode && is_it(h, inside))
-			found = steal_ptr(inside);
-	}
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
-/* In the working directory of @task, and where it has files open. */
-static char *find_in_process(const struct fd_handle *h, pid_t task)
-{
-	cleanup_free char *list = xasprintf("/proc/%d/fd", task);
-	cleanup_free char *cwd = xasprintf("/proc/%d/cwd", task);
-	cleanup_free char *home = read_shown_link(cwd, NULL);
-	char *found = home ? find_near(h, home) : NULL;
-	DIR *dir = opendir(list);
-	struct dirent *entry;
-
-	while (dir && !found && (entry = readdir(dir))) {
-		cleanup_free char *link = xasprintf("%s/%s", list, entry->d_name);
-		cleanup_free char *path = read_shown_link(link, NULL);
-		char *slash = path ? strrchr(path, '/') : NULL;
-
-		if (!slash || path[0] != '/')
-			continue;
-		found = find_near(h, path);
-		if (slash > path && !found) {
-			*slash = 0;
-			found = find_near(h, path);
-		}
-	}
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
-/* Of file systems that are mounted, the place: fields 3 and 5 of mountinfo (man
+/* Of file systems that are mounted, the place: fields 3 and 5 of @mountinfo (man
  * proc_pid_mountinfo). The one of the root directory of a chroot is not listed unless it is
  * mounted there. */
-static char *find_by_mounts(const struct fd_handle *h, pid_t task)
+static char *find_by_mounts(const struct fd_handle *h, const char *mountinfo)
 {
-	cleanup_free char *file = xasprintf("/proc/%d/mountinfo", task);
-	cleanup_free char *text = NULL;
-	char *found = NULL;
+	char mount[PATH_MAX], *found = NULL;
+	dev_t device = fd_handle_device(h);
 	struct stat root;
-	size_t len;
 
-	if (read_file(file, &text, &len, NULL))
-		return NULL;
-	for (char *line = text, *end; !found && (end = strchr(line, '\n')); line = end + 1) {
-		char mount[PATH_MAX];
-		unsigned a, b;
-
-		*end = 0;
-		if (sscanf(line, "%*d %*d %u:%u %*s %4095s", &a, &b, mount) == 3 &&
-			a == h->device >> 20 && b == (h->device & 0xfffff))
-			found = find_by_handle(h, mount);
-	}
-	if (!found && !stat("/", &root) &&
-		root.st_dev == makedev(h->device >> 20, h->device & 0xfffff))
+	for (const char *line = mountinfo; !found && fd_mount_next(&line, device, mount);)
+		found = find_by_handle(h, mount);
+	if (!found && !stat("/", &root) && root.st_dev == device)
 		found = find_by_handle(h, "/");
 	return found;
 }
 
+bool fd_mount_next(const char **mountinfo, dev_t device, char mount[PATH_MAX])
+{
+	for (const char *line = *mountinfo, *end; (end = strchr(line, '\n')); line = end + 1) {
+		unsigned a, b;
+
+		if (sscanf(line, "%*d %*d %u:%u %*s %4095s", &a, &b, mount) == 3 &&
+			makedev(a, b) == device) {
+			*mountinfo = end + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+void fd_handles_find(const struct fd_handle *h, size_t count, pid_t task, char **paths)
+{
+	cleanup_free char *file = xasprintf("/proc/%d/mountinfo", task);
+	cleanup_free char *mountinfo = NULL;
+	size_t len;
+
+	if (read_file(file, &mountinfo, &len, NULL))
+		mountinfo = xstrdup("");
+	for (size_t i = 0; i < count; i++)
+		if (!paths[i])
+			paths[i] = find_by_mounts(&h[i], mountinfo);
+	fd_handles_search(h, count, task, mountinfo, paths);
+}
+
 char *fd_handle_find(const struct fd_handle *h, pid_t task)
 {
-	char *path = find_by_mounts(h, task);
+	char *path = NULL;
 
-	return path ? path : find_in_process(h, task);
+	fd_handles_find(h, 1, task, &path);
+	return path;
 }
 
 int fd_handle_read(const char *line, struct fd_handle *h)

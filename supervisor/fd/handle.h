@@ -2,13 +2,15 @@
  * fd/handle.h - the names of files that are watched.
  *
  * The kernel tells a watch by the file's handle, not by its name. Who may open files by handle
- * (CAP_DAC_READ_SEARCH) gets the name from that; for others it is looked for where programs
- * have their watches mostly: among the files and directories that the tree has open or works
- * in, what is above them, and what is in them.
+ * (CAP_DAC_READ_SEARCH) gets the name from that; for others it is searched for
+ * (fd/handle_search.h).
  */
 #ifndef SUPERVISOR_FD_HANDLE_H
 #define SUPERVISOR_FD_HANDLE_H
 
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -24,7 +26,16 @@ struct fd_handle {
  * f_handle:2af87e00220ffd73" (Documentation/filesystems/proc.rst). -1: it is none. */
 int fd_handle_read(const char *line, struct fd_handle *h);
 
-/* A path of that file for process @task, the caller's to free; NULL: not found. */
+dev_t fd_handle_device(const struct fd_handle *h);
+bool fd_handle_leads_to(const struct fd_handle *h, const char *path);
+
+/* Paths of those of @count files that have none in @paths, for process @task, the caller's to
+ * free; NULL: not found. */
+void fd_handles_find(const struct fd_handle *h, size_t count, pid_t task, char **paths);
 char *fd_handle_find(const struct fd_handle *h, pid_t task);
+
+/* The next place in the text *@mountinfo where @device is mounted, and what follows it there.
+ */
+bool fd_mount_next(const char **mountinfo, dev_t device, char mount[PATH_MAX]);
 
 #endif

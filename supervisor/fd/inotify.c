@@ -5,6 +5,7 @@
  * events were lost, as it would be by a queue that was full (IN_Q_OVERFLOW): it looks for
  * itself then.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "lib/limits.h"
@@ -38,17 +40,21 @@ struct watched {
 	struct fd_handle file;
 };
 
-static int dump_watch(
-	const struct fd_source *s, const struct watched *w, struct buf *out, struct err *e)
+static int dump_watch(const struct watched *w, const char *path, struct buf *out, struct err *e)
 {
-	cleanup_free char *path = fd_handle_find(&w->file, s->task);
+	struct stat st;
+	bool link;
 
 	if (!path || strchr(path, '\n'))
 		return err_set(e, 0,
-			"cannot tell what its watch %d is on (inode %" PRIu64
-			"; CAP_DAC_READ_SEARCH would help, unless the file has been removed)",
+			"what its watch %d is on (inode %" PRIu64
+			") was not found under a name, nor among the open files; it may have "
+			"been removed, or be where only a privilege finds it quickly "
+			"(CAP_DAC_READ_SEARCH: run trecr as root)",
 			w->wd, w->file.inode);
-	buf_printf(out, "%d %" PRIx32 " %s\n", w->wd, w->mask, path);
+	link = path[0] == '/' && !lstat(path, &st) && S_ISLNK(st.st_mode);
+	buf_printf(
+		out, "%d %" PRIx32 " %s\n", w->wd, w->mask | (link ? IN_DONT_FOLLOW : 0), path);
 	return 0;
 }
 
@@ -69,6 +75,56 @@ static int compare_numbers(const void *a, const void *b)
 	return (x->wd > y->wd) - (x->wd < y->wd);
 }
 
+/* Removed files that process @task has open: struct stat. */
+static void list_removed(pid_t task, struct buf *out)
+{
+	cleanup_free char *list = xasprintf("/proc/%d/fd", task);
+	DIR *dir = opendir(list);
+	struct dirent *entry;
+	struct stat st;
+
+	while (dir && (entry = readdir(dir)))
+		if (!fstatat(dirfd(dir), entry->d_name, &st, 0) && !st.st_nlink)
+			buf_push(out, struct stat, &st);
+	if (dir)
+		closedir(dir);
+}
+
+/* "open DEVICE:INODE", by which the restart knows it among the open files; NULL: it is none of
+ * @removed. */
+static char *find_removed(const struct fd_handle *h, const struct buf *removed)
+{
+	for (size_t i = 0; i < buf_count(removed, struct stat); i++) {
+		const struct stat *st = buf_at(removed, struct stat, i);
+
+		if (st->st_ino == h->inode && st->st_dev == fd_handle_device(h))
+			return xasprintf("open %" PRIx64 ":%" PRIx64, (uint64_t)st->st_dev,
+				(uint64_t)st->st_ino);
+	}
+	return NULL;
+}
+
+static int dump_watches(const struct fd_source *s, const struct watched *w, size_t count,
+	struct buf *out, struct err *e)
+{
+	cleanup_free struct fd_handle *files = xcalloc(count, sizeof(*files));
+	cleanup_free char **paths = xcalloc(count, sizeof(*paths));
+	cleanup_buf struct buf removed = {0};
+	int failed = 0;
+
+	list_removed(s->task, &removed);
+	for (size_t i = 0; i < count; i++) {
+		files[i] = w[i].file;
+		paths[i] = find_removed(&files[i], &removed);
+	}
+	fd_handles_find(files, count, s->task, paths);
+	for (size_t i = 0; i < count; i++) {
+		failed = failed || dump_watch(&w[i], paths[i], out, e);
+		free(paths[i]);
+	}
+	return failed ? -1 : 0;
+}
+
 int fd_inotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
@@ -83,9 +139,8 @@ int fd_inotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_d
 	count = buf_count(&watches, struct watched);
 	if (count)
 		qsort(watches.data, count, sizeof(struct watched), compare_numbers);
-	for (size_t i = 0; i < count; i++)
-		if (dump_watch(s, buf_at(&watches, struct watched, i), &out, e))
-			return -1;
+	if (dump_watches(s, watches.data, count, &out, e))
+		return -1;
 	buf_add(&out, "", 1);
 	x->args[0] = image_writer_string(d->job, out.data);
 	if (ioctl(s->dup, FIONREAD, &pending))
@@ -119,7 +174,8 @@ static int each_watch(const char *text,
 
 static int check_path(void *context, int wd, uint32_t mask, const char *path, struct err *e)
 {
-	return access(path, F_OK) ? err_set(e, errno, "cannot watch %s", path) : 0;
+	return path[0] == '/' && access(path, F_OK) ? err_set(e, errno, "cannot watch %s", path)
+						    : 0;
 }
 
 int fd_inotify_check(const struct fd_check *c, const struct image_description *x, struct err *e)
@@ -127,20 +183,43 @@ int fd_inotify_check(const struct fd_check *c, const struct image_description *x
 	return each_watch(image_string(c->job, x->args[0]), check_path, NULL, e);
 }
 
+struct watching {
+	const struct fd_restore *r;
+	int fd; /* the inotify descriptor */
+};
+
+/* The descriptor of the open file that is "open DEVICE:INODE"; -1: there is none. */
+static int open_file(const struct fd_restore *r, const char *name)
+{
+	uint64_t dev, inode;
+
+	if (sscanf(name, "open %" SCNx64 ":%" SCNx64, &dev, &inode) != 2)
+		return -1;
+	for (size_t i = 0; i < r->description_count; i++)
+		if (r->descriptions[i].dev == dev && r->descriptions[i].inode == inode &&
+			r->open[i] >= 0)
+			return r->open[i];
+	return -1;
+}
+
 /* Numbers only go up: where the next cannot be chosen (Linux 4.18), watches are made and
  * removed until it has been reached. */
-static int add_watch(void *context, int wd, uint32_t mask, const char *path, struct err *e)
+static int add_watch(void *context, int wd, uint32_t mask, const char *name, struct err *e)
 {
-	int fd = *(int *)context, got;
+	const struct watching *w = context;
+	cleanup_free char *path =
+		name[0] == '/' ? xstrdup(name)
+			       : xasprintf("/proc/self/fd/%d", open_file(w->r, name));
 	char events[4096];
+	int got;
 
-	(void)ioctl(fd, INOTIFY_IOC_SETNEXTWD, wd);
-	while ((got = inotify_add_watch(fd, path, mask)) < wd) {
+	(void)ioctl(w->fd, INOTIFY_IOC_SETNEXTWD, wd);
+	while ((got = inotify_add_watch(w->fd, path, mask)) < wd) {
 		if (got < 0)
-			return err_set(e, errno, "cannot watch %s", path);
+			return err_set(e, errno, "cannot watch %s", name);
 		/* That makes an event. */
-		if (inotify_rm_watch(fd, got) || read(fd, events, sizeof(events)) < 0)
-			return err_set(e, errno, "cannot watch %s", path);
+		if (inotify_rm_watch(w->fd, got) || read(w->fd, events, sizeof(events)) < 0)
+			return err_set(e, errno, "cannot watch %s", name);
 	}
 	return got == wd ? 0 : err_set(e, 0, "watch number %d cannot be had again", wd);
 }
@@ -186,13 +265,14 @@ static int overflow(int fd, struct err *e)
 int fd_inotify_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
 	cleanup_fd int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	struct watching w = {r, fd};
 
 	if (fd < 0)
 		return limit_err(
 			e, errno, SYS_inotify_init1, "cannot make an inotify descriptor");
 	if (x->args[1] && overflow(fd, e))
 		return -1;
-	if (each_watch(image_string(r->job, x->args[0]), add_watch, &fd, e))
+	if (each_watch(image_string(r->job, x->args[0]), add_watch, &w, e))
 		return -1;
 	return fd_lift(r, steal_fd(&fd), e);
 }

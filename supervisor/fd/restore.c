@@ -253,13 +253,24 @@ static int restore_description(struct fd_restore *r, uint32_t index, int number,
 	return x->flags & O_PATH ? 0 : set_flags(x, fd, e);
 }
 
+/* What watches files comes last, so that it does not see how the others are opened, and finds
+ * those that have no name. */
+static bool is_watcher(uint32_t kind)
+{
+	return kind == IMAGE_FD_INOTIFY || kind == IMAGE_FD_FANOTIFY;
+}
+
+static bool is_of_kind(const struct image_description *x, uint32_t kind)
+{
+	return kind ? x->kind == kind : !is_watcher(x->kind);
+}
+
 /* Those that are in messages only. */
 static int restore_placeless(struct fd_restore *r, uint32_t kind, struct err *e)
 {
 	turn_to(r, 0);
 	for (size_t i = 0; i < r->description_count; i++)
-		if ((!kind || r->descriptions[i].kind == kind) &&
-			restore_description(r, i, -1, e))
+		if (is_of_kind(&r->descriptions[i], kind) && restore_description(r, i, -1, e))
 			return err_prefix(e, "a descriptor in a message");
 	return 0;
 }
@@ -273,7 +284,7 @@ static int make_shm_files(struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-/* Those of all processes, of @kind or, with 0, of all kinds. */
+/* Those of all processes, of @kind or, with 0, of all kinds but those that watch files. */
 static int restore_descriptions(struct fd_restore *r, uint32_t kind, struct err *e)
 {
 	for (size_t p = 0; p < r->checkpoint->process_count; p++) {
@@ -281,7 +292,7 @@ static int restore_descriptions(struct fd_restore *r, uint32_t kind, struct err 
 		for (size_t i = 0; i < r->fd_count; i++) {
 			uint32_t index = r->fds[i].description;
 
-			if ((!kind || r->descriptions[index].kind == kind) &&
+			if (is_of_kind(&r->descriptions[index], kind) &&
 				restore_description(r, index, r->fds[i].fd, e))
 				return err_prefix(e, "descriptor %d", r->fds[i].fd);
 		}
@@ -294,7 +305,9 @@ static int restore_all(struct fd_restore *r, struct err *e)
 	if (sysv_restore(r, e) || make_shm_files(r, e) || fd_removed_make(r, e) ||
 		restore_descriptions(r, IMAGE_FD_EPOLL, e) || fd_epolls_begin(r, e) ||
 		socket_restore_begin(r, e) || restore_descriptions(r, 0, e) ||
-		socket_restore_settle(r, e) || fd_epolls_fire(r, e))
+		restore_descriptions(r, IMAGE_FD_INOTIFY, e) ||
+		restore_descriptions(r, IMAGE_FD_FANOTIFY, e) || socket_restore_settle(r, e) ||
+		fd_epolls_fire(r, e))
 		return -1;
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))
