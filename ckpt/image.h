@@ -488,7 +488,7 @@ enum image_description_kind {
 			      * IMAGE_NOTE_SOCKETS, from 1, args[1]: uid | gid << 32 */
 	IMAGE_FD_MQUEUE,     /* object: the POSIX message queue */
 	IMAGE_FD_INOTIFY,    /* args[0]: string, a line "WD MASK PATH" (decimal, hex) for each
-			      * watch; args[1]: bytes of events that were not read */
+			      * watch; args[1]: bytes of events that were not read; object: they */
 	IMAGE_FD_PIDFD,      /* args[0]: the process; 0: one that has ended */
 	IMAGE_FD_PROCESS_FILE,  /* a file or directory of /proc of one of the processes: path */
 	IMAGE_FD_FANOTIFY,      /* args[0]: string, a line "WHERE FLAGS MASK IGNORED PATH" (hex)
@@ -555,6 +555,7 @@ enum image_object_kind {
 	/* A directory that has been removed; args[0]: the object that its ".." leads to, 0:
 	 * that has not been removed, args[1]: uid | gid << 32 */
 	IMAGE_OBJECT_DIRECTORY,
+	IMAGE_OBJECT_EVENTS, /* of inotify: struct inotify_event, each with its name */
 	IMAGE_OBJECT_KINDS,
 };
 

@@ -9,6 +9,31 @@ fi
 
 cycle inotify
 cycle watches
+cycle inotify_queue
+cycle inotify_queue full
+
+# A program that goes on keeps its events; what is brought back later is told that they are lost.
+arena later
+export VICTIM_MAY_LOSE=1
+launch "$victim/inotify_queue" && checkpoint && kill "$(program_of "$sup")" && await -p "$sup" &&
+	restart_here && finish
+is "$status $(sed 1d out | xargs)" "0 lost ok" "after a checkpoint that it went on from: lost, and said so" ||
+	explain
+unset VICTIM_MAY_LOSE
+
+# The events of one that was to be ended, and is not.
+arena failed
+export VICTIM_MAY_LOSE=1
+trecr-run() {
+	exec env LD_PRELOAD="$build/t/fault.so" TRECR_FAULT="$PWD/fault" "$build/trecr-run" "$@"
+}
+faults fault off
+launch "$victim/inotify_queue" && faults fault name 1 commit
+not_ok "a program is to be ended, but its checkpoint cannot be completed" quiet freeze_away
+finish
+is "$status $(sed 1d out | xargs)" "0 lost ok" "it is told that its events are lost" || explain
+unset VICTIM_MAY_LOSE
+unset -f trecr-run
 
 # A tree with a thousand of directories, by a program that works elsewhere.
 if have inotifywait; then

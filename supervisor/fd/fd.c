@@ -87,6 +87,7 @@ void fd_dump_free(struct fd_dump *d)
 		free(description_at(d, i)->locks);
 	fd_objects_free(d);
 	fd_epolls_free(d);
+	fd_inotifies_free(d, true);
 	socket_dump_free(d);
 	for (size_t i = 0; i < buf_count(&d->received, int); i++)
 		close(*buf_at(&d->received, int, i));
@@ -535,6 +536,7 @@ int fd_dump_received(struct fd_dump *d, int fd, uint32_t *description, struct er
 void fd_dump_go_on(struct fd_dump *d)
 {
 	socket_dump_go_on(d);
+	fd_inotifies_free(d, true);
 }
 
 bool fd_dump_keeps(const struct fd_dump *d)
@@ -550,6 +552,7 @@ int fd_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e)
 void fd_dump_let_go(struct fd_dump *d)
 {
 	socket_dump_let_go(d);
+	fd_inotifies_free(d, false);
 }
 
 /* Those of the kernel's files that a restart opens at the same time, in its first process. */
@@ -565,7 +568,8 @@ static uint64_t count_files(const struct fd_dump *d)
 int fd_dump_finish(struct fd_dump *d, struct err *e)
 {
 	if (fd_room_check(count_files(d), e) || socket_dump_all(d, e) || fd_epolls_dump(d, e) ||
-		fd_holders_check(d, e) || uring_dump_finish(d, e) || fd_objects_write(d, e))
+		fd_holders_check(d, e) || uring_dump_finish(d, e) || fd_inotifies_take(d, e) ||
+		fd_objects_write(d, e))
 		return -1;
 	socket_dump_write(d);
 	for (size_t i = 0; i < description_count(d); i++) {

@@ -1,9 +1,5 @@
 /*
  * fd/inotify.c - inotify(7).
- *
- * Events that nobody has read yet cannot be put into a new queue. The program is told that
- * events were lost, as it would be by a queue that was full (IN_Q_OVERFLOW): it looks for
- * itself then.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,12 +14,10 @@
 
 #include "lib/limits.h"
 #include "supervisor/fd/handle.h"
+#include "supervisor/fd/inotify_events.h"
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/made.h"
-
-#ifndef INOTIFY_IOC_SETNEXTWD
-#define INOTIFY_IOC_SETNEXTWD _IOW('I', 0, int32_t)
-#endif
+#include "supervisor/fd/object.h"
 
 #define EVENT_SIZE sizeof(struct inotify_event)
 
@@ -125,6 +119,9 @@ static int dump_watches(const struct fd_source *s, const struct watched *w, size
 	return failed ? -1 : 0;
 }
 
+static void keep_events(
+	struct fd_dump *d, const struct fd_source *s, struct image_description *x);
+
 int fd_inotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
@@ -146,7 +143,79 @@ int fd_inotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_d
 	if (ioctl(s->dup, FIONREAD, &pending))
 		return err_set(e, errno, "cannot ask whether there are events in it");
 	x->args[1] = pending;
+	/* Only where nobody will miss them. */
+	if (pending && !d->goes_on)
+		keep_events(d, s, x);
 	return 0;
+}
+
+/* ---- events ---- */
+
+/* What is read of a queue, which is the program's until the checkpoint is complete. */
+struct queue {
+	int fd;
+	uint32_t object;
+	bool taken;
+};
+
+static void keep_events(
+	struct fd_dump *d, const struct fd_source *s, struct image_description *x)
+{
+	struct fd_object o = {.o = {.kind = IMAGE_OBJECT_EVENTS}, .fd = -1};
+	struct queue q = {.fd = fcntl(s->dup, F_DUPFD_CLOEXEC, 0)};
+
+	/* Without it, the program is told that events were lost. */
+	if (q.fd < 0)
+		return;
+	o.text = fd_source_text(s);
+	o.link = xstrdup("");
+	o.o.name = image_writer_string(d->job, s->link);
+	x->object = q.object = fd_object_add(d, &o);
+	buf_push(&d->queues, struct queue, &q);
+}
+
+/* The processes stand still, so nobody else reads; but more may come. */
+static int take_events(struct fd_dump *d, struct queue *q, struct err *e)
+{
+	struct fd_object *o = fd_object_at(d, q->object);
+	int pending;
+
+	q->taken = true;
+	for (int i = 0; i < 64; i++) {
+		ssize_t n;
+
+		if (ioctl(q->fd, FIONREAD, &pending))
+			return err_set(e, errno, "%s: cannot ask for its events", o->text);
+		if (!pending)
+			break;
+		n = read(q->fd, buf_grow(&o->bytes, pending), pending);
+		o->bytes.len -= pending - (n > 0 ? n : 0);
+		if (n <= 0)
+			return err_set(e, errno, "%s: cannot read its events", o->text);
+	}
+	o->o.size = o->bytes.len;
+	return 0;
+}
+
+int fd_inotifies_take(struct fd_dump *d, struct err *e)
+{
+	for (size_t i = 0; i < buf_count(&d->queues, struct queue); i++)
+		if (take_events(d, buf_at(&d->queues, struct queue, i), e))
+			return -1;
+	return 0;
+}
+
+void fd_inotifies_free(struct fd_dump *d, bool goes_on)
+{
+	for (size_t i = 0; i < buf_count(&d->queues, struct queue); i++) {
+		struct queue *q = buf_at(&d->queues, struct queue, i);
+
+		/* Nothing more can be done than to say so. */
+		if (goes_on && q->taken)
+			(void)inotify_overflow(q->fd, NULL);
+		close(q->fd);
+	}
+	buf_free(&d->queues);
 }
 
 /* ---- restart ---- */
@@ -185,7 +254,8 @@ int fd_inotify_check(const struct fd_check *c, const struct image_description *x
 
 struct watching {
 	const struct fd_restore *r;
-	int fd; /* the inotify descriptor */
+	int fd;      /* the inotify descriptor */
+	int highest; /* number so far */
 };
 
 /* The descriptor of the open file that is "open DEVICE:INODE"; -1: there is none. */
@@ -206,14 +276,14 @@ static int open_file(const struct fd_restore *r, const char *name)
  * removed until it has been reached. */
 static int add_watch(void *context, int wd, uint32_t mask, const char *name, struct err *e)
 {
-	const struct watching *w = context;
+	struct watching *w = context;
 	cleanup_free char *path =
 		name[0] == '/' ? xstrdup(name)
 			       : xasprintf("/proc/self/fd/%d", open_file(w->r, name));
 	char events[4096];
 	int got;
 
-	(void)ioctl(w->fd, INOTIFY_IOC_SETNEXTWD, wd);
+	inotify_set_next(w->fd, wd);
 	while ((got = inotify_add_watch(w->fd, path, mask)) < wd) {
 		if (got < 0)
 			return err_set(e, errno, "cannot watch %s", name);
@@ -221,60 +291,78 @@ static int add_watch(void *context, int wd, uint32_t mask, const char *name, str
 		if (inotify_rm_watch(w->fd, got) || read(w->fd, events, sizeof(events)) < 0)
 			return err_set(e, errno, "cannot watch %s", name);
 	}
+	w->highest = wd;
 	return got == wd ? 0 : err_set(e, 0, "watch number %d cannot be had again", wd);
 }
 
-static uint64_t queue_limit(void)
+static int make_queue(void)
 {
-	cleanup_free char *text = NULL;
-	size_t len;
-
-	if (read_file("/proc/sys/fs/inotify/max_queued_events", &text, &len, NULL))
-		return 16384;
-	return strtoull(text, NULL, 10);
+	return inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 }
 
-/* Fill the queue with what nobody shall see, and read all of it but the event at its end that
- * says that it was full. Equal events in a row would be one. */
-static int overflow(int fd, struct err *e)
+static int read_events(struct fd_restore *r, const struct image_description *x,
+	struct buf *events, struct err *e)
 {
-	uint64_t limit = queue_limit();
-	size_t room = (limit + 2) * EVENT_SIZE;
-	cleanup_free char *events = xmalloc(room);
-	cleanup_fd int file = fd_made_nameless(temporary_directory());
-	cleanup_free char *path = xasprintf("/proc/self/fd/%d", file);
-	int wd, left = 0, failed = 0;
+	const struct image_object *o =
+		fd_object_info(r->job, x->object, IMAGE_OBJECT_EVENTS, e);
 
-	if (file < 0)
-		return err_set(e, errno, "cannot make a file in %s", temporary_directory());
-	wd = inotify_add_watch(fd, path, IN_ATTRIB | IN_MODIFY);
-	for (uint64_t i = 0; i <= limit && wd >= 0 && !failed; i++)
-		failed = i % 2 ? fchmod(file, 0600) : ftruncate(file, i % 4);
-	/* There is no room for the event that this would make. */
-	if (wd < 0 || failed || inotify_rm_watch(fd, wd))
-		return limit_err(
-			e, errno, SYS_inotify_add_watch, "cannot fill an inotify queue");
-	while (!ioctl(fd, FIONREAD, &left) && left > (int)EVENT_SIZE && left <= (int)room)
-		if (read(fd, events, left - EVENT_SIZE) <= 0)
-			break;
-	if (left != (int)EVENT_SIZE)
-		return err_set(e, 0, "cannot tell the program that inotify events were lost");
-	return 0;
+	return o ? fd_made_contents(r, x->object, o->size, events, e) : -1;
 }
 
+/* Without its watches, which see nothing of what other queues are filled by. What cannot be put
+ * into it again, or not as it was, the program is told to be lost. */
 int fd_inotify_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
-	cleanup_fd int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	struct watching w = {r, fd};
+	cleanup_buf struct buf events = {0};
+	cleanup_fd int fd = make_queue();
 
+	if (x->object && read_events(r, x, &events, e))
+		return -1;
+	if (fd >= 0 && x->object) {
+		if (!inotify_replay(r, fd, events.data, events.len, NULL))
+			return fd_lift(r, steal_fd(&fd), e);
+		close(fd);
+		fd = make_queue();
+	}
 	if (fd < 0)
 		return limit_err(
 			e, errno, SYS_inotify_init1, "cannot make an inotify descriptor");
-	if (x->args[1] && overflow(fd, e))
-		return -1;
-	if (each_watch(image_string(r->job, x->args[0]), add_watch, &w, e))
+	if (x->args[1] && inotify_overflow(fd, e))
 		return -1;
 	return fd_lift(r, steal_fd(&fd), e);
+}
+
+/* The number of a watch of which there are events that are not read is not given anew. */
+static int skip_numbers(struct fd_restore *r, const struct image_description *x, int fd,
+	int highest, struct err *e)
+{
+	cleanup_buf struct buf events = {0};
+	int last;
+
+	if (!x->object)
+		return 0;
+	if (read_events(r, x, &events, e))
+		return -1;
+	last = inotify_last(events.data, events.len);
+	if (last > highest)
+		inotify_set_next(fd, last + 1);
+	return 0;
+}
+
+int fd_inotifies_watch(struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->description_count; i++) {
+		const struct image_description *x = &r->descriptions[i];
+		struct watching w = {r, r->open[i], 0};
+
+		if (x->kind != IMAGE_FD_INOTIFY || r->open[i] < 0)
+			continue;
+		if (each_watch(image_string(r->job, x->args[0]), add_watch, &w, e))
+			return -1;
+		if (skip_numbers(r, x, w.fd, w.highest, e))
+			return -1;
+	}
+	return 0;
 }
 
 /* Removing a watch makes an event; its number is then the next again. */
@@ -289,7 +377,7 @@ int fd_inotify_provoke(
 	*state = inotify_add_watch(fd, path, IN_MODIFY);
 	if (*state < 0 || inotify_rm_watch(fd, *state))
 		return -1;
-	(void)ioctl(fd, INOTIFY_IOC_SETNEXTWD, (int)*state);
+	inotify_set_next(fd, (int)*state);
 	return 0;
 }
 

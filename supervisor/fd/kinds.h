@@ -82,6 +82,7 @@ struct fd_dump {
 	struct buf epolls;       /* struct fd_epoll: fd/epoll.c */
 	const struct tree *tree; /* NULL: unknown */
 	struct buf pids;         /* pid_t of the processes saved */
+	struct buf queues;       /* struct queue: fd/inotify.c */
 	struct buf rings;        /* struct uring_seen: uring/uring.h */
 	uint64_t save_files;     /* contents of files up to this size; 0: of none */
 	bool goes_on;            /* the program, behind the checkpoint */
@@ -187,6 +188,12 @@ FD_ROW(fd_pty_master);
 FD_ROW(fd_pty_slave);
 FD_ROW(fd_mqueue);
 FD_ROW(fd_inotify);
+/* Behind all that may be refused: the events are taken out of the queues; if the program goes
+ * on it is told that they were lost. */
+int fd_inotifies_take(struct fd_dump *d, struct err *e);
+void fd_inotifies_free(struct fd_dump *d, bool goes_on);
+/* When all queues are made: what they watch. */
+int fd_inotifies_watch(struct fd_restore *r, struct err *e);
 /* An empty queue gets an event; and loses it. */
 int fd_inotify_provoke(
 	struct fd_restore *r, const struct image_description *x, int fd, int64_t *state);

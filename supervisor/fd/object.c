@@ -246,6 +246,7 @@ bool fd_object_is_bytes(uint32_t kind)
 	case IMAGE_OBJECT_MSG:
 	case IMAGE_OBJECT_MQUEUE:
 	case IMAGE_OBJECT_URING:
+	case IMAGE_OBJECT_EVENTS:
 		return true;
 	default:
 		return false;

@@ -306,8 +306,8 @@ static int restore_all(struct fd_restore *r, struct err *e)
 		restore_descriptions(r, IMAGE_FD_EPOLL, e) || fd_epolls_begin(r, e) ||
 		socket_restore_begin(r, e) || restore_descriptions(r, 0, e) ||
 		restore_descriptions(r, IMAGE_FD_INOTIFY, e) ||
-		restore_descriptions(r, IMAGE_FD_FANOTIFY, e) || socket_restore_settle(r, e) ||
-		fd_epolls_fire(r, e))
+		restore_descriptions(r, IMAGE_FD_FANOTIFY, e) || fd_inotifies_watch(r, e) ||
+		socket_restore_settle(r, e) || fd_epolls_fire(r, e))
 		return -1;
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))

@@ -135,6 +135,5 @@ void fd_remove_scraps(const struct checkpoint *c, const struct fd_restore_option
 		if (s[i].flags & IMAGE_SOCKET_MOVED && strchr(file, '/'))
 			remove_all(path_beside(file, name));
 	}
-	if (count)
-		remove_all(path_of(name));
+	remove_all(path_of(name));
 }

@@ -66,6 +66,7 @@ const char *name_object_kind(uint32_t kind)
 		[IMAGE_OBJECT_URING] = "io_uring",
 		[IMAGE_OBJECT_FILE] = "file",
 		[IMAGE_OBJECT_DIRECTORY] = "removed directory",
+		[IMAGE_OBJECT_EVENTS] = "inotify events",
 	};
 
 	return pick(names, ARRAY_SIZE(names), kind);
