@@ -31,7 +31,7 @@ static int do_it(void *arg)
 	return 0;
 }
 
-int outlive(int (*f)(void *arg), void *arg, struct err *e)
+static int outlive_with(int flags, int (*f)(void *arg), void *arg, struct err *e)
 {
 	struct deed d = {.f = f, .arg = arg};
 	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
@@ -42,11 +42,21 @@ int outlive(int (*f)(void *arg), void *arg, struct err *e)
 		return err_set(e, errno, "cannot make a stack");
 	/* We wait (CLONE_VFORK), so it can use our thread's memory as its own; once we are dead
 	 * it is alone with it. No signal when it ends: nobody else is to wait for it. */
-	pid = clone(do_it, stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, &d);
+	pid = clone(do_it, stack + STACK, flags | CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, &d);
 	if (pid < 0)
 		d.result = limit_err(e, errno, SYS_clone3, "cannot make a process");
 	while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	(void)munmap(stack, STACK);
 	return d.result;
+}
+
+int outlive(int (*f)(void *arg), void *arg, struct err *e)
+{
+	return outlive_with(0, f, arg, e);
+}
+
+int outlive_in_namespace(int (*f)(void *arg), void *arg, struct err *e)
+{
+	return outlive_with(CLONE_NEWUSER, f, arg, e);
 }

@@ -15,4 +15,8 @@
  * the allocator's locks. */
 int outlive(int (*f)(void *arg), void *arg, struct err *e);
 
+/* The same in a user namespace of its own, in which it has all privileges: -1, too, where there
+ * may be none. */
+int outlive_in_namespace(int (*f)(void *arg), void *arg, struct err *e);
+
 #endif

@@ -21,7 +21,7 @@ as() { # UID COMMAND...
 # Programs where others can reach them, and a place for each.
 chmod 711 "$scratch"
 mkdir bin ours theirs
-cp "$build"/trecr-{run,ckpt,restart} "$victim/idle" bin
+cp "$build"/trecr-{run,ckpt,restart} "$victim"/{idle,reopened} bin
 chown $user ours
 chown $other theirs
 PATH=$scratch/bin:$PATH
@@ -66,6 +66,35 @@ await -t 10 -p $sup 2>/dev/null
 as $user trecr-restart grouped </dev/null >restart.out 2>restart.err
 is $? 125 "nor out of a group that the user is not in"
 like "$(cat restart.err)" "the program was in group 5000" "which is said, too" || explain
+
+# A file whose mode forbids by now what it is open for is opened without changing that.
+if as $user unshare -U true 2>/dev/null; then
+	as $user mkdir modes
+	as $user touch modes/out modes/err
+	cd modes || exit 1
+	setpriv --reuid=$user --regid=$user --clear-groups -- \
+		trecr-run -d ck -- reopened </dev/null >out 2>err &
+	sup=$!
+	await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
+	before=$(stat -c '%n %a %z' created forbidden)
+	as $user trecr-ckpt -s $sup >/dev/null 2>ckpt.err
+	await -t 10 -p $sup 2>/dev/null
+	setpriv --reuid=$user --regid=$user --clear-groups -- \
+		trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err &
+	sup=$!
+	ok "a program with files of all modes comes back" \
+		quiet await -t 60 -p $sup pidfile '^[0-9]+$' || explain
+	is "$(stat -c '%n %a %z' created forbidden)" "$before" \
+		"files whose modes forbid it are opened with their modes untouched" || explain
+	finish
+	is "$status $(tail -n 1 out)" "0 ok" "and the program is whole" || explain
+	cd ..
+else
+	skip "a program with files of all modes comes back" "no user namespaces for users"
+	skip "files whose modes forbid it are opened with their modes untouched" \
+		"no user namespaces for users"
+	skip "and the program is whole" "no user namespaces for users"
+fi
 
 # The name in /tmp is everybody's to take.
 rm -rf "$taken"

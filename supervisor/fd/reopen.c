@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,8 +15,9 @@ struct reopening {
 	const char *path; /* by /proc/self/fd */
 	int flags;
 	mode_t mode;
-	int sender; /* of the descriptor, to ourselves */
-	int code;   /* errno */
+	int sender;                 /* of the descriptor, to ourselves */
+	char users[40], groups[40]; /* maps of the user namespace: ourselves */
+	int code;                   /* errno */
 };
 
 static int send_descriptor(int to, int fd)
@@ -57,7 +59,30 @@ static int receive_descriptor(int from)
 	return fd;
 }
 
-/* In a process of its own, whose descriptors are not ours. */
+static int write_map(const char *path, const char *text)
+{
+	cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
+}
+
+/* In a user namespace of its own, where modes do not count for files of ours and of our group
+ * (capable_wrt_inode_uidgid(), kernel/capability.c). */
+static int open_in_namespace(void *arg)
+{
+	struct reopening *o = arg;
+	cleanup_fd int fd = -1;
+
+	if (write_map("/proc/self/setgroups", "deny") ||
+		write_map("/proc/self/uid_map", o->users) ||
+		write_map("/proc/self/gid_map", o->groups))
+		return -1;
+	fd = open(o->path, o->flags);
+	return fd < 0 ? -1 : send_descriptor(o->sender, fd);
+}
+
+/* In a process of its own, whose descriptors are not ours. Where there are no user namespaces,
+ * or the file has a group that we are in beside our own. */
 static int open_with_mode(void *arg)
 {
 	struct reopening *o = arg;
@@ -100,7 +125,10 @@ int fd_reopen(const char *path, int flags)
 	to = o.sender = pair[1];
 	o.path = link = xasprintf("/proc/self/fd/%d", at);
 	o.mode = st.st_mode & 07777;
-	if (outlive(open_with_mode, &o, NULL)) {
+	snprintf(o.users, sizeof(o.users), "%u %u 1", geteuid(), geteuid());
+	snprintf(o.groups, sizeof(o.groups), "%u %u 1", getegid(), getegid());
+	if ((st.st_gid != getegid() || outlive_in_namespace(open_in_namespace, &o, NULL)) &&
+		outlive(open_with_mode, &o, NULL)) {
 		errno = o.code ? o.code : EACCES;
 		return -1;
 	}

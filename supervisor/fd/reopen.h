@@ -7,8 +7,9 @@
 #ifndef SUPERVISOR_FD_REOPEN_H
 #define SUPERVISOR_FD_REOPEN_H
 
-/* open(2). Of a regular file of ours the mode is changed for the moment where it must be; it is
- * put back also when we are killed in between. -1 and errno on failure. */
+/* open(2). A regular file of ours is opened in a user namespace, where its mode does not count.
+ * Where that cannot be, its mode is changed for the moment, and put back also when we are
+ * killed in between; when the machine fails in between it stays so. -1 and errno on failure. */
 int fd_reopen(const char *path, int flags);
 
 #endif
