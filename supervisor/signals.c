@@ -87,10 +87,11 @@ int signals_forward(int pidfd, const struct signalfd_siginfo *info, struct err *
 		.si_code = SI_QUEUE,
 		.si_pid = getpid(),
 		.si_uid = getuid(),
-		.si_value.sival_ptr = (void *)(uintptr_t)info->ssi_ptr,
 	};
 	bool has_value = info->ssi_code == SI_QUEUE;
 
+	/* In an initializer it would take the place of the others, as a member of a union. */
+	queued.si_value.sival_ptr = (void *)(uintptr_t)info->ssi_ptr;
 	if (pidfd_send_signal(pidfd, info->ssi_signo, has_value ? &queued : NULL, 0) == 0 ||
 		errno == ESRCH)
 		return 0;

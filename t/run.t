@@ -174,6 +174,25 @@ freeze_away
 restart_here --namespace
 ok "the same in a namespace" stops_again
 ok "until its supervisor is continued there" until_continued
+# A signal with a value, to the supervisor: the program has the value, and the supervisor as its sender.
+if have python3; then
+	arena forwarded
+	cat >forwarded.py <<-'END'
+		import ctypes, os, struct, signal
+		signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+		print("ready", flush=True)
+		info, libc = ctypes.create_string_buffer(128), ctypes.CDLL(None)
+		libc.sigwaitinfo((ctypes.c_ulong * 16)(1 << signal.SIGUSR2 - 1), info)
+		signo, error, code, pad, pid, uid, value = struct.unpack_from("7i", info)
+		print(signo, code, pid == os.getppid(), uid == os.getuid(), value)
+	END
+	launch python3 forwarded.py
+	python3 -c 'import ctypes, sys
+ctypes.CDLL(None).sigqueue(int(sys.argv[1]), 12, ctypes.c_void_p(4711))' $sup
+	await -t 30 -p $sup
+	is "$(sed 1d out)" "12 -1 True True 4711" "a signal with a value is forwarded whole" || explain
+fi
+
 # The end of the program between two calls by which the supervisor looks for it: the program ends
 # as soon as it sees the second one, which strace delays.
 if have strace && [ -r "/proc/$PPID/syscall" ] && [ "$(uname -m)" = x86_64 ]; then
