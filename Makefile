@@ -40,6 +40,11 @@ $(O)/%.o: %.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
+# Variants for processors that have these; which one runs is found out (ckpt/hash.c).
+$(O)/ckpt/hash_sse2.o: private ALL_CFLAGS += -msse2
+$(O)/ckpt/hash_avx2.o: private ALL_CFLAGS += -mavx2
+$(O)/ckpt/hash_avx512.o: private ALL_CFLAGS += -mavx512f
+
 $(O)/libtrecr.a: $(LIB_OBJ)
 	@rm -f $@
 	ar qcs $@ $^ # q: r keeps one of several members of a name

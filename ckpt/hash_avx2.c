@@ -1,4 +1,3 @@
-#pragma GCC target("avx2")
 #define XXH_VECTOR   2 /* XXH_AVX2 */
 #define HASH_VARIANT hash_avx2
 #define HASH_FEATURE "avx2"

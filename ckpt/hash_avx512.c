@@ -1,4 +1,3 @@
-#pragma GCC target("avx512f")
 #define XXH_VECTOR   3 /* XXH_AVX512 */
 #define HASH_VARIANT hash_avx512
 #define HASH_FEATURE "avx512f"

@@ -1,4 +1,3 @@
-#pragma GCC target("sse2")
 #define XXH_VECTOR   1 /* XXH_SSE2 */
 #define HASH_VARIANT hash_sse2
 #define HASH_FEATURE "sse2"
