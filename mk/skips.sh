@@ -12,7 +12,7 @@ skipped=$(cd "$dir" && find . -type f | sort | while read -r file; do
 done)
 [ -n "$skipped" ] || exit 0
 
-echo "Skipped, of $(cd "$dir" && find . -type f | xargs cat | grep -cE '^(not )?ok ') tests:"
+echo "Skipped, of $(cd "$dir" && find . -type f -exec cat {} + | grep -cE '^(not )?ok ') tests:"
 echo "$skipped" | sed 's/.*# SKIP //' | sort | uniq -c | sort -rn
 [ -n "$place" ] || exit 0
 
