@@ -34,16 +34,16 @@ all: $(TOOL_BIN)
 
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(UNIT) -c -o $@ $<
 
 $(O)/%.o: %.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
 # Variants for processors that have these; which one runs is found out (ckpt/hash.c).
-$(O)/ckpt/hash_sse2.o: private ALL_CFLAGS += -msse2
-$(O)/ckpt/hash_avx2.o: private ALL_CFLAGS += -mavx2
-$(O)/ckpt/hash_avx512.o: private ALL_CFLAGS += -mavx512f
+$(addprefix $(O)/,ckpt/hash_sse2.o loader/hash_sse2.o): private UNIT = -msse2
+$(addprefix $(O)/,ckpt/hash_avx2.o loader/hash_avx2.o): private UNIT = -mavx2
+$(addprefix $(O)/,ckpt/hash_avx512.o loader/hash_avx512.o): private UNIT = -mavx512f
 
 $(O)/libtrecr.a: $(LIB_OBJ)
 	@rm -f $@
@@ -71,7 +71,7 @@ LOADER_OBJ := $(patsubst %.S,$(O)/%.o,$(wildcard loader/*.S)) \
 $(O)/loader/hash_%.o: LOADER_CFLAGS := $(filter-out -mgeneral-regs-only,$(LOADER_CFLAGS))
 $(O)/loader/%.o: loader/%.c
 	@mkdir -p $(@D)
-	$(CC) -I. $(LOADER_CFLAGS) -c -o $@ $<
+	$(CC) -I. $(LOADER_CFLAGS) $(UNIT) -c -o $@ $<
 $(O)/loader/%.o: loader/%.S
 	@mkdir -p $(@D)
 	$(CC) -I. $(LOADER_CFLAGS) -c -o $@ $<

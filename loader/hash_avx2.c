@@ -1,4 +1,3 @@
-#pragma GCC target("avx2")
 #define XXH_VECTOR 2 /* XXH_AVX2 */
 #define CHECK      loader_check_avx2
 #include "loader/hash_body.inc"

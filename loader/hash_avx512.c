@@ -1,4 +1,3 @@
-#pragma GCC target("avx512f")
 #define XXH_VECTOR 3 /* XXH_AVX512 */
 #define CHECK      loader_check_avx512
 #include "loader/hash_body.inc"

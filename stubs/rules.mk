@@ -48,9 +48,11 @@ $(O)/stubs/nvml/library.o: $(O)/stubs/gen/nvml.calls.h
 $(O)/stubs/%.o: stubs/%.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+# clang's own assembler wants one section's CFI to end before another's begins.
+GNU_AS = $(if $(findstring clang,$(CC)),-fno-integrated-as)
 $(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/gen/entries.inc stubs/cuda/answers.inc \
 	stubs/cuda/answers.h stubs/cuda/offsets.h stubs/crossing/thread.h loader/windows.h
-	$(CC) $(CPPFLAGS) -c -o $@ $<
+	$(CC) $(CPPFLAGS) $(GNU_AS) -c -o $@ $<
 $(O)/stubs/gen/%.procs.o: $(O)/stubs/gen/%.procs.c
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
 $(O)/stubs/gen/%.info.o: $(O)/stubs/gen/%.info.c stubs/call_info.h stubs/cuda/state.h
@@ -77,7 +79,7 @@ $(SPLIT_DIR)/stubs/libnvidia-ml.so.1: $(NVML_OBJ) $(SPLIT_DIR)/libtrecr-crossing
 
 # The same with entry points that note their first call (trecr-run --coverage).
 $(O)/stubs/gen/%.entries.coverage.o: $(O)/stubs/gen/%.entries.S
-	$(CC) -DCOVERAGE -I. -c -o $@ $<
+	$(CC) -DCOVERAGE -I. $(GNU_AS) -c -o $@ $<
 $(O)/stubs/gen/%.coverage.o: stubs/coverage.c $(O)/stubs/gen/%.calls.h
 	$(CC) $(CPPFLAGS) $(STUB_FLAGS) -DCOVERAGE_CALLS='"$*.calls.h"' -c -o $@ $<
 counted = $(filter-out %.entries.o,$(1)) $(O)/stubs/gen/$(2).entries.coverage.o \
