@@ -333,10 +333,14 @@ static int drop_range(struct range *r)
 	return 0;
 }
 
-/* Bits of chance, the same for the same try. */
+/* Bits of chance, the same for the same try; of two places each on their own, or some ways would
+ * never come up. */
 static unsigned chance(unsigned way, size_t i)
 {
-	return (way * 2654435761u ^ (unsigned)i * 40503u) >> 7;
+	uint64_t bits = ((uint64_t)way << 32 | i) * 0x9e3779b97f4a7c15;
+
+	bits = (bits ^ bits >> 32) * 0x9e3779b97f4a7c15;
+	return bits >> 40;
 }
 
 int placement_is_empty(uint64_t address)
