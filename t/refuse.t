@@ -66,6 +66,7 @@ queued-signals|more signals are queued for process
 '
 
 rows_of_state='
+aio-poll|IOCB_CMD_POLL
 epoll-moved|leads elsewhere by now
 breaking-lease|lease is being broken
 packet-status|status in packet mode

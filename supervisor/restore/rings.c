@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -50,15 +51,16 @@ int restore_ring_enter_polled(struct ring_driver *d, uint32_t count, struct err 
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + POLL_PATIENCE_NS;
 	const struct ring *r = d->ring;
-	const struct timespec pause = {.tv_nsec = 20000};
 
+	/* A sleep would take longer than the few entries of a small ring. */
 	while (ring_read(r, r->p.sq_off.head) != ring_read(r, r->p.sq_off.tail)) {
-		if (syscall(SYS_io_uring_enter, r->fd, 0, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0) <
-			0)
+		if (ring_read(r, r->p.sq_off.flags) & IORING_SQ_NEED_WAKEUP &&
+			syscall(SYS_io_uring_enter, r->fd, 0, 0, IORING_ENTER_SQ_WAKEUP, NULL,
+				0) < 0)
 			return err_set(e, errno, "cannot use an io_uring");
 		if (clock_ns(CLOCK_MONOTONIC) > deadline)
 			return err_set(e, 0, "the thread that polls an io_uring does not");
-		(void)nanosleep(&pause, NULL);
+		sched_yield();
 	}
 	return 0;
 }
