@@ -30,17 +30,6 @@ static size_t find(const struct forest *f, pid_t pid)
 	return NONE;
 }
 
-bool forest_has(const struct forest *f, pid_t pid)
-{
-	for (size_t i = 0; i < forest_count(f); i++) {
-		const struct forest_node *n = forest_at(f, i);
-
-		if (n->pid == pid || n->pgid == pid)
-			return true;
-	}
-	return false;
-}
-
 static size_t add_helper(struct forest *f, pid_t pid, pid_t sid, size_t creator)
 {
 	struct forest_node helper = {

@@ -60,7 +60,4 @@ void forest_free(struct forest *f);
 size_t forest_count(const struct forest *f);
 struct forest_node *forest_at(const struct forest *f, size_t node);
 
-/* Whether @pid is a process or group of the tree. */
-bool forest_has(const struct forest *f, pid_t pid);
-
 #endif

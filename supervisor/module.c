@@ -18,14 +18,6 @@ struct module_cache *module_cache_new(void)
 	return xcalloc(1, sizeof(struct module_cache));
 }
 
-void module_cache_free(struct module_cache *c)
-{
-	if (!c)
-		return;
-	buf_free(&c->known);
-	free(c);
-}
-
 static void read_stat(const struct stat *st, struct image_module *m)
 {
 	m->size = st->st_size;

@@ -13,8 +13,8 @@
  * size, time of modification). */
 struct module_cache;
 
+/* For as long as the process lives. */
 struct module_cache *module_cache_new(void);
-void module_cache_free(struct module_cache *c);
 
 /* Identify the file @path, whose inode number must be @inode. Fills all of @m but m->path. When
  * the name leads elsewhere by now, only IMAGE_MODULE_DELETED is set. */

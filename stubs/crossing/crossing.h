@@ -65,11 +65,6 @@ void *crossing_callback_function(void *pointer);
  * NULL when there is no more room. */
 void *crossing_function(void *real);
 
-/* Take a lock of the records': signals, and stops for a checkpoint, come when it is given back.
- * Returns what crossing_unlock() is to be given. */
-uint64_t crossing_lock(uint32_t *lock);
-void crossing_unlock(uint32_t *lock, uint64_t mask);
-
 /* In a guarded body: this thread's CROSSING_WORDS words, at THREAD_WORDS of its record; 0 in a
  * new thread and in a child of fork. NULL when the body was entered while another call of the
  * thread is under way, by a signal handler or a callback. */

@@ -41,20 +41,6 @@ HIDDEN void busy_end(uint64_t mask)
 	signals_restore(mask);
 }
 
-uint64_t crossing_lock(uint32_t *lock)
-{
-	uint64_t mask = busy_begin();
-
-	raw_lock(lock);
-	return mask;
-}
-
-void crossing_unlock(uint32_t *lock, uint64_t mask)
-{
-	raw_unlock(lock);
-	busy_end(mask);
-}
-
 uint64_t *crossing_thread_words(void)
 {
 	struct crossing_thread *t = crossing_current;

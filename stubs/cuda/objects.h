@@ -10,7 +10,6 @@
 #include "stubs/cuda/state.h"
 
 extern STUB_HIDDEN const struct call_info cuda_info[];
-extern STUB_HIDDEN const unsigned cuda_info_count;
 
 /* The driver has been asked to make, change or destroy a context, whatever came of it. */
 STUB_HIDDEN void answers_changed(void);

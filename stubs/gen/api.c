@@ -58,11 +58,6 @@ static const char *const direction_names[] = {
 	[API_ADDR] = "addr",
 };
 
-const char *api_kind_name(enum api_kind kind)
-{
-	return kind_names[kind];
-}
-
 const char *api_class_name(enum api_class class)
 {
 	return class_names[class];

@@ -63,7 +63,6 @@ struct api {
  * name the line. */
 int api_read(struct api *api, const char *path, struct err *e);
 
-const char *api_kind_name(enum api_kind kind);
 const char *api_class_name(enum api_class class);
 /* Number of the parameter that is a callback, or -1. */
 int api_callback(const struct api_call *call);

@@ -224,11 +224,6 @@ void x86_64_rewind(struct user_regs_struct *regs)
 	regs->orig_rax = -1;
 }
 
-uint64_t x86_64_syscall_return(const struct user_regs_struct *regs)
-{
-	return regs->rip + 2;
-}
-
 void x86_64_apply_restart(struct user_regs_struct *regs)
 {
 	if (!x86_64_in_syscall(regs))
