@@ -34,20 +34,6 @@ static void setup_namespace(void)
 	put_at(15, open("/proc/self/ns/net", O_RDONLY));
 }
 
-static void setup_directory(void)
-{
-	mkdir("going", 0700);
-	put_at(15, open("going", O_RDONLY | O_DIRECTORY));
-	rmdir("going");
-}
-
-static void setup_fifo(void)
-{
-	mkfifo("going", 0600);
-	put_at(15, open("going", O_RDWR));
-	unlink("going");
-}
-
 static void setup_path(void)
 {
 	put_at(15, open("going", O_WRONLY | O_CREAT | O_TRUNC, 0600));
@@ -141,8 +127,6 @@ static const struct {
 	{"a process's /proc file", setup_proc, "which is not being saved"},
 	{"a process's /proc", setup_proc_dir, "which is not being saved"},
 	{"namespaces", setup_namespace, "namespace descriptors are not supported yet"},
-	{"a removed directory", setup_directory, "the directory no longer has this name"},
-	{"a removed FIFO", setup_fifo, "the FIFO no longer has this name"},
 	{"a removed path", setup_path, "a path (O_PATH) that leads elsewhere by now"},
 	{"directory notification", setup_notify, "notification (F_NOTIFY)"},
 	{"signals to a thread", setup_thread_owner, "signals to a single thread"},

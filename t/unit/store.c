@@ -254,7 +254,7 @@ static void test_no_locks(void)
 	struct store *a, *b;
 	uint64_t sequence[2];
 	int fd[2];
-	cleanup_free char *path[2] = {NULL, NULL};
+	char *path[2] = {NULL, NULL};
 
 	no_locks = true;
 	a = store_open(dir, job_a, NULL, &e);
@@ -276,6 +276,8 @@ static void test_no_locks(void)
 	ok(!store_commit(b, &path[1], &e) && !store_prune(b, job_b, 1, &e),
 		"the second is complete %s", e.msg);
 	ok(!store_commit(a, &path[0], &e), "and so is the first %s", e.msg);
+	free(path[0]);
+	free(path[1]);
 	store_close(a);
 	store_close(b);
 	no_locks = false;
