@@ -94,10 +94,13 @@ test-tools: $(TEST_TOOL_BIN_SO) $(filter-out $(TEST_TOOL_LINKED),$(TEST_TOOL_BIN
 # test is skipped that .ci/skips does not expect to be there.
 TESTS ?= $(wildcard t/*.t) $(UNIT_BIN)
 TEST_JOBS ?= 2
-check: all $(VICTIM_BIN) $(APPLICATION_BIN) $(TEST_TOOL_BIN_SO) $(TEST_TOOL_BIN) $(UNIT_BIN)
-	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+define RUN_TESTS
+dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	TRECR_BUILD=$(abspath $(O)) PERL_TEST_HARNESS_DUMP_TAP=$$dir \
 		prove -j$(TEST_JOBS) -e '' $(PROVE_FLAGS) $(TESTS) && mk/skips.sh "$$dir" $(STRICT)
+endef
+check: all $(VICTIM_BIN) $(APPLICATION_BIN) $(TEST_TOOL_BIN_SO) $(TEST_TOOL_BIN) $(UNIT_BIN)
+	$(RUN_TESTS)
 
 # What shows most mistakes, in about a minute on two processors that have nothing else to do: the
 # victims of most kinds over two restarts, and tests that take a few seconds.
@@ -105,6 +108,16 @@ QUICK_TESTS := $(patsubst %,t/%.t,sockets files tree memory signals refuse threa
 	programs run restart inspect uring aio posix_shm std_streams) $(UNIT_BIN)
 quick:
 	QUICK=1 $(MAKE) check TESTS='$(QUICK_TESTS)' TEST_JOBS=4
+
+# What the sanitizers see of the tools, in a part of the tests. Victims are never sanitized: those of
+# the ordinary build do.
+SANITIZED_TESTS := $(patsubst %,t/%.t,inspect process threads posix_shm ipc std_streams) \
+	$(patsubst t/%.c,$(O)-sanitize/t/%,$(wildcard t/unit/*.c))
+check-sanitized: victims
+	$(MAKE) SANITIZE=1 check-part PLAIN=$(abspath $(O)) TESTS='$(SANITIZED_TESTS)' QUICK=1
+check-part: $(TOOL_BIN) $(TEST_TOOL_BIN_SO) $(TEST_TOOL_BIN) $(UNIT_BIN)
+	[ -e $(O)/t/victim ] || ln -s $(PLAIN)/t/victim $(O)/t/victim
+	$(RUN_TESTS)
 
 # Not part of the tests: a busy tree, saved and brought back time and again.
 SOAK_CYCLES ?= 500
@@ -124,4 +137,4 @@ fuzz:
 fuzz-run: $(FUZZ_BIN)
 	@for f in $(FUZZ_BIN); do echo "$$f $(FUZZ_SECONDS)"; "$$f" $(FUZZ_SECONDS) || exit 1; done
 
-.PHONY: victims test-tools check quick check-applications check-stressors fuzz fuzz-run soak
+.PHONY: victims test-tools check quick check-sanitized check-part check-applications check-stressors fuzz fuzz-run soak
