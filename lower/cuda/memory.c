@@ -105,7 +105,9 @@ static void list(struct listing *l, enum cuda_memory kind, uint64_t address, uin
 
 	if (last && last->kind == kind && last->device == device && address >= last->address &&
 		address - last->address <= last->size + GAP) {
-		last->size = last->mapped = address + size - last->address;
+		/* Managed memory comes in any order: it may lie in a gap. */
+		if (address + size > last->address + last->size)
+			last->size = last->mapped = address + size - last->address;
 		return;
 	}
 	if (l->count == l->s->list_room) {
