@@ -35,6 +35,8 @@ const char *limit_name(int resource)
 #define SEE(limits) " (see " limits ")"
 #define TASKS       "RLIMIT_NPROC, kernel.pid_max, kernel.threads-max, pids.max of its cgroup"
 
+#define KCMP " (a container that forbids this call? docker run --cap-add SYS_PTRACE allows it)"
+
 /* As the manual pages of the calls have it. */
 static const struct {
 	long nr;
@@ -67,6 +69,9 @@ static const struct {
 	{SYS_msgctl, EPERM, SEE("kernel.msgmnb")},
 	{SYS_inotify_init1, EMFILE, SEE("fs.inotify.max_user_instances, RLIMIT_NOFILE")},
 	{SYS_inotify_add_watch, ENOSPC, SEE("fs.inotify.max_user_watches")},
+	/* Allowed with the capability by the filters of Docker and Podman. */
+	{SYS_kcmp, EPERM, KCMP},
+	{SYS_kcmp, ENOSYS, KCMP " (or a kernel without CONFIG_KCMP)"},
 	{SYS_fanotify_init, EMFILE, SEE("fs.fanotify.max_user_groups, RLIMIT_NOFILE")},
 };
 

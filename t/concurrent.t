@@ -63,7 +63,7 @@ if have strace; then
 	done
 	checkpoint
 	isnt $? 0 "a program that strace is attached to"
-	like "$(cat ckpt.err)" "^trecr-ckpt: cannot .*(trace|strace|$tracer)" "is refused, and why is said"
+	like "$(cat ckpt.err)" "^trecr-ckpt: cannot .*traced by process $tracer \\(strace\\).*detach.*under trecr-run" "is refused, and why is said, and what to do"
 	ok "strace is still attached" kill -0 $tracer
 	kill $tracer
 	wait $tracer 2>/dev/null

@@ -26,6 +26,21 @@ else
 	skip "a program under trecr's own filter" "no seccomp filters"
 fi
 sweep >/dev/null
+rm -f out
+confine --no-kcmp trecr-run -d ck -- "$victim/idle" count </dev/null >out 2>err &
+sup=$!
+if await -t 30 -p $sup out '^ready$' >/dev/null 2>await.err; then
+	: >ckpt.err
+	not_ok "a filter that forbids kcmp(2)" checkpoint
+	like "$(cat ckpt.err)" "kcmp\\): Operation not permitted \\(a container that forbids this call" \
+		"is named, and what allows the call"
+	unlike "$(cat ckpt.err)" Landlock "and Landlock, which may be, is not"
+	finish
+	is "$status" 0 "the program is whole" || explain
+else
+	skip "a filter that forbids kcmp(2)" "no seccomp filters"
+fi
+sweep >/dev/null
 
 # Keyrings are lost, which is told.
 arena keyrings

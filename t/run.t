@@ -59,6 +59,28 @@ is "$(readlink deep/latest)" "${path##*/}" "latest leads to it"
 finish
 is "$status" 0 "the program runs on"
 
+arena ahead
+touch file
+trecr-run -d file touch ran 2>err
+is $? 125 "-d that is no directory"
+is "$(cat err)" "trecr-run: checkpoints could not be written: cannot open $PWD/file: Not a directory" "is refused at the start"
+mkdir open && chmod 777 open
+trecr-run -d open touch ran 2>err
+is $? 125 "-d into which others may write, whose checkpoints no restart would take"
+like "$(cat err)" "refusing $PWD/open: others may write to it" "is refused, too"
+not_ok "and the command was not run" [ -e ran ]
+trecr-run -d not/yet mkdir not 2>err
+is $? 0 "-d that may be made yet"
+like "$(cat err)" "^trecr-run: as it is now, no checkpoint could be written: cannot create $PWD/not/yet, .*No such file" "is only warned of"
+trecr-run -d fine true 2>err
+is "$?, $(cat err), $(ls -A . | xargs)" "0, , err file not open" "one that can be written is not, and nothing is left"
+{ trecr-run -d fine true 5>&1 >/dev/null 2>err; } | cat
+like "$(cat err)" "^trecr-run: no checkpoint will be possible .* descriptor 5 \(pipe:.*--close-fds" "a pipe to another process is warned of"
+{ trecr-run --close-fds -d fine true 5>&1 >/dev/null 2>err; } | cat
+is "$(cat err)" "" "not one that is closed"
+{ trecr-run -d fine true 5>&1 2>err; } | cat
+is "$(cat err)" "" "nor one that is a standard stream, too"
+
 arena environment
 mkdir start
 (cd start && exec trecr-run -d ../aside -- "$BASH" -c 'cd .. && exec "$0"' "$victim/idle") </dev/null >out 2>err &

@@ -47,6 +47,21 @@ like "$(trecr-ckpt $sup 2>ckpt.err)" "ckpt-000002$" "and root" || explain
 finish
 is "$status" 0 "and the program is whole" || explain
 
+# Standard output is a file that root's shell has opened for the program, in its own directory.
+mkdir -m 700 secret
+chmod 777 .
+rm -f out
+setpriv --reuid=$user --regid=$user --clear-groups -- \
+	trecr-run -d ck -- sh -c 'echo ready >out; exec idle count' </dev/null >secret/out 2>err &
+sup=$!
+await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
+as $user trecr-ckpt $sup >ckpt.out 2>ckpt.err
+isnt $? 0 "a file in a directory that the user may not enter is refused"
+like "$(cat ckpt.err)" "secret/out.*user $user may not enter its directory.*trecr-run COMMAND \| cat >FILE" \
+	"with the way out"
+finish
+chmod 755 .
+
 # What was one user's is not another's to go on with.
 cp -r ck given
 chown -R $other given

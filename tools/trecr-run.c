@@ -9,8 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ckpt/store_outlook.h"
 #include "lib/opts.h"
 #include "lib/util.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/gpu.h"
 #include "supervisor/loop.h"
 #include "supervisor/options.h"
@@ -68,6 +70,26 @@ static char *choose_dir(const char *chosen, const char *command, bool *add_pid, 
 	return options_absolute(chosen, e);
 }
 
+/* What would make checkpoints fail, maybe hours later. A directory that was chosen and cannot
+ * be written is a mistake; without one the program may never be meant to be saved. */
+static int look_ahead(const struct supervisor *s, const char *dir, bool chosen, struct err *e)
+{
+	cleanup_free char *fd = fd_inherited_obstacle();
+	enum store_outlook outlook = store_outlook(dir, e);
+
+	if (fd)
+		fprintf(stderr,
+			"%s: no checkpoint will be possible while the program has descriptor "
+			"%s, which leads to another process (--close-fds starts it without)\n",
+			s->tool, fd);
+	if (outlook == STORE_OUTLOOK_BAD && chosen)
+		return err_prefix(e, "checkpoints could not be written");
+	if (outlook != STORE_OUTLOOK_GOOD)
+		fprintf(stderr, "%s: as it is now, no checkpoint could be written: %s\n",
+			s->tool, e->msg);
+	return 0;
+}
+
 static int run(struct supervisor *s, char *const argv[])
 {
 	cleanup_free char *dir = NULL;
@@ -84,7 +106,8 @@ static int run(struct supervisor *s, char *const argv[])
 		return fail(s, status, &e);
 	}
 	dir = choose_dir(s->options.dir, argv[0], &add_pid, &e);
-	if (!dir || gpu_prepare(program_options.gpu, program_options.coverage, &e) < 0 ||
+	if (!dir || look_ahead(s, dir, !add_pid, &e) < 0 ||
+		gpu_prepare(program_options.gpu, program_options.coverage, &e) < 0 ||
 		loop_prepare(s, &e) < 0 || spawn_program(s, argv, &status, &e) < 0) {
 		loop_end(s);
 		return fail(s, status, &e);

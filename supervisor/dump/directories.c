@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/limits.h"
 #include "lib/shown_path.h"
 #include "supervisor/dump/dump.h"
 
@@ -16,7 +17,7 @@ static int compare(pid_t a, pid_t b, struct err *e)
 {
 	int r = syscall(SYS_kcmp, a, b, KCMP_FS, 0L, 0L);
 
-	return r < 0 ? err_set(e, errno, "cannot compare directories (kcmp)") : r;
+	return r < 0 ? limit_err(e, errno, SYS_kcmp, "cannot compare directories (kcmp)") : r;
 }
 
 /* They would have to be made by one another. */

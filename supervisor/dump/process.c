@@ -72,7 +72,9 @@ static int refuse_namespaces(
 		/* One for children that has no init yet cannot be read. */
 		if (ours && (!its || strcmp(ours, its)))
 			return err_set(e, 0,
-				"process %d (%s) has entered a namespace of its own (%s)",
+				"process %d (%s) has entered a namespace of its own (%s): "
+				"start trecr-run inside of it, as in unshare ... trecr-run "
+				"PROGRAM (bwrap, and others that make namespaces, likewise)",
 				p->pid, p->comm, its ? its : namespaces[i]);
 	}
 	return 0;

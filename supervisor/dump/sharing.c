@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/limits.h"
 #include "supervisor/dump/dump.h"
 
 static const int kcmp_types[IMAGE_SHARED_KINDS] = {
@@ -31,7 +32,7 @@ static int look_up(const struct tree *tree, const struct buf *order, int type, s
 		int r = syscall(SYS_kcmp, other->task, tree->processes[i]->task, type, 0L, 0L);
 
 		if (r < 0)
-			return err_set(e, errno, "cannot compare processes (kcmp)");
+			return limit_err(e, errno, SYS_kcmp, "cannot compare processes (kcmp)");
 		*at = mid;
 		if (!r)
 			return 1;

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "lib/limits.h"
 #include "lib/procfs.h"
 #include "loader/batch.h"
 #include "supervisor/fd/epoll.h"
@@ -112,7 +113,8 @@ static int compare_known(const struct fd_known *a, const struct fd_source *b, st
 		return a->inode < b->st.st_ino ? 1 : 2;
 	r = syscall(SYS_kcmp, a->task, b->task, KCMP_FILE, (long)a->fd, (long)b->fd);
 	if (r < 0 || r > 2)
-		return err_set(e, r < 0 ? errno : 0, "cannot compare it with others (kcmp)");
+		return limit_err(
+			e, r < 0 ? errno : 0, SYS_kcmp, "cannot compare it with others (kcmp)");
 	return r;
 }
 
@@ -292,7 +294,8 @@ static int find_task(pid_t pid, pid_t *task, struct buf *own, struct err *e)
 	for (size_t i = 0; i < count; i++) {
 		r = *task ? syscall(SYS_kcmp, *task, ids[i], KCMP_FILES, 0L, 0L) : 1;
 		if (r < 0)
-			return err_set(e, errno, "cannot compare descriptor tables (kcmp)");
+			return limit_err(
+				e, errno, SYS_kcmp, "cannot compare descriptor tables (kcmp)");
 		if (!r)
 			continue;
 		if (procfs_stat(pid, ids[i], &st, e))

@@ -26,6 +26,10 @@
  * shares with them is not its own, and comes from whoever restarts it. To be called once,
  * before the supervisor lets go of them. */
 void fd_remember_streams(void);
+/* In trecr-run, before it starts the program: a descriptor beside the standard streams that the
+ * program will inherit and that leads to another process (foresee.c): "3 (pipe:[4711])", the
+ * caller's to free. No checkpoint is possible while the program has it open. NULL: none. */
+char *fd_inherited_obstacle(void);
 
 /* What to do about a TCP connection whose other end is not being saved. */
 enum fd_tcp {

@@ -228,6 +228,24 @@ bool fd_unlinked_match(const struct fd_dump *d, const struct fd_source *s)
 	return S_ISREG(s->st.st_mode) && s->link[0] == '/';
 }
 
+/* It is written to, but not found under its name. */
+static int refuse_lost_name(const struct fd_source *s, struct err *e)
+{
+	struct stat st;
+
+	if (lstat(s->link, &st) && errno == EACCES)
+		return err_set(e, 0,
+			"user %u may not enter its directory, so a restart could not open it: "
+			"choose a file that this user can reach%s",
+			geteuid(),
+			s->fd <= STDERR_FILENO ? ", or have its output pass through a pipe "
+						 "(trecr-run COMMAND | cat >FILE)"
+					       : "");
+	return err_set(e, 0,
+		"the file has a name that cannot be found, by which others see what is written "
+		"to it");
+}
+
 int fd_unlinked_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
@@ -240,9 +258,7 @@ int fd_unlinked_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 		return fd_unsupported(s, e);
 	/* A copy of what is only read does no harm. */
 	if (s->st.st_nlink && (s->flags & O_ACCMODE) != O_RDONLY)
-		return err_set(e, 0,
-			"the file has a name that cannot be found, by which others see what is "
-			"written to it");
+		return refuse_lost_name(s, e);
 	x->size = s->st.st_size;
 	x->object = fd_object_of(d, s, IMAGE_OBJECT_UNLINKED);
 	o = fd_object_at(d, x->object);

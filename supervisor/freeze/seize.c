@@ -63,11 +63,19 @@ static int refuse_debugger(struct process *p, pid_t tid, struct err *e)
 {
 	cleanup_free char *status = procfs_status(p->pid, tid, NULL);
 	pid_t tracer = status ? (pid_t)status_number(status, "TracerPid", 10) : 0;
+	struct proc_stat st;
 
-	if (tracer)
-		return err_set(e, 0, "process %d is being traced by process %d (a debugger?)",
-			p->pid, tracer);
-	return -1;
+	if (!tracer)
+		return -1;
+	if (procfs_stat(tracer, tracer, &st, NULL))
+		snprintf(st.comm, sizeof(st.comm), "?");
+	return err_set(e, 0,
+		"process %d is being traced by process %d (%s), and a process has one tracer "
+		"only: "
+		"have it detach for the checkpoint; or run the program itself under trecr-run, "
+		"and "
+		"attach to it when need be (gdb -p, strace -p)",
+		p->pid, tracer, st.comm);
 }
 
 bool freezer_task_alive(pid_t pid, pid_t tid)
