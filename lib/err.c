@@ -12,6 +12,7 @@ int err_vset(struct err *e, int code, const char *fmt, va_list ap)
 		return -1;
 	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
 	e->code = code;
+	e->remedy = ERR_FINAL;
 	used = strlen(e->msg);
 	if (code)
 		snprintf(e->msg + used, sizeof(e->msg) - used, ": %s", strerror(code));
@@ -28,7 +29,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 	return -1;
 }
 
-int err_with(struct err *e, int code, const char *fmt, ...)
+int err_with(struct err *e, enum err_remedy remedy, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -37,7 +38,8 @@ int err_with(struct err *e, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
 	va_end(ap);
-	e->code = code;
+	e->code = 0;
+	e->remedy = remedy;
 	return -1;
 }
 

@@ -12,26 +12,36 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+/* What a caller can do about an error, if it is one that it can do something about. Whoever
+ * sees the failure decides: an errno value alone has many causes. */
+enum err_remedy {
+	ERR_FINAL,     /* nothing */
+	ERR_TRY_AGAIN, /* it may be otherwise in a moment */
+	ERR_WAIT,      /* time mends it: of a port that the kernel keeps for a minute */
+	ERR_ID_TAKEN,  /* an id is in use here, and would be free in namespaces of its own */
+};
+
 struct err {
-	int code;      /* errno value, 0 when no system error is behind it */
+	int code; /* errno value, for reports; 0 when no system error is behind it */
+	enum err_remedy remedy;
 	char msg[768]; /* "what was being done: reason", no newline */
 };
 
 #define ERR_INIT                                                                               \
 	{                                                                                      \
-		0, ""                                                                          \
+		0, ERR_FINAL, ""                                                               \
 	}
 
-/* Fill @e with the formatted text; ": " and strerror(code) follow when @code is not 0.
+/* Fill @e, whose remedy is ERR_FINAL then, with the formatted text; ": " and strerror(code)
+ * follow when @code is not 0.
  * @e may be NULL (the caller does not want the text). Always returns -1. */
 int err_set(struct err *e, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int err_vset(struct err *e, int code, const char *fmt, va_list ap)
 	__attribute__((format(printf, 3, 0)));
 
-/* The same without strerror(code): for a code that is a caller's to act upon. EAGAIN: it may be
- * otherwise in a moment; EEXIST: an id is taken. */
-int err_with(struct err *e, int code, const char *fmt, ...)
+/* The same of an error that a caller can do something about; no system error is behind it. */
+int err_with(struct err *e, enum err_remedy remedy, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Put the formatted text and ": " in front of what @e says. Always returns -1. */

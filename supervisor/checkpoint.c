@@ -552,14 +552,14 @@ static int attempt(struct supervisor *s, const struct checkpoint_request *reques
 	return result;
 }
 
-/* What stands in the way for a moment only, like a connection that is about to be accepted, has
- * the code EAGAIN: the program is let run on a little. */
+/* What stands in the way for a moment only, like a connection that is about to be accepted, is
+ * to be tried again: the program is let run on a little. */
 static bool try_again(
 	const struct checkpoint_request *request, unsigned attempts, const struct err *e)
 {
 	struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS << attempts};
 
-	if (e->code != EAGAIN || attempts == ATTEMPTS_MAX ||
+	if (e->remedy != ERR_TRY_AGAIN || attempts == ATTEMPTS_MAX ||
 		(request->deadline_ns &&
 			clock_ns(CLOCK_MONOTONIC) + pause.tv_nsec > request->deadline_ns))
 		return false;

@@ -72,7 +72,9 @@ int plan_result(int mem_fd, uint64_t address, const struct batch_builder *b,
 	if (head.count == planned && head.done == planned)
 		return 0;
 	if (head.done >= planned)
-		return err_set(e, 0, "the loader in the new process has gone astray");
+		return err_set(e, 0,
+			"the loader in the new process reports an impossible result (a bug in "
+			"trecr)");
 	f->nth = head.done;
 	return tracee_read(mem_fd, address + sizeof(head) + f->nth * sizeof(f->call), &f->call,
 		       sizeof(f->call), e)

@@ -71,7 +71,7 @@ int process_prepare(struct process *p, struct err *e)
 		return err_set(e, 0, "the vdso of process %d (%s) has no room for trecr's code",
 			p->pid, p->comm);
 	if (is_in_use(p, p->vdso + at))
-		return err_with(e, EAGAIN,
+		return err_with(e, ERR_TRY_AGAIN,
 			"process %d (%s) is still on its way back from a checkpoint that "
 			"failed",
 			p->pid, p->comm);

@@ -144,6 +144,15 @@ finish
 is "$status" 0 "the second ends well" || explain
 ok "nothing is left behind" sweep 5
 
+# No system error is taken for an id that is in use, which a namespace would help against.
+arena replaced
+launch "$victim/unix_names" && freeze_away || explain
+find . -type s | while read -r name; do rm "$name" && echo a file >"$name"; done
+timeout -k 1 30 trecr-restart ck </dev/null >restart.out 2>restart.err
+is $? 125 "where a file is in the place of a socket" || explain
+like "$(cat restart.err)" 'cannot bind .*: File exists$' "that is said"
+unlike "$(cat restart.err)" 'id was taken' "and nothing else"
+
 # trecr's own threads do with the stacks that they ask for.
 ulimit -S -s 128
 scenario "with a stack of 128 KiB: restarted twice in a row" twice "$victim/threads"

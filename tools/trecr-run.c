@@ -12,8 +12,8 @@
 #include "ckpt/store_outlook.h"
 #include "lib/opts.h"
 #include "lib/util.h"
-#include "supervisor/fd/fd.h"
 #include "supervisor/gpu.h"
+#include "supervisor/inherited.h"
 #include "supervisor/loop.h"
 #include "supervisor/options.h"
 #include "supervisor/spawn.h"
@@ -74,7 +74,7 @@ static char *choose_dir(const char *chosen, const char *command, bool *add_pid, 
  * be written is a mistake; without one the program may never be meant to be saved. */
 static int look_ahead(const struct supervisor *s, const char *dir, bool chosen, struct err *e)
 {
-	cleanup_free char *fd = fd_inherited_obstacle();
+	cleanup_free char *fd = inherited_obstacle();
 	enum store_outlook outlook = store_outlook(dir, e);
 
 	if (fd)

@@ -26,10 +26,6 @@
  * shares with them is not its own, and comes from whoever restarts it. To be called once,
  * before the supervisor lets go of them. */
 void fd_remember_streams(void);
-/* In trecr-run, before it starts the program: a descriptor beside the standard streams that the
- * program will inherit and that leads to another process (foresee.c): "3 (pipe:[4711])", the
- * caller's to free. No checkpoint is possible while the program has it open. NULL: none. */
-char *fd_inherited_obstacle(void);
 
 /* What to do about a TCP connection whose other end is not being saved. */
 enum fd_tcp {
@@ -127,9 +123,7 @@ struct fd_restore;
 int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options *o,
 	void (*notice)(const char *line), struct err *e);
 
-/* The code of an error that time mends: of a port that the kernel keeps for a minute from
- * whoever wants it. Nothing else here fails so. */
-#define FD_ERROR_WAIT     ETIME
+/* How long an error of ERR_WAIT may last. */
 #define FD_ERROR_WAIT_SEC 65
 
 /* A name for them; and when a restart has failed: remove those that are left. */

@@ -226,7 +226,8 @@ static int open_master(const char *path, uint64_t index, struct err *e)
 		if (n < 0)
 			err_set(e, errno, "cannot make a pseudo-terminal (%s)", path);
 		else if ((uint64_t)n > index)
-			err_with(e, EEXIST, "/dev/pts/%lu is in use", (unsigned long)index);
+			err_with(e, ERR_ID_TAKEN, "/dev/pts/%lu is in use",
+				(unsigned long)index);
 		if (n < 0 || (uint64_t)n >= index)
 			break;
 		buf_push(&others, int, &fd);

@@ -352,7 +352,7 @@ static int start_output(
 		return 0;
 	*how = IMAGE_PTY_SUSPENDED;
 	if (ioctl(slave, TCXONC, TCOON))
-		return err_set(e, errno, "cannot let its output go on");
+		return err_set(e, errno, "cannot resume its output");
 	return await_writable(slave, true, e);
 }
 

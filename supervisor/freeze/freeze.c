@@ -122,15 +122,17 @@ static int drain(struct freezer *f, struct err *e)
 		 */
 		if (lower_is_coming(p))
 			return err_with(
-				e, EAGAIN, "process %d is about to use its GPU", p->pid);
+				e, ERR_TRY_AGAIN, "process %d is about to use its GPU", p->pid);
 		if (!p->lower)
 			continue;
 		any = true;
 		if (p->threads[0].tracee.group_stopped)
 			return freezer_refuse_stopped(p, e);
 		if (p->lower->state != RECORDS_UP)
-			return err_set(
-				e, 0, "process %d could not bring its lower half up", p->pid);
+			return err_set(e, 0,
+				"process %d could not load the GPU driver (its lower half did "
+				"not start)",
+				p->pid);
 		p->lower->patience_ns = f->target->patience->ns;
 		if (lower_order(p, LOWER_DRAIN, NULL, 0, f->target->deadline_ns, e)) {
 			if (p->lower->restless)

@@ -147,8 +147,8 @@ void frozen_blame(const struct tree *tree, struct err *e)
 						!procfs_is_pending(p->pid, SIGKILL)))
 			continue;
 		/* Without it the program may go on, and another attempt find all in order. */
-		err_with(e, i ? EAGAIN : 0, "process %d was killed while it was being saved",
-			p->pid);
+		err_with(e, i ? ERR_TRY_AGAIN : ERR_FINAL,
+			"process %d was killed while it was being saved", p->pid);
 		return;
 	}
 }
@@ -173,7 +173,7 @@ int frozen_read(struct tree *tree, pid_t root, struct err *e)
 	for (size_t i = 0; i < tree->count; i++)
 		if (read_process(tree->processes[i], e))
 			return i && has_vanished(tree->processes[i])
-				       ? err_with(e, EAGAIN,
+				       ? err_with(e, ERR_TRY_AGAIN,
 						 "process %d has ended while it was being "
 						 "saved",
 						 tree->processes[i]->pid)

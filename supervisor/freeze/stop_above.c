@@ -98,8 +98,11 @@ static bool is_stopped_below(const struct process *p)
 
 int freezer_refuse_stopped(const struct process *p, struct err *e)
 {
-	return err_set(
-		e, 0, "process %d is stopped by a signal, and its lower half with it", p->pid);
+	return err_set(e, 0,
+		"process %d is stopped by a signal, and with it its threads that serve the "
+		"GPU: send "
+		"it SIGCONT first",
+		p->pid);
 }
 
 /* Nothing was heard of those that still run. */

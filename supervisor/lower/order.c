@@ -170,8 +170,9 @@ static int finish_order(struct process *p, struct err *e)
 		return 0;
 	make_printable(order.failure, sizeof(order.failure));
 	p->lower->restless = order.result == LOWER_RESTLESS;
-	return err_with(e, order.result == LOWER_AGAIN ? EAGAIN : 0, "process %d (%s): %s",
-		p->pid, procfs_stat(p->pid, p->pid, &st, NULL) ? "?" : st.comm, order.failure);
+	return err_with(e, order.result == LOWER_AGAIN ? ERR_TRY_AGAIN : ERR_FINAL,
+		"process %d (%s): %s", p->pid,
+		procfs_stat(p->pid, p->pid, &st, NULL) ? "?" : st.comm, order.failure);
 }
 
 /* The number that the next order gets. */
@@ -183,7 +184,7 @@ static int next_number(struct process *p, uint32_t *number, struct err *e)
 		read_table(p, TABLE(order.done), &done, sizeof(done), e))
 		return -1;
 	if (done != (*number)++)
-		return err_with(e, EAGAIN,
+		return err_with(e, ERR_TRY_AGAIN,
 			"the lower half of process %d is still busy with an earlier order",
 			p->pid);
 	return 0;

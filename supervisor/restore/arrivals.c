@@ -75,7 +75,7 @@ static int ended_early(struct restore *r, const struct restore_one *one, int sta
 	restore_kill_all(r);
 	if (!killed)
 		birth_error(&r->birth, r->e);
-	r->id_taken = r->e->code == EEXIST;
+	r->id_taken = r->e->remedy == ERR_ID_TAKEN;
 	return -1;
 }
 
@@ -127,7 +127,9 @@ int restore_await_births(struct restore *r)
 		if (tracee_wait_any(&t, deadline, &report, r->e))
 			return -1;
 		if (report.event == TRACEE_EVENT_NONE)
-			return err_set(r->e, 0, "the new process does not come up in time");
+			return err_set(r->e, 0,
+				"the new process was not ready within a minute (is the machine "
+				"overloaded?)");
 		if (attend(r, &t, &report))
 			return -1;
 	}

@@ -5,7 +5,21 @@
  *
  * Processes that share their memory run this code in the same memory, each on a stack of its
  * own: the C library takes them for one thread. So only one of them acts at a time, the one
- * that has the turn, and gives it up where it waits. Of processes that share a table of
+ * that has the turn, and gives it up where it waits. That this is enough:
+ *
+ *	- What the library keeps for a thread (errno, caches of malloc(3), owners of locks) is
+ *	  used in turn, and nothing of it is kept over a wait: no lock is held then, and errno
+ *	  has been read. Without the turn nothing but wait_call() is called, which writes no
+ *	  errno: another one may be about to read it.
+ *	- There are no handlers of signals, which would run without the turn.
+ *	- The kernel forgets for the new one what belongs to the thread that made it (rseq, the
+ *	  robust list, the address to be cleared at its end), as it does for each CLONE_VM.
+ *	- A copy made by fork(2) is made in turn, so all in it is consistent; it has a turn of
+ *	  its own, and has it.
+ *	- None of them executes a program (forest.h). One that ends with the turn leaves the
+ *	  others waiting: the supervisor, which traces all, hears of it and ends them.
+ *
+ * Of processes that share a table of
  * descriptors, the first puts those of all to their places, when the others need them no more.
  */
 #include "supervisor/restore/birth.h"
@@ -133,7 +147,7 @@ int birth_error(struct birth *b, struct err *e)
 	util_close(&b->error_pipe[1]);
 	b->error_pipe[1] = -1;
 	if (read_all(b->error_pipe[0], e, sizeof(*e), "the error pipe", NULL))
-		return err_set(e, 0, "the new process has ended before its time");
+		return err_set(e, 0, "the new process ended early");
 	return -1;
 }
 
@@ -143,9 +157,29 @@ static void __attribute__((noreturn)) live(struct birth *b, size_t node);
 
 /* ---- in step ---- */
 
+/* A system call without the C library, whose errno is somebody else's just now. */
+static long wait_call(long nr, long a, long b, long c, long d, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = f;
+	register long r9 __asm__("r9") = 0;
+	long result = nr;
+
+	__asm__ volatile("syscall"
+			 : "+a"(result)
+			 : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
 static void wait_while(_Atomic uint32_t *word, uint32_t is)
 {
-	syscall(SYS_futex, word, FUTEX_WAIT, is, NULL, NULL, 0);
+	(void)wait_call(SYS_futex, (long)word, FUTEX_WAIT, is, 0, 0);
+}
+
+static void wake(_Atomic uint32_t *word, int count)
+{
+	(void)wait_call(SYS_futex, (long)word, FUTEX_WAKE, count, 0, 0);
 }
 
 /* One at a time in one memory; a process made by fork(2) has its own turn, and has it. */
@@ -162,13 +196,13 @@ static void take_turn(struct birth *b)
 static void give_turn(struct birth *b)
 {
 	atomic_store(&b->turn, 0);
-	syscall(SYS_futex, &b->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+	wake(&b->turn, 1);
 }
 
 static void add_one(_Atomic uint32_t *count)
 {
 	atomic_fetch_add(count, 1);
-	syscall(SYS_futex, count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	wake(count, INT_MAX);
 }
 
 static void await(struct birth *b, _Atomic uint32_t *count, uint32_t all)
@@ -244,6 +278,8 @@ static int make_child(struct birth *b, size_t node, struct err *e)
 	b->made[node] = made;
 	if (made > 0)
 		return 0;
+	if (errno == EEXIST)
+		return err_with(e, ERR_ID_TAKEN, "process id %d is in use", pid);
 	return limit_err(e, errno, SYS_clone3, "cannot make a process with id %d", pid);
 }
 
@@ -339,11 +375,12 @@ static int await_ended(struct birth *b, size_t node, struct err *e)
 
 		if (n->creator != node || n->kind == FOREST_LIVING)
 			continue;
-		/* errno is the others', too: only what is done in turn tells. */
 		while (!waitid(P_PID, b->made[i], &info, WEXITED | WNOHANG | __WALL | keep) &&
 			!info.si_pid) {
 			give_turn(b);
-			(void)waitid(P_PID, b->made[i], &info, WEXITED | WNOWAIT | __WALL);
+			/* Only what is done in turn tells. */
+			(void)wait_call(SYS_waitid, P_PID, b->made[i], (long)&info,
+				WEXITED | WNOWAIT | __WALL, 0);
 			take_turn(b);
 			info.si_pid = 0;
 		}

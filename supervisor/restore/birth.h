@@ -43,7 +43,7 @@ void birth_main(void *arg);
 bool birth_done(const struct birth *b);
 
 /* After one has ended before its time, when all others have been killed: why. Returns -1. The
- * error's code is EEXIST when an id has been taken since birth_id_in_use(). */
+ * remedy is ERR_ID_TAKEN when an id has been taken since birth_id_in_use(). */
 int birth_error(struct birth *b, struct err *e);
 
 #endif

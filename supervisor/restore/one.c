@@ -60,9 +60,11 @@ static int wait_for(
 		if (report.event == want)
 			return 0;
 		if (report.event == TRACEE_EVENT_GONE)
-			return err_set(r->e, 0, "the new process has ended before its time");
+			return err_set(r->e, 0, "the new process ended early");
 		if (report.event == TRACEE_EVENT_NONE)
-			return err_set(r->e, 0, "the new process does not come up in time");
+			return err_set(r->e, 0,
+				"the new process was not ready within a minute (is the machine "
+				"overloaded?)");
 		if (tracee_continue(
 			    t, report.event == TRACEE_EVENT_SIGNAL ? report.signal : 0, r->e))
 			return -1;
@@ -163,7 +165,7 @@ static int wait_fill_thread(struct restore_one *r, pid_t tid)
 		case TRACEE_EVENT_GONE:
 			return 0; /* its batch tells how it went */
 		case TRACEE_EVENT_NONE:
-			return err_set(r->e, 0, "the new process does not get on");
+			return err_set(r->e, 0, "the new process made no progress for an hour");
 		default:
 			if (tracee_continue(&t, 0, r->e))
 				return -1;
@@ -200,7 +202,8 @@ static int run_batch(struct restore_one *r, uint64_t batch, pid_t *tids, size_t 
 			break;
 		case TRACEE_EVENT_NONE:
 		case TRACEE_EVENT_GONE:
-			return err_set(r->e, 0, "the new process has ended or hangs");
+			return err_set(r->e, 0,
+				"the new process ended early, or made no progress for an hour");
 		default:
 			break;
 		}
@@ -292,13 +295,18 @@ static int clear_rseq(struct restore_one *r)
 static int make_threads(struct restore_one *r)
 {
 	cleanup_free pid_t *tids = xcalloc(r->thread_count, sizeof(*tids));
+	struct plan_failure f;
 	size_t made;
+	int failed;
 
 	if (run_batch(r, r->plan.rest_at, tids, r->thread_count, &made, false))
 		return -1;
-	if (plan_check(r->process.mem_fd, r->plan.rest_at, &r->plan.rest, r->e)) {
-		/* Nothing else of this batch fails so. */
-		r->id_taken = r->e && r->e->code == EEXIST;
+	failed = plan_result(r->process.mem_fd, r->plan.rest_at, &r->plan.rest, &f, r->e);
+	if (failed) {
+		if (failed > 0)
+			(void)plan_err(&r->plan.rest, &f, r->e);
+		r->id_taken =
+			failed > 0 && f.call.check == BATCH_THREAD && f.call.result == -EEXIST;
 		return memory_limits_tell(r->process.pid, r->e);
 	}
 	if (made != r->thread_count - 1)
@@ -328,7 +336,7 @@ static int wait_threads(struct restore_one *r)
 		if (tracee_wait(t, deadline, &report, r->e))
 			return -1;
 		if (report.event != TRACEE_EVENT_SIGNAL || report.signal != SIGTRAP)
-			return err_set(r->e, 0, "thread %d of the new process does not come up",
+			return err_set(r->e, 0, "thread %d of the new process did not start",
 				r->threads[i].tid);
 	}
 	/* All have their own lists of what they did; the first failure is enough. */

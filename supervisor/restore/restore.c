@@ -417,7 +417,7 @@ static void signals_that_end(sigset_t *set)
 #define PAUSES   5
 #define PAUSE_MS 100
 
-/* Until an error of FD_ERROR_WAIT may be none any more. -1 when it is to be told after all. */
+/* Until an error of ERR_WAIT may be none any more. -1 when it is to be told after all. */
 static int wait_a_while(struct supervisor *s, const struct restore_options *o,
 	uint64_t *deadline, const struct err *e)
 {
@@ -470,8 +470,7 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 	result = attempt(s, c, o, NULL, &again, e);
 	/* What there is to say of the rest has been said. */
 	quiet.notice = say_nothing;
-	while (result && !again && e->code == FD_ERROR_WAIT &&
-		!wait_a_while(s, o, &deadline, e)) {
+	while (result && !again && e->remedy == ERR_WAIT && !wait_a_while(s, o, &deadline, e)) {
 		s->sleeps.len = 0;
 		result = attempt(s, c, &quiet, NULL, &again, e);
 	}

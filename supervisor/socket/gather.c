@@ -86,9 +86,10 @@ static int look(struct way *w, bool *yes, struct err *e)
 static int stuck(const struct way *w, struct err *e)
 {
 	if (!w->behind)
-		return err_with(e, EAGAIN, "its other end is closed, of which it is not told");
+		return err_with(
+			e, ERR_TRY_AGAIN, "its other end is closed, of which it is not told");
 	/* The program goes on reading; nobody knows when. */
-	return err_with(e, w->from < 0 ? 0 : EAGAIN,
+	return err_with(e, w->from < 0 ? ERR_FINAL : ERR_TRY_AGAIN,
 		"%" PRIu64
 		" bytes that were sent to it do not arrive, as it has room for no more "
 		"than the %d that wait in it; more is up to net.ipv4.tcp_rmem and, without "

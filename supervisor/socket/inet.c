@@ -63,12 +63,13 @@ static uint32_t shut_down(int state, short events)
  * at but by taking them. */
 static int refuse_reports(struct err *e)
 {
-	return err_with(e, EAGAIN, "reports wait in it (MSG_ERRQUEUE), which is not supported");
+	return err_with(
+		e, ERR_TRY_AGAIN, "reports wait in it (MSG_ERRQUEUE), which is not supported");
 }
 
 static int being_made(struct err *e)
 {
-	return err_with(e, EAGAIN, "its connection is being made");
+	return err_with(e, ERR_TRY_AGAIN, "its connection is being made");
 }
 
 /* @t was stopped in connect(2) with socket @inode. */
@@ -188,8 +189,8 @@ static int look_at_udp(struct socket_dump *k, struct err *e)
 	if (ioctl(k->fd, SIOCOUTQ, &unsent))
 		return err_set(e, errno, "cannot ask what it has not sent yet");
 	if (unsent)
-		return err_with(
-			e, EAGAIN, "it holds a datagram that is not sent yet (MSG_MORE)");
+		return err_with(e, ERR_TRY_AGAIN,
+			"it holds a datagram that is not sent yet (MSG_MORE)");
 	if (events & POLLERR && wants_reports(k->fd))
 		return refuse_reports(e);
 	if (events & POLLRDHUP)
@@ -306,7 +307,8 @@ static int relate_waiting(
 	if (ioctl(k->fd, SIOCOUTQ, &unsent))
 		return err_set(e, errno, "cannot ask what it has not sent yet");
 	if (f->unread || unsent || k->s.shutdown)
-		return err_with(e, EAGAIN, "it waits to be accepted, and has sent already");
+		return err_with(
+			e, ERR_TRY_AGAIN, "it waits to be accepted, and has sent already");
 	l = socket_dump_at(d, k->s.listener);
 	k->s.state = IMAGE_SOCKET_WAITING;
 	k->s.backlog = l->waiting_found++;
@@ -351,11 +353,12 @@ static int refuse_half(const struct fd_dump *d, const struct socket_dump *k, str
 	if (socket_has_end(&info))
 		return 0;
 	if (find_listener(d, k))
-		return err_with(e, EAGAIN,
+		return err_with(e, ERR_TRY_AGAIN,
 			"it is connected to a listening socket that had no room for it yet "
 			"(its "
 			"backlog, see listen(2))");
-	return err_with(e, EAGAIN, "its other end is gone, of which it has not been told");
+	return err_with(
+		e, ERR_TRY_AGAIN, "its other end is gone, of which it has not been told");
 }
 
 /* When the other end has been closed: what the kernel sends for it all the same. */
@@ -430,7 +433,7 @@ int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct e
 	}
 	if (waiting <= found)
 		return 0;
-	return err_with(e, EAGAIN,
+	return err_with(e, ERR_TRY_AGAIN,
 		"a connection waits to be accepted whose other end is of another program, or "
 		"closed already");
 }

@@ -83,7 +83,7 @@ int socket_raw_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 
 	k->s.state = IMAGE_SOCKET_OPEN;
 	if (poll(&p, 1, 0) == 1 && p.revents & (POLLIN | POLLERR))
-		return err_with(e, EAGAIN,
+		return err_with(e, ERR_TRY_AGAIN,
 			"a packet or report waits in it, which could not be put into it again");
 	return get_names(k, e) || socket_refuse_multicast(k->fd, k->s.family, e) ? -1 : 0;
 }

@@ -109,7 +109,7 @@ int socket_repair_leave(int fd, bool probe, struct err *e)
 	if (getsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, &size) ||
 		set(fd, TCP_REPAIR, probe ? REPAIR_OFF : REPAIR_OFF_NO_PROBE) ||
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, size))
-		return err_set(e, errno, "cannot let a connection to the outside go on");
+		return err_set(e, errno, "cannot resume a connection to the outside");
 	return 0;
 }
 

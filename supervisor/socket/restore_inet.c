@@ -72,7 +72,7 @@ static int no_name(
 		       "forgets it within a minute"
 		     : "");
 	if (wait && e)
-		e->code = FD_ERROR_WAIT;
+		e->remedy = ERR_WAIT;
 	return -1;
 }
 

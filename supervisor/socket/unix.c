@@ -240,7 +240,9 @@ static int relate_waiting(struct socket_dump *k, struct err *e)
 		return err_set(e, errno, "cannot ask what it has sent");
 	k->s.state = IMAGE_SOCKET_WAITING;
 	/* What waits in a connection that is not accepted yet cannot be looked at. */
-	return sent ? err_with(e, EAGAIN, "it waits to be accepted, and has sent already") : 0;
+	return sent ? err_with(
+			      e, ERR_TRY_AGAIN, "it waits to be accepted, and has sent already")
+		    : 0;
 }
 
 static int relate_ended(struct fd_dump *d, struct socket_dump *k, struct err *e)
@@ -257,7 +259,7 @@ static int relate_backlog(struct fd_dump *d, struct socket_dump *k, struct err *
 {
 	for (size_t i = 0; i < buf_count(&k->waiting, uint32_t); i++)
 		if (!socket_dump_find(d, *buf_at(&k->waiting, uint32_t, i)))
-			return err_with(e, EAGAIN,
+			return err_with(e, ERR_TRY_AGAIN,
 				"a connection waits to be accepted whose other end is of "
 				"another program, or closed already");
 	return 0;

@@ -257,12 +257,14 @@ static int make(const struct kind *k, const struct image_object *o, struct err *
 	if (id < 0 && o->kind == IMAGE_OBJECT_SHM && o->args[1])
 		return err_set(
 			e, errno, "cannot make it in huge pages (are enough set aside?)");
+	if (id < 0 && errno == EEXIST)
+		return err_with(e, ERR_ID_TAKEN, "its key is in use");
 	if (id < 0)
 		return limit_err(e, errno, k->get, "cannot make it again");
 	if (id == (int)o->inode)
 		return 0;
 	remove_object(o->kind, id);
-	return err_with(e, EEXIST, "its id is in use");
+	return err_with(e, ERR_ID_TAKEN, "its id is in use");
 }
 
 static void set_perm(const struct image_object *o, struct ipc_perm *perm)

@@ -18,7 +18,8 @@ static int let_go(struct process *p, pid_t tid, uint64_t deadline_ns, struct err
 	if (tracee_wait(&t, deadline_ns, &report, e))
 		return -1;
 	if (report.event != TRACEE_EVENT_TRAP)
-		return err_set(e, 0, "thread %d of process %d does not come up", tid, p->pid);
+		return err_set(
+			e, 0, "thread %d of process %d did not start in time", tid, p->pid);
 	return tracee_detach(&t, 0, e);
 }
 

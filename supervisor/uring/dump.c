@@ -318,7 +318,7 @@ int uring_dump_finish(struct fd_dump *d, struct err *e)
 		close_object(d, seen->object);
 		uring_info_release(&info);
 		if (moved)
-			err_with(e, EAGAIN,
+			err_with(e, ERR_TRY_AGAIN,
 				"descriptor %d (io_uring) of process %d: requests have ended "
 				"while it was being saved",
 				seen->fd, seen->pid);

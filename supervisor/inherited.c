@@ -1,7 +1,5 @@
-/*
- * fd/foresee.c - descriptors from whoever started trecr-run that would make each checkpoint
- * fail.
- */
+#include "supervisor/inherited.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,9 +9,8 @@
 #include <sys/stat.h>
 
 #include "lib/util.h"
-#include "supervisor/fd/fd.h"
 
-/* A standard stream by another number is one all the same (inherited.c). */
+/* A standard stream by another number is one all the same (fd/inherited.c). */
 static bool is_stream(int fd, const struct stat *st)
 {
 	int access = fcntl(fd, F_GETFL) & O_ACCMODE;
@@ -102,7 +99,7 @@ static void list_own(struct buf *fds)
 		closedir(dir);
 }
 
-char *fd_inherited_obstacle(void)
+char *inherited_obstacle(void)
 {
 	cleanup_buf struct buf fds = {0};
 
