@@ -488,7 +488,8 @@ enum image_description_kind {
 			      * IMAGE_NOTE_SOCKETS, from 1, args[1]: uid | gid << 32 */
 	IMAGE_FD_MQUEUE,     /* object: the POSIX message queue */
 	IMAGE_FD_INOTIFY,    /* args[0]: string, a line "WD MASK PATH" (decimal, hex) for each
-			      * watch; args[1]: bytes of events that were not read; object: they */
+			      * watch; args[1]: bytes of events that were not read, [2]: the next
+			      * number, 0: not known; object: the events */
 	IMAGE_FD_PIDFD,      /* args[0]: the process; 0: one that has ended */
 	IMAGE_FD_PROCESS_FILE,  /* a file or directory of /proc of one of the processes: path */
 	IMAGE_FD_FANOTIFY,      /* args[0]: string, a line "WHERE FLAGS MASK IGNORED PATH" (hex)

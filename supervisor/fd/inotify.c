@@ -146,6 +146,9 @@ int fd_inotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_d
 	/* Only where nobody will miss them. */
 	if (pending && !d->goes_on)
 		keep_events(d, s, x);
+	/* A signal would be sent. */
+	if (!pending && !(s->flags & O_ASYNC))
+		x->args[2] = inotify_next(s->dup);
 	return 0;
 }
 
@@ -174,6 +177,18 @@ static void keep_events(
 	buf_push(&d->queues, struct queue, &q);
 }
 
+static void set_next(struct fd_dump *d, const struct queue *q)
+{
+	uint32_t next = inotify_next(q->fd);
+
+	for (size_t i = 0; i < buf_count(&d->descriptions, struct fd_described); i++) {
+		struct fd_described *x = buf_at(&d->descriptions, struct fd_described, i);
+
+		if (x->x.kind == IMAGE_FD_INOTIFY && x->x.object == q->object)
+			x->x.args[2] = next;
+	}
+}
+
 /* The processes stand still, so nobody else reads; but more may come. */
 static int take_events(struct fd_dump *d, struct queue *q, struct err *e)
 {
@@ -194,6 +209,7 @@ static int take_events(struct fd_dump *d, struct queue *q, struct err *e)
 			return err_set(e, errno, "%s: cannot read its events", o->text);
 	}
 	o->o.size = o->bytes.len;
+	set_next(d, q);
 	return 0;
 }
 
@@ -332,23 +348,6 @@ int fd_inotify_restore(struct fd_restore *r, const struct image_description *x, 
 	return fd_lift(r, steal_fd(&fd), e);
 }
 
-/* The number of a watch of which there are events that are not read is not given anew. */
-static int skip_numbers(struct fd_restore *r, const struct image_description *x, int fd,
-	int highest, struct err *e)
-{
-	cleanup_buf struct buf events = {0};
-	int last;
-
-	if (!x->object)
-		return 0;
-	if (read_events(r, x, &events, e))
-		return -1;
-	last = inotify_last(events.data, events.len);
-	if (last > highest)
-		inotify_set_next(fd, last + 1);
-	return 0;
-}
-
 int fd_inotifies_watch(struct fd_restore *r, struct err *e)
 {
 	for (size_t i = 0; i < r->description_count; i++) {
@@ -359,8 +358,9 @@ int fd_inotifies_watch(struct fd_restore *r, struct err *e)
 			continue;
 		if (each_watch(image_string(r->job, x->args[0]), add_watch, &w, e))
 			return -1;
-		if (skip_numbers(r, x, w.fd, w.highest, e))
-			return -1;
+		/* No number is given a second time. */
+		if (x->args[2] > (uint64_t)w.highest && x->args[2] <= INT_MAX)
+			inotify_set_next(w.fd, (int)x->args[2]);
 	}
 	return 0;
 }

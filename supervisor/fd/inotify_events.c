@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -111,6 +112,24 @@ int inotify_overflow(int fd, struct err *e)
 	if (left != (int)EVENT_SIZE)
 		return err_set(e, 0, "cannot tell the program that inotify events were lost");
 	return 0;
+}
+
+int inotify_next(int fd)
+{
+	cleanup_fd int file = memfd_create("trecr", MFD_CLOEXEC);
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", file);
+	int wd = file < 0 ? -1 : inotify_add_watch(fd, path, IN_MODIFY);
+	struct inotify_event event;
+
+	if (wd < 0)
+		return 0;
+	if (inotify_rm_watch(fd, wd))
+		return 0;
+	inotify_set_next(fd, wd);
+	/* An event from outside may have come before it, in this very moment. */
+	if (read(fd, &event, sizeof(event)) != sizeof(event) || event.wd != wd)
+		(void)inotify_overflow(fd, NULL);
+	return wd;
 }
 
 /* ---- the files ---- */
@@ -443,14 +462,6 @@ static bool parse(struct buf *list, const char *events, size_t size, int *last)
 		at += EVENT_SIZE + v->len;
 	}
 	return *last < INT_MAX - 1;
-}
-
-int inotify_last(const char *events, size_t size)
-{
-	cleanup_buf struct buf list = {0};
-	int last = 0;
-
-	return parse(&list, events, size, &last) ? last : 0;
 }
 
 static int replay_in(struct replay *p, int last, size_t size, struct err *e)

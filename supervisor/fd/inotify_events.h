@@ -18,11 +18,12 @@ uint64_t inotify_queue_limit(void);
 /* Let the next watch have number @wd (Linux 4.18). */
 void inotify_set_next(int fd, int wd);
 
+/* The number of the next watch, which only a new one tells: the empty queue gets the event of
+ * its end, which is read. 0: not known. */
+int inotify_next(int fd);
+
 /* Put IN_Q_OVERFLOW into queue @fd, and nothing else. */
 int inotify_overflow(int fd, struct err *e);
-
-/* The highest number of a watch in @size bytes of @events; 0: there is none. */
-int inotify_last(const char *events, size_t size);
 
 /* Put @size bytes of @events into the new and empty queue @fd. 1: there are some that cannot be
  * made, or other ones came; -1 on failure. */

@@ -57,6 +57,8 @@ int main(void)
 	watcher = inotify_init1(IN_NONBLOCK);
 	MUST(watcher >= 0);
 	prepare();
+	/* That number is not given a second time. */
+	MUST(!inotify_rm_watch(watcher, inotify_add_watch(watcher, "far", IN_CREATE)));
 	while (read(watcher, (char[4096]){0}, 4096) > 0)
 		;
 	/* It is known by its number only; and it is not below. */
@@ -80,5 +82,6 @@ int main(void)
 	MUST(!rename("far/link", "far/moved"));
 	expect(links, IN_MOVE_SELF, "");
 	CHECK(read(watcher, name, 16) < 0 && errno == EAGAIN, "more events");
+	CHECK(inotify_add_watch(watcher, "far", IN_CREATE) == removed + 2, "the next number");
 	return victim_done();
 }
