@@ -333,8 +333,8 @@ static int drop_range(struct range *r)
 	return 0;
 }
 
-/* Bits of chance, the same for the same try; of two places each on their own, or some ways would
- * never come up. */
+/* Bits of chance, the same for the same try; of two places each on their own, or some ways
+ * would never come up. */
 static unsigned chance(unsigned way, size_t i)
 {
 	uint64_t bits = ((uint64_t)way << 32 | i) * 0x9e3779b97f4a7c15;
