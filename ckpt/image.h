@@ -47,18 +47,19 @@ enum image_file_kind {
 };
 
 /* Feature bits of struct image_super.incompat. */
-#define IMAGE_INCOMPAT_CHAIN    0x1u  /* some extents lie in other checkpoints' files */
-#define IMAGE_INCOMPAT_LOWER    0x2u  /* the process has a lower half, to be made again */
-#define IMAGE_INCOMPAT_SHARED   0x4u  /* processes share things: IMAGE_NOTE_SHARING */
-#define IMAGE_INCOMPAT_APART    0x8u  /* threads have left what their process has */
-#define IMAGE_INCOMPAT_FILTERS  0x10u /* threads are under seccomp filters */
-#define IMAGE_INCOMPAT_WATCHES  0x20u /* epoll watches files by numbers that lead elsewhere */
-#define IMAGE_INCOMPAT_REMOVED  0x40u /* a working directory has been removed */
-#define IMAGE_INCOMPAT_REQUESTS 0x80u /* requests wait in an io_uring, to be issued again */
+#define IMAGE_INCOMPAT_CHAIN    0x1u   /* some extents lie in other checkpoints' files */
+#define IMAGE_INCOMPAT_LOWER    0x2u   /* the process has a lower half, to be made again */
+#define IMAGE_INCOMPAT_SHARED   0x4u   /* processes share things: IMAGE_NOTE_SHARING */
+#define IMAGE_INCOMPAT_APART    0x8u   /* threads have left what their process has */
+#define IMAGE_INCOMPAT_FILTERS  0x10u  /* threads are under seccomp filters */
+#define IMAGE_INCOMPAT_WATCHES  0x20u  /* epoll watches files by numbers that lead elsewhere */
+#define IMAGE_INCOMPAT_REMOVED  0x40u  /* a working directory has been removed */
+#define IMAGE_INCOMPAT_REQUESTS 0x80u  /* requests wait in an io_uring, to be issued again */
+#define IMAGE_INCOMPAT_OWNERS   0x100u /* open files have an owner_kind */
 #define IMAGE_INCOMPAT_KNOWN                                                                   \
 	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED |                 \
 		IMAGE_INCOMPAT_APART | IMAGE_INCOMPAT_FILTERS | IMAGE_INCOMPAT_WATCHES |       \
-		IMAGE_INCOMPAT_REMOVED | IMAGE_INCOMPAT_REQUESTS)
+		IMAGE_INCOMPAT_REMOVED | IMAGE_INCOMPAT_REQUESTS | IMAGE_INCOMPAT_OWNERS)
 
 struct image_super {
 	uint8_t magic[8];
@@ -503,16 +504,23 @@ enum image_description_kind {
 	IMAGE_FD_KINDS,
 };
 
+enum image_owner {
+	IMAGE_OWNER_BY_SIGN,   /* a process, or a negative process group */
+	IMAGE_OWNER_THREAD,    /* a single thread: its id */
+	IMAGE_OWNER_OUR_GROUP, /* the process group of trecr itself */
+};
+
 struct image_description {
 	uint32_t kind;  /* enum image_description_kind */
 	uint32_t flags; /* open(2) flags of F_GETFL */
 	uint64_t position;
 	uint64_t size, dev, inode;
 	uint64_t mtime_ns;
-	uint32_t path;        /* string */
-	uint32_t object;      /* index in IMAGE_NOTE_OBJECTS + 1 */
-	int32_t owner;        /* F_SETOWN: pid, negative process group */
-	int32_t owner_signal; /* F_SETSIG */
+	uint32_t path;         /* string */
+	uint32_t object;       /* index in IMAGE_NOTE_OBJECTS + 1 */
+	int32_t owner;         /* F_SETOWN: pid, negative process group */
+	uint16_t owner_signal; /* F_SETSIG */
+	uint16_t owner_kind;   /* enum image_owner */
 	uint64_t args[6];
 };
 IMAGE_SIZE_IS(struct image_description, 112);

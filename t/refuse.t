@@ -36,12 +36,11 @@ terminal-locked|TIOCSLCKTRMIOS
 terminal-status|status in packet mode
 netlink-answer|answer of the kernel
 pidfd-outside|pidfd of process 1
-thread-owner|F_SETOWN_EX
+foreign-owner|F_SETOWN.* for process [0-9]+, which is not being saved
 removed-root|root directory .* has been removed
 file-of-outside|belongs to process 1, which is not being saved
 fifo-elsewhere|a name that cannot be found
 sealed|sealed
-file-system-user|setfsuid
 fanotify|events that have not been read
 fanotify-permissions|asked for permissions
 epoll-of-thread|of a thread.s own

@@ -96,7 +96,6 @@ static int refuse_differing(
 		"CapBnd", "CapAmb", "NoNewPrivs"};
 	struct process *p = d->process;
 	const char *status = t->status;
-	unsigned uid[4], gid[4];
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (!same_line(common->status, status, keys[i]))
@@ -104,15 +103,6 @@ static int refuse_differing(
 				"thread %d of process %d (%s) has a %s of its own, which is "
 				"not supported",
 				t->tracee.tid, p->pid, p->comm, keys[i]);
-	if (sscanf(status_value(status, "Uid"), "%u %u %u %u", &uid[0], &uid[1], &uid[2],
-		    &uid[3]) == 4 &&
-		sscanf(status_value(status, "Gid"), "%u %u %u %u", &gid[0], &gid[1], &gid[2],
-			&gid[3]) == 4 &&
-		(uid[1] != uid[3] || gid[1] != gid[3]))
-		return err_set(e, 0,
-			"process %d (%s) has set a file system user or group (setfsuid), which "
-			"is not supported",
-			p->pid, p->comm);
 	return 0;
 }
 

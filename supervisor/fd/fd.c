@@ -16,6 +16,7 @@
 #include "supervisor/fd/holders.h"
 #include "supervisor/fd/lock.h"
 #include "supervisor/fd/object.h"
+#include "supervisor/fd/owner.h"
 #include "supervisor/fd/room.h"
 #include "supervisor/process.h"
 #include "supervisor/socket/dump.h"
@@ -156,26 +157,6 @@ static void *insert(struct buf *b, size_t at, size_t size)
 
 /* ---- a description ---- */
 
-static int dump_owner(const struct fd_source *s, struct image_description *x, struct err *e)
-{
-	struct f_owner_ex owner;
-	int signal = fcntl(s->dup, F_GETSIG);
-
-	if (signal < 0 || fcntl(s->dup, F_GETOWN_EX, &owner))
-		return err_set(e, errno, "cannot ask for its owner");
-	x->owner_signal = signal;
-	if (!owner.pid)
-		return 0;
-	if (owner.type == F_OWNER_TID)
-		return err_set(
-			e, 0, "signals to a single thread (F_SETOWN_EX) are not supported yet");
-	/* What else would a directory tell an owner? */
-	if (S_ISDIR(s->st.st_mode))
-		return err_set(e, 0, "notification (F_NOTIFY) is not supported");
-	x->owner = fd_inner_pid(owner.type == F_OWNER_PGRP ? -owner.pid : owner.pid);
-	return 0;
-}
-
 static int fill_description(struct fd_dump *d, const struct fd_kind *kind,
 	const struct fd_source *s, struct image_description *x, struct err *e)
 {
@@ -186,7 +167,7 @@ static int fill_description(struct fd_dump *d, const struct fd_kind *kind,
 		.dev = s->st.st_dev,
 		.inode = s->st.st_ino,
 	};
-	if (!(s->flags & O_PATH) && dump_owner(s, x, e))
+	if (!(s->flags & O_PATH) && fd_owner_dump(d, s, x, e))
 		return -1;
 	return kind->dump(d, s, x, e);
 }

@@ -136,8 +136,13 @@ static void show_flags(const struct image_description *x, struct buf *out)
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
 		if (x->flags & flags[i].flag)
 			buf_printf(out, ", %s", flags[i].text);
-	if (x->owner)
-		buf_printf(out, ", signals process%s %d", x->owner < 0 ? " group" : "",
+	if (x->owner_kind == IMAGE_OWNER_OUR_GROUP)
+		buf_printf(out, ", signals the process group of trecr");
+	else if (x->owner)
+		buf_printf(out, ", signals %s %d",
+			x->owner_kind == IMAGE_OWNER_THREAD ? "thread"
+			: x->owner < 0                      ? "process group"
+							    : "process",
 			x->owner < 0 ? -x->owner : x->owner);
 }
 

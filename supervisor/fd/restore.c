@@ -12,6 +12,7 @@
 #include "supervisor/fd/epoll.h"
 #include "supervisor/fd/lock.h"
 #include "supervisor/fd/made.h"
+#include "supervisor/fd/owner.h"
 #include "supervisor/fd/removed.h"
 #include "supervisor/fd/reopen.h"
 #include "supervisor/fd/room.h"
@@ -139,47 +140,6 @@ static void free_restore(struct fd_restore *r)
 
 /* ---- descriptions ---- */
 
-/* Whether the process or (negative) group @owner is one of the job. */
-static bool in_job(const struct fd_restore *r, pid_t owner)
-{
-	const struct image_job_process *list;
-	size_t count;
-
-	list = image_note_array(r->job, IMAGE_NOTE_PROCESSES, struct image_job_process, &count);
-	for (size_t i = 0; i < count; i++)
-		if (list[i].pid == owner || (owner < 0 && list[i].pgid == -owner))
-			return true;
-	return false;
-}
-
-/* Of a stream that is not the program's alone, an owner elsewhere is not the program's doing.
- */
-static bool owner_is_ours(const struct fd_restore *r, const struct image_description *x)
-{
-	return x->kind != IMAGE_FD_INHERITED || in_job(r, x->owner);
-}
-
-static int set_owner(
-	struct fd_restore *r, const struct image_description *x, int fd, struct err *e)
-{
-	struct f_owner_ex owner = {
-		.type = x->owner < 0 ? F_OWNER_PGRP : F_OWNER_PID,
-		.pid = x->owner < 0 ? -x->owner : x->owner,
-	};
-
-	if (x->flags & O_PATH || !owner_is_ours(r, x))
-		return 0;
-	/* Of one process alone, the id may be another one here. */
-	if (x->owner == r->pid)
-		owner.pid = getpid();
-	if (x->owner_signal && fcntl(fd, F_SETSIG, x->owner_signal))
-		return err_set(e, errno, "cannot set the signal of a descriptor");
-	if (x->owner && fcntl(fd, F_SETOWN_EX, &owner))
-		return err_set(e, errno, "cannot set the owner of a descriptor to process %d",
-			x->owner);
-	return 0;
-}
-
 /* The owners of those that no process before this one has. */
 static int set_owners(struct fd_restore *r, struct err *e)
 {
@@ -187,7 +147,7 @@ static int set_owners(struct fd_restore *r, struct err *e)
 		uint32_t index = r->fds[i].description;
 
 		if (r->holder[index] == r->process &&
-			set_owner(r, &r->descriptions[index], r->open[index], e))
+			fd_owner_set(r, &r->descriptions[index], r->open[index], e))
 			return err_prefix(e, "descriptor %d", r->fds[i].fd);
 	}
 	return 0;
@@ -430,7 +390,7 @@ static int set_async(const struct fd_restore *r, struct err *e)
 		const struct image_description *x = &r->descriptions[r->fds[i].description];
 		int fd = r->fds[i].fd, now;
 
-		if (!(x->flags & O_ASYNC) || x->flags & O_PATH || !owner_is_ours(r, x))
+		if (!(x->flags & O_ASYNC) || x->flags & O_PATH || !fd_owner_is_ours(r, x))
 			continue;
 		now = fcntl(fd, F_GETFL);
 		/* Set by a lower number of the same description. */

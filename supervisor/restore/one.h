@@ -57,6 +57,8 @@ int restore_one_settle(struct restore_one *r);
 
 /* Descriptors that lead to processes or threads: when all are what they were (late_files.c). */
 int restore_one_late_files(struct restore_one *r);
+/* Owners of files that are threads, or the group that we are in (late_owners.c). */
+int restore_one_late_owners(struct restore_one *r);
 /* io_uring: what needs the process itself, and mappings (rings.c). */
 int restore_one_rings(struct restore_one *r);
 /* When all processes have been settled: requests that waited (requests.c). */

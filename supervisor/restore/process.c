@@ -300,6 +300,17 @@ static void add_securebits(struct batch_builder *b, uint32_t bits)
 		BATCH_ADD(b, "set the secure bits", SYS_prctl, PR_SET_SECUREBITS, bits);
 }
 
+/* These calls report no error (man 2 setfsuid), but with an invalid id what is in force. */
+static void add_file_system_id(struct batch_builder *b, long nr, uint32_t id)
+{
+	struct batch_call *c;
+
+	BATCH_ADD(b, "set the file system's user or group", nr, id);
+	c = BATCH_ADD(b, "set the file system's user or group", nr, -1);
+	c->check = BATCH_EQUALS;
+	c->expect = id;
+}
+
 /* The program's own identity, in place of the one that the restart needed. Last of all, as
  * nothing privileged can be done behind it. A change of user takes the effective capabilities:
  * CAP_SETPCAP is wanted a while longer. Ambient ones are to be had before a secure bit forbids
@@ -307,18 +318,25 @@ static void add_securebits(struct batch_builder *b, uint32_t bits)
 static void add_credentials(
 	struct restore_plan *p, struct batch_builder *b, const struct image_process *ip)
 {
+	bool other_user = ip->uid[3] != ip->uid[1], other_group = ip->gid[3] != ip->gid[1];
 	uint64_t meanwhile = ip->cap_permitted | 1ull << CAP_SETPCAP;
 
+	if (other_user)
+		meanwhile |= 1ull << CAP_SETUID;
 	if (!geteuid()) {
 		add_groups(p, b);
 		BATCH_ADD(b, "keep capabilities", SYS_prctl, PR_SET_KEEPCAPS, 1);
 		BATCH_ADD(b, "set the group id", SYS_setresgid, ip->gid[0], ip->gid[1],
 			ip->gid[2]);
+		if (other_group)
+			add_file_system_id(b, SYS_setfsgid, ip->gid[3]);
 		BATCH_ADD(b, "set the user id", SYS_setresuid, ip->uid[0], ip->uid[1],
 			ip->uid[2]);
 	}
 	/* Where that is not allowed, what needs it says so. */
 	add_capabilities(p, b, meanwhile, meanwhile, ip->cap_inheritable)->check = BATCH_ANY;
+	if (other_user)
+		add_file_system_id(b, SYS_setfsuid, ip->uid[3]);
 	add_bounds(b, ip);
 	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
 		if (ip->cap_ambient >> cap & 1)
@@ -468,7 +486,7 @@ static int check_user(const struct restore_plan *p, struct err *e)
 
 	if (!geteuid())
 		return 0;
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		if (ip->uid[i] != getuid() || ip->gid[i] != getgid())
 			return err_set(e, 0,
 				"the program ran as user %u and group %u; only these and root "

@@ -311,8 +311,9 @@ int restore_one_settle(struct restore_one *r)
 	for (size_t i = r->thread_count; i-- > 0;)
 		if (settle_thread(r, i))
 			return -1;
-	if (finish_leader(r) || restore_one_late_files(r) || restore_one_aio(r) ||
-		restore_one_rings(r) || restore_one_late_locks(r) || queue_late_signals(r))
+	if (finish_leader(r) || restore_one_late_files(r) || restore_one_late_owners(r) ||
+		restore_one_aio(r) || restore_one_rings(r) || restore_one_late_locks(r) ||
+		queue_late_signals(r))
 		return -1;
 	if (!restore_one_changes_user(r))
 		restore_limits_set(r);

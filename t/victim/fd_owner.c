@@ -1,9 +1,11 @@
 /* F_SETOWN, F_SETSIG and O_ASYNC of a pipe: the signal comes after a restart too. Owners that
- * are another process, and a process group. */
+ * are another process, one that has ended and was not waited for, a process group, that of the
+ * launcher, and a single thread. */
 #include "tree.h"
 
-static int p[2], of_child[2], of_group[2];
-static pid_t child;
+static int p[2], of_child[2], of_group[2], of_thread[2], of_ours[2], of_zombie[2];
+static pid_t child, zombie;
+static atomic_int thread;
 
 static void found_group(void)
 {
@@ -13,6 +15,46 @@ static void found_group(void)
 void victim_hurt(void)
 {
 	fcntl(p[0], F_SETOWN, 0);
+}
+
+static void *wait_for_ever(void *arg)
+{
+	thread = victim_tid();
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static bool is_owner(int fd, int type, pid_t pid)
+{
+	struct f_owner_ex owner;
+
+	return !fcntl(fd, F_GETOWN_EX, &owner) && (int)owner.type == type && owner.pid == pid;
+}
+
+static void set_owner(int fd, int type, pid_t pid)
+{
+	struct f_owner_ex owner = {type, pid};
+
+	MUST(!fcntl(fd, F_SETOWN_EX, &owner));
+}
+
+/* SIGRTMIN + 4, which all block. */
+static void check_thread(void)
+{
+	char path[64], line[256];
+	unsigned long pending = 0;
+	FILE *f;
+
+	CHECK(is_owner(of_thread[0], F_OWNER_TID, thread), "the thread is no owner");
+	MUST(write(of_thread[1], "x", 1) == 1);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", thread);
+	MUST((f = fopen(path, "r")));
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "SigPnd: %lx", &pending) == 1)
+			break;
+	fclose(f);
+	CHECK(pending & 1ul << (SIGRTMIN + 4 - 1), "the thread has no signal: %lx", pending);
 }
 
 int main(void)
@@ -25,18 +67,35 @@ int main(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN + 4);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	MUST(!pipe(p) && !pipe(of_child) && !pipe(of_group));
+	MUST(!pipe(p) && !pipe(of_child) && !pipe(of_group) && !pipe(of_thread) &&
+		!pipe(of_ours) && !pipe(of_zombie));
 	child = tree_child(found_group, NULL);
 	tree_await(1);
 	MUST(!fcntl(of_child[0], F_SETOWN, child) && !fcntl(of_group[0], F_SETOWN, -child));
 	MUST(!fcntl(p[0], F_SETOWN, getpid()) && !fcntl(p[0], F_SETSIG, SIGRTMIN + 4));
 	MUST(!fcntl(p[0], F_SETFL, O_ASYNC));
+	victim_thread(wait_for_ever, NULL);
+	while (!thread)
+		usleep(100);
+	set_owner(of_thread[0], F_OWNER_TID, thread);
+	MUST(!fcntl(of_thread[0], F_SETSIG, SIGRTMIN + 4));
+	MUST(!fcntl(of_thread[0], F_SETFL, O_ASYNC));
+	set_owner(of_ours[0], F_OWNER_PGRP, getpgrp());
+	zombie = fork();
+	if (!zombie)
+		_exit(0);
+	MUST(!waitid(P_PID, zombie, NULL, WEXITED | WNOWAIT));
+	set_owner(of_zombie[0], F_OWNER_PID, zombie);
 	victim_ready();
 	victim_wait();
 	CHECK(fcntl(of_child[0], F_GETOWN) == child, "owner is %d",
 		fcntl(of_child[0], F_GETOWN));
 	CHECK(fcntl(of_group[0], F_GETOWN) == -child, "owner is %d",
 		fcntl(of_group[0], F_GETOWN));
+	CHECK(is_owner(of_ours[0], F_OWNER_PGRP, getpgrp()), "our group is no owner");
+	CHECK(is_owner(of_zombie[0], F_OWNER_PID, zombie), "the zombie is no owner");
+	CHECK(waitpid(zombie, NULL, 0) == zombie, "no zombie");
+	check_thread();
 	tree_finish(1);
 	tree_reap(child, 0);
 	CHECK(fcntl(p[0], F_GETOWN) == getpid(), "owner is %d", fcntl(p[0], F_GETOWN));

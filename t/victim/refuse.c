@@ -1,5 +1,4 @@
 /* Something that a checkpoint refuses: kinds of descriptors, memory and state of processes. */
-#include <sys/fsuid.h>
 #include <linux/perf_event.h>
 #include <asm/ldt.h>
 #include <linux/landlock.h>
@@ -441,12 +440,12 @@ static void pidfd_outside(void)
 	need(fd >= 0, "no pidfd of process 1 here");
 }
 
-static void thread_owner(void)
+/* The supervisor. */
+static void owner_outside(void)
 {
-	struct f_owner_ex owner = {F_OWNER_TID, victim_tid()};
 	int ends[2];
 
-	MUST(!pipe(ends) && !fcntl(ends[0], F_SETOWN_EX, &owner));
+	MUST(!pipe(ends) && !fcntl(ends[0], F_SETOWN, getppid()));
 	fd = ends[0];
 }
 
@@ -476,12 +475,6 @@ static void sealed(void)
 {
 	p = victim_anon(4096);
 	need(!syscall(462 /* mseal */, p, 4096, 0), "no mseal here");
-}
-
-static void file_system_user(void)
-{
-	need(!geteuid(), "only root can");
-	setfsuid(1);
 }
 
 static int wait_for_end(void *arg)
@@ -920,12 +913,11 @@ static const struct kind kinds[] = {
 	{"terminal-status", terminal_status, still_status, 'd'},
 	{"netlink-answer", netlink_answer, still_answer, 'd'},
 	{"pidfd-outside", pidfd_outside, nothing, 'd'},
-	{"thread-owner", thread_owner, nothing, 'd'},
+	{"foreign-owner", owner_outside, nothing, 'd'},
 	{"removed-root", removed_root, nothing, '-'},
 	{"file-of-outside", file_of_outside, nothing, 'd'},
 	{"fifo-elsewhere", fifo_elsewhere, nothing, 'd'},
 	{"sealed", sealed, nothing, 'r'},
-	{"file-system-user", file_system_user, nothing, '-'},
 	{"fanotify", fanotify_events, nothing, 'd'},
 	{"fanotify-permissions", fanotify_permissions, nothing, 'd'},
 	{"epoll-of-thread", epoll_of_thread, nothing, '-'},

@@ -1,0 +1,71 @@
+/*
+ * Owners of open files (F_SETOWN_EX) that are there late, or not to be seen from inside: single
+ * threads, and the supervisor's process group.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "supervisor/restore/one.h"
+#include "supervisor/target/remote.h"
+
+static const struct image_description *description(
+	const struct restore_one *r, const struct image_fd *fd)
+{
+	const struct image_description *x;
+	size_t count;
+
+	x = image_note_array(
+		r->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
+	return &x[fd->description];
+}
+
+/* By the process itself, which knows threads by the ids that the image has. */
+static int set_thread(struct restore_one *r, int fd, pid_t tid)
+{
+	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
+	struct remote remote;
+	uint64_t scratch;
+	int64_t result;
+	int failed;
+
+	if (remote_begin(&remote, &r->process, &r->process.threads[0], r->e))
+		return -1;
+	scratch = remote_scratch(&remote, 4096, r->e);
+	failed = !scratch ||
+		 tracee_write(r->process.mem_fd, scratch, &owner, sizeof(owner), r->e) ||
+		 REMOTE_CALL(&remote, &result, r->e, SYS_fcntl, fd, F_SETOWN_EX, scratch);
+	if (remote_end(&remote, failed ? NULL : r->e) || failed)
+		return -1;
+	return result ? err_set(r->e, -result, "cannot set the owner of descriptor %d", fd) : 0;
+}
+
+/* By us: a process in another namespace cannot name the group. */
+static int set_our_group(struct restore_one *r, int fd)
+{
+	struct f_owner_ex owner = {.type = F_OWNER_PGRP, .pid = getpgrp()};
+	cleanup_fd int pidfd = syscall(SYS_pidfd_open, r->process.pid, 0);
+	cleanup_fd int ours = pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+
+	if (ours < 0 || fcntl(ours, F_SETOWN_EX, &owner))
+		return err_set(r->e, errno, "cannot set the owner of descriptor %d", fd);
+	return 0;
+}
+
+int restore_one_late_owners(struct restore_one *r)
+{
+	const struct image_fd *fd;
+	size_t count;
+
+	fd = image_note_array(r->img, IMAGE_NOTE_FDS, struct image_fd, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct image_description *x = description(r, &fd[i]);
+
+		if ((x->owner_kind == IMAGE_OWNER_THREAD &&
+			    set_thread(r, fd[i].fd, x->owner)) ||
+			(x->owner_kind == IMAGE_OWNER_OUR_GROUP && set_our_group(r, fd[i].fd)))
+			return -1;
+	}
+	return 0;
+}
