@@ -74,6 +74,7 @@ locked-settings|TIOCSLCKTRMIOS
 kernel-answer|an answer of the kernel waits
 corked|MSG_MORE
 socket-namespace|another network namespace
+multipath|a connection of Multipath TCP
 tcp-urgent|urgent
 zerocopy|MSG_ERRQUEUE
 datagram-error|MSG_ERRQUEUE

@@ -111,6 +111,11 @@ static int look_at_tcp(struct fd_dump *d, struct socket_dump *k, struct err *e)
 			e, 0, "urgent data (MSG_OOB) waits in it, which is not supported");
 	if (events & POLLERR)
 		k->s.flags |= IMAGE_SOCKET_RESET;
+	if (k->s.protocol != IPPROTO_TCP && info.tcpi_state != LISTEN &&
+		(info.tcpi_state != CLOSED || events & (POLLRDHUP | POLLERR)))
+		return err_set(e, 0,
+			"it is a connection of Multipath TCP, which is not supported; the "
+			"program can be made to use plain TCP (of Go: GODEBUG=multipathtcp=0)");
 	switch (info.tcpi_state) {
 	case LISTEN:
 		k->s.state = IMAGE_SOCKET_LISTENING;

@@ -292,8 +292,9 @@ static int refuse_hidden(int fd, const struct image_socket *s, struct err *e)
 	char name[16] = "";
 	socklen_t size = sizeof(name);
 
-	if (kind_of(s) & TCP && !getsockopt(fd, IPPROTO_TCP, TCP_ULP, name, &size) && size &&
-		*name)
+	/* Multipath TCP is made so. */
+	if (kind_of(s) & TCP && s->protocol == IPPROTO_TCP &&
+		!getsockopt(fd, IPPROTO_TCP, TCP_ULP, name, &size) && size && *name)
 		return err_set(e, 0,
 			"it has protocol %.16s on top (TCP_ULP), which is not supported", name);
 	return refuse_headers(fd, kind_of(s), e);

@@ -233,7 +233,8 @@ static int put_back(int fd, const struct image_socket *s,
 		if (setsockopt(fd, SOL_SOCKET, shared[i], &value, sizeof(value)))
 			return err_set(e, errno, "cannot set the options of a socket");
 	}
-	if (is_tcp(s) && setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one)))
+	if (is_tcp(s) && s->protocol == IPPROTO_TCP &&
+		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one)))
 		return err_set(e, errno, "cannot set the options of a socket");
 	return 0;
 }

@@ -79,7 +79,8 @@ static const char *kind_of(const struct image_socket *s)
 	default:
 		if (socket_is_raw(s))
 			return s->type == SOCK_RAW ? "raw" : "ICMP";
-		return s->type == SOCK_STREAM           ? "TCP"
+		return s->type == SOCK_STREAM
+			       ? (s->protocol == IPPROTO_TCP ? "TCP" : "Multipath TCP")
 		       : s->protocol == IPPROTO_UDPLITE ? "UDP-Lite"
 							: "UDP";
 	}

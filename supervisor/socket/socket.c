@@ -8,6 +8,10 @@
 #include <string.h>
 #include <sys/un.h>
 
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+
 static const struct {
 	int family;
 	const char *name;
@@ -56,7 +60,9 @@ bool socket_is_known(int family, int type, int protocol)
 		if (type == SOCK_DGRAM)
 			return protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
 			       protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6;
-		return type == SOCK_RAW || (type == SOCK_STREAM && protocol == IPPROTO_TCP);
+		return type == SOCK_RAW ||
+		       (type == SOCK_STREAM &&
+			       (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP));
 	case AF_NETLINK:
 		return is_plain_netlink(protocol);
 	default:

@@ -289,6 +289,28 @@ static void aio_poll(void)
 	submit_poll();
 }
 
+static int listening, accepted;
+
+static void multipath(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t size = sizeof(a);
+
+	listening = socket(AF_INET, SOCK_STREAM, 262 /* IPPROTO_MPTCP */);
+	need(listening >= 0, "no Multipath TCP here");
+	MUST(!bind(listening, (struct sockaddr *)&a, size) && !listen(listening, 1) &&
+		!getsockname(listening, (struct sockaddr *)&a, &size));
+	need_socket(AF_INET, SOCK_STREAM, 262);
+	MUST(!connect(fd, (struct sockaddr *)&a, size));
+	accepted = accept(listening, NULL, NULL);
+	MUST(accepted >= 0 && !close(listening) && write(fd, "text", 4) == 4);
+}
+
+static void still_multipath(void)
+{
+	COMES(accepted, "text");
+}
+
 static const struct kind kinds[] = {
 	{"aio-poll", aio_poll, take_poll, '-'},
 	{"epoll-moved", epoll_moved, still_watches, 'd'},
@@ -303,6 +325,7 @@ static const struct kind kinds[] = {
 	{"zerocopy", zerocopy, still_reports, 'd'},
 	{"datagram-error", datagram_error, still_reports, 'd'},
 	{"socket-namespace", socket_namespace, nothing, 'd'},
+	{"multipath", multipath, still_multipath, '-'},
 	{"tcp-urgent", tcp_urgent, still_tcp_urgent, 'd'},
 };
 
