@@ -91,30 +91,123 @@ static pid_t session_at_birth(const struct forest *f, size_t node)
 	return n->early ? session_at_birth(f, n->creator) : creator->sid;
 }
 
-static int find_creator(struct forest *f, size_t i, struct err *e)
+static bool descends_from(const struct forest *f, size_t node, size_t from)
 {
-	struct forest_node *n = forest_at(f, i);
-	pid_t sid = n->sid == n->pid ? 0 : n->sid;
-	const struct forest_node *parent;
+	while (node && node != from)
+		node = forest_at(f, node)->creator;
+	return node == from;
+}
+
+/* Find who makes node @i in session @sid, in which its @parent has never been: that has taken
+ * it over as an orphan (PR_SET_CHILD_SUBREAPER) from a process in it, which descended from
+ * @parent. With NONE the supervisor has. */
+static void adopt(struct forest *f, size_t i, size_t parent, pid_t sid)
+{
 	size_t creator;
 
-	if (!f->list[i].ppid) {
+	if (parent != NONE && sid && find(f, sid) == NONE) {
+		creator = add_helper(f, sid, sid, parent);
+		forest_at(f, creator)->pgid = sid;
+	} else {
 		creator = mortal_in_session(f, sid);
-		forest_at(f, i)->creator = creator; /* the nodes have moved */
-		return 0;
 	}
-	creator = find(f, f->list[i].ppid);
-	BUG_ON(creator == NONE);
-	parent = forest_at(f, creator);
-	n->creator = creator;
-	if (n->sid == n->pid || n->sid == parent->sid)
-		return 0;
-	n->early = true;
-	if (parent->sid != parent->pid || n->sid != session_at_birth(f, creator))
-		return err_set(e, 0,
-			"process %d is in session %d, which its parent %d has never been in: "
-			"that cannot be made again",
-			n->pid, n->sid, parent->pid);
+	/* Where it would descend from itself, it is found in the end that this is not it. */
+	if (descends_from(f, creator, i))
+		return;
+	forest_at(f, i)->creator = creator; /* the nodes have moved */
+	if (parent != NONE)
+		forest_at(f, parent)->adopts = true;
+}
+
+/* Whether @node, the first of a session, can have been made in session @sid. When that is not
+ * settled yet, it may have been before its creator founded a session, too, or by one that has
+ * ended. */
+static bool be_born_in(struct forest *f, size_t node, pid_t sid)
+{
+	struct forest_node *n = forest_at(f, node);
+	const struct forest_node *creator = forest_at(f, n->creator);
+
+	if (session_at_birth(f, node) == sid)
+		return true;
+	for (size_t i = 1; i < forest_count(f); i++)
+		if (forest_at(f, i)->creator == node && forest_at(f, i)->early)
+			return false;
+	if (!node || n->early)
+		return false;
+	/* The nodes move as helpers come. */
+	if (creator->sid == creator->pid && be_born_in(f, n->creator, sid))
+		forest_at(f, node)->early = true;
+	else if (node < f->count)
+		adopt(f, node, f->list[node].ppid ? find(f, f->list[node].ppid) : NONE, sid);
+	return session_at_birth(f, node) == sid;
+}
+
+static void find_creator(struct forest *f, size_t i)
+{
+	const struct forest_node *n = forest_at(f, i), *parent = forest_at(f, n->creator);
+	size_t creator = n->creator;
+	pid_t sid = n->sid;
+
+	if (!f->list[i].ppid)
+		adopt(f, i, NONE, sid == n->pid ? 0 : sid);
+	else if (sid == n->pid || sid == parent->sid)
+		return;
+	else if (parent->sid == parent->pid && be_born_in(f, creator, sid))
+		forest_at(f, i)->early = true;
+	else
+		adopt(f, i, creator, sid);
+}
+
+/* The one that a process has for a parent when it is made; NONE: the supervisor. */
+static size_t parent_at_birth(const struct forest *f, size_t node)
+{
+	while (node && forest_at(f, node)->shares & CLONE_PARENT)
+		node = forest_at(f, node)->creator;
+	return node ? forest_at(f, node)->creator : NONE;
+}
+
+/* And when all that end have ended, as find_new_reaper() in the kernel has it; 0: none of the
+ * tree. */
+static pid_t parent_in_the_end(const struct forest *f, size_t node)
+{
+	size_t at = parent_at_birth(f, node);
+	bool orphan = false;
+
+	while (at != NONE) {
+		const struct forest_node *n = forest_at(f, at);
+
+		if (n->kind == FOREST_LIVING && (n->adopts || !orphan))
+			return n->pid;
+		orphan = true;
+		at = parent_at_birth(f, at);
+	}
+	return 0;
+}
+
+static bool has_its_session(const struct forest *f, size_t node)
+{
+	const struct forest_node *n = forest_at(f, node);
+	pid_t sid = n->early ? session_at_birth(f, n->creator) : forest_at(f, n->creator)->sid;
+
+	return n->sid == n->pid || n->sid == sid;
+}
+
+/* That what has been worked out for one is still so after what has been for others. */
+static int check_parents(const struct forest *f, struct err *e)
+{
+	for (size_t i = 1; i < f->count; i++) {
+		const struct image_job_process *p = &f->list[i];
+		cleanup_free char *session = p->sid ? xasprintf("session %d", p->sid)
+						    : xstrdup("trecr's own session");
+
+		if (parent_in_the_end(f, i) != p->ppid || !has_its_session(f, i))
+			return err_set(e, 0,
+				"process %d is in %s, but its parent %d has never been in it, "
+				"nor a process that it can be an orphan of: that cannot be "
+				"made "
+				"again (it can when process %d has ended)",
+				p->pid, session, p->ppid, p->pid);
+	}
 	return 0;
 }
 
@@ -182,9 +275,12 @@ static size_t add_go_between(struct forest *f, size_t maker, size_t i, bool earl
 
 static int find_maker(struct forest *f, size_t i, struct err *e)
 {
-	size_t parent = f->list[i].ppid ? forest_at(f, i)->creator : NONE;
+	size_t parent = forest_at(f, i)->creator;
 	bool early;
 
+	/* It is an orphan, be it one that was adopted. */
+	if (!f->list[i].ppid || parent >= f->count || f->list[parent].pid != f->list[i].ppid)
+		parent = NONE;
 	forest_at(f, i)->shares = shared_by(f, i);
 	if (parent != NONE && has_the_same(f, parent, i))
 		return 0;
@@ -302,12 +398,14 @@ int forest_plan(struct forest *f, const struct image_job_process *list,
 		return err_set(e, 0, "process %d is in session %d, led by none of the tree",
 			list[0].pid, list[0].sid);
 	for (size_t i = 1; i < count; i++)
-		if (find_creator(f, i, e))
-			return -1;
+		if (list[i].ppid)
+			forest_at(f, i)->creator = find(f, list[i].ppid);
+	for (size_t i = 1; i < count; i++)
+		find_creator(f, i);
 	if (sharing && find_makers(f, e))
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (find_group(f, i, e))
 			return -1;
-	return check_roots(f, e);
+	return check_roots(f, e) || check_parents(f, e) ? -1 : 0;
 }

@@ -7,6 +7,9 @@
  * parent has founded a session since), or where the first of a session or a group has ended,
  * helpers are needed: they take part for a while, and end before any program runs.
  *
+ * An orphan is the child of the supervisor, or of the closest process above that adopts such
+ * (PR_SET_CHILD_SUBREAPER), and so are those whose helpers have ended.
+ *
  * What processes share can only be had from one's maker. Where that was not the parent of
  * today, it was a process that has the same things: then that one makes a sibling
  * (CLONE_PARENT), or an orphan by way of a helper.
@@ -33,6 +36,7 @@ struct forest_node {
 	size_t creator;  /* the node that makes it; the root's is itself */
 	bool early;      /* made before its creator founds a session */
 	bool leads;      /* founds its process group by setpgid(2) */
+	bool adopts;     /* the children of its descendants that end become its own */
 	uint32_t shares; /* CLONE_*: what it has in common with its creator; CLONE_PARENT: it is
 			  * no child of the creator, but of the creator's parent */
 	int exit_signal;

@@ -47,7 +47,7 @@
 #define HELPER_PID_FIRST 300
 
 /* How often all wait for each other, before those that only helped may end. */
-#define MEETINGS 3
+#define MEETINGS 4
 
 struct birth_meeting {
 	_Atomic uint32_t arrived;
@@ -311,6 +311,9 @@ static int grow(struct birth *b, size_t node, struct err *e)
 {
 	const struct forest_node *n = forest_at(&b->forest, node);
 
+	/* Its children are to know of it from the start; add_prctls() has the final word. */
+	if (n->adopts && prctl(PR_SET_CHILD_SUBREAPER, 1))
+		return err_set(e, errno, "cannot become the parent of orphans");
 	if (make_children(b, node, true, e))
 		return -1;
 	if (n->pid && n->sid == n->pid && found_session(b, node, e))
@@ -318,7 +321,15 @@ static int grow(struct birth *b, size_t node, struct err *e)
 	return make_children(b, node, false, e);
 }
 
-static int join_group(struct birth *b, size_t node, struct err *e)
+static int join_group(const struct forest_node *n, struct err *e)
+{
+	if (n->pgid && n->pgid != getpgrp() && setpgid(0, n->pgid))
+		return err_set(e, errno, "cannot join process group %d", n->pgid);
+	return 0;
+}
+
+/* Who has founded a group and left it since stays in it until the others are there. */
+static int find_group(struct birth *b, size_t node, struct err *e)
 {
 	const struct forest_node *n = forest_at(&b->forest, node);
 
@@ -326,8 +337,11 @@ static int join_group(struct birth *b, size_t node, struct err *e)
 	if (n->leads && setpgid(0, 0))
 		return err_set(e, errno, "cannot found a process group");
 	meet(b, 2);
-	if (n->pgid && n->pgid != getpgrp() && setpgid(0, n->pgid))
-		return err_set(e, errno, "cannot join process group %d", n->pgid);
+	if (!n->leads && join_group(n, e))
+		return -1;
+	meet(b, 3);
+	if (n->leads && join_group(n, e))
+		return -1;
 	meet(b, MEETINGS);
 	return 0;
 }
@@ -421,9 +435,12 @@ static int go_on(struct birth *b, size_t node, int *error_fd, struct err *e)
 	const struct forest_node *n = forest_at(&b->forest, node);
 	const struct image_job_process *entry = &b->forest.list[node];
 
-	if (grow(b, node, e) || join_group(b, node, e))
+	if (grow(b, node, e) || find_group(b, node, e))
 		return -1;
 	if (n->kind == FOREST_HELPER) {
+		/* Its helpers are not to be left to who adopts its other children. */
+		if (await_ended(b, node, e))
+			return -1;
 		give_turn(b);
 		_exit(0);
 	}

@@ -129,8 +129,9 @@ static void add_prctls(struct restore_plan *p)
 	const struct image_process *ip = process_of(p);
 	struct batch_builder *b = &p->rest;
 
-	if (ip->child_subreaper)
-		BATCH_ADD(b, "become subreaper", SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
+	/* It may have been one for a while (restore/birth.c). */
+	BATCH_ADD(b, "become subreaper, or not", SYS_prctl, PR_SET_CHILD_SUBREAPER,
+		ip->child_subreaper);
 	if (ip->xcomp_permission & 1u << XFEATURE_TILEDATA)
 		BATCH_ADD(b, "use the tile registers", SYS_arch_prctl, ARCH_REQ_XCOMP_PERM,
 			XFEATURE_TILEDATA);
