@@ -26,6 +26,8 @@ static const struct process *find_member(const struct tree *tree, pid_t pgid)
 
 static bool has_thread(const struct tree *tree, pid_t tid)
 {
+	if (!tree)
+		return false;
 	for (size_t i = 0; i < tree->living; i++) {
 		const struct process *p = tree->processes[i];
 
@@ -39,7 +41,7 @@ static bool has_thread(const struct tree *tree, pid_t tid)
 /* As the program sees it, negative; 0: it has no member in the tree. */
 static pid_t inner_group(const struct tree *tree, pid_t pgid)
 {
-	const struct process *member = find_member(tree, pgid);
+	const struct process *member = tree ? find_member(tree, pgid) : NULL;
 	cleanup_free char *status =
 		member ? procfs_status(member->pid, member->pid, NULL) : NULL;
 
@@ -72,7 +74,7 @@ static int dump_owner(struct fd_dump *d, const struct f_owner_ex *owner,
 		x->owner = inner_group(d->tree, owner->pid);
 		return x->owner ? 0 : refuse_outside("process group", owner->pid, e);
 	default:
-		if (!tree_find(d->tree, owner->pid))
+		if (d->tree && !tree_find(d->tree, owner->pid))
 			return refuse_outside("process", owner->pid, e);
 	}
 	if (owner->type != F_OWNER_PGRP)

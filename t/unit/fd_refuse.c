@@ -129,7 +129,7 @@ static const struct {
 	{"namespaces", setup_namespace, "namespace descriptors are not supported yet"},
 	{"a removed path", setup_path, "a path (O_PATH) that leads elsewhere by now"},
 	{"directory notification", setup_notify, "notification (F_NOTIFY)"},
-	{"signals to a thread", setup_thread_owner, "signals to a single thread"},
+	{"signals to a thread", setup_thread_owner, "are for thread "},
 	{"a lease on a mapped file", setup_mapped_lease, "a lease for writing on a file that"},
 	{"a lock on a device", setup_device_lock, "it holds a lock (FLOCK)"},
 	{"a mapping sealed later", setup_future_write, "sealed with F_SEAL_FUTURE_WRITE"},
