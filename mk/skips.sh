@@ -5,11 +5,11 @@ set -eu
 
 dir=$1 place=${2:-}
 
-# FILE<tab>NAME # SKIP REASON, or FILE<tab># SKIP REASON for a whole file
+# FILE<tab>NAME # SKIP REASON, or FILE<tab># SKIP REASON for a whole file. FILE is in t/, be it built or not.
 skipped=$(cd "$dir" && find . -type f | sort | while read -r file; do
 	sed -nE "s|^ok [0-9]+ (- )?(.* # SKIP .*)|${file#./}	\2|p; s|^1\.\.0 (# SKIP .*)|${file#./}	\1|p" \
 		"$file"
-done)
+done | sed 's|^[^	]*/t/|t/|')
 [ -n "$skipped" ] || exit 0
 
 echo "Skipped, of $(cd "$dir" && find . -type f -exec cat {} + | grep -cE '^(not )?ok ') tests:"
