@@ -14,7 +14,7 @@ until mariadb --no-defaults -u root -S "$PWD/s" -e 'create database test' 2>/dev
 	sleep 0.1
 done
 # To the client a semicolon ends a command of the shell, too.
-printf '%s\n' 'while [ ! -e go ]' do 'sleep 0.05' done >wait.sh
+printf '%s\n' 'while [ ! -e go ]' 'do sleep 0.05' 'done' >wait.sh
 ask 'create table t (id int auto_increment primary key, n int) engine=innodb'
 {
 	echo 'begin;'
