@@ -111,6 +111,8 @@ int module_check_shared(const struct image_module *m, const char *path, bool wri
 			"cannot go on with %s, a shared mapping: it is shorter than at the "
 			"checkpoint",
 			path);
+	if (writable && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
+		return err_set(e, errno, "cannot write to %s, a shared mapping", path);
 	*changed = now.size != m->size || (writable && now.mtime_ns != m->mtime_ns);
 	return 0;
 }

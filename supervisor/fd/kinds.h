@@ -106,6 +106,9 @@ struct fd_check {
 	int fd;         /* the first descriptor that leads to it, for messages */
 };
 
+/* Whether @path could be opened with the access that is in @flags. */
+int fd_check_access(const struct fd_check *c, const char *path, int flags, struct err *e);
+
 /* What has been made of an object. */
 struct fd_made {
 	int fd;        /* read-write; of a pipe: the read end; -1: not made yet */

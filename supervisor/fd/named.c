@@ -40,7 +40,9 @@ int fd_directory_check(
 {
 	struct stat st;
 
-	return check_type(c, x, S_IFDIR, "a directory", &st, e);
+	if (check_type(c, x, S_IFDIR, "a directory", &st, e))
+		return -1;
+	return fd_check_access(c, image_string(c->job, x->path), x->flags, e);
 }
 
 int fd_directory_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
@@ -109,7 +111,7 @@ int fd_device_check(const struct fd_check *c, const struct image_description *x,
 			"cannot open %s (descriptor %d): it is another device than at the "
 			"checkpoint",
 			path, c->fd);
-	return 0;
+	return fd_check_access(c, path, x->flags, e);
 }
 
 int fd_device_restore(struct fd_restore *r, const struct image_description *x, struct err *e)

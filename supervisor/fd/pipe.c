@@ -226,7 +226,7 @@ int fd_fifo_check(const struct fd_check *c, const struct image_description *x, s
 	if (!S_ISFIFO(st.st_mode))
 		return err_set(e, 0, "cannot open %s (descriptor %d): it is no longer a FIFO",
 			path, c->fd);
-	return fd_pipe_check(c, x, e);
+	return fd_check_access(c, path, O_RDWR, e) || fd_pipe_check(c, x, e) ? -1 : 0;
 }
 
 int fd_unlinked_fifo_check(

@@ -152,16 +152,17 @@ static int check_contents(const struct fd_check *c, const struct image_descripti
 }
 
 /* Opening it would break a lease, be seen by who watches it, or change its mode for a moment.
- * That its mode would keep a restart from it has been looked at (check_access()). */
-static int check_name(const struct fd_check *c, const char *path, struct err *e)
+ */
+static int check_name(const struct fd_check *c, const struct image_description *x,
+	const char *path, struct err *e)
 {
 	struct stat st;
 
 	if (stat(path, &st))
 		return err_set(e, errno, "cannot find %s (descriptor %d)", path, c->fd);
-	return S_ISREG(st.st_mode)
-		       ? 0
-		       : err_set(e, 0, "%s (descriptor %d) is no regular file", path, c->fd);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, 0, "%s (descriptor %d) is no regular file", path, c->fd);
+	return fd_check_access(c, path, x->flags, e);
 }
 
 static int check_file(const struct fd_check *c, const struct image_description *x,
@@ -191,8 +192,8 @@ int fd_regular_check(const struct fd_check *c, const struct image_description *x
 		return 0;
 	/* It comes back as it was, or has. */
 	if (!c->options->alive && fd_saved_in(c->job, path))
-		return c->options->files_are_back ? check_name(c, path, e) : 0;
-	return c->options->alive ? check_name(c, path, e) : check_file(c, x, path, e);
+		return c->options->files_are_back ? check_name(c, x, path, e) : 0;
+	return c->options->alive ? check_name(c, x, path, e) : check_file(c, x, path, e);
 }
 
 int fd_regular_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
