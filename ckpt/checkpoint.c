@@ -159,3 +159,20 @@ int checkpoint_verify(const struct checkpoint *c, struct err *e)
 			return -1;
 	return 0;
 }
+
+/* What is on the disk already is forgotten, and read again. */
+static void forget_pages(const struct image *img)
+{
+	(void)posix_fadvise(img->fd, 0, 0, POSIX_FADV_DONTNEED);
+	for (size_t i = 1; i < img->source_count; i++)
+		if (img->sources[i].fd >= 0)
+			(void)posix_fadvise(img->sources[i].fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+int checkpoint_read_back(const struct checkpoint *c, struct err *e)
+{
+	forget_pages(c->job);
+	for (size_t i = 0; i < c->process_count; i++)
+		forget_pages(c->processes[i]);
+	return checkpoint_verify(c, e);
+}

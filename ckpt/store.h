@@ -79,5 +79,7 @@ void checkpoint_close(struct checkpoint *c);
 
 /* Compare the hashes of all blocks of all files. */
 int checkpoint_verify(const struct checkpoint *c, struct err *e);
+/* The same, of what is on the disk, not of what the system has of it in memory. */
+int checkpoint_read_back(const struct checkpoint *c, struct err *e);
 
 #endif

@@ -62,7 +62,9 @@ static int carry_out(struct lower_order *o)
 	case LOWER_LOAD:
 		return cuda_load(o->transfers, o->count);
 	case LOWER_REPLAY:
-		return cuda_replay();
+		return cuda_replay(0);
+	case LOWER_TRY:
+		return cuda_replay(1);
 	}
 	return agent_fail("unknown order %u", o->request);
 }

@@ -35,6 +35,7 @@ enum lower_request {
 	LOWER_SAVE,   /* device memory into the staging buffer, as the transfers say */
 	LOWER_LOAD,   /* and back */
 	LOWER_REPLAY, /* make everything in the records again */
+	LOWER_TRY,    /* the same, but nothing that takes much memory of a device or the host */
 };
 
 enum lower_result {
@@ -42,6 +43,7 @@ enum lower_result {
 	LOWER_FAILED,
 	LOWER_AGAIN,    /* something is half done: in a moment it may be otherwise */
 	LOWER_RESTLESS, /* the devices have not come to rest */
+	LOWER_NO_ROOM,  /* of LOWER_TRY: others use the devices, the program among them */
 };
 
 /* Memory at @address of device number @device to or from the staging buffer at @offset. */

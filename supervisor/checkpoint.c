@@ -23,7 +23,7 @@
 #include "supervisor/freeze/thaw.h"
 #include "supervisor/lower/lower.h"
 #include "supervisor/module.h"
-#include "supervisor/restore/restore.h"
+#include "supervisor/restore/trial.h"
 #include "supervisor/syscall/restart.h"
 #include "supervisor/sysv/sysv.h"
 
@@ -72,7 +72,7 @@ static int open_parent(struct checkpoint_work *w)
 {
 	const struct supervisor_options *o = &w->s->options;
 
-	if (!o->incremental || !w->s->last.path)
+	if (!o->incremental || !w->s->last.path || w->s->last.doubtful)
 		return 0;
 	w->parent = checkpoint_open(w->s->last.path, NULL);
 	/* Removed by hand, or damaged: then this one is a full one. */
@@ -401,6 +401,7 @@ static void remember(struct checkpoint_work *w, char *path)
 
 	free(s->last.path);
 	s->last.path = path;
+	s->last.doubtful = false;
 	s->last.sequence = w->sequence;
 	s->last.realtime_ns = w->info.realtime_ns;
 	s->last.pause_ns = w->info.pause_ns;
@@ -426,18 +427,23 @@ static void release(struct checkpoint_work *w)
 	checkpoint_close(w->parent);
 }
 
-/* To disk, and what follows from it. */
+/* To disk. */
 static int complete(struct checkpoint_work *w)
 {
 	char *path = NULL;
-	struct err prune = ERR_INIT;
 
 	if (commit(w, &path))
 		return -1;
 	remember(w, path);
-	/* A checkpoint too many does no harm; the next one tries again. */
-	(void)store_prune(w->s->store, w->s->job_id, w->s->options.keep, &prune);
 	return 0;
+}
+
+/* A checkpoint too many does no harm; the next one tries again. */
+static void prune(struct checkpoint_work *w)
+{
+	struct err e = ERR_INIT;
+
+	(void)store_prune(w->s->store, w->s->job_id, w->s->options.keep, &e);
 }
 
 /* From here on the program ends when we do, or nobody would let its connections go on. */
@@ -450,30 +456,54 @@ static int hold_connections(struct checkpoint_work *w)
 		       : 0;
 }
 
+static int try_restart(struct checkpoint_work *w, const struct checkpoint *c)
+{
+	switch (trial_run(c, w->request->deadline_ns, w->e)) {
+	case RESTORE_FAILS:
+		return -1;
+	case RESTORE_UNKNOWN:
+		notice_add("whether it can be restarted has not been tried: %s", w->e->msg);
+		return 0;
+	case RESTORE_WORKS:
+		break;
+	}
+	return 0;
+}
+
 /* The program is ended only when what can be said of a restart has been looked at. */
 static int check_restart(struct checkpoint_work *w)
 {
 	struct checkpoint *c = checkpoint_open(w->s->last.path, w->e);
-	int failed = !c || restore_check(w->s, c, w->e);
+	int failed = !c || restore_check(w->s, c, w->e) ||
+		     (w->request->verify && checkpoint_read_back(c, w->e)) ||
+		     (!w->request->no_try && try_restart(w, c));
 
 	checkpoint_close(c);
-	return failed ? err_prefix(w->e,
-				"the checkpoint %s is complete, but could not be restarted "
-				"here, so the program goes on",
-				w->s->last.path)
-		      : 0;
+	if (!failed)
+		return 0;
+	err_prefix(w->e,
+		"the checkpoint %s is complete, but could not be restarted here, so the "
+		"program goes on",
+		w->s->last.path);
+	w->s->last.doubtful = true;
+	/* To take another one would change nothing. */
+	w->e->remedy = ERR_FINAL;
+	return CHECKPOINT_KEPT;
 }
 
 /* While attached. A program that is to be ended stays frozen until all is on disk. */
 static int take_frozen(struct checkpoint_work *w)
 {
+	int failed = -1;
+
 	if (freeze_tree(w) || classify_threads(w) || snapshot(w))
 		goto out_thaw;
 	if (!w->request->stop)
 		return thaw_tree(w);
 	w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
-	if (complete(w) || check_restart(w) || hold_connections(w))
+	if (complete(w) || (failed = check_restart(w)) || (failed = hold_connections(w)))
 		goto out_thaw;
+	prune(w);
 	thaw_kill(&w->tree, &w->ending);
 	fd_dump_let_go(w->fds);
 	return 0;
@@ -487,7 +517,7 @@ out_thaw:
 		thaw_tree(w);
 		w->e = told;
 	}
-	return -1;
+	return failed;
 }
 
 static void *run(void *arg)
@@ -538,8 +568,8 @@ static int attempt(struct supervisor *s, const struct checkpoint_request *reques
 	if (s->store && !new_ids(&w) && !open_parent(&w) &&
 		!store_begin(s->store, &w.dirfd, &w.sequence, e)) {
 		result = run_in_thread(&w);
-		if (!result && !request->stop)
-			result = complete(&w);
+		if (!result && !request->stop && !(result = complete(&w)))
+			prune(&w);
 		release(&w);
 		if (result)
 			store_abort(s->store);

@@ -57,6 +57,7 @@ struct supervisor {
 		uint64_t pause_ns;
 		uint64_t stored_bytes;
 		uint64_t memory_bytes;
+		bool doubtful; /* it could not be restarted: nothing is to build on it */
 	} last;
 	uint64_t started_realtime_ns;
 	uint64_t checkpoints_done, checkpoints_failed;

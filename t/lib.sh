@@ -190,9 +190,19 @@ program_of() {
 	echo "$child"
 }
 
-# checkpoint and end: the supervisor must be gone afterwards too.
+# Whether restarts can be tried here (doc/decisions/trial.md).
+can_try() {
+	local user=--user
+	[ "$(id -u)" != 0 ] || user=
+	: "${tries:=$(unshare $user --fork --pid --mount --ipc --mount-proc true 2>/dev/null && echo yes || echo no)}"
+	[ "$tries" = yes ]
+}
+
+# freeze_away [OPTION...]: checkpoint and end, when a restart has been tried: the supervisor must be
+# gone afterwards too.
 freeze_away() {
-	checkpoint -s && await -t 30 -p "$sup" 2>>await.err
+	checkpoint -s "$@" && await -t 30 -p "$sup" 2>>await.err || return
+	! grep 'has not been tried' ckpt.err >>await.err || ! can_try
 }
 
 # restart_detached [OPTION...]: from the newest checkpoint in ck, or from IMAGE.

@@ -230,7 +230,7 @@ after_all_faults() { # CLASS PHASE
 				goes_unheard "fault $n of class $1 in phase $2" &&
 				step="another one" && restart_here || return
 		fi
-		is_heard && freeze_away || return
+		is_heard && freeze_away --no-try || return
 		faults "$scratch/fault" off || break
 		met=$((met + 1))
 		further

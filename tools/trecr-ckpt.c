@@ -19,8 +19,12 @@
 /* How much longer than the supervisor we wait: it gives up by itself, and can say why. */
 #define GRACE_NS 2000000000ull
 
+/* Exit status when the checkpoint is complete, but the program goes on as it could not be
+ * restarted. */
+#define NOT_ENDED 2
+
 static struct settings {
-	bool stop, status, json, verbose;
+	bool stop, no_try, verify, status, json, verbose;
 	unsigned timeout_s, drain_s;
 	const char *tcp;
 } settings;
@@ -38,6 +42,14 @@ static int opt_tcp_text(void *field, const char *value, struct err *e)
 static const struct opt rows[] = {
 	{'s', "stop", NULL, "end the program when the checkpoint is complete", opt_flag,
 		FIELD(stop)},
+	{0, "no-try", NULL,
+		"with --stop: without having tried whether it can\n"
+		"be restarted",
+		opt_flag, FIELD(no_try)},
+	{0, "verify", NULL,
+		"with --stop: only when all data has been read back\n"
+		"from the disk and is as it was written",
+		opt_flag, FIELD(verify)},
 	{'t', "timeout", "SEC", "give up after SEC seconds", opt_positive, FIELD(timeout_s)},
 	{0, "drain-timeout", "SEC", "how long GPUs may take to finish their work", opt_positive,
 		FIELD(drain_s)},
@@ -213,6 +225,10 @@ static int print_checkpoint(char *text)
 
 	while (line = take_line(&text), !strncmp(line, "notice ", 7))
 		fprintf(stderr, TOOL ": %s\n", line + 7);
+	if (!strncmp(line, "kept ", 5)) {
+		fprintf(stderr, TOOL ": %s\n", line + 5);
+		return NOT_ENDED;
+	}
 	if (strncmp(line, "ok ", 3)) {
 		err_set(&e, 0, "the supervisor's answer was not understood");
 		return fail(&e);
@@ -222,6 +238,14 @@ static int print_checkpoint(char *text)
 			(clock_ns(CLOCK_MONOTONIC) - asked_ns) / 1e9);
 	printf("%s\n", line + 3);
 	return printed();
+}
+
+/* Supervisors of earlier releases know of none. */
+static const char *try_text(void)
+{
+	if (settings.no_try)
+		return " try=0";
+	return settings.verify ? " try=2" : "";
 }
 
 static int ask(pid_t pid)
@@ -243,10 +267,11 @@ static int ask(pid_t pid)
 		deadline_ns = asked_ns + settings.timeout_s * 1000000000ull + GRACE_NS;
 	if (!settings.status)
 		snprintf(request, sizeof(request),
-			"checkpoint stop=%d timeout_ms=%" PRIu64 " drain_ms=%" PRIu64 "%s%s\n",
+			"checkpoint stop=%d timeout_ms=%" PRIu64 " drain_ms=%" PRIu64
+			"%s%s%s\n",
 			settings.stop, settings.timeout_s * (uint64_t)1000,
-			settings.drain_s * (uint64_t)1000, settings.tcp ? " tcp=" : "",
-			settings.tcp ? settings.tcp : "");
+			settings.drain_s * (uint64_t)1000, try_text(),
+			settings.tcp ? " tcp=" : "", settings.tcp ? settings.tcp : "");
 	progress_begin(TOOL, settings.status ? "asking" : "checkpointing");
 	r = control_ask(fd, supervisor, request, deadline_ns, &answer, &e);
 	progress_end();
@@ -277,6 +302,10 @@ int main(int argc, char *argv[])
 		settings.status = true;
 	if (settings.status && settings.stop)
 		return opts_misused(&opts, "--stop and --status exclude each other");
+	if (settings.no_try && settings.verify)
+		return opts_misused(&opts, "--no-try and --verify exclude each other");
+	if ((settings.no_try || settings.verify) && !settings.stop)
+		return opts_misused(&opts, "--no-try and --verify go with --stop");
 	if (operands.count != 1)
 		return opts_misused(&opts, "there must be one PID");
 	if (opt_positive(&pid, operands.v[0], NULL) < 0)

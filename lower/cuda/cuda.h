@@ -26,12 +26,14 @@ int cuda_await_rest(uint64_t patience_ns);
 /* Device memory to and from the staging buffer, which is made if need be. */
 int cuda_save(const struct lower_transfer *transfers, unsigned count);
 int cuda_load(const struct lower_transfer *transfers, unsigned count);
-/* Everything that the records hold, in a fresh driver. */
-int cuda_replay(void);
+/* Everything that the records hold, in a fresh driver. With @trial the process is to go again:
+ * of memory only addresses are reserved. */
+int cuda_replay(int trial);
 
 /* Steps of cuda_replay(), in this order. */
 int cuda_replay_contexts(struct cuda_state *s);
 int cuda_replay_memory(struct cuda_state *s);
+int cuda_replay_addresses(struct cuda_state *s); /* in a trial, in the place of memory */
 int cuda_replay_objects(struct cuda_state *s);
 int cuda_replay_registrations(struct cuda_state *s); /* in contexts that objects come with */
 int cuda_replay_globals(struct cuda_state *s);

@@ -367,6 +367,23 @@ int cuda_replay_memory(struct cuda_state *cuda)
 	return remake_parts(cuda) || remake_mappings(s) ? -1 : 0;
 }
 
+int cuda_replay_addresses(struct cuda_state *cuda)
+{
+	struct memory_state *s = cuda->memory;
+
+	for (uint32_t i = 0; s && i < MMU_DEVICES; i++) {
+		int r = is_open(s, i) ? driver.reserve(mmu_device_base(i), MMU_DEVICE_SIZE) : 0;
+
+		if (r)
+			return agent_fail(
+				"memory of GPU %u cannot be had where it was: error %d", i, r);
+	}
+	for (struct memory_reservation *r = s ? s->reservations : NULL; r; r = r->next)
+		if (reserve_again(r))
+			return -1;
+	return 0;
+}
+
 int cuda_replay_registrations(struct cuda_state *cuda)
 {
 	struct memory_state *s = cuda->memory;

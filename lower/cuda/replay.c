@@ -86,7 +86,14 @@ static int replay_nvml(void)
 	return RECORDS->nvml_initialised ? replay_nvml_devices() : 0;
 }
 
-int cuda_replay(void)
+static int replay_memory(struct cuda_state *s, int trial)
+{
+	if (trial)
+		return cuda_replay_addresses(s);
+	return cuda_replay_memory(s) || cuda_replay_registrations(s) ? -1 : 0;
+}
+
+int cuda_replay(int trial)
 {
 	struct cuda_state *s = cuda_records();
 	int r;
@@ -101,9 +108,8 @@ int cuda_replay(void)
 	if (r)
 		return cuda_failed("cuInit", r);
 	if (check_devices(s) || cuda_replay_contexts(s) || placement_fill() ||
-		cuda_replay_objects(s) || placement_end() || cuda_replay_memory(s) ||
-		cuda_replay_registrations(s) || cuda_attach_managed(s) ||
-		cuda_replay_globals(s) || cuda_replay_events(s))
+		cuda_replay_objects(s) || placement_end() || replay_memory(s, trial) ||
+		cuda_attach_managed(s) || cuda_replay_globals(s) || cuda_replay_events(s))
 		return -1;
 	return cuda_replay_threads(s);
 }

@@ -6,8 +6,9 @@
  * only the user can make. (Not the other way round: /run/user/UID goes when the user logs out,
  * and programs stay.) One connection carries one request, a line, and its answer:
  *
- *	checkpoint stop=0|1 timeout_ms=N [drain_ms=N] [tcp=MODE]
- *						"notice TEXT" lines, then ok PATH
+ *	checkpoint stop=0|1 timeout_ms=N [drain_ms=N] [try=0|2] [tcp=MODE]
+ *						"notice TEXT" lines, then ok PATH; or kept
+ *						TEXT: complete, but not ended, and why
  *	status					KEY VALUE lines, then an empty line
  *
  * or "error TEXT". A timeout of 0 is none. Backslash and newline in values are written as \\

@@ -204,7 +204,7 @@ static int parse(const char *line, struct control_request *request)
 {
 	char tcp[16] = "";
 	uint64_t timeout_ms, drain_ms = 0;
-	unsigned stop;
+	unsigned stop, try = 1;
 	int end = 0, more = 0;
 
 	memset(request, 0, sizeof(*request));
@@ -219,6 +219,12 @@ static int parse(const char *line, struct control_request *request)
 		end += more;
 	if (drain_ms > UINT32_MAX)
 		return -1;
+	if (sscanf(line + end, " try=%u%n", &try, &more) == 1)
+		end += more;
+	if (try > 2)
+		return -1;
+	request->no_try = !try;
+	request->verify = try == 2;
 	request->drain_ns = drain_ms * 1000000;
 	request->has_tcp = sscanf(line + end, " tcp=%15s", tcp) == 1;
 	if (request->has_tcp ? opt_tcp(&request->tcp, tcp, NULL) : line[end])

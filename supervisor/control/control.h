@@ -27,7 +27,8 @@ enum control_kind { CONTROL_CHECKPOINT, CONTROL_STATUS };
 struct control_request {
 	enum control_kind kind;
 	bool stop;
-	bool has_tcp; /* how to deal with connections to the outside: */
+	bool no_try, verify; /* as in struct checkpoint_request */
+	bool has_tcp;        /* how to deal with connections to the outside: */
 	enum fd_tcp tcp;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC, 0: none */
 	uint64_t drain_ns;    /* how long GPUs may take to come to rest, 0: not said */

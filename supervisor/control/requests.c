@@ -10,8 +10,10 @@
 
 static int take(struct supervisor *s, const struct checkpoint_request *request, struct err *e)
 {
-	if (checkpoint_take(s, request, e) < 0)
-		return -1;
+	int r = checkpoint_take(s, request, e);
+
+	if (r < 0)
+		return r;
 	if (s->options.verbose)
 		fprintf(stderr, "%s: checkpoint %s\n", s->tool, s->last.path);
 	return 0;
@@ -59,14 +61,17 @@ static void answer_checkpoint(
 	struct supervisor *s, const struct control_request *request, struct buf *answer)
 {
 	struct checkpoint_request take_it = {.stop = request->stop,
+		.no_try = request->no_try,
+		.verify = request->verify,
 		.deadline_ns = request->deadline_ns,
 		.drain_ns = request->drain_ns ? request->drain_ns
 					      : s->options.drain_s * 1000000000ull,
 		.tcp = request->has_tcp ? request->tcp : s->options.tcp};
 	struct err e = ERR_INIT;
+	int r = take(s, &take_it, &e);
 
-	if (take(s, &take_it, &e) < 0) {
-		add_text(answer, "error", e.msg);
+	if (r < 0) {
+		add_text(answer, r == CHECKPOINT_KEPT ? "kept" : "error", e.msg);
 		return;
 	}
 	notices_take(add_notice, answer);

@@ -106,7 +106,8 @@ void fd_dump_let_go(struct fd_dump *d);
 /* ---- restart: runs in the new process, before it executes the program's file ---- */
 
 struct fd_restore_options {
-	bool alive;          /* the program is there: open nothing that it could notice */
+	bool alive;          /* the program is there: open nothing that it could notice, and
+			      * make what stands for it (stand_in.h) */
 	bool files_are_back; /* those whose contents are in the checkpoint */
 	bool rollback_files; /* move what files gained since into FILE.trecr-tail */
 	bool clocks_go_on; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the checkpoint */

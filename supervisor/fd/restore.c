@@ -16,6 +16,7 @@
 #include "supervisor/fd/removed.h"
 #include "supervisor/fd/reopen.h"
 #include "supervisor/fd/room.h"
+#include "supervisor/fd/stand_in.h"
 #include "supervisor/fd/watch.h"
 #include "supervisor/socket/restore.h"
 #include "supervisor/sysv/sysv.h"
@@ -203,14 +204,14 @@ static int restore_description(struct fd_restore *r, uint32_t index, int number,
 		return 0;
 	if (!kind)
 		return err_set(e, 0, "unknown kind %u", x->kind);
-	fd = kind->restore(r, x, e);
+	fd = r->options->alive ? fd_stand_in(r, e) : kind->restore(r, x, e);
 	if (fd >= 0)
 		fd = put_in_place(r, index, number, fd, e);
 	if (fd < 0)
 		return -1;
 	r->open[index] = fd;
 	r->holder[index] = r->process;
-	return x->flags & O_PATH ? 0 : set_flags(x, fd, e);
+	return x->flags & O_PATH || r->options->alive ? 0 : set_flags(x, fd, e);
 }
 
 /* What watches files comes last, so that it does not see how the others are opened, and finds
@@ -273,6 +274,19 @@ static int restore_all(struct fd_restore *r, struct err *e)
 		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))
 			return -1;
 	return fd_made_settle(r, e);
+}
+
+/* In a trial: numbers are taken, and there is something to be mapped. */
+static int stand_in_for_all(struct fd_restore *r, struct err *e)
+{
+	if (sysv_restore(r, e) || restore_descriptions(r, 0, e) ||
+		restore_descriptions(r, IMAGE_FD_INOTIFY, e) ||
+		restore_descriptions(r, IMAGE_FD_FANOTIFY, e))
+		return -1;
+	for (uint32_t n = 1; n <= r->object_count; n++)
+		if (r->made[n - 1].mapped && fd_stand_in_memory(r, n, e))
+			return -1;
+	return 0;
 }
 
 /* One that is closed is missed only where a description wants it. */
@@ -452,7 +466,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 		return NULL;
 	}
 	lift_streams(r, std);
-	failed = restore_all(r, e);
+	failed = o->alive ? stand_in_for_all(r, e) : restore_all(r, e);
 	fd_pidfds_settle(r);
 	socket_restore_end(r);
 	if (failed) {
@@ -465,6 +479,11 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 
 static int settle_process(struct fd_restore *r, int *keep, struct err *e)
 {
+	if (r->options->alive)
+		return move_aside(r, keep, e) || clear_places(r, e) || fd_room_open(r, e) ||
+				       place(r, e) || close_rest(r, keep, e)
+			       ? -1
+			       : 0;
 	if (set_owners(r, e) || move_aside(r, keep, e) || clear_places(r, e) ||
 		fd_room_open(r, e) || place(r, e) || fd_pidfd_place(r, e) ||
 		fd_epolls_watch(r, e) || close_rest(r, keep, e))

@@ -28,6 +28,7 @@ struct lower_half {
 	uint64_t
 		patience_ns; /* for the next order: how long devices may take to come to rest */
 	bool restless;       /* the last one failed as they did not */
+	bool no_room;        /* it failed as others use the devices */
 	int order_fd, done_fd; /* borrowed, -1: not yet */
 	struct staging staging;
 };

@@ -170,6 +170,7 @@ static int finish_order(struct process *p, struct err *e)
 		return 0;
 	make_printable(order.failure, sizeof(order.failure));
 	p->lower->restless = order.result == LOWER_RESTLESS;
+	p->lower->no_room = order.result == LOWER_NO_ROOM;
 	return err_with(e, order.result == LOWER_AGAIN ? ERR_TRY_AGAIN : ERR_FINAL,
 		"process %d (%s): %s", p->pid,
 		procfs_stat(p->pid, p->pid, &st, NULL) ? "?" : st.comm, order.failure);

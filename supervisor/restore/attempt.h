@@ -28,6 +28,8 @@ struct restore {
 	struct restore_one *processes; /* in the order of the checkpoint's */
 	size_t count;
 	bool explained; /* an error says itself which process has ended, and over what */
+	bool killed;    /* it has failed because a process was killed, */
+	bool no_room;   /* or, in a trial, as a device is in use */
 	bool id_taken;  /* it has failed because something else has one of the tree's ids */
 	size_t unborn;  /* of them, that have not executed their programs yet */
 	size_t dying;   /* helpers and zombies that have not ended yet, */

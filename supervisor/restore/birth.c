@@ -301,7 +301,8 @@ static int found_session(struct birth *b, size_t node, struct err *e)
 
 	if (setsid() < 0)
 		return err_set(e, errno, "cannot found a session");
-	if (terminal && ioctl(fd_restore_terminal(b->fds, terminal - 1), TIOCSCTTY, 0))
+	if (terminal && !b->fd_options.alive &&
+		ioctl(fd_restore_terminal(b->fds, terminal - 1), TIOCSCTTY, 0))
 		return err_set(e, errno, "cannot make /dev/pts/%u the session's terminal",
 			terminal - 1);
 	return 0;
@@ -362,7 +363,8 @@ static int settle_terminal(const struct birth *b, size_t node, struct err *e)
 	sigset_t out;
 
 	/* A zombie has none any more, whatever its session has. */
-	if (!entry->sid || forest_at(&b->forest, node)->kind != FOREST_LIVING)
+	if (b->fd_options.alive || !entry->sid ||
+		forest_at(&b->forest, node)->kind != FOREST_LIVING)
 		return 0;
 	if (!entry->terminal)
 		return entry->sid == entry->pid ? 0 : give_terminal_up(e);
@@ -444,6 +446,8 @@ static int go_on(struct birth *b, size_t node, int *error_fd, struct err *e)
 		give_turn(b);
 		_exit(0);
 	}
+	if (n->kind == FOREST_ZOMBIE && b->fd_options.alive)
+		_exit(0);
 	if (n->kind == FOREST_ZOMBIE)
 		return restore_die(entry, image_string(b->c->job, entry->comm), e);
 	if (settle_terminal(b, node, e) || await_ended(b, node, e))

@@ -135,8 +135,8 @@ static int open_modules(struct restore_child *r, struct err *e)
 	modules = image_note_array(img, IMAGE_NOTE_MODULES, struct image_module, &module_count);
 	for (size_t i = 0; i < count; i++) {
 		const struct image_region *g = &regions[i];
-		bool writable =
-			g->kind == IMAGE_REGION_SHARED_FILE && (g->max_prot & PROT_WRITE);
+		bool writable = g->kind == IMAGE_REGION_SHARED_FILE &&
+				(g->max_prot & PROT_WRITE) && !r->trial;
 		const char *path;
 		int *slot;
 
@@ -302,7 +302,7 @@ int restore_child_enter(struct restore_child *r, const struct fd_restore *fds, s
 	p = image_note_array(
 		process_image(r), IMAGE_NOTE_PROCESS, struct image_process, &count);
 	cwd = image_string(process_image(r), p->cwd);
-	if (p->cwd_object && fd_restore_directory(fds, p->cwd_object, e))
+	if (p->cwd_object && !r->trial && fd_restore_directory(fds, p->cwd_object, e))
 		return -1;
 	if (!p->cwd_object && chdir(cwd))
 		return err_set(e, errno, "cannot enter the working directory %s", cwd);

@@ -30,6 +30,7 @@ struct restore_child {
 	size_t index;     /* of the process in the checkpoint */
 	bool foreign_exe; /* the program's file is not there: execute our own */
 	bool stays;       /* executes nothing */
+	bool trial;       /* files are mapped in private copies */
 	struct extra_fds *fds;
 	size_t fds_size; /* bytes mapped */
 };

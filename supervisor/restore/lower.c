@@ -46,13 +46,29 @@ static int start(struct restore_one *one)
 	return result ? err_set(one->e, 0, "%s", failure) : 0;
 }
 
-int restore_lower_run(struct restore_one *one)
+bool restore_lower_wanted(const struct restore_one *one)
 {
-	struct process *p = &one->process;
 	size_t count;
 
 	lower_files(one, &count);
-	if (!count)
+	return count;
+}
+
+static int replay(struct restore_one *one)
+{
+	struct process *p = &one->process;
+	int failed = lower_order(p, one->o->trial ? LOWER_TRY : LOWER_REPLAY, NULL, 0,
+		clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, one->e);
+
+	one->no_room = failed && p->lower->no_room;
+	return failed;
+}
+
+int restore_lower_run(struct restore_one *one)
+{
+	struct process *p = &one->process;
+
+	if (!restore_lower_wanted(one))
 		return 0;
 	if (lower_find(p, one->e))
 		return -1;
@@ -61,8 +77,7 @@ int restore_lower_run(struct restore_one *one)
 	if (start(one))
 		return err_prefix(one->e, "cannot bring back the lower half of process %d (%s)",
 			p->vpid, p->comm);
-	if (lower_order(
-		    p, LOWER_REPLAY, NULL, 0, clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, one->e))
+	if (replay(one))
 		return -1;
-	return restore_device_memory(one);
+	return one->o->trial ? 0 : restore_device_memory(one);
 }

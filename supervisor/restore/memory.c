@@ -79,7 +79,8 @@ static int page_shift(uint64_t size)
 	return __builtin_ctzll(size);
 }
 
-static uint64_t map_flags(const struct image_region *g)
+/* In a trial nothing is set aside, and nothing gets into files. */
+static uint64_t map_flags(const struct restore_plan *p, const struct image_region *g)
 {
 	uint64_t flags = MAP_FIXED_NOREPLACE;
 
@@ -98,6 +99,9 @@ static uint64_t map_flags(const struct image_region *g)
 	case IMAGE_REGION_URING: /* until restore/rings.c */
 		flags |= MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE;
 		break;
+	case IMAGE_REGION_SHARED_FILE:
+		flags |= p->trial ? MAP_PRIVATE : MAP_SHARED;
+		break;
 	default:
 		flags |= MAP_SHARED;
 	}
@@ -105,6 +109,8 @@ static uint64_t map_flags(const struct image_region *g)
 		flags |= MAP_GROWSDOWN;
 	if (g->flags & IMAGE_REGION_NORESERVE)
 		flags |= MAP_NORESERVE;
+	if (p->trial)
+		return flags | MAP_NORESERVE;
 	if (g->flags & IMAGE_REGION_HUGETLB)
 		flags |= MAP_HUGETLB | (uint64_t)page_shift(g->page_size) << MAP_HUGE_SHIFT;
 	return flags;
@@ -116,7 +122,8 @@ static int region_fd(const struct restore_plan *p, const struct image_region *g)
 	case IMAGE_REGION_FILE:
 		return extra_module(p->fds, g->module - 1, false);
 	case IMAGE_REGION_SHARED_FILE:
-		return extra_module(p->fds, g->module - 1, g->max_prot & PROT_WRITE);
+		return extra_module(
+			p->fds, g->module - 1, g->max_prot & PROT_WRITE && !p->trial);
 	case IMAGE_REGION_SHARED:
 	case IMAGE_REGION_PRIVATE:
 		return extra_object(p->fds, g->object - 1);
@@ -168,7 +175,7 @@ static void add_map(struct restore_plan *p, const struct image_region *g)
 		g->flags & IMAGE_REGION_HUGETLB
 			? "map memory in huge pages (are enough set aside?)"
 			: "map memory",
-		SYS_mmap, g->start, size, prot, map_flags(g), fd, fd < 0 ? 0 : g->offset);
+		SYS_mmap, g->start, size, prot, map_flags(p, g), fd, fd < 0 ? 0 : g->offset);
 	c->check = BATCH_EQUALS;
 	c->expect = g->start;
 	if (g->kind == IMAGE_REGION_URING)
@@ -181,7 +188,7 @@ static void add_map(struct restore_plan *p, const struct image_region *g)
 static void add_lock(struct restore_plan *p, const struct image_region *g)
 {
 	struct batch_call *c = BATCH_ADD(&p->rest, "lock memory", SYS_mlock2, g->start,
-		g->end - g->start, !!(g->flags & IMAGE_REGION_LOCKONFAULT));
+		g->end - g->start, p->trial || g->flags & IMAGE_REGION_LOCKONFAULT);
 
 	if (!g->prot || g->advice & IMAGE_ADVICE_GUARD)
 		c->check = BATCH_ANY;
@@ -213,7 +220,7 @@ static enum batch_unit fastest_unit(void)
 	return all[0] == &hash_avx2 ? BATCH_AVX2 : BATCH_SSE2;
 }
 
-static void add_fill(struct restore_plan *p, struct batch_builder *b,
+void restore_plan_fill(struct restore_plan *p, struct batch_builder *b,
 	const struct image_extent *x, uint64_t skip, uint64_t size)
 {
 	static const char what[] = "read memory from the image";
@@ -274,7 +281,7 @@ static void share_fill(struct restore_plan *p)
 			uint64_t left = share - given,
 				 n = size - skip < left ? size - skip : left;
 
-			add_fill(p, &p->fill[current], &x[i], skip, n);
+			restore_plan_fill(p, &p->fill[current], &x[i], skip, n);
 			skip += n;
 			given += n;
 			if (given == share && current + 1 < threads) {
@@ -401,7 +408,10 @@ int restore_plan_memory(struct restore_plan *p, struct err *e)
 			add_map(p, &g[i]);
 	/* Before a page of it is touched. */
 	mempolicy_plan_memory(p);
-	share_fill(p);
+	if (!p->trial)
+		share_fill(p);
+	else if (p->filled)
+		restore_plan_borrow(p);
 	for (unsigned i = 1; i <= p->fill_threads; i++)
 		add_fill_thread(p, i);
 	buf_add(&p->memory.calls, p->fill[0].calls.data, p->fill[0].calls.len);

@@ -15,6 +15,7 @@
 #include "supervisor/mempolicy.h"
 #include "supervisor/module.h"
 #include "supervisor/restore/limits.h"
+#include "supervisor/restore/lower.h"
 #include "supervisor/restore/vdso.h"
 #include "supervisor/seccomp.h"
 #include "supervisor/syscall/vdso_frames.h"
@@ -384,6 +385,8 @@ static int prepare_plan(struct restore_one *r)
 	r->plan.img = r->img;
 	r->plan.fds = r->fds;
 	r->plan.stays = r->stays;
+	r->plan.trial = r->o->trial;
+	r->plan.filled = !r->o->trial || restore_lower_wanted(r);
 	if (clocks_compare(r->process.pid, &r->plan.clocks, r->e))
 		return -1;
 	for (int k = 0; k < IMAGE_SHARED_KINDS; k++)

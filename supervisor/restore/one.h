@@ -32,6 +32,7 @@ struct restore_one {
 
 	bool stays;             /* it executes nothing: restore/child.h */
 	bool executed;          /* it has, or has not to, and waits for restore_one_run() */
+	bool no_room;           /* a trial has failed because a device is in use */
 	bool id_taken;          /* it has failed because something else has a thread's id */
 	struct process process; /* threads in the image's order */
 	struct restore_plan plan;

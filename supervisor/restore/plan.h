@@ -29,6 +29,8 @@ struct restore_plan {
 	bool kept_elsewhere[IMAGE_SHARED_KINDS];
 	struct clock_shifts clocks; /* the new process's against ours */
 	bool stays;                 /* the process has executed nothing: restore/child.h */
+	bool trial;                 /* it takes as little memory as can be, */
+	bool filled;                /* and has contents only where somebody will look at them */
 	bool other_vdso;            /* the image's vdso is not this kernel's */
 	uint64_t vdso_new;          /* where this kernel's pieces go then, */
 	uint64_t vdso_code;         /* and its vdso proper */
@@ -55,6 +57,11 @@ int restore_plan_memory(struct restore_plan *p, struct err *e);
 int restore_plan_vdso(struct restore_plan *p, struct err *e);
 /* After it: where the image's vdso was, memory for its code, if the kernel's is another one. */
 void restore_plan_old_vdso(struct restore_plan *p);
+/* Read @size bytes of the memory that @x is of, from @skip on. */
+void restore_plan_fill(struct restore_plan *p, struct batch_builder *b,
+	const struct image_extent *x, uint64_t skip, uint64_t size);
+/* In a trial: memory gets its contents as far as can be without taking any (borrow.c). */
+void restore_plan_borrow(struct restore_plan *p);
 /* System V segments, before anything else is mapped; and what they undo at the end. */
 int restore_plan_segments(struct restore_plan *p, struct err *e);
 int restore_plan_undos(struct restore_plan *p, int32_t pid, struct err *e);

@@ -115,8 +115,9 @@ static void add_memory_settings(struct restore_plan *p)
 
 	if (ip->flags & IMAGE_PROCESS_LOCK_FUTURE)
 		BATCH_ADD(b, "lock future memory", SYS_mlockall,
-			MCL_FUTURE |
-				(ip->flags & IMAGE_PROCESS_LOCK_ONFAULT ? MCL_ONFAULT : 0));
+			MCL_FUTURE | (p->trial || ip->flags & IMAGE_PROCESS_LOCK_ONFAULT
+						     ? MCL_ONFAULT
+						     : 0));
 	/* Bit 0, and from kernel 6.18 on the flags above it. */
 	if (ip->thp_disable)
 		BATCH_ADD(b, "disable huge pages", SYS_prctl, PR_SET_THP_DISABLE, 1,

@@ -155,6 +155,8 @@ static int check_before(struct restore *r, bool alive)
 	fd_name_scraps(&fo);
 	r->birth.fd_options = fo;
 	for (size_t i = 0; i < r->count; i++)
+		r->birth.children[i].trial = r->o->trial;
+	for (size_t i = 0; i < r->count; i++)
 		if (check_exe(r, i))
 			return -1;
 	return 0;
@@ -252,9 +254,13 @@ static int restore_all(struct restore *r)
 		return -1;
 	r->explained = true;
 	for (size_t i = 0; i < r->count; i++)
-		if (restore_lower_run(&r->processes[i]))
+		if (restore_lower_run(&r->processes[i])) {
+			r->no_room |= r->processes[i].no_room;
 			return -1;
+		}
 	r->explained = false;
+	if (r->o->trial)
+		return 0;
 	if (restore_stops(r->processes, r->count, r->birth.forest.list, r->e))
 		return -1;
 	if (r->o->about_to_run)
@@ -270,7 +276,7 @@ static void *run(void *arg)
 
 	r->result = restore_all(r);
 	if (r->result && !r->id_taken && !r->explained)
-		(void)restore_killed(r->processes, r->count, r->s->init, r->e);
+		r->killed = restore_killed(r->processes, r->count, r->s->init, r->e);
 	/* The tracees would die with this thread, but for those that have been spared. */
 	if (r->result)
 		restore_kill_all(r);
@@ -452,6 +458,54 @@ int restore_check(struct supervisor *s, const struct checkpoint *c, struct err *
 	release(&r);
 	phase_now = phase;
 	return failed ? -1 : 0;
+}
+
+/* What may fail only because the program is there as well. Memory is asked for without being
+ * reserved (memory.c), which is in vain where all is counted. */
+static bool lacks_room(const struct restore *r)
+{
+	cleanup_free char *text = NULL;
+	size_t size;
+
+	switch (r->e->code) {
+	case EAGAIN:
+	case ENFILE:
+	case ENOSPC:
+	case EDQUOT:
+		return true;
+	case ENOMEM:
+		return !read_file("/proc/sys/vm/overcommit_memory", &text, &size, NULL) &&
+		       *text == '2';
+	default:
+		return r->no_room || r->killed;
+	}
+}
+
+enum restore_trial restore_try(struct supervisor *s, const struct checkpoint *c, struct err *e)
+{
+	const struct restore_options o = {.notice = say_nothing, .trial = true};
+	struct restore r = {.s = s, .c = c, .o = &o, .e = e, .kept = SOCKET_KEPT_NONE};
+	struct spawn_wishes wishes = {.reason = "it is a trial", .ipc = true};
+	enum restore_trial result = RESTORE_FAILS;
+	cleanup_free char *why = NULL;
+
+	if (enter(PHASE_CHECK) || look_at_image(&r) ||
+		restore_clocks_choose(c, &o, &r.clocks, e) || check_before(&r, true))
+		goto out;
+	wishes.clocks = r.clocks.go_on ? &r.clocks.shifts : NULL;
+	wishes.user = r.clocks.apart;
+	result = RESTORE_UNKNOWN;
+	/* Whether it can be done in the way that a restart takes spawn_check() has found out.
+	 */
+	if (enter(PHASE_BIRTH) || make_first(&r, &wishes, &why))
+		goto out;
+	result = RESTORE_WORKS;
+	if (run_in_thread(&r))
+		result = lacks_room(&r) ? RESTORE_UNKNOWN : RESTORE_FAILS;
+	restore_kill_all(&r);
+out:
+	release(&r);
+	return result;
 }
 
 int restore_start(struct supervisor *s, const struct checkpoint *c,

@@ -21,6 +21,7 @@ struct restore_options {
 	bool rollback_files;  /* move what files gained since into FILE.trecr-tail */
 	bool force_namespace; /* use a namespace of its own also where ids are free */
 	bool force;           /* also where the program runs already */
+	bool trial;           /* see restore_try() */
 	enum freeze_clock freeze_clock;
 	bool verbose;
 	void (*notice)(const char *line); /* what the user should know; no newline */
@@ -38,5 +39,19 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 /* Whether @c could be brought back here, as far as that can be told while its program is still
  * there, frozen. Nothing is made or opened that the program could notice. */
 int restore_check(struct supervisor *s, const struct checkpoint *c, struct err *e);
+
+enum restore_trial {
+	RESTORE_WORKS,
+	RESTORE_FAILS,
+	RESTORE_UNKNOWN, /* it could not be tried, as beside the program there was no room */
+};
+
+/*
+ * Bring @c back beside its program, in namespaces of its own, up to where it would run, and
+ * end it again. Its files stay closed, and of its memory only that of processes with a lower
+ * half has its contents (doc/decisions/trial.md). Unless it works, @e says why. For a process
+ * without threads and children (trial.h); @s is one made for it.
+ */
+enum restore_trial restore_try(struct supervisor *s, const struct checkpoint *c, struct err *e);
 
 #endif

@@ -151,10 +151,13 @@ static int settle_thread(struct restore_one *r, size_t i)
 
 	if (t->flags & IMAGE_THREAD_ENDED)
 		return 0;
-	scheduling_set(thread->tracee.tid, t, notice, r);
+	if (!r->o->trial)
+		scheduling_set(thread->tracee.tid, t, notice, r);
 	if (has_tiles(r, t) && make_room_for_tiles(r, thread))
 		return -1;
 	take_image_thread(thread, t);
+	if (r->o->trial)
+		return set_registers(r, thread, t);
 	if (thread->syscall_class == IMAGE_SYSCALL_RESTART_BLOCK &&
 		syscall_build_restart_block(&r->process, thread,
 			LOADER_WINDOW + LOADER_ENTRY_SYSCALL, r->plan.scratch, r->e))
@@ -311,9 +314,12 @@ int restore_one_settle(struct restore_one *r)
 	for (size_t i = r->thread_count; i-- > 0;)
 		if (settle_thread(r, i))
 			return -1;
-	if (finish_leader(r) || restore_one_late_files(r) || restore_one_late_owners(r) ||
-		restore_one_aio(r) || restore_one_rings(r) || restore_one_late_locks(r) ||
-		queue_late_signals(r))
+	if (finish_leader(r))
+		return -1;
+	if (r->o->trial)
+		return end_leader(r);
+	if (restore_one_late_files(r) || restore_one_late_owners(r) || restore_one_aio(r) ||
+		restore_one_rings(r) || restore_one_late_locks(r) || queue_late_signals(r))
 		return -1;
 	if (!restore_one_changes_user(r))
 		restore_limits_set(r);

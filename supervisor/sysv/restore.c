@@ -415,6 +415,8 @@ static int restore_one(
 		return 0;
 	if (look(o) == ABSENT ? make(k, o, e) : let_in(o, e))
 		return -1;
+	if (r->options->alive && o->kind != IMAGE_OBJECT_SEM)
+		return 0;
 	switch (o->kind) {
 	case IMAGE_OBJECT_SHM:
 		return fill_segment(r, number, o, e);

@@ -1,0 +1,211 @@
+#!/bin/bash
+# trecr-ckpt -s ends a program when a restart has been tried beside it. One that would fail, or
+# whatever becomes of the trial, leaves the program as it is, and nothing else behind.
+TEST_LIMIT=${TEST_LIMIT:-300}
+. "$(dirname "$0")/lib.sh"
+. "$top/t/faults.sh"
+
+split=$build/t/split
+sim() { # COMMAND...: with the simulated driver
+	export LD_LIBRARY_PATH=$build/t/sim
+	RUN_FLAGS=--gpu=on launch "$@"
+	local r=$?
+	unset LD_LIBRARY_PATH
+	return $r
+}
+
+# goes_on NAME PATTERN [OPTION...]: is not ended, for a reason that matches.
+goes_on() {
+	local name=$1 pattern=$2
+	shift 2
+	: >ckpt.err
+	checkpoint -s "$@"
+	is $? 2 "$name: the program is not ended" || explain
+	like "$(cat ckpt.err)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-[0-9]+ is complete, but could not be restarted here, so the program goes on: $pattern" \
+		"and why"
+	is "$(wc -l <ckpt.err)" 1 "in one line"
+}
+
+unharmed() {
+	finish && [ "$status" = 0 ] && said_ok
+	result $? "and the program is unharmed" || explain
+	ok "and nothing is left behind" sweep 0
+}
+
+# ---- what would fail ----
+
+# A driver that is another one by now.
+arena driver
+export SIM_MACHINE_FILE=$PWD/machine
+if sim "$split/objects"; then
+	checkpoint && checkpoint
+	echo "version 12080" >machine
+	goes_on "another driver" "process [0-9]+ \(objects\): the driver here is for CUDA 12.8"
+	goes_on "once more" "process [0-9]+ \(objects\): "
+	is "$(cd ck && echo ck* l*)" "ckpt-000001 ckpt-000002 ckpt-000003 ckpt-000004 latest lock" \
+		"such checkpoints stay, and do not take the place of others"
+	rm machine
+	unharmed
+else
+	explain
+fi
+arena untried
+export SIM_MACHINE_FILE=$PWD/machine
+if sim "$split/objects"; then
+	echo "version 12080" >machine
+	ok "a program is ended without a trial" checkpoint -s --no-try
+	ok "if that is asked for" await -t 10 -p "$sup"
+fi
+sweep >/dev/null
+unset SIM_MACHINE_FILE
+
+# A device that fails, one that others have, and a driver that ends the process.
+arena device
+export SIM_FAIL_FILE=$PWD/fail
+if sim "$split/stateless"; then
+	echo cuInit:1:100 >fail
+	goes_on "a device that fails" "process [0-9]+ \(stateless\): cuInit gave error 100"
+	echo cuInit:1:-9 >fail
+	goes_on "a driver that ends the process" "process [0-9]+ has ended while its lower half"
+	echo cuInit:1:46 >fail
+	: >ckpt.err
+	ok "on a device that is for one process alone a program is ended" checkpoint -s
+	like "$(cat ckpt.err)" "whether it can be restarted has not been tried: .*cuInit gave error 46" \
+		"which is said"
+	await -t 10 -p "$sup"
+	rm fail
+	restart_here
+	unharmed
+fi
+unset SIM_FAIL_FILE
+
+# Data that an earlier checkpoint was to lend.
+arena damage
+RUN_FLAGS=--incremental launch "$victim/idle" megabytes 8
+checkpoint && inside=$(program_of "$sup")
+perl -e 'open F, "+<", $ARGV[0] and seek F, 4 << 20, 0 and print F "x" x 4096' "$path/$inside"
+goes_on "a damaged block of an earlier checkpoint" ".*is damaged \(checksum\)" --verify
+ok "the next checkpoint does not borrow it" checkpoint -s --verify
+await -t 10 -p "$sup"
+restart_here
+unharmed
+arena good
+launch "$victim/idle" megabytes 8
+ok "a good one is ended" checkpoint -s --verify
+ok "and its supervisor ends" await -t 10 -p "$sup"
+sweep >/dev/null
+
+# An ordinary user's program: who may not raise limits has no room for its mappings.
+if am_root && have setpriv && unshare --user true 2>/dev/null; then
+	arena user
+	user="setpriv --reuid=65534 --regid=65534 --clear-groups --"
+	mkdir bin && cp "$build"/trecr-{run,ckpt,restart} "$victim/idle" bin
+	tools=$PWD/bin
+	chmod 711 "$scratch" && chmod 777 . "$TMPDIR" && mkdir -m 777 place
+	start() {
+		: >out && : >err && chmod 666 out err
+		(cd place && exec $user "$tools/trecr-run" -d ../ck -- "$tools/idle" megabytes 100) \
+			</dev/null >out 2>err &
+		sup=$!
+		await -t 30 -p $sup out '^ready$' >/dev/null 2>await.err
+	}
+	start
+	chmod 0 place
+	goes_on "where its working directory is closed" \
+		"cannot enter the working directory $PWD/place: Permission"
+	chmod 777 place
+	ok "with that open again it is ended" freeze_away
+	$user bin/trecr-restart ck </dev/null >>out 2>restart.err &
+	sup=$!
+	await -t 30 -p $sup -e place/../ck/lock 2>/dev/null
+	until trecr-ckpt --status $sup >/dev/null 2>&1; do [ -e /proc/$sup ] || break; done
+	unharmed
+	start
+	$user prlimit --pid $sup --as=70000000:70000000
+	goes_on "where it has less room" "cannot map memory.* RLIMIT_AS"
+	finish && said_ok
+	result $? "and the program is unharmed" || explain
+	sweep >/dev/null
+else
+	skip "an ordinary user's program" "needs root, setpriv and user namespaces"
+fi
+
+# ---- what becomes of the trial ----
+
+trecr-run() {
+	exec $preload TRECR_FAULT="$PWD/fault" "$build/trecr-run" "$@"
+}
+
+# What is called in the trial fails, or kills it, one call after the other, until one comes too
+# late to be met.
+trials() { # CLASS PHASE [kill self]
+	local n=1 rc
+	while :; do
+		[ -e "/proc/$sup" ] || launch "$victim/tree_shared" || { why="no start"; return 1; }
+		faults fault "$1" $n "${@:2}"
+		trecr-ckpt -t 60 -s "$sup" >/dev/null 2>ckpt.err
+		rc=$?
+		why="call $n of class $*: status $rc, $(cat ckpt.err)"
+		case $rc in
+		0) await -t 20 -p "$sup" 2>/dev/null || return 1 ;;
+		2) one_line ckpt.err && trecr-ckpt "$sup" >/dev/null 2>ckpt.err || return 1 ;;
+		*) return 1 ;;
+		esac
+		if ! faults fault off; then
+			why=
+			return 0
+		fi
+		fired=$((fired + 1))
+		n=$((n * 4))
+	done
+}
+
+all_trials() { # CLASSES [kill self]
+	local classes=$1
+	shift
+	for phase in birth rebuild settle; do
+		for class in $classes; do
+			fired=0
+			trials "$class" $phase "$@" || return 1
+			[ $fired = 0 ] || met+=" $phase/$class:$fired"
+		done
+	done
+}
+
+for how in "$(faults classes)" "raw trace read kill self"; do
+	what="a fault"
+	[ "${how% kill self}" = "$how" ] || what="SIGKILL"
+	arena faults
+	faults fault
+	traces >before
+	why="no start" met=''
+	# shellcheck disable=SC2046
+	launch "$victim/tree_shared" && why= &&
+		all_trials "${how% kill self}" $([ "$what" = "a fault" ] || echo kill self)
+	is "$why" "" "$what in the trial"
+	note "$met"
+	finish
+	sweep 2 >/dev/null
+	ok "nothing is left behind" nothing_left || cat left >&2
+done
+
+# The supervisor is killed while it tries.
+arena killed
+bad=
+for call in 1 12 25; do
+	faults fault
+	rm -rf ck
+	launch "$victim/tree_shared" || { bad+=" start"; break; }
+	inside=$(program_of "$sup")
+	faults fault trace $call rebuild kill
+	trecr-ckpt -s "$sup" >/dev/null 2>&1
+	await -t 20 -p "$sup" 2>/dev/null
+	wait "$sup"
+	faults fault fired || bad+=" $call:not-met"
+	kill -USR1 "$inside" || bad+=" $call:dead"
+	await -t 20 -p "$inside" 2>/dev/null
+	said_ok || bad+=" $call:$(tail -n 1 out)"
+	sweep 2 || bad+=" $call:left"
+done
+is "$bad" "" "SIGKILL to the supervisor while it tries a restart"
+done_testing
