@@ -25,7 +25,7 @@ ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) $(SAN) -MMD -MP -pthread
 # The phase is looked up by name (lib/phase.h).
 LIBS = -Wl,--export-dynamic-symbol=phase_now -Wl,--as-needed -ldw -lelf -lxxhash -lzstd -llz4 -pthread
 
-LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*.c supervisor/*/*.c supervisor/*/*.S)
+LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*/*.c supervisor/*/*.S)
 LIB_OBJ := $(addprefix $(O)/,$(addsuffix .o,$(basename $(LIB_SRC)))) $(O)/loader/blob.o
 TOOLS := trecr-run trecr-ckpt trecr-restart trecr-inspect
 TOOL_BIN := $(TOOLS:%=$(O)/%)
@@ -47,7 +47,7 @@ $(addprefix $(O)/,ckpt/hash_avx512.o loader/hash_avx512.o): private UNIT = -mavx
 
 $(O)/libtrecr.a: $(LIB_OBJ)
 	@rm -f $@
-	ar qcs $@ $^ # q: r keeps one of several members of a name
+	ar rcs $@ $^
 
 $(O)/trecr-%: $(O)/tools/trecr-%.o $(O)/libtrecr.a
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -118,7 +118,7 @@ $(if $(wildcard man/*.$(1)),install -m 644 $(wildcard man/*.$(1)) $(DESTDIR)$(MA
 
 endef
 # Programs on a GPU hold these libraries, in images too: each release has a folder of its own, and
-# stays when another one is installed (supervisor/restore/release.h).
+# stays when another one is installed (supervisor/restore/release_choice.h).
 RELEASES = $(DESTDIR)$(LIBDIR)/trecr
 RELEASE = $(RELEASES)/$(VERSION)-$(shell cat $(sort $(SPLIT)) | sha256sum | cut -c1-12)
 install: all
@@ -144,13 +144,13 @@ lint:
 	@sh mk/lint.sh
 
 format:
-	clang-format -i $(shell find lib ckpt supervisor loader lower mmu stubs tools t bench demo -name '*.[ch]')
+	clang-format -i $(shell find lib ckpt supervisor shared loader bringup lower mmu stubs tools t bench demo -name '*.[ch]')
 
 clean:
 	rm -rf $(O)
 
 -include t/rules.mk
--include loader/lower/rules.mk
+-include bringup/rules.mk
 -include mmu/rules.mk
 -include lower/rules.mk
 -include stubs/rules.mk

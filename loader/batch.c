@@ -1,7 +1,7 @@
 /*
  * Runs inside the target: no libc, no memory but the stack and the batch.
  */
-#include "loader/batch.h"
+#include "shared/batch.h"
 
 #include "ckpt/image.h"
 #include "loader/hash.h"

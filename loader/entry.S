@@ -1,7 +1,7 @@
 /*
- * The loader's first bytes, at offsets that loader/batch.h names.
+ * The loader's first bytes, at offsets that shared/batch.h names.
  */
-#include "loader/batch.h"
+#include "shared/batch.h"
 
 	.section .entry, "ax"
 	.globl	loader_start

@@ -1,10 +1,10 @@
-/* The environment: the program's, but for what concerns its ld.so (loader/lower/start.c). */
+/* The environment: the program's, but for what concerns its ld.so (bringup/start.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "lower/records.h"
+#include "shared/records.h"
 #include "lower/runtime.h"
 
 static int is_for_ldso(const char *variable)

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "loader/lower/core.h"
+#include "bringup/core.h"
 #include "lower/runtime.h"
 
 void *mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "loader/lower/raw.h"
+#include "shared/raw.h"
 #include "lower/runtime.h"
 
 /* The first word of thread-local storage is its own address, with glibc and musl. Reading it

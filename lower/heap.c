@@ -17,8 +17,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "loader/lower/raw.h"
-#include "loader/windows.h"
+#include "shared/raw.h"
+#include "shared/windows.h"
 #include "lower/heap.h"
 
 #define REGION  (16ul << 20)

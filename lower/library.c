@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loader/lower/core.h"
+#include "bringup/core.h"
 #include "lower/runtime.h"
 
 #define LIBRARIES 16

@@ -1,4 +1,4 @@
-/* trecr-lower: the program the lower half runs. Started by loader/lower/start.c only. */
+/* trecr-lower: the program the lower half runs. Started by bringup/start.c only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "loader/lower/core.h"
-#include "loader/lower/raw.h"
+#include "bringup/core.h"
+#include "shared/raw.h"
 #include "lower/runtime.h"
 
 __thread struct crossing_head *upper_thread;

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "loader/lower/raw.h"
+#include "shared/raw.h"
 #include "lower/runtime.h"
 
 /* Destructors of the libraries' thread-local data run on it, nothing else. */

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "lower/cuda/room.h"
-#include "lower/records.h"
+#include "lower/records_alloc.h"
+#include "shared/records.h"
 #include "lower/runtime.h"
 
 #define LEAST 4096

@@ -7,8 +7,8 @@
 #ifndef LOWER_RUNTIME_H
 #define LOWER_RUNTIME_H
 
-#include "lower/table.h"
-#include "loader/windows.h"
+#include "shared/table.h"
+#include "shared/windows.h"
 
 #define table ((struct lower_table *)LOWER_SHARED)
 

@@ -3,7 +3,7 @@
 # folder. Every check runs; the exit status says whether one found something.
 set -u
 
-code='lib ckpt supervisor loader mmu tools stubs lower'
+code='lib ckpt supervisor shared loader bringup mmu tools stubs lower'
 found=0
 
 finding() {
@@ -83,7 +83,7 @@ check_headers() {
 	for header in $(files "$code t bench demo" '*.h' | grep -v '_body\.h$'); do
 		libc=
 		case $header in
-		loader/*) libc=-ffreestanding ;;
+		loader/* | bringup/*) libc=-ffreestanding ;;
 		esac
 		# shellcheck disable=SC2086
 		gcc -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Werror -Wno-unused-function \
@@ -143,7 +143,7 @@ check_habits() {
 			'\b(strcpy|strcat|v?sprintf|gets|strtok|alloca|mktemp|tmpnam|system)\('
 	files 'lib ckpt supervisor' '*.[ch]' | grep -vE '^lib/(err|opts)\.c$' |
 		never 'only tools print and exit' '\b(printf|puts|perror|exit)\('
-	files loader '*.c' | never 'there is no libc in the loader' \
+	files 'loader bringup' '*.c' | never 'there is no libc in the loader' \
 		'^#include <(stdio|stdlib|unistd|pthread|errno|fcntl)\.h>'
 	for file in $(files "$code" '*.[chS]'); do
 		[ "$(wc -l <"$file")" -le 900 ] || finding "$file is longer than 900 lines: split it"

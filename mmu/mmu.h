@@ -8,7 +8,7 @@
  *
  * No libc, and no driver but the one that is handed in: the code runs in the upper half, where
  * it serves the program, and in the lower half, where it makes memory again. The tables are in
- * the records arena (lower/records.h), at the same address in both. Callers hold a lock.
+ * the records arena (shared/records.h), at the same address in both. Callers hold a lock.
  *
  * Results are the driver's (CUresult): 0, 2 for no memory, or what the driver said.
  */
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loader/windows.h"
+#include "shared/windows.h"
 
 #define MMU_GRANULE      (2ul << 20) /* what the driver maps, and the size of its pages */
 #define MMU_UNIT         512ul       /* the driver aligns its allocations so */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loader/lower/raw.h"
+#include "shared/raw.h"
 
 static const struct {
 	const char *name, *class;

@@ -31,9 +31,9 @@ SPLIT_DIR := $(O)/lib/trecr
 STUB_FLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -fPIC -fno-stack-protector -mfsgsbase \
 	-I$(O)/stubs/gen
 CROSSING_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/crossing/*.c \
-	stubs/crossing/*.S))) $(patsubst %,$(O)/stubs/lower/%.o,clone elf_map insn site start)
+	stubs/crossing/*.S))) $(patsubst %,$(O)/stubs/bringup/%.o,clone elf_map insn site start)
 CUDA_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/cuda/*.c stubs/cuda/*.S))) \
-	$(O)/stubs/procs.o $(O)/stubs/calls.o \
+	$(O)/stubs/procs.o $(O)/stubs/shared/calls.o \
 	$(O)/stubs/gen/cuda.entries.o $(O)/stubs/gen/cuda.procs.o $(O)/stubs/gen/cuda.info.o \
 	$(MMU_OBJ)
 
@@ -50,18 +50,21 @@ $(O)/stubs/%.o: stubs/%.S
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 # clang's own assembler wants one section's CFI to end before another's begins.
 GNU_AS = $(if $(findstring clang,$(CC)),-fno-integrated-as)
-$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/gen/entries.inc stubs/cuda/answers.inc \
-	stubs/cuda/answers.h stubs/cuda/offsets.h stubs/crossing/thread.h loader/windows.h
+$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/cuda/entries.inc stubs/cuda/query_cache.inc \
+	stubs/cuda/query_cache.h shared/cuda/offsets.h stubs/crossing/thread.h shared/windows.h
 	$(CC) $(CPPFLAGS) $(GNU_AS) -c -o $@ $<
 $(O)/stubs/gen/%.procs.o: $(O)/stubs/gen/%.procs.c
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
-$(O)/stubs/gen/%.info.o: $(O)/stubs/gen/%.info.c stubs/call_info.h stubs/cuda/state.h
+$(O)/stubs/gen/%.info.o: $(O)/stubs/gen/%.info.c shared/call_info.h shared/cuda/state.h
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
-# The part of the loader that the crossing brings the lower half up with.
-$(O)/stubs/lower/%.o: loader/lower/%.c
+$(O)/stubs/shared/%.o: shared/cuda/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+# What the crossing brings the lower half up with.
+$(O)/stubs/bringup/%.o: bringup/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
-$(O)/stubs/lower/%.o: loader/lower/%.S
+$(O)/stubs/bringup/%.o: bringup/%.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 

@@ -10,9 +10,9 @@
 #include "lib/opts.h"
 #include "lib/progress.h"
 #include "lib/util.h"
-#include "supervisor/control/client.h"
-#include "supervisor/control/common.h"
-#include "supervisor/options.h"
+#include "supervisor/run/control_client.h"
+#include "supervisor/run/control_protocol.h"
+#include "supervisor/start/supervisor_options.h"
 
 #define TOOL "trecr-ckpt"
 

@@ -15,11 +15,11 @@
 #include "lib/opts.h"
 #include "lib/progress.h"
 #include "lib/util.h"
-#include "supervisor/loop.h"
-#include "supervisor/options.h"
-#include "supervisor/restore/release.h"
+#include "supervisor/run/loop.h"
+#include "supervisor/start/supervisor_options.h"
+#include "supervisor/restore/release_choice.h"
 #include "supervisor/restore/restore.h"
-#include "supervisor/supervisor.h"
+#include "supervisor/start/supervisor.h"
 
 #define TOOL        "trecr-restart"
 #define OWN_FAILURE 125

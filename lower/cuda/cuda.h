@@ -1,7 +1,7 @@
 /*
  * cuda.h - what the agent does about CUDA. It runs on the lower half's libc, on a thread of its
  * own, and calls the driver directly; what to do it reads from the records above
- * (stubs/cuda/state.h), whose threads stand still meanwhile. A process without CUDA_STATE has
+ * (shared/cuda/state.h), whose threads stand still meanwhile. A process without CUDA_STATE has
  * nothing here to be done.
  *
  * Functions return 0, or -1 by agent_fail().
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "lower/runtime.h"
-#include "stubs/cuda/state.h"
+#include "shared/cuda/state.h"
 
 /* Wait until the devices have done all that was asked of them; what is alive down here and in
  * no record, or in one that cannot be replayed, is refused. */

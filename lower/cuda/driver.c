@@ -1,6 +1,6 @@
 /* The driver's functions, for the agent. */
 #include "lower/cuda/cuda.h"
-#include "lower/records.h"
+#include "shared/records.h"
 
 static int missing(void)
 {

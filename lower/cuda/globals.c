@@ -13,9 +13,9 @@
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/names.h"
 #include "lower/cuda/placement.h"
-#include "lower/cuda/room.h"
-#include "stubs/calls.h"
-#include "stubs/cuda/memory_state.h"
+#include "lower/records_alloc.h"
+#include "shared/cuda/calls.h"
+#include "shared/cuda/memory_state.h"
 
 extern const struct call_info cuda_info[];
 

@@ -1,7 +1,7 @@
 /* Managed memory: allocated again where it was (placement.h), and what is known of it. */
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/placement.h"
-#include "stubs/cuda/memory_state.h"
+#include "shared/cuda/memory_state.h"
 
 static int allocate_again(const struct memory_managed *m)
 {

@@ -4,14 +4,14 @@
  */
 #include <sys/mman.h>
 
-#include "loader/lower/core.h"
+#include "bringup/core.h"
 #include "lower/cuda/cuda.h"
-#include "stubs/cuda/memory_state.h"
+#include "shared/cuda/memory_state.h"
 
 #define DRIVER(name, parameters) CUDA(name, parameters)
 #define ALL_MEMORY(size)         ((void)(size), NULL) /* tables do not grow down here */
 #define MAKES_PINNED             0
-#include "stubs/cuda/memory_driver_body.h"
+#include "shared/cuda/memory_driver_body.h"
 
 static const struct mmu_driver driver = MEMORY_DRIVER;
 

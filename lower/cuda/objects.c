@@ -11,10 +11,10 @@
 #include "lower/heap.h"
 #include "lower/cuda/placement.h"
 #include "lower/cuda/places.h"
-#include "stubs/calls.h"
-#include "stubs/cuda/memory_state.h"
+#include "shared/cuda/calls.h"
+#include "shared/cuda/memory_state.h"
 
-#include "stubs/cuda/index.inc"
+#include "shared/cuda/call_index.inc"
 
 extern const struct call_info cuda_info[];
 

@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 
-#include "loader/lower/core.h"
-#include "loader/lower/space.h"
+#include "bringup/core.h"
+#include "bringup/space.h"
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/places.h"
-#include "lower/cuda/room.h"
+#include "lower/records_alloc.h"
 
 /* Fillers of blocks that are shared are no larger. */
 #define PIECE (1ul << 20)

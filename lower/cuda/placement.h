@@ -24,7 +24,7 @@
 #ifndef LOWER_CUDA_PLACEMENT_H
 #define LOWER_CUDA_PLACEMENT_H
 
-#include "stubs/cuda/state.h"
+#include "shared/cuda/state.h"
 
 struct memory_managed;
 

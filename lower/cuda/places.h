@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "lower/cuda/filler.h"
-#include "stubs/cuda/memory_state.h"
+#include "shared/cuda/memory_state.h"
 
 #define PLACES_RANGE (32ul << 20)
 #define PLACES_BLOCK (2ul << 20)

@@ -3,7 +3,7 @@
 
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/placement.h"
-#include "lower/records.h"
+#include "shared/records.h"
 
 static int check_driver(const struct cuda_state *s)
 {

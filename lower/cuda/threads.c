@@ -2,9 +2,9 @@
  * What the driver knows of each thread above: its stack of contexts. The driver keeps it in the
  * thread-local storage that the thread borrows, so this thread takes that on for a moment.
  */
-#include "loader/lower/raw.h"
+#include "shared/raw.h"
 #include "lower/cuda/cuda.h"
-#include "lower/cuda/room.h"
+#include "lower/records_alloc.h"
 
 #define NO_CONTEXT 201 /* CUDA_ERROR_INVALID_CONTEXT: none is left */
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "loader/lower/raw.h"
+#include "shared/raw.h"
 
 #define EXPORT   __attribute__((visibility("default")))
 #define PATH_MAX 4096

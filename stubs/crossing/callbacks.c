@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "loader/lower/raw.h"
-#include "lower/records.h"
+#include "shared/raw.h"
+#include "shared/records.h"
 #include "stubs/crossing/internal.h"
 
 #define THUNK_SIZE 16

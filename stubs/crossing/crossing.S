@@ -13,7 +13,7 @@
  * A thread may also be stopped for a checkpoint between any two instructions, and go on over
  * another lower half: what is the lower half's is fetched after the entry is complete, and gone
  * before the entry is given back. An entry that is not complete yet, or whose call has returned
- * to the upper FS base, may count or not: both is right (supervisor/lower/freeze.c).
+ * to the upper FS base, may count or not: both is right (supervisor/split/lower_stop.c).
  */
 #include <sys/syscall.h>
 
@@ -61,7 +61,7 @@ crossing:
 	mov THREAD_LOWER_FS(%r10), %rax
 	wrfsbase %rax
 	call *(%r11)
-	/* Code that is called so may have put itself in between (stubs/cuda/nameless.S). */
+	/* Code that is called so may have put itself in between (stubs/cuda/export_entry.S). */
 	.globl crossing_returned
 	.protected crossing_returned
 	.type crossing_returned, @function

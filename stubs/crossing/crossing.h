@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "lower/table.h"
+#include "shared/table.h"
 
 struct crossing_library {
 	struct lower_library lower;
@@ -70,7 +70,7 @@ void *crossing_function(void *real);
  * thread is under way, by a signal handler or a callback. */
 uint64_t *crossing_thread_words(void);
 
-/* @size bytes of the records arena (lower/records.h), zeroed, aligned to 16. NULL: no memory.
+/* @size bytes of the records arena (shared/records.h), zeroed, aligned to 16. NULL: no memory.
  * There is an arena in a guarded body. */
 void *records_alloc(uint64_t size);
 

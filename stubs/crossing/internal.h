@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "lower/table.h"
+#include "shared/table.h"
 #include "stubs/crossing/crossing.h"
 #include "stubs/crossing/thread.h"
 

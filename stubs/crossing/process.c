@@ -15,10 +15,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "loader/lower/raw.h"
-#include "loader/lower/start.h"
-#include "loader/windows.h"
-#include "lower/records.h"
+#include "shared/raw.h"
+#include "bringup/start.h"
+#include "shared/windows.h"
+#include "shared/records.h"
 #include "stubs/crossing/internal.h"
 
 HIDDEN void *crossing_call_upper;

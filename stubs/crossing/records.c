@@ -1,5 +1,5 @@
-/* The records arena: mapped as it is needed, given out piece by piece (lower/records.h). */
-#include "lower/records_map.h"
+/* The records arena: mapped as it is needed, given out piece by piece (shared/records.h). */
+#include "shared/records_map.h"
 #include "stubs/crossing/internal.h"
 
 HIDDEN int records_open(void)

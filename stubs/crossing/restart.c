@@ -1,11 +1,11 @@
 /*
  * The lower half again, in a process that has come back from an image. The supervisor has one
- * thread of the upper half run this while all others stand still (supervisor/restore/lower.c).
+ * thread of the upper half run this while all others stand still (supervisor/split/lower_restore.c).
  * That thread is in the middle of something else, so nothing here may use the libc.
  */
-#include "loader/lower/raw.h"
-#include "loader/lower/start.h"
-#include "lower/records.h"
+#include "shared/raw.h"
+#include "bringup/start.h"
+#include "shared/records.h"
 #include "stubs/crossing/internal.h"
 
 static int fail(const char *what, const char *detail)

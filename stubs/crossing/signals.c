@@ -16,9 +16,9 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-#include "loader/lower/raw.h"
-#include "loader/lower/site.h"
-#include "loader/windows.h"
+#include "shared/raw.h"
+#include "bringup/site.h"
+#include "shared/windows.h"
 #include "stubs/crossing/internal.h"
 
 #define SIGNALS 65

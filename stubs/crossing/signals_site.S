@@ -1,5 +1,5 @@
 /* Way from the trampoline in the program's libc into signals.c. */
-#include "loader/lower/site_entry.inc"
+#include "bringup/site_entry.inc"
 
 	.text
 	.hidden signals_hook

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "loader/lower/raw.h"
-#include "loader/windows.h"
+#include "shared/raw.h"
+#include "shared/windows.h"
 #include "stubs/crossing/internal.h"
 
 __thread struct crossing_thread *crossing_current;

@@ -1,9 +1,9 @@
 /* Whether streams are being captured into graphs: memory.c has to know. */
-#include "stubs/calls.h"
+#include "shared/cuda/calls.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 
-#include "stubs/cuda/index.inc"
+#include "shared/cuda/call_index.inc"
 
 #define BEGIN(name, parameters, ...)                                                           \
 	int body_##name parameters                                                             \

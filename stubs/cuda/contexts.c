@@ -2,10 +2,10 @@
  * Contexts. The program holds the driver's own handles: they are in the driver's hidden tables'
  * hands, too. Each device's primary context is counted: it is made once and retained as often.
  */
-#include "stubs/calls.h"
+#include "shared/cuda/calls.h"
 #include "stubs/cuda/objects.h"
 
-#include "stubs/cuda/index.inc"
+#include "shared/cuda/call_index.inc"
 
 static struct object *find_primary(int device)
 {

@@ -1,9 +1,9 @@
 /* cuMemAlloc and what belongs to it, and which devices reach whose memory. */
-#include "stubs/calls.h"
+#include "shared/cuda/calls.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 
-#include "stubs/cuda/index.inc"
+#include "shared/cuda/call_index.inc"
 
 int body_cuMemAlloc_v2(uint64_t *address, size_t size)
 {

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "loader/lower/raw.h"
-#include "lower/records.h"
+#include "shared/raw.h"
+#include "shared/records.h"
 #include "stubs/cuda/modules.h"
-#include "stubs/cuda/nameless.h"
+#include "stubs/cuda/export_entry.h"
 #include "stubs/cuda/objects.h"
 #include "stubs/cuda/storage.h"
 

@@ -7,7 +7,7 @@
 #include <elf.h>
 #include <link.h>
 
-#include "loader/lower/raw.h"
+#include "shared/raw.h"
 #include "stubs/cuda/objects.h"
 
 struct fatbin {

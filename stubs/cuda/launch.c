@@ -1,8 +1,8 @@
 /* Launches whose configuration is a structure with handles in it. */
-#include "loader/lower/raw.h"
+#include "shared/raw.h"
 #include "stubs/cuda/objects.h"
 
-#include "stubs/cuda/index.inc"
+#include "shared/cuda/call_index.inc"
 
 struct lowered {
 	struct launch_config config;

@@ -3,7 +3,7 @@
 
 #include "stubs/cuda/objects.h"
 
-#include "stubs/cuda/index.inc"
+#include "shared/cuda/call_index.inc"
 
 STUB_LIBRARY(cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED,
 	CUDA_ERROR_NOT_SUPPORTED,

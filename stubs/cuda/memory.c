@@ -4,12 +4,12 @@
  */
 #include "stubs/cuda/memory.h"
 
-#include "loader/lower/raw.h"
+#include "shared/raw.h"
 
 #define DRIVER(name, parameters) real_##name
 #define ALL_MEMORY(size)         records_alloc(size)
 #define MAKES_PINNED             1
-#include "stubs/cuda/memory_driver_body.h"
+#include "shared/cuda/memory_driver_body.h"
 
 const struct mmu_driver memory_driver = MEMORY_DRIVER;
 

@@ -6,7 +6,7 @@
 #define STUBS_CUDA_MEMORY_H
 
 #include "stubs/cuda/cuda.h"
-#include "stubs/cuda/memory_state.h"
+#include "shared/cuda/memory_state.h"
 
 enum {
 	CUDA_ERROR_INVALID_DEVICE = 101,

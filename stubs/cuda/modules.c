@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "loader/lower/raw.h"
-#include "stubs/calls.h"
+#include "shared/raw.h"
+#include "shared/cuda/calls.h"
 #include "stubs/cuda/modules.h"
 #include "stubs/cuda/objects.h"
 
-#include "stubs/cuda/index.inc"
+#include "shared/cuda/call_index.inc"
 
 struct file {
 	char *data; /* ended by 0, as text must be */

@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "loader/lower/raw.h"
+#include "shared/raw.h"
 
 STUB_HIDDEN uint64_t guarded_lock(uint32_t *lock)
 {

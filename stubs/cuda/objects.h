@@ -5,9 +5,9 @@
 #ifndef STUBS_CUDA_OBJECTS_H
 #define STUBS_CUDA_OBJECTS_H
 
-#include "stubs/call_info.h"
+#include "shared/call_info.h"
 #include "stubs/cuda/cuda.h"
-#include "stubs/cuda/state.h"
+#include "shared/cuda/state.h"
 
 extern STUB_HIDDEN const struct call_info cuda_info[];
 

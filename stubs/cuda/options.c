@@ -1,9 +1,9 @@
 /* Options of calls that load programs for the device: what of them is kept in a record. */
-#include "loader/lower/raw.h"
-#include "stubs/calls.h"
+#include "shared/raw.h"
+#include "shared/cuda/calls.h"
 #include "stubs/cuda/objects.h"
 
-#include "stubs/cuda/index.inc"
+#include "shared/cuda/call_index.inc"
 
 /* Buffers for what the compiler says: CU_JIT_INFO_LOG_BUFFER and its size, the same for errors.
  * Nobody would read it when the call is made again. */

@@ -1,7 +1,7 @@
 /* What a program is told about a pointer into memory that we gave it, as the driver would. */
 #include <string.h>
 
-#include "loader/lower/raw.h"
+#include "shared/raw.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 

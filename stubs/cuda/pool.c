@@ -6,7 +6,7 @@
  * everything, which is asked only when there is need. While a stream is being captured into a
  * graph, its allocations are nodes of the graph, which is the driver's business.
  */
-#include "loader/lower/raw.h"
+#include "shared/raw.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/pool.h"
 

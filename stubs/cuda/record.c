@@ -4,13 +4,13 @@
  */
 #include <string.h>
 
-#include "loader/lower/raw.h"
-#include "stubs/calls.h"
+#include "shared/raw.h"
+#include "shared/cuda/calls.h"
 #include "stubs/cuda/memory.h"
-#include "stubs/cuda/memory_state.h"
+#include "shared/cuda/memory_state.h"
 #include "stubs/cuda/objects.h"
 
-#include "stubs/cuda/index.inc"
+#include "shared/cuda/call_index.inc"
 
 STUB_HIDDEN int cuda_call_words(void **slot, const uint64_t words[CALL_WORDS]);
 STUB_HIDDEN int cuda_record_call(

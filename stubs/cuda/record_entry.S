@@ -1,6 +1,6 @@
 /* Ways into the code that keeps records. */
 #include "stubs/crossing/save.inc"
-#include "stubs/cuda/answers.inc"
+#include "stubs/cuda/query_cache.inc"
 
 	.hidden cuda_record_call, cuda_targets, cuda_cross, object_used
 	.text

@@ -1,8 +1,8 @@
 /* Streams and events: what the general code for records cannot do. */
 #include "stubs/cuda/objects.h"
-#include "stubs/calls.h"
+#include "shared/cuda/calls.h"
 
-#include "stubs/cuda/index.inc"
+#include "shared/cuda/call_index.inc"
 
 /* ---- attributes ---- */
 

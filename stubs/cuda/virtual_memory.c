@@ -4,7 +4,7 @@
  * addresses again. Addresses that the program leaves to the driver are chosen here, where
  * nothing else will be in the way after a restart.
  */
-#include "loader/lower/raw.h"
+#include "shared/raw.h"
 #include "stubs/cuda/memory.h"
 
 /* ---- addresses ---- */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "lib/err.h"
-#include "stubs/api_kinds.h"
+#include "shared/api_kinds.h"
 
 struct api_type {
 	char *name;

@@ -149,7 +149,7 @@ static void print_for(const struct api *api, const char *text, FILE *out)
 }
 
 static const char head[] =
-	"#include \"stubs/gen/entries.inc\"\n"
+	"#include \"stubs/cuda/entries.inc\"\n"
 	".macro cross\n\tjmp *%s_cross(%rip)\n.endm\n"
 	".macro cross_callback\n\tlea %s_cross(%rip), %r10\n"
 	"\tjmp *crossing_callback@GOTPCREL(%rip)\n.endm\n"

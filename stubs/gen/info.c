@@ -1,10 +1,10 @@
 /* The description of calls that records are kept, replayed and printed by: struct call_info of
- * stubs/call_info.h. */
+ * shared/call_info.h. */
 #include "stubs/gen/api.h"
 
 #include <ctype.h>
 
-/* CUDA_GRAPH_EXEC of graph-exec: what stubs/cuda/state.h calls the kind. */
+/* CUDA_GRAPH_EXEC of graph-exec: what shared/cuda/state.h calls the kind. */
 static void kind_name(const struct api_type *type, FILE *out)
 {
 	if (type->kind != API_HANDLE || !type->holding) {
@@ -33,7 +33,7 @@ int gen_info(const struct api *api, FILE *out, struct err *e)
 	unsigned first = 0;
 
 	fprintf(out,
-		"#include \"stubs/call_info.h\"\n#include \"stubs/cuda/state.h\"\n\n"
+		"#include \"shared/call_info.h\"\n#include \"shared/cuda/state.h\"\n\n"
 		"const struct call_param %s_params[] = {\n",
 		api->library);
 	for (size_t i = 0; i < api->call_count; i++)

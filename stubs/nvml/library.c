@@ -1,6 +1,6 @@
 /* libnvidia-ml.so.1 of the upper half. All of it passes through: it would open the driver's
  * descriptors in the upper half otherwise. */
-#include "lower/records.h"
+#include "shared/records.h"
 #include "stubs/library.h"
 
 enum {

@@ -16,7 +16,7 @@
 
 #include "lib/limits.h"
 #include "lib/procfs.h"
-#include "supervisor/fd/handle.h"
+#include "supervisor/fd/file_handle.h"
 #include "supervisor/fd/kinds.h"
 
 /* <linux/fanotify.h> of kernels 5.19 and 6.0 */

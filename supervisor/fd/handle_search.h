@@ -9,7 +9,7 @@
 #ifndef SUPERVISOR_FD_HANDLE_SEARCH_H
 #define SUPERVISOR_FD_HANDLE_SEARCH_H
 
-#include "supervisor/fd/handle.h"
+#include "supervisor/fd/file_handle.h"
 
 /* Find those of @count files that have no path yet. */
 void fd_handles_search(const struct fd_handle *h, size_t count, pid_t task,

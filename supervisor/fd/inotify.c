@@ -13,11 +13,11 @@
 #include <sys/syscall.h>
 
 #include "lib/limits.h"
-#include "supervisor/fd/handle.h"
+#include "supervisor/fd/file_handle.h"
 #include "supervisor/fd/inotify_events.h"
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/made.h"
-#include "supervisor/fd/object.h"
+#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/objects.h"
 
 #define EVENT_SIZE sizeof(struct inotify_event)
 

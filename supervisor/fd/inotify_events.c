@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "lib/limits.h"
-#include "supervisor/fd/made.h"
-#include "supervisor/fd/scraps.h"
+#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/temporary_directories.h"
 
 #ifndef INOTIFY_IOC_SETNEXTWD
 #define INOTIFY_IOC_SETNEXTWD _IOW('I', 0, int32_t)

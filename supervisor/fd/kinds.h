@@ -8,9 +8,9 @@
 
 #include <sys/resource.h>
 
-#include "supervisor/fd/fd.h"
-#include "supervisor/fd/source.h"
-#include "supervisor/socket/lock.h"
+#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/fd/descriptor_source.h"
+#include "supervisor/socket/packet_block.h"
 
 struct fd_check;
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "lib/procfs.h"
-#include "supervisor/process.h"
+#include "supervisor/target/process.h"
 
 /* ---- saving ---- */
 

@@ -17,7 +17,7 @@
 
 #include "lib/procfs.h"
 #include "supervisor/fd/kinds.h"
-#include "supervisor/process.h"
+#include "supervisor/target/process.h"
 
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL

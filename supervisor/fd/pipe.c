@@ -10,8 +10,8 @@
 
 #include "lib/limits.h"
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/made.h"
-#include "supervisor/fd/object.h"
+#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/objects.h"
 
 /* args[0] of a description is its O_ACCMODE. */
 #define PIPE_READ  O_RDONLY

@@ -12,7 +12,7 @@
 #include <sys/vfs.h>
 
 #include "supervisor/fd/kinds.h"
-#include "supervisor/process.h"
+#include "supervisor/target/process.h"
 
 /* The process that @link names, as its /proc knows it; 0: none. */
 static pid_t owner_of(const char *link)

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/made.h"
-#include "supervisor/fd/object.h"
+#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/objects.h"
 #include "supervisor/fd/pty.h"
 #include "supervisor/fd/pty_state.h"
 

@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "supervisor/fd/pty_pending.h"
-#include "supervisor/outlive.h"
+#include "supervisor/fd/surviving_helper.h"
 
 #define SLAVE_MAJOR 136 /* UNIX98_PTY_SLAVE_MAJOR, and seven more (linux/major.h) */
 

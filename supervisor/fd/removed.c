@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/fd/made.h"
-#include "supervisor/fd/object.h"
+#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/objects.h"
 
 #define DELETED " (deleted)"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "lib/util.h"
-#include "supervisor/outlive.h"
+#include "supervisor/fd/surviving_helper.h"
 
 struct reopening {
 	const char *path; /* by /proc/self/fd */

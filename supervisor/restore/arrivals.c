@@ -8,8 +8,8 @@
 
 #include "lib/procfs.h"
 #include "supervisor/restore/attempt.h"
-#include "supervisor/restore/killed.h"
-#include "supervisor/spawn.h"
+#include "supervisor/restore/failed_restart.h"
+#include "supervisor/start/spawn.h"
 
 /* A process that has reported for the first time: whose is it to be? */
 static struct restore_one *welcome(struct restore *r, pid_t tid)

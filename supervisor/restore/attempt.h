@@ -5,10 +5,10 @@
 #define SUPERVISOR_RESTORE_ATTEMPT_H
 
 #include "supervisor/restore/birth.h"
-#include "supervisor/restore/clocks.h"
-#include "supervisor/restore/one.h"
+#include "supervisor/restore/clocks_restore.h"
+#include "supervisor/state/restore_one.h"
 #include "supervisor/restore/restore.h"
-#include "supervisor/socket/kept.h"
+#include "supervisor/socket/kept_connections.h"
 
 /* A helper or a zombie. */
 struct other {

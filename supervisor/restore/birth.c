@@ -40,8 +40,8 @@
 #include <sys/wait.h>
 
 #include "lib/limits.h"
-#include "supervisor/clone.h"
-#include "supervisor/restore/die.h"
+#include "supervisor/target/clone.h"
+#include "supervisor/restore/zombie_end.h"
 
 /* Where helpers' ids are looked for. */
 #define HELPER_PID_FIRST 300

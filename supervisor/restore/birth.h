@@ -6,7 +6,7 @@
 #ifndef SUPERVISOR_RESTORE_BIRTH_H
 #define SUPERVISOR_RESTORE_BIRTH_H
 
-#include "supervisor/forest.h"
+#include "supervisor/tree/birth_order.h"
 #include "supervisor/restore/child.h"
 
 struct birth {

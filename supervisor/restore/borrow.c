@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "supervisor/restore/plan.h"
+#include "supervisor/state/restore_plan.h"
 
 /* vm.max_map_count is 65530 where nobody has changed it. */
 #define MAPPINGS_MAX 16384

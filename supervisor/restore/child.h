@@ -11,7 +11,7 @@
 
 #include "ckpt/store.h"
 #include "lib/err.h"
-#include "supervisor/fd/fd.h"
+#include "supervisor/descriptors/descriptors_dump.h"
 
 /* Descriptors that the new process has over those of the program, for the plan to use and
  * close. Written by the child into memory that it shares with the supervisor. */

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "supervisor/restore/one.h"
+#include "supervisor/state/restore_one.h"
 #include "supervisor/target/remote.h"
 
 #ifndef PIDFD_THREAD

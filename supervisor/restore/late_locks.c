@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/lock.h"
-#include "supervisor/restore/one.h"
+#include "supervisor/fd/file_locks.h"
+#include "supervisor/state/restore_one.h"
 #include "supervisor/target/remote.h"
 
 /* Where the locks of one process have been found. */

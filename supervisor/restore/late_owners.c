@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "supervisor/restore/one.h"
+#include "supervisor/state/restore_one.h"
 #include "supervisor/target/remote.h"
 
 static const struct image_description *description(

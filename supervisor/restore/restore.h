@@ -1,14 +1,14 @@
 /*
  * restore/restore.h - bring a checkpoint back to life.
  */
-#ifndef SUPERVISOR_RESTORE_H
-#define SUPERVISOR_RESTORE_H
+#ifndef SUPERVISOR_RESTORE_RESTORE_H
+#define SUPERVISOR_RESTORE_RESTORE_H
 
 #include <stdbool.h>
 
 #include "ckpt/store.h"
 #include "lib/err.h"
-#include "supervisor/supervisor.h"
+#include "supervisor/start/supervisor.h"
 
 /* When CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from the checkpoint. */
 enum freeze_clock {

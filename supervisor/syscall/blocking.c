@@ -8,7 +8,7 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/fd/source.h"
+#include "supervisor/fd/descriptor_source.h"
 #include "supervisor/syscall/restart.h"
 #include "supervisor/target/x86_64.h"
 

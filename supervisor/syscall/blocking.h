@@ -10,7 +10,7 @@
 #include <sys/user.h>
 #include <time.h>
 
-#include "supervisor/process.h"
+#include "supervisor/target/process.h"
 
 #define NS_PER_MS 1000000ull
 #define NS_PER_S  1000000000ull

@@ -5,8 +5,8 @@
 #define SUPERVISOR_SYSCALL_DEADLINE_H
 
 #include "lib/util.h"
-#include "supervisor/clocks.h"
-#include "supervisor/process.h"
+#include "supervisor/target/clocks.h"
+#include "supervisor/target/process.h"
 
 /* A time that has been moved: threads may wait until the same one. */
 struct moved_deadline {

@@ -13,7 +13,7 @@
 #define SUPERVISOR_SYSCALL_RESTART_H
 
 #include "lib/util.h"
-#include "supervisor/process.h"
+#include "supervisor/target/process.h"
 
 /* A sleep that was interrupted once goes on in restart_syscall(2), which does not tell of what
  * call and until when: the supervisor remembers. One for each thread seen asleep. */

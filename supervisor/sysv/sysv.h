@@ -12,7 +12,7 @@
 
 #include "lib/procfs.h"
 #include "supervisor/fd/kinds.h"
-#include "supervisor/process.h"
+#include "supervisor/target/process.h"
 
 /* Bytes that segment @o takes where it is attached: whole pages, all of which the program can
  * use. */

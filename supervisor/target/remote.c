@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "lib/util.h"
-#include "loader/batch.h"
+#include "shared/batch.h"
 #include "supervisor/target/memory_limits.h"
 
 /* Injected calls do not block: a target that takes longer is stuck in the kernel (a dead

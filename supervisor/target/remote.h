@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "supervisor/process.h"
+#include "supervisor/target/process.h"
 #include "supervisor/target/x86_64.h"
 
 struct remote {

@@ -4,7 +4,7 @@
 #ifndef SUPERVISOR_TARGET_REMOTE_FUNCTION_H
 #define SUPERVISOR_TARGET_REMOTE_FUNCTION_H
 
-#include "supervisor/process.h"
+#include "supervisor/target/process.h"
 
 /*
  * Call the function without arguments at @address in @thread, in a trap stop, on a stack of its

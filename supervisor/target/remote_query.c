@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "lib/util.h"
-#include "loader/batch.h"
+#include "shared/batch.h"
 #include "supervisor/target/cave.h"
 #include "supervisor/target/memory_limits.h"
 

@@ -4,7 +4,7 @@
 #ifndef SUPERVISOR_URING_REFUSE_H
 #define SUPERVISOR_URING_REFUSE_H
 
-#include "supervisor/uring/look.h"
+#include "supervisor/uring/uring_inspect.h"
 
 int uring_refuse_rest(struct uring_look *u, struct err *e);
 

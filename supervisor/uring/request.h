@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-#include "supervisor/uring/look.h"
+#include "supervisor/uring/uring_inspect.h"
 
 /* The name of an operation, as in IORING_OP_*. */
 const char *uring_request_name(unsigned op);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "supervisor/uring/abi.h"
+#include "lib/uring_abi.h"
 
 struct ring {
 	int fd; /* the caller's */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "supervisor/clocks.h"
+#include "supervisor/target/clocks.h"
 #include "supervisor/target/x86_64.h"
 #include "supervisor/uring/request.h"
 #include "supervisor/uring/window.h"

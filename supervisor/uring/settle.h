@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_URING_SETTLE_H
 #define SUPERVISOR_URING_SETTLE_H
 
-#include "supervisor/uring/look.h"
+#include "supervisor/uring/uring_inspect.h"
 
 /* Wait until all that was begun has ended, but for requests that wait for something; of these
  * there is a line each in @out: "request NUMBER". Fails when a request neither ends nor could

@@ -8,8 +8,8 @@
 #ifndef SUPERVISOR_URING_URING_H
 #define SUPERVISOR_URING_URING_H
 
-#include "supervisor/fd/fd.h"
-#include "supervisor/uring/look.h"
+#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/uring/uring_inspect.h"
 
 #define URING_LINK "anon_inode:[io_uring]"
 

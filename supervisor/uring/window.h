@@ -9,7 +9,7 @@
 #ifndef SUPERVISOR_URING_WINDOW_H
 #define SUPERVISOR_URING_WINDOW_H
 
-#include "supervisor/uring/look.h"
+#include "supervisor/uring/uring_inspect.h"
 
 struct uring_entry {
 	uint32_t number; /* it was the ring's submission of this number, from 0 */

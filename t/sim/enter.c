@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loader/windows.h"
+#include "shared/windows.h"
 
 static __thread uint64_t here;
 static pthread_key_t key;

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loader/windows.h"
-#include "lower/table.h"
+#include "shared/windows.h"
+#include "shared/table.h"
 #include "t/sim/device.h"
 #include "t/sim/object.h"
 #include "t/sim/sim.h"

@@ -4,8 +4,8 @@
  */
 #include <dlfcn.h>
 
-#include "lower/records.h"
-#include "lower/table.h"
+#include "shared/records.h"
+#include "shared/table.h"
 #include "stubs/crossing/thread.h"
 #include "t/split/driver_victim.h"
 

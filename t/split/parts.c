@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loader/lower/insn.h"
-#include "loader/lower/site.h"
-#include "loader/lower/space.h"
-#include "loader/windows.h"
+#include "bringup/insn.h"
+#include "bringup/site.h"
+#include "bringup/space.h"
+#include "shared/windows.h"
 #include "stubs/procs.h"
 
 static int tests, failures;

@@ -39,7 +39,7 @@ SPLIT_PROGRAMS := $(patsubst t/split/%.c,$(O)/t/split/%,$(wildcard t/split/*.c))
 $(O)/t/split/load $(O)/t/split/closed: $(O)/t/split/%: t/split/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -o $@ $< -ldl
-PARTS_SRC := loader/lower/insn.c loader/lower/site.c loader/lower/space.c stubs/procs.c
+PARTS_SRC := bringup/insn.c bringup/site.c bringup/space.c stubs/procs.c
 $(O)/t/split/parts: t/split/parts.c $(PARTS_SRC)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -o $@ $^
@@ -67,11 +67,11 @@ SPLIT_PROGRAMS += $(O)/t/split/linked-rpath $(O)/t/split/linked-runpath
 # that is all the crossing asks for.
 SPLIT_STATIC_SRC := $(wildcard stubs/crossing/*.c stubs/crossing/*.S stubs/cuda/*.c stubs/cuda/*.S \
 	mmu/*.c) \
-	stubs/procs.c stubs/calls.c \
-	$(addprefix loader/lower/,clone.S elf_map.c insn.c site.c start.c)
+	stubs/procs.c shared/cuda/calls.c \
+	$(addprefix bringup/,clone.S elf_map.c insn.c site.c start.c)
 SPLIT_STATIC_GEN := $(O)/stubs/gen/cuda.entries.S $(O)/stubs/gen/cuda.procs.c \
 	$(O)/stubs/gen/cuda.info.c
-SPLIT_STATIC_HEADERS := $(wildcard lower/*.h loader/*.h loader/lower/*.h stubs/*.h stubs/*/*.h)
+SPLIT_STATIC_HEADERS := $(wildcard shared/*.h shared/*/*.h lower/*.h bringup/*.h stubs/*.h stubs/*/*.h)
 $(O)/t/split/static-glibc-%: t/split/%.c $(SPLIT_STATIC_SRC) $(SPLIT_STATIC_GEN) \
 		$(SPLIT_STATIC_HEADERS)
 	@mkdir -p $(@D)

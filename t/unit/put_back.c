@@ -8,7 +8,7 @@
 #include <sys/vfs.h>
 
 #include "lib/util.h"
-#include "supervisor/fd/scraps.h"
+#include "supervisor/fd/temporary_directories.h"
 #include "supervisor/fd/shm_file.h"
 #include "t/unit/scratch.h"
 #include "t/unit/tap.h"

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "supervisor/lower/lower.h"
+#include "supervisor/split/lower_half.h"
 #include "t/unit/tap.h"
 
 #define MIB    (1ul << 20)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "lib/util.h"
-#include "supervisor/module.h"
+#include "supervisor/target/module.h"
 
 /* A mapped file that was asked for. */
 struct mapped_file {

@@ -1,4 +1,4 @@
-#include "supervisor/fd/fd.h"
+#include "supervisor/descriptors/descriptors_dump.h"
 
 #include <inttypes.h>
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "stubs/cuda/state.h"
+#include "shared/cuda/state.h"
 #include "tools/inspect/contents.h"
 #include "tools/inspect/text.h"
 

@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "supervisor/socket/lock.h"
+#include "supervisor/socket/packet_block.h"
 #include "tools/inspect/contents.h"
 #include "tools/inspect/gpu.h"
 #include "tools/inspect/names.h"

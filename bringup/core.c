@@ -1,0 +1,142 @@
+#include "bringup/core.h"
+
+#include <linux/errno.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+
+#include "bringup/hook.h"
+#include "shared/raw.h"
+#include "bringup/site.h"
+#include "bringup/space.h"
+#include "shared/windows.h"
+
+site_entry core_entry_ldso, core_entry_libc;
+void _start(const struct core_options *options, struct core_functions *functions);
+
+static struct site_room room;
+static int libc_sites;
+
+/* Sites there must at least be, for glibc 2.36 to 2.42. A text that has fewer is not one we
+ * know, and its calls would go past us. */
+struct minimum {
+	int nr, count;
+};
+
+static const struct minimum ldso_minima[] = {{SYS_mmap, 1}, {SYS_munmap, 1}, {SYS_brk, 1}};
+static const struct minimum libc_minima[] = {{SYS_mmap, 1}, {SYS_munmap, 1}, {SYS_mremap, 1},
+	{SYS_brk, 1}, {SYS_rt_sigaction, 1}, {SYS_rt_sigprocmask, 10}, {SYS_openat, 2},
+	{SYS_socket, 1}, {SYS_pipe2, 1}, {SYS_eventfd2, 1}, {SYS_dup, 1}, {SYS_fcntl, 3},
+	{SITE_VARIABLE, 1}};
+
+#define MAX_MINIMA 16
+
+/* Nobody runs this text yet: no need to patch with care. Returns how many sites, or -errno. */
+static int patch(uint8_t *text, size_t size, int (*wanted)(int), site_entry *entry,
+	const struct minimum *minima, unsigned minimum_count)
+{
+	int found[MAX_MINIMA] = {0};
+	uint8_t *trampoline;
+	struct site site;
+	int total = 0;
+
+	for (const uint8_t *at = text; !site_find(at, text + size, wanted, &site); total++) {
+		trampoline = site_prepare(&site, entry, &room);
+		if (!trampoline)
+			return -ENOEXEC;
+		site_jump(site.start, trampoline, site.start);
+		for (unsigned i = 0; i < minimum_count; i++)
+			found[i] += minima[i].nr == site.nr;
+		at = site_end(&site);
+	}
+	for (unsigned i = 0; i < minimum_count; i++)
+		if (found[i] < minima[i].count)
+			return -ENOEXEC;
+	return total;
+}
+
+static int patch_text(uint8_t *text, size_t size, int (*wanted)(int), site_entry *entry,
+	const struct minimum *minima, unsigned minimum_count)
+{
+	int r = raw(SYS_mprotect, text, size, PROT_READ | PROT_WRITE);
+	int sites;
+
+	if (r < 0)
+		return r;
+	sites = patch(text, size, wanted, entry, minima, minimum_count);
+	r = raw(SYS_mprotect, text, size, PROT_READ | PROT_EXEC);
+	return r < 0 ? r : sites;
+}
+
+static int patch_ldso(uint8_t *text, size_t size)
+{
+	int r = patch_text(text, size, hook_wants_of_ldso, core_entry_ldso, ldso_minima,
+		sizeof(ldso_minima) / sizeof(ldso_minima[0]));
+
+	return r < 0 ? r : 0;
+}
+
+/* "/libc.so.6" or "/libc-2.31.so" at the end of the file's name. */
+static bool is_libc(int fd)
+{
+	char path[32] = "/proc/self/fd/", name[512];
+	unsigned n = 14, divisor = 1;
+	long length;
+
+	while (fd / divisor >= 10)
+		divisor *= 10;
+	for (; divisor; divisor /= 10)
+		path[n++] = '0' + fd / divisor % 10;
+	length = raw(SYS_readlink, path, name, sizeof(name) - 1);
+	if (raw_failed(length))
+		return false;
+	name[length] = 0;
+	while (length > 0 && name[length - 1] != '/')
+		length--;
+	return raw_starts(name + length, "libc.so.6") || raw_starts(name + length, "libc-2.");
+}
+
+void core_mapped(long address, long size, int prot, int fd)
+{
+	if (!(prot & PROT_EXEC) || fd < 0 || libc_sites || !is_libc(fd))
+		return;
+	libc_sites = patch_text((uint8_t *)address, size & ~4095l, hook_wants, core_entry_libc,
+		libc_minima, sizeof(libc_minima) / sizeof(libc_minima[0]));
+}
+
+static void driver_wish(uintptr_t address, size_t size)
+{
+	space_wish(SPACE_DRIVER, address, size);
+}
+
+static int driver_keep(uintptr_t start, uintptr_t end)
+{
+	return space_keep(SPACE_DRIVER, start, end);
+}
+
+static long driver_mmap(long addr, long size, long prot, long flags, long fd, long offset)
+{
+	const long args[6] = {addr, size, prot, flags, fd, offset};
+
+	return hook_mmap(SPACE_DRIVER, args);
+}
+
+static int count_libc_sites(void)
+{
+	return libc_sites;
+}
+
+/* Runs once, before the lower half does. */
+void _start(const struct core_options *options, struct core_functions *functions)
+{
+	hook_fd_base = options->fd_base;
+	room.next = (uint8_t *)LOWER_PATCHES;
+	room.end = room.next + LOWER_PATCH_SIZE;
+	functions->patch_ldso = patch_ldso;
+	functions->driver_mmap = driver_mmap;
+	functions->driver_wish = driver_wish;
+	functions->driver_keep = driver_keep;
+	functions->driver_taken = space_taken();
+	functions->libc_sites = count_libc_sites;
+	functions->place_next = hook_place_next;
+	functions->outside = space_outside();
+}

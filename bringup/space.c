@@ -1,0 +1,247 @@
+#include "bringup/space.h"
+
+#include <stdbool.h>
+
+#include "shared/raw.h"
+#include "shared/windows.h"
+
+#define PAGE       4096ul
+#define HUGE       (2ul << 20)
+#define SPACE_KEPT 4096
+
+static struct space_list parts[SPACE_PARTS];
+static struct space_taken taken;
+
+static struct wish {
+	uint64_t address, size;
+} wishes[SPACE_PARTS];
+
+/* For wishes only. */
+static struct space_range kept[SPACE_KEPT];
+static uint32_t kept_count;
+
+static const struct space_range bounds[SPACE_PARTS] = {
+	[SPACE_LDSO] = {LOWER_PART_LDSO, LOWER_PART_LIBC},
+	[SPACE_LIBC] = {LOWER_PART_LIBC, LOWER_HEAP},
+	[SPACE_STACKS] = {LOWER_PART_STACKS, LOWER_PART_DRIVER},
+	[SPACE_DRIVER] = {LOWER_PART_DRIVER, LOWER_PART_END},
+	/* The driver's own places, and device memory: all below. */
+	[SPACE_OUTSIDE] = {0, LOWER_WINDOW},
+};
+
+/* Index of the first range that ends after @address. */
+static uint32_t first_after(const struct space_list *p, uint64_t address)
+{
+	uint32_t low = 0, high = p->count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (p->ranges[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool insert(struct space_list *p, uint32_t at, struct space_range r)
+{
+	if (p->count == SPACE_RANGES)
+		return false;
+	for (uint32_t i = p->count++; i > at; i--)
+		p->ranges[i] = p->ranges[i - 1];
+	p->ranges[at] = r;
+	return true;
+}
+
+static void erase(struct space_list *p, uint32_t at, uint32_t n)
+{
+	p->count -= n;
+	for (uint32_t i = at; i < p->count; i++)
+		p->ranges[i] = p->ranges[i + n];
+}
+
+/* Take [start, end), joining it with what it touches. */
+static bool add(struct space_list *p, uint64_t start, uint64_t end)
+{
+	uint32_t at = first_after(p, start - 1), n = 0;
+
+	while (at + n < p->count && p->ranges[at + n].start <= end) {
+		if (p->ranges[at + n].start < start)
+			start = p->ranges[at + n].start;
+		if (p->ranges[at + n].end > end)
+			end = p->ranges[at + n].end;
+		n++;
+	}
+	if (!n)
+		return insert(p, at, (struct space_range){start, end});
+	p->ranges[at] = (struct space_range){start, end};
+	erase(p, at + 1, n - 1);
+	return true;
+}
+
+static void cut(struct space_list *p, uint64_t start, uint64_t end)
+{
+	uint32_t at = first_after(p, start);
+
+	while (at < p->count && p->ranges[at].start < end) {
+		struct space_range r = p->ranges[at];
+
+		if (r.start < start && r.end > end) {
+			/* A table that is full loses the upper piece's addresses, no memory. */
+			p->ranges[at].end = start;
+			insert(p, at + 1, (struct space_range){end, r.end});
+			return;
+		}
+		if (r.start < start) {
+			p->ranges[at++].end = start;
+		} else if (r.end > end) {
+			p->ranges[at].start = end;
+			return;
+		} else {
+			erase(p, at, 1);
+		}
+	}
+}
+
+/* The end of the first range that [start, start + size) meets, or 0. */
+static uint64_t met(const struct space_list *p, uint64_t start, uint64_t size)
+{
+	uint32_t i = first_after(p, start);
+
+	return i < p->count && p->ranges[i].start < start + size ? p->ranges[i].end : 0;
+}
+
+/* The same for what is kept: its end. */
+static uint64_t met_kept(uint64_t start, uint64_t size)
+{
+	for (uint32_t i = 0; i < kept_count; i++)
+		if (kept[i].start < start + size && kept[i].end > start)
+			return kept[i].end;
+	return 0;
+}
+
+static uint64_t first_fit(enum space_part part, uint64_t size)
+{
+	uint64_t align = size >= HUGE ? HUGE : PAGE;
+	uint64_t start = bounds[part].start, end;
+
+	while ((end = met(&parts[part], start, size)) || (end = met_kept(start, size)))
+		start = (end + align - 1) & ~(align - 1);
+	return start;
+}
+
+static void note_taken(uint64_t start, uint64_t size)
+{
+	if (taken.count == SPACE_TAKEN) {
+		taken.lost = 1;
+		return;
+	}
+	start = (start + SPACE_STEP - 1) & ~(SPACE_STEP - 1);
+	taken.ranges[taken.count++] = (struct space_range){start, start + size};
+}
+
+static void forget_taken(uint64_t start, uint64_t end)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < taken.count; i++)
+		if (taken.ranges[i].start < start || taken.ranges[i].end > end)
+			taken.ranges[n++] = taken.ranges[i];
+	taken.count = n;
+}
+
+const struct space_taken *space_taken(void)
+{
+	return &taken;
+}
+
+uint64_t space_take(enum space_part part, uint64_t size)
+{
+	struct space_list *p = &parts[part];
+	uint64_t start;
+
+	raw_lock(&p->lock);
+	start = first_fit(part, size);
+	if (start + size < start || start + size > bounds[part].end ||
+		!add(p, start, start + size))
+		start = 0;
+	if (start && part == SPACE_DRIVER && size > SPACE_STEP &&
+		size % SPACE_STEP == SPACE_STEP - PAGE)
+		note_taken(start, size - SPACE_STEP + PAGE);
+	raw_unlock(&p->lock);
+	return start;
+}
+
+uint64_t space_take_wished(enum space_part part, uint64_t size, uint64_t *wished)
+{
+	const struct wish *w = &wishes[part];
+	struct space_list *p = &parts[part];
+	uint64_t start = 0;
+
+	raw_lock(&p->lock);
+	if (w->size && size == w->size + SPACE_STEP - PAGE && !met(p, w->address, w->size) &&
+		add(p, w->address, w->address + w->size)) {
+		start = w->address;
+		*wished = w->size;
+		note_taken(start, w->size);
+	}
+	raw_unlock(&p->lock);
+	return start;
+}
+
+void space_wish(enum space_part part, uint64_t address, uint64_t size)
+{
+	raw_lock(&parts[part].lock);
+	wishes[part] = (struct wish){address, size};
+	raw_unlock(&parts[part].lock);
+}
+
+int space_keep(enum space_part part, uint64_t start, uint64_t end)
+{
+	if (start < bounds[part].start || end > bounds[part].end || kept_count == SPACE_KEPT)
+		return -1;
+	raw_lock(&parts[part].lock);
+	kept[kept_count++] = (struct space_range){start, end};
+	raw_unlock(&parts[part].lock);
+	return 0;
+}
+
+static void change(uint64_t start, uint64_t size, bool taken)
+{
+	uint64_t end = start + ((size + PAGE - 1) & ~(PAGE - 1));
+
+	for (unsigned i = 0; i < SPACE_PARTS; i++) {
+		struct space_list *p = &parts[i];
+		uint64_t low = start > bounds[i].start ? start : bounds[i].start;
+		uint64_t high = end < bounds[i].end ? end : bounds[i].end;
+
+		if (low >= high)
+			continue;
+		raw_lock(&p->lock);
+		if (taken)
+			add(p, low, high);
+		else
+			cut(p, low, high);
+		raw_unlock(&p->lock);
+	}
+}
+
+const struct space_list *space_outside(void)
+{
+	return &parts[SPACE_OUTSIDE];
+}
+
+void space_mark(uint64_t start, uint64_t size)
+{
+	change(start, size, true);
+}
+
+void space_release(uint64_t start, uint64_t size)
+{
+	raw_lock(&parts[SPACE_DRIVER].lock);
+	forget_taken(start, start + size);
+	raw_unlock(&parts[SPACE_DRIVER].lock);
+	change(start, size, false);
+}

@@ -1,0 +1,72 @@
+/* Behind the crossing, around the driver's functions without a name: before, exchange of handles;
+ * after, whether the thread's current context is still the one of which answers are known
+ * (answers.c). */
+#include "stubs/crossing/save.inc"
+#include "stubs/cuda/entries.inc"
+#include "stubs/cuda/export_entry.h"
+#include "stubs/crossing/unwind.inc"
+
+	.hidden cuda_nameless, cuda_nameless_targets, answers_ask_below
+	.globl cuda_nameless
+	.balign NAMELESS_SIZE
+cuda_nameless:
+	.cfi_startproc
+	.set i, 0
+	.rept NAMELESS
+	.balign NAMELESS_SIZE
+	lea cuda_nameless_targets+8*i(%rip), %r11
+	jmp nameless_call
+	.set i, i + 1
+	.endr
+	.cfi_endproc
+
+nameless_call:
+	.cfi_startproc
+	forget_answer
+	handle %rdi
+	handle %rsi
+	handle %rdx
+	handle %rcx
+	handle %r8
+	handle %r9
+	lea returned(%rip), %rax
+	mov %rax, (%rsp)
+	jmp *(%r11)
+
+	/* In place of the crossing, on its way out: the stack is as the call found it. (The nop is
+	 * for those who look up the instruction before a return address.) */
+	UNWIND_ENTRY
+	nop
+returned:
+	push %rax
+	.cfi_adjust_cfa_offset 8
+	push %rdx
+	.cfi_adjust_cfa_offset 8
+	sub $16, %rsp
+	.cfi_adjust_cfa_offset 16
+	movups %xmm0, (%rsp)
+	mov %rbx, %rdi
+	call answers_ask_below
+	movups (%rsp), %xmm0
+	add $16, %rsp
+	.cfi_adjust_cfa_offset -16
+	pop %rdx
+	.cfi_adjust_cfa_offset -8
+	pop %rax
+	.cfi_adjust_cfa_offset -8
+	jmp *crossing_returned@GOTPCREL(%rip)
+	.cfi_endproc
+
+	/* In place of a function that is called for the first time: r11 leads to its word. */
+	.globl nameless_first
+	.hidden nameless_first, nameless_used
+nameless_first:
+	.cfi_startproc
+	SAVE_ARGUMENTS
+	mov %r11, %rdi
+	call nameless_used
+	RESTORE_ARGUMENTS
+	jmp *(%r11)
+	.cfi_endproc
+
+	.section .note.GNU-stack, "", @progbits

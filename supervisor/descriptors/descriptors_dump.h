@@ -1,0 +1,174 @@
+/*
+ * fd/fd.h - file descriptors: from a frozen process into the image, and back.
+ *
+ * A descriptor is a number in a process; what it stands for is an open file description,
+ * which several numbers (and processes) may share. Descriptions and the objects behind them
+ * (memfd, unlinked file, pipe) are kept once, in the job file. Each kind is one row of a
+ * table: name, match, dump, restore, show.
+ */
+#ifndef SUPERVISOR_DESCRIPTORS_DESCRIPTORS_DUMP_H
+#define SUPERVISOR_DESCRIPTORS_DESCRIPTORS_DUMP_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ckpt/image_read.h"
+#include "ckpt/image_write.h"
+#include "ckpt/store.h"
+#include "lib/err.h"
+#include "lib/util.h"
+
+/* ---- checkpoint: all processes are frozen ---- */
+
+/* Look at descriptors 0, 1 and 2 of this process: a terminal, pipe or socket that the program
+ * shares with them is not its own, and comes from whoever restarts it. To be called once,
+ * before the supervisor lets go of them. */
+void fd_remember_streams(void);
+
+/* What to do about a TCP connection whose other end is not being saved. */
+enum fd_tcp {
+	FD_TCP_REFUSE, /* the checkpoint fails */
+	FD_TCP_RESET,  /* after a restart it is broken: ECONNRESET */
+	FD_TCP_KEEP,   /* it goes on after a restart (TCP_REPAIR; a privilege) */
+};
+
+/* Shared by all processes of one checkpoint. */
+struct fd_dump;
+
+struct tree;
+struct vma;
+
+struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp);
+void fd_dump_free(struct fd_dump *d);
+
+/* The processes that are being saved, for descriptors that lead to processes. */
+void fd_dump_tree(struct fd_dump *d, const struct tree *tree);
+
+/* Contents of files that are written to are saved, too, up to @size bytes (0: none); whether
+ * the program @goes_on and may change them. */
+void fd_dump_save_files(struct fd_dump *d, uint64_t size, bool goes_on);
+
+/* Save the descriptor table of @pid: adds IMAGE_NOTE_FDS to @process, and descriptions and
+ * objects to @d. Descriptors at or above @limit belong to the lower half and are left out.
+ * A descriptor that cannot be saved fails the whole with "descriptor N (what it is) of
+ * process PID (comm): reason". Changes nothing in the process: it looks through
+ * pidfd_getfd(2), /proc/PID/fdinfo, kcmp(2) and, for bytes in pipes, tee(2). @process is NULL
+ * for one that shares the table of an earlier one. */
+int fd_dump_process(
+	struct fd_dump *d, pid_t pid, struct image_writer *process, int limit, struct err *e);
+
+/* Behind fd_dump_process() of all processes: by which numbers threads of @p know an io_uring.
+ */
+struct process;
+int fd_dump_rings(struct fd_dump *d, struct process *p, struct err *e);
+
+/* Behind fd_dump_process() of all processes: the tables of those threads of @pid that have left
+ * the process's, into IMAGE_NOTE_THREAD_FDS. @lower: it has a lower half. */
+int fd_dump_threads(
+	struct fd_dump *d, pid_t pid, bool lower, struct image_writer *process, struct err *e);
+
+/* Number (from 1) of the object behind @v, a shared mapping of @pid; added when it is new.
+ * *need_memory is set when the caller must supply the contents from the process's memory,
+ * because nothing else leads to it (without CAP_CHECKPOINT_RESTORE: MAP_SHARED | MAP_ANONYMOUS
+ * memory, or a memfd or unlinked file whose descriptor was closed). 0 for a file with a name
+ * that is no object of ours: one on a disk, or one that is only read; -1 on failure. Called
+ * after fd_dump_process() of all processes. */
+int fd_dump_mapping(
+	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e);
+
+/* Number of the object behind @v, a private mapping of a file without a name; 0 where no
+ * descriptor of the tree leads to it, so that nobody can change what @v shows of it. */
+uint32_t fd_dump_private_mapping(const struct fd_dump *d, const struct vma *v);
+
+/* Number (from 1) of the object for a directory that has been removed, to which @path of /proc
+ * leads and which shows as @link; 0 on failure. */
+uint32_t fd_dump_removed(struct fd_dump *d, const char *path, const char *link, struct err *e);
+
+/* Whether pseudo-terminal number @index is one that a descriptor of the tree leads to. */
+bool fd_dump_has_terminal(const struct fd_dump *d, int index);
+
+/* Write contents of the objects that descriptors lead to, and the notes. Call once, last. */
+int fd_dump_finish(struct fd_dump *d, struct err *e);
+
+/* The program goes on, or is about to: connections to the outside that are kept have stood
+ * still since fd_dump_finish(). */
+void fd_dump_go_on(struct fd_dump *d);
+/* Or it is to be ended: they stand still until job @job_id is restarted. Whether there are any.
+ */
+int fd_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e);
+bool fd_dump_keeps(const struct fd_dump *d);
+/* The program has been ended: the ports of its connections are to be free at once, and who is
+ * at the other ends of those that are kept is told nothing. */
+void fd_dump_let_go(struct fd_dump *d);
+
+/* ---- restart: runs in the new process, before it executes the program's file ---- */
+
+struct fd_restore_options {
+	bool alive;          /* the program is there: open nothing that it could notice, and
+			      * make what stands for it (stand_in.h) */
+	bool files_are_back; /* those whose contents are in the checkpoint */
+	bool rollback_files; /* move what files gained since into FILE.trecr-tail */
+	bool clocks_go_on; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the checkpoint */
+	char scraps[32];   /* name of directories for a moment; nobody else has it */
+	int kept; /* connections to the outside go there, silent as yet (socket/kept.h) */
+};
+
+struct fd_restore;
+
+/* Check what can be checked before anything is made: files exist, have the right type and
+ * are no shorter than they were. Notices (a file has grown, ...) go to @notice, one line each
+ * without newline; may be called in the supervisor. With rollback_files this is also where
+ * tails are moved aside. */
+int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options *o,
+	void (*notice)(const char *line), struct err *e);
+
+/* How long an error of ERR_WAIT may last. */
+#define FD_ERROR_WAIT_SEC 65
+
+/* A name for them; and when a restart has failed: remove those that are left. */
+void fd_name_scraps(struct fd_restore_options *o);
+void fd_remove_scraps(const struct checkpoint *c, const struct fd_restore_options *o);
+
+/* Make all descriptions that processes of the job have, and all objects that they map, at
+ * numbers above all of theirs. Processes made by fork(2) from then on share them as they did.
+ * @std are the descriptors of trecr-restart's standard streams. NULL on failure. */
+struct fd_restore *fd_restore_new(const struct checkpoint *c,
+	const struct fd_restore_options *o, const int std[3], struct err *e);
+
+/* In process number @index, when all others are there: put its descriptors at their final
+ * numbers (close-on-exec is set by the caller's plan after exec, as they must survive that).
+ * On return only the process's own descriptors, those of fd_restore_object(), and @keep (an
+ * array ended by -1) are open: the files of the checkpoint are closed as well. Descriptors in
+ * @keep that stand in the way of a number are moved, and the array updated. POSIX locks are
+ * left to be taken later: fd/lock.h. */
+int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err *e);
+
+/* Descriptor (without close-on-exec, above all of the process's own) that leads to object
+ * number @object (from 1), for the caller to map and close; read-write if it is to be mapped
+ * @writable: who has it open so could not execute it. -1 on failure. */
+int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, struct err *e);
+
+/* Descriptor (without close-on-exec, above all of the processes' own) of open file
+ * @description; before fd_restore_process(). -1 on failure. */
+int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e);
+
+/* Enter the removed directory that is @object; before fd_restore_process(). */
+int fd_restore_directory(const struct fd_restore *r, uint32_t object, struct err *e);
+
+/* A descriptor of pseudo-terminal @index, for the first of a session that it controls; -1:
+ * there is none. Until fd_restore_process(). */
+int fd_restore_terminal(const struct fd_restore *r, uint32_t index);
+
+/* Number + 1 of a pseudo-terminal of the checkpoint that is in use here, as far as is to be
+ * seen; 0: none. Whether it has any. */
+uint64_t fd_terminal_in_use(const struct checkpoint *c);
+bool fd_has_terminals(const struct checkpoint *c);
+
+/* ---- show ---- */
+
+/* One line about a description ("pipe, write end, 17 bytes in it") into @out. */
+void fd_show(const struct image *job, const struct image_description *x, struct buf *out);
+
+#endif

@@ -1,0 +1,556 @@
+/*
+ * Everything is made at numbers above all that the process has, so that nothing needed is in
+ * the way, and then put in its place; what is left over is closed.
+ */
+#include "supervisor/descriptors/descriptors_dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+#include "supervisor/fd/epoll_dump.h"
+#include "supervisor/fd/file_locks.h"
+#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/owner.h"
+#include "supervisor/fd/removed.h"
+#include "supervisor/fd/reopen.h"
+#include "supervisor/fd/descriptor_range.h"
+#include "supervisor/fd/stand_in.h"
+#include "supervisor/fd/epoll_watch.h"
+#include "supervisor/socket/sockets_restore.h"
+#include "supervisor/sysv/sysv.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+/* What F_SETFL changes; for O_ASYNC see set_async(). */
+#define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
+
+int fd_lift(struct fd_restore *r, int fd, struct err *e)
+{
+	int lifted = fcntl(fd, F_DUPFD_CLOEXEC, r->base), code = errno;
+
+	close(fd);
+	return lifted >= 0 ? lifted : fd_room_none(r, code, e);
+}
+
+/* Flags to open with: what acted at the first opening only is left out, and O_ASYNC, which
+ * open(2) ignores. */
+static int open_flags(const struct image_description *x)
+{
+	int once = O_CREAT | O_EXCL | O_TRUNC | O_ASYNC | (O_TMPFILE & ~O_DIRECTORY);
+
+	return (x->flags & ~once) | O_NOCTTY | O_CLOEXEC;
+}
+
+int fd_open_again(struct fd_restore *r, const char *path, const struct image_description *x,
+	struct err *e)
+{
+	int fd = fd_reopen(path, open_flags(x));
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot open %s", path);
+	return fd_lift(r, fd, e);
+}
+
+int fd_open_object(
+	struct fd_restore *r, int object, const struct image_description *x, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", object);
+	/* The path is a link; O_TMPFILE includes O_DIRECTORY; and a pipe takes O_DIRECT only
+	 * from F_SETFL, as all others do, too. */
+	int fd = open(path, open_flags(x) & ~(O_NOFOLLOW | O_DIRECTORY | O_DIRECT));
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot open %s again", image_string(r->job, x->path));
+	return fd_lift(r, fd, e);
+}
+
+int fd_at_position(
+	const struct fd_restore *r, int fd, const struct image_description *x, struct err *e)
+{
+	if (fd < 0 || lseek(fd, x->position, SEEK_SET) >= 0)
+		return fd;
+	err_set(e, errno, "cannot set the position in %s", image_string(r->job, x->path));
+	close(fd);
+	return -1;
+}
+
+/* ---- what the process has ---- */
+
+static void find_mapped(struct fd_restore *r, const struct image *process)
+{
+	const struct image_region *regions;
+	size_t count;
+
+	regions = image_note_array(process, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	for (size_t i = 0; i < count; i++)
+		if ((regions[i].kind == IMAGE_REGION_SHARED ||
+			    regions[i].kind == IMAGE_REGION_PRIVATE) &&
+			regions[i].object && regions[i].object <= r->object_count)
+			r->made[regions[i].object - 1].mapped = true;
+}
+
+/* Everything from here on is about process @index. */
+static void turn_to(struct fd_restore *r, size_t index)
+{
+	const struct image *process = r->checkpoint->processes[index];
+	const struct image_process *p;
+	size_t count;
+
+	p = image_note_array(process, IMAGE_NOTE_PROCESS, struct image_process, &count);
+	r->process = index;
+	r->pid = count ? p->pid : 0;
+	r->fds = image_note_array(process, IMAGE_NOTE_FDS, struct image_fd, &r->fd_count);
+}
+
+static struct fd_restore *new_restore(const struct checkpoint *c)
+{
+	struct fd_restore *r = xcalloc(1, sizeof(*r));
+
+	r->checkpoint = c;
+	r->job = c->job;
+	r->descriptions = image_note_array(c->job, IMAGE_NOTE_DESCRIPTIONS,
+		struct image_description, &r->description_count);
+	r->objects = image_note_array(
+		c->job, IMAGE_NOTE_OBJECTS, struct image_object, &r->object_count);
+	r->open = xcalloc(r->description_count, sizeof(*r->open));
+	r->holder = xcalloc(r->description_count, sizeof(*r->holder));
+	r->made = xcalloc(r->object_count, sizeof(*r->made));
+	for (size_t i = 0; i < r->description_count; i++)
+		r->open[i] = -1;
+	for (size_t i = 0; i < r->object_count; i++)
+		r->made[i].fd = r->made[i].writer = -1;
+	for (size_t i = 0; i < c->process_count; i++) {
+		turn_to(r, i);
+		find_mapped(r, c->processes[i]);
+	}
+	return r;
+}
+
+static void free_restore(struct fd_restore *r)
+{
+	free(r->open);
+	free(r->holder);
+	free(r->made);
+	buf_free(&r->fired);
+	free(r);
+}
+
+/* ---- descriptions ---- */
+
+/* The owners of those that no process before this one has. */
+static int set_owners(struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++) {
+		uint32_t index = r->fds[i].description;
+
+		if (r->holder[index] == r->process &&
+			fd_owner_set(r, &r->descriptions[index], r->open[index], e))
+			return err_prefix(e, "descriptor %d", r->fds[i].fd);
+	}
+	return 0;
+}
+
+/* Of the standard streams, which others may use as well, only what a program cannot go on
+ * without is set. */
+static int set_flags(const struct image_description *x, int fd, struct err *e)
+{
+	int mask = x->kind == IMAGE_FD_INHERITED ? O_NONBLOCK : STATUS_FLAGS;
+	int now = fcntl(fd, F_GETFL);
+
+	if (now >= 0 && (now & mask) == ((int)x->flags & mask))
+		return 0;
+	if (now < 0 || fcntl(fd, F_SETFL, (now & ~mask) | ((int)x->flags & mask)))
+		return err_set(e, errno, "cannot set the flags of a descriptor");
+	return 0;
+}
+
+/* What is known by its number elsewhere as well cannot be moved. */
+static bool is_movable(uint32_t kind)
+{
+	return kind != IMAGE_FD_SOCKET && kind != IMAGE_FD_PTY_MASTER &&
+	       kind != IMAGE_FD_PTY_SLAVE && kind != IMAGE_FD_MQUEUE && kind != IMAGE_FD_URING;
+}
+
+/* The first process puts its own in their places as they are made: there may be no room for
+ * them a second time. In @fd, which is above all, where the number is not free yet. */
+static int put_in_place(
+	const struct fd_restore *r, uint32_t index, int number, int fd, struct err *e)
+{
+	int placed;
+
+	if (r->process || number < 0 || !is_movable(r->descriptions[index].kind) ||
+		fcntl(number, F_GETFD) >= 0)
+		return fd;
+	placed = dup3(fd, number, O_CLOEXEC);
+	/* EBADF: the limit does not allow that number yet. */
+	if (placed < 0 && errno == EBADF)
+		return fd;
+	close(fd);
+	return placed < 0 ? err_set(e, errno, "cannot make descriptor %d", number) : placed;
+}
+
+/* @number: of a descriptor that leads to it, or -1. */
+static int restore_description(struct fd_restore *r, uint32_t index, int number, struct err *e)
+{
+	const struct image_description *x = &r->descriptions[index];
+	const struct fd_kind *kind = fd_kind_find(x->kind);
+	int fd;
+
+	if (r->open[index] >= 0)
+		return 0;
+	if (!kind)
+		return err_set(e, 0, "unknown kind %u", x->kind);
+	fd = r->options->alive ? fd_stand_in(r, e) : kind->restore(r, x, e);
+	if (fd >= 0)
+		fd = put_in_place(r, index, number, fd, e);
+	if (fd < 0)
+		return -1;
+	r->open[index] = fd;
+	r->holder[index] = r->process;
+	return x->flags & O_PATH || r->options->alive ? 0 : set_flags(x, fd, e);
+}
+
+/* What watches files comes last, so that it does not see how the others are opened, and finds
+ * those that have no name. */
+static bool is_watcher(uint32_t kind)
+{
+	return kind == IMAGE_FD_INOTIFY || kind == IMAGE_FD_FANOTIFY;
+}
+
+static bool is_of_kind(const struct image_description *x, uint32_t kind)
+{
+	return kind ? x->kind == kind : !is_watcher(x->kind);
+}
+
+/* Those that are in messages only. */
+static int restore_placeless(struct fd_restore *r, uint32_t kind, struct err *e)
+{
+	turn_to(r, 0);
+	for (size_t i = 0; i < r->description_count; i++)
+		if (is_of_kind(&r->descriptions[i], kind) && restore_description(r, i, -1, e))
+			return err_prefix(e, "a descriptor in a message");
+	return 0;
+}
+
+/* They have names, by which descriptors lead to them. */
+static int make_shm_files(struct fd_restore *r, struct err *e)
+{
+	for (uint32_t n = 1; n <= r->object_count; n++)
+		if (r->objects[n - 1].kind == IMAGE_OBJECT_SHM_FILE && !fd_made_get(r, n, e))
+			return -1;
+	return 0;
+}
+
+/* Those of all processes, of @kind or, with 0, of all kinds but those that watch files. */
+static int restore_descriptions(struct fd_restore *r, uint32_t kind, struct err *e)
+{
+	for (size_t p = 0; p < r->checkpoint->process_count; p++) {
+		turn_to(r, p);
+		for (size_t i = 0; i < r->fd_count; i++) {
+			uint32_t index = r->fds[i].description;
+
+			if (is_of_kind(&r->descriptions[index], kind) &&
+				restore_description(r, index, r->fds[i].fd, e))
+				return err_prefix(e, "descriptor %d", r->fds[i].fd);
+		}
+	}
+	return restore_placeless(r, kind, e);
+}
+
+static int restore_all(struct fd_restore *r, struct err *e)
+{
+	if (sysv_restore(r, e) || make_shm_files(r, e) || fd_removed_make(r, e) ||
+		restore_descriptions(r, IMAGE_FD_EPOLL, e) || fd_epolls_begin(r, e) ||
+		socket_restore_begin(r, e) || restore_descriptions(r, 0, e) ||
+		restore_descriptions(r, IMAGE_FD_INOTIFY, e) ||
+		restore_descriptions(r, IMAGE_FD_FANOTIFY, e) || fd_inotifies_watch(r, e) ||
+		socket_restore_settle(r, e) || fd_epolls_fire(r, e))
+		return -1;
+	for (uint32_t n = 1; n <= r->object_count; n++)
+		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))
+			return -1;
+	return fd_made_settle(r, e);
+}
+
+/* In a trial: numbers are taken, and there is something to be mapped. */
+static int stand_in_for_all(struct fd_restore *r, struct err *e)
+{
+	if (sysv_restore(r, e) || restore_descriptions(r, 0, e) ||
+		restore_descriptions(r, IMAGE_FD_INOTIFY, e) ||
+		restore_descriptions(r, IMAGE_FD_FANOTIFY, e))
+		return -1;
+	for (uint32_t n = 1; n <= r->object_count; n++)
+		if (r->made[n - 1].mapped && fd_stand_in_memory(r, n, e))
+			return -1;
+	return 0;
+}
+
+/* One that is closed is missed only where a description wants it. */
+static void lift_streams(struct fd_restore *r, const int std[3])
+{
+	for (int i = 0; i < 3; i++)
+		r->streams[i] = fcntl(std[i], F_DUPFD_CLOEXEC, r->base);
+}
+
+/* ---- to their places ---- */
+
+static bool is_own(const struct fd_restore *r, int fd)
+{
+	for (size_t i = 0; i < r->fd_count; i++)
+		if (r->fds[i].fd == fd)
+			return true;
+	return false;
+}
+
+static int move_aside(const struct fd_restore *r, int *keep, struct err *e)
+{
+	for (; *keep >= 0; keep++) {
+		int flags, moved;
+
+		if (!is_own(r, *keep))
+			continue;
+		flags = fcntl(*keep, F_GETFD);
+		moved = flags < 0 ? -1
+				  : fcntl(*keep, flags & FD_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD,
+					    r->base);
+		if (moved < 0)
+			return err_set(e, errno, "cannot move descriptor %d aside", *keep);
+		*keep = moved;
+	}
+	return 0;
+}
+
+static void need(bool *needed, const struct fd_restore *r, uint32_t description)
+{
+	const char *watches = image_string(r->job, r->descriptions[description].args[0]);
+	struct watch w;
+
+	needed[description] = true;
+	if (r->descriptions[description].kind != IMAGE_FD_EPOLL ||
+		r->holder[description] != r->process)
+		return;
+	while (watch_next(&watches, &w, NULL) > 0)
+		needed[w.description] = true;
+}
+
+/* What the first process has in its place may be in the way of what this one has there. */
+static int clear_places(struct fd_restore *r, struct err *e)
+{
+	cleanup_free bool *needed = xcalloc(r->description_count, sizeof(*needed));
+
+	if (!r->process)
+		return 0;
+	for (size_t i = 0; i < r->fd_count; i++)
+		need(needed, r, r->fds[i].description);
+	for (size_t i = 0; i < r->description_count; i++) {
+		int at = r->open[i];
+
+		if (!needed[i] || !is_own(r, at) || (at >= r->base && at < r->ceiling))
+			continue;
+		r->open[i] = fcntl(at, F_DUPFD_CLOEXEC, r->base);
+		if (r->open[i] < 0)
+			return fd_room_none(r, errno, e);
+	}
+	return 0;
+}
+
+static int place(const struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++) {
+		int fd = r->fds[i].fd, from = r->open[r->fds[i].description];
+
+		if (from == fd ? fcntl(fd, F_SETFD, 0) : dup2(from, fd) < 0)
+			return err_set(e, errno, "cannot make descriptor %d", fd);
+	}
+	return 0;
+}
+
+/* Close all that is not to stay. */
+static int close_rest(const struct fd_restore *r, const int *keep, struct err *e)
+{
+	cleanup_buf struct buf stay = {0};
+	unsigned next = 0;
+
+	for (size_t i = 0; i < r->fd_count; i++)
+		buf_push(&stay, int, &r->fds[i].fd);
+	for (; *keep >= 0; keep++)
+		buf_push(&stay, int, keep);
+	for (size_t i = 0; i < r->object_count; i++)
+		if (r->made[i].mapped && r->made[i].fd >= 0)
+			buf_push(&stay, int, &r->made[i].fd);
+	if (stay.len)
+		qsort(stay.data, buf_count(&stay, int), sizeof(int), compare_ints);
+	for (size_t i = 0; i < buf_count(&stay, int); i++) {
+		unsigned fd = *buf_at(&stay, int, i);
+
+		if (fd > next && close_range(next, fd - 1, 0))
+			return err_set(e, errno, "cannot close what is left over");
+		if (fd >= next)
+			next = fd + 1;
+	}
+	if (close_range(next, ~0u, 0))
+		return err_set(e, errno, "cannot close what is left over");
+	return 0;
+}
+
+/* The signals name the number by which O_ASYNC was set, so only now. */
+static int set_async(const struct fd_restore *r, struct err *e)
+{
+	for (size_t i = 0; i < r->fd_count; i++) {
+		const struct image_description *x = &r->descriptions[r->fds[i].description];
+		int fd = r->fds[i].fd, now;
+
+		if (!(x->flags & O_ASYNC) || x->flags & O_PATH || !fd_owner_is_ours(r, x))
+			continue;
+		now = fcntl(fd, F_GETFL);
+		/* Set by a lower number of the same description. */
+		if (now >= 0 && now & O_ASYNC)
+			continue;
+		if (now < 0 || fcntl(fd, F_SETFL, now | O_ASYNC))
+			return err_set(e, errno, "cannot set the flags of descriptor %d", fd);
+	}
+	return 0;
+}
+
+/* But for POSIX locks: restore/late_locks.c. */
+static int lock_all(const struct fd_restore *r, struct err *e)
+{
+	cleanup_free bool *done = xcalloc(r->description_count, sizeof(*done));
+
+	for (size_t i = 0; i < r->fd_count; i++) {
+		uint32_t index = r->fds[i].description;
+		const struct image_description *x = &r->descriptions[index];
+		const struct fd_kind *kind = fd_kind_find(x->kind);
+
+		if (!kind->can_lock || !x->args[0] || done[index])
+			continue;
+		done[index] = true;
+		if (fd_locks_restore(r->fds[i].fd, image_string(r->job, x->args[0]),
+			    image_string(r->job, x->path), e))
+			return -1;
+	}
+	return 0;
+}
+
+static int finish_all(const struct fd_restore *r, struct err *e)
+{
+	cleanup_free bool *done = xcalloc(r->description_count, sizeof(*done));
+
+	for (size_t i = 0; i < r->fd_count; i++) {
+		uint32_t index = r->fds[i].description;
+		const struct image_description *x = &r->descriptions[index];
+		const struct fd_kind *kind = fd_kind_find(x->kind);
+
+		if (!kind->finish || done[index] || r->holder[index] != r->process)
+			continue;
+		done[index] = true;
+		if (kind->finish(r, x, r->fds[i].fd, e))
+			return err_prefix(e, "descriptor %d", r->fds[i].fd);
+	}
+	return 0;
+}
+
+struct fd_restore *fd_restore_new(const struct checkpoint *c,
+	const struct fd_restore_options *o, const int std[3], struct err *e)
+{
+	struct fd_restore *r = new_restore(c);
+	int failed;
+
+	r->options = o;
+	if (fd_room_find(r, e) || fd_room_begin(r, e)) {
+		free_restore(r);
+		return NULL;
+	}
+	lift_streams(r, std);
+	failed = o->alive ? stand_in_for_all(r, e) : restore_all(r, e);
+	fd_pidfds_settle(r);
+	socket_restore_end(r);
+	if (failed) {
+		(void)fd_room_close(r, NULL); /* there is an error to tell already */
+		free_restore(r);
+		return NULL;
+	}
+	return r;
+}
+
+static int settle_process(struct fd_restore *r, int *keep, struct err *e)
+{
+	if (r->options->alive)
+		return move_aside(r, keep, e) || clear_places(r, e) || fd_room_open(r, e) ||
+				       place(r, e) || close_rest(r, keep, e)
+			       ? -1
+			       : 0;
+	if (set_owners(r, e) || move_aside(r, keep, e) || clear_places(r, e) ||
+		fd_room_open(r, e) || place(r, e) || fd_pidfd_place(r, e) ||
+		fd_epolls_watch(r, e) || close_rest(r, keep, e))
+		return -1;
+	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
+}
+
+int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err *e)
+{
+	int failed;
+
+	turn_to(r, index);
+	for (size_t i = 0; i < r->object_count; i++)
+		r->made[i].mapped = false;
+	for (size_t i = index; i < r->checkpoint->process_count; i++)
+		if (checkpoint_keeper(r->checkpoint, i, IMAGE_SHARED_FILES) == index)
+			find_mapped(r, r->checkpoint->processes[i]);
+	failed = settle_process(r, keep, e);
+	failed |= fd_room_close(r, failed ? NULL : e);
+	return failed ? -1 : 0;
+}
+
+int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e)
+{
+	int fd, code;
+
+	BUG_ON(description >= r->description_count);
+	if (fd_room_begin(r, e))
+		return -1;
+	fd = fcntl(r->open[description], F_DUPFD, r->base);
+	code = errno;
+	if (fd_room_close(r, fd < 0 ? NULL : e))
+		return -1;
+	return fd >= 0 ? fd : fd_room_none(r, code, e);
+}
+
+int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, struct err *e)
+{
+	const uint64_t sealed = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
+	struct fd_made *made;
+	int fd, code;
+
+	if (!object || object > r->object_count || r->made[object - 1].fd < 0 ||
+		!r->made[object - 1].mapped)
+		return err_set(e, 0, "the image is damaged: no region maps object %u", object);
+	made = &r->made[object - 1];
+	if (fd_room_begin(r, e))
+		return -1;
+	/* Only a descriptor for reading can be mapped shared when it is sealed, before
+	 * Linux 6.7. */
+	if (r->objects[object - 1].kind == IMAGE_OBJECT_MEMFD &&
+		(!writable || r->objects[object - 1].args[0] & sealed)) {
+		cleanup_free char *path = xasprintf("/proc/self/fd/%d", made->fd);
+		cleanup_fd int reader = open(path, O_RDONLY | O_CLOEXEC);
+
+		fd = fcntl(reader, F_DUPFD, r->base);
+		code = errno;
+	} else if (!made->given) {
+		/* The descriptor itself will do, for the first who asks. */
+		fd = fcntl(made->fd, F_SETFD, 0) ? -1 : made->fd;
+		code = errno;
+		made->given = true;
+	} else {
+		fd = fcntl(made->fd, F_DUPFD, r->base);
+		code = errno;
+	}
+	if (fd_room_close(r, fd < 0 ? NULL : e))
+		return -1;
+	return fd >= 0 ? fd : fd_room_none(r, code, e);
+}

@@ -1,0 +1,159 @@
+#include "supervisor/fd/descriptor_range.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "lib/util.h"
+
+/* No kernel has as many: RLIMIT_NOFILE refuses it. */
+#define FD_MAX (1 << 30)
+
+/* Descriptors that there may be besides: the streams, the caller's, the checkpoint's files. */
+#define SPARE 256
+
+/* The numbers that a process and its threads have. */
+static void add_numbers(const struct image *process, struct buf *numbers)
+{
+	const struct image_thread_fd *own;
+	const struct image_fd *fds;
+	size_t count;
+
+	own = image_note_array(process, IMAGE_NOTE_THREAD_FDS, struct image_thread_fd, &count);
+	for (size_t i = 0; i < count; i++)
+		buf_push(numbers, int, &own[i].fd);
+	fds = image_note_array(process, IMAGE_NOTE_FDS, struct image_fd, &count);
+	for (size_t i = 0; i < count; i++)
+		buf_push(numbers, int, &fds[i].fd);
+}
+
+/* Of all processes, in order. */
+static void all_numbers(const struct checkpoint *c, struct buf *numbers)
+{
+	for (size_t i = 0; i < c->process_count; i++)
+		add_numbers(c->processes[i], numbers);
+	if (numbers->len)
+		qsort(numbers->data, buf_count(numbers, int), sizeof(int), compare_ints);
+}
+
+int fd_room_close(const struct fd_restore *r, struct err *e)
+{
+	/* Root alone could have raised the hard limit, and may lower it again. */
+	if (setrlimit(RLIMIT_NOFILE, &r->limit))
+		return err_set(e, errno, "cannot set the limit of descriptors back");
+	return 0;
+}
+
+/* Where the limit leaves no room above all numbers: the largest gap between them. */
+static void find_gap(struct fd_restore *r, const struct buf *numbers)
+{
+	int from = 0, end = r->limit.rlim_max < FD_MAX ? (int)r->limit.rlim_max : FD_MAX;
+	size_t count = buf_count(numbers, int);
+
+	r->base = r->ceiling = end;
+	for (size_t i = 0; i <= count && from < end; i++) {
+		int next = i < count ? *buf_at(numbers, int, i) : end;
+
+		if (next > end)
+			next = end;
+		if (next - from > r->ceiling - r->base) {
+			r->base = from;
+			r->ceiling = next;
+		}
+		from = next + 1;
+	}
+}
+
+/* As many as are needed in any case, which only root may have where the hard limit is lower;
+ * else as many as there are. */
+int fd_room_find(struct fd_restore *r, struct err *e)
+{
+	uint64_t need = r->description_count + 2 * r->object_count;
+	cleanup_buf struct buf numbers = {0};
+	struct rlimit limit;
+	size_t count;
+
+	all_numbers(r->checkpoint, &numbers);
+	count = buf_count(&numbers, int);
+	if (count) {
+		int last = *buf_at(&numbers, int, count - 1);
+
+		r->base = last < FD_MAX ? last + 1 : FD_MAX;
+	}
+	if (getrlimit(RLIMIT_NOFILE, &r->limit))
+		return err_set(e, errno, "cannot ask for the limit of descriptors");
+	limit.rlim_cur = limit.rlim_max = r->base + need + SPARE;
+	if (limit.rlim_max <= r->limit.rlim_max || !setrlimit(RLIMIT_NOFILE, &limit)) {
+		r->ceiling = FD_MAX;
+		return fd_room_close(r, e);
+	}
+	find_gap(r, &numbers);
+	return 0;
+}
+
+int fd_room_begin(struct fd_restore *r, struct err *e)
+{
+	uint64_t need = (uint64_t)r->base + r->description_count + 2 * r->object_count + SPARE;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &r->limit))
+		return err_set(e, errno, "cannot ask for the limit of descriptors");
+	limit.rlim_max = r->limit.rlim_max;
+	if (r->ceiling == FD_MAX && limit.rlim_max < need)
+		limit.rlim_max = need;
+	limit.rlim_cur = limit.rlim_max;
+	if (limit.rlim_cur > (uint64_t)r->ceiling)
+		limit.rlim_cur = r->ceiling;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		return err_set(e, errno, "cannot have %llu descriptors (RLIMIT_NOFILE)",
+			(unsigned long long)limit.rlim_cur);
+	return 0;
+}
+
+int fd_room_open(const struct fd_restore *r, struct err *e)
+{
+	struct rlimit limit;
+
+	if (r->ceiling == FD_MAX)
+		return 0;
+	limit.rlim_cur = limit.rlim_max = r->limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit)
+		       ? err_set(e, errno, "cannot have any descriptor (RLIMIT_NOFILE)")
+		       : 0;
+}
+
+int fd_room_none(const struct fd_restore *r, int code, struct err *e)
+{
+	/* EINVAL: the number is not below the limit. */
+	return err_set(e, code == EINVAL ? 0 : code,
+		"cannot have a descriptor above %d; one process of a restart has all open "
+		"files "
+		"of the tree (RLIMIT_NOFILE, ulimit -Hn)",
+		r->base);
+}
+
+/* ---- at a checkpoint ---- */
+
+/* What the first process of a restart has besides: streams, pipes, directories on the way. */
+#define BESIDES 32
+
+int fd_room_check(uint64_t count, struct err *e)
+{
+	struct rlimit limit, wanted;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return err_set(e, errno, "cannot ask for the limit of descriptors");
+	count += BESIDES;
+	if (count <= limit.rlim_max)
+		return 0;
+	wanted = (struct rlimit){.rlim_cur = limit.rlim_cur, .rlim_max = count};
+	if (!setrlimit(RLIMIT_NOFILE, &wanted))
+		return setrlimit(RLIMIT_NOFILE, &limit)
+			       ? err_set(e, errno, "cannot set the limit of descriptors back")
+			       : 0;
+	return err_set(e, 0,
+		"a restart would need %llu descriptors in one process, for all open files of "
+		"the tree, and no more than %llu are allowed: raise the hard limit (ulimit "
+		"-Hn) before trecr-run",
+		(unsigned long long)count, (unsigned long long)limit.rlim_max);
+}

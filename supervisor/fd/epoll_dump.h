@@ -1,0 +1,28 @@
+/*
+ * fd/epoll.h - what epoll descriptors watch: found out when all files are known, and set when
+ * all are there.
+ */
+#ifndef SUPERVISOR_FD_EPOLL_DUMP_H
+#define SUPERVISOR_FD_EPOLL_DUMP_H
+
+#include "supervisor/fd/kinds.h"
+
+/* Complete the descriptions of epoll descriptors: behind all others. */
+int fd_epolls_dump(struct fd_dump *d, struct err *e);
+void fd_epolls_free(struct fd_dump *d);
+
+/* ---- restart ---- */
+
+/* One-shot watches that have fired have to fire once more. In the first process: when epoll
+ * descriptors are there, and nothing else is. */
+int fd_epolls_begin(struct fd_restore *r, struct err *e);
+/* @fd is what will be @description, in a state in which it may have an event: watches on it
+ * that have fired do so. Those that do not are left to fd_epolls_fire(). */
+int fd_epolls_try(struct fd_restore *r, uint32_t description, int fd, struct err *e);
+/* Let all fire that are left, when everything is there. */
+int fd_epolls_fire(struct fd_restore *r, struct err *e);
+/* In each process, before it closes what it does not have: the others, of those epoll
+ * descriptors that it is the first to have. */
+int fd_epolls_watch(struct fd_restore *r, struct err *e);
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * fd/mapping.c - shared mappings of what is memory: the object behind one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/memfd.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/procfs.h"
+#include "supervisor/fd/objects.h"
+#include "supervisor/fd/shm_file.h"
+#include "supervisor/uring/uring.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+static bool starts_with(const char *s, const char *start)
+{
+	return !strncmp(s, start, strlen(start));
+}
+
+static bool is_deleted(const char *name)
+{
+	static const char suffix[] = " (deleted)";
+	size_t n = strlen(name), k = sizeof(suffix) - 1;
+
+	return n > k && !strcmp(name + n - k, suffix);
+}
+
+/* What @name in /proc/PID/maps can be told to be that is not for us to save, or NULL. */
+static const char *refused(const char *name)
+{
+	if (starts_with(name, "/secretmem"))
+		return "secret memory (memfd_secret) is not supported";
+	if (name[0] != '/')
+		return "shared mappings of this kind are not supported yet";
+	return NULL;
+}
+
+static int refuse(const struct vma *v, pid_t pid, const char *reason, struct err *e)
+{
+	return err_set(e, 0, "mapping %" PRIx64 "-%" PRIx64 " (%s) of process %d: %s", v->start,
+		v->end, v->name, pid, reason);
+}
+
+/* The kernel's numbers for a file differ between maps and fstat(2) on some file systems
+ * (btrfs, overlayfs), the name and the inode number do not. */
+static uint32_t find_object(
+	const struct fd_dump *d, uint64_t dev, uint64_t inode, const char *name)
+{
+	uint32_t number = fd_object_find(d, dev, inode);
+	size_t count = buf_count(&d->objects, struct fd_object);
+
+	for (uint32_t n = 1; !number && n <= count; n++) {
+		const struct fd_object *o = fd_object_at(d, n);
+
+		if (o->o.inode == inode && o->o.kind == IMAGE_OBJECT_UNLINKED && o->link &&
+			!strcmp(o->link, name))
+			number = n;
+	}
+	return number;
+}
+
+/* There is a device of the kernel's own for each size of huge pages, too. */
+static enum image_object_kind kind_of(const struct fd_dump *d, const struct vma *v)
+{
+	if (v->dev != d->memory_device && !(v->flags & VMA_HUGETLB))
+		return IMAGE_OBJECT_UNLINKED;
+	if (starts_with(v->name, "/memfd:"))
+		return IMAGE_OBJECT_MEMFD;
+	if (v->flags & VMA_HUGETLB && !starts_with(v->name, "/anon_hugepage"))
+		return IMAGE_OBJECT_UNLINKED;
+	return IMAGE_OBJECT_SHARED_ANON;
+}
+
+/* The mapping itself leads to the file, for those who have CAP_CHECKPOINT_RESTORE; or a name.
+ */
+static void look_at_file(struct fd_object *o)
+{
+	cleanup_fd int fd = open(o->file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
+	int seals;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		free(o->file);
+		o->file = NULL;
+		return;
+	}
+	o->o.size = st.st_size;
+	o->o.mode = st.st_mode & 07777;
+	seals = fcntl(fd, F_GET_SEALS);
+	if (o->o.kind == IMAGE_OBJECT_MEMFD && seals > 0)
+		o->o.args[0] = seals;
+	if (o->o.kind == IMAGE_OBJECT_UNLINKED)
+		o->o.args[0] = st.st_nlink;
+	if (o->o.kind == IMAGE_OBJECT_SHM_FILE)
+		o->o.args[1] = st.st_uid | (uint64_t)st.st_gid << 32;
+}
+
+/* @name: that of a SHM_FILE. */
+static uint32_t add_object(struct fd_dump *d, pid_t pid, const struct vma *v, const char *name)
+{
+	cleanup_free char *path = xstrdup(name ? name : v->name);
+	struct fd_object o = {
+		.o =
+			{
+				.kind = name ? IMAGE_OBJECT_SHM_FILE : kind_of(d, v),
+				.dev = v->dev,
+				.inode = v->inode,
+				.mode = 0600,
+				.flags = v->flags & VMA_HUGETLB ? __builtin_ctzll(v->page_size)
+								: 0,
+			},
+		.pid = pid,
+		.task = pid,
+		.fd = -1,
+		.text = xasprintf("shared memory %s of process %d", v->name, pid),
+		.link = xstrdup(v->name),
+		.file = name ? xstrdup(name)
+			     : xasprintf("/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
+				       v->start, v->end),
+	};
+
+	if (!name && is_deleted(path))
+		*strrchr(path, ' ') = 0;
+	o.o.name = image_writer_string(d->job, path);
+	look_at_file(&o);
+	return fd_object_add(d, &o);
+}
+
+/* A file on a disk, or one that is only read: who may only read a file of a tmpfs opens it
+ * again, when it has been made for another. A name may end in " (deleted)" by itself. */
+static bool is_plain_file(const struct vma *v)
+{
+	struct stat st;
+
+	if (is_deleted(v->name) && (lstat(v->name, &st) || st.st_ino != v->inode))
+		return false;
+	return !(v->max_prot & PROT_WRITE) || !fd_shm_file_is_memory(v->name);
+}
+
+/* It is made again by descriptor. */
+static int find_ring(const struct fd_dump *d, pid_t pid, const struct vma *v, struct err *e)
+{
+	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++) {
+		const struct image_object *o = &fd_object_at(d, n)->o;
+
+		if (o->kind == IMAGE_OBJECT_URING && o->inode == v->inode)
+			return n;
+	}
+	return refuse(v, pid, "no descriptor leads to this io_uring any more", e);
+}
+
+uint32_t fd_dump_private_mapping(const struct fd_dump *d, const struct vma *v)
+{
+	uint32_t number = find_object(d, v->dev, v->inode, v->name);
+	const struct fd_object *o = number ? fd_object_at(d, number) : NULL;
+
+	return o && o->file &&
+			       (o->o.kind == IMAGE_OBJECT_MEMFD ||
+				       o->o.kind == IMAGE_OBJECT_SHARED_ANON ||
+				       o->o.kind == IMAGE_OBJECT_UNLINKED)
+		       ? number
+		       : 0;
+}
+
+int fd_dump_mapping(
+	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e)
+{
+	const char *reason = refused(v->name);
+	cleanup_free char *name = NULL;
+	uint32_t number;
+	struct fd_object *o;
+
+	*need_memory = false;
+	if (!strcmp(v->name, URING_LINK))
+		return find_ring(d, pid, v, e);
+	if (reason)
+		return refuse(v, pid, reason, e);
+	if (is_plain_file(v))
+		return 0;
+	number = find_object(d, v->dev, v->inode, v->name);
+	if (!number) {
+		name = fd_shm_file_name(v->name, v->dev, v->inode);
+		number = add_object(d, pid, v, name);
+	}
+	o = fd_object_at(d, number);
+	if (o->o.kind == IMAGE_OBJECT_MEMFD && o->o.args[0] & F_SEAL_FUTURE_WRITE)
+		return refuse(v, pid,
+			"it is sealed with F_SEAL_FUTURE_WRITE, so that it could not be mapped "
+			"again",
+			e);
+	if (!o->file) {
+		struct fd_mapped mapped = {
+			pid, v->start, v->offset, v->offset + (v->end - v->start)};
+
+		*need_memory = true;
+		buf_push(&o->mapped, struct fd_mapped, &mapped);
+		if (o->o.size < mapped.to)
+			o->o.size = mapped.to;
+	}
+	return number;
+}

@@ -1,0 +1,139 @@
+#include "supervisor/fd/temporary_directories.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/util.h"
+#include "supervisor/descriptors/descriptors_dump.h"
+
+void fd_name_scraps(struct fd_restore_options *o)
+{
+	uint64_t number = 0;
+
+	/* Without random numbers the process id has to do. */
+	(void)!getrandom(&number, sizeof(number), 0);
+	snprintf(o->scraps, sizeof(o->scraps), ".trecr-%d-%08x", getpid(), (unsigned)number);
+}
+
+static char *path_of(const char *name)
+{
+	return xasprintf("%s/%s", temporary_directory(), name);
+}
+
+static char *path_beside(const char *file, const char *name)
+{
+	return xasprintf("%.*s%s", (int)(strrchr(file, '/') + 1 - file), file, name);
+}
+
+/* Open, when it is a directory of ours that nobody else can write to; others may have taken the
+ * name meanwhile, where they can write to the directory that it is in. */
+static int open_own(const char *path)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -1;
+	if (st.st_uid == geteuid() && !(st.st_mode & 022))
+		return steal_fd(&fd);
+	errno = EEXIST;
+	return -1;
+}
+
+/* For other users' sockets, whose trouble it is, too. */
+static char *make(char *path, struct err *e)
+{
+	cleanup_fd int fd = -1;
+	bool new = !mkdir(path, 0700);
+
+	if (new || errno == EEXIST)
+		fd = open_own(path);
+	if (fd >= 0 && (!new || !fchmod(fd, 0711)))
+		return path;
+	err_set(e, errno, "cannot make directory %s", path);
+	free(path);
+	return NULL;
+}
+
+char *fd_scraps(const char *name, struct err *e)
+{
+	return make(path_of(name), e);
+}
+
+char *fd_scraps_beside(const char *file, const char *name, struct err *e)
+{
+	return make(path_beside(file, name), e);
+}
+
+/* What is not removed now stays for ever: one failure is no reason. */
+static int open_below(int directory, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(directory, name, flags);
+
+	return fd < 0 ? openat(directory, name, flags) : fd;
+}
+
+/* All in the directory that is open as @fd (consumed). Never by a path, in which others might
+ * put a link to somewhere else; what cannot be removed is empty directories of ours. */
+static void remove_contents(int fd)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		int below;
+
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (!unlinkat(dirfd(dir), entry->d_name, 0))
+			continue;
+		below = open_below(dirfd(dir), entry->d_name);
+		if (below >= 0)
+			remove_contents(below);
+		(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+	}
+	closedir(dir);
+}
+
+static void remove_all(char *path)
+{
+	int fd = open_own(path);
+
+	/* As above. */
+	if (fd < 0 && errno != EEXIST)
+		fd = open_own(path);
+	if (fd >= 0) {
+		remove_contents(fd);
+		(void)rmdir(path);
+	}
+	free(path);
+}
+
+void fd_remove_scraps(const struct checkpoint *c, const struct fd_restore_options *o)
+{
+	const struct image_socket *s;
+	const struct image *job = c->job;
+	const char *name = o->scraps;
+	size_t count;
+
+	s = image_note_array(job, IMAGE_NOTE_SOCKETS, struct image_socket, &count);
+	for (size_t i = 0; i < count; i++) {
+		const char *file = image_string(job, s[i].directory);
+
+		if (s[i].flags & IMAGE_SOCKET_MOVED && strchr(file, '/'))
+			remove_all(path_beside(file, name));
+	}
+	remove_all(path_of(name));
+}

@@ -1,0 +1,142 @@
+/*
+ * Contexts of asynchronous I/O (io_setup(2)). One is memory that the kernel has mapped, and its
+ * address is what programs know it by: struct aio_ring in the kernel's fs/aio.c. What has been
+ * submitted and has not ended yet is told by nothing: it is waited for.
+ *
+ * A request that waits for a file (IOCB_CMD_POLL) may never end, and a cancelled one has an
+ * event, which the program would see. But programs use their requests again, and the context's
+ * memory still shows those that have ended: when one of them is such a poll, others may be
+ * under way.
+ */
+#include <inttypes.h>
+#include <linux/aio_abi.h>
+#include <string.h>
+#include <time.h>
+
+#include "supervisor/state/dump.h"
+
+/* Requests of a disk end within this time, if they end. */
+#define PATIENCE_NS 3000000000ull
+#define BUSY_NS     1000000000ull
+/* From a disk's end of a request to the event. */
+#define DELAY_NS 10000000ull
+
+/* Whether any disk has something to do; those of others, too. */
+static bool disks_are_busy(void)
+{
+	cleanup_free char *text = NULL;
+	unsigned long under_way;
+	size_t len;
+
+	if (read_file("/proc/diskstats", &text, &len, NULL))
+		return true;
+	for (const char *p = text; p && *p; p = strchr(p, '\n')) {
+		p += *p == '\n';
+		if (sscanf(p, "%*u %*u %*s %*u %*u %*u %*u %*u %*u %*u %*u %lu", &under_way) ==
+				1 &&
+			under_way)
+			return true;
+	}
+	return false;
+}
+
+/* Since when nothing has ended, and whether disks have been seen at rest meanwhile. */
+struct calm {
+	struct image_aio_ring ring;
+	uint64_t since, rest;
+};
+
+static int look(struct dump *d, const struct vma *v, struct calm *c, struct err *e)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint32_t tail = c->ring.tail;
+
+	if (tracee_read(d->process->mem_fd, v->start, &c->ring, sizeof(c->ring), e))
+		return -1;
+	if (c->ring.magic != IMAGE_AIO_MAGIC || !c->ring.nr || c->ring.tail >= c->ring.nr)
+		return err_set(e, 0,
+			"the AIO context at %#" PRIx64 " of process %d (%s) is none that is "
+			"known",
+			v->start, d->process->pid, d->process->comm);
+	if (!c->since || tail != c->ring.tail)
+		c->since = now;
+	if (!c->rest && !disks_are_busy())
+		c->rest = now;
+	return 0;
+}
+
+static int settle(struct dump *d, const struct vma *v, struct err *e)
+{
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC), now = begin;
+	const struct timespec pause = {.tv_nsec = DELAY_NS / 10};
+	struct calm c = {0};
+
+	for (; now - begin < PATIENCE_NS; now = clock_ns(CLOCK_MONOTONIC)) {
+		if (look(d, v, &c, e))
+			return -1;
+		if (c.rest && now > c.rest + DELAY_NS && now > c.since + DELAY_NS)
+			return 0;
+		/* Others keep them busy. */
+		if (now > c.since + BUSY_NS)
+			return 0;
+		/* Woken early: all the same. */
+		(void)nanosleep(&pause, NULL);
+	}
+	return err_set(e, 0,
+		"requests of asynchronous I/O (io_submit) of process %d (%s) are under way "
+		"that do not end in time",
+		d->process->pid, d->process->comm);
+}
+
+/* As the kernel takes it (aio_poll() in fs/aio.c). */
+static bool is_poll(const struct iocb *r)
+{
+	return r->aio_lio_opcode == IOCB_CMD_POLL && r->aio_buf && r->aio_buf <= UINT16_MAX &&
+	       !r->aio_nbytes && !r->aio_offset && !r->aio_reserved2 && !r->aio_rw_flags &&
+	       (int32_t)r->aio_fildes >= 0;
+}
+
+static int refuse_polls(struct dump *d, const struct vma *v, struct err *e)
+{
+	struct image_aio_ring ring;
+	cleanup_free struct io_event *events = NULL;
+	struct iocb request;
+
+	if (tracee_read(d->process->mem_fd, v->start, &ring, sizeof(ring), e))
+		return -1;
+	/* A program can write to it. */
+	if (ring.nr > (v->end - v->start - sizeof(ring)) / sizeof(*events))
+		ring.nr = (v->end - v->start - sizeof(ring)) / sizeof(*events);
+	events = xcalloc(ring.nr, sizeof(*events));
+	if (tracee_read(d->process->mem_fd, v->start + sizeof(ring), events,
+		    ring.nr * sizeof(*events), e))
+		return -1;
+	for (uint32_t i = 0; i < ring.nr; i++)
+		if (events[i].obj &&
+			!tracee_read(d->process->mem_fd, events[i].obj, &request,
+				sizeof(request), NULL) &&
+			is_poll(&request))
+			return err_set(e, 0,
+				"process %d (%s) waits for files by asynchronous I/O "
+				"(IOCB_CMD_POLL), and nothing tells which of these requests "
+				"are "
+				"under way",
+				d->process->pid, d->process->comm);
+	return 0;
+}
+
+bool dump_is_aio(const struct vma *v)
+{
+	return v->shared && !strncmp(v->name, "/[aio]", 6);
+}
+
+int dump_aio(struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
+{
+	if (v->offset)
+		return err_set(e, 0,
+			"the AIO context before %#" PRIx64 " of process %d (%s) has been cut, "
+			"which is not supported",
+			v->start, d->process->pid, d->process->comm);
+	r->kind = IMAGE_REGION_AIO;
+	return settle(d, v, e) || refuse_polls(d, v, e) ? -1 : 0;
+}

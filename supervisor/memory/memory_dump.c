@@ -1,0 +1,496 @@
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "shared/batch.h"
+#include "supervisor/state/dump.h"
+#include "supervisor/split/lower_half.h"
+#include "supervisor/split/lower_memory.h"
+#include "supervisor/target/module.h"
+#include "supervisor/target/pagemap.h"
+#include "supervisor/sysv/sysv.h"
+#include "supervisor/uring/uring.h"
+
+static const struct {
+	uint64_t vma;
+	uint32_t advice;
+} advices[] = {
+	{VMA_SEQUENTIAL, IMAGE_ADVICE_SEQUENTIAL},
+	{VMA_RANDOM, IMAGE_ADVICE_RANDOM},
+	{VMA_DONTFORK, IMAGE_ADVICE_DONTFORK},
+	{VMA_DONTDUMP, IMAGE_ADVICE_DONTDUMP},
+	{VMA_WIPEONFORK, IMAGE_ADVICE_WIPEONFORK},
+	{VMA_MERGEABLE, IMAGE_ADVICE_MERGEABLE},
+	{VMA_HUGEPAGE, IMAGE_ADVICE_HUGEPAGE},
+	{VMA_NOHUGEPAGE, IMAGE_ADVICE_NOHUGEPAGE},
+};
+
+static const struct {
+	uint64_t vma;
+	const char *what;
+} refusals[] = {
+	{VMA_UFFD, "is watched by userfaultfd"},
+	{VMA_SHADOWSTACK, "is a shadow stack"},
+	{VMA_IO, "is device memory"},
+	{VMA_PFNMAP, "is device memory"},
+	{VMA_SEALED, "is sealed (mseal)"},
+};
+
+static int refuse(struct dump *d, const struct vma *v, const char *what, struct err *e)
+{
+	return err_set(e, 0, "region %lx-%lx %s of process %d (%s) %s, which is not supported",
+		(unsigned long)v->start, (unsigned long)v->end, v->name, d->process->pid,
+		d->process->comm, what);
+}
+
+/* Memory of the target at @address + delta. */
+struct memory_source {
+	struct process *process;
+	uint64_t delta;
+};
+
+/* process_vm_readv copies once but wants readable pages; /proc/PID/mem reads them all. */
+static int read_memory(void *context, uint64_t address, void *data, size_t size, struct err *e)
+{
+	struct memory_source *source = context;
+	struct iovec local = {data, size};
+	struct iovec remote = {(void *)(address + source->delta), size};
+
+	if (process_vm_readv(source->process->task, &local, 1, &remote, 1, 0) == (ssize_t)size)
+		return 0;
+	if (tracee_read(source->process->mem_fd, address + source->delta, data, size, e))
+		return err_prefix(
+			e, "process %d (%s)", source->process->pid, source->process->comm);
+	return 0;
+}
+
+static struct memory_source *new_source(struct dump *d, uint64_t delta)
+{
+	struct memory_source *s = xmalloc(sizeof(*s));
+
+	s->process = d->process;
+	s->delta = delta;
+	buf_push(&d->contexts, void *, (void *)&s);
+	return s;
+}
+
+static void add_run(struct dump *d, struct memory_source *source, uint64_t start, uint64_t end,
+	bool keep_zero)
+{
+	struct block_run run = {
+		.address = start,
+		.size = end - start,
+		.keep_zero = keep_zero,
+		.read = read_memory,
+		.context = source,
+	};
+
+	if (start == end)
+		return;
+	buf_push(&d->runs, struct block_run, &run);
+	d->memory_bytes += run.size;
+}
+
+static struct image_region new_region(struct dump *d, const struct vma *v)
+{
+	struct image_region r = {
+		.start = v->start,
+		.end = v->end,
+		.offset = v->offset,
+		.page_size = v->page_size,
+		.prot = v->prot,
+		.max_prot = v->max_prot,
+		.tag = IMAGE_TAG_UPPER,
+		.name = image_writer_string(d->writer, v->name),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(advices); i++)
+		if (v->flags & advices[i].vma)
+			r.advice |= advices[i].advice;
+	if (v->flags & VMA_GROWSDOWN)
+		r.flags |= IMAGE_REGION_GROWSDOWN;
+	if (v->flags & VMA_NORESERVE)
+		r.flags |= IMAGE_REGION_NORESERVE;
+	if (v->flags & VMA_LOCKED)
+		r.flags |= IMAGE_REGION_LOCKED;
+	if (v->flags & VMA_LOCKONFAULT)
+		r.flags |= IMAGE_REGION_LOCKONFAULT;
+	if (v->flags & VMA_DROPPABLE)
+		r.flags |= IMAGE_REGION_DROPPABLE;
+	if (v->flags & VMA_HUGETLB)
+		r.flags |= IMAGE_REGION_HUGETLB;
+	if (!strcmp(v->name, "[stack]"))
+		r.flags |= IMAGE_REGION_STACK;
+	if (!strcmp(v->name, "[heap]"))
+		r.flags |= IMAGE_REGION_HEAP;
+	return r;
+}
+
+static uint32_t segment_flags(const struct vma *v)
+{
+	return (v->prot & PROT_READ ? PF_R : 0) | (v->prot & PROT_WRITE ? PF_W : 0) |
+	       (v->prot & PROT_EXEC ? PF_X : 0);
+}
+
+static void write_region(struct dump *d, const struct image_region *r)
+{
+	image_writer_note(d->writer, IMAGE_NOTE_REGIONS, r, sizeof(*r));
+}
+
+/* Guards are a property of pages; in the image they get regions of their own. */
+static void write_region_parts(
+	struct dump *d, const struct image_region *r, const struct page_run *runs, size_t count)
+{
+	struct image_region part = *r;
+
+	for (size_t i = 0; i < count; i++) {
+		if (runs[i].kind != PAGES_GUARD)
+			continue;
+		part.end = runs[i].start;
+		if (part.start < part.end)
+			write_region(d, &part);
+		part.start = runs[i].start;
+		part.end = runs[i].end;
+		part.offset = r->offset + (part.start - r->start);
+		part.advice |= IMAGE_ADVICE_GUARD;
+		write_region(d, &part);
+		part = *r;
+		part.start = runs[i].end;
+		part.offset = r->offset + (part.start - r->start);
+	}
+	part.end = r->end;
+	if (part.start < part.end)
+		write_region(d, &part);
+}
+
+/* A core file without the first page of a mapped ELF file shows no frame of it: the build-id
+ * is there. */
+static bool wants_first_page(struct dump *d, const struct vma *v, const struct page_run *first)
+{
+	unsigned char magic[SELFMAG];
+
+	if (v->offset || !(v->prot & PROT_READ) || (first && first->start == v->start))
+		return false;
+	return !tracee_read(d->process->mem_fd, v->start, magic, SELFMAG, NULL) &&
+	       !memcmp(magic, ELFMAG, SELFMAG);
+}
+
+/* Private memory: what the process has made its own. */
+static int dump_own_pages(struct dump *d, int pagemap, const struct vma *v,
+	const struct image_region *r, struct err *e)
+{
+	struct memory_source *source = new_source(d, 0);
+	bool file = r->kind == IMAGE_REGION_FILE || r->kind == IMAGE_REGION_PRIVATE;
+	cleanup_buf struct buf runs = {0};
+	struct page_run *run;
+	size_t count;
+
+	if (pagemap_scan(pagemap, v->start, v->end, &runs, e))
+		return err_prefix(e, "process %d (%s)", d->process->pid, d->process->comm);
+	run = runs.data;
+	count = buf_count(&runs, struct page_run);
+	write_region_parts(d, r, run, count);
+	if (file && wants_first_page(d, v, count ? run : NULL))
+		add_run(d, source, v->start, v->start + IMAGE_BLOCK, true);
+	for (size_t i = 0; i < count; i++)
+		if (run[i].kind == PAGES_OWN)
+			add_run(d, source, run[i].start, run[i].end, file);
+	image_writer_range(
+		d->writer, v->start, v->end, segment_flags(v), !file && v->prot != PROT_NONE);
+	return 0;
+}
+
+/* All of a private file mapping, as memory that no longer needs the file. */
+static int dump_whole(
+	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
+{
+	struct memory_source *source = new_source(d, 0);
+	uint64_t end = v->end;
+	char byte;
+
+	/* Behind the end of the file there is nothing to read (SIGBUS). */
+	while (end > v->start &&
+		tracee_read(d->process->mem_fd, end - IMAGE_BLOCK, &byte, 1, NULL))
+		end -= IMAGE_BLOCK;
+	r->kind = IMAGE_REGION_ANON;
+	write_region(d, r);
+	add_run(d, source, v->start, end, false);
+	image_writer_range(d->writer, v->start, v->end, segment_flags(v), true);
+	return 0;
+}
+
+/* Number (from 1) of the module in the note, adding it when new. */
+static int find_module(struct dump *d, const struct vma *v, bool identify, uint32_t *number,
+	bool *deleted, struct err *e)
+{
+	uint32_t path = image_writer_string(d->writer, v->name);
+	size_t count = buf_count(&d->modules_used, struct image_module);
+	struct image_module m = {0};
+
+	*deleted = false;
+	for (size_t i = 0; i < count; i++) {
+		struct image_module *known = buf_at(&d->modules_used, struct image_module, i);
+
+		if (known->path == path && known->inode == v->inode &&
+			!!(known->flags & IMAGE_MODULE_HASHED || known->build_id_size) ==
+				identify) {
+			*number = i + 1;
+			return 0;
+		}
+	}
+	m.inode = v->inode;
+	if (identify ? module_identify(d->modules, v->name, v->inode, &m, e)
+		     : module_look(v->name, &m, e))
+		return -1;
+	m.path = path;
+	*deleted = m.flags & IMAGE_MODULE_DELETED;
+	if (*deleted)
+		return 0;
+	buf_push(&d->modules_used, struct image_module, &m);
+	*number = count + 1;
+	return 0;
+}
+
+static int dump_private_file(
+	struct dump *d, int pagemap, const struct vma *v, struct image_region *r, struct err *e)
+{
+	struct stat st;
+	bool deleted;
+
+	if (strstr(v->name, " (deleted)")) {
+		r->object = fd_dump_private_mapping(d->fds, v);
+		if (!r->object)
+			return dump_whole(d, v, r, e);
+		r->kind = IMAGE_REGION_PRIVATE;
+		return dump_own_pages(d, pagemap, v, r, e);
+	}
+	/* A private mapping of /dev/zero is anonymous memory under another name. */
+	if (!stat(v->name, &st) && S_ISCHR(st.st_mode) && !strcmp(v->name, "/dev/zero")) {
+		r->kind = IMAGE_REGION_ANON;
+		return dump_own_pages(d, pagemap, v, r, e);
+	}
+	if (find_module(d, v, true, &r->module, &deleted, e))
+		return -1;
+	if (deleted || d->portable)
+		return dump_whole(d, v, r, e);
+	r->kind = IMAGE_REGION_FILE;
+	return dump_own_pages(d, pagemap, v, r, e);
+}
+
+/* Shared memory that only mappings lead to: from a process's memory into the job's file. Parts
+ * that an earlier mapping, of whatever process, has covered are left out. */
+static void add_shared_runs(struct dump *d, const struct vma *v, uint32_t object)
+{
+	struct memory_source *source = new_source(d, v->start - v->offset);
+	uint64_t at = v->offset, end = v->offset + (v->end - v->start);
+
+	while (at < end) {
+		uint64_t stop = end;
+		bool covered = false;
+
+		for (size_t i = 0; i < buf_count(d->shared_runs, struct block_run); i++) {
+			struct block_run *run = buf_at(d->shared_runs, struct block_run, i);
+
+			if (run->object != object)
+				continue;
+			if (run->address <= at && at < run->address + run->size) {
+				covered = true;
+				stop = run->address + run->size;
+				break;
+			}
+			if (run->address > at && run->address < stop)
+				stop = run->address;
+		}
+		if (!covered) {
+			struct block_run run = {.address = at,
+				.size = stop - at,
+				.object = object,
+				.read = read_memory,
+				.context = source};
+
+			buf_push(d->shared_runs, struct block_run, &run);
+			d->memory_bytes += run.size;
+		}
+		at = stop;
+	}
+}
+
+static int dump_segment(
+	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
+{
+	bool need_memory;
+	int object = sysv_dump_mapping(d->fds, d->process, v, &need_memory, e);
+
+	if (object < 0)
+		return -1;
+	r->kind = IMAGE_REGION_SYSV;
+	r->object = object;
+	image_writer_range(d->writer, v->start, v->end, segment_flags(v), false);
+	if (need_memory)
+		add_shared_runs(d, v, object);
+	write_region(d, r);
+	return 0;
+}
+
+static int dump_shared(
+	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
+{
+	bool need_memory = false, deleted;
+	struct stat st;
+	int object;
+
+	object = fd_dump_mapping(d->fds, d->process->task, v, &need_memory, e);
+	if (object < 0)
+		return -1;
+	image_writer_range(d->writer, v->start, v->end, segment_flags(v), false);
+	if (object) {
+		r->kind =
+			strcmp(v->name, URING_LINK) ? IMAGE_REGION_SHARED : IMAGE_REGION_URING;
+		r->object = object;
+		if (need_memory)
+			add_shared_runs(d, v, object);
+		write_region(d, r);
+		return 0;
+	}
+	if (stat(v->name, &st) || !S_ISREG(st.st_mode))
+		return refuse(d, v, "is a shared mapping of no regular file", e);
+	r->kind = IMAGE_REGION_SHARED_FILE;
+	if (find_module(d, v, false, &r->module, &deleted, e))
+		return -1;
+	write_region(d, r);
+	return 0;
+}
+
+static int dump_context(
+	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
+{
+	if (dump_aio(d, v, r, e))
+		return -1;
+	write_region(d, r);
+	add_run(d, new_source(d, 0), v->start, v->end, false);
+	image_writer_range(d->writer, v->start, v->end, segment_flags(v), true);
+	return 0;
+}
+
+static int dump_kernel_pages(struct dump *d, const struct vma *v, struct image_region *r)
+{
+	r->kind = strcmp(v->name, "[vdso]") ? IMAGE_REGION_VVAR : IMAGE_REGION_VDSO;
+	write_region(d, r);
+	return 0;
+}
+
+static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct err *e)
+{
+	struct image_region r = new_region(d, v);
+	int lower;
+
+	if (!strcmp(v->name, "[vsyscall]"))
+		return 0;
+	lower = lower_has_memory(d->process, v, e);
+	if (lower)
+		return lower < 0 ? -1 : 0;
+	if (!strncmp(v->name, "[vvar", 5) || !strcmp(v->name, "[vdso]"))
+		return dump_kernel_pages(d, v, &r);
+	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++)
+		if (v->flags & refusals[i].vma)
+			return refuse(d, v, refusals[i].what, e);
+	/* The kernel itself uses one for memory that may only be executed. */
+	if (v->protection_key && v->prot != PROT_EXEC)
+		return refuse(d, v, "has a protection key", e);
+	if (v->end > LOADER_ADDRESS_END)
+		return refuse(d, v, "lies beyond 47 bits", e);
+	if (v->start < LOADER_WINDOW + LOADER_WINDOW_SIZE && v->end > LOADER_WINDOW)
+		return refuse(d, v, "lies in trecr's own window of addresses", e);
+	if (sysv_is_segment(v))
+		return dump_segment(d, v, &r, e);
+	if (dump_is_aio(v))
+		return dump_context(d, v, &r, e);
+	if (v->shared)
+		return dump_shared(d, v, &r, e);
+	/* Huge pages without a file have a name all the same. */
+	if (v->flags & VMA_HUGETLB && strncmp(v->name, "/anon_hugepage", 14))
+		return dump_whole(d, v, &r, e);
+	if (lower_refuse_driver(d->process, v, e))
+		return -1;
+	if (v->name[0] == '/' && !(v->flags & VMA_HUGETLB))
+		return dump_private_file(d, pagemap, v, &r, e);
+	r.kind = IMAGE_REGION_ANON;
+	/* The kernel may take its contents at any time; and what the vdso's getrandom keeps
+	 * there must not come twice. */
+	if (v->flags & VMA_DROPPABLE) {
+		write_region(d, &r);
+		return 0;
+	}
+	return dump_own_pages(d, pagemap, v, &r, e);
+}
+
+/* Memory of GPUs is at addresses of the same space that the program's own has. */
+static void dump_device(struct dump *d, const struct device_range *range)
+{
+	struct device_source *source = device_source_new(d->process, range);
+	struct image_region r = {
+		.start = range->start,
+		.end = range->end,
+		.page_size = IMAGE_BLOCK,
+		.prot = PROT_READ | PROT_WRITE,
+		.max_prot = PROT_READ | PROT_WRITE,
+		.tag = IMAGE_TAG_GPU,
+		.kind = IMAGE_REGION_DEVICE,
+		.object = range->device,
+		.name = image_writer_string(d->writer, "[gpu]"),
+	};
+	struct block_run run = {
+		.address = range->start,
+		.size = range->end - range->start,
+		.read = device_source_read,
+		.context = source,
+	};
+
+	buf_push(&d->contexts, void *, (void *)&source);
+	buf_push(&d->runs, struct block_run, &run);
+	d->memory_bytes += run.size;
+	write_region(d, &r);
+	image_writer_range(d->writer, r.start, r.end, PF_R | PF_W, true);
+}
+
+/* Those below @address, from number *next on: regions come in the order of their addresses. */
+static void dump_devices(struct dump *d, uint64_t address, size_t *next)
+{
+	for (; *next < buf_count(&d->device, struct device_range); ++*next) {
+		const struct device_range *r = buf_at(&d->device, struct device_range, *next);
+
+		if (r->start >= address)
+			return;
+		dump_device(d, r);
+	}
+}
+
+static int find_devices(struct dump *d, struct err *e)
+{
+	if (lower_device_ranges(d->process, &d->device, e))
+		return -1;
+	return d->device.len ? staging_map(d->process, e) : 0;
+}
+
+int dump_memory(struct dump *d, struct err *e)
+{
+	cleanup_fd int pagemap = pagemap_open(d->process->task, e);
+	size_t next = 0;
+
+	if (pagemap < 0 || lower_read_parts(d->process, e) || find_devices(d, e) ||
+		procfs_vmas(d->process->task, &d->vmas, e))
+		return -1;
+	for (size_t i = 0; i < d->vmas.count; i++) {
+		dump_devices(d, d->vmas.v[i].start, &next);
+		if (dump_region(d, pagemap, &d->vmas.v[i], e))
+			return -1;
+	}
+	dump_devices(d, UINT64_MAX, &next);
+	core_note_files(d);
+	image_writer_note(
+		d->writer, IMAGE_NOTE_MODULES, d->modules_used.data, d->modules_used.len);
+	return 0;
+}

@@ -1,0 +1,422 @@
+/*
+ * The first batch: from the executed file's address space to the program's.
+ */
+#include <errno.h>
+#include <linux/sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ckpt/hash_variant.h"
+#include "supervisor/state/mempolicy.h"
+#include "supervisor/state/restore_plan.h"
+
+/* <linux/prctl.h> of kernel 5.17 */
+#ifndef PR_SET_VMA
+#define PR_SET_VMA           0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
+
+#ifndef MAP_DROPPABLE
+#define MAP_DROPPABLE 0x08
+#endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#ifndef SYS_mlock2
+#define SYS_mlock2 325
+#endif
+
+#define FILL_STACK 8192
+/* Below this a second thread costs more than it brings. */
+#define FILL_SHARE (8ul << 20)
+
+static const struct {
+	uint32_t advice;
+	int madvise;
+} advices[] = {
+	{IMAGE_ADVICE_SEQUENTIAL, MADV_SEQUENTIAL},
+	{IMAGE_ADVICE_RANDOM, MADV_RANDOM},
+	{IMAGE_ADVICE_DONTFORK, MADV_DONTFORK},
+	{IMAGE_ADVICE_DONTDUMP, MADV_DONTDUMP},
+	{IMAGE_ADVICE_WIPEONFORK, MADV_WIPEONFORK},
+	{IMAGE_ADVICE_MERGEABLE, MADV_MERGEABLE},
+	{IMAGE_ADVICE_HUGEPAGE, MADV_HUGEPAGE},
+	{IMAGE_ADVICE_NOHUGEPAGE, MADV_NOHUGEPAGE},
+};
+
+/* Is made and filled by others: the kernel, or the lower half. */
+static bool is_foreign(const struct image_region *g)
+{
+	return g->kind == IMAGE_REGION_VDSO || g->kind == IMAGE_REGION_VVAR ||
+	       g->kind == IMAGE_REGION_DEVICE;
+}
+
+static bool has_extents(const struct restore_plan *p, const struct image_region *g)
+{
+	size_t count;
+	const struct image_extent *x = image_extents(p->img, 0, &count);
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (x[mid].address + (uint64_t)x[mid].blocks * IMAGE_BLOCK <= g->start)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < count && x[low].address < g->end;
+}
+
+static int page_shift(uint64_t size)
+{
+	return __builtin_ctzll(size);
+}
+
+/* In a trial nothing is set aside, and nothing gets into files. */
+static uint64_t map_flags(const struct restore_plan *p, const struct image_region *g)
+{
+	uint64_t flags = MAP_FIXED_NOREPLACE;
+
+	switch (g->kind) {
+	case IMAGE_REGION_AIO: /* until restore/aio.c */
+		flags |= MAP_ANONYMOUS | MAP_PRIVATE;
+		break;
+	case IMAGE_REGION_ANON:
+		flags |= MAP_ANONYMOUS;
+		flags |= g->flags & IMAGE_REGION_DROPPABLE ? MAP_DROPPABLE : MAP_PRIVATE;
+		break;
+	case IMAGE_REGION_FILE:
+	case IMAGE_REGION_PRIVATE:
+		flags |= MAP_PRIVATE;
+		break;
+	case IMAGE_REGION_URING: /* until restore/rings.c */
+		flags |= MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE;
+		break;
+	case IMAGE_REGION_SHARED_FILE:
+		flags |= p->trial ? MAP_PRIVATE : MAP_SHARED;
+		break;
+	default:
+		flags |= MAP_SHARED;
+	}
+	if (g->flags & IMAGE_REGION_GROWSDOWN)
+		flags |= MAP_GROWSDOWN;
+	if (g->flags & IMAGE_REGION_NORESERVE)
+		flags |= MAP_NORESERVE;
+	if (p->trial)
+		return flags | MAP_NORESERVE;
+	if (g->flags & IMAGE_REGION_HUGETLB)
+		flags |= MAP_HUGETLB | (uint64_t)page_shift(g->page_size) << MAP_HUGE_SHIFT;
+	return flags;
+}
+
+static int region_fd(const struct restore_plan *p, const struct image_region *g)
+{
+	switch (g->kind) {
+	case IMAGE_REGION_FILE:
+		return extra_module(p->fds, g->module - 1, false);
+	case IMAGE_REGION_SHARED_FILE:
+		return extra_module(
+			p->fds, g->module - 1, g->max_prot & PROT_WRITE && !p->trial);
+	case IMAGE_REGION_SHARED:
+	case IMAGE_REGION_PRIVATE:
+		return extra_object(p->fds, g->object - 1);
+	default:
+		return -1;
+	}
+}
+
+/* "[anon:NAME]", as maps shows a name given with PR_SET_VMA. Other kernels have no names. */
+static void add_name(struct restore_plan *p, const struct image_region *g)
+{
+	static const char *const heads[] = {"[anon:", "[anon_shmem:"};
+	const char *shown = image_string(p->img, g->name);
+	size_t length = strlen(shown);
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		size_t head = strlen(heads[i]);
+		cleanup_free char *name = NULL;
+
+		if (strncmp(shown, heads[i], head) || shown[length - 1] != ']')
+			continue;
+		name = xasprintf("%.*s", (int)(length - head - 1), shown + head);
+		BATCH_ADD(&p->memory, "name memory", SYS_prctl, PR_SET_VMA,
+			PR_SET_VMA_ANON_NAME, g->start, g->end - g->start,
+			plan_string(&p->plan, name))
+			->check = BATCH_ANY;
+	}
+}
+
+static void add_advice(struct restore_plan *p, const struct image_region *g)
+{
+	uint64_t size = g->end - g->start;
+
+	for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
+		if (g->advice & advices[i].advice && !(g->flags & IMAGE_REGION_DROPPABLE))
+			BATCH_ADD(&p->memory, "advise the kernel on memory", SYS_madvise,
+				g->start, size, advices[i].madvise);
+}
+
+static void add_map(struct restore_plan *p, const struct image_region *g)
+{
+	uint64_t size = g->end - g->start, prot = g->prot;
+	struct batch_call *c;
+	int fd = region_fd(p, g);
+
+	if (has_extents(p, g))
+		prot |= PROT_WRITE;
+	c = BATCH_ADD(&p->memory,
+		g->flags & IMAGE_REGION_HUGETLB
+			? "map memory in huge pages (are enough set aside?)"
+			: "map memory",
+		SYS_mmap, g->start, size, prot, map_flags(p, g), fd, fd < 0 ? 0 : g->offset);
+	c->check = BATCH_EQUALS;
+	c->expect = g->start;
+	if (g->kind == IMAGE_REGION_URING)
+		return;
+	add_advice(p, g);
+	add_name(p, g);
+}
+
+/* Memory that cannot be read is marked as locked, and then reported as not there (ENOMEM). */
+static void add_lock(struct restore_plan *p, const struct image_region *g)
+{
+	struct batch_call *c = BATCH_ADD(&p->rest, "lock memory", SYS_mlock2, g->start,
+		g->end - g->start, p->trial || g->flags & IMAGE_REGION_LOCKONFAULT);
+
+	if (!g->prot || g->advice & IMAGE_ADVICE_GUARD)
+		c->check = BATCH_ANY;
+}
+
+/* What has to wait until the memory has its contents. */
+static void add_finish(struct restore_plan *p, const struct image_region *g)
+{
+	uint64_t size = g->end - g->start;
+
+	if (is_foreign(g))
+		return;
+	if (has_extents(p, g) && !(g->prot & PROT_WRITE))
+		BATCH_ADD(&p->rest, "protect memory", SYS_mprotect, g->start, size, g->prot);
+	if (g->advice & IMAGE_ADVICE_GUARD)
+		BATCH_ADD(&p->rest, "guard memory", SYS_madvise, g->start, size,
+			MADV_GUARD_INSTALL);
+	if (g->flags & IMAGE_REGION_LOCKED && g->kind != IMAGE_REGION_URING)
+		add_lock(p, g);
+}
+
+static enum batch_unit fastest_unit(void)
+{
+	const struct hash_variant *all[3];
+
+	hash_variants(all);
+	if (all[0] == &hash_avx512)
+		return BATCH_AVX512;
+	return all[0] == &hash_avx2 ? BATCH_AVX2 : BATCH_SSE2;
+}
+
+void restore_plan_fill(struct restore_plan *p, struct batch_builder *b,
+	const struct image_extent *x, uint64_t skip, uint64_t size)
+{
+	static const char what[] = "read memory from the image";
+	uint64_t to = x->address + skip, first = skip / IMAGE_BLOCK, hashes;
+
+	if (x->kind == IMAGE_EXTENT_ZERO) {
+		BATCH_ADD(b, what, SYS_pread64, p->fds->zero, to, size, 0)->check = BATCH_WHOLE;
+		return;
+	}
+	hashes = plan_data(
+		&p->plan, image_hash(p->img, x, first), size / IMAGE_BLOCK * IMAGE_HASH_SIZE);
+	BATCH_ADD(b, what, SYS_pread64, extra_source(p->fds, x->source), to, size,
+		x->file_offset + skip, hashes, fastest_unit())
+		->check = BATCH_BLOCKS;
+}
+
+/* The region of device memory that @x is of. An extent is of one kind of region only. */
+static bool is_on_device(const struct restore_plan *p, const struct image_extent *x)
+{
+	const struct image_region *g;
+	size_t high, low = 0;
+
+	g = image_note_array(p->img, IMAGE_NOTE_REGIONS, struct image_region, &high);
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (g[mid].end <= x->address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return g[low].kind == IMAGE_REGION_DEVICE;
+}
+
+/* Share the extents out by bytes, in the order of their addresses. */
+static void share_fill(struct restore_plan *p)
+{
+	size_t count;
+	const struct image_extent *x = image_extents(p->img, 0, &count);
+	uint64_t total = 0, share, given = 0;
+	unsigned threads, current = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!is_on_device(p, &x[i]))
+			total += (uint64_t)x[i].blocks * IMAGE_BLOCK;
+	threads = sysconf(_SC_NPROCESSORS_ONLN);
+	if (threads > FILL_THREADS_MAX)
+		threads = FILL_THREADS_MAX;
+	if (threads > total / FILL_SHARE + 1)
+		threads = total / FILL_SHARE + 1;
+	share = align_up(total / threads + 1, IMAGE_BLOCK);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t size = (uint64_t)x[i].blocks * IMAGE_BLOCK, skip = 0;
+
+		if (is_on_device(p, &x[i]))
+			continue;
+		while (skip < size) {
+			uint64_t left = share - given,
+				 n = size - skip < left ? size - skip : left;
+
+			restore_plan_fill(p, &p->fill[current], &x[i], skip, n);
+			skip += n;
+			given += n;
+			if (given == share && current + 1 < threads) {
+				current++;
+				given = 0;
+			} else if (given == share) {
+				share += size;
+			}
+		}
+	}
+	p->fill_threads = threads - 1;
+}
+
+#define THREAD_FLAGS                                                                           \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
+
+static void add_fill_thread(struct restore_plan *p, unsigned i)
+{
+	uint64_t batch = plan_batch(&p->plan, &p->fill[i], BATCH_EXIT);
+	uint64_t top = plan_stack(&p->plan, FILL_STACK, batch);
+	struct clone_args args = {.flags = THREAD_FLAGS, .stack = top - FILL_STACK + 16};
+	struct batch_call *c;
+	uint64_t at;
+
+	p->fill_at[i] = batch;
+	args.stack_size = top - args.stack;
+	at = plan_data(&p->plan, &args, sizeof(args));
+	c = BATCH_ADD(&p->memory, "start a thread", SYS_clone3, at, sizeof(args));
+	c->check = BATCH_THREAD;
+}
+
+static int check_region(
+	const struct restore_plan *p, const struct image_region *g, struct err *e)
+{
+	size_t modules, objects = p->fds->objects;
+
+	image_note_array(p->img, IMAGE_NOTE_MODULES, struct image_module, &modules);
+	if (g->start >= g->end || g->end > LOADER_ADDRESS_END ||
+		(g->start | g->end) % IMAGE_BLOCK ||
+		(g->kind != IMAGE_REGION_DEVICE &&
+			g->start < LOADER_WINDOW + LOADER_WINDOW_SIZE &&
+			g->end > LOADER_WINDOW))
+		return err_set(e, 0,
+			"the image has a region at impossible addresses, %#lx-%#lx",
+			(unsigned long)g->start, (unsigned long)g->end);
+	if (g->flags & IMAGE_REGION_HUGETLB &&
+		(g->page_size < IMAGE_BLOCK || g->page_size & (g->page_size - 1)))
+		return err_set(e, 0, "the image has a region with impossible pages");
+	if ((g->kind == IMAGE_REGION_FILE || g->kind == IMAGE_REGION_SHARED_FILE) &&
+		(!g->module || g->module > modules))
+		return err_set(e, 0, "the image names a mapped file that it does not have");
+	if ((g->kind == IMAGE_REGION_SHARED || g->kind == IMAGE_REGION_PRIVATE) &&
+		(!g->object || g->object > objects))
+		return err_set(e, 0, "the image names a shared object that it does not have");
+	return 0;
+}
+
+static bool holds_memory(const struct image_region *g)
+{
+	return g->kind == IMAGE_REGION_ANON || g->kind == IMAGE_REGION_FILE ||
+	       g->kind == IMAGE_REGION_PRIVATE || g->kind == IMAGE_REGION_DEVICE ||
+	       g->kind == IMAGE_REGION_AIO;
+}
+
+/* Regions in order, and memory to be filled only where one of them takes it: anything else
+ * could be the loader. */
+static int check_layout(const struct restore_plan *p, struct err *e)
+{
+	const struct image_region *g;
+	const struct image_extent *x;
+	size_t count, extents, at = 0;
+
+	g = image_note_array(p->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	for (size_t i = 0; i < count; i++)
+		if (check_region(p, &g[i], e))
+			return -1;
+	for (size_t i = 1; i < count; i++)
+		if (g[i].start < g[i - 1].end)
+			return err_set(e, 0, "the image has regions that overlap");
+	x = image_extents(p->img, 0, &extents);
+	for (size_t i = 0; i < extents; i++) {
+		uint64_t from = x[i].address, to = from + (uint64_t)x[i].blocks * IMAGE_BLOCK;
+
+		/* One extent may fill several regions without a gap between them. */
+		while (at < count && g[at].end <= from)
+			at++;
+		for (size_t k = at; from < to; k++) {
+			if (k == count || g[k].start > from || !holds_memory(&g[k]) ||
+				is_foreign(&g[k]) != is_foreign(&g[at]))
+				return err_set(e, 0,
+					"the image has memory at %#lx outside of its regions",
+					(unsigned long)from);
+			from = g[k].end;
+		}
+	}
+	return 0;
+}
+
+static void add_unmap_all(struct restore_plan *p)
+{
+	uint64_t window_end = LOADER_WINDOW + LOADER_WINDOW_SIZE;
+
+	BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, 0, LOADER_WINDOW);
+	BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, window_end,
+		LOADER_ADDRESS_END - window_end);
+}
+
+int restore_plan_memory(struct restore_plan *p, struct err *e)
+{
+	const struct image_region *g;
+	size_t count;
+
+	g = image_note_array(p->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	if (check_layout(p, e) || restore_plan_vdso(p, e))
+		return -1;
+	add_unmap_all(p);
+	restore_plan_old_vdso(p);
+	if (restore_plan_segments(p, e))
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (g[i].kind == IMAGE_REGION_SYSV)
+			add_advice(p, &g[i]);
+		else if (!is_foreign(&g[i]))
+			add_map(p, &g[i]);
+	/* Before a page of it is touched. */
+	mempolicy_plan_memory(p);
+	if (!p->trial)
+		share_fill(p);
+	else if (p->filled)
+		restore_plan_borrow(p);
+	for (unsigned i = 1; i <= p->fill_threads; i++)
+		add_fill_thread(p, i);
+	buf_add(&p->memory.calls, p->fill[0].calls.data, p->fill[0].calls.len);
+	buf_add(&p->memory.what, p->fill[0].what.data, p->fill[0].what.len);
+	for (size_t i = 0; i < count; i++)
+		add_finish(p, &g[i]);
+	return 0;
+}

@@ -1,0 +1,199 @@
+/*
+ * What a process does by itself about System V objects: attach segments, and have operations
+ * undone at its end.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+
+#include "supervisor/fd/made_objects.h"
+#include "supervisor/state/restore_plan.h"
+#include "supervisor/sysv/sysv.h"
+
+static const struct image_region *regions_of(const struct image *img, size_t *count)
+{
+	return image_note_array(img, IMAGE_NOTE_REGIONS, struct image_region, count);
+}
+
+static const struct image_object *object_of(
+	const struct restore_plan *p, const struct image_region *g)
+{
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(p->c->job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	return g->object && g->object <= count && o[g->object - 1].kind == IMAGE_OBJECT_SHM
+		       ? &o[g->object - 1]
+		       : NULL;
+}
+
+/* Where the segment was attached, of which @g is a part. */
+static uint64_t base_of(const struct image_region *g)
+{
+	return g->start - g->offset;
+}
+
+static bool same_attachment(const struct image_region *a, const struct image_region *b)
+{
+	return b->kind == IMAGE_REGION_SYSV && a->object == b->object &&
+	       base_of(a) == base_of(b);
+}
+
+static bool is_first(const struct image_region *g, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (same_attachment(&g[i], &g[k]))
+			return false;
+	return true;
+}
+
+/* Whether an earlier process has attached the segment, and so removed it. */
+static bool was_attached(const struct restore_plan *p, uint32_t object)
+{
+	for (size_t i = 0; i < p->index; i++) {
+		size_t count;
+		const struct image_region *g = regions_of(p->c->processes[i], &count);
+
+		for (size_t k = 0; k < count; k++)
+			if (g[k].kind == IMAGE_REGION_SYSV && g[k].object == object)
+				return true;
+	}
+	return false;
+}
+
+static uint32_t prot_of(const struct image_region *g)
+{
+	return PROT_READ | (g->max_prot & PROT_WRITE) | (g->prot & PROT_EXEC);
+}
+
+/* The parts of the attachment of @g[i] that are no longer mapped. */
+static void add_holes(struct restore_plan *p, const struct image_region *g, size_t count,
+	size_t i, uint64_t size)
+{
+	uint64_t at = base_of(&g[i]), end = at + size;
+
+	for (size_t k = 0; k < count; k++) {
+		if (!same_attachment(&g[i], &g[k]))
+			continue;
+		if (g[k].start > at)
+			BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, at, g[k].start - at);
+		at = g[k].end;
+		if (g[k].prot != prot_of(&g[i]))
+			BATCH_ADD(&p->memory, "protect memory", SYS_mprotect, g[k].start,
+				g[k].end - g[k].start, g[k].prot);
+	}
+	if (at < end)
+		BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, at, end - at);
+}
+
+static void add_attach(
+	struct restore_plan *p, const struct image_region *g, const struct image_object *o)
+{
+	uint64_t flags = 0;
+	struct batch_call *c;
+
+	if (!(g->max_prot & PROT_WRITE))
+		flags |= SHM_RDONLY;
+	if (g->prot & PROT_EXEC)
+		flags |= SHM_EXEC;
+	c = BATCH_ADD(&p->memory, "attach System V shared memory", SYS_shmat, o->inode,
+		base_of(g), flags);
+	c->check = BATCH_EQUALS;
+	c->expect = base_of(g);
+}
+
+int restore_plan_segments(struct restore_plan *p, struct err *e)
+{
+	size_t count;
+	const struct image_region *g = regions_of(p->img, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct image_object *o;
+
+		if (g[i].kind != IMAGE_REGION_SYSV)
+			continue;
+		o = object_of(p, &g[i]);
+		if (!o || g[i].offset > g[i].start)
+			return err_set(e, 0, "the image names a segment that it does not have");
+		if (!is_first(g, i))
+			continue;
+		add_attach(p, &g[i], o);
+		/* One that was removed while it was in use goes with its last user. */
+		if (o->mode & SHM_DEST && !was_attached(p, g[i].object))
+			BATCH_ADD(&p->memory, "remove System V shared memory", SYS_shmctl,
+				o->inode, IPC_RMID, 0);
+		add_holes(p, g, count, i, sysv_mapped_size(o));
+	}
+	return 0;
+}
+
+#define VALUE_MAX 32767 /* SEMVMX (include/uapi/linux/sem.h) */
+
+/* An operation that leads to @part being added at the end, and one that takes its effect on the
+ * value back. */
+static void add_pair(struct buf *ops, unsigned short number, int part, bool undo_first)
+{
+	struct sembuf pair[2] = {
+		{number, -part, IPC_NOWAIT | SEM_UNDO}, {number, part, IPC_NOWAIT}};
+
+	buf_push(ops, struct sembuf, &pair[!undo_first]);
+	buf_push(ops, struct sembuf, &pair[undo_first]);
+}
+
+/* Operations that leave the value as it is, and @undo to be added at the end. Between the two
+ * of a pair the value is in its range, too: they go to where there is more room, which may take
+ * several. */
+static void add_undo(
+	struct restore_plan *p, uint64_t id, const struct image_sem_undo *u, int value)
+{
+	bool down = value >= VALUE_MAX - value;
+	int room = down ? value : VALUE_MAX - value;
+	cleanup_buf struct buf ops = {0};
+
+	for (int left = u->undo, part; left; left -= part) {
+		part = left > room ? room : left < -room ? -room : left;
+		add_pair(&ops, u->number, part, down == (part > 0));
+	}
+	BATCH_ADD(&p->rest, "set what is undone at the end (SEM_UNDO)", SYS_semop, id,
+		plan_data(&p->plan, ops.data, ops.len), buf_count(&ops, struct sembuf));
+}
+
+static int add_undos(struct restore_plan *p, uint32_t number, const struct image_object *o,
+	int32_t pid, struct err *e)
+{
+	cleanup_buf struct buf all = {0};
+	const char *data = buf_grow(&all, o->size);
+	size_t at = o->args[1] * sizeof(uint16_t);
+
+	if (fd_contents(p->c->job, number, o->size, all.data, e))
+		return -1;
+	for (; at + sizeof(struct image_sem_undo) <= o->size;
+		at += sizeof(struct image_sem_undo)) {
+		struct image_sem_undo u;
+		uint16_t value;
+
+		memcpy(&u, data + at, sizeof(u));
+		if (u.pid != pid || u.number >= o->args[1])
+			continue;
+		memcpy(&value, data + u.number * sizeof(value), sizeof(value));
+		if (value > VALUE_MAX)
+			return err_set(e, 0, "the image is damaged: a semaphore's value");
+		add_undo(p, o->inode, &u, value);
+	}
+	return 0;
+}
+
+int restore_plan_undos(struct restore_plan *p, int32_t pid, struct err *e)
+{
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(p->c->job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	for (size_t i = 0; i < count; i++)
+		if (o[i].kind == IMAGE_OBJECT_SEM && add_undos(p, i + 1, &o[i], pid, e))
+			return -1;
+	return 0;
+}

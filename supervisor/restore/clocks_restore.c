@@ -1,0 +1,133 @@
+#include "supervisor/restore/clocks_restore.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/procfs.h"
+#include "lib/util.h"
+#include "supervisor/target/clone.h"
+
+/* Whether what the program has seen of its clocks is ahead of ours, or is counted from another
+ * start of a machine than ours. */
+static int would_jump(const struct image_job *info, bool *jump, struct err *e)
+{
+	static const uint8_t unknown[16];
+	struct clock_shifts here;
+	uint8_t boot_id[16];
+
+	clocks_boot_id(boot_id);
+	if (clocks_of(getpid(), &here, e))
+		return -1;
+	*jump = !memcmp(boot_id, unknown, 16) || memcmp(boot_id, info->boot_id, 16) ||
+		here.monotonic_ns != info->monotonic_shift_ns ||
+		here.boottime_ns != info->boottime_shift_ns ||
+		clock_ns(CLOCK_MONOTONIC) < info->monotonic_ns ||
+		clock_ns(CLOCK_BOOTTIME) < info->boottime_ns;
+	return 0;
+}
+
+/* 0, or the error that keeps us from setting clocks. */
+static int try_to_set(const struct clock_shifts *shifts, uint64_t clone_flags)
+{
+	pid_t pid = clone_process(clone_flags, 0);
+	int status;
+
+	if (!pid)
+		_exit(clocks_set(shifts) ? errno : 0);
+	if (pid < 0)
+		return errno;
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return ECHILD;
+	return WEXITSTATUS(status);
+}
+
+/* In a user namespace there is but our own user. */
+static bool is_ours_alone(const struct checkpoint *c)
+{
+	const struct image_job_process *p;
+	size_t count;
+
+	p = image_note_array(c->job, IMAGE_NOTE_PROCESSES, struct image_job_process, &count);
+	for (size_t i = 0; i < count; i++)
+		if (p[i].uid != geteuid())
+			return false;
+	return true;
+}
+
+/* In what way clocks can be set; 0, or the error that keeps us from it. In a user namespace a
+ * program would lose the privileges that it has. */
+static int find_way(const struct checkpoint *c, struct restore_clocks *out)
+{
+	int error = try_to_set(&out->shifts, 0);
+
+	if (error != EPERM && error != EACCES)
+		return error;
+	if (procfs_has_capability(CAP_SYS_ADMIN) || !is_ours_alone(c))
+		return error;
+	out->apart = true;
+	return try_to_set(&out->shifts, CLONE_NEWUSER);
+}
+
+static char *text_leap(int64_t ns)
+{
+	return xasprintf("%lld s %s", llabs(ns / 1000000000), ns < 0 ? "back" : "forward");
+}
+
+static void tell_of_leap(
+	const struct restore_options *o, const struct clock_shifts *leap, int error)
+{
+	cleanup_free char *monotonic = text_leap(leap->monotonic_ns);
+	cleanup_free char *boottime = text_leap(leap->boottime_ns);
+	cleanup_free char *line = xasprintf(
+		"the program's clocks jump, as no time namespace can be made here (%s): "
+		"CLOCK_MONOTONIC %s, CLOCK_BOOTTIME %s. Timers, and calls that wait until a "
+		"time of "
+		"these clocks, have been moved by as much. But where the program has noted "
+		"such a "
+		"time for later, as event loops do, it will %s",
+		error == EINVAL ? "the kernel has none" : strerror(error), monotonic, boottime,
+		leap->monotonic_ns < 0 ? "wait for that much longer" : "find that it is over");
+
+	if (o->notice)
+		o->notice(line);
+}
+
+int restore_clocks_choose(const struct checkpoint *c, const struct restore_options *o,
+	struct restore_clocks *out, struct err *e)
+{
+	const struct image_job *info = c->info;
+	bool jump;
+	int error;
+
+	memset(out, 0, sizeof(*out));
+	if (o->freeze_clock == FREEZE_CLOCK_NEVER)
+		return 0;
+	if (would_jump(info, &jump, e))
+		return -1;
+	if (o->freeze_clock == FREEZE_CLOCK_AUTO && !jump)
+		return 0;
+	if (clocks_plan(info->monotonic_ns, info->boottime_ns, &out->shifts, e))
+		return -1;
+	error = find_way(c, out);
+	out->go_on = !error;
+	if (!error && o->freeze_clock == FREEZE_CLOCK_AUTO && o->notice)
+		o->notice("the machine is another one, or has been started anew: the program's "
+			  "monotonic clocks go on from the checkpoint");
+	if (!error)
+		return 0;
+	if (o->freeze_clock == FREEZE_CLOCK_ALWAYS)
+		return err_set(e, error == EINVAL ? 0 : error,
+			error == EINVAL
+				? "cannot let the clocks go on from the checkpoint: this "
+				  "kernel has no time namespaces"
+				: "cannot let the clocks go on from the checkpoint");
+	out->apart = false;
+	out->leap.monotonic_ns = (int64_t)(clock_ns(CLOCK_MONOTONIC) - info->monotonic_ns);
+	out->leap.boottime_ns = (int64_t)(clock_ns(CLOCK_BOOTTIME) - info->boottime_ns);
+	tell_of_leap(o, &out->leap, error);
+	return 0;
+}

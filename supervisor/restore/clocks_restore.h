@@ -1,0 +1,32 @@
+/*
+ * restore/clocks.h - what clocks a program is brought back with.
+ *
+ * On the machine that it was saved on, and which has not been started anew since, its clocks
+ * are the machine's, and time has passed. Anywhere else CLOCK_MONOTONIC and CLOCK_BOOTTIME
+ * would jump, by hours or years, and with them the end of all that waits until a time of
+ * theirs: there they go on from the checkpoint, in a time namespace.
+ */
+#ifndef SUPERVISOR_RESTORE_CLOCKS_RESTORE_H
+#define SUPERVISOR_RESTORE_CLOCKS_RESTORE_H
+
+#include <stdbool.h>
+
+#include "ckpt/store.h"
+#include "lib/util.h"
+#include "supervisor/target/clocks.h"
+#include "supervisor/restore/restore.h"
+
+struct restore_clocks {
+	bool go_on;                 /* from the checkpoint, in a time namespace */
+	bool apart;                 /* which takes a user namespace, too */
+	struct clock_shifts shifts; /* of it, for clocks_set() */
+	/* Not so: by how much the times until which threads wait are to be moved. */
+	struct clock_shifts leap;
+	struct buf moved; /* struct moved_deadline: those that have been */
+};
+
+/* Decide as @o asks, and tell of it. */
+int restore_clocks_choose(const struct checkpoint *c, const struct restore_options *o,
+	struct restore_clocks *out, struct err *e);
+
+#endif

@@ -1,0 +1,187 @@
+/*
+ * A process that is merely sent SIGSTOP and let go would take what else is pending first, which
+ * may end it; its parent would get another SIGCHLD, and be told of the stop a second time, or
+ * of the wrong signal. So it is stopped while it is traced, with all other signals blocked;
+ * then the parent itself takes what it had taken before.
+ */
+#include "supervisor/restore/job_stops.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "supervisor/target/remote.h"
+
+#define PATIENCE_NS 10000000000ull
+
+/* Let @t go on with @signal, until @event. */
+static int run_to(struct tracee *t, int signal, enum tracee_event event, struct err *e)
+{
+	struct tracee_report report;
+
+	if (tracee_continue(t, signal, e) ||
+		tracee_wait(t, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS, &report, e))
+		return -1;
+	return report.event == event ? 0 : err_set(e, 0, "thread %d cannot be stopped", t->tid);
+}
+
+/* @t, in a trap stop, takes @signal, which stops its process. The interruption is for a signal
+ * that does not, as those of terminals in a group that has become an orphan (get_signal(),
+ * kernel/signal.c): then too it comes to a trap stop before it runs any of the program. */
+static int take(struct tracee *t, int signal, struct err *e)
+{
+	if (tgkill(t->pid, t->tid, SIGSTOP))
+		return err_set(e, errno, "cannot send a signal to thread %d", t->tid);
+	if (tracee_set_sigmask(t, ~0ull, e) || run_to(t, 0, TRACEE_EVENT_SIGNAL, e) ||
+		tracee_set_sigmask(t, ~(1ull << (signal - 1)), e) || tracee_interrupt(t, e))
+		return -1;
+	return run_to(t, signal, TRACEE_EVENT_TRAP, e);
+}
+
+static int stop_first(struct tracee *t, int signal, struct err *e)
+{
+	uint64_t mask;
+
+	if (tracee_get_sigmask(t, &mask, e) || take(t, signal, e) ||
+		(!t->group_stopped && take(t, SIGSTOP, e)))
+		return -1;
+	if (!t->group_stopped)
+		return err_set(e, 0, "process %d does not stop", t->pid);
+	return tracee_set_sigmask(t, mask, e);
+}
+
+/* The first thread that lives. */
+static struct thread *first_thread(struct restore_one *one)
+{
+	struct thread *t = one->process.threads;
+
+	return t->tracee.state == TRACEE_GONE ? t + 1 : t;
+}
+
+static int stop(struct restore_one *one, int signal, struct err *e)
+{
+	struct thread *first = first_thread(one);
+
+	if (stop_first(&first->tracee, signal, e))
+		return -1;
+	/* They take part in the stop before they look at any signal. */
+	for (struct thread *t = first + 1; t < one->process.threads + one->thread_count; t++)
+		if (run_to(&t->tracee, 0, TRACEE_EVENT_TRAP, e))
+			return -1;
+	return 0;
+}
+
+/* ---- signals that only we have caused ---- */
+
+static bool was_pending(const struct restore_one *one, int signal)
+{
+	const struct image_pending *pending;
+	size_t count;
+
+	pending = image_note_array(one->img, IMAGE_NOTE_PENDING, struct image_pending, &count);
+	for (size_t i = 0; i < count; i++) {
+		siginfo_t info;
+
+		memcpy(&info, pending[i].siginfo, sizeof(info));
+		if (info.si_signo == signal)
+			return true;
+	}
+	return false;
+}
+
+/* EAGAIN: there is none, as the parent does not want to hear of stops (SA_NOCLDSTOP). */
+static int take_out(const struct restore_one *one, struct remote *remote, uint64_t scratch,
+	int signal, struct err *e)
+{
+	struct {
+		uint64_t set;
+		struct timespec now;
+	} arg = {.set = 1ull << (signal - 1)};
+	int64_t result;
+
+	if (was_pending(one, signal))
+		return 0;
+	if (tracee_write(remote->process->mem_fd, scratch, &arg, sizeof(arg), e) ||
+		REMOTE_CALL(remote, &result, e, SYS_rt_sigtimedwait, scratch, 0,
+			scratch + sizeof(arg.set), sizeof(arg.set)))
+		return -1;
+	return result > 0 || result == -EAGAIN
+		       ? 0
+		       : err_set(e, -result, "cannot take a signal out of process %d",
+				 remote->process->pid);
+}
+
+/* What a process does about a stop or its end: waits for it if it is that of @child, and has
+ * not got @signal for it. */
+static int forget(struct restore_one *one, pid_t child, int signal, struct err *e)
+{
+	struct remote remote;
+	uint64_t scratch;
+	int64_t result;
+	int failed;
+
+	if (remote_begin(&remote, &one->process, first_thread(one), e))
+		return -1;
+	scratch = remote_scratch(&remote, 4096, e);
+	failed = !scratch ||
+		 (child && REMOTE_CALL(&remote, &result, e, SYS_waitid, P_PID, child, 0,
+				   WSTOPPED | WNOHANG | __WALL, 0)) ||
+		 take_out(one, &remote, scratch, signal, e);
+	if (remote_end(&remote, failed ? NULL : e))
+		return -1;
+	return failed;
+}
+
+/* ---- all of them ---- */
+
+static struct restore_one *parent_of(
+	struct restore_one *all, size_t count, const struct image_job_process *entry)
+{
+	for (size_t i = 0; entry->ppid && i < count; i++)
+		if (all[i].process.vpid == entry->ppid)
+			return &all[i];
+	return NULL;
+}
+
+/* It has been stopped and continued, and its parent has not waited for that. */
+static int go_on(struct restore_one *one, struct restore_one *parent, struct err *e)
+{
+	if (stop(one, SIGSTOP, e))
+		return -1;
+	if (kill(one->process.pid, SIGCONT))
+		return err_set(e, errno, "cannot continue process %d", one->process.pid);
+	return forget(one, 0, SIGCONT, e) || forget(parent, 0, SIGCHLD, e) ? -1 : 0;
+}
+
+static int stop_again(struct restore_one *one, struct restore_one *parent,
+	const struct image_job_process *entry, struct err *e)
+{
+	bool stopped = entry->flags & IMAGE_JOB_PROCESS_STOPPED;
+	bool told = stopped && !(entry->flags & IMAGE_JOB_PROCESS_UNTOLD);
+
+	/* Of one that was stopped in the middle of the checkpoint nobody has heard. */
+	if (stop(one, stopped ? WSTOPSIG(entry->status) : SIGSTOP, e))
+		return -1;
+	return parent && stopped ? forget(parent, told ? one->process.vpid : 0, SIGCHLD, e) : 0;
+}
+
+int restore_stops(struct restore_one *all, size_t count, const struct image_job_process *list,
+	struct err *e)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct restore_one *parent = parent_of(all, count, &list[i]);
+		int failed = 0;
+
+		if (all[i].ip->flags & IMAGE_PROCESS_STOPPED)
+			failed = stop_again(&all[i], parent, &list[i], e);
+		else if (parent && list[i].flags & IMAGE_JOB_PROCESS_CONTINUED)
+			failed = go_on(&all[i], parent, e);
+		if (failed)
+			return err_prefix(e, "cannot stop process %d (%s) again",
+				all[i].process.vpid, all[i].process.comm);
+	}
+	return 0;
+}

@@ -1,0 +1,43 @@
+/*
+ * common.h - what both ends of a control socket agree on.
+ *
+ * A supervisor listens at /tmp/trecr-UID/PID: UID its user's, PID its own. The directory is
+ * the user's alone; where somebody else has taken that name, it is /run/user/UID/trecr, which
+ * only the user can make. (Not the other way round: /run/user/UID goes when the user logs out,
+ * and programs stay.) One connection carries one request, a line, and its answer:
+ *
+ *	checkpoint stop=0|1 timeout_ms=N [drain_ms=N] [try=0|2] [tcp=MODE]
+ *						"notice TEXT" lines, then ok PATH; or kept
+ *						TEXT: complete, but not ended, and why
+ *	status					KEY VALUE lines, then an empty line
+ *
+ * or "error TEXT". A timeout of 0 is none. Backslash and newline in values are written as \\
+ * and \n. The supervisor closes the connection after the answer.
+ */
+#ifndef SUPERVISOR_RUN_CONTROL_PROTOCOL_H
+#define SUPERVISOR_RUN_CONTROL_PROTOCOL_H
+
+#include <sys/types.h>
+#include <sys/un.h>
+
+#include "lib/err.h"
+#include "lib/util.h"
+
+#define CONTROL_REQUEST_MAX 256 /* bytes of a request with its newline */
+
+/* How many directories there are to choose from, the best first. */
+#define CONTROL_DIRS 2
+
+/* Directory number @choice of @uid's sockets; the caller's to free. */
+char *control_dir(uid_t uid, int choice);
+
+/* Whether @dir is a directory of @uid's that nobody else can look into or change. */
+int control_check_dir(const char *dir, uid_t uid, struct err *e);
+
+/* Fill @address with the socket @pid in @dir. */
+void control_address(struct sockaddr_un *address, const char *dir, pid_t pid);
+
+void control_escape(struct buf *out, const char *value);
+void control_unescape(char *value);
+
+#endif

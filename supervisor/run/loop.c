@@ -1,0 +1,344 @@
+#include "supervisor/run/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+
+#include "lib/procfs.h"
+#include "supervisor/run/control_socket.h"
+#include "supervisor/run/requests.h"
+#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/start/job_control.h"
+#include "supervisor/start/namespace_init.h"
+#include "supervisor/start/signal_forwarding.h"
+
+struct loop {
+	struct control *control;
+	int signal_fd;
+	int timer_fd; /* -1: no periodic checkpoints */
+	int root_fd; /* pidfd of the root process, -1: it has been reaped by its init already */
+	int stopped; /* signal that the root process is stopped by, 0: it runs */
+	bool continued; /* by a SIGCONT that came while it was stopped */
+	bool ended;
+	int status; /* of the root process as of waitpid(2), once it has ended */
+};
+
+/* What is polled for, in this order; the control socket's descriptors follow. */
+enum { POLL_SIGNAL, POLL_TIMER, POLL_INIT, POLL_CONTROL };
+#define POLL_MAX (POLL_CONTROL + CONTROL_POLL_MAX)
+
+/* A standard stream that was closed must not become one of our descriptors, which messages
+ * would go to. The program finds it closed again. */
+static int occupy_standard_streams(struct err *e)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			return err_set(e, errno, "cannot open /dev/null");
+	} while (fd <= 2);
+	close(fd);
+	return 0;
+}
+
+/* Whoever executed us may have left us children: "daemon & exec trecr-run ...". */
+static int remember_strangers(struct supervisor *s, struct err *e)
+{
+	cleanup_free pid_t *pids = NULL;
+	size_t count;
+
+	if (procfs_children(getpid(), &pids, &count, e))
+		return -1;
+	if (count)
+		buf_add(&s->strangers, pids, count * sizeof(*pids));
+	return 0;
+}
+
+int loop_prepare(struct supervisor *s, struct err *e)
+{
+	struct loop *l = xcalloc(1, sizeof(*l));
+
+	s->loop = l;
+	l->timer_fd = l->root_fd = -1;
+	if (occupy_standard_streams(e) < 0)
+		return -1;
+	l->signal_fd = signals_take(e);
+	if (l->signal_fd < 0 || remember_strangers(s, e) < 0)
+		return -1;
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return err_set(
+			e, errno, "cannot become the subreaper of the program's processes");
+	l->control = control_open(e);
+	return l->control ? 0 : -1;
+}
+
+void loop_end(struct supervisor *s)
+{
+	if (!s->loop)
+		return;
+	control_close(s->loop->control);
+	s->loop->control = NULL;
+}
+
+static void complain(const struct supervisor *s, const struct err *e)
+{
+	fprintf(stderr, "%s: %s\n", s->tool, e->msg);
+}
+
+/* ---- the root process and its descendants ---- */
+
+static void root_ended(struct supervisor *s, int status)
+{
+	s->loop->ended = true;
+	s->loop->status = status;
+}
+
+/* A report can be older than the state it tells of: what counts is how things are now. */
+static void root_stopped(struct supervisor *s, int signal)
+{
+	s->loop->stopped = job_control_stopped(s->root) ? signal : 0;
+}
+
+static int status_of(const siginfo_t *info)
+{
+	if (info->si_code == CLD_EXITED)
+		return W_EXITCODE(info->si_status, 0);
+	return W_EXITCODE(0, info->si_status);
+}
+
+/* Reap all children that have ended: the root process, its init, and orphans of the tree. */
+static void reap(struct supervisor *s)
+{
+	siginfo_t info;
+
+	for (;;) {
+		info.si_pid = 0;
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) < 0 || !info.si_pid)
+			break;
+		if (info.si_pid == s->root && !s->init)
+			root_ended(s, status_of(&info));
+	}
+	if (s->init || s->loop->ended)
+		return;
+	/* It may end between the two calls: without WEXITED, a zombie counts as no child. */
+	info.si_pid = 0;
+	if (waitid(P_PID, s->root, &info, WEXITED | WSTOPPED | WNOHANG) < 0)
+		root_ended(s, W_EXITCODE(0, SIGKILL)); /* a checkpoint killed and reaped it */
+	else if (info.si_pid && info.si_code == CLD_STOPPED)
+		root_stopped(s, info.si_status);
+	else if (info.si_pid && info.si_code != CLD_TRAPPED)
+		root_ended(s, status_of(&info));
+}
+
+static void hear_init(struct supervisor *s)
+{
+	struct namespace_report report;
+
+	for (;;) {
+		ssize_t n = recv(s->init_fd, &report, sizeof(report), MSG_DONTWAIT);
+
+		if (n < 0)
+			return; /* all read */
+		if (n != sizeof(report)) {
+			/* An init that dies takes its namespace with it. */
+			root_ended(s, W_EXITCODE(0, SIGKILL));
+			return;
+		}
+		if (report.kind == NAMESPACE_STOPPED)
+			root_stopped(s, report.value);
+		if (report.kind == NAMESPACE_ENDED) {
+			root_ended(s, report.value);
+			return;
+		}
+	}
+}
+
+/* ---- signals ---- */
+
+/* We have been continued, or somebody wanted to make sure that we run. Where the program is
+ * in our process group it has mostly been continued by the same call; and it may have been
+ * stopped again since, which we have heard of then. */
+static void go_on(struct supervisor *s)
+{
+	struct timespec moment = {.tv_sec = 0, .tv_nsec = 2000000};
+
+	s->loop->continued = false;
+	/* Whoever sends to the group may have come to us first, and an init takes its time. */
+	for (int i = 0; i < (s->init ? 10 : 1); i++) {
+		if (s->loop->ended || s->loop->stopped || !job_control_stopped(s->root))
+			return;
+		(void)nanosleep(&moment, NULL);
+		hear_init(s);
+		reap(s);
+	}
+	if (!s->loop->ended && !s->loop->stopped && job_control_stopped(s->root))
+		(void)pidfd_send_signal(s->loop->root_fd, SIGCONT, NULL, 0); /* ended: fine */
+}
+
+static void handle_signal(struct supervisor *s, const struct signalfd_siginfo *info)
+{
+	struct err e = ERR_INIT;
+
+	if (info->ssi_signo == SIGCHLD)
+		return; /* reap() is called after all signals */
+	if ((int)info->ssi_signo == s->options.ckpt_signal) {
+		requests_checkpoint(s);
+		return;
+	}
+	if (job_control_is_wakeup(info))
+		return;
+	/* One that finds us running is like any other signal: the program may catch it. */
+	if (info->ssi_signo == SIGCONT && (s->loop->stopped || s->loop->continued)) {
+		s->loop->stopped = 0;
+		s->loop->continued = true;
+		return;
+	}
+	if (signals_for_us_alone(info) && s->loop->root_fd >= 0 &&
+		signals_forward(s->loop->root_fd, info, &e) < 0)
+		complain(s, &e);
+}
+
+static void handle_signals(struct supervisor *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->loop->signal_fd, &info, sizeof(info)) == sizeof(info))
+		handle_signal(s, &info);
+}
+
+/* ---- the clock ---- */
+
+static int start_timer(struct supervisor *s, struct err *e)
+{
+	struct itimerspec every = {
+		.it_interval.tv_sec = s->options.interval_s,
+		.it_value.tv_sec = s->options.interval_s,
+	};
+
+	if (!s->options.interval_s)
+		return 0;
+	s->loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->loop->timer_fd < 0 || timerfd_settime(s->loop->timer_fd, 0, &every, NULL) < 0)
+		return err_set(e, errno, "cannot start the timer for periodic checkpoints");
+	return 0;
+}
+
+static void handle_timer(struct supervisor *s)
+{
+	uint64_t expirations;
+
+	if (read(s->loop->timer_fd, &expirations, sizeof(expirations)) < 0)
+		return;
+	requests_checkpoint(s);
+	/* Those that came due meanwhile are left out. */
+	(void)!read(s->loop->timer_fd, &expirations, sizeof(expirations));
+}
+
+/* ---- the loop ---- */
+
+static size_t fill(const struct supervisor *s, struct pollfd *fds)
+{
+	struct loop *l = s->loop;
+
+	fds[POLL_SIGNAL] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
+	fds[POLL_TIMER] = (struct pollfd){.fd = l->timer_fd, .events = POLLIN};
+	fds[POLL_INIT] = (struct pollfd){.fd = s->init_fd, .events = POLLIN};
+	return POLL_CONTROL + control_poll(l->control, fds + POLL_CONTROL);
+}
+
+static void dispatch(struct supervisor *s, struct pollfd *fds, size_t count)
+{
+	if (fds[POLL_SIGNAL].revents)
+		handle_signals(s);
+	if (fds[POLL_INIT].revents)
+		hear_init(s);
+	reap(s);
+	if (s->loop->continued)
+		go_on(s);
+	if (s->loop->ended)
+		return;
+	if (fds[POLL_TIMER].revents)
+		handle_timer(s);
+	control_serve(
+		s->loop->control, fds + POLL_CONTROL, count - POLL_CONTROL, requests_answer, s);
+	/* A checkpoint may have seen the root process end. */
+	reap(s);
+}
+
+static void put_off(void *why, const struct control_request *request, struct buf *answer)
+{
+	buf_printf(answer, "error %s\n", (const char *)why);
+}
+
+void loop_put_off(struct supervisor *s, int ms, const char *why)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + ms * 1000000ull, now;
+	struct pollfd fds[CONTROL_POLL_MAX];
+
+	while ((now = clock_ns(CLOCK_MONOTONIC)) < deadline) {
+		size_t count = control_poll(s->loop->control, fds);
+
+		if (poll(fds, count, (deadline - now) / 1000000 + 1) > 0)
+			control_serve(s->loop->control, fds, count, put_off, (void *)why);
+	}
+}
+
+/* One round: wait for something and deal with it. When the program is stopped and there is
+ * nothing to be done, stop with it. */
+static void turn(struct supervisor *s)
+{
+	struct loop *l = s->loop;
+	struct pollfd fds[POLL_MAX];
+	size_t count = fill(s, fds);
+	int n = poll(fds, count, l->stopped ? 0 : -1);
+
+	if (n > 0) {
+		dispatch(s, fds, count);
+		return;
+	}
+	if (!l->stopped || !job_control_still_stopped(s->root)) {
+		l->stopped = 0;
+		return;
+	}
+	/* What is heard of from here on has happened since. */
+	reap(s);
+	if (l->stopped && !l->ended)
+		job_control_stop(l->stopped, s->root, fds + POLL_INIT, count - POLL_INIT);
+}
+
+/* Readers and writers of the program's standard input and output must see their ends when
+ * the program closes them. Standard error stays for messages. */
+static void let_go_of_streams(void)
+{
+	cleanup_fd int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0 || dup3(fd, 0, O_CLOEXEC) < 0 || dup3(fd, 1, O_CLOEXEC) < 0)
+		return; /* nobody is harmed at once: the streams end with us */
+}
+
+int loop_run(struct supervisor *s)
+{
+	struct loop *l = s->loop;
+	struct err e = ERR_INIT;
+
+	fd_remember_streams();
+	let_go_of_streams();
+	l->root_fd = pidfd_open(s->root, 0);
+	if (start_timer(s, &e) < 0)
+		complain(s, &e);
+	reap(s);
+	while (!l->ended)
+		turn(s);
+	loop_end(s);
+	return WIFSIGNALED(l->status) ? 128 + WTERMSIG(l->status) : WEXITSTATUS(l->status);
+}

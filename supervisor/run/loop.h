@@ -1,0 +1,27 @@
+/*
+ * loop.h - the supervisor's one event loop: children, signals, the clock, requests.
+ */
+#ifndef SUPERVISOR_RUN_LOOP_H
+#define SUPERVISOR_RUN_LOOP_H
+
+#include "lib/err.h"
+#include "supervisor/start/supervisor.h"
+
+/* To be called before the root process is made, in the process that will supervise it: takes
+ * over the signals (signals.h), becomes subreaper, opens the control socket. */
+int loop_prepare(struct supervisor *s, struct err *e);
+
+/* Between the two, while the program cannot be made: for @ms milliseconds, answer all requests
+ * with the error @why. */
+void loop_put_off(struct supervisor *s, int ms, const char *why);
+
+/* Supervise until the root process has ended; returns its exit status as trecr-run reports
+ * it (the program's, or 128 + signal). Standard input and output are let go, so that the
+ * program's are what others see of them. */
+int loop_run(struct supervisor *s);
+
+/* Undo loop_prepare() as far as others see it: removes the control socket. loop_run() does
+ * it by itself; this is for a start that fails. */
+void loop_end(struct supervisor *s);
+
+#endif

@@ -1,0 +1,118 @@
+#include "supervisor/run/requests.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/notices.h"
+#include "supervisor/run/control_protocol.h"
+#include "supervisor/start/job_control.h"
+
+static int take(struct supervisor *s, const struct checkpoint_request *request, struct err *e)
+{
+	int r = checkpoint_take(s, request, e);
+
+	if (r < 0)
+		return r;
+	if (s->options.verbose)
+		fprintf(stderr, "%s: checkpoint %s\n", s->tool, s->last.path);
+	return 0;
+}
+
+/* What comes again with every checkpoint is said once. */
+static void tell_once(void *arg, const char *line)
+{
+	struct supervisor *s = arg;
+	char *copy;
+
+	for (size_t i = 0; i < buf_count(&s->told, char *); i++)
+		if (!strcmp(*buf_at(&s->told, char *, i), line))
+			return;
+	copy = xstrdup(line);
+	buf_push(&s->told, char *, &copy);
+	fprintf(stderr, "%s: %s\n", s->tool, line);
+}
+
+void requests_checkpoint(struct supervisor *s)
+{
+	struct checkpoint_request request = {
+		.tcp = s->options.tcp, .drain_ns = s->options.drain_s * 1000000000ull};
+	struct err e = ERR_INIT;
+
+	if (take(s, &request, &e) < 0)
+		fprintf(stderr, "%s: cannot checkpoint: %s\n", s->tool, e.msg);
+	else
+		notices_take(tell_once, s);
+}
+
+static void add_text(struct buf *answer, const char *key, const char *value)
+{
+	buf_printf(answer, "%s ", key);
+	control_escape(answer, value);
+	buf_printf(answer, "\n");
+}
+
+static void add_notice(void *answer, const char *line)
+{
+	add_text(answer, "notice", line);
+}
+
+static void answer_checkpoint(
+	struct supervisor *s, const struct control_request *request, struct buf *answer)
+{
+	struct checkpoint_request take_it = {.stop = request->stop,
+		.no_try = request->no_try,
+		.verify = request->verify,
+		.deadline_ns = request->deadline_ns,
+		.drain_ns = request->drain_ns ? request->drain_ns
+					      : s->options.drain_s * 1000000000ull,
+		.tcp = request->has_tcp ? request->tcp : s->options.tcp};
+	struct err e = ERR_INIT;
+	int r = take(s, &take_it, &e);
+
+	if (r < 0) {
+		add_text(answer, r == CHECKPOINT_KEPT ? "kept" : "error", e.msg);
+		return;
+	}
+	notices_take(add_notice, answer);
+	add_text(answer, "ok", s->last.path);
+}
+
+static void add_number(struct buf *answer, const char *key, uint64_t value)
+{
+	buf_printf(answer, "%s %" PRIu64 "\n", key, value);
+}
+
+static void answer_status(const struct supervisor *s, struct buf *answer)
+{
+	add_number(answer, "supervisor", getpid());
+	add_number(answer, "pid", s->root);
+	add_text(answer, "command", s->command);
+	add_text(answer, "state", job_control_stopped(s->root) ? "stopped" : "running");
+	add_number(answer, "started_ns", s->started_realtime_ns);
+	add_text(answer, "directory", s->options.dir);
+	add_number(answer, "checkpoints_done", s->checkpoints_done);
+	add_number(answer, "checkpoints_failed", s->checkpoints_failed);
+	if (s->last.path) {
+		add_text(answer, "last_path", s->last.path);
+		add_number(answer, "last_time_ns", s->last.realtime_ns);
+		add_number(answer, "last_pause_ns", s->last.pause_ns);
+		add_number(answer, "last_stored_bytes", s->last.stored_bytes);
+		add_number(answer, "last_memory_bytes", s->last.memory_bytes);
+	}
+	buf_printf(answer, "\n");
+}
+
+void requests_answer(void *arg, const struct control_request *request, struct buf *answer)
+{
+	struct supervisor *s = arg;
+
+	switch (request->kind) {
+	case CONTROL_CHECKPOINT:
+		answer_checkpoint(s, request, answer);
+		break;
+	case CONTROL_STATUS:
+		answer_status(s, answer);
+		break;
+	}
+}

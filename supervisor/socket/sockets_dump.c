@@ -1,0 +1,374 @@
+/*
+ * The way of a checkpoint through the sockets: each is noted when its descriptor is looked at.
+ * When all are known, they are looked at, and what waits in them is read; that may bring
+ * descriptors that are open nowhere else, so on until there are no new ones. Then they are
+ * related to each other. Connections are read when that is done: those inside the tree are made
+ * to bring all that is under way, and those to the outside to stand still.
+ */
+#include "supervisor/socket/sockets_dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "supervisor/fd/objects.h"
+#include "supervisor/socket/socket_options.h"
+#include "supervisor/socket/tcp_repair.h"
+#include "supervisor/socket/socket_families.h"
+
+struct socket_dump *socket_dump_at(const struct fd_dump *d, uint32_t number)
+{
+	BUG_ON(!number || number > socket_dump_count(d));
+	return buf_at(&d->sockets, struct socket_dump, number - 1);
+}
+
+uint32_t socket_dump_count(const struct fd_dump *d)
+{
+	return buf_count(&d->sockets, struct socket_dump);
+}
+
+uint32_t socket_dump_find(const struct fd_dump *d, uint64_t inode)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++)
+		if (socket_dump_at(d, n)->inode == inode)
+			return n;
+	return 0;
+}
+
+const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *k)
+{
+	return fd_object_at(d, k->object)->text;
+}
+
+/* ---- the row of fd/kinds.c ---- */
+
+static int ask(int fd, int name, int *value)
+{
+	socklen_t size = sizeof(*value);
+
+	return getsockopt(fd, SOL_SOCKET, name, value, &size);
+}
+
+bool fd_socket_match(const struct fd_dump *d, const struct fd_source *s)
+{
+	int family, type, protocol;
+
+	if (!S_ISSOCK(s->st.st_mode) || s->flags & O_PATH || ask(s->dup, SO_DOMAIN, &family) ||
+		ask(s->dup, SO_TYPE, &type) || ask(s->dup, SO_PROTOCOL, &protocol))
+		return false;
+	return socket_is_known(family, type, protocol);
+}
+
+int fd_socket_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
+	struct err *e)
+{
+	int family, type, protocol;
+	struct socket_dump k = {.inode = s->st.st_ino, .pid = s->pid};
+	cleanup_fd int fd = fcntl(s->dup, F_DUPFD_CLOEXEC, 0);
+
+	/* One that came in a message. */
+	if (k.pid == getpid())
+		k.pid = *buf_at(&d->pids, pid_t, 0);
+	if (fd < 0 || ask(s->dup, SO_DOMAIN, &family) || ask(s->dup, SO_TYPE, &type) ||
+		ask(s->dup, SO_PROTOCOL, &protocol))
+		return err_set(e, errno, "cannot keep it open");
+	k.fd = steal_fd(&fd);
+	k.s.family = family;
+	k.s.type = type;
+	k.s.protocol = protocol;
+	k.object = x->object = fd_object_of(d, s, IMAGE_OBJECT_SOCKET);
+	buf_push(&d->sockets, struct socket_dump, &k);
+	x->args[0] = socket_dump_count(d);
+	x->args[1] = fd_source_owner(s);
+	return 0;
+}
+
+/* ---- looking ---- */
+
+/* With addresses and routes of its own. Before Linux 5.14 nothing tells. */
+static int refuse_namespace(const struct socket_dump *k, struct err *e)
+{
+	cleanup_fd int ours = -1;
+	uint64_t here, there;
+	socklen_t size = sizeof(here);
+
+	if (k->s.family == AF_UNIX)
+		return 0;
+	if (getsockopt(k->fd, SOL_SOCKET, SO_NETNS_COOKIE, &there, &size))
+		return errno == ENOPROTOOPT
+			       ? 0
+			       : err_set(e, errno, "cannot ask for its network namespace");
+	ours = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (ours < 0 || getsockopt(ours, SOL_SOCKET, SO_NETNS_COOKIE, &here, &size))
+		return err_set(e, errno, "cannot ask for the network namespace");
+	return here == there ? 0 : err_set(e, 0, "it is of another network namespace");
+}
+
+static int look(struct fd_dump *d, struct socket_dump *k, struct err *e)
+{
+	int r;
+
+	if (refuse_namespace(k, e))
+		return -1;
+	if (k->s.family == AF_UNIX)
+		r = socket_unix_look(d, k, e);
+	else if (k->s.family == AF_NETLINK)
+		r = socket_netlink_look(d, k, e);
+	else if (socket_is_raw(&k->s))
+		r = socket_raw_look(d, k, e);
+	else
+		r = socket_inet_look(d, k, e);
+	return r ? -1 : socket_options_save(k->fd, &k->s, &k->options, e);
+}
+
+struct queue {
+	struct fd_dump *d;
+	uint32_t number;
+};
+
+/* Take the descriptors of a message: all are ours to close or keep. */
+static int take_fds(struct queue *q, const struct socket_peeked *m, struct err *e)
+{
+	int failed = 0;
+
+	for (int i = 0; i < m->fd_count; i++) {
+		uint32_t description;
+
+		if (!failed)
+			failed = fd_dump_received(q->d, m->fds[i], &description, e);
+		else
+			close(m->fds[i]);
+		if (!failed)
+			buf_push(&socket_dump_at(q->d, q->number)->rights, uint32_t,
+				&description);
+	}
+	return failed;
+}
+
+static int take_message(void *context, const struct socket_peeked *m, struct err *e)
+{
+	struct queue *q = context;
+	struct socket_dump *k = socket_dump_at(q->d, q->number);
+	struct fd_object *o = fd_object_at(q->d, k->object);
+	struct image_message message = {
+		.offset = o->bytes.len,
+		.size = m->size,
+		.first_right = buf_count(&k->rights, uint32_t),
+		.right_count = m->fd_count,
+	};
+
+	if (m->name_size > sizeof(message.name))
+		return err_set(e, 0, "a sender's address is too long");
+	message.name_size = m->name_size;
+	memcpy(message.name, &m->name, m->name_size);
+	if (m->has_cred) {
+		message.flags |= IMAGE_MESSAGE_CRED;
+		message.pid = m->cred.pid;
+		message.uid = m->cred.uid;
+		message.gid = m->cred.gid;
+	}
+	buf_add(&o->bytes, m->data, m->size);
+	o->o.size = o->bytes.len;
+	buf_push(&k->messages, struct image_message, &message);
+	return take_fds(q, m, e); /* moves the sockets and objects */
+}
+
+static bool has_queue(const struct image_socket *s)
+{
+	bool connection = s->type != SOCK_DGRAM;
+
+	if (s->family == AF_NETLINK || socket_is_raw(s) || s->state == IMAGE_SOCKET_LISTENING)
+		return false;
+	return !connection || s->state != IMAGE_SOCKET_OPEN;
+}
+
+static bool is_tcp(const struct socket_dump *k)
+{
+	return (k->s.family == AF_INET || k->s.family == AF_INET6) && k->s.type == SOCK_STREAM;
+}
+
+static int read_queue(struct fd_dump *d, uint32_t number, struct err *e)
+{
+	struct socket_dump *k = socket_dump_at(d, number);
+	struct queue q = {d, number};
+
+	return has_queue(&k->s) ? socket_peek(k->fd, k->inode, k->pid, take_message, &q, e) : 0;
+}
+
+static int look_at_all(struct fd_dump *d, struct err *e)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		struct socket_dump *k = socket_dump_at(d, n);
+
+		if (k->looked_at)
+			continue;
+		k->looked_at = true;
+		if (look(d, k, e) || (!is_tcp(k) && read_queue(d, n, e)))
+			return err_prefix(e, "%s", socket_dump_text(d, socket_dump_at(d, n)));
+	}
+	return 0;
+}
+
+static int relate_all(struct fd_dump *d, struct err *e)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		struct socket_dump *k = socket_dump_at(d, n);
+		int r = 0;
+
+		if (k->s.family == AF_UNIX)
+			r = socket_unix_relate(d, k, e);
+		else if (k->s.family != AF_NETLINK)
+			r = socket_inet_relate(d, k, e);
+		if (r)
+			return err_prefix(e, "%s", socket_dump_text(d, k));
+	}
+	return 0;
+}
+
+/* These bring no descriptors. */
+static int read_connections(struct fd_dump *d, struct err *e)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		struct socket_dump *k = socket_dump_at(d, n);
+
+		if (!is_tcp(k))
+			continue;
+		if (socket_inet_gather(d, k, e) || read_queue(d, n, e) ||
+			(k->kept && socket_inet_save_kept(d, k, e)))
+			return err_prefix(e, "%s", socket_dump_text(d, k));
+	}
+	return 0;
+}
+
+static int check_backlogs(struct fd_dump *d, struct err *e)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		struct socket_dump *k = socket_dump_at(d, n);
+
+		if (socket_inet_check_backlog(d, k, e))
+			return err_prefix(e, "%s", socket_dump_text(d, k));
+	}
+	return 0;
+}
+
+int socket_dump_all(struct fd_dump *d, struct err *e)
+{
+	if (look_at_all(d, e) || relate_all(d, e))
+		return -1;
+	if (socket_dump_keeps(d))
+		socket_lock_settle();
+	return read_connections(d, e) || check_backlogs(d, e) ? -1 : 0;
+}
+
+/* ---- writing ---- */
+
+struct counts {
+	uint32_t options, messages, rights;
+};
+
+static void write_one(struct fd_dump *d, struct socket_dump *k, struct counts *c)
+{
+	k->s.first_option = c->options;
+	k->s.option_count = buf_count(&k->options, struct image_socket_option);
+	k->s.first_message = c->messages;
+	k->s.message_count = buf_count(&k->messages, struct image_message);
+	for (size_t i = 0; i < k->s.message_count; i++)
+		buf_at(&k->messages, struct image_message, i)->first_right += c->rights;
+	c->options += k->s.option_count;
+	c->messages += k->s.message_count;
+	c->rights += buf_count(&k->rights, uint32_t);
+	image_writer_note(d->job, IMAGE_NOTE_SOCKETS, &k->s, sizeof(k->s));
+	image_writer_note(d->job, IMAGE_NOTE_SOCKET_OPTIONS, k->options.data, k->options.len);
+	image_writer_note(d->job, IMAGE_NOTE_MESSAGES, k->messages.data, k->messages.len);
+	image_writer_note(d->job, IMAGE_NOTE_RIGHTS, k->rights.data, k->rights.len);
+	if (k->kept)
+		image_writer_note(d->job, IMAGE_NOTE_TCP, &k->tcp, sizeof(k->tcp));
+}
+
+void socket_dump_write(struct fd_dump *d)
+{
+	struct counts c = {0};
+
+	for (size_t i = 0; i < buf_count(&d->descriptions, struct fd_described); i++) {
+		const struct image_description *x =
+			&buf_at(&d->descriptions, struct fd_described, i)->x;
+
+		if (x->kind == IMAGE_FD_SOCKET)
+			socket_dump_at(d, x->args[0])->s.description = i;
+	}
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++)
+		write_one(d, socket_dump_at(d, n), &c);
+}
+
+/* ---- the end ---- */
+
+bool socket_dump_keeps(const struct fd_dump *d)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++)
+		if (socket_dump_at(d, n)->kept)
+			return true;
+	return false;
+}
+
+void socket_dump_go_on(struct fd_dump *d)
+{
+	socket_lock_end(&d->lock);
+}
+
+static int hold_all(struct fd_dump *d, struct socket_lock *lasting, struct err *e)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		const struct socket_dump *k = socket_dump_at(d, n);
+
+		if (k->kept && socket_lock_add(lasting, k->s.name, k->s.peer_name, e))
+			return err_prefix(e, "%s", socket_dump_text(d, k));
+	}
+	return 0;
+}
+
+int socket_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e)
+{
+	cleanup_free char *name = socket_lock_name(job_id);
+	struct socket_lock lasting;
+	int failed;
+
+	if (socket_lock_begin(&lasting, name, e))
+		return -1;
+	failed = hold_all(d, &lasting, e);
+	socket_lock_end(&lasting);
+	if (failed)
+		(void)socket_lock_remove(name, NULL); /* what it was that failed is told */
+	return failed;
+}
+
+/* An end that closes first would keep its port for a minute (TIME_WAIT). Nobody is told that is
+ * not part of the program. */
+void socket_dump_let_go(struct fd_dump *d)
+{
+	const struct linger now = {.l_onoff = 1};
+
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		const struct socket_dump *k = socket_dump_at(d, n);
+
+		if (k->kept)
+			socket_repair_enter(k->fd);
+		if (k->s.family != AF_UNIX && k->s.type == SOCK_STREAM && k->s.peer)
+			(void)setsockopt(k->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	}
+}
+
+void socket_dump_free(struct fd_dump *d)
+{
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
+		struct socket_dump *k = socket_dump_at(d, n);
+
+		close(k->fd);
+		buf_free(&k->options);
+		buf_free(&k->messages);
+		buf_free(&k->rights);
+		buf_free(&k->waiting);
+	}
+	buf_free(&d->sockets);
+	socket_lock_end(&d->lock); /* behind the sockets, which say something as they close */
+}

@@ -1,0 +1,464 @@
+/*
+ * socket/restore_unix.c - UNIX sockets at a restart.
+ *
+ * Connections without names come from socketpair(2). Where an end has a name, it was accepted
+ * from a socket that listened there: from that one if it is still there, else from one made for
+ * the moment. A file that the name led to and that is gone stays gone: such a name is bound in
+ * a root directory of its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "supervisor/fd/temporary_directories.h"
+#include "supervisor/socket/sockets_restore.h"
+#include "supervisor/socket/socket_families.h"
+
+/* They double: 2.5 s in all. */
+#define PAUSES         8
+#define FIRST_PAUSE_NS 10000000
+
+/* ---- names ---- */
+
+struct bind {
+	int fd;
+	const uint8_t *name;
+	uint32_t size;
+	const char *path; /* of the file, NULL: none */
+	bool hidden;      /* below a root of its own */
+	int probe;        /* a socket of the same type */
+	const struct image_socket *s;
+};
+
+/* A new directory in @scraps (consumed) that can be a root. */
+static char *new_root(struct socket_restore *q, char *scraps, struct err *e)
+{
+	cleanup_free char *in = scraps;
+	char *path = in ? xasprintf("%s/%u", in, q->roots++) : NULL;
+
+	if (!path)
+		return NULL;
+	if (!mkdir(path, 0700)) {
+		cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd >= 0 && !fchmod(fd, 0777))
+			return path;
+	}
+	err_set(e, errno, "cannot make %s", path);
+	free(path);
+	return NULL;
+}
+
+static int make_directories(const char *path)
+{
+	char copy[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	for (char *p = strchr(copy + 1, '/'); p; p = strchr(p + 1, '/')) {
+		*p = 0;
+		if (!mkdir(copy, 0777) ? chmod(copy, 0777) : errno != EEXIST)
+			return errno;
+		*p = '/';
+	}
+	return 0;
+}
+
+/* The file of a socket that nobody has any more may go. */
+static int make_way(const struct bind *b)
+{
+	struct stat st;
+
+	if (lstat(b->path, &st))
+		return errno == ENOENT ? 0 : errno;
+	if (!S_ISSOCK(st.st_mode))
+		return EEXIST;
+	if (!connect(b->probe, (const struct sockaddr *)b->name, b->size))
+		return EADDRINUSE;
+	if (errno != ECONNREFUSED)
+		return errno == EPROTOTYPE ? EADDRINUSE : errno;
+	return unlink(b->path) ? errno : 0;
+}
+
+static int bind_it(void *arg, int unused[2])
+{
+	const struct bind *b = arg;
+	int error = 0;
+
+	if (b->path)
+		error = b->hidden ? make_directories(b->path) : make_way(b);
+	if (error)
+		return error;
+	if (bind(b->fd, (const struct sockaddr *)b->name, b->size))
+		return errno;
+	if (!b->path)
+		return 0;
+	/* Others of the program's users are to connect, whatever our umask. */
+	if (b->hidden)
+		return chmod(b->path, 0777) ? errno : 0;
+	/* Who may connect is a matter of the mode; another's file can stay ours. */
+	(void)!lchown(b->path, b->s->file_uid, b->s->file_gid);
+	return chmod(b->path, b->s->file_mode) ? errno : 0;
+}
+
+/* Where its file was, if not under its name; else NULL. */
+static const char *moved_to(const struct socket_restore *q, const struct image_socket *s)
+{
+	return s->flags & IMAGE_SOCKET_MOVED ? image_string(q->r->job, s->directory) : NULL;
+}
+
+/* The kernel frees the name of a socket late that was on its way in a message when its program
+ * ended: it looks for such when others are closed (net/unix/garbage.c). */
+static int bind_as(const struct socket_act *as, struct bind *b, const char *what, struct err *e)
+{
+	struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS};
+
+	for (int i = 0; socket_act(as, bind_it, b, NULL, what, e); i++) {
+		cleanup_fd int other = -1;
+
+		if (e->code != EADDRINUSE || i == PAUSES)
+			return -1;
+		other = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		nanosleep(&pause, NULL);
+		pause.tv_nsec *= 2;
+	}
+	return 0;
+}
+
+/* Bind @fd to @name. Not to be found by it in the file system: *root is where it is (the
+ * caller's to free), else @root is NULL. */
+static int bind_name(struct socket_restore *q, int fd, const struct image_socket *s,
+	const uint8_t *name, uint32_t size, char **root, struct err *e)
+{
+	struct bind b = {.fd = fd, .name = name, .size = size, .hidden = root, .s = s};
+	cleanup_free char *path = NULL, *what = NULL;
+	cleanup_buf struct buf shown = {0};
+	cleanup_fd int probe = -1;
+	const char *moved = moved_to(q, s);
+	struct socket_act as = {0};
+
+	if (socket_name_is_file(name, size)) {
+		b.path = path = socket_name_path(name, size);
+		b.probe = probe = socket(AF_UNIX, s->type | SOCK_CLOEXEC, 0);
+		if (root)
+			as.root = *root = new_root(q,
+				moved ? fd_scraps_beside(moved, q->r->options->scraps, e)
+				      : fd_scraps(q->r->options->scraps, e),
+				e);
+		else if (path[0] != '/')
+			as.directory = image_string(q->r->job, s->directory);
+		if (root && !*root)
+			return -1;
+	}
+	socket_name_show(name, size, &shown);
+	what = xasprintf("bind a socket to %.*s", (int)shown.len, (const char *)shown.data);
+	return bind_as(&as, &b, what, e);
+}
+
+static int bind_own(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+	struct socket_made *made = &q->made[number - 1];
+
+	if (!s->name_size)
+		return 0;
+	return bind_name(q, made->fd, s, s->name, s->name_size,
+		s->flags & IMAGE_SOCKET_FILE && !moved_to(q, s) ? NULL : &made->root, e);
+}
+
+/* It stays below its own root as long as others are to be connected to its name. */
+int socket_unix_reveal(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	const char *to = moved_to(q, s), *root = q->made[number - 1].root;
+	cleanup_free char *path = NULL, *from = NULL;
+	cleanup_fd int probe = -1;
+	struct bind b;
+	int error;
+
+	if (!to || !root || !socket_name_is_file(s->name, s->name_size))
+		return 0;
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s", to);
+	probe = socket(AF_UNIX, s->type | SOCK_CLOEXEC, 0);
+	b = (struct bind){
+		.name = (uint8_t *)&name, .size = sizeof(name), .path = to, .probe = probe};
+	error = make_way(&b);
+	if (error)
+		return err_set(e, error, "cannot bind a socket to %s", to);
+	path = socket_name_path(s->name, s->name_size);
+	from = xasprintf("%s%s", root, path);
+	if (rename(from, to))
+		return err_set(e, errno, "cannot rename %s to %s", from, to);
+	(void)!lchown(to, s->file_uid, s->file_gid); /* another's file can stay ours */
+	if (chmod(to, s->file_mode))
+		return err_set(e, errno, "cannot set the mode of %s", to);
+	return 0;
+}
+
+/* ---- connecting ---- */
+
+struct call {
+	int fd, backlog;
+	const uint8_t *name;
+	uint32_t size;
+	int type;
+};
+
+static int connect_it(void *arg, int unused[2])
+{
+	const struct call *c = arg;
+
+	return connect(c->fd, (const struct sockaddr *)c->name, c->size) ? errno : 0;
+}
+
+static int listen_it(void *arg, int unused[2])
+{
+	const struct call *c = arg;
+
+	return listen(c->fd, c->backlog) ? errno : 0;
+}
+
+static int pair_it(void *arg, int fds[2])
+{
+	const struct call *c = arg;
+
+	return socketpair(AF_UNIX, c->type | SOCK_CLOEXEC, 0, fds) ? errno : 0;
+}
+
+/* As the process whose credentials @s shows. */
+static struct socket_act as_seen_by(const struct image_socket *s)
+{
+	return (struct socket_act){
+		.pid = s->cred_pid,
+		.has_user = s->flags & IMAGE_SOCKET_CRED,
+		.uid = s->cred_uid,
+		.gid = s->cred_gid,
+	};
+}
+
+int socket_unix_connect(struct socket_restore *q, int fd, size_t number,
+	const struct socket_act *as, struct err *e)
+{
+	const struct image_socket *to = &q->s[number - 1];
+	struct call c = {.fd = fd, .name = to->name, .size = to->name_size};
+	struct socket_act here = as ? *as : (struct socket_act){0};
+
+	if (socket_make(q, number, e))
+		return -1;
+	here.root = q->made[number - 1].root;
+	if (!here.root && to->directory)
+		here.directory = image_string(q->r->job, to->directory);
+	return socket_act(&here, connect_it, &c, NULL, "connect a socket", e);
+}
+
+static size_t find_listening(
+	const struct socket_restore *q, int type, const struct image_socket *s)
+{
+	for (size_t n = 1; n <= q->count; n++) {
+		const struct image_socket *l = &q->s[n - 1];
+
+		if (l->state == IMAGE_SOCKET_LISTENING && l->family == AF_UNIX &&
+			l->type == type && l->name_size == s->name_size &&
+			!memcmp(l->name, s->name, s->name_size))
+			return n;
+	}
+	return 0;
+}
+
+static int make_pair(struct socket_restore *q, const struct image_socket *a, int *fd_a,
+	int *fd_b, struct err *e)
+{
+	struct socket_act as = as_seen_by(a);
+	struct call c = {.type = a->type};
+	int fds[2];
+
+	if (socket_act(&as, pair_it, &c, fds, "make a pair of sockets", e))
+		return -1;
+	*fd_a = fd_lift(q->r, fds[0], e);
+	*fd_b = fd_lift(q->r, fds[1], e);
+	return *fd_a < 0 || *fd_b < 0 ? -1 : 0;
+}
+
+/* @client to one that listens for the moment where the end @server was accepted. */
+static int meet_at_name(struct socket_restore *q, const struct image_socket *server,
+	const struct image_socket *client, int client_fd, int *listening, struct err *e)
+{
+	struct socket_act as = as_seen_by(client);
+	struct call c = {.backlog = 1, .name = server->name, .size = server->name_size};
+	cleanup_free char *root = NULL;
+
+	*listening = c.fd = socket(AF_UNIX, server->type | SOCK_CLOEXEC, 0);
+	if (c.fd < 0)
+		return err_set(e, errno, "cannot make a socket");
+	if (bind_name(q, c.fd, server, server->name, server->name_size, &root, e) ||
+		socket_act(&as, listen_it, &c, NULL, "listen at a socket", e))
+		return -1;
+	as = as_seen_by(server);
+	as.root = root;
+	c.fd = client_fd;
+	return socket_act(&as, connect_it, &c, NULL, "connect a socket", e);
+}
+
+/* A connection from @client to @server, an end that has a name. */
+static int make_connection(struct socket_restore *q, const struct image_socket *server,
+	const struct image_socket *client, int *server_fd, int *client_fd, struct err *e)
+{
+	struct socket_act as = as_seen_by(server);
+	cleanup_fd int temporary = -1;
+	size_t listener = find_listening(q, server->type, server);
+	int fd, accepted;
+
+	fd = socket(AF_UNIX, client->type | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_set(e, errno, "cannot make a socket");
+	*client_fd = fd = fd_lift(q->r, fd, e);
+	if (fd < 0)
+		return -1;
+	if (client->name_size) {
+		cleanup_free char *root = NULL;
+
+		if (bind_name(q, fd, client, client->name, client->name_size, &root, e))
+			return -1;
+	}
+	if (listener ? socket_unix_connect(q, fd, listener, &as, e)
+		     : meet_at_name(q, server, client, fd, &temporary, e))
+		return -1;
+	accepted = accept4(
+		listener ? q->made[listener - 1].fd : temporary, NULL, NULL, SOCK_CLOEXEC);
+	if (accepted < 0)
+		return err_set(e, errno, "cannot accept a connection");
+	*server_fd = fd_lift(q->r, accepted, e);
+	return *server_fd < 0 ? -1 : 0;
+}
+
+static int make_ends(struct socket_restore *q, const struct image_socket *a,
+	const struct image_socket *b, int *fd_a, int *fd_b, struct err *e)
+{
+	if (!a->name_size && !b->name_size)
+		return make_pair(q, a, fd_a, fd_b, e);
+	if (!b->name_size || find_listening(q, a->type, a))
+		return make_connection(q, a, b, fd_a, fd_b, e);
+	return make_connection(q, b, a, fd_b, fd_a, e);
+}
+
+/* The other end of one whose other end is no more, as far as it shows. */
+static struct image_socket ghost_of(const struct image_socket *s)
+{
+	struct image_socket ghost = {
+		.family = s->family, .type = s->type, .name_size = s->peer_name_size};
+
+	memcpy(ghost.name, s->peer_name, s->peer_name_size);
+	return ghost;
+}
+
+/* ---- by kind ---- */
+
+static int make_connected(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+	struct socket_made *made = &q->made[number - 1];
+	struct socket_made *peer = s->peer ? &q->made[s->peer - 1] : NULL;
+	struct image_socket ghost;
+
+	if (s->state == IMAGE_SOCKET_ENDED) {
+		ghost = ghost_of(s);
+		if (make_ends(q, s, &ghost, &made->fd, &made->other, e))
+			return -1;
+		made->sender = made->other;
+		return 0;
+	}
+	if (!peer || q->s[s->peer - 1].peer != number || peer->fd >= 0)
+		return err_set(e, 0, "the image is damaged: ends of a connection");
+	if (make_ends(q, s, &q->s[s->peer - 1], &made->fd, &peer->fd, e))
+		return -1;
+	made->sender = peer->fd;
+	peer->sender = made->fd;
+	return 0;
+}
+
+/* A datagram socket without a name can be sent to by the one only that it was made with. */
+static size_t find_partner(const struct socket_restore *q, size_t number)
+{
+	const struct image_socket *s = &q->s[number - 1];
+
+	if (s->peer && !q->s[s->peer - 1].name_size)
+		return s->peer;
+	for (size_t n = 1; n <= q->count && !s->name_size; n++)
+		if (q->s[n - 1].peer == number && q->s[n - 1].type == SOCK_DGRAM)
+			return n;
+	return 0;
+}
+
+static int make_datagram(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+	struct socket_made *made = &q->made[number - 1], *other;
+	size_t partner = find_partner(q, number);
+
+	if (s->state == IMAGE_SOCKET_ENDED) {
+		if (make_pair(q, s, &made->fd, &made->other, e))
+			return -1;
+		made->sender = made->other;
+		return bind_own(q, number, e);
+	}
+	if (!partner) {
+		made->fd = socket_new(q, s, e);
+		return made->fd < 0 ? -1 : bind_own(q, number, e);
+	}
+	other = &q->made[partner - 1];
+	if (partner == number || other->fd >= 0)
+		return err_set(e, 0,
+			"datagram sockets are connected in a way that cannot be "
+			"made again");
+	if (make_pair(q, s, &made->fd, &other->fd, e))
+		return -1;
+	made->sender = other->fd;
+	other->sender = made->fd;
+	made->pair = partner;
+	other->pair = number;
+	return bind_own(q, number, e) || bind_own(q, partner, e) ? -1 : 0;
+}
+
+int socket_unix_listen(struct socket_restore *q, size_t number, uint32_t backlog, struct err *e)
+{
+	struct socket_act as = as_seen_by(&q->s[number - 1]);
+	struct call c = {.fd = q->made[number - 1].fd, .backlog = backlog};
+
+	return socket_act(&as, listen_it, &c, NULL, "listen at a socket", e);
+}
+
+int socket_unix_make(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+	struct socket_made *made = &q->made[number - 1];
+
+	if (s->type == SOCK_DGRAM)
+		return make_datagram(q, number, e);
+	if (s->state == IMAGE_SOCKET_CONNECTED || s->state == IMAGE_SOCKET_ENDED)
+		return make_connected(q, number, e);
+	made->fd = socket_new(q, s, e);
+	if (made->fd < 0 || bind_own(q, number, e) || socket_is_new(q, number, e))
+		return -1;
+	return s->state == IMAGE_SOCKET_LISTENING
+		       ? socket_unix_listen(q, number, socket_backlog_needed(q, number), e)
+		       : 0;
+}
+
+int socket_unix_sender(struct socket_restore *q, const struct image_message *m, struct err *e)
+{
+	struct image_socket like = {.family = AF_UNIX, .type = SOCK_DGRAM};
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	cleanup_free char *root = NULL;
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot make a socket");
+	if (m->name_size > offsetof(struct sockaddr_un, sun_path) &&
+		bind_name(q, fd, &like, m->name, m->name_size, &root, e))
+		return -1;
+	return steal_fd(&fd);
+}

@@ -1,0 +1,140 @@
+/* What of a process is its lower half's, and so is no part of an image: memory and descriptors.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "shared/batch.h"
+#include "bringup/space.h"
+#include "supervisor/split/lower_half.h"
+
+/* Children of fork(2) have it, too: copies of the window and of what lies outside of it, and
+ * descriptors, of no use to them. */
+static bool read_kept(const struct process *p, struct records_kept *kept)
+{
+	return !lower_peek(p->pid, RECORDS_WINDOW, kept, sizeof(*kept)) &&
+	       kept->magic == RECORDS_MAGIC && kept->version == RECORDS_VERSION;
+}
+
+static bool read_outside(struct process *p, uint64_t list)
+{
+	cleanup_free struct space_range *ranges = NULL;
+	uint32_t count;
+
+	if (lower_peek(
+		    p->pid, list + offsetof(struct space_list, count), &count, sizeof(count)) ||
+		count > SPACE_RANGES)
+		return false;
+	ranges = xcalloc(count + 1, sizeof(*ranges));
+	if (count && lower_peek(p->pid, list + offsetof(struct space_list, ranges), ranges,
+			     count * sizeof(*ranges)))
+		return false;
+	buf_add(&p->outside, ranges, count * sizeof(*ranges));
+	return true;
+}
+
+int lower_read_parts(struct process *p, struct err *e)
+{
+	struct records_kept kept;
+
+	p->has_window = read_kept(p, &kept);
+	p->outside.len = 0;
+	/* A child may have lost its copy: by a restart, or because it gave it back. */
+	if (!p->has_window || read_outside(p, kept.outside) || !p->lower)
+		return 0;
+	return err_set(
+		e, 0, "cannot read what memory the lower half of process %d has", p->pid);
+}
+
+int lower_has_memory(const struct process *p, const struct vma *v, struct err *e)
+{
+	const struct space_range *ranges;
+	size_t count;
+
+	if (p->has_window && v->start >= LOWER_WINDOW &&
+		v->end <= LOWER_WINDOW + LOWER_WINDOW_SIZE)
+		return 1;
+	ranges = p->outside.data;
+	count = buf_count(&p->outside, struct space_range);
+	for (size_t i = 0; i < count; i++) {
+		if (v->end <= ranges[i].start || v->start >= ranges[i].end)
+			continue;
+		if (v->start >= ranges[i].start && v->end <= ranges[i].end)
+			return 1;
+		return err_set(e, 0,
+			"memory of the program and of the driver at %#lx-%#lx of process %d "
+			"(%s) "
+			"cannot be told apart",
+			(unsigned long)v->start, (unsigned long)v->end, p->pid, p->comm);
+	}
+	return 0;
+}
+
+static int check_descriptor(
+	const struct process *p, const struct records_kept *kept, int fd, struct err *e)
+{
+	unsigned bit = fd - kept->fd_base;
+
+	if (fd < kept->fd_base || (bit < RECORDS_FDS && kept->fds[bit / 64] >> bit % 64 & 1))
+		return 0;
+	return err_set(e, 0,
+		"descriptor %d of process %d (%s) lies among those of the driver, from %d on, "
+		"which is not supported",
+		fd, p->pid, p->comm, kept->fd_base);
+}
+
+int lower_fd_limit(const struct process *p, int *limit, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/fd", p->pid);
+	struct records_kept kept;
+	struct dirent *entry;
+	int r = 0;
+	DIR *dir;
+
+	*limit = LOWER_FD_BASE;
+	if (!read_kept(p, &kept) || !kept.fd_base)
+		return 0;
+	if (kept.fd_base < 0)
+		return lower_damaged(p->pid, e);
+	*limit = kept.fd_base;
+	dir = opendir(path);
+	if (!dir)
+		return err_set(e, errno, "cannot list %s", path);
+	while (!r && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			r = check_descriptor(p, &kept, atoi(entry->d_name), e);
+	closedir(dir);
+	return r;
+}
+
+/* ---- a driver that came in without us ---- */
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* .../trecr/stubs/NAME, or .../trecr/RELEASE/stubs/NAME where it is installed; or those that
+ * count. */
+static bool is_stub(const char *path)
+{
+	const char *name = file_name(path);
+
+	return strstr(path, "/trecr/") &&
+	       ((name - path > 7 && !strncmp(name - 7, "/stubs/", 7)) ||
+		       (name - path > 10 && !strncmp(name - 10, "/coverage/", 10)));
+}
+
+int lower_refuse_driver(const struct process *p, const struct vma *v, struct err *e)
+{
+	if (strncmp(file_name(v->name), "libcuda.so", 10) || is_stub(v->name))
+		return 0;
+	return err_set(e, 0,
+		"process %d (%s) has loaded the GPU driver's library %s past trecr's, and "
+		"cannot be "
+		"checkpointed",
+		p->pid, p->comm, v->name);
+}

@@ -1,0 +1,83 @@
+#include "supervisor/split/lower_restore.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "supervisor/split/lower_half.h"
+#include "supervisor/target/module.h"
+#include "supervisor/target/remote_function.h"
+
+/* A driver takes seconds to come up, and as long again for what it is to make. */
+#define START_NS  300000000000ull
+#define REPLAY_NS 1800000000000ull
+
+static const struct image_module *lower_files(const struct restore_one *one, size_t *count)
+{
+	return image_note_array(one->img, IMAGE_NOTE_LOWER, struct image_module, count);
+}
+
+int restore_lower_check(const struct restore_one *one)
+{
+	const struct image_module *m;
+	size_t count;
+
+	m = lower_files(one, &count);
+	for (size_t i = 0; i < count; i++)
+		if (module_check(&m[i], image_string(one->img, m[i].path), one->e))
+			return err_prefix(one->e, "the program needs the GPU driver and "
+						  "libraries that it ran with");
+	return 0;
+}
+
+static int start(struct restore_one *one)
+{
+	struct process *p = &one->process;
+	char failure[sizeof(RECORDS->failure)];
+	int32_t result;
+
+	if (remote_function(p, &p->threads[0], p->lower->info.restart,
+		    clock_ns(CLOCK_MONOTONIC) + START_NS, one->e) ||
+		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, result), &result,
+			sizeof(result), one->e) ||
+		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, failure),
+			failure, sizeof(failure), one->e))
+		return -1;
+	failure[sizeof(failure) - 1] = 0;
+	return result ? err_set(one->e, 0, "%s", failure) : 0;
+}
+
+bool restore_lower_wanted(const struct restore_one *one)
+{
+	size_t count;
+
+	lower_files(one, &count);
+	return count;
+}
+
+static int replay(struct restore_one *one)
+{
+	struct process *p = &one->process;
+	int failed = lower_order(p, one->o->trial ? LOWER_TRY : LOWER_REPLAY, NULL, 0,
+		clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, one->e);
+
+	one->no_room = failed && p->lower->no_room;
+	return failed;
+}
+
+int restore_lower_run(struct restore_one *one)
+{
+	struct process *p = &one->process;
+
+	if (!restore_lower_wanted(one))
+		return 0;
+	if (lower_find(p, one->e))
+		return -1;
+	if (!p->lower || p->lower->state != RECORDS_UP)
+		return err_set(one->e, 0, "the image lacks the records of the lower half");
+	if (start(one))
+		return err_prefix(one->e, "cannot bring back the lower half of process %d (%s)",
+			p->vpid, p->comm);
+	if (replay(one))
+		return -1;
+	return one->o->trial ? 0 : restore_device_memory(one);
+}

@@ -1,0 +1,75 @@
+/*
+ * supervisor.h - what one supervisor knows: the program it started or brought back, how it
+ * is to be checkpointed, and where.
+ *
+ * The supervisor is the parent (or, behind a namespace's init, the grandparent) of the root
+ * process and subreaper of its tree. It is attached to nothing while the program runs.
+ */
+#ifndef SUPERVISOR_START_SUPERVISOR_H
+#define SUPERVISOR_START_SUPERVISOR_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ckpt/store.h"
+#include "lib/err.h"
+#include "lib/util.h"
+#include "supervisor/descriptors/descriptors_dump.h"
+
+struct supervisor_options {
+	const char *dir;     /* where checkpoints go; NULL: ./trecr-NAME-PID */
+	unsigned interval_s; /* periodic checkpoints, 0: none */
+	unsigned keep;       /* how many checkpoints to keep */
+	bool incremental;
+	unsigned full_every; /* with incremental: one checkpoint in so many is a full one, 0:
+				only the first */
+	bool portable;
+	uint64_t save_files; /* contents of files up to this size, 0: of none */
+	int ckpt_signal;     /* take a checkpoint on this signal, 0: none */
+	enum fd_tcp tcp;     /* connections to the outside */
+	unsigned drain_s;    /* how long GPUs may take to come to rest */
+	bool verbose;
+};
+
+struct supervisor {
+	const char *tool; /* "trecr-run", for messages */
+	struct supervisor_options options;
+
+	pid_t root;           /* the program, as this process sees its id */
+	pid_t init;           /* init of the namespace it lives in, 0: none; our child then */
+	int init_fd;          /* reports of that init (namespace_init.h), -1: none */
+	int release_fd;       /* holds a restored process back (spawn.h), -1: none */
+	char *command;        /* for messages and the image */
+	struct buf strangers; /* pid_t: children that we had before we became a supervisor */
+
+	struct store *store; /* opened at the first checkpoint */
+	uint8_t job_id[16];
+	struct module_cache *modules; /* what is known of mapped files (module.h) */
+	struct buf sleeps; /* struct sleep_record: threads found asleep (syscall/restart.h) */
+
+	/* The last complete checkpoint; all zero when there was none yet. */
+	struct {
+		char *path;
+		uint64_t sequence;
+		uint64_t realtime_ns;
+		uint64_t pause_ns;
+		uint64_t stored_bytes;
+		uint64_t memory_bytes;
+		bool doubtful; /* it could not be restarted: nothing is to build on it */
+	} last;
+	uint64_t started_realtime_ns;
+	uint64_t checkpoints_done, checkpoints_failed;
+	struct buf told; /* char *: notices that have been given on standard error */
+
+	struct loop *loop; /* the event loop's own (loop.c) */
+};
+
+/* Before any is known. */
+#define SUPERVISOR_INIT(name)                                                                  \
+	{                                                                                      \
+		.tool = (name), .init_fd = -1, .release_fd = -1                                \
+	}
+
+#endif

@@ -1,0 +1,111 @@
+#include "supervisor/start/supervisor_options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "lib/util.h"
+
+#define FIELD(name) offsetof(struct supervisor_options, name)
+
+static const char *const tcp_modes[] = {
+	[FD_TCP_REFUSE] = "refuse",
+	[FD_TCP_RESET] = "reset",
+	[FD_TCP_KEEP] = "keep",
+};
+
+int opt_tcp(void *field, const char *value, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tcp_modes); i++)
+		if (!strcmp(value, tcp_modes[i])) {
+			*(enum fd_tcp *)field = i;
+			return 0;
+		}
+	return err_set(e, 0, "is none of refuse, reset and keep");
+}
+
+#define DEFAULT_SIZE (256ull << 20)
+
+static int opt_size(void *field, const char *value, struct err *e)
+{
+	static const char units[] = "KMGT";
+	unsigned long long size;
+	const char *unit;
+	char *end;
+
+	if (!*value) {
+		*(uint64_t *)field = DEFAULT_SIZE;
+		return 0;
+	}
+	errno = 0;
+	size = strtoull(value, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (errno || end == value || *value == '-' || !size || (*end && (!unit || end[1])) ||
+		(unit && size >> (54 - 10 * (unit - units))))
+		return err_set(e, 0, "is no size (as 512K or 2G)");
+	*(uint64_t *)field = unit ? size << (10 * (unit - units + 1)) : size;
+	return 0;
+}
+
+const struct opt supervisor_option_rows[] = {
+	{'d', "dir", "DIR", "where checkpoints go", opt_text, FIELD(dir)},
+	{'i', "interval", "SEC", "take a checkpoint every SEC seconds", opt_positive,
+		FIELD(interval_s)},
+	{'k', "keep", "N", "keep the newest N checkpoints (default 2)", opt_positive,
+		FIELD(keep)},
+	{0, "incremental", NULL, "write only what has changed since the last one", opt_flag,
+		FIELD(incremental)},
+	{0, "full-every", "N",
+		"with --incremental: make every Nth a full one\n"
+		"(default 10, 0: never)",
+		opt_number, FIELD(full_every)},
+	{0, "portable", NULL, "store mapped files (program, libraries) as well", opt_flag,
+		FIELD(portable)},
+	{0, "save-files", "[=SIZE]",
+		"save contents of files that are open for writing,\n"
+		"of SIZE bytes (K, M, G; default 256M) at most each",
+		opt_size, FIELD(save_files)},
+	{0, "ckpt-signal", "SIG", "take a checkpoint when SIG is sent to this process",
+		opt_signal, FIELD(ckpt_signal)},
+	{0, "tcp", "MODE",
+		"TCP connections to the outside: refuse the\n"
+		"checkpoint (default), reset them at a restart, or\n"
+		"keep them (takes a privilege)",
+		opt_tcp, FIELD(tcp)},
+	{0, "drain-timeout", "SEC",
+		"how long GPUs may take to finish their work\n"
+		"(default 30)",
+		opt_positive, FIELD(drain_s)},
+	{'v', "verbose", NULL, "say more on standard error", opt_flag, FIELD(verbose)},
+	{0},
+};
+
+/* What a file may be called that is not there yet. */
+static bool is_name(const char *name)
+{
+	return *name && strcmp(name, ".") && strcmp(name, "..");
+}
+
+char *options_absolute(const char *path, struct err *e)
+{
+	cleanup_free char *cwd = NULL, *parent = NULL, *real = NULL;
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (path[0] == '/')
+		return xstrdup(path);
+	/* The way through ".." may be gone later. */
+	parent = is_name(name) ? xasprintf("%.*s", slash ? (int)(slash - path) : 1,
+					 slash ? path : ".")
+			       : xstrdup(path);
+	real = realpath(parent, NULL);
+	if (real && !is_name(name))
+		return steal_ptr(real);
+	if (real)
+		return xasprintf("%s%s%s", real, real[1] ? "/" : "", name);
+	cwd = getcwd(NULL, 0);
+	if (!cwd) {
+		err_set(e, errno, "cannot find the current directory for %s", path);
+		return NULL;
+	}
+	return xasprintf("%s%s%s", cwd, cwd[1] ? "/" : "", path);
+}

@@ -1,0 +1,27 @@
+/*
+ * options.h - the options that trecr-run and trecr-restart share: how the program they
+ * supervise is to be checkpointed.
+ */
+#ifndef SUPERVISOR_START_SUPERVISOR_OPTIONS_H
+#define SUPERVISOR_START_SUPERVISOR_OPTIONS_H
+
+#include "lib/err.h"
+#include "lib/opts.h"
+#include "supervisor/start/supervisor.h"
+
+/* A way to deal with TCP connections to the outside; the field is an enum fd_tcp. */
+int opt_tcp(void *field, const char *value, struct err *e);
+
+/* Rows over struct supervisor_options. */
+extern const struct opt supervisor_option_rows[];
+
+#define SUPERVISOR_OPTION_DEFAULTS                                                             \
+	{                                                                                      \
+		.keep = 2, .full_every = 10, .drain_s = 30                                     \
+	}
+
+/* @path made absolute by the current directory, which may be another one later; the caller's
+ * to free. NULL on failure. */
+char *options_absolute(const char *path, struct err *e);
+
+#endif

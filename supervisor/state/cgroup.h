@@ -1,0 +1,23 @@
+/*
+ * cgroup.h - the cgroups that a process was put into, of both versions.
+ *
+ * One that is in the supervisor's own is there because it was started there, and comes back
+ * into that of whoever restarts it. Anything else somebody has chosen for it.
+ */
+#ifndef SUPERVISOR_STATE_CGROUP_H
+#define SUPERVISOR_STATE_CGROUP_H
+
+#include <sys/types.h>
+
+#include "lib/err.h"
+#include "lib/util.h"
+
+/* Lines of /proc/PID/cgroup (cgroups(7)) that differ from our own: text, into @out. */
+int cgroup_read(pid_t pid, struct buf *out, struct err *e);
+
+/* Put process @pid where the @size bytes of @text say. Where that is impossible (the cgroup is
+ * gone, or not ours to write to), @notice is told why, and it stays where it is. */
+void cgroup_join(pid_t pid, const char *text, size_t size,
+	void (*notice)(void *arg, const char *line), void *arg);
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * dump/dump.h - what the kernel holds for a frozen process, into an image.
+ *
+ * Each part reads through /proc, ptrace and injected system calls and changes nothing. What
+ * cannot be saved makes it fail with the process and the reason named.
+ */
+#ifndef SUPERVISOR_STATE_DUMP_H
+#define SUPERVISOR_STATE_DUMP_H
+
+#include <stdbool.h>
+
+#include "ckpt/blocks.h"
+#include "ckpt/image_write.h"
+#include "lib/procfs.h"
+#include "lib/util.h"
+#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/target/process.h"
+#include "supervisor/target/remote.h"
+
+struct image_thread;
+struct module_cache;
+
+/* What is gathered for one process while it is frozen. */
+struct dump {
+	struct process *process;
+	struct image_writer *writer;     /* of the process's file */
+	struct image_writer *job_writer; /* of the job's file */
+	/* The file of the process that keeps the memory, when that is another one: as a core
+	 * file it shows the threads of all. Else NULL. */
+	struct image_writer *memory_writer;
+	struct fd_dump *fds;
+	struct module_cache *modules;
+	pid_t namespace_of; /* a process whose namespaces the target must share, */
+	pid_t clocks_of;    /* but for the time namespace, which must be this one's */
+	bool portable;
+	bool has_capabilities;
+	int64_t securebits; /* of its first thread, where it has capabilities */
+
+	struct vma_list vmas;
+	struct buf modules_used; /* struct image_module, in the note's order */
+	struct buf runs;         /* struct block_run: private memory, for blocks_write() */
+	struct buf *shared_runs; /* the same for shared objects, of all processes, to go to the
+				  * job's file */
+	struct buf contexts;     /* memory that the runs' contexts live in */
+	struct buf device;       /* struct device_range: memory of GPUs */
+	uint64_t memory_bytes;
+};
+
+void dump_free(struct dump *d);
+
+/* The list of the tree's processes, with what makes them one: parents, groups, sessions. What
+ * could not be made again is refused. @reaper: the supervisor, or its namespace's init. Behind
+ * dump_prepare() of all and before all else. */
+int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct err *e);
+
+/* Directories of threads that have left the process's. */
+int dump_directories(struct dump *d, const struct tree *tree, struct err *e);
+/* What processes share, and what they end with, into the tree: for dump_tree(). */
+int dump_sharing(struct tree *tree, struct err *e);
+/* The same for IMAGE_NOTE_SHARING, the caller's to free; NULL: there is nothing to tell. */
+struct image_sharing *dump_sharing_list(const struct tree *tree);
+
+/* Terminals of sessions must be ones that the tree has open; when all descriptors are known. */
+int dump_tree_check_terminals(
+	const struct tree *tree, const struct fd_dump *fds, struct err *e);
+
+/* Before anything is run in the process: refuse what cannot be saved or must not be disturbed.
+ */
+int dump_refuse(struct dump *d, struct err *e);
+/* First of all, before anything runs in a thread: move those that stopped inside a restartable
+ * sequence out of it, here and in the image. */
+int dump_prepare(struct dump *d, struct err *e);
+/* Process-wide state: struct image_process, auxiliary vector, vdso, groups. */
+int dump_process(struct dump *d, struct err *e);
+/* What the thread @t has set for itself, into @it. */
+int dump_thread_settings(
+	struct dump *d, struct thread *t, struct image_thread *it, struct err *e);
+/* Threads, their registers and pending signals; and the standard core notes. */
+int dump_threads(struct dump *d, struct err *e);
+/* Signal actions, interval timers and timer_create timers, over an open bracket. */
+int dump_sigactions(struct dump *d, struct remote *r, struct err *e);
+/* Tells of keyrings, which are not saved. */
+int dump_keyrings(struct dump *d, struct remote *r, struct err *e);
+struct process_timers {
+	struct buf posix;                     /* struct image_timer */
+	uint64_t value_us[3], interval_us[3]; /* ITIMER_REAL, VIRTUAL, PROF */
+};
+
+/* Timers, and the pending signals of all threads with them: what fires meanwhile must be in
+ * one of the two. The caller frees out->posix. */
+int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct process_timers *out,
+	struct err *e);
+/* Add all pending signals to @out (struct image_pending). */
+int dump_pending(struct dump *d, struct buf *out, struct err *e);
+/* Regions and mapped files; adds to d->runs and d->shared_runs what is to be stored. */
+int dump_memory(struct dump *d, struct err *e);
+
+/* What its lower half is made of, if it has one; behind dump_memory(). */
+int dump_lower(struct dump *d, struct err *e);
+
+/* The notes that gdb and its like read. @info: the thread's first pending signal, or zeros.
+ * Threads come in the order of d->process->threads. */
+void core_note_process(struct dump *d, const char *status, const char *args, size_t args_size);
+void core_note_thread(struct dump *d, const struct image_thread *t, const void *xstate,
+	size_t xstate_size, int signal, const siginfo_t *info);
+void core_note_files(struct dump *d);
+
+/* ---- aio.c ---- */
+
+/* Whether @v is a context of asynchronous I/O. */
+bool dump_is_aio(const struct vma *v);
+/* Wait until its requests have ended. Its memory is saved as any other's. */
+int dump_aio(struct dump *d, const struct vma *v, struct image_region *r, struct err *e);
+
+#endif

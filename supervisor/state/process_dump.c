@@ -1,0 +1,542 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "lib/shown_path.h"
+#include "supervisor/state/cgroup.h"
+#include "supervisor/state/dump.h"
+#include "supervisor/state/membarrier.h"
+#include "supervisor/state/mempolicy.h"
+#include "supervisor/target/pagemap.h"
+#include "supervisor/state/seccomp.h"
+
+/* <asm/prctl.h> of kernel 5.16 */
+#define ARCH_GET_XCOMP_PERM 0x1022
+
+/* <linux/prctl.h> of kernels 6.3 and 6.4 */
+#ifndef PR_GET_MDWE
+#define PR_GET_MDWE 66
+#endif
+#ifndef PR_GET_MEMORY_MERGE
+#define PR_GET_MEMORY_MERGE 68
+#endif
+
+void dump_free(struct dump *d)
+{
+	vma_list_free(&d->vmas);
+	buf_free(&d->modules_used);
+	buf_free(&d->runs);
+	for (size_t i = 0; i < buf_count(&d->contexts, void *); i++)
+		free(*buf_at(&d->contexts, void *, i));
+	buf_free(&d->contexts);
+	buf_free(&d->device);
+}
+
+static const char *const namespaces[] = {"mnt", "pid", "user", "net", "ipc", "uts", "cgroup",
+	"time", "time_for_children", "pid_for_children"};
+
+/* What all threads are compared with: there may be a thousand. */
+struct common {
+	char *namespaces[ARRAY_SIZE(namespaces)]; /* NULL: this kernel has no such thing */
+	const char *status;                       /* of the first thread */
+};
+
+static void read_namespaces(struct common *c, const struct dump *d)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
+		/* What makes the program's first process has clocks of its own. */
+		bool time = !strncmp(namespaces[i], "time", 4);
+		cleanup_free char *path = xasprintf("/proc/%d/ns/%s",
+			time ? d->clocks_of : d->namespace_of, time ? "time" : namespaces[i]);
+
+		c->namespaces[i] = read_link(path, NULL);
+	}
+}
+
+static int refuse_namespaces(
+	struct dump *d, pid_t tid, const struct common *common, struct err *e)
+{
+	struct process *p = d->process;
+
+	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
+		cleanup_free char *path =
+			xasprintf("/proc/%d/task/%d/ns/%s", p->pid, tid, namespaces[i]);
+		cleanup_free char *its = read_link(path, NULL);
+		const char *ours = common->namespaces[i];
+
+		/* One for children that has no init yet cannot be read. */
+		if (ours && (!its || strcmp(ours, its)))
+			return err_set(e, 0,
+				"process %d (%s) has entered a namespace of its own (%s): "
+				"start trecr-run inside of it, as in unshare ... trecr-run "
+				"PROGRAM (bwrap, and others that make namespaces, likewise)",
+				p->pid, p->comm, its ? its : namespaces[i]);
+	}
+	return 0;
+}
+
+static bool same_line(const char *a, const char *b, const char *key)
+{
+	const char *x = status_value(a, key), *y = status_value(b, key);
+	size_t n = strcspn(x, "\n");
+
+	return n == strcspn(y, "\n") && !memcmp(x, y, n);
+}
+
+/* Identity is kept once for the process. */
+static int refuse_differing(
+	struct dump *d, const struct thread *t, const struct common *common, struct err *e)
+{
+	static const char *const keys[] = {"Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff",
+		"CapBnd", "CapAmb", "NoNewPrivs"};
+	struct process *p = d->process;
+	const char *status = t->status;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (!same_line(common->status, status, keys[i]))
+			return err_set(e, 0,
+				"thread %d of process %d (%s) has a %s of its own, which is "
+				"not supported",
+				t->tracee.tid, p->pid, p->comm, keys[i]);
+	return 0;
+}
+
+/* What would be lost without a word, and what an injected system call would set off. */
+static int refuse_thread(
+	struct dump *d, struct thread *t, const struct common *common, struct err *e)
+{
+	struct process *p = d->process;
+	const char *status = t->status;
+	bool dispatch, ports, segments;
+
+	if (tracee_get_dispatch(&t->tracee, &dispatch, e) ||
+		tracee_get_ports(&t->tracee, &ports, e) ||
+		tracee_get_segments(&t->tracee, &segments, e))
+		return -1;
+	if (dispatch)
+		return err_set(e, 0,
+			"process %d (%s) has its system calls dispatched to itself "
+			"(PR_SET_SYSCALL_USER_DISPATCH), which is not supported",
+			p->pid, p->comm);
+	if (!strncmp(status_value(status, "x86_Thread_features"), "shstk", 5))
+		return err_set(e, 0,
+			"process %d (%s) uses a shadow stack, which is not supported yet",
+			p->pid, p->comm);
+	if (ports)
+		return err_set(e, 0,
+			"process %d (%s) has access to I/O ports (ioperm), which is not "
+			"supported",
+			p->pid, p->comm);
+	if (segments)
+		return err_set(e, 0,
+			"process %d (%s) has segments of its own (set_thread_area), which is "
+			"not "
+			"supported",
+			p->pid, p->comm);
+	if (~strtoull(status_value(status, "untag_mask"), NULL, 16) &&
+		*status_value(status, "untag_mask"))
+		return err_set(e, 0,
+			"process %d (%s) keeps tags in its pointers (LAM), which is not "
+			"supported",
+			p->pid, p->comm);
+	return seccomp_suspend(p, t, e) || refuse_namespaces(d, t->tracee.tid, common, e) ||
+			       refuse_differing(d, t, common, e)
+		       ? -1
+		       : 0;
+}
+
+int dump_refuse(struct dump *d, struct err *e)
+{
+	struct process *p = d->process;
+	struct common common = {.status = p->threads[0].status};
+	int failed = 0;
+
+	d->has_capabilities = status_number(common.status, "CapPrm", 16);
+	read_namespaces(&common, d);
+	for (size_t i = 0; i < p->thread_count && !failed; i++)
+		failed = refuse_thread(d, &p->threads[i], &common, e);
+	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++)
+		free(common.namespaces[i]);
+	return failed;
+}
+
+static void read_ids(const char *status, struct image_process *ip)
+{
+	const char *uid = status_value(status, "Uid"), *gid = status_value(status, "Gid");
+
+	sscanf(uid, "%u %u %u %u", &ip->uid[0], &ip->uid[1], &ip->uid[2], &ip->uid[3]);
+	sscanf(gid, "%u %u %u %u", &ip->gid[0], &ip->gid[1], &ip->gid[2], &ip->gid[3]);
+	ip->cap_inheritable = status_number(status, "CapInh", 16);
+	ip->cap_permitted = status_number(status, "CapPrm", 16);
+	ip->cap_effective = status_number(status, "CapEff", 16);
+	ip->cap_bounding = status_number(status, "CapBnd", 16);
+	ip->cap_ambient = status_number(status, "CapAmb", 16);
+	ip->no_new_privs = status_number(status, "NoNewPrivs", 10);
+	ip->umask = status_number(status, "Umask", 8);
+}
+
+static void write_groups(struct dump *d, const char *status)
+{
+	const char *p = status_value(status, "Groups");
+
+	while (*p && *p != '\n') {
+		char *end;
+		uint32_t group = strtoul(p, &end, 10);
+
+		if (end == p)
+			break;
+		image_writer_note(d->writer, IMAGE_NOTE_GROUPS, &group, sizeof(group));
+		for (p = end; *p == ' '; p++)
+			;
+	}
+}
+
+/* Fields of /proc/PID/stat by number, see man proc_pid_stat. */
+static int read_mm(struct dump *d, struct image_process *ip, struct err *e)
+{
+	struct proc_stat st;
+
+	if (procfs_stat(d->process->pid, d->process->task, &st, e))
+		return -1;
+	ip->start_code = st.field[STAT_START_CODE];
+	ip->end_code = st.field[STAT_END_CODE];
+	ip->start_stack = st.field[STAT_START_STACK];
+	ip->start_data = st.field[STAT_START_DATA];
+	ip->end_data = st.field[STAT_END_DATA];
+	ip->start_brk = st.field[STAT_START_BRK];
+	ip->arg_start = st.field[STAT_ARG_START];
+	ip->arg_end = st.field[STAT_ARG_END];
+	ip->env_start = st.field[STAT_ENV_START];
+	ip->env_end = st.field[STAT_ENV_END];
+	return 0;
+}
+
+static int read_proc_number(pid_t pid, const char *name, int base, uint32_t *value)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/%s", pid, name);
+	cleanup_free char *text = NULL;
+	size_t len;
+
+	if (read_file(path, &text, &len, NULL))
+		return -1;
+	*value = strtol(text, NULL, base);
+	return 0;
+}
+
+/* That @path of /proc and @target, what it shows, are one directory, or that it is a working
+ * directory that can be made anew. */
+static int check_directory(struct dump *d, struct image_process *ip, const char *name,
+	const char *path, const char *target, struct err *e)
+{
+	const char *what = strcmp(name, "cwd") ? "root" : "working";
+	cleanup_free char *inside = xasprintf("/proc/%d/root%s", d->process->task, target);
+	struct stat is, named;
+
+	if (stat(path, &is))
+		return err_set(e, errno, "cannot look at the %s directory of process %d (%s)",
+			what, d->process->pid, d->process->comm);
+	for (int i = 0; i < 2; i++)
+		if (!stat(i ? inside : target, &named) && named.st_ino == is.st_ino &&
+			named.st_dev == is.st_dev)
+			return 0;
+	if (is.st_nlink)
+		return err_set(e, 0,
+			"the %s directory of process %d (%s) cannot be found under its name by "
+			"now: %s",
+			what, d->process->pid, d->process->comm, target);
+	if (!strcmp(name, "root"))
+		return err_set(e, 0,
+			"the root directory of process %d (%s) has been removed, which is not "
+			"supported: %s",
+			d->process->pid, d->process->comm, target);
+	image_writer_incompat(d->writer, IMAGE_INCOMPAT_REMOVED);
+	ip->cwd_object = fd_dump_removed(d->fds, path, target, e);
+	return ip->cwd_object ? 0 : -1;
+}
+
+static int read_links(struct dump *d, struct image_process *ip, struct err *e)
+{
+	static const char *const names[3] = {"exe", "cwd", "root"};
+	uint32_t *strings[3] = {&ip->exe, &ip->cwd, &ip->root};
+
+	for (int i = 0; i < 3; i++) {
+		cleanup_free char *path = xasprintf("/proc/%d/%s", d->process->task, names[i]);
+		cleanup_free char *target = read_shown_link(path, e);
+
+		if (!target || (i && check_directory(d, ip, names[i], path, target, e)))
+			return -1;
+		*strings[i] = image_writer_string(d->writer, target);
+	}
+	return 0;
+}
+
+/* Width of the names in /proc/PID/limits. */
+#define LIMIT_NAME 26
+
+static uint64_t limit_of(const char *text)
+{
+	return strcmp(text, "unlimited") ? strtoull(text, NULL, 10) : RLIM_INFINITY;
+}
+
+/* A line for each limit, in the order of their numbers. prlimit(2) on another user's process
+ * takes a privilege that root often lacks in a container. */
+static int read_limits(struct dump *d, struct image_process *ip, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/limits", d->process->task);
+	cleanup_free char *text = NULL;
+	size_t len;
+	char *line;
+
+	if (read_file(path, &text, &len, e))
+		return -1;
+	line = text;
+	for (int i = 0; i < IMAGE_RLIMITS; i++) {
+		char soft[24], hard[24];
+
+		line = strchr(line, '\n');
+		if (!line || strlen(++line) < LIMIT_NAME ||
+			sscanf(line + LIMIT_NAME, "%23s %23s", soft, hard) != 2)
+			return err_set(e, 0, "cannot understand %s", path);
+		ip->rlimit_cur[i] = limit_of(soft);
+		ip->rlimit_max[i] = limit_of(hard);
+	}
+	return 0;
+}
+
+static int remote_number(struct remote *r, long nr, uint64_t a, uint64_t b, const char *what,
+	uint64_t *value, struct err *e)
+{
+	int64_t result;
+
+	if (REMOTE_CALL(r, &result, e, nr, a, b))
+		return -1;
+	if (result < 0 && result > -4096)
+		return err_set(
+			e, -result, "cannot read %s of process %d", what, r->process->pid);
+	*value = result;
+	return 0;
+}
+
+/* Kernels that do not know of a setting answer EINVAL; then nobody has made it. */
+static int remote_setting(
+	struct remote *r, int option, const char *what, uint32_t *value, struct err *e)
+{
+	int64_t result;
+
+	if (REMOTE_CALL(r, &result, e, SYS_prctl, option))
+		return -1;
+	if (result < 0 && result != -EINVAL)
+		return err_set(
+			e, -result, "cannot read %s of process %d", what, r->process->pid);
+	*value = result < 0 ? 0 : result;
+	return 0;
+}
+
+/* Segments that a program has made for itself are used by their numbers. */
+static int refuse_ldt(struct dump *d, struct remote *r, uint64_t scratch, struct err *e)
+{
+	int64_t size;
+
+	/* ENOSYS: this kernel has none. */
+	if (REMOTE_CALL(r, &size, e, SYS_modify_ldt, 0, scratch, 4096))
+		return -1;
+	if (size <= 0)
+		return 0;
+	return err_set(e, 0, "it has segments of its own (modify_ldt), which is not supported");
+}
+
+/* What only the process itself can ask for. */
+static int read_remote(struct dump *d, struct remote *r, uint64_t scratch,
+	struct image_process *ip, struct err *e)
+{
+	uint64_t value = 0;
+	uint32_t subreaper;
+	int64_t result;
+
+	if (remote_number(r, SYS_brk, 0, 0, "the break", &ip->brk, e) ||
+		remote_number(r, SYS_prctl, PR_GET_DUMPABLE, 0, "dumpable", &value, e))
+		return -1;
+	ip->dumpable = value;
+	if (remote_number(r, SYS_prctl, PR_GET_SECUREBITS, 0, "the secure bits", &value, e))
+		return -1;
+	ip->securebits = value;
+	if (remote_number(r, SYS_prctl, PR_GET_THP_DISABLE, 0, "the THP setting", &value, e))
+		return -1;
+	ip->thp_disable = value;
+	/* Kernels and processors without AMX do not know it. */
+	if (REMOTE_CALL(r, &result, e, SYS_arch_prctl, ARCH_GET_XCOMP_PERM, scratch))
+		return -1;
+	if (!result && tracee_read(d->process->mem_fd, scratch, &value, sizeof(value), e))
+		return -1;
+	ip->xcomp_permission = result ? 0 : value;
+	if (remote_number(
+		    r, SYS_prctl, PR_GET_CHILD_SUBREAPER, scratch, "subreaper", &value, e) ||
+		tracee_read(d->process->mem_fd, scratch, &subreaper, sizeof(subreaper), e))
+		return -1;
+	ip->child_subreaper = subreaper;
+	return remote_setting(r, PR_GET_MDWE, "the W^X setting", &ip->mdwe, e) ||
+			       remote_setting(r, PR_GET_MEMORY_MERGE, "the KSM setting",
+				       &ip->memory_merge, e) ||
+			       membarrier_read(r, &ip->membarrier, e) ||
+			       refuse_ldt(d, r, scratch, e)
+		       ? -1
+		       : 0;
+}
+
+/* mlockall(MCL_FUTURE) shows in no file, but in what becomes of newly mapped memory: it is
+ * locked, and with MCL_ONFAULT not there yet. */
+static int read_lock_future(struct dump *d, uint64_t locked_before, uint64_t scratch,
+	struct image_process *ip, struct err *e)
+{
+	cleanup_free char *status = procfs_status(d->process->pid, d->process->task, e);
+	cleanup_fd int pagemap = pagemap_open(d->process->task, e);
+	uint64_t entry;
+
+	if (!status || pagemap < 0)
+		return -1;
+	if (status_number(status, "VmLck", 10) == locked_before)
+		return 0;
+	ip->flags |= IMAGE_PROCESS_LOCK_FUTURE;
+	if (pread_all(pagemap, &entry, sizeof(entry), scratch / 4096 * 8, "the page table", e))
+		return -1;
+	if (!(entry >> 63))
+		ip->flags |= IMAGE_PROCESS_LOCK_ONFAULT;
+	return 0;
+}
+
+static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip, struct err *e)
+{
+	struct process_timers timers = {0};
+	struct remote r;
+	uint64_t scratch;
+	int failed;
+
+	if (remote_begin(&r, d->process, &d->process->threads[0], e))
+		return -1;
+	scratch = remote_scratch(&r, 4096, e);
+	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) ||
+		 read_remote(d, &r, scratch, ip, e) || mempolicy_dump(d, &r, scratch, e) ||
+		 dump_keyrings(d, &r, e) || dump_sigactions(d, &r, e) ||
+		 dump_timers(d, &r, scratch, &timers, e);
+	memcpy(ip->itimer_value_us, timers.value_us, sizeof(timers.value_us));
+	memcpy(ip->itimer_interval_us, timers.interval_us, sizeof(timers.interval_us));
+	buf_free(&timers.posix);
+	if (remote_end(&r, failed ? NULL : e))
+		return -1;
+	return failed ? -1 : 0;
+}
+
+static int write_auxv_and_vdso(struct dump *d, struct image_process *ip, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/auxv", d->process->task);
+	cleanup_free char *auxv = NULL;
+	cleanup_free char *vdso = xmalloc(d->process->vdso_size);
+	size_t size;
+
+	if (read_file(path, &auxv, &size, e) ||
+		tracee_read(
+			d->process->mem_fd, d->process->vdso, vdso, d->process->vdso_size, e))
+		return -1;
+	image_writer_note(d->writer, IMAGE_NOTE_AUXV, auxv, size);
+	image_writer_note(d->writer, IMAGE_NOTE_VDSO, vdso, d->process->vdso_size);
+	image_writer_core_note(d->writer, "CORE", 6 /* NT_AUXV */, auxv, size);
+	ip->vdso_start = d->process->vdso;
+	ip->vdso_size = d->process->vdso_size;
+	return 0;
+}
+
+/* Threads can be put into cgroups one by one (version 1, and threaded ones of version 2). NULL:
+ * this kernel has none. */
+static char *cgroups_of(const struct process *p, pid_t tid)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/cgroup", p->pid, tid);
+	char *text = NULL;
+	size_t size;
+
+	return read_file(path, &text, &size, NULL) ? NULL : text;
+}
+
+static int refuse_apart(const struct process *p, struct err *e)
+{
+	cleanup_free char *first = p->thread_count > 1 ? cgroups_of(p, p->task) : NULL;
+
+	for (size_t i = 1; first && i < p->thread_count; i++) {
+		pid_t tid = p->threads[i].tracee.tid;
+		cleanup_free char *its = cgroups_of(p, tid);
+
+		if (!its || strcmp(its, first))
+			return err_set(e, 0,
+				"thread %d of process %d (%s) is in a cgroup of its own, which "
+				"is not supported",
+				tid, p->pid, p->comm);
+	}
+	return 0;
+}
+
+static int write_cgroups(struct dump *d, struct err *e)
+{
+	cleanup_buf struct buf text = {0};
+
+	if (refuse_apart(d->process, e) || cgroup_read(d->process->task, &text, e))
+		return -1;
+	if (text.len)
+		image_writer_note(d->writer, IMAGE_NOTE_CGROUPS, text.data, text.len);
+	return 0;
+}
+
+static int write_core_process_note(struct dump *d, const char *status, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/cmdline", d->process->task);
+	cleanup_free char *args = NULL;
+	size_t size;
+
+	if (read_file(path, &args, &size, e))
+		return -1;
+	core_note_process(d, status, args, size);
+	return 0;
+}
+
+/* Not with the SIGCONT among its pending signals: what stops a process takes that away, and it
+ * would wait for another for ever. So this is to be asked when those have been read. */
+static bool is_stopped(const struct process *p)
+{
+	return (p->threads[0].tracee.group_stopped || p->stop_owed) &&
+	       !procfs_is_pending(p->pid, SIGCONT);
+}
+
+int dump_process(struct dump *d, struct err *e)
+{
+	struct process *p = d->process;
+	cleanup_free char *status = procfs_status(p->pid, p->task, e);
+	struct image_process ip = {0};
+
+	if (!status)
+		return -1;
+	ip.pid = p->vpid;
+	ip.ppid = p->vparent;
+	ip.pgid = status_last_number(status, "NSpgid");
+	ip.sid = status_last_number(status, "NSsid");
+	read_ids(status, &ip);
+	write_groups(d, status);
+	if (read_mm(d, &ip, e) || read_links(d, &ip, e) || read_limits(d, &ip, e) ||
+		write_cgroups(d, e) || seccomp_dump(p, d->writer, e))
+		return -1;
+	if (read_proc_number(p->task, "personality", 16, &ip.personality))
+		return err_set(e, errno, "cannot read the personality of process %d", p->pid);
+	/* Not on every kernel; the default is 0. */
+	(void)read_proc_number(p->task, "oom_score_adj", 10, &ip.oom_score_adj);
+	(void)read_proc_number(p->task, "coredump_filter", 16, &ip.coredump_filter);
+	if (write_core_process_note(d, status, e) ||
+		run_remote(d, status_number(status, "VmLck", 10), &ip, e) ||
+		write_auxv_and_vdso(d, &ip, e))
+		return err_prefix(e, "cannot save process %d (%s)", p->pid, p->comm);
+	if (is_stopped(p))
+		ip.flags |= IMAGE_PROCESS_STOPPED;
+	image_writer_note(d->writer, IMAGE_NOTE_PROCESS, &ip, sizeof(ip));
+	return 0;
+}

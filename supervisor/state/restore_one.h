@@ -1,0 +1,77 @@
+/*
+ * restore/one.h - one process of a restart, from its execve(2) on.
+ */
+#ifndef SUPERVISOR_STATE_RESTORE_ONE_H
+#define SUPERVISOR_STATE_RESTORE_ONE_H
+
+#include "supervisor/target/process.h"
+#include "supervisor/restore/clocks_restore.h"
+#include "supervisor/state/restore_plan.h"
+#include "supervisor/restore/restore.h"
+
+#define EXEC_PATIENCE_NS 60000000000ull
+
+struct restore_one {
+	struct supervisor *s;
+	const struct checkpoint *c;
+	const struct restore_options *o;
+	struct restore_clocks *clocks;
+	struct err *e;
+
+	size_t index; /* of the process in the checkpoint */
+	const struct image *img;
+	const struct image_process *ip;
+	const struct image_thread *threads;
+	size_t thread_count;
+	const struct extra_fds *fds;
+
+	/* The process that brings its memory back, which has run before it; NULL: itself. */
+	struct restore_one *memory;
+	size_t place; /* which one it is of those in that memory, from 0, */
+	bool last;    /* and whether it is the last */
+
+	bool stays;             /* it executes nothing: restore/child.h */
+	bool executed;          /* it has, or has not to, and waits for restore_one_run() */
+	bool no_room;           /* a trial has failed because a device is in use */
+	bool id_taken;          /* it has failed because something else has a thread's id */
+	struct process process; /* threads in the image's order */
+	struct restore_plan plan;
+	struct vma_list vmas;
+	uint8_t *new_vdso; /* its bytes, while the old one's range is something else */
+};
+
+/* Look at process number @index of r->c; s, c, o, clocks and e are the
+ * caller's to fill before. */
+int restore_one_init(struct restore_one *r, size_t index, const struct extra_fds *fds);
+void restore_one_free(struct restore_one *r);
+
+/* Whether the program's own file is there to be executed. Only an image that carries its
+ * memory can do without. */
+bool restore_one_exe_is_there(const struct restore_one *r);
+
+/* From the stop at the end of execve(2) to all threads and all of the process's state but their
+ * registers: r->process.pid and its first thread are filled. */
+int restore_one_run(struct restore_one *r);
+/* When all have come so far (restore/settle.c): the program's own registers. It does not run on
+ * by itself. */
+int restore_one_settle(struct restore_one *r);
+
+/* Descriptors that lead to processes or threads: when all are what they were (late_files.c). */
+int restore_one_late_files(struct restore_one *r);
+/* Owners of files that are threads, or the group that we are in (late_owners.c). */
+int restore_one_late_owners(struct restore_one *r);
+/* io_uring: what needs the process itself, and mappings (rings.c). */
+int restore_one_rings(struct restore_one *r);
+/* When all processes have been settled: requests that waited (requests.c). */
+int restore_one_requests(struct restore_one *r);
+/* Contexts of asynchronous I/O (aio.c). */
+int restore_one_aio(struct restore_one *r);
+
+/* POSIX locks: when all that the restart opened has been closed (late_locks.c). */
+int restore_one_late_locks(struct restore_one *r);
+
+/* Of a process that becomes another user's in its second batch the limits have to be set
+ * before, as root may lack the privilege to do so after; of all others at the end. */
+bool restore_one_changes_user(const struct restore_one *r);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * restore/plan.h - what the loader is to do in the new process, worked out from the image.
+ *
+ * Two batches: the first empties the address space, maps all regions and fills them, with the
+ * help of further threads that end with their part; the second sets everything else and makes
+ * the threads.
+ */
+#ifndef SUPERVISOR_STATE_RESTORE_PLAN_H
+#define SUPERVISOR_STATE_RESTORE_PLAN_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "ckpt/image_read.h"
+#include "lib/procfs.h"
+#include "supervisor/target/clocks.h"
+#include "supervisor/target/batch_plan.h"
+#include "supervisor/restore/child.h"
+
+#define FILL_THREADS_MAX 4
+
+struct restore_plan {
+	const struct checkpoint *c;
+	size_t index; /* of the process in it */
+	const struct image *img;
+	const struct extra_fds *fds;
+	const struct vma_list *vmas; /* of the new process, before anything is done */
+	/* By enum image_shared: an earlier process has it, too, and brings it back. */
+	bool kept_elsewhere[IMAGE_SHARED_KINDS];
+	struct clock_shifts clocks; /* the new process's against ours */
+	bool stays;                 /* the process has executed nothing: restore/child.h */
+	bool trial;                 /* it takes as little memory as can be, */
+	bool filled;                /* and has contents only where somebody will look at them */
+	bool other_vdso;            /* the image's vdso is not this kernel's */
+	uint64_t vdso_new;          /* where this kernel's pieces go then, */
+	uint64_t vdso_code;         /* and its vdso proper */
+
+	struct plan plan;
+	struct batch_builder memory, rest;
+	struct batch_builder fill[FILL_THREADS_MAX]; /* [0] is part of `memory` */
+	uint64_t fill_at[FILL_THREADS_MAX];          /* where the others are */
+	unsigned fill_threads;                       /* threads that the first batch makes */
+	struct batch_builder *threads; /* what each thread but the leader does for itself */
+	uint64_t *thread_at;           /* where their batches are */
+	size_t thread_count;
+	uint64_t memory_at, rest_at, scratch, stack;
+};
+
+/* Work it all out. */
+int restore_plan_make(struct restore_plan *p, struct err *e);
+void restore_plan_free(struct restore_plan *p);
+
+/* The parts. */
+int restore_plan_memory(struct restore_plan *p, struct err *e);
+/* Before everything is unmapped: the kernel's vdso out of the way, to be put back in the end.
+ */
+int restore_plan_vdso(struct restore_plan *p, struct err *e);
+/* After it: where the image's vdso was, memory for its code, if the kernel's is another one. */
+void restore_plan_old_vdso(struct restore_plan *p);
+/* Read @size bytes of the memory that @x is of, from @skip on. */
+void restore_plan_fill(struct restore_plan *p, struct batch_builder *b,
+	const struct image_extent *x, uint64_t skip, uint64_t size);
+/* In a trial: memory gets its contents as far as can be without taking any (borrow.c). */
+void restore_plan_borrow(struct restore_plan *p);
+/* System V segments, before anything else is mapped; and what they undo at the end. */
+int restore_plan_segments(struct restore_plan *p, struct err *e);
+int restore_plan_undos(struct restore_plan *p, int32_t pid, struct err *e);
+int restore_plan_process(struct restore_plan *p, struct err *e);
+void restore_plan_signals(struct restore_plan *p);
+/* Whether a signal that waits is of a fault (or a trap, or a filter of system calls). The
+ * kernel hands those out before all others, even while they are blocked
+ * (dequeue_synchronous_signal() in kernel/signal.c): nothing may trap any more in a thread for
+ * which one waits. */
+bool restore_signal_is_of_fault(const siginfo_t *info);
+/* Signals that are queued when the batches are over: SIGTRAP ends them, SIGCONT stops all
+ * threads that are traced (ptrace_trap_notify()), and those of faults. */
+bool restore_signal_is_late(const struct image_pending *pending);
+
+/* The timer that has sent the signal @pending, if it is still there. */
+const struct image_timer *restore_pending_timer(
+	const struct restore_plan *p, const struct image_pending *pending);
+/* Whether @t is an interval timer whose signal was pending: it sends it anew. */
+bool restore_timer_fires(const struct restore_plan *p, const struct image_timer *t);
+/* Timers may be for threads: these must be there first. */
+int restore_plan_timers(struct restore_plan *p, struct err *e);
+/* What the thread @t sets for itself. */
+void restore_plan_thread(
+	struct restore_plan *p, struct batch_builder *b, const struct image_thread *t);
+
+#endif

@@ -1,0 +1,184 @@
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "supervisor/state/dump.h"
+#include "supervisor/state/scheduling.h"
+
+#define PENDING_AT_ONCE 16
+
+/* More than any XSAVE area so far (AMX: 11 KiB). */
+#define XSTATE_ROOM 65536
+
+static int read_comm(struct dump *d, pid_t tid, struct image_thread *it, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/comm", d->process->pid, tid);
+	cleanup_free char *text = NULL;
+	size_t len;
+
+	if (read_file(path, &text, &len, e))
+		return -1;
+	if (len && text[len - 1] == '\n')
+		len--;
+	memcpy(it->comm, text, len < sizeof(it->comm) - 1 ? len : sizeof(it->comm) - 1);
+	return 0;
+}
+
+/* What the robust list and rseq registrations are can be asked from outside. */
+static int read_registrations(struct thread *t, struct image_thread *it, struct err *e)
+{
+	void *head;
+	size_t size;
+
+	if (syscall(SYS_get_robust_list, t->tracee.tid, &head, &size))
+		return err_set(
+			e, errno, "cannot read the robust list of thread %d", t->tracee.tid);
+	it->robust_list = (uintptr_t)head;
+	it->robust_list_size = size;
+	it->rseq = t->rseq.pointer;
+	it->rseq_size = t->rseq.size;
+	it->rseq_signature = t->rseq.signature;
+	it->rseq_flags = t->rseq.flags;
+	return 0;
+}
+
+/* To find one, the kernel counts through those before it (ptrace_peek_siginfo()): of ten times
+ * as many, all take a hundred times as long. */
+#define PENDING_PATIENCE_NS 5000000000ull
+
+static int add_pending(struct thread *t, bool shared, struct buf *out, struct err *e)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + PENDING_PATIENCE_NS;
+	siginfo_t info[PENDING_AT_ONCE];
+	uint64_t at = 0;
+	int n;
+
+	while ((n = tracee_pending(&t->tracee, shared, at, info, PENDING_AT_ONCE, e)) > 0) {
+		for (int i = 0; i < n; i++) {
+			struct image_pending p = {.tid = shared ? 0 : t->vtid};
+
+			/* A process that is to be stopped comes back stopped. */
+			if (info[i].si_signo == SIGSTOP)
+				continue;
+			_Static_assert(sizeof(info[i]) == sizeof(p.siginfo), "siginfo");
+			memcpy(p.siginfo, &info[i], sizeof(p.siginfo));
+			buf_push(out, struct image_pending, &p);
+		}
+		at += n;
+		if (clock_ns(CLOCK_MONOTONIC) > deadline)
+			return err_set(e, 0,
+				"more signals are queued for process %d than the kernel shows "
+				"in "
+				"%llu seconds, which is for how long it would stand still (the "
+				"first %llu were read): let it take them first",
+				t->tracee.pid, PENDING_PATIENCE_NS / 1000000000,
+				(unsigned long long)at);
+	}
+	return n;
+}
+
+int dump_pending(struct dump *d, struct buf *out, struct err *e)
+{
+	struct process *p = d->process;
+
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (add_pending(&p->threads[i], false, out, e))
+			return -1;
+	return add_pending(&p->threads[0], true, out, e);
+}
+
+/* A restartable sequence that the thread was stopped in: it goes on from the abort handler,
+ * as after any preemption (man rseq); the kernel forgets about it when anything else runs in
+ * the thread meanwhile. */
+struct rseq_section {
+	uint32_t version, flags;
+	uint64_t start, size, abort;
+};
+
+static int leave_rseq_section(struct dump *d, struct thread *t, struct err *e)
+{
+	struct rseq_section section;
+	uint64_t pointer, pc = x86_64_pc(&t->regs);
+
+	if (!t->rseq.pointer)
+		return 0;
+	if (tracee_read(d->process->mem_fd, t->rseq.pointer + 8, &pointer, sizeof(pointer), e))
+		return -1;
+	if (!pointer)
+		return 0;
+	if (tracee_read(d->process->mem_fd, pointer, &section, sizeof(section), e))
+		return -1;
+	if (pc - section.start >= section.size)
+		return 0;
+	x86_64_set_pc(&t->regs, section.abort);
+	t->regs_changed = true;
+	return 0;
+}
+
+static int dump_thread(struct dump *d, struct thread *t, uint64_t *xstate_offset, struct err *e)
+{
+	cleanup_free void *xstate = xmalloc(XSTATE_ROOM);
+	struct image_thread it = {.tid = t->vtid, .xstate_offset = *xstate_offset};
+	size_t xstate_size = XSTATE_ROOM;
+	siginfo_t first = {0};
+
+	if (x86_64_pc(&t->regs) - d->process->vdso < d->process->vdso_size)
+		it.flags |= IMAGE_THREAD_IN_VDSO;
+	if (tracee_get_xstate(&t->tracee, xstate, &xstate_size, e) ||
+		tracee_get_sigmask(&t->tracee, &it.sigmask, e) ||
+		dump_thread_settings(d, t, &it, e) || scheduling_read(t->tracee.tid, &it, e) ||
+		read_comm(d, t->tracee.tid, &it, e) || read_registrations(t, &it, e) ||
+		tracee_pending(&t->tracee, false, 0, &first, 1, e) < 0)
+		return -1;
+	memcpy(it.regs, &t->regs, sizeof(it.regs));
+	it.syscall_class = t->syscall_class;
+	it.syscall_left_ns = t->syscall_left_ns;
+	it.xstate_size = xstate_size;
+	*xstate_offset += xstate_size;
+	image_writer_note(d->writer, IMAGE_NOTE_THREADS, &it, sizeof(it));
+	image_writer_note(d->writer, IMAGE_NOTE_XSTATE, xstate, xstate_size);
+	core_note_thread(d, &it, xstate, xstate_size, first.si_signo, &first);
+	return 0;
+}
+
+/* All that is left of it is its name and how it ended, which may be how the process ends. */
+static int dump_ended_leader(struct dump *d, struct err *e)
+{
+	struct process *p = d->process;
+	struct image_thread it = {
+		.tid = p->vpid,
+		.flags = IMAGE_THREAD_ENDED,
+		.exit_code = p->leader_exit_code,
+	};
+
+	if (read_comm(d, p->pid, &it, e))
+		return -1;
+	image_writer_note(d->writer, IMAGE_NOTE_THREADS, &it, sizeof(it));
+	return 0;
+}
+
+int dump_prepare(struct dump *d, struct err *e)
+{
+	struct process *p = d->process;
+
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (leave_rseq_section(d, &p->threads[i], e))
+			return err_prefix(e, "cannot save thread %d of process %d (%s)",
+				p->threads[i].tracee.tid, p->pid, p->comm);
+	return 0;
+}
+
+int dump_threads(struct dump *d, struct err *e)
+{
+	struct process *p = d->process;
+	uint64_t xstate_offset = 0;
+
+	_Static_assert(sizeof(p->threads[0].regs) == IMAGE_REGS * 8, "registers");
+	if (p->leader_ended && dump_ended_leader(d, e))
+		return err_prefix(e, "cannot save process %d (%s)", p->pid, p->comm);
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (dump_thread(d, &p->threads[i], &xstate_offset, e))
+			return err_prefix(e, "cannot save thread %d of process %d (%s)",
+				p->threads[i].tracee.tid, p->pid, p->comm);
+	return 0;
+}

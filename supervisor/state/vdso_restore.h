@@ -1,0 +1,17 @@
+/*
+ * restore/vdso.h - make the old vdso's functions lead to the new one's.
+ */
+#ifndef SUPERVISOR_STATE_VDSO_RESTORE_H
+#define SUPERVISOR_STATE_VDSO_RESTORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+/* Write, over each function of the vdso @old, a jump to that of the same name in @new, which
+ * lies at address @new_at. Fails when there is none of that name. */
+int vdso_redirect(uint8_t *old, size_t old_size, const uint8_t *new, size_t new_size,
+	uint64_t new_at, struct err *e);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * pagemap.h - which pages of a process hold something of its own.
+ */
+#ifndef SUPERVISOR_TARGET_PAGEMAP_H
+#define SUPERVISOR_TARGET_PAGEMAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+#include "lib/util.h"
+
+enum page_kind {
+	PAGES_OWN = 1, /* anonymous memory: present or swapped out, not the zero page */
+	PAGES_GUARD,   /* made inaccessible by MADV_GUARD_INSTALL */
+};
+
+struct page_run {
+	uint64_t start, end;
+	enum page_kind kind;
+};
+
+/* Open /proc/PID/pagemap; -1 on failure. */
+int pagemap_open(pid_t pid, struct err *e);
+
+/* Append to @runs (struct page_run) the runs of [start, end) by address: of a private mapping
+ * of a file those that differ from the file, of anonymous memory those that are not zero.
+ * Uses PAGEMAP_SCAN (kernel 6.7), which skips what was never touched, or else reads the
+ * table. */
+int pagemap_scan(int fd, uint64_t start, uint64_t end, struct buf *runs, struct err *e);
+
+#endif

@@ -1,0 +1,411 @@
+#include "supervisor/tree/birth_order.h"
+
+#include <linux/sched.h>
+#include <signal.h>
+#include <string.h>
+
+#define NONE ((size_t)-1)
+
+size_t forest_count(const struct forest *f)
+{
+	return buf_count(&f->nodes, struct forest_node);
+}
+
+struct forest_node *forest_at(const struct forest *f, size_t node)
+{
+	BUG_ON(node >= forest_count(f));
+	return buf_at(&f->nodes, struct forest_node, node);
+}
+
+void forest_free(struct forest *f)
+{
+	buf_free(&f->nodes);
+}
+
+static size_t find(const struct forest *f, pid_t pid)
+{
+	for (size_t i = 0; i < forest_count(f); i++)
+		if (forest_at(f, i)->pid == pid)
+			return i;
+	return NONE;
+}
+
+static size_t add_helper(struct forest *f, pid_t pid, pid_t sid, size_t creator)
+{
+	struct forest_node helper = {
+		.kind = FOREST_HELPER,
+		.pid = pid,
+		.sid = sid,
+		.creator = creator,
+		.exit_signal = SIGCHLD,
+	};
+
+	buf_push(&f->nodes, struct forest_node, &helper);
+	return forest_count(f) - 1;
+}
+
+static size_t helper_of(struct forest *f, size_t node, pid_t sid, bool early)
+{
+	size_t heir;
+
+	if (!forest_at(f, node)->has_heir) {
+		heir = add_helper(f, 0, sid, node);
+		forest_at(f, heir)->early = early;
+		forest_at(f, node)->heir = heir;
+		forest_at(f, node)->has_heir = true;
+	}
+	return forest_at(f, node)->heir;
+}
+
+/* A node in session @sid that will end, and so make its children orphans. */
+static size_t mortal_in_session(struct forest *f, pid_t sid)
+{
+	size_t leader;
+
+	/* The root is in the supervisor's session, at first in any case. */
+	if (!sid)
+		return helper_of(f, 0, 0, true);
+	leader = find(f, sid);
+	if (leader == NONE) {
+		leader = add_helper(f, sid, sid, mortal_in_session(f, 0));
+		forest_at(f, leader)->pgid = sid;
+	}
+	if (forest_at(f, leader)->kind != FOREST_LIVING)
+		return leader;
+	/* The root's only helper so far may be one for the other session. */
+	if (!leader)
+		return add_helper(f, 0, sid, 0);
+	return helper_of(f, leader, sid, false);
+}
+
+/* The session that a node is in before it founds its own. */
+static pid_t session_at_birth(const struct forest *f, size_t node)
+{
+	const struct forest_node *n = forest_at(f, node), *creator;
+
+	if (!node)
+		return 0;
+	if (n->sid != n->pid)
+		return n->sid;
+	creator = forest_at(f, n->creator);
+	return n->early ? session_at_birth(f, n->creator) : creator->sid;
+}
+
+static bool descends_from(const struct forest *f, size_t node, size_t from)
+{
+	while (node && node != from)
+		node = forest_at(f, node)->creator;
+	return node == from;
+}
+
+/* Find who makes node @i in session @sid, in which its @parent has never been: that has taken
+ * it over as an orphan (PR_SET_CHILD_SUBREAPER) from a process in it, which descended from
+ * @parent. With NONE the supervisor has. */
+static void adopt(struct forest *f, size_t i, size_t parent, pid_t sid)
+{
+	size_t creator;
+
+	if (parent != NONE && sid && find(f, sid) == NONE) {
+		creator = add_helper(f, sid, sid, parent);
+		forest_at(f, creator)->pgid = sid;
+	} else {
+		creator = mortal_in_session(f, sid);
+	}
+	/* Where it would descend from itself, it is found in the end that this is not it. */
+	if (descends_from(f, creator, i))
+		return;
+	forest_at(f, i)->creator = creator; /* the nodes have moved */
+	if (parent != NONE)
+		forest_at(f, parent)->adopts = true;
+}
+
+/* Whether @node, the first of a session, can have been made in session @sid. When that is not
+ * settled yet, it may have been before its creator founded a session, too, or by one that has
+ * ended. */
+static bool be_born_in(struct forest *f, size_t node, pid_t sid)
+{
+	struct forest_node *n = forest_at(f, node);
+	const struct forest_node *creator = forest_at(f, n->creator);
+
+	if (session_at_birth(f, node) == sid)
+		return true;
+	for (size_t i = 1; i < forest_count(f); i++)
+		if (forest_at(f, i)->creator == node && forest_at(f, i)->early)
+			return false;
+	if (!node || n->early)
+		return false;
+	/* The nodes move as helpers come. */
+	if (creator->sid == creator->pid && be_born_in(f, n->creator, sid))
+		forest_at(f, node)->early = true;
+	else if (node < f->count)
+		adopt(f, node, f->list[node].ppid ? find(f, f->list[node].ppid) : NONE, sid);
+	return session_at_birth(f, node) == sid;
+}
+
+static void find_creator(struct forest *f, size_t i)
+{
+	const struct forest_node *n = forest_at(f, i), *parent = forest_at(f, n->creator);
+	size_t creator = n->creator;
+	pid_t sid = n->sid;
+
+	if (!f->list[i].ppid)
+		adopt(f, i, NONE, sid == n->pid ? 0 : sid);
+	else if (sid == n->pid || sid == parent->sid)
+		return;
+	else if (parent->sid == parent->pid && be_born_in(f, creator, sid))
+		forest_at(f, i)->early = true;
+	else
+		adopt(f, i, creator, sid);
+}
+
+/* The one that a process has for a parent when it is made; NONE: the supervisor. */
+static size_t parent_at_birth(const struct forest *f, size_t node)
+{
+	while (node && forest_at(f, node)->shares & CLONE_PARENT)
+		node = forest_at(f, node)->creator;
+	return node ? forest_at(f, node)->creator : NONE;
+}
+
+/* And when all that end have ended, as find_new_reaper() in the kernel has it; 0: none of the
+ * tree. */
+static pid_t parent_in_the_end(const struct forest *f, size_t node)
+{
+	size_t at = parent_at_birth(f, node);
+	bool orphan = false;
+
+	while (at != NONE) {
+		const struct forest_node *n = forest_at(f, at);
+
+		if (n->kind == FOREST_LIVING && (n->adopts || !orphan))
+			return n->pid;
+		orphan = true;
+		at = parent_at_birth(f, at);
+	}
+	return 0;
+}
+
+static bool has_its_session(const struct forest *f, size_t node)
+{
+	const struct forest_node *n = forest_at(f, node);
+	pid_t sid = n->early ? session_at_birth(f, n->creator) : forest_at(f, n->creator)->sid;
+
+	return n->sid == n->pid || n->sid == sid;
+}
+
+/* That what has been worked out for one is still so after what has been for others. */
+static int check_parents(const struct forest *f, struct err *e)
+{
+	for (size_t i = 1; i < f->count; i++) {
+		const struct image_job_process *p = &f->list[i];
+		cleanup_free char *session = p->sid ? xasprintf("session %d", p->sid)
+						    : xstrdup("trecr's own session");
+
+		if (parent_in_the_end(f, i) != p->ppid || !has_its_session(f, i))
+			return err_set(e, 0,
+				"process %d is in %s, but its parent %d has never been in it, "
+				"nor a process that it can be an orphan of: that cannot be "
+				"made "
+				"again (it can when process %d has ended)",
+				p->pid, session, p->ppid, p->pid);
+	}
+	return 0;
+}
+
+/* ---- what is shared ---- */
+
+static const uint64_t clone_flags[IMAGE_SHARED_KINDS] = {
+	[IMAGE_SHARED_MEMORY] = CLONE_VM,
+	[IMAGE_SHARED_FILES] = CLONE_FILES,
+	[IMAGE_SHARED_DIRECTORY] = CLONE_FS,
+	[IMAGE_SHARED_SIGNALS] = CLONE_SIGHAND,
+};
+
+/* What process @i has in common with earlier ones. */
+static uint32_t shared_by(const struct forest *f, size_t i)
+{
+	uint32_t flags = 0;
+
+	for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
+		if (f->sharing[i].with[k] != i)
+			flags |= clone_flags[k];
+	return flags;
+}
+
+/* Whether process @other has all that @i has in common with earlier ones. */
+static bool has_the_same(const struct forest *f, size_t other, size_t i)
+{
+	for (int k = 0; k < IMAGE_SHARED_KINDS; k++) {
+		uint32_t with = f->sharing[i].with[k];
+
+		if (with != i && f->sharing[other].with[k] != with)
+			return false;
+	}
+	return true;
+}
+
+/* When process @maker has to make one that is to be in the session of @i. */
+static bool find_time(const struct forest *f, size_t maker, size_t i, bool *early)
+{
+	const struct forest_node *n = forest_at(f, i);
+
+	*early = n->sid != n->pid && n->sid != forest_at(f, maker)->sid;
+	return !*early || n->sid == session_at_birth(f, maker);
+}
+
+static bool is_sibling(const struct forest *f, size_t maker, size_t i)
+{
+	const struct forest_node *n = forest_at(f, i), *m = forest_at(f, maker);
+
+	/* Made by CLONE_PARENT, it gets its maker's. */
+	if (f->list[maker].ppid != f->list[i].ppid || m->exit_signal != n->exit_signal)
+		return false;
+	return !maker || m->creator == n->creator || m->shares & CLONE_PARENT;
+}
+
+/* A helper that shares it all stands between @maker and the orphan @i. */
+static size_t add_go_between(struct forest *f, size_t maker, size_t i, bool early)
+{
+	pid_t sid = forest_at(f, early ? i : maker)->sid;
+	size_t helper = add_helper(f, 0, sid, maker);
+
+	forest_at(f, helper)->shares = shared_by(f, i);
+	forest_at(f, helper)->early = early;
+	return helper;
+}
+
+static int find_maker(struct forest *f, size_t i, struct err *e)
+{
+	size_t parent = forest_at(f, i)->creator;
+	bool early;
+
+	/* It is an orphan, be it one that was adopted. */
+	if (!f->list[i].ppid || parent >= f->count || f->list[parent].pid != f->list[i].ppid)
+		parent = NONE;
+	forest_at(f, i)->shares = shared_by(f, i);
+	if (parent != NONE && has_the_same(f, parent, i))
+		return 0;
+	for (size_t k = 0; k < i; k++) {
+		if (!has_the_same(f, k, i) || !find_time(f, k, i, &early) ||
+			!is_sibling(f, k, i))
+			continue;
+		forest_at(f, i)->creator = k;
+		forest_at(f, i)->early = early;
+		forest_at(f, i)->shares |= CLONE_PARENT;
+		return 0;
+	}
+	for (size_t k = 0; parent == NONE && k < i; k++) {
+		if (!has_the_same(f, k, i) || !find_time(f, k, i, &early))
+			continue;
+		forest_at(f, i)->creator = add_go_between(f, k, i, early);
+		forest_at(f, i)->early = false;
+		return 0;
+	}
+	return err_set(e, 0,
+		"process %d (child of %d) shares things with processes that cannot have made "
+		"it: that cannot be made again",
+		f->list[i].pid, f->list[i].ppid);
+}
+
+static int find_makers(struct forest *f, struct err *e)
+{
+	for (size_t i = 0; i < f->count; i++)
+		forest_at(f, i)->exit_signal = f->sharing[i].exit_signal;
+	for (size_t i = 1; i < f->count; i++)
+		if (shared_by(f, i) && find_maker(f, i, e))
+			return -1;
+	for (size_t i = 0; i < f->count; i++) {
+		struct forest_node *n = forest_at(f, i);
+		pid_t ppid = f->list[i].ppid;
+		size_t parent = ppid ? find(f, ppid) : NONE;
+
+		for (int k = 0; k < IMAGE_SHARED_KINDS; k++) {
+			n->stays |= f->sharing[i].with[k] != i;
+			forest_at(f, f->sharing[i].with[k])->stays |=
+				f->sharing[i].with[k] != i;
+		}
+		if (n->exit_signal == SIGCHLD)
+			continue;
+		n->stays = true;
+		if (parent != NONE)
+			forest_at(f, parent)->stays = true;
+	}
+	return 0;
+}
+
+/* ---- */
+
+static int find_group(struct forest *f, size_t i, struct err *e)
+{
+	pid_t pgid = forest_at(f, i)->pgid, sid = forest_at(f, i)->sid;
+	size_t leader;
+
+	if (!pgid)
+		return !sid ? 0
+			    : err_set(e, 0,
+				      "process %d is in the supervisor's process group, but "
+				      "in another session",
+				      forest_at(f, i)->pid);
+	leader = find(f, pgid);
+	if (leader == NONE) {
+		size_t creator = mortal_in_session(f, sid);
+
+		leader = add_helper(f, pgid, sid, creator);
+	}
+	if (forest_at(f, leader)->sid != sid)
+		return err_set(e, 0,
+			"process %d is in process group %d, which is of another session",
+			forest_at(f, i)->pid, pgid);
+	/* One that founds a session is the first of a group, too. */
+	forest_at(f, leader)->leads = pgid != sid;
+	return 0;
+}
+
+/* An image can claim that a process descends from itself. */
+static int check_roots(const struct forest *f, struct err *e)
+{
+	for (size_t i = 0; i < forest_count(f); i++) {
+		size_t at = i, steps = 0;
+
+		while (at && steps++ < forest_count(f))
+			at = forest_at(f, at)->creator;
+		if (at)
+			return err_set(
+				e, 0, "process %d descends from itself", forest_at(f, i)->pid);
+	}
+	return 0;
+}
+
+int forest_plan(struct forest *f, const struct image_job_process *list,
+	const struct image_sharing *sharing, size_t count, struct err *e)
+{
+	memset(f, 0, sizeof(*f));
+	f->list = list;
+	f->sharing = sharing;
+	f->count = count;
+	for (size_t i = 0; i < count; i++) {
+		struct forest_node node = {
+			.kind = list[i].flags & IMAGE_JOB_PROCESS_ZOMBIE ? FOREST_ZOMBIE
+									 : FOREST_LIVING,
+			.pid = list[i].pid,
+			.pgid = list[i].pgid,
+			.sid = list[i].sid,
+			.exit_signal = SIGCHLD,
+		};
+
+		buf_push(&f->nodes, struct forest_node, &node);
+	}
+	if (list[0].sid && list[0].sid != list[0].pid)
+		return err_set(e, 0, "process %d is in session %d, led by none of the tree",
+			list[0].pid, list[0].sid);
+	for (size_t i = 1; i < count; i++)
+		if (list[i].ppid)
+			forest_at(f, i)->creator = find(f, list[i].ppid);
+	for (size_t i = 1; i < count; i++)
+		find_creator(f, i);
+	if (sharing && find_makers(f, e))
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (find_group(f, i, e))
+			return -1;
+	return check_roots(f, e) || check_parents(f, e) ? -1 : 0;
+}

@@ -1,0 +1,38 @@
+/*
+ * freeze.h - stop a whole tree of processes. thaw.h lets it go on, or ends it.
+ */
+#ifndef SUPERVISOR_TREE_FREEZE_H
+#define SUPERVISOR_TREE_FREEZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "supervisor/tree/drain_patience.h"
+#include "supervisor/target/process.h"
+
+struct freeze_target {
+	pid_t root;
+	bool root_is_child; /* its end must stay for the event loop to see */
+	pid_t reaper;       /* whose children are of the tree, too: orphans */
+	const pid_t *strangers;
+	size_t stranger_count; /* children of the reaper that are not */
+	uint64_t deadline_ns;  /* CLOCK_MONOTONIC after which to give up */
+	struct freeze_patience *patience;
+};
+
+/*
+ * Stop every thread of the target's root and of all its descendants, orphans included. On
+ * success *tree holds them all, each in a trap stop with its registers read, and nothing in
+ * the tree runs. On failure everything runs on and *tree is empty.
+ */
+int freeze(const struct freeze_target *target, struct tree *tree, struct err *e);
+
+/*
+ * To be called now and then, from another thread, while thread @freezer of this process is in
+ * freeze(): attaching to a thread that executes a program waits until that has rid itself of
+ * the others, and those that are ours already until somebody takes note of their ends. That is
+ * done here.
+ */
+void freeze_unblock(pid_t freezer);
+
+#endif

@@ -1,0 +1,132 @@
+/*
+ * What processes share otherwise than by fork(2): clone(2) with CLONE_VM and its like. It is
+ * kept once, with the first of them in the tree's order.
+ */
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/limits.h"
+#include "supervisor/state/dump.h"
+
+static const int kcmp_types[IMAGE_SHARED_KINDS] = {
+	[IMAGE_SHARED_MEMORY] = KCMP_VM,
+	[IMAGE_SHARED_FILES] = KCMP_FILES,
+	[IMAGE_SHARED_DIRECTORY] = KCMP_FS,
+	[IMAGE_SHARED_SIGNALS] = KCMP_SIGHAND,
+};
+
+/* Where process number @i is, or is to be put, in @order: numbers of processes in the order
+ * that kcmp(2) has for one kind of thing. 1: one there has the same; -1: failure. */
+static int look_up(const struct tree *tree, const struct buf *order, int type, size_t i,
+	size_t *at, struct err *e)
+{
+	size_t low = 0, high = buf_count(order, size_t);
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct process *other = tree->processes[*buf_at(order, size_t, mid)];
+		int r = syscall(SYS_kcmp, other->task, tree->processes[i]->task, type, 0L, 0L);
+
+		if (r < 0)
+			return limit_err(e, errno, SYS_kcmp, "cannot compare processes (kcmp)");
+		*at = mid;
+		if (!r)
+			return 1;
+		if (r == 1)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*at = low;
+	return 0;
+}
+
+static int find_sharers(struct tree *tree, enum image_shared what, struct err *e)
+{
+	cleanup_buf struct buf order = {0};
+
+	for (size_t i = 0; i < tree->living; i++) {
+		size_t at = 0, *slot;
+		int r = look_up(tree, &order, kcmp_types[what], i, &at, e);
+
+		if (r < 0)
+			return -1;
+		if (r) {
+			tree->processes[i]->keeper[what] = *buf_at(&order, size_t, at);
+			continue;
+		}
+		buf_grow(&order, sizeof(*slot));
+		slot = buf_at(&order, size_t, at);
+		memmove(slot + 1, slot, order.len - (at + 1) * sizeof(*slot));
+		*slot = i;
+	}
+	return 0;
+}
+
+/* The driver's half of a process is made anew for that process alone. */
+static int refuse_lower(const struct tree *tree, size_t i, struct err *e)
+{
+	const struct process *p = tree->processes[i];
+	size_t first = p->keeper[IMAGE_SHARED_MEMORY];
+
+	if (first == i || !(p->lower || tree->processes[first]->lower))
+		return 0;
+	return err_set(e, 0,
+		"processes %d and %d (%s) share their memory and use a GPU, which is not "
+		"supported",
+		tree->processes[first]->pid, p->pid, p->comm);
+}
+
+static bool is_special(const struct tree *tree, size_t i)
+{
+	const struct process *p = tree->processes[i];
+
+	for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
+		if (p->keeper[k] != i)
+			return true;
+	return p->exit_signal != SIGCHLD;
+}
+
+int dump_sharing(struct tree *tree, struct err *e)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		struct process *p = tree->processes[i];
+		struct proc_stat st;
+
+		if (procfs_stat(p->pid, p->pid, &st, e))
+			return -1;
+		/* The first one's parent is the supervisor here, and will be. */
+		p->exit_signal = i ? st.field[STAT_EXIT_SIGNAL] : SIGCHLD;
+		for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
+			p->keeper[k] = i;
+	}
+	for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
+		if (find_sharers(tree, k, e))
+			return -1;
+	for (size_t i = 0; i < tree->living; i++)
+		if (refuse_lower(tree, i, e))
+			return -1;
+	return 0;
+}
+
+struct image_sharing *dump_sharing_list(const struct tree *tree)
+{
+	struct image_sharing *list = NULL;
+	bool special = false;
+
+	for (size_t i = 0; i < tree->count; i++)
+		special |= is_special(tree, i);
+	if (!special)
+		return NULL;
+	list = xcalloc(tree->count, sizeof(*list));
+	for (size_t i = 0; i < tree->count; i++) {
+		list[i].exit_signal = tree->processes[i]->exit_signal;
+		for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
+			list[i].with[k] = tree->processes[i]->keeper[k];
+	}
+	return list;
+}

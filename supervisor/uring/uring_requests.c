@@ -1,0 +1,71 @@
+/*
+ * Requests that waited in an io_uring are issued once more, when all processes have their
+ * memory and their descriptors: what they wait for may be there already.
+ */
+#include <inttypes.h>
+#include <linux/time_types.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/uring/uring_late_restore.h"
+#include "supervisor/uring/uring.h"
+
+/* A time-out that was to end at a time by this machine's clocks ends after what was left. */
+static int set_time(struct return_of_ring *r, struct io_uring_sqe *sqe, uint64_t left)
+{
+	const struct __kernel_timespec time = {left / 1000000000, left % 1000000000};
+
+	sqe->timeout_flags &= ~IORING_TIMEOUT_ABS;
+	sqe->addr = r->scratch + r->times++ * sizeof(time);
+	return tracee_write(r->one->process.mem_fd, sqe->addr, &time, sizeof(time), r->one->e);
+}
+
+static int add_request(struct return_of_ring *r, const char *line)
+{
+	size_t size = ring_sqe_size(&r->ring);
+	uint32_t number;
+	uint64_t left;
+	int fields = sscanf(line, "request %" SCNu32 " %" SCNu64, &number, &left);
+	struct io_uring_sqe *sqe;
+
+	if (fields < 1)
+		return 0;
+	sqe = buf_grow(&r->requests, size);
+	memcpy(sqe, uring_image_entry(r->image, number), size);
+	return fields == 2 ? set_time(r, sqe, left) : 0;
+}
+
+static int issue(struct return_of_ring *r, uint32_t count)
+{
+	r->scratch = remote_scratch(&r->remote,
+		align_up(count * sizeof(struct __kernel_timespec), 4096), r->one->e);
+	if (!r->scratch || restore_ring_map(r) || restore_each_line(r, add_request))
+		return -1;
+	r->driver.enter = r->image->flags & IORING_SETUP_SQPOLL ? restore_ring_enter_polled
+								: restore_ring_enter;
+	return ring_issue(&r->driver, r->image, r->requests.data, count, r->one->e);
+}
+
+static int issue_again(struct return_of_ring *r)
+{
+	uint32_t count = uring_waiting(r->image);
+	struct err *e = r->one->e;
+	int failed;
+
+	if (!count || !r->thread)
+		return 0;
+	if (remote_begin(&r->remote, &r->one->process, r->thread, e))
+		return -1;
+	failed = issue(r, count);
+	restore_ring_release(r);
+	buf_free(&r->requests);
+	r->times = 0;
+	if (remote_end(&r->remote, failed ? NULL : e) || failed)
+		return err_prefix(e, "descriptor %d", r->number);
+	return 0;
+}
+
+int restore_one_requests(struct restore_one *one)
+{
+	return restore_each_ring(one, issue_again);
+}
