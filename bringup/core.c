@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 
 #include "bringup/hook.h"
-#include "shared/raw.h"
 #include "bringup/site.h"
 #include "bringup/space.h"
+#include "shared/raw.h"
 #include "shared/windows.h"
 
 site_entry core_entry_ldso, core_entry_libc;
@@ -103,9 +103,9 @@ void core_mapped(long address, long size, int prot, int fd)
 		libc_minima, sizeof(libc_minima) / sizeof(libc_minima[0]));
 }
 
-static void driver_wish(uintptr_t address, size_t size)
+static void driver_hint(uintptr_t address, size_t size)
 {
-	space_wish(SPACE_DRIVER, address, size);
+	space_hint(SPACE_DRIVER, address, size);
 }
 
 static int driver_keep(uintptr_t start, uintptr_t end)
@@ -133,7 +133,7 @@ void _start(const struct core_options *options, struct core_functions *functions
 	room.end = room.next + LOWER_PATCH_SIZE;
 	functions->patch_ldso = patch_ldso;
 	functions->driver_mmap = driver_mmap;
-	functions->driver_wish = driver_wish;
+	functions->driver_hint = driver_hint;
 	functions->driver_keep = driver_keep;
 	functions->driver_taken = space_taken();
 	functions->libc_sites = count_libc_sites;

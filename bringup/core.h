@@ -17,8 +17,8 @@ struct core_functions {
 	 * call's. */
 	long (*driver_mmap)(long addr, long size, long prot, long flags, long fd, long offset);
 	/* Where what the driver asks for next is to lie, and where nothing else is to:
-	 * space_wish(), space_keep(). */
-	void (*driver_wish)(uintptr_t address, size_t size);
+	 * space_hint(), space_keep(). */
+	void (*driver_hint)(uintptr_t address, size_t size);
 	int (*driver_keep)(uintptr_t start, uintptr_t end);
 	const struct space_taken *driver_taken; /* space_taken() */
 	/* The next file that ld.so maps goes to @address, if that is free. */

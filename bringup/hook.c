@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 
 #include "shared/raw.h"
-#include "shared/windows.h"
 #include "shared/records.h"
+#include "shared/windows.h"
 
 #define SIGNALS_SIZE 8 /* of the kernel's sigset_t */
 
@@ -45,9 +45,9 @@ static struct {
 } beyond;
 
 /* No more than what is wished for, as there may be something behind it. */
-static long mmap_wished(enum space_part part, const long a[6])
+static long mmap_at_hint(enum space_part part, const long a[6])
 {
-	uint64_t size, at = a[0] ? 0 : space_take_wished(part, a[1], &size);
+	uint64_t size, at = a[0] ? 0 : space_take_hinted(part, a[1], &size);
 	long r;
 
 	if (!at)
@@ -65,7 +65,7 @@ static long mmap_wished(enum space_part part, const long a[6])
 long hook_mmap(enum space_part part, const long a[6])
 {
 	uint64_t at;
-	long r = mmap_wished(part, a);
+	long r = mmap_at_hint(part, a);
 
 	if (r != -EEXIST)
 		return r;

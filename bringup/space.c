@@ -12,7 +12,7 @@
 static struct space_list parts[SPACE_PARTS];
 static struct space_taken taken;
 
-static struct wish {
+static struct hint {
 	uint64_t address, size;
 } wishes[SPACE_PARTS];
 
@@ -174,9 +174,9 @@ uint64_t space_take(enum space_part part, uint64_t size)
 	return start;
 }
 
-uint64_t space_take_wished(enum space_part part, uint64_t size, uint64_t *wished)
+uint64_t space_take_hinted(enum space_part part, uint64_t size, uint64_t *wished)
 {
-	const struct wish *w = &wishes[part];
+	const struct hint *w = &wishes[part];
 	struct space_list *p = &parts[part];
 	uint64_t start = 0;
 
@@ -191,10 +191,10 @@ uint64_t space_take_wished(enum space_part part, uint64_t size, uint64_t *wished
 	return start;
 }
 
-void space_wish(enum space_part part, uint64_t address, uint64_t size)
+void space_hint(enum space_part part, uint64_t address, uint64_t size)
 {
 	raw_lock(&parts[part].lock);
-	wishes[part] = (struct wish){address, size};
+	wishes[part] = (struct hint){address, size};
 	raw_unlock(&parts[part].lock);
 }
 

@@ -44,10 +44,10 @@ int space_keep(enum space_part part, uint64_t start, uint64_t end);
  * page, and giving back what alignment to SPACE_STEP leaves over. Where what is left when it
  * asks for @size is to be; size 0: where it would be again. */
 #define SPACE_STEP (32ul << 20)
-void space_wish(enum space_part part, uint64_t address, uint64_t size);
+void space_hint(enum space_part part, uint64_t address, uint64_t size);
 /* What is wished for, and its size in *@wished, if the driver asks for @size in all for that;
  * 0: it does not, or there is no room. */
-uint64_t space_take_wished(enum space_part part, uint64_t size, uint64_t *wished);
+uint64_t space_take_hinted(enum space_part part, uint64_t size, uint64_t *wished);
 
 /* Address space that the driver has taken in that way, the oldest first. */
 #define SPACE_TAKEN 4096

@@ -2,8 +2,8 @@
  * uring/abi.h - <linux/io_uring.h>, with what is newer than the oldest one that we build with
  * (6.1).
  */
-#ifndef SUPERVISOR_URING_ABI_H
-#define SUPERVISOR_URING_ABI_H
+#ifndef LIB_URING_ABI_H
+#define LIB_URING_ABI_H
 
 #include <linux/io_uring.h>
 #include <sys/syscall.h>
@@ -27,5 +27,8 @@
 
 /* Slots for registered rings that a thread has (IO_RINGFD_REG_MAX, io_uring/tctx.h). */
 #define URING_REGISTERED_RINGS 16
+
+/* What /proc shows that a descriptor or mapping of one leads to. */
+#define URING_LINK "anon_inode:[io_uring]"
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * Orders of the supervisor (struct lower_order), carried out on a thread of their own while all
- * threads above stand still. What is CUDA's is in lower/cuda/.
+ * threads above stand still. What each does is in
+ * lower/cuda/orders.c.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -9,7 +10,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "lower/cuda/cuda.h"
 #include "lower/runtime.h"
 
 __thread int is_agent;
@@ -50,25 +50,6 @@ int agent_go_on(void)
 	return agent_fail("the order was given up");
 }
 
-static int carry_out(struct lower_order *o)
-{
-	switch (o->request) {
-	case LOWER_DRAIN:
-		return cuda_drain(o->patience_ns);
-	case LOWER_REST:
-		return cuda_await_rest(o->patience_ns);
-	case LOWER_SAVE:
-		return cuda_save(o->transfers, o->count);
-	case LOWER_LOAD:
-		return cuda_load(o->transfers, o->count);
-	case LOWER_REPLAY:
-		return cuda_replay(0);
-	case LOWER_TRY:
-		return cuda_replay(1);
-	}
-	return agent_fail("unknown order %u", o->request);
-}
-
 /* A descriptor that the program has closed ends this thread; the supervisor sees that there is
  * no answer. */
 static void *serve(void *argument)
@@ -91,7 +72,7 @@ static void *serve(void *argument)
 			continue;
 		o->failure[0] = 0;
 		o->result = LOWER_FAILED;
-		if (!carry_out(o))
+		if (!orders_carry_out(o))
 			o->result = LOWER_OK;
 		__atomic_store_n(&o->done, number, __ATOMIC_RELEASE);
 		if (write(table->done_fd, &one, sizeof(one)) != sizeof(one))
@@ -102,7 +83,7 @@ static void *serve(void *argument)
 int agent_start(void)
 {
 	pthread_t thread;
-	int r = cuda_rest_start();
+	int r = orders_start();
 
 	if (r)
 		return r;

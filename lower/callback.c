@@ -1,7 +1,7 @@
 /* Calls of upper functions by the lower half's own threads: handed to the upper half's helper
  * thread, as upper code must run on a thread of the upper libc. */
-#include "shared/raw.h"
 #include "lower/runtime.h"
+#include "shared/raw.h"
 
 long callback_post(void *function, const long args[6])
 {

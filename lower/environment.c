@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/records.h"
 #include "lower/runtime.h"
+#include "shared/records.h"
 
 static int is_for_ldso(const char *variable)
 {

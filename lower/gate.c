@@ -16,8 +16,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "shared/raw.h"
 #include "lower/runtime.h"
+#include "shared/raw.h"
 
 /* The first word of thread-local storage is its own address, with glibc and musl. Reading it
  * takes an eighth of what the instruction does that asks for the FS base (4 ns), and the driver

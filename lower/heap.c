@@ -17,9 +17,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lower/heap.h"
 #include "shared/raw.h"
 #include "shared/windows.h"
-#include "lower/heap.h"
 
 #define REGION  (16ul << 20)
 #define STEP    16ul

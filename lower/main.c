@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "bringup/core.h"
-#include "shared/raw.h"
 #include "lower/runtime.h"
+#include "shared/raw.h"
 
 __thread struct crossing_head *upper_thread;
 

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "shared/raw.h"
 #include "lower/runtime.h"
+#include "shared/raw.h"
 
 /* Destructors of the libraries' thread-local data run on it, nothing else. */
 #define PARKED_STACK (256 << 10)

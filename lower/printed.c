@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "lower/records_alloc.h"
-#include "shared/records.h"
 #include "lower/runtime.h"
+#include "shared/records.h"
 
 #define LEAST 4096
 
@@ -21,7 +21,7 @@ static struct records_text *text_with(uint64_t room)
 		t->size = 0;
 		return t;
 	}
-	t = room_alloc(sizeof(*t) + room);
+	t = records_alloc(sizeof(*t) + room);
 	if (t)
 		t->room = room;
 	return t;

@@ -4,7 +4,7 @@
 
 #include "shared/records_map.h"
 
-void *room_alloc(uint64_t size)
+void *records_alloc(uint64_t size)
 {
 	uint64_t at;
 	int r;
@@ -22,7 +22,7 @@ void *room_alloc(uint64_t size)
 	return r < 0 ? NULL : (void *)(RECORDS_WINDOW + at);
 }
 
-int room_for(void **array, uint64_t *room, uint64_t count, uint64_t size)
+int records_reserve(void **array, uint64_t *room, uint64_t count, uint64_t size)
 {
 	uint64_t more = *room ? *room : 16;
 	void *larger;
@@ -31,7 +31,7 @@ int room_for(void **array, uint64_t *room, uint64_t count, uint64_t size)
 		return 0;
 	while (more < count)
 		more *= 2;
-	larger = room_alloc(more * size);
+	larger = records_alloc(more * size);
 	if (!larger)
 		return -1;
 	if (*room)

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /* Memory of the arena, zeroed; NULL: none. Never given back. */
-void *room_alloc(uint64_t size);
+void *records_alloc(uint64_t size);
 /* Let *@array, which has *@room elements of @size bytes, have room for @count. 0 or -1. */
-int room_for(void **array, uint64_t *room, uint64_t count, uint64_t size);
+int records_reserve(void **array, uint64_t *room, uint64_t count, uint64_t size);
 
 #endif

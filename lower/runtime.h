@@ -32,6 +32,10 @@ void *library_symbol(const char *name);
 
 /* Carry out orders from now on, on another thread. 0 or -errno. */
 int agent_start(void);
+/* Of cuda/orders.c: to be called once, before the first order; 0 or -errno. And carry out
+ * @order: 0, or -1 behind agent_fail(). */
+int orders_start(void);
+int orders_carry_out(struct lower_order *order);
 /* Why an order cannot be carried out; returns -1. */
 int agent_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, for the reason @why (enum lower_result). */

@@ -15,6 +15,8 @@ table='
 	header	xxhash.h		libxxhash-dev	xxhash-devel		xxhash-devel
 	header	zstd.h			libzstd-dev	libzstd-devel		libzstd-devel
 	header	lz4.h			liblz4-dev	lz4-devel		liblz4-devel
+	header	libmnl/libmnl.h		libmnl-dev	libmnl-devel		libmnl-devel
+	header	libnftnl/rule.h		libnftnl-dev	libnftnl-devel		libnftnl-devel
 	tool	prove			perl		perl-Test-Harness	perl
 	tool	gdb			gdb		gdb			gdb
 	tool	eu-readelf		elfutils	elfutils		elfutils

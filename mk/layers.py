@@ -17,20 +17,18 @@ SOURCES = re.compile(r"\.([chS]|inc|cu)$")
 
 
 def rules():
-    """Folders in order: what each may include from, its column; and the pairs against the order."""
-    down, column, up = {}, {}, []
+    """Folders in order: what each may include from, and its column."""
+    down, column = {}, {}
     for number, line in enumerate(open(RULES), 1):
         line = line.split("#")[0].strip()
         if line.startswith("["):
             title = line.strip("[]")
-        elif "->" in line:
-            up.append(tuple(line.split(" -> ")))
         elif line:
             folder, _, below = line.partition(":")
             if folder in down:
                 sys.exit(f"{RULES}:{number}: {folder} is listed twice")
             down[folder], column[folder] = below.split(), title
-    return down, column, up
+    return down, column
 
 
 def sources():
@@ -52,7 +50,7 @@ def included():
 
 
 def check():
-    down, _, up = rules()
+    down, _ = rules()
     found = []
     order = list(down)
     for folder, below in down.items():
@@ -61,10 +59,7 @@ def check():
                 found.append(f"{RULES}: {other}, which {folder} may include from, is not listed")
             elif order.index(other) <= order.index(folder):
                 found.append(f"{RULES}: {other} stands above {folder}, which may include from it")
-    for folder, other in up:
-        if folder not in down or other not in down or order.index(other) > order.index(folder):
-            found.append(f"{RULES}: {folder} -> {other} is not against the order")
-    allowed = {(f, o) for f, below in down.items() for o in below} | set(up)
+    allowed = {(f, o) for f, below in down.items() for o in below}
     used = set()
     for source, folder, other in included():
         used.add((folder, other))
@@ -84,8 +79,8 @@ def depth(folder, down, known):
 
 
 def drawn():
-    """Folders in rows, each of which includes from rows further down, and what is against that."""
-    down, column, up = rules()
+    """Folders in rows, each of which includes from rows further down."""
+    down, column = rules()
     known, rows = {}, {}
     titles = [t for t in dict.fromkeys(column.values()) if t != "tests"]
     for folder in down:
@@ -99,11 +94,6 @@ def drawn():
         if any(cells):
             lines.append(["-" * len(t) for t in titles])
     text = ["    " + "".join(f"{cell:32}" for cell in line).rstrip() for line in lines[:-1]]
-    text += ["", "Against the order include, today:", ""]
-    for folder in down:
-        against = [f"`{o}`" for f, o in up if f == folder]
-        if against:
-            text.append(f"- `{folder}` from {', '.join(against)}")
     return "\n".join(text) + "\n"
 
 

@@ -21,7 +21,7 @@ static const struct {
 #define HIDDEN __attribute__((visibility("hidden")))
 
 HIDDEN void coverage_first(unsigned index);
-HIDDEN void coverage_nameless(const unsigned char id[16], unsigned slot);
+HIDDEN void coverage_export_entry(const unsigned char id[16], unsigned slot);
 
 static void write_line(const char *name, const char *class)
 {
@@ -46,7 +46,7 @@ void coverage_first(unsigned index)
 }
 
 /* A function of a hidden table: ID[SLOT]. */
-void coverage_nameless(const unsigned char id[16], unsigned slot)
+void coverage_export_entry(const unsigned char id[16], unsigned slot)
 {
 	static const char digits[] = "0123456789abcdef";
 	char name[48], *at = name;

@@ -33,7 +33,7 @@ static const struct opt view_rows[] = {
 	{0},
 };
 
-static const struct opt deed_rows[] = {
+static const struct opt action_rows[] = {
 	{0, "verify", NULL, "compare all checksums, of all that it needs, too", opt_flag,
 		FIELD(verify)},
 	{0, "diff", NULL, "how the second of two images differs from the first", opt_flag,
@@ -322,7 +322,7 @@ int main(int argc, char *argv[])
 {
 	const struct opt_group groups[] = {
 		{"Instead of the summary, show", view_rows, &settings},
-		{"Do something else", deed_rows, &settings},
+		{"Do something else", action_rows, &settings},
 		{0},
 	};
 	const struct opts opts = {

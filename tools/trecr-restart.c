@@ -15,11 +15,11 @@
 #include "lib/opts.h"
 #include "lib/progress.h"
 #include "lib/util.h"
-#include "supervisor/run/loop.h"
-#include "supervisor/start/supervisor_options.h"
 #include "supervisor/restore/release_choice.h"
 #include "supervisor/restore/restore.h"
+#include "supervisor/run/loop.h"
 #include "supervisor/start/supervisor.h"
+#include "supervisor/start/supervisor_options.h"
 
 #define TOOL        "trecr-restart"
 #define OWN_FAILURE 125
@@ -144,6 +144,7 @@ static int bring_back(struct supervisor *s, struct checkpoint *c, struct err *e)
 		.verbose = s->options.verbose,
 		.notice = notice,
 		.about_to_run = progress_end,
+		.put_off = loop_put_off,
 	};
 	int r;
 

@@ -12,12 +12,12 @@
 #include "ckpt/store_outlook.h"
 #include "lib/opts.h"
 #include "lib/util.h"
+#include "supervisor/run/loop.h"
 #include "supervisor/split/gpu_libraries.h"
 #include "supervisor/start/inherited_check.h"
-#include "supervisor/run/loop.h"
-#include "supervisor/start/supervisor_options.h"
 #include "supervisor/start/spawn.h"
 #include "supervisor/start/supervisor.h"
+#include "supervisor/start/supervisor_options.h"
 
 #define OWN_FAILURE 125
 

@@ -37,7 +37,7 @@ static int refuse_unknown(const struct cuda_state *s)
 	return 0;
 }
 
-static int refuse_nameless(const struct cuda_state *s)
+static int refuse_export_entries(const struct cuda_state *s)
 {
 	const struct cuda_unknown *u = s->unknown;
 	char id[2 * sizeof(u->id) + 1];
@@ -151,7 +151,7 @@ int cuda_drain(uint64_t patience_ns)
 
 	if (!s || !s->initialised)
 		return 0;
-	if (refuse_lost(s) || refuse_nameless(s))
+	if (refuse_lost(s) || refuse_export_entries(s))
 		return -1;
 	if (refuse_unknown(s) || refuse_graph_memory(s))
 		return -1;

@@ -76,7 +76,7 @@ static struct cuda_global *new_global(const struct scan *scan, const char *name)
 {
 	uint64_t length = strlen(name) + 1;
 	uint64_t bytes = power_of_two(sizeof(struct cuda_global) + length);
-	struct cuda_global *g = room_alloc(bytes);
+	struct cuda_global *g = records_alloc(bytes);
 
 	if (!g) {
 		agent_fail("no memory for variables of CUDA modules");
@@ -122,7 +122,7 @@ static int found(const char *name, uint64_t offset, uint64_t together, void *arg
 	if (!g)
 		return -1;
 	g->data_size = power_of_two(size);
-	g->data = room_alloc(g->data_size);
+	g->data = records_alloc(g->data_size);
 	if (!g->data)
 		return agent_fail("no memory for variables of CUDA modules");
 	g->address = address;

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "lower/cuda/cuda.h"
-#include "lower/heap.h"
 #include "lower/cuda/placement.h"
 #include "lower/cuda/places.h"
+#include "lower/heap.h"
 #include "shared/cuda/calls.h"
 #include "shared/cuda/memory_state.h"
 

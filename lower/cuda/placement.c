@@ -25,7 +25,8 @@ int placement_save(struct cuda_state *s)
 	const struct space_taken *taken = table->core->driver_taken;
 
 	s->range_count = 0;
-	if (room_for((void **)&s->ranges, &s->range_room, taken->count, sizeof(*s->ranges)))
+	if (records_reserve(
+		    (void **)&s->ranges, &s->range_room, taken->count, sizeof(*s->ranges)))
 		return agent_fail("no memory to note where the driver has its variables");
 	for (uint32_t i = 0; i < taken->count; i++)
 		s->ranges[s->range_count++] =
@@ -231,9 +232,9 @@ static int open_range(const struct range *r, struct filler *tail)
 	struct filler all;
 	int result;
 
-	table->core->driver_wish(r->start, r->end - r->start);
+	table->core->driver_hint(r->start, r->end - r->start);
 	result = take_at(p->heap, p->context, r->end - r->start - PLACES_BLOCK, r->start, &all);
-	table->core->driver_wish(0, 0);
+	table->core->driver_hint(0, 0);
 	if (result || take_at(p->heap, p->context, PLACES_BLOCK, r->end - PLACES_BLOCK, tail))
 		return -1;
 	return filler_give(&all);
@@ -248,9 +249,9 @@ static int fill_whole(struct place *p)
 {
 	int r;
 
-	table->core->driver_wish(p->start, p->end - p->start);
+	table->core->driver_hint(p->start, p->end - p->start);
 	r = fill_place(p);
-	table->core->driver_wish(0, 0);
+	table->core->driver_hint(0, 0);
 	return r;
 }
 
@@ -329,7 +330,7 @@ static int drop_range(struct range *r)
 	for (size_t i = r->first; i < r->last; i++)
 		if (loosen(&places.list[i]))
 			return -1;
-	table->core->driver_wish(r->start, r->end - r->start);
+	table->core->driver_hint(r->start, r->end - r->start);
 	return 0;
 }
 
@@ -427,7 +428,7 @@ static int open_around(struct place *p, unsigned way, size_t i)
 
 int placement_open(const struct object *owner, const void *context, unsigned way)
 {
-	table->core->driver_wish(0, 0);
+	table->core->driver_hint(0, 0);
 	for (size_t i = 0; i < places.count; i++) {
 		struct place *p = &places.list[i];
 
@@ -437,7 +438,7 @@ int placement_open(const struct object *owner, const void *context, unsigned way
 			return -1;
 		/* A range that goes with the last that lies in it is made again. */
 		if (is_whole(p))
-			table->core->driver_wish(p->start, p->end - p->start);
+			table->core->driver_hint(p->start, p->end - p->start);
 	}
 	for (size_t i = 0; way && i < places.count; i++) {
 		struct place *p = &places.list[i];
@@ -450,7 +451,7 @@ int placement_open(const struct object *owner, const void *context, unsigned way
 
 int placement_open_managed(const struct memory_managed *m)
 {
-	table->core->driver_wish(0, 0);
+	table->core->driver_hint(0, 0);
 	for (size_t i = 0; i < places.count; i++) {
 		struct place *p = &places.list[i];
 
@@ -459,7 +460,7 @@ int placement_open_managed(const struct memory_managed *m)
 		if (empty(p))
 			return -1;
 		if (is_whole(p))
-			table->core->driver_wish(p->start, p->end - p->start);
+			table->core->driver_hint(p->start, p->end - p->start);
 	}
 	return 0;
 }
@@ -654,7 +655,7 @@ int placement_close(void)
 	struct hole *holes = malloc((places.count + 1) * sizeof(*holes));
 	int r;
 
-	table->core->driver_wish(0, 0);
+	table->core->driver_hint(0, 0);
 	r = holes ? refill_with(holes) : agent_fail("no memory for the places of variables");
 	free(holes);
 	return r;
@@ -672,7 +673,7 @@ int placement_end(void)
 	free(extras);
 	extras = NULL;
 	extra_room = 0;
-	table->core->driver_wish(0, 0);
+	table->core->driver_hint(0, 0);
 	CUDA(cuCtxSetCurrent, (void *))(NULL); /* this thread has none of its own */
 	return 0;
 }

@@ -2,9 +2,9 @@
  * What the driver knows of each thread above: its stack of contexts. The driver keeps it in the
  * thread-local storage that the thread borrows, so this thread takes that on for a moment.
  */
-#include "shared/raw.h"
 #include "lower/cuda/cuda.h"
 #include "lower/records_alloc.h"
+#include "shared/raw.h"
 
 #define NO_CONTEXT 201 /* CUDA_ERROR_INVALID_CONTEXT: none is left */
 
@@ -94,7 +94,7 @@ int cuda_save_threads(struct cuda_state *s)
 
 		if (!*p->upper_slot)
 			continue;
-		if (room_for((void **)&s->threads, &s->thread_room, s->thread_count + 1,
+		if (records_reserve((void **)&s->threads, &s->thread_room, s->thread_count + 1,
 			    sizeof(*t)))
 			return agent_fail("no memory for what threads have of CUDA");
 		t = &s->threads[s->thread_count++];

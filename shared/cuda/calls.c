@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-#include "shared/windows.h"
 #include "shared/cuda/state.h"
+#include "shared/windows.h"
 
 const struct call_param *call_out(const struct call_info *info)
 {

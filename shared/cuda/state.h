@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/windows.h"
 #include "shared/cuda/offsets.h"
+#include "shared/windows.h"
 
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
 #define CUDA_STATE_VERSION 6

@@ -15,10 +15,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shared/raw.h"
 #include "bringup/start.h"
-#include "shared/windows.h"
+#include "shared/raw.h"
 #include "shared/records.h"
+#include "shared/windows.h"
 #include "stubs/crossing/internal.h"
 
 HIDDEN void *crossing_call_upper;

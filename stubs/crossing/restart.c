@@ -1,10 +1,11 @@
 /*
  * The lower half again, in a process that has come back from an image. The supervisor has one
- * thread of the upper half run this while all others stand still (supervisor/split/lower_restore.c).
- * That thread is in the middle of something else, so nothing here may use the libc.
+ * thread of the upper half run this while all others stand still
+ * (supervisor/split/lower_restore.c). That thread is in the middle of something else, so
+ * nothing here may use the libc.
  */
-#include "shared/raw.h"
 #include "bringup/start.h"
+#include "shared/raw.h"
 #include "shared/records.h"
 #include "stubs/crossing/internal.h"
 

@@ -16,8 +16,8 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-#include "shared/raw.h"
 #include "bringup/site.h"
+#include "shared/raw.h"
 #include "shared/windows.h"
 #include "stubs/crossing/internal.h"
 

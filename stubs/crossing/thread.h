@@ -49,7 +49,8 @@ struct crossing_thread {
 	struct crossing_head head;
 	struct crossing_entry *top; /* the next free entry of the side stack */
 	void *original; /* return address that crossing_trap stands for, from outside */
-	uint64_t words[CROSSING_WORDS]; /* the stub of libcuda's own: stubs/cuda/query_cache.h */
+	uint64_t
+		words[CROSSING_WORDS]; /* the stub of libcuda's own: stubs/cuda/query_cache.h */
 	struct crossing_thread *self;
 	struct lower_parked *parked;
 	uint64_t destructor_rounds;

@@ -74,9 +74,9 @@ static void released(int device, int all)
 	int body_##name(int device)                                                            \
 	{                                                                                      \
 		int r;                                                                         \
-		answers_changed();                                                             \
+		query_cache_changed();                                                         \
 		r = real_##name(device);                                                       \
-		answers_changed();                                                             \
+		query_cache_changed();                                                         \
 		if (!r)                                                                        \
 			released(device, all);                                                 \
 		return r;                                                                      \
@@ -99,9 +99,9 @@ static void flags_set(int device, unsigned flags)
 	int body_##name(int device, unsigned flags)                                            \
 	{                                                                                      \
 		int r;                                                                         \
-		answers_changed();                                                             \
+		query_cache_changed();                                                         \
 		r = real_##name(device, flags);                                                \
-		answers_changed();                                                             \
+		query_cache_changed();                                                         \
 		if (!r)                                                                        \
 			flags_set(device, flags);                                              \
 		return r;                                                                      \
@@ -137,8 +137,8 @@ int body_cuCtxCreate_v4(
 
 	if (!params || (!params->affinities && !params->affinity_count && !params->graphics))
 		return cuda_perform(INDEX_cuCtxCreate_v4, arguments);
-	answers_changed();
+	query_cache_changed();
 	r = real_cuCtxCreate_v4(context, params, flags, device);
-	answers_changed();
+	query_cache_changed();
 	return r ? r : object_lost(CUDA_CONTEXT, *context);
 }

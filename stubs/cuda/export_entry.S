@@ -1,26 +1,26 @@
 /* Behind the crossing, around the driver's functions without a name: before, exchange of handles;
  * after, whether the thread's current context is still the one of which answers are known
- * (answers.c). */
+ * (query_cache.c). */
 #include "stubs/crossing/save.inc"
 #include "stubs/cuda/entries.inc"
 #include "stubs/cuda/export_entry.h"
 #include "stubs/crossing/unwind.inc"
 
-	.hidden cuda_nameless, cuda_nameless_targets, answers_ask_below
-	.globl cuda_nameless
+	.hidden cuda_export_entry, cuda_export_entry_targets, query_cache_ask_driver
+	.globl cuda_export_entry
 	.balign NAMELESS_SIZE
-cuda_nameless:
+cuda_export_entry:
 	.cfi_startproc
 	.set i, 0
 	.rept NAMELESS
 	.balign NAMELESS_SIZE
-	lea cuda_nameless_targets+8*i(%rip), %r11
-	jmp nameless_call
+	lea cuda_export_entry_targets+8*i(%rip), %r11
+	jmp export_entry_call
 	.set i, i + 1
 	.endr
 	.cfi_endproc
 
-nameless_call:
+export_entry_call:
 	.cfi_startproc
 	forget_answer
 	handle %rdi
@@ -46,7 +46,7 @@ returned:
 	.cfi_adjust_cfa_offset 16
 	movups %xmm0, (%rsp)
 	mov %rbx, %rdi
-	call answers_ask_below
+	call query_cache_ask_driver
 	movups (%rsp), %xmm0
 	add $16, %rsp
 	.cfi_adjust_cfa_offset -16
@@ -58,13 +58,13 @@ returned:
 	.cfi_endproc
 
 	/* In place of a function that is called for the first time: r11 leads to its word. */
-	.globl nameless_first
-	.hidden nameless_first, nameless_used
-nameless_first:
+	.globl export_entry_first
+	.hidden export_entry_first, export_entry_used
+export_entry_first:
 	.cfi_startproc
 	SAVE_ARGUMENTS
 	mov %r11, %rdi
-	call nameless_used
+	call export_entry_used
 	RESTORE_ARGUMENTS
 	jmp *(%r11)
 	.cfi_endproc

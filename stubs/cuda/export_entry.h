@@ -1,6 +1,6 @@
-/* nameless.h - ways to functions of hidden tables (nameless.S). */
-#ifndef STUBS_CUDA_EXPORT_ENTRY_H
-#define STUBS_CUDA_EXPORT_ENTRY_H
+/* export_entry.h - ways to functions of hidden tables (export_entry.S). */
+#ifndef STUBS_CUDA_NAMELESS_H
+#define STUBS_CUDA_NAMELESS_H
 
 #define NAMELESS      1024
 #define NAMELESS_SIZE 16 /* bytes of one way */
@@ -8,15 +8,15 @@
 #ifndef __ASSEMBLER__
 #include "stubs/library.h"
 
-extern STUB_HIDDEN char cuda_nameless[];
-/* Where each leads to: nameless_first() until it has been called. */
-extern STUB_HIDDEN void *cuda_nameless_targets[NAMELESS];
-STUB_HIDDEN void nameless_first(void);
+extern STUB_HIDDEN char cuda_export_entry[];
+/* Where each leads to: export_entry_first() until it has been called. */
+extern STUB_HIDDEN void *cuda_export_entry_targets[NAMELESS];
+STUB_HIDDEN void export_entry_first(void);
 /* From there: the first call by the way whose target is *@target, which leads to the driver's
  * function then. Below, on the lower half's thread-local storage. */
-STUB_HIDDEN void nameless_used(void **target);
+STUB_HIDDEN void export_entry_used(void **target);
 /* In the library that counts what is used (stubs/coverage.c), else NULL. */
-__attribute__((weak)) STUB_HIDDEN void coverage_nameless(
+__attribute__((weak)) STUB_HIDDEN void coverage_export_entry(
 	const unsigned char id[16], unsigned slot);
 #endif
 

@@ -14,18 +14,18 @@
 
 #include "shared/raw.h"
 #include "shared/records.h"
-#include "stubs/cuda/modules.h"
 #include "stubs/cuda/export_entry.h"
+#include "stubs/cuda/modules.h"
 #include "stubs/cuda/objects.h"
 #include "stubs/cuda/storage.h"
 
 #define PAGE      4096ul
 #define MAX_BYTES 8192
 
-void *cuda_nameless_targets[NAMELESS];
+void *cuda_export_entry_targets[NAMELESS];
 
 /* What a way leads to, and what it is called. */
-static struct nameless_function {
+static struct export_entry_function {
 	void *function;
 	unsigned char id[16]; /* of its table */
 	unsigned slot;
@@ -102,7 +102,7 @@ STUB_HIDDEN int export_tables_restarted(struct crossing_library *library)
 {
 	static const char reason[] = "the driver is of another build";
 
-	answers_changed();
+	query_cache_changed();
 	for (const struct cuda_patch *p = CUDA_STATE->patches; p; p = p->next) {
 		if (*p->word != p->before ||
 			writable((uintptr_t)p->word, (uintptr_t)(p->word + 1)) < 0) {
@@ -115,7 +115,7 @@ STUB_HIDDEN int export_tables_restarted(struct crossing_library *library)
 }
 
 /* Of a slot that has been called. Below, on the lower half's thread-local storage. */
-static void record_unknown(const struct nameless_function *f)
+static void record_unknown(const struct export_entry_function *f)
 {
 	struct cuda_unknown *u = block_new(sizeof(*u));
 	uint64_t mask;
@@ -132,14 +132,14 @@ static void record_unknown(const struct nameless_function *f)
 	state_unlock(mask);
 }
 
-void nameless_used(void **target)
+void export_entry_used(void **target)
 {
-	struct nameless_function *f = &functions[target - cuda_nameless_targets];
+	struct export_entry_function *f = &functions[target - cuda_export_entry_targets];
 
 	if (__atomic_exchange_n(target, f->function, __ATOMIC_RELAXED) == f->function)
 		return; /* another thread was first */
-	if (coverage_nameless)
-		coverage_nameless(f->id, f->slot);
+	if (coverage_export_entry)
+		coverage_export_entry(f->id, f->slot);
 	if (!f->known && state_usable())
 		record_unknown(f);
 }
@@ -158,12 +158,12 @@ static void *translated(void *function, const unsigned char id[16], unsigned slo
 		functions[i].known |= known;
 	} else if (i < NAMELESS) {
 		functions[i] =
-			(struct nameless_function){function, .slot = slot, .known = known};
+			(struct export_entry_function){function, .slot = slot, .known = known};
 		raw_copy(functions[i].id, id, sizeof(functions[i].id));
-		cuda_nameless_targets[i] = nameless_first;
+		cuda_export_entry_targets[i] = export_entry_first;
 	}
 	state_unlock(mask);
-	return i < NAMELESS ? cuda_nameless + i * NAMELESS_SIZE : function;
+	return i < NAMELESS ? cuda_export_entry + i * NAMELESS_SIZE : function;
 }
 
 static int has_slot(uint64_t slots, size_t slot)

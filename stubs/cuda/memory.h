@@ -5,8 +5,8 @@
 #ifndef STUBS_CUDA_MEMORY_H
 #define STUBS_CUDA_MEMORY_H
 
-#include "stubs/cuda/cuda.h"
 #include "shared/cuda/memory_state.h"
+#include "stubs/cuda/cuda.h"
 
 enum {
 	CUDA_ERROR_INVALID_DEVICE = 101,

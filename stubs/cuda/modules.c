@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "shared/raw.h"
 #include "shared/cuda/calls.h"
+#include "shared/raw.h"
 #include "stubs/cuda/modules.h"
 #include "stubs/cuda/objects.h"
 

@@ -1,6 +1,6 @@
 /* Objects: their memory, who lives, who dies with whom. */
-#include "stubs/cuda/objects.h"
 #include "stubs/cuda/memory.h"
+#include "stubs/cuda/objects.h"
 
 #include <signal.h>
 

@@ -6,13 +6,13 @@
 #define STUBS_CUDA_OBJECTS_H
 
 #include "shared/call_info.h"
-#include "stubs/cuda/cuda.h"
 #include "shared/cuda/state.h"
+#include "stubs/cuda/cuda.h"
 
 extern STUB_HIDDEN const struct call_info cuda_info[];
 
 /* The driver has been asked to make, change or destroy a context, whatever came of it. */
-STUB_HIDDEN void answers_changed(void);
+STUB_HIDDEN void query_cache_changed(void);
 
 /* There are records: cuInit() has been called, and this is no child of fork(2). */
 STUB_HIDDEN int state_usable(void);

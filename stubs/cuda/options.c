@@ -1,6 +1,6 @@
 /* Options of calls that load programs for the device: what of them is kept in a record. */
-#include "shared/raw.h"
 #include "shared/cuda/calls.h"
+#include "shared/raw.h"
 #include "stubs/cuda/objects.h"
 
 #include "shared/cuda/call_index.inc"

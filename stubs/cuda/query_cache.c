@@ -2,7 +2,7 @@
  * Questions that runtime libraries ask many times for each thing they do (PyTorch twelve times
  * a kernel): which context is the thread's current one, which device it is on, what they have
  * put beside it, and whether a device's primary context is there. Their answers are kept, and
- * given without a crossing (answers.inc).
+ * given without a crossing (query_cache.inc).
  *
  * A kept answer bears a stamp: cuda_state.changes, which grows with each change that any thread
  * may make to a context or to what is put beside one; and, but for primary contexts, the
@@ -28,25 +28,25 @@
 
 #include "shared/cuda/call_index.inc"
 
-_Static_assert(sizeof(struct answers) <= CROSSING_WORDS * sizeof(uint64_t), "");
-_Static_assert(offsetof(struct answers, changes) == ANSWERS_CHANGES, "");
-_Static_assert(offsetof(struct answers, kept) == ANSWERS_KEPT, "");
-_Static_assert(offsetof(struct answers, device) == ANSWERS_DEVICE, "");
-_Static_assert(offsetof(struct answers, context) == ANSWERS_CONTEXT, "");
-_Static_assert(offsetof(struct answers, stored) == ANSWERS_STORED, "");
+_Static_assert(sizeof(struct query_cache) <= CROSSING_WORDS * sizeof(uint64_t), "");
+_Static_assert(offsetof(struct query_cache, changes) == QUERY_CACHE_CHANGES, "");
+_Static_assert(offsetof(struct query_cache, kept) == QUERY_CACHE_KEPT, "");
+_Static_assert(offsetof(struct query_cache, device) == QUERY_CACHE_DEVICE, "");
+_Static_assert(offsetof(struct query_cache, context) == QUERY_CACHE_CONTEXT, "");
+_Static_assert(offsetof(struct query_cache, stored) == QUERY_CACHE_STORED, "");
 _Static_assert(offsetof(struct answer, value) == ANSWER_VALUE, "");
 _Static_assert(offsetof(struct answer, key) == ANSWER_KEY, "");
 _Static_assert(sizeof(struct answer) == ANSWER_SIZE, "");
 
-STUB_HIDDEN void answers_changed(void)
+STUB_HIDDEN void query_cache_changed(void)
 {
 	if (state_usable())
-		__atomic_add_fetch(&CUDA_STATE->changes, ANSWERS_STEP, __ATOMIC_ACQ_REL);
+		__atomic_add_fetch(&CUDA_STATE->changes, QUERY_CACHE_STEP, __ATOMIC_ACQ_REL);
 }
 
 /* Where the answer to what is asked of the driver from now on is kept, and with which stamp. */
 struct question {
-	struct answers *a; /* NULL: nowhere */
+	struct query_cache *a; /* NULL: nowhere */
 	uint64_t stamp;
 };
 
@@ -55,14 +55,14 @@ static uint64_t changes(void)
 	return __atomic_load_n(&CUDA_STATE->changes, __ATOMIC_ACQUIRE);
 }
 
-static struct question ask_with(struct answers *a)
+static struct question ask_with(struct query_cache *a)
 {
 	return (struct question){a, a ? changes() + a->changes + 1 : 0};
 }
 
 static struct question ask(void)
 {
-	return ask_with(state_usable() ? (struct answers *)crossing_thread_words() : NULL);
+	return ask_with(state_usable() ? (struct query_cache *)crossing_thread_words() : NULL);
 }
 
 /* In an order such that a handler of this thread never takes what is half written for an
@@ -80,7 +80,7 @@ static void keep(struct question q, struct answer *at, void *value, void *key)
 
 static void keep_device(struct question q, int device)
 {
-	if (q.a && (unsigned)device <= ANSWERS_MAX)
+	if (q.a && (unsigned)device <= QUERY_CACHE_MAX)
 		q.a->device = q.stamp + (unsigned)device;
 }
 
@@ -114,12 +114,12 @@ int body_cuCtxGetCurrent(void **context)
 	return r;
 }
 
-static struct answer *place_for(struct answers *a, const void *key)
+static struct answer *place_for(struct query_cache *a, const void *key)
 {
-	for (int i = 0; i < ANSWERS_STORED_COUNT; i++)
+	for (int i = 0; i < QUERY_CACHE_STORED_COUNT; i++)
 		if (a->stored[i].key == key)
 			return &a->stored[i];
-	return &a->stored[a->kept % ANSWERS_STORED_COUNT];
+	return &a->stored[a->kept % QUERY_CACHE_STORED_COUNT];
 }
 
 int body_storage_get(void **value, void *context, void *key)
@@ -132,11 +132,11 @@ int body_storage_get(void **value, void *context, void *key)
 	return r;
 }
 
-STUB_HIDDEN void answers_ask_below(struct crossing_thread *t)
+STUB_HIDDEN void query_cache_ask_driver(struct crossing_thread *t)
 {
 	int (*get_current)(void **) = (int (*)(void **))cuda_targets[INDEX_cuCtxGetCurrent];
 	int (*get_device)(int *) = (int (*)(int *))cuda_targets[INDEX_cuCtxGetDevice];
-	struct answers *a = (struct answers *)t->words;
+	struct query_cache *a = (struct query_cache *)t->words;
 	struct question q;
 	uint64_t before;
 	void *context;
@@ -145,11 +145,11 @@ STUB_HIDDEN void answers_ask_below(struct crossing_thread *t)
 	if (!crossing_is_outermost(t))
 		return;
 	q = ask_with(a);
-	before = q.stamp - ANSWERS_STEP; /* unless there was another change */
+	before = q.stamp - QUERY_CACHE_STEP; /* unless there was another change */
 	if (get_current(&context) || get_device(&device))
 		return;
 	if (a->context.stamp == before && a->context.value == context)
-		for (int i = 0; i < ANSWERS_STORED_COUNT; i++)
+		for (int i = 0; i < QUERY_CACHE_STORED_COUNT; i++)
 			if (a->stored[i].stamp == before)
 				a->stored[i].stamp = q.stamp;
 	keep(q, &a->context, context, NULL);
@@ -162,7 +162,7 @@ int body_cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 	int r = real_cuDevicePrimaryCtxGetState(device, flags, active);
 
 	/* One that is not there may be made by ways that do not lead past here. */
-	if (!r && flags && active && *active && *flags <= ANSWERS_MAX && stamp &&
+	if (!r && flags && active && *active && *flags <= QUERY_CACHE_MAX && stamp &&
 		(unsigned)device < CUDA_DEVICES)
 		__atomic_store_n(
 			&CUDA_STATE->primaries[device], stamp + *flags, __ATOMIC_RELEASE);

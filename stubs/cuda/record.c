@@ -4,10 +4,10 @@
  */
 #include <string.h>
 
-#include "shared/raw.h"
 #include "shared/cuda/calls.h"
-#include "stubs/cuda/memory.h"
 #include "shared/cuda/memory_state.h"
+#include "shared/raw.h"
+#include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 
 #include "shared/cuda/call_index.inc"
@@ -443,10 +443,10 @@ STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments)
 		return CUDA_ERROR_INVALID_HANDLE;
 	changes = concerns_contexts(p.info);
 	if (changes)
-		answers_changed();
+		query_cache_changed();
 	r = perform(&p);
 	if (changes)
-		answers_changed();
+		query_cache_changed();
 	return r || !has_strange(&p) ? r
 				     : setting_lost(current_context(), CUDA_SETTING_FUNCTION);
 }

@@ -44,9 +44,9 @@ STUB_HIDDEN int body_storage_put(void *context, void *key, void *value, void *de
 	o->made->arguments[STORAGE_KEY] = (uint64_t)key;
 	o->made->arguments[STORAGE_VALUE] = (uint64_t)value;
 	o->made->arguments[STORAGE_DESTRUCTOR] = (uint64_t)destructor;
-	answers_changed();
+	query_cache_changed();
 	r = real_storage_put(context, key, value, destructor);
-	answers_changed();
+	query_cache_changed();
 	if (r) {
 		object_drop(o);
 		return r;
@@ -61,9 +61,9 @@ STUB_HIDDEN int body_storage_delete(void *context, void *key)
 	void *whose = context ? context : current_context();
 	int r;
 
-	answers_changed();
+	query_cache_changed();
 	r = real_storage_delete(context, key);
-	answers_changed();
+	query_cache_changed();
 	if (!r)
 		object_kill(find_stored(whose, key));
 	return r;

@@ -24,7 +24,7 @@ extern STUB_HIDDEN storage_get *real_storage_get;
 
 STUB_HIDDEN storage_put body_storage_put;
 STUB_HIDDEN storage_delete body_storage_delete;
-STUB_HIDDEN storage_get body_storage_get; /* answers.c */
+STUB_HIDDEN storage_get body_storage_get; /* query_cache.c */
 
 /* Ways to the bodies: record_entry.S */
 STUB_HIDDEN storage_put guarded_storage_put;

@@ -1,6 +1,6 @@
 /* Streams and events: what the general code for records cannot do. */
-#include "stubs/cuda/objects.h"
 #include "shared/cuda/calls.h"
+#include "stubs/cuda/objects.h"
 
 #include "shared/cuda/call_index.inc"
 

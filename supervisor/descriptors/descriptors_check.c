@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "supervisor/descriptors/descriptors.h"
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/saved_files.h"
 #include "supervisor/fd/shm_file.h"

@@ -1,4 +1,4 @@
-#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/descriptors/descriptors.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,14 +12,16 @@
 #include "lib/limits.h"
 #include "lib/procfs.h"
 #include "shared/batch.h"
+#include "supervisor/fd/descriptor_range.h"
 #include "supervisor/fd/epoll_dump.h"
-#include "supervisor/fd/pipe_holders.h"
 #include "supervisor/fd/file_locks.h"
 #include "supervisor/fd/objects.h"
 #include "supervisor/fd/owner.h"
-#include "supervisor/fd/descriptor_range.h"
-#include "supervisor/target/process.h"
+#include "supervisor/fd/pipe_holders.h"
+#include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/sockets_dump.h"
+#include "supervisor/target/process.h"
+#include "supervisor/target/task_pidfd.h"
 #include "supervisor/uring/uring.h"
 
 static void look_at_stream(struct fd_stream *stream, int fd)
@@ -56,7 +58,6 @@ struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp)
 
 	d->job = job;
 	d->tcp = tcp;
-	d->lock = (struct socket_lock)SOCKET_LOCK_NONE;
 	d->memory_device = memory_device();
 	memcpy(d->streams, standard_streams, sizeof(d->streams));
 	return d;
@@ -187,7 +188,8 @@ static int add_description(
 	uint32_t *slot;
 
 	if (!kind)
-		return fd_unsupported(s, e);
+		return S_ISSOCK(s->st.st_mode) ? socket_refuse(s->dup, e)
+					       : fd_unsupported(s, e);
 	if (fill_description(d, kind, s, &new.x, e))
 		return -1;
 	slot = inherited_slot(d, &new.x);
@@ -551,9 +553,9 @@ static uint64_t count_files(const struct fd_dump *d)
 
 int fd_dump_finish(struct fd_dump *d, struct err *e)
 {
-	if (fd_room_check(count_files(d), e) || socket_dump_all(d, e) || fd_epolls_dump(d, e) ||
-		fd_holders_check(d, e) || uring_dump_finish(d, e) || fd_inotifies_take(d, e) ||
-		fd_objects_write(d, e))
+	if (descriptor_range_check(count_files(d), e) || socket_dump_all(d, e) ||
+		fd_epolls_dump(d, e) || fd_holders_check(d, e) || uring_dump_finish(d, e) ||
+		fd_inotifies_take(d, e) || fd_objects_write(d, e))
 		return -1;
 	socket_dump_write(d);
 	for (size_t i = 0; i < description_count(d); i++) {

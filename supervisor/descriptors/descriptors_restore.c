@@ -2,22 +2,22 @@
  * Everything is made at numbers above all that the process has, so that nothing needed is in
  * the way, and then put in its place; what is left over is closed.
  */
-#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/descriptors/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 
+#include "supervisor/fd/descriptor_range.h"
 #include "supervisor/fd/epoll_dump.h"
+#include "supervisor/fd/epoll_watch.h"
 #include "supervisor/fd/file_locks.h"
 #include "supervisor/fd/made_objects.h"
 #include "supervisor/fd/owner.h"
 #include "supervisor/fd/removed.h"
 #include "supervisor/fd/reopen.h"
-#include "supervisor/fd/descriptor_range.h"
 #include "supervisor/fd/stand_in.h"
-#include "supervisor/fd/epoll_watch.h"
 #include "supervisor/socket/sockets_restore.h"
 #include "supervisor/sysv/sysv.h"
 
@@ -27,56 +27,6 @@
 
 /* What F_SETFL changes; for O_ASYNC see set_async(). */
 #define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
-
-int fd_lift(struct fd_restore *r, int fd, struct err *e)
-{
-	int lifted = fcntl(fd, F_DUPFD_CLOEXEC, r->base), code = errno;
-
-	close(fd);
-	return lifted >= 0 ? lifted : fd_room_none(r, code, e);
-}
-
-/* Flags to open with: what acted at the first opening only is left out, and O_ASYNC, which
- * open(2) ignores. */
-static int open_flags(const struct image_description *x)
-{
-	int once = O_CREAT | O_EXCL | O_TRUNC | O_ASYNC | (O_TMPFILE & ~O_DIRECTORY);
-
-	return (x->flags & ~once) | O_NOCTTY | O_CLOEXEC;
-}
-
-int fd_open_again(struct fd_restore *r, const char *path, const struct image_description *x,
-	struct err *e)
-{
-	int fd = fd_reopen(path, open_flags(x));
-
-	if (fd < 0)
-		return err_set(e, errno, "cannot open %s", path);
-	return fd_lift(r, fd, e);
-}
-
-int fd_open_object(
-	struct fd_restore *r, int object, const struct image_description *x, struct err *e)
-{
-	cleanup_free char *path = xasprintf("/proc/self/fd/%d", object);
-	/* The path is a link; O_TMPFILE includes O_DIRECTORY; and a pipe takes O_DIRECT only
-	 * from F_SETFL, as all others do, too. */
-	int fd = open(path, open_flags(x) & ~(O_NOFOLLOW | O_DIRECTORY | O_DIRECT));
-
-	if (fd < 0)
-		return err_set(e, errno, "cannot open %s again", image_string(r->job, x->path));
-	return fd_lift(r, fd, e);
-}
-
-int fd_at_position(
-	const struct fd_restore *r, int fd, const struct image_description *x, struct err *e)
-{
-	if (fd < 0 || lseek(fd, x->position, SEEK_SET) >= 0)
-		return fd;
-	err_set(e, errno, "cannot set the position in %s", image_string(r->job, x->path));
-	close(fd);
-	return -1;
-}
 
 /* ---- what the process has ---- */
 
@@ -353,7 +303,7 @@ static int clear_places(struct fd_restore *r, struct err *e)
 			continue;
 		r->open[i] = fcntl(at, F_DUPFD_CLOEXEC, r->base);
 		if (r->open[i] < 0)
-			return fd_room_none(r, errno, e);
+			return descriptor_range_none(r, errno, e);
 	}
 	return 0;
 }
@@ -461,7 +411,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 	int failed;
 
 	r->options = o;
-	if (fd_room_find(r, e) || fd_room_begin(r, e)) {
+	if (descriptor_range_find(r, e) || descriptor_range_begin(r, e)) {
 		free_restore(r);
 		return NULL;
 	}
@@ -470,7 +420,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 	fd_pidfds_settle(r);
 	socket_restore_end(r);
 	if (failed) {
-		(void)fd_room_close(r, NULL); /* there is an error to tell already */
+		(void)descriptor_range_close(r, NULL); /* there is an error to tell already */
 		free_restore(r);
 		return NULL;
 	}
@@ -480,12 +430,13 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 static int settle_process(struct fd_restore *r, int *keep, struct err *e)
 {
 	if (r->options->alive)
-		return move_aside(r, keep, e) || clear_places(r, e) || fd_room_open(r, e) ||
-				       place(r, e) || close_rest(r, keep, e)
+		return move_aside(r, keep, e) || clear_places(r, e) ||
+				       descriptor_range_open(r, e) || place(r, e) ||
+				       close_rest(r, keep, e)
 			       ? -1
 			       : 0;
 	if (set_owners(r, e) || move_aside(r, keep, e) || clear_places(r, e) ||
-		fd_room_open(r, e) || place(r, e) || fd_pidfd_place(r, e) ||
+		descriptor_range_open(r, e) || place(r, e) || fd_pidfd_place(r, e) ||
 		fd_epolls_watch(r, e) || close_rest(r, keep, e))
 		return -1;
 	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
@@ -502,7 +453,7 @@ int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err
 		if (checkpoint_keeper(r->checkpoint, i, IMAGE_SHARED_FILES) == index)
 			find_mapped(r, r->checkpoint->processes[i]);
 	failed = settle_process(r, keep, e);
-	failed |= fd_room_close(r, failed ? NULL : e);
+	failed |= descriptor_range_close(r, failed ? NULL : e);
 	return failed ? -1 : 0;
 }
 
@@ -511,13 +462,13 @@ int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e)
 	int fd, code;
 
 	BUG_ON(description >= r->description_count);
-	if (fd_room_begin(r, e))
+	if (descriptor_range_begin(r, e))
 		return -1;
 	fd = fcntl(r->open[description], F_DUPFD, r->base);
 	code = errno;
-	if (fd_room_close(r, fd < 0 ? NULL : e))
+	if (descriptor_range_close(r, fd < 0 ? NULL : e))
 		return -1;
-	return fd >= 0 ? fd : fd_room_none(r, code, e);
+	return fd >= 0 ? fd : descriptor_range_none(r, code, e);
 }
 
 int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, struct err *e)
@@ -530,7 +481,7 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, stru
 		!r->made[object - 1].mapped)
 		return err_set(e, 0, "the image is damaged: no region maps object %u", object);
 	made = &r->made[object - 1];
-	if (fd_room_begin(r, e))
+	if (descriptor_range_begin(r, e))
 		return -1;
 	/* Only a descriptor for reading can be mapped shared when it is sealed, before
 	 * Linux 6.7. */
@@ -550,7 +501,7 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, stru
 		fd = fcntl(made->fd, F_DUPFD, r->base);
 		code = errno;
 	}
-	if (fd_room_close(r, fd < 0 ? NULL : e))
+	if (descriptor_range_close(r, fd < 0 ? NULL : e))
 		return -1;
-	return fd >= 0 ? fd : fd_room_none(r, code, e);
+	return fd >= 0 ? fd : descriptor_range_none(r, code, e);
 }

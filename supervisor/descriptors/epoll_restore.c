@@ -1,5 +1,5 @@
 /*
- * fd/epoll_restore.c - the watches of epoll(7) at a restart.
+ * descriptors/epoll_restore.c - the watches of epoll(7) at a restart.
  *
  * The kernel lets nobody set that a one-shot watch has fired: it is set for any event, and an
  * event is provided. A socket has one while it is new; for others see provoke().

@@ -1,9 +1,9 @@
+#include "supervisor/descriptors/descriptors.h"
 #include "supervisor/fd/kinds.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
 #include "supervisor/socket/socket_families.h"
 
@@ -60,63 +60,6 @@ const struct fd_kind *fd_kind_find(uint32_t kind)
 		if (kinds[i].kind == kind)
 			return &kinds[i];
 	return NULL;
-}
-
-/* What the link of a descriptor that has no row begins with, and what to call it. */
-static const struct {
-	const char *link, *what;
-} refused[] = {
-	{"anon_inode:[userfaultfd]", "userfaultfd descriptors are"},
-	{"anon_inode:[perf_event]", "perf events are"},
-	{"anon_inode:bpf", "BPF objects are"},
-	{"anon_inode:[bpf", "BPF objects are"},
-	{"anon_inode:seccomp", "seccomp listeners are"},
-	{"anon_inode:[landlock", "Landlock rule sets are"},
-	{"anon_inode:kvm", "KVM virtual machines are"},
-	{"anon_inode:[fscontext]", "file system contexts are"},
-	{"anon_inode:[secretmem]", "secret memory (memfd_secret) is"},
-	{"/secretmem", "secret memory (memfd_secret) is"},
-	{"anon_inode:sync_file", "driver descriptors are"},
-	{"anon_inode:", "descriptors of this kind are"},
-	{"/dmabuf:", "driver descriptors are"},
-	{"/dev/nvidia", "GPUs that were opened past trecr's library are"},
-	{"/dev/dri/", "driver descriptors (GPU) are"},
-	{"/dev/infiniband/", "driver descriptors (InfiniBand) are"},
-	{"/dev/kfd", "driver descriptors (GPU) are"},
-	{"/dev/fuse", "FUSE connections are"},
-	{"/dev/tty", "terminals other than the standard streams are"},
-	{"/dev/console", "terminals other than the standard streams are"},
-	{"mnt:[", "namespace descriptors are"},
-	{"net:[", "namespace descriptors are"},
-	{"pid:[", "namespace descriptors are"},
-	{"user:[", "namespace descriptors are"},
-	{"uts:[", "namespace descriptors are"},
-	{"ipc:[", "namespace descriptors are"},
-	{"time:[", "namespace descriptors are"},
-	{"cgroup:[", "namespace descriptors are"},
-};
-
-int fd_unsupported(const struct fd_source *s, struct err *e)
-{
-	if (S_ISBLK(s->st.st_mode))
-		return err_set(e, 0, "block devices are not supported");
-	if (S_ISDIR(s->st.st_mode))
-		return err_set(e, 0,
-			"the directory has another name by now, or a file system is mounted "
-			"over it");
-	if (S_ISFIFO(s->st.st_mode))
-		return err_set(e, 0,
-			"the FIFO has a name that cannot be found, by which others may open "
-			"it");
-	if (S_ISSOCK(s->st.st_mode))
-		return socket_refuse(s->dup, e);
-	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
-		if (!strncmp(s->link, refused[i].link, strlen(refused[i].link)))
-			return err_set(e, 0, "%s not supported yet", refused[i].what);
-	if (S_ISCHR(s->st.st_mode))
-		return err_set(e, 0, "the device %u:%u is not supported", major(s->st.st_rdev),
-			minor(s->st.st_rdev));
-	return err_set(e, 0, "descriptors of this kind are not supported yet");
 }
 
 static void show_flags(const struct image_description *x, struct buf *out)

@@ -36,7 +36,7 @@ static void all_numbers(const struct checkpoint *c, struct buf *numbers)
 		qsort(numbers->data, buf_count(numbers, int), sizeof(int), compare_ints);
 }
 
-int fd_room_close(const struct fd_restore *r, struct err *e)
+int descriptor_range_close(const struct fd_restore *r, struct err *e)
 {
 	/* Root alone could have raised the hard limit, and may lower it again. */
 	if (setrlimit(RLIMIT_NOFILE, &r->limit))
@@ -66,7 +66,7 @@ static void find_gap(struct fd_restore *r, const struct buf *numbers)
 
 /* As many as are needed in any case, which only root may have where the hard limit is lower;
  * else as many as there are. */
-int fd_room_find(struct fd_restore *r, struct err *e)
+int descriptor_range_find(struct fd_restore *r, struct err *e)
 {
 	uint64_t need = r->description_count + 2 * r->object_count;
 	cleanup_buf struct buf numbers = {0};
@@ -85,13 +85,13 @@ int fd_room_find(struct fd_restore *r, struct err *e)
 	limit.rlim_cur = limit.rlim_max = r->base + need + SPARE;
 	if (limit.rlim_max <= r->limit.rlim_max || !setrlimit(RLIMIT_NOFILE, &limit)) {
 		r->ceiling = FD_MAX;
-		return fd_room_close(r, e);
+		return descriptor_range_close(r, e);
 	}
 	find_gap(r, &numbers);
 	return 0;
 }
 
-int fd_room_begin(struct fd_restore *r, struct err *e)
+int descriptor_range_begin(struct fd_restore *r, struct err *e)
 {
 	uint64_t need = (uint64_t)r->base + r->description_count + 2 * r->object_count + SPARE;
 	struct rlimit limit;
@@ -110,7 +110,7 @@ int fd_room_begin(struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-int fd_room_open(const struct fd_restore *r, struct err *e)
+int descriptor_range_open(const struct fd_restore *r, struct err *e)
 {
 	struct rlimit limit;
 
@@ -122,7 +122,7 @@ int fd_room_open(const struct fd_restore *r, struct err *e)
 		       : 0;
 }
 
-int fd_room_none(const struct fd_restore *r, int code, struct err *e)
+int descriptor_range_none(const struct fd_restore *r, int code, struct err *e)
 {
 	/* EINVAL: the number is not below the limit. */
 	return err_set(e, code == EINVAL ? 0 : code,
@@ -137,7 +137,7 @@ int fd_room_none(const struct fd_restore *r, int code, struct err *e)
 /* What the first process of a restart has besides: streams, pipes, directories on the way. */
 #define BESIDES 32
 
-int fd_room_check(uint64_t count, struct err *e)
+int descriptor_range_check(uint64_t count, struct err *e)
 {
 	struct rlimit limit, wanted;
 

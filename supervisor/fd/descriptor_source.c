@@ -12,10 +12,6 @@
 
 #define DELETED " (deleted)"
 
-#ifndef PIDFD_THREAD
-#define PIDFD_THREAD O_EXCL
-#endif
-
 static bool leads_to(const char *path, const struct stat *to)
 {
 	struct stat st;
@@ -117,15 +113,6 @@ void fd_source_release(struct fd_source *s)
 		close(s->dup);
 	free(s->link);
 	free(s->info);
-}
-
-int fd_task_open(pid_t pid, pid_t task, struct err *e)
-{
-	int fd = syscall(SYS_pidfd_open, task, task == pid ? 0 : PIDFD_THREAD);
-
-	if (fd < 0)
-		return err_set(e, errno, "cannot get at the descriptors of process %d", pid);
-	return fd;
 }
 
 char *fd_source_text(const struct fd_source *s)

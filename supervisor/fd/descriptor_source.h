@@ -1,5 +1,5 @@
 /*
- * fd/source.h - one descriptor of a frozen process, looked at from outside.
+ * fd/descriptor_source.h - one descriptor of a frozen process, looked at from outside.
  */
 #ifndef SUPERVISOR_FD_DESCRIPTOR_SOURCE_H
 #define SUPERVISOR_FD_DESCRIPTOR_SOURCE_H
@@ -25,11 +25,8 @@ struct fd_source {
 	uint64_t position;
 };
 
-/* A pidfd of @task, for fd_source_look(). */
-int fd_task_open(pid_t pid, pid_t task, struct err *e);
-
-/* Look at descriptor @fd of @task; @pidfd is that task's. The caller releases @s, also after a
- * failure. */
+/* Look at descriptor @fd of @task; @pidfd is that task's (target/task_pidfd.h). The caller
+ * releases @s, also after a failure. */
 int fd_source_look(
 	struct fd_source *s, pid_t pid, pid_t task, int pidfd, int fd, struct err *e);
 void fd_source_release(struct fd_source *s);

@@ -1,5 +1,5 @@
 /*
- * fd/epoll.c - epoll(7) at a checkpoint.
+ * fd/epoll_dump.c - epoll(7) at a checkpoint.
  *
  * The kernel shows a watch by the number of the descriptor that it was made by, in whichever
  * process that was: which file it is on is found out by comparison (kcmp) with all files of the
@@ -17,6 +17,7 @@
 
 #include "lib/procfs.h"
 #include "supervisor/fd/epoll_watch.h"
+#include "supervisor/target/task_pidfd.h"
 
 /* An epoll descriptor whose watches are not known yet. */
 struct fd_epoll {

@@ -1,6 +1,6 @@
 /*
- * fd/epoll.h - what epoll descriptors watch: found out when all files are known, and set when
- * all are there.
+ * fd/epoll_dump.h - what epoll descriptors watch: found out when all files are known, and set
+ * when all are there.
  */
 #ifndef SUPERVISOR_FD_EPOLL_DUMP_H
 #define SUPERVISOR_FD_EPOLL_DUMP_H

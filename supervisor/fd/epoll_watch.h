@@ -1,5 +1,5 @@
 /*
- * fd/watch.h - one watch of an epoll(7) descriptor.
+ * fd/epoll_watch.h - one watch of an epoll(7) descriptor.
  *
  * A watch belongs to an open file and to the number of the descriptor that it was made by,
  * which may lead elsewhere by now. In the image the watches of a descriptor are a text, a line

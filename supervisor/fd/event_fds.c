@@ -1,5 +1,5 @@
 /*
- * fd/event.c - eventfd(2), timerfd_create(2) and signalfd(2).
+ * fd/event_fds.c - eventfd(2), timerfd_create(2) and signalfd(2).
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * fd/handle.h - the names of files that are watched.
+ * fd/file_handle.h - the names of files that are watched.
  *
  * The kernel tells a watch by the file's handle, not by its name. Who may open files by handle
  * (CAP_DAC_READ_SEARCH) gets the name from that; for others it is searched for

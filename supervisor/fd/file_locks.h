@@ -1,5 +1,5 @@
 /*
- * fd/lock.h - file locks: flock(2), POSIX and open-file-description ones, and
+ * fd/file_locks.h - file locks: flock(2), POSIX and open-file-description ones, and
  * leases (man fcntl).
  *
  * In the image they are a text, a line each: "FLOCK WRITE 0 EOF 0", with the type (LEASE as

@@ -1,6 +1,6 @@
 /*
- * fd/huge.h - files of hugetlbfs: memory in huge pages that several mappings share. They have
- * no write(2), and a page of theirs may not be there to be had.
+ * fd/hugetlb_file.h - files of hugetlbfs: memory in huge pages that several mappings share.
+ * They have no write(2), and a page of theirs may not be there to be had.
  */
 #ifndef SUPERVISOR_FD_HUGETLB_FILE_H
 #define SUPERVISOR_FD_HUGETLB_FILE_H

@@ -480,7 +480,8 @@ static int replay_in(struct replay *p, int last, size_t size, struct err *e)
 
 int inotify_replay(struct fd_restore *r, int fd, const char *events, size_t size, struct err *e)
 {
-	cleanup_free char *scraps = fd_scraps(r->options->scraps, e), *dir = NULL;
+	cleanup_free char *scraps = fd_temporary_directory(r->options->temporary_name, e),
+			  *dir = NULL;
 	cleanup_buf struct buf list = {0};
 	cleanup_free bool *done = NULL;
 	struct replay p = {.fd = fd};

@@ -1,23 +1,22 @@
 /*
  * fd/kinds.h - the kinds of open files, a row each: how one is recognised, saved, checked,
  * made again and shown. A new kind is a value in enum image_description_kind, a row in
- * fd/kinds.c, and its functions.
+ * descriptors/kind_table.c, and its functions.
  */
 #ifndef SUPERVISOR_FD_KINDS_H
 #define SUPERVISOR_FD_KINDS_H
 
 #include <sys/resource.h>
 
-#include "supervisor/descriptors/descriptors_dump.h"
 #include "supervisor/fd/descriptor_source.h"
-#include "supervisor/socket/packet_block.h"
+#include "supervisor/fd/fd.h"
 
 struct fd_check;
 
 struct fd_kind {
 	uint32_t kind; /* enum image_description_kind */
 	const char *name;
-	bool can_lock; /* args[0] is a string of the locks held (fd/lock.h) */
+	bool can_lock; /* args[0] is a string of the locks held (fd/file_locks.h) */
 	bool (*match)(const struct fd_dump *d, const struct fd_source *s);
 	/* Fill what is not filled for all kinds alike. An error is the reason only: the caller
 	 * says of which descriptor. */
@@ -74,12 +73,12 @@ struct fd_dump {
 	dev_t memory_device;     /* of memfds and anonymous shared memory */
 	struct buf known;        /* struct fd_known, ordered */
 	struct buf descriptions; /* struct fd_described */
-	struct buf objects;      /* struct fd_object: fd/object.h */
+	struct buf objects;      /* struct fd_object: fd/objects.h */
 	enum fd_tcp tcp;
-	struct buf sockets;      /* struct socket_dump: socket/dump.h */
-	struct socket_lock lock; /* of connections that are kept */
+	struct buf sockets;        /* struct socket_dump: socket/sockets_dump.h */
+	struct packet_block *lock; /* of connections that are kept: socket/packet_block.h */
 	struct buf received;     /* int: descriptors from messages that are open nowhere else */
-	struct buf epolls;       /* struct fd_epoll: fd/epoll.c */
+	struct buf epolls;       /* struct fd_epoll: fd/epoll_dump.c */
 	const struct tree *tree; /* NULL: unknown */
 	struct buf pids;         /* pid_t of the processes saved */
 	struct buf queues;       /* struct queue: fd/inotify.c */
@@ -132,11 +131,11 @@ struct fd_restore {
 	const struct image_fd *fds; /* the process's */
 	size_t fd_count;
 	struct buf ended;               /* struct ended: fd/pidfd.c */
-	struct buf fired;               /* struct fired: fd/epoll_restore.c */
+	struct buf fired;               /* struct fired: descriptors/epoll_restore.c */
 	int *open;                      /* by description: its descriptor, or -1 */
 	size_t *holder;                 /* by description: the first process that has it */
 	struct fd_made *made;           /* by object */
-	struct socket_restore *sockets; /* while they are made: socket/restore.h */
+	struct socket_restore *sockets; /* while they are made: socket/sockets_restore.h */
 	int streams[3];
 	struct rlimit limit; /* to be put back in the end */
 	int base;            /* everything temporary is at or above, and below the ceiling; */
@@ -182,7 +181,7 @@ FD_ROW(fd_pipe);
 FD_ROW(fd_fifo);
 FD_ROW(fd_unlinked_fifo);
 /* End @fd of a pipe that is not ready for anything becomes so; and is as it was (see
- * fd/epoll_restore.c). */
+ * descriptors/epoll_restore.c). */
 int fd_pipe_provoke(
 	struct fd_restore *r, const struct image_description *x, int fd, int64_t *state);
 int fd_pipe_calm(

@@ -257,7 +257,7 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 
 /* A pipe or socket has an owner and a mode as well: who opens one again, as by /dev/stdin, is
  * asked for them. Another's can stay ours here, too. */
-static int settle_nameless(
+static int settle_export_entries(
 	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e)
 {
 	const struct image_object *o;
@@ -281,7 +281,7 @@ int fd_made_settle(struct fd_restore *r, struct err *e)
 		if (r->made[n - 1].fd >= 0 && settle(r, n, r->made[n - 1].fd, e))
 			return -1;
 	for (size_t i = 0; i < r->description_count; i++)
-		if (settle_nameless(r, &r->descriptions[i], r->open[i], e))
+		if (settle_export_entries(r, &r->descriptions[i], r->open[i], e))
 			return -1;
 	return 0;
 }

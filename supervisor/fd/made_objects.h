@@ -1,6 +1,6 @@
 /*
- * fd/made.h - at a restart: the objects that open files and shared mappings lead to, made
- * again with their contents.
+ * fd/made_objects.h - at a restart: the objects that open files and shared mappings lead to,
+ * made again with their contents.
  */
 #ifndef SUPERVISOR_FD_MADE_OBJECTS_H
 #define SUPERVISOR_FD_MADE_OBJECTS_H

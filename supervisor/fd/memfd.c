@@ -1,16 +1,16 @@
 /*
- * fd/memory.c - memfd_create(2).
+ * fd/memfd.c - memfd_create(2).
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "supervisor/fd/descriptor_range.h"
 #include "supervisor/fd/hugetlb_file.h"
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/made_objects.h"
 #include "supervisor/fd/objects.h"
-#include "supervisor/fd/descriptor_range.h"
 
 bool fd_memfd_match(const struct fd_dump *d, const struct fd_source *s)
 {
@@ -55,7 +55,7 @@ int fd_memfd_restore(struct fd_restore *r, const struct image_description *x, st
 		return fd_at_position(r, fd_open_object(r, made->fd, x, e), x, e);
 	made->taken[0] = true;
 	fd = fcntl(made->fd, F_DUPFD_CLOEXEC, r->base);
-	return fd < 0 ? fd_room_none(r, errno, e) : fd_at_position(r, fd, x, e);
+	return fd < 0 ? descriptor_range_none(r, errno, e) : fd_at_position(r, fd, x, e);
 }
 
 void fd_memfd_show(const struct image *job, const struct image_description *x, struct buf *out)

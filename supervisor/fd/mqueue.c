@@ -2,7 +2,8 @@
  * fd/mqueue.c - POSIX message queues.
  *
  * What is in one can only be read by receiving it: it is sent again at once, in the same order,
- * which is by priority and, within one, by age; also when we are killed in between (outlive.h).
+ * which is by priority and, within one, by age; also when we are killed in between
+ * (surviving_helper.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -123,7 +124,7 @@ static int copy_messages(mqd_t queue, struct fd_object *o, struct err *e)
 		return 0;
 	bytes += c.attr.mq_curmsgs * sizeof(struct image_queue_message) + c.attr.mq_msgsize;
 	buf_reserve(&o->bytes, bytes);
-	if (outlive(take_and_put_back, &c, e))
+	if (run_in_surviving_helper(take_and_put_back, &c, e))
 		return -1;
 	o->o.size = o->bytes.len;
 	return 0;

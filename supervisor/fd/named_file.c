@@ -1,5 +1,5 @@
 /*
- * fd/named.c - what is opened again by its name and has nothing to check but its type:
+ * fd/named_file.c - what is opened again by its name and has nothing to check but its type:
  * directories, devices without state, and O_PATH descriptors of anything.
  */
 #include <errno.h>

@@ -8,6 +8,7 @@
 #include "ckpt/blocks.h"
 #include "supervisor/fd/hugetlb_file.h"
 #include "supervisor/fd/pty.h"
+#include "supervisor/target/task_pidfd.h"
 
 static size_t object_count(const struct fd_dump *d)
 {

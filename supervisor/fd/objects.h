@@ -1,5 +1,5 @@
 /*
- * fd/object.h - what open files and shared mappings lead to that has no name in any file
+ * fd/objects.h - what open files and shared mappings lead to that has no name in any file
  * system: memfds, unlinked files, anonymous shared memory, pipes. At a checkpoint.
  */
 #ifndef SUPERVISOR_FD_OBJECTS_H

@@ -333,13 +333,13 @@ static int make_unlinked_fifo(
 	struct fd_restore *r, const struct image_description *x, struct err *e)
 {
 	const char *was = image_string(r->job, x->path), *slash = strrchr(was, '/');
-	cleanup_free char *path =
-		xasprintf("%.*s/%s", slash ? (int)(slash - was) : 0, was, r->options->scraps);
+	cleanup_free char *path = xasprintf(
+		"%.*s/%s", slash ? (int)(slash - was) : 0, was, r->options->temporary_name);
 	int fd;
 
 	if (mkfifo(path, 0600)) {
 		free(path);
-		path = xasprintf("%s/%s", temporary_directory(), r->options->scraps);
+		path = xasprintf("%s/%s", temporary_directory(), r->options->temporary_name);
 		if (mkfifo(path, 0600))
 			return err_set(e, errno, "cannot make a FIFO %s", path);
 	}

@@ -1,5 +1,5 @@
 /*
- * fd/holders.h - who else holds an end of a pipe or FIFO. The kernel does not say, so all
+ * fd/pipe_holders.h - who else holds an end of a pipe or FIFO. The kernel does not say, so all
  * processes that may be looked at are.
  */
 #ifndef SUPERVISOR_FD_PIPE_HOLDERS_H

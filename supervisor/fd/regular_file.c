@@ -1,6 +1,6 @@
 /*
- * fd/regular.c - files: with a name, which are opened again, and without, whose contents are
- * kept.
+ * fd/regular_file.c - files: with a name, which are opened again, and without, whose contents
+ * are kept.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -120,7 +120,7 @@ static int make_in(struct fd_restore *r, int in, uint32_t number, struct place *
 {
 	int fd;
 
-	snprintf(p->name, sizeof(p->name), "%s-%u", r->options->scraps, number);
+	snprintf(p->name, sizeof(p->name), "%s-%u", r->options->temporary_name, number);
 	if (mkdirat(in, p->name, 0700))
 		return -1;
 	p->in = in;

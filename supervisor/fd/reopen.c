@@ -127,8 +127,9 @@ int fd_reopen(const char *path, int flags)
 	o.mode = st.st_mode & 07777;
 	snprintf(o.users, sizeof(o.users), "%u %u 1", geteuid(), geteuid());
 	snprintf(o.groups, sizeof(o.groups), "%u %u 1", getegid(), getegid());
-	if ((st.st_gid != getegid() || outlive_in_namespace(open_in_namespace, &o, NULL)) &&
-		outlive(open_with_mode, &o, NULL)) {
+	if ((st.st_gid != getegid() ||
+		    run_in_surviving_namespace(open_in_namespace, &o, NULL)) &&
+		run_in_surviving_helper(open_with_mode, &o, NULL)) {
 		errno = o.code ? o.code : EACCES;
 		return -1;
 	}

@@ -1,6 +1,6 @@
 /*
- * fd/saved.h - files whose contents are saved with the program (--save-files): those that it
- * has open for writing, and those beside an SQLite database.
+ * fd/saved_files.h - files whose contents are saved with the program (--save-files): those that
+ * it has open for writing, and those beside an SQLite database.
  */
 #ifndef SUPERVISOR_FD_SAVED_FILES_H
 #define SUPERVISOR_FD_SAVED_FILES_H

@@ -1,5 +1,5 @@
 /*
- * fd/mapping.c - shared mappings of what is memory: the object behind one.
+ * fd/shared_mapping.c - shared mappings of what is memory: the object behind one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 
 #include "lib/procfs.h"
+#include "lib/uring_abi.h"
 #include "supervisor/fd/objects.h"
 #include "supervisor/fd/shm_file.h"
-#include "supervisor/uring/uring.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010

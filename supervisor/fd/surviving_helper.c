@@ -31,7 +31,7 @@ static int do_it(void *arg)
 	return 0;
 }
 
-static int outlive_with(int flags, int (*f)(void *arg), void *arg, struct err *e)
+static int run_with_flags(int flags, int (*f)(void *arg), void *arg, struct err *e)
 {
 	struct deed d = {.f = f, .arg = arg};
 	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
@@ -51,12 +51,12 @@ static int outlive_with(int flags, int (*f)(void *arg), void *arg, struct err *e
 	return d.result;
 }
 
-int outlive(int (*f)(void *arg), void *arg, struct err *e)
+int run_in_surviving_helper(int (*f)(void *arg), void *arg, struct err *e)
 {
-	return outlive_with(0, f, arg, e);
+	return run_with_flags(0, f, arg, e);
 }
 
-int outlive_in_namespace(int (*f)(void *arg), void *arg, struct err *e)
+int run_in_surviving_namespace(int (*f)(void *arg), void *arg, struct err *e)
 {
-	return outlive_with(CLONE_NEWUSER, f, arg, e);
+	return run_with_flags(CLONE_NEWUSER, f, arg, e);
 }

@@ -1,5 +1,5 @@
 /*
- * outlive.h - do something that is not left half done when the supervisor is killed.
+ * surviving_helper.h - do something that is not left half done when the supervisor is killed.
  *
  * What can only be seen by taking it out is taken out and put back by a process of its own. It
  * shares our memory, has duplicates of our descriptors, and is reached by no signal that is
@@ -13,10 +13,10 @@
 /* @f(@arg), and what it returns; -1 when there can be no process. While something is taken out
  * @f allocates no memory, but in order to tell of a failure: who has been killed may have held
  * the allocator's locks. */
-int outlive(int (*f)(void *arg), void *arg, struct err *e);
+int run_in_surviving_helper(int (*f)(void *arg), void *arg, struct err *e);
 
 /* The same in a user namespace of its own, in which it has all privileges: -1, too, where there
  * may be none. */
-int outlive_in_namespace(int (*f)(void *arg), void *arg, struct err *e);
+int run_in_surviving_namespace(int (*f)(void *arg), void *arg, struct err *e);
 
 #endif

@@ -11,15 +11,16 @@
 #include <unistd.h>
 
 #include "lib/util.h"
-#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/fd/fd.h"
 
-void fd_name_scraps(struct fd_restore_options *o)
+void fd_name_temporary_directories(struct fd_restore_options *o)
 {
 	uint64_t number = 0;
 
 	/* Without random numbers the process id has to do. */
 	(void)!getrandom(&number, sizeof(number), 0);
-	snprintf(o->scraps, sizeof(o->scraps), ".trecr-%d-%08x", getpid(), (unsigned)number);
+	snprintf(o->temporary_name, sizeof(o->temporary_name), ".trecr-%d-%08x", getpid(),
+		(unsigned)number);
 }
 
 static char *path_of(const char *name)
@@ -62,12 +63,12 @@ static char *make(char *path, struct err *e)
 	return NULL;
 }
 
-char *fd_scraps(const char *name, struct err *e)
+char *fd_temporary_directory(const char *name, struct err *e)
 {
 	return make(path_of(name), e);
 }
 
-char *fd_scraps_beside(const char *file, const char *name, struct err *e)
+char *fd_temporary_directory_beside(const char *file, const char *name, struct err *e)
 {
 	return make(path_beside(file, name), e);
 }
@@ -121,11 +122,12 @@ static void remove_all(char *path)
 	free(path);
 }
 
-void fd_remove_scraps(const struct checkpoint *c, const struct fd_restore_options *o)
+void fd_remove_temporary_directories(
+	const struct checkpoint *c, const struct fd_restore_options *o)
 {
 	const struct image_socket *s;
 	const struct image *job = c->job;
-	const char *name = o->scraps;
+	const char *name = o->temporary_name;
 	size_t count;
 
 	s = image_note_array(job, IMAGE_NOTE_SOCKETS, struct image_socket, &count);

@@ -1,6 +1,6 @@
 /*
- * fd/scraps.h - what a restart makes for a moment: directories in which socket files lie that
- * nobody is to find, or that get another name in the end.
+ * fd/temporary_directories.h - what a restart makes for a moment: directories in which socket
+ * files lie that nobody is to find, or that get another name in the end.
  *
  * They have one name (fd_restore_options), which the supervisor knows, too: a process that is
  * killed cannot clean up.
@@ -13,7 +13,7 @@
 
 /* Path of the one in the directory for what is temporary, or of the one beside @file. Made when
  * it is not there yet; the caller's to free. NULL on failure. */
-char *fd_scraps(const char *name, struct err *e);
-char *fd_scraps_beside(const char *file, const char *name, struct err *e);
+char *fd_temporary_directory(const char *name, struct err *e);
+char *fd_temporary_directory_beside(const char *file, const char *name, struct err *e);
 
 #endif

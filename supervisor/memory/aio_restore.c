@@ -1,6 +1,6 @@
 /*
  * Contexts of asynchronous I/O, when the process has its memory: in place of each is as yet
- * ordinary memory with what was in it (dump/aio.c).
+ * ordinary memory with what was in it (memory/aio_dump.c).
  */
 #include <errno.h>
 #include <fcntl.h>

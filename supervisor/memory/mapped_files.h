@@ -1,5 +1,5 @@
 /*
- * restore/mapped_files.h - before anything is made: are the files that the program has mapped
+ * memory/mapped_files.h - before anything is made: are the files that the program has mapped
  * those of the checkpoint?
  */
 #ifndef SUPERVISOR_MEMORY_MAPPED_FILES_H

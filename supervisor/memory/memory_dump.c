@@ -5,13 +5,14 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
+#include "lib/uring_abi.h"
 #include "shared/batch.h"
-#include "supervisor/state/dump.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/split/lower_memory.h"
+#include "supervisor/state/dump.h"
+#include "supervisor/sysv/sysv.h"
 #include "supervisor/target/module.h"
 #include "supervisor/target/pagemap.h"
-#include "supervisor/sysv/sysv.h"
 #include "supervisor/uring/uring.h"
 
 static const struct {

@@ -85,7 +85,7 @@ static uint64_t map_flags(const struct restore_plan *p, const struct image_regio
 	uint64_t flags = MAP_FIXED_NOREPLACE;
 
 	switch (g->kind) {
-	case IMAGE_REGION_AIO: /* until restore/aio.c */
+	case IMAGE_REGION_AIO: /* until memory/aio_restore.c */
 		flags |= MAP_ANONYMOUS | MAP_PRIVATE;
 		break;
 	case IMAGE_REGION_ANON:
@@ -96,7 +96,7 @@ static uint64_t map_flags(const struct restore_plan *p, const struct image_regio
 	case IMAGE_REGION_PRIVATE:
 		flags |= MAP_PRIVATE;
 		break;
-	case IMAGE_REGION_URING: /* until restore/rings.c */
+	case IMAGE_REGION_URING: /* until uring/uring_late_restore.c */
 		flags |= MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE;
 		break;
 	case IMAGE_REGION_SHARED_FILE:

@@ -6,9 +6,9 @@
 
 #include "supervisor/restore/birth.h"
 #include "supervisor/restore/clocks_restore.h"
-#include "supervisor/state/restore_one.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/socket/kept_connections.h"
+#include "supervisor/state/restore_one.h"
 
 /* A helper or a zombie. */
 struct other {

@@ -16,8 +16,8 @@
  *	  robust list, the address to be cleared at its end), as it does for each CLONE_VM.
  *	- A copy made by fork(2) is made in turn, so all in it is consistent; it has a turn of
  *	  its own, and has it.
- *	- None of them executes a program (forest.h). One that ends with the turn leaves the
- *	  others waiting: the supervisor, which traces all, hears of it and ends them.
+ *	- None of them executes a program (birth_order.h). One that ends with the turn leaves
+ *the others waiting: the supervisor, which traces all, hears of it and ends them.
  *
  * Of processes that share a table of
  * descriptors, the first puts those of all to their places, when the others need them no more.
@@ -40,8 +40,8 @@
 #include <sys/wait.h>
 
 #include "lib/limits.h"
-#include "supervisor/target/clone.h"
 #include "supervisor/restore/zombie_end.h"
+#include "supervisor/target/clone.h"
 
 /* Where helpers' ids are looked for. */
 #define HELPER_PID_FIRST 300
@@ -60,8 +60,8 @@ struct birth_meeting {
 
 static void collect_ids(struct birth *b)
 {
-	for (size_t i = 0; i < forest_count(&b->forest); i++) {
-		const struct forest_node *n = forest_at(&b->forest, i);
+	for (size_t i = 0; i < birth_order_count(&b->order); i++) {
+		const struct birth_node *n = birth_order_at(&b->order, i);
 
 		buf_push(&b->ids, pid_t, &n->pid);
 		buf_push(&b->ids, pid_t, &n->pgid);
@@ -90,7 +90,7 @@ int birth_init(struct birth *b, const struct checkpoint *c, struct err *e)
 	b->error_pipe[0] = b->error_pipe[1] = -1;
 	list = image_note_array(c->job, IMAGE_NOTE_PROCESSES, struct image_job_process, &count);
 	sharing = image_note_array(c->job, IMAGE_NOTE_SHARING, struct image_sharing, &sharers);
-	if (forest_plan(&b->forest, list, sharers ? sharing : NULL, count, e))
+	if (birth_order_plan(&b->order, list, sharers ? sharing : NULL, count, e))
 		return -1;
 	collect_ids(b);
 	b->children = xcalloc(c->process_count, sizeof(*b->children));
@@ -105,7 +105,7 @@ int birth_init(struct birth *b, const struct checkpoint *c, struct err *e)
 	}
 	b->meeting->helper_pid = HELPER_PID_FIRST;
 	for (size_t i = 0; i < c->process_count; i++) {
-		b->children[i].stays = forest_at(&b->forest, i)->stays;
+		b->children[i].stays = birth_order_at(&b->order, i)->stays;
 		b->followers += checkpoint_keeper(c, i, IMAGE_SHARED_FILES) != i;
 	}
 	return pipe2(b->error_pipe, O_CLOEXEC) ? err_set(e, errno, "cannot make a pipe") : 0;
@@ -121,7 +121,7 @@ void birth_free(struct birth *b)
 		munmap(b->meeting, sizeof(*b->meeting));
 	free(b->children);
 	buf_free(&b->ids);
-	forest_free(&b->forest);
+	birth_order_free(&b->order);
 }
 
 pid_t birth_id_in_use(const struct birth *b)
@@ -138,7 +138,7 @@ pid_t birth_id_in_use(const struct birth *b)
 
 bool birth_done(const struct birth *b)
 {
-	return b->meeting->arrived >= MEETINGS * forest_count(&b->forest) &&
+	return b->meeting->arrived >= MEETINGS * birth_order_count(&b->order) &&
 	       !b->meeting->failed;
 }
 
@@ -219,7 +219,7 @@ static void await(struct birth *b, _Atomic uint32_t *count, uint32_t all)
 static void meet(struct birth *b, unsigned nth)
 {
 	add_one(&b->meeting->arrived);
-	await(b, &b->meeting->arrived, nth * forest_count(&b->forest));
+	await(b, &b->meeting->arrived, nth * birth_order_count(&b->order));
 }
 
 /* ---- making children ---- */
@@ -234,7 +234,7 @@ static void __attribute__((noreturn)) start(void *arg)
 {
 	struct start s = *(struct start *)arg;
 
-	if (forest_at(&s.b->forest, s.node)->shares & CLONE_VM) {
+	if (birth_order_at(&s.b->order, s.node)->shares & CLONE_VM) {
 		take_turn(s.b);
 		free(arg);
 	}
@@ -243,7 +243,7 @@ static void __attribute__((noreturn)) start(void *arg)
 
 static pid_t clone_node(struct birth *b, size_t node, pid_t pid)
 {
-	const struct forest_node *n = forest_at(&b->forest, node);
+	const struct birth_node *n = birth_order_at(&b->order, node);
 	struct start *s = xmalloc(sizeof(*s));
 	pid_t made;
 
@@ -272,7 +272,7 @@ static pid_t make_helper(struct birth *b, size_t node)
 
 static int make_child(struct birth *b, size_t node, struct err *e)
 {
-	pid_t pid = forest_at(&b->forest, node)->pid;
+	pid_t pid = birth_order_at(&b->order, node)->pid;
 	pid_t made = pid ? clone_node(b, node, pid) : make_helper(b, node);
 
 	b->made[node] = made;
@@ -285,8 +285,8 @@ static int make_child(struct birth *b, size_t node, struct err *e)
 
 static int make_children(struct birth *b, size_t node, bool early, struct err *e)
 {
-	for (size_t i = 1; i < forest_count(&b->forest); i++) {
-		const struct forest_node *n = forest_at(&b->forest, i);
+	for (size_t i = 1; i < birth_order_count(&b->order); i++) {
+		const struct birth_node *n = birth_order_at(&b->order, i);
 
 		if (n->creator == node && n->early == early && make_child(b, i, e))
 			return -1;
@@ -297,7 +297,7 @@ static int make_children(struct birth *b, size_t node, bool early, struct err *e
 /* The terminal comes with it: children have theirs from their parents. */
 static int found_session(struct birth *b, size_t node, struct err *e)
 {
-	uint32_t terminal = node < b->forest.count ? b->forest.list[node].terminal : 0;
+	uint32_t terminal = node < b->order.count ? b->order.list[node].terminal : 0;
 
 	if (setsid() < 0)
 		return err_set(e, errno, "cannot found a session");
@@ -310,7 +310,7 @@ static int found_session(struct birth *b, size_t node, struct err *e)
 
 static int grow(struct birth *b, size_t node, struct err *e)
 {
-	const struct forest_node *n = forest_at(&b->forest, node);
+	const struct birth_node *n = birth_order_at(&b->order, node);
 
 	/* Its children are to know of it from the start; add_prctls() has the final word. */
 	if (n->adopts && prctl(PR_SET_CHILD_SUBREAPER, 1))
@@ -322,7 +322,7 @@ static int grow(struct birth *b, size_t node, struct err *e)
 	return make_children(b, node, false, e);
 }
 
-static int join_group(const struct forest_node *n, struct err *e)
+static int join_group(const struct birth_node *n, struct err *e)
 {
 	if (n->pgid && n->pgid != getpgrp() && setpgid(0, n->pgid))
 		return err_set(e, errno, "cannot join process group %d", n->pgid);
@@ -332,7 +332,7 @@ static int join_group(const struct forest_node *n, struct err *e)
 /* Who has founded a group and left it since stays in it until the others are there. */
 static int find_group(struct birth *b, size_t node, struct err *e)
 {
-	const struct forest_node *n = forest_at(&b->forest, node);
+	const struct birth_node *n = birth_order_at(&b->order, node);
 
 	meet(b, 1);
 	if (n->leads && setpgid(0, 0))
@@ -359,12 +359,12 @@ static int give_terminal_up(struct err *e)
 
 static int settle_terminal(const struct birth *b, size_t node, struct err *e)
 {
-	const struct image_job_process *entry = &b->forest.list[node];
+	const struct image_job_process *entry = &b->order.list[node];
 	sigset_t out;
 
 	/* A zombie has none any more, whatever its session has. */
 	if (b->fd_options.alive || !entry->sid ||
-		forest_at(&b->forest, node)->kind != FOREST_LIVING)
+		birth_order_at(&b->order, node)->kind != FOREST_LIVING)
 		return 0;
 	if (!entry->terminal)
 		return entry->sid == entry->pid ? 0 : give_terminal_up(e);
@@ -384,8 +384,8 @@ static int settle_terminal(const struct birth *b, size_t node, struct err *e)
  * SIGCHLD that says so comes now, when it is ignored. */
 static int await_ended(struct birth *b, size_t node, struct err *e)
 {
-	for (size_t i = 1; i < forest_count(&b->forest); i++) {
-		const struct forest_node *n = forest_at(&b->forest, i);
+	for (size_t i = 1; i < birth_order_count(&b->order); i++) {
+		const struct birth_node *n = birth_order_at(&b->order, i);
 		int keep = n->kind == FOREST_ZOMBIE ? WNOWAIT : 0;
 		siginfo_t info = {0};
 
@@ -434,8 +434,8 @@ static int become(struct birth *b, size_t node, int *error_fd, struct err *e)
 /* The rest of what node @node does; returns in case of failure. */
 static int go_on(struct birth *b, size_t node, int *error_fd, struct err *e)
 {
-	const struct forest_node *n = forest_at(&b->forest, node);
-	const struct image_job_process *entry = &b->forest.list[node];
+	const struct birth_node *n = birth_order_at(&b->order, node);
+	const struct image_job_process *entry = &b->order.list[node];
 
 	if (grow(b, node, e) || find_group(b, node, e))
 		return -1;
@@ -469,9 +469,9 @@ static void live(struct birth *b, size_t node)
 	int error_fd = b->error_pipe[1];
 
 	(void)go_on(b, node, &error_fd, &e);
-	if (node && node < b->forest.count)
-		err_prefix(&e, "process %d (%s)", b->forest.list[node].pid,
-			image_string(b->c->job, b->forest.list[node].comm));
+	if (node && node < b->order.count)
+		err_prefix(&e, "process %d (%s)", b->order.list[node].pid,
+			image_string(b->c->job, b->order.list[node].comm));
 	fail(b, error_fd, &e);
 }
 
@@ -479,10 +479,10 @@ static void live(struct birth *b, size_t node)
  * they ignore, as it is not blocked. */
 static void settle_end_signals(const struct birth *b)
 {
-	const struct image_sharing *sharing = b->forest.sharing;
+	const struct image_sharing *sharing = b->order.sharing;
 	sigset_t set;
 
-	for (size_t i = 0; sharing && i < b->forest.count; i++)
+	for (size_t i = 0; sharing && i < b->order.count; i++)
 		if (sharing[i].exit_signal && sharing[i].exit_signal != SIGCHLD)
 			/* SIGKILL and SIGSTOP cannot be, and do what they always do. */
 			(void)sigaction(sharing[i].exit_signal,
@@ -504,7 +504,7 @@ void birth_main(void *arg)
 	settle_end_signals(b);
 	/* To be told of too large a file by an error. The program's action is set later. */
 	(void)sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
-	b->made = xcalloc(forest_count(&b->forest), sizeof(*b->made));
+	b->made = xcalloc(birth_order_count(&b->order), sizeof(*b->made));
 	b->fds = fd_restore_new(b->c, &b->fd_options, std, &e);
 	if (!b->fds)
 		fail(b, b->error_pipe[1], &e);

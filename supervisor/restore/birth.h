@@ -6,13 +6,13 @@
 #ifndef SUPERVISOR_RESTORE_BIRTH_H
 #define SUPERVISOR_RESTORE_BIRTH_H
 
-#include "supervisor/tree/birth_order.h"
 #include "supervisor/restore/child.h"
+#include "supervisor/tree/birth_order.h"
 
 struct birth {
 	const struct checkpoint *c;
 	struct fd_restore_options fd_options; /* the caller's to fill before birth_main() */
-	struct forest forest;
+	struct birth_order order;
 	struct restore_child *children; /* by process of the checkpoint */
 	struct buf ids;                 /* pid_t, ordered: all that the tree needs */
 	int error_pipe[2];              /* a struct err comes out of [0] when one fails */

@@ -11,9 +11,6 @@
 
 #include "lib/util.h"
 
-/* A shared mapping that may be written needs its file open for writing: two slots a module. */
-#define MODULE_SLOTS 2
-
 static const struct image *process_image(const struct restore_child *r)
 {
 	return r->c->processes[r->index];
@@ -32,7 +29,7 @@ int restore_child_init(
 	image_note_array(img, IMAGE_NOTE_MODULES, struct image_module, &modules);
 	image_note_array(c->job, IMAGE_NOTE_OBJECTS, struct image_object, &objects);
 	image_note_array(img, IMAGE_NOTE_THREAD_FDS, struct image_thread_fd, &threads);
-	count = img->source_count + 1 + MODULE_SLOTS * modules + threads + objects;
+	count = img->source_count + 1 + EXTRA_MODULE_SLOTS * modules + threads + objects;
 	r->fds_size = sizeof(*f) + count * sizeof(int);
 	f = mmap(NULL, r->fds_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (f == MAP_FAILED)
@@ -54,50 +51,6 @@ void restore_child_free(struct restore_child *r)
 		munmap(r->fds, r->fds_size);
 }
 
-static int *source_slot(struct extra_fds *f, size_t i)
-{
-	return &f->fd[i];
-}
-
-static int *module_slot(struct extra_fds *f, size_t i, bool writable)
-{
-	return &f->fd[f->sources + MODULE_SLOTS * i + writable];
-}
-
-static int *object_slot(struct extra_fds *f, size_t i)
-{
-	return &f->fd[f->sources + MODULE_SLOTS * f->modules + f->threads + i];
-}
-
-static int *thread_slot(struct extra_fds *f, size_t i)
-{
-	return &f->fd[f->sources + MODULE_SLOTS * f->modules + i];
-}
-
-int extra_thread(const struct extra_fds *f, size_t i)
-{
-	BUG_ON(i >= f->threads);
-	return *thread_slot((struct extra_fds *)f, i);
-}
-
-int extra_source(const struct extra_fds *f, size_t i)
-{
-	BUG_ON(i >= f->sources);
-	return *source_slot((struct extra_fds *)f, i);
-}
-
-int extra_module(const struct extra_fds *f, size_t i, bool writable)
-{
-	BUG_ON(i >= f->modules);
-	return *module_slot((struct extra_fds *)f, i, writable);
-}
-
-int extra_object(const struct extra_fds *f, size_t i)
-{
-	BUG_ON(i >= f->objects);
-	return *object_slot((struct extra_fds *)f, i);
-}
-
 /* The files that memory is to come from. A descriptor opened without close-on-exec outlasts
  * the execve to come. */
 static int open_sources(struct restore_child *r, struct err *e)
@@ -115,7 +68,7 @@ static int open_sources(struct restore_child *r, struct err *e)
 		if (x->kind != IMAGE_EXTENT_DATA || x->object)
 			continue;
 		BUG_ON(x->source >= f->sources);
-		slot = source_slot(f, x->source);
+		slot = extra_source_slot(f, x->source);
 		if (*slot < 0)
 			*slot = dup(image_source_fd(img, x));
 		if (*slot < 0)
@@ -145,7 +98,7 @@ static int open_modules(struct restore_child *r, struct err *e)
 		if (!g->module || g->module > module_count)
 			return err_set(
 				e, 0, "the image names a mapped file that it does not have");
-		slot = module_slot(r->fds, g->module - 1, writable);
+		slot = extra_module_slot(r->fds, g->module - 1, writable);
 		if (*slot >= 0)
 			continue;
 		path = image_string(img, modules[g->module - 1].path);
@@ -187,7 +140,7 @@ static int open_objects(struct restore_child *r, struct fd_restore *fds, struct 
 		if (!g->object || g->object > r->fds->objects)
 			return err_set(
 				e, 0, "the image names a shared object that it does not have");
-		slot = object_slot(r->fds, g->object - 1);
+		slot = extra_object_slot(r->fds, g->object - 1);
 		if (*slot < 0)
 			*slot = fd_restore_object(
 				fds, g->object, is_writable(process_image(r), g->object), e);
@@ -219,7 +172,7 @@ static int open_exe(struct restore_child *r, struct err *e)
  * struct buf's kind (int *). */
 static void add_slots(struct extra_fds *f, struct buf *slots)
 {
-	size_t count = f->sources + MODULE_SLOTS * f->modules + f->threads;
+	size_t count = f->sources + EXTRA_MODULE_SLOTS * f->modules + f->threads;
 	int *slot = &f->zero;
 
 	buf_push(slots, int *, &slot);
@@ -247,7 +200,7 @@ static int open_thread_files(struct restore_child *r, struct fd_restore *fds, st
 	own = image_note_array(
 		process_image(r), IMAGE_NOTE_THREAD_FDS, struct image_thread_fd, &count);
 	for (size_t i = 0; i < count; i++) {
-		int *slot = thread_slot(r->fds, i);
+		int *slot = extra_thread_slot(r->fds, i);
 
 		if (own[i].fd < 0)
 			continue;

@@ -2,7 +2,8 @@
  * restore/child.h - the last part of what a process of a restart does by itself: working
  * directory, umask, its descriptors; then it executes the program's file, so that
  * /proc/self/exe is right, and never runs an instruction of it. One that may not execute
- * anything (forest.h) stops where it is, and gets its memory and its executed file in place.
+ * anything (birth_order.h) stops where it is, and gets its memory and its executed file in
+ * place.
  */
 #ifndef SUPERVISOR_RESTORE_CHILD_H
 #define SUPERVISOR_RESTORE_CHILD_H
@@ -11,19 +12,8 @@
 
 #include "ckpt/store.h"
 #include "lib/err.h"
-#include "supervisor/descriptors/descriptors_dump.h"
-
-/* Descriptors that the new process has over those of the program, for the plan to use and
- * close. Written by the child into memory that it shares with the supervisor. */
-struct extra_fds {
-	int zero;       /* /dev/zero */
-	int exe;        /* the program's file, for one that does not execute it; else -1 */
-	size_t sources; /* files that hold blocks, by image_extent.source */
-	size_t modules; /* mapped files, by region_file() */
-	size_t objects; /* shared objects, by number less 1 */
-	size_t threads; /* descriptors of threads' own, by IMAGE_NOTE_THREAD_FDS */
-	int fd[];       /* sources, modules, threads, objects; -1: not needed */
-};
+#include "supervisor/descriptors/descriptors.h"
+#include "supervisor/state/extra_fds.h"
 
 struct restore_child {
 	const struct checkpoint *c;
@@ -52,10 +42,5 @@ int restore_child_exec(struct restore_child *r, struct err *e);
  * descriptors are another's to deal with. Then, for good, the trap. */
 int restore_child_prepare_stop(struct restore_child *r, bool follows, struct err *e);
 void __attribute__((noreturn)) restore_child_stop(void);
-
-int extra_source(const struct extra_fds *f, size_t source);
-int extra_module(const struct extra_fds *f, size_t module, bool writable);
-int extra_object(const struct extra_fds *f, size_t object);
-int extra_thread(const struct extra_fds *f, size_t i);
 
 #endif

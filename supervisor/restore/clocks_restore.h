@@ -1,5 +1,5 @@
 /*
- * restore/clocks.h - what clocks a program is brought back with.
+ * restore/clocks_restore.h - what clocks a program is brought back with.
  *
  * On the machine that it was saved on, and which has not been started anew since, its clocks
  * are the machine's, and time has passed. Anywhere else CLOCK_MONOTONIC and CLOCK_BOOTTIME
@@ -13,8 +13,8 @@
 
 #include "ckpt/store.h"
 #include "lib/util.h"
-#include "supervisor/target/clocks.h"
 #include "supervisor/restore/restore.h"
+#include "supervisor/target/clocks.h"
 
 struct restore_clocks {
 	bool go_on;                 /* from the checkpoint, in a time namespace */

@@ -1,6 +1,6 @@
 /*
- * restore/killed.h - a restart that fails because somebody has killed what it was making, and
- * the end of all that it has made.
+ * restore/failed_restart.h - a restart that fails because somebody has killed what it was
+ * making, and the end of all that it has made.
  */
 #ifndef SUPERVISOR_RESTORE_FAILED_RESTART_H
 #define SUPERVISOR_RESTORE_FAILED_RESTART_H

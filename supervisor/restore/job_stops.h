@@ -1,6 +1,6 @@
 /*
- * restore/stop.h - processes that were stopped are so again, and their parents know as much of
- * it as they did.
+ * restore/job_stops.h - processes that were stopped are so again, and their parents know as
+ * much of it as they did.
  */
 #ifndef SUPERVISOR_RESTORE_JOB_STOPS_H
 #define SUPERVISOR_RESTORE_JOB_STOPS_H

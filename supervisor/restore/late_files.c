@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ckpt/store.h"
 #include "supervisor/state/restore_one.h"
 #include "supervisor/target/remote.h"
 

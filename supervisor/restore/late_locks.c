@@ -7,8 +7,8 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-#include "supervisor/fd/kinds.h"
 #include "supervisor/fd/file_locks.h"
+#include "supervisor/fd/kinds.h"
 #include "supervisor/state/restore_one.h"
 #include "supervisor/target/remote.h"
 

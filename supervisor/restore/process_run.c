@@ -2,6 +2,8 @@
  * One process on its way back, from the first instruction of the file that it executed to the
  * last of the loader.
  */
+#include "supervisor/restore/clocks_restore.h"
+#include "supervisor/restore/restore.h"
 #include "supervisor/state/restore_one.h"
 
 #include <errno.h>
@@ -12,14 +14,14 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "supervisor/state/mempolicy.h"
-#include "supervisor/target/module.h"
 #include "supervisor/restore/restore_limits.h"
 #include "supervisor/split/lower_restore.h"
-#include "supervisor/state/vdso_restore.h"
+#include "supervisor/state/mempolicy.h"
 #include "supervisor/state/seccomp.h"
+#include "supervisor/state/vdso_restore.h"
 #include "supervisor/syscall/vdso_frames.h"
 #include "supervisor/target/memory_limits.h"
+#include "supervisor/target/module.h"
 #include "supervisor/target/remote.h"
 
 extern const uint8_t loader_blob[], loader_blob_end[];
@@ -125,7 +127,7 @@ static int map_window(struct restore_one *r)
 		REMOTE_CALL(&remote, &at, r->e, SYS_mmap, start, size,
 			PROT_READ | PROT_WRITE | PROT_EXEC,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) ||
-		remote_abandon(&remote, r->e))
+		remote_wipe(&remote, r->e))
 		return -1;
 	if (at != (int64_t)start)
 		return err_set(

@@ -11,9 +11,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "supervisor/restore/clocks_restore.h"
+#include "supervisor/restore/restore.h"
+#include "supervisor/restore/restore_limits.h"
 #include "supervisor/state/cgroup.h"
 #include "supervisor/state/pending_faults.h"
-#include "supervisor/restore/restore_limits.h"
 #include "supervisor/state/restore_one.h"
 #include "supervisor/state/scheduling.h"
 #include "supervisor/syscall/deadline.h"
@@ -294,10 +296,10 @@ static int end_leader(struct restore_one *r)
 	r->process.task = r->process.threads[1].tracee.tid;
 	x86_64_set_syscall(&regs, r->process.cave, SYS_exit, args);
 	if (remote_begin(&remote, &r->process, thread, r->e) ||
-		tracee_spare(&thread->tracee, r->e) ||
+		tracee_clear_exitkill(&thread->tracee, r->e) ||
 		tracee_set_regs(&thread->tracee, &regs, r->e) ||
 		tracee_continue(&thread->tracee, 0, r->e) || await_leader_end(r) ||
-		remote_abandon(&remote, r->e))
+		remote_wipe(&remote, r->e))
 		return -1;
 	thread->tracee.state = TRACEE_GONE;
 	return 0;

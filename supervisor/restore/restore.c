@@ -4,7 +4,7 @@
  *	the new processes are made, one by another, as they were; they set up their descriptors
  *	  and execute their programs' files	restore/birth.c, restore/child.c
  *	they are stopped before those files' first instructions; then for one after the other:
- *	  the loader and the plan are written into the window	restore/plan.h
+ *	  the loader and the plan are written into the window	state/restore_plan.h
  *	  first batch: the address space, filled and compared with the image's hashes
  *	  second batch: the rest of the process, its threads
  *	  registers, the window unmapped
@@ -24,20 +24,19 @@
 
 #include "lib/phase.h"
 #include "lib/procfs.h"
-#include "supervisor/state/cpu.h"
-#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/descriptors/descriptors.h"
 #include "supervisor/fd/shm_file.h"
-#include "supervisor/run/loop.h"
-#include "supervisor/restore/running_already.h"
+#include "supervisor/memory/mapped_files.h"
 #include "supervisor/restore/attempt.h"
 #include "supervisor/restore/failed_restart.h"
-#include "supervisor/restore/restore_limits.h"
-#include "supervisor/split/lower_restore.h"
-#include "supervisor/memory/mapped_files.h"
-#include "supervisor/restore/release_choice.h"
-#include "supervisor/state/restore_one.h"
 #include "supervisor/restore/job_stops.h"
+#include "supervisor/restore/release_choice.h"
+#include "supervisor/restore/restore_limits.h"
+#include "supervisor/restore/running_already.h"
+#include "supervisor/split/lower_restore.h"
 #include "supervisor/start/spawn.h"
+#include "supervisor/state/cpu.h"
+#include "supervisor/state/restore_one.h"
 #include "supervisor/syscall/restart.h"
 #include "supervisor/sysv/sysv.h"
 
@@ -91,19 +90,20 @@ static int look_at_image(struct restore *r)
 		one->s = r->s;
 		one->c = r->c;
 		one->o = r->o;
+		one->trial = r->o->trial;
 		one->clocks = &r->clocks;
 		one->e = r->e;
 		if (restore_one_init(one, i, r->birth.children[i].fds))
 			return -1;
-		if (one->ip->pid != r->birth.forest.list[i].pid)
+		if (one->ip->pid != r->birth.order.list[i].pid)
 			return err_set(r->e, 0, "the image mixes up its processes");
 		one->stays = r->birth.children[i].stays;
 		find_memory(r, i);
 	}
 	r->unborn = r->count;
-	r->dying = forest_count(&r->birth.forest) - r->count;
-	for (size_t i = r->count; i < r->birth.forest.count; i++)
-		r->dumping += !!WCOREDUMP(r->birth.forest.list[i].status);
+	r->dying = birth_order_count(&r->birth.order) - r->count;
+	for (size_t i = r->count; i < r->birth.order.count; i++)
+		r->dumping += !!WCOREDUMP(r->birth.order.list[i].status);
 	return 0;
 }
 
@@ -152,7 +152,7 @@ static int check_before(struct restore *r, bool alive)
 	if (mapped_files_check(r->c, r->o->notice, r->e) ||
 		fd_restore_check(r->c, &fo, r->o->notice, r->e))
 		return -1;
-	fd_name_scraps(&fo);
+	fd_name_temporary_directories(&fo);
 	r->birth.fd_options = fo;
 	for (size_t i = 0; i < r->count; i++)
 		r->birth.children[i].trial = r->o->trial;
@@ -185,7 +185,7 @@ static int spare(struct restore_one *one, struct err *e)
 	for (size_t i = 0; i < one->thread_count; i++) {
 		struct tracee *t = &one->process.threads[i].tracee;
 
-		if (t->state != TRACEE_GONE && tracee_spare(t, e))
+		if (t->state != TRACEE_GONE && tracee_clear_exitkill(t, e))
 			return -1;
 	}
 	return 0;
@@ -221,8 +221,8 @@ static void pass_terminal_on(struct restore *r)
 	cleanup_fd int tty = -1;
 
 	for (size_t i = 0; i < r->count && tty < 0; i++) {
-		if (r->birth.forest.list[i].terminal ||
-			!(r->birth.forest.list[i].flags & IMAGE_JOB_PROCESS_FOREGROUND))
+		if (r->birth.order.list[i].terminal ||
+			!(r->birth.order.list[i].flags & IMAGE_JOB_PROCESS_FOREGROUND))
 			continue;
 		tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 		if (tty >= 0 && tcgetpgrp(tty) == getpgrp())
@@ -261,7 +261,7 @@ static int restore_all(struct restore *r)
 	r->explained = false;
 	if (r->o->trial)
 		return 0;
-	if (restore_stops(r->processes, r->count, r->birth.forest.list, r->e))
+	if (restore_stops(r->processes, r->count, r->birth.order.list, r->e))
 		return -1;
 	if (r->o->about_to_run)
 		r->o->about_to_run();
@@ -340,14 +340,14 @@ static char *namespace_reason(const struct restore *r)
 			: NULL;
 }
 
-static int make_first(struct restore *r, const struct spawn_wishes *wishes, char **why)
+static int make_first(struct restore *r, const struct spawn_request *request, char **why)
 {
 	struct restore_limits limits;
 	int result;
 
 	restore_limits_widen(&limits, r->c);
 	result = spawn_restored(
-		r->s, r->processes[0].ip->pid, birth_main, &r->birth, wishes, why, r->e);
+		r->s, r->processes[0].ip->pid, birth_main, &r->birth, request, why, r->e);
 	restore_limits_put_back(&limits);
 	return result;
 }
@@ -359,7 +359,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 {
 	struct restore r = {.s = s, .c = c, .o = o, .e = e, .kept = SOCKET_KEPT_NONE};
 	cleanup_free char *obstacle = NULL;
-	struct spawn_wishes wishes = {0};
+	struct spawn_request request = {0};
 	cleanup_buf struct buf left_over = {0};
 	struct buf shm_files = {0};
 	char *why = NULL;
@@ -370,18 +370,18 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 		socket_kept_begin(&r.kept, c, e))
 		goto out;
 	r.birth.fd_options.kept = r.kept.theirs;
-	wishes.terminals = reason ? fd_has_terminals(c) : fd_terminal_in_use(c);
+	request.terminals = reason ? fd_has_terminals(c) : fd_terminal_in_use(c);
 	if (!reason)
 		reason = namespace_reason(&r);
 	obstacle = sysv_obstacle(c);
-	wishes.ipc = obstacle;
-	wishes.reason = reason ? reason : obstacle;
+	request.ipc = obstacle;
+	request.reason = reason ? reason : obstacle;
 	/* What is brought back in a namespace has no use for what is left of it outside. */
-	sysv_list(c, wishes.ipc, &left_over);
+	sysv_list(c, request.ipc, &left_over);
 	fd_shm_files_absent(c, &shm_files);
-	wishes.clocks = r.clocks.go_on ? &r.clocks.shifts : NULL;
-	wishes.user = r.clocks.apart;
-	if (enter(PHASE_BIRTH) || make_first(&r, &wishes, &why))
+	request.clocks = r.clocks.go_on ? &r.clocks.shifts : NULL;
+	request.user = r.clocks.apart;
+	if (enter(PHASE_BIRTH) || make_first(&r, &request, &why))
 		goto out;
 	if (why)
 		restore_notice(&r, why);
@@ -390,11 +390,11 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	if (result) {
 		restore_kill_all(&r);
 		socket_kept_silence(&r.kept);
-		fd_remove_scraps(c, &r.birth.fd_options);
+		fd_remove_temporary_directories(c, &r.birth.fd_options);
 	} else {
 		adopt(&r);
 	}
-	if (!result == wishes.ipc)
+	if (!result == request.ipc)
 		sysv_remove(&left_over);
 out:
 	fd_shm_files_forget(&shm_files, result);
@@ -440,7 +440,7 @@ static int wait_a_while(struct supervisor *s, const struct restore_options *o,
 	signals_that_end(&set);
 	why = xasprintf("the program is not back yet, the restart waits: %s", e->msg);
 	for (int i = 0; i < PAUSES; i++) {
-		loop_put_off(s, PAUSE_MS, why);
+		o->put_off(s, PAUSE_MS, why);
 		if (sigtimedwait(&set, NULL, &none) > 0)
 			return -1;
 	}
@@ -485,19 +485,19 @@ enum restore_trial restore_try(struct supervisor *s, const struct checkpoint *c,
 {
 	const struct restore_options o = {.notice = say_nothing, .trial = true};
 	struct restore r = {.s = s, .c = c, .o = &o, .e = e, .kept = SOCKET_KEPT_NONE};
-	struct spawn_wishes wishes = {.reason = "it is a trial", .ipc = true};
+	struct spawn_request request = {.reason = "it is a trial", .ipc = true};
 	enum restore_trial result = RESTORE_FAILS;
 	cleanup_free char *why = NULL;
 
 	if (enter(PHASE_CHECK) || look_at_image(&r) ||
 		restore_clocks_choose(c, &o, &r.clocks, e) || check_before(&r, true))
 		goto out;
-	wishes.clocks = r.clocks.go_on ? &r.clocks.shifts : NULL;
-	wishes.user = r.clocks.apart;
+	request.clocks = r.clocks.go_on ? &r.clocks.shifts : NULL;
+	request.user = r.clocks.apart;
 	result = RESTORE_UNKNOWN;
 	/* Whether it can be done in the way that a restart takes spawn_check() has found out.
 	 */
-	if (enter(PHASE_BIRTH) || make_first(&r, &wishes, &why))
+	if (enter(PHASE_BIRTH) || make_first(&r, &request, &why))
 		goto out;
 	result = RESTORE_WORKS;
 	if (run_in_thread(&r))

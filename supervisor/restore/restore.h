@@ -26,6 +26,8 @@ struct restore_options {
 	bool verbose;
 	void (*notice)(const char *line); /* what the user should know; no newline */
 	void (*about_to_run)(void);       /* from here on the program may use the terminal */
+	/* Answers requests for so long that they have to wait, and why. */
+	void (*put_off)(struct supervisor *s, int ms, const char *why);
 };
 
 /*

@@ -5,6 +5,7 @@
 
 #include "lib/limits.h"
 #include "lib/util.h"
+#include "supervisor/restore/restore.h"
 
 /* The highest that a process of @c had as its hard limit. */
 static uint64_t highest(const struct checkpoint *c, int resource)

@@ -1,6 +1,6 @@
 /*
- * restore/alone.h - whether the program that is to be brought back runs already. Two of one
- * program write into the same files.
+ * restore/running_already.h - whether the program that is to be brought back runs already. Two
+ * of one program write into the same files.
  */
 #ifndef SUPERVISOR_RESTORE_RUNNING_ALREADY_H
 #define SUPERVISOR_RESTORE_RUNNING_ALREADY_H

@@ -1,5 +1,5 @@
 /*
- * restore/die.h - the end of a process that is a zombie in the image.
+ * restore/zombie_end.h - the end of a process that is a zombie in the image.
  */
 #ifndef SUPERVISOR_RESTORE_ZOMBIE_END_H
 #define SUPERVISOR_RESTORE_ZOMBIE_END_H

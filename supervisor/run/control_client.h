@@ -1,5 +1,5 @@
 /*
- * client.h - find the supervisor of a process and ask it something.
+ * control_client.h - find the supervisor of a process and ask it something.
  */
 #ifndef SUPERVISOR_RUN_CONTROL_CLIENT_H
 #define SUPERVISOR_RUN_CONTROL_CLIENT_H

@@ -1,5 +1,5 @@
 /*
- * common.h - what both ends of a control socket agree on.
+ * control_protocol.h - what both ends of a control socket agree on.
  *
  * A supervisor listens at /tmp/trecr-UID/PID: UID its user's, PID its own. The directory is
  * the user's alone; where somebody else has taken that name, it is /run/user/UID/trecr, which

@@ -1,5 +1,5 @@
 /*
- * control.h - the supervisor's end of its control socket (common.h).
+ * control_socket.h - the supervisor's end of its control socket (control_protocol.h).
  *
  * Connections are read without blocking, so a client that says nothing holds nobody up. A
  * request is answered when its line is complete, one at a time: while the handler works,
@@ -15,7 +15,7 @@
 
 #include "lib/err.h"
 #include "lib/util.h"
-#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/descriptors/descriptors.h"
 
 #define CONTROL_CLIENTS  16
 #define CONTROL_POLL_MAX (CONTROL_CLIENTS + 1)

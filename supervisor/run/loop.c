@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 
 #include "lib/procfs.h"
+#include "supervisor/descriptors/descriptors.h"
 #include "supervisor/run/control_socket.h"
 #include "supervisor/run/requests.h"
-#include "supervisor/descriptors/descriptors_dump.h"
 #include "supervisor/start/job_control.h"
 #include "supervisor/start/namespace_init.h"
 #include "supervisor/start/signal_forwarding.h"
@@ -52,7 +52,7 @@ static int occupy_standard_streams(struct err *e)
 }
 
 /* Whoever executed us may have left us children: "daemon & exec trecr-run ...". */
-static int remember_strangers(struct supervisor *s, struct err *e)
+static int remember_former_children(struct supervisor *s, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
 	size_t count;
@@ -60,7 +60,7 @@ static int remember_strangers(struct supervisor *s, struct err *e)
 	if (procfs_children(getpid(), &pids, &count, e))
 		return -1;
 	if (count)
-		buf_add(&s->strangers, pids, count * sizeof(*pids));
+		buf_add(&s->former_children, pids, count * sizeof(*pids));
 	return 0;
 }
 
@@ -73,7 +73,7 @@ int loop_prepare(struct supervisor *s, struct err *e)
 	if (occupy_standard_streams(e) < 0)
 		return -1;
 	l->signal_fd = signals_take(e);
-	if (l->signal_fd < 0 || remember_strangers(s, e) < 0)
+	if (l->signal_fd < 0 || remember_former_children(s, e) < 0)
 		return -1;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return err_set(

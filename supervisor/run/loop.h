@@ -8,7 +8,7 @@
 #include "supervisor/start/supervisor.h"
 
 /* To be called before the root process is made, in the process that will supervise it: takes
- * over the signals (signals.h), becomes subreaper, opens the control socket. */
+ * over the signals (signal_forwarding.h), becomes subreaper, opens the control socket. */
 int loop_prepare(struct supervisor *s, struct err *e);
 
 /* Between the two, while the program cannot be made: for @ms milliseconds, answer all requests

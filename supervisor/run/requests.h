@@ -6,8 +6,8 @@
 
 #include "lib/err.h"
 #include "lib/util.h"
-#include "supervisor/run/take_checkpoint.h"
 #include "supervisor/run/control_socket.h"
+#include "supervisor/run/take_checkpoint.h"
 #include "supervisor/start/supervisor.h"
 
 /* Answer @request of a client into @answer; a control_handler whose @arg is the supervisor. */

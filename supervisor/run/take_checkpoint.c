@@ -16,16 +16,18 @@
 #include "lib/notices.h"
 #include "lib/phase.h"
 #include "lib/procfs.h"
+#include "supervisor/descriptors/descriptors.h"
+#include "supervisor/restore/restore.h"
+#include "supervisor/restore/trial.h"
+#include "supervisor/split/lower_half.h"
 #include "supervisor/state/cpu.h"
 #include "supervisor/state/dump.h"
+#include "supervisor/syscall/restart.h"
+#include "supervisor/sysv/sysv.h"
+#include "supervisor/target/module.h"
 #include "supervisor/tree/freeze.h"
 #include "supervisor/tree/frozen_tree.h"
 #include "supervisor/tree/thaw.h"
-#include "supervisor/split/lower_half.h"
-#include "supervisor/target/module.h"
-#include "supervisor/restore/trial.h"
-#include "supervisor/syscall/restart.h"
-#include "supervisor/sysv/sysv.h"
 
 #define FREEZE_LIMIT_NS 10000000000ull
 
@@ -111,8 +113,8 @@ static int freeze_tree(struct checkpoint_work *w)
 		.root = w->s->root,
 		.root_is_child = !w->s->init,
 		.reaper = reaper(w),
-		.strangers = w->s->strangers.data,
-		.stranger_count = buf_count(&w->s->strangers, pid_t),
+		.former_children = w->s->former_children.data,
+		.former_child_count = buf_count(&w->s->former_children, pid_t),
 		.patience = w->patience,
 	};
 	int failed;
@@ -451,7 +453,7 @@ static int hold_connections(struct checkpoint_work *w)
 {
 	if (!fd_dump_keeps(w->fds))
 		return 0;
-	return thaw_doom(&w->tree, w->e) || fd_dump_hold(w->fds, w->s->job_id, w->e)
+	return thaw_set_exitkill(&w->tree, w->e) || fd_dump_hold(w->fds, w->s->job_id, w->e)
 		       ? err_prefix(w->e, "the checkpoint is complete, but the program goes on")
 		       : 0;
 }
@@ -512,7 +514,7 @@ out_thaw:
 	if (w->tree.count) {
 		struct err *told = w->e;
 
-		frozen_blame(&w->tree, told);
+		frozen_explain(&w->tree, told);
 		w->e = NULL;
 		thaw_tree(w);
 		w->e = told;

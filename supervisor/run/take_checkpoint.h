@@ -1,5 +1,5 @@
 /*
- * checkpoint.h - take one checkpoint: freeze, drain, snapshot, write, commit, thaw.
+ * take_checkpoint.h - take one checkpoint: freeze, drain, snapshot, write, commit, thaw.
  */
 #ifndef SUPERVISOR_RUN_TAKE_CHECKPOINT_H
 #define SUPERVISOR_RUN_TAKE_CHECKPOINT_H

@@ -18,22 +18,22 @@ struct outcome {
 };
 
 /* As this very process: another one cannot have its id. */
-static bool is_ours(const struct socket_act *a)
+static bool is_ours(const struct socket_as_creator *a)
 {
 	bool other_user = a->has_user && (a->uid != geteuid() || a->gid != getegid());
 
 	return a->pid == getpid() || (!a->pid && !other_user && !a->root && !a->directory);
 }
 
-static int enter(const struct socket_act *a)
+static int enter(const struct socket_as_creator *a)
 {
 	if (a->root && (chroot(a->root) || chdir("/")))
 		return errno;
 	return a->directory && chdir(a->directory) ? errno : 0;
 }
 
-static int act_here(
-	const struct socket_act *a, int (*deed)(void *arg, int fds[2]), void *arg, int fds[2])
+static int act_here(const struct socket_as_creator *a, int (*deed)(void *arg, int fds[2]),
+	void *arg, int fds[2])
 {
 	cleanup_fd int root = -1, directory = -1;
 	int error;
@@ -54,7 +54,7 @@ static int act_here(
 
 /* Without the privilege it stays the user that it is. The C library's own calls would look for
  * the threads of the process that this one is a copy of. */
-static void become(const struct socket_act *a)
+static void become(const struct socket_as_creator *a)
 {
 	if (!a->has_user)
 		return;
@@ -62,7 +62,7 @@ static void become(const struct socket_act *a)
 	(void)syscall(SYS_setresuid, a->uid, a->uid, a->uid);
 }
 
-static void __attribute__((noreturn)) act(const struct socket_act *a,
+static void __attribute__((noreturn)) act(const struct socket_as_creator *a,
 	int (*deed)(void *arg, int fds[2]), void *arg, struct outcome *out)
 {
 	out->error = enter(a);
@@ -84,7 +84,7 @@ static pid_t make(pid_t pid)
 		       : made;
 }
 
-static int act_elsewhere(const struct socket_act *a, int (*deed)(void *arg, int fds[2]),
+static int act_elsewhere(const struct socket_as_creator *a, int (*deed)(void *arg, int fds[2]),
 	void *arg, struct outcome *out)
 {
 	pid_t pid = make(a->pid);
@@ -100,8 +100,8 @@ static int act_elsewhere(const struct socket_act *a, int (*deed)(void *arg, int 
 	return status ? ECHILD : out->error;
 }
 
-int socket_act(const struct socket_act *a, int (*deed)(void *arg, int fds[2]), void *arg,
-	int fds[2], const char *what, struct err *e)
+int socket_as_creator(const struct socket_as_creator *a, int (*deed)(void *arg, int fds[2]),
+	void *arg, int fds[2], const char *what, struct err *e)
 {
 	struct outcome *out;
 	int error;

@@ -1,7 +1,7 @@
 /*
- * socket/act.h - at a restart: do something to a socket as the process that did it then, so
- * that the kernel notes that one's id and user (SO_PEERCRED, SCM_CREDENTIALS), or from another
- * root directory.
+ * socket/as_creator.h - at a restart: do something to a socket as the process that did it then,
+ * so that the kernel notes that one's id and user (SO_PEERCRED, SCM_CREDENTIALS), or from
+ * another root directory.
  */
 #ifndef SUPERVISOR_SOCKET_AS_CREATOR_H
 #define SUPERVISOR_SOCKET_AS_CREATOR_H
@@ -11,7 +11,7 @@
 
 #include "lib/err.h"
 
-struct socket_act {
+struct socket_as_creator {
 	pid_t pid; /* 0: any */
 	bool has_user;
 	uid_t uid;
@@ -23,7 +23,7 @@ struct socket_act {
 /* Call @deed(@arg, @fds) in a process such as @a says, which shares this one's descriptors and
  * has a copy of its memory. It returns 0 or an errno; what it puts into @fds comes back. An id
  * that somebody else has by now is not taken. @what, after "cannot", is for the message. */
-int socket_act(const struct socket_act *a, int (*deed)(void *arg, int fds[2]), void *arg,
-	int fds[2], const char *what, struct err *e);
+int socket_as_creator(const struct socket_as_creator *a, int (*deed)(void *arg, int fds[2]),
+	void *arg, int fds[2], const char *what, struct err *e);
 
 #endif

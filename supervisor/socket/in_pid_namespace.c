@@ -51,7 +51,7 @@ enter_and_ask(int pidfd, int (*ask)(void *arg), void *arg, volatile int *answer)
 	_exit(join(pid) ? 1 : 0);
 }
 
-int socket_ask_inside(pid_t in, int (*ask)(void *arg), void *arg)
+int socket_ask_in_pid_namespace(pid_t in, int (*ask)(void *arg), void *arg)
 {
 	cleanup_fd int pidfd = -1;
 	int *page, answer = -1;

@@ -1,7 +1,7 @@
 /*
- * socket/inside.h - ask something about a socket from within the pid namespace of the program:
- * the kernel tells process ids as whoever asks knows them, and those of processes that have
- * ended cannot be translated by anything else.
+ * socket/in_pid_namespace.h - ask something about a socket from within the pid namespace of the
+ * program: the kernel tells process ids as whoever asks knows them, and those of processes that
+ * have ended cannot be translated by anything else.
  */
 #ifndef SUPERVISOR_SOCKET_IN_PID_NAMESPACE_H
 #define SUPERVISOR_SOCKET_IN_PID_NAMESPACE_H
@@ -14,6 +14,6 @@ bool socket_is_our_namespace(pid_t pid);
 
 /* What @ask(@arg) returns in the pid namespace of process @in; directly, if that is ours. @ask
  * runs in a copy of this process: it may make system calls only. -1 on failure. */
-int socket_ask_inside(pid_t in, int (*ask)(void *arg), void *arg);
+int socket_ask_in_pid_namespace(pid_t in, int (*ask)(void *arg), void *arg);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * socket/inet.c - TCP and UDP sockets at a checkpoint.
+ * socket/inet_dump.c - TCP and UDP sockets at a checkpoint.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,14 +14,15 @@
 #include <sys/syscall.h>
 
 #include "supervisor/fd/objects.h"
-#include "supervisor/target/process.h"
+#include "supervisor/socket/multicast.h"
+#include "supervisor/socket/packet_block.h"
 #include "supervisor/socket/sock_diag.h"
+#include "supervisor/socket/socket_families.h"
+#include "supervisor/socket/socket_options.h"
 #include "supervisor/socket/sockets_dump.h"
 #include "supervisor/socket/tcp_gather.h"
-#include "supervisor/socket/multicast.h"
-#include "supervisor/socket/socket_options.h"
 #include "supervisor/socket/tcp_repair.h"
-#include "supervisor/socket/socket_families.h"
+#include "supervisor/target/process.h"
 #include "supervisor/target/x86_64.h"
 
 static int get_names(struct socket_dump *k, struct err *e)
@@ -242,8 +243,10 @@ static void show_peer(const struct socket_dump *k, struct buf *out)
 /* From here on it stands still. */
 static int keep(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
-	if ((d->lock.netlink < 0 && socket_lock_begin(&d->lock, NULL, e)) ||
-		socket_lock_add(&d->lock, k->s.name, k->s.peer_name, e))
+	if (!d->lock)
+		d->lock = xcalloc(1, sizeof(*d->lock));
+	if ((!d->lock->netlink && packet_block_begin(d->lock, NULL, e)) ||
+		packet_block_add(d->lock, k->s.name, k->s.peer_name, e))
 		return -1;
 	k->kept = true;
 	return 0;

@@ -1,5 +1,5 @@
 /*
- * socket/restore_inet.c - TCP and UDP sockets at a restart.
+ * socket/inet_restore.c - TCP and UDP sockets at a restart.
  *
  * A TCP connection inside the tree is made anew, between the same addresses, through a socket
  * that listens for the moment. No privilege is needed for that.
@@ -13,10 +13,10 @@
 #include <time.h>
 
 #include "supervisor/fd/made_objects.h"
-#include "supervisor/socket/socket_options.h"
-#include "supervisor/socket/tcp_repair.h"
-#include "supervisor/socket/sockets_restore.h"
 #include "supervisor/socket/socket_families.h"
+#include "supervisor/socket/socket_options.h"
+#include "supervisor/socket/sockets_restore.h"
+#include "supervisor/socket/tcp_repair.h"
 
 #ifndef IP_LOCAL_PORT_RANGE
 #define IP_LOCAL_PORT_RANGE 51

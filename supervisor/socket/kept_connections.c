@@ -125,35 +125,35 @@ int socket_kept_go_on(struct socket_kept *k, struct err *e)
 
 	if (k->ours < 0)
 		return 0;
-	lock = socket_lock_name(k->checkpoint->info->job_id);
-	removed = socket_lock_remove(lock, e);
+	lock = packet_block_name(k->checkpoint->info->job_id);
+	removed = packet_block_remove(lock, e);
 	k->unlocked = removed; /* of a failure nobody knows how far it had come */
 	return removed < 0 || leave_repair(k, true, e) ? -1 : 0;
 }
 
-static int add_to_lock(struct socket_lock *lock, int fd)
+static int add_to_lock(struct packet_block *lock, int fd)
 {
 	struct sockaddr_storage name = {0}, peer = {0};
 	socklen_t size = sizeof(name), peer_size = sizeof(peer);
 
 	return getsockname(fd, (struct sockaddr *)&name, &size) ||
 			       getpeername(fd, (struct sockaddr *)&peer, &peer_size) ||
-			       socket_lock_add(lock, (uint8_t *)&name, (uint8_t *)&peer, NULL)
+			       packet_block_add(lock, (uint8_t *)&name, (uint8_t *)&peer, NULL)
 		       ? -1
 		       : 0;
 }
 
 static void lock_again(const struct socket_kept *k)
 {
-	cleanup_free char *name = socket_lock_name(k->checkpoint->info->job_id);
-	struct socket_lock lock;
+	cleanup_free char *name = packet_block_name(k->checkpoint->info->job_id);
+	struct packet_block lock;
 
-	if (socket_lock_begin(&lock, name, NULL))
+	if (packet_block_begin(&lock, name, NULL))
 		return;
 	/* One that has ended meanwhile needs none. */
 	for (size_t i = 0; i < buf_count(&k->fds, int); i++)
 		(void)add_to_lock(&lock, *buf_at(&k->fds, int, i));
-	socket_lock_end(&lock);
+	packet_block_end(&lock);
 }
 
 void socket_kept_silence(struct socket_kept *k)

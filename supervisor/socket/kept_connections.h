@@ -1,7 +1,8 @@
 /*
- * socket/kept.h - at a restart, connections to the outside that are kept. The first of the new
- * processes makes them and hands us duplicates. They are silent until the program is whole:
- * when the restart fails, the other ends have noticed nothing, and there can be another one.
+ * socket/kept_connections.h - at a restart, connections to the outside that are kept. The first
+ * of the new processes makes them and hands us duplicates. They are silent until the program is
+ * whole: when the restart fails, the other ends have noticed nothing, and there can be another
+ * one.
  */
 #ifndef SUPERVISOR_SOCKET_KEPT_CONNECTIONS_H
 #define SUPERVISOR_SOCKET_KEPT_CONNECTIONS_H

@@ -1,6 +1,6 @@
 /*
- * socket/deliver.c - at a restart: what waited in a socket is sent to it again, in the same
- * pieces, with the same descriptors and credentials, from the same address.
+ * socket/messages_restore.c - at a restart: what waited in a socket is sent to it again, in the
+ * same pieces, with the same descriptors and credentials, from the same address.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -11,10 +11,10 @@
 #include <sys/un.h>
 
 #include "supervisor/fd/made_objects.h"
-#include "supervisor/socket/socket_options.h"
 #include "supervisor/socket/queue_peek.h"
-#include "supervisor/socket/sockets_restore.h"
 #include "supervisor/socket/socket_families.h"
+#include "supervisor/socket/socket_options.h"
+#include "supervisor/socket/sockets_restore.h"
 
 #define PATIENCE_MS 5000
 
@@ -149,7 +149,7 @@ static int send_message(struct socket_restore *q, size_t number, const struct im
 	cleanup_fd int own = -1;
 	struct parcel p = {
 		.m = m, .stream = s->type == SOCK_STREAM, .fd_count = m->right_count};
-	struct socket_act as = {.root = q->made[number - 1].root};
+	struct socket_as_creator as = {.root = q->made[number - 1].root};
 	struct socket_room room;
 	int r;
 
@@ -171,7 +171,7 @@ static int send_message(struct socket_restore *q, size_t number, const struct im
 	if (p.to && !as.root && s->directory)
 		as.directory = image_string(q->r->job, s->directory);
 	room = socket_room_make(p.from, SO_SNDBUF, data->len);
-	r = socket_act(&as, send_parcel, &p, NULL, "send again what waited in it", e);
+	r = socket_as_creator(&as, send_parcel, &p, NULL, "send again what waited in it", e);
 	socket_room_end(&room);
 	return r;
 }

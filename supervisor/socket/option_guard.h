@@ -1,6 +1,6 @@
 /*
- * socket/guard.h - change options of a program's socket for a moment, and be sure that they are
- * put back, also when the supervisor is killed meanwhile.
+ * socket/option_guard.h - change options of a program's socket for a moment, and be sure that
+ * they are put back, also when the supervisor is killed meanwhile.
  */
 #ifndef SUPERVISOR_SOCKET_OPTION_GUARD_H
 #define SUPERVISOR_SOCKET_OPTION_GUARD_H

@@ -28,17 +28,21 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <libmnl/libmnl.h>
+#include <libnftnl/chain.h>
+#include <libnftnl/common.h>
+#include <libnftnl/expr.h>
+#include <libnftnl/rule.h>
+#include <libnftnl/set.h>
+#include <libnftnl/table.h>
 #include <linux/membarrier.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
-#include <linux/netlink.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "lib/util.h"
-#include "supervisor/socket/nft_messages.h"
 
 /* The types of fields, for nft(8) to show sets by (its include/datatype.h); the kernel takes
  * any.
@@ -73,7 +77,7 @@ static uint32_t key_size(const struct family *f)
 	return 2 * (f->address_size + PORT_ROOM);
 }
 
-char *socket_lock_name(const uint8_t job_id[16])
+char *packet_block_name(const uint8_t job_id[16])
 {
 	cleanup_buf struct buf name = {0};
 
@@ -84,146 +88,247 @@ char *socket_lock_name(const uint8_t job_id[16])
 	return steal_ptr(name.data);
 }
 
-/* ---- rules ---- */
+/* ---- messages to the kernel, which take place together or not at all ---- */
 
-struct expression {
-	size_t element, data;
+#define BATCH_SIZE 32768 /* several times what the longest one takes */
+
+struct batch {
+	char data[BATCH_SIZE];
+	struct mnl_nlmsg_batch *messages;
+	uint32_t number; /* of the last message */
 };
 
-static struct expression begin(struct nft_batch *b, const char *name)
+static struct nlmsghdr *new_message(struct batch *b)
 {
-	struct expression x = {.element = nft_open(b, NFTA_LIST_ELEM)};
+	char *at = mnl_nlmsg_batch_current(b->messages);
 
-	nft_put_text(b, NFTA_EXPR_NAME, name);
-	x.data = nft_open(b, NFTA_EXPR_DATA);
+	memset(at, 0, MNL_NLMSG_HDRLEN); /* the end of the one before ends here */
+	return (struct nlmsghdr *)at;
+}
+
+static struct batch *batch_new(void)
+{
+	struct batch *b = xcalloc(1, sizeof(*b));
+
+	b->messages = mnl_nlmsg_batch_start(b->data, sizeof(b->data) / 2);
+	BUG_ON(!b->messages);
+	new_message(b);
+	nftnl_batch_begin(mnl_nlmsg_batch_current(b->messages), ++b->number);
+	BUG_ON(!mnl_nlmsg_batch_next(b->messages));
+	return b;
+}
+
+static void batch_free(struct batch *b)
+{
+	mnl_nlmsg_batch_stop(b->messages);
+	free(b);
+}
+
+/* A message (enum nf_tables_msg_types) about IPv4 and IPv6 alike, to be filled; then
+ * end_message().
+ * @flags: NLM_F_CREATE, NLM_F_EXCL, NLM_F_APPEND. */
+static struct nlmsghdr *begin_message(struct batch *b, int type, int flags)
+{
+	return nftnl_nlmsg_build_hdr(mnl_nlmsg_batch_current(b->messages), type, NFPROTO_INET,
+		flags | NLM_F_ACK, ++b->number);
+}
+
+static void end_message(struct batch *b)
+{
+	BUG_ON(!mnl_nlmsg_batch_next(b->messages));
+}
+
+static struct mnl_socket *open_netlink(void)
+{
+	struct mnl_socket *netlink = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
+	int code;
+
+	if (netlink && !mnl_socket_bind(netlink, 0, MNL_SOCKET_AUTOPID))
+		return netlink;
+	code = errno;
+	if (netlink)
+		(void)mnl_socket_close(netlink);
+	errno = code;
+	return NULL;
+}
+
+/* The answers are there when send(2) returns: the kernel does what it is told meanwhile. Each
+ * message but the first has one, in their order. 0, or an errno: then the socket is good for
+ * nothing else. */
+static int commit(struct mnl_socket *netlink, struct batch *b)
+{
+	uint32_t port = mnl_socket_get_portid(netlink), last = b->number;
+	char *answer = b->data + sizeof(b->data) / 2;
+	size_t size;
+
+	nftnl_batch_end(mnl_nlmsg_batch_current(b->messages), ++b->number);
+	end_message(b);
+	size = mnl_nlmsg_batch_size(b->messages);
+	if (mnl_socket_sendto(netlink, mnl_nlmsg_batch_head(b->messages), size) !=
+		(ssize_t)size)
+		return errno;
+	for (uint32_t number = 2; number <= last; number++) {
+		ssize_t n = mnl_socket_recvfrom(netlink, answer, sizeof(b->data) / 2);
+
+		if (n < 0 || mnl_cb_run(answer, n, number, port, NULL, NULL) < 0)
+			return errno;
+	}
+	return 0;
+}
+
+/* Send @b, and free it. */
+static int commit_and_free(struct mnl_socket *netlink, struct batch *b)
+{
+	int code = commit(netlink, b);
+
+	batch_free(b);
+	return code;
+}
+
+/* ---- rules ---- */
+
+static struct nftnl_expr *add_expression(struct nftnl_rule *rule, const char *name)
+{
+	struct nftnl_expr *x = nftnl_expr_alloc(name);
+
+	BUG_ON(!x);
+	nftnl_rule_add_expr(rule, x);
 	return x;
 }
 
-static void end(struct nft_batch *b, struct expression x)
-{
-	nft_close(b, x.data);
-	nft_close(b, x.element);
-}
-
 /* Go on with the next only if @key of a packet is @value. */
-static void match(struct nft_batch *b, uint32_t key, uint8_t value)
+static void match(struct nftnl_rule *rule, uint32_t key, uint8_t value)
 {
-	struct expression x = begin(b, "meta");
-	size_t data;
+	struct nftnl_expr *x = add_expression(rule, "meta");
 
-	nft_put_number(b, NFTA_META_KEY, key);
-	nft_put_number(b, NFTA_META_DREG, FIRST_REGISTER);
-	end(b, x);
-	x = begin(b, "cmp");
-	nft_put_number(b, NFTA_CMP_SREG, FIRST_REGISTER);
-	nft_put_number(b, NFTA_CMP_OP, NFT_CMP_EQ);
-	data = nft_open(b, NFTA_CMP_DATA);
-	nft_put(b, NFTA_DATA_VALUE, &value, sizeof(value));
-	nft_close(b, data);
-	end(b, x);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_META_KEY, key);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_META_DREG, FIRST_REGISTER);
+	x = add_expression(rule, "cmp");
+	nftnl_expr_set_u32(x, NFTNL_EXPR_CMP_SREG, FIRST_REGISTER);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_CMP_OP, NFT_CMP_EQ);
+	nftnl_expr_set_u8(x, NFTNL_EXPR_CMP_DATA, value);
 }
 
 /* Read a field of a packet into *@where, a register, and go on behind it. */
 static void load(
-	struct nft_batch *b, uint32_t *where, uint32_t base, uint32_t offset, uint32_t size)
+	struct nftnl_rule *rule, uint32_t *where, uint32_t base, uint32_t offset, uint32_t size)
 {
-	struct expression x = begin(b, "payload");
+	struct nftnl_expr *x = add_expression(rule, "payload");
 
-	nft_put_number(b, NFTA_PAYLOAD_DREG, *where);
-	nft_put_number(b, NFTA_PAYLOAD_BASE, base);
-	nft_put_number(b, NFTA_PAYLOAD_OFFSET, offset);
-	nft_put_number(b, NFTA_PAYLOAD_LEN, size);
-	end(b, x);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_PAYLOAD_DREG, *where);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_PAYLOAD_BASE, base);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_PAYLOAD_OFFSET, offset);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_PAYLOAD_LEN, size);
 	*where += (size + 3) / 4;
 }
 
-static void drop(struct nft_batch *b)
+static void look_up_and_drop(struct nftnl_rule *rule, const char *set)
 {
-	struct expression x = begin(b, "immediate");
-	size_t data, verdict;
+	struct nftnl_expr *x = add_expression(rule, "lookup");
 
-	nft_put_number(b, NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
-	data = nft_open(b, NFTA_IMMEDIATE_DATA);
-	verdict = nft_open(b, NFTA_DATA_VERDICT);
-	nft_put_number(b, NFTA_VERDICT_CODE, NF_DROP);
-	nft_close(b, verdict);
-	nft_close(b, data);
-	end(b, x);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_LOOKUP_SREG, FIRST_REGISTER);
+	nftnl_expr_set_str(x, NFTNL_EXPR_LOOKUP_SET, set);
+	x = add_expression(rule, "immediate");
+	nftnl_expr_set_u32(x, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
+	nftnl_expr_set_u32(x, NFTNL_EXPR_IMM_VERDICT, NF_DROP);
 }
 
-static void add_rule(struct nft_batch *b, const char *table, const char *chain, bool incoming,
+static void add_rule(struct batch *b, const char *table, const char *chain, bool incoming,
 	const struct family *f)
 {
 	/* Both are at the beginning of the header of TCP. */
 	const uint32_t source_port = 0, destination_port = PORT_SIZE;
 	uint32_t where = FIRST_REGISTER;
-	struct expression x;
-	size_t rule;
+	struct nftnl_rule *rule = nftnl_rule_alloc();
 
-	nft_message(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
-	nft_put_text(b, NFTA_RULE_TABLE, table);
-	nft_put_text(b, NFTA_RULE_CHAIN, chain);
-	rule = nft_open(b, NFTA_RULE_EXPRESSIONS);
-	match(b, NFT_META_NFPROTO, f->protocol);
-	match(b, NFT_META_L4PROTO, IPPROTO_TCP);
-	load(b, &where, NFT_PAYLOAD_NETWORK_HEADER, incoming ? f->destination : f->source,
+	BUG_ON(!rule);
+	nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, table);
+	nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, chain);
+	match(rule, NFT_META_NFPROTO, f->protocol);
+	match(rule, NFT_META_L4PROTO, IPPROTO_TCP);
+	load(rule, &where, NFT_PAYLOAD_NETWORK_HEADER, incoming ? f->destination : f->source,
 		f->address_size);
-	load(b, &where, NFT_PAYLOAD_TRANSPORT_HEADER, incoming ? destination_port : source_port,
-		PORT_SIZE);
-	load(b, &where, NFT_PAYLOAD_NETWORK_HEADER, incoming ? f->source : f->destination,
+	load(rule, &where, NFT_PAYLOAD_TRANSPORT_HEADER,
+		incoming ? destination_port : source_port, PORT_SIZE);
+	load(rule, &where, NFT_PAYLOAD_NETWORK_HEADER, incoming ? f->source : f->destination,
 		f->address_size);
-	load(b, &where, NFT_PAYLOAD_TRANSPORT_HEADER, incoming ? source_port : destination_port,
-		PORT_SIZE);
-	x = begin(b, "lookup");
-	nft_put_text(b, NFTA_LOOKUP_SET, f->set);
-	nft_put_number(b, NFTA_LOOKUP_SREG, FIRST_REGISTER);
-	end(b, x);
-	drop(b);
-	nft_close(b, rule);
+	load(rule, &where, NFT_PAYLOAD_TRANSPORT_HEADER,
+		incoming ? source_port : destination_port, PORT_SIZE);
+	look_up_and_drop(rule, f->set);
+	nftnl_rule_nlmsg_build_payload(
+		begin_message(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND), rule);
+	end_message(b);
+	nftnl_rule_free(rule);
 }
 
 /* ---- a table ---- */
 
-static void add_table(struct nft_batch *b, const char *table, uint32_t flags)
+static void table_message(
+	struct batch *b, int type, int flags, const char *name, uint32_t table_flags)
 {
-	nft_message(b, NFT_MSG_NEWTABLE, NLM_F_CREATE);
-	nft_put_text(b, NFTA_TABLE_NAME, table);
-	nft_put_number(b, NFTA_TABLE_FLAGS, flags);
+	struct nftnl_table *table = nftnl_table_alloc();
+
+	BUG_ON(!table);
+	nftnl_table_set_str(table, NFTNL_TABLE_NAME, name);
+	if (table_flags)
+		nftnl_table_set_u32(table, NFTNL_TABLE_FLAGS, table_flags);
+	nftnl_table_nlmsg_build_payload(begin_message(b, type, flags), table);
+	end_message(b);
+	nftnl_table_free(table);
 }
 
-static void delete_table(struct nft_batch *b, const char *table)
+static void add_table(struct batch *b, const char *name, uint32_t flags)
 {
-	nft_message(b, NFT_MSG_DELTABLE, 0);
-	nft_put_text(b, NFTA_TABLE_NAME, table);
+	table_message(b, NFT_MSG_NEWTABLE, NLM_F_CREATE, name, flags);
 }
 
-static void add_set(struct nft_batch *b, const char *table, const struct family *f)
+static void delete_table(struct batch *b, const char *name)
 {
+	table_message(b, NFT_MSG_DELTABLE, 0, name, 0);
+}
+
+static struct nftnl_set *new_set(const char *table, const struct family *f)
+{
+	struct nftnl_set *set = nftnl_set_alloc();
+
+	BUG_ON(!set);
+	nftnl_set_set_str(set, NFTNL_SET_TABLE, table);
+	nftnl_set_set_str(set, NFTNL_SET_NAME, f->set);
+	return set;
+}
+
+static void add_set(struct batch *b, const char *table, const struct family *f)
+{
+	struct nftnl_set *set = new_set(table, f);
 	uint32_t half = f->type << TYPE_BITS | TYPE_SERVICE;
 
-	nft_message(b, NFT_MSG_NEWSET, NLM_F_CREATE);
-	nft_put_text(b, NFTA_SET_TABLE, table);
-	nft_put_text(b, NFTA_SET_NAME, f->set);
-	nft_put_number(b, NFTA_SET_FLAGS, 0);
-	nft_put_number(b, NFTA_SET_KEY_TYPE, half << 2 * TYPE_BITS | half);
-	nft_put_number(b, NFTA_SET_KEY_LEN, key_size(f));
-	nft_put_number(b, NFTA_SET_ID, 1 + (f - families));
+	nftnl_set_set_u32(set, NFTNL_SET_FAMILY, NFPROTO_INET);
+	nftnl_set_set_u32(set, NFTNL_SET_KEY_TYPE, half << 2 * TYPE_BITS | half);
+	nftnl_set_set_u32(set, NFTNL_SET_KEY_LEN, key_size(f));
+	nftnl_set_set_u32(set, NFTNL_SET_ID, 1 + (f - families));
+	nftnl_set_nlmsg_build_payload(begin_message(b, NFT_MSG_NEWSET, NLM_F_CREATE), set);
+	end_message(b);
+	nftnl_set_free(set);
 }
 
-static void add_chain(struct nft_batch *b, const char *table, const char *chain, bool incoming)
+static void add_chain(struct batch *b, const char *table, const char *name, bool incoming)
 {
-	size_t hook;
+	struct nftnl_chain *chain = nftnl_chain_alloc();
 
-	nft_message(b, NFT_MSG_NEWCHAIN, NLM_F_CREATE);
-	nft_put_text(b, NFTA_CHAIN_TABLE, table);
-	nft_put_text(b, NFTA_CHAIN_NAME, chain);
-	hook = nft_open(b, NFTA_CHAIN_HOOK);
-	nft_put_number(b, NFTA_HOOK_HOOKNUM, incoming ? NF_INET_LOCAL_IN : NF_INET_LOCAL_OUT);
-	nft_put_number(b, NFTA_HOOK_PRIORITY, incoming ? PRIORITY_INPUT : PRIORITY_OUTPUT);
-	nft_close(b, hook);
-	nft_put_text(b, NFTA_CHAIN_TYPE, "filter");
+	BUG_ON(!chain);
+	nftnl_chain_set_str(chain, NFTNL_CHAIN_TABLE, table);
+	nftnl_chain_set_str(chain, NFTNL_CHAIN_NAME, name);
+	nftnl_chain_set_str(chain, NFTNL_CHAIN_TYPE, "filter");
+	nftnl_chain_set_u32(
+		chain, NFTNL_CHAIN_HOOKNUM, incoming ? NF_INET_LOCAL_IN : NF_INET_LOCAL_OUT);
+	nftnl_chain_set_s32(
+		chain, NFTNL_CHAIN_PRIO, incoming ? PRIORITY_INPUT : PRIORITY_OUTPUT);
+	nftnl_chain_nlmsg_build_payload(
+		begin_message(b, NFT_MSG_NEWCHAIN, NLM_F_CREATE), chain);
+	end_message(b);
+	nftnl_chain_free(chain);
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
-		add_rule(b, table, chain, incoming, &families[i]);
+		add_rule(b, table, name, incoming, &families[i]);
 }
 
 static int fail(int code, struct err *e)
@@ -247,33 +352,33 @@ static int fail(int code, struct err *e)
 	}
 }
 
-int socket_lock_begin(struct socket_lock *l, const char *name, struct err *e)
+int packet_block_begin(struct packet_block *l, const char *name, struct err *e)
 {
-	struct nft_batch b = {0};
-	uint32_t port = 0;
+	struct batch *b;
 	int code;
 
-	l->netlink = nft_socket(&port);
-	if (l->netlink < 0)
+	l->netlink = open_netlink();
+	if (!l->netlink)
 		return fail(errno, e);
-	l->table = name ? xstrdup(name) : xasprintf("trecr-checkpoint-%u", port);
+	l->table = name ? xstrdup(name)
+			: xasprintf("trecr-checkpoint-%u", mnl_socket_get_portid(l->netlink));
+	b = batch_new();
 	/* There may be one or not: together, this is a new one in both cases. */
 	if (name) {
-		add_table(&b, l->table, 0);
-		delete_table(&b, l->table);
+		add_table(b, l->table, 0);
+		delete_table(b, l->table);
 	}
-	add_table(&b, l->table, name ? 0 : NFT_TABLE_F_OWNER);
+	add_table(b, l->table, name ? 0 : NFT_TABLE_F_OWNER);
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
-		add_set(&b, l->table, &families[i]);
-	add_chain(&b, l->table, "input", true);
-	add_chain(&b, l->table, "output", false);
-	code = nft_commit(l->netlink, &b);
-	buf_free(&b.out);
+		add_set(b, l->table, &families[i]);
+	add_chain(b, l->table, "input", true);
+	add_chain(b, l->table, "output", false);
+	code = commit_and_free(l->netlink, b);
 	if (!code)
 		return 0;
-	socket_lock_end(l);
+	packet_block_end(l);
 	if (name)
-		(void)socket_lock_remove(name, NULL); /* it may be there all the same */
+		(void)packet_block_remove(name, NULL); /* it may be there all the same */
 	return fail(code, e);
 }
 
@@ -301,57 +406,57 @@ static const struct family *take_end(const uint8_t *name, struct buf *out)
 	return &families[in.sin_family == AF_INET6 && !mapped];
 }
 
-int socket_lock_add(
-	struct socket_lock *l, const uint8_t *name, const uint8_t *peer, struct err *e)
+int packet_block_add(
+	struct packet_block *l, const uint8_t *name, const uint8_t *peer, struct err *e)
 {
 	cleanup_buf struct buf key = {0};
 	const struct family *f = take_end(name, &key);
-	struct nft_batch b = {0};
-	size_t list, element, data;
+	struct nftnl_set_elem *element = nftnl_set_elem_alloc();
+	struct nftnl_set *set = new_set(l->table, f);
+	struct batch *b = batch_new();
 	int code;
 
+	BUG_ON(!element);
 	(void)take_end(peer, &key); /* of the same family */
-	nft_message(&b, NFT_MSG_NEWSETELEM, NLM_F_CREATE);
-	nft_put_text(&b, NFTA_SET_ELEM_LIST_TABLE, l->table);
-	nft_put_text(&b, NFTA_SET_ELEM_LIST_SET, f->set);
-	list = nft_open(&b, NFTA_SET_ELEM_LIST_ELEMENTS);
-	element = nft_open(&b, NFTA_LIST_ELEM);
-	data = nft_open(&b, NFTA_SET_ELEM_KEY);
-	nft_put(&b, NFTA_DATA_VALUE, key.data, key.len);
-	nft_close(&b, data);
-	nft_close(&b, element);
-	nft_close(&b, list);
-	code = nft_commit(l->netlink, &b);
-	buf_free(&b.out);
+	nftnl_set_elem_set(element, NFTNL_SET_ELEM_KEY, key.data, key.len);
+	nftnl_set_elem_add(set, element);
+	nftnl_set_elems_nlmsg_build_payload(
+		begin_message(b, NFT_MSG_NEWSETELEM, NLM_F_CREATE), set);
+	end_message(b);
+	nftnl_set_free(set); /* and the element */
+	code = commit_and_free(l->netlink, b);
 	return code ? fail(code, e) : 0;
 }
 
 /* A packet is taken from the filter to its socket inside one read-side section of RCU
  * (ip_local_deliver_finish() and its callers), and this waits for all that have begun
  * (kernel/sched/membarrier.c). Where it is not to be had (nohz_full=), nothing else is. */
-void socket_lock_settle(void)
+void packet_block_settle(void)
 {
 	(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
-void socket_lock_end(struct socket_lock *l)
+void packet_block_end(struct packet_block *l)
 {
-	util_close(&l->netlink); /* the table goes with it, if it is not a lasting one */
-	l->netlink = -1;
+	if (l->netlink)
+		(void)mnl_socket_close(
+			l->netlink); /* the table goes with it, if it is not a lasting one */
+	l->netlink = NULL;
 	free(l->table);
 	l->table = NULL;
 }
 
-int socket_lock_remove(const char *name, struct err *e)
+int packet_block_remove(const char *name, struct err *e)
 {
-	cleanup_fd int netlink = nft_socket(NULL);
-	struct nft_batch b = {0};
-	int code = netlink < 0 ? errno : 0;
+	struct mnl_socket *netlink = open_netlink();
+	int code = errno;
 
-	if (!code) {
-		delete_table(&b, name);
-		code = nft_commit(netlink, &b);
-		buf_free(&b.out);
+	if (netlink) {
+		struct batch *b = batch_new();
+
+		delete_table(b, name);
+		code = commit_and_free(netlink, b);
+		(void)mnl_socket_close(netlink);
 	}
 	switch (code) {
 	case 0:

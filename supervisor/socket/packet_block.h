@@ -1,6 +1,6 @@
 /*
- * socket/lock.h - hold a TCP connection still: what comes in by it and what goes out by it is
- * dropped by the kernel's packet filter, and sent again by TCP when that is over. Takes
+ * socket/packet_block.h - hold a TCP connection still: what comes in by it and what goes out by
+ * it is dropped by the kernel's packet filter, and sent again by TCP when that is over. Takes
  * CAP_NET_ADMIN over the network namespace.
  *
  * A lock is a table of nf_tables. It goes with who has made it, however that ends; or, when it
@@ -13,33 +13,31 @@
 
 #include "lib/err.h"
 
-struct socket_lock {
-	int netlink; /* -1: there is none yet */
+struct mnl_socket;
+
+/* All zero is none. */
+struct packet_block {
+	struct mnl_socket *netlink;
 	char *table;
 };
-
-#define SOCKET_LOCK_NONE                                                                       \
-	{                                                                                      \
-		-1, NULL                                                                       \
-	}
 
 /* The name of the lasting lock of connections that job @job_id has: its table is
  * "inet trecr-" and the id in hexadecimal. One job has one, whatever its checkpoint, as it can
  * come back from any, and be elsewhere in between. The caller's to free. */
-char *socket_lock_name(const uint8_t job_id[16]);
+char *packet_block_name(const uint8_t job_id[16]);
 
 /* A lock on nothing yet. @name is that of a lasting one, which takes the place of what has that
  * name; NULL: it ends with us. */
-int socket_lock_begin(struct socket_lock *l, const char *name, struct err *e);
+int packet_block_begin(struct packet_block *l, const char *name, struct err *e);
 /* The connection between @name and @peer (IPv4, IPv6, or the one written as the other). */
-int socket_lock_add(
-	struct socket_lock *l, const uint8_t *name, const uint8_t *peer, struct err *e);
+int packet_block_add(
+	struct packet_block *l, const uint8_t *name, const uint8_t *peer, struct err *e);
 /* From here on nothing arrives that had passed the filter before. */
-void socket_lock_settle(void);
+void packet_block_settle(void);
 /* The end of one that is not lasting; a lasting one is let be. */
-void socket_lock_end(struct socket_lock *l);
+void packet_block_end(struct packet_block *l);
 
 /* Remove the lasting lock @name. 1: done, 0: there is none, -1: failure. */
-int socket_lock_remove(const char *name, struct err *e);
+int packet_block_remove(const char *name, struct err *e);
 
 #endif

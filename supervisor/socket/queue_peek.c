@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <linux/sockios.h>
 
-#include "supervisor/socket/option_guard.h"
 #include "supervisor/socket/in_pid_namespace.h"
+#include "supervisor/socket/option_guard.h"
 
 #ifndef SCM_PIDFD
 #define SCM_PIDFD 0x04
@@ -133,7 +133,7 @@ static int look_at(struct peek *p, size_t offset, size_t room, struct err *e)
 		close_fds(&p->m);
 		return err_set(e, errno, "cannot look at it again (SO_PEEK_OFF)");
 	}
-	pid = socket_ask_inside(p->in, ask_sender, &p->fd);
+	pid = socket_ask_in_pid_namespace(p->in, ask_sender, &p->fd);
 	p->m.cred.pid = pid > 0 ? pid : 0;
 	return r;
 }

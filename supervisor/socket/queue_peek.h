@@ -1,5 +1,5 @@
 /*
- * socket/peek.h - read what waits in a socket, and leave it there.
+ * socket/queue_peek.h - read what waits in a socket, and leave it there.
  */
 #ifndef SUPERVISOR_SOCKET_QUEUE_PEEK_H
 #define SUPERVISOR_SOCKET_QUEUE_PEEK_H

@@ -1,7 +1,7 @@
 /*
- * socket/raw.c - raw sockets and those of ICMP (ping) at a checkpoint. What they receive comes
- * from outside or from the kernel, and nothing can put it into them again: they have to be
- * empty.
+ * socket/raw_dump.c - raw sockets and those of ICMP (ping) at a checkpoint. What they receive
+ * comes from outside or from the kernel, and nothing can put it into them again: they have to
+ * be empty.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/socket/sockets_dump.h"
 #include "supervisor/socket/multicast.h"
 #include "supervisor/socket/socket_families.h"
+#include "supervisor/socket/sockets_dump.h"
 
 #define STATE_ESTABLISHED 1 /* include/net/tcp_states.h */
 

@@ -1,6 +1,6 @@
 /*
- * socket/diag.h - what the kernel tells about sockets that no call on their descriptors does
- * (man sock_diag).
+ * socket/sock_diag.h - what the kernel tells about sockets that no call on their descriptors
+ * does (man sock_diag).
  */
 #ifndef SUPERVISOR_SOCKET_SOCK_DIAG_H
 #define SUPERVISOR_SOCKET_SOCK_DIAG_H

@@ -1,5 +1,6 @@
 /*
- * socket/socket.h - what there is to know about families of sockets and their addresses.
+ * socket/socket_families.h - what there is to know about families of sockets and their
+ * addresses.
  */
 #ifndef SUPERVISOR_SOCKET_SOCKET_FAMILIES_H
 #define SUPERVISOR_SOCKET_SOCKET_FAMILIES_H

@@ -197,7 +197,7 @@ static const struct row {
 	{SOL_UDPLITE, UDPLITE_SEND_CSCOV, UDP, 0, sizeof(int)},
 	{SOL_UDPLITE, UDPLITE_RECV_CSCOV, UDP, 0, sizeof(int)},
 
-	/* One a group; no call shows it like this (socket/netlink.c). */
+	/* One a group; no call shows it like this (socket/netlink_dump.c). */
 	{SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, NETLINK, 0, sizeof(int)},
 	{SOL_NETLINK, 3 /* NETLINK_PKTINFO */, NETLINK, 0, sizeof(int)},
 	{SOL_NETLINK, 4 /* NETLINK_BROADCAST_ERROR */, NETLINK, 0, sizeof(int)},

@@ -1,5 +1,5 @@
 /*
- * socket/options.h - the options of sockets: a table says which there are.
+ * socket/socket_options.h - the options of sockets: a table says which there are.
  */
 #ifndef SUPERVISOR_SOCKET_SOCKET_OPTIONS_H
 #define SUPERVISOR_SOCKET_SOCKET_OPTIONS_H

@@ -13,9 +13,10 @@
 #include <string.h>
 
 #include "supervisor/fd/objects.h"
+#include "supervisor/socket/packet_block.h"
+#include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"
 #include "supervisor/socket/tcp_repair.h"
-#include "supervisor/socket/socket_families.h"
 
 struct socket_dump *socket_dump_at(const struct fd_dump *d, uint32_t number)
 {
@@ -41,7 +42,7 @@ const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *
 	return fd_object_at(d, k->object)->text;
 }
 
-/* ---- the row of fd/kinds.c ---- */
+/* ---- the row of descriptors/kind_table.c ---- */
 
 static int ask(int fd, int name, int *value)
 {
@@ -257,7 +258,7 @@ int socket_dump_all(struct fd_dump *d, struct err *e)
 	if (look_at_all(d, e) || relate_all(d, e))
 		return -1;
 	if (socket_dump_keeps(d))
-		socket_lock_settle();
+		packet_block_settle();
 	return read_connections(d, e) || check_backlogs(d, e) ? -1 : 0;
 }
 
@@ -313,15 +314,16 @@ bool socket_dump_keeps(const struct fd_dump *d)
 
 void socket_dump_go_on(struct fd_dump *d)
 {
-	socket_lock_end(&d->lock);
+	if (d->lock)
+		packet_block_end(d->lock);
 }
 
-static int hold_all(struct fd_dump *d, struct socket_lock *lasting, struct err *e)
+static int hold_all(struct fd_dump *d, struct packet_block *lasting, struct err *e)
 {
 	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
 		const struct socket_dump *k = socket_dump_at(d, n);
 
-		if (k->kept && socket_lock_add(lasting, k->s.name, k->s.peer_name, e))
+		if (k->kept && packet_block_add(lasting, k->s.name, k->s.peer_name, e))
 			return err_prefix(e, "%s", socket_dump_text(d, k));
 	}
 	return 0;
@@ -329,16 +331,16 @@ static int hold_all(struct fd_dump *d, struct socket_lock *lasting, struct err *
 
 int socket_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e)
 {
-	cleanup_free char *name = socket_lock_name(job_id);
-	struct socket_lock lasting;
+	cleanup_free char *name = packet_block_name(job_id);
+	struct packet_block lasting;
 	int failed;
 
-	if (socket_lock_begin(&lasting, name, e))
+	if (packet_block_begin(&lasting, name, e))
 		return -1;
 	failed = hold_all(d, &lasting, e);
-	socket_lock_end(&lasting);
+	packet_block_end(&lasting);
 	if (failed)
-		(void)socket_lock_remove(name, NULL); /* what it was that failed is told */
+		(void)packet_block_remove(name, NULL); /* what it was that failed is told */
 	return failed;
 }
 
@@ -370,5 +372,7 @@ void socket_dump_free(struct fd_dump *d)
 		buf_free(&k->waiting);
 	}
 	buf_free(&d->sockets);
-	socket_lock_end(&d->lock); /* behind the sockets, which say something as they close */
+	/* Behind the sockets, which say something as they close. */
+	socket_dump_go_on(d);
+	free(d->lock);
 }

@@ -1,6 +1,7 @@
 /*
- * socket/dump.h - sockets at a checkpoint: what is gathered of each while the descriptors of
- * all processes are looked at (socket/dump.c), and what a family adds to it when all are known.
+ * socket/sockets_dump.h - sockets at a checkpoint: what is gathered of each while the
+ * descriptors of all processes are looked at (socket/sockets_dump.c), and what a family adds to
+ * it when all are known.
  */
 #ifndef SUPERVISOR_SOCKET_SOCKETS_DUMP_H
 #define SUPERVISOR_SOCKET_SOCKETS_DUMP_H
@@ -47,7 +48,7 @@ void socket_dump_write(struct fd_dump *d);
 /* The program goes on: so do connections that stood still to be kept. */
 void socket_dump_go_on(struct fd_dump *d);
 /* Or it is to be ended: those stand still until a restart from a checkpoint of job @job_id, or
- * until socket_lock_remove(). Whether there are any. */
+ * until packet_block_remove(). Whether there are any. */
 int socket_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e);
 bool socket_dump_keeps(const struct fd_dump *d);
 /* It has been ended, and its sockets have no user but us. */

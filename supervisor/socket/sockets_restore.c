@@ -8,8 +8,8 @@
 
 #include "supervisor/fd/epoll_dump.h"
 #include "supervisor/socket/kept_connections.h"
-#include "supervisor/socket/socket_options.h"
 #include "supervisor/socket/socket_families.h"
+#include "supervisor/socket/socket_options.h"
 
 /* ---- one after the other ---- */
 
@@ -114,7 +114,7 @@ static int connect_to_name(struct socket_restore *q, size_t number, struct err *
 static int connect_waiting(struct socket_restore *q, size_t number, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
-	struct socket_act as = {.pid = s->cred_pid,
+	struct socket_as_creator as = {.pid = s->cred_pid,
 		.has_user = s->flags & IMAGE_SOCKET_CRED,
 		.uid = s->cred_uid,
 		.gid = s->cred_gid};
@@ -299,7 +299,7 @@ void socket_restore_end(struct fd_restore *r)
 	if (!q)
 		return;
 	if (q->roots)
-		fd_remove_scraps(r->checkpoint, r->options);
+		fd_remove_temporary_directories(r->checkpoint, r->options);
 	for (size_t i = 0; i < q->count; i++) {
 		util_close(&q->made[i].other);
 		free(q->made[i].root);

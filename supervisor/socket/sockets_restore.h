@@ -1,7 +1,7 @@
 /*
- * socket/restore.h - sockets at a restart. All is done by the first process, before it makes
- * the others: sockets are made one by one, with their other ends, as descriptors name them;
- * when all are there, what waited in them is sent again, and they get their final state.
+ * socket/sockets_restore.h - sockets at a restart. All is done by the first process, before it
+ * makes the others: sockets are made one by one, with their other ends, as descriptors name
+ * them; when all are there, what waited in them is sent again, and they get their final state.
  */
 #ifndef SUPERVISOR_SOCKET_SOCKETS_RESTORE_H
 #define SUPERVISOR_SOCKET_SOCKETS_RESTORE_H
@@ -68,7 +68,7 @@ int socket_inet_sender(struct socket_restore *q, const struct image_socket *to,
 
 /* Connect @fd to the name of UNIX socket @number. */
 int socket_unix_connect(struct socket_restore *q, int fd, size_t number,
-	const struct socket_act *as, struct err *e);
+	const struct socket_as_creator *as, struct err *e);
 /* Connect @fd to @name, with the name of @client. */
 int socket_inet_connect(struct socket_restore *q, int fd, const struct image_socket *client,
 	const uint8_t *name, uint32_t size, struct err *e);

@@ -1,5 +1,5 @@
 /*
- * socket/show.c - a socket of an image: checked, and in words.
+ * socket/sockets_show.c - a socket of an image: checked, and in words.
  */
 #include <inttypes.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 /*
- * socket/gather.h - at a checkpoint: have all that is under way in a TCP connection arrive.
+ * socket/tcp_gather.h - at a checkpoint: have all that is under way in a TCP connection arrive.
  */
 #ifndef SUPERVISOR_SOCKET_TCP_GATHER_H
 #define SUPERVISOR_SOCKET_TCP_GATHER_H

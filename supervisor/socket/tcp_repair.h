@@ -1,7 +1,7 @@
 /*
- * socket/repair.h - TCP connections to the outside that go on after a restart, by TCP_REPAIR
- * (man 7 tcp does not say: Documentation/networking of the kernel, and net/ipv4/tcp.c). Takes
- * CAP_NET_ADMIN over the network namespace.
+ * socket/tcp_repair.h - TCP connections to the outside that go on after a restart, by
+ * TCP_REPAIR (man 7 tcp does not say: Documentation/networking of the kernel, and
+ * net/ipv4/tcp.c). Takes CAP_NET_ADMIN over the network namespace.
  */
 #ifndef SUPERVISOR_SOCKET_TCP_REPAIR_H
 #define SUPERVISOR_SOCKET_TCP_REPAIR_H
@@ -13,7 +13,7 @@
 #include "lib/util.h"
 
 /* How far @fd has come; what it has sent and is not acknowledged is added to @bytes, behind
- * what waits to be read. Its packets must be held back meanwhile (socket/lock.h). */
+ * what waits to be read. Its packets must be held back meanwhile (socket/packet_block.h). */
 int socket_repair_save(int fd, struct image_tcp *t, struct buf *bytes, struct err *e);
 /* Make @fd, a new socket, go on as @s and @t say, with @bytes as saved; but for
  * socket_repair_leave(): until then, its end is silent, and reading from it an error. */

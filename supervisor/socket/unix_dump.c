@@ -1,5 +1,5 @@
 /*
- * socket/unix.c - UNIX sockets at a checkpoint.
+ * socket/unix_dump.c - UNIX sockets at a checkpoint.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,10 +13,10 @@
 
 #include "lib/procfs.h"
 #include "lib/shown_path.h"
-#include "supervisor/socket/sock_diag.h"
-#include "supervisor/socket/sockets_dump.h"
 #include "supervisor/socket/in_pid_namespace.h"
+#include "supervisor/socket/sock_diag.h"
 #include "supervisor/socket/socket_families.h"
+#include "supervisor/socket/sockets_dump.h"
 
 #define OTHER_PROGRAM "it is connected to a socket of another program"
 
@@ -50,7 +50,7 @@ static void get_cred(struct socket_dump *k)
 	/* (uid_t)-1: nobody yet. */
 	if (getsockopt(k->fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) || cred.uid == (uid_t)-1)
 		return;
-	pid = socket_ask_inside(k->pid, ask_pid, &k->fd);
+	pid = socket_ask_in_pid_namespace(k->pid, ask_pid, &k->fd);
 	k->s.flags |= IMAGE_SOCKET_CRED;
 	k->s.cred_pid = pid > 0 ? pid : 0;
 	k->s.cred_uid = cred.uid;

@@ -1,5 +1,5 @@
 /*
- * socket/restore_unix.c - UNIX sockets at a restart.
+ * socket/unix_restore.c - UNIX sockets at a restart.
  *
  * Connections without names come from socketpair(2). Where an end has a name, it was accepted
  * from a socket that listened there: from that one if it is still there, else from one made for
@@ -16,8 +16,8 @@
 #include <time.h>
 
 #include "supervisor/fd/temporary_directories.h"
-#include "supervisor/socket/sockets_restore.h"
 #include "supervisor/socket/socket_families.h"
+#include "supervisor/socket/sockets_restore.h"
 
 /* They double: 2.5 s in all. */
 #define PAUSES         8
@@ -113,11 +113,12 @@ static const char *moved_to(const struct socket_restore *q, const struct image_s
 
 /* The kernel frees the name of a socket late that was on its way in a message when its program
  * ended: it looks for such when others are closed (net/unix/garbage.c). */
-static int bind_as(const struct socket_act *as, struct bind *b, const char *what, struct err *e)
+static int bind_as(
+	const struct socket_as_creator *as, struct bind *b, const char *what, struct err *e)
 {
 	struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS};
 
-	for (int i = 0; socket_act(as, bind_it, b, NULL, what, e); i++) {
+	for (int i = 0; socket_as_creator(as, bind_it, b, NULL, what, e); i++) {
 		cleanup_fd int other = -1;
 
 		if (e->code != EADDRINUSE || i == PAUSES)
@@ -139,15 +140,17 @@ static int bind_name(struct socket_restore *q, int fd, const struct image_socket
 	cleanup_buf struct buf shown = {0};
 	cleanup_fd int probe = -1;
 	const char *moved = moved_to(q, s);
-	struct socket_act as = {0};
+	struct socket_as_creator as = {0};
 
 	if (socket_name_is_file(name, size)) {
 		b.path = path = socket_name_path(name, size);
 		b.probe = probe = socket(AF_UNIX, s->type | SOCK_CLOEXEC, 0);
 		if (root)
 			as.root = *root = new_root(q,
-				moved ? fd_scraps_beside(moved, q->r->options->scraps, e)
-				      : fd_scraps(q->r->options->scraps, e),
+				moved ? fd_temporary_directory_beside(
+						moved, q->r->options->temporary_name, e)
+				      : fd_temporary_directory(
+						q->r->options->temporary_name, e),
 				e);
 		else if (path[0] != '/')
 			as.directory = image_string(q->r->job, s->directory);
@@ -231,9 +234,9 @@ static int pair_it(void *arg, int fds[2])
 }
 
 /* As the process whose credentials @s shows. */
-static struct socket_act as_seen_by(const struct image_socket *s)
+static struct socket_as_creator as_seen_by(const struct image_socket *s)
 {
-	return (struct socket_act){
+	return (struct socket_as_creator){
 		.pid = s->cred_pid,
 		.has_user = s->flags & IMAGE_SOCKET_CRED,
 		.uid = s->cred_uid,
@@ -242,18 +245,18 @@ static struct socket_act as_seen_by(const struct image_socket *s)
 }
 
 int socket_unix_connect(struct socket_restore *q, int fd, size_t number,
-	const struct socket_act *as, struct err *e)
+	const struct socket_as_creator *as, struct err *e)
 {
 	const struct image_socket *to = &q->s[number - 1];
 	struct call c = {.fd = fd, .name = to->name, .size = to->name_size};
-	struct socket_act here = as ? *as : (struct socket_act){0};
+	struct socket_as_creator here = as ? *as : (struct socket_as_creator){0};
 
 	if (socket_make(q, number, e))
 		return -1;
 	here.root = q->made[number - 1].root;
 	if (!here.root && to->directory)
 		here.directory = image_string(q->r->job, to->directory);
-	return socket_act(&here, connect_it, &c, NULL, "connect a socket", e);
+	return socket_as_creator(&here, connect_it, &c, NULL, "connect a socket", e);
 }
 
 static size_t find_listening(
@@ -273,11 +276,11 @@ static size_t find_listening(
 static int make_pair(struct socket_restore *q, const struct image_socket *a, int *fd_a,
 	int *fd_b, struct err *e)
 {
-	struct socket_act as = as_seen_by(a);
+	struct socket_as_creator as = as_seen_by(a);
 	struct call c = {.type = a->type};
 	int fds[2];
 
-	if (socket_act(&as, pair_it, &c, fds, "make a pair of sockets", e))
+	if (socket_as_creator(&as, pair_it, &c, fds, "make a pair of sockets", e))
 		return -1;
 	*fd_a = fd_lift(q->r, fds[0], e);
 	*fd_b = fd_lift(q->r, fds[1], e);
@@ -288,7 +291,7 @@ static int make_pair(struct socket_restore *q, const struct image_socket *a, int
 static int meet_at_name(struct socket_restore *q, const struct image_socket *server,
 	const struct image_socket *client, int client_fd, int *listening, struct err *e)
 {
-	struct socket_act as = as_seen_by(client);
+	struct socket_as_creator as = as_seen_by(client);
 	struct call c = {.backlog = 1, .name = server->name, .size = server->name_size};
 	cleanup_free char *root = NULL;
 
@@ -296,19 +299,19 @@ static int meet_at_name(struct socket_restore *q, const struct image_socket *ser
 	if (c.fd < 0)
 		return err_set(e, errno, "cannot make a socket");
 	if (bind_name(q, c.fd, server, server->name, server->name_size, &root, e) ||
-		socket_act(&as, listen_it, &c, NULL, "listen at a socket", e))
+		socket_as_creator(&as, listen_it, &c, NULL, "listen at a socket", e))
 		return -1;
 	as = as_seen_by(server);
 	as.root = root;
 	c.fd = client_fd;
-	return socket_act(&as, connect_it, &c, NULL, "connect a socket", e);
+	return socket_as_creator(&as, connect_it, &c, NULL, "connect a socket", e);
 }
 
 /* A connection from @client to @server, an end that has a name. */
 static int make_connection(struct socket_restore *q, const struct image_socket *server,
 	const struct image_socket *client, int *server_fd, int *client_fd, struct err *e)
 {
-	struct socket_act as = as_seen_by(server);
+	struct socket_as_creator as = as_seen_by(server);
 	cleanup_fd int temporary = -1;
 	size_t listener = find_listening(q, server->type, server);
 	int fd, accepted;
@@ -426,10 +429,10 @@ static int make_datagram(struct socket_restore *q, size_t number, struct err *e)
 
 int socket_unix_listen(struct socket_restore *q, size_t number, uint32_t backlog, struct err *e)
 {
-	struct socket_act as = as_seen_by(&q->s[number - 1]);
+	struct socket_as_creator as = as_seen_by(&q->s[number - 1]);
 	struct call c = {.fd = q->made[number - 1].fd, .backlog = backlog};
 
-	return socket_act(&as, listen_it, &c, NULL, "listen at a socket", e);
+	return socket_as_creator(&as, listen_it, &c, NULL, "listen at a socket", e);
 }
 
 int socket_unix_make(struct socket_restore *q, size_t number, struct err *e)

@@ -1,6 +1,6 @@
 /*
- * gpu.h - programs that use a GPU: how they come to load trecr's libraries in place of the
- * driver's (stubs/audit), so that they can be checkpointed.
+ * gpu_libraries.h - programs that use a GPU: how they come to load trecr's libraries in place
+ * of the driver's (stubs/audit), so that they can be checkpointed.
  */
 #ifndef SUPERVISOR_SPLIT_GPU_LIBRARIES_H
 #define SUPERVISOR_SPLIT_GPU_LIBRARIES_H

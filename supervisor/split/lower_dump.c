@@ -2,8 +2,8 @@
  * restart to see that they are there. */
 #include <string.h>
 
-#include "supervisor/state/dump.h"
 #include "supervisor/split/lower_half.h"
+#include "supervisor/state/dump.h"
 #include "supervisor/target/module.h"
 
 static bool is_known(const struct buf *paths, const char *name)

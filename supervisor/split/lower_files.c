@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "shared/batch.h"
 #include "bringup/space.h"
+#include "shared/batch.h"
 #include "supervisor/split/lower_half.h"
 
 /* Children of fork(2) have it, too: copies of the window and of what lies outside of it, and

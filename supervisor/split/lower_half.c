@@ -62,6 +62,7 @@ int lower_find(struct process *p, struct err *e)
 		return -1;
 	if (!p->lower) {
 		p->lower = xcalloc(1, sizeof(*p->lower));
+		p->free_lower = lower_free;
 		p->lower->order_fd = p->lower->done_fd = -1;
 		staging_init(&p->lower->staging);
 	}

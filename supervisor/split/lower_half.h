@@ -1,5 +1,6 @@
 /*
- * lower/lower.h - the lower half of a process, as seen from outside (doc/split-process.md).
+ * split/lower_half.h - the lower half of a process, as seen from outside
+ * (doc/split-process.md).
  *
  * A process that has used a library of which trecr has a stub has two halves. What is known of
  * the lower one comes from records in upper memory (shared/records.h) and from the table that
@@ -49,7 +50,7 @@ int lower_damaged(pid_t pid, struct err *e);
 /* Whether thread @tid is known to be the lower half's own. */
 bool lower_owns(const struct process *p, pid_t tid);
 
-/* ---- stopping it (lower/freeze.c) ---- */
+/* ---- stopping it (split/lower_stop.c) ---- */
 
 enum lower_verdict {
 	LOWER_FROZEN, /* outside of the lower half */
@@ -66,7 +67,7 @@ int lower_judge(
  * stop next; else 0 and nothing has been done. */
 int lower_comes_out(struct process *p, struct thread *t, struct err *e);
 
-/* ---- orders (lower/order.c) ---- */
+/* ---- orders (split/lower_orders.c) ---- */
 
 /* Have the lower half do something; the deadline is CLOCK_MONOTONIC. */
 int lower_order(struct process *p, enum lower_request request,
@@ -77,7 +78,7 @@ int lower_order(struct process *p, enum lower_request request,
  * @pid runs, at most until @deadline_ns. What goes wrong the next drain tells. */
 void lower_await_rest(pid_t pid, uint64_t deadline_ns);
 
-/* ---- what is whose (lower/parts.c) ---- */
+/* ---- what is whose (split/lower_files.c) ---- */
 
 /* Read what lower_has_memory() goes by; the process is frozen. */
 int lower_read_parts(struct process *p, struct err *e);

@@ -1,5 +1,6 @@
 /*
- * lower/memory.h - device memory of a process: which there is, and its way to us and back.
+ * split/lower_memory.h - device memory of a process: which there is, and its way to us and
+ * back.
  *
  * What the program has allocated is in its records (shared/cuda/state.h); contents pass through
  * a staging buffer of the lower half, which is mapped here, too.

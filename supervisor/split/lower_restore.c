@@ -57,7 +57,7 @@ bool restore_lower_wanted(const struct restore_one *one)
 static int replay(struct restore_one *one)
 {
 	struct process *p = &one->process;
-	int failed = lower_order(p, one->o->trial ? LOWER_TRY : LOWER_REPLAY, NULL, 0,
+	int failed = lower_order(p, one->trial ? LOWER_TRY : LOWER_REPLAY, NULL, 0,
 		clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, one->e);
 
 	one->no_room = failed && p->lower->no_room;
@@ -79,5 +79,5 @@ int restore_lower_run(struct restore_one *one)
 			p->vpid, p->comm);
 	if (replay(one))
 		return -1;
-	return one->o->trial ? 0 : restore_device_memory(one);
+	return one->trial ? 0 : restore_device_memory(one);
 }

@@ -1,6 +1,6 @@
 /*
- * restore/lower.h - the lower half of a process that comes back: none of it is in the image,
- * and it is made again from the records that the upper half holds.
+ * split/lower_restore.h - the lower half of a process that comes back: none of it is in the
+ * image, and it is made again from the records that the upper half holds.
  */
 #ifndef SUPERVISOR_SPLIT_LOWER_RESTORE_H
 #define SUPERVISOR_SPLIT_LOWER_RESTORE_H
@@ -18,7 +18,7 @@ bool restore_lower_wanted(const struct restore_one *one);
  * addresses of device memory are reserved, and no memory of the host is pinned. */
 int restore_lower_run(struct restore_one *one);
 
-/* The last part of that: device memory gets its contents (restore/device.c). */
+/* The last part of that: device memory gets its contents (split/device_restore.c). */
 int restore_device_memory(struct restore_one *one);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * lower/staging.h - the buffer that device memory passes through, between the lower half and
+ * split/staging.h - the buffer that device memory passes through, between the lower half and
  * us: shared memory of the lower half's, mapped here, too.
  *
  * Those who read ask for pieces of a range in order as a rule, several at a time, and each at

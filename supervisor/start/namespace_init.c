@@ -175,8 +175,8 @@ void namespace_init(const struct namespace_plan *plan)
 	sigset_t all;
 	pid_t root;
 
-	/* Signals are blocked (signals.h), and those without a handler do not reach the first
-	 * process of a namespace anyway, but for the supervisor's death. */
+	/* Signals are blocked (signal_forwarding.h), and those without a handler do not reach
+	 * the first process of a namespace anyway, but for the supervisor's death. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NAME, "trecr-init") < 0)
 		fail(plan, "cannot set up the first process of a new namespace");
 	if (poll(fds, 1, 0) > 0)

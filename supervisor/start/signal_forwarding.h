@@ -1,6 +1,6 @@
 /*
- * signals.h - the signals that reach the supervisor: taken over while it supervises, given
- * back to the program, forwarded to it.
+ * signal_forwarding.h - the signals that reach the supervisor: taken over while it supervises,
+ * given back to the program, forwarded to it.
  */
 #ifndef SUPERVISOR_START_SIGNAL_FORWARDING_H
 #define SUPERVISOR_START_SIGNAL_FORWARDING_H

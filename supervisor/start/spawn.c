@@ -16,10 +16,10 @@
 #include "lib/procfs.h"
 #include "lib/shown_path.h"
 #include "lib/util.h"
-#include "supervisor/target/clone.h"
 #include "supervisor/start/job_control.h"
 #include "supervisor/start/namespace_init.h"
 #include "supervisor/start/signal_forwarding.h"
+#include "supervisor/target/clone.h"
 
 /* ---- a new program ---- */
 
@@ -214,10 +214,10 @@ static const char *namespace_hint(int error)
 	}
 }
 
-static pid_t make_init(
-	struct namespace_plan *plan, const struct spawn_wishes *wishes, int ours, struct err *e)
+static pid_t make_init(struct namespace_plan *plan, const struct spawn_request *request,
+	int ours, struct err *e)
 {
-	uint64_t flags = CLONE_NEWPID | CLONE_NEWNS | (wishes->ipc ? CLONE_NEWIPC : 0);
+	uint64_t flags = CLONE_NEWPID | CLONE_NEWNS | (request->ipc ? CLONE_NEWIPC : 0);
 	pid_t init;
 
 	if (plan->user_namespace)
@@ -243,15 +243,15 @@ static void end_init(struct supervisor *s)
 }
 
 static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child *held,
-	const struct spawn_wishes *wishes, struct err *e)
+	const struct spawn_request *request, struct err *e)
 {
 	struct namespace_plan plan = {
 		.pid = pid,
-		.user_namespace = wishes->user || !procfs_has_capability(CAP_SYS_ADMIN),
+		.user_namespace = request->user || !procfs_has_capability(CAP_SYS_ADMIN),
 		.uid = geteuid(),
 		.gid = getegid(),
-		.terminals = wishes->terminals,
-		.clocks = wishes->clocks,
+		.terminals = request->terminals,
+		.clocks = request->clocks,
 		.child = run_held,
 		.arg = held,
 	};
@@ -263,7 +263,7 @@ static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child 
 		return err_set(e, errno, "cannot make a socket pair");
 	plan.socket = ends[1];
 	held->supervisor = 0;
-	s->init = make_init(&plan, wishes, ends[0], e);
+	s->init = make_init(&plan, request, ends[0], e);
 	close(ends[1]);
 	if (s->init < 0) {
 		s->init = 0;
@@ -286,7 +286,7 @@ static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child 
 }
 
 int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), void *arg,
-	const struct spawn_wishes *wishes, char **notice, struct err *e)
+	const struct spawn_request *request, char **notice, struct err *e)
 {
 	struct held_child held = {.supervisor = getpid(), .child = child, .arg = arg};
 	cleanup_free char *why = NULL;
@@ -299,15 +299,15 @@ int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), vo
 			"brought back");
 	if (pipe2(held.hold, O_CLOEXEC) < 0)
 		return err_set(e, errno, "cannot make a pipe");
-	if (!wishes->reason)
-		r = make_here(s, pid, &held, wishes->clocks, &why, e);
+	if (!request->reason)
+		r = make_here(s, pid, &held, request->clocks, &why, e);
 	if (r == 1)
-		r = make_in_namespace(s, pid, &held, wishes, e);
+		r = make_in_namespace(s, pid, &held, request, e);
 	if (r == 0 && s->init)
 		*notice =
 			xasprintf("the program is brought back in a pid namespace of its own: "
 				  "%s",
-				why ? why : wishes->reason);
+				why ? why : request->reason);
 	close(held.hold[0]);
 	if (r < 0)
 		close(held.hold[1]);
@@ -324,7 +324,7 @@ static void end_at_once(void *arg)
 int spawn_check(pid_t pid, struct err *e)
 {
 	struct held_child held = {.child = end_at_once};
-	static const struct spawn_wishes wishes;
+	static const struct spawn_request request;
 	struct supervisor s = SUPERVISOR_INIT("");
 	pid_t made = clone_process(0, pid);
 	int failed;
@@ -338,7 +338,7 @@ int spawn_check(pid_t pid, struct err *e)
 		return 0;
 	if (pipe2(held.hold, O_CLOEXEC) < 0)
 		return err_set(e, errno, "cannot make a pipe");
-	failed = make_in_namespace(&s, pid, &held, &wishes, e);
+	failed = make_in_namespace(&s, pid, &held, &request, e);
 	if (!failed)
 		end_init(&s);
 	close(held.hold[0]);

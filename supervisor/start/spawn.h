@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 #include "lib/err.h"
-#include "supervisor/target/clocks.h"
 #include "supervisor/start/supervisor.h"
+#include "supervisor/target/clocks.h"
 
 /*
  * Start @argv as trecr-run does: fork, put signals back to what they were when the tool was
@@ -19,7 +19,7 @@
  */
 int spawn_program(struct supervisor *s, char *const argv[], int *status, struct err *e);
 
-struct spawn_wishes {
+struct spawn_request {
 	const char *reason; /* to make it in a namespace in any case; NULL: none */
 	bool user;          /* which is a user namespace, too, whatever privileges we have */
 	bool ipc;           /* in an IPC namespace of its own, too */
@@ -45,7 +45,7 @@ struct spawn_wishes {
  * thread that made it.
  */
 int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), void *arg,
-	const struct spawn_wishes *wishes, char **notice, struct err *e);
+	const struct spawn_request *request, char **notice, struct err *e);
 int spawn_release(struct supervisor *s, struct err *e);
 
 /* Whether a process with id @pid could be made so, once that id is free. */

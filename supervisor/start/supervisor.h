@@ -16,7 +16,7 @@
 #include "ckpt/store.h"
 #include "lib/err.h"
 #include "lib/util.h"
-#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/fd/fd.h"
 
 struct supervisor_options {
 	const char *dir;     /* where checkpoints go; NULL: ./trecr-NAME-PID */
@@ -37,12 +37,13 @@ struct supervisor {
 	const char *tool; /* "trecr-run", for messages */
 	struct supervisor_options options;
 
-	pid_t root;           /* the program, as this process sees its id */
-	pid_t init;           /* init of the namespace it lives in, 0: none; our child then */
-	int init_fd;          /* reports of that init (namespace_init.h), -1: none */
-	int release_fd;       /* holds a restored process back (spawn.h), -1: none */
-	char *command;        /* for messages and the image */
-	struct buf strangers; /* pid_t: children that we had before we became a supervisor */
+	pid_t root;     /* the program, as this process sees its id */
+	pid_t init;     /* init of the namespace it lives in, 0: none; our child then */
+	int init_fd;    /* reports of that init (namespace_init.h), -1: none */
+	int release_fd; /* holds a restored process back (spawn.h), -1: none */
+	char *command;  /* for messages and the image */
+	struct buf
+		former_children; /* pid_t: children that we had before we became a supervisor */
 
 	struct store *store; /* opened at the first checkpoint */
 	uint8_t job_id[16];

@@ -1,5 +1,5 @@
 /*
- * dump/dump.h - what the kernel holds for a frozen process, into an image.
+ * state/dump.h - what the kernel holds for a frozen process, into an image.
  *
  * Each part reads through /proc, ptrace and injected system calls and changes nothing. What
  * cannot be saved makes it fail with the process and the reason named.
@@ -13,10 +13,10 @@
 #include "ckpt/image_write.h"
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/descriptors/descriptors_dump.h"
 #include "supervisor/target/process.h"
 #include "supervisor/target/remote.h"
 
+struct fd_dump;
 struct image_thread;
 struct module_cache;
 

@@ -1,5 +1,6 @@
 /*
- * restore/faults.h - a thread that was stopped between a fault and the handler for its signal.
+ * state/pending_faults.h - a thread that was stopped between a fault and the handler for its
+ * signal.
  */
 #ifndef SUPERVISOR_STATE_PENDING_FAULTS_H
 #define SUPERVISOR_STATE_PENDING_FAULTS_H

@@ -8,12 +8,13 @@
 #include <sys/syscall.h>
 
 #include "lib/shown_path.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/state/cgroup.h"
 #include "supervisor/state/dump.h"
 #include "supervisor/state/membarrier.h"
 #include "supervisor/state/mempolicy.h"
-#include "supervisor/target/pagemap.h"
 #include "supervisor/state/seccomp.h"
+#include "supervisor/target/pagemap.h"
 
 /* <asm/prctl.h> of kernel 5.16 */
 #define ARCH_GET_XCOMP_PERM 0x1022

@@ -1,13 +1,16 @@
 /*
- * restore/one.h - one process of a restart, from its execve(2) on.
+ * state/restore_one.h - one process of a restart, from its execve(2) on.
  */
 #ifndef SUPERVISOR_STATE_RESTORE_ONE_H
 #define SUPERVISOR_STATE_RESTORE_ONE_H
 
-#include "supervisor/target/process.h"
-#include "supervisor/restore/clocks_restore.h"
 #include "supervisor/state/restore_plan.h"
-#include "supervisor/restore/restore.h"
+#include "supervisor/target/process.h"
+
+struct checkpoint;
+struct restore_clocks;
+struct restore_options;
+struct supervisor;
 
 #define EXEC_PATIENCE_NS 60000000000ull
 
@@ -32,6 +35,7 @@ struct restore_one {
 
 	bool stays;             /* it executes nothing: restore/child.h */
 	bool executed;          /* it has, or has not to, and waits for restore_one_run() */
+	bool trial;             /* the program is still there: nothing that it could notice */
 	bool no_room;           /* a trial has failed because a device is in use */
 	bool id_taken;          /* it has failed because something else has a thread's id */
 	struct process process; /* threads in the image's order */
@@ -52,15 +56,15 @@ bool restore_one_exe_is_there(const struct restore_one *r);
 /* From the stop at the end of execve(2) to all threads and all of the process's state but their
  * registers: r->process.pid and its first thread are filled. */
 int restore_one_run(struct restore_one *r);
-/* When all have come so far (restore/settle.c): the program's own registers. It does not run on
- * by itself. */
+/* When all have come so far (restore/process_settle.c): the program's own registers. It does
+ * not run on by itself. */
 int restore_one_settle(struct restore_one *r);
 
 /* Descriptors that lead to processes or threads: when all are what they were (late_files.c). */
 int restore_one_late_files(struct restore_one *r);
 /* Owners of files that are threads, or the group that we are in (late_owners.c). */
 int restore_one_late_owners(struct restore_one *r);
-/* io_uring: what needs the process itself, and mappings (rings.c). */
+/* io_uring: what needs the process itself, and mappings (uring_late_restore.c). */
 int restore_one_rings(struct restore_one *r);
 /* When all processes have been settled: requests that waited (requests.c). */
 int restore_one_requests(struct restore_one *r);

@@ -1,5 +1,6 @@
 /*
- * restore/plan.h - what the loader is to do in the new process, worked out from the image.
+ * state/restore_plan.h - what the loader is to do in the new process, worked out from the
+ * image.
  *
  * Two batches: the first empties the address space, maps all regions and fills them, with the
  * help of further threads that end with their part; the second sets everything else and makes
@@ -13,9 +14,9 @@
 
 #include "ckpt/image_read.h"
 #include "lib/procfs.h"
-#include "supervisor/target/clocks.h"
+#include "supervisor/state/extra_fds.h"
 #include "supervisor/target/batch_plan.h"
-#include "supervisor/restore/child.h"
+#include "supervisor/target/clocks.h"
 
 #define FILL_THREADS_MAX 4
 

@@ -9,11 +9,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/uring_abi.h"
 #include "supervisor/state/dump.h"
 #include "supervisor/state/landlock.h"
 #include "supervisor/state/mempolicy.h"
 #include "supervisor/target/remote_query.h"
-#include "lib/uring_abi.h"
 
 #ifndef PR_GET_TID_ADDRESS
 #define PR_GET_TID_ADDRESS 40

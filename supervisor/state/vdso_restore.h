@@ -1,5 +1,5 @@
 /*
- * restore/vdso.h - make the old vdso's functions lead to the new one's.
+ * state/vdso_restore.h - make the old vdso's functions lead to the new one's.
  */
 #ifndef SUPERVISOR_STATE_VDSO_RESTORE_H
 #define SUPERVISOR_STATE_VDSO_RESTORE_H

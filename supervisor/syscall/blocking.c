@@ -8,8 +8,8 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/fd/descriptor_source.h"
 #include "supervisor/syscall/restart.h"
+#include "supervisor/target/task_pidfd.h"
 #include "supervisor/target/x86_64.h"
 
 #ifndef SYS_epoll_pwait2

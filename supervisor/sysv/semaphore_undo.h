@@ -1,5 +1,5 @@
 /*
- * undo.h - what the end of a process does to System V semaphores (SEM_UNDO).
+ * semaphore_undo.h - what the end of a process does to System V semaphores (SEM_UNDO).
  */
 #ifndef SUPERVISOR_SYSV_SEMAPHORE_UNDO_H
 #define SUPERVISOR_SYSV_SEMAPHORE_UNDO_H

@@ -17,9 +17,9 @@
 #include "lib/notices.h"
 #include "lib/util.h"
 #include "supervisor/fd/objects.h"
-#include "supervisor/sysv/sysv_query.h"
-#include "supervisor/sysv/sysv_owner.h"
 #include "supervisor/sysv/semaphore_undo.h"
+#include "supervisor/sysv/sysv_owner.h"
+#include "supervisor/sysv/sysv_query.h"
 
 /* ---- adding one ---- */
 
@@ -235,9 +235,9 @@ struct search {
 	struct fd_dump *d;
 	const struct tree *tree;
 	bool own_namespace;
-	struct buf others; /* struct sysv_other_set */
-	struct buf doubts; /* text: what may be the tree's, and is not saved; */
-	size_t doubt_count;
+	struct buf others;    /* struct sysv_other_set */
+	struct buf uncertain; /* text: what may be the tree's, and is not saved; */
+	size_t uncertain_count;
 	struct sysv_asker look;
 	struct sysv_asker copy; /* another than that of the above, which has no process until
 				 * there is something to copy */
@@ -280,23 +280,24 @@ static enum sysv_owner owner_of(
 }
 
 /* So many are named. */
-#define DOUBTS_NAMED 3
+#define UNCERTAIN_NAMED 3
 
 static void doubt(struct search *s, const struct kind *k, const struct sysv_status *o)
 {
-	if (++s->doubt_count <= DOUBTS_NAMED)
-		buf_printf(
-			&s->doubts, "%s%s %d", s->doubt_count > 1 ? ", " : "", k->what, o->id);
+	if (++s->uncertain_count <= UNCERTAIN_NAMED)
+		buf_printf(&s->uncertain, "%s%s %d", s->uncertain_count > 1 ? ", " : "",
+			k->what, o->id);
 }
 
-static void tell_doubts(struct search *s)
+static void tell_uncertain(struct search *s)
 {
-	if (s->doubt_count > DOUBTS_NAMED)
-		buf_printf(&s->doubts, " and %zu more", s->doubt_count - DOUBTS_NAMED);
-	if (s->doubt_count)
+	if (s->uncertain_count > UNCERTAIN_NAMED)
+		buf_printf(
+			&s->uncertain, " and %zu more", s->uncertain_count - UNCERTAIN_NAMED);
+	if (s->uncertain_count)
 		notice_add("not in the checkpoint: %.*s, as the processes that used it have "
 			   "ended, and nothing says whether they were the program's",
-			(int)s->doubts.len, (const char *)s->doubts.data);
+			(int)s->uncertain.len, (const char *)s->uncertain.data);
 }
 
 /* Before another way to run calls in the tree is begun. */
@@ -413,8 +414,8 @@ int sysv_dump_rest(struct fd_dump *d, const struct tree *tree, struct err *e)
 	failed = sysv_asker_end(&s.look, failed, e);
 	if (!failed)
 		failed = dump_undos(&s, e);
-	tell_doubts(&s);
+	tell_uncertain(&s);
 	buf_free(&s.others);
-	buf_free(&s.doubts);
+	buf_free(&s.uncertain);
 	return failed;
 }

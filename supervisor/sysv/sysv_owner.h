@@ -1,5 +1,5 @@
 /*
- * owner.h - whose System V objects are: they belong to nobody but an IPC namespace.
+ * sysv_owner.h - whose System V objects are: they belong to nobody but an IPC namespace.
  */
 #ifndef SUPERVISOR_SYSV_SYSV_OWNER_H
 #define SUPERVISOR_SYSV_SYSV_OWNER_H

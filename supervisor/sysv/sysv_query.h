@@ -1,5 +1,5 @@
 /*
- * ask.h - what the kernel tells of System V objects.
+ * sysv_query.h - what the kernel tells of System V objects.
  *
  * It tells it by system calls only, in the caller's IPC namespace: one that a restart has made
  * for the tree can only be asked from within. Where the supervisor is in the same, it asks

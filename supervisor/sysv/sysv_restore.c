@@ -16,8 +16,8 @@
 #include "lib/limits.h"
 #include "lib/procfs.h"
 #include "supervisor/fd/made_objects.h"
-#include "supervisor/sysv/sysv_owner.h"
 #include "supervisor/sysv/sysv.h"
+#include "supervisor/sysv/sysv_owner.h"
 
 #ifndef SHM_HUGE_SHIFT /* <linux/shm.h>, which the C library's cannot stand beside */
 #define SHM_HUGE_SHIFT 26

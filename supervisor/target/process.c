@@ -6,7 +6,6 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/split/lower_half.h"
 #include "supervisor/target/x86_64.h"
 
 /* smaps would walk the page tables of the whole process for one address. */
@@ -84,7 +83,8 @@ void process_free(struct process *p)
 {
 	if (p->mem_fd >= 0)
 		close(p->mem_fd);
-	lower_free(p->lower);
+	if (p->lower)
+		p->free_lower(p->lower);
 	buf_free(&p->outside);
 	for (size_t i = 0; i < p->thread_count; i++)
 		free(p->threads[i].status);

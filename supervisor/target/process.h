@@ -61,10 +61,11 @@ struct process {
 	size_t cave_room;
 	bool sees_us;   /* by our process id: it is in our pid namespace */
 	bool cave_lost; /* a thread may still be on its way home: nothing more is run */
-	struct lower_half *lower; /* lower/lower.h; NULL: it has none */
-	bool has_window;          /* it has a lower half, or the remains of its parent's */
-	struct buf outside;       /* struct space_range: its memory outside of the window */
-	bool stop_owed;           /* a SIGSTOP came while system calls were run in it */
+	struct lower_half *lower; /* split/lower_half.h; NULL: it has none; */
+	void (*free_lower)(struct lower_half *lower); /* else what frees it */
+	bool has_window;    /* it has a lower half, or the remains of its parent's */
+	struct buf outside; /* struct space_range: its memory outside of the window */
+	bool stop_owed;     /* a SIGSTOP came while system calls were run in it */
 };
 
 /* The frozen tree: the root first, parents before children, zombies last. */

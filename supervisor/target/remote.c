@@ -178,7 +178,7 @@ static int unmap_scratch(struct remote *r, struct err *e)
 	return REMOTE_CALL(r, &result, e, SYS_munmap, start, size);
 }
 
-int remote_abandon(struct remote *r, struct err *e)
+int remote_wipe(struct remote *r, struct err *e)
 {
 	size_t size = CAVE_SIZE + r->queried;
 	cleanup_free uint8_t *nothing = xcalloc(1, size);
@@ -212,5 +212,5 @@ int remote_end(struct remote *r, struct err *e)
 		return -1;
 	}
 	/* The other threads are stopped, and none uses these bytes. */
-	return remote_abandon(r, e);
+	return remote_wipe(r, e);
 }

@@ -55,7 +55,7 @@ int remote_stop(struct remote *r, struct err *e);
 
 /* End the bracket for a thread whose registers and signal mask the caller sets anew: only the
  * cave is cleared. */
-int remote_abandon(struct remote *r, struct err *e);
+int remote_wipe(struct remote *r, struct err *e);
 
 /* Everything back as it was; to be called on the error path, too. */
 int remote_end(struct remote *r, struct err *e);

@@ -204,12 +204,12 @@ int tracee_detach(struct tracee *t, int signal, struct err *e)
 	return 0;
 }
 
-int tracee_spare(struct tracee *t, struct err *e)
+int tracee_clear_exitkill(struct tracee *t, struct err *e)
 {
 	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (long)OPTIONS) ? fail(t, "spare", e) : 0;
 }
 
-int tracee_doom(struct tracee *t, struct err *e)
+int tracee_set_exitkill(struct tracee *t, struct err *e)
 {
 	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (long)(OPTIONS | PTRACE_O_EXITKILL))
 		       ? fail(t, "doom", e)

@@ -77,9 +77,9 @@ int tracee_step(struct tracee *t, struct err *e);
  * is no error. One that runs cannot be let go: the end of the tracing thread does that. */
 int tracee_detach(struct tracee *t, int signal, struct err *e);
 /* From a stop: it is no longer to be killed when the supervisor ends. */
-int tracee_spare(struct tracee *t, struct err *e);
+int tracee_clear_exitkill(struct tracee *t, struct err *e);
 /* And: it is. */
-int tracee_doom(struct tracee *t, struct err *e);
+int tracee_set_exitkill(struct tracee *t, struct err *e);
 
 /* From a stop: seccomp does not act on what it does, until it is let go. Takes CAP_SYS_ADMIN in
  * the initial user namespace. @kill_with_us as it was attached. */

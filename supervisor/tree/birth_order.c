@@ -6,33 +6,33 @@
 
 #define NONE ((size_t)-1)
 
-size_t forest_count(const struct forest *f)
+size_t birth_order_count(const struct birth_order *f)
 {
-	return buf_count(&f->nodes, struct forest_node);
+	return buf_count(&f->nodes, struct birth_node);
 }
 
-struct forest_node *forest_at(const struct forest *f, size_t node)
+struct birth_node *birth_order_at(const struct birth_order *f, size_t node)
 {
-	BUG_ON(node >= forest_count(f));
-	return buf_at(&f->nodes, struct forest_node, node);
+	BUG_ON(node >= birth_order_count(f));
+	return buf_at(&f->nodes, struct birth_node, node);
 }
 
-void forest_free(struct forest *f)
+void birth_order_free(struct birth_order *f)
 {
 	buf_free(&f->nodes);
 }
 
-static size_t find(const struct forest *f, pid_t pid)
+static size_t find(const struct birth_order *f, pid_t pid)
 {
-	for (size_t i = 0; i < forest_count(f); i++)
-		if (forest_at(f, i)->pid == pid)
+	for (size_t i = 0; i < birth_order_count(f); i++)
+		if (birth_order_at(f, i)->pid == pid)
 			return i;
 	return NONE;
 }
 
-static size_t add_helper(struct forest *f, pid_t pid, pid_t sid, size_t creator)
+static size_t add_helper(struct birth_order *f, pid_t pid, pid_t sid, size_t creator)
 {
-	struct forest_node helper = {
+	struct birth_node helper = {
 		.kind = FOREST_HELPER,
 		.pid = pid,
 		.sid = sid,
@@ -40,25 +40,25 @@ static size_t add_helper(struct forest *f, pid_t pid, pid_t sid, size_t creator)
 		.exit_signal = SIGCHLD,
 	};
 
-	buf_push(&f->nodes, struct forest_node, &helper);
-	return forest_count(f) - 1;
+	buf_push(&f->nodes, struct birth_node, &helper);
+	return birth_order_count(f) - 1;
 }
 
-static size_t helper_of(struct forest *f, size_t node, pid_t sid, bool early)
+static size_t helper_of(struct birth_order *f, size_t node, pid_t sid, bool early)
 {
-	size_t heir;
+	size_t successor;
 
-	if (!forest_at(f, node)->has_heir) {
-		heir = add_helper(f, 0, sid, node);
-		forest_at(f, heir)->early = early;
-		forest_at(f, node)->heir = heir;
-		forest_at(f, node)->has_heir = true;
+	if (!birth_order_at(f, node)->has_successor) {
+		successor = add_helper(f, 0, sid, node);
+		birth_order_at(f, successor)->early = early;
+		birth_order_at(f, node)->successor = successor;
+		birth_order_at(f, node)->has_successor = true;
 	}
-	return forest_at(f, node)->heir;
+	return birth_order_at(f, node)->successor;
 }
 
 /* A node in session @sid that will end, and so make its children orphans. */
-static size_t mortal_in_session(struct forest *f, pid_t sid)
+static size_t mortal_in_session(struct birth_order *f, pid_t sid)
 {
 	size_t leader;
 
@@ -68,9 +68,9 @@ static size_t mortal_in_session(struct forest *f, pid_t sid)
 	leader = find(f, sid);
 	if (leader == NONE) {
 		leader = add_helper(f, sid, sid, mortal_in_session(f, 0));
-		forest_at(f, leader)->pgid = sid;
+		birth_order_at(f, leader)->pgid = sid;
 	}
-	if (forest_at(f, leader)->kind != FOREST_LIVING)
+	if (birth_order_at(f, leader)->kind != FOREST_LIVING)
 		return leader;
 	/* The root's only helper so far may be one for the other session. */
 	if (!leader)
@@ -79,72 +79,73 @@ static size_t mortal_in_session(struct forest *f, pid_t sid)
 }
 
 /* The session that a node is in before it founds its own. */
-static pid_t session_at_birth(const struct forest *f, size_t node)
+static pid_t session_at_birth(const struct birth_order *f, size_t node)
 {
-	const struct forest_node *n = forest_at(f, node), *creator;
+	const struct birth_node *n = birth_order_at(f, node), *creator;
 
 	if (!node)
 		return 0;
 	if (n->sid != n->pid)
 		return n->sid;
-	creator = forest_at(f, n->creator);
+	creator = birth_order_at(f, n->creator);
 	return n->early ? session_at_birth(f, n->creator) : creator->sid;
 }
 
-static bool descends_from(const struct forest *f, size_t node, size_t from)
+static bool descends_from(const struct birth_order *f, size_t node, size_t from)
 {
 	while (node && node != from)
-		node = forest_at(f, node)->creator;
+		node = birth_order_at(f, node)->creator;
 	return node == from;
 }
 
 /* Find who makes node @i in session @sid, in which its @parent has never been: that has taken
  * it over as an orphan (PR_SET_CHILD_SUBREAPER) from a process in it, which descended from
  * @parent. With NONE the supervisor has. */
-static void adopt(struct forest *f, size_t i, size_t parent, pid_t sid)
+static void adopt(struct birth_order *f, size_t i, size_t parent, pid_t sid)
 {
 	size_t creator;
 
 	if (parent != NONE && sid && find(f, sid) == NONE) {
 		creator = add_helper(f, sid, sid, parent);
-		forest_at(f, creator)->pgid = sid;
+		birth_order_at(f, creator)->pgid = sid;
 	} else {
 		creator = mortal_in_session(f, sid);
 	}
 	/* Where it would descend from itself, it is found in the end that this is not it. */
 	if (descends_from(f, creator, i))
 		return;
-	forest_at(f, i)->creator = creator; /* the nodes have moved */
+	birth_order_at(f, i)->creator = creator; /* the nodes have moved */
 	if (parent != NONE)
-		forest_at(f, parent)->adopts = true;
+		birth_order_at(f, parent)->adopts = true;
 }
 
 /* Whether @node, the first of a session, can have been made in session @sid. When that is not
  * settled yet, it may have been before its creator founded a session, too, or by one that has
  * ended. */
-static bool be_born_in(struct forest *f, size_t node, pid_t sid)
+static bool be_born_in(struct birth_order *f, size_t node, pid_t sid)
 {
-	struct forest_node *n = forest_at(f, node);
-	const struct forest_node *creator = forest_at(f, n->creator);
+	struct birth_node *n = birth_order_at(f, node);
+	const struct birth_node *creator = birth_order_at(f, n->creator);
 
 	if (session_at_birth(f, node) == sid)
 		return true;
-	for (size_t i = 1; i < forest_count(f); i++)
-		if (forest_at(f, i)->creator == node && forest_at(f, i)->early)
+	for (size_t i = 1; i < birth_order_count(f); i++)
+		if (birth_order_at(f, i)->creator == node && birth_order_at(f, i)->early)
 			return false;
 	if (!node || n->early)
 		return false;
 	/* The nodes move as helpers come. */
 	if (creator->sid == creator->pid && be_born_in(f, n->creator, sid))
-		forest_at(f, node)->early = true;
+		birth_order_at(f, node)->early = true;
 	else if (node < f->count)
 		adopt(f, node, f->list[node].ppid ? find(f, f->list[node].ppid) : NONE, sid);
 	return session_at_birth(f, node) == sid;
 }
 
-static void find_creator(struct forest *f, size_t i)
+static void find_creator(struct birth_order *f, size_t i)
 {
-	const struct forest_node *n = forest_at(f, i), *parent = forest_at(f, n->creator);
+	const struct birth_node *n = birth_order_at(f, i),
+				*parent = birth_order_at(f, n->creator);
 	size_t creator = n->creator;
 	pid_t sid = n->sid;
 
@@ -153,28 +154,28 @@ static void find_creator(struct forest *f, size_t i)
 	else if (sid == n->pid || sid == parent->sid)
 		return;
 	else if (parent->sid == parent->pid && be_born_in(f, creator, sid))
-		forest_at(f, i)->early = true;
+		birth_order_at(f, i)->early = true;
 	else
 		adopt(f, i, creator, sid);
 }
 
 /* The one that a process has for a parent when it is made; NONE: the supervisor. */
-static size_t parent_at_birth(const struct forest *f, size_t node)
+static size_t parent_at_birth(const struct birth_order *f, size_t node)
 {
-	while (node && forest_at(f, node)->shares & CLONE_PARENT)
-		node = forest_at(f, node)->creator;
-	return node ? forest_at(f, node)->creator : NONE;
+	while (node && birth_order_at(f, node)->shares & CLONE_PARENT)
+		node = birth_order_at(f, node)->creator;
+	return node ? birth_order_at(f, node)->creator : NONE;
 }
 
 /* And when all that end have ended, as find_new_reaper() in the kernel has it; 0: none of the
  * tree. */
-static pid_t parent_in_the_end(const struct forest *f, size_t node)
+static pid_t parent_in_the_end(const struct birth_order *f, size_t node)
 {
 	size_t at = parent_at_birth(f, node);
 	bool orphan = false;
 
 	while (at != NONE) {
-		const struct forest_node *n = forest_at(f, at);
+		const struct birth_node *n = birth_order_at(f, at);
 
 		if (n->kind == FOREST_LIVING && (n->adopts || !orphan))
 			return n->pid;
@@ -184,16 +185,17 @@ static pid_t parent_in_the_end(const struct forest *f, size_t node)
 	return 0;
 }
 
-static bool has_its_session(const struct forest *f, size_t node)
+static bool has_its_session(const struct birth_order *f, size_t node)
 {
-	const struct forest_node *n = forest_at(f, node);
-	pid_t sid = n->early ? session_at_birth(f, n->creator) : forest_at(f, n->creator)->sid;
+	const struct birth_node *n = birth_order_at(f, node);
+	pid_t sid =
+		n->early ? session_at_birth(f, n->creator) : birth_order_at(f, n->creator)->sid;
 
 	return n->sid == n->pid || n->sid == sid;
 }
 
 /* That what has been worked out for one is still so after what has been for others. */
-static int check_parents(const struct forest *f, struct err *e)
+static int check_parents(const struct birth_order *f, struct err *e)
 {
 	for (size_t i = 1; i < f->count; i++) {
 		const struct image_job_process *p = &f->list[i];
@@ -221,7 +223,7 @@ static const uint64_t clone_flags[IMAGE_SHARED_KINDS] = {
 };
 
 /* What process @i has in common with earlier ones. */
-static uint32_t shared_by(const struct forest *f, size_t i)
+static uint32_t shared_by(const struct birth_order *f, size_t i)
 {
 	uint32_t flags = 0;
 
@@ -232,7 +234,7 @@ static uint32_t shared_by(const struct forest *f, size_t i)
 }
 
 /* Whether process @other has all that @i has in common with earlier ones. */
-static bool has_the_same(const struct forest *f, size_t other, size_t i)
+static bool has_the_same(const struct birth_order *f, size_t other, size_t i)
 {
 	for (int k = 0; k < IMAGE_SHARED_KINDS; k++) {
 		uint32_t with = f->sharing[i].with[k];
@@ -244,17 +246,17 @@ static bool has_the_same(const struct forest *f, size_t other, size_t i)
 }
 
 /* When process @maker has to make one that is to be in the session of @i. */
-static bool find_time(const struct forest *f, size_t maker, size_t i, bool *early)
+static bool find_time(const struct birth_order *f, size_t maker, size_t i, bool *early)
 {
-	const struct forest_node *n = forest_at(f, i);
+	const struct birth_node *n = birth_order_at(f, i);
 
-	*early = n->sid != n->pid && n->sid != forest_at(f, maker)->sid;
+	*early = n->sid != n->pid && n->sid != birth_order_at(f, maker)->sid;
 	return !*early || n->sid == session_at_birth(f, maker);
 }
 
-static bool is_sibling(const struct forest *f, size_t maker, size_t i)
+static bool is_sibling(const struct birth_order *f, size_t maker, size_t i)
 {
-	const struct forest_node *n = forest_at(f, i), *m = forest_at(f, maker);
+	const struct birth_node *n = birth_order_at(f, i), *m = birth_order_at(f, maker);
 
 	/* Made by CLONE_PARENT, it gets its maker's. */
 	if (f->list[maker].ppid != f->list[i].ppid || m->exit_signal != n->exit_signal)
@@ -263,41 +265,41 @@ static bool is_sibling(const struct forest *f, size_t maker, size_t i)
 }
 
 /* A helper that shares it all stands between @maker and the orphan @i. */
-static size_t add_go_between(struct forest *f, size_t maker, size_t i, bool early)
+static size_t add_go_between(struct birth_order *f, size_t maker, size_t i, bool early)
 {
-	pid_t sid = forest_at(f, early ? i : maker)->sid;
+	pid_t sid = birth_order_at(f, early ? i : maker)->sid;
 	size_t helper = add_helper(f, 0, sid, maker);
 
-	forest_at(f, helper)->shares = shared_by(f, i);
-	forest_at(f, helper)->early = early;
+	birth_order_at(f, helper)->shares = shared_by(f, i);
+	birth_order_at(f, helper)->early = early;
 	return helper;
 }
 
-static int find_maker(struct forest *f, size_t i, struct err *e)
+static int find_maker(struct birth_order *f, size_t i, struct err *e)
 {
-	size_t parent = forest_at(f, i)->creator;
+	size_t parent = birth_order_at(f, i)->creator;
 	bool early;
 
 	/* It is an orphan, be it one that was adopted. */
 	if (!f->list[i].ppid || parent >= f->count || f->list[parent].pid != f->list[i].ppid)
 		parent = NONE;
-	forest_at(f, i)->shares = shared_by(f, i);
+	birth_order_at(f, i)->shares = shared_by(f, i);
 	if (parent != NONE && has_the_same(f, parent, i))
 		return 0;
 	for (size_t k = 0; k < i; k++) {
 		if (!has_the_same(f, k, i) || !find_time(f, k, i, &early) ||
 			!is_sibling(f, k, i))
 			continue;
-		forest_at(f, i)->creator = k;
-		forest_at(f, i)->early = early;
-		forest_at(f, i)->shares |= CLONE_PARENT;
+		birth_order_at(f, i)->creator = k;
+		birth_order_at(f, i)->early = early;
+		birth_order_at(f, i)->shares |= CLONE_PARENT;
 		return 0;
 	}
 	for (size_t k = 0; parent == NONE && k < i; k++) {
 		if (!has_the_same(f, k, i) || !find_time(f, k, i, &early))
 			continue;
-		forest_at(f, i)->creator = add_go_between(f, k, i, early);
-		forest_at(f, i)->early = false;
+		birth_order_at(f, i)->creator = add_go_between(f, k, i, early);
+		birth_order_at(f, i)->early = false;
 		return 0;
 	}
 	return err_set(e, 0,
@@ -306,37 +308,37 @@ static int find_maker(struct forest *f, size_t i, struct err *e)
 		f->list[i].pid, f->list[i].ppid);
 }
 
-static int find_makers(struct forest *f, struct err *e)
+static int find_makers(struct birth_order *f, struct err *e)
 {
 	for (size_t i = 0; i < f->count; i++)
-		forest_at(f, i)->exit_signal = f->sharing[i].exit_signal;
+		birth_order_at(f, i)->exit_signal = f->sharing[i].exit_signal;
 	for (size_t i = 1; i < f->count; i++)
 		if (shared_by(f, i) && find_maker(f, i, e))
 			return -1;
 	for (size_t i = 0; i < f->count; i++) {
-		struct forest_node *n = forest_at(f, i);
+		struct birth_node *n = birth_order_at(f, i);
 		pid_t ppid = f->list[i].ppid;
 		size_t parent = ppid ? find(f, ppid) : NONE;
 
 		for (int k = 0; k < IMAGE_SHARED_KINDS; k++) {
 			n->stays |= f->sharing[i].with[k] != i;
-			forest_at(f, f->sharing[i].with[k])->stays |=
+			birth_order_at(f, f->sharing[i].with[k])->stays |=
 				f->sharing[i].with[k] != i;
 		}
 		if (n->exit_signal == SIGCHLD)
 			continue;
 		n->stays = true;
 		if (parent != NONE)
-			forest_at(f, parent)->stays = true;
+			birth_order_at(f, parent)->stays = true;
 	}
 	return 0;
 }
 
 /* ---- */
 
-static int find_group(struct forest *f, size_t i, struct err *e)
+static int find_group(struct birth_order *f, size_t i, struct err *e)
 {
-	pid_t pgid = forest_at(f, i)->pgid, sid = forest_at(f, i)->sid;
+	pid_t pgid = birth_order_at(f, i)->pgid, sid = birth_order_at(f, i)->sid;
 	size_t leader;
 
 	if (!pgid)
@@ -344,38 +346,38 @@ static int find_group(struct forest *f, size_t i, struct err *e)
 			    : err_set(e, 0,
 				      "process %d is in the supervisor's process group, but "
 				      "in another session",
-				      forest_at(f, i)->pid);
+				      birth_order_at(f, i)->pid);
 	leader = find(f, pgid);
 	if (leader == NONE) {
 		size_t creator = mortal_in_session(f, sid);
 
 		leader = add_helper(f, pgid, sid, creator);
 	}
-	if (forest_at(f, leader)->sid != sid)
+	if (birth_order_at(f, leader)->sid != sid)
 		return err_set(e, 0,
 			"process %d is in process group %d, which is of another session",
-			forest_at(f, i)->pid, pgid);
+			birth_order_at(f, i)->pid, pgid);
 	/* One that founds a session is the first of a group, too. */
-	forest_at(f, leader)->leads = pgid != sid;
+	birth_order_at(f, leader)->leads = pgid != sid;
 	return 0;
 }
 
 /* An image can claim that a process descends from itself. */
-static int check_roots(const struct forest *f, struct err *e)
+static int check_roots(const struct birth_order *f, struct err *e)
 {
-	for (size_t i = 0; i < forest_count(f); i++) {
+	for (size_t i = 0; i < birth_order_count(f); i++) {
 		size_t at = i, steps = 0;
 
-		while (at && steps++ < forest_count(f))
-			at = forest_at(f, at)->creator;
+		while (at && steps++ < birth_order_count(f))
+			at = birth_order_at(f, at)->creator;
 		if (at)
-			return err_set(
-				e, 0, "process %d descends from itself", forest_at(f, i)->pid);
+			return err_set(e, 0, "process %d descends from itself",
+				birth_order_at(f, i)->pid);
 	}
 	return 0;
 }
 
-int forest_plan(struct forest *f, const struct image_job_process *list,
+int birth_order_plan(struct birth_order *f, const struct image_job_process *list,
 	const struct image_sharing *sharing, size_t count, struct err *e)
 {
 	memset(f, 0, sizeof(*f));
@@ -383,7 +385,7 @@ int forest_plan(struct forest *f, const struct image_job_process *list,
 	f->sharing = sharing;
 	f->count = count;
 	for (size_t i = 0; i < count; i++) {
-		struct forest_node node = {
+		struct birth_node node = {
 			.kind = list[i].flags & IMAGE_JOB_PROCESS_ZOMBIE ? FOREST_ZOMBIE
 									 : FOREST_LIVING,
 			.pid = list[i].pid,
@@ -392,14 +394,14 @@ int forest_plan(struct forest *f, const struct image_job_process *list,
 			.exit_signal = SIGCHLD,
 		};
 
-		buf_push(&f->nodes, struct forest_node, &node);
+		buf_push(&f->nodes, struct birth_node, &node);
 	}
 	if (list[0].sid && list[0].sid != list[0].pid)
 		return err_set(e, 0, "process %d is in session %d, led by none of the tree",
 			list[0].pid, list[0].sid);
 	for (size_t i = 1; i < count; i++)
 		if (list[i].ppid)
-			forest_at(f, i)->creator = find(f, list[i].ppid);
+			birth_order_at(f, i)->creator = find(f, list[i].ppid);
 	for (size_t i = 1; i < count; i++)
 		find_creator(f, i);
 	if (sharing && find_makers(f, e))

@@ -1,5 +1,5 @@
 /*
- * forest.h - by whom and in what order the processes of a tree are made again, so that
+ * birth_order.h - by whom and in what order the processes of a tree are made again, so that
  * parents, sessions and process groups come out as they were.
  *
  * A process is in the session that its creator was in when it made it, and can only found one
@@ -23,14 +23,14 @@
 #include "lib/err.h"
 #include "lib/util.h"
 
-enum forest_kind {
+enum birth_kind {
 	FOREST_LIVING,
 	FOREST_ZOMBIE,
 	FOREST_HELPER,
 };
 
-struct forest_node {
-	enum forest_kind kind;
+struct birth_node {
+	enum birth_kind kind;
 	pid_t pid;       /* 0: any that is free */
 	pid_t pgid, sid; /* 0: the supervisor's own; of a helper: whatever it has */
 	size_t creator;  /* the node that makes it; the root's is itself */
@@ -43,13 +43,13 @@ struct forest_node {
 	/* It executes no program: that would end what it shares, and make the signal of its
 	 * end, or of its children's, SIGCHLD (de_thread() and exit_notify() in the kernel). */
 	bool stays;
-	bool has_heir; /* a helper for its session's orphans is @heir */
-	size_t heir;
+	bool has_successor; /* a helper for its session's orphans is @heir */
+	size_t successor;
 };
 
 /* The first nodes are those of the list, in its order; helpers follow. */
-struct forest {
-	struct buf nodes; /* struct forest_node */
+struct birth_order {
+	struct buf nodes; /* struct birth_node */
 	const struct image_job_process *list;
 	const struct image_sharing *sharing; /* NULL: nobody shares anything */
 	size_t count;                        /* of the list */
@@ -57,11 +57,11 @@ struct forest {
 
 /* Work it out; @sharing may be NULL. Errors name a process that cannot be brought back as it
  * is. */
-int forest_plan(struct forest *f, const struct image_job_process *list,
+int birth_order_plan(struct birth_order *f, const struct image_job_process *list,
 	const struct image_sharing *sharing, size_t count, struct err *e);
-void forest_free(struct forest *f);
+void birth_order_free(struct birth_order *f);
 
-size_t forest_count(const struct forest *f);
-struct forest_node *forest_at(const struct forest *f, size_t node);
+size_t birth_order_count(const struct birth_order *f);
+struct birth_node *birth_order_at(const struct birth_order *f, size_t node);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * patience.h - how long GPUs are waited for.
+ * drain_patience.h - how long GPUs are waited for.
  *
  * As a rule they come to rest while the program stands still. But a kernel may wait for what
  * the program does, or a thread in the driver for such a kernel: then the program has to run on

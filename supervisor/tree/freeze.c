@@ -13,11 +13,11 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
+#include "supervisor/split/lower_half.h"
+#include "supervisor/syscall/restart.h"
 #include "supervisor/tree/freezer.h"
 #include "supervisor/tree/frozen_tree.h"
 #include "supervisor/tree/thaw.h"
-#include "supervisor/split/lower_half.h"
-#include "supervisor/syscall/restart.h"
 
 static int stop_threads(struct freezer *f, struct process *p, struct err *e)
 {
@@ -156,7 +156,7 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 		goto out_thaw;
 	if (!frozen_read(tree, target->root, e))
 		return 0;
-	frozen_blame(tree, e);
+	frozen_explain(tree, e);
 
 out_thaw:
 	for (size_t i = 0; i < tree->count; i++)

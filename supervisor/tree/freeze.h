@@ -7,16 +7,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "supervisor/tree/drain_patience.h"
 #include "supervisor/target/process.h"
+#include "supervisor/tree/drain_patience.h"
 
 struct freeze_target {
 	pid_t root;
 	bool root_is_child; /* its end must stay for the event loop to see */
 	pid_t reaper;       /* whose children are of the tree, too: orphans */
-	const pid_t *strangers;
-	size_t stranger_count; /* children of the reaper that are not */
-	uint64_t deadline_ns;  /* CLOCK_MONOTONIC after which to give up */
+	const pid_t *former_children;
+	size_t former_child_count; /* children of the reaper that are not */
+	uint64_t deadline_ns;      /* CLOCK_MONOTONIC after which to give up */
 	struct freeze_patience *patience;
 };
 

@@ -51,7 +51,7 @@ int freezer_nothing_heard(
  * would have been a moment earlier. */
 int freezer_stop_thread(struct freezer *f, struct process *p, struct thread *t, struct err *e);
 
-/* ---- stop_above.c ---- */
+/* ---- stop_upper_half.c ---- */
 
 /* Stop the threads of a process with a lower half where they are outside of it. */
 int freezer_stop_above(struct freezer *f, struct process *p, struct err *e);

@@ -137,7 +137,7 @@ static int read_process(struct process *p, struct err *e)
 	return process_prepare(p, e);
 }
 
-void frozen_blame(const struct tree *tree, struct err *e)
+void frozen_explain(const struct tree *tree, struct err *e)
 {
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct process *p = tree->processes[i];

@@ -1,5 +1,6 @@
 /*
- * frozen.h - a tree in which nothing runs any more: who is in it, and what is known of each.
+ * frozen_tree.h - a tree in which nothing runs any more: who is in it, and what is known of
+ * each.
  */
 #ifndef SUPERVISOR_TREE_FROZEN_TREE_H
 #define SUPERVISOR_TREE_FROZEN_TREE_H
@@ -12,6 +13,6 @@ int frozen_read(struct tree *tree, pid_t root, struct err *e);
 
 /* After a failure: if a process of @tree was killed while it stood still, that is why, and @e
  * says so. */
-void frozen_blame(const struct tree *tree, struct err *e);
+void frozen_explain(const struct tree *tree, struct err *e);
 
 #endif

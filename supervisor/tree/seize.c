@@ -10,9 +10,9 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/tree/freezer.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/syscall/restart.h"
+#include "supervisor/tree/freezer.h"
 
 struct thread *freezer_find_thread(struct process *p, pid_t tid)
 {
@@ -190,10 +190,10 @@ static int take_in(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
 	return p->thread_count ? 0 : freezer_seize_threads(f, p, e);
 }
 
-static bool is_stranger(const struct freeze_target *target, pid_t pid)
+static bool is_former_child(const struct freeze_target *target, pid_t pid)
 {
-	for (size_t i = 0; i < target->stranger_count; i++)
-		if (target->strangers[i] == pid)
+	for (size_t i = 0; i < target->former_child_count; i++)
+		if (target->former_children[i] == pid)
 			return true;
 	return false;
 }
@@ -217,7 +217,7 @@ static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 	if (procfs_children(f->target->reaper, &pids, &count, e))
 		return -1;
 	for (size_t i = count; i-- > 0;) {
-		if (tree_find(f->tree, pids[i]) || is_stranger(f->target, pids[i]))
+		if (tree_find(f->tree, pids[i]) || is_former_child(f->target, pids[i]))
 			continue;
 		if (reap(f, pids[i])) {
 			f->found_new = *late = true;

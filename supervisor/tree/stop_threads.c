@@ -8,9 +8,9 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/tree/freezer.h"
 #include "supervisor/syscall/blocking.h"
 #include "supervisor/target/x86_64.h"
+#include "supervisor/tree/freezer.h"
 
 /* How long a thread may take to stop before it is asked what it waits for. */
 #define STOP_SLICE_NS 2000000ull

@@ -6,9 +6,9 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/tree/freezer.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/syscall/restart.h"
+#include "supervisor/tree/freezer.h"
 
 /* How often threads that did not stop outside of it are asked again. */
 #define AGAIN_NS 2000000ull

@@ -47,13 +47,13 @@ int thaw(struct tree *tree, struct err *e)
 }
 
 /* What runs (the parent of a vfork(2), which waits for its child) cannot be told so. */
-int thaw_doom(struct tree *tree, struct err *e)
+int thaw_set_exitkill(struct tree *tree, struct err *e)
 {
 	for (size_t i = 0; i < tree->count; i++)
 		for (size_t k = 0; k < tree->processes[i]->thread_count; k++) {
 			struct tracee *t = &tree->processes[i]->threads[k].tracee;
 
-			if (t->state == TRACEE_STOPPED && tracee_doom(t, e) &&
+			if (t->state == TRACEE_STOPPED && tracee_set_exitkill(t, e) &&
 				t->state != TRACEE_GONE)
 				return -1;
 		}

@@ -15,7 +15,7 @@ void thaw_pay_stops(struct tree *tree);
 int thaw(struct tree *tree, struct err *e);
 
 /* All are to end when the supervisor does; until thaw(). */
-int thaw_doom(struct tree *tree, struct err *e);
+int thaw_set_exitkill(struct tree *tree, struct err *e);
 
 /* End all processes of a frozen tree, and free @tree. *ending: a pidfd of each, for
  * thaw_await_ends(), once the thread that had frozen them is no more. */

@@ -9,8 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "supervisor/state/dump.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/fd/pty_state.h"
+#include "supervisor/state/dump.h"
 #include "supervisor/tree/birth_order.h"
 
 /* ---- groups and sessions ---- */
@@ -209,7 +210,7 @@ int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct 
 {
 	cleanup_free struct image_job_process *list = xcalloc(tree->count, sizeof(*list));
 	cleanup_free struct image_sharing *sharing = NULL;
-	struct forest forest = {0};
+	struct birth_order order = {0};
 	int r = 0;
 
 	if (dump_sharing(tree, e))
@@ -226,8 +227,8 @@ int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct 
 	for (size_t i = 0; i < tree->living && !r; i++)
 		r = fill_from_parent(tree, tree->processes[i], list, e);
 	if (!r)
-		r = forest_plan(&forest, list, sharing, tree->count, e);
-	forest_free(&forest);
+		r = birth_order_plan(&order, list, sharing, tree->count, e);
+	birth_order_free(&order);
 	if (r)
 		return -1;
 	image_writer_note(job, IMAGE_NOTE_PROCESSES, list, tree->count * sizeof(*list));

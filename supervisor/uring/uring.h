@@ -2,16 +2,15 @@
  * uring/uring.h - io_uring: saved, and made again.
  *
  * A ring that is new counts from 0, and programs remember their positions: at a restart it does
- * as many empty requests as it had done (advance.h). What is registered with it, the thread
- * that polls it, and its mappings come when the process has its memory (restore/rings.c).
+ * as many empty requests as it had done (uring_advance.h). What is registered with it, the
+ * thread that polls it, and its mappings come when the process has its memory
+ * (uring/uring_late_restore.c).
  */
 #ifndef SUPERVISOR_URING_URING_H
 #define SUPERVISOR_URING_URING_H
 
-#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/uring/uring_inspect.h"
-
-#define URING_LINK "anon_inode:[io_uring]"
 
 /* One that has been saved, to see that nothing has happened in it since. */
 struct uring_seen {

@@ -1,5 +1,5 @@
 /*
- * uring/advance.h - a new io_uring becomes one that has been used.
+ * uring/uring_advance.h - a new io_uring becomes one that has been used.
  */
 #ifndef SUPERVISOR_URING_URING_ADVANCE_H
 #define SUPERVISOR_URING_URING_ADVANCE_H

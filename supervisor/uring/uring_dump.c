@@ -9,12 +9,13 @@
 #include <dirent.h>
 
 #include "lib/procfs.h"
+#include "lib/uring_abi.h"
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/objects.h"
-#include "supervisor/uring/uring_inspect.h"
 #include "supervisor/uring/refuse.h"
 #include "supervisor/uring/settle.h"
 #include "supervisor/uring/uring.h"
+#include "supervisor/uring/uring_inspect.h"
 
 /* ---- descriptors of the process, by what they lead to ---- */
 

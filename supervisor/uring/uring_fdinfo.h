@@ -1,6 +1,6 @@
 /*
- * uring/info.h - what /proc/PID/fdinfo/FD tells of an io_uring (io_uring/fdinfo.c in the
- * kernel).
+ * uring/uring_fdinfo.h - what /proc/PID/fdinfo/FD tells of an io_uring (io_uring/fdinfo.c in
+ * the kernel).
  */
 #ifndef SUPERVISOR_URING_URING_FDINFO_H
 #define SUPERVISOR_URING_URING_FDINFO_H

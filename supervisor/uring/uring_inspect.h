@@ -1,13 +1,14 @@
 /*
- * uring/look.h - an io_uring of a frozen process, and questions that change nothing in it.
+ * uring/uring_inspect.h - an io_uring of a frozen process, and questions that change nothing in
+ * it.
  */
 #ifndef SUPERVISOR_URING_URING_INSPECT_H
 #define SUPERVISOR_URING_URING_INSPECT_H
 
 #include "supervisor/fd/kinds.h"
 #include "supervisor/target/process.h"
-#include "supervisor/uring/uring_fdinfo.h"
 #include "supervisor/uring/ring.h"
+#include "supervisor/uring/uring_fdinfo.h"
 
 struct uring_look {
 	const struct fd_source *s;

@@ -14,8 +14,12 @@
 
 #include "supervisor/fd/descriptor_source.h"
 #include "supervisor/fd/epoll_watch.h"
-#include "supervisor/uring/uring_late_restore.h"
+#include "supervisor/state/restore_one.h"
+#include "supervisor/target/remote.h"
+#include "supervisor/target/task_pidfd.h"
 #include "supervisor/uring/uring.h"
+#include "supervisor/uring/uring_advance.h"
+#include "supervisor/uring/uring_late_restore.h"
 
 static struct return_of_ring *of_driver(struct ring_driver *d)
 {

@@ -1,5 +1,6 @@
 /*
- * restore/rings.h - what is done to an io_uring on its way back (rings.c, requests.c).
+ * uring/uring_late_restore.h - what is done to an io_uring on its way back
+ * (uring_late_restore.c, requests.c).
  */
 #ifndef SUPERVISOR_URING_URING_LATE_RESTORE_H
 #define SUPERVISOR_URING_URING_LATE_RESTORE_H

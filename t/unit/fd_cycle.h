@@ -19,7 +19,7 @@
 #include "ckpt/blocks.h"
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/descriptors/descriptors.h"
 #include "t/unit/tap.h"
 #include "t/unit/scratch.h"
 

@@ -94,7 +94,7 @@ static void test_no_memory(void)
 static char *make_scraps(void)
 {
 	e = (struct err)ERR_INIT;
-	return fd_scraps("scraps", &e);
+	return fd_temporary_directory("scraps", &e);
 }
 
 static void test_scraps(void)

@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/descriptors/descriptors.h"
 #include "tools/inspect/contents.h"
 #include "tools/inspect/names.h"
 #include "tools/inspect/text.h"

@@ -1,4 +1,4 @@
-#include "supervisor/descriptors/descriptors_dump.h"
+#include "supervisor/descriptors/descriptors.h"
 
 #include <inttypes.h>
 

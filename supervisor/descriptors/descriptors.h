@@ -1,24 +1,19 @@
 /*
- * fd/fd.h - file descriptors: from a frozen process into the image, and back.
+ * descriptors/descriptors.h - file descriptors: from a frozen process into the image, and back.
  *
  * A descriptor is a number in a process; what it stands for is an open file description,
  * which several numbers (and processes) may share. Descriptions and the objects behind them
  * (memfd, unlinked file, pipe) are kept once, in the job file. Each kind is one row of a
  * table: name, match, dump, restore, show.
  */
-#ifndef SUPERVISOR_DESCRIPTORS_DESCRIPTORS_DUMP_H
-#define SUPERVISOR_DESCRIPTORS_DESCRIPTORS_DUMP_H
+#ifndef SUPERVISOR_DESCRIPTORS_DESCRIPTORS_H
+#define SUPERVISOR_DESCRIPTORS_DESCRIPTORS_H
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "ckpt/image_read.h"
-#include "ckpt/image_write.h"
-#include "ckpt/store.h"
-#include "lib/err.h"
-#include "lib/util.h"
+#include "supervisor/fd/fd.h"
 
 /* ---- checkpoint: all processes are frozen ---- */
 
@@ -26,19 +21,6 @@
  * shares with them is not its own, and comes from whoever restarts it. To be called once,
  * before the supervisor lets go of them. */
 void fd_remember_streams(void);
-
-/* What to do about a TCP connection whose other end is not being saved. */
-enum fd_tcp {
-	FD_TCP_REFUSE, /* the checkpoint fails */
-	FD_TCP_RESET,  /* after a restart it is broken: ECONNRESET */
-	FD_TCP_KEEP,   /* it goes on after a restart (TCP_REPAIR; a privilege) */
-};
-
-/* Shared by all processes of one checkpoint. */
-struct fd_dump;
-
-struct tree;
-struct vma;
 
 struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp);
 void fd_dump_free(struct fd_dump *d);
@@ -61,33 +43,12 @@ int fd_dump_process(
 
 /* Behind fd_dump_process() of all processes: by which numbers threads of @p know an io_uring.
  */
-struct process;
 int fd_dump_rings(struct fd_dump *d, struct process *p, struct err *e);
 
 /* Behind fd_dump_process() of all processes: the tables of those threads of @pid that have left
  * the process's, into IMAGE_NOTE_THREAD_FDS. @lower: it has a lower half. */
 int fd_dump_threads(
 	struct fd_dump *d, pid_t pid, bool lower, struct image_writer *process, struct err *e);
-
-/* Number (from 1) of the object behind @v, a shared mapping of @pid; added when it is new.
- * *need_memory is set when the caller must supply the contents from the process's memory,
- * because nothing else leads to it (without CAP_CHECKPOINT_RESTORE: MAP_SHARED | MAP_ANONYMOUS
- * memory, or a memfd or unlinked file whose descriptor was closed). 0 for a file with a name
- * that is no object of ours: one on a disk, or one that is only read; -1 on failure. Called
- * after fd_dump_process() of all processes. */
-int fd_dump_mapping(
-	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e);
-
-/* Number of the object behind @v, a private mapping of a file without a name; 0 where no
- * descriptor of the tree leads to it, so that nobody can change what @v shows of it. */
-uint32_t fd_dump_private_mapping(const struct fd_dump *d, const struct vma *v);
-
-/* Number (from 1) of the object for a directory that has been removed, to which @path of /proc
- * leads and which shows as @link; 0 on failure. */
-uint32_t fd_dump_removed(struct fd_dump *d, const char *path, const char *link, struct err *e);
-
-/* Whether pseudo-terminal number @index is one that a descriptor of the tree leads to. */
-bool fd_dump_has_terminal(const struct fd_dump *d, int index);
 
 /* Write contents of the objects that descriptors lead to, and the notes. Call once, last. */
 int fd_dump_finish(struct fd_dump *d, struct err *e);
@@ -105,18 +66,6 @@ void fd_dump_let_go(struct fd_dump *d);
 
 /* ---- restart: runs in the new process, before it executes the program's file ---- */
 
-struct fd_restore_options {
-	bool alive;          /* the program is there: open nothing that it could notice, and
-			      * make what stands for it (stand_in.h) */
-	bool files_are_back; /* those whose contents are in the checkpoint */
-	bool rollback_files; /* move what files gained since into FILE.trecr-tail */
-	bool clocks_go_on; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the checkpoint */
-	char scraps[32];   /* name of directories for a moment; nobody else has it */
-	int kept; /* connections to the outside go there, silent as yet (socket/kept.h) */
-};
-
-struct fd_restore;
-
 /* Check what can be checked before anything is made: files exist, have the right type and
  * are no shorter than they were. Notices (a file has grown, ...) go to @notice, one line each
  * without newline; may be called in the supervisor. With rollback_files this is also where
@@ -128,8 +77,9 @@ int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options
 #define FD_ERROR_WAIT_SEC 65
 
 /* A name for them; and when a restart has failed: remove those that are left. */
-void fd_name_scraps(struct fd_restore_options *o);
-void fd_remove_scraps(const struct checkpoint *c, const struct fd_restore_options *o);
+void fd_name_temporary_directories(struct fd_restore_options *o);
+void fd_remove_temporary_directories(
+	const struct checkpoint *c, const struct fd_restore_options *o);
 
 /* Make all descriptions that processes of the job have, and all objects that they map, at
  * numbers above all of theirs. Processes made by fork(2) from then on share them as they did.
@@ -142,7 +92,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
  * On return only the process's own descriptors, those of fd_restore_object(), and @keep (an
  * array ended by -1) are open: the files of the checkpoint are closed as well. Descriptors in
  * @keep that stand in the way of a number are moved, and the array updated. POSIX locks are
- * left to be taken later: fd/lock.h. */
+ * left to be taken later: fd/file_locks.h. */
 int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err *e);
 
 /* Descriptor (without close-on-exec, above all of the process's own) that leads to object
@@ -153,18 +103,6 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, stru
 /* Descriptor (without close-on-exec, above all of the processes' own) of open file
  * @description; before fd_restore_process(). -1 on failure. */
 int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e);
-
-/* Enter the removed directory that is @object; before fd_restore_process(). */
-int fd_restore_directory(const struct fd_restore *r, uint32_t object, struct err *e);
-
-/* A descriptor of pseudo-terminal @index, for the first of a session that it controls; -1:
- * there is none. Until fd_restore_process(). */
-int fd_restore_terminal(const struct fd_restore *r, uint32_t index);
-
-/* Number + 1 of a pseudo-terminal of the checkpoint that is in use here, as far as is to be
- * seen; 0: none. Whether it has any. */
-uint64_t fd_terminal_in_use(const struct checkpoint *c);
-bool fd_has_terminals(const struct checkpoint *c);
 
 /* ---- show ---- */
 

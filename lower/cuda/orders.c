@@ -1,0 +1,28 @@
+/*
+ * The orders that a supervisor gives (enum lower_request).
+ */
+#include "lower/cuda/cuda.h"
+
+int orders_start(void)
+{
+	return cuda_rest_start();
+}
+
+int orders_carry_out(struct lower_order *o)
+{
+	switch (o->request) {
+	case LOWER_DRAIN:
+		return cuda_drain(o->patience_ns);
+	case LOWER_REST:
+		return cuda_await_rest(o->patience_ns);
+	case LOWER_SAVE:
+		return cuda_save(o->transfers, o->count);
+	case LOWER_LOAD:
+		return cuda_load(o->transfers, o->count);
+	case LOWER_REPLAY:
+		return cuda_replay(0);
+	case LOWER_TRY:
+		return cuda_replay(1);
+	}
+	return agent_fail("unknown order %u", o->request);
+}

@@ -1,0 +1,19 @@
+#include "supervisor/target/task_pidfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL
+#endif
+
+int fd_task_open(pid_t pid, pid_t task, struct err *e)
+{
+	int fd = syscall(SYS_pidfd_open, task, task == pid ? 0 : PIDFD_THREAD);
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot get at the descriptors of process %d", pid);
+	return fd;
+}
