@@ -144,7 +144,8 @@ enum image_note {
 	/* bytes: lines of /proc/PID/cgroup, where they are not the supervisor's own; process */
 	IMAGE_NOTE_CGROUPS = 30,
 	IMAGE_NOTE_DIRECTORIES = 31, /* struct image_directories: of threads; process */
-	IMAGE_NOTE_MAX = 32,
+	IMAGE_NOTE_TERMINAL = 32,    /* struct image_terminal, one; job */
+	IMAGE_NOTE_MAX = 33,
 };
 
 /* Entry 0 is the checkpoint itself, the others those whose files hold blocks of it. */
@@ -470,7 +471,8 @@ enum image_description_kind {
 	IMAGE_FD_REGULAR = 1, /* L; size is the file's at the checkpoint */
 	IMAGE_FD_DIRECTORY,   /* L */
 	IMAGE_FD_DEVICE, /* a character device without state (null, zero, ...); args[0]: rdev */
-	IMAGE_FD_INHERITED,  /* args[0]: 0, 1 or 2: taken from trecr-restart's */
+	IMAGE_FD_INHERITED,  /* args[0]: 0, 1 or 2: taken from trecr-restart's; args[1]:
+			      * enum image_inherited */
 	IMAGE_FD_UNLINKED,   /* L; object: the contents */
 	IMAGE_FD_MEMFD,      /* L; object: the contents */
 	IMAGE_FD_PIPE,       /* object: the pipe; args[0]: 0 read end, 1 write end, 2 both,
@@ -621,6 +623,29 @@ IMAGE_SIZE_IS(struct image_pty, 88);
 #define IMAGE_PTY_EXCLUSIVE 0x10u /* TIOCEXCL */
 #define IMAGE_PTY_STOPPED   0x20u /* the output, by ^S, */
 #define IMAGE_PTY_SUSPENDED 0x40u /* or by tcflow(3) */
+
+/* The controlling terminal that the program shares with whoever started it. */
+struct image_terminal {
+	uint32_t flags; /* IMAGE_TERMINAL_* */
+	uint16_t rows, columns, x_pixels, y_pixels;
+	/* struct termios2 of <asm/termbits.h>: as the program has set it, and as it was before
+	 * the program */
+	uint8_t program[44], original[44];
+};
+IMAGE_SIZE_IS(struct image_terminal, 100);
+
+/* How a descriptor has what is behind a standard stream of whoever started the program. */
+enum image_inherited {
+	IMAGE_INHERITED_SHARED, /* the same open file */
+	IMAGE_INHERITED_TTY,   /* the terminal, opened as /dev/tty; args[0]: 3: behind no stream
+				*/
+	IMAGE_INHERITED_AGAIN, /* the terminal, opened by its name */
+};
+
+#define IMAGE_TERMINAL_STREAM(n) (1u << (n)) /* it is behind standard stream n; */
+#define IMAGE_TERMINAL_STREAMS   0x07u
+#define IMAGE_TERMINAL_OPENED    0x08u /* the program has opened /dev/tty */
+#define IMAGE_TERMINAL_ORIGINAL  0x10u /* `original` is known */
 
 /* Input is read by lines, as it was cut. */
 struct image_pty_line {

@@ -20,6 +20,7 @@
 #include "supervisor/run/loop.h"
 #include "supervisor/start/supervisor.h"
 #include "supervisor/start/supervisor_options.h"
+#include "supervisor/start/terminal.h"
 
 #define TOOL        "trecr-restart"
 #define OWN_FAILURE 125
@@ -153,7 +154,7 @@ static int bring_back(struct supervisor *s, struct checkpoint *c, struct err *e)
 		return err_prefix(e, "%s is damaged", c->path);
 	s->options.dir =
 		s->options.dir ? options_absolute(s->options.dir, e) : xstrdup(c->parent);
-	if (!s->options.dir)
+	if (!s->options.dir || (settings.detach && terminal_check_detached(c->job, e)))
 		return -1;
 	s->started_realtime_ns = clock_ns(CLOCK_REALTIME);
 	r = loop_prepare(s, e);

@@ -31,6 +31,7 @@ static void look_at_stream(struct fd_stream *stream, int fd)
 	if (flags < 0 || fstat(fd, &stream->st))
 		return;
 	stream->access = flags & O_ACCMODE;
+	stream->terminal = fd_terminal_of(fd);
 	stream->usable =
 		isatty(fd) || S_ISFIFO(stream->st.st_mode) || S_ISSOCK(stream->st.st_mode);
 }
@@ -45,9 +46,13 @@ static dev_t memory_device(void)
 }
 
 static struct fd_stream standard_streams[3];
+static uint64_t controlling_terminal;
 
 void fd_remember_streams(void)
 {
+	cleanup_fd int tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	controlling_terminal = tty < 0 ? 0 : fd_terminal_of(tty);
 	for (int i = 0; i < 3; i++)
 		look_at_stream(&standard_streams[i], i);
 }
@@ -60,6 +65,7 @@ struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp)
 	d->tcp = tcp;
 	d->memory_device = memory_device();
 	memcpy(d->streams, standard_streams, sizeof(d->streams));
+	d->terminal = controlling_terminal;
 	return d;
 }
 
@@ -177,7 +183,7 @@ static int fill_description(struct fd_dump *d, const struct fd_kind *kind,
  * may be three different files at the restart. */
 static uint32_t *inherited_slot(struct fd_dump *d, const struct image_description *x)
 {
-	return x->kind == IMAGE_FD_INHERITED ? &d->inherited[x->args[0]] : NULL;
+	return x->kind == IMAGE_FD_INHERITED && !x->args[1] ? &d->inherited[x->args[0]] : NULL;
 }
 
 static int add_description(
@@ -185,6 +191,7 @@ static int add_description(
 {
 	const struct fd_kind *kind = fd_kind_match(d, s);
 	struct fd_described new = {0};
+	struct fd_known *known;
 	uint32_t *slot;
 
 	if (!kind)
@@ -199,13 +206,10 @@ static int add_description(
 	}
 	*index = description_count(d);
 	buf_push(&d->descriptions, struct fd_described, &new);
-	if (slot) {
+	if (slot)
 		*slot = *index + 1;
-	} else {
-		struct fd_known *known = insert(&d->known, at, sizeof(*known));
-
-		*known = (struct fd_known){s->st.st_dev, s->st.st_ino, s->task, s->fd, *index};
-	}
+	known = slot ? &d->inherited_of[new.x.args[0]] : insert(&d->known, at, sizeof(*known));
+	*known = (struct fd_known){s->st.st_dev, s->st.st_ino, s->task, s->fd, *index};
 	return 0;
 }
 

@@ -108,7 +108,8 @@ static int set_owners(struct fd_restore *r, struct err *e)
  * without is set. */
 static int set_flags(const struct image_description *x, int fd, struct err *e)
 {
-	int mask = x->kind == IMAGE_FD_INHERITED ? O_NONBLOCK : STATUS_FLAGS;
+	bool common = x->kind == IMAGE_FD_INHERITED && !x->args[1];
+	int mask = common ? O_NONBLOCK : STATUS_FLAGS;
 	int now = fcntl(fd, F_GETFL);
 
 	if (now >= 0 && (now & mask) == ((int)x->flags & mask))

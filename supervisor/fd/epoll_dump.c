@@ -106,6 +106,22 @@ static size_t seek(const struct fd_dump *d, size_t low, uint64_t dev, uint64_t i
 	return low;
 }
 
+/* Several standard streams may be one file: then the number decides. */
+static const struct fd_known *find_stream(
+	const struct fd_dump *d, const struct fd_epoll *p, int watched, uint32_t nth)
+{
+	const struct fd_known *found = NULL;
+
+	for (int i = 0; i < 3; i++) {
+		const struct fd_known *k = &d->inherited_of[i];
+
+		if (d->inherited[i] && (!found || k->fd == watched) &&
+			!compare(k->task, k->fd, p, watched, nth))
+			found = k;
+	}
+	return found;
+}
+
 /* The kernel's number of a device is not always the one that fstat(2) tells. */
 static const struct fd_known *find_file(const struct fd_dump *d, uint64_t inode,
 	const struct fd_epoll *p, int watched, uint32_t nth)
@@ -120,7 +136,7 @@ static const struct fd_known *find_file(const struct fd_dump *d, uint64_t inode,
 		found = find_among(d, low, high, p, watched, nth);
 		at = seek(d, high, dev + 1, 0);
 	}
-	return found;
+	return found ? found : find_stream(d, p, watched, nth);
 }
 
 /* ---- whether it can be made again ---- */

@@ -103,5 +103,11 @@ int watch_add(const struct fd_restore *r, int ep, int file, const struct watch *
 		if (give_back(&place))
 			return err_set(e, errno, "cannot make descriptor %d again", w->fd);
 	}
+	/* A file, or /dev/null: a standard stream was something else before. */
+	if (result < 0 && errno == EPERM)
+		return err_set(e, errno,
+			"the program watches descriptor %d by epoll, which files do not allow: "
+			"restart it with a terminal, pipe or socket there",
+			w->fd);
 	return result < 0 ? err_set(e, errno, "cannot watch descriptor %d", w->fd) : result;
 }

@@ -24,6 +24,10 @@ struct vma;
 /* Descriptors, descriptions and objects of all processes of one checkpoint (fd/kinds.h). */
 struct fd_dump;
 
+/* The terminal that @fd leads to, also where it was opened as /dev/tty: its device number; 0:
+ * none, or one that was hung up. */
+uint64_t fd_terminal_of(int fd);
+
 /* What to do about a TCP connection whose other end is not being saved. */
 enum fd_tcp {
 	FD_TCP_REFUSE, /* the checkpoint fails */
@@ -43,6 +47,10 @@ int fd_dump_mapping(
 /* Number of the object behind @v, a private mapping of a file without a name; 0 where no
  * descriptor of the tree leads to it, so that nobody can change what @v shows of it. */
 uint32_t fd_dump_private_mapping(const struct fd_dump *d, const struct vma *v);
+
+/* By which ways the program has the terminal @device from whoever started it:
+ * IMAGE_TERMINAL_STREAM() and IMAGE_TERMINAL_OPENED. */
+uint32_t fd_dump_ways_to_terminal(const struct fd_dump *d, uint64_t device);
 
 /* Whether pseudo-terminal number @index is one that a descriptor of the tree leads to. */
 bool fd_dump_has_terminal(const struct fd_dump *d, int index);

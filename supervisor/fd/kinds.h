@@ -63,12 +63,16 @@ struct fd_known {
 struct fd_stream {
 	bool usable;
 	struct stat st;
-	int access; /* O_RDONLY, O_WRONLY, O_RDWR */
+	int access;        /* O_RDONLY, O_WRONLY, O_RDWR */
+	uint64_t terminal; /* its device number; 0: it is none */
 };
 
 struct fd_dump {
 	struct image_writer *job;
 	struct fd_stream streams[3];
+	uint64_t terminal; /* the controlling terminal, whatever the streams are; 0: none */
+	struct fd_known
+		inherited_of[3]; /* where each was seen first: they are not in `known` */
 	uint32_t inherited[3];   /* number (from 1) of the description of each stream */
 	dev_t memory_device;     /* of memfds and anonymous shared memory */
 	struct buf known;        /* struct fd_known, ordered */

@@ -35,6 +35,7 @@
 #include "supervisor/restore/running_already.h"
 #include "supervisor/split/lower_restore.h"
 #include "supervisor/start/spawn.h"
+#include "supervisor/start/terminal.h"
 #include "supervisor/state/cpu.h"
 #include "supervisor/state/restore_one.h"
 #include "supervisor/syscall/restart.h"
@@ -266,6 +267,8 @@ static int restore_all(struct restore *r)
 	if (r->o->about_to_run)
 		r->o->about_to_run();
 	pass_terminal_on(r);
+	terminal_restore(r->s, r->c->job,
+		r->birth.order.list[0].flags & IMAGE_JOB_PROCESS_STOPPED, r->o->notice);
 	(void)enter(PHASE_LET_GO);
 	return let_go(r);
 }

@@ -20,6 +20,7 @@
 #include "supervisor/start/job_control.h"
 #include "supervisor/start/namespace_init.h"
 #include "supervisor/start/signal_forwarding.h"
+#include "supervisor/start/terminal.h"
 
 struct loop {
 	struct control *control;
@@ -73,6 +74,7 @@ int loop_prepare(struct supervisor *s, struct err *e)
 	if (occupy_standard_streams(e) < 0)
 		return -1;
 	l->signal_fd = signals_take(e);
+	terminal_begin(s);
 	if (l->signal_fd < 0 || remember_former_children(s, e) < 0)
 		return -1;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
@@ -86,6 +88,7 @@ void loop_end(struct supervisor *s)
 {
 	if (!s->loop)
 		return;
+	terminal_end(s, s->loop->ended && WIFSIGNALED(s->loop->status));
 	control_close(s->loop->control);
 	s->loop->control = NULL;
 }
@@ -300,20 +303,25 @@ static void turn(struct supervisor *s)
 	struct loop *l = s->loop;
 	struct pollfd fds[POLL_MAX];
 	size_t count = fill(s, fds);
-	int n = poll(fds, count, l->stopped ? 0 : -1);
+	int n = poll(fds, count, l->stopped ? 0 : terminal_wait_ms(s));
 
 	if (n > 0) {
 		dispatch(s, fds, count);
 		return;
 	}
+	if (!l->stopped)
+		terminal_turn(s);
 	if (!l->stopped || !job_control_still_stopped(s->root)) {
 		l->stopped = 0;
 		return;
 	}
 	/* What is heard of from here on has happened since. */
 	reap(s);
-	if (l->stopped && !l->ended)
-		job_control_stop(l->stopped, s->root, fds + POLL_INIT, count - POLL_INIT);
+	if (!l->stopped || l->ended)
+		return;
+	terminal_stop(s);
+	job_control_stop(l->stopped, s->root, fds + POLL_INIT, count - POLL_INIT);
+	terminal_continue(s);
 }
 
 /* Readers and writers of the program's standard input and output must see their ends when

@@ -20,6 +20,7 @@
 #include "supervisor/restore/restore.h"
 #include "supervisor/restore/trial.h"
 #include "supervisor/split/lower_half.h"
+#include "supervisor/start/terminal.h"
 #include "supervisor/state/cpu.h"
 #include "supervisor/state/dump.h"
 #include "supervisor/syscall/restart.h"
@@ -347,6 +348,7 @@ static int snapshot(struct checkpoint_work *w)
 		return -1;
 	if (write_runs(w, &w->shared_runs, w->job, NULL))
 		return -1;
+	terminal_dump(w->s, w->fds, w->job);
 	return read_clocks(w) || fd_dump_finish(w->fds, w->e) ? -1 : 0;
 }
 

@@ -64,7 +64,8 @@ struct supervisor {
 	uint64_t checkpoints_done, checkpoints_failed;
 	struct buf told; /* char *: notices that have been given on standard error */
 
-	struct loop *loop; /* the event loop's own (loop.c) */
+	struct loop *loop;         /* the event loop's own (loop.c) */
+	struct terminal *terminal; /* terminal.c's own */
 };
 
 /* Before any is known. */

@@ -1,30 +1,42 @@
 #!/usr/bin/env python3
 """terminal.py - run a command on a pseudo-terminal and act as its user.
 
-	terminal.py COMMAND [ARG...]
+	terminal.py [-s ROWSxCOLUMNS] COMMAND [ARG...]
 
 Reads one step a line from standard input:
 
 	expect REGEX	until the terminal's output since the last match has it (30 s)
 	send TEXT	type TEXT, with \\n, \\xNN and so on
-	run COMMAND	run a command outside of the terminal, which has to succeed
+	run COMMAND	run a command outside of the terminal, which has to succeed; $TTY is the
+			terminal's name
 	close		hang up
 
 What the terminal shows goes to standard output. Exit status: the command's, 128 + n for
 signal n; 99 when a step fails.
 """
+import fcntl
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
+command = sys.argv[1:]
+size = (24, 80)
+if command[0] == "-s":
+    size = tuple(int(n) for n in command[1].split("x"))
+    command = command[2:]
 pid, fd = pty.fork()
 if pid == 0:
-    os.execvp(sys.argv[1], sys.argv[1:])
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", *size, 0, 0))
+    os.execvp(command[0], command)
+number, = struct.unpack("I", fcntl.ioctl(fd, 0x80045430, bytes(4)))  # TIOCGPTN
+os.environ["TTY"] = f"/dev/pts/{number}"
 seen = ""
 
 
