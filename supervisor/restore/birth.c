@@ -364,7 +364,7 @@ static int settle_terminal(const struct birth *b, size_t node, struct err *e)
 
 	/* A zombie has none any more, whatever its session has. */
 	if (b->fd_options.alive || !entry->sid ||
-		birth_order_at(&b->order, node)->kind != FOREST_LIVING)
+		birth_order_at(&b->order, node)->kind != BIRTH_LIVING)
 		return 0;
 	if (!entry->terminal)
 		return entry->sid == entry->pid ? 0 : give_terminal_up(e);
@@ -386,10 +386,10 @@ static int await_ended(struct birth *b, size_t node, struct err *e)
 {
 	for (size_t i = 1; i < birth_order_count(&b->order); i++) {
 		const struct birth_node *n = birth_order_at(&b->order, i);
-		int keep = n->kind == FOREST_ZOMBIE ? WNOWAIT : 0;
+		int keep = n->kind == BIRTH_ZOMBIE ? WNOWAIT : 0;
 		siginfo_t info = {0};
 
-		if (n->creator != node || n->kind == FOREST_LIVING)
+		if (n->creator != node || n->kind == BIRTH_LIVING)
 			continue;
 		while (!waitid(P_PID, b->made[i], &info, WEXITED | WNOHANG | __WALL | keep) &&
 			!info.si_pid) {
@@ -439,16 +439,16 @@ static int go_on(struct birth *b, size_t node, int *error_fd, struct err *e)
 
 	if (grow(b, node, e) || find_group(b, node, e))
 		return -1;
-	if (n->kind == FOREST_HELPER) {
+	if (n->kind == BIRTH_HELPER) {
 		/* Its helpers are not to be left to who adopts its other children. */
 		if (await_ended(b, node, e))
 			return -1;
 		give_turn(b);
 		_exit(0);
 	}
-	if (n->kind == FOREST_ZOMBIE && b->fd_options.alive)
+	if (n->kind == BIRTH_ZOMBIE && b->fd_options.alive)
 		_exit(0);
-	if (n->kind == FOREST_ZOMBIE)
+	if (n->kind == BIRTH_ZOMBIE)
 		return restore_die(entry, image_string(b->c->job, entry->comm), e);
 	if (settle_terminal(b, node, e) || await_ended(b, node, e))
 		return -1;

@@ -1,6 +1,6 @@
 /*
- * options.h - the options that trecr-run and trecr-restart share: how the program they
- * supervise is to be checkpointed.
+ * supervisor_options.h - the options that trecr-run and trecr-restart share: how the program
+ * they supervise is to be checkpointed.
  */
 #ifndef SUPERVISOR_START_SUPERVISOR_OPTIONS_H
 #define SUPERVISOR_START_SUPERVISOR_OPTIONS_H

@@ -1,6 +1,6 @@
 /*
- * plan.h - build batches of system calls for the loader (shared/batch.h), and the data they
- * point to, as one piece of memory that is then written into the target's window.
+ * batch_plan.h - build batches of system calls for the loader (shared/batch.h), and the data
+ * they point to, as one piece of memory that is then written into the target's window.
  */
 #ifndef SUPERVISOR_TARGET_BATCH_PLAN_H
 #define SUPERVISOR_TARGET_BATCH_PLAN_H

@@ -33,7 +33,7 @@ static size_t find(const struct birth_order *f, pid_t pid)
 static size_t add_helper(struct birth_order *f, pid_t pid, pid_t sid, size_t creator)
 {
 	struct birth_node helper = {
-		.kind = FOREST_HELPER,
+		.kind = BIRTH_HELPER,
 		.pid = pid,
 		.sid = sid,
 		.creator = creator,
@@ -70,7 +70,7 @@ static size_t mortal_in_session(struct birth_order *f, pid_t sid)
 		leader = add_helper(f, sid, sid, mortal_in_session(f, 0));
 		birth_order_at(f, leader)->pgid = sid;
 	}
-	if (birth_order_at(f, leader)->kind != FOREST_LIVING)
+	if (birth_order_at(f, leader)->kind != BIRTH_LIVING)
 		return leader;
 	/* The root's only helper so far may be one for the other session. */
 	if (!leader)
@@ -177,7 +177,7 @@ static pid_t parent_in_the_end(const struct birth_order *f, size_t node)
 	while (at != NONE) {
 		const struct birth_node *n = birth_order_at(f, at);
 
-		if (n->kind == FOREST_LIVING && (n->adopts || !orphan))
+		if (n->kind == BIRTH_LIVING && (n->adopts || !orphan))
 			return n->pid;
 		orphan = true;
 		at = parent_at_birth(f, at);
@@ -386,8 +386,8 @@ int birth_order_plan(struct birth_order *f, const struct image_job_process *list
 	f->count = count;
 	for (size_t i = 0; i < count; i++) {
 		struct birth_node node = {
-			.kind = list[i].flags & IMAGE_JOB_PROCESS_ZOMBIE ? FOREST_ZOMBIE
-									 : FOREST_LIVING,
+			.kind = list[i].flags & IMAGE_JOB_PROCESS_ZOMBIE ? BIRTH_ZOMBIE
+									 : BIRTH_LIVING,
 			.pid = list[i].pid,
 			.pgid = list[i].pgid,
 			.sid = list[i].sid,

@@ -24,9 +24,9 @@
 #include "lib/util.h"
 
 enum birth_kind {
-	FOREST_LIVING,
-	FOREST_ZOMBIE,
-	FOREST_HELPER,
+	BIRTH_LIVING,
+	BIRTH_ZOMBIE,
+	BIRTH_HELPER,
 };
 
 struct birth_node {

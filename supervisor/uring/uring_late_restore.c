@@ -304,7 +304,7 @@ void restore_ring_release(struct return_of_ring *r)
 	r->fd = -1;
 }
 
-/* Those that wait are issued when all else is there (requests.c). */
+/* Those that wait are issued when all else is there (uring_requests.c). */
 static int fill(struct return_of_ring *r)
 {
 	uint32_t waiting = uring_waiting(r->image);

@@ -1,6 +1,6 @@
 /*
  * uring/uring_late_restore.h - what is done to an io_uring on its way back
- * (uring_late_restore.c, requests.c).
+ * (uring_late_restore.c, uring_requests.c).
  */
 #ifndef SUPERVISOR_URING_URING_LATE_RESTORE_H
 #define SUPERVISOR_URING_URING_LATE_RESTORE_H
