@@ -282,9 +282,9 @@ static void own_memory(void)
 
 	MUST(memory != MAP_FAILED);
 	memset(memory, 0, 8192);
-	/* user_addr of newer headers */
-	params.sq_off.resv2 = (uintptr_t)memory + 4096;
-	params.cq_off.resv2 = (uintptr_t)memory;
+	/* The last eight bytes of each are user_addr, which older headers call resv2. */
+	*(uint64_t *)((char *)(&params.sq_off + 1) - 8) = (uintptr_t)memory + 4096;
+	*(uint64_t *)((char *)(&params.cq_off + 1) - 8) = (uintptr_t)memory;
 	fd = syscall(SYS_io_uring_setup, 8, &params);
 	need(fd >= 0, "no ring in memory of one's own");
 }
