@@ -91,7 +91,7 @@ victims: $(VICTIM_BIN) $(APPLICATION_BIN)
 test-tools: $(TEST_TOOL_BIN_SO) $(filter-out $(TEST_TOOL_LINKED),$(TEST_TOOL_BIN))
 
 # TESTS names what to run: make check TESTS='t/memory.t t/files.t'. STRICT=root, user ... fails when a
-# test is skipped that .ci/skips does not expect to be there.
+# test is skipped that .ci/skips does not expect to be there; STRICT=+root tells of it.
 TESTS ?= $(wildcard t/*.t) $(UNIT_BIN)
 TEST_JOBS ?= 2
 define RUN_TESTS
