@@ -16,6 +16,8 @@ on() { # FILE SIZE COMMAND
 # The supervisor of a program that such a shell has started, as a command for a step.
 # shellcheck disable=SC2016
 shells_child='$(pgrep -P $(pgrep -P $PPID bash) trecr-r)'
+# In a namespace, its init comes between.
+program="\$(pgrep -P $shells_child,\$(pgrep -d , -P $shells_child) python3)"
 # shellcheck disable=SC2016
 now='stty -g <$TTY'
 
@@ -57,7 +59,7 @@ on third 24x80 "trecr-restart --pidfile up ck" <<STEPS
 expect drawn 25x80(.|\n)*drawn 24x80
 run await -p $shells_child up .
 run $now >restarted
-run kill -KILL \$(pgrep -P $shells_child python3)
+run kill -KILL $program
 STEPS
 is "$(cat third.end) $(cat third.status)" "$(cat third) 137" \
 	"drawn as a whole on a terminal of the same size; killed: the same" || explain screen
@@ -103,7 +105,7 @@ expect drawn 30x90
 run $now >foreground
 send k
 expect key k
-run kill -STOP \$(pgrep -P $shells_child python3)
+run kill -STOP $program
 expect Stopped
 $prompt
 send $shown
