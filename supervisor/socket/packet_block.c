@@ -153,8 +153,8 @@ static struct mnl_socket *open_netlink(void)
 }
 
 /* The answers are there when send(2) returns: the kernel does what it is told meanwhile. Each
- * message but the first has one, in their order. 0, or an errno: then the socket is good for
- * nothing else. */
+ * message but the first has one, in their order; who lacks the privilege gets one to the first.
+ * 0, or an errno: then the socket is good for nothing else. */
 static int commit(struct mnl_socket *netlink, struct batch *b)
 {
 	uint32_t port = mnl_socket_get_portid(netlink), last = b->number;
@@ -170,7 +170,7 @@ static int commit(struct mnl_socket *netlink, struct batch *b)
 	for (uint32_t number = 2; number <= last; number++) {
 		ssize_t n = mnl_socket_recvfrom(netlink, answer, sizeof(b->data) / 2);
 
-		if (n < 0 || mnl_cb_run(answer, n, number, port, NULL, NULL) < 0)
+		if (n < 0 || mnl_cb_run(answer, n, 0, port, NULL, NULL) < 0)
 			return errno;
 	}
 	return 0;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Programs that set up the terminal they are started on: on another one after a restart they have it
 # as they had it, and draw themselves anew; when they end or stop, it is the shell's again.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 have python3 || skip_all "needs python3 for pseudo-terminals"
 user() { # [-s SIZE] COMMAND...: steps from standard input
@@ -17,7 +17,7 @@ on() { # FILE SIZE COMMAND
 # shellcheck disable=SC2016
 shells_child='$(pgrep -P $(pgrep -P $PPID bash) trecr-r)'
 # In a namespace, its init comes between.
-program="\$(pgrep -P $shells_child,\$(pgrep -d , -P $shells_child) python3)"
+program="\$(pgrep -P $shells_child python3 || pgrep -P \$(pgrep -P $shells_child trecr-init) python3)"
 # shellcheck disable=SC2016
 now='stty -g <$TTY'
 
