@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ckpt/store_outlook.h"
+#include "ckpt/store_early_check.h"
 #include "lib/opts.h"
 #include "lib/util.h"
 #include "supervisor/run/loop.h"
@@ -75,16 +75,16 @@ static char *choose_dir(const char *chosen, const char *command, bool *add_pid, 
 static int look_ahead(const struct supervisor *s, const char *dir, bool chosen, struct err *e)
 {
 	cleanup_free char *fd = inherited_obstacle();
-	enum store_outlook outlook = store_outlook(dir, e);
+	enum store_early_check early = store_early_check(dir, e);
 
 	if (fd)
 		fprintf(stderr,
 			"%s: no checkpoint will be possible while the program has descriptor "
 			"%s, which leads to another process (--close-fds starts it without)\n",
 			s->tool, fd);
-	if (outlook == STORE_OUTLOOK_BAD && chosen)
+	if (early == STORE_EARLY_BAD && chosen)
 		return err_prefix(e, "checkpoints could not be written");
-	if (outlook != STORE_OUTLOOK_GOOD)
+	if (early != STORE_EARLY_GOOD)
 		fprintf(stderr, "%s: as it is now, no checkpoint could be written: %s\n",
 			s->tool, e->msg);
 	return 0;

@@ -1,3 +1,7 @@
+/*
+ * The descriptors of all processes at a checkpoint: each description is saved once, by the kind
+ * that knows it (kind_table.c).
+ */
 #include "supervisor/descriptors/descriptors.h"
 
 #include <dirent.h>

@@ -79,8 +79,9 @@ struct fd_dump {
 	struct buf descriptions; /* struct fd_described */
 	struct buf objects;      /* struct fd_object: fd/objects.h */
 	enum fd_tcp tcp;
-	struct buf sockets;        /* struct socket_dump: socket/sockets_dump.h */
-	struct packet_block *lock; /* of connections that are kept: socket/packet_block.h */
+	struct buf sockets; /* struct socket_dump: socket/sockets_dump.h */
+	struct connection_block
+		*block;          /* of connections that are kept: socket/connection_block.h */
 	struct buf received;     /* int: descriptors from messages that are open nowhere else */
 	struct buf epolls;       /* struct fd_epoll: fd/epoll_dump.c */
 	const struct tree *tree; /* NULL: unknown */

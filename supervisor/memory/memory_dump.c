@@ -1,3 +1,7 @@
+/*
+ * Mappings at a checkpoint: what each is, and which of its pages are to be stored. Their
+ * contents are read later (ckpt/blocks.h).
+ */
 #include <elf.h>
 #include <errno.h>
 #include <string.h>

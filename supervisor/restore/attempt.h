@@ -44,7 +44,7 @@ static inline void restore_notice(const struct restore *r, const char *line)
 		r->o->notice(line);
 }
 
-/* ---- arrivals.c ---- */
+/* ---- await_births.c ---- */
 
 /* Until all processes have been made, and stand before the first instructions of the files that
  * they execute. */

@@ -6,7 +6,7 @@
 #ifndef SUPERVISOR_RESTORE_BIRTH_H
 #define SUPERVISOR_RESTORE_BIRTH_H
 
-#include "supervisor/restore/child.h"
+#include "supervisor/restore/child_before_exec.h"
 #include "supervisor/tree/birth_order.h"
 
 struct birth {

@@ -2,7 +2,7 @@
  * The way of a restart:
  *
  *	the new processes are made, one by another, as they were; they set up their descriptors
- *	  and execute their programs' files	restore/birth.c, restore/child.c
+ *	  and execute their programs' files	restore/birth.c, restore/child_before_exec.c
  *	they are stopped before those files' first instructions; then for one after the other:
  *	  the loader and the plan are written into the window	state/restore_plan.h
  *	  first batch: the address space, filled and compared with the image's hashes
@@ -520,7 +520,7 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 	bool again = false;
 	int result;
 
-	if (restore_alone(s, c, o->force, &line, e))
+	if (running_already_check(s, c, o->force, &line, e))
 		return -1;
 	if (line && o->notice)
 		o->notice(line);

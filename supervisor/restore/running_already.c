@@ -114,8 +114,8 @@ static int look(struct supervisor *s, const struct checkpoint *c, bool forced, s
 	return hold(s, c, why) && !forced ? -1 : 0;
 }
 
-int restore_alone(struct supervisor *s, const struct checkpoint *c, bool forced, char **notice,
-	struct err *e)
+int running_already_check(struct supervisor *s, const struct checkpoint *c, bool forced,
+	char **notice, struct err *e)
 {
 	const struct timespec pause = {.tv_nsec = 20000000};
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + GRACE_NS;

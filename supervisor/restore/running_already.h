@@ -17,7 +17,7 @@
  * is held from now on (s->store), if it can be; *notice, the caller's to free, says why another
  * program's supervisor keeps it, else it is NULL.
  */
-int restore_alone(struct supervisor *s, const struct checkpoint *c, bool forced, char **notice,
-	struct err *e);
+int running_already_check(struct supervisor *s, const struct checkpoint *c, bool forced,
+	char **notice, struct err *e);
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "supervisor/fd/objects.h"
 #include "supervisor/socket/multicast.h"
-#include "supervisor/socket/packet_block.h"
+#include "supervisor/socket/connection_block.h"
 #include "supervisor/socket/sock_diag.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"
@@ -243,10 +243,10 @@ static void show_peer(const struct socket_dump *k, struct buf *out)
 /* From here on it stands still. */
 static int keep(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
-	if (!d->lock)
-		d->lock = xcalloc(1, sizeof(*d->lock));
-	if ((!d->lock->netlink && packet_block_begin(d->lock, NULL, e)) ||
-		packet_block_add(d->lock, k->s.name, k->s.peer_name, e))
+	if (!d->block)
+		d->block = xcalloc(1, sizeof(*d->block));
+	if ((!d->block->netlink && connection_block_begin(d->block, NULL, e)) ||
+		connection_block_add(d->block, k->s.name, k->s.peer_name, e))
 		return -1;
 	k->kept = true;
 	return 0;

@@ -1,5 +1,6 @@
 /*
- * socket/inet_restore.c - TCP and UDP sockets at a restart.
+ * socket/inet_restore.c - sockets at a restart, of all families but UNIX: TCP, UDP, raw, ICMP
+ * and netlink, each from its own function in socket_inet_make().
  *
  * A TCP connection inside the tree is made anew, between the same addresses, through a socket
  * that listens for the moment. No privilege is needed for that.

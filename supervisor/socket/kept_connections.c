@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "supervisor/socket/packet_block.h"
+#include "supervisor/socket/connection_block.h"
 #include "supervisor/socket/tcp_repair.h"
 
 /* In one message: SCM_MAX_FD, include/net/scm.h. */
@@ -120,40 +120,41 @@ int socket_kept_open(struct socket_kept *k, struct err *e)
 
 int socket_kept_go_on(struct socket_kept *k, struct err *e)
 {
-	cleanup_free char *lock = NULL;
+	cleanup_free char *name = NULL;
 	int removed;
 
 	if (k->ours < 0)
 		return 0;
-	lock = packet_block_name(k->checkpoint->info->job_id);
-	removed = packet_block_remove(lock, e);
+	name = connection_block_name(k->checkpoint->info->job_id);
+	removed = connection_block_remove(name, e);
 	k->unlocked = removed; /* of a failure nobody knows how far it had come */
 	return removed < 0 || leave_repair(k, true, e) ? -1 : 0;
 }
 
-static int add_to_lock(struct packet_block *lock, int fd)
+static int add_to_block(struct connection_block *block, int fd)
 {
 	struct sockaddr_storage name = {0}, peer = {0};
 	socklen_t size = sizeof(name), peer_size = sizeof(peer);
 
 	return getsockname(fd, (struct sockaddr *)&name, &size) ||
 			       getpeername(fd, (struct sockaddr *)&peer, &peer_size) ||
-			       packet_block_add(lock, (uint8_t *)&name, (uint8_t *)&peer, NULL)
+			       connection_block_add(
+				       block, (uint8_t *)&name, (uint8_t *)&peer, NULL)
 		       ? -1
 		       : 0;
 }
 
 static void lock_again(const struct socket_kept *k)
 {
-	cleanup_free char *name = packet_block_name(k->checkpoint->info->job_id);
-	struct packet_block lock;
+	cleanup_free char *name = connection_block_name(k->checkpoint->info->job_id);
+	struct connection_block block;
 
-	if (packet_block_begin(&lock, name, NULL))
+	if (connection_block_begin(&block, name, NULL))
 		return;
 	/* One that has ended meanwhile needs none. */
 	for (size_t i = 0; i < buf_count(&k->fds, int); i++)
-		(void)add_to_lock(&lock, *buf_at(&k->fds, int, i));
-	packet_block_end(&lock);
+		(void)add_to_block(&block, *buf_at(&k->fds, int, i));
+	connection_block_end(&block);
 }
 
 void socket_kept_silence(struct socket_kept *k)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "supervisor/fd/objects.h"
-#include "supervisor/socket/packet_block.h"
+#include "supervisor/socket/connection_block.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"
 #include "supervisor/socket/tcp_repair.h"
@@ -258,7 +258,7 @@ int socket_dump_all(struct fd_dump *d, struct err *e)
 	if (look_at_all(d, e) || relate_all(d, e))
 		return -1;
 	if (socket_dump_keeps(d))
-		packet_block_settle();
+		connection_block_settle();
 	return read_connections(d, e) || check_backlogs(d, e) ? -1 : 0;
 }
 
@@ -314,16 +314,16 @@ bool socket_dump_keeps(const struct fd_dump *d)
 
 void socket_dump_go_on(struct fd_dump *d)
 {
-	if (d->lock)
-		packet_block_end(d->lock);
+	if (d->block)
+		connection_block_end(d->block);
 }
 
-static int hold_all(struct fd_dump *d, struct packet_block *lasting, struct err *e)
+static int hold_all(struct fd_dump *d, struct connection_block *lasting, struct err *e)
 {
 	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
 		const struct socket_dump *k = socket_dump_at(d, n);
 
-		if (k->kept && packet_block_add(lasting, k->s.name, k->s.peer_name, e))
+		if (k->kept && connection_block_add(lasting, k->s.name, k->s.peer_name, e))
 			return err_prefix(e, "%s", socket_dump_text(d, k));
 	}
 	return 0;
@@ -331,16 +331,16 @@ static int hold_all(struct fd_dump *d, struct packet_block *lasting, struct err 
 
 int socket_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e)
 {
-	cleanup_free char *name = packet_block_name(job_id);
-	struct packet_block lasting;
+	cleanup_free char *name = connection_block_name(job_id);
+	struct connection_block lasting;
 	int failed;
 
-	if (packet_block_begin(&lasting, name, e))
+	if (connection_block_begin(&lasting, name, e))
 		return -1;
 	failed = hold_all(d, &lasting, e);
-	packet_block_end(&lasting);
+	connection_block_end(&lasting);
 	if (failed)
-		(void)packet_block_remove(name, NULL); /* what it was that failed is told */
+		(void)connection_block_remove(name, NULL); /* what it was that failed is told */
 	return failed;
 }
 
@@ -374,5 +374,5 @@ void socket_dump_free(struct fd_dump *d)
 	buf_free(&d->sockets);
 	/* Behind the sockets, which say something as they close. */
 	socket_dump_go_on(d);
-	free(d->lock);
+	free(d->block);
 }

@@ -48,7 +48,7 @@ void socket_dump_write(struct fd_dump *d);
 /* The program goes on: so do connections that stood still to be kept. */
 void socket_dump_go_on(struct fd_dump *d);
 /* Or it is to be ended: those stand still until a restart from a checkpoint of job @job_id, or
- * until packet_block_remove(). Whether there are any. */
+ * until connection_block_remove(). Whether there are any. */
 int socket_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e);
 bool socket_dump_keeps(const struct fd_dump *d);
 /* It has been ended, and its sockets have no user but us. */

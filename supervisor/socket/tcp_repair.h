@@ -13,7 +13,8 @@
 #include "lib/util.h"
 
 /* How far @fd has come; what it has sent and is not acknowledged is added to @bytes, behind
- * what waits to be read. Its packets must be held back meanwhile (socket/packet_block.h). */
+ * what waits to be read. Its packets must be held back meanwhile (socket/connection_block.h).
+ */
 int socket_repair_save(int fd, struct image_tcp *t, struct buf *bytes, struct err *e);
 /* Make @fd, a new socket, go on as @s and @t say, with @bytes as saved; but for
  * socket_repair_leave(): until then, its end is silent, and reading from it an error. */

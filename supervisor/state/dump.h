@@ -75,12 +75,15 @@ int dump_process(struct dump *d, struct err *e);
 /* What the thread @t has set for itself, into @it. */
 int dump_thread_settings(
 	struct dump *d, struct thread *t, struct image_thread *it, struct err *e);
-/* Threads, their registers and pending signals; and the standard core notes. */
+/* Threads and their registers; and the standard core notes. */
 int dump_threads(struct dump *d, struct err *e);
-/* Signal actions, interval timers and timer_create timers, over an open bracket. */
+/* Signal actions, over an open bracket. */
 int dump_sigactions(struct dump *d, struct remote *r, struct err *e);
+/* Add all pending signals to @out (struct image_pending). */
+int dump_pending(struct dump *d, struct buf *out, struct err *e);
 /* Tells of keyrings, which are not saved. */
 int dump_keyrings(struct dump *d, struct remote *r, struct err *e);
+
 struct process_timers {
 	struct buf posix;                     /* struct image_timer */
 	uint64_t value_us[3], interval_us[3]; /* ITIMER_REAL, VIRTUAL, PROF */
@@ -88,10 +91,8 @@ struct process_timers {
 
 /* Timers, and the pending signals of all threads with them: what fires meanwhile must be in
  * one of the two. The caller frees out->posix. */
-int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct process_timers *out,
-	struct err *e);
-/* Add all pending signals to @out (struct image_pending). */
-int dump_pending(struct dump *d, struct buf *out, struct err *e);
+int dump_timers_and_pending(struct dump *d, struct remote *r, uint64_t scratch,
+	struct process_timers *out, struct err *e);
 /* Regions and mapped files; adds to d->runs and d->shared_runs what is to be stored. */
 int dump_memory(struct dump *d, struct err *e);
 

@@ -1,3 +1,7 @@
+/*
+ * A process: what all of its threads have in common, from /proc and by calls that are run in
+ * it; and the refusal of what cannot be saved, before anything is run there (dump_refuse()).
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -423,7 +427,7 @@ static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip,
 	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) ||
 		 read_remote(d, &r, scratch, ip, e) || mempolicy_dump(d, &r, scratch, e) ||
 		 dump_keyrings(d, &r, e) || dump_sigactions(d, &r, e) ||
-		 dump_timers(d, &r, scratch, &timers, e);
+		 dump_timers_and_pending(d, &r, scratch, &timers, e);
 	memcpy(ip->itimer_value_us, timers.value_us, sizeof(timers.value_us));
 	memcpy(ip->itimer_interval_us, timers.interval_us, sizeof(timers.interval_us));
 	buf_free(&timers.posix);

@@ -33,7 +33,7 @@ struct restore_one {
 	size_t place; /* which one it is of those in that memory, from 0, */
 	bool last;    /* and whether it is the last */
 
-	bool stays;             /* it executes nothing: restore/child.h */
+	bool stays;             /* it executes nothing: restore/child_before_exec.h */
 	bool executed;          /* it has, or has not to, and waits for restore_one_run() */
 	bool trial;             /* the program is still there: nothing that it could notice */
 	bool no_room;           /* a trial has failed because a device is in use */
@@ -56,8 +56,8 @@ bool restore_one_exe_is_there(const struct restore_one *r);
 /* From the stop at the end of execve(2) to all threads and all of the process's state but their
  * registers: r->process.pid and its first thread are filled. */
 int restore_one_run(struct restore_one *r);
-/* When all have come so far (restore/process_settle.c): the program's own registers. It does
- * not run on by itself. */
+/* When all have come so far (restore/process_from_outside.c): the program's own registers. It
+ * does not run on by itself. */
 int restore_one_settle(struct restore_one *r);
 
 /* Descriptors that lead to processes or threads: when all are what they were (late_files.c). */

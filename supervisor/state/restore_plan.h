@@ -24,17 +24,18 @@ struct restore_plan {
 	const struct checkpoint *c;
 	size_t index; /* of the process in it */
 	const struct image *img;
+	const struct image_process *ip; /* its process */
 	const struct extra_fds *fds;
 	const struct vma_list *vmas; /* of the new process, before anything is done */
 	/* By enum image_shared: an earlier process has it, too, and brings it back. */
 	bool kept_elsewhere[IMAGE_SHARED_KINDS];
 	struct clock_shifts clocks; /* the new process's against ours */
-	bool stays;                 /* the process has executed nothing: restore/child.h */
-	bool trial;                 /* it takes as little memory as can be, */
-	bool filled;                /* and has contents only where somebody will look at them */
-	bool other_vdso;            /* the image's vdso is not this kernel's */
-	uint64_t vdso_new;          /* where this kernel's pieces go then, */
-	uint64_t vdso_code;         /* and its vdso proper */
+	bool stays;         /* the process has executed nothing: restore/child_before_exec.h */
+	bool trial;         /* it takes as little memory as can be, */
+	bool filled;        /* and has contents only where somebody will look at them */
+	bool other_vdso;    /* the image's vdso is not this kernel's */
+	uint64_t vdso_new;  /* where this kernel's pieces go then, */
+	uint64_t vdso_code; /* and its vdso proper */
 
 	struct plan plan;
 	struct batch_builder memory, rest;
@@ -47,7 +48,7 @@ struct restore_plan {
 	uint64_t memory_at, rest_at, scratch, stack;
 };
 
-/* Work it all out. */
+/* Work it all out (restore/restore_plan.c). */
 int restore_plan_make(struct restore_plan *p, struct err *e);
 void restore_plan_free(struct restore_plan *p);
 
@@ -66,8 +67,33 @@ void restore_plan_borrow(struct restore_plan *p);
 /* System V segments, before anything else is mapped; and what they undo at the end. */
 int restore_plan_segments(struct restore_plan *p, struct err *e);
 int restore_plan_undos(struct restore_plan *p, int32_t pid, struct err *e);
+/* All of a process but its memory (process_restore.c). */
 int restore_plan_process(struct restore_plan *p, struct err *e);
+
+/* ---- threads_restore.c ---- */
+
+/* All threads but the first, which makes them. */
+void restore_plan_threads(struct restore_plan *p);
+/* What the thread @t sets for itself. */
+void restore_plan_thread(
+	struct restore_plan *p, struct batch_builder *b, const struct image_thread *t);
+/* @xstate: bytes that the image has of all threads' vector registers. */
+int restore_check_thread(const struct image_thread *t, size_t xstate, struct err *e);
+
+/* ---- credentials_restore.c ---- */
+
+/* The program's own identity, in place of the one that the restart needed: last of all, as
+ * nothing privileged can be done behind it. */
+void restore_plan_credentials(struct restore_plan *p, struct batch_builder *b);
+/* Whether we may become who the program was. */
+int restore_check_credentials(const struct restore_plan *p, struct err *e);
+
+/* ---- signals_restore.c ---- */
+
+/* What signals do. */
 void restore_plan_signals(struct restore_plan *p);
+/* Signals that wait for thread @tid, or with 0 for the process, but for late ones. */
+void restore_plan_pending(struct restore_plan *p, struct batch_builder *b, int32_t tid);
 /* Whether a signal that waits is of a fault (or a trap, or a filter of system calls). The
  * kernel hands those out before all others, even while they are blocked
  * (dequeue_synchronous_signal() in kernel/signal.c): nothing may trap any more in a thread for
@@ -77,15 +103,14 @@ bool restore_signal_is_of_fault(const siginfo_t *info);
  * threads that are traced (ptrace_trap_notify()), and those of faults. */
 bool restore_signal_is_late(const struct image_pending *pending);
 
+/* ---- timers_restore.c ---- */
+
+/* Timers may be for threads: these must be there first. */
+int restore_plan_timers(struct restore_plan *p, struct err *e);
+/* Those of setitimer(2): when signals that wait have been queued. */
+void restore_plan_interval_timers(struct restore_plan *p);
 /* The timer that has sent the signal @pending, if it is still there. */
 const struct image_timer *restore_pending_timer(
 	const struct restore_plan *p, const struct image_pending *pending);
-/* Whether @t is an interval timer whose signal was pending: it sends it anew. */
-bool restore_timer_fires(const struct restore_plan *p, const struct image_timer *t);
-/* Timers may be for threads: these must be there first. */
-int restore_plan_timers(struct restore_plan *p, struct err *e);
-/* What the thread @t sets for itself. */
-void restore_plan_thread(
-	struct restore_plan *p, struct batch_builder *b, const struct image_thread *t);
 
 #endif

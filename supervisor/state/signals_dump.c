@@ -1,5 +1,8 @@
+/*
+ * What signals do, and those that wait to be taken. A thread's mask is saved with the thread
+ * (threads_dump.c).
+ */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -7,7 +10,8 @@
 #include "supervisor/state/dump.h"
 #include "supervisor/target/remote_query.h"
 
-#define SIGNALS 64
+#define SIGNALS         64
+#define PENDING_AT_ONCE 16
 
 /* The kernel's struct sigaction, as rt_sigaction(2) takes it. */
 struct kernel_sigaction {
@@ -42,191 +46,47 @@ int dump_sigactions(struct dump *d, struct remote *r, struct err *e)
 	return 0;
 }
 
-static pid_t virtual_tid(struct process *p, pid_t tid)
-{
-	for (size_t i = 0; i < p->thread_count; i++)
-		if (p->threads[i].tracee.tid == tid)
-			return p->threads[i].vtid;
-	return 0;
-}
+/* To find one, the kernel counts through those before it (ptrace_peek_siginfo()): of ten times
+ * as many, all take a hundred times as long. */
+#define PENDING_PATIENCE_NS 5000000000ull
 
-/*
- * A timer is four lines in /proc/PID/timers (man proc_pid_timers):
- *	ID: 1
- *	signal: 60/00007fff86e452a8
- *	notify: signal/pid.2634
- *	ClockID: 0
- */
-static int parse_timer(
-	struct process *p, const char *text, struct image_timer *t, struct err *e)
+static int add_pending(struct thread *t, bool shared, struct buf *out, struct err *e)
 {
-	char notify[16], target[8];
-	unsigned long value;
-	int id, signo, clock;
-	pid_t pid;
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + PENDING_PATIENCE_NS;
+	siginfo_t info[PENDING_AT_ONCE];
+	uint64_t at = 0;
+	int n;
 
-	if (sscanf(text, "ID: %d\nsignal: %d/%lx\nnotify: %15[^/]/%7[^.].%d\nClockID: %d", &id,
-		    &signo, &value, notify, target, &pid, &clock) != 7)
-		return err_set(e, 0, "cannot understand /proc/%d/timers", p->pid);
-	memset(t, 0, sizeof(*t));
-	t->id = id;
-	t->clock = clock;
-	t->signo = signo;
-	t->sigval = value;
-	t->notify = !strcmp(notify, "none") ? SIGEV_NONE : SIGEV_SIGNAL;
-	if (!strcmp(target, "tid")) {
-		t->notify |= SIGEV_THREAD_ID;
-		t->tid = virtual_tid(p, pid);
-		if (!t->tid)
+	while ((n = tracee_pending(&t->tracee, shared, at, info, PENDING_AT_ONCE, e)) > 0) {
+		for (int i = 0; i < n; i++) {
+			struct image_pending p = {.tid = shared ? 0 : t->vtid};
+
+			/* A process that is to be stopped comes back stopped. */
+			if (info[i].si_signo == SIGSTOP)
+				continue;
+			_Static_assert(sizeof(info[i]) == sizeof(p.siginfo), "siginfo");
+			memcpy(p.siginfo, &info[i], sizeof(p.siginfo));
+			buf_push(out, struct image_pending, &p);
+		}
+		at += n;
+		if (clock_ns(CLOCK_MONOTONIC) > deadline)
 			return err_set(e, 0,
-				"timer %d of process %d is for a thread that has ended", id,
-				p->pid);
+				"more signals are queued for process %d than the kernel shows "
+				"in "
+				"%llu seconds, which is for how long it would stand still (the "
+				"first %llu were read): let it take them first",
+				t->tracee.pid, PENDING_PATIENCE_NS / 1000000000,
+				(unsigned long long)at);
 	}
-	return 0;
+	return n;
 }
 
-/* A clock of CPU time (include/linux/posix-timers_types.h): of the process or thread whose id,
- * complemented, is in the upper bits; 0 stands for the one that made the timer. */
-#define CPU_CLOCK_THREAD 6 /* per thread, as the scheduler counts */
-#define CPU_CLOCK(tid)   (int32_t)((~(uint32_t)(tid) << 3) | CPU_CLOCK_THREAD)
-
-/* Nothing tells who has made a timer, so one that counts the CPU time of its maker has to be
- * told otherwise: there is but one thread, or the timer signals a thread, as is usual, its
- * maker. */
-static int find_clock(const struct process *p, struct image_timer *t, struct err *e)
+int dump_pending(struct dump *d, struct buf *out, struct err *e)
 {
-	if (t->clock != CPU_CLOCK(0))
-		return 0;
-	if (t->notify & SIGEV_THREAD_ID)
-		t->clock = CPU_CLOCK(t->tid);
-	else if (p->thread_count > 1 || p->leader_ended)
-		return err_set(e, 0,
-			"timer %d of process %d (%s) counts the CPU time of one of its threads "
-			"(CLOCK_THREAD_CPUTIME_ID), and nothing tells of which",
-			t->id, p->pid, p->comm);
-	return 0;
-}
+	struct process *p = d->process;
 
-static uint64_t to_ns(const struct timespec *ts)
-{
-	return ts->tv_sec * 1000000000ull + ts->tv_nsec;
-}
-
-static int read_timer(struct remote *r, uint64_t scratch, struct image_timer *t, struct err *e)
-{
-	struct itimerspec its;
-	int64_t result;
-
-	if (REMOTE_CALL(r, &result, e, SYS_timer_gettime, t->id, scratch))
-		return -1;
-	if (result < 0)
-		return err_set(e, -result, "cannot read timer %d", t->id);
-	if (tracee_read(r->process->mem_fd, scratch, &its, sizeof(its), e))
-		return -1;
-	t->value_ns = to_ns(&its.it_value);
-	t->interval_ns = to_ns(&its.it_interval);
-	if (REMOTE_CALL(r, &result, e, SYS_timer_getoverrun, t->id))
-		return -1;
-	t->overrun = result > 0 ? result : 0;
-	return 0;
-}
-
-/* All timers of the process, posix first: for comparing two moments. */
-static int read_timers(struct dump *d, struct remote *r, uint64_t scratch,
-	struct process_timers *out, struct err *e)
-{
-	cleanup_free char *path = xasprintf("/proc/%d/timers", d->process->task);
-	cleanup_free char *text = NULL;
-	int64_t result;
-	size_t len;
-
-	out->posix.len = 0;
-	if (read_file(path, &text, &len, e))
-		return -1;
-	for (char *p = strstr(text, "ID: "); p; p = strstr(p, "\nID: ")) {
-		struct image_timer t;
-
-		p += *p == '\n';
-		if (parse_timer(d->process, p, &t, e) || find_clock(d->process, &t, e) ||
-			read_timer(r, scratch, &t, e))
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (add_pending(&p->threads[i], false, out, e))
 			return -1;
-		buf_push(&out->posix, struct image_timer, &t);
-	}
-	for (int i = 0; i < 3; i++) {
-		uint64_t timer[4]; /* struct itimerval: interval, value */
-
-		if (REMOTE_CALL(r, &result, e, SYS_getitimer, i, scratch) ||
-			tracee_read(r->process->mem_fd, scratch, timer, sizeof(timer), e))
-			return -1;
-		if (result < 0)
-			return err_set(e, -result, "cannot read an interval timer");
-		out->interval_us[i] = timer[0] * 1000000 + timer[1];
-		out->value_us[i] = timer[2] * 1000000 + timer[3];
-	}
-	return 0;
-}
-
-/* A timer that has expired has less than nothing left: it has stopped, or begun anew. */
-static bool has_expired(uint64_t before, uint64_t after)
-{
-	return before && (!after || after > before);
-}
-
-/* The signal of one timer: a timer_create(2) timer has a signal of its own in the queue, told
- * by its id; those of setitimer(2) share one with whoever else sends it. */
-static bool is_pending(const struct buf *pending, int signo, const int *timer)
-{
-	for (size_t i = 0; i < buf_count(pending, struct image_pending); i++) {
-		siginfo_t info;
-
-		memcpy(&info, buf_at(pending, struct image_pending, i)->siginfo, sizeof(info));
-		if (info.si_signo == signo &&
-			(!timer || (info.si_code == SI_TIMER && info.si_timerid == *timer)))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Which of two readings goes with the signals that were read in between. A timer that expires
- * between the readings did so before the signals were read if its signal is among them: then
- * what is left after it counts, else what was left before, and it will expire again.
- */
-static void choose_reading(struct process_timers *before, const struct process_timers *after,
-	const struct buf *pending)
-{
-	static const int signals[3] = {SIGALRM, SIGVTALRM, SIGPROF};
-
-	for (size_t i = 0; i < buf_count(&before->posix, struct image_timer); i++) {
-		struct image_timer *t = buf_at(&before->posix, struct image_timer, i);
-		const struct image_timer *later = buf_at(&after->posix, struct image_timer, i);
-
-		if (has_expired(t->value_ns, later->value_ns) &&
-			((t->notify & ~SIGEV_THREAD_ID) == SIGEV_NONE ||
-				is_pending(pending, t->signo, &t->id)))
-			*t = *later;
-	}
-	for (int i = 0; i < 3; i++)
-		if (has_expired(before->value_us[i], after->value_us[i]) &&
-			is_pending(pending, signals[i], NULL))
-			before->value_us[i] = after->value_us[i];
-}
-
-int dump_timers(struct dump *d, struct remote *r, uint64_t scratch, struct process_timers *out,
-	struct err *e)
-{
-	cleanup_buf struct buf pending = {0};
-	struct process_timers after = {0};
-	int failed;
-
-	failed = read_timers(d, r, scratch, out, e) || dump_pending(d, &pending, e) ||
-		 read_timers(d, r, scratch, &after, e);
-	if (!failed)
-		choose_reading(out, &after, &pending);
-	buf_free(&after.posix);
-	if (failed)
-		return -1;
-	image_writer_note(d->writer, IMAGE_NOTE_TIMERS, out->posix.data, out->posix.len);
-	image_writer_note(d->writer, IMAGE_NOTE_PENDING, pending.data, pending.len);
-	return 0;
+	return add_pending(&p->threads[0], true, out, e);
 }

@@ -1,40 +1,13 @@
-#include <errno.h>
+/*
+ * What signals do, and those that wait to be taken, into the plan of a new process. The mask of
+ * a thread is set from outside, with its registers (restore/process_from_outside.c): until then
+ * all signals are blocked.
+ */
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "supervisor/state/restore_plan.h"
-
-/* <linux/prctl.h> of kernel 6.15 */
-#define PR_TIMER_CREATE_RESTORE_IDS     77
-#define PR_TIMER_CREATE_RESTORE_IDS_OFF 0
-#define PR_TIMER_CREATE_RESTORE_IDS_ON  1
-#define PR_TIMER_CREATE_RESTORE_IDS_GET 2
-
-/* Without that prctl, ids are reached by making and deleting timers one after the other. */
-#define TIMER_ID_MAX 4096
-
-/* struct sigevent as the kernel reads it. */
-static uint64_t timer_event(struct restore_plan *p, const struct image_timer *t)
-{
-	struct sigevent event = {0};
-
-	event.sigev_notify = t->notify;
-	event.sigev_signo = t->signo;
-	event.sigev_value.sival_ptr = (void *)t->sigval;
-	event._sigev_un._tid = t->tid;
-	return plan_data(&p->plan, &event, sizeof(event));
-}
-
-static void add_create(struct restore_plan *p, const struct image_timer *t, int id)
-{
-	int32_t wanted = id;
-
-	BATCH_ADD(&p->rest, "make a timer", SYS_timer_create, t->clock, timer_event(p, t),
-		plan_data(&p->plan, &wanted, sizeof(wanted)));
-}
 
 bool restore_signal_is_of_fault(const siginfo_t *info)
 {
@@ -60,93 +33,6 @@ bool restore_signal_is_late(const struct image_pending *pending)
 	       restore_signal_is_of_fault(&info);
 }
 
-bool restore_timer_fires(const struct restore_plan *p, const struct image_timer *t)
-{
-	const struct image_pending *pending;
-	size_t count;
-
-	pending = image_note_array(p->img, IMAGE_NOTE_PENDING, struct image_pending, &count);
-	for (size_t i = 0; i < count; i++)
-		if (t->interval_ns && restore_pending_timer(p, &pending[i]) == t)
-			return true;
-	return false;
-}
-
-const struct image_timer *restore_pending_timer(
-	const struct restore_plan *p, const struct image_pending *pending)
-{
-	const struct image_timer *t;
-	siginfo_t info;
-	size_t count;
-
-	memcpy(&info, pending->siginfo, sizeof(info));
-	t = image_note_array(p->img, IMAGE_NOTE_TIMERS, struct image_timer, &count);
-	for (size_t i = 0; i < count; i++)
-		if (info.si_code == SI_TIMER && info.si_timerid == t[i].id &&
-			info.si_signo == t[i].signo)
-			return &t[i];
-	return NULL;
-}
-
-static bool clock_tells_time(int clock)
-{
-	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME ||
-	       clock == CLOCK_TAI;
-}
-
-static void add_arm(struct restore_plan *p, const struct image_timer *t)
-{
-	bool absolute = clock_tells_time(t->clock);
-	uint64_t value = t->value_ns, its[4];
-
-	if (!value)
-		return;
-	/* Its signal was pending: it fires at once, and counts its overruns from the tick
-	 * before on, as the kernel does until the signal is taken. */
-	if (restore_timer_fires(p, t))
-		value = absolute ? clock_ns(t->clock) + clocks_shift(&p->clocks, t->clock) +
-					   value - t->interval_ns
-				 : 1;
-	else
-		absolute = false;
-	its[0] = t->interval_ns / 1000000000;
-	its[1] = t->interval_ns % 1000000000;
-	its[2] = value / 1000000000;
-	its[3] = value % 1000000000;
-	BATCH_ADD(&p->rest, "arm a timer", SYS_timer_settime, t->id,
-		absolute ? TIMER_ABSTIME : 0, plan_data(&p->plan, its, sizeof(its)), 0);
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-	const struct image_timer *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
-}
-
-/* A process's first timer has id 0, the next 1, and so on. */
-static int add_timers_by_counting(
-	struct restore_plan *p, const struct image_timer *t, size_t count, struct err *e)
-{
-	cleanup_free struct image_timer *sorted = xmalloc(count * sizeof(*sorted));
-	int next = 0;
-
-	memcpy(sorted, t, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), compare_ids);
-	for (size_t i = 0; i < count; i++) {
-		if (sorted[i].id < next || sorted[i].id > TIMER_ID_MAX)
-			return err_set(e, 0, "this kernel cannot make a timer with id %d",
-				sorted[i].id);
-		for (; next < sorted[i].id; next++) {
-			add_create(p, &sorted[i], 0);
-			BATCH_ADD(&p->rest, "delete a timer", SYS_timer_delete, next);
-		}
-		add_create(p, &sorted[i], 0);
-		next++;
-	}
-	return 0;
-}
-
 void restore_plan_signals(struct restore_plan *p)
 {
 	const struct image_sigaction *sa;
@@ -164,27 +50,29 @@ void restore_plan_signals(struct restore_plan *p)
 	}
 }
 
-int restore_plan_timers(struct restore_plan *p, struct err *e)
+void restore_plan_pending(struct restore_plan *p, struct batch_builder *b, int32_t tid)
 {
-	bool by_id = prctl(PR_TIMER_CREATE_RESTORE_IDS, PR_TIMER_CREATE_RESTORE_IDS_GET, 0, 0,
-			     0) >= 0;
-	const struct image_timer *t;
+	const struct image_pending *pending;
 	size_t count;
 
-	t = image_note_array(p->img, IMAGE_NOTE_TIMERS, struct image_timer, &count);
-	if (!count)
-		return 0;
-	if (!by_id && add_timers_by_counting(p, t, count, e))
-		return -1;
-	if (by_id) {
-		BATCH_ADD(&p->rest, "choose timer ids", SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS,
-			PR_TIMER_CREATE_RESTORE_IDS_ON, 0, 0, 0);
-		for (size_t i = 0; i < count; i++)
-			add_create(p, &t[i], t[i].id);
-		BATCH_ADD(&p->rest, "choose timer ids", SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS,
-			PR_TIMER_CREATE_RESTORE_IDS_OFF, 0, 0, 0);
+	pending = image_note_array(p->img, IMAGE_NOTE_PENDING, struct image_pending, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct image_timer *timer;
+		uint64_t info;
+		int signo;
+
+		memcpy(&signo, pending[i].siginfo, sizeof(signo));
+		if (pending[i].tid != tid || restore_signal_is_late(&pending[i]))
+			continue;
+		timer = restore_pending_timer(p, &pending[i]);
+		if (timer && timer->interval_ns)
+			continue;
+		info = plan_data(&p->plan, pending[i].siginfo, sizeof(pending[i].siginfo));
+		if (tid)
+			BATCH_ADD(b, "queue a signal", SYS_rt_tgsigqueueinfo, p->ip->pid, tid,
+				signo, info);
+		else
+			BATCH_ADD(b, "queue a signal", SYS_rt_sigqueueinfo, p->ip->pid, signo,
+				info);
 	}
-	for (size_t i = 0; i < count; i++)
-		add_arm(p, &t[i]);
-	return 0;
 }

@@ -1,11 +1,13 @@
+/*
+ * Threads: registers, signal mask, and what the kernel has registered for each. What a thread
+ * sets for itself by prctl(2) is in thread_settings_dump.c.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "supervisor/state/dump.h"
 #include "supervisor/state/scheduling.h"
-
-#define PENDING_AT_ONCE 16
 
 /* More than any XSAVE area so far (AMX: 11 KiB). */
 #define XSTATE_ROOM 65536
@@ -40,51 +42,6 @@ static int read_registrations(struct thread *t, struct image_thread *it, struct 
 	it->rseq_signature = t->rseq.signature;
 	it->rseq_flags = t->rseq.flags;
 	return 0;
-}
-
-/* To find one, the kernel counts through those before it (ptrace_peek_siginfo()): of ten times
- * as many, all take a hundred times as long. */
-#define PENDING_PATIENCE_NS 5000000000ull
-
-static int add_pending(struct thread *t, bool shared, struct buf *out, struct err *e)
-{
-	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + PENDING_PATIENCE_NS;
-	siginfo_t info[PENDING_AT_ONCE];
-	uint64_t at = 0;
-	int n;
-
-	while ((n = tracee_pending(&t->tracee, shared, at, info, PENDING_AT_ONCE, e)) > 0) {
-		for (int i = 0; i < n; i++) {
-			struct image_pending p = {.tid = shared ? 0 : t->vtid};
-
-			/* A process that is to be stopped comes back stopped. */
-			if (info[i].si_signo == SIGSTOP)
-				continue;
-			_Static_assert(sizeof(info[i]) == sizeof(p.siginfo), "siginfo");
-			memcpy(p.siginfo, &info[i], sizeof(p.siginfo));
-			buf_push(out, struct image_pending, &p);
-		}
-		at += n;
-		if (clock_ns(CLOCK_MONOTONIC) > deadline)
-			return err_set(e, 0,
-				"more signals are queued for process %d than the kernel shows "
-				"in "
-				"%llu seconds, which is for how long it would stand still (the "
-				"first %llu were read): let it take them first",
-				t->tracee.pid, PENDING_PATIENCE_NS / 1000000000,
-				(unsigned long long)at);
-	}
-	return n;
-}
-
-int dump_pending(struct dump *d, struct buf *out, struct err *e)
-{
-	struct process *p = d->process;
-
-	for (size_t i = 0; i < p->thread_count; i++)
-		if (add_pending(&p->threads[i], false, out, e))
-			return -1;
-	return add_pending(&p->threads[0], true, out, e);
 }
 
 /* A restartable sequence that the thread was stopped in: it goes on from the abort handler,

@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "supervisor/socket/packet_block.h"
+#include "supervisor/socket/connection_block.h"
 #include "tools/inspect/contents.h"
 #include "tools/inspect/gpu.h"
 #include "tools/inspect/names.h"
@@ -159,7 +159,7 @@ static void chain_text(const struct checkpoint *c, struct buf *out)
 /* Whether these are locked just now is for nft(8) to say. */
 static void kept_text(const struct checkpoint *c, struct buf *out)
 {
-	cleanup_free char *table = packet_block_name(c->info->job_id);
+	cleanup_free char *table = connection_block_name(c->info->job_id);
 	size_t count = COUNT(c->job, IMAGE_NOTE_TCP, struct image_tcp);
 
 	if (count)
@@ -335,7 +335,7 @@ static void sizes_json(const struct tally *t, struct json *j)
 
 static void kept_json(const struct checkpoint *c, struct json *j)
 {
-	cleanup_free char *table = packet_block_name(c->info->job_id);
+	cleanup_free char *table = connection_block_name(c->info->job_id);
 	size_t count = COUNT(c->job, IMAGE_NOTE_TCP, struct image_tcp);
 
 	json_number(j, "kept_connections", count);

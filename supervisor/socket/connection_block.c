@@ -1,5 +1,5 @@
 /*
- * A lock is, as nft(8) shows it:
+ * A block is, as nft(8) shows it:
  *
  *	table inet trecr-... {
  *		set ip4 { type ipv4_addr . inet_service . ipv4_addr . inet_service; }
@@ -24,7 +24,7 @@
  * translation and before connections are tracked, what comes in behind it (enum
  * nf_ip_hook_priorities).
  */
-#include "supervisor/socket/packet_block.h"
+#include "supervisor/socket/connection_block.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -77,7 +77,7 @@ static uint32_t key_size(const struct family *f)
 	return 2 * (f->address_size + PORT_ROOM);
 }
 
-char *packet_block_name(const uint8_t job_id[16])
+char *connection_block_name(const uint8_t job_id[16])
 {
 	cleanup_buf struct buf name = {0};
 
@@ -352,7 +352,7 @@ static int fail(int code, struct err *e)
 	}
 }
 
-int packet_block_begin(struct packet_block *l, const char *name, struct err *e)
+int connection_block_begin(struct connection_block *l, const char *name, struct err *e)
 {
 	struct batch *b;
 	int code;
@@ -376,9 +376,9 @@ int packet_block_begin(struct packet_block *l, const char *name, struct err *e)
 	code = commit_and_free(l->netlink, b);
 	if (!code)
 		return 0;
-	packet_block_end(l);
+	connection_block_end(l);
 	if (name)
-		(void)packet_block_remove(name, NULL); /* it may be there all the same */
+		(void)connection_block_remove(name, NULL); /* it may be there all the same */
 	return fail(code, e);
 }
 
@@ -406,8 +406,8 @@ static const struct family *take_end(const uint8_t *name, struct buf *out)
 	return &families[in.sin_family == AF_INET6 && !mapped];
 }
 
-int packet_block_add(
-	struct packet_block *l, const uint8_t *name, const uint8_t *peer, struct err *e)
+int connection_block_add(
+	struct connection_block *l, const uint8_t *name, const uint8_t *peer, struct err *e)
 {
 	cleanup_buf struct buf key = {0};
 	const struct family *f = take_end(name, &key);
@@ -431,12 +431,12 @@ int packet_block_add(
 /* A packet is taken from the filter to its socket inside one read-side section of RCU
  * (ip_local_deliver_finish() and its callers), and this waits for all that have begun
  * (kernel/sched/membarrier.c). Where it is not to be had (nohz_full=), nothing else is. */
-void packet_block_settle(void)
+void connection_block_settle(void)
 {
 	(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
-void packet_block_end(struct packet_block *l)
+void connection_block_end(struct connection_block *l)
 {
 	if (l->netlink)
 		(void)mnl_socket_close(
@@ -446,7 +446,7 @@ void packet_block_end(struct packet_block *l)
 	l->table = NULL;
 }
 
-int packet_block_remove(const char *name, struct err *e)
+int connection_block_remove(const char *name, struct err *e)
 {
 	struct mnl_socket *netlink = open_netlink();
 	int code = errno;

@@ -1,4 +1,4 @@
-#include "supervisor/restore/child.h"
+#include "supervisor/restore/child_before_exec.h"
 
 #include <dirent.h>
 #include <errno.h>

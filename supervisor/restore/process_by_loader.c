@@ -385,6 +385,7 @@ static int prepare_plan(struct restore_one *r)
 	r->plan.c = r->c;
 	r->plan.index = r->index;
 	r->plan.img = r->img;
+	r->plan.ip = r->ip;
 	r->plan.fds = r->fds;
 	r->plan.stays = r->stays;
 	r->plan.trial = r->o->trial;

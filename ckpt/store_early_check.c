@@ -1,4 +1,4 @@
-#include "ckpt/store_outlook.h"
+#include "ckpt/store_early_check.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,9 @@
 #include "ckpt/trust.h"
 #include "lib/util.h"
 
-static enum store_outlook bad(int failed)
+static enum store_early_check bad(int failed)
 {
-	return failed ? STORE_OUTLOOK_BAD : STORE_OUTLOOK_GOOD;
+	return failed ? STORE_EARLY_BAD : STORE_EARLY_GOOD;
 }
 
 static int check_writable(int fd, const char *dir, struct err *e)
@@ -34,20 +34,20 @@ static int check_links(int fd, const char *dir, struct err *e)
 	return unlinkat(fd, name, 0) ? err_set(e, errno, "cannot remove %s/%s", dir, name) : 0;
 }
 
-static enum store_outlook look_at_room(int fd, const char *dir, struct err *e)
+static enum store_early_check look_at_room(int fd, const char *dir, struct err *e)
 {
 	struct statvfs fs;
 
 	/* Some file systems have no fixed size, or number of files, and say 0 of 0. */
 	if (fstatvfs(fd, &fs) ||
 		((fs.f_bavail || !fs.f_blocks) && (fs.f_favail || !fs.f_files)))
-		return STORE_OUTLOOK_GOOD;
+		return STORE_EARLY_GOOD;
 	err_set(e, ENOSPC, "cannot write into %s", dir);
-	return STORE_OUTLOOK_DOUBTFUL;
+	return STORE_EARLY_DOUBTFUL;
 }
 
 /* One that is to be made: in what is there above it? */
-static enum store_outlook look_above(const char *dir, struct err *e)
+static enum store_early_check look_above(const char *dir, struct err *e)
 {
 	cleanup_free char *parent = xstrdup(dir);
 	cleanup_fd int fd = -1;
@@ -56,19 +56,19 @@ static enum store_outlook look_above(const char *dir, struct err *e)
 	while ((slash = strrchr(parent, '/')) && slash > parent && !slash[1])
 		*slash = 0;
 	if (!slash)
-		return STORE_OUTLOOK_GOOD; /* no absolute path: not ours to know */
+		return STORE_EARLY_GOOD; /* no absolute path: not ours to know */
 	slash[slash == parent] = 0;
 	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		err_set(e, errno, "cannot create %s, as %s cannot be opened", dir, parent);
-		return errno == ENOENT ? STORE_OUTLOOK_DOUBTFUL : STORE_OUTLOOK_BAD;
+		return errno == ENOENT ? STORE_EARLY_DOUBTFUL : STORE_EARLY_BAD;
 	}
 	if (check_writable(fd, parent, e))
-		return STORE_OUTLOOK_BAD;
+		return STORE_EARLY_BAD;
 	return look_at_room(fd, parent, e);
 }
 
-enum store_outlook store_outlook(const char *dir, struct err *e)
+enum store_early_check store_early_check(const char *dir, struct err *e)
 {
 	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -78,6 +78,6 @@ enum store_outlook store_outlook(const char *dir, struct err *e)
 		return bad(err_set(e, errno, "cannot open %s", dir));
 	if (trust_check_parent(fd, dir, e) || check_writable(fd, dir, e) ||
 		check_links(fd, dir, e))
-		return STORE_OUTLOOK_BAD;
+		return STORE_EARLY_BAD;
 	return look_at_room(fd, dir, e);
 }

@@ -1,12 +1,12 @@
 /*
- * restore/child.h - the last part of what a process of a restart does by itself: working
- * directory, umask, its descriptors; then it executes the program's file, so that
+ * restore/child_before_exec.h - the last part of what a process of a restart does by itself:
+ * working directory, umask, its descriptors; then it executes the program's file, so that
  * /proc/self/exe is right, and never runs an instruction of it. One that may not execute
  * anything (birth_order.h) stops where it is, and gets its memory and its executed file in
  * place.
  */
-#ifndef SUPERVISOR_RESTORE_CHILD_H
-#define SUPERVISOR_RESTORE_CHILD_H
+#ifndef SUPERVISOR_RESTORE_CHILD_BEFORE_EXEC_H
+#define SUPERVISOR_RESTORE_CHILD_BEFORE_EXEC_H
 
 #include <stdbool.h>
 

@@ -55,7 +55,7 @@ static int read_directory(
 	if (!target)
 		return -1;
 	/* A thread makes its own by their names (add_directories() in
-	 * restore/process_restore.c). */
+	 * state/threads_restore.c). */
 	if (stat(path, &is) || !is.st_nlink)
 		return err_set(e, 0,
 			"the %s directory of thread %d of process %d (%s), which is the "
