@@ -117,6 +117,12 @@ check_layers() {
 	mk/layers.py check || finding "folders: see above"
 }
 
+# A function that is no part of an interface is not in one.
+check_own_functions() {
+	# shellcheck disable=SC2086
+	mk/own_functions.py $code || finding "functions: see above"
+}
+
 # A victim that no test starts proves nothing.
 check_victims() {
 	mk/victims.py || finding "victims: see above"
@@ -156,6 +162,7 @@ check_static
 check_headers
 check_scripts
 check_layers
+check_own_functions
 check_victims
 check_habits
 [ $found -eq 0 ] && echo "lint: nothing found"

@@ -57,8 +57,6 @@ int cuda_make_managed(const struct memory_managed *m);
 /* To its streams, when these have been made again. */
 int cuda_attach_managed(const struct cuda_state *s);
 
-/* The context on @device that is there before all others of it; NULL: none. */
-void *cuda_first_context(const struct cuda_state *s, unsigned device);
 /* Make a context on @device current: the first, which is there before all others of it. */
 int cuda_push_context(unsigned device);
 

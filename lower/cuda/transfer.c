@@ -48,7 +48,8 @@ static int make_staging(void)
 	return 0;
 }
 
-void *cuda_first_context(const struct cuda_state *s, unsigned device)
+/* The context on @device that is there before all others of it; NULL: none. */
+static void *cuda_first_context(const struct cuda_state *s, unsigned device)
 {
 	const struct object *o = s ? s->objects : NULL;
 

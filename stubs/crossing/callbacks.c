@@ -44,21 +44,6 @@ HIDDEN void *callbacks_thunk(void *function)
 		function, crossing_callback_functions, CALLBACKS, crossing_callback_thunks);
 }
 
-void *crossing_callback_pointer(void *function)
-{
-	void *thunk;
-
-	if (!function || crossing_callback_function(function) != function)
-		return function;
-	thunk = callbacks_thunk(function);
-	if (!thunk || callbacks_start_helper() < 0) {
-		/* The driver must not get a pointer that it would call on the wrong storage. */
-		raw_complain("too many different callbacks");
-		__builtin_trap();
-	}
-	return thunk;
-}
-
 void *crossing_callback_function(void *pointer)
 {
 	uintptr_t offset = (char *)pointer - crossing_callback_thunks;
@@ -71,14 +56,6 @@ void *crossing_callback_function(void *pointer)
 void *crossing_function(void *real)
 {
 	return thunk_for(real, crossing_function_targets, FUNCTIONS, crossing_function_thunks);
-}
-
-/* For crossing_callback: the callback argument of a call on its way down. */
-HIDDEN void crossing_exchange(void **argument);
-
-HIDDEN void crossing_exchange(void **argument)
-{
-	*argument = crossing_callback_pointer(*argument);
 }
 
 /* ---- the helper thread ---- */
@@ -125,7 +102,7 @@ static void *help(void *argument)
 }
 
 /* The helper takes no signals: the program does not know of it. */
-HIDDEN int callbacks_start_helper(void)
+static int callbacks_start_helper(void)
 {
 	struct process *p = process_get();
 	sigset_t all, old;
@@ -143,4 +120,29 @@ HIDDEN int callbacks_start_helper(void)
 	if (!r)
 		pthread_detach(thread);
 	return r ? -1 : 0;
+}
+
+/* ---- callbacks on their way down ---- */
+
+void *crossing_callback_pointer(void *function)
+{
+	void *thunk;
+
+	if (!function || crossing_callback_function(function) != function)
+		return function;
+	thunk = callbacks_thunk(function);
+	if (!thunk || callbacks_start_helper() < 0) {
+		/* The driver must not get a pointer that it would call on the wrong storage. */
+		raw_complain("too many different callbacks");
+		__builtin_trap();
+	}
+	return thunk;
+}
+
+/* For crossing_callback: the callback argument of a call on its way down. */
+HIDDEN void crossing_exchange(void **argument);
+
+HIDDEN void crossing_exchange(void **argument)
+{
+	*argument = crossing_callback_pointer(*argument);
 }

@@ -79,7 +79,6 @@ HIDDEN void signals_restore(uint64_t mask);
 /* Take over the program's handlers, now and later. 0 or -1. */
 HIDDEN int signals_take_over(void);
 
-HIDDEN int callbacks_start_helper(void);
 /* @function as lower code may call it on threads of the upper half only; NULL: no more room. */
 HIDDEN void *callbacks_thunk(void *function);
 

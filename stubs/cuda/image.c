@@ -41,7 +41,7 @@ static uint64_t elf_size(const Elf64_Ehdr *e)
 	return end;
 }
 
-STUB_HIDDEN uint64_t image_size(const void *image)
+static uint64_t image_size(const void *image)
 {
 	const struct fatbin *f = image;
 

@@ -86,7 +86,8 @@ static int open_part(struct memory_state *s, uint32_t device)
 	return mmu_open(&s->mmu, &memory_driver, device, cache_of(device));
 }
 
-int memory_open(struct memory_state *s, uint32_t device)
+/* Part @device of the allocator, ready to be used. 0 or an error. */
+static int memory_open(struct memory_state *s, uint32_t device)
 {
 	return s->mmu.devices[device].ready ? 0 : open_part(s, device);
 }
@@ -160,7 +161,9 @@ int memory_context(void **context, int *device)
 	return r;
 }
 
-int memory_synchronise(void *context)
+/* Wait until nothing uses memory of @context (NULL: the current one) any more, as cuMemFree
+ * does. */
+static int memory_synchronise(void *context)
 {
 	void *current = NULL;
 	int r = real_cuCtxGetCurrent(&current);

@@ -28,16 +28,9 @@ extern STUB_HIDDEN const struct mmu_driver memory_driver;
 STUB_HIDDEN struct memory_state *memory_lock(int make);
 STUB_HIDDEN void memory_unlock(struct memory_state *s);
 
-/* Part @device of the allocator, ready to be used. 0 or an error. */
-STUB_HIDDEN int memory_open(struct memory_state *s, uint32_t device);
-
 /* The calling thread's context and its device. An error as the driver would give it to an
  * allocation now: no context, a context in ruins, or streams being captured. */
 STUB_HIDDEN int memory_context(void **context, int *device);
-
-/* Wait until nothing uses memory of @context (NULL: the current one) any more, as cuMemFree
- * does. */
-STUB_HIDDEN int memory_synchronise(void *context);
 
 /* @size bytes on part @device for @context. Also takes what streams have given back. */
 STUB_HIDDEN int memory_new(struct memory_state *s, uint32_t device, uint64_t size,

@@ -104,9 +104,8 @@ STUB_HIDDEN void options_filter(const struct call_info *info, uint64_t *argument
 STUB_HIDDEN uint64_t options_bytes(unsigned index, const uint64_t *arguments);
 STUB_HIDDEN void options_copy(unsigned index, const uint64_t *arguments, void *to);
 
-/* image.c. A program for the device: its size, and of what must be kept of it when it is handed
- * to the driver (0: it stays where it is), and that copied. */
-STUB_HIDDEN uint64_t image_size(const void *image);
+/* image.c. A program for the device: the bytes of it that must be kept when it is handed to the
+ * driver (0: it stays where it is), and a copy of them. */
 STUB_HIDDEN uint64_t image_bytes(const void *image);
 STUB_HIDDEN void image_copy(void *to, const void *image);
 #define FATBIN_WRAPPER 0x466243b1

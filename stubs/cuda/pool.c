@@ -350,7 +350,8 @@ static int ask(void *stream, int *capturing)
 	return r == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ? 0 : r;
 }
 
-int pool_alloc(uint64_t *address, size_t size, struct memory_pool *pool, void *stream)
+/* @pool: NULL: the one of the stream's device. */
+static int pool_alloc(uint64_t *address, size_t size, struct memory_pool *pool, void *stream)
 {
 	struct memory_state *s;
 	void *context = NULL;

@@ -11,9 +11,6 @@ STUB_HIDDEN void pool_release(struct memory_state *s, struct memory_pool *pool);
 /* The one that allocations on @device come from. 0 or an error. */
 STUB_HIDDEN int pool_current(
 	struct memory_state *s, uint32_t device, struct memory_pool **pool);
-/* @pool: NULL: the one of the stream's device. */
-STUB_HIDDEN int pool_alloc(
-	uint64_t *address, size_t size, struct memory_pool *pool, void *stream);
 
 /* CUmemLocation */
 struct location {

@@ -34,7 +34,8 @@
 /* Of a watch that is to see nothing: what it is on is moved only where that is wanted. */
 #define QUIET IN_MOVE_SELF
 
-uint64_t inotify_queue_limit(void)
+/* How many events a queue may hold. */
+static uint64_t inotify_queue_limit(void)
 {
 	cleanup_free char *text = NULL;
 	size_t len;

@@ -12,9 +12,6 @@
 
 #include "supervisor/fd/kinds.h"
 
-/* How many events a queue may hold. */
-uint64_t inotify_queue_limit(void);
-
 /* Let the next watch have number @wd (Linux 4.18). */
 void inotify_set_next(int fd, int wd);
 

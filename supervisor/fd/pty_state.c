@@ -53,7 +53,8 @@ int pty_open_slave(int master, int flags)
 	return fd;
 }
 
-bool pty_is_deserted(int master)
+/* Whether the slave was opened once and has been closed by all. */
+static bool pty_is_deserted(int master)
 {
 	struct pollfd p = {.fd = master, .events = POLLIN};
 
@@ -190,7 +191,8 @@ int pty_save(int master, int slave, struct image_pty *state, struct buf *bytes, 
 
 /* ---- restart ---- */
 
-uint64_t pty_bytes(const struct image_pty *state)
+/* The size of what follows @state in the image. */
+static uint64_t pty_bytes(const struct image_pty *state)
 {
 	return state->line_count * sizeof(struct image_pty_line) + (uint64_t)state->input +
 	       state->output;

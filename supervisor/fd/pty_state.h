@@ -23,18 +23,12 @@ int pty_index_of_master(int fd);
 /* Open the other end of @master; open(2)'s @flags. -1 with errno. */
 int pty_open_slave(int master, int flags);
 
-/* Whether the slave was opened once and has been closed by all. */
-bool pty_is_deserted(int master);
-
 /*
  * Fill @state and @bytes (what follows it in the image) from @master and @slave, one of the
  * program's own or -1 when it has none. What was under way is put back, also when we are killed
  * meanwhile. Errors are reasons only.
  */
 int pty_save(int master, int slave, struct image_pty *state, struct buf *bytes, struct err *e);
-
-/* The size of what follows @state in the image. */
-uint64_t pty_bytes(const struct image_pty *state);
 
 /* Give @master and @slave (-1: it has never been opened) what was saved. */
 int pty_load(int master, int slave, const struct image_pty *state, const struct buf *bytes,

@@ -34,7 +34,8 @@ static const struct {
 	{AF_KCM, "AF_KCM"},
 };
 
-const char *socket_family_name(int family)
+/* "AF_PACKET" */
+static const char *socket_family_name(int family)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
 		if (families[i].family == family)

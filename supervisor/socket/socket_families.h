@@ -31,9 +31,6 @@ int socket_refuse(int fd, struct err *e);
  * at the same address, to which of which they come is the kernel's choice (SO_REUSEPORT). */
 uint32_t socket_waiting_at(const struct image_socket *s, size_t count, size_t listener);
 
-/* "AF_PACKET" */
-const char *socket_family_name(int family);
-
 /* Whether the name of a UNIX socket leads to a file. */
 bool socket_name_is_file(const uint8_t *name, uint32_t size);
 /* The path in it, the caller's to free. */

@@ -37,7 +37,8 @@ uint32_t socket_dump_find(const struct fd_dump *d, uint64_t inode)
 	return 0;
 }
 
-const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *k)
+/* What an error is about. */
+static const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *k)
 {
 	return fd_object_at(d, k->object)->text;
 }

@@ -38,9 +38,6 @@ uint32_t socket_dump_count(const struct fd_dump *d);
 /* The number of the one with this inode, 0 when there is none. */
 uint32_t socket_dump_find(const struct fd_dump *d, uint64_t inode);
 
-/* What an error is about. */
-const char *socket_dump_text(const struct fd_dump *d, const struct socket_dump *k);
-
 /* When all descriptors are known: look at all sockets, also at those in messages. */
 int socket_dump_all(struct fd_dump *d, struct err *e);
 /* After it: the notes. @description: the description that has socket @number. */

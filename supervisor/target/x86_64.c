@@ -79,6 +79,32 @@ static void emit_registers(struct code *c, const struct user_regs_struct *r)
 	emit_mov64(c, 0x49, 0xbb, r->r11);
 }
 
+/* Let the thread enter its interrupted system call again from the start. */
+static void rewind_syscall(struct user_regs_struct *regs)
+{
+	regs->rip -= 2; /* the length of `syscall` */
+	regs->rax = regs->orig_rax;
+	regs->orig_rax = -1;
+}
+
+/* Turn what the kernel would do from @regs on the way out of a stop into plain registers. */
+static void apply_restart(struct user_regs_struct *regs)
+{
+	if (!x86_64_in_syscall(regs))
+		return;
+	switch (-(int64_t)regs->rax) {
+	case ERESTARTSYS:
+	case ERESTARTNOINTR:
+	case ERESTARTNOHAND:
+		rewind_syscall(regs);
+		break;
+	case ERESTART_RESTARTBLOCK:
+		rewind_syscall(regs);
+		regs->rax = SYS_restart_syscall;
+		break;
+	}
+}
+
 void x86_64_cave(uint8_t code[CAVE_SIZE], const struct cave_home *home)
 {
 	struct code c = {code, code + CAVE_SIZE};
@@ -87,7 +113,7 @@ void x86_64_cave(uint8_t code[CAVE_SIZE], const struct cave_home *home)
 	int32_t distance;
 
 	memset(code, 0, CAVE_SIZE);
-	x86_64_apply_restart(&regs);
+	apply_restart(&regs);
 	emit_syscall(&c);
 	displacement = emit_set_sigmask(&c);
 	emit_unmap(&c, home->scratch, home->scratch_size);
@@ -215,30 +241,6 @@ uint64_t x86_64_syscall_arg(const struct user_regs_struct *regs, int i)
 void x86_64_set_syscall_arg(struct user_regs_struct *regs, int i, uint64_t value)
 {
 	*arg_register(regs, i) = value;
-}
-
-void x86_64_rewind(struct user_regs_struct *regs)
-{
-	regs->rip -= 2; /* the length of `syscall` */
-	regs->rax = regs->orig_rax;
-	regs->orig_rax = -1;
-}
-
-void x86_64_apply_restart(struct user_regs_struct *regs)
-{
-	if (!x86_64_in_syscall(regs))
-		return;
-	switch (-(int64_t)regs->rax) {
-	case ERESTARTSYS:
-	case ERESTARTNOINTR:
-	case ERESTARTNOHAND:
-		x86_64_rewind(regs);
-		break;
-	case ERESTART_RESTARTBLOCK:
-		x86_64_rewind(regs);
-		regs->rax = SYS_restart_syscall;
-		break;
-	}
 }
 
 uint64_t x86_64_stack(const struct user_regs_struct *regs)

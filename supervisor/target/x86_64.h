@@ -53,10 +53,6 @@ long x86_64_syscall_number(const struct user_regs_struct *regs);
 void x86_64_set_syscall_number(struct user_regs_struct *regs, long nr);
 uint64_t x86_64_syscall_arg(const struct user_regs_struct *regs, int i);
 void x86_64_set_syscall_arg(struct user_regs_struct *regs, int i, uint64_t value);
-/* Let the thread enter its interrupted system call again from the start. */
-void x86_64_rewind(struct user_regs_struct *regs);
-/* Turn what the kernel would do from @regs on the way out of a stop into plain registers. */
-void x86_64_apply_restart(struct user_regs_struct *regs);
 uint64_t x86_64_stack(const struct user_regs_struct *regs);
 uint64_t x86_64_pc(const struct user_regs_struct *regs);
 void x86_64_set_pc(struct user_regs_struct *regs, uint64_t pc);

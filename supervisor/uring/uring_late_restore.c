@@ -337,7 +337,7 @@ static int bring_back(struct return_of_ring *r)
 
 /* ---- the rings of a process: one that others have as well is the first one's ---- */
 
-struct thread *restore_ring_thread(struct return_of_ring *r, int32_t tid)
+static struct thread *restore_ring_thread(struct return_of_ring *r, int32_t tid)
 {
 	for (size_t i = 0; i < r->one->thread_count; i++)
 		if (r->one->threads[i].tid == tid)

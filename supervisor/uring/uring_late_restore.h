@@ -31,8 +31,6 @@ struct return_of_ring {
  * thread when that is of another process. */
 int restore_each_ring(struct restore_one *one, int (*act)(struct return_of_ring *r));
 
-struct thread *restore_ring_thread(struct return_of_ring *r, int32_t tid);
-
 /* In a bracket of its thread: make the ring accessible from here. The caller releases it, also
  * after a failure. */
 int restore_ring_map(struct return_of_ring *r);

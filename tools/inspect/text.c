@@ -29,7 +29,8 @@ static size_t plain_length(const uint8_t *p)
 	return 0;
 }
 
-void text_escape(struct buf *out, const char *s)
+/* Append @s, escaped. */
+static void text_escape(struct buf *out, const char *s)
 {
 	const uint8_t *p = (const uint8_t *)s;
 

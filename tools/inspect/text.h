@@ -9,9 +9,6 @@
 
 #include "lib/util.h"
 
-/* Append @s, escaped. */
-void text_escape(struct buf *out, const char *s);
-
 /* Append the formatted text, escaped as a whole, and a newline. */
 void text_line(struct buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
