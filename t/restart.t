@@ -25,6 +25,13 @@ for i in 1 2 3; do
 	is "$status" 0 "the same checkpoint once more ($i)"
 done
 
+arena stages
+launch "$victim/idle" && freeze_away
+restart_here -v
+finish
+is "$(sed -n 's/^trecr-restart: process [0-9]* (idle): //p' restart.err | tr '\n' ' ')" \
+	"made placed executed mapped threads registers let go " "-v tells how far a process has come" || explain
+
 arena exits
 launch "$victim/idle" && freeze_away
 restart_here

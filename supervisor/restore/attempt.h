@@ -44,6 +44,17 @@ static inline void restore_notice(const struct restore *r, const char *line)
 		r->o->notice(line);
 }
 
+/* ---- restore_check.c ---- */
+
+/* Fill r->processes and r->birth; the rest is the caller's. */
+int restore_look_at_image(struct restore *r);
+/* Whether all is here that it needs. @alive: the program of the image is there, and is not to
+ * notice. */
+int restore_check_before(struct restore *r, bool alive);
+void restore_release(struct restore *r);
+/* For restore_options.notice. */
+void restore_say_nothing(const char *line);
+
 /* ---- await_births.c ---- */
 
 /* Until all processes have been made, and stand before the first instructions of the files that

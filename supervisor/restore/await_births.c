@@ -9,6 +9,7 @@
 #include "lib/procfs.h"
 #include "supervisor/restore/attempt.h"
 #include "supervisor/restore/failed_restart.h"
+#include "supervisor/restore/restore_stage.h"
 #include "supervisor/start/spawn.h"
 
 /* A process that has reported for the first time: whose is it to be? */
@@ -24,6 +25,7 @@ static struct restore_one *welcome(struct restore *r, pid_t tid)
 		if (one->process.vpid != vpid || one->process.pid)
 			continue;
 		one->process.pid = one->process.task = t->pid = t->tid = tid;
+		restore_advance(one, RESTORE_MADE);
 		return one;
 	}
 	return NULL;
@@ -97,7 +99,8 @@ static int attend(struct restore *r, struct tracee *t, const struct tracee_repor
 	if (one &&
 		(one->stays ? report->event == TRACEE_EVENT_SIGNAL && report->signal == SIGTRAP
 			    : report->event == TRACEE_EVENT_EXEC)) {
-		one->executed = true;
+		restore_advance(one, RESTORE_PLACED);
+		restore_advance(one, RESTORE_EXECUTED);
 		r->unborn--;
 		return 0;
 	}
@@ -110,6 +113,22 @@ static int attend(struct restore *r, struct tracee *t, const struct tracee_repor
 	return 0;
 }
 
+static int not_ready(const struct restore *r)
+{
+	size_t i = 0;
+
+	while (i < r->count && r->processes[i].stage >= RESTORE_EXECUTED)
+		i++;
+	if (i == r->count)
+		return err_set(r->e, 0, "a helper did not end within a minute");
+	return err_set(r->e, 0,
+		"the new process %d (%s) was not ready within a minute, and has not come "
+		"further "
+		"than stage %s (is the machine overloaded?)",
+		r->processes[i].process.vpid, r->processes[i].process.comm,
+		restore_stage_name(restore_stage_of(&r->processes[i])));
+}
+
 int restore_await_births(struct restore *r)
 {
 	struct tracee *root = &r->processes[0].process.threads[0].tracee;
@@ -119,6 +138,7 @@ int restore_await_births(struct restore *r)
 	root->is_child = !r->s->init;
 	if (tracee_seize(root, true, r->e) || spawn_release(r->s, r->e))
 		return -1;
+	restore_advance(&r->processes[0], RESTORE_MADE);
 	while (r->unborn || r->dying) {
 		uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS;
 		struct tracee_report report;
@@ -127,9 +147,7 @@ int restore_await_births(struct restore *r)
 		if (tracee_wait_any(&t, deadline, &report, r->e))
 			return -1;
 		if (report.event == TRACEE_EVENT_NONE)
-			return err_set(r->e, 0,
-				"the new process was not ready within a minute (is the machine "
-				"overloaded?)");
+			return not_ready(r);
 		if (attend(r, &t, &report))
 			return -1;
 	}

@@ -423,6 +423,7 @@ static int become(struct birth *b, size_t node, int *error_fd, struct err *e)
 		if (restore_child_place(b->children, node, b->fds, error_fd, e))
 			return -1;
 	}
+	child->fds->placed = true;
 	if (!child->stays)
 		return restore_child_exec(child, e);
 	if (restore_child_prepare_stop(child, follows, e))

@@ -44,8 +44,8 @@ bool restore_killed(
 
 		/* Behind its execve(2) it does not end by itself: gone, it has been killed and
 		 * waited for. */
-		if (!one->process.pid ||
-			!(was_killed(one->process.pid, &gone) || (gone && one->executed)))
+		if (!one->process.pid || !(was_killed(one->process.pid, &gone) ||
+						 (gone && one->stage >= RESTORE_EXECUTED)))
 			continue;
 		blame(one, e);
 		return true;

@@ -417,12 +417,15 @@ static int join_memory(struct restore_one *r)
 					  : 0;
 }
 
-int restore_one_run(struct restore_one *r)
+int restore_one_map(struct restore_one *r)
 {
 	if (finish_exec(r) || prepare_plan(r) || restore_plan_make(&r->plan, r->e))
 		return -1;
-	if ((r->memory ? join_memory(r) : make_memory(r)) || clear_rseq(r))
-		return -1;
+	return (r->memory ? join_memory(r) : make_memory(r)) || clear_rseq(r) ? -1 : 0;
+}
+
+int restore_one_threads(struct restore_one *r)
+{
 	if (restore_one_changes_user(r))
 		restore_limits_set(r);
 	return make_threads(r) || wait_threads(r) ? -1 : 0;

@@ -1,14 +1,18 @@
 /*
- * The way of a restart:
+ * The way of a restart. At the end of this file restore_start() makes attempts; attempt() has
+ * the first process made; restore_all() takes all through the stages (enum restore_stage). The
+ * parts, in order:
  *
- *	the new processes are made, one by another, as they were; they set up their descriptors
- *	  and execute their programs' files	restore/birth.c, restore/child_before_exec.c
- *	they are stopped before those files' first instructions; then for one after the other:
- *	  the loader and the plan are written into the window	state/restore_plan.h
- *	  first batch: the address space, filled and compared with the image's hashes
- *	  second batch: the rest of the process, its threads
- *	  registers, the window unmapped
- *	interrupted calls are entered again; all let go
+ *	restore_check.c		before all: what the image says; is all here that it needs?
+ *	birth.c			in the new processes: they make each other, as they were
+ *	child_before_exec.c	each sets up its descriptors, and executes its program's file
+ *	await_births.c		the supervisor waits until all are stopped before that file's
+ *				first instruction
+ *	restore_plan.c		it plans what the loader is to do in each
+ *	process_by_loader.c	the loader acts: the address space, filled and compared with
+ *				the image's hashes; then all the rest, and the threads
+ *	process_from_outside.c	the supervisor acts: registers, masks, what comes last; the
+ *				loader is unmapped
  *
  * The tracees die with the supervisor until the very end: a half-restored program never runs.
  */
@@ -26,142 +30,18 @@
 #include "lib/procfs.h"
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/fd/shm_file.h"
-#include "supervisor/memory/mapped_files.h"
 #include "supervisor/restore/attempt.h"
 #include "supervisor/restore/failed_restart.h"
 #include "supervisor/restore/job_stops.h"
-#include "supervisor/restore/release_choice.h"
 #include "supervisor/restore/restore_limits.h"
+#include "supervisor/restore/restore_stage.h"
 #include "supervisor/restore/running_already.h"
 #include "supervisor/split/lower_restore.h"
 #include "supervisor/start/spawn.h"
 #include "supervisor/start/terminal.h"
-#include "supervisor/state/cpu.h"
 #include "supervisor/state/restore_one.h"
 #include "supervisor/syscall/restart.h"
 #include "supervisor/sysv/sysv.h"
-
-/* ---- before anything is made ---- */
-
-/* Where a component lies in an XSAVE area is the processor's choice; with the same ones and
- * another size, it is another one. */
-static int check_xsave(const struct restore *r)
-{
-	uint32_t words[CPU_WORDS];
-	uint64_t xfeatures;
-
-	cpu_features(words, &xfeatures);
-	if (xfeatures != r->c->info->xfeatures || cpu_xsave_size() == r->c->info->xsave_size)
-		return 0;
-	return err_set(r->e, 0,
-		"this processor keeps its vector registers in another layout than where the "
-		"program ran");
-}
-
-/* Which processes have one memory in common. */
-static void find_memory(struct restore *r, size_t i)
-{
-	struct restore_one *one = &r->processes[i];
-	size_t keeper = checkpoint_keeper(r->c, i, IMAGE_SHARED_MEMORY);
-
-	one->last = true;
-	if (keeper == i)
-		return;
-	one->memory = &r->processes[keeper];
-	one->place = 1;
-	for (size_t k = keeper; k < i; k++) {
-		if (r->processes[k].memory == one->memory)
-			one->place++;
-		if (r->processes[k].memory == one->memory || k == keeper)
-			r->processes[k].last = false;
-	}
-}
-
-static int look_at_image(struct restore *r)
-{
-	if (r->c->process_count < 1)
-		return err_set(r->e, 0, "the image holds no process");
-	if (birth_init(&r->birth, r->c, r->e))
-		return -1;
-	r->count = r->c->process_count;
-	r->processes = xcalloc(r->count, sizeof(*r->processes));
-	for (size_t i = 0; i < r->count; i++) {
-		struct restore_one *one = &r->processes[i];
-
-		one->s = r->s;
-		one->c = r->c;
-		one->o = r->o;
-		one->trial = r->o->trial;
-		one->clocks = &r->clocks;
-		one->e = r->e;
-		if (restore_one_init(one, i, r->birth.children[i].fds))
-			return -1;
-		if (one->ip->pid != r->birth.order.list[i].pid)
-			return err_set(r->e, 0, "the image mixes up its processes");
-		one->stays = r->birth.children[i].stays;
-		find_memory(r, i);
-	}
-	r->unborn = r->count;
-	r->dying = birth_order_count(&r->birth.order) - r->count;
-	for (size_t i = r->count; i < r->birth.order.count; i++)
-		r->dumping += !!WCOREDUMP(r->birth.order.list[i].status);
-	return 0;
-}
-
-/* Removed, or replaced by another, when the checkpoint was made: what was mapped of it is in
- * the image then. */
-static bool was_removed(const char *exe)
-{
-	static const char suffix[] = " (deleted)";
-	size_t n = strlen(exe), k = sizeof(suffix) - 1;
-
-	return n > k && !strcmp(exe + n - k, suffix);
-}
-
-static int check_exe(struct restore *r, size_t i)
-{
-	const struct restore_one *one = &r->processes[i];
-	const char *exe = image_string(one->img, one->ip->exe);
-	cleanup_free char *text = NULL;
-
-	r->birth.children[i].foreign_exe = !restore_one_exe_is_there(one);
-	if (!r->birth.children[i].foreign_exe)
-		return 0;
-	if (!(r->c->info->flags & IMAGE_JOB_PORTABLE) && !was_removed(exe))
-		return err_set(r->e, errno, "cannot execute the program's file %s", exe);
-	text = xasprintf("%s is not here: /proc/self/exe will show trecr-restart instead", exe);
-	restore_notice(r, text);
-	return 0;
-}
-
-/* @alive: the program of the image is there, and is not to notice. */
-static int check_before(struct restore *r, bool alive)
-{
-	struct fd_restore_options fo = {
-		.alive = alive,
-		.rollback_files = r->o->rollback_files,
-		.clocks_go_on = r->clocks.go_on,
-	};
-
-	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))
-		return -1;
-	if (release_check(r->c, r->e))
-		return -1;
-	for (size_t i = 0; i < r->count; i++)
-		if (restore_lower_check(&r->processes[i]))
-			return -1;
-	if (mapped_files_check(r->c, r->o->notice, r->e) ||
-		fd_restore_check(r->c, &fo, r->o->notice, r->e))
-		return -1;
-	fd_name_temporary_directories(&fo);
-	r->birth.fd_options = fo;
-	for (size_t i = 0; i < r->count; i++)
-		r->birth.children[i].trial = r->o->trial;
-	for (size_t i = 0; i < r->count; i++)
-		if (check_exe(r, i))
-			return -1;
-	return 0;
-}
 
 /* For conditions: 0. */
 static int enter(enum phase phase)
@@ -212,6 +92,7 @@ static int let_go(struct restore *r)
 
 		for (size_t k = 0; k < one->thread_count; k++)
 			(void)tracee_detach(&one->process.threads[k].tracee, 0, NULL);
+		restore_advance(one, RESTORE_LET_GO);
 	}
 	return 0;
 }
@@ -231,28 +112,39 @@ static void pass_terminal_on(struct restore *r)
 	}
 }
 
-static int on_all(struct restore *r, int (*step)(struct restore_one *one))
+static int failed_in(struct restore *r, const struct restore_one *one)
+{
+	r->id_taken = one->id_taken;
+	return r->count == 1 ? -1
+			     : err_prefix(r->e, "process %d (%s), stage %s", one->process.vpid,
+				       one->process.comm, restore_stage_name(one->stage));
+}
+
+/* All processes, one after the other, to @stage by way of @step. */
+static int take_all(
+	struct restore *r, enum restore_stage stage, int (*step)(struct restore_one *one))
 {
 	for (size_t i = 0; i < r->count; i++) {
 		struct restore_one *one = &r->processes[i];
 
-		if (!step(one))
-			continue;
-		r->id_taken = one->id_taken;
-		return r->count == 1 ? -1
-				     : err_prefix(r->e, "process %d (%s)", one->process.vpid,
-					       one->process.comm);
+		if (step(one))
+			return failed_in(r, one);
+		restore_advance(one, stage);
 	}
 	return 0;
 }
 
-static int restore_all(struct restore *r)
+/* Of rings, which may be about what any of the processes has. */
+static int issue_requests(struct restore *r)
 {
-	/* What processes share is touched by the last step only when all have done theirs. */
-	if (restore_await_births(r) || enter(PHASE_REBUILD) || on_all(r, restore_one_run) ||
-		enter(PHASE_SETTLE) || on_all(r, restore_one_settle) ||
-		(!r->o->trial && on_all(r, restore_one_requests)))
-		return -1;
+	for (size_t i = 0; i < r->count && !r->o->trial; i++)
+		if (restore_one_requests(&r->processes[i]))
+			return failed_in(r, &r->processes[i]);
+	return 0;
+}
+
+static int run_lower_halves(struct restore *r)
+{
 	r->explained = true;
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_lower_run(&r->processes[i])) {
@@ -260,8 +152,12 @@ static int restore_all(struct restore *r)
 			return -1;
 		}
 	r->explained = false;
-	if (r->o->trial)
-		return 0;
+	return 0;
+}
+
+/* The terminal, and what of the program stood still: all others hear of that. */
+static int hand_over(struct restore *r)
+{
 	if (restore_stops(r->processes, r->count, r->birth.order.list, r->e))
 		return -1;
 	if (r->o->about_to_run)
@@ -269,8 +165,25 @@ static int restore_all(struct restore *r)
 	pass_terminal_on(r);
 	terminal_restore(r->s, r->c->job,
 		r->birth.order.list[0].flags & IMAGE_JOB_PROCESS_STOPPED, r->o->notice);
-	(void)enter(PHASE_LET_GO);
-	return let_go(r);
+	return 0;
+}
+
+/* The stages of a restart. RESTORE_MADE to RESTORE_EXECUTED the processes reach by themselves:
+ * they are waited for. What processes share is touched by a step only when all have taken the
+ * one before. */
+static int restore_all(struct restore *r)
+{
+	if (restore_await_births(r))
+		return -1;
+	if (enter(PHASE_REBUILD) || take_all(r, RESTORE_MAPPED, restore_one_map) ||
+		take_all(r, RESTORE_THREADS, restore_one_threads))
+		return -1;
+	if (enter(PHASE_SETTLE) || take_all(r, RESTORE_REGISTERS, restore_one_settle) ||
+		issue_requests(r) || run_lower_halves(r))
+		return -1;
+	if (r->o->trial)
+		return 0;
+	return hand_over(r) || enter(PHASE_LET_GO) || let_go(r) ? -1 : 0;
 }
 
 static void *run(void *arg)
@@ -311,18 +224,6 @@ static void adopt(struct restore *r)
 	s->last.pause_ns = r->c->info->pause_ns;
 	s->last.stored_bytes = r->c->info->stored_bytes;
 	s->last.memory_bytes = r->c->info->memory_bytes;
-}
-
-static void release(struct restore *r)
-{
-	phase_now = PHASE_NONE;
-	for (size_t i = 0; i < r->count; i++)
-		restore_one_free(&r->processes[i]);
-	free(r->processes);
-	buf_free(&r->others);
-	buf_free(&r->clocks.moved);
-	birth_free(&r->birth);
-	socket_kept_end(&r->kept);
 }
 
 /* Ids that are taken here are free in a namespace. */
@@ -368,8 +269,8 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	char *why = NULL;
 	int result = -1;
 
-	if (enter(PHASE_CHECK) || look_at_image(&r) ||
-		restore_clocks_choose(c, o, &r.clocks, e) || check_before(&r, false) ||
+	if (enter(PHASE_CHECK) || restore_look_at_image(&r) ||
+		restore_clocks_choose(c, o, &r.clocks, e) || restore_check_before(&r, false) ||
 		socket_kept_begin(&r.kept, c, e))
 		goto out;
 	r.birth.fd_options.kept = r.kept.theirs;
@@ -403,12 +304,8 @@ out:
 	fd_shm_files_forget(&shm_files, result);
 	free(reason);
 	free(why);
-	release(&r);
+	restore_release(&r);
 	return result;
-}
-
-static void say_nothing(const char *line)
-{
 }
 
 /* What would end this program, were it not busy. */
@@ -450,19 +347,6 @@ static int wait_a_while(struct supervisor *s, const struct restore_options *o,
 	return clock_ns(CLOCK_MONOTONIC) > *deadline ? -1 : 0;
 }
 
-int restore_check(struct supervisor *s, const struct checkpoint *c, struct err *e)
-{
-	const struct restore_options o = {.notice = say_nothing};
-	struct restore r = {.s = s, .c = c, .o = &o, .e = e, .kept = SOCKET_KEPT_NONE};
-	enum phase phase = phase_now;
-	int failed = look_at_image(&r) || check_before(&r, true) ||
-		     spawn_check(r.processes[0].ip->pid, e);
-
-	release(&r);
-	phase_now = phase;
-	return failed ? -1 : 0;
-}
-
 /* What may fail only because the program is there as well. Memory is asked for without being
  * reserved (memory.c), which is in vain where all is counted. */
 static bool lacks_room(const struct restore *r)
@@ -486,14 +370,14 @@ static bool lacks_room(const struct restore *r)
 
 enum restore_trial restore_try(struct supervisor *s, const struct checkpoint *c, struct err *e)
 {
-	const struct restore_options o = {.notice = say_nothing, .trial = true};
+	const struct restore_options o = {.notice = restore_say_nothing, .trial = true};
 	struct restore r = {.s = s, .c = c, .o = &o, .e = e, .kept = SOCKET_KEPT_NONE};
 	struct spawn_request request = {.reason = "it is a trial", .ipc = true};
 	enum restore_trial result = RESTORE_FAILS;
 	cleanup_free char *why = NULL;
 
-	if (enter(PHASE_CHECK) || look_at_image(&r) ||
-		restore_clocks_choose(c, &o, &r.clocks, e) || check_before(&r, true))
+	if (enter(PHASE_CHECK) || restore_look_at_image(&r) ||
+		restore_clocks_choose(c, &o, &r.clocks, e) || restore_check_before(&r, true))
 		goto out;
 	request.clocks = r.clocks.go_on ? &r.clocks.shifts : NULL;
 	request.user = r.clocks.apart;
@@ -507,7 +391,7 @@ enum restore_trial restore_try(struct supervisor *s, const struct checkpoint *c,
 		result = lacks_room(&r) ? RESTORE_UNKNOWN : RESTORE_FAILS;
 	restore_kill_all(&r);
 out:
-	release(&r);
+	restore_release(&r);
 	return result;
 }
 
@@ -526,7 +410,7 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 		o->notice(line);
 	result = attempt(s, c, o, NULL, &again, e);
 	/* What there is to say of the rest has been said. */
-	quiet.notice = say_nothing;
+	quiet.notice = restore_say_nothing;
 	while (result && !again && e->remedy == ERR_WAIT && !wait_a_while(s, o, &deadline, e)) {
 		s->sleeps.len = 0;
 		result = attempt(s, c, &quiet, NULL, &again, e);

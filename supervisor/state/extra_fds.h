@@ -13,6 +13,7 @@
 /* Descriptors that the new process has over those of the program, for the plan to use and
  * close. Written by the child into memory that it shares with the supervisor. */
 struct extra_fds {
+	bool placed;    /* the program's own descriptors are at their numbers */
 	int zero;       /* /dev/zero */
 	int exe;        /* the program's file, for one that does not execute it; else -1 */
 	size_t sources; /* files that hold blocks, by image_extent.source */

@@ -14,6 +14,19 @@ struct supervisor;
 
 #define EXEC_PATIENCE_NS 60000000000ull
 
+/* How far one has come (restore/restore_stage.h). */
+enum restore_stage {
+	RESTORE_PLANNED,   /* there is nothing of it yet */
+	RESTORE_MADE,      /* it has its id, and is traced (restore/birth.c) */
+	RESTORE_PLACED,    /* its descriptors are at their numbers (child_before_exec.c) */
+	RESTORE_EXECUTED,  /* it is stopped before its program's first instruction */
+	RESTORE_MAPPED,    /* its memory is there, and filled (process_by_loader.c) */
+	RESTORE_THREADS,   /* all threads are there, with their settings */
+	RESTORE_REGISTERS, /* and registers; and what comes last (process_from_outside.c) */
+	RESTORE_LET_GO,    /* it runs on */
+	RESTORE_STAGES
+};
+
 struct restore_one {
 	struct supervisor *s;
 	const struct checkpoint *c;
@@ -21,6 +34,7 @@ struct restore_one {
 	struct restore_clocks *clocks;
 	struct err *e;
 
+	enum restore_stage stage;
 	size_t index; /* of the process in the checkpoint */
 	const struct image *img;
 	const struct image_process *ip;
@@ -34,7 +48,6 @@ struct restore_one {
 	bool last;    /* and whether it is the last */
 
 	bool stays;             /* it executes nothing: restore/child_before_exec.h */
-	bool executed;          /* it has, or has not to, and waits for restore_one_run() */
 	bool trial;             /* the program is still there: nothing that it could notice */
 	bool no_room;           /* a trial has failed because a device is in use */
 	bool id_taken;          /* it has failed because something else has a thread's id */
@@ -53,11 +66,12 @@ void restore_one_free(struct restore_one *r);
  * memory can do without. */
 bool restore_one_exe_is_there(const struct restore_one *r);
 
-/* From the stop at the end of execve(2) to all threads and all of the process's state but their
- * registers: r->process.pid and its first thread are filled. */
-int restore_one_run(struct restore_one *r);
-/* When all have come so far (restore/process_from_outside.c): the program's own registers. It
- * does not run on by itself. */
+/* From RESTORE_EXECUTED to RESTORE_MAPPED: r->process.pid and its first thread are filled. */
+int restore_one_map(struct restore_one *r);
+/* To RESTORE_THREADS: all of the process's state but registers. */
+int restore_one_threads(struct restore_one *r);
+/* To RESTORE_REGISTERS, when all have come so far (restore/process_from_outside.c). It does not
+ * run on by itself. */
 int restore_one_settle(struct restore_one *r);
 
 /* Descriptors that lead to processes or threads: when all are what they were (late_files.c). */

@@ -1,0 +1,165 @@
+/*
+ * A restart before anything is made: what the image says, and whether all is here that it
+ * needs.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/phase.h"
+#include "supervisor/descriptors/descriptors.h"
+#include "supervisor/memory/mapped_files.h"
+#include "supervisor/restore/attempt.h"
+#include "supervisor/restore/release_choice.h"
+#include "supervisor/split/lower_restore.h"
+#include "supervisor/start/spawn.h"
+#include "supervisor/state/cpu.h"
+
+void restore_say_nothing(const char *line)
+{
+}
+
+/* Where a component lies in an XSAVE area is the processor's choice; with the same ones and
+ * another size, it is another one. */
+static int check_xsave(const struct restore *r)
+{
+	uint32_t words[CPU_WORDS];
+	uint64_t xfeatures;
+
+	cpu_features(words, &xfeatures);
+	if (xfeatures != r->c->info->xfeatures || cpu_xsave_size() == r->c->info->xsave_size)
+		return 0;
+	return err_set(r->e, 0,
+		"this processor keeps its vector registers in another layout than where the "
+		"program ran");
+}
+
+/* Which processes have one memory in common. */
+static void find_memory(struct restore *r, size_t i)
+{
+	struct restore_one *one = &r->processes[i];
+	size_t keeper = checkpoint_keeper(r->c, i, IMAGE_SHARED_MEMORY);
+
+	one->last = true;
+	if (keeper == i)
+		return;
+	one->memory = &r->processes[keeper];
+	one->place = 1;
+	for (size_t k = keeper; k < i; k++) {
+		if (r->processes[k].memory == one->memory)
+			one->place++;
+		if (r->processes[k].memory == one->memory || k == keeper)
+			r->processes[k].last = false;
+	}
+}
+
+int restore_look_at_image(struct restore *r)
+{
+	if (r->c->process_count < 1)
+		return err_set(r->e, 0, "the image holds no process");
+	if (birth_init(&r->birth, r->c, r->e))
+		return -1;
+	r->count = r->c->process_count;
+	r->processes = xcalloc(r->count, sizeof(*r->processes));
+	for (size_t i = 0; i < r->count; i++) {
+		struct restore_one *one = &r->processes[i];
+
+		one->s = r->s;
+		one->c = r->c;
+		one->o = r->o;
+		one->trial = r->o->trial;
+		one->clocks = &r->clocks;
+		one->e = r->e;
+		if (restore_one_init(one, i, r->birth.children[i].fds))
+			return -1;
+		if (one->ip->pid != r->birth.order.list[i].pid)
+			return err_set(r->e, 0, "the image mixes up its processes");
+		one->stays = r->birth.children[i].stays;
+		find_memory(r, i);
+	}
+	r->unborn = r->count;
+	r->dying = birth_order_count(&r->birth.order) - r->count;
+	for (size_t i = r->count; i < r->birth.order.count; i++)
+		r->dumping += !!WCOREDUMP(r->birth.order.list[i].status);
+	return 0;
+}
+
+/* Removed, or replaced by another, when the checkpoint was made: what was mapped of it is in
+ * the image then. */
+static bool was_removed(const char *exe)
+{
+	static const char suffix[] = " (deleted)";
+	size_t n = strlen(exe), k = sizeof(suffix) - 1;
+
+	return n > k && !strcmp(exe + n - k, suffix);
+}
+
+static int check_exe(struct restore *r, size_t i)
+{
+	const struct restore_one *one = &r->processes[i];
+	const char *exe = image_string(one->img, one->ip->exe);
+	cleanup_free char *text = NULL;
+
+	r->birth.children[i].foreign_exe = !restore_one_exe_is_there(one);
+	if (!r->birth.children[i].foreign_exe)
+		return 0;
+	if (!(r->c->info->flags & IMAGE_JOB_PORTABLE) && !was_removed(exe))
+		return err_set(r->e, errno, "cannot execute the program's file %s", exe);
+	text = xasprintf("%s is not here: /proc/self/exe will show trecr-restart instead", exe);
+	restore_notice(r, text);
+	return 0;
+}
+
+int restore_check_before(struct restore *r, bool alive)
+{
+	struct fd_restore_options fo = {
+		.alive = alive,
+		.rollback_files = r->o->rollback_files,
+		.clocks_go_on = r->clocks.go_on,
+	};
+
+	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))
+		return -1;
+	if (release_check(r->c, r->e))
+		return -1;
+	for (size_t i = 0; i < r->count; i++)
+		if (restore_lower_check(&r->processes[i]))
+			return -1;
+	if (mapped_files_check(r->c, r->o->notice, r->e) ||
+		fd_restore_check(r->c, &fo, r->o->notice, r->e))
+		return -1;
+	fd_name_temporary_directories(&fo);
+	r->birth.fd_options = fo;
+	for (size_t i = 0; i < r->count; i++)
+		r->birth.children[i].trial = r->o->trial;
+	for (size_t i = 0; i < r->count; i++)
+		if (check_exe(r, i))
+			return -1;
+	return 0;
+}
+
+void restore_release(struct restore *r)
+{
+	phase_now = PHASE_NONE;
+	for (size_t i = 0; i < r->count; i++)
+		restore_one_free(&r->processes[i]);
+	free(r->processes);
+	buf_free(&r->others);
+	buf_free(&r->clocks.moved);
+	birth_free(&r->birth);
+	socket_kept_end(&r->kept);
+}
+
+int restore_check(struct supervisor *s, const struct checkpoint *c, struct err *e)
+{
+	const struct restore_options o = {.notice = restore_say_nothing};
+	struct restore r = {.s = s, .c = c, .o = &o, .e = e, .kept = SOCKET_KEPT_NONE};
+	enum phase phase = phase_now;
+	int failed = restore_look_at_image(&r) || restore_check_before(&r, true) ||
+		     spawn_check(r.processes[0].ip->pid, e);
+
+	restore_release(&r);
+	phase_now = phase;
+	return failed ? -1 : 0;
+}

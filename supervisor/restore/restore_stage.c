@@ -1,0 +1,37 @@
+#include "supervisor/restore/restore_stage.h"
+
+#include "lib/util.h"
+#include "supervisor/restore/restore.h"
+
+const char *restore_stage_name(enum restore_stage stage)
+{
+	static const char *const names[RESTORE_STAGES] = {
+		[RESTORE_PLANNED] = "planned",
+		[RESTORE_MADE] = "made",
+		[RESTORE_PLACED] = "placed",
+		[RESTORE_EXECUTED] = "executed",
+		[RESTORE_MAPPED] = "mapped",
+		[RESTORE_THREADS] = "threads",
+		[RESTORE_REGISTERS] = "registers",
+		[RESTORE_LET_GO] = "let go",
+	};
+
+	return names[stage];
+}
+
+enum restore_stage restore_stage_of(const struct restore_one *r)
+{
+	return r->stage == RESTORE_MADE && r->fds->placed ? RESTORE_PLACED : r->stage;
+}
+
+void restore_advance(struct restore_one *r, enum restore_stage stage)
+{
+	BUG_ON(stage != r->stage + 1);
+	r->stage = stage;
+	if (r->o->verbose && r->o->notice) {
+		cleanup_free char *line = xasprintf("process %d (%s): %s", r->process.vpid,
+			r->process.comm, restore_stage_name(stage));
+
+		r->o->notice(line);
+	}
+}
