@@ -61,7 +61,7 @@ thread-privileges|NoNewPrivs of its own
 shared-undo|share what their ends do
 group-outside|is in process group [0-9]+, which is led from outside
 pid-namespace|namespace of its own .*start trecr-run inside of it
-queued-signals|more signals are queued for process
+queued-signals|90000 signals are queued for it, .*--timeout
 '
 
 rows_of_state='

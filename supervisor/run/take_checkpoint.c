@@ -254,6 +254,7 @@ static int dump_begin(struct checkpoint_work *w, size_t i)
 	d->job_writer = w->job;
 	d->fds = w->fds;
 	d->modules = w->s->modules;
+	d->deadline_ns = w->request->deadline_ns;
 	d->portable = w->s->options.portable;
 	d->namespace_of = reaper(w);
 	d->clocks_of = w->tree.processes[0]->task;

@@ -30,8 +30,9 @@ struct dump {
 	struct image_writer *memory_writer;
 	struct fd_dump *fds;
 	struct module_cache *modules;
-	pid_t namespace_of; /* a process whose namespaces the target must share, */
-	pid_t clocks_of;    /* but for the time namespace, which must be this one's */
+	pid_t namespace_of;   /* a process whose namespaces the target must share, */
+	pid_t clocks_of;      /* but for the time namespace, which must be this one's */
+	uint64_t deadline_ns; /* of the checkpoint, CLOCK_MONOTONIC; 0: none */
 	bool portable;
 	bool has_capabilities;
 	int64_t securebits; /* of its first thread, where it has capabilities */

@@ -55,6 +55,10 @@ void restore_plan_pending(struct restore_plan *p, struct batch_builder *b, int32
 	const struct image_pending *pending;
 	size_t count;
 
+	/* How many a user may have waiting counts the program's own as well, which is still
+	 * there. */
+	if (p->trial)
+		return;
 	pending = image_note_array(p->img, IMAGE_NOTE_PENDING, struct image_pending, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct image_timer *timer;

@@ -41,14 +41,23 @@ static void add_create(struct restore_plan *p, const struct image_timer *t, int 
 }
 
 /* Whether @t is an interval timer whose signal was pending: it sends it anew. */
+static bool is_of_timer(const struct image_pending *pending, const struct image_timer *t)
+{
+	siginfo_t info;
+
+	memcpy(&info, pending->siginfo, sizeof(info));
+	return info.si_code == SI_TIMER && info.si_timerid == t->id &&
+	       info.si_signo == t->signo;
+}
+
 static bool fires_at_once(const struct restore_plan *p, const struct image_timer *t)
 {
 	const struct image_pending *pending;
 	size_t count;
 
 	pending = image_note_array(p->img, IMAGE_NOTE_PENDING, struct image_pending, &count);
-	for (size_t i = 0; i < count; i++)
-		if (t->interval_ns && restore_pending_timer(p, &pending[i]) == t)
+	for (size_t i = 0; i < count && t->interval_ns; i++)
+		if (is_of_timer(&pending[i], t))
 			return true;
 	return false;
 }
@@ -57,14 +66,11 @@ const struct image_timer *restore_pending_timer(
 	const struct restore_plan *p, const struct image_pending *pending)
 {
 	const struct image_timer *t;
-	siginfo_t info;
 	size_t count;
 
-	memcpy(&info, pending->siginfo, sizeof(info));
 	t = image_note_array(p->img, IMAGE_NOTE_TIMERS, struct image_timer, &count);
 	for (size_t i = 0; i < count; i++)
-		if (info.si_code == SI_TIMER && info.si_timerid == t[i].id &&
-			info.si_signo == t[i].signo)
+		if (is_of_timer(pending, &t[i]))
 			return &t[i];
 	return NULL;
 }

@@ -1,0 +1,42 @@
+/* More signals than half of what their user may have waiting, in their order. */
+#include <sys/resource.h>
+
+#include "victim.h"
+
+#define QUEUED 5000
+
+static sigset_t the_signal;
+
+/* Whether the next one is the one that is due. */
+static bool take(int value)
+{
+	struct timespec none = {0, 0};
+	siginfo_t info;
+
+	return sigtimedwait(&the_signal, &info, &none) == SIGRTMIN &&
+	       info.si_value.sival_int == value;
+}
+
+void victim_hurt(void)
+{
+	take(0);
+}
+
+int main(void)
+{
+	int i = 0;
+
+	sigemptyset(&the_signal);
+	sigaddset(&the_signal, SIGRTMIN);
+	MUST(!sigprocmask(SIG_BLOCK, &the_signal, NULL));
+	for (; i < QUEUED; i++)
+		if (sigqueue(getpid(), SIGRTMIN, (union sigval){.sival_int = i}))
+			victim_skip("the user may have fewer signals waiting");
+	victim_ready();
+	victim_wait();
+	for (i = 0; i < QUEUED && take(i);)
+		i++;
+	CHECK(i == QUEUED, "signal %d is not the next one", i);
+	CHECK(!take(i), "one more signal");
+	return victim_done();
+}
