@@ -1,7 +1,7 @@
 #!/bin/bash
 # Programs that set up the terminal they are started on: on another one after a restart they have it
 # as they had it, and draw themselves anew; when they end or stop, it is the shell's again.
-. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/lib.sh"
 
 have python3 || skip_all "needs python3 for pseudo-terminals"
 user() { # [-s SIZE] COMMAND...: steps from standard input
@@ -88,14 +88,13 @@ arena shell
 save "$top/t/tool/screen.py" "drawn 24x80"
 user -s 30x90 "$BASH" --norc -i <<STEPS
 expect [\$#] 
-send PS1='prompt: '; cd $PWD\n
+send set -b; PS1='prom''pt: '; cd $PWD\n
 $prompt
 send trecr-restart --pidfile up ck &\n
 run await up '^[0-9]+$'
-send \n
-run until grep -q 'State:.T' /proc/\$(cat up)/status; do :; done
-send \n
+run kill -TTIN $program
 expect Stopped
+send \n
 $prompt
 send $shown
 expect erase = ..(.|\n)* icanon
@@ -143,19 +142,43 @@ elsewhere() { # NAME COMMAND READY STEPS
 			explain screen
 	done
 	is "$(cat first.end)" "$(cat first)" "$name: ended by a checkpoint" || explain screen
+	[ -z "${EMULATOR:-}" ] || set_up_anew "$name" "$3"
 	sweep >/dev/null
 }
 
-elsewhere less "less text" "line 23" "expect line 1\r\n(.|\n)*line 2\r\n(.|\n)*line 23
+# What a program has told the terminal emulator it tells it again when it is stopped and continued.
+set_up_anew() { # NAME READY
+	user "$BASH" --norc -i <<-STEPS
+		send PS1='prom''pt: '; cd $PWD\n
+		$prompt
+		send trecr-restart ck\n
+		expect $2
+		send \x1a
+		expect Stopped
+		$prompt
+		send fg\n
+		expect $EMULATOR(.|\n)*$2
+		send q
+		$prompt
+		send exit\n
+	STEPS
+	is $? 0 "$1: stopped and continued, it sets up the terminal emulator" || explain screen
+}
+
+# The alternate screen
+EMULATOR='\[\?1049h' elsewhere less "less text" "line 23" "expect line 1\r\n(.|\n)*line 2\r\n(.|\n)*line 23
 send G
 expect line 200
 send q"
+# Vim writes only what differs from the line that was there.
 elsewhere vim "vim -n -u NONE -N -i NONE text" "line 23" "expect line 1\r\n(.|\n)*line 2\r\n(.|\n)*line 23
-send G
-expect 200
+send G:echo 1000+line('.')\r
+expect 1200
 send :q!\r"
+# Python lets the terminal handle keys but while it waits for a line: where there is no prompt yet, ^D
+# is none.
 elsewhere python "python3 -q" ">>> " "send 1+41\n
-expect 42
+expect 42(.|\n)*>>> 
 send \x04"
 elsewhere node "node" "> " "expect > 
 send 1+41\n
@@ -174,7 +197,7 @@ if have python3 && python3 -c 'import curses' 2>/dev/null; then
 		        curses.update_lines_cols()
 		curses.wrapper(main)
 	PROGRAM
-	elsewhere curses "python3 $scratch/panel.py" "drawn 24" "expect drawn
+	EMULATOR='\[\?1049h' elsewhere curses "python3 $scratch/panel.py" "drawn 24" "expect drawn
 send q"
 else
 	skip "curses" "Python has none"
