@@ -11,6 +11,11 @@
 #define CHUNK_BLOCKS 256u
 #define CHUNK_SIZE   ((size_t)CHUNK_BLOCKS * IMAGE_BLOCK)
 #define MAX_THREADS  4u
+/* To compress takes more of the processors' time than of memory's or the disk's. */
+#define MAX_PACKERS 16u
+
+/* What compression has to save: less is not worth the work of decompressing. */
+#define worthwhile(size) ((size) - (size) / 8)
 
 /* What becomes of a block. */
 enum fate {
@@ -18,6 +23,7 @@ enum fate {
 	FATE_DROP,   /* zero, and reads as zero without being recorded */
 	FATE_ZERO,   /* zero, to be recorded */
 	FATE_PARENT, /* in another checkpoint's file */
+	FATE_PACKED, /* one of chunk.packs has it */
 };
 
 /* A worker's piece of a run, and what the filters found out about its blocks. */
@@ -31,7 +37,16 @@ struct chunk {
 	struct place {
 		uint32_t source;
 		uint64_t offset;
-	} parent[CHUNK_BLOCKS]; /* FATE_PARENT */
+		const struct image_pack *pack; /* NULL: it is not compressed */
+		uint32_t skip;                 /* in the pack */
+	} parent[CHUNK_BLOCKS];                /* FATE_PARENT */
+
+	enum image_pack_method method;
+	struct packer *packer; /* NULL: nothing is to be compressed */
+	uint8_t *packed;       /* CHUNK_SIZE */
+	size_t packed_size;    /* that the packs take of it */
+	struct packed_run packs[CHUNK_BLOCKS];
+	size_t pack_count;
 };
 
 /* Shared by the workers. */
@@ -118,15 +133,94 @@ static void filter_parent(struct chunk *c, const struct block_job *job)
 		if (!x || address < x->address ||
 			(address - x->address) / IMAGE_BLOCK >= x->blocks)
 			x = image_find(job->parent, c->run->object, address);
-		if (!x || x->kind != IMAGE_EXTENT_DATA)
+		if (!x || !image_extent_is_stored(x))
 			continue;
 		nth = (address - x->address) / IMAGE_BLOCK;
 		if (memcmp(c->hash[i], image_hash(job->parent, x, nth), IMAGE_HASH_SIZE))
 			continue;
 		c->fate[i] = FATE_PARENT;
-		c->parent[i].source = job->parent_source[x->source];
-		c->parent[i].offset = x->file_offset + nth * IMAGE_BLOCK;
+		c->parent[i] = (struct place){
+			.source = job->parent_source[x->source],
+			.offset = x->file_offset + nth * IMAGE_BLOCK,
+			.pack = image_pack_of(job->parent, x),
+			.skip = x->skip + nth,
+		};
 	}
+}
+
+/* Compress blocks [first, end), if that makes them smaller. */
+static void pack(struct chunk *c, uint32_t first, uint32_t end)
+{
+	size_t size = (size_t)(end - first) * IMAGE_BLOCK, used;
+	struct packed_run *run = &c->packs[c->pack_count];
+
+	used = packer_pack(c->packer, block_data(c, first), size, c->packed + c->packed_size,
+		worthwhile(size));
+	if (!used)
+		return;
+	*run = (struct packed_run){
+		.address = block_address(c, first),
+		.hashes = c->hash[first],
+		.pack = {.file_offset = c->packed_size,
+			.size = used,
+			.used = used,
+			.blocks = end - first,
+			.method = c->method},
+	};
+	c->packed_size += used;
+	c->pack_count++;
+	for (uint32_t i = first; i < end; i++)
+		c->fate[i] = FATE_PACKED;
+}
+
+/* That was in vain. */
+static void undo_packs(struct chunk *c)
+{
+	for (uint32_t i = 0; i < c->blocks; i++)
+		if (c->fate[i] == FATE_PACKED)
+			c->fate[i] = FATE_STORE;
+	c->pack_count = 0;
+}
+
+/* Packs lie one behind the other; the last goes on to the end of its page, with zeros. */
+static void finish_packs(struct chunk *c)
+{
+	size_t rest = align_up(c->packed_size, IMAGE_BLOCK) - c->packed_size, blocks = 0;
+
+	for (size_t i = 0; i < c->pack_count; i++)
+		blocks += c->packs[i].pack.blocks;
+	if (c->packed_size + rest >= blocks * IMAGE_BLOCK) {
+		undo_packs(c);
+		return;
+	}
+	memset(c->packed + c->packed_size, 0, rest);
+	c->packed_size += rest;
+	c->packs[c->pack_count - 1].pack.size += rest;
+	for (size_t i = 0; i < c->pack_count; i++) {
+		struct image_pack *p = &c->packs[i].pack;
+
+		p->hash = hash64(c->packed + p->file_offset, p->size);
+	}
+}
+
+/* Blocks that are left to be stored become packs, cut at multiples of their size. */
+static void filter_pack(struct chunk *c)
+{
+	uint32_t end;
+
+	c->packed_size = 0;
+	c->pack_count = 0;
+	for (uint32_t first = 0; first < c->blocks; first = end) {
+		end = first + 1;
+		if (c->fate[first] != FATE_STORE)
+			continue;
+		while (end < c->blocks && c->fate[end] == FATE_STORE &&
+			block_address(c, end) / IMAGE_BLOCK % IMAGE_PACK_BLOCKS)
+			end++;
+		pack(c, first, end);
+	}
+	if (c->pack_count)
+		finish_packs(c);
 }
 
 /* Whether block @i goes on what block @i - 1 was. */
@@ -136,13 +230,18 @@ static bool continues(const struct chunk *c, uint32_t i)
 
 	if (c->fate[i] != c->fate[i - 1])
 		return false;
-	return c->fate[i] != FATE_PARENT ||
-	       (before->source == this->source && before->offset + IMAGE_BLOCK == this->offset);
+	if (c->fate[i] != FATE_PARENT)
+		return true;
+	if (before->source != this->source || before->pack != this->pack)
+		return false;
+	return this->pack ? before->skip + 1 == this->skip
+			  : before->offset + IMAGE_BLOCK == this->offset;
 }
 
 static int sink_run(
 	struct chunk *c, struct image_writer *w, uint32_t first, uint32_t blocks, struct err *e)
 {
+	const struct place *parent = &c->parent[first];
 	uint64_t address = block_address(c, first);
 	uint32_t object = c->run->object;
 
@@ -154,9 +253,14 @@ static int sink_run(
 		image_writer_zero(w, object, address, blocks);
 		return 0;
 	case FATE_PARENT:
-		image_writer_reference(w, object, address, c->parent[first].source,
-			c->parent[first].offset, blocks, c->hash[first]);
+		if (parent->pack)
+			image_writer_pack_reference(w, object, address, parent->source,
+				parent->pack, parent->skip, blocks, c->hash[first]);
+		else
+			image_writer_reference(w, object, address, parent->source,
+				parent->offset, blocks, c->hash[first]);
 		return 0;
+	case FATE_PACKED: /* written already, all at once */
 	case FATE_DROP:
 		return 0;
 	}
@@ -167,6 +271,9 @@ static int sink(struct chunk *c, struct image_writer *w, struct err *e)
 {
 	uint32_t end;
 
+	if (c->pack_count && image_writer_packs(w, c->run->object, c->packed, c->packed_size,
+				     c->packs, c->pack_count, e) < 0)
+		return -1;
 	for (uint32_t first = 0; first < c->blocks; first = end) {
 		end = first + 1;
 		while (end < c->blocks && continues(c, end))
@@ -187,6 +294,8 @@ static int save_chunk(struct chunk *c, const struct block_job *job, struct err *
 	filter_hash(c);
 	if (job->parent)
 		filter_parent(c, job);
+	if (c->packer)
+		filter_pack(c);
 	if (sink(c, job->writer, e) < 0)
 		return -1;
 	if (job->done)
@@ -205,26 +314,56 @@ static void fail(struct work *w, const struct err *e)
 	pthread_mutex_unlock(&w->lock);
 }
 
+static void free_chunk(struct chunk *c)
+{
+	packer_free(c->packer);
+	free(c->packed);
+	free(c->data);
+	free(c);
+}
+
+static uint8_t *new_buffer(void)
+{
+	void *data;
+
+	return posix_memalign(&data, IMAGE_BLOCK, CHUNK_SIZE) ? NULL : data;
+}
+
+/* NULL: there is no memory for it. */
+static struct chunk *new_chunk(const struct pack_choice *choice)
+{
+	struct chunk *c = xcalloc(1, sizeof(*c));
+
+	c->method = choice->method;
+	c->data = new_buffer();
+	if (c->method) {
+		c->packer = packer_new(choice);
+		c->packed = new_buffer();
+	}
+	if (c->data && (!c->method || (c->packer && c->packed)))
+		return c;
+	free_chunk(c);
+	return NULL;
+}
+
 static void *worker(void *arg)
 {
-	cleanup_free struct chunk *c = xcalloc(1, sizeof(*c));
-	cleanup_free void *data = NULL;
 	struct err e = ERR_INIT;
 	struct work *w = arg;
+	struct chunk *c = new_chunk(&w->job->pack);
 
-	if (posix_memalign(&data, IMAGE_BLOCK, CHUNK_SIZE)) {
-		data = NULL;
+	if (!c) {
 		err_set(&e, 0, "cannot save memory: no memory for a buffer");
 		fail(w, &e);
 		return NULL;
 	}
-	c->data = data;
 	while (next_chunk(w, c)) {
 		if (save_chunk(c, w->job, &e) < 0) {
 			fail(w, &e);
 			break;
 		}
 	}
+	free_chunk(c);
 	return NULL;
 }
 
@@ -234,20 +373,18 @@ static unsigned usable_cpus(void)
 
 	/* Fails on machines with more processors than the set has room for: plenty. */
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return MAX_THREADS;
+		return MAX_PACKERS;
 	return CPU_COUNT(&set);
 }
 
 /* Threads to use, the calling one included. */
 static unsigned count_threads(const struct block_job *job)
 {
-	unsigned threads = job->threads, most = threads ? threads : MAX_THREADS;
+	unsigned threads = job->threads, most = job->pack.method ? MAX_PACKERS : MAX_THREADS;
 	uint64_t chunks = 0;
 
 	if (!threads)
-		threads = usable_cpus();
-	if (threads > most)
-		threads = most;
+		threads = usable_cpus() < most ? usable_cpus() : most;
 	for (size_t i = 0; i < job->run_count && chunks < threads; i++)
 		chunks += (job->runs[i].size + CHUNK_SIZE - 1) / CHUNK_SIZE;
 	return chunks < threads ? chunks : threads;

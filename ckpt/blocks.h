@@ -3,11 +3,12 @@
  *
  * A source names runs of blocks of an object and reads them. Each chunk of a run then goes
  * through the filters: zero blocks are dropped, blocks are hashed, and those whose hash
- * equals the parent checkpoint's become references. What is left goes to the sink, an image
- * writer. Chunks are handled by several threads at once.
+ * equals the parent checkpoint's become references; what is left is compressed, if it is to
+ * be and becomes smaller by it, and goes to the sink, an image writer. Chunks are handled by
+ * several threads at once.
  *
- * Dirty tracking (skip what the kernel says is unchanged: a smarter source), compression (a
- * filter behind the hash) and copy-on-write snapshots (another source) join here.
+ * Dirty tracking (skip what the kernel says is unchanged: a smarter source) and copy-on-write
+ * snapshots (another source) join here.
  */
 #ifndef CKPT_BLOCKS_H
 #define CKPT_BLOCKS_H
@@ -17,6 +18,7 @@
 
 #include "ckpt/image_read.h"
 #include "ckpt/image_write.h"
+#include "ckpt/pack.h"
 
 /* A run of blocks to be saved. */
 struct block_run {
@@ -37,7 +39,8 @@ struct block_job {
 	const struct image *parent; /* same file of the parent checkpoint, NULL: store all */
 	/* For each source of @parent (index in its chain) the index in the new one's. */
 	const uint32_t *parent_source;
-	unsigned threads; /* 0: as many as is sensible here */
+	struct pack_choice pack; /* how to compress */
+	unsigned threads;        /* 0: as many as is sensible here */
 	/* Asked between chunks: non-zero stops the work; fills the error. May be NULL. */
 	int (*cancelled)(void *context, struct err *e);
 	void *cancel_context;

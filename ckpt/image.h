@@ -11,7 +11,8 @@
  * Layout of each file:
  *
  *	0		ELF header, then at IMAGE_SUPER_OFFSET struct image_super
- *	4096		blocks of memory, page-aligned, in no particular order
+ *	4096		blocks of memory, page-aligned, and packs of compressed ones, in no
+ *			particular order
  *	meta_offset	extents, hashes, notes, program headers, up to the end of the data;
  *			hashed as one piece. A hole of zeros may follow it (hole_size).
  *
@@ -56,10 +57,12 @@ enum image_file_kind {
 #define IMAGE_INCOMPAT_REMOVED  0x40u  /* a working directory has been removed */
 #define IMAGE_INCOMPAT_REQUESTS 0x80u  /* requests wait in an io_uring, to be issued again */
 #define IMAGE_INCOMPAT_OWNERS   0x100u /* open files have an owner_kind */
+#define IMAGE_INCOMPAT_PACKS    0x200u /* some blocks are compressed: IMAGE_NOTE_PACKS */
 #define IMAGE_INCOMPAT_KNOWN                                                                   \
 	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED |                 \
 		IMAGE_INCOMPAT_APART | IMAGE_INCOMPAT_FILTERS | IMAGE_INCOMPAT_WATCHES |       \
-		IMAGE_INCOMPAT_REMOVED | IMAGE_INCOMPAT_REQUESTS | IMAGE_INCOMPAT_OWNERS)
+		IMAGE_INCOMPAT_REMOVED | IMAGE_INCOMPAT_REQUESTS | IMAGE_INCOMPAT_OWNERS |     \
+		IMAGE_INCOMPAT_PACKS)
 
 struct image_super {
 	uint8_t magic[8];
@@ -89,21 +92,55 @@ IMAGE_SIZE_IS(struct image_super, 112);
  * for anonymous memory it is zero, for a file mapping it is what the file holds.
  */
 enum image_extent_kind {
-	IMAGE_EXTENT_DATA = 1, /* blocks as they are */
-	IMAGE_EXTENT_ZERO = 2, /* all zero; no place in any file */
+	IMAGE_EXTENT_DATA = 1,   /* blocks as they are */
+	IMAGE_EXTENT_ZERO = 2,   /* all zero; no place in any file */
+	IMAGE_EXTENT_PACKED = 3, /* compressed: blocks of one pack */
 };
 
 struct image_extent {
 	uint64_t address;
-	uint64_t file_offset; /* in the file of checkpoint `source`; DATA only */
-	uint64_t first_hash;  /* index in the hashes of this file; DATA only */
+	/* DATA: in the file of checkpoint `source`; PACKED: index in IMAGE_NOTE_PACKS */
+	uint64_t file_offset;
+	uint64_t first_hash; /* index in the hashes of this file; DATA and PACKED */
 	uint32_t blocks;
 	uint32_t object;
 	uint16_t kind;
-	uint16_t reserved;
+	uint16_t skip;   /* PACKED: blocks of the pack that lie before the first one */
 	uint32_t source; /* index in IMAGE_NOTE_CHAIN; 0 is this checkpoint itself */
 };
 IMAGE_SIZE_IS(struct image_extent, 40);
+
+/* Whether its blocks are in a file, and have hashes. */
+static inline int image_extent_is_stored(const struct image_extent *x)
+{
+	return x->kind == IMAGE_EXTENT_DATA || x->kind == IMAGE_EXTENT_PACKED;
+}
+
+/* How the blocks of a pack are compressed. */
+enum image_pack_method {
+	IMAGE_PACK_LZ4 = 1,  /* an LZ4 block */
+	IMAGE_PACK_ZSTD = 2, /* a Zstandard frame */
+	IMAGE_PACK_METHODS,
+};
+
+#define IMAGE_PACK_BLOCKS 16u /* at most, in one pack */
+
+/*
+ * Blocks that were compressed together, which is what makes it worth while. Extents refer to
+ * all of them or to some, and name the file that the pack is in. Hashes of blocks are those of
+ * what they hold, as always; a pack has one of its own, so that damage is found before anything
+ * is decompressed.
+ */
+struct image_pack {
+	uint64_t file_offset; /* anywhere among the blocks of the file */
+	uint64_t hash;        /* XXH3-64 of its `size` bytes */
+	uint32_t size;        /* bytes in the file, with what fills up a page behind the last */
+	uint32_t used;        /* of them, those that the method made */
+	uint16_t blocks;      /* to be had from it */
+	uint16_t method;      /* enum image_pack_method */
+	uint32_t reserved;
+};
+IMAGE_SIZE_IS(struct image_pack, 32);
 
 /* ---- notes of owner "TRECR": each an array of the struct named ---- */
 
@@ -145,7 +182,8 @@ enum image_note {
 	IMAGE_NOTE_CGROUPS = 30,
 	IMAGE_NOTE_DIRECTORIES = 31, /* struct image_directories: of threads; process */
 	IMAGE_NOTE_TERMINAL = 32,    /* struct image_terminal, one; job */
-	IMAGE_NOTE_MAX = 33,
+	IMAGE_NOTE_PACKS = 33,       /* struct image_pack; both */
+	IMAGE_NOTE_MAX = 34,
 };
 
 /* Entry 0 is the checkpoint itself, the others those whose files hold blocks of it. */

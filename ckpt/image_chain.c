@@ -64,10 +64,10 @@ static int open_source(struct image *img, size_t index, const struct image_chain
 static int check_bounds(const struct image *img, const struct image_extent *x, struct err *e)
 {
 	const struct image *source = &img->sources[x->source];
-	uint64_t size = (uint64_t)x->blocks * IMAGE_BLOCK;
+	uint64_t size, offset = image_extent_place(img, x, &size);
 
-	/* That file_offset + size does not overflow was checked when @img was opened. */
-	if (x->file_offset + size > source->super.meta_offset)
+	/* That the sum does not overflow was checked when @img was opened. */
+	if (offset + size > source->super.meta_offset)
 		return image_bad(img, e,
 			"the extent at %#" PRIx64 " is outside of parent checkpoint's %s",
 			x->address, source->path);

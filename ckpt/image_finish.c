@@ -50,22 +50,46 @@ static bool can_merge(const struct image_extent *a, const struct image_extent *b
 		return false;
 	if (a->address + size != b->address || a->blocks > UINT32_MAX - b->blocks)
 		return false;
+	if (a->kind == IMAGE_EXTENT_PACKED)
+		return a->file_offset == b->file_offset && a->skip + a->blocks == b->skip;
 	return a->kind != IMAGE_EXTENT_DATA || a->file_offset + size == b->file_offset;
 }
 
-/* Sort the extents, bring the hashes into the same order, join what is contiguous. */
+/* How far to look back for a pack that several extents refer to. */
+#define PACKS_BACK 16u
+
+/* Put the pack of @x among those of the extents before, unless it is there already. */
+static uint64_t place_pack(const struct image_writer *w, const struct image_extent *x,
+	uint32_t sources[PACKS_BACK], struct buf *packs)
+{
+	const struct image_pack *pack = buf_at(&w->packs, struct image_pack, x->file_offset);
+	size_t count = buf_count(packs, struct image_pack);
+
+	for (size_t i = count; i-- > 0 && count - i <= PACKS_BACK;)
+		if (buf_at(packs, struct image_pack, i)->file_offset == pack->file_offset &&
+			sources[i % PACKS_BACK] == x->source)
+			return i;
+	sources[count % PACKS_BACK] = x->source;
+	buf_push(packs, struct image_pack, pack);
+	return count;
+}
+
+/* Sort the extents, bring hashes and packs into the same order, join what is contiguous. */
 static void sort_extents(struct image_writer *w)
 {
 	size_t count = buf_count(&w->extents, struct image_extent), kept = 0;
 	struct image_extent *x = w->extents.data;
-	struct buf hashes = {0};
+	struct buf hashes = {0}, packs = {0};
+	uint32_t pack_sources[PACKS_BACK];
 
 	if (count)
 		qsort(x, count, sizeof(*x), compare_extents);
 	for (size_t i = 0; i < count; i++) {
 		struct image_extent this = x[i];
 
-		if (this.kind == IMAGE_EXTENT_DATA) {
+		if (this.kind == IMAGE_EXTENT_PACKED)
+			this.file_offset = place_pack(w, &this, pack_sources, &packs);
+		if (image_extent_is_stored(&this)) {
 			const uint8_t *from = w->hashes.data;
 
 			from += this.first_hash * IMAGE_HASH_SIZE;
@@ -79,7 +103,11 @@ static void sort_extents(struct image_writer *w)
 	}
 	w->extents.len = kept * sizeof(*x);
 	buf_free(&w->hashes);
+	buf_free(&w->packs);
 	w->hashes = hashes;
+	w->notes[IMAGE_NOTE_PACKS] = packs;
+	if (packs.len)
+		w->incompat |= IMAGE_INCOMPAT_PACKS;
 }
 
 static void encode_own(struct buf *out, enum image_note type, const struct buf *contents)
@@ -181,11 +209,11 @@ static int lay_out(struct image_writer *w, struct layout *l, struct err *e)
 {
 	cleanup_buf struct buf notes = {0};
 
+	l->meta_offset = w->data_end;
+	sort_extents(w);
 	for (int i = 0; i < IMAGE_NOTE_MAX; i++)
 		if (w->notes[i].len > UINT32_MAX)
 			return err_set(e, EFBIG, "cannot write %s: note %d", w->what, i);
-	l->meta_offset = w->data_end;
-	sort_extents(w);
 	find_loads(w, l);
 	encode_notes(w, &notes);
 	l->extents_size = w->extents.len;

@@ -86,7 +86,7 @@ static void add_extent(
 {
 	if (x->kind == IMAGE_EXTENT_ZERO)
 		add_zero(b, start, end - start);
-	else if (x->source)
+	else if (x->source || x->kind == IMAGE_EXTENT_PACKED)
 		add_absent(b, start, end - start);
 	else
 		add_stored(b, start, end - start, x->file_offset + (start - x->address));

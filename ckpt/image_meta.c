@@ -47,6 +47,7 @@ static const struct note_rule {
 	[IMAGE_NOTE_DIRECTORIES] = {sizeof(struct image_directories), 0},
 	[IMAGE_NOTE_TERMINAL] = {sizeof(struct image_terminal), 1},
 	[IMAGE_NOTE_SHARING] = {sizeof(struct image_sharing), 0},
+	[IMAGE_NOTE_PACKS] = {sizeof(struct image_pack), 0},
 };
 
 /* The @size bytes at @offset of the file, NULL when they are not all in the metadata. */
@@ -203,16 +204,39 @@ static int take_parts(struct image *img, const Elf64_Phdr *parts[3], struct err 
 		img, meta_at(img, notes->p_offset, notes->p_filesz), notes->p_filesz, e);
 }
 
+/* Where in its file @x has its bytes. */
+static int check_pack(const struct image *img, const struct image_extent *x, struct err *e)
+{
+	const struct image_pack *pack = image_pack_of(img, x);
+
+	if (!pack || !(img->super.incompat & IMAGE_INCOMPAT_PACKS))
+		return image_bad(
+			img, e, "the extent at %#" PRIx64 " is in no pack", x->address);
+	if (!pack->blocks || pack->blocks > IMAGE_PACK_BLOCKS || !pack->used ||
+		pack->used > pack->blocks * IMAGE_BLOCK || pack->used > pack->size ||
+		pack->size - pack->used >= IMAGE_BLOCK || !pack->method ||
+		pack->method >= IMAGE_PACK_METHODS)
+		return image_bad(img, e,
+			"the pack of the extent at %#" PRIx64 " is out of range", x->address);
+	if (x->skip > pack->blocks || x->blocks > (uint32_t)pack->blocks - x->skip)
+		return image_bad(img, e, "the extent at %#" PRIx64 " is larger than its pack",
+			x->address);
+	return 0;
+}
+
 static int check_place(const struct image *img, const struct image_extent *x, struct err *e)
 {
-	uint64_t size = (uint64_t)x->blocks * IMAGE_BLOCK, end;
+	uint64_t offset, size, end;
 	size_t chain;
 
+	if (x->kind == IMAGE_EXTENT_PACKED && check_pack(img, x, e) < 0)
+		return -1;
+	offset = image_extent_place(img, x, &size);
 	if (x->first_hash > img->hash_count || x->blocks > img->hash_count - x->first_hash)
 		return image_bad(
 			img, e, "the extent at %#" PRIx64 " has no hashes", x->address);
-	if (x->file_offset % IMAGE_BLOCK || x->file_offset < IMAGE_HEAD_SIZE ||
-		__builtin_add_overflow(x->file_offset, size, &end))
+	if ((x->kind == IMAGE_EXTENT_DATA && offset % IMAGE_BLOCK) ||
+		offset < IMAGE_HEAD_SIZE || __builtin_add_overflow(offset, size, &end))
 		return image_bad(
 			img, e, "the extent at %#" PRIx64 " is out of place", x->address);
 	if (!x->source && end > img->super.meta_offset)
@@ -251,7 +275,7 @@ static int check_extent(const struct image *img, const struct image_extent *x, s
 		return -1;
 	if (x->kind == IMAGE_EXTENT_ZERO && !x->source)
 		return 0;
-	if (x->kind != IMAGE_EXTENT_DATA)
+	if (!image_extent_is_stored(x))
 		return image_bad(img, e, "the extent at %#" PRIx64 " is of unknown kind %u",
 			x->address, x->kind);
 	return check_place(img, x, e);

@@ -11,6 +11,7 @@
 
 #include "ckpt/hash.h"
 #include "ckpt/image_reader.h"
+#include "ckpt/pack.h"
 #include "ckpt/trust.h"
 #include "lib/util.h"
 
@@ -213,9 +214,28 @@ const struct image_extent *image_find(
 	return x;
 }
 
+const struct image_pack *image_pack_of(const struct image *img, const struct image_extent *x)
+{
+	const struct image_pack *packs;
+	size_t count;
+
+	packs = image_note_array(img, IMAGE_NOTE_PACKS, struct image_pack, &count);
+	return x->kind == IMAGE_EXTENT_PACKED && x->file_offset < count ? &packs[x->file_offset]
+									: NULL;
+}
+
+uint64_t image_extent_place(
+	const struct image *img, const struct image_extent *x, uint64_t *size)
+{
+	const struct image_pack *pack = image_pack_of(img, x);
+
+	*size = pack ? pack->size : (uint64_t)x->blocks * IMAGE_BLOCK;
+	return pack ? pack->file_offset : x->file_offset;
+}
+
 const uint8_t *image_hash(const struct image *img, const struct image_extent *x, uint32_t block)
 {
-	BUG_ON(x->kind != IMAGE_EXTENT_DATA || block >= x->blocks);
+	BUG_ON(!image_extent_is_stored(x) || block >= x->blocks);
 	return img->hashes + (x->first_hash + block) * IMAGE_HASH_SIZE;
 }
 
@@ -239,6 +259,40 @@ int image_damaged(
 		x->object);
 }
 
+/* What a pack is read into, and decompressed to where not all of it is wanted. */
+struct pack_room {
+	uint8_t packed[(IMAGE_PACK_BLOCKS + 1) * IMAGE_BLOCK];
+	uint8_t blocks[IMAGE_PACK_BLOCKS * IMAGE_BLOCK];
+};
+
+static int unpack(const struct image *img, const struct image_extent *x, uint32_t first,
+	uint32_t blocks, struct pack_room *room, void *data, struct err *e)
+{
+	const struct image_pack *pack = image_pack_of(img, x);
+	bool whole = blocks == pack->blocks;
+	void *out = whole ? data : room->blocks;
+
+	if (pread_all(image_source_fd(img, x), room->packed, pack->size, pack->file_offset,
+		    source_path(img, x), e) < 0)
+		return -1;
+	if (hash64(room->packed, pack->size) != pack->hash ||
+		pack_unpack(pack->method, room->packed, pack->used, out,
+			(size_t)pack->blocks * IMAGE_BLOCK) < 0)
+		return image_damaged(img, x, x->address + (uint64_t)first * IMAGE_BLOCK, e);
+	if (!whole)
+		memcpy(data, room->blocks + (size_t)(x->skip + first) * IMAGE_BLOCK,
+			(size_t)blocks * IMAGE_BLOCK);
+	return 0;
+}
+
+static int read_packed(const struct image *img, const struct image_extent *x, uint32_t first,
+	uint32_t blocks, void *data, struct err *e)
+{
+	cleanup_free struct pack_room *room = xmalloc(sizeof(*room));
+
+	return unpack(img, x, first, blocks, room, data, e);
+}
+
 int image_read_blocks(const struct image *img, const struct image_extent *x, uint32_t first,
 	uint32_t blocks, void *data, struct err *e)
 {
@@ -246,11 +300,15 @@ int image_read_blocks(const struct image *img, const struct image_extent *x, uin
 	uint8_t hash[IMAGE_HASH_SIZE];
 	int fd = image_source_fd(img, x);
 
-	BUG_ON(x->kind != IMAGE_EXTENT_DATA || first > x->blocks || blocks > x->blocks - first);
+	BUG_ON(!image_extent_is_stored(x) || first > x->blocks || blocks > x->blocks - first);
+	if (!blocks)
+		return 0;
 	if (fd < 0)
 		return image_bad(img, e, "the checkpoint that holds its blocks is not open");
-	if (pread_all(fd, data, (size_t)blocks * IMAGE_BLOCK, x->file_offset + skip,
-		    source_path(img, x), e) < 0)
+	if (x->kind == IMAGE_EXTENT_PACKED
+			? read_packed(img, x, first, blocks, data, e)
+			: pread_all(fd, data, (size_t)blocks * IMAGE_BLOCK,
+				  x->file_offset + skip, source_path(img, x), e))
 		return -1;
 	for (uint32_t i = 0; i < blocks; i++) {
 		hash128((char *)data + (size_t)i * IMAGE_BLOCK, IMAGE_BLOCK, hash);
@@ -308,7 +366,7 @@ int image_check_all(const struct image *img, struct err *e)
 		return -1;
 	for (size_t i = 0; i < img->extent_count; i++) {
 		const struct image_extent *x = &img->extents[i];
-		uint32_t blocks = x->kind == IMAGE_EXTENT_DATA ? x->blocks : 0, n;
+		uint32_t blocks = image_extent_is_stored(x) ? x->blocks : 0, n;
 
 		for (uint32_t at = 0; at < blocks; at += n) {
 			n = blocks - at < CHECK_BLOCKS ? blocks - at : CHECK_BLOCKS;

@@ -65,6 +65,15 @@ const struct image_extent *image_extents(
 const struct image_extent *image_find(
 	const struct image *img, uint32_t object, uint64_t address);
 
+/* The pack that the blocks of @x are in; NULL: they are not compressed, or (before it has been
+ * checked) there is none of that number. */
+const struct image_pack *image_pack_of(const struct image *img, const struct image_extent *x);
+
+/* Where in the file that holds them the bytes of @x begin, and how many these are: of a PACKED
+ * one those of its whole pack. */
+uint64_t image_extent_place(
+	const struct image *img, const struct image_extent *x, uint64_t *size);
+
 /* Hash of block number @block of @x, 16 bytes. */
 const uint8_t *image_hash(
 	const struct image *img, const struct image_extent *x, uint32_t block);
@@ -76,7 +85,8 @@ int image_open_chain(struct image *img, int parent, const char *name, struct err
 /* The file that holds @x's blocks: an open descriptor of the image's (never close it). */
 int image_source_fd(const struct image *img, const struct image_extent *x);
 
-/* Read @blocks blocks from number @first of @x into @data and compare their hashes. */
+/* Read @blocks blocks from number @first of @x into @data and compare their hashes. Compressed
+ * ones come as they were before. */
 int image_read_blocks(const struct image *img, const struct image_extent *x, uint32_t first,
 	uint32_t blocks, void *data, struct err *e);
 /* Says so of the block @address of @x. */

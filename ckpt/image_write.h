@@ -48,6 +48,24 @@ void image_writer_core_note(struct image_writer *w, const char *owner, uint32_t 
 int image_writer_data(struct image_writer *w, uint32_t object, uint64_t address,
 	const void *data, uint32_t blocks, const uint8_t *hashes, struct err *e);
 
+/* Blocks of which one pack has been made. */
+struct packed_run {
+	uint64_t address;
+	const uint8_t *hashes;  /* of the blocks */
+	struct image_pack pack; /* file_offset: in the data that goes with it */
+};
+
+/* Store packs of blocks of @object: writes the @size bytes @data, whole pages, at a free place
+ * of the file and records @count extents. Thread-safe. */
+int image_writer_packs(struct image_writer *w, uint32_t object, const void *data, size_t size,
+	const struct packed_run *runs, size_t count, struct err *e);
+
+/* Record @blocks blocks behind the first @skip ones of @pack, which is in another checkpoint's
+ * file (@source > 0 in the chain). Thread-safe. */
+void image_writer_pack_reference(struct image_writer *w, uint32_t object, uint64_t address,
+	uint32_t source, const struct image_pack *pack, uint16_t skip, uint32_t blocks,
+	const uint8_t *hashes);
+
 /* Record blocks that are stored in another checkpoint's file (@source > 0 in the chain, at
  * @file_offset). Thread-safe. */
 void image_writer_reference(struct image_writer *w, uint32_t object, uint64_t address,

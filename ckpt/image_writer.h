@@ -26,6 +26,7 @@ struct image_writer {
 	pthread_mutex_t lock; /* of what follows */
 	struct buf extents;   /* struct image_extent, in the order of recording */
 	struct buf hashes;
+	struct buf packs; /* struct image_pack */
 };
 
 /* Append an ELF note to @out. */

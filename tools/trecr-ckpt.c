@@ -26,7 +26,7 @@
 static struct settings {
 	bool stop, no_try, verify, status, json, verbose;
 	unsigned timeout_s, drain_s;
-	const char *tcp;
+	const char *tcp, *compress;
 } settings;
 
 #define FIELD(name) offsetof(struct settings, name)
@@ -37,6 +37,13 @@ static int opt_tcp_text(void *field, const char *value, struct err *e)
 	enum fd_tcp mode;
 
 	return opt_tcp(&mode, value, e) ? -1 : opt_text(field, value, e);
+}
+
+static int opt_compress_text(void *field, const char *value, struct err *e)
+{
+	struct pack_choice choice;
+
+	return opt_compress(&choice, value, e) ? -1 : opt_text(field, value, e);
 }
 
 static const struct opt rows[] = {
@@ -57,6 +64,8 @@ static const struct opt rows[] = {
 		"TCP connections to the outside: refuse the\n"
 		"checkpoint, reset them at a restart, or keep them",
 		opt_tcp_text, FIELD(tcp)},
+	{0, "compress", "METHOD", "compress memory: lz4, zstd[:LEVEL], or none",
+		opt_compress_text, FIELD(compress)},
 	{0, "status", NULL, "take no checkpoint, print how things are", opt_flag,
 		FIELD(status)},
 	{0, "json", NULL, "the same as JSON", opt_flag, FIELD(json)},
@@ -268,10 +277,12 @@ static int ask(pid_t pid)
 	if (!settings.status)
 		snprintf(request, sizeof(request),
 			"checkpoint stop=%d timeout_ms=%" PRIu64 " drain_ms=%" PRIu64
-			"%s%s%s\n",
+			"%s%s%s%s%s\n",
 			settings.stop, settings.timeout_s * (uint64_t)1000,
 			settings.drain_s * (uint64_t)1000, try_text(),
-			settings.tcp ? " tcp=" : "", settings.tcp ? settings.tcp : "");
+			settings.tcp ? " tcp=" : "", settings.tcp ? settings.tcp : "",
+			settings.compress ? " compress=" : "",
+			settings.compress ? settings.compress : "");
 	progress_begin(TOOL, settings.status ? "asking" : "checkpointing");
 	r = control_ask(fd, supervisor, request, deadline_ns, &answer, &e);
 	progress_end();

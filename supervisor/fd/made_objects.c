@@ -51,7 +51,7 @@ static int each_piece(const struct image *job, uint32_t number, uint64_t size,
 
 	x = image_extents(job, number, &count);
 	for (; count; x++, count--) {
-		uint32_t blocks = x->kind == IMAGE_EXTENT_DATA ? x->blocks : 0, n;
+		uint32_t blocks = image_extent_is_stored(x) ? x->blocks : 0, n;
 
 		for (uint32_t first = 0; first < blocks; first += n) {
 			uint64_t at = x->address + (uint64_t)first * IMAGE_BLOCK, bytes;

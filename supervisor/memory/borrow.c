@@ -42,7 +42,8 @@ static void add_part(struct restore_plan *p, const struct image_region *g,
 	struct part part = part_in(x, g);
 	struct batch_call *c;
 
-	if (!part.size || g->kind == IMAGE_REGION_DEVICE)
+	/* Compressed blocks have no pages to lend: they are brought by unpack.c. */
+	if (!part.size || g->kind == IMAGE_REGION_DEVICE || x->kind == IMAGE_EXTENT_PACKED)
 		return;
 	if (x->kind != IMAGE_EXTENT_DATA || part.size < shortest || !may_borrow(g)) {
 		restore_plan_fill(p, &p->fill[0], x, part.skip, part.size);
@@ -75,7 +76,8 @@ static uint64_t shortest_of(const struct image *img, const struct image_extent *
 	for (;; shortest *= 2) {
 		mappings = 0;
 		for (size_t i = 0; i < count; i++)
-			mappings += (uint64_t)x[i].blocks * IMAGE_BLOCK >= shortest;
+			mappings += x[i].kind == IMAGE_EXTENT_DATA &&
+				    (uint64_t)x[i].blocks * IMAGE_BLOCK >= shortest;
 		if (mappings <= MAPPINGS_MAX)
 			return shortest;
 	}

@@ -237,8 +237,7 @@ void restore_plan_fill(struct restore_plan *p, struct batch_builder *b,
 		->check = BATCH_BLOCKS;
 }
 
-/* The region of device memory that @x is of. An extent is of one kind of region only. */
-static bool is_on_device(const struct restore_plan *p, const struct image_extent *x)
+bool restore_plan_is_on_device(const struct restore_plan *p, const struct image_extent *x)
 {
 	const struct image_region *g;
 	size_t high, low = 0;
@@ -255,6 +254,12 @@ static bool is_on_device(const struct restore_plan *p, const struct image_extent
 	return g[low].kind == IMAGE_REGION_DEVICE;
 }
 
+/* Compressed blocks come later, from the supervisor (unpack.c). */
+static bool is_read_by_loader(const struct restore_plan *p, const struct image_extent *x)
+{
+	return x->kind != IMAGE_EXTENT_PACKED && !restore_plan_is_on_device(p, x);
+}
+
 /* Share the extents out by bytes, in the order of their addresses. */
 static void share_fill(struct restore_plan *p)
 {
@@ -264,7 +269,7 @@ static void share_fill(struct restore_plan *p)
 	unsigned threads, current = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (!is_on_device(p, &x[i]))
+		if (is_read_by_loader(p, &x[i]))
 			total += (uint64_t)x[i].blocks * IMAGE_BLOCK;
 	threads = sysconf(_SC_NPROCESSORS_ONLN);
 	if (threads > FILL_THREADS_MAX)
@@ -275,7 +280,7 @@ static void share_fill(struct restore_plan *p)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t size = (uint64_t)x[i].blocks * IMAGE_BLOCK, skip = 0;
 
-		if (is_on_device(p, &x[i]))
+		if (!is_read_by_loader(p, &x[i]))
 			continue;
 		while (skip < size) {
 			uint64_t left = share - given,

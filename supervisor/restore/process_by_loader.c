@@ -405,7 +405,9 @@ static int prepare_plan(struct restore_one *r)
 static int make_memory(struct restore_one *r)
 {
 	tell_of_nodes(r);
-	return map_window(r) || fill_memory(r) || redirect_vdso(r) ? -1 : 0;
+	if (map_window(r) || fill_memory(r) || restore_one_unpack(r))
+		return -1;
+	return redirect_vdso(r);
 }
 
 /* That is done: its threads are all that it still needs. */

@@ -6,7 +6,7 @@
  * only the user can make. (Not the other way round: /run/user/UID goes when the user logs out,
  * and programs stay.) One connection carries one request, a line, and its answer:
  *
- *	checkpoint stop=0|1 timeout_ms=N [drain_ms=N] [try=0|2] [tcp=MODE]
+ *	checkpoint stop=0|1 timeout_ms=N [drain_ms=N] [try=0|2] [tcp=MODE] [compress=METHOD]
  *						"notice TEXT" lines, then ok PATH; or kept
  *						TEXT: complete, but not ended, and why
  *	status					KEY VALUE lines, then an empty line

@@ -200,9 +200,25 @@ static void greet(struct control *c)
 	client->length = 0;
 }
 
+/* What differs from how the supervisor was started: " tcp=MODE", " compress=METHOD". */
+static int parse_settings(const char *line, struct control_request *request)
+{
+	char tcp[16], compress[16];
+	int more = 0;
+
+	request->has_tcp = sscanf(line, " tcp=%15s%n", tcp, &more) == 1;
+	if (request->has_tcp && opt_tcp(&request->tcp, tcp, NULL))
+		return -1;
+	line += more;
+	more = 0;
+	request->has_compress = sscanf(line, " compress=%15s%n", compress, &more) == 1;
+	if (request->has_compress && opt_compress(&request->compress, compress, NULL))
+		return -1;
+	return line[more] ? -1 : 0;
+}
+
 static int parse(const char *line, struct control_request *request)
 {
-	char tcp[16] = "";
 	uint64_t timeout_ms, drain_ms = 0;
 	unsigned stop, try = 1;
 	int end = 0, more = 0;
@@ -226,8 +242,7 @@ static int parse(const char *line, struct control_request *request)
 	request->no_try = !try;
 	request->verify = try == 2;
 	request->drain_ns = drain_ms * 1000000;
-	request->has_tcp = sscanf(line + end, " tcp=%15s", tcp) == 1;
-	if (request->has_tcp ? opt_tcp(&request->tcp, tcp, NULL) : line[end])
+	if (parse_settings(line + end, request))
 		return -1;
 	request->kind = CONTROL_CHECKPOINT;
 	request->stop = stop;

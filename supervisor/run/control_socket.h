@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "supervisor/start/supervisor.h"
 #include "lib/err.h"
 #include "lib/util.h"
 #include "supervisor/descriptors/descriptors.h"
@@ -30,6 +31,8 @@ struct control_request {
 	bool no_try, verify; /* as in struct checkpoint_request */
 	bool has_tcp;        /* how to deal with connections to the outside: */
 	enum fd_tcp tcp;
+	bool has_compress; /* how to compress memory: */
+	struct pack_choice compress;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC, 0: none */
 	uint64_t drain_ns;    /* how long GPUs may take to come to rest, 0: not said */
 };

@@ -35,8 +35,9 @@ static void tell_once(void *arg, const char *line)
 
 void requests_checkpoint(struct supervisor *s)
 {
-	struct checkpoint_request request = {
-		.tcp = s->options.tcp, .drain_ns = s->options.drain_s * 1000000000ull};
+	struct checkpoint_request request = {.tcp = s->options.tcp,
+		.compress = s->options.compress,
+		.drain_ns = s->options.drain_s * 1000000000ull};
 	struct err e = ERR_INIT;
 
 	if (take(s, &request, &e) < 0)
@@ -66,7 +67,8 @@ static void answer_checkpoint(
 		.deadline_ns = request->deadline_ns,
 		.drain_ns = request->drain_ns ? request->drain_ns
 					      : s->options.drain_s * 1000000000ull,
-		.tcp = request->has_tcp ? request->tcp : s->options.tcp};
+		.tcp = request->has_tcp ? request->tcp : s->options.tcp,
+		.compress = request->has_compress ? request->compress : s->options.compress};
 	struct err e = ERR_INIT;
 	int r = take(s, &take_it, &e);
 

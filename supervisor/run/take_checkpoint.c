@@ -220,6 +220,7 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 		.run_count = buf_count(runs, struct block_run),
 		.writer = writer,
 		.parent = parent,
+		.pack = w->request->compress,
 		.cancelled = out_of_time,
 		.cancel_context = w,
 	};

@@ -11,10 +11,11 @@
 #include "supervisor/start/supervisor.h"
 
 struct checkpoint_request {
-	bool stop;            /* end the program after success */
-	bool no_try;          /* without having tried whether it could be restarted */
-	bool verify;          /* and only when all has been read back from the disk */
-	enum fd_tcp tcp;      /* connections to the outside */
+	bool stop;       /* end the program after success */
+	bool no_try;     /* without having tried whether it could be restarted */
+	bool verify;     /* and only when all has been read back from the disk */
+	enum fd_tcp tcp; /* connections to the outside */
+	struct pack_choice compress;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC after which to give up, 0: none */
 	uint64_t drain_ns;    /* how long GPUs may take to come to rest */
 };

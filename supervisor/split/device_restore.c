@@ -119,7 +119,7 @@ static int load_range(
 
 		if (end > range_end)
 			end = range_end;
-		if (x[i].kind != IMAGE_EXTENT_DATA || from >= end)
+		if (!image_extent_is_stored(&x[i]) || from >= end)
 			continue;
 		if (add(l, g, at, from - at, LOWER_ZERO) ||
 			load_blocks(l, g, &x[i], (from - x[i].address) / IMAGE_BLOCK,

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "ckpt/pack.h"
 #include "ckpt/store.h"
 #include "lib/err.h"
 #include "lib/util.h"
@@ -26,10 +27,11 @@ struct supervisor_options {
 	unsigned full_every; /* with incremental: one checkpoint in so many is a full one, 0:
 				only the first */
 	bool portable;
-	uint64_t save_files; /* contents of files up to this size, 0: of none */
-	int ckpt_signal;     /* take a checkpoint on this signal, 0: none */
-	enum fd_tcp tcp;     /* connections to the outside */
-	unsigned drain_s;    /* how long GPUs may take to come to rest */
+	uint64_t save_files;         /* contents of files up to this size, 0: of none */
+	int ckpt_signal;             /* take a checkpoint on this signal, 0: none */
+	struct pack_choice compress; /* blocks of memory in the image */
+	enum fd_tcp tcp;             /* connections to the outside */
+	unsigned drain_s;            /* how long GPUs may take to come to rest */
 	bool verbose;
 };
 

@@ -24,6 +24,11 @@ int opt_tcp(void *field, const char *value, struct err *e)
 	return err_set(e, 0, "is none of refuse, reset and keep");
 }
 
+int opt_compress(void *field, const char *value, struct err *e)
+{
+	return pack_choice_parse(field, value, e);
+}
+
 #define DEFAULT_SIZE (256ull << 20)
 
 static int opt_size(void *field, const char *value, struct err *e)
@@ -65,6 +70,10 @@ const struct opt supervisor_option_rows[] = {
 		"save contents of files that are open for writing,\n"
 		"of SIZE bytes (K, M, G; default 256M) at most each",
 		opt_size, FIELD(save_files)},
+	{0, "compress", "METHOD",
+		"compress memory in the image: lz4, zstd[:LEVEL], or\n"
+		"none (default)",
+		opt_compress, FIELD(compress)},
 	{0, "ckpt-signal", "SIG", "take a checkpoint when SIG is sent to this process",
 		opt_signal, FIELD(ckpt_signal)},
 	{0, "tcp", "MODE",

@@ -11,6 +11,8 @@
 
 /* A way to deal with TCP connections to the outside; the field is an enum fd_tcp. */
 int opt_tcp(void *field, const char *value, struct err *e);
+/* struct pack_choice: lz4, zstd[:LEVEL] or none. */
+int opt_compress(void *field, const char *value, struct err *e);
 
 /* Rows over struct supervisor_options. */
 extern const struct opt supervisor_option_rows[];

@@ -62,6 +62,8 @@ void restore_plan_old_vdso(struct restore_plan *p);
 /* Read @size bytes of the memory that @x is of, from @skip on. */
 void restore_plan_fill(struct restore_plan *p, struct batch_builder *b,
 	const struct image_extent *x, uint64_t skip, uint64_t size);
+/* Whether the region that @x lies in is device memory. An extent is of one kind only. */
+bool restore_plan_is_on_device(const struct restore_plan *p, const struct image_extent *x);
 /* In a trial: memory gets its contents as far as can be without taking any (borrow.c). */
 void restore_plan_borrow(struct restore_plan *p);
 /* System V segments, before anything else is mapped; and what they undo at the end. */

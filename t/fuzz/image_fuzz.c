@@ -22,6 +22,7 @@
 #include "ckpt/hash.h"
 #include "ckpt/image_read.h"
 #include "ckpt/image_write.h"
+#include "ckpt/pack.h"
 #include "lib/util.h"
 #include "t/unit/scratch.h"
 
@@ -65,6 +66,47 @@ static void fail(const char *what)
 
 #define SEED_BLOCKS 8u
 
+/* One pack of each method, behind the blocks of the same file: all of the first is used, a part
+ * of the second. In a file with a parent, parts of the parent's packs as well. */
+static void add_packs(struct image_writer *w, uint32_t object, const void *blocks,
+	const uint8_t *hashes, bool parent)
+{
+	static const struct pack_choice choices[2] = {
+		{.method = IMAGE_PACK_LZ4}, {.method = IMAGE_PACK_ZSTD, .level = 3}};
+	static uint8_t data[2 * IMAGE_BLOCK] __attribute__((aligned(IMAGE_BLOCK)));
+	struct packed_run runs[2];
+	size_t used = 0;
+
+	memset(data, 0, sizeof(data));
+	for (int i = 0; i < 2; i++) {
+		struct packer *p = packer_new(&choices[i]);
+		size_t n = packer_pack(
+			p, blocks, SEED_BLOCKS * IMAGE_BLOCK, data + used, sizeof(data) - used);
+
+		packer_free(p);
+		runs[i] = (struct packed_run){.address = 0x50000 + i * 0x10000,
+			.hashes = hashes,
+			.pack = {.file_offset = used,
+				.size = n,
+				.used = n,
+				.blocks = SEED_BLOCKS,
+				.method = choices[i].method}};
+		used += n;
+	}
+	runs[1].pack.size += align_up(used, IMAGE_BLOCK) - used;
+	for (int i = 0; i < 2; i++)
+		runs[i].pack.hash = hash64(data + runs[i].pack.file_offset, runs[i].pack.size);
+	if (image_writer_packs(w, object, data, align_up(used, IMAGE_BLOCK), runs, 2, NULL) < 0)
+		abort();
+	for (int i = 0; parent && i < 2; i++) {
+		struct image_pack pack = runs[i].pack;
+
+		pack.file_offset += IMAGE_HEAD_SIZE + SEED_BLOCKS * IMAGE_BLOCK;
+		image_writer_pack_reference(w, object, 0x70000 + i * 0x10000, 1, &pack, 2, 3,
+			hashes + 2 * IMAGE_HASH_SIZE);
+	}
+}
+
 /* Blocks that are the same in every file, the first of them at offset IMAGE_HEAD_SIZE; zero
  * ones; and, in a process's file with a parent, two of the parent's. */
 static void add_blocks(struct image_writer *w, uint32_t object, bool parent)
@@ -83,6 +125,7 @@ static void add_blocks(struct image_writer *w, uint32_t object, bool parent)
 	image_writer_zero(w, object, 0x20000, 3);
 	if (parent)
 		image_writer_reference(w, object, 0x40000, 1, IMAGE_HEAD_SIZE, 2, hashes);
+	add_packs(w, object, blocks, hashes, parent);
 }
 
 static void add_notes(struct image_writer *w, enum image_file_kind kind)
@@ -286,7 +329,7 @@ static void read_extents(const struct image *img)
 			if (image_find(img, object, x[i].address) != &x[i] ||
 				image_find(img, object, last) != &x[i])
 				fail("an extent is not found");
-			if (x[i].kind == IMAGE_EXTENT_DATA)
+			if (image_extent_is_stored(&x[i]))
 				(void)*(volatile uint8_t *)image_hash(
 					img, &x[i], x[i].blocks - 1);
 		}

@@ -1,5 +1,7 @@
-/* Memory goes into an image once: zeros are left out, what the parent has is referred to. */
+/* Memory goes into an image once: zeros are left out, what the parent has is referred to. What
+ * becomes smaller by it is compressed, in a chain of checkpoints with and without that. */
 #include <errno.h>
+#include <fcntl.h>
 
 #include "ckpt/blocks.h"
 #include "ckpt/hash.h"
@@ -72,6 +74,9 @@ static struct image *finish(struct image_writer *w, unsigned n)
 	return img;
 }
 
+/* How the next checkpoint is written. */
+static struct pack_choice how;
+
 /* Save @memory as checkpoint @n, compared with @parent. */
 static struct image *save(unsigned n, const uint8_t *memory, const struct image *parent,
 	unsigned threads, bool keep_zero, uint64_t *stored)
@@ -91,6 +96,7 @@ static struct image *save(unsigned n, const uint8_t *memory, const struct image 
 		.writer = w,
 		.parent = parent,
 		.parent_source = sources,
+		.pack = how,
 		.threads = threads,
 		.done = &done};
 
@@ -162,6 +168,161 @@ static void test_chain(uint8_t *memory, unsigned threads)
 	image_close(third);
 }
 
+/* Blocks that no method makes smaller. */
+static void randomise(uint8_t *memory, uint32_t first, uint32_t blocks)
+{
+	uint64_t *words = (uint64_t *)(memory + (size_t)first * IMAGE_BLOCK);
+
+	for (size_t i = 0; i < blocks * (size_t)IMAGE_BLOCK / 8; i++)
+		words[i] = (words[i] + i + 1) * 0x9e3779b97f4a7c15ull ^
+			   (i * 0xc2b2ae3d27d4eb4full) >> 7;
+}
+
+static uint32_t count_blocks(const struct image *img, unsigned kind, unsigned source)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < img->extent_count; i++)
+		if (img->extents[i].kind == kind && img->extents[i].source == source)
+			n += img->extents[i].blocks;
+	return n;
+}
+
+static void compress(const char *text)
+{
+	struct err e = ERR_INIT;
+
+	ok(!pack_choice_parse(&how, text, &e), "--compress=%s is understood %s", text, e.msg);
+}
+
+static void test_packs(uint8_t *memory, unsigned threads, const char *const methods[3])
+{
+	struct image *first, *second, *third;
+	uint64_t stored;
+
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		fill(memory, i, i + 1);
+	randomise(memory, 500, 500);
+	compress(methods[0]);
+	first = save(0, memory, NULL, threads, false, &stored);
+	ok(stored > 500 && stored < 800, "2500 of 3000 blocks become much smaller (%lu)",
+		(unsigned long)stored);
+	/* The packs at both ends may hold some that cannot be made smaller. */
+	ok(count_blocks(first, IMAGE_EXTENT_DATA, 0) >= 480 &&
+			count_blocks(first, IMAGE_EXTENT_DATA, 0) <= 500,
+		"what cannot be made smaller is stored as it is");
+	ok(matches(first, memory) && !image_check_all(first, NULL), "the first is right");
+
+	/* One block in the middle of a pack, all of another pack, and some of the others. */
+	fill(memory, 101, 201);
+	for (uint32_t i = 160; i < 176; i++)
+		fill(memory, i, 7);
+	randomise(memory, 700, 3);
+	compress(methods[1]);
+	second = save(1, memory, first, threads, false, &stored);
+	ok(stored < 21, "only what has changed is stored (%lu)", (unsigned long)stored);
+	ok(count_blocks(second, IMAGE_EXTENT_PACKED, 1) > 2400, "the rest is in the parent");
+	ok(matches(second, memory) && !image_check_all(second, NULL), "the second is right");
+
+	memset(memory + 2 * IMAGE_BLOCK, 0, IMAGE_BLOCK);
+	fill(memory, 102, 202);
+	compress(methods[2]);
+	third = save(2, memory, second, threads, true, &stored);
+	ok(stored == 1, "a single block is stored (%lu)", (unsigned long)stored);
+	ok(matches(third, memory) && !image_check_all(third, NULL), "the third is right");
+	image_close(first);
+	image_close(second);
+	image_close(third);
+	compress("none");
+}
+
+/* Each byte of the packs is under a hash, also those that fill up their last page. */
+static void test_damage(uint8_t *memory)
+{
+	struct err e = ERR_INIT;
+	struct image *img;
+	size_t unnoticed = 0;
+	uint64_t stored;
+
+	memset(memory, 0, (size_t)BLOCKS * IMAGE_BLOCK);
+	for (uint32_t i = 0; i < 20; i++)
+		fill(memory, i, i + 1);
+	compress("lz4");
+	img = save(0, memory, NULL, 1, false, &stored);
+	ok(count_blocks(img, IMAGE_EXTENT_PACKED, 0) == 20, "20 blocks are compressed");
+	/* Behind our back, as an open image is only read. */
+	for (uint64_t at = IMAGE_HEAD_SIZE; at < img->super.meta_offset; at++) {
+		cleanup_free char *path = xasprintf("/proc/self/fd/%d", img->fd);
+		cleanup_fd int fd = open(path, O_RDWR | O_CLOEXEC);
+		uint8_t byte, other;
+
+		pread_all(fd, &byte, 1, at, "the image", NULL);
+		other = byte ^ 4;
+		pwrite_all(fd, &other, 1, at, "the image", NULL);
+		unnoticed += !image_check_all(img, &e);
+		pwrite_all(fd, &byte, 1, at, "the image", NULL);
+	}
+	ok(img->super.meta_offset > IMAGE_HEAD_SIZE && !unnoticed,
+		"no damage goes unnoticed (%zu of %zu)", unnoticed,
+		(size_t)(img->super.meta_offset - IMAGE_HEAD_SIZE));
+	says(e.msg, "is damaged (checksum)", "with the reason");
+	ok(matches(img, memory), "and it is whole again");
+	image_close(img);
+	compress("none");
+}
+
+static void test_choices(void)
+{
+	static const char *const wrong[] = {
+		"", "zip", "lz4:3", "zstd:", "zstd:0", "zstd:99", "zstd:3x", "zstdx"};
+	struct pack_choice choice;
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		ok(pack_choice_parse(&choice, wrong[i], &e) < 0, "--compress=%s is refused",
+			wrong[i]);
+	ok(!pack_choice_parse(&choice, "zstd:7", &e) && choice.level == 7, "a level");
+}
+
+/* Whatever bytes are decompressed: what comes out has the size that was asked for, or nothing
+ * does, and nothing is written beside it (the sanitizers see to that). */
+static void test_garbage(uint8_t *memory)
+{
+	static const char *const methods[] = {"lz4", "zstd"};
+	const size_t size = IMAGE_PACK_BLOCKS * IMAGE_BLOCK;
+	cleanup_free uint8_t *packed = xmalloc(size), *out = NULL;
+	unsigned wrong = 0, accepted = 0;
+
+	for (size_t m = 0; m < ARRAY_SIZE(methods); m++) {
+		struct packer *p;
+		size_t used;
+
+		compress(methods[m]);
+		p = packer_new(&how);
+		fill(memory, 0, 9);
+		randomise(memory, 1, 2);
+		used = packer_pack(p, memory, size, packed, size);
+		packer_free(p);
+		for (uint32_t i = 0; i < 20000; i++) {
+			/* Exactly as large, so that the sanitizers see a byte too many. */
+			cleanup_free uint8_t *copy = xmalloc(used);
+			size_t n = i % 3 ? used : used * (i % 97) / 97;
+
+			memcpy(copy, packed, used);
+			copy[(i * 2654435761u) % (i % 2 ? used : 64)] ^= 1 << i % 8;
+			free(out);
+			out = xmalloc(size);
+			if (pack_unpack(how.method, copy, n, out, size))
+				wrong++;
+			else
+				accepted++;
+		}
+	}
+	ok(wrong > 5000, "damaged packs are refused (%u; %u have other contents)", wrong,
+		accepted);
+	compress("none");
+}
+
 static void test_failure(const uint8_t *memory)
 {
 	struct image_writer *w = start(0);
@@ -189,6 +350,12 @@ int main(void)
 	scratch_make();
 	test_chain(memory, 1);
 	test_chain(memory, 3);
+	test_packs(memory, 1, (const char *const[]){"lz4", "lz4", "lz4"});
+	test_packs(memory, 3, (const char *const[]){"zstd", "none", "lz4"});
+	test_packs(memory, 2, (const char *const[]){"lz4", "zstd:1", "none"});
+	test_damage(memory);
+	test_garbage(memory);
+	test_choices();
 	test_failure(memory);
 	return done_testing();
 }

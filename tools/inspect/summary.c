@@ -92,7 +92,7 @@ static uint64_t blocks_in(const struct checkpoint *c, const struct image_chain *
 		for (size_t i = 0; i < img->extent_count; i++) {
 			const struct image_extent *x = &img->extents[i];
 
-			if (x->kind == IMAGE_EXTENT_DATA && x->source && x->source < count &&
+			if (image_extent_is_stored(x) && x->source && x->source < count &&
 				!memcmp(chain[x->source].checkpoint_id, link->checkpoint_id,
 					sizeof(link->checkpoint_id)))
 				blocks += x->blocks;

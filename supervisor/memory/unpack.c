@@ -1,0 +1,136 @@
+/*
+ * Compressed blocks of a process that comes back: decompressed here, by several threads, and
+ * written into its memory when that has been mapped. The loader has no library to do it with;
+ * from here one copy more is made, of bytes that are in the processor's cache.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "supervisor/state/restore_one.h"
+#include "supervisor/target/memory_limits.h"
+
+#define THREADS_MAX 16u
+/* Extents that a thread takes at a time: of a mebibyte in most cases. */
+#define TAKE 16u
+
+struct unpacking {
+	struct restore_one *one;
+	const struct image_extent *extents;
+	size_t count;
+	pthread_mutex_t lock; /* of what follows */
+	size_t next;
+	bool failed;
+};
+
+/* Memory of GPUs is for the lower half to write (split/device_restore.c). */
+static bool is_ours(const struct restore_one *r, const struct image_extent *x)
+{
+	return x->kind == IMAGE_EXTENT_PACKED && !restore_plan_is_on_device(&r->plan, x);
+}
+
+/* process_vm_writev copies once, where ptrace allows it to this thread; the descriptor has been
+ * allowed already. */
+static int put(struct restore_one *r, uint64_t address, void *data, size_t size, struct err *e)
+{
+	struct iovec local = {data, size}, remote = {(void *)address, size};
+
+	if (process_vm_writev(r->process.pid, &local, 1, &remote, 1, 0) == (ssize_t)size)
+		return 0;
+	return pwrite_all(
+		r->process.mem_fd, data, size, address, "the memory of the new process", e);
+}
+
+static int unpack(
+	struct restore_one *r, const struct image_extent *x, void *data, struct err *e)
+{
+	if (image_read_blocks(r->img, x, 0, x->blocks, data, e))
+		return -1;
+	return put(r, x->address, data, (size_t)x->blocks * IMAGE_BLOCK, e)
+		       ? memory_limits_tell(r->process.pid, e)
+		       : 0;
+}
+
+/* The next extents for a thread to look at; none when there are no more, or one has failed. */
+static size_t take(struct unpacking *u, size_t *first)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&u->lock);
+	if (!u->failed) {
+		*first = u->next;
+		n = u->count - u->next < TAKE ? u->count - u->next : TAKE;
+		u->next += n;
+	}
+	pthread_mutex_unlock(&u->lock);
+	return n;
+}
+
+/* The first error is the caller's to hear of. */
+static void fail(struct unpacking *u, const struct err *e)
+{
+	pthread_mutex_lock(&u->lock);
+	if (!u->failed && u->one->e)
+		*u->one->e = *e;
+	u->failed = true;
+	pthread_mutex_unlock(&u->lock);
+}
+
+static void *work(void *argument)
+{
+	struct unpacking *u = argument;
+	cleanup_free void *data = xmalloc(IMAGE_PACK_BLOCKS * IMAGE_BLOCK);
+	struct err e = ERR_INIT;
+	size_t first, n;
+
+	while ((n = take(u, &first)))
+		for (size_t i = first; i < first + n; i++)
+			if (is_ours(u->one, &u->extents[i]) &&
+				unpack(u->one, &u->extents[i], data, &e)) {
+				fail(u, &e);
+				return NULL;
+			}
+	return NULL;
+}
+
+static unsigned count_threads(size_t extents)
+{
+	unsigned threads = THREADS_MAX;
+	cpu_set_t set;
+
+	/* Fails on machines with more processors than the set has room for. */
+	if (!sched_getaffinity(0, sizeof(set), &set) && (unsigned)CPU_COUNT(&set) < threads)
+		threads = CPU_COUNT(&set);
+	return extents / TAKE < threads ? extents / TAKE + 1 : threads;
+}
+
+static int unpack_all(struct unpacking *u)
+{
+	unsigned count = count_threads(u->count), started = 0;
+	pthread_t threads[THREADS_MAX];
+	sigset_t all, mask;
+
+	/* Signals are for the thread that called us. Fewer threads only make it slower. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	while (started + 1 < count && !thread_start(&threads[started], work, u))
+		started++;
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	work(u);
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	return u->failed ? -1 : 0;
+}
+
+int restore_one_unpack(struct restore_one *r)
+{
+	struct unpacking u = {.one = r, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+	if (!(r->img->super.incompat & IMAGE_INCOMPAT_PACKS) || !r->plan.filled)
+		return 0;
+	u.extents = image_extents(r->img, 0, &u.count);
+	return u.count ? unpack_all(&u) : 0;
+}
