@@ -58,11 +58,12 @@ enum image_file_kind {
 #define IMAGE_INCOMPAT_REQUESTS 0x80u  /* requests wait in an io_uring, to be issued again */
 #define IMAGE_INCOMPAT_OWNERS   0x100u /* open files have an owner_kind */
 #define IMAGE_INCOMPAT_PACKS    0x200u /* some blocks are compressed: IMAGE_NOTE_PACKS */
+#define IMAGE_INCOMPAT_AIO      0x400u /* AIO requests are under way: to be issued again */
 #define IMAGE_INCOMPAT_KNOWN                                                                   \
 	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED |                 \
 		IMAGE_INCOMPAT_APART | IMAGE_INCOMPAT_FILTERS | IMAGE_INCOMPAT_WATCHES |       \
 		IMAGE_INCOMPAT_REMOVED | IMAGE_INCOMPAT_REQUESTS | IMAGE_INCOMPAT_OWNERS |     \
-		IMAGE_INCOMPAT_PACKS)
+		IMAGE_INCOMPAT_PACKS | IMAGE_INCOMPAT_AIO)
 
 struct image_super {
 	uint8_t magic[8];
@@ -180,10 +181,11 @@ enum image_note {
 	IMAGE_NOTE_SHARING = 29, /* struct image_sharing: one for each process, or none; job */
 	/* bytes: lines of /proc/PID/cgroup, where they are not the supervisor's own; process */
 	IMAGE_NOTE_CGROUPS = 30,
-	IMAGE_NOTE_DIRECTORIES = 31, /* struct image_directories: of threads; process */
-	IMAGE_NOTE_TERMINAL = 32,    /* struct image_terminal, one; job */
-	IMAGE_NOTE_PACKS = 33,       /* struct image_pack; both */
-	IMAGE_NOTE_MAX = 34,
+	IMAGE_NOTE_DIRECTORIES = 31,  /* struct image_directories: of threads; process */
+	IMAGE_NOTE_TERMINAL = 32,     /* struct image_terminal, one; job */
+	IMAGE_NOTE_PACKS = 33,        /* struct image_pack; both */
+	IMAGE_NOTE_AIO_REQUESTS = 34, /* struct image_aio_request; process */
+	IMAGE_NOTE_MAX = 35,
 };
 
 /* Entry 0 is the checkpoint itself, the others those whose files hold blocks of it. */
@@ -409,6 +411,16 @@ struct image_aio_ring {
 };
 IMAGE_SIZE_IS(struct image_aio_ring, 32);
 #define IMAGE_AIO_MAGIC 0xa10a10a1u
+
+/* One that waits for a file (IOCB_CMD_POLL), in the order in which they were issued. */
+struct image_aio_request {
+	uint64_t context; /* the start of its region */
+	uint64_t request; /* address of the struct iocb */
+	uint32_t events;  /* of this address that were not read yet; more in the context's
+			   * memory:  it has ended since */
+	uint32_t reserved;
+};
+IMAGE_SIZE_IS(struct image_aio_request, 24);
 
 enum image_tag {
 	IMAGE_TAG_UPPER = 1,

@@ -46,6 +46,7 @@ static const struct note_rule {
 	[IMAGE_NOTE_CGROUPS] = {1, 0},
 	[IMAGE_NOTE_DIRECTORIES] = {sizeof(struct image_directories), 0},
 	[IMAGE_NOTE_TERMINAL] = {sizeof(struct image_terminal), 1},
+	[IMAGE_NOTE_AIO_REQUESTS] = {sizeof(struct image_aio_request), 0},
 	[IMAGE_NOTE_SHARING] = {sizeof(struct image_sharing), 0},
 	[IMAGE_NOTE_PACKS] = {sizeof(struct image_pack), 0},
 };

@@ -65,7 +65,6 @@ queued-signals|90000 signals are queued for it, .*--timeout
 '
 
 rows_of_state='
-aio-poll|IOCB_CMD_POLL
 epoll-moved|leads elsewhere by now
 breaking-lease|lease is being broken
 packet-status|status in packet mode

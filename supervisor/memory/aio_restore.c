@@ -3,13 +3,13 @@
  * ordinary memory with what was in it (memory/aio_dump.c).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/aio_abi.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "supervisor/memory/aio_turn.h"
 #include "supervisor/state/restore_one.h"
 #include "supervisor/target/remote.h"
 
@@ -23,7 +23,7 @@ struct return_of_context {
 };
 
 #define EVENT_SIZE 32u
-#define PAGE       4096u
+#define PAGE       AIO_SCRATCH
 
 /* The least number to ask for that takes as many pages: the kernel doubles it, adds two, and
  * uses up the last page (aio_setup_ring(), fs/aio.c). */
@@ -62,62 +62,30 @@ static int make(struct return_of_context *r)
 				 old->nr, new.nr);
 }
 
-/* Pointers to the same empty request, behind it in the scratch page. */
-#define POINTERS_AT 256u
-#define AT_ONCE     ((PAGE - POINTERS_AT) / sizeof(uint64_t))
-
-static int prepare(struct return_of_context *r, int64_t fd)
+/* What the program has not read, of the @nr events that there is room for. */
+static uint32_t unread(const struct image_aio_ring *ring)
 {
-	struct {
-		struct iocb request;
-		uint64_t rest[POINTERS_AT / 8 - sizeof(struct iocb) / 8];
-		uint64_t pointers[AT_ONCE];
-	} page = {.request = {.aio_lio_opcode = IOCB_CMD_PREAD, .aio_fildes = fd}};
-
-	_Static_assert(sizeof(page) == PAGE, "one page");
-	for (size_t i = 0; i < AT_ONCE; i++)
-		page.pointers[i] = r->scratch;
-	return tracee_write(r->one->process.mem_fd, r->scratch, &page, sizeof(page), r->one->e);
+	return (ring->tail + ring->nr - ring->head % ring->nr) % ring->nr;
 }
 
-/* The kernel counts events in memory of its own: reads of nothing bring it to the old place. */
-static int submit(struct return_of_context *r, uint32_t count)
-{
-	struct err *e = r->one->e;
-	int64_t done;
-
-	while (count) {
-		uint32_t n = count < AT_ONCE ? count : AT_ONCE;
-
-		if (REMOTE_CALL(&r->remote, &done, e, SYS_io_submit, r->context, n,
-			    r->scratch + POINTERS_AT))
-			return -1;
-		if (done <= 0)
-			return err_set(e, -done, "cannot use an AIO context");
-		count -= done;
-	}
-	return 0;
-}
-
+/* The kernel's place in the ring is the old one then, with as much unread behind it. */
 static int advance(struct return_of_context *r)
 {
-	static const char null[] = "/dev/null";
 	const struct image_aio_ring *old = r->old.data;
-	struct err *e = r->one->e;
-	int64_t fd, result;
+	struct aio_turn turn = {
+		.remote = &r->remote, .mem_fd = r->one->process.mem_fd, .scratch = r->scratch};
+	cleanup_buf struct buf others = {0};
+	uint32_t keep = unread(old), count = old->tail;
 	int failed;
 
-	if (!old->tail)
+	if (count < keep)
+		count += old->nr;
+	if (!count)
 		return 0;
-	if (tracee_write(r->one->process.mem_fd, r->scratch, null, sizeof(null), e) ||
-		REMOTE_CALL(&r->remote, &fd, e, SYS_openat, AT_FDCWD, r->scratch,
-			O_RDONLY | O_CLOEXEC, 0))
+	if (aio_open_null(&turn, r->one->e))
 		return -1;
-	if (fd < 0)
-		return err_set(e, -fd, "cannot open %s in the new process", null);
-	failed = prepare(r, fd) || submit(r, old->tail);
-	return REMOTE_CALL(&r->remote, &result, failed ? NULL : e, SYS_close, fd) || failed ? -1
-											    : 0;
+	failed = aio_turn(&turn, r->context, count, keep, &others, r->one->e);
+	return aio_close_null(&turn, failed ? NULL : r->one->e) || failed ? -1 : 0;
 }
 
 /* The kernel follows it to another address (aio_ring_mremap()). */
@@ -143,6 +111,46 @@ static int put(struct return_of_context *r)
 		(const char *)r->old.data + at, r->old.len - at, r->one->e);
 }
 
+/* How many events of @request wait to be read. */
+static uint32_t events_of(const struct return_of_context *r, uint64_t request)
+{
+	const struct image_aio_ring *old = r->old.data;
+	const struct io_event *events = (const struct io_event *)(old + 1);
+	uint32_t found = 0;
+
+	for (uint32_t i = 0, n = unread(old); i < n; i++)
+		found += events[(old->head % old->nr + i) % old->nr].obj == request;
+	return found;
+}
+
+/* One whose event came while the memory was being saved has ended. */
+static int issue_again(struct return_of_context *r)
+{
+	const struct image_aio_request *q;
+	struct err *e = r->one->e;
+	int64_t done;
+	size_t count;
+
+	q = image_note_array(
+		r->one->img, IMAGE_NOTE_AIO_REQUESTS, struct image_aio_request, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (q[i].context != r->region->start ||
+			events_of(r, q[i].request) > q[i].events)
+			continue;
+		if (tracee_write(r->one->process.mem_fd, r->scratch, &q[i].request,
+			    sizeof(q[i].request), e) ||
+			REMOTE_CALL(&r->remote, &done, e, SYS_io_submit, r->region->start, 1,
+				r->scratch))
+			return -1;
+		if (done != 1)
+			return err_set(e, -done,
+				"cannot issue a request of asynchronous I/O again (at "
+				"%#" PRIx64 ")",
+				q[i].request);
+	}
+	return 0;
+}
+
 static int bring_back(struct return_of_context *r)
 {
 	const struct image_aio_ring *old;
@@ -154,9 +162,9 @@ static int bring_back(struct return_of_context *r)
 		return -1;
 	old = r->old.data;
 	if (old->magic != IMAGE_AIO_MAGIC || old->tail >= old->nr ||
-		old->nr > size / EVENT_SIZE)
+		old->nr > (size - sizeof(*old)) / EVENT_SIZE)
 		return err_set(r->one->e, 0, "the image is damaged: an AIO context");
-	return make(r) || advance(r) || move(r) || put(r) ? -1 : 0;
+	return make(r) || advance(r) || move(r) || put(r) || issue_again(r) ? -1 : 0;
 }
 
 static int bring_back_all(struct return_of_context *r)

@@ -58,7 +58,7 @@ struct memory_source {
 };
 
 /* process_vm_readv copies once but wants readable pages; /proc/PID/mem reads them all. */
-static int read_memory(void *context, uint64_t address, void *data, size_t size, struct err *e)
+int dump_read_memory(void *context, uint64_t address, void *data, size_t size, struct err *e)
 {
 	struct memory_source *source = context;
 	struct iovec local = {data, size};
@@ -89,7 +89,7 @@ static void add_run(struct dump *d, struct memory_source *source, uint64_t start
 		.address = start,
 		.size = end - start,
 		.keep_zero = keep_zero,
-		.read = read_memory,
+		.read = dump_read_memory,
 		.context = source,
 	};
 
@@ -313,7 +313,7 @@ static void add_shared_runs(struct dump *d, const struct vma *v, uint32_t object
 			struct block_run run = {.address = at,
 				.size = stop - at,
 				.object = object,
-				.read = read_memory,
+				.read = dump_read_memory,
 				.context = source};
 
 			buf_push(d->shared_runs, struct block_run, &run);
@@ -494,6 +494,8 @@ int dump_memory(struct dump *d, struct err *e)
 			return -1;
 	}
 	dump_devices(d, UINT64_MAX, &next);
+	if (dump_aio_polls(d, e))
+		return err_prefix(e, "process %d (%s)", d->process->pid, d->process->comm);
 	core_note_files(d);
 	image_writer_note(
 		d->writer, IMAGE_NOTE_MODULES, d->modules_used.data, d->modules_used.len);

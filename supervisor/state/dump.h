@@ -97,6 +97,9 @@ int dump_timers_and_pending(struct dump *d, struct remote *r, uint64_t scratch,
 /* Regions and mapped files; adds to d->runs and d->shared_runs what is to be stored. */
 int dump_memory(struct dump *d, struct err *e);
 
+/* Reads what a run of d->runs is of the process's own memory: block_run.read of such runs. */
+int dump_read_memory(void *context, uint64_t address, void *data, size_t size, struct err *e);
+
 /* What its lower half is made of, if it has one; behind dump_memory(). */
 int dump_lower(struct dump *d, struct err *e);
 
@@ -107,11 +110,13 @@ void core_note_thread(struct dump *d, const struct image_thread *t, const void *
 	size_t xstate_size, int signal, const siginfo_t *info);
 void core_note_files(struct dump *d);
 
-/* ---- aio.c ---- */
+/* ---- asynchronous I/O: memory/aio_dump.c, aio_polls.c ---- */
 
 /* Whether @v is a context of asynchronous I/O. */
 bool dump_is_aio(const struct vma *v);
 /* Wait until its requests have ended. Its memory is saved as any other's. */
 int dump_aio(struct dump *d, const struct vma *v, struct image_region *r, struct err *e);
+/* Requests that wait for files, when all regions are known. The program keeps them. */
+int dump_aio_polls(struct dump *d, struct err *e);
 
 #endif

@@ -1,8 +1,11 @@
 /*
  * Contexts of asynchronous I/O (io_setup): their addresses, events that are not read yet, and
- * that they go on. One has been used round its ring.
+ * that they go on. One has been used round its ring, one up to the ring's end, with what is
+ * unread beyond it. Requests that wait for files (IOCB_CMD_POLL) are under way.
  */
 #include <linux/aio_abi.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 
 #include "victim.h"
 
@@ -57,10 +60,64 @@ static void go_round(aio_context_t context)
 	}
 }
 
+/* Up to the last place of the ring; then so many that the tail is in front of the head. */
+static void go_to_the_end(aio_context_t context, unsigned unread)
+{
+	const struct ring *r = (struct ring *)context;
+
+	while (r->tail + 2 < r->nr) {
+		submit(context, 1, 0);
+		take(context, 1);
+	}
+	for (unsigned i = 0; i < unread; i++)
+		submit(context, 200 + i, 0);
+}
+
+/* ---- requests that wait ---- */
+
+#define POLLS 3
+
+static struct iocb polls[POLLS];
+static int waited_for[POLLS]; /* eventfds; the last is never ready */
+
+static void poll_all(aio_context_t context)
+{
+	for (int i = 0; i < POLLS; i++) {
+		struct iocb *list[] = {&polls[i]};
+
+		waited_for[i] = eventfd(0, 0);
+		polls[i] = (struct iocb){.aio_data = 300 + i,
+			.aio_lio_opcode = IOCB_CMD_POLL,
+			.aio_fildes = waited_for[i],
+			.aio_buf = POLLIN};
+		if (syscall(SYS_io_submit, context, 1, list) != 1)
+			victim_skip("no polls by asynchronous I/O here");
+	}
+}
+
+static void take_polls(aio_context_t context)
+{
+	struct timespec limit = {.tv_sec = 20}, now = {0};
+	struct io_event event = {0};
+
+	for (int i = POLLS - 2; i >= 0; i--) {
+		CHECK(eventfd_write(waited_for[i], 1) == 0, "eventfd_write: %m");
+		CHECK(syscall(SYS_io_getevents, context, 1, 1, &event, &limit) == 1,
+			"io_getevents of a poll: %m");
+		CHECK(event.data == 300ull + i && event.obj == (uintptr_t)&polls[i] &&
+				event.res == POLLIN,
+			"poll %d: event %llx, %lld", i, (long long)event.data,
+			(long long)event.res);
+	}
+	CHECK(!syscall(SYS_io_getevents, context, 0, 1, &event, &now), "a poll too many");
+}
+
 int main(void)
 {
 	struct io_event event;
 	struct timespec now = {0};
+	struct ring before, *now_there;
+	aio_context_t ends = 0;
 
 	if (syscall(SYS_io_setup, 300, &used))
 		victim_skip("no asynchronous I/O here");
@@ -68,13 +125,25 @@ int main(void)
 	file = victim_file("read", 8192, 3);
 	data = victim_anon(4096);
 	go_round(used);
+	MUST(!syscall(SYS_io_setup, 300, &ends));
+	go_to_the_end(ends, EVENTS);
+	poll_all(used);
 	for (unsigned i = 0; i < EVENTS; i++)
 		submit(used, 100 + i, 0);
+	before = *(struct ring *)used;
 	victim_ready();
 	victim_wait();
+	now_there = (struct ring *)used;
+	CHECK(now_there->head == before.head && now_there->tail == before.tail,
+		"the ring was from %u to %u, and is from %u to %u", before.head, before.tail,
+		now_there->head, now_there->tail);
 	for (unsigned i = 0; i < EVENTS; i++)
 		take(used, 100 + i);
-	CHECK(!syscall(SYS_io_getevents, used, 0, 1, &event, &now), "an event too many");
+	take_polls(used);
+	for (unsigned i = 0; i < EVENTS; i++)
+		take(ends, 200 + i);
+	CHECK(!syscall(SYS_io_getevents, ends, 0, 1, &event, &now), "an event too many");
+	go_round(ends);
 	memset(data, 0, 4096);
 	submit(used, 7, 0);
 	take(used, 7);
@@ -82,7 +151,8 @@ int main(void)
 	go_round(used);
 	CHECK(!syscall(SYS_io_getevents, fresh, 0, 1, &event, &now), "an event of nothing");
 	go_round(fresh);
-	CHECK(!syscall(SYS_io_destroy, used) && !syscall(SYS_io_destroy, fresh),
+	CHECK(!syscall(SYS_io_destroy, used) && !syscall(SYS_io_destroy, ends) &&
+			!syscall(SYS_io_destroy, fresh),
 		"io_destroy: %m");
 	return victim_done();
 }

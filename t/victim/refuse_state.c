@@ -1,13 +1,11 @@
 /* Something that a checkpoint refuses: states of descriptors of kinds that are saved otherwise.
  */
-#include <linux/aio_abi.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/un.h>
 #include <termios.h>
@@ -255,40 +253,6 @@ static void still_outside(void)
 	still_answers();
 }
 
-/* One poll has ended, and is under way again. */
-static aio_context_t aio;
-
-static void submit_poll(void)
-{
-	static struct iocb poll;
-	struct iocb *list[] = {&poll};
-
-	poll = (struct iocb){
-		.aio_lio_opcode = IOCB_CMD_POLL, .aio_fildes = other, .aio_buf = POLLIN};
-	need(syscall(SYS_io_submit, aio, 1, list) == 1, "no polls by asynchronous I/O");
-}
-
-static void take_poll(void)
-{
-	struct timespec limit = {.tv_sec = 20};
-	struct io_event event;
-
-	CHECK(!eventfd_write(other, 1), "eventfd_write: %m");
-	CHECK(syscall(SYS_io_getevents, aio, 1, 1, &event, &limit) == 1, "io_getevents: %m");
-}
-
-static void aio_poll(void)
-{
-	eventfd_t value;
-
-	other = eventfd(0, 0);
-	need(!syscall(SYS_io_setup, 4, &aio), "no asynchronous I/O here");
-	submit_poll();
-	take_poll();
-	MUST(!eventfd_read(other, &value));
-	submit_poll();
-}
-
 static int listening, accepted;
 
 static void multipath(void)
@@ -312,7 +276,6 @@ static void still_multipath(void)
 }
 
 static const struct kind kinds[] = {
-	{"aio-poll", aio_poll, take_poll, '-'},
 	{"epoll-moved", epoll_moved, still_watches, 'd'},
 	{"breaking-lease", breaking_lease, nothing, 'd'},
 	{"packet-status", packet_status, still_packet_status, 'd'},
