@@ -553,6 +553,7 @@ enum image_description_kind {
 	IMAGE_FD_REMOVED,       /* L; a directory: path and object */
 	IMAGE_FD_ENDED_FILE,    /* a file or directory of /proc of a process or thread that has
 				 * ended: path */
+	IMAGE_FD_NAMESPACE,     /* one that the process is in: path, as below /proc/PID/ns */
 	IMAGE_FD_KINDS,
 };
 

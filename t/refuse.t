@@ -27,7 +27,7 @@ one-shot|one-shot watch
 perf-event|perf events
 bpf|BPF
 secret-memory|memfd_secret
-name-space|namespace
+name-space|is not in this namespace
 notify|F_NOTIFY
 broken-lease|lease is being broken
 mapped-lease|lease for writing on a file that is also mapped

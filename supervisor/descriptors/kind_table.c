@@ -11,6 +11,7 @@
 
 /* The first row that matches counts. */
 static const struct fd_kind kinds[] = {
+	{IMAGE_FD_NAMESPACE, "namespace", false, ROW(fd_namespace)},
 	{IMAGE_FD_PATH, "path", false, ROW(fd_path)},
 	{IMAGE_FD_INHERITED, "inherited", false, ROW(fd_inherited)},
 	{IMAGE_FD_MQUEUE, "message queue", false, ROW(fd_mqueue)},

@@ -3,8 +3,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include "lib/procfs.h"
 #include "lib/shown_path.h"
@@ -81,6 +83,24 @@ static char *read_info(pid_t task, int fd, struct err *e)
 	return xstrdup(text);
 }
 
+/* The directory of descriptors of a process that has ended has no attributes any more
+ * (proc_fd_getattr() in the kernel). */
+static int look_at(struct fd_source *s, struct err *e)
+{
+	struct statfs fs;
+	int code;
+
+	if (!fstat(s->dup, &s->st))
+		return 0;
+	code = errno;
+	if (code == ENOENT && !fstatfs(s->dup, &fs) && fs.f_type == PROC_SUPER_MAGIC) {
+		s->st = (struct stat){
+			.st_mode = S_IFDIR | 0500, .st_ino = status_number(s->info, "ino", 10)};
+		return 0;
+	}
+	return err_set(e, code, "cannot look at descriptor %d of process %d", s->fd, s->pid);
+}
+
 int fd_source_look(struct fd_source *s, pid_t pid, pid_t task, int pidfd, int fd, struct err *e)
 {
 	cleanup_free char *link = xasprintf("/proc/%d/fd/%d", task, fd);
@@ -95,8 +115,8 @@ int fd_source_look(struct fd_source *s, pid_t pid, pid_t task, int pidfd, int fd
 	s->dup = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 	if (s->dup < 0)
 		return err_set(e, errno, "cannot get descriptor %d of process %d", fd, pid);
-	if (fstat(s->dup, &s->st))
-		return err_set(e, errno, "cannot look at descriptor %d of process %d", fd, pid);
+	if (look_at(s, e))
+		return -1;
 	flags = status_number(s->info, "flags", 8);
 	s->flags = flags & ~O_CLOEXEC;
 	s->cloexec = flags & O_CLOEXEC;

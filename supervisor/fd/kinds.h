@@ -219,6 +219,7 @@ FD_ROW(fd_process_file);
 int fd_process_file_finish(
 	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e);
 FD_ROW(fd_ended_file);
+FD_ROW(fd_namespace);
 FD_ROW(fd_eventfd);
 FD_ROW(fd_timerfd);
 FD_ROW(fd_signalfd);

@@ -31,14 +31,6 @@ static const struct {
 	{"/dev/fuse", "FUSE connections are"},
 	{"/dev/tty", "terminals other than the standard streams are"},
 	{"/dev/console", "terminals other than the standard streams are"},
-	{"mnt:[", "namespace descriptors are"},
-	{"net:[", "namespace descriptors are"},
-	{"pid:[", "namespace descriptors are"},
-	{"user:[", "namespace descriptors are"},
-	{"uts:[", "namespace descriptors are"},
-	{"ipc:[", "namespace descriptors are"},
-	{"time:[", "namespace descriptors are"},
-	{"cgroup:[", "namespace descriptors are"},
 };
 
 int fd_unsupported(const struct fd_source *s, struct err *e)

@@ -26,6 +26,24 @@ static int open_of(pid_t pid, const char *what, int flags)
 	return fd;
 }
 
+/* Further directories of a process that ends. */
+static const char *const places[] = {"/fd", "/fdinfo", "/ns", "/map_files", "/net"};
+#define PLACES (sizeof(places) / sizeof(places[0]))
+
+static int place[PLACES];
+
+static void check_places(void)
+{
+	for (size_t i = 0; i < PLACES; i++) {
+		char data[4096];
+
+		errno = 0;
+		CHECK(syscall(SYS_getdents64, place[i], data, sizeof(data)) < 0 &&
+				(errno == ENOENT || (errno == EINVAL && i == PLACES - 1)),
+			"entries of %s: %s", places[i], strerror(errno));
+	}
+}
+
 void victim_hurt(void)
 {
 	MUST(dup2(open_of(getpid(), "/stat", O_RDONLY), stat_file) == stat_file);
@@ -53,6 +71,8 @@ static void prepare_process(void)
 	MUST(read(network, network_text, 20) == 20);
 	while (read(read_file, text, sizeof(text)) > 0)
 		;
+	for (size_t i = 0; i < PLACES; i++)
+		place[i] = open_of(child, places[i], O_RDONLY | O_DIRECTORY);
 	tree_open(1);
 	MUST(waitpid(child, NULL, 0) == child);
 }
@@ -133,6 +153,7 @@ int main(void)
 	CHECK(!read(maps, (char[8]){0}, 8) || errno == ESRCH, "maps: %s", strerror(errno));
 	check_directory(directory);
 	check_directory(task);
+	check_places();
 	CHECK(fcntl(path, F_GETFL) & O_PATH && faccessat(path, "stat", F_OK, 0), "O_PATH");
 	CHECK(lseek(network, 0, SEEK_CUR) == 20 && !lseek(network, 0, SEEK_SET) &&
 			read(network, network_text + 20, 20) == 20 &&

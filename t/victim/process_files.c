@@ -1,6 +1,6 @@
 /*
  * Files of /proc that belong to the program's processes: they lead to the same process, the
- * same memory and the same position.
+ * same memory and the same position. And the namespaces that it is in.
  */
 #include <dirent.h>
 #include <sys/prctl.h>
@@ -64,8 +64,38 @@ static void check_comm(void)
 	CHECK(fcntl(comm, F_GETFD) == FD_CLOEXEC, "close-on-exec is lost");
 }
 
+static const char *const spaces[] = {
+	"net", "mnt", "pid", "user", "uts", "ipc", "time", "cgroup"};
+#define SPACES (sizeof(spaces) / sizeof(spaces[0]))
+
+static int space[SPACES];
+
+static int open_space(size_t i, int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", spaces[i]);
+	return open(path, flags);
+}
+
+static void check_spaces(void)
+{
+	for (size_t i = 0; i < SPACES; i++) {
+		int now = open_space(i, O_RDONLY);
+		struct stat a, b;
+
+		CHECK(now < 0 || (!fstat(space[i], &a) && !fstat(now, &b) &&
+					 a.st_dev == b.st_dev && a.st_ino == b.st_ino),
+			"the namespace %s is another", spaces[i]);
+		close(now);
+	}
+	CHECK(fcntl(space[0], F_GETFD) == FD_CLOEXEC && fcntl(space[1], F_GETFL) & O_PATH,
+		"flags of namespaces");
+}
+
 void victim_hurt(void)
 {
+	dup2(0, space[2]);
 	lseek(memory, 0, SEEK_SET);
 	close(childs);
 }
@@ -89,6 +119,8 @@ int main(void)
 	twin = dup(maps);
 	MUST(inherited >= 0 && childs >= 0 && memory >= 0 && maps >= 0 && comm >= 0 &&
 		tasks >= 0 && twin >= 0);
+	for (size_t i = 0; i < SPACES; i++)
+		space[i] = open_space(i, i == 0 ? O_CLOEXEC : i == 1 ? O_PATH : O_RDONLY);
 	MUST(lseek(memory, (off_t)&word, SEEK_SET) == (off_t)&word);
 	MUST(read(maps, first, sizeof(first)) == sizeof(first));
 	at = lseek(maps, 0, SEEK_CUR);
@@ -97,6 +129,7 @@ int main(void)
 	check_memory();
 	check_maps();
 	check_comm();
+	check_spaces();
 	snprintf(line, sizeof(line), "Pid:\t%d\n", child);
 	CHECK(holds(childs, line), "status is not the child's");
 	dir = fdopendir(tasks);

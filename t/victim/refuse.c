@@ -342,8 +342,20 @@ static void secret_memory(void)
 
 static void name_space(void)
 {
-	fd = open("/proc/self/ns/net", O_RDONLY);
-	need(fd >= 0, "no network namespaces here");
+	char path[64], c;
+	int ends[2];
+
+	MUST(!pipe(ends) && (child = fork()) >= 0);
+	if (!child) {
+		/* CLONE_NEWUSER | CLONE_NEWNET */
+		(void)!write(ends[1], syscall(SYS_unshare, 0x50000000) ? "-" : "+", 1);
+		pause();
+	}
+	MUST(read(ends[0], &c, 1) == 1);
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", child);
+	fd = open(path, O_RDONLY);
+	MUST(!kill(child, SIGKILL) && waitpid(child, NULL, 0) == child);
+	need(fd >= 0 && c == '+', "no network namespaces here");
 }
 
 static void notify(void)
