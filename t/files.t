@@ -7,6 +7,8 @@ for v in file_offsets unlinked reopened directory devices pipes fifo eventfd epo
 	cycle $v
 done
 
+scenario "fanotify: marks keep their order" once "$victim/fanotify"
+
 # Where there are no numbers above those that the program has.
 ulimit -n 256
 cycle highest

@@ -271,6 +271,14 @@ twice() {
 		sweep 5
 }
 
+# What comes back in reverse order is right after two restarts.
+once() {
+	freeze_away && step="restart" && restart_here && step="going on" &&
+		finish && step="its own checks" &&
+		[ "$status" = 0 ] && said_ok && step="leaving nothing behind" &&
+		sweep 5
+}
+
 once_and_on() {
 	checkpoint && step="going on" &&
 		finish && step="its own checks" &&

@@ -6,6 +6,7 @@ for v in dispositions pending itimers "itimers fire" itimer_pending posix_timers
 	# shellcheck disable=SC2086
 	cycle $v
 done
+scenario "posix_timers: timers keep their order" once "$victim/posix_timers"
 
 # Signals of faults that a checkpoint finds on their way to a handler.
 arena faults

@@ -156,18 +156,21 @@ int fd_fanotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 
 /* ---- restart ---- */
 
-/* Call @each for every line of @text. */
+/* Call @each for every line of @text, the last one first: the kernel shows the newest mark
+ * first.
+ */
 static int each_mark(const char *text,
 	int (*each)(int fd, const struct mark *m, const char *path, struct err *e), int fd,
 	struct err *e)
 {
-	for (const char *p = text, *end; *p; p = end + 1) {
+	for (const char *p, *end = text + strlen(text); end-- > text; end = p) {
 		char path[PATH_MAX];
 		struct mark m;
 		int n = 0;
 
-		end = strchr(p, '\n');
-		if (!end ||
+		for (p = end; p > text && p[-1] != '\n'; p--)
+			;
+		if (*end != '\n' ||
 			sscanf(p, "%x %x %" SCNx64 " %" SCNx64 " %n", &m.where, &m.flags,
 				&m.mask, &m.ignored, &n) != 4 ||
 			end - p - n >= PATH_MAX || end - p <= n)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "lib/util.h"
+#include "supervisor/fd/reopen.h"
 
 static const struct image *process_image(const struct restore_child *r)
 {
@@ -102,8 +103,9 @@ static int open_modules(struct restore_child *r, struct err *e)
 		if (*slot >= 0)
 			continue;
 		path = image_string(img, modules[g->module - 1].path);
-		*slot = open(path, writable ? O_RDWR : O_RDONLY);
-		if (*slot < 0)
+		*slot = fd_reopen(path, writable ? O_RDWR : O_RDONLY);
+		/* It may come from a helper. */
+		if (*slot < 0 || fcntl(*slot, F_SETFD, 0))
 			return err_set(
 				e, errno, "cannot open %s, which the program has mapped", path);
 	}

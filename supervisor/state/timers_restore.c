@@ -149,7 +149,8 @@ int restore_plan_timers(struct restore_plan *p, struct err *e)
 	if (by_id) {
 		BATCH_ADD(&p->rest, "choose timer ids", SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS,
 			PR_TIMER_CREATE_RESTORE_IDS_ON, 0, 0, 0);
-		for (size_t i = 0; i < count; i++)
+		/* /proc/PID/timers shows the newest first. */
+		for (size_t i = count; i-- > 0;)
 			add_create(p, &t[i], t[i].id);
 		BATCH_ADD(&p->rest, "choose timer ids", SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS,
 			PR_TIMER_CREATE_RESTORE_IDS_OFF, 0, 0, 0);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ckpt/hash.h"
 #include "lib/build_id.h"
@@ -73,6 +74,12 @@ int module_identify(struct module_cache *c, const char *path, uint64_t inode,
 	return 0;
 }
 
+static int refuse_kind(const char *path, struct err *e)
+{
+	return err_set(
+		e, 0, "%s, which the program has mapped, is no regular file any more", path);
+}
+
 /* O_NONBLOCK: a FIFO under a file's old name would make us wait. */
 static int open_mapped(const char *path, struct stat *st, struct err *e)
 {
@@ -81,8 +88,7 @@ static int open_mapped(const char *path, struct stat *st, struct err *e)
 	if (fd < 0 || fstat(fd, st))
 		return err_set(e, errno, "cannot open %s, which the program has mapped", path);
 	if (!S_ISREG(st->st_mode))
-		return err_set(e, 0,
-			"%s, which the program has mapped, is no regular file any more", path);
+		return refuse_kind(path, e);
 	return steal_fd(&fd);
 }
 
@@ -96,14 +102,29 @@ int module_look(const char *path, struct image_module *m, struct err *e)
 	return 0;
 }
 
+/* Of a file of ours the mode does not count (fd/reopen.h). */
+static int check_access(const char *path, const struct stat *st, bool writable, struct err *e)
+{
+	if (st->st_uid == geteuid())
+		return 0;
+	if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
+		return err_set(e, errno, "cannot open %s, which the program has mapped", path);
+	if (writable && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
+		return err_set(e, errno, "cannot write to %s, a shared mapping", path);
+	return 0;
+}
+
 int module_check_shared(const struct image_module *m, const char *path, bool writable,
 	bool *changed, struct err *e)
 {
 	struct image_module now = {0};
 	struct stat st;
-	cleanup_fd int fd = open_mapped(path, &st, e);
 
-	if (fd < 0)
+	if (stat(path, &st))
+		return err_set(e, errno, "cannot open %s, which the program has mapped", path);
+	if (!S_ISREG(st.st_mode))
+		return refuse_kind(path, e);
+	if (check_access(path, &st, writable, e))
 		return -1;
 	read_stat(&st, &now);
 	if (now.size < m->size)
@@ -111,8 +132,6 @@ int module_check_shared(const struct image_module *m, const char *path, bool wri
 			"cannot go on with %s, a shared mapping: it is shorter than at the "
 			"checkpoint",
 			path);
-	if (writable && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
-		return err_set(e, errno, "cannot write to %s, a shared mapping", path);
 	*changed = now.size != m->size || (writable && now.mtime_ns != m->mtime_ns);
 	return 0;
 }

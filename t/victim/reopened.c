@@ -8,7 +8,7 @@
 #define ODD "odd\n\\name \t(deleted)"
 
 static int created, forbidden, renamed, linked, odd, dangling;
-static char *private, *shared;
+static char *private, *shared, *mapped;
 
 static bool is_the_file(int fd, const char *name)
 {
@@ -33,7 +33,9 @@ void victim_hurt(void)
 
 int main(void)
 {
-	char target[16];
+	int forbidden_too;
+	struct stat st;
+	char target[16], c;
 
 	created = open("created", O_RDWR | O_CREAT | O_EXCL, 0444);
 	forbidden = victim_file("forbidden", 800, 1);
@@ -49,6 +51,9 @@ int main(void)
 	private = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, odd, 0);
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, odd, 0);
 	MUST(private != MAP_FAILED && shared != MAP_FAILED);
+	forbidden_too = victim_file("mapped", 4096, 5);
+	mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, forbidden_too, 0);
+	MUST(mapped != MAP_FAILED && !fchmod(forbidden_too, 0) && !close(forbidden_too));
 	victim_ready();
 	victim_wait();
 	CHECK(write(created, "d", 1) == 1 && lseek(created, 0, SEEK_CUR) == 4, "%s",
@@ -69,5 +74,11 @@ int main(void)
 	shared[0] ^= 1;
 	CHECK(pread(odd, &private, 1, 0) == 1 && (char)(uintptr_t) private == shared[0],
 		"what is written to the mapping is not in the file");
+	SAME(mapped, 4096, 5, "shared mapping of a file that nobody may open");
+	mapped[0] ^= 1;
+	CHECK(!stat("mapped", &st) && !(st.st_mode & 0777), "mode %o", st.st_mode);
+	CHECK(!chmod("mapped", 0600) && (forbidden_too = open("mapped", O_RDONLY)) >= 0 &&
+			read(forbidden_too, &c, 1) == 1 && c == mapped[0],
+		"what is written to it is not in the file");
 	return victim_done();
 }
