@@ -8,7 +8,7 @@
 rows='
 outside|connected to .*127.0.0.1
 raw|a packet or report waits in it
-packet|AF_PACKET
+packet|a ring with the kernel
 vsock|AF_VSOCK
 alg|AF_ALG
 multicast|multicast

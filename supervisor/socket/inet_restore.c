@@ -77,15 +77,19 @@ static int no_name(
 	return -1;
 }
 
+static bool has_port(const struct image_socket *s)
+{
+	return s->family == AF_INET || s->family == AF_INET6;
+}
+
 /* Whether two that are bound, and not connected, were in each other's way if none allowed it.
  */
 static bool are_rivals(const struct image_socket *a, const struct image_socket *b)
 {
 	bool bound = a->state <= IMAGE_SOCKET_LISTENING && b->state <= IMAGE_SOCKET_LISTENING;
 
-	return a != b && a->type == b->type && a->protocol == b->protocol &&
-	       a->family != AF_UNIX && a->family != AF_NETLINK && b->family != AF_UNIX &&
-	       b->family != AF_NETLINK && (bound || a->type == SOCK_DGRAM) && a->name_size &&
+	return a != b && a->type == b->type && a->protocol == b->protocol && has_port(a) &&
+	       has_port(b) && (bound || a->type == SOCK_DGRAM) && a->name_size &&
 	       b->name_size && socket_port(a->name) == socket_port(b->name) &&
 	       (socket_is_any_address(a->name) || socket_is_any_address(b->name) ||
 		       socket_same_address(a->name, b->name));

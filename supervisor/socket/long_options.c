@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -13,10 +14,12 @@
 bool socket_option_is_long(const struct image_socket_option *o)
 {
 	return (o->level == SOL_SOCKET && o->name == SO_ATTACH_FILTER) ||
-	       (o->level == IPPROTO_ICMPV6 && o->name == ICMP6_FILTER);
+	       (o->level == IPPROTO_ICMPV6 && o->name == ICMP6_FILTER) ||
+	       (o->level == SOL_PACKET && o->name == PACKET_ADD_MEMBERSHIP);
 }
 
-static void push(struct buf *out, int level, int name, const void *data, size_t size)
+void socket_long_option_push(
+	struct buf *out, int level, int name, const void *data, size_t size)
 {
 	for (size_t at = 0; at < size; at += PART) {
 		struct image_socket_option o = {.level = level,
@@ -47,7 +50,7 @@ static int save_filter(int fd, struct buf *out, struct err *e)
 	buf_grow(&code, count * sizeof(struct sock_filter));
 	if (getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, code.data, &count))
 		return err_set(e, errno, "cannot read its filter (SO_GET_FILTER)");
-	push(out, SOL_SOCKET, SO_ATTACH_FILTER, code.data, code.len);
+	socket_long_option_push(out, SOL_SOCKET, SO_ATTACH_FILTER, code.data, code.len);
 	return 0;
 }
 
@@ -60,7 +63,7 @@ static void save_icmp6(int fd, int fresh, struct buf *out)
 	if (!getsockopt(fd, IPPROTO_ICMPV6, ICMP6_FILTER, &now, &size) &&
 		!getsockopt(fresh, IPPROTO_ICMPV6, ICMP6_FILTER, &new, &new_size) &&
 		memcmp(&now, &new, sizeof(now)))
-		push(out, IPPROTO_ICMPV6, ICMP6_FILTER, &now, sizeof(now));
+		socket_long_option_push(out, IPPROTO_ICMPV6, ICMP6_FILTER, &now, sizeof(now));
 }
 
 int socket_long_options_save(int fd, int fresh, struct buf *out, struct err *e)
@@ -82,6 +85,9 @@ ssize_t socket_long_option_set(
 		i++)
 		buf_add(&data, options[i].value,
 			options[i].size <= PART ? options[i].size : PART);
+	/* Set when it was made. */
+	if (options->level == SOL_PACKET)
+		return i;
 	filter.len = data.len / sizeof(struct sock_filter);
 	filter.filter = data.data;
 	r = options->level == SOL_SOCKET

@@ -1,6 +1,7 @@
 /*
  * socket/long_options.h - options that are longer than an entry of the image takes: filters
- * (SO_ATTACH_FILTER, man 7 socket) and ICMP6_FILTER (RFC 3542). Each is several entries.
+ * (SO_ATTACH_FILTER, man 7 socket), ICMP6_FILTER (RFC 3542) and what a packet socket receives
+ * (PACKET_ADD_MEMBERSHIP, packet_sockets.h). Each is several entries.
  */
 #ifndef SUPERVISOR_SOCKET_LONG_OPTIONS_H
 #define SUPERVISOR_SOCKET_LONG_OPTIONS_H
@@ -13,6 +14,10 @@
 #include "lib/util.h"
 
 bool socket_option_is_long(const struct image_socket_option *o);
+
+/* Add to @out the entries of one whose value is the @size bytes of @data. */
+void socket_long_option_push(
+	struct buf *out, int level, int name, const void *data, size_t size);
 
 /* Add to @out those of @fd that are not as in @fresh, a new one of its kind. */
 int socket_long_options_save(int fd, int fresh, struct buf *out, struct err *e);

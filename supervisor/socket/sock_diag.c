@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
+#include <linux/packet_diag.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
@@ -207,4 +208,66 @@ int socket_diag_tcp(const struct sockaddr_storage *local, const struct sockaddr_
 	out->unread = m->idiag_rqueue;
 	out->unsent = m->idiag_wqueue;
 	return 0;
+}
+
+static void take_packet(struct packet_facts *out, const struct rtattr *a)
+{
+	const struct packet_diag_ring *ring = RTA_DATA(a);
+
+	if (a->rta_type == PACKET_DIAG_MCLIST)
+		buf_add(&out->memberships, RTA_DATA(a), RTA_PAYLOAD(a));
+	if ((a->rta_type == PACKET_DIAG_RX_RING || a->rta_type == PACKET_DIAG_TX_RING) &&
+		ring->pdr_block_nr)
+		out->has_ring = true;
+}
+
+/* 1: one of @h is about socket @inode; 0: none is; -1: and there is nothing more. */
+static int take_packets(
+	const struct nlmsghdr *h, size_t size, uint32_t inode, struct packet_facts *out)
+{
+	for (; NLMSG_OK(h, size); h = NLMSG_NEXT(h, size)) {
+		const struct packet_diag_msg *m = NLMSG_DATA(h);
+		size_t rest = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
+
+		if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR)
+			return -1;
+		if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)) || m->pdiag_ino != inode)
+			continue;
+		for (const struct rtattr *a = (const void *)(m + 1); RTA_OK(a, rest);
+			a = RTA_NEXT(a, rest))
+			take_packet(out, a);
+		return 1;
+	}
+	return 0;
+}
+
+int socket_diag_packet(uint32_t inode, struct packet_facts *out, struct err *e)
+{
+	struct {
+		struct nlmsghdr head;
+		struct packet_diag_req body;
+	} question = {
+		.head = {.nlmsg_len = sizeof(question),
+			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		.body = {.sdiag_family = AF_PACKET,
+			.pdiag_show = PACKET_SHOW_MCLIST | PACKET_SHOW_RING_CFG},
+	};
+	cleanup_fd int nl = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	cleanup_free char *answer = xmalloc(ANSWER_SIZE);
+	int found = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (nl < 0 || send(nl, &question, sizeof(question), 0) != sizeof(question))
+		return err_set(e, errno, "cannot ask the kernel about it");
+	while (!found) {
+		ssize_t n = recv(nl, answer, ANSWER_SIZE, 0);
+
+		if (n < 0)
+			return err_set(e, errno, "cannot ask the kernel about it");
+		found = take_packets((const void *)answer, n, inode, out);
+	}
+	return found < 0 ? err_set(e, 0,
+				   "the kernel does not tell about it (PACKET_DIAG, a module)")
+			 : 0;
 }

@@ -5,6 +5,7 @@
 #ifndef SUPERVISOR_SOCKET_SOCK_DIAG_H
 #define SUPERVISOR_SOCKET_SOCK_DIAG_H
 
+#include <linux/packet_diag.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +38,13 @@ struct tcp_facts {
 /* Of the TCP connection with these ends. */
 int socket_diag_tcp(const struct sockaddr_storage *local, const struct sockaddr_storage *remote,
 	struct tcp_facts *out, struct err *e);
+
+struct packet_facts {
+	bool has_ring;
+	struct buf memberships; /* struct packet_diag_mclist */
+};
+
+/* Of the packet socket @inode of this network namespace. The caller frees ->memberships. */
+int socket_diag_packet(uint32_t inode, struct packet_facts *out, struct err *e);
 
 #endif

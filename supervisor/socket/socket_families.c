@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "supervisor/socket/packet_sockets.h"
+
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
 #endif
@@ -66,6 +68,8 @@ bool socket_is_known(int family, int type, int protocol)
 			       (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP));
 	case AF_NETLINK:
 		return is_plain_netlink(protocol);
+	case AF_PACKET:
+		return type == SOCK_RAW || type == SOCK_DGRAM;
 	default:
 		return false;
 	}
@@ -90,6 +94,8 @@ int socket_refuse(int fd, struct err *e)
 		getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size))
 		return err_set(e, errno, "cannot ask for its family");
 	name = socket_family_name(family);
+	if (family == AF_PACKET)
+		return err_set(e, 0, "sockets of type SOCK_PACKET are not supported");
 	if (family != AF_INET && family != AF_INET6 && family != AF_NETLINK)
 		return name ? err_set(e, 0, "sockets of family %s are not supported", name)
 			    : err_set(e, 0, "sockets of family %d are not supported", family);
@@ -227,4 +233,12 @@ void socket_name_show(const uint8_t *name, uint32_t size, struct buf *out)
 	} else {
 		buf_printf(out, "(none)");
 	}
+}
+
+void socket_show_name(const struct image_socket *s, struct buf *out)
+{
+	if (s->family == AF_PACKET)
+		packet_socket_show(s, out);
+	else
+		socket_name_show(s->name, s->name_size, out);
 }

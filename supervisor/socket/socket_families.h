@@ -38,6 +38,8 @@ char *socket_name_path(const uint8_t *name, uint32_t size);
 
 /* "127.0.0.1:80", "/run/x", "@abstract" */
 void socket_name_show(const uint8_t *name, uint32_t size, struct buf *out);
+/* The name of @s, of whatever family. */
+void socket_show_name(const struct image_socket *s, struct buf *out);
 
 /* Whether two addresses are the same, be they written as IPv4 or as IPv6. */
 bool socket_same_address(const uint8_t *a, const uint8_t *b);

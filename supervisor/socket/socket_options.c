@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/icmp.h>
+#include <linux/if_packet.h>
 #include <linux/in6.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
@@ -38,8 +39,9 @@ enum {
 	UDP4 = 64, /* UDP over IPv4 or IPv6; over IPv6 */
 	UDP6 = 128,
 	RAW = 256, /* and those of ICMP (man 7 icmp) */
+	PACKET = 512,
 	INET = TCP | UDP | RAW,
-	ALL = UNIX | INET | NETLINK,
+	ALL = UNIX | INET | NETLINK | PACKET,
 };
 
 #define FORCE_OF(name) ((name) == SO_SNDBUF ? SO_SNDBUFFORCE : SO_RCVBUFFORCE)
@@ -197,6 +199,20 @@ static const struct row {
 	{SOL_UDPLITE, UDPLITE_SEND_CSCOV, UDP, 0, sizeof(int)},
 	{SOL_UDPLITE, UDPLITE_RECV_CSCOV, UDP, 0, sizeof(int)},
 
+	{SOL_PACKET, PACKET_AUXDATA, PACKET, 0, sizeof(int)},
+	{SOL_PACKET, PACKET_ORIGDEV, PACKET, 0, sizeof(int)},
+	{SOL_PACKET, PACKET_VERSION, PACKET, 0, sizeof(int)},
+	{SOL_PACKET, PACKET_RESERVE, PACKET, 0, sizeof(int)},
+	{SOL_PACKET, PACKET_LOSS, PACKET, 0, sizeof(int)},
+	{SOL_PACKET, PACKET_VNET_HDR, PACKET, 0, sizeof(int)},
+	{SOL_PACKET, 24 /* PACKET_VNET_HDR_SZ */, PACKET, 0, sizeof(int)},
+	{SOL_PACKET, PACKET_TIMESTAMP, PACKET, 0, sizeof(int)},
+	{SOL_PACKET, PACKET_TX_HAS_OFF, PACKET, 0, sizeof(int)},
+	{SOL_PACKET, PACKET_QDISC_BYPASS, PACKET, 0, sizeof(int)},
+	{SOL_PACKET, 23 /* PACKET_IGNORE_OUTGOING */, PACKET, 0, sizeof(int)},
+	{SOL_PACKET, PACKET_COPY_THRESH, PACKET, 0, sizeof(int)}, /* shown since 6.12 */
+	{SOL_PACKET, PACKET_FANOUT, PACKET, 0, sizeof(int)},
+
 	/* One a group; no call shows it like this (socket/netlink_dump.c). */
 	{SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, NETLINK, 0, sizeof(int)},
 	{SOL_NETLINK, 3 /* NETLINK_PKTINFO */, NETLINK, 0, sizeof(int)},
@@ -221,6 +237,8 @@ static unsigned kind_of(const struct image_socket *s)
 		return v4 | more;
 	case AF_INET6:
 		return v6 | more;
+	case AF_PACKET:
+		return PACKET;
 	default:
 		return NETLINK;
 	}

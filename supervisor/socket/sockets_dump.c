@@ -117,6 +117,8 @@ static int look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 		r = socket_unix_look(d, k, e);
 	else if (k->s.family == AF_NETLINK)
 		r = socket_netlink_look(d, k, e);
+	else if (k->s.family == AF_PACKET)
+		r = socket_packet_look(d, k, e);
 	else if (socket_is_raw(&k->s))
 		r = socket_raw_look(d, k, e);
 	else
@@ -180,7 +182,8 @@ static bool has_queue(const struct image_socket *s)
 {
 	bool connection = s->type != SOCK_DGRAM;
 
-	if (s->family == AF_NETLINK || socket_is_raw(s) || s->state == IMAGE_SOCKET_LISTENING)
+	if (s->family == AF_NETLINK || s->family == AF_PACKET || socket_is_raw(s) ||
+		s->state == IMAGE_SOCKET_LISTENING)
 		return false;
 	return !connection || s->state != IMAGE_SOCKET_OPEN;
 }
@@ -220,7 +223,7 @@ static int relate_all(struct fd_dump *d, struct err *e)
 
 		if (k->s.family == AF_UNIX)
 			r = socket_unix_relate(d, k, e);
-		else if (k->s.family != AF_NETLINK)
+		else if (k->s.family != AF_NETLINK && k->s.family != AF_PACKET)
 			r = socket_inet_relate(d, k, e);
 		if (r)
 			return err_prefix(e, "%s", socket_dump_text(d, k));

@@ -59,6 +59,7 @@ int socket_unix_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_netlink_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_raw_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
+int socket_packet_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 
 /* To which other one it belongs; of a connection to the outside, what is to become of it. */
 int socket_unix_relate(struct fd_dump *d, struct socket_dump *k, struct err *e);

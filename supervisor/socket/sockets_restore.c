@@ -39,8 +39,9 @@ int socket_make(struct socket_restore *q, size_t number, struct err *e)
 
 	if (q->made[number - 1].fd >= 0)
 		return 0;
-	if (s->family == AF_UNIX ? socket_unix_make(q, number, e)
-				 : socket_inet_make(q, number, e))
+	if (s->family == AF_UNIX         ? socket_unix_make(q, number, e)
+		: s->family == AF_PACKET ? socket_packet_make(q, number, e)
+					 : socket_inet_make(q, number, e))
 		return -1;
 	/* With it its other end has been made. */
 	return socket_is_new(q, number, e) || (s->peer && socket_is_new(q, s->peer, e)) ? -1
@@ -76,7 +77,11 @@ int socket_restore_begin(struct fd_restore *r, struct err *e)
 	q->made = xcalloc(q->count, sizeof(*q->made));
 	for (size_t i = 0; i < q->count; i++)
 		q->made[i].fd = q->made[i].other = q->made[i].sender = -1;
-	/* Connections first: a port that somebody listens at cannot be had for them. */
+	/* Before all: netlink sockets are told of what packet sockets do to interfaces. */
+	for (size_t n = 1; n <= q->count; n++)
+		if (q->s[n - 1].family == AF_PACKET && socket_make(q, n, e))
+			return -1;
+	/* Then connections: a port that somebody listens at cannot be had for them. */
 	for (size_t n = 1; n <= q->count; n++)
 		if (is_tcp(&q->s[n - 1]) && q->s[n - 1].state != IMAGE_SOCKET_LISTENING &&
 			socket_make(q, n, e))
@@ -261,7 +266,7 @@ static int each(struct socket_restore *q,
 			const struct image_socket *s = &q->s[n - 1];
 			cleanup_buf struct buf name = {0};
 
-			socket_name_show(s->name, s->name_size, &name);
+			socket_show_name(s, &name);
 			return err_prefix(
 				e, "socket %.*s", (int)name.len, (const char *)name.data);
 		}
@@ -286,8 +291,8 @@ int socket_restore_settle(struct fd_restore *r, struct err *e)
 	return each(q, socket_deliver, e) || each(q, connect_to_name, e) ||
 			       each(q, fill_backlog, e) || each(q, set_backlog, e) ||
 			       each(q, end_other, e) || each(q, shut_down, e) ||
-			       each(q, set_options, e) || each(q, socket_unix_reveal, e) ||
-			       hand_kept_over(q, e)
+			       each(q, set_options, e) || each(q, socket_packet_open, e) ||
+			       each(q, socket_unix_reveal, e) || hand_kept_over(q, e)
 		       ? -1
 		       : 0;
 }

@@ -47,6 +47,9 @@ const struct image_tcp *socket_find_kept(const struct socket_restore *q, size_t 
 int socket_unix_make(struct socket_restore *q, size_t number, struct err *e);
 /* Give UNIX socket @number the name of its file that it had been renamed to. */
 int socket_unix_reveal(struct socket_restore *q, size_t number, struct err *e);
+int socket_packet_make(struct socket_restore *q, size_t number, struct err *e);
+/* It has all of its options, and receives from now on. */
+int socket_packet_open(struct socket_restore *q, size_t number, struct err *e);
 int socket_inet_make(struct socket_restore *q, size_t number, struct err *e);
 /* How many connections have to have room in the backlog of @listener while it is filled. */
 uint32_t socket_backlog_needed(const struct socket_restore *q, size_t listener);

@@ -8,6 +8,7 @@
 
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/made_objects.h"
+#include "supervisor/socket/packet_sockets.h"
 #include "supervisor/socket/socket_families.h"
 
 #define QUEUE_MAX (1u << 31)
@@ -63,6 +64,8 @@ int fd_socket_check(const struct fd_check *c, const struct image_description *x,
 		(s->state == IMAGE_SOCKET_CONNECTED && s->type != SOCK_DGRAM &&
 			s->type != SOCK_RAW && !s->peer && !is_kept(c->job, x->args[0])))
 		return err_set(e, 0, "the image is damaged: ends of a connection");
+	if (s->family == AF_PACKET && packet_socket_check(s, e))
+		return err_prefix(e, "descriptor %d", c->fd);
 	return s->state == IMAGE_SOCKET_LISTENING ? check_room(c, all, count, x->args[0], e)
 						  : 0;
 }
@@ -76,6 +79,8 @@ static const char *kind_of(const struct image_socket *s)
 					       : "UNIX seqpacket";
 	case AF_NETLINK:
 		return "netlink";
+	case AF_PACKET:
+		return "packet";
 	default:
 		if (socket_is_raw(s))
 			return s->type == SOCK_RAW ? "raw" : "ICMP";
@@ -135,7 +140,7 @@ void fd_socket_show(const struct image *job, const struct image_description *x, 
 	buf_printf(out, "%s socket:[%" PRIu64 "]", kind_of(s), x->inode);
 	if (s->name_size) {
 		buf_printf(out, " ");
-		socket_name_show(s->name, s->name_size, out);
+		socket_show_name(s, out);
 	}
 	show_end(job, s, out);
 	if (s->state != IMAGE_SOCKET_ENDED)

@@ -1,7 +1,11 @@
-/* Sockets other than those of UNIX, TCP and UDP: raw ones, of ICMP, UDP-Lite, netlink; and what
- * filters them. */
+/* Sockets other than those of UNIX, TCP and UDP: raw ones, of ICMP, UDP-Lite, netlink, packet
+ * sockets; and what filters them. */
+#include <net/if.h>
+
 #include <linux/filter.h>
 #include <linux/icmp.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -113,6 +117,103 @@ static void make_netlink(void)
 	size = sizeof(owner_name);
 	MUST(!getsockname(owner, (struct sockaddr *)&owner_name, &size));
 	MUST(!connect(peered, (struct sockaddr *)&owner_name, size));
+}
+
+/* ---- packet sockets; an Ethernet type for experiments (IEEE 802, 0x88b5) ---- */
+
+static int packets, some_packets, new_packets;
+static struct packet_mreq member = {
+	.mr_type = PACKET_MR_MULTICAST, .mr_alen = 6, .mr_address = {1, 0, 0x5e, 0, 0, 0xfb}};
+
+static struct sockaddr_ll loopback(void)
+{
+	return (struct sockaddr_ll){.sll_family = AF_PACKET,
+		.sll_protocol = htons(0x88b5),
+		.sll_ifindex = if_nametoindex("lo")};
+}
+
+static void send_packet(const char *text)
+{
+	struct sockaddr_ll a = loopback();
+
+	CHECK(sendto(new_packets, text, strlen(text), 0, (struct sockaddr *)&a, sizeof(a)) ==
+			(ssize_t)strlen(text),
+		"sending a packet: %m");
+}
+
+static void make_packet(void)
+{
+	struct sockaddr_ll a = loopback();
+
+	packets = socket(AF_PACKET, SOCK_DGRAM, 0);
+	if (packets < 0 && errno == EPERM)
+		victim_skip("needs CAP_NET_RAW");
+	some_packets = socket(AF_PACKET, SOCK_DGRAM, htons(0x88b5));
+	new_packets = socket(AF_PACKET, SOCK_DGRAM, 0);
+	MUST(packets >= 0 && some_packets >= 0 && new_packets >= 0);
+	MUST(!bind(packets, (struct sockaddr *)&a, sizeof(a)));
+	sock_set(packets, SOL_PACKET, PACKET_AUXDATA, 1);
+	sock_set(packets, SOL_PACKET, PACKET_FANOUT, 77 | PACKET_FANOUT_LB << 16);
+	member.mr_ifindex = a.sll_ifindex;
+	for (int i = 0; i < 2; i++)
+		MUST(!setsockopt(
+			packets, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &member, sizeof(member)));
+	filter(some_packets, 0);
+	send_packet("lost");
+}
+
+static bool is_heard(void)
+{
+	char text[4096] = "";
+	int fd = open("/proc/net/dev_mcast", O_RDONLY | O_CLOEXEC);
+
+	MUST(fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0 && !close(fd));
+	return strstr(text, "01005e0000fb");
+}
+
+/* It has been asked for twice. */
+static void check_membership(void)
+{
+	for (int i = 0; i < 2; i++) {
+		CHECK(is_heard(), "its address is not heard after %d of 2", i);
+		CHECK(!setsockopt(packets, SOL_PACKET, PACKET_DROP_MEMBERSHIP, &member,
+			      sizeof(member)),
+			"PACKET_DROP_MEMBERSHIP: %m");
+	}
+	CHECK(!is_heard(), "its address is heard once more");
+}
+
+static void check_packet(void)
+{
+	struct sockaddr_ll a, want = loopback();
+	socklen_t size = sizeof(a);
+	char rest[8];
+
+	CHECK(!getsockname(packets, (struct sockaddr *)&a, &size) &&
+			a.sll_protocol == want.sll_protocol &&
+			a.sll_ifindex == want.sll_ifindex,
+		"a packet socket is bound to %x of %d", ntohs(a.sll_protocol), a.sll_ifindex);
+	size = sizeof(a);
+	CHECK(!getsockname(some_packets, (struct sockaddr *)&a, &size) && !a.sll_ifindex &&
+			a.sll_protocol == want.sll_protocol,
+		"that of all interfaces is bound to %x of %d", ntohs(a.sll_protocol),
+		a.sll_ifindex);
+	size = sizeof(a);
+	CHECK(!getsockname(new_packets, (struct sockaddr *)&a, &size) && !a.sll_ifindex &&
+			!a.sll_protocol,
+		"a new packet socket is bound");
+	CHECK(sock_int(packets, SOL_PACKET, PACKET_AUXDATA) == 1, "PACKET_AUXDATA");
+	CHECK(sock_int(packets, SOL_PACKET, PACKET_FANOUT) == (77 | PACKET_FANOUT_LB << 16),
+		"PACKET_FANOUT is %x", sock_int(packets, SOL_PACKET, PACKET_FANOUT));
+	while (recv(packets, rest, sizeof(rest), MSG_DONTWAIT) >= 0)
+		; /* what a program that goes on has not lost */
+	send_packet("bad");
+	send_packet("alright");
+	COMES(packets, "bad");
+	COMES(packets, "alright");
+	COMES(some_packets, "alright");
+	EMPTY(some_packets);
+	check_membership();
 }
 
 static void check_raw(void)
@@ -228,6 +329,8 @@ static void check_netlink(void)
 
 int main(void)
 {
+	/* First: netlink sockets are told of its interface. */
+	make_packet();
 	make_raw();
 	make_ping();
 	make_lite();
@@ -240,5 +343,6 @@ int main(void)
 	check_lite();
 	check_filtered();
 	check_netlink();
+	check_packet();
 	return victim_done();
 }

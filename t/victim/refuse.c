@@ -1,5 +1,6 @@
 /* Something that a checkpoint refuses: kinds of descriptors, memory and state of processes. */
 #include <linux/perf_event.h>
+#include <linux/if_packet.h>
 #include <asm/ldt.h>
 #include <linux/landlock.h>
 #include <linux/userfaultfd.h>
@@ -71,7 +72,10 @@ static void still_raw(void)
 
 static void packet(void)
 {
+	const struct tpacket_req ring = {4096, 2, 2048, 4};
+
 	need_socket(AF_PACKET, SOCK_RAW, 0);
+	MUST(!setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)));
 }
 
 static void vsock(void)
