@@ -35,6 +35,10 @@ static const char *refused(const char *name)
 {
 	if (starts_with(name, "/secretmem"))
 		return "secret memory (memfd_secret) is not supported";
+	if (starts_with(name, "socket:"))
+		return "rings and other memory of sockets (PACKET_RX_RING, as libpcap's; "
+		       "AF_XDP) are "
+		       "not supported";
 	if (name[0] != '/')
 		return "shared mappings of this kind are not supported yet";
 	return NULL;

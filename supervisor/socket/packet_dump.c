@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "lib/notices.h"
+#include "supervisor/fd/objects.h"
 #include "supervisor/socket/long_options.h"
 #include "supervisor/socket/packet_sockets.h"
 #include "supervisor/socket/sock_diag.h"
@@ -96,6 +97,7 @@ int socket_packet_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 	failed = socket_diag_packet(k->inode, &facts, e) || save(k, &facts, e);
 	buf_free(&facts.memberships);
 	if (!failed && poll(&p, 1, 0) == 1 && p.revents & POLLIN)
-		notice_add("%s: packets that wait in it are not saved", socket_dump_text(d, k));
+		notice_add("%s: packets that wait in it are not saved",
+			fd_object_at(d, k->object)->text);
 	return failed ? -1 : 0;
 }
