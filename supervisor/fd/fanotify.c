@@ -145,7 +145,9 @@ int fd_fanotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 	if (ioctl(s->dup, FIONREAD, &pending))
 		return err_set(e, errno, "cannot ask whether there are events in it");
 	if (pending)
-		return err_with(e, ERR_TRY_AGAIN, "it holds events that have not been read");
+		return err_with(e, ERR_TRY_AGAIN,
+			"it holds events that have not been read, and nothing could put them "
+			"back: it can be saved when the program has read them");
 	if (dump_marks(s, &marks, e))
 		return -1;
 	x->args[0] = image_writer_string(d->job, marks.data);

@@ -70,7 +70,9 @@ static int refuse_reports(struct err *e)
 
 static int being_made(struct err *e)
 {
-	return err_with(e, ERR_TRY_AGAIN, "its connection is being made");
+	return err_with(e, ERR_TRY_AGAIN,
+		"its connection is being made (connect(2)): it can be saved when that is done "
+		"or has failed");
 }
 
 /* @t was stopped in connect(2) with socket @inode. */
