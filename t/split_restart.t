@@ -83,13 +83,6 @@ if started "$split/among"; then
 	unharmed
 fi
 
-arena graph
-if started "$split/objects" graph; then
-	refused "a graph" \
-		"process [0-9]+ \(objects\): it holds 1 CUDA graph, which cannot be restored yet"
-	unharmed
-fi
-
 # Kernels that wait for what the host does, which stands still: it runs on until they have got it.
 cycle "$split/awaits" turns
 cycle "$split/awaits" inside

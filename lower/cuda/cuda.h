@@ -42,11 +42,16 @@ int cuda_verify_globals(const struct object *o, const void *context);
 /* The same of a copy, as far as their places are empty. 1: they are; 0: they are not. */
 int cuda_globals_match(const struct object *o, const void *context);
 int cuda_replay_events(struct cuda_state *s);
+int cuda_replay_graphs(struct cuda_state *s); /* with memory that copies are told of */
 int cuda_replay_threads(struct cuda_state *s);
+/* Lists are by the driver's handles, which are others now. */
+void cuda_enlist(struct cuda_state *s);
 /* Before a checkpoint: into the records goes what only the driver knows. */
 int cuda_save_globals(struct cuda_state *s);
 int cuda_save_events(struct cuda_state *s);
 int cuda_save_threads(struct cuda_state *s);
+/* When memory has been listed. */
+int cuda_save_graphs(struct cuda_state *s);
 /* What memory is live; refuses what cannot be made again. */
 int cuda_list_memory(struct cuda_state *s);
 

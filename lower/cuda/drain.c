@@ -72,8 +72,6 @@ static const struct names kinds[CUDA_KINDS] = {
 	[CUDA_MIPMAPPED_ARRAY] = {"mipmapped CUDA array", "mipmapped CUDA arrays"},
 	[CUDA_TEXTURE] = {"CUDA texture object", "CUDA texture objects"},
 	[CUDA_SURFACE] = {"CUDA surface object", "CUDA surface objects"},
-	[CUDA_GRAPH] = {"CUDA graph", "CUDA graphs"},
-	[CUDA_GRAPH_EXEC] = {"executable CUDA graph", "executable CUDA graphs"},
 	[CUDA_LINKER] = {"CUDA linker state", "CUDA linker states"},
 	[CUDA_USER_OBJECT] = {"CUDA user object", "CUDA user objects"},
 	[CUDA_GREEN_CONTEXT] = {"green CUDA context", "green CUDA contexts"},
@@ -110,6 +108,7 @@ static int refuse_lost(const struct cuda_state *s)
 		else
 			objects[o->kind]++;
 	}
+	objects[CUDA_GRAPH] = objects[CUDA_GRAPH_EXEC] = 0; /* graph_save.c knows why */
 	for (unsigned i = 0; i < CUDA_KINDS; i++)
 		if (objects[i])
 			return refuse(&kinds[i], objects[i]);
@@ -160,8 +159,9 @@ int cuda_drain(uint64_t patience_ns)
 		return agent_fail_for(LOWER_AGAIN, "it is capturing a stream into a graph");
 	if (cuda_rest(s, patience_ns))
 		return -1;
-	if (agent_go_on() || cuda_list_memory(s) || cuda_save_globals(s) || placement_save(s) ||
-		agent_go_on() || cuda_save_events(s))
+	if (agent_go_on() || cuda_list_memory(s) || cuda_save_graphs(s) ||
+		cuda_save_globals(s) || placement_save(s) || agent_go_on() ||
+		cuda_save_events(s))
 		return -1;
 	return cuda_save_threads(s);
 }

@@ -571,8 +571,7 @@ static int run(const struct cuda_state *s, const struct steps *steps)
 	return r;
 }
 
-/* Lists are by the driver's handles, which are others now. */
-static void enlist(struct cuda_state *s)
+void cuda_enlist(struct cuda_state *s)
 {
 	memset(s->by_real, 0, sizeof(s->by_real));
 	for (struct object *o = s->objects; o; o = o->next)
@@ -586,7 +585,7 @@ static int run_in_order(struct cuda_state *s, struct steps *steps)
 	qsort(steps->list, steps->count, sizeof(*steps->list), earlier);
 	r = run(s, steps);
 	if (!r)
-		enlist(s);
+		cuda_enlist(s);
 	CUDA(cuCtxSetCurrent, (void *))(NULL); /* this thread has none of its own */
 	return r;
 }

@@ -111,5 +111,8 @@ int cuda_replay(int trial)
 		cuda_replay_objects(s) || placement_end() || replay_memory(s, trial) ||
 		cuda_attach_managed(s) || cuda_replay_globals(s) || cuda_replay_events(s))
 		return -1;
+	/* Copies in graphs want memory. */
+	if (!trial && cuda_replay_graphs(s))
+		return -1;
 	return cuda_replay_threads(s);
 }

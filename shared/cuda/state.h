@@ -16,7 +16,7 @@
 #include "shared/windows.h"
 
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
-#define CUDA_STATE_VERSION 6
+#define CUDA_STATE_VERSION 7
 
 /* Names of kinds for people: cuda_kind_name(). Append only: numbers are in images. */
 enum cuda_kind {
@@ -234,6 +234,9 @@ struct cuda_state {
 	uint64_t range_count, range_room;
 	struct cuda_unknown *unknown;
 	uint64_t unknown_lost; /* there are more */
+	/* Graphs as of the last checkpoint: graph.h. */
+	struct graph_saved *graphs;
+	struct graph_chunk *graph_chunks;
 };
 
 _Static_assert(sizeof(struct cuda_state) <= RECORDS_HEAP - RECORDS_CUDA, "");

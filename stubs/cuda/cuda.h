@@ -33,12 +33,6 @@ enum {
 #define STREAM_LEGACY     ((void *)1)
 #define STREAM_PER_THREAD ((void *)2)
 
-#define CU_GRAPH_NODE_TYPE_KERNEL       0
-#define CU_GRAPH_NODE_TYPE_HOST         3
-#define CU_GRAPH_NODE_TYPE_GRAPH        4
-#define CU_GRAPH_NODE_TYPE_WAIT_EVENT   6
-#define CU_GRAPH_NODE_TYPE_EVENT_RECORD 7
-
 /* What both versions of CUDA_HOST_NODE_PARAMS begin with. */
 struct host_node {
 	void *function;
@@ -63,6 +57,16 @@ struct kernel_node {
 };
 _Static_assert(sizeof(struct kernel_node) == 72, "");
 
+/* CUDA_CONDITIONAL_NODE_PARAMS */
+struct conditional_node {
+	uint64_t handle;
+	int type;
+	unsigned count;
+	void **graphs; /* the driver's own array */
+	void *context;
+};
+_Static_assert(sizeof(struct conditional_node) == 32, "");
+
 /* CUgraphNodeParams */
 struct node_params {
 	int type;
@@ -75,6 +79,7 @@ struct node_params {
 			void *graph;
 			int ownership;
 		} child;
+		struct conditional_node conditional;
 		uint64_t words[29];
 	} params;
 	uint64_t reserved2;
@@ -189,9 +194,21 @@ int body_cuGraphInstantiateWithParams(
 	void **executable, void *graph, struct instantiate_params *params);
 int body_cuGraphInstantiateWithParams_ptsz(
 	void **executable, void *graph, struct instantiate_params *params);
+struct update_result;
+int body_cuGraphExecUpdate_v2(void *executable, void *graph, struct update_result *result);
+int body_cuGraphNodeGetEnabled(void *graph, void *node, unsigned *is_enabled);
+int body_cuStreamGetCaptureInfo_v2(
+	void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count);
+int body_cuStreamGetCaptureInfo_v2_ptsz(
+	void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count);
+int body_cuStreamGetCaptureInfo_v3(void *stream, int *status, uint64_t *id, void **graph,
+	void ***nodes, const void **edges, size_t *count);
+int body_cuStreamGetCaptureInfo_v3_ptsz(void *stream, int *status, uint64_t *id, void **graph,
+	void ***nodes, const void **edges, size_t *count);
 int body_cuUserObjectRetain(void *object, unsigned count);
 int body_cuUserObjectRelease(void *object, unsigned count);
 int body_cuGraphRetainUserObject(void *graph, void *object, unsigned count, unsigned flags);
+int body_cuGraphReleaseUserObject(void *graph, void *object, unsigned count);
 int body_cuUserObjectCreate(
 	void **object, void *data, void *destroy, unsigned references, unsigned flags);
 int body_cuLogsRegisterCallback(void *function, void *data, void **handle);
@@ -262,10 +279,17 @@ REAL(cuGraphKernelNodeSetParams_v2);
 REAL(cuGraphExecKernelNodeSetParams_v2);
 REAL(cuGraphInstantiateWithParams);
 REAL(cuGraphInstantiateWithParams_ptsz);
+REAL(cuStreamGetCaptureInfo_v2);
+REAL(cuStreamGetCaptureInfo_v2_ptsz);
+REAL(cuStreamGetCaptureInfo_v3);
+REAL(cuStreamGetCaptureInfo_v3_ptsz);
+REAL(cuGraphExecUpdate_v2);
+REAL(cuGraphNodeGetEnabled);
 REAL(cuUserObjectCreate);
 REAL(cuUserObjectRetain);
 REAL(cuUserObjectRelease);
 REAL(cuGraphRetainUserObject);
+REAL(cuGraphReleaseUserObject);
 REAL(cuLogsRegisterCallback);
 REAL(cuDeviceRegisterAsyncNotification);
 REAL_ONLY(cuStreamGetAttribute, (void *stream, int attribute, void *value));

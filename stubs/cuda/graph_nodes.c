@@ -1,9 +1,15 @@
 /*
  * Graph nodes, whose parameters are structures with handles and functions of the program in
  * them: functions are exchanged for such as the lower half may call, handles for the driver's
- * own; and back when the program asks. Graphs themselves cannot be made again yet.
+ * own; and back when the program asks.
  */
-#include "stubs/cuda/objects.h"
+#include "stubs/cuda/graphs.h"
+
+#include "shared/cuda/call_index.inc"
+
+#define WORD(pointer) ((uint64_t)(pointer))
+#define GRAPH_CALL(name, ...)                                                                  \
+	graph_call(INDEX_##name, (const uint64_t[CALL_WORDS]){__VA_ARGS__})
 
 /* ---- nodes that call a function of the program ---- */
 
@@ -16,12 +22,10 @@ static struct host_node lowered(const struct host_node *params)
 int body_cuGraphAddHostNode(void **node, void *graph, void *const *dependencies, size_t count,
 	const struct host_node *params)
 {
-	struct host_node ours;
+	struct host_node ours = params ? lowered(params) : (struct host_node){0};
 
-	if (!params)
-		return real_cuGraphAddHostNode(node, graph, dependencies, count, params);
-	ours = lowered(params);
-	return real_cuGraphAddHostNode(node, graph, dependencies, count, &ours);
+	return GRAPH_CALL(cuGraphAddHostNode, WORD(node), WORD(graph), WORD(dependencies),
+		count, params ? WORD(&ours) : 0);
 }
 
 int body_cuGraphHostNodeGetParams(void *node, struct host_node *params)
@@ -45,32 +49,67 @@ int body_cuGraphHostNodeSetParams(void *node, const struct host_node *params)
 
 int body_cuGraphExecHostNodeSetParams(void *graph, void *node, const struct host_node *params)
 {
-	struct host_node ours;
+	struct host_node ours = params ? lowered(params) : (struct host_node){0};
 
-	if (!params)
-		return real_cuGraphExecHostNodeSetParams(graph, node, params);
-	ours = lowered(params);
-	return real_cuGraphExecHostNodeSetParams(graph, node, &ours);
+	return GRAPH_CALL(cuGraphExecHostNodeSetParams, WORD(graph), WORD(node),
+		params ? WORD(&ours) : 0);
 }
 
 /* ---- nodes that launch a kernel ---- */
 
-/* What the driver calls a function, back: a kernel may stand for one. Nothing but what the
- * program has asked for by its name can be in a graph. */
+/* The kernel in use whose function in the current context is @real; NULL: none. */
+static struct object *kernel_of(void *real)
+{
+	struct object *o = CUDA_STATE->objects;
+	void *function;
+
+	/* Kernels are not unloaded while they are in a graph that is asked about. */
+	for (; o; o = o->next) {
+		if (o->kind != CUDA_KERNEL || !(o->flags & CUDA_OBJECT_USED))
+			continue;
+		function = NULL;
+		if (!cuda_call_down(INDEX_cuKernelGetFunction,
+			    (const uint64_t[CALL_WORDS]){WORD(&function), WORD(o->real)}) &&
+			function == real)
+			return o;
+	}
+	return NULL;
+}
+
+/* What the driver calls a function, back: a kernel may stand for one, or one for a kernel that
+ * the program has launched as such. */
 static void *raised(void *real)
 {
 	struct object *o = real ? object_find(CUDA_FUNCTION, real) : NULL;
+	void *function = NULL;
 
 	if (real && !o)
 		o = object_find(CUDA_KERNEL, real);
-	return o ? o : real;
+	if (o || !real)
+		return o;
+	o = kernel_of(real);
+	if (o && !cuda_perform(INDEX_cuKernelGetFunction,
+			 (const uint64_t[CALL_WORDS]){WORD(&function), WORD(o)}))
+		return function;
+	return real;
+}
+
+static void use(void *function)
+{
+	struct object *o = function;
+
+	if (in_records_window((uintptr_t)function) && !(o->flags & CUDA_OBJECT_USED))
+		object_used(o);
 }
 
 static int lower_kernel(struct kernel_node *k, int version)
 {
+	use(k->function);
 	k->function = object_real(k->function);
-	if (version > 1)
+	if (version > 1) {
+		use(k->kernel);
 		k->kernel = object_real(k->kernel);
+	}
 	return is_dead(k->function) || (version > 1 && is_dead(k->kernel))
 		       ? CUDA_ERROR_INVALID_HANDLE
 		       : 0;
@@ -92,8 +131,8 @@ static int copy_kernel(struct kernel_node *to, const struct kernel_node *from, i
 		struct kernel_node ours = {0};                                                 \
 		int r = params ? copy_kernel(&ours, params, version) : 0;                      \
 		return r ? r                                                                   \
-			 : real_cuGraphAddKernelNode##suffix(                                  \
-				   node, graph, dependencies, count, params ? &ours : NULL);   \
+			 : GRAPH_CALL(cuGraphAddKernelNode##suffix, WORD(node), WORD(graph),   \
+				   WORD(dependencies), count, params ? WORD(&ours) : 0);       \
 	}                                                                                      \
 	int body_cuGraphKernelNodeGetParams##suffix(void *node, struct kernel_node *params)    \
 	{                                                                                      \
@@ -119,18 +158,30 @@ static int copy_kernel(struct kernel_node *to, const struct kernel_node *from, i
 		struct kernel_node ours = {0};                                                 \
 		int r = params ? copy_kernel(&ours, params, version) : 0;                      \
 		return r ? r                                                                   \
-			 : real_cuGraphExecKernelNodeSetParams##suffix(                        \
-				   graph, node, params ? &ours : NULL);                        \
+			 : GRAPH_CALL(cuGraphExecKernelNodeSetParams##suffix, WORD(graph),     \
+				   WORD(node), params ? WORD(&ours) : 0);                      \
 	}
 KERNEL_NODE(, 1)
 KERNEL_NODE(_v2, 2)
 
 /* ---- nodes of any kind ---- */
 
+#define MOVE 1 /* CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE */
+
+/* Where CUDA_MEMCPY_NODE_PARAMS and CUDA_MEMSET_NODE_PARAMS_v2 have the context: words. */
+#define COPY_CONTEXT 1
+#define SET_CONTEXT  5
+
 /* What the program gave, for raise(). */
 struct given {
 	void *first, *kernel;
 };
+
+static int lower_first(void **handle, void *given)
+{
+	*handle = object_real(given);
+	return is_dead(*handle) ? CUDA_ERROR_INVALID_HANDLE : 0;
+}
 
 /* Lower the parameters in place: some kinds of node are told things in them. */
 static int lower(struct node_params *p, struct given *given)
@@ -138,45 +189,80 @@ static int lower(struct node_params *p, struct given *given)
 	*given = (struct given){0};
 	if (!p)
 		return 0;
+	given->first = p->params.event; /* they all are the first word */
 	switch (p->type) {
-	case CU_GRAPH_NODE_TYPE_HOST:
-		given->first = p->params.host.function;
+	case GRAPH_HOST:
 		p->params.host.function = crossing_callback_pointer(given->first);
 		return 0;
-	case CU_GRAPH_NODE_TYPE_KERNEL:
-		given->first = p->params.kernel.function;
+	case GRAPH_KERNEL:
 		given->kernel = p->params.kernel.kernel;
 		return lower_kernel(&p->params.kernel, 2);
-	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-		given->first = p->params.event;
-		p->params.event = object_real(given->first);
-		return is_dead(p->params.event) ? CUDA_ERROR_INVALID_HANDLE : 0;
+	case GRAPH_CHILD:
+		return lower_first(&p->params.child.graph, given->first);
+	case GRAPH_WAIT_EVENT:
+	case GRAPH_EVENT_RECORD:
+		return lower_first(&p->params.event, given->first);
 	}
 	return 0;
 }
 
 static void raise(struct node_params *p, const struct given *given)
 {
-	if (given->first)
-		p->params.event = given->first; /* they all are the first word */
-	if (given->kernel)
+	switch (p ? p->type : GRAPH_EMPTY) {
+	case GRAPH_KERNEL:
 		p->params.kernel.kernel = given->kernel;
+		/* fall through */
+	case GRAPH_HOST:
+	case GRAPH_CHILD:
+	case GRAPH_WAIT_EVENT:
+	case GRAPH_EVENT_RECORD:
+		p->params.event = given->first;
+	}
 }
 
-#define CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE 1
-
 /* A graph that is moved into another one is part of it from then on. */
-static void moved(const struct node_params *p, void *graph)
+static void child_added(struct object *child, struct object *whole, int is_moved)
 {
-	struct object *child;
+	if (child && whole && child->flags & CUDA_OBJECT_LOST)
+		graph_lose(whole, graph_state(child)->reason);
+	if (child && is_moved)
+		child->parent = whole;
+}
 
-	if (!p || p->type != CU_GRAPH_NODE_TYPE_GRAPH ||
-		p->params.child.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
-		return;
-	child = object_find(CUDA_GRAPH, p->params.child.graph);
-	if (child)
-		child->parent = object_find(CUDA_GRAPH, graph);
+/* The graphs of a conditional node, which the program holds as the driver's own. */
+static void add_bodies(const struct conditional_node *c, struct object *node)
+{
+	for (unsigned i = 0; i < c->count && c->graphs && node; i++) {
+		struct object *o = graph_object(c->graphs[i]);
+
+		if (!o)
+			continue;
+		o->flags |= CUDA_OBJECT_REAL;
+		o->parent = node;
+	}
+}
+
+/* Of a copy, which the driver does not tell. */
+static void note_context(void *node, uint64_t context)
+{
+	if (in_records_window((uintptr_t)node))
+		((struct object *)node)->value = context;
+}
+
+static void added(const struct node_params *p, void *node, void *graph)
+{
+	struct object *whole = graph_argument(CUDA_GRAPH, graph);
+
+	if (p && p->type == GRAPH_MEMCPY)
+		note_context(node, p->params.words[COPY_CONTEXT]);
+	if (p && p->type == GRAPH_MEMSET)
+		note_context(node, p->params.words[SET_CONTEXT]);
+
+	if (p && p->type == GRAPH_CHILD)
+		child_added(graph_argument(CUDA_GRAPH, p->params.child.graph), whole,
+			p->params.child.ownership == MOVE);
+	if (p && p->type == GRAPH_CONDITIONAL)
+		add_bodies(&p->params.conditional, graph_argument(CUDA_GRAPH_NODE, node));
 }
 
 int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t count,
@@ -186,10 +272,11 @@ int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, siz
 	int r = lower(params, &given);
 
 	if (!r)
-		r = real_cuGraphAddNode(node, graph, dependencies, count, params);
-	if (!r)
-		moved(params, graph);
+		r = GRAPH_CALL(cuGraphAddNode, WORD(node), WORD(graph), WORD(dependencies),
+			count, WORD(params));
 	raise(params, &given);
+	if (!r)
+		added(params, *node, graph);
 	return r;
 }
 
@@ -200,10 +287,11 @@ int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies,
 	int r = lower(params, &given);
 
 	if (!r)
-		r = real_cuGraphAddNode_v2(node, graph, dependencies, edges, count, params);
-	if (!r)
-		moved(params, graph);
+		r = GRAPH_CALL(cuGraphAddNode_v2, WORD(node), WORD(graph), WORD(dependencies),
+			WORD(edges), count, WORD(params));
 	raise(params, &given);
+	if (!r)
+		added(params, *node, graph);
 	return r;
 }
 
@@ -224,40 +312,69 @@ int body_cuGraphExecNodeSetParams(void *graph, void *node, struct node_params *p
 	int r = lower(params, &given);
 
 	if (!r)
-		r = real_cuGraphExecNodeSetParams(graph, node, params);
+		r = GRAPH_CALL(cuGraphExecNodeSetParams, WORD(graph), WORD(node), WORD(params));
 	raise(params, &given);
 	return r;
 }
 
+int body_cuGraphNodeGetEnabled(void *graph, void *node, unsigned *is_enabled)
+{
+	return GRAPH_CALL(cuGraphNodeGetEnabled, WORD(graph), WORD(node), WORD(is_enabled));
+}
+
 /* ---- */
 
-typedef int instantiate(void **, void *, struct instantiate_params *);
-
-static int instantiate_lowered(
-	void **executable, void *graph, struct instantiate_params *params, instantiate *real)
+static int instantiate(
+	void **executable, void *graph, struct instantiate_params *params, unsigned index)
 {
-	void *stream = params ? params->stream : NULL;
+	void *stream = params ? params->stream : NULL, *whole, *node;
 	int r;
 
-	if (params)
-		params->stream = object_real(stream);
-	r = is_dead(params ? params->stream : NULL) ? CUDA_ERROR_INVALID_HANDLE
-						    : real(executable, graph, params);
-	if (params)
-		params->stream = stream;
-	return r ? r : object_lost(CUDA_GRAPH_EXEC, *executable);
+	if (params) {
+		r = lower_first(&params->stream, stream);
+		node = params->error_node;
+	}
+	if (!params || !r)
+		r = graph_call(index, (const uint64_t[CALL_WORDS]){
+					      WORD(executable), WORD(graph), WORD(params)});
+	if (!params)
+		return r;
+	params->stream = stream;
+	whole = graph_argument(CUDA_GRAPH, graph);
+	if (params->error_node != node)
+		params->error_node = graph_raise(CUDA_GRAPH_NODE, params->error_node, whole);
+	return r;
 }
 
 int body_cuGraphInstantiateWithParams(
 	void **executable, void *graph, struct instantiate_params *params)
 {
-	return instantiate_lowered(
-		executable, graph, params, real_cuGraphInstantiateWithParams);
+	return instantiate(executable, graph, params, INDEX_cuGraphInstantiateWithParams);
 }
 
 int body_cuGraphInstantiateWithParams_ptsz(
 	void **executable, void *graph, struct instantiate_params *params)
 {
-	return instantiate_lowered(
-		executable, graph, params, real_cuGraphInstantiateWithParams_ptsz);
+	return instantiate(executable, graph, params, INDEX_cuGraphInstantiateWithParams_ptsz);
+}
+
+/* CUgraphExecUpdateResultInfo */
+struct update_result {
+	int result;
+	void *node, *from;
+};
+
+int body_cuGraphExecUpdate_v2(void *executable, void *graph, struct update_result *result)
+{
+	struct update_result ours = {0};
+	struct object *whole = graph_argument(CUDA_GRAPH, graph);
+	int r = GRAPH_CALL(
+		cuGraphExecUpdate_v2, WORD(executable), WORD(graph), result ? WORD(&ours) : 0);
+
+	if (!result)
+		return r;
+	ours.node = graph_raise(CUDA_GRAPH_NODE, ours.node, whole);
+	ours.from = graph_raise(CUDA_GRAPH_NODE, ours.from, whole);
+	*result = ours;
+	return r;
 }

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "shared/cuda/graph.h"
 #include "shared/raw.h"
 
 STUB_HIDDEN uint64_t guarded_lock(uint32_t *lock)
@@ -231,7 +232,13 @@ STUB_HIDDEN struct object *object_find(enum cuda_kind kind, const void *real)
 struct left {
 	struct cuda_call *calls;
 	struct cuda_global *globals;
+	struct graph_state *graphs;
 };
+
+static int is_graph(const struct object *o)
+{
+	return o->kind == CUDA_GRAPH || o->kind == CUDA_GRAPH_EXEC;
+}
 
 /* Under the lock. */
 static void unlink_object(struct object *o, struct left *left)
@@ -262,6 +269,10 @@ static void unlink_object(struct object *o, struct left *left)
 		left->calls = o->made;
 		o->made = NULL;
 	}
+	if (is_graph(o) && o->value) {
+		graph_state(o)->next = left->graphs;
+		left->graphs = graph_state(o);
+	}
 	put_dead(o);
 }
 
@@ -282,8 +293,24 @@ static void kill_orphans(struct object *from, struct left *left)
 	}
 }
 
+static void free_graph(struct graph_state *state)
+{
+	struct graph_capture *capture;
+
+	while ((capture = state->captures)) {
+		state->captures = capture->next;
+		block_free(capture, capture->size);
+	}
+	if (state->pairs)
+		block_free(state->pairs, state->pair_bytes);
+	if (state->disabled)
+		block_free(state->disabled, state->disabled_bytes);
+	block_free(state, sizeof(*state));
+}
+
 static void free_left(struct left *left)
 {
+	struct graph_state *graph;
 	struct cuda_global *global;
 	struct cuda_call *call;
 
@@ -295,6 +322,10 @@ static void free_left(struct left *left)
 		left->globals = global->next;
 		block_free(global->data, global->data_size);
 		block_free(global, global->size_of_this);
+	}
+	while ((graph = left->graphs)) {
+		left->graphs = graph->next;
+		free_graph(graph);
 	}
 }
 

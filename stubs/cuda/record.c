@@ -7,6 +7,7 @@
 #include "shared/cuda/calls.h"
 #include "shared/cuda/memory_state.h"
 #include "shared/raw.h"
+#include "stubs/cuda/graphs.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 
@@ -439,6 +440,8 @@ STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments)
 
 	if (!state_usable())
 		return cuda_call_down(index, arguments); /* which will say why not */
+	if (graph_concerns(p.info))
+		return graph_call(index, arguments);
 	if (call_lower(p.info, arguments, p.lowered) < 0)
 		return CUDA_ERROR_INVALID_HANDLE;
 	changes = concerns_contexts(p.info);

@@ -1,6 +1,6 @@
 /* What the driver is to call when something happens, for as long as the object lives: not made
  * again yet. */
-#include "stubs/cuda/objects.h"
+#include "stubs/cuda/graphs.h"
 
 #define CU_GRAPH_USER_OBJECT_MOVE 1
 
@@ -58,6 +58,17 @@ int body_cuGraphRetainUserObject(void *graph, void *object, unsigned count, unsi
 
 	if (!r && flags & CU_GRAPH_USER_OBJECT_MOVE)
 		reference(object, -(int64_t)count);
+	if (!r)
+		graph_refer(graph_argument(CUDA_GRAPH, graph), count);
+	return r;
+}
+
+int body_cuGraphReleaseUserObject(void *graph, void *object, unsigned count)
+{
+	int r = real_cuGraphReleaseUserObject(graph, object, count);
+
+	if (!r)
+		graph_refer(graph_argument(CUDA_GRAPH, graph), -(int64_t)count);
 	return r;
 }
 

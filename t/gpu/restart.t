@@ -14,7 +14,7 @@ compile state "$gpu/state.cu" & compile state-shared "$gpu/state.cu" -cudart sha
 compile streams "$gpu/streams.cu" & compile numbers "$gpu/numbers.cu" &
 compile numbers-shared "$gpu/numbers.cu" -cudart shared &
 compile kept "$gpu/kept.cu" -lcuda & compile heap "$gpu/heap.cu" &
-compile managed "$gpu/managed.cu" &
+compile managed "$gpu/managed.cu" & compile graphs "$gpu/graphs.cu" -lcublas -lcuda &
 compile driver "$gpu/driver.c" -lcuda & compile driver.ptx "$gpu/driver_kernels.cu" -ptx &
 gcc -O1 -o runtime "$gpu/runtime.c" -ldl &
 wait
@@ -113,6 +113,7 @@ same "the same under 1000 signals a second" cycles "$PWD/streams" 16000 signals
 same "products, sums, cooperative launches, printf in kernels" cycles "$PWD/numbers" 20000
 same "the same with libcudart.so" cycles "$PWD/numbers-shared" 20000
 same "variables in two contexts, settings, numbers" cycles "$PWD/kept" 20000
+same "graphs of all kinds" cycles "$PWD/graphs" 10000
 same "managed memory" cycles "$PWD/managed" 20000
 if [ -n "${CUDART12:-}" ]; then
 	same "libcudart 12" cycles "$PWD/runtime" "$CUDART12" "$PWD/driver.ptx" 400000

@@ -1,248 +1,467 @@
-/* Graphs, as far as to hold host nodes and run them. */
+/* Graphs and their nodes. */
+#include "t/sim/graph.h"
+
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "t/sim/object.h"
-#include "t/sim/sim.h"
-#include "t/sim/stream.h"
+#include "t/sim/device.h"
+#include "t/sim/memory.h"
+#include "t/sim/module.h"
 
-struct host_node {
-	void (*function)(void *);
-	void *data;
-};
-
-struct instantiate_params;
-
-/* CUgraphNodeParams, of a graph */
-#define CU_GRAPH_NODE_TYPE_GRAPH 4
-struct node_params {
-	int type, reserved[3];
-	union {
-		struct {
-			void *graph;
-			int ownership;
-		} child;
-		uint64_t words[29];
-	} params;
-	uint64_t reserved2;
-};
-
-struct node {
-	struct object object;
-	struct host_node host;
-	struct node *next;
-};
-
-struct graph {
-	struct object object;
-	struct node *nodes;
-};
+#define HOST 1 /* CU_MEMORYTYPE_HOST */
 
 SIM_EXPORT int cuGraphCreate(void **graph, unsigned flags);
-SIM_EXPORT int cuGraphAddHostNode(void **node, void *graph, void *const *dependencies,
-	size_t count, const struct host_node *params);
-SIM_EXPORT int cuGraphHostNodeGetParams(void *node, struct host_node *params);
-SIM_EXPORT int cuGraphInstantiateWithFlags(void **executable, void *graph, uint64_t flags);
-SIM_EXPORT int cuGraphInstantiateWithParams(
-	void **executable, void *graph, struct instantiate_params *params);
-SIM_EXPORT int cuGraphClone(void **clone, void *graph);
-SIM_EXPORT int cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies,
-	const void *edges, size_t count, struct node_params *params);
-SIM_EXPORT int cuStreamBeginCapture_v2(void *stream, int mode);
-SIM_EXPORT int cuStreamEndCapture(void *stream, void **graph);
-SIM_EXPORT int cuGraphLaunch(void *executable, void *stream);
-SIM_EXPORT int cuGraphExecDestroy(void *executable);
 SIM_EXPORT int cuGraphDestroy(void *graph);
-SIM_EXPORT int cuGraphAddEventRecordNode(
-	void **node, void *graph, void *const *dependencies, size_t count, void *event);
-SIM_EXPORT int cuGraphEventRecordNodeSetEvent(void *node, void *event);
+SIM_EXPORT int cuGraphClone(void **clone, void *graph);
+SIM_EXPORT int cuGraphNodeFindInClone(void **node, void *original, void *clone);
+SIM_EXPORT int cuGraphDestroyNode(void *node);
+SIM_EXPORT int cuGraphNodeGetType(void *node, int *type);
+SIM_EXPORT int cuGraphGetNodes(void *graph, void **nodes, size_t *count);
+SIM_EXPORT int cuGraphGetRootNodes(void *graph, void **nodes, size_t *count);
+SIM_EXPORT int cuGraphGetEdges(void *graph, void **from, void **to, size_t *count);
+SIM_EXPORT int cuGraphGetEdges_v2(
+	void *graph, void **from, void **to, uint64_t *data, size_t *count);
+SIM_EXPORT int cuGraphNodeGetDependencies(void *node, void **list, size_t *count);
+SIM_EXPORT int cuGraphNodeGetDependencies_v2(
+	void *node, void **list, uint64_t *data, size_t *count);
+SIM_EXPORT int cuGraphAddDependencies(void *graph, void **from, void **to, size_t count);
+SIM_EXPORT int cuGraphAddDependencies_v2(
+	void *graph, void **from, void **to, const uint64_t *data, size_t count);
+SIM_EXPORT int cuGraphRemoveDependencies(void *graph, void **from, void **to, size_t count);
+SIM_EXPORT int cuGraphDebugDotPrint(void *graph, const char *path, unsigned flags);
+
+/* ---- inside ---- */
+
+struct sim_graph *graph_get(void *graph, const char *function)
+{
+	return object_get(OBJECT_GRAPH, graph, function);
+}
+
+struct sim_graph *graph_make(enum object_kind kind)
+{
+	struct sim_graph *g = object_new(kind, sizeof(*g));
+
+	g->last = &g->first;
+	return g;
+}
+
+void graph_end(struct sim_graph *graph)
+{
+	struct sim_node *n;
+
+	while ((n = graph->first)) {
+		graph->first = n->next;
+		if (n->child)
+			graph_end(n->child);
+		free(n->edges);
+		object_free(n);
+	}
+	object_free(graph);
+}
+
+struct sim_node *graph_node(const struct sim_graph *graph, size_t number)
+{
+	struct sim_node *n = graph->first;
+
+	while (n && number--)
+		n = n->next;
+	return n;
+}
+
+size_t graph_number(const struct sim_node *node)
+{
+	size_t number = 0;
+
+	for (const struct sim_node *n = node->graph->first; n != node; n = n->next)
+		number++;
+	return number;
+}
+
+bool graph_is_strange(const struct sim_graph *graph)
+{
+	for (const struct sim_node *n = graph->first; n; n = n->next)
+		if (n->type == GRAPH_ALLOCATION || n->type == GRAPH_FREE ||
+			n->type == GRAPH_CONDITIONAL ||
+			(n->child && graph_is_strange(n->child)))
+			return true;
+	return false;
+}
+
+void graph_add_edge(struct sim_node *to, struct sim_node *from, uint64_t data)
+{
+	to->edges = realloc(to->edges, (to->edge_count + 1) * sizeof(*to->edges));
+	to->edges[to->edge_count++] = (struct sim_edge){from, data};
+}
+
+static void check_copy(const struct graph_memcpy *c, const char *function)
+{
+	if (c->from.type != HOST)
+		memory_check(c->from.device, c->width, function);
+	if (c->to.type != HOST)
+		memory_check(c->to.device, c->width, function);
+}
+
+static int set_kernel(struct sim_node *n, const struct graph_kernel *k, const char *function)
+{
+	void *handle = k->function ? k->function : k->kernel;
+	void **extra = k->params ? NULL : k->extra;
+
+	if (!function_to_run(handle, function))
+		return SIM_INVALID_HANDLE;
+	if (!k->params && !extra)
+		return SIM_INVALID_VALUE;
+	for (unsigned i = 0; i < SIM_PARAMS; i++)
+		n->arguments[i] =
+			k->params ? *(uint64_t *)k->params[i] : ((uint64_t *)extra[1])[i];
+	for (unsigned i = 0; i < SIM_PARAMS; i++)
+		n->pointers[i] = &n->arguments[i];
+	n->params.kernel = *k;
+	n->params.kernel.params = n->pointers;
+	n->params.kernel.extra = NULL;
+	return 0;
+}
+
+int graph_set_params(
+	struct sim_node *node, const union graph_params *params, const char *function)
+{
+	switch (node->type) {
+	case GRAPH_KERNEL:
+		return set_kernel(node, &params->kernel, function);
+	case GRAPH_MEMCPY:
+		check_copy(&params->copy, function);
+		node->params.copy = params->copy;
+		return 0;
+	case GRAPH_MEMSET:
+		memory_check(
+			params->set.address, params->set.width * params->set.element, function);
+		node->params.set = params->set;
+		return 0;
+	case GRAPH_HOST:
+		node->params.host = params->host;
+		return 0;
+	case GRAPH_WAIT_EVENT:
+	case GRAPH_EVENT_RECORD:
+		node->params.event = params->event;
+		return object_get(OBJECT_EVENT, params->event, function) ? 0
+									 : SIM_INVALID_HANDLE;
+	case GRAPH_BATCH_MEM_OP:
+		node->params.batch = params->batch;
+		node->params.batch.operations =
+			memcpy(malloc(params->batch.count * GRAPH_MEM_OP + 1),
+				params->batch.operations, params->batch.count * GRAPH_MEM_OP);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+struct sim_node *graph_add(struct sim_graph *graph, int type, const union graph_params *params)
+{
+	struct sim_node *n = object_new(OBJECT_NODE, sizeof(*n));
+
+	n->graph = graph;
+	n->type = type;
+	*graph->last = n;
+	graph->last = &n->next;
+	graph->count++;
+	return n;
+}
+
+static void copy_node(struct sim_graph *to, struct sim_node *from)
+{
+	struct sim_node *n = graph_add(to, from->type, NULL);
+
+	n->params = from->params;
+	memcpy(n->arguments, from->arguments, sizeof(n->arguments));
+	memcpy(n->attributes, from->attributes, sizeof(n->attributes));
+	for (unsigned i = 0; i < SIM_PARAMS; i++)
+		n->pointers[i] = &n->arguments[i];
+	if (n->type == GRAPH_KERNEL)
+		n->params.kernel.params = n->pointers;
+	n->original = from;
+	if (from->child) {
+		n->child = graph_copy(OBJECT_GRAPH, from->child);
+		n->child->owner = n;
+	}
+}
+
+struct sim_graph *graph_copy(enum object_kind kind, struct sim_graph *graph)
+{
+	struct sim_graph *copy = graph_make(kind);
+
+	copy->original = graph;
+	for (struct sim_node *n = graph->first; n; n = n->next)
+		copy_node(copy, n);
+	for (struct sim_node *n = graph->first, *to = copy->first; n;
+		n = n->next, to = to->next)
+		for (size_t i = 0; i < n->edge_count; i++)
+			graph_add_edge(to, graph_node(copy, graph_number(n->edges[i].from)),
+				n->edges[i].data);
+	return copy;
+}
+
+/* ---- graphs ---- */
 
 int cuGraphCreate(void **graph, unsigned flags)
 {
 	SIM_ENTER();
-	*graph = object_new(OBJECT_GRAPH, sizeof(struct graph));
+	if (flags)
+		return SIM_INVALID_VALUE;
+	*graph = graph_make(OBJECT_GRAPH);
 	return 0;
 }
 
-int cuGraphAddHostNode(void **node, void *graph, void *const *dependencies, size_t count,
-	const struct host_node *params)
+int cuGraphDestroy(void *graph)
 {
-	struct graph *g;
-	struct node *n;
+	struct sim_graph *g;
 
 	SIM_ENTER();
-	g = object_get(OBJECT_GRAPH, graph, __func__);
-	if (!g || !params)
+	g = graph_get(graph, __func__);
+	if (!g || g->owner)
 		return SIM_INVALID_VALUE;
-	n = object_new(OBJECT_NODE, sizeof(*n));
-	n->host = *params;
-	n->next = g->nodes;
-	g->nodes = n;
-	*node = n;
+	graph_end(g);
 	return 0;
 }
 
-int cuGraphHostNodeGetParams(void *node, struct host_node *params)
+int cuGraphClone(void **clone, void *graph)
 {
-	struct node *n;
+	struct sim_graph *g;
+
+	SIM_ENTER();
+	g = graph_get(graph, __func__);
+	if (!g)
+		return SIM_INVALID_VALUE;
+	if (graph_is_strange(g))
+		return SIM_NOT_SUPPORTED;
+	*clone = graph_copy(OBJECT_GRAPH, g);
+	return 0;
+}
+
+int cuGraphNodeFindInClone(void **node, void *original, void *clone)
+{
+	struct sim_graph *g;
+	struct sim_node *n;
+
+	SIM_ENTER();
+	g = graph_get(clone, __func__);
+	if (!g || !object_get(OBJECT_NODE, original, __func__))
+		return SIM_INVALID_VALUE;
+	for (n = g->first; n && n->original != original;)
+		n = n->next;
+	if (n)
+		*node = n;
+	return n ? 0 : SIM_INVALID_VALUE;
+}
+
+int cuGraphGetNodes(void *graph, void **nodes, size_t *count)
+{
+	struct sim_graph *g;
+	size_t i = 0;
+
+	SIM_ENTER();
+	g = graph_get(graph, __func__);
+	if (!g)
+		return SIM_INVALID_VALUE;
+	for (struct sim_node *n = g->first; n && nodes && i < *count; n = n->next)
+		nodes[i++] = n;
+	*count = nodes ? i : g->count;
+	return 0;
+}
+
+int cuGraphGetRootNodes(void *graph, void **nodes, size_t *count)
+{
+	struct sim_graph *g;
+	size_t i = 0;
+
+	SIM_ENTER();
+	g = graph_get(graph, __func__);
+	for (struct sim_node *n = g ? g->first : NULL; n; n = n->next) {
+		if (n->edge_count)
+			continue;
+		if (nodes && i < *count)
+			nodes[i] = n;
+		i++;
+	}
+	*count = i;
+	return g ? 0 : SIM_INVALID_VALUE;
+}
+
+static int get_edges(struct sim_graph *g, void **from, void **to, uint64_t *data, size_t *count)
+{
+	size_t i = 0;
+
+	for (struct sim_node *n = g ? g->first : NULL; n; n = n->next)
+		for (size_t j = 0; j < n->edge_count; j++, i++) {
+			if (!from || i >= *count)
+				continue;
+			if (!data && n->edges[j].data)
+				return SIM_LOSSY_QUERY;
+			from[i] = n->edges[j].from;
+			to[i] = n;
+			if (data)
+				data[i] = n->edges[j].data;
+		}
+	*count = i;
+	return g ? 0 : SIM_INVALID_VALUE;
+}
+
+int cuGraphGetEdges(void *graph, void **from, void **to, size_t *count)
+{
+	SIM_ENTER();
+	return get_edges(graph_get(graph, __func__), from, to, NULL, count);
+}
+
+int cuGraphGetEdges_v2(void *graph, void **from, void **to, uint64_t *data, size_t *count)
+{
+	SIM_ENTER();
+	return get_edges(graph_get(graph, __func__), from, to, data, count);
+}
+
+/* Who depends on what, for people. */
+int cuGraphDebugDotPrint(void *graph, const char *path, unsigned flags)
+{
+	struct sim_graph *g;
+	FILE *out;
+
+	SIM_ENTER();
+	g = graph_get(graph, __func__);
+	out = g ? fopen(path, "we") : NULL;
+	if (!out)
+		return SIM_INVALID_VALUE;
+	fprintf(out, "digraph {\n");
+	for (const struct sim_node *n = g->first; n; n = n->next) {
+		fprintf(out, "\t%zu [label=%d]\n", graph_number(n), n->type);
+		for (size_t i = 0; i < n->edge_count; i++)
+			fprintf(out, "\t%zu -> %zu\n", graph_number(n->edges[i].from),
+				graph_number(n));
+	}
+	fprintf(out, "}\n");
+	fclose(out);
+	return 0;
+}
+
+/* ---- nodes ---- */
+
+int cuGraphNodeGetType(void *node, int *type)
+{
+	struct sim_node *n;
+
+	SIM_ENTER();
+	n = object_get(OBJECT_NODE, node, __func__);
+	if (n)
+		*type = n->type;
+	return n ? 0 : SIM_INVALID_VALUE;
+}
+
+static void forget_edges(struct sim_graph *g, const struct sim_node *from)
+{
+	for (struct sim_node *n = g->first; n; n = n->next)
+		for (size_t i = 0; i < n->edge_count;)
+			if (n->edges[i].from == from)
+				memmove(&n->edges[i], &n->edges[i + 1],
+					(--n->edge_count - i) * sizeof(*n->edges));
+			else
+				i++;
+}
+
+int cuGraphDestroyNode(void *node)
+{
+	struct sim_node *n, **at;
 
 	SIM_ENTER();
 	n = object_get(OBJECT_NODE, node, __func__);
 	if (!n)
 		return SIM_INVALID_VALUE;
-	*params = n->host;
+	forget_edges(n->graph, n);
+	for (at = &n->graph->first; *at != n; at = &(*at)->next)
+		;
+	*at = n->next;
+	if (!*at)
+		n->graph->last = at;
+	n->graph->count--;
+	if (n->child)
+		graph_end(n->child);
+	free(n->edges);
+	object_free(n);
 	return 0;
 }
 
-static int copy_nodes(struct graph *to, const struct graph *from)
+static int get_dependencies(
+	void *node, void **list, uint64_t *data, size_t *count, const char *function)
 {
-	struct node **at = &to->nodes;
+	struct sim_node *n = object_get(OBJECT_NODE, node, function);
 
-	for (const struct node *n = from->nodes; n; n = n->next) {
-		*at = object_new(OBJECT_NODE, sizeof(**at));
-		if (!*at)
-			return SIM_OUT_OF_MEMORY;
-		(*at)->host = n->host;
-		at = &(*at)->next;
+	for (size_t i = 0; n && list && i < *count && i < n->edge_count; i++) {
+		list[i] = n->edges[i].from;
+		if (data)
+			data[i] = n->edges[i].data;
+		else if (n->edges[i].data)
+			return SIM_LOSSY_QUERY;
+	}
+	if (n)
+		*count = n->edge_count;
+	return n ? 0 : SIM_INVALID_VALUE;
+}
+
+int cuGraphNodeGetDependencies(void *node, void **list, size_t *count)
+{
+	SIM_ENTER();
+	return get_dependencies(node, list, NULL, count, __func__);
+}
+
+int cuGraphNodeGetDependencies_v2(void *node, void **list, uint64_t *data, size_t *count)
+{
+	SIM_ENTER();
+	return get_dependencies(node, list, data, count, __func__);
+}
+
+static int add_dependencies(
+	void *graph, void **from, void **to, const uint64_t *data, size_t count)
+{
+	struct sim_graph *g = graph_get(graph, __func__);
+
+	if (!g)
+		return SIM_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++) {
+		struct sim_node *a = object_get(OBJECT_NODE, from[i], __func__),
+				*b = object_get(OBJECT_NODE, to[i], __func__);
+
+		if (!a || !b || a->graph != g || b->graph != g)
+			return SIM_INVALID_VALUE;
+		graph_add_edge(b, a, data ? data[i] : 0);
 	}
 	return 0;
 }
 
-/* A graph or executable graph of its own: what it was made of may go. */
-static int copy(void **to, enum object_kind kind, void *graph, const char *function)
+int cuGraphAddDependencies(void *graph, void **from, void **to, size_t count)
 {
-	struct graph *from = object_get(OBJECT_GRAPH, graph, function);
-	struct graph *made = from ? object_new(kind, sizeof(*made)) : NULL;
-
-	if (!from)
-		return SIM_INVALID_VALUE;
-	*to = made;
-	return made ? copy_nodes(made, from) : SIM_OUT_OF_MEMORY;
+	SIM_ENTER();
+	return add_dependencies(graph, from, to, NULL, count);
 }
 
-static void destroy(struct graph *g)
+int cuGraphAddDependencies_v2(
+	void *graph, void **from, void **to, const uint64_t *data, size_t count)
 {
-	struct node *n;
+	SIM_ENTER();
+	return add_dependencies(graph, from, to, data, count);
+}
 
-	while ((n = g->nodes)) {
-		g->nodes = n->next;
-		object_free(n);
+int cuGraphRemoveDependencies(void *graph, void **from, void **to, size_t count)
+{
+	SIM_ENTER();
+	if (!graph_get(graph, __func__))
+		return SIM_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++) {
+		struct sim_node *n = object_get(OBJECT_NODE, to[i], __func__);
+		size_t j = 0;
+
+		while (n && j < n->edge_count && n->edges[j].from != from[i])
+			j++;
+		if (!n || j == n->edge_count)
+			return SIM_INVALID_VALUE;
+		memmove(&n->edges[j], &n->edges[j + 1],
+			(--n->edge_count - j) * sizeof(*n->edges));
 	}
-	object_free(g);
-}
-
-int cuGraphInstantiateWithFlags(void **executable, void *graph, uint64_t flags)
-{
-	SIM_ENTER();
-	return copy(executable, OBJECT_GRAPH_EXEC, graph, __func__);
-}
-
-int cuGraphInstantiateWithParams(
-	void **executable, void *graph, struct instantiate_params *params)
-{
-	SIM_ENTER();
-	return copy(executable, OBJECT_GRAPH_EXEC, graph, __func__);
-}
-
-int cuGraphClone(void **clone, void *graph)
-{
-	SIM_ENTER();
-	return copy(clone, OBJECT_GRAPH, graph, __func__);
-}
-
-/* A graph as a node: moved into the other one, whose it is from then on. */
-int cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies, const void *edges,
-	size_t count, struct node_params *params)
-{
-	struct graph *g, *child;
-
-	SIM_ENTER();
-	g = object_get(OBJECT_GRAPH, graph, __func__);
-	if (!g || params->type != CU_GRAPH_NODE_TYPE_GRAPH)
-		return SIM_INVALID_VALUE;
-	child = object_get(OBJECT_GRAPH, params->params.child.graph, __func__);
-	if (!child || params->params.child.ownership != 1)
-		return SIM_INVALID_VALUE;
-	*node = object_new(OBJECT_NODE, sizeof(struct node));
-	destroy(child);
-	return *node ? 0 : SIM_OUT_OF_MEMORY;
-}
-
-static void run_node(void *data)
-{
-	struct host_node *h = data;
-
-	h->function(h->data);
-}
-
-int cuGraphLaunch(void *executable, void *stream)
-{
-	struct graph *g;
-
-	SIM_ENTER();
-	g = object_get(OBJECT_GRAPH_EXEC, executable, __func__);
-	for (struct node *n = g ? g->nodes : NULL; n; n = n->next)
-		stream_queue(
-			stream, run_node, stream_data(&n->host, sizeof(n->host)), __func__);
-	return g ? 0 : SIM_INVALID_HANDLE;
-}
-
-static int destroy_handle(enum object_kind kind, void *graph, const char *function)
-{
-	struct graph *g = object_get(kind, graph, function);
-
-	if (g)
-		destroy(g);
-	return g ? 0 : SIM_INVALID_HANDLE;
-}
-
-int cuGraphExecDestroy(void *executable)
-{
-	SIM_ENTER();
-	return destroy_handle(OBJECT_GRAPH_EXEC, executable, __func__);
-}
-
-int cuGraphDestroy(void *graph)
-{
-	SIM_ENTER();
-	return destroy_handle(OBJECT_GRAPH, graph, __func__);
-}
-
-/* Nothing that is done meanwhile comes into the graph. */
-int cuStreamBeginCapture_v2(void *stream, int mode)
-{
-	SIM_ENTER();
-	return object_get(OBJECT_STREAM, stream, __func__) ? 0 : SIM_INVALID_HANDLE;
-}
-
-int cuStreamEndCapture(void *stream, void **graph)
-{
-	SIM_ENTER();
-	if (!object_get(OBJECT_STREAM, stream, __func__))
-		return SIM_INVALID_HANDLE;
-	*graph = object_new(OBJECT_GRAPH, sizeof(struct graph));
-	return *graph ? 0 : SIM_OUT_OF_MEMORY;
-}
-
-static void record_nothing(void *data)
-{
-}
-
-int cuGraphAddEventRecordNode(
-	void **node, void *graph, void *const *dependencies, size_t count, void *event)
-{
-	const struct host_node host = {record_nothing, NULL};
-
-	SIM_ENTER();
-	if (!object_get(OBJECT_EVENT, event, __func__))
-		return SIM_INVALID_HANDLE;
-	return cuGraphAddHostNode(node, graph, dependencies, count, &host);
-}
-
-int cuGraphEventRecordNodeSetEvent(void *node, void *event)
-{
-	SIM_ENTER();
-	return object_get(OBJECT_EVENT, event, __func__) &&
-			       object_get(OBJECT_NODE, node, __func__)
-		       ? 0
-		       : SIM_INVALID_HANDLE;
+	return 0;
 }

@@ -6,11 +6,14 @@
 
 #include "stubs/cuda/launch.h"
 #include "t/sim/device.h"
+#include "t/sim/graph.h"
 #include "t/sim/memory.h"
 #include "t/sim/module.h"
 #include "t/sim/object.h"
 #include "t/sim/sim.h"
 #include "t/sim/stream.h"
+
+int cuKernelGetFunction(void **function, void *kernel);
 
 struct kernel {
 	const char *name;
@@ -29,6 +32,8 @@ SIM_EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size);
 SIM_EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream);
 SIM_EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream);
 SIM_EXPORT int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t size);
+SIM_EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *stream);
+SIM_EXPORT int cuMemsetD32Async(uint64_t to, unsigned value, size_t count, void *stream);
 SIM_EXPORT int cuMemsetD8_v2(uint64_t to, unsigned char value, size_t count);
 SIM_EXPORT int cuMemsetD32_v2(uint64_t to, unsigned value, size_t count);
 
@@ -113,11 +118,30 @@ static void run_launch(void *data)
 	l->run(&l->call);
 }
 
+/* What the node has is a function, also of a kernel. */
+static int capture_launch(void *function, const unsigned *grid, const unsigned *block,
+	void *stream, void **parameters, int *r)
+{
+	union graph_params node = {.kernel = {.function = function, .params = parameters}};
+
+	if (!capture_is_active(stream))
+		return 0;
+	memcpy(node.kernel.grid, grid, sizeof(node.kernel.grid));
+	memcpy(node.kernel.block, block, sizeof(node.kernel.block));
+	if (object_get(OBJECT_KERNEL, function, __func__))
+		cuKernelGetFunction(&node.kernel.function, function);
+	return capture_work(stream, GRAPH_KERNEL, &node, r);
+}
+
 static int launch(void *function, const unsigned *grid, const unsigned *block, void *stream,
 	void **parameters, const char *name)
 {
 	struct launch l = {.run = function_to_run(function, name)};
+	int r;
 
+	if (l.run && parameters &&
+		capture_launch(function, grid, block, stream, parameters, &r))
+		return r;
 	if (!l.run || sim_have_context())
 		return l.run ? SIM_INVALID_CONTEXT : SIM_INVALID_HANDLE;
 	if (!parameters)
@@ -179,11 +203,34 @@ static void run_copy(void *data)
 	memcpy(c->to, c->from, c->size);
 }
 
+static int is_on_host(const void *address)
+{
+	int is;
+
+	ranges_lock();
+	is = !range_memory((uint64_t)address);
+	ranges_unlock();
+	return is;
+}
+
 static int queue_copy(
 	void *to, const void *from, size_t size, void *stream, const char *function)
 {
 	struct copy c = {to, from, size};
+	const int is_host[2] = {is_on_host(from), is_on_host(to)};
+	const union graph_params node = {.copy = {.from = {.type = is_host[0] ? 1 : 2,
+							  .host = (uint64_t)from,
+							  .device = (uint64_t)from},
+						 .to = {.type = is_host[1] ? 1 : 2,
+							 .host = (uint64_t)to,
+							 .device = (uint64_t)to},
+						 .width = size,
+						 .height = 1,
+						 .depth = 1}};
+	int r;
 
+	if (capture_work(stream, GRAPH_MEMCPY, &node, &r))
+		return r;
 	return stream_queue(stream, run_copy, stream_data(&c, sizeof(c)), function);
 }
 
@@ -229,6 +276,40 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream)
 	SIM_ENTER();
 	memory_check(from, size, __func__);
 	return queue_copy(to, (void *)from, size, stream, __func__);
+}
+
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *stream)
+{
+	SIM_ENTER();
+	memory_check(from, size, __func__);
+	memory_check(to, size, __func__);
+	return queue_copy((void *)to, (void *)from, size, stream, __func__);
+}
+
+struct set {
+	uint32_t *to, value;
+	size_t count;
+};
+
+static void run_set(void *data)
+{
+	const struct set *s = data;
+
+	for (size_t i = 0; i < s->count; i++)
+		s->to[i] = s->value;
+}
+
+int cuMemsetD32Async(uint64_t to, unsigned value, size_t count, void *stream)
+{
+	const struct set s = {(uint32_t *)to, value, count};
+	const union graph_params node = {.set = {to, 0, value, 4, count, 1}};
+	int r;
+
+	SIM_ENTER();
+	memory_check(to, count * 4, __func__);
+	if (capture_work(stream, GRAPH_MEMSET, &node, &r))
+		return r;
+	return stream_queue(stream, run_set, stream_data(&s, sizeof(s)), __func__);
 }
 
 int cuMemsetD8_v2(uint64_t to, unsigned char value, size_t count)

@@ -10,6 +10,7 @@
 #include "shared/windows.h"
 #include "shared/table.h"
 #include "t/sim/device.h"
+#include "t/sim/graph.h"
 #include "t/sim/object.h"
 #include "t/sim/sim.h"
 
@@ -67,7 +68,6 @@ SIM_EXPORT int cuEventCreate(void **event, unsigned flags);
 SIM_EXPORT int cuEventRecord(void *event, void *stream);
 SIM_EXPORT int cuEventSynchronize(void *event);
 SIM_EXPORT int cuEventDestroy_v2(void *event);
-SIM_EXPORT int cuStreamIsCapturing(void *stream, int *status);
 SIM_EXPORT int cuLaunchHostFunc(void *stream, void (*function)(void *), void *data);
 SIM_EXPORT int cuStreamAddCallback(
 	void *stream, void (*function)(void *, int, void *), void *data, unsigned flags);
@@ -304,6 +304,8 @@ int cuStreamDestroy_v2(void *stream)
 int cuStreamSynchronize(void *stream)
 {
 	SIM_ENTER();
+	if (capture_is_active(stream))
+		return 900; /* CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED */
 	return stream_wait(stream, __func__);
 }
 
@@ -387,9 +389,15 @@ int cuEventRecord(void *event, void *stream)
 {
 	struct event *e;
 	struct stream *s;
+	int r;
 
 	SIM_ENTER();
 	e = object_get(OBJECT_EVENT, event, __func__);
+	if (e && capture_record(event, stream, &r)) {
+		e->stream = NULL;
+		return r;
+	}
+	capture_forget_event(event);
 	pthread_mutex_lock(&lock);
 	s = get(stream, __func__);
 	if (e && s) {
@@ -423,6 +431,8 @@ int cuEventDestroy_v2(void *event)
 	SIM_ENTER();
 	e = object_get(OBJECT_EVENT, event, __func__);
 	if (e)
+		capture_forget_event(e);
+	if (e)
 		object_free(e);
 	return e ? 0 : SIM_INVALID_HANDLE;
 }
@@ -447,8 +457,12 @@ static void run_host_call(void *data)
 int cuLaunchHostFunc(void *stream, void (*function)(void *), void *data)
 {
 	struct host_call h = {.stream = stream, .function = function, .data = data};
+	const union graph_params node = {.host = {(void *)function, data}};
+	int r;
 
 	SIM_ENTER();
+	if (capture_work(stream, GRAPH_HOST, &node, &r))
+		return r;
 	return stream_queue(stream, run_host_call, stream_data(&h, sizeof(h)), __func__);
 }
 
@@ -479,19 +493,14 @@ int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
 	struct event *e;
 	struct wait w;
+	int r;
 
 	SIM_ENTER();
 	e = object_get(OBJECT_EVENT, event, __func__);
+	if (e && capture_wait(event, stream, &r))
+		return r;
 	if (!e || !e->stream)
 		return e ? 0 : SIM_INVALID_HANDLE;
 	w = (struct wait){e->stream, e->after};
 	return stream_queue(stream, run_wait, stream_data(&w, sizeof(w)), __func__);
-}
-
-/* Nothing is captured here: graphs are made by hand. */
-int cuStreamIsCapturing(void *stream, int *status)
-{
-	SIM_ENTER();
-	*status = 0;
-	return sim_have_context();
 }

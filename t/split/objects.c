@@ -346,14 +346,10 @@ static void check_stored(void)
 	CHECK(get(&value, own, &storage_key), "%p is kept of what was deleted", value);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	void *graph;
-
 	MUST(!cuInit(0));
 	make_contexts();
-	if (argc > 1) /* what cannot be made again yet */
-		OK(cuGraphCreate(&graph, 0));
 	make_streams();
 	make_events();
 	make_modules();

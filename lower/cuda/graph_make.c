@@ -1,0 +1,524 @@
+/*
+ * Graphs after a restart: made again by the calls that add nodes, from what the driver said of
+ * them before the checkpoint. Then it is asked again and compared. Executable graphs are
+ * instantiated from their snapshots.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lower/cuda/graphs.h"
+#include "lower/records_alloc.h"
+
+static int set_current(void *context)
+{
+	int r = CUDA(cuCtxSetCurrent, (void *))(context);
+
+	return r ? cuda_failed("cuCtxSetCurrent", r) : 0;
+}
+
+/* ---- nodes ---- */
+
+#define NO_DEPENDENCIES NULL, 0
+#define ADD(name, type)                                                                        \
+	CUDA(name, (void **, void *, void *const *, size_t, type))                             \
+	(&n->made, graph, NO_DEPENDENCIES, params)
+
+static int set_attribute(void *node, const struct graph_attribute *a)
+{
+	uint64_t value[8] = {0};
+	int r = CUDA(cuGraphKernelNodeGetAttribute, (void *, int, void *))(node, a->id, value);
+
+	if (!r && !memcmp(value, a->value, sizeof(value)))
+		return 0;
+	r = CUDA(cuGraphKernelNodeSetAttribute, (void *, int, const void *))(
+		node, a->id, a->value);
+	return r ? cuda_failed("cuGraphKernelNodeSetAttribute", r) : 0;
+}
+
+static int get_function(const struct graph_node *n, void **function)
+{
+	int r = 0;
+
+	*function = n->handle->real;
+	if (n->function_of_kernel)
+		r = CUDA(cuKernelGetFunction, (void **, void *))(function, n->handle->real);
+	return r ? cuda_failed("cuKernelGetFunction", r) : 0;
+}
+
+static int add_kernel(void *graph, struct graph_node *n)
+{
+	struct graph_kernel k = n->params.kernel, *params = &k;
+	int r = n->context ? set_current(n->context) : 0;
+
+	if (r)
+		return r;
+	if (!k.function)
+		k.kernel = n->handle->real;
+	else if (get_function(n, &k.function))
+		return -1;
+	else
+		k.kernel = n->kernel ? n->kernel->real : NULL;
+	r = ADD(cuGraphAddKernelNode_v2, const struct graph_kernel *);
+	if (r)
+		return cuda_failed("cuGraphAddKernelNode", r);
+	for (uint32_t i = 0; i < n->attribute_count && !r; i++)
+		r = set_attribute(n->made, &n->attributes[i]);
+	return r;
+}
+
+static int add_copy(void *graph, struct graph_node *n)
+{
+	int r = CUDA(cuGraphAddMemcpyNode,
+		(void **, void *, void *const *, size_t, const struct graph_memcpy *, void *))(
+		&n->made, graph, NO_DEPENDENCIES, &n->params.copy, n->context);
+
+	return r ? cuda_failed("cuGraphAddMemcpyNode", r) : 0;
+}
+
+static int add_set(void *graph, struct graph_node *n)
+{
+	int r = CUDA(cuGraphAddMemsetNode,
+		(void **, void *, void *const *, size_t, const struct graph_memset *, void *))(
+		&n->made, graph, NO_DEPENDENCIES, &n->params.set, n->context);
+
+	return r ? cuda_failed("cuGraphAddMemsetNode", r) : 0;
+}
+
+static int add_host(void *graph, struct graph_node *n)
+{
+	const struct graph_host *params = &n->params.host;
+	int r = ADD(cuGraphAddHostNode, const struct graph_host *);
+
+	return r ? cuda_failed("cuGraphAddHostNode", r) : 0;
+}
+
+static int add_empty(void *graph, struct graph_node *n)
+{
+	int r = CUDA(cuGraphAddEmptyNode, (void **, void *, void *const *, size_t))(
+		&n->made, graph, NO_DEPENDENCIES);
+
+	return r ? cuda_failed("cuGraphAddEmptyNode", r) : 0;
+}
+
+static int add_event(void *graph, struct graph_node *n)
+{
+	void *params = n->handle->real;
+	int r = n->type == GRAPH_WAIT_EVENT ? ADD(cuGraphAddEventWaitNode, void *)
+					    : ADD(cuGraphAddEventRecordNode, void *);
+
+	return r ? cuda_failed("cuGraphAddEventRecordNode", r) : 0;
+}
+
+static int add_batch(void *graph, struct graph_node *n)
+{
+	const struct graph_batch *params = &n->params.batch;
+	int r = ADD(cuGraphAddBatchMemOpNode, const struct graph_batch *);
+
+	return r ? cuda_failed("cuGraphAddBatchMemOpNode", r) : 0;
+}
+
+/* ---- graphs ---- */
+
+static int make_graph(const struct graph_record *g, void **graph);
+static int compare(const struct graph_record *g, void *graph);
+
+static int destroy_graph(void *graph)
+{
+	int r = CUDA(cuGraphDestroy, (void *))(graph);
+
+	return r ? cuda_failed("cuGraphDestroy", r) : 0;
+}
+
+/* A node has a clone of the graph that it is given, with the nodes in their order. */
+static int rename_nodes(const struct graph_record *g, void *graph);
+
+static int take_child(const struct graph_node *n)
+{
+	void *graph = NULL;
+	int r = CUDA(cuGraphChildGraphNodeGetGraph, (void *, void **))(n->made, &graph);
+
+	if (r)
+		return cuda_failed("cuGraphChildGraphNodeGetGraph", r);
+	if (n->child->object)
+		n->child->object->real = graph;
+	return rename_nodes(n->child, graph) || compare(n->child, graph) ? -1 : 0;
+}
+
+static int rename_nodes(const struct graph_record *g, void *graph)
+{
+	void **nodes;
+	size_t count;
+	int r = graph_nodes(graph, &nodes, &count);
+
+	if (!r && count != g->count)
+		r = agent_fail("a child graph has %zu nodes here, it had %lu", count, g->count);
+	for (uint64_t i = 0; i < g->count && !r; i++) {
+		g->nodes[i].made = nodes[i];
+		if (g->nodes[i].child)
+			r = take_child(&g->nodes[i]);
+	}
+	free(nodes);
+	return r;
+}
+
+static int add_child(void *graph, struct graph_node *n)
+{
+	void *params = NULL;
+	int r;
+
+	if (make_graph(n->child, &params))
+		return -1;
+	r = ADD(cuGraphAddChildGraphNode, void *);
+	if (r)
+		return cuda_failed("cuGraphAddChildGraphNode", r);
+	return take_child(n) || destroy_graph(params) ? -1 : 0;
+}
+
+static int add_node(void *graph, struct graph_node *n)
+{
+	switch (n->type) {
+	case GRAPH_KERNEL:
+		return add_kernel(graph, n);
+	case GRAPH_MEMCPY:
+		return add_copy(graph, n);
+	case GRAPH_MEMSET:
+		return add_set(graph, n);
+	case GRAPH_HOST:
+		return add_host(graph, n);
+	case GRAPH_CHILD:
+		return add_child(graph, n);
+	case GRAPH_EMPTY:
+		return add_empty(graph, n);
+	case GRAPH_WAIT_EVENT:
+	case GRAPH_EVENT_RECORD:
+		return add_event(graph, n);
+	case GRAPH_BATCH_MEM_OP:
+		return add_batch(graph, n);
+	default:
+		return agent_fail("a node of kind %u in a CUDA graph", n->type);
+	}
+}
+
+/* ---- edges ---- */
+
+static int has_data(const struct graph_node *n)
+{
+	for (uint32_t i = 0; i < n->dependency_count; i++)
+		if (n->edges[i])
+			return 1;
+	return 0;
+}
+
+static int add_dependencies(void *graph, void **from, void **to, const struct graph_node *n)
+{
+	if (!has_data(n))
+		return CUDA(cuGraphAddDependencies, (void *, void **, void **, size_t))(
+			graph, from, to, n->dependency_count);
+	return CUDA(cuGraphAddDependencies_v2,
+		(void *, void **, void **, const uint64_t *, size_t))(
+		graph, from, to, n->edges, n->dependency_count);
+}
+
+/* Those to one node at a time, in their order. */
+static int add_edges(const struct graph_record *g, void *graph, const struct graph_node *n)
+{
+	void **from = calloc(n->dependency_count, sizeof(*from)),
+	     **to = calloc(n->dependency_count, sizeof(*to));
+	int r = from && to ? 0 : 2;
+
+	for (uint32_t i = 0; i < n->dependency_count && !r; i++) {
+		from[i] = g->nodes[n->dependencies[i]].made;
+		to[i] = n->made;
+	}
+	if (!r)
+		r = add_dependencies(graph, from, to, n);
+	free(from);
+	free(to);
+	return r ? cuda_failed("cuGraphAddDependencies", r) : 0;
+}
+
+struct edge {
+	uint32_t from;
+	uint64_t data;
+};
+
+static int by_from(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static struct edge *sorted(const uint32_t *list, const uint64_t *data, size_t count)
+{
+	struct edge *e = calloc(count + 1, sizeof(*e));
+
+	for (size_t i = 0; e && i < count; i++) {
+		e[i].from = list[i];
+		e[i].data = data[i];
+	}
+	if (e)
+		qsort(e, count, sizeof(*e), by_from);
+	return e;
+}
+
+static int is_same(const struct graph_node *n, const uint32_t *list, const uint64_t *data)
+{
+	struct edge *was = sorted(n->dependencies, n->edges, n->dependency_count),
+		    *is = sorted(list, data, n->dependency_count);
+	int same = was && is && !memcmp(was, is, n->dependency_count * sizeof(*was));
+
+	free(was);
+	free(is);
+	return same;
+}
+
+static int compare_node(const struct graph_node *n, const struct graph_index *index)
+{
+	uint32_t type = ~0u, *list = NULL;
+	uint64_t *data = NULL;
+	long count = graph_edges(n->made, index, &list, &data);
+	int r = count < 0 ? -1 : CUDA(cuGraphNodeGetType, (void *, uint32_t *))(n->made, &type);
+
+	if (!r && (type != n->type || count != n->dependency_count || !is_same(n, list, data)))
+		r = agent_fail("a node of a CUDA graph is another here than it was");
+	free(list);
+	free(data);
+	return r;
+}
+
+static int compare(const struct graph_record *g, void *graph)
+{
+	void **nodes = calloc(g->count + 1, sizeof(*nodes));
+	struct graph_index *index;
+	int r;
+
+	for (uint64_t i = 0; nodes && i < g->count; i++)
+		nodes[i] = g->nodes[i].made;
+	index = nodes ? graph_index_new(nodes, g->count) : NULL;
+	r = index ? 0 : -1;
+	for (uint64_t i = 0; i < g->count && !r; i++)
+		r = compare_node(&g->nodes[i], index);
+	free(nodes);
+	graph_index_free(index);
+	return r;
+}
+
+static int make_graph(const struct graph_record *g, void **graph)
+{
+	int r = CUDA(cuGraphCreate, (void **, unsigned))(graph, 0);
+
+	if (r)
+		return cuda_failed("cuGraphCreate", r);
+	for (uint64_t i = 0; i < g->count && !r; i++)
+		r = add_node(*graph, &g->nodes[i]);
+	for (uint64_t i = 0; i < g->count && !r; i++)
+		if (g->nodes[i].dependency_count)
+			r = add_edges(g, *graph, &g->nodes[i]);
+	return r ? r : compare(g, *graph);
+}
+
+/* ---- what the program holds ---- */
+
+static void take_nodes(const struct graph_record *g)
+{
+	for (uint64_t i = 0; i < g->count; i++) {
+		const struct graph_node *n = &g->nodes[i];
+
+		if (n->object)
+			n->object->real = n->made;
+		if (n->child)
+			take_nodes(n->child);
+	}
+}
+
+static int disable(void *executable, const struct graph_record *g, struct graph_state *state)
+{
+	int r = 0;
+
+	for (uint64_t i = 0; i < g->count && !r; i++) {
+		const struct graph_node *n = &g->nodes[i];
+
+		if (n->disabled) {
+			state->disabled[state->disabled_count++] = n->made;
+			r = CUDA(cuGraphNodeSetEnabled, (void *, void *, unsigned))(
+				executable, n->made, 0);
+			if (r)
+				return cuda_failed("cuGraphNodeSetEnabled", r);
+		}
+		if (n->child)
+			r = disable(executable, n->child, state);
+	}
+	return r;
+}
+
+static int instantiate(const struct graph_saved *saved, void *snapshot)
+{
+	struct graph_state *state = graph_state(saved->object);
+	void *executable = NULL;
+	int r = CUDA(cuGraphInstantiateWithFlags, (void **, void *, uint64_t))(
+		&executable, snapshot, saved->flags);
+
+	if (r)
+		return cuda_failed("cuGraphInstantiate", r);
+	saved->object->real = executable;
+	state->snapshot = snapshot;
+	state->update = NULL;
+	state->disabled_count = 0;
+	return disable(executable, saved->graph, state);
+}
+
+static int make(const struct cuda_state *s, const struct graph_saved *saved)
+{
+	void *graph = NULL;
+
+	if (set_current(cuda_context_of(s, saved->object)) || make_graph(saved->graph, &graph))
+		return -1;
+	if (saved->object->kind == CUDA_GRAPH_EXEC)
+		return instantiate(saved, graph);
+	saved->object->real = graph;
+	take_nodes(saved->graph);
+	return 0;
+}
+
+/* ---- what was cloned from what ---- */
+
+/* All nodes that clones may have been made of: as they were, and are. */
+struct renamed {
+	struct graph_pair *list;
+	size_t count, room;
+};
+
+static int add_renamed(struct renamed *all, const struct graph_record *g)
+{
+	for (uint64_t i = 0; i < g->count; i++) {
+		const struct graph_node *n = &g->nodes[i];
+
+		if (all->count == all->room) {
+			size_t room = all->room ? 2 * all->room : 1024;
+			struct graph_pair *more = realloc(all->list, room * sizeof(*more));
+
+			if (!more)
+				return agent_fail("no memory for nodes of CUDA graphs");
+			all->list = more;
+			all->room = room;
+		}
+		all->list[all->count++] = (struct graph_pair){n->real, n->made};
+		if (n->child && add_renamed(all, n->child))
+			return -1;
+	}
+	return 0;
+}
+
+static int by_node(const void *a, const void *b)
+{
+	const struct graph_pair *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static uint64_t count_origins(const struct graph_record *g)
+{
+	uint64_t count = 0;
+
+	for (uint64_t i = 0; i < g->count; i++) {
+		count += g->nodes[i].origin != NULL;
+		if (g->nodes[i].child)
+			count += count_origins(g->nodes[i].child);
+	}
+	return count;
+}
+
+static void add_pairs(
+	struct graph_state *state, const struct graph_record *g, const struct renamed *all)
+{
+	for (uint64_t i = 0; i < g->count; i++) {
+		const struct graph_node *n = &g->nodes[i];
+		const struct graph_pair key = {.from = n->origin}, *now = NULL;
+
+		if (n->origin && all->count)
+			now = bsearch(&key, all->list, all->count, sizeof(key), by_node);
+		if (now)
+			state->pairs[state->pair_count++] =
+				(struct graph_pair){now->to, n->made};
+		if (n->child)
+			add_pairs(state, n->child, all);
+	}
+}
+
+/* A block that the program's half can give back: a power of two. */
+static int make_room(struct graph_state *state, uint64_t count)
+{
+	uint64_t bytes = 64;
+
+	while (bytes < count * sizeof(*state->pairs))
+		bytes *= 2;
+	if (bytes <= state->pair_bytes)
+		return 0;
+	state->pairs = records_alloc(bytes);
+	if (!state->pairs)
+		return agent_fail("no memory for records of CUDA graphs");
+	state->pair_bytes = bytes;
+	return 0;
+}
+
+static int pair(const struct graph_saved *saved, const struct renamed *all)
+{
+	struct graph_state *state = graph_state(saved->object);
+
+	if (!state->origin && saved->object->kind != CUDA_GRAPH_EXEC)
+		return 0;
+	state->restarted = 1;
+	state->pair_count = 0;
+	if (!graph_origin(state))
+		return 0;
+	if (make_room(state, count_origins(saved->graph)))
+		return -1;
+	add_pairs(state, saved->graph, all);
+	return 0;
+}
+
+static int pair_all(const struct cuda_state *s)
+{
+	struct renamed all = {0};
+	int r = 0;
+
+	for (const struct graph_saved *g = s->graphs; g && !r; g = g->next)
+		if (g->object->kind == CUDA_GRAPH)
+			r = add_renamed(&all, g->graph);
+	if (all.count)
+		qsort(all.list, all.count, sizeof(*all.list), by_node);
+	for (const struct graph_saved *g = s->graphs; g && !r; g = g->next)
+		r = pair(g, &all);
+	free(all.list);
+	return r;
+}
+
+/* ---- all of them ---- */
+
+static int is_of_graphs(const struct object *o)
+{
+	return o->kind == CUDA_GRAPH || o->kind == CUDA_GRAPH_EXEC ||
+	       o->kind == CUDA_GRAPH_NODE;
+}
+
+int cuda_replay_graphs(struct cuda_state *s)
+{
+	int r = 0;
+
+	for (struct object *o = s->objects; o; o = o->next)
+		if (is_of_graphs(o))
+			o->real = NULL;
+	for (const struct graph_saved *g = s->graphs; g && !r; g = g->next)
+		r = make(s, g);
+	if (!r)
+		r = pair_all(s);
+	for (const struct object *o = s->objects; o && !r; o = o->next)
+		if (is_of_graphs(o) && !o->real)
+			r = agent_fail("a part of a CUDA graph that the program holds is not "
+				       "there any more");
+	if (!r)
+		cuda_enlist(s);
+	CUDA(cuCtxSetCurrent, (void *))(NULL); /* this thread has none of its own */
+	return r;
+}

@@ -1,0 +1,122 @@
+/*
+ * graph.h - what is kept of CUDA graphs, in the records arena.
+ *
+ * The driver is asked about each graph at a checkpoint, and the graph is made again by the
+ * calls that add nodes. An executable graph cannot be asked about: when one is instantiated, a
+ * clone of its graph is made (stubs/cuda/graph_exec.c), the snapshot, to which whatever changes
+ * the executable is done as well. At a restart the executable is instantiated from the
+ * snapshot.
+ */
+#ifndef SHARED_CUDA_GRAPH_H
+#define SHARED_CUDA_GRAPH_H
+
+#include <stdint.h>
+
+#include "shared/cuda/graph_params.h"
+#include "shared/cuda/state.h"
+
+/* Why a graph with CUDA_OBJECT_LOST cannot be restored: struct graph_state.reason. */
+enum graph_reason {
+	GRAPH_NO_REASON,
+	GRAPH_OF_USER_OBJECT, /* it holds references to user objects */
+	GRAPH_NO_SNAPSHOT,    /* it has nodes that no graph can be cloned with: node_type */
+	GRAPH_NO_UPDATE,      /* a change to an executable graph could not be followed */
+};
+
+struct graph_pair {
+	void *from, *to; /* nodes, real */
+};
+
+/* Nodes that the driver has given out in an array of its own, during a capture. */
+struct graph_capture {
+	struct graph_capture *next;
+	uint64_t size; /* of this */
+	uint64_t stream, thread;
+	void *nodes[];
+};
+
+/* What struct object.value of a graph, executable or not, leads to. */
+struct graph_state {
+	struct graph_state *next; /* of those to be freed */
+	uint32_t reason, node_type;
+	uint64_t references; /* to user objects, that it has been given itself */
+	/* What it was cloned from or instantiated from, if that lives: has that sequence. */
+	struct object *origin;
+	uint64_t origin_sequence;
+	/* It was made again since: nodes of its origin, by address, and what stands for them.
+	 * The driver does not know them for clones. */
+	uint64_t restarted;
+	struct graph_pair *pairs;
+	uint64_t pair_count, pair_bytes;
+	/* Of an executable: real graphs. */
+	void *snapshot;  /* whose nodes stand for those of its origin */
+	void *update;    /* of the same shape, with the parameters as of an update; NULL */
+	void **disabled; /* nodes of the snapshot */
+	uint64_t disabled_count, disabled_bytes;
+	/* Of one that is being captured: */
+	uint64_t capturing; /* the stream by which the program came to know it; 0: it is not */
+	struct graph_capture *captures;
+};
+
+static inline struct graph_state *graph_state(const struct object *o)
+{
+	return (struct graph_state *)o->value;
+}
+
+/* What @state's graph was made of, or NULL: it is no more. */
+static inline struct object *graph_origin(const struct graph_state *state)
+{
+	struct object *o = state->origin;
+
+	return o && o->sequence == state->origin_sequence && !((uintptr_t)o->real >> 63) ? o
+											 : NULL;
+}
+
+/* ---- written at a checkpoint, by the lower half ---- */
+
+struct graph_attribute {
+	int32_t id, pad;
+	uint64_t value[8];
+};
+
+struct graph_record;
+
+struct graph_node {
+	struct object *object; /* the program knows it; NULL */
+	void *real;            /* at the checkpoint */
+	void *origin;          /* the same, of the node that it was cloned from; NULL */
+	void *made;            /* at the restart */
+	uint32_t type, disabled;
+	uint32_t dependency_count, attribute_count;
+	uint32_t *dependencies; /* by number */
+	uint64_t *edges;        /* CUgraphEdgeData of each */
+	struct graph_attribute *attributes;
+	void *context;               /* real; of copies, and of a kernel's function */
+	struct object *handle;       /* function, kernel or event */
+	struct object *kernel;       /* told beside the function */
+	uint64_t function_of_kernel; /* the handle is a kernel, and the node has its function */
+	union graph_params params;
+	struct graph_record *child;
+};
+
+struct graph_record {
+	struct object *object; /* the program knows it; NULL */
+	uint64_t count;
+	struct graph_node *nodes;
+};
+
+struct graph_saved {
+	struct graph_saved *next;
+	struct object *object;
+	struct graph_record *graph; /* of an executable: of its snapshot */
+	uint64_t flags;             /* of an executable */
+	void *made;                 /* the snapshot, at the restart */
+};
+
+/* Memory of the arena for all this, written anew at each checkpoint. */
+struct graph_chunk {
+	struct graph_chunk *next;
+	uint64_t size, used;
+};
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * graph.h - graphs of nodes, executable graphs that are copies of them, and streams that are
+ * being captured. As in the real driver, an executable graph knows nodes by those of the graph
+ * that it was instantiated from, and cannot be asked about them.
+ */
+#ifndef T_SIM_GRAPH_H
+#define T_SIM_GRAPH_H
+
+#include <stdbool.h>
+
+#include "shared/cuda/graph_params.h"
+#include "t/sim/object.h"
+#include "t/sim/sim.h"
+
+#define SIM_ATTRIBUTES 17
+#define SIM_PARAMS     3 /* of every kernel, eight bytes each */
+
+struct sim_graph;
+
+struct sim_edge {
+	struct sim_node *from;
+	uint64_t data;
+};
+
+struct sim_node {
+	struct object object;
+	struct sim_graph *graph;
+	struct sim_node *next; /* in the order they were added in */
+	int type;
+	union graph_params params;
+	uint64_t arguments[SIM_PARAMS];
+	void *pointers[SIM_PARAMS];
+	uint64_t attributes[SIM_ATTRIBUTES][8];
+	struct sim_graph *child; /* or the body of a conditional node */
+	struct sim_edge *edges;  /* what it depends on */
+	size_t edge_count;
+	struct sim_node *original; /* what it is a clone of */
+	bool disabled, done;
+};
+
+struct sim_graph {
+	struct object object;
+	struct sim_node *first, **last;
+	size_t count;
+	struct sim_graph *original;
+	struct sim_node *owner;
+	uint64_t flags;
+};
+
+struct sim_graph *graph_get(void *graph, const char *function);
+struct sim_graph *graph_make(enum object_kind kind);
+void graph_end(struct sim_graph *graph);
+/* A copy of @graph, nodes of all kinds and all. */
+struct sim_graph *graph_copy(enum object_kind kind, struct sim_graph *graph);
+/* Nodes that no clone may have. */
+bool graph_is_strange(const struct sim_graph *graph);
+struct sim_node *graph_add(struct sim_graph *graph, int type, const union graph_params *params);
+void graph_add_edge(struct sim_node *to, struct sim_node *from, uint64_t data);
+/* 0, or what is wrong with the parameters; arguments of kernels are copied. */
+int graph_set_params(
+	struct sim_node *node, const union graph_params *params, const char *function);
+/* The place of @node in its graph. */
+size_t graph_number(const struct sim_node *node);
+struct sim_node *graph_node(const struct sim_graph *graph, size_t number);
+
+/*
+ * capture.c. What is queued on a stream that is being captured becomes a node instead: 1 and
+ * *@result, or 0: it is not being captured.
+ */
+int capture_work(void *stream, int type, const union graph_params *params, int *result);
+int capture_record(void *event, void *stream, int *result);
+int capture_wait(void *event, void *stream, int *result);
+/* The event has been recorded for real, or is no more. */
+void capture_forget_event(void *event);
+int capture_is_active(void *stream);
+
+#endif

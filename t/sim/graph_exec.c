@@ -1,0 +1,400 @@
+/* Executable graphs: copies, whose nodes go by those they are copies of. */
+#include <string.h>
+
+#include "t/sim/device.h"
+#include "t/sim/graph.h"
+#include "t/sim/module.h"
+#include "t/sim/stream.h"
+
+#define UPDATE_FAILURE   910 /* CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE */
+#define TOPOLOGY_CHANGED 2
+#define ALL_FLAGS        15
+#define UPLOAD           2
+
+/* CUDA_GRAPH_INSTANTIATE_PARAMS */
+struct instantiate_params {
+	uint64_t flags;
+	void *stream, *error_node;
+	int result;
+};
+
+/* CUgraphExecUpdateResultInfo */
+struct update_result {
+	int result;
+	void *node, *from;
+};
+
+SIM_EXPORT int cuGraphInstantiateWithFlags(void **executable, void *graph, uint64_t flags);
+SIM_EXPORT int cuGraphInstantiateWithParams(
+	void **executable, void *graph, struct instantiate_params *params);
+SIM_EXPORT int cuGraphExecGetFlags(void *executable, uint64_t *flags);
+SIM_EXPORT int cuGraphExecDestroy(void *executable);
+SIM_EXPORT int cuGraphLaunch(void *executable, void *stream);
+SIM_EXPORT int cuGraphUpload(void *executable, void *stream);
+SIM_EXPORT int cuGraphExecUpdate_v2(
+	void *executable, void *graph, struct update_result *result);
+SIM_EXPORT int cuGraphNodeSetEnabled(void *executable, void *node, unsigned enabled);
+SIM_EXPORT int cuGraphNodeGetEnabled(void *executable, void *node, unsigned *enabled);
+SIM_EXPORT int cuGraphExecChildGraphNodeSetParams(void *executable, void *node, void *child);
+int cuEventRecord(void *event, void *stream);
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
+
+static struct sim_graph *get(void *executable, const char *function)
+{
+	return object_get(OBJECT_GRAPH_EXEC, executable, function);
+}
+
+static int instantiate(void **executable, void *graph, uint64_t flags, const char *function)
+{
+	struct sim_graph *g = graph_get(graph, function), *copy;
+
+	if (!g || flags & ~(uint64_t)ALL_FLAGS)
+		return SIM_INVALID_VALUE;
+	copy = graph_copy(OBJECT_GRAPH_EXEC, g);
+	copy->flags = flags & ~(uint64_t)UPLOAD;
+	*executable = copy;
+	return 0;
+}
+
+int cuGraphInstantiateWithFlags(void **executable, void *graph, uint64_t flags)
+{
+	SIM_ENTER();
+	return instantiate(executable, graph, flags, __func__);
+}
+
+int cuGraphInstantiateWithParams(
+	void **executable, void *graph, struct instantiate_params *params)
+{
+	SIM_ENTER();
+	params->error_node = NULL;
+	params->result = 0;
+	return instantiate(executable, graph, params->flags, __func__);
+}
+
+int cuGraphExecGetFlags(void *executable, uint64_t *flags)
+{
+	struct sim_graph *g;
+
+	SIM_ENTER();
+	g = get(executable, __func__);
+	if (g)
+		*flags = g->flags;
+	return g ? 0 : SIM_INVALID_VALUE;
+}
+
+int cuGraphExecDestroy(void *executable)
+{
+	struct sim_graph *g;
+
+	SIM_ENTER();
+	g = get(executable, __func__);
+	if (g)
+		graph_end(g);
+	return g ? 0 : SIM_INVALID_HANDLE;
+}
+
+int cuGraphUpload(void *executable, void *stream)
+{
+	SIM_ENTER();
+	return get(executable, __func__) ? 0 : SIM_INVALID_HANDLE;
+}
+
+/* ---- running ---- */
+
+struct kernel_work {
+	kernel_function *run;
+	struct kernel_call call;
+};
+
+static void run_kernel(void *data)
+{
+	struct kernel_work *k = data;
+
+	k->run(&k->call);
+}
+
+static void run_copy(void *data)
+{
+	const struct graph_memcpy *c = data;
+
+	memcpy((void *)(c->to.type == 1 ? c->to.host : c->to.device),
+		(void *)(c->from.type == 1 ? c->from.host : c->from.device), c->width);
+}
+
+static void run_set(void *data)
+{
+	const struct graph_memset *m = data;
+
+	for (uint64_t i = 0; i < m->width; i++)
+		memcpy((char *)m->address + i * m->element, &m->value, m->element);
+}
+
+static void run_host(void *data)
+{
+	const struct graph_host *h = data;
+
+	((void (*)(void *))h->function)(h->argument);
+}
+
+static int queue_kernel(struct sim_node *n, void *stream)
+{
+	const struct graph_kernel *k = &n->params.kernel;
+	struct kernel_work w = {
+		.run = function_to_run(k->function ? k->function : k->kernel, __func__)};
+
+	if (!w.run)
+		return SIM_INVALID_HANDLE;
+	w.call.threads = (uint64_t)k->grid[0] * k->grid[1] * k->grid[2] * k->block[0] *
+			 k->block[1] * k->block[2];
+	w.call.a = n->arguments[0];
+	w.call.b = n->arguments[1];
+	w.call.c = n->arguments[2];
+	return stream_queue(stream, run_kernel, stream_data(&w, sizeof(w)), __func__);
+}
+
+static int queue_graph(struct sim_graph *g, void *stream);
+
+#define QUEUE(run, params)                                                                     \
+	stream_queue(stream, run, stream_data(params, sizeof(*(params))), __func__)
+
+static int queue_node(struct sim_node *n, void *stream)
+{
+	switch (n->disabled ? GRAPH_EMPTY : n->type) {
+	case GRAPH_KERNEL:
+		return queue_kernel(n, stream);
+	case GRAPH_MEMCPY:
+		return QUEUE(run_copy, &n->params.copy);
+	case GRAPH_MEMSET:
+		return QUEUE(run_set, &n->params.set);
+	case GRAPH_HOST:
+		return QUEUE(run_host, &n->params.host);
+	case GRAPH_CHILD:
+		return queue_graph(n->child, stream);
+	case GRAPH_EVENT_RECORD:
+		return cuEventRecord(n->params.event, stream);
+	case GRAPH_WAIT_EVENT:
+		return cuStreamWaitEvent(stream, n->params.event, 0);
+	case GRAPH_BATCH_MEM_OP: /* CU_STREAM_MEM_OP_WRITE_VALUE_64 alone */
+		for (uint32_t i = 0; i < n->params.batch.count; i++) {
+			const uint64_t *o =
+				(const uint64_t *)n->params.batch.operations + 6 * i;
+			const struct graph_memset m = {o[1], 0, o[2], 4, 1, 1};
+
+			QUEUE(run_set, &m);
+		}
+	}
+	return 0;
+}
+
+static bool is_ready(const struct sim_node *n)
+{
+	for (size_t i = 0; i < n->edge_count; i++)
+		if (!n->edges[i].from->done)
+			return false;
+	return !n->done;
+}
+
+/* One after the other, each after those that it depends on. */
+static int queue_graph(struct sim_graph *g, void *stream)
+{
+	size_t left = g->count;
+	int r = 0;
+
+	for (struct sim_node *n = g->first; n; n = n->next)
+		n->done = false;
+	while (left && !r) {
+		struct sim_node *n = g->first;
+
+		while (n && !is_ready(n))
+			n = n->next;
+		if (!n)
+			return SIM_INVALID_VALUE;
+		r = queue_node(n, stream);
+		n->done = true;
+		left--;
+	}
+	return r;
+}
+
+int cuGraphLaunch(void *executable, void *stream)
+{
+	struct sim_graph *g;
+
+	SIM_ENTER();
+	g = get(executable, __func__);
+	return g ? queue_graph(g, stream) : SIM_INVALID_HANDLE;
+}
+
+/* ---- changes ---- */
+
+/* The copy of @node, which may be in a graph that is a node. */
+static struct sim_node *find(struct sim_graph *g, const void *node)
+{
+	struct sim_node *found = NULL;
+
+	for (struct sim_node *n = g->first; n && !found; n = n->next) {
+		if (n->original == node)
+			found = n;
+		else if (n->child)
+			found = find(n->child, node);
+	}
+	return found;
+}
+
+static struct sim_node *find_in(void *executable, void *node, const char *function)
+{
+	struct sim_graph *g = get(executable, function);
+
+	return g && object_get(OBJECT_NODE, node, function) ? find(g, node) : NULL;
+}
+
+static int set_params(void *executable, void *node, int kind, const void *params, size_t size,
+	const char *function)
+{
+	struct sim_node *n = find_in(executable, node, function);
+	union graph_params all = {0};
+
+	if (!n || n->type != kind)
+		return SIM_INVALID_VALUE;
+	memcpy(&all, params, size);
+	return graph_set_params(n, &all, function);
+}
+
+#define SET(name, kind, type)                                                                  \
+	SIM_EXPORT int name(void *executable, void *node, const type *params);                 \
+	int name(void *executable, void *node, const type *params)                             \
+	{                                                                                      \
+		SIM_ENTER();                                                                   \
+		return set_params(executable, node, kind, params, sizeof(type), __func__);     \
+	}
+#define SET_IN_CONTEXT(name, kind, type)                                                       \
+	SIM_EXPORT int name(void *executable, void *node, const type *params, void *context);  \
+	int name(void *executable, void *node, const type *params, void *context)              \
+	{                                                                                      \
+		SIM_ENTER();                                                                   \
+		return set_params(executable, node, kind, params, sizeof(type), __func__);     \
+	}
+#define SET_EVENT(name, kind)                                                                  \
+	SIM_EXPORT int name(void *executable, void *node, void *event);                        \
+	int name(void *executable, void *node, void *event)                                    \
+	{                                                                                      \
+		SIM_ENTER();                                                                   \
+		return set_params(executable, node, kind, &event, sizeof(event), __func__);    \
+	}
+SET(cuGraphExecKernelNodeSetParams_v2, GRAPH_KERNEL, struct graph_kernel)
+SET(cuGraphExecHostNodeSetParams, GRAPH_HOST, struct graph_host)
+SET(cuGraphExecBatchMemOpNodeSetParams, GRAPH_BATCH_MEM_OP, struct graph_batch)
+SET_IN_CONTEXT(cuGraphExecMemcpyNodeSetParams, GRAPH_MEMCPY, struct graph_memcpy)
+SET_IN_CONTEXT(cuGraphExecMemsetNodeSetParams, GRAPH_MEMSET, struct graph_memset)
+SET_EVENT(cuGraphExecEventRecordNodeSetEvent, GRAPH_EVENT_RECORD)
+SET_EVENT(cuGraphExecEventWaitNodeSetEvent, GRAPH_WAIT_EVENT)
+
+static void take_params(struct sim_node *to, const struct sim_node *from)
+{
+	to->params = from->params;
+	memcpy(to->arguments, from->arguments, sizeof(to->arguments));
+	memcpy(to->attributes, from->attributes, sizeof(to->attributes));
+	if (to->type == GRAPH_KERNEL)
+		to->params.kernel.params = to->pointers;
+}
+
+static bool is_alike(const struct sim_node *a, const struct sim_node *b)
+{
+	if (a->type != b->type || a->edge_count != b->edge_count)
+		return false;
+	for (size_t i = 0; i < a->edge_count; i++)
+		if (graph_number(a->edges[i].from) != graph_number(b->edges[i].from))
+			return false;
+	return true;
+}
+
+/* The node of @from that no longer goes with @to; NULL: all do. */
+static struct sim_node *differs(const struct sim_graph *to, const struct sim_graph *from)
+{
+	struct sim_node *a = to->first, *b = from->first, *in = NULL;
+
+	for (; a && b && !in; a = a->next, b = b->next) {
+		if (!is_alike(a, b))
+			in = b;
+		else if (a->child)
+			in = differs(a->child, b->child);
+	}
+	return in;
+}
+
+static void take_all(struct sim_graph *to, const struct sim_graph *from)
+{
+	struct sim_node *b = from->first;
+
+	for (struct sim_node *a = to->first; a; a = a->next, b = b->next) {
+		take_params(a, b);
+		if (a->child)
+			take_all(a->child, b->child);
+	}
+}
+
+static int update(
+	struct sim_graph *to, const struct sim_graph *from, struct update_result *result)
+{
+	*result = (struct update_result){.result = TOPOLOGY_CHANGED};
+	if (to->count != from->count)
+		return UPDATE_FAILURE;
+	result->node = differs(to, from);
+	if (result->node)
+		return UPDATE_FAILURE;
+	take_all(to, from);
+	result->result = 0;
+	return 0;
+}
+
+int cuGraphExecUpdate_v2(void *executable, void *graph, struct update_result *result)
+{
+	struct sim_graph *e, *g;
+
+	SIM_ENTER();
+	e = get(executable, __func__);
+	g = graph_get(graph, __func__);
+	return e && g ? update(e, g, result) : SIM_INVALID_VALUE;
+}
+
+int cuGraphExecChildGraphNodeSetParams(void *executable, void *node, void *child)
+{
+	struct update_result ignored;
+	struct sim_node *n;
+	struct sim_graph *g;
+
+	SIM_ENTER();
+	n = find_in(executable, node, __func__);
+	g = graph_get(child, __func__);
+	return n && g && n->type == GRAPH_CHILD ? update(n->child, g, &ignored)
+						: SIM_INVALID_VALUE;
+}
+
+static bool can_be_disabled(const struct sim_node *n)
+{
+	return n && n->type <= GRAPH_MEMSET;
+}
+
+int cuGraphNodeSetEnabled(void *executable, void *node, unsigned enabled)
+{
+	struct sim_node *n;
+
+	SIM_ENTER();
+	n = find_in(executable, node, __func__);
+	if (!can_be_disabled(n))
+		return SIM_INVALID_VALUE;
+	n->disabled = !enabled;
+	return 0;
+}
+
+int cuGraphNodeGetEnabled(void *executable, void *node, unsigned *enabled)
+{
+	struct sim_node *n;
+
+	SIM_ENTER();
+	n = find_in(executable, node, __func__);
+	if (!can_be_disabled(n))
+		return SIM_INVALID_VALUE;
+	*enabled = !n->disabled;
+	return 0;
+}

@@ -1,0 +1,75 @@
+#!/bin/bash
+# Graphs come back with the handles that the program has of them and of their nodes, over the simulated
+# driver: built, captured, cloned, executable with their graph gone or changed since. What cannot be
+# restored is refused.
+. "${0%/*}/lib.sh"
+
+split=$build/t/split
+export LD_LIBRARY_PATH=$build/t/sim
+RUN_FLAGS=--gpu=on
+
+# turn N: the program launches all its graphs, looks at what they did, and changes some.
+turn() {
+	kill -USR1 "$sup" && await -p "$sup" out "^(turn $1|differs.*)$" >/dev/null 2>>await.err
+}
+
+# turns: as three_turns, natively but for the lower half.
+all_turns() {
+	turn 2 && turn 3 && finish && [ "$status" = 0 ] && said_turns
+}
+
+said_turns() {
+	[ "$(cat out)" = "ready
+turn 2
+turn 3
+turn 4
+ok" ]
+}
+
+three_restarts() {
+	local n
+	for n in 2 3; do
+		step="checkpoint before turn $n" && freeze_away && step="its restart" && restart_here &&
+			step="turn $n" && turn "$n" || return
+	done
+	step="third checkpoint" && freeze_away && step="its restart" && restart_here &&
+		step="turn 4" && finish && [ "$status" = 0 ] && said_turns &&
+		step="leaving nothing behind" && sweep 5
+}
+
+scenario "graphs, undisturbed" all_turns "$split/graphs"
+scenario "graphs, over three restarts" three_restarts "$split/graphs"
+
+# The same with a checkpoint of a process that goes on.
+run_on_turns() {
+	checkpoint && step="turn 2" && turn 2 && checkpoint && step="turn 3" && turn 3 && checkpoint &&
+		step="turn 4" && finish && [ "$status" = 0 ] && said_turns
+}
+scenario "graphs, with checkpoints on the way" run_on_turns "$split/graphs"
+
+# refused WHAT PATTERN: a checkpoint with something that cannot be restored; the program lives.
+refused() {
+	arena "$1"
+	if ! launch "$split/graphs" "$1"; then
+		result 1 "graphs $1 starts"
+		explain
+		return
+	fi
+	: >ckpt.err
+	not_ok "$1: refused" quiet checkpoint
+	like "$(cat ckpt.err)" "process [0-9]+ \(graphs\): $2" "and why"
+	finish && [ "$status" = 0 ] && grep -qx ok out
+	result $? "and the program is unharmed" || explain
+	sweep 2 >/dev/null
+}
+
+refused allocation "it holds a CUDA graph with a node that allocates memory, which cannot be restored"
+refused allocating "it holds a CUDA graph with a node that allocates memory, which cannot be restored"
+refused conditional "it holds a CUDA graph with a node that is conditional, which cannot be restored"
+refused user "it holds a CUDA graph with a user object, which cannot be restored"
+refused freed "it holds a CUDA graph that uses memory at 0x[0-9a-f]+, which has been freed"
+refused device "it holds an executable CUDA graph for launches by device code, which cannot be restored"
+RUN_FLAGS="--gpu=on --drain-timeout=1"
+refused capture "it is capturing a stream into a graph"
+
+done_testing
