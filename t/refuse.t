@@ -28,6 +28,7 @@ perf-event|perf events
 bpf|BPF
 secret-memory|memfd_secret
 name-space|is not in this namespace
+no-vdso|has no vdso, without which nothing can be run in it
 notify|F_NOTIFY
 broken-lease|lease is being broken
 mapped-lease|lease for writing on a file that is also mapped

@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/un.h>
@@ -360,6 +361,15 @@ static void name_space(void)
 	fd = open(path, O_RDONLY);
 	MUST(!kill(child, SIGKILL) && waitpid(child, NULL, 0) == child);
 	need(fd >= 0 && c == '+', "no network namespaces here");
+}
+
+/* In which system calls are run in it. */
+static void no_vdso(void)
+{
+	char *vdso = (char *)getauxval(AT_SYSINFO_EHDR);
+
+	/* It goes as a whole only. */
+	need(vdso && !munmap(vdso, 8192), "no vdso of two pages here");
 }
 
 static void notify(void)
@@ -921,6 +931,7 @@ static const struct kind kinds[] = {
 	{"bpf", bpf_map, nothing, 'd'},
 	{"secret-memory", secret_memory, nothing, 'd'},
 	{"name-space", name_space, nothing, 'd'},
+	{"no-vdso", no_vdso, nothing, '-'},
 	{"notify", notify, nothing, 'd'},
 	{"broken-lease", broken_lease, nothing, 'd'},
 	{"mapped-lease", mapped_lease, nothing, 'd'},
