@@ -76,15 +76,20 @@ for limit in 256:256 1024:1024 1024:4096 20000:20000; do
 	is "$(split "$sim" prlimit --nofile="$limit" "$split/unseen")" "done" "with --nofile=$limit"
 done
 
-# The driver's OpenCL is not there, and it is said why; where it is not anyway, nothing is said.
-mkdir -p opencl
-cp versioned/libcudart-1a2b3c4d.so.1 opencl/libnvidia-opencl.so.1
-for way in libnvidia-opencl.so.1 "$PWD/opencl/libnvidia-opencl.so.1"; do
-	is "$(natively opencl "$split/load" "$way")" real "natively, ${way##*/} is loaded"
-	is "$(split "$PWD/opencl" "$split/load" "$way")" "trecr: OpenCL finds no NVIDIA GPU here: it \
-cannot be checkpointed (trecr-run --gpu=off leaves it alone)
+# The driver's libraries for OpenCL and for video are not there, and it is said why; where they are not anyway,
+# nothing is said.
+mkdir -p past
+while read -r name why; do
+	cp versioned/libcudart-1a2b3c4d.so.1 "past/$name"
+	for way in "$name" "$PWD/past/$name"; do
+		is "$(natively past "$split/load" "$way")" real "natively, ${way##*/} is loaded"
+		is "$(split "$PWD/past" "$split/load" "$way")" "trecr: $why
 fails" "but not under trecr, which says so"
-done
+	done
+done <<-'END'
+	libnvidia-opencl.so.1 OpenCL finds no NVIDIA GPU here: it cannot be checkpointed (trecr-run --gpu=off leaves it alone)
+	libnvcuvid.so.1 the engines of the GPU for video and JPEG are not used here: they cannot be checkpointed (trecr-run --gpu=off leaves them alone)
+END
 is "$(split /nowhere "$split/load" libnvidia-opencl.so.1)" fails "where there is none, nothing is said"
 
 # Static programs, which cannot load libraries: the crossing is linked into them.

@@ -140,20 +140,35 @@ unsigned la_version(unsigned version)
 }
 
 /*
- * The driver's library for OpenCL opens the GPU by itself, past the stubs, and then nothing
- * could be saved; MPI libraries load it on their way, only to look. It is not there: programs
- * find no GPU through OpenCL.
+ * Libraries of the driver's that use the GPU past the stubs: nothing of what they do there
+ * could be saved, and the one for the engines for video and JPEG waits for ever for what an
+ * engine is to write (580). They are not there: MPI libraries load OpenCL only to look, and
+ * nvJPEG decodes without an engine, as on a GPU that has none.
  */
+static struct refused {
+	const char *name, *reason;
+	int told;
+} refused[] = {
+	{.name = "libnvidia-opencl.so",
+		.reason = "OpenCL finds no NVIDIA GPU here: it cannot be checkpointed "
+			  "(trecr-run --gpu=off leaves it alone)"},
+	{.name = "libnvcuvid.so",
+		.reason = "the engines of the GPU for video and JPEG are not used here: they "
+			  "cannot be checkpointed (trecr-run --gpu=off leaves them alone)"},
+};
+
+#define REFUSED (sizeof(refused) / sizeof(refused[0]))
+
 static int is_refused(const char *name, const char *file)
 {
-	static int told;
+	struct refused *r = refused;
 
-	if (!is_called(file, "libnvidia-opencl.so") || file == name ||
-		raw_failed(raw(SYS_access, name, R_OK)))
+	while (r < refused + REFUSED && !is_called(file, r->name))
+		r++;
+	if (r == refused + REFUSED || file == name || raw_failed(raw(SYS_access, name, R_OK)))
 		return 0;
-	if (!told++)
-		raw_complain("OpenCL finds no NVIDIA GPU here: it cannot be checkpointed "
-			     "(trecr-run --gpu=off leaves it alone)");
+	if (!r->told++)
+		raw_complain(r->reason);
 	return 1;
 }
 
