@@ -233,6 +233,7 @@ lacks() {
 			why=
 			[ "$(nvidia-smi -L | grep -c '^GPU')" -ge "${need#*=}" ] || why="no $need here"
 			;;
+		lib=*) why=$(python3 -c "from toolkit import library; library('${need#*=}')" 2>&1 | tail -n 1) ;;
 		*) why=$(importable "$need") ;;
 		esac
 		[ -z "$why" ] || {
@@ -248,7 +249,7 @@ lacks() {
 unusable() {
 	local need
 	for need in ${1//,/ }; do
-		[[ $need = gpus=* ]] || python3 -c "import $need" >/dev/null 2>import.err && continue
+		[[ $need = *=* ]] || python3 -c "import $need" >/dev/null 2>import.err && continue
 		echo "$need cannot be imported here: $(last_of import.err)" >outcome
 		return
 	done

@@ -5,7 +5,7 @@
 #
 #	CUDA_SAMPLES=DIR	a checkout of them; skipped without
 #	SAMPLES_BUILD=DIR	where they are built, and found built by a later run; the test's own otherwise
-#	ARCH=ARCHITECTURE	of the GPU, for CMake (native)
+#	ARCH=ARCHITECTURE	of the GPU, for CMake (by nvidia-smi)
 #	JOBS=N, ROWS=REGEX, LOGS=DIR	as of panel.t
 #
 # Needs cmake and nvcc.
@@ -18,13 +18,15 @@ have cmake || skip_all "no cmake"
 builds=${SAMPLES_BUILD:-$scratch/builds}
 logs=${LOGS:-$scratch/logs}
 limit=${LIMIT:-120}
+# Not "native": some samples put it into the name of an architecture themselves.
+ARCH=${ARCH:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)}
 
 # One architecture instead of all that the samples name.
 copy_samples() {
 	[ ! -d "$builds/Samples" ] || return 0
 	mkdir -p "$builds" && cp -r "$CUDA_SAMPLES"/. "$builds" &&
 		find "$builds" -name CMakeLists.txt -exec sed -i -E \
-			"s/(set\(CMAKE_CUDA_ARCHITECTURES) .*\)/\1 ${ARCH:-native})/" {} +
+			"s/(set\(CMAKE_CUDA_ARCHITECTURES) .*\)/\1 $ARCH)/" {} +
 }
 
 draws() {

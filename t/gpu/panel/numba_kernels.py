@@ -1,5 +1,8 @@
 """Numba: kernels with shared memory, streams, pinned memory and random numbers."""
 import numpy
+
+if not hasattr(numpy, "row_stack"):  # gone in NumPy 2.5; some versions of Numba name it still
+    numpy.row_stack = numpy.vstack
 from numba import cuda, float32
 from numba.cuda.random import create_xoroshiro128p_states, xoroshiro128p_uniform_float32
 from common import end, show, steps
