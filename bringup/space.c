@@ -12,8 +12,11 @@
 static struct space_list parts[SPACE_PARTS];
 static struct space_taken taken;
 
-static struct hint {
-	uint64_t address, size;
+static struct wishes {
+	uint32_t count;
+	struct {
+		uint64_t address, size;
+	} list[SPACE_WISHES];
 } wishes[SPACE_PARTS];
 
 /* For wishes only. */
@@ -176,16 +179,20 @@ uint64_t space_take(enum space_part part, uint64_t size)
 
 uint64_t space_take_hinted(enum space_part part, uint64_t size, uint64_t *wished)
 {
-	const struct hint *w = &wishes[part];
+	const struct wishes *w = &wishes[part];
 	struct space_list *p = &parts[part];
 	uint64_t start = 0;
 
 	raw_lock(&p->lock);
-	if (w->size && size == w->size + SPACE_STEP - PAGE && !met(p, w->address, w->size) &&
-		add(p, w->address, w->address + w->size)) {
-		start = w->address;
-		*wished = w->size;
-		note_taken(start, w->size);
+	for (uint32_t i = 0; i < w->count && !start; i++) {
+		uint64_t address = w->list[i].address, room = w->list[i].size;
+
+		if (size != room + SPACE_STEP - PAGE || met(p, address, room) ||
+			!add(p, address, address + room))
+			continue;
+		start = address;
+		*wished = room;
+		note_taken(start, room);
 	}
 	raw_unlock(&p->lock);
 	return start;
@@ -193,8 +200,15 @@ uint64_t space_take_hinted(enum space_part part, uint64_t size, uint64_t *wished
 
 void space_hint(enum space_part part, uint64_t address, uint64_t size)
 {
+	struct wishes *w = &wishes[part];
+
 	raw_lock(&parts[part].lock);
-	wishes[part] = (struct hint){address, size};
+	if (!size) {
+		w->count = 0;
+	} else if (w->count < SPACE_WISHES) {
+		w->list[w->count].address = address;
+		w->list[w->count++].size = size;
+	}
 	raw_unlock(&parts[part].lock);
 }
 

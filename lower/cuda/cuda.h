@@ -35,6 +35,8 @@ int cuda_replay_contexts(struct cuda_state *s);
 int cuda_replay_memory(struct cuda_state *s);
 int cuda_replay_addresses(struct cuda_state *s); /* in a trial, in the place of memory */
 int cuda_replay_objects(struct cuda_state *s);
+int cuda_reserve_again(
+	const struct cuda_state *s); /* what the program has; before placement_end() */
 int cuda_replay_registrations(struct cuda_state *s); /* in contexts that objects come with */
 int cuda_replay_globals(struct cuda_state *s);
 /* The variables of @o in @context, NULL: in all, are where they were. Loads a library there. */

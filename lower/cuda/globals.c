@@ -22,7 +22,10 @@ extern const struct call_info cuda_info[];
 struct scan {
 	struct object *owner;
 	void *context;
+	int again; /* it was scanned there before */
 };
+
+#define VARIABLE_STEP 256ul /* each begins at a multiple of this */
 
 static uint64_t power_of_two(uint64_t size)
 {
@@ -141,9 +144,56 @@ static int found_allocating(const char *name, void *argument)
 
 	if (!g)
 		return -1;
-	g->allocates = 1;
+	g->allocates = CUDA_GLOBAL_ALLOCATES;
 	add(scan, g);
 	return 0;
+}
+
+/* Of names that compilers give to strings, which nobody writes to. */
+#define STRING_PREFIX '$'
+
+static int found_hidden(const char *name, uint64_t offset, uint64_t size, void *argument)
+{
+	struct scan *scan = argument;
+	struct cuda_global *g;
+
+	if (scan->again)
+		return 0;
+	if (*name != STRING_PREFIX)
+		return agent_fail(
+			"a CUDA module has two variables called %s, of which the driver "
+			"tells of one only: they cannot be saved",
+			name);
+	g = new_global(scan, name);
+	if (!g)
+		return -1;
+	g->allocates = CUDA_GLOBAL_HIDDEN;
+	g->size = g->allocation_size = size;
+	add(scan, g);
+	return 0;
+}
+
+static uint64_t end_of(const struct cuda_global *g)
+{
+	return (g->allocation + g->allocation_size + VARIABLE_STEP - 1) & ~(VARIABLE_STEP - 1);
+}
+
+/* Those that are hidden between @last and the next before it in the list: they lie between the
+ * two, if there is just as much room as they take. */
+static void place_hidden(const struct cuda_global *last)
+{
+	struct cuda_global *first = last->next, *g;
+	uint64_t room = 0;
+
+	for (g = first; g && g->allocates == CUDA_GLOBAL_HIDDEN; g = g->next)
+		room += (g->size + VARIABLE_STEP - 1) & ~(VARIABLE_STEP - 1);
+	if (!g || !room || g->allocates || g->context != last->context || last->managed ||
+		g->managed || last->allocation != end_of(g) + room)
+		return;
+	for (room = last->allocation; first != g; first = first->next) {
+		room -= (first->size + VARIABLE_STEP - 1) & ~(VARIABLE_STEP - 1);
+		first->address = first->allocation = room;
+	}
 }
 
 /* What the module or library was loaded from; NULL: it is part of something else. */
@@ -191,10 +241,19 @@ void *cuda_context_of(const struct cuda_state *s, const struct object *o)
 	return c ? c->real : NULL;
 }
 
+static int is_scanned(const struct object *o, const void *context)
+{
+	const struct cuda_global *g = o->globals;
+
+	while (g && g->context != context)
+		g = g->next;
+	return g != NULL;
+}
+
 static int scan(struct object *o, void *context)
 {
-	struct scan scan = {o, context};
-	const struct names_visitor visitor = {found, found_allocating, &scan};
+	struct scan scan = {o, context, is_scanned(o, context)};
+	const struct names_visitor visitor = {found, found_hidden, found_allocating, &scan};
 	int major = 0, minor = 0, device, r;
 	void *popped;
 
@@ -213,6 +272,9 @@ static int scan(struct object *o, void *context)
 	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
 	if (r && !table->order.failure[0])
 		agent_fail("cannot tell what variables a CUDA module has");
+	for (const struct cuda_global *g = r ? NULL : o->globals; g; g = g->next)
+		if (!g->allocates)
+			place_hidden(g);
 	return r;
 }
 
@@ -325,7 +387,8 @@ static const char *name_of(const struct object *o)
 static int may_have_allocated(const struct object *owner, const char *kernel)
 {
 	for (const struct cuda_global *g = owner->globals; g; g = g->next)
-		if (g->allocates && (!*g->name || !strcmp(g->name, kernel)))
+		if (g->allocates == CUDA_GLOBAL_ALLOCATES &&
+			(!*g->name || !strcmp(g->name, kernel)))
 			return 1;
 	return 0;
 }

@@ -2,6 +2,7 @@
  * Device memory, pinned and registered memory, the program's own mappings (memory_state.h):
  * what of it belongs into an image, and all of it again in a fresh driver.
  */
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "bringup/core.h"
@@ -80,6 +81,12 @@ static int refuse(const struct memory_state *s)
 				"cannot be restored yet",
 				p->size >> 20);
 	}
+	for (const struct memory_reservation *r = s->reservations; r; r = r->next)
+		if (in_lower_window(r->address))
+			return agent_fail(
+				"it has reserved addresses at %#lx, which the driver has "
+				"chosen among its own and may not give again",
+				r->address);
 	for (const struct memory_registration *r = s->registrations; r; r = r->next)
 		if (!is_mapped(r->address, r->size))
 			return agent_fail("it has registered memory at %#lx that is no more, "
@@ -267,19 +274,53 @@ static int remake_parts(struct cuda_state *cuda)
 	return is_open(s, MMU_PINNED) ? remake_pinned(cuda) : 0;
 }
 
-static int reserve_again(const struct memory_reservation *r)
+/* The driver takes addresses that it has left over, whatever is wished for, so often. */
+#define RESERVE_TRIES 4096
+
+static int reserve_at(const struct memory_reservation *r, uint64_t *address)
 {
-	uint64_t address = 0;
 	int result =
 		CUDA(cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, uint64_t))(
-			&address, r->taken, 0, r->address, 0);
+			address, r->taken, 0, r->address, 0);
 
-	if (result)
-		return cuda_failed("cuMemAddressReserve", result);
-	return address == r->address
-		       ? 0
+	return result ? cuda_failed("cuMemAddressReserve", result) : 0;
+}
+
+static void give_addresses(const uint64_t *addresses, unsigned count, uint64_t size)
+{
+	while (count--)
+		CUDA(cuMemAddressFree, (uint64_t, size_t))(addresses[count], size); /* ours */
+}
+
+static int reserve_again(const struct memory_reservation *r)
+{
+	uint64_t *elsewhere = malloc(RESERVE_TRIES * sizeof(*elsewhere)), address = 0;
+	unsigned n = 0;
+	int result = elsewhere ? 0 : agent_fail("no memory to reserve addresses again");
+
+	while (!result && n < RESERVE_TRIES) {
+		result = reserve_at(r, &address);
+		if (result || address == r->address)
+			break;
+		elsewhere[n++] = address;
+	}
+	give_addresses(elsewhere, n, r->taken);
+	free(elsewhere);
+	return result || address == r->address
+		       ? result
 		       : agent_fail("addresses at %#lx that the program had reserved are taken",
 				 r->address);
+}
+
+/* While nothing is left over of the driver's own. */
+int cuda_reserve_again(const struct cuda_state *cuda)
+{
+	const struct memory_reservation *r = cuda->memory ? cuda->memory->reservations : NULL;
+
+	for (; r; r = r->next)
+		if (reserve_again(r))
+			return -1;
+	return 0;
 }
 
 static int map_again(const struct memory_mapping *m)
@@ -321,9 +362,6 @@ static int retain_again(const struct memory_physical *p, uint64_t address)
 
 static int remake_mappings(struct memory_state *s)
 {
-	for (struct memory_reservation *r = s->reservations; r; r = r->next)
-		if (reserve_again(r))
-			return -1;
 	for (struct memory_physical *p = s->physicals; p; p = p->next)
 		if (create_again(p))
 			return -1;
@@ -378,9 +416,6 @@ int cuda_replay_addresses(struct cuda_state *cuda)
 			return agent_fail(
 				"memory of GPU %u cannot be had where it was: error %d", i, r);
 	}
-	for (struct memory_reservation *r = s ? s->reservations : NULL; r; r = r->next)
-		if (reserve_again(r))
-			return -1;
 	return 0;
 }
 

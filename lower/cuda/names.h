@@ -17,7 +17,9 @@ typedef int variable_found(const char *name, uint64_t offset, uint64_t size, voi
 
 struct names_visitor {
 	variable_found *variable; /* some are of none */
-	name_found *allocates;    /* a kernel that calls malloc; "": any may. May be NULL */
+	/* One more that has the name of one before it, of @size bytes. May be NULL. */
+	variable_found *hidden;
+	name_found *allocates; /* a kernel that calls malloc; "": any may. May be NULL */
 	void *argument;
 };
 

@@ -61,6 +61,25 @@ static int is_constant(const struct file *f, const Elf64_Sym *symbol)
 	       !strncmp(f->data + names->sh_offset + h->sh_name, ".nv.constant", 12);
 }
 
+static int is_variable(const Elf64_Sym *symbol)
+{
+	return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_shndx != SHN_UNDEF &&
+	       symbol->st_size;
+}
+
+/* Strings of several source files have the same names in relocatable code. */
+static int is_repeated(const struct symbols *s, uint64_t i)
+{
+	const char *name = s->names + s->list[i].st_name;
+
+	if (ELF64_ST_BIND(s->list[i].st_info) != STB_LOCAL)
+		return 0;
+	for (uint64_t k = 0; k < i; k++)
+		if (is_variable(&s->list[k]) && !strcmp(s->names + s->list[k].st_name, name))
+			return 1;
+	return 0;
+}
+
 static int variables(
 	const struct names_visitor *v, const struct file *f, const struct symbols *s)
 {
@@ -68,12 +87,15 @@ static int variables(
 
 	for (uint64_t i = 0; i < s->count && !r; i++) {
 		const Elf64_Sym *symbol = &s->list[i];
+		const char *name = s->names + symbol->st_name;
 		int together = is_constant(f, symbol);
 
-		if (ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT &&
-			symbol->st_shndx != SHN_UNDEF && symbol->st_size)
-			r = v->variable(s->names + symbol->st_name,
-				together ? symbol->st_value : 0,
+		if (!is_variable(symbol))
+			continue;
+		if (v->hidden && !together && is_repeated(s, i))
+			r = v->hidden(name, 0, symbol->st_size, v->argument);
+		else
+			r = v->variable(name, together ? symbol->st_value : 0,
 				together ? f->sections[symbol->st_shndx].sh_size : 0,
 				v->argument);
 	}

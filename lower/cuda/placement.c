@@ -1,5 +1,6 @@
 #include "lower/cuda/placement.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "bringup/core.h"
@@ -34,22 +35,9 @@ int placement_save(struct cuda_state *s)
 	return 0;
 }
 
-/* Where the driver has chosen the addresses of what the program has reserved. */
-static int keep_reservations(const struct cuda_state *s)
-{
-	for (const struct memory_reservation *r = s->memory ? s->memory->reservations : NULL; r;
-		r = r->next)
-		if (in_lower_window(r->address) &&
-			table->core->driver_keep(r->address, r->address + r->taken))
-			return agent_fail("addresses at %#lx that the program had reserved are "
-					  "none that it can be given",
-				r->address);
-	return 0;
-}
-
 int placement_keep(struct cuda_state *s)
 {
-	if (places_find(&places, s) || keep_reservations(s))
+	if (places_find(&places, s))
 		return -1;
 	for (size_t i = 0; i < places.range_count; i++)
 		if (table->core->driver_keep(places.ranges[i].start, places.ranges[i].end))
@@ -273,16 +261,6 @@ static int fill_range(const struct range *r)
 	return 0;
 }
 
-int placement_fill(void)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < places.range_count && !r; i++)
-		r = fill_range(&places.ranges[i]);
-	CUDA(cuCtxSetCurrent, (void *))(NULL); /* this thread has none of its own */
-	return r;
-}
-
 /* ---- one after the other is made again ---- */
 
 static int is_of(const struct place *p, const struct object *owner, const void *context)
@@ -330,7 +308,6 @@ static int drop_range(struct range *r)
 	for (size_t i = r->first; i < r->last; i++)
 		if (loosen(&places.list[i]))
 			return -1;
-	table->core->driver_hint(r->start, r->end - r->start);
 	return 0;
 }
 
@@ -344,70 +321,234 @@ static unsigned chance(unsigned way, size_t i)
 	return bits >> 40;
 }
 
-int placement_is_empty(uint64_t address)
+/* ---- no room but in what is empty ---- */
+
+static int is_alike(const struct place *p, const struct place *q)
 {
-	for (size_t i = 0; i < places.count; i++)
-		if (places.list[i].is_loose && address >= places.list[i].start &&
-			address < places.list[i].end)
-			return 1;
+	return p->heap == q->heap && p->context == q->context;
+}
+
+/* What is taken of the places that are to be empty, until there is no other room. */
+static struct held {
+	struct filler filler;
+	unsigned turn;
+} * held;
+static size_t held_count, held_room;
+
+static int hold(const struct filler *f, unsigned turn)
+{
+	if (held_count == held_room) {
+		size_t room = held_room ? 2 * held_room : 64;
+		struct held *more = realloc(held, room * sizeof(*more));
+
+		if (!more)
+			return agent_fail("no memory for the places of variables");
+		held = more;
+		held_room = room;
+	}
+	held[held_count++] = (struct held){*f, turn};
 	return 0;
 }
 
-/* Until what is @size, or smaller, finds room in what is empty here only. */
-static int use_up_beside(const struct place *p, uint64_t size)
+static const struct place *empty_at(uint64_t address)
 {
-	uint64_t least = p->large ? size : places_step(p->heap);
+	for (const struct place *p = places.list; p < places.list + places.count; p++)
+		if (p->is_loose && address >= p->start && address < p->end)
+			return p;
+	return NULL;
+}
+
+int placement_is_empty(uint64_t address)
+{
+	return empty_at(address) != NULL;
+}
+
+static int keep_or_hold(const struct filler *f)
+{
+	const struct place *p = empty_at(f->address);
+
+	return p ? hold(f, p->turn) : keep_extra(f);
+}
+
+/* All room for whole blocks: until the driver takes a range more, in @f. That takes it long. */
+static int use_up_blocks(enum filler_heap heap, void *context, uint64_t size, struct filler *f)
+{
+	for (;;) {
+		uint32_t ranges = table->core->driver_taken->count;
+
+		if (take(heap, context, size, f))
+			return -1;
+		if (table->core->driver_taken->count > ranges)
+			return 0;
+		if (keep_or_hold(f))
+			return -1;
+	}
+}
+
+/* A block that is free while what is smaller than that is taken: when one is made there, there
+ * is no room in others. It is in a range of its own, for device memory or for managed memory.
+ */
+static struct spare {
+	struct filler block, rest;
+	int is_made;
+} spares[2];
+
+static enum filler_heap heap_of_blocks(enum filler_heap heap)
+{
+	return heap == FILLER_VARIABLES ? heap : FILLER_MANAGED;
+}
+
+static int make_spare(enum filler_heap heap, void *context)
+{
+	enum filler_heap whole = heap_of_blocks(heap);
+	struct spare *s = &spares[whole == FILLER_MANAGED];
 	struct filler f;
 
-	for (; size >= least; size /= 2) {
-		for (unsigned i = 0;; i++) {
-			if (take(p->heap, p->context, size, &f))
-				return -1;
-			if (placement_is_empty(f.address) || i == TRIES)
-				break;
-			if (keep_extra(&f))
-				return -1;
-		}
-		if (filler_give(&f))
+	if (s->is_made)
+		return 0;
+	for (uint64_t size = PLACES_RANGE / 2; size > PLACES_BLOCK; size /= 2)
+		if (use_up_blocks(whole, context, size, &f) || filler_give(&f))
 			return -1;
+	if (use_up_blocks(whole, context, PLACES_BLOCK, &s->block) ||
+		take(whole, context, PLACES_RANGE - PLACES_BLOCK, &s->rest))
+		return -1;
+	s->is_made = 1;
+	return 0;
+}
+
+static int give_spares(void)
+{
+	for (struct spare *s = spares; s < spares + 2; s++) {
+		if (s->is_made && (filler_give(&s->block) || filler_give(&s->rest)))
+			return -1;
+		s->is_made = 0;
 	}
 	return 0;
 }
 
-static int is_block_empty(const struct place *p)
+static int use_up_size(
+	enum filler_heap heap, void *context, uint64_t size, const struct spare *spare)
 {
-	const struct place *first = p;
+	struct filler f;
 
-	while (first > places.list && block_start(first - 1) == block_start(p))
-		first--;
-	return !p->large &&
-	       all_loose(first - places.list, places_next_block(&places, first - places.list));
+	for (;;) {
+		if (take(heap, context, size, &f))
+			return -1;
+		if (is_same_block(f.address, spare->block.address))
+			return filler_give(&f);
+		if (keep_or_hold(&f))
+			return -1;
+	}
 }
 
-/* The same for the block of @p, which is to be made again. */
-static int use_up_blocks(const struct place *p)
+static uint64_t largest_loose(enum filler_heap heap, const void *context)
 {
-	struct place block = *p;
+	uint64_t size = 0;
 
-	block.large = 1;
-	return use_up_beside(&block, PLACES_BLOCK);
+	for (size_t i = 0; i < places.count; i++) {
+		const struct place *p = &places.list[i];
+
+		if (p->is_loose && !p->large && p->heap == heap && p->context == context &&
+			p->end - p->start > size)
+			size = p->end - p->start;
+	}
+	return size;
+}
+
+static int close_spare(enum filler_heap whole, void *context, struct spare *spare)
+{
+	uint64_t address = spare->block.address;
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		if (take(whole, context, PLACES_BLOCK, &spare->block))
+			return -1;
+		if (spare->block.address == address)
+			return 0;
+		if (keep_or_hold(&spare->block))
+			return -1;
+	}
+	return agent_fail("the driver never gives %#lx again", address);
+}
+
+/* What is smaller than a block, and no larger than @largest, or not much. */
+static int use_up_shared(
+	enum filler_heap heap, void *context, uint64_t largest, struct spare *spare)
+{
+	enum filler_heap whole = heap_of_blocks(heap);
+
+	if (filler_give(&spare->block))
+		return -1;
+	for (uint64_t size = PIECE; size >= places_step(heap); size /= 2)
+		if (size / 2 < largest && use_up_size(heap, context, size, spare))
+			return -1;
+	return close_spare(whole, context, spare);
+}
+
+/* Whole blocks first: what is smaller finds no new ones then but the spare one. */
+static int use_up_all(enum filler_heap heap, void *context)
+{
+	enum filler_heap whole = heap_of_blocks(heap);
+	uint64_t largest = largest_loose(heap, context);
+	struct filler f;
+
+	if (use_up_blocks(whole, context, PLACES_BLOCK, &f) || filler_give(&f))
+		return -1;
+	return largest ? use_up_shared(heap, context, largest, &spares[whole == FILLER_MANAGED])
+		       : 0;
+}
+
+int placement_fill(void)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < places.range_count && !r; i++)
+		r = fill_range(&places.ranges[i]);
+	for (size_t i = 0; i < places.count && !r; i++)
+		r = make_spare(places.list[i].heap, places.list[i].context);
+	CUDA(cuCtxSetCurrent, (void *))(NULL); /* this thread has none of its own */
+	return r;
+}
+
+static int by_turn(const void *a, const void *b)
+{
+	const struct held *x = a, *y = b;
+
+	return x->turn < y->turn ? -1 : x->turn > y->turn;
+}
+
+/* Of two holes of one size the driver takes the one that it has had for longer: they become
+ * empty in the order that they are to be taken in; or, if that was not it, by chance. */
+static int empty_in_turn(unsigned way)
+{
+	int r = 0;
+
+	for (size_t i = 0; way > 2 && way % 2 && i < held_count; i++)
+		held[i].turn = chance(way, held[i].turn);
+	if (held_count)
+		qsort(held, held_count, sizeof(*held), by_turn);
+	for (size_t i = 0; i < held_count && !r; i++)
+		r = filler_give(&held[i].filler);
+	held_count = 0;
+	return r;
 }
 
 /* What the driver has beside the places, and has given back, is in the way as well. */
-static int leave_no_other(const struct object *owner, const void *context)
+static int leave_no_other(const struct object *owner, const void *context, unsigned way)
 {
 	for (size_t i = 0; i < places.count; i++) {
 		const struct place *p = &places.list[i];
-		uint64_t size = p->end - p->start;
+		int is_done = 0;
 
 		if (!p->is_loose || !is_of(p, owner, context) || is_whole(p))
 			continue;
-		if (!p->large && size > PIECE)
-			size = PIECE;
-		if (use_up_beside(p, size) || (is_block_empty(p) && use_up_blocks(p)))
+		for (size_t k = 0; k < i && !is_done; k++)
+			is_done = places.list[k].is_loose &&
+				  is_of(&places.list[k], owner, context) &&
+				  !is_whole(&places.list[k]) && is_alike(&places.list[k], p);
+		if (!is_done && use_up_all(p->heap, p->context))
 			return -1;
 	}
-	return 0;
+	return empty_in_turn(way);
 }
 
 /* What else is opened around @p. Way 0: nothing. 1: what was not there if the owner was the
@@ -426,19 +567,55 @@ static int open_around(struct place *p, unsigned way, size_t i)
 	return 0;
 }
 
+/* Of the owner's first in there; -1: there is none. */
+static long turn_of(const struct range *r, const struct object *owner, const void *context)
+{
+	long turn = -1;
+
+	for (size_t i = r->first; i < r->last; i++) {
+		const struct place *p = &places.list[i];
+
+		if (is_of(p, owner, context) && (turn < 0 || p->turn < turn))
+			turn = p->turn;
+	}
+	return turn;
+}
+
+/* Ranges in which nothing is left are gone: in the order that the owner comes to them, they are
+ * to be made again where they were. */
+static void wish_for_ranges(const struct object *owner, const void *context)
+{
+	const struct range *next;
+	long after = -1;
+
+	table->core->driver_hint(0, 0);
+	do {
+		long least = LONG_MAX;
+
+		next = NULL;
+		for (size_t i = 0; i < places.range_count; i++) {
+			const struct range *r = &places.ranges[i];
+			long turn =
+				all_loose(r->first, r->last) ? turn_of(r, owner, context) : -1;
+
+			if (turn > after && turn < least) {
+				least = turn;
+				next = r;
+			}
+		}
+		if (next)
+			table->core->driver_hint(next->start, next->end - next->start);
+		after = least;
+	} while (next);
+}
+
 int placement_open(const struct object *owner, const void *context, unsigned way)
 {
-	table->core->driver_hint(0, 0);
 	for (size_t i = 0; i < places.count; i++) {
 		struct place *p = &places.list[i];
 
-		if (!p->fillers || !is_of(p, owner, context))
-			continue;
-		if (loosen(p))
+		if (p->fillers && is_of(p, owner, context) && loosen(p))
 			return -1;
-		/* A range that goes with the last that lies in it is made again. */
-		if (is_whole(p))
-			table->core->driver_hint(p->start, p->end - p->start);
 	}
 	for (size_t i = 0; way && i < places.count; i++) {
 		struct place *p = &places.list[i];
@@ -446,22 +623,26 @@ int placement_open(const struct object *owner, const void *context, unsigned way
 		if (p->is_loose && is_of(p, owner, context) && open_around(p, way, i))
 			return -1;
 	}
-	return leave_no_other(owner, context);
+	wish_for_ranges(owner, context);
+	return leave_no_other(owner, context, way);
 }
 
 int placement_open_managed(const struct memory_managed *m)
 {
-	table->core->driver_hint(0, 0);
-	for (size_t i = 0; i < places.count; i++) {
-		struct place *p = &places.list[i];
+	struct place *p = places.list, *end = p + places.count;
 
-		if (p->memory != m)
-			continue;
-		if (empty(p))
-			return -1;
-		if (is_whole(p))
-			table->core->driver_hint(p->start, p->end - p->start);
-	}
+	table->core->driver_hint(0, 0);
+	while (p < end && p->memory != m)
+		p++;
+	if (p == end)
+		return 0;
+	if (loosen(p))
+		return -1;
+	if (is_whole(p))
+		table->core->driver_hint(p->start, p->end - p->start);
+	else if (use_up_all(p->heap, p->context) || empty_in_turn(0))
+		return -1;
+	p->is_loose = 0;
 	return 0;
 }
 
@@ -554,11 +735,6 @@ static int is_ready(const struct place *p)
 	return p->is_loose && !p->large &&
 	       (p == places.list || !p[-1].is_loose || p[-1].end != p->start ||
 		       block_start(&p[-1]) != block_start(p));
-}
-
-static int is_alike(const struct place *p, const struct place *q)
-{
-	return p->heap == q->heap && p->context == q->context;
 }
 
 static struct place *find_ready(const struct place *like, uint64_t address)
@@ -667,12 +843,16 @@ int placement_end(void)
 		if (empty(&places.list[i]))
 			return -1;
 	places_free(&places);
+	if (give_spares())
+		return -1;
 	for (; extra_count; extra_count--)
 		if (filler_give(&extras[extra_count - 1]))
 			return -1;
 	free(extras);
+	free(held);
 	extras = NULL;
-	extra_room = 0;
+	held = NULL;
+	extra_room = held_room = 0;
 	table->core->driver_hint(0, 0);
 	CUDA(cuCtxSetCurrent, (void *))(NULL); /* this thread has none of its own */
 	return 0;

@@ -7,7 +7,10 @@
  *   nothing is left is given back. What is 2 MiB or more gets blocks of 2 MiB from the first
  *   hole that fits, the newest range first.
  * - What is smaller shares such a block with others of its context: the smallest hole that
- *   fits, in steps of 256 bytes (managed memory: 512).
+ *   fits, in steps of 256 bytes (managed memory: 512); of such the one that has been there for
+ *   longest.
+ * - Reservations of the program are taken from what ranges have left over, before what they
+ *   wish for is looked at.
  * - Each variable is on its own; constants of a program lie together.
  * - The memory for local variables of kernels, of streams and so on comes from the same ranges,
  *   and moves when kernels need more.
@@ -15,7 +18,8 @@
  * Here, nothing is left to that: addresses that are wanted are kept free from the start of the
  * lower half on, ranges are made there, and filled to the last step with fillers, of which some
  * are just as large as what one module or one allocation has had in a row. Those are given back
- * right before that is made again, which then finds no other room.
+ * right before that is made again, when all other room is filled as well, in the order that it
+ * has its variables in: it finds no other room.
  *
  * What has several places in a heap finds more than one hole then, and may take them in another
  * order than it did when holes were larger than what it took of them. With a copy of it, it is

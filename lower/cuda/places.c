@@ -45,11 +45,28 @@ static void *any_context(const struct cuda_state *s)
 	return o ? o->real : NULL;
 }
 
+static int has_place(const struct cuda_global *g)
+{
+	return g->allocates == CUDA_GLOBAL_VARIABLE ||
+	       (g->allocates == CUDA_GLOBAL_HIDDEN && g->address);
+}
+
+static unsigned count_globals(const struct object *o)
+{
+	unsigned n = 0;
+
+	for (const struct cuda_global *g = o->globals; g; g = g->next)
+		n++;
+	return n;
+}
+
 /* The list has the last one first. */
 static int add_globals(
 	struct places *places, const struct cuda_state *s, const struct object *o)
 {
-	for (const struct cuda_global *g = o->globals; g; g = g->next) {
+	unsigned turn = count_globals(o);
+
+	for (const struct cuda_global *g = o->globals; g; g = g->next, turn--) {
 		struct place p = {.start = g->allocation,
 			.end = g->allocation + g->allocation_size,
 			.context = g->managed ? any_context(s) : g->context,
@@ -57,9 +74,10 @@ static int add_globals(
 			.owner = o,
 			.heap = g->managed ? FILLER_MANAGED_VARIABLES : FILLER_VARIABLES,
 			.large = g->allocation_size >= PLACES_BLOCK,
-			.is_first = !g->next};
+			.is_first = !g->next,
+			.turn = turn};
 
-		if (!g->allocates && add(places, &p))
+		if (has_place(g) && add(places, &p))
 			return -1;
 	}
 	return 0;
@@ -114,6 +132,8 @@ static int join(struct places *places)
 			if (p->end > last->end)
 				last->end = p->end;
 			last->is_first |= p->is_first;
+			if (p->turn < last->turn)
+				last->turn = p->turn;
 			continue;
 		}
 		if ((last && p->start < last->end) || (p->large && p->start % PLACES_BLOCK))
@@ -264,7 +284,7 @@ void *places_first_context(const struct object *o)
 	void *context = NULL;
 
 	for (const struct cuda_global *g = o->globals; g; g = g->next)
-		if (!g->allocates)
+		if (g->allocates == CUDA_GLOBAL_VARIABLE)
 			context = g->context;
 	return context;
 }

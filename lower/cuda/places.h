@@ -21,9 +21,11 @@ struct place {
 	const struct object *owner;
 	const struct memory_managed *memory;
 	enum filler_heap heap;
-	int large;    /* of whole blocks */
-	int is_first; /* it holds the owner's first variable */
-	int is_loose; /* empty from `at` on, to be filled again */
+	int large;     /* of whole blocks */
+	int is_first;  /* it holds the owner's first variable */
+	unsigned turn; /* of its first variable among the owner's, in the order they are
+			  allocated in */
+	int is_loose;  /* empty from `at` on, to be filled again */
 	uint64_t at;
 	struct filler *fillers; /* in its stead; NULL: it is empty, or made */
 	unsigned filler_count;

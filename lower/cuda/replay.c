@@ -108,8 +108,9 @@ int cuda_replay(int trial)
 	if (r)
 		return cuda_failed("cuInit", r);
 	if (check_devices(s) || cuda_replay_contexts(s) || placement_fill() ||
-		cuda_replay_objects(s) || placement_end() || replay_memory(s, trial) ||
-		cuda_attach_managed(s) || cuda_replay_globals(s) || cuda_replay_events(s))
+		cuda_replay_objects(s) || cuda_reserve_again(s) || placement_end() ||
+		replay_memory(s, trial) || cuda_attach_managed(s) || cuda_replay_globals(s) ||
+		cuda_replay_events(s))
 		return -1;
 	/* Copies in graphs want memory. */
 	if (!trial && cuda_replay_graphs(s))

@@ -115,6 +115,15 @@ struct cuda_thread {
 	void *contexts[CUDA_STACK]; /* the current one last */
 };
 
+enum cuda_global_kind {
+	CUDA_GLOBAL_VARIABLE,
+	CUDA_GLOBAL_ALLOCATES, /* no variable, but a kernel that calls malloc; no name: any may
+				*/
+	/* A variable that the driver does not tell of, as another one has its name: where it
+	 * lies is seen by its neighbours. Address 0: they do not show it. */
+	CUDA_GLOBAL_HIDDEN,
+};
+
 /* A variable of a module, or of a library that is loaded, with its contents as of the last
  * checkpoint. */
 struct cuda_global {
@@ -126,7 +135,7 @@ struct cuda_global {
 	uint64_t allocation, allocation_size;
 	void *data;
 	uint64_t data_size; /* a power of two */
-	uint64_t allocates; /* no variable, but a kernel that calls malloc; no name: any may */
+	uint64_t allocates; /* enum cuda_global_kind */
 	uint64_t managed;   /* it is in managed memory */
 	char name[];
 };

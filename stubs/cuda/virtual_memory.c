@@ -44,6 +44,29 @@ static uint64_t alignment(uint64_t size, uint64_t align)
 	return align > power ? align : power;
 }
 
+/* Addresses that the driver (580) has left over of its own go first, whatever is wished for,
+ * and whether it has them again after a restart nobody knows: while those are taken, it grants
+ * what is wished for. */
+#define TRIES 1024
+
+static int reserve_at(
+	uint64_t *address, size_t size, size_t align, uint64_t wanted, uint64_t flags)
+{
+	uint64_t others[TRIES];
+	unsigned n = 0;
+	int r;
+
+	for (;;) {
+		r = real_cuMemAddressReserve(address, size, align, wanted, flags);
+		if (r || *address == wanted || !in_lower_window(*address) || n == TRIES)
+			break;
+		others[n++] = *address;
+	}
+	while (n)
+		real_cuMemAddressFree(others[--n], size); /* just made: goes */
+	return r;
+}
+
 /* At an address of ours; should the driver not like that, at one of its own, which is recorded
  * then as if the program had wished for it. */
 static int reserve_anywhere(
@@ -54,12 +77,24 @@ static int reserve_anywhere(
 
 	if (size && !(align & (align - 1)))
 		at = choose(s, size, alignment(size, align));
-	r = at ? real_cuMemAddressReserve(address, size, align, at, flags) : 0;
+	r = at ? reserve_at(address, size, align, at, flags) : 0;
 	if (at && !r && *address == at)
 		return 0;
 	if (at && !r)
 		real_cuMemAddressFree(*address, size); /* just made: goes */
 	return real_cuMemAddressReserve(address, size, align, 0, flags);
+}
+
+/* At what the program wishes for, or, as it would be without us, elsewhere. */
+static int reserve_wanted(struct memory_state *s, uint64_t *address, size_t size, size_t align,
+	uint64_t wanted, uint64_t flags)
+{
+	int r = reserve_at(address, size, align, wanted, flags);
+
+	if (r || !in_lower_window(*address))
+		return r;
+	real_cuMemAddressFree(*address, size); /* just made: goes */
+	return reserve_anywhere(s, address, size, align, flags);
 }
 
 static int reserve(struct memory_state *s, uint64_t *address, size_t size, size_t align,
@@ -72,7 +107,7 @@ static int reserve(struct memory_state *s, uint64_t *address, size_t size, size_
 
 	if (!record)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = wanted ? real_cuMemAddressReserve(address, taken, align, wanted, flags)
+	r = wanted ? reserve_wanted(s, address, taken, align, wanted, flags)
 		   : reserve_anywhere(s, address, taken, align, flags);
 	record->address = r ? 0 : *address;
 	record->size = size;

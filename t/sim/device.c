@@ -18,7 +18,7 @@
 #define LIMITS   7
 #define DEVICES  4
 #define CONTEXTS 12
-#define LOCAL    (10ul << 20) /* bytes at first */
+#define LOCAL    (70ul << 20) /* bytes at first */
 
 /* At the same address in every process, as the driver's are in the lower half's window. */
 static struct context {

@@ -21,11 +21,13 @@ struct block {
 	void *context;
 	uint64_t start;
 	unsigned char *taken; /* a byte a step */
+	uint64_t *since;      /* where a hole begins: when it came to be */
 	struct block *next;
 };
 
 static struct range *ranges;
 static struct block *blocks;
+static uint64_t now;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t round_up(uint64_t n, uint64_t step)
@@ -83,28 +85,43 @@ static uint64_t first_fit(const unsigned char *taken, uint64_t total, uint64_t c
 	return total;
 }
 
-static uint64_t take_blocks(enum heap heap, uint64_t size)
+static uint64_t total_of(const struct range *r)
 {
-	int managed = heap != HEAP_VARIABLES;
-	uint64_t count = round_up(size, BLOCK) / BLOCK, at, total;
+	return (r->end - r->start) / BLOCK;
+}
+
+/* One that has room for @count blocks, at block *@at. */
+static struct range *find_range(uint64_t count, int managed, uint64_t *at)
+{
 	struct range *r = ranges;
 
 	for (; r; r = r->next) {
-		total = (r->end - r->start) / BLOCK;
-		at = first_fit(r->taken, total, count);
-		if (r->managed == managed && at < total)
+		*at = first_fit(r->taken, total_of(r), count);
+		if (r->managed == managed && *at < total_of(r))
 			break;
 	}
+	return r;
+}
+
+static uint64_t take_from(struct range *r, uint64_t at, uint64_t count, int protection)
+{
+	memset(r->taken + at, 1, count);
+	mmap((void *)(r->start + at * BLOCK), count * BLOCK, protection,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	return r->start + at * BLOCK;
+}
+
+static uint64_t take_blocks(enum heap heap, uint64_t size)
+{
+	int managed = heap != HEAP_VARIABLES;
+	uint64_t count = round_up(size, BLOCK) / BLOCK, at;
+	struct range *r = find_range(count, managed, &at);
+
 	if (!r) {
 		r = new_range(round_up(size, HEAP_RANGE), managed);
 		at = 0;
 	}
-	if (!r)
-		return 0;
-	memset(r->taken + at, 1, count);
-	mmap((void *)(r->start + at * BLOCK), count * BLOCK, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-	return r->start + at * BLOCK;
+	return r ? take_from(r, at, count, PROT_READ | PROT_WRITE) : 0;
 }
 
 static void drop_range(struct range *r)
@@ -122,8 +139,7 @@ static void drop_range(struct range *r)
 
 static int is_empty(const struct range *r)
 {
-	return first_fit(r->taken, (r->end - r->start) / BLOCK, (r->end - r->start) / BLOCK) ==
-	       0;
+	return first_fit(r->taken, total_of(r), total_of(r)) == 0;
 }
 
 static void give_blocks(uint64_t address, uint64_t size)
@@ -137,23 +153,37 @@ static void give_blocks(uint64_t address, uint64_t size)
 		drop_range(r);
 }
 
-/* The smallest hole of @count steps or more; @smallest is the best one so far. */
-static int better_hole(const struct block *b, uint64_t count, uint64_t *smallest, uint64_t *at)
+struct hole {
+	uint64_t at, size, since;
+};
+
+static int is_better(const struct hole *a, const struct hole *b)
+{
+	return a->size < b->size || (a->size == b->size && a->since < b->since);
+}
+
+/* The smallest hole of @count steps or more, the oldest of such; @best is the best one so far.
+ */
+static int better_hole(const struct block *b, uint64_t count, struct hole *best)
 {
 	uint64_t total = steps_of(b->heap), run = 0;
 	int found = 0;
 
 	for (uint64_t i = 0; i <= total; i++) {
+		struct hole h = {i - run, run, 0};
+
 		if (i < total && !b->taken[i]) {
 			run++;
 			continue;
 		}
-		if (run >= count && run < *smallest) {
-			*smallest = run;
-			*at = i - run;
+		run = 0;
+		if (h.size < count || !h.size)
+			continue;
+		h.since = b->since[h.at];
+		if (is_better(&h, best)) {
+			*best = h;
 			found = 1;
 		}
-		run = 0;
 	}
 	return found;
 }
@@ -162,8 +192,9 @@ static struct block *new_block(enum heap heap, void *context)
 {
 	struct block *b = calloc(1, sizeof(*b)), **end = &blocks;
 
-	*b = (struct block){
-		heap, context, take_blocks(heap, BLOCK), calloc(steps_of(heap), 1), NULL};
+	*b = (struct block){heap, context, take_blocks(heap, BLOCK), calloc(steps_of(heap), 1),
+		calloc(steps_of(heap), sizeof(*b->since)), NULL};
+	b->since[0] = ++now;
 	while (*end)
 		end = &(*end)->next;
 	*end = b;
@@ -173,28 +204,34 @@ static struct block *new_block(enum heap heap, void *context)
 static uint64_t take_shared(enum heap heap, void *context, uint64_t size)
 {
 	uint64_t count = round_up(size, step_of(heap)) / step_of(heap);
-	uint64_t smallest = UINT64_MAX, at = 0;
+	struct hole hole = {0, UINT64_MAX, UINT64_MAX};
 	struct block *best = NULL;
+	uint64_t at;
 
 	for (struct block *b = blocks; b; b = b->next)
-		if (b->heap == heap && b->context == context &&
-			better_hole(b, count, &smallest, &at))
+		if (b->heap == heap && b->context == context && better_hole(b, count, &hole))
 			best = b;
 	if (!best)
 		best = new_block(heap, context);
 	if (!best->start)
 		return 0;
+	at = hole.at;
 	memset(best->taken + at, 1, count);
+	if (at + count < steps_of(heap))
+		best->since[at + count] = ++now;
 	memset((char *)best->start + at * step_of(heap), 0, size);
 	return best->start + at * step_of(heap);
 }
 
 static void give_shared(struct block *b, uint64_t address, uint64_t size)
 {
+	uint64_t at = (address - b->start) / step_of(b->heap);
 	struct block **p = &blocks;
 
-	memset(b->taken + (address - b->start) / step_of(b->heap), 0,
-		round_up(size, step_of(b->heap)) / step_of(b->heap));
+	memset(b->taken + at, 0, round_up(size, step_of(b->heap)) / step_of(b->heap));
+	while (at && !b->taken[at - 1])
+		at--;
+	b->since[at] = ++now;
 	if (first_fit(b->taken, steps_of(b->heap), steps_of(b->heap)))
 		return;
 	while (*p != b)
@@ -202,6 +239,7 @@ static void give_shared(struct block *b, uint64_t address, uint64_t size)
 	*p = b->next;
 	give_blocks(b->start, BLOCK);
 	free(b->taken);
+	free(b->since);
 	free(b);
 }
 
@@ -237,6 +275,32 @@ void heap_give(enum heap heap, uint64_t address, uint64_t size)
 	else
 		give_blocks(address, size);
 	pthread_mutex_unlock(&lock);
+}
+
+uint64_t heap_reserve(uint64_t size)
+{
+	uint64_t at, address = 0;
+	struct range *r;
+
+	pthread_mutex_lock(&lock);
+	r = find_range(size / BLOCK, 0, &at);
+	if (r)
+		address = take_from(r, at, size / BLOCK, PROT_NONE);
+	pthread_mutex_unlock(&lock);
+	return address;
+}
+
+int heap_unreserve(uint64_t address, uint64_t size)
+{
+	const struct range *r = ranges;
+
+	pthread_mutex_lock(&lock);
+	while (r && (address < r->start || address >= r->end))
+		r = r->next;
+	if (r)
+		give_blocks(address, size);
+	pthread_mutex_unlock(&lock);
+	return r ? 0 : -1;
 }
 
 void heap_lend(uint64_t start, uint64_t end)

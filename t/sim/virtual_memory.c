@@ -1,8 +1,8 @@
 /*
- * The virtual memory calls. Reservations honour the address asked for when it is free; physical
- * memory is a file of its own that is mapped where it is wanted, so that it can be mapped twice
- * and outlives an unmapping, as the real one. As there, memory is mapped whole, and unmapped as
- * it was mapped.
+ * The virtual memory calls. Reservations are taken from what the driver has left over of its
+ * own; else they honour the address asked for when it is free. Physical memory is a file of its
+ * own that is mapped where it is wanted, so that it can be mapped twice and outlives an
+ * unmapping, as the real one. As there, memory is mapped whole, and unmapped as it was mapped.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -72,8 +72,10 @@ int cuMemAddressReserve(
 	SIM_ENTER();
 	if (!size || size % GRANULE || flags || sim_ready())
 		return sim_ready() ? SIM_NOT_INITIALIZED : SIM_INVALID_VALUE;
-	p = mmap((void *)wanted, taken, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		-1, 0);
+	p = taken == size ? (void *)heap_reserve(size) : NULL;
+	if (!p)
+		p = mmap((void *)round_up(wanted), taken, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return SIM_OUT_OF_MEMORY;
 	heap_lend((uint64_t)p + size, (uint64_t)p + taken);
@@ -102,7 +104,8 @@ int cuMemAddressFree(uint64_t address, size_t size)
 	r = range_find(address, RESERVED);
 	ok = r && r->start == address && r->size == size && !is_mapped(address, size);
 	if (ok) {
-		if (!heap_take_back(address + size, address + round_up(size)))
+		if (heap_unreserve(address, size) &&
+			!heap_take_back(address + size, address + round_up(size)))
 			munmap((void *)address, round_up(size));
 		range_drop(r);
 	}

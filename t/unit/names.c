@@ -14,6 +14,8 @@
 static char seen[1000];
 static const char all_names[] = "grown table_of weights shared_with_host one two three ";
 
+static const char elf_names[] = "first second constant at 24 of 100 first again, 8 ";
+
 static int note(const char *name, void *argument)
 {
 	strcat(seen, name);
@@ -34,9 +36,20 @@ static int note_variable(const char *name, uint64_t offset, uint64_t size, void 
 	return 0;
 }
 
+static int note_hidden(const char *name, uint64_t offset, uint64_t size, void *argument)
+{
+	char what[60];
+
+	note(name, argument);
+	snprintf(what, sizeof(what), "again, %lu ", (unsigned long)size);
+	strcat(seen, what);
+	return 0;
+}
+
 static const char *names(const void *image)
 {
-	const struct names_visitor variables = {.variable = note_variable};
+	const struct names_visitor variables = {
+		.variable = note_variable, .hidden = note_hidden};
 
 	seen[0] = 0;
 	return names_find(image, 9, 0, &variables) ? "failed" : seen;
@@ -69,8 +82,8 @@ static const char allocating[] =
 	".visible .entry taker(\n.param .u32 p\n)\n{\n\tcall.uni (r),\n\tmalloc,\n\t(p);\n}\n"
 	".visible .entry last()\n{\n\tcall (r), my_malloc, (p);\n}\n";
 
-/* A file with two variables, a function that allocates, by way of another, and one variable
- * that is elsewhere. */
+/* A file with two variables, a function that allocates, by way of another, one variable that is
+ * elsewhere, and one that has the name of the first. */
 static size_t make_elf(char *to)
 {
 	static const char strings[] =
@@ -99,6 +112,10 @@ static size_t make_elf(char *to)
 			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
 			.st_shndx = 5,
 			.st_value = 24,
+			.st_size = 8},
+		{.st_name = 1,
+			.st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT),
+			.st_shndx = 1,
 			.st_size = 8},
 	};
 	size_t symbols_at = sizeof(Elf64_Ehdr), strings_at = symbols_at + sizeof(symbols);
@@ -188,7 +205,7 @@ int main(void)
 	struct fatbin *f;
 
 	ok(!strcmp(names(ptx), all_names), "text: %s", seen);
-	ok(!strcmp(names(elf), "first second constant at 24 of 100 "), "an ELF file: %s", seen);
+	ok(!strcmp(names(elf), elf_names), "an ELF file: %s", seen);
 	ok(!strcmp(allocators(ptx), ""), "no kernel allocates: %s", seen);
 	ok(!strcmp(allocators(allocating), "taker "), "one does: %s", seen);
 	ok(!strcmp(allocators(elf), "function between "), "by way of another: %s", seen);
@@ -198,12 +215,11 @@ int main(void)
 	add(f, ELF, 80, PLAIN, other, sizeof(other));
 	ok(!strcmp(names(f), all_names), "no machine code that fits: %s", seen);
 	add(f, ELF, 90, PLAIN, elf, size);
-	ok(!strcmp(names(f), "first second constant at 24 of 100 "),
-		"machine code that fits: %s", seen);
+	ok(!strcmp(names(f), elf_names), "machine code that fits: %s", seen);
 
 	f = fatbin();
 	add(f, ELF, 90, ZSTD, elf, size);
-	ok(!strcmp(names(f), "first second constant at 24 of 100 "), "compressed: %s", seen);
+	ok(!strcmp(names(f), elf_names), "compressed: %s", seen);
 	f = fatbin();
 	add(f, PTX, 75, LZ4, ptx, sizeof(ptx));
 	ok(!strcmp(names(f), all_names), "compressed otherwise: %s", seen);
@@ -215,8 +231,7 @@ int main(void)
 	f = fatbin();
 	add(f, ELF, 90, LZ4, elf, size);
 	wrapper.data = f;
-	ok(!strcmp(names(&wrapper), "first second constant at 24 of 100 "),
-		"behind a wrapper: %s", seen);
+	ok(!strcmp(names(&wrapper), elf_names), "behind a wrapper: %s", seen);
 
 	f = fatbin();
 	add(f, ELF, 80, PLAIN, elf, size);
