@@ -108,7 +108,7 @@ static enum restore_trial hear(int fd, uint64_t deadline_ns, struct err *e)
 	if (!await_answer(fd, deadline_ns)) {
 		err_set(e, 0,
 			"the time given for the checkpoint was over before a restart had been "
-			"tried (--no-try)");
+			"tried (--timeout gives more, --no-try is without)");
 		return RESTORE_FAILS;
 	}
 	if (read_all(fd, &a, sizeof(a), "the trial's pipe", NULL)) {
