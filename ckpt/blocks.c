@@ -119,6 +119,38 @@ static void filter_hash(struct chunk *c)
 			hash128(block_data(c, i), IMAGE_BLOCK, c->hash[i]);
 }
 
+/* The parent's extent that has block @i, which may be @last, that of the one before. */
+static const struct image_extent *parent_extent(const struct chunk *c, uint32_t i,
+	const struct block_job *job, const struct image_extent *last)
+{
+	uint64_t address = block_address(c, i);
+
+	if (last && address >= last->address &&
+		(address - last->address) / IMAGE_BLOCK < last->blocks)
+		return last;
+	return image_find(job->parent, c->run->object, address);
+}
+
+static uint32_t number_in(const struct image_extent *x, const struct chunk *c, uint32_t i)
+{
+	return (block_address(c, i) - x->address) / IMAGE_BLOCK;
+}
+
+/* Block @i is where the parent's extent @x has it. */
+static void refer(
+	struct chunk *c, uint32_t i, const struct block_job *job, const struct image_extent *x)
+{
+	uint32_t nth = number_in(x, c, i);
+
+	c->fate[i] = FATE_PARENT;
+	c->parent[i] = (struct place){
+		.source = job->parent_source[x->source],
+		.offset = x->file_offset + (uint64_t)nth * IMAGE_BLOCK,
+		.pack = image_pack_of(job->parent, x),
+		.skip = x->skip + nth,
+	};
+}
+
 /* Blocks that the parent has with the same hash become references to where the parent's are:
  * in its own file or, flattened, in that of one of its ancestors. */
 static void filter_parent(struct chunk *c, const struct block_job *job)
@@ -126,26 +158,47 @@ static void filter_parent(struct chunk *c, const struct block_job *job)
 	const struct image_extent *x = NULL;
 
 	for (uint32_t i = 0; i < c->blocks; i++) {
-		uint64_t address = block_address(c, i), nth;
-
 		if (c->fate[i] != FATE_STORE)
 			continue;
-		if (!x || address < x->address ||
-			(address - x->address) / IMAGE_BLOCK >= x->blocks)
-			x = image_find(job->parent, c->run->object, address);
-		if (!x || !image_extent_is_stored(x))
-			continue;
-		nth = (address - x->address) / IMAGE_BLOCK;
-		if (memcmp(c->hash[i], image_hash(job->parent, x, nth), IMAGE_HASH_SIZE))
-			continue;
-		c->fate[i] = FATE_PARENT;
-		c->parent[i] = (struct place){
-			.source = job->parent_source[x->source],
-			.offset = x->file_offset + nth * IMAGE_BLOCK,
-			.pack = image_pack_of(job->parent, x),
-			.skip = x->skip + nth,
-		};
+		x = parent_extent(c, i, job, x);
+		if (x && image_extent_is_stored(x) &&
+			!memcmp(c->hash[i], image_hash(job->parent, x, number_in(x, c, i)),
+				IMAGE_HASH_SIZE))
+			refer(c, i, job, x);
 	}
+}
+
+/* Blocks that are known to be as they were need not be read. False: the parent has not all of
+ * them, as it has none that are zero. */
+static bool filter_clean(struct chunk *c, const struct block_job *job)
+{
+	const struct image_extent *x = NULL;
+
+	for (uint32_t i = 0; i < c->blocks; i++) {
+		x = parent_extent(c, i, job, x);
+		if (!x || !image_extent_is_stored(x))
+			return false;
+		memcpy(c->hash[i], image_hash(job->parent, x, number_in(x, c, i)),
+			IMAGE_HASH_SIZE);
+		refer(c, i, job, x);
+	}
+	return true;
+}
+
+/* After all the filters: whether it would have been right not to read the chunk. */
+static int check_clean(const struct chunk *c, const struct block_job *job, struct err *e)
+{
+	for (uint32_t i = 0; i < c->blocks; i++) {
+		const struct image_extent *x = parent_extent(c, i, job, NULL);
+		bool was_zero = !x || x->kind == IMAGE_EXTENT_ZERO;
+
+		if (was_zero ? c->fate[i] != FATE_DROP && c->fate[i] != FATE_ZERO
+			     : c->fate[i] != FATE_PARENT)
+			return err_set(e, 0,
+				"the block at %#lx was taken for unchanged, and is not",
+				(unsigned long)block_address(c, i));
+	}
+	return 0;
 }
 
 /* Compress blocks [first, end), if that makes them smaller. */
@@ -284,18 +337,32 @@ static int sink(struct chunk *c, struct image_writer *w, struct err *e)
 	return 0;
 }
 
-static int save_chunk(struct chunk *c, const struct block_job *job, struct err *e)
+static int filter(struct chunk *c, const struct block_job *job, struct err *e)
 {
-	if (job->cancelled && job->cancelled(job->cancel_context, e))
-		return -1;
+	bool clean = c->run->clean && job->parent;
+
+	c->pack_count = 0;
+	if (clean && !job->check_clean && filter_clean(c, job))
+		return 0;
 	if (filter_read(c, e) < 0)
 		return -1;
 	filter_zero(c);
 	filter_hash(c);
 	if (job->parent)
 		filter_parent(c, job);
+	if (clean && job->check_clean && check_clean(c, job, e) < 0)
+		return -1;
 	if (c->packer)
 		filter_pack(c);
+	return 0;
+}
+
+static int save_chunk(struct chunk *c, const struct block_job *job, struct err *e)
+{
+	if (job->cancelled && job->cancelled(job->cancel_context, e))
+		return -1;
+	if (filter(c, job, e) < 0)
+		return -1;
 	if (sink(c, job->writer, e) < 0)
 		return -1;
 	if (job->done)

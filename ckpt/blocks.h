@@ -7,8 +7,8 @@
  * be and becomes smaller by it, and goes to the sink, an image writer. Chunks are handled by
  * several threads at once.
  *
- * Dirty tracking (skip what the kernel says is unchanged: a smarter source) and copy-on-write
- * snapshots (another source) join here.
+ * Runs that the source knows to be as they were at the parent checkpoint are neither read nor
+ * hashed. Copy-on-write snapshots (another source) join here.
  */
 #ifndef CKPT_BLOCKS_H
 #define CKPT_BLOCKS_H
@@ -25,6 +25,7 @@ struct block_run {
 	uint64_t address; /* multiple of IMAGE_BLOCK */
 	uint64_t size;    /* bytes, multiple of IMAGE_BLOCK */
 	uint32_t object;
+	bool clean;     /* the parent checkpoint has these blocks as they are now */
 	bool keep_zero; /* zero blocks must be recorded (a file or the past lies below) */
 	/* Read @size bytes of the run's object from @address into @data. Called by several
 	 * threads at once. 0 or -1. */
@@ -40,6 +41,7 @@ struct block_job {
 	/* For each source of @parent (index in its chain) the index in the new one's. */
 	const uint32_t *parent_source;
 	struct pack_choice pack; /* how to compress */
+	bool check_clean;        /* look whether clean blocks are so (for tests) */
 	unsigned threads;        /* 0: as many as is sensible here */
 	/* Asked between chunks: non-zero stops the work; fills the error. May be NULL. */
 	int (*cancelled)(void *context, struct err *e);

@@ -31,7 +31,7 @@ static const struct {
 	{"io", VMA_IO},
 	{"pf", VMA_PFNMAP},
 	{"um", VMA_UFFD},
-	{"uw", VMA_UFFD},
+	{"uw", VMA_UFFD_WP},
 	{"ui", VMA_UFFD},
 	{"ss", VMA_SHADOWSTACK},
 	{"lf", VMA_LOCKONFAULT},

@@ -38,11 +38,12 @@ struct vma {
 #define VMA_HUGETLB     (1u << 11) /* ht */
 #define VMA_IO          (1u << 12) /* io */
 #define VMA_PFNMAP      (1u << 13) /* pf */
-#define VMA_UFFD        (1u << 14) /* um, uw, ui */
+#define VMA_UFFD        (1u << 14) /* um, ui */
 #define VMA_SHADOWSTACK (1u << 15) /* ss */
 #define VMA_LOCKONFAULT (1u << 16) /* lf, seen on some kernels */
 #define VMA_SEALED      (1u << 17) /* sl */
 #define VMA_DROPPABLE   (1u << 18) /* dp */
+#define VMA_UFFD_WP     (1u << 19) /* uw */
 
 struct vma_list {
 	struct vma *v;

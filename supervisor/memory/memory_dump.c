@@ -37,7 +37,7 @@ static const struct {
 	uint64_t vma;
 	const char *what;
 } refusals[] = {
-	{VMA_UFFD, "is watched by userfaultfd"},
+	{VMA_UFFD | VMA_UFFD_WP, "is watched by userfaultfd"},
 	{VMA_SHADOWSTACK, "is a shadow stack"},
 	{VMA_IO, "is device memory"},
 	{VMA_PFNMAP, "is device memory"},
@@ -83,9 +83,10 @@ static struct memory_source *new_source(struct dump *d, uint64_t delta)
 }
 
 static void add_run(struct dump *d, struct memory_source *source, uint64_t start, uint64_t end,
-	bool keep_zero)
+	bool keep_zero, bool clean)
 {
 	struct block_run run = {
+		.clean = clean,
 		.address = start,
 		.size = end - start,
 		.keep_zero = keep_zero,
@@ -193,16 +194,20 @@ static int dump_own_pages(struct dump *d, int pagemap, const struct vma *v,
 	struct page_run *run;
 	size_t count;
 
-	if (pagemap_scan(pagemap, v->start, v->end, &runs, e))
+	if (d->dirty && d->alone && !file && !(v->flags & VMA_HUGETLB))
+		buf_push(&d->watched, struct vma, v);
+	if (pagemap_scan(pagemap, v->start, v->end,
+		    d->knows_clean && !file && v->flags & VMA_UFFD_WP, &runs, e))
 		return err_prefix(e, "process %d (%s)", d->process->pid, d->process->comm);
 	run = runs.data;
 	count = buf_count(&runs, struct page_run);
 	write_region_parts(d, r, run, count);
 	if (file && wants_first_page(d, v, count ? run : NULL))
-		add_run(d, source, v->start, v->start + IMAGE_BLOCK, true);
+		add_run(d, source, v->start, v->start + IMAGE_BLOCK, true, false);
 	for (size_t i = 0; i < count; i++)
-		if (run[i].kind == PAGES_OWN)
-			add_run(d, source, run[i].start, run[i].end, file);
+		if (run[i].kind != PAGES_GUARD)
+			add_run(d, source, run[i].start, run[i].end, file,
+				run[i].kind == PAGES_CLEAN);
 	image_writer_range(
 		d->writer, v->start, v->end, segment_flags(v), !file && v->prot != PROT_NONE);
 	return 0;
@@ -222,7 +227,7 @@ static int dump_whole(
 		end -= IMAGE_BLOCK;
 	r->kind = IMAGE_REGION_ANON;
 	write_region(d, r);
-	add_run(d, source, v->start, end, false);
+	add_run(d, source, v->start, end, false, false);
 	image_writer_range(d->writer, v->start, v->end, segment_flags(v), true);
 	return 0;
 }
@@ -375,7 +380,7 @@ static int dump_context(
 	if (dump_aio(d, v, r, e))
 		return -1;
 	write_region(d, r);
-	add_run(d, new_source(d, 0), v->start, v->end, false);
+	add_run(d, new_source(d, 0), v->start, v->end, false, false);
 	image_writer_range(d->writer, v->start, v->end, segment_flags(v), true);
 	return 0;
 }
@@ -385,6 +390,12 @@ static int dump_kernel_pages(struct dump *d, const struct vma *v, struct image_r
 	r->kind = strcmp(v->name, "[vdso]") ? IMAGE_REGION_VVAR : IMAGE_REGION_VDSO;
 	write_region(d, r);
 	return 0;
+}
+
+/* Others' have been told from ours by watch(). */
+static bool is_watched_by_us(const struct dump *d, const struct vma *v)
+{
+	return d->dirty && v->flags & VMA_UFFD_WP && !(v->flags & VMA_UFFD);
 }
 
 static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct err *e)
@@ -400,7 +411,7 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 	if (!strncmp(v->name, "[vvar", 5) || !strcmp(v->name, "[vdso]"))
 		return dump_kernel_pages(d, v, &r);
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++)
-		if (v->flags & refusals[i].vma)
+		if (v->flags & refusals[i].vma && !is_watched_by_us(d, v))
 			return refuse(d, v, refusals[i].what, e);
 	/* The kernel itself uses one for memory that may only be executed. */
 	if (v->protection_key && v->prot != PROT_EXEC)
@@ -480,13 +491,65 @@ static int find_devices(struct dump *d, struct err *e)
 	return d->device.len ? staging_map(d->process, e) : 0;
 }
 
+/* Whether all regions that userfaultfd watches are watched by us; and whether there is nothing
+ * that writes behind the page table, as asynchronous I/O does. */
+static bool can_watch(struct dump *d, const struct dirty *dirty, bool *others)
+{
+	bool can = dirty;
+
+	*others = false;
+	for (size_t i = 0; i < d->vmas.count; i++) {
+		const struct vma *v = &d->vmas.v[i];
+
+		can &= !dump_is_aio(v);
+		*others |= v->flags & (VMA_UFFD | VMA_UFFD_WP) &&
+			   !(dirty && dirty_watches(dirty, v));
+	}
+	return can;
+}
+
+/* Find out what is known of its pages. Marks of ours may be in memory that is not any more that
+ * of the process that they were made for (a sibling that shares it has stayed): then all are
+ * taken back, and what is left is others'. */
+static int watch(struct dump *d, struct err *e)
+{
+	struct dirty *dirty = NULL;
+	bool others;
+
+	if (d->dirty && d->alone)
+		dirty = dirty_watch(d->dirty, d->process);
+	if (procfs_vmas(d->process->task, &d->vmas, e))
+		return -1;
+	if (!d->dirty)
+		return 0;
+	if (can_watch(d, dirty, &others) && !others) {
+		d->knows_clean = d->parent_id && dirty_is_since(dirty, d->parent_id);
+		return 0;
+	}
+	if (others)
+		dirty_end(d->dirty);
+	else
+		dirty_drop(d->dirty, d->process);
+	d->dirty = NULL;
+	vma_list_free(&d->vmas);
+	return procfs_vmas(d->process->task, &d->vmas, e);
+}
+
+void dump_protect(struct dump *d)
+{
+	struct dirty *dirty = d->watched.len ? dirty_watch(d->dirty, d->process) : NULL;
+	cleanup_fd int pagemap = dirty ? pagemap_open(d->process->task, NULL) : -1;
+
+	for (size_t i = 0; pagemap >= 0 && i < buf_count(&d->watched, struct vma); i++)
+		dirty_protect(dirty, pagemap, buf_at(&d->watched, struct vma, i));
+}
+
 int dump_memory(struct dump *d, struct err *e)
 {
 	cleanup_fd int pagemap = pagemap_open(d->process->task, e);
 	size_t next = 0;
 
-	if (pagemap < 0 || lower_read_parts(d->process, e) || find_devices(d, e) ||
-		procfs_vmas(d->process->task, &d->vmas, e))
+	if (pagemap < 0 || lower_read_parts(d->process, e) || find_devices(d, e) || watch(d, e))
 		return -1;
 	for (size_t i = 0; i < d->vmas.count; i++) {
 		dump_devices(d, d->vmas.v[i].start, &next);

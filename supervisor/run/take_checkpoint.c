@@ -221,6 +221,7 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 		.writer = writer,
 		.parent = parent,
 		.pack = w->request->compress,
+		.check_clean = getenv("TRECR_TEST_CHECK_CLEAN"),
 		.cancelled = out_of_time,
 		.cancel_context = w,
 	};
@@ -260,6 +261,10 @@ static int dump_begin(struct checkpoint_work *w, size_t i)
 	d->namespace_of = reaper(w);
 	d->clocks_of = w->tree.processes[0]->task;
 	d->shared_runs = &w->shared_runs;
+	if (w->s->options.incremental && w->s->options.dirty == DIRTY_UFFD)
+		d->dirty = &w->s->dirty;
+	if (parent)
+		d->parent_id = w->parent->job->super.checkpoint_id;
 	write_chain(w, d->writer, parent);
 	return dump_refuse(d, w->e) || dump_prepare(d, w->e) ? -1 : 0;
 }
@@ -285,6 +290,9 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 
 	if (d->process->keeper[IMAGE_SHARED_MEMORY] != i)
 		return 0;
+	d->alone = true;
+	for (size_t k = i + 1; k < w->process_count; k++)
+		d->alone &= w->tree.processes[k]->keeper[IMAGE_SHARED_MEMORY] != i;
 	if (dump_memory(d, w->e) || dump_lower(d, w->e) ||
 		write_runs(w, &d->runs, d->writer, parent))
 		return -1;
@@ -351,7 +359,11 @@ static int snapshot(struct checkpoint_work *w)
 	if (write_runs(w, &w->shared_runs, w->job, NULL))
 		return -1;
 	terminal_dump(w->s, w->fds, w->job);
-	return read_clocks(w) || fd_dump_finish(w->fds, w->e) ? -1 : 0;
+	if (read_clocks(w) || fd_dump_finish(w->fds, w->e))
+		return -1;
+	for (size_t i = 0; i < w->process_count; i++)
+		dump_protect(&w->dumps[i]);
+	return 0;
 }
 
 static void write_job_note(struct checkpoint_work *w)
@@ -577,8 +589,12 @@ static int attempt(struct supervisor *s, const struct checkpoint_request *reques
 		if (!result && !request->stop && !(result = complete(&w)))
 			prune(&w);
 		release(&w);
-		if (result)
+		if (result) {
 			store_abort(s->store);
+			dirty_forget(&s->dirty);
+		} else {
+			dirty_complete(&s->dirty, w.id);
+		}
 		/* A restart that follows at once is to find the directory free. */
 		if (!result && request->stop) {
 			store_close(s->store);

@@ -18,14 +18,22 @@
 #include "lib/err.h"
 #include "lib/util.h"
 #include "supervisor/fd/fd.h"
+#include "supervisor/target/dirty.h"
+
+/* How pages are known that have been written to since the last checkpoint. */
+enum dirty_mode {
+	DIRTY_HASH, /* by comparing the hashes of all */
+	DIRTY_UFFD, /* from the kernel (target/dirty.h); by hashes where it does not tell */
+};
 
 struct supervisor_options {
 	const char *dir;     /* where checkpoints go; NULL: ./trecr-NAME-PID */
 	unsigned interval_s; /* periodic checkpoints, 0: none */
 	unsigned keep;       /* how many checkpoints to keep */
 	bool incremental;
-	unsigned full_every; /* with incremental: one checkpoint in so many is a full one, 0:
-				only the first */
+	enum dirty_mode dirty; /* how to find out what has changed */
+	unsigned full_every;   /* with incremental: one checkpoint in so many is a full one, 0:
+				  only the first */
 	bool portable;
 	uint64_t save_files;         /* contents of files up to this size, 0: of none */
 	int ckpt_signal;             /* take a checkpoint on this signal, 0: none */
@@ -50,6 +58,7 @@ struct supervisor {
 	struct store *store; /* opened at the first checkpoint */
 	uint8_t job_id[16];
 	struct module_cache *modules; /* what is known of mapped files (module.h) */
+	struct dirty_list dirty;      /* the processes whose pages are watched */
 	struct buf sleeps; /* struct sleep_record: threads found asleep (syscall/restart.h) */
 
 	/* The last complete checkpoint; all zero when there was none yet. */

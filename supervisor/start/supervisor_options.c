@@ -29,6 +29,19 @@ int opt_compress(void *field, const char *value, struct err *e)
 	return pack_choice_parse(field, value, e);
 }
 
+static int opt_dirty(void *field, const char *value, struct err *e)
+{
+	enum dirty_mode *mode = field;
+
+	if (!strcmp(value, "hash"))
+		*mode = DIRTY_HASH;
+	else if (!strcmp(value, "uffd"))
+		*mode = DIRTY_UFFD;
+	else
+		return err_set(e, 0, "is neither hash nor uffd");
+	return 0;
+}
+
 #define DEFAULT_SIZE (256ull << 20)
 
 static int opt_size(void *field, const char *value, struct err *e)
@@ -60,6 +73,11 @@ const struct opt supervisor_option_rows[] = {
 		FIELD(keep)},
 	{0, "incremental", NULL, "write only what has changed since the last one", opt_flag,
 		FIELD(incremental)},
+	{0, "dirty", "HOW",
+		"with --incremental: see what has changed by\n"
+		"comparing all (hash, default), or as the kernel\n"
+		"tells (uffd)",
+		opt_dirty, FIELD(dirty)},
 	{0, "full-every", "N",
 		"with --incremental: make every Nth a full one\n"
 		"(default 10, 0: never)",

@@ -13,6 +13,7 @@
 #include "ckpt/image_write.h"
 #include "lib/procfs.h"
 #include "lib/util.h"
+#include "supervisor/target/dirty.h"
 #include "supervisor/target/process.h"
 #include "supervisor/target/remote.h"
 
@@ -37,7 +38,15 @@ struct dump {
 	bool has_capabilities;
 	int64_t securebits; /* of its first thread, where it has capabilities */
 
+	/* Pages that nothing has been written to since the parent checkpoint need not be looked
+	 * at: NULL if all are to be. */
+	struct dirty_list *dirty;
+	bool alone;               /* no other process shares its memory */
+	const uint8_t *parent_id; /* NULL: there is none */
+	bool knows_clean;         /* since the parent checkpoint its pages have been watched */
+
 	struct vma_list vmas;
+	struct buf watched;      /* struct vma: to be protected by dump_protect() */
 	struct buf modules_used; /* struct image_module, in the note's order */
 	struct buf runs;         /* struct block_run: private memory, for blocks_write() */
 	struct buf *shared_runs; /* the same for shared objects, of all processes, to go to the
@@ -99,6 +108,9 @@ int dump_memory(struct dump *d, struct err *e);
 
 /* Reads what a run of d->runs is of the process's own memory: block_run.read of such runs. */
 int dump_read_memory(void *context, uint64_t address, void *data, size_t size, struct err *e);
+
+/* When all has been saved: protect the pages against being written to unseen from now on. */
+void dump_protect(struct dump *d);
 
 /* What its lower half is made of, if it has one; behind dump_memory(). */
 int dump_lower(struct dump *d, struct err *e);

@@ -40,6 +40,7 @@ void dump_free(struct dump *d)
 		free(*buf_at(&d->contexts, void *, i));
 	buf_free(&d->contexts);
 	buf_free(&d->device);
+	buf_free(&d->watched);
 }
 
 static const char *const namespaces[] = {"mnt", "pid", "user", "net", "ipc", "uts", "cgroup",

@@ -18,10 +18,15 @@ struct scan_arg {
 
 #define PAGEMAP_SCAN _IOWR('f', 16, struct scan_arg)
 
+#define PM_SCAN_WP_MATCHING   (1u << 0)
+#define PM_SCAN_CHECK_WPASYNC (1u << 1)
+
+#define PAGE_IS_WRITTEN (1u << 1)
 #define PAGE_IS_FILE    (1u << 2)
 #define PAGE_IS_PRESENT (1u << 3)
 #define PAGE_IS_SWAPPED (1u << 4)
 #define PAGE_IS_PFNZERO (1u << 5)
+#define PAGE_IS_HUGE    (1u << 6)
 #define PAGE_IS_GUARD   (1u << 8) /* kernel 6.16 */
 
 /* An entry of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst). */
@@ -53,16 +58,28 @@ static void add_run(struct buf *runs, uint64_t start, uint64_t end, enum page_ki
 		buf_push(runs, struct page_run, &run);
 }
 
-static void add_scanned(struct buf *runs, const struct scan_region *r)
+/* What is swapped out, or huge, has not been protected; in doubt a page has been written to. */
+static bool is_clean(uint64_t categories)
+{
+	const uint64_t asked = PAGE_IS_PRESENT | PAGE_IS_SWAPPED | PAGE_IS_WRITTEN |
+			       PAGE_IS_HUGE | PAGE_IS_FILE | PAGE_IS_PFNZERO;
+
+	return (categories & asked) == PAGE_IS_PRESENT;
+}
+
+static void add_scanned(struct buf *runs, const struct scan_region *r, bool watched)
 {
 	if (r->categories & PAGE_IS_GUARD)
 		add_run(runs, r->start, r->end, PAGES_GUARD);
+	else if (watched && is_clean(r->categories))
+		add_run(runs, r->start, r->end, PAGES_CLEAN);
 	else if (!(r->categories & (PAGE_IS_FILE | PAGE_IS_PFNZERO)))
 		add_run(runs, r->start, r->end, PAGES_OWN);
 }
 
 /* 1: the kernel does not know PAGEMAP_SCAN. */
-static int scan(int fd, uint64_t start, uint64_t end, struct buf *runs, struct err *e)
+static int scan(
+	int fd, uint64_t start, uint64_t end, bool watched, struct buf *runs, struct err *e)
 {
 	static uint64_t guard = PAGE_IS_GUARD; /* 0 once the kernel was found not to know it */
 	struct scan_region regions[SCAN_REGIONS];
@@ -79,7 +96,8 @@ static int scan(int fd, uint64_t start, uint64_t end, struct buf *runs, struct e
 		int n;
 
 		arg.return_mask = PAGE_IS_FILE | PAGE_IS_PRESENT | PAGE_IS_SWAPPED |
-				  PAGE_IS_PFNZERO | guard;
+				  PAGE_IS_PFNZERO | guard |
+				  (watched ? PAGE_IS_WRITTEN | PAGE_IS_HUGE : 0);
 		n = ioctl(fd, PAGEMAP_SCAN, &arg);
 		if (n < 0 && errno == EINVAL && guard) {
 			guard = 0;
@@ -90,7 +108,7 @@ static int scan(int fd, uint64_t start, uint64_t end, struct buf *runs, struct e
 		if (n < 0)
 			return err_set(e, errno, "cannot scan the page table");
 		for (int i = 0; i < n; i++)
-			add_scanned(runs, &regions[i]);
+			add_scanned(runs, &regions[i], watched);
 		arg.start = arg.walk_end;
 	}
 	return 0;
@@ -117,9 +135,34 @@ static int read_table(int fd, uint64_t start, uint64_t end, struct buf *runs, st
 	return 0;
 }
 
-int pagemap_scan(int fd, uint64_t start, uint64_t end, struct buf *runs, struct err *e)
+int pagemap_scan(
+	int fd, uint64_t start, uint64_t end, bool watched, struct buf *runs, struct err *e)
 {
-	int r = scan(fd, start, end, runs, e);
+	int r = scan(fd, start, end, watched, runs, e);
 
 	return r > 0 ? read_table(fd, start, end, runs, e) : r;
+}
+
+/* The list of what has been protected is of no interest; without one the kernel would protect
+ * whatever there is, pages that are not there included (pagemap_scan_pmd_entry()). */
+int pagemap_protect(int fd, uint64_t start, uint64_t end)
+{
+	struct scan_region regions[SCAN_REGIONS];
+	struct scan_arg arg = {
+		.size = sizeof(arg),
+		.flags = PM_SCAN_WP_MATCHING | PM_SCAN_CHECK_WPASYNC,
+		.start = start,
+		.end = end,
+		.vec = (uintptr_t)regions,
+		.vec_len = SCAN_REGIONS,
+		.category_mask = PAGE_IS_PRESENT | PAGE_IS_WRITTEN | PAGE_IS_HUGE |
+				 PAGE_IS_FILE | PAGE_IS_PFNZERO,
+		.category_inverted = PAGE_IS_HUGE | PAGE_IS_FILE | PAGE_IS_PFNZERO,
+		.return_mask = PAGE_IS_PRESENT,
+	};
+
+	for (; arg.start < end; arg.start = arg.walk_end)
+		if (ioctl(fd, PAGEMAP_SCAN, &arg) < 0)
+			return -1;
+	return 0;
 }

@@ -14,6 +14,7 @@
 enum page_kind {
 	PAGES_OWN = 1, /* anonymous memory: present or swapped out, not the zero page */
 	PAGES_GUARD,   /* made inaccessible by MADV_GUARD_INSTALL */
+	PAGES_CLEAN,   /* as OWN, and protected: not written to since (target/dirty.h) */
 };
 
 struct page_run {
@@ -27,7 +28,13 @@ int pagemap_open(pid_t pid, struct err *e);
 /* Append to @runs (struct page_run) the runs of [start, end) by address: of a private mapping
  * of a file those that differ from the file, of anonymous memory those that are not zero.
  * Uses PAGEMAP_SCAN (kernel 6.7), which skips what was never touched, or else reads the
- * table. */
-int pagemap_scan(int fd, uint64_t start, uint64_t end, struct buf *runs, struct err *e);
+ * table. With @watched, which says that userfaultfd protects pages there, some are CLEAN. */
+int pagemap_scan(
+	int fd, uint64_t start, uint64_t end, bool watched, struct buf *runs, struct err *e);
+
+/* Protect the pages of [start, end), which userfaultfd watches, against being written to
+ * unseen: those that are in memory, and no huge pages, which would be split. 0 or -1, with
+ * errno. */
+int pagemap_protect(int fd, uint64_t start, uint64_t end);
 
 #endif

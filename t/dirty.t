@@ -1,0 +1,90 @@
+#!/bin/bash
+# --dirty=uffd: a page that the kernel says has not been written to is as the checkpoint before has it.
+. "$(dirname "$0")/lib.sh"
+
+# Pages that are taken for unchanged are looked at all the same, and a checkpoint fails if one is not.
+export TRECR_TEST_CHECK_CLEAN=1
+
+# uffds PID: descriptors that PID has
+uffds() {
+	find "/proc/$1/fd" -lname 'anon_inode:\[userfaultfd\]' | wc -l
+}
+watched() {
+	grep -c '^VmFlags:.* uw' "/proc/$(program_of "$sup")/smaps"
+}
+
+# ---- whatever is done to memory ----
+arena all
+RUN_FLAGS="--incremental --dirty=uffd"
+launch "$victim/dirtying" $RANDOM || explain
+before=$(watched)
+is "$before" 0 "before the first checkpoint nothing is watched"
+checkpoint || explain
+if [ "$(watched)" = 0 ]; then
+	skip "unchanged pages" "this kernel does not tell of them"
+else
+	isnt "$(uffds "$sup")" 0 "behind it memory is watched by the supervisor"
+	is "$(uffds "$(program_of "$sup")")" 0 "and the program has no descriptor of that"
+	wrong=
+	for ((i = 0; i < ${DIRTY_CHECKPOINTS:-15}; i++)); do
+		checkpoint || wrong+=" $i"
+	done
+	is "$wrong" "" "no page is taken for unchanged that has changed" || explain
+	ok "the last is right" quiet trecr-inspect --verify ck
+fi
+freeze_away || explain
+restart_here --incremental --dirty=uffd || explain
+ok "after a restart" checkpoint
+ok "and once more" checkpoint
+finish
+is "$status" 0 "the program is whole" || explain
+
+# ---- what is not read is in the image ----
+arena unread
+unset TRECR_TEST_CHECK_CLEAN
+launch "$victim/idle" touch 64 50
+for i in 1 2 3; do
+	checkpoint --compress=lz4 || explain
+	kill -USR2 "$sup"
+	await -t 20 -p "$sup" out "^touched $i\$" >/dev/null
+done
+ok "an incremental checkpoint is small" [ "$(du -sk "$path" | cut -f1)" -lt 8000 ]
+ok "and right" quiet trecr-inspect --verify ck
+freeze_away || explain
+restart_here && finish
+is "$status" 0 "and whole, without having been read" || explain
+export TRECR_TEST_CHECK_CLEAN=1
+
+# ---- a checkpoint that has failed is nothing to compare with ----
+arena failed
+faults fault
+trecr-run() {
+	exec env LD_PRELOAD="$build/t/fault.so" TRECR_FAULT="$PWD/fault" "$build/trecr-run" "$@"
+}
+launch "$victim/idle" touch 16 500
+unset -f trecr-run
+checkpoint || explain
+for i in 1 2 3; do
+	kill -USR2 "$sup"
+	await -t 20 -p "$sup" out "^touched $i\$" >/dev/null
+	faults fault sync $i commit # when the pages have been protected again
+	not_ok "checkpoint $i fails" checkpoint
+	faults fault off
+	ok "the next one is right" checkpoint || explain
+done
+freeze_away || explain
+restart_here && finish
+is "$status" 0 "and whole" || explain
+
+# ---- what is left to hashes ----
+RESTART_FLAGS=$RUN_FLAGS
+for v in aio tree_shared tree_family shared_anon; do
+	scenario "$v: restarted twice in a row" twice "$victim/$v"
+done
+RESTART_FLAGS=
+
+arena wrong
+trecr-run --dirty=soft true 2>err
+is $? 125 "an unknown way is refused"
+like "$(cat err)" "neither hash nor uffd" "with those that there are"
+done_testing
