@@ -37,7 +37,7 @@ static void *edged, *edges_of[3];
 
 void victim_hurt(void)
 {
-	OK(cuMemsetD32_v2(buffers[0], 1, 10));
+	OK(cuGraphDestroyNode(move));
 }
 
 /* ---- what is expected ---- */
