@@ -17,7 +17,7 @@ static bool is_checkpoint(int fd)
 }
 
 /* The checkpoint's absolute path: @path or what `latest` in it names. */
-static char *find(const char *path, struct err *e)
+static char *find_checkpoint(const char *path, struct err *e)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup_free char *latest = NULL;
@@ -115,7 +115,7 @@ struct checkpoint *checkpoint_open(const char *path, struct err *e)
 	struct checkpoint *c = xcalloc(1, sizeof(*c));
 
 	c->dirfd = c->parentfd = -1;
-	c->path = find(path, e);
+	c->path = find_checkpoint(path, e);
 	if (!c->path || open_dirs(c, e) < 0 || open_job(c, e) < 0 || open_processes(c, e) < 0) {
 		checkpoint_close(c);
 		return NULL;

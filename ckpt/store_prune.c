@@ -244,7 +244,7 @@ out:
 }
 
 /* A supervisor at work here may be about to refer to any of the checkpoints. */
-static int hold(int fd, const char *dir, struct store_lock *lock, struct err *e)
+static int lock_store(int fd, const char *dir, struct store_lock *lock, struct err *e)
 {
 	static const uint8_t no_job[16];
 	int unfinished;
@@ -278,7 +278,7 @@ int store_remove(const char *path, struct err *e)
 	fd = open(*full ? full : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, errno, "cannot open %s", full);
-	r = hold(fd, full, &lock, e);
+	r = lock_store(fd, full, &lock, e);
 	if (!r)
 		r = remove_one(fd, full, slash + 1, e);
 	util_close(&lock.fd);

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int check(int fd, const char *path, bool sticky_is_enough, struct err *e)
+static int check_trust(int fd, const char *path, bool sticky_is_enough, struct err *e)
 {
 	struct stat st;
 
@@ -23,10 +23,10 @@ static int check(int fd, const char *path, bool sticky_is_enough, struct err *e)
 
 int trust_check(int fd, const char *path, struct err *e)
 {
-	return check(fd, path, false, e);
+	return check_trust(fd, path, false, e);
 }
 
 int trust_check_parent(int fd, const char *path, struct err *e)
 {
-	return check(fd, path, true, e);
+	return check_trust(fd, path, true, e);
 }

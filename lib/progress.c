@@ -31,7 +31,7 @@ static void show(unsigned seconds)
 	(void)!write(2, line, n < (int)sizeof(line) ? n : (int)sizeof(line) - 1);
 }
 
-static void *tell(void *arg)
+static void *progress_thread(void *arg)
 {
 	struct timespec next;
 	unsigned seconds = 0;
@@ -69,7 +69,7 @@ void progress_begin(const char *tool, const char *what)
 	/* Signals are for the thread that works. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	progress.running = !thread_start(&progress.thread, tell, NULL);
+	progress.running = !thread_start(&progress.thread, progress_thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 

@@ -14,7 +14,7 @@
 
 __thread int is_agent;
 
-static int fail(int why, const char *format, va_list ap)
+static int order_failed(int why, const char *format, va_list ap)
 {
 	vsnprintf(table->order.failure, sizeof(table->order.failure), format, ap);
 	table->order.result = why;
@@ -26,7 +26,7 @@ int agent_fail(const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	fail(LOWER_FAILED, format, ap);
+	order_failed(LOWER_FAILED, format, ap);
 	va_end(ap);
 	return -1;
 }
@@ -36,7 +36,7 @@ int agent_fail_for(int why, const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	fail(why, format, ap);
+	order_failed(why, format, ap);
 	va_end(ap);
 	return -1;
 }

@@ -12,7 +12,7 @@ static int is_for_ldso(const char *variable)
 	return !strncmp(variable, "LD_", 3) || !strncmp(variable, "GLIBC_TUNABLES=", 15);
 }
 
-static size_t add(char **to, size_t count, char *const *from, int for_ldso)
+static size_t add_variables(char **to, size_t count, char *const *from, int for_ldso)
 {
 	for (; *from; from++)
 		if (is_for_ldso(*from) == for_ldso)
@@ -36,7 +36,7 @@ int environment_take(void)
 
 	if (!list)
 		return -ENOMEM;
-	add(list, add(list, 0, environ, 1), theirs, 0);
+	add_variables(list, add_variables(list, 0, environ, 1), theirs, 0);
 	environ = list; /* somebody may be looking at the other still */
 	return 0;
 }

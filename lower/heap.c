@@ -148,7 +148,7 @@ static int commit(struct class *c, char *region, size_t size)
 /* Under the class's lock: its first use. Places of different classes begin at different lines
  * of a page, as all that a call of the driver's touches may be the first of its size: in the
  * same line of their pages, they would drive each other out of the processor's cache. */
-static int begin(struct class *c, unsigned class)
+static int begin_region(struct class *c, unsigned class)
 {
 	size_t size = size_of(class), first = map_size(size) + class * COLOUR % PAGE;
 
@@ -163,13 +163,13 @@ static int begin(struct class *c, unsigned class)
 }
 
 /* Under the class's lock. */
-static void *take(struct class *c, unsigned class)
+static void *take_block(struct class *c, unsigned class)
 {
 	uint64_t *map = (uint64_t *)region_of(class);
 	size_t words, place;
 	char *block;
 
-	if (!c->size && begin(c, class) < 0)
+	if (!c->size && begin_region(c, class) < 0)
 		return NULL;
 	words = (c->count + 63) / 64;
 	while (c->lowest < words && map[c->lowest] == ~0ul)
@@ -198,7 +198,7 @@ void *malloc(size_t size)
 	if (size > LARGE || heap_aside || !reserve())
 		return __libc_malloc(size);
 	raw_lock(&c->lock);
-	block = take(c, class);
+	block = take_block(c, class);
 	raw_unlock(&c->lock);
 	return block ? block : __libc_malloc(size);
 }

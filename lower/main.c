@@ -16,9 +16,10 @@
 
 __thread struct crossing_head *upper_thread;
 
-static void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+static void lower_failed(const char *format, ...)
+	__attribute__((format(printf, 1, 2), noreturn));
 
-static void fail(const char *format, ...)
+static void lower_failed(const char *format, ...)
 {
 	va_list ap;
 
@@ -36,11 +37,11 @@ static void check_memory(void)
 	void *large = malloc(1 << 20), *small = malloc(100);
 
 	if (!large || !in_lower_window((uintptr_t)large) || !in_lower_window((uintptr_t)small))
-		fail("memory of the lower half comes to lie outside its window");
+		lower_failed("memory of the lower half comes to lie outside its window");
 	free(large);
 	free(small);
 	if (sbrk(4096) != (void *)-1)
-		fail("the lower half moves the program break");
+		lower_failed("the lower half moves the program break");
 }
 
 static void check_descriptors(void)
@@ -49,10 +50,10 @@ static void check_descriptors(void)
 
 	made[1] = dup(made[0]);
 	if (pipe(made + 2))
-		fail("making a pipe: %s", strerror(errno));
+		lower_failed("making a pipe: %s", strerror(errno));
 	for (int i = 0; i < 4; i++) {
 		if (made[i] < table->fd_base)
-			fail("descriptor %d of the lower half is below %d", made[i],
+			lower_failed("descriptor %d of the lower half is below %d", made[i],
 				table->fd_base);
 		close(made[i]);
 	}
@@ -68,12 +69,12 @@ static void check_signals(void)
 	sigaction(SIGURG, &ours, NULL);
 	raw(SYS_rt_sigaction, SIGURG, 0, &after, 8);
 	if (memcmp(&before, &after, 8))
-		fail("the lower half changes the program's signal handlers");
+		lower_failed("the lower half changes the program's signal handlers");
 	sigemptyset(&mask);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
 	if (!sigismember(&mask, SIGTERM))
-		fail("threads of the lower half take signals");
+		lower_failed("threads of the lower half take signals");
 }
 
 /* The lower half's own threads write directly: they cannot enter the program's libc. */
@@ -96,7 +97,7 @@ static void print_above(void)
 	FILE *above = fopencookie(NULL, "w", (cookie_io_functions_t){.write = print});
 
 	if (!above)
-		fail("no memory for standard output");
+		lower_failed("no memory for standard output");
 	setvbuf(above, NULL, _IONBF, 0);
 	stdout = above;
 }
@@ -129,7 +130,7 @@ static void serve(void)
 int main(void)
 {
 	if (table->size != sizeof(*table))
-		fail("trecr-lower is of another build");
+		lower_failed("trecr-lower is of another build");
 	check_memory();
 	check_descriptors();
 	check_signals();
@@ -138,7 +139,7 @@ int main(void)
 	table->upper_slot_offset = (char *)&upper_thread - (char *)raw_read_fs();
 	table->call_upper = callback_post;
 	if (agent_start() < 0)
-		fail("no thread for orders");
+		lower_failed("no thread for orders");
 	raw_set_and_wake(&table->state, 1);
 
 	for (;;) {

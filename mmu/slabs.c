@@ -63,7 +63,7 @@ static uint32_t words(const struct mmu_slab *s)
 	return (s->count + 63) / 64;
 }
 
-static struct mmu_slab *make(const struct mmu_driver *driver, uint32_t class)
+static struct mmu_slab *make_slab(const struct mmu_driver *driver, uint32_t class)
 {
 	uint32_t size = slabs_object_size(class), count = MMU_GRANULE / size;
 	struct mmu_slab *s = driver->memory(sizeof(*s) + (count + 63) / 64 * 8 + count * 8ul);
@@ -86,7 +86,7 @@ int slabs_add(struct mmu *m, const struct mmu_driver *driver, struct mmu_device 
 	if (s)
 		m->spare_slabs[class] = s->next;
 	else
-		s = make(driver, class);
+		s = make_slab(driver, class);
 	if (!s)
 		return MMU_NO_MEMORY;
 	s->address = mmu_address(d, granule);

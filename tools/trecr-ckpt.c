@@ -73,7 +73,7 @@ static const struct opt rows[] = {
 	{0},
 };
 
-static int fail(const struct err *e)
+static int ckpt_failed(const struct err *e)
 {
 	fprintf(stderr, TOOL ": cannot %s: %s\n",
 		settings.status ? "get the status" : "checkpoint", e->msg);
@@ -240,7 +240,7 @@ static int print_checkpoint(char *text)
 	}
 	if (strncmp(line, "ok ", 3)) {
 		err_set(&e, 0, "the supervisor's answer was not understood");
-		return fail(&e);
+		return ckpt_failed(&e);
 	}
 	if (settings.verbose)
 		fprintf(stderr, TOOL ": done after %.3f s\n",
@@ -257,7 +257,7 @@ static const char *try_text(void)
 	return settings.verify ? " try=2" : "";
 }
 
-static int ask(pid_t pid)
+static int ask_supervisor(pid_t pid)
 {
 	cleanup_buf struct buf answer = {0};
 	struct err e = ERR_INIT;
@@ -268,7 +268,7 @@ static int ask(pid_t pid)
 	int r;
 
 	if (fd < 0)
-		return fail(&e);
+		return ckpt_failed(&e);
 	if (settings.verbose)
 		fprintf(stderr, TOOL ": asking supervisor %d\n", supervisor);
 	asked_ns = clock_ns(CLOCK_MONOTONIC);
@@ -287,7 +287,7 @@ static int ask(pid_t pid)
 	r = control_ask(fd, supervisor, request, deadline_ns, &answer, &e);
 	progress_end();
 	if (r < 0)
-		return fail(&e);
+		return ckpt_failed(&e);
 	return settings.status ? print_status(answer.data) : print_checkpoint(answer.data);
 }
 
@@ -321,5 +321,5 @@ int main(int argc, char *argv[])
 		return opts_misused(&opts, "there must be one PID");
 	if (opt_positive(&pid, operands.v[0], NULL) < 0)
 		return opts_misused(&opts, "'%s' is no process id", operands.v[0]);
-	return ask(pid);
+	return ask_supervisor(pid);
 }

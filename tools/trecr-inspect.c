@@ -98,7 +98,7 @@ static int fail_to(const char *what, const char *image, struct err *e)
 	return 1;
 }
 
-static int fail(const char *image, struct err *e)
+static int fail_to_read(const char *image, struct err *e)
 {
 	return fail_to("read", image, e);
 }
@@ -179,7 +179,7 @@ static int show_all(char **images, int count)
 		struct checkpoint *c = checkpoint_open(images[i], &e);
 
 		if (!c) {
-			status = fail(images[i], &e);
+			status = fail_to_read(images[i], &e);
 			continue;
 		}
 		say("reading", c->path);
@@ -205,13 +205,13 @@ static int verify(const char *image, struct buf *out)
 	int r;
 
 	if (!c)
-		return fail(image, &e);
+		return fail_to_read(image, &e);
 	say("checking", c->path);
 	r = checkpoint_verify(c, &e);
 	if (r == 0)
 		text_line(out, "%s: good", c->path);
 	checkpoint_close(c);
-	return r < 0 ? fail(image, &e) : 0;
+	return r < 0 ? fail_to_read(image, &e) : 0;
 }
 
 static int verify_all(char **images, int count)
@@ -231,13 +231,13 @@ static int diff(const char *from, const char *to)
 	struct checkpoint *a = checkpoint_open(from, &e), *b;
 
 	if (!a)
-		return fail(from, &e);
+		return fail_to_read(from, &e);
 	b = checkpoint_open(to, &e);
 	if (b)
 		diff_text(a, b, &out);
 	checkpoint_close(a);
 	checkpoint_close(b);
-	return b ? print(&out) : fail(to, &e);
+	return b ? print(&out) : fail_to_read(to, &e);
 }
 
 static int write_core(const struct checkpoint *c, size_t process, struct err *e)
@@ -261,11 +261,11 @@ static int write_cores(const char *image)
 	int r = 0;
 
 	if (!c)
-		return fail(image, &e);
+		return fail_to_read(image, &e);
 	for (size_t i = 0; i < c->process_count && r == 0; i++)
 		r = write_core(c, i, &e);
 	checkpoint_close(c);
-	return r < 0 ? fail(image, &e) : 0;
+	return r < 0 ? fail_to_read(image, &e) : 0;
 }
 
 /* One that only others of the list need can go when those are gone: so go round as long as

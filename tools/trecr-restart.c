@@ -72,7 +72,7 @@ static const struct opt rows[] = {
 	{0},
 };
 
-static int fail(const struct err *e)
+static int restart_failed(const struct err *e)
 {
 	progress_end();
 	fprintf(stderr, TOOL ": %s\n", e->msg);
@@ -178,7 +178,7 @@ static int supervise(struct supervisor *s, const char *image, void (*ready)(void
 		checkpoint_close(c);
 		remove_pidfile(&pidfile, pidfile.beside);
 		err_prefix(&e, "cannot restart %s", image);
-		return fail(&e);
+		return restart_failed(&e);
 	}
 	if (s->options.verbose)
 		fprintf(stderr, TOOL ": process %d runs, checkpoints go to %s\n", s->root,
@@ -235,7 +235,7 @@ static int detach(struct supervisor *s, const char *image)
 
 	if (pipe2(ends, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
 		limit_err(&e, errno, SYS_fork, "cannot make a background process");
-		return fail(&e);
+		return restart_failed(&e);
 	}
 	if (pid) {
 		close(ends[1]);
@@ -244,7 +244,7 @@ static int detach(struct supervisor *s, const char *image)
 	close(ends[0]);
 	if (setsid() < 0) {
 		err_set(&e, errno, "cannot make a session for the background process");
-		return fail(&e);
+		return restart_failed(&e);
 	}
 	return supervise(s, image, tell_foreground, &ends[1]);
 }

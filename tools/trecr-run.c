@@ -39,7 +39,7 @@ static const struct opt program_rows[] = {
 	{0},
 };
 
-static int fail(const struct supervisor *s, int status, const struct err *e)
+static int run_failed(const struct supervisor *s, int status, const struct err *e)
 {
 	fprintf(stderr, "%s: %s\n", s->tool, e->msg);
 	return status;
@@ -90,7 +90,7 @@ static int look_ahead(const struct supervisor *s, const char *dir, bool chosen, 
 	return 0;
 }
 
-static int run(struct supervisor *s, char *const argv[])
+static int run_program(struct supervisor *s, char *const argv[])
 {
 	cleanup_free char *dir = NULL;
 	struct err e = ERR_INIT;
@@ -99,18 +99,18 @@ static int run(struct supervisor *s, char *const argv[])
 
 	if (program_options.close_fds && close_range(3, ~0u, 0)) {
 		err_set(&e, errno, "cannot close the descriptors above 2");
-		return fail(s, status, &e);
+		return run_failed(s, status, &e);
 	}
 	if (getrandom(s->job_id, sizeof(s->job_id), 0) != sizeof(s->job_id)) {
 		err_set(&e, errno, "cannot get random numbers");
-		return fail(s, status, &e);
+		return run_failed(s, status, &e);
 	}
 	dir = choose_dir(s->options.dir, argv[0], &add_pid, &e);
 	if (!dir || look_ahead(s, dir, !add_pid, &e) < 0 ||
 		gpu_prepare(program_options.gpu, program_options.coverage, &e) < 0 ||
 		loop_prepare(s, &e) < 0 || spawn_program(s, argv, &status, &e) < 0) {
 		loop_end(s);
-		return fail(s, status, &e);
+		return run_failed(s, status, &e);
 	}
 	s->started_realtime_ns = clock_ns(CLOCK_REALTIME);
 	s->options.dir = add_pid ? xasprintf("%s-%d", dir, s->root) : xstrdup(dir);
@@ -150,5 +150,5 @@ int main(int argc, char *argv[])
 	if (!command.count)
 		return opts_misused(&opts, "there is no COMMAND to run");
 	s.command = join(command.v);
-	return run(&s, command.v);
+	return run_program(&s, command.v);
 }

@@ -124,7 +124,7 @@ static int load(uint64_t size, int managed, void **module)
 	return r;
 }
 
-static int take(enum filler_heap heap, uint64_t size, struct filler *f)
+static int take_range(enum filler_heap heap, uint64_t size, struct filler *f)
 {
 	size_t got;
 	int r;
@@ -148,7 +148,7 @@ int filler_take(enum filler_heap heap, uint64_t size, void *context, struct fill
 
 	*f = (struct filler){.context = context};
 	heap_aside++;
-	r = take(heap, size, f);
+	r = take_range(heap, size, f);
 	heap_aside--;
 	return r;
 }

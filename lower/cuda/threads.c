@@ -45,7 +45,7 @@ static int look_at_mode(const struct stack_functions *f, struct cuda_thread *t)
 }
 
 /* There is no asking for more than the current context but to take it off. */
-static int look(const struct stack_functions *f, struct cuda_thread *t)
+static int look_at_stack(const struct stack_functions *f, struct cuda_thread *t)
 {
 	void *popped[CUDA_STACK];
 	unsigned depth = 0;
@@ -64,7 +64,7 @@ static int look(const struct stack_functions *f, struct cuda_thread *t)
 	return r ? r : pushed;
 }
 
-static int put(const struct stack_functions *f, struct cuda_thread *t)
+static int put_stack(const struct stack_functions *f, struct cuda_thread *t)
 {
 	int mode = t->capture_mode, r = push_all(f, t);
 
@@ -99,7 +99,7 @@ int cuda_save_threads(struct cuda_state *s)
 			return agent_fail("no memory for what threads have of CUDA");
 		t = &s->threads[s->thread_count++];
 		t->thread = *p->upper_slot;
-		r = on_storage(p, &f, look, t);
+		r = on_storage(p, &f, look_at_stack, t);
 		if (t->depth == CUDA_STACK)
 			return agent_fail("a thread has more than %d contexts on its stack",
 				CUDA_STACK - 1);
@@ -107,7 +107,7 @@ int cuda_save_threads(struct cuda_state *s)
 	return r ? cuda_failed("looking at a thread's contexts", r) : 0;
 }
 
-static struct cuda_thread *find(struct cuda_state *s, const void *thread)
+static struct cuda_thread *find_thread(struct cuda_state *s, const void *thread)
 {
 	for (uint64_t i = 0; i < s->thread_count; i++)
 		if (s->threads[i].thread == thread)
@@ -120,8 +120,8 @@ int cuda_replay_threads(struct cuda_state *s)
 	struct stack_functions f = find_functions();
 
 	for (struct lower_parked *p = parked_first(); p; p = p->next) {
-		struct cuda_thread *t = *p->upper_slot ? find(s, *p->upper_slot) : NULL;
-		int r = t ? on_storage(p, &f, put, t) : 0;
+		struct cuda_thread *t = *p->upper_slot ? find_thread(s, *p->upper_slot) : NULL;
+		int r = t ? on_storage(p, &f, put_stack, t) : 0;
 
 		if (r)
 			return cuda_failed("giving a thread its contexts", r);

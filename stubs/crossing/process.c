@@ -249,7 +249,7 @@ static int start_failed(void)
 	return -1;
 }
 
-static int start(struct process *p)
+static int start_lower_half(struct process *p)
 {
 	const char *step = NULL;
 	int r;
@@ -294,7 +294,7 @@ static int bring_up(struct process *p)
 	if (has_been_up)
 		forget_parents();
 	thread_make_key();
-	if (start(p) < 0) {
+	if (start_lower_half(p) < 0) {
 		failed = 1;
 		return -1;
 	}

@@ -9,7 +9,7 @@
 #include "shared/records.h"
 #include "stubs/crossing/internal.h"
 
-static int fail(const char *what, const char *detail)
+static int restart_failed(const char *what, const char *detail)
 {
 	char *to = RECORDS->failure, *end = to + sizeof(RECORDS->failure) - 1;
 
@@ -26,9 +26,9 @@ static int open_again(struct crossing_library *l, struct lower_table *table)
 	uintptr_t start = l->lower.start;
 
 	if (process_request(table, LOWER_LIBRARY, &l->lower, NULL) < 0)
-		return fail("cannot load the library: ", table->failure);
+		return restart_failed("cannot load the library: ", table->failure);
 	if (l->fixed && l->lower.start != start)
-		return fail("does not come to lie where it was: ", l->lower.soname);
+		return restart_failed("does not come to lie where it was: ", l->lower.soname);
 	return 0;
 }
 
@@ -46,7 +46,7 @@ static int attach_threads(struct process *p)
 {
 	for (struct crossing_thread *t = p->threads; t; t = t->next)
 		if (thread_attach(t, p->table) < 0)
-			return fail("no thread of the lower half is to be had", "");
+			return restart_failed("no thread of the lower half is to be had", "");
 	return 0;
 }
 
@@ -57,7 +57,7 @@ static int restart(void)
 
 	raw_zero(RECORDS_KEPT->fds, sizeof(RECORDS_KEPT->fds));
 	if (process_start_lower(p, RECORDS_KEPT->fd_base, &step) < 0)
-		return fail("cannot bring the lower half up: ", step);
+		return restart_failed("cannot bring the lower half up: ", step);
 	if (open_libraries(process_libraries(), p->table) < 0 || attach_threads(p) < 0)
 		return -1;
 	for (struct crossing_library *l = process_libraries(); l; l = l->next)

@@ -65,7 +65,7 @@ static const struct table {
 	{.id = {0xd4, 0x08, 0x20, 0x55}, .untouched = 1},
 };
 
-static const struct table *find(const unsigned char *id)
+static const struct table *find_table(const unsigned char *id)
 {
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (!memcmp(tables[i].id, id, sizeof(tables[i].id)))
@@ -247,7 +247,7 @@ int body_cuGetExportTable(const void **out, const unsigned char id[16])
 
 	if (r || !*out)
 		return r;
-	t = find(id);
+	t = find_table(id);
 	if (!t)
 		t = &unknown;
 	if (t->stand_in == storage_stand_in)

@@ -57,7 +57,7 @@ struct place {
 	int found;
 };
 
-static int look(struct dl_phdr_info *info, size_t size, void *argument)
+static int look_at_module(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct place *place = argument;
 
@@ -76,7 +76,7 @@ static int stays(const void *image, uint64_t size)
 {
 	struct place place = {(uintptr_t)image, (uintptr_t)image + size, 0};
 
-	return dl_iterate_phdr(look, &place);
+	return dl_iterate_phdr(look_at_module, &place);
 }
 
 static uint64_t aligned(uint64_t size)

@@ -99,7 +99,8 @@ int below_cuLaunchKernelEx_ptsz(
 
 typedef int occupancy(int *, void *, const struct launch_config *);
 
-static int ask(int *out, void *function, const struct launch_config *config, occupancy *real)
+static int ask_occupancy(
+	int *out, void *function, const struct launch_config *config, occupancy *real)
 {
 	struct lowered l;
 	int r;
@@ -116,11 +117,11 @@ static int ask(int *out, void *function, const struct launch_config *config, occ
 int body_cuOccupancyMaxPotentialClusterSize(
 	int *size, void *function, const struct launch_config *config)
 {
-	return ask(size, function, config, real_cuOccupancyMaxPotentialClusterSize);
+	return ask_occupancy(size, function, config, real_cuOccupancyMaxPotentialClusterSize);
 }
 
 int body_cuOccupancyMaxActiveClusters(
 	int *count, void *function, const struct launch_config *config)
 {
-	return ask(count, function, config, real_cuOccupancyMaxActiveClusters);
+	return ask_occupancy(count, function, config, real_cuOccupancyMaxActiveClusters);
 }

@@ -142,7 +142,7 @@ struct found {
 };
 
 /* Called by the driver, on the lower half's thread-local storage. */
-static void find(void *data, void *function)
+static void find_function(void *data, void *function)
 {
 	struct found *f = data;
 
@@ -171,13 +171,13 @@ STUB_HIDDEN int body_module_functions(
 
 	if (is_dead(real))
 		return 0;
-	real_module_functions(context, real, find, &f);
+	real_module_functions(context, real, find_function, &f);
 	f.room = f.count;
 	f.functions = block_new(f.room * sizeof(*f.functions) + 1);
 	if (!f.functions)
 		return 0;
 	f.count = 0;
-	count = real_module_functions(context, real, find, &f);
+	count = real_module_functions(context, real, find_function, &f);
 	for (unsigned i = 0; i < f.count && i < f.room; i++)
 		take(data, by_name(f.functions[i], module));
 	block_free(f.functions, f.room * sizeof(*f.functions) + 1);

@@ -44,7 +44,8 @@ static struct memory_order *make_order(
 	return o;
 }
 
-static void put(struct memory_state *s, struct memory_order *o, struct mmu_allocation *a)
+static void put_allocation(
+	struct memory_state *s, struct memory_order *o, struct mmu_allocation *a)
 {
 	struct mmu_allocation **list = a->granules ? &o->large : &o->small[a->class];
 
@@ -66,7 +67,7 @@ static struct mmu_allocation *take_from(
 }
 
 /* Something of @o that does for @size, not much larger. */
-static struct mmu_allocation *take(
+static struct mmu_allocation *take_allocation(
 	struct memory_state *s, struct memory_order *o, uint64_t size)
 {
 	uint32_t granules = mmu_granules(size);
@@ -290,12 +291,12 @@ static struct mmu_allocation *take_own(
 		if (!o->event || o->stream != thread || o->context != context ||
 			o->device != device)
 			continue;
-		a = take(s, o, size);
+		a = take_allocation(s, o, size);
 		if (!a)
 			continue;
 		if (!real_cuStreamWaitEvent(STREAM_PER_THREAD, o->event, 0))
 			return a;
-		put(s, o, a);
+		put_allocation(s, o, a);
 	}
 	return NULL;
 }
@@ -311,7 +312,7 @@ static struct mmu_allocation *take_freed(
 	if (stream == STREAM_PER_THREAD)
 		return take_own(s, context, device, size);
 	o = find_order(s, stream, context, device);
-	return o ? take(s, o, size) : NULL;
+	return o ? take_allocation(s, o, size) : NULL;
 }
 
 /* 0: allocated as ordinary memory; else an error. */
@@ -342,7 +343,7 @@ static int allocate(struct memory_state *s, struct memory_pool *pool, void *stre
 }
 
 /* Whether @stream is being captured, and what it says of the context. */
-static int ask(void *stream, int *capturing)
+static int ask_capturing(void *stream, int *capturing)
 {
 	int status = CAPTURE_NONE, r = real_cuStreamIsCapturing(stream, &status);
 
@@ -380,7 +381,7 @@ static int pool_alloc(uint64_t *address, size_t size, struct memory_pool *pool, 
 
 int body_cuMemAllocAsync(uint64_t *address, size_t size, void *stream)
 {
-	int capturing, r = ask(stream, &capturing);
+	int capturing, r = ask_capturing(stream, &capturing);
 
 	if (r)
 		return r;
@@ -390,7 +391,7 @@ int body_cuMemAllocAsync(uint64_t *address, size_t size, void *stream)
 
 int body_cuMemAllocFromPoolAsync(uint64_t *address, size_t size, void *pool, void *stream)
 {
-	int capturing, r = ask(stream, &capturing);
+	int capturing, r = ask_capturing(stream, &capturing);
 	struct memory_pool *p = pool_of(pool);
 
 	if (r)
@@ -414,7 +415,7 @@ static int put_marked(struct memory_state *s, struct mmu_allocation *a, void *co
 
 	if (!r) {
 		o->stream = (void *)raw_read_fs();
-		put(s, o, a);
+		put_allocation(s, o, a);
 	} else if (o) {
 		drop_order(s, &s->orders); /* just put in front */
 	}
@@ -433,7 +434,7 @@ static int put_pending(
 		o = make_order(s, stream, context, a->device);
 	if (!o)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	put(s, o, a);
+	put_allocation(s, o, a);
 	return 0;
 }
 
@@ -465,7 +466,7 @@ int body_cuMemFreeAsync(uint64_t address, void *stream)
 		return 0;
 	if (mmu_part(address) >= MMU_DEVICES)
 		return real_cuMemFreeAsync(address, stream);
-	r = ask(stream, &capturing);
+	r = ask_capturing(stream, &capturing);
 	if (!r)
 		r = real_cuCtxGetCurrent(&context);
 	if (r)

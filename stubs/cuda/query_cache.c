@@ -60,7 +60,7 @@ static struct question ask_with(struct query_cache *a)
 	return (struct question){a, a ? changes() + a->changes + 1 : 0};
 }
 
-static struct question ask(void)
+static struct question new_question(void)
 {
 	return ask_with(state_usable() ? (struct query_cache *)crossing_thread_words() : NULL);
 }
@@ -86,7 +86,7 @@ static void keep_device(struct question q, int device)
 
 int body_cuCtxGetDevice(int *device)
 {
-	struct question q = ask();
+	struct question q = new_question();
 	int r = real_cuCtxGetDevice(device);
 
 	if (!r && device)
@@ -96,7 +96,7 @@ int body_cuCtxGetDevice(int *device)
 
 int body_cuCtxGetDevice_v2(int *device, void *context)
 {
-	struct question q = ask();
+	struct question q = new_question();
 	int r = real_cuCtxGetDevice_v2(device, context);
 
 	if (!r && device && !context)
@@ -106,7 +106,7 @@ int body_cuCtxGetDevice_v2(int *device, void *context)
 
 int body_cuCtxGetCurrent(void **context)
 {
-	struct question q = ask();
+	struct question q = new_question();
 	int r = real_cuCtxGetCurrent(context);
 
 	if (!r && context && q.a)
@@ -124,7 +124,7 @@ static struct answer *place_for(struct query_cache *a, const void *key)
 
 int body_storage_get(void **value, void *context, void *key)
 {
-	struct question q = ask();
+	struct question q = new_question();
 	int r = real_storage_get(value, context, key);
 
 	if (!r && value && !context && q.a)

@@ -55,7 +55,8 @@ static void call_back(void *real, int status, void *data)
 
 typedef int add_callback(void *, void *, void *, unsigned);
 
-static int add(void *stream, void *function, void *data, unsigned flags, add_callback *real)
+static int add_callback_to(
+	void *stream, void *function, void *data, unsigned flags, add_callback *real)
 {
 	struct callback *c;
 	int r;
@@ -74,12 +75,12 @@ static int add(void *stream, void *function, void *data, unsigned flags, add_cal
 
 int body_cuStreamAddCallback(void *stream, void *function, void *data, unsigned flags)
 {
-	return add(stream, function, data, flags, real_cuStreamAddCallback);
+	return add_callback_to(stream, function, data, flags, real_cuStreamAddCallback);
 }
 
 int body_cuStreamAddCallback_ptsz(void *stream, void *function, void *data, unsigned flags)
 {
-	return add(stream, function, data, flags, real_cuStreamAddCallback_ptsz);
+	return add_callback_to(stream, function, data, flags, real_cuStreamAddCallback_ptsz);
 }
 
 /* ---- times between events ---- */

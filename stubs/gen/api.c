@@ -149,7 +149,7 @@ static int name_index(const char *const *names, size_t count, const char *name)
 	return -1;
 }
 
-static int fail(const struct parser *p, const char *what, const char *word)
+static int parse_failed(const struct parser *p, const char *what, const char *word)
 {
 	return err_set(p->e, 0, "%s:%u: %s \"%s\"", p->path, p->line, what, word);
 }
@@ -175,24 +175,25 @@ static int parse_type(struct parser *p, char *text)
 	int k;
 
 	if (!equals)
-		return fail(p, "no \"=\" in type", text);
+		return parse_failed(p, "no \"=\" in type", text);
 	*equals = 0;
 	if (sscanf(equals + 1, "%31s %u %63s %15s", kind, &t.size, handle, holding) < 2)
-		return fail(p, "no kind and size of type", text);
+		return parse_failed(p, "no kind and size of type", text);
 	k = name_index(kind_names, ARRAY_SIZE(kind_names), kind);
 	if (k < 0)
-		return fail(p, "unknown kind", kind);
+		return parse_failed(p, "unknown kind", kind);
 	t.kind = k;
 	t.name = xstrdup(trim(text));
 	t.handle = *handle ? xstrdup(handle) : NULL;
 	if (*holding) {
 		k = name_index(holding_names, ARRAY_SIZE(holding_names), holding);
 		if (k < 0)
-			return fail(p, "unknown word", holding);
+			return parse_failed(p, "unknown word", holding);
 		t.holding = k;
 	}
 	if ((t.kind == API_HANDLE) != !!t.handle)
-		return fail(p, "a handle, and nothing else, says what it stands for:", t.name);
+		return parse_failed(
+			p, "a handle, and nothing else, says what it stands for:", t.name);
 	buf_push(&p->types, struct api_type, &t);
 	return 0;
 }
@@ -230,7 +231,7 @@ static int parse_param(struct parser *p, char *text, char **length)
 	int direction;
 
 	if (call->param_count == API_MAX_PARAMS)
-		return fail(p, "too many parameters before", text);
+		return parse_failed(p, "too many parameters before", text);
 	param = &call->params[call->param_count++];
 	*length = cut_length(text);
 	text = trim(text);
@@ -255,9 +256,10 @@ static int parse_param(struct parser *p, char *text, char **length)
 		text += 6;
 	param->type = find_type(p, trim(text));
 	if (!param->type)
-		return fail(p, "unknown type", text);
+		return parse_failed(p, "unknown type", text);
 	if (!param->stars != (param->direction == API_VALUE))
-		return fail(p, "a pointer, and nothing else, has a direction:", param->name);
+		return parse_failed(
+			p, "a pointer, and nothing else, has a direction:", param->name);
 	return 0;
 }
 
@@ -291,9 +293,9 @@ static int resolve_length(struct parser *p, struct api_param *param, char *text)
 	param->length_kind = *text == '*' ? API_DEREFERENCED : API_PARAMETER;
 	index = find_param(p->call, text + (*text == '*'));
 	if (index < 0)
-		return fail(p, "no parameter is called", text);
+		return parse_failed(p, "no parameter is called", text);
 	if (p->call->params[index].stars != (*text == '*'))
-		return fail(p, "neither a value nor a pointer to one:", text);
+		return parse_failed(p, "neither a value nor a pointer to one:", text);
 	param->length = index;
 	return 0;
 }
@@ -315,7 +317,7 @@ static int parse_params(struct parser *p, char *text)
 	if (p->value) {
 		p->call->value = find_param(p->call, p->value);
 		if (p->call->value < 0)
-			return fail(p, "no parameter is called", p->value);
+			return parse_failed(p, "no parameter is called", p->value);
 	}
 	if (p->has_variant) {
 		p->call[1].value = p->call->value;
@@ -350,7 +352,7 @@ static int parse_attribute(
 	} else if (!strncmp(word, "value=", 6)) {
 		p->value = xstrdup(word + 6);
 	} else {
-		return fail(p, "unknown attribute", word);
+		return parse_failed(p, "unknown attribute", word);
 	}
 	return 0;
 }
@@ -378,7 +380,7 @@ static int parse_call(struct parser *p, char *text)
 	word = strsep(&rest, " ");
 	class = word ? name_index(class_names, ARRAY_SIZE(class_names), word) : -1;
 	if (class < 0)
-		return fail(p, "no known class follows", call.name);
+		return parse_failed(p, "no known class follows", call.name);
 	call.class = class;
 	p->value = NULL;
 	while ((word = strsep(&rest, " ")))

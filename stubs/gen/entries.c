@@ -169,7 +169,7 @@ static const char tail[] =
 	".section .note.GNU-stack,\"\",@progbits\n";
 
 /* What the general code for records cannot take. */
-static int check(const struct api_call *call, struct err *e)
+static int check_call(const struct api_call *call, struct err *e)
 {
 	if (api_callback(call) >= 6)
 		return err_set(e, 0, "%s: a callback must come in a register", call->name);
@@ -191,7 +191,7 @@ int gen_entries(const struct api *api, FILE *out, struct err *e)
 	fprintf(out, ".set COUNT, %zu\n", api->call_count);
 	print_for(api, head, out);
 	for (size_t i = 0; i < api->call_count; i++) {
-		if (check(&api->calls[i], e) < 0)
+		if (check_call(&api->calls[i], e) < 0)
 			return -1;
 		entry(api, &api->calls[i], i, out);
 	}

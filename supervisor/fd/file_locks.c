@@ -112,7 +112,7 @@ static struct flock range_of(const struct lock *l)
 	return range;
 }
 
-static int take(int fd, const struct lock *l)
+static int take_lock(int fd, const struct lock *l)
 {
 	struct flock range = range_of(l);
 
@@ -136,7 +136,7 @@ int fd_locks_restore(int fd, const char *text, const char *path, struct err *e)
 	int owner, more;
 
 	while ((more = next_lock(&text, path, &l, &owner, e)) > 0)
-		if (!owner && take(fd, &l))
+		if (!owner && take_lock(fd, &l))
 			return fd_lock_failed(errno, path, e);
 	return more;
 }

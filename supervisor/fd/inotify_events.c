@@ -75,7 +75,7 @@ static int filler_begin(struct filler *f, struct err *e)
 }
 
 /* Equal events in a row would be one. */
-static int fill(struct filler *f, uint64_t count, struct err *e)
+static int fill_queue(struct filler *f, uint64_t count, struct err *e)
 {
 	for (; count; count--, f->made++)
 		if (f->made % 2 ? fchmod(f->file, 0600) : ftruncate(f->file, f->made % 4))
@@ -83,7 +83,7 @@ static int fill(struct filler *f, uint64_t count, struct err *e)
 	return 0;
 }
 
-static int take(int fd, uint64_t count, struct err *e)
+static int take_events(int fd, uint64_t count, struct err *e)
 {
 	size_t room = count * EVENT_SIZE;
 	cleanup_free char *events = xmalloc(room + 1);
@@ -104,7 +104,7 @@ int inotify_overflow(int fd, struct err *e)
 
 	file = f.file;
 	/* There is no room for the event that removing the watch would make. */
-	if (failed || fill(&f, limit + 1, e) || inotify_rm_watch(fd, f.wd))
+	if (failed || fill_queue(&f, limit + 1, e) || inotify_rm_watch(fd, f.wd))
 		return failed ? -1 : err_set(e, errno, "cannot fill an inotify queue");
 	inotify_set_next(fd, f.wd);
 	while (!ioctl(fd, FIONREAD, &left) && left > (int)EVENT_SIZE && left <= (int)room)
@@ -162,7 +162,7 @@ static void remove_tree(const char *path)
 	(void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static int make(const char *path, bool directory)
+static int make_path(const char *path, bool directory)
 {
 	cleanup_fd int fd = -1;
 
@@ -181,7 +181,7 @@ static int ensure(const char *path, bool directory)
 			return 0;
 		remove_tree(path);
 	}
-	return make(path, directory);
+	return make_path(path, directory);
 }
 
 static bool is_directory(const struct replay *p, int wd)
@@ -201,7 +201,7 @@ static struct place *place_of(struct replay *p, int wd)
 		if (buf_at(&p->places, struct place, i)->wd == wd)
 			return buf_at(&p->places, struct place, i);
 	new.path = xasprintf("%s/%d", p->dir, wd);
-	if (!make(new.path, is_directory(p, wd))) {
+	if (!make_path(new.path, is_directory(p, wd))) {
 		inotify_set_next(p->fd, wd);
 		if (inotify_add_watch(p->fd, new.path, QUIET) == wd) {
 			buf_push(&p->places, struct place, &new);
@@ -426,11 +426,11 @@ static int make_queue(struct replay *p, struct filler *f, uint64_t limit, struct
 
 	if (before > limit || taken > fillers)
 		return 1;
-	if (fill(f, fillers, e))
+	if (fill_queue(f, fillers, e))
 		return -1;
 	if (before && make_events(p, 0, before))
 		return 1;
-	if (fill(f, 1, e) || take(p->fd, taken, e))
+	if (fill_queue(f, 1, e) || take_events(p->fd, taken, e))
 		return -1;
 	if (!none)
 		p->done[full] = true;
@@ -440,7 +440,7 @@ static int make_queue(struct replay *p, struct filler *f, uint64_t limit, struct
 		if (!buf_at(&p->places, struct place, i)->gone)
 			(void)inotify_rm_watch(p->fd, buf_at(&p->places, struct place, i)->wd);
 	(void)inotify_rm_watch(p->fd, f->wd);
-	return take(p->fd, fillers - taken + none, e);
+	return take_events(p->fd, fillers - taken + none, e);
 }
 
 static int check_size(const struct replay *p, size_t size)

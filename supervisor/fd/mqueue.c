@@ -204,7 +204,7 @@ static int drain(mqd_t queue, size_t size)
 	return errno == ETIMEDOUT ? 0 : -1;
 }
 
-static int fill(struct fd_restore *r, uint32_t number, mqd_t queue, struct err *e)
+static int fill_mqueue(struct fd_restore *r, uint32_t number, mqd_t queue, struct err *e)
 {
 	const struct image_object *o = &r->objects[number - 1];
 	cleanup_buf struct buf messages = {0};
@@ -219,7 +219,7 @@ static int fill(struct fd_restore *r, uint32_t number, mqd_t queue, struct err *
 	return 0;
 }
 
-static struct fd_made *make(struct fd_restore *r, uint32_t number, struct err *e)
+static struct fd_made *make_mqueue(struct fd_restore *r, uint32_t number, struct err *e)
 {
 	const struct image_object *o = fd_object_info(r->job, number, IMAGE_OBJECT_MQUEUE, e);
 	cleanup_free char *temporary = xasprintf("/trecr-%d-%u", getpid(), number);
@@ -244,12 +244,12 @@ static struct fd_made *make(struct fd_restore *r, uint32_t number, struct err *e
 	if (queue < 0)
 		return NULL;
 	made->fd = fd_lift(r, queue, e);
-	return made->fd < 0 || fill(r, number, made->fd, e) ? NULL : made;
+	return made->fd < 0 || fill_mqueue(r, number, made->fd, e) ? NULL : made;
 }
 
 int fd_mqueue_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
-	struct fd_made *made = make(r, x->object, e);
+	struct fd_made *made = make_mqueue(r, x->object, e);
 
 	return made ? fd_open_object(r, made->fd, x, e) : -1;
 }

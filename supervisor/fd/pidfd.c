@@ -132,7 +132,7 @@ int fd_pidfd_restore(struct fd_restore *r, const struct image_description *x, st
 	return fd < 0 ? err_set(e, errno, "cannot make a pidfd") : fd_lift(r, fd, e);
 }
 
-static int place(const struct image_description *x, int at, struct err *e)
+static int place_pidfd(const struct image_description *x, int at, struct err *e)
 {
 	int fd = pidfd_open(x->args[0], x->flags & PIDFD_NONBLOCK);
 
@@ -170,7 +170,7 @@ int fd_pidfd_place(const struct fd_restore *r, struct err *e)
 		if (!x)
 			continue;
 		first = first_of(r, i);
-		if (first == i ? place(x, r->fds[i].fd, e)
+		if (first == i ? place_pidfd(x, r->fds[i].fd, e)
 			       : dup2(r->fds[first].fd, r->fds[i].fd) < 0)
 			return -1;
 	}

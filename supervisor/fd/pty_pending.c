@@ -192,7 +192,7 @@ static void pause_shortly(void)
 }
 
 /* The end may be one that waits: never more than it has room for. */
-static int put(int fd, const void *data, size_t size, struct err *e)
+static int write_pending(int fd, const void *data, size_t size, struct err *e)
 {
 	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
 	const char *p = data;
@@ -234,13 +234,13 @@ static int put_line(int master, const struct termios2 *t, const char *data,
 		typed[n++] = data[i];
 		if (n < sizeof(typed) - 2)
 			continue;
-		if (put(master, typed, n, e))
+		if (write_pending(master, typed, n, e))
 			return -1;
 		n = 0;
 	}
 	if (line->end == IMAGE_PTY_LINE_EOF)
 		typed[n++] = CHAR_EOF;
-	return put(master, typed, n, e);
+	return write_pending(master, typed, n, e);
 }
 
 static int await_writable(int slave, bool writable, struct err *e)
@@ -259,9 +259,9 @@ static int await_writable(int slave, bool writable, struct err *e)
  * lines to be read: the last byte stops the output, and it is let go again. */
 static int await_lines(int master, int slave, struct err *e)
 {
-	return put(master, (const char[1]){CHAR_STOP}, 1, e) ||
+	return write_pending(master, (const char[1]){CHAR_STOP}, 1, e) ||
 			       await_writable(slave, false, e) ||
-			       put(master, (const char[1]){CHAR_START}, 1, e) ||
+			       write_pending(master, (const char[1]){CHAR_START}, 1, e) ||
 			       await_writable(slave, true, e)
 		       ? -1
 		       : 0;
@@ -290,7 +290,7 @@ static int put_input(int master, int slave, const struct termios2 *own,
 	if (!p->lines.len)
 		return 0;
 	if (!(own->c_lflag & ICANON)) {
-		if (set_termios(slave, &raw, e) || put(master, data, p->input.len, e))
+		if (set_termios(slave, &raw, e) || write_pending(master, data, p->input.len, e))
 			return -1;
 		return await_bytes(slave, p->input.len, e);
 	}
@@ -327,7 +327,7 @@ static int put_back(int master, int slave, const struct termios2 *own,
 		failed = set_termios(slave, &raw, e);
 	}
 	if (!failed && p->output.len)
-		failed = put(slave, p->output.data, p->output.len, e);
+		failed = write_pending(slave, p->output.data, p->output.len, e);
 	if (set_termios(slave, own, failed ? NULL : e))
 		failed = -1;
 	clear_status(master);
@@ -343,7 +343,8 @@ static int start_output(
 	struct termios2 lines = line_termios(own);
 	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + START_NS;
 
-	if (set_termios(slave, &lines, e) || put(master, (const char[1]){CHAR_START}, 1, e))
+	if (set_termios(slave, &lines, e) ||
+		write_pending(master, (const char[1]){CHAR_START}, 1, e))
 		return -1;
 	*how = IMAGE_PTY_STOPPED;
 	while (!(poll_now(slave, POLLOUT) & POLLOUT) && clock_ns(CLOCK_MONOTONIC) < limit)
@@ -367,14 +368,15 @@ static int stop_output(
 			       : 0;
 	if (!(how & IMAGE_PTY_STOPPED))
 		return 0;
-	if (set_termios(slave, &lines, e) || put(master, (const char[1]){CHAR_STOP}, 1, e) ||
+	if (set_termios(slave, &lines, e) ||
+		write_pending(master, (const char[1]){CHAR_STOP}, 1, e) ||
 		await_writable(slave, false, e))
 		return -1;
 	clear_status(master);
 	return set_termios(slave, own, e);
 }
 
-static int take(int master, int slave, const struct termios2 *own, bool packets,
+static int take_pending(int master, int slave, const struct termios2 *own, bool packets,
 	struct pty_pending *p, uint32_t *stopped, struct err *e)
 {
 	if (take_input(slave, own, p, e))
@@ -394,7 +396,7 @@ static int take(int master, int slave, const struct termios2 *own, bool packets,
 int pty_pending_look(int master, int slave, const struct termios2 *own, bool packets,
 	struct pty_pending *p, uint32_t *stopped, struct err *e)
 {
-	int failed = take(master, slave, own, packets, p, stopped, e);
+	int failed = take_pending(master, slave, own, packets, p, stopped, e);
 
 	failed |= put_back(master, slave, own, p, failed ? NULL : e);
 	failed |= stop_output(master, slave, own, *stopped, failed ? NULL : e);

@@ -146,7 +146,7 @@ static int look_inside(struct look *l)
 	return failed;
 }
 
-static int look(void *arg)
+static int look_at_pty(void *arg)
 {
 	struct look *l = arg;
 	int failed;
@@ -178,7 +178,7 @@ int pty_save(int master, int slave, struct image_pty *state, struct buf *bytes, 
 	if (state->flags & IMAGE_PTY_PACKETS && has_waiting_status(master))
 		return err_set(e, 0, "a status in packet mode is waiting to be read");
 	pty_pending_reserve(p);
-	failed = run_in_surviving_helper(look, &l, e);
+	failed = run_in_surviving_helper(look_at_pty, &l, e);
 	state->line_count = buf_count(&p->lines, struct image_pty_line);
 	state->input = p->input.len;
 	state->output = p->output.len;

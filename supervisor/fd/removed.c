@@ -153,7 +153,7 @@ static int make_top(
 	return fd < 0 ? err_set(e, errno, "cannot make the removed directory %s", name) : fd;
 }
 
-static int make(
+static int make_removed(
 	struct fd_restore *r, uint32_t number, struct place *places, int *in, struct err *e)
 {
 	const struct image_object *o = &r->objects[number - 1];
@@ -180,7 +180,7 @@ static int make_all(struct fd_restore *r, struct place *places, int *in, struct 
 {
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->objects[n - 1].kind == IMAGE_OBJECT_DIRECTORY &&
-			make(r, n, places, &in[n - 1], e))
+			make_removed(r, n, places, &in[n - 1], e))
 			return -1;
 	return 0;
 }

@@ -49,7 +49,8 @@ static bool is_known(const struct fd_dump *d, uint32_t name)
 }
 
 /* @file leads to what has the name @path; without @st there is none. */
-static void add(struct fd_dump *d, const char *path, const char *file, const struct stat *st)
+static void add_file(
+	struct fd_dump *d, const char *path, const char *file, const struct stat *st)
 {
 	struct fd_object o = {
 		.o = {.kind = IMAGE_OBJECT_FILE, .name = image_writer_string(d->job, path)},
@@ -80,7 +81,7 @@ static void add_if_small(
 			   " bytes, and --save-files is for %" PRIu64 " at most",
 			path, (uint64_t)st->st_size, d->save_files);
 	else
-		add(d, path, file, st);
+		add_file(d, path, file, st);
 }
 
 static int add_beside(struct fd_dump *d, const char *path, struct err *e)
@@ -178,8 +179,8 @@ static bool is_unchanged(const char *path, int saved, uint64_t size)
 	       (uint64_t)st.st_size == size && is_same(now, saved, size);
 }
 
-static int fill(const struct image *job, uint32_t number, const struct image_object *o, int fd,
-	const char *path, struct err *e)
+static int fill_file(const struct image *job, uint32_t number, const struct image_object *o,
+	int fd, const char *path, struct err *e)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
 		{o->args[0] / 1000000000ull, o->args[0] % 1000000000ull}};
@@ -193,7 +194,7 @@ static int fill(const struct image *job, uint32_t number, const struct image_obj
 	return 0;
 }
 
-static void tell(void (*notice)(const char *line), char *line)
+static void tell_and_free(void (*notice)(const char *line), char *line)
 {
 	notice(line);
 	free(line);
@@ -214,14 +215,16 @@ static int replace(
 	if (with && rename_new(with, path))
 		return err_set(e, errno, "cannot put %s back", path);
 	if (with && aside)
-		tell(notice, xasprintf("%s is as it was at the checkpoint again; as it was "
-				       "until now it is %s",
-				     path, aside));
+		tell_and_free(
+			notice, xasprintf("%s is as it was at the checkpoint again; as it was "
+					  "until now it is %s",
+					path, aside));
 	else if (with)
-		tell(notice, xasprintf("%s was missing and has been put back", path));
+		tell_and_free(notice, xasprintf("%s was missing and has been put back", path));
 	else if (aside)
-		tell(notice, xasprintf("%s was not there at the checkpoint; it is now %s", path,
-				     aside));
+		tell_and_free(
+			notice, xasprintf("%s was not there at the checkpoint; it is now %s",
+					path, aside));
 	return 0;
 }
 
@@ -238,7 +241,7 @@ static int put_back(const struct image *job, uint32_t number, const struct image
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, errno, "cannot put %s back", path);
-	failed = fill(job, number, o, fd, path, e);
+	failed = fill_file(job, number, o, fd, path, e);
 	if (failed || is_unchanged(path, fd, o->size)) {
 		(void)unlink(name); /* ours, of a moment ago */
 		return failed;

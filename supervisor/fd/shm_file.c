@@ -113,7 +113,7 @@ static int check_file(int fd, const char *path, uid_t owner, struct err *e)
 
 #define OPEN_FLAGS (O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK)
 
-static int check(const char *path, const struct image_object *o, struct err *e)
+static int check_shm_file(const char *path, const struct image_object *o, struct err *e)
 {
 	cleanup_fd int fd = open(path, OPEN_FLAGS);
 
@@ -131,7 +131,7 @@ int fd_shm_files_check(const struct checkpoint *c, struct err *e)
 	size_t next = 0;
 
 	while ((o = each(c->job, &next)))
-		if (check(image_string(c->job, o->name), o, e))
+		if (check_shm_file(image_string(c->job, o->name), o, e))
 			return -1;
 	return 0;
 }

@@ -49,7 +49,7 @@ static int open_own(const char *path)
 }
 
 /* For other users' sockets, whose trouble it is, too. */
-static char *make(char *path, struct err *e)
+static char *make_directory(char *path, struct err *e)
 {
 	cleanup_fd int fd = -1;
 	bool new = !mkdir(path, 0700);
@@ -65,12 +65,12 @@ static char *make(char *path, struct err *e)
 
 char *fd_temporary_directory(const char *name, struct err *e)
 {
-	return make(path_of(name), e);
+	return make_directory(path_of(name), e);
 }
 
 char *fd_temporary_directory_beside(const char *file, const char *name, struct err *e)
 {
-	return make(path_beside(file, name), e);
+	return make_directory(path_beside(file, name), e);
 }
 
 /* What is not removed now stays for ever: one failure is no reason. */

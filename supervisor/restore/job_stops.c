@@ -31,7 +31,7 @@ static int run_to(struct tracee *t, int signal, enum tracee_event event, struct 
 /* @t, in a trap stop, takes @signal, which stops its process. The interruption is for a signal
  * that does not, as those of terminals in a group that has become an orphan (get_signal(),
  * kernel/signal.c): then too it comes to a trap stop before it runs any of the program. */
-static int take(struct tracee *t, int signal, struct err *e)
+static int take_stop(struct tracee *t, int signal, struct err *e)
 {
 	if (tgkill(t->pid, t->tid, SIGSTOP))
 		return err_set(e, errno, "cannot send a signal to thread %d", t->tid);
@@ -45,8 +45,8 @@ static int stop_first(struct tracee *t, int signal, struct err *e)
 {
 	uint64_t mask;
 
-	if (tracee_get_sigmask(t, &mask, e) || take(t, signal, e) ||
-		(!t->group_stopped && take(t, SIGSTOP, e)))
+	if (tracee_get_sigmask(t, &mask, e) || take_stop(t, signal, e) ||
+		(!t->group_stopped && take_stop(t, SIGSTOP, e)))
 		return -1;
 	if (!t->group_stopped)
 		return err_set(e, 0, "process %d does not stop", t->pid);

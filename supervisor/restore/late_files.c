@@ -87,7 +87,7 @@ static int open_late(struct restore_one *r, struct remote *remote, uint64_t scra
 	return failed ? err_prefix(r->e, "descriptor %d", fd->fd) : 0;
 }
 
-static int put(
+static int put_file(
 	struct restore_one *r, struct remote *remote, int64_t from, const struct image_fd *to)
 {
 	int64_t result;
@@ -110,7 +110,7 @@ static int place_all(struct restore_one *r, struct remote *remote, uint64_t scra
 			continue;
 		if (first == i && open_late(r, remote, scratch, &fd[i], x, &from))
 			return -1;
-		if (put(r, remote, from, &fd[i]))
+		if (put_file(r, remote, from, &fd[i]))
 			return -1;
 		if (first == i && REMOTE_CALL(remote, &result, r->e, SYS_close, from))
 			return -1;

@@ -22,7 +22,7 @@ struct locks {
 	uint64_t scratch; /* 0: the process has not been asked for anything yet */
 };
 
-static int take(struct locks *l, int fd, const struct flock *range, const char *path)
+static int take_lock(struct locks *l, int fd, const struct flock *range, const char *path)
 {
 	struct restore_one *r = l->one;
 	int64_t result;
@@ -53,7 +53,7 @@ static int take_all(struct locks *l, const struct image_fd *fd)
 	path = image_string(job, x->path);
 	while ((more = fd_locks_next_posix(
 			&text, l->one->ip->pid, x->flags, path, &range, l->one->e)) > 0)
-		if (take(l, fd->fd, &range, path))
+		if (take_lock(l, fd->fd, &range, path))
 			return -1;
 	return more;
 }

@@ -44,7 +44,7 @@
 #include "supervisor/sysv/sysv.h"
 
 /* For conditions: 0. */
-static int enter(enum phase phase)
+static int enter_phase(enum phase phase)
 {
 	phase_now = phase;
 	return 0;
@@ -175,18 +175,18 @@ static int restore_all(struct restore *r)
 {
 	if (restore_await_births(r))
 		return -1;
-	if (enter(PHASE_REBUILD) || take_all(r, RESTORE_MAPPED, restore_one_map) ||
+	if (enter_phase(PHASE_REBUILD) || take_all(r, RESTORE_MAPPED, restore_one_map) ||
 		take_all(r, RESTORE_THREADS, restore_one_threads))
 		return -1;
-	if (enter(PHASE_SETTLE) || take_all(r, RESTORE_REGISTERS, restore_one_settle) ||
+	if (enter_phase(PHASE_SETTLE) || take_all(r, RESTORE_REGISTERS, restore_one_settle) ||
 		issue_requests(r) || run_lower_halves(r))
 		return -1;
 	if (r->o->trial)
 		return 0;
-	return hand_over(r) || enter(PHASE_LET_GO) || let_go(r) ? -1 : 0;
+	return hand_over(r) || enter_phase(PHASE_LET_GO) || let_go(r) ? -1 : 0;
 }
 
-static void *run(void *arg)
+static void *restore_thread(void *arg)
 {
 	struct restore *r = arg;
 
@@ -203,7 +203,7 @@ static void *run(void *arg)
 static int run_in_thread(struct restore *r)
 {
 	pthread_t thread;
-	int error = thread_start(&thread, run, r);
+	int error = thread_start(&thread, restore_thread, r);
 
 	if (error)
 		return err_set(r->e, error, "cannot start a thread");
@@ -269,7 +269,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	char *why = NULL;
 	int result = -1;
 
-	if (enter(PHASE_CHECK) || restore_look_at_image(&r) ||
+	if (enter_phase(PHASE_CHECK) || restore_look_at_image(&r) ||
 		restore_clocks_choose(c, o, &r.clocks, e) || restore_check_before(&r, false) ||
 		socket_kept_begin(&r.kept, c, e))
 		goto out;
@@ -285,7 +285,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	fd_shm_files_absent(c, &shm_files);
 	request.clocks = r.clocks.go_on ? &r.clocks.shifts : NULL;
 	request.user = r.clocks.apart;
-	if (enter(PHASE_BIRTH) || make_first(&r, &request, &why))
+	if (enter_phase(PHASE_BIRTH) || make_first(&r, &request, &why))
 		goto out;
 	if (why)
 		restore_notice(&r, why);
@@ -376,7 +376,7 @@ enum restore_trial restore_try(struct supervisor *s, const struct checkpoint *c,
 	enum restore_trial result = RESTORE_FAILS;
 	cleanup_free char *why = NULL;
 
-	if (enter(PHASE_CHECK) || restore_look_at_image(&r) ||
+	if (enter_phase(PHASE_CHECK) || restore_look_at_image(&r) ||
 		restore_clocks_choose(c, &o, &r.clocks, e) || restore_check_before(&r, true))
 		goto out;
 	request.clocks = r.clocks.go_on ? &r.clocks.shifts : NULL;
@@ -384,7 +384,7 @@ enum restore_trial restore_try(struct supervisor *s, const struct checkpoint *c,
 	result = RESTORE_UNKNOWN;
 	/* Whether it can be done in the way that a restart takes spawn_check() has found out.
 	 */
-	if (enter(PHASE_BIRTH) || make_first(&r, &request, &why))
+	if (enter_phase(PHASE_BIRTH) || make_first(&r, &request, &why))
 		goto out;
 	result = RESTORE_WORKS;
 	if (run_in_thread(&r))

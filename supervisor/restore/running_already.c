@@ -85,7 +85,7 @@ static bool same_place(const struct supervisor *s, const struct checkpoint *c)
 
 /* Take the directory, or see who has it. What else keeps us from writing there is told at the
  * first checkpoint. */
-static bool hold(struct supervisor *s, const struct checkpoint *c, struct err *e)
+static bool hold_directory(struct supervisor *s, const struct checkpoint *c, struct err *e)
 {
 	bool held_for = false;
 
@@ -106,12 +106,13 @@ static int refuse_processes(const struct checkpoint *c, struct err *e)
 }
 
 /* *why also tells what keeps us from writing there. */
-static int look(struct supervisor *s, const struct checkpoint *c, bool forced, struct err *why)
+static int look_for_program(
+	struct supervisor *s, const struct checkpoint *c, bool forced, struct err *why)
 {
 	why->msg[0] = 0;
 	if (!forced && refuse_processes(c, why))
 		return -1;
-	return hold(s, c, why) && !forced ? -1 : 0;
+	return hold_directory(s, c, why) && !forced ? -1 : 0;
 }
 
 int running_already_check(struct supervisor *s, const struct checkpoint *c, bool forced,
@@ -123,7 +124,8 @@ int running_already_check(struct supervisor *s, const struct checkpoint *c, bool
 	int r;
 
 	*notice = NULL;
-	while ((r = look(s, c, forced, &why)) && clock_ns(CLOCK_MONOTONIC) < deadline)
+	while ((r = look_for_program(s, c, forced, &why)) &&
+		clock_ns(CLOCK_MONOTONIC) < deadline)
 		nanosleep(&pause, NULL);
 	if (r) {
 		*e = why;

@@ -249,7 +249,7 @@ static void handle_timer(struct supervisor *s)
 
 /* ---- the loop ---- */
 
-static size_t fill(const struct supervisor *s, struct pollfd *fds)
+static size_t fill_pollfds(const struct supervisor *s, struct pollfd *fds)
 {
 	struct loop *l = s->loop;
 
@@ -302,7 +302,7 @@ static void turn(struct supervisor *s)
 {
 	struct loop *l = s->loop;
 	struct pollfd fds[POLL_MAX];
-	size_t count = fill(s, fds);
+	size_t count = fill_pollfds(s, fds);
 	int n = poll(fds, count, l->stopped ? 0 : terminal_wait_ms(s));
 
 	if (n > 0) {

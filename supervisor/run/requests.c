@@ -8,7 +8,8 @@
 #include "supervisor/run/control_protocol.h"
 #include "supervisor/start/job_control.h"
 
-static int take(struct supervisor *s, const struct checkpoint_request *request, struct err *e)
+static int take_requested(
+	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
 {
 	int r = checkpoint_take(s, request, e);
 
@@ -40,7 +41,7 @@ void requests_checkpoint(struct supervisor *s)
 		.drain_ns = s->options.drain_s * 1000000000ull};
 	struct err e = ERR_INIT;
 
-	if (take(s, &request, &e) < 0)
+	if (take_requested(s, &request, &e) < 0)
 		fprintf(stderr, "%s: cannot checkpoint: %s\n", s->tool, e.msg);
 	else
 		notices_take(tell_once, s);
@@ -70,7 +71,7 @@ static void answer_checkpoint(
 		.tcp = request->has_tcp ? request->tcp : s->options.tcp,
 		.compress = request->has_compress ? request->compress : s->options.compress};
 	struct err e = ERR_INIT;
-	int r = take(s, &take_it, &e);
+	int r = take_requested(s, &take_it, &e);
 
 	if (r < 0) {
 		add_text(answer, r == CHECKPOINT_KEPT ? "kept" : "error", e.msg);

@@ -25,7 +25,7 @@ static bool is_ours(const struct socket_as_creator *a)
 	return a->pid == getpid() || (!a->pid && !other_user && !a->root && !a->directory);
 }
 
-static int enter(const struct socket_as_creator *a)
+static int enter_as_creator(const struct socket_as_creator *a)
 {
 	if (a->root && (chroot(a->root) || chdir("/")))
 		return errno;
@@ -44,7 +44,7 @@ static int act_here(const struct socket_as_creator *a, int (*deed)(void *arg, in
 	directory = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0 || directory < 0)
 		return errno;
-	error = enter(a);
+	error = enter_as_creator(a);
 	if (!error)
 		error = deed(arg, fds);
 	if (a->root && (fchdir(root) || chroot(".")))
@@ -65,7 +65,7 @@ static void become(const struct socket_as_creator *a)
 static void __attribute__((noreturn)) act(const struct socket_as_creator *a,
 	int (*deed)(void *arg, int fds[2]), void *arg, struct outcome *out)
 {
-	out->error = enter(a);
+	out->error = enter_as_creator(a);
 	if (!out->error) {
 		become(a);
 		out->error = deed(arg, out->fds);
@@ -75,7 +75,7 @@ static void __attribute__((noreturn)) act(const struct socket_as_creator *a,
 
 /* Not traced, as the supervisor takes every process that it hears of for one of the program's.
  */
-static pid_t make(pid_t pid)
+static pid_t make_helper(pid_t pid)
 {
 	pid_t made = clone_process(CLONE_FILES | CLONE_UNTRACED, pid);
 
@@ -87,7 +87,7 @@ static pid_t make(pid_t pid)
 static int act_elsewhere(const struct socket_as_creator *a, int (*deed)(void *arg, int fds[2]),
 	void *arg, struct outcome *out)
 {
-	pid_t pid = make(a->pid);
+	pid_t pid = make_helper(a->pid);
 	int status;
 
 	if (!pid)

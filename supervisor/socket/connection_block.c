@@ -331,7 +331,7 @@ static void add_chain(struct batch *b, const char *table, const char *name, bool
 		add_rule(b, table, name, incoming, &families[i]);
 }
 
-static int fail(int code, struct err *e)
+static int block_failed(int code, struct err *e)
 {
 	static const char cannot[] =
 		"a connection to the outside cannot be kept, as its packets cannot "
@@ -359,7 +359,7 @@ int connection_block_begin(struct connection_block *l, const char *name, struct 
 
 	l->netlink = open_netlink();
 	if (!l->netlink)
-		return fail(errno, e);
+		return block_failed(errno, e);
 	l->table = name ? xstrdup(name)
 			: xasprintf("trecr-checkpoint-%u", mnl_socket_get_portid(l->netlink));
 	b = batch_new();
@@ -379,7 +379,7 @@ int connection_block_begin(struct connection_block *l, const char *name, struct 
 	connection_block_end(l);
 	if (name)
 		(void)connection_block_remove(name, NULL); /* it may be there all the same */
-	return fail(code, e);
+	return block_failed(code, e);
 }
 
 /* ---- connections ---- */
@@ -425,7 +425,7 @@ int connection_block_add(
 	end_message(b);
 	nftnl_set_free(set); /* and the element */
 	code = commit_and_free(l->netlink, b);
-	return code ? fail(code, e) : 0;
+	return code ? block_failed(code, e) : 0;
 }
 
 /* A packet is taken from the filter to its socket inside one read-side section of RCU

@@ -79,7 +79,7 @@ static int ask_sender(void *arg)
 }
 
 /* Look at up to @room bytes. 1: found, 0: nothing there. */
-static int look(struct peek *p, size_t room, struct err *e)
+static int look_at_queue(struct peek *p, size_t room, struct err *e)
 {
 	_Alignas(struct cmsghdr) char control[CONTROL_SIZE];
 	struct iovec iov;
@@ -121,7 +121,7 @@ static int look_at(struct peek *p, size_t offset, size_t room, struct err *e)
 
 	if (setsockopt(p->fd, SOL_SOCKET, SO_PEEK_OFF, &value, sizeof(value)))
 		return err_set(e, errno, "cannot look further into it (SO_PEEK_OFF)");
-	r = look(p, room, e);
+	r = look_at_queue(p, room, e);
 	if (r <= 0 || !p->m.has_cred || socket_is_our_namespace(p->in))
 		return r;
 	/* An empty message shows but once. */
@@ -270,7 +270,7 @@ static int peek_guarded(struct peek *p, struct socket_guard *g, uint64_t inode, 
 /* All of a stream at once, when nothing in it has to be told apart: 1, else 0. */
 static int peek_plain(struct peek *p, size_t total, struct err *e)
 {
-	int r = look(p, total, e);
+	int r = look_at_queue(p, total, e);
 
 	if (r > 0 && p->m.size == total && !p->m.fd_count && !p->m.has_cred)
 		return 1;

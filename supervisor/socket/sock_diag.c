@@ -15,7 +15,7 @@
 
 /* Ask, and return the payload of the one answer in @answer (ANSWER_SIZE bytes), NULL on
  * failure with errno set. */
-static const void *ask(
+static const void *ask_sock_diag(
 	int nl, const void *question, size_t size, void *answer, size_t need, size_t *rest)
 {
 	struct nlmsghdr *h = answer;
@@ -139,7 +139,7 @@ int socket_diag_unix(uint32_t inode, struct unix_facts *out, struct err *e)
 	size_t rest;
 
 	memset(out, 0, sizeof(*out));
-	m = ask(nl, &question, sizeof(question), answer, sizeof(*m), &rest);
+	m = ask_sock_diag(nl, &question, sizeof(question), answer, sizeof(*m), &rest);
 	if (!m && errno == EMSGSIZE)
 		m = ask_of_all(nl, &question, answer, &rest);
 	if (!m)
@@ -194,7 +194,7 @@ int socket_diag_tcp(const struct sockaddr_storage *local, const struct sockaddr_
 	set_end(local, id->idiag_src, &id->idiag_sport, v6);
 	set_end(remote, id->idiag_dst, &id->idiag_dport, v6);
 	id->idiag_cookie[0] = id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-	m = ask(nl, &question, sizeof(question), answer, sizeof(*m), &rest);
+	m = ask_sock_diag(nl, &question, sizeof(question), answer, sizeof(*m), &rest);
 	if (!m && errno == ENOENT)
 		return 0;
 	if (!m)

@@ -272,7 +272,7 @@ static bool is_chosen(int fd, const struct row *row, const struct image_socket *
 }
 
 /* Kernels do not know all of them: those are not set either. */
-static bool get(int fd, const struct row *row, struct image_socket_option *o)
+static bool get_option(int fd, const struct row *row, struct image_socket_option *o)
 {
 	socklen_t size = row->size;
 
@@ -333,8 +333,8 @@ int socket_options_save(int fd, const struct image_socket *s, struct buf *out, s
 		struct image_socket_option now, new;
 
 		if (!(rows[i].sockets & kind) || (rows[i].flags & NEW_ONLY && connection) ||
-			!is_chosen(fd, &rows[i], s) || !get(fd, &rows[i], &now) ||
-			!get(fresh, &rows[i], &new) || !memcmp(&now, &new, sizeof(now)))
+			!is_chosen(fd, &rows[i], s) || !get_option(fd, &rows[i], &now) ||
+			!get_option(fresh, &rows[i], &new) || !memcmp(&now, &new, sizeof(now)))
 			continue;
 		buf_push(out, struct image_socket_option, &now);
 	}
@@ -360,7 +360,7 @@ static int set_size(int fd, const struct row *row, const struct image_socket_opt
 	return now / 2 == half ? 0 : -1;
 }
 
-static int set(int fd, const struct image_socket_option *o, struct err *e)
+static int set_option(int fd, const struct image_socket_option *o, struct err *e)
 {
 	const struct row *row = find_row(o->level, o->name);
 	struct image_socket_option now;
@@ -369,7 +369,7 @@ static int set(int fd, const struct image_socket_option *o, struct err *e)
 		return err_set(e, 0, "a socket has option %u of level %u, unknown here",
 			o->name, o->level);
 	/* Some can be set but once without a privilege. */
-	if (get(fd, row, &now) && !memcmp(&now, o, sizeof(now)))
+	if (get_option(fd, row, &now) && !memcmp(&now, o, sizeof(now)))
 		return 0;
 	if (row->flags & SIZE ? set_size(fd, row, o)
 			      : setsockopt(fd, row->level, row->name, o->value, o->size))
@@ -395,7 +395,7 @@ int socket_options_set(int fd, const struct image_socket_option *options, size_t
 		}
 		if (row && !!(row->flags & EARLY) != early)
 			continue;
-		if (set(fd, &options[i], e))
+		if (set_option(fd, &options[i], e))
 			return -1;
 	}
 	return 0;

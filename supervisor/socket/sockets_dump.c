@@ -45,7 +45,7 @@ static const char *socket_dump_text(const struct fd_dump *d, const struct socket
 
 /* ---- the row of descriptors/kind_table.c ---- */
 
-static int ask(int fd, int name, int *value)
+static int ask_option(int fd, int name, int *value)
 {
 	socklen_t size = sizeof(*value);
 
@@ -56,8 +56,9 @@ bool fd_socket_match(const struct fd_dump *d, const struct fd_source *s)
 {
 	int family, type, protocol;
 
-	if (!S_ISSOCK(s->st.st_mode) || s->flags & O_PATH || ask(s->dup, SO_DOMAIN, &family) ||
-		ask(s->dup, SO_TYPE, &type) || ask(s->dup, SO_PROTOCOL, &protocol))
+	if (!S_ISSOCK(s->st.st_mode) || s->flags & O_PATH ||
+		ask_option(s->dup, SO_DOMAIN, &family) || ask_option(s->dup, SO_TYPE, &type) ||
+		ask_option(s->dup, SO_PROTOCOL, &protocol))
 		return false;
 	return socket_is_known(family, type, protocol);
 }
@@ -72,8 +73,9 @@ int fd_socket_dump(struct fd_dump *d, const struct fd_source *s, struct image_de
 	/* One that came in a message. */
 	if (k.pid == getpid())
 		k.pid = *buf_at(&d->pids, pid_t, 0);
-	if (fd < 0 || ask(s->dup, SO_DOMAIN, &family) || ask(s->dup, SO_TYPE, &type) ||
-		ask(s->dup, SO_PROTOCOL, &protocol))
+	if (fd < 0 || ask_option(s->dup, SO_DOMAIN, &family) ||
+		ask_option(s->dup, SO_TYPE, &type) ||
+		ask_option(s->dup, SO_PROTOCOL, &protocol))
 		return err_set(e, errno, "cannot keep it open");
 	k.fd = steal_fd(&fd);
 	k.s.family = family;
@@ -107,7 +109,7 @@ static int refuse_namespace(const struct socket_dump *k, struct err *e)
 	return here == there ? 0 : err_set(e, 0, "it is of another network namespace");
 }
 
-static int look(struct fd_dump *d, struct socket_dump *k, struct err *e)
+static int look_at_socket(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
 	int r;
 
@@ -209,7 +211,7 @@ static int look_at_all(struct fd_dump *d, struct err *e)
 		if (k->looked_at)
 			continue;
 		k->looked_at = true;
-		if (look(d, k, e) || (!is_tcp(k) && read_queue(d, n, e)))
+		if (look_at_socket(d, k, e) || (!is_tcp(k) && read_queue(d, n, e)))
 			return err_prefix(e, "%s", socket_dump_text(d, socket_dump_at(d, n)));
 	}
 	return 0;

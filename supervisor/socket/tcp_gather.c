@@ -69,7 +69,7 @@ bool socket_has_end(const struct tcp_info *receiver)
 }
 
 /* Whether all has come into *@yes. */
-static int look(struct way *w, bool *yes, struct err *e)
+static int look_at_way(struct way *w, bool *yes, struct err *e)
 {
 	struct tcp_info receiver;
 
@@ -109,7 +109,7 @@ static int let_come(struct way *w, uint64_t patience, struct err *e)
 		uint64_t idle;
 		char c;
 
-		if (look(w, &all, e) || all)
+		if (look_at_way(w, &all, e) || all)
 			return all ? 0 : -1;
 		if (w->unread != before)
 			since = clock_ns(CLOCK_MONOTONIC);
@@ -144,7 +144,7 @@ int socket_gather(int from, int to, uint64_t unacknowledged, struct err *e)
 	bool all;
 	int r;
 
-	if (look(&w, &all, e) || all)
+	if (look_at_way(&w, &all, e) || all)
 		return all ? 0 : -1;
 	if (socket_grow_note(&g, e) || socket_guard_begin(&g, e))
 		return -1;

@@ -21,12 +21,12 @@
 #define OPTION_SACK       4
 #define OPTION_TIMESTAMPS 8
 
-static int set(int fd, int name, int value)
+static int set_repair(int fd, int name, int value)
 {
 	return setsockopt(fd, IPPROTO_TCP, name, &value, sizeof(value));
 }
 
-static int get(int fd, int name, uint32_t *value)
+static int get_repair(int fd, int name, uint32_t *value)
 {
 	socklen_t size = sizeof(*value);
 
@@ -58,12 +58,13 @@ static int read_all_of(int fd, struct image_tcp *t, struct buf *bytes)
 	socklen_t size = sizeof(info), window = sizeof(t->window);
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) ||
-		set(fd, TCP_REPAIR_QUEUE, TCP_RECV_QUEUE) ||
-		get(fd, TCP_QUEUE_SEQ, &t->receive_seq) ||
-		set(fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE) ||
-		get(fd, TCP_QUEUE_SEQ, &t->send_seq) || read_sent(fd, t, bytes) ||
-		set(fd, TCP_REPAIR_QUEUE, TCP_NO_QUEUE) || get(fd, TCP_MAXSEG, &t->mss) ||
-		get(fd, TCP_TIMESTAMP, &t->timestamp) ||
+		set_repair(fd, TCP_REPAIR_QUEUE, TCP_RECV_QUEUE) ||
+		get_repair(fd, TCP_QUEUE_SEQ, &t->receive_seq) ||
+		set_repair(fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE) ||
+		get_repair(fd, TCP_QUEUE_SEQ, &t->send_seq) || read_sent(fd, t, bytes) ||
+		set_repair(fd, TCP_REPAIR_QUEUE, TCP_NO_QUEUE) ||
+		get_repair(fd, TCP_MAXSEG, &t->mss) ||
+		get_repair(fd, TCP_TIMESTAMP, &t->timestamp) ||
 		getsockopt(fd, IPPROTO_TCP, TCP_REPAIR_WINDOW, t->window, &window))
 		return -1;
 	t->options =
@@ -83,7 +84,7 @@ int socket_repair_save(int fd, struct image_tcp *t, struct buf *bytes, struct er
 	/* Which that would leave at 0. */
 	if (socket_guard_note(&g, SOL_SOCKET, SO_REUSEADDR, e) || socket_guard_begin(&g, e))
 		return -1;
-	if (set(fd, TCP_REPAIR, REPAIR_ON)) {
+	if (set_repair(fd, TCP_REPAIR, REPAIR_ON)) {
 		code = errno;
 		/* Without the privilege it cannot be put back either. */
 		(void)socket_guard_end(&g, NULL);
@@ -98,7 +99,7 @@ int socket_repair_save(int fd, struct image_tcp *t, struct buf *bytes, struct er
 
 void socket_repair_enter(int fd)
 {
-	(void)set(fd, TCP_REPAIR, REPAIR_ON); /* at worst the other end is told */
+	(void)set_repair(fd, TCP_REPAIR, REPAIR_ON); /* at worst the other end is told */
 }
 
 int socket_repair_leave(int fd, bool probe, struct err *e)
@@ -107,7 +108,7 @@ int socket_repair_leave(int fd, bool probe, struct err *e)
 	int reuse;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, &size) ||
-		set(fd, TCP_REPAIR, probe ? REPAIR_OFF : REPAIR_OFF_NO_PROBE) ||
+		set_repair(fd, TCP_REPAIR, probe ? REPAIR_OFF : REPAIR_OFF_NO_PROBE) ||
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, size))
 		return err_set(e, errno, "cannot resume a connection to the outside");
 	return 0;
@@ -115,12 +116,12 @@ int socket_repair_leave(int fd, bool probe, struct err *e)
 
 /* ---- restart ---- */
 
-static int put(int fd, int queue, const char *data, size_t size)
+static int put_into_queue(int fd, int queue, const char *data, size_t size)
 {
 	struct socket_room room;
 	ssize_t n = 1;
 
-	if (set(fd, TCP_REPAIR_QUEUE, queue))
+	if (set_repair(fd, TCP_REPAIR_QUEUE, queue))
 		return -1;
 	room = socket_room_make(fd, queue == TCP_SEND_QUEUE ? SO_SNDBUF : SO_RCVBUF, size);
 	for (; size && n > 0; size -= n > 0 ? n : 0, data += n > 0 ? n : 0)
@@ -151,17 +152,17 @@ static int restore(int fd, const struct image_socket *s, const struct image_tcp 
 	size_t unread = bytes->len - t->sent_size;
 	const char *data = bytes->data;
 
-	return set(fd, TCP_REPAIR, REPAIR_ON) ||
+	return set_repair(fd, TCP_REPAIR, REPAIR_ON) ||
 	       bind(fd, (const struct sockaddr *)s->name, s->name_size) ||
-	       set(fd, TCP_REPAIR_QUEUE, TCP_RECV_QUEUE) ||
-	       set(fd, TCP_QUEUE_SEQ, t->receive_seq - unread) ||
-	       set(fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE) ||
-	       set(fd, TCP_QUEUE_SEQ, t->send_seq - t->sent_size) ||
+	       set_repair(fd, TCP_REPAIR_QUEUE, TCP_RECV_QUEUE) ||
+	       set_repair(fd, TCP_QUEUE_SEQ, t->receive_seq - unread) ||
+	       set_repair(fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE) ||
+	       set_repair(fd, TCP_QUEUE_SEQ, t->send_seq - t->sent_size) ||
 	       connect(fd, (const struct sockaddr *)s->peer_name, s->peer_name_size) ||
-	       set_options(fd, t) || set(fd, TCP_TIMESTAMP, t->timestamp) ||
-	       put(fd, TCP_RECV_QUEUE, data, unread) ||
-	       put(fd, TCP_SEND_QUEUE, data + unread, t->sent_size) ||
-	       set(fd, TCP_REPAIR_QUEUE, TCP_NO_QUEUE) ||
+	       set_options(fd, t) || set_repair(fd, TCP_TIMESTAMP, t->timestamp) ||
+	       put_into_queue(fd, TCP_RECV_QUEUE, data, unread) ||
+	       put_into_queue(fd, TCP_SEND_QUEUE, data + unread, t->sent_size) ||
+	       set_repair(fd, TCP_REPAIR_QUEUE, TCP_NO_QUEUE) ||
 	       setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_WINDOW, t->window, sizeof(t->window));
 }
 

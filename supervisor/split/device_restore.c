@@ -52,8 +52,8 @@ static int flush(struct load *l)
 	return r;
 }
 
-static int add(struct load *l, const struct image_region *g, uint64_t address, uint64_t size,
-	uint64_t offset)
+static int add_range(struct load *l, const struct image_region *g, uint64_t address,
+	uint64_t size, uint64_t offset)
 {
 	if (!size)
 		return 0;
@@ -80,7 +80,7 @@ static int load_blocks(struct load *l, const struct image_region *g,
 		if (image_read_blocks(l->all->one->img, x, first, n, l->data + at, &l->e))
 			return -1;
 		l->used += (uint64_t)n * IMAGE_BLOCK;
-		if (add(l, g, x->address + (uint64_t)first * IMAGE_BLOCK,
+		if (add_range(l, g, x->address + (uint64_t)first * IMAGE_BLOCK,
 			    (uint64_t)n * IMAGE_BLOCK, l->start + at))
 			return -1;
 		first += n;
@@ -121,13 +121,13 @@ static int load_range(
 			end = range_end;
 		if (!image_extent_is_stored(&x[i]) || from >= end)
 			continue;
-		if (add(l, g, at, from - at, LOWER_ZERO) ||
+		if (add_range(l, g, at, from - at, LOWER_ZERO) ||
 			load_blocks(l, g, &x[i], (from - x[i].address) / IMAGE_BLOCK,
 				(end - from) / IMAGE_BLOCK))
 			return -1;
 		at = end;
 	}
-	return add(l, g, at, range_end - at, LOWER_ZERO);
+	return add_range(l, g, at, range_end - at, LOWER_ZERO);
 }
 
 /* The next piece for a thread to load; NULL: there is none. */

@@ -29,7 +29,7 @@ static bool is_sane(const struct crossing_info *i)
 	       i->depth <= MAX_DEPTH;
 }
 
-static int check(const struct process *p, const struct records *r, struct err *e)
+static int check_records(const struct process *p, const struct records *r, struct err *e)
 {
 	if (r->version != RECORDS_VERSION)
 		return err_set(e, 0,
@@ -58,7 +58,7 @@ int lower_find(struct process *p, struct err *e)
 		p->lower = NULL;
 		return 0;
 	}
-	if (check(p, &r, e))
+	if (check_records(p, &r, e))
 		return -1;
 	if (!p->lower) {
 		p->lower = xcalloc(1, sizeof(*p->lower));

@@ -29,7 +29,7 @@ int restore_lower_check(const struct restore_one *one)
 	return 0;
 }
 
-static int start(struct restore_one *one)
+static int start_lower_half(struct restore_one *one)
 {
 	struct process *p = &one->process;
 	char failure[sizeof(RECORDS->failure)];
@@ -74,7 +74,7 @@ int restore_lower_run(struct restore_one *one)
 		return -1;
 	if (!p->lower || p->lower->state != RECORDS_UP)
 		return err_set(one->e, 0, "the image lacks the records of the lower half");
-	if (start(one))
+	if (start_lower_half(one))
 		return err_prefix(one->e, "cannot bring back the lower half of process %d (%s)",
 			p->vpid, p->comm);
 	if (replay(one))

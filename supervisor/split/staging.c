@@ -107,7 +107,7 @@ static char *slot_data(const struct staging *staging, const struct staging_slot 
 }
 
 /* The slot that has @address, or will have it; NULL: none. */
-static struct staging_slot *find(struct staging *staging, uint64_t address)
+static struct staging_slot *find_slot(struct staging *staging, uint64_t address)
 {
 	for (size_t i = 0; i < STAGING_SLOTS; i++) {
 		struct staging_slot *s = &staging->slots[i];
@@ -175,13 +175,13 @@ static void fetch_ahead(
 }
 
 /* The slot with @address, for the caller to read; NULL on failure. */
-static struct staging_slot *get(
+static struct staging_slot *get_slot(
 	struct process *p, const struct device_range *range, uint64_t address, struct err *e)
 {
 	struct staging *staging = &p->lower->staging;
 
 	for (;;) {
-		struct staging_slot *slot = find(staging, address), *old;
+		struct staging_slot *slot = find_slot(staging, address), *old;
 
 		if (slot && !slot->coming) {
 			slot->readers++;
@@ -204,7 +204,7 @@ static int read_piece(struct process *p, const struct device_range *range, uint6
 	uint64_t at;
 
 	pthread_mutex_lock(&staging->lock);
-	slot = get(p, range, address, e);
+	slot = get_slot(p, range, address, e);
 	if (slot) {
 		fetch_ahead(p, range, slot);
 		at = address - slot->address;

@@ -40,7 +40,7 @@ static bool wants_it(pid_t pid)
 	return status && (has_signal(status, "SigCgt") || has_signal(status, "SigBlk"));
 }
 
-static void find(struct redraw *r, pid_t parent, pid_t group)
+static void find_in_group(struct redraw *r, pid_t parent, pid_t group)
 {
 	cleanup_free pid_t *pids = NULL;
 	size_t count;
@@ -50,7 +50,7 @@ static void find(struct redraw *r, pid_t parent, pid_t group)
 	for (size_t i = 0; i < count; i++) {
 		if (getpgid(pids[i]) == group && wants_it(pids[i]))
 			buf_push(&r->pids, pid_t, &pids[i]);
-		find(r, pids[i], group);
+		find_in_group(r, pids[i], group);
 	}
 }
 
@@ -98,7 +98,7 @@ int redraw_wait_ms(const struct redraw *r)
 }
 
 /* The kernel tells the foreground group of another size. */
-static void tell(struct redraw *r, int fd)
+static void change_size(struct redraw *r, int fd)
 {
 	struct winsize grown;
 
@@ -123,13 +123,13 @@ void redraw_turn(struct redraw *r, int fd)
 		return;
 	}
 	if (!r->pids.len)
-		find(r, getpid(), tcgetpgrp(fd));
+		find_in_group(r, getpid(), tcgetpgrp(fd));
 	if (!r->pids.len)
 		redraw_end(r, fd);
 	if (r->step == REDRAW_NONE || !all_wait(r))
 		return;
 	r->step = REDRAW_NONE;
-	tell(r, fd);
+	change_size(r, fd);
 	if (r->step == REDRAW_NONE)
 		redraw_end(r, fd);
 }

@@ -104,7 +104,7 @@ static int open_ours(struct terminal *t, struct termios2 *now)
 
 /* SIGTTOU is blocked here, so that even a group in the background is let do it. One that was
  * hung up meanwhile needs no settings any more. */
-static void set(int fd, const struct termios2 *t)
+static void set_settings(int fd, const struct termios2 *t)
 {
 	(void)ioctl(fd, TCSETS2, t);
 }
@@ -149,7 +149,7 @@ static void fill_size(struct image_terminal *x, const struct winsize *size)
 
 /* While the shell has the terminal, the program's settings are those that it will get again.
  * One that sees to that itself has put the shell's back. */
-static bool fill(struct terminal *t, int fd, struct image_terminal *x)
+static bool fill_terminal(struct terminal *t, int fd, struct image_terminal *x)
 {
 	struct termios2 now = t->original;
 	struct winsize size = t->size;
@@ -178,7 +178,7 @@ void terminal_dump(
 		x.flags |= fd_dump_ways_to_terminal(fds, fd_terminal_of(fd));
 	else if (t->pending)
 		x.flags |= IMAGE_TERMINAL_STREAMS;
-	if (x.flags & ~IMAGE_TERMINAL_ORIGINAL && fill(t, fd, &x))
+	if (x.flags & ~IMAGE_TERMINAL_ORIGINAL && fill_terminal(t, fd, &x))
 		image_writer_note(job, IMAGE_NOTE_TERMINAL, &x, sizeof(x));
 }
 
@@ -236,7 +236,7 @@ static bool is_here(const struct image_terminal *x)
 static void hand_over(struct terminal *t, int fd, const struct termios2 *now)
 {
 	if (t->pending && !same(now, &t->program))
-		set(fd, &t->program);
+		set_settings(fd, &t->program);
 	t->set |= t->pending;
 	t->pending = false;
 	if (t->restarted && !t->drawn)
@@ -284,7 +284,7 @@ void terminal_stop(struct supervisor *s)
 			t->program = now;
 			t->pending = t->here = true;
 		}
-		set(fd, &t->caller);
+		set_settings(fd, &t->caller);
 	}
 	close(fd);
 }
@@ -357,7 +357,7 @@ void terminal_end(struct supervisor *s, bool killed)
 		return;
 	redraw_end(&t->redraw, fd);
 	if (t->known && !same(&now, &t->caller) && is_to_be_put_back(t, &now, killed))
-		set(fd, &t->caller);
+		set_settings(fd, &t->caller);
 	if (group_is_gone(tcgetpgrp(fd)))
 		(void)tcsetpgrp(fd, getpgrp());
 	close(fd);

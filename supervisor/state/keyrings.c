@@ -16,7 +16,7 @@ enum { THREAD, PROCESS, SESSION, USER_SESSION, KEYRINGS };
 
 /* Without making any, but that a process without a session keyring gets its user's for one, as
  * whenever it asks. */
-static int ask(struct remote *r, int64_t ids[KEYRINGS], struct err *e)
+static int ask_keyrings(struct remote *r, int64_t ids[KEYRINGS], struct err *e)
 {
 	static const int special[KEYRINGS] = {KEY_SPEC_THREAD_KEYRING, KEY_SPEC_PROCESS_KEYRING,
 		KEY_SPEC_SESSION_KEYRING, KEY_SPEC_USER_SESSION_KEYRING};
@@ -43,7 +43,7 @@ int dump_keyrings(struct dump *d, struct remote *r, struct err *e)
 	/* Containers may forbid to ask, and to have any. */
 	if (ours < 0)
 		return 0;
-	if (ask(r, ids, e))
+	if (ask_keyrings(r, ids, e))
 		return -1;
 	if (ids[THREAD] > 0 || ids[PROCESS] > 0)
 		notice_add(

@@ -37,7 +37,7 @@ struct questions {
 	size_t count;
 };
 
-static struct remote_query *ask(
+static struct remote_query *add_query(
 	struct questions *q, long nr, uint64_t a, uint64_t b, uint64_t c)
 {
 	struct remote_query *query = &q->list[q->count++];
@@ -50,14 +50,14 @@ static struct remote_query *ask(
 /* prctl(@option), with a result in the call's return value. */
 static struct remote_query *ask_prctl(struct questions *q, int option, uint64_t arg)
 {
-	return ask(q, SYS_prctl, option, arg, 0);
+	return add_query(q, SYS_prctl, option, arg, 0);
 }
 
 /* The same with a result of @size bytes in memory. */
 static struct remote_query *ask_prctl_at(
 	struct questions *q, int option, void *out, size_t size)
 {
-	struct remote_query *query = ask(q, SYS_prctl, option, 0, 0);
+	struct remote_query *query = add_query(q, SYS_prctl, option, 0, 0);
 
 	query->out_arg = 2;
 	query->out = out;
@@ -74,7 +74,7 @@ struct signal_stack {
 
 static struct remote_query *ask_signal_stack(struct questions *q, struct signal_stack *stack)
 {
-	struct remote_query *query = ask(q, SYS_sigaltstack, 0, 0, 0);
+	struct remote_query *query = add_query(q, SYS_sigaltstack, 0, 0, 0);
 
 	query->out_arg = 2;
 	query->out = stack;
@@ -114,7 +114,7 @@ static struct remote_query *ask_cpuid(struct questions *q)
 {
 	return syscall(SYS_arch_prctl, ARCH_SET_CPUID, 1)
 		       ? NULL
-		       : ask(q, SYS_arch_prctl, ARCH_GET_CPUID, 0, 0);
+		       : add_query(q, SYS_arch_prctl, ARCH_GET_CPUID, 0, 0);
 }
 
 /* Kept once for the process. They say what becomes of capabilities: who has none cannot even
@@ -160,10 +160,10 @@ static int ask_all(struct dump *d, const struct thread *t, struct settings *s,
 		s->memory_failure = ask_prctl(q, PR_MCE_KILL_GET, 0);
 	ask_speculation(q, s->speculation);
 	s->cpuid = ask_cpuid(q);
-	s->rings = ask(q, SYS_io_uring_register, 0,
+	s->rings = add_query(q, SYS_io_uring_register, 0,
 		IORING_REGISTER_RESTRICTIONS | URING_USE_REGISTERED_RING, 0);
 	if (restricted)
-		s->landlock = landlock_ask(t, ask(q, 0, 0, 0, 0));
+		s->landlock = landlock_ask(t, add_query(q, 0, 0, 0, 0));
 	return 0;
 }
 

@@ -101,7 +101,7 @@ static void park(struct restore_plan *p, uint64_t start)
 	}
 }
 
-static void place(struct restore_plan *p, uint64_t start, uint64_t to)
+static void place_vdso(struct restore_plan *p, uint64_t start, uint64_t to)
 {
 	for (size_t i = 0; i < p->vmas->count; i++) {
 		const struct vma *v = &p->vmas->v[i];
@@ -154,7 +154,7 @@ int restore_plan_vdso(struct restore_plan *p, struct err *e)
 		return err_set(e, 0, "this kernel gives the new process no vdso");
 	park(p, start);
 	if (!p->other_vdso && same_layout(p, &distance)) {
-		place(p, start, start + distance);
+		place_vdso(p, start, start + distance);
 		return 0;
 	}
 	p->other_vdso = true;
@@ -163,7 +163,7 @@ int restore_plan_vdso(struct restore_plan *p, struct err *e)
 	p->vdso_new = find_place(p, end - start);
 	if (!p->vdso_new)
 		return err_set(e, 0, "there is no room for this kernel's vdso");
-	place(p, start, p->vdso_new);
+	place_vdso(p, start, p->vdso_new);
 	return 0;
 }
 

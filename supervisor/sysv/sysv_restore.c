@@ -120,7 +120,7 @@ static enum presence look_at_queue(const struct image_object *o, const struct ms
 	return presence(o, &d->msg_perm, o->size, used);
 }
 
-static enum presence look(const struct image_object *o)
+static enum presence look_for_object(const struct image_object *o)
 {
 	struct shmid_ds shm;
 	struct semid_ds sem;
@@ -174,7 +174,7 @@ char *sysv_obstacle(const struct checkpoint *c)
 	o = objects_of(c->job, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct kind *k = kind_of(&o[i]);
-		enum presence p = k ? look(&o[i]) : LEFTOVER;
+		enum presence p = k ? look_for_object(&o[i]) : LEFTOVER;
 
 		if (p == TAKEN || (k && key_is_taken(&o[i])))
 			return xasprintf("%s %d is in use", k->what, (int)o[i].inode);
@@ -195,7 +195,7 @@ void sysv_list(const struct checkpoint *c, bool left_over, struct buf *list)
 
 	o = objects_of(c->job, &count);
 	for (size_t i = 0; i < count; i++)
-		if (kind_of(&o[i]) && look(&o[i]) == (left_over ? LEFTOVER : ABSENT))
+		if (kind_of(&o[i]) && look_for_object(&o[i]) == (left_over ? LEFTOVER : ABSENT))
 			buf_push(list, struct image_object, &o[i]);
 }
 
@@ -232,7 +232,7 @@ static int choose_id(const struct kind *k, uint64_t id, struct err *e)
 	return 0;
 }
 
-static int get(const struct image_object *o, int flags)
+static int get_object(const struct image_object *o, int flags)
 {
 	switch (o->kind) {
 	case IMAGE_OBJECT_SHM:
@@ -247,13 +247,13 @@ static int get(const struct image_object *o, int flags)
 }
 
 /* Its id is to be free, or it is the one that we know. */
-static int make(const struct kind *k, const struct image_object *o, struct err *e)
+static int make_object(const struct kind *k, const struct image_object *o, struct err *e)
 {
 	int id;
 
 	if (choose_id(k, o->inode, e))
 		return -1;
-	id = get(o, IPC_CREAT | IPC_EXCL | 0600);
+	id = get_object(o, IPC_CREAT | IPC_EXCL | 0600);
 	if (id < 0 && o->kind == IMAGE_OBJECT_SHM && o->args[1])
 		return err_set(
 			e, errno, "cannot make it in huge pages (are enough set aside?)");
@@ -411,9 +411,9 @@ static int restore_one(
 	if (o->size > 1ull << 40 || o->args[1] > 1ull << 40 ||
 		(o->kind == IMAGE_OBJECT_SHM && o->args[1] > 40))
 		return err_set(e, 0, "the image is damaged");
-	if (look(o) == LEFT_ALONE)
+	if (look_for_object(o) == LEFT_ALONE)
 		return 0;
-	if (look(o) == ABSENT ? make(k, o, e) : let_in(o, e))
+	if (look_for_object(o) == ABSENT ? make_object(k, o, e) : let_in(o, e))
 		return -1;
 	if (r->options->alive && o->kind != IMAGE_OBJECT_SEM)
 		return 0;

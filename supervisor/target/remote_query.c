@@ -109,7 +109,7 @@ static int write_code(
 }
 
 /* Let it run from @code on, which is in x86_64_query.S. */
-static int start(struct remote *r, const uint8_t *code, struct err *e)
+static int start_code(struct remote *r, const uint8_t *code, struct err *e)
 {
 	static const uint64_t none[6];
 	struct user_regs_struct regs = r->home.regs;
@@ -237,10 +237,10 @@ static int run_with_page(
 {
 	uint64_t page = page_of(r);
 
-	return remote_set_scratch(r, page, PAGE, e) || start(r, x86_64_query_code, e) ||
+	return remote_set_scratch(r, page, PAGE, e) || start_code(r, x86_64_query_code, e) ||
 			       wait_until(r, is_done, page, e) || remote_stop(r, e) ||
 			       read_results(r, queries, count, page, e) ||
-			       start(r, x86_64_query_unmap, e) ||
+			       start_code(r, x86_64_query_unmap, e) ||
 			       wait_until(r, is_gone, page, e) || remote_stop(r, e) ||
 			       check_unmapped(r, e) || remote_set_scratch(r, 0, 0, e)
 		       ? -1
@@ -255,14 +255,15 @@ static int run_in_scratch(
 	uint64_t page = page_of(r);
 
 	return tracee_write(r->process->mem_fd, page, nothing, PAGE, e) ||
-			       start(r, x86_64_query_run, e) ||
+			       start_code(r, x86_64_query_run, e) ||
 			       wait_until(r, is_done, page, e) || remote_stop(r, e) ||
 			       read_results(r, queries, count, page, e)
 		       ? -1
 		       : 0;
 }
 
-static int run(struct remote *r, struct remote_query *queries, size_t count, struct err *e)
+static int run_queries(
+	struct remote *r, struct remote_query *queries, size_t count, struct err *e)
 {
 	/* Another one each time: what stands in a page from before is no answer. */
 	r->query_mark = clock_ns(CLOCK_MONOTONIC);
@@ -297,7 +298,7 @@ int remote_query(struct remote *r, struct remote_query *queries, size_t count, s
 		size_t most = rows_at_once(r->process);
 
 		for (size_t i = 0; i < count; i += most)
-			if (run(r, &queries[i], count - i < most ? count - i : most, e))
+			if (run_queries(r, &queries[i], count - i < most ? count - i : most, e))
 				return -1;
 		return 0;
 	}

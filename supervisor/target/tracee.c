@@ -15,7 +15,7 @@
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |                    \
 		PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
-static int fail(struct tracee *t, const char *what, struct err *e)
+static int tracee_failed(struct tracee *t, const char *what, struct err *e)
 {
 	int code = errno;
 
@@ -32,7 +32,7 @@ int tracee_seize(struct tracee *t, bool kill_with_us, struct err *e)
 	long options = OPTIONS | (kill_with_us ? PTRACE_O_EXITKILL : 0);
 
 	if (ptrace(PTRACE_SEIZE, t->tid, NULL, options))
-		return fail(t, "attach to", e);
+		return tracee_failed(t, "attach to", e);
 	t->state = TRACEE_RUNNING;
 	return 0;
 }
@@ -44,7 +44,7 @@ int tracee_interrupt(struct tracee *t, struct err *e)
 	/* Stopped or not is all the same here: it is no tracee of ours any more. */
 	if (errno == ESRCH)
 		t->state = TRACEE_GONE;
-	return fail(t, "stop", e);
+	return tracee_failed(t, "stop", e);
 }
 
 /* Wait for a change of state of any child or tracee: all of them raise SIGCHLD, which the
@@ -131,7 +131,7 @@ static int wait_until(struct tracee *t, pid_t (*look)(struct tracee *, int *stat
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return fail(t, "wait for", e);
+			return tracee_failed(t, "wait for", e);
 		if (got > 0 && WIFSTOPPED(status)) {
 			read_stop(t, status, report);
 			return 0;
@@ -175,7 +175,7 @@ static int let_run(struct tracee *t, int request, int signal, struct err *e)
 {
 	t->state = TRACEE_RUNNING;
 	if (ptrace(request, t->tid, NULL, (long)signal) && errno != ESRCH)
-		return fail(t, "continue", e);
+		return tracee_failed(t, "continue", e);
 	return 0;
 }
 
@@ -199,20 +199,22 @@ int tracee_detach(struct tracee *t, int signal, struct err *e)
 	if (t->state == TRACEE_GONE)
 		return 0;
 	if (ptrace(PTRACE_DETACH, t->tid, NULL, (long)signal) && errno != ESRCH)
-		return fail(t, "let go of", e);
+		return tracee_failed(t, "let go of", e);
 	t->state = TRACEE_GONE;
 	return 0;
 }
 
 int tracee_clear_exitkill(struct tracee *t, struct err *e)
 {
-	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (long)OPTIONS) ? fail(t, "spare", e) : 0;
+	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (long)OPTIONS)
+		       ? tracee_failed(t, "spare", e)
+		       : 0;
 }
 
 int tracee_set_exitkill(struct tracee *t, struct err *e)
 {
 	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (long)(OPTIONS | PTRACE_O_EXITKILL))
-		       ? fail(t, "doom", e)
+		       ? tracee_failed(t, "doom", e)
 		       : 0;
 }
 
@@ -221,7 +223,7 @@ int tracee_suspend_seccomp(struct tracee *t, bool kill_with_us, struct err *e)
 	long options = OPTIONS | (kill_with_us ? PTRACE_O_EXITKILL : 0);
 
 	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, options | PTRACE_O_SUSPEND_SECCOMP)
-		       ? fail(t, "suspend the seccomp filters of", e)
+		       ? tracee_failed(t, "suspend the seccomp filters of", e)
 		       : 0;
 }
 
@@ -235,7 +237,7 @@ int tracee_get_filter(
 	long count = ptrace(PTRACE_SECCOMP_GET_FILTER, t->tid, (long)number, code);
 
 	if (count < 0)
-		return errno == ENOENT ? 0 : fail(t, "read a seccomp filter of", e);
+		return errno == ENOENT ? 0 : tracee_failed(t, "read a seccomp filter of", e);
 	if (ptrace(PTRACE_SECCOMP_GET_METADATA, t->tid, sizeof(metadata), &metadata) < 0)
 		metadata.flags = 0;
 	*flags = metadata.flags;
@@ -247,7 +249,7 @@ int tracee_get_regs(struct tracee *t, struct user_regs_struct *regs, struct err 
 	struct iovec iov = {regs, sizeof(*regs)};
 
 	if (ptrace(PTRACE_GETREGSET, t->tid, (long)NT_PRSTATUS, &iov))
-		return fail(t, "read the registers of", e);
+		return tracee_failed(t, "read the registers of", e);
 	if (iov.iov_len != sizeof(*regs))
 		return err_set(
 			e, 0, "process %d is a 32-bit program, which is not supported", t->pid);
@@ -259,7 +261,7 @@ int tracee_set_regs(struct tracee *t, const struct user_regs_struct *regs, struc
 	struct iovec iov = {(void *)regs, sizeof(*regs)};
 
 	if (ptrace(PTRACE_SETREGSET, t->tid, (long)NT_PRSTATUS, &iov))
-		return fail(t, "set the registers of", e);
+		return tracee_failed(t, "set the registers of", e);
 	return 0;
 }
 
@@ -268,7 +270,7 @@ int tracee_get_xstate(struct tracee *t, void *data, size_t *size, struct err *e)
 	struct iovec iov = {data, *size};
 
 	if (ptrace(PTRACE_GETREGSET, t->tid, (long)NT_X86_XSTATE, &iov))
-		return fail(t, "read the vector registers of", e);
+		return tracee_failed(t, "read the vector registers of", e);
 	*size = iov.iov_len;
 	return 0;
 }
@@ -278,21 +280,21 @@ int tracee_set_xstate(struct tracee *t, const void *data, size_t size, struct er
 	struct iovec iov = {(void *)data, size};
 
 	if (ptrace(PTRACE_SETREGSET, t->tid, (long)NT_X86_XSTATE, &iov))
-		return fail(t, "set the vector registers of", e);
+		return tracee_failed(t, "set the vector registers of", e);
 	return 0;
 }
 
 int tracee_get_sigmask(struct tracee *t, uint64_t *mask, struct err *e)
 {
 	if (ptrace(PTRACE_GETSIGMASK, t->tid, sizeof(*mask), mask))
-		return fail(t, "read the signal mask of", e);
+		return tracee_failed(t, "read the signal mask of", e);
 	return 0;
 }
 
 int tracee_set_sigmask(struct tracee *t, uint64_t mask, struct err *e)
 {
 	if (ptrace(PTRACE_SETSIGMASK, t->tid, sizeof(mask), &mask))
-		return fail(t, "set the signal mask of", e);
+		return tracee_failed(t, "set the signal mask of", e);
 	return 0;
 }
 
@@ -306,7 +308,7 @@ int tracee_pending(
 	};
 	long n = ptrace(PTRACE_PEEKSIGINFO, t->tid, &args, info);
 
-	return n < 0 ? fail(t, "read the pending signals of", e) : (int)n;
+	return n < 0 ? tracee_failed(t, "read the pending signals of", e) : (int)n;
 }
 
 int tracee_get_rseq(struct tracee *t, struct tracee_rseq *rseq, struct err *e)
@@ -322,7 +324,7 @@ int tracee_get_rseq(struct tracee *t, struct tracee_rseq *rseq, struct err *e)
 	if (n < 0 && errno == EIO)
 		return 0;
 	if (n < 0)
-		return fail(t, "read the rseq registration of", e);
+		return tracee_failed(t, "read the rseq registration of", e);
 	rseq->pointer = conf.pointer;
 	rseq->size = conf.pointer ? conf.size : 0;
 	rseq->signature = conf.signature;
@@ -341,7 +343,7 @@ int tracee_get_dispatch(struct tracee *t, bool *on, struct err *e)
 	/* EIO: the kernel does not tell. */
 	if (ptrace(GET_SYSCALL_USER_DISPATCH_CONFIG, t->tid, sizeof(conf), conf) &&
 		errno != EIO)
-		return fail(t, "read the dispatch setting of", e);
+		return tracee_failed(t, "read the dispatch setting of", e);
 	*on = conf[0];
 	return 0;
 }
@@ -358,7 +360,7 @@ int tracee_get_ports(struct tracee *t, bool *some, struct err *e)
 	/* ENXIO: it has none; ENODEV or EINVAL: the kernel has none to give. */
 	*some = !ptrace(PTRACE_GETREGSET, t->tid, (long)NT_386_IOPERM, &iov);
 	if (!*some && errno != ENXIO && errno != ENODEV && errno != EINVAL)
-		return fail(t, "read the I/O ports of", e);
+		return tracee_failed(t, "read the I/O ports of", e);
 	return 0;
 }
 
@@ -376,7 +378,7 @@ int tracee_get_segments(struct tracee *t, bool *some, struct err *e)
 		if (ptrace(PTRACE_GET_THREAD_AREA, t->tid, FIRST_SEGMENT + i, &desc)) {
 			if (errno == EIO)
 				return 0;
-			return fail(t, "read the segments of", e);
+			return tracee_failed(t, "read the segments of", e);
 		}
 		*some |= desc.base_addr || desc.limit;
 	}

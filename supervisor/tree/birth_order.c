@@ -22,7 +22,7 @@ void birth_order_free(struct birth_order *f)
 	buf_free(&f->nodes);
 }
 
-static size_t find(const struct birth_order *f, pid_t pid)
+static size_t find_node(const struct birth_order *f, pid_t pid)
 {
 	for (size_t i = 0; i < birth_order_count(f); i++)
 		if (birth_order_at(f, i)->pid == pid)
@@ -65,7 +65,7 @@ static size_t mortal_in_session(struct birth_order *f, pid_t sid)
 	/* The root is in the supervisor's session, at first in any case. */
 	if (!sid)
 		return helper_of(f, 0, 0, true);
-	leader = find(f, sid);
+	leader = find_node(f, sid);
 	if (leader == NONE) {
 		leader = add_helper(f, sid, sid, mortal_in_session(f, 0));
 		birth_order_at(f, leader)->pgid = sid;
@@ -105,7 +105,7 @@ static void adopt(struct birth_order *f, size_t i, size_t parent, pid_t sid)
 {
 	size_t creator;
 
-	if (parent != NONE && sid && find(f, sid) == NONE) {
+	if (parent != NONE && sid && find_node(f, sid) == NONE) {
 		creator = add_helper(f, sid, sid, parent);
 		birth_order_at(f, creator)->pgid = sid;
 	} else {
@@ -138,7 +138,8 @@ static bool be_born_in(struct birth_order *f, size_t node, pid_t sid)
 	if (creator->sid == creator->pid && be_born_in(f, n->creator, sid))
 		birth_order_at(f, node)->early = true;
 	else if (node < f->count)
-		adopt(f, node, f->list[node].ppid ? find(f, f->list[node].ppid) : NONE, sid);
+		adopt(f, node, f->list[node].ppid ? find_node(f, f->list[node].ppid) : NONE,
+			sid);
 	return session_at_birth(f, node) == sid;
 }
 
@@ -318,7 +319,7 @@ static int find_makers(struct birth_order *f, struct err *e)
 	for (size_t i = 0; i < f->count; i++) {
 		struct birth_node *n = birth_order_at(f, i);
 		pid_t ppid = f->list[i].ppid;
-		size_t parent = ppid ? find(f, ppid) : NONE;
+		size_t parent = ppid ? find_node(f, ppid) : NONE;
 
 		for (int k = 0; k < IMAGE_SHARED_KINDS; k++) {
 			n->stays |= f->sharing[i].with[k] != i;
@@ -347,7 +348,7 @@ static int find_group(struct birth_order *f, size_t i, struct err *e)
 				      "process %d is in the supervisor's process group, but "
 				      "in another session",
 				      birth_order_at(f, i)->pid);
-	leader = find(f, pgid);
+	leader = find_node(f, pgid);
 	if (leader == NONE) {
 		size_t creator = mortal_in_session(f, sid);
 
@@ -401,7 +402,7 @@ int birth_order_plan(struct birth_order *f, const struct image_job_process *list
 			list[0].pid, list[0].sid);
 	for (size_t i = 1; i < count; i++)
 		if (list[i].ppid)
-			birth_order_at(f, i)->creator = find(f, list[i].ppid);
+			birth_order_at(f, i)->creator = find_node(f, list[i].ppid);
 	for (size_t i = 1; i < count; i++)
 		find_creator(f, i);
 	if (sharing && find_makers(f, e))

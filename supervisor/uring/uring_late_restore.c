@@ -305,7 +305,7 @@ void restore_ring_release(struct return_of_ring *r)
 }
 
 /* Those that wait are issued when all else is there (uring_requests.c). */
-static int fill(struct return_of_ring *r)
+static int fill_ring(struct return_of_ring *r)
 {
 	uint32_t waiting = uring_waiting(r->image);
 	struct image_ring before = *r->image;
@@ -328,7 +328,7 @@ static int bring_back(struct return_of_ring *r)
 	if (remote_begin(&r->remote, &r->one->process, r->thread, e))
 		return -1;
 	r->scratch = remote_scratch(&r->remote, 4096, e);
-	failed = !r->scratch || enable(r) || fill(r);
+	failed = !r->scratch || enable(r) || fill_ring(r);
 	restore_ring_release(r);
 	if (remote_end(&r->remote, failed ? NULL : e) || failed)
 		return err_prefix(e, "descriptor %d", r->number);
@@ -371,7 +371,7 @@ static int with_ring(struct return_of_ring *r, size_t i, int (*act)(struct retur
 	return act(r);
 }
 
-static void begin(struct return_of_ring *r, struct restore_one *one)
+static void begin_ring(struct return_of_ring *r, struct restore_one *one)
 {
 	size_t table = checkpoint_keeper(one->c, one->index, IMAGE_SHARED_FILES);
 
@@ -384,7 +384,7 @@ int restore_each_ring(struct restore_one *one, int (*act)(struct return_of_ring 
 {
 	struct return_of_ring r;
 
-	begin(&r, one);
+	begin_ring(&r, one);
 	for (size_t i = 0; i < r.fd_count; i++)
 		if (with_ring(&r, i, act))
 			return -1;
@@ -586,6 +586,6 @@ int restore_one_rings(struct restore_one *one)
 
 	if (restore_each_ring(one, bring_back) || restore_each_ring(one, register_rings))
 		return -1;
-	begin(&r, one);
+	begin_ring(&r, one);
 	return has_regions(one) ? map_all(&r) : 0;
 }

@@ -52,7 +52,7 @@ static int find_marked(const struct slot *s, uint32_t *object, struct err *e)
 	return 0;
 }
 
-static int ask(struct slot *s, unsigned opcode, uint64_t argument, unsigned count,
+static int ask_register(struct slot *s, unsigned opcode, uint64_t argument, unsigned count,
 	int64_t *result, struct err *e)
 {
 	return REMOTE_CALL(s->r, result, e, SYS_io_uring_register, s->slot,
@@ -69,7 +69,7 @@ static int try_table(struct slot *s, unsigned add, unsigned remove, bool *has, u
 	int failed;
 
 	if (tracee_write(s->r->process->mem_fd, s->scratch, &table, sizeof(table), e) ||
-		ask(s, add, s->scratch, sizeof(table), &result, e))
+		ask_register(s, add, s->scratch, sizeof(table), &result, e))
 		return -1;
 	*has = result == -EBUSY;
 	if (*has)
@@ -78,7 +78,7 @@ static int try_table(struct slot *s, unsigned add, unsigned remove, bool *has, u
 		return err_set(
 			e, -result, "cannot ask for the io_uring registered as %u", s->slot);
 	failed = find_marked(s, object, e);
-	return ask(s, remove, 0, 0, &result, e) || failed ? -1 : 0;
+	return ask_register(s, remove, 0, 0, &result, e) || failed ? -1 : 0;
 }
 
 static int find_ring(struct slot *s, uint32_t *object, struct err *e)

@@ -268,7 +268,7 @@ static int write_tail(struct core *k, const struct tail *t, struct err *e)
 	return pwrite_all(k->fd, &header, sizeof(header), 0, k->path, e);
 }
 
-static int fill(struct core *k, struct err *e)
+static int fill_core(struct core *k, struct err *e)
 {
 	struct tail t = {0};
 	int r;
@@ -297,7 +297,7 @@ int core_write(const struct checkpoint *c, size_t process, const char *path,
 		c->processes[keeper], IMAGE_NOTE_MODULES, struct image_module, &modules);
 	k.noticed = xcalloc(modules, sizeof(*k.noticed));
 	k.buffer = xmalloc(COPY_SIZE);
-	r = fill(&k, e);
+	r = fill_core(&k, e);
 	if (close(k.fd) < 0 && r == 0)
 		r = err_set(e, errno, "cannot write %s", path);
 	if (r < 0)

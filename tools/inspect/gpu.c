@@ -84,7 +84,7 @@ static void add_allocations(struct contents *m, struct gpu *g)
 }
 
 /* false: there is nothing of a GPU. */
-static bool look(const struct checkpoint *c, size_t process, struct gpu *g)
+static bool look_for_gpu(const struct checkpoint *c, size_t process, struct gpu *g)
 {
 	struct contents *m;
 	bool found;
@@ -117,7 +117,7 @@ void gpu_text(const struct checkpoint *c, size_t process, struct buf *out)
 	char size[TEXT_SIZE];
 	struct gpu g;
 
-	if (!look(c, process, &g))
+	if (!look_for_gpu(c, process, &g))
 		return;
 	for (unsigned i = 0; i < g.state.device_count; i++)
 		text_line(out, "GPU %-7u %s, %s, CUDA %d.%d", i, g.state.devices[i].name,
@@ -138,7 +138,7 @@ void gpu_json(const struct checkpoint *c, size_t process, struct json *j)
 {
 	struct gpu g;
 
-	if (!look(c, process, &g))
+	if (!look_for_gpu(c, process, &g))
 		return;
 	json_object(j, "gpu");
 	json_integer(j, "driver_version", g.state.driver_version);
