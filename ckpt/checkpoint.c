@@ -141,7 +141,7 @@ void checkpoint_close(struct checkpoint *c)
 	free(c);
 }
 
-size_t checkpoint_keeper(const struct checkpoint *c, size_t process, enum image_shared what)
+size_t checkpoint_owner(const struct checkpoint *c, size_t process, enum image_shared what)
 {
 	const struct image_sharing *s;
 	size_t count;

@@ -72,7 +72,7 @@ struct checkpoint {
 
 /* The process that keeps for number @process what they share: @process itself where they share
  * nothing. */
-size_t checkpoint_keeper(const struct checkpoint *c, size_t process, enum image_shared what);
+size_t checkpoint_owner(const struct checkpoint *c, size_t process, enum image_shared what);
 
 struct checkpoint *checkpoint_open(const char *path, struct err *e);
 void checkpoint_close(struct checkpoint *c);

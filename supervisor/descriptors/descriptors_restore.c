@@ -451,7 +451,7 @@ int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err
 	for (size_t i = 0; i < r->object_count; i++)
 		r->made[i].mapped = false;
 	for (size_t i = index; i < r->checkpoint->process_count; i++)
-		if (checkpoint_keeper(r->checkpoint, i, IMAGE_SHARED_FILES) == index)
+		if (checkpoint_owner(r->checkpoint, i, IMAGE_SHARED_FILES) == index)
 			find_mapped(r, r->checkpoint->processes[i]);
 	failed = settle_process(r, keep, e);
 	failed |= descriptor_range_close(r, failed ? NULL : e);

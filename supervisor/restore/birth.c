@@ -106,7 +106,7 @@ int birth_init(struct birth *b, const struct checkpoint *c, struct err *e)
 	b->meeting->helper_pid = HELPER_PID_FIRST;
 	for (size_t i = 0; i < c->process_count; i++) {
 		b->children[i].stays = birth_order_at(&b->order, i)->stays;
-		b->followers += checkpoint_keeper(c, i, IMAGE_SHARED_FILES) != i;
+		b->followers += checkpoint_owner(c, i, IMAGE_SHARED_FILES) != i;
 	}
 	return pipe2(b->error_pipe, O_CLOEXEC) ? err_set(e, errno, "cannot make a pipe") : 0;
 }
@@ -411,7 +411,7 @@ static int await_ended(struct birth *b, size_t node, struct err *e)
 static int become(struct birth *b, size_t node, int *error_fd, struct err *e)
 {
 	struct restore_child *child = &b->children[node];
-	bool follows = checkpoint_keeper(b->c, node, IMAGE_SHARED_FILES) != node;
+	bool follows = checkpoint_owner(b->c, node, IMAGE_SHARED_FILES) != node;
 
 	if (restore_child_enter(child, b->fds, e))
 		return -1;

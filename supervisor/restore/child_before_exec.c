@@ -160,7 +160,7 @@ static int open_exe(struct restore_child *r, struct err *e)
 	size_t count;
 
 	if (!r->stays || r->foreign_exe ||
-		checkpoint_keeper(r->c, r->index, IMAGE_SHARED_MEMORY) != r->index)
+		checkpoint_owner(r->c, r->index, IMAGE_SHARED_MEMORY) != r->index)
 		return 0;
 	p = image_note_array(
 		process_image(r), IMAGE_NOTE_PROCESS, struct image_process, &count);
@@ -190,7 +190,7 @@ static void add_slots(struct extra_fds *f, struct buf *slots)
 
 static bool shares_table(const struct restore_child *a, size_t with)
 {
-	return checkpoint_keeper(a->c, a->index, IMAGE_SHARED_FILES) == with;
+	return checkpoint_owner(a->c, a->index, IMAGE_SHARED_FILES) == with;
 }
 
 /* For threads to put into tables of their own. */

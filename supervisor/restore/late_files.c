@@ -20,7 +20,7 @@
 /* Flags of open(2) that have done their work. */
 #define ONCE (O_CREAT | O_EXCL | O_TRUNC | O_ASYNC)
 
-static const struct image_description *description(
+const struct image_description *restore_one_description(
 	const struct restore_one *r, const struct image_fd *fd)
 {
 	const struct image_description *x;
@@ -102,7 +102,7 @@ static int place_all(struct restore_one *r, struct remote *remote, uint64_t scra
 	const struct image_fd *fd, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct image_description *x = description(r, &fd[i]);
+		const struct image_description *x = restore_one_description(r, &fd[i]);
 		size_t first = first_of(fd, i);
 		int64_t from = fd[first].fd, result;
 
@@ -129,7 +129,7 @@ int restore_one_late_files(struct restore_one *r)
 
 	fd = image_note_array(r->img, IMAGE_NOTE_FDS, struct image_fd, &count);
 	for (size_t i = 0; i < count; i++)
-		any |= is_late(description(r, &fd[i]));
+		any |= is_late(restore_one_description(r, &fd[i]));
 	if (!any)
 		return 0;
 	if (remote_begin(&remote, &r->process, &r->process.threads[0], r->e))

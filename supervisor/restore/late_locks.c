@@ -64,7 +64,7 @@ int restore_one_late_locks(struct restore_one *r)
 	int failed = 0;
 	size_t count;
 
-	if (checkpoint_keeper(r->c, r->index, IMAGE_SHARED_FILES) != r->index)
+	if (checkpoint_owner(r->c, r->index, IMAGE_SHARED_FILES) != r->index)
 		return 0;
 	l.descriptions = image_note_array(
 		r->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);

@@ -11,17 +11,6 @@
 #include "supervisor/state/restore_one.h"
 #include "supervisor/target/remote.h"
 
-static const struct image_description *description(
-	const struct restore_one *r, const struct image_fd *fd)
-{
-	const struct image_description *x;
-	size_t count;
-
-	x = image_note_array(
-		r->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
-	return &x[fd->description];
-}
-
 /* By the process itself, which knows threads by the ids that the image has. */
 static int set_thread(struct restore_one *r, int fd, pid_t tid)
 {
@@ -61,7 +50,7 @@ int restore_one_late_owners(struct restore_one *r)
 
 	fd = image_note_array(r->img, IMAGE_NOTE_FDS, struct image_fd, &count);
 	for (size_t i = 0; i < count; i++) {
-		const struct image_description *x = description(r, &fd[i]);
+		const struct image_description *x = restore_one_description(r, &fd[i]);
 
 		if ((x->owner_kind == IMAGE_OWNER_THREAD &&
 			    set_thread(r, fd[i].fd, x->owner)) ||

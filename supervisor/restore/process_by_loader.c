@@ -393,7 +393,7 @@ static int prepare_plan(struct restore_one *r)
 	if (clocks_compare(r->process.pid, &r->plan.clocks, r->e))
 		return -1;
 	for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
-		r->plan.kept_elsewhere[k] = checkpoint_keeper(r->c, r->index, k) != r->index;
+		r->plan.owned_elsewhere[k] = checkpoint_owner(r->c, r->index, k) != r->index;
 	if (!r->memory)
 		return read_new_process(r);
 	if (r->place >= LOADER_WINDOW_SIZE / 2 / PLACE_SIZE)

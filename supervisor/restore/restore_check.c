@@ -39,17 +39,17 @@ static int check_xsave(const struct restore *r)
 static void find_memory(struct restore *r, size_t i)
 {
 	struct restore_one *one = &r->processes[i];
-	size_t keeper = checkpoint_keeper(r->c, i, IMAGE_SHARED_MEMORY);
+	size_t owner = checkpoint_owner(r->c, i, IMAGE_SHARED_MEMORY);
 
 	one->last = true;
-	if (keeper == i)
+	if (owner == i)
 		return;
-	one->memory = &r->processes[keeper];
+	one->memory = &r->processes[owner];
 	one->place = 1;
-	for (size_t k = keeper; k < i; k++) {
+	for (size_t k = owner; k < i; k++) {
 		if (r->processes[k].memory == one->memory)
 			one->place++;
-		if (r->processes[k].memory == one->memory || k == keeper)
+		if (r->processes[k].memory == one->memory || k == owner)
 			r->processes[k].last = false;
 	}
 }

@@ -8,7 +8,7 @@
 
 int restore_plan_make(struct restore_plan *p, struct err *e)
 {
-	if ((!p->kept_elsewhere[IMAGE_SHARED_MEMORY] && restore_plan_memory(p, e)) ||
+	if ((!p->owned_elsewhere[IMAGE_SHARED_MEMORY] && restore_plan_memory(p, e)) ||
 		restore_plan_process(p, e))
 		return -1;
 	p->memory_at = plan_batch(&p->plan, &p->memory, BATCH_TRAP);

@@ -272,11 +272,11 @@ static int dump_begin(struct checkpoint_work *w, size_t i)
 static int dump_one(struct checkpoint_work *w, size_t i)
 {
 	struct dump *d = &w->dumps[i];
-	bool shares = d->process->keeper[IMAGE_SHARED_FILES] != i;
-	size_t keeper = d->process->keeper[IMAGE_SHARED_MEMORY];
+	bool shares = d->process->owner[IMAGE_SHARED_FILES] != i;
+	size_t owner = d->process->owner[IMAGE_SHARED_MEMORY];
 	int limit;
 
-	d->memory_writer = keeper == i ? NULL : w->writers[keeper];
+	d->memory_writer = owner == i ? NULL : w->writers[owner];
 	if (dump_threads(d, w->e) || dump_process(d, w->e) ||
 		dump_directories(d, &w->tree, w->e) || lower_fd_limit(d->process, &limit, w->e))
 		return -1;
@@ -288,7 +288,7 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 	struct dump *d = &w->dumps[i];
 	const struct image *parent = parent_process(w, d->process->vpid);
 
-	if (d->process->keeper[IMAGE_SHARED_MEMORY] != i)
+	if (d->process->owner[IMAGE_SHARED_MEMORY] != i)
 		return 0;
 	d->alone = true;
 	for (size_t k = i + 1; k < w->process_count; k++)

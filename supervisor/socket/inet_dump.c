@@ -25,7 +25,7 @@
 #include "supervisor/target/process.h"
 #include "supervisor/target/x86_64.h"
 
-static int get_names(struct socket_dump *k, struct err *e)
+int socket_get_names(struct socket_dump *k, struct err *e)
 {
 	socklen_t size = sizeof(k->s.name);
 
@@ -210,7 +210,7 @@ static int look_at_udp(struct socket_dump *k, struct err *e)
 
 int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
-	if (get_names(k, e))
+	if (socket_get_names(k, e))
 		return -1;
 	if (k->s.type == SOCK_STREAM)
 		return look_at_tcp(d, k, e);

@@ -62,15 +62,7 @@ static int find_peer(struct socket_dump *k, struct err *e)
  * packets. */
 static int get_names(struct socket_dump *k, struct err *e)
 {
-	socklen_t size = sizeof(k->s.name);
-
-	if (getsockname(k->fd, (struct sockaddr *)k->s.name, &size))
-		return err_set(e, errno, "cannot ask for its name");
-	k->s.name_size = socket_port(k->s.name) ? size : 0;
-	size = sizeof(k->s.peer_name);
-	if (!getpeername(k->fd, (struct sockaddr *)k->s.peer_name, &size))
-		k->s.peer_name_size = size;
-	else if (find_peer(k, e))
+	if (socket_get_names(k, e) || (!k->s.peer_name_size && find_peer(k, e)))
 		return -1;
 	if (k->s.peer_name_size)
 		k->s.state = IMAGE_SOCKET_CONNECTED;

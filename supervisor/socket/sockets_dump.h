@@ -57,6 +57,8 @@ void socket_dump_free(struct fd_dump *d);
 /* State, names, what the kernel says of the other end. */
 int socket_unix_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
+/* Its own address, if it has a port, and its peer's, if it has one. */
+int socket_get_names(struct socket_dump *k, struct err *e);
 int socket_netlink_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_raw_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_packet_look(struct fd_dump *d, struct socket_dump *k, struct err *e);

@@ -132,13 +132,13 @@ static void add_last(struct restore_plan *p)
 	const char *root = image_string(p->img, ip->root);
 
 	/* The path is that of before: it is gone the same way only once. */
-	if (strcmp(root, "/") && !p->kept_elsewhere[IMAGE_SHARED_DIRECTORY])
+	if (strcmp(root, "/") && !p->owned_elsewhere[IMAGE_SHARED_DIRECTORY])
 		BATCH_ADD(&p->rest, "change the root directory", SYS_chroot,
 			plan_string(&p->plan, root));
 	restore_plan_pending(p, &p->rest, 0);
 	restore_plan_interval_timers(p);
 	BATCH_ADD(&p->rest, "set the personality", SYS_personality, ip->personality);
-	if (!p->kept_elsewhere[IMAGE_SHARED_MEMORY])
+	if (!p->owned_elsewhere[IMAGE_SHARED_MEMORY])
 		add_memory_rules(p);
 }
 
@@ -167,7 +167,7 @@ int restore_plan_process(struct restore_plan *p, struct err *e)
 
 	if (check_image(p, e))
 		return -1;
-	if (!p->kept_elsewhere[IMAGE_SHARED_MEMORY]) {
+	if (!p->owned_elsewhere[IMAGE_SHARED_MEMORY]) {
 		add_mm(p);
 		add_memory_settings(p);
 	}

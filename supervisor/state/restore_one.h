@@ -78,6 +78,9 @@ int restore_one_settle(struct restore_one *r);
 
 /* Descriptors that lead to processes or threads: when all are what they were (late_files.c). */
 int restore_one_late_files(struct restore_one *r);
+/* What descriptor @fd of the process leads to. */
+const struct image_description *restore_one_description(
+	const struct restore_one *r, const struct image_fd *fd);
 /* Owners of files that are threads, or the group that we are in (late_owners.c). */
 int restore_one_late_owners(struct restore_one *r);
 /* io_uring: what needs the process itself, and mappings (uring_late_restore.c). */

@@ -28,7 +28,7 @@ struct restore_plan {
 	const struct extra_fds *fds;
 	const struct vma_list *vmas; /* of the new process, before anything is done */
 	/* By enum image_shared: an earlier process has it, too, and brings it back. */
-	bool kept_elsewhere[IMAGE_SHARED_KINDS];
+	bool owned_elsewhere[IMAGE_SHARED_KINDS];
 	struct clock_shifts clocks; /* the new process's against ours */
 	bool stays;         /* the process has executed nothing: restore/child_before_exec.h */
 	bool trial;         /* it takes as little memory as can be, */

@@ -52,7 +52,7 @@ struct process {
 	char comm[64];
 	uint32_t terminal; /* as in struct image_job_process */
 	/* By enum image_shared: number in the tree of the first process that has the same. */
-	size_t keeper[IMAGE_SHARED_KINDS];
+	size_t owner[IMAGE_SHARED_KINDS];
 	int exit_signal;        /* what the parent gets at its end */
 	struct thread *threads; /* those that live, the leader first */
 	size_t thread_count, thread_room;

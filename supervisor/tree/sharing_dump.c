@@ -56,7 +56,7 @@ static int find_sharers(struct tree *tree, enum image_shared what, struct err *e
 		if (r < 0)
 			return -1;
 		if (r) {
-			tree->processes[i]->keeper[what] = *buf_at(&order, size_t, at);
+			tree->processes[i]->owner[what] = *buf_at(&order, size_t, at);
 			continue;
 		}
 		buf_grow(&order, sizeof(*slot));
@@ -71,7 +71,7 @@ static int find_sharers(struct tree *tree, enum image_shared what, struct err *e
 static int refuse_lower(const struct tree *tree, size_t i, struct err *e)
 {
 	const struct process *p = tree->processes[i];
-	size_t first = p->keeper[IMAGE_SHARED_MEMORY];
+	size_t first = p->owner[IMAGE_SHARED_MEMORY];
 
 	if (first == i || !(p->lower || tree->processes[first]->lower))
 		return 0;
@@ -86,7 +86,7 @@ static bool is_special(const struct tree *tree, size_t i)
 	const struct process *p = tree->processes[i];
 
 	for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
-		if (p->keeper[k] != i)
+		if (p->owner[k] != i)
 			return true;
 	return p->exit_signal != SIGCHLD;
 }
@@ -102,7 +102,7 @@ int dump_sharing(struct tree *tree, struct err *e)
 		/* The first one's parent is the supervisor here, and will be. */
 		p->exit_signal = i ? st.field[STAT_EXIT_SIGNAL] : SIGCHLD;
 		for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
-			p->keeper[k] = i;
+			p->owner[k] = i;
 	}
 	for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
 		if (find_sharers(tree, k, e))
@@ -126,7 +126,7 @@ struct image_sharing *dump_sharing_list(const struct tree *tree)
 	for (size_t i = 0; i < tree->count; i++) {
 		list[i].exit_signal = tree->processes[i]->exit_signal;
 		for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
-			list[i].with[k] = tree->processes[i]->keeper[k];
+			list[i].with[k] = tree->processes[i]->owner[k];
 	}
 	return list;
 }

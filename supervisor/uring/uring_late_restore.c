@@ -373,7 +373,7 @@ static int with_ring(struct return_of_ring *r, size_t i, int (*act)(struct retur
 
 static void begin_ring(struct return_of_ring *r, struct restore_one *one)
 {
-	size_t table = checkpoint_keeper(one->c, one->index, IMAGE_SHARED_FILES);
+	size_t table = checkpoint_owner(one->c, one->index, IMAGE_SHARED_FILES);
 
 	*r = (struct return_of_ring){.one = one, .fd = -1};
 	r->fds = image_note_array(

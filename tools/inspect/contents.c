@@ -37,7 +37,7 @@ struct contents *contents_open(const struct checkpoint *c, size_t index)
 	struct contents *m = xcalloc(1, sizeof(*m));
 	size_t one;
 
-	m->img = c->processes[checkpoint_keeper(c, index, IMAGE_SHARED_MEMORY)];
+	m->img = c->processes[checkpoint_owner(c, index, IMAGE_SHARED_MEMORY)];
 	m->job = c->job;
 	m->cached = 1;
 	m->process = image_note_array(m->img, IMAGE_NOTE_PROCESS, struct image_process, &one);

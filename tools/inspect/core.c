@@ -285,7 +285,7 @@ int core_write(const struct checkpoint *c, size_t process, const char *path,
 	void (*notice)(const char *line), struct err *e)
 {
 	struct core k = {.path = path, .notice = notice, .end = IMAGE_HEAD_SIZE};
-	size_t keeper = checkpoint_keeper(c, process, IMAGE_SHARED_MEMORY), modules;
+	size_t owner = checkpoint_owner(c, process, IMAGE_SHARED_MEMORY), modules;
 	int r;
 
 	k.fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -294,7 +294,7 @@ int core_write(const struct checkpoint *c, size_t process, const char *path,
 	k.img = c->processes[process];
 	k.contents = contents_open(c, process);
 	(void)image_note_array(
-		c->processes[keeper], IMAGE_NOTE_MODULES, struct image_module, &modules);
+		c->processes[owner], IMAGE_NOTE_MODULES, struct image_module, &modules);
 	k.noticed = xcalloc(modules, sizeof(*k.noticed));
 	k.buffer = xmalloc(COPY_SIZE);
 	r = fill_core(&k, e);

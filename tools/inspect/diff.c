@@ -351,8 +351,8 @@ static void diff_process(const struct checkpoint *a, size_t i, const struct chec
 
 	text_line(out, "process %d", pid_of(b, k));
 	/* That of another one is compared there. */
-	if (checkpoint_keeper(a, i, IMAGE_SHARED_MEMORY) == i &&
-		checkpoint_keeper(b, k, IMAGE_SHARED_MEMORY) == k)
+	if (checkpoint_owner(a, i, IMAGE_SHARED_MEMORY) == i &&
+		checkpoint_owner(b, k, IMAGE_SHARED_MEMORY) == k)
 		diff_regions(&x, &y, out);
 	diff_threads(&x, &y, out);
 	diff_fds(&x, &y, out);

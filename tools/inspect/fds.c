@@ -50,9 +50,9 @@ static void show_text(const struct checkpoint *c, size_t process, struct buf *ou
 	const struct image_fd *fds;
 	size_t count, descriptions;
 
-	if (sharing_keeper(c, process, IMAGE_SHARED_FILES)) {
+	if (sharing_owner(c, process, IMAGE_SHARED_FILES)) {
 		text_line(out, "  those of process %d",
-			sharing_keeper(c, process, IMAGE_SHARED_FILES));
+			sharing_owner(c, process, IMAGE_SHARED_FILES));
 		return;
 	}
 	(void)image_note_array(

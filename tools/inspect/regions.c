@@ -46,9 +46,9 @@ static void show_text(const struct checkpoint *c, size_t process, struct buf *ou
 	const struct image_region *r;
 	size_t count;
 
-	if (sharing_keeper(c, process, IMAGE_SHARED_MEMORY)) {
+	if (sharing_owner(c, process, IMAGE_SHARED_MEMORY)) {
 		text_line(out, "  that of process %d",
-			sharing_keeper(c, process, IMAGE_SHARED_MEMORY));
+			sharing_owner(c, process, IMAGE_SHARED_MEMORY));
 		return;
 	}
 	r = image_note_array(img, IMAGE_NOTE_REGIONS, struct image_region, &count);

@@ -9,7 +9,7 @@
 #include "lib/util.h"
 
 /* The id of the process that keeps @what for number @process; 0: itself. */
-int32_t sharing_keeper(const struct checkpoint *c, size_t process, enum image_shared what);
+int32_t sharing_owner(const struct checkpoint *c, size_t process, enum image_shared what);
 
 /* "memory and descriptors in common with 4711", or nothing. */
 void sharing_text(const struct checkpoint *c, size_t process, struct buf *out);

@@ -280,7 +280,7 @@ static int prepare(struct unwinder *u)
 static void unwind(struct unwinder *u, const struct checkpoint *c, size_t process)
 {
 	u->c = c;
-	u->img = c->processes[checkpoint_keeper(c, process, IMAGE_SHARED_MEMORY)];
+	u->img = c->processes[checkpoint_owner(c, process, IMAGE_SHARED_MEMORY)];
 	u->contents = contents_open(c, process);
 	u->threads = image_note_array(c->processes[process], IMAGE_NOTE_THREADS,
 		struct image_thread, &u->thread_count);
