@@ -3,7 +3,7 @@
  *
  * Functions of lib/, ckpt/ and supervisor/ return 0 (or a count) on success and -1 on
  * failure, and on failure fill the caller's struct err once, at the place where the failure
- * was seen. Callers above pass the struct on untouched, or put the larger deed in front of
+ * was seen. Callers above pass the struct on untouched, or put what they were doing in front of
  * it with err_prefix(). Only tools/ print.
  */
 #ifndef LIB_ERR_H

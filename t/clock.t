@@ -1,5 +1,5 @@
 #!/bin/bash
-# After a reboot and on other machines the program's monotonic clocks go on from the checkpoint, or
+# After a reboot and on other machines the program's monotonic clocks continue from the checkpoint, or
 # what waits for a time of theirs is moved. The programs begin in a time namespace whose clocks are
 # far from the machine's, so that nothing has to wait until these differ.
 . "$(dirname "$0")/lib.sh"
@@ -82,7 +82,7 @@ if am_root && unshare -m true 2>/dev/null; then
 		mount --bind boot_id /proc/sys/kernel/random/boot_id && exec trecr-restart "$@"
 	END
 	unshare -m bash other-boot -D ck </dev/null >restart.out 2>restart.err && sup=$(cat restart.out)
-	is "$(cat restart.err)" "trecr-restart: the machine is another one, or has been started anew: the program's monotonic clocks go on from the checkpoint" \
+	is "$(cat restart.err)" "trecr-restart: the machine is another one, or has been started anew: the program's monotonic clocks continue from the checkpoint" \
 		"another boot is known by its id, and told"
 	isnt "$(clocks_of "$sup")" "$(readlink /proc/self/ns/time)" "the program has clocks of its own"
 	is "$(readlink "/proc/$(program_of "$sup")/ns/pid")" "$(readlink /proc/self/ns/pid)" \
@@ -126,7 +126,7 @@ if am_root && [ "$($no_time bash -c 'unshare -T --monotonic 1 true' 2>&1 >/dev/n
 	arena refused
 	launch_ahead 100000 "$victim/idle" && freeze_away
 	not_ok "as asked for, that is an error" quiet restart_here --freeze-clock=always
-	like "$(cat restart.err)" "cannot let the clocks go on from the checkpoint: Operation not permitted" "with its reason"
+	like "$(cat restart.err)" "cannot let the clocks continue from the checkpoint: Operation not permitted" "with its reason"
 	sweep >/dev/null
 	AS= PATH=$with_time
 else

@@ -65,7 +65,7 @@ static const struct opt rows[] = {
 	{0, "namespace", NULL, "use a new pid namespace even if ids are free", opt_flag,
 		FIELD(namespace)},
 	{0, "freeze-clock", "[=WHEN]",
-		"let its clocks go on from the checkpoint: always\n"
+		"let its clocks continue from the checkpoint: always\n"
 		"(without WHEN), never, or auto (the default): after\n"
 		"a reboot or on another machine",
 		opt_freeze_clock, FIELD(freeze_clock)},

@@ -28,7 +28,8 @@ struct fired {
 };
 
 static int each_watch(struct fd_restore *r, uint32_t epoll,
-	int (*deed)(struct fd_restore *r, uint32_t epoll, const struct watch *w, struct err *e),
+	int (*action)(
+		struct fd_restore *r, uint32_t epoll, const struct watch *w, struct err *e),
 	struct err *e)
 {
 	const char *text = image_string(r->job, r->descriptions[epoll].args[0]);
@@ -36,7 +37,7 @@ static int each_watch(struct fd_restore *r, uint32_t epoll,
 	int more;
 
 	while ((more = watch_next(&text, &w, e)) > 0)
-		if (deed(r, epoll, &w, e))
+		if (action(r, epoll, &w, e))
 			return -1;
 	return more;
 }

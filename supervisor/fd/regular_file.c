@@ -141,8 +141,8 @@ static int check_contents(const struct fd_check *c, const struct image_descripti
 
 	if (size < x->size)
 		return err_set(e, 0,
-			"cannot go on with %s: it is shorter than at the checkpoint (%" PRIu64
-			" bytes, it had %" PRIu64 ")",
+			"cannot continue with %s: it is shorter than at the checkpoint "
+			"(%" PRIu64 " bytes, it had %" PRIu64 ")",
 			path, size, x->size);
 	if (size > x->size && is_written(c, x))
 		return check_growth(c, path, x->size, size, e);
@@ -279,7 +279,7 @@ int fd_unlinked_check(
 		return -1;
 	if (o->args[0] && is_first_of_path(c, x))
 		notice(c, xasprintf("%s (descriptor %d) had another name that is not known; "
-				    "the program goes on with a copy",
+				    "the program continues with a copy",
 				  image_string(c->job, x->path), c->fd));
 	return 0;
 }

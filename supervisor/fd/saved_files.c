@@ -110,7 +110,7 @@ int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e)
 		return is_database(file) ? add_beside(d, s->link, e) : 0;
 	}
 	if (d->goes_on && (ends_with(s->link, "-journal") || ends_with(s->link, "-wal")))
-		notice_add("%s is likely to be rewritten or removed as the program goes on, "
+		notice_add("%s is likely to be rewritten or removed while the program runs on, "
 			   "which can make this checkpoint useless (--save-files saves it)",
 			s->link);
 	return 0;

@@ -12,7 +12,7 @@
 
 #define STACK (256u * 1024)
 
-struct deed {
+struct action {
 	int (*f)(void *arg);
 	void *arg;
 	int result;
@@ -20,7 +20,7 @@ struct deed {
 
 static int do_it(void *arg)
 {
-	struct deed *d = arg;
+	struct action *d = arg;
 	sigset_t all;
 
 	/* Neither can fail: a new process leads no group. */
@@ -33,7 +33,7 @@ static int do_it(void *arg)
 
 static int run_with_flags(int flags, int (*f)(void *arg), void *arg, struct err *e)
 {
-	struct deed d = {.f = f, .arg = arg};
+	struct action d = {.f = f, .arg = arg};
 	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	pid_t pid;

@@ -116,15 +116,15 @@ int restore_clocks_choose(const struct checkpoint *c, const struct restore_optio
 	out->go_on = !error;
 	if (!error && o->freeze_clock == FREEZE_CLOCK_AUTO && o->notice)
 		o->notice("the machine is another one, or has been started anew: the program's "
-			  "monotonic clocks go on from the checkpoint");
+			  "monotonic clocks continue from the checkpoint");
 	if (!error)
 		return 0;
 	if (o->freeze_clock == FREEZE_CLOCK_ALWAYS)
 		return err_set(e, error == EINVAL ? 0 : error,
 			error == EINVAL
-				? "cannot let the clocks go on from the checkpoint: this "
+				? "cannot let the clocks continue from the checkpoint: this "
 				  "kernel has no time namespaces"
-				: "cannot let the clocks go on from the checkpoint");
+				: "cannot let the clocks continue from the checkpoint");
 	out->apart = false;
 	out->leap.monotonic_ns = (int64_t)(clock_ns(CLOCK_MONOTONIC) - info->monotonic_ns);
 	out->leap.boottime_ns = (int64_t)(clock_ns(CLOCK_BOOTTIME) - info->boottime_ns);

@@ -233,7 +233,7 @@ static char *namespace_reason(const struct restore *r)
 	pid_t id;
 
 	if (r->clocks.apart)
-		return xstrdup("its clocks go on from the checkpoint");
+		return xstrdup("its clocks continue from the checkpoint");
 	if (r->o->force_namespace)
 		return xstrdup("as asked for");
 	id = birth_id_in_use(&r->birth);

@@ -32,21 +32,21 @@ static int enter_as_creator(const struct socket_as_creator *a)
 	return a->directory && chdir(a->directory) ? errno : 0;
 }
 
-static int act_here(const struct socket_as_creator *a, int (*deed)(void *arg, int fds[2]),
+static int act_here(const struct socket_as_creator *a, int (*action)(void *arg, int fds[2]),
 	void *arg, int fds[2])
 {
 	cleanup_fd int root = -1, directory = -1;
 	int error;
 
 	if (!a->root && !a->directory)
-		return deed(arg, fds);
+		return action(arg, fds);
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	directory = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0 || directory < 0)
 		return errno;
 	error = enter_as_creator(a);
 	if (!error)
-		error = deed(arg, fds);
+		error = action(arg, fds);
 	if (a->root && (fchdir(root) || chroot(".")))
 		return errno;
 	return fchdir(directory) ? errno : error;
@@ -63,12 +63,12 @@ static void become(const struct socket_as_creator *a)
 }
 
 static void __attribute__((noreturn)) act(const struct socket_as_creator *a,
-	int (*deed)(void *arg, int fds[2]), void *arg, struct outcome *out)
+	int (*action)(void *arg, int fds[2]), void *arg, struct outcome *out)
 {
 	out->error = enter_as_creator(a);
 	if (!out->error) {
 		become(a);
-		out->error = deed(arg, out->fds);
+		out->error = action(arg, out->fds);
 	}
 	_exit(0);
 }
@@ -84,14 +84,14 @@ static pid_t make_helper(pid_t pid)
 		       : made;
 }
 
-static int act_elsewhere(const struct socket_as_creator *a, int (*deed)(void *arg, int fds[2]),
-	void *arg, struct outcome *out)
+static int act_elsewhere(const struct socket_as_creator *a,
+	int (*action)(void *arg, int fds[2]), void *arg, struct outcome *out)
 {
 	pid_t pid = make_helper(a->pid);
 	int status;
 
 	if (!pid)
-		act(a, deed, arg, out);
+		act(a, action, arg, out);
 	if (pid < 0)
 		return errno;
 	while (waitpid(pid, &status, 0) < 0)
@@ -100,21 +100,21 @@ static int act_elsewhere(const struct socket_as_creator *a, int (*deed)(void *ar
 	return status ? ECHILD : out->error;
 }
 
-int socket_as_creator(const struct socket_as_creator *a, int (*deed)(void *arg, int fds[2]),
+int socket_as_creator(const struct socket_as_creator *a, int (*action)(void *arg, int fds[2]),
 	void *arg, int fds[2], const char *what, struct err *e)
 {
 	struct outcome *out;
 	int error;
 
 	if (is_ours(a)) {
-		error = act_here(a, deed, arg, fds);
+		error = act_here(a, action, arg, fds);
 		return error ? err_set(e, error, "cannot %s", what) : 0;
 	}
 	out = mmap(
 		NULL, sizeof(*out), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (out == MAP_FAILED)
 		return err_set(e, errno, "cannot map shared memory");
-	error = act_elsewhere(a, deed, arg, out);
+	error = act_elsewhere(a, action, arg, out);
 	if (!error && fds)
 		memcpy(fds, out->fds, sizeof(out->fds));
 	munmap(out, sizeof(*out));

@@ -20,10 +20,10 @@ struct socket_as_creator {
 	const char *directory; /* NULL: as it is */
 };
 
-/* Call @deed(@arg, @fds) in a process such as @a says, which shares this one's descriptors and
- * has a copy of its memory. It returns 0 or an errno; what it puts into @fds comes back. An id
- * that somebody else has by now is not taken. @what, after "cannot", is for the message. */
-int socket_as_creator(const struct socket_as_creator *a, int (*deed)(void *arg, int fds[2]),
+/* Call @action(@arg, @fds) in a process such as @a says, which shares this one's descriptors
+ * and has a copy of its memory. It returns 0 or an errno; what it puts into @fds comes back. An
+ * id that somebody else has by now is not taken. @what, after "cannot", is for the message. */
+int socket_as_creator(const struct socket_as_creator *a, int (*action)(void *arg, int fds[2]),
 	void *arg, int fds[2], const char *what, struct err *e);
 
 #endif

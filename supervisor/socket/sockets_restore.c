@@ -259,10 +259,10 @@ static int set_options(struct socket_restore *q, size_t number, struct err *e)
 }
 
 static int each(struct socket_restore *q,
-	int (*deed)(struct socket_restore *q, size_t number, struct err *e), struct err *e)
+	int (*action)(struct socket_restore *q, size_t number, struct err *e), struct err *e)
 {
 	for (size_t n = 1; n <= q->count; n++)
-		if (deed(q, n, e)) {
+		if (action(q, n, e)) {
 			const struct image_socket *s = &q->s[n - 1];
 			cleanup_buf struct buf name = {0};
 

@@ -129,7 +129,7 @@ int module_check_shared(const struct image_module *m, const char *path, bool wri
 	read_stat(&st, &now);
 	if (now.size < m->size)
 		return err_set(e, 0,
-			"cannot go on with %s, a shared mapping: it is shorter than at the "
+			"cannot continue with %s, a shared mapping: it is shorter than at the "
 			"checkpoint",
 			path);
 	*changed = now.size != m->size || (writable && now.mtime_ns != m->mtime_ns);
