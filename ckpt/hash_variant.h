@@ -2,6 +2,9 @@
  * hash_variant.h - XXH3 built for one kind of vector unit.
  *
  * libxxhash chooses its code when it is compiled, and Debian's package is compiled for SSE2.
+ * Its own choice at run time (xxh_x86dispatch.h) is in the shared library only, where the
+ * distribution builds it at all, and the loader, which has no libraries, could not use it: it
+ * needs these variants in any case.
  * hash_sse2.c, hash_avx2.c and hash_avx512.c each compile the header-only form of it for
  * their unit (#pragma GCC target) and name what they export; hash.c chooses among them.
  */

@@ -13,7 +13,8 @@
  *	const struct opt_group groups[] = {{"Options", rows, &mine}, {0}};
  *
  * -h, --help and --version need no rows. Understood are -q, -qd DIR, -dDIR, --dir DIR,
- * --dir=DIR, and -- as the end of the options.
+ * --dir=DIR, and -- as the end of the options. getopt_long(3) would need the table twice, and a
+ * help text beside it that nothing holds to it; argp(3) is not in every C library.
  */
 #ifndef LIB_OPTS_H
 #define LIB_OPTS_H

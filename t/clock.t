@@ -155,7 +155,7 @@ if am_root && $user test -x "$build/trecr-run" && $user unshare -U -T true 2>/de
 		diag "failed at: $step"
 		explain
 	}
-	like "$(cat restart.err)" "brought back in a pid namespace of its own: its clocks go on" \
+	like "$(cat restart.err)" "brought back in a pid namespace of its own: its clocks continue" \
 		"in a user namespace"
 	sweep >/dev/null
 	umask 022

@@ -4,6 +4,9 @@
  * is as it will be read. So what is put back must not be edited a second time: that is done
  * under settings of our own, with every special character but those that cut lines disabled,
  * and those quoted where they stand inside of a line.
+ *
+ * No kernel interface reads or writes these queues, hence all this. Without it, what was typed
+ * ahead would be lost, or each shell with a key pressed at the wrong moment be refused.
  */
 #include "supervisor/fd/pty_pending.h"
 

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "lib/test_hooks.h"
 #include "supervisor/restore/restore_limits.h"
 #include "supervisor/split/lower_restore.h"
 #include "supervisor/state/mempolicy.h"
@@ -371,8 +372,8 @@ static int read_new_process(struct restore_one *r)
 		    r->e))
 		return -1;
 	old = image_note(r->img, IMAGE_NOTE_VDSO, 1, &size);
-	r->plan.other_vdso = getenv("TRECR_TEST_OTHER_VDSO") || !old ||
-			     size != r->process.vdso_size || memcmp(old, r->new_vdso, size);
+	r->plan.other_vdso = test_other_vdso() || !old || size != r->process.vdso_size ||
+			     memcmp(old, r->new_vdso, size);
 	r->plan.vmas = &r->vmas;
 	return 0;
 }

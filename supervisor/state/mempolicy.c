@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "lib/test_hooks.h"
+
 /* <linux/mempolicy.h> */
 #define MPOL_F_ADDR           (1u << 1)
 #define MPOL_F_RELATIVE_NODES (1u << 14)
@@ -38,7 +40,7 @@ bool mempolicy_matters(void)
 	uint8_t nodes[IMAGE_NODES / 8];
 	int count = 0;
 
-	if (getenv("TRECR_TEST_NUMA"))
+	if (test_numa())
 		return true;
 	read_nodes(nodes);
 	for (size_t i = 0; i < sizeof(nodes); i++)

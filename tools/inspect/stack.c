@@ -1,7 +1,8 @@
 /*
  * Stacks of the threads, unwound by libdwfl: registers and memory come from the image, so that
  * incremental ones do as well; names and unwind tables from the mapped files, as long as they
- * still are what the program had mapped.
+ * still are what the program had mapped. eu-stack --core would do for an image that is complete
+ * in itself, but knows neither blocks in other images nor whether a mapped file has changed.
  */
 #include <elfutils/libdwfl.h>
 #include <inttypes.h>
