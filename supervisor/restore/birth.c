@@ -17,10 +17,10 @@
  *	- A copy made by fork(2) is made in turn, so all in it is consistent; it has a turn of
  *	  its own, and has it.
  *	- None of them executes a program (birth_order.h). One that ends with the turn leaves
- *the others waiting: the supervisor, which traces all, hears of it and ends them.
+ *	  the others waiting: the supervisor, which traces all, hears of it and ends them.
  *
- * Of processes that share a table of
- * descriptors, the first puts those of all to their places, when the others need them no more.
+ * Of processes that share a table of descriptors, the first puts those of all to their places,
+ * when the others need them no more.
  */
 #include "supervisor/restore/birth.h"
 

@@ -42,7 +42,7 @@ void restore_plan_signals(struct restore_plan *p)
 	for (size_t i = 0; i < count; i++) {
 		int signo = i + 1;
 
-		/* SIGTRAP is the batch's own end; restore/restore.c sets it at last. */
+		/* SIGTRAP ends the batch: restore/process_from_outside.c sets it at last. */
 		if (signo == SIGKILL || signo == SIGSTOP || signo == SIGTRAP)
 			continue;
 		BATCH_ADD(&p->rest, "set a signal's action", SYS_rt_sigaction, signo,
