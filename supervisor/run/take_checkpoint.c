@@ -292,7 +292,7 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 		return 0;
 	d->alone = true;
 	for (size_t k = i + 1; k < w->process_count; k++)
-		d->alone &= w->tree.processes[k]->keeper[IMAGE_SHARED_MEMORY] != i;
+		d->alone &= w->tree.processes[k]->owner[IMAGE_SHARED_MEMORY] != i;
 	if (dump_memory(d, w->e) || dump_lower(d, w->e) ||
 		write_runs(w, &d->runs, d->writer, parent))
 		return -1;
