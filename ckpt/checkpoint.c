@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "ckpt/checkpoint_check.h"
+#include "ckpt/members.h"
 #include "ckpt/store.h"
 #include "ckpt/store_dir.h"
 #include "ckpt/trust.h"
@@ -13,7 +14,8 @@
 /* Whether the directory is a checkpoint, rather than one that holds checkpoints. */
 static bool is_checkpoint(int fd)
 {
-	return faccessat(fd, IMAGE_JOB_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return faccessat(fd, IMAGE_JOB_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+	       members_present(fd);
 }
 
 /* The checkpoint's absolute path: @path or what `latest` in it names. */
@@ -40,6 +42,38 @@ static char *find_checkpoint(const char *path, struct err *e)
 	return full;
 }
 
+int checkpoint_members(const char *path, char **whole, struct members *m, struct err *e)
+{
+	cleanup_free char *found = find_checkpoint(path, e);
+	cleanup_fd int fd = found ? open(found, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (!found)
+		return -1;
+	if (fd < 0)
+		return err_set(e, errno, "cannot open %s", found);
+	if (!members_present(fd))
+		return 0;
+	if (trust_check(fd, found, e) || members_read(fd, m, found, e))
+		return -1;
+	*whole = steal_ptr(found);
+	return 1;
+}
+
+static int refuse_members(const struct checkpoint *c, struct err *e)
+{
+	struct members m;
+	size_t count;
+
+	if (members_read(c->dirfd, &m, c->path, e))
+		return -1;
+	count = m.count;
+	members_free(&m);
+	return err_set(e, 0,
+		"%s is of a job of %zu ranks, which are in it: " STORE_PART "0 to " STORE_PART
+		"%zu",
+		c->path, count, count - 1);
+}
+
 static int open_dirs(struct checkpoint *c, struct err *e)
 {
 	char *slash = strrchr(c->path, '/');
@@ -52,9 +86,10 @@ static int open_dirs(struct checkpoint *c, struct err *e)
 	c->parentfd = open(c->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->parentfd < 0)
 		return err_set(e, errno, "cannot open %s", c->parent);
-	if (trust_check_parent(c->parentfd, c->parent, e) < 0)
+	if (trust_check_parent(c->parentfd, c->parent, e) < 0 ||
+		trust_check(c->dirfd, c->path, e) < 0)
 		return -1;
-	return trust_check(c->dirfd, c->path, e);
+	return members_present(c->dirfd) ? refuse_members(c, e) : 0;
 }
 
 static struct image *open_file(

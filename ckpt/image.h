@@ -38,7 +38,8 @@
 #define IMAGE_MAGIC        "\177TRECR\r\n"
 #define IMAGE_OWNER        "TRECR"
 #define IMAGE_JOB_FILE     "job"
-#define IMAGE_HASH_SIZE    16u /* XXH3-128, canonical (big-endian) form */
+#define IMAGE_MEMBERS_FILE "members" /* of a checkpoint of several members (members.h) */
+#define IMAGE_HASH_SIZE    16u       /* XXH3-128, canonical (big-endian) form */
 
 #define IMAGE_SIZE_IS(type, size) _Static_assert(sizeof(type) == (size), #type)
 

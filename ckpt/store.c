@@ -22,6 +22,7 @@ struct store {
 	int tmp_fd;
 	uint64_t sequence;
 	char name[32], tmp_name[40];
+	bool part; /* of a job's checkpoint */
 };
 
 static int open_dir(struct store *s, const char *dir, struct err *e)
@@ -72,6 +73,25 @@ struct store *store_open(
 	return s;
 }
 
+struct store *store_open_part(const char *dir, uint64_t sequence, int rank, struct err *e)
+{
+	struct store *s = xcalloc(1, sizeof(*s));
+
+	s->fd = s->lock.fd = s->tmp_fd = -1;
+	s->part = true;
+	s->sequence = sequence;
+	snprintf(s->name, sizeof(s->name), STORE_PART "%d", rank);
+	snprintf(s->tmp_name, sizeof(s->tmp_name), STORE_PART "%d", rank);
+	s->dir = realpath(dir, NULL);
+	if (s->dir)
+		s->fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->fd >= 0)
+		return s;
+	err_set(e, errno, "cannot open %s", dir);
+	store_close(s);
+	return NULL;
+}
+
 bool store_is_held_for(const char *dir, const uint8_t job_id[16], struct err *e)
 {
 	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -120,7 +140,7 @@ static int make_tmp(struct store *s, uint64_t sequence, struct err *e)
 	int r;
 
 	for (s->sequence = sequence;; s->sequence++) {
-		snprintf(s->name, sizeof(s->name), STORE_PREFIX "%06" PRIu64, s->sequence);
+		snprintf(s->name, sizeof(s->name), STORE_NAME, s->sequence);
 		snprintf(s->tmp_name, sizeof(s->tmp_name), "%s" STORE_TMP, s->name);
 		r = mkdirat(s->fd, s->tmp_name, 0700);
 		if (r < 0 && (errno != EEXIST || s->lock.works))
@@ -133,17 +153,29 @@ static int make_tmp(struct store *s, uint64_t sequence, struct err *e)
 	}
 }
 
-int store_begin(struct store *s, int *dirfd, uint64_t *sequence, struct err *e)
+static int begin_part(struct store *s, struct err *e)
+{
+	if (mkdirat(s->fd, s->tmp_name, 0700) < 0)
+		return err_set(e, errno, "cannot create %s/%s", s->dir, s->tmp_name);
+	return 0;
+}
+
+static int begin_whole(struct store *s, struct err *e)
 {
 	struct store_entries all;
 	uint64_t next;
 
-	BUG_ON(s->tmp_fd >= 0);
 	if (sweep(s, e) < 0 || store_dir_list(s->fd, s->dir, &all, e) < 0)
 		return -1;
 	next = all.count ? all.entries[all.count - 1].sequence + 1 : 1;
 	store_entries_free(&all);
-	if (make_tmp(s, next, e))
+	return make_tmp(s, next, e);
+}
+
+int store_begin(struct store *s, int *dirfd, uint64_t *sequence, struct err *e)
+{
+	BUG_ON(s->tmp_fd >= 0);
+	if (s->part ? begin_part(s, e) : begin_whole(s, e))
 		return -1;
 	s->tmp_fd = openat(s->fd, s->tmp_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->tmp_fd < 0) {
@@ -202,14 +234,25 @@ static int publish(struct store *s, struct err *e)
 	return 0;
 }
 
+/* As it is when the whole is complete. */
+static char *path_of_part(const struct store *s)
+{
+	size_t length = strlen(s->dir) - strlen(STORE_TMP);
+
+	return xasprintf("%.*s/%s", (int)length, s->dir, s->name);
+}
+
 int store_commit(struct store *s, char **path, struct err *e)
 {
 	BUG_ON(s->tmp_fd < 0);
-	if (sync_tree(s, e) < 0 || publish(s, e) < 0)
+	if (sync_tree(s, e) < 0)
+		return -1;
+	if (s->part ? fsync(s->fd) < 0 && err_set(e, errno, "cannot bring %s to disk", s->dir)
+		    : publish(s, e) < 0)
 		return -1;
 	close(s->tmp_fd);
 	s->tmp_fd = -1;
-	*path = xasprintf("%s/%s", s->dir, s->name);
+	*path = s->part ? path_of_part(s) : xasprintf("%s/%s", s->dir, s->name);
 	return 0;
 }
 
@@ -225,6 +268,8 @@ void store_abort(struct store *s)
 
 int store_prune(struct store *s, const uint8_t job_id[16], unsigned keep, struct err *e)
 {
+	if (s->part)
+		return 0;
 	/* What could not be removed the last time. */
 	if (s->tmp_fd < 0 && sweep(s, e) < 0)
 		return -1;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "ckpt/image_read.h"
+#include "ckpt/members.h"
 #include "lib/err.h"
 
 struct store;
@@ -33,6 +34,12 @@ void store_close(struct store *s);
 /* Whether a supervisor of @job_id holds @dir, which @e then says. */
 bool store_is_held_for(const char *dir, const uint8_t job_id[16], struct err *e);
 const char *store_dir(const struct store *s);
+
+/* A place for member @rank in the checkpoint of a job, which is being written to @dir (with the
+ * suffix of one that is not complete) and has number @sequence: DIR/ckpt-000002.tmp/rank-3.
+ * What is committed there is complete as a part; the whole is so when it has its name. Nothing
+ * is locked and nothing pruned. NULL on failure. */
+struct store *store_open_part(const char *dir, uint64_t sequence, int rank, struct err *e);
 
 /* Start a checkpoint: makes the temporary directory. *dirfd is the caller's to write into but
  * stays the store's to close; *sequence is its number. */
@@ -73,6 +80,10 @@ struct checkpoint {
 /* The process that keeps for number @process what they share: @process itself where they share
  * nothing. */
 size_t checkpoint_owner(const struct checkpoint *c, size_t process, enum image_shared what);
+
+/* Whether @path is, or has as its latest, a checkpoint of a job: 1, with its own absolute path
+ * in *whole and its members in @m, both the caller's to free; 0 when it is another; -1. */
+int checkpoint_members(const char *path, char **whole, struct members *m, struct err *e);
 
 struct checkpoint *checkpoint_open(const char *path, struct err *e);
 void checkpoint_close(struct checkpoint *c);

@@ -145,8 +145,21 @@ void store_entries_free(struct store_entries *all)
 	all->count = 0;
 }
 
+/* A checkpoint of a job has a folder for each member (store.h). */
+static int remove_files(int fd, const char *dir, const char *name, struct err *e);
+
+static int remove_entry(int fd, const char *dir, const char *name, struct err *e)
+{
+	if (unlinkat(fd, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno == EISDIR && !strncmp(name, STORE_PART, strlen(STORE_PART)))
+		return remove_files(fd, dir, name, e);
+	return err_set(e, errno, "cannot remove %s/%s", dir, name);
+}
+
 static int remove_files(int fd, const char *dir, const char *name, struct err *e)
 {
+	cleanup_free char *path = xasprintf("%s/%s", dir, name);
 	cleanup_fd int sub = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	cleanup_store_dir DIR *d = sub < 0 ? NULL : store_dir_reopen(sub);
 	struct dirent *entry;
@@ -156,9 +169,8 @@ static int remove_files(int fd, const char *dir, const char *name, struct err *e
 	while ((errno = 0, entry = readdir(d))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		if (unlinkat(sub, entry->d_name, 0) < 0 && errno != ENOENT)
-			return err_set(
-				e, errno, "cannot remove %s/%s/%s", dir, name, entry->d_name);
+		if (remove_entry(sub, path, entry->d_name, e) < 0)
+			return -1;
 	}
 	if (errno)
 		return err_set(e, errno, "cannot read %s/%s", dir, name);

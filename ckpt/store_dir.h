@@ -13,10 +13,12 @@
 #include "lib/err.h"
 
 #define STORE_PREFIX     "ckpt-"
+#define STORE_NAME       STORE_PREFIX "%06" PRIu64 /* with its number */
 #define STORE_TMP        ".tmp"
 #define STORE_LATEST     "latest"
 #define STORE_LATEST_TMP "latest.tmp"
 #define STORE_LOCK       "lock"
+#define STORE_PART       "rank-"
 
 #define cleanup_store_dir __attribute__((cleanup(store_dir_close)))
 void store_dir_close(DIR **d);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ckpt/image_read.h"
+#include "ckpt/members.h"
 #include "ckpt/store.h"
 #include "ckpt/store_dir.h"
 #include "lib/notices.h"
@@ -66,6 +67,20 @@ static int look_at_file(struct survey *s, size_t index, int fd, const char *file
 	return 0;
 }
 
+/* That of several members needs no others. */
+static int look_at_members(
+	struct survey *s, size_t index, int fd, const char *dir, struct err *e)
+{
+	cleanup_free char *path = xasprintf("%s/%s", dir, s->all.entries[index].name);
+	struct members m;
+
+	if (members_read(fd, &m, path, e))
+		return -1;
+	memcpy(s->facts[index].job_id, m.job_id, sizeof(m.job_id));
+	members_free(&m);
+	return 0;
+}
+
 static int look_at(struct survey *s, size_t index, int fd, const char *dir, struct err *e)
 {
 	const char *name = s->all.entries[index].name;
@@ -75,6 +90,8 @@ static int look_at(struct survey *s, size_t index, int fd, const char *dir, stru
 
 	if (!d)
 		return err_set(e, errno, "cannot open %s/%s", dir, name);
+	if (members_present(sub))
+		return look_at_members(s, index, sub, dir, e);
 	while ((errno = 0, entry = readdir(d))) {
 		cleanup_free char *path = NULL;
 

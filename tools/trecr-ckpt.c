@@ -10,6 +10,7 @@
 #include "lib/opts.h"
 #include "lib/progress.h"
 #include "lib/util.h"
+#include "supervisor/job/coordinate.h"
 #include "supervisor/run/control_client.h"
 #include "supervisor/run/control_protocol.h"
 #include "supervisor/start/supervisor_options.h"
@@ -257,37 +258,93 @@ static const char *try_text(void)
 	return settings.verify ? " try=2" : "";
 }
 
+static void request_text(char request[CONTROL_REQUEST_MAX])
+{
+	snprintf(request, CONTROL_REQUEST_MAX,
+		"checkpoint stop=%d timeout_ms=%" PRIu64 " drain_ms=%" PRIu64 "%s%s%s%s%s",
+		settings.stop, settings.timeout_s * (uint64_t)1000,
+		settings.drain_s * (uint64_t)1000, try_text(), settings.tcp ? " tcp=" : "",
+		settings.tcp ? settings.tcp : "", settings.compress ? " compress=" : "",
+		settings.compress ? settings.compress : "");
+}
+
+static uint64_t deadline(uint64_t grace_ns)
+{
+	return settings.timeout_s ? asked_ns + settings.timeout_s * 1000000000ull + grace_ns
+				  : 0;
+}
+
+/* ---- of a job: all members of it ---- */
+
+static void notice(const char *line)
+{
+	progress_end();
+	fprintf(stderr, TOOL ": %s\n", line);
+}
+
+static int ask_job(const char *dir)
+{
+	char text[CONTROL_REQUEST_MAX];
+	struct coordinate_request request = {.dir = dir,
+		.text = text,
+		.stop = settings.stop,
+		.deadline_ns = deadline(0),
+		.connect = control_connect,
+		.notice = notice};
+	cleanup_free char *path = NULL;
+	struct err e = ERR_INIT;
+	int r;
+
+	request_text(text);
+	if (settings.verbose)
+		fprintf(stderr, TOOL ": asking all members of the job in %s\n", dir);
+	progress_begin(TOOL, "checkpointing");
+	r = coordinate(&request, &path, &e);
+	progress_end();
+	if (r == COORDINATE_KEPT) {
+		fprintf(stderr, TOOL ": %s\n", e.msg);
+		return NOT_ENDED;
+	}
+	if (r < 0)
+		return ckpt_failed(&e);
+	printf("%s\n", path);
+	return printed();
+}
+
+/* The directory, when a process is a member of a job; its answer says so. */
+static char *job_of(char *answer)
+{
+	return strncmp(answer, "job ", 4) ? NULL : take_line(&answer) + 4;
+}
+
 static int ask_supervisor(pid_t pid)
 {
 	cleanup_buf struct buf answer = {0};
 	struct err e = ERR_INIT;
 	uint64_t deadline_ns = 0;
-	char request[CONTROL_REQUEST_MAX] = "status\n";
+	char request[CONTROL_REQUEST_MAX] = "status";
 	pid_t supervisor;
 	cleanup_fd int fd = control_connect(pid, &supervisor, &e);
+	cleanup_free char *line = NULL;
+	char *job;
 	int r;
 
 	if (fd < 0)
 		return ckpt_failed(&e);
 	if (settings.verbose)
 		fprintf(stderr, TOOL ": asking supervisor %d\n", supervisor);
-	asked_ns = clock_ns(CLOCK_MONOTONIC);
-	if (settings.timeout_s)
-		deadline_ns = asked_ns + settings.timeout_s * 1000000000ull + GRACE_NS;
+	deadline_ns = deadline(GRACE_NS);
 	if (!settings.status)
-		snprintf(request, sizeof(request),
-			"checkpoint stop=%d timeout_ms=%" PRIu64 " drain_ms=%" PRIu64
-			"%s%s%s%s%s\n",
-			settings.stop, settings.timeout_s * (uint64_t)1000,
-			settings.drain_s * (uint64_t)1000, try_text(),
-			settings.tcp ? " tcp=" : "", settings.tcp ? settings.tcp : "",
-			settings.compress ? " compress=" : "",
-			settings.compress ? settings.compress : "");
+		request_text(request);
+	line = xasprintf("%s\n", request);
 	progress_begin(TOOL, settings.status ? "asking" : "checkpointing");
-	r = control_ask(fd, supervisor, request, deadline_ns, &answer, &e);
+	r = control_ask(fd, supervisor, line, deadline_ns, &answer, &e);
 	progress_end();
 	if (r < 0)
 		return ckpt_failed(&e);
+	job = job_of(answer.data);
+	if (job)
+		return ask_job(job);
 	return settings.status ? print_status(answer.data) : print_checkpoint(answer.data);
 }
 
@@ -296,13 +353,17 @@ int main(int argc, char *argv[])
 	const struct opt_group groups[] = {{"Options", rows, &settings}, {0}};
 	const struct opts opts = {
 		.tool = TOOL,
-		.operands = "PID",
+		.operands = "PID|DIR",
 		.about =
 			"Checkpoint what trecr-run or trecr-restart runs, and print the path.\n"
-			"PID is its process id or that of any process of the program.",
+			"PID is its process id or that of any process of the program; DIR is "
+			"the\n"
+			"directory of a job, of which all members are checkpointed.",
 		.groups = groups,
 		.usage_status = 1,
 	};
+	cleanup_free char *dir = NULL;
+	struct err e = ERR_INIT;
 	struct operands operands;
 	int status = opts_parse(&opts, argc, argv, &operands);
 	unsigned pid;
@@ -318,8 +379,12 @@ int main(int argc, char *argv[])
 	if ((settings.no_try || settings.verify) && !settings.stop)
 		return opts_misused(&opts, "--no-try and --verify go with --stop");
 	if (operands.count != 1)
-		return opts_misused(&opts, "there must be one PID");
-	if (opt_positive(&pid, operands.v[0], NULL) < 0)
-		return opts_misused(&opts, "'%s' is no process id", operands.v[0]);
-	return ask_supervisor(pid);
+		return opts_misused(&opts, "there must be one PID or DIR");
+	asked_ns = clock_ns(CLOCK_MONOTONIC);
+	if (opt_positive(&pid, operands.v[0], NULL) == 0)
+		return ask_supervisor(pid);
+	if (settings.status)
+		return opts_misused(&opts, "--status takes a process id");
+	dir = options_absolute(operands.v[0], &e);
+	return dir ? ask_job(dir) : ckpt_failed(&e);
 }

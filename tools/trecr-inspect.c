@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ckpt/store_dir.h"
 #include "lib/opts.h"
 #include "lib/progress.h"
 #include "lib/util.h"
@@ -318,6 +319,39 @@ static int check_usage(const struct opts *o, int count)
 	return -1;
 }
 
+/* Of a job's checkpoint, those of its members take the place. Char pointers, the caller's. */
+static void replace_jobs(char **images, int count, struct buf *all)
+{
+	for (int i = 0; i < count; i++) {
+		cleanup_free char *whole = NULL;
+		struct members m = {0};
+		char *image = xstrdup(images[i]);
+
+		if (checkpoint_members(images[i], &whole, &m, NULL) <= 0) {
+			buf_push(all, char *, &image);
+			continue;
+		}
+		free(image);
+		for (size_t rank = 0; rank < m.count; rank++) {
+			image = xasprintf("%s/" STORE_PART "%zu", whole, rank);
+			buf_push(all, char *, &image);
+		}
+		members_free(&m);
+	}
+}
+
+static int for_all_members(int f(char **, int), const struct operands *operands)
+{
+	cleanup_buf struct buf all = {0};
+	int status;
+
+	replace_jobs(operands->v, operands->count, &all);
+	status = f(all.data, buf_count(&all, char *));
+	for (size_t i = 0; i < buf_count(&all, char *); i++)
+		free(*buf_at(&all, char *, i));
+	return status;
+}
+
 int main(int argc, char *argv[])
 {
 	const struct opt_group groups[] = {
@@ -344,12 +378,12 @@ int main(int argc, char *argv[])
 	/* Until there is something to be said. */
 	progress_begin(TOOL, settings.verify ? "checking" : "reading");
 	if (settings.verify)
-		return verify_all(operands.v, operands.count);
+		return for_all_members(verify_all, &operands);
 	if (settings.diff)
 		return diff(operands.v[0], operands.v[1]);
 	if (settings.core)
 		return write_cores(operands.v[0]);
 	if (settings.prune)
 		return prune(operands.v, operands.count);
-	return show_all(operands.v, operands.count);
+	return for_all_members(show_all, &operands);
 }

@@ -10,11 +10,16 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "ckpt/members.h"
 #include "ckpt/store.h"
+#include "ckpt/store_dir.h"
 #include "lib/limits.h"
 #include "lib/opts.h"
 #include "lib/progress.h"
 #include "lib/util.h"
+#include "supervisor/job/join.h"
+#include "supervisor/job/members.h"
+#include "supervisor/job/rank.h"
 #include "supervisor/restore/release_choice.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/run/loop.h"
@@ -249,6 +254,111 @@ static int detach(struct supervisor *s, const char *image)
 	return supervise(s, image, tell_foreground, &ends[1]);
 }
 
+/* ---- of a job ---- */
+
+/* The others say the same: they let rank 0 say it, and wait a moment, as launchers end all when
+ * one fails. */
+static int fail_for_all(int rank, const char *image, struct err *e)
+{
+	static const struct timespec moment = {.tv_sec = 1};
+
+	if (!rank) {
+		err_prefix(e, "cannot restart %s", image);
+		return restart_failed(e);
+	}
+	(void)nanosleep(&moment, NULL);
+	return OWN_FAILURE;
+}
+
+struct part_of_job {
+	char *whole; /* the job's checkpoint; NULL: it is of a program by itself */
+	char *image; /* our part of it */
+	int rank, size;
+};
+
+static int check_size(const struct part_of_job *p, const struct members *m, struct err *e)
+{
+	if (!p->size)
+		return err_set(e, 0,
+			"it is of a job of %zu ranks, which a launcher restarts: mpiexec -n "
+			"%zu " TOOL " DIR",
+			m->count, m->count);
+	if ((size_t)p->size != m->count)
+		return err_set(e, 0, "it is of a job of %zu ranks, and %d have been started",
+			m->count, p->size);
+	return 0;
+}
+
+/* A file that was exchanged by that of another checkpoint. */
+static int check_id(const struct part_of_job *p, const struct members *m, struct err *e)
+{
+	struct checkpoint *c = checkpoint_open(p->image, e);
+	int r = c ? 0 : -1;
+
+	if (c && memcmp(c->job->super.checkpoint_id, m->ids[p->rank], sizeof(m->ids[0])))
+		r = err_set(e, 0, "%s is of another checkpoint than the others", p->image);
+	checkpoint_close(c);
+	return r;
+}
+
+/* Which image is ours. *status is for who must not go on. */
+static int find_part(const char *image, struct part_of_job *p, int *status)
+{
+	struct err e = ERR_INIT;
+	struct members m = {0};
+	int r = checkpoint_members(image, &p->whole, &m, NULL);
+
+	/* What is wrong with another, is said when it is opened. */
+	if (r <= 0) {
+		p->image = xstrdup(image);
+		return 0;
+	}
+	if (!rank_of_launcher(&p->rank, &p->size))
+		p->rank = p->size = 0;
+	r = check_size(p, &m, &e);
+	if (r) {
+		*status = fail_for_all(p->rank, image, &e);
+	} else {
+		p->image = xasprintf("%s/" STORE_PART "%d", p->whole, p->rank);
+		r = check_id(p, &m, &e);
+		if (r) {
+			err_prefix(&e, "cannot restart rank %d", p->rank);
+			*status = restart_failed(&e);
+		}
+	}
+	members_free(&m);
+	return r;
+}
+
+/* Become the member again, and see that all others come. */
+static int join_again(struct supervisor *s, struct part_of_job *p, struct err *e)
+{
+	char *name = strrchr(p->whole, '/');
+
+	*name++ = 0;
+	s->options.dir =
+		s->options.dir ? options_absolute(s->options.dir, e) : xstrdup(p->whole);
+	if (!s->options.dir)
+		return -1;
+	if (settings.detach)
+		return err_set(e, 0, "--detach is not for the members of a job");
+	return job_join_supervisor(s, s->options.dir, name, e);
+}
+
+static int supervise_part(struct supervisor *s, struct part_of_job *p, const char *image)
+{
+	char *from = strrchr(p->whole, '/') + 1;
+	struct err e = ERR_INIT;
+
+	if (join_again(s, p, &e)) {
+		err_prefix(&e, "cannot restart %s", image);
+		return restart_failed(&e);
+	}
+	if (s->job && job_await_members(s->job, from, &e))
+		return fail_for_all(p->rank, image, &e);
+	return supervise(s, p->image, tell_nobody, NULL);
+}
+
 /* A program on a GPU goes on with the release that it was started by. Returns when that is this
  * one, or is not there: why, is said when the restart fails. */
 static void hand_over(const char *image, char *const argv[])
@@ -279,6 +389,7 @@ int main(int argc, char *argv[])
 		.usage_status = OWN_FAILURE,
 	};
 	cleanup_free char **all = xcalloc(argc + 1, sizeof(*all));
+	struct part_of_job part = {0};
 	struct operands operands;
 	int status;
 
@@ -290,7 +401,11 @@ int main(int argc, char *argv[])
 		return status;
 	if (operands.count != 1)
 		return opts_misused(&opts, "there must be one DIR");
-	hand_over(operands.v[0], all);
+	if (find_part(operands.v[0], &part, &status))
+		return status;
+	hand_over(part.image, all);
+	if (part.whole)
+		return supervise_part(&s, &part, operands.v[0]);
 	if (settings.detach)
 		return detach(&s, operands.v[0]);
 	return supervise(&s, operands.v[0], tell_nobody, NULL);

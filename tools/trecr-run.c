@@ -12,6 +12,7 @@
 #include "ckpt/store_early_check.h"
 #include "lib/opts.h"
 #include "lib/util.h"
+#include "supervisor/job/join.h"
 #include "supervisor/run/loop.h"
 #include "supervisor/split/gpu_libraries.h"
 #include "supervisor/start/inherited_check.h"
@@ -107,6 +108,7 @@ static int run_program(struct supervisor *s, char *const argv[])
 	}
 	dir = choose_dir(s->options.dir, argv[0], &add_pid, &e);
 	if (!dir || look_ahead(s, dir, !add_pid, &e) < 0 ||
+		(!add_pid && job_join_supervisor(s, dir, NULL, &e) < 0) ||
 		gpu_prepare(program_options.gpu, program_options.coverage, &e) < 0 ||
 		loop_prepare(s, &e) < 0 || spawn_program(s, argv, &status, &e) < 0) {
 		loop_end(s);

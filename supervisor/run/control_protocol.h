@@ -9,6 +9,11 @@
  *	checkpoint stop=0|1 timeout_ms=N [drain_ms=N] [try=0|2] [tcp=MODE] [compress=METHOD]
  *						"notice TEXT" lines, then ok PATH; or kept
  *						TEXT: complete, but not ended, and why
+ *						of a member of a job: job DIRECTORY
+ *	part=N checkpoint ...			the same of a member, for checkpoint number N of
+ *						the job: a conversation (supervisor/job/part.h)
+ *						comes before the answer; again TEXT is an error
+ *						that may be gone in a moment
  *	status					KEY VALUE lines, then an empty line
  *
  * or "error TEXT". A timeout of 0 is none. Backslash and newline in values are written as \\

@@ -224,6 +224,8 @@ static int parse(const char *line, struct control_request *request)
 	int end = 0, more = 0;
 
 	memset(request, 0, sizeof(*request));
+	if (sscanf(line, "part=%" SCNu64 " %n", &request->part, &more) == 1)
+		line += more;
 	if (!strcmp(line, "status")) {
 		request->kind = CONTROL_STATUS;
 		return 0;
@@ -266,10 +268,12 @@ static void answer(struct client *client, control_handler *handler, void *arg)
 
 	if (has_left(client))
 		return;
-	if (parse(client->line, &request) < 0)
+	if (parse(client->line, &request) < 0) {
 		buf_printf(&text, "error the request was not understood\n");
-	else
+	} else {
+		request.fd = client->fd;
 		handler(arg, &request, &text);
+	}
 	/* An answer fits the socket's buffer; the client may have gone, which is its affair. */
 	(void)send(client->fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }

@@ -35,6 +35,8 @@ struct control_request {
 	struct pack_choice compress;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC, 0: none */
 	uint64_t drain_ns;    /* how long GPUs may take to come to rest, 0: not said */
+	uint64_t part;        /* the job's checkpoint of which it is a part, 0: of none */
+	int fd;               /* to the client */
 };
 
 /* Puts the answer's text into @answer. */

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ckpt/store_dir.h"
 #include "lib/notices.h"
+#include "supervisor/job/members.h"
+#include "supervisor/job/part.h"
 #include "supervisor/run/control_protocol.h"
 #include "supervisor/start/job_control.h"
 
@@ -59,10 +62,20 @@ static void add_notice(void *answer, const char *line)
 	add_text(answer, "notice", line);
 }
 
+static const char *failure(int r, const struct control_request *request, const struct err *e)
+{
+	if (r == CHECKPOINT_KEPT)
+		return "kept";
+	return request->part && e->remedy == ERR_TRY_AGAIN ? "again" : "error";
+}
+
 static void answer_checkpoint(
 	struct supervisor *s, const struct control_request *request, struct buf *answer)
 {
+	cleanup_free char *whole = xasprintf("%s/" STORE_NAME, s->options.dir, request->part);
+	struct part part = {.fd = request->fd, .whole = whole, .sequence = request->part};
 	struct checkpoint_request take_it = {.stop = request->stop,
+		.part = request->part ? &part : NULL,
 		.no_try = request->no_try,
 		.verify = request->verify,
 		.deadline_ns = request->deadline_ns,
@@ -71,10 +84,16 @@ static void answer_checkpoint(
 		.tcp = request->has_tcp ? request->tcp : s->options.tcp,
 		.compress = request->has_compress ? request->compress : s->options.compress};
 	struct err e = ERR_INIT;
-	int r = take_requested(s, &take_it, &e);
+	int r;
 
+	if (!request->part != !s->job) {
+		add_text(answer, s->job ? "job" : "error",
+			s->job ? s->job->dir : "this is no member of a job");
+		return;
+	}
+	r = take_requested(s, &take_it, &e);
 	if (r < 0) {
-		add_text(answer, r == CHECKPOINT_KEPT ? "kept" : "error", e.msg);
+		add_text(answer, failure(r, request, &e), e.msg);
 		return;
 	}
 	notices_take(add_notice, answer);

@@ -13,10 +13,14 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "ckpt/store_dir.h"
 #include "lib/notices.h"
 #include "lib/phase.h"
 #include "lib/procfs.h"
 #include "supervisor/descriptors/descriptors.h"
+#include "supervisor/job/between.h"
+#include "supervisor/job/members.h"
+#include "supervisor/job/part.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/restore/trial.h"
 #include "supervisor/split/lower_half.h"
@@ -445,13 +449,36 @@ static void release(struct checkpoint_work *w)
 	checkpoint_close(w->parent);
 }
 
+/* With other members of a job: wait for them. */
+static int reached(struct checkpoint_work *w, const char *stage)
+{
+	return w->request->part ? part_reached(w->request->part, stage, w->e) : 0;
+}
+
+/* What this member shares with others of the job. */
+static int check_between(struct checkpoint_work *w)
+{
+	cleanup_buf struct buf pids = {0};
+
+	if (!w->request->part)
+		return 0;
+	for (size_t i = 0; i < w->tree.count; i++)
+		buf_push(&pids, pid_t, &w->tree.processes[i]->pid);
+	return between_check(pids.data, w->tree.count, w->e);
+}
+
 /* To disk. */
 static int complete(struct checkpoint_work *w)
 {
+	struct part *part = w->request->part;
 	char *path = NULL;
 
 	if (commit(w, &path))
 		return -1;
+	if (part && part_stored(part, w->id, w->s->job_id, w->e)) {
+		free(path);
+		return -1;
+	}
 	remember(w, path);
 	return 0;
 }
@@ -497,6 +524,8 @@ static int check_restart(struct checkpoint_work *w)
 		     (!w->request->no_try && try_restart(w, c));
 
 	checkpoint_close(c);
+	if (!failed && w->request->part)
+		failed = part_tried(w->request->part, w->e);
 	if (!failed)
 		return 0;
 	err_prefix(w->e,
@@ -514,7 +543,8 @@ static int take_frozen(struct checkpoint_work *w)
 {
 	int failed = -1;
 
-	if (freeze_tree(w) || classify_threads(w) || snapshot(w))
+	if (freeze_tree(w) || classify_threads(w) || check_between(w) ||
+		reached(w, PART_FROZEN) || snapshot(w) || reached(w, PART_WRITTEN))
 		goto out_thaw;
 	if (!w->request->stop)
 		return thaw_tree(w);
@@ -619,19 +649,44 @@ static bool try_again(
 	return true;
 }
 
+/* Once: whether all members are to try again, who coordinates them decides. */
+static int take_part(struct supervisor *s, const struct checkpoint_request *request,
+	struct freeze_patience *patience, struct err *e)
+{
+	cleanup_free char *dir = xasprintf("%s" STORE_TMP, request->part->whole);
+	int result = -1;
+
+	s->store = store_open_part(dir, request->part->sequence, s->job->rank, e);
+	if (s->store)
+		result = attempt(s, request, patience, e);
+	store_close(s->store);
+	s->store = NULL;
+	return result;
+}
+
+static int take_whole(struct supervisor *s, const struct checkpoint_request *request,
+	struct freeze_patience *patience, struct err *e)
+{
+	unsigned attempts = 0;
+	int result = -1;
+
+	if (!s->store)
+		s->store = store_open(s->options.dir, s->job_id, NULL, e);
+	while (s->store && (result = attempt(s, request, patience, e)) &&
+		(patience_again(patience, e) || try_again(request, attempts++, e)))
+		;
+	return result;
+}
+
 int checkpoint_take(
 	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
 {
 	struct freeze_patience patience;
-	unsigned attempts = 0;
-	int result = -1;
+	int result;
 
 	patience_begin(&patience, request->drain_ns, request->deadline_ns);
-	if (!s->store)
-		s->store = store_open(s->options.dir, s->job_id, NULL, e);
-	while (s->store && (result = attempt(s, request, &patience, e)) &&
-		(patience_again(&patience, e) || try_again(request, attempts++, e)))
-		;
+	result = request->part ? take_part(s, request, &patience, e)
+			       : take_whole(s, request, &patience, e);
 	if (result)
 		s->checkpoints_failed++;
 	else

@@ -18,6 +18,8 @@ struct checkpoint_request {
 	struct pack_choice compress;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC after which to give up, 0: none */
 	uint64_t drain_ns;    /* how long GPUs may take to come to rest */
+	struct part
+		*part; /* it is one of a job's checkpoint (supervisor/job); NULL: it is all */
 };
 
 /* What checkpoint_take() returns, with an error, when the checkpoint is complete, and s->last

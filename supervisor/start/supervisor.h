@@ -31,6 +31,7 @@ struct supervisor_options {
 	unsigned interval_s; /* periodic checkpoints, 0: none */
 	unsigned keep;       /* how many checkpoints to keep */
 	bool incremental;
+	bool alone; /* no member of a job, although a launcher started several of us */
 	enum dirty_mode dirty; /* how to find out what has changed */
 	unsigned full_every;   /* with incremental: one checkpoint in so many is a full one, 0:
 				  only the first */
@@ -57,6 +58,8 @@ struct supervisor {
 
 	struct store *store; /* opened at the first checkpoint */
 	uint8_t job_id[16];
+	struct job
+		*job; /* of which it is a member (supervisor/job/members.h); NULL: by itself */
 	struct module_cache *modules; /* what is known of mapped files (module.h) */
 	struct dirty_list dirty;      /* the processes whose pages are watched */
 	struct buf sleeps; /* struct sleep_record: threads found asleep (syscall/restart.h) */

@@ -94,6 +94,10 @@ const struct opt supervisor_option_rows[] = {
 		opt_compress, FIELD(compress)},
 	{0, "ckpt-signal", "SIG", "take a checkpoint when SIG is sent to this process",
 		opt_signal, FIELD(ckpt_signal)},
+	{0, "alone", NULL,
+		"save this process by itself, also where a launcher\n"
+		"(mpiexec, srun) has started several",
+		opt_flag, FIELD(alone)},
 	{0, "tcp", "MODE",
 		"TCP connections to the outside: refuse the\n"
 		"checkpoint (default), reset them at a restart, or\n"

@@ -1,0 +1,32 @@
+/*
+ * coordinate.h - one checkpoint of all members of a job: all stand still before the first is
+ * written, none goes on before the last is, and it has its name when all are on the disk
+ * (part.h is the other side).
+ */
+#ifndef SUPERVISOR_JOB_COORDINATE_H
+#define SUPERVISOR_JOB_COORDINATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+
+struct coordinate_request {
+	const char *dir;      /* of the job */
+	const char *text;     /* the request for one member, as in control_protocol.h */
+	bool stop;            /* it is one to end the program */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC, 0: none */
+	/* control_connect() */
+	int (*connect)(pid_t pid, pid_t *supervisor, struct err *e);
+	void (*notice)(const char *line);
+};
+
+/* Returned, with an error, when the checkpoint is complete but the members go on. */
+#define COORDINATE_KEPT (-2)
+
+/* *path, the caller's to free, is the checkpoint's; also with COORDINATE_KEPT. On failure all
+ * members go on, and nothing is left of the attempt. */
+int coordinate(const struct coordinate_request *request, char **path, struct err *e);
+
+#endif

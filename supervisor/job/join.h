@@ -1,0 +1,15 @@
+/*
+ * join.h - how a supervisor becomes a member of a job.
+ */
+#ifndef SUPERVISOR_JOB_JOIN_H
+#define SUPERVISOR_JOB_JOIN_H
+
+#include "lib/err.h"
+#include "supervisor/start/supervisor.h"
+
+/* Where a launcher has started several of us, and @s is not to be by itself (--alone): become a
+ * member of the job in @dir (s->job). @from is the checkpoint that it is restarted from, NULL
+ * for a program that starts. */
+int job_join_supervisor(struct supervisor *s, const char *dir, const char *from, struct err *e);
+
+#endif

@@ -1,0 +1,81 @@
+#include "supervisor/job/part.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "ckpt/members.h"
+#include "lib/util.h"
+
+/* A line into @line. 0 at the end of the connection, and after too long a silence. */
+static int hear_line(const struct part *p, char *line, size_t size)
+{
+	struct pollfd fd = {.fd = p->fd, .events = POLLIN};
+	size_t length = 0;
+
+	while (length + 1 < size) {
+		int r = poll(&fd, 1, PART_SILENCE_MS);
+		ssize_t n = r > 0 ? recv(p->fd, line + length, 1, MSG_DONTWAIT) : 0;
+
+		if ((r < 0 && errno == EINTR) || (n < 0 && (errno == EINTR || errno == EAGAIN)))
+			continue;
+		if (n <= 0)
+			return 0;
+		if (line[length] == '\n') {
+			line[length] = 0;
+			return 1;
+		}
+		length++;
+	}
+	return 0;
+}
+
+static int await_go(const struct part *p, struct err *e)
+{
+	char line[64];
+
+	do {
+		if (!hear_line(p, line, sizeof(line)))
+			return err_set(e, 0, "the checkpoint of the job has been given up");
+	} while (!strcmp(line, PART_WAIT));
+	return strcmp(line, PART_GO) ? err_set(e, 0, "'%s' was not understood", line) : 0;
+}
+
+static int say(const struct part *p, const char *line, struct err *e)
+{
+	/* It fits the socket's buffer. */
+	if (send(p->fd, line, strlen(line), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return err_set(e, 0, "the checkpoint of the job has been given up");
+	return 0;
+}
+
+int part_reached(struct part *p, const char *stage, struct err *e)
+{
+	cleanup_free char *line = xasprintf("%s\n", stage);
+
+	return say(p, line, e) || await_go(p, e) ? -1 : 0;
+}
+
+static int exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+int part_stored(struct part *p, const uint8_t id[16], const uint8_t job_id[16], struct err *e)
+{
+	cleanup_free char *line = NULL;
+	char own[MEMBERS_ID_TEXT], job[MEMBERS_ID_TEXT];
+
+	members_id_text(own, id);
+	members_id_text(job, job_id);
+	line = xasprintf(PART_STORED " %s %s", own, job);
+	return part_reached(p, line, e) && !exists(p->whole) ? -1 : 0;
+}
+
+int part_tried(struct part *p, struct err *e)
+{
+	cleanup_free char *ended = xasprintf("%s/" PART_ENDED_FILE, p->whole);
+
+	return part_reached(p, PART_TRIED, e) && !exists(ended) ? -1 : 0;
+}

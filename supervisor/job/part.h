@@ -1,0 +1,55 @@
+/*
+ * part.h - a member's side of a checkpoint of its job (doc/decisions/job.md).
+ *
+ * Whoever coordinates the checkpoint holds a connection to each member. A member says how far
+ *it is, by a line, and waits until all are as far: "go". While it waits it hears "wait" now and
+ *then. A connection that ends means that the checkpoint is given up.
+ *
+ *	frozen			the program stands still
+ *	written			all that needs it to stand still is written
+ *	stored ID JOB		complete on the disk; go: the whole is complete
+ *	tried			a restart has been tried, for a program that is to be ended; go:
+ *end it
+ *
+ * What is to bring members to rest together before one of them is saved (messages under way
+ *between them) belongs between the first two.
+ */
+#ifndef SUPERVISOR_JOB_PART_H
+#define SUPERVISOR_JOB_PART_H
+
+#include <stdint.h>
+
+#include "lib/err.h"
+
+#define PART_FROZEN  "frozen"
+#define PART_WRITTEN "written"
+#define PART_STORED  "stored"
+#define PART_TRIED   "tried"
+#define PART_GO      "go"
+#define PART_WAIT    "wait"
+
+/* Made in a job's checkpoint when its members are to be ended, before the first is told so. */
+#define PART_ENDED_FILE "ended"
+
+/* How often who waits is told to wait, and after how long a silence the checkpoint is given up.
+ */
+#define PART_WAIT_MS    1000
+#define PART_SILENCE_MS 30000
+
+struct part {
+	int fd;      /* to who coordinates */
+	char *whole; /* directory of the job's checkpoint when it is complete */
+	uint64_t sequence;
+};
+
+/* Say that we are at @stage and wait for all others. */
+int part_reached(struct part *p, const char *stage, struct err *e);
+
+/* The same when our part is stored: 0 when the whole is complete, also when who coordinates
+ * died after that. */
+int part_stored(struct part *p, const uint8_t id[16], const uint8_t job_id[16], struct err *e);
+
+/* The same when we may end: 0 when all do. */
+int part_tried(struct part *p, struct err *e);
+
+#endif

@@ -1,0 +1,12 @@
+/*
+ * rank.h - which member of a job a process is, as its launcher says.
+ */
+#ifndef SUPERVISOR_JOB_RANK_H
+#define SUPERVISOR_JOB_RANK_H
+
+#include <stdbool.h>
+
+/* Whether a launcher started this process as one of several, and if so as which of how many. */
+bool rank_of_launcher(int *rank, int *size);
+
+#endif

@@ -1,0 +1,250 @@
+#!/bin/bash
+# A job of several members, each with a supervisor that a launcher has started: one checkpoint of all,
+# of one moment, complete or absent; and restarts of all.
+. "$(dirname "$0")/lib.sh"
+apart -mn
+
+# start RANKS COMMAND...: as a launcher does. pids are those of the members; output goes to out.RANK
+# and err.RANK.
+start() {
+	local ranks=$1 rank
+	shift
+	pids=()
+	for ((rank = 0; rank < ranks; rank++)); do
+		PMI_RANK=$rank PMI_SIZE=$ranks "$@" </dev/null >>"out.$rank" 2>>"err.$rank" &
+		pids+=($!)
+	done
+}
+
+# start_job RANKS [COMMAND...]: until all members are ready.
+start_job() {
+	local ranks=$1 rank
+	shift
+	[ $# -gt 0 ] || set -- "$victim/lockstep"
+	rm -f round.? go
+	# shellcheck disable=SC2086
+	start "$ranks" trecr-run -d ck ${RUN_FLAGS:-} -- "$@"
+	for ((rank = 0; rank < ranks; rank++)); do
+		await -t 60 -p "${pids[rank]}" "out.$rank" '^ready$' >/dev/null 2>>await.err || return
+	done
+}
+
+# In a fresh directory, with something to wait for a moment at.
+job_arena() {
+	arena "$1"
+	mkfifo pause
+}
+
+pause() { # SECONDS
+	read -rt "$1" <>pause || true
+}
+
+await_round() { # RANK ROUND: until the member is in another round
+	local i round
+	for ((i = 0; i < 1000; i++)); do
+		round=$(readlink "round.$1")
+		[ "$round" = "$2" ] || return 0
+		pause 0.02
+	done
+	return 1
+}
+
+restart_job() { # RANKS: until all are in the next round
+	local rank
+	rm -f round.? go
+	start "$1" trecr-restart --rollback-files ck
+	for ((rank = 0; rank < $1; rank++)); do
+		await_round "$rank" '' || return
+	done
+}
+
+job_checkpoint() {
+	path=$(trecr-ckpt -t 60 "$@" ck 2>>ckpt.err)
+}
+
+kill_all() {
+	sweep >/dev/null || true
+}
+
+# All members end well, and so have not seen another at another time.
+finish_job() {
+	local pid
+	: >go
+	for pid in "${pids[@]}"; do
+		await -t 60 -p "$pid" 2>>await.err || return
+		wait "$pid" || return
+	done
+	[ "$(sort -u out.* | tr '\n' ' ')" = "ok ready " ]
+}
+
+job_result() { # NAME
+	result $? "$1" || {
+		diag "failed at: ${step:-}"
+		explain out.* err.*
+	}
+}
+
+# ---- saved, killed, restarted ----
+
+job_arena rounds
+step=start && start_job 3 && job_checkpoint && first=$path && job_checkpoint && kill_all &&
+	step="first restart" && restart_job 3 && job_checkpoint && kill_all &&
+	step="second restart" && restart_job 3 && job_checkpoint && kill_all &&
+	step="third restart" && restart_job 3 && step="its end" && finish_job
+job_result "three members, three times saved at one moment, killed and restarted"
+is "${first##*/} $(cd ck && echo ckpt-*) $(readlink ck/latest)" \
+	"ckpt-000001 ckpt-000003 ckpt-000004 ckpt-000004" "the newest two checkpoints are kept"
+is "$(trecr-inspect ck 2>&1 | grep -c '^checkpoint .*/rank-[012]$')" 3 "trecr-inspect shows the members"
+ok "all of them are whole" quiet trecr-inspect --verify ck
+like "$(trecr-restart ck 2>&1)" 'of a job of 3 ranks, which a launcher restarts: mpiexec -n 3' \
+	"without a launcher they are not restarted"
+
+start 2 trecr-restart ck
+wait "${pids[@]}"
+like "$(cat err.0)" 'of a job of 3 ranks, and 2 have been started' "nor with another number of ranks"
+is "$(cat err.1 err.2 | grep -c 'have been started')" 0 "which one rank says"
+
+kill_all
+: >err.0
+rm -f go
+PMI_RANK=1 PMI_SIZE=3 trecr-restart ck/ckpt-000003 </dev/null 2>err.1 &
+PMI_RANK=2 PMI_SIZE=3 trecr-restart ck </dev/null 2>err.2 &
+PMI_RANK=0 PMI_SIZE=3 trecr-restart ck </dev/null 2>err.0
+isnt $? 0 "ranks of different checkpoints are not restarted"
+wait
+like "$(cat err.0)" 'ranks are of different checkpoints: 0 of ckpt-000004, 1 of ckpt-000003' \
+	"which is said"
+is "$(cat err.1 err.2)" "" "by one rank"
+
+restart_job 3
+PMI_RANK=1 PMI_SIZE=3 trecr-restart ck </dev/null 2>second.err
+like "$(cat second.err)" 'rank 1 of the job in .* is running already' "no two ranks have one image"
+finish_job
+job_result "the job is not disturbed by that"
+
+mkdir aside && mv ck/ckpt-000004/rank-1 aside && cp -a ck/ckpt-000003/rank-1 ck/ckpt-000004/
+PMI_RANK=1 PMI_SIZE=3 trecr-restart ck </dev/null 2>mixed.err
+like "$(cat mixed.err)" 'cannot restart rank 1: .* is of another checkpoint than the others' \
+	"a member's image that another checkpoint's was put in the place of"
+
+job_arena ended
+step=start && start_job 2 && job_checkpoint -s && step="the end" && {
+	for pid in "${pids[@]}"; do await -t 30 -p "$pid" 2>>await.err || false; done
+} && step=restart && restart_job 2 && step="its end" && finish_job
+job_result "trecr-ckpt -s ends all members, which are restarted"
+
+# ---- who asks ----
+
+job_arena ask
+start_job 2
+path=$(trecr-ckpt -t 60 "$(program_of "${pids[1]}")" 2>>ckpt.err)
+is "$path" "$PWD/ck/ckpt-000001" "the process of any member stands for the job"
+trecr-ckpt -t 60 ck >one 2>>ckpt.err &
+one=$!
+trecr-ckpt -t 60 ck >two 2>>ckpt.err
+wait $one
+is "$(sort one two | sed 's/.*-//' | tr '\n' ' ')" "000002 000003 " "two requests at once are two checkpoints"
+finish_job
+job_result "the job is whole"
+like "$(trecr-ckpt ck 2>&1)" 'there is no running job in' "when it has ended there is none"
+
+# ---- failures ----
+
+# The connection to rank 0 ends when it is at STAGE: rank 0 goes on.
+give_up_at() { # STAGE
+	rm -rf ck/ckpt-000007.tmp && mkdir ck/ckpt-000007.tmp
+	perl -MSocket -e '
+		my ($path, $stage) = @ARGV;
+		socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die "$!";
+		connect($s, sockaddr_un($path)) or die "$!";
+		syswrite $s, "part=7 checkpoint stop=0 timeout_ms=0\n";
+		my $text = "";
+		while (sysread $s, my $c, 1) {
+			$text .= $c;
+			exit 0 if $text =~ /^$stage.*\n/m;
+			syswrite $s, "go\n" if $c eq "\n";
+		}
+		die "no $stage: $text"' "/tmp/trecr-$(id -u)/${pids[0]}" "$1" 2>>ckpt.err &&
+		await_round 0 "$(readlink round.0)" && rm -rf ck/ckpt-000007.tmp
+}
+
+job_arena faults
+start_job 2 && job_checkpoint
+bad=
+for stage in frozen written stored; do
+	give_up_at $stage || bad+=" $stage"
+done
+is "$bad" "" "members go on when who coordinates dies at any stage" || explain
+kill -KILL "${pids[1]}"
+wait "${pids[1]}" 2>/dev/null
+job_checkpoint
+like "$(tail -n 1 ckpt.err)" 'rank 1 of the 2 ranks of the job in .* is not there' \
+	"a member without a supervisor is named"
+is "$(cd ck && echo ckpt-*)" "ckpt-000001" "and nothing is left of the attempt"
+kill_all
+restart_job 2 && finish_job
+job_result "the checkpoint before is whole"
+
+# At some moment of a checkpoint.
+bad=
+for i in 1 2 3 4 5 6; do
+	job_arena killed
+	start_job 3 && job_checkpoint || bad+=" $i:start"
+	trecr-ckpt -t 30 ck >second 2>>ckpt.err &
+	request=$!
+	pause "0.0$((i * 12 + 10))"
+	kill -KILL "${pids[i % 3]}"
+	wait $request
+	await_round 0 "$(readlink round.0)" || bad+=" $i:stuck"
+	kill_all
+	restart_job 3 && finish_job || bad+=" $i:restart"
+	kill_all
+done
+is "$bad" "" "a supervisor is killed at some moments of a checkpoint" || explain out.* err.*
+
+job_arena refused
+gcc -shared -o libmpi.so.40 -xc /dev/null 2>cc.err
+if [ -e libmpi.so.40 ]; then
+	start_job 2 env LD_PRELOAD="$PWD/libmpi.so.40" "$victim/lockstep"
+	job_checkpoint
+	like "$(cat ckpt.err)" 'rank [01]: process [0-9]+ uses MPI \(libmpi.so.40\).* trecr-run mpiexec' \
+		"messages of MPI between members are refused, and the way out is named"
+	is "$(cd ck && echo ckpt-*)" "ckpt-*" "nothing is left of the attempt"
+	finish_job
+	job_result "and the job goes on"
+else
+	skip "messages of MPI" "no gcc"
+fi
+
+job_arena memory
+start_job 2 "$victim/lockstep" "/dev/shm/trecr-t-$$"
+rm -f "/dev/shm/trecr-t-$$"
+job_checkpoint
+like "$(cat ckpt.err)" "rank [01]: process [0-9]+, which is not of this rank, shares the memory /dev/shm/" \
+	"memory that members share is refused"
+finish_job
+job_result "and the job goes on"
+
+job_arena full
+mkdir ck
+if [ -n "${TRECR_APART:-}" ] && mount -t tmpfs -o size=2m,mode=700 small ck 2>mount.err; then
+	start_job 2 && job_checkpoint
+	head -c 4m /dev/zero >ck/filler 2>>ckpt.err
+	job_checkpoint
+	like "$(cat ckpt.err)" 'rank [01]: .*No space left on device' "a full disk is named"
+	is "$(cd ck && echo ckpt-*)" "ckpt-000001" "nothing is left of the attempt"
+	kill_all
+	rm ck/filler
+	restart_job 2 && finish_job
+	job_result "the checkpoint before is whole"
+	umount -l ck
+else
+	skip "a full disk" "needs root"
+fi
+
+job_arena options
+PMI_RANK=0 PMI_SIZE=2 trecr-run -d ck -i 5 true 2>err
+like "$(cat err)" '--interval is not for the members of a job yet' "an interval is refused"
+PMI_RANK=0 PMI_SIZE=2 trecr-run -d ck --alone -i 5 true 2>err
+is "$? $(cat err)" "0 " "but not with --alone"
+done_testing
