@@ -7,8 +7,6 @@ apart -mn
 if [ -n "${TRECR_APART:-}" ]; then
 	loopback_up
 	mount -t tmpfs tmpfs /dev/shm # where Open MPI leaves files when it is killed
-	# Else each restart waits for a minute, as the kernel remembers connections of killed programs.
-	echo 0 >/proc/sys/net/ipv4/tcp_max_tw_buckets
 fi
 
 kill_and_restart() { # restart_detached or restart_here

@@ -70,4 +70,48 @@ scenario_limited() {
 }
 scenario "a backlog that has no room here: said before anything is made" scenario_limited \
 	"$victim/backlogs"
+
+# A port that the kernel keeps as a connection has ended there is waited for where a reset does not end
+# that (RFC 1337).
+if have python3; then
+	arena remembered
+	launch python3 -c '
+import os, signal, socket, sys
+listening = socket.socket()
+listening.bind(("127.0.0.1", 0))
+listening.listen()
+if not os.fork():
+    client = socket.create_connection(listening.getsockname())
+    listening.close()
+    sys.exit(client.recv(1) != b"x")
+connection, _ = listening.accept()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+connection.send(b"x")
+if not os.wait()[1]:
+    print("ok", flush=True)' && checkpoint
+	echo 1 >/proc/sys/net/ipv4/tcp_rfc1337
+	kill -KILL "$(program_of "$sup")"
+	await -t 30 -p "$sup" 2>>await.err
+	sweep >/dev/null
+	trecr-restart ck </dev/null >waiting.out 2>waiting.err &
+	await -t 60 -p $! waiting.err 'waiting: .*TIME_WAIT' >/dev/null 2>>await.err
+	result $? "a restart waits for a port that the kernel keeps, and says so" || explain
+	sup=$!
+	not_ok "it answers a checkpoint meanwhile" quiet checkpoint
+	like "$(cat ckpt.err)" "the program is not back yet.*TIME_WAIT" "with the reason" || explain
+	kill -TERM $!
+	await -t 20 -p $! 2>>await.err
+	wait $!
+	is "$? $(tail -n 1 waiting.err | grep -c "^trecr-restart: cannot ")" "125 1" "it can be ended meanwhile" || explain waiting.err
+	restart_detached &
+	await -t 60 restart.err 'waiting: ' >/dev/null 2>>await.err
+	echo 0 >/proc/sys/net/ipv4/tcp_rfc1337
+	wait $!
+	sup=$(cat pidfile) && finish && said_ok
+	result $? "and has it in the end" || explain
+	is "$(grep -c waiting restart.err)" 1 "said once" || explain
+	sweep >/dev/null
+fi
 done_testing

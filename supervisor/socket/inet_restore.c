@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "supervisor/fd/made_objects.h"
+#include "supervisor/socket/past_connections.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"
 #include "supervisor/socket/sockets_restore.h"
@@ -30,40 +31,12 @@
 #define FORGET_PAUSES   30
 #define FORGET_PAUSE_NS 100000000
 
-/* As include/net/tcp_states.h has it. */
-#define STATE_TIME_WAIT 6
-
-/* How many sockets of @table, a file in /proc/net, have local @port in TIME_WAIT, or otherwise.
- */
-static void count_holders(const char *table, unsigned port, unsigned counts[2])
-{
-	cleanup_file FILE *f = fopen(table, "re");
-	unsigned local, state;
-	char line[512];
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, " %*u: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &local, &state) ==
-				2 &&
-			local == port)
-			counts[state != STATE_TIME_WAIT]++;
-}
-
-/* Whether @port is in use by nothing but connections of the past. */
-static bool is_remembered(unsigned port)
-{
-	unsigned counts[2] = {0};
-
-	count_holders("/proc/net/tcp", port, counts);
-	count_holders("/proc/net/tcp6", port, counts);
-	return counts[0] && !counts[1];
-}
-
 static int no_name(
 	const char *what, const uint8_t *name, uint32_t size, int code, struct err *e)
 {
 	cleanup_buf struct buf shown = {0};
 	bool wait = (code == EADDRINUSE || code == EADDRNOTAVAIL) &&
-		    is_remembered(socket_port(name));
+		    past_connections_hold(socket_port(name));
 
 	socket_name_show(name, size, &shown);
 	buf_add(&shown, "", 1);
@@ -133,41 +106,26 @@ static int new_shared(struct socket_restore *q, const struct image_socket *s, st
 	return -1;
 }
 
+static bool is_stream(int fd)
+{
+	socklen_t size = sizeof(int);
+	int type = 0;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM;
+}
+
 static int bind_name(int fd, const uint8_t *name, uint32_t size, struct err *e)
 {
-	if (!size || !bind(fd, (const struct sockaddr *)name, size))
+	int error = size && bind(fd, (const struct sockaddr *)name, size) ? errno : 0;
+
+	if (error == EADDRINUSE && is_stream(fd) && past_connections_forget(socket_port(name)))
+		error = bind(fd, (const struct sockaddr *)name, size) ? errno : 0;
+	if (!error)
 		return 0;
-	return no_name("bind a socket to", name, size, errno, e);
+	return no_name("bind a socket to", name, size, error, e);
 }
 
-/* Whether @port is one that the kernel gives who asks for none. */
-static bool is_ephemeral(unsigned port)
-{
-	cleanup_file FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
-	unsigned low, high;
-
-	return f && fscanf(f, "%u %u", &low, &high) == 2 && port >= low && port <= high;
-}
-
-/* Have connect(2) choose the port of @name, from a range with nothing else in it. Where a
- * connection of the past is not forgotten yet (TIME_WAIT) the port cannot be bound, but be had
- * so: only as long as all who had it have come to it in this way (inet_hash_connect()). */
-static bool choose_late(int fd, const uint8_t *name, uint32_t size)
-{
-	uint32_t port = socket_port(name), range = port | port << 16;
-	struct sockaddr_storage any = {0};
-	int on = 1;
-
-	if (!is_ephemeral(port) ||
-		setsockopt(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &range, sizeof(range)) ||
-		setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)))
-		return false;
-	memcpy(&any, name, size);
-	((struct sockaddr_in *)&any)->sin_port = 0; /* at the same place in IPv6 addresses */
-	return !bind(fd, (struct sockaddr *)&any, size);
-}
-
-/* As the program had set what choose_late() sets for the moment. */
+/* As the program had set what past_connections_share() sets for the moment. */
 static void end_choice(struct socket_restore *q, int fd, const struct image_socket *s)
 {
 	static const int names[] = {IP_LOCAL_PORT_RANGE, IP_BIND_ADDRESS_NO_PORT};
@@ -200,13 +158,16 @@ int socket_inet_connect(struct socket_restore *q, int fd, const struct image_soc
 	bool bound = !client->name_size;
 	int error = 0;
 
-	if (!bound && !choose_late(fd, client->name, client->name_size)) {
+	if (!bound && !past_connections_share(fd, client->name, client->name_size)) {
 		if (bind_name(fd, client->name, client->name_size, e))
 			return -1;
 		bound = true;
 	}
 	for (int i = 0; i < FORGET_PAUSES; i++) {
 		error = try_to_connect(fd, name, size);
+		if (error == EADDRNOTAVAIL && !bound &&
+			past_connections_forget(socket_port(client->name)))
+			continue;
 		/* The port's owners have bound it, if that is not what keeps it. */
 		if (error == EADDRNOTAVAIL && !bound)
 			bound = !bind(

@@ -1,0 +1,23 @@
+/*
+ * socket/past_connections.h - ports that the kernel keeps for a minute, as a connection has
+ * ended there (TIME_WAIT).
+ */
+#ifndef SUPERVISOR_SOCKET_PAST_CONNECTIONS_H
+#define SUPERVISOR_SOCKET_PAST_CONNECTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether local @port is in use by nothing but connections of the past. */
+bool past_connections_hold(unsigned port);
+
+/* Have the kernel forget those of @port whose other end was on this machine, too, if nobody
+ * else has the port. Whether that has freed it. */
+bool past_connections_forget(unsigned port);
+
+/* Have connect(2) choose the port of @name for the socket @fd, from a range with nothing else
+ * in it: where a connection of the past holds it, it can be had so, but not be bound. That is
+ * so only as long as all who had it have come to it in this way (inet_hash_connect()). */
+bool past_connections_share(int fd, const uint8_t *name, uint32_t size);
+
+#endif
