@@ -142,6 +142,13 @@ static int join(struct job *job, struct err *e)
 	return 0;
 }
 
+static void leave_job(struct job *job)
+{
+	util_close(&job->fd);
+	free(job->dir);
+	free(job);
+}
+
 struct job *job_join(
 	const char *dir, int rank, int size, unsigned keep, const char *from, struct err *e)
 {
@@ -152,17 +159,8 @@ struct job *job_join(
 		err_set(e, 0, "a job of %d ranks is too large: %d at most", size, JOB_SIZE_MAX);
 	else if (!join(job, e) && !sign(job, keep, from, e))
 		return job;
-	job_leave(job);
+	leave_job(job);
 	return NULL;
-}
-
-void job_leave(struct job *job)
-{
-	if (!job)
-		return;
-	util_close(&job->fd);
-	free(job->dir);
-	free(job);
 }
 
 /* Without a lock on it, its supervisor has ended. */
@@ -179,7 +177,9 @@ static int look_at(int folder, int rank, struct job_member *m)
 	return 0;
 }
 
-int job_members(const char *dir, struct buf *members, struct err *e)
+/* All members that @dir knows of, struct job_member by rank; also those that have ended. None
+ * is no error. */
+static int all_members(const char *dir, struct buf *members, struct err *e)
 {
 	cleanup_fd int folder = open_folder(dir, e);
 	int size = 1;
@@ -257,7 +257,7 @@ int job_living_members(const char *dir, struct buf *members, struct err *e)
 {
 	cleanup_buf struct buf all = {0};
 
-	return job_members(dir, &all, e) || check_living(dir, &all, members, e) ? -1 : 0;
+	return all_members(dir, &all, e) || check_living(dir, &all, members, e) ? -1 : 0;
 }
 
 static int compare_origins(const struct buf *members, const char *from, struct err *e)

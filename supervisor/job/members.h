@@ -37,11 +37,6 @@ struct job_member {
  * such a member lives. */
 struct job *job_join(
 	const char *dir, int rank, int size, unsigned keep, const char *from, struct err *e);
-void job_leave(struct job *job);
-
-/* All members that @dir knows of, struct job_member by rank; also those that have ended. None
- * is no error. */
-int job_members(const char *dir, struct buf *members, struct err *e);
 
 /* The members of the job in @dir, all of which live on this machine: fails, and says which one
  * does not. */
