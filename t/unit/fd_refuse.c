@@ -29,11 +29,6 @@ static void setup_proc_dir(void)
 	put_at(15, open("/proc/self", O_RDONLY | O_DIRECTORY));
 }
 
-static void setup_namespace(void)
-{
-	put_at(15, open("/proc/self/ns/net", O_RDONLY));
-}
-
 static void setup_path(void)
 {
 	put_at(15, open("going", O_WRONLY | O_CREAT | O_TRUNC, 0600));
@@ -126,7 +121,6 @@ static const struct {
 	{"userfaultfd", setup_userfaultfd, "userfaultfd descriptors are not supported yet"},
 	{"a process's /proc file", setup_proc, "which is not being saved"},
 	{"a process's /proc", setup_proc_dir, "which is not being saved"},
-	{"namespaces", setup_namespace, "namespace descriptors are not supported yet"},
 	{"a removed path", setup_path, "a path (O_PATH) that leads elsewhere by now"},
 	{"directory notification", setup_notify, "notification (F_NOTIFY)"},
 	{"signals to a thread", setup_thread_owner, "are for thread "},
