@@ -107,6 +107,32 @@ if not os.wait()[1]:
     print("ok", flush=True)'
 fi
 
+# A program that went on after the checkpoint has removed the directory of its socket.
+removed() {
+	step=checkpoint && checkpoint && step="the end" && kill -USR1 "$(program_of "$sup")" &&
+		await -t 30 -p "$sup" && [ ! -e dir ] && step=restart && restart_here &&
+		step="going on" && finish && step="its own checks" && [ "$status" = 0 ] &&
+		said_ok && [ ! -e dir ]
+}
+if have python3 && [ -z "${SOCKET_VICTIMS:-}" ]; then
+	scenario "the directory of a socket has been removed: it is made again" removed python3 -c '
+import os, shutil, signal, socket
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+os.makedirs("dir/below", 0o700)
+listening = socket.socket(socket.AF_UNIX)
+listening.bind(os.path.abspath("dir/below/name"))
+listening.listen()
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+client = socket.socket(socket.AF_UNIX)
+client.connect(os.path.abspath("dir/below/name"))
+connection, _ = listening.accept()
+client.send(b"question")
+assert connection.recv(9) == b"question" and os.stat("dir/below").st_mode & 0o777 == 0o700
+shutil.rmtree("dir")
+print("ok", flush=True)'
+fi
+
 # Ports that nobody can bind for a minute who has not said so beforehand (SO_REUSEADDR): those of the
 # ends that close first, here those of a server's port, and that of a client that has bound it.
 past_ports() { # FAMILY ADDRESS

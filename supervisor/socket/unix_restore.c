@@ -54,14 +54,15 @@ static char *new_root(struct socket_restore *q, char *scraps, struct err *e)
 	return NULL;
 }
 
-static int make_directories(const char *path)
+/* All that lead to @path and are not there. */
+static int make_directories(const char *path, mode_t mode)
 {
 	char copy[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
 
 	snprintf(copy, sizeof(copy), "%s", path);
 	for (char *p = strchr(copy + 1, '/'); p; p = strchr(p + 1, '/')) {
 		*p = 0;
-		if (!mkdir(copy, 0777) ? chmod(copy, 0777) : errno != EEXIST)
+		if (!mkdir(copy, mode) ? chmod(copy, mode) : errno != EEXIST)
 			return errno;
 		*p = '/';
 	}
@@ -84,16 +85,26 @@ static int make_way(const struct bind *b)
 	return unlink(b->path) ? errno : 0;
 }
 
+/* A program that went on after the checkpoint may have removed the directory with the socket,
+ * as Python's multiprocessing does: it is for the program alone, then. */
+static int bind_in_removed(const struct bind *b)
+{
+	if (errno != ENOENT || !b->path || b->hidden)
+		return -1;
+	errno = make_directories(b->path, 0700);
+	return errno ? -1 : bind(b->fd, (const struct sockaddr *)b->name, b->size);
+}
+
 static int bind_it(void *arg, int unused[2])
 {
 	const struct bind *b = arg;
 	int error = 0;
 
 	if (b->path)
-		error = b->hidden ? make_directories(b->path) : make_way(b);
+		error = b->hidden ? make_directories(b->path, 0777) : make_way(b);
 	if (error)
 		return error;
-	if (bind(b->fd, (const struct sockaddr *)b->name, b->size))
+	if (bind(b->fd, (const struct sockaddr *)b->name, b->size) && bind_in_removed(b))
 		return errno;
 	if (!b->path)
 		return 0;
