@@ -21,7 +21,7 @@ start_job() {
 	local ranks=$1 rank
 	shift
 	[ $# -gt 0 ] || set -- "$victim/lockstep"
-	rm -f round.? go
+	rm -f round.* go
 	# shellcheck disable=SC2086
 	start "$ranks" trecr-run -d ck ${RUN_FLAGS:-} -- "$@"
 	for ((rank = 0; rank < ranks; rank++)); do
@@ -51,7 +51,7 @@ await_round() { # RANK ROUND: until the member is in another round
 
 restart_job() { # RANKS: until all are in the next round
 	local rank
-	rm -f round.? go
+	rm -f round.* go
 	start "$1" trecr-restart --rollback-files ck
 	for ((rank = 0; rank < $1; rank++)); do
 		await_round "$rank" '' || return

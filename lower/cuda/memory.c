@@ -283,7 +283,11 @@ static int reserve_at(const struct memory_reservation *r, uint64_t *address)
 		CUDA(cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, uint64_t))(
 			address, r->taken, 0, r->address, 0);
 
-	return result ? cuda_failed("cuMemAddressReserve", result) : 0;
+	return result ? agent_fail("room at %#lx that the program had reserved cannot be had "
+				   "where it "
+				   "was: error %d",
+				r->address, result)
+		      : 0;
 }
 
 static void give_addresses(const uint64_t *addresses, unsigned count, uint64_t size)
