@@ -105,16 +105,15 @@ like "$(cat err.0)" 'of a job of 3 ranks, and 2 have been started' "nor with ano
 is "$(cat err.1 err.2 | grep -c 'have been started')" 0 "which one rank says"
 
 kill_all
-: >err.0
 rm -f go
-PMI_RANK=1 PMI_SIZE=3 trecr-restart ck/ckpt-000003 </dev/null 2>err.1 &
-PMI_RANK=2 PMI_SIZE=3 trecr-restart ck </dev/null 2>err.2 &
-PMI_RANK=0 PMI_SIZE=3 trecr-restart ck </dev/null 2>err.0
+PMI_RANK=1 PMI_SIZE=3 trecr-restart ck/ckpt-000003 </dev/null 2>refused.1 &
+PMI_RANK=2 PMI_SIZE=3 trecr-restart ck </dev/null 2>refused.2 &
+PMI_RANK=0 PMI_SIZE=3 trecr-restart ck </dev/null 2>refused.0
 isnt $? 0 "ranks of different checkpoints are not restarted"
 wait
-like "$(cat err.0)" 'ranks are of different checkpoints: 0 of ckpt-000004, 1 of ckpt-000003' \
+like "$(cat refused.0)" 'ranks are of different checkpoints: 0 of ckpt-000004, 1 of ckpt-000003' \
 	"which is said"
-is "$(cat err.1 err.2)" "" "by one rank"
+is "$(cat refused.1 refused.2)" "" "by one rank"
 
 restart_job 3
 PMI_RANK=1 PMI_SIZE=3 trecr-restart ck </dev/null 2>second.err

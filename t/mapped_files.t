@@ -20,7 +20,7 @@ launch "$victim/file_shared" closed && freeze_away
 cp shared kept && truncate -s 60K shared
 timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
 is $? 125 "one that is shorter is refused"
-like "$(cat restart.err)" "cannot go on with .*/shared, a shared mapping: it is shorter" "by name"
+like "$(cat restart.err)" "cannot continue with .*/shared, a shared mapping: it is shorter" "by name"
 rm shared
 timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
 is $? 125 "one that is not there is refused"
