@@ -1,5 +1,6 @@
 /* Initialisation, devices, contexts. Each thread has a current context, as with the driver:
  * kept in thread-local storage, which is what the split process must get right. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -53,15 +54,18 @@ SIM_EXPORT int cuCtxPopCurrent_v2(void **context);
 SIM_EXPORT int cuDeviceGetName(char *name, int size, int device);
 SIM_EXPORT void device_runs(void)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct context *c = current;
 	uint64_t old;
 
-	if (!c || c->local_size > LOCAL)
-		return;
-	old = c->local;
-	c->local = heap_take_blocks(HEAP_VARIABLES, 2 * LOCAL);
-	c->local_size = 2 * LOCAL;
-	heap_give(HEAP_VARIABLES, old, LOCAL);
+	pthread_mutex_lock(&lock);
+	if (c && c->local_size == LOCAL) {
+		old = c->local;
+		c->local = heap_take_blocks(HEAP_VARIABLES, 2 * LOCAL);
+		c->local_size = 2 * LOCAL;
+		heap_give(HEAP_VARIABLES, old, LOCAL);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 int cuDevicePrimaryCtxRetain(void **context, int device);

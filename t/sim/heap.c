@@ -292,11 +292,11 @@ uint64_t heap_reserve(uint64_t size)
 
 int heap_unreserve(uint64_t address, uint64_t size)
 {
-	const struct range *r = ranges;
+	const struct range *r;
 
 	pthread_mutex_lock(&lock);
-	while (r && (address < r->start || address >= r->end))
-		r = r->next;
+	for (r = ranges; r && (address < r->start || address >= r->end); r = r->next)
+		;
 	if (r)
 		give_blocks(address, size);
 	pthread_mutex_unlock(&lock);
