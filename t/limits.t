@@ -51,6 +51,7 @@ unlinked|-Sf 1
 mlock|-Sl 0
 pending|-Si 1
 mqueue|-Sq 0
+uring plain|-Sv 4000000
 END
 
 # ---- with lower hard limits: said by name ----
@@ -78,6 +79,7 @@ mlock|-l 0|RLIMIT_MEMLOCK
 pending|-i 1|RLIMIT_SIGPENDING
 mqueue|-q 0|RLIMIT_MSGQUEUE
 threads|-n 64|RLIMIT_NOFILE
+uring plain|-v 4000000|RLIMIT_AS
 END
 
 saved anon

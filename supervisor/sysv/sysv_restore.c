@@ -267,11 +267,39 @@ static int make_object(const struct kind *k, const struct image_object *o, struc
 	return err_with(e, ERR_ID_TAKEN, "its id is in use");
 }
 
-static void set_perm(const struct image_object *o, struct ipc_perm *perm)
+static int set_segment(int id, void *d)
 {
+	return shmctl(id, IPC_SET, d);
+}
+
+static int set_semaphores(int id, void *d)
+{
+	return semctl(id, 0, IPC_SET, (union semun){.buf = d});
+}
+
+static int set_messages(int id, void *d)
+{
+	return msgctl(id, IPC_SET, d);
+}
+
+/* By @set, with @perm in @d. EINVAL: this user namespace has no such user. In there nobody else
+ * can use the object, so that nobody is kept out or let in if it stays ours. */
+static int set_perm(const struct image_object *o, struct ipc_perm *perm,
+	int (*set)(int id, void *d), void *d)
+{
+	uid_t uid = perm->uid;
+	gid_t gid = perm->gid;
+
 	perm->uid = o->args[0];
 	perm->gid = o->args[0] >> 32;
 	perm->mode = o->mode & 0777;
+	if (!set(o->inode, d))
+		return 0;
+	if (errno != EINVAL)
+		return -1;
+	perm->uid = uid;
+	perm->gid = gid;
+	return set(o->inode, d);
 }
 
 static int fill_segment(
@@ -289,8 +317,8 @@ static int fill_segment(
 		return -1;
 	if (shmctl(id, IPC_STAT, &d))
 		return err_set(e, errno, "cannot look at it");
-	set_perm(o, &d.shm_perm);
-	if (shmctl(id, IPC_SET, &d) || (o->mode & SHM_LOCKED && shmctl(id, SHM_LOCK, NULL)))
+	if (set_perm(o, &d.shm_perm, set_segment, &d) ||
+		(o->mode & SHM_LOCKED && shmctl(id, SHM_LOCK, NULL)))
 		return err_set(e, errno, "cannot set its owner and mode");
 	return 0;
 }
@@ -312,8 +340,7 @@ static int fill_semaphores(
 	u.buf = &d;
 	if (semctl(o->inode, 0, IPC_STAT, u))
 		return err_set(e, errno, "cannot look at them");
-	set_perm(o, &d.sem_perm);
-	return semctl(o->inode, 0, IPC_SET, u)
+	return set_perm(o, &d.sem_perm, set_semaphores, &d)
 		       ? err_set(e, errno, "cannot set their owner and mode")
 		       : 0;
 }
@@ -345,9 +372,8 @@ static int set_queue(const struct image_object *o, uint64_t bytes, struct err *e
 
 	if (msgctl(o->inode, IPC_STAT, &d))
 		return err_set(e, errno, "cannot look at it");
-	set_perm(o, &d.msg_perm);
 	d.msg_qbytes = bytes;
-	if (msgctl(o->inode, IPC_SET, &d))
+	if (set_perm(o, &d.msg_perm, set_messages, &d))
 		return limit_err(e, errno, SYS_msgctl, "cannot set its owner, mode and size");
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -556,7 +557,7 @@ static int map_regions(struct return_of_ring *r, struct filling *f)
 	return 0;
 }
 
-static int map_all(struct return_of_ring *r)
+static int map_filled(struct return_of_ring *r)
 {
 	struct filling f = {.one = r->one};
 	int failed;
@@ -566,6 +567,30 @@ static int map_all(struct return_of_ring *r)
 	failed = fill_gaps(&f) || map_regions(r, &f) || clear_gaps(&f);
 	buf_free(&f.filled);
 	return remote_end(&f.remote, failed ? NULL : r->one->e) || failed ? -1 : 0;
+}
+
+/* All of the address space is to be mapped for a moment. */
+static int map_all(struct return_of_ring *r)
+{
+	struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY}, own;
+	pid_t pid = r->one->process.pid;
+	int failed;
+
+	if (prlimit(pid, RLIMIT_AS, NULL, &own))
+		return err_set(r->one->e, errno, "cannot ask for a resource limit");
+	if (own.rlim_max != RLIM_INFINITY && prlimit(pid, RLIMIT_AS, &most, NULL))
+		most.rlim_max = most.rlim_cur = own.rlim_max; /* without the right to more */
+	if (prlimit(pid, RLIMIT_AS, &most, NULL))
+		return err_set(r->one->e, errno, "cannot set a resource limit");
+	failed = map_filled(r);
+	if (failed && most.rlim_max != RLIM_INFINITY)
+		err_append(r->one->e,
+			" (for this a limit of the address space, RLIMIT_AS, is in the way: it "
+			"is %llu KiB; restart it under ulimit -v unlimited)",
+			(unsigned long long)most.rlim_max >> 10);
+	if (prlimit(pid, RLIMIT_AS, &own, NULL) && !failed)
+		return err_set(r->one->e, errno, "cannot set a resource limit");
+	return failed;
 }
 
 static bool has_regions(const struct restore_one *r)
