@@ -26,7 +26,7 @@ sweep >/dev/null
 
 if have python3; then
 	arena outside
-	launch "$victim/refuse" sysv-shm
+	launch "$victim/refuse_memory" sysv-shm
 	id=$(sed -n 's/^segment //p' out)
 	python3 -c "
 import ctypes, signal

@@ -4,8 +4,32 @@
 # something comes, its row goes and a victim takes its place.
 . "$(dirname "$0")/lib.sh"
 
-# kind of t/victim/refuse.c (below, of refuse_state.c) | what the message must say beside the place
-rows='
+# Rows of t/victim/refuse_SUBJECT.c: kind | what the message must say beside the place
+rows_of_files='
+pipe|pipe
+packets-and-bytes|packets and bytes
+lost-name|a name that cannot be found
+one-shot|one-shot watch
+perf-event|perf events
+bpf|BPF
+name-space|is not in this namespace
+notify|F_NOTIFY
+broken-lease|lease is being broken
+mapped-lease|lease for writing on a file that is also mapped
+pidfd-outside|pidfd of process 1
+foreign-owner|F_SETOWN.* for process [0-9]+, which is not being saved
+file-of-outside|belongs to process 1, which is not being saved
+fifo-elsewhere|a name that cannot be found
+fanotify|events that have not been read
+fanotify-permissions|asked for permissions
+epoll-of-thread|of a thread.s own
+epoll-mounts|a file of /proc
+mqueue|notification
+epoll-moved|leads elsewhere by now
+broken-write-lease|lease is being broken
+'
+
+rows_of_sockets='
 outside|connected to .*127.0.0.1
 raw|a packet or report waits in it
 packet|a ring with the kernel
@@ -19,37 +43,35 @@ filter|SO_ATTACH_BPF
 unaccepted|waits to be accepted, and has sent
 unaccepted-tcp|waits to be accepted, and has sent
 unaccepted-full|waits to be accepted, and has sent
-io_uring|RECV with MSG_WAITALL
-pipe|pipe
-packets-and-bytes|packets and bytes
-lost-name|a name that cannot be found
-one-shot|one-shot watch
-perf-event|perf events
-bpf|BPF
-secret-memory|memfd_secret
-name-space|is not in this namespace
-no-vdso|has no vdso, without which nothing can be run in it
-notify|F_NOTIFY
-broken-lease|lease is being broken
-mapped-lease|lease for writing on a file that is also mapped
+kernel-answer|an answer of the kernel waits
+corked|MSG_MORE
+datagram-from-outside|a datagram from 127.0.0.1:[0-9]+ waits in it
+unix-outside|a socket of another program
+zerocopy|MSG_ERRQUEUE
+datagram-error|MSG_ERRQUEUE
+socket-namespace|another network namespace
+multipath|a connection of Multipath TCP
+tcp-urgent|urgent
+'
+
+rows_of_terminals='
 terminal-external|EXTPROC
 terminal-locked|TIOCSLCKTRMIOS
 terminal-status|status in packet mode
-netlink-answer|answer of the kernel
-pidfd-outside|pidfd of process 1
-foreign-owner|F_SETOWN.* for process [0-9]+, which is not being saved
-removed-root|root directory .* has been removed
-file-of-outside|belongs to process 1, which is not being saved
-fifo-elsewhere|a name that cannot be found
+packet-status|status in packet mode
+'
+
+rows_of_memory='
+secret-memory|memfd_secret
+no-vdso|has no vdso, without which nothing can be run in it
 sealed|sealed
-fanotify|events that have not been read
-fanotify-permissions|asked for permissions
-epoll-of-thread|of a thread.s own
-epoll-mounts|a file of /proc
-clone-gap|cannot have made it
 userfaultfd|userfault
 device|(device|/dev/)
-mqueue|notification
+'
+
+rows_of_process='
+removed-root|root directory .* has been removed
+clone-gap|cannot have made it
 landlock|Landlock
 dispatch|dispatched
 ldt|modify_ldt
@@ -65,30 +87,14 @@ pid-namespace|namespace of its own .*start trecr-run inside of it
 queued-signals|90000 signals are queued for it, .*--timeout
 '
 
-rows_of_state='
-epoll-moved|leads elsewhere by now
-breaking-lease|lease is being broken
-packet-status|status in packet mode
-external-processing|EXTPROC
-locked-settings|TIOCSLCKTRMIOS
-kernel-answer|an answer of the kernel waits
-corked|MSG_MORE
-socket-namespace|another network namespace
-multipath|a connection of Multipath TCP
-tcp-urgent|urgent
-zerocopy|MSG_ERRQUEUE
-datagram-error|MSG_ERRQUEUE
-datagram-from-outside|a datagram from 127.0.0.1:[0-9]+ waits in it
-unix-outside|a socket of another program
-'
-
 rows_of_uring='
+waiting-thread|RECV with MSG_WAITALL
 used-again|used again
 lost-arguments|no longer in the program.s memory
+counting|a time-out waits in it that counts
 same-data|several have the same user_data
 closed-file|descriptor [(][0-9]+[)] has been closed
 changed|may have been changed
-counting|a time-out waits in it that counts
 fifo|OPENAT.* does not end
 old-several|several completions
 message-ring|several completions
@@ -145,7 +151,7 @@ mkfifo "$scratch/outside"
 exec 8<>"$scratch/outside"
 
 # Root can save it: for all others it is a row.
-am_root || rows+='seccomp|seccomp
+am_root || rows_of_process+='seccomp|seccomp
 '
 
 each_row() { # VICTIM, and rows from standard input
@@ -176,7 +182,10 @@ each_row() { # VICTIM, and rows from standard input
 		sweep >/dev/null
 	done
 }
-each_row refuse <<<"$rows"
-each_row refuse_state <<<"$rows_of_state"
+each_row refuse_files <<<"$rows_of_files"
+each_row refuse_sockets <<<"$rows_of_sockets"
+each_row refuse_terminals <<<"$rows_of_terminals"
+each_row refuse_memory <<<"$rows_of_memory"
+each_row refuse_process <<<"$rows_of_process"
 each_row refuse_uring <<<"$rows_of_uring"
 done_testing

@@ -2,7 +2,7 @@
  * refuse.h - for victims that hold something that a checkpoint refuses, by name: the program
  * must run on and find it as it was.
  *
- *	refuse KIND
+ *	refuse_SUBJECT KIND
  *
  * Prints "descriptor N", "region ADDRESS", "process PID" or "nothing" (what the refusal has to
  * name), then is a victim like the others.
@@ -15,7 +15,8 @@
 #include "victim.h"
 
 /* What most kinds need: the descriptor to be named, another one, the region, the process. */
-static int fd = -1, other = -1;
+static int fd = -1;
+__attribute__((unused)) static int other = -1;
 static char *p;
 static pid_t child;
 

@@ -289,7 +289,48 @@ static void own_memory(void)
 	need(fd >= 0, "no ring in memory of one's own");
 }
 
+static pid_t ring_waiter;
+
+static atomic_int ring_result;
+
+/* For an event that does not come. */
+static void *wait_for_ring(void *arg)
+{
+	ring_waiter = victim_tid();
+	(void)syscall(426 /* io_uring_enter */, fd, 0, 1, 1 /* GETEVENTS */, NULL, 0);
+	ring_result = errno;
+	return NULL;
+}
+
+/* It waits for bytes that will not come, some of which may have come. */
+static void waiting_thread(void)
+{
+	struct io_uring_sqe *sqe;
+	static char bytes[8];
+	int ends[2];
+
+	open_ring(0);
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	sqe = uring_next(&u, 1);
+	sqe->opcode = IORING_OP_RECV;
+	sqe->fd = ends[0];
+	sqe->addr = (uintptr_t)bytes;
+	sqe->len = sizeof(bytes);
+	sqe->msg_flags = MSG_WAITALL;
+	MUST(uring_submit(&u, 0) == 1);
+	victim_thread(wait_for_ring, NULL);
+	while (!ring_waiter)
+		usleep(500);
+	victim_until_blocked(ring_waiter, 426);
+}
+
+static void still_waits_for_ring(void)
+{
+	CHECK(!ring_result, "it has been interrupted: %s", strerror(ring_result));
+}
+
 static const struct kind kinds[] = {
+	{"waiting-thread", waiting_thread, still_waits_for_ring, 'd'},
 	{"used-again", used_again, still_polls, 'd'},
 	{"lost-arguments", lost_arguments, still_waits, 'd'},
 	{"counting", counting, still_waits, 'd'},
