@@ -22,6 +22,7 @@ table='
 	tool	eu-readelf		elfutils	elfutils		elfutils
 	tool	python3			python3		python3			python3
 	tool	strace			strace		strace			strace
+	tool	valgrind		valgrind	valgrind		valgrind
 	tool	man			man-db		man-db			man
 	tool	ps			procps		procps-ng		procps
 '

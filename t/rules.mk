@@ -73,7 +73,7 @@ $(O)/t/fault.so: t/fault/fault.c t/fault/fault.h
 
 # Helpers that read or edit images use the library; the others need no more than libc.
 TEST_TOOL_BIN := $(patsubst t/tool/%.c,$(O)/t/tool/%,$(wildcard t/tool/*.c))
-TEST_TOOL_LINKED := $(O)/t/tool/edit-image
+TEST_TOOL_LINKED := $(O)/t/tool/edit-image $(O)/t/tool/hot-loops
 $(filter-out $(TEST_TOOL_LINKED),$(TEST_TOOL_BIN)): $(O)/t/tool/%: t/tool/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -std=gnu11 $(WARN) $(CFLAGS) $(TEST_DEPS) -o $@ $<
