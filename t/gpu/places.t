@@ -1,0 +1,13 @@
+#!/bin/bash
+# What t/gpu_places.t tests on the simulated driver, on a real GPU: variables of modules, managed
+# memory and reservations that came and went at random are where they were over restarts. SEEDS says
+# which sequences.
+TEST_LIMIT=${TEST_LIMIT:-600}
+NEED_NVCC=no
+. "${0%/*}/lib.sh"
+
+for seed in ${SEEDS:-$(seq 22)}; do
+	cycle "$build/t/split/places" "$seed"
+done
+
+done_testing
