@@ -1,7 +1,7 @@
 /*
  * core.h - the code behind the patched system calls of the lower half, a small program without
- * libc at LOWER_CORE. Whoever brings a lower half up maps it first and calls its entry point,
- * which hands out these functions.
+ * libc at LOWER_CORE. The stub that brings a lower half up maps it first and calls its entry
+ * point, which hands out these functions.
  */
 #ifndef BRINGUP_CORE_H
 #define BRINGUP_CORE_H

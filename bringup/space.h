@@ -37,7 +37,7 @@ const struct space_list *space_outside(void);
  * pages). 0: no room. */
 uint64_t space_take(enum space_part part, uint64_t size);
 
-/* [start, end) of @part goes to nobody who has not got a wish for it. 0, or -1: it is not of
+/* [start, end) of @part is given only to a request for just that place. 0, or -1: it is not of
  * that part, or there are too many. */
 int space_keep(enum space_part part, uint64_t start, uint64_t end);
 /* The driver takes address space of a multiple of SPACE_STEP by asking for a step more, less a

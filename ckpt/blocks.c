@@ -235,7 +235,7 @@ static void undo_packs(struct chunk *c)
 	c->pack_count = 0;
 }
 
-/* Packs lie one behind the other; the last goes on to the end of its page, with zeros. */
+/* Packs lie one behind the other; the last is filled up to the end of its page with zeros. */
 static void finish_packs(struct chunk *c)
 {
 	size_t rest = align_up(c->packed_size, IMAGE_BLOCK) - c->packed_size, blocks = 0;
@@ -276,7 +276,7 @@ static void filter_pack(struct chunk *c)
 		finish_packs(c);
 }
 
-/* Whether block @i goes on what block @i - 1 was. */
+/* Whether block @i continues what block @i - 1 was. */
 static bool continues(const struct chunk *c, uint32_t i)
 {
 	const struct place *before = &c->parent[i - 1], *this = &c->parent[i];

@@ -137,7 +137,7 @@ struct image_pack {
 	uint64_t file_offset; /* anywhere among the blocks of the file */
 	uint64_t hash;        /* XXH3-64 of its `size` bytes */
 	uint32_t size;        /* bytes in the file, with what fills up a page behind the last */
-	uint32_t used;        /* of them, those that the method made */
+	uint32_t used;        /* how many of them the method made */
 	uint16_t blocks;      /* to be had from it */
 	uint16_t method;      /* enum image_pack_method */
 	uint32_t reserved;
@@ -147,7 +147,7 @@ IMAGE_SIZE_IS(struct image_pack, 32);
 /* ---- notes of owner "TRECR": each an array of the struct named ---- */
 
 /* In the file, a note's type is its number below plus this: gdb takes notes for registers and
- * the like by small type numbers alone, whoever their owner. */
+ * the like by small type numbers alone, whatever their owner. */
 #define IMAGE_NOTE_BASE 0x74720000u
 
 enum image_note {
@@ -227,7 +227,7 @@ IMAGE_SIZE_IS(struct image_job, 200);
 
 /*
  * The processes of the tree: the root first, parents before their children; behind all that
- * live those that have ended and were not waited for, which have no file of their own. Ids are
+ * live zombies, which have no file of their own. Ids are
  * those of the pid namespace that the processes see.
  */
 struct image_job_process {
@@ -250,7 +250,7 @@ IMAGE_SIZE_IS(struct image_job_process, 40);
 #define IMAGE_JOB_PROCESS_FOREGROUND 0x2u  /* its group is the terminal's foreground group */
 #define IMAGE_JOB_PROCESS_STOPPED    0x4u  /* by the signal in status, */
 #define IMAGE_JOB_PROCESS_UNTOLD     0x8u  /* for which its parent has not waited yet, */
-#define IMAGE_JOB_PROCESS_CONTINUED  0x10u /* or not for its going on again */
+#define IMAGE_JOB_PROCESS_CONTINUED  0x10u /* or not for its being continued */
 
 /* What clone(2) lets processes share. */
 enum image_shared {
@@ -676,7 +676,7 @@ IMAGE_SIZE_IS(struct image_pty, 88);
 #define IMAGE_PTY_STOPPED   0x20u /* the output, by ^S, */
 #define IMAGE_PTY_SUSPENDED 0x40u /* or by tcflow(3) */
 
-/* The controlling terminal that the program shares with whoever started it. */
+/* The controlling terminal that the program shares with the shell that started it. */
 struct image_terminal {
 	uint32_t flags; /* IMAGE_TERMINAL_* */
 	uint16_t rows, columns, x_pixels, y_pixels;
@@ -686,7 +686,8 @@ struct image_terminal {
 };
 IMAGE_SIZE_IS(struct image_terminal, 100);
 
-/* How a descriptor has what is behind a standard stream of whoever started the program. */
+/* How a descriptor has what is behind a standard stream of the shell that started the program.
+ */
 enum image_inherited {
 	IMAGE_INHERITED_SHARED, /* the same open file */
 	IMAGE_INHERITED_TTY,   /* the terminal, opened as /dev/tty; args[0]: 3: behind no stream
@@ -770,7 +771,8 @@ struct image_message {
 };
 IMAGE_SIZE_IS(struct image_message, 160);
 
-/* How far a connection to the outside has come (TCP_REPAIR): it is to go on after a restart. */
+/* How far a connection to the outside has come (TCP_REPAIR): it is to continue after a restart.
+ */
 struct image_tcp {
 	uint32_t socket;         /* its number in IMAGE_NOTE_SOCKETS, from 1 */
 	uint32_t options;        /* TCPI_OPT_* of TCP_INFO */

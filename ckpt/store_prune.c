@@ -120,7 +120,7 @@ static int survey(struct survey *s, int fd, const char *dir, const char *but, st
 	return 0;
 }
 
-/* Mark what those that stay need, until nothing new is found. */
+/* Mark what the checkpoints that stay need, until nothing new is found. */
 static void spread(struct survey *s)
 {
 	bool changed = true;

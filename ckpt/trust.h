@@ -1,6 +1,6 @@
 /*
  * trust.h - whether others could have written what we are about to believe. An image holds
- * registers and memory: who can write one runs code as whoever restarts it.
+ * registers and memory: a user who can write one runs code as the user who restarts it.
  */
 #ifndef CKPT_TRUST_H
 #define CKPT_TRUST_H

@@ -6,7 +6,7 @@
 
 #include "lib/err.h"
 
-/* "RLIMIT_NOFILE" and its like, of those that Linux has. */
+/* "RLIMIT_NOFILE" and its like, all that Linux has. */
 const char *limit_name(int resource);
 
 /* " (see RLIMIT_NPROC ...)": the limits that make system call @nr fail with @code, or "". */

@@ -1,8 +1,8 @@
 /*
  * notices.h - what the user should know of a checkpoint or restart that has succeeded.
  *
- * A notice is added where the matter is seen, from any thread, and told by whoever has ordered
- * it: to a client, or on standard error.
+ * A notice is added where the matter is seen, from any thread, and told by the tool that has
+ * ordered it: to a client, or on standard error.
  */
 #ifndef LIB_NOTICES_H
 #define LIB_NOTICES_H

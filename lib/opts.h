@@ -67,7 +67,7 @@ struct operands {
 };
 
 /* Parse @argv, which is reordered. Prints the help or version (stdout) or what is wrong
- * (stderr) itself. Returns -1 when the tool is to go on, else the status to exit with. */
+ * (stderr) itself. Returns -1 when the tool is to continue, else the status to exit with. */
 int opts_parse(const struct opts *o, int argc, char *argv[], struct operands *left);
 
 /* Say "TOOL: WHAT" and where to find help; returns the exit status. */

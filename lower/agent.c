@@ -1,7 +1,6 @@
 /*
  * Orders of the supervisor (struct lower_order), carried out on a thread of their own while all
- * threads above stand still. What each does is in
- * lower/cuda/orders.c.
+ * threads of the upper half stand still. What each does is in lower/cuda/orders.c.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -41,7 +40,7 @@ int agent_fail_for(int why, const char *format, ...)
 	return -1;
 }
 
-int agent_go_on(void)
+int agent_check_wanted(void)
 {
 	const struct lower_order *o = &table->order;
 

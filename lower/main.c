@@ -94,12 +94,12 @@ static ssize_t print(void *cookie, const char *text, size_t size)
  * order with what the program prints itself. */
 static void print_above(void)
 {
-	FILE *above = fopencookie(NULL, "w", (cookie_io_functions_t){.write = print});
+	FILE *upper = fopencookie(NULL, "w", (cookie_io_functions_t){.write = print});
 
-	if (!above)
+	if (!upper)
 		lower_failed("no memory for standard output");
-	setvbuf(above, NULL, _IONBF, 0);
-	stdout = above;
+	setvbuf(upper, NULL, _IONBF, 0);
+	stdout = upper;
 }
 
 static int park(void)

@@ -1,6 +1,7 @@
 /*
  * Threads that sleep while a thread of the upper half uses their thread-local storage: all that
- * the libc and the libraries below know of that thread is what they know of the parked one.
+ * the libc and the libraries of the lower half know of that thread is what they know of the
+ * parked one.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
  * What device code has printed comes out when the device is waited for. When it is the agent
- * that waits, the threads above stand still, perhaps with text in their buffers that goes
+ * that waits, those of the upper half stand still, perhaps with text in their buffers that goes
  * first: it is kept in the records, and printed at the program's next call (crossing_print()),
  * be it after a restart.
  */
@@ -51,7 +51,8 @@ int printed_keep(const char *text, size_t size)
 
 	if (!RECORDS->print_cross)
 		return -1;
-	/* Threads above may run, and print what there is: it is not there meanwhile. */
+	/* Threads of the upper half may run, and print what there is: it is not there
+	 * meanwhile. */
 	had = __atomic_exchange_n(&RECORDS->printed, NULL, __ATOMIC_ACQ_REL);
 	t = grow(had, size);
 	if (t) {

@@ -1,7 +1,7 @@
 /*
  * runtime.h - the lower half's own program, trecr-lower: what its files offer each other.
  *
- * It runs on a libc of its own, in a thread that the program above does not know of, with all
+ * It runs on a libc of its own, in a thread that the program does not know of, with all
  * signals blocked. It must never end the process: what goes wrong is reported to the table.
  */
 #ifndef LOWER_RUNTIME_H
@@ -17,7 +17,7 @@ extern __thread struct crossing_head *upper_thread;
 
 /* Make a thread that sleeps and lends its storage. NULL when there are no more to be had. */
 struct lower_parked *parked_new(void);
-/* All there are, while no thread above runs. */
+/* All there are, while no thread of the upper half runs. */
 struct lower_parked *parked_first(void);
 
 /* The program's variables as the records have them now, for libraries that look at them. 0 or
@@ -40,8 +40,9 @@ int orders_carry_out(struct lower_order *order);
 int agent_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, for the reason @why (enum lower_result). */
 int agent_fail_for(int why, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* 0; or -1 when the order is not waited for any more: threads above may run again. */
-int agent_go_on(void);
+/* 0; or -1 when the order is not waited for any more: threads of the upper half may run again.
+ */
+int agent_check_wanted(void);
 
 /* This thread carries out orders. */
 extern __thread int is_agent;

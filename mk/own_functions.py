@@ -11,7 +11,7 @@ import os
 import re
 import sys
 
-BY_NAME = re.compile(r"main|_start|cu[A-Z]\w*|nvml[A-Z]\w*|la_\w+|(body|real|record|lower|below)_\w+"
+BY_NAME = re.compile(r"main|_start|cu[A-Z]\w*|nvml[A-Z]\w*|la_\w+|(body|real|record|lower|inner)_\w+"
     r"|\w+_refused|fd_\w+_(match|dump|check|restore|show|finish)|[A-Z_]+")
 DEFINITION = re.compile(
     r"^(?!static\b|typedef\b|struct \w+ \{|enum\b|union\b|extern\b)"

@@ -65,7 +65,7 @@ struct mmu_allocation {
 	uint32_t granules;      /* 0: in a slab */
 	/* For its owner: */
 	void *context, *pool;
-	struct mmu_allocation *next; /* for whoever holds it while it is pending */
+	struct mmu_allocation *next; /* for the owner while it is pending */
 	uint32_t class;              /* of its slab; mmu_class() */
 	uint32_t device;
 	uint32_t flags; /* its owner's */

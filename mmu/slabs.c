@@ -1,6 +1,6 @@
 /*
  * Objects of a class are found by a bitmap, lowest address first. A class's slabs with room are
- * in a list; of those that become empty one is kept, so that a program which allocates and
+ * in a list; of slabs that become empty one is kept, so that a program which allocates and
  * frees one object again and again does not pay for a granule each time.
  */
 #include "mmu/slabs.h"

@@ -1,6 +1,6 @@
 /*
  * api_kinds.h - the words of an API table (stubs/api/NAME.api), as numbers: for the generator
- * that reads them, and in struct call_info for those who read what it has made of them.
+ * that reads them, and in struct call_info for the readers of what it has made of them.
  */
 #ifndef SHARED_API_KINDS_H
 #define SHARED_API_KINDS_H
@@ -60,11 +60,11 @@ enum api_class {
 
 /* What a call's entry point does. */
 enum api_way {
-	API_PASS,      /* nothing but cross */
-	API_TRANSLATE, /* exchange handles for real ones on the way */
-	API_RECORD,    /* leave it to the code that keeps records */
-	API_BODY,      /* call what was written by hand */
-	API_BELOW,     /* cross to what was written by hand */
+	API_PASS,       /* nothing but cross */
+	API_TRANSLATE,  /* exchange handles for real ones on the way */
+	API_RECORD,     /* leave it to the code that keeps records */
+	API_BODY,       /* call what was written by hand */
+	API_INNER_BODY, /* cross to what was written by hand */
 	API_REFUSE,
 };
 

@@ -32,7 +32,7 @@ enum batch_check {
 	BATCH_NO_ERROR = 0, /* any result that is no error */
 	BATCH_EQUALS,       /* the result must be `expect` */
 	BATCH_ANY,          /* whatever comes: the supervisor looks at the result */
-	BATCH_WHOLE,        /* pread64: go on until all bytes are there */
+	BATCH_WHOLE,        /* pread64: repeat until all bytes are there */
 	/* The same of blocks (ckpt/image.h) at args[1], which are then compared, where they are
 	 * now, with the hashes at args[4], by a unit of args[5]. Where a block differs, the
 	 * result is -BATCH_DAMAGED and `expect` its address. */

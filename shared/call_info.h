@@ -1,5 +1,5 @@
 /*
- * call_info.h - what a call's parameters are, for whoever keeps records of calls, makes them
+ * call_info.h - what a call's parameters are, for code that keeps records of calls, makes them
  * again or prints them: made from the API table by `gen info`.
  */
 #ifndef SHARED_CALL_INFO_H

@@ -1,13 +1,13 @@
 /*
- * records.h - what is kept above about the half below: read by the stubs that write it, by the
- * lower half, by the supervisor and trecr-inspect, from outside and out of an image.
+ * records.h - what the upper half keeps about the lower one: read by the stubs that write it,
+ * by the lower half, by the supervisor and trecr-inspect, from outside and out of an image.
  *
  * All of it lies at RECORDS_WINDOW (shared/windows.h) in memory of the upper half, so that it
  * is in an image by itself and at the same address after a restart: records point to each other
  * by plain pointers. Fixed-width types only; the code that writes it uses neither the program's
  * malloc nor its stdio.
  *
- * The first page goes on to children of fork(2); everything else is wiped there by the kernel,
+ * Children of fork(2) inherit the first page; everything else is wiped there by the kernel,
  * as they have no lower half.
  */
 #ifndef SHARED_RECORDS_H
@@ -34,9 +34,9 @@ struct records_kept {
 };
 
 /*
- * For whoever stops the process from outside: how to tell where a thread is, and to have one
- * that is below stop on its way up (doc/split-process.md, "Freeze"). Addresses are of upper
- * code and data.
+ * For a supervisor, which stops the process from outside: how to tell where a thread is, and to
+ * have one that is in the lower half stop on its way out (doc/split-process.md, "Freeze").
+ * Addresses are of upper code and data.
  */
 struct crossing_info {
 	uint64_t trap;          /* put in place of a return address; it makes a system call: */

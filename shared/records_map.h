@@ -1,5 +1,5 @@
-/* records_map.h - memory for the records arena (records.h): for those who add to it, above and
- * below. */
+/* records_map.h - memory for the records arena (records.h): for code of either half that
+ * adds to it. */
 #ifndef SHARED_RECORDS_MAP_H
 #define SHARED_RECORDS_MAP_H
 

@@ -2,7 +2,7 @@
  * table.h - what the two halves of a process share: struct lower_table at LOWER_SHARED.
  *
  * The lower half (trecr-lower, a program on its own libc) serves requests of the upper half on
- * one thread; between requests the upper half calls straight into the libraries below. Either
+ * one thread; between requests the upper half calls straight into its libraries. Either
  * side may be built on any libc, so nothing here is a libc's type.
  */
 #ifndef SHARED_TABLE_H
@@ -62,8 +62,8 @@ struct lower_transfer {
  * fills this in from outside, `number` last, writes to `order_fd` (borrowed by pidfd_getfd(2)),
  * and waits until `done` is that number; an event at `done_fd` says when to look. An event
  * alone says nothing: it may be of an order that was given up before. All in the lower half's
- * memory: nobody above takes part, and when the supervisor dies in between nothing has to be
- * put back.
+ * memory: the upper half takes no part, and when the supervisor dies in between nothing has to
+ * be put back.
  */
 struct lower_order {
 	uint32_t number;   /* of this order, another one each time */
@@ -101,7 +101,7 @@ struct lower_table {
 	uint32_t state; /* 0: not up yet, 1: ready, 2: it has failed */
 	char failure[256];
 
-	/* Filled by whoever brings the lower half up, before its first instruction. */
+	/* Filled by the stub that brings the lower half up, before its first instruction. */
 	int fd_base;
 	uint64_t outside; /* address of struct space_list: memory of the lower half outside of
 			   * its window, where the driver has asked for it */

@@ -37,7 +37,7 @@
 #define LOWER_PART_END    (LOWER_WINDOW + 0x10000000000)
 
 /* Records of the upper half (shared/records.h): what makes the lower half's state again. Upper
- * memory, so it is in an image as all else is; at a fixed place, for whoever reads it from
+ * memory, so it is in an image as all else is; at a fixed place, for readers from
  * outside. */
 #define RECORDS_WINDOW       0x47f000000000
 #define RECORDS_WINDOW_SIZE  0x1000000000

@@ -1,5 +1,5 @@
 /*
- * Which functions of the API a program has used, for whoever asks (trecr-run --coverage): a
+ * Which functions of the API a program has used, for trecr-run --coverage: a
  * stub of its own has entry points that come here at their first call; the others know nothing
  * of it. Each writes a line, NAME and class, to the file that TRECR_COVERAGE names, at once: a
  * program may end in any way.

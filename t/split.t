@@ -105,7 +105,7 @@ for libc in glibc musl; do
 	done
 done
 
-# Other versions of glibc, above and below: roots of other distributions (debootstrap makes
+# Other versions of glibc, in both halves: roots of other distributions (debootstrap makes
 # them) in TRECR_TEST_ROOTS, separated by spaces.
 ldso=lib64/ld-linux-x86-64.so.2
 libs=lib/x86_64-linux-gnu

@@ -203,7 +203,7 @@ handover_fails() {
 		faults "$scratch/fault" message $n commit
 		checkpoint -s && return 1
 		faults "$scratch/fault" off &&
-			grep -q "the program goes on: .*nf_tables" ckpt.err && no_table || return
+			grep -q "the program resumes: .*nf_tables" ckpt.err && no_table || return
 		rm ckpt.err
 	done
 	ends_well && whole

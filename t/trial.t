@@ -21,7 +21,7 @@ goes_on() {
 	: >ckpt.err
 	checkpoint -s "$@"
 	is $? 2 "$name: the program is not ended" || explain
-	like "$(cat ckpt.err)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-[0-9]+ is complete, but could not be restarted here, so the program goes on: $pattern" \
+	like "$(cat ckpt.err)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-[0-9]+ is complete, but could not be restarted here, so the program resumes: $pattern" \
 		"and why"
 	is "$(wc -l <ckpt.err)" 1 "in one line"
 }

@@ -20,7 +20,7 @@
 /* How much longer than the supervisor we wait: it gives up by itself, and can say why. */
 #define GRACE_NS 2000000000ull
 
-/* Exit status when the checkpoint is complete, but the program goes on as it could not be
+/* Exit status when the checkpoint is complete, but the program resumes as it could not be
  * restarted. */
 #define NOT_ENDED 2
 

@@ -301,7 +301,7 @@ static int check_id(const struct part_of_job *p, const struct members *m, struct
 	return r;
 }
 
-/* Which image is ours. *status is for who must not go on. */
+/* Which image is ours. *status: the status to exit with, else untouched. */
 static int find_part(const char *image, struct part_of_job *p, int *status)
 {
 	struct err e = ERR_INIT;
@@ -359,7 +359,7 @@ static int supervise_part(struct supervisor *s, struct part_of_job *p, const cha
 	return supervise(s, p->image, tell_nobody, NULL);
 }
 
-/* A program on a GPU goes on with the release that it was started by. Returns when that is this
+/* A program on a GPU resumes with the release that it was started by. Returns when that is this
  * one, or is not there: why, is said when the restart fails. */
 static void hand_over(const char *image, char *const argv[])
 {

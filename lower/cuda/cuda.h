@@ -1,8 +1,8 @@
 /*
  * cuda.h - what the agent does about CUDA. It runs on the lower half's libc, on a thread of its
- * own, and calls the driver directly; what to do it reads from the records above
- * (shared/cuda/state.h), whose threads stand still meanwhile. A process without CUDA_STATE has
- * nothing here to be done.
+ * own, and calls the driver directly; what to do it reads from the records of the
+ * upper half (shared/cuda/state.h), whose threads stand still meanwhile. A process without
+ * CUDA_STATE has nothing here to be done.
  *
  * Functions return 0, or -1 by agent_fail().
  */
@@ -21,7 +21,8 @@ int cuda_drain(uint64_t patience_ns);
 int cuda_rest_start(void);
 /* Wait until all contexts have done what was asked of them; fails as LOWER_RESTLESS. */
 int cuda_rest(const struct cuda_state *s, uint64_t patience_ns);
-/* Until those that the last cuda_rest() waited for in vain have; threads above may run. */
+/* Wait again for the streams that the last cuda_rest() waited for in vain; threads of the upper
+ * half may run. */
 int cuda_await_rest(uint64_t patience_ns);
 /* Device memory to and from the staging buffer, which is made if need be. */
 int cuda_save(const struct lower_transfer *transfers, unsigned count);

@@ -159,8 +159,8 @@ int cuda_drain(uint64_t patience_ns)
 		return agent_fail_for(LOWER_AGAIN, "it is capturing a stream into a graph");
 	if (cuda_rest(s, patience_ns))
 		return -1;
-	if (agent_go_on() || cuda_list_memory(s) || cuda_save_graphs(s) ||
-		cuda_save_globals(s) || placement_save(s) || agent_go_on() ||
+	if (agent_check_wanted() || cuda_list_memory(s) || cuda_save_graphs(s) ||
+		cuda_save_globals(s) || placement_save(s) || agent_check_wanted() ||
 		cuda_save_events(s))
 		return -1;
 	return cuda_save_threads(s);

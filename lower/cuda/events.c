@@ -1,9 +1,9 @@
 /*
- * Events. After a restart those that had been recorded are recorded again, so that they are
+ * Events. After a restart events that had been recorded are recorded again, so that they are
  * complete, and times between them are what they were: when each was recorded is kept, in
- * milliseconds on a scale that goes on through restarts as if they took no time. It is measured
- * from a mark, an event of ours in each context that is recorded at the restart, right after
- * the program's own; stubs/cuda/streams.c makes use of it.
+ * milliseconds on a scale that continues through restarts as if they took no time. It is
+ * measured from a mark, an event of ours in each context that is recorded at the restart, right
+ * after the program's own; stubs/cuda/streams.c makes use of it.
  */
 #include "lower/cuda/cuda.h"
 

@@ -548,7 +548,7 @@ static int is_alike(const struct graph_node *a, const struct graph_node *b)
 }
 
 /*
- * The driver pairs the nodes of an update with those that are there by the order of edges, from
+ * The driver pairs the nodes of an update with existing ones by the order of edges, from
  * the last nodes on. If nodes and edges come in the same order in both, so do pairs. @g, with
  * the parameters, takes over who the nodes are.
  */
@@ -698,7 +698,7 @@ static int save(struct cuda_state *s, struct object *o)
 	mark_disabled(saved->graph, state);
 	saved->next = s->graphs;
 	s->graphs = saved;
-	return agent_go_on();
+	return agent_check_wanted();
 }
 
 static int refuse(const struct object *o)

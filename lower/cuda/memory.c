@@ -135,7 +135,7 @@ static void list_live(void *argument, struct mmu_allocation *a)
 		list(argument, CUDA_MEMORY_DEVICE, a->address, a->size, a->device);
 }
 
-/* For whoever looks at the records. */
+/* For trecr-inspect, which looks at the records. */
 static void count_objects(struct cuda_state *cuda)
 {
 	const struct memory_state *s = cuda->memory;

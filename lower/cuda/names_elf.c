@@ -102,7 +102,7 @@ static int variables(
 	return r;
 }
 
-/* Whoever calls one that allocates, does so. */
+/* A function that calls one that allocates, does so. */
 static void spread(unsigned char *allocates, const struct edge *edges, uint64_t count,
 	const struct symbols *s)
 {

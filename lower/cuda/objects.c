@@ -306,7 +306,7 @@ static int make_context(const struct object *o)
 
 typedef int storage_put(void *context, void *key, void *value, void *destructor);
 
-/* The table's own words lead above by now. */
+/* The table's own words lead to the upper half by now. */
 static storage_put *storage_function(const struct cuda_state *s)
 {
 	void **functions = NULL;

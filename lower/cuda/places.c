@@ -108,7 +108,7 @@ static void sort(struct places *p)
 		qsort(p->list, p->count, sizeof(*p->list), by_address);
 }
 
-/* @p goes on where @last, of the same owner and in the same block, ends; or they are the same:
+/* @p begins where @last, of the same owner and in the same block, ends; or they are the same:
  * constants of one program, a managed variable as seen from two contexts. */
 static int joins(const struct place *last, const struct place *p)
 {

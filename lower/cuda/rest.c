@@ -1,7 +1,7 @@
 /*
  * Until the devices have come to rest. That may take long, or for ever, as a kernel may wait
  * for what the program does, which stands still: so it is waited for on a thread of its own,
- * which goes on waiting while the agent answers and the program runs again.
+ * which still waits while the agent answers and the program runs again.
  */
 #include <errno.h>
 #include <pthread.h>

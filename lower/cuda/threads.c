@@ -1,6 +1,7 @@
 /*
- * What the driver knows of each thread above: its stack of contexts. The driver keeps it in the
- * thread-local storage that the thread borrows, so this thread takes that on for a moment.
+ * What the driver knows of each thread of the upper half: its stack of contexts. The driver
+ * keeps it in the thread-local storage that the thread borrows, so this thread takes that on
+ * for a moment.
  */
 #include "lower/cuda/cuda.h"
 #include "lower/records_alloc.h"

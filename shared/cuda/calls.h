@@ -1,6 +1,6 @@
 /*
- * calls.h - arguments of calls, as struct call_info describes them: what is made of them above,
- * when a record is kept, and below, when it is replayed. No libc.
+ * calls.h - arguments of calls, as struct call_info describes them: what is made of them in
+ * the upper half, when a record is kept, and in the lower half, when it is replayed. No libc.
  */
 #ifndef SHARED_CUDA_CALLS_H
 #define SHARED_CUDA_CALLS_H

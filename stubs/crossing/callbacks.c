@@ -76,8 +76,8 @@ static void *help(void *argument)
 {
 	struct lower_table *table = argument;
 
-	/* From now on it is not stopped for a checkpoint before what is below has come to rest,
-	 * and not while it makes a call. */
+	/* From now on it is not stopped for a checkpoint before the lower half has come to
+	 * rest, and not while it makes a call. */
 	RECORDS->helper = raw(SYS_gettid);
 	for (;;) {
 		uint32_t bell = __atomic_load_n(&table->callback_bell, __ATOMIC_ACQUIRE);

@@ -10,7 +10,7 @@
  * longjmp. So an entry is reserved before it is filled and given back after it is emptied; and
  * on return the entry is recognised by its stack pointer, past any that were left behind.
  *
- * A thread may also be stopped for a checkpoint between any two instructions, and go on over
+ * A thread may also be stopped for a checkpoint between any two instructions, and resume over
  * another lower half: what is the lower half's is fetched after the entry is complete, and gone
  * before the entry is given back. An entry that is not complete yet, or whose call has returned
  * to the upper FS base, may count or not: both is right (supervisor/split/lower_stop.c).
@@ -36,7 +36,7 @@
 	UNWIND_ENTRY
 .endm
 
-/* The way in. Threads that come for the first time leave for `first`, those that are inside
+/* The way in. Threads that come for the first time leave for `first`, threads that are inside
  * already for `nested`; both come back to `enter`. */
 .macro COME_IN first, nested, enter
 	mov crossing_current@gottpoff(%rip), %r10
@@ -82,8 +82,8 @@ leave:
 	ret
 	.cfi_endproc
 
-	/* A body above, at r11: an entry as for a call below, so that the thread is let run until
-	 * the body returns before it is stopped for a checkpoint. */
+	/* A body of the upper half, at r11: an entry as for a call of the lower half, so that the
+	 * thread is let run until the body returns before it is stopped for a checkpoint. */
 	.globl crossing_guard
 	.protected crossing_guard
 	.type crossing_guard, @function
@@ -122,9 +122,9 @@ overflow:
 	.cfi_endproc
 
 	/* Where a return address is led to stop a thread on its way out of the lower half: who
-	 * traces it sees the system call. When that has died meanwhile, the thread goes on to
+	 * traces it sees the system call. When that has died meanwhile, the thread runs on to
 	 * where it was to return to. Only rax, rdx and xmm0 hold anything here. (Until r9 leads to
-	 * the record nothing tells what the caller was. The nop is for those who look up the
+	 * the record nothing tells what the caller was. The nop is for unwinders, which look up the
 	 * instruction before a return address.) */
 	.globl crossing_trap, crossing_trapped
 	.hidden crossing_trap, crossing_trapped
@@ -169,8 +169,9 @@ on_lower_thread:
 	ret
 	.cfi_endproc
 
-	/* The side stack is not empty: another call is below (a guarded body, a signal handler or a
-	 * callback crosses), or entries were left behind, or this is a child of fork. */
+	/* The side stack is not empty: another call is in the lower half (a guarded body, a
+	 * signal handler or a callback crosses), or entries were left behind, or this is a child
+	 * of fork. */
 .macro IS_NESTED slow, enter
 	test %rax, %rax
 	jz \slow

@@ -42,14 +42,14 @@ void crossing(void);
 /* The same for a function with a callback: eax is which argument it is (below 6), r10 the
  * address of the library's `cross`. */
 void crossing_callback(void);
-/* Enter a body above, at r11, such that the thread is not stopped for a checkpoint before it
- * returns; between crossings it may hold what is the lower half's. All else as the caller of
- * the function set it. */
+/* Enter a body of the upper half, at r11, such that the thread is not stopped for a checkpoint
+ * before it returns; between crossings it may hold what is the lower half's. All else as the
+ * caller of the function set it. */
 void crossing_guard(void);
 /* For crossing_library.first: r10 is the library. */
 void crossing_open(void);
 
-/* Libraries below see the environment as the program has it now. */
+/* Libraries of the lower half see the environment as the program has it now. */
 void crossing_environment(void);
 /* From now on a child of fork(2) gets errors and no lower half of its own. */
 void crossing_used(void);

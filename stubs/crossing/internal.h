@@ -16,7 +16,7 @@ extern __attribute__((
 	__attribute__((tls_model("initial-exec")));
 
 /* Not 0: this thread holds a lock, or something of the lower half's, and must not be stopped
- * for a checkpoint. Whoever sets it has signals blocked. */
+ * for a checkpoint. To be set with signals blocked. */
 extern HIDDEN __thread uint32_t crossing_busy __attribute__((tls_model("initial-exec")));
 
 /* FS base of a borrowed parked thread + this: where the record is found again. */
@@ -24,7 +24,7 @@ extern HIDDEN int64_t crossing_upper_slot_offset;
 /* lower_table.call_upper */
 extern HIDDEN void *crossing_call_upper;
 
-/* For whoever stops threads. */
+/* For the supervisor, which stops threads. */
 extern HIDDEN char crossing_trap[], crossing_trapped[], crossing_print[];
 
 /* State of this process that a child of fork(2) must not take for its own: in a page that the
@@ -52,7 +52,7 @@ HIDDEN struct crossing_library *process_libraries(void);
  * -errno with what was being done. */
 HIDDEN int process_start_lower(struct process *p, int fd_base, const char **step);
 HIDDEN struct crossing_library *process_find_library(const void *slot);
-/* For whoever brings processes back from an image: see crossing_info.restart. */
+/* For the supervisor of a restart: see crossing_info.restart. */
 HIDDEN void crossing_restart(void);
 HIDDEN void crossing_print_kept(void);
 /* Ask the lower half for something; returns its result. */

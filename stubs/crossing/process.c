@@ -202,7 +202,7 @@ static int remember_start(void)
 	return s->core && s->runtime && !remember_environment() ? 0 : -1;
 }
 
-/* How threads are stopped: before the first of them can come below. */
+/* How threads are stopped: before the first of them can come into the lower half. */
 static void describe(void)
 {
 	RECORDS->info = (struct crossing_info){

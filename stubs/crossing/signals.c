@@ -1,8 +1,8 @@
 /*
  * Signal handlers of the program, in a process that has a lower half.
  *
- * A handler may come while the thread is below, on the lower FS base; upper code there would
- * take the lower libc's thread for its own. So every handler is entered through
+ * A handler may come while the thread is in the lower half, on its FS base; upper code there
+ * would take the lower libc's thread for its own. So every handler is entered through
  * signals_handler, which sees to the upper FS base and puts the lower one back. The kernel is
  * told of it at the one place where the program's libc calls rt_sigaction, and handlers that
  * were set before the lower half came are taken over. The program sees its own handlers when it
@@ -74,7 +74,7 @@ static void signals_handler(int signal, siginfo_t *info, void *context)
 	raw_write_fs(fs);
 }
 
-/* The call itself. In a static program this code is among that which is searched for sites, so
+/* The call itself. In a static program this code is among what is searched for sites, so
  * it must not look like one. */
 static long rt_sigaction(int signal, const struct action *new, struct action *old)
 {
@@ -144,7 +144,7 @@ static int wants_sigaction(int nr)
 }
 
 /*
- * All threads of this process see what was written before they go on. Registering for it takes
+ * All threads of this process see what was written before they resume. Registering for it takes
  * 15 ms in a process with threads, and nothing in one without.
  */
 static void synchronise_code(void)

@@ -1,6 +1,6 @@
 /*
- * thread.h - a thread of the upper half that crosses: shared by C and assembly, and by whoever
- * freezes the process from outside (doc/split-process.md).
+ * thread.h - a thread of the upper half that crosses: shared by C and assembly, and by a
+ * supervisor that freezes the process from outside (doc/split-process.md).
  */
 #ifndef STUBS_CROSSING_THREAD_H
 #define STUBS_CROSSING_THREAD_H
@@ -31,7 +31,7 @@
 
 #include "shared/table.h"
 
-/* What a call that is below has left above. */
+/* What a call that is in the lower half has left in the upper one. */
 struct crossing_entry {
 	void *return_address;
 	uint64_t rbx;

@@ -7,7 +7,7 @@
 #include "shared/cuda/call_index.inc"
 
 #define ACTIVE    1   /* CU_STREAM_CAPTURE_STATUS_ACTIVE */
-#define UNMATCHED 903 /* CUDA_ERROR_STREAM_CAPTURE_UNMATCHED: it goes on */
+#define UNMATCHED 903 /* CUDA_ERROR_STREAM_CAPTURE_UNMATCHED: the capture continues */
 
 /* ---- what is asked during a capture ---- */
 

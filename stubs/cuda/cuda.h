@@ -170,9 +170,9 @@ int body_cuLibraryLoadFromFile(void **library, const char *path, const int *jit_
 	unsigned count);
 int body_cuModuleEnumerateFunctions(void **functions, unsigned count, void *module);
 int body_cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library);
-STUB_HIDDEN int below_cuLaunchKernelEx(
+STUB_HIDDEN int inner_cuLaunchKernelEx(
 	const struct launch_config *config, void *function, void **params, void **extra);
-STUB_HIDDEN int below_cuLaunchKernelEx_ptsz(
+STUB_HIDDEN int inner_cuLaunchKernelEx_ptsz(
 	const struct launch_config *config, void *function, void **params, void **extra);
 int body_cuOccupancyMaxPotentialClusterSize(
 	int *size, void *function, const struct launch_config *config);

@@ -34,7 +34,7 @@ export_entry_call:
 	jmp *(%r11)
 
 	/* In place of the crossing, on its way out: the stack is as the call found it. (The nop is
-	 * for those who look up the instruction before a return address.) */
+	 * for unwinders, which look up the instruction before a return address.) */
 	UNWIND_ENTRY
 	nop
 returned:

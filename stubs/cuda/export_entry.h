@@ -13,7 +13,7 @@ extern STUB_HIDDEN char cuda_export_entry[];
 extern STUB_HIDDEN void *cuda_export_entry_targets[NAMELESS];
 STUB_HIDDEN void export_entry_first(void);
 /* From there: the first call by the way whose target is *@target, which leads to the driver's
- * function then. Below, on the lower half's thread-local storage. */
+ * function then. In the lower half, on its thread-local storage. */
 STUB_HIDDEN void export_entry_used(void **target);
 /* In the library that counts what is used (stubs/coverage.c), else NULL. */
 __attribute__((weak)) STUB_HIDDEN void coverage_export_entry(

@@ -38,8 +38,8 @@ static const struct table {
 	unsigned char id[4]; /* the first bytes tell them apart */
 	unsigned words;      /* 0: the table says */
 	int untouched;       /* handed out as it is */
-	/* A bit a slot: functions that leave nothing behind; and those that something of ours
-	 * stands in front of, which @stand_in tells. */
+	/* A bit a slot: functions that leave nothing behind; and functions that something of
+	 * ours stands in front of, which @stand_in tells. */
 	uint64_t known, stood_in;
 	void *(*stand_in)(size_t slot, void *function);
 } tables[] = {
@@ -114,7 +114,7 @@ STUB_HIDDEN int export_tables_restarted(struct crossing_library *library)
 	return 0;
 }
 
-/* Of a slot that has been called. Below, on the lower half's thread-local storage. */
+/* Of a slot that has been called. In the lower half, on its thread-local storage. */
 static void record_unknown(const struct export_entry_function *f)
 {
 	struct cuda_unknown *u = block_new(sizeof(*u));

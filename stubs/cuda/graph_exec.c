@@ -288,7 +288,7 @@ STUB_HIDDEN void graph_follow(
 
 /* ---- from the beginning to the end ---- */
 
-/* Of those that are in the way of a clone. */
+/* Of nodes that are in the way of a clone. */
 static uint32_t strange_node(void *graph)
 {
 	struct nodes n;

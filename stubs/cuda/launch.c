@@ -85,13 +85,13 @@ static int launch_lowered(const struct launch_config *config, void *function, vo
 	return r;
 }
 
-int below_cuLaunchKernelEx(
+int inner_cuLaunchKernelEx(
 	const struct launch_config *config, void *function, void **params, void **extra)
 {
 	return launch_lowered(config, function, params, extra, INDEX_cuLaunchKernelEx);
 }
 
-int below_cuLaunchKernelEx_ptsz(
+int inner_cuLaunchKernelEx_ptsz(
 	const struct launch_config *config, void *function, void **params, void **extra)
 {
 	return launch_lowered(config, function, params, extra, INDEX_cuLaunchKernelEx_ptsz);

@@ -1,4 +1,4 @@
-/* launch.h - CUlaunchConfig, for those who look into it; nothing but what cuda.h says. */
+/* launch.h - CUlaunchConfig, for code that looks into it; nothing but what cuda.h says. */
 #ifndef STUBS_CUDA_LAUNCH_H
 #define STUBS_CUDA_LAUNCH_H
 

@@ -1,6 +1,6 @@
 /*
  * Numbers of contexts and streams, names of functions and kernels: what the driver gives out is
- * of this process, or lies in its memory. The program goes on seeing the first it was told.
+ * of this process, or lies in its memory. The program still sees the first it was told.
  */
 #include <string.h>
 

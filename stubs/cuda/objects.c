@@ -329,7 +329,7 @@ static void free_left(struct left *left)
 	}
 }
 
-/* Under the lock: what was made in a green context's context goes on without it, but could not
+/* Under the lock: what was made in a green context's context survives it, but could not
  * be made again. */
 static void detach(const struct object *green)
 {

@@ -49,8 +49,8 @@ STUB_HIDDEN struct object *object_find(enum cuda_kind kind, const void *real);
 STUB_HIDDEN void object_kill(struct object *o);
 /* Everything that belongs to the real @context is no more. */
 STUB_HIDDEN void objects_kill_context(void *context);
-/* First use of a function: from here on the driver has loaded it. Runs below, on the lower
- * half's thread-local storage. */
+/* First use of a function: from here on the driver has loaded it. Runs in the lower
+ * half, on its thread-local storage. */
 STUB_HIDDEN void object_used(struct object *o);
 STUB_HIDDEN void object_change(struct object *o, struct cuda_call *call, int value);
 /* Undone is what cuda_info[index] has changed in @o, which may be NULL, with @context current.
@@ -83,7 +83,7 @@ STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments);
 /* Something was set in @context that could not be set again; once is enough to know. */
 STUB_HIDDEN int setting_lost(void *context, enum cuda_setting what);
 /* The program uses a function by a handle that is none of ours: it came from a function without
- * a name, and may stand for something else after a restart. Runs below, on the lower half's
+ * a name, and may stand for something else after a restart. Runs in the lower half, on its
  * thread-local storage. */
 STUB_HIDDEN void function_lost(void);
 /* An object of a kind that cannot be made again, with the driver's own handle. 0 or an error.
@@ -97,7 +97,7 @@ STUB_HIDDEN struct object *object_whole(enum cuda_kind kind, struct object *from
 
 /* options.c. Some options lead to what cannot be copied. */
 STUB_HIDDEN int options_have_lists(const struct call_info *info, const uint64_t *arguments);
-/* Of a record's arguments: those that matter when the call is made again. */
+/* A record's arguments that matter when the call is made again. */
 STUB_HIDDEN void options_filter(const struct call_info *info, uint64_t *arguments);
 /* What else is to be copied of the options of cuda_info[index], in bytes; and for a record's
  * arguments, to where it says. */

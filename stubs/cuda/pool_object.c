@@ -1,4 +1,4 @@
-/* Pools themselves: a device's own, those that the program makes, their attributes. */
+/* Pools themselves: a device's own, pools that the program makes, their attributes. */
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/pool.h"
 

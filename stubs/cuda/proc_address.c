@@ -1,5 +1,5 @@
 /*
- * cuGetProcAddress: the driver below says whether there is such a function, for which version,
+ * cuGetProcAddress: the driver says whether there is such a function, for which version,
  * and what is wrong; which of our entry points stands for it, the API table says.
  */
 #include "stubs/cuda/cuda.h"

@@ -36,7 +36,7 @@ cuda_record:
 	.cfi_endproc
 	.size cuda_record, . - cuda_record
 
-/* int cuda_call_words(void **slot, const uint64_t words[16]): call below with so many words. */
+/* int cuda_call_words(void **slot, const uint64_t words[16]): call the driver with so many words. */
 	.globl cuda_call_words
 	.hidden cuda_call_words
 	.type cuda_call_words, @function

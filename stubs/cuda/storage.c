@@ -1,6 +1,7 @@
 /*
  * What runtime libraries keep with a context. The driver keeps it; what is put there is
- * recorded as well, to be put there again. A destructor is the program's and called from below.
+ * recorded as well, to be put there again. A destructor is the program's and called from the
+ * lower half.
  */
 #include "stubs/cuda/storage.h"
 

@@ -102,8 +102,8 @@ enum api_way api_way(const struct api_call *call)
 {
 	if (call->body)
 		return API_BODY;
-	if (call->below)
-		return API_BELOW;
+	if (call->inner_body)
+		return API_INNER_BODY;
 	if (call->class == API_UNSUPPORTED)
 		return API_REFUSE;
 	if (is_recorded(call))
@@ -341,8 +341,8 @@ static int parse_attribute(
 		variant->per_thread = true;
 	} else if (!strcmp(word, "body")) {
 		call->body = true;
-	} else if (!strcmp(word, "below")) {
-		call->below = true;
+	} else if (!strcmp(word, "inner_body")) {
+		call->inner_body = true;
 	} else if (!strcmp(word, "answered")) {
 		call->body = call->answered = true;
 	} else if (!strcmp(word, "on=context")) {
@@ -392,7 +392,7 @@ static int parse_call(struct parser *p, char *text)
 		variant.proc = call.proc;
 		variant.class = call.class;
 		variant.body = call.body;
-		variant.below = call.below;
+		variant.inner_body = call.inner_body;
 		variant.answered = call.answered;
 		variant.on_context = call.on_context;
 		variant.loses = call.loses;

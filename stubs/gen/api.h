@@ -41,8 +41,8 @@ struct api_call {
 	unsigned since;  /* and from which version on; 0: never asked for so */
 	bool per_thread; /* the variant for the per-thread default stream */
 	enum api_class class;
-	bool body;       /* by hand above, in front of the crossing */
-	bool below;      /* by hand, behind the crossing */
+	bool body;       /* by hand, in front of the crossing */
+	bool inner_body; /* by hand, behind the crossing */
 	bool answered;   /* an entry point that may know the answer, in front of a body */
 	bool on_context; /* what it changes is the current context */
 	bool loses;      /* after it, the objects it was about cannot be made again */

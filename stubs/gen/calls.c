@@ -12,7 +12,7 @@ static const char *how(const struct api_call *call)
 		[API_TRANSLATE] = "pass",
 		[API_RECORD] = "record",
 		[API_BODY] = "body",
-		[API_BELOW] = "body",
+		[API_INNER_BODY] = "body",
 		[API_REFUSE] = "refuse",
 	};
 	enum api_way way = api_way(call);

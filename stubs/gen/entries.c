@@ -1,12 +1,12 @@
 /*
  * The stub's entry points, in assembly. Each loads the address of a word with the address of
- * what is to be called below, and leaves for the crossing (stubs/crossing/crossing.S). That is
- * the driver's function itself, or a piece of code that exchanges handles for the driver's own
- * on the way to it. It runs behind the crossing's bookkeeping, so that a thread is never
- * stopped for a checkpoint with a real handle in its registers. No thread-local storage may be
- * touched there.
+ * what is to be called in the lower half, and leaves for the crossing
+ * (stubs/crossing/crossing.S). That is the driver's function itself, or a piece of code that
+ * exchanges handles for the driver's own on the way to it. It runs behind the crossing's
+ * bookkeeping, so that a thread is never stopped for a checkpoint with a real handle in its
+ * registers. No thread-local storage may be touched there.
  *
- * What has a body, or leaves a record, enters it by crossing_guard. A body "below" stands where
+ * What has a body, or leaves a record, enters it by crossing_guard. An inner body stands where
  * the piece of code that exchanges handles would.
  *
  * What is prefixed with real_ crosses whatever the exported name does: hand-written bodies call
@@ -108,10 +108,10 @@ static void entry(const struct api *api, const struct api_call *call, size_t ind
 			index, api->library);
 		return;
 	}
-	if (way == API_BELOW) {
-		fprintf(out, "\t.hidden below_%s\n", call->name);
-		fprintf(out, "\tword below_%s\n", call->name);
-		fprintf(out, "export %s\n\tlea word_below_%s(%%rip), %%r11\n\tcross\n",
+	if (way == API_INNER_BODY) {
+		fprintf(out, "\t.hidden inner_%s\n", call->name);
+		fprintf(out, "\tword inner_%s\n", call->name);
+		fprintf(out, "export %s\n\tlea word_inner_%s(%%rip), %%r11\n\tcross\n",
 			call->name, call->name);
 		return;
 	}

@@ -53,9 +53,9 @@ int fd_dump_threads(
 /* Write contents of the objects that descriptors lead to, and the notes. Call once, last. */
 int fd_dump_finish(struct fd_dump *d, struct err *e);
 
-/* The program goes on, or is about to: connections to the outside that are kept have stood
+/* The program resumes, or is about to: connections to the outside that are kept have stood
  * still since fd_dump_finish(). */
-void fd_dump_go_on(struct fd_dump *d);
+void fd_dump_resume(struct fd_dump *d);
 /* Or it is to be ended: they stand still until job @job_id is restarted. Whether there are any.
  */
 int fd_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e);

@@ -527,9 +527,9 @@ int fd_dump_received(struct fd_dump *d, int fd, uint32_t *description, struct er
 	return r;
 }
 
-void fd_dump_go_on(struct fd_dump *d)
+void fd_dump_resume(struct fd_dump *d)
 {
-	socket_dump_go_on(d);
+	socket_dump_resume(d);
 	fd_inotifies_free(d, true);
 }
 

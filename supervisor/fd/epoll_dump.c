@@ -89,7 +89,7 @@ static const struct fd_known *find_among(const struct fd_dump *d, size_t low, si
 	return NULL;
 }
 
-/* Where those of a device with at least @inode begin, of those that begin at @low. */
+/* Where the files of a device with at least @inode begin, of a list that begins at @low. */
 static size_t seek(const struct fd_dump *d, size_t low, uint64_t dev, uint64_t inode)
 {
 	size_t high = buf_count(&d->known, struct fd_known);

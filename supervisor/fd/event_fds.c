@@ -135,8 +135,8 @@ int fd_timerfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_d
 	return 0;
 }
 
-/* A time of day stays that time of day, and so does that of a clock that goes on from the
- * checkpoint; all other timers go on with what was left. */
+/* A time of day stays that time of day, and so does that of a clock that continues from the
+ * checkpoint; all other timers continue with what was left. */
 static uint64_t time_of(const struct fd_restore *r, const struct image_description *x)
 {
 	uint64_t left_from_now;
@@ -144,8 +144,8 @@ static uint64_t time_of(const struct fd_restore *r, const struct image_descripti
 	if (is_wall_clock(x->args[0]))
 		return x->args[5];
 	left_from_now = clock_ns(x->args[0]) + x->args[1];
-	return r->options->clocks_go_on && x->args[5] < left_from_now ? x->args[5]
-								      : left_from_now;
+	return r->options->clocks_continue && x->args[5] < left_from_now ? x->args[5]
+									 : left_from_now;
 }
 
 static int set_timer(

@@ -1,5 +1,5 @@
 /*
- * fd/fd.h - what is said of descriptors to those who do not save or restore them by themselves.
+ * fd/fd.h - what is said of descriptors to code that does not save or restore them itself.
  */
 #ifndef SUPERVISOR_FD_FD_H
 #define SUPERVISOR_FD_FD_H
@@ -32,7 +32,7 @@ uint64_t fd_terminal_of(int fd);
 enum fd_tcp {
 	FD_TCP_REFUSE, /* the checkpoint fails */
 	FD_TCP_RESET,  /* after a restart it is broken: ECONNRESET */
-	FD_TCP_KEEP,   /* it goes on after a restart (TCP_REPAIR; a privilege) */
+	FD_TCP_KEEP,   /* it continues after a restart (TCP_REPAIR; a privilege) */
 };
 
 /* Number (from 1) of the object behind @v, a shared mapping of @pid; added when it is new.
@@ -48,7 +48,7 @@ int fd_dump_mapping(
  * descriptor of the tree leads to it, so that nobody can change what @v shows of it. */
 uint32_t fd_dump_private_mapping(const struct fd_dump *d, const struct vma *v);
 
-/* By which ways the program has the terminal @device from whoever started it:
+/* By which ways the program has the terminal @device from its launcher:
  * IMAGE_TERMINAL_STREAM() and IMAGE_TERMINAL_OPENED. */
 uint32_t fd_dump_ways_to_terminal(const struct fd_dump *d, uint64_t device);
 
@@ -62,11 +62,12 @@ uint32_t fd_dump_removed(struct fd_dump *d, const char *path, const char *link, 
 /* ---- restart ---- */
 
 struct fd_restore_options {
-	bool alive;          /* the program is there: open nothing that it could notice, and
-			      * make what stands for it (stand_in.h) */
-	bool files_are_back; /* those whose contents are in the checkpoint */
-	bool rollback_files; /* move what files gained since into FILE.trecr-tail */
-	bool clocks_go_on; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the checkpoint */
+	bool alive;           /* the program is there: open nothing that it could notice, and
+			       * make what stands for it (stand_in.h) */
+	bool files_are_back;  /* those whose contents are in the checkpoint */
+	bool rollback_files;  /* move what files gained since into FILE.trecr-tail */
+	bool clocks_continue; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the checkpoint
+			       */
 	char temporary_name[32]; /* name of directories for a moment; nobody else has it */
 	int kept; /* connections to the outside go there, silent as yet (socket/kept.h) */
 };

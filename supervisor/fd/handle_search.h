@@ -1,8 +1,8 @@
 /*
  * fd/handle_search.h - the names of files that are watched, without CAP_DAC_READ_SEARCH.
  *
- * Directories are listed for the numbers of the files: those that the process works in, has
- * open, or was started with (arguments, environment) first, and what is in them, level by
+ * Directories are listed for the numbers of the files: directories that the process works in,
+ * has open, or was started with (arguments, environment) first, and what is in them, level by
  * level, and at last all that is mounted of the file system. That takes a second for a million
  * of files, and ends after a few; what has been found is looked at first the next time.
  */

@@ -1,6 +1,6 @@
 /*
- * fd/inherited.c - terminals, pipes and sockets that the program has from whoever started it:
- * at a restart it gets those of whoever starts it then.
+ * fd/inherited.c - terminals, pipes and sockets that the program has from its launcher:
+ * at a restart it gets those of whatever runs trecr-restart.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -213,7 +213,8 @@ int fd_pidfd_finish(
 /* When all descriptions are made: nothing is left of what stood for processes that have ended.
  */
 void fd_pidfds_settle(struct fd_restore *r);
-/* In the process, when all are there: put those that lead to the right processes in place. */
+/* In the process, when all are there: put descriptors that lead to the right processes in
+ * place. */
 int fd_pidfd_place(const struct fd_restore *r, struct err *e);
 FD_ROW(fd_process_file);
 int fd_process_file_finish(

@@ -242,8 +242,8 @@ static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 		return fd_pty_settle(r, number, e);
 	if (fd_object_is_bytes(o->kind) && o->kind != IMAGE_OBJECT_MQUEUE)
 		return 0;
-	/* Another's file can stay ours: who has it open does not need its owner, and only root
-	 * could give it away. */
+	/* Another's file can stay ours: a process that has it open does not need its owner, and
+	 * only root could give it away. */
 	if (o->kind == IMAGE_OBJECT_UNLINKED || o->kind == IMAGE_OBJECT_SHM_FILE ||
 		o->kind == IMAGE_OBJECT_MEMFD || o->kind == IMAGE_OBJECT_DIRECTORY)
 		(void)!fchown(fd, (uid_t)o->args[1], (gid_t)(o->args[1] >> 32));

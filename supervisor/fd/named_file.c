@@ -62,7 +62,7 @@ void fd_directory_show(
 
 /* ---- devices ---- */
 
-/* Those that have no state, so that one node is as good as another. */
+/* Devices that have no state, so that one node is as good as another. */
 static const struct {
 	unsigned major, minor;
 	const char *path;

@@ -1,7 +1,7 @@
 /*
  * fd/namespace.c - namespaces, opened as files of /proc/PID/ns.
  *
- * Those that the program itself is in are those of whoever restarts it, or made for it, and are
+ * The program's own are those of the process that restarts it, or made for it, and are
  * opened again as the new process's own. Others are kept by somebody outside, or by the
  * descriptor alone: nothing can make those again.
  */

@@ -17,7 +17,7 @@ struct fd_object {
 	bool have_bytes; /* of a pipe */
 	struct buf bytes;
 	unsigned long attached; /* of a System V segment: the kernel's count of mappings, */
-	unsigned long seen;     /* those that have been seen */
+	unsigned long seen;     /* how many have been seen */
 	bool stored;            /* and one of them has its contents */
 	struct buf mapped;      /* of one that only memory leads to: struct fd_mapped */
 	struct fd_pty *pty;     /* of a pseudo-terminal: fd/pty.h, */

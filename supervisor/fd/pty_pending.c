@@ -2,8 +2,8 @@
  * The line discipline (drivers/tty/n_tty.c) stands between the two ends. Towards the slave it
  * has edited and cut into lines what the master wrote; towards the master the slave's output
  * is as it will be read. So what is put back must not be edited a second time: that is done
- * under settings of our own, with every special character but those that cut lines disabled,
- * and those quoted where they stand inside of a line.
+ * under settings of our own, with every special character disabled but those for the ends of
+ * lines, and those quoted where they stand inside of a line.
  *
  * No kernel interface reads or writes these queues, hence all this. Without it, what was typed
  * ahead would be lost, or each shell with a key pressed at the wrong moment be refused.
@@ -151,7 +151,7 @@ static int take_input(
 {
 	struct termios2 raw = raw_termios(own), now = *own;
 
-	/* Output that ^S has stopped would go on without it (n_tty_set_termios). */
+	/* Output that ^S has stopped would resume without it (n_tty_set_termios). */
 	raw.c_iflag = own->c_iflag & IXON;
 	if (own->c_lflag & ICANON) {
 		if (take_lines(slave, own, p, e))
@@ -339,7 +339,7 @@ static int put_back(int master, int slave, const struct termios2 *own,
 
 /* ---- all of it ---- */
 
-/* Let the output go on that ^S or tcflow(3) has stopped: which of them shows by what helps. */
+/* Resume output that ^S or tcflow(3) has stopped: which of them shows by what helps. */
 static int start_output(
 	int master, int slave, const struct termios2 *own, uint32_t *how, struct err *e)
 {

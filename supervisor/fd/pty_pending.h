@@ -2,7 +2,7 @@
  * fd/pty_pending.h - what is on its way through a pseudo-terminal, both ways.
  *
  * It can only be seen by reading it. All is read, and put back in the same way for the program
- * that only goes on as for one that comes back. Nobody else may use the terminal meanwhile.
+ * that only resumes as for one that comes back. Nobody else may use the terminal meanwhile.
  */
 #ifndef SUPERVISOR_FD_PTY_PENDING_H
 #define SUPERVISOR_FD_PTY_PENDING_H

@@ -51,7 +51,7 @@ static uint32_t add_parent(
 	return add(d, above, link, e);
 }
 
-/* Those above come first, so that they are made first. */
+/* Parents come first, so that they are made first. */
 static uint32_t add(struct fd_dump *d, int dir, const char *link, struct err *e)
 {
 	cleanup_free char *path = path_of(link);
@@ -185,7 +185,7 @@ static int make_all(struct fd_restore *r, struct place *places, int *in, struct 
 	return 0;
 }
 
-/* Those that are in others first. */
+/* Directories that are in others first. */
 static int remove_all(struct fd_restore *r, const struct place *places, struct err *e)
 {
 	int failed = 0;

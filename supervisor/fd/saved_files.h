@@ -1,5 +1,5 @@
 /*
- * fd/saved_files.h - files whose contents are saved with the program (--save-files): those that
+ * fd/saved_files.h - files whose contents are saved with the program (--save-files): files that
  * it has open for writing, and those beside an SQLite database.
  */
 #ifndef SUPERVISOR_FD_SAVED_FILES_H

@@ -80,7 +80,7 @@ static enum image_object_kind kind_of(const struct fd_dump *d, const struct vma 
 	return IMAGE_OBJECT_SHARED_ANON;
 }
 
-/* The mapping itself leads to the file, for those who have CAP_CHECKPOINT_RESTORE; or a name.
+/* The mapping itself leads to the file, with CAP_CHECKPOINT_RESTORE; or a name.
  */
 static void look_at_file(struct fd_object *o)
 {

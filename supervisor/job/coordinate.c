@@ -289,7 +289,7 @@ static int end_all(struct coordination *c, const char *path)
 {
 	if (!await_all(c, PART_TRIED, c->request->deadline_ns) && !decide_end(c, path))
 		return await_all(c, "ok", 0);
-	err_prefix(c->e, "the checkpoint %s is complete, but the job goes on", path);
+	err_prefix(c->e, "the checkpoint %s is complete, but the job resumes", path);
 	return COORDINATE_KEPT;
 }
 

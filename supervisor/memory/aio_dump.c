@@ -1,8 +1,8 @@
 /*
  * Contexts of asynchronous I/O (io_setup(2)). One is memory that the kernel has mapped, and its
  * address is what programs know it by: struct aio_ring in the kernel's fs/aio.c. What has been
- * submitted and has not ended yet is told by nothing: it is waited for. Those that wait for a
- * file may never end: aio_polls.c.
+ * submitted and has not ended yet is told by nothing: it is waited for. Requests that wait for
+ * a file may never end: aio_polls.c.
  */
 #include <inttypes.h>
 #include <string.h>

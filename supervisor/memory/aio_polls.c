@@ -288,7 +288,7 @@ static int issue_again(
 	return 0;
 }
 
-/* All steps, whatever fails: the program is to go on. */
+/* All steps, whatever fails: the program is to resume. */
 static int undo(struct polls *p, struct context *c, struct err *e)
 {
 	size_t count = buf_count(&c->cancelled, uint64_t);

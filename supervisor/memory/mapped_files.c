@@ -43,7 +43,7 @@ static int check_shared(
 {
 	bool changed;
 
-	/* That which is the program's memory is made again, with its contents. */
+	/* Files that are the program's memory are made again, with its contents. */
 	if (fd_shm_file_in(k->job, path))
 		return 0;
 	if (module_check_shared(m, path, writable, &changed, k->e))

@@ -81,7 +81,7 @@ static int ended_early(struct restore *r, const struct restore_one *one, int sta
 	return -1;
 }
 
-/* Deal with a report. Of those that are no process to be, the ends are waited for. */
+/* Deal with a report. The ends of helpers and zombies are waited for. */
 static int attend(struct restore *r, struct tracee *t, const struct tracee_report *report)
 {
 	struct restore_one *one = find_one(r, t->tid);

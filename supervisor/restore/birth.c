@@ -1,7 +1,7 @@
 /*
  * All that the processes have in common is made by the first of them, before it forks. Then
  * they act in step: when all are there, each founds its process group if it has one, then
- * joins that which it is to be in, and then those that only helped, and the zombies, end.
+ * joins the one that it is to be in, and then helpers and zombies end.
  *
  * Processes that share their memory run this code in the same memory, each on a stack of its
  * own: the C library takes them for one thread. So only one of them acts at a time, the one
@@ -46,7 +46,7 @@
 /* Where helpers' ids are looked for. */
 #define HELPER_PID_FIRST 300
 
-/* How often all wait for each other, before those that only helped may end. */
+/* How often all wait for each other, before helpers may end. */
 #define MEETINGS 4
 
 struct birth_meeting {
@@ -215,7 +215,7 @@ static void await(struct birth *b, _Atomic uint32_t *count, uint32_t all)
 	take_turn(b);
 }
 
-/* Go on when all have come this far, for the @nth time. */
+/* Return when all have come this far, for the @nth time. */
 static void meet(struct birth *b, unsigned nth)
 {
 	add_one(&b->meeting->arrived);
@@ -329,7 +329,8 @@ static int join_group(const struct birth_node *n, struct err *e)
 	return 0;
 }
 
-/* Who has founded a group and left it since stays in it until the others are there. */
+/* A process that has founded a group and left it since stays in it until the others are there.
+ */
 static int find_group(struct birth *b, size_t node, struct err *e)
 {
 	const struct birth_node *n = birth_order_at(&b->order, node);
@@ -380,8 +381,8 @@ static int settle_terminal(const struct birth *b, size_t node, struct err *e)
 	return 0;
 }
 
-/* Those that end are to be there, or gone, before the program could see otherwise; and the
- * SIGCHLD that says so comes now, when it is ignored. */
+/* Helpers are to be gone, and zombies to be there, before the program could see otherwise; and
+ * the SIGCHLD that says so comes now, when it is ignored. */
 static int await_ended(struct birth *b, size_t node, struct err *e)
 {
 	for (size_t i = 1; i < birth_order_count(&b->order); i++) {
@@ -433,7 +434,7 @@ static int become(struct birth *b, size_t node, int *error_fd, struct err *e)
 }
 
 /* The rest of what node @node does; returns in case of failure. */
-static int go_on(struct birth *b, size_t node, int *error_fd, struct err *e)
+static int run_node(struct birth *b, size_t node, int *error_fd, struct err *e)
 {
 	const struct birth_node *n = birth_order_at(&b->order, node);
 	const struct image_job_process *entry = &b->order.list[node];
@@ -469,7 +470,7 @@ static void live(struct birth *b, size_t node)
 	struct err e = ERR_INIT;
 	int error_fd = b->error_pipe[1];
 
-	(void)go_on(b, node, &error_fd, &e);
+	(void)run_node(b, node, &error_fd, &e);
 	if (node && node < b->order.count)
 		err_prefix(&e, "process %d (%s)", b->order.list[node].pid,
 			image_string(b->c->job, b->order.list[node].comm));

@@ -21,9 +21,9 @@ struct birth {
 	size_t followers; /* processes whose descriptors another one puts in place */
 
 	/* In the new processes. */
-	_Atomic uint32_t turn; /* 1: one of those that share this memory is at work */
+	_Atomic uint32_t turn; /* 1: a process that shares this memory is at work */
 	struct fd_restore *fds;
-	pid_t *made; /* by node: of those that this process has made */
+	pid_t *made; /* by node: the children that this process has made */
 };
 
 /* Before the first process is made. Fails where the tree cannot be made again. */

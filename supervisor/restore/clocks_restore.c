@@ -113,7 +113,7 @@ int restore_clocks_choose(const struct checkpoint *c, const struct restore_optio
 	if (clocks_plan(info->monotonic_ns, info->boottime_ns, &out->shifts, e))
 		return -1;
 	error = find_way(c, out);
-	out->go_on = !error;
+	out->continued = !error;
 	if (!error && o->freeze_clock == FREEZE_CLOCK_AUTO && o->notice)
 		o->notice("the machine is another one, or has been started anew: the program's "
 			  "monotonic clocks continue from the checkpoint");

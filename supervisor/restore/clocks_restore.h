@@ -4,7 +4,7 @@
  * On the machine that it was saved on, and which has not been started anew since, its clocks
  * are the machine's, and time has passed. Anywhere else CLOCK_MONOTONIC and CLOCK_BOOTTIME
  * would jump, by hours or years, and with them the end of all that waits until a time of
- * theirs: there they go on from the checkpoint, in a time namespace.
+ * theirs: there they continue from the checkpoint, in a time namespace.
  */
 #ifndef SUPERVISOR_RESTORE_CLOCKS_RESTORE_H
 #define SUPERVISOR_RESTORE_CLOCKS_RESTORE_H
@@ -17,12 +17,12 @@
 #include "supervisor/target/clocks.h"
 
 struct restore_clocks {
-	bool go_on;                 /* from the checkpoint, in a time namespace */
+	bool continued;             /* from the checkpoint, in a time namespace */
 	bool apart;                 /* which takes a user namespace, too */
 	struct clock_shifts shifts; /* of it, for clocks_set() */
 	/* Not so: by how much the times until which threads wait are to be moved. */
 	struct clock_shifts leap;
-	struct buf moved; /* struct moved_deadline: those that have been */
+	struct buf moved; /* struct moved_deadline */
 };
 
 /* Decide as @o asks, and tell of it. */

@@ -81,7 +81,7 @@ static void kill_ours(pid_t pid)
 {
 	cleanup_fd int fd = pidfd_open(pid, 0);
 
-	/* Whoever the descriptor is of cannot become another. */
+	/* The process behind the descriptor cannot become another. */
 	if (fd >= 0 && descends_from_us(pid))
 		(void)pidfd_send_signal(fd, SIGKILL, NULL, 0); /* it has ended: fine */
 }

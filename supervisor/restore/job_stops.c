@@ -17,7 +17,7 @@
 
 #define PATIENCE_NS 10000000000ull
 
-/* Let @t go on with @signal, until @event. */
+/* Resume @t with @signal, until @event. */
 static int run_to(struct tracee *t, int signal, enum tracee_event event, struct err *e)
 {
 	struct tracee_report report;
@@ -147,7 +147,7 @@ static struct restore_one *parent_of(
 }
 
 /* It has been stopped and continued, and its parent has not waited for that. */
-static int go_on(struct restore_one *one, struct restore_one *parent, struct err *e)
+static int stop_and_continue(struct restore_one *one, struct restore_one *parent, struct err *e)
 {
 	if (stop(one, SIGSTOP, e))
 		return -1;
@@ -178,7 +178,7 @@ int restore_stops(struct restore_one *all, size_t count, const struct image_job_
 		if (all[i].ip->flags & IMAGE_PROCESS_STOPPED)
 			failed = stop_again(&all[i], parent, &list[i], e);
 		else if (parent && list[i].flags & IMAGE_JOB_PROCESS_CONTINUED)
-			failed = go_on(&all[i], parent, e);
+			failed = stop_and_continue(&all[i], parent, e);
 		if (failed)
 			return err_prefix(e, "cannot stop process %d (%s) again",
 				all[i].process.vpid, all[i].process.comm);

@@ -1,5 +1,5 @@
 /*
- * POSIX locks. The kernel drops those that a process has on a file whenever it closes any of
+ * POSIX locks. The kernel drops all that a process has on a file whenever it closes any of
  * its descriptors of that file (man fcntl), and a restart opens and closes what it maps: so
  * each process takes its locks when it, and all that share its descriptors, have closed
  * everything.

@@ -242,7 +242,7 @@ static int queue_signal(struct restore_one *r, struct thread *thread, int32_t ti
 		      : 0;
 }
 
-/* Of the signals that waited, those that would have disturbed the batches. */
+/* Signals that waited, and would have disturbed the batches. */
 static int queue_late_signals(struct restore_one *r)
 {
 	const struct image_pending *pending;
@@ -265,7 +265,7 @@ static int queue_late_signals(struct restore_one *r)
 
 #define EXIT_PATIENCE_NS 10000000000ull
 
-/* While others go on nobody is told of the leader's end; it shows. */
+/* While others run nobody is told of the leader's end; it shows. */
 static int await_leader_end(struct restore_one *r)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXIT_PATIENCE_NS;

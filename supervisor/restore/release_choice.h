@@ -1,5 +1,5 @@
 /*
- * restore/release_choice.h - which installed trecr a program on a GPU goes on with.
+ * restore/release_choice.h - which installed trecr a program on a GPU resumes with.
  *
  * Such a program holds libraries of the trecr that it was started by, and a supervisor of
  * another one does not know them. So releases are installed side by side, each in a folder of

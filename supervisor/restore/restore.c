@@ -61,7 +61,7 @@ static int thaw_calls(struct restore *r, struct restore_one *one)
 	return 0;
 }
 
-static int spare(struct restore_one *one, struct err *e)
+static int clear_exit_kill(struct restore_one *one, struct err *e)
 {
 	for (size_t i = 0; i < one->thread_count; i++) {
 		struct tracee *t = &one->process.threads[i].tracee;
@@ -78,14 +78,14 @@ static int spare(struct restore_one *one, struct err *e)
 static int let_go(struct restore *r)
 {
 	for (size_t i = 0; i < r->count; i++)
-		if (spare(&r->processes[i], r->e))
+		if (clear_exit_kill(&r->processes[i], r->e))
 			return -1;
 	if (socket_kept_open(&r->kept, r->e))
 		return -1;
 	for (size_t i = 0; i < r->count; i++)
 		if (thaw_calls(r, &r->processes[i]))
 			return -1;
-	if (socket_kept_go_on(&r->kept, r->e))
+	if (socket_kept_resume(&r->kept, r->e))
 		return -1;
 	for (size_t i = 0; i < r->count; i++) {
 		struct restore_one *one = &r->processes[i];
@@ -193,7 +193,7 @@ static void *restore_thread(void *arg)
 	r->result = restore_all(r);
 	if (r->result && !r->id_taken && !r->explained)
 		r->killed = restore_killed(r->processes, r->count, r->s->init, r->e);
-	/* The tracees would die with this thread, but for those that have been spared. */
+	/* The tracees would die with this thread, but for those whose exit-kill was cleared. */
 	if (r->result)
 		restore_kill_all(r);
 	return NULL;
@@ -283,7 +283,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	/* What is brought back in a namespace has no use for what is left of it outside. */
 	sysv_list(c, request.ipc, &left_over);
 	fd_shm_files_absent(c, &shm_files);
-	request.clocks = r.clocks.go_on ? &r.clocks.shifts : NULL;
+	request.clocks = r.clocks.continued ? &r.clocks.shifts : NULL;
 	request.user = r.clocks.apart;
 	if (enter_phase(PHASE_BIRTH) || make_first(&r, &request, &why))
 		goto out;
@@ -379,7 +379,7 @@ enum restore_trial restore_try(struct supervisor *s, const struct checkpoint *c,
 	if (enter_phase(PHASE_CHECK) || restore_look_at_image(&r) ||
 		restore_clocks_choose(c, &o, &r.clocks, e) || restore_check_before(&r, true))
 		goto out;
-	request.clocks = r.clocks.go_on ? &r.clocks.shifts : NULL;
+	request.clocks = r.clocks.continued ? &r.clocks.shifts : NULL;
 	request.user = r.clocks.apart;
 	result = RESTORE_UNKNOWN;
 	/* Whether it can be done in the way that a restart takes spawn_check() has found out.

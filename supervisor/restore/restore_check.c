@@ -116,7 +116,7 @@ int restore_check_before(struct restore *r, bool alive)
 	struct fd_restore_options fo = {
 		.alive = alive,
 		.rollback_files = r->o->rollback_files,
-		.clocks_go_on = r->clocks.go_on,
+		.clocks_continue = r->clocks.continued,
 	};
 
 	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))

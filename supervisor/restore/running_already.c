@@ -15,7 +15,7 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 
-/* For those that have been killed, and supervisors whose program has ended. */
+/* For supervisors that have been killed, or whose program has ended. */
 #define GRACE_NS 1000000000ull
 
 static const struct image_process *process_of(const struct image *img)
@@ -83,8 +83,8 @@ static bool same_place(const struct supervisor *s, const struct checkpoint *c)
 	return dir && !strcmp(dir, c->parent);
 }
 
-/* Take the directory, or see who has it. What else keeps us from writing there is told at the
- * first checkpoint. */
+/* Take the directory, or see which process has it. What else keeps us from writing there is
+ * told at the first checkpoint. */
 static bool hold_directory(struct supervisor *s, const struct checkpoint *c, struct err *e)
 {
 	bool held_for = false;

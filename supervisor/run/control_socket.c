@@ -124,7 +124,7 @@ static void drop(struct client *client)
 	client->fd = -1;
 }
 
-/* Who asks too late is not left to wonder. */
+/* A client that asks too late is told so. */
 static void tell_end(int fd)
 {
 	static const char text[] = "error the program has ended\n";

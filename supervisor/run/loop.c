@@ -52,7 +52,7 @@ static int occupy_standard_streams(struct err *e)
 	return 0;
 }
 
-/* Whoever executed us may have left us children: "daemon & exec trecr-run ...". */
+/* The program that executed us may have left us children: "daemon & exec trecr-run ...". */
 static int remember_former_children(struct supervisor *s, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
@@ -171,12 +171,12 @@ static void hear_init(struct supervisor *s)
 /* We have been continued, or somebody wanted to make sure that we run. Where the program is
  * in our process group it has mostly been continued by the same call; and it may have been
  * stopped again since, which we have heard of then. */
-static void go_on(struct supervisor *s)
+static void continue_program(struct supervisor *s)
 {
 	struct timespec moment = {.tv_sec = 0, .tv_nsec = 2000000};
 
 	s->loop->continued = false;
-	/* Whoever sends to the group may have come to us first, and an init takes its time. */
+	/* A signal to the group may have come to us first, and an init takes its time. */
 	for (int i = 0; i < (s->init ? 10 : 1); i++) {
 		if (s->loop->ended || s->loop->stopped || !job_control_stopped(s->root))
 			return;
@@ -243,7 +243,7 @@ static void handle_timer(struct supervisor *s)
 	if (read(s->loop->timer_fd, &expirations, sizeof(expirations)) < 0)
 		return;
 	requests_checkpoint(s);
-	/* Those that came due meanwhile are left out. */
+	/* Checkpoints that came due meanwhile are left out. */
 	(void)!read(s->loop->timer_fd, &expirations, sizeof(expirations));
 }
 
@@ -267,7 +267,7 @@ static void dispatch(struct supervisor *s, struct pollfd *fds, size_t count)
 		hear_init(s);
 	reap(s);
 	if (s->loop->continued)
-		go_on(s);
+		continue_program(s);
 	if (s->loop->ended)
 		return;
 	if (fds[POLL_TIMER].revents)

@@ -149,7 +149,7 @@ static int classify_threads(struct checkpoint_work *w)
 	return 0;
 }
 
-/* Let the program go on. Calls that have to be entered again come first, while nothing else
+/* Resume the program. Calls that have to be entered again come first, while nothing else
  * in the process runs. */
 static int thaw_tree(struct checkpoint_work *w)
 {
@@ -158,7 +158,7 @@ static int thaw_tree(struct checkpoint_work *w)
 
 	phase_now = PHASE_THAW;
 	if (w->fds)
-		fd_dump_go_on(w->fds);
+		fd_dump_resume(w->fds);
 	w->s->sleeps.len = 0;
 	thaw_pay_stops(&w->tree);
 	for (size_t i = 0; i < w->tree.count; i++) {
@@ -497,7 +497,7 @@ static int hold_connections(struct checkpoint_work *w)
 	if (!fd_dump_keeps(w->fds))
 		return 0;
 	return thaw_set_exitkill(&w->tree, w->e) || fd_dump_hold(w->fds, w->s->job_id, w->e)
-		       ? err_prefix(w->e, "the checkpoint is complete, but the program goes on")
+		       ? err_prefix(w->e, "the checkpoint is complete, but the program resumes")
 		       : 0;
 }
 
@@ -530,7 +530,7 @@ static int check_restart(struct checkpoint_work *w)
 		return 0;
 	err_prefix(w->e,
 		"the checkpoint %s is complete, but could not be restarted here, so the "
-		"program goes on",
+		"program resumes",
 		w->s->last.path);
 	w->s->last.doubtful = true;
 	/* To take another one would change nothing. */

@@ -20,7 +20,7 @@
  *
  * An element is a connection: our end, then the other. Where both are of this machine, what the
  * other end sends is dropped where it comes in, not where it goes out. Of translated addresses
- * (NAT), both chains see those that the socket has: what goes out is dropped before any
+ * (NAT), both chains see the addresses that the socket has: what goes out is dropped before any
  * translation and before connections are tracked, what comes in behind it (enum
  * nf_ip_hook_priorities).
  */
@@ -196,7 +196,7 @@ static struct nftnl_expr *add_expression(struct nftnl_rule *rule, const char *na
 	return x;
 }
 
-/* Go on with the next only if @key of a packet is @value. */
+/* Continue with the next only if @key of a packet is @value. */
 static void match(struct nftnl_rule *rule, uint32_t key, uint8_t value)
 {
 	struct nftnl_expr *x = add_expression(rule, "meta");
@@ -209,7 +209,7 @@ static void match(struct nftnl_rule *rule, uint32_t key, uint8_t value)
 	nftnl_expr_set_u8(x, NFTNL_EXPR_CMP_DATA, value);
 }
 
-/* Read a field of a packet into *@where, a register, and go on behind it. */
+/* Read a field of a packet into *@where, a register, and continue behind it. */
 static void load(
 	struct nftnl_rule *rule, uint32_t *where, uint32_t base, uint32_t offset, uint32_t size)
 {

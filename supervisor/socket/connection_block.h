@@ -3,8 +3,8 @@
  * out by it is dropped by the kernel's packet filter, and sent again by TCP when that is over.
  * Takes CAP_NET_ADMIN over the network namespace.
  *
- * A block is a table of nf_tables. It goes with who has made it, however that ends; or, when it
- * is a lasting one, stays until it is removed by its name.
+ * A block is a table of nf_tables. It goes with the process that made it, however that ends;
+ * or, when it is a lasting one, stays until it is removed by its name.
  */
 #ifndef SUPERVISOR_SOCKET_CONNECTION_BLOCK_H
 #define SUPERVISOR_SOCKET_CONNECTION_BLOCK_H

@@ -34,8 +34,8 @@ static int join(pid_t pid)
 	return pid > 0 && !status ? 0 : -1;
 }
 
-/* Who has made a user namespace has all capabilities in it (man 7 user_namespaces). Only
- * children enter a pid namespace. */
+/* A process that has made a user namespace has all capabilities in it (man 7 user_namespaces).
+ * Only children enter a pid namespace. */
 static void __attribute__((noreturn))
 enter_and_ask(int pidfd, int (*ask)(void *arg), void *arg, volatile int *answer)
 {

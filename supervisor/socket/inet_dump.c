@@ -426,7 +426,7 @@ int socket_inet_relate(struct fd_dump *d, struct socket_dump *k, struct err *e)
 	return k->s.state == IMAGE_SOCKET_CONNECTED ? relate_tcp(d, k, e) : 0;
 }
 
-/* One connection may have come to any of those that listen at its port (SO_REUSEPORT). */
+/* One connection may have come to any socket that listens at its port (SO_REUSEPORT). */
 int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
 	uint32_t waiting = 0, found = 0;

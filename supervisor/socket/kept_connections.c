@@ -118,7 +118,7 @@ int socket_kept_open(struct socket_kept *k, struct err *e)
 	return receive(k, e) || leave_repair(k, false, e) ? -1 : 0;
 }
 
-int socket_kept_go_on(struct socket_kept *k, struct err *e)
+int socket_kept_resume(struct socket_kept *k, struct err *e)
 {
 	cleanup_free char *name = NULL;
 	int removed;

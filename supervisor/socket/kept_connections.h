@@ -35,7 +35,7 @@ int socket_kept_hand_over(int theirs, const int *fds, size_t count, struct err *
  * they are locked. */
 int socket_kept_open(struct socket_kept *k, struct err *e);
 /* When nothing can fail any more: remove the block, and let their packets pass. */
-int socket_kept_go_on(struct socket_kept *k, struct err *e);
+int socket_kept_resume(struct socket_kept *k, struct err *e);
 /* Or it has failed, and the processes have been ended. They are locked as they were. */
 void socket_kept_silence(struct socket_kept *k);
 

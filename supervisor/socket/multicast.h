@@ -1,6 +1,7 @@
 /*
  * socket/multicast.h - is a socket in a multicast group? No call lists a socket's groups; but
- * whether it is in a certain one can be asked, and /proc/net lists those that anybody is in.
+ * whether it is in a certain one can be asked, and /proc/net lists the groups that anybody is
+ * in.
  */
 #ifndef SUPERVISOR_SOCKET_MULTICAST_H
 #define SUPERVISOR_SOCKET_MULTICAST_H

@@ -1,5 +1,5 @@
 /*
- * socket/netlink_dump.c - netlink sockets at a checkpoint: those that wait for nothing. The C
+ * socket/netlink_dump.c - netlink sockets at a checkpoint, if they wait for nothing. The C
  * library's getaddrinfo(3), Go and Java have such ones open.
  */
 #include <errno.h>

@@ -128,7 +128,7 @@ bool past_connections_share(int fd, const uint8_t *name, uint32_t size)
 
 /* ---- forget ---- */
 
-/* Whoever has begun to listen there meanwhile is told at once that nothing was meant. */
+/* A program that has begun to listen there meanwhile is told at once that nothing was meant. */
 static void reset(const struct past *p)
 {
 	const struct linger now = {.l_onoff = 1};

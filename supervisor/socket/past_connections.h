@@ -17,7 +17,7 @@ bool past_connections_forget(unsigned port);
 
 /* Have connect(2) choose the port of @name for the socket @fd, from a range with nothing else
  * in it: where a connection of the past holds it, it can be had so, but not be bound. That is
- * so only as long as all who had it have come to it in this way (inet_hash_connect()). */
+ * so only as long as all sockets with it have come to it in this way (inet_hash_connect()). */
 bool past_connections_share(int fd, const uint8_t *name, uint32_t size);
 
 #endif

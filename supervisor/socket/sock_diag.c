@@ -74,7 +74,7 @@ struct unix_question {
 	struct unix_diag_req body;
 };
 
-/* A message of those that a dump consists of. */
+/* One of the messages of a dump. */
 static const struct unix_diag_msg *find_listener(
 	const struct nlmsghdr *h, ssize_t n, uint32_t inode, size_t *rest)
 {

@@ -22,7 +22,8 @@ struct unix_facts {
 	bool has_file;
 	uint32_t file_dev, file_inode; /* of the file behind the name */
 	uint32_t backlog;
-	struct buf waiting; /* uint32_t: inodes of those who wait to be accepted; 0: closed */
+	struct buf
+		waiting; /* uint32_t: inodes of sockets that wait to be accepted; 0: closed */
 };
 
 /* Of the UNIX socket @inode. The caller frees ->waiting. */

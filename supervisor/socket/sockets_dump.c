@@ -318,7 +318,7 @@ bool socket_dump_keeps(const struct fd_dump *d)
 	return false;
 }
 
-void socket_dump_go_on(struct fd_dump *d)
+void socket_dump_resume(struct fd_dump *d)
 {
 	if (d->block)
 		connection_block_end(d->block);
@@ -379,6 +379,6 @@ void socket_dump_free(struct fd_dump *d)
 	}
 	buf_free(&d->sockets);
 	/* Behind the sockets, which say something as they close. */
-	socket_dump_go_on(d);
+	socket_dump_resume(d);
 	free(d->block);
 }

@@ -27,7 +27,7 @@ struct socket_dump {
 	uint32_t unsent_by_orphan; /* bytes */
 	bool halved;               /* the kernel has no other end of it */
 	uint32_t peer_inode;
-	bool kept; /* a connection to the outside that is to go on: */
+	bool kept; /* a connection to the outside that is to continue: */
 	struct image_tcp tcp;
 	uint32_t waiting_count, waiting_found; /* of a listening TCP socket */
 };
@@ -42,8 +42,8 @@ uint32_t socket_dump_find(const struct fd_dump *d, uint64_t inode);
 int socket_dump_all(struct fd_dump *d, struct err *e);
 /* After it: the notes. @description: the description that has socket @number. */
 void socket_dump_write(struct fd_dump *d);
-/* The program goes on: so do connections that stood still to be kept. */
-void socket_dump_go_on(struct fd_dump *d);
+/* The program resumes: so do connections that stood still to be kept. */
+void socket_dump_resume(struct fd_dump *d);
 /* Or it is to be ended: those stand still until a restart from a checkpoint of job @job_id, or
  * until connection_block_remove(). Whether there are any. */
 int socket_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e);

@@ -224,7 +224,7 @@ static int shut_down(struct socket_restore *q, size_t number, struct err *e)
 	return 0;
 }
 
-/* Those that were set for all, as long as they were made. */
+/* Options that were set for all while they were made. */
 static int put_back(int fd, const struct image_socket *s,
 	const struct image_socket_option *options, struct err *e)
 {
@@ -287,7 +287,7 @@ int socket_restore_settle(struct fd_restore *r, struct err *e)
 {
 	struct socket_restore *q = r->sockets;
 
-	/* Whoever is connected takes nothing from others. */
+	/* A connected socket takes nothing from others. */
 	return each(q, socket_deliver, e) || each(q, connect_to_name, e) ||
 			       each(q, fill_backlog, e) || each(q, set_backlog, e) ||
 			       each(q, end_other, e) || each(q, shut_down, e) ||

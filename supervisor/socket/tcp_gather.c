@@ -88,7 +88,7 @@ static int stuck(const struct way *w, struct err *e)
 	if (!w->behind)
 		return err_with(
 			e, ERR_TRY_AGAIN, "its other end is closed, of which it is not told");
-	/* The program goes on reading; nobody knows when. */
+	/* The program continues to read; nobody knows when. */
 	return err_with(e, w->from < 0 ? ERR_FINAL : ERR_TRY_AGAIN,
 		"%" PRIu64
 		" bytes that were sent to it do not arrive, as it has room for no more "
@@ -127,7 +127,8 @@ static int force(struct way *w, struct err *e)
 	struct socket_guard g = {.socket = w->to};
 	int r;
 
-	/* Kernels before 5.14 do not tell who has chosen the size: then it stays. */
+	/* Kernels before 5.14 do not tell whether the program has chosen the size: then it
+	 * stays. */
 	if (socket_force_note(&g, NULL))
 		return let_come(w, PATIENCE_NS, e);
 	if (socket_guard_begin(&g, e))

@@ -72,7 +72,7 @@ static bool is_file(struct socket_dump *k, const char *path, uint32_t inode)
 	return true;
 }
 
-/* A relative name was so from the working directory of whoever bound it. */
+/* A relative name was so from the working directory of the process that bound it. */
 static bool find_in_directories(
 	struct fd_dump *d, struct socket_dump *k, const char *name, uint32_t inode)
 {

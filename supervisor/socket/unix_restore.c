@@ -85,7 +85,7 @@ static int make_way(const struct bind *b)
 	return unlink(b->path) ? errno : 0;
 }
 
-/* A program that went on after the checkpoint may have removed the directory with the socket,
+/* A program that ran on after the checkpoint may have removed the directory with the socket,
  * as Python's multiprocessing does: it is for the program alone, then. */
 static int bind_in_removed(const struct bind *b)
 {

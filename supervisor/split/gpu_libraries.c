@@ -30,7 +30,7 @@ static bool has_driver(void)
 }
 
 /* Beside the tools in the build tree, or where `make install` puts it: in a folder of this
- * release, which programs go on to hold when another one is installed. NULL: not there. */
+ * release, which programs still hold when another one is installed. NULL: not there. */
 static char *find_audit(const char *file)
 {
 	static const char *const places[] = {"lib/trecr", TRECR_FROM_BIN "/current"};

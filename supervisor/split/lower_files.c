@@ -117,7 +117,7 @@ static const char *file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* .../trecr/stubs/NAME, or .../trecr/RELEASE/stubs/NAME where it is installed; or those that
+/* .../trecr/stubs/NAME, or .../trecr/RELEASE/stubs/NAME where it is installed; or files that
  * count. */
 static bool is_stub(const char *path)
 {

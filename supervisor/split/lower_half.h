@@ -22,8 +22,8 @@
 struct lower_half {
 	struct crossing_info info;
 	enum records_lower state;
-	pid_t helper;    /* thread above that makes calls for threads below, 0: none; as the
-			  * process sees it */
+	pid_t helper; /* thread of the upper half that makes calls for the lower one, 0: none;
+		       * as the process sees it */
 	struct buf tids; /* pid_t: the lower half's own threads, which are let alone */
 	bool drained;
 	uint64_t

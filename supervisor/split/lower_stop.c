@@ -4,7 +4,7 @@
  * A thread is inside while there is an entry on its side stack (stubs/crossing): a call into
  * the lower half, or a body of a stub that may hold what is the lower half's. Then the return
  * address of the outermost entry is led to a piece of code that makes a system call, and the
- * thread runs on: at that call it is outside. Should we die meanwhile, it goes on from there by
+ * thread runs on: at that call it is outside. Should we die meanwhile, it resumes from there by
  * itself to where it was to return to.
  */
 #include <errno.h>
@@ -100,7 +100,7 @@ static int lead_to_trap(
 	uint64_t at = record + info->entries_offset + info->return_offset;
 	uint64_t original;
 
-	t->below = true;
+	t->in_lower_half = true;
 	if (lower_peek(t->tracee.pid, at, &original, sizeof(original)))
 		return lower_damaged(t->tracee.pid, e);
 	if (original == info->trap)
@@ -153,7 +153,7 @@ static bool is_busy(const struct thread *t, const struct crossing_info *info, ui
 	return !in_lower_window(fs) && (uint32_t)peek(t, fs + info->busy_offset);
 }
 
-/* Calls for threads below are made by it until nothing is left to be done there. */
+/* Calls for threads of the lower half are made by it until nothing is left to be done there. */
 static bool is_helper(const struct process *p, struct thread *t)
 {
 	cleanup_free char *status = NULL;
@@ -177,7 +177,7 @@ int lower_judge(struct process *p, struct thread *t, enum lower_verdict *verdict
 		*verdict = LOWER_OWN;
 		return let_own_thread_go(p, t, e);
 	}
-	t->below = false;
+	t->in_lower_half = false;
 	t->helper = is_helper(p, t);
 	record = find_record(t, info, regs.fs_base);
 	*verdict = LOWER_RUNS;
@@ -215,7 +215,7 @@ int lower_comes_out(struct process *p, struct thread *t, struct err *e)
 	/* The call is not made; see crossing.S for the result's place. */
 	x86_64_end_syscall(&regs, regs.r10);
 	x86_64_set_pc(&regs, original);
-	t->below = false;
+	t->in_lower_half = false;
 	t->came_out = true;
 	if (tracee_set_regs(&t->tracee, &regs, e) || tracee_interrupt(&t->tracee, e) ||
 		tracee_continue(&t->tracee, 0, e))

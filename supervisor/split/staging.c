@@ -35,7 +35,7 @@ void staging_free(struct staging *staging)
 
 /* ---- mapping it ---- */
 
-/* It must stay as large as it is: whoever shrinks a file kills those that have it mapped. */
+/* It must stay as large as it is: to shrink a file kills the processes that have it mapped. */
 static int check_file(struct process *p, int fd, uint64_t size, struct err *e)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -118,7 +118,7 @@ static struct staging_slot *find_slot(struct staging *staging, uint64_t address)
 	return NULL;
 }
 
-/* Of those that nobody reads the one that has not been used for longest; NULL: all are read. */
+/* The least recently used piece that nobody reads; NULL: all are read. */
 static struct staging_slot *oldest(struct staging *staging)
 {
 	struct staging_slot *found = NULL;
@@ -161,7 +161,7 @@ static int fetch(struct process *p, const struct device_range *range, struct sta
 	return r;
 }
 
-/* What will be asked for next. That it fails is told to who asks. */
+/* What will be asked for next. That it fails is told to the reader. */
 static void fetch_ahead(
 	struct process *p, const struct device_range *range, const struct staging_slot *slot)
 {

@@ -2,7 +2,7 @@
  * split/staging.h - the buffer that device memory passes through, between the lower half and
  * us: shared memory of the lower half's, mapped here, too.
  *
- * Those who read ask for pieces of a range in order as a rule, several at a time, and each at
+ * Readers ask for pieces of a range in order as a rule, several at a time, and each at
  * its own pace. So the buffer is cut into slots: what one still reads from is not taken away by
  * another, and the next piece is fetched while there is work with the last.
  */

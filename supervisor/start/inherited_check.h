@@ -1,6 +1,6 @@
 /*
- * inherited_check.h - descriptors from whoever has started trecr-run that would make each
- * checkpoint fail.
+ * inherited_check.h - descriptors from the process that has started trecr-run that would make
+ * each checkpoint fail.
  */
 #ifndef SUPERVISOR_START_INHERITED_CHECK_H
 #define SUPERVISOR_START_INHERITED_CHECK_H

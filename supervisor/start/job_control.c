@@ -35,7 +35,7 @@ bool job_control_stopped(pid_t pid)
 	char state = thread_state(pid, pid);
 	size_t count;
 
-	/* A leader that has ended says nothing about the threads that go on. */
+	/* A leader that has ended says nothing about the threads that run on. */
 	if (state != 'Z' || procfs_tasks(pid, &tids, &count, NULL) < 0)
 		return state == 'T';
 	for (size_t i = 0; i < count; i++) {

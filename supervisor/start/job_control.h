@@ -1,6 +1,6 @@
 /*
  * job_control.h - stop with the program, so that the shell that started the supervisor sees
- * its job stopped, and go on with it.
+ * its job stopped, and resumes with it.
  */
 #ifndef SUPERVISOR_START_JOB_CONTROL_H
 #define SUPERVISOR_START_JOB_CONTROL_H

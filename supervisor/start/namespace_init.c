@@ -19,7 +19,8 @@
 #include "lib/util.h"
 #include "supervisor/target/clone.h"
 
-/* A supervisor that is gone needs no report: failure matters only to who waits for an answer.
+/* A supervisor that is gone needs no report: failure matters only to a reader that waits for an
+ * answer.
  */
 static int report(int socket, enum namespace_report_kind kind, int value, const char *text)
 {

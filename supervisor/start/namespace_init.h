@@ -3,7 +3,7 @@
  * when its process ids cannot be had outside.
  *
  * It is the program's parent. It reports to the supervisor what that would otherwise learn
- * by waitpid(2), and reaps all that ends. It goes on when the supervisor dies, so that the
+ * by waitpid(2), and reaps all that ends. It lives on when the supervisor dies, so that the
  * program does, and ends with the last process of the namespace: processes that the program
  * leaves behind live on, as they do without trecr.
  */

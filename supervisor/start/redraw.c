@@ -9,7 +9,7 @@
 
 #define STEP_MS  5
 #define QUIET    2             /* looks: one may fall into the moment before it wakes up */
-#define LIMIT_NS 1000000000ull /* for those that are busy; they look when they have time */
+#define LIMIT_NS 1000000000ull /* for busy programs, which look when they have time */
 
 static bool same_size(const struct winsize *a, const struct winsize *b)
 {

@@ -2,7 +2,7 @@
  * redraw.h - have a program that was brought back draw its screen anew, on a terminal that
  * shows nothing of it.
  *
- * What programs draw anew for is SIGWINCH. Those that use curses look whether the size is
+ * What programs draw anew for is SIGWINCH. Programs that use curses look whether the size is
  * another one than it was; where it is not, the terminal has one more row for a moment.
  */
 #ifndef SUPERVISOR_START_REDRAW_H

@@ -20,9 +20,9 @@ _Static_assert(
 	sizeof(struct termios2) == sizeof(((struct image_terminal *)0)->program), "termios2");
 
 struct terminal {
-	pid_t group; /* of the tree, that was the foreground group; 0: none */
-	bool known;  /* the settings of whoever started us, as they were when it last handed the
-		      */
+	pid_t group;            /* of the tree, that was the foreground group; 0: none */
+	bool known;             /* the shell's settings, as they were when it last handed the
+				 */
 	struct termios2 caller; /* terminal over */
 	bool has_original;      /* what the program takes for these: those of its first start */
 	struct termios2 original;
@@ -147,7 +147,7 @@ static void fill_size(struct image_terminal *x, const struct winsize *size)
 	x->y_pixels = size->ws_ypixel;
 }
 
-/* While the shell has the terminal, the program's settings are those that it will get again.
+/* While the shell has the terminal, the program's settings are as it will get them again.
  * One that sees to that itself has put the shell's back. */
 static bool fill_terminal(struct terminal *t, int fd, struct image_terminal *x)
 {
@@ -339,7 +339,7 @@ void terminal_turn(struct supervisor *s)
 
 /* A program that ends by itself has put back what it takes for the shell's, or wants what it
  * has set to stay (stty). One that is killed could not; where its output goes into another
- * program, that may be who has set up the terminal. */
+ * program, that may be what has set up the terminal. */
 static bool is_to_be_put_back(const struct terminal *t, const struct termios2 *now, bool killed)
 {
 	if (t->restarted && (t->set || (t->has_original && same(now, &t->original))))

@@ -1,6 +1,6 @@
 /*
- * terminal.h - the settings of the controlling terminal that the program shares with whoever
- * started it (doc/decisions/users-terminal.md): the program's while it has the terminal,
+ * terminal.h - the settings of the controlling terminal that the program shares with the shell
+ * that started it (doc/decisions/users-terminal.md): the program's while it has the terminal,
  * those of the shell while that has it.
  *
  * A process has the terminal when its group is the foreground group; no other's is touched.

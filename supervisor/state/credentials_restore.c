@@ -123,7 +123,7 @@ int restore_check_credentials(const struct restore_plan *p, struct err *e)
 
 		for (int k = 0; k < n; k++)
 			member |= mine[k] == groups[i];
-		/* 65534 stands for those that a user namespace does not know. */
+		/* 65534 stands for ids that a user namespace does not know. */
 		if (!member && groups[i] != 65534 && groups[i] != getgid())
 			return err_set(e, 0,
 				"the program was in group %u, which this user is not in",

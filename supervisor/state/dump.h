@@ -77,8 +77,8 @@ int dump_tree_check_terminals(
 /* Before anything is run in the process: refuse what cannot be saved or must not be disturbed.
  */
 int dump_refuse(struct dump *d, struct err *e);
-/* First of all, before anything runs in a thread: move those that stopped inside a restartable
- * sequence out of it, here and in the image. */
+/* First of all, before anything runs in a thread: move threads that stopped inside a
+ * restartable sequence out of it, here and in the image. */
 int dump_prepare(struct dump *d, struct err *e);
 /* Process-wide state: struct image_process, auxiliary vector, vdso, groups. */
 int dump_process(struct dump *d, struct err *e);

@@ -1,7 +1,7 @@
 /*
  * Keyrings (keyrings(7)) are not saved: nothing gives away all that keys hold. A restart
- * inherits the session keyring of who does it, so what a process has apart from that is told
- * of.
+ * inherits the session keyring of the process that does it, so what a process has apart from
+ * that is told of.
  */
 #include <errno.h>
 #include <linux/keyctl.h>

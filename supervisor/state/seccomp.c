@@ -13,7 +13,7 @@
 /* ---- checkpoint ---- */
 
 /* Filters can only be added: as many as we have are ours, which a container has put all of its
- * processes under. They come from whoever restarts the program. */
+ * processes under. They come from the process that restarts the program. */
 static bool has_own(const char *status)
 {
 	cleanup_free char *mine = NULL;

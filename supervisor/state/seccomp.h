@@ -1,8 +1,8 @@
 /*
  * seccomp.h - seccomp(2): filters that a program has put itself under, and strict mode.
  *
- * Both can only be read, and only be kept from acting on what is run in the program, by who has
- * CAP_SYS_ADMIN in the initial user namespace and is under no filter itself.
+ * Both can only be read, and only be kept from acting on what is run in the program, by a
+ * process that has CAP_SYS_ADMIN in the initial user namespace and is under no filter itself.
  */
 #ifndef SUPERVISOR_STATE_SECCOMP_H
 #define SUPERVISOR_STATE_SECCOMP_H

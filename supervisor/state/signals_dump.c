@@ -1,5 +1,5 @@
 /*
- * What signals do. Those that wait: pending_dump.c; a thread's mask is saved with the thread
+ * What signals do. Pending signals: pending_dump.c; a thread's mask is saved with the thread
  * (threads_dump.c).
  */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * What signals do, and those that wait to be taken, into the plan of a new process. The mask of
+ * What signals do, and pending signals, into the plan of a new process. The mask of
  * a thread is set from outside, with its registers (restore/process_from_outside.c): until then
  * all signals are blocked.
  */

@@ -44,7 +44,7 @@ static int read_registrations(struct thread *t, struct image_thread *it, struct 
 	return 0;
 }
 
-/* A restartable sequence that the thread was stopped in: it goes on from the abort handler,
+/* A restartable sequence that the thread was stopped in: it resumes at the abort handler,
  * as after any preemption (man rseq); the kernel forgets about it when anything else runs in
  * the thread meanwhile. */
 struct rseq_section {

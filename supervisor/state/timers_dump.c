@@ -1,6 +1,6 @@
 /*
  * Timers of timer_create(2) and setitimer(2), in step with the signals that they have sent: a
- * timer goes on while its process is frozen.
+ * timer runs on while its process is frozen.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -58,9 +58,9 @@ static int parse_timer(
 #define CPU_CLOCK_THREAD 6 /* per thread, as the scheduler counts */
 #define CPU_CLOCK(tid)   (int32_t)((~(uint32_t)(tid) << 3) | CPU_CLOCK_THREAD)
 
-/* Nothing tells who has made a timer, so one that counts the CPU time of its maker has to be
- * told otherwise: there is but one thread, or the timer signals a thread, as is usual, its
- * maker. */
+/* Nothing tells which thread has made a timer, so one that counts the CPU time of its maker has
+ * to be told otherwise: there is but one thread, or the timer signals a thread, as is usual,
+ * its maker. */
 static int find_clock(const struct process *p, struct image_timer *t, struct err *e)
 {
 	if (t->clock != CPU_CLOCK(0))

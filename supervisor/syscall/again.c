@@ -56,7 +56,7 @@ static int shorten(struct process *p, struct thread *t, struct shortened *s, str
 			       ? -1
 			       : 0;
 	case TIMEOUT_MS:
-		/* This one stays in the register of a call that goes on sleeping. */
+		/* This one stays in the register of a call that continues to sleep. */
 		if (tracee_get_regs(&t->tracee, &regs, e))
 			return -1;
 		x86_64_set_syscall_arg(&regs, s->argument, blocking_ms(t->syscall_left_ns));

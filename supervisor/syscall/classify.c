@@ -1,5 +1,5 @@
 /*
- * What an interrupted call needs to go on, and what is left of its time-out.
+ * What an interrupted call needs to continue, and what is left of its time-out.
  */
 #include <errno.h>
 #include <string.h>
@@ -172,7 +172,7 @@ static int find_left(struct process *p, struct thread *t, const struct blocking_
 	return 0;
 }
 
-/* restart_syscall(2) going on with a call: put its number back into the registers, which is
+/* restart_syscall(2) that continues a call: put its number back into the registers, which is
  * all the same to the kernel. */
 static int classify_restarted(
 	struct process *p, struct thread *t, const struct buf *records, struct err *e)
@@ -246,12 +246,12 @@ int syscall_classify(
 	return 0;
 }
 
-void syscall_go_on(struct thread *t)
+void syscall_undo_eintr(struct thread *t)
 {
 	const struct blocking_call *call;
 	struct user_regs_struct regs;
 
-	/* One that has ended, or cannot be asked, has nothing to go on with. */
+	/* One that has ended, or cannot be asked, has nothing to continue. */
 	if (t->tracee.state != TRACEE_STOPPED || tracee_get_regs(&t->tracee, &regs, NULL) ||
 		!x86_64_in_syscall(&regs) || x86_64_result(&regs) != -EINTR)
 		return;

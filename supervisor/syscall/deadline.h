@@ -15,7 +15,7 @@ struct moved_deadline {
 };
 
 /*
- * @t, which has the registers that it will go on with, may be about to enter a call again that
+ * @t, which has the registers that it will resume with, may be about to enter a call again that
  * waits until a time of CLOCK_MONOTONIC or CLOCK_BOOTTIME: move that time, in the program's
  * memory, by @leap. It stays there: what a loop adds up to is right then, too. @moved (struct
  * moved_deadline) are those moved before; @memory tells p's memory from others'.

@@ -1,12 +1,12 @@
 /*
- * restart.h - system calls that a freeze interrupts go on as if nothing had happened.
+ * restart.h - system calls that a freeze interrupts continue as if nothing had happened.
  *
  * Three families (measured, doc/decisions/interrupted-calls.md):
  *  - those the kernel starts again from the registers alone: nothing to be done;
- *  - those that need a "restart block", which holds when they are to end (rax = -516:
+ *  - calls that need a "restart block", which holds when they are to end (rax = -516:
  *    nanosleep, poll, timed futex): intact in the same process, to be built anew after a
  *    restart, with what was left of the time-out;
- *  - those that simply return EINTR after any stop (epoll_wait, sigtimedwait, semtimedop ...):
+ *  - calls that simply return EINTR after any stop (epoll_wait, sigtimedwait, semtimedop ...):
  *    to be entered again, in the same process too, with what was left of their time-out.
  */
 #ifndef SUPERVISOR_SYSCALL_RESTART_H
@@ -15,8 +15,8 @@
 #include "lib/util.h"
 #include "supervisor/target/process.h"
 
-/* A sleep that was interrupted once goes on in restart_syscall(2), which does not tell of what
- * call and until when: the supervisor remembers. One for each thread seen asleep. */
+/* A sleep that was interrupted once continues in restart_syscall(2), which does not tell of
+ * what call and until when: the supervisor remembers. One for each thread seen asleep. */
 struct sleep_record {
 	pid_t tid;
 	uint64_t pc; /* where it sleeps, to know it again */
@@ -33,9 +33,9 @@ struct sleep_record {
  * when. Never earlier than the truth, so that no sleep ends early. */
 void syscall_before_freeze(struct thread *t);
 
-/* What has been stopped and is let go again before it was classified: let a call go on that a
+/* What has been stopped and is let go again before it was classified: continue a call that a
  * stop alone would end with EINTR. */
-void syscall_go_on(struct thread *t);
+void syscall_undo_eintr(struct thread *t);
 
 /* After the freeze: fill t->syscall_class and t->syscall_left_ns. @records (struct
  * sleep_record) are those of the last checkpoint; they are brought up to date by

@@ -34,7 +34,7 @@ struct entered {
 	bool ended; /* the call, and its result is in t->regs */
 };
 
-/* With its result the thread goes on. */
+/* The thread resumes with its result. */
 static void end_call(struct entered *c, const struct user_regs_struct *regs)
 {
 	if (!c->ended)

@@ -124,13 +124,13 @@ static int refuse_common_undo(const struct tree *tree, const struct process *p, 
 	return 0;
 }
 
-/* We have none ourselves: who has the same has none. */
+/* We have none ourselves: a process that has the same has none. */
 static bool has_undo(pid_t tid)
 {
 	return !same_undo(gettid(), tid);
 }
 
-/* Threads have theirs in common, but for those that were made otherwise or have left it
+/* Threads have theirs in common, but for threads that were made otherwise or have left it
  * (unshare(2)). */
 static int refuse_own_undo(const struct process *p, struct err *e)
 {

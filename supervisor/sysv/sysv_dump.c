@@ -310,7 +310,7 @@ static int end_copier(struct search *s, int failed, struct err *e)
 	return failed;
 }
 
-/* Whose end does something to a set has used it, whoever was the last. */
+/* A process whose end does something to a set has used it, whichever was the last. */
 static int look_for_undo(
 	struct search *s, const struct sysv_status *o, enum sysv_owner *owner, struct err *e)
 {

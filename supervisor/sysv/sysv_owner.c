@@ -80,7 +80,7 @@ static bool waits_at(enum image_object_kind k, long nr)
 	}
 }
 
-/* Who waits at an object has not used it yet, by what the kernel tells of it. */
+/* A process that waits at an object has not used it yet, by what the kernel tells of it. */
 static bool is_waited_for(const struct tree *tree, enum image_object_kind k, int id)
 {
 	for (size_t i = 0; i < tree->living; i++) {

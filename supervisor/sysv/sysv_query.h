@@ -19,7 +19,7 @@
 #define SYSV_ANSWER     0u     /* offsets in it: what the kernel fills, */
 #define SYSV_OPERATIONS 65536u /* and what it is given */
 
-/* Who asks. */
+/* The process that asks. */
 struct sysv_asker {
 	struct process *process; /* one of the tree's; NULL: we ourselves */
 	struct remote remote;

@@ -1,8 +1,8 @@
 /*
- * An id can be chosen by those who may checkpoint (CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN over
- * the IPC namespace) through /proc/sys/kernel/{shm,sem,msg}_next_id. Everybody else, and whose
- * ids are in use, needs a new IPC namespace. What is there still, as nothing ends with its
- * users, is taken over.
+ * An id can be chosen by processes that may checkpoint (CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN
+ * over the IPC namespace) through /proc/sys/kernel/{shm,sem,msg}_next_id. Everybody else, and
+ * whose ids are in use, needs a new IPC namespace. What is there still, as nothing ends with
+ * its users, is taken over.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ static const struct kind {
 		SYS_msgctl},
 };
 
-/* What an older trecr took to be the program's by a guess is left to whoever has it. */
+/* What an older trecr took to be the program's by a guess is left to its owner. */
 static const struct kind *kind_of(const struct image_object *o)
 {
 	if (o->flags & IMAGE_SYSV_GUESSED)
@@ -81,7 +81,7 @@ static enum presence presence(const struct image_object *o, const struct ipc_per
 
 	if (!same || used.by_now)
 		return TAKEN;
-	/* Who waits at a queue is not told of. */
+	/* Waiters at a queue are not told of. */
 	return o->flags & IMAGE_SYSV_UNUSED && !used.ever ? LEFT_ALONE : LEFTOVER;
 }
 

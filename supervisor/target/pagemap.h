@@ -26,14 +26,14 @@ struct page_run {
 int pagemap_open(pid_t pid, struct err *e);
 
 /* Append to @runs (struct page_run) the runs of [start, end) by address: of a private mapping
- * of a file those that differ from the file, of anonymous memory those that are not zero.
+ * of a file pages that differ from the file, of anonymous memory pages that are not zero.
  * Uses PAGEMAP_SCAN (kernel 6.7), which skips what was never touched, or else reads the
  * table. With @watched, which says that userfaultfd protects pages there, some are CLEAN. */
 int pagemap_scan(
 	int fd, uint64_t start, uint64_t end, bool watched, struct buf *runs, struct err *e);
 
 /* Protect the pages of [start, end), which userfaultfd watches, against being written to
- * unseen: those that are in memory, and no huge pages, which would be split. 0 or -1, with
+ * unseen: pages that are in memory, and no huge pages, which would be split. 0 or -1, with
  * errno. */
 int pagemap_protect(int fd, uint64_t start, uint64_t end);
 

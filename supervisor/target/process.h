@@ -18,7 +18,7 @@
 struct thread {
 	struct tracee tracee;
 	pid_t vtid; /* its id as the process sees it (innermost pid namespace) */
-	/* Where it was stopped. What it goes on from, when that differs (a system call that
+	/* Where it was stopped. What it resumes from, when that differs (a system call that
 	 * has to be entered again), is put in here before the thaw. */
 	struct user_regs_struct regs;
 	struct tracee_rseq rseq;
@@ -32,10 +32,9 @@ struct thread {
 	bool uses_rings; /* it has used an io_uring, or might have */
 	int seccomp;     /* SECCOMP_MODE_* of its own; 0: none, or what we are under as well */
 	bool helper;     /* of the lower half: not to be stopped before that has come to rest */
-	bool below;    /* while it is being stopped: inside the lower half, to be stopped on its
-			  way out */
-	bool let_run;  /* outside, but it runs on until nobody is inside any more */
-	bool came_out; /* it was inside: it is not let in again */
+	bool in_lower_half; /* while it is being stopped: to be stopped on its way out */
+	bool let_run;       /* outside, but it runs on until nobody is inside any more */
+	bool came_out;      /* it was inside: it is not let in again */
 };
 
 struct process {
@@ -43,7 +42,7 @@ struct process {
 	/* A thread of it that lives, the first one if it does: under its id /proc shows the
 	 * process, while a leader that has ended has neither memory nor descriptors. */
 	pid_t task;
-	bool leader_ended;         /* while others go on: it is none of the threads below */
+	bool leader_ended;         /* while others run on: it is none of `threads` */
 	uint32_t leader_exit_code; /* as of waitpid(2) */
 	pid_t parent;              /* 0: none of the tree */
 	pid_t vparent;             /* as the process sees it; filled by dump_tree() */
@@ -54,7 +53,7 @@ struct process {
 	/* By enum image_shared: number in the tree of the first process that has the same. */
 	size_t owner[IMAGE_SHARED_KINDS];
 	int exit_signal;        /* what the parent gets at its end */
-	struct thread *threads; /* those that live, the leader first */
+	struct thread *threads; /* living ones, the leader first */
 	size_t thread_count, thread_room;
 	uint64_t vdso, vdso_size;
 	uint64_t cave; /* 0: not looked for yet */

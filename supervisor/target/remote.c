@@ -50,14 +50,14 @@ int remote_begin(
 }
 
 /* What is reported while injected code runs: an end and signals are dealt with. Only SIGSTOP
- * and SIGKILL cannot be blocked: a stop is owed, and paid when the program is let go. *go_on:
+ * and SIGKILL cannot be blocked: a stop is owed, and paid when the program is let go. *resume:
  * the thread is to be let run on. */
 static int take_note(
-	struct remote *r, const struct tracee_report *report, bool *go_on, struct err *e)
+	struct remote *r, const struct tracee_report *report, bool *resume, struct err *e)
 {
 	struct tracee *t = &r->thread->tracee;
 
-	*go_on = false;
+	*resume = false;
 	if (report->event == TRACEE_EVENT_GONE)
 		return err_set(
 			e, 0, "process %d (%s) was killed meanwhile", t->pid, r->process->comm);
@@ -65,7 +65,7 @@ static int take_note(
 		return err_set(e, 0, "process %d (%s) gets signal %d from a system call",
 			t->pid, r->process->comm, report->signal);
 	if (report->event == TRACEE_EVENT_SIGNAL)
-		r->process->stop_owed = *go_on = true;
+		r->process->stop_owed = *resume = true;
 	return 0;
 }
 
@@ -86,13 +86,13 @@ static int run_until(struct remote *r, enum tracee_event want, struct err *e)
 {
 	struct tracee *t = &r->thread->tracee;
 	struct tracee_report report;
-	bool go_on;
+	bool resume;
 
 	do {
 		int failed = want == TRACEE_EVENT_SYSCALL ? tracee_continue_to_syscall(t, 0, e)
 							  : tracee_continue(t, 0, e);
 
-		if (failed || wait_for(r, &report, e) || take_note(r, &report, &go_on, e))
+		if (failed || wait_for(r, &report, e) || take_note(r, &report, &resume, e))
 			return -1;
 	} while (report.event != want);
 	return 0;
@@ -101,24 +101,24 @@ static int run_until(struct remote *r, enum tracee_event want, struct err *e)
 int remote_look(struct remote *r, struct tracee_report *report, struct err *e)
 {
 	struct tracee *t = &r->thread->tracee;
-	bool go_on;
+	bool resume;
 
-	if (tracee_wait(t, 0, report, e) || take_note(r, report, &go_on, e))
+	if (tracee_wait(t, 0, report, e) || take_note(r, report, &resume, e))
 		return -1;
-	return go_on ? tracee_continue(t, 0, e) : 0;
+	return resume ? tracee_continue(t, 0, e) : 0;
 }
 
 int remote_stop(struct remote *r, struct err *e)
 {
 	struct tracee *t = &r->thread->tracee;
 	struct tracee_report report;
-	bool go_on;
+	bool resume;
 
 	if (tracee_interrupt(t, e))
 		return -1;
 	do {
-		if (wait_for(r, &report, e) || take_note(r, &report, &go_on, e) ||
-			(go_on && tracee_continue(t, 0, e)))
+		if (wait_for(r, &report, e) || take_note(r, &report, &resume, e) ||
+			(resume && tracee_continue(t, 0, e)))
 			return -1;
 	} while (report.event != TRACEE_EVENT_TRAP);
 	r->trapped = true;

@@ -4,7 +4,7 @@
  * A bracket: remote_begin(), any number of remote_call()s, remote_end(). In between, the
  * thread's signals are blocked and a small piece of code stands in unused bytes of its vdso.
  * When the supervisor is killed at any point in between, the thread finds its own way home
- * (x86_64.h): the program goes on as if nothing had happened.
+ * (x86_64.h): the program resumes as if nothing had happened.
  */
 #ifndef SUPERVISOR_TARGET_REMOTE_H
 #define SUPERVISOR_TARGET_REMOTE_H

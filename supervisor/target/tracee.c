@@ -207,7 +207,7 @@ int tracee_detach(struct tracee *t, int signal, struct err *e)
 int tracee_clear_exitkill(struct tracee *t, struct err *e)
 {
 	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (long)OPTIONS)
-		       ? tracee_failed(t, "spare", e)
+		       ? tracee_failed(t, "clear the exit-kill of", e)
 		       : 0;
 }
 

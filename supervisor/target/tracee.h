@@ -60,7 +60,7 @@ int tracee_interrupt(struct tracee *t, struct err *e);
  * wait). TRACEE_EVENT_NONE when there was none in time. */
 int tracee_wait(
 	struct tracee *t, uint64_t deadline_ns, struct tracee_report *report, struct err *e);
-/* The same for whoever of all tracees reports first: @t is filled with its id. Also one that
+/* The same for whichever tracee reports first: @t is filled with its id. Also one that
  * has just been attached by its parent's being so, of which nothing is known yet. Ends of
  * children are reported, too, and taken. */
 int tracee_wait_any(

@@ -25,7 +25,7 @@ static void let_run(struct freeze_patience *p)
 	struct timespec pause = {.tv_nsec = RUN_ON_NS};
 	uint64_t began = clock_ns(CLOCK_MONOTONIC);
 
-	if (p->below) {
+	if (p->in_driver) {
 		p->let_run = true;
 		p->ns *= 2;
 		nanosleep(&pause, NULL); /* woken early: all the same */

@@ -22,7 +22,7 @@ struct freeze_patience {
 	/* Filled by freeze() when it fails. */
 	pid_t restless; /* the process for which that was not enough; 0: it failed for another
 			 * reason */
-	bool below;     /* a thread of it is in the driver */
+	bool in_driver; /* a thread of it is in the driver */
 
 	uint64_t total_ns, deadline_ns, least_ns;
 };

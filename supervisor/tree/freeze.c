@@ -39,7 +39,7 @@ static void forget_gone(struct process *p)
 	p->thread_count = kept;
 }
 
-/* Those that nobody waits for would make each pass longer than the one before. */
+/* Zombies that nobody waits for would make each pass longer than the one before. */
 static void drop_gone(struct freezer *f)
 {
 	for (size_t i = f->tree->count; i-- > 1;) {
@@ -107,8 +107,8 @@ static int freeze_all(struct freezer *f, struct err *e)
 	return 0;
 }
 
-/* All threads above stand still but for the helpers. Let what is below come to rest; then the
- * helpers are stopped, too, and what they have set off meanwhile. */
+/* All threads of the upper half stand still but for the helpers. Let the lower half come to
+ * rest; then the helpers are stopped, too, and what they have set off meanwhile. */
 static int drain(struct freezer *f, struct err *e)
 {
 	bool any = false;
@@ -150,7 +150,7 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 
 	memset(tree, 0, sizeof(*tree));
 	target->patience->restless = 0;
-	target->patience->below = false;
+	target->patience->in_driver = false;
 	freezer_add_process(&f, target->root, 0);
 	if (freeze_all(&f, e) || drain(&f, e))
 		goto out_thaw;
@@ -161,7 +161,7 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 out_thaw:
 	for (size_t i = 0; i < tree->count; i++)
 		for (size_t k = 0; k < tree->processes[i]->thread_count; k++)
-			syscall_go_on(&tree->processes[i]->threads[k]);
+			syscall_undo_eintr(&tree->processes[i]->threads[k]);
 	/* The first error is the one to tell. */
 	thaw(tree, NULL);
 	return -1;

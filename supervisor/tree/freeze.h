@@ -1,5 +1,5 @@
 /*
- * freeze.h - stop a whole tree of processes. thaw.h lets it go on, or ends it.
+ * freeze.h - stop a whole tree of processes. thaw.h resumes it, or ends it.
  */
 #ifndef SUPERVISOR_TREE_FREEZE_H
 #define SUPERVISOR_TREE_FREEZE_H

@@ -18,7 +18,7 @@ static bool find_parent(
 	return p->parent || p->pid == root;
 }
 
-/* Whether @p counts: processes that ended meanwhile are gone, but for those that still wait
+/* Whether @p counts: processes that ended meanwhile are gone, but for zombies that still wait
  * for their parent to ask how. */
 static bool is_there(const struct tree *tree, pid_t root, struct process *p)
 {
@@ -146,7 +146,7 @@ void frozen_explain(const struct tree *tree, struct err *e)
 		if (!p->thread_count || (freezer_task_alive(p->pid, p->threads[0].tracee.tid) &&
 						!procfs_is_pending(p->pid, SIGKILL)))
 			continue;
-		/* Without it the program may go on, and another attempt find all in order. */
+		/* Without it the program may resume, and another attempt find all in order. */
 		err_with(e, i ? ERR_TRY_AGAIN : ERR_FINAL,
 			"process %d was killed while it was being saved", p->pid);
 		return;

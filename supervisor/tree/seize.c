@@ -156,7 +156,7 @@ int freezer_seize_threads(struct freezer *f, struct process *p, struct err *e)
 	if (procfs_tasks(p->pid, &tids, &count, &why))
 		return unless_ended(&why, e);
 	/* A lower half has threads of its own. Memory of a process that forks cannot be read
-	 * before it has: those that do nothing else are not to hold us up. */
+	 * before it has: processes that do nothing else are not to hold us up. */
 	if (count > 1 && lower_find(p, e))
 		return -1;
 	for (size_t i = 0; i < count; i++)
@@ -186,7 +186,7 @@ static int take_in(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
 	f->found_new = true;
 	if (seize_thread(f, p, pid, e))
 		return -1;
-	/* Or its main thread is, and others go on. */
+	/* Or its main thread is, and others run on. */
 	return p->thread_count ? 0 : freezer_seize_threads(f, p, e);
 }
 

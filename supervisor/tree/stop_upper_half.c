@@ -17,13 +17,13 @@
 static bool is_waited_for(const struct process *p, const struct thread *t)
 {
 	for (size_t k = 0; k < p->thread_count; k++)
-		if (&p->threads[k] != t && p->threads[k].below &&
+		if (&p->threads[k] != t && p->threads[k].in_lower_half &&
 			p->threads[k].tracee.state == TRACEE_RUNNING)
 			return true;
 	return false;
 }
 
-/* @t is in a trap stop. Who is inside may wait, by way of the GPU, for what it does: then it
+/* @t is in a trap stop. A thread inside may wait, by way of the GPU, for what it does: then it
  * runs on. Not if it has been inside: somebody would be there at any time. */
 static int look_at(struct freezer *f, struct process *p, struct thread *t, struct err *e)
 {
@@ -35,7 +35,7 @@ static int look_at(struct freezer *f, struct process *p, struct thread *t, struc
 		     !t->tracee.group_stopped && is_waited_for(p, t);
 	if (!t->let_run)
 		return 0;
-	syscall_go_on(t);
+	syscall_undo_eintr(t);
 	return tracee_continue(&t->tracee, 0, e);
 }
 
@@ -69,7 +69,7 @@ static int attend(
 	default:
 		break;
 	}
-	if (t->below)
+	if (t->in_lower_half)
 		return tracee_continue_to_syscall(&t->tracee, signal, e);
 	if (t->let_run)
 		return tracee_continue(&t->tracee, signal, e);
@@ -83,9 +83,9 @@ static bool is_to_be_stopped(const struct process *p, const struct thread *t)
 	return t->tracee.state == TRACEE_RUNNING && !(t->helper && !p->lower->drained);
 }
 
-/* A signal stops threads of the lower half, too, and who waits for them down there does not
- * come out. */
-static bool is_stopped_below(const struct process *p)
+/* A signal stops threads of the lower half, too, and a thread that waits for them there does
+ * not come out. */
+static bool is_stopped_in_lower_half(const struct process *p)
 {
 	struct proc_stat st;
 
@@ -105,7 +105,7 @@ int freezer_refuse_stopped(const struct process *p, struct err *e)
 		p->pid);
 }
 
-/* Nothing was heard of those that still run. */
+/* Nothing was heard of threads that still run. */
 static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, struct err *e)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -114,7 +114,7 @@ static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, 
 		tracee_pause(*again);
 		return 0;
 	}
-	if (is_stopped_below(p))
+	if (is_stopped_in_lower_half(p))
 		return freezer_refuse_stopped(p, e);
 	*again = now + AGAIN_NS;
 	/* They may wait for one that the lower half has made meanwhile. */
@@ -140,7 +140,7 @@ static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, 
 	return 0;
 }
 
-/* Who has been inside for longer than that may wait for what stands still. */
+/* A thread that has been inside for longer than that may wait for what stands still. */
 static int check_patience(
 	struct freezer *f, const struct process *p, uint64_t began, struct err *e)
 {
@@ -151,10 +151,10 @@ static int check_patience(
 	for (size_t k = 0; k < p->thread_count; k++) {
 		const struct thread *t = &p->threads[k];
 
-		if (t->tracee.state != TRACEE_RUNNING || !t->below)
+		if (t->tracee.state != TRACEE_RUNNING || !t->in_lower_half)
 			continue;
 		patience->restless = p->pid;
-		patience->below = true;
+		patience->in_driver = true;
 		return err_set(e, 0,
 			"thread %d of process %d is in a call of the GPU driver that does not "
 			"come to an end: it takes long, or waits for what the program would do",

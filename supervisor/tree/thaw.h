@@ -1,5 +1,5 @@
 /*
- * thaw.h - what becomes of a frozen tree: it goes on, or is ended.
+ * thaw.h - what becomes of a frozen tree: it resumes, or is ended.
  */
 #ifndef SUPERVISOR_TREE_THAW_H
 #define SUPERVISOR_TREE_THAW_H
@@ -10,7 +10,7 @@
  * away. To be done before anything of them runs. */
 void thaw_pay_stops(struct tree *tree);
 
-/* Let all go on from where they were (threads' regs, where regs_changed), and free @tree.
+/* Resume all from where they were (threads' regs, where regs_changed), and free @tree.
  * Goes through to the end whatever fails. */
 int thaw(struct tree *tree, struct err *e);
 

@@ -127,7 +127,7 @@ static void set_untold(const siginfo_t *info, struct image_job_process *out)
 		out->flags |= IMAGE_JOB_PROCESS_CONTINUED;
 }
 
-/* Of the children of @parent. Of those that live there is mostly nothing to tell. */
+/* Of the children of @parent. Of living ones there is mostly nothing to tell. */
 static int ask_for_children(const struct tree *tree, struct process *parent, struct remote *r,
 	uint64_t scratch, struct image_job_process *list, struct err *e)
 {

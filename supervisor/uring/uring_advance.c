@@ -16,8 +16,8 @@ static void forget_all(const struct ring *r)
 	ring_write(r, r->p.cq_off.head, ring_read(r, r->p.cq_off.tail));
 }
 
-/* All but those that are to be unread in the end: the kernel looks for room in advance, and
- * would go on where it had found some (io_cqe_cache_refill(), io_uring/io_uring.c). */
+/* All completions but those to be unread in the end: the kernel looks for room in advance, and
+ * would continue where it had found some (io_cqe_cache_refill(), io_uring/io_uring.c). */
 static void forget_completions(const struct ring_driver *d)
 {
 	uint32_t tail = ring_read(d->ring, d->ring->p.cq_off.tail);
@@ -101,7 +101,8 @@ static int post_some(
 	done = syscall(SYS_io_uring_enter, from->fd, count, 0, IORING_ENTER_GETEVENTS, NULL, 0);
 	if (done < 0 || done != count)
 		return err_set(e, done < 0 ? errno : 0, "cannot fill an io_uring");
-	/* Who succeeds says nothing. EOVERFLOW: it has been put with those that have no room.
+	/* A request that succeeds says nothing. EOVERFLOW: it has been put with completions
+	 * that have no room.
 	 */
 	forget_all(from);
 	return 0;

@@ -30,7 +30,7 @@ int ring_complete(struct ring_driver *d, uint64_t user_data, uint32_t result, ui
  */
 void ring_put(const struct ring *r, const struct image_ring *image, bool whole);
 
-/* Issue @count requests that stand at @sqes, as the last ones of those that @image counts. */
+/* Issue @count requests that stand at @sqes, as the last ones that @image counts. */
 int ring_issue(struct ring_driver *d, const struct image_ring *image, const char *sqes,
 	uint32_t count, struct err *e);
 

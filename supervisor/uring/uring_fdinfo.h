@@ -35,8 +35,8 @@ struct uring_completion {
 	unsigned flags;
 };
 
-/* The completion behind @last (NULL: the first) of those that have found no room, the oldest
- * first; NULL: there are no more. */
+/* The completion behind @last (NULL: the first) of completions that have found no room, the
+ * oldest first; NULL: there are no more. */
 const char *uring_info_overflow(
 	const struct uring_info *i, const char *last, struct uring_completion *c);
 

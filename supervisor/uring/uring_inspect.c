@@ -220,7 +220,7 @@ static int find_ways(struct uring_look *u, struct err *e)
 
 int uring_find_flags(struct uring_look *u, struct err *e)
 {
-	/* It goes on behind a bad entry, of which a program is told in any case. */
+	/* It continues behind a bad entry, of which a program is told in any case. */
 	u->flags = IORING_SETUP_SUBMIT_ALL;
 	if (find_ways(u, e) || find_layout(u, e))
 		return -1;

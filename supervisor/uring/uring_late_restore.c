@@ -305,7 +305,7 @@ void restore_ring_release(struct return_of_ring *r)
 	r->fd = -1;
 }
 
-/* Those that wait are issued when all else is there (uring_requests.c). */
+/* Waiting requests are issued when all else is there (uring_requests.c). */
 static int fill_ring(struct return_of_ring *r)
 {
 	uint32_t waiting = uring_waiting(r->image);

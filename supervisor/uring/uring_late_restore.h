@@ -23,7 +23,7 @@ struct return_of_ring {
 	int fd; /* here */
 	struct ring ring;
 	struct ring_driver driver;
-	struct buf requests; /* entries of those that are issued again */
+	struct buf requests; /* entries of requests that are issued again */
 	uint32_t times;      /* of them that needed time in the scratch memory */
 };
 

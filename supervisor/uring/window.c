@@ -185,8 +185,8 @@ static int mark(struct uring_window *w, const struct uring_look *u, struct err *
 
 /* ---- whether these are all ---- */
 
-/* It need not be among those that wait for files: it waits for something else, or until others
- * have ended. */
+/* It need not be among the requests that wait for files: it waits for something else, or until
+ * others have ended. */
 static bool waits_elsewhere(const struct uring_window *w, size_t i)
 {
 	const struct uring_entry *entry = buf_at(&w->entries, struct uring_entry, i);
@@ -196,7 +196,7 @@ static bool waits_elsewhere(const struct uring_window *w, size_t i)
 	       (i && entry[-1].waits && entry[-1].sqe->flags & links);
 }
 
-/* Those that wait for files, against the kernel's list. */
+/* Requests that wait for files, against the kernel's list. */
 static int compare_polls(
 	const struct uring_window *w, const struct uring_look *u, bool *all, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* Two libraries of the lower half in one program; a function that the one below lacks. */
+/* Two libraries of the lower half in one program; a function that the lower half's lacks. */
 #include <dlfcn.h>
 
 #include "t/split/setup.h"

@@ -1,7 +1,7 @@
 /*
  * queued: threads that each have kernels, copies and functions of the program queued on two
  * streams all the time, while the program is checkpointed and restarted. None of them waits
- * below, so a checkpoint finds the streams at work.
+ * in the driver, so a checkpoint finds the streams at work.
  */
 #include "t/split/cuda_api.h"
 #include "t/victim/victim.h"

@@ -244,7 +244,7 @@ static int unwind_thread(Dwfl_Thread *thread, void *arg)
 {
 	struct unwinder *u = arg;
 
-	/* Unwinding mostly ends with an error: where it cannot go on, it is at its end. */
+	/* Unwinding mostly ends with an error: where it cannot continue, it is at its end. */
 	(void)dwfl_thread_getframes(thread, add_frame, u);
 	u->show(u, dwfl_thread_tid(thread), u->show_arg);
 	for (size_t i = 0; i < buf_count(&u->frames, struct frame); i++) {
