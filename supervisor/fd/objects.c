@@ -8,6 +8,7 @@
 #include "ckpt/blocks.h"
 #include "supervisor/fd/hugetlb_file.h"
 #include "supervisor/fd/pty.h"
+#include "supervisor/fd/reopen.h"
 #include "supervisor/target/task_pidfd.h"
 
 static size_t object_count(const struct fd_dump *d)
@@ -140,11 +141,19 @@ static int find_runs(
 	return 0;
 }
 
+int fd_object_open(const struct fd_object *o)
+{
+	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY;
+
+	return o->o.kind == IMAGE_OBJECT_SHM_FILE ? fd_reopen(o->file, flags)
+						  : open(o->file, flags);
+}
+
 /* The file's mode may not let us open it again; the process's own descriptor can then do, if
  * it is one for reading. */
 static int open_contents(const struct fd_object *o, bool *own, struct err *e)
 {
-	cleanup_fd int fd = open(o->file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	cleanup_fd int fd = fd_object_open(o);
 	int code = errno, pidfd, flags;
 
 	*own = fd >= 0;

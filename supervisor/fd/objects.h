@@ -46,6 +46,10 @@ uint32_t fd_object_of(
 /* Add @o, whose strings it takes over, and return its number. */
 uint32_t fd_object_add(struct fd_dump *d, const struct fd_object *o);
 
+/* What @o->file names, to be read; the caller's. A file in memory that has a name is read
+ * whatever its mode is by now (reopen.h). -1 and errno on failure. */
+int fd_object_open(const struct fd_object *o);
+
 /* Save contents and the note; the processes still stand still. */
 int fd_objects_write(struct fd_dump *d, struct err *e);
 void fd_objects_free(struct fd_dump *d);

@@ -84,7 +84,7 @@ static enum image_object_kind kind_of(const struct fd_dump *d, const struct vma 
  */
 static void look_at_file(struct fd_object *o)
 {
-	cleanup_fd int fd = open(o->file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	cleanup_fd int fd = fd_object_open(o);
 	struct stat st;
 	int seals;
 
@@ -192,6 +192,9 @@ int fd_dump_mapping(
 		number = add_object(d, pid, v, name);
 	}
 	o = fd_object_at(d, number);
+	if (o->o.kind == IMAGE_OBJECT_SHM_FILE && !o->file)
+		return refuse(v, pid,
+			"it is a file in memory that must not be read: run trecr as root", e);
 	if (o->o.kind == IMAGE_OBJECT_MEMFD && o->o.args[0] & F_SEAL_FUTURE_WRITE)
 		return refuse(v, pid,
 			"it is sealed with F_SEAL_FUTURE_WRITE, so that it could not be mapped "

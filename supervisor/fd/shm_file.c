@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "supervisor/fd/reopen.h"
+
 bool fd_shm_file_is_memory(const char *path)
 {
 	struct statfs fs;
@@ -115,7 +117,7 @@ static int check_file(int fd, const char *path, uid_t owner, struct err *e)
 
 static int check_shm_file(const char *path, const struct image_object *o, struct err *e)
 {
-	cleanup_fd int fd = open(path, OPEN_FLAGS);
+	cleanup_fd int fd = fd_reopen(path, OPEN_FLAGS);
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
@@ -171,7 +173,7 @@ int fd_shm_file_open(const char *path, uid_t owner, struct err *e)
 	cleanup_fd int fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
 
 	if (fd < 0 && errno == EEXIST) {
-		fd = open(path, OPEN_FLAGS);
+		fd = fd_reopen(path, OPEN_FLAGS);
 		if (fd >= 0 && check_file(fd, path, owner, e))
 			return -1;
 	}
