@@ -33,7 +33,7 @@ struct image {
 		size_t size;
 	} notes[IMAGE_NOTE_MAX]; /* by type; data NULL: absent */
 
-	/* Open files of the other checkpoints that hold blocks, by source; see image_chain.h */
+	/* Open files of the other checkpoints that hold blocks, by source; see image_chain.c */
 	struct image *sources;
 	size_t source_count;
 };

@@ -1,6 +1,6 @@
 /*
- * uring/abi.h - <linux/io_uring.h>, with what is newer than the oldest one that we build with
- * (6.1).
+ * lib/uring_abi.h - <linux/io_uring.h>, with what is newer than the oldest one that we build
+ * with (6.1).
  */
 #ifndef LIB_URING_ABI_H
 #define LIB_URING_ABI_H

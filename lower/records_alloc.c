@@ -12,7 +12,8 @@ void *records_alloc(uint64_t size)
 	size = (size + 15) & ~15ul;
 	if (size > RECORDS_WINDOW_SIZE / 2)
 		return NULL;
-	/* What is printed comes here while threads of the upper half run (lower/printed.c). */
+	/* What is printed comes here while threads of the upper half run
+	 * (lower/device_printf.c). */
 	at = __atomic_fetch_add(&RECORDS->used, size, __ATOMIC_RELAXED);
 	if (at + size > RECORDS_WINDOW_SIZE)
 		return NULL;

@@ -1,5 +1,5 @@
-/* room.h - arrays in the records arena, for what the lower half writes there while all threads
- * above stand still. */
+/* records_alloc.h - arrays in the records arena, for what the lower half writes there while all
+ * threads of the upper half stand still. */
 #ifndef LOWER_RECORDS_ALLOC_H
 #define LOWER_RECORDS_ALLOC_H
 

@@ -128,6 +128,11 @@ check_victims() {
 	mk/victims.py || finding "victims: see above"
 }
 
+# Files that documents and comments send a reader to.
+check_file_names() {
+	mk/file_names.py || finding "names of files: see above"
+}
+
 check_habits() {
 	all="$code t bench demo mk man doc"
 
@@ -164,6 +169,7 @@ check_scripts
 check_layers
 check_own_functions
 check_victims
+check_file_names
 check_habits
 [ $found -eq 0 ] && echo "lint: nothing found"
 exit $found

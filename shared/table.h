@@ -140,7 +140,8 @@ struct lower_table {
 	uint32_t callback_bell; /* counts pushes */
 
 	/* How the lower half finds a thread of the upper half that enters it on its own FS
-	 * base, without a crossing (see gate.c): FS base + this is its crossing_thread pointer.
+	 * base, without a crossing (see uncrossed_calls.c): FS base + this is its
+	 * crossing_thread pointer.
 	 */
 	int64_t upper_thread_offset;
 	/* Writes to the program's standard output; for lower code on a thread of the upper

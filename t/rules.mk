@@ -83,7 +83,7 @@ $(TEST_TOOL_LINKED): $(O)/t/tool/%: t/tool/%.c $(O)/libtrecr.a
 
 UNIT_BIN := $(patsubst t/unit/%.c,$(O)/t/unit/%,$(wildcard t/unit/*.c))
 FUZZ_BIN := $(patsubst t/fuzz/%.c,$(O)/t/fuzz/%,$(wildcard t/fuzz/*.c))
-$(filter-out %/unit/heap %/unit/mmu %/unit/names,$(UNIT_BIN)) $(FUZZ_BIN): $(O)/t/%: t/%.c $(O)/libtrecr.a
+$(filter-out %/unit/heap %/unit/mmu %/unit/symbols,$(UNIT_BIN)) $(FUZZ_BIN): $(O)/t/%: t/%.c $(O)/libtrecr.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(O)/libtrecr.a $(LIBS)
 

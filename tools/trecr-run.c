@@ -15,7 +15,7 @@
 #include "supervisor/job/join.h"
 #include "supervisor/run/loop.h"
 #include "supervisor/split/gpu_libraries.h"
-#include "supervisor/start/inherited_check.h"
+#include "supervisor/start/from_launcher_check.h"
 #include "supervisor/start/spawn.h"
 #include "supervisor/start/supervisor.h"
 #include "supervisor/start/supervisor_options.h"

@@ -6,7 +6,7 @@
 #include "bringup/core.h"
 #include "bringup/space.h"
 #include "lower/cuda/cuda.h"
-#include "lower/cuda/places.h"
+#include "lower/cuda/saved_places.h"
 #include "lower/records_alloc.h"
 
 /* Fillers of blocks that are shared are no larger. */

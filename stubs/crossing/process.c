@@ -123,7 +123,7 @@ static long print(const char *text, size_t size)
 }
 
 /* When the device was waited for on behalf of a checkpoint, there was nobody to print what came
- * out: that is done at the program's next call (lower/printed.c). */
+ * out: that is done at the program's next call (lower/device_printf.c). */
 HIDDEN void crossing_print_kept(void)
 {
 	struct records_text *t;

@@ -17,7 +17,7 @@
 #include "stubs/cuda/export_entry.h"
 #include "stubs/cuda/modules.h"
 #include "stubs/cuda/objects.h"
-#include "stubs/cuda/storage.h"
+#include "stubs/cuda/context_storage.h"
 
 #define PAGE      4096ul
 #define MAX_BYTES 8192
@@ -61,7 +61,7 @@ static const struct table {
 		.stood_in = SLOT(MODULE_FUNCTIONS),
 		.stand_in = modules_stand_in},
 	/* By this one a runtime library sees that the driver is genuine. It is: nothing here
-	 * stands between the two. lower/gate.c has what that takes. */
+	 * stands between the two. lower/uncrossed_calls.c has what that takes. */
 	{.id = {0xd4, 0x08, 0x20, 0x55}, .untouched = 1},
 };
 

@@ -95,7 +95,7 @@ STUB_HIDDEN void *object_context(enum cuda_kind kind, void *current);
 /* What the driver destroys together with something made out of @from, which may be NULL. */
 STUB_HIDDEN struct object *object_whole(enum cuda_kind kind, struct object *from);
 
-/* options.c. Some options lead to what cannot be copied. */
+/* load_options.c. Some options lead to what cannot be copied. */
 STUB_HIDDEN int options_have_lists(const struct call_info *info, const uint64_t *arguments);
 /* A record's arguments that matter when the call is made again. */
 STUB_HIDDEN void options_filter(const struct call_info *info, uint64_t *arguments);
@@ -104,8 +104,8 @@ STUB_HIDDEN void options_filter(const struct call_info *info, uint64_t *argument
 STUB_HIDDEN uint64_t options_bytes(unsigned index, const uint64_t *arguments);
 STUB_HIDDEN void options_copy(unsigned index, const uint64_t *arguments, void *to);
 
-/* image.c. A program for the device: the bytes of it that must be kept when it is handed to the
- * driver (0: it stays where it is), and a copy of them. */
+/* device_program.c. A program for the device: the bytes of it that must be kept when it is
+ * handed to the driver (0: it stays where it is), and a copy of them. */
 STUB_HIDDEN uint64_t image_bytes(const void *image);
 STUB_HIDDEN void image_copy(void *to, const void *image);
 #define FATBIN_WRAPPER 0x466243b1

@@ -24,7 +24,7 @@
 #include "stubs/cuda/query_cache.h"
 
 #include "stubs/cuda/objects.h"
-#include "stubs/cuda/storage.h"
+#include "stubs/cuda/context_storage.h"
 
 #include "shared/cuda/call_index.inc"
 

@@ -25,8 +25,8 @@ static int first_descriptor(const struct checkpoint *c, uint32_t index)
 }
 
 /* What is open for reading only can be asked for by R_OK, and so on (O_ACCMODE). A file of ours
- * is let in whatever its mode (reopen.h). Standard streams are often opened by another user,
- * who can restart the program, too. */
+ * is let in whatever its mode (reopen_despite_mode.h). Standard streams are often opened by
+ * another user, who can restart the program, too. */
 int fd_check_access(const struct fd_check *c, const char *path, int flags, struct err *e)
 {
 	static const int wanted[] = {R_OK, W_OK, R_OK | W_OK, 0};

@@ -63,13 +63,13 @@ uint32_t fd_dump_removed(struct fd_dump *d, const char *path, const char *link, 
 
 struct fd_restore_options {
 	bool alive;           /* the program is there: open nothing that it could notice, and
-			       * make what stands for it (stand_in.h) */
+			       * make what stands for it (trial_stand_in.h) */
 	bool files_are_back;  /* those whose contents are in the checkpoint */
 	bool rollback_files;  /* move what files gained since into FILE.trecr-tail */
 	bool clocks_continue; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the checkpoint
 			       */
 	char temporary_name[32]; /* name of directories for a moment; nobody else has it */
-	int kept; /* connections to the outside go there, silent as yet (socket/kept.h) */
+	int kept; /* connections to the outside go there, silent as yet (socket/kept_connections.h) */
 };
 
 /* The same, in the new processes (fd/kinds.h). */

@@ -16,8 +16,8 @@
 #include "supervisor/fd/file_handle.h"
 #include "supervisor/fd/inotify_events.h"
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/made_objects.h"
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_restore.h"
+#include "supervisor/fd/objects_dump.h"
 
 #define EVENT_SIZE sizeof(struct inotify_event)
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "lib/limits.h"
-#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/objects_restore.h"
 #include "supervisor/fd/temporary_directories.h"
 
 #ifndef INOTIFY_IOC_SETNEXTWD

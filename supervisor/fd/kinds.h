@@ -77,7 +77,7 @@ struct fd_dump {
 	dev_t memory_device;     /* of memfds and anonymous shared memory */
 	struct buf known;        /* struct fd_known, ordered */
 	struct buf descriptions; /* struct fd_described */
-	struct buf objects;      /* struct fd_object: fd/objects.h */
+	struct buf objects;      /* struct fd_object: fd/objects_dump.h */
 	enum fd_tcp tcp;
 	struct buf sockets; /* struct socket_dump: socket/sockets_dump.h */
 	struct connection_block

@@ -9,8 +9,8 @@
 #include "supervisor/fd/descriptor_range.h"
 #include "supervisor/fd/hugetlb_file.h"
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/made_objects.h"
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_restore.h"
+#include "supervisor/fd/objects_dump.h"
 
 bool fd_memfd_match(const struct fd_dump *d, const struct fd_source *s)
 {

@@ -16,8 +16,8 @@
 #include "lib/limits.h"
 #include "lib/procfs.h"
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/made_objects.h"
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_restore.h"
+#include "supervisor/fd/objects_dump.h"
 #include "supervisor/fd/surviving_helper.h"
 
 #define MQUEUE_MAGIC 0x19800202 /* ipc/mqueue.c */

@@ -8,7 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/removed.h"
+#include "supervisor/fd/removed_directory.h"
 
 bool fd_directory_match(const struct fd_dump *d, const struct fd_source *s)
 {

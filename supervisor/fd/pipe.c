@@ -10,8 +10,8 @@
 
 #include "lib/limits.h"
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/made_objects.h"
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_restore.h"
+#include "supervisor/fd/objects_dump.h"
 
 /* args[0] of a description is its O_ACCMODE. */
 #define PIPE_READ  O_RDONLY

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "lib/procfs.h"
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_dump.h"
 
 /* A terminal's name says little: other mounts of /dev/pts have others of the same numbers. And
  * that of an io_uring says nothing. */

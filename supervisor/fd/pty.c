@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/made_objects.h"
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_restore.h"
+#include "supervisor/fd/objects_dump.h"
 #include "supervisor/fd/pty.h"
 #include "supervisor/fd/pty_state.h"
 

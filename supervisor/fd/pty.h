@@ -4,7 +4,7 @@
 #ifndef SUPERVISOR_FD_PTY_H
 #define SUPERVISOR_FD_PTY_H
 
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_dump.h"
 
 /* At the end of a checkpoint, when both ends have been seen: fill o->bytes. */
 int fd_pty_save(struct fd_object *o, struct err *e);

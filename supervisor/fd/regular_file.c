@@ -12,9 +12,9 @@
 
 #include "lib/procfs.h"
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/made_objects.h"
-#include "supervisor/fd/objects.h"
-#include "supervisor/fd/reopen.h"
+#include "supervisor/fd/objects_restore.h"
+#include "supervisor/fd/objects_dump.h"
+#include "supervisor/fd/reopen_despite_mode.h"
 #include "supervisor/fd/rollback.h"
 #include "supervisor/fd/saved_files.h"
 #include "supervisor/fd/shm_file.h"
@@ -52,8 +52,8 @@ static int check_synthetic(const struct fd_source *s, struct err *e)
 }
 
 /* A restart opens it once more, which the mode may forbid by now: who owns it may change that
- * for the moment (reopen.h). Standard streams are often opened by another user, who can restart
- * the program, too. */
+ * for the moment (reopen_despite_mode.h). Standard streams are often opened by another user,
+ * who can restart the program, too. */
 static int check_access(const struct fd_source *s, struct err *e)
 {
 	static const int wanted[] = {R_OK, W_OK, R_OK | W_OK, 0};

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 
 #include "lib/notices.h"
-#include "supervisor/fd/made_objects.h"
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_restore.h"
+#include "supervisor/fd/objects_dump.h"
 #include "supervisor/fd/shm_file.h"
 
 /* What SQLite keeps beside a database (https://www.sqlite.org/fileformat.html), and what such a

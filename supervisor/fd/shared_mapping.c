@@ -10,7 +10,7 @@
 
 #include "lib/procfs.h"
 #include "lib/uring_abi.h"
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_dump.h"
 #include "supervisor/fd/shm_file.h"
 
 #ifndef F_SEAL_FUTURE_WRITE

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#include "supervisor/fd/reopen.h"
+#include "supervisor/fd/reopen_despite_mode.h"
 
 bool fd_shm_file_is_memory(const char *path)
 {

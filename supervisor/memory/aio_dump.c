@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "supervisor/memory/aio_turn.h"
+#include "supervisor/memory/aio_ring_position.h"
 #include "supervisor/state/dump.h"
 
 /* Requests of a disk end within this time, if they end. */

@@ -5,7 +5,7 @@
  * all others and changes nothing then. The address is that of the program's own struct iocb,
  * and those are in its memory: whatever looks like one there is asked about. A request that has
  * been cancelled is issued again at once, as the program has it. Its event is taken away by
- * bringing the kernel's place in the ring round to where it was (aio_turn.h).
+ * bringing the kernel's place in the ring round to where it was (aio_ring_position.h).
  *
  * Not found are those whose struct iocb the program has not kept as it was.
  */
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "supervisor/memory/aio_turn.h"
+#include "supervisor/memory/aio_ring_position.h"
 #include "supervisor/state/dump.h"
 #include "supervisor/target/remote_query.h"
 

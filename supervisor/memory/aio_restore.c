@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "supervisor/memory/aio_turn.h"
+#include "supervisor/memory/aio_ring_position.h"
 #include "supervisor/state/restore_one.h"
 #include "supervisor/target/remote.h"
 

@@ -12,7 +12,7 @@
 #include "lib/uring_abi.h"
 #include "shared/batch.h"
 #include "supervisor/split/lower_half.h"
-#include "supervisor/split/lower_memory.h"
+#include "supervisor/split/device_memory.h"
 #include "supervisor/state/dump.h"
 #include "supervisor/sysv/sysv.h"
 #include "supervisor/target/module.h"

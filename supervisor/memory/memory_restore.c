@@ -254,7 +254,7 @@ bool restore_plan_is_on_device(const struct restore_plan *p, const struct image_
 	return g[low].kind == IMAGE_REGION_DEVICE;
 }
 
-/* Compressed blocks come later, from the supervisor (unpack.c). */
+/* Compressed blocks come later, from the supervisor (decompress.c). */
 static bool is_read_by_loader(const struct restore_plan *p, const struct image_extent *x)
 {
 	return x->kind != IMAGE_EXTENT_PACKED && !restore_plan_is_on_device(p, x);

@@ -9,7 +9,7 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
-#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/objects_restore.h"
 #include "supervisor/state/restore_plan.h"
 #include "supervisor/sysv/sysv.h"
 

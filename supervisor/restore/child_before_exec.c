@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "lib/util.h"
-#include "supervisor/fd/reopen.h"
+#include "supervisor/fd/reopen_despite_mode.h"
 
 static const struct image *process_image(const struct restore_child *r)
 {

@@ -19,7 +19,7 @@
 #include "supervisor/state/restore_one.h"
 #include "supervisor/state/scheduling.h"
 #include "supervisor/syscall/deadline.h"
-#include "supervisor/syscall/restart.h"
+#include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/target/remote.h"
 
 static void notice(void *arg, const char *line)

@@ -40,7 +40,7 @@
 #include "supervisor/start/spawn.h"
 #include "supervisor/start/terminal.h"
 #include "supervisor/state/restore_one.h"
-#include "supervisor/syscall/restart.h"
+#include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/sysv/sysv.h"
 
 /* For conditions: 0. */

@@ -27,7 +27,7 @@
 #include "supervisor/start/terminal.h"
 #include "supervisor/state/cpu.h"
 #include "supervisor/state/dump.h"
-#include "supervisor/syscall/restart.h"
+#include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/sysv/sysv.h"
 #include "supervisor/target/module.h"
 #include "supervisor/tree/freeze.h"

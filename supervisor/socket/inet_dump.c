@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_dump.h"
 #include "supervisor/socket/multicast.h"
 #include "supervisor/socket/connection_block.h"
 #include "supervisor/socket/sock_diag.h"

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/objects_restore.h"
 #include "supervisor/socket/past_connections.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/objects_restore.h"
 #include "supervisor/socket/queue_peek.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "lib/notices.h"
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_dump.h"
 #include "supervisor/socket/long_options.h"
 #include "supervisor/socket/packet_sockets.h"
 #include "supervisor/socket/sock_diag.h"

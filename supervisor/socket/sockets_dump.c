@@ -12,7 +12,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_dump.h"
 #include "supervisor/socket/connection_block.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/objects_restore.h"
 #include "supervisor/socket/packet_sockets.h"
 #include "supervisor/socket/socket_families.h"
 

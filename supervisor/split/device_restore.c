@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "supervisor/split/lower_memory.h"
+#include "supervisor/split/device_memory.h"
 #include "supervisor/split/lower_restore.h"
 
 #define COPY_NS 60000000000ull

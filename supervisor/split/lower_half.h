@@ -78,7 +78,7 @@ int lower_order(struct process *p, enum lower_request request,
  * @pid runs, at most until @deadline_ns. What goes wrong the next drain tells. */
 void lower_await_rest(pid_t pid, uint64_t deadline_ns);
 
-/* ---- what is whose (split/lower_files.c) ---- */
+/* ---- what is whose (split/lower_exclude.c) ---- */
 
 /* Read what lower_has_memory() goes by; the process is frozen. */
 int lower_read_parts(struct process *p, struct err *e);

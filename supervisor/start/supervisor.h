@@ -62,7 +62,8 @@ struct supervisor {
 		*job; /* of which it is a member (supervisor/job/members.h); NULL: by itself */
 	struct module_cache *modules; /* what is known of mapped files (module.h) */
 	struct dirty_list dirty;      /* the processes whose pages are watched */
-	struct buf sleeps; /* struct sleep_record: threads found asleep (syscall/restart.h) */
+	struct buf sleeps;            /* struct sleep_record: threads found asleep
+					 (syscall/interrupted_call.h) */
 
 	/* The last complete checkpoint; all zero when there was none yet. */
 	struct {

@@ -68,7 +68,7 @@ bool restore_one_exe_is_there(const struct restore_one *r);
 
 /* From RESTORE_EXECUTED to RESTORE_MAPPED: r->process.pid and its first thread are filled. */
 int restore_one_map(struct restore_one *r);
-/* Its memory is mapped: the compressed part of the contents (memory/unpack.c). */
+/* Its memory is mapped: the compressed part of the contents (memory/decompress.c). */
 int restore_one_unpack(struct restore_one *r);
 /* To RESTORE_THREADS: all of the process's state but registers. */
 int restore_one_threads(struct restore_one *r);

@@ -64,7 +64,7 @@ void restore_plan_fill(struct restore_plan *p, struct batch_builder *b,
 	const struct image_extent *x, uint64_t skip, uint64_t size);
 /* Whether the region that @x lies in is device memory. An extent is of one kind only. */
 bool restore_plan_is_on_device(const struct restore_plan *p, const struct image_extent *x);
-/* In a trial: memory gets its contents as far as can be without taking any (borrow.c). */
+/* In a trial: memory gets its contents as far as can be without taking any (trial_borrow.c). */
 void restore_plan_borrow(struct restore_plan *p);
 /* System V segments, before anything else is mapped; and what they undo at the end. */
 int restore_plan_segments(struct restore_plan *p, struct err *e);

@@ -13,7 +13,7 @@
 #include "supervisor/state/mempolicy.h"
 #include "supervisor/state/restore_plan.h"
 #include "supervisor/state/seccomp.h"
-#include "supervisor/syscall/restart.h"
+#include "supervisor/syscall/interrupted_call.h"
 
 #ifndef PR_SET_IO_FLUSHER
 #define PR_SET_IO_FLUSHER 57

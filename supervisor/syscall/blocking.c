@@ -8,7 +8,7 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/syscall/restart.h"
+#include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/target/task_pidfd.h"
 #include "supervisor/target/x86_64.h"
 

@@ -1,6 +1,6 @@
 /*
- * blocking.h - the system calls that a stop does not leave as they were (restart.h): how long
- * each may take, and which threads are blocked in one.
+ * blocking.h - the system calls that a stop does not leave as they were (interrupted_call.h):
+ * how long each may take, and which threads are blocked in one.
  */
 #ifndef SUPERVISOR_SYSCALL_BLOCKING_H
 #define SUPERVISOR_SYSCALL_BLOCKING_H

@@ -8,7 +8,7 @@
 
 #include "ckpt/image.h"
 #include "supervisor/syscall/blocking.h"
-#include "supervisor/syscall/restart.h"
+#include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/target/x86_64.h"
 
 /* IMAGE_SYSCALL_FOREVER when it has none, or is no socket. */

@@ -7,7 +7,7 @@
 #include "ckpt/image.h"
 #include "lib/util.h"
 #include "supervisor/syscall/blocking.h"
-#include "supervisor/syscall/restart.h"
+#include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/target/x86_64.h"
 
 /* Until the thread sleeps in @nr, or a while has passed. */

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_dump.h"
 #include "supervisor/sysv/sysv_query.h"
 
 #define UNDO_TRIES 5

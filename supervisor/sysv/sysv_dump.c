@@ -16,7 +16,7 @@
 
 #include "lib/notices.h"
 #include "lib/util.h"
-#include "supervisor/fd/objects.h"
+#include "supervisor/fd/objects_dump.h"
 #include "supervisor/sysv/semaphore_undo.h"
 #include "supervisor/sysv/sysv_owner.h"
 #include "supervisor/sysv/sysv_query.h"

@@ -15,7 +15,7 @@
 
 #include "lib/limits.h"
 #include "lib/procfs.h"
-#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/objects_restore.h"
 #include "supervisor/sysv/sysv.h"
 #include "supervisor/sysv/sysv_owner.h"
 

@@ -102,7 +102,7 @@ int module_look(const char *path, struct image_module *m, struct err *e)
 	return 0;
 }
 
-/* Of a file of ours the mode does not count (fd/reopen.h). */
+/* Of a file of ours the mode does not count (fd/reopen_despite_mode.h). */
 static int check_access(const char *path, const struct stat *st, bool writable, struct err *e)
 {
 	if (st->st_uid == geteuid())

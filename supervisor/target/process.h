@@ -24,7 +24,7 @@ struct thread {
 	struct tracee_rseq rseq;
 	char *status;              /* what /proc tells of it, once all stand still */
 	bool regs_changed;         /* regs differ from what the kernel holds */
-	uint64_t syscall_start_ns; /* see syscall/restart.h; 0: unknown */
+	uint64_t syscall_start_ns; /* see syscall/interrupted_call.h; 0: unknown */
 	uint64_t sleeps;           /* how often it has gone to sleep so far; 0: unknown */
 	char blocked_at[32];       /* kernel function, for a restarted system call */
 	uint32_t syscall_class;    /* enum image_syscall */

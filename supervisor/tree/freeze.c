@@ -14,7 +14,7 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/split/lower_half.h"
-#include "supervisor/syscall/restart.h"
+#include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/tree/freezer.h"
 #include "supervisor/tree/frozen_tree.h"
 #include "supervisor/tree/thaw.h"

@@ -37,7 +37,7 @@ int freezer_seize_threads(struct freezer *f, struct process *p, struct err *e);
 int freezer_add_children(struct freezer *f, struct process *p, struct err *e);
 int freezer_add_orphans(struct freezer *f, struct err *e);
 
-/* ---- stop.c ---- */
+/* ---- stop_threads.c ---- */
 
 /* A thread that was stopped is so no more when another of its process executes a program: it
  * has been killed, or it is the main thread, whose id the other one has got. */

@@ -11,7 +11,7 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/split/lower_half.h"
-#include "supervisor/syscall/restart.h"
+#include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/tree/freezer.h"
 
 struct thread *freezer_find_thread(struct process *p, pid_t tid)

@@ -7,7 +7,7 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/split/lower_half.h"
-#include "supervisor/syscall/restart.h"
+#include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/tree/freezer.h"
 
 /* How often threads that did not stop outside of it are asked again. */

@@ -5,7 +5,7 @@
 #define SUPERVISOR_URING_URING_ADVANCE_H
 
 #include "ckpt/image.h"
-#include "supervisor/uring/ring.h"
+#include "supervisor/uring/uring_memory.h"
 
 /* Who may submit to it. */
 struct ring_driver {

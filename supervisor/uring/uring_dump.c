@@ -11,9 +11,9 @@
 #include "lib/procfs.h"
 #include "lib/uring_abi.h"
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/objects.h"
-#include "supervisor/uring/refuse.h"
-#include "supervisor/uring/settle.h"
+#include "supervisor/fd/objects_dump.h"
+#include "supervisor/uring/uring_refuse.h"
+#include "supervisor/uring/uring_settle.h"
 #include "supervisor/uring/uring.h"
 #include "supervisor/uring/uring_inspect.h"
 

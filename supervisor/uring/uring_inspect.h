@@ -7,7 +7,7 @@
 
 #include "supervisor/fd/kinds.h"
 #include "supervisor/target/process.h"
-#include "supervisor/uring/ring.h"
+#include "supervisor/uring/uring_memory.h"
 #include "supervisor/uring/uring_fdinfo.h"
 
 struct uring_look {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "supervisor/fd/kinds.h"
-#include "supervisor/fd/made_objects.h"
+#include "supervisor/fd/objects_restore.h"
 #include "supervisor/uring/uring.h"
 
 /* So many empty requests a second at least. */

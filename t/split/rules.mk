@@ -52,7 +52,7 @@ $(filter-out %/load %/closed %/parts,$(SPLIT_PROGRAMS)): $(O)/t/split/%: t/split
 $(O)/t/unit/heap: t/unit/heap.c lower/heap.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -o $@ $< -ldl
-$(O)/t/unit/names: t/unit/names.c $(wildcard lower/cuda/names*.c)
+$(O)/t/unit/symbols: t/unit/symbols.c $(wildcard lower/cuda/symbols*.c)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -o $@ $^ -lzstd -llz4
 

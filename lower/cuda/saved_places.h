@@ -1,0 +1,87 @@
+/*
+ * saved_places.h - where variables of modules and managed memory lay at the checkpoint, and
+ * what lies between them: ranges of the driver's address space, cut into places without a gap.
+ */
+#ifndef LOWER_CUDA_SAVED_PLACES_H
+#define LOWER_CUDA_SAVED_PLACES_H
+
+#include <stddef.h>
+
+#include "lower/cuda/filler.h"
+#include "shared/cuda/memory_state.h"
+
+#define PLACES_RANGE (32ul << 20)
+#define PLACES_BLOCK (2ul << 20)
+
+/* An allocation, or several of one owner in a row; or what belongs to nobody. */
+struct place {
+	uint64_t start, end;
+	void *context;   /* of its heap */
+	void *loaded_in; /* of an owner's in one context, that */
+	const struct object *owner;
+	const struct memory_managed *memory;
+	enum filler_heap heap;
+	int large;     /* of whole blocks */
+	int is_first;  /* it holds the owner's first variable */
+	unsigned turn; /* of its first variable among the owner's, in the order they are
+			  allocated in */
+	int is_loose;  /* empty from `at` on, to be filled again */
+	uint64_t at;
+	struct filler *fillers; /* in its stead; NULL: it is empty, or made */
+	unsigned filler_count;
+	struct range *range;
+};
+
+/* What is to be one range of the driver's. */
+struct range {
+	uint64_t start, end;
+	size_t first, last; /* of places; behind the last */
+	uint64_t age;       /* of the range that it was in: the oldest is 0 */
+	int is_dropped;     /* nothing is in it, to be made again */
+};
+
+struct places {
+	struct place *list; /* by address */
+	size_t count, room;
+	struct range *ranges; /* in the order that they are to be made in */
+	size_t range_count, range_room;
+};
+
+/* All that @s holds. 0, or -1 by agent_fail(). */
+int places_find(struct places *p, const struct cuda_state *s);
+void places_free(struct places *p);
+
+/* The context that @o was first loaded in: the list of its variables begins with what was found
+ * last. NULL: it has none. */
+void *places_first_context(const struct object *o);
+
+static inline uint64_t places_down(uint64_t n, uint64_t step)
+{
+	return n & ~(step - 1);
+}
+
+static inline uint64_t places_up(uint64_t n, uint64_t step)
+{
+	return places_down(n + step - 1, step);
+}
+
+/* What is allocated in multiples of. */
+static inline uint64_t places_step(enum filler_heap heap)
+{
+	return heap == FILLER_VARIABLES ? 256 : 512;
+}
+
+static inline uint64_t block_start(const struct place *p)
+{
+	return places_down(p->start, PLACES_BLOCK);
+}
+
+static inline uint64_t block_end(const struct place *p)
+{
+	return p->large ? p->end : block_start(p) + PLACES_BLOCK;
+}
+
+/* The first place behind @i that is in another block than that. */
+size_t places_next_block(const struct places *p, size_t i);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * fd/description_restore.c - at a restart: one open file, at a number that is in nobody's way.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "supervisor/fd/descriptor_range.h"
+#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/reopen_despite_mode.h"
+
+int fd_lift(struct fd_restore *r, int fd, struct err *e)
+{
+	int lifted = fcntl(fd, F_DUPFD_CLOEXEC, r->base), code = errno;
+
+	close(fd);
+	return lifted >= 0 ? lifted : descriptor_range_none(r, code, e);
+}
+
+/* Flags to open with: what acted at the first opening only is left out, and O_ASYNC, which
+ * open(2) ignores. */
+static int open_flags(const struct image_description *x)
+{
+	int once = O_CREAT | O_EXCL | O_TRUNC | O_ASYNC | (O_TMPFILE & ~O_DIRECTORY);
+
+	return (x->flags & ~once) | O_NOCTTY | O_CLOEXEC;
+}
+
+int fd_open_again(struct fd_restore *r, const char *path, const struct image_description *x,
+	struct err *e)
+{
+	int fd = fd_reopen(path, open_flags(x));
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot open %s", path);
+	return fd_lift(r, fd, e);
+}
+
+int fd_open_object(
+	struct fd_restore *r, int object, const struct image_description *x, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", object);
+	/* The path is a link; O_TMPFILE includes O_DIRECTORY; and a pipe takes O_DIRECT only
+	 * from F_SETFL, as all others do, too. */
+	int fd = open(path, open_flags(x) & ~(O_NOFOLLOW | O_DIRECTORY | O_DIRECT));
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot open %s again", image_string(r->job, x->path));
+	return fd_lift(r, fd, e);
+}
+
+int fd_at_position(
+	const struct fd_restore *r, int fd, const struct image_description *x, struct err *e)
+{
+	if (fd < 0 || lseek(fd, x->position, SEEK_SET) >= 0)
+		return fd;
+	err_set(e, errno, "cannot set the position in %s", image_string(r->job, x->path));
+	close(fd);
+	return -1;
+}

@@ -1,0 +1,281 @@
+#include "supervisor/fd/objects_dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "ckpt/blocks.h"
+#include "supervisor/fd/hugetlb_file.h"
+#include "supervisor/fd/pty.h"
+#include "supervisor/fd/reopen_despite_mode.h"
+#include "supervisor/target/task_pidfd.h"
+
+static size_t object_count(const struct fd_dump *d)
+{
+	return buf_count(&d->objects, struct fd_object);
+}
+
+struct fd_object *fd_object_at(const struct fd_dump *d, uint32_t number)
+{
+	BUG_ON(!number || number > object_count(d));
+	return buf_at(&d->objects, struct fd_object, number - 1);
+}
+
+uint32_t fd_object_find(const struct fd_dump *d, uint64_t dev, uint64_t inode)
+{
+	for (uint32_t n = 1; n <= object_count(d); n++) {
+		const struct image_object *o = &fd_object_at(d, n)->o;
+
+		if (o->dev == dev && o->inode == inode)
+			return n;
+	}
+	return 0;
+}
+
+uint32_t fd_object_add(struct fd_dump *d, const struct fd_object *o)
+{
+	buf_push(&d->objects, struct fd_object, o);
+	return object_count(d);
+}
+
+uint32_t fd_object_of(struct fd_dump *d, const struct fd_source *s, enum image_object_kind kind)
+{
+	uint32_t number = fd_object_find(d, s->st.st_dev, s->st.st_ino);
+	cleanup_free char *path = NULL;
+	struct fd_object o = {
+		.o =
+			{
+				.kind = kind,
+				.dev = s->st.st_dev,
+				.inode = s->st.st_ino,
+				.mode = s->st.st_mode & 07777,
+				.size = S_ISREG(s->st.st_mode) ? s->st.st_size : 0,
+				.flags = S_ISREG(s->st.st_mode) ? fd_huge_shift(s->dup) : 0,
+			},
+		.pid = s->pid,
+		.task = s->task,
+		.fd = s->fd,
+	};
+
+	if (number)
+		return number;
+	path = fd_source_path(s);
+	o.o.name = image_writer_string(d->job, path);
+	o.text = fd_source_text(s);
+	o.link = xstrdup(s->link);
+	o.file = xasprintf("/proc/%d/fd/%d", s->task, s->fd);
+	return fd_object_add(d, &o);
+}
+
+/* Contents while they are written: an open file, or bytes in memory. */
+struct contents {
+	int fd; /* -1: bytes */
+	const char *bytes;
+	uint64_t size;
+	const char *what;
+};
+
+static int read_contents(
+	void *context, uint64_t address, void *data, size_t size, struct err *e)
+{
+	const struct contents *c = context;
+	size_t have = address < c->size ? c->size - address : 0;
+
+	if (have > size)
+		have = size;
+	memset((char *)data + have, 0, size - have);
+	if (!have)
+		return 0;
+	if (c->fd >= 0)
+		return pread_all(c->fd, data, have, address, c->what, e);
+	memcpy(data, c->bytes + address, have);
+	return 0;
+}
+
+static void add_run(
+	struct buf *runs, struct contents *c, uint32_t object, uint64_t start, uint64_t end)
+{
+	struct block_run run = {
+		.address = align_down(start, IMAGE_BLOCK),
+		.object = object,
+		.read = read_contents,
+		.context = c,
+	};
+	size_t count = buf_count(runs, struct block_run);
+
+	/* Neighbours may share a block. */
+	if (count) {
+		const struct block_run *last = buf_at(runs, struct block_run, count - 1);
+
+		if (run.address < last->address + last->size)
+			run.address = last->address + last->size;
+	}
+	end = align_up(end, IMAGE_BLOCK);
+	if (run.address >= end)
+		return;
+	run.size = end - run.address;
+	buf_push(runs, struct block_run, &run);
+}
+
+/* @own: the position may be moved, as nobody else shares it. */
+static int find_runs(
+	struct buf *runs, struct contents *c, uint32_t object, bool own, struct err *e)
+{
+	off_t data, hole;
+
+	if (c->fd < 0 || !own) {
+		add_run(runs, c, object, 0, c->size);
+		return 0;
+	}
+	for (uint64_t at = 0; at < c->size; at = hole) {
+		data = lseek(c->fd, at, SEEK_DATA);
+		if (data < 0 && errno == ENXIO)
+			return 0;
+		hole = data < 0 ? -1 : lseek(c->fd, data, SEEK_HOLE);
+		if (hole < 0)
+			return err_set(e, errno, "cannot find the data of %s", c->what);
+		add_run(runs, c, object, data,
+			(uint64_t)hole < c->size ? (uint64_t)hole : c->size);
+	}
+	return 0;
+}
+
+int fd_object_open(const struct fd_object *o)
+{
+	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY;
+
+	return o->o.kind == IMAGE_OBJECT_SHM_FILE ? fd_reopen(o->file, flags)
+						  : open(o->file, flags);
+}
+
+/* The file's mode may not let us open it again; the process's own descriptor can then do, if
+ * it is one for reading. */
+static int open_contents(const struct fd_object *o, bool *own, struct err *e)
+{
+	cleanup_fd int fd = fd_object_open(o);
+	int code = errno, pidfd, flags;
+
+	*own = fd >= 0;
+	if (fd < 0 && o->fd >= 0) {
+		pidfd = fd_task_open(o->pid, o->task, e);
+		if (pidfd < 0)
+			return -1;
+		fd = syscall(SYS_pidfd_getfd, pidfd, o->fd, 0);
+		close(pidfd);
+		flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+		if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY)
+			return err_set(e, code, "its contents cannot be read");
+	}
+	if (fd < 0)
+		return err_set(e, code, "its contents cannot be read");
+	return steal_fd(&fd);
+}
+
+static int compare_mapped(const void *a, const void *b)
+{
+	const struct fd_mapped *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* A program that orders its pages anew by remap_file_pages(2) sees to it that all come back to
+ * be mapped; in between one may be mapped nowhere, and only the object itself has it. */
+static int check_none_hidden(struct fd_object *o, struct err *e)
+{
+	struct fd_mapped *m = o->mapped.data;
+	size_t count = buf_count(&o->mapped, struct fd_mapped);
+	bool reordered = false;
+	uint64_t seen = 0;
+
+	for (size_t i = 1; i < count; i++)
+		reordered |= m[i].pid == m[i - 1].pid &&
+			     m[i].start == m[i - 1].start + m[i - 1].to - m[i - 1].from &&
+			     m[i].from != m[i - 1].to;
+	if (!reordered)
+		return 0;
+	qsort(m, count, sizeof(*m), compare_mapped);
+	for (size_t i = 0; i < count && m[i].from <= seen; i++)
+		seen = m[i].to > seen ? m[i].to : seen;
+	if (seen < o->o.size)
+		return err_set(e, 0,
+			"%s: its pages have been put in another order (remap_file_pages), and "
+			"to read one that is mapped nowhere takes CAP_CHECKPOINT_RESTORE: run "
+			"trecr as root, or try again when all are mapped",
+			o->text);
+	return 0;
+}
+
+static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
+{
+	struct fd_object *o = fd_object_at(d, number);
+	struct contents c = {.fd = -1, .what = o->text};
+	struct block_job job = {.writer = d->job};
+	cleanup_buf struct buf runs = {0};
+	cleanup_fd int fd = -1;
+	bool own = false;
+
+	if ((o->pty && fd_pty_save(o, e)) || check_none_hidden(o, e))
+		return -1;
+	if (fd_object_is_bytes(o->o.kind)) {
+		c.bytes = o->bytes.data;
+		c.size = o->bytes.len;
+	} else if (o->file) {
+		fd = open_contents(o, &own, e);
+		if (fd < 0)
+			return err_prefix(e, "%s", o->text);
+		c.fd = fd;
+		c.size = o->o.size;
+	}
+	if (find_runs(&runs, &c, number, own, e))
+		return -1;
+	job.runs = runs.data;
+	job.run_count = buf_count(&runs, struct block_run);
+	return blocks_write(&job, e);
+}
+
+int fd_objects_write(struct fd_dump *d, struct err *e)
+{
+	for (uint32_t n = 1; n <= object_count(d); n++) {
+		if (write_contents(d, n, e))
+			return -1;
+		image_writer_note(d->job, IMAGE_NOTE_OBJECTS, &fd_object_at(d, n)->o,
+			sizeof(struct image_object));
+	}
+	return 0;
+}
+
+bool fd_object_is_bytes(uint32_t kind)
+{
+	switch (kind) {
+	case IMAGE_OBJECT_PIPE:
+	case IMAGE_OBJECT_SOCKET:
+	case IMAGE_OBJECT_PTY:
+	case IMAGE_OBJECT_SHM:
+	case IMAGE_OBJECT_SEM:
+	case IMAGE_OBJECT_MSG:
+	case IMAGE_OBJECT_MQUEUE:
+	case IMAGE_OBJECT_URING:
+	case IMAGE_OBJECT_EVENTS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void free_object(struct fd_object *o)
+{
+	free(o->text);
+	free(o->link);
+	free(o->file);
+	buf_free(&o->bytes);
+	buf_free(&o->mapped);
+	fd_pty_free(o->pty);
+}
+
+void fd_objects_free(struct fd_dump *d)
+{
+	for (uint32_t n = 1; n <= object_count(d); n++)
+		free_object(fd_object_at(d, n));
+	buf_free(&d->objects);
+}

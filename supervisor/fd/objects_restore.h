@@ -1,0 +1,36 @@
+/*
+ * fd/objects_restore.h - at a restart: the objects that open files and shared mappings lead to,
+ * made again with their contents.
+ */
+#ifndef SUPERVISOR_FD_OBJECTS_RESTORE_H
+#define SUPERVISOR_FD_OBJECTS_RESTORE_H
+
+#include "supervisor/fd/kinds.h"
+
+/* Object @number of the image, which must be there and of @kind; NULL with @e filled. */
+const struct image_object *fd_object_info(
+	const struct image *job, uint32_t number, enum image_object_kind kind, struct err *e);
+
+/* Object @number, made (with its contents) when it has not been yet; NULL on failure. Modes
+ * and seals come with fd_made_settle(). Not for pipes. */
+struct fd_made *fd_made_get(struct fd_restore *r, uint32_t number, struct err *e);
+
+/* A new file without a name in directory @dir, "" for the root; -1 with errno set. */
+int fd_made_nameless(const char *dir);
+
+/* Read @size bytes of the contents of object @number into @to, which is to be zeros. */
+int fd_contents(
+	const struct image *job, uint32_t number, uint64_t size, void *to, struct err *e);
+
+/* The same into a file, which is made @size bytes long. */
+int fd_contents_to_file(
+	const struct image *job, uint32_t number, uint64_t size, int fd, struct err *e);
+
+/* Append @size bytes of the contents of object @number to @out. */
+int fd_made_contents(
+	struct fd_restore *r, uint32_t number, uint64_t size, struct buf *out, struct err *e);
+
+/* Give all objects their final modes and seals, when nothing has to be opened any more. */
+int fd_made_settle(struct fd_restore *r, struct err *e);
+
+#endif

@@ -1,0 +1,137 @@
+#include "supervisor/fd/reopen_despite_mode.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/util.h"
+#include "supervisor/fd/surviving_helper.h"
+
+struct reopening {
+	const char *path; /* by /proc/self/fd */
+	int flags;
+	mode_t mode;
+	int sender;                 /* of the descriptor, to ourselves */
+	char users[40], groups[40]; /* maps of the user namespace: ourselves */
+	int code;                   /* errno */
+};
+
+static int send_descriptor(int to, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec byte = {"", 1};
+	struct msghdr m = {.msg_iov = &byte,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(to, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+static int receive_descriptor(int from)
+{
+	char control[CMSG_SPACE(sizeof(int))] = {0}, data;
+	struct iovec byte = {&data, 1};
+	struct msghdr m = {.msg_iov = &byte,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control)};
+	struct cmsghdr *c;
+	int fd;
+
+	if (recvmsg(from, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
+		return -1;
+	c = CMSG_FIRSTHDR(&m);
+	if (!c || c->cmsg_type != SCM_RIGHTS) {
+		errno = EMFILE;
+		return -1;
+	}
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+static int write_map(const char *path, const char *text)
+{
+	cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
+}
+
+/* In a user namespace of its own, where modes do not count for files of ours and of our group
+ * (capable_wrt_inode_uidgid(), kernel/capability.c). */
+static int open_in_namespace(void *arg)
+{
+	struct reopening *o = arg;
+	cleanup_fd int fd = -1;
+
+	if (write_map("/proc/self/setgroups", "deny") ||
+		write_map("/proc/self/uid_map", o->users) ||
+		write_map("/proc/self/gid_map", o->groups))
+		return -1;
+	fd = open(o->path, o->flags);
+	return fd < 0 ? -1 : send_descriptor(o->sender, fd);
+}
+
+/* In a process of its own, whose descriptors are not ours. Where there are no user namespaces,
+ * or the file has a group that we are in beside our own. */
+static int open_with_mode(void *arg)
+{
+	struct reopening *o = arg;
+	int fd;
+
+	if (chmod(o->path, o->mode | S_IRUSR | S_IWUSR)) {
+		o->code = errno;
+		return -1;
+	}
+	fd = open(o->path, o->flags);
+	o->code = errno;
+	/* It has just been allowed to us. */
+	(void)chmod(o->path, o->mode);
+	if (fd < 0)
+		return -1;
+	if (send_descriptor(o->sender, fd)) {
+		o->code = errno;
+		return -1;
+	}
+	return 0;
+}
+
+int fd_reopen(const char *path, int flags)
+{
+	cleanup_fd int at = -1, from = -1, to = -1;
+	cleanup_free char *link = NULL;
+	struct reopening o = {.flags = flags & ~O_NOFOLLOW};
+	struct stat st;
+	int fd = open(path, flags), pair[2];
+
+	if (fd >= 0 || errno != EACCES)
+		return fd;
+	at = open(path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
+	if (at < 0 || fstat(at, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
+		errno = EACCES;
+		return -1;
+	}
+	from = pair[0];
+	to = o.sender = pair[1];
+	o.path = link = xasprintf("/proc/self/fd/%d", at);
+	o.mode = st.st_mode & 07777;
+	snprintf(o.users, sizeof(o.users), "%u %u 1", geteuid(), geteuid());
+	snprintf(o.groups, sizeof(o.groups), "%u %u 1", getegid(), getegid());
+	if ((st.st_gid != getegid() ||
+		    run_in_surviving_namespace(open_in_namespace, &o, NULL)) &&
+		run_in_surviving_helper(open_with_mode, &o, NULL)) {
+		errno = o.code ? o.code : EACCES;
+		return -1;
+	}
+	return receive_descriptor(from);
+}

@@ -1,0 +1,15 @@
+/*
+ * fd/reopen_despite_mode.h - open a file as it was open, although its mode forbids it by now.
+ *
+ * A mode counts when a file is opened only: a program may have made one that it writes to
+ * read-only, or have created it so (open(2) with O_CREAT and 0444).
+ */
+#ifndef SUPERVISOR_FD_REOPEN_DESPITE_MODE_H
+#define SUPERVISOR_FD_REOPEN_DESPITE_MODE_H
+
+/* open(2). A regular file of ours is opened in a user namespace, where its mode does not count.
+ * Where that cannot be, its mode is changed for the moment, and put back also when we are
+ * killed in between; when the machine fails in between it stays so. -1 and errno on failure. */
+int fd_reopen(const char *path, int flags);
+
+#endif

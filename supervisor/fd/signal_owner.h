@@ -1,0 +1,23 @@
+/*
+ * fd/signal_owner.h - who gets the signals of an open file (F_SETOWN, F_SETSIG): a process, a
+ * group of processes, or a single thread (F_SETOWN_EX).
+ */
+#ifndef SUPERVISOR_FD_SIGNAL_OWNER_H
+#define SUPERVISOR_FD_SIGNAL_OWNER_H
+
+#include "supervisor/fd/kinds.h"
+
+/* Into @x; @x->kind is filled. An error is the reason only. */
+int fd_owner_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
+	struct err *e);
+
+/* Whether it is for a restart to set the owner of @x: that of a stream which is not the
+ * program's alone may be elsewhere, and is not the program's doing. */
+bool fd_owner_is_ours(const struct fd_restore *r, const struct image_description *x);
+
+/* Set owner and signal of @fd, which @x has become; not yet an owner for which
+ * restore/late_owners.c is. */
+int fd_owner_set(
+	struct fd_restore *r, const struct image_description *x, int fd, struct err *e);
+
+#endif
