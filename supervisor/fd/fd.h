@@ -69,7 +69,8 @@ struct fd_restore_options {
 	bool clocks_continue; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the checkpoint
 			       */
 	char temporary_name[32]; /* name of directories for a moment; nobody else has it */
-	int kept; /* connections to the outside go there, silent as yet (socket/kept_connections.h) */
+	int kept;                /* connections to the outside go there, silent as yet
+				    (socket/kept_connections.h) */
 };
 
 /* The same, in the new processes (fd/kinds.h). */

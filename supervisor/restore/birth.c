@@ -19,6 +19,8 @@
  *	- None of them executes a program (birth_order.h). One that ends with the turn leaves
  *	  the others waiting: the supervisor, which traces all, hears of it and ends them.
  *
+ * Why the loader does not make them, as it makes threads: doc/decisions/births.md.
+ *
  * Of processes that share a table of descriptors, the first puts those of all to their places,
  * when the others need them no more.
  */
