@@ -1,11 +1,11 @@
 #include "ckpt/blocks.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 
 #include "ckpt/hash.h"
+#include "lib/threads.h"
 #include "lib/util.h"
 
 #define CHUNK_BLOCKS 256u
@@ -357,11 +357,23 @@ static int filter(struct chunk *c, const struct block_job *job, struct err *e)
 	return 0;
 }
 
+static uint64_t stored_bytes(const struct chunk *c)
+{
+	uint64_t bytes = c->pack_count ? c->packed_size : 0;
+
+	for (uint32_t i = 0; i < c->blocks; i++)
+		bytes += c->fate[i] == FATE_STORE ? IMAGE_BLOCK : 0;
+	return bytes;
+}
+
 static int save_chunk(struct chunk *c, const struct block_job *job, struct err *e)
 {
 	if (job->cancelled && job->cancelled(job->cancel_context, e))
 		return -1;
 	if (filter(c, job, e) < 0)
+		return -1;
+	if (job->throttle && throttle_wait(job->throttle, stored_bytes(c), job->cancelled,
+				     job->cancel_context, e) < 0)
 		return -1;
 	if (sink(c, job->writer, e) < 0)
 		return -1;
@@ -434,24 +446,13 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-static unsigned usable_cpus(void)
-{
-	cpu_set_t set;
-
-	/* Fails on machines with more processors than the set has room for: plenty. */
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return MAX_PACKERS;
-	return CPU_COUNT(&set);
-}
-
 /* Threads to use, the calling one included. */
 static unsigned count_threads(const struct block_job *job)
 {
-	unsigned threads = job->threads, most = job->pack.method ? MAX_PACKERS : MAX_THREADS;
+	unsigned most = job->pack.method ? MAX_PACKERS : MAX_THREADS;
+	unsigned threads = threads_wanted(job->threads, most);
 	uint64_t chunks = 0;
 
-	if (!threads)
-		threads = usable_cpus() < most ? usable_cpus() : most;
 	for (size_t i = 0; i < job->run_count && chunks < threads; i++)
 		chunks += (job->runs[i].size + CHUNK_SIZE - 1) / CHUNK_SIZE;
 	return chunks < threads ? chunks : threads;

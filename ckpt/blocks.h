@@ -19,6 +19,7 @@
 #include "ckpt/image_read.h"
 #include "ckpt/image_write.h"
 #include "ckpt/pack.h"
+#include "ckpt/throttle.h"
 
 /* A run of blocks to be saved. */
 struct block_run {
@@ -40,9 +41,10 @@ struct block_job {
 	const struct image *parent; /* same file of the parent checkpoint, NULL: store all */
 	/* For each source of @parent (index in its chain) the index in the new one's. */
 	const uint32_t *parent_source;
-	struct pack_choice pack; /* how to compress */
-	bool check_clean;        /* look whether clean blocks are so (for tests) */
-	unsigned threads;        /* 0: as many as is sensible here */
+	struct pack_choice pack;   /* how to compress */
+	bool check_clean;          /* look whether clean blocks are so (for tests) */
+	unsigned threads;          /* 0: as many as is sensible here */
+	struct throttle *throttle; /* of what is stored; NULL: none */
 	/* Asked between chunks: non-zero stops the work; fills the error. May be NULL. */
 	int (*cancelled)(void *context, struct err *e);
 	void *cancel_context;

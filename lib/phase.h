@@ -1,6 +1,7 @@
 /*
- * phase.h - how far a checkpoint or a restart has come. Nothing of trecr's own asks: it is for
- * who lets its system calls fail, one kind in each phase (t/fault/fault.c).
+ * phase.h - how far a checkpoint or a restart has come: for the status
+ * (supervisor/run/under_way.h), and for who lets trecr's system calls fail, one kind in each
+ * phase (t/fault/fault.c).
  */
 #ifndef LIB_PHASE_H
 #define LIB_PHASE_H

@@ -25,8 +25,9 @@
 #define NOT_ENDED 2
 
 static struct settings {
-	bool stop, no_try, verify, status, json, verbose;
-	unsigned timeout_s, drain_s;
+	bool stop, no_try, verify, status, watch, json, verbose;
+	unsigned timeout_s, deadline_s, drain_s, threads;
+	uint64_t rate;
 	const char *tcp, *compress;
 } settings;
 
@@ -59,6 +60,10 @@ static const struct opt rows[] = {
 		"from the disk and is as it was written",
 		opt_flag, FIELD(verify)},
 	{'t', "timeout", "SEC", "give up after SEC seconds", opt_positive, FIELD(timeout_s)},
+	{0, "deadline", "SEC",
+		"the same, and as soon as it is clear that it takes\n"
+		"longer",
+		opt_positive, FIELD(deadline_s)},
 	{0, "drain-timeout", "SEC", "how long GPUs may take to finish their work", opt_positive,
 		FIELD(drain_s)},
 	{0, "tcp", "MODE",
@@ -67,8 +72,14 @@ static const struct opt rows[] = {
 		opt_tcp_text, FIELD(tcp)},
 	{0, "compress", "METHOD", "compress memory: lz4, zstd[:LEVEL], or none",
 		opt_compress_text, FIELD(compress)},
+	{'j', "jobs", "N", "write memory with N threads", opt_positive, FIELD(threads)},
+	{0, "rate", "BYTES", "write at most BYTES (K, M, G) a second", opt_bytes, FIELD(rate)},
 	{0, "status", NULL, "take no checkpoint, print how things are", opt_flag,
 		FIELD(status)},
+	{0, "watch", NULL,
+		"with --status: go on with a line for each change,\n"
+		"until the program ends",
+		opt_flag, FIELD(watch)},
 	{0, "json", NULL, "the same as JSON", opt_flag, FIELD(json)},
 	{'v', "verbose", NULL, "say more on standard error", opt_flag, FIELD(verbose)},
 	{0},
@@ -152,6 +163,29 @@ static void format_bytes(uint64_t bytes, char *out, size_t size)
 	snprintf(out, size, u ? "%.1f %s" : "%.0f %s", v, units[u]);
 }
 
+#define STATUS_LINES 32
+
+/* "writing memory, 64.0 MiB of 2.0 GiB, 1.1 GiB/s, 0.3 s" */
+static void add_under_way(const struct status_line *l, size_t n, struct buf *out)
+{
+	uint64_t total = number_of(l, n, "total_bytes"),
+		 rate = number_of(l, n, "bytes_per_second");
+	uint64_t waiting = number_of(l, n, "waiting");
+	char done_text[32], total_text[32], rate_text[32];
+
+	format_bytes(number_of(l, n, "done_bytes"), done_text, sizeof(done_text));
+	format_bytes(total, total_text, sizeof(total_text));
+	format_bytes(rate, rate_text, sizeof(rate_text));
+	buf_printf(out, "%s", value_of(l, n, "phase"));
+	if (total)
+		buf_printf(out, ", %s of %s", done_text, total_text);
+	if (rate)
+		buf_printf(out, ", %s/s", rate_text);
+	buf_printf(out, ", %.1f s", number_of(l, n, "elapsed_ns") / 1e9);
+	if (waiting)
+		buf_printf(out, "; %" PRIu64 " more requested", waiting);
+}
+
 static void print_text(const struct status_line *l, size_t n)
 {
 	char when[32], stored[32], memory[32];
@@ -164,6 +198,12 @@ static void print_text(const struct status_line *l, size_t n)
 	printf("directory    %s\n", value_of(l, n, "directory"));
 	printf("checkpoints  %s done, %s failed\n", value_of(l, n, "checkpoints_done"),
 		value_of(l, n, "checkpoints_failed"));
+	if (*value_of(l, n, "phase")) {
+		cleanup_buf struct buf now = {0};
+
+		add_under_way(l, n, &now);
+		printf("now          %.*s\n", (int)now.len, (char *)now.data);
+	}
 	if (!*value_of(l, n, "last_path"))
 		return;
 	format_time(number_of(l, n, "last_time_ns"), when, sizeof(when));
@@ -172,6 +212,22 @@ static void print_text(const struct status_line *l, size_t n)
 	printf("last         %s\n", value_of(l, n, "last_path"));
 	printf("             at %s, %s stored of %s, pause %.1f ms\n", when, stored, memory,
 		number_of(l, n, "last_pause_ns") / 1e6);
+}
+
+static void json_under_way(const struct status_line *l, size_t n, struct json *j)
+{
+	if (!*value_of(l, n, "phase")) {
+		json_null(j, "now");
+		return;
+	}
+	json_object(j, "now");
+	json_text(j, "phase", value_of(l, n, "phase"));
+	json_real(j, "elapsed", number_of(l, n, "elapsed_ns") / 1000000 / 1e3);
+	json_number(j, "done_bytes", number_of(l, n, "done_bytes"));
+	json_number(j, "total_bytes", number_of(l, n, "total_bytes"));
+	json_number(j, "bytes_per_second", number_of(l, n, "bytes_per_second"));
+	json_number(j, "waiting", number_of(l, n, "waiting"));
+	json_end(j);
 }
 
 static void print_json(const struct status_line *l, size_t n)
@@ -188,6 +244,7 @@ static void print_json(const struct status_line *l, size_t n)
 	json_text(&j, "directory", value_of(l, n, "directory"));
 	json_number(&j, "checkpoints_done", number_of(l, n, "checkpoints_done"));
 	json_number(&j, "checkpoints_failed", number_of(l, n, "checkpoints_failed"));
+	json_under_way(l, n, &j);
 	if (!*value_of(l, n, "last_path")) {
 		json_null(&j, "last");
 	} else {
@@ -205,8 +262,8 @@ static void print_json(const struct status_line *l, size_t n)
 
 static int print_status(char *text)
 {
-	struct status_line lines[32];
-	size_t n = split(text, lines, ARRAY_SIZE(lines));
+	struct status_line lines[STATUS_LINES];
+	size_t n = split(text, lines, STATUS_LINES);
 
 	if (settings.json)
 		print_json(lines, n);
@@ -258,20 +315,32 @@ static const char *try_text(void)
 	return settings.verify ? " try=2" : "";
 }
 
-static void request_text(char request[CONTROL_REQUEST_MAX])
+/* Seconds until the supervisor gives up, 0: never. */
+static unsigned limit_s(void)
 {
-	snprintf(request, CONTROL_REQUEST_MAX,
-		"checkpoint stop=%d timeout_ms=%" PRIu64 " drain_ms=%" PRIu64 "%s%s%s%s%s",
-		settings.stop, settings.timeout_s * (uint64_t)1000,
-		settings.drain_s * (uint64_t)1000, try_text(), settings.tcp ? " tcp=" : "",
-		settings.tcp ? settings.tcp : "", settings.compress ? " compress=" : "",
-		settings.compress ? settings.compress : "");
+	return settings.deadline_s ? settings.deadline_s : settings.timeout_s;
 }
 
-static uint64_t deadline(uint64_t grace_ns)
+static void request_text(char request[CONTROL_REQUEST_MAX])
 {
-	return settings.timeout_s ? asked_ns + settings.timeout_s * 1000000000ull + grace_ns
-				  : 0;
+	int n = snprintf(request, CONTROL_REQUEST_MAX,
+		"checkpoint stop=%d timeout_ms=%" PRIu64 " drain_ms=%" PRIu64 "%s%s%s%s%s%s",
+		settings.stop, limit_s() * (uint64_t)1000, settings.drain_s * (uint64_t)1000,
+		settings.deadline_s ? " foresee=1" : "", try_text(),
+		settings.tcp ? " tcp=" : "", settings.tcp ? settings.tcp : "",
+		settings.compress ? " compress=" : "",
+		settings.compress ? settings.compress : "");
+
+	if (settings.threads)
+		n += snprintf(
+			request + n, CONTROL_REQUEST_MAX - n, " threads=%u", settings.threads);
+	if (settings.rate)
+		snprintf(request + n, CONTROL_REQUEST_MAX - n, " rate=%" PRIu64, settings.rate);
+}
+
+static uint64_t deadline(unsigned limit, uint64_t grace_ns)
+{
+	return limit ? asked_ns + limit * 1000000000ull + grace_ns : 0;
 }
 
 /* ---- of a job: all members of it ---- */
@@ -288,7 +357,7 @@ static int ask_job(const char *dir)
 	struct coordinate_request request = {.dir = dir,
 		.text = text,
 		.stop = settings.stop,
-		.deadline_ns = deadline(0),
+		.deadline_ns = deadline(limit_s(), 0),
 		.connect = control_connect,
 		.notice = notice};
 	cleanup_free char *path = NULL;
@@ -333,7 +402,8 @@ static int ask_supervisor(pid_t pid)
 		return ckpt_failed(&e);
 	if (settings.verbose)
 		fprintf(stderr, TOOL ": asking supervisor %d\n", supervisor);
-	deadline_ns = deadline(GRACE_NS);
+	/* With --deadline the disk may take longer, when all is written: then it is said so. */
+	deadline_ns = deadline(settings.timeout_s, GRACE_NS);
 	if (!settings.status)
 		request_text(request);
 	line = xasprintf("%s\n", request);
@@ -346,6 +416,61 @@ static int ask_supervisor(pid_t pid)
 	if (job)
 		return ask_job(job);
 	return settings.status ? print_status(answer.data) : print_checkpoint(answer.data);
+}
+
+/* ---- watching ---- */
+
+#define WATCH_MS 250
+
+/* What is watched, as a line: the checkpoint that is being taken, or the last one. */
+static void watch_text(const struct status_line *l, size_t n, struct buf *out)
+{
+	char stored[32];
+
+	if (*value_of(l, n, "phase")) {
+		add_under_way(l, n, out);
+	} else if (*value_of(l, n, "last_path")) {
+		format_bytes(number_of(l, n, "last_stored_bytes"), stored, sizeof(stored));
+		buf_printf(out, "%s, %s stored, pause %.1f ms", value_of(l, n, "last_path"),
+			stored, number_of(l, n, "last_pause_ns") / 1e6);
+	} else {
+		buf_printf(out, "no checkpoint yet");
+	}
+	buf_grow(out, 1);
+}
+
+/* Prints what differs from @before, which it replaces. */
+static int watch_once(pid_t pid, struct buf *before, struct err *e)
+{
+	cleanup_buf struct buf answer = {0}, now = {0};
+	struct status_line lines[STATUS_LINES];
+	pid_t supervisor;
+	cleanup_fd int fd = control_connect(pid, &supervisor, e);
+	size_t n;
+
+	if (fd < 0 || control_ask(fd, supervisor, "status\n", 0, &answer, e) < 0)
+		return -1;
+	n = split(answer.data, lines, STATUS_LINES);
+	watch_text(lines, n, &now);
+	if (before->len == now.len && !memcmp(before->data, now.data, now.len))
+		return 0;
+	printf("%s\n", (char *)now.data);
+	before->len = 0;
+	buf_add(before, now.data, now.len);
+	return printed();
+}
+
+/* The program's end is the end, and no failure, once there was something to be seen. */
+static int watch(pid_t pid)
+{
+	static const struct timespec pause = {.tv_nsec = WATCH_MS * 1000000};
+	cleanup_buf struct buf before = {0};
+	struct err e = ERR_INIT;
+	int r;
+
+	while (!(r = watch_once(pid, &before, &e)))
+		(void)nanosleep(&pause, NULL);
+	return r < 0 ? before.len ? 0 : ckpt_failed(&e) : r;
 }
 
 int main(int argc, char *argv[])
@@ -372,6 +497,10 @@ int main(int argc, char *argv[])
 		return status;
 	if (settings.json)
 		settings.status = true;
+	if (settings.watch && (!settings.status || settings.json))
+		return opts_misused(&opts, "--watch goes with --status, and not with --json");
+	if (settings.deadline_s && settings.timeout_s)
+		return opts_misused(&opts, "--deadline and --timeout exclude each other");
 	if (settings.status && settings.stop)
 		return opts_misused(&opts, "--stop and --status exclude each other");
 	if (settings.no_try && settings.verify)
@@ -382,7 +511,7 @@ int main(int argc, char *argv[])
 		return opts_misused(&opts, "there must be one PID or DIR");
 	asked_ns = clock_ns(CLOCK_MONOTONIC);
 	if (opt_positive(&pid, operands.v[0], NULL) == 0)
-		return ask_supervisor(pid);
+		return settings.watch ? watch(pid) : ask_supervisor(pid);
 	if (settings.status)
 		return opts_misused(&opts, "--status takes a process id");
 	dir = options_absolute(operands.v[0], &e);

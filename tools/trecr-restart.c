@@ -147,6 +147,7 @@ static int bring_back(struct supervisor *s, struct checkpoint *c, struct err *e)
 		.force = settings.force,
 		.force_namespace = settings.namespace,
 		.freeze_clock = settings.freeze_clock,
+		.threads = s->options.threads,
 		.verbose = s->options.verbose,
 		.notice = notice,
 		.about_to_run = progress_end,

@@ -5,15 +5,15 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/uio.h>
 
+#include "lib/threads.h"
 #include "supervisor/state/restore_one.h"
 #include "supervisor/target/memory_limits.h"
 
-#define THREADS_MAX 16u
+#define UNPACK_THREADS 16u /* unless it is said how many */
 /* Extents that a thread takes at a time: of a mebibyte in most cases. */
 #define TAKE 16u
 
@@ -96,21 +96,17 @@ static void *work(void *argument)
 	return NULL;
 }
 
-static unsigned count_threads(size_t extents)
+static unsigned count_threads(unsigned asked, size_t extents)
 {
-	unsigned threads = THREADS_MAX;
-	cpu_set_t set;
+	unsigned threads = threads_wanted(asked, UNPACK_THREADS);
 
-	/* Fails on machines with more processors than the set has room for. */
-	if (!sched_getaffinity(0, sizeof(set), &set) && (unsigned)CPU_COUNT(&set) < threads)
-		threads = CPU_COUNT(&set);
 	return extents / TAKE < threads ? extents / TAKE + 1 : threads;
 }
 
 static int unpack_all(struct unpacking *u)
 {
-	unsigned count = count_threads(u->count), started = 0;
-	pthread_t threads[THREADS_MAX];
+	unsigned count = count_threads(u->one->plan.wanted_threads, u->count), started = 0;
+	pthread_t threads[THREADS_MOST];
 	sigset_t all, mask;
 
 	/* Signals are for the thread that called us. Fewer threads only make it slower. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ckpt/hash_variant.h"
+#include "lib/threads.h"
 #include "supervisor/state/mempolicy.h"
 #include "supervisor/state/restore_plan.h"
 
@@ -271,7 +272,7 @@ static void share_fill(struct restore_plan *p)
 	for (size_t i = 0; i < count; i++)
 		if (is_read_by_loader(p, &x[i]))
 			total += (uint64_t)x[i].blocks * IMAGE_BLOCK;
-	threads = sysconf(_SC_NPROCESSORS_ONLN);
+	threads = threads_wanted(p->wanted_threads, FILL_THREADS);
 	if (threads > FILL_THREADS_MAX)
 		threads = FILL_THREADS_MAX;
 	if (threads > total / FILL_SHARE + 1)

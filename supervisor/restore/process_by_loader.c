@@ -390,6 +390,7 @@ static int prepare_plan(struct restore_one *r)
 	r->plan.fds = r->fds;
 	r->plan.stays = r->stays;
 	r->plan.trial = r->o->trial;
+	r->plan.wanted_threads = r->o->threads;
 	r->plan.filled = !r->o->trial || restore_lower_wanted(r);
 	if (clocks_compare(r->process.pid, &r->plan.clocks, r->e))
 		return -1;

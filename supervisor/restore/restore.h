@@ -23,6 +23,7 @@ struct restore_options {
 	bool force;           /* also where the program runs already */
 	bool trial;           /* see restore_try() */
 	enum freeze_clock freeze_clock;
+	unsigned threads; /* to read memory, 0: as many as is sensible */
 	bool verbose;
 	void (*notice)(const char *line); /* what the user should know; no newline */
 	void (*about_to_run)(void);       /* from here on the program may use the terminal */

@@ -6,7 +6,8 @@
  * only the user can make. (Not the other way round: /run/user/UID goes when the user logs out,
  * and programs stay.) One connection carries one request, a line, and its answer:
  *
- *	checkpoint stop=0|1 timeout_ms=N [drain_ms=N] [try=0|2] [tcp=MODE] [compress=METHOD]
+ *	checkpoint [stop=0|1] [timeout_ms=N] [foresee=0|1] [drain_ms=N] [try=0|2] [tcp=MODE]
+ *		[compress=METHOD] [threads=N] [rate=BYTES]
  *						"notice TEXT" lines, then ok PATH; or kept
  *						TEXT: complete, but not ended, and why
  *						of a member of a job: job DIRECTORY
@@ -16,8 +17,10 @@
  *						that may be gone in a moment
  *	status					KEY VALUE lines, then an empty line
  *
- * or "error TEXT". A timeout of 0 is none. Backslash and newline in values are written as \\
- * and \n. The supervisor closes the connection after the answer.
+ * or "error TEXT". Who asks for a checkpoint while another one is taken waits for it; status is
+ * answered at once. Closing the connection before the answer has come cancels the checkpoint. A
+ *timeout of 0 is none. Backslash and newline in values are written as \\ and \n. The supervisor
+ *closes the connection after the answer.
  */
 #ifndef SUPERVISOR_RUN_CONTROL_PROTOCOL_H
 #define SUPERVISOR_RUN_CONTROL_PROTOCOL_H

@@ -13,16 +13,29 @@
 #include "supervisor/run/control_protocol.h"
 #include "supervisor/start/supervisor_options.h"
 
+enum client_state {
+	CLIENT_TALKS,   /* its request is not complete yet */
+	CLIENT_WAITS,   /* for the checkpoint that is being taken */
+	CLIENT_HANDLED, /* its request is being dealt with */
+	CLIENT_LEFT,    /* the same, but it does not listen any more */
+};
+
 struct client {
 	int fd; /* -1: free */
+	enum client_state state;
+	uint64_t number; /* in the order they came */
 	size_t length;
 	char line[CONTROL_REQUEST_MAX];
+	struct control_request request; /* WAITS */
 };
 
 struct control {
 	int fd;
 	struct sockaddr_un address;
-	struct client clients[CONTROL_CLIENTS]; /* in the order they came */
+	struct client clients[CONTROL_CLIENTS];
+	uint64_t last_number;
+	uint64_t rounds; /* of control_serve() */
+	bool taking;     /* the handler of a request for a checkpoint is at work */
 };
 
 static int new_socket(struct err *e)
@@ -124,13 +137,16 @@ static void drop(struct client *client)
 	client->fd = -1;
 }
 
+static void tell(int fd, const char *text)
+{
+	/* It fits the socket's buffer; the client may have gone, which is its affair. */
+	(void)send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /* A client that asks too late is told so. */
 static void tell_end(int fd)
 {
-	static const char text[] = "error the program has ended\n";
-
-	/* It fits the socket's buffer; the client may have gone, which is its affair. */
-	(void)send(fd, text, sizeof(text) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	tell(fd, "error the program has ended\n");
 }
 
 void control_close(struct control *c)
@@ -161,24 +177,44 @@ size_t control_poll(const struct control *c, struct pollfd *fds)
 
 	fds[n++] = (struct pollfd){.fd = c->fd, .events = POLLIN};
 	for (size_t i = 0; i < CONTROL_CLIENTS; i++) {
-		if (c->clients[i].fd >= 0)
-			fds[n++] = (struct pollfd){.fd = c->clients[i].fd, .events = POLLIN};
+		const struct client *client = &c->clients[i];
+
+		if (client->fd >= 0 && client->state != CLIENT_LEFT)
+			fds[n++] = (struct pollfd){.fd = client->fd,
+				.events = client->state == CLIENT_TALKS ? POLLIN : 0};
 	}
 	return n;
 }
 
-/* A place for a new client, if need be that of the one that has said nothing for longest. */
+/* The client in @state that has been there for longest; NULL: there is none. */
+static struct client *oldest(struct control *c, enum client_state state)
+{
+	struct client *found = NULL;
+
+	for (size_t i = 0; i < CONTROL_CLIENTS; i++) {
+		struct client *client = &c->clients[i];
+
+		if (client->fd >= 0 && client->state == state &&
+			(!found || client->number < found->number))
+			found = client;
+	}
+	return found;
+}
+
+/* A place for a new client, if need be that of the one that has said nothing for longest; NULL:
+ * all wait for answers. */
 static struct client *make_room(struct control *c)
 {
-	struct client *last = &c->clients[CONTROL_CLIENTS - 1];
+	struct client *silent;
 
 	for (size_t i = 0; i < CONTROL_CLIENTS; i++) {
 		if (c->clients[i].fd < 0)
 			return &c->clients[i];
 	}
-	drop(&c->clients[0]);
-	memmove(&c->clients[0], &c->clients[1], sizeof(*last) * (CONTROL_CLIENTS - 1));
-	return last;
+	silent = oldest(c, CLIENT_TALKS);
+	if (silent)
+		drop(silent);
+	return silent;
 }
 
 static void greet(struct control *c)
@@ -196,64 +232,155 @@ static void greet(struct control *c)
 		return;
 	}
 	client = make_room(c);
+	if (!client) {
+		tell(fd, "error too many others are waiting for a checkpoint\n");
+		close(fd);
+		return;
+	}
 	client->fd = fd;
+	client->state = CLIENT_TALKS;
+	client->number = ++c->last_number;
 	client->length = 0;
 }
 
-/* What differs from how the supervisor was started: " tcp=MODE", " compress=METHOD". */
-static int parse_settings(const char *line, struct control_request *request)
-{
-	char tcp[16], compress[16];
-	int more = 0;
+/* ---- a request's line ---- */
 
-	request->has_tcp = sscanf(line, " tcp=%15s%n", tcp, &more) == 1;
-	if (request->has_tcp && opt_tcp(&request->tcp, tcp, NULL))
-		return -1;
-	line += more;
-	more = 0;
-	request->has_compress = sscanf(line, " compress=%15s%n", compress, &more) == 1;
-	if (request->has_compress && opt_compress(&request->compress, compress, NULL))
-		return -1;
-	return line[more] ? -1 : 0;
+/* A value "NAME=VALUE" of a request for a checkpoint: how it is read into the request. */
+struct setting {
+	const char *name;
+	int (*read)(struct control_request *request, const char *value);
+};
+
+static int read_number(uint64_t *number, const char *value, uint64_t max)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(value, &end, 10);
+	return errno || end == value || *end || *value == '-' || *number > max ? -1 : 0;
 }
 
-static int parse(const char *line, struct control_request *request)
+static int read_stop(struct control_request *request, const char *value)
 {
-	uint64_t timeout_ms, drain_ms = 0;
-	unsigned stop, try = 1;
-	int end = 0, more = 0;
+	uint64_t stop;
+
+	if (read_number(&stop, value, 1))
+		return -1;
+	request->stop = stop;
+	return 0;
+}
+
+static int read_try(struct control_request *request, const char *value)
+{
+	uint64_t try;
+
+	if (read_number(&try, value, 2))
+		return -1;
+	request->no_try = !try;
+	request->verify = try == 2;
+	return 0;
+}
+
+static int read_timeout(struct control_request *request, const char *value)
+{
+	uint64_t ms;
+
+	if (read_number(&ms, value, UINT32_MAX))
+		return -1;
+	if (ms)
+		request->deadline_ns = clock_ns(CLOCK_MONOTONIC) + ms * 1000000;
+	return 0;
+}
+
+static int read_foresee(struct control_request *request, const char *value)
+{
+	uint64_t foresee;
+
+	if (read_number(&foresee, value, 1))
+		return -1;
+	request->foresee = foresee;
+	return 0;
+}
+
+static int read_drain(struct control_request *request, const char *value)
+{
+	if (read_number(&request->drain_ns, value, UINT32_MAX))
+		return -1;
+	request->drain_ns *= 1000000;
+	return 0;
+}
+
+static int read_threads(struct control_request *request, const char *value)
+{
+	return read_number(&request->threads, value, UINT32_MAX);
+}
+
+static int read_rate(struct control_request *request, const char *value)
+{
+	return read_number(&request->rate, value, UINT64_MAX);
+}
+
+static int read_tcp(struct control_request *request, const char *value)
+{
+	request->has_tcp = true;
+	return opt_tcp(&request->tcp, value, NULL);
+}
+
+static int read_compress(struct control_request *request, const char *value)
+{
+	request->has_compress = true;
+	return opt_compress(&request->compress, value, NULL);
+}
+
+static const struct setting settings[] = {
+	{"stop", read_stop},
+	{"timeout_ms", read_timeout},
+	{"foresee", read_foresee},
+	{"drain_ms", read_drain},
+	{"try", read_try},
+	{"tcp", read_tcp},
+	{"compress", read_compress},
+	{"threads", read_threads},
+	{"rate", read_rate},
+};
+
+static int read_setting(struct control_request *request, const char *word)
+{
+	const char *equals = strchr(word, '=');
+
+	for (size_t i = 0; equals && i < ARRAY_SIZE(settings); i++)
+		if (strlen(settings[i].name) == (size_t)(equals - word) &&
+			!strncmp(word, settings[i].name, equals - word))
+			return settings[i].read(request, equals + 1);
+	return -1;
+}
+
+/* @line is changed. */
+static int parse(char *line, struct control_request *request)
+{
+	char *word, *more = NULL;
+	int end = 0;
 
 	memset(request, 0, sizeof(*request));
-	if (sscanf(line, "part=%" SCNu64 " %n", &request->part, &more) == 1)
-		line += more;
+	if (sscanf(line, "part=%" SCNu64 " %n", &request->part, &end) == 1)
+		line += end;
 	if (!strcmp(line, "status")) {
 		request->kind = CONTROL_STATUS;
 		return 0;
 	}
-	sscanf(line, "checkpoint stop=%u timeout_ms=%" SCNu64 "%n", &stop, &timeout_ms, &end);
-	if (!end || stop > 1 || timeout_ms > UINT32_MAX)
-		return -1;
-	if (sscanf(line + end, " drain_ms=%" SCNu64 "%n", &drain_ms, &more) == 1)
-		end += more;
-	if (drain_ms > UINT32_MAX)
-		return -1;
-	if (sscanf(line + end, " try=%u%n", &try, &more) == 1)
-		end += more;
-	if (try > 2)
-		return -1;
-	request->no_try = !try;
-	request->verify = try == 2;
-	request->drain_ns = drain_ms * 1000000;
-	if (parse_settings(line + end, request))
-		return -1;
 	request->kind = CONTROL_CHECKPOINT;
-	request->stop = stop;
-	if (timeout_ms)
-		request->deadline_ns = clock_ns(CLOCK_MONOTONIC) + timeout_ms * 1000000;
+	word = strtok_r(line, " ", &more);
+	if (!word || strcmp(word, "checkpoint"))
+		return -1;
+	while ((word = strtok_r(NULL, " ", &more)))
+		if (read_setting(request, word))
+			return -1;
 	return 0;
 }
 
-/* A client that gave up while others were served does not want its checkpoint any more. */
+/* ---- answers ---- */
+
+/* A client that gave up while it waited does not want its checkpoint any more. */
 static bool has_left(const struct client *client)
 {
 	struct pollfd fd = {.fd = client->fd, .events = 0};
@@ -261,24 +388,42 @@ static bool has_left(const struct client *client)
 	return poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR);
 }
 
-static void answer(struct client *client, control_handler *handler, void *arg)
+static void answer(
+	struct control *c, struct client *client, control_handler *handler, void *arg)
 {
 	cleanup_buf struct buf text = {0};
-	struct control_request request;
 
-	if (has_left(client))
-		return;
-	if (parse(client->line, &request) < 0) {
-		buf_printf(&text, "error the request was not understood\n");
-	} else {
-		request.fd = client->fd;
-		handler(arg, &request, &text);
+	if (!has_left(client)) {
+		client->state = CLIENT_HANDLED;
+		client->request.fd = client->fd;
+		c->taking = client->request.kind == CONTROL_CHECKPOINT;
+		handler(arg, &client->request, &text);
+		c->taking = false;
+		/* An answer fits the socket's buffer; the client may have gone, which is its
+		 * affair. */
+		(void)send(client->fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
-	/* An answer fits the socket's buffer; the client may have gone, which is its affair. */
-	(void)send(client->fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	drop(client);
 }
 
-static void hear(struct client *client, control_handler *handler, void *arg)
+/* Its line is complete. */
+static void take_request(
+	struct control *c, struct client *client, control_handler *handler, void *arg)
+{
+	bool taking = c->taking;
+
+	if (parse(client->line, &client->request) < 0) {
+		tell(client->fd, "error the request was not understood\n");
+		drop(client);
+	} else if (taking && client->request.kind == CONTROL_CHECKPOINT) {
+		client->state = CLIENT_WAITS;
+	} else {
+		answer(c, client, handler, arg);
+		c->taking = taking;
+	}
+}
+
+static void hear(struct control *c, struct client *client, control_handler *handler, void *arg)
 {
 	ssize_t n = recv(client->fd, client->line + client->length,
 		sizeof(client->line) - client->length, 0);
@@ -296,21 +441,65 @@ static void hear(struct client *client, control_handler *handler, void *arg)
 		return;
 	if (end) {
 		*end = 0;
-		answer(client, handler, arg);
+		take_request(c, client, handler, arg);
+	} else {
+		drop(client);
 	}
-	drop(client);
+}
+
+static void serve(struct control *c, struct client *client, control_handler *handler, void *arg)
+{
+	if (client->state == CLIENT_TALKS)
+		hear(c, client, handler, arg);
+	else if (client->state == CLIENT_WAITS)
+		drop(client);
+	else
+		client->state = CLIENT_LEFT;
 }
 
 void control_serve(struct control *c, const struct pollfd *fds, size_t count,
 	control_handler *handler, void *arg)
 {
-	/* Before a newcomer can take a client's place and its descriptor's number. */
+	uint64_t round = ++c->rounds;
+
 	for (size_t i = 0; i < CONTROL_CLIENTS; i++) {
 		for (size_t k = 1; k < count && c->clients[i].fd >= 0; k++) {
-			if (fds[k].fd == c->clients[i].fd && fds[k].revents)
-				hear(&c->clients[i], handler, arg);
+			if (fds[k].fd != c->clients[i].fd || !fds[k].revents)
+				continue;
+			serve(c, &c->clients[i], handler, arg);
+			/* The handler has served others: what was found is out of date. */
+			if (c->rounds != round)
+				return;
+			break;
 		}
 	}
+	/* The last, as a newcomer can take a client's place and its descriptor's number. */
 	if (count && fds[0].revents)
 		greet(c);
+}
+
+bool control_serve_waiting(struct control *c, control_handler *handler, void *arg)
+{
+	struct client *client = oldest(c, CLIENT_WAITS);
+
+	if (client)
+		answer(c, client, handler, arg);
+	return client;
+}
+
+unsigned control_waiting(const struct control *c)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < CONTROL_CLIENTS; i++)
+		n += c->clients[i].fd >= 0 && c->clients[i].state == CLIENT_WAITS;
+	return n;
+}
+
+bool control_has_left(const struct control *c, int fd)
+{
+	for (size_t i = 0; i < CONTROL_CLIENTS; i++)
+		if (c->clients[i].fd == fd && c->clients[i].state == CLIENT_LEFT)
+			return true;
+	return false;
 }

@@ -2,8 +2,9 @@
  * control_socket.h - the supervisor's end of its control socket (control_protocol.h).
  *
  * Connections are read without blocking, so a client that says nothing holds nobody up. A
- * request is answered when its line is complete, one at a time: while the handler works,
- * other clients wait.
+ * request is answered when its line is complete. The handler of a request for a checkpoint may
+ * serve other clients before it returns: those that ask how things are get their answer, those
+ * that ask for a checkpoint wait.
  */
 #ifndef SUPERVISOR_RUN_CONTROL_SOCKET_H
 #define SUPERVISOR_RUN_CONTROL_SOCKET_H
@@ -33,7 +34,10 @@ struct control_request {
 	enum fd_tcp tcp;
 	bool has_compress; /* how to compress memory: */
 	struct pack_choice compress;
-	uint64_t deadline_ns; /* CLOCK_MONOTONIC, 0: none */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC, 0: none; */
+	bool foresee;         /* as in struct checkpoint_request */
+	uint64_t threads;     /* that write memory, 0: not said */
+	uint64_t rate;        /* bytes a second at most, 0: not said */
 	uint64_t drain_ns;    /* how long GPUs may take to come to rest, 0: not said */
 	uint64_t part;        /* the job's checkpoint of which it is a part, 0: of none */
 	int fd;               /* to the client */
@@ -51,8 +55,17 @@ void control_close(struct control *c);
 
 /* Fill @fds (room for CONTROL_POLL_MAX) with what to poll(2) for; returns how many. */
 size_t control_poll(const struct control *c, struct pollfd *fds);
-/* Serve what poll(2) found. */
+/* Serve what poll(2) found; inside a handler, too. */
 void control_serve(struct control *c, const struct pollfd *fds, size_t count,
 	control_handler *handler, void *arg);
+
+/* Serve who has had to wait for longest. Not inside a handler. False: nobody waits. */
+bool control_serve_waiting(struct control *c, control_handler *handler, void *arg);
+/* How many wait. */
+unsigned control_waiting(const struct control *c);
+
+/* Whether the client behind @fd, whose request is being handled, has closed the connection; as
+ * of the last control_serve(). */
+bool control_has_left(const struct control *c, int fd);
 
 #endif

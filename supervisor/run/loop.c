@@ -28,7 +28,10 @@ struct loop {
 	int timer_fd; /* -1: no periodic checkpoints */
 	int root_fd; /* pidfd of the root process, -1: it has been reaped by its init already */
 	int stopped; /* signal that the root process is stopped by, 0: it runs */
-	bool continued; /* by a SIGCONT that came while it was stopped */
+	bool continued;  /* by a SIGCONT that came while it was stopped */
+	bool asked;      /* for a checkpoint, by a signal */
+	struct buf held; /* struct signalfd_siginfo: signals for when the program runs again */
+	struct checkpoint_taking *taking; /* the checkpoint that is being taken; NULL: none */
 	bool ended;
 	int status; /* of the root process as of waitpid(2), once it has ended */
 };
@@ -195,7 +198,7 @@ static void handle_signal(struct supervisor *s, const struct signalfd_siginfo *i
 	if (info->ssi_signo == SIGCHLD)
 		return; /* reap() is called after all signals */
 	if ((int)info->ssi_signo == s->options.ckpt_signal) {
-		requests_checkpoint(s);
+		s->loop->asked = true;
 		return;
 	}
 	if (job_control_is_wakeup(info))
@@ -242,7 +245,7 @@ static void handle_timer(struct supervisor *s)
 
 	if (read(s->loop->timer_fd, &expirations, sizeof(expirations)) < 0)
 		return;
-	requests_checkpoint(s);
+	requests_checkpoint(s, 0);
 	/* Checkpoints that came due meanwhile are left out. */
 	(void)!read(s->loop->timer_fd, &expirations, sizeof(expirations));
 }
@@ -259,23 +262,109 @@ static size_t fill_pollfds(const struct supervisor *s, struct pollfd *fds)
 	return POLL_CONTROL + control_poll(l->control, fds + POLL_CONTROL);
 }
 
-static void dispatch(struct supervisor *s, struct pollfd *fds, size_t count)
+/* What has happened to the program, and what is for it. */
+static void attend_program(struct supervisor *s)
 {
-	if (fds[POLL_SIGNAL].revents)
-		handle_signals(s);
-	if (fds[POLL_INIT].revents)
+	if (s->init_fd >= 0)
 		hear_init(s);
 	reap(s);
 	if (s->loop->continued)
 		continue_program(s);
+}
+
+/* Clients that asked while a checkpoint was taken. */
+static void serve_waiting(struct supervisor *s)
+{
+	while (!s->loop->ended && control_serve_waiting(s->loop->control, requests_answer, s))
+		;
+}
+
+static void dispatch(struct supervisor *s, struct pollfd *fds, size_t count)
+{
+	if (fds[POLL_SIGNAL].revents)
+		handle_signals(s);
+	attend_program(s);
 	if (s->loop->ended)
 		return;
 	if (fds[POLL_TIMER].revents)
 		handle_timer(s);
 	control_serve(
 		s->loop->control, fds + POLL_CONTROL, count - POLL_CONTROL, requests_answer, s);
-	/* A checkpoint may have seen the root process end. */
-	reap(s);
+	serve_waiting(s);
+}
+
+/* ---- while a checkpoint is taken ---- */
+
+/* Signals for the program wait in l->held, in their order. */
+static void hold_signals(struct supervisor *s, struct checkpoint_taking *t)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->loop->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGINT && t->request->stop &&
+			(int)info.ssi_signo != s->options.ckpt_signal &&
+			under_way_cancel(&t->under_way, "by SIGINT"))
+			continue; /* it has done its work; a terminal's reaches the program */
+		buf_push(&s->loop->held, struct signalfd_siginfo, &info);
+	}
+}
+
+static void handle_held(struct supervisor *s)
+{
+	struct buf *held = &s->loop->held;
+
+	for (size_t i = 0; i < buf_count(held, struct signalfd_siginfo); i++)
+		handle_signal(s, buf_at(held, struct signalfd_siginfo, i));
+	held->len = 0;
+}
+
+enum { ATTEND_WAKE, ATTEND_SIGNAL, ATTEND_INIT, ATTEND_CONTROL };
+
+static void attend_once(struct supervisor *s, struct checkpoint_taking *t, int client)
+{
+	struct pollfd fds[ATTEND_CONTROL + CONTROL_POLL_MAX];
+	size_t count = ATTEND_CONTROL;
+	uint64_t events;
+
+	fds[ATTEND_WAKE] = (struct pollfd){.fd = t->under_way.wake_fd, .events = POLLIN};
+	fds[ATTEND_SIGNAL] = (struct pollfd){.fd = s->loop->signal_fd, .events = POLLIN};
+	/* What its init says is heard when it can be acted upon. */
+	fds[ATTEND_INIT] = (struct pollfd){
+		.fd = under_way_attached(&t->under_way) ? -1 : s->init_fd, .events = POLLIN};
+	count += control_poll(s->loop->control, fds + ATTEND_CONTROL);
+	if (poll(fds, count, -1) <= 0)
+		return;
+	/* Read in any case: what it tells is looked at below. */
+	(void)!read(t->under_way.wake_fd, &events, sizeof(events));
+	hold_signals(s, t);
+	if (under_way_take_children(&t->under_way)) {
+		handle_held(s);
+		attend_program(s);
+		under_way_leave_children(&t->under_way);
+	}
+	control_serve(s->loop->control, fds + ATTEND_CONTROL, count - ATTEND_CONTROL,
+		requests_answer, s);
+	if (client >= 0 && control_has_left(s->loop->control, client))
+		(void)under_way_cancel(&t->under_way, "trecr-ckpt has ended");
+}
+
+void loop_attend(struct supervisor *s, struct checkpoint_taking *taking, int client)
+{
+	s->loop->taking = taking;
+	while (!taking->under_way.done)
+		attend_once(s, taking, client);
+	s->loop->taking = NULL;
+	handle_held(s);
+	attend_program(s);
+}
+
+bool loop_looks(const struct supervisor *s, struct under_way_report *report, unsigned *waiting)
+{
+	if (!s->loop->taking)
+		return false;
+	under_way_look(&s->loop->taking->under_way, report);
+	*waiting = control_waiting(s->loop->control);
+	return true;
 }
 
 static void put_off(void *why, const struct control_request *request, struct buf *answer)
@@ -302,9 +391,17 @@ static void turn(struct supervisor *s)
 {
 	struct loop *l = s->loop;
 	struct pollfd fds[POLL_MAX];
-	size_t count = fill_pollfds(s, fds);
-	int n = poll(fds, count, l->stopped ? 0 : terminal_wait_ms(s));
+	size_t count;
+	int n;
 
+	if (l->asked) {
+		l->asked = false;
+		requests_checkpoint(s, s->options.deadline_s);
+		serve_waiting(s);
+		return;
+	}
+	count = fill_pollfds(s, fds);
+	n = poll(fds, count, l->stopped ? 0 : terminal_wait_ms(s));
 	if (n > 0) {
 		dispatch(s, fds, count);
 		return;

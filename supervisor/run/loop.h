@@ -5,6 +5,7 @@
 #define SUPERVISOR_RUN_LOOP_H
 
 #include "lib/err.h"
+#include "supervisor/run/take_checkpoint.h"
 #include "supervisor/start/supervisor.h"
 
 /* To be called before the root process is made, in the process that will supervise it: takes
@@ -19,6 +20,18 @@ void loop_put_off(struct supervisor *s, int ms, const char *why);
  * it (the program's, or 128 + signal). Standard input and output are let go, so that the
  * program's are what others see of them. */
 int loop_run(struct supervisor *s);
+
+/*
+ * While @taking is under way: wait for children, forward signals and answer whoever asks how
+ * things are; requests for other checkpoints wait. Signals for the program are held back while
+ * it is traced, so that it gets them when it runs on. The end of the connection @client (-1:
+ * none) cancels the checkpoint; so does SIGINT one that is to end the program.
+ */
+void loop_attend(struct supervisor *s, struct checkpoint_taking *taking, int client);
+
+/* How far the checkpoint that is being taken is, and how many requests wait behind it; false:
+ * none is. */
+bool loop_looks(const struct supervisor *s, struct under_way_report *report, unsigned *waiting);
 
 /* Undo loop_prepare() as far as others see it: removes the control socket. loop_run() does
  * it by itself; this is for a start that fails. */

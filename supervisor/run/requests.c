@@ -9,13 +9,20 @@
 #include "supervisor/job/members.h"
 #include "supervisor/job/part.h"
 #include "supervisor/run/control_protocol.h"
+#include "supervisor/run/loop.h"
 #include "supervisor/start/job_control.h"
 
-static int take_requested(
-	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
+/* @client: who has asked for it, -1: nobody waits. */
+static int take_requested(struct supervisor *s, const struct checkpoint_request *request,
+	int client, struct err *e)
 {
-	int r = checkpoint_take(s, request, e);
+	struct checkpoint_taking taking;
+	int r;
 
+	if (checkpoint_begin(&taking, s, request, e))
+		return -1;
+	loop_attend(s, &taking, client);
+	r = checkpoint_end(&taking);
 	if (r < 0)
 		return r;
 	if (s->options.verbose)
@@ -37,14 +44,19 @@ static void tell_once(void *arg, const char *line)
 	fprintf(stderr, "%s: %s\n", s->tool, line);
 }
 
-void requests_checkpoint(struct supervisor *s)
+void requests_checkpoint(struct supervisor *s, unsigned deadline_s)
 {
 	struct checkpoint_request request = {.tcp = s->options.tcp,
 		.compress = s->options.compress,
+		.threads = s->options.threads,
+		.rate = s->options.rate,
+		.foresee = deadline_s,
 		.drain_ns = s->options.drain_s * 1000000000ull};
 	struct err e = ERR_INIT;
 
-	if (take_requested(s, &request, &e) < 0)
+	if (deadline_s)
+		request.deadline_ns = clock_ns(CLOCK_MONOTONIC) + deadline_s * 1000000000ull;
+	if (take_requested(s, &request, -1, &e) < 0)
 		fprintf(stderr, "%s: cannot checkpoint: %s\n", s->tool, e.msg);
 	else
 		notices_take(tell_once, s);
@@ -79,10 +91,13 @@ static void answer_checkpoint(
 		.no_try = request->no_try,
 		.verify = request->verify,
 		.deadline_ns = request->deadline_ns,
+		.foresee = request->foresee,
 		.drain_ns = request->drain_ns ? request->drain_ns
 					      : s->options.drain_s * 1000000000ull,
 		.tcp = request->has_tcp ? request->tcp : s->options.tcp,
-		.compress = request->has_compress ? request->compress : s->options.compress};
+		.compress = request->has_compress ? request->compress : s->options.compress,
+		.threads = request->threads ? request->threads : s->options.threads,
+		.rate = request->rate ? request->rate : s->options.rate};
 	struct err e = ERR_INIT;
 	int r;
 
@@ -91,7 +106,7 @@ static void answer_checkpoint(
 			s->job ? s->job->dir : "this is no member of a job");
 		return;
 	}
-	r = take_requested(s, &take_it, &e);
+	r = take_requested(s, &take_it, request->part ? -1 : request->fd, &e);
 	if (r < 0) {
 		add_text(answer, failure(r, request, &e), e.msg);
 		return;
@@ -103,6 +118,22 @@ static void answer_checkpoint(
 static void add_number(struct buf *answer, const char *key, uint64_t value)
 {
 	buf_printf(answer, "%s %" PRIu64 "\n", key, value);
+}
+
+/* The checkpoint that is being taken, and who waits behind it. */
+static void add_under_way(const struct supervisor *s, struct buf *answer)
+{
+	struct under_way_report report;
+	unsigned waiting;
+
+	if (!loop_looks(s, &report, &waiting))
+		return;
+	add_text(answer, "phase", report.phase);
+	add_number(answer, "elapsed_ns", report.elapsed_ns);
+	add_number(answer, "done_bytes", report.done_bytes);
+	add_number(answer, "total_bytes", report.total_bytes);
+	add_number(answer, "bytes_per_second", report.rate);
+	add_number(answer, "waiting", waiting);
 }
 
 static void answer_status(const struct supervisor *s, struct buf *answer)
@@ -122,6 +153,7 @@ static void answer_status(const struct supervisor *s, struct buf *answer)
 		add_number(answer, "last_stored_bytes", s->last.stored_bytes);
 		add_number(answer, "last_memory_bytes", s->last.memory_bytes);
 	}
+	add_under_way(s, answer);
 	buf_printf(answer, "\n");
 }
 

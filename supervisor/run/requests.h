@@ -13,7 +13,8 @@
 /* Answer @request of a client into @answer; a control_handler whose @arg is the supervisor. */
 control_handler requests_answer;
 
-/* Take a checkpoint that nobody waits for. A failure is reported on standard error. */
-void requests_checkpoint(struct supervisor *s);
+/* Take a checkpoint that nobody waits for, in @deadline_s seconds (0: any) or not at all. A
+ * failure is reported on standard error. */
+void requests_checkpoint(struct supervisor *s, unsigned deadline_s);
 
 #endif

@@ -1,7 +1,9 @@
 /*
- * One checkpoint runs in a thread of its own: ptrace's relation is to the tracing thread, and
+ * Each attempt runs in a thread of its own: ptrace's relation is to the tracing thread, and
  * when that ends the kernel lets go of whatever is still attached, also of a tracee that does
- * not stop (a vfork parent, a dead file server) and so cannot be detached by hand.
+ * not stop (a vfork parent, a dead file server) and so cannot be detached by hand. It is
+ * started and awaited by the thread of the whole checkpoint, which brings to disk what the
+ * attempt has written while the program runs on.
  */
 #include "supervisor/run/take_checkpoint.h"
 
@@ -43,7 +45,9 @@
 struct checkpoint_work {
 	struct supervisor *s;
 	const struct checkpoint_request *request;
+	struct under_way *under_way;
 	struct freeze_patience *patience;
+	struct throttle throttle;
 	struct err *e;
 	int result;
 	_Atomic pid_t freezer; /* the thread that freezes the tree; -1: that is done */
@@ -52,6 +56,7 @@ struct checkpoint_work {
 	uint64_t frozen_ns; /* when the freeze began; 0: not frozen */
 	uint8_t id[16];
 	uint64_t sequence;
+	struct complete_checkpoint *made; /* filled when it is complete */
 	int dirfd;
 	struct checkpoint *parent;
 	struct image_job info;
@@ -69,9 +74,20 @@ static int out_of_time(void *context, struct err *e)
 {
 	struct checkpoint_work *w = context;
 
-	if (!w->request->deadline_ns || clock_ns(CLOCK_MONOTONIC) < w->request->deadline_ns)
+	if (!w->request->deadline_ns)
 		return 0;
-	return err_set(e, 0, "the time given for the checkpoint is over");
+	if (clock_ns(CLOCK_MONOTONIC) >= w->request->deadline_ns)
+		return err_set(e, 0, "the time given for the checkpoint is over");
+	return w->request->foresee ? under_way_foresee(w->under_way, w->request->deadline_ns, e)
+				   : 0;
+}
+
+/* Asked time and again while memory is written. */
+static int given_up(void *context, struct err *e)
+{
+	struct checkpoint_work *w = context;
+
+	return under_way_cancelled(w->under_way, e) || out_of_time(context, e) ? -1 : 0;
 }
 
 /* The parent to compare with, when this is to be an incremental checkpoint. */
@@ -226,8 +242,11 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 		.parent = parent,
 		.pack = w->request->compress,
 		.check_clean = getenv("TRECR_TEST_CHECK_CLEAN"),
-		.cancelled = out_of_time,
+		.cancelled = given_up,
 		.cancel_context = w,
+		.threads = w->request->threads,
+		.throttle = &w->throttle,
+		.done = &w->under_way->done_bytes,
 	};
 	int failed;
 
@@ -287,21 +306,39 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 	return fd_dump_process(w->fds, d->process->pid, shares ? NULL : d->writer, limit, w->e);
 }
 
+static bool owns_memory(const struct checkpoint_work *w, size_t i)
+{
+	return w->tree.processes[i]->owner[IMAGE_SHARED_MEMORY] == i;
+}
+
+/* What memory there is. */
 static int dump_one_memory(struct checkpoint_work *w, size_t i)
 {
 	struct dump *d = &w->dumps[i];
-	const struct image *parent = parent_process(w, d->process->vpid);
 
-	if (d->process->owner[IMAGE_SHARED_MEMORY] != i)
+	if (!owns_memory(w, i))
 		return 0;
 	d->alone = true;
 	for (size_t k = i + 1; k < w->process_count; k++)
 		d->alone &= w->tree.processes[k]->owner[IMAGE_SHARED_MEMORY] != i;
-	if (dump_memory(d, w->e) || dump_lower(d, w->e) ||
-		write_runs(w, &d->runs, d->writer, parent))
+	if (dump_memory(d, w->e) || dump_lower(d, w->e))
 		return -1;
 	w->info.memory_bytes += d->memory_bytes;
-	return 0;
+	return given_up(w, w->e);
+}
+
+/* Its contents. */
+static int write_memory(struct checkpoint_work *w)
+{
+	under_way_writes(w->under_way, w->info.memory_bytes);
+	for (size_t i = 0; i < w->process_count; i++) {
+		struct dump *d = &w->dumps[i];
+
+		if (owns_memory(w, i) &&
+			write_runs(w, &d->runs, d->writer, parent_process(w, d->process->vpid)))
+			return -1;
+	}
+	return write_runs(w, &w->shared_runs, w->job, NULL);
 }
 
 /* The program's clocks: when all has been asked what time it has left, as what goes on from an
@@ -344,7 +381,7 @@ static int snapshot(struct checkpoint_work *w)
 	if (dump_tree(&w->tree, reaper(w), w->job, w->e))
 		return -1;
 	for (size_t i = 0; i < w->process_count; i++)
-		if (dump_one(w, i))
+		if (given_up(w, w->e) || dump_one(w, i))
 			return -1;
 	for (size_t i = 0; i < w->process_count; i++) {
 		struct process *p = w->dumps[i].process;
@@ -358,9 +395,7 @@ static int snapshot(struct checkpoint_work *w)
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one_memory(w, i))
 			return -1;
-	if (sysv_dump_rest(w->fds, &w->tree, w->e))
-		return -1;
-	if (write_runs(w, &w->shared_runs, w->job, NULL))
+	if (write_memory(w) || sysv_dump_rest(w->fds, &w->tree, w->e))
 		return -1;
 	terminal_dump(w->s, w->fds, w->job);
 	if (read_clocks(w) || fd_dump_finish(w->fds, w->e))
@@ -417,18 +452,18 @@ static int commit(struct checkpoint_work *w, char **path)
 	return failed ? -1 : store_commit(w->s->store, path, w->e);
 }
 
-static void remember(struct checkpoint_work *w, char *path)
+static void remember(struct checkpoint_work *w, char *path, uint64_t sync_ns)
 {
-	struct supervisor *s = w->s;
-
-	free(s->last.path);
-	s->last.path = path;
-	s->last.doubtful = false;
-	s->last.sequence = w->sequence;
-	s->last.realtime_ns = w->info.realtime_ns;
-	s->last.pause_ns = w->info.pause_ns;
-	s->last.stored_bytes = w->info.stored_bytes;
-	s->last.memory_bytes = w->info.memory_bytes;
+	free(w->made->path);
+	*w->made = (struct complete_checkpoint){
+		.path = path,
+		.sequence = w->sequence,
+		.realtime_ns = w->info.realtime_ns,
+		.pause_ns = w->info.pause_ns,
+		.stored_bytes = w->info.stored_bytes,
+		.memory_bytes = w->info.memory_bytes,
+		.sync_ns = sync_ns,
+	};
 }
 
 static void release(struct checkpoint_work *w)
@@ -471,6 +506,7 @@ static int check_between(struct checkpoint_work *w)
 static int complete(struct checkpoint_work *w)
 {
 	struct part *part = w->request->part;
+	uint64_t from = clock_ns(CLOCK_MONOTONIC), to;
 	char *path = NULL;
 
 	if (commit(w, &path))
@@ -479,7 +515,11 @@ static int complete(struct checkpoint_work *w)
 		free(path);
 		return -1;
 	}
-	remember(w, path);
+	to = clock_ns(CLOCK_MONOTONIC);
+	remember(w, path, to - from);
+	if (w->request->foresee && to > w->request->deadline_ns)
+		notice_add("the checkpoint came %.1f s after the deadline: the disk was slow",
+			(to - w->request->deadline_ns) / 1e9);
 	return 0;
 }
 
@@ -518,7 +558,7 @@ static int try_restart(struct checkpoint_work *w, const struct checkpoint *c)
 /* The program is ended only when what can be said of a restart has been looked at. */
 static int check_restart(struct checkpoint_work *w)
 {
-	struct checkpoint *c = checkpoint_open(w->s->last.path, w->e);
+	struct checkpoint *c = checkpoint_open(w->made->path, w->e);
 	int failed = !c || restore_check(w->s, c, w->e) ||
 		     (w->request->verify && checkpoint_read_back(c, w->e)) ||
 		     (!w->request->no_try && try_restart(w, c));
@@ -531,10 +571,19 @@ static int check_restart(struct checkpoint_work *w)
 	err_prefix(w->e,
 		"the checkpoint %s is complete, but could not be restarted here, so the "
 		"program resumes",
-		w->s->last.path);
-	w->s->last.doubtful = true;
+		w->made->path);
+	w->made->doubtful = true;
 	/* To take another one would change nothing. */
 	w->e->remedy = ERR_FINAL;
+	return CHECKPOINT_KEPT;
+}
+
+/* The program is about to be ended. */
+static int point_of_no_return(struct checkpoint_work *w)
+{
+	if (!under_way_finally(w->under_way, w->e))
+		return 0;
+	err_append(w->e, "; the checkpoint %s is complete all the same", w->made->path);
 	return CHECKPOINT_KEPT;
 }
 
@@ -544,12 +593,14 @@ static int take_frozen(struct checkpoint_work *w)
 	int failed = -1;
 
 	if (freeze_tree(w) || classify_threads(w) || check_between(w) ||
-		reached(w, PART_FROZEN) || snapshot(w) || reached(w, PART_WRITTEN))
+		reached(w, PART_FROZEN) || snapshot(w) || reached(w, PART_WRITTEN) ||
+		given_up(w, w->e))
 		goto out_thaw;
 	if (!w->request->stop)
 		return thaw_tree(w);
 	w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
-	if (complete(w) || (failed = check_restart(w)) || (failed = hold_connections(w)))
+	if (complete(w) || (failed = check_restart(w)) || (failed = point_of_no_return(w)) ||
+		(failed = hold_connections(w)))
 		goto out_thaw;
 	prune(w);
 	thaw_kill(&w->tree, &w->ending);
@@ -605,17 +656,35 @@ static int run_in_thread(struct checkpoint_work *w)
 	return w->result;
 }
 
-static int attempt(struct supervisor *s, const struct checkpoint_request *request,
-	struct freeze_patience *patience, struct err *e)
+/* While the event loop keeps away from the program's processes. */
+static int run_apart(struct checkpoint_work *w)
 {
-	struct checkpoint_work w = {.s = s, .request = request, .patience = patience, .e = e};
+	int result;
+
+	under_way_attach(w->under_way);
+	result = run_in_thread(w);
+	under_way_detach(w->under_way);
+	return result;
+}
+
+static int attempt(struct checkpoint_taking *t, struct freeze_patience *patience)
+{
+	const struct checkpoint_request *request = t->request;
+	struct supervisor *s = t->s;
+	struct checkpoint_work w = {.s = s,
+		.request = request,
+		.under_way = &t->under_way,
+		.made = &t->made,
+		.patience = patience,
+		.throttle = {.rate = request->rate},
+		.e = t->e};
 	int result = -1;
 
 	notices_clear();
 	patience->restless = 0;
-	if (s->store && !new_ids(&w) && !open_parent(&w) &&
-		!store_begin(s->store, &w.dirfd, &w.sequence, e)) {
-		result = run_in_thread(&w);
+	if (s->store && !under_way_cancelled(&t->under_way, t->e) && !new_ids(&w) &&
+		!open_parent(&w) && !store_begin(s->store, &w.dirfd, &w.sequence, t->e)) {
+		result = run_apart(&w);
 		if (!result && !request->stop && !(result = complete(&w)))
 			prune(&w);
 		release(&w);
@@ -650,46 +719,80 @@ static bool try_again(
 }
 
 /* Once: whether all members are to try again, who coordinates them decides. */
-static int take_part(struct supervisor *s, const struct checkpoint_request *request,
-	struct freeze_patience *patience, struct err *e)
+static int take_part(struct checkpoint_taking *t, struct freeze_patience *patience)
 {
-	cleanup_free char *dir = xasprintf("%s" STORE_TMP, request->part->whole);
+	const struct part *part = t->request->part;
+	cleanup_free char *dir = xasprintf("%s" STORE_TMP, part->whole);
+	struct supervisor *s = t->s;
 	int result = -1;
 
-	s->store = store_open_part(dir, request->part->sequence, s->job->rank, e);
+	s->store = store_open_part(dir, part->sequence, s->job->rank, t->e);
 	if (s->store)
-		result = attempt(s, request, patience, e);
+		result = attempt(t, patience);
 	store_close(s->store);
 	s->store = NULL;
 	return result;
 }
 
-static int take_whole(struct supervisor *s, const struct checkpoint_request *request,
-	struct freeze_patience *patience, struct err *e)
+static int take_whole(struct checkpoint_taking *t, struct freeze_patience *patience)
 {
+	struct supervisor *s = t->s;
 	unsigned attempts = 0;
 	int result = -1;
 
 	if (!s->store)
-		s->store = store_open(s->options.dir, s->job_id, NULL, e);
-	while (s->store && (result = attempt(s, request, patience, e)) &&
-		(patience_again(patience, e) || try_again(request, attempts++, e)))
+		s->store = store_open(s->options.dir, s->job_id, NULL, t->e);
+	while (s->store && (result = attempt(t, patience)) &&
+		(patience_again(patience, t->e) || try_again(t->request, attempts++, t->e)))
 		;
 	return result;
 }
 
-int checkpoint_take(
-	struct supervisor *s, const struct checkpoint_request *request, struct err *e)
+static void *take(void *arg)
 {
+	struct checkpoint_taking *t = arg;
 	struct freeze_patience patience;
-	int result;
 
-	patience_begin(&patience, request->drain_ns, request->deadline_ns);
-	result = request->part ? take_part(s, request, &patience, e)
-			       : take_whole(s, request, &patience, e);
-	if (result)
+	patience_begin(&patience, t->request->drain_ns, t->request->deadline_ns);
+	t->result = t->request->part ? take_part(t, &patience) : take_whole(t, &patience);
+	under_way_done(&t->under_way);
+	return NULL;
+}
+
+int checkpoint_begin(struct checkpoint_taking *t, struct supervisor *s,
+	const struct checkpoint_request *request, struct err *e)
+{
+	int r;
+
+	memset(t, 0, sizeof(*t));
+	t->s = s;
+	t->request = request;
+	t->e = e;
+	if (under_way_begin(&t->under_way, e))
+		return -1;
+	if (s->last.memory_bytes)
+		t->under_way.sync_s_per_byte = s->last.sync_ns / 1e9 / s->last.memory_bytes;
+	r = thread_start(&t->thread, take, t);
+	if (!r)
+		return 0;
+	under_way_end(&t->under_way);
+	return err_set(e, r, "cannot start a thread");
+}
+
+int checkpoint_end(struct checkpoint_taking *t)
+{
+	struct supervisor *s = t->s;
+	int r = pthread_join(t->thread, NULL);
+
+	BUG_ON(r);
+	under_way_end(&t->under_way);
+	if (t->made.path) {
+		free(s->last.path);
+		s->last = t->made;
+	}
+	if (t->result)
 		s->checkpoints_failed++;
 	else
 		s->checkpoints_done++;
-	return result;
+	return t->result;
 }

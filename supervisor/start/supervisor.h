@@ -39,9 +39,23 @@ struct supervisor_options {
 	uint64_t save_files;         /* contents of files up to this size, 0: of none */
 	int ckpt_signal;             /* take a checkpoint on this signal, 0: none */
 	struct pack_choice compress; /* blocks of memory in the image */
+	unsigned threads;            /* that write and read memory, 0: as is sensible */
+	uint64_t rate;               /* bytes a second that are written at most, 0: any */
+	unsigned deadline_s;         /* for checkpoints on ckpt_signal, 0: none */
 	enum fd_tcp tcp;             /* connections to the outside */
 	unsigned drain_s;            /* how long GPUs may take to come to rest */
 	bool verbose;
+};
+
+struct complete_checkpoint {
+	char *path;
+	uint64_t sequence;
+	uint64_t realtime_ns;
+	uint64_t pause_ns;
+	uint64_t stored_bytes;
+	uint64_t memory_bytes;
+	uint64_t sync_ns; /* from the last byte written to the last one on the disk */
+	bool doubtful;    /* it could not be restarted: nothing is to build on it */
 };
 
 struct supervisor {
@@ -65,16 +79,7 @@ struct supervisor {
 	struct buf sleeps;            /* struct sleep_record: threads found asleep
 					 (syscall/interrupted_call.h) */
 
-	/* The last complete checkpoint; all zero when there was none yet. */
-	struct {
-		char *path;
-		uint64_t sequence;
-		uint64_t realtime_ns;
-		uint64_t pause_ns;
-		uint64_t stored_bytes;
-		uint64_t memory_bytes;
-		bool doubtful; /* it could not be restarted: nothing is to build on it */
-	} last;
+	struct complete_checkpoint last; /* all zero when there was none yet */
 	uint64_t started_realtime_ns;
 	uint64_t checkpoints_done, checkpoints_failed;
 	struct buf told; /* char *: notices that have been given on standard error */

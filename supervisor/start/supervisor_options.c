@@ -44,17 +44,13 @@ static int opt_dirty(void *field, const char *value, struct err *e)
 
 #define DEFAULT_SIZE (256ull << 20)
 
-static int opt_size(void *field, const char *value, struct err *e)
+int opt_bytes(void *field, const char *value, struct err *e)
 {
 	static const char units[] = "KMGT";
 	unsigned long long size;
 	const char *unit;
 	char *end;
 
-	if (!*value) {
-		*(uint64_t *)field = DEFAULT_SIZE;
-		return 0;
-	}
 	errno = 0;
 	size = strtoull(value, &end, 10);
 	unit = *end ? strchr(units, *end) : NULL;
@@ -62,6 +58,14 @@ static int opt_size(void *field, const char *value, struct err *e)
 		(unit && size >> (54 - 10 * (unit - units))))
 		return err_set(e, 0, "is no size (as 512K or 2G)");
 	*(uint64_t *)field = unit ? size << (10 * (unit - units + 1)) : size;
+	return 0;
+}
+
+static int opt_size(void *field, const char *value, struct err *e)
+{
+	if (*value)
+		return opt_bytes(field, value, e);
+	*(uint64_t *)field = DEFAULT_SIZE;
 	return 0;
 }
 
@@ -92,8 +96,18 @@ const struct opt supervisor_option_rows[] = {
 		"compress memory in the image: lz4, zstd[:LEVEL], or\n"
 		"none (default)",
 		opt_compress, FIELD(compress)},
+	{'j', "jobs", "N",
+		"write and read memory with N threads (default: as\n"
+		"many as there are processors, up to 4, or 16 that\n"
+		"compress)",
+		opt_positive, FIELD(threads)},
+	{0, "rate", "BYTES", "write at most BYTES (K, M, G) a second", opt_bytes, FIELD(rate)},
 	{0, "ckpt-signal", "SIG", "take a checkpoint when SIG is sent to this process",
 		opt_signal, FIELD(ckpt_signal)},
+	{0, "deadline", "SEC",
+		"with --ckpt-signal: give up as soon as it is clear\n"
+		"that it takes longer than SEC seconds",
+		opt_positive, FIELD(deadline_s)},
 	{0, "alone", NULL,
 		"save this process by itself, also where a launcher\n"
 		"(mpiexec, srun) has started several",

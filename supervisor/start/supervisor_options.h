@@ -14,6 +14,9 @@ int opt_tcp(void *field, const char *value, struct err *e);
 /* struct pack_choice: lz4, zstd[:LEVEL] or none. */
 int opt_compress(void *field, const char *value, struct err *e);
 
+/* uint64_t: bytes, "512K", "2G". */
+int opt_bytes(void *field, const char *value, struct err *e);
+
 /* Rows over struct supervisor_options. */
 extern const struct opt supervisor_option_rows[];
 

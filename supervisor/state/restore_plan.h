@@ -18,7 +18,9 @@
 #include "supervisor/target/batch_plan.h"
 #include "supervisor/target/clocks.h"
 
-#define FILL_THREADS_MAX 4
+/* Threads that read memory: as a rule, and at most. */
+#define FILL_THREADS     4
+#define FILL_THREADS_MAX 32
 
 struct restore_plan {
 	const struct checkpoint *c;
@@ -30,12 +32,13 @@ struct restore_plan {
 	/* By enum image_shared: an earlier process has it, too, and brings it back. */
 	bool owned_elsewhere[IMAGE_SHARED_KINDS];
 	struct clock_shifts clocks; /* the new process's against ours */
-	bool stays;         /* the process has executed nothing: restore/child_before_exec.h */
-	bool trial;         /* it takes as little memory as can be, */
-	bool filled;        /* and has contents only where somebody will look at them */
-	bool other_vdso;    /* the image's vdso is not this kernel's */
-	uint64_t vdso_new;  /* where this kernel's pieces go then, */
-	uint64_t vdso_code; /* and its vdso proper */
+	bool stays;  /* the process has executed nothing: restore/child_before_exec.h */
+	bool trial;  /* it takes as little memory as can be, */
+	bool filled; /* and has contents only where somebody will look at them */
+	unsigned wanted_threads; /* to read memory, 0: as many as is sensible */
+	bool other_vdso;         /* the image's vdso is not this kernel's */
+	uint64_t vdso_new;       /* where this kernel's pieces go then, */
+	uint64_t vdso_code;      /* and its vdso proper */
 
 	struct plan plan;
 	struct batch_builder memory, rest;
