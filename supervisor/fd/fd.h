@@ -44,9 +44,10 @@ enum fd_tcp {
 int fd_dump_mapping(
 	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e);
 
-/* Number of the object behind @v, a private mapping of a file without a name; 0 where no
- * descriptor of the tree leads to it, so that nobody can change what @v shows of it. */
-uint32_t fd_dump_private_mapping(const struct fd_dump *d, const struct vma *v);
+/* Number of the object behind @v, a private mapping of a file without a name, of process @pid;
+ * 0 where no descriptor of the tree leads to it, nor, of memory, the mapping itself (without
+ * CAP_CHECKPOINT_RESTORE). */
+uint32_t fd_dump_private_mapping(struct fd_dump *d, pid_t pid, const struct vma *v);
 
 /* By which ways the program has the terminal @device from its launcher:
  * IMAGE_TERMINAL_STREAM() and IMAGE_TERMINAL_OPENED. */

@@ -158,17 +158,32 @@ static int find_ring(const struct fd_dump *d, pid_t pid, const struct vma *v, st
 	return refuse(v, pid, "no descriptor leads to this io_uring any more", e);
 }
 
-uint32_t fd_dump_private_mapping(const struct fd_dump *d, const struct vma *v)
+static bool is_object(const struct fd_object *o)
+{
+	return o->file &&
+	       (o->o.kind == IMAGE_OBJECT_MEMFD || o->o.kind == IMAGE_OBJECT_SHARED_ANON ||
+		       o->o.kind == IMAGE_OBJECT_UNLINKED);
+}
+
+/* Memory that shared mappings lead to, which may come later, in another process. */
+static uint32_t add_by_private(struct fd_dump *d, pid_t pid, const struct vma *v)
+{
+	cleanup_free char *file =
+		xasprintf("/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, v->start, v->end);
+	cleanup_fd int fd = -1;
+
+	if (v->dev == d->memory_device && !(v->flags & VMA_HUGETLB))
+		fd = open(file, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? 0 : add_object(d, pid, v, NULL);
+}
+
+uint32_t fd_dump_private_mapping(struct fd_dump *d, pid_t pid, const struct vma *v)
 {
 	uint32_t number = find_object(d, v->dev, v->inode, v->name);
-	const struct fd_object *o = number ? fd_object_at(d, number) : NULL;
 
-	return o && o->file &&
-			       (o->o.kind == IMAGE_OBJECT_MEMFD ||
-				       o->o.kind == IMAGE_OBJECT_SHARED_ANON ||
-				       o->o.kind == IMAGE_OBJECT_UNLINKED)
-		       ? number
-		       : 0;
+	if (!number)
+		number = add_by_private(d, pid, v);
+	return number && is_object(fd_object_at(d, number)) ? number : 0;
 }
 
 int fd_dump_mapping(

@@ -271,7 +271,7 @@ static int dump_private_file(
 	bool deleted;
 
 	if (strstr(v->name, " (deleted)")) {
-		r->object = fd_dump_private_mapping(d->fds, v);
+		r->object = fd_dump_private_mapping(d->fds, d->process->task, v);
 		if (!r->object)
 			return dump_whole(d, v, r, e);
 		r->kind = IMAGE_REGION_PRIVATE;

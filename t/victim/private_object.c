@@ -79,9 +79,30 @@ static void run_script(void)
 		strerror(WEXITSTATUS(status)));
 }
 
+/* Anonymous shared memory, mapped privately below where it is shared; NULL without a privilege.
+ */
+static char *map_anonymous(char **all)
+{
+	char path[64], *p;
+	int fd;
+
+	*all = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(*all != MAP_FAILED);
+	**all = 'a';
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (long)*all,
+		(long)*all + 4096);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return NULL;
+	p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	MUST(p != MAP_FAILED && p < *all);
+	close(fd);
+	return p;
+}
+
 int main(void)
 {
-	char *unlinked;
+	char *unlinked, *all, *part = map_anonymous(&all);
 	int fd;
 
 	memory = fill(memfd_create("memory", 0));
@@ -92,6 +113,8 @@ int main(void)
 	victim_wait();
 	check(mapped, memory);
 	check(unlinked, fd);
+	*all = 'b';
+	CHECK(!part || *part == 'b', "what is written to shared memory is not seen");
 	run_script();
 	CHECK(!memcmp(shared, "#!/bin/sh", 9), "the mapping of the script");
 	return victim_done();
