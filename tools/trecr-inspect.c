@@ -118,20 +118,10 @@ static int print(const struct buf *out)
 
 /* ---- views ---- */
 
-static int32_t pid_of(const struct checkpoint *c, size_t process)
-{
-	const struct image_process *p;
-	size_t one;
-
-	p = image_note_array(
-		c->processes[process], IMAGE_NOTE_PROCESS, struct image_process, &one);
-	return p->pid;
-}
-
 static void views_text(const struct checkpoint *c, struct buf *out)
 {
 	for (size_t i = 0; i < c->process_count; i++) {
-		text_line(out, "process %d", pid_of(c, i));
+		text_line(out, "process %d", view_pid(c, i));
 		for (size_t v = 0; v < ARRAY_SIZE(views); v++)
 			if (is_wanted(v))
 				views[v].view->text(c, i, out);
@@ -248,7 +238,7 @@ static int write_core(const struct checkpoint *c, size_t process, struct err *e)
 	if (c->process_count == 1)
 		path = xstrdup(settings.core);
 	else
-		path = xasprintf("%s.%d", settings.core, pid_of(c, process));
+		path = xasprintf("%s.%d", settings.core, view_pid(c, process));
 	if (core_write(c, process, path, notice, e) < 0)
 		return -1;
 	say("written:", path);

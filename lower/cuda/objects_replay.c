@@ -612,6 +612,13 @@ static void move_numbers(struct cuda_state *s)
 		s->numbers[i].base = s->numbers[i].next;
 }
 
+static int add_object(struct steps *steps, struct object *o)
+{
+	int r = add_made(steps, o);
+
+	return r ? r : add_later(steps, o);
+}
+
 int cuda_replay_contexts(struct cuda_state *s)
 {
 	struct steps steps = {0};
@@ -621,9 +628,7 @@ int cuda_replay_contexts(struct cuda_state *s)
 	for (struct object *o = s->objects; o && !r; o = o->next) {
 		if (o->kind != CUDA_CONTEXT)
 			continue;
-		r = add_made(&steps, o);
-		if (!r)
-			r = add_later(&steps, o);
+		r = add_object(&steps, o);
 	}
 	if (!r)
 		r = run_in_order(s, &steps);
@@ -639,9 +644,7 @@ int cuda_replay_objects(struct cuda_state *s)
 	for (struct object *o = s->objects; o && !r; o = o->next) {
 		if (o->kind == CUDA_CONTEXT)
 			continue;
-		r = add_made(&steps, o);
-		if (!r)
-			r = add_later(&steps, o);
+		r = add_object(&steps, o);
 	}
 	if (!r)
 		r = run_in_order(s, &steps);

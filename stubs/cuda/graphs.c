@@ -126,7 +126,8 @@ STUB_HIDDEN void graph_refer(struct object *graph, int64_t change)
 	}
 }
 
-STUB_HIDDEN void *graph_pair(const struct graph_state *state, const void *node)
+/* After a restart, the node that stands for the real @node; NULL: none. */
+static void *find_pair(const struct graph_state *state, const void *node)
 {
 	if (!graph_origin(state))
 		return NULL;
@@ -355,7 +356,7 @@ static int destroy(struct graph_call *c)
 static int find_restored(struct graph_call *c, struct object *clone)
 {
 	const struct call_param *node = find_param(c->info, CUDA_GRAPH_NODE);
-	void *found = graph_pair(graph_state(clone), (void *)c->words[node->word]);
+	void *found = find_pair(graph_state(clone), (void *)c->words[node->word]);
 	void **to = (void **)c->given[0];
 
 	if (!found || !to)
@@ -372,7 +373,7 @@ static int lower_exec_node(struct graph_call *c, const struct object *exec)
 
 	if (!exec || !node || !graph_state(exec)->restarted)
 		return 0;
-	pair = graph_pair(graph_state(exec), (void *)c->words[node->word]);
+	pair = find_pair(graph_state(exec), (void *)c->words[node->word]);
 	if (!pair)
 		return CUDA_ERROR_INVALID_VALUE;
 	c->words[node->word] = (uint64_t)pair;

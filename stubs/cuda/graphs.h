@@ -25,8 +25,6 @@ STUB_HIDDEN struct object *graph_argument(enum cuda_kind kind, void *handle);
 STUB_HIDDEN void graph_lose(struct object *o, enum graph_reason reason);
 /* A graph has been given references to user objects, or has given some back. */
 STUB_HIDDEN void graph_refer(struct object *graph, int64_t change);
-/* After a restart, the node that stands for the real @node; NULL: none. */
-STUB_HIDDEN void *graph_pair(const struct graph_state *state, const void *node);
 
 /* graph_exec.c. @o has just been instantiated from @graph, which may be NULL: not known. */
 STUB_HIDDEN void graph_instantiated(struct object *o, struct object *graph);

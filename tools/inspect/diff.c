@@ -324,22 +324,12 @@ static void diff_fds(const struct side *a, const struct side *b, struct buf *out
 
 /* ---- processes ---- */
 
-static int32_t pid_of(const struct checkpoint *c, size_t process)
-{
-	const struct image_process *p;
-	size_t one;
-
-	p = image_note_array(
-		c->processes[process], IMAGE_NOTE_PROCESS, struct image_process, &one);
-	return p->pid;
-}
-
 /* Index of the process @pid, or the number of all. */
 static size_t find_process(const struct checkpoint *c, int32_t pid)
 {
 	size_t i = 0;
 
-	while (i < c->process_count && pid_of(c, i) != pid)
+	while (i < c->process_count && view_pid(c, i) != pid)
 		i++;
 	return i;
 }
@@ -349,7 +339,7 @@ static void diff_process(const struct checkpoint *a, size_t i, const struct chec
 {
 	struct side x = side_of(a, i), y = side_of(b, k);
 
-	text_line(out, "process %d", pid_of(b, k));
+	text_line(out, "process %d", view_pid(b, k));
 	/* That of another one is compared there. */
 	if (checkpoint_owner(a, i, IMAGE_SHARED_MEMORY) == i &&
 		checkpoint_owner(b, k, IMAGE_SHARED_MEMORY) == k)
@@ -367,14 +357,14 @@ void diff_text(const struct checkpoint *a, const struct checkpoint *b, struct bu
 	if (memcmp(a->info->job_id, b->info->job_id, sizeof(a->info->job_id)))
 		text_line(out, "These are of two different runs.");
 	for (size_t i = 0; i < a->process_count; i++)
-		if (find_process(b, pid_of(a, i)) == b->process_count)
-			text_line(out, "- process %d", pid_of(a, i));
+		if (find_process(b, view_pid(a, i)) == b->process_count)
+			text_line(out, "- process %d", view_pid(a, i));
 	for (size_t k = 0; k < b->process_count; k++) {
-		size_t i = find_process(a, pid_of(b, k));
+		size_t i = find_process(a, view_pid(b, k));
 
 		if (i < a->process_count)
 			diff_process(a, i, b, k, out);
 		else
-			text_line(out, "+ process %d", pid_of(b, k));
+			text_line(out, "+ process %d", view_pid(b, k));
 	}
 }

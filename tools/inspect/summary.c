@@ -9,6 +9,16 @@
 #include "tools/inspect/text.h"
 #include "tools/inspect/view.h"
 
+int32_t view_pid(const struct checkpoint *c, size_t process)
+{
+	const struct image_process *p;
+	size_t one;
+
+	p = image_note_array(
+		c->processes[process], IMAGE_NOTE_PROCESS, struct image_process, &one);
+	return p->pid;
+}
+
 /* So many rows of a list are shown: all is to fit on one screen. */
 #define ROWS 8
 

@@ -27,6 +27,9 @@ void summary_text(const struct checkpoint *c, struct buf *out);
 void summary_json(const struct checkpoint *c, struct json *j);
 void summary_process_json(const struct checkpoint *c, size_t process, struct json *j);
 
+/* The id of process number @process of @c, as the process itself sees it (summary.c). */
+int32_t view_pid(const struct checkpoint *c, size_t process);
+
 /* How the memory, threads and descriptors of @b differ from those of @a (diff.c). */
 void diff_text(const struct checkpoint *a, const struct checkpoint *b, struct buf *out);
 
