@@ -55,8 +55,8 @@ $(O)/trecr-%: $(O)/tools/trecr-%.o $(O)/libtrecr.a
 # Their only trace of where they are installed. The file changes when it does.
 FROM_BIN := $(shell realpath -sm --relative-to='$(BINDIR)' '$(LIBDIR)/trecr')
 $(shell mkdir -p $(O); echo '$(FROM_BIN)' | cmp -s - $(O)/from-bin || echo '$(FROM_BIN)' >$(O)/from-bin)
-$(O)/supervisor/split/gpu_libraries.o $(O)/supervisor/restore/release_choice.o: $(O)/from-bin
-$(O)/supervisor/split/gpu_libraries.o $(O)/supervisor/restore/release_choice.o: \
+$(O)/supervisor/split/stub_libraries.o $(O)/supervisor/restore/release_choice.o: $(O)/from-bin
+$(O)/supervisor/split/stub_libraries.o $(O)/supervisor/restore/release_choice.o: \
 	private override CPPFLAGS += -DTRECR_FROM_BIN='"$(FROM_BIN)"'
 
 INSPECT_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard tools/inspect/*.c))

@@ -2,6 +2,7 @@
 
 #include <linux/errno.h>
 #include <stdbool.h>
+#include <linux/fs.h>
 #include <sys/mman.h>
 
 #include "bringup/hook.h"
@@ -95,10 +96,40 @@ static bool is_libc(int fd)
 	return raw_starts(name + length, "libc.so.6") || raw_starts(name + length, "libc-2.");
 }
 
-void core_mapped(long address, long size, int prot, int fd)
+/*
+ * Other libraries that move the break by an instruction of their own would move the program's,
+ * and its heap would be theirs, too: UCX's libucm has one, for the functions it puts in place
+ * of the libc's. Its other calls come by syscall(3). Most libraries have none, and stay as the
+ * file is.
+ */
+static void patch_break(uint8_t *text, size_t size)
 {
-	if (!(prot & PROT_EXEC) || fd < 0 || libc_sites || !is_libc(fd))
+	static const uint8_t code[] = {0xb8, SYS_brk, 0, 0, 0, 0x0f, 0x05};
+
+	/* Not ld.so's to fail for: it has no room for so many sites, or no memory. */
+	if (site_bytes(text, text + size, code, sizeof(code)))
+		(void)patch_text(text, size, hook_wants_of_library, core_entry_libc, NULL, 0);
+}
+
+/* ld.so's first mapping of a library is as large as all its segments together, and may be that
+ * of its code: what lies behind the end of the file cannot be read. */
+static long size_in_file(long size, int fd, long offset)
+{
+	long end = raw(SYS_lseek, fd, 0, SEEK_END);
+
+	if (raw_failed(end) || end <= offset)
+		return 0;
+	return size < end - offset ? size : end - offset;
+}
+
+void core_mapped(long address, long size, int prot, int fd, long offset)
+{
+	if (!(prot & PROT_EXEC) || fd < 0)
 		return;
+	if (libc_sites || !is_libc(fd)) {
+		patch_break((uint8_t *)address, size_in_file(size, fd, offset) & ~4095l);
+		return;
+	}
 	libc_sites = patch_text((uint8_t *)address, size & ~4095l, hook_wants, core_entry_libc,
 		libc_minima, sizeof(libc_minima) / sizeof(libc_minima[0]));
 }

@@ -316,6 +316,12 @@ int hook_wants_of_ldso(int nr)
 	return nr == SYS_mmap || nr == SYS_munmap || nr == SYS_mremap || nr == SYS_brk;
 }
 
+/* All else a library asks its libc for. */
+int hook_wants_of_library(int nr)
+{
+	return nr == SYS_brk;
+}
+
 static int hook(struct site_registers *s, bool ldso)
 {
 	const long args[6] = {s->rdi, s->rsi, s->rdx, s->r10, s->r8, s->r9};
@@ -327,7 +333,7 @@ static int hook(struct site_registers *s, bool ldso)
 		if (s->nr == -EEXIST)
 			s->nr = hook_mmap(part, args);
 		if (ldso && !raw_failed(s->nr))
-			core_mapped(s->nr, args[1], args[2], args[4]);
+			core_mapped(s->nr, args[1], args[2], args[4], args[5]);
 		return 1;
 	case SYS_munmap:
 		s->nr = hook_munmap(s->rdi, s->rsi);

@@ -57,29 +57,44 @@ static unsigned walk(const uint8_t *p, const uint8_t *end)
 	return 0;
 }
 
-/* The next syscall instruction at or after @p, eight bytes at a time: texts are megabytes. */
-static const uint8_t *next_syscall(const uint8_t *p, const uint8_t *end)
+/* The next @byte at or after @p, eight at a time: texts are megabytes. Or @end. */
+static const uint8_t *next_byte(const uint8_t *p, const uint8_t *end, uint8_t byte)
 {
 	const uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
+	uint64_t word;
 
-	while (p + 2 <= end) {
-		uint64_t word;
-
-		if (p + 8 <= end) {
-			__builtin_memcpy(&word, p, 8);
-			word ^= ones * 0x0f;
-			word = (word - ones) & ~word & highs; /* marks the first zero byte */
-			if (!word) {
-				p += 8;
-				continue;
-			}
-			p += __builtin_ctzl(word) / 8;
-		}
-		if (p + 2 <= end && is_syscall(p))
-			return p;
+	for (; p + 8 <= end; p += 8) {
+		__builtin_memcpy(&word, p, 8);
+		word ^= ones * byte;
+		word = (word - ones) & ~word & highs; /* marks the first zero byte */
+		if (word)
+			return p + __builtin_ctzl(word) / 8;
+	}
+	while (p < end && *p != byte)
 		p++;
+	return p;
+}
+
+const uint8_t *site_bytes(
+	const uint8_t *from, const uint8_t *end, const uint8_t *bytes, unsigned count)
+{
+	for (const uint8_t *p = from; (p = next_byte(p, end, bytes[0])) + count <= end; p++) {
+		unsigned n = 1;
+
+		while (n < count && p[n] == bytes[n])
+			n++;
+		if (n == count)
+			return p;
 	}
 	return NULL;
+}
+
+/* The next syscall instruction at or after @p. */
+static const uint8_t *next_syscall(const uint8_t *p, const uint8_t *end)
+{
+	static const uint8_t code[] = {0x0f, 0x05};
+
+	return site_bytes(p, end, code, sizeof(code));
 }
 
 /* Is @start the beginning of a site that ends in the syscall at @end? */

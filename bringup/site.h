@@ -31,6 +31,10 @@ int site_find(
 	const uint8_t *from, const uint8_t *end, int (*wanted)(int nr), struct site *site);
 const uint8_t *site_end(const struct site *site);
 
+/* Where @bytes first stand in [from, end), or NULL. */
+const uint8_t *site_bytes(
+	const uint8_t *from, const uint8_t *end, const uint8_t *bytes, unsigned count);
+
 /* Registers at the call, as the hook sees and may change them. */
 struct site_registers {
 	long nr; /* rax; the result, when the hook makes the call */

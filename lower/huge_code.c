@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lower/runtime.h"
@@ -61,9 +62,11 @@ int huge_code(uintptr_t start, uintptr_t end)
 	if (lost || first >= last || !are_to_be_had())
 		return lost;
 	copy = copy_of((void *)first, size);
-	/* What was there is gone when this fails. */
-	if (copy && mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)first) ==
-			    MAP_FAILED)
+	/* What was there is gone when this fails. Not by mremap(3): UCX, which MPI libraries
+	 * use, puts a function of its own there (1.13) that has no fifth argument, and the copy
+	 * would come to lie at address 0, over a program that is linked to be there. */
+	if (copy && syscall(SYS_mremap, copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
+			    first) == -1)
 		lost = -errno;
 	return lost;
 }

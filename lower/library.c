@@ -79,7 +79,8 @@ int library_load(struct lower_library *library)
 		snprintf(table->failure, sizeof(table->failure), "%s", dlerror());
 		return -ENOENT;
 	}
-	if (dlsym(handle, "trecr_cuda_found") || dlsym(handle, "trecr_nvml_found")) {
+	if (dlsym(handle, "trecr_cuda_found") || dlsym(handle, "trecr_nvml_found") ||
+		dlsym(handle, "trecr_mpi_found")) {
 		snprintf(table->failure, sizeof(table->failure),
 			"%s is the stub, not the library", map->l_name);
 		return -ENOENT;
@@ -92,7 +93,7 @@ int library_load(struct lower_library *library)
 			map->l_name);
 		return -ENOEXEC;
 	}
-	r = dl_iterate_phdr(move_code, library);
+	r = library->huge_code ? dl_iterate_phdr(move_code, library) : 0;
 	if (r < 0) {
 		snprintf(table->failure, sizeof(table->failure), "no memory for the code of %s",
 			map->l_name);

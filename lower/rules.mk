@@ -1,6 +1,6 @@
 # trecr-lower: the program of the lower half. Not sanitized: it lives beside the program's own
 # sanitizer, if any.
-LOWER_EXPORTS := mmap mmap64 malloc free calloc realloc malloc_usable_size
+LOWER_EXPORTS := mmap mmap64 malloc free calloc realloc malloc_usable_size exit
 LOWER := $(O)/lower/trecr-lower
 # Inside, where they can be had so: a library more would be loaded in every process.
 UNPACKERS := $(foreach l,zstd lz4,$(firstword $(wildcard \

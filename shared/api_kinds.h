@@ -43,6 +43,7 @@ enum api_length {
 	API_DEREFERENCED,   /* as many as parameter number `length` points to */
 	API_LENGTH_UNKNOWN, /* the table cannot tell */
 	API_IMAGE,          /* the data says: a program for the device */
+	API_ELEMENTS,       /* as many of a datatype as a parameter says */
 };
 
 enum api_class {
@@ -54,8 +55,16 @@ enum api_class {
 	API_LAUNCH,
 	API_COPY,
 	API_SYNC,
+	API_MESSAGE,
+	API_COLLECTIVE,
+	API_COMPLETE,
+	API_WINDOW,
+	API_FILE,
+	API_TOOL,
+	API_UNSAVED,
 	API_MANUAL,
 	API_UNSUPPORTED,
+	API_DATA,
 };
 
 /* What a call's entry point does. */
@@ -66,6 +75,7 @@ enum api_way {
 	API_BODY,       /* call what was written by hand */
 	API_INNER_BODY, /* cross to what was written by hand */
 	API_REFUSE,
+	API_VARIABLE, /* it has none: the name is a variable's, not a function's */
 };
 
 #endif

@@ -84,6 +84,8 @@ struct lower_library {
 	void **targets;    /* out: address of each; what is not there gets `missing` */
 	void *missing;
 	uintptr_t start, end; /* out: where the library lies */
+	int huge_code; /* to be put on huge pages: a copy for each process (lower/huge_code.c)
+			*/
 };
 
 /* A call that upper code is to make for a lower thread. */
@@ -147,6 +149,8 @@ struct lower_table {
 	/* Writes to the program's standard output; for lower code on a thread of the upper
 	 * half. Returns how much was written. */
 	long (*print)(const char *text, size_t size);
+	/* Ends the program as its own exit(3) would; for the same. */
+	void (*exit)(int status);
 };
 
 /* The head of the upper half's record of a thread that crosses; stubs/crossing/thread.h has the

@@ -21,7 +21,11 @@ $(O)/stubs/gen/%.calls.h: stubs/api/%.api $(GEN)
 	$(RUN_GEN) calls $< >$@.tmp && mv $@.tmp $@
 
 check-api: $(GEN)
-	@CC="$(CC)" stubs/gen/check-api $(GEN) stubs/api/cuda.api cuda.h cudaProfiler.h || [ $$? = 77 ]
+	@CC="$(CC)" stubs/gen/check-api $(GEN) stubs/api/cuda.api 'CUresult +cu[A-Z]' \
+		"-D__CUDA_API_VERSION_INTERNAL -I$${CUDA_HOME:-/usr/local/cuda}/include" \
+		cuda.h cudaProfiler.h || [ $$? = 77 ]
+	@CC="$(CC)" stubs/gen/check-api $(GEN) stubs/api/mpi.api '[A-Za-z_]+ +MPIX?_[A-Z]' \
+		"$$(mpicc.mpich -show 2>/dev/null | grep -o -- '-I[^ ]*')" mpi.h || [ $$? = 77 ]
 
 .PHONY: check-api
 
@@ -38,19 +42,21 @@ CUDA_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/cuda/*.c stubs/cud
 	$(MMU_OBJ)
 
 NVML_OBJ := $(O)/stubs/nvml/library.o $(O)/stubs/gen/nvml.entries.o
+MPI_OBJ := $(O)/stubs/mpi/library.o $(O)/stubs/gen/mpi.entries.o
 
 # Theirs alone: not of what they need, as the generator, which is made for this machine.
-$(CROSSING_OBJ) $(filter-out $(MMU_OBJ),$(CUDA_OBJ)) $(NVML_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
+$(CROSSING_OBJ) $(filter-out $(MMU_OBJ),$(CUDA_OBJ)) $(NVML_OBJ) $(MPI_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
 $(O)/stubs/crossing/signals.o: private ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
 $(CUDA_OBJ): $(O)/stubs/gen/cuda.calls.h
 $(O)/stubs/nvml/library.o: $(O)/stubs/gen/nvml.calls.h
+$(O)/stubs/mpi/library.o: $(O)/stubs/gen/mpi.calls.h
 
 $(O)/stubs/%.o: stubs/%.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 # clang's own assembler wants one section's CFI to end before another's begins.
 GNU_AS = $(if $(findstring clang,$(CC)),-fno-integrated-as)
-$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/cuda/entries.inc stubs/cuda/query_cache.inc \
+$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/entries.inc stubs/cuda/entries.inc stubs/cuda/query_cache.inc \
 	stubs/cuda/query_cache.h shared/cuda/offsets.h stubs/crossing/thread.h shared/windows.h
 	$(CC) $(CPPFLAGS) $(GNU_AS) -c -o $@ $<
 $(O)/stubs/gen/%.procs.o: $(O)/stubs/gen/%.procs.c
@@ -77,6 +83,10 @@ $(SPLIT_DIR)/stubs/libcuda.so.1: $(CUDA_OBJ) $(SPLIT_DIR)/libtrecr-crossing.so
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
 $(SPLIT_DIR)/stubs/libnvidia-ml.so.1: $(NVML_OBJ) $(SPLIT_DIR)/libtrecr-crossing.so
+	@mkdir -p $(@D)
+	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
+
+$(SPLIT_DIR)/stubs/libmpich.so.12: $(MPI_OBJ) $(SPLIT_DIR)/libtrecr-crossing.so
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
 
@@ -119,7 +129,7 @@ $(SPLIT_DIR)/trecr-gdb.py: tools/trecr-gdb.py
 	@mkdir -p $(@D)
 	cp $< $@
 
-SPLIT := $(SPLIT_DIR)/trecr-gdb.py $(SPLIT_DIR)/libtrecr-audit.so $(SPLIT_DIR)/libtrecr-crossing.so $(SPLIT_DIR)/stubs/libcuda.so.1 $(SPLIT_DIR)/stubs/libnvidia-ml.so.1 \
+SPLIT := $(SPLIT_DIR)/trecr-gdb.py $(SPLIT_DIR)/libtrecr-audit.so $(SPLIT_DIR)/libtrecr-crossing.so $(SPLIT_DIR)/stubs/libcuda.so.1 $(SPLIT_DIR)/stubs/libnvidia-ml.so.1 $(SPLIT_DIR)/stubs/libmpich.so.12 \
 	$(SPLIT_DIR)/trecr-lower $(SPLIT_DIR)/trecr-lower-core $(SPLIT_DIR)/libtrecr-audit-coverage.so \
 	$(SPLIT_DIR)/coverage/libcuda.so.1 $(SPLIT_DIR)/coverage/libnvidia-ml.so.1
 all: $(SPLIT)

@@ -15,6 +15,7 @@
 #include "supervisor/job/join.h"
 #include "supervisor/run/loop.h"
 #include "supervisor/split/gpu_libraries.h"
+#include "supervisor/split/mpi_libraries.h"
 #include "supervisor/start/from_launcher_check.h"
 #include "supervisor/start/spawn.h"
 #include "supervisor/start/supervisor.h"
@@ -25,6 +26,7 @@
 static struct program_options {
 	bool close_fds;
 	enum gpu_use gpu;
+	enum mpi_use mpi;
 	const char *coverage;
 } program_options;
 
@@ -35,6 +37,10 @@ static const struct opt program_rows[] = {
 		"checkpoint GPU programs, too: auto (the default:\n"
 		"where there is a driver), on or off",
 		gpu_option, offsetof(struct program_options, gpu)},
+	{0, "mpi", "WHERE",
+		"where MPICH's library is: in the program (whole, the\n"
+		"default) or in its lower half (lower)",
+		mpi_option, offsetof(struct program_options, mpi)},
 	{0, "coverage", "FILE", "write which functions of the GPU driver are used", opt_text,
 		offsetof(struct program_options, coverage)},
 	{0},
@@ -110,7 +116,8 @@ static int run_program(struct supervisor *s, char *const argv[])
 	if (!dir || look_ahead(s, dir, !add_pid, &e) < 0 ||
 		(!add_pid && job_join_supervisor(s, dir, NULL, &e) < 0) ||
 		gpu_prepare(program_options.gpu, program_options.coverage, &e) < 0 ||
-		loop_prepare(s, &e) < 0 || spawn_program(s, argv, &status, &e) < 0) {
+		mpi_prepare(program_options.mpi, &e) < 0 || loop_prepare(s, &e) < 0 ||
+		spawn_program(s, argv, &status, &e) < 0) {
 		loop_end(s);
 		return run_failed(s, status, &e);
 	}

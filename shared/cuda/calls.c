@@ -56,6 +56,7 @@ uint64_t call_bytes(
 					       : 0;
 	case API_LENGTH_UNKNOWN:
 	case API_IMAGE:
+	case API_ELEMENTS:
 		break;
 	}
 	return 0;

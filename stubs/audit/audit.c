@@ -31,13 +31,27 @@ static struct library {
 	const char *name;    /* of the file, without version */
 	const char *stub;    /* below our folder */
 	const char *found;   /* exported buffer in the stub for the real one's path */
+	const char *kind;    /* as in TRECR_STUBS */
 	char path[PATH_MAX]; /* of the stub */
 	char real[PATH_MAX]; /* found last */
 } libraries[] = {
-	{.name = "libcuda.so", .stub = STUBS "/libcuda.so.1", .found = "trecr_cuda_found"},
+	{.name = "libcuda.so",
+		.stub = STUBS "/libcuda.so.1",
+		.found = "trecr_cuda_found",
+		.kind = "gpu"},
 	{.name = "libnvidia-ml.so",
 		.stub = STUBS "/libnvidia-ml.so.1",
-		.found = "trecr_nvml_found"},
+		.found = "trecr_nvml_found",
+		.kind = "gpu"},
+	/* One library, by its own name and by that of the ABI. */
+	{.name = "libmpich.so.12",
+		.stub = STUBS "/libmpich.so.12",
+		.found = "trecr_mpi_found",
+		.kind = "mpi"},
+	{.name = "libmpi.so.12",
+		.stub = STUBS "/libmpich.so.12",
+		.found = "trecr_mpi_found",
+		.kind = "mpi"},
 };
 
 #define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
@@ -139,6 +153,49 @@ unsigned la_version(unsigned version)
 	return version < LAV_CURRENT ? version : LAV_CURRENT;
 }
 
+/* Reads a string that ends in 0, as read_line() does a line. */
+static int read_string(int fd, char *text, size_t size)
+{
+	size_t n = 0;
+	char c;
+
+	while (raw(SYS_read, fd, &c, 1) == 1) {
+		if (n + 1 < size)
+			text[n++] = c;
+		if (!c)
+			return 1;
+	}
+	return 0;
+}
+
+/* The value of TRECR_STUBS that the program was started with, of which kinds libraries are
+ * exchanged: "gpu", which it is without the variable, "mpi" or "gpu,mpi". */
+static const char *chosen_kinds(void)
+{
+	static const char variable[] = "TRECR_STUBS=";
+	static char text[64];
+	static const char *kinds;
+	int fd;
+
+	if (kinds)
+		return kinds;
+	fd = raw(SYS_openat, AT_FDCWD, "/proc/self/environ", O_RDONLY | O_CLOEXEC, 0);
+	while (fd >= 0 && !kinds && read_string(fd, text, sizeof(text)))
+		if (raw_starts(text, variable))
+			kinds = text + sizeof(variable) - 1;
+	if (fd >= 0)
+		raw(SYS_close, fd); /* read only */
+	return kinds ? kinds : (kinds = "gpu");
+}
+
+static int is_chosen(const char *kind)
+{
+	for (const char *k = chosen_kinds(); *k; k++)
+		if (raw_starts(k, kind))
+			return 1;
+	return 0;
+}
+
 /*
  * Libraries of the driver's that use the GPU past the stubs: nothing of what they do there
  * could be saved, and the one for the engines for video and JPEG waits for ever for what an
@@ -165,7 +222,8 @@ static int is_refused(const char *name, const char *file)
 
 	while (r < refused + REFUSED && !is_called(file, r->name))
 		r++;
-	if (r == refused + REFUSED || file == name || raw_failed(raw(SYS_access, name, R_OK)))
+	if (r == refused + REFUSED || file == name || raw_failed(raw(SYS_access, name, R_OK)) ||
+		!is_chosen("gpu"))
 		return 0;
 	if (!r->told++)
 		raw_complain(r->reason);
@@ -194,7 +252,7 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 		struct library *l = &libraries[i];
 
 		if (!is_called(file, l->name) || file == name ||
-			raw_failed(raw(SYS_access, name, R_OK)))
+			raw_failed(raw(SYS_access, name, R_OK)) || !is_chosen(l->kind))
 			continue;
 		folder = our_folder();
 		if (!folder || join(l->path, folder, l->stub) < 0 ||

@@ -139,10 +139,13 @@ void *crossing_callback_pointer(void *function)
 	return thunk;
 }
 
-/* For crossing_callback: the callback argument of a call on its way down. */
-HIDDEN void crossing_exchange(void **argument);
+/* For crossing_callback: of a call's @arguments on their way down, those that are callbacks, a
+ * bit each. */
+HIDDEN void crossing_exchange(void **arguments, unsigned callbacks);
 
-HIDDEN void crossing_exchange(void **argument)
+HIDDEN void crossing_exchange(void **arguments, unsigned callbacks)
 {
-	*argument = crossing_callback_pointer(*argument);
+	for (; callbacks; arguments++, callbacks >>= 1)
+		if (callbacks & 1)
+			*arguments = crossing_callback_pointer(*arguments);
 }

@@ -17,6 +17,7 @@
  */
 #include <sys/syscall.h>
 
+#include "shared/windows.h"
 #include "stubs/crossing/save.inc"
 #include "stubs/crossing/thread.h"
 #include "stubs/crossing/unwind.inc"
@@ -100,6 +101,12 @@ crossing_guard:
 	.type crossing_upcall, @function
 crossing_upcall:
 	.cfi_startproc
+	/* Upper code that was handed the pointer (what wraps a callback) calls as it stands. The
+	 * first word of thread-local storage is its own address. */
+	mov %fs:0, %r10
+	shr $LOWER_WINDOW_SHIFT, %r10
+	cmp $LOWER_WINDOW_TOP, %r10
+	jne above
 	mov crossing_upper_slot_offset(%rip), %r10
 	mov %fs:(%r10), %r10
 	test %r10, %r10
@@ -119,6 +126,7 @@ crossing_upcall:
 	.cfi_startproc
 overflow:
 	ud2
+above:	jmp *%r11
 	.cfi_endproc
 
 	/* Where a return address is led to stop a thread on its way out of the lower half: who
@@ -278,7 +286,8 @@ crossing_print:
 crossing_callback:
 	.cfi_startproc
 	SAVE_ARGUMENTS
-	lea (%rbp,%rax,8), %rdi
+	mov %rbp, %rdi
+	mov %eax, %esi
 	call crossing_exchange
 	RESTORE_ARGUMENTS
 	jmp *(%r10)

@@ -32,15 +32,16 @@ struct crossing_library {
 	 * storage of its own, so nothing of the libc and nothing thread-local. May be NULL. 0,
 	 * or -1 with the reason in RECORDS->failure. */
 	int (*restarted)(struct crossing_library *library);
-	int prints; /* what it prints has a place among what the program prints */
+	const char *unsaved; /* what a program uses that cannot be saved yet: "MPI". Or NULL */
+	int prints;          /* what it prints has a place among what the program prints */
 	struct crossing_library *next;
 };
 
 /* Assembly; r11 is the address of the slot with the real address, all else as the caller of the
  * function set it. */
 void crossing(void);
-/* The same for a function with a callback: eax is which argument it is (below 6), r10 the
- * address of the library's `cross`. */
+/* The same for a function with callbacks: eax says which arguments they are (below 6), a bit
+ * each, r10 the address of the library's `cross`. */
 void crossing_callback(void);
 /* Enter a body of the upper half, at r11, such that the thread is not stopped for a checkpoint
  * before it returns; between crossings it may hold what is the lower half's. All else as the

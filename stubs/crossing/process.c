@@ -137,6 +137,7 @@ HIDDEN void crossing_print_kept(void)
 }
 
 static long (*print_thunk)(const char *text, size_t size);
+static void (*exit_thunk)(int status);
 
 static int remember_environment(void)
 {
@@ -240,6 +241,7 @@ HIDDEN int process_start_lower(struct process *p, int fd_base, const char **step
 	crossing_call_upper = p->table->call_upper;
 	p->table->upper_thread_offset = RECORDS->info.current_offset;
 	p->table->print = print_thunk;
+	p->table->exit = exit_thunk;
 	return 0;
 }
 
@@ -264,6 +266,7 @@ static int start_lower_half(struct process *p)
 		return start_failed();
 	}
 	print_thunk = callbacks_thunk((void *)print);
+	exit_thunk = callbacks_thunk((void *)exit);
 	r = process_start_lower(p, 0, &step);
 	if (r < 0) {
 		report(step, r);
@@ -373,6 +376,9 @@ HIDDEN int process_open_library(struct crossing_library *library)
 		} else {
 			library->next = libraries;
 			libraries = library;
+			if (library->unsaved)
+				raw_copy(RECORDS->unsaved, library->unsaved,
+					raw_length(library->unsaved) + 1);
 			if (library->prints)
 				RECORDS->print_cross = library->cross;
 			__atomic_store_n(library->cross, crossing, __ATOMIC_RELEASE);

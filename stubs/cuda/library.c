@@ -8,7 +8,7 @@
 STUB_LIBRARY(cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED,
 	CUDA_ERROR_NOT_SUPPORTED,
 	/* Tables of functions are handed out at their real addresses. */
-	.fixed = 1, .restarted = export_tables_restarted, .prints = 1);
+	.lower.huge_code = 1, .fixed = 1, .restarted = export_tables_restarted, .prints = 1);
 
 int cuda_refused(unsigned index)
 {

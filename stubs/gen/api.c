@@ -13,7 +13,8 @@ struct parser {
 	struct buf types, calls;
 	struct api_call *call; /* whose parameters may follow; the plain one of a pair */
 	bool has_variant;
-	char *value; /* name of the parameter that is replaced, or NULL */
+	char *value;                       /* name of the parameter that is replaced, or NULL */
+	char *result, *version, *profiled; /* of struct api */
 	struct err *e;
 };
 
@@ -46,8 +47,16 @@ static const char *const class_names[] = {
 	[API_LAUNCH] = "launch",
 	[API_COPY] = "copy",
 	[API_SYNC] = "sync",
+	[API_MESSAGE] = "message",
+	[API_COLLECTIVE] = "collective",
+	[API_COMPLETE] = "complete",
+	[API_WINDOW] = "window",
+	[API_FILE] = "file",
+	[API_TOOL] = "tool",
+	[API_UNSAVED] = "unsaved",
 	[API_MANUAL] = "manual",
 	[API_UNSUPPORTED] = "unsupported",
+	[API_DATA] = "data",
 };
 
 static const char *const direction_names[] = {
@@ -63,12 +72,22 @@ const char *api_class_name(enum api_class class)
 	return class_names[class];
 }
 
-int api_callback(const struct api_call *call)
+unsigned api_callbacks(const struct api_call *call)
 {
+	unsigned callbacks = 0;
+
 	for (unsigned i = 0; i < call->param_count; i++)
 		if (call->params[i].type->kind == API_CALLBACK && !call->params[i].stars)
-			return i;
-	return -1;
+			callbacks |= 1u << i;
+	return callbacks;
+}
+
+bool api_has_virtual(const struct api *api)
+{
+	for (size_t i = 0; i < api->type_count; i++)
+		if (api->types[i].holding == API_VIRTUAL)
+			return true;
+	return false;
 }
 
 static bool is_handle(const struct api_param *p, enum api_holding holding)
@@ -106,6 +125,8 @@ enum api_way api_way(const struct api_call *call)
 		return API_INNER_BODY;
 	if (call->class == API_UNSUPPORTED)
 		return API_REFUSE;
+	if (call->class == API_DATA)
+		return API_VARIABLE;
 	if (is_recorded(call))
 		return API_RECORD;
 	for (unsigned i = 0; i < call->param_count; i++)
@@ -222,7 +243,23 @@ static char *cut_length(char *text)
 	return open + 1;
 }
 
-/* [DIRECTION] [const] TYPE [*...]NAME[LENGTH] */
+/* The type of a parameter that is declared as @text, with @stars that are not part of its name:
+ * "MPI_User_function *" may be a type itself. */
+static const struct api_type *declared_type(const struct parser *p, char *text, unsigned *stars)
+{
+	const struct api_type *whole;
+
+	if (!strncmp(text, "const ", 6))
+		text += 6;
+	whole = find_type(p, trim(text));
+	*stars = 0;
+	for (const char *c = text; *c && !whole; c++)
+		*stars += *c == '*';
+	text[strcspn(text, "*")] = 0;
+	return whole ? whole : find_type(p, trim(text));
+}
+
+/* [DIRECTION] [const] TYPE [*...]NAME[LENGTH], or ... */
 static int parse_param(struct parser *p, char *text, char **length)
 {
 	struct api_call *call = p->call;
@@ -235,6 +272,11 @@ static int parse_param(struct parser *p, char *text, char **length)
 	param = &call->params[call->param_count++];
 	*length = cut_length(text);
 	text = trim(text);
+	if (!strcmp(text, "...")) {
+		call->param_count--;
+		call->variadic = true;
+		return 0;
+	}
 
 	word = xstrdup(text);
 	word[strcspn(word, " ")] = 0;
@@ -249,12 +291,7 @@ static int parse_param(struct parser *p, char *text, char **length)
 	param->name = xstrdup(name);
 	*name = 0;
 	param->declared = xstrdup(trim(text));
-	for (const char *c = text; *c; c++)
-		param->stars += *c == '*';
-	text[strcspn(text, "*")] = 0;
-	if (!strncmp(text, "const ", 6))
-		text += 6;
-	param->type = find_type(p, trim(text));
+	param->type = declared_type(p, text, &param->stars);
 	if (!param->type)
 		return parse_failed(p, "unknown type", text);
 	if (!param->stars != (param->direction == API_VALUE))
@@ -271,8 +308,26 @@ static int find_param(const struct api_call *call, const char *name)
 	return -1;
 }
 
+/* COUNT:DATATYPE, both parameters */
+static int resolve_elements(
+	struct parser *p, struct api_param *param, char *text, char *element)
+{
+	int count, datatype;
+
+	*element++ = 0;
+	count = find_param(p->call, text);
+	datatype = find_param(p->call, element);
+	if (count < 0 || datatype < 0)
+		return parse_failed(p, "no parameter is called", count < 0 ? text : element);
+	param->length_kind = API_ELEMENTS;
+	param->length = count;
+	param->element = datatype;
+	return 0;
+}
+
 static int resolve_length(struct parser *p, struct api_param *param, char *text)
 {
+	char *element;
 	int index;
 
 	if (!text)
@@ -290,6 +345,9 @@ static int resolve_length(struct parser *p, struct api_param *param, char *text)
 		param->length = atoi(text);
 		return 0;
 	}
+	element = strchr(text, ':');
+	if (element)
+		return resolve_elements(p, param, text, element);
 	param->length_kind = *text == '*' ? API_DEREFERENCED : API_PARAMETER;
 	index = find_param(p->call, text + (*text == '*'));
 	if (index < 0)
@@ -349,6 +407,14 @@ static int parse_attribute(
 		call->on_context = true;
 	} else if (!strcmp(word, "loses")) {
 		call->loses = true;
+	} else if (!strcmp(word, "internal")) {
+		call->internal = true;
+	} else if (!strcmp(word, "unchecked")) {
+		call->unchecked = true;
+	} else if (!strncmp(word, "returns=", 8)) {
+		call->result = find_type(p, word + 8);
+		if (!call->result)
+			return parse_failed(p, "unknown type", word + 8);
 	} else if (!strncmp(word, "value=", 6)) {
 		p->value = xstrdup(word + 6);
 	} else {
@@ -403,11 +469,27 @@ static int parse_call(struct parser *p, char *text)
 	return 0;
 }
 
+/* table WORD=TEXT: what is said of all rows */
+static int parse_table(struct parser *p, const char *text)
+{
+	if (!strncmp(text, "result=", 7))
+		p->result = xstrdup(text + 7);
+	else if (!strncmp(text, "version=", 8))
+		p->version = xstrdup(text + 8);
+	else if (!strncmp(text, "profiled=", 9))
+		p->profiled = xstrdup(text + 9);
+	else
+		return parse_failed(p, "nothing can be said of all rows by", text);
+	return 0;
+}
+
 /* One row: its head and, joined to it, the lines that begin with a tab. */
 static int parse_row(struct parser *p, char *head, char *params)
 {
 	if (!strncmp(head, "type ", 5))
 		return parse_type(p, head + 5);
+	if (!strncmp(head, "table ", 6))
+		return parse_table(p, head + 6);
 	if (parse_call(p, head) < 0)
 		return -1;
 	return *params ? parse_params(p, params) : 0;
@@ -458,6 +540,9 @@ int api_read(struct api *api, const char *path, struct err *e)
 		return -1;
 	api->library = xstrdup(slash ? slash + 1 : path);
 	api->library[strcspn(api->library, ".")] = 0;
+	api->result = p.result;
+	api->version = p.version;
+	api->profiled = p.profiled;
 	api->types = p.types.data;
 	api->type_count = buf_count(&p.types, struct api_type);
 	api->calls = p.calls.data;

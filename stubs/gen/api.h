@@ -30,6 +30,7 @@ struct api_param {
 	enum api_direction direction;
 	enum api_length length_kind;
 	unsigned length;
+	unsigned element; /* of API_ELEMENTS: the parameter that is the datatype */
 };
 
 #define API_MAX_PARAMS 24
@@ -46,13 +47,20 @@ struct api_call {
 	bool answered;   /* an entry point that may know the answer, in front of a body */
 	bool on_context; /* what it changes is the current context */
 	bool loses;      /* after it, the objects it was about cannot be made again */
-	int value;       /* number of the parameter that a later call replaces, or -1 */
+	bool internal;   /* in no header; of use to the library's own companions only */
+	bool unchecked;  /* its prototype cannot be written as a row has it */
+	bool variadic;
+	const struct api_type *result; /* NULL: as the table says for all */
+	int value; /* number of the parameter that a later call replaces, or -1 */
 	struct api_param params[API_MAX_PARAMS];
 	unsigned param_count;
 };
 
 struct api {
-	char *library; /* "cuda": prefix of what is generated */
+	char *library;  /* "cuda": prefix of what is generated */
+	char *result;   /* C type of what functions return */
+	char *version;  /* macro of the header that `since` is compared with, or NULL */
+	char *profiled; /* each function has a second name with this in front, or NULL */
 	struct api_type *types;
 	size_t type_count;
 	struct api_call *calls;
@@ -64,10 +72,13 @@ struct api {
 int api_read(struct api *api, const char *path, struct err *e);
 
 const char *api_class_name(enum api_class class);
-/* Number of the parameter that is a callback, or -1. */
-int api_callback(const struct api_call *call);
+/* Numbers of the parameters that are callbacks, a bit each. */
+unsigned api_callbacks(const struct api_call *call);
 
 enum api_way api_way(const struct api_call *call);
+
+/* Whether programs hold addresses of records for handles of this API. */
+bool api_has_virtual(const struct api *api);
 
 /* Where parameter number @index is when the function is entered, as the x86-64 ABI has it
  * (structures here hold no floating point numbers). */
@@ -83,5 +94,6 @@ int gen_procs(const struct api *api, FILE *out, struct err *e);
 int gen_info(const struct api *api, FILE *out, struct err *e);
 int gen_calls(const struct api *api, FILE *out, struct err *e);
 int gen_check(const struct api *api, FILE *out, struct err *e);
+int gen_names(const struct api *api, FILE *out, struct err *e);
 
 #endif

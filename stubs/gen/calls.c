@@ -14,11 +14,12 @@ static const char *how(const struct api_call *call)
 		[API_BODY] = "body",
 		[API_INNER_BODY] = "body",
 		[API_REFUSE] = "refuse",
+		[API_VARIABLE] = "variable",
 	};
 	enum api_way way = api_way(call);
 
-	return way != API_REFUSE && way != API_BODY && api_callback(call) >= 0 ? "callback"
-									       : names[way];
+	return way != API_REFUSE && way != API_BODY && api_callbacks(call) ? "callback"
+									   : names[way];
 }
 
 static unsigned words_of(const struct api_param *p)

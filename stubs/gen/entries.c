@@ -81,9 +81,20 @@ static void lead(const struct api *api, const struct api_call *call, size_t inde
 		fprintf(out, "\tlea %s_targets+%zu(%%rip), %%r11\n", api->library, index * 8);
 }
 
-static void guarded(const struct api_call *call, const char *prefix, FILE *out)
+/* The label of what programs call. */
+static void export(const struct api *api, const struct api_call *call, FILE *out)
 {
-	fprintf(out, "export %s\n", call->name);
+	if (api->profiled && !call->internal)
+		fprintf(out, "export_profiled %s%s, %s\n", api->profiled, call->name,
+			call->name);
+	else
+		fprintf(out, "export %s\n", call->name);
+}
+
+static void guarded(
+	const struct api *api, const struct api_call *call, const char *prefix, FILE *out)
+{
+	export(api, call, out);
 	if (call->answered)
 		fprintf(out, "\tanswer_%s\n", call->name);
 	fprintf(out, "\tguard %s_%s\n", prefix, call->name);
@@ -99,41 +110,43 @@ static bool is_hot(const struct api_call *call)
 static void entry(const struct api *api, const struct api_call *call, size_t index, FILE *out)
 {
 	enum api_way way = api_way(call);
-	int callback = api_callback(call);
+	unsigned callbacks = api_callbacks(call);
 
 	fprintf(out, "\tend_code\n\t%s\n",
 		is_hot(call) ? ".section .text.hot, \"ax\", @progbits" : ".text");
 	if (way == API_REFUSE) {
-		fprintf(out, "export %s\n\tmov $%zu, %%edi\n\tjmp %s_refused\n", call->name,
-			index, api->library);
+		export(api, call, out);
+		fprintf(out, "\tmov $%zu, %%edi\n\tjmp %s_refused\n", index, api->library);
 		return;
 	}
 	if (way == API_INNER_BODY) {
 		fprintf(out, "\t.hidden inner_%s\n", call->name);
 		fprintf(out, "\tword inner_%s\n", call->name);
-		fprintf(out, "export %s\n\tlea word_inner_%s(%%rip), %%r11\n\tcross\n",
-			call->name, call->name);
+		export(api, call, out);
+		fprintf(out, "\tlea word_inner_%s(%%rip), %%r11\n\tcross\n", call->name);
 		return;
 	}
+	if (way == API_VARIABLE)
+		return;
 	if (has_translation(call))
 		translation(api, call, index, out);
-	if ((way == API_PASS || way == API_TRANSLATE) && callback < 0)
-		fprintf(out, "export %s\n", call->name);
+	if ((way == API_PASS || way == API_TRANSLATE) && !callbacks)
+		export(api, call, out);
 	fprintf(out, "internal real_%s\n", call->name);
 	lead(api, call, index, out);
 	fprintf(out, "\tcross\n");
 	if (way == API_BODY) {
-		guarded(call, "body", out);
+		guarded(api, call, "body", out);
 	} else if (way == API_RECORD) {
-		guarded(call, "record", out);
+		guarded(api, call, "record", out);
 		fprintf(out,
 			"internal record_%s\n\t.hidden %s_record\n\tmov $%zu, %%eax\n"
 			"\tjmp %s_record\n",
 			call->name, api->library, index, api->library);
-	} else if (callback >= 0) {
-		fprintf(out, "export %s\n", call->name);
+	} else if (callbacks) {
+		export(api, call, out);
 		lead(api, call, index, out);
-		fprintf(out, "\tmov $%d, %%eax\n\tcross_callback\n", callback);
+		fprintf(out, "\tmov $%u, %%eax\n\tcross_callback\n", callbacks);
 	}
 }
 
@@ -149,7 +162,6 @@ static void print_for(const struct api *api, const char *text, FILE *out)
 }
 
 static const char head[] =
-	"#include \"stubs/cuda/entries.inc\"\n"
 	".macro cross\n\tjmp *%s_cross(%rip)\n.endm\n"
 	".macro cross_callback\n\tlea %s_cross(%rip), %r10\n"
 	"\tjmp *crossing_callback@GOTPCREL(%rip)\n.endm\n"
@@ -171,7 +183,7 @@ static const char tail[] =
 /* What the general code for records cannot take. */
 static int check_call(const struct api_call *call, struct err *e)
 {
-	if (api_callback(call) >= 6)
+	if (api_callbacks(call) >> 6)
 		return err_set(e, 0, "%s: a callback must come in a register", call->name);
 	if (api_way(call) != API_RECORD)
 		return 0;
@@ -188,7 +200,9 @@ static int check_call(const struct api_call *call, struct err *e)
 
 int gen_entries(const struct api *api, FILE *out, struct err *e)
 {
-	fprintf(out, ".set COUNT, %zu\n", api->call_count);
+	fprintf(out, ".set COUNT, %zu\n#include \"stubs/entries.inc\"\n", api->call_count);
+	if (api_has_virtual(api))
+		print_for(api, "#include \"stubs/%s/entries.inc\"\n", out);
 	print_for(api, head, out);
 	for (size_t i = 0; i < api->call_count; i++) {
 		if (check_call(&api->calls[i], e) < 0)

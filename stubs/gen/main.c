@@ -14,6 +14,7 @@ static const struct {
 	{"info", gen_info},
 	{"calls", gen_calls},
 	{"check", gen_check},
+	{"names", gen_names},
 };
 
 int main(int argc, char **argv)
@@ -31,6 +32,6 @@ int main(int argc, char **argv)
 		}
 		return fflush(stdout) ? 1 : 0;
 	}
-	fprintf(stderr, "usage: gen entries|procs|info|calls|check API-FILE\n");
+	fprintf(stderr, "usage: gen entries|procs|info|calls|check|names API-FILE\n");
 	return 2;
 }

@@ -7,7 +7,7 @@
 #include "ckpt/image.h"
 #include "ckpt/image_read.h"
 #include "lib/util.h"
-#include "supervisor/split/gpu_libraries.h"
+#include "supervisor/split/stub_libraries.h"
 #include "supervisor/target/module.h"
 
 #define LOWER "/trecr-lower"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/util.h"
+#include "supervisor/split/stub_libraries.h"
 
 int gpu_option(void *field, const char *value, struct err *e)
 {
@@ -29,27 +30,6 @@ static bool has_driver(void)
 	return !access("/proc/driver/nvidia/version", F_OK) || !access("/dev/nvidiactl", F_OK);
 }
 
-/* Beside the tools in the build tree, or where `make install` puts it: in a folder of this
- * release, which programs still hold when another one is installed. NULL: not there. */
-static char *find_audit(const char *file)
-{
-	static const char *const places[] = {"lib/trecr", TRECR_FROM_BIN "/current"};
-	cleanup_free char *exe = read_link("/proc/self/exe", NULL);
-	char *slash = exe ? strrchr(exe, '/') : NULL;
-
-	if (!slash)
-		return NULL;
-	*slash = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		cleanup_free char *name = xasprintf("%s/%s/%s", exe, places[i], file);
-		char *path = realpath(name, NULL);
-
-		if (path)
-			return path;
-	}
-	return NULL;
-}
-
 /* An empty file, at a name that holds wherever programs go. */
 static int begin_coverage(const char *coverage, struct err *e)
 {
@@ -61,17 +41,6 @@ static int begin_coverage(const char *coverage, struct err *e)
 	return 0;
 }
 
-static int add_audit(const char *path, struct err *e)
-{
-	const char *others = getenv("LD_AUDIT");
-	cleanup_free char *all = NULL;
-
-	if (others && strstr(others, path))
-		return 0;
-	all = others && *others ? xasprintf("%s:%s", others, path) : xstrdup(path);
-	return setenv("LD_AUDIT", all, 1) ? err_set(e, errno, "cannot set LD_AUDIT") : 0;
-}
-
 int gpu_prepare(enum gpu_use use, const char *coverage, struct err *e)
 {
 	const char *file = coverage ? "libtrecr-audit-coverage.so" : "libtrecr-audit.so";
@@ -81,16 +50,15 @@ int gpu_prepare(enum gpu_use use, const char *coverage, struct err *e)
 		use = GPU_ON;
 	if (use == GPU_OFF || (use == GPU_AUTO && !has_driver()))
 		return 0;
-	path = find_audit(file);
-	/* A ':' would be two libraries to ld.so. */
-	if (!path || strchr(path, ':'))
+	path = stubs_find_audit(file);
+	if (!path)
 		return use == GPU_ON
 			       ? err_set(e, 0, "cannot find %s, which programs with a GPU need",
 					 file)
 			       : 0;
 	if (coverage && begin_coverage(coverage, e))
 		return -1;
-	return add_audit(path, e);
+	return stubs_load("gpu", path, e);
 }
 
 static int compare_lines(const void *a, const void *b)

@@ -7,11 +7,6 @@
 
 #include "lib/err.h"
 
-/* The way from the tools' folder to the libraries', where both are installed. */
-#ifndef TRECR_FROM_BIN
-#define TRECR_FROM_BIN "../lib/trecr"
-#endif
-
 enum gpu_use {
 	GPU_AUTO, /* where the machine has a driver */
 	GPU_ON,

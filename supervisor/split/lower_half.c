@@ -35,6 +35,13 @@ static int check_records(const struct process *p, const struct records *r, struc
 		return err_set(e, 0,
 			"process %d uses libraries of another version of trecr for its GPU",
 			p->pid);
+	if (r->unsaved[0])
+		return err_set(e, 0,
+			"process %d has called %.*s, which lies in its lower half "
+			"(trecr-run --mpi=lower), and messages between ranks cannot be saved "
+			"yet; on one machine a job is saved whole when its launcher is started "
+			"by trecr-run, without that option: trecr-run mpiexec -n N PROGRAM",
+			p->pid, (int)sizeof(r->unsaved), r->unsaved);
 	if (r->lower > RECORDS_FAILED || !is_sane(&r->info))
 		return lower_damaged(p->pid, e);
 	return 0;
@@ -48,7 +55,7 @@ int lower_damaged(pid_t pid, struct err *e)
 
 int lower_find(struct process *p, struct err *e)
 {
-	struct records r;
+	struct records r = {0};
 
 	/* A child of fork(2) finds its parent's wiped. */
 	if (lower_peek(p->pid, RECORDS_LIVE, &r, sizeof(r)) || r.magic != RECORDS_MAGIC ||
@@ -74,7 +81,7 @@ int lower_find(struct process *p, struct err *e)
 
 bool lower_is_coming(const struct process *p)
 {
-	struct records r;
+	struct records r = {0};
 
 	return !lower_peek(p->pid, RECORDS_LIVE, &r, sizeof(r)) && r.magic == RECORDS_MAGIC &&
 	       r.lower == RECORDS_COMING;

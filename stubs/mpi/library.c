@@ -1,0 +1,174 @@
+/*
+ * libmpich.so.12 of the upper half, which is libmpi.so.12, too. Handles are those of the
+ * library below as yet, so nearly all calls pass; by hand is what the table cannot tell.
+ */
+#include "stubs/library.h"
+
+/* Of MPICH's ABI. */
+typedef int MPI_Comm, MPI_Info, MPI_Errhandler, MPI_Session, MPI_Fint;
+typedef struct {
+	int words[5];
+} MPI_F08_status;
+
+enum {
+	MPI_ERR_OTHER = 15,
+	MPI_ERR_UNSUPPORTED_OPERATION = 44,
+};
+
+enum {
+#define CALL(name, class, how, registers, stack, floats) INDEX_##name,
+#include "mpi.calls.h"
+#undef CALL
+	CALL_COUNT,
+};
+
+STUB_LIBRARY(mpi, "libmpich.so.12", CALL_COUNT, MPI_ERR_OTHER, MPI_ERR_UNSUPPORTED_OPERATION,
+	/* Messages that are under way are not in any image. */
+	.unsaved = "MPI");
+
+/* No row is of class unsupported. */
+STUB_HIDDEN int mpi_refused(unsigned index);
+int mpi_refused(unsigned index)
+{
+	return MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
+/* ---- variables ---- */
+
+/* The program's, and Fortran's: addresses that are compared, never looked at. */
+#define EXPORT __attribute__((visibility("default")))
+
+static int unweighted, weights_empty, all_handles;
+extern EXPORT int *const MPI_UNWEIGHTED, *const MPI_WEIGHTS_EMPTY;
+extern EXPORT void *const MPI_T_PVAR_ALL_HANDLES;
+int *const MPI_UNWEIGHTED = &unweighted;
+int *const MPI_WEIGHTS_EMPTY = &weights_empty;
+void *const MPI_T_PVAR_ALL_HANDLES = &all_handles;
+
+extern EXPORT int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY;
+int *MPIR_C_MPI_UNWEIGHTED = &unweighted;
+int *MPIR_C_MPI_WEIGHTS_EMPTY = &weights_empty;
+
+extern EXPORT MPI_Fint *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
+MPI_Fint *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
+
+extern EXPORT int MPIR_F08_MPI_BOTTOM, MPIR_F08_MPI_IN_PLACE;
+int MPIR_F08_MPI_BOTTOM, MPIR_F08_MPI_IN_PLACE;
+extern EXPORT MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ,
+	MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
+MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
+extern EXPORT MPI_F08_status *MPI_F08_STATUS_IGNORE, *MPI_F08_STATUSES_IGNORE;
+MPI_F08_status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
+MPI_F08_status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
+
+/* What the variable number @index of the library below holds: it knows its own only. */
+static void *below(unsigned index)
+{
+	void *target = mpi_targets[index];
+
+	return target == (void *)mpi_missing ? NULL : *(void **)target;
+}
+
+static void *weights(const void *given)
+{
+	if (given == MPI_UNWEIGHTED)
+		return below(INDEX_MPI_UNWEIGHTED);
+	if (given == MPI_WEIGHTS_EMPTY)
+		return below(INDEX_MPI_WEIGHTS_EMPTY);
+	return (void *)given;
+}
+
+static void *variables(void *given)
+{
+	return given == MPI_T_PVAR_ALL_HANDLES ? below(INDEX_MPI_T_PVAR_ALL_HANDLES) : given;
+}
+
+/* ---- by hand ---- */
+
+#define BY_HAND(name, parameters)                                                              \
+	extern STUB_HIDDEN int body_##name parameters, real_##name parameters
+
+/* The program may have set what the library is to be told by its environment. From now on a
+ * child of fork has no MPI. */
+static void comes_up(void)
+{
+	crossing_used();
+	crossing_environment();
+}
+
+BY_HAND(MPI_Init, (int *argc, char ***argv));
+int body_MPI_Init(int *argc, char ***argv)
+{
+	comes_up();
+	return real_MPI_Init(argc, argv);
+}
+
+BY_HAND(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided));
+int body_MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	comes_up();
+	return real_MPI_Init_thread(argc, argv, required, provided);
+}
+
+BY_HAND(MPI_Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session));
+int body_MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
+{
+	comes_up();
+	return real_MPI_Session_init(info, errhandler, session);
+}
+
+BY_HAND(MPI_T_init_thread, (int required, int *provided));
+int body_MPI_T_init_thread(int required, int *provided)
+{
+	comes_up();
+	return real_MPI_T_init_thread(required, provided);
+}
+
+BY_HAND(MPI_Dist_graph_create,
+	(MPI_Comm comm, int n, const int *sources, const int *degrees, const int *destinations,
+		const int *given, MPI_Info info, int reorder, MPI_Comm *graph));
+int body_MPI_Dist_graph_create(MPI_Comm comm, int n, const int *sources, const int *degrees,
+	const int *destinations, const int *given, MPI_Info info, int reorder, MPI_Comm *graph)
+{
+	return real_MPI_Dist_graph_create(
+		comm, n, sources, degrees, destinations, weights(given), info, reorder, graph);
+}
+
+BY_HAND(MPI_Dist_graph_create_adjacent,
+	(MPI_Comm comm, int in, const int *sources, const int *in_weights, int out,
+		const int *destinations, const int *out_weights, MPI_Info info, int reorder,
+		MPI_Comm *graph));
+int body_MPI_Dist_graph_create_adjacent(MPI_Comm comm, int in, const int *sources,
+	const int *in_weights, int out, const int *destinations, const int *out_weights,
+	MPI_Info info, int reorder, MPI_Comm *graph)
+{
+	return real_MPI_Dist_graph_create_adjacent(comm, in, sources, weights(in_weights), out,
+		destinations, weights(out_weights), info, reorder, graph);
+}
+
+BY_HAND(MPI_Dist_graph_neighbors, (MPI_Comm comm, int in, int *sources, int *in_weights,
+					  int out, int *destinations, int *out_weights));
+int body_MPI_Dist_graph_neighbors(MPI_Comm comm, int in, int *sources, int *in_weights, int out,
+	int *destinations, int *out_weights)
+{
+	return real_MPI_Dist_graph_neighbors(comm, in, sources, weights(in_weights), out,
+		destinations, weights(out_weights));
+}
+
+BY_HAND(MPI_T_pvar_start, (void *session, void *handle));
+int body_MPI_T_pvar_start(void *session, void *handle)
+{
+	return real_MPI_T_pvar_start(session, variables(handle));
+}
+
+BY_HAND(MPI_T_pvar_stop, (void *session, void *handle));
+int body_MPI_T_pvar_stop(void *session, void *handle)
+{
+	return real_MPI_T_pvar_stop(session, variables(handle));
+}
+
+BY_HAND(MPI_T_pvar_reset, (void *session, void *handle));
+int body_MPI_T_pvar_reset(void *session, void *handle)
+{
+	return real_MPI_T_pvar_reset(session, variables(handle));
+}

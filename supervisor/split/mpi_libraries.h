@@ -1,0 +1,21 @@
+/*
+ * mpi_libraries.h - programs that use MPI: whether they load trecr's library in place of
+ * MPICH's, which then is in their lower half (doc/decisions/mpi.md).
+ */
+#ifndef SUPERVISOR_SPLIT_MPI_LIBRARIES_H
+#define SUPERVISOR_SPLIT_MPI_LIBRARIES_H
+
+#include "lib/err.h"
+
+enum mpi_use {
+	MPI_WHOLE, /* they load what they would */
+	MPI_LOWER,
+};
+
+/* For opts.h: "whole" or "lower" into an enum mpi_use. */
+int mpi_option(void *field, const char *value, struct err *e);
+
+/* For programs that this process starts from now on: by its environment. */
+int mpi_prepare(enum mpi_use use, struct err *e);
+
+#endif

@@ -1,0 +1,58 @@
+#include "supervisor/split/stub_libraries.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/util.h"
+
+char *stubs_find_audit(const char *file)
+{
+	static const char *const places[] = {"lib/trecr", TRECR_FROM_BIN "/current"};
+	cleanup_free char *exe = read_link("/proc/self/exe", NULL);
+	char *slash = exe ? strrchr(exe, '/') : NULL;
+
+	if (!slash)
+		return NULL;
+	*slash = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		cleanup_free char *name = xasprintf("%s/%s/%s", exe, places[i], file);
+		cleanup_free char *path = realpath(name, NULL);
+
+		/* A ':' would be two libraries to ld.so. */
+		if (path)
+			return strchr(path, ':') ? NULL : steal_ptr(path);
+	}
+	return NULL;
+}
+
+static int add_audit(const char *path, struct err *e)
+{
+	const char *others = getenv("LD_AUDIT");
+	cleanup_free char *all = NULL;
+
+	if (others && strstr(others, path))
+		return 0;
+	all = others && *others ? xasprintf("%s:%s", others, path) : xstrdup(path);
+	return setenv("LD_AUDIT", all, 1) ? err_set(e, errno, "cannot set LD_AUDIT") : 0;
+}
+
+/* What stubs/audit goes by. */
+#define KINDS "TRECR_STUBS"
+
+static int add_kind(const char *kind, struct err *e)
+{
+	const char *others = getenv(KINDS);
+	cleanup_free char *all = NULL;
+
+	if (others && strstr(others, kind))
+		return 0;
+	all = others && *others ? xasprintf("%s,%s", others, kind) : xstrdup(kind);
+	return setenv(KINDS, all, 1) ? err_set(e, errno, "cannot set %s", KINDS) : 0;
+}
+
+int stubs_load(const char *kind, const char *audit, struct err *e)
+{
+	return add_audit(audit, e) < 0 || add_kind(kind, e) < 0 ? -1 : 0;
+}

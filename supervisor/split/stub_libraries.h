@@ -1,0 +1,25 @@
+/*
+ * stub_libraries.h - how programs come to load trecr's libraries in place of others: by
+ * LD_AUDIT (stubs/audit), which the environment of a program tells of which kinds.
+ */
+#ifndef SUPERVISOR_SPLIT_STUB_LIBRARIES_H
+#define SUPERVISOR_SPLIT_STUB_LIBRARIES_H
+
+#include "lib/err.h"
+
+/* The way from the tools' folder to the libraries', where both are installed. */
+#ifndef TRECR_FROM_BIN
+#define TRECR_FROM_BIN "../lib/trecr"
+#endif
+
+/* The library for LD_AUDIT that is called @file: beside the tools in the build tree, or where
+ * `make install` puts it, in a folder of this release, which programs go on to hold when
+ * another one is installed. NULL: not there. For the caller to free. */
+char *stubs_find_audit(const char *file);
+
+/* Have programs that this process starts from now on load the stubs of @kind, "gpu" or "mpi",
+ * by
+ * @audit. */
+int stubs_load(const char *kind, const char *audit, struct err *e);
+
+#endif
