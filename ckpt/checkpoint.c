@@ -158,6 +158,22 @@ struct checkpoint *checkpoint_open(const char *path, struct err *e)
 	return c;
 }
 
+static void add_descriptors(const struct image *img, struct buf *fds)
+{
+	buf_push(fds, int, &img->fd);
+	for (size_t i = 0; i < img->source_count; i++)
+		buf_push(fds, int, &img->sources[i].fd);
+}
+
+void checkpoint_descriptors(const struct checkpoint *c, struct buf *fds)
+{
+	buf_push(fds, int, &c->dirfd);
+	buf_push(fds, int, &c->parentfd);
+	add_descriptors(c->job, fds);
+	for (size_t i = 0; i < c->process_count; i++)
+		add_descriptors(c->processes[i], fds);
+}
+
 void checkpoint_close(struct checkpoint *c)
 {
 	if (!c)

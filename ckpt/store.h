@@ -18,6 +18,7 @@
 #include "ckpt/image_read.h"
 #include "ckpt/members.h"
 #include "lib/err.h"
+#include "lib/util.h"
 
 struct store;
 
@@ -87,6 +88,9 @@ int checkpoint_members(const char *path, char **whole, struct members *m, struct
 
 struct checkpoint *checkpoint_open(const char *path, struct err *e);
 void checkpoint_close(struct checkpoint *c);
+
+/* The descriptors that it is read by: int, appended to @fds. */
+void checkpoint_descriptors(const struct checkpoint *c, struct buf *fds);
 
 /* Compare the hashes of all blocks of all files. */
 int checkpoint_verify(const struct checkpoint *c, struct err *e);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "lib/util.h"
@@ -91,4 +90,29 @@ int limit_err(struct err *e, int code, long nr, const char *fmt, ...)
 	err_vset(e, code, fmt, ap);
 	va_end(ap);
 	return err_append(e, "%s", limit_hint(nr, code));
+}
+
+/* What no more than root can have; the default of fs.nr_open. */
+#define MANY (1 << 20)
+
+void limit_files_raise(struct rlimit *was)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, was)) {
+		*was = (struct rlimit){0};
+		return;
+	}
+	limit.rlim_cur = limit.rlim_max = was->rlim_max < MANY ? MANY : was->rlim_max;
+	if (!setrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max = was->rlim_max;
+	/* What there is may do. */
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void limit_files_put_back(const struct rlimit *was)
+{
+	if (was->rlim_max)
+		(void)setrlimit(RLIMIT_NOFILE, was); /* who lowers them may */
 }

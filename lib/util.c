@@ -127,6 +127,24 @@ int compare_ints(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+int close_all_except(struct buf *stay)
+{
+	unsigned next = 0;
+
+	if (stay->len)
+		qsort(stay->data, buf_count(stay, int), sizeof(int), compare_ints);
+	for (size_t i = 0; i < buf_count(stay, int); i++) {
+		int fd = *buf_at(stay, int, i);
+
+		if (fd < 0 || (unsigned)fd < next)
+			continue;
+		if ((unsigned)fd > next && close_range(next, fd - 1, 0))
+			return -1;
+		next = fd + 1;
+	}
+	return close_range(next, ~0u, 0);
+}
+
 int pread_all(int fd, void *data, size_t n, uint64_t offset, const char *what, struct err *e)
 {
 	char *p = data;

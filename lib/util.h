@@ -97,6 +97,10 @@ void buf_free(struct buf *b);
 /* For qsort(3) and bsearch(3) of int, and pid_t. */
 int compare_ints(const void *a, const void *b);
 
+/* Close all descriptors but those in @stay (int; it is sorted; -1 counts for none). -1 with
+ * errno. */
+int close_all_except(struct buf *stay);
+
 /* Read or write all of @n bytes at @offset, through short counts and EINTR. @what names the
  * file in the message. End of file before @n bytes is an error, and so is a write that takes
  * nothing (/proc/PID/mem of a process that has ended). */

@@ -50,8 +50,9 @@ int fd_dump_rings(struct fd_dump *d, struct process *p, struct err *e);
 int fd_dump_threads(
 	struct fd_dump *d, pid_t pid, bool lower, struct image_writer *process, struct err *e);
 
-/* Write contents of the objects that descriptors lead to, and the notes. Call once, last. */
-int fd_dump_finish(struct fd_dump *d, struct err *e);
+/* Write contents of the objects that descriptors lead to, and the notes. Call once, last.
+ * @besides: how many descriptors a process of a restart has for other things. */
+int fd_dump_finish(struct fd_dump *d, uint64_t besides, struct err *e);
 
 /* The program resumes, or is about to: connections to the outside that are kept have stood
  * still since fd_dump_finish(). */

@@ -16,6 +16,7 @@
 #include "lib/limits.h"
 #include "lib/procfs.h"
 #include "shared/batch.h"
+#include "supervisor/descriptors/descriptors_count.h"
 #include "supervisor/fd/descriptor_range.h"
 #include "supervisor/fd/epoll_dump.h"
 #include "supervisor/fd/file_locks.h"
@@ -309,8 +310,18 @@ static bool is_drivers(const struct fd_source *s, int limit)
 	return limit != LOWER_FD_BASE && !strncmp(s->link, "/dev/nvidia-caps/", 17);
 }
 
+/* Whether the same table leads to it from a lower number as well. */
+static bool is_duplicate(struct fd_dump *d, uint32_t description)
+{
+	struct fd_described *x = description_at(d, description);
+	bool seen = x->table == d->tables;
+
+	x->table = d->tables;
+	return seen;
+}
+
 static int dump_descriptor(struct fd_dump *d, pid_t pid, pid_t task, int pidfd, int fd,
-	int limit, struct image_writer *process, struct err *e)
+	int limit, struct image_writer *process, uint64_t *duplicates, struct err *e)
 {
 	struct image_fd entry = {.fd = fd};
 	struct fd_source s;
@@ -329,8 +340,10 @@ static int dump_descriptor(struct fd_dump *d, pid_t pid, pid_t task, int pidfd, 
 			err_prefix(e, "%s", text);
 		}
 	}
-	if (!r)
+	if (!r) {
+		*duplicates += is_duplicate(d, entry.description);
 		image_writer_note(process, IMAGE_NOTE_FDS, &entry, sizeof(entry));
+	}
 	fd_source_release(&s);
 	return r;
 }
@@ -389,6 +402,7 @@ static int dump_in_thread(struct fd_dump *d, pid_t pid, pid_t tid, pid_t vtid, i
 		if (r)
 			err_prefix(e, "%s, thread %d", text, tid);
 	}
+	d->in_threads++;
 	if (!r)
 		image_writer_note(process, IMAGE_NOTE_THREAD_FDS, &entry, sizeof(entry));
 	fd_source_release(&s);
@@ -446,6 +460,7 @@ int fd_dump_process(
 {
 	cleanup_buf struct buf numbers = {0};
 	cleanup_fd int pidfd = -1;
+	uint64_t duplicates = 0;
 	pid_t task;
 
 	if (find_task(pid, &task, NULL, e))
@@ -457,10 +472,13 @@ int fd_dump_process(
 	pidfd = fd_task_open(pid, task, e);
 	if (pidfd < 0 || list_descriptors(task, limit, &numbers, e))
 		return -1;
+	d->tables++;
 	for (size_t i = 0; i < buf_count(&numbers, int); i++)
-		if (dump_descriptor(
-			    d, pid, task, pidfd, *buf_at(&numbers, int, i), limit, process, e))
+		if (dump_descriptor(d, pid, task, pidfd, *buf_at(&numbers, int, i), limit,
+			    process, &duplicates, e))
 			return -1;
+	if (d->most_duplicates < duplicates)
+		d->most_duplicates = duplicates;
 	return 0;
 }
 
@@ -549,20 +567,11 @@ void fd_dump_let_go(struct fd_dump *d)
 	fd_inotifies_free(d, false);
 }
 
-/* Those of the kernel's files that a restart opens at the same time, in its first process. */
-static uint64_t count_files(const struct fd_dump *d)
+int fd_dump_finish(struct fd_dump *d, uint64_t besides, struct err *e)
 {
-	uint64_t count = description_count(d);
-
-	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++)
-		count += !fd_object_is_bytes(fd_object_at(d, n)->o.kind);
-	return count;
-}
-
-int fd_dump_finish(struct fd_dump *d, struct err *e)
-{
-	if (descriptor_range_check(count_files(d), e) || socket_dump_all(d, e) ||
-		fd_epolls_dump(d, e) || fd_holders_check(d, e) || uring_dump_finish(d, e) ||
+	if (socket_dump_all(d, e) || fd_epolls_dump(d, e) || fd_holders_check(d, e) ||
+		uring_dump_finish(d, e) ||
+		descriptor_range_check(descriptors_count(d) + besides, e) ||
 		fd_inotifies_take(d, e) || fd_objects_write(d, e))
 		return -1;
 	socket_dump_write(d);

@@ -1,6 +1,6 @@
 /*
- * Everything is made at numbers above all that the process has, so that nothing needed is in
- * the way, and then put in its place; what is left over is closed.
+ * Everything is made once, before the processes are: where the first process has it as far as
+ * can be, or at any other number. Each process then puts all in its place (places.c).
  */
 #include "supervisor/descriptors/descriptors.h"
 
@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "supervisor/descriptors/places.h"
 #include "supervisor/fd/descriptor_range.h"
 #include "supervisor/fd/epoll_dump.h"
 #include "supervisor/fd/epoll_watch.h"
@@ -67,22 +68,27 @@ static struct fd_restore *new_restore(const struct checkpoint *c)
 	r->objects = image_note_array(
 		c->job, IMAGE_NOTE_OBJECTS, struct image_object, &r->object_count);
 	r->open = xcalloc(r->description_count, sizeof(*r->open));
+	r->number = xcalloc(r->description_count, sizeof(*r->number));
 	r->holder = xcalloc(r->description_count, sizeof(*r->holder));
 	r->made = xcalloc(r->object_count, sizeof(*r->made));
 	for (size_t i = 0; i < r->description_count; i++)
-		r->open[i] = -1;
+		r->open[i] = r->number[i] = -1;
 	for (size_t i = 0; i < r->object_count; i++)
 		r->made[i].fd = r->made[i].writer = -1;
 	for (size_t i = 0; i < c->process_count; i++) {
 		turn_to(r, i);
 		find_mapped(r, c->processes[i]);
 	}
+	turn_to(r, 0);
+	for (size_t i = r->fd_count; i-- > 0;)
+		r->number[r->fds[i].description] = r->fds[i].fd;
 	return r;
 }
 
 static void free_restore(struct fd_restore *r)
 {
 	free(r->open);
+	free(r->number);
 	free(r->holder);
 	free(r->made);
 	buf_free(&r->fired);
@@ -119,33 +125,15 @@ static int set_flags(const struct image_description *x, int fd, struct err *e)
 	return 0;
 }
 
-/* What is known by its number elsewhere as well cannot be moved. */
+/* What is known by its number elsewhere as well cannot be moved; it was made in its place. */
 static bool is_movable(uint32_t kind)
 {
-	return kind != IMAGE_FD_SOCKET && kind != IMAGE_FD_PTY_MASTER &&
-	       kind != IMAGE_FD_PTY_SLAVE && kind != IMAGE_FD_MQUEUE && kind != IMAGE_FD_URING;
+	return kind != IMAGE_FD_SOCKET && kind != IMAGE_FD_PIPE && kind != IMAGE_FD_MEMFD &&
+	       kind != IMAGE_FD_PTY_MASTER && kind != IMAGE_FD_PTY_SLAVE &&
+	       kind != IMAGE_FD_MQUEUE && kind != IMAGE_FD_URING;
 }
 
-/* The first process puts its own in their places as they are made: there may be no room for
- * them a second time. In @fd, which is above all, where the number is not free yet. */
-static int put_in_place(
-	const struct fd_restore *r, uint32_t index, int number, int fd, struct err *e)
-{
-	int placed;
-
-	if (r->process || number < 0 || !is_movable(r->descriptions[index].kind) ||
-		fcntl(number, F_GETFD) >= 0)
-		return fd;
-	placed = dup3(fd, number, O_CLOEXEC);
-	/* EBADF: the limit does not allow that number yet. */
-	if (placed < 0 && errno == EBADF)
-		return fd;
-	close(fd);
-	return placed < 0 ? err_set(e, errno, "cannot make descriptor %d", number) : placed;
-}
-
-/* @number: of a descriptor that leads to it, or -1. */
-static int restore_description(struct fd_restore *r, uint32_t index, int number, struct err *e)
+static int restore_description(struct fd_restore *r, uint32_t index, struct err *e)
 {
 	const struct image_description *x = &r->descriptions[index];
 	const struct fd_kind *kind = fd_kind_find(x->kind);
@@ -156,8 +144,8 @@ static int restore_description(struct fd_restore *r, uint32_t index, int number,
 	if (!kind)
 		return err_set(e, 0, "unknown kind %u", x->kind);
 	fd = r->options->alive ? fd_stand_in(r, e) : kind->restore(r, x, e);
-	if (fd >= 0)
-		fd = put_in_place(r, index, number, fd, e);
+	if (fd >= 0 && (r->options->alive || is_movable(x->kind)))
+		fd = fd_lift_into(r, index, fd, e);
 	if (fd < 0)
 		return -1;
 	r->open[index] = fd;
@@ -182,7 +170,7 @@ static int restore_placeless(struct fd_restore *r, uint32_t kind, struct err *e)
 {
 	turn_to(r, 0);
 	for (size_t i = 0; i < r->description_count; i++)
-		if (is_of_kind(&r->descriptions[i], kind) && restore_description(r, i, -1, e))
+		if (is_of_kind(&r->descriptions[i], kind) && restore_description(r, i, e))
 			return err_prefix(e, "a descriptor in a message");
 	return 0;
 }
@@ -205,7 +193,7 @@ static int restore_descriptions(struct fd_restore *r, uint32_t kind, struct err 
 			uint32_t index = r->fds[i].description;
 
 			if (is_of_kind(&r->descriptions[index], kind) &&
-				restore_description(r, index, r->fds[i].fd, e))
+				restore_description(r, index, e))
 				return err_prefix(e, "descriptor %d", r->fds[i].fd);
 		}
 	}
@@ -244,109 +232,10 @@ static int stand_in_for_all(struct fd_restore *r, struct err *e)
 static void lift_streams(struct fd_restore *r, const int std[3])
 {
 	for (int i = 0; i < 3; i++)
-		r->streams[i] = fcntl(std[i], F_DUPFD_CLOEXEC, r->base);
+		r->streams[i] = descriptor_range_dup(r, std[i], F_DUPFD_CLOEXEC);
 }
 
-/* ---- to their places ---- */
-
-static bool is_own(const struct fd_restore *r, int fd)
-{
-	for (size_t i = 0; i < r->fd_count; i++)
-		if (r->fds[i].fd == fd)
-			return true;
-	return false;
-}
-
-static int move_aside(const struct fd_restore *r, int *keep, struct err *e)
-{
-	for (; *keep >= 0; keep++) {
-		int flags, moved;
-
-		if (!is_own(r, *keep))
-			continue;
-		flags = fcntl(*keep, F_GETFD);
-		moved = flags < 0 ? -1
-				  : fcntl(*keep, flags & FD_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD,
-					    r->base);
-		if (moved < 0)
-			return err_set(e, errno, "cannot move descriptor %d aside", *keep);
-		*keep = moved;
-	}
-	return 0;
-}
-
-static void need(bool *needed, const struct fd_restore *r, uint32_t description)
-{
-	const char *watches = image_string(r->job, r->descriptions[description].args[0]);
-	struct watch w;
-
-	needed[description] = true;
-	if (r->descriptions[description].kind != IMAGE_FD_EPOLL ||
-		r->holder[description] != r->process)
-		return;
-	while (watch_next(&watches, &w, NULL) > 0)
-		needed[w.description] = true;
-}
-
-/* What the first process has in its place may be in the way of what this one has there. */
-static int clear_places(struct fd_restore *r, struct err *e)
-{
-	cleanup_free bool *needed = xcalloc(r->description_count, sizeof(*needed));
-
-	if (!r->process)
-		return 0;
-	for (size_t i = 0; i < r->fd_count; i++)
-		need(needed, r, r->fds[i].description);
-	for (size_t i = 0; i < r->description_count; i++) {
-		int at = r->open[i];
-
-		if (!needed[i] || !is_own(r, at) || (at >= r->base && at < r->ceiling))
-			continue;
-		r->open[i] = fcntl(at, F_DUPFD_CLOEXEC, r->base);
-		if (r->open[i] < 0)
-			return descriptor_range_none(r, errno, e);
-	}
-	return 0;
-}
-
-static int place(const struct fd_restore *r, struct err *e)
-{
-	for (size_t i = 0; i < r->fd_count; i++) {
-		int fd = r->fds[i].fd, from = r->open[r->fds[i].description];
-
-		if (from == fd ? fcntl(fd, F_SETFD, 0) : dup2(from, fd) < 0)
-			return err_set(e, errno, "cannot make descriptor %d", fd);
-	}
-	return 0;
-}
-
-/* Close all that is not to stay. */
-static int close_rest(const struct fd_restore *r, const int *keep, struct err *e)
-{
-	cleanup_buf struct buf stay = {0};
-	unsigned next = 0;
-
-	for (size_t i = 0; i < r->fd_count; i++)
-		buf_push(&stay, int, &r->fds[i].fd);
-	for (; *keep >= 0; keep++)
-		buf_push(&stay, int, keep);
-	for (size_t i = 0; i < r->object_count; i++)
-		if (r->made[i].mapped && r->made[i].fd >= 0)
-			buf_push(&stay, int, &r->made[i].fd);
-	if (stay.len)
-		qsort(stay.data, buf_count(&stay, int), sizeof(int), compare_ints);
-	for (size_t i = 0; i < buf_count(&stay, int); i++) {
-		unsigned fd = *buf_at(&stay, int, i);
-
-		if (fd > next && close_range(next, fd - 1, 0))
-			return err_set(e, errno, "cannot close what is left over");
-		if (fd >= next)
-			next = fd + 1;
-	}
-	if (close_range(next, ~0u, 0))
-		return err_set(e, errno, "cannot close what is left over");
-	return 0;
-}
+/* ---- in their places ---- */
 
 /* The signals name the number by which O_ASYNC was set, so only now. */
 static int set_async(const struct fd_restore *r, struct err *e)
@@ -418,6 +307,8 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 	}
 	lift_streams(r, std);
 	failed = o->alive ? stand_in_for_all(r, e) : restore_all(r, e);
+	for (size_t i = 0; i < r->object_count; i++)
+		r->made[i].first = r->made[i].fd;
 	fd_pidfds_settle(r);
 	socket_restore_end(r);
 	if (failed) {
@@ -430,15 +321,16 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 
 static int settle_process(struct fd_restore *r, int *keep, struct err *e)
 {
+	cleanup_places struct places p = {0};
+
+	if (!r->options->alive && set_owners(r, e))
+		return -1;
+	places_begin(&p, r, keep);
+	if (places_fill(&p, e))
+		return -1;
 	if (r->options->alive)
-		return move_aside(r, keep, e) || clear_places(r, e) ||
-				       descriptor_range_open(r, e) || place(r, e) ||
-				       close_rest(r, keep, e)
-			       ? -1
-			       : 0;
-	if (set_owners(r, e) || move_aside(r, keep, e) || clear_places(r, e) ||
-		descriptor_range_open(r, e) || place(r, e) || fd_pidfd_place(r, e) ||
-		fd_epolls_watch(r, e) || close_rest(r, keep, e))
+		return places_close_rest(&p, keep, e);
+	if (fd_pidfd_place(r, e) || fd_epolls_watch(r, e) || places_close_rest(&p, keep, e))
 		return -1;
 	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
 }
@@ -465,7 +357,7 @@ int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e)
 	BUG_ON(description >= r->description_count);
 	if (descriptor_range_begin(r, e))
 		return -1;
-	fd = fcntl(r->open[description], F_DUPFD, r->base);
+	fd = descriptor_range_dup(r, r->open[description], F_DUPFD);
 	code = errno;
 	if (descriptor_range_close(r, fd < 0 ? NULL : e))
 		return -1;
@@ -491,7 +383,7 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, stru
 		cleanup_free char *path = xasprintf("/proc/self/fd/%d", made->fd);
 		cleanup_fd int reader = open(path, O_RDONLY | O_CLOEXEC);
 
-		fd = fcntl(reader, F_DUPFD, r->base);
+		fd = descriptor_range_dup(r, reader, F_DUPFD);
 		code = errno;
 	} else if (!made->given) {
 		/* The descriptor itself will do, for the first who asks. */
@@ -499,7 +391,7 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, stru
 		code = errno;
 		made->given = true;
 	} else {
-		fd = fcntl(made->fd, F_DUPFD, r->base);
+		fd = descriptor_range_dup(r, made->fd, F_DUPFD);
 		code = errno;
 	}
 	if (descriptor_range_close(r, fd < 0 ? NULL : e))

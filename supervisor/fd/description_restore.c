@@ -11,10 +11,26 @@
 
 int fd_lift(struct fd_restore *r, int fd, struct err *e)
 {
-	int lifted = fcntl(fd, F_DUPFD_CLOEXEC, r->base), code = errno;
+	int lifted = descriptor_range_dup(r, fd, F_DUPFD_CLOEXEC), code = errno;
 
 	close(fd);
 	return lifted >= 0 ? lifted : descriptor_range_none(r, code, e);
+}
+
+int fd_lift_into(struct fd_restore *r, uint32_t index, int fd, struct err *e)
+{
+	int number = index == FD_NO_DESCRIPTION ? -1 : r->number[index], placed;
+
+	if (number >= 0 && number == fd)
+		return fd;
+	if (number < 0 || fcntl(number, F_GETFD) >= 0)
+		return fd_lift(r, fd, e);
+	placed = dup3(fd, number, O_CLOEXEC);
+	/* EBADF: the limit does not allow that number. */
+	if (placed < 0)
+		return fd_lift(r, fd, e);
+	close(fd);
+	return placed;
 }
 
 /* Flags to open with: what acted at the first opening only is left out, and O_ASYNC, which

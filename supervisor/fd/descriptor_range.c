@@ -1,8 +1,15 @@
+/*
+ * A number that is taken for the moment is in nobody's way for good: each process moves on what
+ * is in the place of another (descriptors/places.c). So all that a restart needs is room for
+ * all open files at the same time, and one more.
+ */
 #include "supervisor/fd/descriptor_range.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "lib/util.h"
 
@@ -45,30 +52,35 @@ int descriptor_range_close(const struct fd_restore *r, struct err *e)
 }
 
 /* Where the limit leaves no room above all numbers: the largest gap between them. */
-static void find_gap(struct fd_restore *r, const struct buf *numbers)
+static int find_gap(const struct fd_restore *r, const struct buf *numbers)
 {
 	int from = 0, end = r->limit.rlim_max < FD_MAX ? (int)r->limit.rlim_max : FD_MAX;
 	size_t count = buf_count(numbers, int);
+	int base = end, most = 0;
 
-	r->base = r->ceiling = end;
 	for (size_t i = 0; i <= count && from < end; i++) {
 		int next = i < count ? *buf_at(numbers, int, i) : end;
 
 		if (next > end)
 			next = end;
-		if (next - from > r->ceiling - r->base) {
-			r->base = from;
-			r->ceiling = next;
+		if (next - from > most) {
+			base = from;
+			most = next - from;
 		}
 		from = next + 1;
 	}
+	return base;
 }
 
-/* As many as are needed in any case, which only root may have where the hard limit is lower;
- * else as many as there are. */
+static uint64_t limit_needed(const struct fd_restore *r)
+{
+	return (uint64_t)r->base + r->description_count + 2 * r->object_count + SPARE;
+}
+
+/* Above all numbers, where the limit leaves room or only root's right to raise it is asked for.
+ */
 int descriptor_range_find(struct fd_restore *r, struct err *e)
 {
-	uint64_t need = r->description_count + 2 * r->object_count;
 	cleanup_buf struct buf numbers = {0};
 	struct rlimit limit;
 	size_t count;
@@ -82,54 +94,53 @@ int descriptor_range_find(struct fd_restore *r, struct err *e)
 	}
 	if (getrlimit(RLIMIT_NOFILE, &r->limit))
 		return err_set(e, errno, "cannot ask for the limit of descriptors");
-	limit.rlim_cur = limit.rlim_max = r->base + need + SPARE;
-	if (limit.rlim_max <= r->limit.rlim_max || !setrlimit(RLIMIT_NOFILE, &limit)) {
-		r->ceiling = FD_MAX;
+	limit.rlim_cur = limit.rlim_max = limit_needed(r);
+	if (limit.rlim_max <= r->limit.rlim_max)
+		return 0;
+	if (!setrlimit(RLIMIT_NOFILE, &limit))
 		return descriptor_range_close(r, e);
-	}
-	find_gap(r, &numbers);
+	r->base = find_gap(r, &numbers);
 	return 0;
 }
 
 int descriptor_range_begin(struct fd_restore *r, struct err *e)
 {
-	uint64_t need = (uint64_t)r->base + r->description_count + 2 * r->object_count + SPARE;
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &r->limit))
 		return err_set(e, errno, "cannot ask for the limit of descriptors");
 	limit.rlim_max = r->limit.rlim_max;
-	if (r->ceiling == FD_MAX && limit.rlim_max < need)
-		limit.rlim_max = need;
+	if (limit.rlim_max < limit_needed(r))
+		limit.rlim_max = limit_needed(r);
 	limit.rlim_cur = limit.rlim_max;
-	if (limit.rlim_cur > (uint64_t)r->ceiling)
-		limit.rlim_cur = r->ceiling;
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		return err_set(e, errno, "cannot have %llu descriptors (RLIMIT_NOFILE)",
-			(unsigned long long)limit.rlim_cur);
-	return 0;
-}
-
-int descriptor_range_open(const struct fd_restore *r, struct err *e)
-{
-	struct rlimit limit;
-
-	if (r->ceiling == FD_MAX)
+	if (!setrlimit(RLIMIT_NOFILE, &limit))
 		return 0;
+	/* Without the right to more. What there is may do. */
 	limit.rlim_cur = limit.rlim_max = r->limit.rlim_max;
 	return setrlimit(RLIMIT_NOFILE, &limit)
-		       ? err_set(e, errno, "cannot have any descriptor (RLIMIT_NOFILE)")
+		       ? err_set(e, errno, "cannot have %llu descriptors (RLIMIT_NOFILE)",
+				 (unsigned long long)limit.rlim_cur)
 		       : 0;
+}
+
+int descriptor_range_dup(const struct fd_restore *r, int fd, int command)
+{
+	int number = fcntl(fd, command, r->base);
+
+	/* EINVAL: the number is not below the limit. */
+	if (number >= 0 || (errno != EMFILE && errno != EINVAL))
+		return number;
+	return fcntl(fd, command, STDERR_FILENO + 1);
 }
 
 int descriptor_range_none(const struct fd_restore *r, int code, struct err *e)
 {
-	/* EINVAL: the number is not below the limit. */
-	return err_set(e, code == EINVAL ? 0 : code,
-		"cannot have a descriptor above %d; one process of a restart has all open "
-		"files "
-		"of the tree (RLIMIT_NOFILE, ulimit -Hn)",
-		r->base);
+	if (code != EMFILE && code != EINVAL)
+		return err_set(e, code, "cannot duplicate a descriptor");
+	return err_set(e, 0,
+		"one process of a restart has all open files of the tree, and no more than "
+		"%llu are allowed here: raise the hard limit (RLIMIT_NOFILE, ulimit -Hn)",
+		(unsigned long long)r->limit.rlim_max);
 }
 
 /* ---- at a checkpoint ---- */

@@ -1,22 +1,24 @@
 /*
  * fd/descriptor_range.h - the numbers of descriptors that a restart may use for what is
- * temporary: where no process of the checkpoint has any, and as the resource limit lets it.
+ * temporary: as long as there is room, where no process of the checkpoint has any.
  */
 #ifndef SUPERVISOR_FD_DESCRIPTOR_RANGE_H
 #define SUPERVISOR_FD_DESCRIPTOR_RANGE_H
 
 #include "supervisor/fd/kinds.h"
 
-/* Set @r->base and @r->ceiling, between which they are. */
+/* Set @r->base. */
 int descriptor_range_find(struct fd_restore *r, struct err *e);
 
-/* Let those numbers be used, and not one above; then any number, for what goes to its place;
- * and put the limit back. */
+/* Let as many numbers be used as can be; and put the limit back. */
 int descriptor_range_begin(struct fd_restore *r, struct err *e);
-int descriptor_range_open(const struct fd_restore *r, struct err *e);
 int descriptor_range_close(const struct fd_restore *r, struct err *e);
 
-/* Say that there are not enough of them: @code is that of fcntl(F_DUPFD). -1. */
+/* Duplicate @fd by @command, F_DUPFD or F_DUPFD_CLOEXEC, to a number at or above r->base; where
+ * there is none, to any. */
+int descriptor_range_dup(const struct fd_restore *r, int fd, int command);
+
+/* Say that this has failed with @code; -1. */
 int descriptor_range_none(const struct fd_restore *r, int code, struct err *e);
 
 /* Whether a restart can have @count descriptors in one process, if it is allowed as many as we.

@@ -1,4 +1,5 @@
 #include "supervisor/fd/epoll_watch.h"
+#include "supervisor/fd/descriptor_range.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +49,7 @@ static int take_place(const struct fd_restore *r, int fd, int file, struct place
 {
 	*p = (struct place){.fd = fd, .was = -1, .flags = fcntl(fd, F_GETFD)};
 	if (p->flags >= 0) {
-		p->was = fcntl(fd, F_DUPFD_CLOEXEC, r->base);
+		p->was = descriptor_range_dup(r, fd, F_DUPFD_CLOEXEC);
 		if (p->was < 0)
 			return -1;
 	}

@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "supervisor/fd/descriptor_range.h"
 #include "supervisor/fd/kinds.h"
 #include "supervisor/fd/pty_state.h"
 
@@ -120,7 +121,7 @@ int fd_inherited_check(
 static int take_stream(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
 	static const char *const names[] = {"input", "output", "error output"};
-	int fd = fcntl(r->streams[x->args[0]], F_DUPFD_CLOEXEC, r->base);
+	int fd = descriptor_range_dup(r, r->streams[x->args[0]], F_DUPFD_CLOEXEC);
 
 	return fd < 0 ? err_set(e, errno, "cannot use the standard %s", names[x->args[0]]) : fd;
 }

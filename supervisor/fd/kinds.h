@@ -88,8 +88,11 @@ struct fd_dump {
 	struct buf pids;         /* pid_t of the processes saved */
 	struct buf queues;       /* struct queue: fd/inotify.c */
 	struct buf rings;        /* struct uring_seen: uring/uring.h */
-	uint64_t save_files;     /* contents of files up to this size; 0: of none */
-	bool goes_on;            /* the program, behind the checkpoint */
+	uint32_t tables;         /* of descriptors, seen so far */
+	uint64_t most_duplicates; /* numbers in one of them that lead where a lower one does */
+	uint64_t in_threads;      /* numbers that threads have in tables of their own */
+	uint64_t save_files;      /* contents of files up to this size; 0: of none */
+	bool goes_on;             /* the program, behind the checkpoint */
 };
 
 /* A description, and what is not known or not final before the end. */
@@ -97,6 +100,8 @@ struct fd_described {
 	struct image_description x;
 	char *locks;
 	pid_t locks_of; /* process whose locks were added last */
+	uint32_t table; /* number (from 1) of the table of descriptors that it was seen in last
+			 */
 };
 
 /* ---- restart ---- */
@@ -116,6 +121,7 @@ int fd_check_access(const struct fd_check *c, const char *path, int flags, struc
 /* What has been made of an object. */
 struct fd_made {
 	int fd;        /* read-write; of a pipe: the read end; -1: not made yet */
+	int first;     /* @fd before any process has moved it */
 	int writer;    /* the write end of a pipe, or -1 */
 	bool given;    /* the process has got @fd itself, to map and close */
 	bool taken[2]; /* ends of a pipe that a description has become */
@@ -141,14 +147,21 @@ struct fd_restore {
 	size_t *holder;                 /* by description: the first process that has it */
 	struct fd_made *made;           /* by object */
 	struct socket_restore *sockets; /* while they are made: socket/sockets_restore.h */
+	int *number; /* by description: where the first process has it, or -1 */
 	int streams[3];
 	struct rlimit limit; /* to be put back in the end */
-	int base;            /* everything temporary is at or above, and below the ceiling; */
-	int ceiling;         /* no process of the checkpoint has a number there */
+	int base;            /* what is temporary is at or above, as long as there is room */
 };
 
 /* Move @fd (>= 0, consumed) to a number at or above r->base, close-on-exec. -1 on failure. */
 int fd_lift(struct fd_restore *r, int fd, struct err *e);
+
+/* The same to where the first process has description @index, if that number is free: so a
+ * restart needs no number for it besides. */
+int fd_lift_into(struct fd_restore *r, uint32_t index, int fd, struct err *e);
+
+/* For @index: what is needed by none. */
+#define FD_NO_DESCRIPTION UINT32_MAX
 
 /* Open @path as @x was opened; lifted. */
 int fd_open_again(struct fd_restore *r, const char *path, const struct image_description *x,
@@ -161,6 +174,9 @@ int fd_open_object(
 /* @fd, at the position that @x had; -1, and @fd closed, where that fails. -1 is passed on. */
 int fd_at_position(
 	const struct fd_restore *r, int fd, const struct image_description *x, struct err *e);
+
+/* What F_GETFL shows for open(2), but not for pipe(2); glibc's own is 0. */
+#define KERNEL_O_LARGEFILE 0100000
 
 /* ---- rows' functions, by file ---- */
 

@@ -47,6 +47,7 @@ int fd_memfd_check(const struct fd_check *c, const struct image_description *x, 
 int fd_memfd_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
 	struct fd_made *made = fd_made_get(r, x->object, e);
+	uint32_t index = x - r->descriptions;
 	int fd;
 
 	if (!made)
@@ -54,8 +55,15 @@ int fd_memfd_restore(struct fd_restore *r, const struct image_description *x, st
 	if ((x->flags & O_ACCMODE) != O_RDWR || made->taken[0])
 		return fd_at_position(r, fd_open_object(r, made->fd, x, e), x, e);
 	made->taken[0] = true;
-	fd = fcntl(made->fd, F_DUPFD_CLOEXEC, r->base);
-	return fd < 0 ? descriptor_range_none(r, errno, e) : fd_at_position(r, fd, x, e);
+	if (!made->mapped) {
+		made->fd = fd_lift_into(r, index, made->fd, e);
+		return made->fd < 0 ? -1 : fd_at_position(r, made->fd, x, e);
+	}
+	fd = descriptor_range_dup(r, made->fd, F_DUPFD_CLOEXEC);
+	if (fd < 0)
+		return descriptor_range_none(r, errno, e);
+	fd = fd_lift_into(r, index, fd, e);
+	return fd < 0 ? -1 : fd_at_position(r, fd, x, e);
 }
 
 void fd_memfd_show(const struct image *job, const struct image_description *x, struct buf *out)

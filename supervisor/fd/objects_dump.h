@@ -21,6 +21,8 @@ struct fd_object {
 	bool stored;            /* and one of them has its contents */
 	struct buf mapped;      /* of one that only memory leads to: struct fd_mapped */
 	struct fd_pty *pty;     /* of a pseudo-terminal: fd/pty.h, */
+	bool is_mapped;         /* in shared or private mappings, */
+	bool is_mapped_to_read; /* and in one that can never be written to */
 	dev_t devpts;           /* and the file system its slave is in; 0: not known */
 };
 

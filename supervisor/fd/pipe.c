@@ -20,9 +20,6 @@
 #define PACKET_MAX 4096u /* larger writes become several packets (man 2 pipe, O_DIRECT) */
 #define PIPE_MAX   (1u << 31)
 
-/* What F_GETFL shows for open(2), but not for pipe(2); glibc's own is 0. */
-#define KERNEL_O_LARGEFILE 0100000
-
 bool fd_pipe_match(const struct fd_dump *d, const struct fd_source *s)
 {
 	return S_ISFIFO(s->st.st_mode) && !strncmp(s->link, "pipe:[", 6);
@@ -308,7 +305,7 @@ static struct fd_made *make_pipe(
 int fd_pipe_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {
 	struct fd_made *made = make_pipe(r, x, e);
-	int end = x->args[0], fd;
+	int end = x->args[0], *own;
 
 	if (!made)
 		return -1;
@@ -316,8 +313,8 @@ int fd_pipe_restore(struct fd_restore *r, const struct image_description *x, str
 	if (end > PIPE_WRITE || made->taken[end] || x->flags & KERNEL_O_LARGEFILE)
 		return fd_open_object(r, made->fd, x, e);
 	made->taken[end] = true;
-	fd = fcntl(end == PIPE_READ ? made->fd : made->writer, F_DUPFD_CLOEXEC, r->base);
-	return fd >= 0 ? fd : err_set(e, errno, "cannot duplicate a pipe");
+	own = end == PIPE_READ ? &made->fd : &made->writer;
+	return *own = fd_lift_into(r, x - r->descriptions, *own, e);
 }
 
 /* Opened for both, so that no open waits for the other end. */

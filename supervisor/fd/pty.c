@@ -287,11 +287,8 @@ int fd_pty_master_restore(
 	struct fd_restore *r, const struct image_description *x, struct err *e)
 {
 	struct fd_made *made = make_terminal(r, x->object, e);
-	int fd = made ? fcntl(made->fd, F_DUPFD_CLOEXEC, r->base) : -1;
 
-	if (made && fd < 0)
-		return err_set(e, errno, "cannot duplicate a pseudo-terminal");
-	return fd;
+	return made ? made->fd = fd_lift_into(r, x - r->descriptions, made->fd, e) : -1;
 }
 
 struct tty_opener {
@@ -333,7 +330,7 @@ static int restore_dev_tty(
 	}
 	if (pid < 0 || o.fd < 0)
 		return err_set(e, errno, "cannot open /dev/tty");
-	return fd_lift(r, o.fd, e);
+	return fd_lift_into(r, x - r->descriptions, o.fd, e);
 }
 
 int fd_pty_slave_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
@@ -347,9 +344,13 @@ int fd_pty_slave_restore(struct fd_restore *r, const struct image_description *x
 		return err_set(e, 0, "the image is damaged: a terminal that was never opened");
 	if (x->args[0])
 		return restore_dev_tty(r, made->writer, x, e);
+	if (!made->taken[1] && (x->flags & O_ACCMODE) == O_RDWR) {
+		made->taken[1] = true;
+		return made->writer = fd_lift_into(r, x - r->descriptions, made->writer, e);
+	}
 	fd = pty_open_slave(made->fd, x->flags & (O_ACCMODE | O_NONBLOCK));
 	return fd < 0 ? err_set(e, errno, "cannot open %s", image_string(r->job, x->path))
-		      : fd_lift(r, fd, e);
+		      : fd_lift_into(r, x - r->descriptions, fd, e);
 }
 
 /* The file in /dev/pts. Another's can stay ours, as for other files. */

@@ -180,10 +180,17 @@ static uint32_t add_by_private(struct fd_dump *d, pid_t pid, const struct vma *v
 uint32_t fd_dump_private_mapping(struct fd_dump *d, pid_t pid, const struct vma *v)
 {
 	uint32_t number = find_object(d, v->dev, v->inode, v->name);
+	struct fd_object *o;
 
 	if (!number)
 		number = add_by_private(d, pid, v);
-	return number && is_object(fd_object_at(d, number)) ? number : 0;
+	if (!number)
+		return 0;
+	o = fd_object_at(d, number);
+	if (!is_object(o))
+		return 0;
+	o->is_mapped = o->is_mapped_to_read = true;
+	return number;
 }
 
 int fd_dump_mapping(
@@ -210,6 +217,8 @@ int fd_dump_mapping(
 	if (o->o.kind == IMAGE_OBJECT_SHM_FILE && !o->file)
 		return refuse(v, pid,
 			"it is a file in memory that must not be read: run trecr as root", e);
+	o->is_mapped = true;
+	o->is_mapped_to_read |= !(v->max_prot & PROT_WRITE);
 	if (o->o.kind == IMAGE_OBJECT_MEMFD && o->o.args[0] & F_SEAL_FUTURE_WRITE)
 		return refuse(v, pid,
 			"it is sealed with F_SEAL_FUTURE_WRITE, so that it could not be mapped "

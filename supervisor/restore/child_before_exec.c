@@ -228,7 +228,7 @@ int restore_child_place(struct restore_child *children, size_t index, struct fd_
 {
 	cleanup_buf struct buf slots = {0}, keep = {0};
 	size_t count = children[index].c->process_count;
-	int end = -1;
+	int end = -1, failed;
 
 	for (size_t i = index; i < count; i++)
 		if (shares_table(&children[i], index) &&
@@ -238,10 +238,12 @@ int restore_child_place(struct restore_child *children, size_t index, struct fd_
 	for (size_t i = 0; i < buf_count(&slots, int *); i++)
 		buf_push(&keep, int, *buf_at(&slots, int *, i));
 	buf_push(&keep, int, &end);
-	if (fd_restore_process(fds, index, keep.data, e))
-		return -1;
+	failed = fd_restore_process(fds, index, keep.data, e);
+	/* Also where that failed: the error is to be told through one of them. */
 	for (size_t i = 0; i < buf_count(&slots, int *); i++)
 		**buf_at(&slots, int *, i) = *buf_at(&keep, int, i);
+	if (failed)
+		return -1;
 	for (size_t i = index; i < count; i++)
 		if (shares_table(&children[i], index) && open_objects(&children[i], fds, e))
 			return -1;

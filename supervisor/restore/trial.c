@@ -34,12 +34,25 @@ static void offer_ourselves(void)
 		(void)!write(fd, "1000", 4);
 }
 
+/* The supervisor has the program's descriptors as well as long as it stands still: they would
+ * count for what the trial may have. */
+static int close_others(const struct checkpoint *c, int fd)
+{
+	cleanup_buf struct buf stay = {0};
+
+	for (int i = 0; i <= STDERR_FILENO; i++)
+		buf_push(&stay, int, &i);
+	buf_push(&stay, int, &fd);
+	checkpoint_descriptors(c, &stay);
+	return close_all_except(&stay);
+}
+
 static void __attribute__((noreturn)) answer(const struct checkpoint *c, pid_t parent, int fd)
 {
 	struct supervisor s = SUPERVISOR_INIT("trecr");
 	struct answer a = {.e = ERR_INIT};
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || close_others(c, fd))
 		_exit(1);
 	offer_ourselves();
 	a.result = restore_try(&s, c, &a.e);

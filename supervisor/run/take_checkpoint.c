@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "ckpt/store_dir.h"
+#include "lib/limits.h"
 #include "lib/notices.h"
 #include "lib/phase.h"
 #include "lib/procfs.h"
@@ -357,6 +358,24 @@ static int read_clocks(struct checkpoint_work *w)
 	return 0;
 }
 
+/* What one process of a restart has open besides the program's files, at most: all images with
+ * what they refer to, and what it maps (state/extra_fds.h). */
+static uint64_t files_besides(const struct checkpoint_work *w)
+{
+	uint64_t chain = w->parent ? w->parent->info->depth + 2 : 1, most = 0;
+	cleanup_free uint64_t *mapped = xcalloc(w->process_count, sizeof(*mapped));
+
+	for (size_t i = 0; i < w->process_count; i++) {
+		const struct dump *d = &w->dumps[i];
+		uint64_t *sum = &mapped[d->process->owner[IMAGE_SHARED_FILES]];
+
+		*sum += buf_count(&d->modules_used, struct image_module);
+		if (*sum > most)
+			most = *sum;
+	}
+	return chain * (1 + w->process_count) + most;
+}
+
 /* Everything that needs the program to stand still. */
 static int snapshot(struct checkpoint_work *w)
 {
@@ -398,7 +417,7 @@ static int snapshot(struct checkpoint_work *w)
 	if (write_memory(w) || sysv_dump_rest(w->fds, &w->tree, w->e))
 		return -1;
 	terminal_dump(w->s, w->fds, w->job);
-	if (read_clocks(w) || fd_dump_finish(w->fds, w->e))
+	if (read_clocks(w) || fd_dump_finish(w->fds, files_besides(w), w->e))
 		return -1;
 	for (size_t i = 0; i < w->process_count; i++)
 		dump_protect(&w->dumps[i]);
@@ -748,13 +767,33 @@ static int take_whole(struct checkpoint_taking *t, struct freeze_patience *patie
 	return result;
 }
 
+/* Whatever it was that could not be opened. */
+static void explain_lack_of_files(struct err *e)
+{
+	struct rlimit own;
+
+	if (e->code != EMFILE || strstr(e->msg, "RLIMIT_NOFILE") ||
+		getrlimit(RLIMIT_NOFILE, &own))
+		return;
+	err_append(e,
+		" (during a checkpoint trecr-run has sockets and terminals of the program open "
+		"as well, and no more than %llu descriptors are allowed: raise the hard limit, "
+		"ulimit -Hn, before trecr-run)",
+		(unsigned long long)own.rlim_cur);
+}
+
 static void *take(void *arg)
 {
 	struct checkpoint_taking *t = arg;
 	struct freeze_patience patience;
+	struct rlimit own;
 
+	limit_files_raise(&own);
 	patience_begin(&patience, t->request->drain_ns, t->request->deadline_ns);
 	t->result = t->request->part ? take_part(t, &patience) : take_whole(t, &patience);
+	if (t->result)
+		explain_lack_of_files(t->e);
+	limit_files_put_back(&own);
 	under_way_done(&t->under_way);
 	return NULL;
 }

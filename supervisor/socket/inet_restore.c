@@ -261,7 +261,7 @@ static int make_connection(struct socket_restore *q, const struct image_socket *
 		return err_set(e, errno, "cannot ask for a socket's name");
 	*server_fd = accept_from(listening, &from, e);
 	if (*server_fd >= 0)
-		*server_fd = fd_lift(q->r, *server_fd, e);
+		*server_fd = fd_lift_into(q->r, server->description, *server_fd, e);
 	return *server_fd < 0 ? -1 : 0;
 }
 
@@ -277,8 +277,10 @@ static bool is_listened_at(const struct socket_restore *q, const struct image_so
 /* What the other end of one that has none any more was, as far as it can be here. */
 static struct image_socket ghost_of(const struct image_socket *s)
 {
-	struct image_socket ghost = {
-		.family = s->family, .type = s->type, .protocol = s->protocol};
+	struct image_socket ghost = {.family = s->family,
+		.type = s->type,
+		.protocol = s->protocol,
+		.description = FD_NO_DESCRIPTION};
 
 	/* Of one that is dead, it shows no more. */
 	if (s->peer_name_size && !(s->flags & IMAGE_SOCKET_DEAD) &&

@@ -23,7 +23,7 @@ int socket_new(struct socket_restore *q, const struct image_socket *s, struct er
 		close(fd);
 		return -1;
 	}
-	return fd_lift(q->r, fd, e);
+	return fd_lift_into(q->r, s->description, fd, e);
 }
 
 int socket_is_new(struct socket_restore *q, size_t number, struct err *e)

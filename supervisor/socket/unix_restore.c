@@ -284,8 +284,8 @@ static size_t find_listening(
 	return 0;
 }
 
-static int make_pair(struct socket_restore *q, const struct image_socket *a, int *fd_a,
-	int *fd_b, struct err *e)
+static int make_pair(struct socket_restore *q, const struct image_socket *a,
+	const struct image_socket *b, int *fd_a, int *fd_b, struct err *e)
 {
 	struct socket_as_creator as = as_seen_by(a);
 	struct call c = {.type = a->type};
@@ -293,8 +293,8 @@ static int make_pair(struct socket_restore *q, const struct image_socket *a, int
 
 	if (socket_as_creator(&as, pair_it, &c, fds, "make a pair of sockets", e))
 		return -1;
-	*fd_a = fd_lift(q->r, fds[0], e);
-	*fd_b = fd_lift(q->r, fds[1], e);
+	*fd_a = fd_lift_into(q->r, a->description, fds[0], e);
+	*fd_b = fd_lift_into(q->r, b->description, fds[1], e);
 	return *fd_a < 0 || *fd_b < 0 ? -1 : 0;
 }
 
@@ -330,7 +330,7 @@ static int make_connection(struct socket_restore *q, const struct image_socket *
 	fd = socket(AF_UNIX, client->type | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_set(e, errno, "cannot make a socket");
-	*client_fd = fd = fd_lift(q->r, fd, e);
+	*client_fd = fd = fd_lift_into(q->r, client->description, fd, e);
 	if (fd < 0)
 		return -1;
 	if (client->name_size) {
@@ -346,7 +346,7 @@ static int make_connection(struct socket_restore *q, const struct image_socket *
 		listener ? q->made[listener - 1].fd : temporary, NULL, NULL, SOCK_CLOEXEC);
 	if (accepted < 0)
 		return err_set(e, errno, "cannot accept a connection");
-	*server_fd = fd_lift(q->r, accepted, e);
+	*server_fd = fd_lift_into(q->r, server->description, accepted, e);
 	return *server_fd < 0 ? -1 : 0;
 }
 
@@ -354,7 +354,7 @@ static int make_ends(struct socket_restore *q, const struct image_socket *a,
 	const struct image_socket *b, int *fd_a, int *fd_b, struct err *e)
 {
 	if (!a->name_size && !b->name_size)
-		return make_pair(q, a, fd_a, fd_b, e);
+		return make_pair(q, a, b, fd_a, fd_b, e);
 	if (!b->name_size || find_listening(q, a->type, a))
 		return make_connection(q, a, b, fd_a, fd_b, e);
 	return make_connection(q, b, a, fd_b, fd_a, e);
@@ -363,8 +363,10 @@ static int make_ends(struct socket_restore *q, const struct image_socket *a,
 /* The other end of one whose other end is no more, as far as it shows. */
 static struct image_socket ghost_of(const struct image_socket *s)
 {
-	struct image_socket ghost = {
-		.family = s->family, .type = s->type, .name_size = s->peer_name_size};
+	struct image_socket ghost = {.family = s->family,
+		.type = s->type,
+		.description = FD_NO_DESCRIPTION,
+		.name_size = s->peer_name_size};
 
 	memcpy(ghost.name, s->peer_name, s->peer_name_size);
 	return ghost;
@@ -411,11 +413,12 @@ static size_t find_partner(const struct socket_restore *q, size_t number)
 static int make_datagram(struct socket_restore *q, size_t number, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
+	const struct image_socket nobody = {.description = FD_NO_DESCRIPTION};
 	struct socket_made *made = &q->made[number - 1], *other;
 	size_t partner = find_partner(q, number);
 
 	if (s->state == IMAGE_SOCKET_ENDED) {
-		if (make_pair(q, s, &made->fd, &made->other, e))
+		if (make_pair(q, s, &nobody, &made->fd, &made->other, e))
 			return -1;
 		made->sender = made->other;
 		return bind_own(q, number, e);
@@ -429,7 +432,7 @@ static int make_datagram(struct socket_restore *q, size_t number, struct err *e)
 		return err_set(e, 0,
 			"datagram sockets are connected in a way that cannot be "
 			"made again");
-	if (make_pair(q, s, &made->fd, &other->fd, e))
+	if (make_pair(q, s, &q->s[partner - 1], &made->fd, &other->fd, e))
 		return -1;
 	made->sender = other->fd;
 	other->sender = made->fd;

@@ -140,7 +140,7 @@ int fd_uring_restore(struct fd_restore *r, const struct image_description *x, st
 	if (flags & IORING_SETUP_SINGLE_ISSUER)
 		flags |= IORING_SETUP_R_DISABLED;
 	fd = ring_setup(flags, ring->sq_entries, ring->cq_entries, &p, e);
-	return fd < 0 ? -1 : fd_lift(r, fd, e);
+	return fd < 0 ? -1 : fd_lift_into(r, x - r->descriptions, fd, e);
 }
 
 void fd_uring_show(const struct image *job, const struct image_description *x, struct buf *out)

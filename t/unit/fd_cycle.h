@@ -207,7 +207,7 @@ static int save(pid_t pid, struct err *e)
 	process = open_writer(dir, name, IMAGE_FILE_PROCESS);
 	d = fd_dump_new(job, FD_TCP_REFUSE);
 	r = fd_dump_process(d, pid, process, LIMIT, e) ||
-	    save_mappings(d, pid, job, process, e) || fd_dump_finish(d, e);
+	    save_mappings(d, pid, job, process, e) || fd_dump_finish(d, 0, e);
 	fd_dump_free(d);
 	add_notes(job, process, pid);
 	if (r) {

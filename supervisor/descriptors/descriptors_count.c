@@ -1,0 +1,83 @@
+/*
+ * The first process of a restart makes all open files of the tree, and what they are made of;
+ * each process then has them all until its own are in their places (descriptors/places.c). What
+ * is counted here must not be less: the program is gone when the restart finds out.
+ */
+#include "supervisor/descriptors/descriptors_count.h"
+
+#include <fcntl.h>
+
+#include "supervisor/fd/objects_dump.h"
+#include "supervisor/socket/sockets_dump.h"
+
+/* How many descriptors an object is made with. */
+static unsigned made_with(const struct fd_object *o)
+{
+	switch (o->o.kind) {
+	case IMAGE_OBJECT_PIPE:
+	case IMAGE_OBJECT_PTY:
+		return 2;
+	case IMAGE_OBJECT_MEMFD: /* one to write to it by, perhaps one to map it by */
+		return 1 +
+		       (o->is_mapped_to_read || (o->is_mapped && o->o.args[0] & F_SEAL_WRITE));
+	case IMAGE_OBJECT_MQUEUE:
+		return 1;
+	case IMAGE_OBJECT_FILE: /* one after the other */
+		return 0;
+	default:
+		return !fd_object_is_bytes(o->o.kind);
+	}
+}
+
+/* Which of them description @x becomes, if no other has: as the restart of its kind decides. */
+static unsigned taken_by(const struct image_description *x, const struct fd_object *o)
+{
+	bool both_ways = (x->flags & O_ACCMODE) == O_RDWR;
+
+	switch (x->kind) {
+	case IMAGE_FD_PIPE:
+		return x->args[0] > 1 || x->flags & KERNEL_O_LARGEFILE ? 0 : 1u << x->args[0];
+	case IMAGE_FD_PTY_MASTER:
+		return 1;
+	case IMAGE_FD_PTY_SLAVE:
+		return both_ways && !x->args[0] ? 2 : 0;
+	case IMAGE_FD_MEMFD:
+		return both_ways && !o->is_mapped;
+	default:
+		return 0;
+	}
+}
+
+static uint64_t count_objects(const struct fd_dump *d)
+{
+	size_t objects = buf_count(&d->objects, struct fd_object);
+	cleanup_free uint8_t *taken = xcalloc(objects + 1, sizeof(*taken));
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < buf_count(&d->descriptions, struct fd_described); i++) {
+		const struct image_description *x =
+			&buf_at(&d->descriptions, struct fd_described, i)->x;
+
+		if (x->object && x->object <= objects)
+			taken[x->object] |= taken_by(x, fd_object_at(d, x->object));
+	}
+	for (uint32_t n = 1; n <= objects; n++)
+		count += made_with(fd_object_at(d, n)) - __builtin_popcount(taken[n]);
+	return count;
+}
+
+/* A connection whose other end is no more is made with one. */
+static uint64_t count_other_ends(const struct fd_dump *d)
+{
+	uint64_t count = 0;
+
+	for (uint32_t n = 1; n <= socket_dump_count(d); n++)
+		count += socket_dump_at(d, n)->s.state == IMAGE_SOCKET_ENDED;
+	return count;
+}
+
+uint64_t descriptors_count(const struct fd_dump *d)
+{
+	return buf_count(&d->descriptions, struct fd_described) + count_objects(d) +
+	       count_other_ends(d) + d->most_duplicates + d->in_threads;
+}

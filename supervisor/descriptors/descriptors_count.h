@@ -1,0 +1,13 @@
+/*
+ * descriptors/descriptors_count.h - at a checkpoint: how many descriptors a restart needs.
+ */
+#ifndef SUPERVISOR_DESCRIPTORS_DESCRIPTORS_COUNT_H
+#define SUPERVISOR_DESCRIPTORS_DESCRIPTORS_COUNT_H
+
+#include "supervisor/fd/kinds.h"
+
+/* Those that one process of a restart has open at the same time, at most, for open files of the
+ * tree. All must be known: called after socket_dump_all(). */
+uint64_t descriptors_count(const struct fd_dump *d);
+
+#endif
