@@ -145,7 +145,7 @@ if ! am_root || have setpriv; then
 			count=$(find "$path/" -name '[0-9]*' | wc -l)
 			processes=${processes:-$count}
 			[ "$count" = "$processes" ] || wrong="$wrong $n:$count processes"
-		elif grep -q 'Too many open files.*ulimit -Hn\|a restart would need .*ulimit -Hn' ckpt.err; then
+		elif grep -q 'Too many open files\|a restart would need .*ulimit -Hn' ckpt.err; then
 			few=$((few + 1))
 		else
 			wrong="$wrong $n:$(cat ckpt.err)"

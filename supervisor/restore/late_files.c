@@ -98,21 +98,37 @@ static int put_file(
 	return result < 0 ? err_set(r->e, -result, "cannot make descriptor %d", to->fd) : 0;
 }
 
+/* What leads elsewhere goes first: there may be no other number. */
+static int replace(struct restore_one *r, struct remote *remote, uint64_t scratch,
+	const struct image_fd *fd, const struct image_description *x)
+{
+	int64_t result, opened;
+
+	if (REMOTE_CALL(remote, &result, r->e, SYS_close, fd->fd) ||
+		open_late(r, remote, scratch, fd, x, &opened))
+		return -1;
+	if (opened != fd->fd)
+		return put_file(r, remote, opened, fd) ||
+				       REMOTE_CALL(remote, &result, r->e, SYS_close, opened)
+			       ? -1
+			       : 0;
+	return REMOTE_CALL(remote, &result, r->e, SYS_fcntl, opened, F_SETFD,
+		       fd->cloexec ? FD_CLOEXEC : 0)
+		       ? -1
+		       : 0;
+}
+
 static int place_all(struct restore_one *r, struct remote *remote, uint64_t scratch,
 	const struct image_fd *fd, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct image_description *x = restore_one_description(r, &fd[i]);
 		size_t first = first_of(fd, i);
-		int64_t from = fd[first].fd, result;
 
 		if (!is_late(x))
 			continue;
-		if (first == i && open_late(r, remote, scratch, &fd[i], x, &from))
-			return -1;
-		if (put_file(r, remote, from, &fd[i]))
-			return -1;
-		if (first == i && REMOTE_CALL(remote, &result, r->e, SYS_close, from))
+		if (first == i ? replace(r, remote, scratch, &fd[i], x)
+			       : put_file(r, remote, fd[first].fd, &fd[i]))
 			return -1;
 	}
 	return 0;

@@ -1,6 +1,7 @@
 /* crowded PAIRS: the table of descriptors nearly full, half of it pipes and half sockets; a
  * child has them at other numbers. How many bytes wait in each tells which it is. */
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -81,9 +82,21 @@ static int child(int go)
 	return victim_failures != 0;
 }
 
+/* Not one number is left, and the last is of a file that is opened late in a restart. */
+static int fill_up(void)
+{
+	int last = open("/proc/self/status", O_RDONLY);
+	struct rlimit limit;
+
+	MUST(last >= 0 && !getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = last + 1;
+	MUST(!setrlimit(RLIMIT_NOFILE, &limit) && open("/dev/null", O_RDONLY) < 0);
+	return last;
+}
+
 int main(int argc, char **argv)
 {
-	int pairs = argc > 1 ? atoi(argv[1]) : 40, go[2], status = -1;
+	int pairs = argc > 1 ? atoi(argv[1]) : 40, go[2], status = -1, last;
 	char byte;
 	pid_t pid;
 
@@ -96,8 +109,10 @@ int main(int argc, char **argv)
 	if (!pid)
 		_exit(child(go[1]));
 	MUST(read(go[0], &byte, 1) == 1);
+	last = fill_up();
 	victim_ready();
 	victim_wait();
+	CHECK(pread(last, &byte, 1, 0) == 1 && byte == 'N', "/proc/self/status is another");
 	check_all(false);
 	fill(go[0], 1);
 	CHECK(waitpid(pid, &status, 0) == pid && !status, "the child found something wrong");
