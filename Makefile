@@ -23,7 +23,7 @@ SAN = -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover
 endif
 ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) $(SAN) -MMD -MP -pthread
 # The phase is looked up by name (lib/phase.h).
-LIBS = -Wl,--export-dynamic-symbol=phase_now -Wl,--as-needed -ldw -lelf -lxxhash -lzstd -llz4 -lnftnl -lmnl -pthread
+LIBS = -Wl,--export-dynamic-symbol=phase_now -Wl,--as-needed -ldw -lelf -lxxhash -lzstd -llz4 -lnftnl -lmnl -lsodium -pthread
 
 LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*/*.c supervisor/*/*.S)
 LIB_OBJ := $(addprefix $(O)/,$(addsuffix .o,$(basename $(LIB_SRC)))) $(O)/loader/blob.o

@@ -17,6 +17,7 @@ table='
 	header	lz4.h			liblz4-dev	lz4-devel		liblz4-devel
 	header	libmnl/libmnl.h		libmnl-dev	libmnl-devel		libmnl-devel
 	header	libnftnl/rule.h		libnftnl-dev	libnftnl-devel		libnftnl-devel
+	header	sodium.h		libsodium-dev	libsodium-devel		libsodium-devel
 	tool	prove			perl		perl-Test-Harness	perl
 	tool	gdb			gdb		gdb			gdb
 	tool	eu-readelf		elfutils	elfutils		elfutils

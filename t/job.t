@@ -122,8 +122,10 @@ finish_job
 job_result "the job is not disturbed by that"
 
 mkdir aside && mv ck/ckpt-000004/rank-1 aside && cp -a ck/ckpt-000003/rank-1 ck/ckpt-000004/
-PMI_RANK=1 PMI_SIZE=3 trecr-restart ck </dev/null 2>mixed.err
-like "$(cat mixed.err)" 'cannot restart rank 1: .* is of another checkpoint than the others' \
+rm err.*
+start 3 trecr-restart ck
+wait "${pids[@]}"
+like "$(grep -h cannot err.*)" '^[^:]*: cannot restart ck: rank 1: .* is of another checkpoint than the others$' \
 	"a member's image that another checkpoint's was put in the place of"
 
 job_arena ended
@@ -241,9 +243,75 @@ else
 	skip "a full disk" "needs root"
 fi
 
+# ---- the job's own reasons ----
+
+# One of its ranks has begun a round after that.
+job_saved() { # NUMBER: until the checkpoint is there
+	await -t 30 -p "${pids[0]}" -e "ck/ckpt-00000$1" 2>>await.err
+}
+
+job_arena signals
+RUN_FLAGS="--ckpt-signal USR1 --keep 9" start_job 3
+kill -USR1 "${pids[@]}"
+job_saved 1 && kill -USR1 "${pids[@]}" && job_saved 2
+result $? "a signal to all ranks makes a checkpoint of the job, and so does the next" || explain err.*
+job_checkpoint
+is "$(cd ck && echo ckpt-*)" "ckpt-000001 ckpt-000002 ckpt-000003" "one each"
+is "$(cat err.*)" "" "of which nothing is said"
+finish_job
+job_result "the job goes on"
+
+job_arena one_signal
+RUN_FLAGS="--ckpt-signal USR1 -v" start_job 2
+kill -USR1 "${pids[1]}"
+job_saved 1
+result $? "a signal to one rank, too"
+await -t 30 -p "${pids[1]}" err.1 'checkpoint .*/ckpt-000001$' >/dev/null 2>>await.err
+result $? "which says so"
+finish_job
+job_result "the job goes on"
+
+job_arena interval
+RUN_FLAGS="-i 1 -v --keep 9" start_job 3
+job_saved 3 && kill_all && [ "$(grep -c 'checkpoint .*/ckpt-[0-9]*$' err.0)" -ge 2 ]
+result $? "an interval is one of the job" || explain err.*
+is "$(cat err.[12] | grep -c 'checkpoint .*/ckpt-[0-9]*$')" 0 "kept by rank 0"
+restart_job 3 && finish_job
+job_result "it is restarted from the newest"
+
 job_arena options
-PMI_RANK=0 PMI_SIZE=2 trecr-run -d ck -i 5 true 2>err
-like "$(cat err)" '--interval is not for the members of a job yet' "an interval is refused"
-PMI_RANK=0 PMI_SIZE=2 trecr-run -d ck --alone -i 5 true 2>err
+PMI_RANK=0 PMI_SIZE=2 trecr-run -d ck --incremental true 2>err
+like "$(cat err)" '--incremental is not for the members of a job yet' "incremental ones are refused"
+PMI_RANK=0 PMI_SIZE=2 trecr-run -d ck --alone --incremental true 2>err
 is "$? $(cat err)" "0 " "but not with --alone"
+
+# ---- restarts that fail ----
+
+job_arena broken
+for rank in 0 1 2; do cp "$victim/lockstep" program.$rank; done
+# shellcheck disable=SC2016
+start_job 3 sh -c 'exec ./program.$PMI_RANK' && job_checkpoint && kill_all
+rm -f round.* go
+# What is found when the others are on their way.
+mv program.2 whole
+start 3 trecr-restart ck
+wait "${pids[@]}"
+is "$(cat err.* | grep -c cannot)" 1 "when a rank's restart fails, one rank says so" || explain err.*
+like "$(cat err.0)" 'cannot restart ck: rank 2: .*program.2' "and why"
+is "$(echo round.*)" "round.*" "none of them has run"
+mv whole program.2
+restart_job 3 && finish_job
+job_result "all are restarted when it can be"
+
+job_arena absent
+start_job 2 && job_checkpoint && kill_all
+rm -f round.* go
+PMI_RANK=1 PMI_SIZE=2 trecr-restart ck </dev/null >>out.1 2>>err.1 &
+one=$!
+await -t 30 -p $one -e "/tmp/trecr-$(id -u)/$one"
+kill -TERM $one
+wait $one
+like "$(cat err.1)" 'a signal has ended the restart' "a rank that waits for others can be ended"
+restart_job 2 && finish_job
+job_result "and comes another time"
 done_testing

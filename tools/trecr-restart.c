@@ -22,6 +22,7 @@
 #include "supervisor/job/rank.h"
 #include "supervisor/restore/release_choice.h"
 #include "supervisor/restore/restore.h"
+#include "supervisor/run/gather.h"
 #include "supervisor/run/loop.h"
 #include "supervisor/start/supervisor.h"
 #include "supervisor/start/supervisor_options.h"
@@ -140,9 +141,44 @@ static void remove_pidfile(struct pidfile *p, const char *name)
 	free(p->beside);
 }
 
-static int bring_back(struct supervisor *s, struct checkpoint *c, struct err *e)
+/* The other members of the job, if it is one. */
+struct company {
+	const char *image, *from; /* the whole as the user named it, and its name */
+	const uint8_t *id;        /* that our image is to have */
+	struct gather *gather;    /* NULL: not yet */
+	bool silent;              /* another rank says why it has failed */
+};
+
+/* They are to be there before anything is made. */
+static int find_company(struct supervisor *s, struct company *company, struct err *e)
 {
-	const struct restore_options options = {
+	if (!company)
+		return 0;
+	if (loop_prepare(s, e))
+		return -1;
+	company->gather = gather_begin(s, company->from, &company->silent, e);
+	return company->gather ? 0 : -1;
+}
+
+/* A file that was exchanged by that of another checkpoint. */
+static struct checkpoint *open_image(
+	const char *image, const struct company *company, struct err *e)
+{
+	struct checkpoint *c = checkpoint_open(image, e);
+
+	if (!c || !company ||
+		!memcmp(c->job->super.checkpoint_id, company->id,
+			sizeof(c->job->super.checkpoint_id)))
+		return c;
+	err_set(e, 0, "%s is of another checkpoint than the others", image);
+	checkpoint_close(c);
+	return NULL;
+}
+
+static int bring_back(
+	struct supervisor *s, struct checkpoint *c, struct company *company, struct err *e)
+{
+	struct restore_options options = {
 		.rollback_files = settings.rollback_files,
 		.force = settings.force,
 		.force_namespace = settings.namespace,
@@ -163,29 +199,52 @@ static int bring_back(struct supervisor *s, struct checkpoint *c, struct err *e)
 	if (!s->options.dir || (settings.detach && terminal_check_detached(c->job, e)))
 		return -1;
 	s->started_realtime_ns = clock_ns(CLOCK_REALTIME);
-	r = loop_prepare(s, e);
+	r = company ? 0 : loop_prepare(s, e);
+	if (company) {
+		options.all_back = gather_back;
+		options.all_back_arg = company->gather;
+	}
 	if (r == 0)
 		r = restore_start(s, c, &options, e);
-	if (r < 0)
-		loop_end(s);
 	return r;
 }
 
-/* Bring the program back and stay with it. @ready is told when it runs. */
-static int supervise(struct supervisor *s, const char *image, void (*ready)(void *), void *arg)
+/* In a job one rank says why. It does so before the others end, as launchers end all then. */
+static int restart_of_all_failed(
+	struct supervisor *s, const char *image, struct company *company, struct err *e)
 {
-	struct checkpoint *c;
+	struct gather *gather = company ? company->gather : NULL;
+	int status = OWN_FAILURE;
+
+	if (company && gather)
+		company->silent = gather_failed(gather, e);
+	if (!company || !company->silent) {
+		err_prefix(e, "cannot restart %s", image);
+		status = restart_failed(e);
+	}
+	if (gather)
+		gather_end(gather);
+	loop_end(s);
+	return status;
+}
+
+/* Bring the program back and stay with it. @ready is told when it runs. */
+static int supervise(struct supervisor *s, const char *image, struct company *company,
+	void (*ready)(void *), void *arg)
+{
+	struct checkpoint *c = NULL;
 	struct err e = ERR_INIT;
 	struct pidfile pidfile = {.fd = -1};
 	int status;
 
-	c = checkpoint_open(image, &e);
-	if (!c || open_pidfile(&pidfile, &e) < 0 || bring_back(s, c, &e) < 0) {
+	if (find_company(s, company, &e) || !(c = open_image(image, company, &e)) ||
+		open_pidfile(&pidfile, &e) < 0 || bring_back(s, c, company, &e) < 0) {
 		checkpoint_close(c);
 		remove_pidfile(&pidfile, pidfile.beside);
-		err_prefix(&e, "cannot restart %s", image);
-		return restart_failed(&e);
+		return restart_of_all_failed(s, company ? company->image : image, company, &e);
 	}
+	if (company)
+		gather_end(company->gather);
 	if (s->options.verbose)
 		fprintf(stderr, TOOL ": process %d runs, checkpoints go to %s\n", s->root,
 			s->options.dir);
@@ -252,7 +311,7 @@ static int detach(struct supervisor *s, const char *image)
 		err_set(&e, errno, "cannot make a session for the background process");
 		return restart_failed(&e);
 	}
-	return supervise(s, image, tell_foreground, &ends[1]);
+	return supervise(s, image, NULL, tell_foreground, &ends[1]);
 }
 
 /* ---- of a job ---- */
@@ -272,8 +331,9 @@ static int fail_for_all(int rank, const char *image, struct err *e)
 }
 
 struct part_of_job {
-	char *whole; /* the job's checkpoint; NULL: it is of a program by itself */
-	char *image; /* our part of it */
+	char *whole;    /* the job's checkpoint; NULL: it is of a program by itself */
+	char *image;    /* our part of it */
+	uint8_t id[16]; /* of it */
 	int rank, size;
 };
 
@@ -288,18 +348,6 @@ static int check_size(const struct part_of_job *p, const struct members *m, stru
 		return err_set(e, 0, "it is of a job of %zu ranks, and %d have been started",
 			m->count, p->size);
 	return 0;
-}
-
-/* A file that was exchanged by that of another checkpoint. */
-static int check_id(const struct part_of_job *p, const struct members *m, struct err *e)
-{
-	struct checkpoint *c = checkpoint_open(p->image, e);
-	int r = c ? 0 : -1;
-
-	if (c && memcmp(c->job->super.checkpoint_id, m->ids[p->rank], sizeof(m->ids[0])))
-		r = err_set(e, 0, "%s is of another checkpoint than the others", p->image);
-	checkpoint_close(c);
-	return r;
 }
 
 /* Which image is ours. *status: the status to exit with, else untouched. */
@@ -321,11 +369,7 @@ static int find_part(const char *image, struct part_of_job *p, int *status)
 		*status = fail_for_all(p->rank, image, &e);
 	} else {
 		p->image = xasprintf("%s/" STORE_PART "%d", p->whole, p->rank);
-		r = check_id(p, &m, &e);
-		if (r) {
-			err_prefix(&e, "cannot restart rank %d", p->rank);
-			*status = restart_failed(&e);
-		}
+		memcpy(p->id, m.ids[p->rank], sizeof(p->id));
 	}
 	members_free(&m);
 	return r;
@@ -348,16 +392,17 @@ static int join_again(struct supervisor *s, struct part_of_job *p, struct err *e
 
 static int supervise_part(struct supervisor *s, struct part_of_job *p, const char *image)
 {
-	char *from = strrchr(p->whole, '/') + 1;
+	struct company company = {
+		.image = image, .from = strrchr(p->whole, '/') + 1, .id = p->id};
 	struct err e = ERR_INIT;
 
 	if (join_again(s, p, &e)) {
 		err_prefix(&e, "cannot restart %s", image);
+		if (s->options.dir && !job_may_complain(s->options.dir))
+			return OWN_FAILURE;
 		return restart_failed(&e);
 	}
-	if (s->job && job_await_members(s->job, from, &e))
-		return fail_for_all(p->rank, image, &e);
-	return supervise(s, p->image, tell_nobody, NULL);
+	return supervise(s, p->image, s->job ? &company : NULL, tell_nobody, NULL);
 }
 
 /* A program on a GPU resumes with the release that it was started by. Returns when that is this
@@ -409,5 +454,5 @@ int main(int argc, char *argv[])
 		return supervise_part(&s, &part, operands.v[0]);
 	if (settings.detach)
 		return detach(&s, operands.v[0]);
-	return supervise(&s, operands.v[0], tell_nobody, NULL);
+	return supervise(&s, operands.v[0], NULL, tell_nobody, NULL);
 }

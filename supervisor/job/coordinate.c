@@ -13,6 +13,8 @@
 #include "ckpt/store.h"
 #include "supervisor/job/members.h"
 #include "supervisor/job/part.h"
+#include "supervisor/job/turns.h"
+#include "supervisor/job/wire.h"
 #include "supervisor/start/job_control.h"
 
 /* How long the members may take to stand still, and to end an attempt that has failed. */
@@ -25,15 +27,16 @@
 
 /* The connection to a member. */
 struct link {
-	int rank, fd; /* -1: closed */
-	pid_t supervisor;
-	struct buf in; /* what has not been dealt with */
-	bool there;    /* it has reached the stage that is waited for */
+	int rank;
+	struct wire wire;
+	pid_t supervisor; /* that can be woken up, 0: of another machine */
+	bool there;       /* it has reached the stage that is waited for */
 };
 
 struct coordination {
 	const struct coordinate_request *request;
 	struct err *e;
+	struct wire turn; /* to who gave it, and waits for its end */
 	struct link *links;
 	size_t count;
 	unsigned keep;
@@ -95,62 +98,67 @@ static int deal_with(struct coordination *c, struct link *l, const char *stage, 
 
 static int deal_with_lines(struct coordination *c, struct link *l, const char *stage)
 {
-	char *end;
+	char *line;
+	int r;
 
-	while ((end = memchr(l->in.data, '\n', l->in.len))) {
-		cleanup_free char *line = strndup(l->in.data, end - (char *)l->in.data);
-		size_t used = end + 1 - (char *)l->in.data;
+	while ((r = wire_take_line(&l->wire, &line)) > 0) {
+		cleanup_free char *own = line;
 
-		memmove(l->in.data, end + 1, l->in.len - used);
-		l->in.len -= used;
-		if (deal_with(c, l, stage, line))
+		if (deal_with(c, l, stage, own))
 			return -1;
 	}
-	return 0;
+	return r < 0 ? fail(c, l, "what it sent is not what its supervisor said") : 0;
+}
+
+/* Why its connection has ended. */
+static int lost(struct coordination *c, struct link *l, int code)
+{
+	wire_close(&l->wire);
+	if (!code || code == ECONNRESET || code == EPIPE)
+		return fail(c, l, "its supervisor has ended, or given up");
+	return err_set(c->e, code, "rank %d: the connection to its supervisor is cut", l->rank);
 }
 
 static int hear(struct coordination *c, struct link *l, const char *stage)
 {
-	char part[4096];
-	ssize_t n = recv(l->fd, part, sizeof(part), MSG_DONTWAIT);
+	int ended = wire_receive(&l->wire), code = errno;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (deal_with_lines(c, l, stage))
+		return -1;
+	if (!ended)
 		return 0;
-	if (n <= 0) {
-		util_close(&l->fd);
-		l->fd = -1;
-		/* Behind its answer. */
-		if (l->there && !strcmp(stage, "ok"))
-			return 0;
-		return fail(c, l, "its supervisor has ended, or given up");
+	/* Behind its answer. */
+	if (l->there && !strcmp(stage, "ok")) {
+		wire_close(&l->wire);
+		return 0;
 	}
-	buf_add(&l->in, part, n);
-	return deal_with_lines(c, l, stage);
+	return lost(c, l, code);
 }
 
-static void tell(const struct link *l, const char *word)
+static void tell(struct link *l, const char *word)
 {
-	cleanup_free char *line = xasprintf("%s\n", word);
-
 	/* Who has gone is missed when it is to be heard. */
-	(void)send(l->fd, line, strlen(line), MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (l->wire.fd >= 0)
+		(void)wire_say(&l->wire, word);
 }
 
-static void tell_all(const struct coordination *c, const char *word)
+static void tell_all(struct coordination *c, const char *word)
 {
 	for (size_t i = 0; i < c->count; i++)
 		tell(&c->links[i], word);
 }
 
 /* Those that are there hear that we live; the others may have been stopped. */
-static void tick(const struct coordination *c)
+static void tick(struct coordination *c)
 {
+	/* If who gave the turn has gone, it is missed as a member. */
+	(void)wire_say(&c->turn, TURN_WAIT);
 	for (size_t i = 0; i < c->count; i++) {
-		const struct link *l = &c->links[i];
+		struct link *l = &c->links[i];
 
 		if (l->there)
 			tell(l, PART_WAIT);
-		else if (job_control_stopped(l->supervisor))
+		else if (l->supervisor && job_control_stopped(l->supervisor))
 			(void)job_control_wake(l->supervisor); /* seen at the next tick */
 	}
 }
@@ -169,7 +177,7 @@ static int hear_all(struct coordination *c, const char *stage, int wait_ms)
 	int r;
 
 	for (size_t i = 0; i < c->count; i++)
-		fds[i] = (struct pollfd){.fd = c->links[i].fd, .events = POLLIN};
+		fds[i] = (struct pollfd){.fd = c->links[i].wire.fd, .events = POLLIN};
 	r = poll(fds, c->count, wait_ms);
 	for (size_t i = 0; r > 0 && i < c->count; i++)
 		if (fds[i].revents && hear(c, &c->links[i], stage))
@@ -212,15 +220,14 @@ static int connect_all(struct coordination *c)
 	c->members.ids = xcalloc(c->count, sizeof(*c->members.ids));
 	c->members.count = c->count;
 	for (size_t i = 0; i < c->count; i++)
-		c->links[i].fd = -1;
+		c->links[i].wire = (struct wire)WIRE_CLOSED;
 	for (size_t i = 0; i < c->count; i++) {
 		const struct job_member *m = buf_at(&members, struct job_member, i);
 		struct link *l = &c->links[i];
 
 		l->rank = m->rank;
 		c->keep = m->keep > c->keep ? m->keep : c->keep;
-		l->fd = c->request->connect(m->supervisor, &l->supervisor, c->e);
-		if (l->fd < 0)
+		if (reach_member(m, c->request->connect, &l->wire, &l->supervisor, c->e))
 			return err_prefix(c->e, "rank %d", l->rank);
 	}
 	return 0;
@@ -241,19 +248,17 @@ static void dismiss(struct coordination *c)
 	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + CLOSE_LIMIT_NS;
 
 	for (size_t i = 0; i < c->count; i++)
-		if (c->links[i].fd >= 0)
-			(void)shutdown(c->links[i].fd, SHUT_WR);
+		if (c->links[i].wire.fd >= 0)
+			(void)shutdown(c->links[i].wire.fd, SHUT_WR);
 	for (size_t i = 0; i < c->count; i++) {
 		struct link *l = &c->links[i];
-		struct pollfd fd = {.fd = l->fd, .events = POLLIN};
+		struct pollfd fd = {.fd = l->wire.fd, .events = POLLIN};
 		char rest[256];
 
-		while (l->fd >= 0 && clock_ns(CLOCK_MONOTONIC) < limit)
-			if (poll(&fd, 1, 100) > 0 && recv(l->fd, rest, sizeof(rest), 0) <= 0)
+		while (l->wire.fd >= 0 && clock_ns(CLOCK_MONOTONIC) < limit)
+			if (poll(&fd, 1, 100) > 0 && recv(fd.fd, rest, sizeof(rest), 0) <= 0)
 				break;
-		if (l->fd >= 0)
-			util_close(&l->fd);
-		buf_free(&l->in);
+		wire_close(&l->wire);
 	}
 	free(c->links);
 	c->links = NULL;
@@ -276,11 +281,8 @@ static int complete(struct coordination *c, char **path)
 /* So that all end, or none, whoever dies from now on. */
 static int decide_end(struct coordination *c, const char *path)
 {
-	cleanup_free char *name = xasprintf("%s/" PART_ENDED_FILE, path);
-	cleanup_fd int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0 || fsync(fd))
-		return err_set(c->e, errno, "cannot create %s", name);
+	if (part_decide(path, PART_ENDED, c->e))
+		return -1;
 	tell_all(c, PART_GO);
 	return 0;
 }
@@ -348,17 +350,69 @@ static bool try_again(const struct coordination *c, unsigned attempts)
 	return true;
 }
 
-int coordinate(const struct coordinate_request *request, char **path, struct err *e)
+/* ---- our turn ---- */
+
+static int hear_turn(struct coordination *c, char **line)
 {
-	struct coordination c = {.request = request, .e = e};
-	cleanup_fd int turn = job_take_turn(request->dir, request->deadline_ns, e);
-	unsigned attempts = 0;
+	struct pollfd fd = {.fd = c->turn.fd, .events = POLLIN};
+	int ended = 0, r;
+
+	if (poll(&fd, 1, PART_WAIT_MS / 10) > 0)
+		ended = wire_receive(&c->turn);
+	r = wire_take_line(&c->turn, line);
+	return !r && ended ? -1 : r;
+}
+
+/* 0, or COORDINATE_MERGED, or -1. */
+static int await_turn(struct coordination *c, pid_t supervisor)
+{
+	uint64_t deadline = c->request->deadline_ns;
+	cleanup_free char *line = NULL;
 	int r;
 
-	*path = NULL;
-	if (turn < 0)
+	while (!(r = hear_turn(c, &line))) {
+		if (deadline && clock_ns(CLOCK_MONOTONIC) > deadline)
+			return err_set(c->e, 0,
+				"another checkpoint of the job in %s is being taken",
+				c->request->dir);
+		if (supervisor && job_control_stopped(supervisor))
+			(void)job_control_wake(supervisor); /* or at the next tick */
+	}
+	if (r > 0 && !strcmp(line, TURN_GRANTED))
+		return 0;
+	if (r > 0 && !strcmp(line, TURN_MERGED))
+		return COORDINATE_MERGED;
+	return err_set(c->e, 0, "rank 0: %s",
+		r > 0 && begins(line, "error") ? line + strlen("error ")
+					       : "its supervisor has ended");
+}
+
+/* From rank 0 (turns.h). */
+static int take_turn(struct coordination *c)
+{
+	cleanup_buf struct buf members = {0};
+	cleanup_free char *line = xasprintf("turn %d", c->request->signalled);
+	pid_t supervisor;
+
+	if (job_living_members(c->request->dir, &members, c->e))
 		return -1;
-	while ((r = attempt(&c, path)) == -1 && try_again(&c, attempts++))
-		;
+	if (reach_member(buf_at(&members, struct job_member, 0), c->request->connect, &c->turn,
+		    &supervisor, c->e) ||
+		(wire_say(&c->turn, line) && err_set(c->e, 0, "its supervisor has ended")))
+		return err_prefix(c->e, "rank 0");
+	return await_turn(c, supervisor);
+}
+
+int coordinate(const struct coordinate_request *request, char **path, struct err *e)
+{
+	struct coordination c = {.request = request, .e = e, .turn = WIRE_CLOSED};
+	unsigned attempts = 0;
+	int r = take_turn(&c);
+
+	*path = NULL;
+	if (!r)
+		while ((r = attempt(&c, path)) == -1 && try_again(&c, attempts++))
+			;
+	wire_close(&c.turn);
 	return r;
 }

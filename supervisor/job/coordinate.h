@@ -11,19 +11,22 @@
 #include <sys/types.h>
 
 #include "lib/err.h"
+#include "supervisor/job/reach.h"
 
 struct coordinate_request {
 	const char *dir;      /* of the job */
 	const char *text;     /* the request for one member, as in control_protocol.h */
 	bool stop;            /* it is one to end the program */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC, 0: none */
-	/* control_connect() */
-	int (*connect)(pid_t pid, pid_t *supervisor, struct err *e);
+	int signalled;        /* rank that a signal has asked for it, -1: none */
+	reach_local *connect; /* control_connect() */
 	void (*notice)(const char *line);
 };
 
 /* Returned, with an error, when the checkpoint is complete but the members go on. */
 #define COORDINATE_KEPT (-2)
+/* Another checkpoint serves for this one, too: there is no path. */
+#define COORDINATE_MERGED 1
 
 /* *path, the caller's to free, is the checkpoint's; also with COORDINATE_KEPT. On failure all
  * members go on, and nothing is left of the attempt. */

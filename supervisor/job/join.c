@@ -1,32 +1,53 @@
 #include "supervisor/job/join.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/job/gate.h"
 #include "supervisor/job/members.h"
 #include "supervisor/job/rank.h"
+#include "supervisor/job/reach.h"
+#include "supervisor/job/turns.h"
 
-/* What only the checkpoints of a program by itself can have so far. */
-static int check_options(const struct supervisor_options *o, struct err *e)
+/* Not where all ranks are on this machine, as far as the launcher tells, or where there is no
+ * network. *gate may stay NULL. */
+static int open_gate(
+	struct job_member *self, const char *interface, struct gate **gate, struct err *e)
 {
-	const char *option = o->incremental   ? "--incremental"
-			     : o->interval_s  ? "--interval"
-			     : o->ckpt_signal ? "--ckpt-signal"
-					      : NULL;
-
-	if (!option)
+	if (self->local == self->size)
 		return 0;
-	return err_set(e, 0,
-		"%s is not for the members of a job yet: trecr-ckpt DIRECTORY saves all of it "
-		"(--alone: each process by itself, in a directory of its own)",
-		option);
+	if (addresses_own(&self->addresses, interface, e))
+		return -1;
+	if (!self->addresses.count)
+		return 0;
+	*gate = gate_open(self->secret, interface, e);
+	if (!*gate)
+		return -1;
+	self->port = gate_port(*gate);
+	return 0;
 }
 
 int job_join_supervisor(struct supervisor *s, const char *dir, const char *from, struct err *e)
 {
-	int rank, size;
+	struct job_member self = {.keep = s->options.keep, .interval_s = s->options.interval_s};
+	struct gate *gate = NULL;
 
-	if (s->options.alone || !rank_of_launcher(&rank, &size))
+	if (s->options.alone || !rank_of_launcher(&self.rank, &self.size))
 		return 0;
-	if (check_options(&s->options, e))
+	if (s->options.incremental)
+		return err_set(e, 0,
+			"--incremental is not for the members of a job yet (--alone: each "
+			"process by itself, in a directory of its own)");
+	snprintf(self.from, sizeof(self.from), "%s", from ? from : "-");
+	self.local = rank_local_size();
+	wire_new_secret(self.secret);
+	if (open_gate(&self, s->options.interface, &gate, e))
 		return -1;
-	s->job = job_join(dir, rank, size, s->options.keep, from, e);
-	return s->job ? 0 : -1;
+	s->job = job_join(dir, &self, reach_answers, e);
+	if (!s->job)
+		return -1;
+	s->job->gate = gate;
+	if (!self.rank)
+		s->job->turns = turns_new();
+	return 0;
 }

@@ -10,13 +10,17 @@
 #include <time.h>
 
 #include "ckpt/trust.h"
+#include "supervisor/job/member_text.h"
+#include "supervisor/job/this_process.h"
 
 #define JOB_FOLDER "ranks"
-#define JOB_TURN   "turn"
+#define JOB_VOICE  "refused"
+#define JOB_GIVEN  "given-up"
 
-/* How long the members of a restart may come one after the other. */
-#define GATHER_NS 60000000000ull
-#define TICK_NS   20000000
+#define TICK_NS 20000000
+
+/* For so long nobody else complains. */
+#define COMPLAINT_S 2
 
 static void tick(void)
 {
@@ -24,15 +28,6 @@ static void tick(void)
 
 	/* Woken early: all the same. */
 	(void)nanosleep(&moment, NULL);
-}
-
-static char *host_name(void)
-{
-	struct utsname host;
-
-	/* Fails for a bad address only. */
-	(void)uname(&host);
-	return xstrdup(host.nodename);
 }
 
 /* The folder of the members, which only we can write to; -1 with errno ENOENT when there is
@@ -79,51 +74,99 @@ static int lock_file(int fd, int how, uint64_t deadline_ns)
 	return 0;
 }
 
-static int parse(const char *text, struct job_member *m)
-{
-	*m = (struct job_member){0};
-	return sscanf(text, "member %d %d %d %64s %u %39s", &m->rank, &m->size, &m->supervisor,
-		       m->host, &m->keep, m->from) == 6 &&
-			       m->rank >= 0 && m->size > 1 && m->size <= JOB_SIZE_MAX
-		       ? 0
-		       : -1;
-}
-
 static int read_member(int fd, struct job_member *m)
 {
-	char text[256] = "";
+	char text[MEMBER_TEXT_MAX] = "";
 
-	return pread(fd, text, sizeof(text) - 1, 0) < 0 ? -1 : parse(text, m);
+	return pread(fd, text, sizeof(text) - 1, 0) < 0 ? -1 : member_parse(text, m);
 }
 
-static int refuse(int fd, const char *dir, int rank, struct err *e)
-{
-	struct job_member m;
+/* ---- whether a member lives ---- */
 
-	if (read_member(fd, &m) < 0)
-		return err_set(e, 0, "rank %d of a job in %s is running already", rank, dir);
+/* What runs beside us can be looked at, also where there are no locks. */
+static enum member_life look_for_process(const struct job_member *m)
+{
+	if (!job_member_is_here(m))
+		return MEMBER_UNSURE;
+	return process_start_time(m->supervisor) == m->start_time ? MEMBER_LIVES : MEMBER_DEAD;
+}
+
+bool job_member_is_here(const struct job_member *m)
+{
+	char here[sizeof(m->machine)];
+
+	this_machine(here, sizeof(here));
+	return !strcmp(here, m->machine);
+}
+
+/* A lock that is held says that it lives, whoever sees it. That none is, says so on its own
+ * machine only. */
+static enum member_life life_of(int fd, const struct job_member *m)
+{
+	if (flock(fd, LOCK_SH | LOCK_NB))
+		return errno == EWOULDBLOCK ? MEMBER_LIVES : look_for_process(m);
+	/* Before somebody else finds it held. */
+	(void)flock(fd, LOCK_UN);
+	return this_boot(m->machine) ? MEMBER_DEAD : MEMBER_UNSURE;
+}
+
+static int look_at(int folder, int rank, struct job_member *m)
+{
+	cleanup_fd int fd = -1;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", rank);
+	fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || read_member(fd, m) < 0 || m->rank != rank)
+		return -1;
+	m->life = life_of(fd, m);
+	return 0;
+}
+
+int job_member_of(const char *dir, int rank, struct job_member *m)
+{
+	cleanup_fd int folder = open_folder(dir, NULL);
+
+	return folder < 0 || look_at(folder, rank, m) || m->life == MEMBER_DEAD ? -1 : 0;
+}
+
+/* ---- joining ---- */
+
+static int refuse(const struct job_member *m, const char *dir, struct err *e)
+{
 	return err_set(e, 0,
 		"rank %d of the job in %s is running already (supervisor %d on %s); another "
-		"job "
-		"takes a directory of its own",
-		rank, dir, m.supervisor, m.host);
+		"job takes a directory of its own",
+		m->rank, dir, m->supervisor, m->host);
 }
 
-static int sign(const struct job *job, unsigned keep, const char *from, struct err *e)
+static int sign(const struct job *job, struct err *e)
 {
-	cleanup_free char *host = host_name();
-	cleanup_free char *text = xasprintf("member %d %d %d %s %u %s\n", job->rank, job->size,
-		getpid(), host, keep, from ? from : "-");
+	cleanup_free char *text = member_text(&job->self);
 	cleanup_free char *what = xasprintf("%s/" JOB_FOLDER "/%d", job->dir, job->rank);
 
-	if (ftruncate(job->fd, 0) < 0)
+	/* Others may read it at any moment: until its last line is there it is none. On the
+	 * disk, as other machines see it only then. */
+	if (ftruncate(job->fd, 0) < 0 || fchmod(job->fd, 0600) < 0)
 		return err_set(e, errno, "cannot write %s", what);
-	return pwrite_all(job->fd, text, strlen(text), 0, what, e);
+	if (pwrite_all(job->fd, text, strlen(text), 0, what, e))
+		return -1;
+	return fsync(job->fd) ? err_set(e, errno, "cannot write %s", what) : 0;
 }
 
-static int join(struct job *job, struct err *e)
+/* Whose file it is, if that member lives. */
+static bool is_taken(int fd, job_probe *probe, struct job_member *m)
+{
+	if (read_member(fd, m) < 0)
+		return false;
+	return m->life == MEMBER_LIVES || look_for_process(m) == MEMBER_LIVES ||
+	       (!this_boot(m->machine) && probe(m));
+}
+
+static int join(struct job *job, job_probe *probe, struct err *e)
 {
 	cleanup_fd int folder = make_folder(job->dir, e);
+	struct job_member other = {.rank = job->rank, .host = "another node"};
 	char name[16];
 	int r;
 
@@ -134,48 +177,47 @@ static int join(struct job *job, struct err *e)
 	if (job->fd < 0)
 		return err_set(e, errno, "cannot create %s/" JOB_FOLDER "/%s", job->dir, name);
 	r = lock_file(job->fd, LOCK_EX, clock_ns(CLOCK_MONOTONIC) + 1000000000);
-	if (r == EWOULDBLOCK)
-		return refuse(job->fd, job->dir, job->rank, e);
-	if (r)
-		return err_set(e, r, "a job cannot be in %s, whose file system has no locks",
-			job->dir);
-	return 0;
-}
-
-static void leave_job(struct job *job)
-{
-	util_close(&job->fd);
-	free(job->dir);
-	free(job);
+	if (r == EWOULDBLOCK) {
+		(void)read_member(job->fd, &other);
+		return refuse(&other, job->dir, e);
+	}
+	/* Without locks, or where they are each node's own. */
+	return is_taken(job->fd, probe, &other) ? refuse(&other, job->dir, e) : 0;
 }
 
 struct job *job_join(
-	const char *dir, int rank, int size, unsigned keep, const char *from, struct err *e)
+	const char *dir, const struct job_member *self, job_probe *probe, struct err *e)
 {
 	struct job *job = xcalloc(1, sizeof(*job));
 
-	*job = (struct job){.dir = xstrdup(dir), .rank = rank, .size = size, .fd = -1};
-	if (size > JOB_SIZE_MAX)
-		err_set(e, 0, "a job of %d ranks is too large: %d at most", size, JOB_SIZE_MAX);
-	else if (!join(job, e) && !sign(job, keep, from, e))
+	*job = (struct job){.dir = xstrdup(dir),
+		.rank = self->rank,
+		.size = self->size,
+		.fd = -1,
+		.self = *self};
+	this_process(&job->self);
+	if (self->size > JOB_SIZE_MAX)
+		err_set(e, 0, "a job of %d ranks is too large: %d at most", self->size,
+			JOB_SIZE_MAX);
+	else if (!join(job, probe, e) && !sign(job, e))
 		return job;
-	leave_job(job);
+	util_close(&job->fd);
+	free(job->dir);
+	free(job);
 	return NULL;
 }
 
-/* Without a lock on it, its supervisor has ended. */
-static int look_at(int folder, int rank, struct job_member *m)
+void job_leave(struct job *job)
 {
-	cleanup_fd int fd = -1;
-	char name[16];
+	struct job_member now;
 
-	snprintf(name, sizeof(name), "%d", rank);
-	fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || read_member(fd, m) < 0 || m->rank != rank)
-		return -1;
-	m->alive = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
-	return 0;
+	/* If it is not, it is as good as empty: without a lock, it is history. */
+	if (job && !read_member(job->fd, &now) &&
+		!memcmp(now.secret, job->self.secret, sizeof(now.secret)))
+		(void)!ftruncate(job->fd, 0);
 }
+
+/* ---- all members ---- */
 
 /* All members that @dir knows of, struct job_member by rank; also those that have ended. None
  * is no error. */
@@ -195,19 +237,20 @@ static int all_members(const char *dir, struct buf *members, struct err *e)
 				break;
 			continue;
 		}
-		if (m.alive || m.size > size)
+		if (m.life != MEMBER_DEAD)
 			size = m.size > size ? m.size : size;
 		buf_push(members, struct job_member, &m);
 	}
 	return 0;
 }
 
-/* The number of members that the living ones tell of; 0: none lives. */
+/* The number of members that the living ones tell of, the surest first; 0: none lives. */
 static int size_of(const struct buf *members)
 {
-	for (size_t i = 0; i < buf_count(members, struct job_member); i++)
-		if (buf_at(members, struct job_member, i)->alive)
-			return buf_at(members, struct job_member, i)->size;
+	for (enum member_life life = MEMBER_LIVES; life > MEMBER_DEAD; life--)
+		for (size_t i = 0; i < buf_count(members, struct job_member); i++)
+			if (buf_at(members, struct job_member, i)->life == life)
+				return buf_at(members, struct job_member, i)->size;
 	return 0;
 }
 
@@ -216,16 +259,53 @@ static const struct job_member *member_of(const struct buf *members, int rank)
 	for (size_t i = 0; i < buf_count(members, struct job_member); i++) {
 		const struct job_member *m = buf_at(members, struct job_member, i);
 
-		if (m->rank == rank && m->alive)
+		if (m->rank == rank && m->life != MEMBER_DEAD)
 			return m;
 	}
 	return NULL;
 }
 
+/* All ranks that the launcher has started on one node are there, and no other: those of other
+ * nodes have another directory of the same name. */
+static const struct job_member *only_node(const struct buf *all, int size)
+{
+	const struct job_member *first = NULL;
+	int count = 0;
+
+	for (size_t i = 0; i < buf_count(all, struct job_member); i++) {
+		const struct job_member *m = buf_at(all, struct job_member, i);
+
+		if (m->life == MEMBER_DEAD)
+			continue;
+		if (first && strcmp(first->host, m->host))
+			return NULL;
+		first = first ? first : m;
+		count++;
+	}
+	return first && first->local == count && count < size ? first : NULL;
+}
+
+static int say_missing(
+	const char *dir, const struct buf *all, int rank, int size, struct err *e)
+{
+	const struct job_member *node = only_node(all, size);
+
+	if (node)
+		return err_set(e, 0,
+			"%s is not shared by the nodes of the job: of its %d ranks, only the "
+			"%d on %s are in it; choose a directory on a file system that all "
+			"nodes see",
+			dir, size, node->local, node->host);
+	return err_set(e, 0,
+		"rank %d of the %d ranks of the job in %s is not there: it has ended, or not "
+		"started, or has another directory (all have the same, on a file system that "
+		"their nodes share, or each its own with --alone)",
+		rank, size, dir);
+}
+
 static int check_living(
 	const char *dir, const struct buf *all, struct buf *living, struct err *e)
 {
-	cleanup_free char *here = host_name();
 	int size = size_of(all);
 
 	if (!size)
@@ -234,20 +314,11 @@ static int check_living(
 		const struct job_member *m = member_of(all, rank);
 
 		if (!m)
-			return err_set(e, 0,
-				"rank %d of the %d ranks of the job in %s is not there: it has "
-				"ended, or not started, or has another directory (all have the "
-				"same, or each its own with --alone)",
-				rank, size, dir);
+			return say_missing(dir, all, rank, size, e);
 		if (m->size != size)
 			return err_set(e, 0,
 				"ranks of two jobs are in %s: one of %d and one of %d ranks",
 				dir, size, m->size);
-		if (strcmp(m->host, here))
-			return err_set(e, 0,
-				"rank %d runs on %s: jobs of several machines cannot be saved "
-				"yet",
-				rank, m->host);
 		buf_push(living, struct job_member, m);
 	}
 	return 0;
@@ -260,47 +331,51 @@ int job_living_members(const char *dir, struct buf *members, struct err *e)
 	return all_members(dir, &all, e) || check_living(dir, &all, members, e) ? -1 : 0;
 }
 
-static int compare_origins(const struct buf *members, const char *from, struct err *e)
+/* ---- complaints ---- */
+
+bool job_may_complain(const char *dir)
 {
-	for (size_t i = 0; i < buf_count(members, struct job_member); i++) {
-		const struct job_member *m = buf_at(members, struct job_member, i);
-
-		if (strcmp(m->from, from))
-			return err_set(e, 0,
-				"ranks are of different checkpoints: %d of %s, %d of %s",
-				buf_at(members, struct job_member, 0)->rank,
-				buf_at(members, struct job_member, 0)->from, m->rank, m->from);
-	}
-	return 0;
-}
-
-int job_await_members(const struct job *job, const char *from, struct err *e)
-{
-	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + GATHER_NS;
-
-	for (;;) {
-		cleanup_buf struct buf members = {0};
-
-		if (!job_living_members(job->dir, &members, e))
-			return compare_origins(&members, from, e);
-		if (clock_ns(CLOCK_MONOTONIC) > deadline)
-			return err_prefix(e, "not all ranks have come to the restart");
-		tick();
-	}
-}
-
-int job_take_turn(const char *dir, uint64_t deadline_ns, struct err *e)
-{
-	cleanup_fd int folder = open_folder(dir, e), fd = -1;
-	int r;
+	cleanup_fd int folder = open_folder(dir, NULL);
+	struct timespec now;
+	struct stat st;
+	int fd;
 
 	if (folder < 0)
-		return -1;
-	fd = openat(folder, JOB_TURN, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		return true;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (!fstatat(folder, JOB_VOICE, &st, AT_SYMLINK_NOFOLLOW) &&
+		st.st_mtim.tv_sec + COMPLAINT_S < now.tv_sec)
+		(void)unlinkat(folder, JOB_VOICE, 0);
+	fd = openat(folder, JOB_VOICE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return err_set(e, errno, "cannot create %s/" JOB_FOLDER "/" JOB_TURN, dir);
-	r = lock_file(fd, LOCK_EX, deadline_ns);
-	if (r)
-		return err_set(e, 0, "another checkpoint of the job in %s is being taken", dir);
-	return steal_fd(&fd);
+		return errno != EEXIST;
+	close(fd);
+	return true;
+}
+
+void job_note_given_up(const struct job *job)
+{
+	cleanup_fd int folder = open_folder(job->dir, NULL), fd = -1;
+
+	if (folder < 0)
+		return;
+	/* Made anew, so that its time is that of the file system. If it cannot be, the others
+	 * wait for longer. */
+	(void)unlinkat(folder, JOB_GIVEN, 0);
+	fd = openat(folder, JOB_GIVEN, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+bool job_is_given_up(const struct job *job)
+{
+	cleanup_fd int folder = open_folder(job->dir, NULL);
+	struct stat own, given;
+
+	return folder >= 0 && !fstat(job->fd, &own) &&
+	       !fstatat(folder, JOB_GIVEN, &given, AT_SYMLINK_NOFOLLOW) &&
+	       !is_before(&given.st_mtim, &own.st_mtim);
 }

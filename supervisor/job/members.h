@@ -1,10 +1,13 @@
 /*
  * members.h - who belongs to a job: one supervisor for each rank that a launcher started, in
- *one directory of checkpoints.
+ * one directory of checkpoints.
  *
- *	DIR/ranks/RANK	held (flock) by the supervisor of this rank while it lives, with a line
- *			about it: "member RANK SIZE PID HOST KEEP FROM"
- *	DIR/ranks/turn	held by whoever takes a checkpoint of the job: one at a time
+ *	DIR/ranks/RANK	held (flock) by the supervisor of this rank while it lives; lines that
+ *			tell about it, and how it is reached
+ *
+ * The nodes of a job share DIR. Where their file system keeps locks to each node, a member of
+ * another node is known to live by its answer. Each file has the secret of its member, and is
+ * readable by nobody else (wire.h).
  */
 #ifndef SUPERVISOR_JOB_MEMBERS_H
 #define SUPERVISOR_JOB_MEMBERS_H
@@ -15,39 +18,71 @@
 
 #include "lib/err.h"
 #include "lib/util.h"
+#include "supervisor/job/addresses.h"
+#include "supervisor/job/wire.h"
 
 #define JOB_SIZE_MAX 4096
+
+enum member_life {
+	MEMBER_DEAD,
+	MEMBER_UNSURE, /* of another machine, and not locked as seen from here */
+	MEMBER_LIVES,
+};
+
+struct job_member {
+	enum member_life life;
+	int rank, size;
+	pid_t supervisor;
+	char host[65];
+	unsigned keep;
+	unsigned interval_s; /* of its periodic checkpoints, 0: none */
+	char from[40];       /* the checkpoint that it was restarted from; "-": none */
+	/* Its pid namespace, by the id of the machine's boot: within it, the process id and the
+	 * start time name it. */
+	char machine[64];
+	unsigned long long start_time;
+	int local; /* how many ranks its launcher has started on its node, 0: not known */
+	int port;  /* at its addresses; 0: it is not reached from other machines */
+	struct addresses addresses;
+	uint8_t secret[WIRE_KEY];
+};
 
 struct job {
 	char *dir; /* absolute */
 	int rank, size;
 	int fd; /* of its file; the lock goes when it is closed */
+	struct job_member self;
+	struct gate *gate;   /* NULL: no other machines */
+	struct turns *turns; /* of rank 0 */
 };
 
-struct job_member {
-	bool alive;
-	int rank, size;
-	pid_t supervisor;
-	char host[65];
-	unsigned keep;
-	char from[40]; /* the checkpoint that it was restarted from; "-": none */
-};
+/* Asks whether a member that is not known to live does. */
+typedef bool job_probe(const struct job_member *m);
 
-/* Become member @rank of the job in @dir, which is made if need be. NULL on failure, and when
- * such a member lives. */
+/* Become the member of the job in @dir, which is made if need be, that @self describes (what
+ * tells about this process is filled in). NULL on failure, and when such a member lives. */
 struct job *job_join(
-	const char *dir, int rank, int size, unsigned keep, const char *from, struct err *e);
+	const char *dir, const struct job_member *self, job_probe *probe, struct err *e);
 
-/* The members of the job in @dir, all of which live on this machine: fails, and says which one
- * does not. */
+/* The program has ended: the file becomes empty. */
+void job_leave(struct job *job);
+
+/* The members of the job in @dir, all of which live as far as can be seen: fails, and says
+ * which one does not. Struct job_member, by rank. */
 int job_living_members(const char *dir, struct buf *members, struct err *e);
 
-/* The same for a restart: waits a while until all have come, and compares what they were
- * restarted from. */
-int job_await_members(const struct job *job, const char *from, struct err *e);
+/* Member @rank, if it lives as far as can be seen. */
+int job_member_of(const char *dir, int rank, struct job_member *m);
 
-/* Wait for our turn to take a checkpoint, until @deadline_ns (0: for ever). Returns a
- * descriptor to be closed in the end, or -1. */
-int job_take_turn(const char *dir, uint64_t deadline_ns, struct err *e);
+/* Whether @m runs in the pid namespace that we are in. */
+bool job_member_is_here(const struct job_member *m);
+
+/* Of several that are refused for the same reason at about the same time, one is to say so. */
+bool job_may_complain(const char *dir);
+
+/* Rank 0 has told why all ranks give up their restart, also those that it does not reach. */
+void job_note_given_up(const struct job *job);
+/* Whether it has, since @job's member came. */
+bool job_is_given_up(const struct job *job);
 
 #endif

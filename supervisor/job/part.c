@@ -1,6 +1,7 @@
 #include "supervisor/job/part.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -73,9 +74,28 @@ int part_stored(struct part *p, const uint8_t id[16], const uint8_t job_id[16], 
 	return part_reached(p, line, e) && !exists(p->whole) ? -1 : 0;
 }
 
+int part_decide(const char *whole, const char *outcome, struct err *e)
+{
+	cleanup_free char *name = xasprintf("%s/" PART_OUTCOME, whole);
+	cleanup_free char *other = NULL;
+	cleanup_fd int dir = open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	/* The name can be made once, on file systems of several machines, too. */
+	if (symlink(outcome, name) && errno != EEXIST)
+		return err_set(e, errno, "cannot create %s", name);
+	other = read_link(name, e);
+	if (!other || dir < 0 || fsync(dir))
+		return err_set(e, errno, "cannot write %s", name);
+	return strcmp(other, outcome) ? err_set(e, 0, "a member has given up") : 0;
+}
+
 int part_tried(struct part *p, struct err *e)
 {
-	cleanup_free char *ended = xasprintf("%s/" PART_ENDED_FILE, p->whole);
-
-	return part_reached(p, PART_TRIED, e) && !exists(ended) ? -1 : 0;
+	if (!part_reached(p, PART_TRIED, e))
+		return 0;
+	/* When we are too late to go on, the others have ended, or will. */
+	return part_decide(p->whole, PART_CONTINUED, NULL) &&
+			       !part_decide(p->whole, PART_ENDED, NULL)
+		       ? 0
+		       : -1;
 }

@@ -28,8 +28,12 @@
 #define PART_GO      "go"
 #define PART_WAIT    "wait"
 
-/* Made in a job's checkpoint when its members are to be ended, before the first is told so. */
-#define PART_ENDED_FILE "ended"
+/* Whether the members were ended is decided once: by a symbolic link in the job's checkpoint,
+ * made by the coordinator when all have tried a restart, or by the first member that gives up
+ * before. It leads to one of the two words. */
+#define PART_OUTCOME   "outcome"
+#define PART_ENDED     "ended"
+#define PART_CONTINUED "continued"
 
 /* How often who waits is told to wait, and after how long a silence the checkpoint is given up.
  */
@@ -51,5 +55,9 @@ int part_stored(struct part *p, const uint8_t id[16], const uint8_t job_id[16], 
 
 /* The same when we may end: 0 when all do. */
 int part_tried(struct part *p, struct err *e);
+
+/* Make @outcome that of the checkpoint @whole, unless another one is: returns 0 when it is so
+ * now. */
+int part_decide(const char *whole, const char *outcome, struct err *e);
 
 #endif

@@ -1,6 +1,7 @@
 #include "supervisor/job/rank.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/util.h"
@@ -34,4 +35,37 @@ bool rank_of_launcher(int *rank, int *size)
 			*size > 1 && *rank < *size)
 			return true;
 	return false;
+}
+
+/* Slurm counts by node: "2(x3),1" of four nodes. */
+static int number_on_node(const char *counts, int node)
+{
+	int count, times, used;
+
+	while (counts && *counts) {
+		used = 0;
+		if (sscanf(counts, "%d(x%d)%n", &count, &times, &used) < 2 || !used) {
+			times = 1;
+			if (sscanf(counts, "%d%n", &count, &used) != 1)
+				return 0;
+		}
+		if (node < times)
+			return count;
+		node -= times;
+		counts += used;
+		counts += *counts == ',';
+	}
+	return 0;
+}
+
+int rank_local_size(void)
+{
+	int size;
+
+	if (number_of("MPI_LOCALNRANKS", &size) ||
+		number_of("OMPI_COMM_WORLD_LOCAL_SIZE", &size))
+		return size;
+	if (number_of("SLURM_NODEID", &size))
+		return number_on_node(getenv("SLURM_STEP_TASKS_PER_NODE"), size);
+	return 0;
 }

@@ -9,4 +9,7 @@
 /* Whether a launcher started this process as one of several, and if so as which of how many. */
 bool rank_of_launcher(int *rank, int *size);
 
+/* How many of them it has started on this node; 0 when it does not say. */
+int rank_local_size(void);
+
 #endif

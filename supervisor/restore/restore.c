@@ -183,6 +183,10 @@ static int restore_all(struct restore *r)
 		return -1;
 	if (r->o->trial)
 		return 0;
+	if (r->o->all_back && r->o->all_back(r->o->all_back_arg, r->e)) {
+		r->explained = true;
+		return -1;
+	}
 	return hand_over(r) || enter_phase(PHASE_LET_GO) || let_go(r) ? -1 : 0;
 }
 

@@ -27,6 +27,10 @@ struct restore_options {
 	bool verbose;
 	void (*notice)(const char *line); /* what the user should know; no newline */
 	void (*about_to_run)(void);       /* from here on the program may use the terminal */
+	/* Of a job's member: waits until all others are where it is, too, just before the
+	 * program runs. */
+	int (*all_back)(void *arg, struct err *e);
+	void *all_back_arg;
 	/* Answers requests for so long that they have to wait, and why. */
 	void (*put_off)(struct supervisor *s, int ms, const char *why);
 };

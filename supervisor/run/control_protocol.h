@@ -15,6 +15,10 @@
  *						the job: a conversation (supervisor/job/part.h)
  *						comes before the answer; again TEXT is an error
  *						that may be gone in a moment
+ *	turn RANK				of rank 0 of a job: the right to take a
+ *checkpoint of it, held until the connection ends (supervisor/job/turns.h) gather RANK SIZE
+ *CHECKPOINT		of rank 0 of a job that is being restarted: another member is there
+ *(supervisor/run/gather.h)
  *	status					KEY VALUE lines, then an empty line
  *
  * or "error TEXT". Who asks for a checkpoint while another one is taken waits for it; status is

@@ -171,6 +171,11 @@ void control_close(struct control *c)
 	free(c);
 }
 
+const char *control_name(const struct control *c)
+{
+	return c->address.sun_path;
+}
+
 size_t control_poll(const struct control *c, struct pollfd *fds)
 {
 	size_t n = 0;
@@ -258,6 +263,22 @@ static int read_number(uint64_t *number, const char *value, uint64_t max)
 	errno = 0;
 	*number = strtoull(value, &end, 10);
 	return errno || end == value || *end || *value == '-' || *number > max ? -1 : 0;
+}
+
+/* What members of a job ask each other. */
+static bool parse_of_job(const char *line, struct control_request *request)
+{
+	int end = 0;
+
+	if (sscanf(line, "turn %d%n", &request->signalled, &end) == 1 && !line[end])
+		request->kind = CONTROL_TURN;
+	else if (sscanf(line, "gather %d %d %39s%n", &request->rank, &request->size,
+			 request->from, &end) == 3 &&
+		 !line[end])
+		request->kind = CONTROL_GATHER;
+	else
+		return false;
+	return true;
 }
 
 static int read_stop(struct control_request *request, const char *value)
@@ -364,6 +385,8 @@ static int parse(char *line, struct control_request *request)
 	memset(request, 0, sizeof(*request));
 	if (sscanf(line, "part=%" SCNu64 " %n", &request->part, &end) == 1)
 		line += end;
+	if (parse_of_job(line, request))
+		return 0;
 	if (!strcmp(line, "status")) {
 		request->kind = CONTROL_STATUS;
 		return 0;

@@ -24,7 +24,7 @@
 
 struct control;
 
-enum control_kind { CONTROL_CHECKPOINT, CONTROL_STATUS };
+enum control_kind { CONTROL_CHECKPOINT, CONTROL_STATUS, CONTROL_TURN, CONTROL_GATHER };
 
 struct control_request {
 	enum control_kind kind;
@@ -39,8 +39,11 @@ struct control_request {
 	uint64_t threads;     /* that write memory, 0: not said */
 	uint64_t rate;        /* bytes a second at most, 0: not said */
 	uint64_t drain_ns;    /* how long GPUs may take to come to rest, 0: not said */
+	int signalled;        /* of a turn (supervisor/job/turns.h) */
+	int rank, size;       /* of a member that is restarted */
+	char from[40];        /* the checkpoint that it is restarted from */
 	uint64_t part;        /* the job's checkpoint of which it is a part, 0: of none */
-	int fd;               /* to the client */
+	int fd;               /* to the client; closed behind the answer */
 };
 
 /* Puts the answer's text into @answer. */
@@ -52,6 +55,9 @@ typedef void control_handler(
 struct control *control_open(struct err *e);
 /* Stop listening and remove the socket. */
 void control_close(struct control *c);
+
+/* Its name. */
+const char *control_name(const struct control *c);
 
 /* Fill @fds (room for CONTROL_POLL_MAX) with what to poll(2) for; returns how many. */
 size_t control_poll(const struct control *c, struct pollfd *fds);

@@ -15,6 +15,9 @@
 
 #include "lib/procfs.h"
 #include "supervisor/descriptors/descriptors.h"
+#include "supervisor/job/gate.h"
+#include "supervisor/job/members.h"
+#include "supervisor/job/turns.h"
 #include "supervisor/run/control_socket.h"
 #include "supervisor/run/requests.h"
 #include "supervisor/start/job_control.h"
@@ -36,9 +39,10 @@ struct loop {
 	int status; /* of the root process as of waitpid(2), once it has ended */
 };
 
-/* What is polled for, in this order; the control socket's descriptors follow. */
+/* What is polled for, in this order; the control socket's descriptors follow, and those of who
+ * waits for a turn. */
 enum { POLL_SIGNAL, POLL_TIMER, POLL_INIT, POLL_CONTROL };
-#define POLL_MAX (POLL_CONTROL + CONTROL_POLL_MAX)
+#define POLL_MAX (POLL_CONTROL + CONTROL_POLL_MAX + TURNS_MAX)
 
 /* A standard stream that was closed must not become one of our descriptors, which messages
  * would go to. The program finds it closed again. */
@@ -94,6 +98,11 @@ void loop_end(struct supervisor *s)
 	terminal_end(s, s->loop->ended && WIFSIGNALED(s->loop->status));
 	control_close(s->loop->control);
 	s->loop->control = NULL;
+	if (!s->job)
+		return;
+	turns_close(s->job->turns);
+	gate_finish(s->job->gate);
+	job_leave(s->job);
 }
 
 static void complain(const struct supervisor *s, const struct err *e)
@@ -245,21 +254,30 @@ static void handle_timer(struct supervisor *s)
 
 	if (read(s->loop->timer_fd, &expirations, sizeof(expirations)) < 0)
 		return;
-	requests_checkpoint(s, 0);
+	requests_checkpoint(s, JOB_INTERVAL, 0);
 	/* Checkpoints that came due meanwhile are left out. */
 	(void)!read(s->loop->timer_fd, &expirations, sizeof(expirations));
 }
 
 /* ---- the loop ---- */
 
-static size_t fill_pollfds(const struct supervisor *s, struct pollfd *fds)
+static struct turns *turns_of(const struct supervisor *s)
+{
+	return s->job ? s->job->turns : NULL;
+}
+
+/* *turns of them are behind the control socket's. */
+static size_t fill_pollfds(const struct supervisor *s, struct pollfd *fds, size_t *turns)
 {
 	struct loop *l = s->loop;
+	size_t count;
 
 	fds[POLL_SIGNAL] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
 	fds[POLL_TIMER] = (struct pollfd){.fd = l->timer_fd, .events = POLLIN};
 	fds[POLL_INIT] = (struct pollfd){.fd = s->init_fd, .events = POLLIN};
-	return POLL_CONTROL + control_poll(l->control, fds + POLL_CONTROL);
+	count = POLL_CONTROL + control_poll(l->control, fds + POLL_CONTROL);
+	*turns = turns_poll(turns_of(s), fds + count);
+	return count;
 }
 
 /* What has happened to the program, and what is for it. */
@@ -279,7 +297,7 @@ static void serve_waiting(struct supervisor *s)
 		;
 }
 
-static void dispatch(struct supervisor *s, struct pollfd *fds, size_t count)
+static void dispatch(struct supervisor *s, struct pollfd *fds, size_t count, size_t turns)
 {
 	if (fds[POLL_SIGNAL].revents)
 		handle_signals(s);
@@ -288,6 +306,7 @@ static void dispatch(struct supervisor *s, struct pollfd *fds, size_t count)
 		return;
 	if (fds[POLL_TIMER].revents)
 		handle_timer(s);
+	turns_serve(turns_of(s), fds + count, turns);
 	control_serve(
 		s->loop->control, fds + POLL_CONTROL, count - POLL_CONTROL, requests_answer, s);
 	serve_waiting(s);
@@ -358,6 +377,11 @@ void loop_attend(struct supervisor *s, struct checkpoint_taking *taking, int cli
 	attend_program(s);
 }
 
+void loop_forget_signal(struct supervisor *s)
+{
+	s->loop->asked = false;
+}
+
 bool loop_looks(const struct supervisor *s, struct under_way_report *report, unsigned *waiting)
 {
 	if (!s->loop->taking)
@@ -385,33 +409,63 @@ void loop_put_off(struct supervisor *s, int ms, const char *why)
 	}
 }
 
+void loop_serve(struct supervisor *s, int ms, control_handler *handler, void *arg)
+{
+	struct pollfd fds[CONTROL_POLL_MAX];
+	size_t count = control_poll(s->loop->control, fds);
+
+	if (s->job->gate)
+		gate_serve(s->job->gate, control_name(s->loop->control), fds, count, ms);
+	else if (poll(fds, count, ms) <= 0)
+		return;
+	control_serve(s->loop->control, fds, count, handler, arg);
+}
+
+/* Other machines cannot wake us up. */
+static bool stops_with_program(const struct supervisor *s)
+{
+	return !s->job || !s->job->gate;
+}
+
+static int wait_ms(const struct supervisor *s)
+{
+	int terminal = terminal_wait_ms(s), turn = turns_wait_ms(turns_of(s));
+
+	return terminal < 0 || (turn >= 0 && turn < terminal) ? turn : terminal;
+}
+
 /* One round: wait for something and deal with it. When the program is stopped and there is
  * nothing to be done, stop with it. */
 static void turn(struct supervisor *s)
 {
 	struct loop *l = s->loop;
 	struct pollfd fds[POLL_MAX];
-	size_t count;
+	size_t count, turns;
+	bool stops;
 	int n;
 
 	if (l->asked) {
 		l->asked = false;
-		requests_checkpoint(s, s->options.deadline_s);
+		requests_checkpoint(s, JOB_SIGNAL, s->options.deadline_s);
 		serve_waiting(s);
 		return;
 	}
-	count = fill_pollfds(s, fds);
-	n = poll(fds, count, l->stopped ? 0 : terminal_wait_ms(s));
+	count = fill_pollfds(s, fds, &turns);
+	stops = l->stopped && stops_with_program(s);
+	n = poll(fds, count + turns, stops ? 0 : wait_ms(s));
 	if (n > 0) {
-		dispatch(s, fds, count);
+		dispatch(s, fds, count, turns);
 		return;
 	}
+	turns_serve(turns_of(s), NULL, 0);
 	if (!l->stopped)
 		terminal_turn(s);
 	if (!l->stopped || !job_control_still_stopped(s->root)) {
 		l->stopped = 0;
 		return;
 	}
+	if (!stops)
+		return;
 	/* What is heard of from here on has happened since. */
 	reap(s);
 	if (!l->stopped || l->ended)
@@ -440,6 +494,9 @@ int loop_run(struct supervisor *s)
 	let_go_of_streams();
 	l->root_fd = pidfd_open(s->root, 0);
 	if (start_timer(s, &e) < 0)
+		complain(s, &e);
+	if (s->job && s->job->gate &&
+		gate_start(s->job->gate, control_name(l->control), &e) < 0)
 		complain(s, &e);
 	reap(s);
 	while (!l->ended)

@@ -5,6 +5,7 @@
 #define SUPERVISOR_RUN_LOOP_H
 
 #include "lib/err.h"
+#include "supervisor/run/control_socket.h"
 #include "supervisor/run/take_checkpoint.h"
 #include "supervisor/start/supervisor.h"
 
@@ -15,6 +16,13 @@ int loop_prepare(struct supervisor *s, struct err *e);
 /* Between the two, while the program cannot be made: for @ms milliseconds, answer all requests
  * with the error @why. */
 void loop_put_off(struct supervisor *s, int ms, const char *why);
+
+/* The same for members of a job: serve requests, from other machines too, by @handler for at
+ * most @ms milliseconds, once. */
+void loop_serve(struct supervisor *s, int ms, control_handler *handler, void *arg);
+
+/* A signal that asked for a checkpoint while one was taken has had it. */
+void loop_forget_signal(struct supervisor *s);
 
 /* Supervise until the root process has ended; returns its exit status as trecr-run reports
  * it (the program's, or 128 + signal). Standard input and output are let go, so that the

@@ -1,15 +1,19 @@
 #include "supervisor/run/requests.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "ckpt/store_dir.h"
 #include "lib/notices.h"
 #include "supervisor/job/members.h"
 #include "supervisor/job/part.h"
+#include "supervisor/job/turns.h"
 #include "supervisor/run/control_protocol.h"
 #include "supervisor/run/loop.h"
+#include "supervisor/run/told_once.h"
 #include "supervisor/start/job_control.h"
 
 /* @client: who has asked for it, -1: nobody waits. */
@@ -30,21 +34,7 @@ static int take_requested(struct supervisor *s, const struct checkpoint_request 
 	return 0;
 }
 
-/* What comes again with every checkpoint is said once. */
-static void tell_once(void *arg, const char *line)
-{
-	struct supervisor *s = arg;
-	char *copy;
-
-	for (size_t i = 0; i < buf_count(&s->told, char *); i++)
-		if (!strcmp(*buf_at(&s->told, char *, i), line))
-			return;
-	copy = xstrdup(line);
-	buf_push(&s->told, char *, &copy);
-	fprintf(stderr, "%s: %s\n", s->tool, line);
-}
-
-void requests_checkpoint(struct supervisor *s, unsigned deadline_s)
+void requests_checkpoint(struct supervisor *s, enum job_reason reason, unsigned deadline_s)
 {
 	struct checkpoint_request request = {.tcp = s->options.tcp,
 		.compress = s->options.compress,
@@ -54,12 +44,16 @@ void requests_checkpoint(struct supervisor *s, unsigned deadline_s)
 		.drain_ns = s->options.drain_s * 1000000000ull};
 	struct err e = ERR_INIT;
 
+	if (s->job) {
+		job_checkpoint_begin(s, reason);
+		return;
+	}
 	if (deadline_s)
 		request.deadline_ns = clock_ns(CLOCK_MONOTONIC) + deadline_s * 1000000000ull;
 	if (take_requested(s, &request, -1, &e) < 0)
 		fprintf(stderr, "%s: cannot checkpoint: %s\n", s->tool, e.msg);
 	else
-		notices_take(tell_once, s);
+		notices_take(told_once, s);
 }
 
 static void add_text(struct buf *answer, const char *key, const char *value)
@@ -111,8 +105,22 @@ static void answer_checkpoint(
 		add_text(answer, failure(r, request, &e), e.msg);
 		return;
 	}
+	if (request->part)
+		loop_forget_signal(s);
 	notices_take(add_notice, answer);
 	add_text(answer, "ok", s->last.path);
+}
+
+/* The connection stays open, as the turn is its holder's for so long. */
+static void answer_turn(
+	struct supervisor *s, const struct control_request *request, struct buf *answer)
+{
+	int fd = s->job && s->job->turns ? fcntl(request->fd, F_DUPFD_CLOEXEC, 3) : -1;
+
+	if (fd < 0)
+		add_text(answer, "error", "this is not rank 0 of a job");
+	else
+		turns_ask(s->job->turns, fd, request->signalled);
 }
 
 static void add_number(struct buf *answer, const char *key, uint64_t value)
@@ -167,6 +175,12 @@ void requests_answer(void *arg, const struct control_request *request, struct bu
 		break;
 	case CONTROL_STATUS:
 		answer_status(s, answer);
+		break;
+	case CONTROL_TURN:
+		answer_turn(s, request, answer);
+		break;
+	case CONTROL_GATHER:
+		add_text(answer, "error", "the job runs already");
 		break;
 	}
 }

@@ -7,14 +7,15 @@
 #include "lib/err.h"
 #include "lib/util.h"
 #include "supervisor/run/control_socket.h"
+#include "supervisor/run/job_checkpoint.h"
 #include "supervisor/run/take_checkpoint.h"
 #include "supervisor/start/supervisor.h"
 
 /* Answer @request of a client into @answer; a control_handler whose @arg is the supervisor. */
 control_handler requests_answer;
 
-/* Take a checkpoint that nobody waits for, in @deadline_s seconds (0: any) or not at all. A
- * failure is reported on standard error. */
-void requests_checkpoint(struct supervisor *s, unsigned deadline_s);
+/* Take a checkpoint that nobody waits for, in @deadline_s seconds (0: any) or not at all; of a
+ * member of a job, for @reason, that of the job. A failure is reported on standard error. */
+void requests_checkpoint(struct supervisor *s, enum job_reason reason, unsigned deadline_s);
 
 #endif

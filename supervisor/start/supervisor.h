@@ -32,6 +32,7 @@ struct supervisor_options {
 	unsigned keep;       /* how many checkpoints to keep */
 	bool incremental;
 	bool alone; /* no member of a job, although a launcher started several of us */
+	const char *interface; /* by which members of a job reach each other; NULL: any */
 	enum dirty_mode dirty; /* how to find out what has changed */
 	unsigned full_every;   /* with incremental: one checkpoint in so many is a full one, 0:
 				  only the first */

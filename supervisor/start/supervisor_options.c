@@ -112,6 +112,10 @@ const struct opt supervisor_option_rows[] = {
 		"save this process by itself, also where a launcher\n"
 		"(mpiexec, srun) has started several",
 		opt_flag, FIELD(alone)},
+	{0, "interface", "NAME",
+		"let the members of a job on several machines reach\n"
+		"each other by this network interface (default: any)",
+		opt_text, FIELD(interface)},
 	{0, "tcp", "MODE",
 		"TCP connections to the outside: refuse the\n"
 		"checkpoint (default), reset them at a restart, or\n"

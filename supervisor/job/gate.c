@@ -1,0 +1,325 @@
+#include "supervisor/job/gate.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+
+/* Who has not introduced itself by then, and who came first if there are too many, is turned
+ * away. */
+#define STRANGERS_MAX 128
+#define STRANGER_NS   5000000000ull
+#define VISITORS_MAX  8192
+
+/* How long answers may take to get through in the end. */
+#define FINISH_NS 2000000000ull
+
+enum stage { EXPECT_HELLO, EXPECT_PROOF, ADMITTED, GONE };
+
+struct visitor {
+	enum stage stage;
+	struct wire outside; /* to the other machine */
+	struct wire inside;  /* to our control socket */
+	struct wire_introduction introduction;
+	uint64_t since_ns;
+	bool ended; /* nothing more comes from outside */
+};
+
+struct gate {
+	int fd, port;
+	uint8_t secret[WIRE_KEY];
+	char *socket;        /* of the thread; NULL: there is none */
+	_Atomic int inside;  /* visitors that have been admitted, and have not left */
+	struct buf visitors; /* struct visitor *, in the order they came */
+};
+
+/* ---- listening ---- */
+
+/* For both versions of IP where the machine has both. */
+static int bind_any(int *port)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
+	struct sockaddr_in four = {.sin_family = AF_INET};
+	cleanup_fd int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	socklen_t size = sizeof(six);
+	int both = 0;
+
+	if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &both, sizeof(both)) ||
+		bind(fd, (void *)&six, sizeof(six))) {
+		util_close(&fd);
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd < 0 || bind(fd, (void *)&four, sizeof(four)))
+			return -1;
+	}
+	if (getsockname(fd, (void *)&six, &size))
+		return -1;
+	/* At the same place in both kinds of address. */
+	*port = ntohs(six.sin6_port);
+	return steal_fd(&fd);
+}
+
+struct gate *gate_open(const uint8_t secret[WIRE_KEY], const char *interface, struct err *e)
+{
+	int port;
+	cleanup_fd int fd = bind_any(&port);
+	struct gate *g;
+
+	if (fd < 0 ||
+		(interface && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface,
+				      strlen(interface) + 1)) ||
+		listen(fd, 1024)) {
+		err_set(e, errno, "cannot listen for the other members of the job%s%s",
+			interface ? " on " : "", interface ? interface : "");
+		return NULL;
+	}
+	g = xcalloc(1, sizeof(*g));
+	g->fd = steal_fd(&fd);
+	g->port = port;
+	memcpy(g->secret, secret, WIRE_KEY);
+	return g;
+}
+
+int gate_port(const struct gate *g)
+{
+	return g->port;
+}
+
+/* ---- visitors ---- */
+
+static size_t count_of(const struct gate *g)
+{
+	return buf_count(&g->visitors, struct visitor *);
+}
+
+static struct visitor *at(const struct gate *g, size_t i)
+{
+	return *buf_at(&g->visitors, struct visitor *, i);
+}
+
+/* The control socket's end is to see that nobody is there any more, not only that nothing more
+ * comes. */
+static void send_away(struct gate *g, struct visitor *v)
+{
+	if (v->stage == ADMITTED)
+		g->inside--;
+	wire_close(&v->outside);
+	wire_close(&v->inside);
+	v->stage = GONE;
+}
+
+static void remove_gone(struct gate *g)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count_of(g); i++) {
+		struct visitor *v = at(g, i);
+
+		if (v->stage == GONE)
+			free(v);
+		else
+			*buf_at(&g->visitors, struct visitor *, kept++) = v;
+	}
+	g->visitors.len = kept * sizeof(struct visitor *);
+}
+
+static bool is_stranger(const struct visitor *v)
+{
+	return v->stage == EXPECT_HELLO || v->stage == EXPECT_PROOF;
+}
+
+static void send_strangers_away(struct gate *g)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	size_t strangers = 0;
+
+	for (size_t i = count_of(g); i-- > 0;) {
+		struct visitor *v = at(g, i);
+
+		if (is_stranger(v) &&
+			(++strangers > STRANGERS_MAX || now > v->since_ns + STRANGER_NS))
+			send_away(g, v);
+	}
+	remove_gone(g);
+}
+
+static void greet(struct gate *g)
+{
+	int fd = accept4(g->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	static const struct timespec moment = {.tv_nsec = 100000000};
+	struct visitor *v;
+
+	if (fd < 0) {
+		/* It has left, or there are no descriptors, which a moment may change. */
+		if (errno == EMFILE || errno == ENFILE)
+			(void)nanosleep(&moment, NULL);
+		return;
+	}
+	if (count_of(g) >= VISITORS_MAX) {
+		close(fd);
+		return;
+	}
+	wire_watch(fd);
+	v = xcalloc(1, sizeof(*v));
+	v->outside.fd = fd;
+	v->inside.fd = -1;
+	v->since_ns = clock_ns(CLOCK_MONOTONIC);
+	memcpy(v->introduction.secret, g->secret, WIRE_KEY);
+	buf_push(&g->visitors, struct visitor *, &v);
+}
+
+static int enter(struct gate *g, struct visitor *v, const char *socket_name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	BUG_ON(strlen(socket_name) >= sizeof(address.sun_path));
+	memcpy(address.sun_path, socket_name, strlen(socket_name));
+	if (fd < 0 || connect(fd, (void *)&address, sizeof(address)))
+		return -1;
+	v->inside.fd = steal_fd(&fd);
+	wire_seal(&v->outside, &v->introduction, false);
+	v->stage = ADMITTED;
+	g->inside++;
+	return 0;
+}
+
+static int introduce(
+	struct gate *g, struct visitor *v, const char *line, const char *socket_name)
+{
+	cleanup_free char *answer = NULL;
+
+	if (v->stage == EXPECT_PROOF)
+		return wire_check_proof(&v->introduction, line) ? -1 : enter(g, v, socket_name);
+	if (wire_check_hello(&v->introduction, line, &answer))
+		return -1;
+	v->stage = EXPECT_PROOF;
+	/* A socket that has taken nothing yet takes this. */
+	return send(v->outside.fd, answer, strlen(answer), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -1
+											    : 0;
+}
+
+/* A line in one of the two directions. -1: the end. */
+static int pass(struct gate *g, struct visitor *v, struct wire *from, const char *socket_name)
+{
+	cleanup_free char *line = NULL;
+	int r = wire_take_line(from, &line);
+
+	if (r <= 0)
+		return r;
+	if (v->stage != ADMITTED)
+		return introduce(g, v, line, socket_name) ? -1 : 1;
+	return wire_say(from == &v->inside ? &v->outside : &v->inside, line) ? -1 : 1;
+}
+
+/* One that closes its end of the connection is a client that wants no more: what it was told
+ * before goes through all the same. */
+static void hear(struct gate *g, struct visitor *v, struct wire *from, const char *socket_name)
+{
+	int end = wire_receive(from), r;
+
+	while ((r = pass(g, v, from, socket_name)) > 0)
+		;
+	if (r < 0 || (is_stranger(v) && from->in.len > WIRE_INTRODUCTION_MAX) ||
+		(end && (errno || from == &v->inside || is_stranger(v))))
+		send_away(g, v);
+	else if (end) {
+		(void)shutdown(v->inside.fd, SHUT_WR);
+		v->ended = true;
+	}
+}
+
+/* ---- serving ---- */
+
+/* The listening socket, then two for each visitor. After the end of what comes from outside,
+ * only the answer's end counts. */
+static void fill(const struct gate *g, struct pollfd *fds)
+{
+	fds[0] = (struct pollfd){.fd = g->fd, .events = POLLIN};
+	for (size_t i = 0; i < count_of(g); i++) {
+		const struct visitor *v = at(g, i);
+
+		fds[1 + 2 * i] =
+			(struct pollfd){.fd = v->outside.fd, .events = v->ended ? 0 : POLLIN};
+		fds[2 + 2 * i] = (struct pollfd){.fd = v->inside.fd, .events = POLLIN};
+	}
+}
+
+static void dispatch(struct gate *g, const char *socket_name, const struct pollfd *fds)
+{
+	size_t count = count_of(g);
+
+	for (size_t i = 0; i < count; i++) {
+		struct visitor *v = at(g, i);
+
+		if (fds[2 + 2 * i].revents)
+			hear(g, v, &v->inside, socket_name);
+		if (v->stage != GONE && v->ended && fds[1 + 2 * i].revents)
+			send_away(g, v);
+		if (v->stage != GONE && fds[1 + 2 * i].revents)
+			hear(g, v, &v->outside, socket_name);
+	}
+	if (fds[0].revents)
+		greet(g);
+	send_strangers_away(g);
+}
+
+static bool has_strangers(const struct gate *g)
+{
+	for (size_t i = 0; i < count_of(g); i++)
+		if (is_stranger(at(g, i)))
+			return true;
+	return false;
+}
+
+void gate_serve(
+	struct gate *g, const char *socket, struct pollfd *others, size_t count, int wait_ms)
+{
+	size_t own = 1 + 2 * count_of(g);
+	cleanup_free struct pollfd *fds = xcalloc(own + count, sizeof(*fds));
+
+	fill(g, fds);
+	if (count)
+		memcpy(fds + own, others, count * sizeof(*fds));
+	if (has_strangers(g) && (wait_ms < 0 || wait_ms > 1000))
+		wait_ms = 1000;
+	if (poll(fds, own + count, wait_ms) < 0)
+		return;
+	if (count)
+		memcpy(others, fds + own, count * sizeof(*fds));
+	dispatch(g, socket, fds);
+}
+
+static void *serve_for_ever(void *arg)
+{
+	struct gate *g = arg;
+
+	for (;;)
+		gate_serve(g, g->socket, NULL, 0, -1);
+	return NULL;
+}
+
+int gate_start(struct gate *g, const char *socket, struct err *e)
+{
+	pthread_t thread;
+	int r;
+
+	g->socket = xstrdup(socket);
+	r = thread_start(&thread, serve_for_ever, g);
+	if (r)
+		return err_set(e, r, "cannot start a thread for the job's other members");
+	(void)pthread_detach(thread);
+	return 0;
+}
+
+void gate_finish(const struct gate *g)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + FINISH_NS;
+	static const struct timespec moment = {.tv_nsec = 1000000};
+
+	while (g && g->socket && g->inside && clock_ns(CLOCK_MONOTONIC) < deadline)
+		(void)nanosleep(&moment, NULL); /* woken early: all the same */
+}

@@ -1,0 +1,17 @@
+#include "supervisor/run/told_once.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void told_once(void *supervisor, const char *line)
+{
+	struct supervisor *s = supervisor;
+	char *copy;
+
+	for (size_t i = 0; i < buf_count(&s->told, char *); i++)
+		if (!strcmp(*buf_at(&s->told, char *, i), line))
+			return;
+	copy = xstrdup(line);
+	buf_push(&s->told, char *, &copy);
+	fprintf(stderr, "%s: %s\n", s->tool, line);
+}
