@@ -8,7 +8,7 @@
  * several threads at once.
  *
  * Runs that the source knows to be as they were at the parent checkpoint are neither read nor
- * hashed. Copy-on-write snapshots (another source) join here.
+ * hashed. A source may be a copy of a process that runs on (supervisor/target/copy.h).
  */
 #ifndef CKPT_BLOCKS_H
 #define CKPT_BLOCKS_H

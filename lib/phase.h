@@ -10,7 +10,8 @@ enum phase {
 	PHASE_NONE,
 	PHASE_FREEZE,
 	PHASE_DUMP,
-	PHASE_WRITE, /* contents of memory */
+	PHASE_WRITE,  /* contents of memory */
+	PHASE_COPIES, /* the same from copies, while the program runs */
 	PHASE_COMMIT,
 	PHASE_THAW,
 	PHASE_CHECK, /* is all there that a restart needs? */

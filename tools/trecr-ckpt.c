@@ -25,7 +25,7 @@
 #define NOT_ENDED 2
 
 static struct settings {
-	bool stop, no_try, verify, status, watch, json, verbose;
+	bool stop, no_try, verify, fork, status, watch, json, verbose;
 	unsigned timeout_s, deadline_s, drain_s, threads;
 	uint64_t rate;
 	const char *tcp, *compress;
@@ -72,6 +72,10 @@ static const struct opt rows[] = {
 		opt_tcp_text, FIELD(tcp)},
 	{0, "compress", "METHOD", "compress memory: lz4, zstd[:LEVEL], or none",
 		opt_compress_text, FIELD(compress)},
+	{0, "fork", NULL,
+		"let the program run on while its memory is written,\n"
+		"from a copy made by fork",
+		opt_flag, FIELD(fork)},
 	{'j', "jobs", "N", "write memory with N threads", opt_positive, FIELD(threads)},
 	{0, "rate", "BYTES", "write at most BYTES (K, M, G) a second", opt_bytes, FIELD(rate)},
 	{0, "status", NULL, "take no checkpoint, print how things are", opt_flag,
@@ -331,6 +335,8 @@ static void request_text(char request[CONTROL_REQUEST_MAX])
 		settings.compress ? " compress=" : "",
 		settings.compress ? settings.compress : "");
 
+	if (settings.fork)
+		n += snprintf(request + n, CONTROL_REQUEST_MAX - n, " fork=1");
 	if (settings.threads)
 		n += snprintf(
 			request + n, CONTROL_REQUEST_MAX - n, " threads=%u", settings.threads);
@@ -503,6 +509,9 @@ int main(int argc, char *argv[])
 		return opts_misused(&opts, "--deadline and --timeout exclude each other");
 	if (settings.status && settings.stop)
 		return opts_misused(&opts, "--stop and --status exclude each other");
+	if (settings.stop && settings.fork)
+		return opts_misused(&opts,
+			"--stop and --fork exclude each other: the program does not run on");
 	if (settings.no_try && settings.verify)
 		return opts_misused(&opts, "--no-try and --verify exclude each other");
 	if ((settings.no_try || settings.verify) && !settings.stop)

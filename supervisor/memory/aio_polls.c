@@ -100,18 +100,22 @@ static int search_run(
 	return 0;
 }
 
-static int search_memory(struct polls *p, struct err *e)
+static int search_runs(struct polls *p, const struct buf *runs, struct err *e)
 {
 	cleanup_free uint64_t *data = xmalloc(CHUNK + sizeof(struct iocb));
-	struct dump *d = p->d;
 
-	for (size_t i = 0; i < buf_count(&d->runs, struct block_run); i++) {
-		const struct block_run *run = buf_at(&d->runs, struct block_run, i);
+	for (size_t i = 0; i < buf_count(runs, struct block_run); i++) {
+		const struct block_run *run = buf_at(runs, struct block_run, i);
 
 		if (run->read == dump_read_memory && search_run(p, run, data, e))
 			return -1;
 	}
 	return 0;
+}
+
+static int search_memory(struct polls *p, struct err *e)
+{
+	return search_runs(p, &p->d->runs, e) || search_runs(p, &p->d->copied_runs, e) ? -1 : 0;
 }
 
 /* What has ended may be under way again, and lie in memory that is not the process's alone. */

@@ -51,9 +51,10 @@ static int refuse(struct dump *d, const struct vma *v, const char *what, struct 
 		d->process->comm, what);
 }
 
-/* Memory of the target at @address + delta. */
+/* Memory of the target at @address + delta; of its copy, where there is one. */
 struct memory_source {
-	struct process *process;
+	struct dump *dump;
+	bool copied;
 	uint64_t delta;
 };
 
@@ -61,14 +62,15 @@ struct memory_source {
 int dump_read_memory(void *context, uint64_t address, void *data, size_t size, struct err *e)
 {
 	struct memory_source *source = context;
+	struct dump *d = source->dump;
+	struct process *p = source->copied && d->copy ? d->copy : d->process;
 	struct iovec local = {data, size};
 	struct iovec remote = {(void *)(address + source->delta), size};
 
-	if (process_vm_readv(source->process->task, &local, 1, &remote, 1, 0) == (ssize_t)size)
+	if (process_vm_readv(p->task, &local, 1, &remote, 1, 0) == (ssize_t)size)
 		return 0;
-	if (tracee_read(source->process->mem_fd, address + source->delta, data, size, e))
-		return err_prefix(
-			e, "process %d (%s)", source->process->pid, source->process->comm);
+	if (tracee_read(p->mem_fd, address + source->delta, data, size, e))
+		return err_prefix(e, "process %d (%s)", p->pid, p->comm);
 	return 0;
 }
 
@@ -76,7 +78,8 @@ static struct memory_source *new_source(struct dump *d, uint64_t delta)
 {
 	struct memory_source *s = xmalloc(sizeof(*s));
 
-	s->process = d->process;
+	s->dump = d;
+	s->copied = false;
 	s->delta = delta;
 	buf_push(&d->contexts, void *, (void *)&s);
 	return s;
@@ -96,7 +99,7 @@ static void add_run(struct dump *d, struct memory_source *source, uint64_t start
 
 	if (start == end)
 		return;
-	buf_push(&d->runs, struct block_run, &run);
+	buf_push(source->copied ? &d->copied_runs : &d->runs, struct block_run, &run);
 	d->memory_bytes += run.size;
 }
 
@@ -184,11 +187,17 @@ static bool wants_first_page(struct dump *d, const struct vma *v, const struct p
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
+/* Whether a fork copies it as it is. Of huge pages there may be too few for two. */
+static bool is_copied(const struct vma *v)
+{
+	return !(v->flags & (VMA_DONTFORK | VMA_WIPEONFORK | VMA_HUGETLB));
+}
+
 /* Private memory: what the process has made its own. */
 static int dump_own_pages(struct dump *d, int pagemap, const struct vma *v,
 	const struct image_region *r, struct err *e)
 {
-	struct memory_source *source = new_source(d, 0);
+	struct memory_source *source = new_source(d, 0), *copied = new_source(d, 0);
 	bool file = r->kind == IMAGE_REGION_FILE || r->kind == IMAGE_REGION_PRIVATE;
 	cleanup_buf struct buf runs = {0};
 	struct page_run *run;
@@ -204,9 +213,10 @@ static int dump_own_pages(struct dump *d, int pagemap, const struct vma *v,
 	write_region_parts(d, r, run, count);
 	if (file && wants_first_page(d, v, count ? run : NULL))
 		add_run(d, source, v->start, v->start + IMAGE_BLOCK, true, false);
+	copied->copied = is_copied(v);
 	for (size_t i = 0; i < count; i++)
 		if (run[i].kind != PAGES_GUARD)
-			add_run(d, source, run[i].start, run[i].end, file,
+			add_run(d, copied, run[i].start, run[i].end, file,
 				run[i].kind == PAGES_CLEAN);
 	image_writer_range(
 		d->writer, v->start, v->end, segment_flags(v), !file && v->prot != PROT_NONE);

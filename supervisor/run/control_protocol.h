@@ -7,7 +7,7 @@
  * and programs stay.) One connection carries one request, a line, and its answer:
  *
  *	checkpoint [stop=0|1] [timeout_ms=N] [foresee=0|1] [drain_ms=N] [try=0|2] [tcp=MODE]
- *		[compress=METHOD] [threads=N] [rate=BYTES]
+ *		[compress=METHOD] [fork=0|1] [threads=N] [rate=BYTES]
  *						"notice TEXT" lines, then ok PATH; or kept
  *						TEXT: complete, but not ended, and why
  *						of a member of a job: job DIRECTORY

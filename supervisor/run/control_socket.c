@@ -291,6 +291,16 @@ static int read_stop(struct control_request *request, const char *value)
 	return 0;
 }
 
+static int read_fork(struct control_request *request, const char *value)
+{
+	uint64_t fork;
+
+	if (read_number(&fork, value, 1))
+		return -1;
+	request->fork = fork;
+	return 0;
+}
+
 static int read_try(struct control_request *request, const char *value)
 {
 	uint64_t try;
@@ -363,6 +373,7 @@ static const struct setting settings[] = {
 	{"compress", read_compress},
 	{"threads", read_threads},
 	{"rate", read_rate},
+	{"fork", read_fork},
 };
 
 static int read_setting(struct control_request *request, const char *word)

@@ -30,7 +30,8 @@ struct control_request {
 	enum control_kind kind;
 	bool stop;
 	bool no_try, verify; /* as in struct checkpoint_request */
-	bool has_tcp;        /* how to deal with connections to the outside: */
+	bool fork;
+	bool has_tcp; /* how to deal with connections to the outside: */
 	enum fd_tcp tcp;
 	bool has_compress; /* how to compress memory: */
 	struct pack_choice compress;

@@ -41,6 +41,7 @@ void requests_checkpoint(struct supervisor *s, enum job_reason reason, unsigned 
 		.threads = s->options.threads,
 		.rate = s->options.rate,
 		.foresee = deadline_s,
+		.fork = s->options.fork,
 		.drain_ns = s->options.drain_s * 1000000000ull};
 	struct err e = ERR_INIT;
 
@@ -84,6 +85,7 @@ static void answer_checkpoint(
 		.part = request->part ? &part : NULL,
 		.no_try = request->no_try,
 		.verify = request->verify,
+		.fork = request->fork || s->options.fork,
 		.deadline_ns = request->deadline_ns,
 		.foresee = request->foresee,
 		.drain_ns = request->drain_ns ? request->drain_ns

@@ -24,6 +24,7 @@
 #include "supervisor/job/between.h"
 #include "supervisor/job/members.h"
 #include "supervisor/job/part.h"
+#include "supervisor/run/copies.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/restore/trial.h"
 #include "supervisor/split/lower_half.h"
@@ -32,6 +33,7 @@
 #include "supervisor/state/dump.h"
 #include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/sysv/sysv.h"
+#include "supervisor/target/copy.h"
 #include "supervisor/target/module.h"
 #include "supervisor/tree/freeze.h"
 #include "supervisor/tree/frozen_tree.h"
@@ -249,7 +251,6 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 		.throttle = &w->throttle,
 		.done = &w->under_way->done_bytes,
 	};
-	int failed;
 
 	if (parent)
 		image_note_array(parent, IMAGE_NOTE_CHAIN, struct image_chain, &sources);
@@ -257,10 +258,7 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 	for (size_t i = 0; i < sources; i++)
 		source[i] = i + 1; /* see write_chain() */
 	job.parent_source = source;
-	phase_now = PHASE_WRITE;
-	failed = blocks_write(&job, w->e);
-	phase_now = PHASE_DUMP;
-	return failed;
+	return blocks_write(&job, w->e);
 }
 
 static int dump_begin(struct checkpoint_work *w, size_t i)
@@ -307,6 +305,12 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 	return fd_dump_process(w->fds, d->process->pid, shares ? NULL : d->writer, limit, w->e);
 }
 
+/* A program that is to be ended has nothing to run on for. */
+static bool wants_copies(const struct checkpoint_work *w)
+{
+	return w->request->fork && !w->request->stop;
+}
+
 static bool owns_memory(const struct checkpoint_work *w, size_t i)
 {
 	return w->tree.processes[i]->owner[IMAGE_SHARED_MEMORY] == i;
@@ -322,7 +326,8 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 	d->alone = true;
 	for (size_t k = i + 1; k < w->process_count; k++)
 		d->alone &= w->tree.processes[k]->owner[IMAGE_SHARED_MEMORY] != i;
-	if (dump_memory(d, w->e) || dump_lower(d, w->e))
+	if (dump_memory(d, w->e) || dump_lower(d, w->e) ||
+		copies_make(d, wants_copies(w), &w->tree, reaper(w), w->e))
 		return -1;
 	w->info.memory_bytes += d->memory_bytes;
 	return given_up(w, w->e);
@@ -332,6 +337,7 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 static int write_memory(struct checkpoint_work *w)
 {
 	under_way_writes(w->under_way, w->info.memory_bytes);
+	phase_now = PHASE_WRITE;
 	for (size_t i = 0; i < w->process_count; i++) {
 		struct dump *d = &w->dumps[i];
 
@@ -340,6 +346,28 @@ static int write_memory(struct checkpoint_work *w)
 			return -1;
 	}
 	return write_runs(w, &w->shared_runs, w->job, NULL);
+}
+
+/* What the copies hold, while the program runs. */
+static int write_copies(struct checkpoint_work *w)
+{
+	int failed = 0;
+
+	/* Descriptors of the program's that have been fetched are not to be held on to. */
+	fd_dump_free(w->fds);
+	w->fds = NULL;
+	phase_now = PHASE_COPIES;
+	for (size_t i = 0; i < w->process_count; i++) {
+		struct dump *d = &w->dumps[i];
+
+		if (!d->copy || failed)
+			continue;
+		failed = write_runs(
+			w, &d->copied_runs, d->writer, parent_process(w, d->copy->vpid));
+		failed = copies_end(d, failed, w->e);
+	}
+	phase_now = PHASE_NONE;
+	return failed;
 }
 
 /* The program's clocks: when all has been asked what time it has left, as what goes on from an
@@ -416,6 +444,7 @@ static int snapshot(struct checkpoint_work *w)
 			return -1;
 	if (write_memory(w) || sysv_dump_rest(w->fds, &w->tree, w->e))
 		return -1;
+	phase_now = PHASE_DUMP;
 	terminal_dump(w->s, w->fds, w->job);
 	if (read_clocks(w) || fd_dump_finish(w->fds, files_besides(w), w->e))
 		return -1;
@@ -491,6 +520,7 @@ static void release(struct checkpoint_work *w)
 	for (size_t i = 0; i < w->process_count; i++) {
 		if (w->writers[i])
 			image_writer_abort(w->writers[i]);
+		copy_end(w->dumps[i].copy);
 		dump_free(&w->dumps[i]);
 	}
 	if (w->job)
@@ -616,7 +646,7 @@ static int take_frozen(struct checkpoint_work *w)
 		given_up(w, w->e))
 		goto out_thaw;
 	if (!w->request->stop)
-		return thaw_tree(w);
+		return thaw_tree(w) || write_copies(w) ? -1 : 0;
 	w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
 	if (complete(w) || (failed = check_restart(w)) || (failed = point_of_no_return(w)) ||
 		(failed = hold_connections(w)))

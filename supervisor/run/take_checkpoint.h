@@ -17,6 +17,7 @@ struct checkpoint_request {
 	bool stop;       /* end the program after success */
 	bool no_try;     /* without having tried whether it could be restarted */
 	bool verify;     /* and only when all has been read back from the disk */
+	bool fork;       /* let it run on while its memory is written */
 	enum fd_tcp tcp; /* connections to the outside */
 	struct pack_choice compress;
 	unsigned threads;     /* that write memory, 0: as many as is sensible */

@@ -165,6 +165,7 @@ static const char *phase_text(void)
 	case PHASE_DUMP:
 		return "saving the program's state";
 	case PHASE_WRITE:
+	case PHASE_COPIES:
 		return "writing memory";
 	case PHASE_COMMIT:
 		return "bringing it to the disk";

@@ -36,6 +36,7 @@ struct supervisor_options {
 	enum dirty_mode dirty; /* how to find out what has changed */
 	unsigned full_every;   /* with incremental: one checkpoint in so many is a full one, 0:
 				  only the first */
+	bool fork;             /* let the program run on while its memory is written */
 	bool portable;
 	uint64_t save_files;         /* contents of files up to this size, 0: of none */
 	int ckpt_signal;             /* take a checkpoint on this signal, 0: none */

@@ -86,6 +86,10 @@ const struct opt supervisor_option_rows[] = {
 		"with --incremental: make every Nth a full one\n"
 		"(default 10, 0: never)",
 		opt_number, FIELD(full_every)},
+	{0, "fork", NULL,
+		"let the program run on while its memory is written,\n"
+		"from a copy made by fork",
+		opt_flag, FIELD(fork)},
 	{0, "portable", NULL, "store mapped files (program, libraries) as well", opt_flag,
 		FIELD(portable)},
 	{0, "save-files", "[=SIZE]",

@@ -49,6 +49,9 @@ struct dump {
 	struct buf watched;      /* struct vma: to be protected by dump_protect() */
 	struct buf modules_used; /* struct image_module, in the note's order */
 	struct buf runs;         /* struct block_run: private memory, for blocks_write() */
+	/* The same of pages that a fork copies: they may be written later, from the copy. */
+	struct buf copied_runs;
+	struct process *copy;    /* target/copy.h; NULL: there is none */
 	struct buf *shared_runs; /* the same for shared objects, of all processes, to go to the
 				  * job's file */
 	struct buf contexts;     /* memory that the runs' contexts live in */
@@ -103,7 +106,8 @@ struct process_timers {
  * one of the two. The caller frees out->posix. */
 int dump_timers_and_pending(struct dump *d, struct remote *r, uint64_t scratch,
 	struct process_timers *out, struct err *e);
-/* Regions and mapped files; adds to d->runs and d->shared_runs what is to be stored. */
+/* Regions and mapped files; adds to d->runs, d->copied_runs and d->shared_runs what is to be
+ * stored. */
 int dump_memory(struct dump *d, struct err *e);
 
 /* Reads what a run of d->runs is of the process's own memory: block_run.read of such runs. */

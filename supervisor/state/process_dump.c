@@ -36,6 +36,7 @@ void dump_free(struct dump *d)
 	vma_list_free(&d->vmas);
 	buf_free(&d->modules_used);
 	buf_free(&d->runs);
+	buf_free(&d->copied_runs);
 	for (size_t i = 0; i < buf_count(&d->contexts, void *); i++)
 		free(*buf_at(&d->contexts, void *, i));
 	buf_free(&d->contexts);
@@ -385,6 +386,7 @@ static int read_remote(struct dump *d, struct remote *r, uint64_t scratch,
 		tracee_read(d->process->mem_fd, scratch, &subreaper, sizeof(subreaper), e))
 		return -1;
 	ip->child_subreaper = subreaper;
+	d->process->adopts = subreaper;
 	return remote_setting(r, PR_GET_MDWE, "the W^X setting", &ip->mdwe, e) ||
 			       remote_setting(r, PR_GET_MEMORY_MERGE, "the KSM setting",
 				       &ip->memory_merge, e) ||

@@ -8,7 +8,9 @@
 #define SUPERVISOR_TARGET_CAVE_H
 
 #define CAVE_SIZE  192
-#define CAVE_HOME  2 /* the way home: behind the system call */
+#define CAVE_HOME  2   /* the way home: behind the system call */
+#define CAVE_CLONE 171 /* a system call that makes a process, which ends if it is let run */
+#define CAVE_SPARE 190 /* two bytes that are not used */
 #define CAVE_QUERY CAVE_SIZE
 
 /* A page of the target: a mark when all calls have returned, and what they have returned. */

@@ -64,6 +64,7 @@ struct process {
 	void (*free_lower)(struct lower_half *lower); /* else what frees it */
 	bool has_window;    /* it has a lower half, or the remains of its parent's */
 	struct buf outside; /* struct space_range: its memory outside of the window */
+	bool adopts;        /* orphans among its descendants become its children */
 	bool stop_owed;     /* a SIGSTOP came while system calls were run in it */
 };
 

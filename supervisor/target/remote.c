@@ -58,6 +58,8 @@ static int take_note(
 	struct tracee *t = &r->thread->tracee;
 
 	*resume = false;
+	if (report->event == TRACEE_EVENT_NEW)
+		r->made = report->new_tid;
 	if (report->event == TRACEE_EVENT_GONE)
 		return err_set(
 			e, 0, "process %d (%s) was killed meanwhile", t->pid, r->process->comm);
@@ -125,19 +127,41 @@ int remote_stop(struct remote *r, struct err *e)
 	return 0;
 }
 
-int remote_call(
-	struct remote *r, long nr, const uint64_t args[6], int64_t *result, struct err *e)
+/* By the instruction at @offset in the cave. */
+static int call_at(struct remote *r, size_t offset, long nr, const uint64_t args[6],
+	int64_t *result, struct err *e)
 {
 	struct tracee *t = &r->thread->tracee;
 	struct user_regs_struct regs = r->home.regs;
 
-	x86_64_set_syscall(&regs, r->process->cave, nr, args);
+	x86_64_set_syscall(&regs, r->process->cave + offset, nr, args);
 	r->trapped = false;
 	if (tracee_set_regs(t, &regs, e) || run_until(r, TRACEE_EVENT_SYSCALL, e) ||
 		run_until(r, TRACEE_EVENT_SYSCALL, e) || tracee_get_regs(t, &regs, e))
 		return err_prefix(e, "cannot run system call %ld in process %d", nr, t->pid);
 	*result = x86_64_result(&regs);
 	return 0;
+}
+
+int remote_call(
+	struct remote *r, long nr, const uint64_t args[6], int64_t *result, struct err *e)
+{
+	return call_at(r, 0, nr, args, result, e);
+}
+
+int remote_clone(struct remote *r, uint64_t flags, pid_t *pid, int64_t *number, struct err *e)
+{
+	const uint64_t args[6] = {flags};
+
+	r->made = 0;
+	if (call_at(r, CAVE_CLONE, SYS_clone, args, number, e))
+		return -1;
+	if (*number < 0)
+		return err_set(e, -*number, "process %d (%s) cannot be forked", r->process->pid,
+			r->process->comm);
+	*pid = r->made;
+	return *pid ? 0
+		    : err_set(e, 0, "a copy of process %d cannot be found", r->process->pid);
 }
 
 uint64_t remote_scratch(struct remote *r, size_t size, struct err *e)

@@ -19,6 +19,7 @@ struct remote {
 	struct thread *thread;
 	struct cave_home home;
 	bool trapped; /* in a trap stop, else at the exit from a call */
+	pid_t made;   /* the last process it has made, as we see its id */
 	/* ---- of remote_query.h ---- */
 	size_t queried;      /* bytes that have been written behind the cave */
 	uint64_t query_mark; /* what stands in the page when all calls have returned */
@@ -34,6 +35,11 @@ int remote_call(
 	struct remote *r, long nr, const uint64_t args[6], int64_t *result, struct err *e);
 #define REMOTE_CALL(r, result, e, nr, ...)                                                     \
 	remote_call((r), (nr), (const uint64_t[6]){__VA_ARGS__}, (result), (e))
+
+/* Run clone(2) with @flags in it and the stack it has. *pid is the new process as we see it,
+ * *number as the target does. It is a tracee of ours, and ends if it is let run or detached. An
+ * error of the call is a failure. */
+int remote_clone(struct remote *r, uint64_t flags, pid_t *pid, int64_t *number, struct err *e);
 
 /* Address of @size bytes of memory in the target for arguments and results, gone with
  * remote_end(). One call a bracket. 0 on failure. */

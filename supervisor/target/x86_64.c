@@ -105,9 +105,26 @@ static void apply_restart(struct user_regs_struct *regs)
 	}
 }
 
+/* A system call that returns in two processes: the one that has made the other goes home.
+ * Nothing here changes the flags. */
+static void emit_clone(struct code *c, const uint8_t *start)
+{
+	int32_t home;
+
+	BUG_ON(c->at != start + CAVE_CLONE);
+	emit_syscall(c);
+	EMIT(c, 0x48, 0x89, 0xc1); /* mov %rax, %rcx */
+	EMIT(c, 0xe3, 5);          /* jrcxz, over the jump */
+	home = start + CAVE_HOME - (c->at + 5);
+	EMIT(c, 0xe9); /* jmp */
+	emit(c, &home, sizeof(home));
+	emit_mov32(c, 0xb8, SYS_exit_group);
+	emit_syscall(c);
+}
+
 void x86_64_cave(uint8_t code[CAVE_SIZE], const struct cave_home *home)
 {
-	struct code c = {code, code + CAVE_SIZE};
+	struct code c = {code, code + CAVE_SPARE};
 	struct user_regs_struct regs = home->regs;
 	uint8_t *displacement;
 	int32_t distance;
@@ -123,6 +140,7 @@ void x86_64_cave(uint8_t code[CAVE_SIZE], const struct cave_home *home)
 	distance = c.at - (displacement + 4);
 	memcpy(displacement, &distance, sizeof(distance));
 	emit(&c, &home->sigmask, sizeof(home->sigmask));
+	emit_clone(&c, code);
 }
 
 static bool is_empty(const uint8_t *p, size_t size)

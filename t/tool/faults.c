@@ -58,6 +58,7 @@ static const char *const phases[PHASES] = {
 	[PHASE_FREEZE] = "freeze",
 	[PHASE_DUMP] = "dump",
 	[PHASE_WRITE] = "write",
+	[PHASE_COPIES] = "copies",
 	[PHASE_COMMIT] = "commit",
 	[PHASE_THAW] = "thaw",
 	[PHASE_CHECK] = "check",
