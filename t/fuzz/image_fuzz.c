@@ -5,7 +5,8 @@
  *	image_fuzz -n ROUNDS SEED	again, from the seed that a failure names
  *
  * Each round damages one of two images made by the writer. In half of the rounds the hashes
- * are made right again, so that what lies behind them is reached. To be built with
+ * are made right again, those of packs included, so that what lies behind them is reached:
+ * decompression of what is damaged, too. To be built with
  * -fsanitize=address,undefined. Besides that nothing crashes, it checks that without the
  * right hashes no damage goes unnoticed.
  */
@@ -26,13 +27,16 @@
 #include "lib/util.h"
 #include "t/unit/scratch.h"
 
-#define FILE_NAME "42"
+#define FILE_NAME  "42"
+#define SEED_PACKS 2u
 
 struct seed {
 	enum image_file_kind kind;
 	char *data;
 	size_t size;
 	struct image_super super;
+	struct image_pack packs[SEED_PACKS]; /* those in this file */
+	size_t pack_count;
 };
 
 static uint64_t round_seed; /* of the round at work, for the message */
@@ -204,6 +208,26 @@ static int memory_file(const char *data, size_t size)
 	return fd;
 }
 
+static void find_packs(struct seed *s)
+{
+	struct image *img = image_open_fd(memory_file(s->data, s->size), "seed", s->kind, NULL);
+	const struct image_pack *packs;
+	size_t count;
+
+	if (!img)
+		abort();
+	packs = image_note_array(img, IMAGE_NOTE_PACKS, struct image_pack, &count);
+	for (size_t i = 0; i < img->extent_count; i++) {
+		const struct image_extent *x = &img->extents[i];
+
+		if (x->kind == IMAGE_EXTENT_PACKED && !x->source && s->pack_count < SEED_PACKS)
+			s->packs[s->pack_count++] = packs[x->file_offset];
+	}
+	image_close(img);
+	if (s->pack_count != SEED_PACKS)
+		abort();
+}
+
 /* ---- damage ---- */
 
 /* A place worth damaging: mostly the header and the metadata. */
@@ -211,7 +235,13 @@ static size_t pick_place(const struct seed *s, size_t size)
 {
 	size_t meta = s->super.meta_offset, place;
 
-	switch (below(8)) {
+	switch (below(9)) {
+	case 8: { /* what a method made */
+		const struct image_pack *pack = &s->packs[below(s->pack_count)];
+
+		place = pack->file_offset + below(pack->used);
+		break;
+	}
 	case 0: /* the hole included, to which segments of zeros lead */
 		place = below(size);
 		break;
@@ -278,13 +308,31 @@ static void damage_once(const struct seed *s, char *data, size_t size)
 	}
 }
 
+/* The same of packs: their hashes are where the seed has them, if nothing has hit them. */
+static void seal_packs(const struct seed *s, char *data, size_t size)
+{
+	for (size_t i = 0; i < s->pack_count; i++) {
+		const struct image_pack *pack = &s->packs[i];
+		char *meta = data + s->super.meta_offset, *place;
+		uint64_t hash;
+
+		if (s->super.meta_offset > size || pack->file_offset + pack->size > size)
+			continue;
+		place = memmem(meta, size - s->super.meta_offset, &pack->hash, sizeof(hash));
+		hash = hash64(data + pack->file_offset, pack->size);
+		if (place)
+			memcpy(place, &hash, sizeof(hash));
+	}
+}
+
 /* Make the hashes right for what is there. */
-static void seal(char *data, size_t size)
+static void seal(const struct seed *s, char *data, size_t size)
 {
 	struct image_super super;
 
 	if (size < IMAGE_HEAD_SIZE)
 		return;
+	seal_packs(s, data, size);
 	memcpy(&super, data + IMAGE_SUPER_OFFSET, sizeof(super));
 	if (below(2))
 		super.file_size = size - super.hole_size;
@@ -386,7 +434,7 @@ static void fuzz_round(const struct seed *s, const struct image *job)
 	for (uint64_t i = 1 + below(4); i > 0 && size; i--)
 		damage_once(s, data, size);
 	if (sealed)
-		seal(data, size);
+		seal(s, data, size);
 	same = size == s->size && !memcmp(data, s->data, size);
 	good = try(s, data, size, job);
 	if (!sealed && !same && good)
@@ -421,13 +469,15 @@ int main(int argc, char **argv)
 	uint64_t rounds = again ? strtoull(argv[2], NULL, 10) : UINT64_MAX, done = 0;
 	uint64_t end =
 		clock_ns(CLOCK_MONOTONIC) + (argc > 1 ? atoi(argv[1]) : 10) * 1000000000ull;
-	struct seed seeds[2], parent;
+	struct seed seeds[2] = {0}, parent = {0};
 	struct image *job;
 
 	scratch_make();
 	make_seed(&parent, IMAGE_FILE_PROCESS, 1);
 	make_seed(&seeds[0], IMAGE_FILE_PROCESS, 2);
 	make_seed(&seeds[1], IMAGE_FILE_JOB, 2);
+	find_packs(&seeds[0]);
+	find_packs(&seeds[1]);
 	watch_for_crashes();
 	job = image_open_fd(
 		memory_file(seeds[1].data, seeds[1].size), "job", IMAGE_FILE_JOB, NULL);
