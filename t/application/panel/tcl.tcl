@@ -14,7 +14,7 @@ flush stdout
 proc look {} {
 	if {[file exists go]} {set ::there 1} else {after 5 look}
 }
-look
+after 0 look
 vwait there
 work 100000
 set sum 0
