@@ -15,10 +15,12 @@
 #define LOADER_ENTRY_SYSCALL 0x10 /* syscall; int3 */
 #define LOADER_ENTRY_TILES   0x20 /* use AMX; syscall; int3 */
 
-/* Where the loader and its batches live while they work: inside the window that is the lower
- * half's later on (1 TiB). No upper half has memory there. */
+/* Where the loader and its batches live while they work: the beginning of what is the lower
+ * half's later on (64 GiB of 1 TiB). No program may have memory there, and some choose
+ * addresses at random (MPICH, for windows of shared memory), so it is no larger than it must
+ * be. */
 #define LOADER_WINDOW      0x480000000000ul
-#define LOADER_WINDOW_SIZE 0x10000000000ul
+#define LOADER_WINDOW_SIZE 0x1000000000ul
 
 /* The end of user memory with 47 bits, less the page that no mapping may use. */
 #define LOADER_ADDRESS_END 0x7ffffffff000ul

@@ -379,7 +379,7 @@ static int read_new_process(struct restore_one *r)
 }
 
 /* Plans of further processes in one memory lie in the upper half of the window. */
-#define PLACE_SIZE (1ul << 30)
+#define PLACE_SIZE (64ul << 20)
 
 static int prepare_plan(struct restore_one *r)
 {
