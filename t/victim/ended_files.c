@@ -90,8 +90,11 @@ static void prepare_thread(void)
 
 		if (atoi(e->d_name) == getpid() || e->d_name[0] == '.')
 			continue;
-		snprintf(name, sizeof(name), "/task/%.20s/stat", e->d_name);
-		thread_file = open_of(getpid(), name, O_RDONLY);
+		/* The newest comes last; one that has been joined may just be going. */
+		if (thread_file > 0)
+			close(thread_file);
+		snprintf(name, sizeof(name), "/proc/self/task/%.20s/stat", e->d_name);
+		thread_file = open(name, O_RDONLY | O_CLOEXEC);
 	}
 	closedir(dir);
 	MUST(thread_file > 0);
