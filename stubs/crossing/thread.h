@@ -14,7 +14,7 @@
 #define THREAD_BASE     4096
 #define THREAD_LIMIT    4104
 
-#define CROSSING_WORDS 18
+#define CROSSING_WORDS 19
 
 #define ENTRY_SIZE 24
 #define ENTRY_RBX  8

@@ -66,9 +66,17 @@ static struct question new_question(void)
 }
 
 /* In an order such that a handler of this thread never takes what is half written for an
- * answer. */
+ * answer, nor keeps its own there: the rest would be written over that, to be seen by the next
+ * handler. One that leaves by longjmp() from the middle of this leaves that answer unkept for
+ * good. */
 static void keep(struct question q, struct answer *at, void *value, void *key)
 {
+	const uint64_t bit = 1ull << ((uintptr_t)at - (uintptr_t)&q.a->context) / sizeof(*at);
+
+	if (q.a->being_kept & bit)
+		return;
+	q.a->being_kept |= bit;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	q.a->kept++;
 	at->stamp = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -76,6 +84,8 @@ static void keep(struct question q, struct answer *at, void *value, void *key)
 	at->key = key;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	at->stamp = q.stamp;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	q.a->being_kept &= ~bit;
 }
 
 static void keep_device(struct question q, int device)

@@ -35,6 +35,7 @@ struct query_cache {
 	uint64_t device; /* stamp + device */
 	struct answer context;
 	struct answer stored[QUERY_CACHE_STORED_COUNT];
+	uint64_t being_kept; /* a bit for each answer, the context's first */
 };
 
 /* Behind the crossing, when a function without a name has returned: what was known of @t's
