@@ -1,7 +1,7 @@
 /*
  * Does at random what can be done to memory, for as long as it lives: for checkpoints that
- *write only what has changed (t/dirty.t). Written to are pages by the program, by the kernel
- *and by other processes; they are mapped, unmapped, moved, protected, advised on and forked.
+ * write only what has changed (t/dirty.t). Written to are pages by the program, by the kernel
+ * and by other processes; they are mapped, unmapped, moved, protected, advised on and forked.
  *
  *	dirtying SEED		as a victim; children and what it executes do the same
  *
@@ -161,7 +161,9 @@ static void grow(size_t slot)
 	for (size_t i = first + n; i < first + n + more; i++)
 		if (!n || i >= PAGES || has_end[slot][first] || state[slot][i] != UNMAPPED)
 			return;
-	if (mremap(page_at(slot, first), n * PAGE, (n + more) * PAGE, 0) == MAP_FAILED)
+	/* By nothing it works on more than one mapping, too, of which others may have an end.
+	 */
+	if (!more || mremap(page_at(slot, first), n * PAGE, (n + more) * PAGE, 0) == MAP_FAILED)
 		return;
 	memset(&state[slot][first], WRITABLE, n + more);
 	memset(&has_end[slot][first], false, n + more);
