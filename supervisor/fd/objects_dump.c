@@ -199,7 +199,8 @@ static int check_none_hidden(struct fd_object *o, struct err *e)
 		seen = m[i].to > seen ? m[i].to : seen;
 	if (seen < o->o.size)
 		return err_set(e, 0,
-			"%s: its pages have been put in another order (remap_file_pages), and "
+			"%s: its pages have been put in another order (remap_file_pages, "
+			"mremap), and "
 			"to read one that is mapped nowhere takes CAP_CHECKPOINT_RESTORE: run "
 			"trecr as root, or try again when all are mapped",
 			o->text);

@@ -141,6 +141,10 @@ static void move(size_t slot)
 		return;
 	if (n > PAGES - at)
 		n = PAGES - at;
+	/* Parts of an object in another order are refused to ordinary users, as from
+	 * remap_file_pages(2). */
+	if (geteuid() && memchr(&has_end[slot][first], true, n))
+		return;
 	memset(&state[slot][first], UNMAPPED, n);
 	/* Of more than one mapping it may fail half way. */
 	if (mremap(page_at(slot, first), n * PAGE, n * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
