@@ -2,6 +2,7 @@
 # A job of several members, each with a supervisor that a launcher has started: one checkpoint of all,
 # of one moment, complete or absent; and restarts of all.
 . "$(dirname "$0")/lib.sh"
+. "$top/t/job_lib.sh"
 apart -mn
 
 # start RANKS COMMAND...: as a launcher does. pids are those of the members; output goes to out.RANK
@@ -35,20 +36,6 @@ job_arena() {
 	mkfifo pause
 }
 
-pause() { # SECONDS
-	read -rt "$1" <>pause || true
-}
-
-await_round() { # RANK ROUND: until the member is in another round
-	local i round
-	for ((i = 0; i < 1000; i++)); do
-		round=$(readlink "round.$1")
-		[ "$round" = "$2" ] || return 0
-		pause 0.02
-	done
-	return 1
-}
-
 restart_job() { # RANKS: until all are in the next round
 	local rank
 	rm -f round.* go
@@ -58,30 +45,8 @@ restart_job() { # RANKS: until all are in the next round
 	done
 }
 
-job_checkpoint() {
-	path=$(trecr-ckpt -t 60 "$@" ck 2>>ckpt.err)
-}
-
 kill_all() {
 	sweep >/dev/null || true
-}
-
-# All members end well, and so have not seen another at another time.
-finish_job() {
-	local pid
-	: >go
-	for pid in "${pids[@]}"; do
-		await -t 60 -p "$pid" 2>>await.err || return
-		wait "$pid" || return
-	done
-	[ "$(sort -u out.* | tr '\n' ' ')" = "ok ready " ]
-}
-
-job_result() { # NAME
-	result $? "$1" || {
-		diag "failed at: ${step:-}"
-		explain out.* err.*
-	}
 }
 
 # ---- saved, killed, restarted ----
@@ -271,6 +236,14 @@ await -t 30 -p "${pids[1]}" err.1 'checkpoint .*/ckpt-000001$' >/dev/null 2>>awa
 result $? "which says so"
 finish_job
 job_result "the job goes on"
+
+job_arena deadline
+RUN_FLAGS="--ckpt-signal USR1 --deadline 1 --rate 1K" start_job 2
+kill -USR1 "${pids[1]}"
+await -t 20 -p "${pids[1]}" err.1 'cannot checkpoint the job: ' >line 2>>await.err
+like "$(cat line)" 'memory|time' "a signal's checkpoint keeps to the deadline of the job" || explain err.*
+[ ! -e ck/ckpt-000001 ] && finish_job
+job_result "and the job goes on without it"
 
 job_arena interval
 RUN_FLAGS="-i 1 -v --keep 9" start_job 3

@@ -2,6 +2,7 @@
 # A job on two nodes: its members reach each other by TCP, and nobody else gets in; when the network
 # is cut, all go on. A node is a network namespace with a folder of its own for control sockets.
 . "$(dirname "$0")/lib.sh"
+. "$top/t/job_lib.sh"
 apart -mn
 am_root || skip_all "network namespaces need root"
 have ip || skip_all "there is no ip (iproute2)"
@@ -49,19 +50,6 @@ start_job() { # [OPTION...]
 	done
 }
 
-pause() { # SECONDS
-	read -rt "$1" <>pause || true
-}
-
-await_round() { # RANK ROUND: until the member is in another round
-	local i
-	for ((i = 0; i < 1500; i++)); do
-		[ "$(readlink "round.$1")" = "$2" ] || return 0
-		pause 0.02
-	done
-	return 1
-}
-
 restart_job() { # NODE-OF-RANK-0
 	local rank
 	rm -f round.* go
@@ -69,10 +57,6 @@ restart_job() { # NODE-OF-RANK-0
 	for rank in 0 1; do
 		await_round $rank '' || return
 	done
-}
-
-job_checkpoint() {
-	path=$(trecr-ckpt -t 60 "$@" ck 2>>ckpt.err)
 }
 
 kill_all() {
@@ -84,23 +68,6 @@ kill_all() {
 		done
 	} 2>/dev/null
 	true
-}
-
-finish_job() {
-	local pid
-	: >go
-	for pid in "${pids[@]}"; do
-		await -t 60 -p "$pid" 2>>await.err || return
-		wait "$pid" || return
-	done
-	[ "$(sort -u out.* | tr '\n' ' ')" = "ok ready " ]
-}
-
-job_result() { # NAME
-	result $? "$1" || {
-		diag "failed at: $step"
-		explain out.* err.*
-	}
 }
 
 member() { # RANK KEY: the value in its file

@@ -21,7 +21,7 @@ crashed() {
 done
 
 # The end that closes first is remembered: now that of the parent, now that of its child.
-crashed_in_turn() {
+crash_in_turn() {
 	checkpoint && step="a crash" && {
 		kill -KILL "$(program_of "$sup")"
 		await -t 30 -p "$sup" 2>>await.err
@@ -33,7 +33,10 @@ crashed_in_turn() {
 		kill -KILL "$(cat "/proc/$parent/task/$parent/children")"
 		sweep >/dev/null
 		restart_here
-	} && step="going on" && finish && step="its own checks" && [ "$status" = 0 ] && said_ok
+	}
+}
+crashed_in_turn() {
+	crash_in_turn && step="going on" && finish && step="its own checks" && [ "$status" = 0 ] && said_ok
 }
 if have python3 && [ -z "${SOCKET_VICTIMS:-}" ]; then
 	scenario "TCP between processes: restarted right after two crashes" crashed_in_turn python3 -c '
@@ -136,18 +139,7 @@ fi
 # Ports that nobody can bind for a minute who has not said so beforehand (SO_REUSEADDR): those of the
 # ends that close first, here those of a server's port, and that of a client that has bound it.
 past_ports() { # FAMILY ADDRESS
-	step="a crash" && checkpoint && {
-		kill -KILL "$(program_of "$sup")"
-		await -t 30 -p "$sup" 2>>await.err
-		sweep >/dev/null
-		restart_detached
-	} && step="another one" && {
-		local parent
-		parent=$(program_of "$sup")
-		kill -KILL "$(cat "/proc/$parent/task/$parent/children")"
-		sweep >/dev/null
-		restart_here
-	} && step="waiting for no port" && ! grep waiting restart.err && step="going on" && finish &&
+	crash_in_turn && step="waiting for no port" && ! grep waiting restart.err && step="going on" && finish &&
 		step="its own checks" && [ "$status" = 0 ] && said_ok
 }
 if have python3 && [ -z "${SOCKET_VICTIMS:-}" ]; then

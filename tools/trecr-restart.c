@@ -18,7 +18,7 @@
 #include "lib/progress.h"
 #include "lib/util.h"
 #include "supervisor/job/join.h"
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 #include "supervisor/job/rank.h"
 #include "supervisor/restore/release_choice.h"
 #include "supervisor/restore/restore.h"

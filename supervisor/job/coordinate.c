@@ -11,7 +11,7 @@
 
 #include "ckpt/members.h"
 #include "ckpt/store.h"
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 #include "supervisor/job/part.h"
 #include "supervisor/job/turns.h"
 #include "supervisor/job/wire.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "supervisor/job/gate.h"
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 #include "supervisor/job/rank.h"
 #include "supervisor/job/reach.h"
 #include "supervisor/job/turns.h"

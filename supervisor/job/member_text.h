@@ -15,7 +15,7 @@
 #ifndef SUPERVISOR_JOB_MEMBER_TEXT_H
 #define SUPERVISOR_JOB_MEMBER_TEXT_H
 
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 
 #define MEMBER_TEXT_MAX 1024
 

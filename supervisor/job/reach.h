@@ -4,7 +4,7 @@
 #ifndef SUPERVISOR_JOB_REACH_H
 #define SUPERVISOR_JOB_REACH_H
 
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 #include "supervisor/job/wire.h"
 
 /* control_connect(): to that of a process of this machine. */

@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_JOB_THIS_PROCESS_H
 #define SUPERVISOR_JOB_THIS_PROCESS_H
 
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 
 /* Fills in process id, start time, host and machine. */
 void this_process(struct job_member *m);

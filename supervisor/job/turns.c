@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "lib/util.h"
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 #include "supervisor/job/part.h"
 #include "supervisor/job/wire.h"
 

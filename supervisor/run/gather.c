@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "lib/util.h"
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 #include "supervisor/job/reach.h"
 #include "supervisor/job/wire.h"
 #include "supervisor/run/control_client.h"

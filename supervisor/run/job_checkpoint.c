@@ -7,7 +7,7 @@
 
 #include "lib/util.h"
 #include "supervisor/job/coordinate.h"
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 #include "supervisor/run/control_client.h"
 #include "supervisor/run/told_once.h"
 
@@ -16,6 +16,7 @@ static _Atomic bool under_way;
 struct work {
 	struct supervisor *s;
 	enum job_reason reason;
+	unsigned deadline_s;
 };
 
 static struct supervisor *whose;
@@ -28,10 +29,16 @@ static void notice(const char *line)
 static void take(struct work *w)
 {
 	struct supervisor *s = w->s;
-	cleanup_free char *text = xasprintf("checkpoint stop=0 timeout_ms=0 drain_ms=%" PRIu64,
-		s->options.drain_s * (uint64_t)1000);
+	cleanup_free char *text =
+		xasprintf("checkpoint stop=0 timeout_ms=%" PRIu64 " foresee=%d "
+			  "drain_ms=%" PRIu64,
+			w->deadline_s * (uint64_t)1000, w->deadline_s > 0,
+			s->options.drain_s * (uint64_t)1000);
 	const struct coordinate_request request = {.dir = s->job->dir,
 		.text = text,
+		.deadline_ns = w->deadline_s ? clock_ns(CLOCK_MONOTONIC) +
+						       w->deadline_s * 1000000000ull
+					     : 0,
 		.signalled = w->reason == JOB_SIGNAL ? s->job->rank : -1,
 		.connect = control_connect,
 		.notice = notice};
@@ -66,7 +73,7 @@ static bool another_keeps_time(const struct job *job)
 	return false;
 }
 
-void job_checkpoint_begin(struct supervisor *s, enum job_reason reason)
+void job_checkpoint_begin(struct supervisor *s, enum job_reason reason, unsigned deadline_s)
 {
 	struct work *w;
 	pthread_t thread;
@@ -76,7 +83,7 @@ void job_checkpoint_begin(struct supervisor *s, enum job_reason reason)
 	whose = s;
 	under_way = true;
 	w = xcalloc(1, sizeof(*w));
-	*w = (struct work){s, reason};
+	*w = (struct work){s, reason, deadline_s};
 	if (thread_start(&thread, run, w)) {
 		fprintf(stderr, "%s: cannot checkpoint the job: there can be no more threads\n",
 			s->tool);

@@ -10,7 +10,8 @@
 
 enum job_reason { JOB_SIGNAL, JOB_INTERVAL };
 
-/* What comes of it is said on standard error. While one is under way, nothing is done. */
-void job_checkpoint_begin(struct supervisor *s, enum job_reason reason);
+/* What comes of it is said on standard error. While one is under way, nothing is done.
+ * @deadline_s: how long it may take (0: as long as it takes). */
+void job_checkpoint_begin(struct supervisor *s, enum job_reason reason, unsigned deadline_s);
 
 #endif

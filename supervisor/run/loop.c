@@ -16,7 +16,7 @@
 #include "lib/procfs.h"
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/job/gate.h"
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 #include "supervisor/job/turns.h"
 #include "supervisor/run/control_socket.h"
 #include "supervisor/run/requests.h"

@@ -8,7 +8,7 @@
 
 #include "ckpt/store_dir.h"
 #include "lib/notices.h"
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 #include "supervisor/job/part.h"
 #include "supervisor/job/turns.h"
 #include "supervisor/run/control_protocol.h"
@@ -46,7 +46,7 @@ void requests_checkpoint(struct supervisor *s, enum job_reason reason, unsigned 
 	struct err e = ERR_INIT;
 
 	if (s->job) {
-		job_checkpoint_begin(s, reason);
+		job_checkpoint_begin(s, reason, deadline_s);
 		return;
 	}
 	if (deadline_s)

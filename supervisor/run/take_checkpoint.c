@@ -22,7 +22,7 @@
 #include "lib/procfs.h"
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/job/between.h"
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 #include "supervisor/job/part.h"
 #include "supervisor/run/copies.h"
 #include "supervisor/restore/restore.h"

@@ -74,8 +74,8 @@ struct supervisor {
 
 	struct store *store; /* opened at the first checkpoint */
 	uint8_t job_id[16];
-	struct job
-		*job; /* of which it is a member (supervisor/job/members.h); NULL: by itself */
+	struct job *job; /* of which it is a member (supervisor/job/member_files.h); NULL: by
+			    itself */
 	struct module_cache *modules; /* what is known of mapped files (module.h) */
 	struct dirty_list dirty;      /* the processes whose pages are watched */
 	struct buf sleeps;            /* struct sleep_record: threads found asleep

@@ -1,4 +1,4 @@
-#include "supervisor/job/members.h"
+#include "supervisor/job/member_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

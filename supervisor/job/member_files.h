@@ -1,6 +1,6 @@
 /*
- * members.h - who belongs to a job: one supervisor for each rank that a launcher started, in
- * one directory of checkpoints.
+ * member_files.h - who belongs to a job: one supervisor for each rank that a launcher started,
+ *in one directory of checkpoints.
  *
  *	DIR/ranks/RANK	held (flock) by the supervisor of this rank while it lives; lines that
  *			tell about it, and how it is reached
@@ -9,8 +9,8 @@
  * another node is known to live by its answer. Each file has the secret of its member, and is
  * readable by nobody else (wire.h).
  */
-#ifndef SUPERVISOR_JOB_MEMBERS_H
-#define SUPERVISOR_JOB_MEMBERS_H
+#ifndef SUPERVISOR_JOB_MEMBER_FILES_H
+#define SUPERVISOR_JOB_MEMBER_FILES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,38 @@
+# job_lib.sh - what the tests of jobs have in common. To be sourced behind lib.sh. pids are those of the
+# members' supervisors, whose programs are t/victim/lockstep; output is in out.RANK and err.RANK.
+# shellcheck shell=bash
+
+pause() { # SECONDS, at the FIFO `pause`
+	read -rt "$1" <>pause || true
+}
+
+await_round() { # RANK ROUND: until the member is in another round
+	local i
+	for ((i = 0; i < 1500; i++)); do
+		[ "$(readlink "round.$1")" = "$2" ] || return 0
+		pause 0.02
+	done
+	return 1
+}
+
+job_checkpoint() {
+	path=$(trecr-ckpt -t 60 "$@" ck 2>>ckpt.err)
+}
+
+# All members end well, and so have not seen another at another time.
+finish_job() {
+	local pid
+	: >go
+	for pid in "${pids[@]}"; do
+		await -t 60 -p "$pid" 2>>await.err || return
+		wait "$pid" || return
+	done
+	[ "$(sort -u out.* | tr '\n' ' ')" = "ok ready " ]
+}
+
+job_result() { # NAME
+	result $? "$1" || {
+		diag "failed at: ${step:-}"
+		explain out.* err.*
+	}
+}
