@@ -1,6 +1,6 @@
 /*
  * member_files.h - who belongs to a job: one supervisor for each rank that a launcher started,
- *in one directory of checkpoints.
+ * in one directory of checkpoints.
  *
  *	DIR/ranks/RANK	held (flock) by the supervisor of this rank while it lives; lines that
  *			tell about it, and how it is reached
