@@ -171,6 +171,19 @@ if ! am_root || have setpriv; then
 		result 1 "$name" || explain
 	fi
 	sweep >/dev/null
+	# What the loader takes has no room beside the program's memory.
+	arena full
+	if ! unfit -v; then
+		launch "$victim/idle" megabytes 400
+		inside=$(program_of "$sup")
+		used=$(($(sed -n 's/^VmSize:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$inside/status") << 10))
+		prlimit --pid "$sup" --as=$((used + 65536)):$((used + 65536))
+		not_ok "a process that has all the memory that it may is refused" quiet checkpoint
+		like "$(cat ckpt.err)" "restart needs .* KiB are allowed here .RLIMIT_AS.*ulimit -Hv" "for that" || explain
+		finish && said_ok
+		result $? "and runs on" || explain
+		sweep >/dev/null
+	fi
 else
 	skip "few descriptors" "no setpriv"
 fi

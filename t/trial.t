@@ -99,17 +99,17 @@ sweep >/dev/null
 if am_root && have setpriv && unshare --user true 2>/dev/null; then
 	arena user
 	user="setpriv --reuid=65534 --regid=65534 --clear-groups --"
-	mkdir bin && cp "$build"/trecr-{run,ckpt,restart} "$victim/idle" bin
+	mkdir bin && cp "$build"/trecr-{run,ckpt,restart} "$victim"/{idle,mlock} bin
 	tools=$PWD/bin
 	chmod 711 "$scratch" && chmod 777 . "$TMPDIR" && mkdir -m 777 place
-	start() {
+	start() { # VICTIM...
 		: >out && : >err && chmod 666 out err
-		(cd place && exec $user "$tools/trecr-run" -d ../ck -- "$tools/idle" megabytes 100) \
+		(cd place && exec $user "$tools/trecr-run" -d ../ck -- "$tools/$1" "${@:2}") \
 			</dev/null >out 2>err &
 		sup=$!
 		await -t 30 -p $sup out '^ready$' >/dev/null 2>await.err
 	}
-	start
+	start idle megabytes 100
 	chmod 0 place
 	goes_on "where its working directory is closed" \
 		"cannot enter the working directory $PWD/place: Permission"
@@ -120,12 +120,21 @@ if am_root && have setpriv && unshare --user true 2>/dev/null; then
 	await -t 30 -p $sup -e place/../ck/lock 2>/dev/null
 	until trecr-ckpt --status $sup >/dev/null 2>&1; do [ -e /proc/$sup ] || break; done
 	unharmed
-	start
+	if start mlock; then
+		$user prlimit --pid $sup --memlock=0:0
+		goes_on "where it may lock less memory" "cannot .* RLIMIT_MEMLOCK"
+		unharmed
+	else
+		skip "where it may lock less memory" "memory cannot be locked here"
+		sweep >/dev/null
+	fi
+	# What can be known before is not tried.
+	start idle megabytes 100
 	$user prlimit --pid $sup --as=70000000:70000000
-	goes_on "where it has less room" "cannot map memory.* RLIMIT_AS"
-	finish && said_ok
-	result $? "and the program is unharmed" || explain
-	sweep >/dev/null
+	: >ckpt.err
+	not_ok "where it has less room, there is no checkpoint" quiet checkpoint -s
+	like "$(cat ckpt.err)" "cannot checkpoint: .*RLIMIT_AS.*ulimit -Hv" "for that"
+	unharmed
 else
 	skip "an ordinary user's program" "needs root, setpriv and user namespaces"
 fi

@@ -18,5 +18,26 @@ for kind in plain small nearly-full overflowing overflowing-deferred polled defe
 	cycle uring $kind
 done
 cycle uring_tree
+# To map a ring, a restart takes more of the address space than most limits leave.
+limited=("$BASH" -c 'ulimit -v 4000000 && exec "$0" plain' "$victim/uring")
+scenario "a ring in limited memory" twice "${limited[@]}"
+# Where the restart may have no more either, that is said.
+in_limits() {
+	mkdir limits && for tool in trecr-run trecr-restart; do
+		printf '#!/bin/sh\nulimit -v 4000000; exec %s/%s "$@"\n' "$build" $tool >limits/$tool
+	done && chmod +x limits/*
+}
+if (ulimit -v 4000000 && ulimit -v unlimited) 2>/dev/null || grep -qa __asan_init "$build/trecr-run"; then
+	skip "a ring where all memory is limited" "it can be exceeded here"
+else
+	arena limited
+	in_limits
+	PATH=$PWD/limits:$PATH launch "$victim/uring" plain
+	not_ok "a ring where all memory is limited" quiet checkpoint
+	like "$(cat ckpt.err)" "RLIMIT_AS.*ulimit -Hv" "is refused" || explain
+	finish && said_ok
+	result $? "and runs on" || explain
+	sweep >/dev/null
+fi
 scenario "a ring beside another program's" beside_another "$victim/uring" plain
 done_testing

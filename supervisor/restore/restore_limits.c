@@ -29,11 +29,19 @@ static uint64_t highest(const struct checkpoint *c, int resource)
 static const int widened[] = {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_MEMLOCK,
 	RLIMIT_MSGQUEUE, RLIMIT_SIGPENDING};
 
+/* The loader's own memory is in a process beside the program's, which may have all that it may.
+ */
+static uint64_t needed(const struct checkpoint *c, int resource)
+{
+	return resource == RLIMIT_AS || resource == RLIMIT_DATA ? RLIM_INFINITY
+								: highest(c, resource);
+}
+
 void restore_limits_widen(struct restore_limits *l, const struct checkpoint *c)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(widened); i++) {
 		struct rlimit *own = &l->own[widened[i]], most;
-		uint64_t wanted = highest(c, widened[i]);
+		uint64_t wanted = needed(c, widened[i]);
 
 		if (getrlimit(widened[i], own))
 			BUG();

@@ -18,6 +18,7 @@
 #include "supervisor/state/membarrier.h"
 #include "supervisor/state/mempolicy.h"
 #include "supervisor/state/seccomp.h"
+#include "supervisor/target/memory_limits.h"
 #include "supervisor/target/pagemap.h"
 
 /* <asm/prctl.h> of kernel 5.16 */
@@ -163,6 +164,8 @@ int dump_refuse(struct dump *d, struct err *e)
 	struct common common = {.status = p->threads[0].status};
 	int failed = 0;
 
+	if (memory_limits_refuse(p->task, e))
+		return -1;
 	d->has_capabilities = status_number(common.status, "CapPrm", 16);
 	read_namespaces(&common, d);
 	for (size_t i = 0; i < p->thread_count && !failed; i++)

@@ -1,6 +1,8 @@
 #include "supervisor/target/memory_limits.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -39,6 +41,51 @@ static void tell_mappings(pid_t pid, struct err *e)
 			" (the process has %zu mappings, %d more may be needed, and "
 			"vm.max_map_count is %zu)",
 			count, MAPPINGS_NEEDED, most);
+}
+
+/* What a restart has in a process beside the program's memory: the loader, and what it is to
+ * do, some four calls a mapping (struct batch_call). */
+#define LOADER_NEEDS  (256ull << 10)
+#define MAPPING_NEEDS 512ull
+
+int memory_limits_most(int resource, uint64_t *most)
+{
+	struct rlimit own;
+
+	if (getrlimit(resource, &own))
+		BUG();
+	*most = own.rlim_max;
+	return own.rlim_max == RLIM_INFINITY || procfs_has_capability(CAP_SYS_RESOURCE) ? 0
+											: -1;
+}
+
+int memory_limits_refuse(pid_t pid, struct err *e)
+{
+	static const struct {
+		int resource;
+		const char *key;
+		char option;
+	} limits[] = {{RLIMIT_AS, "VmSize", 'v'}, {RLIMIT_DATA, "VmData", 'd'}};
+	cleanup_free char *status = procfs_status(pid, pid, e);
+	uint64_t needs, most;
+
+	for (size_t i = 0; status && i < ARRAY_SIZE(limits); i++) {
+		uint64_t used = status_number(status, limits[i].key, 10) << 10;
+
+		if (!memory_limits_most(limits[i].resource, &most))
+			continue;
+		needs = LOADER_NEEDS + count_mappings(pid) * MAPPING_NEEDS;
+		if (used + needs > most)
+			return err_set(e, 0,
+				"process %d has %" PRIu64 " KiB, a restart needs %" PRIu64
+				" KiB more for a moment, and no more than %" PRIu64
+				" KiB are allowed here (%s): raise the hard limit (ulimit "
+				"-H%c) "
+				"before trecr-run",
+				pid, used >> 10, needs >> 10, most >> 10,
+				limit_name(limits[i].resource), limits[i].option);
+	}
+	return status ? 0 : -1;
 }
 
 /* How much was asked for is not known: a limit is named that there is. */

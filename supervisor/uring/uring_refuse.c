@@ -7,8 +7,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "supervisor/target/memory_limits.h"
 #include "supervisor/target/remote_query.h"
 
 struct io_buffer_status {
@@ -132,11 +135,26 @@ static void look_at_requests(const struct ring *r, bool *groups, bool *credentia
 	}
 }
 
+/* A restart maps a ring by filling all other addresses (uring/uring_late_restore.c). */
+static int refuse_limited(struct err *e)
+{
+	uint64_t most;
+
+	if (!memory_limits_most(RLIMIT_AS, &most))
+		return 0;
+	return err_set(e, 0,
+		"a restart needs all addresses of its process for a moment to map it, and no "
+		"more than %" PRIu64 " KiB are allowed here (RLIMIT_AS): lift the hard limit "
+		"(ulimit -Hv) before trecr-run",
+		most >> 10);
+}
+
 int uring_refuse_rest(struct uring_look *u, struct err *e)
 {
 	bool groups, credentials;
 
-	if (find_groups(u, &groups, e) || find_credentials(u, &credentials, e))
+	if (refuse_limited(e) || find_groups(u, &groups, e) ||
+		find_credentials(u, &credentials, e))
 		return -1;
 	look_at_requests(&u->ring, &groups, &credentials);
 	if (groups)
