@@ -41,6 +41,11 @@ begin() {
 	! await -t 1.5 -p $sup 2>>await.err
 }
 
+# After a checkpoint that was refused it may have ended by now, well.
+runs_on() {
+	kill -0 "$sup" 2>/dev/null || wait "$sup"
+}
+
 bring_back() {
 	step=restart
 	restart_here || return 1
@@ -57,7 +62,7 @@ try() { # NAME
 	if ! begin "$name"; then
 		skip "$name" "it does not run here"
 	elif ! checkpoint -s; then
-		if kill -0 "$sup" 2>/dev/null && grep -q 'cannot checkpoint' ckpt.err; then
+		if runs_on && grep -q 'cannot checkpoint' ckpt.err; then
 			result 0 "$name: refused: $(reason ckpt.err | sed 's/^cannot checkpoint: //')"
 		else
 			result 1 "$name: $(reason ckpt.err)"
