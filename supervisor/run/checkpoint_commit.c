@@ -1,0 +1,120 @@
+#include "supervisor/run/checkpoint_commit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "ckpt/store_dir.h"
+#include "lib/notices.h"
+#include "lib/phase.h"
+#include "supervisor/job/part.h"
+#include "supervisor/state/cpu.h"
+
+void checkpoint_write_chain(
+	struct checkpoint_work *w, struct image_writer *writer, const struct image *parent)
+{
+	struct image_chain link = {
+		.name = image_writer_string(writer, store_name(w->s->store))};
+	const struct image_chain *old;
+	size_t count;
+
+	memcpy(link.checkpoint_id, w->id, sizeof(w->id));
+	image_writer_note(writer, IMAGE_NOTE_CHAIN, &link, sizeof(link));
+	if (!parent)
+		return;
+	old = image_note_array(parent, IMAGE_NOTE_CHAIN, struct image_chain, &count);
+	for (size_t i = 0; i < count; i++) {
+		link = old[i];
+		link.name = image_writer_string(writer, image_string(parent, old[i].name));
+		image_writer_note(writer, IMAGE_NOTE_CHAIN, &link, sizeof(link));
+	}
+}
+
+static void write_job_note(struct checkpoint_work *w)
+{
+	struct image_job *info = &w->info;
+	cleanup_free char *cpu = cpu_model();
+	struct utsname host;
+
+	/* Fails for a bad address only. */
+	(void)uname(&host);
+	memcpy(info->job_id, w->s->job_id, sizeof(info->job_id));
+	info->sequence = w->sequence;
+	if (w->parent) {
+		memcpy(info->parent_id, w->parent->job->super.checkpoint_id, 16);
+		info->depth = w->parent->info->depth + 1;
+		info->flags |= IMAGE_JOB_INCREMENTAL;
+	}
+	if (w->s->options.portable)
+		info->flags |= IMAGE_JOB_PORTABLE;
+	info->hostname = image_writer_string(w->job, host.nodename);
+	info->kernel = image_writer_string(w->job, host.release);
+	info->cpu = image_writer_string(w->job, cpu);
+	info->version = image_writer_string(w->job, TRECR_VERSION);
+	info->command = image_writer_string(w->job, w->s->command ? w->s->command : "");
+	cpu_features(info->cpuid, &info->xfeatures);
+	info->xsave_size = cpu_xsave_size();
+	info->stored_bytes = image_writer_stored(w->job);
+	for (size_t i = 0; i < w->process_count; i++)
+		info->stored_bytes += image_writer_stored(w->writers[i]);
+	image_writer_note(w->job, IMAGE_NOTE_JOB, info, sizeof(*info));
+}
+
+/* To disk, under its final name. The program may run meanwhile. */
+static int commit(struct checkpoint_work *w, char **path)
+{
+	int failed = 0;
+
+	phase_now = PHASE_COMMIT;
+	checkpoint_write_chain(w, w->job, w->parent ? w->parent->job : NULL);
+	write_job_note(w);
+	for (size_t i = 0; i < w->process_count; i++) {
+		failed |= image_writer_close(w->writers[i], true, failed ? NULL : w->e);
+		w->writers[i] = NULL;
+	}
+	failed |= image_writer_close(w->job, true, failed ? NULL : w->e);
+	w->job = NULL;
+	return failed ? -1 : store_commit(w->s->store, path, w->e);
+}
+
+static void remember(struct checkpoint_work *w, char *path, uint64_t sync_ns)
+{
+	free(w->made->path);
+	*w->made = (struct complete_checkpoint){
+		.path = path,
+		.sequence = w->sequence,
+		.realtime_ns = w->info.realtime_ns,
+		.pause_ns = w->info.pause_ns,
+		.stored_bytes = w->info.stored_bytes,
+		.memory_bytes = w->info.memory_bytes,
+		.sync_ns = sync_ns,
+	};
+}
+
+int checkpoint_complete(struct checkpoint_work *w)
+{
+	struct part *part = w->request->part;
+	uint64_t from = clock_ns(CLOCK_MONOTONIC), to;
+	char *path = NULL;
+
+	if (commit(w, &path))
+		return -1;
+	if (part && part_stored(part, w->id, w->s->job_id, w->e)) {
+		free(path);
+		return -1;
+	}
+	to = clock_ns(CLOCK_MONOTONIC);
+	remember(w, path, to - from);
+	if (w->request->foresee && to > w->request->deadline_ns)
+		notice_add("the checkpoint came %.1f s after the deadline: the disk was slow",
+			(to - w->request->deadline_ns) / 1e9);
+	return 0;
+}
+
+void checkpoint_prune(struct checkpoint_work *w)
+{
+	struct err e = ERR_INIT;
+
+	(void)store_prune(w->s->store, w->s->job_id, w->s->options.keep, &e);
+}

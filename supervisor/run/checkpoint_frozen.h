@@ -1,0 +1,14 @@
+/*
+ * checkpoint_frozen.h - the part of a checkpoint during which the program is frozen.
+ */
+#ifndef SUPERVISOR_RUN_CHECKPOINT_FROZEN_H
+#define SUPERVISOR_RUN_CHECKPOINT_FROZEN_H
+
+#include "supervisor/run/checkpoint_work.h"
+
+/* Freeze, snapshot, and thaw; with request->stop, complete the checkpoint and end the program
+ * instead. 0, -1 or CHECKPOINT_KEPT; unless it is 0, the program resumes. The calling thread is
+ * the tracer. */
+int checkpoint_take_frozen(struct checkpoint_work *w);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * checkpoint_memory.h - the memory of a checkpoint: which there is, and its contents.
+ */
+#ifndef SUPERVISOR_RUN_CHECKPOINT_MEMORY_H
+#define SUPERVISOR_RUN_CHECKPOINT_MEMORY_H
+
+#include "supervisor/run/checkpoint_work.h"
+
+/* With the program frozen: what memory each process has, and copies of it, if it is to run on
+ * while they are written. */
+int checkpoint_list_memory(struct checkpoint_work *w);
+
+/* With the program frozen: the contents of all memory without a copy. */
+int checkpoint_write_memory(struct checkpoint_work *w);
+
+/* The contents of the copies, while the program runs. Ends them. */
+int checkpoint_write_copies(struct checkpoint_work *w);
+
+#endif

@@ -1,0 +1,147 @@
+#include "supervisor/run/checkpoint_snapshot.h"
+
+#include <time.h>
+
+#include "lib/phase.h"
+#include "supervisor/descriptors/descriptors.h"
+#include "supervisor/run/checkpoint_commit.h"
+#include "supervisor/run/checkpoint_memory.h"
+#include "supervisor/split/lower_half.h"
+#include "supervisor/start/terminal.h"
+#include "supervisor/sysv/sysv.h"
+#include "supervisor/target/clocks.h"
+#include "supervisor/target/module.h"
+
+static int dump_begin(struct checkpoint_work *w, size_t i)
+{
+	struct process *p = w->tree.processes[i];
+	const struct image *parent = checkpoint_parent_process(w, p->vpid);
+	cleanup_free char *name = xasprintf("%d", p->vpid);
+	cleanup_free char *what = xasprintf("%s/%s", store_name(w->s->store), name);
+	struct dump *d = &w->dumps[i];
+
+	w->writers[i] =
+		image_writer_open(w->dirfd, name, IMAGE_FILE_PROCESS, w->id, what, w->e);
+	if (!w->writers[i])
+		return -1;
+	d->process = p;
+	d->writer = w->writers[i];
+	d->job_writer = w->job;
+	d->fds = w->fds;
+	d->modules = w->s->modules;
+	d->deadline_ns = w->request->deadline_ns;
+	d->portable = w->s->options.portable;
+	d->namespace_of = checkpoint_reaper(w);
+	d->clocks_of = w->tree.processes[0]->task;
+	d->shared_runs = &w->shared_runs;
+	if (w->s->options.incremental && w->s->options.dirty == DIRTY_UFFD)
+		d->dirty = &w->s->dirty;
+	if (parent)
+		d->parent_id = w->parent->job->super.checkpoint_id;
+	checkpoint_write_chain(w, d->writer, parent);
+	return dump_refuse(d, w->e) || dump_prepare(d, w->e) ? -1 : 0;
+}
+
+static int dump_one(struct checkpoint_work *w, size_t i)
+{
+	struct dump *d = &w->dumps[i];
+	bool shares = d->process->owner[IMAGE_SHARED_FILES] != i;
+	size_t owner = d->process->owner[IMAGE_SHARED_MEMORY];
+	int limit;
+
+	d->memory_writer = owner == i ? NULL : w->writers[owner];
+	if (dump_threads(d, w->e) || dump_process(d, w->e) ||
+		dump_directories(d, &w->tree, w->e) || lower_fd_limit(d->process, &limit, w->e))
+		return -1;
+	return fd_dump_process(w->fds, d->process->pid, shares ? NULL : d->writer, limit, w->e);
+}
+
+/* The program's clocks: when all has been asked what time it has left, as what goes on from an
+ * earlier time would end early by the difference. */
+static int read_clocks(struct checkpoint_work *w)
+{
+	struct clock_shifts shifts;
+
+	if (clocks_of(w->tree.processes[0]->task, &shifts, w->e))
+		return -1;
+	clocks_boot_id(w->info.boot_id);
+	w->info.monotonic_shift_ns = shifts.monotonic_ns;
+	w->info.boottime_shift_ns = shifts.boottime_ns;
+	w->info.monotonic_ns = clock_ns(CLOCK_MONOTONIC) + w->tree.clocks.monotonic_ns;
+	w->info.boottime_ns = clock_ns(CLOCK_BOOTTIME) + w->tree.clocks.boottime_ns;
+	return 0;
+}
+
+/* What one process of a restart has open besides the program's files, at most: all images with
+ * what they refer to, and what it maps (state/extra_fds.h). */
+static uint64_t files_besides(const struct checkpoint_work *w)
+{
+	uint64_t chain = w->parent ? w->parent->info->depth + 2 : 1, most = 0;
+	cleanup_free uint64_t *mapped = xcalloc(w->process_count, sizeof(*mapped));
+
+	for (size_t i = 0; i < w->process_count; i++) {
+		const struct dump *d = &w->dumps[i];
+		uint64_t *sum = &mapped[d->process->owner[IMAGE_SHARED_FILES]];
+
+		*sum += buf_count(&d->modules_used, struct image_module);
+		if (*sum > most)
+			most = *sum;
+	}
+	return chain * (1 + w->process_count) + most;
+}
+
+/* A file for what is shared, and one for each process. */
+static int begin_files(struct checkpoint_work *w)
+{
+	cleanup_free char *what = xasprintf("%s/%s", store_name(w->s->store), IMAGE_JOB_FILE);
+
+	w->job = image_writer_open(w->dirfd, IMAGE_JOB_FILE, IMAGE_FILE_JOB, w->id, what, w->e);
+	if (!w->job)
+		return -1;
+	w->fds = fd_dump_new(w->job, w->request->tcp);
+	fd_dump_tree(w->fds, &w->tree);
+	fd_dump_save_files(w->fds, w->s->options.save_files, !w->request->stop);
+	if (!w->s->modules)
+		w->s->modules = module_cache_new();
+	w->process_count = w->tree.living;
+	w->writers = xcalloc(w->process_count, sizeof(*w->writers));
+	w->dumps = xcalloc(w->process_count, sizeof(*w->dumps));
+	w->info.process_count = w->tree.count;
+	for (size_t i = 0; i < w->process_count; i++)
+		if (dump_begin(w, i))
+			return -1;
+	return 0;
+}
+
+/* All but memory: when the descriptors of all processes are known, what refers to them. */
+static int dump_processes(struct checkpoint_work *w)
+{
+	if (dump_tree(&w->tree, checkpoint_reaper(w), w->job, w->e))
+		return -1;
+	for (size_t i = 0; i < w->process_count; i++)
+		if (checkpoint_given_up(w, w->e) || dump_one(w, i))
+			return -1;
+	for (size_t i = 0; i < w->process_count; i++) {
+		struct process *p = w->dumps[i].process;
+
+		if (fd_dump_rings(w->fds, p, w->e) ||
+			fd_dump_threads(w->fds, p->pid, p->lower, w->writers[i], w->e))
+			return -1;
+	}
+	return dump_tree_check_terminals(&w->tree, w->fds, w->e);
+}
+
+int checkpoint_snapshot(struct checkpoint_work *w)
+{
+	phase_now = PHASE_DUMP;
+	if (begin_files(w) || dump_processes(w) || checkpoint_list_memory(w) ||
+		checkpoint_write_memory(w) || sysv_dump_rest(w->fds, &w->tree, w->e))
+		return -1;
+	phase_now = PHASE_DUMP;
+	terminal_dump(w->s, w->fds, w->job);
+	if (read_clocks(w) || fd_dump_finish(w->fds, files_besides(w), w->e))
+		return -1;
+	for (size_t i = 0; i < w->process_count; i++)
+		dump_protect(&w->dumps[i]);
+	return 0;
+}
