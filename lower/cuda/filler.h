@@ -1,6 +1,6 @@
 /*
  * filler.h - pieces of the driver's heaps that are taken for a while, so that what comes later
- * finds the one place left that it is to have (placement.c).
+ * finds the one place left that it is to have (place_exhaust.c).
  *
  * What variables of modules lie in can be had in one way only: by a module with a variable.
  * Managed memory has calls of its own.

@@ -5,6 +5,8 @@
 
 #include "lower/cuda/cuda.h"
 
+struct places saved_places;
+
 /* Room for one more of @size bytes than the @count there are. */
 static void *grow(void *array, size_t count, size_t *room, size_t size)
 {

@@ -47,6 +47,9 @@ struct places {
 	size_t range_count, range_room;
 };
 
+/* Those of this restart, from placement_keep() to placement_end(). */
+extern struct places saved_places;
+
 /* All that @s holds. 0, or -1 by agent_fail(). */
 int places_find(struct places *p, const struct cuda_state *s);
 void places_free(struct places *p);
@@ -79,6 +82,26 @@ static inline uint64_t block_start(const struct place *p)
 static inline uint64_t block_end(const struct place *p)
 {
 	return p->large ? p->end : block_start(p) + PLACES_BLOCK;
+}
+
+static inline int place_is_whole(const struct place *p)
+{
+	return p->start == p->range->start && p->end == p->range->end;
+}
+
+static inline int place_is_alike(const struct place *p, const struct place *q)
+{
+	return p->heap == q->heap && p->context == q->context;
+}
+
+/* Bits of chance, the same for the same try; of two places each on their own, or some ways
+ * would never come up. */
+static inline unsigned places_chance(unsigned way, size_t i)
+{
+	uint64_t bits = ((uint64_t)way << 32 | i) * 0x9e3779b97f4a7c15;
+
+	bits = (bits ^ bits >> 32) * 0x9e3779b97f4a7c15;
+	return bits >> 40;
 }
 
 /* The first place behind @i that is in another block than that. */
