@@ -1,0 +1,71 @@
+/* Contexts of the copies in graphs, which the driver does not tell. */
+#include "lower/cuda/graphs.h"
+
+#define DEVICE_ORDINAL 9 /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
+
+static void *only_context(const struct cuda_state *s, int device)
+{
+	void *found = NULL;
+
+	for (const struct object *o = s->objects; o; o = o->next) {
+		if (o->kind != CUDA_CONTEXT || (device >= 0 && cuda_device_of(o) != device))
+			continue;
+		if (found)
+			return NULL;
+		found = o->real;
+	}
+	return found;
+}
+
+static int device_at(uint64_t address)
+{
+	int device = -1;
+
+	return CUDA(cuPointerGetAttribute, (void *, int, uint64_t))(
+		       &device, DEVICE_ORDINAL, address)
+		       ? -1
+		       : device;
+}
+
+static int device_of_copy(const struct graph_node *n)
+{
+	const struct graph_memcpy *c = &n->params.copy;
+
+	if (n->type == GRAPH_MEMSET)
+		return device_at(n->params.set.address);
+	return device_at(c->to.type == GRAPH_HOST_MEMORY ? c->from.device : c->to.device);
+}
+
+/* The program has said it, of this node or of that which it was cloned from; or there is but
+ * one. */
+static int find_context(const struct cuda_state *s, struct graph_node *n)
+{
+	const struct object *o =
+		n->object ? n->object : graph_object(s, CUDA_GRAPH_NODE, n->origin);
+	int device;
+
+	n->context = o && o->value ? (void *)o->value : only_context(s, -1);
+	if (n->context && graph_object(s, CUDA_CONTEXT, n->context))
+		return 0;
+	device = device_of_copy(n);
+	n->context = device < 0 ? NULL : only_context(s, device);
+	return n->context ? 0
+			  : agent_fail("it holds a CUDA graph with a copy of which it is not "
+				       "known in which of several contexts that is, which "
+				       "cannot be restored");
+}
+
+int graph_find_contexts(const struct cuda_state *s, const struct graph_record *g)
+{
+	int r = 0;
+
+	for (uint64_t i = 0; i < g->count && !r; i++) {
+		struct graph_node *n = &g->nodes[i];
+
+		if (n->type == GRAPH_MEMCPY || n->type == GRAPH_MEMSET)
+			r = find_context(s, n);
+		if (n->child && !r)
+			r = graph_find_contexts(s, n->child);
+	}
+	return r;
+}
