@@ -21,7 +21,7 @@ edit() {
 # refused NAME REGEX: restart says no, with the reason, and starts nothing
 refused() {
 	# Were it to succeed, the program would wait for ever.
-	timeout -k 1 10 trecr-restart ck </dev/null >restart.out 2>restart.err
+	timeout -k 1 60 trecr-restart ck </dev/null >restart.out 2>restart.err
 	local status=$?
 	if [ $status = 125 ] && [[ $(cat restart.err) =~ ^trecr-restart:\ .*($2) ]] &&
 		! [ -s restart.out ] && sweep; then
@@ -78,7 +78,7 @@ refused "latest that leads out" "latest|/etc|job|writ|checkpoint"
 fresh job; : >"$bad"
 refused "an empty file" "job|short|small|ELF|image"
 fresh job; rm "$bad"; mkfifo -m 600 "$bad"
-timeout 20 trecr-restart ck </dev/null >restart.out 2>restart.err
+timeout 60 trecr-restart ck </dev/null >restart.out 2>restart.err
 is $? 125 "a FIFO in place of a file does not hang it" || explain
 fresh job; cp "$BASH" "$bad"; chmod 600 "$bad"
 refused "any other ELF file" "job|image"
@@ -137,7 +137,7 @@ done
 fresh "$pid"; edit-image "$bad" flip 4100
 refused "a wrong block, without --verify" "hash|checksum|damaged|corrupt"
 fresh "$pid"; edit-image "$bad" flip 4100
-timeout -k 1 10 trecr-restart --verify ck </dev/null >restart.out 2>restart.err
+timeout -k 1 60 trecr-restart --verify ck </dev/null >restart.out 2>restart.err
 is $? 125 "a wrong block, with --verify" || explain
 
 # What the loader has read into memory is what is compared, by each of its threads.
@@ -151,14 +151,14 @@ read -r _ first size < <(edit-image "ck/ckpt-000001/$pid" layout | grep ^blocks)
 wrong=
 for at in $first $((first + size - 1)) $((first + size / 5)) $((first + size / 2)) $((first + size * 4 / 5)); do
 	edit-image "ck/ckpt-000001/$pid" flip "$at"
-	timeout -k 1 20 trecr-restart ck/ckpt-000001 </dev/null >restart.out 2>restart.err
+	timeout -k 1 60 trecr-restart ck/ckpt-000001 </dev/null >restart.out 2>restart.err
 	[ $? = 125 ] && [[ $(cat restart.err) =~ ckpt-000001/$pid:\ the\ block\ at\ .*\(checksum\) ]] && sweep ||
 		wrong+=" $at: $(tail -n 1 restart.err)"
 	edit-image "ck/ckpt-000001/$pid" flip "$at"
 done
 is "$wrong" "" "no block that is damaged reaches a program, wherever it lies"
 edit-image "ck/ckpt-000001/$pid" flip $((first + size / 2))
-timeout -k 1 20 trecr-restart ck </dev/null >restart.out 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >restart.out 2>restart.err
 is $? 125 "nor one in the checkpoint that an incremental one was made from" || explain
 like "$(cat restart.err)" "ckpt-000001/$pid: the block at .*checksum" "which is named"
 edit-image "ck/ckpt-000001/$pid" flip $((first + size / 2))

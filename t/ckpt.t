@@ -27,7 +27,7 @@ assert d["last"]["path"].endswith("ckpt-000002") and d["last"]["pause_ms"] > 0' 
 is "$(ls ck | grep -c ckpt-)" 2 "--status takes no checkpoint"
 path=$(trecr-ckpt -s "$sup")
 is $? 0 "-s"
-await -t 10 -p "$sup" && wait "$sup" 2>/dev/null
+await -t 60 -p "$sup" && wait "$sup" 2>/dev/null
 is $? 137 "-s ends the program, and its supervisor says by which signal"
 ok "the checkpoint is there" [ -f "$path/job" ]
 not_ok "the program has ended" quiet kill -0 "$inside"
@@ -65,7 +65,7 @@ like "$(cat ckpt.err)" "the checkpoint $PWD/ck/ckpt-000001 is complete, but coul
 	"which is said"
 chmod +x idle
 checkpoint -s
-ok "when it can be it is" await -t 10 -p "$sup"
+ok "when it can be it is" await -t 60 -p "$sup"
 like "$path" ckpt-000002 "the checkpoint was kept"
 restart_here && finish && [ "$status" = 0 ] && said_ok
 result $? "and it is brought back" || explain

@@ -64,7 +64,7 @@ no_more_open() {
 # A connection to the outside, to be kept: for tcp_outside.
 connect_outside() {
 	serve hello >served &
-	args=("$(await -t 10 served '^[0-9]+$')" undisturbed sent)
+	args=("$(await -t 60 served '^[0-9]+$')" undisturbed sent)
 	printf hello >sent
 	RUN_FLAGS+=" --tcp=keep"
 }

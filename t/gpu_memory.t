@@ -47,7 +47,7 @@ if launch "$split/held" && ok "a checkpoint" freeze_away; then
 	like "$(cat restart.err)" "needs [0-9]+ MiB of memory of GPU 0, of which [0-9]+ MiB are free" \
 		"and why"
 	is "$(grep -c 'cannot restart' restart.err)" 1 "once"
-	ok "and nothing is left of it" sweep 2
+	leaves_nothing "and nothing is left of it"
 	rm machine
 	for call in cuMemAddressReserve:1:2 cuMemMap:3:999 cuMemSetAccess:1:999 \
 		cuMemHostRegister_v2:1:2; do
@@ -56,7 +56,7 @@ if launch "$split/held" && ok "a checkpoint" freeze_away; then
 		not_ok "restart with $call: refused" quiet restart_detached
 		like "$(cat restart.err)" "cannot be had where it was|cannot be pinned again" \
 			"and why"
-		ok "and nothing is left of it" sweep 2
+		leaves_nothing "and nothing is left of it"
 	done
 	rm fail
 	ok "it restarts when there is enough" restart_here

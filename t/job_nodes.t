@@ -16,7 +16,7 @@ ip link set lo up
 unshare -mnu sh -c 'mount -t tmpfs -o mode=700 sockets "$0" && hostname n2 && echo up && exec sleep 1000' \
 	"$sockets" >node.up 2>node.err &
 node=$!
-await -t 10 -p $node node.up '^up$' >/dev/null || skip_all "no second node: $(cat node.err)"
+await -t 60 -p $node node.up '^up$' >/dev/null || skip_all "no second node: $(cat node.err)"
 ip link add tr1 type veth peer name tr2 netns $node 2>>node.err || skip_all "no veth: $(cat node.err)"
 ip addr add 10.213.7.1/24 dev tr1
 ip link set tr1 up

@@ -14,7 +14,7 @@ export TRECR_BUILD=$build
 
 # Everything runs inside a nest that ends what is left over (t/tool/nest.c).
 if [ -z "${TRECR_NEST:-}" ]; then
-	exec "$tool/nest" -t "${TEST_LIMIT:-300}" "${BASH:-bash}" "$0" "$@"
+	exec "$tool/nest" -t "${TEST_LIMIT:-600}" "${BASH:-bash}" "$0" "$@"
 fi
 
 set -u
@@ -253,6 +253,13 @@ sweep() {
 		note "left behind: $left" | tee left.behind
 		return 1
 	}
+}
+
+# leaves_nothing NAME: all that the scenario has started ends, the init of a namespace a moment after
+# its supervisor.
+leaves_nothing() {
+	sweep 5 >/dev/null
+	result $? "$1" || explain
 }
 
 # The victim has said ready and ok and nothing else.

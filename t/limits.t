@@ -70,7 +70,7 @@ while IFS='|' read -r command limit text; do
 	else
 		like "$(tail -n 1 restart.err)" "^trecr-restart: cannot .*$text" "$name: named"
 	fi
-	ok "nothing is left behind" sweep 5
+	leaves_nothing "nothing is left behind"
 done <<'END'
 idle megabytes 200|-v 150000|RLIMIT_AS
 idle megabytes 200|-d 100000|RLIMIT_DATA
@@ -107,7 +107,7 @@ if launch "$victim/mappings" 0; then
 	like "$(cat ckpt.err)" 'could not be restarted here.* has [0-9]+ mappings.*vm\.max_map_count is [0-9]+' "named"
 	finish
 	ok "and runs on" said_ok
-	ok "nothing is left behind" sweep 5
+	leaves_nothing "nothing is left behind"
 else
 	skip "all mappings" "$skip_reason"
 fi

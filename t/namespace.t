@@ -15,11 +15,11 @@ restart_here
 inside=$(program_of "$sup")
 ok "the program can be named from outside too" quiet trecr-ckpt "$inside" || explain
 kill -USR2 "$sup"
-ok "signals are passed on into the namespace" quiet await -t 10 -p "$sup" out '^signal 12$'
+ok "signals are passed on into the namespace" quiet await -t 60 -p "$sup" out '^signal 12$'
 kill -KILL "$inside"
-await -t 10 -p "$sup" && wait "$sup" 2>/dev/null
+await -t 60 -p "$sup" && wait "$sup" 2>/dev/null
 is $? 137 "the status of a program in a namespace"
-ok "its init is gone with it" sweep 5
+leaves_nothing "its init is gone with it"
 sweep >/dev/null
 arena status
 launch "$BASH" -c "echo ready; $wait_go; exit 7" && freeze_away
@@ -41,7 +41,7 @@ taken() { # VICTIM NAME SED: an id out of what trecr-inspect says
 	77) skip "$name" "choosing ids takes a capability" && return ;;
 	esac
 	step="holding id '$id'"
-	await -t 10 held '^held$' >/dev/null &&
+	await -t 60 held '^held$' >/dev/null &&
 		step=restart && restart_here && step="the notice" &&
 		grep -q 'id was taken meanwhile' restart.err &&
 		step="its own checks" && finish && [ "$status" = 0 ] && said_ok

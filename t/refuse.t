@@ -143,7 +143,7 @@ start_server() {
 	serve "" "$OUTSIDE_UNIX" >port &
 	set +m
 	OUTSIDE_GROUP=$!
-	OUTSIDE_PORT=$(await -t 10 -p "$OUTSIDE_GROUP" port '^[0-9]+$')
+	OUTSIDE_PORT=$(await -t 60 -p "$OUTSIDE_GROUP" port '^[0-9]+$')
 }
 
 # An external pipe for the row that wants one, at descriptor 9 of every victim's parent.

@@ -46,7 +46,7 @@ is "$status" 0 "runs it"
 arena detached
 launch "$victim/program" && freeze_away
 # A shell that asks for the pid must get it while the program runs on.
-timeout -k 1 20 "$BASH" -c 'pid=$(trecr-restart -D ck 2>restart.err </dev/null); echo "$pid" >pid.out'
+timeout -k 1 60 "$BASH" -c 'pid=$(trecr-restart -D ck 2>restart.err </dev/null); echo "$pid" >pid.out'
 is $? 0 "pid=\$(trecr-restart -D) comes back while the program runs"
 sup=$(cat pid.out 2>/dev/null)
 like "${sup:-}" '^[0-9]+$' "-D prints the supervisor's process id"
@@ -104,13 +104,13 @@ launch "$victim/program" && checkpoint
 program=$(program_of "$sup")
 refused "the program runs" "process $program \(program\) of the program is alive"
 # Its supervisor has gone, it has not.
-kill -KILL "$sup" && await -t 10 -p "$sup"
+kill -KILL "$sup" && await -t 60 -p "$sup"
 refused "its supervisor was killed" "process $program \(program\) of the program is alive"
 kill -KILL "$program"
 restart_here
 refused "restarted" "process [0-9]+ \(program\) of the program is alive"
 kill -KILL "$(program_of "$sup")"
-await -t 10 -p "$sup"
+await -t 60 -p "$sup"
 restart_here --namespace
 refused "in a namespace" "process $(program_of "$sup") \(program\) of the program is alive"
 finish
@@ -149,7 +149,7 @@ is "$status" 0 "the first ends well" || explain
 sup=$b
 finish
 is "$status" 0 "the second ends well" || explain
-ok "nothing is left behind" sweep 5
+leaves_nothing "nothing is left behind"
 
 # No system error is taken for an id that is in use, which a namespace would help against.
 arena replaced

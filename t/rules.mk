@@ -95,9 +95,11 @@ test-tools: $(TEST_TOOL_BIN_SO) $(filter-out $(TEST_TOOL_LINKED),$(TEST_TOOL_BIN
 TESTS ?= $(wildcard t/*.t) $(UNIT_BIN)
 TEST_JOBS ?= 2
 define RUN_TESTS
-dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
-	TRECR_BUILD=$(abspath $(O)) PERL_TEST_HARNESS_DUMP_TAP=$$dir \
-		prove -j$(TEST_JOBS) -e '' $(PROVE_FLAGS) $(TESTS) && mk/skips.sh "$$dir" $(STRICT)
+dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && mkdir "$$dir/tap" "$$dir/errors" && \
+	if TRECR_BUILD=$(abspath $(O)) PERL_TEST_HARNESS_DUMP_TAP=$$dir/tap \
+		prove -j$(TEST_JOBS) -e "mk/one_test.sh $$dir/errors" $(PROVE_FLAGS) $(TESTS); then \
+		mk/skips.sh "$$dir/tap" $(STRICT); \
+	else mk/failures.sh "$$dir/tap" "$$dir/errors"; exit 1; fi
 endef
 check: all $(VICTIM_BIN) $(APPLICATION_BIN) $(TEST_TOOL_BIN_SO) $(TEST_TOOL_BIN) $(UNIT_BIN)
 	$(RUN_TESTS)

@@ -124,7 +124,7 @@ arena signals
 launch "$victim/idle" catch
 for s in HUP INT QUIT TERM USR2 CONT WINCH ALRM; do
 	kill -$s $sup
-	ok "SIG$s to the supervisor reaches the program" quiet await -t 10 -p $sup out "^signal $(kill -l $s)\$"
+	ok "SIG$s to the supervisor reaches the program" quiet await -t 60 -p $sup out "^signal $(kill -l $s)\$"
 done
 finish
 is "$status" 0 "the program was not harmed"
@@ -133,7 +133,7 @@ freeze_away
 restart_here
 for s in HUP TERM USR2; do
 	kill -$s $sup
-	ok "SIG$s does so after a restart" quiet await -t 10 -p $sup out "^signal $(kill -l $s)\$"
+	ok "SIG$s does so after a restart" quiet await -t 60 -p $sup out "^signal $(kill -l $s)\$"
 done
 finish
 is "$status" 0 "and the program was not harmed"

@@ -179,7 +179,7 @@ restart_fails() {
 	not_ok "restart $1: refused" quiet restart_detached
 	like "$(cat restart.err)" "$2" "and why"
 	is "$(grep -c '^trecr-restart: cannot ' restart.err)" 1 "in one line"
-	ok "and nothing is left of it" sweep 2
+	leaves_nothing "and nothing is left of it"
 }
 
 # The same checkpoint restarts when what was missing is there again.

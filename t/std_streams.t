@@ -17,7 +17,7 @@ sup=$(cat sup.pid)
 checkpoint -s && await -p "$sup"
 if is $? 0 "checkpoint of a program between two pipes of others"; then
 	exec 7>&-
-	printf 'two\nthree\n' | timeout -k 1 20 trecr-restart ck 2>restart.err | cat >second
+	printf 'two\nthree\n' | timeout -k 1 60 trecr-restart ck 2>restart.err | cat >second
 	is "${PIPESTATUS[1]}" 0 "restart with other pipes" || explain
 	is "$(cat second)" "two
 three" "it reads from and writes to those of trecr-restart"
@@ -38,7 +38,7 @@ echo one >&7
 await -p $sup out '^one$' >/dev/null
 checkpoint -s && await -p "$sup"
 if is $? 0 "checkpoint of a program that reads a named pipe"; then
-	printf 'two\n' | timeout -k 1 20 trecr-restart ck 2>restart.err
+	printf 'two\n' | timeout -k 1 60 trecr-restart ck 2>restart.err
 	is $? 0 "restart with another standard input" || explain
 	is "$(cat out)" "one
 two" "it reads from that"

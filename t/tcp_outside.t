@@ -23,7 +23,7 @@ outside() {
 	if [ "$3" = server ]; then
 		port=${SERVE_FLAGS#-c }
 	else
-		port=$(await -t 10 -p $server "$scratch/served" '^[0-9]+$') || {
+		port=$(await -t 60 -p $server "$scratch/served" '^[0-9]+$') || {
 			skip "$1" "no network"
 			return
 		}
@@ -40,7 +40,7 @@ ends_well() {
 # The server saw an orderly end.
 whole() {
 	step="what the server says"
-	await -t 10 "$scratch/served" '^closed$' >/dev/null
+	await -t 60 "$scratch/served" '^closed$' >/dev/null
 }
 
 refused_and_on() {
@@ -178,7 +178,7 @@ goes_on_alone() {
 	kill -USR1 "$inside" && await -t 30 -p "$inside" && said_ok && whole
 }
 supervisor_dies() {
-	hold_commit && goes_unheard && kill -KILL "$sup" && await -t 10 -p "$sup" &&
+	hold_commit && goes_unheard && kill -KILL "$sup" && await -t 60 -p "$sup" &&
 		no_table && goes_on_alone
 }
 # Nothing can be brought to disk: the checkpoint fails after its lock has been made.
@@ -193,7 +193,7 @@ dies_in_handover() {
 	faults "$scratch/fault" message 2 commit kill
 	checkpoint -s
 	faults "$scratch/fault" off && step="the end of the program" &&
-		await -t 10 -p "$inside" && step=restart && restart_detached && no_table
+		await -t 60 -p "$inside" && step=restart && restart_detached && no_table
 }
 # A table that cannot be made any more.
 handover_fails() {

@@ -34,7 +34,7 @@ printf 'broken' | dd of="ck/ckpt-000001/$last" bs=1 seek=4200 conv=notrunc 2>/de
 timeout -k 1 60 trecr-restart ck </dev/null >>out 2>restart.err
 is $? 125 "a tree with one damaged process is not brought back"
 like "$(cat restart.err)" "process $last" "which is named" || explain
-ok "nothing is left of the others" sweep 0
+leaves_nothing "nothing is left of the others"
 is "$(cat out)" ready "and none has run"
 
 # That one has left a core file shows no more where none can be written: root may in any case.

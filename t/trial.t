@@ -29,7 +29,7 @@ goes_on() {
 unharmed() {
 	finish && [ "$status" = 0 ] && said_ok
 	result $? "and the program is unharmed" || explain
-	ok "and nothing is left behind" sweep 0
+	leaves_nothing "and nothing is left behind"
 }
 
 # ---- what would fail ----
@@ -54,7 +54,7 @@ export SIM_MACHINE_FILE=$PWD/machine
 if sim "$split/objects"; then
 	echo "version 12080" >machine
 	ok "a program is ended without a trial" checkpoint -s --no-try
-	ok "if that is asked for" await -t 10 -p "$sup"
+	ok "if that is asked for" await -t 60 -p "$sup"
 fi
 sweep >/dev/null
 unset SIM_MACHINE_FILE
@@ -72,7 +72,7 @@ if sim "$split/stateless"; then
 	ok "on a device that is for one process alone a program is ended" checkpoint -s
 	like "$(cat ckpt.err)" "whether it can be restarted has not been tried: .*cuInit gave error 46" \
 		"which is said"
-	await -t 10 -p "$sup"
+	await -t 60 -p "$sup"
 	rm fail
 	restart_here
 	unharmed
@@ -86,13 +86,13 @@ checkpoint && inside=$(program_of "$sup")
 perl -e 'open F, "+<", $ARGV[0] and seek F, 4 << 20, 0 and print F "x" x 4096' "$path/$inside"
 goes_on "a damaged block of an earlier checkpoint" ".*is damaged \(checksum\)" --verify
 ok "the next checkpoint does not borrow it" checkpoint -s --verify
-await -t 10 -p "$sup"
+await -t 60 -p "$sup"
 restart_here
 unharmed
 arena good
 launch "$victim/idle" megabytes 8
 ok "a good one is ended" checkpoint -s --verify
-ok "and its supervisor ends" await -t 10 -p "$sup"
+ok "and its supervisor ends" await -t 60 -p "$sup"
 sweep >/dev/null
 
 # An ordinary user's program: who may not raise limits has no room for its mappings.

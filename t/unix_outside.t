@@ -25,7 +25,7 @@ while True:
 ends_well() {
 	step="going on"
 	finish && step="its own checks" && [ "$status" = 0 ] && said_ok && step="the log" &&
-		await -t 10 "$scratch/logged" '^after$' >/dev/null &&
+		await -t 60 "$scratch/logged" '^after$' >/dev/null &&
 		[ "$(cat "$scratch/logged")" = "bound
 before
 after" ]

@@ -77,7 +77,7 @@ setpriv --reuid=$user --regid=$user --groups=5000 -- trecr-run -d grouped -- idl
 sup=$!
 await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
 as $user trecr-ckpt -s $sup >/dev/null 2>ckpt.err
-await -t 10 -p $sup 2>/dev/null
+await -t 60 -p $sup 2>/dev/null
 as $user trecr-restart grouped </dev/null >restart.out 2>restart.err
 is $? 125 "nor out of a group that the user is not in"
 like "$(cat restart.err)" "the program was in group 5000" "which is said, too" || explain
@@ -93,7 +93,7 @@ if as $user unshare -U true 2>/dev/null; then
 	await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
 	before=$(stat -c '%n %a %z' created forbidden)
 	as $user trecr-ckpt -s $sup >/dev/null 2>ckpt.err
-	await -t 10 -p $sup 2>/dev/null
+	await -t 60 -p $sup 2>/dev/null
 	setpriv --reuid=$user --regid=$user --clear-groups -- \
 		trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err &
 	sup=$!
@@ -115,7 +115,7 @@ fi
 rm -rf "$taken"
 as $other mkdir -m 777 "$taken"
 start $user
-await -t 10 -p $sup 2>/dev/null || kill -KILL $sup
+await -t 60 -p $sup 2>/dev/null || kill -KILL $sup
 wait $sup
 is $? 125 "with the directory taken by another user there is no supervisor"
 like "$(cat err)" "^trecr-run: cannot .*$taken belongs to user $other, not $user" \
@@ -141,7 +141,7 @@ fi
 rm -rf "$run_dir" "$taken"
 as $user mkdir -m 770 "$taken"
 start $user
-await -t 10 -p $sup 2>/dev/null || kill -KILL $sup
+await -t 60 -p $sup 2>/dev/null || kill -KILL $sup
 wait $sup
 is $? 125 "a directory that is open to others is not used"
 like "$(cat err)" "$taken is open to others" "and that is said"

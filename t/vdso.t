@@ -18,5 +18,5 @@ launch "$victim/vdso_handler" && freeze_away
 TRECR_TEST_OTHER_VDSO=1 timeout -k 1 60 trecr-restart ck </dev/null >>out 2>restart.err
 is $? 125 "a handler that has interrupted the vdso cannot return into another"
 like "$(cat restart.err)" "thread [0-9]+ .*handler.*vdso" "and is refused by its thread"
-ok "nothing is left of the attempt" sweep 0
+leaves_nothing "nothing is left of the attempt"
 done_testing

@@ -9,15 +9,16 @@
 
 #include "victim.h"
 
-/* Both are inherited by all. A byte in the gate lets one pass; what a child has found goes
- * into the report, as not all of them are children of the first. */
+/* Both are inherited by all, but not by programs that they execute: each would add pipes of its
+ * own. A byte in the gate lets one pass; what a child has found goes into the report, as not
+ * all of them are children of the first. */
 static int tree_gate[2], tree_report[2];
 static pid_t tree_root;
 static int tree_sent; /* children that will report */
 
 __attribute__((constructor)) static inline void tree_start(void)
 {
-	MUST(!pipe(tree_gate) && !pipe(tree_report));
+	MUST(!pipe2(tree_gate, O_CLOEXEC) && !pipe2(tree_report, O_CLOEXEC));
 	tree_root = getpid();
 }
 
