@@ -41,7 +41,11 @@ for how in "" shared memfd sysv; do
 		continue
 	fi
 	# shellcheck disable=SC2086
-	launch "$victim/hugetlb" $how && freeze_away
+	if ! launch "$victim/hugetlb" $how && [ -n "$skip_reason" ]; then
+		skip "hugetlb $how: no page is free" "$skip_reason"
+		continue
+	fi
+	freeze_away
 	echo 0 >$pages
 	timeout -k 1 60 trecr-restart ck </dev/null >>out 2>restart.err
 	is $? 125 "hugetlb $how: a restart while no page is free" || explain
