@@ -193,7 +193,7 @@ for how in "$(faults classes)" "raw trace read kill self"; do
 		all_trials "${how% kill self}" $([ "$what" = "a fault" ] || echo kill self)
 	is "$why" "" "$what in the trial"
 	note "$met"
-	finish
+	finish 2>/dev/null # it may have been ended
 	sweep 2 >/dev/null
 	ok "nothing is left behind" nothing_left || cat left >&2
 done
