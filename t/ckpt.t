@@ -8,7 +8,7 @@ inside=$(program_of "$sup")
 printed=$(trecr-ckpt "$inside" 2>ckpt.err)
 is $? 0 "the program's own process id will do" || explain
 like "$printed" "^$PWD/ck/ckpt-000001\$" "the path is alone on standard output"
-is "$(cat ckpt.err)" "" "and nothing on standard error"
+is "$(told)" "" "and nothing on standard error"
 is "$(ls "$printed" | xargs)" "$inside job" "one file for the job, one for the process"
 printed=$(trecr-ckpt "$sup")
 like "$printed" "ckpt-000002\$" "the supervisor's will do too"

@@ -2,6 +2,9 @@
 # System V objects and POSIX message queues.
 . "$(dirname "$0")/lib.sh"
 
+# Those of other tests are nobody's business.
+apart -i
+
 for v in sysv mqueue; do
 	cycle $v
 	RESTART_FLAGS=--namespace
@@ -118,24 +121,29 @@ PROGRAM
 	ipcrm -s "$id"
 fi
 
-# What was made by a process that has ended: whose it is cannot be known, so it stays where it is,
-# which is said.
+# What was made by a process that has ended, or has not been used by any: whose it is cannot be
+# known, so it stays where it is, which is said.
 if have ipcmk; then
 	arena doubts
-	launch bash -c "ipcmk -M 4096; exec $victim/idle"
+	launch bash -c "ipcmk -M 4096; ipcmk -Q; ipcmk -S 2; exec $victim/idle"
 	id=$(sed -n 's/^Shared memory id: //p' out)
+	queue=$(sed -n 's/^Message queue id: //p' out)
+	set=$(sed -n 's/^Semaphore id: //p' out)
 	times() {
 		ipcs -m -i "$id" | grep time
 	}
 	times >before
 	freeze_away
-	is "$(cat ckpt.err)" "trecr-ckpt: not in the checkpoint: System V shared memory $id, as the processes that used \
+	like "$(cat ckpt.err)" "not in the checkpoint: [^:]*System V shared memory ${id}[ ,][^:]*as the processes that used \
 it have ended, and nothing says whether they were the program's" "memory of a process that has ended is not saved, which is said"
+	like "$(cat ckpt.err)" "not in the checkpoint: [^:]*semaphores $set, [^:]*queue $queue, as nobody has used it yet, and \
+nothing says whether the program made it" "nor is what nobody has used yet" || explain
 	restart_detached
 	is "$(grep -v 'takes a capability here$' restart.err)" "" "it is there still"
 	is "$(times)" "$(cat before)" "untouched"
+	ok "and so is that" quiet ipcs -q -i "$queue"
 	nest --sweep >/dev/null
-	ipcrm -m "$id"
+	ipcrm -m "$id" -q "$queue" -s "$set"
 	restart_detached
 	is "$(ipcs -m -i "$id" 2>/dev/null | grep -o "shmid=$id")" "" "what its owner has removed does not come back"
 	sweep >/dev/null
@@ -169,4 +177,9 @@ cp kept "ck/ckpt-000001/$last"
 restart_here && finish && [ "$status" = 0 ] && said_ok
 result $? "repaired, it comes back" || explain
 sweep >/dev/null
+
+# A queue that nobody has used is left where it is by a restart in a namespace.
+am_root || for file in "$scratch"/*/awaited; do
+	ipcrm -q "$(cat "$file")" 2>/dev/null
+done
 done_testing

@@ -172,6 +172,12 @@ checkpoint() {
 	path=$(trecr-ckpt -t 60 "$@" "$sup" 2>>ckpt.err)
 }
 
+# What a checkpoint has said, but for System V objects, which may be those of a test that runs
+# beside: nothing tells whose they are.
+told() {
+	grep -v '^trecr-ckpt: not in the checkpoint: System V' ckpt.err
+}
+
 # await_dir NAME: until a checkpoint of this name is complete.
 await_dir() {
 	await -t 30 -p "$sup" -e "$1" 2>>await.err

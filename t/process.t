@@ -72,6 +72,6 @@ fi
 sweep >/dev/null
 arena none
 launch "$victim/idle" && checkpoint
-is "$(cat ckpt.err)" "" "nothing is told of a program without any"
+is "$(told)" "" "nothing is told of a program without any"
 sweep >/dev/null
 done_testing

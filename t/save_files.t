@@ -52,7 +52,7 @@ sweep >/dev/null
 RUN_FLAGS=--save-files
 arena saved
 ok "a transaction is committed after a checkpoint with --save-files" crash
-is "$(cat ckpt.err)" "" "of which there is nothing to be said"
+is "$(told)" "" "of which there is nothing to be said"
 cp db after
 for f in "$path"/*; do
 	[ "${f##*/}" = job ] || { bad=$f && cp "$f" whole && edit-image "$f" flip 4100; }

@@ -230,14 +230,19 @@ static const struct kind {
 		add_queue},
 };
 
+struct doubtful {
+	struct buf names;
+	size_t count;
+};
+
 /* Where all objects are looked at, and the process of the tree that copies what is its. */
 struct search {
 	struct fd_dump *d;
 	const struct tree *tree;
 	bool own_namespace;
-	struct buf others;    /* struct sysv_other_set */
-	struct buf uncertain; /* text: what may be the tree's, and is not saved; */
-	size_t uncertain_count;
+	struct buf others; /* struct sysv_other_set */
+	/* What may be the tree's, and is not saved: SYSV_PERHAPS_TREE, SYSV_UNUSED. */
+	struct doubtful ended, unused;
 	struct sysv_asker look;
 	struct sysv_asker copy; /* another than that of the above, which has no process until
 				 * there is something to copy */
@@ -282,22 +287,28 @@ static enum sysv_owner owner_of(
 /* So many are named. */
 #define UNCERTAIN_NAMED 3
 
-static void doubt(struct search *s, const struct kind *k, const struct sysv_status *o)
+static void doubt(struct doubtful *x, const struct kind *k, const struct sysv_status *o)
 {
-	if (++s->uncertain_count <= UNCERTAIN_NAMED)
-		buf_printf(&s->uncertain, "%s%s %d", s->uncertain_count > 1 ? ", " : "",
-			k->what, o->id);
+	if (++x->count <= UNCERTAIN_NAMED)
+		buf_printf(&x->names, "%s%s %d", x->count > 1 ? ", " : "", k->what, o->id);
 }
 
-static void tell_uncertain(struct search *s)
+static void tell_doubtful(struct doubtful *x, const char *why)
 {
-	if (s->uncertain_count > UNCERTAIN_NAMED)
-		buf_printf(
-			&s->uncertain, " and %zu more", s->uncertain_count - UNCERTAIN_NAMED);
-	if (s->uncertain_count)
-		notice_add("not in the checkpoint: %.*s, as the processes that used it have "
-			   "ended, and nothing says whether they were the program's",
-			(int)s->uncertain.len, (const char *)s->uncertain.data);
+	if (x->count > UNCERTAIN_NAMED)
+		buf_printf(&x->names, " and %zu more", x->count - UNCERTAIN_NAMED);
+	if (x->count)
+		notice_add("not in the checkpoint: %.*s, as %s", (int)x->names.len,
+			(const char *)x->names.data, why);
+	buf_free(&x->names);
+}
+
+static void tell_all_doubtful(struct search *s)
+{
+	tell_doubtful(&s->ended, "the processes that used it have ended, and nothing says "
+				 "whether they were the program's");
+	tell_doubtful(&s->unused, "nobody has used it yet, and nothing says whether the "
+				  "program made it (a restart finds it if it still exists)");
 }
 
 /* Before another way to run calls in the tree is begun. */
@@ -330,8 +341,8 @@ static int dump_object(
 	if (owner == SYSV_PERHAPS_TREE && k->kind == IMAGE_OBJECT_SEM &&
 		look_for_undo(s, o, &owner, e))
 		return -1;
-	if (owner == SYSV_PERHAPS_TREE)
-		doubt(s, k, o);
+	if (owner == SYSV_PERHAPS_TREE || owner == SYSV_UNUSED)
+		doubt(owner == SYSV_UNUSED ? &s->unused : &s->ended, k, o);
 	if (owner != SYSV_TREE)
 		return 0;
 	a = copier(s, e);
@@ -414,8 +425,7 @@ int sysv_dump_rest(struct fd_dump *d, const struct tree *tree, struct err *e)
 	failed = sysv_asker_end(&s.look, failed, e);
 	if (!failed)
 		failed = dump_undos(&s, e);
-	tell_uncertain(&s);
+	tell_all_doubtful(&s);
 	buf_free(&s.others);
-	buf_free(&s.uncertain);
 	return failed;
 }

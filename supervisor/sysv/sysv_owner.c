@@ -115,7 +115,7 @@ enum sysv_owner sysv_owner_of(
 	/* What was there before the tree may be what it shares with others. */
 	if (ours && !(older && others))
 		return SYSV_TREE;
-	return count && !older && !others && !is_attached(s) && is_of_user(tree, s)
-		       ? SYSV_PERHAPS_TREE
-		       : SYSV_OTHERS;
+	if (older || others || is_attached(s) || !is_of_user(tree, s))
+		return SYSV_OTHERS;
+	return count ? SYSV_PERHAPS_TREE : SYSV_UNUSED;
 }

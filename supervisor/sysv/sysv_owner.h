@@ -10,10 +10,12 @@
 /* Whether the tree is in an IPC namespace that a restart has made for it: all is its own. */
 bool sysv_has_own_namespace(const struct tree *tree);
 
-enum sysv_owner { SYSV_OTHERS, SYSV_TREE, SYSV_PERHAPS_TREE };
+/* What is of the tree's user and younger than the tree can be the tree's: PERHAPS_TREE, where
+ * all who used it have ended; UNUSED, where nobody has used it yet, as nothing tells who has
+ * made a queue or a set of semaphores. */
+enum sysv_owner { SYSV_OTHERS, SYSV_TREE, SYSV_PERHAPS_TREE, SYSV_UNUSED };
 
-/* In a namespace that others are in, too, and that we are in ourselves. What nobody has used
- * yet, nor waits for, is anybody's, and stays where it is. */
+/* In a namespace that others are in, too, and that we are in ourselves. */
 enum sysv_owner sysv_owner_of(
 	const struct tree *tree, enum image_object_kind k, const struct sysv_status *s);
 

@@ -175,10 +175,14 @@ static void *wait_for_message(void *tid)
 static void prepare_awaited(void)
 {
 	static _Atomic pid_t tids[2];
+	FILE *f;
 
 	awaited_sem = semget(IPC_PRIVATE, 1, 0600);
 	awaited_queue = msgget(IPC_PRIVATE, 0600);
 	MUST(awaited_sem >= 0 && awaited_queue >= 0);
+	/* For who cleans up: a restart in a namespace of its own leaves it (t/ipc.t). */
+	f = fopen("awaited", "w");
+	MUST(f && fprintf(f, "%d\n", awaited_queue) > 0 && !fclose(f));
 	waiting[0] = victim_thread(wait_for_semaphore, &tids[0]);
 	waiting[1] = victim_thread(wait_for_message, &tids[1]);
 	for (int i = 0; i < 2; i++) {
