@@ -14,6 +14,24 @@ beside_another() {
 	[ $result = 0 ] && finish && said_ok
 }
 
+# Files are opened while the program is being saved. Who comes too late finds that a request does
+# not end; then it is saved again, without any under way.
+opened_meanwhile() {
+	local i
+	{
+		await -t 30 -p "$sup" "/proc/$(program_of "$sup")/status" '^State:[[:space:]]*t'
+		for i in 0 1 2 3; do
+			: >"fifo$i"
+			await -t 0.05 -e never
+		done
+	} >/dev/null 2>&1 &
+	local opens=$!
+	freeze_away || { wait "$opens" && grep -q 'OPENAT.* does not end' ckpt.err && freeze_away; } ||
+		return 1
+	wait "$opens"
+	step=restart && restart_here && finish && [ "$status" = 0 ] && said_ok
+}
+
 for kind in plain small nearly-full overflowing overflowing-deferred polled deferred issuer no-array wide wide-large wide-no-array; do
 	cycle uring $kind
 done
@@ -39,5 +57,7 @@ else
 	result $? "and runs on" || explain
 	sweep >/dev/null
 fi
+scenario "descriptors that requests open while a checkpoint is taken" opened_meanwhile \
+	"$victim/uring_opens"
 scenario "a ring beside another program's" beside_another "$victim/uring" plain
 done_testing

@@ -32,6 +32,11 @@ void fd_dump_tree(struct fd_dump *d, const struct tree *tree);
  * the program @goes_on and may change them. */
 void fd_dump_save_files(struct fd_dump *d, uint64_t size, bool goes_on);
 
+/* Wait until all requests have ended that are under way in io_urings of the tree, but for those
+ * that wait for something: before fd_dump_process() of any process, when the threads of all
+ * have been saved. Fails as the ring's own row would. */
+int fd_settle_rings(struct fd_dump *d, struct err *e);
+
 /* Save the descriptor table of @pid: adds IMAGE_NOTE_FDS to @process, and descriptions and
  * objects to @d. Descriptors at or above @limit belong to the lower half and are left out.
  * A descriptor that cannot be saved fails the whole with "descriptor N (what it is) of

@@ -4,7 +4,6 @@
  */
 #include "supervisor/descriptors/descriptors.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +16,7 @@
 #include "lib/procfs.h"
 #include "shared/batch.h"
 #include "supervisor/descriptors/descriptors_count.h"
+#include "supervisor/descriptors/descriptors_list.h"
 #include "supervisor/fd/descriptor_range.h"
 #include "supervisor/fd/epoll_dump.h"
 #include "supervisor/fd/file_locks.h"
@@ -250,58 +250,6 @@ static int dump_source(
 
 /* ---- a process ---- */
 
-/* Numbers of the open descriptors of @task below @limit, ascending. */
-static int list_descriptors(pid_t task, int limit, struct buf *numbers, struct err *e)
-{
-	cleanup_free char *path = xasprintf("/proc/%d/fd", task);
-	struct dirent *entry;
-	DIR *dir = opendir(path);
-
-	if (!dir)
-		return err_set(e, errno, "cannot list %s", path);
-	while ((entry = readdir(dir))) {
-		int fd = atoi(entry->d_name);
-
-		if (entry->d_name[0] != '.' && fd < limit)
-			buf_push(numbers, int, &fd);
-	}
-	closedir(dir);
-	if (numbers->len)
-		qsort(numbers->data, buf_count(numbers, int), sizeof(int), compare_ints);
-	return 0;
-}
-
-/* A leader that has ended has no descriptors any more, while its threads go on with them. Into
- * @own the threads that have others. */
-static int find_task(pid_t pid, pid_t *task, struct buf *own, struct err *e)
-{
-	cleanup_free pid_t *ids = NULL;
-	struct proc_stat st;
-	size_t count;
-	int r;
-
-	*task = 0;
-	if (procfs_tasks(pid, &ids, &count, e))
-		return -1;
-	for (size_t i = 0; i < count; i++) {
-		r = *task ? syscall(SYS_kcmp, *task, ids[i], KCMP_FILES, 0L, 0L) : 1;
-		if (r < 0)
-			return limit_err(
-				e, errno, SYS_kcmp, "cannot compare descriptor tables (kcmp)");
-		if (!r)
-			continue;
-		if (procfs_stat(pid, ids[i], &st, e))
-			return -1;
-		if (strchr("ZX", st.state) || procfs_is_worker(&st))
-			continue;
-		if (!*task)
-			*task = ids[i];
-		else if (own)
-			buf_push(own, pid_t, &ids[i]);
-	}
-	return *task ? 0 : err_set(e, 0, "process %d has ended", pid);
-}
-
 /* A right to use part of a GPU, which the kernel's driver duplicates to whatever number is
  * free, and closes by that number (nv_cap_validate_and_dup_fd(), nv-caps.c): it cannot be moved
  * to where the lower half's are. */
@@ -420,7 +368,7 @@ static int dump_thread(
 	if (!status || refuse_common_table(d, pid, tid, e))
 		return -1;
 	pidfd = fd_task_open(pid, tid, e);
-	if (pidfd < 0 || list_descriptors(tid, INT_MAX, &numbers, e))
+	if (pidfd < 0 || descriptors_list(tid, INT_MAX, &numbers, e))
 		return -1;
 	/* A table may be empty. */
 	none.tid = status_last_number(status, "NSpid");
@@ -439,7 +387,7 @@ int fd_dump_threads(
 	cleanup_buf struct buf own = {0};
 	pid_t task;
 
-	if (find_task(pid, &task, &own, e))
+	if (descriptors_task(pid, &task, &own, e))
 		return -1;
 	for (size_t i = 0; i < buf_count(&own, pid_t); i++) {
 		if (lower)
@@ -463,14 +411,14 @@ int fd_dump_process(
 	uint64_t duplicates = 0;
 	pid_t task;
 
-	if (find_task(pid, &task, NULL, e))
+	if (descriptors_task(pid, &task, NULL, e))
 		return -1;
 	buf_push(&d->pids, pid_t, &pid);
 	/* It is saved with the first that has it. */
 	if (!process)
 		return 0;
 	pidfd = fd_task_open(pid, task, e);
-	if (pidfd < 0 || list_descriptors(task, limit, &numbers, e))
+	if (pidfd < 0 || descriptors_list(task, limit, &numbers, e))
 		return -1;
 	d->tables++;
 	for (size_t i = 0; i < buf_count(&numbers, int); i++)

@@ -45,15 +45,41 @@ static int dump_begin(struct checkpoint_work *w, size_t i)
 static int dump_one(struct checkpoint_work *w, size_t i)
 {
 	struct dump *d = &w->dumps[i];
-	bool shares = d->process->owner[IMAGE_SHARED_FILES] != i;
 	size_t owner = d->process->owner[IMAGE_SHARED_MEMORY];
-	int limit;
 
 	d->memory_writer = owner == i ? NULL : w->writers[owner];
-	if (dump_threads(d, w->e) || dump_process(d, w->e) ||
-		dump_directories(d, &w->tree, w->e) || lower_fd_limit(d->process, &limit, w->e))
+	return checkpoint_given_up(w, w->e) || dump_threads(d, w->e) || dump_process(d, w->e) ||
+			       dump_directories(d, &w->tree, w->e)
+		       ? -1
+		       : 0;
+}
+
+static int dump_one_table(struct checkpoint_work *w, size_t i)
+{
+	struct dump *d = &w->dumps[i];
+	bool shares = d->process->owner[IMAGE_SHARED_FILES] != i;
+	int limit;
+
+	if (checkpoint_given_up(w, w->e) || lower_fd_limit(d->process, &limit, w->e))
 		return -1;
 	return fd_dump_process(w->fds, d->process->pid, shares ? NULL : d->writer, limit, w->e);
+}
+
+static int dump_descriptors(struct checkpoint_work *w)
+{
+	if (fd_settle_rings(w->fds, w->e))
+		return -1;
+	for (size_t i = 0; i < w->process_count; i++)
+		if (dump_one_table(w, i))
+			return -1;
+	for (size_t i = 0; i < w->process_count; i++) {
+		struct process *p = w->dumps[i].process;
+
+		if (fd_dump_rings(w->fds, p, w->e) ||
+			fd_dump_threads(w->fds, p->pid, p->lower, w->writers[i], w->e))
+			return -1;
+	}
+	return dump_tree_check_terminals(&w->tree, w->fds, w->e);
 }
 
 /* The program's clocks: when all has been asked what time it has left, as what goes on from an
@@ -113,22 +139,15 @@ static int begin_files(struct checkpoint_work *w)
 	return 0;
 }
 
-/* All but memory: when the descriptors of all processes are known, what refers to them. */
+/* All but memory. */
 static int dump_processes(struct checkpoint_work *w)
 {
 	if (dump_tree(&w->tree, checkpoint_reaper(w), w->job, w->e))
 		return -1;
 	for (size_t i = 0; i < w->process_count; i++)
-		if (checkpoint_given_up(w, w->e) || dump_one(w, i))
+		if (dump_one(w, i))
 			return -1;
-	for (size_t i = 0; i < w->process_count; i++) {
-		struct process *p = w->dumps[i].process;
-
-		if (fd_dump_rings(w->fds, p, w->e) ||
-			fd_dump_threads(w->fds, p->pid, p->lower, w->writers[i], w->e))
-			return -1;
-	}
-	return dump_tree_check_terminals(&w->tree, w->fds, w->e);
+	return dump_descriptors(w);
 }
 
 int checkpoint_snapshot(struct checkpoint_work *w)

@@ -3,9 +3,10 @@
  *
  * They belong to nobody but an IPC namespace. A segment is the tree's when a process of the
  * tree has attached it; anything, when a process of the tree was the last to use it, or waits
- * at it, or its end does something to it (SEM_UNDO). Where all who used it have ended, or nobody
- * has used it yet, and it is of the tree's user and younger than the tree, that cannot be known:
- * it stays where it is and is not saved, which is said. Contents, key, owner and id are kept.
+ * at it, or its end does something to it (SEM_UNDO). Where all who used it have ended, or
+ * nobody has used it yet, and it is of the tree's user and younger than the tree, that cannot
+ * be known: it stays where it is and is not saved, which is said. Contents, key, owner and id
+ * are kept.
  */
 #ifndef SUPERVISOR_SYSV_SYSV_H
 #define SUPERVISOR_SYSV_SYSV_H

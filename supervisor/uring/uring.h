@@ -22,6 +22,9 @@ struct uring_seen {
 	uint32_t sq_head, cq_tail;
 };
 
+/* Wait until what is under way in the ring @s has ended, or only waits. */
+int uring_dump_settle(struct fd_dump *d, const struct fd_source *s, struct err *e);
+
 /* Rings that threads of @p know by numbers of their own (IORING_REGISTER_RING_FDS): when all
  * descriptors of @p have been saved. */
 int uring_dump_registered(struct fd_dump *d, struct process *p, struct err *e);

@@ -255,14 +255,21 @@ static void remember(struct fd_dump *d, const struct uring_look *u, uint32_t obj
 	buf_push(&d->rings, struct uring_seen, &seen);
 }
 
+static int settle(struct uring_look *u, struct buf *text, struct err *e)
+{
+	return uring_look_again(u, e) || uring_find_issuer(u, e) || uring_find_flags(u, e) ||
+			       uring_settle(u, text, e)
+		       ? -1
+		       : 0;
+}
+
 static int dump(
 	struct fd_dump *d, struct uring_look *u, struct image_description *x, struct err *e)
 {
 	cleanup_buf struct buf text = {0};
 	struct image_ring image;
 
-	if (uring_look_again(u, e) || uring_find_issuer(u, e) || uring_find_flags(u, e) ||
-		uring_settle(u, &text, e) || uring_refuse_rest(u, e))
+	if (settle(u, &text, e) || uring_refuse_rest(u, e))
 		return -1;
 	if (text.len)
 		image_writer_incompat(d->job, IMAGE_INCOMPAT_REQUESTS);
@@ -282,21 +289,40 @@ bool fd_uring_match(const struct fd_dump *d, const struct fd_source *s)
 	return !strcmp(s->link, URING_LINK);
 }
 
+static int look(
+	struct uring_look *u, const struct fd_dump *d, const struct fd_source *s, struct err *e)
+{
+	*u = (struct uring_look){
+		.s = s, .process = d->tree ? tree_find(d->tree, s->pid) : NULL};
+	return u->process && u->process->thread_count
+		       ? 0
+		       : err_set(e, 0, "an io_uring cannot be saved from here");
+}
+
+static void release(struct uring_look *u)
+{
+	ring_unmap(&u->ring);
+	uring_info_release(&u->info);
+}
+
+int uring_dump_settle(struct fd_dump *d, const struct fd_source *s, struct err *e)
+{
+	cleanup_buf struct buf text = {0};
+	struct uring_look u;
+	int failed = look(&u, d, s, e) || settle(&u, &text, e);
+
+	release(&u);
+	return failed ? -1 : 0;
+}
+
 int fd_uring_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
-	struct uring_look u = {
-		.s = s,
-		.process = d->tree ? tree_find(d->tree, s->pid) : NULL,
-	};
-	int failed;
+	struct uring_look u;
+	int failed = look(&u, d, s, e) || dump(d, &u, x, e);
 
-	if (!u.process || !u.process->thread_count)
-		return err_set(e, 0, "an io_uring cannot be saved from here");
-	failed = dump(d, &u, x, e);
-	ring_unmap(&u.ring);
-	uring_info_release(&u.info);
-	return failed;
+	release(&u);
+	return failed ? -1 : 0;
 }
 
 /* The size is that of all its bytes, once there are no more to come. */
