@@ -89,7 +89,7 @@ queued-signals|90000 signals are queued for it, .*--timeout
 
 rows_of_uring='
 waiting-thread|RECV with MSG_WAITALL
-used-again|used again
+used-again|used again.*do without io_uring
 lost-arguments|no longer in the program.s memory
 counting|a time-out waits in it that counts
 same-data|several have the same user_data

@@ -185,6 +185,11 @@ static int mark(struct uring_window *w, const struct uring_look *u, struct err *
 
 /* ---- whether these are all ---- */
 
+/* What a user can do. */
+#define WAY_OUT                                                                                \
+	" (a larger ring shows its requests for longer; most programs can be told to do "      \
+	"without io_uring)"
+
 /* It need not be among the requests that wait for files: it waits for something else, or until
  * others have ended. */
 static bool waits_elsewhere(const struct uring_window *w, size_t i)
@@ -215,8 +220,8 @@ static int compare_polls(
 		if (listed[op] > found[op])
 			return err_set(e, 0,
 				"a request (%s) waits in it that was submitted so long ago "
-				"that "
-				"its entry has been used again: nothing tells what it is to do",
+				"that its entry has been used again: nothing tells what it is "
+				"to do" WAY_OUT,
 				uring_request_name(op));
 		if (found[op] > listed[op] + elsewhere[op])
 			return err_set(e, 0,
@@ -233,13 +238,12 @@ static int refuse_count(const struct uring_window *w, const struct uring_look *u
 	if (w->uncounted || count < 0)
 		return err_set(e, 0,
 			"nothing tells which requests wait in it: some may have had several "
-			"completions, or none, and their entries have been used again");
+			"completions, or none, and their entries have been used "
+			"again" WAY_OUT);
 	return err_set(e, 0,
 		"%d of its requests have not ended, of which its memory shows %u: the others "
-		"were "
-		"submitted so long ago that their entries have been used again, and nothing "
-		"tells "
-		"what they are to do",
+		"were submitted so long ago that their entries have been used again, and "
+		"nothing tells what they are to do" WAY_OUT,
 		count, w->wait_count);
 }
 
