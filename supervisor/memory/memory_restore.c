@@ -97,7 +97,7 @@ static uint64_t map_flags(const struct restore_plan *p, const struct image_regio
 	case IMAGE_REGION_PRIVATE:
 		flags |= MAP_PRIVATE;
 		break;
-	case IMAGE_REGION_URING: /* until uring/uring_late_restore.c */
+	case IMAGE_REGION_URING: /* until uring/uring_map_restore.c */
 		flags |= MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE;
 		break;
 	case IMAGE_REGION_SHARED_FILE:

@@ -83,7 +83,7 @@ const struct image_description *restore_one_description(
 	const struct restore_one *r, const struct image_fd *fd);
 /* Owners of files that are threads, or the group that we are in (late_owners.c). */
 int restore_one_late_owners(struct restore_one *r);
-/* io_uring: what needs the process itself, and mappings (uring_late_restore.c). */
+/* io_uring: what needs the process itself, and mappings (uring_process_restore.c). */
 int restore_one_rings(struct restore_one *r);
 /* When all processes have been settled: requests that waited (requests.c). */
 int restore_one_requests(struct restore_one *r);

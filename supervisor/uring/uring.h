@@ -4,7 +4,7 @@
  * A ring that is new counts from 0, and programs remember their positions: at a restart it does
  * as many empty requests as it had done (uring_advance.h). What is registered with it, the
  * thread that polls it, and its mappings come when the process has its memory
- * (uring/uring_late_restore.c).
+ * (uring/uring_process_restore.c).
  */
 #ifndef SUPERVISOR_URING_URING_H
 #define SUPERVISOR_URING_URING_H

@@ -135,7 +135,7 @@ static void look_at_requests(const struct ring *r, bool *groups, bool *credentia
 	}
 }
 
-/* A restart maps a ring by filling all other addresses (uring/uring_late_restore.c). */
+/* A restart maps a ring by filling all other addresses (uring/uring_process_restore.c). */
 static int refuse_limited(struct err *e)
 {
 	uint64_t most;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "supervisor/uring/uring.h"
-#include "supervisor/uring/uring_late_restore.h"
+#include "supervisor/uring/uring_process_restore.h"
 
 /* A time-out that was to end at a time by this machine's clocks ends after what was left. */
 static int set_time(struct return_of_ring *r, struct io_uring_sqe *sqe, uint64_t left)

@@ -1,6 +1,6 @@
 /*
  * An io_uring at a restart: made where all descriptors are, so that processes share it as they
- * did; all else comes later (uring/uring_late_restore.c).
+ * did; all else comes later (uring/uring_process_restore.c).
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /*
- * uring/uring_late_restore.h - what is done to an io_uring on its way back
- * (uring_late_restore.c, uring_requests.c).
+ * uring/uring_process_restore.h - what an io_uring takes when its process is there; for the
+ * files that do it.
  */
-#ifndef SUPERVISOR_URING_URING_LATE_RESTORE_H
-#define SUPERVISOR_URING_URING_LATE_RESTORE_H
+#ifndef SUPERVISOR_URING_URING_PROCESS_RESTORE_H
+#define SUPERVISOR_URING_URING_PROCESS_RESTORE_H
 
 #include "supervisor/state/restore_one.h"
 #include "supervisor/target/remote.h"
@@ -39,6 +39,30 @@ void restore_ring_release(struct return_of_ring *r);
 /* Who submits: the ring's thread, or the one that polls it. */
 int restore_ring_enter(struct ring_driver *d, uint32_t count, struct err *e);
 int restore_ring_enter_polled(struct ring_driver *d, uint32_t count, struct err *e);
+
+/* The thread of the process with id @tid; NULL: it has none. */
+struct thread *restore_ring_thread(struct return_of_ring *r, int32_t tid);
+
+const struct image_description *restore_ring_description(
+	const struct restore_one *one, uint32_t index);
+
+/* -1 for a negative @result of a call that was to @what it ("make"). */
+static inline int restore_ring_result(
+	const struct return_of_ring *r, int64_t result, const char *what)
+{
+	return result < 0 ? err_set(r->one->e, -result, "cannot %s an io_uring", what) : 0;
+}
+
+/* In a bracket of its thread: make one that is polled, in place of what has stood in for it
+ * (uring_polled_restore.c). */
+int restore_ring_place_polled(struct return_of_ring *r);
+
+/* What is registered with it; and its numbers in threads (uring_register_restore.c). */
+int restore_ring_register(struct return_of_ring *r);
+int restore_ring_register_thread(struct return_of_ring *r);
+
+/* Mappings of all rings of the process (uring_map_restore.c). */
+int restore_ring_mappings(struct return_of_ring *r);
 
 /* Call @act for each line of the ring. */
 int restore_each_line(
