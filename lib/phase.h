@@ -17,7 +17,7 @@ enum phase {
 	PHASE_CHECK, /* is all there that a restart needs? */
 	PHASE_BIRTH, /* processes are made */
 	PHASE_REBUILD,
-	PHASE_SETTLE,
+	PHASE_REGISTERS,
 	PHASE_LET_GO,
 	PHASES,
 };

@@ -47,7 +47,7 @@ faults_in() { # CLASS PHASE
 }
 
 all_faults() {
-	for phase in check birth rebuild settle let-go; do
+	for phase in check birth rebuild registers let-go; do
 		for class in $(faults classes); do
 			fired=0
 			faults_in "$class" $phase || return 1

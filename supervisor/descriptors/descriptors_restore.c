@@ -256,7 +256,7 @@ static int set_async(const struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-/* But for POSIX locks: restore/late_locks.c. */
+/* But for POSIX locks: restore/posix_locks_restore.c. */
 static int lock_all(const struct fd_restore *r, struct err *e)
 {
 	cleanup_free bool *done = xcalloc(r->description_count, sizeof(*done));

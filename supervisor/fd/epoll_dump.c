@@ -141,8 +141,8 @@ static const struct fd_known *find_file(const struct fd_dump *d, uint64_t inode,
 
 /* ---- whether it can be made again ---- */
 
-/* What a restart opens when everything is in place (restore/late_files.c), and pidfds, which
- * each process makes its own of. @here: the number still leads to the file. */
+/* What a restart opens when everything is in place (restore/task_files_restore.c), and pidfds,
+ * which each process makes its own of. @here: the number still leads to the file. */
 static int check_late(
 	const struct image_description *x, const struct watch *w, bool here, struct err *e)
 {

@@ -148,7 +148,7 @@ static const struct image_description *pidfd_at(const struct fd_restore *r, size
 {
 	const struct image_description *x = &r->descriptions[r->fds[i].description];
 
-	/* Threads are not there before the end: restore/late_files.c. */
+	/* Threads are not there before the end: restore/task_files_restore.c. */
 	return x->kind == IMAGE_FD_PIDFD && x->args[0] && !(x->flags & PIDFD_THREAD) ? x : NULL;
 }
 

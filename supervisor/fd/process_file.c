@@ -4,7 +4,7 @@
  * What such a file leads to is settled when it is opened: the process's memory of that moment
  * (proc_maps_open(), mem_open() in the kernel). So a descriptor that leads nowhere keeps the
  * place, and each process opens its own when all of them are what they were
- * (restore/late_files.c). Processes that shared one description have one each then.
+ * (restore/task_files_restore.c). Processes that shared one description have one each then.
  */
 #include <inttypes.h>
 #include <linux/magic.h>

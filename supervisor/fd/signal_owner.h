@@ -16,7 +16,7 @@ int fd_owner_dump(struct fd_dump *d, const struct fd_source *s, struct image_des
 bool fd_owner_is_ours(const struct fd_restore *r, const struct image_description *x);
 
 /* Set owner and signal of @fd, which @x has become; not yet an owner for which
- * restore/late_owners.c is. */
+ * restore/file_owners_restore.c is. */
 int fd_owner_set(
 	struct fd_restore *r, const struct image_description *x, int fd, struct err *e);
 

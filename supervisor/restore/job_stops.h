@@ -7,7 +7,7 @@
 
 #include "supervisor/state/restore_one.h"
 
-/* When all @count have settled (their registers are set), and before any of them is let go.
+/* When all @count have their registers, and before any of them is let go.
  * @list as in the image; those of @all without a process to be stopped are left alone. */
 int restore_stops(struct restore_one *all, size_t count, const struct image_job_process *list,
 	struct err *e);

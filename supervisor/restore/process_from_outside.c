@@ -145,7 +145,7 @@ static void take_image_thread(struct thread *thread, const struct image_thread *
 	thread->syscall_left_ns = t->syscall_left_ns;
 }
 
-static int settle_thread(struct restore_one *r, size_t i)
+static int set_thread(struct restore_one *r, size_t i)
 {
 	struct thread *thread = &r->process.threads[i];
 	const struct image_thread *t = &r->threads[i];
@@ -243,7 +243,7 @@ static int queue_signal(struct restore_one *r, struct thread *thread, int32_t ti
 }
 
 /* Signals that waited, and would have disturbed the batches. */
-static int queue_late_signals(struct restore_one *r)
+static int queue_held_signals(struct restore_one *r)
 {
 	const struct image_pending *pending;
 	size_t count;
@@ -253,7 +253,7 @@ static int queue_late_signals(struct restore_one *r)
 		int32_t tid = pending[i].tid;
 		size_t k = 0;
 
-		if (!restore_signal_is_late(&pending[i]))
+		if (!restore_signal_is_held(&pending[i]))
 			continue;
 		while (tid && k + 1 < r->thread_count && r->threads[k].tid != tid)
 			k++;
@@ -305,7 +305,7 @@ static int end_leader(struct restore_one *r)
 	return 0;
 }
 
-int restore_one_settle(struct restore_one *r)
+int restore_one_registers(struct restore_one *r)
 {
 	/* The vdso has moved since the process was prepared. */
 	close(r->process.mem_fd);
@@ -314,14 +314,14 @@ int restore_one_settle(struct restore_one *r)
 		return -1;
 	/* The leader last: its calls need the window and the others' work done. */
 	for (size_t i = r->thread_count; i-- > 0;)
-		if (settle_thread(r, i))
+		if (set_thread(r, i))
 			return -1;
 	if (finish_leader(r))
 		return -1;
 	if (r->o->trial)
 		return end_leader(r);
-	if (restore_one_late_files(r) || restore_one_late_owners(r) || restore_one_aio(r) ||
-		restore_one_rings(r) || restore_one_late_locks(r) || queue_late_signals(r))
+	if (restore_one_task_files(r) || restore_one_file_owners(r) || restore_one_aio(r) ||
+		restore_one_rings(r) || restore_one_posix_locks(r) || queue_held_signals(r))
 		return -1;
 	if (!restore_one_changes_user(r))
 		restore_limits_set(r);

@@ -178,8 +178,9 @@ static int restore_all(struct restore *r)
 	if (enter_phase(PHASE_REBUILD) || take_all(r, RESTORE_MAPPED, restore_one_map) ||
 		take_all(r, RESTORE_THREADS, restore_one_threads))
 		return -1;
-	if (enter_phase(PHASE_SETTLE) || take_all(r, RESTORE_REGISTERS, restore_one_settle) ||
-		issue_requests(r) || run_lower_halves(r))
+	if (enter_phase(PHASE_REGISTERS) ||
+		take_all(r, RESTORE_REGISTERS, restore_one_registers) || issue_requests(r) ||
+		run_lower_halves(r))
 		return -1;
 	if (r->o->trial)
 		return 0;

@@ -170,11 +170,11 @@ static const char *phase_text(void)
 	case PHASE_COMMIT:
 		return "bringing it to the disk";
 	case PHASE_THAW:
-		return "letting the program go on";
+		return "resuming the program";
 	case PHASE_CHECK:
 	case PHASE_BIRTH:
 	case PHASE_REBUILD:
-	case PHASE_SETTLE:
+	case PHASE_REGISTERS:
 	case PHASE_LET_GO:
 		return "trying a restart";
 	case PHASE_NONE:

@@ -74,24 +74,25 @@ int restore_one_unpack(struct restore_one *r);
 int restore_one_threads(struct restore_one *r);
 /* To RESTORE_REGISTERS, when all have come so far (restore/process_from_outside.c). It does not
  * run on by itself. */
-int restore_one_settle(struct restore_one *r);
+int restore_one_registers(struct restore_one *r);
 
-/* Descriptors that lead to processes or threads: when all are what they were (late_files.c). */
-int restore_one_late_files(struct restore_one *r);
+/* Descriptors that lead to processes or threads: when all are what they were
+ * (task_files_restore.c). */
+int restore_one_task_files(struct restore_one *r);
 /* What descriptor @fd of the process leads to. */
 const struct image_description *restore_one_description(
 	const struct restore_one *r, const struct image_fd *fd);
-/* Owners of files that are threads, or the group that we are in (late_owners.c). */
-int restore_one_late_owners(struct restore_one *r);
+/* Owners of files that are threads, or the group that we are in (file_owners_restore.c). */
+int restore_one_file_owners(struct restore_one *r);
 /* io_uring: what needs the process itself, and mappings (uring_process_restore.c). */
 int restore_one_rings(struct restore_one *r);
-/* When all processes have been settled: requests that waited (requests.c). */
+/* When all processes have their registers: requests that waited (uring_requests.c). */
 int restore_one_requests(struct restore_one *r);
-/* Contexts of asynchronous I/O (aio.c). */
+/* Contexts of asynchronous I/O (memory/aio_restore.c). */
 int restore_one_aio(struct restore_one *r);
 
-/* POSIX locks: when all that the restart opened has been closed (late_locks.c). */
-int restore_one_late_locks(struct restore_one *r);
+/* POSIX locks: when all that the restart opened has been closed (posix_locks_restore.c). */
+int restore_one_posix_locks(struct restore_one *r);
 
 /* Of a process that becomes another user's in its second batch the limits have to be set
  * before, as root may lack the privilege to do so after; of all others at the end. */

@@ -106,7 +106,7 @@ void restore_plan_pending(struct restore_plan *p, struct batch_builder *b, int32
 bool restore_signal_is_of_fault(const siginfo_t *info);
 /* Signals that are queued when the batches are over: SIGTRAP ends them, SIGCONT stops all
  * threads that are traced (ptrace_trap_notify()), and those of faults. */
-bool restore_signal_is_late(const struct image_pending *pending);
+bool restore_signal_is_held(const struct image_pending *pending);
 
 /* ---- timers_restore.c ---- */
 

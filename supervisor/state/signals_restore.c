@@ -24,7 +24,7 @@ bool restore_signal_is_of_fault(const siginfo_t *info)
 	}
 }
 
-bool restore_signal_is_late(const struct image_pending *pending)
+bool restore_signal_is_held(const struct image_pending *pending)
 {
 	siginfo_t info;
 
@@ -66,7 +66,7 @@ void restore_plan_pending(struct restore_plan *p, struct batch_builder *b, int32
 		int signo;
 
 		memcpy(&signo, pending[i].siginfo, sizeof(signo));
-		if (pending[i].tid != tid || restore_signal_is_late(&pending[i]))
+		if (pending[i].tid != tid || restore_signal_is_held(&pending[i]))
 			continue;
 		timer = restore_pending_timer(p, &pending[i]);
 		if (timer && timer->interval_ns)

@@ -64,7 +64,7 @@ static const char *const phases[PHASES] = {
 	[PHASE_CHECK] = "check",
 	[PHASE_BIRTH] = "birth",
 	[PHASE_REBUILD] = "rebuild",
-	[PHASE_SETTLE] = "settle",
+	[PHASE_REGISTERS] = "registers",
 	[PHASE_LET_GO] = "let-go",
 };
 

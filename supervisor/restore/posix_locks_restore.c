@@ -58,7 +58,7 @@ static int take_all(struct locks *l, const struct image_fd *fd)
 	return more;
 }
 
-int restore_one_late_locks(struct restore_one *r)
+int restore_one_posix_locks(struct restore_one *r)
 {
 	struct locks l = {.one = r};
 	int failed = 0;

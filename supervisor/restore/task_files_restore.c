@@ -134,7 +134,7 @@ static int place_all(struct restore_one *r, struct remote *remote, uint64_t scra
 	return 0;
 }
 
-int restore_one_late_files(struct restore_one *r)
+int restore_one_task_files(struct restore_one *r)
 {
 	const struct image_fd *fd;
 	struct remote remote;

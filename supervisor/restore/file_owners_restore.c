@@ -43,7 +43,7 @@ static int set_our_group(struct restore_one *r, int fd)
 	return 0;
 }
 
-int restore_one_late_owners(struct restore_one *r)
+int restore_one_file_owners(struct restore_one *r)
 {
 	const struct image_fd *fd;
 	size_t count;
