@@ -149,23 +149,6 @@ static void find_loads(struct image_writer *w, struct layout *l)
 		w->extents.data, memory, &l->loads);
 }
 
-/* A segment without contents must not say offset 0: gdb looks for a build id in whatever ELF
- * file a segment starts with, which would be the core itself, read again for each of them. */
-static Elf64_Phdr load_header(const struct image_load *load, uint64_t hole)
-{
-	bool behind = load->hole || !load->file_size;
-
-	return (Elf64_Phdr){
-		.p_type = PT_LOAD,
-		.p_flags = load->flags,
-		.p_offset = load->file_offset + (behind ? hole : 0),
-		.p_vaddr = load->address,
-		.p_filesz = load->file_size,
-		.p_memsz = load->memory_size,
-		.p_align = IMAGE_BLOCK,
-	};
-}
-
 static Elf64_Phdr part_header(uint32_t type, uint64_t offset, uint64_t size, uint64_t align)
 {
 	return (Elf64_Phdr){
@@ -200,7 +183,7 @@ static void append_headers(struct layout *l)
 	header = (Elf64_Phdr *)((char *)l->meta.data + table);
 	*header++ = part_header(PT_NOTE, l->notes, l->notes_size, 4);
 	for (size_t i = 0; i < loads; i++)
-		*header++ = load_header(buf_at(&l->loads, struct image_load, i), hole);
+		*header++ = image_load_header(buf_at(&l->loads, struct image_load, i), hole);
 	*header++ = part_header(IMAGE_PT_EXTENTS, l->extents, l->extents_size, 8);
 	*header++ = part_header(IMAGE_PT_HASHES, l->hashes, l->hashes_size, 8);
 }

@@ -125,3 +125,20 @@ uint64_t image_loads(const struct image_range *ranges, size_t range_count,
 	}
 	return b.hole_size;
 }
+
+/* A segment without contents must not say offset 0: gdb looks for a build id in whatever ELF
+ * file a segment starts with, which would be the core itself, read again for each of them. */
+Elf64_Phdr image_load_header(const struct image_load *load, uint64_t hole)
+{
+	bool behind = load->hole || !load->file_size;
+
+	return (Elf64_Phdr){
+		.p_type = PT_LOAD,
+		.p_flags = load->flags,
+		.p_offset = load->file_offset + (behind ? hole : 0),
+		.p_vaddr = load->address,
+		.p_filesz = load->file_size,
+		.p_memsz = load->memory_size,
+		.p_align = IMAGE_BLOCK,
+	};
+}

@@ -4,6 +4,7 @@
 #ifndef CKPT_IMAGE_LOAD_H
 #define CKPT_IMAGE_LOAD_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +34,8 @@ struct image_load {
  * are those of object 0, sorted. Returns the size that the hole must have. */
 uint64_t image_loads(const struct image_range *ranges, size_t range_count,
 	const struct image_extent *extents, size_t extent_count, struct buf *loads);
+
+/* The program header of @load, in a file whose hole is at offset @hole. */
+Elf64_Phdr image_load_header(const struct image_load *load, uint64_t hole);
 
 #endif

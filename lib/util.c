@@ -145,19 +145,35 @@ int close_all_except(struct buf *stay)
 	return close_range(next, ~0u, 0);
 }
 
+/* What read(2) has returned: how much there is, 0: it is to be called again; -1: failure. */
+static ssize_t given_by_read(ssize_t r, const char *what, struct err *e)
+{
+	if (r < 0 && errno == EINTR)
+		return 0;
+	if (r < 0)
+		return err_set(e, errno, "cannot read %s", what);
+	return r ? r : err_set(e, 0, "cannot read %s: it ends too early", what);
+}
+
+/* The same of write(2). */
+static ssize_t taken_by_write(ssize_t r, const char *what, struct err *e)
+{
+	if (r < 0 && errno == EINTR)
+		return 0;
+	if (r < 0)
+		return limit_err(e, errno, SYS_pwrite64, "cannot write %s", what);
+	return r ? r : err_set(e, 0, "cannot write %s: nothing is taken", what);
+}
+
 int pread_all(int fd, void *data, size_t n, uint64_t offset, const char *what, struct err *e)
 {
 	char *p = data;
 
 	while (n) {
-		ssize_t r = pread(fd, p, n, offset);
+		ssize_t r = given_by_read(pread(fd, p, n, offset), what, e);
 
-		if (r < 0 && errno == EINTR)
-			continue;
 		if (r < 0)
-			return err_set(e, errno, "cannot read %s", what);
-		if (!r)
-			return err_set(e, 0, "cannot read %s: it ends too early", what);
+			return -1;
 		p += r;
 		n -= r;
 		offset += r;
@@ -171,14 +187,10 @@ int pwrite_all(
 	const char *p = data;
 
 	while (n) {
-		ssize_t r = pwrite(fd, p, n, offset);
+		ssize_t r = taken_by_write(pwrite(fd, p, n, offset), what, e);
 
-		if (r < 0 && errno == EINTR)
-			continue;
 		if (r < 0)
-			return limit_err(e, errno, SYS_pwrite64, "cannot write %s", what);
-		if (!r)
-			return err_set(e, 0, "cannot write %s: nothing is taken", what);
+			return -1;
 		p += r;
 		n -= r;
 		offset += r;
@@ -191,14 +203,10 @@ int read_all(int fd, void *data, size_t n, const char *what, struct err *e)
 	char *p = data;
 
 	while (n) {
-		ssize_t r = read(fd, p, n);
+		ssize_t r = given_by_read(read(fd, p, n), what, e);
 
-		if (r < 0 && errno == EINTR)
-			continue;
 		if (r < 0)
-			return err_set(e, errno, "cannot read %s", what);
-		if (!r)
-			return err_set(e, 0, "cannot read %s: it ends too early", what);
+			return -1;
 		p += r;
 		n -= r;
 	}
@@ -210,14 +218,10 @@ int write_all(int fd, const void *data, size_t n, const char *what, struct err *
 	const char *p = data;
 
 	while (n) {
-		ssize_t r = write(fd, p, n);
+		ssize_t r = taken_by_write(write(fd, p, n), what, e);
 
-		if (r < 0 && errno == EINTR)
-			continue;
 		if (r < 0)
-			return limit_err(e, errno, SYS_pwrite64, "cannot write %s", what);
-		if (!r)
-			return err_set(e, 0, "cannot write %s: nothing is taken", what);
+			return -1;
 		p += r;
 		n -= r;
 	}

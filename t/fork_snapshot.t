@@ -101,27 +101,29 @@ finish
 is "$status" 0 "nobody has held anything, and no child was seen" || explain
 
 # ---- what happens meanwhile ----
+
+# The program has ended since the copy was made.
+saved_when_it_ran() { # WHAT
+	release
+	is $? 0 "$1" || explain
+	await -t 30 -p "$sup"
+	restart_here && finish
+	is "$status" 0 "as it was" || explain
+}
+
 arena ends
 held "$victim/racing"
 hold_copy
 program=$(program_of "$sup")
 kill -9 "$program"
-release
-is $? 0 "a program that is killed meanwhile is saved" || explain
-await -t 30 -p "$sup"
-restart_here && finish
-is "$status" 0 "as it was" || explain
+saved_when_it_ran "a program that is killed meanwhile is saved"
 
 arena ends_itself
 held "$victim/racing" 1
 hold_copy
 kill -USR1 "$(program_of "$sup")"
 await -t 30 -p "$sup" out '^ok$' >/dev/null
-release
-is $? 0 "so is one that ends by itself" || explain
-await -t 30 -p "$sup"
-restart_here && finish
-is "$status" 0 "as it was" || explain
+saved_when_it_ran "so is one that ends by itself"
 
 arena executes
 cat >change.sh <<'END'

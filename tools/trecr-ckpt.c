@@ -72,12 +72,9 @@ static const struct opt rows[] = {
 		opt_tcp_text, FIELD(tcp)},
 	{0, "compress", "METHOD", "compress memory: lz4, zstd[:LEVEL], or none",
 		opt_compress_text, FIELD(compress)},
-	{0, "fork", NULL,
-		"let the program run on while its memory is written,\n"
-		"from a copy made by fork",
-		opt_flag, FIELD(fork)},
+	{0, "fork", NULL, HELP_FORK, opt_flag, FIELD(fork)},
 	{'j', "jobs", "N", "write memory with N threads", opt_positive, FIELD(threads)},
-	{0, "rate", "BYTES", "write at most BYTES (K, M, G) a second", opt_bytes, FIELD(rate)},
+	{0, "rate", "BYTES", HELP_RATE, opt_bytes, FIELD(rate)},
 	{0, "status", NULL, "take no checkpoint, print how things are", opt_flag,
 		FIELD(status)},
 	{0, "watch", NULL,
@@ -85,7 +82,7 @@ static const struct opt rows[] = {
 		"until the program ends",
 		opt_flag, FIELD(watch)},
 	{0, "json", NULL, "the same as JSON", opt_flag, FIELD(json)},
-	{'v', "verbose", NULL, "say more on standard error", opt_flag, FIELD(verbose)},
+	{'v', "verbose", NULL, HELP_VERBOSE, opt_flag, FIELD(verbose)},
 	{0},
 };
 

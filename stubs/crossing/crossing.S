@@ -155,18 +155,7 @@ crossing_trapped:
 	/* The thread is the lower half's own: its helper in the upper half makes the call. */
 on_lower_thread:
 	.cfi_startproc
-	push %r9
-	.cfi_adjust_cfa_offset 8
-	push %r8
-	.cfi_adjust_cfa_offset 8
-	push %rcx
-	.cfi_adjust_cfa_offset 8
-	push %rdx
-	.cfi_adjust_cfa_offset 8
-	push %rsi
-	.cfi_adjust_cfa_offset 8
-	push %rdi
-	.cfi_adjust_cfa_offset 8
+	PUSH_ARGUMENTS
 	mov %rsp, %rsi
 	mov %r11, %rdi
 	sub $8, %rsp

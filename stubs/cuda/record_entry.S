@@ -12,18 +12,7 @@
 	.type cuda_record, @function
 cuda_record:
 	.cfi_startproc
-	push %r9
-	.cfi_adjust_cfa_offset 8
-	push %r8
-	.cfi_adjust_cfa_offset 8
-	push %rcx
-	.cfi_adjust_cfa_offset 8
-	push %rdx
-	.cfi_adjust_cfa_offset 8
-	push %rsi
-	.cfi_adjust_cfa_offset 8
-	push %rdi
-	.cfi_adjust_cfa_offset 8
+	PUSH_ARGUMENTS
 	mov %eax, %edi
 	mov %rsp, %rsi
 	lea 56(%rsp), %rdx

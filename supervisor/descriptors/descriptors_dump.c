@@ -25,6 +25,7 @@
 #include "supervisor/fd/pipe_holders.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/sockets_dump.h"
+#include "supervisor/target/kcmp_search.h"
 #include "supervisor/target/process.h"
 #include "supervisor/target/task_pidfd.h"
 #include "supervisor/uring/uring.h"
@@ -131,29 +132,25 @@ static int compare_known(const struct fd_known *a, const struct fd_source *b, st
 	return r;
 }
 
+struct known_search {
+	const struct fd_dump *d;
+	const struct fd_source *s;
+};
+
+static int compare_at(const void *context, size_t i, struct err *e)
+{
+	const struct known_search *search = context;
+
+	return compare_known(buf_at(&search->d->known, struct fd_known, i), search->s, e);
+}
+
 /* Find @s in d->known: *at is its place, or where it is to be put. 1 found, 0 not. */
 static int find_known(
 	const struct fd_dump *d, const struct fd_source *s, size_t *at, struct err *e)
 {
-	size_t low = 0, high = buf_count(&d->known, struct fd_known);
+	const struct known_search search = {d, s};
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int r = compare_known(buf_at(&d->known, struct fd_known, mid), s, e);
-
-		if (r < 0)
-			return -1;
-		if (!r) {
-			*at = mid;
-			return 1;
-		}
-		if (r == 1)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	*at = low;
-	return 0;
+	return kcmp_search(buf_count(&d->known, struct fd_known), compare_at, &search, at, e);
 }
 
 /* Make room for an element of @size bytes at index @at of @b. */

@@ -86,10 +86,7 @@ const struct opt supervisor_option_rows[] = {
 		"with --incremental: make every Nth a full one\n"
 		"(default 10, 0: never)",
 		opt_number, FIELD(full_every)},
-	{0, "fork", NULL,
-		"let the program run on while its memory is written,\n"
-		"from a copy made by fork",
-		opt_flag, FIELD(fork)},
+	{0, "fork", NULL, HELP_FORK, opt_flag, FIELD(fork)},
 	{0, "portable", NULL, "store mapped files (program, libraries) as well", opt_flag,
 		FIELD(portable)},
 	{0, "save-files", "[=SIZE]",
@@ -105,7 +102,7 @@ const struct opt supervisor_option_rows[] = {
 		"many as there are processors, up to 4, or 16 that\n"
 		"compress)",
 		opt_positive, FIELD(threads)},
-	{0, "rate", "BYTES", "write at most BYTES (K, M, G) a second", opt_bytes, FIELD(rate)},
+	{0, "rate", "BYTES", HELP_RATE, opt_bytes, FIELD(rate)},
 	{0, "ckpt-signal", "SIG", "take a checkpoint when SIG is sent to this process",
 		opt_signal, FIELD(ckpt_signal)},
 	{0, "deadline", "SEC",
@@ -129,7 +126,7 @@ const struct opt supervisor_option_rows[] = {
 		"how long GPUs may take to finish their work\n"
 		"(default 30)",
 		opt_positive, FIELD(drain_s)},
-	{'v', "verbose", NULL, "say more on standard error", opt_flag, FIELD(verbose)},
+	{'v', "verbose", NULL, HELP_VERBOSE, opt_flag, FIELD(verbose)},
 	{0},
 };
 

@@ -17,6 +17,13 @@ int opt_compress(void *field, const char *value, struct err *e);
 /* uint64_t: bytes, "512K", "2G". */
 int opt_bytes(void *field, const char *value, struct err *e);
 
+/* What options mean that trecr-ckpt has as well. */
+#define HELP_FORK                                                                              \
+	"let the program run on while its memory is written,\n"                                \
+	"from a copy made by fork"
+#define HELP_RATE    "write at most BYTES (K, M, G) a second"
+#define HELP_VERBOSE "say more on standard error"
+
 /* Rows over struct supervisor_options. */
 extern const struct opt supervisor_option_rows[];
 

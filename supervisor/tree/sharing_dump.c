@@ -11,6 +11,7 @@
 
 #include "lib/limits.h"
 #include "supervisor/state/dump.h"
+#include "supervisor/target/kcmp_search.h"
 
 static const int kcmp_types[IMAGE_SHARED_KINDS] = {
 	[IMAGE_SHARED_MEMORY] = KCMP_VM,
@@ -19,52 +20,53 @@ static const int kcmp_types[IMAGE_SHARED_KINDS] = {
 	[IMAGE_SHARED_SIGNALS] = KCMP_SIGHAND,
 };
 
-/* Where process number @i is, or is to be put, in @order: numbers of processes in the order
- * that kcmp(2) has for one kind of thing. 1: one there has the same; -1: failure. */
-static int look_up(const struct tree *tree, const struct buf *order, int type, size_t i,
-	size_t *at, struct err *e)
+/* Numbers of processes in the order that kcmp(2) has for one kind of thing. */
+struct sharers {
+	const struct tree *tree;
+	struct buf order;
+	int type;
+	size_t sought;
+};
+
+static int compare_sharer(const void *context, size_t i, struct err *e)
 {
-	size_t low = 0, high = buf_count(order, size_t);
+	const struct sharers *s = context;
+	const struct process *other = s->tree->processes[*buf_at(&s->order, size_t, i)];
+	int r = syscall(
+		SYS_kcmp, other->task, s->tree->processes[s->sought]->task, s->type, 0L, 0L);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct process *other = tree->processes[*buf_at(order, size_t, mid)];
-		int r = syscall(SYS_kcmp, other->task, tree->processes[i]->task, type, 0L, 0L);
+	return r < 0 ? limit_err(e, errno, SYS_kcmp, "cannot compare processes (kcmp)") : r;
+}
 
-		if (r < 0)
-			return limit_err(e, errno, SYS_kcmp, "cannot compare processes (kcmp)");
-		*at = mid;
-		if (!r)
-			return 1;
-		if (r == 1)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	*at = low;
-	return 0;
+static void insert_sharer(struct sharers *s, size_t at, size_t i)
+{
+	size_t *slot;
+
+	buf_grow(&s->order, sizeof(*slot));
+	slot = buf_at(&s->order, size_t, at);
+	memmove(slot + 1, slot, s->order.len - (at + 1) * sizeof(*slot));
+	*slot = i;
 }
 
 static int find_sharers(struct tree *tree, enum image_shared what, struct err *e)
 {
-	cleanup_buf struct buf order = {0};
+	struct sharers s = {.tree = tree, .type = kcmp_types[what]};
+	int failed = 0;
 
-	for (size_t i = 0; i < tree->living; i++) {
-		size_t at = 0, *slot;
-		int r = look_up(tree, &order, kcmp_types[what], i, &at, e);
+	for (size_t i = 0; i < tree->living && !failed; i++) {
+		size_t at = 0;
+		int r;
 
-		if (r < 0)
-			return -1;
-		if (r) {
-			tree->processes[i]->owner[what] = *buf_at(&order, size_t, at);
-			continue;
-		}
-		buf_grow(&order, sizeof(*slot));
-		slot = buf_at(&order, size_t, at);
-		memmove(slot + 1, slot, order.len - (at + 1) * sizeof(*slot));
-		*slot = i;
+		s.sought = i;
+		r = kcmp_search(buf_count(&s.order, size_t), compare_sharer, &s, &at, e);
+		if (r > 0)
+			tree->processes[i]->owner[what] = *buf_at(&s.order, size_t, at);
+		else if (!r)
+			insert_sharer(&s, at, i);
+		failed = r < 0;
 	}
-	return 0;
+	buf_free(&s.order);
+	return failed ? -1 : 0;
 }
 
 /* The driver's half of a process is made anew for that process alone. */

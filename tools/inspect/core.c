@@ -184,22 +184,6 @@ struct tail {
 	size_t header_count;
 };
 
-static Elf64_Phdr load_header(const struct image_load *load, uint64_t hole)
-{
-	/* One without contents must not say offset 0: gdb would look for a build-id there. */
-	bool behind = load->hole || !load->file_size;
-
-	return (Elf64_Phdr){
-		.p_type = PT_LOAD,
-		.p_flags = load->flags,
-		.p_offset = load->file_offset + (behind ? hole : 0),
-		.p_vaddr = load->address,
-		.p_filesz = load->file_size,
-		.p_memsz = load->memory_size,
-		.p_align = IMAGE_BLOCK,
-	};
-}
-
 /* Room for what is filled in later, at a multiple of @align; its offset in the file. */
 static uint64_t reserve(const struct core *k, struct tail *t, size_t size, size_t align)
 {
@@ -236,7 +220,7 @@ static void build_tail(struct core *k, struct tail *t)
 		.p_align = 4,
 	};
 	for (size_t i = 0; i + 1 < t->header_count; i++)
-		*header++ = load_header(buf_at(&loads, struct image_load, i), t->hole);
+		*header++ = image_load_header(buf_at(&loads, struct image_load, i), t->hole);
 }
 
 static Elf64_Ehdr elf_header(const struct tail *t)
