@@ -384,7 +384,7 @@ static int save_chunk(struct chunk *c, const struct block_job *job, struct err *
 }
 
 /* The first error is the caller's to hear of; all workers stop at it. */
-static void fail(struct work *w, const struct err *e)
+static void fail_work(struct work *w, const struct err *e)
 {
 	pthread_mutex_lock(&w->lock);
 	if (!w->failed && w->e)
@@ -433,12 +433,12 @@ static void *worker(void *arg)
 
 	if (!c) {
 		err_set(&e, 0, "cannot save memory: no memory for a buffer");
-		fail(w, &e);
+		fail_work(w, &e);
 		return NULL;
 	}
 	while (next_chunk(w, c)) {
 		if (save_chunk(c, w->job, &e) < 0) {
-			fail(w, &e);
+			fail_work(w, &e);
 			break;
 		}
 	}

@@ -53,7 +53,7 @@ int members_write(int fd, const struct members *m, const char *path, struct err 
 	return write_all(file, text.data, text.len, what, e);
 }
 
-static int parse(const char *text, struct members *m)
+static int parse_members(const char *text, struct members *m)
 {
 	char id[MEMBERS_ID_TEXT];
 	int used = 0;
@@ -88,7 +88,7 @@ int members_read(int fd, struct members *m, const char *path, struct err *e)
 	if (trust_check(file, what, e) ||
 		read_file_at(fd, IMAGE_MEMBERS_FILE, &text, &length, e))
 		return -1;
-	if (!parse(text, m))
+	if (!parse_members(text, m))
 		return 0;
 	members_free(m);
 	return err_set(e, 0, "%s is damaged", what);

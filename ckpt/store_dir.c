@@ -54,7 +54,7 @@ void store_dir_sign(const struct store_lock *lock, const uint8_t job_id[16])
 }
 
 /* Who else holds @lock. */
-static int refuse(int lock, const char *dir, const uint8_t job_id[16],
+static int refuse_store(int lock, const char *dir, const uint8_t job_id[16],
 	struct store_lock *result, struct err *e)
 {
 	char text[256] = "", job[JOB_DIGITS + 1], its_job[JOB_DIGITS + 1], host[65];
@@ -80,7 +80,7 @@ int store_dir_lock(int fd, const char *dir, const uint8_t job_id[16], struct sto
 		return err_set(e, errno, "cannot create %s/" STORE_LOCK, dir);
 	lock->works = !flock(file, LOCK_EX | LOCK_NB);
 	if (!lock->works && errno == EWOULDBLOCK)
-		return refuse(file, dir, job_id, lock, e);
+		return refuse_store(file, dir, job_id, lock, e);
 	/* Some file systems of clusters have no locks: see what is done without. */
 	lock->fd = steal_fd(&file);
 	return 0;
@@ -107,7 +107,7 @@ static int compare_entries(const void *left, const void *right)
 	return (a->sequence > b->sequence) - (a->sequence < b->sequence);
 }
 
-static int list(
+static int list_entries(
 	int fd, const char *dir, const char *suffix, struct store_entries *all, struct err *e)
 {
 	cleanup_store_dir DIR *d = store_dir_reopen(fd);
@@ -135,7 +135,7 @@ static int list(
 
 int store_dir_list(int fd, const char *dir, struct store_entries *all, struct err *e)
 {
-	return list(fd, dir, "", all, e);
+	return list_entries(fd, dir, "", all, e);
 }
 
 void store_entries_free(struct store_entries *all)
@@ -197,7 +197,7 @@ int store_dir_sweep(int fd, const char *dir, struct err *e)
 	struct store_entries all;
 	int r = 0;
 
-	if (list(fd, dir, STORE_TMP, &all, e) < 0)
+	if (list_entries(fd, dir, STORE_TMP, &all, e) < 0)
 		return -1;
 	for (size_t i = 0; i < all.count && !r; i++)
 		r = remove_files(fd, dir, all.entries[i].name, e);
@@ -210,7 +210,7 @@ int store_dir_count_unfinished(int fd, const char *dir, struct err *e)
 	struct store_entries all;
 	int count;
 
-	if (list(fd, dir, STORE_TMP, &all, e) < 0)
+	if (list_entries(fd, dir, STORE_TMP, &all, e) < 0)
 		return -1;
 	count = all.count;
 	store_entries_free(&all);

@@ -14,7 +14,7 @@ static uint32_t *find_slot(const struct string_table *t, const char *s)
 	return &t->slots[i];
 }
 
-static void grow(struct string_table *t)
+static void grow_table(struct string_table *t)
 {
 	cleanup_free uint32_t *old = t->slots;
 	size_t old_count = t->slot_count;
@@ -35,7 +35,7 @@ uint32_t string_table_add(struct string_table *t, const char *s)
 	if (!*s)
 		return 0;
 	if (t->used * 2 >= t->slot_count)
-		grow(t);
+		grow_table(t);
 	slot = find_slot(t, s);
 	if (!*slot) {
 		BUG_ON(t->text.len + strlen(s) >= UINT32_MAX);

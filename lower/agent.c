@@ -51,7 +51,7 @@ int agent_check_wanted(void)
 
 /* A descriptor that the program has closed ends this thread; the supervisor sees that there is
  * no answer. */
-static void *serve(void *argument)
+static void *serve_orders(void *argument)
 {
 	struct lower_order *o = &table->order;
 	const uint64_t one = 1;
@@ -90,5 +90,5 @@ int agent_start(void)
 	table->done_fd = eventfd(0, EFD_CLOEXEC);
 	if (table->order_fd < 0 || table->done_fd < 0)
 		return -errno;
-	return -pthread_create(&thread, NULL, serve, NULL);
+	return -pthread_create(&thread, NULL, serve_orders, NULL);
 }

@@ -28,7 +28,7 @@ static struct records_text *text_with(uint64_t room)
 }
 
 /* Room for @size bytes more. */
-static struct records_text *grow(struct records_text *t, uint64_t size)
+static struct records_text *grow_text(struct records_text *t, uint64_t size)
 {
 	uint64_t used = t ? t->size : 0, room = LEAST;
 	struct records_text *larger;
@@ -54,7 +54,7 @@ int printed_keep(const char *text, size_t size)
 	/* Threads of the upper half may run, and print what there is: it is not there
 	 * meanwhile. */
 	had = __atomic_exchange_n(&RECORDS->printed, NULL, __ATOMIC_ACQ_REL);
-	t = grow(had, size);
+	t = grow_text(had, size);
 	if (t) {
 		memcpy(t->text + t->size, text, size);
 		t->size += size;

@@ -66,7 +66,7 @@ _Static_assert(REGION / STEP <= 1ul << 20, "");
 static struct class classes[CLASSES];
 static uint32_t reserved; /* 1: yes, 2: there is no room for it */
 
-static int reserve(void)
+static int reserve_heap(void)
 {
 	uint32_t state = __atomic_load_n(&reserved, __ATOMIC_ACQUIRE), none = 0;
 	long r;
@@ -195,7 +195,7 @@ void *malloc(size_t size)
 	struct class *c = &classes[class];
 	void *block;
 
-	if (size > LARGE || heap_aside || !reserve())
+	if (size > LARGE || heap_aside || !reserve_heap())
 		return __libc_malloc(size);
 	raw_lock(&c->lock);
 	block = take_block(c, class);

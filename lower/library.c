@@ -21,7 +21,7 @@ void *library_symbol(const char *name)
 	return symbol;
 }
 
-static void remember(void *handle)
+static void remember_handle(void *handle)
 {
 	unsigned i = 0;
 
@@ -110,6 +110,6 @@ int library_load(struct lower_library *library)
 
 		library->targets[i] = target ? target : library->missing;
 	}
-	remember(handle);
+	remember_handle(handle);
 	return 0;
 }

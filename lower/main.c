@@ -115,7 +115,7 @@ static void refill(void)
 			__atomic_store_n(&table->spares[i], parked_new(), __ATOMIC_RELEASE);
 }
 
-static void serve(void)
+static void serve_upper_half(void)
 {
 	uint32_t request = __atomic_load_n(&table->request, __ATOMIC_ACQUIRE);
 
@@ -145,7 +145,7 @@ int main(void)
 	for (;;) {
 		uint32_t bell = __atomic_load_n(&table->bell, __ATOMIC_ACQUIRE);
 
-		serve();
+		serve_upper_half();
 		refill();
 		raw_wait(&table->bell, bell);
 	}

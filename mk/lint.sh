@@ -133,6 +133,11 @@ check_file_names() {
 	mk/file_names.py || finding "names of files: see above"
 }
 
+# Of the files of one program.
+check_unique_names() {
+	mk/unique_names.py || finding "names of files: see above"
+}
+
 check_habits() {
 	all="$code t bench demo mk man doc"
 
@@ -170,6 +175,7 @@ check_layers
 check_own_functions
 check_victims
 check_file_names
+check_unique_names
 check_habits
 [ $found -eq 0 ] && echo "lint: nothing found"
 exit $found

@@ -111,7 +111,7 @@ struct status_line {
 };
 
 /* Split "KEY VALUE" lines in @text, which is changed. */
-static size_t split(char *text, struct status_line *lines, size_t room)
+static size_t split_lines(char *text, struct status_line *lines, size_t room)
 {
 	size_t n = 0;
 
@@ -264,7 +264,7 @@ static void print_json(const struct status_line *l, size_t n)
 static int print_status(char *text)
 {
 	struct status_line lines[STATUS_LINES];
-	size_t n = split(text, lines, STATUS_LINES);
+	size_t n = split_lines(text, lines, STATUS_LINES);
 
 	if (settings.json)
 		print_json(lines, n);
@@ -453,7 +453,7 @@ static int watch_once(pid_t pid, struct buf *before, struct err *e)
 
 	if (fd < 0 || control_ask(fd, supervisor, "status\n", 0, &answer, e) < 0)
 		return -1;
-	n = split(answer.data, lines, STATUS_LINES);
+	n = split_lines(answer.data, lines, STATUS_LINES);
 	watch_text(lines, n, &now);
 	if (before->len == now.len && !memcmp(before->data, now.data, now.len))
 		return 0;

@@ -52,7 +52,7 @@ static int run_failed(const struct supervisor *s, int status, const struct err *
 	return status;
 }
 
-static char *join(char *const words[])
+static char *join_words(char *const words[])
 {
 	cleanup_buf struct buf b = {0};
 
@@ -158,6 +158,6 @@ int main(int argc, char *argv[])
 		return status;
 	if (!command.count)
 		return opts_misused(&opts, "there is no COMMAND to run");
-	s.command = join(command.v);
+	s.command = join_words(command.v);
 	return run_program(&s, command.v);
 }

@@ -109,7 +109,7 @@ static const void *write_text(uint64_t size, int managed)
 }
 
 /* Text is understood by every driver, but compiled: 100 ms for the first, 5 for others. */
-static int load(uint64_t size, int managed, void **module)
+static int load_filler(uint64_t size, int managed, void **module)
 {
 	static int by_text;
 	int r = by_text || managed ? 1
@@ -134,7 +134,7 @@ static int take_range(enum filler_heap heap, uint64_t size, struct filler *f)
 			&f->address, size, 1 /* CU_MEM_ATTACH_GLOBAL */);
 		return r ? cuda_failed("cuMemAllocManaged", r) : 0;
 	}
-	r = load(size, heap == FILLER_MANAGED_VARIABLES, &f->module);
+	r = load_filler(size, heap == FILLER_MANAGED_VARIABLES, &f->module);
 	if (r)
 		return cuda_failed("cuModuleLoadData", r);
 	r = CUDA(cuModuleGetGlobal_v2, (uint64_t *, size_t *, void *, const char *))(

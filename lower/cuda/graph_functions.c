@@ -20,7 +20,7 @@ void graph_functions_forget(void)
 	functions.count = 0;
 }
 
-static int add(void *real, void *context, struct object *o, int of_kernel)
+static int add_function(void *real, void *context, struct object *o, int of_kernel)
 {
 	if (functions.count == functions.room) {
 		size_t room = functions.room ? 2 * functions.room : 256;
@@ -47,7 +47,7 @@ static int add_kernels(const struct cuda_state *s, void *context)
 			continue;
 		/* Where it cannot be had, it is in no graph. */
 		if (!CUDA(cuKernelGetFunction, (void **, void *))(&function, o->real) &&
-			add(function, context, o, 1))
+			add_function(function, context, o, 1))
 			return -1;
 	}
 	return 0;
@@ -81,7 +81,7 @@ static int look_up(const struct cuda_state *s)
 		int r = 0;
 
 		if (o->kind == CUDA_FUNCTION || o->kind == CUDA_KERNEL)
-			r = add(o->real, o->context, o, 0);
+			r = add_function(o->real, o->context, o, 0);
 		else if (o->kind == CUDA_CONTEXT)
 			r = add_context(s, o->real);
 		if (r)

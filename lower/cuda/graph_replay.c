@@ -120,7 +120,7 @@ static int add_batch(void *graph, struct graph_node *n)
 /* ---- graphs ---- */
 
 static int make_graph(const struct graph_record *g, void **graph);
-static int compare(const struct graph_record *g, void *graph);
+static int compare_graph(const struct graph_record *g, void *graph);
 
 static int destroy_graph(void *graph)
 {
@@ -141,7 +141,7 @@ static int take_child(const struct graph_node *n)
 		return cuda_failed("cuGraphChildGraphNodeGetGraph", r);
 	if (n->child->object)
 		n->child->object->real = graph;
-	return rename_nodes(n->child, graph) || compare(n->child, graph) ? -1 : 0;
+	return rename_nodes(n->child, graph) || compare_graph(n->child, graph) ? -1 : 0;
 }
 
 static int rename_nodes(const struct graph_record *g, void *graph)
@@ -287,7 +287,7 @@ static int compare_node(const struct graph_node *n, const struct graph_index *in
 	return r;
 }
 
-static int compare(const struct graph_record *g, void *graph)
+static int compare_graph(const struct graph_record *g, void *graph)
 {
 	void **nodes = calloc(g->count + 1, sizeof(*nodes));
 	struct graph_index *index;
@@ -315,7 +315,7 @@ static int make_graph(const struct graph_record *g, void **graph)
 	for (uint64_t i = 0; i < g->count && !r; i++)
 		if (g->nodes[i].dependency_count)
 			r = add_edges(g, *graph, &g->nodes[i]);
-	return r ? r : compare(g, *graph);
+	return r ? r : compare_graph(g, *graph);
 }
 
 /* ---- what the program holds ---- */
@@ -368,7 +368,7 @@ static int instantiate(const struct graph_saved *saved, void *snapshot)
 	return disable(executable, saved->graph, state);
 }
 
-static int make(const struct cuda_state *s, const struct graph_saved *saved)
+static int replay_graph(const struct cuda_state *s, const struct graph_saved *saved)
 {
 	void *graph = NULL;
 
@@ -510,7 +510,7 @@ int cuda_replay_graphs(struct cuda_state *s)
 		if (is_of_graphs(o))
 			o->real = NULL;
 	for (const struct graph_saved *g = s->graphs; g && !r; g = g->next)
-		r = make(s, g);
+		r = replay_graph(s, g);
 	if (!r)
 		r = pair_all(s);
 	for (const struct object *o = s->objects; o && !r; o = o->next)

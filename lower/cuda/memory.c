@@ -61,7 +61,7 @@ static int is_mapped(uint64_t address, uint64_t size)
 }
 
 /* What could not be made again. */
-static int refuse(const struct memory_state *s)
+static int refuse_memory(const struct memory_state *s)
 {
 	if (s->captures)
 		return agent_fail_for(LOWER_AGAIN, "it is capturing a stream into a graph");
@@ -105,8 +105,8 @@ struct listing {
 	int full;
 };
 
-static void list(struct listing *l, enum cuda_memory kind, uint64_t address, uint64_t size,
-	uint32_t device)
+static void list_memory(struct listing *l, enum cuda_memory kind, uint64_t address,
+	uint64_t size, uint32_t device)
 {
 	struct allocation *last = l->count ? &l->s->list[l->count - 1] : NULL;
 
@@ -132,7 +132,7 @@ static void list(struct listing *l, enum cuda_memory kind, uint64_t address, uin
 static void list_live(void *argument, struct mmu_allocation *a)
 {
 	if (a->state == MMU_LIVE)
-		list(argument, CUDA_MEMORY_DEVICE, a->address, a->size, a->device);
+		list_memory(argument, CUDA_MEMORY_DEVICE, a->address, a->size, a->device);
 }
 
 /* For trecr-inspect, which looks at the records. */
@@ -155,17 +155,17 @@ int cuda_list_memory(struct cuda_state *cuda)
 	cuda->allocation_count = 0;
 	if (!l.s)
 		return 0;
-	if (refuse(l.s))
+	if (refuse_memory(l.s))
 		return -1;
 	count_objects(cuda);
 	for (uint32_t device = 0; device < MMU_DEVICES; device++)
 		if (is_open(l.s, device))
 			mmu_each(&l.s->mmu, device, list_live, &l);
 	for (const struct memory_physical *p = l.s->physicals; p; p = p->next)
-		list(&l, CUDA_MEMORY_DEVICE, way_to(l.s, p)->address, p->size,
+		list_memory(&l, CUDA_MEMORY_DEVICE, way_to(l.s, p)->address, p->size,
 			p->properties.location);
 	for (const struct memory_managed *m = l.s->managed; m; m = m->next)
-		list(&l, CUDA_MEMORY_MANAGED, m->address, m->size, m->device);
+		list_memory(&l, CUDA_MEMORY_MANAGED, m->address, m->size, m->device);
 	if (l.full)
 		return agent_fail("its allocations are more than were counted");
 	for (uint64_t i = 1; i < l.count; i++) {

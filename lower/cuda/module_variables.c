@@ -91,7 +91,7 @@ static struct cuda_global *new_global(const struct scan *scan, const char *name)
 	return g;
 }
 
-static void add(struct scan *scan, struct cuda_global *g)
+static void add_variable(struct scan *scan, struct cuda_global *g)
 {
 	g->next = scan->owner->globals;
 	scan->owner->globals = g;
@@ -133,7 +133,7 @@ static int found(const char *name, uint64_t offset, uint64_t together, void *arg
 	g->allocation = address - offset;
 	g->allocation_size = together ? together : size;
 	g->managed = is_managed(address);
-	add(scan, g);
+	add_variable(scan, g);
 	return 0;
 }
 
@@ -145,7 +145,7 @@ static int found_allocating(const char *name, void *argument)
 	if (!g)
 		return -1;
 	g->allocates = CUDA_GLOBAL_ALLOCATES;
-	add(scan, g);
+	add_variable(scan, g);
 	return 0;
 }
 
@@ -169,7 +169,7 @@ static int found_hidden(const char *name, uint64_t offset, uint64_t size, void *
 		return -1;
 	g->allocates = CUDA_GLOBAL_HIDDEN;
 	g->size = g->allocation_size = size;
-	add(scan, g);
+	add_variable(scan, g);
 	return 0;
 }
 
@@ -358,12 +358,12 @@ static int each_global(struct cuda_state *s, on_global *act)
 	return r ? -1 : 0;
 }
 
-static int save(struct cuda_global *g)
+static int save_variable(struct cuda_global *g)
 {
 	return CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t))(g->data, g->address, g->size);
 }
 
-static int load(struct cuda_global *g)
+static int load_variable(struct cuda_global *g)
 {
 	return CUDA(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t))(
 		g->address, g->data, g->size);
@@ -410,7 +410,7 @@ int cuda_save_globals(struct cuda_state *s)
 	for (struct object *o = s->objects; o; o = o->next)
 		if (scan_all(s, o) || (o->globals && refuse_allocating(o)))
 			return -1;
-	return each_global(s, save);
+	return each_global(s, save_variable);
 }
 
 /* The first in @context, NULL: in all, that does not lie where it lay, and where it lies. Of a
@@ -464,5 +464,5 @@ int cuda_replay_globals(struct cuda_state *s)
 	for (const struct object *o = s->objects; o; o = o->next)
 		if (cuda_verify_globals(o, NULL))
 			return -1;
-	return each_global(s, load);
+	return each_global(s, load_variable);
 }

@@ -87,7 +87,7 @@ static const struct names settings[CUDA_SETTINGS] = {
 	[CUDA_SETTING_MEMORY] = {"setting of memory", "settings of memory"},
 };
 
-static int refuse(const struct names *n, unsigned count)
+static int refuse_names(const struct names *n, unsigned count)
 {
 	const char *name = count == 1 ? n->one : n->many;
 
@@ -111,7 +111,7 @@ static int refuse_lost(const struct cuda_state *s)
 	objects[CUDA_GRAPH] = objects[CUDA_GRAPH_EXEC] = 0; /* graph_save.c knows why */
 	for (unsigned i = 0; i < CUDA_KINDS; i++)
 		if (objects[i])
-			return refuse(&kinds[i], objects[i]);
+			return refuse_names(&kinds[i], objects[i]);
 	if (set[CUDA_SETTING_FUNCTION])
 		return agent_fail(
 			"it uses a kernel that it has not asked for by its name, but found by "
@@ -119,7 +119,7 @@ static int refuse_lost(const struct cuda_state *s)
 			"stands for after a restart is not known");
 	for (unsigned i = 0; i < CUDA_SETTINGS; i++)
 		if (set[i])
-			return refuse(&settings[i], set[i]);
+			return refuse_names(&settings[i], set[i]);
 	return 0;
 }
 

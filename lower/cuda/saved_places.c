@@ -8,7 +8,7 @@
 struct places saved_places;
 
 /* Room for one more of @size bytes than the @count there are. */
-static void *grow(void *array, size_t count, size_t *room, size_t size)
+static void *grow_array(void *array, size_t count, size_t *room, size_t size)
 {
 	void *larger;
 
@@ -22,10 +22,11 @@ static void *grow(void *array, size_t count, size_t *room, size_t size)
 	return larger;
 }
 
-static int add(struct places *places, const struct place *wanted)
+static int add_place(struct places *places, const struct place *wanted)
 {
 	uint64_t step = wanted->large ? PLACES_BLOCK : places_step(wanted->heap);
-	struct place *list = grow(places->list, places->count, &places->room, sizeof(*list)),
+	struct place *list = grow_array(
+			     places->list, places->count, &places->room, sizeof(*list)),
 		     *p;
 
 	if (!list)
@@ -79,7 +80,7 @@ static int add_globals(
 			.is_first = !g->next,
 			.turn = turn};
 
-		if (has_place(g) && add(places, &p))
+		if (has_place(g) && add_place(places, &p))
 			return -1;
 	}
 	return 0;
@@ -94,7 +95,7 @@ static int add_memory(struct places *places, const struct memory_managed *m)
 		.heap = FILLER_MANAGED,
 		.large = m->size >= PLACES_BLOCK};
 
-	return add(places, &p);
+	return add_place(places, &p);
 }
 
 static int by_address(const void *a, const void *b)
@@ -122,7 +123,7 @@ static int joins(const struct place *last, const struct place *p)
 		       p->end <= block_end(p));
 }
 
-static int join(struct places *places)
+static int join_places(struct places *places)
 {
 	size_t n = 0;
 
@@ -159,7 +160,7 @@ static int add_gap(
 		.heap = p->heap,
 		.large = large};
 
-	return start >= end ? 0 : add(places, &gap);
+	return start >= end ? 0 : add_place(places, &gap);
 }
 
 /* In blocks that are shared: before the first and behind each. */
@@ -262,7 +263,7 @@ static int find_ranges(struct places *p, const struct cuda_state *s)
 {
 	for (size_t i = 0; i < p->count;) {
 		struct range *ranges =
-			grow(p->ranges, p->range_count, &p->range_room, sizeof(*ranges));
+			grow_array(p->ranges, p->range_count, &p->range_room, sizeof(*ranges));
 		struct range *r;
 
 		if (!ranges)
@@ -300,7 +301,7 @@ int places_find(struct places *p, const struct cuda_state *s)
 		m = m->next)
 		if (add_memory(p, m))
 			return -1;
-	return join(p) || fill_blocks(p) || fill_ranges(p) || find_ranges(p, s) ? -1 : 0;
+	return join_places(p) || fill_blocks(p) || fill_ranges(p) || find_ranges(p, s) ? -1 : 0;
 }
 
 void places_free(struct places *p)

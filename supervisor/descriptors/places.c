@@ -82,7 +82,7 @@ void places_begin(struct places *p, struct fd_restore *r, int *keep)
 
 /* ---- filled ---- */
 
-static void grow(struct places *p, int number)
+static void grow_places(struct places *p, int number)
 {
 	size_t count = (size_t)number + 1;
 
@@ -106,14 +106,14 @@ static int clear(struct places *p, int number, struct err *e)
 				 p->r, number, flags & FD_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD);
 	if (at < 0)
 		return descriptor_range_none(p->r, errno, e);
-	grow(p, at);
+	grow_places(p, at);
 	*held = at;
 	p->holds[at] = held;
 	p->holds[number] = NULL;
 	return 0;
 }
 
-static int fill(struct places *p, const struct image_fd *f, struct err *e)
+static int fill_place(struct places *p, const struct image_fd *f, struct err *e)
 {
 	int *open = &p->r->open[f->description], from = *open;
 
@@ -139,7 +139,7 @@ static int fill(struct places *p, const struct image_fd *f, struct err *e)
 int places_fill(struct places *p, struct err *e)
 {
 	for (size_t i = 0; i < p->r->fd_count; i++)
-		if (fill(p, &p->r->fds[i], e))
+		if (fill_place(p, &p->r->fds[i], e))
 			return -1;
 	return 0;
 }

@@ -61,7 +61,8 @@ void fd_epolls_free(struct fd_dump *d)
 
 /* As kcmp(2) has it: 0 the same file, 1 ours is less, 2 greater; -1 on failure. Of several
  * watches under one number @nth is this one's place. */
-static int compare(pid_t task, int fd, const struct fd_epoll *p, int watched, uint32_t nth)
+static int compare_watch(
+	pid_t task, int fd, const struct fd_epoll *p, int watched, uint32_t nth)
 {
 	struct kcmp_epoll_slot slot = {.efd = p->fd, .tfd = watched, .toff = nth};
 
@@ -75,7 +76,7 @@ static const struct fd_known *find_among(const struct fd_dump *d, size_t low, si
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 		const struct fd_known *k = buf_at(&d->known, struct fd_known, mid);
-		int r = compare(k->task, k->fd, p, watched, nth);
+		int r = compare_watch(k->task, k->fd, p, watched, nth);
 
 		if (!r)
 			return k;
@@ -116,7 +117,7 @@ static const struct fd_known *find_stream(
 		const struct fd_known *k = &d->inherited_of[i];
 
 		if (d->inherited[i] && (!found || k->fd == watched) &&
-			!compare(k->task, k->fd, p, watched, nth))
+			!compare_watch(k->task, k->fd, p, watched, nth))
 			found = k;
 	}
 	return found;
@@ -214,7 +215,7 @@ static int dump_watch(struct fd_dump *d, const struct fd_epoll *p, struct watch 
 	uint64_t inode, uint32_t nth, struct err *e)
 {
 	const struct fd_known *file = find_file(d, inode, p, w->fd, nth);
-	bool here = !compare(p->task, w->fd, p, w->fd, nth);
+	bool here = !compare_watch(p->task, w->fd, p, w->fd, nth);
 	const struct image_description *x;
 
 	if (!file)

@@ -79,7 +79,7 @@ static int take_event(int ep, int fd)
 	return epoll_ctl(ep, EPOLL_CTL_DEL, fd, NULL) ? -1 : 0;
 }
 
-static int add(int ep, const struct watch *w, uint32_t events, bool once)
+static int add_watch(int ep, const struct watch *w, uint32_t events, bool once)
 {
 	struct epoll_event event = {.events = events, .data.u64 = w->data};
 
@@ -95,12 +95,12 @@ int watch_add(const struct fd_restore *r, int ep, int file, const struct watch *
 	int result;
 
 	if (w->fd == file) {
-		result = add(ep, w, events, once);
+		result = add_watch(ep, w, events, once);
 	} else {
 		if (take_place(r, w->fd, file, &place))
 			return err_set(
 				e, errno, "cannot have descriptor %d for a watch", w->fd);
-		result = add(ep == w->fd ? place.was : ep, w, events, once);
+		result = add_watch(ep == w->fd ? place.was : ep, w, events, once);
 		if (give_back(&place))
 			return err_set(e, errno, "cannot make descriptor %d again", w->fd);
 	}

@@ -72,14 +72,14 @@ static int find_tty(const struct fd_dump *d, const struct fd_source *s)
 	return d->terminal == device ? 3 : -1;
 }
 
-static int find(const struct fd_dump *d, const struct fd_source *s)
+static int find_source(const struct fd_dump *d, const struct fd_source *s)
 {
 	return is_dev_tty(s) ? find_tty(d, s) : find_stream(d, s);
 }
 
 bool fd_inherited_match(const struct fd_dump *d, const struct fd_source *s)
 {
-	return find(d, s) >= 0;
+	return find_source(d, s) >= 0;
 }
 
 /* A standard stream of the process that is the same open file as @s; -1: none. */
@@ -97,7 +97,7 @@ static int find_twin(const struct fd_dump *d, const struct fd_source *s)
 int fd_inherited_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
-	int stream = find(d, s), twin = stream;
+	int stream = find_source(d, s), twin = stream;
 
 	if (s->fd > 2 && !is_dev_tty(s) && S_ISCHR(s->st.st_mode))
 		twin = find_twin(d, s);

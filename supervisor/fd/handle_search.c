@@ -62,7 +62,7 @@ static struct known *find_known(const struct fd_handle *h)
 		       : NULL;
 }
 
-static void remember(const struct search *s)
+static void remember_search(const struct search *s)
 {
 	cleanup_buf struct buf new = {0};
 
@@ -338,7 +338,7 @@ void fd_handles_search(const struct fd_handle *h, size_t count, pid_t task,
 			add_wanted(&s, i);
 	if (s.count) {
 		search(&s, task, mountinfo);
-		remember(&s);
+		remember_search(&s);
 	}
 	for (; s.next < buf_count(&s.queue, char *); s.next++)
 		free(*buf_at(&s.queue, char *, s.next));

@@ -243,7 +243,7 @@ static const struct inotify_event *find_partner(struct replay *p, size_t i, uint
 }
 
 /* Both ends of a rename, or one that leads to or from somewhere else. */
-static int move(struct replay *p, size_t i)
+static int move_file(struct replay *p, size_t i)
 {
 	const struct inotify_event *v = p->events[i], *to = NULL;
 	bool directory = v->mask & IN_ISDIR;
@@ -356,7 +356,7 @@ static int make_event(struct replay *p, size_t i)
 	switch (mask) {
 	case IN_MOVED_FROM:
 	case IN_MOVED_TO:
-		return move(p, i);
+		return move_file(p, i);
 	case IN_MOVE_SELF:
 		return move_self(p, at);
 	case IN_DELETE_SELF:
@@ -450,7 +450,7 @@ static int check_size(const struct replay *p, size_t size)
 	return ioctl(p->fd, FIONREAD, &now) || (size_t)now != size;
 }
 
-static bool parse(struct buf *list, const char *events, size_t size, int *last)
+static bool parse_events(struct buf *list, const char *events, size_t size, int *last)
 {
 	for (size_t at = 0; at < size;) {
 		const struct inotify_event *v = (const void *)(events + at);
@@ -490,7 +490,7 @@ int inotify_replay(struct fd_restore *r, int fd, const char *events, size_t size
 
 	if (!scraps)
 		return -1;
-	if (!parse(&list, events, size, &last))
+	if (!parse_events(&list, events, size, &last))
 		return err_set(e, 0, "the image is damaged: inotify events");
 	p.dir = dir = xasprintf("%s/inotify", scraps);
 	p.events = list.data;

@@ -194,7 +194,7 @@ static int make_file(const struct image *job, const struct image_object *o, stru
 	}
 }
 
-static int make(struct fd_restore *r, uint32_t number, struct fd_made *made, struct err *e)
+static int make_one(struct fd_restore *r, uint32_t number, struct fd_made *made, struct err *e)
 {
 	const struct image_object *o = &r->objects[number - 1];
 	const char *name = image_string(r->job, o->name);
@@ -228,12 +228,12 @@ struct fd_made *fd_made_get(struct fd_restore *r, uint32_t number, struct err *e
 		return NULL;
 	}
 	made = &r->made[number - 1];
-	if (made->fd < 0 && make(r, number, made, e))
+	if (made->fd < 0 && make_one(r, number, made, e))
 		return NULL;
 	return made;
 }
 
-static int settle(struct fd_restore *r, uint32_t number, int fd, struct err *e)
+static int finish_object(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 {
 	const struct image_object *o = &r->objects[number - 1];
 	const char *name = image_string(r->job, o->name);
@@ -278,7 +278,7 @@ static int settle_export_entries(
 int fd_made_settle(struct fd_restore *r, struct err *e)
 {
 	for (uint32_t n = 1; n <= r->object_count; n++)
-		if (r->made[n - 1].fd >= 0 && settle(r, n, r->made[n - 1].fd, e))
+		if (r->made[n - 1].fd >= 0 && finish_object(r, n, r->made[n - 1].fd, e))
 			return -1;
 	for (size_t i = 0; i < r->description_count; i++)
 		if (settle_export_entries(r, &r->descriptions[i], r->open[i], e))

@@ -233,7 +233,7 @@ int fd_unlinked_fifo_check(
 }
 
 /* Never waits: @writer is non-blocking. */
-static int put(int writer, const char *data, size_t size, struct err *e)
+static int put_data(int writer, const char *data, size_t size, struct err *e)
 {
 	ssize_t n = write(writer, data, size);
 
@@ -256,7 +256,7 @@ static int put_packets(
 		memcpy(&length, lengths + i * sizeof(length), sizeof(length));
 		if (length > o->size - at)
 			return err_set(e, 0, "the image is damaged: packets in a pipe");
-		if (put(writer, data + at, length, e))
+		if (put_data(writer, data + at, length, e))
 			return -1;
 		at += length;
 	}
@@ -272,8 +272,8 @@ static bool is_large_enough(int writer, const struct image_object *o)
 	return capacity >= 0 && (uint64_t)capacity >= (o->args[1] ? o->args[0] : o->size);
 }
 
-static int fill(struct fd_restore *r, uint32_t number, int writer, const struct image_object *o,
-	struct err *e)
+static int fill_pipe(struct fd_restore *r, uint32_t number, int writer,
+	const struct image_object *o, struct err *e)
 {
 	cleanup_buf struct buf contents = {0};
 
@@ -286,7 +286,7 @@ static int fill(struct fd_restore *r, uint32_t number, int writer, const struct 
 	if (fd_made_contents(r, number, o->size + o->args[1] * sizeof(uint32_t), &contents, e))
 		return -1;
 	return o->args[1] ? put_packets(writer, o, contents.data, e)
-			  : put(writer, contents.data, o->size, e);
+			  : put_data(writer, contents.data, o->size, e);
 }
 
 static struct fd_made *make_pipe(
@@ -307,7 +307,7 @@ static struct fd_made *make_pipe(
 	}
 	made->fd = fd_lift(r, ends[0], e);
 	made->writer = fd_lift(r, ends[1], made->fd < 0 ? NULL : e);
-	if (made->fd < 0 || made->writer < 0 || fill(r, x->object, made->writer, o, e))
+	if (made->fd < 0 || made->writer < 0 || fill_pipe(r, x->object, made->writer, o, e))
 		return NULL;
 	return made;
 }
@@ -382,7 +382,7 @@ static struct fd_made *make_fifo(
 			image_string(r->job, x->path));
 		return NULL;
 	}
-	return fill(r, x->object, made->fd, o, e) ? NULL : made;
+	return fill_pipe(r, x->object, made->fd, o, e) ? NULL : made;
 }
 
 int fd_fifo_restore(struct fd_restore *r, const struct image_description *x, struct err *e)

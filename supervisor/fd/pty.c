@@ -103,7 +103,7 @@ static uint32_t terminal_of(struct fd_dump *d, const struct fd_source *s, int in
 	return fd_object_add(d, &o);
 }
 
-static int keep(const struct fd_source *s, int *fd, struct err *e)
+static int keep_fd(const struct fd_source *s, int *fd, struct err *e)
 {
 	if (*fd < 0)
 		*fd = fcntl(s->dup, F_DUPFD_CLOEXEC, 3);
@@ -119,7 +119,7 @@ int fd_pty_master_dump(struct fd_dump *d, const struct fd_source *s,
 		return err_set(e, errno, "cannot ask for its number");
 	x->path = image_writer_string(d->job, s->link);
 	x->object = terminal_of(d, s, index);
-	return keep(s, &fd_object_at(d, x->object)->pty->master, e);
+	return keep_fd(s, &fd_object_at(d, x->object)->pty->master, e);
 }
 
 int fd_pty_slave_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
@@ -141,7 +141,7 @@ int fd_pty_slave_dump(struct fd_dump *d, const struct fd_source *s, struct image
 		o->pty->state.mode = s->st.st_mode & 07777;
 		o->devpts = s->st.st_dev;
 	}
-	return keep(s, &o->pty->slave, e);
+	return keep_fd(s, &o->pty->slave, e);
 }
 
 static bool is_hung_up(int slave)

@@ -198,8 +198,8 @@ static uint64_t pty_bytes(const struct image_pty *state)
 	       state->output;
 }
 
-static int split(const struct image_pty *state, const struct buf *bytes, struct pty_pending *p,
-	struct err *e)
+static int split_pending(const struct image_pty *state, const struct buf *bytes,
+	struct pty_pending *p, struct err *e)
 {
 	uint64_t lines = state->line_count * sizeof(struct image_pty_line), sum = 0;
 	const char *data = bytes->data;
@@ -219,7 +219,7 @@ static int load_pending(int master, int slave, const struct image_pty *state,
 	const struct termios2 *own, const struct buf *bytes, struct err *e)
 {
 	struct pty_pending p = {0};
-	int failed = split(state, bytes, &p, e);
+	int failed = split_pending(state, bytes, &p, e);
 
 	if (!failed)
 		failed = pty_pending_put(master, slave, own, &p, state->flags, e);

@@ -33,7 +33,7 @@ static char *path_of(const char *link)
 	return path;
 }
 
-static uint32_t add(struct fd_dump *d, int dir, const char *link, struct err *e);
+static uint32_t add_directory(struct fd_dump *d, int dir, const char *link, struct err *e);
 
 /* Number of the object of what ".." leads to; 0: that has a name, or may not be looked at. */
 static uint32_t add_parent(
@@ -48,11 +48,11 @@ static uint32_t add_parent(
 		(its.st_ino == st->st_ino && its.st_dev == st->st_dev))
 		return 0;
 	*slash = 0;
-	return add(d, above, link, e);
+	return add_directory(d, above, link, e);
 }
 
 /* Parents come first, so that they are made first. */
-static uint32_t add(struct fd_dump *d, int dir, const char *link, struct err *e)
+static uint32_t add_directory(struct fd_dump *d, int dir, const char *link, struct err *e)
 {
 	cleanup_free char *path = path_of(link);
 	struct fd_object o = {.fd = -1};
@@ -85,7 +85,7 @@ uint32_t fd_dump_removed(struct fd_dump *d, const char *path, const char *link, 
 	cleanup_fd int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir >= 0)
-		return add(d, dir, link, e);
+		return add_directory(d, dir, link, e);
 	err_set(e, errno, "cannot look at the removed directory %s", link);
 	return 0;
 }

@@ -44,7 +44,7 @@ static const char *refused(const char *name)
 	return NULL;
 }
 
-static int refuse(const struct vma *v, pid_t pid, const char *reason, struct err *e)
+static int refuse_mapping(const struct vma *v, pid_t pid, const char *reason, struct err *e)
 {
 	return err_set(e, 0, "mapping %" PRIx64 "-%" PRIx64 " (%s) of process %d: %s", v->start,
 		v->end, v->name, pid, reason);
@@ -155,7 +155,7 @@ static int find_ring(const struct fd_dump *d, pid_t pid, const struct vma *v, st
 		if (o->kind == IMAGE_OBJECT_URING && o->inode == v->inode)
 			return n;
 	}
-	return refuse(v, pid, "no descriptor leads to this io_uring any more", e);
+	return refuse_mapping(v, pid, "no descriptor leads to this io_uring any more", e);
 }
 
 static bool is_object(const struct fd_object *o)
@@ -205,7 +205,7 @@ int fd_dump_mapping(
 	if (!strcmp(v->name, URING_LINK))
 		return find_ring(d, pid, v, e);
 	if (reason)
-		return refuse(v, pid, reason, e);
+		return refuse_mapping(v, pid, reason, e);
 	if (is_plain_file(v))
 		return 0;
 	number = find_object(d, v->dev, v->inode, v->name);
@@ -215,12 +215,12 @@ int fd_dump_mapping(
 	}
 	o = fd_object_at(d, number);
 	if (o->o.kind == IMAGE_OBJECT_SHM_FILE && !o->file)
-		return refuse(v, pid,
+		return refuse_mapping(v, pid,
 			"it is a file in memory that must not be read: run trecr as root", e);
 	o->is_mapped = true;
 	o->is_mapped_to_read |= !(v->max_prot & PROT_WRITE);
 	if (o->o.kind == IMAGE_OBJECT_MEMFD && o->o.args[0] & F_SEAL_FUTURE_WRITE)
-		return refuse(v, pid,
+		return refuse_mapping(v, pid,
 			"it is sealed with F_SEAL_FUTURE_WRITE, so that it could not be mapped "
 			"again",
 			e);

@@ -42,7 +42,7 @@ struct calm {
 	uint64_t since, rest;
 };
 
-static int look(struct dump *d, const struct vma *v, struct calm *c, struct err *e)
+static int look_at_context(struct dump *d, const struct vma *v, struct calm *c, struct err *e)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	uint32_t tail = c->ring.tail;
@@ -56,14 +56,14 @@ static int look(struct dump *d, const struct vma *v, struct calm *c, struct err 
 	return 0;
 }
 
-static int settle(struct dump *d, const struct vma *v, struct err *e)
+static int settle_context(struct dump *d, const struct vma *v, struct err *e)
 {
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC), now = begin;
 	const struct timespec pause = {.tv_nsec = DELAY_NS / 10};
 	struct calm c = {0};
 
 	for (; now - begin < PATIENCE_NS; now = clock_ns(CLOCK_MONOTONIC)) {
-		if (look(d, v, &c, e))
+		if (look_at_context(d, v, &c, e))
 			return -1;
 		if (c.rest && now > c.rest + DELAY_NS && now > c.since + DELAY_NS)
 			return 0;
@@ -92,5 +92,5 @@ int dump_aio(struct dump *d, const struct vma *v, struct image_region *r, struct
 			"which is not supported",
 			v->start, d->process->pid, d->process->comm);
 	r->kind = IMAGE_REGION_AIO;
-	return settle(d, v, e);
+	return settle_context(d, v, e);
 }

@@ -209,7 +209,7 @@ static int cancel(struct polls *p, struct context *c, struct err *e)
 
 /* The events from *seen on: those of cancelled requests are counted, others added to @others.
  */
-static int look(struct polls *p, struct context *c, uint32_t *seen, size_t *ours,
+static int look_for_polls(struct polls *p, struct context *c, uint32_t *seen, size_t *ours,
 	struct buf *others, struct err *e)
 {
 	int mem_fd = p->d->process->mem_fd;
@@ -237,7 +237,7 @@ static int await_events(struct polls *p, struct context *c, struct err *e)
 	size_t ours = 0;
 
 	for (;;) {
-		if (look(p, c, &seen, &ours, &c->unread, e))
+		if (look_for_polls(p, c, &seen, &ours, &c->unread, e))
 			return -1;
 		if (ours == buf_count(&c->cancelled, uint64_t))
 			return 0;
@@ -344,7 +344,7 @@ static int ask(struct polls *p, struct err *e)
 	return remote_end(&p->remote, failed ? NULL : e) || failed ? -1 : 0;
 }
 
-static int find(struct polls *p, struct err *e)
+static int find_polls(struct polls *p, struct err *e)
 {
 	const struct vma_list *l = &p->d->vmas;
 
@@ -361,7 +361,7 @@ static int find(struct polls *p, struct err *e)
 int dump_aio_polls(struct dump *d, struct err *e)
 {
 	struct polls p = {.d = d};
-	int failed = find(&p, e) || ask(&p, e);
+	int failed = find_polls(&p, e) || ask(&p, e);
 
 	for (size_t i = 0; i < buf_count(&p.contexts, struct context); i++) {
 		struct context *c = buf_at(&p.contexts, struct context, i);

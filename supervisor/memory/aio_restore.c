@@ -34,7 +34,7 @@ static uint64_t requests(uint64_t pages)
 	return below < 4 ? 1 : (below - 3) / 2 + 1;
 }
 
-static int make(struct return_of_context *r)
+static int make_context(struct return_of_context *r)
 {
 	const struct image_aio_ring *old = r->old.data;
 	struct err *e = r->one->e;
@@ -89,7 +89,7 @@ static int advance(struct return_of_context *r)
 }
 
 /* The kernel follows it to another address (aio_ring_mremap()). */
-static int move(struct return_of_context *r)
+static int move_context(struct return_of_context *r)
 {
 	uint64_t size = r->old.len, to = r->region->start;
 	int64_t at;
@@ -103,7 +103,7 @@ static int move(struct return_of_context *r)
 }
 
 /* All but the number by which the kernel finds it. */
-static int put(struct return_of_context *r)
+static int put_context(struct return_of_context *r)
 {
 	const size_t at = offsetof(struct image_aio_ring, nr);
 
@@ -164,7 +164,10 @@ static int bring_back(struct return_of_context *r)
 	if (old->magic != IMAGE_AIO_MAGIC || old->tail >= old->nr ||
 		old->nr > (size - sizeof(*old)) / EVENT_SIZE)
 		return err_set(r->one->e, 0, "the image is damaged: an AIO context");
-	return make(r) || advance(r) || move(r) || put(r) || issue_again(r) ? -1 : 0;
+	return make_context(r) || advance(r) || move_context(r) || put_context(r) ||
+			       issue_again(r)
+		       ? -1
+		       : 0;
 }
 
 static int bring_back_all(struct return_of_context *r)

@@ -34,7 +34,8 @@ static bool is_ours(const struct restore_one *r, const struct image_extent *x)
 
 /* process_vm_writev copies once, where ptrace allows it to this thread; the descriptor has been
  * allowed already. */
-static int put(struct restore_one *r, uint64_t address, void *data, size_t size, struct err *e)
+static int put_memory(
+	struct restore_one *r, uint64_t address, void *data, size_t size, struct err *e)
 {
 	struct iovec local = {data, size}, remote = {(void *)address, size};
 
@@ -49,13 +50,13 @@ static int unpack(
 {
 	if (image_read_blocks(r->img, x, 0, x->blocks, data, e))
 		return -1;
-	return put(r, x->address, data, (size_t)x->blocks * IMAGE_BLOCK, e)
+	return put_memory(r, x->address, data, (size_t)x->blocks * IMAGE_BLOCK, e)
 		       ? memory_limits_tell(r->process.pid, e)
 		       : 0;
 }
 
 /* The next extents for a thread to look at; none when there are no more, or one has failed. */
-static size_t take(struct unpacking *u, size_t *first)
+static size_t take_block_run(struct unpacking *u, size_t *first)
 {
 	size_t n = 0;
 
@@ -70,7 +71,7 @@ static size_t take(struct unpacking *u, size_t *first)
 }
 
 /* The first error is the caller's to hear of. */
-static void fail(struct unpacking *u, const struct err *e)
+static void fail_unpacking(struct unpacking *u, const struct err *e)
 {
 	pthread_mutex_lock(&u->lock);
 	if (!u->failed && u->one->e)
@@ -86,11 +87,11 @@ static void *work(void *argument)
 	struct err e = ERR_INIT;
 	size_t first, n;
 
-	while ((n = take(u, &first)))
+	while ((n = take_block_run(u, &first)))
 		for (size_t i = first; i < first + n; i++)
 			if (is_ours(u->one, &u->extents[i]) &&
 				unpack(u->one, &u->extents[i], data, &e)) {
-				fail(u, &e);
+				fail_unpacking(u, &e);
 				return NULL;
 			}
 	return NULL;

@@ -44,7 +44,7 @@ static const struct {
 	{VMA_SEALED, "is sealed (mseal)"},
 };
 
-static int refuse(struct dump *d, const struct vma *v, const char *what, struct err *e)
+static int refuse_mapping(struct dump *d, const struct vma *v, const char *what, struct err *e)
 {
 	return err_set(e, 0, "region %lx-%lx %s of process %d (%s) %s, which is not supported",
 		(unsigned long)v->start, (unsigned long)v->end, v->name, d->process->pid,
@@ -376,7 +376,7 @@ static int dump_shared(
 		return 0;
 	}
 	if (stat(v->name, &st) || !S_ISREG(st.st_mode))
-		return refuse(d, v, "is a shared mapping of no regular file", e);
+		return refuse_mapping(d, v, "is a shared mapping of no regular file", e);
 	r->kind = IMAGE_REGION_SHARED_FILE;
 	if (find_module(d, v, false, &r->module, &deleted, e))
 		return -1;
@@ -422,14 +422,14 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 		return dump_kernel_pages(d, v, &r);
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++)
 		if (v->flags & refusals[i].vma && !is_watched_by_us(d, v))
-			return refuse(d, v, refusals[i].what, e);
+			return refuse_mapping(d, v, refusals[i].what, e);
 	/* The kernel itself uses one for memory that may only be executed. */
 	if (v->protection_key && v->prot != PROT_EXEC)
-		return refuse(d, v, "has a protection key", e);
+		return refuse_mapping(d, v, "has a protection key", e);
 	if (v->end > LOADER_ADDRESS_END)
-		return refuse(d, v, "lies beyond 47 bits", e);
+		return refuse_mapping(d, v, "lies beyond 47 bits", e);
 	if (v->start < LOADER_WINDOW + LOADER_WINDOW_SIZE && v->end > LOADER_WINDOW)
-		return refuse(d, v, "lies in trecr's own window of addresses", e);
+		return refuse_mapping(d, v, "lies in trecr's own window of addresses", e);
 	if (sysv_is_segment(v))
 		return dump_segment(d, v, &r, e);
 	if (dump_is_aio(v))

@@ -114,7 +114,7 @@ static int await_answer(int fd, uint64_t deadline_ns)
 	return 1;
 }
 
-static enum restore_trial hear(int fd, uint64_t deadline_ns, struct err *e)
+static enum restore_trial hear_result(int fd, uint64_t deadline_ns, struct err *e)
 {
 	struct answer a;
 
@@ -157,7 +157,7 @@ enum restore_trial trial_run(const struct checkpoint *c, uint64_t deadline_ns, s
 		close(ends[0]);
 		return RESTORE_UNKNOWN;
 	}
-	result = hear(ends[0], deadline_ns, e);
+	result = hear_result(ends[0], deadline_ns, e);
 	close(ends[0]);
 	(void)kill(child, SIGKILL); /* it has nothing to do any more */
 	await_end(child);

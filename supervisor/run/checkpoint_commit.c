@@ -78,7 +78,7 @@ static int commit(struct checkpoint_work *w, char **path)
 	return failed ? -1 : store_commit(w->s->store, path, w->e);
 }
 
-static void remember(struct checkpoint_work *w, char *path, uint64_t sync_ns)
+static void note_complete(struct checkpoint_work *w, char *path, uint64_t sync_ns)
 {
 	free(w->made->path);
 	*w->made = (struct complete_checkpoint){
@@ -105,7 +105,7 @@ int checkpoint_complete(struct checkpoint_work *w)
 		return -1;
 	}
 	to = clock_ns(CLOCK_MONOTONIC);
-	remember(w, path, to - from);
+	note_complete(w, path, to - from);
 	if (w->request->foresee && to > w->request->deadline_ns)
 		notice_add("the checkpoint came %.1f s after the deadline: the disk was slow",
 			(to - w->request->deadline_ns) / 1e9);

@@ -388,7 +388,7 @@ static int read_setting(struct control_request *request, const char *word)
 }
 
 /* @line is changed. */
-static int parse(char *line, struct control_request *request)
+static int parse_request(char *line, struct control_request *request)
 {
 	char *word, *more = NULL;
 	int end = 0;
@@ -446,7 +446,7 @@ static void take_request(
 {
 	bool taking = c->taking;
 
-	if (parse(client->line, &client->request) < 0) {
+	if (parse_request(client->line, &client->request) < 0) {
 		tell(client->fd, "error the request was not understood\n");
 		drop(client);
 	} else if (taking && client->request.kind == CONTROL_CHECKPOINT) {
@@ -457,7 +457,8 @@ static void take_request(
 	}
 }
 
-static void hear(struct control *c, struct client *client, control_handler *handler, void *arg)
+static void hear_client(
+	struct control *c, struct client *client, control_handler *handler, void *arg)
 {
 	ssize_t n = recv(client->fd, client->line + client->length,
 		sizeof(client->line) - client->length, 0);
@@ -481,10 +482,11 @@ static void hear(struct control *c, struct client *client, control_handler *hand
 	}
 }
 
-static void serve(struct control *c, struct client *client, control_handler *handler, void *arg)
+static void serve_client(
+	struct control *c, struct client *client, control_handler *handler, void *arg)
 {
 	if (client->state == CLIENT_TALKS)
-		hear(c, client, handler, arg);
+		hear_client(c, client, handler, arg);
 	else if (client->state == CLIENT_WAITS)
 		drop(client);
 	else
@@ -500,7 +502,7 @@ void control_serve(struct control *c, const struct pollfd *fds, size_t count,
 		for (size_t k = 1; k < count && c->clients[i].fd >= 0; k++) {
 			if (fds[k].fd != c->clients[i].fd || !fds[k].revents)
 				continue;
-			serve(c, &c->clients[i], handler, arg);
+			serve_client(c, &c->clients[i], handler, arg);
 			/* The handler has served others: what was found is out of date. */
 			if (c->rounds != round)
 				return;

@@ -26,7 +26,7 @@ static void notice(const char *line)
 	told_once(whose, line);
 }
 
-static void take(struct work *w)
+static void take_job_checkpoint(struct work *w)
 {
 	struct supervisor *s = w->s;
 	cleanup_free char *text =
@@ -56,7 +56,7 @@ static void *run(void *arg)
 {
 	struct work *w = arg;
 
-	take(w);
+	take_job_checkpoint(w);
 	free(w);
 	under_way = false;
 	return NULL;

@@ -210,7 +210,7 @@ static void match(struct nftnl_rule *rule, uint32_t key, uint8_t value)
 }
 
 /* Read a field of a packet into *@where, a register, and continue behind it. */
-static void load(
+static void load_field(
 	struct nftnl_rule *rule, uint32_t *where, uint32_t base, uint32_t offset, uint32_t size)
 {
 	struct nftnl_expr *x = add_expression(rule, "payload");
@@ -246,13 +246,13 @@ static void add_rule(struct batch *b, const char *table, const char *chain, bool
 	nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, chain);
 	match(rule, NFT_META_NFPROTO, f->protocol);
 	match(rule, NFT_META_L4PROTO, IPPROTO_TCP);
-	load(rule, &where, NFT_PAYLOAD_NETWORK_HEADER, incoming ? f->destination : f->source,
-		f->address_size);
-	load(rule, &where, NFT_PAYLOAD_TRANSPORT_HEADER,
+	load_field(rule, &where, NFT_PAYLOAD_NETWORK_HEADER,
+		incoming ? f->destination : f->source, f->address_size);
+	load_field(rule, &where, NFT_PAYLOAD_TRANSPORT_HEADER,
 		incoming ? destination_port : source_port, PORT_SIZE);
-	load(rule, &where, NFT_PAYLOAD_NETWORK_HEADER, incoming ? f->source : f->destination,
-		f->address_size);
-	load(rule, &where, NFT_PAYLOAD_TRANSPORT_HEADER,
+	load_field(rule, &where, NFT_PAYLOAD_NETWORK_HEADER,
+		incoming ? f->source : f->destination, f->address_size);
+	load_field(rule, &where, NFT_PAYLOAD_TRANSPORT_HEADER,
 		incoming ? source_port : destination_port, PORT_SIZE);
 	look_up_and_drop(rule, f->set);
 	nftnl_rule_nlmsg_build_payload(

@@ -19,12 +19,12 @@ bool socket_is_our_namespace(pid_t pid)
 }
 
 /* Like fork(2), without a signal when it ends: it is nobody else's to wait for. */
-static pid_t split(void)
+static pid_t fork_helper(void)
 {
 	return syscall(SYS_clone, 0, 0, 0, 0, 0);
 }
 
-static int join(pid_t pid)
+static int join_namespace(pid_t pid)
 {
 	int status;
 
@@ -43,12 +43,12 @@ enter_and_ask(int pidfd, int (*ask)(void *arg), void *arg, volatile int *answer)
 
 	if (setns(pidfd, CLONE_NEWUSER | CLONE_NEWPID) && setns(pidfd, CLONE_NEWPID))
 		_exit(1);
-	pid = split();
+	pid = fork_helper();
 	if (!pid) {
 		*answer = ask(arg);
 		_exit(0);
 	}
-	_exit(join(pid) ? 1 : 0);
+	_exit(join_namespace(pid) ? 1 : 0);
 }
 
 int socket_ask_in_pid_namespace(pid_t in, int (*ask)(void *arg), void *arg)
@@ -64,10 +64,10 @@ int socket_ask_in_pid_namespace(pid_t in, int (*ask)(void *arg), void *arg)
 		NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (pidfd < 0 || page == MAP_FAILED)
 		return -1;
-	pid = split();
+	pid = fork_helper();
 	if (!pid)
 		enter_and_ask(pidfd, ask, arg, page);
-	if (!join(pid))
+	if (!join_namespace(pid))
 		answer = *page;
 	munmap(page, sizeof(*page));
 	return answer;

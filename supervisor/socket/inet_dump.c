@@ -243,7 +243,7 @@ static void show_peer(const struct socket_dump *k, struct buf *out)
 }
 
 /* From here on it stands still. */
-static int keep(struct fd_dump *d, struct socket_dump *k, struct err *e)
+static int keep_connection(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
 	if (!d->block)
 		d->block = xcalloc(1, sizeof(*d->block));
@@ -282,7 +282,7 @@ static int relate_outside(struct fd_dump *d, struct socket_dump *k, struct err *
 		return 0;
 	}
 	if (d->tcp == FD_TCP_KEEP)
-		return keep(d, k, e);
+		return keep_connection(d, k, e);
 	show_peer(k, &peer);
 	return err_set(e, 0,
 		"it is connected to %s, which is not being saved (--tcp=reset would end the "

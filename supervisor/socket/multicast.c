@@ -17,7 +17,7 @@ static bool is_member(int fd, int level, const struct group_filter *group)
 	return !getsockopt(fd, level, MCAST_MSFILTER, &answer, &size);
 }
 
-static int refuse(int family, const void *address, struct err *e)
+static int refuse_group(int family, const void *address, struct err *e)
 {
 	char text[INET6_ADDRSTRLEN] = "?";
 
@@ -41,7 +41,7 @@ static int check_v4(int fd, const char *text, struct err *e)
 		g.gf_interface = interface;
 		if (sscanf(p + 1, "%" SCNx32, &a->sin_addr.s_addr) == 1 &&
 			is_member(fd, IPPROTO_IP, &g))
-			return refuse(AF_INET, &a->sin_addr, e);
+			return refuse_group(AF_INET, &a->sin_addr, e);
 	}
 	return 0;
 }
@@ -62,7 +62,7 @@ static int check_v6(int fd, const char *text, struct err *e)
 			if (sscanf(hex + 2 * i, "%2hhx", &a->sin6_addr.s6_addr[i]) != 1)
 				break;
 		if (is_member(fd, IPPROTO_IPV6, &g))
-			return refuse(AF_INET6, &a->sin6_addr, e);
+			return refuse_group(AF_INET6, &a->sin6_addr, e);
 	}
 	return 0;
 }

@@ -78,7 +78,8 @@ static int refuse_fanout(struct socket_dump *k, struct err *e)
 		       : 0;
 }
 
-static int save(struct socket_dump *k, const struct packet_facts *facts, struct err *e)
+static int save_packet_socket(
+	struct socket_dump *k, const struct packet_facts *facts, struct err *e)
 {
 	if (facts->has_ring)
 		return err_set(e, 0,
@@ -94,7 +95,7 @@ int socket_packet_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 	int failed;
 
 	k->s.state = IMAGE_SOCKET_OPEN;
-	failed = socket_diag_packet(k->inode, &facts, e) || save(k, &facts, e);
+	failed = socket_diag_packet(k->inode, &facts, e) || save_packet_socket(k, &facts, e);
 	buf_free(&facts.memberships);
 	if (!failed && poll(&p, 1, 0) == 1 && p.revents & POLLIN)
 		notice_add("%s: packets that wait in it are not saved",

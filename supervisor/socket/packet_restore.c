@@ -20,7 +20,8 @@ static int close_to_all(int fd, struct err *e)
 		       : 0;
 }
 
-static int join(struct socket_restore *q, const struct image_socket *s, int fd, struct err *e)
+static int join_fanout(
+	struct socket_restore *q, const struct image_socket *s, int fd, struct err *e)
 {
 	cleanup_buf struct buf all = {0};
 
@@ -41,7 +42,7 @@ int socket_packet_make(struct socket_restore *q, size_t number, struct err *e)
 	struct packet_name name;
 
 	made->fd = socket_new(q, s, e);
-	if (made->fd < 0 || join(q, s, made->fd, e))
+	if (made->fd < 0 || join_fanout(q, s, made->fd, e))
 		return -1;
 	if (!packet_socket_name(s, &name))
 		return 0;

@@ -68,7 +68,7 @@ static int check_apart(struct process *p, const struct buf *ranges, struct err *
 }
 
 /* Small allocations of one slab may have parts of one block. */
-static void join(struct buf *ranges)
+static void join_ranges(struct buf *ranges)
 {
 	size_t count = buf_count(ranges, struct device_range), kept = 0;
 	struct device_range *r = ranges->data;
@@ -111,7 +111,7 @@ int lower_device_ranges(struct process *p, struct buf *ranges, struct err *e)
 		return 0;
 	qsort(ranges->data, buf_count(ranges, struct device_range), sizeof(struct device_range),
 		by_address);
-	join(ranges);
+	join_ranges(ranges);
 	return check_apart(p, ranges, e);
 }
 

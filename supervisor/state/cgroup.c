@@ -14,7 +14,7 @@ struct place {
 	char path[PATH_MAX];
 };
 
-static bool parse(const char *line, size_t size, struct place *p)
+static bool parse_place(const char *line, size_t size, struct place *p)
 {
 	const char *first = memchr(line, ':', size), *second;
 
@@ -110,7 +110,7 @@ static bool climbs(const char *path)
 	return false;
 }
 
-static int join(pid_t pid, const struct place *p)
+static int join_cgroup(pid_t pid, const struct place *p)
 {
 	cleanup_free char *directory = climbs(p->path) ? NULL : find_directory(p);
 	cleanup_free char *file = NULL, *text = xasprintf("%d", pid);
@@ -133,9 +133,9 @@ void cgroup_join(pid_t pid, const char *text, size_t size,
 		int error;
 
 		n = end ? (size_t)(end - text) - at : size - at;
-		if (!parse(text + at, n, &p))
+		if (!parse_place(text + at, n, &p))
 			continue;
-		error = join(pid, &p);
+		error = join_cgroup(pid, &p);
 		if (!error)
 			continue;
 		line = xasprintf("cannot put process %d into its cgroup %s%s%s: %s", pid,

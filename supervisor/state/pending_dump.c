@@ -90,7 +90,7 @@ static int check_time(const struct dump *d, const struct queue *q, uint64_t know
 	return clock_ns(CLOCK_MONOTONIC) + ns > limit ? too_many(count, ns, e) : 0;
 }
 
-static void add(struct buf *out, int32_t tid, const siginfo_t *info)
+static void add_pending(struct buf *out, int32_t tid, const siginfo_t *info)
 {
 	struct image_pending p = {.tid = tid};
 
@@ -113,7 +113,7 @@ static int add_queue(const struct dump *d, const struct queue *q, int32_t tid, s
 		bool many = at + n >= FEW;
 
 		for (int i = 0; i < n; i++)
-			add(out, tid, &info[i]);
+			add_pending(out, tid, &info[i]);
 		if (many && (at < FEW || clock_ns(CLOCK_MONOTONIC) > limit) &&
 			check_time(d, q, at + n, limit, e))
 			return -1;

@@ -13,7 +13,7 @@
 #include "supervisor/state/dump.h"
 
 /* 0: the same. */
-static int compare(pid_t a, pid_t b, struct err *e)
+static int compare_directories(pid_t a, pid_t b, struct err *e)
 {
 	int r = syscall(SYS_kcmp, a, b, KCMP_FS, 0L, 0L);
 
@@ -29,7 +29,9 @@ static int refuse_common(
 
 		for (size_t k = 0; k < p->thread_count; k++) {
 			pid_t other = p->threads[k].tracee.tid;
-			int r = other == t->tracee.tid ? 1 : compare(other, t->tracee.tid, e);
+			int r = other == t->tracee.tid
+					? 1
+					: compare_directories(other, t->tracee.tid, e);
 
 			if (r < 0)
 				return -1;
@@ -87,7 +89,7 @@ int dump_directories(struct dump *d, const struct tree *tree, struct err *e)
 
 	for (size_t i = 0; i < p->thread_count; i++) {
 		pid_t tid = p->threads[i].tracee.tid;
-		int r = tid == p->task ? 0 : compare(p->task, tid, e);
+		int r = tid == p->task ? 0 : compare_directories(p->task, tid, e);
 
 		if (r < 0 || (r && dump_thread(d, tree, &p->threads[i], e)))
 			return -1;

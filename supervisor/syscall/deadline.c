@@ -76,7 +76,7 @@ static bool was_moved(const struct buf *moved, const struct moved_deadline *d)
 	return false;
 }
 
-static struct timespec move(struct timespec t, int64_t by)
+static struct timespec move_time(struct timespec t, int64_t by)
 {
 	t.tv_sec += by / (int64_t)NS_PER_S;
 	t.tv_nsec += by % (int64_t)NS_PER_S;
@@ -113,7 +113,7 @@ int syscall_move_deadline(const struct process *p, const struct thread *t, const
 	/* One that no clock will ever come to. */
 	if (ts.tv_sec < 0 || ts.tv_sec > INT64_MAX / (int64_t)NS_PER_S / 2)
 		return 0;
-	ts = move(ts, by);
+	ts = move_time(ts, by);
 	if (tracee_write(p->mem_fd, d.address, &ts, sizeof(ts), e))
 		return err_prefix(e, "cannot move a time-out of process %d", p->vpid);
 	buf_push(moved, struct moved_deadline, &d);

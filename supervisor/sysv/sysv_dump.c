@@ -23,7 +23,7 @@
 
 /* ---- adding one ---- */
 
-static uint32_t find(const struct fd_dump *d, enum image_object_kind kind, int id)
+static uint32_t find_saved(const struct fd_dump *d, enum image_object_kind kind, int id)
 {
 	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++)
 		if (fd_object_at(d, n)->o.kind == kind &&
@@ -32,7 +32,7 @@ static uint32_t find(const struct fd_dump *d, enum image_object_kind kind, int i
 	return 0;
 }
 
-static uint32_t add(struct fd_dump *d, enum image_object_kind kind, const char *what,
+static uint32_t add_saved(struct fd_dump *d, enum image_object_kind kind, const char *what,
 	const struct sysv_status *s)
 {
 	struct fd_object o = {
@@ -113,7 +113,7 @@ static int copy_segment(struct sysv_asker *a, struct fd_object *o, struct err *e
 int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 	bool *need_memory, struct err *e)
 {
-	uint32_t number = find(d, IMAGE_OBJECT_SHM, v->inode);
+	uint32_t number = find_saved(d, IMAGE_OBJECT_SHM, v->inode);
 	struct sysv_status s = {0};
 	struct sysv_asker a;
 	struct fd_object *o;
@@ -132,7 +132,7 @@ int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 				"process %d (%s): cannot ask for System V shared memory "
 				"%" PRIu64,
 				p->pid, p->comm, v->inode);
-		number = add(d, IMAGE_OBJECT_SHM, "System V shared memory", &s);
+		number = add_saved(d, IMAGE_OBJECT_SHM, "System V shared memory", &s);
 		sysv_status_free(&s);
 	}
 	o = fd_object_at(d, number);
@@ -149,7 +149,7 @@ static int add_semaphores(
 	struct fd_dump *d, struct sysv_asker *a, const struct sysv_status *s, struct err *e)
 {
 	struct fd_object *o =
-		fd_object_at(d, add(d, IMAGE_OBJECT_SEM, "System V semaphores", s));
+		fd_object_at(d, add_saved(d, IMAGE_OBJECT_SEM, "System V semaphores", s));
 	size_t size = s->size * sizeof(unsigned short);
 	int64_t r;
 
@@ -192,7 +192,7 @@ static int add_queue(
 	struct fd_dump *d, struct sysv_asker *a, const struct sysv_status *s, struct err *e)
 {
 	struct fd_object *o =
-		fd_object_at(d, add(d, IMAGE_OBJECT_MSG, "System V message queue", s));
+		fd_object_at(d, add_saved(d, IMAGE_OBJECT_MSG, "System V message queue", s));
 
 	o->o.args[1] = s->size;
 	for (uint64_t i = 0; i < s->messages; i++)
@@ -205,7 +205,7 @@ static int add_queue(
 static int add_segment(
 	struct fd_dump *d, struct sysv_asker *a, const struct sysv_status *s, struct err *e)
 {
-	uint32_t number = add(d, IMAGE_OBJECT_SHM, "System V shared memory", s);
+	uint32_t number = add_saved(d, IMAGE_OBJECT_SHM, "System V shared memory", s);
 
 	return copy_segment(a, fd_object_at(d, number), e);
 }
@@ -276,7 +276,7 @@ static enum sysv_owner owner_of(
 	struct sysv_other_set set = {o->id, o->size};
 	enum sysv_owner owner;
 
-	if (find(s->d, k->kind, o->id))
+	if (find_saved(s->d, k->kind, o->id))
 		return SYSV_OTHERS; /* known already */
 	owner = s->own_namespace ? SYSV_TREE : sysv_owner_of(s->tree, k->kind, o);
 	if (owner == SYSV_OTHERS && k->kind == IMAGE_OBJECT_SEM)

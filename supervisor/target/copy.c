@@ -108,7 +108,7 @@ static struct process *clone_orphan(struct remote *r, struct err *e)
 	return NULL;
 }
 
-static struct process *make(struct process *p, bool ours, struct err *e)
+static struct process *make_copy(struct process *p, bool ours, struct err *e)
 {
 	struct process *c = NULL;
 	int64_t number;
@@ -182,7 +182,8 @@ static void be_killed_first(pid_t pid)
 		(void)!write(fd, "1000", 4);
 }
 
-static int settle(struct process *c, pid_t reaper, const struct vma_list *vmas, struct err *e)
+static int settle_copy(
+	struct process *c, pid_t reaper, const struct vma_list *vmas, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/mem", c->pid);
 	struct proc_stat st;
@@ -239,8 +240,8 @@ struct process *copy_make(struct process *p, pid_t reaper, bool adopted,
 		err_set(e, 0, "%s", why);
 		return NULL;
 	}
-	c = make(p, ours, e);
-	if (!c || !settle(c, reaper, vmas, e))
+	c = make_copy(p, ours, e);
+	if (!c || !settle_copy(c, reaper, vmas, e))
 		return c;
 	copy_end(c);
 	return NULL;

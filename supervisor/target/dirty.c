@@ -35,7 +35,7 @@ static void end(struct dirty *d)
 	free(d);
 }
 
-static struct dirty **find(struct dirty_list *list, pid_t pid)
+static struct dirty **find_dirty(struct dirty_list *list, pid_t pid)
 {
 	size_t count = buf_count(&list->processes, struct dirty *);
 
@@ -101,7 +101,7 @@ static bool can_be_watched(const struct process *p)
 
 struct dirty *dirty_watch(struct dirty_list *list, struct process *p)
 {
-	struct dirty **known = find(list, p->pid), *d = known ? *known : NULL;
+	struct dirty **known = find_dirty(list, p->pid), *d = known ? *known : NULL;
 
 	if (!can_be_watched(p))
 		return NULL;
@@ -164,7 +164,7 @@ out_leave:
 
 void dirty_drop(struct dirty_list *list, const struct process *p)
 {
-	struct dirty **place = find(list, p->pid);
+	struct dirty **place = find_dirty(list, p->pid);
 	size_t count = buf_count(&list->processes, struct dirty *);
 
 	if (!place)

@@ -238,7 +238,7 @@ static void write_object(struct fd_dump *d, const struct uring_look *u,
 	buf_add(out, text->data, text->len);
 }
 
-static void remember(struct fd_dump *d, const struct uring_look *u, uint32_t object)
+static void remember_ring(struct fd_dump *d, const struct uring_look *u, uint32_t object)
 {
 	struct uring_seen seen = {
 		.pid = u->s->pid,
@@ -280,7 +280,7 @@ static int dump(
 	add_overflow(u, &text);
 	x->object = fd_object_of(d, u->s, IMAGE_OBJECT_URING);
 	write_object(d, u, &image, &text, x->object);
-	remember(d, u, x->object);
+	remember_ring(d, u, x->object);
 	return 0;
 }
 

@@ -20,7 +20,7 @@ static uint32_t count_lines(const char *text, const char *heading, const char *s
 	return count;
 }
 
-static void parse(struct uring_info *i)
+static void parse_info(struct uring_info *i)
 {
 	const char *text = i->text;
 
@@ -50,7 +50,7 @@ int uring_info_read(struct uring_info *i, pid_t task, int fd, struct err *e)
 		if (!strstr(i->text, "\nCachedCqTail:"))
 			return err_set(e, 0, "this kernel does not show its counters");
 		if (strstr(i->text, "\nSqThread:") && strstr(i->text, "\nCqOverflowList:")) {
-			parse(i);
+			parse_info(i);
 			return 0;
 		}
 		sched_yield();

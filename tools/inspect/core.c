@@ -185,7 +185,7 @@ struct tail {
 };
 
 /* Room for what is filled in later, at a multiple of @align; its offset in the file. */
-static uint64_t reserve(const struct core *k, struct tail *t, size_t size, size_t align)
+static uint64_t reserve_tail(const struct core *k, struct tail *t, size_t size, size_t align)
 {
 	uint64_t offset;
 
@@ -204,14 +204,14 @@ static void build_tail(struct core *k, struct tail *t)
 		k->extents.data, buf_count(&k->extents, struct image_extent), &loads);
 	t->header_count = buf_count(&loads, struct image_load) + 1;
 	buf_add(&t->bytes, k->notes.data, k->notes.len);
-	t->headers = reserve(k, t, t->header_count * sizeof(*header), 8);
+	t->headers = reserve_tail(k, t, t->header_count * sizeof(*header), 8);
 	/* More than an ELF header can count are counted by section header 0 (elf(5)). */
 	if (t->header_count >= PN_XNUM) {
-		t->section = reserve(k, t, sizeof(Elf64_Shdr), 8);
+		t->section = reserve_tail(k, t, sizeof(Elf64_Shdr), 8);
 		((Elf64_Shdr *)((char *)t->bytes.data + (t->section - k->end)))->sh_info =
 			t->header_count;
 	}
-	t->hole = reserve(k, t, 0, IMAGE_BLOCK);
+	t->hole = reserve_tail(k, t, 0, IMAGE_BLOCK);
 	header = (Elf64_Phdr *)((char *)t->bytes.data + (t->headers - k->end));
 	*header++ = (Elf64_Phdr){
 		.p_type = PT_NOTE,
