@@ -32,6 +32,19 @@ launch "$victim/inotify_queue" && faults fault name 1 commit
 not_ok "a program is to be ended, but its checkpoint cannot be completed" quiet freeze_away
 finish
 is "$status $(sed 1d out | xargs)" "0 lost ok" "it is told that its events are lost" || explain
+
+# Who is killed before the program has been ended leaves it with that, too.
+arena killed
+faults fault off
+launch "$victim/inotify_queue"
+program=$(program_of "$sup")
+faults fault name 1 commit kill
+not_ok "a program is to be ended, and its supervisor is killed" quiet checkpoint -s
+await -t 30 -p "$sup" 2>>await.err
+kill -USR1 "$program"
+await -t 30 -p "$program" 2>>await.err
+is "$(sed 1d out | xargs)" "lost ok" "it is told that its events are lost, too" || explain
+sweep >/dev/null
 unset VICTIM_MAY_LOSE
 unset -f trecr-run
 

@@ -158,7 +158,7 @@ int fd_inotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_d
 struct queue {
 	int fd;
 	uint32_t object;
-	bool taken;
+	bool taken, told; /* told: it says that events were lost */
 };
 
 static void keep_events(
@@ -189,7 +189,8 @@ static void set_next(struct fd_dump *d, const struct queue *q)
 	}
 }
 
-/* The processes stand still, so nobody else reads; but more may come. */
+/* The processes stand still, so nobody else reads; but more may come. The program is told at
+ * once that they are lost: it resumes, should we be killed before it is ended. */
 static int take_events(struct fd_dump *d, struct queue *q, struct err *e)
 {
 	struct fd_object *o = fd_object_at(d, q->object);
@@ -210,6 +211,8 @@ static int take_events(struct fd_dump *d, struct queue *q, struct err *e)
 	}
 	o->o.size = o->bytes.len;
 	set_next(d, q);
+	/* Else when it resumes. */
+	q->told = !inotify_overflow(q->fd, NULL);
 	return 0;
 }
 
@@ -227,7 +230,7 @@ void fd_inotifies_free(struct fd_dump *d, bool goes_on)
 		struct queue *q = buf_at(&d->queues, struct queue, i);
 
 		/* Nothing more can be done than to say so. */
-		if (goes_on && q->taken)
+		if (goes_on && q->taken && !q->told)
 			(void)inotify_overflow(q->fd, NULL);
 		close(q->fd);
 	}
