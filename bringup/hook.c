@@ -230,18 +230,28 @@ static bool makes_fd(long nr)
 	switch (nr) {
 	case SYS_open:
 	case SYS_openat:
+	case SYS_openat2:
+	case SYS_open_by_handle_at:
+	case SYS_creat:
 	case SYS_socket:
 	case SYS_accept:
 	case SYS_accept4:
 	case SYS_dup:
+	case SYS_eventfd:
 	case SYS_eventfd2:
+	case SYS_epoll_create:
 	case SYS_epoll_create1:
+	case SYS_inotify_init:
 	case SYS_inotify_init1:
+	case SYS_fanotify_init:
+	case SYS_mq_open:
 	case SYS_memfd_create:
 	case SYS_timerfd_create:
+	case SYS_signalfd:
 	case SYS_signalfd4:
 	case SYS_perf_event_open:
 	case SYS_pidfd_open:
+	case SYS_pidfd_getfd:
 	case SYS_userfaultfd:
 		return true;
 	}

@@ -5,7 +5,7 @@ LOWER := $(O)/lower/trecr-lower
 # Inside, where they can be had so: a library more would be loaded in every process.
 UNPACKERS := $(foreach l,zstd lz4,$(firstword $(wildcard \
 	$(shell $(CC) -print-file-name=lib$(l).a)) -l$(l)))
-LOWER_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard lower/*.c lower/cuda/*.c)) \
+LOWER_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard lower/*.c lower/cuda/*.c lower/mpi/*.c)) \
 	$(O)/lower/shared/calls.o $(O)/lower/shared/cuda.info.o
 
 # No calls of calloc out of malloc and memset: it is the one that is being written.

@@ -19,7 +19,7 @@
 #include "shared/windows.h"
 
 #define RECORDS_MAGIC   0x7364726f63657274 /* "trecords" */
-#define RECORDS_VERSION 5
+#define RECORDS_VERSION 6
 
 /* Descriptors of the lower half, from its base on; a bit each. */
 #define RECORDS_FDS 8192
@@ -93,7 +93,8 @@ struct records {
 	uint32_t nvml_flags;       /* of the first of those */
 	int32_t result;            /* of info.restart: 0, or -1 and why */
 	char failure[256];
-	char unsaved[16]; /* a library below that cannot be saved, "": none */
+	char unsaved[16];      /* a library below that cannot be saved, "": none */
+	struct mpi_state *mpi; /* shared/mpi_state.h; NULL: none of its calls has been made */
 	struct records_text *printed, *printed_spare;
 	void (**print_cross)(
 		void); /* crossing_library.cross of who may print; NULL: none yet */

@@ -1,6 +1,7 @@
 #!/bin/bash
 # MPI programs with MPICH's library in the lower half, each rank under a trecr-run of its own: they
-# give what they give natively. A checkpoint is refused with the reason, and they run on.
+# give what they give natively. A program of one rank without a launcher is saved; what cannot be saved
+# is refused with the reason, and the programs run on.
 . "$(dirname "$0")/lib.sh"
 
 have mpicc.mpich && have mpiexec.mpich || skip_all "MPICH is not installed"
@@ -53,14 +54,43 @@ if gcc -o by-abi calls.o abi/libmpi.so.12 -pthread 2>err &&
 	is "$(LD_LIBRARY_PATH=abi "${lower[@]}" ./by-abi | grep -c "done")" 1 "a program linked by the ABI's name"
 fi
 
-trecr-run -d img --gpu=off --mpi=lower -- ./calls wait >out 2>err &
-sup=$!
-await -t 60 -p $sup out "done" >/dev/null 2>await.err
-program=$(program_of "$sup") && trecr-ckpt "$program" >ckpt 2>&1
-like "$(cat ckpt)" "has called MPI, which lies in its lower half.*mpiexec -n N PROGRAM" \
-	"a checkpoint is refused by its reason"
-ok "and the program runs on" kill -0 $sup
-kill $sup
-wait $sup 2>/dev/null
-is "$(ls img 2>/dev/null | grep -c ckpt-)" 0 "nothing is left of it"
+# ---- checkpoints ----
+
+RUN_FLAGS="--close-fds --gpu=off --mpi=lower"
+
+end_here() {
+	local program
+	program=$(program_of "$sup") && kill -KILL "$sup" "$program"
+	wait "$sup" 2>/dev/null
+	true
+}
+
+three_times() {
+	checkpoint && end_here && step="first restart" && restart_here && step="second checkpoint" &&
+		checkpoint && end_here && step="second restart" && restart_here &&
+		step="third checkpoint" && freeze_away && step="third restart" && restart_here &&
+		step="going on" && finish && step="its own checks" && [ "$status" = 0 ] && said_ok &&
+		step="leaving nothing behind" && sweep 5
+}
+
+# What is not saved yet is named, and the program runs on to its end.
+refused() {
+	! checkpoint && grep -q "has called $function, and what that leaves in an MPI library" ckpt.err &&
+		step="going on" && finish && [ "$status" = 0 ] && said_ok && [ ! -e ck/ckpt-000001 ]
+}
+
+alone=$PWD/alone
+ok "a program of one rank is built" mpicc.mpich -O1 -o alone "$top/t/application/mpi_alone.c"
+scenario "collective calls and questions, over three restarts" three_times "$alone"
+scenario "a program behind MPI_Finalize, over three restarts" three_times "$alone" finalized
+for function in MPI_Type_contiguous MPI_Comm_dup MPI_Comm_set_errhandler MPI_Comm_get_attr MPI_Isend; do
+	scenario "$function is refused by its name" refused "$alone" $function
+done
+
+# A rank of a launcher's, be it the only one.
+launched() {
+	! checkpoint && grep -q "has called MPI, which lies in its lower half.*mpiexec -n N PROGRAM" ckpt.err &&
+		finish && [ "$status" = 0 ] && said_ok
+}
+PMI_RANK=0 scenario "a rank of a launcher's is refused by its reason" launched "$alone" launched
 done_testing

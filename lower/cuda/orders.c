@@ -2,6 +2,7 @@
  * The orders that a supervisor gives (enum lower_request).
  */
 #include "lower/cuda/cuda.h"
+#include "lower/mpi/mpi.h"
 
 int orders_start(void)
 {
@@ -12,7 +13,7 @@ int orders_carry_out(struct lower_order *o)
 {
 	switch (o->request) {
 	case LOWER_DRAIN:
-		return cuda_drain(o->patience_ns);
+		return mpi_check() ? -1 : cuda_drain(o->patience_ns);
 	case LOWER_REST:
 		return cuda_await_rest(o->patience_ns);
 	case LOWER_SAVE:
@@ -20,7 +21,7 @@ int orders_carry_out(struct lower_order *o)
 	case LOWER_LOAD:
 		return cuda_load(o->transfers, o->count);
 	case LOWER_REPLAY:
-		return cuda_replay(0);
+		return cuda_replay(0) ? -1 : mpi_replay();
 	case LOWER_TRY:
 		return cuda_replay(1);
 	}

@@ -32,8 +32,9 @@ struct crossing_library {
 	 * storage of its own, so nothing of the libc and nothing thread-local. May be NULL. 0,
 	 * or -1 with the reason in RECORDS->failure. */
 	int (*restarted)(struct crossing_library *library);
-	const char *unsaved; /* what a program uses that cannot be saved yet: "MPI". Or NULL */
-	int prints;          /* what it prints has a place among what the program prints */
+	/* At the first call of all, when the records are there. May be NULL. */
+	void (*opened)(void);
+	int prints; /* what it prints has a place among what the program prints */
 	struct crossing_library *next;
 };
 

@@ -376,9 +376,8 @@ HIDDEN int process_open_library(struct crossing_library *library)
 		} else {
 			library->next = libraries;
 			libraries = library;
-			if (library->unsaved)
-				raw_copy(RECORDS->unsaved, library->unsaved,
-					raw_length(library->unsaved) + 1);
+			if (library->opened)
+				library->opened();
 			if (library->prints)
 				RECORDS->print_cross = library->cross;
 			__atomic_store_n(library->cross, crossing, __ATOMIC_RELEASE);

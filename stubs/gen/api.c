@@ -15,6 +15,7 @@ struct parser {
 	bool has_variant;
 	char *value;                       /* name of the parameter that is replaced, or NULL */
 	char *result, *version, *profiled; /* of struct api */
+	bool notes;
 	struct err *e;
 };
 
@@ -115,6 +116,26 @@ static bool is_recorded(const struct api_call *call)
 			return true;
 	}
 	return call->on_context || call->loses;
+}
+
+static bool gives_handle(const struct api_call *call)
+{
+	for (unsigned i = 0; i < call->param_count; i++) {
+		const struct api_param *p = &call->params[i];
+
+		if (p->type->kind == API_HANDLE && p->stars && p->direction != API_IN)
+			return true;
+	}
+	return false;
+}
+
+bool api_leaves(const struct api_call *call)
+{
+	if (call->saved || call->class == API_DATA)
+		return false;
+	/* When a collective call returns, the rank has done its part. */
+	return call->leaves || gives_handle(call) ||
+	       (call->class != API_PURE && call->class != API_COLLECTIVE);
 }
 
 enum api_way api_way(const struct api_call *call)
@@ -405,6 +426,10 @@ static int parse_attribute(
 		call->body = call->answered = true;
 	} else if (!strcmp(word, "on=context")) {
 		call->on_context = true;
+	} else if (!strcmp(word, "leaves")) {
+		call->leaves = true;
+	} else if (!strcmp(word, "saved")) {
+		call->saved = true;
 	} else if (!strcmp(word, "loses")) {
 		call->loses = true;
 	} else if (!strcmp(word, "internal")) {
@@ -478,6 +503,8 @@ static int parse_table(struct parser *p, const char *text)
 		p->version = xstrdup(text + 8);
 	else if (!strncmp(text, "profiled=", 9))
 		p->profiled = xstrdup(text + 9);
+	else if (!strcmp(text, "notes=called"))
+		p->notes = true;
 	else
 		return parse_failed(p, "nothing can be said of all rows by", text);
 	return 0;
@@ -543,6 +570,7 @@ int api_read(struct api *api, const char *path, struct err *e)
 	api->result = p.result;
 	api->version = p.version;
 	api->profiled = p.profiled;
+	api->notes = p.notes;
 	api->types = p.types.data;
 	api->type_count = buf_count(&p.types, struct api_type);
 	api->calls = p.calls.data;

@@ -46,6 +46,8 @@ struct api_call {
 	bool inner_body; /* by hand, behind the crossing */
 	bool answered;   /* an entry point that may know the answer, in front of a body */
 	bool on_context; /* what it changes is the current context */
+	bool leaves;     /* pure, but something of the library's is left in the program */
+	bool saved;      /* what it leaves behind is saved, if anything */
 	bool loses;      /* after it, the objects it was about cannot be made again */
 	bool internal;   /* in no header; of use to the library's own companions only */
 	bool unchecked;  /* its prototype cannot be written as a row has it */
@@ -61,6 +63,7 @@ struct api {
 	char *result;   /* C type of what functions return */
 	char *version;  /* macro of the header that `since` is compared with, or NULL */
 	char *profiled; /* each function has a second name with this in front, or NULL */
+	bool notes;     /* entry points note that they were called, if that leaves something */
 	struct api_type *types;
 	size_t type_count;
 	struct api_call *calls;
@@ -76,6 +79,9 @@ const char *api_class_name(enum api_class class);
 unsigned api_callbacks(const struct api_call *call);
 
 enum api_way api_way(const struct api_call *call);
+
+/* Something is behind after the call that is in no record. */
+bool api_leaves(const struct api_call *call);
 
 /* Whether programs hold addresses of records for handles of this API. */
 bool api_has_virtual(const struct api *api);

@@ -82,19 +82,21 @@ static void lead(const struct api *api, const struct api_call *call, size_t inde
 }
 
 /* The label of what programs call. */
-static void export(const struct api *api, const struct api_call *call, FILE *out)
+static void export(const struct api *api, const struct api_call *call, size_t index, FILE *out)
 {
 	if (api->profiled && !call->internal)
 		fprintf(out, "export_profiled %s%s, %s\n", api->profiled, call->name,
 			call->name);
 	else
 		fprintf(out, "export %s\n", call->name);
+	if (api->notes && api_leaves(call))
+		fprintf(out, "\tmovb $1, %s_called+%zu(%%rip)\n", api->library, index);
 }
 
-static void guarded(
-	const struct api *api, const struct api_call *call, const char *prefix, FILE *out)
+static void guarded(const struct api *api, const struct api_call *call, size_t index,
+	const char *prefix, FILE *out)
 {
-	export(api, call, out);
+	export(api, call, index, out);
 	if (call->answered)
 		fprintf(out, "\tanswer_%s\n", call->name);
 	fprintf(out, "\tguard %s_%s\n", prefix, call->name);
@@ -115,14 +117,14 @@ static void entry(const struct api *api, const struct api_call *call, size_t ind
 	fprintf(out, "\tend_code\n\t%s\n",
 		is_hot(call) ? ".section .text.hot, \"ax\", @progbits" : ".text");
 	if (way == API_REFUSE) {
-		export(api, call, out);
+		export(api, call, index, out);
 		fprintf(out, "\tmov $%zu, %%edi\n\tjmp %s_refused\n", index, api->library);
 		return;
 	}
 	if (way == API_INNER_BODY) {
 		fprintf(out, "\t.hidden inner_%s\n", call->name);
 		fprintf(out, "\tword inner_%s\n", call->name);
-		export(api, call, out);
+		export(api, call, index, out);
 		fprintf(out, "\tlea word_inner_%s(%%rip), %%r11\n\tcross\n", call->name);
 		return;
 	}
@@ -131,20 +133,20 @@ static void entry(const struct api *api, const struct api_call *call, size_t ind
 	if (has_translation(call))
 		translation(api, call, index, out);
 	if ((way == API_PASS || way == API_TRANSLATE) && !callbacks)
-		export(api, call, out);
+		export(api, call, index, out);
 	fprintf(out, "internal real_%s\n", call->name);
 	lead(api, call, index, out);
 	fprintf(out, "\tcross\n");
 	if (way == API_BODY) {
-		guarded(api, call, "body", out);
+		guarded(api, call, index, "body", out);
 	} else if (way == API_RECORD) {
-		guarded(api, call, "record", out);
+		guarded(api, call, index, "record", out);
 		fprintf(out,
 			"internal record_%s\n\t.hidden %s_record\n\tmov $%zu, %%eax\n"
 			"\tjmp %s_record\n",
 			call->name, api->library, index, api->library);
 	} else if (callbacks) {
-		export(api, call, out);
+		export(api, call, index, out);
 		lead(api, call, index, out);
 		fprintf(out, "\tmov $%u, %%eax\n\tcross_callback\n", callbacks);
 	}
@@ -172,6 +174,10 @@ static const char head[] =
 	"internal %s_first\n\tlea %s_library(%rip), %r10\n"
 	"\tjmp *crossing_open@GOTPCREL(%rip)\n"
 	"internal %s_missing\n\tmov %s_missing_result(%rip), %eax\n\tret\n";
+
+/* A byte for each function, which is 1 when it was called and something may be left of it. */
+static const char notes[] =
+	".section .bss\n.hidden %s_called\n.globl %s_called\n%s_called: .skip COUNT\n.text\n";
 
 static const char tail[] =
 	"\t.byte 0\n"
@@ -204,6 +210,8 @@ int gen_entries(const struct api *api, FILE *out, struct err *e)
 	if (api_has_virtual(api))
 		print_for(api, "#include \"stubs/%s/entries.inc\"\n", out);
 	print_for(api, head, out);
+	if (api->notes)
+		print_for(api, notes, out);
 	for (size_t i = 0; i < api->call_count; i++) {
 		if (check_call(&api->calls[i], e) < 0)
 			return -1;

@@ -2,6 +2,11 @@
  * libmpich.so.12 of the upper half, which is libmpi.so.12, too. Handles are those of the
  * library below as yet, so nearly all calls pass; by hand is what the table cannot tell.
  */
+#include <stdlib.h>
+
+#include "shared/mpi_state.h"
+#include "shared/raw.h"
+#include "shared/records.h"
 #include "stubs/library.h"
 
 /* Of MPICH's ABI. */
@@ -11,6 +16,7 @@ typedef struct {
 } MPI_F08_status;
 
 enum {
+	MPI_COMM_WORLD = 0x44000000,
 	MPI_ERR_OTHER = 15,
 	MPI_ERR_UNSUPPORTED_OPERATION = 44,
 };
@@ -22,9 +28,10 @@ enum {
 	CALL_COUNT,
 };
 
+static void opened(void);
+
 STUB_LIBRARY(mpi, "libmpich.so.12", CALL_COUNT, MPI_ERR_OTHER, MPI_ERR_UNSUPPORTED_OPERATION,
-	/* Messages that are under way are not in any image. */
-	.unsaved = "MPI");
+	.opened = opened);
 
 /* No row is of class unsupported. */
 STUB_HIDDEN int mpi_refused(unsigned index);
@@ -83,10 +90,48 @@ static void *variables(void *given)
 	return given == MPI_T_PVAR_ALL_HANDLES ? below(INDEX_MPI_T_PVAR_ALL_HANDLES) : given;
 }
 
+/* ---- what is saved ---- */
+
+extern STUB_HIDDEN uint8_t mpi_called[];
+
+static struct mpi_state state = {.names = mpi_names, .called = mpi_called};
+
+/* Messages that are under way between ranks are not in any image. */
+static void several_ranks(void)
+{
+	static const char what[] = "MPI";
+
+	raw_copy(RECORDS->unsaved, what, sizeof(what));
+}
+
+/* By a launcher: its ranks belong together, and have a connection to it. */
+static int was_launched(void)
+{
+	static const char *const variables[] = {
+		"PMI_RANK", "PMI_FD", "PMI_PORT", "PMIX_RANK",
+		"SLURM_STEP_NUM_TASKS", /* not in a batch script itself */
+	};
+
+	for (unsigned i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+		if (getenv(variables[i]))
+			return 1;
+	return 0;
+}
+
+static void opened(void)
+{
+	RECORDS->mpi = &state;
+	if (was_launched())
+		several_ranks();
+}
+
 /* ---- by hand ---- */
 
 #define BY_HAND(name, parameters)                                                              \
 	extern STUB_HIDDEN int body_##name parameters, real_##name parameters
+
+extern STUB_HIDDEN int real_MPI_Comm_size(MPI_Comm comm, int *size),
+	real_MPI_Query_thread(int *provided);
 
 /* The program may have set what the library is to be told by its environment. From now on a
  * child of fork has no MPI. */
@@ -94,20 +139,58 @@ static void comes_up(void)
 {
 	crossing_used();
 	crossing_environment();
+	if (was_launched())
+		several_ranks();
+}
+
+/* What a restart has to do again, when the library has come up. */
+static int came_up(int result)
+{
+	int size;
+
+	if (result)
+		return result;
+	if (real_MPI_Query_thread(&state.provided) ||
+		real_MPI_Comm_size(MPI_COMM_WORLD, &size) || size != 1)
+		several_ranks();
+	state.main = raw_read_fs();
+	state.initialised = 1;
+	return 0;
 }
 
 BY_HAND(MPI_Init, (int *argc, char ***argv));
 int body_MPI_Init(int *argc, char ***argv)
 {
 	comes_up();
-	return real_MPI_Init(argc, argv);
+	return came_up(real_MPI_Init(argc, argv));
 }
 
 BY_HAND(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided));
 int body_MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
 	comes_up();
-	return real_MPI_Init_thread(argc, argv, required, provided);
+	return came_up(real_MPI_Init_thread(argc, argv, required, provided));
+}
+
+BY_HAND(MPI_Finalize, (void));
+int body_MPI_Finalize(void)
+{
+	int r = real_MPI_Finalize();
+
+	if (!r)
+		state.finalized = 1;
+	return r;
+}
+
+/* The library of a restart was initialised by a thread of the lower half. */
+BY_HAND(MPI_Is_thread_main, (int *flag));
+int body_MPI_Is_thread_main(int *flag)
+{
+	int r = real_MPI_Is_thread_main(flag);
+
+	if (!r)
+		*flag = raw_read_fs() == state.main;
+	return r;
 }
 
 BY_HAND(MPI_Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session));

@@ -24,8 +24,9 @@ int restore_lower_check(const struct restore_one *one)
 	m = lower_files(one, &count);
 	for (size_t i = 0; i < count; i++)
 		if (module_check(&m[i], image_string(one->img, m[i].path), one->e))
-			return err_prefix(one->e, "the program needs the GPU driver and "
-						  "libraries that it ran with");
+			return err_prefix(one->e,
+				"the program needs the GPU driver, or MPI, and "
+				"libraries that it ran with");
 	return 0;
 }
 

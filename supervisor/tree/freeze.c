@@ -130,7 +130,8 @@ static int drain(struct freezer *f, struct err *e)
 			return freezer_refuse_stopped(p, e);
 		if (p->lower->state != RECORDS_UP)
 			return err_set(e, 0,
-				"process %d could not load the GPU driver (its lower half did "
+				"process %d could not load the GPU driver, or MPI (its lower "
+				"half did "
 				"not start)",
 				p->pid);
 		p->lower->patience_ns = f->target->patience->ns;

@@ -156,7 +156,8 @@ static int check_patience(
 		patience->restless = p->pid;
 		patience->in_driver = true;
 		return err_set(e, 0,
-			"thread %d of process %d is in a call of the GPU driver that does not "
+			"thread %d of process %d is in a call of the GPU driver, or of MPI, "
+			"that does not "
 			"come to an end: it takes long, or waits for what the program would do",
 			t->tracee.tid, p->pid);
 	}
