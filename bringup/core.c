@@ -1,5 +1,6 @@
 #include "bringup/core.h"
 
+#include <elf.h>
 #include <linux/errno.h>
 #include <stdbool.h>
 #include <linux/fs.h>
@@ -68,9 +69,28 @@ static int patch_text(uint8_t *text, size_t size, int (*wanted)(int), site_entry
 	return r < 0 ? r : sites;
 }
 
+/* The file that is mapped at @at, all of whose headers are on its first page. */
+static void mark_image(uintptr_t at)
+{
+	const Elf64_Ehdr *e = (const Elf64_Ehdr *)at;
+	const Elf64_Phdr *h = (const Elf64_Phdr *)(at + e->e_phoff);
+	uintptr_t base = e->e_type == ET_DYN ? at : 0;
+
+	for (unsigned i = 0; i < e->e_phnum; i++) {
+		uintptr_t start = base + h[i].p_vaddr, page = start & ~4095ul;
+
+		if (h[i].p_type == PT_LOAD)
+			space_mark(page, start + h[i].p_memsz - page);
+	}
+}
+
 static int patch_ldso(uint8_t *text, size_t size)
 {
-	int r = patch_text(text, size, hook_wants_of_ldso, core_entry_ldso, ldso_minima,
+	int r;
+
+	mark_image(LOWER_RUNTIME);
+	mark_image(LOWER_LDSO);
+	r = patch_text(text, size, hook_wants_of_ldso, core_entry_ldso, ldso_minima,
 		sizeof(ldso_minima) / sizeof(ldso_minima[0]));
 
 	return r < 0 ? r : 0;
@@ -169,5 +189,10 @@ void _start(const struct core_options *options, struct core_functions *functions
 	functions->driver_taken = space_taken();
 	functions->libc_sites = count_libc_sites;
 	functions->place_next = hook_place_next;
-	functions->outside = space_outside();
+	functions->space = space_lists();
+	functions->mark = space_mark;
+	space_mark(LOWER_SHARED, LOWER_SHARED_SIZE);
+	space_mark(LOWER_PATCHES, LOWER_PATCH_SIZE);
+	space_mark(LOWER_STACK, LOWER_STACK_SIZE);
+	mark_image(LOWER_CORE);
 }

@@ -23,11 +23,12 @@ struct core_functions {
 	const struct space_taken *driver_taken; /* space_taken() */
 	/* The next file that ld.so maps goes to @address, if that is free. */
 	void (*place_next)(uintptr_t address);
-	/* Memory of the lower half outside of its window. */
-	const struct space_list *outside;
+	const struct space_list *space; /* space_lists() */
 	/* How many sites of the libc were patched, or -ENOEXEC; 0 when it was not mapped yet.
 	 */
 	int (*libc_sites)(void);
+	/* Mapped without the hooks' knowledge: space_mark(). */
+	void (*mark)(uintptr_t start, size_t size);
 };
 
 struct core_options {

@@ -62,9 +62,28 @@ static long mmap_at_hint(enum space_part part, const long a[6])
 	return r;
 }
 
-long hook_mmap(enum space_part part, const long a[6])
+/* Addresses that something else has got hold of stay taken; try behind them. */
+static long mmap_taken(enum space_part part, const long a[6])
 {
 	uint64_t at;
+	long r;
+
+	for (;;) {
+		at = space_take(part, pages(a[1]));
+		if (!at)
+			return -ENOMEM;
+		r = mmap_raw(at, a, a[3] | MAP_FIXED_NOREPLACE);
+		if (r != -EEXIST)
+			break;
+		space_found(at, pages(a[1]));
+	}
+	if (raw_failed(r))
+		space_release(at, a[1]);
+	return r;
+}
+
+long hook_mmap(enum space_part part, const long a[6])
+{
 	long r = mmap_at_hint(part, a);
 
 	if (r != -EEXIST)
@@ -77,16 +96,7 @@ long hook_mmap(enum space_part part, const long a[6])
 		space_mark(r, a[1]);
 	if (r != -EEXIST || a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE))
 		return r;
-	/* Addresses that something else has got hold of stay taken; try behind them. */
-	do {
-		at = space_take(part, pages(a[1]));
-		if (!at)
-			return -ENOMEM;
-		r = mmap_raw(at, a, a[3] | MAP_FIXED_NOREPLACE);
-	} while (r == -EEXIST);
-	if (raw_failed(r))
-		space_release(at, a[1]);
-	return r;
+	return mmap_taken(part, a);
 }
 
 static uintptr_t next_place;
@@ -131,24 +141,34 @@ static long hook_munmap(long addr, long size)
 	return r;
 }
 
+/* mremap(2) removes what is where it moves something to, so the place is made sure of before.
+ */
+static long mremap_moving(enum space_part part, long old, long old_size, long size)
+{
+	const long place[6] = {
+		0, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0};
+	long to = mmap_taken(part, place), r;
+
+	if (raw_failed(to))
+		return to;
+	r = raw(SYS_mremap, old, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	if (raw_failed(r)) {
+		raw(SYS_munmap, to, size); /* or it is gone */
+		space_release(to, size);
+	}
+	return r;
+}
+
 static long hook_mremap(enum space_part part, const struct site_registers *s)
 {
 	long old = s->rdi, old_size = s->rsi, size = s->rdx, flags = s->r10, r;
-	uint64_t to;
 
 	if (flags & MREMAP_FIXED) {
 		r = raw(SYS_mremap, old, old_size, size, flags, s->r8);
 	} else {
 		r = raw(SYS_mremap, old, old_size, size, flags & ~MREMAP_MAYMOVE, 0);
-		if (r == -ENOMEM && flags & MREMAP_MAYMOVE) {
-			to = space_take(part, pages(size));
-			if (!to)
-				return -ENOMEM;
-			r = raw(SYS_mremap, old, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
-				to);
-			if (raw_failed(r))
-				space_release(to, size);
-		}
+		if (r == -ENOMEM && flags & MREMAP_MAYMOVE)
+			r = mremap_moving(part, old, old_size, size);
 	}
 	if (!raw_failed(r)) {
 		space_release(old, old_size);

@@ -24,12 +24,14 @@ static struct space_range kept[SPACE_KEPT];
 static uint32_t kept_count;
 
 static const struct space_range bounds[SPACE_PARTS] = {
-	[SPACE_LDSO] = {LOWER_PART_LDSO, LOWER_PART_LIBC},
-	[SPACE_LIBC] = {LOWER_PART_LIBC, LOWER_HEAP},
-	[SPACE_STACKS] = {LOWER_PART_STACKS, LOWER_PART_DRIVER},
-	[SPACE_DRIVER] = {LOWER_PART_DRIVER, LOWER_PART_END},
 	/* The driver's own places, and device memory: all below. */
 	[SPACE_OUTSIDE] = {0, LOWER_WINDOW},
+	[SPACE_FIXED] = {LOWER_WINDOW, LOWER_PART_LDSO},
+	[SPACE_LDSO] = {LOWER_PART_LDSO, LOWER_PART_LIBC},
+	[SPACE_LIBC] = {LOWER_PART_LIBC, LOWER_HEAP},
+	[SPACE_HEAP] = {LOWER_HEAP, LOWER_PART_STACKS},
+	[SPACE_STACKS] = {LOWER_PART_STACKS, LOWER_PART_DRIVER},
+	[SPACE_DRIVER] = {LOWER_PART_DRIVER, LOWER_PART_END},
 };
 
 /* Index of the first range that ends after @address. */
@@ -58,11 +60,13 @@ static bool insert(struct space_list *p, uint32_t at, struct space_range r)
 	return true;
 }
 
+/* The supervisor may look at a thread's work half done, of a child that fork(2) has made then:
+ * nothing that is taken is missing at any time. */
 static void erase(struct space_list *p, uint32_t at, uint32_t n)
 {
-	p->count -= n;
-	for (uint32_t i = at; i < p->count; i++)
+	for (uint32_t i = at; i + n < p->count; i++)
 		p->ranges[i] = p->ranges[i + n];
+	__atomic_store_n(&p->count, p->count - n, __ATOMIC_RELEASE);
 }
 
 /* Take [start, end), joining it with what it touches. */
@@ -92,9 +96,10 @@ static void cut(struct space_list *p, uint64_t start, uint64_t end)
 		struct space_range r = p->ranges[at];
 
 		if (r.start < start && r.end > end) {
-			/* A table that is full loses the upper piece's addresses, no memory. */
-			p->ranges[at].end = start;
-			insert(p, at + 1, (struct space_range){end, r.end});
+			/* In a table that is full the hole stays taken: no memory is lost, and
+			 * none of the lower half's is taken for the program's. */
+			if (insert(p, at + 1, (struct space_range){end, r.end}))
+				p->ranges[at].end = start;
 			return;
 		}
 		if (r.start < start) {
@@ -242,9 +247,18 @@ static void change(uint64_t start, uint64_t size, bool taken)
 	}
 }
 
-const struct space_list *space_outside(void)
+const struct space_list *space_lists(void)
 {
-	return &parts[SPACE_OUTSIDE];
+	return parts;
+}
+
+void space_found(uint64_t start, uint64_t size)
+{
+	struct space_list *p = &parts[SPACE_FOUND];
+
+	raw_lock(&p->lock);
+	add(p, start, start + size); /* when there are that many, more do not matter */
+	raw_unlock(&p->lock);
 }
 
 void space_mark(uint64_t start, uint64_t size)

@@ -10,12 +10,16 @@
 #include <stdint.h>
 
 enum space_part {
-	SPACE_LDSO,
-	SPACE_LIBC,
-	SPACE_STACKS,
-	SPACE_DRIVER,
 	SPACE_OUTSIDE, /* nothing is given out there: what is mapped by address is kept track of
 			*/
+	SPACE_FOUND,   /* what was in the way in the other parts: none of the lower half's */
+	/* The window, in the order of addresses. */
+	SPACE_FIXED, /* the fixed places: nothing is given out there either */
+	SPACE_LDSO,
+	SPACE_LIBC,
+	SPACE_HEAP, /* lower/heap.c takes it whole */
+	SPACE_STACKS,
+	SPACE_DRIVER,
 	SPACE_PARTS,
 };
 
@@ -30,8 +34,8 @@ struct space_list {
 	} ranges[SPACE_RANGES];
 };
 
-/* What is mapped outside of the window. */
-const struct space_list *space_outside(void);
+/* The lists of all parts. */
+const struct space_list *space_lists(void);
 
 /* Take @size bytes, a multiple of the page size, aligned to 2 MiB when that large (for huge
  * pages). 0: no room. */
@@ -59,6 +63,9 @@ struct space_taken {
 	struct space_range ranges[SPACE_TAKEN];
 };
 const struct space_taken *space_taken(void);
+
+/* [start, start + size), which had been taken, is at least in part another's. */
+void space_found(uint64_t start, uint64_t size);
 
 /* What lies in [start, start + size) is now mapped, or no longer. Addresses outside the parts
  * are ignored. */

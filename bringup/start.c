@@ -243,10 +243,10 @@ static int map_all(const struct lower_start *how, struct elf_image *runtime,
 	STEP("making room for patches",
 		reserve(LOWER_PATCHES, LOWER_PATCH_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC));
 	STEP("making room for the table shared by the halves",
-		reserve(LOWER_SHARED, 65536, PROT_READ | PROT_WRITE));
+		reserve(LOWER_SHARED, LOWER_SHARED_SIZE, PROT_READ | PROT_WRITE));
 	/* A child of fork finds nothing there. */
 	STEP("setting the shared table apart",
-		raw(SYS_madvise, LOWER_SHARED, 65536, 18 /* MADV_WIPEONFORK */));
+		raw(SYS_madvise, LOWER_SHARED, LOWER_SHARED_SIZE, 18 /* MADV_WIPEONFORK */));
 	STEP("making room for the lower half's stack",
 		reserve(LOWER_STACK, LOWER_STACK_SIZE, PROT_READ | PROT_WRITE));
 	*functions = (struct core_functions *)(table + 1);
@@ -254,7 +254,7 @@ static int map_all(const struct lower_start *how, struct elf_image *runtime,
 	table->size = sizeof(*table);
 	table->core = *functions;
 	table->fd_base = options.fd_base;
-	table->outside = (uintptr_t)(*functions)->outside;
+	table->space = (uintptr_t)(*functions)->space;
 
 	STEP("mapping trecr-lower", elf_map(how->runtime, LOWER_RUNTIME, runtime));
 	STEP("mapping the lower half's ld.so",

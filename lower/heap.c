@@ -64,25 +64,35 @@ struct class
 _Static_assert(REGION / STEP <= 1ul << 20, "");
 
 static struct class classes[CLASSES];
+static uint32_t reserve_lock;
 static uint32_t reserved; /* 1: yes, 2: there is no room for it */
+
+/* 1, or 2: the program may have memory there. */
+static uint32_t map_heap(void)
+{
+	long r = raw(SYS_mmap, LOWER_HEAP, LOWER_HEAP_SIZE, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (r != (long)LOWER_HEAP)
+		return 2;
+	heap_mapped(LOWER_HEAP, LOWER_HEAP_SIZE);
+	if (raw_failed(raw(SYS_mprotect, FRONT, HUGE, PROT_READ | PROT_WRITE)))
+		return 2;
+	raw(SYS_madvise, FRONT, HUGE, MADV_HUGEPAGE); /* where there are any */
+	return 1;
+}
 
 static int reserve_heap(void)
 {
-	uint32_t state = __atomic_load_n(&reserved, __ATOMIC_ACQUIRE), none = 0;
-	long r;
+	uint32_t state = __atomic_load_n(&reserved, __ATOMIC_ACQUIRE);
 
 	if (state)
 		return state == 1;
-	r = raw(SYS_mmap, LOWER_HEAP, LOWER_HEAP_SIZE, PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-	/* Another thread may have been faster, with the same. */
-	state = r == (long)LOWER_HEAP || r == -EEXIST ? 1 : 2;
-	if (state == 1 && raw_failed(raw(SYS_mprotect, FRONT, HUGE, PROT_READ | PROT_WRITE)))
-		state = 2;
-	raw(SYS_madvise, FRONT, HUGE, MADV_HUGEPAGE);
-	__atomic_compare_exchange_n(
-		&reserved, &none, state, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-	return __atomic_load_n(&reserved, __ATOMIC_ACQUIRE) == 1;
+	raw_lock(&reserve_lock);
+	if (!reserved)
+		__atomic_store_n(&reserved, map_heap(), __ATOMIC_RELEASE);
+	raw_unlock(&reserve_lock);
+	return reserved == 1;
 }
 
 static unsigned class_of(size_t size)

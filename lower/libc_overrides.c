@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "bringup/core.h"
+#include "lower/heap.h"
 #include "lower/runtime.h"
 #include "shared/raw.h"
 
@@ -26,6 +27,11 @@ void *mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
 
 void *mmap64(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
 	__attribute__((alias("mmap")));
+
+void heap_mapped(uintptr_t start, size_t size)
+{
+	table->core->mark(start, size);
+}
 
 /* A library that ends the process (MPI_Abort, an error that nobody handles) ends the program:
  * with its functions for that, and with what is in the buffers of its files. */

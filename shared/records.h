@@ -30,7 +30,7 @@ struct records_kept {
 	uint32_t version;
 	int32_t fd_base; /* of the lower half, or of an ancestor's */
 	uint64_t fds[RECORDS_FDS / 64];
-	uint64_t outside; /* as in lower_table, which children of fork find empty */
+	uint64_t space; /* as in lower_table, which children of fork find empty */
 };
 
 /*

@@ -105,8 +105,7 @@ struct lower_table {
 
 	/* Filled by the stub that brings the lower half up, before its first instruction. */
 	int fd_base;
-	uint64_t outside; /* address of struct space_list: memory of the lower half outside of
-			   * its window, where the driver has asked for it */
+	uint64_t space; /* address of struct space_list[SPACE_PARTS]: what memory is whose */
 	struct core_functions *core;
 
 	/* Filled by the lower half before `state` leaves 0. */

@@ -17,14 +17,15 @@
 
 /* Fixed places. Jumps reach +-2 GiB, so all code that is patched and all code that patches lead
  * to begins in the lowest GiB. */
-#define LOWER_CORE       (LOWER_WINDOW + 0x00000000) /* code behind the patches (bringup) */
-#define LOWER_SHARED     (LOWER_WINDOW + 0x00800000) /* struct lower_table (shared/table.h) */
-#define LOWER_PATCHES    (LOWER_WINDOW + 0x00c00000)
-#define LOWER_PATCH_SIZE 0x100000
-#define LOWER_RUNTIME    (LOWER_WINDOW + 0x01000000) /* the program trecr-lower */
-#define LOWER_LDSO       (LOWER_WINDOW + 0x02000000)
-#define LOWER_STACK      (LOWER_WINDOW + 0x10000000) /* of the first lower thread */
-#define LOWER_STACK_SIZE 0x800000
+#define LOWER_CORE        (LOWER_WINDOW + 0x00000000) /* code behind the patches (bringup) */
+#define LOWER_SHARED      (LOWER_WINDOW + 0x00800000) /* struct lower_table (shared/table.h) */
+#define LOWER_SHARED_SIZE 0x10000
+#define LOWER_PATCHES     (LOWER_WINDOW + 0x00c00000)
+#define LOWER_PATCH_SIZE  0x100000
+#define LOWER_RUNTIME     (LOWER_WINDOW + 0x01000000) /* the program trecr-lower */
+#define LOWER_LDSO        (LOWER_WINDOW + 0x02000000)
+#define LOWER_STACK       (LOWER_WINDOW + 0x10000000) /* of the first lower thread */
+#define LOWER_STACK_SIZE  0x800000
 
 /* The rest is given out by an allocator in separate parts, so that the addresses the driver
  * gets do not depend on what threads do. */

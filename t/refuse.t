@@ -65,6 +65,7 @@ rows_of_memory='
 secret-memory|memfd_secret
 no-vdso|has no vdso, without which nothing can be run in it
 sealed|sealed
+reserved-address|own window of addresses
 userfaultfd|userfault
 device|(device|/dev/)
 '

@@ -83,6 +83,30 @@ if started "$split/among"; then
 	unharmed
 fi
 
+# Memory of the program's among the driver's addresses: refused as long as there is any.
+for when in before after; do
+	arena inside
+	started "$split/inside" $when || continue
+	bad=
+	n=1
+	while line=$(await -p "$sup" out "^(has|none) $n" 2>>await.err); do
+		: >ckpt.err
+		[ "${line%% *}" != none ] || break
+		if checkpoint; then
+			bad+=" $n: taken"
+		elif ! grep -qE "\(inside\) has memory of its own at ${line##* }-0x[0-9a-f]+, in the range" ckpt.err; then
+			bad+=" $n: $(cat ckpt.err)"
+		fi
+		kill -USR1 "$sup"
+		n=$((n + 1))
+	done
+	is "$bad" "" "memory of the program's among the driver's addresses, from $when: refused"
+	ok "there was some" [ "$n" -gt 5 ]
+	freeze_away && restart_here && finish && [ "$status" = 0 ] && is "$(tail -n 1 out)" ok \
+		"without, the program comes back" || explain
+	sweep 2 >/dev/null
+done
+
 # Kernels that wait for what the host does, which stands still: it runs on until they have got it.
 cycle "$split/awaits" turns
 cycle "$split/awaits" inside

@@ -273,7 +273,7 @@ static int start_lower_half(struct process *p)
 		return start_failed();
 	}
 	RECORDS_KEPT->fd_base = p->table->fd_base;
-	RECORDS_KEPT->outside = p->table->outside;
+	RECORDS_KEPT->space = p->table->space;
 	__atomic_store_n(&RECORDS->lower, RECORDS_UP, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -17,7 +17,19 @@ static bool read_kept(const struct process *p, struct records_kept *kept)
 	       kept->magic == RECORDS_MAGIC && kept->version == RECORDS_VERSION;
 }
 
-static bool read_outside(struct process *p, uint64_t list)
+static struct buf *buf_of(struct process *p, enum space_part part)
+{
+	switch (part) {
+	case SPACE_OUTSIDE:
+		return &p->outside;
+	case SPACE_FOUND:
+		return &p->found;
+	default:
+		return &p->window;
+	}
+}
+
+static bool read_list(const struct process *p, uint64_t list, struct buf *to)
 {
 	cleanup_free struct space_range *ranges = NULL;
 	uint32_t count;
@@ -30,7 +42,16 @@ static bool read_outside(struct process *p, uint64_t list)
 	if (count && lower_peek(p->pid, list + offsetof(struct space_list, ranges), ranges,
 			     count * sizeof(*ranges)))
 		return false;
-	buf_add(&p->outside, ranges, count * sizeof(*ranges));
+	buf_add(to, ranges, count * sizeof(*ranges));
+	return true;
+}
+
+static bool read_lists(struct process *p, uint64_t lists)
+{
+	p->window.len = p->found.len = p->outside.len = 0;
+	for (unsigned i = 0; i < SPACE_PARTS; i++)
+		if (!read_list(p, lists + i * sizeof(struct space_list), buf_of(p, i)))
+			return false;
 	return true;
 }
 
@@ -38,25 +59,59 @@ int lower_read_parts(struct process *p, struct err *e)
 {
 	struct records_kept kept;
 
-	p->has_window = read_kept(p, &kept);
-	p->outside.len = 0;
-	/* A child may have lost its copy: by a restart, or because it gave it back. */
-	if (!p->has_window || read_outside(p, kept.outside) || !p->lower)
+	/* A child may have lost its copy, lists and all: by a restart, or because it gave it
+	 * back. What it has in the window is its own then. */
+	p->has_window = read_kept(p, &kept) && read_lists(p, kept.space);
+	if (p->has_window || !p->lower)
 		return 0;
 	return err_set(
 		e, 0, "cannot read what memory the lower half of process %d has", p->pid);
 }
 
-int lower_has_memory(const struct process *p, const struct vma *v, struct err *e)
+/* Whether all of @v is memory of the lower half's in its window. Neighbours may be one mapping.
+ */
+static bool is_lowers(const struct process *p, const struct vma *v)
+{
+	const struct space_range *r = p->found.data;
+	uint64_t at = v->start;
+
+	for (size_t i = 0; i < buf_count(&p->found, struct space_range); i++)
+		if (r[i].start < v->end && r[i].end > v->start)
+			return false;
+	r = p->window.data;
+	for (size_t i = 0; i < buf_count(&p->window, struct space_range); i++)
+		if (r[i].start <= at && r[i].end > at)
+			at = r[i].end;
+	return at >= v->end;
+}
+
+/* The lower half's own threads are not stopped: what they have mapped since is in the lists by
+ * now. */
+static int has_window_memory(struct process *p, const struct vma *v, struct err *e)
+{
+	if (is_lowers(p, v))
+		return 1;
+	if (lower_read_parts(p, e))
+		return -1;
+	if (!p->has_window || is_lowers(p, v))
+		return p->has_window;
+	return err_set(e, 0,
+		"process %d (%s) has memory of its own at %#lx-%#lx, in the range "
+		"%#lx-%#lx that is the GPU driver's under trecr: let it map that elsewhere",
+		p->pid, p->comm, (unsigned long)v->start, (unsigned long)v->end,
+		(unsigned long)LOWER_WINDOW, (unsigned long)(LOWER_WINDOW + LOWER_WINDOW_SIZE));
+}
+
+int lower_has_memory(struct process *p, const struct vma *v, struct err *e)
 {
 	const struct space_range *ranges;
 	size_t count;
 
-	if (p->has_window && v->start >= LOWER_WINDOW &&
-		v->end <= LOWER_WINDOW + LOWER_WINDOW_SIZE)
-		return 1;
+	if (p->has_window && v->start < LOWER_WINDOW + LOWER_WINDOW_SIZE &&
+		v->end > LOWER_WINDOW)
+		return has_window_memory(p, v, e);
 	ranges = p->outside.data;
-	count = buf_count(&p->outside, struct space_range);
+	count = p->has_window ? buf_count(&p->outside, struct space_range) : 0;
 	for (size_t i = 0; i < count; i++) {
 		if (v->end <= ranges[i].start || v->start >= ranges[i].end)
 			continue;

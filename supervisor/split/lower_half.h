@@ -83,7 +83,7 @@ void lower_await_rest(pid_t pid, uint64_t deadline_ns);
 /* Read what lower_has_memory() goes by; the process is frozen. */
 int lower_read_parts(struct process *p, struct err *e);
 /* 1: the mapping is the lower half's, or a dead copy of an ancestor's; 0: it is not. */
-int lower_has_memory(const struct process *p, const struct vma *v, struct err *e);
+int lower_has_memory(struct process *p, const struct vma *v, struct err *e);
 /* Descriptors from *limit on are the lower half's, and all of them are; else this fails. */
 int lower_fd_limit(const struct process *p, int *limit, struct err *e);
 /* A mapping of the upper half must not be the driver's own library. */

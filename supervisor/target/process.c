@@ -85,6 +85,8 @@ void process_free(struct process *p)
 		close(p->mem_fd);
 	if (p->lower)
 		p->free_lower(p->lower);
+	buf_free(&p->window);
+	buf_free(&p->found);
 	buf_free(&p->outside);
 	for (size_t i = 0; i < p->thread_count; i++)
 		free(p->threads[i].status);

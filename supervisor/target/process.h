@@ -63,7 +63,9 @@ struct process {
 	struct lower_half *lower; /* split/lower_half.h; NULL: it has none; */
 	void (*free_lower)(struct lower_half *lower); /* else what frees it */
 	bool has_window;    /* it has a lower half, or the remains of its parent's */
-	struct buf outside; /* struct space_range: its memory outside of the window */
+	struct buf window;  /* struct space_range: its memory in the window, ascending, */
+	struct buf found;   /* what is another's there, */
+	struct buf outside; /* and its memory outside of the window */
 	bool adopts;        /* orphans among its descendants become its children */
 	bool stop_owed;     /* a SIGSTOP came while system calls were run in it */
 };

@@ -36,6 +36,11 @@ void *heap_realloc(void *block, size_t size);
 size_t heap_usable_size(void *block);
 #include "lower/heap.c"
 
+void heap_mapped(uintptr_t start, size_t size)
+{
+	(void)start, (void)size;
+}
+
 /* @b is the place behind @a. */
 static int are_next(const char *a, const char *b, size_t size)
 {

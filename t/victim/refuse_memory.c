@@ -27,6 +27,14 @@ static void sealed(void)
 	need(!syscall(462 /* mseal */, p, 4096, 0), "no mseal here");
 }
 
+/* Where a restart has its own code. */
+static void reserved_address(void)
+{
+	p = mmap((void *)0x480000100000, 4096, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	need(p == (void *)0x480000100000, "the address is not to be had");
+}
+
 static void userfault(void)
 {
 	struct uffdio_api api = {.api = UFFD_API};
@@ -69,6 +77,13 @@ static void still_mapped(void)
 	CHECK(victim_vma(p, &v) && strstr(v.prot, "s"), "the mapping is %s", v.path);
 }
 
+static void still_mapped_privately(void)
+{
+	struct victim_vma v;
+
+	CHECK(victim_vma(p, &v) && strstr(v.prot, "rw-p"), "the mapping is %s", v.path);
+}
+
 static int shm_id;
 
 static void sysv_shm(void)
@@ -96,6 +111,7 @@ static const struct kind kinds[] = {
 	{"secret-memory", secret_memory, nothing, 'd'},
 	{"no-vdso", no_vdso, nothing, '-'},
 	{"sealed", sealed, nothing, 'r'},
+	{"reserved-address", reserved_address, still_mapped_privately, 'r'},
 	{"userfaultfd", userfault, still_userfault, 'd'},
 	{"device", device, still_mapped, 'r'},
 	{"sysv-shm", sysv_shm, still_shm, 'r'},
