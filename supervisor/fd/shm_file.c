@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/vfs.h>
 
 #include "supervisor/fd/reopen_despite_mode.h"
@@ -138,32 +139,63 @@ int fd_shm_files_check(const struct checkpoint *c, struct err *e)
 	return 0;
 }
 
-void fd_shm_files_absent(const struct checkpoint *c, struct buf *paths)
+/* Shared with the process that makes the files; by what they are, as anybody can give another
+ * file one of their names meanwhile. */
+static struct made_files {
+	size_t count;
+	struct {
+		dev_t dev;
+		ino_t inode;
+	} files[];
+} * made;
+static size_t made_size;
+
+int fd_shm_files_begin(const struct checkpoint *c, struct err *e)
+{
+	size_t next = 0;
+
+	made_size = sizeof(*made);
+	while (each(c->job, &next))
+		made_size += sizeof(made->files[0]);
+	made = mmap(NULL, made_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (made != MAP_FAILED)
+		return 0;
+	made = NULL;
+	return err_set(e, errno, "cannot allocate memory");
+}
+
+static void remember(int fd)
+{
+	struct stat st;
+
+	if (!made || made_size < sizeof(*made) + (made->count + 1) * sizeof(made->files[0]) ||
+		fstat(fd, &st))
+		return;
+	made->files[made->count].dev = st.st_dev;
+	made->files[made->count].inode = st.st_ino;
+	made->count++;
+}
+
+static void remove_made(const char *path)
+{
+	for (size_t i = 0; i < made->count; i++)
+		if (leads_to(path, made->files[i].dev, made->files[i].inode)) {
+			(void)unlink(path); /* somebody was faster: all the same */
+			return;
+		}
+}
+
+void fd_shm_files_end(const struct checkpoint *c, bool remove)
 {
 	const struct image_object *o;
 	size_t next = 0;
 
-	while ((o = each(c->job, &next))) {
-		char *path = xstrdup(image_string(c->job, o->name));
-
-		if (access(path, F_OK) && errno == ENOENT)
-			buf_push(paths, char *, &path);
-		else
-			free(path);
-	}
-}
-
-void fd_shm_files_forget(struct buf *paths, bool remove)
-{
-	for (size_t i = 0; i < buf_count(paths, char *); i++) {
-		char *path = *buf_at(paths, char *, i);
-
-		/* It may not have been made yet. */
-		if (remove)
-			(void)unlink(path);
-		free(path);
-	}
-	buf_free(paths);
+	if (!made)
+		return;
+	while (remove && (o = each(c->job, &next)))
+		remove_made(image_string(c->job, o->name));
+	munmap(made, made_size);
+	made = NULL;
 }
 
 /* O_CREAT on another user's file is refused in a directory like /dev/shm, even to root
@@ -171,12 +203,15 @@ void fd_shm_files_forget(struct buf *paths, bool remove)
 int fd_shm_file_open(const char *path, uid_t owner, struct err *e)
 {
 	cleanup_fd int fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
+	bool is_new = fd >= 0;
 
 	if (fd < 0 && errno == EEXIST) {
 		fd = fd_reopen(path, OPEN_FLAGS);
 		if (fd >= 0 && check_file(fd, path, owner, e))
 			return -1;
 	}
+	if (fd >= 0 && is_new)
+		remember(fd);
 	if (fd < 0)
 		return err_set(e, errno, "cannot make %s, shared memory of the program", path);
 	if (ftruncate(fd, 0))

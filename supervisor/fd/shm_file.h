@@ -25,11 +25,10 @@ bool fd_shm_file_in(const struct image *job, const char *path);
  * its name is another user's, of another kind, or in use. */
 int fd_shm_files_check(const struct checkpoint *c, struct err *e);
 
-/* Those of @c that are not here: added to @paths (char *, the caller's to free). */
-void fd_shm_files_absent(const struct checkpoint *c, struct buf *paths);
-
-/* Remove @paths, which a restart has made that failed (@remove), and free them. */
-void fd_shm_files_forget(struct buf *paths, bool remove);
+/* What fd_shm_file_open() makes from now on, in this process and those that it makes, is
+ * remembered until fd_shm_files_end(), which removes it if @remove: the restart has failed. */
+int fd_shm_files_begin(const struct checkpoint *c, struct err *e);
+void fd_shm_files_end(const struct checkpoint *c, bool remove);
 
 /* The file at @path, empty, and made where it is not there; -1 on failure, which is also one
  * that is not @owner's, is no memory, or is in use. */

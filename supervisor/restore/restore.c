@@ -270,13 +270,12 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	cleanup_free char *obstacle = NULL;
 	struct spawn_request request = {0};
 	cleanup_buf struct buf left_over = {0};
-	struct buf shm_files = {0};
 	char *why = NULL;
 	int result = -1;
 
 	if (enter_phase(PHASE_CHECK) || restore_look_at_image(&r) ||
 		restore_clocks_choose(c, o, &r.clocks, e) || restore_check_before(&r, false) ||
-		socket_kept_begin(&r.kept, c, e))
+		socket_kept_begin(&r.kept, c, e) || fd_shm_files_begin(c, e))
 		goto out;
 	r.birth.fd_options.kept = r.kept.theirs;
 	request.terminals = reason ? fd_has_terminals(c) : fd_terminal_in_use(c);
@@ -287,7 +286,6 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	request.reason = reason ? reason : obstacle;
 	/* What is brought back in a namespace has no use for what is left of it outside. */
 	sysv_list(c, request.ipc, &left_over);
-	fd_shm_files_absent(c, &shm_files);
 	request.clocks = r.clocks.continued ? &r.clocks.shifts : NULL;
 	request.user = r.clocks.apart;
 	if (enter_phase(PHASE_BIRTH) || make_first(&r, &request, &why))
@@ -306,7 +304,7 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	if (!result == request.ipc)
 		sysv_remove(&left_over);
 out:
-	fd_shm_files_forget(&shm_files, result);
+	fd_shm_files_end(c, result);
 	free(reason);
 	free(why);
 	restore_release(&r);
