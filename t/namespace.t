@@ -94,4 +94,30 @@ for v in idle process file_private unix_names inotify jail; do
 		skip "$v: twice in a chroot" "this takes root"
 	fi
 done
+# Supervisors with one id, in two pid namespaces that share /tmp, as containers may.
+arena same_id
+in_namespace() { # NUMBER
+	unshare $user --fork --pid --mount-proc "$BASH" -c '
+		trecr-run -d ck.$1 -- "$2" </dev/null >out.$1 2>err.$1 &
+		await -t 30 -p $! out.$1 "^ready" >/dev/null && echo $! >id.$1 && : >up.$1
+		await -t 30 -p $! -e up.$((3 - $1)) && trecr-ckpt $! >path.$1 2>>err.$1
+		echo $? >status.$1
+		await -t 30 -p $! -e status.$((3 - $1))
+		kill -USR1 $! && wait $!' - "$1" "$victim/idle"
+}
+user=--user
+! am_root || user=
+if can_try; then
+	in_namespace 1 2>>await.err &
+	in_namespace 2 2>>await.err &
+	wait
+	is "$(cat id.1)" "$(cat id.2)" "two supervisors have one id"
+	is "$(cat path.1 path.2)" "$PWD/ck.1/ckpt-000001
+$PWD/ck.2/ckpt-000001" "and trecr-ckpt reaches that of its own namespace" || explain err.1 err.2
+	is "$(tail -qn 1 out.1 out.2)" "ok
+ok" "both programs run on to their ends"
+else
+	skip "supervisors with one id" "no pid namespaces"
+fi
+
 done_testing

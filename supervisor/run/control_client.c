@@ -12,9 +12,9 @@
 
 #define TICK_MS 100
 
-/* Connect to the socket of process @pid in @dir, which is to be @uid's. -1: none there, without
- * a message; -2: with one. */
-static int connect_in(const char *dir, pid_t pid, uid_t uid, struct err *e)
+/* Connect to socket number @turn of process @pid in @dir, which is to be @uid's. -1: none
+ * there, without a message; -2: with one. */
+static int connect_to(const char *dir, pid_t pid, unsigned turn, uid_t uid, struct err *e)
 {
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
@@ -25,7 +25,7 @@ static int connect_in(const char *dir, pid_t pid, uid_t uid, struct err *e)
 		err_set(e, errno, "cannot make a socket");
 		return -2;
 	}
-	control_address(&address, dir, pid);
+	control_address(&address, dir, pid, turn);
 	if (access(address.sun_path, F_OK) < 0)
 		return -1;
 	if (control_check_dir(dir, uid, e) < 0)
@@ -40,6 +40,16 @@ static int connect_in(const char *dir, pid_t pid, uid_t uid, struct err *e)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid != pid)
 		return -1;
 	return steal_fd(&fd);
+}
+
+/* Any may be missing, as that supervisor has ended. */
+static int connect_in(const char *dir, pid_t pid, uid_t uid, struct err *e)
+{
+	int r = -1;
+
+	for (unsigned turn = 0; r == -1 && turn < CONTROL_TURNS; turn++)
+		r = connect_to(dir, pid, turn, uid, e);
+	return r;
 }
 
 static int try_connect(pid_t pid, uid_t uid, struct err *e)

@@ -27,13 +27,14 @@ int control_check_dir(const char *dir, uid_t uid, struct err *e)
 	return 0;
 }
 
-void control_address(struct sockaddr_un *address, const char *dir, pid_t pid)
+void control_address(struct sockaddr_un *address, const char *dir, pid_t pid, unsigned turn)
 {
+	cleanup_free char *suffix = turn ? xasprintf(".%u", turn) : xstrdup("");
 	int n;
 
 	memset(address, 0, sizeof(*address));
 	address->sun_family = AF_UNIX;
-	n = snprintf(address->sun_path, sizeof(address->sun_path), "%s/%d", dir, pid);
+	n = snprintf(address->sun_path, sizeof(address->sun_path), "%s/%d%s", dir, pid, suffix);
 	BUG_ON(n < 0 || (size_t)n >= sizeof(address->sun_path));
 }
 

@@ -1,10 +1,11 @@
 /*
  * control_protocol.h - what both ends of a control socket agree on.
  *
- * A supervisor listens at /tmp/trecr-UID/PID: UID its user's, PID its own. The directory is
- * the user's alone; where somebody else has taken that name, it is /run/user/UID/trecr, which
- * only the user can make. (Not the other way round: /run/user/UID goes when the user logs out,
- * and programs stay.) One connection carries one request, a line, and its answer:
+ * A supervisor listens at /tmp/trecr-UID/PID: UID its user's, PID its own (CONTROL_TURNS). The
+ *directory is the user's alone; where somebody else has taken that name, it is
+ * /run/user/UID/trecr, which only the user can make. (Not the other way round: /run/user/UID
+ *goes when the user logs out, and programs stay.) One connection carries one request, a line,
+ *and its answer:
  *
  *	checkpoint [stop=0|1] [timeout_ms=N] [foresee=0|1] [drain_ms=N] [try=0|2] [tcp=MODE]
  *		[compress=METHOD] [fork=0|1] [threads=N] [rate=BYTES]
@@ -46,8 +47,12 @@ char *control_dir(uid_t uid, int choice);
 /* Whether @dir is a directory of @uid's that nobody else can look into or change. */
 int control_check_dir(const char *dir, uid_t uid, struct err *e);
 
-/* Fill @address with the socket @pid in @dir. */
-void control_address(struct sockaddr_un *address, const char *dir, pid_t pid);
+/* Supervisors of several pid namespaces that share a directory, as containers may share /tmp,
+ * can have one id: the first is PID, the next PID.1, and so on, up to as many. */
+#define CONTROL_TURNS 100
+
+/* Fill @address with socket number @turn of @pid in @dir. */
+void control_address(struct sockaddr_un *address, const char *dir, pid_t pid, unsigned turn);
 
 void control_escape(struct buf *out, const char *value);
 void control_unescape(char *value);

@@ -66,24 +66,33 @@ static void sweep(const char *dir)
 		return;
 	while ((entry = readdir(d))) {
 		struct sockaddr_un address;
-		pid_t pid = atoi(entry->d_name);
+		unsigned turn = 0;
+		pid_t pid;
 
-		if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH)
+		if (sscanf(entry->d_name, "%d.%u", &pid, &turn) < 1 || pid <= 0 ||
+			kill(pid, 0) == 0 || errno != ESRCH)
 			continue;
-		control_address(&address, dir, pid);
+		control_address(&address, dir, pid, turn);
 		if (is_deserted(&address))
 			(void)unlink(address.sun_path);
 	}
 	closedir(d);
 }
 
-static int listen_at(int fd, const struct sockaddr_un *address, struct err *e)
+/* What has our name and does not answer is old; what answers is of another pid namespace. */
+static int listen_in(int fd, const char *dir, struct sockaddr_un *address, struct err *e)
 {
-	/* An id is given out once at a time, so what has our name and does not answer is old.
-	 */
-	if (is_deserted(address))
-		(void)unlink(address->sun_path);
-	if (bind(fd, (const void *)address, sizeof(*address)) < 0)
+	int failed = -1;
+
+	for (unsigned turn = 0; failed && turn < CONTROL_TURNS; turn++) {
+		control_address(address, dir, getpid(), turn);
+		if (is_deserted(address))
+			(void)unlink(address->sun_path);
+		failed = bind(fd, (const void *)address, sizeof(*address));
+		if (failed && errno != EADDRINUSE)
+			break;
+	}
+	if (failed)
 		return err_set(e, errno, "cannot make the socket %s", address->sun_path);
 	if (listen(fd, 64) < 0)
 		return err_set(e, errno, "cannot listen at %s", address->sun_path);
@@ -120,8 +129,7 @@ struct control *control_open(struct err *e)
 	if (fd < 0)
 		return NULL;
 	sweep(dir);
-	control_address(&address, dir, getpid());
-	if (listen_at(fd, &address, e) < 0)
+	if (listen_in(fd, dir, &address, e) < 0)
 		return NULL;
 	c = xcalloc(1, sizeof(*c));
 	c->address = address;
