@@ -78,7 +78,7 @@ static const struct opt rows[] = {
 	{0, "status", NULL, "take no checkpoint, print how things are", opt_flag,
 		FIELD(status)},
 	{0, "watch", NULL,
-		"with --status: go on with a line for each change,\n"
+		"with --status: continue with a line for each change,\n"
 		"until the program ends",
 		opt_flag, FIELD(watch)},
 	{0, "json", NULL, "the same as JSON", opt_flag, FIELD(json)},

@@ -110,7 +110,7 @@ static int set_owners(struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-/* Of the standard streams, which others may use as well, only what a program cannot go on
+/* Of the standard streams, which others may use as well, only what a program cannot do
  * without is set. */
 static int set_flags(const struct image_description *x, int fd, struct err *e)
 {

@@ -481,18 +481,18 @@ static int replay_in(struct replay *p, int last, size_t size, struct err *e)
 
 int inotify_replay(struct fd_restore *r, int fd, const char *events, size_t size, struct err *e)
 {
-	cleanup_free char *scraps = fd_temporary_directory(r->options->temporary_name, e),
+	cleanup_free char *temporary = fd_temporary_directory(r->options->temporary_name, e),
 			  *dir = NULL;
 	cleanup_buf struct buf list = {0};
 	cleanup_free bool *done = NULL;
 	struct replay p = {.fd = fd};
 	int last = 0, result;
 
-	if (!scraps)
+	if (!temporary)
 		return -1;
 	if (!parse_events(&list, events, size, &last))
 		return err_set(e, 0, "the image is damaged: inotify events");
-	p.dir = dir = xasprintf("%s/inotify", scraps);
+	p.dir = dir = xasprintf("%s/inotify", temporary);
 	p.events = list.data;
 	p.count = buf_count(&list, const struct inotify_event *);
 	p.done = done = xcalloc(p.count, sizeof(*done));
@@ -503,6 +503,6 @@ int inotify_replay(struct fd_restore *r, int fd, const char *events, size_t size
 	buf_free(&p.places);
 	remove_tree(dir);
 	/* Others may have something in it. */
-	(void)rmdir(scraps);
+	(void)rmdir(temporary);
 	return result;
 }

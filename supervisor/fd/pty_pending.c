@@ -318,7 +318,7 @@ static void clear_status(int master)
 		(void)!read(master, &status, 1);
 }
 
-static int put_back(int master, int slave, const struct termios2 *own,
+static int put_pending_back(int master, int slave, const struct termios2 *own,
 	const struct pty_pending *p, struct err *e)
 {
 	struct termios2 raw = raw_termios(own);
@@ -401,7 +401,7 @@ int pty_pending_look(int master, int slave, const struct termios2 *own, bool pac
 {
 	int failed = take_pending(master, slave, own, packets, p, stopped, e);
 
-	failed |= put_back(master, slave, own, p, failed ? NULL : e);
+	failed |= put_pending_back(master, slave, own, p, failed ? NULL : e);
 	failed |= stop_output(master, slave, own, *stopped, failed ? NULL : e);
 	return failed ? -1 : 0;
 }
@@ -409,7 +409,8 @@ int pty_pending_look(int master, int slave, const struct termios2 *own, bool pac
 int pty_pending_put(int master, int slave, const struct termios2 *own,
 	const struct pty_pending *p, uint32_t stopped, struct err *e)
 {
-	return put_back(master, slave, own, p, e) || stop_output(master, slave, own, stopped, e)
+	return put_pending_back(master, slave, own, p, e) ||
+			       stop_output(master, slave, own, stopped, e)
 		       ? -1
 		       : 0;
 }

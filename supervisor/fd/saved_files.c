@@ -228,7 +228,7 @@ static int replace(
 	return 0;
 }
 
-static int put_back(const struct image *job, uint32_t number, const struct image_object *o,
+static int put_file_back(const struct image *job, uint32_t number, const struct image_object *o,
 	void (*notice)(const char *line), struct err *e)
 {
 	const char *path = image_string(job, o->name);
@@ -261,7 +261,7 @@ int fd_saved_put_back(const struct image *job, void (*notice)(const char *line),
 	for (size_t i = 0; i < count; i++)
 		if (o[i].kind == IMAGE_OBJECT_FILE &&
 			!fd_shm_file_in(job, image_string(job, o[i].name)) &&
-			put_back(job, i + 1, &o[i], notice, e))
+			put_file_back(job, i + 1, &o[i], notice, e))
 			return -1;
 	return 0;
 }

@@ -73,7 +73,7 @@ static int note_stored(struct coordination *c, const struct link *l, const char 
 	return l->rank ? 0 : members_parse_id(job + 1, c->members.job_id);
 }
 
-/* What is no stage is a notice, or the answer. 0: go on listening. */
+/* What is no stage is a notice, or the answer. 0: continue to listen. */
 static int deal_with(struct coordination *c, struct link *l, const char *stage, char *line)
 {
 	char *text = strchrnul(line, ' ');

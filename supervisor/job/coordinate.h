@@ -1,6 +1,6 @@
 /*
  * coordinate.h - one checkpoint of all members of a job: all stand still before the first is
- * written, none goes on before the last is, and it has its name when all are on the disk
+ * written, none resumes before the last is, and it has its name when all are on the disk
  * (part.h is the other side).
  */
 #ifndef SUPERVISOR_JOB_COORDINATE_H
@@ -23,13 +23,13 @@ struct coordinate_request {
 	void (*notice)(const char *line);
 };
 
-/* Returned, with an error, when the checkpoint is complete but the members go on. */
+/* Returned, with an error, when the checkpoint is complete but the members resume. */
 #define COORDINATE_KEPT (-2)
 /* Another checkpoint serves for this one, too: there is no path. */
 #define COORDINATE_MERGED 1
 
 /* *path, the caller's to free, is the checkpoint's; also with COORDINATE_KEPT. On failure all
- * members go on, and nothing is left of the attempt. */
+ * members resume, and nothing is left of the attempt. */
 int coordinate(const struct coordinate_request *request, char **path, struct err *e);
 
 #endif

@@ -93,7 +93,7 @@ int part_tried(struct part *p, struct err *e)
 {
 	if (!part_reached(p, PART_TRIED, e))
 		return 0;
-	/* When we are too late to go on, the others have ended, or will. */
+	/* When we are too late to continue, the others have ended, or will. */
 	return part_decide(p->whole, PART_CONTINUED, NULL) &&
 			       !part_decide(p->whole, PART_ENDED, NULL)
 		       ? 0

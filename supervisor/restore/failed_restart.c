@@ -24,7 +24,7 @@ static bool was_killed(pid_t pid, bool *gone)
 	return (st.state == 'Z' || st.state == 'X') && st.field[STAT_EXIT_CODE] == SIGKILL;
 }
 
-static void blame(const struct restore_one *one, struct err *e)
+static void name_killed(const struct restore_one *one, struct err *e)
 {
 	err_set(e, 0, "process %d (%s) was killed while it was being brought back",
 		one->process.vpid, one->process.comm);
@@ -47,7 +47,7 @@ bool restore_killed(
 		if (!one->process.pid || !(was_killed(one->process.pid, &gone) ||
 						 (gone && one->stage >= RESTORE_EXECUTED)))
 			continue;
-		blame(one, e);
+		name_killed(one, e);
 		return true;
 	}
 	return false;
@@ -58,7 +58,7 @@ bool restore_killed_one(const struct restore_one *one, int status, struct err *e
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		return false;
 	if (one)
-		blame(one, e);
+		name_killed(one, e);
 	else
 		err_set(e, 0, "a process that helps to make the others was killed");
 	return true;

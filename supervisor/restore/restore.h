@@ -10,7 +10,7 @@
 #include "lib/err.h"
 #include "supervisor/start/supervisor.h"
 
-/* When CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from the checkpoint. */
+/* When CLOCK_MONOTONIC and CLOCK_BOOTTIME continue from the checkpoint. */
 enum freeze_clock {
 	FREEZE_CLOCK_AUTO, /* where they would jump */
 	FREEZE_CLOCK_ALWAYS,

@@ -82,8 +82,8 @@ static int dump_descriptors(struct checkpoint_work *w)
 	return dump_tree_check_terminals(&w->tree, w->fds, w->e);
 }
 
-/* The program's clocks: when all has been asked what time it has left, as what goes on from an
- * earlier time would end early by the difference. */
+/* The program's clocks: when all has been asked what time it has left, as what continues from
+ * an earlier time would end early by the difference. */
 static int read_clocks(struct checkpoint_work *w)
 {
 	struct clock_shifts shifts;

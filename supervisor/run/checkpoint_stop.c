@@ -53,7 +53,7 @@ static int point_of_no_return(struct checkpoint_work *w)
 	return CHECKPOINT_KEPT;
 }
 
-/* From here on the program ends when we do, or nobody would let its connections go on. */
+/* From here on the program ends when we do, or nobody would release its connections. */
 static int hold_connections(struct checkpoint_work *w)
 {
 	if (!fd_dump_keeps(w->fds))

@@ -14,7 +14,7 @@
 
 #include "lib/err.h"
 
-/* Whether it goes on to its end. */
+/* Whether it can still be cancelled. */
 enum under_way_state {
 	UNDER_WAY_OPEN,
 	UNDER_WAY_CANCELLED, /* `why` tells by what */

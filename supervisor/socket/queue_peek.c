@@ -128,7 +128,7 @@ static int look_at(struct peek *p, size_t offset, size_t room, struct err *e)
 	p->m.cred.pid = 0;
 	if (!p->m.size)
 		return r;
-	/* It has gone on by itself. */
+	/* The offset has moved on by itself. */
 	if (setsockopt(p->fd, SOL_SOCKET, SO_PEEK_OFF, &value, sizeof(value))) {
 		close_fds(&p->m);
 		return err_set(e, errno, "cannot look at it again (SO_PEEK_OFF)");

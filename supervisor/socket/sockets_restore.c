@@ -225,7 +225,7 @@ static int shut_down(struct socket_restore *q, size_t number, struct err *e)
 }
 
 /* Options that were set for all while they were made. */
-static int put_back(int fd, const struct image_socket *s,
+static int put_options_back(int fd, const struct image_socket *s,
 	const struct image_socket_option *options, struct err *e)
 {
 	static const int shared[] = {SO_REUSEADDR, SO_REUSEPORT};
@@ -250,7 +250,8 @@ static int set_options(struct socket_restore *q, size_t number, struct err *e)
 	const struct image_socket_option *options = &q->options[s->first_option];
 	int fd = q->made[number - 1].fd;
 
-	if ((s->family == AF_INET || s->family == AF_INET6) && put_back(fd, s, options, e))
+	if ((s->family == AF_INET || s->family == AF_INET6) &&
+		put_options_back(fd, s, options, e))
 		return -1;
 	/* Pairs had no time before their names. */
 	if (s->family == AF_UNIX && socket_options_set(fd, options, s->option_count, true, e))

@@ -35,10 +35,10 @@ struct bind {
 	const struct image_socket *s;
 };
 
-/* A new directory in @scraps (consumed) that can be a root. */
-static char *new_root(struct socket_restore *q, char *scraps, struct err *e)
+/* A new directory in @temporary (consumed) that can be a root. */
+static char *new_root(struct socket_restore *q, char *temporary, struct err *e)
 {
-	cleanup_free char *in = scraps;
+	cleanup_free char *in = temporary;
 	char *path = in ? xasprintf("%s/%u", in, q->roots++) : NULL;
 
 	if (!path)

@@ -43,7 +43,8 @@ struct birth_node {
 	/* It executes no program: that would end what it shares, and make the signal of its
 	 * end, or of its children's, SIGCHLD (de_thread() and exit_notify() in the kernel). */
 	bool stays;
-	bool has_successor; /* a helper for its session's orphans is @heir */
+	bool has_successor; /* the helper that its session's orphans become children of is
+			       @successor */
 	size_t successor;
 };
 

@@ -252,7 +252,7 @@ static void add_call(int64_t number, struct buf *out)
 }
 
 /* The kernel's ERESTARTSYS to ERESTART_RESTARTBLOCK (include/linux/errno.h): the call is to
- * be gone on with. */
+ * be continued. */
 static bool is_interrupted(int64_t rax)
 {
 	return rax <= -512 && rax >= -516;
