@@ -109,7 +109,7 @@ program_dies() {
 		fi
 		trecr-inspect --verify ck >/dev/null 2>&1 || bad+=" $i:image"
 		[ -z "$(find ck -name '*.tmp')" ] || bad+=" $i:leftover"
-		sweep 2 >/dev/null || bad+=" $i:left-behind"
+		sweep 5 >/dev/null || bad+=" $i:left-behind"
 	done
 }
 # The process is gone, or the supervisor is, before the request or behind it.

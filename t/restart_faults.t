@@ -24,7 +24,7 @@ whole() {
 		return
 	fi
 	wait "$sup"
-	[ $? = 125 ] && grep -q '^trecr-restart: ' restart.err && sweep 2 &&
+	[ $? = 125 ] && grep -q '^trecr-restart: ' restart.err && sweep 5 &&
 		[ "$(cat out)" = ready ]
 }
 

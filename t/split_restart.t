@@ -278,7 +278,7 @@ if started "$split/objects"; then
 			continue
 		fi
 		grep -q "gave error 999" restart.err || bad+=" $step: $(cat restart.err)"
-		sweep 2 || bad+=" $step: something is left"
+		sweep 5 || bad+=" $step: something is left"
 		count=$((count + 1))
 	done
 	is "$bad" "" "a restart that fails at any step says at which, and leaves nothing"

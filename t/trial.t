@@ -47,7 +47,7 @@ if sim "$split/objects"; then
 	rm machine
 	unharmed
 else
-	explain
+	result 1 "a program with a driver starts" || explain
 fi
 arena untried
 export SIM_MACHINE_FILE=$PWD/machine
@@ -55,6 +55,8 @@ if sim "$split/objects"; then
 	echo "version 12080" >machine
 	ok "a program is ended without a trial" checkpoint -s --no-try
 	ok "if that is asked for" await -t 60 -p "$sup"
+else
+	result 1 "a program with a driver starts once more" || explain
 fi
 sweep >/dev/null
 unset SIM_MACHINE_FILE
@@ -76,6 +78,8 @@ if sim "$split/stateless"; then
 	rm fail
 	restart_here
 	unharmed
+else
+	result 1 "a program with a device starts" || explain
 fi
 unset SIM_FAIL_FILE
 
@@ -214,7 +218,7 @@ for call in 1 12 25; do
 	kill -USR1 "$inside" || bad+=" $call:dead"
 	await -t 20 -p "$inside" 2>/dev/null
 	said_ok || bad+=" $call:$(tail -n 1 out)"
-	sweep 2 || bad+=" $call:left"
+	sweep 5 || bad+=" $call:left"
 done
 is "$bad" "" "SIGKILL to the supervisor while it tries a restart"
 done_testing
