@@ -24,7 +24,7 @@ for t in trecr-run trecr-ckpt trecr-restart trecr-inspect; do
 	is "$(comm -13 <(echo "$in_help") <(echo "$in_page") | xargs)" "" "and the other way round"
 	ok "there are some" [ "$(wc -l <<<"$in_help")" -ge 4 ]
 done
-for p in trecr-image.5 trecr.7; do
+for p in trecr-image.5 trecr-slurm.7 trecr.7; do
 	ok "man/$p" [ -f "$top/man/$p" ]
 done
 if [ -d "$top/man" ] && have groff; then
