@@ -74,6 +74,24 @@ static int refuse_members(const struct checkpoint *c, struct err *e)
 		c->path, count, count - 1);
 }
 
+/* A member's chain leads into other checkpoints of the job, beside the one that it is in. */
+static int leave_job(struct checkpoint *c, struct err *e)
+{
+	cleanup_fd int fd = -1;
+
+	if (!members_present(c->parentfd))
+		return 0;
+	fd = openat(c->parentfd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, errno, "cannot open %s/..", c->parent);
+	if (trust_check(c->parentfd, c->parent, e) < 0 ||
+		trust_check_parent(fd, c->parent, e) < 0)
+		return -1;
+	close(c->parentfd);
+	c->parentfd = steal_fd(&fd);
+	return 0;
+}
+
 static int open_dirs(struct checkpoint *c, struct err *e)
 {
 	char *slash = strrchr(c->path, '/');
@@ -89,7 +107,7 @@ static int open_dirs(struct checkpoint *c, struct err *e)
 	if (trust_check_parent(c->parentfd, c->parent, e) < 0 ||
 		trust_check(c->dirfd, c->path, e) < 0)
 		return -1;
-	return members_present(c->dirfd) ? refuse_members(c, e) : 0;
+	return members_present(c->dirfd) ? refuse_members(c, e) : leave_job(c, e);
 }
 
 static struct image *open_file(

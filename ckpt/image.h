@@ -192,7 +192,7 @@ enum image_note {
 /* Entry 0 is the checkpoint itself, the others those whose files hold blocks of it. */
 struct image_chain {
 	uint8_t checkpoint_id[16];
-	uint32_t name; /* of its directory, beside this one's */
+	uint32_t name; /* of its directory, beside this one's; a member's: ckpt-NNNNNN/rank-N */
 	uint32_t reserved;
 };
 IMAGE_SIZE_IS(struct image_chain, 24);

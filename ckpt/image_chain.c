@@ -15,21 +15,34 @@ static bool is_plain_name(const char *name)
 	return *name && !strchr(name, '/') && strcmp(name, ".") && strcmp(name, "..");
 }
 
-/* Open the directory of the parent checkpoint @name, which the checkpoint @child needs. */
-static int open_parent(int parent, const char *name, const char *child, struct err *e)
+static int open_folder(
+	int in, const char *folder, const char *name, const char *child, struct err *e)
 {
 	cleanup_fd int fd = -1;
 
-	if (!is_plain_name(name))
+	if (!is_plain_name(folder))
 		return err_set(e, 0, "cannot open a parent checkpoint of %s: \"%s\" is no name",
 			child, name);
-	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	fd = openat(in, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return err_set(e, errno, "cannot open parent checkpoint %s (needed by %s)",
 			name, child);
 	if (trust_check(fd, name, e) < 0)
 		return -1;
 	return steal_fd(&fd);
+}
+
+/* Open the directory of the parent checkpoint @name, which the checkpoint @child needs: of a
+ * job's member, its folder in a checkpoint of the job. */
+static int open_parent(int parent, const char *name, const char *child, struct err *e)
+{
+	const char *slash = strchr(name, '/');
+	cleanup_free char *whole = slash ? strndup(name, slash - name) : NULL;
+	cleanup_fd int fd = whole ? open_folder(parent, whole, name, child, e) : -1;
+
+	if (!whole)
+		return open_folder(parent, name, name, child, e);
+	return fd < 0 ? -1 : open_folder(fd, slash + 1, name, child, e);
 }
 
 static int open_source(struct image *img, size_t index, const struct image_chain *chain,

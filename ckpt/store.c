@@ -21,7 +21,7 @@ struct store {
 	/* of the checkpoint being written; tmp_fd is -1 between checkpoints */
 	int tmp_fd;
 	uint64_t sequence;
-	char name[32], tmp_name[40];
+	char name[32], tmp_name[40], chain_name[64];
 	bool part; /* of a job's checkpoint */
 };
 
@@ -82,6 +82,8 @@ struct store *store_open_part(const char *dir, uint64_t sequence, int rank, stru
 	s->sequence = sequence;
 	snprintf(s->name, sizeof(s->name), STORE_PART "%d", rank);
 	snprintf(s->tmp_name, sizeof(s->tmp_name), STORE_PART "%d", rank);
+	snprintf(s->chain_name, sizeof(s->chain_name), STORE_NAME "/" STORE_PART "%d", sequence,
+		rank);
 	s->dir = realpath(dir, NULL);
 	if (s->dir)
 		s->fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -126,6 +128,11 @@ const char *store_dir(const struct store *s)
 const char *store_name(const struct store *s)
 {
 	return s->name;
+}
+
+const char *store_chain_name(const struct store *s)
+{
+	return s->part ? s->chain_name : s->name;
 }
 
 static bool is_taken(const struct store *s)

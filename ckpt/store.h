@@ -47,6 +47,9 @@ struct store *store_open_part(const char *dir, uint64_t sequence, int rank, stru
 int store_begin(struct store *s, int *dirfd, uint64_t *sequence, struct err *e);
 /* Name (ckpt-NNNNNN) that the checkpoint begun will have. */
 const char *store_name(const struct store *s);
+/* The name that later ones have for it in their chains: for a member's it says in which
+ * checkpoint of the job it is, ckpt-NNNNNN/rank-N. */
+const char *store_chain_name(const struct store *s);
 /* Complete it: sync, rename, move `latest`. *path is its absolute path, the caller's to free.
  */
 int store_commit(struct store *s, char **path, struct err *e);
@@ -71,7 +74,8 @@ struct checkpoint {
 	char *path;   /* absolute, of the checkpoint's own directory */
 	char *parent; /* absolute, of the directory it is in */
 	char *name;
-	int dirfd, parentfd;
+	int dirfd;
+	int parentfd; /* which names in chains count from: for a member's, that of the job's */
 	struct image *job;
 	const struct image_job *info;
 	struct image **processes; /* in the order of IMAGE_NOTE_PROCESSES */

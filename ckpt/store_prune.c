@@ -35,6 +35,14 @@ static void survey_free(struct survey *s)
 	store_entries_free(&s->all);
 }
 
+/* Whether @link, of a chain, leads to the checkpoint @name, or to a member's in it. */
+static bool leads_to(const char *link, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(link, name, length) && (!link[length] || link[length] == '/');
+}
+
 static void add_needs(struct survey *s, size_t index, const struct image *img)
 {
 	const struct image_chain *chain;
@@ -43,7 +51,7 @@ static void add_needs(struct survey *s, size_t index, const struct image *img)
 	chain = image_note_array(img, IMAGE_NOTE_CHAIN, struct image_chain, &count);
 	for (size_t i = 1; i < count; i++)
 		for (size_t other = 0; other < s->all.count; other++)
-			if (!strcmp(image_string(img, chain[i].name),
+			if (leads_to(image_string(img, chain[i].name),
 				    s->all.entries[other].name))
 				buf_push(&s->facts[index].needs, size_t, &other);
 }
@@ -67,18 +75,35 @@ static int look_at_file(struct survey *s, size_t index, int fd, const char *file
 	return 0;
 }
 
-/* That of several members needs no others. */
+/* The job file of a member has the whole chain in it: files of its processes need no more. */
+static int look_at_member(
+	struct survey *s, size_t index, int fd, size_t rank, const char *dir, struct err *e)
+{
+	cleanup_free char *file = xasprintf(STORE_PART "%zu/" IMAGE_JOB_FILE, rank);
+	cleanup_free char *path = xasprintf("%s/%s/%s", dir, s->all.entries[index].name, file);
+	struct image *img = image_open(fd, file, path, IMAGE_FILE_JOB, e);
+
+	if (!img)
+		return -1;
+	add_needs(s, index, img);
+	image_close(img);
+	return 0;
+}
+
 static int look_at_members(
 	struct survey *s, size_t index, int fd, const char *dir, struct err *e)
 {
 	cleanup_free char *path = xasprintf("%s/%s", dir, s->all.entries[index].name);
 	struct members m;
+	int failed = 0;
 
 	if (members_read(fd, &m, path, e))
 		return -1;
 	memcpy(s->facts[index].job_id, m.job_id, sizeof(m.job_id));
+	for (size_t rank = 0; rank < m.count && !failed; rank++)
+		failed = look_at_member(s, index, fd, rank, dir, e);
 	members_free(&m);
-	return 0;
+	return failed;
 }
 
 static int look_at(struct survey *s, size_t index, int fd, const char *dir, struct err *e)

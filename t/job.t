@@ -253,11 +253,39 @@ is "$(cat err.[12] | grep -c 'checkpoint .*/ckpt-[0-9]*$')" 0 "kept by rank 0"
 restart_job 3 && finish_job
 job_result "it is restarted from the newest"
 
-job_arena options
-PMI_RANK=0 PMI_SIZE=2 trecr-run -d ck --incremental true 2>err
-like "$(cat err)" '--incremental is not for the members of a job yet' "incremental ones are refused"
-PMI_RANK=0 PMI_SIZE=2 trecr-run -d ck --alone --incremental true 2>err
-is "$? $(cat err)" "0 " "but not with --alone"
+# ---- incremental ----
+
+referenced() { # CHECKPOINT: how many members refer to earlier ones
+	trecr-inspect --json "ck/$1" | grep -cE '"referenced": [1-9]'
+}
+
+for dirty in hash uffd; do
+	job_arena incremental
+	RUN_FLAGS="--incremental --full-every 3 --dirty $dirty" start_job 2
+	for i in 1 2 3; do job_checkpoint && await_round 0 "$(readlink round.0)" || break; done
+	is "${path##*/}: $(cd ck && echo ckpt-*)" "ckpt-000003: ckpt-000001 ckpt-000002 ckpt-000003" \
+		"--dirty=$dirty: what is kept of a job needs what was before it" || explain err.*
+	is "$(referenced ckpt-000001) $(referenced ckpt-000003)" "0 2" "each member refers to its own"
+	ok "which is whole" quiet trecr-inspect --verify ck
+	not_ok "what is needed is not removed" quiet trecr-inspect --prune ck/ckpt-000001
+	kill_all && step=restart && restart_job 2 && step="its end" && finish_job
+	job_result "it is restarted"
+done
+
+rm -f round.* go
+start 2 trecr-restart --rollback-files --incremental --full-every 4 ck
+await_round 0 '' && await_round 1 '' && job_checkpoint && [ "$(referenced ckpt-000004)" = 2 ]
+result $? "after a restart the chain goes on" || explain err.*
+job_checkpoint && is "$(referenced ckpt-000005): $(cd ck && echo ckpt-*)" \
+	"0: ckpt-000001 ckpt-000002 ckpt-000003 ckpt-000004 ckpt-000005" "then there is a full one"
+job_checkpoint && is "$(cd ck && echo ckpt-*)" "ckpt-000005 ckpt-000006" "and the chain before it goes"
+kill_all && mv ck/ckpt-000005/rank-1 gone
+start 2 trecr-restart --rollback-files ck
+wait "${pids[@]}"
+like "$(cat err.*)" 'rank 1: cannot open parent checkpoint ckpt-000005/rank-1' "a member's that is missing is named"
+mv gone ck/ckpt-000005/rank-1
+restart_job 2 && finish_job
+job_result "all is whole when it is back"
 
 # ---- restarts that fail ----
 

@@ -34,10 +34,6 @@ int job_join_supervisor(struct supervisor *s, const char *dir, const char *from,
 
 	if (s->options.alone || !rank_of_launcher(&self.rank, &self.size))
 		return 0;
-	if (s->options.incremental)
-		return err_set(e, 0,
-			"--incremental is not for the members of a job yet (--alone: each "
-			"process by itself, in a directory of its own)");
 	snprintf(self.from, sizeof(self.from), "%s", from ? from : "-");
 	self.local = rank_local_size();
 	wire_new_secret(self.secret);

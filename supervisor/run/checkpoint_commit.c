@@ -15,7 +15,7 @@ void checkpoint_write_chain(
 	struct checkpoint_work *w, struct image_writer *writer, const struct image *parent)
 {
 	struct image_chain link = {
-		.name = image_writer_string(writer, store_name(w->s->store))};
+		.name = image_writer_string(writer, store_chain_name(w->s->store))};
 	const struct image_chain *old;
 	size_t count;
 
