@@ -105,7 +105,7 @@ in_namespace() { # NUMBER
 		await -t 30 -p $! -e status.$((3 - $1))
 		kill -USR1 $! && wait $!' - "$1" "$victim/idle"
 }
-user=--user
+user=--map-current-user
 ! am_root || user=
 if can_try; then
 	in_namespace 1 2>>await.err &
