@@ -21,6 +21,7 @@ log.flush()
 print('ready', os.path.exists('db-journal'), flush=True)
 signal.sigwait({signal.SIGUSR1})
 db.execute('commit')
+db.execute('update t set v = zeroblob(10) where i = 7') # it writes to no other file in its place
 log.truncate(0)
 log.seek(0)
 log.write('committed\n')

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/syscall.h>
 
 #include "lib/notices.h"
@@ -179,18 +180,91 @@ static bool is_unchanged(const char *path, int saved, uint64_t size)
 	       (uint64_t)st.st_size == size && is_same(now, saved, size);
 }
 
-static int fill_file(const struct image *job, uint32_t number, const struct image_object *o,
-	int fd, const char *path, struct err *e)
+static int set_attributes(const struct image_object *o, int fd)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
 		{o->args[0] / 1000000000ull, o->args[0] % 1000000000ull}};
 
-	if (fd_contents_to_file(job, number, o->size, fd, e))
-		return err_prefix(e, "cannot put %s back", path);
 	/* Only root could give it away. */
 	(void)!fchown(fd, (uid_t)o->args[1], (gid_t)(o->args[1] >> 32));
-	if (fchmod(fd, o->mode & 07777) || futimens(fd, times) || fsync(fd))
-		return err_set(e, errno, "cannot put %s back", path);
+	return fchmod(fd, o->mode & 07777) || futimens(fd, times) || fsync(fd);
+}
+
+static int fill_file(const struct image *job, uint32_t number, const struct image_object *o,
+	int fd, const char *path, struct err *e)
+{
+	if (fd_contents_to_file(job, number, o->size, fd, e))
+		return err_prefix(e, "cannot put %s back", path);
+	return set_attributes(o, fd) ? err_set(e, errno, "cannot put %s back", path) : 0;
+}
+
+/* ---- in the file that is there ---- */
+
+#define MUCH (1u << 30)
+
+/* From the beginning of both. Some file systems know only the second way. */
+static int copy_file(int from, int to)
+{
+	off_t at = 0;
+	ssize_t n;
+
+	do
+		n = copy_file_range(from, &at, to, NULL, MUCH, 0);
+	while (n > 0);
+	if (n < 0 && lseek(to, at, SEEK_SET) < 0)
+		return -1;
+	while (n)
+		if ((n = sendfile(to, from, &at, MUCH)) < 0)
+			return -1;
+	return 0;
+}
+
+/* A copy of @fd, which is at @path; as move_aside(). */
+static char *copy_aside(const char *path, int fd, const struct stat *st, struct err *e)
+{
+	const struct timespec times[2] = {st->st_atim, st->st_mtim};
+	cleanup_fd int copy = -1;
+	char *name = NULL;
+
+	for (unsigned n = 0; copy < 0; n++) {
+		free(name);
+		name = n ? xasprintf("%s.trecr-aside.%u", path, n)
+			 : xasprintf("%s.trecr-aside", path);
+		copy = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (copy < 0 && errno != EEXIST)
+			break;
+	}
+	if (copy >= 0) {
+		(void)!fchown(copy, st->st_uid, st->st_gid); /* as above */
+		if (!copy_file(fd, copy) && !fchmod(copy, st->st_mode & 07777) &&
+			!futimens(copy, times) && !fsync(copy))
+			return name;
+		(void)unlink(name);
+	}
+	err_set(e, errno, "cannot keep a copy of %s", path);
+	free(name);
+	return NULL;
+}
+
+/* The file stays the same one, as SQLite writes to no database that has another inode than it
+ * had: its contents become those of @with. *aside: where those of now are; NULL: it is not
+ * there, or may not be written to. */
+static int rewrite(
+	const char *path, int with, const struct image_object *o, char **aside, struct err *e)
+{
+	cleanup_fd int now =
+		open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
+	struct stat st;
+
+	if (now < 0 || fstat(now, &st) || !S_ISREG(st.st_mode))
+		return 0;
+	*aside = copy_aside(path, now, &st, e);
+	if (!*aside)
+		return -1;
+	if (lseek(now, 0, SEEK_SET) || copy_file(with, now) || ftruncate(now, o->size) ||
+		set_attributes(o, now))
+		return err_set(
+			e, errno, "cannot put %s back; as it was, it is %s", path, *aside);
 	return 0;
 }
 
@@ -200,7 +274,14 @@ static void tell_and_free(void (*notice)(const char *line), char *line)
 	free(line);
 }
 
-/* In the place of what is there, if anything is. */
+static void tell_put_back(void (*notice)(const char *line), const char *path, const char *aside)
+{
+	tell_and_free(notice, xasprintf("%s is as it was at the checkpoint again; as it was "
+					"until now it is %s",
+				      path, aside));
+}
+
+/* @with in the place of what is there, if anything is. */
 static int replace(
 	const char *path, const char *with, void (*notice)(const char *line), struct err *e)
 {
@@ -215,10 +296,7 @@ static int replace(
 	if (with && rename_new(with, path))
 		return err_set(e, errno, "cannot put %s back", path);
 	if (with && aside)
-		tell_and_free(
-			notice, xasprintf("%s is as it was at the checkpoint again; as it was "
-					  "until now it is %s",
-					path, aside));
+		tell_put_back(notice, path, aside);
 	else if (with)
 		tell_and_free(notice, xasprintf("%s was missing and has been put back", path));
 	else if (aside)
@@ -232,7 +310,7 @@ static int put_file_back(const struct image *job, uint32_t number, const struct 
 	void (*notice)(const char *line), struct err *e)
 {
 	const char *path = image_string(job, o->name);
-	cleanup_free char *name = xasprintf("%s.trecr-XXXXXX", path);
+	cleanup_free char *name = xasprintf("%s.trecr-XXXXXX", path), *aside = NULL;
 	cleanup_fd int fd = -1;
 	int failed;
 
@@ -246,8 +324,12 @@ static int put_file_back(const struct image *job, uint32_t number, const struct 
 		(void)unlink(name); /* ours, of a moment ago */
 		return failed;
 	}
-	failed = replace(path, name, notice, e);
-	if (failed)
+	failed = rewrite(path, fd, o, &aside, e);
+	if (!failed && !aside)
+		failed = replace(path, name, notice, e);
+	else if (!failed)
+		tell_put_back(notice, path, aside);
+	if (failed || aside)
 		(void)unlink(name);
 	return failed;
 }

@@ -14,8 +14,8 @@ int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e);
 /* Whether the contents of @path are in the checkpoint. */
 bool fd_saved_in(const struct image *job, const char *path);
 
-/* At a restart: put back what has changed since. What is there now is moved to
- * FILE.trecr-aside (.1, .2, ...). */
+/* At a restart: put back what has changed since, in the same file where that is there and may
+ * be written to. What it holds now is kept as FILE.trecr-aside (.1, .2, ...). */
 int fd_saved_put_back(const struct image *job, void (*notice)(const char *line), struct err *e);
 
 #endif
