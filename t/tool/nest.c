@@ -141,12 +141,15 @@ static struct task *family(pid_t root, pid_t spare, size_t *count)
 	return tasks;
 }
 
-/* How many there were, which are killed; they are named first if @say. */
+/* How many there were, which are killed; they are named first if @say. All are stopped before:
+ * as when the machine loses its power, none is to see the end of another and tidy up. */
 static size_t kill_family(pid_t root, pid_t spare, int say)
 {
 	size_t n;
 	struct task *left = family(root, spare, &n);
 
+	for (size_t i = 0; i < n; i++)
+		kill(left[i].pid, SIGSTOP);
 	for (size_t i = 0; i < n; i++) {
 		if (say)
 			printf("%d (%s)\n", left[i].pid, left[i].comm);
