@@ -44,6 +44,11 @@ enum fd_tcp {
 int fd_dump_mapping(
 	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e);
 
+/* To be called next of such an object's mapping, in the process, which is stopped: whether
+ * there may be more of it than is mapped (page_order.h). */
+int fd_dump_page_order(struct fd_dump *d, struct process *p, const struct vma *v,
+	uint32_t object, struct err *e);
+
 /* Number of the object behind @v, a private mapping of a file without a name, of process @pid;
  * 0 where no descriptor of the tree leads to it, nor, of memory, the mapping itself (without
  * CAP_CHECKPOINT_RESTORE). */

@@ -7,6 +7,7 @@
 
 #include "ckpt/blocks.h"
 #include "supervisor/fd/hugetlb_file.h"
+#include "supervisor/fd/page_order.h"
 #include "supervisor/fd/pty.h"
 #include "supervisor/fd/reopen_despite_mode.h"
 #include "supervisor/target/task_pidfd.h"
@@ -172,41 +173,6 @@ static int open_contents(const struct fd_object *o, bool *own, struct err *e)
 	return steal_fd(&fd);
 }
 
-static int compare_mapped(const void *a, const void *b)
-{
-	const struct fd_mapped *x = a, *y = b;
-
-	return x->from < y->from ? -1 : x->from > y->from;
-}
-
-/* A program that orders its pages anew by remap_file_pages(2) sees to it that all come back to
- * be mapped; in between one may be mapped nowhere, and only the object itself has it. */
-static int check_none_hidden(struct fd_object *o, struct err *e)
-{
-	struct fd_mapped *m = o->mapped.data;
-	size_t count = buf_count(&o->mapped, struct fd_mapped);
-	bool reordered = false;
-	uint64_t seen = 0;
-
-	for (size_t i = 1; i < count; i++)
-		reordered |= m[i].pid == m[i - 1].pid &&
-			     m[i].start == m[i - 1].start + m[i - 1].to - m[i - 1].from &&
-			     m[i].from != m[i - 1].to;
-	if (!reordered)
-		return 0;
-	qsort(m, count, sizeof(*m), compare_mapped);
-	for (size_t i = 0; i < count && m[i].from <= seen; i++)
-		seen = m[i].to > seen ? m[i].to : seen;
-	if (seen < o->o.size)
-		return err_set(e, 0,
-			"%s: its pages have been put in another order (remap_file_pages, "
-			"mremap), and "
-			"to read one that is mapped nowhere takes CAP_CHECKPOINT_RESTORE: run "
-			"trecr as root, or try again when all are mapped",
-			o->text);
-	return 0;
-}
-
 static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 {
 	struct fd_object *o = fd_object_at(d, number);
@@ -216,7 +182,7 @@ static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 	cleanup_fd int fd = -1;
 	bool own = false;
 
-	if ((o->pty && fd_pty_save(o, e)) || check_none_hidden(o, e))
+	if ((o->pty && fd_pty_save(o, e)) || fd_page_order_check(o, e))
 		return -1;
 	if (fd_object_is_bytes(o->o.kind)) {
 		c.bytes = o->bytes.data;

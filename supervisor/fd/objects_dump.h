@@ -20,6 +20,8 @@ struct fd_object {
 	unsigned long seen;     /* how many have been seen */
 	bool stored;            /* and one of them has its contents */
 	struct buf mapped;      /* of one that only memory leads to: struct fd_mapped */
+	bool reordered;         /* whose pages are in another order (page_order.h), */
+	uint64_t run;           /* and this many bytes of it in a row, up to the last of them */
 	struct fd_pty *pty;     /* of a pseudo-terminal: fd/pty.h, */
 	bool is_mapped;         /* in shared or private mappings, */
 	bool is_mapped_to_read; /* and in one that can never be written to */

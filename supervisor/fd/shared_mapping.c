@@ -11,6 +11,7 @@
 #include "lib/procfs.h"
 #include "lib/uring_abi.h"
 #include "supervisor/fd/objects_dump.h"
+#include "supervisor/fd/page_order.h"
 #include "supervisor/fd/shm_file.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -234,4 +235,10 @@ int fd_dump_mapping(
 			o->o.size = mapped.to;
 	}
 	return number;
+}
+
+int fd_dump_page_order(struct fd_dump *d, struct process *p, const struct vma *v,
+	uint32_t object, struct err *e)
+{
+	return fd_page_order_note(fd_object_at(d, object), p, v, e);
 }

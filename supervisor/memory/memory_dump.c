@@ -373,7 +373,7 @@ static int dump_shared(
 		if (need_memory)
 			add_shared_runs(d, v, object);
 		write_region(d, r);
-		return 0;
+		return need_memory ? fd_dump_page_order(d->fds, d->process, v, object, e) : 0;
 	}
 	if (stat(v->name, &st) || !S_ISREG(st.st_mode))
 		return refuse_mapping(d, v, "is a shared mapping of no regular file", e);

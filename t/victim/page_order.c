@@ -1,5 +1,6 @@
-/* Pages of anonymous shared memory in another order (remap_file_pages). With an argument, one
- * page is mapped nowhere meanwhile: what it has shows when it is mapped again. */
+/* Pages of anonymous shared memory in another order (remap_file_pages). With an argument, the
+ * page of that number is mapped nowhere meanwhile: what it has shows when it is mapped again.
+ */
 #include "victim.h"
 
 enum { PAGES = 8, PAGE = 4096 };
@@ -19,19 +20,19 @@ static void put(size_t at, size_t page)
 
 int main(int argc, char **argv)
 {
-	bool hidden = argc > 1;
+	int hidden = argc > 1 ? atoi(argv[1]) : -1;
 
 	p = victim_map(PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
 	for (int i = 0; i < PAGES; i++)
 		memset(p + i * PAGE, 'a' + i, PAGE);
 	for (int i = 0; i < PAGES; i++)
 		put(i, PAGES - 1 - i);
-	if (hidden)
-		put(3, 0);
+	if (hidden >= 0)
+		put(PAGES - 1 - hidden, hidden ? 0 : 1);
 	victim_ready();
 	victim_wait();
-	if (hidden)
-		put(3, PAGES - 1 - 3);
+	if (hidden >= 0)
+		put(PAGES - 1 - hidden, hidden);
 	for (int i = 0; i < PAGES; i++)
 		CHECK(p[i * PAGE] == 'a' + PAGES - 1 - i && p[i * PAGE + 77] == p[i * PAGE],
 			"page %d holds '%c'", i, p[i * PAGE]);
