@@ -5,7 +5,7 @@
 # Those of other tests are nobody's business.
 apart -i
 
-for v in sysv mqueue; do
+for v in sysv sysv_given mqueue; do
 	cycle $v
 	RESTART_FLAGS=--namespace
 	scenario "$v: restarted twice in a namespace" twice "$victim/$v"

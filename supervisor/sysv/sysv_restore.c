@@ -282,14 +282,17 @@ static int set_messages(int id, void *d)
 	return msgctl(id, IPC_SET, d);
 }
 
-/* By @set, with @perm in @d. EINVAL: this user namespace has no such user. In there nobody else
- * can use the object, so that nobody is kept out or let in if it stays ours. */
-static int set_perm(const struct image_object *o, struct ipc_perm *perm,
+/* By @set, with @perm in @d; @as_was: all else in there is as it was. EINVAL: this user
+ * namespace has no such user. In there nobody else can use an object that has been made, so
+ * that nobody is kept out or let in if it stays ours. One that is still there is another user's
+ * already. */
+static int set_perm(const struct image_object *o, struct ipc_perm *perm, bool as_was,
 	int (*set)(int id, void *d), void *d)
 {
 	uid_t uid = perm->uid;
 	gid_t gid = perm->gid;
 
+	as_was = as_was && (perm->mode & 0777) == (o->mode & 0777);
 	perm->uid = o->args[0];
 	perm->gid = o->args[0] >> 32;
 	perm->mode = o->mode & 0777;
@@ -299,7 +302,9 @@ static int set_perm(const struct image_object *o, struct ipc_perm *perm,
 		return -1;
 	perm->uid = uid;
 	perm->gid = gid;
-	return set(o->inode, d);
+	if (!set(o->inode, d))
+		return 0;
+	return errno == EINVAL && as_was ? 0 : -1;
 }
 
 static int fill_segment(
@@ -317,7 +322,7 @@ static int fill_segment(
 		return -1;
 	if (shmctl(id, IPC_STAT, &d))
 		return err_set(e, errno, "cannot look at it");
-	if (set_perm(o, &d.shm_perm, set_segment, &d) ||
+	if (set_perm(o, &d.shm_perm, true, set_segment, &d) ||
 		(o->mode & SHM_LOCKED && shmctl(id, SHM_LOCK, NULL)))
 		return err_set(e, errno, "cannot set its owner and mode");
 	return 0;
@@ -340,7 +345,7 @@ static int fill_semaphores(
 	u.buf = &d;
 	if (semctl(o->inode, 0, IPC_STAT, u))
 		return err_set(e, errno, "cannot look at them");
-	return set_perm(o, &d.sem_perm, set_semaphores, &d)
+	return set_perm(o, &d.sem_perm, true, set_semaphores, &d)
 		       ? err_set(e, errno, "cannot set their owner and mode")
 		       : 0;
 }
@@ -369,11 +374,13 @@ static int send_messages(int id, const char *data, size_t size, struct err *e)
 static int set_queue(const struct image_object *o, uint64_t bytes, struct err *e)
 {
 	struct msqid_ds d;
+	bool as_was;
 
 	if (msgctl(o->inode, IPC_STAT, &d))
 		return err_set(e, errno, "cannot look at it");
+	as_was = d.msg_qbytes == bytes;
 	d.msg_qbytes = bytes;
-	if (set_perm(o, &d.msg_perm, set_messages, &d))
+	if (set_perm(o, &d.msg_perm, as_was, set_messages, &d))
 		return limit_err(e, errno, SYS_msgctl, "cannot set its owner, mode and size");
 	return 0;
 }
@@ -402,8 +409,18 @@ static int fill_queue(
 	return o->args[1] >= o->size ? send_messages(o->inode, data, o->size, e) : 0;
 }
 
-/* One that is still there may have a mode that keeps even its owner out. */
-static int let_in(const struct image_object *o, struct err *e)
+/* One that is still there may have a mode that keeps even its owner out. @perm is in @d, which
+ * @status is the result of asking for. */
+static int let_in(
+	int id, int status, struct ipc_perm *perm, int (*set)(int id, void *d), void *d)
+{
+	if (status || (perm->mode & 0600) == 0600)
+		return status;
+	perm->mode |= 0600;
+	return set(id, d);
+}
+
+static int let_us_in(const struct image_object *o, struct err *e)
 {
 	struct shmid_ds shm;
 	struct semid_ds sem;
@@ -412,19 +429,16 @@ static int let_in(const struct image_object *o, struct err *e)
 
 	switch (o->kind) {
 	case IMAGE_OBJECT_SHM:
-		failed = shmctl(id, IPC_STAT, &shm);
-		shm.shm_perm.mode |= 0600;
-		failed = failed || shmctl(id, IPC_SET, &shm);
+		failed = let_in(
+			id, shmctl(id, IPC_STAT, &shm), &shm.shm_perm, set_segment, &shm);
 		break;
 	case IMAGE_OBJECT_SEM:
 		failed = semctl(id, 0, IPC_STAT, (union semun){.buf = &sem});
-		sem.sem_perm.mode |= 0600;
-		failed = failed || semctl(id, 0, IPC_SET, (union semun){.buf = &sem});
+		failed = let_in(id, failed, &sem.sem_perm, set_semaphores, &sem);
 		break;
 	default:
-		failed = msgctl(id, IPC_STAT, &msg);
-		msg.msg_perm.mode |= 0600;
-		failed = failed || msgctl(id, IPC_SET, &msg);
+		failed = let_in(
+			id, msgctl(id, IPC_STAT, &msg), &msg.msg_perm, set_messages, &msg);
 	}
 	return failed ? limit_err(e, errno, kind_of(o)->set, "cannot set its mode") : 0;
 }
@@ -439,7 +453,7 @@ static int restore_one(
 		return err_set(e, 0, "the image is damaged");
 	if (look_for_object(o) == LEFT_ALONE)
 		return 0;
-	if (look_for_object(o) == ABSENT ? make_object(k, o, e) : let_in(o, e))
+	if (look_for_object(o) == ABSENT ? make_object(k, o, e) : let_us_in(o, e))
 		return -1;
 	if (r->options->alive && o->kind != IMAGE_OBJECT_SEM)
 		return 0;
