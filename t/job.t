@@ -222,10 +222,31 @@ kill -USR1 "${pids[@]}"
 job_saved 1 && kill -USR1 "${pids[@]}" && job_saved 2
 result $? "a signal to all ranks makes a checkpoint of the job, and so does the next" || explain err.*
 job_checkpoint
-is "$(cd ck && echo ckpt-*)" "ckpt-000001 ckpt-000002 ckpt-000003" "one each"
+is "$(cd ck && echo ckpt-*)" "ckpt-000001 ckpt-000002 ckpt-000003" "one each" ||
+	explain err.*
 is "$(cat err.*)" "" "of which nothing is said"
 finish_job
 job_result "the job goes on"
+
+# Each of them in less than the ten seconds in which signals to several ranks are one.
+job_arena other_signals
+RUN_FLAGS="--ckpt-signal USR1 --keep 9" start_job 2
+kill -USR1 "${pids[1]}" && job_saved 1 && job_checkpoint
+is "${path##*/}" ckpt-000002 "what trecr-ckpt asks for is not taken for a rank's signal" || explain err.*
+kill -USR1 "${pids[@]}" && job_saved 3 && kill -USR1 "${pids[0]}" && job_saved 4 &&
+	job_checkpoint && kill -USR1 "${pids[@]}" && job_saved 6 && kill -USR1 "${pids[1]}" && job_saved 7
+result $? "what one rank gets after a signal to all is another one" || explain err.*
+kill_all
+
+job_arena meanwhile
+RUN_FLAGS="--ckpt-signal USR1 --keep 9 --rate 200K" start_job 2
+kill -USR1 "${pids[1]}"
+until trecr-ckpt --status "${pids[1]}" 2>>ckpt.err | grep -q 'writing memory'; do
+	[ -e "/proc/${pids[1]}" ] || break
+done
+[ ! -e ck/ckpt-000001 ] && kill -USR1 "${pids[1]}" && job_saved 2
+result $? "a signal while a checkpoint is written asks for another one" || explain err.*
+kill_all
 
 job_arena one_signal
 RUN_FLAGS="--ckpt-signal USR1 -v" start_job 2

@@ -360,6 +360,7 @@ static int ask_job(const char *dir)
 	struct coordinate_request request = {.dir = dir,
 		.text = text,
 		.stop = settings.stop,
+		.signalled = -1,
 		.deadline_ns = deadline(limit_s(), 0),
 		.connect = control_connect,
 		.notice = notice};

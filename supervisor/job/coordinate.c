@@ -391,7 +391,8 @@ static int await_turn(struct coordination *c, pid_t supervisor)
 static int take_turn(struct coordination *c)
 {
 	cleanup_buf struct buf members = {0};
-	cleanup_free char *line = xasprintf("turn %d", c->request->signalled);
+	cleanup_free char *line = xasprintf(
+		"turn %d%s", c->request->signalled, c->request->again ? " again" : "");
 	pid_t supervisor;
 
 	if (job_living_members(c->request->dir, &members, c->e))

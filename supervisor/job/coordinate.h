@@ -19,6 +19,7 @@ struct coordinate_request {
 	bool stop;            /* it is one to end the program */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC, 0: none */
 	int signalled;        /* rank that a signal has asked for it, -1: none */
+	bool again;           /* as in turns_ask() */
 	reach_local *connect; /* control_connect() */
 	void (*notice)(const char *line);
 };

@@ -54,6 +54,7 @@ struct job {
 	struct job_member self;
 	struct gate *gate;   /* NULL: no other machines */
 	struct turns *turns; /* of rank 0 */
+	bool signal_served;  /* by the last checkpoint: a signal had come before the freeze */
 };
 
 /* Asks whether a member that is not known to live does. */

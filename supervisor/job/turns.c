@@ -14,6 +14,7 @@
 struct asker {
 	struct wire wire;
 	int signalled;
+	bool again;
 	uint64_t heard_ns;
 };
 
@@ -49,9 +50,9 @@ void turns_close(struct turns *t)
 
 /* Whether another checkpoint that is being taken, or has just been, is for @signalled's signal,
  * too. */
-static bool merges(struct turns *t, int signalled)
+static bool merges(struct turns *t, int signalled, bool again)
 {
-	if (signalled < 0 || !t->signal_ns || t->covered[signalled] ||
+	if (signalled < 0 || again || !t->signal_ns || t->covered[signalled] ||
 		clock_ns(CLOCK_MONOTONIC) > t->signal_ns + MERGE_NS)
 		return false;
 	t->covered[signalled] = true;
@@ -60,6 +61,7 @@ static bool merges(struct turns *t, int signalled)
 
 static void note_granted(struct turns *t, int signalled)
 {
+	t->signal_ns = 0;
 	if (signalled < 0)
 		return;
 	memset(t->covered, 0, sizeof(t->covered));
@@ -71,7 +73,7 @@ static void grant(struct turns *t)
 {
 	while (t->count && !t->granted) {
 		struct asker *a = t->askers[0];
-		bool merged = merges(t, a->signalled);
+		bool merged = merges(t, a->signalled, a->again);
 
 		if (wire_say(&a->wire, merged ? TURN_MERGED : TURN_GRANTED) || merged) {
 			remove_asker(t, 0);
@@ -83,19 +85,21 @@ static void grant(struct turns *t)
 	}
 }
 
-void turns_ask(struct turns *t, int fd, int signalled)
+void turns_ask(struct turns *t, int fd, int signalled, bool again)
 {
 	struct wire wire = {.fd = fd};
 	struct asker *a;
 
-	if (t->count == TURNS_MAX || signalled >= JOB_SIZE_MAX || merges(t, signalled)) {
-		/* So many are waiting that one more checkpoint makes no difference. */
-		(void)wire_say(&wire, TURN_MERGED);
+	if (t->count == TURNS_MAX || signalled >= JOB_SIZE_MAX || merges(t, signalled, again)) {
+		/* So many are waiting that one more checkpoint makes no difference to a signal.
+		 */
+		(void)wire_say(&wire,
+			signalled < 0 ? "error too many checkpoints are waiting" : TURN_MERGED);
 		wire_close(&wire);
 		return;
 	}
 	a = xcalloc(1, sizeof(*a));
-	*a = (struct asker){.wire = wire, .signalled = signalled};
+	*a = (struct asker){.wire = wire, .signalled = signalled, .again = again};
 	t->askers[t->count++] = a;
 	grant(t);
 }

@@ -26,9 +26,9 @@ struct turns *turns_new(void);
 void turns_close(struct turns *t);
 
 /* @fd, ours to close, is the connection of who wants to take a checkpoint: for a signal that
- * rank
- * @signalled got, -1: for another reason. */
-void turns_ask(struct turns *t, int fd, int signalled);
+ * rank @signalled got, -1: for another reason. @again: that rank has had a signal before the
+ * program was frozen for the last checkpoint, and this is another one. */
+void turns_ask(struct turns *t, int fd, int signalled, bool again);
 
 /* Fill @fds (room for TURNS_MAX) with what to poll(2) for; returns how many. */
 size_t turns_poll(const struct turns *t, struct pollfd *fds);

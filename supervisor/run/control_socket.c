@@ -278,14 +278,16 @@ static bool parse_of_job(const char *line, struct control_request *request)
 {
 	int end = 0;
 
-	if (sscanf(line, "turn %d%n", &request->signalled, &end) == 1 && !line[end])
+	if (sscanf(line, "turn %d%n", &request->signalled, &end) == 1) {
 		request->kind = CONTROL_TURN;
-	else if (sscanf(line, "gather %d %d %39s%n", &request->rank, &request->size,
-			 request->from, &end) == 3 &&
-		 !line[end])
-		request->kind = CONTROL_GATHER;
-	else
+		request->again = !strcmp(line + end, " again");
+		return !line[end] || request->again;
+	}
+	if (sscanf(line, "gather %d %d %39s%n", &request->rank, &request->size, request->from,
+		    &end) != 3 ||
+		line[end])
 		return false;
+	request->kind = CONTROL_GATHER;
 	return true;
 }
 

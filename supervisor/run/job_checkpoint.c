@@ -11,13 +11,16 @@
 #include "supervisor/run/control_client.h"
 #include "supervisor/run/told_once.h"
 
-static _Atomic bool under_way;
-
 struct work {
 	struct supervisor *s;
 	enum job_reason reason;
+	bool again; /* as for turns_ask() */
 	unsigned deadline_s;
 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool under_way;
+static struct work next; /* for a signal that has come meanwhile; .s NULL: none has */
 
 static struct supervisor *whose;
 
@@ -40,6 +43,7 @@ static void take_job_checkpoint(struct work *w)
 						       w->deadline_s * 1000000000ull
 					     : 0,
 		.signalled = w->reason == JOB_SIGNAL ? s->job->rank : -1,
+		.again = w->again,
 		.connect = control_connect,
 		.notice = notice};
 	cleanup_free char *path = NULL;
@@ -52,13 +56,25 @@ static void take_job_checkpoint(struct work *w)
 		fprintf(stderr, "%s: checkpoint %s\n", s->tool, path);
 }
 
+/* Whether there is more to do. */
+static bool take_next(struct work *w)
+{
+	pthread_mutex_lock(&lock);
+	*w = next;
+	under_way = w->s != NULL;
+	next.s = NULL;
+	pthread_mutex_unlock(&lock);
+	return w->s != NULL;
+}
+
 static void *run(void *arg)
 {
 	struct work *w = arg;
 
-	take_job_checkpoint(w);
+	do
+		take_job_checkpoint(w);
+	while (take_next(w));
 	free(w);
-	under_way = false;
 	return NULL;
 }
 
@@ -73,22 +89,41 @@ static bool another_keeps_time(const struct job *job)
 	return false;
 }
 
+/* Whether it is for another thread that is at work to do. */
+static bool leave_it(const struct work *w)
+{
+	bool left;
+
+	pthread_mutex_lock(&lock);
+	left = under_way;
+	if (left && w->reason == JOB_SIGNAL)
+		next = *w;
+	under_way = true;
+	pthread_mutex_unlock(&lock);
+	return left;
+}
+
 void job_checkpoint_begin(struct supervisor *s, enum job_reason reason, unsigned deadline_s)
 {
-	struct work *w;
+	bool signalled = reason == JOB_SIGNAL;
+	const struct work w = {s, reason, signalled && s->job->signal_served, deadline_s};
+	struct work *own;
 	pthread_t thread;
 
-	if (under_way || (reason == JOB_INTERVAL && another_keeps_time(s->job)))
+	if (!signalled && another_keeps_time(s->job))
 		return;
 	whose = s;
-	under_way = true;
-	w = xcalloc(1, sizeof(*w));
-	*w = (struct work){s, reason, deadline_s};
-	if (thread_start(&thread, run, w)) {
+	if (signalled)
+		s->job->signal_served = false;
+	if (leave_it(&w))
+		return;
+	own = xcalloc(1, sizeof(*own));
+	*own = w;
+	if (thread_start(&thread, run, own)) {
 		fprintf(stderr, "%s: cannot checkpoint the job: there can be no more threads\n",
 			s->tool);
-		free(w);
-		under_way = false;
+		(void)take_next(own);
+		free(own);
 		return;
 	}
 	(void)pthread_detach(thread);

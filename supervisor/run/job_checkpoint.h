@@ -10,8 +10,9 @@
 
 enum job_reason { JOB_SIGNAL, JOB_INTERVAL };
 
-/* What comes of it is said on standard error. While one is under way, nothing is done.
- * @deadline_s: how long it may take (0: as long as it takes). */
+/* What comes of it is said on standard error. While one is under way, a signal asks for another
+ * one, and an interval for nothing. @deadline_s: how long it may take (0: as long as it takes).
+ */
 void job_checkpoint_begin(struct supervisor *s, enum job_reason reason, unsigned deadline_s);
 
 #endif

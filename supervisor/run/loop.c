@@ -13,6 +13,7 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
+#include "lib/phase.h"
 #include "lib/procfs.h"
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/job/gate.h"
@@ -31,9 +32,10 @@ struct loop {
 	int timer_fd; /* -1: no periodic checkpoints */
 	int root_fd; /* pidfd of the root process, -1: it has been reaped by its init already */
 	int stopped; /* signal that the root process is stopped by, 0: it runs */
-	bool continued;  /* by a SIGCONT that came while it was stopped */
-	bool asked;      /* for a checkpoint, by a signal */
-	struct buf held; /* struct signalfd_siginfo: signals for when the program runs again */
+	bool continued;   /* by a SIGCONT that came while it was stopped */
+	bool asked;       /* for a checkpoint, by a signal; */
+	bool asked_early; /* before the program was frozen for the one that is being taken */
+	struct buf held;  /* struct signalfd_siginfo: signals for when the program runs again */
 	struct checkpoint_taking *taking; /* the checkpoint that is being taken; NULL: none */
 	bool ended;
 	int status; /* of the root process as of waitpid(2), once it has ended */
@@ -320,8 +322,12 @@ static void hold_signals(struct supervisor *s, struct checkpoint_taking *t)
 	struct signalfd_siginfo info;
 
 	while (read(s->loop->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if ((int)info.ssi_signo == s->options.ckpt_signal) {
+			*(phase_now <= PHASE_FREEZE ? &s->loop->asked_early : &s->loop->asked) =
+				true;
+			continue;
+		}
 		if (info.ssi_signo == SIGINT && t->request->stop &&
-			(int)info.ssi_signo != s->options.ckpt_signal &&
 			under_way_cancel(&t->under_way, "by SIGINT"))
 			continue; /* it has done its work; a terminal's reaches the program */
 		buf_push(&s->loop->held, struct signalfd_siginfo, &info);
@@ -370,6 +376,8 @@ static void attend_once(struct supervisor *s, struct checkpoint_taking *t, int c
 void loop_attend(struct supervisor *s, struct checkpoint_taking *taking, int client)
 {
 	s->loop->taking = taking;
+	s->loop->asked_early = s->loop->asked;
+	s->loop->asked = false;
 	while (!taking->under_way.done)
 		attend_once(s, taking, client);
 	s->loop->taking = NULL;
@@ -377,9 +385,15 @@ void loop_attend(struct supervisor *s, struct checkpoint_taking *taking, int cli
 	attend_program(s);
 }
 
-void loop_forget_signal(struct supervisor *s)
+void loop_signals_served(struct supervisor *s, bool served)
 {
-	s->loop->asked = false;
+	struct loop *l = s->loop;
+
+	if (served)
+		s->job->signal_served = l->asked_early;
+	else
+		l->asked |= l->asked_early;
+	l->asked_early = false;
 }
 
 bool loop_looks(const struct supervisor *s, struct under_way_report *report, unsigned *waiting)

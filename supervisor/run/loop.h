@@ -21,8 +21,9 @@ void loop_put_off(struct supervisor *s, int ms, const char *why);
  * most @ms milliseconds, once. */
 void loop_serve(struct supervisor *s, int ms, control_handler *handler, void *arg);
 
-/* A signal that asked for a checkpoint while one was taken has had it. */
-void loop_forget_signal(struct supervisor *s);
+/* A checkpoint has been taken: it is, if @served, the one that a signal asked for before the
+ * program was frozen. Other signals that have come meanwhile ask for another one. */
+void loop_signals_served(struct supervisor *s, bool served);
 
 /* Supervise until the root process has ended; returns its exit status as trecr-run reports
  * it (the program's, or 128 + signal). Standard input and output are let go, so that the

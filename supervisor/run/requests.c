@@ -27,6 +27,7 @@ static int take_requested(struct supervisor *s, const struct checkpoint_request 
 		return -1;
 	loop_attend(s, &taking, client);
 	r = checkpoint_end(&taking);
+	loop_signals_served(s, !r && request->part);
 	if (r < 0)
 		return r;
 	if (s->options.verbose)
@@ -107,8 +108,6 @@ static void answer_checkpoint(
 		add_text(answer, failure(r, request, &e), e.msg);
 		return;
 	}
-	if (request->part)
-		loop_forget_signal(s);
 	notices_take(add_notice, answer);
 	add_text(answer, "ok", s->last.path);
 }
@@ -122,7 +121,7 @@ static void answer_turn(
 	if (fd < 0)
 		add_text(answer, "error", "this is not rank 0 of a job");
 	else
-		turns_ask(s->job->turns, fd, request->signalled);
+		turns_ask(s->job->turns, fd, request->signalled, request->again);
 }
 
 static void add_number(struct buf *answer, const char *key, uint64_t value)
