@@ -635,7 +635,7 @@ IMAGE_SIZE_IS(struct image_object, 56);
 /*
  * An io_uring; its SQEs, CQEs and array of indices (without IORING_SETUP_NO_SQARRAY), of all
  * entries, follow, and to the end a line for each thing that is registered with it, and for
- *each completion that has found no room:
+ * each completion that has found no room:
  *
  *	files COUNT		file SLOT FD
  *	buffers COUNT		buffer SLOT ADDRESS SIZE	(hexadecimal)

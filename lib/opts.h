@@ -5,8 +5,8 @@
  * opts_parse():
  *
  *	static const struct opt rows[] = {
- *		{'d', "dir", "DIR", "where checkpoints go", opt_text, offsetof(struct mine,
- *dir)},
+ *		{'d', "dir", "DIR", "where checkpoints go", opt_text,
+ *			offsetof(struct mine, dir)},
  *		{'q', "quiet", NULL, "say less", opt_flag, offsetof(struct mine, quiet)},
  *		{0},
  *	};

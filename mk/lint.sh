@@ -145,6 +145,7 @@ check_habits() {
 	{ files "$all" '*'; ls Makefile README.md .ci/run; } 2>/dev/null |
 		grep -vE '^(mk/lint\.sh|t/.*)$' | never 'left for later' '\b(TODO|FIXME|XXX)\b'
 	files t '*.[ch]' | never 'left for later' '\b(TODO|FIXME|XXX)\b'
+	files "$code t bench" '*.[ch]' | never 'a comment that a formatter has broken' '^ \*[A-Za-z]'
 	{ files "$all" '*'; ls Makefile README.md .ci/run; } 2>/dev/null |
 		never 'a path of this machine' "$(pwd | sed 's/[][\.*^$+?(){}|]/\\&/g')\\b|/home/[a-z]"
 	# A victim, or a program that is to be saved, may sleep: that is then what is checkpointed.

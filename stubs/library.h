@@ -15,30 +15,30 @@
  * made (crossing_library.error). @missing: result of a function that the library of the lower
  * half does not have. Further members of struct crossing_library may follow.
  */
-#define STUB_LIBRARY(name, the_soname, count, the_error, the_missing, ...)                     \
-	extern STUB_HIDDEN void *name##_targets[];                                             \
-	extern STUB_HIDDEN void *const name##_words[], *const name##_words_end[];              \
-	extern STUB_HIDDEN const char name##_names[];                                          \
-	extern STUB_HIDDEN void (*name##_cross)(void);                                         \
-	STUB_HIDDEN void name##_first(void);                                                   \
-	STUB_HIDDEN void name##_missing(void);                                                 \
-	extern STUB_HIDDEN const int name##_missing_result;                                    \
-	extern STUB_HIDDEN struct crossing_library name##_library;                             \
+#define STUB_LIBRARY(name, the_soname, count, the_error, the_missing, ...)                       \
+	extern STUB_HIDDEN void *name##_targets[];                                               \
+	extern STUB_HIDDEN void *const name##_words[], *const name##_words_end[];                \
+	extern STUB_HIDDEN const char name##_names[];                                            \
+	extern STUB_HIDDEN void (*name##_cross)(void);                                           \
+	STUB_HIDDEN void name##_first(void);                                                     \
+	STUB_HIDDEN void name##_missing(void);                                                   \
+	extern STUB_HIDDEN const int name##_missing_result;                                      \
+	extern STUB_HIDDEN struct crossing_library name##_library;                               \
 	/* The path where ld.so found the real library, if stubs/audit has put us in its       \
-	 * place; else what the lower half is to look for. */                                  \
-	extern char trecr_##name##_found[STUB_PATH_MAX];                                       \
-	char trecr_##name##_found[STUB_PATH_MAX] = (the_soname);                               \
-	const int name##_missing_result = (the_missing);                                       \
-	struct crossing_library name##_library = {.lower = {.soname = trecr_##name##_found,    \
-							  .names = name##_names,               \
-							  .targets = name##_targets,           \
-							  .missing = name##_missing},          \
-		.cross = &name##_cross,                                                        \
-		.first = name##_first,                                                         \
-		.target_count = (count),                                                       \
-		.words = name##_words,                                                         \
-		.words_end = name##_words_end,                                                 \
-		.error = (the_error),                                                          \
+	 * place; else what the lower half is to look for. */ \
+	extern char trecr_##name##_found[STUB_PATH_MAX];                                         \
+	char trecr_##name##_found[STUB_PATH_MAX] = (the_soname);                                 \
+	const int name##_missing_result = (the_missing);                                         \
+	struct crossing_library name##_library = {.lower = {.soname = trecr_##name##_found,      \
+							  .names = name##_names,                 \
+							  .targets = name##_targets,             \
+							  .missing = name##_missing},            \
+		.cross = &name##_cross,                                                          \
+		.first = name##_first,                                                           \
+		.target_count = (count),                                                         \
+		.words = name##_words,                                                           \
+		.words_end = name##_words_end,                                                   \
+		.error = (the_error),                                                            \
 		__VA_ARGS__}
 
 #endif

@@ -15,15 +15,16 @@
  * - The memory for local variables of kernels, of streams and so on comes from the same ranges,
  *   and moves when kernels need more.
  *
- * Here, nothing is left to that: addresses that are wanted are kept free from the start of the
- * lower half on, ranges are made there, and filled to the last step with fillers, of which some
- * are just as large as what one module or one allocation has had in a row. Those are given back
- * right before that is made again, when all other room is filled as well, in the order that it
- * has its variables in: it finds no other room.
+ * Here, nothing is left to that. A *place* is what one module or one allocation had in a row; a
+ * *filler* is an allocation of ours that keeps room from being used. The addresses of all
+ * saved ranges are kept free from the start of the lower half on. Ranges are made there, and
+ * filled to the last step with fillers, one of which is just as large as each place. Before a
+ * module is loaded again, the fillers of its places are freed, in the order in which it has its
+ * variables: as all other room is filled, it finds no other.
  *
- * What has several places in a heap finds more than one hole then, and may take them in another
- * order than it did when holes were larger than what it took of them. With a copy of it, it is
- * tried out what else has to be empty for that.
+ * A module with several places in one heap finds several holes then, and the driver may take
+ * them in another order than it once did, when the holes were larger. So a copy of the module is
+ * loaded on trial, with other fillers freed as well; a *way* is the number of such a choice.
  */
 #ifndef LOWER_CUDA_PLACEMENT_H
 #define LOWER_CUDA_PLACEMENT_H

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stubs/cuda/launch.h"
+#include "stubs/cuda/launch_config.h"
 #include "stubs/library.h"
 
 enum {

@@ -325,7 +325,7 @@ static int read_events(struct fd_restore *r, const struct image_description *x,
 	const struct image_object *o =
 		fd_object_info(r->job, x->object, IMAGE_OBJECT_EVENTS, e);
 
-	return o ? fd_made_contents(r, x->object, o->size, events, e) : -1;
+	return o ? fd_object_contents(r, x->object, o->size, events, e) : -1;
 }
 
 /* Without its watches, which see nothing of what other queues are filled by. What cannot be put

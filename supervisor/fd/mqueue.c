@@ -211,7 +211,7 @@ static int fill_mqueue(struct fd_restore *r, uint32_t number, mqd_t queue, struc
 
 	if (drain(queue, o->args[1] >> 32))
 		return err_set(e, errno, "cannot empty a message queue");
-	if (fd_made_contents(r, number, o->size, &messages, e) ||
+	if (fd_object_contents(r, number, o->size, &messages, e) ||
 		send_all(queue, messages.data, messages.len, e))
 		return -1;
 	/* Only root could give it away. */

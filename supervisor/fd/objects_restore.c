@@ -106,7 +106,7 @@ int fd_contents_to_file(
 	return each_piece(job, number, size, put_file, &f, e);
 }
 
-int fd_made_contents(
+int fd_object_contents(
 	struct fd_restore *r, uint32_t number, uint64_t size, struct buf *out, struct err *e)
 {
 	return fd_contents(r->job, number, size, buf_grow(out, size), e);

@@ -27,7 +27,7 @@ int fd_contents_to_file(
 	const struct image *job, uint32_t number, uint64_t size, int fd, struct err *e);
 
 /* Append @size bytes of the contents of object @number to @out. */
-int fd_made_contents(
+int fd_object_contents(
 	struct fd_restore *r, uint32_t number, uint64_t size, struct buf *out, struct err *e);
 
 /* Give all objects their final modes and seals, when nothing has to be opened any more. */

@@ -283,7 +283,8 @@ static int fill_pipe(struct fd_restore *r, uint32_t number, int writer,
 			o->args[0]);
 	if (!o->size)
 		return 0;
-	if (fd_made_contents(r, number, o->size + o->args[1] * sizeof(uint32_t), &contents, e))
+	if (fd_object_contents(
+		    r, number, o->size + o->args[1] * sizeof(uint32_t), &contents, e))
 		return -1;
 	return o->args[1] ? put_packets(writer, o, contents.data, e)
 			  : put_data(writer, contents.data, o->size, e);

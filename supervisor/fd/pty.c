@@ -202,7 +202,7 @@ static int load_state(struct fd_restore *r, uint32_t number, struct image_pty *s
 		return -1;
 	if (o->size < sizeof(*state) || o->size > 1u << 20)
 		return err_set(e, 0, "the image is damaged: a terminal of impossible size");
-	if (fd_made_contents(r, number, o->size, &all, e))
+	if (fd_object_contents(r, number, o->size, &all, e))
 		return -1;
 	memcpy(state, all.data, sizeof(*state));
 	buf_add(pending, (char *)all.data + sizeof(*state), all.len - sizeof(*state));

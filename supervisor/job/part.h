@@ -2,17 +2,19 @@
  * part.h - a member's side of a checkpoint of its job (doc/decisions/job.md).
  *
  * Whoever coordinates the checkpoint holds a connection to each member. A member says how far
- *it is, by a line, and waits until all are as far: "go". While it waits it hears "wait" now and
- *then. A connection that ends means that the checkpoint is given up.
+ * it is, by a line, and waits until all are as far: "go". While it waits it hears "wait" now and
+ * then. A connection that ends means that the checkpoint is given up.
  *
  *	frozen			the program stands still
  *	written			all that needs it to stand still is written
  *	stored ID JOB		complete on the disk; go: the whole is complete
- *	tried			a restart has been tried, for a program that is to be ended; go:
- *end it
+ *	tried			a restart has been tried, for a program that is to be ended;
+ *				go: end it
  *
- * What is to bring members to rest together before one of them is saved (messages under way
- *between them) belongs between the first two.
+ * What brings members to rest together while they run (messages under way between them:
+ * job/rest.h) will be a stage before the first: a name here, its await_all() and tell_all() at the
+ * start of take() in coordinate.c, and part_reached() before freeze_tree() in
+ * run/checkpoint_frozen.c. What drains when all are frozen comes between the first two.
  */
 #ifndef SUPERVISOR_JOB_PART_H
 #define SUPERVISOR_JOB_PART_H

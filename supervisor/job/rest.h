@@ -9,7 +9,8 @@
  * saved.
  *
  * There is no MPI in here, nor time or connections: who coordinates the members tells what it
- * has heard, and asks what to do.
+ * has heard, and asks what to do. As yet only its test (t/unit/rest.c) does: coordinate.c will
+ * when checkpoints of MPI programs can be drained.
  */
 #ifndef SUPERVISOR_JOB_REST_H
 #define SUPERVISOR_JOB_REST_H

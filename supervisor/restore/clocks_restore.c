@@ -68,7 +68,7 @@ static int find_way(const struct checkpoint *c, struct restore_clocks *out)
 		return error;
 	if (procfs_has_capability(CAP_SYS_ADMIN) || !is_ours_alone(c))
 		return error;
-	out->apart = true;
+	out->needs_user_namespace = true;
 	return try_to_set(&out->shifts, CLONE_NEWUSER);
 }
 
@@ -125,9 +125,11 @@ int restore_clocks_choose(const struct checkpoint *c, const struct restore_optio
 				? "cannot let the clocks continue from the checkpoint: this "
 				  "kernel has no time namespaces"
 				: "cannot let the clocks continue from the checkpoint");
-	out->apart = false;
-	out->leap.monotonic_ns = (int64_t)(clock_ns(CLOCK_MONOTONIC) - info->monotonic_ns);
-	out->leap.boottime_ns = (int64_t)(clock_ns(CLOCK_BOOTTIME) - info->boottime_ns);
-	tell_of_leap(o, &out->leap, error);
+	out->needs_user_namespace = false;
+	out->deadline_shift.monotonic_ns =
+		(int64_t)(clock_ns(CLOCK_MONOTONIC) - info->monotonic_ns);
+	out->deadline_shift.boottime_ns =
+		(int64_t)(clock_ns(CLOCK_BOOTTIME) - info->boottime_ns);
+	tell_of_leap(o, &out->deadline_shift, error);
 	return 0;
 }

@@ -18,10 +18,10 @@
 
 struct restore_clocks {
 	bool continued;             /* from the checkpoint, in a time namespace */
-	bool apart;                 /* which takes a user namespace, too */
+	bool needs_user_namespace;  /* for that, without the privilege */
 	struct clock_shifts shifts; /* of it, for clocks_set() */
-	/* Not so: by how much the times until which threads wait are to be moved. */
-	struct clock_shifts leap;
+	/* If not: by how much the deadlines of threads that wait are to be moved. */
+	struct clock_shifts deadline_shift;
 	struct buf moved; /* struct moved_deadline */
 };
 

@@ -167,7 +167,7 @@ static int set_thread(struct restore_one *r, size_t i)
 	if (thread->syscall_class == IMAGE_SYSCALL_AGAIN)
 		x86_64_set_result(&thread->regs, -ERESTARTNOHAND);
 	if (syscall_move_deadline(&r->process, thread, r->memory ? r->memory : r,
-		    &r->clocks->leap, &r->clocks->moved, r->e))
+		    &r->clocks->deadline_shift, &r->clocks->moved, r->e))
 		return -1;
 	syscall_remember(thread, &r->s->sleeps);
 	if (set_registers(r, thread, t) || restore_fault_again(r, i, &ran) ||

@@ -8,11 +8,14 @@
  *	child_before_exec.c	each sets up its descriptors, and executes its program's file
  *	await_births.c		the supervisor waits until all are stopped before that file's
  *				first instruction
- *	restore_plan.c		it plans what the loader is to do in each
+ *	restore_plan.c		it plans what the loader is to do in each: memory first
+ *				(memory/memory_restore.c), and then, in the order of
+ *				restore_plan_process() in state/process_restore.c, all else
  *	process_by_loader.c	the loader acts: the address space, filled and compared with
- *				the image's hashes; then all the rest, and the threads
- *	process_from_outside.c	the supervisor acts: registers, masks, what comes last; the
- *				loader is unmapped
+ *				the image's hashes; then all else, and the threads
+ *	process_from_outside.c	the supervisor acts, in the order of
+ *				restore_one_registers(): scheduling, registers, masks, files
+ *				of each task, locks, limits; the loader is unmapped
  *
  * The tracees die with the supervisor until the very end: a half-restored program never runs.
  */
@@ -237,7 +240,7 @@ static char *namespace_reason(const struct restore *r)
 	uint64_t terminal;
 	pid_t id;
 
-	if (r->clocks.apart)
+	if (r->clocks.needs_user_namespace)
 		return xstrdup("its clocks continue from the checkpoint");
 	if (r->o->force_namespace)
 		return xstrdup("as asked for");
@@ -284,16 +287,19 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	obstacle = sysv_obstacle(c);
 	request.ipc = obstacle;
 	request.reason = reason ? reason : obstacle;
-	/* What is brought back in a namespace has no use for what is left of it outside. */
 	sysv_list(c, request.ipc, &left_over);
 	request.clocks = r.clocks.continued ? &r.clocks.shifts : NULL;
-	request.user = r.clocks.apart;
+	request.user = r.clocks.needs_user_namespace;
 	if (enter_phase(PHASE_BIRTH) || make_first(&r, &request, &why))
 		goto out;
 	if (why)
 		restore_notice(&r, why);
 	result = run_in_thread(&r);
 	*again = result && r.id_taken;
+	/* What a failed attempt has made goes: processes, temporary directories with the names of
+	 * sockets in them, System V objects, and files of shared memory (below). Connections that
+	 * are kept stay blocked, so that the other end does not hear of it; what --save-files has
+	 * put back stays, with what it replaced beside it. */
 	if (result) {
 		restore_kill_all(&r);
 		socket_kept_silence(&r.kept);
@@ -301,7 +307,9 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 	} else {
 		adopt(&r);
 	}
-	if (!result == request.ipc)
+	/* In a namespace: those outside, which the program has left there, are of no use any more.
+	 * Else: those that a failed restart has made. */
+	if (request.ipc ? !result : result)
 		sysv_remove(&left_over);
 out:
 	fd_shm_files_end(c, result);
@@ -383,7 +391,7 @@ enum restore_trial restore_try(struct supervisor *s, const struct checkpoint *c,
 		restore_clocks_choose(c, &o, &r.clocks, e) || restore_check_before(&r, true))
 		goto out;
 	request.clocks = r.clocks.continued ? &r.clocks.shifts : NULL;
-	request.user = r.clocks.apart;
+	request.user = r.clocks.needs_user_namespace;
 	result = RESTORE_UNKNOWN;
 	/* Whether it can be done in the way that a restart takes spawn_check() has found out.
 	 */

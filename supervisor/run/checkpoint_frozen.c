@@ -134,7 +134,7 @@ static int stop_program(struct checkpoint_work *w)
 	return 0;
 }
 
-int checkpoint_take_frozen(struct checkpoint_work *w)
+int checkpoint_freeze_and_save(struct checkpoint_work *w)
 {
 	int failed = -1;
 

@@ -9,6 +9,6 @@
 /* Freeze, snapshot, and thaw; with request->stop, complete the checkpoint and end the program
  * instead. 0, -1 or CHECKPOINT_KEPT; unless it is 0, the program resumes. The calling thread is
  * the tracer. */
-int checkpoint_take_frozen(struct checkpoint_work *w);
+int checkpoint_freeze_and_save(struct checkpoint_work *w);
 
 #endif

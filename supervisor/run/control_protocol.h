@@ -2,30 +2,36 @@
  * control_protocol.h - what both ends of a control socket agree on.
  *
  * A supervisor listens at /tmp/trecr-UID/PID: UID its user's, PID its own (CONTROL_TURNS). The
- *directory is the user's alone; where somebody else has taken that name, it is
+ * directory is the user's alone; where somebody else has taken that name, it is
  * /run/user/UID/trecr, which only the user can make. (Not the other way round: /run/user/UID
- *goes when the user logs out, and programs stay.) One connection carries one request, a line,
- *and its answer:
+ * goes when the user logs out, and programs stay.) One connection carries one request, a line,
+ * and its answer:
  *
  *	checkpoint [stop=0|1] [timeout_ms=N] [foresee=0|1] [drain_ms=N] [try=0|2] [tcp=MODE]
  *		[compress=METHOD] [fork=0|1] [threads=N] [rate=BYTES]
  *						"notice TEXT" lines, then ok PATH; or kept
  *						TEXT: complete, but not ended, and why
  *						of a member of a job: job DIRECTORY
+ *						foresee=1: fails at once if the time-out will
+ *						not be met; try=0: ends the program without a
+ *						trial, try=2: reads the image back, too
  *	part=N checkpoint ...			the same of a member, for checkpoint number N of
  *						the job: a conversation (supervisor/job/part.h)
  *						comes before the answer; again TEXT is an error
  *						that may be gone in a moment
- *	turn RANK				of rank 0 of a job: the right to take a
- *checkpoint of it, held until the connection ends (supervisor/job/turns.h) gather RANK SIZE
- *CHECKPOINT		of rank 0 of a job that is being restarted: another member is there
- *(supervisor/run/gather.h)
+ *	turn RANK [again]			of rank 0 of a job: the right to take a checkpoint
+ *						of it, held until the connection ends. RANK: which
+ *						a signal has asked for it, or -1
+ *						(supervisor/job/turns.h)
+ *	gather RANK SIZE CHECKPOINT		of rank 0 of a job that is being restarted: another
+ *						member is there (supervisor/run/gather.h)
  *	status					KEY VALUE lines, then an empty line
+ *						(supervisor/run/requests.c)
  *
  * or "error TEXT". Who asks for a checkpoint while another one is taken waits for it; status is
  * answered at once. Closing the connection before the answer has come cancels the checkpoint. A
- *timeout of 0 is none. Backslash and newline in values are written as \\ and \n. The supervisor
- *closes the connection after the answer.
+ * timeout of 0 is none. Backslash and newline in values are written as \\ and \n. The supervisor
+ * closes the connection after the answer.
  */
 #ifndef SUPERVISOR_RUN_CONTROL_PROTOCOL_H
 #define SUPERVISOR_RUN_CONTROL_PROTOCOL_H

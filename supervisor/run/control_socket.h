@@ -41,7 +41,7 @@ struct control_request {
 	uint64_t rate;        /* bytes a second at most, 0: not said */
 	uint64_t drain_ns;    /* how long GPUs may take to come to rest, 0: not said */
 	int signalled;        /* of a turn: as for turns_ask() */
-	bool again;
+	bool again;           /* as well */
 	int rank, size;       /* of a member that is restarted */
 	char from[40];        /* the checkpoint that it is restarted from */
 	uint64_t part;        /* the job's checkpoint of which it is a part, 0: of none */

@@ -1,5 +1,5 @@
 /*
- * Each attempt runs in a thread of its own: ptrace's relation is to the tracing thread, and
+ * Each attempt at a checkpoint runs in a thread of its own: ptrace's relation is to the tracing thread, and
  * when that ends the kernel lets go of whatever is still attached, also of a tracee that does
  * not stop (a vfork parent, a dead file server) and so cannot be detached by hand. It is
  * started and awaited by the thread of the whole checkpoint, which brings to disk what the
@@ -34,7 +34,7 @@ static void *trace_program(void *arg)
 
 	/* Short sleeps are to be short (remote_query.c); at worst they are not. */
 	(void)prctl(PR_SET_TIMERSLACK, 1000);
-	w->result = checkpoint_take_frozen(w);
+	w->result = checkpoint_freeze_and_save(w);
 	return NULL;
 }
 

@@ -352,7 +352,7 @@ static int make_kept(struct socket_restore *q, size_t number, struct err *e)
 	cleanup_buf struct buf data = {0};
 	int *fd = &q->made[number - 1].fd;
 
-	if (!o || fd_made_contents(q->r, object, o->size, &data, e))
+	if (!o || fd_object_contents(q->r, object, o->size, &data, e))
 		return -1;
 	*fd = socket_new(q, s, e);
 	return *fd < 0 || socket_is_new(q, number, e)

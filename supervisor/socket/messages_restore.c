@@ -188,7 +188,7 @@ int socket_deliver(struct socket_restore *q, size_t number, struct err *e)
 	if (!s->message_count || socket_find_kept(q, number))
 		return 0;
 	o = fd_object_info(q->r->job, object, IMAGE_OBJECT_SOCKET, e);
-	if (!o || fd_made_contents(q->r, object, o->size, &data, e))
+	if (!o || fd_object_contents(q->r, object, o->size, &data, e))
 		return -1;
 	room = socket_room_make(q->made[number - 1].fd, SO_RCVBUF, data.len);
 	if (s->family != AF_UNIX && s->type == SOCK_STREAM)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <poll.h>
 
-#include "stubs/cuda/launch.h"
+#include "stubs/cuda/launch_config.h"
 #include "t/sim/device.h"
 #include "t/sim/graph.h"
 #include "t/sim/memory.h"

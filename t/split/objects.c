@@ -5,7 +5,7 @@
  * context. Some are destroyed before the checkpoint, so that nothing can be made again in the
  * old order of calls. An object that is no more is an error, and stays one.
  */
-#include "stubs/cuda/launch.h"
+#include "stubs/cuda/launch_config.h"
 #include "t/split/driver_victim.h"
 
 #define INVALID_HANDLE  400

@@ -1,6 +1,6 @@
 /*
  * hot-loops - what a checkpoint does with each byte of memory, for t/instructions.t to count
- *its instructions: a function measured_* for each loop, over the same blocks every time.
+ * its instructions: a function measured_* for each loop, over the same blocks every time.
  *
  *	hot-loops names		the functions that this processor can run
  *	hot-loops DIR		call each of them once; DIR is for the image that is written

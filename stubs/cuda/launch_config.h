@@ -1,6 +1,6 @@
-/* launch.h - CUlaunchConfig, for code that looks into it; nothing but what cuda.h says. */
-#ifndef STUBS_CUDA_LAUNCH_H
-#define STUBS_CUDA_LAUNCH_H
+/* launch_config.h - CUlaunchConfig, for code that looks into it; nothing but what cuda.h says. */
+#ifndef STUBS_CUDA_LAUNCH_CONFIG_H
+#define STUBS_CUDA_LAUNCH_CONFIG_H
 
 #include <stdint.h>
 
