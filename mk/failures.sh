@@ -1,7 +1,7 @@
 #!/bin/bash
-# failures.sh TAP ERRORS - behind prove's summary, why tests have failed: of many a machine that
-# runs them nothing but the last lines is to be seen. TAP is what prove has left
-# (PERL_TEST_HARNESS_DUMP_TAP), ERRORS what one_test.sh has.
+# failures.sh TAP ERRORS - says why tests have failed, behind prove's summary, as often only the
+# last lines of a log are shown. TAP is what prove has left (PERL_TEST_HARNESS_DUMP_TAP), ERRORS
+# what one_test.sh has.
 set -u
 
 tap=$1 errors=$2
