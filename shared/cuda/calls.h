@@ -9,6 +9,10 @@
 
 #define CALL_WORDS 16
 
+/* A pointer as an argument, and all arguments of a call as an array: those not given are 0. */
+#define WORD(pointer) ((uint64_t)(pointer))
+#define WORDS(...)    ((const uint64_t[CALL_WORDS]){__VA_ARGS__})
+
 /* The handle that a call gives out and that is kept track of, or NULL. */
 const struct call_param *call_out(const struct call_info *info);
 /* The first parameter that is a handle of a kind that is kept track of, or NULL. */

@@ -60,8 +60,8 @@ static int give_nodes(
 	return 0;
 }
 
-static int give(const struct info *info, void *stream, int *status, uint64_t *id, void **graph,
-	void ***nodes, size_t *count)
+static int give_info(const struct info *info, void *stream, int *status, uint64_t *id,
+	void **graph, void ***nodes, size_t *count)
 {
 	struct object *known = object_find(CUDA_GRAPH, info->graph), *o;
 
@@ -85,48 +85,93 @@ static int give(const struct info *info, void *stream, int *status, uint64_t *id
 	return nodes ? give_nodes(info, o, stream, nodes) : 0;
 }
 
-#define INFO(suffix)                                                                           \
-	int body_cuStreamGetCaptureInfo_v2##suffix(void *stream, int *status, uint64_t *id,    \
-		void **graph, void ***nodes, size_t *count)                                    \
-	{                                                                                      \
-		struct info info = {0};                                                        \
-		int r = real_cuStreamGetCaptureInfo_v2##suffix(stream, &info.status, &info.id, \
-			&info.graph, nodes ? &info.nodes : NULL, &info.count);                 \
-                                                                                               \
-		return r ? r : give(&info, stream, status, id, graph, nodes, count);           \
-	}                                                                                      \
-	int body_cuStreamGetCaptureInfo_v3##suffix(void *stream, int *status, uint64_t *id,    \
-		void **graph, void ***nodes, const void **edges, size_t *count)                \
-	{                                                                                      \
-		struct info info = {0};                                                        \
-		const void *data = NULL;                                                       \
-		int r = real_cuStreamGetCaptureInfo_v3##suffix(stream, &info.status, &info.id, \
-			&info.graph, nodes ? &info.nodes : NULL, edges ? &data : NULL,         \
-			&info.count);                                                          \
-                                                                                               \
-		if (!r && edges && info.status == ACTIVE)                                      \
-			*edges = data;                                                         \
-		return r ? r : give(&info, stream, status, id, graph, nodes, count);           \
-	}
-INFO()
-INFO(_ptsz)
+static int get_info_v2(__typeof__(real_cuStreamGetCaptureInfo_v2) *get, void *stream,
+	int *status, uint64_t *id, void **graph, void ***nodes, size_t *count)
+{
+	struct info info = {0};
+	int r = get(stream, &info.status, &info.id, &info.graph, nodes ? &info.nodes : NULL,
+		&info.count);
+
+	return r ? r : give_info(&info, stream, status, id, graph, nodes, count);
+}
+
+static int get_info_v3(__typeof__(real_cuStreamGetCaptureInfo_v3) *get, void *stream,
+	int *status, uint64_t *id, void **graph, void ***nodes, const void **edges,
+	size_t *count)
+{
+	struct info info = {0};
+	const void *data = NULL;
+	int r = get(stream, &info.status, &info.id, &info.graph, nodes ? &info.nodes : NULL,
+		edges ? &data : NULL, &info.count);
+
+	if (!r && edges && info.status == ACTIVE)
+		*edges = data;
+	return r ? r : give_info(&info, stream, status, id, graph, nodes, count);
+}
+
+int body_cuStreamGetCaptureInfo_v2(
+	void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count)
+{
+	return get_info_v2(
+		real_cuStreamGetCaptureInfo_v2, stream, status, id, graph, nodes, count);
+}
+
+int body_cuStreamGetCaptureInfo_v2_ptsz(
+	void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count)
+{
+	return get_info_v2(
+		real_cuStreamGetCaptureInfo_v2_ptsz, stream, status, id, graph, nodes, count);
+}
+
+int body_cuStreamGetCaptureInfo_v3(void *stream, int *status, uint64_t *id, void **graph,
+	void ***nodes, const void **edges, size_t *count)
+{
+	return get_info_v3(
+		real_cuStreamGetCaptureInfo_v3, stream, status, id, graph, nodes, edges, count);
+}
+
+int body_cuStreamGetCaptureInfo_v3_ptsz(void *stream, int *status, uint64_t *id, void **graph,
+	void ***nodes, const void **edges, size_t *count)
+{
+	return get_info_v3(real_cuStreamGetCaptureInfo_v3_ptsz, stream, status, id, graph,
+		nodes, edges, count);
+}
 
 /* ---- from the beginning to the end ---- */
 
-#define BEGIN(name, parameters, ...)                                                           \
-	int body_##name parameters                                                             \
-	{                                                                                      \
-		return memory_capture_begins(real_##name(__VA_ARGS__));                        \
-	}
-#define BEGIN_GRAPH(name)                                                                      \
-	int body_##name(void *stream, void *graph, const void *dependencies, const void *data, \
-		size_t count, int mode)                                                        \
-	{                                                                                      \
-		const uint64_t words[CALL_WORDS] = {(uint64_t)stream, (uint64_t)graph,         \
-			(uint64_t)dependencies, (uint64_t)data, count, mode};                  \
-                                                                                               \
-		return memory_capture_begins(graph_call(INDEX_##name, words));                 \
-	}
+int body_cuStreamBeginCapture(void *stream)
+{
+	return memory_capture_begins(real_cuStreamBeginCapture(stream));
+}
+
+int body_cuStreamBeginCapture_ptsz(void *stream)
+{
+	return memory_capture_begins(real_cuStreamBeginCapture_ptsz(stream));
+}
+
+int body_cuStreamBeginCapture_v2(void *stream, int mode)
+{
+	return memory_capture_begins(real_cuStreamBeginCapture_v2(stream, mode));
+}
+
+int body_cuStreamBeginCapture_v2_ptsz(void *stream, int mode)
+{
+	return memory_capture_begins(real_cuStreamBeginCapture_v2_ptsz(stream, mode));
+}
+
+int body_cuStreamBeginCaptureToGraph(void *stream, void *graph, const void *dependencies,
+	const void *data, size_t count, int mode)
+{
+	return memory_capture_begins(graph_call(INDEX_cuStreamBeginCaptureToGraph,
+		WORDS(WORD(stream), WORD(graph), WORD(dependencies), WORD(data), count, mode)));
+}
+
+int body_cuStreamBeginCaptureToGraph_ptsz(void *stream, void *graph, const void *dependencies,
+	const void *data, size_t count, int mode)
+{
+	return memory_capture_begins(graph_call(INDEX_cuStreamBeginCaptureToGraph_ptsz,
+		WORDS(WORD(stream), WORD(graph), WORD(dependencies), WORD(data), count, mode)));
+}
 
 /* A graph whose capture has failed is no more. */
 static void drop_captured(const void *stream)
@@ -146,8 +191,9 @@ static void drop_captured(const void *stream)
 	}
 }
 
-static int ended(int r, const void *stream, void *const *graph)
+static int end_capture(unsigned index, const void *stream, void **graph)
 {
+	int r = graph_call(index, WORDS(WORD(stream), WORD(graph)));
 	struct object *o = r || !graph ? NULL : graph_argument(CUDA_GRAPH, *graph);
 
 	if (r == UNMATCHED)
@@ -160,19 +206,12 @@ static int ended(int r, const void *stream, void *const *graph)
 	return r;
 }
 
-#define END(name)                                                                              \
-	int body_##name(void *stream, void **graph)                                            \
-	{                                                                                      \
-		const uint64_t words[CALL_WORDS] = {(uint64_t)stream, (uint64_t)graph};        \
-                                                                                               \
-		return ended(graph_call(INDEX_##name, words), stream, graph);                  \
-	}
+int body_cuStreamEndCapture(void *stream, void **graph)
+{
+	return end_capture(INDEX_cuStreamEndCapture, stream, graph);
+}
 
-BEGIN(cuStreamBeginCapture, (void *stream), stream)
-BEGIN(cuStreamBeginCapture_ptsz, (void *stream), stream)
-BEGIN(cuStreamBeginCapture_v2, (void *stream, int mode), stream, mode)
-BEGIN(cuStreamBeginCapture_v2_ptsz, (void *stream, int mode), stream, mode)
-BEGIN_GRAPH(cuStreamBeginCaptureToGraph)
-BEGIN_GRAPH(cuStreamBeginCaptureToGraph_ptsz)
-END(cuStreamEndCapture)
-END(cuStreamEndCapture_ptsz)
+int body_cuStreamEndCapture_ptsz(void *stream, void **graph)
+{
+	return end_capture(INDEX_cuStreamEndCapture_ptsz, stream, graph);
+}

@@ -60,7 +60,7 @@ int body_cuDevicePrimaryCtxRetain(void **context, int device)
 }
 
 /* The driver destroys it with the last release; @all: whatever the count. */
-static void released(int device, int all)
+static void note_released(int device, int all)
 {
 	uint64_t mask = guarded_lock(&CUDA_STATE->primaries_lock);
 	struct object *o = find_primary(device);
@@ -70,44 +70,62 @@ static void released(int device, int all)
 	guarded_unlock(&CUDA_STATE->primaries_lock, mask);
 }
 
-#define RELEASE(name, all)                                                                     \
-	int body_##name(int device)                                                            \
-	{                                                                                      \
-		int r;                                                                         \
-		query_cache_changed();                                                         \
-		r = real_##name(device);                                                       \
-		query_cache_changed();                                                         \
-		if (!r)                                                                        \
-			released(device, all);                                                 \
-		return r;                                                                      \
-	}
-RELEASE(cuDevicePrimaryCtxRelease, 0)
-RELEASE(cuDevicePrimaryCtxRelease_v2, 0)
-RELEASE(cuDevicePrimaryCtxReset, 1)
-RELEASE(cuDevicePrimaryCtxReset_v2, 1)
-
-/* Before or after the context is made. */
-static void flags_set(int device, unsigned flags)
+static int release_primary(int (*release)(int), int device, int all)
 {
-	if ((unsigned)device >= CUDA_DEVICES)
-		return;
-	CUDA_STATE->devices[device].primary_flags = flags;
-	CUDA_STATE->devices[device].primary_flags_set = 1;
+	int r;
+
+	query_cache_changed();
+	r = release(device);
+	query_cache_changed();
+	if (!r)
+		note_released(device, all);
+	return r;
 }
 
-#define SET_FLAGS(name)                                                                        \
-	int body_##name(int device, unsigned flags)                                            \
-	{                                                                                      \
-		int r;                                                                         \
-		query_cache_changed();                                                         \
-		r = real_##name(device, flags);                                                \
-		query_cache_changed();                                                         \
-		if (!r)                                                                        \
-			flags_set(device, flags);                                              \
-		return r;                                                                      \
-	}
-SET_FLAGS(cuDevicePrimaryCtxSetFlags)
-SET_FLAGS(cuDevicePrimaryCtxSetFlags_v2)
+int body_cuDevicePrimaryCtxRelease(int device)
+{
+	return release_primary(real_cuDevicePrimaryCtxRelease, device, 0);
+}
+
+int body_cuDevicePrimaryCtxRelease_v2(int device)
+{
+	return release_primary(real_cuDevicePrimaryCtxRelease_v2, device, 0);
+}
+
+int body_cuDevicePrimaryCtxReset(int device)
+{
+	return release_primary(real_cuDevicePrimaryCtxReset, device, 1);
+}
+
+int body_cuDevicePrimaryCtxReset_v2(int device)
+{
+	return release_primary(real_cuDevicePrimaryCtxReset_v2, device, 1);
+}
+
+/* Before or after the context is made. */
+static int set_primary_flags(int (*set)(int, unsigned), int device, unsigned flags)
+{
+	int r;
+
+	query_cache_changed();
+	r = set(device, flags);
+	query_cache_changed();
+	if (r || (unsigned)device >= CUDA_DEVICES)
+		return r;
+	CUDA_STATE->devices[device].primary_flags = flags;
+	CUDA_STATE->devices[device].primary_flags_set = 1;
+	return 0;
+}
+
+int body_cuDevicePrimaryCtxSetFlags(int device, unsigned flags)
+{
+	return set_primary_flags(real_cuDevicePrimaryCtxSetFlags, device, flags);
+}
+
+int body_cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags)
+{
+	return set_primary_flags(real_cuDevicePrimaryCtxSetFlags_v2, device, flags);
+}
 
 /* Parts of a device, which the program holds as the driver has written them: they may be of
  * this process. Once is enough to know. */

@@ -127,8 +127,7 @@ static int change_peers(void *peer, int enabled)
 
 int body_cuCtxEnablePeerAccess(void *peer, unsigned flags)
 {
-	int r = cuda_perform(
-		INDEX_cuCtxEnablePeerAccess, (uint64_t[CALL_WORDS]){(uint64_t)peer, flags});
+	int r = cuda_perform(INDEX_cuCtxEnablePeerAccess, WORDS((uint64_t)peer, flags));
 
 	return r ? r : change_peers(peer, 1);
 }

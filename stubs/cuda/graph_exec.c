@@ -9,8 +9,7 @@
 
 #include "shared/cuda/call_index.inc"
 
-#define DOWN(name, ...) cuda_call_down(INDEX_##name, (const uint64_t[CALL_WORDS]){__VA_ARGS__})
-#define WORD(pointer)   ((uint64_t)(pointer))
+#define DOWN(name, ...) cuda_call_down(INDEX_##name, WORDS(__VA_ARGS__))
 
 /* ---- graphs, by their real handles ---- */
 
@@ -133,7 +132,7 @@ static int copy_event(void *to, void *from, unsigned get, unsigned set)
 	const uint64_t words[CALL_WORDS] = {WORD(from), WORD(&event)};
 	int r = cuda_call_down(get, words);
 
-	return r ? r : cuda_call_down(set, (const uint64_t[CALL_WORDS]){WORD(to), WORD(event)});
+	return r ? r : cuda_call_down(set, WORDS(WORD(to), WORD(event)));
 }
 
 static int copy_graph(void *to, void *from);
@@ -212,8 +211,7 @@ static int set_params(void *node, unsigned index, const uint64_t *words)
 		return copy_graph(child_of(node), any->params.child.graph);
 	for (unsigned i = 0; i < sizeof(setters) / sizeof(setters[0]); i++)
 		if (setters[i].exec == index)
-			return cuda_call_down(setters[i].node,
-				(const uint64_t[CALL_WORDS]){WORD(node), words[2]});
+			return cuda_call_down(setters[i].node, WORDS(WORD(node), words[2]));
 	return -1;
 }
 

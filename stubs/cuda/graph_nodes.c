@@ -7,10 +7,6 @@
 
 #include "shared/cuda/call_index.inc"
 
-#define WORD(pointer) ((uint64_t)(pointer))
-#define GRAPH_CALL(name, ...)                                                                  \
-	graph_call(INDEX_##name, (const uint64_t[CALL_WORDS]){__VA_ARGS__})
-
 /* ---- nodes that call a function of the program ---- */
 
 static struct host_node lowered(const struct host_node *params)
@@ -24,8 +20,9 @@ int body_cuGraphAddHostNode(void **node, void *graph, void *const *dependencies,
 {
 	struct host_node ours = params ? lowered(params) : (struct host_node){0};
 
-	return GRAPH_CALL(cuGraphAddHostNode, WORD(node), WORD(graph), WORD(dependencies),
-		count, params ? WORD(&ours) : 0);
+	return graph_call(
+		INDEX_cuGraphAddHostNode, WORDS(WORD(node), WORD(graph), WORD(dependencies),
+						  count, params ? WORD(&ours) : 0));
 }
 
 int body_cuGraphHostNodeGetParams(void *node, struct host_node *params)
@@ -51,8 +48,8 @@ int body_cuGraphExecHostNodeSetParams(void *graph, void *node, const struct host
 {
 	struct host_node ours = params ? lowered(params) : (struct host_node){0};
 
-	return GRAPH_CALL(cuGraphExecHostNodeSetParams, WORD(graph), WORD(node),
-		params ? WORD(&ours) : 0);
+	return graph_call(INDEX_cuGraphExecHostNodeSetParams,
+		WORDS(WORD(graph), WORD(node), params ? WORD(&ours) : 0));
 }
 
 /* ---- nodes that launch a kernel ---- */
@@ -68,8 +65,8 @@ static struct object *kernel_of(void *real)
 		if (o->kind != CUDA_KERNEL || !(o->flags & CUDA_OBJECT_USED))
 			continue;
 		function = NULL;
-		if (!cuda_call_down(INDEX_cuKernelGetFunction,
-			    (const uint64_t[CALL_WORDS]){WORD(&function), WORD(o->real)}) &&
+		if (!cuda_call_down(
+			    INDEX_cuKernelGetFunction, WORDS(WORD(&function), WORD(o->real))) &&
 			function == real)
 			return o;
 	}
@@ -88,8 +85,7 @@ static void *raised(void *real)
 	if (o || !real)
 		return o;
 	o = kernel_of(real);
-	if (o && !cuda_perform(INDEX_cuKernelGetFunction,
-			 (const uint64_t[CALL_WORDS]){WORD(&function), WORD(o)}))
+	if (o && !cuda_perform(INDEX_cuKernelGetFunction, WORDS(WORD(&function), WORD(o))))
 		return function;
 	return real;
 }
@@ -124,45 +120,85 @@ static int copy_kernel(struct kernel_node *to, const struct kernel_node *from, i
 	return lower_kernel(to, version);
 }
 
-#define KERNEL_NODE(suffix, version)                                                           \
-	int body_cuGraphAddKernelNode##suffix(void **node, void *graph,                        \
-		void *const *dependencies, size_t count, const struct kernel_node *params)     \
-	{                                                                                      \
-		struct kernel_node ours = {0};                                                 \
-		int r = params ? copy_kernel(&ours, params, version) : 0;                      \
-		return r ? r                                                                   \
-			 : GRAPH_CALL(cuGraphAddKernelNode##suffix, WORD(node), WORD(graph),   \
-				   WORD(dependencies), count, params ? WORD(&ours) : 0);       \
-	}                                                                                      \
-	int body_cuGraphKernelNodeGetParams##suffix(void *node, struct kernel_node *params)    \
-	{                                                                                      \
-		int r = real_cuGraphKernelNodeGetParams##suffix(node, params);                 \
-		if (!r)                                                                        \
-			params->function = raised(params->function);                           \
-		if (!r && (version) > 1)                                                       \
-			params->kernel = raised(params->kernel);                               \
-		return r;                                                                      \
-	}                                                                                      \
-	int body_cuGraphKernelNodeSetParams##suffix(                                           \
-		void *node, const struct kernel_node *params)                                  \
-	{                                                                                      \
-		struct kernel_node ours = {0};                                                 \
-		int r = params ? copy_kernel(&ours, params, version) : 0;                      \
-		return r ? r                                                                   \
-			 : real_cuGraphKernelNodeSetParams##suffix(                            \
-				   node, params ? &ours : NULL);                               \
-	}                                                                                      \
-	int body_cuGraphExecKernelNodeSetParams##suffix(                                       \
-		void *graph, void *node, const struct kernel_node *params)                     \
-	{                                                                                      \
-		struct kernel_node ours = {0};                                                 \
-		int r = params ? copy_kernel(&ours, params, version) : 0;                      \
-		return r ? r                                                                   \
-			 : GRAPH_CALL(cuGraphExecKernelNodeSetParams##suffix, WORD(graph),     \
-				   WORD(node), params ? WORD(&ours) : 0);                      \
-	}
-KERNEL_NODE(, 1)
-KERNEL_NODE(_v2, 2)
+/* @index is the call of @version that sets or adds, whose argument number @word leads to the
+ * parameters. */
+static int call_with_kernel(unsigned index, int version, const struct kernel_node *params,
+	uint64_t *words, int word)
+{
+	struct kernel_node ours = {0};
+	int r = params ? copy_kernel(&ours, params, version) : 0;
+
+	words[word] = params ? WORD(&ours) : 0;
+	return r ? r : graph_call(index, words);
+}
+
+int body_cuGraphAddKernelNode(void **node, void *graph, void *const *dependencies, size_t count,
+	const struct kernel_node *params)
+{
+	uint64_t words[CALL_WORDS] = {WORD(node), WORD(graph), WORD(dependencies), count};
+
+	return call_with_kernel(INDEX_cuGraphAddKernelNode, 1, params, words, 4);
+}
+
+int body_cuGraphAddKernelNode_v2(void **node, void *graph, void *const *dependencies,
+	size_t count, const struct kernel_node *params)
+{
+	uint64_t words[CALL_WORDS] = {WORD(node), WORD(graph), WORD(dependencies), count};
+
+	return call_with_kernel(INDEX_cuGraphAddKernelNode_v2, 2, params, words, 4);
+}
+
+int body_cuGraphExecKernelNodeSetParams(
+	void *graph, void *node, const struct kernel_node *params)
+{
+	uint64_t words[CALL_WORDS] = {WORD(graph), WORD(node)};
+
+	return call_with_kernel(INDEX_cuGraphExecKernelNodeSetParams, 1, params, words, 2);
+}
+
+int body_cuGraphExecKernelNodeSetParams_v2(
+	void *graph, void *node, const struct kernel_node *params)
+{
+	uint64_t words[CALL_WORDS] = {WORD(graph), WORD(node)};
+
+	return call_with_kernel(INDEX_cuGraphExecKernelNodeSetParams_v2, 2, params, words, 2);
+}
+
+int body_cuGraphKernelNodeGetParams(void *node, struct kernel_node *params)
+{
+	int r = real_cuGraphKernelNodeGetParams(node, params);
+
+	if (!r)
+		params->function = raised(params->function);
+	return r;
+}
+
+int body_cuGraphKernelNodeGetParams_v2(void *node, struct kernel_node *params)
+{
+	int r = real_cuGraphKernelNodeGetParams_v2(node, params);
+
+	if (r)
+		return r;
+	params->function = raised(params->function);
+	params->kernel = raised(params->kernel);
+	return 0;
+}
+
+int body_cuGraphKernelNodeSetParams(void *node, const struct kernel_node *params)
+{
+	struct kernel_node ours = {0};
+	int r = params ? copy_kernel(&ours, params, 1) : 0;
+
+	return r ? r : real_cuGraphKernelNodeSetParams(node, params ? &ours : NULL);
+}
+
+int body_cuGraphKernelNodeSetParams_v2(void *node, const struct kernel_node *params)
+{
+	struct kernel_node ours = {0};
+	int r = params ? copy_kernel(&ours, params, 2) : 0;
+
+	return r ? r : real_cuGraphKernelNodeSetParams_v2(node, params ? &ours : NULL);
+}
 
 /* ---- nodes of any kind ---- */
 
@@ -272,8 +308,9 @@ int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, siz
 	int r = lower(params, &given);
 
 	if (!r)
-		r = GRAPH_CALL(cuGraphAddNode, WORD(node), WORD(graph), WORD(dependencies),
-			count, WORD(params));
+		r = graph_call(
+			INDEX_cuGraphAddNode, WORDS(WORD(node), WORD(graph), WORD(dependencies),
+						      count, WORD(params)));
 	raise(params, &given);
 	if (!r)
 		added(params, *node, graph);
@@ -287,8 +324,9 @@ int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies,
 	int r = lower(params, &given);
 
 	if (!r)
-		r = GRAPH_CALL(cuGraphAddNode_v2, WORD(node), WORD(graph), WORD(dependencies),
-			WORD(edges), count, WORD(params));
+		r = graph_call(INDEX_cuGraphAddNode_v2,
+			WORDS(WORD(node), WORD(graph), WORD(dependencies), WORD(edges), count,
+				WORD(params)));
 	raise(params, &given);
 	if (!r)
 		added(params, *node, graph);
@@ -312,14 +350,16 @@ int body_cuGraphExecNodeSetParams(void *graph, void *node, struct node_params *p
 	int r = lower(params, &given);
 
 	if (!r)
-		r = GRAPH_CALL(cuGraphExecNodeSetParams, WORD(graph), WORD(node), WORD(params));
+		r = graph_call(INDEX_cuGraphExecNodeSetParams,
+			WORDS(WORD(graph), WORD(node), WORD(params)));
 	raise(params, &given);
 	return r;
 }
 
 int body_cuGraphNodeGetEnabled(void *graph, void *node, unsigned *is_enabled)
 {
-	return GRAPH_CALL(cuGraphNodeGetEnabled, WORD(graph), WORD(node), WORD(is_enabled));
+	return graph_call(
+		INDEX_cuGraphNodeGetEnabled, WORDS(WORD(graph), WORD(node), WORD(is_enabled)));
 }
 
 /* ---- */
@@ -335,8 +375,7 @@ static int instantiate(
 		node = params->error_node;
 	}
 	if (!params || !r)
-		r = graph_call(index, (const uint64_t[CALL_WORDS]){
-					      WORD(executable), WORD(graph), WORD(params)});
+		r = graph_call(index, WORDS(WORD(executable), WORD(graph), WORD(params)));
 	if (!params)
 		return r;
 	params->stream = stream;
@@ -368,8 +407,8 @@ int body_cuGraphExecUpdate_v2(void *executable, void *graph, struct update_resul
 {
 	struct update_result ours = {0};
 	struct object *whole = graph_argument(CUDA_GRAPH, graph);
-	int r = GRAPH_CALL(
-		cuGraphExecUpdate_v2, WORD(executable), WORD(graph), result ? WORD(&ours) : 0);
+	int r = graph_call(INDEX_cuGraphExecUpdate_v2,
+		WORDS(WORD(executable), WORD(graph), result ? WORD(&ours) : 0));
 
 	if (!result)
 		return r;

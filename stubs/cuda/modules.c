@@ -58,8 +58,7 @@ int body_cuModuleLoad(void **module, const char *path)
 
 	if (r)
 		return r;
-	r = cuda_perform(INDEX_cuModuleLoadData,
-		(uint64_t[CALL_WORDS]){(uint64_t)module, (uint64_t)f.data});
+	r = cuda_perform(INDEX_cuModuleLoadData, WORDS((uint64_t)module, (uint64_t)f.data));
 	block_free(f.data, f.size + 1);
 	return r;
 }
@@ -74,9 +73,9 @@ int body_cuLibraryLoadFromFile(void **library, const char *path, const int *jit_
 	if (r)
 		return r;
 	r = cuda_perform(INDEX_cuLibraryLoadData,
-		(uint64_t[CALL_WORDS]){(uint64_t)library, (uint64_t)f.data,
-			(uint64_t)jit_options, (uint64_t)jit_values, jit_count,
-			(uint64_t)options, (uint64_t)values, count});
+		WORDS((uint64_t)library, (uint64_t)f.data, (uint64_t)jit_options,
+			(uint64_t)jit_values, jit_count, (uint64_t)options, (uint64_t)values,
+			count));
 	/* An option may have promised the driver that the data stays. */
 	if (!count)
 		block_free(f.data, f.size + 1);
@@ -89,12 +88,11 @@ static int name_all(void **handles, unsigned count, void *whole, unsigned name, 
 {
 	for (unsigned i = 0; i < count && handles[i]; i++) {
 		const char *text;
-		int r = cuda_call_down(
-			name, (uint64_t[CALL_WORDS]){(uint64_t)&text, (uint64_t)handles[i]});
+		int r = cuda_call_down(name, WORDS((uint64_t)&text, (uint64_t)handles[i]));
 
 		if (!r)
-			r = cuda_perform(get, (uint64_t[CALL_WORDS]){(uint64_t)&handles[i],
-						      (uint64_t)whole, (uint64_t)text});
+			r = cuda_perform(get,
+				WORDS((uint64_t)&handles[i], (uint64_t)whole, (uint64_t)text));
 		if (r)
 			return r;
 	}
