@@ -6,14 +6,14 @@ LOWER := $(O)/lower/trecr-lower
 UNPACKERS := $(foreach l,zstd lz4,$(firstword $(wildcard \
 	$(shell $(CC) -print-file-name=lib$(l).a)) -l$(l)))
 LOWER_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard lower/*.c lower/cuda/*.c lower/mpi/*.c)) \
-	$(O)/lower/shared/calls.o $(O)/lower/shared/cuda.info.o
+	$(patsubst %,$(O)/lower/shared/%.o,calls memory_driver cuda.info)
 
 # No calls of calloc out of malloc and memset: it is the one that is being written.
 $(O)/lower/heap.o: CFLAGS += -fno-builtin-malloc
 $(LOWER_OBJ): private ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -pthread -fPIE \
 	-fno-stack-protector -mfsgsbase -I$(O)/stubs/gen
 $(LOWER_OBJ): $(O)/stubs/gen/cuda.calls.h
-$(O)/lower/shared/calls.o: shared/cuda/calls.c
+$(O)/lower/shared/%.o: shared/cuda/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 $(O)/lower/shared/cuda.info.o: $(O)/stubs/gen/cuda.info.c

@@ -37,7 +37,7 @@ STUB_FLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -fPIC -fno-stack-protector -m
 CROSSING_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/crossing/*.c \
 	stubs/crossing/*.S))) $(patsubst %,$(O)/stubs/bringup/%.o,clone elf_map insn site start)
 CUDA_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/cuda/*.c stubs/cuda/*.S))) \
-	$(O)/stubs/procs.o $(O)/stubs/shared/calls.o \
+	$(O)/stubs/procs.o $(O)/stubs/shared/calls.o $(O)/stubs/shared/memory_driver.o \
 	$(O)/stubs/gen/cuda.entries.o $(O)/stubs/gen/cuda.procs.o $(O)/stubs/gen/cuda.info.o \
 	$(MMU_OBJ)
 

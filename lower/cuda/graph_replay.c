@@ -19,9 +19,18 @@ static int set_current(void *context)
 /* ---- nodes ---- */
 
 #define NO_DEPENDENCIES NULL, 0
-#define ADD(name, type)                                                                        \
-	CUDA(name, (void **, void *, void *const *, size_t, type))                             \
-	(&n->made, graph, NO_DEPENDENCIES, params)
+
+/* Calls that add nodes take their parameters by address, or are given a handle. */
+typedef int add_function(
+	void **node, void *graph, void *const *dependencies, size_t count, const void *params);
+
+static int add_by(const char *name, void *graph, struct graph_node *n, const void *params)
+{
+	add_function *add = (add_function *)cuda_function(name);
+	int r = add(&n->made, graph, NO_DEPENDENCIES, params);
+
+	return r ? cuda_failed(name, r) : 0;
+}
 
 static int set_attribute(void *node, const struct graph_attribute *a)
 {
@@ -47,7 +56,7 @@ static int get_function(const struct graph_node *n, void **function)
 
 static int add_kernel(void *graph, struct graph_node *n)
 {
-	struct graph_kernel k = n->params.kernel, *params = &k;
+	struct graph_kernel k = n->params.kernel;
 	int r = n->context ? set_current(n->context) : 0;
 
 	if (r)
@@ -58,9 +67,7 @@ static int add_kernel(void *graph, struct graph_node *n)
 		return -1;
 	else
 		k.kernel = n->kernel ? n->kernel->real : NULL;
-	r = ADD(cuGraphAddKernelNode_v2, const struct graph_kernel *);
-	if (r)
-		return cuda_failed("cuGraphAddKernelNode", r);
+	r = add_by("cuGraphAddKernelNode_v2", graph, n, &k);
 	for (uint32_t i = 0; i < n->attribute_count && !r; i++)
 		r = set_attribute(n->made, &n->attributes[i]);
 	return r;
@@ -86,10 +93,7 @@ static int add_set(void *graph, struct graph_node *n)
 
 static int add_host(void *graph, struct graph_node *n)
 {
-	const struct graph_host *params = &n->params.host;
-	int r = ADD(cuGraphAddHostNode, const struct graph_host *);
-
-	return r ? cuda_failed("cuGraphAddHostNode", r) : 0;
+	return add_by("cuGraphAddHostNode", graph, n, &n->params.host);
 }
 
 static int add_empty(void *graph, struct graph_node *n)
@@ -102,19 +106,15 @@ static int add_empty(void *graph, struct graph_node *n)
 
 static int add_event(void *graph, struct graph_node *n)
 {
-	void *params = n->handle->real;
-	int r = n->type == GRAPH_WAIT_EVENT ? ADD(cuGraphAddEventWaitNode, void *)
-					    : ADD(cuGraphAddEventRecordNode, void *);
+	const char *name = n->type == GRAPH_WAIT_EVENT ? "cuGraphAddEventWaitNode"
+						       : "cuGraphAddEventRecordNode";
 
-	return r ? cuda_failed("cuGraphAddEventRecordNode", r) : 0;
+	return add_by(name, graph, n, n->handle->real);
 }
 
 static int add_batch(void *graph, struct graph_node *n)
 {
-	const struct graph_batch *params = &n->params.batch;
-	int r = ADD(cuGraphAddBatchMemOpNode, const struct graph_batch *);
-
-	return r ? cuda_failed("cuGraphAddBatchMemOpNode", r) : 0;
+	return add_by("cuGraphAddBatchMemOpNode", graph, n, &n->params.batch);
 }
 
 /* ---- graphs ---- */
@@ -163,15 +163,11 @@ static int rename_nodes(const struct graph_record *g, void *graph)
 
 static int add_child(void *graph, struct graph_node *n)
 {
-	void *params = NULL;
-	int r;
+	void *child = NULL;
 
-	if (make_graph(n->child, &params))
+	if (make_graph(n->child, &child) || add_by("cuGraphAddChildGraphNode", graph, n, child))
 		return -1;
-	r = ADD(cuGraphAddChildGraphNode, void *);
-	if (r)
-		return cuda_failed("cuGraphAddChildGraphNode", r);
-	return take_child(n) || destroy_graph(params) ? -1 : 0;
+	return take_child(n) || destroy_graph(child) ? -1 : 0;
 }
 
 static int add_node(void *graph, struct graph_node *n)

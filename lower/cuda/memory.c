@@ -7,20 +7,47 @@
 
 #include "bringup/core.h"
 #include "lower/cuda/cuda.h"
-#include "shared/cuda/memory_state.h"
-
-#define DRIVER(name, parameters) CUDA(name, parameters)
-#define ALL_MEMORY(size)         ((void)(size), NULL) /* tables do not grow down here */
-#define MAKES_PINNED             0
-#include "shared/cuda/memory_driver_body.h"
-
-static const struct mmu_driver driver = MEMORY_DRIVER;
+#include "shared/cuda/memory_driver.h"
 
 /* Neighbours are one range when what lies between them is less than what an image stores as
  * one. */
 #define GAP 4096
 
 #define PAGE 4096ul
+
+/* ---- the driver, for the allocator ---- */
+
+/* Tables do not grow here. */
+static void *no_memory(uint64_t size)
+{
+	return NULL;
+}
+
+static struct memory_functions look_up_functions(void)
+{
+	return (struct memory_functions){
+		.cuCtxGetCurrent = cuda_function("cuCtxGetCurrent"),
+		.cuMemAddressReserve = cuda_function("cuMemAddressReserve"),
+		.cuMemAddressFree = cuda_function("cuMemAddressFree"),
+		.cuMemCreate = cuda_function("cuMemCreate"),
+		.cuMemRelease = cuda_function("cuMemRelease"),
+		.cuMemMap = cuda_function("cuMemMap"),
+		.cuMemUnmap = cuda_function("cuMemUnmap"),
+		.cuMemSetAccess = cuda_function("cuMemSetAccess"),
+		.cuMemHostRegister_v2 = cuda_function("cuMemHostRegister_v2"),
+		.cuMemHostUnregister = cuda_function("cuMemHostUnregister"),
+		.allocate = no_memory,
+	};
+}
+
+const struct memory_functions *memory_functions(void)
+{
+	static struct memory_functions functions;
+
+	if (!functions.allocate)
+		functions = look_up_functions();
+	return &functions;
+}
 
 static int is_open(const struct memory_state *s, uint32_t device)
 {
@@ -255,7 +282,7 @@ static int remake_pinned(struct cuda_state *cuda)
 		device++;
 	if (device == cuda->device_count)
 		return agent_fail("pinned memory without a context");
-	r = mmu_remake(&s->mmu, &driver, MMU_PINNED);
+	r = mmu_remake(&s->mmu, &memory_driver, MMU_PINNED);
 	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
 	return r ? agent_fail("pinned memory cannot be pinned again: error %d", r) : 0;
 }
@@ -265,7 +292,7 @@ static int remake_parts(struct cuda_state *cuda)
 	struct memory_state *s = cuda->memory;
 
 	for (uint32_t i = 0; i < MMU_DEVICES; i++) {
-		int r = is_open(s, i) ? mmu_remake(&s->mmu, &driver, i) : 0;
+		int r = is_open(s, i) ? mmu_remake(&s->mmu, &memory_driver, i) : 0;
 
 		if (r)
 			return agent_fail(
@@ -414,7 +441,9 @@ int cuda_replay_addresses(struct cuda_state *cuda)
 	struct memory_state *s = cuda->memory;
 
 	for (uint32_t i = 0; s && i < MMU_DEVICES; i++) {
-		int r = is_open(s, i) ? driver.reserve(mmu_device_base(i), MMU_DEVICE_SIZE) : 0;
+		int r = is_open(s, i)
+				? memory_driver.reserve(mmu_device_base(i), MMU_DEVICE_SIZE)
+				: 0;
 
 		if (r)
 			return agent_fail(

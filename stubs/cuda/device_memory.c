@@ -92,27 +92,15 @@ int body_cuMemGetAddressRange_v2(uint64_t *start, size_t *size, uint64_t address
 
 /* ---- other devices ---- */
 
-/* The devices of the calling thread's context and of @peer. */
-static int devices_of(void *peer, int *own, int *other)
-{
-	void *popped;
-	int r = real_cuCtxGetDevice(own);
-
-	if (!r)
-		r = real_cuCtxPushCurrent_v2(peer);
-	if (r)
-		return r;
-	r = real_cuCtxGetDevice(other);
-	real_cuCtxPopCurrent_v2(&popped); /* what was pushed is there */
-	return r;
-}
-
 static int change_peers(void *peer, int enabled)
 {
-	int own, other, r = devices_of(peer, &own, &other);
+	int own, other, r = real_cuCtxGetDevice(&own);
 	struct memory_state *s;
 	uint32_t peers;
 
+	if (r)
+		return r;
+	r = memory_device_of(peer, &other);
 	if (r || own == other || own >= MMU_DEVICES || other >= MMU_DEVICES)
 		return r;
 	s = memory_lock(1);

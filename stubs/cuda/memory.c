@@ -6,13 +6,6 @@
 
 #include "shared/raw.h"
 
-#define DRIVER(name, parameters) real_##name
-#define ALL_MEMORY(size)         records_alloc(size)
-#define MAKES_PINNED             1
-#include "shared/cuda/memory_driver_body.h"
-
-const struct mmu_driver memory_driver = MEMORY_DRIVER;
-
 #define ATTRIBUTE_RDMA 110 /* CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED */
 
 /* Device memory that nobody has is kept up to this part of the device's: more would be missing
@@ -20,6 +13,28 @@ const struct mmu_driver memory_driver = MEMORY_DRIVER;
 #define CACHE_PART 16
 /* Of pinned memory; the program's image grows by it. */
 #define CACHE_PINNED (64ul << 20)
+
+/* ---- the driver, for the allocator ---- */
+
+const struct memory_functions *memory_functions(void)
+{
+	static const struct memory_functions functions = {
+		.cuCtxGetCurrent = real_cuCtxGetCurrent,
+		.cuMemAddressReserve = real_cuMemAddressReserve,
+		.cuMemAddressFree = real_cuMemAddressFree,
+		.cuMemCreate = real_cuMemCreate,
+		.cuMemRelease = real_cuMemRelease,
+		.cuMemMap = real_cuMemMap,
+		.cuMemUnmap = real_cuMemUnmap,
+		.cuMemSetAccess = real_cuMemSetAccess,
+		.cuMemHostRegister_v2 = real_cuMemHostRegister_v2,
+		.cuMemHostUnregister = real_cuMemHostUnregister,
+		.allocate = records_alloc,
+		.maps_pinned = 1,
+	};
+
+	return &functions;
+}
 
 /* ---- the state ---- */
 
@@ -158,6 +173,18 @@ int memory_context(void **context, int *device)
 		r = *context ? real_cuCtxGetDevice(device) : CUDA_ERROR_INVALID_CONTEXT;
 	if (!r && captures())
 		r = ask_driver();
+	return r;
+}
+
+int memory_device_of(void *context, int *device)
+{
+	void *popped;
+	int r = real_cuCtxPushCurrent_v2(context);
+
+	if (r)
+		return r;
+	r = real_cuCtxGetDevice(device);
+	real_cuCtxPopCurrent_v2(&popped); /* what was pushed is there */
 	return r;
 }
 

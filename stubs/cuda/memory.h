@@ -5,7 +5,7 @@
 #ifndef STUBS_CUDA_MEMORY_H
 #define STUBS_CUDA_MEMORY_H
 
-#include "shared/cuda/memory_state.h"
+#include "shared/cuda/memory_driver.h"
 #include "stubs/cuda/cuda.h"
 
 enum {
@@ -16,9 +16,6 @@ enum {
 };
 
 #define ATTACH_SINGLE 4 /* CU_MEM_ATTACH_SINGLE */
-
-/* The driver, for the allocator. */
-extern STUB_HIDDEN const struct mmu_driver memory_driver;
 
 /*
  * The state of this process's memory, locked. NULL when there is none and @make is 0, when
@@ -31,6 +28,9 @@ STUB_HIDDEN void memory_unlock(struct memory_state *s);
 /* The calling thread's context and its device. An error as the driver would give it to an
  * allocation now: no context, a context in ruins, or streams being captured. */
 STUB_HIDDEN int memory_context(void **context, int *device);
+
+/* The device of @context, a real one. 0 or the driver's error. */
+STUB_HIDDEN int memory_device_of(void *context, int *device);
 
 /* @size bytes on part @device for @context. Also takes what streams have given back. */
 STUB_HIDDEN int memory_new(struct memory_state *s, uint32_t device, uint64_t size,

@@ -256,7 +256,7 @@ void memory_leave_pool(struct memory_state *s, struct mmu_allocation *a)
 
 static int device_of(void *stream, int *device)
 {
-	void *context, *popped;
+	void *context;
 	int r;
 
 	if (CUDA_STATE->device_count == 1) {
@@ -264,13 +264,7 @@ static int device_of(void *stream, int *device)
 		return 0;
 	}
 	r = real_cuStreamGetCtx(stream, &context);
-	if (!r)
-		r = real_cuCtxPushCurrent_v2(context);
-	if (r)
-		return r;
-	r = real_cuCtxGetDevice(device);
-	real_cuCtxPopCurrent_v2(&popped); /* what was pushed is there */
-	return r;
+	return r ? r : memory_device_of(context, device);
 }
 
 /* @stream as a name that is one stream's: that of the thread is nobody's. */

@@ -67,7 +67,7 @@ SPLIT_PROGRAMS += $(O)/t/split/linked-rpath $(O)/t/split/linked-runpath
 # that is all the crossing asks for.
 SPLIT_STATIC_SRC := $(wildcard stubs/crossing/*.c stubs/crossing/*.S stubs/cuda/*.c stubs/cuda/*.S \
 	mmu/*.c) \
-	stubs/procs.c shared/cuda/calls.c \
+	stubs/procs.c shared/cuda/calls.c shared/cuda/memory_driver.c \
 	$(addprefix bringup/,clone.S elf_map.c insn.c site.c start.c)
 SPLIT_STATIC_GEN := $(O)/stubs/gen/cuda.entries.S $(O)/stubs/gen/cuda.procs.c \
 	$(O)/stubs/gen/cuda.info.c
