@@ -123,9 +123,11 @@ if am_root; then
 	many=10
 	restarts "the last process" tree_groups trace kill "$target"
 	restarts "the first process" tree_groups trace kill "$root"
-	many=3
-	# Those that found sessions and groups, and those that make others: some only help.
-	restarts "who joins a group" tree_groups setting birth kill self
-	restarts "who makes another" tree_groups raw birth kill self
+	# Those that are made, and make others: some only help.
+	restarts "who is told to make a call" tree_groups trace birth kill tracee
+	sweep >/dev/null
+	arena sharers
+	launch "$victim/tree_clones" orphans && freeze_away && cp -p out out.ready
+	restarts "who is told to make a call" tree_clones trace birth kill tracee
 fi
 done_testing

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 victims="tree_family tree_zombie tree_orphan tree_adopted tree_groups tree_pipes tree_shared tree_stopped
-	tree_stops tree_death_signal tree_users tree_credentials tree_many tree_waiting"
+	tree_stops tree_death_signal tree_users tree_credentials tree_many tree_waiting tree_sharers"
 
 for v in $victims; do
 	cycle "$v"

@@ -101,6 +101,10 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
  * left to be taken later: fd/file_locks.h. */
 int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err *e);
 
+/* What fd_restore_process() does is done by a process that only shares the table of the one it
+ * is for, which has the id that it had. */
+void fd_restore_for_another(struct fd_restore *r);
+
 /* Descriptor (without close-on-exec, above all of the process's own) that leads to object
  * number @object (from 1), for the caller to map and close; read-write if it is to be mapped
  * @writable: who has it open so could not execute it. -1 on failure. */

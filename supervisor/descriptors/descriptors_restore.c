@@ -350,6 +350,11 @@ int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err
 	return failed ? -1 : 0;
 }
 
+void fd_restore_for_another(struct fd_restore *r)
+{
+	r->for_another = true;
+}
+
 int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e)
 {
 	int fd, code;

@@ -133,8 +133,9 @@ struct fd_restore {
 	const struct checkpoint *checkpoint;
 	const struct image *job;
 	const struct fd_restore_options *options;
-	size_t process; /* the one that fd_restore_process() is for, */
-	pid_t pid;      /* and its id */
+	size_t process;   /* the one that fd_restore_process() is for, */
+	pid_t pid;        /* and its id */
+	bool for_another; /* which is not the calling process: fd_restore_for_another() */
 	const struct image_description *descriptions;
 	size_t description_count;
 	const struct image_object *objects;

@@ -135,7 +135,7 @@ int fd_owner_set(struct fd_restore *r, const struct image_description *x, int fd
 	if (x->flags & O_PATH || !fd_owner_is_ours(r, x))
 		return 0;
 	/* Of one process alone, the id may be another one here. */
-	if (x->owner == r->pid)
+	if (x->owner == r->pid && !r->for_another)
 		owner.pid = getpid();
 	if (x->owner_signal && fcntl(fd, F_SETSIG, (int)x->owner_signal))
 		return err_set(e, errno, "cannot set the signal of a descriptor");

@@ -5,16 +5,11 @@
 #define SUPERVISOR_RESTORE_ATTEMPT_H
 
 #include "supervisor/restore/birth.h"
+#include "supervisor/restore/birth_call.h"
 #include "supervisor/restore/clocks_restore.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/socket/kept_connections.h"
 #include "supervisor/state/restore_one.h"
-
-/* A helper or a zombie. */
-struct other {
-	pid_t tid;
-	bool ended;
-};
 
 struct restore {
 	struct supervisor *s;
@@ -31,10 +26,12 @@ struct restore {
 	bool killed;    /* it has failed because a process was killed, */
 	bool no_room;   /* or, in a trial, as a device is in use */
 	bool id_taken;  /* it has failed because something else has one of the tree's ids */
-	size_t unborn;  /* of them, that have not executed their programs yet */
-	size_t dying;   /* helpers and zombies that have not ended yet, */
-	size_t dumping; /* of them, that are still to show that they have left a core file; */
-	struct buf others; /* struct other: those heard of */
+	/* All that are made: by node of r->birth.order, and behind these the agents, by
+	 * process. */
+	struct newborn *newborns;
+	size_t newborn_count;
+	pid_t helper_id; /* the next to be tried for a helper; 0: the first */
+	size_t dumping;  /* zombies that are still to show that they have left a core file */
 };
 
 /* To the user, one line. */
@@ -55,10 +52,30 @@ void restore_release(struct restore *r);
 /* For restore_options.notice. */
 void restore_say_nothing(const char *line);
 
-/* ---- await_births.c ---- */
+/* ---- births.c ---- */
 
 /* Until all processes have been made, and stand before the first instructions of the files that
  * they execute. */
-int restore_await_births(struct restore *r);
+int restore_births(struct restore *r);
+
+/* ---- tree_births.c ---- */
+
+/* Have the first process, which stands still, make all others, in their sessions and groups. */
+int restore_make_tree(struct restore *r);
+/* Settle whose terminals are whose. */
+int restore_settle_terminals(struct restore *r);
+/* Have @maker make @made, which is in nobody's way, with an id that nobody needs. */
+int restore_make_helper(struct restore *r, struct newborn *maker, struct newborn *made,
+	uint64_t flags, int exit_signal);
+/* @made, whose end has been reported, is waited for by @maker, its parent. */
+int restore_reap(struct restore *r, struct newborn *maker, struct newborn *made);
+
+/* ---- await_newborns.c ---- */
+
+/* Until all that have been let run have come to what they were let run for. */
+int restore_await_newborns(struct restore *r);
+/* @n has, with @status, and was not to. What others say then may be but a consequence. Returns
+ * -1. */
+int restore_ended_early(struct restore *r, const struct newborn *n, int status);
 
 #endif

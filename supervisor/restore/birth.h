@@ -1,13 +1,25 @@
 /*
- * restore/birth.h - the first part of a restart, in the new processes themselves: from the one
- * that spawn_restored() makes to all of the tree, with the open files that they share, in
- * their sessions and groups, each about to execute its program's file.
+ * restore/birth.h - the first part of a restart: from the process that spawn_restored() makes
+ * to all of the tree, with the open files that they share, in their sessions and groups, each
+ * about to execute its program's file. What is done in the new processes; who makes whom is
+ * restore/tree_births.c.
  */
 #ifndef SUPERVISOR_RESTORE_BIRTH_H
 #define SUPERVISOR_RESTORE_BIRTH_H
 
+#include <linux/sched.h>
+
 #include "supervisor/restore/child_before_exec.h"
 #include "supervisor/tree/birth_order.h"
+
+/* In memory that the supervisor and all new processes share, where system calls of theirs find
+ * their arguments. */
+struct birth_page {
+	struct clone_args clone;
+	pid_t id;
+	char terminal_path[16];
+	int terminal[]; /* by process and zombie: the descriptor of its terminal; -1: none */
+};
 
 struct birth {
 	const struct checkpoint *c;
@@ -16,14 +28,10 @@ struct birth {
 	struct restore_child *children; /* by process of the checkpoint */
 	struct buf ids;                 /* pid_t, ordered: all that the tree needs */
 	int error_pipe[2];              /* a struct err comes out of [0] when one fails */
-	struct birth_meeting *meeting;  /* in memory that all share */
+	struct birth_page *page;
+	size_t page_size;
 
-	size_t followers; /* processes whose descriptors another one puts in place */
-
-	/* In the new processes. */
-	_Atomic uint32_t turn; /* 1: a process that shares this memory is at work */
-	struct fd_restore *fds;
-	pid_t *made; /* by node: the children that this process has made */
+	struct fd_restore *fds; /* in the new processes */
 };
 
 /* Before the first process is made. Fails where the tree cannot be made again. */
@@ -33,14 +41,18 @@ void birth_free(struct birth *b);
 /* One of the tree's ids that something else has here; 0: all are free. */
 pid_t birth_id_in_use(const struct birth *b);
 
-/* What the first process runs; for spawn_restored(). All but helpers and zombies end in an
- * execve(2). */
+/* Whether @id is one that a process, thread, group or session of the tree has. */
+bool birth_needs(const struct birth *b, pid_t id);
+
+/* What the first process runs; for spawn_restored(). Then it stands still (birth_call.h). */
 void birth_main(void *arg);
 
-/* Whether all have been made and have come to where they wait for each other: a helper or
- * zombie that ends before that, or another that does so at any time, leaves the others waiting.
- */
-bool birth_done(const struct birth *b);
+/* What each process that lives on, or its agent, runs: it executes the program's file, or
+ * stands still where it must not (birth_order.h). */
+void birth_become(struct birth *b, size_t node);
+
+/* And each that has ended: it ends. */
+void birth_die(struct birth *b, size_t node);
 
 /* After one has ended before its time, when all others have been killed: why. Returns -1. The
  * remedy is ERR_ID_TAKEN when an id has been taken since birth_id_in_use(). */

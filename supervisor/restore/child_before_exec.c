@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
@@ -264,10 +263,6 @@ int restore_child_enter(struct restore_child *r, const struct fd_restore *fds, s
 	if (!p->cwd_object && chdir(cwd))
 		return err_set(e, errno, "cannot enter the working directory %s", cwd);
 	umask(p->umask);
-	/* Without randomisation new mappings would stand in the way of the stack's growth; the
-	 * program's own setting comes back at the end. */
-	if (personality(personality(0xffffffff) & ~ADDR_NO_RANDOMIZE) == -1)
-		return err_set(e, errno, "cannot set the personality");
 	return 0;
 }
 
@@ -304,12 +299,6 @@ int restore_child_prepare_stop(struct restore_child *r, bool follows, struct err
 	if (prctl(PR_SET_DUMPABLE, 1))
 		return err_set(e, errno, "cannot become dumpable");
 	return 0;
-}
-
-void restore_child_stop(void)
-{
-	for (;;)
-		__asm__ volatile("int3");
 }
 
 int restore_child_exec(struct restore_child *r, struct err *e)

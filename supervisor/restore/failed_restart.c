@@ -64,6 +64,20 @@ bool restore_killed_one(const struct restore_one *one, int status, struct err *e
 	return true;
 }
 
+bool restore_helper_killed(struct restore *r)
+{
+	bool gone;
+
+	for (size_t i = r->count; i < r->newborn_count; i++) {
+		const struct tracee *t = &r->newborns[i].t;
+
+		if (!t->tid || t->state == TRACEE_GONE || !was_killed(t->tid, &gone))
+			continue;
+		return restore_killed_one(NULL, SIGKILL, r->e);
+	}
+	return false;
+}
+
 static bool descends_from_us(pid_t pid)
 {
 	struct proc_stat st;
@@ -100,12 +114,13 @@ void restore_kill_all(struct restore *r)
 			kill_ours(r->processes[i].process.pid);
 		r->processes[i].process.pid = 0;
 	}
-	/* Helpers, and what could not be told to be one. */
-	for (size_t i = 0; i < buf_count(&r->others, struct other); i++) {
-		const struct other *other = buf_at(&r->others, struct other, i);
+	/* Helpers and agents, too. */
+	for (size_t i = 0; i < r->newborn_count; i++) {
+		struct newborn *n = &r->newborns[i];
 
-		if (!other->ended)
-			kill_ours(other->tid);
+		if (n->t.tid && n->t.state != TRACEE_GONE)
+			kill_ours(n->t.tid);
+		n->t.tid = 0;
 	}
 	if (s->root > 0)
 		kill_ours(s->root);

@@ -18,6 +18,9 @@ bool restore_killed(
  * is not to be a living process of the program. */
 bool restore_killed_one(const struct restore_one *one, int status, struct err *e);
 
+/* The same of those that help to make the others, as far as they have not been waited for. */
+bool restore_helper_killed(struct restore *r);
+
 /* The end of an attempt: whatever there is of the new processes goes. */
 void restore_kill_all(struct restore *r);
 

@@ -4,10 +4,10 @@
  * parts, in order:
  *
  *	restore_check.c		before all: what the image says; is all here that it needs?
- *	birth.c			in the new processes: they make each other, as they were
- *	child_before_exec.c	each sets up its descriptors, and executes its program's file
- *	await_births.c		the supervisor waits until all are stopped before that file's
- *				first instruction
+ *	births.c		the processes, up to the first instruction of the program's
+ *				file: tree_births.c: they make each other, as they were, by
+ *				calls put into them; birth.c, child_before_exec.c: then each
+ *				sets up its descriptors, and executes its program's file
  *	restore_plan.c		it plans what the loader is to do in each: memory first
  *				(memory/memory_restore.c), and then, in the order of
  *				restore_plan_process() in state/process_restore.c, all else
@@ -176,7 +176,7 @@ static int hand_over(struct restore *r)
  * one before. */
 static int restore_all(struct restore *r)
 {
-	if (restore_await_births(r))
+	if (restore_births(r))
 		return -1;
 	if (enter_phase(PHASE_REBUILD) || take_all(r, RESTORE_MAPPED, restore_one_map) ||
 		take_all(r, RESTORE_THREADS, restore_one_threads))
@@ -200,7 +200,8 @@ static void *restore_thread(void *arg)
 
 	r->result = restore_all(r);
 	if (r->result && !r->id_taken && !r->explained)
-		r->killed = restore_killed(r->processes, r->count, r->s->init, r->e);
+		r->killed = restore_killed(r->processes, r->count, r->s->init, r->e) ||
+			    restore_helper_killed(r);
 	/* The tracees would die with this thread, but for those whose exit-kill was cleared. */
 	if (r->result)
 		restore_kill_all(r);

@@ -78,8 +78,8 @@ int restore_look_at_image(struct restore *r)
 		one->stays = r->birth.children[i].stays;
 		find_memory(r, i);
 	}
-	r->unborn = r->count;
-	r->dying = birth_order_count(&r->birth.order) - r->count;
+	r->newborn_count = birth_order_count(&r->birth.order) + r->count;
+	r->newborns = xcalloc(r->newborn_count, sizeof(*r->newborns));
 	for (size_t i = r->count; i < r->birth.order.count; i++)
 		r->dumping += !!WCOREDUMP(r->birth.order.list[i].status);
 	return 0;
@@ -145,7 +145,7 @@ void restore_release(struct restore *r)
 	for (size_t i = 0; i < r->count; i++)
 		restore_one_free(&r->processes[i]);
 	free(r->processes);
-	buf_free(&r->others);
+	free(r->newborns);
 	buf_free(&r->clocks.moved);
 	birth_free(&r->birth);
 	socket_kept_end(&r->kept);

@@ -105,7 +105,7 @@ static void add_prctls(struct restore_plan *p)
 	const struct image_process *ip = p->ip;
 	struct batch_builder *b = &p->rest;
 
-	/* It may have been one for a while (restore/birth.c). */
+	/* It may have been one for a while (restore/tree_births.c). */
 	BATCH_ADD(b, "become subreaper, or not", SYS_prctl, PR_SET_CHILD_SUBREAPER,
 		ip->child_subreaper);
 	if (ip->xcomp_permission & 1u << XFEATURE_TILEDATA)

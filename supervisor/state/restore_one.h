@@ -17,7 +17,7 @@ struct supervisor;
 /* How far one has come (restore/restore_stage.h). */
 enum restore_stage {
 	RESTORE_PLANNED,   /* there is nothing of it yet */
-	RESTORE_MADE,      /* it has its id, and is traced (restore/birth.c) */
+	RESTORE_MADE,      /* it has its id, and is traced (restore/tree_births.c) */
 	RESTORE_PLACED,    /* its descriptors are at their numbers (child_before_exec.c) */
 	RESTORE_EXECUTED,  /* it is stopped before its program's first instruction */
 	RESTORE_MAPPED,    /* its memory is there, and filled (process_by_loader.c) */

@@ -1,5 +1,5 @@
 /*
- * clone.h - fork(2) with a chosen process id, into fresh namespaces, and with things shared.
+ * clone.h - fork(2) with a chosen process id, and into fresh namespaces.
  */
 #ifndef SUPERVISOR_TARGET_CLONE_H
 #define SUPERVISOR_TARGET_CLONE_H
@@ -12,12 +12,5 @@
  * is not told: in the child its idea of the thread's id is stale until execve(2), so no raise()
  * and no threads there. Returns -1 with errno. */
 pid_t clone_process(uint64_t flags, pid_t pid);
-
-/* The same with @exit_signal for the parent at its end (ignored with CLONE_PARENT: the kernel
- * takes the caller's), and @flags that may have CLONE_VM in them: the child runs @run(@arg),
- * which does not return, on a stack of its own. With memory in common, errno and all else of
- * the C library is, too: only one of the two may use it at a time. */
-pid_t clone_and_run(
-	uint64_t flags, pid_t pid, int exit_signal, void (*run)(void *arg), void *arg);
 
 #endif

@@ -48,6 +48,7 @@
 
 static struct fault_control *control;
 static volatile int *phase; /* lib/phase.h */
+static __thread pid_t tracee;
 
 __attribute__((constructor)) static void start(void)
 {
@@ -77,7 +78,9 @@ __attribute__((constructor)) static void start(void)
 static int send_signal(void)
 {
 	bool self = control->target == FAULT_SELF;
-	pid_t pid = self ? getpid() : control->target;
+	pid_t pid = self                              ? getpid()
+		    : control->target == FAULT_TRACEE ? tracee
+						      : control->target;
 
 	if (self && pid == control->supervisor)
 		return 0;
@@ -315,6 +318,7 @@ mqd_t mq_open(const char *name, int flags, ...)
 long ptrace(enum __ptrace_request request, ...)
 {
 	LONGS(3, request);
+	tracee = a[0];
 	return fails(FAULT_TRACE) ? -1 : REAL(ptrace)(request, a[0], a[1], a[2]);
 }
 

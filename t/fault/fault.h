@@ -33,14 +33,15 @@ enum fault_class {
 	FAULT_CLASSES,
 };
 
-#define FAULT_SELF (-1) /* who makes the call, if that is not the supervisor */
-#define FAULT_HOLD (-1) /* for a signal: the call waits until there is no fault any more */
+#define FAULT_SELF   (-1) /* who makes the call, if that is not the supervisor */
+#define FAULT_TRACEE (-2) /* whom the call, ptrace(2), is about */
+#define FAULT_HOLD   (-1) /* for a signal: the call waits until there is no fault any more */
 
 struct fault_control {
 	int class;
 	int phase;      /* enum phase; 0: in any */
 	int signal;     /* the call does not fail, but sends this before it is made, to */
-	int target;     /* the supervisor (0), this process, or FAULT_SELF; */
+	int target;     /* the supervisor (0), this process, FAULT_SELF or FAULT_TRACEE; */
 	int stop_calls; /* SIGSTOP: SIGCONT follows that many calls later, 0: at the thaw */
 	int continued;  /* and has followed */
 	_Atomic int countdown; /* the call that brings it to 0 fails */

@@ -4,9 +4,9 @@
  *	faults FILE		make it, with nothing to fail
  *	faults FILE CLASS N	the Nth call of that class from now on
  *	faults FILE CLASS N PHASE	the Nth of those that are made in that phase
- *	faults FILE CLASS N [PHASE] kill [PID | self]
+ *	faults FILE CLASS N [PHASE] kill [PID | self | tracee]
  *		that call does not fail, but kills the supervisor, or another process, or the
- *		one that makes it
+ *		one that makes it, or that it is about (of class trace)
  *	faults FILE CLASS N [PHASE] stop PID [CALLS]
  *		or stops a process, which is continued that many calls of the class later, or
  *		before the first one in the thaw
@@ -103,6 +103,13 @@ static int signal_of(const char *what)
 				       : 0;
 }
 
+static int target_of(const char *who)
+{
+	return !strcmp(who, "self")     ? FAULT_SELF
+	       : !strcmp(who, "tracee") ? FAULT_TRACEE
+					: atoi(who);
+}
+
 int main(int argc, char **argv)
 {
 	struct fault_control *c;
@@ -146,7 +153,7 @@ int main(int argc, char **argv)
 		return 2;
 	c->continued = 0;
 	c->stop_calls = argc < 7 ? 0 : atoi(argv[6]);
-	c->target = argc < 6 ? 0 : !strcmp(argv[5], "self") ? FAULT_SELF : atoi(argv[5]);
+	c->target = argc < 6 ? 0 : target_of(argv[5]);
 	c->countdown = atoi(number);
 	c->class = class;
 	return 0;
