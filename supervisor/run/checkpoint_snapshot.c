@@ -65,9 +65,21 @@ static int dump_one_table(struct checkpoint_work *w, size_t i)
 	return fd_dump_process(w->fds, d->process->pid, shares ? NULL : d->writer, limit, w->e);
 }
 
+/* Requests that are under way change files, which are looked at next. */
+static int settle_requests(struct checkpoint_work *w)
+{
+	for (size_t i = 0; i < w->process_count; i++) {
+		const struct process *p = w->dumps[i].process;
+
+		if (p->owner[IMAGE_SHARED_MEMORY] == i && dump_settle_aio(p, w->e))
+			return -1;
+	}
+	return fd_settle_rings(w->fds, w->e);
+}
+
 static int dump_descriptors(struct checkpoint_work *w)
 {
-	if (fd_settle_rings(w->fds, w->e))
+	if (settle_requests(w))
 		return -1;
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one_table(w, i))

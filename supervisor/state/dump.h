@@ -130,8 +130,10 @@ void core_note_files(struct dump *d);
 
 /* Whether @v is a context of asynchronous I/O. */
 bool dump_is_aio(const struct vma *v);
-/* Wait until its requests have ended. Its memory is saved as any other's. */
-int dump_aio(struct dump *d, const struct vma *v, struct image_region *r, struct err *e);
+/* Wait until requests in the contexts of @p have ended, that do not wait for a file. */
+int dump_settle_aio(const struct process *p, struct err *e);
+/* Its memory is saved as any other's. */
+int dump_aio(const struct dump *d, const struct vma *v, struct image_region *r, struct err *e);
 /* Requests that wait for files, when all regions are known. The program keeps them. */
 int dump_aio_polls(struct dump *d, struct err *e);
 
