@@ -33,7 +33,7 @@ static const struct minimum libc_minima[] = {{SYS_mmap, 1}, {SYS_munmap, 1}, {SY
 #define MAX_MINIMA 16
 
 /* Nobody runs this text yet: no need to patch with care. Returns how many sites, or -errno. */
-static int patch(uint8_t *text, size_t size, int (*wanted)(int), site_entry *entry,
+static int patch_sites(uint8_t *text, size_t size, int (*wanted)(int), site_entry *entry,
 	const struct minimum *minima, unsigned minimum_count)
 {
 	int found[MAX_MINIMA] = {0};
@@ -64,7 +64,7 @@ static int patch_text(uint8_t *text, size_t size, int (*wanted)(int), site_entry
 
 	if (r < 0)
 		return r;
-	sites = patch(text, size, wanted, entry, minima, minimum_count);
+	sites = patch_sites(text, size, wanted, entry, minima, minimum_count);
 	r = raw(SYS_mprotect, text, size, PROT_READ | PROT_EXEC);
 	return r < 0 ? r : sites;
 }

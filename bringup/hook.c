@@ -352,7 +352,7 @@ int hook_wants_of_library(int nr)
 	return nr == SYS_brk;
 }
 
-static int hook(struct site_registers *s, bool ldso)
+static int hook_syscall(struct site_registers *s, bool ldso)
 {
 	const long args[6] = {s->rdi, s->rsi, s->rdx, s->r10, s->r8, s->r9};
 	enum space_part part = ldso ? SPACE_LDSO : libc_part(args);
@@ -398,10 +398,10 @@ static int hook(struct site_registers *s, bool ldso)
 
 int hook_ldso(struct site_registers *s)
 {
-	return hook(s, true);
+	return hook_syscall(s, true);
 }
 
 int hook_libc(struct site_registers *s)
 {
-	return hook(s, false);
+	return hook_syscall(s, false);
 }

@@ -77,7 +77,7 @@ static unsigned modrm_length(const uint8_t *modrm, unsigned *relative)
 }
 
 /* @code may be read up to INSN_MAX bytes. */
-static unsigned parse(const uint8_t *code, unsigned *relative)
+static unsigned insn_parse(const uint8_t *code, unsigned *relative)
 {
 	unsigned n = 0, what, at;
 	uint8_t rex = 0, op;
@@ -110,7 +110,7 @@ unsigned insn_length(const uint8_t *code, unsigned room)
 
 	for (unsigned i = 0; i < INSN_MAX && i < room; i++)
 		copy[i] = code[i];
-	n = parse(copy, &relative);
+	n = insn_parse(copy, &relative);
 	return n <= room ? n : 0;
 }
 
@@ -133,7 +133,7 @@ unsigned insn_copy(uint8_t *to, const uint8_t *from, unsigned length)
 
 	for (unsigned i = 0; i < length; i++)
 		copy[i] = to[i] = from[i];
-	parse(copy, &relative);
+	insn_parse(copy, &relative);
 	if (!relative)
 		return length;
 	moved = load32(copy + relative) + (from - to);

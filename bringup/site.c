@@ -40,7 +40,7 @@ static int is_constant(const uint8_t *from, const uint8_t *p)
 }
 
 /* Walk from the first instruction to the syscall; 0 when something unknown is in between. */
-static unsigned walk(const uint8_t *p, const uint8_t *end)
+static unsigned distance_to_syscall(const uint8_t *p, const uint8_t *end)
 {
 	unsigned n = 5;
 
@@ -109,7 +109,7 @@ static int is_site(const uint8_t *from, const uint8_t *start, const uint8_t *end
 	}
 	site->nr = start[1] | start[2] << 8;
 	return is_constant(from, start) && wanted(site->nr) &&
-	       walk(start, end + 2) == site->displaced;
+	       distance_to_syscall(start, end + 2) == site->displaced;
 }
 
 int site_find(const uint8_t *from, const uint8_t *end, int (*wanted)(int nr), struct site *site)
@@ -131,7 +131,7 @@ const uint8_t *site_end(const struct site *site)
 	return site->start + site->displaced + 2;
 }
 
-static uint8_t *put(uint8_t *to, const void *bytes, unsigned n)
+static uint8_t *put_bytes(uint8_t *to, const void *bytes, unsigned n)
 {
 	const uint8_t *from = bytes;
 
@@ -140,7 +140,7 @@ static uint8_t *put(uint8_t *to, const void *bytes, unsigned n)
 	return to;
 }
 
-static int reaches(const uint8_t *from, const uint8_t *to)
+static int is_in_reach(const uint8_t *from, const uint8_t *to)
 {
 	int64_t distance = to - from;
 
@@ -152,7 +152,7 @@ void site_jump(const uint8_t *start, const uint8_t *trampoline, uint8_t jump[5])
 	int32_t distance = trampoline - (start + 5);
 
 	jump[0] = 0xe9;
-	put(jump + 1, &distance, 4);
+	put_bytes(jump + 1, &distance, 4);
 }
 
 /*
@@ -174,8 +174,8 @@ uint8_t *site_prepare(const struct site *site, site_entry *entry, struct site_ro
 	const uint8_t *back = site->start + site->displaced + 2;
 	uint8_t *trampoline = room->next, *p = trampoline;
 
-	if (room->end - p < 96 + DISPLACED_MAX || !reaches(site->start + 5, p) ||
-		!reaches(p + 96 + DISPLACED_MAX, back))
+	if (room->end - p < 96 + DISPLACED_MAX || !is_in_reach(site->start + 5, p) ||
+		!is_in_reach(p + 96 + DISPLACED_MAX, back))
 		return NULL;
 	for (unsigned done = 0, n; done < site->displaced; done += n) {
 		n = done ? insn_length(site->start + done, INSN_MAX) : 5;
@@ -183,9 +183,9 @@ uint8_t *site_prepare(const struct site *site, site_entry *entry, struct site_ro
 			return NULL;
 		p += n;
 	}
-	p = put(p, before, sizeof(before));
-	p = put(p, &entry, sizeof(entry));
-	p = put(p, after, sizeof(after));
+	p = put_bytes(p, before, sizeof(before));
+	p = put_bytes(p, &entry, sizeof(entry));
+	p = put_bytes(p, after, sizeof(after));
 	site_jump(p, back, p);
 	p += 5;
 	room->next = (uint8_t *)(((uintptr_t)p + 15) & ~15ul);

@@ -50,7 +50,7 @@ static uint32_t first_after(const struct space_list *p, uint64_t address)
 	return low;
 }
 
-static bool insert(struct space_list *p, uint32_t at, struct space_range r)
+static bool insert_range(struct space_list *p, uint32_t at, struct space_range r)
 {
 	if (p->count == SPACE_RANGES)
 		return false;
@@ -62,7 +62,7 @@ static bool insert(struct space_list *p, uint32_t at, struct space_range r)
 
 /* The supervisor may look at a thread's work half done, of a child that fork(2) has made then:
  * nothing that is taken is missing at any time. */
-static void erase(struct space_list *p, uint32_t at, uint32_t n)
+static void erase_ranges(struct space_list *p, uint32_t at, uint32_t n)
 {
 	for (uint32_t i = at; i + n < p->count; i++)
 		p->ranges[i] = p->ranges[i + n];
@@ -70,7 +70,7 @@ static void erase(struct space_list *p, uint32_t at, uint32_t n)
 }
 
 /* Take [start, end), joining it with what it touches. */
-static bool add(struct space_list *p, uint64_t start, uint64_t end)
+static bool add_range(struct space_list *p, uint64_t start, uint64_t end)
 {
 	uint32_t at = first_after(p, start - 1), n = 0;
 
@@ -82,13 +82,13 @@ static bool add(struct space_list *p, uint64_t start, uint64_t end)
 		n++;
 	}
 	if (!n)
-		return insert(p, at, (struct space_range){start, end});
+		return insert_range(p, at, (struct space_range){start, end});
 	p->ranges[at] = (struct space_range){start, end};
-	erase(p, at + 1, n - 1);
+	erase_ranges(p, at + 1, n - 1);
 	return true;
 }
 
-static void cut(struct space_list *p, uint64_t start, uint64_t end)
+static void cut_range(struct space_list *p, uint64_t start, uint64_t end)
 {
 	uint32_t at = first_after(p, start);
 
@@ -98,7 +98,7 @@ static void cut(struct space_list *p, uint64_t start, uint64_t end)
 		if (r.start < start && r.end > end) {
 			/* In a table that is full the hole stays taken: no memory is lost, and
 			 * none of the lower half's is taken for the program's. */
-			if (insert(p, at + 1, (struct space_range){end, r.end}))
+			if (insert_range(p, at + 1, (struct space_range){end, r.end}))
 				p->ranges[at].end = start;
 			return;
 		}
@@ -108,13 +108,13 @@ static void cut(struct space_list *p, uint64_t start, uint64_t end)
 			p->ranges[at].start = end;
 			return;
 		} else {
-			erase(p, at, 1);
+			erase_ranges(p, at, 1);
 		}
 	}
 }
 
 /* The end of the first range that [start, start + size) meets, or 0. */
-static uint64_t met(const struct space_list *p, uint64_t start, uint64_t size)
+static uint64_t end_of_overlap(const struct space_list *p, uint64_t start, uint64_t size)
 {
 	uint32_t i = first_after(p, start);
 
@@ -135,7 +135,8 @@ static uint64_t first_fit(enum space_part part, uint64_t size)
 	uint64_t align = size >= HUGE ? HUGE : PAGE;
 	uint64_t start = bounds[part].start, end;
 
-	while ((end = met(&parts[part], start, size)) || (end = met_kept(start, size)))
+	while ((end = end_of_overlap(&parts[part], start, size)) ||
+		(end = met_kept(start, size)))
 		start = (end + align - 1) & ~(align - 1);
 	return start;
 }
@@ -173,7 +174,7 @@ uint64_t space_take(enum space_part part, uint64_t size)
 	raw_lock(&p->lock);
 	start = first_fit(part, size);
 	if (start + size < start || start + size > bounds[part].end ||
-		!add(p, start, start + size))
+		!add_range(p, start, start + size))
 		start = 0;
 	if (start && part == SPACE_DRIVER && size > SPACE_STEP &&
 		size % SPACE_STEP == SPACE_STEP - PAGE)
@@ -192,8 +193,8 @@ uint64_t space_take_hinted(enum space_part part, uint64_t size, uint64_t *wished
 	for (uint32_t i = 0; i < w->count && !start; i++) {
 		uint64_t address = w->list[i].address, room = w->list[i].size;
 
-		if (size != room + SPACE_STEP - PAGE || met(p, address, room) ||
-			!add(p, address, address + room))
+		if (size != room + SPACE_STEP - PAGE || end_of_overlap(p, address, room) ||
+			!add_range(p, address, address + room))
 			continue;
 		start = address;
 		*wished = room;
@@ -227,7 +228,7 @@ int space_keep(enum space_part part, uint64_t start, uint64_t end)
 	return 0;
 }
 
-static void change(uint64_t start, uint64_t size, bool taken)
+static void note_change(uint64_t start, uint64_t size, bool taken)
 {
 	uint64_t end = start + ((size + PAGE - 1) & ~(PAGE - 1));
 
@@ -240,9 +241,9 @@ static void change(uint64_t start, uint64_t size, bool taken)
 			continue;
 		raw_lock(&p->lock);
 		if (taken)
-			add(p, low, high);
+			add_range(p, low, high);
 		else
-			cut(p, low, high);
+			cut_range(p, low, high);
 		raw_unlock(&p->lock);
 	}
 }
@@ -257,13 +258,13 @@ void space_found(uint64_t start, uint64_t size)
 	struct space_list *p = &parts[SPACE_FOUND];
 
 	raw_lock(&p->lock);
-	add(p, start, start + size); /* when there are that many, more do not matter */
+	add_range(p, start, start + size); /* when there are that many, more do not matter */
 	raw_unlock(&p->lock);
 }
 
 void space_mark(uint64_t start, uint64_t size)
 {
-	change(start, size, true);
+	note_change(start, size, true);
 }
 
 void space_release(uint64_t start, uint64_t size)
@@ -271,5 +272,5 @@ void space_release(uint64_t start, uint64_t size)
 	raw_lock(&parts[SPACE_DRIVER].lock);
 	forget_taken(start, start + size);
 	raw_unlock(&parts[SPACE_DRIVER].lock);
-	change(start, size, false);
+	note_change(start, size, false);
 }

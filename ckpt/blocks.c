@@ -137,7 +137,7 @@ static uint32_t number_in(const struct image_extent *x, const struct chunk *c, u
 }
 
 /* Block @i is where the parent's extent @x has it. */
-static void refer(
+static void refer_to_parent(
 	struct chunk *c, uint32_t i, const struct block_job *job, const struct image_extent *x)
 {
 	uint32_t nth = number_in(x, c, i);
@@ -164,7 +164,7 @@ static void filter_parent(struct chunk *c, const struct block_job *job)
 		if (x && image_extent_is_stored(x) &&
 			!memcmp(c->hash[i], image_hash(job->parent, x, number_in(x, c, i)),
 				IMAGE_HASH_SIZE))
-			refer(c, i, job, x);
+			refer_to_parent(c, i, job, x);
 	}
 }
 
@@ -180,7 +180,7 @@ static bool filter_clean(struct chunk *c, const struct block_job *job)
 			return false;
 		memcpy(c->hash[i], image_hash(job->parent, x, number_in(x, c, i)),
 			IMAGE_HASH_SIZE);
-		refer(c, i, job, x);
+		refer_to_parent(c, i, job, x);
 	}
 	return true;
 }
@@ -202,7 +202,7 @@ static int check_clean(const struct chunk *c, const struct block_job *job, struc
 }
 
 /* Compress blocks [first, end), if that makes them smaller. */
-static void pack(struct chunk *c, uint32_t first, uint32_t end)
+static void pack_blocks(struct chunk *c, uint32_t first, uint32_t end)
 {
 	size_t size = (size_t)(end - first) * IMAGE_BLOCK, used;
 	struct packed_run *run = &c->packs[c->pack_count];
@@ -270,7 +270,7 @@ static void filter_pack(struct chunk *c)
 		while (end < c->blocks && c->fate[end] == FATE_STORE &&
 			block_address(c, end) / IMAGE_BLOCK % IMAGE_PACK_BLOCKS)
 			end++;
-		pack(c, first, end);
+		pack_blocks(c, first, end);
 	}
 	if (c->pack_count)
 		finish_packs(c);
@@ -320,7 +320,7 @@ static int sink_run(
 	BUG();
 }
 
-static int sink(struct chunk *c, struct image_writer *w, struct err *e)
+static int write_chunk(struct chunk *c, struct image_writer *w, struct err *e)
 {
 	uint32_t end;
 
@@ -337,7 +337,7 @@ static int sink(struct chunk *c, struct image_writer *w, struct err *e)
 	return 0;
 }
 
-static int filter(struct chunk *c, const struct block_job *job, struct err *e)
+static int filter_chunk(struct chunk *c, const struct block_job *job, struct err *e)
 {
 	bool clean = c->run->clean && job->parent;
 
@@ -370,12 +370,12 @@ static int save_chunk(struct chunk *c, const struct block_job *job, struct err *
 {
 	if (job->cancelled && job->cancelled(job->cancel_context, e))
 		return -1;
-	if (filter(c, job, e) < 0)
+	if (filter_chunk(c, job, e) < 0)
 		return -1;
 	if (job->throttle && throttle_wait(job->throttle, stored_bytes(c), job->cancelled,
 				     job->cancel_context, e) < 0)
 		return -1;
-	if (sink(c, job->writer, e) < 0)
+	if (write_chunk(c, job->writer, e) < 0)
 		return -1;
 	if (job->done)
 		__atomic_fetch_add(
@@ -425,7 +425,7 @@ static struct chunk *new_chunk(const struct pack_choice *choice)
 	return NULL;
 }
 
-static void *worker(void *arg)
+static void *write_chunks(void *arg)
 {
 	struct err e = ERR_INIT;
 	struct work *w = arg;
@@ -467,7 +467,7 @@ static unsigned start_workers(struct work *w, pthread_t *threads, unsigned count
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	while (n < count && !thread_start(&threads[n], worker, w))
+	while (n < count && !thread_start(&threads[n], write_chunks, w))
 		n++;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return n;
@@ -482,7 +482,7 @@ int blocks_write(const struct block_job *job, struct err *e)
 	if (!count)
 		return 0;
 	started = start_workers(&w, threads, count - 1);
-	worker(&w);
+	write_chunks(&w);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
 	return w.failed ? -1 : 0;

@@ -126,7 +126,7 @@ static void encode_notes(struct image_writer *w, struct buf *out)
 }
 
 /* Append a part of the metadata at a multiple of 8; returns its offset in the file. */
-static uint64_t append(struct layout *l, const void *data, size_t size)
+static uint64_t append_metadata(struct layout *l, const void *data, size_t size)
 {
 	uint64_t offset;
 
@@ -170,12 +170,12 @@ static void append_headers(struct layout *l)
 	uint64_t hole;
 
 	l->header_count = loads + 3;
-	l->headers = append(l, NULL, 0);
+	l->headers = append_metadata(l, NULL, 0);
 	table = l->meta.len;
 	buf_grow(&l->meta, l->header_count * sizeof(*header));
 	if (l->header_count >= PN_XNUM) {
 		section.sh_info = l->header_count;
-		l->section = append(l, &section, sizeof(section));
+		l->section = append_metadata(l, &section, sizeof(section));
 	}
 	buf_grow(&l->meta, align_up(l->meta.len, IMAGE_BLOCK) - l->meta.len);
 	hole = l->meta_offset + l->meta.len;
@@ -200,11 +200,11 @@ static int lay_out(struct image_writer *w, struct layout *l, struct err *e)
 	find_loads(w, l);
 	encode_notes(w, &notes);
 	l->extents_size = w->extents.len;
-	l->extents = append(l, w->extents.data, w->extents.len);
+	l->extents = append_metadata(l, w->extents.data, w->extents.len);
 	l->hashes_size = w->hashes.len;
-	l->hashes = append(l, w->hashes.data, w->hashes.len);
+	l->hashes = append_metadata(l, w->hashes.data, w->hashes.len);
 	l->notes_size = notes.len;
-	l->notes = append(l, notes.data, notes.len);
+	l->notes = append_metadata(l, notes.data, notes.len);
 	append_headers(l);
 	return 0;
 }
@@ -256,7 +256,7 @@ static void build_head(const struct image_writer *w, const struct layout *l, uin
 	memcpy(head + IMAGE_SUPER_OFFSET, &super, sizeof(super));
 }
 
-static int finish(struct image_writer *w, struct layout *l, bool sync, struct err *e)
+static int write_metadata(struct image_writer *w, struct layout *l, bool sync, struct err *e)
 {
 	uint8_t head[IMAGE_HEAD_SIZE];
 
@@ -277,7 +277,7 @@ static int finish(struct image_writer *w, struct layout *l, bool sync, struct er
 int image_writer_close(struct image_writer *w, bool sync, struct err *e)
 {
 	struct layout l = {0};
-	int r = finish(w, &l, sync, e);
+	int r = write_metadata(w, &l, sync, e);
 
 	buf_free(&l.meta);
 	buf_free(&l.loads);

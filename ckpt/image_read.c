@@ -265,7 +265,7 @@ struct pack_room {
 	uint8_t blocks[IMAGE_PACK_BLOCKS * IMAGE_BLOCK];
 };
 
-static int unpack(const struct image *img, const struct image_extent *x, uint32_t first,
+static int unpack_blocks(const struct image *img, const struct image_extent *x, uint32_t first,
 	uint32_t blocks, struct pack_room *room, void *data, struct err *e)
 {
 	const struct image_pack *pack = image_pack_of(img, x);
@@ -290,7 +290,7 @@ static int read_packed(const struct image *img, const struct image_extent *x, ui
 {
 	cleanup_free struct pack_room *room = xmalloc(sizeof(*room));
 
-	return unpack(img, x, first, blocks, room, data, e);
+	return unpack_blocks(img, x, first, blocks, room, data, e);
 }
 
 int image_read_blocks(const struct image *img, const struct image_extent *x, uint32_t first,

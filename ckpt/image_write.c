@@ -60,7 +60,7 @@ void image_writer_range(
 }
 
 /* Record an extent and, when it has any, its hashes. */
-static void record(struct image_writer *w, struct image_extent x, const uint8_t *hashes)
+static void record_extent(struct image_writer *w, struct image_extent x, const uint8_t *hashes)
 {
 	pthread_mutex_lock(&w->lock);
 	x.first_hash = w->hashes.len / IMAGE_HASH_SIZE;
@@ -81,7 +81,7 @@ static void record_packed(struct image_writer *w, struct image_extent x,
 	x.file_offset = buf_count(&w->packs, struct image_pack);
 	buf_push(&w->packs, struct image_pack, pack);
 	pthread_mutex_unlock(&w->lock);
-	record(w, x, hashes);
+	record_extent(w, x, hashes);
 }
 
 /* Write @size bytes, a multiple of IMAGE_BLOCK, to a free place: *offset. */
@@ -105,7 +105,7 @@ int image_writer_data(struct image_writer *w, uint32_t object, uint64_t address,
 
 	if (write_blocks(w, data, (size_t)blocks * IMAGE_BLOCK, &offset, e) < 0)
 		return -1;
-	record(w,
+	record_extent(w,
 		(struct image_extent){
 			.address = address,
 			.file_offset = offset,
@@ -159,7 +159,7 @@ void image_writer_reference(struct image_writer *w, uint32_t object, uint64_t ad
 	uint32_t source, uint64_t file_offset, uint32_t blocks, const uint8_t *hashes)
 {
 	BUG_ON(!source);
-	record(w,
+	record_extent(w,
 		(struct image_extent){
 			.address = address,
 			.file_offset = file_offset,
@@ -174,7 +174,7 @@ void image_writer_reference(struct image_writer *w, uint32_t object, uint64_t ad
 void image_writer_zero(
 	struct image_writer *w, uint32_t object, uint64_t address, uint32_t blocks)
 {
-	record(w,
+	record_extent(w,
 		(struct image_extent){
 			.address = address,
 			.blocks = blocks,

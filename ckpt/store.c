@@ -40,7 +40,7 @@ static int open_dir(struct store *s, const char *dir, struct err *e)
 }
 
 /* Leftovers go, where they are known to be such. */
-static int sweep(struct store *s, struct err *e)
+static int remove_leftovers(struct store *s, struct err *e)
 {
 	int count;
 
@@ -62,7 +62,7 @@ struct store *store_open(
 
 	s->fd = s->lock.fd = s->tmp_fd = -1;
 	if (open_dir(s, dir, e) < 0 || store_dir_lock(s->fd, s->dir, job_id, &s->lock, e) < 0 ||
-		sweep(s, e) < 0) {
+		remove_leftovers(s, e) < 0) {
 		if (held_for)
 			*held_for = s->lock.held_for;
 		store_close(s);
@@ -172,7 +172,7 @@ static int begin_whole(struct store *s, struct err *e)
 	struct store_entries all;
 	uint64_t next;
 
-	if (sweep(s, e) < 0 || store_dir_list(s->fd, s->dir, &all, e) < 0)
+	if (remove_leftovers(s, e) < 0 || store_dir_list(s->fd, s->dir, &all, e) < 0)
 		return -1;
 	next = all.count ? all.entries[all.count - 1].sequence + 1 : 1;
 	store_entries_free(&all);
@@ -221,7 +221,7 @@ static int sync_tree(struct store *s, struct err *e)
 
 /* Give the checkpoint its name and point `latest` at it: both or neither. The link is made
  * first, as only that can run out of space. */
-static int publish(struct store *s, struct err *e)
+static int publish_checkpoint(struct store *s, struct err *e)
 {
 	if (store_dir_prepare_latest(s->fd, s->dir, s->name, e) < 0)
 		return -1;
@@ -255,7 +255,7 @@ int store_commit(struct store *s, char **path, struct err *e)
 	if (sync_tree(s, e) < 0)
 		return -1;
 	if (s->part ? fsync(s->fd) < 0 && err_set(e, errno, "cannot bring %s to disk", s->dir)
-		    : publish(s, e) < 0)
+		    : publish_checkpoint(s, e) < 0)
 		return -1;
 	close(s->tmp_fd);
 	s->tmp_fd = -1;
@@ -278,7 +278,7 @@ int store_prune(struct store *s, const uint8_t job_id[16], unsigned keep, struct
 	if (s->part)
 		return 0;
 	/* What could not be removed the last time. */
-	if (s->tmp_fd < 0 && sweep(s, e) < 0)
+	if (s->tmp_fd < 0 && remove_leftovers(s, e) < 0)
 		return -1;
 	return store_dir_prune(s->fd, s->dir, job_id, keep, e);
 }

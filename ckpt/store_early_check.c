@@ -10,7 +10,7 @@
 #include "ckpt/trust.h"
 #include "lib/util.h"
 
-static enum store_early_check bad(int failed)
+static enum store_early_check good_or_bad(int failed)
 {
 	return failed ? STORE_EARLY_BAD : STORE_EARLY_GOOD;
 }
@@ -75,7 +75,7 @@ enum store_early_check store_early_check(const char *dir, struct err *e)
 	if (fd < 0 && errno == ENOENT)
 		return look_above(dir, e);
 	if (fd < 0)
-		return bad(err_set(e, errno, "cannot open %s", dir));
+		return good_or_bad(err_set(e, errno, "cannot open %s", dir));
 	if (trust_check_parent(fd, dir, e) || check_writable(fd, dir, e) ||
 		check_links(fd, dir, e))
 		return STORE_EARLY_BAD;

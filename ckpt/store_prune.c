@@ -131,7 +131,8 @@ static int look_at(struct survey *s, size_t index, int fd, const char *dir, stru
 
 /* Look at all checkpoints of the directory but @but (NULL: none left out). One that cannot be
  * read is an error: it might need any other. */
-static int survey(struct survey *s, int fd, const char *dir, const char *but, struct err *e)
+static int survey_checkpoints(
+	struct survey *s, int fd, const char *dir, const char *but, struct err *e)
 {
 	if (store_dir_list(fd, dir, &s->all, e) < 0)
 		return -1;
@@ -146,7 +147,7 @@ static int survey(struct survey *s, int fd, const char *dir, const char *but, st
 }
 
 /* Mark what the checkpoints that stay need, until nothing new is found. */
-static void spread(struct survey *s)
+static void spread_stays(struct survey *s)
 {
 	bool changed = true;
 
@@ -179,7 +180,7 @@ static bool is_of_job(const struct survey *s, size_t i, const uint8_t job_id[16]
 	return !memcmp(s->facts[i].job_id, job_id, sizeof(s->facts[i].job_id));
 }
 
-static void choose(struct survey *s, int fd, const uint8_t job_id[16], unsigned keep)
+static void choose_stays(struct survey *s, int fd, const uint8_t job_id[16], unsigned keep)
 {
 	for (size_t i = s->all.count; i-- > 0;) {
 		struct facts *f = &s->facts[i];
@@ -189,7 +190,7 @@ static void choose(struct survey *s, int fd, const uint8_t job_id[16], unsigned 
 		if (!other_job && keep)
 			keep--;
 	}
-	spread(s);
+	spread_stays(s);
 }
 
 /* When the first one too many stays, not with each that follows. */
@@ -212,11 +213,11 @@ int store_dir_prune(
 	struct survey s = {0};
 	int removed = 0;
 
-	if (survey(&s, fd, dir, NULL, e) < 0) {
+	if (survey_checkpoints(&s, fd, dir, NULL, e) < 0) {
 		survey_free(&s);
 		return -1;
 	}
-	choose(&s, fd, job_id, keep);
+	choose_stays(&s, fd, job_id, keep);
 	tell_of_more(&s, dir, job_id, keep);
 	/* The newest first: should we end in between, all that is left is complete. */
 	for (size_t i = s.all.count; i-- > 0 && removed >= 0;) {
@@ -275,7 +276,8 @@ static int remove_one(int fd, const char *dir, const char *name, struct err *e)
 	struct survey s = {0};
 	int r = -1;
 
-	if (survey(&s, fd, dir, name, e) < 0 || check_unneeded(&s, dir, name, e) < 0)
+	if (survey_checkpoints(&s, fd, dir, name, e) < 0 ||
+		check_unneeded(&s, dir, name, e) < 0)
 		goto out;
 	if (is_latest(fd, name) && leave_latest(&s, fd, dir, name, e) < 0)
 		goto out;

@@ -82,7 +82,7 @@ static void lead_in(struct json *j, const char *key)
 	}
 }
 
-static void finish(struct json *j)
+static void finish_line(struct json *j)
 {
 	if (!j->depth)
 		buf_add(j->out, "\n", 1);
@@ -115,7 +115,7 @@ void json_end(struct json *j)
 	if (j->level[j->depth].used)
 		new_line(j);
 	buf_add(j->out, &j->level[j->depth].close, 1);
-	finish(j);
+	finish_line(j);
 }
 
 void json_text(struct json *j, const char *key, const char *text)
@@ -126,21 +126,21 @@ void json_text(struct json *j, const char *key, const char *text)
 	}
 	lead_in(j, key);
 	add_string(j->out, text);
-	finish(j);
+	finish_line(j);
 }
 
 void json_number(struct json *j, const char *key, uint64_t v)
 {
 	lead_in(j, key);
 	buf_printf(j->out, "%" PRIu64, v);
-	finish(j);
+	finish_line(j);
 }
 
 void json_integer(struct json *j, const char *key, int64_t v)
 {
 	lead_in(j, key);
 	buf_printf(j->out, "%" PRId64, v);
-	finish(j);
+	finish_line(j);
 }
 
 void json_real(struct json *j, const char *key, double v)
@@ -152,19 +152,19 @@ void json_real(struct json *j, const char *key, double v)
 	lead_in(j, key);
 	/* No tool calls setlocale(3): the decimal point is a point. */
 	buf_printf(j->out, "%.15g", v);
-	finish(j);
+	finish_line(j);
 }
 
 void json_bool(struct json *j, const char *key, bool v)
 {
 	lead_in(j, key);
 	buf_printf(j->out, "%s", v ? "true" : "false");
-	finish(j);
+	finish_line(j);
 }
 
 void json_null(struct json *j, const char *key)
 {
 	lead_in(j, key);
 	buf_add(j->out, "null", 4);
-	finish(j);
+	finish_line(j);
 }

@@ -143,7 +143,7 @@ static void print_help(const struct opts *o)
 }
 
 /* Status to exit with after something was printed on stdout. */
-static int printed(const struct opts *o)
+static int status_of_output(const struct opts *o)
 {
 	if (fflush(stdout) == 0)
 		return 0;
@@ -181,7 +181,8 @@ static const struct opt *find_row(
 	return NULL;
 }
 
-static int apply(const struct opts *o, const struct opt *row, void *fields, const char *value)
+static int apply_value(
+	const struct opts *o, const struct opt *row, void *fields, const char *value)
 {
 	const char *name = row->argument ? row->argument : "";
 	int length;
@@ -205,11 +206,11 @@ static int parse_long(const struct opts *o, char *argv[], int *i)
 
 	if (!strcmp(name, "help")) {
 		print_help(o);
-		return printed(o);
+		return status_of_output(o);
 	}
 	if (!strcmp(name, "version")) {
 		printf("%s (trecr) %s\n", o->tool, TRECR_VERSION);
-		return printed(o);
+		return status_of_output(o);
 	}
 	row = find_row(o, name, length, 0, &fields);
 	if (!row)
@@ -222,7 +223,7 @@ static int parse_long(const struct opts *o, char *argv[], int *i)
 		value = "";
 	if (!value && row->argument && !(value = argv[++*i]))
 		return opts_misused(o, "option --%s needs an argument", row->name);
-	return apply(o, row, fields, value);
+	return apply_value(o, row, fields, value);
 }
 
 /* The word of one or more options behind one "-" at argv[*i]. */
@@ -236,14 +237,14 @@ static int parse_letters(const struct opts *o, char *argv[], int *i)
 
 		if (*p == 'h') {
 			print_help(o);
-			return printed(o);
+			return status_of_output(o);
 		}
 		row = find_row(o, NULL, 0, *p, &fields);
 		if (!row)
 			return opts_misused(o, "unknown option -%c", *p);
 		if (row->argument && !(value = p[1] ? p + 1 : argv[++*i]))
 			return opts_misused(o, "option -%c needs an argument", *p);
-		status = apply(o, row, fields, value);
+		status = apply_value(o, row, fields, value);
 		if (status >= 0 || value)
 			return status;
 	}

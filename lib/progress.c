@@ -22,7 +22,7 @@ static struct {
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* By write(2): the work may be in the middle of standard error's buffer, or fork. */
-static void show(unsigned seconds)
+static void show_progress(unsigned seconds)
 {
 	char line[96];
 	int n = snprintf(
@@ -44,7 +44,7 @@ static void *progress_thread(void *arg)
 						 &progress.lock, &next) != ETIMEDOUT)
 			;
 		if (!progress.done)
-			show(++seconds);
+			show_progress(++seconds);
 	}
 	pthread_mutex_unlock(&progress.lock);
 	if (seconds)

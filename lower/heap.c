@@ -129,7 +129,7 @@ static int is_in_front(const void *block)
 }
 
 /* Of a block that is ours. */
-static unsigned whose(const void *block)
+static unsigned class_number(const void *block)
 {
 	return is_in_front(block) ? ((uintptr_t)block - FRONT) / FRONT_SIZE
 				  : ((uintptr_t)block - LOWER_HEAP) / REGION;
@@ -141,7 +141,7 @@ static char *front_of(unsigned class)
 }
 
 /* Let the first @size bytes of the region be written to. */
-static int commit(struct class *c, char *region, size_t size)
+static int commit_region(struct class *c, char *region, size_t size)
 {
 	size_t ready = (size + COMMIT - 1) & ~(COMMIT - 1);
 
@@ -162,7 +162,7 @@ static int begin_region(struct class *c, unsigned class)
 {
 	size_t size = size_of(class), first = map_size(size) + class * COLOUR % PAGE;
 
-	if (commit(c, region_of(class), first) < 0)
+	if (commit_region(c, region_of(class), first) < 0)
 		return -1;
 	c->size = size;
 	c->front = class < FRONTS ? FRONT_SIZE / size : 0;
@@ -191,7 +191,8 @@ static void *take_block(struct class *c, unsigned class)
 		return NULL;
 	block = place < c->front ? front_of(class) + place * c->size
 				 : c->places + (place - c->front) * c->size;
-	if (place >= c->front && commit(c, (char *)map, block + c->size - (char *)map) < 0)
+	if (place >= c->front &&
+		commit_region(c, (char *)map, block + c->size - (char *)map) < 0)
 		return NULL;
 	map[c->lowest] |= 1ul << place % 64;
 	return block;
@@ -214,14 +215,14 @@ void *malloc(size_t size)
 }
 
 /* Which place it is that begins @offset bytes behind the first one. */
-static uint64_t number(const struct class *c, uint64_t offset)
+static uint64_t block_number(const struct class *c, uint64_t offset)
 {
 	return offset / STEP * c->inverse >> INVERSE;
 }
 
 void free(void *block)
 {
-	unsigned class = whose(block);
+	unsigned class = class_number(block);
 	uint64_t *map, place;
 	struct class *c;
 
@@ -231,8 +232,8 @@ void free(void *block)
 	}
 	c = &classes[class];
 	map = (uint64_t *)region_of(class);
-	place = is_in_front(block) ? number(c, (char *)block - front_of(class))
-				   : c->front + number(c, (char *)block - c->places);
+	place = is_in_front(block) ? block_number(c, (char *)block - front_of(class))
+				   : c->front + block_number(c, (char *)block - c->places);
 	raw_lock(&c->lock);
 	map[place / 64] &= ~(1ul << place % 64);
 	if (place / 64 < c->lowest)
@@ -266,7 +267,7 @@ void *realloc(void *block, size_t size)
 		free(block);
 		return NULL;
 	}
-	old = size_of(whose(block));
+	old = size_of(class_number(block));
 	if (size <= LARGE && size_of(class_of(size)) == old)
 		return block;
 	new = malloc(size);
@@ -284,7 +285,7 @@ size_t malloc_usable_size(void *block)
 	if (!block)
 		return 0;
 	if (is_ours(block))
-		return size_of(whose(block));
+		return size_of(class_number(block));
 	if (!libcs)
 		libcs = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
 	return libcs ? libcs(block) : 0;

@@ -78,7 +78,7 @@ static void check_signals(void)
 }
 
 /* The lower half's own threads write directly: they cannot enter the program's libc. */
-static ssize_t print(void *cookie, const char *text, size_t size)
+static ssize_t print_output(void *cookie, const char *text, size_t size)
 {
 	long r;
 
@@ -94,7 +94,7 @@ static ssize_t print(void *cookie, const char *text, size_t size)
  * order with what the program prints itself. */
 static void print_above(void)
 {
-	FILE *upper = fopencookie(NULL, "w", (cookie_io_functions_t){.write = print});
+	FILE *upper = fopencookie(NULL, "w", (cookie_io_functions_t){.write = print_output});
 
 	if (!upper)
 		lower_failed("no memory for standard output");
@@ -102,13 +102,13 @@ static void print_above(void)
 	stdout = upper;
 }
 
-static int park(void)
+static int make_parked(void)
 {
 	table->parked = parked_new();
 	return table->parked ? 0 : -ENOMEM;
 }
 
-static void refill(void)
+static void refill_spares(void)
 {
 	for (int i = 0; i < LOWER_SPARES; i++)
 		if (!__atomic_load_n(&table->spares[i], __ATOMIC_ACQUIRE))
@@ -121,7 +121,7 @@ static void serve_upper_half(void)
 
 	if (request != LOWER_PARK && request != LOWER_LIBRARY && request != LOWER_ENVIRONMENT)
 		return;
-	table->result = request == LOWER_PARK      ? park()
+	table->result = request == LOWER_PARK      ? make_parked()
 			: request == LOWER_LIBRARY ? library_load(table->library)
 						   : environment_take();
 	raw_set_and_wake(&table->request, LOWER_DONE);
@@ -146,7 +146,7 @@ int main(void)
 		uint32_t bell = __atomic_load_n(&table->bell, __ATOMIC_ACQUIRE);
 
 		serve_upper_half();
-		refill();
+		refill_spares();
 		raw_wait(&table->bell, bell);
 	}
 }

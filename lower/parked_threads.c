@@ -44,7 +44,7 @@ static void unlink_parked(const struct lower_parked *p)
 	pthread_mutex_unlock(&lock);
 }
 
-static void *park(void *argument)
+static void *run_parked(void *argument)
 {
 	struct start *start = argument;
 	struct lower_parked *parked = calloc(1, sizeof(*parked));
@@ -75,7 +75,7 @@ struct lower_parked *parked_new(void)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, PARKED_STACK);
-	r = pthread_create(&thread, &attr, park, &start);
+	r = pthread_create(&thread, &attr, run_parked, &start);
 	pthread_attr_destroy(&attr);
 	if (r)
 		return NULL;

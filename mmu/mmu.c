@@ -39,7 +39,7 @@ int mmu_open(struct mmu *m, const struct mmu_driver *driver, uint32_t device, ui
 
 /* ---- granules ---- */
 
-static int any(const struct mmu_device *d, uint32_t run, uint32_t count)
+static int any_run(const struct mmu_device *d, uint32_t run, uint32_t count)
 {
 	return 1;
 }
@@ -50,10 +50,10 @@ struct place {
 };
 
 /* Map @count granules more, in pieces. */
-static int grow(struct mmu_device *d, const struct mmu_driver *driver, uint32_t count,
+static int map_more(struct mmu_device *d, const struct mmu_driver *driver, uint32_t count,
 	uint32_t piece, struct place *place)
 {
-	uint32_t run = runs_find(d, MMU_UNMAPPED, count, any);
+	uint32_t run = runs_find(d, MMU_UNMAPPED, count, any_run);
 	int r;
 
 	if (run == MMU_NONE)
@@ -77,9 +77,9 @@ static int grow_as_needed(struct mmu_device *d, const struct mmu_driver *driver,
 
 	if (batch > BATCH_MAX)
 		batch = BATCH_MAX;
-	if (count == 1 && batch > 1 && !grow(d, driver, batch, 1, place))
+	if (count == 1 && batch > 1 && !map_more(d, driver, batch, 1, place))
 		return 0;
-	return grow(d, driver, count, EXTENT_MAX, place);
+	return map_more(d, driver, count, EXTENT_MAX, place);
 }
 
 static int find_free(const struct mmu_device *d, uint32_t count,
@@ -103,7 +103,7 @@ static int find_granules(struct mmu *m, const struct mmu_driver *driver, struct 
 		return r;
 	mmu_trim(m, driver, d->number);
 	r = grow_as_needed(d, driver, count, place);
-	return r == MMU_NO_MEMORY ? find_free(d, count, any, place) : r;
+	return r == MMU_NO_MEMORY ? find_free(d, count, any_run, place) : r;
 }
 
 static int take_granules(struct mmu *m, const struct mmu_driver *driver, struct mmu_device *d,
@@ -243,7 +243,7 @@ void mmu_free(struct mmu *m, const struct mmu_driver *driver, struct mmu_allocat
 }
 
 /* Whatever lies there, live or pending. */
-static struct mmu_allocation *at(const struct mmu_device *d, uint64_t address)
+static struct mmu_allocation *allocation_at(const struct mmu_device *d, uint64_t address)
 {
 	const struct mmu_granule *g = &d->granules[granule_of(d, address)];
 
@@ -259,7 +259,7 @@ struct mmu_allocation *mmu_find(const struct mmu *m, uint64_t address)
 
 	if (device == MMU_PARTS || !m->devices[device].ready)
 		return NULL;
-	a = at(&m->devices[device], address);
+	a = allocation_at(&m->devices[device], address);
 	return a && a->state == MMU_LIVE && address - a->address < a->size ? a : NULL;
 }
 

@@ -15,7 +15,7 @@ static uint32_t bin_of(uint32_t count)
 	return log < 2 ? count - 1 : (log - 1) * 4 + (count >> (log - 2) & 3);
 }
 
-static void insert(struct mmu_device *d, uint32_t state, uint32_t start, uint32_t count)
+static void link_run(struct mmu_device *d, uint32_t state, uint32_t start, uint32_t count)
 {
 	struct mmu_granule *g = &d->granules[start];
 	uint32_t bin = bin_of(count), *head = &d->bins[state][bin];
@@ -30,7 +30,7 @@ static void insert(struct mmu_device *d, uint32_t state, uint32_t start, uint32_
 	d->filled[state][bin / 64] |= 1ul << bin % 64;
 }
 
-static void drop(struct mmu_device *d, uint32_t start)
+static void unlink_run(struct mmu_device *d, uint32_t start)
 {
 	struct mmu_granule *g = &d->granules[start];
 	uint32_t bin = bin_of(g->run);
@@ -55,15 +55,15 @@ uint32_t runs_give(struct mmu_device *d, uint32_t state, uint32_t start, uint32_
 		d->granules[i].state = state;
 	if (start && d->granules[start - 1].state == state) {
 		start -= d->granules[start - 1].run;
-		drop(d, start);
+		unlink_run(d, start);
 	}
 	if (end < MMU_GRANULES && d->granules[end].state == state) {
 		uint32_t more = d->granules[end].run;
 
-		drop(d, end);
+		unlink_run(d, end);
 		end += more;
 	}
-	insert(d, state, start, end - start);
+	link_run(d, state, start, end - start);
 	return start;
 }
 
@@ -71,11 +71,11 @@ void runs_take(struct mmu_device *d, uint32_t run, uint32_t start, uint32_t coun
 {
 	uint32_t state = d->granules[run].state, end = run + d->granules[run].run;
 
-	drop(d, run);
+	unlink_run(d, run);
 	if (start > run)
-		insert(d, state, run, start - run);
+		link_run(d, state, run, start - run);
 	if (end > start + count)
-		insert(d, state, start + count, end - start - count);
+		link_run(d, state, start + count, end - start - count);
 }
 
 static uint32_t next_filled(const struct mmu_device *d, uint32_t state, uint32_t bin)

@@ -35,7 +35,7 @@ uint32_t slabs_object_size(uint32_t class)
 	return ((8 + step % 8 + 1) << step / 8) * MMU_UNIT;
 }
 
-static void list(struct mmu_device *d, struct mmu_slab *s)
+static void link_slab(struct mmu_device *d, struct mmu_slab *s)
 {
 	struct mmu_slab **head = &d->slabs[s->class];
 
@@ -47,7 +47,7 @@ static void list(struct mmu_device *d, struct mmu_slab *s)
 	s->listed = 1;
 }
 
-static void unlist(struct mmu_device *d, struct mmu_slab *s)
+static void unlink_slab(struct mmu_device *d, struct mmu_slab *s)
 {
 	if (s->next)
 		s->next->previous = s->previous;
@@ -92,7 +92,7 @@ int slabs_add(struct mmu *m, const struct mmu_driver *driver, struct mmu_device 
 	s->address = mmu_address(d, granule);
 	s->hint = 0;
 	d->granules[granule].slab = s;
-	list(d, s);
+	link_slab(d, s);
 	d->empty++;
 	return 0;
 }
@@ -114,7 +114,7 @@ int slabs_take(struct mmu_device *d, struct mmu_allocation *a)
 	if (!s->used++)
 		d->empty--;
 	if (s->used == s->count)
-		unlist(d, s);
+		unlink_slab(d, s);
 	return 1;
 }
 
@@ -124,11 +124,11 @@ static uint32_t index_of(const struct mmu_slab *s, uint64_t address)
 }
 
 /* An empty slab is none any more. Returns its granule. */
-static uint32_t retire(struct mmu *m, struct mmu_device *d, struct mmu_slab *s)
+static uint32_t retire_slab(struct mmu *m, struct mmu_device *d, struct mmu_slab *s)
 {
 	uint32_t granule = (s->address - mmu_device_base(d->number)) / MMU_GRANULE;
 
-	unlist(d, s);
+	unlink_slab(d, s);
 	d->empty--;
 	s->next = m->spare_slabs[s->class];
 	m->spare_slabs[s->class] = s;
@@ -141,7 +141,7 @@ uint32_t slabs_give_empty(struct mmu *m, struct mmu_device *d)
 	for (uint32_t class = 0; class < MMU_CLASSES; class ++)
 		for (struct mmu_slab *s = d->slabs[class]; s; s = s->next)
 			if (!s->used)
-				return retire(m, d, s);
+				return retire_slab(m, d, s);
 	return MMU_NONE;
 }
 
@@ -156,13 +156,13 @@ uint32_t slabs_give(struct mmu *m, struct mmu_device *d, struct mmu_allocation *
 	if (bit / 64 < s->hint)
 		s->hint = bit / 64;
 	if (!s->listed)
-		list(d, s);
+		link_slab(d, s);
 	if (--s->used)
 		return MMU_NONE;
 	d->empty++;
 	if (!s->next && !s->previous)
 		return MMU_NONE;
-	return retire(m, d, s);
+	return retire_slab(m, d, s);
 }
 
 struct mmu_allocation *slabs_find(const struct mmu_slab *s, uint64_t address)

@@ -94,7 +94,7 @@ static int ckpt_failed(const struct err *e)
 }
 
 /* Output counts only when it has been written. */
-static int printed(void)
+static int status_of_output(void)
 {
 	if (fflush(stdout) == 0)
 		return 0;
@@ -270,7 +270,7 @@ static int print_status(char *text)
 		print_json(lines, n);
 	else
 		print_text(lines, n);
-	return printed();
+	return status_of_output();
 }
 
 /* ---- checkpoint ---- */
@@ -305,7 +305,7 @@ static int print_checkpoint(char *text)
 		fprintf(stderr, TOOL ": done after %.3f s\n",
 			(clock_ns(CLOCK_MONOTONIC) - asked_ns) / 1e9);
 	printf("%s\n", line + 3);
-	return printed();
+	return status_of_output();
 }
 
 /* Supervisors of earlier releases know of none. */
@@ -381,7 +381,7 @@ static int ask_job(const char *dir)
 	if (r < 0)
 		return ckpt_failed(&e);
 	printf("%s\n", path);
-	return printed();
+	return status_of_output();
 }
 
 /* The directory, when a process is a member of a job; its answer says so. */
@@ -461,11 +461,11 @@ static int watch_once(pid_t pid, struct buf *before, struct err *e)
 	printf("%s\n", (char *)now.data);
 	before->len = 0;
 	buf_add(before, now.data, now.len);
-	return printed();
+	return status_of_output();
 }
 
 /* The program's end is the end, and no failure, once there was something to be seen. */
-static int watch(pid_t pid)
+static int watch_progress(pid_t pid)
 {
 	static const struct timespec pause = {.tv_nsec = WATCH_MS * 1000000};
 	cleanup_buf struct buf before = {0};
@@ -518,7 +518,7 @@ int main(int argc, char *argv[])
 		return opts_misused(&opts, "there must be one PID or DIR");
 	asked_ns = clock_ns(CLOCK_MONOTONIC);
 	if (opt_positive(&pid, operands.v[0], NULL) == 0)
-		return settings.watch ? watch(pid) : ask_supervisor(pid);
+		return settings.watch ? watch_progress(pid) : ask_supervisor(pid);
 	if (settings.status)
 		return opts_misused(&opts, "--status takes a process id");
 	dir = options_absolute(operands.v[0], &e);

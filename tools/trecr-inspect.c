@@ -82,7 +82,7 @@ static void notice(const char *line)
 	fputs(text_of(&text), stderr);
 }
 
-static void say(const char *what, const char *path)
+static void notice_verbosely(const char *what, const char *path)
 {
 	cleanup_free char *line = settings.verbose ? xasprintf("%s %s", what, path) : NULL;
 
@@ -104,7 +104,7 @@ static int fail_to_read(const char *image, struct err *e)
 	return fail_to("read", image, e);
 }
 
-static int print(const struct buf *out)
+static int print_buf(const struct buf *out)
 {
 	progress_end();
 	/* An error shows below. */
@@ -146,7 +146,7 @@ static void checkpoint_json(const struct checkpoint *c, struct json *j)
 }
 
 /* With several images, a line with its path goes before each. */
-static void show(const struct checkpoint *c, bool several, struct buf *out)
+static void show_checkpoint(const struct checkpoint *c, bool several, struct buf *out)
 {
 	if (!any_view()) {
 		summary_text(c, out);
@@ -173,23 +173,23 @@ static int show_all(char **images, int count)
 			status = fail_to_read(images[i], &e);
 			continue;
 		}
-		say("reading", c->path);
+		notice_verbosely("reading", c->path);
 		if (settings.json)
 			checkpoint_json(c, &j);
 		else
-			show(c, count > 1, &out);
+			show_checkpoint(c, count > 1, &out);
 		checkpoint_close(c);
 		if (!settings.json && i + 1 < count)
 			buf_add(&out, "\n", 1);
 	}
 	if (settings.json)
 		json_end(&j);
-	return print(&out) | status;
+	return print_buf(&out) | status;
 }
 
 /* ---- deeds ---- */
 
-static int verify(const char *image, struct buf *out)
+static int verify_image(const char *image, struct buf *out)
 {
 	struct err e = ERR_INIT;
 	struct checkpoint *c = checkpoint_open(image, &e);
@@ -197,7 +197,7 @@ static int verify(const char *image, struct buf *out)
 
 	if (!c)
 		return fail_to_read(image, &e);
-	say("checking", c->path);
+	notice_verbosely("checking", c->path);
 	r = checkpoint_verify(c, &e);
 	if (r == 0)
 		text_line(out, "%s: good", c->path);
@@ -211,11 +211,11 @@ static int verify_all(char **images, int count)
 	int status = 0;
 
 	for (int i = 0; i < count; i++)
-		status |= verify(images[i], &out);
-	return print(&out) | status;
+		status |= verify_image(images[i], &out);
+	return print_buf(&out) | status;
 }
 
-static int diff(const char *from, const char *to)
+static int print_diff(const char *from, const char *to)
 {
 	cleanup_buf struct buf out = {0};
 	struct err e = ERR_INIT;
@@ -228,7 +228,7 @@ static int diff(const char *from, const char *to)
 		diff_text(a, b, &out);
 	checkpoint_close(a);
 	checkpoint_close(b);
-	return b ? print(&out) : fail_to_read(to, &e);
+	return b ? print_buf(&out) : fail_to_read(to, &e);
 }
 
 static int write_core(const struct checkpoint *c, size_t process, struct err *e)
@@ -241,7 +241,7 @@ static int write_core(const struct checkpoint *c, size_t process, struct err *e)
 		path = xasprintf("%s.%d", settings.core, view_pid(c, process));
 	if (core_write(c, process, path, notice, e) < 0)
 		return -1;
-	say("written:", path);
+	notice_verbosely("written:", path);
 	return 0;
 }
 
@@ -261,7 +261,7 @@ static int write_cores(const char *image)
 
 /* One that only others of the list need can go when those are gone: so go round as long as
  * that helps. */
-static int prune(char **images, int count)
+static int prune_images(char **images, int count)
 {
 	cleanup_free bool *removed = xcalloc(count, sizeof(*removed));
 	int left = count, before;
@@ -273,7 +273,7 @@ static int prune(char **images, int count)
 				continue;
 			removed[i] = true;
 			left--;
-			say("removed", images[i]);
+			notice_verbosely("removed", images[i]);
 		}
 	} while (left && left < before);
 	for (int i = 0; i < count; i++) {
@@ -370,10 +370,10 @@ int main(int argc, char *argv[])
 	if (settings.verify)
 		return for_all_members(verify_all, &operands);
 	if (settings.diff)
-		return diff(operands.v[0], operands.v[1]);
+		return print_diff(operands.v[0], operands.v[1]);
 	if (settings.core)
 		return write_cores(operands.v[0]);
 	if (settings.prune)
-		return prune(operands.v, operands.count);
+		return prune_images(operands.v, operands.count);
 	return for_all_members(show_all, &operands);
 }

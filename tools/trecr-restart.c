@@ -229,8 +229,8 @@ static int restart_of_all_failed(
 }
 
 /* Bring the program back and stay with it. @ready is told when it runs. */
-static int supervise(struct supervisor *s, const char *image, struct company *company,
-	void (*ready)(void *), void *arg)
+static int restart_and_supervise(struct supervisor *s, const char *image,
+	struct company *company, void (*ready)(void *), void *arg)
 {
 	struct checkpoint *c = NULL;
 	struct err e = ERR_INIT;
@@ -273,7 +273,7 @@ static void tell_foreground(void *arg)
 
 /* The foreground: waits until the program is back or the attempt has failed, which the
  * background has reported on the standard error that both have. */
-static int await(pid_t background, int fd)
+static int await_background(pid_t background, int fd)
 {
 	int status;
 	char byte;
@@ -292,7 +292,7 @@ static int await(pid_t background, int fd)
 	return WEXITSTATUS(status);
 }
 
-static int detach(struct supervisor *s, const char *image)
+static int run_in_background(struct supervisor *s, const char *image)
 {
 	struct err e = ERR_INIT;
 	int ends[2];
@@ -304,14 +304,14 @@ static int detach(struct supervisor *s, const char *image)
 	}
 	if (pid) {
 		close(ends[1]);
-		return await(pid, ends[0]);
+		return await_background(pid, ends[0]);
 	}
 	close(ends[0]);
 	if (setsid() < 0) {
 		err_set(&e, errno, "cannot make a session for the background process");
 		return restart_failed(&e);
 	}
-	return supervise(s, image, NULL, tell_foreground, &ends[1]);
+	return restart_and_supervise(s, image, NULL, tell_foreground, &ends[1]);
 }
 
 /* ---- of a job ---- */
@@ -402,7 +402,7 @@ static int supervise_part(struct supervisor *s, struct part_of_job *p, const cha
 			return OWN_FAILURE;
 		return restart_failed(&e);
 	}
-	return supervise(s, p->image, s->job ? &company : NULL, tell_nobody, NULL);
+	return restart_and_supervise(s, p->image, s->job ? &company : NULL, tell_nobody, NULL);
 }
 
 /* A program on a GPU resumes with the release that it was started by. Returns when that is this
@@ -453,6 +453,6 @@ int main(int argc, char *argv[])
 	if (part.whole)
 		return supervise_part(&s, &part, operands.v[0]);
 	if (settings.detach)
-		return detach(&s, operands.v[0]);
-	return supervise(&s, operands.v[0], NULL, tell_nobody, NULL);
+		return run_in_background(&s, operands.v[0]);
+	return restart_and_supervise(&s, operands.v[0], NULL, tell_nobody, NULL);
 }

@@ -33,7 +33,8 @@ static struct program {
 	Elf64_Shdr sections[SECTIONS] __attribute__((aligned(8)));
 } program;
 
-static void section(unsigned i, const char *name, uint32_t type, void *start, uint64_t size)
+static void write_section(
+	unsigned i, const char *name, uint32_t type, void *start, uint64_t size)
 {
 	const char *known = section_names + 1;
 
@@ -47,7 +48,7 @@ static void section(unsigned i, const char *name, uint32_t type, void *start, ui
 }
 
 /* Of the current context's device. */
-static int capability(void)
+static int compute_capability(void)
 {
 	int major = 0, minor = 0, device = 0;
 
@@ -63,7 +64,7 @@ static const void *write_program(uint64_t size)
 {
 	static const unsigned char ident[EI_NIDENT] = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3,
 		ELFCLASS64, ELFDATA2LSB, EV_CURRENT, CUDA_OSABI, CUDA_ABI};
-	unsigned arch = capability();
+	unsigned arch = compute_capability();
 	struct program *p = &program;
 
 	memset(p, 0, sizeof(*p));
@@ -80,15 +81,15 @@ static const void *write_program(uint64_t size)
 	memcpy(p->section_names, section_names, sizeof(section_names));
 	memcpy(p->names, names, sizeof(names));
 	p->info[0] = 0x01015f03; /* EIATTR_CUDA_API_VERSION and the like; as found in files */
-	section(NAMES_OF_SECTIONS, ".shstrtab", SHT_STRTAB, p->section_names,
+	write_section(NAMES_OF_SECTIONS, ".shstrtab", SHT_STRTAB, p->section_names,
 		sizeof(p->section_names));
-	section(NAMES, ".strtab", SHT_STRTAB, p->names, sizeof(p->names));
-	section(SYMBOLS, ".symtab", SHT_SYMTAB, p->symbols, sizeof(p->symbols));
+	write_section(NAMES, ".strtab", SHT_STRTAB, p->names, sizeof(p->names));
+	write_section(SYMBOLS, ".symtab", SHT_SYMTAB, p->symbols, sizeof(p->symbols));
 	p->sections[SYMBOLS].sh_link = NAMES;
 	p->sections[SYMBOLS].sh_info = 1;
 	p->sections[SYMBOLS].sh_entsize = sizeof(p->symbols[0]);
-	section(INFO, ".nv.info", SHT_CUDA_INFO, p->info, sizeof(p->info));
-	section(VARIABLES, ".nv.global", SHT_NOBITS, p->sections, size);
+	write_section(INFO, ".nv.info", SHT_CUDA_INFO, p->info, sizeof(p->info));
+	write_section(VARIABLES, ".nv.global", SHT_NOBITS, p->sections, size);
 	p->sections[VARIABLES].sh_flags = SHF_ALLOC | SHF_WRITE;
 	p->symbols[1] = (Elf64_Sym){.st_name = 1,
 		.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),

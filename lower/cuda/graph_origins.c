@@ -40,7 +40,7 @@ static int mark_children(const struct graph_record *g)
 	return 0;
 }
 
-static void **reals(const struct graph_record *g)
+static void **real_nodes(const struct graph_record *g)
 {
 	void **list = calloc(g->count + 1, sizeof(*list));
 
@@ -52,7 +52,7 @@ static void **reals(const struct graph_record *g)
 /* The driver knows what became of the nodes of @origin in @clone. */
 static int ask_origins(const struct graph_record *g, void *origin, void *clone)
 {
-	void **list = reals(g), **nodes = NULL, *found;
+	void **list = real_nodes(g), **nodes = NULL, *found;
 	struct graph_index *index = list ? graph_index_new(list, g->count) : NULL;
 	size_t count;
 	int r = index ? graph_nodes(origin, &nodes, &count) : -1;

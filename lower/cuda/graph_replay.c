@@ -328,7 +328,8 @@ static void take_nodes(const struct graph_record *g)
 	}
 }
 
-static int disable(void *executable, const struct graph_record *g, struct graph_state *state)
+static int disable_nodes(
+	void *executable, const struct graph_record *g, struct graph_state *state)
 {
 	int r = 0;
 
@@ -343,12 +344,12 @@ static int disable(void *executable, const struct graph_record *g, struct graph_
 				return cuda_failed("cuGraphNodeSetEnabled", r);
 		}
 		if (n->child)
-			r = disable(executable, n->child, state);
+			r = disable_nodes(executable, n->child, state);
 	}
 	return r;
 }
 
-static int instantiate(const struct graph_saved *saved, void *snapshot)
+static int instantiate_graph(const struct graph_saved *saved, void *snapshot)
 {
 	struct graph_state *state = graph_state(saved->object);
 	void *executable = NULL;
@@ -361,7 +362,7 @@ static int instantiate(const struct graph_saved *saved, void *snapshot)
 	state->snapshot = snapshot;
 	state->update = NULL;
 	state->disabled_count = 0;
-	return disable(executable, saved->graph, state);
+	return disable_nodes(executable, saved->graph, state);
 }
 
 static int replay_graph(const struct cuda_state *s, const struct graph_saved *saved)
@@ -371,7 +372,7 @@ static int replay_graph(const struct cuda_state *s, const struct graph_saved *sa
 	if (set_current(cuda_context_of(s, saved->object)) || make_graph(saved->graph, &graph))
 		return -1;
 	if (saved->object->kind == CUDA_GRAPH_EXEC)
-		return instantiate(saved, graph);
+		return instantiate_graph(saved, graph);
 	saved->object->real = graph;
 	take_nodes(saved->graph);
 	return 0;
@@ -458,7 +459,7 @@ static int make_room(struct graph_state *state, uint64_t count)
 	return 0;
 }
 
-static int pair(const struct graph_saved *saved, const struct renamed *all)
+static int pair_clones(const struct graph_saved *saved, const struct renamed *all)
 {
 	struct graph_state *state = graph_state(saved->object);
 
@@ -485,7 +486,7 @@ static int pair_all(const struct cuda_state *s)
 	if (all.count)
 		qsort(all.list, all.count, sizeof(*all.list), by_node);
 	for (const struct graph_saved *g = s->graphs; g && !r; g = g->next)
-		r = pair(g, &all);
+		r = pair_clones(g, &all);
 	free(all.list);
 	return r;
 }

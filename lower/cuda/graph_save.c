@@ -95,7 +95,7 @@ static int is_alike(const struct graph_node *a, const struct graph_node *b)
  * the last nodes on. If nodes and edges come in the same order in both, so do pairs. @g, with
  * the parameters, takes over who the nodes are.
  */
-static int identify(struct graph_record *g, const struct graph_record *nodes)
+static int match_nodes(struct graph_record *g, const struct graph_record *nodes)
 {
 	if (g->count != nodes->count)
 		return -1;
@@ -103,7 +103,7 @@ static int identify(struct graph_record *g, const struct graph_record *nodes)
 		if (!is_alike(&g->nodes[i], &nodes->nodes[i]))
 			return -1;
 		g->nodes[i].real = nodes->nodes[i].real;
-		if (g->nodes[i].child && identify(g->nodes[i].child, nodes->nodes[i].child))
+		if (g->nodes[i].child && match_nodes(g->nodes[i].child, nodes->nodes[i].child))
 			return -1;
 	}
 	return 0;
@@ -132,7 +132,7 @@ static struct graph_record *describe_snapshot(
 	updated = graph_describe(s, state->update);
 	if (!updated)
 		return NULL;
-	if (!identify(updated, g))
+	if (!match_nodes(updated, g))
 		return updated;
 	agent_fail(
 		"it holds an executable CUDA graph that was updated from one whose nodes were "

@@ -106,7 +106,7 @@ static int is_managed(uint64_t address)
 	return !r && managed;
 }
 
-static int found(const char *name, uint64_t offset, uint64_t together, void *argument)
+static int found_variable(const char *name, uint64_t offset, uint64_t together, void *argument)
 {
 	struct scan *scan = argument;
 	uint64_t address = 0;
@@ -250,10 +250,11 @@ static int is_scanned(const struct object *o, const void *context)
 	return g != NULL;
 }
 
-static int scan(struct object *o, void *context)
+static int scan_module(struct object *o, void *context)
 {
 	struct scan scan = {o, context, is_scanned(o, context)};
-	const struct names_visitor visitor = {found, found_hidden, found_allocating, &scan};
+	const struct names_visitor visitor = {
+		found_variable, found_hidden, found_allocating, &scan};
 	int major = 0, minor = 0, device, r;
 	void *popped;
 
@@ -320,11 +321,11 @@ static int scan_all(const struct cuda_state *s, struct object *o)
 	if (!first || !image_of(o) || o->scanned >= newest ||
 		(o->kind == CUDA_MODULE && o->scanned))
 		return 0;
-	r = scan(o, first);
+	r = scan_module(o, first);
 	for (const struct object *c = s->objects; c && !r && o->kind == CUDA_LIBRARY;
 		c = c->next)
 		if (c->kind == CUDA_CONTEXT && c->real != first)
-			r = scan(o, c->real);
+			r = scan_module(o, c->real);
 	if (!r)
 		o->scanned = newest;
 	return r;

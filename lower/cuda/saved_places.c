@@ -105,7 +105,7 @@ static int by_address(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void sort(struct places *p)
+static void sort_places(struct places *p)
 {
 	if (p->count)
 		qsort(p->list, p->count, sizeof(*p->list), by_address);
@@ -127,7 +127,7 @@ static int join_places(struct places *places)
 {
 	size_t n = 0;
 
-	sort(places);
+	sort_places(places);
 	for (size_t i = 0; i < places->count; i++) {
 		struct place *p = &places->list[i], *last = n ? &places->list[n - 1] : NULL;
 
@@ -180,7 +180,7 @@ static int fill_blocks(struct places *places)
 		if (add_gap(places, &p, p.end, next < block_end(&p) ? next : block_end(&p), 0))
 			return -1;
 	}
-	sort(places);
+	sort_places(places);
 	return 0;
 }
 
@@ -233,7 +233,7 @@ static int fill_ranges(struct places *places)
 		if (add_last_gap(places, last - 1, at, end))
 			return -1;
 	}
-	sort(places);
+	sort_places(places);
 	return 0;
 }
 

@@ -118,7 +118,7 @@ static int is_inside(const struct lower_transfer *t)
 }
 
 /* Transfers of one device in a row share the context; and the work is done on return. */
-static int transfer(const struct lower_transfer *transfers, unsigned count,
+static int copy_transfers(const struct lower_transfer *transfers, unsigned count,
 	int (*copy)(const struct lower_transfer *))
 {
 	void *popped;
@@ -146,10 +146,10 @@ static int transfer(const struct lower_transfer *transfers, unsigned count,
 
 int cuda_save(const struct lower_transfer *transfers, unsigned count)
 {
-	return transfer(transfers, count, copy_out);
+	return copy_transfers(transfers, count, copy_out);
 }
 
 int cuda_load(const struct lower_transfer *transfers, unsigned count)
 {
-	return transfer(transfers, count, copy_in);
+	return copy_transfers(transfers, count, copy_in);
 }

@@ -56,7 +56,7 @@ static int in_program(const struct search *s, const char *data, uint64_t size)
 
 /* ---- fat binaries ---- */
 
-static int unpack(const struct fatbin_entry *e, const char *from, char *to)
+static int unpack_entry(const struct fatbin_entry *e, const char *from, char *to)
 {
 	uint64_t n = e->compressed_size ? e->compressed_size : e->size;
 
@@ -79,7 +79,7 @@ static int in_entry(const struct search *s, const struct fatbin_entry *e)
 	if (!unpacked)
 		return -1;
 	unpacked[e->full_size] = 0;
-	r = unpack(e, payload, unpacked);
+	r = unpack_entry(e, payload, unpacked);
 	if (!r)
 		r = in_program(s, unpacked, e->full_size);
 	free(unpacked);

@@ -80,7 +80,7 @@ static int is_repeated(const struct symbols *s, uint64_t i)
 	return 0;
 }
 
-static int variables(
+static int find_variables(
 	const struct names_visitor *v, const struct file *f, const struct symbols *s)
 {
 	int r = 0;
@@ -103,8 +103,8 @@ static int variables(
 }
 
 /* A function that calls one that allocates, does so. */
-static void spread(unsigned char *allocates, const struct edge *edges, uint64_t count,
-	const struct symbols *s)
+static void spread_to_callers(unsigned char *allocates, const struct edge *edges,
+	uint64_t count, const struct symbols *s)
 {
 	int changed = 1;
 
@@ -131,7 +131,7 @@ static uint64_t find_malloc(const struct symbols *s)
 	return 0;
 }
 
-static int allocations(
+static int find_allocating(
 	const struct names_visitor *v, const struct file *f, const struct symbols *s)
 {
 	uint64_t at = find_malloc(s);
@@ -146,7 +146,7 @@ static int allocations(
 
 		if (h->sh_type != SHT_CALL_GRAPH || h->sh_offset + h->sh_size > f->size)
 			continue;
-		spread(allocates, (const void *)(f->data + h->sh_offset),
+		spread_to_callers(allocates, (const void *)(f->data + h->sh_offset),
 			h->sh_size / sizeof(struct edge), s);
 		told = 1;
 	}
@@ -170,9 +170,9 @@ int names_in_elf(const struct names_visitor *v, const char *data, uint64_t size)
 			continue;
 		r = open_symbols(&f, &f.sections[i], &s);
 		if (!r)
-			r = variables(v, &f, &s);
+			r = find_variables(v, &f, &s);
 		if (!r && v->allocates)
-			r = allocations(v, &f, &s);
+			r = find_allocating(v, &f, &s);
 	}
 	return r;
 }

@@ -71,7 +71,7 @@ static int declared(const struct names_visitor *v, const char *p)
 
 /* Variables are declared after a space or at the start of a line; in instructions something
  * goes before the point. */
-static int variables(const struct names_visitor *v, const char *text)
+static int find_variables(const struct names_visitor *v, const char *text)
 {
 	static const char *const words[] = {".global", ".const"};
 	int r = 0;
@@ -129,7 +129,7 @@ static char *caller(const char *text, const char *call)
 }
 
 /* "call (result), malloc, (size);", but not its declaration. */
-static int allocations(const struct names_visitor *v, const char *text)
+static int find_allocating(const struct names_visitor *v, const char *text)
 {
 	int r = 0;
 
@@ -147,7 +147,7 @@ static int allocations(const struct names_visitor *v, const char *text)
 
 int names_in_text(const struct names_visitor *v, const char *text)
 {
-	int r = variables(v, text);
+	int r = find_variables(v, text);
 
-	return r || !v->allocates ? r : allocations(v, text);
+	return r || !v->allocates ? r : find_allocating(v, text);
 }

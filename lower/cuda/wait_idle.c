@@ -22,7 +22,7 @@ static struct {
 	const char *function;
 } waiting = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static int synchronise(void *context, const char **function)
+static int synchronise_context(void *context, const char **function)
 {
 	void *popped;
 	int r = CUDA(cuCtxPushCurrent_v2, (void *))(context);
@@ -58,7 +58,7 @@ static void *wait_for_contexts(void *argument)
 		int r;
 
 		pthread_mutex_unlock(&waiting.lock);
-		r = synchronise(context, &function);
+		r = synchronise_context(context, &function);
 		pthread_mutex_lock(&waiting.lock);
 		if (r && !waiting.result) {
 			waiting.result = r;
@@ -83,7 +83,7 @@ int cuda_rest_start(void)
 }
 
 /* The context that is still waited for; NULL: none. */
-static void *await(const struct timespec *end)
+static void *await_contexts(const struct timespec *end)
 {
 	void *context = NULL;
 	int r = 0;
@@ -131,7 +131,7 @@ static const struct object *find_busy(const struct cuda_state *s, void *context)
 	return o;
 }
 
-static int restless(const struct cuda_state *s, void *context)
+static int fail_for_work(const struct cuda_state *s, void *context)
 {
 	const struct object *stream = find_busy(s, context), *o = s->objects;
 	char name[64] = "a default stream";
@@ -166,20 +166,20 @@ int cuda_rest(const struct cuda_state *s, uint64_t patience_ns)
 {
 	struct timespec end = after(patience_ns);
 	const struct object *o = s->objects;
-	void *context = await(&end); /* what the last one has left */
+	void *context = await_contexts(&end); /* what the last one has left */
 
 	while (!context && o) {
 		o = add_contexts(o);
-		context = await(&end);
+		context = await_contexts(&end);
 		if (!context && waiting.result)
 			return cuda_failed(waiting.function, waiting.result);
 	}
-	return context ? restless(s, context) : 0;
+	return context ? fail_for_work(s, context) : 0;
 }
 
 int cuda_await_rest(uint64_t patience_ns)
 {
 	struct timespec end = after(patience_ns);
 
-	return await(&end) ? agent_fail_for(LOWER_RESTLESS, "the GPU is at work") : 0;
+	return await_contexts(&end) ? agent_fail_for(LOWER_RESTLESS, "the GPU is at work") : 0;
 }

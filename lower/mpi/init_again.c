@@ -38,7 +38,7 @@ int mpi_check(void)
 		name);
 }
 
-static int init(const struct mpi_state *s)
+static int mpi_init(const struct mpi_state *s)
 {
 	int (*init_thread)(int *, char ***, int, int *) = library_symbol("MPI_Init_thread");
 	int provided, r;
@@ -55,7 +55,7 @@ static int init(const struct mpi_state *s)
 	return 0;
 }
 
-static int finalize(void)
+static int mpi_finish(void)
 {
 	int (*mpi_finalize)(void) = library_symbol("MPI_Finalize");
 	int r = mpi_finalize ? mpi_finalize() : -1;
@@ -69,7 +69,7 @@ int mpi_replay(void)
 
 	if (!s || !s->initialised)
 		return 0;
-	if (init(s))
+	if (mpi_init(s))
 		return -1;
-	return s->finalized ? finalize() : 0;
+	return s->finalized ? mpi_finish() : 0;
 }

@@ -38,7 +38,7 @@ static int driver_create(uint64_t *handle, uint32_t device, uint64_t size)
 	return memory_functions()->cuMemCreate(handle, size, &p, 0);
 }
 
-static int pin(uint64_t address, uint64_t size)
+static int pin_memory(uint64_t address, uint64_t size)
 {
 	int r;
 
@@ -59,7 +59,7 @@ static int pin(uint64_t address, uint64_t size)
 static int driver_map(uint64_t address, uint64_t size, uint64_t handle)
 {
 	if (mmu_part(address) == MMU_PINNED)
-		return pin(address, size);
+		return pin_memory(address, size);
 	return memory_functions()->cuMemMap(address, size, 0, handle, 0);
 }
 
@@ -91,7 +91,7 @@ static int driver_unmap(uint64_t address, uint64_t size)
 	if (mmu_part(address) != MMU_PINNED)
 		return memory_functions()->cuMemUnmap(address, size);
 	r = memory_functions()->cuMemHostUnregister((void *)address);
-	raw(SYS_munmap, address, size); /* mapped by pin(): goes */
+	raw(SYS_munmap, address, size); /* mapped by pin_memory(): goes */
 	return r;
 }
 

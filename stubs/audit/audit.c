@@ -137,7 +137,7 @@ static const char *our_folder(void)
 	return folder;
 }
 
-static int join(char *to, const char *a, const char *b)
+static int join_path(char *to, const char *a, const char *b)
 {
 	size_t n = raw_length(a), m = raw_length(b);
 
@@ -242,7 +242,7 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 
 	if (equal(name, "libtrecr-crossing.so")) {
 		folder = our_folder();
-		return folder && !join(crossing, folder, "/libtrecr-crossing.so")
+		return folder && !join_path(crossing, folder, "/libtrecr-crossing.so")
 			       ? crossing
 			       : (char *)name;
 	}
@@ -255,11 +255,11 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 			raw_failed(raw(SYS_access, name, R_OK)) || !is_chosen(l->kind))
 			continue;
 		folder = our_folder();
-		if (!folder || join(l->path, folder, l->stub) < 0 ||
+		if (!folder || join_path(l->path, folder, l->stub) < 0 ||
 			raw_failed(raw(SYS_access, l->path, R_OK)))
 			continue;
 		if (!equal(name, l->path))
-			join(l->real, name, "");
+			join_path(l->real, name, "");
 		return l->path;
 	}
 	return (char *)name;
@@ -299,7 +299,7 @@ unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 			continue;
 		found = find_variable(map, l->found);
 		if (found)
-			join(found, l->real, "");
+			join_path(found, l->real, "");
 	}
 	return 0; /* no interest in its calls */
 }

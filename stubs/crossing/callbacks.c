@@ -72,7 +72,7 @@ static struct lower_callback *oldest_first(struct lower_callback *newest)
 	return list;
 }
 
-static void *help(void *argument)
+static void *serve_callbacks(void *argument)
 {
 	struct lower_table *table = argument;
 
@@ -115,7 +115,7 @@ static int callbacks_start_helper(void)
 		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&thread, NULL, help, p->table);
+	r = pthread_create(&thread, NULL, serve_callbacks, p->table);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!r)
 		pthread_detach(thread);

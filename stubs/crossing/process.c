@@ -107,7 +107,7 @@ static char *library_path(const char *folder)
 
 /* ---- bringing up ---- */
 
-static void report(const char *step, int r)
+static void report_failed_start(const char *step, int r)
 {
 	char text[512];
 	int n = snprintf(
@@ -117,7 +117,7 @@ static void report(const char *step, int r)
 }
 
 /* lower_table.print: by its thunk */
-static long print(const char *text, size_t size)
+static long print_to_stdout(const char *text, size_t size)
 {
 	return fwrite(text, 1, size, stdout);
 }
@@ -132,7 +132,7 @@ HIDDEN void crossing_print_kept(void)
 	t = __atomic_exchange_n(&RECORDS->printed, NULL, __ATOMIC_ACQ_REL);
 	if (!t)
 		return;
-	print(t->text, t->size);
+	print_to_stdout(t->text, t->size);
 	__atomic_store_n(&RECORDS->printed_spare, t, __ATOMIC_RELEASE);
 }
 
@@ -204,7 +204,7 @@ static int remember_start(void)
 }
 
 /* How threads are stopped: before the first of them can come into the lower half. */
-static void describe(void)
+static void describe_crossing(void)
 {
 	RECORDS->info = (struct crossing_info){
 		.trap = (uintptr_t)crossing_trap,
@@ -259,17 +259,17 @@ static int start_lower_half(struct process *p)
 	/* First, while there may be one thread only: patching is much faster then. */
 	if (signals_take_over() < 0 || records_open() < 0)
 		return -1;
-	describe();
+	describe_crossing();
 	__atomic_store_n(&RECORDS->lower, RECORDS_COMING, __ATOMIC_RELEASE);
 	if (remember_start() < 0) {
 		raw_complain("no lower half: no memory for records of it");
 		return start_failed();
 	}
-	print_thunk = callbacks_thunk((void *)print);
+	print_thunk = callbacks_thunk((void *)print_to_stdout);
 	exit_thunk = callbacks_thunk((void *)exit);
 	r = process_start_lower(p, 0, &step);
 	if (r < 0) {
-		report(step, r);
+		report_failed_start(step, r);
 		return start_failed();
 	}
 	RECORDS_KEPT->fd_base = p->table->fd_base;

@@ -22,7 +22,7 @@ HIDDEN int records_open(void)
 	return 0;
 }
 
-static int grow(uint64_t end)
+static int grow_records(uint64_t end)
 {
 	uint64_t mask = busy_begin();
 	int r;
@@ -45,7 +45,7 @@ void *records_alloc(uint64_t size)
 	end = at + size;
 	if (end > RECORDS_WINDOW_SIZE)
 		return NULL;
-	if (end > __atomic_load_n(&RECORDS->mapped, __ATOMIC_ACQUIRE) && grow(end) < 0)
+	if (end > __atomic_load_n(&RECORDS->mapped, __ATOMIC_ACQUIRE) && grow_records(end) < 0)
 		return NULL;
 	return (void *)(RECORDS_WINDOW + at);
 }

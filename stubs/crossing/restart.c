@@ -50,7 +50,7 @@ static int attach_threads(struct process *p)
 	return 0;
 }
 
-static int restart(void)
+static int restart_lower(void)
 {
 	struct process *p = process_get();
 	const char *step = "";
@@ -68,5 +68,5 @@ static int restart(void)
 
 HIDDEN void crossing_restart(void)
 {
-	RECORDS->result = restart();
+	RECORDS->result = restart_lower();
 }

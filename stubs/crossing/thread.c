@@ -48,7 +48,7 @@ uint64_t *crossing_thread_words(void)
 	return t && crossing_is_outermost(t) ? t->words : NULL;
 }
 
-static struct outcome refused(const void *slot)
+static struct outcome refused_outcome(const void *slot)
 {
 	struct crossing_library *library = process_find_library(slot);
 
@@ -119,7 +119,7 @@ HIDDEN void thread_make_key(void)
 		have_key = !pthread_key_create(&key, thread_ends);
 }
 
-static struct lower_parked *borrow(struct lower_table *table)
+static struct lower_parked *borrow_parked(struct lower_table *table)
 {
 	struct lower_parked *parked = NULL;
 
@@ -154,7 +154,7 @@ static struct crossing_thread *make_record(void)
 
 HIDDEN int thread_attach(struct crossing_thread *t, struct lower_table *table)
 {
-	t->parked = borrow(table);
+	t->parked = borrow_parked(table);
 	if (!t->parked)
 		return -1;
 	t->head.lower_fs = t->parked->fs;
@@ -162,7 +162,7 @@ HIDDEN int thread_attach(struct crossing_thread *t, struct lower_table *table)
 	return 0;
 }
 
-static struct crossing_thread *attach(void)
+static struct crossing_thread *attach_thread(void)
 {
 	struct crossing_thread *t;
 
@@ -189,9 +189,9 @@ HIDDEN struct outcome crossing_first(const void *slot)
 	struct crossing_thread *t = crossing_current;
 
 	if (!t)
-		t = attach();
+		t = attach_thread();
 	busy_end(mask);
-	return t ? (struct outcome){t, 0} : refused(slot);
+	return t ? (struct outcome){t, 0} : refused_outcome(slot);
 }
 
 /*

@@ -44,7 +44,7 @@ int body_cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags)
 
 /* ---- no more ---- */
 
-static void drop(struct memory_state *s, struct memory_managed **at)
+static void drop_managed(struct memory_state *s, struct memory_managed **at)
 {
 	struct memory_managed *m = *at;
 	struct memory_advice *a;
@@ -70,7 +70,7 @@ void memory_managed_freed(uint64_t address)
 	for (p = &s->managed; *p && (*p)->address != address; p = &(*p)->next)
 		;
 	if (*p)
-		drop(s, p);
+		drop_managed(s, p);
 	memory_unlock(s);
 }
 
@@ -86,7 +86,7 @@ void memory_managed_gone(struct memory_state *s, const void *context)
 
 	while ((m = *p)) {
 		if (m->context == context) {
-			drop(s, p);
+			drop_managed(s, p);
 			continue;
 		}
 		if (!is_attached(m) || m->attached_in == context)

@@ -152,7 +152,7 @@ void memory_collect(struct memory_state *s, int wait)
 
 /* What was freed in the order of @o's stream is to be had when the stream has come as far as it
  * is now, whatever becomes of the stream. */
-static int mark(struct memory_order *o)
+static int mark_order(struct memory_order *o)
 {
 	void *event, *popped;
 	int r = real_cuCtxPushCurrent_v2(o->context);
@@ -181,7 +181,7 @@ void memory_stream_gone(void *stream)
 	for (p = &s->orders; (o = *p);) {
 		if (o->event || o->stream != stream) {
 			p = &o->next;
-		} else if (o->count && !mark(o)) {
+		} else if (o->count && !mark_order(o)) {
 			o->stream = NULL;
 			p = &o->next;
 		} else {
@@ -212,7 +212,7 @@ void memory_orders_gone(struct memory_state *s, void *context)
 
 /* ---- accounts ---- */
 
-static void account(struct mmu_allocation *a)
+static void account_allocation(struct mmu_allocation *a)
 {
 	struct memory_pool *p = a->pool;
 
@@ -310,7 +310,7 @@ static struct mmu_allocation *take_freed(
 }
 
 /* 0: allocated as ordinary memory; else an error. */
-static int allocate(struct memory_state *s, struct memory_pool *pool, void *stream,
+static int allocate_in_pool(struct memory_state *s, struct memory_pool *pool, void *stream,
 	void *context, size_t size, uint64_t *address)
 {
 	struct mmu_allocation *a;
@@ -331,7 +331,7 @@ static int allocate(struct memory_state *s, struct memory_pool *pool, void *stre
 		return r;
 	a->context = context;
 	a->pool = pool;
-	account(a);
+	account_allocation(a);
 	*address = a->address;
 	return 0;
 }
@@ -368,7 +368,7 @@ static int pool_alloc(uint64_t *address, size_t size, struct memory_pool *pool, 
 	if (!pool)
 		r = pool_current(s, device, &pool);
 	if (!r)
-		r = allocate(s, pool, name_of(stream), context, size, address);
+		r = allocate_in_pool(s, pool, name_of(stream), context, size, address);
 	memory_unlock(s);
 	return r;
 }
@@ -405,7 +405,7 @@ int body_cuMemAllocFromPoolAsync(uint64_t *address, size_t size, void *pool, voi
 static int put_marked(struct memory_state *s, struct mmu_allocation *a, void *context)
 {
 	struct memory_order *o = make_order(s, STREAM_PER_THREAD, context, a->device);
-	int r = o ? mark(o) : CUDA_ERROR_OUT_OF_MEMORY;
+	int r = o ? mark_order(o) : CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (!r) {
 		o->stream = (void *)raw_read_fs();

@@ -69,7 +69,7 @@ static struct question new_question(void)
  * answer, nor keeps its own there: the rest would be written over that, to be seen by the next
  * handler. One that leaves by longjmp() from the middle of this leaves that answer unkept for
  * good. */
-static void keep(struct question q, struct answer *at, void *value, void *key)
+static void keep_answer(struct question q, struct answer *at, void *value, void *key)
 {
 	const uint64_t bit = 1ull << ((uintptr_t)at - (uintptr_t)&q.a->context) / sizeof(*at);
 
@@ -120,7 +120,7 @@ int body_cuCtxGetCurrent(void **context)
 	int r = real_cuCtxGetCurrent(context);
 
 	if (!r && context && q.a)
-		keep(q, &q.a->context, *context, NULL);
+		keep_answer(q, &q.a->context, *context, NULL);
 	return r;
 }
 
@@ -138,7 +138,7 @@ int body_storage_get(void **value, void *context, void *key)
 	int r = real_storage_get(value, context, key);
 
 	if (!r && value && !context && q.a)
-		keep(q, place_for(q.a, key), *value, key);
+		keep_answer(q, place_for(q.a, key), *value, key);
 	return r;
 }
 
@@ -162,7 +162,7 @@ STUB_HIDDEN void query_cache_ask_driver(struct crossing_thread *t)
 		for (int i = 0; i < QUERY_CACHE_STORED_COUNT; i++)
 			if (a->stored[i].stamp == before)
 				a->stored[i].stamp = q.stamp;
-	keep(q, &a->context, context, NULL);
+	keep_answer(q, &a->context, context, NULL);
 	keep_device(q, device);
 }
 

@@ -10,7 +10,7 @@
 /* ---- addresses ---- */
 
 /* A free range in MMU_RESERVED, the lowest; 0: none. */
-static uint64_t choose(const struct memory_state *s, uint64_t size, uint64_t align)
+static uint64_t choose_range(const struct memory_state *s, uint64_t size, uint64_t align)
 {
 	uint64_t at = (MMU_RESERVED + align - 1) & ~(align - 1);
 
@@ -76,7 +76,7 @@ static int reserve_anywhere(
 	int r;
 
 	if (size && !(align & (align - 1)))
-		at = choose(s, size, alignment(size, align));
+		at = choose_range(s, size, alignment(size, align));
 	r = at ? reserve_at(address, size, align, at, flags) : 0;
 	if (at && !r && *address == at)
 		return 0;
@@ -97,7 +97,7 @@ static int reserve_wanted(struct memory_state *s, uint64_t *address, size_t size
 	return reserve_anywhere(s, address, size, align, flags);
 }
 
-static int reserve(struct memory_state *s, uint64_t *address, size_t size, size_t align,
+static int reserve_range(struct memory_state *s, uint64_t *address, size_t size, size_t align,
 	uint64_t wanted, uint64_t flags)
 {
 	struct memory_reservation *record = MEMORY_RECORD(s->spare_reservations);
@@ -134,7 +134,7 @@ int body_cuMemAddressReserve(
 	s = memory_lock(1);
 	if (!s)
 		return CUDA_ERROR_UNKNOWN;
-	r = reserve(s, address, size, align, wanted, flags);
+	r = reserve_range(s, address, size, align, wanted, flags);
 	memory_unlock(s);
 	return r;
 }
@@ -217,7 +217,7 @@ static void put_physical(struct memory_state *s, struct memory_physical *p)
 
 /* A record for the handle @real that the driver has just given. NULL for @properties: it is not
  * to be made again. */
-static int keep(uint64_t *handle, uint64_t real, size_t size, uint64_t flags,
+static int keep_physical(uint64_t *handle, uint64_t real, size_t size, uint64_t flags,
 	const struct memory_properties *properties)
 {
 	struct memory_state *s = memory_lock(1);
@@ -258,7 +258,7 @@ int body_cuMemCreate(uint64_t *handle, size_t size, const struct memory_properti
 			memory_unlock(s);
 		r = real_cuMemCreate(&real, size, properties, flags);
 	}
-	return r ? r : keep(handle, real, size, flags, properties);
+	return r ? r : keep_physical(handle, real, size, flags, properties);
 }
 
 int body_cuMemRelease(uint64_t handle)
@@ -296,7 +296,7 @@ int body_cuMemImportFromShareableHandle(uint64_t *handle, void *from, int type)
 	int r = handle ? real_cuMemImportFromShareableHandle(&real, from, type)
 		       : CUDA_ERROR_INVALID_VALUE;
 
-	return r ? r : keep(handle, real, 0, 0, NULL);
+	return r ? r : keep_physical(handle, real, 0, 0, NULL);
 }
 
 int body_cuMemGetAllocationPropertiesFromHandle(
@@ -326,7 +326,7 @@ static void insert_mapping(struct memory_state *s, struct memory_mapping *m)
 	*p = m;
 }
 
-static int map(struct memory_state *s, struct memory_mapping *m, uint64_t handle)
+static int map_physical(struct memory_state *s, struct memory_mapping *m, uint64_t handle)
 {
 	int r = real_cuMemMap(m->address, m->size, m->offset, real_handle(handle), m->flags);
 
@@ -356,7 +356,7 @@ int body_cuMemMap(uint64_t address, size_t size, size_t offset, uint64_t handle,
 		m->size = size;
 		m->offset = offset;
 		m->flags = flags;
-		r = map(s, m, handle);
+		r = map_physical(s, m, handle);
 	}
 	if (s)
 		memory_unlock(s);
@@ -451,5 +451,5 @@ int body_cuMemRetainAllocationHandle(uint64_t *handle, void *address)
 		}
 		memory_unlock(s);
 	}
-	return m && m->physical ? 0 : keep(handle, real, 0, 0, NULL);
+	return m && m->physical ? 0 : keep_physical(handle, real, 0, 0, NULL);
 }

@@ -49,7 +49,7 @@ static bool has_translation(const struct api_call *call)
 }
 
 /* The piece of code behind the crossing. */
-static void translation(
+static void print_translation(
 	const struct api *api, const struct api_call *call, size_t index, FILE *out)
 {
 	fprintf(out, "internal lower_%s\n", call->name);
@@ -73,7 +73,8 @@ static void translation(
 }
 
 /* The instruction that has r11 lead to what is called below. */
-static void lead(const struct api *api, const struct api_call *call, size_t index, FILE *out)
+static void print_lead(
+	const struct api *api, const struct api_call *call, size_t index, FILE *out)
 {
 	if (has_translation(call))
 		fprintf(out, "\tlea word_lower_%s(%%rip), %%r11\n", call->name);
@@ -82,7 +83,8 @@ static void lead(const struct api *api, const struct api_call *call, size_t inde
 }
 
 /* The label of what programs call. */
-static void export(const struct api *api, const struct api_call *call, size_t index, FILE *out)
+static void print_export(
+	const struct api *api, const struct api_call *call, size_t index, FILE *out)
 {
 	if (api->profiled && !call->internal)
 		fprintf(out, "export_profiled %s%s, %s\n", api->profiled, call->name,
@@ -93,10 +95,10 @@ static void export(const struct api *api, const struct api_call *call, size_t in
 		fprintf(out, "\tmovb $1, %s_called+%zu(%%rip)\n", api->library, index);
 }
 
-static void guarded(const struct api *api, const struct api_call *call, size_t index,
+static void print_guarded(const struct api *api, const struct api_call *call, size_t index,
 	const char *prefix, FILE *out)
 {
-	export(api, call, index, out);
+	print_export(api, call, index, out);
 	if (call->answered)
 		fprintf(out, "\tanswer_%s\n", call->name);
 	fprintf(out, "\tguard %s_%s\n", prefix, call->name);
@@ -109,7 +111,8 @@ static bool is_hot(const struct api_call *call)
 	       call->class == API_SYNC || call->answered;
 }
 
-static void entry(const struct api *api, const struct api_call *call, size_t index, FILE *out)
+static void print_entry(
+	const struct api *api, const struct api_call *call, size_t index, FILE *out)
 {
 	enum api_way way = api_way(call);
 	unsigned callbacks = api_callbacks(call);
@@ -117,37 +120,37 @@ static void entry(const struct api *api, const struct api_call *call, size_t ind
 	fprintf(out, "\tend_code\n\t%s\n",
 		is_hot(call) ? ".section .text.hot, \"ax\", @progbits" : ".text");
 	if (way == API_REFUSE) {
-		export(api, call, index, out);
+		print_export(api, call, index, out);
 		fprintf(out, "\tmov $%zu, %%edi\n\tjmp %s_refused\n", index, api->library);
 		return;
 	}
 	if (way == API_INNER_BODY) {
 		fprintf(out, "\t.hidden inner_%s\n", call->name);
 		fprintf(out, "\tword inner_%s\n", call->name);
-		export(api, call, index, out);
+		print_export(api, call, index, out);
 		fprintf(out, "\tlea word_inner_%s(%%rip), %%r11\n\tcross\n", call->name);
 		return;
 	}
 	if (way == API_VARIABLE)
 		return;
 	if (has_translation(call))
-		translation(api, call, index, out);
+		print_translation(api, call, index, out);
 	if ((way == API_PASS || way == API_TRANSLATE) && !callbacks)
-		export(api, call, index, out);
+		print_export(api, call, index, out);
 	fprintf(out, "internal real_%s\n", call->name);
-	lead(api, call, index, out);
+	print_lead(api, call, index, out);
 	fprintf(out, "\tcross\n");
 	if (way == API_BODY) {
-		guarded(api, call, index, "body", out);
+		print_guarded(api, call, index, "body", out);
 	} else if (way == API_RECORD) {
-		guarded(api, call, index, "record", out);
+		print_guarded(api, call, index, "record", out);
 		fprintf(out,
 			"internal record_%s\n\t.hidden %s_record\n\tmov $%zu, %%eax\n"
 			"\tjmp %s_record\n",
 			call->name, api->library, index, api->library);
 	} else if (callbacks) {
-		export(api, call, index, out);
-		lead(api, call, index, out);
+		print_export(api, call, index, out);
+		print_lead(api, call, index, out);
 		fprintf(out, "\tmov $%u, %%eax\n\tcross_callback\n", callbacks);
 	}
 }
@@ -215,7 +218,7 @@ int gen_entries(const struct api *api, FILE *out, struct err *e)
 	for (size_t i = 0; i < api->call_count; i++) {
 		if (check_call(&api->calls[i], e) < 0)
 			return -1;
-		entry(api, &api->calls[i], i, out);
+		print_entry(api, &api->calls[i], i, out);
 	}
 	print_for(api,
 		"\tend_code\n.section .rodata\n.hidden %s_names\n.globl %s_names\n%s_names:\n",

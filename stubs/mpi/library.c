@@ -69,25 +69,26 @@ MPI_F08_status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
 MPI_F08_status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
 
 /* What the variable number @index of the library below holds: it knows its own only. */
-static void *below(unsigned index)
+static void *lower_variable(unsigned index)
 {
 	void *target = mpi_targets[index];
 
 	return target == (void *)mpi_missing ? NULL : *(void **)target;
 }
 
-static void *weights(const void *given)
+static void *lower_weights(const void *given)
 {
 	if (given == MPI_UNWEIGHTED)
-		return below(INDEX_MPI_UNWEIGHTED);
+		return lower_variable(INDEX_MPI_UNWEIGHTED);
 	if (given == MPI_WEIGHTS_EMPTY)
-		return below(INDEX_MPI_WEIGHTS_EMPTY);
+		return lower_variable(INDEX_MPI_WEIGHTS_EMPTY);
 	return (void *)given;
 }
 
-static void *variables(void *given)
+static void *lower_variables(void *given)
 {
-	return given == MPI_T_PVAR_ALL_HANDLES ? below(INDEX_MPI_T_PVAR_ALL_HANDLES) : given;
+	return given == MPI_T_PVAR_ALL_HANDLES ? lower_variable(INDEX_MPI_T_PVAR_ALL_HANDLES)
+					       : given;
 }
 
 /* ---- what is saved ---- */
@@ -213,8 +214,8 @@ BY_HAND(MPI_Dist_graph_create,
 int body_MPI_Dist_graph_create(MPI_Comm comm, int n, const int *sources, const int *degrees,
 	const int *destinations, const int *given, MPI_Info info, int reorder, MPI_Comm *graph)
 {
-	return real_MPI_Dist_graph_create(
-		comm, n, sources, degrees, destinations, weights(given), info, reorder, graph);
+	return real_MPI_Dist_graph_create(comm, n, sources, degrees, destinations,
+		lower_weights(given), info, reorder, graph);
 }
 
 BY_HAND(MPI_Dist_graph_create_adjacent,
@@ -225,8 +226,8 @@ int body_MPI_Dist_graph_create_adjacent(MPI_Comm comm, int in, const int *source
 	const int *in_weights, int out, const int *destinations, const int *out_weights,
 	MPI_Info info, int reorder, MPI_Comm *graph)
 {
-	return real_MPI_Dist_graph_create_adjacent(comm, in, sources, weights(in_weights), out,
-		destinations, weights(out_weights), info, reorder, graph);
+	return real_MPI_Dist_graph_create_adjacent(comm, in, sources, lower_weights(in_weights),
+		out, destinations, lower_weights(out_weights), info, reorder, graph);
 }
 
 BY_HAND(MPI_Dist_graph_neighbors, (MPI_Comm comm, int in, int *sources, int *in_weights,
@@ -234,24 +235,24 @@ BY_HAND(MPI_Dist_graph_neighbors, (MPI_Comm comm, int in, int *sources, int *in_
 int body_MPI_Dist_graph_neighbors(MPI_Comm comm, int in, int *sources, int *in_weights, int out,
 	int *destinations, int *out_weights)
 {
-	return real_MPI_Dist_graph_neighbors(comm, in, sources, weights(in_weights), out,
-		destinations, weights(out_weights));
+	return real_MPI_Dist_graph_neighbors(comm, in, sources, lower_weights(in_weights), out,
+		destinations, lower_weights(out_weights));
 }
 
 BY_HAND(MPI_T_pvar_start, (void *session, void *handle));
 int body_MPI_T_pvar_start(void *session, void *handle)
 {
-	return real_MPI_T_pvar_start(session, variables(handle));
+	return real_MPI_T_pvar_start(session, lower_variables(handle));
 }
 
 BY_HAND(MPI_T_pvar_stop, (void *session, void *handle));
 int body_MPI_T_pvar_stop(void *session, void *handle)
 {
-	return real_MPI_T_pvar_stop(session, variables(handle));
+	return real_MPI_T_pvar_stop(session, lower_variables(handle));
 }
 
 BY_HAND(MPI_T_pvar_reset, (void *session, void *handle));
 int body_MPI_T_pvar_reset(void *session, void *handle)
 {
-	return real_MPI_T_pvar_reset(session, variables(handle));
+	return real_MPI_T_pvar_reset(session, lower_variables(handle));
 }

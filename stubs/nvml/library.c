@@ -36,7 +36,7 @@ REAL(nvmlInit_v2, (void));
 REAL(nvmlInitWithFlags, (unsigned flags));
 REAL(nvmlShutdown, (void));
 
-static int initialised(int r, unsigned flags)
+static int note_initialised(int r, unsigned flags)
 {
 	if (!r && !__atomic_fetch_add(&RECORDS->nvml_initialised, 1, __ATOMIC_RELAXED))
 		RECORDS->nvml_flags = flags;
@@ -45,17 +45,17 @@ static int initialised(int r, unsigned flags)
 
 int body_nvmlInit(void)
 {
-	return initialised(real_nvmlInit(), 0);
+	return note_initialised(real_nvmlInit(), 0);
 }
 
 int body_nvmlInit_v2(void)
 {
-	return initialised(real_nvmlInit_v2(), 0);
+	return note_initialised(real_nvmlInit_v2(), 0);
 }
 
 int body_nvmlInitWithFlags(unsigned flags)
 {
-	return initialised(real_nvmlInitWithFlags(flags), flags);
+	return note_initialised(real_nvmlInitWithFlags(flags), flags);
 }
 
 int body_nvmlShutdown(void)

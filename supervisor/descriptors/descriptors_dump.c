@@ -154,7 +154,7 @@ static int find_known(
 }
 
 /* Make room for an element of @size bytes at index @at of @b. */
-static void *insert(struct buf *b, size_t at, size_t size)
+static void *insert_element(struct buf *b, size_t at, size_t size)
 {
 	char *p;
 
@@ -210,7 +210,8 @@ static int add_description(
 	buf_push(&d->descriptions, struct fd_described, &new);
 	if (slot)
 		*slot = *index + 1;
-	known = slot ? &d->inherited_of[new.x.args[0]] : insert(&d->known, at, sizeof(*known));
+	known = slot ? &d->inherited_of[new.x.args[0]]
+		     : insert_element(&d->known, at, sizeof(*known));
 	*known = (struct fd_known){s->st.st_dev, s->st.st_ino, s->task, s->fd, *index};
 	return 0;
 }

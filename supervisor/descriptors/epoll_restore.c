@@ -2,7 +2,7 @@
  * descriptors/epoll_restore.c - the watches of epoll(7) at a restart.
  *
  * The kernel lets nobody set that a one-shot watch has fired: it is set for any event, and an
- * event is provided. A socket has one while it is new; for others see provoke().
+ * event is provided. A socket has one while it is new; for others see provoke_event().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,8 @@ static int each_watch(struct fd_restore *r, uint32_t epoll,
 	return more;
 }
 
-static int collect(struct fd_restore *r, uint32_t epoll, const struct watch *w, struct err *e)
+static int collect_fired(
+	struct fd_restore *r, uint32_t epoll, const struct watch *w, struct err *e)
 {
 	struct fired f = {.epoll = epoll, .w = *w};
 
@@ -54,12 +55,13 @@ static int collect(struct fd_restore *r, uint32_t epoll, const struct watch *w, 
 int fd_epolls_begin(struct fd_restore *r, struct err *e)
 {
 	for (size_t i = 0; i < r->description_count; i++)
-		if (r->descriptions[i].kind == IMAGE_FD_EPOLL && each_watch(r, i, collect, e))
+		if (r->descriptions[i].kind == IMAGE_FD_EPOLL &&
+			each_watch(r, i, collect_fired, e))
 			return -1;
 	return 0;
 }
 
-static int fire(struct fd_restore *r, struct fired *f, int fd, struct err *e)
+static int fire_watch(struct fd_restore *r, struct fired *f, int fd, struct err *e)
 {
 	int result = watch_add(
 		r, r->open[f->epoll], fd, &f->w, f->w.events | WATCH_ANY_EVENT, true, e);
@@ -73,7 +75,7 @@ int fd_epolls_try(struct fd_restore *r, uint32_t description, int fd, struct err
 	for (size_t i = 0; i < buf_count(&r->fired, struct fired); i++) {
 		struct fired *f = buf_at(&r->fired, struct fired, i);
 
-		if (!f->done && f->w.description == description && fire(r, f, fd, e))
+		if (!f->done && f->w.description == description && fire_watch(r, f, fd, e))
 			return -1;
 	}
 	return 0;
@@ -141,7 +143,7 @@ static const struct provocation *provocation_of(const struct image_description *
 	return NULL;
 }
 
-static int provoke(struct fd_restore *r, struct fired *f, int fd, struct err *e)
+static int provoke_event(struct fd_restore *r, struct fired *f, int fd, struct err *e)
 {
 	const struct image_description *x = &r->descriptions[f->w.description];
 	const struct provocation *p = provocation_of(x);
@@ -153,7 +155,7 @@ static int provoke(struct fd_restore *r, struct fired *f, int fd, struct err *e)
 	if (p->begin(r, x, fd, &state))
 		return err_set(
 			e, errno, "cannot let a one-shot watch on descriptor %d fire", f->w.fd);
-	failed = fire(r, f, fd, e);
+	failed = fire_watch(r, f, fd, e);
 	if (p->end(r, x, fd, state) && !failed)
 		return err_set(e, errno,
 			"cannot take back what let a one-shot watch on descriptor %d fire",
@@ -186,7 +188,7 @@ int fd_epolls_fire(struct fd_restore *r, struct err *e)
 
 		if (f->done || waits_for_process(r, &f->w))
 			continue;
-		if (fire(r, f, fd, e) || (!f->done && provoke(r, f, fd, e)))
+		if (fire_watch(r, f, fd, e) || (!f->done && provoke_event(r, f, fd, e)))
 			return -1;
 	}
 	/* From now on there may be others that have an event. */
@@ -211,7 +213,7 @@ static int fire_signal(
 	const struct timespec now = {0};
 	sigset_t one, old;
 
-	if (fire(r, &f, fd, e) || f.done)
+	if (fire_watch(r, &f, fd, e) || f.done)
 		return f.done ? 0 : -1;
 	sigemptyset(&one);
 	for (int signo = 1; signo < 64 && sigisemptyset(&one); signo++)
@@ -222,7 +224,7 @@ static int fire_signal(
 	for (int signo = 1; signo < 64; signo++)
 		if (sigismember(&one, signo))
 			raise(signo);
-	if (fire(r, &f, fd, e))
+	if (fire_watch(r, &f, fd, e))
 		return -1;
 	(void)sigtimedwait(&one, NULL, &now); /* it is there */
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);

@@ -17,7 +17,7 @@
 
 /* ---- what is needed ---- */
 
-static void need(const struct fd_restore *r, uint32_t description, bool *needed)
+static void note_needed(const struct fd_restore *r, uint32_t description, bool *needed)
 {
 	const struct image_description *x = &r->descriptions[description];
 	const char *watches = image_string(r->job, x->args[0]);
@@ -57,7 +57,7 @@ static void find_needed(struct places *p, int *keep)
 	p->count = numbers_used(r, keep);
 	p->holds = xcalloc(p->count, sizeof(*p->holds));
 	for (size_t i = 0; i < r->fd_count; i++)
-		need(r, r->fds[i].description, needed);
+		note_needed(r, r->fds[i].description, needed);
 	for (size_t i = 0; i < r->description_count; i++)
 		if (needed[i] && r->open[i] >= 0)
 			p->holds[r->open[i]] = &r->open[i];
@@ -94,7 +94,7 @@ static void grow_places(struct places *p, int number)
 }
 
 /* What @number leads to, and is needed elsewhere. */
-static int clear(struct places *p, int number, struct err *e)
+static int clear_number(struct places *p, int number, struct err *e)
 {
 	int *held = p->holds[number], flags, at;
 
@@ -123,7 +123,7 @@ static int fill_place(struct places *p, const struct image_fd *f, struct err *e)
 			       ? err_set(e, errno, "cannot make descriptor %d", f->fd)
 			       : 0;
 	}
-	if (clear(p, f->fd, e))
+	if (clear_number(p, f->fd, e))
 		return -1;
 	if (dup2(from, f->fd) < 0)
 		return err_set(e, errno, "cannot make descriptor %d", f->fd);

@@ -91,7 +91,8 @@ static const struct fd_known *find_among(const struct fd_dump *d, size_t low, si
 }
 
 /* Where the files of a device with at least @inode begin, of a list that begins at @low. */
-static size_t seek(const struct fd_dump *d, size_t low, uint64_t dev, uint64_t inode)
+static size_t first_known_from(
+	const struct fd_dump *d, size_t low, uint64_t dev, uint64_t inode)
 {
 	size_t high = buf_count(&d->known, struct fd_known);
 
@@ -132,10 +133,11 @@ static const struct fd_known *find_file(const struct fd_dump *d, uint64_t inode,
 
 	for (size_t at = 0; at < count && !found;) {
 		uint64_t dev = buf_at(&d->known, struct fd_known, at)->dev;
-		size_t low = seek(d, at, dev, inode), high = seek(d, low, dev, inode + 1);
+		size_t low = first_known_from(d, at, dev, inode),
+		       high = first_known_from(d, low, dev, inode + 1);
 
 		found = find_among(d, low, high, p, watched, nth);
-		at = seek(d, high, dev + 1, 0);
+		at = first_known_from(d, high, dev + 1, 0);
 	}
 	return found ? found : find_stream(d, p, watched, nth);
 }

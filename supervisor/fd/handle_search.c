@@ -97,7 +97,7 @@ static int compare_wanted(const void *a, const void *b)
 }
 
 /* Whether @path, which has @inode, is one of those wanted. */
-static void consider(struct search *s, const char *path, uint64_t inode)
+static void consider_path(struct search *s, const char *path, uint64_t inode)
 {
 	struct wanted key = {.inode = inode};
 	struct wanted *w, *end = s->wanted + s->count;
@@ -113,7 +113,7 @@ static void consider(struct search *s, const char *path, uint64_t inode)
 	}
 }
 
-static void enqueue(struct search *s, char *path)
+static void enqueue_directory(struct search *s, char *path)
 {
 	buf_push(&s->queue, char *, &path);
 }
@@ -130,16 +130,16 @@ static void look_near(struct search *s, const char *path)
 	for (;;) {
 		char *slash = strrchr(at, '/');
 
-		consider(s, at, st.st_ino);
+		consider_path(s, at, st.st_ino);
 		if (first && S_ISDIR(st.st_mode)) {
-			enqueue(s, xstrdup(at));
+			enqueue_directory(s, xstrdup(at));
 			first = false;
 		}
 		if (!at[1])
 			return;
 		slash[slash == at] = 0;
 		if (first)
-			enqueue(s, xstrdup(at));
+			enqueue_directory(s, xstrdup(at));
 		first = false;
 		if (lstat(at, &st))
 			return;
@@ -274,16 +274,16 @@ static void look_into(struct search *s, const char *path)
 		if (!strcmp(name, ".") || !strcmp(name, ".."))
 			continue;
 		inside = xasprintf("%s/%s", path[1] ? path : "", name);
-		consider(s, inside, entry->d_ino);
+		consider_path(s, inside, entry->d_ino);
 		if (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN)
-			enqueue(s, inside);
+			enqueue_directory(s, inside);
 		else
 			free(inside);
 	}
 	closedir(dir);
 }
 
-static void walk(struct search *s)
+static void walk_queue(struct search *s)
 {
 	while (s->left && s->next < buf_count(&s->queue, char *) &&
 		clock_ns(CLOCK_MONOTONIC) < s->end) {
@@ -306,7 +306,7 @@ static void add_wanted(struct search *s, size_t index)
 	add_device(s, fd_handle_device(&s->h[index]));
 }
 
-static void search(struct search *s, pid_t task, const char *mountinfo)
+static void search_everywhere(struct search *s, pid_t task, const char *mountinfo)
 {
 	cleanup_free char *link = xasprintf("/proc/%d/cwd", task);
 	cleanup_free char *exe = xasprintf("/proc/%d/exe", task);
@@ -324,7 +324,7 @@ static void search(struct search *s, pid_t task, const char *mountinfo)
 	look_at_link(s, exe);
 	look_at_mounts(s, mountinfo, true);
 	look_near(s, "/");
-	walk(s);
+	walk_queue(s);
 }
 
 void fd_handles_search(const struct fd_handle *h, size_t count, pid_t task,
@@ -337,7 +337,7 @@ void fd_handles_search(const struct fd_handle *h, size_t count, pid_t task,
 		if (!paths[i])
 			add_wanted(&s, i);
 	if (s.count) {
-		search(&s, task, mountinfo);
+		search_everywhere(&s, task, mountinfo);
 		remember_search(&s);
 	}
 	for (; s.next < buf_count(&s.queue, char *); s.next++)

@@ -172,7 +172,7 @@ static int make_path(const char *path, bool directory)
 	return fd < 0 || write(fd, "x", 1) != 1 ? -1 : 0;
 }
 
-static int ensure(const char *path, bool directory)
+static int ensure_file(const char *path, bool directory)
 {
 	struct stat st;
 
@@ -213,7 +213,7 @@ static struct place *place_of(struct replay *p, int wd)
 	return NULL;
 }
 
-static int watch(struct replay *p, const struct place *at, uint32_t mask)
+static int watch_for(struct replay *p, const struct place *at, uint32_t mask)
 {
 	return inotify_add_watch(p->fd, at->path, mask) == at->wd ? 0 : -1;
 }
@@ -265,17 +265,18 @@ static int move_file(struct replay *p, size_t i)
 		  : to                ? path_in(there, to)
 				      : xasprintf("%s/to-%u", p->dir, p->moves++);
 	remove_tree(to_path);
-	if (ensure(from_path, directory) || watch(p, at, there == at ? IN_MOVE : mask) ||
-		(there && there != at && watch(p, there, IN_MOVED_TO)) ||
-		rename(from_path, to_path) || watch(p, at, QUIET))
+	if (ensure_file(from_path, directory) ||
+		watch_for(p, at, there == at ? IN_MOVE : mask) ||
+		(there && there != at && watch_for(p, there, IN_MOVED_TO)) ||
+		rename(from_path, to_path) || watch_for(p, at, QUIET))
 		return -1;
-	return there && there != at ? watch(p, there, QUIET) : 0;
+	return there && there != at ? watch_for(p, there, QUIET) : 0;
 }
 
 static int move_self(struct replay *p, struct place *at)
 {
 	char *other = xasprintf("%s/moved-%u", p->dir, p->moves++);
-	int failed = watch(p, at, IN_MOVE_SELF) || rename(at->path, other);
+	int failed = watch_for(p, at, IN_MOVE_SELF) || rename(at->path, other);
 
 	free(at->path);
 	at->path = other;
@@ -289,14 +290,14 @@ static int end_watch(struct replay *p, size_t i, struct place *at)
 	at->gone = true;
 	if (!removed)
 		return inotify_rm_watch(p->fd, at->wd);
-	if (!find_partner(p, i, IN_IGNORED) || watch(p, at, IN_DELETE_SELF))
+	if (!find_partner(p, i, IN_IGNORED) || watch_for(p, at, IN_DELETE_SELF))
 		return -1;
 	remove_tree(at->path);
 	return 0;
 }
 
 /* What is done to a file that is open, or with its opening and closing. */
-static int use(struct replay *p, const struct place *at, const char *path, uint32_t mask,
+static int replay_use(struct replay *p, const struct place *at, const char *path, uint32_t mask,
 	bool directory)
 {
 	bool writes = mask == IN_MODIFY || mask == IN_CLOSE_WRITE;
@@ -305,7 +306,7 @@ static int use(struct replay *p, const struct place *at, const char *path, uint3
 
 	if (mask != IN_OPEN)
 		fd = open(path, flags);
-	failed = (mask != IN_OPEN && fd < 0) || watch(p, at, mask);
+	failed = (mask != IN_OPEN && fd < 0) || watch_for(p, at, mask);
 	if (!failed && mask == IN_OPEN)
 		failed = (fd = open(path, flags)) < 0;
 	else if (!failed && mask == IN_ACCESS)
@@ -317,22 +318,22 @@ static int use(struct replay *p, const struct place *at, const char *path, uint3
 		failed = close(fd);
 		fd = -1;
 	}
-	failed |= watch(p, at, QUIET);
+	failed |= watch_for(p, at, QUIET);
 	if (fd >= 0)
 		close(fd);
 	return failed ? -1 : 0;
 }
 
-static int change(struct replay *p, const struct place *at, const char *path, uint32_t mask,
-	bool directory)
+static int replay_change(struct replay *p, const struct place *at, const char *path,
+	uint32_t mask, bool directory)
 {
 	int failed = 0;
 
 	if (mask == IN_CREATE)
 		remove_tree(path);
 	else
-		failed = ensure(path, directory);
-	failed = failed || watch(p, at, mask);
+		failed = ensure_file(path, directory);
+	failed = failed || watch_for(p, at, mask);
 	if (mask == IN_CREATE)
 		failed = failed ||
 			 (directory ? mkdir(path, 0700) : mknod(path, S_IFREG | 0600, 0));
@@ -340,7 +341,7 @@ static int change(struct replay *p, const struct place *at, const char *path, ui
 		failed = failed || remove(path);
 	else
 		failed = failed || chmod(path, 0700);
-	return watch(p, at, QUIET) || failed ? -1 : 0;
+	return watch_for(p, at, QUIET) || failed ? -1 : 0;
 }
 
 static int make_event(struct replay *p, size_t i)
@@ -364,16 +365,18 @@ static int make_event(struct replay *p, size_t i)
 		return end_watch(p, i, at);
 	case IN_CREATE:
 	case IN_DELETE:
-		return v->len ? change(p, at, path, mask, directory) : -1;
+		return v->len ? replay_change(p, at, path, mask, directory) : -1;
 	case IN_ATTRIB:
-		return change(p, at, path, mask, v->len ? directory : is_directory(p, v->wd));
+		return replay_change(
+			p, at, path, mask, v->len ? directory : is_directory(p, v->wd));
 	case IN_ACCESS:
 	case IN_MODIFY:
 	case IN_OPEN:
 	case IN_CLOSE_WRITE:
 	case IN_CLOSE_NOWRITE:
-		return v->len && ensure(path, directory) ? -1
-							 : use(p, at, path, mask, directory);
+		return v->len && ensure_file(path, directory)
+			       ? -1
+			       : replay_use(p, at, path, mask, directory);
 	default:
 		return -1;
 	}

@@ -37,7 +37,7 @@ struct copying {
 	struct err *e;
 };
 
-static int receive(const struct copying *c)
+static int receive_message(const struct copying *c)
 {
 	struct timespec now = {0}; /* it has to be there already */
 	struct image_queue_message m = {0};
@@ -102,7 +102,7 @@ static int take_and_put_back(void *arg)
 	int failed = 0;
 
 	for (long i = 0; i < c->attr.mq_curmsgs && !failed; i++)
-		failed = receive(c);
+		failed = receive_message(c);
 	if (send_all(c->queue, c->bytes->data, c->bytes->len, failed ? NULL : c->e))
 		failed = -1;
 	return failed;
@@ -194,7 +194,7 @@ static mqd_t make_queue(
 	return queue;
 }
 
-static int drain(mqd_t queue, size_t size)
+static int drain_queue(mqd_t queue, size_t size)
 {
 	cleanup_free char *text = xmalloc(size);
 	struct timespec now = {0};
@@ -209,7 +209,7 @@ static int fill_mqueue(struct fd_restore *r, uint32_t number, mqd_t queue, struc
 	const struct image_object *o = &r->objects[number - 1];
 	cleanup_buf struct buf messages = {0};
 
-	if (drain(queue, o->args[1] >> 32))
+	if (drain_queue(queue, o->args[1] >> 32))
 		return err_set(e, errno, "cannot empty a message queue");
 	if (fd_object_contents(r, number, o->size, &messages, e) ||
 		send_all(queue, messages.data, messages.len, e))

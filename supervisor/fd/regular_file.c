@@ -107,7 +107,7 @@ static bool is_written(const struct fd_check *c, const struct image_description 
 	return false;
 }
 
-static void notice(const struct fd_check *c, char *line)
+static void notice_and_free(const struct fd_check *c, char *line)
 {
 	c->notice(line);
 	free(line);
@@ -119,16 +119,17 @@ static int check_growth(
 	cleanup_free char *tail = NULL;
 
 	if (!c->options->rollback_files) {
-		notice(c, xasprintf("%s has grown by %" PRIu64
-				    " bytes since the checkpoint; they are kept "
-				    "(--rollback-files moves them aside)",
-				  path, is - was));
+		notice_and_free(c, xasprintf("%s has grown by %" PRIu64
+					     " bytes since the checkpoint; they are kept "
+					     "(--rollback-files moves them aside)",
+					   path, is - was));
 		return 0;
 	}
 	if (fd_rollback(path, was, is, &tail, e))
 		return -1;
-	notice(c, xasprintf("%s: %" PRIu64 " bytes written since the checkpoint are now in %s",
-			  path, is - was, tail));
+	notice_and_free(
+		c, xasprintf("%s: %" PRIu64 " bytes written since the checkpoint are now in %s",
+			   path, is - was, tail));
 	return 0;
 }
 
@@ -147,7 +148,7 @@ static int check_contents(const struct fd_check *c, const struct image_descripti
 	if (size > x->size && is_written(c, x))
 		return check_growth(c, path, x->size, size, e);
 	if (size != x->size || mtime != x->mtime_ns)
-		notice(c, xasprintf("%s has changed since the checkpoint", path));
+		notice_and_free(c, xasprintf("%s has changed since the checkpoint", path));
 	return 0;
 }
 
@@ -278,9 +279,10 @@ int fd_unlinked_check(
 	if (!o)
 		return -1;
 	if (o->args[0] && is_first_of_path(c, x))
-		notice(c, xasprintf("%s (descriptor %d) had another name that is not known; "
-				    "the program continues with a copy",
-				  image_string(c->job, x->path), c->fd));
+		notice_and_free(
+			c, xasprintf("%s (descriptor %d) had another name that is not known; "
+				     "the program continues with a copy",
+				   image_string(c->job, x->path), c->fd));
 	return 0;
 }
 

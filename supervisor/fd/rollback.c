@@ -28,7 +28,7 @@ static int open_tail(const char *path, mode_t mode, char **tail, struct err *e)
 	}
 }
 
-static int copy(int from_fd, int to_fd, uint64_t at, uint64_t end, const char *path,
+static int copy_range(int from_fd, int to_fd, uint64_t at, uint64_t end, const char *path,
 	const char *tail, struct err *e)
 {
 	cleanup_free char *data = xmalloc(PIECE_SIZE);
@@ -65,7 +65,7 @@ int fd_rollback(const char *path, uint64_t from, uint64_t to, char **tail, struc
 	if (!strchr(path, '/'))
 		return err_set(e, 0, "the path %s is not absolute", path);
 	out = open_tail(path, st.st_mode, tail, e);
-	if (out < 0 || copy(file, out, from, to, path, *tail, e))
+	if (out < 0 || copy_range(file, out, from, to, path, *tail, e))
 		return -1;
 	if (fsync(out))
 		return err_set(e, errno, "cannot sync %s", *tail);

@@ -249,7 +249,7 @@ static char *copy_aside(const char *path, int fd, const struct stat *st, struct 
 /* The file stays the same one, as SQLite writes to no database that has another inode than it
  * had: its contents become those of @with. *aside: where those of now are; NULL: it is not
  * there, or may not be written to. */
-static int rewrite(
+static int rewrite_file(
 	const char *path, int with, const struct image_object *o, char **aside, struct err *e)
 {
 	cleanup_fd int now =
@@ -282,7 +282,7 @@ static void tell_put_back(void (*notice)(const char *line), const char *path, co
 }
 
 /* @with in the place of what is there, if anything is. */
-static int replace(
+static int replace_file(
 	const char *path, const char *with, void (*notice)(const char *line), struct err *e)
 {
 	cleanup_free char *aside = NULL;
@@ -315,7 +315,7 @@ static int put_file_back(const struct image *job, uint32_t number, const struct 
 	int failed;
 
 	if (o->flags & IMAGE_FILE_ABSENT)
-		return replace(path, NULL, notice, e);
+		return replace_file(path, NULL, notice, e);
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, errno, "cannot put %s back", path);
@@ -324,9 +324,9 @@ static int put_file_back(const struct image *job, uint32_t number, const struct 
 		(void)unlink(name); /* ours, of a moment ago */
 		return failed;
 	}
-	failed = rewrite(path, fd, o, &aside, e);
+	failed = rewrite_file(path, fd, o, &aside, e);
 	if (!failed && !aside)
-		failed = replace(path, name, notice, e);
+		failed = replace_file(path, name, notice, e);
 	else if (!failed)
 		tell_put_back(notice, path, aside);
 	if (failed || aside)

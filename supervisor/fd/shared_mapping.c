@@ -32,7 +32,7 @@ static bool is_deleted(const char *name)
 }
 
 /* What @name in /proc/PID/maps can be told to be that is not for us to save, or NULL. */
-static const char *refused(const char *name)
+static const char *refusal_of(const char *name)
 {
 	if (starts_with(name, "/secretmem"))
 		return "secret memory (memfd_secret) is not supported";
@@ -197,7 +197,7 @@ uint32_t fd_dump_private_mapping(struct fd_dump *d, pid_t pid, const struct vma 
 int fd_dump_mapping(
 	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e)
 {
-	const char *reason = refused(v->name);
+	const char *reason = refusal_of(v->name);
 	cleanup_free char *name = NULL;
 	uint32_t number;
 	struct fd_object *o;

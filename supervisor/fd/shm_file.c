@@ -164,7 +164,7 @@ int fd_shm_files_begin(const struct checkpoint *c, struct err *e)
 	return err_set(e, errno, "cannot allocate memory");
 }
 
-static void remember(int fd)
+static void remember_made(int fd)
 {
 	struct stat st;
 
@@ -211,7 +211,7 @@ int fd_shm_file_open(const char *path, uid_t owner, struct err *e)
 			return -1;
 	}
 	if (fd >= 0 && is_new)
-		remember(fd);
+		remember_made(fd);
 	if (fd < 0)
 		return err_set(e, errno, "cannot make %s, shared memory of the program", path);
 	if (ftruncate(fd, 0))

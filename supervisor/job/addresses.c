@@ -11,7 +11,7 @@
 
 /* An address that other machines can use as it is: of IPv6, those of a link hang on the
  * interface of who connects. NULL: none. */
-static const void *usable(const struct ifaddrs *i)
+static const void *usable_address(const struct ifaddrs *i)
 {
 	const struct sockaddr_in6 *v6 = (const void *)i->ifa_addr;
 
@@ -32,7 +32,7 @@ int addresses_own(struct addresses *a, const char *interface, struct err *e)
 	if (getifaddrs(&all))
 		return err_set(e, errno, "cannot list the addresses of this machine");
 	for (const struct ifaddrs *i = all; i && a->count < ADDRESSES_MAX; i = i->ifa_next) {
-		const void *address = usable(i);
+		const void *address = usable_address(i);
 
 		if (!address || (interface && strcmp(i->ifa_name, interface)))
 			continue;

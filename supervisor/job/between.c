@@ -35,7 +35,7 @@ struct file {
 	char name[256];
 };
 
-static int parse(const char *line, struct mapping *m)
+static int parse_mapping(const char *line, struct mapping *m)
 {
 	char permissions[5];
 
@@ -61,7 +61,7 @@ static int for_mappings(
 	while (f && !r && getline(&line, &room, f) > 0) {
 		struct mapping m;
 
-		if (!parse(line, &m))
+		if (!parse_mapping(line, &m))
 			r = see(arg, pid, &m);
 	}
 	return r;

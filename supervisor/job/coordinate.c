@@ -47,14 +47,14 @@ struct coordination {
 	bool again; /* the reason of the failure is gone in a moment, maybe */
 };
 
-static int fail(struct coordination *c, const struct link *l, const char *text)
+static int fail_for_member(struct coordination *c, const struct link *l, const char *text)
 {
 	return err_set(c->e, 0, "rank %d: %s", l->rank, text);
 }
 
 /* ---- lines ---- */
 
-static bool begins(const char *line, const char *word)
+static bool begins_with_word(const char *line, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -67,7 +67,7 @@ static int note_stored(struct coordination *c, const struct link *l, const char 
 	const char *id = line + strlen(PART_STORED " ");
 	const char *job = strchrnul(id, ' ');
 
-	if (!begins(line, PART_STORED) || !*job ||
+	if (!begins_with_word(line, PART_STORED) || !*job ||
 		members_parse_id(id, c->members.ids[l->rank]))
 		return -1;
 	return l->rank ? 0 : members_parse_id(job + 1, c->members.job_id);
@@ -80,20 +80,20 @@ static int deal_with(struct coordination *c, struct link *l, const char *stage, 
 
 	if (*text)
 		text++;
-	if (begins(line, stage)) {
+	if (begins_with_word(line, stage)) {
 		l->there = true;
 		if (!strcmp(stage, PART_STORED) && note_stored(c, l, line))
-			return fail(c, l, "its answer was not understood");
+			return fail_for_member(c, l, "its answer was not understood");
 		return 0;
 	}
-	if (begins(line, "notice")) {
+	if (begins_with_word(line, "notice")) {
 		cleanup_free char *notice = xasprintf("rank %d: %s", l->rank, text);
 
 		c->request->notice(notice);
 		return 0;
 	}
-	c->again |= begins(line, "again");
-	return fail(c, l, *text ? text : "its answer was not understood");
+	c->again |= begins_with_word(line, "again");
+	return fail_for_member(c, l, *text ? text : "its answer was not understood");
 }
 
 static int deal_with_lines(struct coordination *c, struct link *l, const char *stage)
@@ -107,19 +107,20 @@ static int deal_with_lines(struct coordination *c, struct link *l, const char *s
 		if (deal_with(c, l, stage, own))
 			return -1;
 	}
-	return r < 0 ? fail(c, l, "what it sent is not what its supervisor said") : 0;
+	return r < 0 ? fail_for_member(c, l, "what it sent is not what its supervisor said")
+		     : 0;
 }
 
 /* Why its connection has ended. */
-static int lost(struct coordination *c, struct link *l, int code)
+static int connection_lost(struct coordination *c, struct link *l, int code)
 {
 	wire_close(&l->wire);
 	if (!code || code == ECONNRESET || code == EPIPE)
-		return fail(c, l, "its supervisor has ended, or given up");
+		return fail_for_member(c, l, "its supervisor has ended, or given up");
 	return err_set(c->e, code, "rank %d: the connection to its supervisor is cut", l->rank);
 }
 
-static int hear(struct coordination *c, struct link *l, const char *stage)
+static int hear_member(struct coordination *c, struct link *l, const char *stage)
 {
 	int ended = wire_receive(&l->wire), code = errno;
 
@@ -132,10 +133,10 @@ static int hear(struct coordination *c, struct link *l, const char *stage)
 		wire_close(&l->wire);
 		return 0;
 	}
-	return lost(c, l, code);
+	return connection_lost(c, l, code);
 }
 
-static void tell(struct link *l, const char *word)
+static void tell_member(struct link *l, const char *word)
 {
 	/* Who has gone is missed when it is to be heard. */
 	if (l->wire.fd >= 0)
@@ -145,11 +146,11 @@ static void tell(struct link *l, const char *word)
 static void tell_all(struct coordination *c, const char *word)
 {
 	for (size_t i = 0; i < c->count; i++)
-		tell(&c->links[i], word);
+		tell_member(&c->links[i], word);
 }
 
 /* Those that are there hear that we live; the others may have been stopped. */
-static void tick(struct coordination *c)
+static void tell_all_to_wait(struct coordination *c)
 {
 	/* If who gave the turn has gone, it is missed as a member. */
 	(void)wire_say(&c->turn, TURN_WAIT);
@@ -157,13 +158,13 @@ static void tick(struct coordination *c)
 		struct link *l = &c->links[i];
 
 		if (l->there)
-			tell(l, PART_WAIT);
+			tell_member(l, PART_WAIT);
 		else if (l->supervisor && job_control_stopped(l->supervisor))
 			(void)job_control_wake(l->supervisor); /* seen at the next tick */
 	}
 }
 
-static const struct link *missing(const struct coordination *c)
+static const struct link *missing_member(const struct coordination *c)
 {
 	for (size_t i = 0; i < c->count; i++)
 		if (!c->links[i].there)
@@ -180,7 +181,7 @@ static int hear_all(struct coordination *c, const char *stage, int wait_ms)
 		fds[i] = (struct pollfd){.fd = c->links[i].wire.fd, .events = POLLIN};
 	r = poll(fds, c->count, wait_ms);
 	for (size_t i = 0; r > 0 && i < c->count; i++)
-		if (fds[i].revents && hear(c, &c->links[i], stage))
+		if (fds[i].revents && hear_member(c, &c->links[i], stage))
 			return -1;
 	return 0;
 }
@@ -192,13 +193,13 @@ static int await_all(struct coordination *c, const char *stage, uint64_t deadlin
 
 	for (size_t i = 0; i < c->count; i++)
 		c->links[i].there = false;
-	while (missing(c)) {
+	while (missing_member(c)) {
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 		if (deadline_ns && now > deadline_ns)
-			return fail(c, missing(c), "the time for it is over");
+			return fail_for_member(c, missing_member(c), "the time for it is over");
 		if (now >= next_tick) {
-			tick(c);
+			tell_all_to_wait(c);
 			next_tick = now + PART_WAIT_MS * 1000000ull;
 		}
 		if (hear_all(c, stage, PART_WAIT_MS / 10))
@@ -243,7 +244,7 @@ static void ask_all(struct coordination *c)
 
 /* Members that are still at work give up when they see that nobody listens. When their sockets
  * are closed, they no longer write. */
-static void dismiss(struct coordination *c)
+static void dismiss_members(struct coordination *c)
 {
 	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + CLOSE_LIMIT_NS;
 
@@ -267,7 +268,7 @@ static void dismiss(struct coordination *c)
 
 /* ---- one checkpoint ---- */
 
-static int complete(struct coordination *c, char **path)
+static int complete_checkpoint(struct coordination *c, char **path)
 {
 	cleanup_free char *what = xasprintf("%s/%s", store_dir(c->store), store_name(c->store));
 
@@ -295,7 +296,7 @@ static int end_all(struct coordination *c, const char *path)
 	return COORDINATE_KEPT;
 }
 
-static int take(struct coordination *c, char **path)
+static int take_checkpoint(struct coordination *c, char **path)
 {
 	uint64_t deadline = c->request->deadline_ns;
 	uint64_t freeze = clock_ns(CLOCK_MONOTONIC) + FREEZE_LIMIT_NS;
@@ -307,7 +308,7 @@ static int take(struct coordination *c, char **path)
 	if (await_all(c, PART_WRITTEN, deadline))
 		return -1;
 	tell_all(c, PART_GO);
-	if (await_all(c, PART_STORED, deadline) || complete(c, path))
+	if (await_all(c, PART_STORED, deadline) || complete_checkpoint(c, path))
 		return -1;
 	if (c->request->stop)
 		return end_all(c, *path);
@@ -316,7 +317,7 @@ static int take(struct coordination *c, char **path)
 	return 0;
 }
 
-static int attempt(struct coordination *c, char **path)
+static int attempt_checkpoint(struct coordination *c, char **path)
 {
 	static const uint8_t nobody[16];
 	struct err ignored = ERR_INIT;
@@ -328,12 +329,12 @@ static int attempt(struct coordination *c, char **path)
 	c->store = store_open(c->request->dir, nobody, NULL, c->e);
 	if (!c->store || store_begin(c->store, &c->dirfd, &c->sequence, c->e))
 		goto out;
-	r = take(c, path);
+	r = take_checkpoint(c, path);
 	/* One too many does no harm; the next one tries again. */
 	if (!r)
 		(void)store_prune(c->store, c->members.job_id, c->keep, &ignored);
 out:
-	dismiss(c);
+	dismiss_members(c);
 	store_close(c->store);
 	c->store = NULL;
 	members_free(&c->members);
@@ -383,8 +384,8 @@ static int await_turn(struct coordination *c, pid_t supervisor)
 	if (r > 0 && !strcmp(line, TURN_MERGED))
 		return COORDINATE_MERGED;
 	return err_set(c->e, 0, "rank 0: %s",
-		r > 0 && begins(line, "error") ? line + strlen("error ")
-					       : "its supervisor has ended");
+		r > 0 && begins_with_word(line, "error") ? line + strlen("error ")
+							 : "its supervisor has ended");
 }
 
 /* From rank 0 (turns.h). */
@@ -412,7 +413,7 @@ int coordinate(const struct coordinate_request *request, char **path, struct err
 
 	*path = NULL;
 	if (!r)
-		while ((r = attempt(&c, path)) == -1 && try_again(&c, attempts++))
+		while ((r = attempt_checkpoint(&c, path)) == -1 && try_again(&c, attempts++))
 			;
 	wire_close(&c.turn);
 	return r;

@@ -95,7 +95,7 @@ static size_t count_of(const struct gate *g)
 	return buf_count(&g->visitors, struct visitor *);
 }
 
-static struct visitor *at(const struct gate *g, size_t i)
+static struct visitor *visitor_at(const struct gate *g, size_t i)
 {
 	return *buf_at(&g->visitors, struct visitor *, i);
 }
@@ -116,7 +116,7 @@ static void remove_gone(struct gate *g)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count_of(g); i++) {
-		struct visitor *v = at(g, i);
+		struct visitor *v = visitor_at(g, i);
 
 		if (v->stage == GONE)
 			free(v);
@@ -137,7 +137,7 @@ static void send_strangers_away(struct gate *g)
 	size_t strangers = 0;
 
 	for (size_t i = count_of(g); i-- > 0;) {
-		struct visitor *v = at(g, i);
+		struct visitor *v = visitor_at(g, i);
 
 		if (is_stranger(v) &&
 			(++strangers > STRANGERS_MAX || now > v->since_ns + STRANGER_NS))
@@ -146,7 +146,7 @@ static void send_strangers_away(struct gate *g)
 	remove_gone(g);
 }
 
-static void greet(struct gate *g)
+static void accept_visitor(struct gate *g)
 {
 	int fd = accept4(g->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	static const struct timespec moment = {.tv_nsec = 100000000};
@@ -171,7 +171,7 @@ static void greet(struct gate *g)
 	buf_push(&g->visitors, struct visitor *, &v);
 }
 
-static int enter(struct gate *g, struct visitor *v, const char *socket_name)
+static int admit_visitor(struct gate *g, struct visitor *v, const char *socket_name)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -187,13 +187,15 @@ static int enter(struct gate *g, struct visitor *v, const char *socket_name)
 	return 0;
 }
 
-static int introduce(
+static int introduce_visitor(
 	struct gate *g, struct visitor *v, const char *line, const char *socket_name)
 {
 	cleanup_free char *answer = NULL;
 
 	if (v->stage == EXPECT_PROOF)
-		return wire_check_proof(&v->introduction, line) ? -1 : enter(g, v, socket_name);
+		return wire_check_proof(&v->introduction, line)
+			       ? -1
+			       : admit_visitor(g, v, socket_name);
 	if (wire_check_hello(&v->introduction, line, &answer))
 		return -1;
 	v->stage = EXPECT_PROOF;
@@ -203,7 +205,8 @@ static int introduce(
 }
 
 /* A line in one of the two directions. -1: the end. */
-static int pass(struct gate *g, struct visitor *v, struct wire *from, const char *socket_name)
+static int pass_line(
+	struct gate *g, struct visitor *v, struct wire *from, const char *socket_name)
 {
 	cleanup_free char *line = NULL;
 	int r = wire_take_line(from, &line);
@@ -211,17 +214,18 @@ static int pass(struct gate *g, struct visitor *v, struct wire *from, const char
 	if (r <= 0)
 		return r;
 	if (v->stage != ADMITTED)
-		return introduce(g, v, line, socket_name) ? -1 : 1;
+		return introduce_visitor(g, v, line, socket_name) ? -1 : 1;
 	return wire_say(from == &v->inside ? &v->outside : &v->inside, line) ? -1 : 1;
 }
 
 /* One that closes its end of the connection is a client that wants no more: what it was told
  * before goes through all the same. */
-static void hear(struct gate *g, struct visitor *v, struct wire *from, const char *socket_name)
+static void hear_visitor(
+	struct gate *g, struct visitor *v, struct wire *from, const char *socket_name)
 {
 	int end = wire_receive(from), r;
 
-	while ((r = pass(g, v, from, socket_name)) > 0)
+	while ((r = pass_line(g, v, from, socket_name)) > 0)
 		;
 	if (r < 0 || (is_stranger(v) && from->in.len > WIRE_INTRODUCTION_MAX) ||
 		(end && (errno || from == &v->inside || is_stranger(v))))
@@ -236,11 +240,11 @@ static void hear(struct gate *g, struct visitor *v, struct wire *from, const cha
 
 /* The listening socket, then two for each visitor. After the end of what comes from outside,
  * only the answer's end counts. */
-static void fill(const struct gate *g, struct pollfd *fds)
+static void fill_pollfds(const struct gate *g, struct pollfd *fds)
 {
 	fds[0] = (struct pollfd){.fd = g->fd, .events = POLLIN};
 	for (size_t i = 0; i < count_of(g); i++) {
-		const struct visitor *v = at(g, i);
+		const struct visitor *v = visitor_at(g, i);
 
 		fds[1 + 2 * i] =
 			(struct pollfd){.fd = v->outside.fd, .events = v->ended ? 0 : POLLIN};
@@ -248,29 +252,29 @@ static void fill(const struct gate *g, struct pollfd *fds)
 	}
 }
 
-static void dispatch(struct gate *g, const char *socket_name, const struct pollfd *fds)
+static void dispatch_events(struct gate *g, const char *socket_name, const struct pollfd *fds)
 {
 	size_t count = count_of(g);
 
 	for (size_t i = 0; i < count; i++) {
-		struct visitor *v = at(g, i);
+		struct visitor *v = visitor_at(g, i);
 
 		if (fds[2 + 2 * i].revents)
-			hear(g, v, &v->inside, socket_name);
+			hear_visitor(g, v, &v->inside, socket_name);
 		if (v->stage != GONE && v->ended && fds[1 + 2 * i].revents)
 			send_away(g, v);
 		if (v->stage != GONE && fds[1 + 2 * i].revents)
-			hear(g, v, &v->outside, socket_name);
+			hear_visitor(g, v, &v->outside, socket_name);
 	}
 	if (fds[0].revents)
-		greet(g);
+		accept_visitor(g);
 	send_strangers_away(g);
 }
 
 static bool has_strangers(const struct gate *g)
 {
 	for (size_t i = 0; i < count_of(g); i++)
-		if (is_stranger(at(g, i)))
+		if (is_stranger(visitor_at(g, i)))
 			return true;
 	return false;
 }
@@ -281,7 +285,7 @@ void gate_serve(
 	size_t own = 1 + 2 * count_of(g);
 	cleanup_free struct pollfd *fds = xcalloc(own + count, sizeof(*fds));
 
-	fill(g, fds);
+	fill_pollfds(g, fds);
 	if (count)
 		memcpy(fds + own, others, count * sizeof(*fds));
 	if (has_strangers(g) && (wait_ms < 0 || wait_ms > 1000))
@@ -290,7 +294,7 @@ void gate_serve(
 		return;
 	if (count)
 		memcpy(others, fds + own, count * sizeof(*fds));
-	dispatch(g, socket, fds);
+	dispatch_events(g, socket, fds);
 }
 
 static void *serve_for_ever(void *arg)

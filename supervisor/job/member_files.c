@@ -22,7 +22,7 @@
 /* For so long nobody else complains. */
 #define COMPLAINT_S 2
 
-static void tick(void)
+static void sleep_tick(void)
 {
 	static const struct timespec moment = {.tv_nsec = TICK_NS};
 
@@ -69,7 +69,7 @@ static int lock_file(int fd, int how, uint64_t deadline_ns)
 			return errno;
 		if (deadline_ns && clock_ns(CLOCK_MONOTONIC) > deadline_ns)
 			return EWOULDBLOCK;
-		tick();
+		sleep_tick();
 	}
 	return 0;
 }
@@ -132,7 +132,7 @@ int job_member_of(const char *dir, int rank, struct job_member *m)
 
 /* ---- joining ---- */
 
-static int refuse(const struct job_member *m, const char *dir, struct err *e)
+static int refuse_taken(const struct job_member *m, const char *dir, struct err *e)
 {
 	return err_set(e, 0,
 		"rank %d of the job in %s is running already (supervisor %d on %s); another "
@@ -140,7 +140,7 @@ static int refuse(const struct job_member *m, const char *dir, struct err *e)
 		m->rank, dir, m->supervisor, m->host);
 }
 
-static int sign(const struct job *job, struct err *e)
+static int write_member(const struct job *job, struct err *e)
 {
 	cleanup_free char *text = member_text(&job->self);
 	cleanup_free char *what = xasprintf("%s/" JOB_FOLDER "/%d", job->dir, job->rank);
@@ -163,7 +163,7 @@ static bool is_taken(int fd, job_probe *probe, struct job_member *m)
 	       (!this_boot(m->machine) && probe(m));
 }
 
-static int join(struct job *job, job_probe *probe, struct err *e)
+static int join_folder(struct job *job, job_probe *probe, struct err *e)
 {
 	cleanup_fd int folder = make_folder(job->dir, e);
 	struct job_member other = {.rank = job->rank, .host = "another node"};
@@ -179,10 +179,10 @@ static int join(struct job *job, job_probe *probe, struct err *e)
 	r = lock_file(job->fd, LOCK_EX, clock_ns(CLOCK_MONOTONIC) + 1000000000);
 	if (r == EWOULDBLOCK) {
 		(void)read_member(job->fd, &other);
-		return refuse(&other, job->dir, e);
+		return refuse_taken(&other, job->dir, e);
 	}
 	/* Without locks, or where they are each node's own. */
-	return is_taken(job->fd, probe, &other) ? refuse(&other, job->dir, e) : 0;
+	return is_taken(job->fd, probe, &other) ? refuse_taken(&other, job->dir, e) : 0;
 }
 
 struct job *job_join(
@@ -199,7 +199,7 @@ struct job *job_join(
 	if (self->size > JOB_SIZE_MAX)
 		err_set(e, 0, "a job of %d ranks is too large: %d at most", self->size,
 			JOB_SIZE_MAX);
-	else if (!join(job, probe, e) && !sign(job, e))
+	else if (!join_folder(job, probe, e) && !write_member(job, e))
 		return job;
 	util_close(&job->fd);
 	free(job->dir);

@@ -43,7 +43,7 @@ static int await_go(const struct part *p, struct err *e)
 	return strcmp(line, PART_GO) ? err_set(e, 0, "'%s' was not understood", line) : 0;
 }
 
-static int say(const struct part *p, const char *line, struct err *e)
+static int say_line(const struct part *p, const char *line, struct err *e)
 {
 	/* It fits the socket's buffer. */
 	if (send(p->fd, line, strlen(line), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
@@ -55,10 +55,10 @@ int part_reached(struct part *p, const char *stage, struct err *e)
 {
 	cleanup_free char *line = xasprintf("%s\n", stage);
 
-	return say(p, line, e) || await_go(p, e) ? -1 : 0;
+	return say_line(p, line, e) || await_go(p, e) ? -1 : 0;
 }
 
-static int exists(const char *path)
+static int file_exists(const char *path)
 {
 	return access(path, F_OK) == 0;
 }
@@ -71,7 +71,7 @@ int part_stored(struct part *p, const uint8_t id[16], const uint8_t job_id[16], 
 	members_id_text(own, id);
 	members_id_text(job, job_id);
 	line = xasprintf(PART_STORED " %s %s", own, job);
-	return part_reached(p, line, e) && !exists(p->whole) ? -1 : 0;
+	return part_reached(p, line, e) && !file_exists(p->whole) ? -1 : 0;
 }
 
 int part_decide(const char *whole, const char *outcome, struct err *e)

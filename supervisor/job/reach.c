@@ -48,7 +48,7 @@ static int connect_to(const char *address, int port, uint64_t deadline_ns, struc
 	return steal_fd(&fd);
 }
 
-static int hear(struct wire *w, char **line, uint64_t deadline_ns)
+static int hear_line(struct wire *w, char **line, uint64_t deadline_ns)
 {
 	int r;
 
@@ -58,7 +58,8 @@ static int hear(struct wire *w, char **line, uint64_t deadline_ns)
 	return r < 0 ? -1 : 0;
 }
 
-static int introduce(struct wire *w, const uint8_t secret[WIRE_KEY], uint64_t deadline_ns)
+static int introduce_to_member(
+	struct wire *w, const uint8_t secret[WIRE_KEY], uint64_t deadline_ns)
 {
 	struct wire_introduction i = {0};
 	cleanup_free char *hello = NULL, *answer = NULL, *proof = NULL;
@@ -66,7 +67,7 @@ static int introduce(struct wire *w, const uint8_t secret[WIRE_KEY], uint64_t de
 	memcpy(i.secret, secret, WIRE_KEY);
 	hello = wire_hello(&i);
 	if (send(w->fd, hello, strlen(hello), MSG_NOSIGNAL) < 0 ||
-		hear(w, &answer, deadline_ns) || wire_check_answer(&i, answer, &proof) ||
+		hear_line(w, &answer, deadline_ns) || wire_check_answer(&i, answer, &proof) ||
 		send(w->fd, proof, strlen(proof), MSG_NOSIGNAL) < 0)
 		return -1;
 	wire_seal(w, &i, true);
@@ -81,7 +82,7 @@ static int try_address(
 	w->fd = connect_to(address, m->port, deadline, e);
 	if (w->fd < 0)
 		return -1;
-	if (!introduce(w, m->secret, deadline))
+	if (!introduce_to_member(w, m->secret, deadline))
 		return 0;
 	wire_close(w);
 	return err_set(

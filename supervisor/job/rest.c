@@ -9,7 +9,7 @@ struct member {
 	bool heard;   /* at all */
 	bool news;    /* since rest_decide() was asked last */
 	bool still;   /* and nothing has changed by that */
-	bool visited; /* by release() */
+	bool visited; /* by release_member() */
 };
 
 struct rest {
@@ -136,7 +136,7 @@ static bool all_at_rest(const struct rest *r)
 
 /* ---- letting go on who is waited for ---- */
 
-static void release(struct rest *r, size_t member);
+static void release_member(struct rest *r, size_t member);
 
 /* Members of @comm; of those, if @behind, the ones that have not entered what others have. */
 static void release_of(struct rest *r, uint64_t comm, bool behind)
@@ -145,12 +145,12 @@ static void release_of(struct rest *r, uint64_t comm, bool behind)
 		const struct rest_count *c = count_of(&r->members[i], comm);
 
 		if (c && (!behind || c->entered < limit_of(r, comm)))
-			release(r, i);
+			release_member(r, i);
 	}
 }
 
 /* @member is needed: if it is parked it may go one call further, else whom it waits for. */
-static void release(struct rest *r, size_t member)
+static void release_member(struct rest *r, size_t member)
 {
 	struct member *m = &r->members[member];
 	const struct rest_count *c = count_of(m, m->said.comm);
@@ -173,7 +173,7 @@ static void release(struct rest *r, size_t member)
 		if (m->said.peer == REST_ANY)
 			release_of(r, m->said.comm, false);
 		else if (m->said.peer >= 0 && (size_t)m->said.peer < r->count)
-			release(r, m->said.peer);
+			release_member(r, m->said.peer);
 		break;
 	}
 }
@@ -184,7 +184,7 @@ static void release_all_behind(struct rest *r)
 		r->members[i].visited = false;
 	for (size_t i = 0; i < r->count; i++)
 		if (is_behind(r, &r->members[i]))
-			release(r, i);
+			release_member(r, i);
 }
 
 enum rest_verdict rest_decide(struct rest *r)

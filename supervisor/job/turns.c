@@ -50,7 +50,7 @@ void turns_close(struct turns *t)
 
 /* Whether another checkpoint that is being taken, or has just been, is for @signalled's signal,
  * too. */
-static bool merges(struct turns *t, int signalled, bool again)
+static bool merges_with_turn(struct turns *t, int signalled, bool again)
 {
 	if (signalled < 0 || again || !t->signal_ns || t->covered[signalled] ||
 		clock_ns(CLOCK_MONOTONIC) > t->signal_ns + MERGE_NS)
@@ -69,11 +69,11 @@ static void note_granted(struct turns *t, int signalled)
 	t->signal_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
-static void grant(struct turns *t)
+static void grant_turn(struct turns *t)
 {
 	while (t->count && !t->granted) {
 		struct asker *a = t->askers[0];
-		bool merged = merges(t, a->signalled, a->again);
+		bool merged = merges_with_turn(t, a->signalled, a->again);
 
 		if (wire_say(&a->wire, merged ? TURN_MERGED : TURN_GRANTED) || merged) {
 			remove_asker(t, 0);
@@ -90,7 +90,8 @@ void turns_ask(struct turns *t, int fd, int signalled, bool again)
 	struct wire wire = {.fd = fd};
 	struct asker *a;
 
-	if (t->count == TURNS_MAX || signalled >= JOB_SIZE_MAX || merges(t, signalled, again)) {
+	if (t->count == TURNS_MAX || signalled >= JOB_SIZE_MAX ||
+		merges_with_turn(t, signalled, again)) {
 		/* So many are waiting that one more checkpoint makes no difference to a signal.
 		 */
 		(void)wire_say(&wire,
@@ -101,7 +102,7 @@ void turns_ask(struct turns *t, int fd, int signalled, bool again)
 	a = xcalloc(1, sizeof(*a));
 	*a = (struct asker){.wire = wire, .signalled = signalled, .again = again};
 	t->askers[t->count++] = a;
-	grant(t);
+	grant_turn(t);
 }
 
 size_t turns_poll(const struct turns *t, struct pollfd *fds)
@@ -139,7 +140,7 @@ void turns_serve(struct turns *t, const struct pollfd *fds, size_t count)
 	if (t->granted && clock_ns(CLOCK_MONOTONIC) >
 				  t->askers[0]->heard_ns + PART_SILENCE_MS * 1000000ull)
 		remove_asker(t, 0);
-	grant(t);
+	grant_turn(t);
 }
 
 int turns_wait_ms(const struct turns *t)

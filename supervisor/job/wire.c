@@ -95,7 +95,8 @@ int wire_check_hello(struct wire_introduction *i, const char *line, char **answe
 	return 0;
 }
 
-static int check(const struct wire_introduction *i, const char *text, const char *purpose)
+static int check_introduction(
+	const struct wire_introduction *i, const char *text, const char *purpose)
 {
 	uint8_t wanted[WIRE_KEY], got[WIRE_KEY];
 
@@ -109,7 +110,7 @@ int wire_check_answer(struct wire_introduction *i, const char *line, char **proo
 	uint8_t hash[WIRE_KEY];
 
 	if (strlen(line) < WIRE_KEY_TEXT || wire_parse_key(line, i->ours) ||
-		check(i, line + WIRE_KEY_TEXT, "who listens"))
+		check_introduction(i, line + WIRE_KEY_TEXT, "who listens"))
 		return -1;
 	hash_introduction(hash, i, "who connects");
 	wire_key_text(text, hash);
@@ -119,7 +120,7 @@ int wire_check_answer(struct wire_introduction *i, const char *line, char **proo
 
 int wire_check_proof(const struct wire_introduction *i, const char *line)
 {
-	return check(i, line, "who connects");
+	return check_introduction(i, line, "who connects");
 }
 
 void wire_seal(struct wire *w, const struct wire_introduction *i, bool connects)
@@ -161,7 +162,7 @@ int wire_receive(struct wire *w)
 	return 0;
 }
 
-static int unseal(struct wire *w, char *line)
+static int unseal_line(struct wire *w, char *line)
 {
 	char seal[SEAL_LEN];
 	size_t length = strlen(line);
@@ -189,7 +190,7 @@ int wire_take_line(struct wire *w, char **line)
 	*line = strndup(w->in.data, used - 1);
 	memmove(w->in.data, end + 1, w->in.len - used);
 	w->in.len -= used;
-	if (*line && !unseal(w, *line))
+	if (*line && !unseal_line(w, *line))
 		return 1;
 	free(*line);
 	*line = NULL;
@@ -213,7 +214,7 @@ static int cut_ms(void)
 	return ms > 0 ? ms : WIRE_CUT_MS;
 }
 
-static void set(int fd, int level, int option, int value)
+static void set_option(int fd, int level, int option, int value)
 {
 	/* Without it the connection ends later. */
 	(void)setsockopt(fd, level, option, &value, sizeof(value));
@@ -223,10 +224,10 @@ void wire_watch(int fd)
 {
 	int ms = cut_ms(), third = ms / 3000 ? ms / 3000 : 1;
 
-	set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set(fd, IPPROTO_TCP, TCP_KEEPIDLE, third);
-	set(fd, IPPROTO_TCP, TCP_KEEPINTVL, third);
-	set(fd, IPPROTO_TCP, TCP_KEEPCNT, 2);
-	set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms);
-	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, third);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, third);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 2);
+	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms);
+	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 }

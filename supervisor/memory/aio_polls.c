@@ -194,7 +194,7 @@ static int cancel_some(struct polls *p, struct context *c, const uint64_t *reque
 	return 0;
 }
 
-static int cancel(struct polls *p, struct context *c, struct err *e)
+static int cancel_candidates(struct polls *p, struct context *c, struct err *e)
 {
 	size_t count = buf_count(&p->candidates, uint64_t);
 
@@ -293,7 +293,7 @@ static int issue_again(
 }
 
 /* All steps, whatever fails: the program is to resume. */
-static int undo(struct polls *p, struct context *c, struct err *e)
+static int undo_cancel(struct polls *p, struct context *c, struct err *e)
 {
 	size_t count = buf_count(&c->cancelled, uint64_t);
 	/* Of the full circle back to where the tail was. */
@@ -313,7 +313,7 @@ static int undo(struct polls *p, struct context *c, struct err *e)
 	return failed ? -1 : 0;
 }
 
-static int ask_all(struct polls *p, struct err *e)
+static int query_contexts(struct polls *p, struct err *e)
 {
 	int failed = aio_open_null(&p->turn, e);
 
@@ -322,13 +322,13 @@ static int ask_all(struct polls *p, struct err *e)
 	for (size_t i = 0; i < buf_count(&p->contexts, struct context); i++) {
 		struct context *c = buf_at(&p->contexts, struct context, i);
 
-		failed |= cancel(p, c, failed ? NULL : e) != 0;
-		failed |= undo(p, c, failed ? NULL : e) != 0;
+		failed |= cancel_candidates(p, c, failed ? NULL : e) != 0;
+		failed |= undo_cancel(p, c, failed ? NULL : e) != 0;
 	}
 	return aio_close_null(&p->turn, failed ? NULL : e) || failed ? -1 : 0;
 }
 
-static int ask(struct polls *p, struct err *e)
+static int query_process(struct polls *p, struct err *e)
 {
 	struct process *process = p->d->process;
 	int failed;
@@ -340,7 +340,7 @@ static int ask(struct polls *p, struct err *e)
 	p->turn = (struct aio_turn){.remote = &p->remote,
 		.mem_fd = process->mem_fd,
 		.scratch = remote_scratch(&p->remote, AIO_SCRATCH, e)};
-	failed = !p->turn.scratch || ask_all(p, e);
+	failed = !p->turn.scratch || query_contexts(p, e);
 	return remote_end(&p->remote, failed ? NULL : e) || failed ? -1 : 0;
 }
 
@@ -361,7 +361,7 @@ static int find_polls(struct polls *p, struct err *e)
 int dump_aio_polls(struct dump *d, struct err *e)
 {
 	struct polls p = {.d = d};
-	int failed = find_polls(&p, e) || ask(&p, e);
+	int failed = find_polls(&p, e) || query_process(&p, e);
 
 	for (size_t i = 0; i < buf_count(&p.contexts, struct context); i++) {
 		struct context *c = buf_at(&p.contexts, struct context, i);

@@ -69,7 +69,7 @@ static uint32_t unread(const struct image_aio_ring *ring)
 }
 
 /* The kernel's place in the ring is the old one then, with as much unread behind it. */
-static int advance(struct return_of_context *r)
+static int advance_ring(struct return_of_context *r)
 {
 	const struct image_aio_ring *old = r->old.data;
 	struct aio_turn turn = {
@@ -164,7 +164,7 @@ static int bring_back(struct return_of_context *r)
 	if (old->magic != IMAGE_AIO_MAGIC || old->tail >= old->nr ||
 		old->nr > (size - sizeof(*old)) / EVENT_SIZE)
 		return err_set(r->one->e, 0, "the image is damaged: an AIO context");
-	return make_context(r) || advance(r) || move_context(r) || put_context(r) ||
+	return make_context(r) || advance_ring(r) || move_context(r) || put_context(r) ||
 			       issue_again(r)
 		       ? -1
 		       : 0;

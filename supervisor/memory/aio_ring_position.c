@@ -55,7 +55,7 @@ int aio_close_null(struct aio_turn *t, struct err *e)
 	return REMOTE_CALL(t->remote, &result, e, SYS_close, t->null);
 }
 
-static int prepare(struct aio_turn *t, struct err *e)
+static int write_requests(struct aio_turn *t, struct err *e)
 {
 	struct {
 		struct iocb request;
@@ -70,7 +70,7 @@ static int prepare(struct aio_turn *t, struct err *e)
 }
 
 /* The program's own events from *seen on; *seen: the tail now. */
-static int gather(
+static int gather_others(
 	struct aio_turn *t, uint64_t context, uint32_t *seen, struct buf *others, struct err *e)
 {
 	struct image_aio_ring ring;
@@ -96,7 +96,8 @@ static int all_read(struct aio_turn *t, uint64_t context, uint32_t tail, struct 
 }
 
 /* How many requests have ended; 0: there was no place for one. -1: failed. */
-static int64_t submit(struct aio_turn *t, uint64_t context, uint32_t count, struct err *e)
+static int64_t submit_requests(
+	struct aio_turn *t, uint64_t context, uint32_t count, struct err *e)
 {
 	int64_t done;
 
@@ -115,13 +116,14 @@ int aio_turn(struct aio_turn *t, uint64_t context, uint32_t count, uint32_t keep
 	bool full = false;
 	uint32_t seen;
 
-	if (prepare(t, e) || tracee_read(t->mem_fd, context, &ring, sizeof(ring), e))
+	if (write_requests(t, e) || tracee_read(t->mem_fd, context, &ring, sizeof(ring), e))
 		return -1;
 	seen = ring.tail;
 	while (count) {
-		int64_t done = submit(t, context, count > keep ? count - keep : count, e);
+		int64_t done =
+			submit_requests(t, context, count > keep ? count - keep : count, e);
 
-		if (done < 0 || gather(t, context, &seen, others, e))
+		if (done < 0 || gather_others(t, context, &seen, others, e))
 			return -1;
 		if (!done && full)
 			return err_set(e, EAGAIN,

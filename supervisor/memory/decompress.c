@@ -45,7 +45,7 @@ static int put_memory(
 		r->process.mem_fd, data, size, address, "the memory of the new process", e);
 }
 
-static int unpack(
+static int unpack_extent(
 	struct restore_one *r, const struct image_extent *x, void *data, struct err *e)
 {
 	if (image_read_blocks(r->img, x, 0, x->blocks, data, e))
@@ -80,7 +80,7 @@ static void fail_unpacking(struct unpacking *u, const struct err *e)
 	pthread_mutex_unlock(&u->lock);
 }
 
-static void *work(void *argument)
+static void *unpack_extents(void *argument)
 {
 	struct unpacking *u = argument;
 	cleanup_free void *data = xmalloc(IMAGE_PACK_BLOCKS * IMAGE_BLOCK);
@@ -90,7 +90,7 @@ static void *work(void *argument)
 	while ((n = take_block_run(u, &first)))
 		for (size_t i = first; i < first + n; i++)
 			if (is_ours(u->one, &u->extents[i]) &&
-				unpack(u->one, &u->extents[i], data, &e)) {
+				unpack_extent(u->one, &u->extents[i], data, &e)) {
 				fail_unpacking(u, &e);
 				return NULL;
 			}
@@ -113,10 +113,10 @@ static int unpack_all(struct unpacking *u)
 	/* Signals are for the thread that called us. Fewer threads only make it slower. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
-	while (started + 1 < count && !thread_start(&threads[started], work, u))
+	while (started + 1 < count && !thread_start(&threads[started], unpack_extents, u))
 		started++;
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	work(u);
+	unpack_extents(u);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
 	return u->failed ? -1 : 0;

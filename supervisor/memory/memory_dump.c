@@ -402,7 +402,7 @@ static int dump_kernel_pages(struct dump *d, const struct vma *v, struct image_r
 	return 0;
 }
 
-/* Others' have been told from ours by watch(). */
+/* Others' have been told from ours by watch_pages(). */
 static bool is_watched_by_us(const struct dump *d, const struct vma *v)
 {
 	return d->dirty && v->flags & VMA_UFFD_WP && !(v->flags & VMA_UFFD);
@@ -521,7 +521,7 @@ static bool can_watch(struct dump *d, const struct dirty *dirty, bool *others)
 /* Find out what is known of its pages. Marks of ours may be in memory that is not any more that
  * of the process that they were made for (a sibling that shares it has stayed): then all are
  * taken back, and what is left is others'. */
-static int watch(struct dump *d, struct err *e)
+static int watch_pages(struct dump *d, struct err *e)
 {
 	struct dirty *dirty = NULL;
 	bool others;
@@ -559,7 +559,8 @@ int dump_memory(struct dump *d, struct err *e)
 	cleanup_fd int pagemap = pagemap_open(d->process->task, e);
 	size_t next = 0;
 
-	if (pagemap < 0 || lower_read_parts(d->process, e) || find_devices(d, e) || watch(d, e))
+	if (pagemap < 0 || lower_read_parts(d->process, e) || find_devices(d, e) ||
+		watch_pages(d, e))
 		return -1;
 	for (size_t i = 0; i < d->vmas.count; i++) {
 		dump_devices(d, d->vmas.v[i].start, &next);

@@ -62,7 +62,7 @@ static void write_job_note(struct checkpoint_work *w)
 }
 
 /* To disk, under its final name. The program may run meanwhile. */
-static int commit(struct checkpoint_work *w, char **path)
+static int commit_checkpoint(struct checkpoint_work *w, char **path)
 {
 	int failed = 0;
 
@@ -98,7 +98,7 @@ int checkpoint_complete(struct checkpoint_work *w)
 	uint64_t from = clock_ns(CLOCK_MONOTONIC), to;
 	char *path = NULL;
 
-	if (commit(w, &path))
+	if (commit_checkpoint(w, &path))
 		return -1;
 	if (part && part_stored(part, w->id, w->s->job_id, w->e)) {
 		free(path);

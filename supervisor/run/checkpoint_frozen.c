@@ -70,7 +70,7 @@ static int check_between(struct checkpoint_work *w)
 }
 
 /* With other members of a job: wait for them. */
-static int reached(struct checkpoint_work *w, const char *stage)
+static int part_has_reached(struct checkpoint_work *w, const char *stage)
 {
 	return w->request->part ? part_reached(w->request->part, stage, w->e) : 0;
 }
@@ -139,8 +139,8 @@ int checkpoint_freeze_and_save(struct checkpoint_work *w)
 	int failed = -1;
 
 	if (freeze_tree(w) || classify_threads(w) || check_between(w) ||
-		reached(w, PART_FROZEN) || checkpoint_snapshot(w) || reached(w, PART_WRITTEN) ||
-		checkpoint_given_up(w, w->e))
+		part_has_reached(w, PART_FROZEN) || checkpoint_snapshot(w) ||
+		part_has_reached(w, PART_WRITTEN) || checkpoint_given_up(w, w->e))
 		goto out_thaw;
 	if (!w->request->stop)
 		return thaw_tree(w) || checkpoint_write_copies(w) ? -1 : 0;

@@ -57,7 +57,7 @@ static bool is_deserted(const struct sockaddr_un *address)
 /* Remove what supervisors that were killed left behind. A name alone does not tell: the
  * supervisors of another pid namespace may use the same directory. Whatever fails here fails
  * for the next supervisor again, and harms nobody. */
-static void sweep(const char *dir)
+static void remove_dead_sockets(const char *dir)
 {
 	DIR *d = opendir(dir);
 	struct dirent *entry;
@@ -128,7 +128,7 @@ struct control *control_open(struct err *e)
 	fd = new_socket(e);
 	if (fd < 0)
 		return NULL;
-	sweep(dir);
+	remove_dead_sockets(dir);
 	if (listen_in(fd, dir, &address, e) < 0)
 		return NULL;
 	c = xcalloc(1, sizeof(*c));
@@ -139,13 +139,13 @@ struct control *control_open(struct err *e)
 	return c;
 }
 
-static void drop(struct client *client)
+static void drop_client(struct client *client)
 {
 	close(client->fd);
 	client->fd = -1;
 }
 
-static void tell(int fd, const char *text)
+static void send_text(int fd, const char *text)
 {
 	/* It fits the socket's buffer; the client may have gone, which is its affair. */
 	(void)send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -154,7 +154,7 @@ static void tell(int fd, const char *text)
 /* A client that asks too late is told so. */
 static void tell_end(int fd)
 {
-	tell(fd, "error the program has ended\n");
+	send_text(fd, "error the program has ended\n");
 }
 
 void control_close(struct control *c)
@@ -169,7 +169,7 @@ void control_close(struct control *c)
 		if (c->clients[i].fd < 0)
 			continue;
 		tell_end(c->clients[i].fd);
-		drop(&c->clients[i]);
+		drop_client(&c->clients[i]);
 	}
 	while ((fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		tell_end(fd);
@@ -200,7 +200,7 @@ size_t control_poll(const struct control *c, struct pollfd *fds)
 }
 
 /* The client in @state that has been there for longest; NULL: there is none. */
-static struct client *oldest(struct control *c, enum client_state state)
+static struct client *oldest_client(struct control *c, enum client_state state)
 {
 	struct client *found = NULL;
 
@@ -224,13 +224,13 @@ static struct client *make_room(struct control *c)
 		if (c->clients[i].fd < 0)
 			return &c->clients[i];
 	}
-	silent = oldest(c, CLIENT_TALKS);
+	silent = oldest_client(c, CLIENT_TALKS);
 	if (silent)
-		drop(silent);
+		drop_client(silent);
 	return silent;
 }
 
-static void greet(struct control *c)
+static void accept_client(struct control *c)
 {
 	int fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *client;
@@ -246,7 +246,7 @@ static void greet(struct control *c)
 	}
 	client = make_room(c);
 	if (!client) {
-		tell(fd, "error too many others are waiting for a checkpoint\n");
+		send_text(fd, "error too many others are waiting for a checkpoint\n");
 		close(fd);
 		return;
 	}
@@ -432,7 +432,7 @@ static bool has_left(const struct client *client)
 	return poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR);
 }
 
-static void answer(
+static void answer_client(
 	struct control *c, struct client *client, control_handler *handler, void *arg)
 {
 	cleanup_buf struct buf text = {0};
@@ -447,7 +447,7 @@ static void answer(
 		 * affair. */
 		(void)send(client->fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
-	drop(client);
+	drop_client(client);
 }
 
 /* Its line is complete. */
@@ -457,12 +457,12 @@ static void take_request(
 	bool taking = c->taking;
 
 	if (parse_request(client->line, &client->request) < 0) {
-		tell(client->fd, "error the request was not understood\n");
-		drop(client);
+		send_text(client->fd, "error the request was not understood\n");
+		drop_client(client);
 	} else if (taking && client->request.kind == CONTROL_CHECKPOINT) {
 		client->state = CLIENT_WAITS;
 	} else {
-		answer(c, client, handler, arg);
+		answer_client(c, client, handler, arg);
 		c->taking = taking;
 	}
 }
@@ -477,7 +477,7 @@ static void hear_client(
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		drop(client);
+		drop_client(client);
 		return;
 	}
 	client->length += n;
@@ -488,7 +488,7 @@ static void hear_client(
 		*end = 0;
 		take_request(c, client, handler, arg);
 	} else {
-		drop(client);
+		drop_client(client);
 	}
 }
 
@@ -498,7 +498,7 @@ static void serve_client(
 	if (client->state == CLIENT_TALKS)
 		hear_client(c, client, handler, arg);
 	else if (client->state == CLIENT_WAITS)
-		drop(client);
+		drop_client(client);
 	else
 		client->state = CLIENT_LEFT;
 }
@@ -521,15 +521,15 @@ void control_serve(struct control *c, const struct pollfd *fds, size_t count,
 	}
 	/* The last, as a newcomer can take a client's place and its descriptor's number. */
 	if (count && fds[0].revents)
-		greet(c);
+		accept_client(c);
 }
 
 bool control_serve_waiting(struct control *c, control_handler *handler, void *arg)
 {
-	struct client *client = oldest(c, CLIENT_WAITS);
+	struct client *client = oldest_client(c, CLIENT_WAITS);
 
 	if (client)
-		answer(c, client, handler, arg);
+		answer_client(c, client, handler, arg);
 	return client;
 }
 

@@ -82,7 +82,7 @@ static const char *check_comer(struct gather *g, const struct control_request *r
 	return g->problem.msg;
 }
 
-static void answer(void *arg, const struct control_request *request, struct buf *text)
+static void answer_comer(void *arg, const struct control_request *request, struct buf *text)
 {
 	struct gather *g = arg;
 
@@ -95,7 +95,7 @@ static void answer(void *arg, const struct control_request *request, struct buf 
 		buf_printf(text, END "\n");
 }
 
-static int missing(const struct gather *g)
+static int missing_rank(const struct gather *g)
 {
 	for (int rank = 1; rank < size_of(g); rank++)
 		if (g->wires[rank].fd < 0)
@@ -111,7 +111,7 @@ static int say_missing(const struct gather *g, struct err *e)
 		err_set(e, 0,
 			"rank %d does not reach rank 0, on %s (--interface chooses the "
 			"network)",
-			missing(g), g->s->job->self.host);
+			missing_rank(g), g->s->job->self.host);
 	return err_prefix(e, "not all ranks have come to the restart");
 }
 
@@ -119,8 +119,8 @@ static int await_comers(struct gather *g, struct err *e)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + GATHER_NS;
 
-	while (missing(g)) {
-		loop_serve(g->s, TICK_MS, answer, g);
+	while (missing_rank(g)) {
+		loop_serve(g->s, TICK_MS, answer_comer, g);
 		if (g->problem.msg[0]) {
 			*e = g->problem;
 			return -1;
@@ -177,20 +177,20 @@ static int await_back(struct gather *g, struct err *e)
 		if (check_interrupted(e))
 			return -1;
 		if (!g->back[rank])
-			loop_serve(g->s, TICK_MS / 10, answer, g);
+			loop_serve(g->s, TICK_MS / 10, answer_comer, g);
 	}
 	return 0;
 }
 
 /* Lines to other machines go through the gate, which is served by us. */
-static void flush(struct gather *g, uint64_t limit_ns)
+static void flush_wires(struct gather *g, uint64_t limit_ns)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + limit_ns;
 	bool open = true;
 
 	while (open && clock_ns(CLOCK_MONOTONIC) < deadline) {
 		open = false;
-		loop_serve(g->s, TICK_MS / 10, answer, g);
+		loop_serve(g->s, TICK_MS / 10, answer_comer, g);
 		for (int rank = 1; rank < size_of(g); rank++) {
 			if (g->wires[rank].fd >= 0 && wire_receive(&g->wires[rank]))
 				wire_close(&g->wires[rank]);
@@ -250,7 +250,7 @@ static int await_go(struct gather *g, struct err *e)
 		e, 0, "%s", r > 0 ? line : "rank 0 has ended, or cannot be reached any more");
 }
 
-static int come(struct gather *g, struct err *e)
+static int come_to_rank_0(struct gather *g, struct err *e)
 {
 	struct wire *w = &g->wires[0];
 	cleanup_free char *line = xasprintf("gather %d %d %s", rank_of(g), size_of(g), g->from);
@@ -278,7 +278,7 @@ void gather_end(struct gather *g)
 	if (!g->over && !rank_of(g)) {
 		job_note_given_up(g->s->job);
 		tell_all(g, END);
-		flush(g, END_NS / 5);
+		flush_wires(g, END_NS / 5);
 	}
 	free_gather(g);
 }
@@ -293,7 +293,7 @@ struct gather *gather_begin(struct supervisor *s, const char *from, bool *silent
 	g->back = xcalloc(size_of(g), sizeof(*g->back));
 	for (int i = 0; i < size_of(g); i++)
 		g->wires[i].fd = -1;
-	failed = rank_of(g) ? come(g, e) : await_comers(g, e);
+	failed = rank_of(g) ? come_to_rank_0(g, e) : await_comers(g, e);
 	if (!failed) {
 		if (!rank_of(g))
 			tell_all(g, GO);
@@ -314,7 +314,7 @@ int gather_back(void *arg, struct err *e)
 		tell_all(g, GO);
 		/* So that they hear of it: the gate has nobody else to serve it yet. */
 		if (g->s->job->gate)
-			flush(g, END_NS);
+			flush_wires(g, END_NS);
 	} else if (wire_say(&g->wires[0], BACK)) {
 		g->told = rank_of(g) != 1;
 		return err_set(e, 0, "rank 0 has ended, or cannot be reached any more");

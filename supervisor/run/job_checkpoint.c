@@ -67,7 +67,7 @@ static bool take_next(struct work *w)
 	return w->s != NULL;
 }
 
-static void *run(void *arg)
+static void *run_job_checkpoints(void *arg)
 {
 	struct work *w = arg;
 
@@ -119,7 +119,7 @@ void job_checkpoint_begin(struct supervisor *s, enum job_reason reason, unsigned
 		return;
 	own = xcalloc(1, sizeof(*own));
 	*own = w;
-	if (thread_start(&thread, run, own)) {
+	if (thread_start(&thread, run_job_checkpoints, own)) {
 		fprintf(stderr, "%s: cannot checkpoint the job: there can be no more threads\n",
 			s->tool);
 		(void)take_next(own);

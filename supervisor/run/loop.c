@@ -107,7 +107,7 @@ void loop_end(struct supervisor *s)
 	job_leave(s->job);
 }
 
-static void complain(const struct supervisor *s, const struct err *e)
+static void complain_of(const struct supervisor *s, const struct err *e)
 {
 	fprintf(stderr, "%s: %s\n", s->tool, e->msg);
 }
@@ -134,7 +134,7 @@ static int status_of(const siginfo_t *info)
 }
 
 /* Reap all children that have ended: the root process, its init, and orphans of the tree. */
-static void reap(struct supervisor *s)
+static void reap_children(struct supervisor *s)
 {
 	siginfo_t info;
 
@@ -196,7 +196,7 @@ static void continue_program(struct supervisor *s)
 			return;
 		(void)nanosleep(&moment, NULL);
 		hear_init(s);
-		reap(s);
+		reap_children(s);
 	}
 	if (!s->loop->ended && !s->loop->stopped && job_control_stopped(s->root))
 		(void)pidfd_send_signal(s->loop->root_fd, SIGCONT, NULL, 0); /* ended: fine */
@@ -207,7 +207,7 @@ static void handle_signal(struct supervisor *s, const struct signalfd_siginfo *i
 	struct err e = ERR_INIT;
 
 	if (info->ssi_signo == SIGCHLD)
-		return; /* reap() is called after all signals */
+		return; /* reap_children() is called after all signals */
 	if ((int)info->ssi_signo == s->options.ckpt_signal) {
 		s->loop->asked = true;
 		return;
@@ -222,7 +222,7 @@ static void handle_signal(struct supervisor *s, const struct signalfd_siginfo *i
 	}
 	if (signals_for_us_alone(info) && s->loop->root_fd >= 0 &&
 		signals_forward(s->loop->root_fd, info, &e) < 0)
-		complain(s, &e);
+		complain_of(s, &e);
 }
 
 static void handle_signals(struct supervisor *s)
@@ -287,7 +287,7 @@ static void attend_program(struct supervisor *s)
 {
 	if (s->init_fd >= 0)
 		hear_init(s);
-	reap(s);
+	reap_children(s);
 	if (s->loop->continued)
 		continue_program(s);
 }
@@ -299,7 +299,8 @@ static void serve_waiting(struct supervisor *s)
 		;
 }
 
-static void dispatch(struct supervisor *s, struct pollfd *fds, size_t count, size_t turns)
+static void dispatch_events(
+	struct supervisor *s, struct pollfd *fds, size_t count, size_t turns)
 {
 	if (fds[POLL_SIGNAL].revents)
 		handle_signals(s);
@@ -450,7 +451,7 @@ static int wait_ms(const struct supervisor *s)
 
 /* One round: wait for something and deal with it. When the program is stopped and there is
  * nothing to be done, stop with it. */
-static void turn(struct supervisor *s)
+static void run_once(struct supervisor *s)
 {
 	struct loop *l = s->loop;
 	struct pollfd fds[POLL_MAX];
@@ -468,7 +469,7 @@ static void turn(struct supervisor *s)
 	stops = l->stopped && stops_with_program(s);
 	n = poll(fds, count + turns, stops ? 0 : wait_ms(s));
 	if (n > 0) {
-		dispatch(s, fds, count, turns);
+		dispatch_events(s, fds, count, turns);
 		return;
 	}
 	turns_serve(turns_of(s), NULL, 0);
@@ -481,7 +482,7 @@ static void turn(struct supervisor *s)
 	if (!stops)
 		return;
 	/* What is heard of from here on has happened since. */
-	reap(s);
+	reap_children(s);
 	if (!l->stopped || l->ended)
 		return;
 	terminal_stop(s);
@@ -508,13 +509,13 @@ int loop_run(struct supervisor *s)
 	let_go_of_streams();
 	l->root_fd = pidfd_open(s->root, 0);
 	if (start_timer(s, &e) < 0)
-		complain(s, &e);
+		complain_of(s, &e);
 	if (s->job && s->job->gate &&
 		gate_start(s->job->gate, control_name(l->control), &e) < 0)
-		complain(s, &e);
-	reap(s);
+		complain_of(s, &e);
+	reap_children(s);
 	while (!l->ended)
-		turn(s);
+		run_once(s);
 	loop_end(s);
 	return WIFSIGNALED(l->status) ? 128 + WTERMSIG(l->status) : WEXITSTATUS(l->status);
 }

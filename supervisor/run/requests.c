@@ -70,7 +70,8 @@ static void add_notice(void *answer, const char *line)
 	add_text(answer, "notice", line);
 }
 
-static const char *failure(int r, const struct control_request *request, const struct err *e)
+static const char *word_of_failure(
+	int r, const struct control_request *request, const struct err *e)
 {
 	if (r == CHECKPOINT_KEPT)
 		return "kept";
@@ -105,7 +106,7 @@ static void answer_checkpoint(
 	}
 	r = take_requested(s, &take_it, request->part ? -1 : request->fd, &e);
 	if (r < 0) {
-		add_text(answer, failure(r, request, &e), e.msg);
+		add_text(answer, word_of_failure(r, request, &e), e.msg);
 		return;
 	}
 	notices_take(add_notice, answer);

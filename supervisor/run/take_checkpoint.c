@@ -88,7 +88,7 @@ static int make_checkpoint(struct checkpoint_work *w)
 	return result;
 }
 
-static int attempt(struct checkpoint_taking *t, struct freeze_patience *patience)
+static int attempt_checkpoint(struct checkpoint_taking *t, struct freeze_patience *patience)
 {
 	const struct checkpoint_request *request = t->request;
 	struct supervisor *s = t->s;
@@ -146,7 +146,7 @@ static int take_part(struct checkpoint_taking *t, struct freeze_patience *patien
 
 	s->store = store_open_part(dir, part->sequence, s->job->rank, t->e);
 	if (s->store)
-		result = attempt(t, patience);
+		result = attempt_checkpoint(t, patience);
 	store_close(s->store);
 	s->store = NULL;
 	return result;
@@ -160,7 +160,7 @@ static int take_whole(struct checkpoint_taking *t, struct freeze_patience *patie
 
 	if (!s->store)
 		s->store = store_open(s->options.dir, s->job_id, NULL, t->e);
-	while (s->store && (result = attempt(t, patience)) &&
+	while (s->store && (result = attempt_checkpoint(t, patience)) &&
 		(patience_again(patience, t->e) || try_again(t->request, attempts++, t->e)))
 		;
 	return result;

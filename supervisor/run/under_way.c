@@ -29,7 +29,7 @@ void under_way_end(struct under_way *u)
 	pthread_mutex_destroy(&u->lock);
 }
 
-static void wake(struct under_way *u)
+static void wake_waiter(struct under_way *u)
 {
 	uint64_t one = 1;
 
@@ -42,7 +42,7 @@ static void set_attached(struct under_way *u, bool attached)
 	pthread_mutex_lock(&u->lock);
 	u->attached = attached;
 	pthread_mutex_unlock(&u->lock);
-	wake(u);
+	wake_waiter(u);
 }
 
 void under_way_attach(struct under_way *u)
@@ -87,7 +87,7 @@ void under_way_writes(struct under_way *u, uint64_t total)
 	u->write_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
-static uint64_t rate(const struct under_way *u, uint64_t now)
+static uint64_t rate_so_far(const struct under_way *u, uint64_t now)
 {
 	uint64_t done = __atomic_load_n(&u->done_bytes, __ATOMIC_RELAXED);
 	uint64_t since = u->write_ns;
@@ -99,7 +99,7 @@ static uint64_t rate(const struct under_way *u, uint64_t now)
 
 int under_way_foresee(const struct under_way *u, uint64_t deadline_ns, struct err *e)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC), speed = rate(u, now);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), speed = rate_so_far(u, now);
 	uint64_t done = __atomic_load_n(&u->done_bytes, __ATOMIC_RELAXED);
 	double left = now < deadline_ns ? (deadline_ns - now) / 1e9 : 0, needed;
 
@@ -118,7 +118,7 @@ int under_way_foresee(const struct under_way *u, uint64_t deadline_ns, struct er
 void under_way_done(struct under_way *u)
 {
 	u->done = true;
-	wake(u);
+	wake_waiter(u);
 }
 
 bool under_way_cancel(struct under_way *u, const char *why)
@@ -193,6 +193,6 @@ void under_way_look(const struct under_way *u, struct under_way_report *report)
 		.elapsed_ns = now - u->started_ns,
 		.done_bytes = __atomic_load_n(&u->done_bytes, __ATOMIC_RELAXED),
 		.total_bytes = u->total_bytes,
-		.rate = rate(u, now),
+		.rate = rate_so_far(u, now),
 	};
 }

@@ -54,7 +54,7 @@ static int act_here(const struct socket_as_creator *a, int (*action)(void *arg, 
 
 /* Without the privilege it stays the user that it is. The C library's own calls would look for
  * the threads of the process that this one is a copy of. */
-static void become(const struct socket_as_creator *a)
+static void become_creator(const struct socket_as_creator *a)
 {
 	if (!a->has_user)
 		return;
@@ -67,7 +67,7 @@ static void __attribute__((noreturn)) act(const struct socket_as_creator *a,
 {
 	out->error = enter_as_creator(a);
 	if (!out->error) {
-		become(a);
+		become_creator(a);
 		out->error = action(arg, out->fds);
 	}
 	_exit(0);

@@ -155,7 +155,7 @@ static struct mnl_socket *open_netlink(void)
 /* The answers are there when send(2) returns: the kernel does what it is told meanwhile. Each
  * message but the first has one, in their order; who lacks the privilege gets one to the first.
  * 0, or an errno: then the socket is good for nothing else. */
-static int commit(struct mnl_socket *netlink, struct batch *b)
+static int commit_batch(struct mnl_socket *netlink, struct batch *b)
 {
 	uint32_t port = mnl_socket_get_portid(netlink), last = b->number;
 	char *answer = b->data + sizeof(b->data) / 2;
@@ -179,7 +179,7 @@ static int commit(struct mnl_socket *netlink, struct batch *b)
 /* Send @b, and free it. */
 static int commit_and_free(struct mnl_socket *netlink, struct batch *b)
 {
-	int code = commit(netlink, b);
+	int code = commit_batch(netlink, b);
 
 	batch_free(b);
 	return code;
@@ -197,7 +197,7 @@ static struct nftnl_expr *add_expression(struct nftnl_rule *rule, const char *na
 }
 
 /* Continue with the next only if @key of a packet is @value. */
-static void match(struct nftnl_rule *rule, uint32_t key, uint8_t value)
+static void match_key(struct nftnl_rule *rule, uint32_t key, uint8_t value)
 {
 	struct nftnl_expr *x = add_expression(rule, "meta");
 
@@ -244,8 +244,8 @@ static void add_rule(struct batch *b, const char *table, const char *chain, bool
 	BUG_ON(!rule);
 	nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, table);
 	nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, chain);
-	match(rule, NFT_META_NFPROTO, f->protocol);
-	match(rule, NFT_META_L4PROTO, IPPROTO_TCP);
+	match_key(rule, NFT_META_NFPROTO, f->protocol);
+	match_key(rule, NFT_META_L4PROTO, IPPROTO_TCP);
 	load_field(rule, &where, NFT_PAYLOAD_NETWORK_HEADER,
 		incoming ? f->destination : f->source, f->address_size);
 	load_field(rule, &where, NFT_PAYLOAD_TRANSPORT_HEADER,

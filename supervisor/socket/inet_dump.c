@@ -76,7 +76,7 @@ static int being_made(struct err *e)
 }
 
 /* @t was stopped in connect(2) with socket @inode. */
-static bool connects(const struct thread *t, uint64_t inode)
+static bool is_connecting(const struct thread *t, uint64_t inode)
 {
 	cleanup_free char *path = NULL, *link = NULL, *wanted = NULL;
 
@@ -96,7 +96,7 @@ static bool is_waited_for(const struct fd_dump *d, uint64_t inode)
 		const struct process *p = d->tree->processes[i];
 
 		for (size_t n = 0; n < p->thread_count; n++)
-			if (connects(&p->threads[n], inode))
+			if (is_connecting(&p->threads[n], inode))
 				return true;
 	}
 	return false;
@@ -171,7 +171,7 @@ static bool cannot_send(const struct socket_dump *k, short events)
 	return sendmsg(k->fd, &h, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EPIPE;
 }
 
-static int option(int fd, int level, int name)
+static int get_option(int fd, int level, int name)
 {
 	socklen_t size = sizeof(int);
 	int value = 0;
@@ -183,8 +183,10 @@ static int option(int fd, int level, int name)
 /* Without these an error is all that can wait. */
 static bool wants_reports(int fd)
 {
-	return option(fd, IPPROTO_IP, IP_RECVERR) || option(fd, IPPROTO_IPV6, IPV6_RECVERR) ||
-	       option(fd, SOL_SOCKET, SO_TIMESTAMPING) || option(fd, SOL_SOCKET, SO_ZEROCOPY);
+	return get_option(fd, IPPROTO_IP, IP_RECVERR) ||
+	       get_option(fd, IPPROTO_IPV6, IPV6_RECVERR) ||
+	       get_option(fd, SOL_SOCKET, SO_TIMESTAMPING) ||
+	       get_option(fd, SOL_SOCKET, SO_ZEROCOPY);
 }
 
 static int look_at_udp(struct socket_dump *k, struct err *e)

@@ -68,7 +68,7 @@ static bool are_rivals(const struct image_socket *a, const struct image_socket *
 		       socket_same_address(a->name, b->name));
 }
 
-static bool allows(
+static bool allows_option(
 	const struct socket_restore *q, const struct image_socket *s, uint32_t option)
 {
 	return socket_option_value(
@@ -82,7 +82,8 @@ static int allow_rivals(
 {
 	for (size_t i = 0; i < q->count; i++) {
 		const struct image_socket *o = &q->s[i];
-		bool port = allows(q, s, SO_REUSEPORT) || allows(q, o, SO_REUSEPORT);
+		bool port =
+			allows_option(q, s, SO_REUSEPORT) || allows_option(q, o, SO_REUSEPORT);
 		int name = port ? SO_REUSEPORT : SO_REUSEADDR, on = 1;
 
 		if (are_rivals(s, o) && setsockopt(fd, SOL_SOCKET, name, &on, sizeof(on)))

@@ -88,7 +88,7 @@ static int receive_some(struct socket_kept *k)
 	return n > 0;
 }
 
-static int receive(struct socket_kept *k, struct err *e)
+static int receive_all(struct socket_kept *k, struct err *e)
 {
 	int r;
 
@@ -115,7 +115,7 @@ int socket_kept_open(struct socket_kept *k, struct err *e)
 {
 	if (k->ours < 0)
 		return 0;
-	return receive(k, e) || leave_repair(k, false, e) ? -1 : 0;
+	return receive_all(k, e) || leave_repair(k, false, e) ? -1 : 0;
 }
 
 int socket_kept_resume(struct socket_kept *k, struct err *e)

@@ -112,7 +112,7 @@ static int find_sender(const struct socket_restore *q, const struct image_socket
 }
 
 /* Whom to send it from, and where to. *own is closed afterwards. */
-static int address(struct socket_restore *q, size_t number, struct parcel *p, int *own,
+static int address_parcel(struct socket_restore *q, size_t number, struct parcel *p, int *own,
 	struct sockaddr_storage *to, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
@@ -160,7 +160,7 @@ static int send_message(struct socket_restore *q, size_t number, const struct im
 	p.size = m->size;
 	for (int i = 0; i < p.fd_count; i++)
 		p.fds[i] = q->r->open[q->rights[m->first_right + i]];
-	if (address(q, number, &p, &own, &to, e))
+	if (address_parcel(q, number, &p, &own, &to, e))
 		return -1;
 	if (m->flags & IMAGE_MESSAGE_CRED && m->pid) {
 		as.pid = m->pid;

@@ -129,7 +129,7 @@ bool past_connections_share(int fd, const uint8_t *name, uint32_t size)
 /* ---- forget ---- */
 
 /* A program that has begun to listen there meanwhile is told at once that nothing was meant. */
-static void reset(const struct past *p)
+static void reset_connection(const struct past *p)
 {
 	const struct linger now = {.l_onoff = 1};
 	const struct sockaddr *from = (const void *)&p->remote, *to = (const void *)&p->local;
@@ -173,7 +173,7 @@ bool past_connections_forget(unsigned port)
 		free = i && !h.past.len && !h.others;
 		over = h.others || !any_is_local(&h);
 		for (size_t k = 0; k < buf_count(&h.past, struct past) && !over; k++)
-			reset(buf_at(&h.past, struct past, k));
+			reset_connection(buf_at(&h.past, struct past, k));
 		buf_free(&h.past);
 		if (over)
 			break;

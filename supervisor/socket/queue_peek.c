@@ -278,7 +278,7 @@ static int peek_plain(struct peek *p, size_t total, struct err *e)
 	return r < 0 ? -1 : 0;
 }
 
-static int peek(struct peek *p, uint64_t inode, short events,
+static int peek_queue(struct peek *p, uint64_t inode, short events,
 	int (*each)(void *context, const struct socket_peeked *m, struct err *e), void *context,
 	struct err *e)
 {
@@ -319,7 +319,7 @@ int socket_peek(int fd, uint64_t inode, pid_t in,
 		return err_set(e, errno, "cannot ask for its type");
 	p.stream = type == SOCK_STREAM;
 	p.connection = type == SOCK_SEQPACKET;
-	r = peek(&p, inode, events, each, context, e);
+	r = peek_queue(&p, inode, events, each, context, e);
 	buf_free(&p.data);
 	return r;
 }

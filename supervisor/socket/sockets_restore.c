@@ -259,7 +259,7 @@ static int set_options(struct socket_restore *q, size_t number, struct err *e)
 	return socket_options_set(fd, options, s->option_count, false, e);
 }
 
-static int each(struct socket_restore *q,
+static int for_each_socket(struct socket_restore *q,
 	int (*action)(struct socket_restore *q, size_t number, struct err *e), struct err *e)
 {
 	for (size_t n = 1; n <= q->count; n++)
@@ -289,11 +289,15 @@ int socket_restore_settle(struct fd_restore *r, struct err *e)
 	struct socket_restore *q = r->sockets;
 
 	/* A connected socket takes nothing from others. */
-	return each(q, socket_deliver, e) || each(q, connect_to_name, e) ||
-			       each(q, fill_backlog, e) || each(q, set_backlog, e) ||
-			       each(q, end_other, e) || each(q, shut_down, e) ||
-			       each(q, set_options, e) || each(q, socket_packet_open, e) ||
-			       each(q, socket_unix_reveal, e) || hand_kept_over(q, e)
+	return for_each_socket(q, socket_deliver, e) ||
+			       for_each_socket(q, connect_to_name, e) ||
+			       for_each_socket(q, fill_backlog, e) ||
+			       for_each_socket(q, set_backlog, e) ||
+			       for_each_socket(q, end_other, e) ||
+			       for_each_socket(q, shut_down, e) ||
+			       for_each_socket(q, set_options, e) ||
+			       for_each_socket(q, socket_packet_open, e) ||
+			       for_each_socket(q, socket_unix_reveal, e) || hand_kept_over(q, e)
 		       ? -1
 		       : 0;
 }

@@ -83,7 +83,7 @@ static int look_at_way(struct way *w, bool *yes, struct err *e)
 	return 0;
 }
 
-static int stuck(const struct way *w, struct err *e)
+static int fail_stuck(const struct way *w, struct err *e)
 {
 	if (!w->behind)
 		return err_with(
@@ -122,7 +122,7 @@ static int let_come(struct way *w, uint64_t patience, struct err *e)
 }
 
 /* With as large a buffer as it takes. */
-static int force(struct way *w, struct err *e)
+static int force_room(struct way *w, struct err *e)
 {
 	struct socket_guard g = {.socket = w->to};
 	int r;
@@ -152,9 +152,9 @@ int socket_gather(int from, int to, uint64_t unacknowledged, struct err *e)
 	socket_grow(to, w.unread + w.behind);
 	r = let_come(&w, HURRY_NS, e);
 	if (r > 0)
-		r = force(&w, e);
+		r = force_room(&w, e);
 	if (r > 0)
-		r = stuck(&w, e);
+		r = fail_stuck(&w, e);
 	r |= socket_guard_end(&g, r ? NULL : e);
 	return r ? -1 : 0;
 }

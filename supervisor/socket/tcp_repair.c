@@ -146,7 +146,7 @@ static int set_options(int fd, const struct image_tcp *t)
 		fd, IPPROTO_TCP, TCP_REPAIR_OPTIONS, options, count * sizeof(options[0]));
 }
 
-static int restore(int fd, const struct image_socket *s, const struct image_tcp *t,
+static int repair_connection(int fd, const struct image_socket *s, const struct image_tcp *t,
 	const struct buf *bytes)
 {
 	size_t unread = bytes->len - t->sent_size;
@@ -171,8 +171,9 @@ int socket_repair_restore(int fd, const struct image_socket *s, const struct ima
 {
 	if (t->sent_size > bytes->len)
 		return err_set(e, 0, "the image is damaged: bytes that were sent");
-	return restore(fd, s, t, bytes) ? err_set(e, errno,
-						  "cannot take up a connection to the outside "
-						  "(TCP_REPAIR)")
-					: 0;
+	return repair_connection(fd, s, t, bytes)
+		       ? err_set(e, errno,
+				 "cannot take up a connection to the outside "
+				 "(TCP_REPAIR)")
+		       : 0;
 }

@@ -38,7 +38,7 @@ struct load {
 	struct err e;
 };
 
-static int flush(struct load *l)
+static int flush_transfers(struct load *l)
 {
 	int r = 0;
 
@@ -59,7 +59,7 @@ static int add_range(struct load *l, const struct image_region *g, uint64_t addr
 		return 0;
 	l->transfers[l->count++] = (struct lower_transfer){
 		.address = address, .size = size, .offset = offset, .device = g->object};
-	return l->count == LOWER_TRANSFERS ? flush(l) : 0;
+	return l->count == LOWER_TRANSFERS ? flush_transfers(l) : 0;
 }
 
 /* Blocks [first, first + count) of @x, in pieces that there is room for. */
@@ -72,7 +72,7 @@ static int load_blocks(struct load *l, const struct image_region *g,
 		uint64_t at = l->used;
 
 		if (!n) {
-			if (flush(l))
+			if (flush_transfers(l))
 				return -1;
 			continue;
 		}
@@ -152,7 +152,7 @@ static const struct image_region *next_piece(struct loading *a, uint64_t *start,
 	return g;
 }
 
-static void *work(void *argument)
+static void *load_pieces(void *argument)
 {
 	struct load *l = argument;
 	const struct image_region *g;
@@ -162,7 +162,7 @@ static void *work(void *argument)
 	while (!r && (g = next_piece(l->all, &start, &end)))
 		r = load_range(l, g, start, end);
 	if (!r)
-		r = flush(l);
+		r = flush_transfers(l);
 	if (!r)
 		return NULL;
 	/* The first error is the one to hear of; all stop at it. */
@@ -192,10 +192,11 @@ static int load_all(struct loading *a)
 	/* Signals are for the thread that called us. Fewer threads only make it slower. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
-	while (started < LOADERS && !thread_start(&threads[started], work, &loads[started]))
+	while (started < LOADERS &&
+		!thread_start(&threads[started], load_pieces, &loads[started]))
 		started++;
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	work(&loads[0]);
+	load_pieces(&loads[0]);
 	for (unsigned i = 1; i < started; i++)
 		pthread_join(threads[i], NULL);
 	return a->failed ? -1 : 0;

@@ -48,7 +48,7 @@ static bool is_event(int fd)
 	return what && !strcmp(what, "anon_inode:[eventfd]");
 }
 
-static int borrow(struct process *p, int pidfd, int number, int *fd, struct err *e)
+static int borrow_event(struct process *p, int pidfd, int number, int *fd, struct err *e)
 {
 	*fd = syscall(SYS_pidfd_getfd, pidfd, number, 0);
 	if (*fd < 0)
@@ -81,8 +81,8 @@ static int connect_once(struct process *p, struct err *e)
 	pidfd = syscall(SYS_pidfd_open, p->pid, 0);
 	if (pidfd < 0)
 		return no_answer(p, errno, e);
-	if ((lower->order_fd < 0 && borrow(p, pidfd, fds[0], &lower->order_fd, e)) ||
-		borrow(p, pidfd, fds[1], &lower->done_fd, e))
+	if ((lower->order_fd < 0 && borrow_event(p, pidfd, fds[0], &lower->order_fd, e)) ||
+		borrow_event(p, pidfd, fds[1], &lower->done_fd, e))
 		return -1;
 	return 0;
 }

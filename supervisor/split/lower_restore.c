@@ -55,7 +55,7 @@ bool restore_lower_wanted(const struct restore_one *one)
 	return count;
 }
 
-static int replay(struct restore_one *one)
+static int replay_calls(struct restore_one *one)
 {
 	struct process *p = &one->process;
 	int failed = lower_order(p, one->trial ? LOWER_TRY : LOWER_REPLAY, NULL, 0,
@@ -78,7 +78,7 @@ int restore_lower_run(struct restore_one *one)
 	if (start_lower_half(one))
 		return err_prefix(one->e, "cannot bring back the lower half of process %d (%s)",
 			p->vpid, p->comm);
-	if (replay(one))
+	if (replay_calls(one))
 		return -1;
 	return one->trial ? 0 : restore_device_memory(one);
 }

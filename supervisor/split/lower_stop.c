@@ -15,14 +15,14 @@
 #include "supervisor/target/x86_64.h"
 
 /* 0 where there is nothing to be read. */
-static uint64_t peek(const struct thread *t, uint64_t at)
+static uint64_t peek_word(const struct thread *t, uint64_t at)
 {
 	uint64_t v = 0;
 
 	return lower_peek(t->tracee.pid, at, &v, sizeof(v)) ? 0 : v;
 }
 
-static int poke(const struct thread *t, uint64_t at, uint64_t v, struct err *e)
+static int poke_word(const struct thread *t, uint64_t at, uint64_t v, struct err *e)
 {
 	struct iovec local = {&v, sizeof(v)}, remote = {(void *)at, sizeof(v)};
 
@@ -36,9 +36,9 @@ static uint64_t find_record(
 	const struct thread *t, const struct crossing_info *info, uint64_t fs)
 {
 	uint64_t at = fs + (in_lower_window(fs) ? info->slot_offset : info->current_offset);
-	uint64_t record = peek(t, at);
+	uint64_t record = peek_word(t, at);
 
-	return record && peek(t, record + info->self_offset) == record ? record : 0;
+	return record && peek_word(t, record + info->self_offset) == record ? record : 0;
 }
 
 struct stack {
@@ -64,7 +64,8 @@ static struct stack find_stack(pid_t pid, uint64_t sp)
 static int count_entries(const struct thread *t, const struct crossing_info *info,
 	uint64_t record, struct err *e)
 {
-	uint64_t used = peek(t, record + info->top_offset) - (record + info->entries_offset);
+	uint64_t used =
+		peek_word(t, record + info->top_offset) - (record + info->entries_offset);
 
 	if (used % info->entry_size || used / info->entry_size > info->depth)
 		return lower_damaged(t->tracee.pid, e);
@@ -86,7 +87,7 @@ static int is_inside(const struct thread *t, const struct crossing_info *info, u
 	stack = find_stack(t->tracee.pid, regs->rsp);
 	while (count-- > 0) {
 		uint64_t entry = entries + count * info->entry_size;
-		uint64_t frame = peek(t, entry + info->rsp_offset);
+		uint64_t frame = peek_word(t, entry + info->rsp_offset);
 
 		if (frame > regs->rsp || frame - 8 < stack.start || frame - 8 >= stack.end)
 			return true;
@@ -105,8 +106,8 @@ static int lead_to_trap(
 		return lower_damaged(t->tracee.pid, e);
 	if (original == info->trap)
 		return 0;
-	return poke(t, record + info->original_offset, original, e) ||
-			       poke(t, at, info->trap, e)
+	return poke_word(t, record + info->original_offset, original, e) ||
+			       poke_word(t, at, info->trap, e)
 		       ? -1
 		       : 0;
 }
@@ -150,7 +151,7 @@ bool lower_sleeps(struct process *p, pid_t tid)
 
 static bool is_busy(const struct thread *t, const struct crossing_info *info, uint64_t fs)
 {
-	return !in_lower_window(fs) && (uint32_t)peek(t, fs + info->busy_offset);
+	return !in_lower_window(fs) && (uint32_t)peek_word(t, fs + info->busy_offset);
 }
 
 /* Calls for threads of the lower half are made by it until nothing is left to be done there. */

@@ -57,7 +57,7 @@ static int read_table(struct process *p, size_t field, void *data, size_t size, 
 	return err_set(e, errno, "cannot read memory of process %d", p->pid);
 }
 
-static int borrow(struct process *p, int number, struct err *e)
+static int borrow_buffer(struct process *p, int number, struct err *e)
 {
 	cleanup_fd int pidfd = syscall(SYS_pidfd_open, p->pid, 0);
 	int fd = pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, number, 0);
@@ -83,7 +83,7 @@ int staging_map(struct process *p, struct err *e)
 		read_table(
 			p, offsetof(struct lower_table, staging_size), &size, sizeof(size), e))
 		return -1;
-	fd = borrow(p, number, e);
+	fd = borrow_buffer(p, number, e);
 	if (fd < 0 || check_file(p, fd, size, e))
 		return -1;
 	data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -119,7 +119,7 @@ static struct staging_slot *find_slot(struct staging *staging, uint64_t address)
 }
 
 /* The least recently used piece that nobody reads; NULL: all are read. */
-static struct staging_slot *oldest(struct staging *staging)
+static struct staging_slot *oldest_slot(struct staging *staging)
 {
 	struct staging_slot *found = NULL;
 
@@ -133,8 +133,8 @@ static struct staging_slot *oldest(struct staging *staging)
 }
 
 /* Have @slot filled from where @address is in the range. */
-static int fetch(struct process *p, const struct device_range *range, struct staging_slot *slot,
-	uint64_t address, struct err *e)
+static int fetch_slot(struct process *p, const struct device_range *range,
+	struct staging_slot *slot, uint64_t address, struct err *e)
 {
 	struct staging *staging = &p->lower->staging;
 	uint64_t step = slot_size(staging), start = address - address % step;
@@ -167,11 +167,11 @@ static void fetch_ahead(
 {
 	struct staging *staging = &p->lower->staging;
 	uint64_t next = slot->address + slot->filled;
-	struct staging_slot *free_slot = oldest(staging);
+	struct staging_slot *free_slot = oldest_slot(staging);
 
 	/* Not for one that is late: the others are ahead of it. */
 	if (next < range->end && next >= staging->furthest && free_slot && !staging->ordering)
-		(void)fetch(p, range, free_slot, next, NULL);
+		(void)fetch_slot(p, range, free_slot, next, NULL);
 }
 
 /* The slot with @address, for the caller to read; NULL on failure. */
@@ -188,10 +188,10 @@ static struct staging_slot *get_slot(
 			slot->used = ++staging->clock;
 			return slot;
 		}
-		old = slot || staging->ordering ? NULL : oldest(staging);
+		old = slot || staging->ordering ? NULL : oldest_slot(staging);
 		if (!old)
 			pthread_cond_wait(&staging->changed, &staging->lock);
-		else if (fetch(p, range, old, address, e))
+		else if (fetch_slot(p, range, old, address, e))
 			return NULL;
 	}
 }

@@ -22,7 +22,7 @@
 /* A supervisor that is gone needs no report: failure matters only to a reader that waits for an
  * answer.
  */
-static int report(int socket, enum namespace_report_kind kind, int value, const char *text)
+static int send_report(int socket, enum namespace_report_kind kind, int value, const char *text)
 {
 	struct namespace_report r = {.kind = kind, .value = value};
 
@@ -33,7 +33,7 @@ static int report(int socket, enum namespace_report_kind kind, int value, const 
 
 static void __attribute__((noreturn)) fail(const struct namespace_plan *plan, const char *what)
 {
-	(void)report(plan->socket, NAMESPACE_FAILED, errno, what);
+	(void)send_report(plan->socket, NAMESPACE_FAILED, errno, what);
 	_exit(125);
 }
 
@@ -123,7 +123,7 @@ static pid_t make_child(const struct namespace_plan *plan)
 	if (plan->user_namespace)
 		keep_capabilities();
 	/* Our end is the namespace's, which is heard of. */
-	if (report(plan->socket, NAMESPACE_READY, 0, NULL))
+	if (send_report(plan->socket, NAMESPACE_READY, 0, NULL))
 		_exit(125);
 	close(plan->socket);
 	plan->child(plan->arg);
@@ -161,11 +161,11 @@ static bool look_after(int socket, pid_t root)
 		if (info.si_pid != root)
 			continue;
 		if (info.si_code == CLD_STOPPED) {
-			(void)report(socket, NAMESPACE_STOPPED, info.si_status, NULL);
+			(void)send_report(socket, NAMESPACE_STOPPED, info.si_status, NULL);
 		} else if (info.si_code != CLD_TRAPPED) {
 			status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
 							    : W_EXITCODE(0, info.si_status);
-			(void)report(socket, NAMESPACE_ENDED, status, NULL);
+			(void)send_report(socket, NAMESPACE_ENDED, status, NULL);
 		}
 	}
 }

@@ -54,7 +54,7 @@ static void find_in_group(struct redraw *r, pid_t parent, pid_t group)
 	}
 }
 
-static bool waits(pid_t pid)
+static bool is_waiting(pid_t pid)
 {
 	cleanup_free char *status = procfs_status(pid, pid, NULL);
 	const char *state = status ? status_value(status, "State") : "";
@@ -71,7 +71,7 @@ static bool all_wait(struct redraw *r)
 	bool all = true;
 
 	for (size_t i = 0; i < buf_count(&r->pids, pid_t) && all; i++)
-		all = waits(*buf_at(&r->pids, pid_t, i));
+		all = is_waiting(*buf_at(&r->pids, pid_t, i));
 	r->quiet = all ? r->quiet + 1 : 0;
 	return r->quiet >= QUIET || clock_ns(CLOCK_MONOTONIC) > r->deadline;
 }

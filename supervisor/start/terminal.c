@@ -43,7 +43,7 @@ static int open_terminal(void)
 	return open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 }
 
-static bool same(const struct termios2 *a, const struct termios2 *b)
+static bool same_settings(const struct termios2 *a, const struct termios2 *b)
 {
 	return !memcmp(a, b, sizeof(*a));
 }
@@ -125,7 +125,7 @@ void terminal_begin(struct supervisor *s)
 }
 
 /* We have got the terminal, the program maybe before us. */
-static void learn(struct terminal *t, const struct termios2 *now)
+static void learn_settings(struct terminal *t, const struct termios2 *now)
 {
 	if (!is_plain(now))
 		return;
@@ -235,7 +235,7 @@ static bool is_here(const struct image_terminal *x)
 /* The program has the terminal, or will have it as soon as it runs. */
 static void hand_over(struct terminal *t, int fd, const struct termios2 *now)
 {
-	if (t->pending && !same(now, &t->program))
+	if (t->pending && !same_settings(now, &t->program))
 		set_settings(fd, &t->program);
 	t->set |= t->pending;
 	t->pending = false;
@@ -277,10 +277,10 @@ void terminal_stop(struct supervisor *s)
 	if (fd < 0)
 		return;
 	redraw_end(&t->redraw, fd);
-	if (t->known && !same(&now, &t->caller)) {
+	if (t->known && !same_settings(&now, &t->caller)) {
 		/* A program that sees to it itself has put back what it takes for the shell's,
 		 * and sets its own again. */
-		if (!t->has_original || !same(&now, &t->original)) {
+		if (!t->has_original || !same_settings(&now, &t->original)) {
 			t->program = now;
 			t->pending = t->here = true;
 		}
@@ -297,7 +297,7 @@ static void get_it_back(struct terminal *t)
 
 	if (fd < 0)
 		return;
-	learn(t, &now);
+	learn_settings(t, &now);
 	if (!is_plain(&now))
 		t->pending = false;
 	if (t->here)
@@ -342,7 +342,7 @@ void terminal_turn(struct supervisor *s)
  * program, that may be what has set up the terminal. */
 static bool is_to_be_put_back(const struct terminal *t, const struct termios2 *now, bool killed)
 {
-	if (t->restarted && (t->set || (t->has_original && same(now, &t->original))))
+	if (t->restarted && (t->set || (t->has_original && same_settings(now, &t->original))))
 		return true;
 	return killed && t->shown;
 }
@@ -356,7 +356,7 @@ void terminal_end(struct supervisor *s, bool killed)
 	if (fd < 0)
 		return;
 	redraw_end(&t->redraw, fd);
-	if (t->known && !same(&now, &t->caller) && is_to_be_put_back(t, &now, killed))
+	if (t->known && !same_settings(&now, &t->caller) && is_to_be_put_back(t, &now, killed))
 		set_settings(fd, &t->caller);
 	if (group_is_gone(tcgetpgrp(fd)))
 		(void)tcsetpgrp(fd, getpgrp());

@@ -102,7 +102,7 @@ static char *find_directory(const struct place *p)
 }
 
 /* A path from an image could lead anywhere. */
-static bool climbs(const char *path)
+static bool climbs_out(const char *path)
 {
 	for (const char *p = strstr(path, ".."); p; p = strstr(p + 1, ".."))
 		if ((p == path || p[-1] == '/') && (!p[2] || p[2] == '/'))
@@ -112,7 +112,7 @@ static bool climbs(const char *path)
 
 static int join_cgroup(pid_t pid, const struct place *p)
 {
-	cleanup_free char *directory = climbs(p->path) ? NULL : find_directory(p);
+	cleanup_free char *directory = climbs_out(p->path) ? NULL : find_directory(p);
 	cleanup_free char *file = NULL, *text = xasprintf("%d", pid);
 	cleanup_fd int fd = -1;
 

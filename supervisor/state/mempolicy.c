@@ -134,7 +134,7 @@ int mempolicy_dump(struct dump *d, struct remote *r, uint64_t scratch, struct er
 /* ---- in ---- */
 
 /* Leave out of @policy what is not here. Whether anything is left of it. */
-static bool adapt(struct image_policy *policy)
+static bool adapt_policy(struct image_policy *policy)
 {
 	uint8_t here[IMAGE_NODES / 8];
 	bool any = false, left = false;
@@ -155,7 +155,7 @@ void mempolicy_plan_thread(
 {
 	struct image_policy policy = t->policy;
 
-	if (policy.mode && adapt(&policy))
+	if (policy.mode && adapt_policy(&policy))
 		BATCH_ADD(b, "set the memory policy", SYS_set_mempolicy, policy.mode,
 			plan_data(&p->plan, policy.nodes, sizeof(policy.nodes)), MAX_NODE);
 }
@@ -169,7 +169,7 @@ void mempolicy_plan_memory(struct restore_plan *p)
 	for (size_t i = 0; i < count; i++) {
 		struct image_policy policy = m[i].policy;
 
-		if (adapt(&policy))
+		if (adapt_policy(&policy))
 			BATCH_ADD(&p->memory, "set the policy of memory", SYS_mbind, m[i].start,
 				m[i].end - m[i].start, policy.mode,
 				plan_data(&p->plan, policy.nodes, sizeof(policy.nodes)),
@@ -177,12 +177,12 @@ void mempolicy_plan_memory(struct restore_plan *p)
 	}
 }
 
-static bool lacks(const struct image_policy *wanted)
+static bool lacks_nodes(const struct image_policy *wanted)
 {
 	struct image_policy policy = *wanted;
 
-	return wanted->mode &&
-	       (!adapt(&policy) || memcmp(policy.nodes, wanted->nodes, sizeof(policy.nodes)));
+	return wanted->mode && (!adapt_policy(&policy) || memcmp(policy.nodes, wanted->nodes,
+								  sizeof(policy.nodes)));
 }
 
 bool mempolicy_lacks_nodes(const struct image *img)
@@ -193,11 +193,11 @@ bool mempolicy_lacks_nodes(const struct image *img)
 
 	t = image_note_array(img, IMAGE_NOTE_THREADS, struct image_thread, &count);
 	for (size_t i = 0; i < count; i++)
-		if (lacks(&t[i].policy))
+		if (lacks_nodes(&t[i].policy))
 			return true;
 	m = image_note_array(img, IMAGE_NOTE_MEMPOLICIES, struct image_mempolicy, &count);
 	for (size_t i = 0; i < count; i++)
-		if (lacks(&m[i].policy))
+		if (lacks_nodes(&m[i].policy))
 			return true;
 	return false;
 }

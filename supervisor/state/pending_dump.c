@@ -22,7 +22,7 @@ struct queue {
 };
 
 /* Whether there are at least @count. */
-static int holds(const struct queue *q, uint64_t count, bool *yes, struct err *e)
+static int queue_holds(const struct queue *q, uint64_t count, bool *yes, struct err *e)
 {
 	siginfo_t info;
 	int n = tracee_pending(q->tracee, q->shared, count - 1, &info, 1, e);
@@ -40,7 +40,7 @@ static int count_all(const struct queue *q, uint64_t *count, struct err *e)
 		uint64_t next = missing ? (there + missing) / 2 : 2 * there;
 		bool yes;
 
-		if (holds(q, next, &yes, e))
+		if (queue_holds(q, next, &yes, e))
 			return -1;
 		*(yes ? &there : &missing) = next;
 	}
@@ -55,7 +55,7 @@ static int time_of_last(const struct queue *q, uint64_t count, uint64_t *ns, str
 		uint64_t begin = clock_ns(CLOCK_MONOTONIC), took;
 		bool yes;
 
-		if (holds(q, count, &yes, e))
+		if (queue_holds(q, count, &yes, e))
 			return -1;
 		took = clock_ns(CLOCK_MONOTONIC) - begin;
 		if (took < *ns)

@@ -29,7 +29,7 @@ static bool is_image_piece(const struct image_region *g)
 }
 
 /* First and last address of this kernel's pieces. */
-static void span(const struct vma_list *vmas, uint64_t *start, uint64_t *end)
+static void span_of(const struct vma_list *vmas, uint64_t *start, uint64_t *end)
 {
 	*start = *end = 0;
 	for (size_t i = 0; i < vmas->count; i++) {
@@ -89,7 +89,7 @@ static uint64_t find_place(const struct restore_plan *p, uint64_t size)
 	return 0;
 }
 
-static void park(struct restore_plan *p, uint64_t start)
+static void park_vdso(struct restore_plan *p, uint64_t start)
 {
 	for (size_t i = 0; i < p->vmas->count; i++) {
 		const struct vma *v = &p->vmas->v[i];
@@ -149,10 +149,10 @@ int restore_plan_vdso(struct restore_plan *p, struct err *e)
 	uint64_t start, end;
 	int64_t distance = 0;
 
-	span(p->vmas, &start, &end);
+	span_of(p->vmas, &start, &end);
 	if (!end)
 		return err_set(e, 0, "this kernel gives the new process no vdso");
-	park(p, start);
+	park_vdso(p, start);
 	if (!p->other_vdso && same_layout(p, &distance)) {
 		place_vdso(p, start, start + distance);
 		return 0;
@@ -192,7 +192,7 @@ struct vdso_symbols {
 	size_t strings_size;
 };
 
-static bool inside(size_t size, uint64_t offset, uint64_t length)
+static bool is_inside(size_t size, uint64_t offset, uint64_t length)
 {
 	return offset <= size && length <= size - offset;
 }
@@ -203,7 +203,7 @@ static int find_symbols(const uint8_t *data, size_t size, struct vdso_symbols *s
 	const Elf64_Shdr *sh;
 
 	if (size < sizeof(*eh) || memcmp(eh->e_ident, ELFMAG, SELFMAG) ||
-		!inside(size, eh->e_shoff, (uint64_t)eh->e_shnum * sizeof(*sh)))
+		!is_inside(size, eh->e_shoff, (uint64_t)eh->e_shnum * sizeof(*sh)))
 		return -1;
 	sh = (const void *)(data + eh->e_shoff);
 	for (int i = 0; i < eh->e_shnum; i++) {
@@ -212,8 +212,8 @@ static int find_symbols(const uint8_t *data, size_t size, struct vdso_symbols *s
 		if (sh[i].sh_type != SHT_DYNSYM || sh[i].sh_link >= eh->e_shnum)
 			continue;
 		str = &sh[sh[i].sh_link];
-		if (!inside(size, sh[i].sh_offset, sh[i].sh_size) ||
-			!inside(size, str->sh_offset, str->sh_size) || !str->sh_size ||
+		if (!is_inside(size, sh[i].sh_offset, sh[i].sh_size) ||
+			!is_inside(size, str->sh_offset, str->sh_size) || !str->sh_size ||
 			data[str->sh_offset + str->sh_size - 1])
 			return -1;
 		*s = (struct vdso_symbols){data, size, (const void *)(data + sh[i].sh_offset),
@@ -267,7 +267,7 @@ int vdso_redirect(uint8_t *old, size_t old_size, const uint8_t *new, size_t new_
 			return err_set(e, 0,
 				"this kernel's vdso lacks %s, which the program may have bound",
 				name);
-		if (!inside(old_size, sym->st_value, JUMP_SIZE) ||
+		if (!is_inside(old_size, sym->st_value, JUMP_SIZE) ||
 			(sym->st_size && sym->st_size < JUMP_SIZE))
 			return err_set(
 				e, 0, "%s of the vdso is too short to be redirected", name);

@@ -44,7 +44,8 @@ static int shorten_socket(
 }
 
 /* @t is at the entry to its call: the kernel has not looked at the arguments yet. */
-static int shorten(struct process *p, struct thread *t, struct shortened *s, struct err *e)
+static int shorten_timeout(
+	struct process *p, struct thread *t, struct shortened *s, struct err *e)
 {
 	struct timespec left = blocking_timespec(t->syscall_left_ns);
 	struct user_regs_struct regs;
@@ -67,7 +68,7 @@ static int shorten(struct process *p, struct thread *t, struct shortened *s, str
 }
 
 /* @t sleeps in its call, or is at the exit from it: in neither case can it see a change. */
-static int lengthen(
+static int lengthen_back(
 	struct process *p, struct thread *t, struct shortened *s, bool at_exit, struct err *e)
 {
 	struct user_regs_struct regs;
@@ -123,8 +124,8 @@ static int enter_again(struct process *p, struct thread *t, struct shortened *s,
 	long nr = x86_64_syscall_number(&t->regs);
 	bool at_exit;
 
-	if (shorten(p, t, s, e) || tracee_continue_to_syscall(&t->tracee, 0, e) ||
-		wait_in_call(t, nr, &at_exit, e) || lengthen(p, t, s, at_exit, e))
+	if (shorten_timeout(p, t, s, e) || tracee_continue_to_syscall(&t->tracee, 0, e) ||
+		wait_in_call(t, nr, &at_exit, e) || lengthen_back(p, t, s, at_exit, e))
 		return -1;
 	if (at_exit)
 		return tracee_detach(&t->tracee, 0, e);

@@ -49,7 +49,7 @@ static int interrupt_asleep(const struct entered *c, struct err *e)
 }
 
 /* It has been interrupted, anywhere. 1: that is all. */
-static int interrupted(struct entered *c, struct err *e)
+static int call_interrupted(struct entered *c, struct err *e)
 {
 	struct tracee *tracee = &c->t->tracee;
 	struct user_regs_struct regs;
@@ -70,7 +70,7 @@ static int interrupted(struct entered *c, struct err *e)
 }
 
 /* At the int3. The interruption is still to come. */
-static int trapped(struct entered *c, struct err *e)
+static int call_trapped(struct entered *c, struct err *e)
 {
 	struct user_regs_struct regs;
 
@@ -81,7 +81,7 @@ static int trapped(struct entered *c, struct err *e)
 											  : 0;
 }
 
-static int follow(struct entered *c, struct err *e)
+static int follow_call(struct entered *c, struct err *e)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + 5 * NS_PER_S;
 	struct tracee_report report;
@@ -91,9 +91,9 @@ static int follow(struct entered *c, struct err *e)
 		if (tracee_wait(&c->t->tracee, deadline, &report, e))
 			return -1;
 		if (report.event == TRACEE_EVENT_TRAP)
-			r = interrupted(c, e);
+			r = call_interrupted(c, e);
 		else if (report.event == TRACEE_EVENT_SIGNAL)
-			r = trapped(c, e);
+			r = call_trapped(c, e);
 		else
 			return err_set(e, 0, "thread %d cannot enter its system call %ld again",
 				c->t->vtid, c->nr);
@@ -128,5 +128,5 @@ int syscall_build_restart_block(struct process *p, struct thread *t, uint64_t in
 		return -1;
 	if (tracee_set_regs(&t->tracee, &regs, e) || tracee_continue(&t->tracee, 0, e))
 		return -1;
-	return interrupt_asleep(&c, e) ? -1 : follow(&c, e);
+	return interrupt_asleep(&c, e) ? -1 : follow_call(&c, e);
 }

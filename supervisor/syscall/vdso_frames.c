@@ -49,7 +49,7 @@ static bool holds_frame(const struct search *s, const uint64_t *stack, size_t wo
 }
 
 /* 1 when there is one in [@start, @end). */
-static int search(const struct search *s, uint64_t start, uint64_t end, struct err *e)
+static int search_range(const struct search *s, uint64_t start, uint64_t end, struct err *e)
 {
 	uint64_t size = end - start < STACK_MAX ? end - start : STACK_MAX;
 	cleanup_free uint64_t *stack = xmalloc(size);
@@ -82,9 +82,9 @@ static int check_thread(const struct search *s, const struct image_thread *t, st
 	sp = x86_64_stack(&regs) & ~7ul;
 	top = region_end(s->img, sp);
 	if (top)
-		found = search(s, sp, top, e);
+		found = search_range(s, sp, top, e);
 	if (!found && t->sigaltstack_size && region_end(s->img, t->sigaltstack_sp))
-		found = search(
+		found = search_range(
 			s, t->sigaltstack_sp, t->sigaltstack_sp + t->sigaltstack_size, e);
 	if (found <= 0)
 		return found;

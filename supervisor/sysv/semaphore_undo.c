@@ -29,7 +29,7 @@ static int leaves_range(
 
 /* Whether (semadj + @amount) is above the range, where the value is @now. That it is 0 and can
  * be made less is never so: a set that others use, too, may have changed by now. */
-static int above(
+static int is_above_range(
 	struct sysv_asker *a, int id, unsigned short n, int now, int amount, struct err *e)
 {
 	struct sembuf ops[5] = {{n, -now, IPC_NOWAIT}, {n, amount, IPC_NOWAIT},
@@ -39,7 +39,7 @@ static int above(
 }
 
 /* Whether (semadj - 1 - @amount) is below it. Here the value is @amount in the end, or more. */
-static int below(
+static int is_below_range(
 	struct sysv_asker *a, int id, unsigned short n, int now, int amount, struct err *e)
 {
 	struct sembuf ops[5] = {{n, -now, IPC_NOWAIT}, {n, 1, IPC_NOWAIT | SEM_UNDO},
@@ -54,7 +54,7 @@ static int ask_undo(
 	struct sysv_asker *a, int id, unsigned short n, int now, int *undo, struct err *e)
 {
 	int (*const tests[2])(struct sysv_asker *, int, unsigned short, int, int,
-		struct err *) = {above, below};
+		struct err *) = {is_above_range, is_below_range};
 
 	*undo = 0;
 	for (int i = 0; i < 2; i++) {

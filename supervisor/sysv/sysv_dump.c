@@ -248,7 +248,7 @@ struct search {
 				 * there is something to copy */
 };
 
-static struct sysv_asker *copier(struct search *s, struct err *e)
+static struct sysv_asker *asker_for_copies(struct search *s, struct err *e)
 {
 	if (s->own_namespace)
 		return &s->look;
@@ -287,7 +287,7 @@ static enum sysv_owner owner_of(
 /* So many are named. */
 #define UNCERTAIN_NAMED 3
 
-static void doubt(struct doubtful *x, const struct kind *k, const struct sysv_status *o)
+static void note_doubtful(struct doubtful *x, const struct kind *k, const struct sysv_status *o)
 {
 	if (++x->count <= UNCERTAIN_NAMED)
 		buf_printf(&x->names, "%s%s %d", x->count > 1 ? ", " : "", k->what, o->id);
@@ -342,10 +342,10 @@ static int dump_object(
 		look_for_undo(s, o, &owner, e))
 		return -1;
 	if (owner == SYSV_PERHAPS_TREE || owner == SYSV_UNUSED)
-		doubt(owner == SYSV_UNUSED ? &s->unused : &s->ended, k, o);
+		note_doubtful(owner == SYSV_UNUSED ? &s->unused : &s->ended, k, o);
 	if (owner != SYSV_TREE)
 		return 0;
-	a = copier(s, e);
+	a = asker_for_copies(s, e);
 	return a ? k->add(s->d, a, o, e) : -1;
 }
 
@@ -388,7 +388,7 @@ static int finish_segments(struct search *s, struct err *e)
 				o->text);
 		if (o->stored || o->bytes.len)
 			continue;
-		a = copier(s, e);
+		a = asker_for_copies(s, e);
 		if (!a || copy_segment(a, o, e))
 			return -1;
 	}

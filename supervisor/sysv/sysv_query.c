@@ -63,7 +63,8 @@ int sysv_read(
 	return 0;
 }
 
-static void common(struct sysv_status *s, const struct ipc_perm *perm, int id, time_t changed)
+static void fill_common(
+	struct sysv_status *s, const struct ipc_perm *perm, int id, time_t changed)
 {
 	memset(s, 0, sizeof(*s));
 	s->perm = *perm;
@@ -102,7 +103,7 @@ int sysv_ask_segment(
 		return -id;
 	if (sysv_answer(a, &d, sizeof(d), e))
 		return -1;
-	common(s, &d.shm_perm, call == IPC_STAT ? which : id, d.shm_ctime);
+	fill_common(s, &d.shm_perm, call == IPC_STAT ? which : id, d.shm_ctime);
 	s->size = d.shm_segsz;
 	s->attached = d.shm_nattch;
 	s->used = later(d.shm_ctime, later(d.shm_atime, d.shm_dtime));
@@ -123,7 +124,7 @@ int sysv_ask_queue(
 		return -id;
 	if (sysv_answer(a, &d, sizeof(d), e))
 		return -1;
-	common(s, &d.msg_perm, call == IPC_STAT ? which : id, d.msg_ctime);
+	fill_common(s, &d.msg_perm, call == IPC_STAT ? which : id, d.msg_ctime);
 	s->size = d.msg_qbytes;
 	s->messages = d.msg_qnum;
 	s->bytes = d.__msg_cbytes;
@@ -146,7 +147,7 @@ int sysv_ask_semaphores(
 		return -id;
 	if (sysv_answer(a, &d, sizeof(d), e))
 		return -1;
-	common(s, &d.sem_perm, call == IPC_STAT ? which : id, d.sem_ctime);
+	fill_common(s, &d.sem_perm, call == IPC_STAT ? which : id, d.sem_ctime);
 	s->size = d.sem_nsems;
 	s->unused = !d.sem_otime;
 	s->used = later(d.sem_otime, d.sem_ctime);

@@ -125,8 +125,8 @@ static struct process *make_copy(struct process *p, bool ours, struct err *e)
 	return NULL;
 }
 
-static int call(struct remote *r, const char *what, long nr, uint64_t a, uint64_t b, uint64_t c,
-	struct err *e)
+static int call_in_copy(struct remote *r, const char *what, long nr, uint64_t a, uint64_t b,
+	uint64_t c, struct err *e)
 {
 	int64_t result;
 
@@ -157,15 +157,16 @@ static int let_go(struct remote *r, const struct vma_list *vmas, struct err *e)
 {
 	struct process *c = r->process;
 
-	if (call(r, "leave the descriptors", SYS_close_range, 0, UINT_MAX, CLOSE_RANGE_UNSHARE,
-		    e) ||
-		call(r, "leave the session", SYS_setsid, 0, 0, 0, e) ||
+	if (call_in_copy(r, "leave the descriptors", SYS_close_range, 0, UINT_MAX,
+		    CLOSE_RANGE_UNSHARE, e) ||
+		call_in_copy(r, "leave the session", SYS_setsid, 0, 0, 0, e) ||
 		tracee_write(c->mem_fd, c->cave + CAVE_SPARE, "/", 2, e) ||
-		call(r, "leave the directory", SYS_chdir, c->cave + CAVE_SPARE, 0, 0, e))
+		call_in_copy(
+			r, "leave the directory", SYS_chdir, c->cave + CAVE_SPARE, 0, 0, e))
 		return -1;
 	for (size_t i = 0; i < vmas->count; i++)
 		if (is_to_go(&vmas->v[i]) &&
-			call(r, "unmap shared memory", SYS_munmap, vmas->v[i].start,
+			call_in_copy(r, "unmap shared memory", SYS_munmap, vmas->v[i].start,
 				vmas->v[i].end - vmas->v[i].start, 0, e))
 			return -1;
 	return 0;
@@ -202,7 +203,7 @@ static int settle_copy(
 	return remote_begin(&r, c, &c->threads[0], e) || let_go(&r, vmas, e) ? -1 : 0;
 }
 
-static const char *obstacle(
+static const char *obstacle_to_copy(
 	const struct process *p, bool ours, bool adopted, const struct vma_list *vmas)
 {
 	if (p->lower || p->has_window)
@@ -235,7 +236,7 @@ struct process *copy_make(struct process *p, pid_t reaper, bool adopted,
 	if (procfs_stat(p->task, p->task, &st, e))
 		return NULL;
 	ours = (pid_t)st.field[STAT_PPID] == reaper;
-	why = obstacle(p, ours, adopted, vmas);
+	why = obstacle_to_copy(p, ours, adopted, vmas);
 	if (why) {
 		err_set(e, 0, "%s", why);
 		return NULL;

@@ -28,7 +28,7 @@ struct dirty {
 
 static const uint8_t no_id[16];
 
-static void end(struct dirty *d)
+static void end_tracking(struct dirty *d)
 {
 	if (d->uffd >= 0)
 		close(d->uffd);
@@ -51,7 +51,7 @@ static struct dirty **find_dirty(struct dirty_list *list, pid_t pid)
 /* Run userfaultfd(2) in the process, take what it gives, and close it there. With user faults
  * only it needs no privilege; those of the kernel are recorded all the same, as nobody has to
  * serve them. */
-static int fetch(struct process *p)
+static int fetch_uffd(struct process *p)
 {
 	int pidfd = fd_task_open(p->pid, p->task, NULL), fd = -1;
 	int64_t number = -1, closed;
@@ -74,7 +74,7 @@ static int fetch(struct process *p)
 static int open_watch(struct process *p)
 {
 	struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_WP_ASYNC};
-	int fd = fetch(p);
+	int fd = fetch_uffd(p);
 
 	if (fd < 0)
 		return -1;
@@ -169,7 +169,7 @@ void dirty_drop(struct dirty_list *list, const struct process *p)
 
 	if (!place)
 		return;
-	end(*place);
+	end_tracking(*place);
 	*place = *buf_at(&list->processes, struct dirty *, count - 1);
 	list->processes.len -= sizeof(*place);
 }
@@ -183,7 +183,7 @@ void dirty_complete(struct dirty_list *list, const uint8_t checkpoint_id[16])
 		struct dirty *d = all[i];
 
 		if (!d->asked) {
-			end(d);
+			end_tracking(d);
 			continue;
 		}
 		d->asked = false;
@@ -203,6 +203,6 @@ void dirty_forget(struct dirty_list *list)
 void dirty_end(struct dirty_list *list)
 {
 	for (size_t i = 0; i < buf_count(&list->processes, struct dirty *); i++)
-		end(*buf_at(&list->processes, struct dirty *, i));
+		end_tracking(*buf_at(&list->processes, struct dirty *, i));
 	buf_free(&list->processes);
 }

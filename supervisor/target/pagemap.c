@@ -78,7 +78,7 @@ static void add_scanned(struct buf *runs, const struct scan_region *r, bool watc
 }
 
 /* 1: the kernel does not know PAGEMAP_SCAN. */
-static int scan(
+static int scan_pages(
 	int fd, uint64_t start, uint64_t end, bool watched, struct buf *runs, struct err *e)
 {
 	static uint64_t guard = PAGE_IS_GUARD; /* 0 once the kernel was found not to know it */
@@ -138,7 +138,7 @@ static int read_table(int fd, uint64_t start, uint64_t end, struct buf *runs, st
 int pagemap_scan(
 	int fd, uint64_t start, uint64_t end, bool watched, struct buf *runs, struct err *e)
 {
-	int r = scan(fd, start, end, watched, runs, e);
+	int r = scan_pages(fd, start, end, watched, runs, e);
 
 	return r > 0 ? read_table(fd, start, end, runs, e) : r;
 }

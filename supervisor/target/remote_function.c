@@ -66,7 +66,7 @@ static int run_until_home(
 	}
 }
 
-static int call(struct remote *r, uint64_t address, uint64_t deadline_ns, struct err *e)
+static int run_function(struct remote *r, uint64_t address, uint64_t deadline_ns, struct err *e)
 {
 	uint64_t stack = remote_scratch(r, STACK_SIZE, e), home = r->process->cave + CAVE_HOME;
 	struct user_regs_struct regs = r->home.regs;
@@ -104,7 +104,7 @@ int remote_function(struct process *process, struct thread *thread, uint64_t add
 	if (tracee_get_xstate(&thread->tracee, xstate, &size, e) ||
 		remote_begin(&r, process, thread, e))
 		return -1;
-	failed = call(&r, address, deadline_ns, e);
+	failed = run_function(&r, address, deadline_ns, e);
 	/* A thread that does not come back from it cannot be put back. */
 	if (failed)
 		return -1;

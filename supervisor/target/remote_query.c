@@ -274,7 +274,7 @@ static int run_queries(
 }
 
 /* One by one. */
-static int call(struct remote *r, struct remote_query *q, struct err *e)
+static int run_query(struct remote *r, struct remote_query *q, struct err *e)
 {
 	uint64_t args[6] = {q->args[0], q->args[1], q->args[2], q->args[3]};
 
@@ -305,7 +305,7 @@ int remote_query(struct remote *r, struct remote_query *queries, size_t count, s
 	if (!r->home.scratch && !remote_scratch(r, PAGE, e))
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (call(r, &queries[i], e))
+		if (run_query(r, &queries[i], e))
 			return -1;
 	return 0;
 }

@@ -10,7 +10,7 @@ struct code {
 	uint8_t *at, *end;
 };
 
-static void emit(struct code *c, const void *bytes, size_t n)
+static void emit_bytes(struct code *c, const void *bytes, size_t n)
 {
 	BUG_ON((size_t)(c->end - c->at) < n);
 	memcpy(c->at, bytes, n);
@@ -18,20 +18,20 @@ static void emit(struct code *c, const void *bytes, size_t n)
 }
 
 #define EMIT(c, ...)                                                                           \
-	emit((c), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+	emit_bytes((c), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
 /* movabs $value, %reg: REX prefix and opcode name the register. */
 static void emit_mov64(struct code *c, uint8_t rex, uint8_t opcode, uint64_t value)
 {
 	EMIT(c, rex, opcode);
-	emit(c, &value, sizeof(value));
+	emit_bytes(c, &value, sizeof(value));
 }
 
 /* mov $value, %reg32 */
 static void emit_mov32(struct code *c, uint8_t opcode, uint32_t value)
 {
 	EMIT(c, opcode);
-	emit(c, &value, sizeof(value));
+	emit_bytes(c, &value, sizeof(value));
 }
 
 static void emit_syscall(struct code *c)
@@ -117,7 +117,7 @@ static void emit_clone(struct code *c, const uint8_t *start)
 	EMIT(c, 0xe3, 5);          /* jrcxz, over the jump */
 	home = start + CAVE_HOME - (c->at + 5);
 	EMIT(c, 0xe9); /* jmp */
-	emit(c, &home, sizeof(home));
+	emit_bytes(c, &home, sizeof(home));
 	emit_mov32(c, 0xb8, SYS_exit_group);
 	emit_syscall(c);
 }
@@ -136,10 +136,10 @@ void x86_64_cave(uint8_t code[CAVE_SIZE], const struct cave_home *home)
 	emit_unmap(&c, home->scratch, home->scratch_size);
 	emit_registers(&c, &regs);
 	EMIT(&c, 0xff, 0x25, 0, 0, 0, 0); /* jmp *0(%rip) */
-	emit(&c, &regs.rip, sizeof(regs.rip));
+	emit_bytes(&c, &regs.rip, sizeof(regs.rip));
 	distance = c.at - (displacement + 4);
 	memcpy(displacement, &distance, sizeof(distance));
-	emit(&c, &home->sigmask, sizeof(home->sigmask));
+	emit_bytes(&c, &home->sigmask, sizeof(home->sigmask));
 	emit_clone(&c, code);
 }
 

@@ -26,7 +26,7 @@ static void forget_completions(const struct ring_driver *d)
 	ring_write(d->ring, d->ring->p.cq_off.head, kept ? d->cq_head : tail);
 }
 
-static void prepare(const struct ring *r, bool silent)
+static void prepare_entries(const struct ring *r, bool silent)
 {
 	memset(r->sqes, 0, r->sqes_size);
 	for (uint32_t i = 0; i < r->p.sq_entries; i++) {
@@ -36,7 +36,7 @@ static void prepare(const struct ring *r, bool silent)
 	}
 }
 
-static int submit(struct ring_driver *d, uint32_t count, struct err *e)
+static int submit_entries(struct ring_driver *d, uint32_t count, struct err *e)
 {
 	const struct ring *r = d->ring;
 	uint32_t tail = ring_read(r, r->p.sq_off.tail) + count;
@@ -56,10 +56,10 @@ static int run_empty(struct ring_driver *d, uint32_t count, bool silent, struct 
 	uint32_t most = d->ring->p.sq_entries;
 
 	if (count)
-		prepare(d->ring, silent);
+		prepare_entries(d->ring, silent);
 	for (uint32_t n; count; count -= n) {
 		n = count < most ? count : most;
-		if (submit(d, n, e))
+		if (submit_entries(d, n, e))
 			return -1;
 	}
 	return 0;
@@ -108,7 +108,7 @@ static int post_some(
 	return 0;
 }
 
-static int post(struct ring_driver *d, struct ring *from, const struct post *post,
+static int post_completions(struct ring_driver *d, struct ring *from, const struct post *post,
 	uint32_t count, bool keep, struct err *e)
 {
 	uint32_t most = d->ring->p.cq_entries;
@@ -138,7 +138,7 @@ static int post_all(struct ring_driver *d, const struct post *what, uint32_t cou
 	fd = ring_setup(0, POSTS, 2 * POSTS, &from.p, e);
 	if (fd < 0 || ring_map(&from, fd, e))
 		return -1;
-	failed = post(d, &from, what, count, keep, e);
+	failed = post_completions(d, &from, what, count, keep, e);
 	ring_unmap(&from);
 	return failed;
 }

@@ -26,7 +26,7 @@ struct matches {
 	bool several;
 };
 
-static int match(struct matches *m, int fd, struct err *e)
+static int match_descriptor(struct matches *m, int fd, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/fd/%d", m->u->s->task, fd);
 	cleanup_free char *link = read_link(path, NULL);
@@ -57,7 +57,7 @@ static int find_descriptor(struct matches *m, struct err *e)
 		return err_set(e, errno, "cannot list %s", path);
 	while (!failed && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
-			failed = match(m, atoi(entry->d_name), e);
+			failed = match_descriptor(m, atoi(entry->d_name), e);
 	closedir(dir);
 	return failed;
 }
@@ -65,7 +65,7 @@ static int find_descriptor(struct matches *m, struct err *e)
 /* ---- what is registered ---- */
 
 /* seq_file writes blanks and the like as \ooo. */
-static void unescape(char *s)
+static void unescape_octal(char *s)
 {
 	char *to = s;
 	unsigned c;
@@ -85,7 +85,7 @@ static int add_file(
 {
 	struct matches m = {.u = u, .link = name};
 
-	unescape(name);
+	unescape_octal(name);
 	if (find_descriptor(&m, e))
 		return -1;
 	if (m.fd < 0)
@@ -255,7 +255,7 @@ static void remember_ring(struct fd_dump *d, const struct uring_look *u, uint32_
 	buf_push(&d->rings, struct uring_seen, &seen);
 }
 
-static int settle(struct uring_look *u, struct buf *text, struct err *e)
+static int settle_ring(struct uring_look *u, struct buf *text, struct err *e)
 {
 	return uring_look_again(u, e) || uring_find_issuer(u, e) || uring_find_flags(u, e) ||
 			       uring_settle(u, text, e)
@@ -263,13 +263,13 @@ static int settle(struct uring_look *u, struct buf *text, struct err *e)
 		       : 0;
 }
 
-static int dump(
+static int dump_ring(
 	struct fd_dump *d, struct uring_look *u, struct image_description *x, struct err *e)
 {
 	cleanup_buf struct buf text = {0};
 	struct image_ring image;
 
-	if (settle(u, &text, e) || uring_refuse_rest(u, e))
+	if (settle_ring(u, &text, e) || uring_refuse_rest(u, e))
 		return -1;
 	if (text.len)
 		image_writer_incompat(d->job, IMAGE_INCOMPAT_REQUESTS);
@@ -289,7 +289,7 @@ bool fd_uring_match(const struct fd_dump *d, const struct fd_source *s)
 	return !strcmp(s->link, URING_LINK);
 }
 
-static int look(
+static int look_at_ring(
 	struct uring_look *u, const struct fd_dump *d, const struct fd_source *s, struct err *e)
 {
 	*u = (struct uring_look){
@@ -299,7 +299,7 @@ static int look(
 		       : err_set(e, 0, "an io_uring cannot be saved from here");
 }
 
-static void release(struct uring_look *u)
+static void release_look(struct uring_look *u)
 {
 	ring_unmap(&u->ring);
 	uring_info_release(&u->info);
@@ -309,9 +309,9 @@ int uring_dump_settle(struct fd_dump *d, const struct fd_source *s, struct err *
 {
 	cleanup_buf struct buf text = {0};
 	struct uring_look u;
-	int failed = look(&u, d, s, e) || settle(&u, &text, e);
+	int failed = look_at_ring(&u, d, s, e) || settle_ring(&u, &text, e);
 
-	release(&u);
+	release_look(&u);
 	return failed ? -1 : 0;
 }
 
@@ -319,9 +319,9 @@ int fd_uring_dump(struct fd_dump *d, const struct fd_source *s, struct image_des
 	struct err *e)
 {
 	struct uring_look u;
-	int failed = look(&u, d, s, e) || dump(d, &u, x, e);
+	int failed = look_at_ring(&u, d, s, e) || dump_ring(d, &u, x, e);
 
-	release(&u);
+	release_look(&u);
 	return failed ? -1 : 0;
 }
 

@@ -72,7 +72,7 @@ static const struct {
 	[62] = {"PIPE", 0},
 };
 
-static unsigned what(const struct io_uring_sqe *sqe)
+static unsigned op_parts(const struct io_uring_sqe *sqe)
 {
 	return sqe->opcode < ARRAY_SIZE(ops) ? ops[sqe->opcode].what : 0;
 }
@@ -114,12 +114,12 @@ bool uring_request_is_uncounted(const struct io_uring_sqe *sqe)
 
 bool uring_request_ends_silently(const struct io_uring_sqe *sqe)
 {
-	return sqe->flags & IOSQE_CQE_SKIP_SUCCESS && !(what(sqe) & (WAITS | SLEEPS));
+	return sqe->flags & IOSQE_CQE_SKIP_SUCCESS && !(op_parts(sqe) & (WAITS | SLEEPS));
 }
 
 bool uring_request_sleeps(const struct io_uring_sqe *sqe)
 {
-	return what(sqe) & SLEEPS;
+	return op_parts(sqe) & SLEEPS;
 }
 
 bool uring_request_changes(const struct io_uring_sqe *sqe, const struct io_uring_sqe *other)
@@ -257,7 +257,7 @@ bool uring_request_ends_at(const struct uring_look *u, const struct io_uring_sqe
 {
 	struct __kernel_timespec t;
 
-	if (!(what(sqe) & TIME) || !(sqe->timeout_flags & IORING_TIMEOUT_ABS) ||
+	if (!(op_parts(sqe) & TIME) || !(sqe->timeout_flags & IORING_TIMEOUT_ABS) ||
 		sqe->timeout_flags & IORING_TIMEOUT_REALTIME || read_time(u, sqe, &t, NULL))
 		return false;
 	*clock =
@@ -287,7 +287,7 @@ static int check_file(const struct uring_look *u, const struct io_uring_sqe *sqe
 	cleanup_free char *name = find_file(u, sqe);
 	bool socket = name && !strncmp(name, "socket:", 7);
 
-	if (name && (socket || !(what(sqe) & SOCKET)))
+	if (name && (socket || !(op_parts(sqe) & SOCKET)))
 		return 0;
 	return err_set(e, 0,
 		"a request (%s) waits in it for a file whose descriptor (%d) has been closed, "
@@ -300,7 +300,7 @@ static int check_file(const struct uring_look *u, const struct io_uring_sqe *sqe
 /* What it has done in part is told by nothing. */
 static bool may_be_half_done(const struct io_uring_sqe *sqe)
 {
-	return what(sqe) & SOCKET && sqe->opcode != IORING_OP_ACCEPT &&
+	return op_parts(sqe) & SOCKET && sqe->opcode != IORING_OP_ACCEPT &&
 	       sqe->msg_flags & MSG_WAITALL;
 }
 
@@ -308,7 +308,7 @@ int uring_request_check(
 	const struct uring_look *u, const struct io_uring_sqe *sqe, struct err *e)
 {
 	const char *name = uring_request_name(sqe->opcode);
-	unsigned w = what(sqe);
+	unsigned w = op_parts(sqe);
 
 	if (!(w & AGAIN))
 		return err_set(e, 0,

@@ -63,18 +63,18 @@ int ring_refuse_map(int error, struct err *e)
 	return err_set(e, error, "its memory cannot be mapped");
 }
 
-static char *map(int fd, size_t size, uint64_t offset)
+static char *map_ring(int fd, size_t size, uint64_t offset)
 {
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
 }
 
 int ring_map(struct ring *r, int fd, struct err *e)
 {
-	char *rings = map(fd, r->rings_size, URING_OFF_SQ_RING), *sqes;
+	char *rings = map_ring(fd, r->rings_size, URING_OFF_SQ_RING), *sqes;
 
 	if (rings == MAP_FAILED)
 		return ring_refuse_map(errno, e);
-	sqes = map(fd, r->sqes_size, URING_OFF_SQES);
+	sqes = map_ring(fd, r->sqes_size, URING_OFF_SQES);
 	if (sqes == MAP_FAILED) {
 		err_set(e, errno, "its memory cannot be mapped");
 		munmap(rings, r->rings_size);

@@ -110,7 +110,7 @@ static int get_ring(struct return_of_ring *r)
 	return r->fd < 0 ? err_set(r->one->e, errno, "cannot get at an io_uring") : 0;
 }
 
-static int enable(struct return_of_ring *r)
+static int enable_ring(struct return_of_ring *r)
 {
 	const uint32_t flags = r->image->flags;
 	int64_t result;
@@ -172,7 +172,7 @@ static int bring_back(struct return_of_ring *r)
 	if (remote_begin(&r->remote, &r->one->process, r->thread, e))
 		return -1;
 	r->scratch = remote_scratch(&r->remote, 4096, e);
-	failed = !r->scratch || enable(r) || fill_ring(r);
+	failed = !r->scratch || enable_ring(r) || fill_ring(r);
 	restore_ring_release(r);
 	if (remote_end(&r->remote, failed ? NULL : e) || failed)
 		return err_prefix(e, "descriptor %d", r->number);

@@ -35,7 +35,7 @@ static int add_request(struct return_of_ring *r, const char *line)
 	return fields == 2 ? set_time(r, sqe, left) : 0;
 }
 
-static int issue(struct return_of_ring *r, uint32_t count)
+static int issue_requests(struct return_of_ring *r, uint32_t count)
 {
 	r->scratch = remote_scratch(&r->remote,
 		align_up(count * sizeof(struct __kernel_timespec), 4096), r->one->e);
@@ -56,7 +56,7 @@ static int issue_again(struct return_of_ring *r)
 		return 0;
 	if (remote_begin(&r->remote, &r->one->process, r->thread, e))
 		return -1;
-	failed = issue(r, count);
+	failed = issue_requests(r, count);
 	restore_ring_release(r);
 	buf_free(&r->requests);
 	r->times = 0;

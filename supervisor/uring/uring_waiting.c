@@ -159,7 +159,7 @@ static int mark_same(struct uring_window *w, const struct uring_look *u,
 	return 0;
 }
 
-static int mark(struct uring_window *w, const struct uring_look *u, struct err *e)
+static int mark_entries(struct uring_window *w, const struct uring_look *u, struct err *e)
 {
 	size_t all = buf_count(&w->entries, struct uring_entry), count = 0, end;
 	cleanup_free struct uring_entry **order =
@@ -270,7 +270,7 @@ int uring_window_look(struct uring_window *w, const struct uring_look *u, struct
 	add_completions(w, u);
 	if (!w->uncounted && !uring_under_way(u) && !u->info.polls)
 		return 0;
-	return mark(w, u, e) || check_all(w, u, e) ? -1 : 0;
+	return mark_entries(w, u, e) || check_all(w, u, e) ? -1 : 0;
 }
 
 void uring_window_release(struct uring_window *w)

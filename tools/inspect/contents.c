@@ -127,7 +127,7 @@ struct tally contents_region_tally(const struct image *img, const struct image_r
 /* ---- pieces ---- */
 
 /* What memory is where no extent covers it; @key is the address in the object. */
-static void uncovered(
+static void place_uncovered(
 	const struct contents *m, const struct image_region *r, uint64_t key, struct piece *p)
 {
 	uint64_t size;
@@ -167,7 +167,7 @@ static void stored_piece(
 		left = x == last ? p->end - p->start : x->address - key;
 		if (left < p->end - p->start)
 			p->end = p->start + left;
-		uncovered(m, r, key, p);
+		place_uncovered(m, r, key, p);
 		return;
 	}
 	left = extent_end(x) - key;

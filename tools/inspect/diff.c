@@ -76,7 +76,7 @@ static uint64_t differing_vdso(const struct side *a, const struct piece *p,
 }
 
 /* How many blocks of two pieces that begin at the same address differ. */
-static uint64_t differing(const struct side *a, const struct image_region *ra,
+static uint64_t differing_blocks(const struct side *a, const struct image_region *ra,
 	const struct piece *p, const struct side *b, const struct image_region *rb,
 	const struct piece *q, uint64_t blocks)
 {
@@ -106,7 +106,7 @@ static uint64_t compare_contents(const struct side *a, const struct image_region
 		uint64_t to = p.end < q.end ? p.end : q.end;
 
 		to = to < end ? to : end;
-		n += differing(a, ra, &p, b, rb, &q, (to - at) / IMAGE_BLOCK);
+		n += differing_blocks(a, ra, &p, b, rb, &q, (to - at) / IMAGE_BLOCK);
 		at = to;
 	}
 	return n;

@@ -14,7 +14,7 @@
 #define SYS_futex_waitv 449
 #endif
 
-static const char *pick(const char *const *names, size_t count, uint32_t i)
+static const char *name_or_unknown(const char *const *names, size_t count, uint32_t i)
 {
 	return i < count && names[i] ? names[i] : "?";
 }
@@ -27,7 +27,7 @@ const char *name_tag(uint32_t tag)
 		[IMAGE_TAG_GPU] = "gpu",
 	};
 
-	return pick(names, ARRAY_SIZE(names), tag);
+	return name_or_unknown(names, ARRAY_SIZE(names), tag);
 }
 
 const char *name_region_kind(uint32_t kind)
@@ -46,7 +46,7 @@ const char *name_region_kind(uint32_t kind)
 		[IMAGE_REGION_AIO] = "aio",
 	};
 
-	return pick(names, ARRAY_SIZE(names), kind);
+	return name_or_unknown(names, ARRAY_SIZE(names), kind);
 }
 
 const char *name_object_kind(uint32_t kind)
@@ -69,7 +69,7 @@ const char *name_object_kind(uint32_t kind)
 		[IMAGE_OBJECT_EVENTS] = "inotify events",
 	};
 
-	return pick(names, ARRAY_SIZE(names), kind);
+	return name_or_unknown(names, ARRAY_SIZE(names), kind);
 }
 
 const char *name_protection(uint32_t prot, char out[4])

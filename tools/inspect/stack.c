@@ -262,7 +262,7 @@ static void note_dwfl(struct unwinder *u)
 	buf_push(&u->notes, char *, &note);
 }
 
-static int prepare(struct unwinder *u)
+static int prepare_unwinder(struct unwinder *u)
 {
 	u->core = elf_begin(u->img->fd, ELF_C_READ, NULL);
 	u->dwfl = dwfl_begin(&callbacks);
@@ -278,18 +278,19 @@ static int prepare(struct unwinder *u)
 		       : -1;
 }
 
-static void unwind(struct unwinder *u, const struct checkpoint *c, size_t process)
+static void unwind_process(struct unwinder *u, const struct checkpoint *c, size_t process)
 {
 	u->c = c;
 	u->img = c->processes[checkpoint_owner(c, process, IMAGE_SHARED_MEMORY)];
 	u->contents = contents_open(c, process);
 	u->threads = image_note_array(c->processes[process], IMAGE_NOTE_THREADS,
 		struct image_thread, &u->thread_count);
-	if (prepare(u) < 0 || dwfl_getthreads(u->dwfl, unwind_thread, u) != DWARF_CB_OK)
+	if (prepare_unwinder(u) < 0 ||
+		dwfl_getthreads(u->dwfl, unwind_thread, u) != DWARF_CB_OK)
 		note_dwfl(u);
 }
 
-static void release(struct unwinder *u)
+static void release_unwinder(struct unwinder *u)
 {
 	if (u->dwfl)
 		dwfl_getmodules(u->dwfl, free_module, NULL, 0);
@@ -338,10 +339,10 @@ static void show_text(const struct checkpoint *c, size_t process, struct buf *ou
 {
 	struct unwinder u = {.show = thread_text, .show_arg = out};
 
-	unwind(&u, c, process);
+	unwind_process(&u, c, process);
 	for (size_t i = 0; i < buf_count(&u.notes, char *); i++)
 		text_line(out, "  %s", *buf_at(&u.notes, char *, i));
-	release(&u);
+	release_unwinder(&u);
 }
 
 static void thread_json(const struct unwinder *u, int32_t tid, void *arg)
@@ -373,13 +374,13 @@ static void show_json(const struct checkpoint *c, size_t process, struct json *j
 	struct unwinder u = {.show = thread_json, .show_arg = j};
 
 	json_array(j, "stacks");
-	unwind(&u, c, process);
+	unwind_process(&u, c, process);
 	json_end(j);
 	json_array(j, "stack_notes");
 	for (size_t i = 0; i < buf_count(&u.notes, char *); i++)
 		json_text(j, NULL, *buf_at(&u.notes, char *, i));
 	json_end(j);
-	release(&u);
+	release_unwinder(&u);
 }
 
 const struct view stack_view = {show_text, show_json};
