@@ -70,6 +70,37 @@ else
 	ok "a program with keyrings starts" false || explain
 fi
 sweep >/dev/null
+
+# So is a login id.
+arena login
+cat >login.py <<-'END'
+	import signal, sys
+	try:
+	    old = int(open('/proc/self/loginuid').read())
+	    new = 1000 if old != 1000 else 1001
+	    open('/proc/self/loginuid', 'w').write(str(new))
+	except OSError:
+	    sys.exit(print("skip there is no login id that can be set"))
+	signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+	print("ready", flush=True)
+	signal.sigwait([signal.SIGUSR1])
+	now = int(open('/proc/self/loginuid').read())
+	print("kept" if now == new else "lost" if now == old else now)
+END
+if ! have python3; then
+	skip "a login id is told of" "no python3"
+elif launch python3 login.py; then
+	checkpoint
+	like "$(cat ckpt.err)" "has set its login id \(/proc/PID/loginuid is 100[01]\), which is not saved" \
+		"a login id is told of"
+	finish
+	is "$(tail -n 1 out)" kept "and left alone" || explain
+	restart_here && finish
+	is "$(tail -n 1 out)" lost "and lost at a restart" || explain
+else
+	skip "a login id is told of" "${skip_reason:-it does not start}"
+fi
+sweep >/dev/null
 arena none
 launch "$victim/idle" && checkpoint
 is "$(told)" "" "nothing is told of a program without any"

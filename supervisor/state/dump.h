@@ -94,6 +94,8 @@ int dump_threads(struct dump *d, struct err *e);
 int dump_sigactions(struct dump *d, struct remote *r, struct err *e);
 /* Add all pending signals to @out (struct image_pending). */
 int dump_pending(struct dump *d, struct buf *out, struct err *e);
+/* Tells of a login id of its own, which is not saved. */
+void dump_login_id(const struct dump *d);
 /* Tells of keyrings, which are not saved. */
 int dump_keyrings(struct dump *d, struct remote *r, struct err *e);
 

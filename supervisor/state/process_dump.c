@@ -542,6 +542,7 @@ int dump_process(struct dump *d, struct err *e)
 	/* Not on every kernel; the default is 0. */
 	(void)read_proc_number(p->task, "oom_score_adj", 10, &ip.oom_score_adj);
 	(void)read_proc_number(p->task, "coredump_filter", 16, &ip.coredump_filter);
+	dump_login_id(d);
 	if (write_core_process_note(d, status, e) ||
 		run_remote(d, status_number(status, "VmLck", 10), &ip, e) ||
 		write_auxv_and_vdso(d, &ip, e))
