@@ -33,7 +33,7 @@
 /* Behind the devices' parts: addresses that the program reserves for itself
  * (cuMemAddressReserve without a wish). */
 #define MMU_RESERVED      (GPU_WINDOW + MMU_DEVICES * MMU_DEVICE_SIZE)
-#define MMU_RESERVED_SIZE (GPU_WINDOW_SIZE - MMU_DEVICES * MMU_DEVICE_SIZE)
+#define MMU_RESERVED_SIZE (ARRAYS_WINDOW - MMU_RESERVED)
 
 #define MMU_NO_MEMORY 2
 

@@ -54,11 +54,19 @@
 /* Device memory. */
 #define GPU_WINDOW      0x200000000000
 #define GPU_WINDOW_SIZE 0x200000000000
+/* Contents of CUDA arrays in an image: they have no addresses otherwise. Nothing is mapped here. */
+#define ARRAYS_WINDOW      0x3e0000000000
+#define ARRAYS_WINDOW_SIZE 0x10000000000
 
 #ifndef __ASSEMBLER__
 static inline int in_lower_window(unsigned long address)
 {
 	return address >> LOWER_WINDOW_SHIFT == LOWER_WINDOW_TOP;
+}
+
+static inline int in_arrays_window(unsigned long address)
+{
+	return address - ARRAYS_WINDOW < ARRAYS_WINDOW_SIZE;
 }
 
 static inline int in_records_window(unsigned long address)

@@ -1,6 +1,7 @@
 /* After a restart: everything that the records hold, in a fresh driver. */
 #include <string.h>
 
+#include "lower/cuda/arrays.h"
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/placement.h"
 #include "shared/records.h"
@@ -109,8 +110,8 @@ int cuda_replay(int trial)
 		return cuda_failed("cuInit", r);
 	if (check_devices(s) || cuda_replay_contexts(s) || placement_fill() ||
 		cuda_replay_objects(s) || cuda_reserve_again(s) || placement_end() ||
-		replay_memory(s, trial) || cuda_attach_managed(s) || cuda_replay_globals(s) ||
-		cuda_replay_events(s))
+		replay_memory(s, trial) || arrays_replay(s, trial) || cuda_attach_managed(s) ||
+		cuda_replay_globals(s) || cuda_replay_events(s))
 		return -1;
 	/* Copies in graphs want memory. */
 	if (!trial && cuda_replay_graphs(s))

@@ -1,5 +1,6 @@
 /* Contexts of the copies in graphs, which the driver does not tell. */
 #include "lower/cuda/graphs.h"
+#include "shared/cuda/array_params.h"
 
 #define DEVICE_ORDINAL 9 /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
 
@@ -27,6 +28,18 @@ static int device_at(uint64_t address)
 		       : device;
 }
 
+/* That of an array, as the record has it: an object. */
+static void *context_of_array(const struct graph_node *n)
+{
+	const struct graph_memcpy *c = &n->params.copy;
+
+	if (n->type == GRAPH_MEMCPY && c->to.type == COPY_OF_ARRAY)
+		return ((const struct object *)c->to.array)->context;
+	if (n->type == GRAPH_MEMCPY && c->from.type == COPY_OF_ARRAY)
+		return ((const struct object *)c->from.array)->context;
+	return NULL;
+}
+
 static int device_of_copy(const struct graph_node *n)
 {
 	const struct graph_memcpy *c = &n->params.copy;
@@ -46,6 +59,9 @@ static int find_context(const struct cuda_state *s, struct graph_node *n)
 
 	n->context = o && o->value ? (void *)o->value : only_context(s, -1);
 	if (n->context && graph_object(s, CUDA_CONTEXT, n->context))
+		return 0;
+	n->context = context_of_array(n);
+	if (n->context)
 		return 0;
 	device = device_of_copy(n);
 	n->context = device < 0 ? NULL : only_context(s, device);

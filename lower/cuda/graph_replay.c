@@ -8,6 +8,7 @@
 
 #include "lower/cuda/graphs.h"
 #include "lower/records_alloc.h"
+#include "shared/cuda/array_params.h"
 
 static int set_current(void *context)
 {
@@ -73,11 +74,22 @@ static int add_kernel(void *graph, struct graph_node *n)
 	return r;
 }
 
+static void lower_side(struct graph_memcpy_side *side)
+{
+	if (side->type == COPY_OF_ARRAY)
+		side->array = ((const struct object *)side->array)->real;
+}
+
 static int add_copy(void *graph, struct graph_node *n)
 {
-	int r = CUDA(cuGraphAddMemcpyNode,
+	struct graph_memcpy copy = n->params.copy;
+	int r;
+
+	lower_side(&copy.from);
+	lower_side(&copy.to);
+	r = CUDA(cuGraphAddMemcpyNode,
 		(void **, void *, void *const *, size_t, const struct graph_memcpy *, void *))(
-		&n->made, graph, NO_DEPENDENCIES, &n->params.copy, n->context);
+		&n->made, graph, NO_DEPENDENCIES, &copy, n->context);
 
 	return r ? cuda_failed("cuGraphAddMemcpyNode", r) : 0;
 }

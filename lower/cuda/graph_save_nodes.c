@@ -3,6 +3,7 @@
  * cannot be made again exactly is refused.
  */
 #include "lower/cuda/graphs.h"
+#include "shared/cuda/array_params.h"
 
 #define INVALID_VALUE 1
 #define UPDATABLE     13 /* CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE */
@@ -156,7 +157,6 @@ static int save_kernel(struct cuda_state *s, struct graph_node *n)
 /* ---- copies ---- */
 
 #define MEMORY_TYPE 2              /* CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
-#define ARRAY       3              /* CU_MEMORYTYPE_ARRAY */
 #define OURS        0x200000000000 /* devices' memory, as mmu/ gives it out */
 #define OURS_END    0x300000000000
 
@@ -183,12 +183,19 @@ static int refuse_freed(uint64_t address)
 		address);
 }
 
-static int check_side(const struct cuda_state *s, const struct graph_memcpy_side *side)
+/* An array stands in the record as the program knows it. */
+static int save_array(const struct cuda_state *s, struct graph_memcpy_side *side)
 {
-	if (side->type == ARRAY)
-		return agent_fail(
-			"it holds a CUDA graph that copies a CUDA array, which cannot be "
-			"restored yet");
+	side->array = graph_object(s, CUDA_ARRAY, side->array);
+	return side->array ? 0
+			   : agent_fail("it holds a CUDA graph that copies a CUDA array which "
+					"has been destroyed: such a graph cannot be restored");
+}
+
+static int save_side(const struct cuda_state *s, struct graph_memcpy_side *side)
+{
+	if (side->type == COPY_OF_ARRAY)
+		return save_array(s, side);
 	return side->type == GRAPH_HOST_MEMORY || is_live(s, side->device)
 		       ? 0
 		       : refuse_freed(side->device);
@@ -201,7 +208,7 @@ static int save_copy(struct cuda_state *s, struct graph_node *n)
 
 	if (r)
 		return cuda_failed("cuGraphMemcpyNodeGetParams", r);
-	return check_side(s, &c->from) || check_side(s, &c->to) ? -1 : 0;
+	return save_side(s, &c->from) || save_side(s, &c->to) ? -1 : 0;
 }
 
 static int save_set(struct cuda_state *s, struct graph_node *n)

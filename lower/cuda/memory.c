@@ -6,7 +6,9 @@
 #include <sys/mman.h>
 
 #include "bringup/core.h"
+#include "lower/cuda/arrays.h"
 #include "lower/cuda/cuda.h"
+#include "lower/records_alloc.h"
 #include "shared/cuda/memory_driver.h"
 
 /* Neighbours are one range when what lies between them is less than what an image stores as
@@ -127,15 +129,15 @@ static int refuse_memory(const struct memory_state *s)
 }
 
 struct listing {
-	struct memory_state *s;
-	uint64_t count;
+	struct allocation *list;
+	uint64_t count, room;
 	int full;
 };
 
 static void list_memory(struct listing *l, enum cuda_memory kind, uint64_t address,
 	uint64_t size, uint32_t device)
 {
-	struct allocation *last = l->count ? &l->s->list[l->count - 1] : NULL;
+	struct allocation *last = l->count ? &l->list[l->count - 1] : NULL;
 
 	if (last && last->kind == kind && last->device == device && address >= last->address &&
 		address - last->address <= last->size + GAP) {
@@ -144,11 +146,11 @@ static void list_memory(struct listing *l, enum cuda_memory kind, uint64_t addre
 			last->size = last->mapped = address + size - last->address;
 		return;
 	}
-	if (l->count == l->s->list_room) {
+	if (l->count == l->room) {
 		l->full = 1;
 		return;
 	}
-	l->s->list[l->count++] = (struct allocation){.address = address,
+	l->list[l->count++] = (struct allocation){.address = address,
 		.size = size,
 		.mapped = size,
 		.kind = kind,
@@ -174,32 +176,76 @@ static void count_objects(struct cuda_state *cuda)
 		cuda->alive[CUDA_MEMORY_HANDLE]++;
 }
 
+static void list_all(struct listing *l, struct memory_state *s)
+{
+	for (uint32_t device = 0; device < MMU_DEVICES; device++)
+		if (is_open(s, device))
+			mmu_each(&s->mmu, device, list_live, l);
+	for (const struct memory_physical *p = s->physicals; p; p = p->next)
+		list_memory(l, CUDA_MEMORY_DEVICE, way_to(s, p)->address, p->size,
+			p->properties.location);
+	for (const struct memory_managed *m = s->managed; m; m = m->next)
+		list_memory(l, CUDA_MEMORY_MANAGED, m->address, m->size, m->device);
+}
+
+static int list_array(void *listing, uint64_t address, uint64_t size, uint32_t device)
+{
+	list_memory(listing, CUDA_MEMORY_ARRAY, address, size, device);
+	return 0;
+}
+
+static uint64_t count_memory(const struct memory_state *s)
+{
+	uint64_t count = s ? s->live : 0;
+
+	for (const struct memory_physical *p = s ? s->physicals : NULL; p; p = p->next)
+		count++;
+	for (const struct memory_managed *m = s ? s->managed : NULL; m; m = m->next)
+		count++;
+	return count;
+}
+
+/* What the program has made room for ahead, when it allocated memory; more, with arrays. */
+static int make_list_room(struct listing *l, const struct cuda_state *cuda)
+{
+	static struct allocation *ours;
+	static uint64_t room;
+	const struct memory_state *s = cuda->memory;
+	uint64_t wanted =
+		count_memory(s) + cuda->alive[CUDA_ARRAY] + cuda->alive[CUDA_MIPMAPPED_ARRAY];
+
+	if (s && s->list_room >= wanted) {
+		*l = (struct listing){s->list, .room = s->list_room};
+		return 0;
+	}
+	if (records_reserve((void **)&ours, &room, wanted, sizeof(*ours)))
+		return agent_fail("no memory for a list of what the program has allocated");
+	*l = (struct listing){ours, .room = room};
+	return 0;
+}
+
 int cuda_list_memory(struct cuda_state *cuda)
 {
-	struct listing l = {.s = cuda->memory};
+	struct memory_state *s = cuda->memory;
+	struct listing l;
 
 	cuda->allocations = NULL;
 	cuda->allocation_count = 0;
-	if (!l.s)
-		return 0;
-	if (refuse_memory(l.s))
+	if ((s && refuse_memory(s)) || make_list_room(&l, cuda))
 		return -1;
-	count_objects(cuda);
-	for (uint32_t device = 0; device < MMU_DEVICES; device++)
-		if (is_open(l.s, device))
-			mmu_each(&l.s->mmu, device, list_live, &l);
-	for (const struct memory_physical *p = l.s->physicals; p; p = p->next)
-		list_memory(&l, CUDA_MEMORY_DEVICE, way_to(l.s, p)->address, p->size,
-			p->properties.location);
-	for (const struct memory_managed *m = l.s->managed; m; m = m->next)
-		list_memory(&l, CUDA_MEMORY_MANAGED, m->address, m->size, m->device);
+	if (s) {
+		count_objects(cuda);
+		list_all(&l, s);
+	}
+	if (arrays_list(cuda, list_array, &l))
+		return -1;
 	if (l.full)
 		return agent_fail("its allocations are more than were counted");
 	for (uint64_t i = 1; i < l.count; i++) {
-		l.s->list[i - 1].next = &l.s->list[i];
-		l.s->list[i].previous = &l.s->list[i - 1];
+		l.list[i - 1].next = &l.list[i];
+		l.list[i].previous = &l.list[i - 1];
 	}
-	cuda->allocations = l.count ? l.s->list : NULL;
+	cuda->allocations = l.count ? l.list : NULL;
 	cuda->allocation_count = l.count;
 	return 0;
 }
@@ -235,20 +281,24 @@ static void give_pending(struct memory_state *s)
 	s->pending = 0;
 }
 
-static uint64_t needed_on(const struct memory_state *s, uint32_t device)
+static uint64_t needed_on(const struct cuda_state *cuda, uint32_t device)
 {
+	const struct memory_state *s = cuda->memory;
 	uint64_t needed = is_open(s, device) ? mmu_needed(&s->mmu, device) : 0;
 
 	for (const struct memory_physical *p = s->physicals; p; p = p->next)
 		if (p->properties.location == device)
 			needed += p->size;
+	for (const struct allocation *a = cuda->allocations; a; a = a->next)
+		if (a->kind == CUDA_MEMORY_ARRAY && a->device == device)
+			needed += a->size;
 	return needed;
 }
 
 /* Before anything is made: a GPU that others use may not have room. */
-static int check_room(const struct memory_state *s, uint32_t device)
+static int check_room(const struct cuda_state *cuda, uint32_t device)
 {
-	uint64_t needed = needed_on(s, device);
+	uint64_t needed = needed_on(cuda, device);
 	size_t free = 0, total = 0;
 	void *popped;
 	int r;
@@ -431,7 +481,7 @@ int cuda_replay_memory(struct cuda_state *cuda)
 		if (is_open(s, part))
 			mmu_forget(&s->mmu, part);
 	for (uint32_t device = 0; device < cuda->device_count; device++)
-		if (check_room(s, device))
+		if (check_room(cuda, device))
 			return -1;
 	return remake_parts(cuda) || remake_mappings(s) ? -1 : 0;
 }

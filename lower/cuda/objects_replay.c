@@ -233,6 +233,13 @@ static int take_step(const struct cuda_state *s, const struct step *step)
 				      : load_function(s, o);
 }
 
+/* These take memory: arrays_replay.c. */
+static int is_of_arrays(const struct object *o)
+{
+	return o->kind == CUDA_ARRAY || o->kind == CUDA_MIPMAPPED_ARRAY ||
+	       o->kind == CUDA_TEXTURE || o->kind == CUDA_SURFACE;
+}
+
 /* What is left, as nothing that the records hold had it loaded: in the order that a checkpoint
  * has looked for variables in (module_variables.c). */
 static int load_libraries(const struct cuda_state *s)
@@ -310,7 +317,7 @@ int cuda_replay_objects(struct cuda_state *s)
 	int r = add_managed(&steps, s->memory);
 
 	for (struct object *o = s->objects; o && !r; o = o->next) {
-		if (o->kind == CUDA_CONTEXT)
+		if (o->kind == CUDA_CONTEXT || is_of_arrays(o))
 			continue;
 		r = add_object(&steps, o);
 	}

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lower/cuda/arrays.h"
 #include "lower/cuda/cuda.h"
 
 #define STAGING_SIZE (64ul << 20)
@@ -80,6 +81,8 @@ static int copy_out(const struct lower_transfer *t)
 {
 	int r;
 
+	if (in_arrays_window(t->address))
+		return arrays_copy_out(t->address, t->size, staging + t->offset);
 	if (is_managed(t)) {
 		memcpy(staging + t->offset, (const void *)t->address, t->size);
 		return 0;
@@ -94,6 +97,9 @@ static int copy_in(const struct lower_transfer *t)
 {
 	int r;
 
+	if (in_arrays_window(t->address))
+		return arrays_copy_in(t->address, t->size,
+			t->offset == LOWER_ZERO ? NULL : staging + t->offset);
 	if (is_managed(t) && t->offset == LOWER_ZERO) {
 		memset((void *)t->address, 0, t->size);
 		return 0;

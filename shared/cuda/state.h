@@ -16,7 +16,7 @@
 #include "shared/windows.h"
 
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
-#define CUDA_STATE_VERSION 7
+#define CUDA_STATE_VERSION 8
 
 /* Names of kinds for people: cuda_kind_name(). Append only: numbers are in images. */
 enum cuda_kind {
@@ -91,7 +91,7 @@ struct object {
 	struct cuda_call *made;    /* NULL: its kind's own way */
 	struct cuda_call *changes; /* since then */
 	uint64_t used;             /* when a function was first used, in the sequence */
-	uint64_t value;            /* as its kind wants */
+	uint64_t value; /* as its kind wants: of an array, where an image has its contents */
 	struct cuda_global *globals;
 	uint64_t scanned;  /* its globals are known, in contexts up to this sequence */
 	void *mark;        /* of a context: an event recorded at the restart, real */
@@ -171,6 +171,7 @@ enum cuda_memory {
 	CUDA_MEMORY_DEVICE = 1,
 	CUDA_MEMORY_PINNED, /* upper memory, registered with the driver */
 	CUDA_MEMORY_MANAGED,
+	CUDA_MEMORY_ARRAY, /* contents of arrays, at addresses of an image: ARRAYS_WINDOW */
 };
 
 /* struct allocation.flags */

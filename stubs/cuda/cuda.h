@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shared/cuda/graph_params.h"
 #include "stubs/cuda/launch_config.h"
 #include "stubs/library.h"
 
@@ -80,6 +81,11 @@ struct node_params {
 			int ownership;
 		} child;
 		struct conditional_node conditional;
+		struct {
+			uint32_t flags, reserved;
+			void *context;
+			struct graph_memcpy copy;
+		} memcpy;
 		uint64_t words[29];
 	} params;
 	uint64_t reserved2;
@@ -190,6 +196,12 @@ int body_cuGraphKernelNodeGetParams_v2(void *node, struct kernel_node *params);
 int body_cuGraphKernelNodeSetParams_v2(void *node, const struct kernel_node *params);
 int body_cuGraphExecKernelNodeSetParams_v2(
 	void *graph, void *node, const struct kernel_node *params);
+int body_cuGraphAddMemcpyNode(void **node, void *graph, void *const *dependencies, size_t count,
+	const struct graph_memcpy *params, void *context);
+int body_cuGraphMemcpyNodeGetParams(void *node, struct graph_memcpy *params);
+int body_cuGraphMemcpyNodeSetParams(void *node, const struct graph_memcpy *params);
+int body_cuGraphExecMemcpyNodeSetParams(
+	void *graph, void *node, const struct graph_memcpy *params, void *context);
 int body_cuGraphInstantiateWithParams(
 	void **executable, void *graph, struct instantiate_params *params);
 int body_cuGraphInstantiateWithParams_ptsz(
@@ -277,6 +289,8 @@ REAL(cuGraphAddKernelNode_v2);
 REAL(cuGraphKernelNodeGetParams_v2);
 REAL(cuGraphKernelNodeSetParams_v2);
 REAL(cuGraphExecKernelNodeSetParams_v2);
+REAL(cuGraphMemcpyNodeGetParams);
+REAL(cuGraphMemcpyNodeSetParams);
 REAL(cuGraphInstantiateWithParams);
 REAL(cuGraphInstantiateWithParams_ptsz);
 REAL(cuStreamGetCaptureInfo_v2);

@@ -3,6 +3,7 @@
  * them: functions are exchanged for such as the lower half may call, handles for the driver's
  * own; and back when the program asks.
  */
+#include "stubs/cuda/arrays.h"
 #include "stubs/cuda/graphs.h"
 
 #include "shared/cuda/call_index.inc"
@@ -200,6 +201,53 @@ int body_cuGraphKernelNodeSetParams_v2(void *node, const struct kernel_node *par
 	return r ? r : real_cuGraphKernelNodeSetParams_v2(node, params ? &ours : NULL);
 }
 
+/* ---- nodes that copy ---- */
+
+/* The driver's own arrays in the place of the program's: the structure is word @at. */
+static int call_with_copy(
+	unsigned index, const struct graph_memcpy *params, uint64_t *words, unsigned at)
+{
+	struct graph_memcpy ours = params ? *params : (struct graph_memcpy){0};
+	int r = arrays_lower_copy(&ours);
+
+	words[at] = params ? WORD(&ours) : 0;
+	return r ? r : graph_call(index, words);
+}
+
+int body_cuGraphAddMemcpyNode(void **node, void *graph, void *const *dependencies, size_t count,
+	const struct graph_memcpy *params, void *context)
+{
+	uint64_t words[CALL_WORDS] = {
+		WORD(node), WORD(graph), WORD(dependencies), count, 0, WORD(context)};
+
+	return call_with_copy(INDEX_cuGraphAddMemcpyNode, params, words, 4);
+}
+
+int body_cuGraphMemcpyNodeGetParams(void *node, struct graph_memcpy *params)
+{
+	int r = real_cuGraphMemcpyNodeGetParams(node, params);
+
+	if (!r)
+		arrays_raise_copy(params);
+	return r;
+}
+
+int body_cuGraphMemcpyNodeSetParams(void *node, const struct graph_memcpy *params)
+{
+	struct graph_memcpy ours = params ? *params : (struct graph_memcpy){0};
+	int r = arrays_lower_copy(&ours);
+
+	return r ? r : real_cuGraphMemcpyNodeSetParams(node, params ? &ours : NULL);
+}
+
+int body_cuGraphExecMemcpyNodeSetParams(
+	void *graph, void *node, const struct graph_memcpy *params, void *context)
+{
+	uint64_t words[CALL_WORDS] = {WORD(graph), WORD(node), 0, WORD(context)};
+
+	return call_with_copy(INDEX_cuGraphExecMemcpyNodeSetParams, params, words, 2);
+}
+
 /* ---- nodes of any kind ---- */
 
 #define MOVE 1 /* CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE */
@@ -211,6 +259,7 @@ int body_cuGraphKernelNodeSetParams_v2(void *node, const struct kernel_node *par
 /* What the program gave, for raise(). */
 struct given {
 	void *first, *kernel;
+	struct graph_memcpy copy;
 };
 
 static int lower_first(void **handle, void *given)
@@ -233,6 +282,9 @@ static int lower(struct node_params *p, struct given *given)
 	case GRAPH_KERNEL:
 		given->kernel = p->params.kernel.kernel;
 		return lower_kernel(&p->params.kernel, 2);
+	case GRAPH_MEMCPY:
+		given->copy = p->params.memcpy.copy;
+		return arrays_lower_copy(&p->params.memcpy.copy);
 	case GRAPH_CHILD:
 		return lower_first(&p->params.child.graph, given->first);
 	case GRAPH_WAIT_EVENT:
@@ -253,6 +305,9 @@ static void raise(struct node_params *p, const struct given *given)
 	case GRAPH_WAIT_EVENT:
 	case GRAPH_EVENT_RECORD:
 		p->params.event = given->first;
+		break;
+	case GRAPH_MEMCPY:
+		p->params.memcpy.copy = given->copy;
 	}
 }
 

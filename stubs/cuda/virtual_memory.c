@@ -107,8 +107,9 @@ static int reserve_range(struct memory_state *s, uint64_t *address, size_t size,
 
 	if (!record)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = wanted ? reserve_wanted(s, address, taken, align, wanted, flags)
-		   : reserve_anywhere(s, address, taken, align, flags);
+	r = wanted && !in_arrays_window(wanted)
+		    ? reserve_wanted(s, address, taken, align, wanted, flags)
+		    : reserve_anywhere(s, address, taken, align, flags);
 	record->address = r ? 0 : *address;
 	record->size = size;
 	record->taken = taken;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "t/sim/object.h"
+#include "t/sim/arrays.h"
 #include "t/sim/device.h"
 #include "t/sim/heap.h"
 #include "t/sim/module.h"
@@ -257,6 +258,8 @@ static void end_context(struct context *c)
 	module_context_gone(c);
 	stream_context_gone(c);
 	things_context_gone(c);
+	textures_context_gone(c);
+	arrays_context_gone(c);
 	for (struct context *other = contexts; other < contexts + CONTEXTS; other++)
 		other->peers &= ~(1u << (c - contexts));
 	heap_give(HEAP_VARIABLES, c->local, c->local_size);

@@ -1,4 +1,5 @@
 /* Graphs and their nodes. */
+#include "t/sim/arrays.h"
 #include "t/sim/graph.h"
 
 #include <stdio.h>
@@ -94,14 +95,6 @@ void graph_add_edge(struct sim_node *to, struct sim_node *from, uint64_t data)
 	to->edges[to->edge_count++] = (struct sim_edge){from, data};
 }
 
-static void check_copy(const struct graph_memcpy *c, const char *function)
-{
-	if (c->from.type != HOST)
-		memory_check(c->from.device, c->width, function);
-	if (c->to.type != HOST)
-		memory_check(c->to.device, c->width, function);
-}
-
 static int set_kernel(struct sim_node *n, const struct graph_kernel *k, const char *function)
 {
 	void *handle = k->function ? k->function : k->kernel;
@@ -129,9 +122,8 @@ int graph_set_params(
 	case GRAPH_KERNEL:
 		return set_kernel(node, &params->kernel, function);
 	case GRAPH_MEMCPY:
-		check_copy(&params->copy, function);
 		node->params.copy = params->copy;
-		return 0;
+		return array_check_copy(&params->copy, function);
 	case GRAPH_MEMSET:
 		memory_check(
 			params->set.address, params->set.width * params->set.element, function);

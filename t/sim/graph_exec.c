@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "t/sim/device.h"
+#include "t/sim/arrays.h"
+#include "t/sim/device.h"
 #include "t/sim/graph.h"
 #include "t/sim/module.h"
 #include "t/sim/stream.h"
@@ -117,8 +119,7 @@ static void run_copy(void *data)
 {
 	const struct graph_memcpy *c = data;
 
-	memcpy((void *)(c->to.type == 1 ? c->to.host : c->to.device),
-		(void *)(c->from.type == 1 ? c->from.host : c->from.device), c->width);
+	array_copy(c);
 }
 
 static void run_set(void *data)
@@ -149,6 +150,7 @@ static int queue_kernel(struct sim_node *n, void *stream)
 	w.call.a = n->arguments[0];
 	w.call.b = n->arguments[1];
 	w.call.c = n->arguments[2];
+	w.call.context = current_context();
 	return stream_queue(stream, run_kernel, stream_data(&w, sizeof(w)), __func__);
 }
 

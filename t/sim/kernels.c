@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "stubs/cuda/launch_config.h"
+#include "t/sim/arrays.h"
 #include "t/sim/device.h"
 #include "t/sim/graph.h"
 #include "t/sim/memory.h"
@@ -53,6 +54,25 @@ static void run_scale(const struct kernel_call *k)
 		((uint32_t *)k->a)[i] = ((uint32_t *)k->a)[i] * k->b + k->c;
 }
 
+/* a[i] = what texture b shows at i, plus c */
+static void run_sample(const struct kernel_call *k)
+{
+	const uint32_t *shown = texture_data(k->context, k->b, k->threads * 4);
+
+	memory_check(k->a, k->threads * 4, "sample");
+	for (uint64_t i = 0; i < k->threads; i++)
+		((uint32_t *)k->a)[i] = shown[i] + k->c;
+}
+
+/* surface a at i = b * i + c */
+static void run_paint(const struct kernel_call *k)
+{
+	uint32_t *shown = texture_data(k->context, k->a, k->threads * 4);
+
+	for (uint64_t i = 0; i < k->threads; i++)
+		shown[i] = k->b * i + k->c;
+}
+
 /* takes a microseconds, in whole milliseconds */
 static void run_sleep(const struct kernel_call *k)
 {
@@ -91,6 +111,8 @@ static const struct kernel kernels[] = {
 	{"sleep", run_sleep},
 	{"print", run_print},
 	{"await", run_await},
+	{"sample", run_sample},
+	{"paint", run_paint},
 };
 
 kernel_function *kernel_find(const char *name)
@@ -150,6 +172,7 @@ static int launch(void *function, const unsigned *grid, const unsigned *block, v
 	l.call.a = *(uint64_t *)parameters[0];
 	l.call.b = *(uint64_t *)parameters[1];
 	l.call.c = *(uint64_t *)parameters[2];
+	l.call.context = current_context();
 	return stream_queue(stream, run_launch, stream_data(&l, sizeof(l)), name);
 }
 

@@ -6,6 +6,7 @@
 struct kernel_call {
 	uint64_t threads;
 	uint64_t a, b, c; /* parameters */
+	const void *context;
 };
 
 typedef void kernel_function(const struct kernel_call *call);

@@ -1,5 +1,5 @@
 /*
- * Objects that are made and destroyed, and do nothing in between: arrays, textures, linker
+ * Objects that are made and destroyed, and do nothing in between: linker
  * states, user objects, green contexts, callbacks. What goes with what is as in the real
  * driver: with a context goes what cuCtxDestroy() lists, with an array its parts, and nothing
  * else with anything.
@@ -19,17 +19,6 @@ struct thing {
 
 static struct thing *things;
 
-SIM_EXPORT int cuArrayCreate_v2(void **array, const void *description);
-SIM_EXPORT int cuArrayGetPlane(void **plane, void *array, unsigned index);
-SIM_EXPORT int cuArrayDestroy(void *array);
-SIM_EXPORT int cuMipmappedArrayCreate(void **array, const void *description, unsigned levels);
-SIM_EXPORT int cuMipmappedArrayGetLevel(void **level, void *array, unsigned index);
-SIM_EXPORT int cuMipmappedArrayDestroy(void *array);
-SIM_EXPORT int cuTexObjectCreate(
-	void **texture, const void *resource, const void *description, const void *view);
-SIM_EXPORT int cuTexObjectDestroy(void *texture);
-SIM_EXPORT int cuSurfObjectCreate(void **surface, const void *resource);
-SIM_EXPORT int cuSurfObjectDestroy(void *surface);
 SIM_EXPORT int cuLinkCreate_v2(
 	unsigned count, const int *options, void **values, void **linker);
 SIM_EXPORT int cuLinkDestroy(void *linker);
@@ -124,66 +113,15 @@ static int destroy(enum object_kind kind, void *handle, const char *function)
 	return 0;
 }
 
-static int get_part(void **part, enum object_kind kind, void *whole, const char *function)
-{
-	struct thing *t = object_get(kind, whole, function);
-	int r = t ? make_free(part, OBJECT_ARRAY) : SIM_INVALID_HANDLE;
-
-	if (!r)
-		((struct thing *)*part)->whole = t;
-	return r;
-}
-
 #define DESTROY(name, kind)                                                                    \
 	int name(void *handle)                                                                 \
 	{                                                                                      \
 		SIM_ENTER();                                                                   \
 		return destroy(kind, handle, __func__);                                        \
 	}
-DESTROY(cuArrayDestroy, OBJECT_ARRAY)
-DESTROY(cuMipmappedArrayDestroy, OBJECT_MIPMAPPED_ARRAY)
-DESTROY(cuTexObjectDestroy, OBJECT_TEXTURE)
-DESTROY(cuSurfObjectDestroy, OBJECT_SURFACE)
 DESTROY(cuLinkDestroy, OBJECT_LINKER)
 DESTROY(cuGreenCtxDestroy, OBJECT_GREEN_CONTEXT)
 DESTROY(cuLogsUnregisterCallback, OBJECT_LOG_CALLBACK)
-
-int cuArrayCreate_v2(void **array, const void *description)
-{
-	SIM_ENTER();
-	return make_in_context(array, OBJECT_ARRAY);
-}
-
-int cuArrayGetPlane(void **plane, void *array, unsigned index)
-{
-	SIM_ENTER();
-	return get_part(plane, OBJECT_ARRAY, array, __func__);
-}
-
-int cuMipmappedArrayCreate(void **array, const void *description, unsigned levels)
-{
-	SIM_ENTER();
-	return make_in_context(array, OBJECT_MIPMAPPED_ARRAY);
-}
-
-int cuMipmappedArrayGetLevel(void **level, void *array, unsigned index)
-{
-	SIM_ENTER();
-	return get_part(level, OBJECT_MIPMAPPED_ARRAY, array, __func__);
-}
-
-int cuTexObjectCreate(
-	void **texture, const void *resource, const void *description, const void *view)
-{
-	SIM_ENTER();
-	return make_in_context(texture, OBJECT_TEXTURE);
-}
-
-int cuSurfObjectCreate(void **surface, const void *resource)
-{
-	SIM_ENTER();
-	return make_in_context(surface, OBJECT_SURFACE);
-}
 
 int cuLinkCreate_v2(unsigned count, const int *options, void **values, void **linker)
 {
