@@ -94,6 +94,21 @@ for v in idle process file_private unix_names inotify jail; do
 		skip "$v: twice in a chroot" "this takes root"
 	fi
 done
+# In a user namespace that was made without privilege, not even its root may set groups.
+arena no_groups
+in_user_namespace() {
+	launch "$victim/idle" && once
+}
+# For others, /tmp/trecr-0 may be the real root's.
+if am_root && unshare --user --map-root-user true 2>/dev/null; then
+	export -f in_user_namespace
+	unshare --user --map-root-user "$BASH" -c '. "$0" && cd "$1" && in_user_namespace' \
+		"$top/t/lib.sh" "$PWD" 2>>err
+	result $? "a user namespace without groups: restarted in it" || explain
+else
+	skip "a user namespace without groups: restarted in it" "this takes root, and user namespaces"
+fi
+
 # Supervisors with one id, in two pid namespaces that share /tmp, as containers may.
 arena same_id
 in_namespace() { # NUMBER

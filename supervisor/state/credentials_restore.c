@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,14 +12,26 @@
 #include "lib/util.h"
 #include "supervisor/state/restore_plan.h"
 
+/* Those that a new process has from us. */
+static bool has_groups(const uint32_t *groups, size_t count)
+{
+	cleanup_free gid_t *mine = xcalloc(NGROUPS_MAX, sizeof(*mine));
+	int n = getgroups(NGROUPS_MAX, mine);
+
+	return n >= 0 && (size_t)n == count && !memcmp(mine, groups, count * sizeof(*groups));
+}
+
+/* Not set if they are the same: in a user namespace that was made without privilege nobody may,
+ * not even its root (man 7 user_namespaces). */
 static void add_groups(struct restore_plan *p, struct batch_builder *b)
 {
 	const uint32_t *groups;
 	size_t count;
 
 	groups = image_note_array(p->img, IMAGE_NOTE_GROUPS, uint32_t, &count);
-	BATCH_ADD(b, "set the groups", SYS_setgroups, count,
-		plan_data(&p->plan, groups, count * sizeof(*groups)));
+	if (!has_groups(groups, count))
+		BATCH_ADD(b, "set the groups", SYS_setgroups, count,
+			plan_data(&p->plan, groups, count * sizeof(*groups)));
 }
 
 /* A namespace begins with all of them. */
