@@ -17,7 +17,7 @@ struct elf_image {
 	char interpreter[256]; /* PT_INTERP, "" when there is none */
 };
 
-/* Map @path. A position-independent file comes to lie at @base, another where it was linked.
+/* Map @path. A position-independent file is placed at @base, another where it was linked.
  * Nothing that is mapped already is replaced. 0 or -errno; on failure what was mapped stays. */
 int elf_map(const char *path, uintptr_t base, struct elf_image *image);
 

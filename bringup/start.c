@@ -240,14 +240,14 @@ static int map_all(const struct lower_start *how, struct elf_image *runtime,
 
 	expand_descriptors(how->core, options.fd_base);
 	STEP("mapping the lower half's core", elf_map(how->core, LOWER_CORE, &core));
-	STEP("making room for patches", reserve_range(LOWER_PATCHES, LOWER_PATCH_SIZE,
-						PROT_READ | PROT_WRITE | PROT_EXEC));
-	STEP("making room for the table shared by the halves",
+	STEP("mapping memory for patches", reserve_range(LOWER_PATCHES, LOWER_PATCH_SIZE,
+						   PROT_READ | PROT_WRITE | PROT_EXEC));
+	STEP("mapping memory for the table shared by the halves",
 		reserve_range(LOWER_SHARED, LOWER_SHARED_SIZE, PROT_READ | PROT_WRITE));
 	/* A child of fork finds nothing there. */
 	STEP("setting the shared table apart",
 		raw(SYS_madvise, LOWER_SHARED, LOWER_SHARED_SIZE, 18 /* MADV_WIPEONFORK */));
-	STEP("making room for the lower half's stack",
+	STEP("mapping memory for the lower half's stack",
 		reserve_range(LOWER_STACK, LOWER_STACK_SIZE, PROT_READ | PROT_WRITE));
 	*functions = (struct core_functions *)(table + 1);
 	((core_entry *)core.entry)(&options, *functions);

@@ -31,7 +31,9 @@ static char *find_checkpoint(const char *path, struct err *e)
 	}
 	if (!is_checkpoint(fd)) {
 		if (faccessat(fd, STORE_LATEST, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
-			err_set(e, 0, "%s is no checkpoint and holds none", path);
+			err_set(e, 0,
+				"%s is neither a checkpoint nor a directory of checkpoints",
+				path);
 			return NULL;
 		}
 		latest = xasprintf("%s/" STORE_LATEST, path);

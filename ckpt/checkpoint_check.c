@@ -133,7 +133,7 @@ static int check_sockets(const struct image *job, struct err *e)
 		if (d[i].kind == IMAGE_FD_SOCKET &&
 			(!d[i].args[0] || d[i].args[0] > sockets ||
 				s[d[i].args[0] - 1].description != i))
-			return image_bad(job, e, "open file %zu is no socket", i);
+			return image_bad(job, e, "open file %zu is not a socket", i);
 	return check_messages(job, e);
 }
 

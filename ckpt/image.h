@@ -717,7 +717,7 @@ enum image_socket_state {
 	IMAGE_SOCKET_LISTENING, /* with `backlog` */
 	IMAGE_SOCKET_CONNECTED, /* to `peer`; without one (datagrams): to peer_name */
 	IMAGE_SOCKET_WAITING,   /* to be accepted by `listener`, as number `backlog` there */
-	IMAGE_SOCKET_ENDED,     /* its other end is no more */
+	IMAGE_SOCKET_ENDED,     /* its other end no longer exists */
 	IMAGE_SOCKET_STATES,
 };
 

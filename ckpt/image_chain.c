@@ -21,8 +21,9 @@ static int open_folder(
 	cleanup_fd int fd = -1;
 
 	if (!is_plain_name(folder))
-		return err_set(e, 0, "cannot open a parent checkpoint of %s: \"%s\" is no name",
-			child, name);
+		return err_set(e, 0,
+			"cannot open a parent checkpoint of %s: \"%s\" is not a name", child,
+			name);
 	fd = openat(in, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return err_set(e, errno, "cannot open parent checkpoint %s (needed by %s)",

@@ -270,7 +270,7 @@ static int write_metadata(struct image_writer *w, struct layout *l, bool sync, s
 	if (pwrite_all(w->fd, head, sizeof(head), 0, w->what, e) < 0)
 		return -1;
 	if (sync && fsync(w->fd) < 0)
-		return err_set(e, errno, "cannot bring %s to disk", w->what);
+		return err_set(e, errno, "cannot flush %s to disk", w->what);
 	return 0;
 }
 

@@ -89,7 +89,7 @@ static const Elf64_Phdr *program_headers(
 	if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_ident[EI_DATA] != ELFDATA2LSB ||
 		elf.e_type != ET_CORE || elf.e_machine != EM_X86_64 ||
 		elf.e_phentsize != sizeof(*headers)) {
-		image_bad(img, e, "it is no core file of this architecture");
+		image_bad(img, e, "it is not a core file of this architecture");
 		return NULL;
 	}
 	if (header_count(img, &elf, count, e) < 0)

@@ -34,7 +34,7 @@ static int check_identity(const struct image *img, const uint8_t *head, struct e
 	const struct image_super *s = &img->super;
 
 	if (memcmp(head, ELFMAG, SELFMAG) || memcmp(s->magic, IMAGE_MAGIC, sizeof(s->magic)))
-		return image_bad(img, e, "it is no trecr image, or was never completed");
+		return image_bad(img, e, "it is not a trecr image, or was never completed");
 	if (s->version != IMAGE_VERSION)
 		return image_bad(img, e,
 			"written by image format version %u, this trecr reads version %u",
@@ -98,7 +98,7 @@ int image_read_head(struct image *img, enum image_file_kind kind, uint8_t *head,
 	if (fstat(img->fd, &st) < 0)
 		return err_set(e, errno, "cannot read image %s", img->path);
 	if (!S_ISREG(st.st_mode))
-		return image_bad(img, e, "it is no regular file");
+		return image_bad(img, e, "it is not a regular file");
 	if (st.st_size < (off_t)IMAGE_HEAD_SIZE)
 		return image_bad(
 			img, e, "it is truncated (%" PRIu64 " bytes)", (uint64_t)st.st_size);

@@ -22,13 +22,13 @@ int pack_choice_parse(struct pack_choice *choice, const char *text, struct err *
 	else if (!strncmp(text, "zstd", 4) && (!text[4] || text[4] == ':'))
 		c.method = IMAGE_PACK_ZSTD;
 	else if (strcmp(text, "none"))
-		return err_set(e, 0, "is none of lz4, zstd[:LEVEL] and none");
+		return err_set(e, 0, "must be lz4, zstd[:LEVEL] or none");
 	if (c.method == IMAGE_PACK_ZSTD && text[4]) {
 		long level = strtol(text + 5, &end, 10);
 
 		if (end == text + 5 || *end || level < 1 || level > ZSTD_maxCLevel())
 			return err_set(
-				e, 0, "has a level that is not 1 to %d", ZSTD_maxCLevel());
+				e, 0, "must have a level from 1 to %d", ZSTD_maxCLevel());
 		c.level = level;
 	}
 	*choice = c;

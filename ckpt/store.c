@@ -211,11 +211,11 @@ static int sync_tree(struct store *s, struct err *e)
 			continue;
 		fd = openat(s->tmp_fd, entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 		if (fd < 0 || fsync(fd) < 0)
-			return err_set(e, errno, "cannot bring %s/%s/%s to disk", s->dir,
+			return err_set(e, errno, "cannot flush %s/%s/%s to disk", s->dir,
 				s->tmp_name, entry->d_name);
 	}
 	if (errno || fsync(s->tmp_fd) < 0)
-		return err_set(e, errno, "cannot bring %s/%s to disk", s->dir, s->tmp_name);
+		return err_set(e, errno, "cannot flush %s/%s to disk", s->dir, s->tmp_name);
 	return 0;
 }
 
@@ -237,7 +237,7 @@ static int publish_checkpoint(struct store *s, struct err *e)
 		return -1;
 	}
 	if (fsync(s->fd) < 0)
-		return err_set(e, errno, "cannot bring %s to disk", s->dir);
+		return err_set(e, errno, "cannot flush %s to disk", s->dir);
 	return 0;
 }
 
@@ -254,7 +254,7 @@ int store_commit(struct store *s, char **path, struct err *e)
 	BUG_ON(s->tmp_fd < 0);
 	if (sync_tree(s, e) < 0)
 		return -1;
-	if (s->part ? fsync(s->fd) < 0 && err_set(e, errno, "cannot bring %s to disk", s->dir)
+	if (s->part ? fsync(s->fd) < 0 && err_set(e, errno, "cannot flush %s to disk", s->dir)
 		    : publish_checkpoint(s, e) < 0)
 		return -1;
 	close(s->tmp_fd);

@@ -30,7 +30,7 @@ static int check_links(int fd, const char *dir, struct err *e)
 	if (symlinkat(STORE_LATEST, fd, name))
 		return errno == EEXIST || errno == ENOSPC || errno == EDQUOT
 			       ? 0
-			       : err_set(e, errno, "cannot make a symbolic link in %s", dir);
+			       : err_set(e, errno, "cannot create a symbolic link in %s", dir);
 	return unlinkat(fd, name, 0) ? err_set(e, errno, "cannot remove %s/%s", dir, name) : 0;
 }
 

@@ -241,7 +241,7 @@ static int check_unneeded(
 	while (target < s->all.count && strcmp(s->all.entries[target].name, name))
 		target++;
 	if (target == s->all.count)
-		return err_set(e, 0, "cannot remove %s/%s: it is no checkpoint", dir, name);
+		return err_set(e, 0, "cannot remove %s/%s: it is not a checkpoint", dir, name);
 	for (size_t i = 0; i < s->all.count; i++) {
 		const struct buf *needs = &s->facts[i].needs;
 

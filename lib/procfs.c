@@ -175,7 +175,7 @@ int procfs_stat(pid_t pid, pid_t tid, struct proc_stat *st, struct err *e)
 	open = strchr(text, '(');
 	close = strrchr(text, ')');
 	if (!open || !close || close[1] != ' ')
-		return err_set(e, 0, "cannot understand %s", path);
+		return err_set(e, 0, "cannot parse %s", path);
 	n = close - open - 1;
 	if (n >= sizeof(st->comm))
 		n = sizeof(st->comm) - 1;

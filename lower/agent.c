@@ -1,6 +1,6 @@
 /*
  * Orders of the supervisor (struct lower_order), carried out on a thread of their own while all
- * threads of the upper half stand still. What each does is in lower/cuda/orders.c.
+ * threads of the upper half are stopped. What each does is in lower/cuda/orders.c.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -46,7 +46,7 @@ int agent_check_wanted(void)
 
 	if (__atomic_load_n(&o->given_up, __ATOMIC_ACQUIRE) != o->number)
 		return 0;
-	return agent_fail("the order was given up");
+	return agent_fail("the request was cancelled");
 }
 
 /* A descriptor that the program has closed ends this thread; the supervisor sees that there is

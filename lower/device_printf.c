@@ -1,6 +1,6 @@
 /*
  * What device code has printed comes out when the device is waited for. When it is the agent
- * that waits, those of the upper half stand still, perhaps with text in their buffers that goes
+ * that waits, those of the upper half are stopped, perhaps with text in their buffers that goes
  * first: it is kept in the records, and printed at the program's next call (crossing_print()),
  * be it after a restart.
  */

@@ -2,7 +2,7 @@
  * malloc for the libraries down here. Each size has places of its own, of which the lowest free
  * one is taken: so the address of a block depends on what blocks of that very size there were
  * before, and on nothing else. The driver's contexts, whose handles the program holds, thereby
- * come to lie where they lay, whatever else is done in another order, or by other threads,
+ * get the addresses that they had, whatever else is done in another order, or by other threads,
  * after a restart. The libc's malloc gives each thread an arena.
  *
  * The first places of all small classes are next to each other, on one huge page, as what a

@@ -64,7 +64,7 @@ int huge_code(uintptr_t start, uintptr_t end)
 	copy = copy_of((void *)first, size);
 	/* What was there is gone when this fails. Not by mremap(3): UCX, which MPI libraries
 	 * use, puts a function of its own there (1.13) that has no fifth argument, and the copy
-	 * would come to lie at address 0, over a program that is linked to be there. */
+	 * would be placed at address 0, over a program that is linked to be there. */
 	if (copy && syscall(SYS_mremap, copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
 			    first) == -1)
 		lost = -errno;

@@ -37,7 +37,7 @@ static void check_memory(void)
 	void *large = malloc(1 << 20), *small = malloc(100);
 
 	if (!large || !in_lower_window((uintptr_t)large) || !in_lower_window((uintptr_t)small))
-		lower_failed("memory of the lower half comes to lie outside its window");
+		lower_failed("memory of the lower half lies outside its window");
 	free(large);
 	free(small);
 	if (sbrk(4096) != (void *)-1)
@@ -139,7 +139,7 @@ int main(void)
 	table->upper_slot_offset = (char *)&upper_thread - (char *)raw_read_fs();
 	table->call_upper = callback_post;
 	if (agent_start() < 0)
-		lower_failed("no thread for orders");
+		lower_failed("cannot create the thread that serves the supervisor");
 	raw_set_and_wake(&table->state, 1);
 
 	for (;;) {

@@ -1,5 +1,5 @@
 /* records_alloc.h - arrays in the records arena, for what the lower half writes there while all
- * threads of the upper half stand still. */
+ * threads of the upper half are stopped. */
 #ifndef LOWER_RECORDS_ALLOC_H
 #define LOWER_RECORDS_ALLOC_H
 

@@ -58,7 +58,7 @@ struct lower_transfer {
 #define LOWER_TRANSFERS 512
 
 /*
- * What the supervisor has the lower half do while all threads of the upper half stand still. It
+ * What the supervisor has the lower half do while all threads of the upper half are stopped. It
  * fills this in from outside, `number` last, writes to `order_fd` (borrowed by pidfd_getfd(2)),
  * and waits until `done` is that number; an event at `done_fd` says when to look. An event
  * alone says nothing: it may be of an order that was given up before. All in the lower half's

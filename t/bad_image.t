@@ -72,7 +72,7 @@ refused "a file that the group may write" "writ|permission|others"
 fresh job; chmod o+w ck/ckpt-000001
 refused "a directory that others may write" "writ|permission|others"
 fresh job; rm ck/latest
-refused "no latest" "latest|holds none"
+refused "no latest" "latest|neither a checkpoint"
 fresh job; ln -sfn /etc ck/latest
 refused "latest that leads out" "latest|/etc|job|writ|checkpoint"
 fresh job; : >"$bad"

@@ -80,7 +80,7 @@ if am_root && unshare --user --map-root-user true 2>/dev/null && have setpriv; t
 	sup=$!
 	await -t 30 -p $sup out '^ready$' >/dev/null
 	not_ok "what could not have its ids again is not ended" checkpoint -s
-	like "$(cat ckpt.err)" "could not be restarted here, .*cannot make a new user, pid and mount namespace" \
+	like "$(cat ckpt.err)" "could not be restarted here, .*cannot create a new user, pid and mount namespace" \
 		"which is said, too"
 	finish && said_ok
 	result $? "the program runs on" || explain

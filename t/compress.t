@@ -86,5 +86,5 @@ finish
 arena wrong
 trecr-run --compress=gzip true 2>err
 is $? 125 "an unknown method is refused"
-like "$(cat err)" "none of lz4, zstd\[:LEVEL\] and none" "with those that there are"
+like "$(cat err)" "lz4, zstd\[:LEVEL\] or none" "with those that there are"
 done_testing

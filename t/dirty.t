@@ -86,5 +86,5 @@ RESTART_FLAGS=
 arena wrong
 trecr-run --dirty=soft true 2>err
 is $? 125 "an unknown way is refused"
-like "$(cat err)" "neither hash nor uffd" "with those that there are"
+like "$(cat err)" "must be hash or uffd" "with those that there are"
 done_testing

@@ -28,8 +28,8 @@ refused() {
 	sweep 2 >/dev/null
 }
 
-refused unmapped "2 MiB of device memory that is mapped nowhere"
-refused gone "has registered memory at 0x[0-9a-f]+ that is no more"
+refused unmapped "2 MiB of device memory that is not mapped"
+refused gone "has registered host memory at 0x[0-9a-f]+ that is no longer mapped"
 refused exported "shares device memory with others"
 
 # At the restart there is less memory than the program has.
@@ -54,7 +54,7 @@ if launch "$split/held" && ok "a checkpoint" freeze_away; then
 		echo "$call" >fail
 		: >restart.err
 		not_ok "restart with $call: refused" quiet restart_detached
-		like "$(cat restart.err)" "cannot be had where it was|cannot be pinned again" \
+		like "$(cat restart.err)" "cannot be (allocated where it was|reserved again|pinned again)" \
 			"and why"
 		leaves_nothing "and nothing is left of it"
 	done

@@ -49,7 +49,7 @@ for how in "" shared memfd sysv; do
 	echo 0 >$pages
 	timeout -k 1 60 trecr-restart ck </dev/null >>out 2>restart.err
 	is $? 125 "hugetlb $how: a restart while no page is free" || explain
-	like "$(tail -n 1 restart.err)" "^trecr-restart: cannot .*huge pages.*set aside.*memory" "is refused"
+	like "$(tail -n 1 restart.err)" "^trecr-restart: cannot .*huge pages.*reserved.*memory" "is refused"
 	leaves_nothing "and leaves nothing behind"
 	echo $((before + 8)) >$pages
 	restart_here && finish

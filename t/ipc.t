@@ -103,7 +103,7 @@ PROGRAM
 	other=$!
 	await -t 30 -p $other other ready >/dev/null
 	not_ok "what the program's end does to semaphores that others use is refused" checkpoint
-	like "$(cat ckpt.err)" "the end of process [0-9]+ \(python3\) does something to System V semaphores $id \(SEM_UNDO\)" \
+	like "$(cat ckpt.err)" "process [0-9]+ \(python3\) has changes to undo at its end \(SEM_UNDO\) in System V semaphores $id" \
 		"and named"
 	kill -USR1 "$sup"
 	await -t 30 -p "$sup" out undone >/dev/null
@@ -139,7 +139,7 @@ it have ended, and nothing says whether they were the program's" "memory of a pr
 	like "$(cat ckpt.err)" "not in the checkpoint: [^:]*semaphores $set, [^:]*queue $queue, as nobody has used it yet, and \
 nothing says whether the program made it" "nor is what nobody has used yet" || explain
 	restart_detached
-	is "$(grep -v 'takes a capability here$' restart.err)" "" "it is there still"
+	is "$(grep -v 'requires a capability here$' restart.err)" "" "it is there still"
 	is "$(times)" "$(cat before)" "untouched"
 	ok "and so is that" quiet ipcs -q -i "$queue"
 	nest --sweep >/dev/null

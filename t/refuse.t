@@ -7,7 +7,7 @@
 # Rows of t/victim/refuse_SUBJECT.c: kind | what the message must say beside the place
 rows_of_files='
 pipe|pipe
-packets-and-bytes|packets and bytes
+packets-and-bytes|both packets and plain bytes
 lost-name|a name that cannot be found
 one-shot|one-shot watch
 perf-event|perf events
@@ -25,7 +25,7 @@ fanotify-permissions|asked for permissions
 epoll-of-thread|of a thread.s own
 epoll-mounts|a file of /proc
 mqueue|notification
-epoll-moved|leads elsewhere by now
+epoll-moved|leads elsewhere now
 broken-write-lease|lease is being broken
 '
 
@@ -65,14 +65,14 @@ rows_of_memory='
 secret-memory|memfd_secret
 no-vdso|has no vdso, without which nothing can be run in it
 sealed|sealed
-reserved-address|own window of addresses
+reserved-address|address range that trecr reserves
 userfaultfd|userfault
 device|(device|/dev/)
 '
 
 rows_of_process='
 removed-root|root directory .* has been removed
-clone-gap|cannot have made it
+clone-gap|cannot have created it
 landlock|Landlock
 dispatch|dispatched
 ldt|modify_ldt
@@ -82,8 +82,8 @@ io-ports|ioperm
 thread-undo|CLONE_SYSVSEM
 thread-securebits|secure bits of its own
 thread-privileges|NoNewPrivs of its own
-shared-undo|share what their ends do
-group-outside|is in process group [0-9]+, which is led from outside
+shared-undo|share the semaphore changes
+group-outside|is in process group [0-9]+, whose leader is not being saved
 pid-namespace|namespace of its own .*start trecr-run inside of it
 queued-signals|90000 signals are queued for it, .*--timeout
 '

@@ -236,8 +236,8 @@ if started "$split/objects" && ok "a checkpoint" freeze_away; then
 	}
 	another "version 12080" \
 		"the driver here is for CUDA 12.8, the program ran on one for CUDA 13.0"
-	another "devices 0" "the program saw 1 GPUs, here are 0"
-	another "devices 2" "the program saw 1 GPUs, here are 2"
+	another "devices 0" "the program had 1 GPUs, here there are 0"
+	another "devices 2" "the program had 1 GPUs, here there are 2"
 	another "name Other" \
 		"GPU 0 here is \"Other\" with 8192 MiB, the program ran on \"Simulated\" with 8192"
 	restarts_after_all
@@ -309,7 +309,7 @@ if LD_AUDIT=$PWD/trecr/libtrecr-audit.so LD_LIBRARY_PATH=$PWD/sim RUN_FLAGS=--gp
 	started "$split/stateless" && ok "a checkpoint" freeze_away; then
 	mv trecr/trecr-lower aside
 	restart_fails "without a part of the lower half" \
-		"libraries of trecr [0-9.]+ in .*/trecr, and .*/trecr/trecr-lower is gone or another"
+		"libraries of trecr [0-9.]+ in .*/trecr, and .*/trecr/trecr-lower is gone or has changed"
 	mv aside trecr/trecr-lower
 	mv sim/libcuda.so.1 aside
 	restart_fails "without a driver" "GPU driver, or MPI, and libraries.*/sim/libcuda.so.1, .*: No such"

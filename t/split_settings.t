@@ -37,7 +37,7 @@ for how in set ask launch launch-ex; do
 done
 refused unknown "it has called function 1 of the driver.s table (99){16}, which has no name"
 refused list "it holds 1 CUDA module linked with addresses of its own"
-refused gone "a CUDA module was loaded from memory that is no more"
+refused gone "a CUDA module was loaded from memory that no longer exists"
 refused heap "its kernel count has used malloc on the device"
 
 done_testing

@@ -289,5 +289,5 @@ else
 	outside "--tcp=keep: refused without the privilege" privileged undisturbed
 fi
 trecr-ckpt --tcp=maybe 1 2>err
-like "$(cat err)" "tcp.*refuse, reset and keep" "another mode is named"
+like "$(cat err)" "tcp.*refuse, reset or keep" "another mode is named"
 done_testing

@@ -51,17 +51,15 @@ static int opt_compress_text(void *field, const char *value, struct err *e)
 static const struct opt rows[] = {
 	{'s', "stop", NULL, "end the program when the checkpoint is complete", opt_flag,
 		FIELD(stop)},
-	{0, "no-try", NULL,
-		"with --stop: without having tried whether it can\n"
-		"be restarted",
-		opt_flag, FIELD(no_try)},
+	{0, "no-try", NULL, "with --stop: end it without having tried a restart", opt_flag,
+		FIELD(no_try)},
 	{0, "verify", NULL,
-		"with --stop: only when all data has been read back\n"
-		"from the disk and is as it was written",
+		"with --stop: end it only when all data has been read\nback from the disk and "
+		"compared",
 		opt_flag, FIELD(verify)},
 	{'t', "timeout", "SEC", "give up after SEC seconds", opt_positive, FIELD(timeout_s)},
 	{0, "deadline", "SEC",
-		"the same, and as soon as it is clear that it takes\n"
+		"give up after SEC seconds, and as soon as it is\nclear that it will take "
 		"longer",
 		opt_positive, FIELD(deadline_s)},
 	{0, "drain-timeout", "SEC", "how long GPUs may take to finish their work", opt_positive,
@@ -75,13 +73,12 @@ static const struct opt rows[] = {
 	{0, "fork", NULL, HELP_FORK, opt_flag, FIELD(fork)},
 	{'j', "jobs", "N", "write memory with N threads", opt_positive, FIELD(threads)},
 	{0, "rate", "BYTES", HELP_RATE, opt_bytes, FIELD(rate)},
-	{0, "status", NULL, "take no checkpoint, print how things are", opt_flag,
-		FIELD(status)},
+	{0, "status", NULL, "take no checkpoint, print the status", opt_flag, FIELD(status)},
 	{0, "watch", NULL,
 		"with --status: continue with a line for each change,\n"
 		"until the program ends",
 		opt_flag, FIELD(watch)},
-	{0, "json", NULL, "the same as JSON", opt_flag, FIELD(json)},
+	{0, "json", NULL, "print the status as JSON", opt_flag, FIELD(json)},
 	{'v', "verbose", NULL, HELP_VERBOSE, opt_flag, FIELD(verbose)},
 	{0},
 };

@@ -1,6 +1,6 @@
 # Lets gdb see through calls of the GPU driver in a program that trecr-run has started:
 #
-#	gdb -p PID -ex 'source .../lib/trecr/trecr-gdb.py'
+#	gdb -p PID -ex 'source .../lib/trecr/current/trecr-gdb.py'
 #
 # gdb goes by what the program's dynamic linker knows. That knows nothing of the libraries of the
 # lower half, and has the driver's name for the stub. So all libraries are taken from

@@ -187,7 +187,7 @@ static int show_all(char **images, int count)
 	return print_buf(&out) | status;
 }
 
-/* ---- deeds ---- */
+/* ---- actions ---- */
 
 static int verify_image(const char *image, struct buf *out)
 {
@@ -289,12 +289,12 @@ static int prune_images(char **images, int count)
 
 static int check_usage(const struct opts *o, int count)
 {
-	int deeds = settings.verify + settings.diff + settings.prune + !!settings.core;
+	int actions = settings.verify + settings.diff + settings.prune + !!settings.core;
 
-	if (deeds > 1)
+	if (actions > 1)
 		return opts_misused(
 			o, "--verify, --diff, --core and --prune exclude each other");
-	if (deeds && (any_view() || settings.json))
+	if (actions && (any_view() || settings.json))
 		return opts_misused(o, "--%s does not go with options that show something",
 			settings.verify ? "verify"
 			: settings.diff ? "diff"

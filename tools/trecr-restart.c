@@ -54,7 +54,7 @@ static int opt_freeze_clock(void *field, const char *value, struct err *e)
 			*(enum freeze_clock *)field = i;
 			return 0;
 		}
-	return err_set(e, 0, "is none of auto, always and never");
+	return err_set(e, 0, "must be auto, always or never");
 }
 
 static const struct opt rows[] = {
@@ -64,9 +64,9 @@ static const struct opt rows[] = {
 		FIELD(pidfile)},
 	{0, "verify", NULL, "check all data before anything else is done", opt_flag,
 		FIELD(verify)},
-	{0, "rollback-files", NULL, "move what files gained since to FILE.trecr-tail", opt_flag,
+	{0, "rollback-files", NULL, "move what files have gained to FILE.trecr-tail", opt_flag,
 		FIELD(rollback_files)},
-	{0, "force", NULL, "even if it runs already: a second one of it", opt_flag,
+	{0, "force", NULL, "bring it back even if it is already running", opt_flag,
 		FIELD(force)},
 	{0, "namespace", NULL, "use a new pid namespace even if ids are free", opt_flag,
 		FIELD(namespace)},
@@ -299,7 +299,7 @@ static int run_in_background(struct supervisor *s, const char *image)
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
-		limit_err(&e, errno, SYS_fork, "cannot make a background process");
+		limit_err(&e, errno, SYS_fork, "cannot create a background process");
 		return restart_failed(&e);
 	}
 	if (pid) {
@@ -308,7 +308,7 @@ static int run_in_background(struct supervisor *s, const char *image)
 	}
 	close(ends[0]);
 	if (setsid() < 0) {
-		err_set(&e, errno, "cannot make a session for the background process");
+		err_set(&e, errno, "cannot create a session for the background process");
 		return restart_failed(&e);
 	}
 	return restart_and_supervise(s, image, NULL, tell_foreground, &ends[1]);

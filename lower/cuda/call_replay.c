@@ -11,7 +11,7 @@ int call_prepare(struct call_again *again, const struct cuda_call *call)
 	const struct call_param *out = call_out(info);
 
 	if (call_lower(info, call->arguments, again->words))
-		return agent_fail("%s: it needs an object that is no more", info->name);
+		return agent_fail("%s: it needs an object that no longer exists", info->name);
 	for (unsigned i = 0; i < info->param_count; i++) {
 		const struct call_param *p = &info->params[i];
 		uint64_t size;
@@ -74,7 +74,7 @@ int call_prepare_address(struct call_again *again, const struct cuda_call *call)
 	const struct call_info *info = again->info = &cuda_info[call->index];
 
 	if (call_lower(info, call->arguments, again->words))
-		return agent_fail("%s: it needs an object that is no more", info->name);
+		return agent_fail("%s: it needs an object that no longer exists", info->name);
 	for (unsigned i = 0; i < info->param_count; i++) {
 		const struct call_param *p = &info->params[i];
 

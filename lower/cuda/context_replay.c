@@ -44,9 +44,9 @@ int cuda_device_of(const struct object *context)
 
 static int verify_context(const struct object *o, const void *real)
 {
-	return real == o->real ? 0
-			       : agent_fail("a context comes to lie at %p here, it was at %p",
-					 real, o->real);
+	return real == o->real
+		       ? 0
+		       : agent_fail("a context is at %p here, but was at %p", real, o->real);
 }
 
 static int retain_primary(const struct object *o, void **context)
@@ -91,7 +91,7 @@ struct place_takers {
 	unsigned count;
 };
 
-/* In the place of a context that is no more. */
+/* In the place of a context that no longer exists. */
 static int take_place(struct place_takers *f, const struct object *o)
 {
 	int r = CUDA(cuCtxCreate_v2, (void **, unsigned, int))(
@@ -106,7 +106,7 @@ static int take_place(struct place_takers *f, const struct object *o)
 	return 0;
 }
 
-/* The lowest place that is free is where a context comes to lie. One that was made when there
+/* The lowest place that is free is where a context is placed. One that was made when there
  * were others, which are no more, has to find their places taken. */
 static int make_in_place(const struct object *o, struct place_takers *f)
 {

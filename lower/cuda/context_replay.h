@@ -9,7 +9,7 @@
 #include "shared/cuda/state.h"
 
 int context_set(void *context);
-/* The context that was current when something was made or changed. If it is no more, what
+/* The context that was current when something was made or changed. If it no longer exists, what
  * outlives it does not mind in which that is done. */
 void *context_then(const struct cuda_state *s, void *context);
 int context_make(const struct object *o);

@@ -1,7 +1,7 @@
 /*
  * cuda.h - what the agent does about CUDA. It runs on the lower half's libc, on a thread of its
  * own, and calls the driver directly; what to do it reads from the records of the
- * upper half (shared/cuda/state.h), whose threads stand still meanwhile. A process without
+ * upper half (shared/cuda/state.h), whose threads are stopped meanwhile. A process without
  * CUDA_STATE has nothing here to be done.
  *
  * Functions return 0, or -1 by agent_fail().

@@ -51,7 +51,7 @@ static int check_devices(const struct cuda_state *s)
 		return cuda_failed("cuDeviceGetCount", r);
 	if (count != (int)s->device_count)
 		return agent_fail(
-			"the program saw %u GPUs, here are %d", s->device_count, count);
+			"the program had %u GPUs, here there are %d", s->device_count, count);
 	for (unsigned i = 0; i < s->device_count; i++)
 		if (check_device(&s->devices[i], i))
 			return -1;

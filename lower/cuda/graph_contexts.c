@@ -66,9 +66,9 @@ static int find_context(const struct cuda_state *s, struct graph_node *n)
 	device = device_of_copy(n);
 	n->context = device < 0 ? NULL : only_context(s, device);
 	return n->context ? 0
-			  : agent_fail("it holds a CUDA graph with a copy of which it is not "
-				       "known in which of several contexts that is, which "
-				       "cannot be restored");
+			  : agent_fail("it holds a CUDA graph with a copy node, and it is not "
+				       "known to which of several contexts that belongs: such "
+				       "a graph cannot be restored");
 }
 
 int graph_find_contexts(const struct cuda_state *s, const struct graph_record *g)

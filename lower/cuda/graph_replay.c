@@ -289,7 +289,7 @@ static int compare_node(const struct graph_node *n, const struct graph_index *in
 	int r = count < 0 ? -1 : CUDA(cuGraphNodeGetType, (void *, uint32_t *))(n->made, &type);
 
 	if (!r && (type != n->type || count != n->dependency_count || !is_same(n, list, data)))
-		r = agent_fail("a node of a CUDA graph is another here than it was");
+		r = agent_fail("a node of a CUDA graph is not what it was at the checkpoint");
 	free(list);
 	free(data);
 	return r;

@@ -107,9 +107,8 @@ static int unknown_function(void *function)
 
 	if (CUDA(cuFuncGetName, (const char **, void *))(&name, function) || !name)
 		name = "without a name";
-	return agent_fail(
-		"it holds a CUDA graph with a kernel (%s) of which it is not known how "
-		"the program has come by it, which cannot be restored",
+	return agent_fail("it holds a CUDA graph with a kernel (%s) of which it is not known "
+			  "where the program got it, which cannot be restored",
 		name);
 }
 
@@ -120,10 +119,9 @@ static int find_function(const struct cuda_state *s, struct graph_node *n)
 	const struct graph_function *f = graph_function(s, handle), *kernel;
 
 	if (!f)
-		/* Not asked for its name: it may be of a module that is no more. */
-		return agent_fail(
-			"it holds a CUDA graph with a kernel of which it is not known "
-			"how the program has come by it, which cannot be restored");
+		/* Not asked for its name: it may be of a module that no longer exists. */
+		return agent_fail("it holds a CUDA graph with a kernel of which it is not "
+				  "known where the program got it, which cannot be restored");
 	n->handle = f->object;
 	n->function_of_kernel = f->of_kernel;
 	n->context = f->context;
@@ -243,8 +241,9 @@ static int save_event(const struct cuda_state *s, struct graph_node *n)
 		return cuda_failed("cuGraphEventRecordNodeGetEvent", r);
 	n->handle = graph_object(s, CUDA_EVENT, *event);
 	return n->handle ? 0
-			 : agent_fail("it holds a CUDA graph with an event that is no more, "
-				      "which cannot be restored");
+			 : agent_fail(
+				   "it holds a CUDA graph with an event that no longer exists, "
+				   "which cannot be restored");
 }
 
 static int save_batch(struct cuda_state *s, struct graph_node *n)

@@ -13,8 +13,8 @@ static int allocate_again(const struct memory_managed *m)
 		return cuda_failed("cuMemAllocManaged", r);
 	return address == m->address
 		       ? 0
-		       : agent_fail("managed memory comes to lie at %#lx here, it was at %#lx",
-				 address, m->address);
+		       : agent_fail("managed memory is at %#lx here, but was at %#lx", address,
+				 m->address);
 }
 
 static int advise_again(const struct memory_advice *a)

@@ -105,20 +105,19 @@ static int refuse_memory(const struct memory_state *s)
 		if (!way_to(s, p))
 			/* Perhaps not yet: it is being mapped. */
 			return agent_fail_for(LOWER_AGAIN,
-				"it holds %lu MiB of device memory that is mapped "
-				"nowhere, in part, or not to be written, which "
-				"cannot be restored yet",
+				"it holds %lu MiB of device memory that is not mapped, mapped "
+				"in part, or read-only, which cannot be restored yet",
 				p->size >> 20);
 	}
 	for (const struct memory_reservation *r = s->reservations; r; r = r->next)
 		if (in_lower_window(r->address))
-			return agent_fail(
-				"it has reserved addresses at %#lx, which the driver has "
-				"chosen among its own and may not give again",
+			return agent_fail("it has reserved addresses at %#lx, which the driver "
+					  "chose from its own range and may not return again",
 				r->address);
 	for (const struct memory_registration *r = s->registrations; r; r = r->next)
 		if (!is_mapped(r->address, r->size))
-			return agent_fail("it has registered memory at %#lx that is no more, "
+			return agent_fail("it has registered host memory at %#lx that is no "
+					  "longer mapped, "
 					  "which cannot be restored",
 				r->address);
 	for (const struct memory_mapping *m = s->mappings; m; m = m->next)
@@ -346,7 +345,8 @@ static int remake_parts(struct cuda_state *cuda)
 
 		if (r)
 			return agent_fail(
-				"memory of GPU %u cannot be had where it was: error %d", i, r);
+				"memory of GPU %u cannot be allocated where it was: error %d",
+				i, r);
 	}
 	return is_open(s, MMU_PINNED) ? remake_pinned(cuda) : 0;
 }
@@ -360,9 +360,8 @@ static int reserve_at(const struct memory_reservation *r, uint64_t *address)
 		CUDA(cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, uint64_t))(
 			address, r->taken, 0, r->address, 0);
 
-	return result ? agent_fail("room at %#lx that the program had reserved cannot be had "
-				   "where it "
-				   "was: error %d",
+	return result ? agent_fail("the addresses at %#lx that the program had reserved cannot "
+				   "be reserved again: error %d",
 				r->address, result)
 		      : 0;
 }
@@ -497,7 +496,8 @@ int cuda_replay_addresses(struct cuda_state *cuda)
 
 		if (r)
 			return agent_fail(
-				"memory of GPU %u cannot be had where it was: error %d", i, r);
+				"memory of GPU %u cannot be allocated where it was: error %d",
+				i, r);
 	}
 	return 0;
 }

@@ -34,7 +34,7 @@ static int unload_copy(const struct object *copy)
 	return r ? cuda_failed("unloading a copy of a module", r) : 0;
 }
 
-/* Whether variables of @o in @context come to lie where they lay in this way, or -1. */
+/* Whether variables of @o in @context get the addresses that they had in this way, or -1. */
 static int try_way(const struct object *o, void *context, unsigned way)
 {
 	struct object copy;

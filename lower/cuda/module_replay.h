@@ -9,7 +9,7 @@
 
 #include "shared/cuda/state.h"
 
-/* Let the places of @o in @context be empty so that it comes to lie there; it has. */
+/* Let the places of @o in @context be empty so that it is placed there; it has. */
 int module_open(const struct object *o, void *context);
 int module_close(const struct object *o, const void *context);
 /* Load it in @context, if it has variables there. */

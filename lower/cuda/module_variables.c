@@ -1,7 +1,7 @@
 /*
  * Variables of modules, also such as the program never asked for: the names are in the module's
  * image, the driver tells where they are. Contents go into the records, and back after a
- * restart; a variable that comes to lie elsewhere cannot be had, as device memory may point to
+ * restart; a variable that lies elsewhere cannot be used, as device memory may point to
  * it.
  */
 #include <stdio.h>
@@ -316,8 +316,9 @@ static int scan_all(const struct cuda_state *s, struct object *o)
 	int r;
 
 	if (image_of(o) && !is_there(image_of(o)))
-		return agent_fail("a CUDA module was loaded from memory that is no more, which "
-				  "cannot be restored");
+		return agent_fail(
+			"a CUDA module was loaded from memory that no longer exists, which "
+			"cannot be restored");
 	if (!first || !image_of(o) || o->scanned >= newest ||
 		(o->kind == CUDA_MODULE && o->scanned))
 		return 0;
@@ -454,8 +455,7 @@ int cuda_verify_globals(const struct object *o, const void *context)
 	int r = find_moved(o, context, 0, &moved, &address);
 
 	return r > 0 ? agent_fail(
-			       "variable %s of a CUDA module comes to lie at %#lx here, it was "
-			       "at %#lx",
+			       "variable %s of a CUDA module is at %#lx here, but was at %#lx",
 			       moved->name, address, moved->address)
 		     : r;
 }

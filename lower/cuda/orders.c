@@ -25,5 +25,5 @@ int orders_carry_out(struct lower_order *o)
 	case LOWER_TRY:
 		return cuda_replay(1);
 	}
-	return agent_fail("unknown order %u", o->request);
+	return agent_fail("unknown request %u", o->request);
 }

@@ -114,7 +114,7 @@ static int close_spare(enum filler_heap whole, void *context, struct spare *spar
 		if (keep_or_hold(&spare->block))
 			return -1;
 	}
-	return agent_fail("the driver never gives %#lx again", address);
+	return agent_fail("the driver does not return address %#lx again", address);
 }
 
 /* What is smaller than a block, and no larger than @largest, or not much. */

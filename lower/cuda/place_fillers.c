@@ -82,7 +82,7 @@ int filler_take_at(
 			return -1;
 	}
 	return agent_fail(
-		"the driver gives %#lx, and never %#lx, for %#lx bytes", first, address, size);
+		"the driver returns %#lx instead of %#lx for %#lx bytes", first, address, size);
 }
 
 int place_add_filler(struct place *p, const struct filler *f)

@@ -58,7 +58,7 @@ static struct hole *smallest_hole(struct hole *holes, size_t count)
 	return smallest;
 }
 
-/* No filler is larger than any hole, so it does not matter which one it comes to lie in. */
+/* No filler is larger than any hole, so it does not matter which one it is placed in. */
 static int fill_holes(struct hole *holes, size_t count)
 {
 	struct hole *h, *found;
@@ -73,7 +73,8 @@ static int fill_holes(struct hole *holes, size_t count)
 			return -1;
 		found = find_hole(holes, count, h, f.address, size);
 		if (!found && ++tries == FILLER_TRIES)
-			return agent_fail("the driver never gives %#lx again", h->at);
+			return agent_fail(
+				"the driver does not return address %#lx again", h->at);
 		if (found ? place_add_filler(&saved_places.list[found->first], &f)
 			  : extra_keep(&f))
 			return -1;
@@ -129,7 +130,8 @@ static int refill_parts(void)
 			return -1;
 		found = find_ready(p, f.address);
 		if (!found && ++tries == FILLER_TRIES)
-			return agent_fail("the driver never gives %#lx again", p->at);
+			return agent_fail(
+				"the driver does not return address %#lx again", p->at);
 		if (found ? place_add_filler(found, &f) : extra_keep(&f))
 			return -1;
 		if (!found)

@@ -35,7 +35,7 @@ struct memory_managed;
 
 /* Before a checkpoint: in which order the driver has taken its ranges. */
 int placement_save(struct cuda_state *s);
-/* Before the first context is made: let nothing else come to lie there. */
+/* Before the first context is made: let nothing else be placed there. */
 int placement_keep(struct cuda_state *s);
 /* When all contexts are there. */
 int placement_fill(void);

@@ -1,6 +1,6 @@
 /*
  * Until the devices have come to rest. That may take long, or for ever, as a kernel may wait
- * for what the program does, which stands still: so it is waited for on a thread of its own,
+ * for what the program does, which is stopped: so it is waited for on a thread of its own,
  * which still waits while the agent answers and the program runs again.
  */
 #include <errno.h>
@@ -141,8 +141,8 @@ static int fail_for_work(const struct cuda_state *s, void *context)
 	if (stream)
 		snprintf(name, sizeof(name), "stream %p", (const void *)stream);
 	return agent_fail_for(LOWER_RESTLESS,
-		"%s on GPU %d has work that does not come to an end: it takes long, or waits "
-		"for what the program would do",
+		"%s on GPU %d has work that does not finish: it takes long, or waits for "
+		"something that the program would do",
 		name, o ? cuda_device_of(o) : 0);
 }
 

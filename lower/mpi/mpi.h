@@ -2,7 +2,7 @@
 #ifndef LOWER_MPI_MPI_H
 #define LOWER_MPI_MPI_H
 
-/* Whether all is saved that makes the library again, while the upper half stands still: 0, or
+/* Whether all is saved that makes the library again, while the upper half is stopped: 0, or
  * -1 with what is not. */
 int mpi_check(void);
 

@@ -63,7 +63,7 @@ static inline struct graph_state *graph_state(const struct object *o)
 	return (struct graph_state *)o->value;
 }
 
-/* What @state's graph was made of, or NULL: it is no more. */
+/* What @state's graph was made of, or NULL: it no longer exists. */
 static inline struct object *graph_origin(const struct graph_state *state)
 {
 	struct object *o = state->origin;

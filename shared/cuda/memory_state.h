@@ -28,7 +28,7 @@ struct memory_order {
 	void *stream, *context; /* stream: as the program names it */
 	uint32_t device;        /* of the memory */
 	uint32_t count;
-	void *event; /* the driver's; instead of the stream, which is no more or not to be asked
+	void *event; /* the driver's; instead of the stream, which no longer exists or must not be asked
 		      */
 	struct mmu_allocation *small[MMU_CLASSES], *large;
 	struct memory_order *next;

@@ -18,7 +18,7 @@
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
 #define CUDA_STATE_VERSION 8
 
-/* Names of kinds for people: cuda_kind_name(). Append only: numbers are in images. */
+/* Their names for messages are in tools/inspect/gpu.c. Append only: numbers are in images. */
 enum cuda_kind {
 	CUDA_CONTEXT = 1,
 	CUDA_STREAM,

@@ -1,6 +1,6 @@
 /*
  * The lower half again, in a process that has come back from an image. The supervisor has one
- * thread of the upper half run this while all others stand still
+ * thread of the upper half run this while all others are stopped
  * (supervisor/split/lower_restore.c). That thread is in the middle of something else, so
  * nothing here may use the libc.
  */
@@ -28,11 +28,11 @@ static int open_again(struct crossing_library *l, struct lower_table *table)
 	if (process_request(table, LOWER_LIBRARY, &l->lower, NULL) < 0)
 		return restart_failed("cannot load the library: ", table->failure);
 	if (l->fixed && l->lower.start != start)
-		return restart_failed("does not come to lie where it was: ", l->lower.soname);
+		return restart_failed("is not at the address that it had: ", l->lower.soname);
 	return 0;
 }
 
-/* In the order they were opened in, which decides where they come to lie. */
+/* In the order they were opened in, which decides where they are placed. */
 static int open_libraries(struct crossing_library *newest, struct lower_table *table)
 {
 	if (!newest)
@@ -46,7 +46,8 @@ static int attach_threads(struct process *p)
 {
 	for (struct crossing_thread *t = p->threads; t; t = t->next)
 		if (thread_attach(t, p->table) < 0)
-			return restart_failed("no thread of the lower half is to be had", "");
+			return restart_failed(
+				"the lower half has no thread to serve the restart", "");
 	return 0;
 }
 

@@ -173,7 +173,7 @@ int body_cuStreamBeginCaptureToGraph_ptsz(void *stream, void *graph, const void 
 		WORDS(WORD(stream), WORD(graph), WORD(dependencies), WORD(data), count, mode)));
 }
 
-/* A graph whose capture has failed is no more. */
+/* A graph whose capture has failed no longer exists. */
 static void drop_captured(const void *stream)
 {
 	const struct memory_state *s = CUDA_STATE->memory;

@@ -45,9 +45,9 @@ STUB_HIDDEN void object_live(struct object *o, void *real);
 STUB_HIDDEN struct object *object_live_once(struct object *o, void *real);
 /* The living object of @kind whose real handle is @real; NULL: none. */
 STUB_HIDDEN struct object *object_find(enum cuda_kind kind, const void *real);
-/* It is no more, nor is what was part of it. */
+/* It no longer exists, nor does what was part of it. */
 STUB_HIDDEN void object_kill(struct object *o);
-/* Everything that belongs to the real @context is no more. */
+/* Everything that belongs to the real @context no longer exists. */
 STUB_HIDDEN void objects_kill_context(void *context);
 /* First use of a function: from here on the driver has loaded it. Runs in the lower
  * half, on its thread-local storage. */

@@ -120,7 +120,7 @@ static void wait_for(const struct memory_order *o)
 	}
 }
 
-/* Empty, it is no more. */
+/* Empty, it no longer exists. */
 static void drop_order(struct memory_state *s, struct memory_order **at)
 {
 	struct memory_order *o = *at;
@@ -273,7 +273,7 @@ static void *name_of(void *stream)
 	return stream ? stream : STREAM_LEGACY;
 }
 
-/* Something that this thread has freed on its own stream. (A thread that is no more may have
+/* Something that this thread has freed on its own stream. (A thread that no longer exists may have
  * had the same FS base: hence the wait, which is none on the same stream.) */
 static struct mmu_allocation *take_own(
 	struct memory_state *s, void *context, uint32_t device, size_t size)

@@ -6,7 +6,7 @@
 
 /* The pool that the program means by @handle; NULL: none. */
 STUB_HIDDEN struct memory_pool *pool_of(void *handle);
-/* It is no more. */
+/* It no longer exists. */
 STUB_HIDDEN void pool_release(struct memory_state *s, struct memory_pool *pool);
 /* The one that allocations on @device come from. 0 or an error. */
 STUB_HIDDEN int pool_current(

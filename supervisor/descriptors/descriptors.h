@@ -62,7 +62,7 @@ int fd_dump_finish(struct fd_dump *d, uint64_t besides, struct err *e);
 /* The program resumes, or is about to: connections to the outside that are kept have stood
  * still since fd_dump_finish(). */
 void fd_dump_resume(struct fd_dump *d);
-/* Or it is to be ended: they stand still until job @job_id is restarted. Whether there are any.
+/* Or it is to be ended: they stay blocked until job @job_id is restarted. Whether there are any.
  */
 int fd_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e);
 bool fd_dump_keeps(const struct fd_dump *d);

@@ -66,7 +66,7 @@ static uint64_t count_objects(const struct fd_dump *d)
 	return count;
 }
 
-/* A connection whose other end is no more is made with one. */
+/* A connection whose other end no longer exists is made with one. */
 static uint64_t count_other_ends(const struct fd_dump *d)
 {
 	uint64_t count = 0;

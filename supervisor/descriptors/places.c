@@ -120,13 +120,13 @@ static int fill_place(struct places *p, const struct image_fd *f, struct err *e)
 	if (from == f->fd) {
 		p->holds[f->fd] = NULL;
 		return fcntl(f->fd, F_SETFD, 0)
-			       ? err_set(e, errno, "cannot make descriptor %d", f->fd)
+			       ? err_set(e, errno, "cannot create descriptor %d", f->fd)
 			       : 0;
 	}
 	if (clear_number(p, f->fd, e))
 		return -1;
 	if (dup2(from, f->fd) < 0)
-		return err_set(e, errno, "cannot make descriptor %d", f->fd);
+		return err_set(e, errno, "cannot create descriptor %d", f->fd);
 	/* From here on it is found in this place. */
 	if (p->holds[from] == open) {
 		p->holds[from] = NULL;

@@ -93,7 +93,7 @@ int descriptor_range_find(struct fd_restore *r, struct err *e)
 		r->base = last < FD_MAX ? last + 1 : FD_MAX;
 	}
 	if (getrlimit(RLIMIT_NOFILE, &r->limit))
-		return err_set(e, errno, "cannot ask for the limit of descriptors");
+		return err_set(e, errno, "cannot query the limit of descriptors");
 	limit.rlim_cur = limit.rlim_max = limit_needed(r);
 	if (limit.rlim_max <= r->limit.rlim_max)
 		return 0;
@@ -108,7 +108,7 @@ int descriptor_range_begin(struct fd_restore *r, struct err *e)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &r->limit))
-		return err_set(e, errno, "cannot ask for the limit of descriptors");
+		return err_set(e, errno, "cannot query the limit of descriptors");
 	limit.rlim_max = r->limit.rlim_max;
 	if (limit.rlim_max < limit_needed(r))
 		limit.rlim_max = limit_needed(r);
@@ -118,7 +118,8 @@ int descriptor_range_begin(struct fd_restore *r, struct err *e)
 	/* Without the right to more. What there is may do. */
 	limit.rlim_cur = limit.rlim_max = r->limit.rlim_max;
 	return setrlimit(RLIMIT_NOFILE, &limit)
-		       ? err_set(e, errno, "cannot have %llu descriptors (RLIMIT_NOFILE)",
+		       ? err_set(e, errno,
+				 "cannot raise the limit to %llu descriptors (RLIMIT_NOFILE)",
 				 (unsigned long long)limit.rlim_cur)
 		       : 0;
 }
@@ -153,7 +154,7 @@ int descriptor_range_check(uint64_t count, struct err *e)
 	struct rlimit limit, wanted;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return err_set(e, errno, "cannot ask for the limit of descriptors");
+		return err_set(e, errno, "cannot query the limit of descriptors");
 	count += BESIDES;
 	if (count <= limit.rlim_max)
 		return 0;

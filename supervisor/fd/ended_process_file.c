@@ -91,7 +91,7 @@ static pid_t make_process(struct err *e)
 
 	while (!pid)
 		pause();
-	return pid < 0 ? err_set(e, errno, "cannot make a process that is to end") : pid;
+	return pid < 0 ? err_set(e, errno, "cannot create a process that is to end") : pid;
 }
 
 static void end_process(pid_t pid)

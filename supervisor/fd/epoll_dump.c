@@ -158,8 +158,7 @@ static int check_late(
 			w->fd);
 	if (x->kind == IMAGE_FD_PIDFD && !here)
 		return err_set(e, 0,
-			"it watches a pidfd that was descriptor %d, which leads elsewhere by "
-			"now",
+			"it watches a pidfd that was descriptor %d, which leads elsewhere now",
 			w->fd);
 	return 0;
 }
@@ -250,7 +249,8 @@ static int dump_watches(
 			    "tfd: %d events: %" SCNx32 " data: %" SCNx64
 			    " pos:%*s ino:%" SCNx64,
 			    &w.fd, &w.events, &w.data, &inode) != 4)
-			return err_set(e, 0, "cannot understand what it watches");
+			return err_set(
+				e, 0, "cannot parse what the kernel shows of its watches");
 		nth = w.fd == last ? nth + 1 : 0;
 		last = w.fd;
 		if (dump_watch(d, p, &w, inode, nth, e))
@@ -295,7 +295,7 @@ int fd_epoll_restore(struct fd_restore *r, const struct image_description *x, st
 {
 	int fd = epoll_create1(EPOLL_CLOEXEC);
 
-	return fd < 0 ? err_set(e, errno, "cannot make an epoll descriptor")
+	return fd < 0 ? err_set(e, errno, "cannot create an epoll descriptor")
 		      : fd_lift(r, fd, e);
 }
 

@@ -28,7 +28,7 @@ int watch_next(const char **text, struct watch *w, struct err *e)
 		&w->description);
 	if (end && n == 3)
 		return err_set(e, 0,
-			"the image is of an earlier trecr, which did not note what epoll "
+			"the image was made by an earlier trecr, which did not note what epoll "
 			"descriptors watch");
 	if (!end || n != 4)
 		return err_set(e, 0, "the image is damaged: epoll watches");
@@ -99,10 +99,10 @@ int watch_add(const struct fd_restore *r, int ep, int file, const struct watch *
 	} else {
 		if (take_place(r, w->fd, file, &place))
 			return err_set(
-				e, errno, "cannot have descriptor %d for a watch", w->fd);
+				e, errno, "cannot use descriptor number %d for a watch", w->fd);
 		result = add_watch(ep == w->fd ? place.was : ep, w, events, once);
 		if (give_back(&place))
-			return err_set(e, errno, "cannot make descriptor %d again", w->fd);
+			return err_set(e, errno, "cannot create descriptor %d again", w->fd);
 	}
 	/* A file, or /dev/null: a standard stream was something else before. */
 	if (result < 0 && errno == EPERM)

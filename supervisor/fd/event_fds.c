@@ -48,7 +48,7 @@ int fd_eventfd_restore(struct fd_restore *r, const struct image_description *x, 
 	uint64_t count = x->args[0];
 
 	if (fd < 0)
-		return err_set(e, errno, "cannot make an eventfd");
+		return err_set(e, errno, "cannot create an eventfd");
 	if (count && write(fd, &count, sizeof(count)) != sizeof(count)) {
 		err_set(e, errno, "cannot set an eventfd to %" PRIu64, count);
 		close(fd);
@@ -86,7 +86,7 @@ bool fd_timerfd_match(const struct fd_dump *d, const struct fd_source *s)
 	return !strcmp(s->link, "anon_inode:[timerfd]");
 }
 
-/* The timer runs on while the process stands still. Asking it first makes an overdue periodic
+/* The timer runs on while the process is stopped. Asking it first makes an overdue periodic
  * one count what it has missed, as a read would; asking again afterwards shows whether it
  * expired between, and the unread expirations would not fit to what is left. */
 static int read_timer(
@@ -98,12 +98,12 @@ static int read_timer(
 
 	for (;;) {
 		if (timerfd_gettime(s->dup, &before))
-			return err_set(e, errno, "cannot ask what is left");
+			return err_set(e, errno, "cannot find out what is left");
 		free(*info);
 		if (read_file(path, info, &len, e))
 			return -1;
 		if (timerfd_gettime(s->dup, left))
-			return err_set(e, errno, "cannot ask what is left");
+			return err_set(e, errno, "cannot find out what is left");
 		if (!to_ns(&before.it_value) == !to_ns(&left->it_value) &&
 			to_ns(&left->it_value) <= to_ns(&before.it_value))
 			return 0;
@@ -170,7 +170,7 @@ int fd_timerfd_restore(struct fd_restore *r, const struct image_description *x, 
 	int fd = timerfd_create(x->args[0], TFD_CLOEXEC | TFD_NONBLOCK);
 
 	if (fd < 0)
-		return err_set(e, errno, "cannot make a timerfd");
+		return err_set(e, errno, "cannot create a timerfd");
 	if (set_timer(r, fd, x, e)) {
 		close(fd);
 		return -1;
@@ -212,7 +212,7 @@ int fd_signalfd_restore(struct fd_restore *r, const struct image_description *x,
 	/* glibc's sigset_t is larger than the kernel's. */
 	int fd = syscall(SYS_signalfd4, -1, &x->args[0], sizeof(x->args[0]), O_CLOEXEC);
 
-	return fd < 0 ? err_set(e, errno, "cannot make a signalfd") : fd_lift(r, fd, e);
+	return fd < 0 ? err_set(e, errno, "cannot create a signalfd") : fd_lift(r, fd, e);
 }
 
 void fd_signalfd_show(

@@ -107,7 +107,7 @@ static int dump_mark(
 
 	if (!flags || sscanf(flags, "mflags:%x mask:%" SCNx64 " ignored_mask:%" SCNx64,
 			      &m.flags, &m.mask, &m.ignored) != 3)
-		return err_set(e, 0, "cannot understand what it watches");
+		return err_set(e, 0, "cannot parse what the kernel shows of its watches");
 	path = find_marked(s, line, &m);
 	if (!path || strchr(path, '\n') || strchr(path, '\\'))
 		return err_set(e, 0,
@@ -138,12 +138,12 @@ int fd_fanotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 
 	if (!group ||
 		sscanf(group, "fanotify flags:%x event-flags:%x", &flags, &event_flags) != 2)
-		return err_set(e, 0, "cannot understand what it is");
+		return err_set(e, 0, "cannot parse what the kernel shows of it");
 	if (flags & CLASSES)
 		return err_set(e, 0,
 			"fanotify groups that are asked for permissions are not supported");
 	if (ioctl(s->dup, FIONREAD, &pending))
-		return err_set(e, errno, "cannot ask whether there are events in it");
+		return err_set(e, errno, "cannot find out whether there are events in it");
 	if (pending)
 		return err_with(e, ERR_TRY_AGAIN,
 			"it holds events that have not been read, and nothing could put them "
@@ -220,7 +220,7 @@ int fd_fanotify_restore(struct fd_restore *r, const struct image_description *x,
 
 	if (fd < 0)
 		return limit_err(
-			e, errno, SYS_fanotify_init, "cannot make a fanotify descriptor");
+			e, errno, SYS_fanotify_init, "cannot create a fanotify descriptor");
 	if (each_mark(image_string(r->job, x->args[0]), add_mark, fd, e))
 		return -1;
 	return fd_lift(r, steal_fd(&fd), e);

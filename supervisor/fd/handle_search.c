@@ -11,7 +11,7 @@
 #include "lib/shown_path.h"
 #include "lib/util.h"
 
-/* The program stands still meanwhile. */
+/* The program is stopped meanwhile. */
 #define TIME_LIMIT_NS 4000000000ull
 
 struct wanted {

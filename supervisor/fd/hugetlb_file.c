@@ -28,7 +28,8 @@ int fd_huge_put(
 
 	if (p == MAP_FAILED)
 		return err_set(e, errno,
-			"cannot have %llu huge pages of %llu KiB (are enough set aside?)",
+			"cannot allocate %llu huge pages of %llu KiB (are enough reserved? see "
+			"vm.nr_hugepages)",
 			(unsigned long long)((end - start) >> shift),
 			(unsigned long long)(page >> 10));
 	memcpy(p + (at - start), data, size);

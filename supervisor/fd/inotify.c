@@ -58,7 +58,7 @@ static int read_watch(const char *line, struct watched *w, struct err *e)
 	if (fd_handle_read(line, &w->file) ||
 		sscanf(line, "inotify wd:%x ino:%*x sdev:%*x mask:%" SCNx32, &w->wd,
 			&w->mask) != 2)
-		return err_set(e, 0, "cannot understand what it watches");
+		return err_set(e, 0, "cannot parse what the kernel shows of its watches");
 	return 0;
 }
 
@@ -141,7 +141,7 @@ int fd_inotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_d
 	buf_add(&out, "", 1);
 	x->args[0] = image_writer_string(d->job, out.data);
 	if (ioctl(s->dup, FIONREAD, &pending))
-		return err_set(e, errno, "cannot ask whether there are events in it");
+		return err_set(e, errno, "cannot find out whether there are events in it");
 	x->args[1] = pending;
 	/* Only where nobody will miss them. */
 	if (pending && !d->goes_on)
@@ -189,7 +189,7 @@ static void set_next(struct fd_dump *d, const struct queue *q)
 	}
 }
 
-/* The processes stand still, so nobody else reads; but more may come. The program is told at
+/* The processes are stopped, so nobody else reads; but more may come. The program is told at
  * once that they are lost: it resumes, should we be killed before it is ended. */
 static int take_events(struct fd_dump *d, struct queue *q, struct err *e)
 {
@@ -201,7 +201,7 @@ static int take_events(struct fd_dump *d, struct queue *q, struct err *e)
 		ssize_t n;
 
 		if (ioctl(q->fd, FIONREAD, &pending))
-			return err_set(e, errno, "%s: cannot ask for its events", o->text);
+			return err_set(e, errno, "%s: cannot query its events", o->text);
 		if (!pending)
 			break;
 		n = read(q->fd, buf_grow(&o->bytes, pending), pending);
@@ -311,7 +311,7 @@ static int add_watch(void *context, int wd, uint32_t mask, const char *name, str
 			return err_set(e, errno, "cannot watch %s", name);
 	}
 	w->highest = wd;
-	return got == wd ? 0 : err_set(e, 0, "watch number %d cannot be had again", wd);
+	return got == wd ? 0 : err_set(e, 0, "cannot get watch number %d again", wd);
 }
 
 static int make_queue(void)
@@ -345,7 +345,7 @@ int fd_inotify_restore(struct fd_restore *r, const struct image_description *x, 
 	}
 	if (fd < 0)
 		return limit_err(
-			e, errno, SYS_inotify_init1, "cannot make an inotify descriptor");
+			e, errno, SYS_inotify_init1, "cannot create an inotify descriptor");
 	if (x->args[1] && inotify_overflow(fd, e))
 		return -1;
 	return fd_lift(r, steal_fd(&fd), e);

@@ -66,7 +66,7 @@ static int filler_begin(struct filler *f, struct err *e)
 
 	f->file = fd_made_nameless(temporary_directory());
 	if (f->file < 0)
-		return err_set(e, errno, "cannot make a file in %s", temporary_directory());
+		return err_set(e, errno, "cannot create a file in %s", temporary_directory());
 	path = xasprintf("/proc/self/fd/%d", f->file);
 	f->wd = inotify_add_watch(f->fd, path, IN_ATTRIB | IN_MODIFY);
 	return f->wd < 0 ? limit_err(e, errno, SYS_inotify_add_watch,
@@ -499,7 +499,7 @@ int inotify_replay(struct fd_restore *r, int fd, const char *events, size_t size
 	p.events = list.data;
 	p.count = buf_count(&list, const struct inotify_event *);
 	p.done = done = xcalloc(p.count, sizeof(*done));
-	result = mkdir(dir, 0700) ? err_set(e, errno, "cannot make directory %s", dir)
+	result = mkdir(dir, 0700) ? err_set(e, errno, "cannot create directory %s", dir)
 				  : replay_in(&p, last, size, e);
 	for (size_t i = 0; i < buf_count(&p.places, struct place); i++)
 		free(buf_at(&p.places, struct place, i)->path);

@@ -26,7 +26,7 @@ int fd_memfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_des
 	struct fd_object *o;
 
 	if (seals < 0)
-		return err_set(e, errno, "cannot ask for its seals");
+		return err_set(e, errno, "cannot query its seals");
 	x->size = s->st.st_size;
 	x->object = fd_object_of(d, s, IMAGE_OBJECT_MEMFD);
 	o = fd_object_at(d, x->object);
@@ -42,7 +42,7 @@ int fd_memfd_check(const struct fd_check *c, const struct image_description *x, 
 }
 
 /* One from memfd_create(2) itself can be written to and executed all the same, one that was
- * opened again for writing keeps the file from being executed. Which is which, nothing tells.
+ * opened again for writing keeps the file from being executed. Which is which, nothing shows.
  */
 int fd_memfd_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {

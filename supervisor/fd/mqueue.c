@@ -179,7 +179,7 @@ static mqd_t make_queue(
 	mqd_t queue = mq_open(name, O_RDWR | O_CREAT | (unlinked ? O_EXCL : 0), 0600, attr);
 
 	if (queue < 0) {
-		limit_err(e, errno, SYS_mq_open, "cannot make message queue %s", name);
+		limit_err(e, errno, SYS_mq_open, "cannot create message queue %s", name);
 		return -1;
 	}
 	if (unlinked)
@@ -187,7 +187,7 @@ static mqd_t make_queue(
 	/* One that is still there is the program's as it was at the checkpoint. */
 	if (mq_getattr(queue, &now) || now.mq_maxmsg != attr->mq_maxmsg ||
 		now.mq_msgsize != attr->mq_msgsize) {
-		err_set(e, 0, "message queue %s is another one than at the checkpoint", name);
+		err_set(e, 0, "message queue %s is not the one of the checkpoint", name);
 		mq_close(queue);
 		return -1;
 	}

@@ -48,8 +48,8 @@ int fd_namespace_dump(struct fd_dump *d, const struct fd_source *s, struct image
 			return 0;
 		}
 	return err_set(e, 0,
-		"the program is not in this namespace: only descriptors of its own can be "
-		"opened again");
+		"the program is not in this namespace: only those of the program's own "
+		"namespaces can be opened again");
 }
 
 int fd_namespace_check(

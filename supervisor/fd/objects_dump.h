@@ -54,7 +54,7 @@ uint32_t fd_object_add(struct fd_dump *d, const struct fd_object *o);
  * whatever its mode is by now (reopen_despite_mode.h). -1 and errno on failure. */
 int fd_object_open(const struct fd_object *o);
 
-/* Save contents and the note; the processes still stand still. */
+/* Save contents and the note; the processes are still stopped. */
 int fd_objects_write(struct fd_dump *d, struct err *e);
 void fd_objects_free(struct fd_dump *d);
 

@@ -134,10 +134,10 @@ static int make_memfd(const struct image_object *o, const char *name, struct err
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create(name, flags);
 	if (fd < 0 && o->flags)
-		err_set(e, errno, "cannot make memfd %s in huge pages of %llu KiB", name,
+		err_set(e, errno, "cannot create memfd %s in huge pages of %llu KiB", name,
 			(1ull << o->flags) / 1024);
 	else if (fd < 0)
-		err_set(e, errno, "cannot make memfd %s", name);
+		err_set(e, errno, "cannot create memfd %s", name);
 	return fd;
 }
 
@@ -176,7 +176,7 @@ static int make_unlinked(const struct image_object *o, const char *name, struct 
 	if (fd < 0)
 		fd = fd_made_nameless(temporary_directory());
 	if (fd < 0)
-		err_set(e, errno, "cannot make a file for the unlinked %s", name);
+		err_set(e, errno, "cannot create a file for the unlinked %s", name);
 	return fd;
 }
 

@@ -105,7 +105,7 @@ static pid_t make_ended(struct fd_restore *r, uint64_t inode, struct err *e)
 	new.pid = clone(end_at_once, stack + sizeof(stack),
 		CLONE_VM | CLONE_VFORK | CLONE_UNTRACED | SIGCHLD, NULL);
 	if (new.pid < 0)
-		return err_set(e, errno, "cannot make a pidfd of a process that has ended");
+		return err_set(e, errno, "cannot create a pidfd of a process that has ended");
 	buf_push(&r->ended, struct ended, &new);
 	return new.pid;
 }
@@ -129,7 +129,7 @@ int fd_pidfd_restore(struct fd_restore *r, const struct image_description *x, st
 	if (pid < 0)
 		return -1;
 	fd = pidfd_open(pid, 0);
-	return fd < 0 ? err_set(e, errno, "cannot make a pidfd") : fd_lift(r, fd, e);
+	return fd < 0 ? err_set(e, errno, "cannot create a pidfd") : fd_lift(r, fd, e);
 }
 
 static int place_pidfd(const struct image_description *x, int at, struct err *e)
@@ -137,9 +137,10 @@ static int place_pidfd(const struct image_description *x, int at, struct err *e)
 	int fd = pidfd_open(x->args[0], x->flags & PIDFD_NONBLOCK);
 
 	if (fd < 0)
-		return err_set(e, errno, "cannot make a pidfd of process %d", (int)x->args[0]);
+		return err_set(
+			e, errno, "cannot create a pidfd of process %d", (int)x->args[0]);
 	if (dup2(fd, at) < 0)
-		return err_set(e, errno, "cannot make descriptor %d", at);
+		return err_set(e, errno, "cannot create descriptor %d", at);
 	close(fd);
 	return 0;
 }

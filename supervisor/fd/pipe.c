@@ -67,7 +67,7 @@ static int bytes_in(int fd, struct err *e)
 	int size;
 
 	if (ioctl(fd, FIONREAD, &size))
-		return err_set(e, errno, "cannot ask how much is in it");
+		return err_set(e, errno, "cannot find out how much is in it");
 	return size;
 }
 
@@ -89,12 +89,12 @@ static int copy_pipe(const struct fd_source *s, const struct fd_object *o, struc
 	if (size < 0)
 		return -1;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
-		return err_set(e, errno, "cannot make a pipe");
+		return err_set(e, errno, "cannot create a pipe");
 	reader = ends[0];
 	writer = ends[1];
 	if (fcntl(writer, F_SETPIPE_SZ, (int)o->o.args[0]) < 0)
 		return limit_err(e, errno, SYS_fcntl,
-			"cannot make a pipe as large (%" PRIu64 " bytes)", o->o.args[0]);
+			"cannot create a pipe as large (%" PRIu64 " bytes)", o->o.args[0]);
 	n = tee(from, writer, size, SPLICE_F_NONBLOCK);
 	if (n != size) {
 		err_set(e, n < 0 ? errno : 0, "cannot copy the bytes in it");
@@ -152,8 +152,8 @@ static int refuse_mixture(const struct fd_source *s, const struct fd_object *o, 
 			sizeof(length));
 		if ((uint32_t)(before - after) != length)
 			return err_set(e, 0,
-				"there are packets and bytes that are none in it (O_DIRECT was "
-				"set since), which is not supported");
+				"it holds both packets and plain bytes (O_DIRECT was set in "
+				"between), which is not supported");
 	}
 	return 0;
 }
@@ -165,7 +165,7 @@ int fd_pipe_dump(struct fd_dump *d, const struct fd_source *s, struct image_desc
 	struct fd_object *o;
 
 	if (capacity < 0)
-		return err_set(e, errno, "cannot ask for its capacity");
+		return err_set(e, errno, "cannot query its capacity");
 	x->args[0] = s->flags & O_ACCMODE;
 	x->args[1] = fd_source_owner(s);
 	x->object = fd_object_of(d, s, IMAGE_OBJECT_PIPE);
@@ -279,8 +279,8 @@ static int fill_pipe(struct fd_restore *r, uint32_t number, int writer,
 
 	if (fcntl(writer, F_SETPIPE_SZ, (int)o->args[0]) < 0 &&
 		(errno != EPERM || !is_large_enough(writer, o)))
-		return limit_err(e, errno, SYS_fcntl, "cannot make a pipe of %" PRIu64 " bytes",
-			o->args[0]);
+		return limit_err(e, errno, SYS_fcntl,
+			"cannot create a pipe of %" PRIu64 " bytes", o->args[0]);
 	if (!o->size)
 		return 0;
 	if (fd_object_contents(
@@ -303,7 +303,7 @@ static struct fd_made *make_pipe(
 	if (made->fd >= 0)
 		return made;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) {
-		err_set(e, errno, "cannot make a pipe");
+		err_set(e, errno, "cannot create a pipe");
 		return NULL;
 	}
 	made->fd = fd_lift(r, ends[0], e);
@@ -349,7 +349,7 @@ static int make_unlinked_fifo(
 		free(path);
 		path = xasprintf("%s/%s", temporary_directory(), r->options->temporary_name);
 		if (mkfifo(path, 0600))
-			return err_set(e, errno, "cannot make a FIFO %s", path);
+			return err_set(e, errno, "cannot create a FIFO %s", path);
 	}
 	fd = open_both(path, e);
 	if (unlink(path) && fd >= 0) {

@@ -116,7 +116,7 @@ int fd_pty_master_dump(struct fd_dump *d, const struct fd_source *s,
 	int index = pty_index_of_master(s->dup);
 
 	if (index < 0)
-		return err_set(e, errno, "cannot ask for its number");
+		return err_set(e, errno, "cannot query its number");
 	x->path = image_writer_string(d->job, s->link);
 	x->object = terminal_of(d, s, index);
 	return keep_fd(s, &fd_object_at(d, x->object)->pty->master, e);
@@ -224,7 +224,7 @@ static int open_master(const char *path, uint64_t index, struct err *e)
 		fd = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
 		n = fd < 0 ? -1 : pty_index_of_master(fd);
 		if (n < 0)
-			err_set(e, errno, "cannot make a pseudo-terminal (%s)", path);
+			err_set(e, errno, "cannot create a pseudo-terminal (%s)", path);
 		else if ((uint64_t)n > index)
 			err_with(e, ERR_ID_TAKEN, "/dev/pts/%lu is in use",
 				(unsigned long)index);

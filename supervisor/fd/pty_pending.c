@@ -136,7 +136,7 @@ static int take_rest(int slave, struct pty_pending *p, struct err *e)
 
 		(void)poll_now(slave, POLLIN); /* until all is worked off */
 		if (ioctl(slave, FIONREAD, &size))
-			return err_set(e, errno, "cannot ask what was typed");
+			return err_set(e, errno, "cannot find out what was typed");
 		if (!size)
 			return 0;
 		n = read(slave, data, sizeof(data));
@@ -176,7 +176,7 @@ static int take_output(int master, bool packets, struct buf *out, struct err *e)
 		ssize_t n;
 
 		if (ioctl(master, FIONREAD, &size))
-			return err_set(e, errno, "cannot ask for its output");
+			return err_set(e, errno, "cannot query its output");
 		if (!size)
 			return 0;
 		n = read(master, data, sizeof(data));
@@ -252,7 +252,7 @@ static int await_writable(int slave, bool writable, struct err *e)
 
 	while (!(poll_now(slave, POLLOUT) & POLLOUT) == writable) {
 		if (clock_ns(CLOCK_MONOTONIC) > limit)
-			return err_set(e, 0, "it does not work off what was put back");
+			return err_set(e, 0, "it does not process what was put back");
 		pause_shortly();
 	}
 	return 0;
@@ -278,7 +278,7 @@ static int await_bytes(int slave, size_t size, struct err *e)
 
 	while (!ioctl(slave, FIONREAD, &have) && have < want) {
 		if (clock_ns(CLOCK_MONOTONIC) > limit)
-			return err_set(e, 0, "it does not work off what was put back");
+			return err_set(e, 0, "it does not process what was put back");
 		pause_shortly();
 	}
 	return 0;

@@ -162,7 +162,7 @@ static int check_name(const struct fd_check *c, const struct image_description *
 	if (stat(path, &st))
 		return err_set(e, errno, "cannot find %s (descriptor %d)", path, c->fd);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, 0, "%s (descriptor %d) is no regular file", path, c->fd);
+		return err_set(e, 0, "%s (descriptor %d) is not a regular file", path, c->fd);
 	return fd_check_access(c, path, x->flags, e);
 }
 
@@ -255,7 +255,7 @@ int fd_unlinked_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 	struct statfs fs;
 
 	if (fstatfs(s->dup, &fs))
-		return err_set(e, errno, "cannot ask for its file system");
+		return err_set(e, errno, "cannot query its file system");
 	if (fs.f_type == SECRETMEM_MAGIC || is_synthetic(s->dup))
 		return fd_unsupported(s, e);
 	/* A copy of what is only read does no harm. */

@@ -150,7 +150,7 @@ static int make_top(
 		*in = open(temporary_directory(), flags);
 		fd = *in < 0 ? -1 : make_in(r, *in, number, p);
 	}
-	return fd < 0 ? err_set(e, errno, "cannot make the removed directory %s", name) : fd;
+	return fd < 0 ? err_set(e, errno, "cannot create the removed directory %s", name) : fd;
 }
 
 static int make_removed(
@@ -168,7 +168,7 @@ static int make_removed(
 	} else {
 		fd = make_in(r, r->made[o->args[0] - 1].fd, number, p);
 		if (fd < 0)
-			err_set(e, errno, "cannot make the removed directory %s",
+			err_set(e, errno, "cannot create the removed directory %s",
 				image_string(r->job, o->name));
 	}
 	fd = fd < 0 ? -1 : fd_lift(r, fd, e);

@@ -85,7 +85,7 @@ static int check_unused(int fd, const char *path, struct err *e)
 {
 	/* Should somebody open it before we let go, that must not end us. */
 	if (fcntl(fd, F_SETSIG, SIGURG))
-		return err_set(e, errno, "cannot ask who uses %s", path);
+		return err_set(e, errno, "cannot find out who uses %s", path);
 	if (!fcntl(fd, F_SETLEASE, F_WRLCK)) {
 		/* The lease ends with the descriptor as well. */
 		(void)fcntl(fd, F_SETLEASE, F_UNLCK);
@@ -213,7 +213,8 @@ int fd_shm_file_open(const char *path, uid_t owner, struct err *e)
 	if (fd >= 0 && is_new)
 		remember_made(fd);
 	if (fd < 0)
-		return err_set(e, errno, "cannot make %s, shared memory of the program", path);
+		return err_set(
+			e, errno, "cannot create %s, shared memory of the program", path);
 	if (ftruncate(fd, 0))
 		return err_set(e, errno, "cannot empty %s", path);
 	return steal_fd(&fd);

@@ -91,7 +91,7 @@ int fd_owner_dump(struct fd_dump *d, const struct fd_source *s, struct image_des
 	int signal = fcntl(s->dup, F_GETSIG);
 
 	if (signal < 0 || fcntl(s->dup, F_GETOWN_EX, &owner))
-		return err_set(e, errno, "cannot ask for its owner");
+		return err_set(e, errno, "cannot query its owner");
 	x->owner_signal = signal;
 	if (!owner.pid)
 		return 0;

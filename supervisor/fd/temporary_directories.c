@@ -58,7 +58,7 @@ static char *make_directory(char *path, struct err *e)
 		fd = open_own(path);
 	if (fd >= 0 && (!new || !fchmod(fd, 0711)))
 		return path;
-	err_set(e, errno, "cannot make directory %s", path);
+	err_set(e, errno, "cannot create directory %s", path);
 	free(path);
 	return NULL;
 }

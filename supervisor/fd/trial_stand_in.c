@@ -18,7 +18,7 @@ int fd_stand_in_memory(struct fd_restore *r, uint32_t number, struct err *e)
 	int fd = memfd_create("trial", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
-		return err_set(e, errno, "cannot make a memfd");
+		return err_set(e, errno, "cannot create a memfd");
 	made->fd = fd = fd_lift(r, fd, e);
 	if (fd < 0)
 		return -1;

@@ -39,7 +39,7 @@ int fd_unsupported(const struct fd_source *s, struct err *e)
 		return err_set(e, 0, "block devices are not supported");
 	if (S_ISDIR(s->st.st_mode))
 		return err_set(e, 0,
-			"the directory has another name by now, or a file system is mounted "
+			"the directory has another name now, or a file system is mounted "
 			"over it");
 	if (S_ISFIFO(s->st.st_mode))
 		return err_set(e, 0,

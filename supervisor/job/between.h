@@ -11,7 +11,7 @@
 
 #include "lib/err.h"
 
-/* Of the processes @pids of this member, by id, which stand still: fails when there is such a
+/* Of the processes @pids of this member, by id, which are stopped: fails when there is such a
  * thing, and says what it is and what to do. */
 int between_check(const pid_t *pids, size_t count, struct err *e);
 

@@ -17,7 +17,7 @@
 #include "supervisor/job/wire.h"
 #include "supervisor/start/job_control.h"
 
-/* How long the members may take to stand still, and to end an attempt that has failed. */
+/* How long the members may take to stop, and to end an attempt that has failed. */
 #define FREEZE_LIMIT_NS 60000000000ull
 #define CLOSE_LIMIT_NS  20000000000ull
 

@@ -1,5 +1,5 @@
 /*
- * coordinate.h - one checkpoint of all members of a job: all stand still before the first is
+ * coordinate.h - one checkpoint of all members of a job: all are stopped before the first is
  * written, none resumes before the last is, and it has its name when all are on the disk
  * (part.h is the other side).
  */

@@ -5,8 +5,8 @@
  * it is, by a line, and waits until all are as far: "go". While it waits it hears "wait" now and
  * then. A connection that ends means that the checkpoint is given up.
  *
- *	frozen			the program stands still
- *	written			all that needs it to stand still is written
+ *	frozen			the program is stopped
+ *	written			all that needs it to be stopped is written
  *	stored ID JOB		complete on the disk; go: the whole is complete
  *	tried			a restart has been tried, for a program that is to be ended;
  *				go: end it

@@ -33,7 +33,7 @@ static int connect_to(const char *address, int port, uint64_t deadline_ns, struc
 
 	snprintf(service, sizeof(service), "%d", port);
 	if (getaddrinfo(address, service, &hints, &found))
-		return err_set(e, 0, "%s is no address", address);
+		return err_set(e, 0, "%s is not an address", address);
 	fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || (connect(fd, found->ai_addr, found->ai_addrlen) && errno != EINPROGRESS))
 		error = errno;

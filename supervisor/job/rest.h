@@ -69,7 +69,7 @@ enum rest_verdict {
 };
 
 /*
- * To be asked when all members have reported since it was asked last. When some stand still
+ * To be asked when all members have reported since it was asked last. When some are stopped
  * that have not come to rest, those are let go on whom they wait for.
  */
 enum rest_verdict rest_decide(struct rest *r);

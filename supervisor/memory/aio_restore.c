@@ -48,7 +48,7 @@ static int make_context(struct return_of_context *r)
 			r->scratch))
 		return -1;
 	if (result < 0)
-		return err_set(e, -result, "cannot make an AIO context%s",
+		return err_set(e, -result, "cannot create an AIO context%s",
 			result == -EAGAIN ? " (fs.aio-max-nr is used up)" : "");
 	if (tracee_read(
 		    r->one->process.mem_fd, r->scratch, &r->context, sizeof(r->context), e) ||

@@ -376,7 +376,8 @@ static int dump_shared(
 		return need_memory ? fd_dump_page_order(d->fds, d->process, v, object, e) : 0;
 	}
 	if (stat(v->name, &st) || !S_ISREG(st.st_mode))
-		return refuse_mapping(d, v, "is a shared mapping of no regular file", e);
+		return refuse_mapping(
+			d, v, "is a shared mapping of something other than a regular file", e);
 	r->kind = IMAGE_REGION_SHARED_FILE;
 	if (find_module(d, v, false, &r->module, &deleted, e))
 		return -1;
@@ -429,7 +430,8 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 	if (v->end > LOADER_ADDRESS_END)
 		return refuse_mapping(d, v, "lies beyond 47 bits", e);
 	if (v->start < LOADER_WINDOW + LOADER_WINDOW_SIZE && v->end > LOADER_WINDOW)
-		return refuse_mapping(d, v, "lies in trecr's own window of addresses", e);
+		return refuse_mapping(
+			d, v, "lies in the address range that trecr reserves for itself", e);
 	if (sysv_is_segment(v))
 		return dump_segment(d, v, &r, e);
 	if (dump_is_aio(v))

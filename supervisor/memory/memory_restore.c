@@ -174,7 +174,7 @@ static void add_map(struct restore_plan *p, const struct image_region *g)
 		prot |= PROT_WRITE;
 	c = BATCH_ADD(&p->memory,
 		g->flags & IMAGE_REGION_HUGETLB
-			? "map memory in huge pages (are enough set aside?)"
+			? "map memory in huge pages (are enough reserved? see vm.nr_hugepages)"
 			: "map memory",
 		SYS_mmap, g->start, size, prot, map_flags(p, g), fd, fd < 0 ? 0 : g->offset);
 	c->check = BATCH_EQUALS;

@@ -76,7 +76,7 @@ int birth_init(struct birth *b, const struct checkpoint *c, struct err *e)
 		return err_set(e, errno, "cannot map shared memory");
 	}
 	memcpy(b->page->terminal_path, "/dev/tty", sizeof("/dev/tty"));
-	return pipe2(b->error_pipe, O_CLOEXEC) ? err_set(e, errno, "cannot make a pipe") : 0;
+	return pipe2(b->error_pipe, O_CLOEXEC) ? err_set(e, errno, "cannot create a pipe") : 0;
 }
 
 void birth_free(struct birth *b)

@@ -95,8 +95,7 @@ static int check_files(const struct checkpoint *c, const struct image *img, cons
 			continue;
 		return err_set(e, 0,
 			"the program uses its GPU by way of libraries of trecr %s in %s, and "
-			"%s is "
-			"gone or another one: install that release again",
+			"%s is gone or has changed: install that release again",
 			image_string(c->job, c->info->version), path, file);
 	}
 	return 0;

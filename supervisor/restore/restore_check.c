@@ -74,7 +74,7 @@ int restore_look_at_image(struct restore *r)
 		if (restore_one_init(one, i, r->birth.children[i].fds))
 			return -1;
 		if (one->ip->pid != r->birth.order.list[i].pid)
-			return err_set(r->e, 0, "the image mixes up its processes");
+			return err_set(r->e, 0, "the image is damaged: its list of processes");
 		one->stays = r->birth.children[i].stays;
 		find_memory(r, i);
 	}

@@ -73,7 +73,7 @@ static int open_thread(struct restore_one *r, struct remote *remote,
 	if (REMOTE_CALL(remote, opened, r->e, SYS_pidfd_open, x->args[0],
 		    x->flags & (PIDFD_THREAD | O_NONBLOCK)))
 		return -1;
-	return *opened < 0 ? err_set(r->e, -*opened, "cannot make a pidfd of thread %d",
+	return *opened < 0 ? err_set(r->e, -*opened, "cannot create a pidfd of thread %d",
 				     (int)x->args[0])
 			   : 0;
 }
@@ -95,7 +95,7 @@ static int put_file(
 	if (REMOTE_CALL(
 		    remote, &result, r->e, SYS_dup3, from, to->fd, to->cloexec ? O_CLOEXEC : 0))
 		return -1;
-	return result < 0 ? err_set(r->e, -result, "cannot make descriptor %d", to->fd) : 0;
+	return result < 0 ? err_set(r->e, -result, "cannot create descriptor %d", to->fd) : 0;
 }
 
 /* What leads elsewhere goes first: there may be no other number. */

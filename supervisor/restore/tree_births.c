@@ -61,7 +61,7 @@ int restore_make_helper(struct restore *r, struct newborn *maker, struct newborn
 		if (!birth_needs(&r->birth, r->helper_id) &&
 			birth_clone(r, maker, made, flags, r->helper_id, exit_signal, &result))
 			return -1;
-	return result < 0 ? limit_err(r->e, -result, SYS_clone3, "cannot make a helper") : 0;
+	return result < 0 ? limit_err(r->e, -result, SYS_clone3, "cannot create a helper") : 0;
 }
 
 static int make_process(struct restore *r, size_t node, struct newborn *maker)
@@ -77,7 +77,7 @@ static int make_process(struct restore *r, size_t node, struct newborn *maker)
 		return err_with(r->e, ERR_ID_TAKEN, "process id %d is in use", n->pid);
 	}
 	return result < 0 ? limit_err(r->e, -result, SYS_clone3,
-				    "cannot make a process with id %d", n->pid)
+				    "cannot create a process with id %d", n->pid)
 			  : 0;
 }
 

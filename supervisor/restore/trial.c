@@ -143,7 +143,7 @@ enum restore_trial trial_run(const struct checkpoint *c, uint64_t deadline_ns, s
 	if (procfs_children(parent, &before, &count, e))
 		return RESTORE_UNKNOWN;
 	if (pipe2(ends, O_CLOEXEC)) {
-		err_set(e, errno, "cannot make a pipe");
+		err_set(e, errno, "cannot create a pipe");
 		return RESTORE_UNKNOWN;
 	}
 	child = fork();
@@ -153,7 +153,7 @@ enum restore_trial trial_run(const struct checkpoint *c, uint64_t deadline_ns, s
 	}
 	close(ends[1]);
 	if (child < 0) {
-		limit_err(e, errno, SYS_fork, "cannot make a process");
+		limit_err(e, errno, SYS_fork, "cannot create a process");
 		close(ends[0]);
 		return RESTORE_UNKNOWN;
 	}

@@ -1,5 +1,5 @@
 /*
- * checkpoint_snapshot.h - all of a checkpoint that the program has to stand still for.
+ * checkpoint_snapshot.h - all of a checkpoint that the program has to be stopped for.
  */
 #ifndef SUPERVISOR_RUN_CHECKPOINT_SNAPSHOT_H
 #define SUPERVISOR_RUN_CHECKPOINT_SNAPSHOT_H

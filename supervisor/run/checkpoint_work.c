@@ -15,9 +15,9 @@ static int new_ids(struct checkpoint_work *w)
 
 	if (!memcmp(w->s->job_id, none, sizeof(none)) &&
 		getrandom(w->s->job_id, sizeof(w->s->job_id), 0) != sizeof(w->s->job_id))
-		return err_set(w->e, errno, "cannot make an id for the job");
+		return err_set(w->e, errno, "cannot create an id for the job");
 	if (getrandom(w->id, sizeof(w->id), 0) != sizeof(w->id))
-		return err_set(w->e, errno, "cannot make an id for the checkpoint");
+		return err_set(w->e, errno, "cannot create an id for the checkpoint");
 	return 0;
 }
 

@@ -22,7 +22,7 @@ static int connect_to(const char *dir, pid_t pid, unsigned turn, uid_t uid, stru
 	socklen_t size = sizeof(peer);
 
 	if (fd < 0) {
-		err_set(e, errno, "cannot make a socket");
+		err_set(e, errno, "cannot create a socket");
 		return -2;
 	}
 	control_address(&address, dir, pid, turn);

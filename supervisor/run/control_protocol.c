@@ -18,7 +18,7 @@ int control_check_dir(const char *dir, uid_t uid, struct err *e)
 	if (lstat(dir, &st) < 0)
 		return err_set(e, errno, "cannot look at %s", dir);
 	if (!S_ISDIR(st.st_mode))
-		return err_set(e, 0, "%s is no directory: remove it", dir);
+		return err_set(e, 0, "%s is not a directory: remove it", dir);
 	if (st.st_uid != uid)
 		return err_set(e, 0, "%s belongs to user %u, not %u", dir, st.st_uid, uid);
 	if (st.st_mode & 077)

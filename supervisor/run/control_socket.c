@@ -42,7 +42,7 @@ static int new_socket(struct err *e)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	return fd < 0 ? err_set(e, errno, "cannot make a socket") : fd;
+	return fd < 0 ? err_set(e, errno, "cannot create a socket") : fd;
 }
 
 /* Whether nobody listens at @address. */
@@ -93,7 +93,7 @@ static int listen_in(int fd, const char *dir, struct sockaddr_un *address, struc
 			break;
 	}
 	if (failed)
-		return err_set(e, errno, "cannot make the socket %s", address->sun_path);
+		return err_set(e, errno, "cannot create the socket %s", address->sun_path);
 	if (listen(fd, 64) < 0)
 		return err_set(e, errno, "cannot listen at %s", address->sun_path);
 	return 0;
@@ -107,7 +107,7 @@ static char *own_dir(struct err *e)
 		struct err *wanted = i ? NULL : e;
 
 		if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-			err_set(wanted, errno, "cannot make the directory %s", dir);
+			err_set(wanted, errno, "cannot create the directory %s", dir);
 		else if (!control_check_dir(dir, geteuid(), wanted))
 			return steal_ptr(dir);
 	}

@@ -6,7 +6,7 @@
  *
  *	gather RANK SIZE CHECKPOINT	to rank 0: here I am
  *	go				from rank 0: all are there
- *	back				to rank 0: the program is whole, and stands still
+ *	back				to rank 0: the program is whole, and is stopped
  *	go				from rank 0: all are; it may run
  *	failed TEXT			to rank 0, in place of "back"
  *	end				from rank 0: it has said why, and all give up

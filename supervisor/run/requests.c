@@ -101,7 +101,7 @@ static void answer_checkpoint(
 
 	if (!request->part != !s->job) {
 		add_text(answer, s->job ? "job" : "error",
-			s->job ? s->job->dir : "this is no member of a job");
+			s->job ? s->job->dir : "this is not a member of a job");
 		return;
 	}
 	r = take_requested(s, &take_it, request->part ? -1 : request->fd, &e);

@@ -29,7 +29,7 @@ struct checkpoint_request {
 		*part; /* it is one of a job's checkpoint (supervisor/job); NULL: it is all */
 };
 
-/* What checkpoint_take() returns, with an error, when the checkpoint is complete, and s->last
+/* What checkpoint_end() returns, with an error, when the checkpoint is complete, and s->last
  * tells of it, but the program was not ended: the checkpoint could not be restarted here. */
 #define CHECKPOINT_KEPT (-2)
 

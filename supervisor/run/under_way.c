@@ -17,7 +17,7 @@ int under_way_begin(struct under_way *u, struct err *e)
 	memset(u, 0, sizeof(*u));
 	u->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (u->wake_fd < 0)
-		return err_set(e, errno, "cannot make an eventfd");
+		return err_set(e, errno, "cannot create an eventfd");
 	pthread_mutex_init(&u->lock, NULL);
 	u->started_ns = clock_ns(CLOCK_MONOTONIC);
 	return 0;
@@ -168,7 +168,7 @@ static const char *phase_text(void)
 	case PHASE_COPIES:
 		return "writing memory";
 	case PHASE_COMMIT:
-		return "bringing it to the disk";
+		return "flushing it to disk";
 	case PHASE_THAW:
 		return "resuming the program";
 	case PHASE_CHECK:

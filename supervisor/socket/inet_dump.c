@@ -30,7 +30,7 @@ int socket_get_names(struct socket_dump *k, struct err *e)
 	socklen_t size = sizeof(k->s.name);
 
 	if (getsockname(k->fd, (struct sockaddr *)k->s.name, &size))
-		return err_set(e, errno, "cannot ask for its name");
+		return err_set(e, errno, "cannot query its name");
 	k->s.name_size = socket_port(k->s.name) ? size : 0;
 	size = sizeof(k->s.peer_name);
 	if (!getpeername(k->fd, (struct sockaddr *)k->s.peer_name, &size))
@@ -197,7 +197,7 @@ static int look_at_udp(struct socket_dump *k, struct err *e)
 	k->s.state = k->s.peer_name_size ? IMAGE_SOCKET_CONNECTED : IMAGE_SOCKET_OPEN;
 	/* A datagram that is to become longer yet (MSG_MORE, UDP_CORK), or is just leaving. */
 	if (ioctl(k->fd, SIOCOUTQ, &unsent))
-		return err_set(e, errno, "cannot ask what it has not sent yet");
+		return err_set(e, errno, "cannot find out what it has not sent yet");
 	if (unsent)
 		return err_with(e, ERR_TRY_AGAIN,
 			"it holds a datagram that is not sent yet (MSG_MORE)");
@@ -244,7 +244,7 @@ static void show_peer(const struct socket_dump *k, struct buf *out)
 	buf_add(out, "", 1);
 }
 
-/* From here on it stands still. */
+/* From here on nothing moves in it. */
 static int keep_connection(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
 	if (!d->block)
@@ -317,7 +317,7 @@ static int relate_waiting(
 		return relate_outside(d, k, e);
 	/* While there is no room in the backlog, the other end takes nothing. */
 	if (ioctl(k->fd, SIOCOUTQ, &unsent))
-		return err_set(e, errno, "cannot ask what it has not sent yet");
+		return err_set(e, errno, "cannot find out what it has not sent yet");
 	if (f->unread || unsent || k->s.shutdown)
 		return err_with(
 			e, ERR_TRY_AGAIN, "it waits to be accepted, and has sent already");
@@ -369,8 +369,7 @@ static int refuse_half(const struct fd_dump *d, const struct socket_dump *k, str
 			"it is connected to a listening socket that had no room for it yet "
 			"(its "
 			"backlog, see listen(2))");
-	return err_with(
-		e, ERR_TRY_AGAIN, "its other end is gone, of which it has not been told");
+	return err_with(e, ERR_TRY_AGAIN, "its other end is gone, and it has not been told");
 }
 
 /* When the other end has been closed: what the kernel sends for it all the same. */

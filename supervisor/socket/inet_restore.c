@@ -41,9 +41,8 @@ static int no_name(
 	socket_name_show(name, size, &shown);
 	buf_add(&shown, "", 1);
 	err_set(e, code, "cannot %s %s%s", what, (const char *)shown.data,
-		wait ? ", as the kernel remembers a connection of the past (TIME_WAIT) there; "
-		       "it "
-		       "forgets it within a minute"
+		wait ? ", as the kernel still reserves it for a connection that has ended "
+		       "(TIME_WAIT), for a minute at most"
 		     : "");
 	if (wait && e)
 		e->remedy = ERR_WAIT;
@@ -259,7 +258,7 @@ static int make_connection(struct socket_restore *q, const struct image_socket *
 	if (fd < 0 || socket_inet_connect(q, fd, client, (const uint8_t *)&name, size, e))
 		return -1;
 	if (getsockname(fd, (struct sockaddr *)&from, &from_size))
-		return err_set(e, errno, "cannot ask for a socket's name");
+		return err_set(e, errno, "cannot query a socket's name");
 	*server_fd = accept_from(listening, &from, e);
 	if (*server_fd >= 0)
 		*server_fd = fd_lift_into(q->r, server->description, *server_fd, e);
@@ -419,7 +418,7 @@ int socket_inet_sender(struct socket_restore *q, const struct image_socket *to,
 	int fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC, to->protocol);
 
 	if (fd < 0)
-		return err_set(e, errno, "cannot make a socket");
+		return err_set(e, errno, "cannot create a socket");
 	if (bind_name(fd, m->name, m->name_size, e)) {
 		close(fd);
 		return -1;

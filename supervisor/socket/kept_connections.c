@@ -31,7 +31,7 @@ int socket_kept_begin(struct socket_kept *k, const struct checkpoint *c, struct 
 	if (!count_kept(c))
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return err_set(e, errno, "cannot make a socket pair");
+		return err_set(e, errno, "cannot create a socket pair");
 	k->ours = ends[0];
 	k->theirs = ends[1];
 	return 0;

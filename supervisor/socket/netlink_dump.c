@@ -19,7 +19,7 @@ static int save_groups(struct socket_dump *k, struct err *e)
 	socklen_t size = sizeof(groups);
 
 	if (getsockopt(k->fd, SOL_NETLINK, NETLINK_LIST_MEMBERSHIPS, groups, &size))
-		return err_set(e, errno, "cannot ask for its groups");
+		return err_set(e, errno, "cannot query its groups");
 	if (size > sizeof(groups))
 		return err_set(e, 0, "it may be in more netlink groups than can be asked for");
 	for (uint32_t i = k->s.name_size ? 32 : 0; i < size * 8; i++) {
@@ -39,9 +39,9 @@ static int get_names(struct socket_dump *k, struct err *e)
 	socklen_t size = sizeof(name), peer_size = sizeof(peer);
 
 	if (getsockname(k->fd, (struct sockaddr *)&name, &size))
-		return err_set(e, errno, "cannot ask for its name");
+		return err_set(e, errno, "cannot query its name");
 	if (getpeername(k->fd, (struct sockaddr *)&peer, &peer_size))
-		return err_set(e, errno, "cannot ask for its other end");
+		return err_set(e, errno, "cannot query its other end");
 	/* The kernel has port 0, and is who is sent to without any. */
 	if (name.nl_pid) {
 		memcpy(k->s.name, &name, size);

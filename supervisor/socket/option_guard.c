@@ -21,7 +21,7 @@ int socket_guard_note(struct socket_guard *g, int level, int name, struct err *e
 
 	BUG_ON(g->count == SOCKET_GUARD_OPTIONS);
 	if (getsockopt(g->socket, level, name, &g->options[g->count].value, &size))
-		return err_set(e, errno, "cannot ask for option %d", name);
+		return err_set(e, errno, "cannot query option %d", name);
 	g->options[g->count].level = level;
 	g->options[g->count].name = name;
 	g->count++;
@@ -49,7 +49,7 @@ int socket_guard_begin(struct socket_guard *g, struct err *e)
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
-		return err_set(e, errno, "cannot make a pipe");
+		return err_set(e, errno, "cannot create a pipe");
 	/* No signal when it ends: nobody else is to wait for it. */
 	g->pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (!g->pid) {
@@ -61,7 +61,7 @@ int socket_guard_begin(struct socket_guard *g, struct err *e)
 	if (g->pid > 0)
 		return 0;
 	close(g->pipe);
-	return limit_err(e, errno, SYS_clone3, "cannot make a process");
+	return limit_err(e, errno, SYS_clone3, "cannot create a process");
 }
 
 int socket_guard_end(struct socket_guard *g, struct err *e)

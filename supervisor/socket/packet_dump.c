@@ -28,7 +28,7 @@ static int get_name(struct socket_dump *k, struct err *e)
 	socklen_t size = sizeof(name.address);
 
 	if (getsockname(k->fd, (struct sockaddr *)&name.address, &size))
-		return err_set(e, errno, "cannot ask for its name");
+		return err_set(e, errno, "cannot query its name");
 	if (name.address.sll_ifindex &&
 		!if_indextoname(name.address.sll_ifindex, name.interface))
 		return err_set(e, 0, "the network interface that it was bound to has gone");
@@ -69,7 +69,7 @@ static int refuse_fanout(struct socket_dump *k, struct err *e)
 	socklen_t size = sizeof(value);
 
 	if (getsockopt(k->fd, SOL_PACKET, PACKET_FANOUT, &value, &size))
-		return err_set(e, errno, "cannot ask for its group (PACKET_FANOUT)");
+		return err_set(e, errno, "cannot query its group (PACKET_FANOUT)");
 	value = value >> 16 & 0xff;
 	return value == PACKET_FANOUT_CBPF || value == PACKET_FANOUT_EBPF
 		       ? err_set(e, 0,

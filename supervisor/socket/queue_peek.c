@@ -179,7 +179,7 @@ static int look_next(struct peek *p, size_t offset, size_t total, struct err *e)
 	size_t size = p->m.size, before = 0;
 
 	if (found <= 0)
-		return found < 0 ? -1 : err_set(e, 0, "it holds less than it says");
+		return found < 0 ? -1 : err_set(e, 0, "it holds less than the kernel says");
 	if (!p->m.fd_count || size <= 1)
 		return 0;
 	if (find_before(p, offset, size, &before, e))
@@ -286,7 +286,7 @@ static int peek_queue(struct peek *p, uint64_t inode, short events,
 	int total = 0, r = 0;
 
 	if ((p->stream || p->connection) && ioctl(p->fd, SIOCINQ, &total))
-		return err_set(e, errno, "cannot ask how much waits in it");
+		return err_set(e, errno, "cannot find out how much waits in it");
 	if (!total && (p->stream || (p->connection && events & (POLLHUP | POLLERR))))
 		return 0;
 	/* Any look would fetch it. */
@@ -294,7 +294,7 @@ static int peek_queue(struct peek *p, uint64_t inode, short events,
 		return err_set(e, 0, "messages and an error wait in it");
 	if (!p->stream && was_seen(inode))
 		return err_set(
-			e, 0, "it may hold empty messages, which can be looked at but once");
+			e, 0, "it may hold empty messages, which can be peeked at only once");
 	if (socket_guard_note(&g, SOL_SOCKET, SO_PEEK_OFF, e))
 		return -1;
 	if (p->stream && g.options[0].value < 0)
@@ -316,7 +316,7 @@ int socket_peek(int fd, uint64_t inode, pid_t in,
 	if (!(events & POLLIN))
 		return 0;
 	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size))
-		return err_set(e, errno, "cannot ask for its type");
+		return err_set(e, errno, "cannot query its type");
 	p.stream = type == SOCK_STREAM;
 	p.connection = type == SOCK_SEQPACKET;
 	r = peek_queue(&p, inode, events, each, context, e);

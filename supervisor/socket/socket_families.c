@@ -92,7 +92,7 @@ int socket_refuse(int fd, struct err *e)
 	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) ||
 		getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) ||
 		getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size))
-		return err_set(e, errno, "cannot ask for its family");
+		return err_set(e, errno, "cannot query its family");
 	name = socket_family_name(family);
 	if (family == AF_PACKET)
 		return err_set(e, 0, "sockets of type SOCK_PACKET are not supported");

@@ -325,7 +325,7 @@ int socket_options_save(int fd, const struct image_socket *s, struct buf *out, s
 	unsigned kind = kind_of(s);
 
 	if (fresh < 0)
-		return err_set(e, errno, "cannot make a socket to compare it with");
+		return err_set(e, errno, "cannot create a socket to compare it with");
 	/* A filter comes before SO_LOCK_FILTER. */
 	if (refuse_hidden(fd, s, e) || socket_long_options_save(fd, fresh, out, e))
 		return -1;

@@ -90,7 +90,7 @@ int fd_socket_dump(struct fd_dump *d, const struct fd_source *s, struct image_de
 
 /* ---- looking ---- */
 
-/* With addresses and routes of its own. Before Linux 5.14 nothing tells. */
+/* With addresses and routes of its own. Before Linux 5.14 nothing shows that. */
 static int refuse_namespace(const struct socket_dump *k, struct err *e)
 {
 	cleanup_fd int ours = -1;
@@ -102,10 +102,10 @@ static int refuse_namespace(const struct socket_dump *k, struct err *e)
 	if (getsockopt(k->fd, SOL_SOCKET, SO_NETNS_COOKIE, &there, &size))
 		return errno == ENOPROTOOPT
 			       ? 0
-			       : err_set(e, errno, "cannot ask for its network namespace");
+			       : err_set(e, errno, "cannot query its network namespace");
 	ours = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (ours < 0 || getsockopt(ours, SOL_SOCKET, SO_NETNS_COOKIE, &here, &size))
-		return err_set(e, errno, "cannot ask for the network namespace");
+		return err_set(e, errno, "cannot query the network namespace");
 	return here == there ? 0 : err_set(e, 0, "it is of another network namespace");
 }
 

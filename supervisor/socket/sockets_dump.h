@@ -44,7 +44,7 @@ int socket_dump_all(struct fd_dump *d, struct err *e);
 void socket_dump_write(struct fd_dump *d);
 /* The program resumes: so do connections that stood still to be kept. */
 void socket_dump_resume(struct fd_dump *d);
-/* Or it is to be ended: those stand still until a restart from a checkpoint of job @job_id, or
+/* Or it is to be ended: those stay blocked until a restart from a checkpoint of job @job_id, or
  * until connection_block_remove(). Whether there are any. */
 int socket_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e);
 bool socket_dump_keeps(const struct fd_dump *d);

@@ -18,7 +18,7 @@ int socket_new(struct socket_restore *q, const struct image_socket *s, struct er
 	int fd = socket(s->family, s->type | SOCK_CLOEXEC, s->protocol);
 
 	if (fd < 0)
-		return err_set(e, errno, "cannot make a socket");
+		return err_set(e, errno, "cannot create a socket");
 	if (socket_options_set(fd, &q->options[s->first_option], s->option_count, true, e)) {
 		close(fd);
 		return -1;

@@ -39,7 +39,7 @@ int socket_tcp_info(int fd, struct tcp_info *info, struct err *e)
 
 	memset(info, 0, sizeof(*info));
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &size)
-		       ? err_set(e, errno, "cannot ask for its state")
+		       ? err_set(e, errno, "cannot query its state")
 		       : 0;
 }
 
@@ -54,7 +54,7 @@ static int look_at_sender(struct way *w, const struct tcp_info *receiver, struct
 	if (socket_tcp_info(w->from, &sender, e))
 		return -1;
 	if (ioctl(w->from, SIOCOUTQNSD, &unsent))
-		return err_set(e, errno, "cannot ask what it has not sent yet");
+		return err_set(e, errno, "cannot find out what it has not sent yet");
 	missing = (int64_t)(sender.tcpi_bytes_sent - sender.tcpi_bytes_retrans) -
 		  (int64_t)receiver->tcpi_bytes_received;
 	w->at_rest = !sender.tcpi_unacked;
@@ -76,7 +76,7 @@ static int look_at_way(struct way *w, bool *yes, struct err *e)
 	if (socket_tcp_info(w->to, &receiver, e))
 		return -1;
 	if (ioctl(w->to, SIOCINQ, &w->unread))
-		return err_set(e, errno, "cannot ask how much waits in it");
+		return err_set(e, errno, "cannot find out how much waits in it");
 	if (w->from >= 0 && look_at_sender(w, &receiver, e))
 		return -1;
 	*yes = w->from >= 0 ? !w->behind : socket_has_end(&receiver);
@@ -87,7 +87,7 @@ static int fail_stuck(const struct way *w, struct err *e)
 {
 	if (!w->behind)
 		return err_with(
-			e, ERR_TRY_AGAIN, "its other end is closed, of which it is not told");
+			e, ERR_TRY_AGAIN, "its other end is closed, and it has not been told");
 	/* The program continues to read; nobody knows when. */
 	return err_with(e, w->from < 0 ? ERR_FINAL : ERR_TRY_AGAIN,
 		"%" PRIu64

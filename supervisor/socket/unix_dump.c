@@ -25,7 +25,7 @@ static int get_names(struct socket_dump *k, struct err *e)
 	socklen_t size = sizeof(k->s.name), none = sizeof(sa_family_t);
 
 	if (getsockname(k->fd, (struct sockaddr *)k->s.name, &size))
-		return err_set(e, errno, "cannot ask for its name");
+		return err_set(e, errno, "cannot query its name");
 	k->s.name_size = size > none ? size : 0;
 	size = sizeof(k->s.peer_name);
 	if (!getpeername(k->fd, (struct sockaddr *)k->s.peer_name, &size))
@@ -237,7 +237,7 @@ static int relate_waiting(struct socket_dump *k, struct err *e)
 
 	set_connecting(k);
 	if (ioctl(k->fd, SIOCOUTQ, &sent))
-		return err_set(e, errno, "cannot ask what it has sent");
+		return err_set(e, errno, "cannot find out what it has sent");
 	k->s.state = IMAGE_SOCKET_WAITING;
 	/* What waits in a connection that is not accepted yet cannot be looked at. */
 	return sent ? err_with(

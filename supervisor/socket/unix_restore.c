@@ -49,7 +49,7 @@ static char *new_root(struct socket_restore *q, char *temporary, struct err *e)
 		if (fd >= 0 && !fchmod(fd, 0777))
 			return path;
 	}
-	err_set(e, errno, "cannot make %s", path);
+	err_set(e, errno, "cannot create %s", path);
 	free(path);
 	return NULL;
 }
@@ -291,7 +291,7 @@ static int make_pair(struct socket_restore *q, const struct image_socket *a,
 	struct call c = {.type = a->type};
 	int fds[2];
 
-	if (socket_as_creator(&as, pair_it, &c, fds, "make a pair of sockets", e))
+	if (socket_as_creator(&as, pair_it, &c, fds, "create a pair of sockets", e))
 		return -1;
 	*fd_a = fd_lift_into(q->r, a->description, fds[0], e);
 	*fd_b = fd_lift_into(q->r, b->description, fds[1], e);
@@ -308,7 +308,7 @@ static int meet_at_name(struct socket_restore *q, const struct image_socket *ser
 
 	*listening = c.fd = socket(AF_UNIX, server->type | SOCK_CLOEXEC, 0);
 	if (c.fd < 0)
-		return err_set(e, errno, "cannot make a socket");
+		return err_set(e, errno, "cannot create a socket");
 	if (bind_name(q, c.fd, server, server->name, server->name_size, &root, e) ||
 		socket_as_creator(&as, listen_it, &c, NULL, "listen at a socket", e))
 		return -1;
@@ -329,7 +329,7 @@ static int make_connection(struct socket_restore *q, const struct image_socket *
 
 	fd = socket(AF_UNIX, client->type | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return err_set(e, errno, "cannot make a socket");
+		return err_set(e, errno, "cannot create a socket");
 	*client_fd = fd = fd_lift_into(q->r, client->description, fd, e);
 	if (fd < 0)
 		return -1;
@@ -360,7 +360,7 @@ static int make_ends(struct socket_restore *q, const struct image_socket *a,
 	return make_connection(q, b, a, fd_b, fd_a, e);
 }
 
-/* The other end of one whose other end is no more, as far as it shows. */
+/* The other end of one whose other end no longer exists, as far as it shows. */
 static struct image_socket ghost_of(const struct image_socket *s)
 {
 	struct image_socket ghost = {.family = s->family,
@@ -473,7 +473,7 @@ int socket_unix_sender(struct socket_restore *q, const struct image_message *m, 
 	cleanup_free char *root = NULL;
 
 	if (fd < 0)
-		return err_set(e, errno, "cannot make a socket");
+		return err_set(e, errno, "cannot create a socket");
 	if (m->name_size > offsetof(struct sockaddr_un, sun_path) &&
 		bind_name(q, fd, &like, m->name, m->name_size, &root, e))
 		return -1;

@@ -123,8 +123,7 @@ static int give_up(struct process *p, uint32_t number, struct err *e)
 {
 	/* When it cannot be told it does no harm, but for the work. */
 	(void)write_table(p, TABLE(order.given_up), &number, sizeof(number), NULL);
-	return err_set(
-		e, 0, "the GPU work of process %d does not come to an end in time", p->pid);
+	return err_set(e, 0, "the GPU work of process %d does not finish in time", p->pid);
 }
 
 /* The lower half may die of what it was asked to do, and the process with it: that no
@@ -186,7 +185,7 @@ static int next_number(struct process *p, uint32_t *number, struct err *e)
 		return -1;
 	if (done != (*number)++)
 		return err_with(e, ERR_TRY_AGAIN,
-			"the lower half of process %d is still busy with an earlier order",
+			"the lower half of process %d is still busy with an earlier request",
 			p->pid);
 	return 0;
 }

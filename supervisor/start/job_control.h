@@ -11,7 +11,7 @@
 #include <sys/signalfd.h>
 #include <sys/types.h>
 
-/* Whether all of @pid that is left stands still by a job-control signal. */
+/* Whether all of @pid that is left is stopped by a job-control signal. */
 bool job_control_stopped(pid_t pid);
 
 /* The same where it has been stopped, for all we know: allows for the moment that a process

@@ -115,9 +115,9 @@ static pid_t make_child(const struct namespace_plan *plan)
 	pid_t pid = clone_process(0, plan->pid);
 
 	if (pid < 0)
-		fail(plan, errno == EINVAL ? "cannot make a process with an id above "
+		fail(plan, errno == EINVAL ? "cannot create a process with an id above "
 					     "/proc/sys/kernel/pid_max"
-					   : "cannot make a process with the id it had");
+					   : "cannot create a process with the id it had");
 	if (pid)
 		return pid;
 	if (plan->user_namespace)
@@ -196,7 +196,7 @@ void namespace_init(const struct namespace_plan *plan)
 	sigfillset(&all);
 	fds[1].fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fds[1].fd < 0)
-		fail(plan, "cannot make a signalfd");
+		fail(plan, "cannot create a signalfd");
 	while (look_after(plan->socket, root)) {
 		struct signalfd_siginfo info;
 		char byte;

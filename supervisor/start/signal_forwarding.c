@@ -26,7 +26,7 @@ int signals_take(struct err *e)
 	sigfillset(&all);
 	fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
-		return err_set(e, errno, "cannot make a signalfd");
+		return err_set(e, errno, "cannot create a signalfd");
 	for (size_t i = 0; i < ARRAY_SIZE(defaulted); i++) {
 		if (sigaction(defaulted[i], &action, &saved_action[i]) < 0)
 			BUG();

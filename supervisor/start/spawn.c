@@ -50,7 +50,7 @@ int spawn_program(struct supervisor *s, char *const argv[], int *status, struct 
 
 	*status = 125;
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_set(e, errno, "cannot make a pipe");
+		return err_set(e, errno, "cannot create a pipe");
 	s->root = fork();
 	if (s->root == 0) {
 		signals_give_back();
@@ -63,7 +63,7 @@ int spawn_program(struct supervisor *s, char *const argv[], int *status, struct 
 	close(ends[1]);
 	if (s->root < 0) {
 		close(ends[0]);
-		return limit_err(e, errno, SYS_fork, "cannot make a process");
+		return limit_err(e, errno, SYS_fork, "cannot create a process");
 	}
 	error = await_exec(ends[0], s->root);
 	if (error) {
@@ -161,15 +161,16 @@ static int make_here(struct supervisor *s, pid_t pid, struct held_child *held,
 		*why = xasprintf("process id %d is in use", pid);
 		return 1;
 	case EPERM:
-		*why = xasprintf("choosing process ids takes a capability here");
+		*why = xasprintf("choosing process ids requires a capability here");
 		return 1;
 	case EINVAL:
 		return err_set(e, 0,
-			"cannot make a process with id %d: it is above "
+			"cannot create a process with id %d: it is above "
 			"/proc/sys/kernel/pid_max, or the kernel is older than 5.5",
 			pid);
 	default:
-		return limit_err(e, errno, SYS_clone3, "cannot make a process with id %d", pid);
+		return limit_err(
+			e, errno, SYS_clone3, "cannot create a process with id %d", pid);
 	}
 }
 
@@ -228,7 +229,7 @@ static pid_t make_init(struct namespace_plan *plan, const struct spawn_request *
 		namespace_init(plan);
 	}
 	if (init < 0)
-		return err_set(e, errno, "cannot make a new %spid and mount namespace%s",
+		return err_set(e, errno, "cannot create a new %spid and mount namespace%s",
 			plan->user_namespace ? "user, " : "", namespace_hint(errno));
 	return init;
 }
@@ -260,7 +261,7 @@ static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child 
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ||
 		setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
-		return err_set(e, errno, "cannot make a socket pair");
+		return err_set(e, errno, "cannot create a socket pair");
 	plan.socket = ends[1];
 	held->supervisor = 0;
 	s->init = make_init(&plan, request, ends[0], e);
@@ -298,7 +299,7 @@ int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), vo
 			"the program was process 1, the init of a container, and cannot be "
 			"brought back");
 	if (pipe2(held.hold, O_CLOEXEC) < 0)
-		return err_set(e, errno, "cannot make a pipe");
+		return err_set(e, errno, "cannot create a pipe");
 	if (!request->reason)
 		r = make_here(s, pid, &held, request->clocks, &why, e);
 	if (r == 1)
@@ -337,7 +338,7 @@ int spawn_check(pid_t pid, struct err *e)
 	if (errno != EPERM)
 		return 0;
 	if (pipe2(held.hold, O_CLOEXEC) < 0)
-		return err_set(e, errno, "cannot make a pipe");
+		return err_set(e, errno, "cannot create a pipe");
 	failed = make_in_namespace(&s, pid, &held, &request, e);
 	if (!failed)
 		end_init(&s);

@@ -21,7 +21,7 @@ int opt_tcp(void *field, const char *value, struct err *e)
 			*(enum fd_tcp *)field = i;
 			return 0;
 		}
-	return err_set(e, 0, "is none of refuse, reset and keep");
+	return err_set(e, 0, "must be refuse, reset or keep");
 }
 
 int opt_compress(void *field, const char *value, struct err *e)
@@ -38,7 +38,7 @@ static int opt_dirty(void *field, const char *value, struct err *e)
 	else if (!strcmp(value, "uffd"))
 		*mode = DIRTY_UFFD;
 	else
-		return err_set(e, 0, "is neither hash nor uffd");
+		return err_set(e, 0, "must be hash or uffd");
 	return 0;
 }
 
@@ -56,7 +56,7 @@ int opt_bytes(void *field, const char *value, struct err *e)
 	unit = *end ? strchr(units, *end) : NULL;
 	if (errno || end == value || *value == '-' || !size || (*end && (!unit || end[1])) ||
 		(unit && size >> (54 - 10 * (unit - units))))
-		return err_set(e, 0, "is no size (as 512K or 2G)");
+		return err_set(e, 0, "is not a size (such as 512K or 2G)");
 	*(uint64_t *)field = unit ? size << (10 * (unit - units + 1)) : size;
 	return 0;
 }
@@ -78,9 +78,9 @@ const struct opt supervisor_option_rows[] = {
 	{0, "incremental", NULL, "write only what has changed since the last one", opt_flag,
 		FIELD(incremental)},
 	{0, "dirty", "HOW",
-		"with --incremental: see what has changed by\n"
-		"comparing all (hash, default), or as the kernel\n"
-		"tells (uffd)",
+		"with --incremental: find what has changed by\n"
+		"hashes of all memory (hash, default), or by what\n"
+		"the kernel knows (uffd)",
 		opt_dirty, FIELD(dirty)},
 	{0, "full-every", "N",
 		"with --incremental: make every Nth a full one\n"
@@ -98,9 +98,9 @@ const struct opt supervisor_option_rows[] = {
 		"none (default)",
 		opt_compress, FIELD(compress)},
 	{'j', "jobs", "N",
-		"write and read memory with N threads (default: as\n"
-		"many as there are processors, up to 4, or 16 that\n"
-		"compress)",
+		"write and read memory with N threads (default: the\n"
+		"number of processors, at most 4, or 16 with\n"
+		"--compress)",
 		opt_positive, FIELD(threads)},
 	{0, "rate", "BYTES", HELP_RATE, opt_bytes, FIELD(rate)},
 	{0, "ckpt-signal", "SIG", "take a checkpoint when SIG is sent to this process",
@@ -110,7 +110,7 @@ const struct opt supervisor_option_rows[] = {
 		"that it takes longer than SEC seconds",
 		opt_positive, FIELD(deadline_s)},
 	{0, "alone", NULL,
-		"save this process by itself, also where a launcher\n"
+		"save this process by itself, even where a launcher\n"
 		"(mpiexec, srun) has started several",
 		opt_flag, FIELD(alone)},
 	{0, "interface", "NAME",
@@ -120,7 +120,7 @@ const struct opt supervisor_option_rows[] = {
 	{0, "tcp", "MODE",
 		"TCP connections to the outside: refuse the\n"
 		"checkpoint (default), reset them at a restart, or\n"
-		"keep them (takes a privilege)",
+		"keep them (needs a privilege)",
 		opt_tcp, FIELD(tcp)},
 	{0, "drain-timeout", "SEC",
 		"how long GPUs may take to finish their work\n"

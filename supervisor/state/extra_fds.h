@@ -17,7 +17,7 @@ struct extra_fds {
 	int zero;       /* /dev/zero */
 	int exe;        /* the program's file, for one that does not execute it; else -1 */
 	size_t sources; /* files that hold blocks, by image_extent.source */
-	size_t modules; /* mapped files, by region_file() */
+	size_t modules; /* mapped files, by image_region.module less 1 */
 	size_t objects; /* shared objects, by number less 1 */
 	size_t threads; /* descriptors of threads' own, by IMAGE_NOTE_THREAD_FDS */
 	int fd[];       /* sources, modules, threads, objects; -1: not needed */

@@ -48,11 +48,11 @@ int dump_keyrings(struct dump *d, struct remote *r, struct err *e)
 	if (ids[THREAD] > 0 || ids[PROCESS] > 0)
 		notice_add(
 			"process %d (%s) has a keyring of its own, which is not saved: after a "
-			"restart it is without",
+			"restart it has none",
 			p->pid, p->comm);
 	if (ids[SESSION] > 0 && ids[SESSION] != ours && ids[SESSION] != ids[USER_SESSION])
 		notice_add("process %d (%s) has joined a session keyring, which is not saved: "
-			   "after a restart it has that of who restarts it",
+			   "after a restart it has that of trecr-restart",
 			p->pid, p->comm);
 	return 0;
 }

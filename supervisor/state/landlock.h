@@ -1,5 +1,5 @@
 /*
- * landlock.h - a thread that has restricted itself with Landlock: nothing tells of it, and a
+ * landlock.h - a thread that has restricted itself with Landlock: nothing shows it, and a
  * restart would bring it back without the restriction.
  */
 #ifndef SUPERVISOR_STATE_LANDLOCK_H

@@ -16,7 +16,7 @@ enum {
 };
 
 /* A kernel that does not list them refuses a barrier that was not registered for; one that is
- * not refused does no harm. Of the global one nothing tells. */
+ * not refused does no harm. Nothing shows the global one. */
 static int try_out(struct remote *r, uint32_t *registrations, struct err *e)
 {
 	static const struct {

@@ -68,7 +68,7 @@ static int too_many(uint64_t count, uint64_t ns, struct err *e)
 {
 	return err_set(e, 0,
 		"%llu signals are queued for it, and to show them would take the kernel about "
-		"%llu seconds, in which the program stands still: let it take them first, or "
+		"%llu seconds, during which the program is stopped: let it take them first, or "
 		"allow so much time (trecr-ckpt --timeout)",
 		(unsigned long long)count, (unsigned long long)(ns / 1000000000 + 1));
 }

@@ -256,8 +256,8 @@ static int check_directory(struct dump *d, struct image_process *ip, const char 
 			return 0;
 	if (is.st_nlink)
 		return err_set(e, 0,
-			"the %s directory of process %d (%s) cannot be found under its name by "
-			"now: %s",
+			"the %s directory of process %d (%s) cannot be found under its name "
+			"any more: %s",
 			what, d->process->pid, d->process->comm, target);
 	if (!strcmp(name, "root"))
 		return err_set(e, 0,
@@ -311,7 +311,7 @@ static int read_limits(struct dump *d, struct image_process *ip, struct err *e)
 		line = strchr(line, '\n');
 		if (!line || strlen(++line) < LIMIT_NAME ||
 			sscanf(line + LIMIT_NAME, "%23s %23s", soft, hard) != 2)
-			return err_set(e, 0, "cannot understand %s", path);
+			return err_set(e, 0, "cannot parse %s", path);
 		ip->rlimit_cur[i] = limit_of(soft);
 		ip->rlimit_max[i] = limit_of(hard);
 	}

@@ -59,8 +59,8 @@ static bool add_own_descriptors(struct restore_plan *p, struct batch_builder *b,
 		any = true;
 		if (own[i].fd < 0)
 			continue;
-		BATCH_ADD(b, "make a thread's descriptor", SYS_dup3, extra_thread(p->fds, i),
-			own[i].fd, own[i].cloexec ? O_CLOEXEC : 0);
+		BATCH_ADD(b, "duplicate a thread's descriptor", SYS_dup3,
+			extra_thread(p->fds, i), own[i].fd, own[i].cloexec ? O_CLOEXEC : 0);
 		if ((uint64_t)own[i].fd > next)
 			BATCH_ADD(b, "close what a thread does not have", SYS_close_range, next,
 				own[i].fd - 1, 0);
@@ -115,7 +115,7 @@ void restore_plan_threads(struct restore_plan *p)
 		args.stack_size = top - args.stack;
 		args.set_tid = plan_data(&p->plan, &t[i].tid, sizeof(t[i].tid));
 		at = plan_data(&p->plan, &args, sizeof(args));
-		c = BATCH_ADD(&p->rest, "make a thread with the id it had", SYS_clone3, at,
+		c = BATCH_ADD(&p->rest, "create a thread with the id it had", SYS_clone3, at,
 			sizeof(args));
 		c->check = BATCH_THREAD;
 	}

@@ -35,7 +35,7 @@ static int parse_timer(
 
 	if (sscanf(text, "ID: %d\nsignal: %d/%lx\nnotify: %15[^/]/%7[^.].%d\nClockID: %d", &id,
 		    &signo, &value, notify, target, &pid, &clock) != 7)
-		return err_set(e, 0, "cannot understand /proc/%d/timers", p->pid);
+		return err_set(e, 0, "cannot parse /proc/%d/timers", p->pid);
 	memset(t, 0, sizeof(*t));
 	t->id = id;
 	t->clock = clock;
@@ -70,7 +70,7 @@ static int find_clock(const struct process *p, struct image_timer *t, struct err
 	else if (p->thread_count > 1 || p->leader_ended)
 		return err_set(e, 0,
 			"timer %d of process %d (%s) counts the CPU time of one of its threads "
-			"(CLOCK_THREAD_CPUTIME_ID), and nothing tells of which",
+			"(CLOCK_THREAD_CPUTIME_ID), and the kernel does not show of which",
 			t->id, p->pid, p->comm);
 	return 0;
 }

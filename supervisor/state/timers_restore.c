@@ -36,7 +36,7 @@ static void add_create(struct restore_plan *p, const struct image_timer *t, int 
 {
 	int32_t wanted = id;
 
-	BATCH_ADD(&p->rest, "make a timer", SYS_timer_create, t->clock, timer_event(p, t),
+	BATCH_ADD(&p->rest, "create a timer", SYS_timer_create, t->clock, timer_event(p, t),
 		plan_data(&p->plan, &wanted, sizeof(wanted)));
 }
 
@@ -122,7 +122,7 @@ static int add_timers_by_counting(
 	qsort(sorted, count, sizeof(*sorted), compare_ids);
 	for (size_t i = 0; i < count; i++) {
 		if (sorted[i].id < next || sorted[i].id > TIMER_ID_MAX)
-			return err_set(e, 0, "this kernel cannot make a timer with id %d",
+			return err_set(e, 0, "this kernel cannot create a timer with id %d",
 				sorted[i].id);
 		for (; next < sorted[i].id; next++) {
 			add_create(p, &sorted[i], 0);
@@ -166,7 +166,7 @@ void restore_plan_interval_timers(struct restore_plan *p)
 	const struct image_process *ip = p->ip;
 
 	for (int i = 0; i < 3; i++) {
-		/* One whose signal is pending stands still until that is taken
+		/* One whose signal is pending does not run until that is taken
 		 * (posixtimer_rearm_itimer(), kernel/time/itimer.c). */
 		uint64_t value = ip->itimer_value_us[i] || !ip->itimer_interval_us[i]
 					 ? ip->itimer_value_us[i]

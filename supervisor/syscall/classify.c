@@ -194,7 +194,7 @@ static int classify_restarted(
 	t->syscall_left_ns = IMAGE_SYSCALL_FOREVER;
 	if (kind == TIMEOUT_ABSOLUTE)
 		return 0;
-	/* Where nothing tells since when, rather too long than too short. */
+	/* Where nothing shows since when, rather too long than too short. */
 	return find_left(p, t, call, record, false, e);
 }
 

@@ -117,8 +117,8 @@ static int refuse_common_undo(const struct tree *tree, const struct process *p, 
 
 		if (other != p && same_undo(other->task, p->task))
 			return err_set(e, 0,
-				"processes %d and %d (%s) share what their ends do to "
-				"semaphores (CLONE_SYSVSEM), which is not supported",
+				"processes %d and %d (%s) share the semaphore changes to undo "
+				"at their end (CLONE_SYSVSEM), which is not supported",
 				other->pid, p->pid, p->comm);
 	}
 	return 0;
@@ -141,8 +141,9 @@ static int refuse_own_undo(const struct process *p, struct err *e)
 
 		if (!same_undo(first, tid) && has_undo(tid))
 			return err_set(e, 0,
-				"thread %d of process %d (%s) may do to semaphores at its end "
-				"what others do not (CLONE_SYSVSEM), which is not supported",
+				"thread %d of process %d (%s) may have semaphore changes of "
+				"its own to undo at its end (CLONE_SYSVSEM), which is not "
+				"supported",
 				tid, p->pid, p->comm);
 	}
 	return 0;
@@ -221,8 +222,8 @@ static int refuse_undo_of_others(struct sysv_asker *a, const struct buf *others,
 		if (r)
 			return r < 0 ? -1
 				     : err_set(e, 0,
-					       "the end of process %d (%s) does something to "
-					       "System V semaphores %d (SEM_UNDO), which "
+					       "process %d (%s) has changes to undo at its end "
+					       "(SEM_UNDO) in System V semaphores %d, which "
 					       "others use too",
 					       a->process->pid, a->process->comm, set->id);
 	}

@@ -129,7 +129,7 @@ int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 		}
 		if (r)
 			return err_set(e, r,
-				"process %d (%s): cannot ask for System V shared memory "
+				"process %d (%s): cannot query System V shared memory "
 				"%" PRIu64,
 				p->pid, p->comm, v->inode);
 		number = add_saved(d, IMAGE_OBJECT_SHM, "System V shared memory", &s);

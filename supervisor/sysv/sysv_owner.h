@@ -11,7 +11,7 @@
 bool sysv_has_own_namespace(const struct tree *tree);
 
 /* What is of the tree's user and younger than the tree can be the tree's: PERHAPS_TREE, where
- * all who used it have ended; UNUSED, where nobody has used it yet, as nothing tells who has
+ * all who used it have ended; UNUSED, where nobody has used it yet, as nothing shows who has
  * made a queue or a set of semaphores. */
 enum sysv_owner { SYSV_OTHERS, SYSV_TREE, SYSV_PERHAPS_TREE, SYSV_UNUSED };
 

@@ -182,7 +182,8 @@ char *sysv_obstacle(const struct checkpoint *c)
 			cleanup_fd int fd = open(k->next_id, O_WRONLY | O_CLOEXEC);
 
 			if (fd < 0)
-				return xstrdup("choosing System V ids takes a capability here");
+				return xstrdup(
+					"choosing System V ids requires a capability here");
 		}
 	}
 	return NULL;
@@ -255,12 +256,13 @@ static int make_object(const struct kind *k, const struct image_object *o, struc
 		return -1;
 	id = get_object(o, IPC_CREAT | IPC_EXCL | 0600);
 	if (id < 0 && o->kind == IMAGE_OBJECT_SHM && o->args[1])
-		return err_set(
-			e, errno, "cannot make it in huge pages (are enough set aside?)");
+		return err_set(e, errno,
+			"cannot create it in huge pages (are enough reserved? see "
+			"vm.nr_hugepages)");
 	if (id < 0 && errno == EEXIST)
 		return err_with(e, ERR_ID_TAKEN, "its key is in use");
 	if (id < 0)
-		return limit_err(e, errno, k->get, "cannot make it again");
+		return limit_err(e, errno, k->get, "cannot create it again");
 	if (id == (int)o->inode)
 		return 0;
 	remove_object(o->kind, id);

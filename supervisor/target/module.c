@@ -77,7 +77,7 @@ int module_identify(struct module_cache *c, const char *path, uint64_t inode,
 static int refuse_kind(const char *path, struct err *e)
 {
 	return err_set(
-		e, 0, "%s, which the program has mapped, is no regular file any more", path);
+		e, 0, "%s, which the program has mapped, is no longer a regular file", path);
 }
 
 /* O_NONBLOCK: a FIFO under a file's old name would make us wait. */

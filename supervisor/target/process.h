@@ -22,7 +22,7 @@ struct thread {
 	 * has to be entered again), is put in here before the thaw. */
 	struct user_regs_struct regs;
 	struct tracee_rseq rseq;
-	char *status;              /* what /proc tells of it, once all stand still */
+	char *status;              /* what /proc tells of it, once all are stopped */
 	bool regs_changed;         /* regs differ from what the kernel holds */
 	uint64_t syscall_start_ns; /* see syscall/interrupted_call.h; 0: unknown */
 	uint64_t sleeps;           /* how often it has gone to sleep so far; 0: unknown */

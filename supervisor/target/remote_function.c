@@ -57,7 +57,7 @@ static int run_until_home(
 					? 0ul
 					: (unsigned long)x86_64_pc(regs));
 		case TRACEE_EVENT_NONE:
-			return err_set(e, 0, "it does not come to an end in time");
+			return err_set(e, 0, "it does not finish in time");
 		case TRACEE_EVENT_GONE:
 			return err_set(e, 0, "it has ended the process");
 		default:

@@ -14,6 +14,6 @@ int fd_task_open(pid_t pid, pid_t task, struct err *e)
 	int fd = syscall(SYS_pidfd_open, task, task == pid ? 0 : PIDFD_THREAD);
 
 	if (fd < 0)
-		return err_set(e, errno, "cannot get at the descriptors of process %d", pid);
+		return err_set(e, errno, "cannot access the descriptors of process %d", pid);
 	return fd;
 }

@@ -214,7 +214,7 @@ int tracee_clear_exitkill(struct tracee *t, struct err *e)
 int tracee_set_exitkill(struct tracee *t, struct err *e)
 {
 	return ptrace(PTRACE_SETOPTIONS, t->tid, NULL, (long)(OPTIONS | PTRACE_O_EXITKILL))
-		       ? tracee_failed(t, "doom", e)
+		       ? tracee_failed(t, "set the exit-kill of", e)
 		       : 0;
 }
 

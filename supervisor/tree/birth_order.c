@@ -304,8 +304,8 @@ static int find_maker(struct birth_order *f, size_t i, struct err *e)
 		return 0;
 	}
 	return err_set(e, 0,
-		"process %d (child of %d) shares things with processes that cannot have made "
-		"it: that cannot be made again",
+		"process %d (child of %d) shares memory or descriptors with processes that "
+		"cannot have created it, which cannot be restored",
 		f->list[i].pid, f->list[i].ppid);
 }
 
@@ -398,7 +398,8 @@ int birth_order_plan(struct birth_order *f, const struct image_job_process *list
 		buf_push(&f->nodes, struct birth_node, &node);
 	}
 	if (list[0].sid && list[0].sid != list[0].pid)
-		return err_set(e, 0, "process %d is in session %d, led by none of the tree",
+		return err_set(e, 0,
+			"process %d is in session %d, which no process of the tree leads",
 			list[0].pid, list[0].sid);
 	for (size_t i = 1; i < count; i++)
 		if (list[i].ppid)

@@ -157,8 +157,8 @@ static int check_patience(
 		patience->in_driver = true;
 		return err_set(e, 0,
 			"thread %d of process %d is in a call of the GPU driver, or of MPI, "
-			"that does not "
-			"come to an end: it takes long, or waits for what the program would do",
+			"that does not finish: it takes long, or waits for something that the "
+			"program would do",
 			t->tracee.tid, p->pid);
 	}
 	return 0;

@@ -40,7 +40,7 @@ static int fill_terminal(const struct process *p, const struct proc_stat *st,
 	if (index < 0)
 		return err_set(e, 0,
 			"process %d (%s) is in a session with a terminal of its own, which is "
-			"no pseudo-terminal",
+			"not a pseudo-terminal",
 			p->pid, p->comm);
 	out->terminal = index + 1;
 	if (st->field[STAT_TTY_GROUP] == st->field[STAT_PGRP])
@@ -73,11 +73,12 @@ static int fill_ids(const struct tree *tree, const struct process *p, const char
 		out->pgid = status_last_number(status, "NSpgid");
 	if (sid != getsid(0) && is_outside(tree, sid, out->sid))
 		return err_set(e, 0,
-			"process %d (%s) is in session %d, which is led from outside", p->pid,
-			p->comm, sid);
+			"process %d (%s) is in session %d, whose leader is not being saved",
+			p->pid, p->comm, sid);
 	if (pgid != getpgrp() && is_outside(tree, pgid, out->pgid))
 		return err_set(e, 0,
-			"process %d (%s) is in process group %d, which is led from outside",
+			"process %d (%s) is in process group %d, whose leader is not being "
+			"saved",
 			p->pid, p->comm, pgid);
 	if (!out->sid && out->pgid && st->field[STAT_TTY] &&
 		st->field[STAT_TTY_GROUP] == st->field[STAT_PGRP])
@@ -101,8 +102,7 @@ static int would_learn(struct remote *r, uint64_t scratch, pid_t child, int even
 		return -1;
 	/* ECHILD: it has none for which it could be told so. */
 	if (result)
-		return result == -ECHILD ? 0
-					 : err_set(e, -result, "cannot ask for its children");
+		return result == -ECHILD ? 0 : err_set(e, -result, "cannot query its children");
 	return tracee_read(r->process->mem_fd, scratch, info, sizeof(*info), e);
 }
 
@@ -111,7 +111,7 @@ static int set_end(
 {
 	if (info->si_pid != p->vpid)
 		return err_set(
-			e, 0, "cannot ask how process %d (%s) has ended", p->pid, p->comm);
+			e, 0, "cannot find out how process %d (%s) has ended", p->pid, p->comm);
 	*status = info->si_code == CLD_EXITED ? (info->si_status & 0xff) << 8
 					      : info->si_status & 0x7f;
 	if (info->si_code == CLD_DUMPED)

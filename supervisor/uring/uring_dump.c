@@ -95,8 +95,8 @@ static int add_file(
 			name);
 	if (m.several)
 		return err_set(e, 0,
-			"a file is registered with it (%s) that is open several times: nothing "
-			"tells which of them it is",
+			"a file is registered with it (%s) that is open several times: the "
+			"kernel does not show which of them it is",
 			name);
 	buf_printf(out, "file %u %d\n", slot, m.fd);
 	return 0;
@@ -125,7 +125,9 @@ static int add_buffer(
 	char byte;
 
 	if (sscanf(text, "%" SCNx64 "/%" SCNu64, &at, &size) != 2)
-		return err_set(e, 0, "cannot understand what is registered with it: %s", text);
+		return err_set(e, 0,
+			"cannot parse what the kernel shows of what is registered with it: %s",
+			text);
 	if (tracee_read(u->process->mem_fd, at, &byte, 1, NULL) ||
 		tracee_read(u->process->mem_fd, at + size - 1, &byte, 1, NULL))
 		return err_set(e, 0,
@@ -162,7 +164,7 @@ static int add_eventfd(struct uring_look *u, struct buf *out, struct err *e)
 	if (m.fd < 0 || m.several)
 		return err_set(e, 0, "an eventfd is registered with it, and %s",
 			m.fd < 0 ? "no descriptor leads to one any more"
-				 : "nothing tells which of several it is");
+				 : "the kernel does not show which of several it is");
 	buf_printf(out, "eventfd %d\n", m.fd);
 	return 0;
 }

@@ -247,7 +247,7 @@ static int check_time(const struct uring_look *u, const struct io_uring_sqe *sqe
 	if (sqe->opcode == IORING_OP_TIMEOUT && sqe->off > !again)
 		return err_set(e, 0,
 			"a time-out waits in it that counts (%" PRIu64
-			"), and nothing tells how far it is",
+			"), and the kernel does not show how far it is",
 			(uint64_t)sqe->off);
 	return read_time(u, sqe, &t, e);
 }
@@ -318,7 +318,8 @@ int uring_request_check(
 			name);
 	if (may_be_half_done(sqe))
 		return err_set(e, 0,
-			"a request (%s with MSG_WAITALL) waits in it, and nothing tells how "
+			"a request (%s with MSG_WAITALL) waits in it, and the kernel does not "
+			"show how "
 			"much "
 			"of it has been done",
 			name);

@@ -107,7 +107,7 @@ static bool shows_entry(const char *text, const char *heading, const char *mark,
 }
 
 /* The text as it is while the last entry that the kernel has taken stands in the queue again:
- * it looks at its own counters only, and the program, which stands still, at none. */
+ * it looks at its own counters only, and the program, which is stopped, at none. */
 static int read_with_entry(struct uring_look *u, uint32_t *head, struct err *e)
 {
 	uint32_t before = __atomic_load_n(head, __ATOMIC_ACQUIRE);

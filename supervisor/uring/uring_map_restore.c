@@ -151,7 +151,7 @@ static int map_rings(struct return_of_ring *r)
 	int failed;
 
 	if (prlimit(pid, RLIMIT_AS, NULL, &own))
-		return err_set(r->one->e, errno, "cannot ask for a resource limit");
+		return err_set(r->one->e, errno, "cannot query a resource limit");
 	if (own.rlim_max != RLIM_INFINITY && prlimit(pid, RLIMIT_AS, &most, NULL))
 		most.rlim_max = most.rlim_cur = own.rlim_max; /* without the right to more */
 	if (prlimit(pid, RLIMIT_AS, &most, NULL))

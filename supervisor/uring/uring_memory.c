@@ -21,7 +21,7 @@ int ring_setup(uint32_t flags, uint32_t sq_entries, uint32_t cq_entries,
 		fd = syscall(SYS_io_uring_setup, sq_entries, p);
 	}
 	if (fd < 0)
-		return err_set(e, errno, "cannot make an io_uring%s",
+		return err_set(e, errno, "cannot create an io_uring%s",
 			errno == EPERM ? " (is it forbidden by kernel.io_uring_disabled?)"
 				       : "");
 	return fd;

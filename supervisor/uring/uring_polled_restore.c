@@ -25,7 +25,7 @@ static int make_polled(struct return_of_ring *r, int64_t *made)
 		.flags = i->flags | IORING_SETUP_CQSIZE,
 		.cq_entries = i->cq_entries,
 		.sq_thread_cpu = i->sq_cpu,
-		.sq_thread_idle = 10, /* milliseconds; nothing tells what it was */
+		.sq_thread_idle = 10, /* milliseconds; nothing shows what it was */
 	};
 
 	if (other >= 0) {

@@ -107,7 +107,7 @@ static int get_ring(struct return_of_ring *r)
 	if (pidfd < 0)
 		return -1;
 	r->fd = syscall(SYS_pidfd_getfd, pidfd, r->number, 0);
-	return r->fd < 0 ? err_set(r->one->e, errno, "cannot get at an io_uring") : 0;
+	return r->fd < 0 ? err_set(r->one->e, errno, "cannot access an io_uring") : 0;
 }
 
 static int enable_ring(struct return_of_ring *r)

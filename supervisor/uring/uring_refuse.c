@@ -88,7 +88,7 @@ static int next_credentials(struct uring_look *u, int64_t *next, struct err *e)
 		return -1;
 	if (*next < 0 || result < 0)
 		return err_set(e, *next < 0 ? -*next : -result,
-			"cannot ask whether credentials are registered with it");
+			"cannot find out whether credentials are registered with it");
 	++*next;
 	return 0;
 }
@@ -124,7 +124,7 @@ static int find_credentials(struct uring_look *u, bool *some, struct err *e)
 	return 0;
 }
 
-/* What nothing tells, the last requests may show. */
+/* What nothing shows, the last requests may show. */
 static void look_at_requests(const struct ring *r, bool *groups, bool *credentials)
 {
 	for (uint32_t i = 0; i < r->p.sq_entries; i++) {

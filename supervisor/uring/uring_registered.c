@@ -44,7 +44,8 @@ static int find_marked(const struct slot *s, uint32_t *object, struct err *e)
 			return -1;
 		if (marked && *object)
 			return err_set(e, 0,
-				"nothing tells which io_uring is registered with it as %u",
+				"the kernel does not show which io_uring is registered with it "
+				"as %u",
 				s->slot);
 		if (marked)
 			*object = seen->object;
@@ -76,7 +77,7 @@ static int try_table(struct slot *s, unsigned add, unsigned remove, bool *has, u
 		return 0;
 	if (result < 0)
 		return err_set(
-			e, -result, "cannot ask for the io_uring registered as %u", s->slot);
+			e, -result, "cannot query the io_uring registered as %u", s->slot);
 	failed = find_marked(s, object, e);
 	return ask_register(s, remove, 0, 0, &result, e) || failed ? -1 : 0;
 }

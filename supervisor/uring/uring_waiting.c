@@ -150,7 +150,8 @@ static int mark_same(struct uring_window *w, const struct uring_look *u,
 	if (waiting && waiting < count && (!data || waiting > 1) &&
 		!are_alike(u, entries, count))
 		return err_set(e, 0,
-			"nothing tells which of its requests wait: several have the same "
+			"the kernel does not show which of its requests wait: several have the "
+			"same "
 			"user_data (%#" PRIx64 ")",
 			data);
 	for (size_t i = 0; i < waiting; i++)
@@ -220,8 +221,8 @@ static int compare_polls(
 		if (listed[op] > found[op])
 			return err_set(e, 0,
 				"a request (%s) waits in it that was submitted so long ago "
-				"that its entry has been used again: nothing tells what it is "
-				"to do" WAY_OUT,
+				"that its entry has been used again: the kernel does not show "
+				"what it does" WAY_OUT,
 				uring_request_name(op));
 		if (found[op] > listed[op] + elsewhere[op])
 			return err_set(e, 0,
@@ -237,13 +238,14 @@ static int refuse_count(const struct uring_window *w, const struct uring_look *u
 
 	if (w->uncounted || count < 0)
 		return err_set(e, 0,
-			"nothing tells which requests wait in it: some may have had several "
+			"the kernel does not show which requests wait in it: some may have had "
+			"several "
 			"completions, or none, and their entries have been used "
 			"again" WAY_OUT);
 	return err_set(e, 0,
 		"%d of its requests have not ended, of which its memory shows %u: the others "
 		"were submitted so long ago that their entries have been used again, and "
-		"nothing tells what they are to do" WAY_OUT,
+		"the kernel does not show what they do" WAY_OUT,
 		count, w->wait_count);
 }
 

@@ -30,7 +30,7 @@ struct uring_window {
  */
 int32_t uring_under_way(const struct uring_look *u);
 
-/* Find out, of a ring whose entries have all been taken. Fails where nothing tells for sure,
+/* Find out, of a ring whose entries have all been taken. Fails where nothing shows for sure,
  * with what is known. The caller releases @w, also after a failure. */
 int uring_window_look(struct uring_window *w, const struct uring_look *u, struct err *e);
 void uring_window_release(struct uring_window *w);

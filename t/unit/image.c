@@ -250,8 +250,8 @@ static void test_damage(const struct image_super *super)
 {
 	uint32_t version = 7;
 
-	damaged(IMAGE_SUPER_OFFSET, "X", 1, "it is no trecr image");
-	damaged(0, "X", 1, "it is no trecr image");
+	damaged(IMAGE_SUPER_OFFSET, "X", 1, "it is not a trecr image");
+	damaged(0, "X", 1, "it is not a trecr image");
 	damaged(IMAGE_SUPER_OFFSET + offsetof(struct image_super, version), &version, 4,
 		"written by image format version 7, this trecr reads version 3");
 	damaged(200, "X", 1, "its header is damaged (checksum)");

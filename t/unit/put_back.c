@@ -74,7 +74,8 @@ static void test_shared_memory(void)
 	}
 	unlink(shm);
 	write_five(other);
-	ok(!symlink(other, shm) && is_spared(other, "cannot make"), "nor what a link leads to");
+	ok(!symlink(other, shm) && is_spared(other, "cannot create"),
+		"nor what a link leads to");
 	unlink(shm);
 	unlink(other);
 }

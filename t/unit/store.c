@@ -169,7 +169,8 @@ static void test_open(void)
 	says(e.msg, "others may write to it (mode 0770)", "with the reason");
 	chmod(path_of("ckpt-000001"), 0700);
 	ok(!checkpoint_open("/usr", &e), "nor a directory that is none");
-	says(e.msg, "/usr is no checkpoint and holds none", "with the reason");
+	says(e.msg, "/usr is neither a checkpoint nor a directory of checkpoints",
+		"with the reason");
 }
 
 /* 1 2 3 are full; here come 4 (full), 5 and 6, which need 4, and one of another job. */

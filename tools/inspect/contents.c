@@ -216,7 +216,7 @@ static int open_regular(const char *path, struct err *e)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(e, errno, "cannot open %s", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, 0, "cannot read %s: it is no regular file", path);
+		return err_set(e, 0, "cannot read %s: it is not a regular file", path);
 	return steal_fd(&fd);
 }
 

@@ -142,7 +142,7 @@ static void origin_text(const struct checkpoint *c, struct buf *out)
 
 	text_line(out, "checkpoint  %s", c->path);
 	text_line(out, "command     %s", STRING(c, command));
-	text_line(out, "taken       %s, the program stood still for %.1f ms",
+	text_line(out, "taken       %s, the program was stopped for %.1f ms",
 		text_time(c->info->realtime_ns, when), c->info->pause_ns / 1e6);
 	text_line(out, "on          %s, Linux %s, %s", STRING(c, hostname), STRING(c, kernel),
 		STRING(c, cpu));
@@ -317,8 +317,9 @@ void summary_text(const struct checkpoint *c, struct buf *out)
 
 	origin_text(c, out);
 	stored_text(c, &s, out);
-	text_line(out, "processes   %zu, with %zu threads and %zu descriptors",
-		c->process_count, s.threads, s.fds);
+	text_line(out, "processes   %zu, with %zu thread%s and %zu descriptor%s",
+		c->process_count, s.threads, s.threads == 1 ? "" : "s", s.fds,
+		s.fds == 1 ? "" : "s");
 	kept_text(c, out);
 	processes_text(c, out);
 	for (size_t i = 0; i < c->process_count && i < ROWS; i++)
