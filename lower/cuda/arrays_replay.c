@@ -117,24 +117,28 @@ static int is_live(const struct cuda_state *s, uint64_t address)
 	return 0;
 }
 
-/* What it is of has been freed: the program has only to destroy it. */
-static int is_dangling(const struct cuda_state *s, const struct resource *given)
+static int is_array_gone(const struct resource *given)
 {
-	if (resource_has_array(given))
-		return (uint64_t)((const struct object *)given->of.array)->real >> 63;
-	return !is_live(s, given->of.linear.address);
+	return resource_has_array(given) &&
+	       (uint64_t)((const struct object *)given->of.array)->real >> 63;
 }
 
+/* What it is of may have been freed: the program has only to destroy it. Memory need not be in
+ * the list to be there, as pinned memory is not, so the driver is asked first. */
 static int create_one(struct numbers *n, const struct object *o, uint64_t *number)
 {
 	const struct resource *given = (const struct resource *)o->made->arguments[1];
 	struct resource resource = *given;
+	int r;
 
-	if (n->trial || is_dangling(n->s, given))
+	if (n->trial || is_array_gone(given))
 		return create_stand_in(n, o, number);
 	if (resource_has_array(given))
 		resource.of.array = ((const struct object *)given->of.array)->real;
-	return create(o, &resource, number);
+	r = create(o, &resource, number);
+	if (!r || resource_has_array(given) || is_live(n->s, given->of.linear.address))
+		return r;
+	return create_stand_in(n, o, number);
 }
 
 static int keep_hole(struct numbers *n, uint32_t kind, uint64_t number)
@@ -176,18 +180,23 @@ static int make_texture(struct numbers *n, const struct object *o)
 
 static int make_in_context(struct numbers *n, void *context)
 {
-	int r = context_set(context);
+	int r;
 
 	n->count = n->hole_count = 0;
 	n->stand_in = NULL; /* goes with the context */
 	for (struct object *o = n->s->objects; o; o = o->next)
 		if (is_texture(o) && o->context == context)
 			n->list[n->count++] = o;
+	if (!n->count)
+		return 0;
 	qsort(n->list, n->count, sizeof(*n->list), by_number);
+	r = context_set(context);
 	for (size_t i = 0; i < n->count && !r; i++)
 		r = make_texture(n, n->list[i]);
 	for (size_t i = 0; i < n->hole_count && !r; i++)
-		r = destroy(n->holes[i].kind, n->holes[i].number);
+		r = destroy(n->holes[i].kind, n->holes[i].number)
+			    ? agent_fail("a texture that has kept a number free does not go")
+			    : 0;
 	return r;
 }
 

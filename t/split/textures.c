@@ -60,7 +60,8 @@ static void *primary, *other, *arrays[SHAPES], *zero, *sparse, *planar, *mipmapp
 	*gone;
 static CUdeviceptr memory, out;
 static void *sample, *paint, *sample_other;
-static uint64_t textures[12], surface, dangling, in_other[3], of_memory, of_freed;
+static uint64_t textures[12], surface, dangling, in_other[3], of_memory, of_freed, of_pinned;
+static uint32_t *pinned;
 static void *graph, *executable, *copy_node;
 static uint32_t host[COUNT], back[COUNT];
 
@@ -268,6 +269,10 @@ static void make_textures(void)
 	OK(cuTexObjectCreate((void **)&textures[6], &r, description, NULL));
 	textures[7] = texture_of(level);
 	of_memory = texture_of_memory(memory);
+	OK(cuMemHostAlloc((void **)&pinned, 4096 * 4, 0));
+	for (unsigned i = 0; i < 4096; i++)
+		pinned[i] = i * 11 + 6;
+	of_pinned = texture_of_memory((CUdeviceptr)pinned);
 	OK(cuMemAlloc_v2(&freed, 3 << 20));
 	of_freed = texture_of_memory(freed);
 	OK(cuMemFree_v2(freed));
@@ -310,6 +315,7 @@ static void check_textures(unsigned round)
 	for (unsigned i = 1; i < 6; i++)
 		if (i != 3)
 			check_seen(sample, textures[i], out, 3, round, "a texture");
+	check_seen(sample, of_pinned, out, 11, 6, "a texture of pinned memory");
 	OK(cuMemcpyDtoH_v2(back, memory, 4096));
 	launch(sample, out, of_memory, 0, 1024);
 	OK(cuMemcpyDtoH_v2(host, out, 4096));
