@@ -12,7 +12,7 @@
 #include "ckpt/store_early_check.h"
 #include "lib/opts.h"
 #include "lib/util.h"
-#include "supervisor/job/join.h"
+#include "supervisor/job/join_job.h"
 #include "supervisor/run/loop.h"
 #include "supervisor/split/gpu_libraries.h"
 #include "supervisor/split/mpi_libraries.h"

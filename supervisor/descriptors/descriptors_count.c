@@ -1,6 +1,6 @@
 /*
  * The first process of a restart makes all open files of the tree, and what they are made of;
- * each process then has them all until its own are in their places (descriptors/places.c). What
+ * each process then has them all until its own are in their places (descriptors/descriptor_numbers.c). What
  * is counted here must not be less: the program is gone when the restart finds out.
  */
 #include "supervisor/descriptors/descriptors_count.h"

@@ -1,6 +1,6 @@
 /*
  * Everything is made once, before the processes are: where the first process has it as far as
- * can be, or at any other number. Each process then puts all in its place (places.c).
+ * can be, or at any other number. Each process then puts all in its place (descriptor_numbers.c).
  */
 #include "supervisor/descriptors/descriptors.h"
 
@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "supervisor/descriptors/places.h"
+#include "supervisor/descriptors/descriptor_numbers.h"
 #include "supervisor/fd/descriptor_range.h"
 #include "supervisor/fd/epoll_dump.h"
 #include "supervisor/fd/epoll_watch.h"
@@ -321,16 +321,17 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 
 static int settle_process(struct fd_restore *r, int *keep, struct err *e)
 {
-	cleanup_places struct places p = {0};
+	cleanup_descriptor_numbers struct descriptor_numbers p = {0};
 
 	if (!r->options->alive && set_owners(r, e))
 		return -1;
-	places_begin(&p, r, keep);
-	if (places_fill(&p, e))
+	descriptor_numbers_begin(&p, r, keep);
+	if (descriptor_numbers_fill(&p, e))
 		return -1;
 	if (r->options->alive)
-		return places_close_rest(&p, keep, e);
-	if (fd_pidfd_place(r, e) || fd_epolls_watch(r, e) || places_close_rest(&p, keep, e))
+		return descriptor_numbers_close_rest(&p, keep, e);
+	if (fd_pidfd_place(r, e) || fd_epolls_watch(r, e) ||
+		descriptor_numbers_close_rest(&p, keep, e))
 		return -1;
 	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
 }

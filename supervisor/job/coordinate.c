@@ -12,8 +12,8 @@
 #include "ckpt/members.h"
 #include "ckpt/store.h"
 #include "supervisor/job/member_files.h"
-#include "supervisor/job/part.h"
-#include "supervisor/job/turns.h"
+#include "supervisor/job/checkpoint_part.h"
+#include "supervisor/job/checkpoint_turns.h"
 #include "supervisor/job/wire.h"
 #include "supervisor/start/job_control.h"
 
@@ -388,7 +388,7 @@ static int await_turn(struct coordination *c, pid_t supervisor)
 							 : "its supervisor has ended");
 }
 
-/* From rank 0 (turns.h). */
+/* From rank 0 (checkpoint_turns.h). */
 static int take_turn(struct coordination *c)
 {
 	cleanup_buf struct buf members = {0};

@@ -1,7 +1,7 @@
 /*
  * coordinate.h - one checkpoint of all members of a job: all are stopped before the first is
  * written, none resumes before the last is, and it has its name when all are on the disk
- * (part.h is the other side).
+ * (checkpoint_part.h is the other side).
  */
 #ifndef SUPERVISOR_JOB_COORDINATE_H
 #define SUPERVISOR_JOB_COORDINATE_H
@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "lib/err.h"
-#include "supervisor/job/reach.h"
+#include "supervisor/job/reach_member.h"
 
 struct coordinate_request {
 	const char *dir;      /* of the job */

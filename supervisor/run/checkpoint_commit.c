@@ -8,7 +8,7 @@
 #include "ckpt/store_dir.h"
 #include "lib/notices.h"
 #include "lib/phase.h"
-#include "supervisor/job/part.h"
+#include "supervisor/job/checkpoint_part.h"
 #include "supervisor/state/cpu.h"
 
 void checkpoint_write_chain(

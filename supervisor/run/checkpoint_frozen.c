@@ -5,8 +5,8 @@
 
 #include "lib/phase.h"
 #include "supervisor/descriptors/descriptors.h"
-#include "supervisor/job/between.h"
-#include "supervisor/job/part.h"
+#include "supervisor/job/unsaved_between.h"
+#include "supervisor/job/checkpoint_part.h"
 #include "supervisor/run/checkpoint_commit.h"
 #include "supervisor/run/checkpoint_memory.h"
 #include "supervisor/run/checkpoint_snapshot.h"

@@ -2,7 +2,7 @@
 
 #include "lib/notices.h"
 #include "supervisor/descriptors/descriptors.h"
-#include "supervisor/job/part.h"
+#include "supervisor/job/checkpoint_part.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/restore/trial.h"
 #include "supervisor/tree/thaw.h"

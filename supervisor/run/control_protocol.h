@@ -16,13 +16,13 @@
  *						not be met; try=0: ends the program without a
  *						trial, try=2: reads the image back, too
  *	part=N checkpoint ...			the same of a member, for checkpoint number N of
- *						the job: a conversation (supervisor/job/part.h)
+ *						the job: a conversation (supervisor/job/checkpoint_part.h)
  *						comes before the answer; again TEXT is an error
  *						that may be gone in a moment
  *	turn RANK [again]			of rank 0 of a job: the right to take a checkpoint
  *						of it, held until the connection ends. RANK: which
  *						a signal has asked for it, or -1
- *						(supervisor/job/turns.h)
+ *						(supervisor/job/checkpoint_turns.h)
  *	gather RANK SIZE CHECKPOINT		of rank 0 of a job that is being restarted: another
  *						member is there (supervisor/run/gather.h)
  *	status					KEY VALUE lines, then an empty line

@@ -10,7 +10,7 @@
 
 #include "lib/util.h"
 #include "supervisor/job/member_files.h"
-#include "supervisor/job/reach.h"
+#include "supervisor/job/reach_member.h"
 #include "supervisor/job/wire.h"
 #include "supervisor/run/control_client.h"
 #include "supervisor/run/control_protocol.h"

@@ -18,7 +18,7 @@
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/job/gate.h"
 #include "supervisor/job/member_files.h"
-#include "supervisor/job/turns.h"
+#include "supervisor/job/checkpoint_turns.h"
 #include "supervisor/run/control_socket.h"
 #include "supervisor/run/requests.h"
 #include "supervisor/start/job_control.h"

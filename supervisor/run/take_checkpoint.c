@@ -17,7 +17,7 @@
 #include "lib/limits.h"
 #include "lib/notices.h"
 #include "supervisor/job/member_files.h"
-#include "supervisor/job/part.h"
+#include "supervisor/job/checkpoint_part.h"
 #include "supervisor/run/checkpoint_commit.h"
 #include "supervisor/run/checkpoint_frozen.h"
 #include "supervisor/run/checkpoint_work.h"

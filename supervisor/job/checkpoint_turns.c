@@ -1,11 +1,11 @@
-#include "supervisor/job/turns.h"
+#include "supervisor/job/checkpoint_turns.h"
 
 #include <string.h>
 #include <time.h>
 
 #include "lib/util.h"
 #include "supervisor/job/member_files.h"
-#include "supervisor/job/part.h"
+#include "supervisor/job/checkpoint_part.h"
 #include "supervisor/job/wire.h"
 
 /* Signals to the ranks of a job come within this time. */

@@ -1,5 +1,5 @@
 /*
- * rest.h - when members that exchange messages may be stopped together (doc/decisions/mpi.md).
+ * quiesce.h - when members that exchange messages may be stopped together (doc/decisions/mpi.md).
  *
  * A rank must not be stopped where others need it to come to rest. So each member counts, for
  * each communicator, the collective calls that it has entered and those it has left. While it
@@ -9,11 +9,11 @@
  * saved.
  *
  * There is no MPI in here, nor time or connections: who coordinates the members tells what it
- * has heard, and asks what to do. As yet only its test (t/unit/rest.c) does: coordinate.c will
+ * has heard, and asks what to do. As yet only its test (t/unit/quiesce.c) does: coordinate.c will
  * when checkpoints of MPI programs can be drained.
  */
-#ifndef SUPERVISOR_JOB_REST_H
-#define SUPERVISOR_JOB_REST_H
+#ifndef SUPERVISOR_JOB_QUIESCE_H
+#define SUPERVISOR_JOB_QUIESCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,64 +22,64 @@
 #include "lib/err.h"
 #include "lib/util.h"
 
-#define REST_ANY (-1)
+#define QUIESCE_ANY (-1)
 
-enum rest_doing {
-	REST_RUNS,   /* it computes, or is about to call */
-	REST_PARKED, /* in front of a collective call on `comm` that exceeds the limit */
-	REST_WAITS,  /* for a message from, or taken by, the rank `peer`, or REST_ANY */
-	REST_INSIDE, /* in a collective call on `comm` */
+enum quiesce_doing {
+	QUIESCE_RUNS,   /* it computes, or is about to call */
+	QUIESCE_PARKED, /* in front of a collective call on `comm` that exceeds the limit */
+	QUIESCE_WAITS,  /* for a message from, or taken by, the rank `peer`, or QUIESCE_ANY */
+	QUIESCE_INSIDE, /* in a collective call on `comm` */
 };
 
 /* What a member has done on a communicator. The number is the same to all of its members, and
  * another one for each that there ever was. */
-struct rest_count {
+struct quiesce_count {
 	uint64_t comm;
 	uint64_t entered, left;
 };
 
 /* What a member says. All its counts, also those that are 0. */
-struct rest_report {
-	enum rest_doing doing;
+struct quiesce_report {
+	enum quiesce_doing doing;
 	uint64_t comm;
 	int peer;
 	const char *call; /* its name, or NULL */
 	uint64_t steps;   /* another number when it has done anything since */
-	const struct rest_count *counts;
+	const struct quiesce_count *counts;
 	size_t count;
 };
 
-struct rest_limit {
+struct quiesce_limit {
 	uint64_t comm, limit;
 };
 
-struct rest;
+struct quiesce;
 
 /* @members are numbered from 0 on, by their rank. */
-struct rest *rest_new(size_t members);
-void rest_free(struct rest *r);
+struct quiesce *quiesce_new(size_t members);
+void quiesce_free(struct quiesce *r);
 
 /* What @member said after it was told that it is to come to rest. */
-void rest_heard(struct rest *r, size_t member, const struct rest_report *report);
+void quiesce_heard(struct quiesce *r, size_t member, const struct quiesce_report *report);
 
-enum rest_verdict {
-	REST_WAIT,  /* nothing to be done until more is heard */
-	REST_RAISE, /* tell the members the limits, which are higher now */
-	REST_REACHED,
+enum quiesce_verdict {
+	QUIESCE_WAIT,  /* nothing to be done until more is heard */
+	QUIESCE_RAISE, /* tell the members the limits, which are higher now */
+	QUIESCE_REACHED,
 };
 
 /*
  * To be asked when all members have reported since it was asked last. When some are stopped
  * that have not come to rest, those are let go on whom they wait for.
  */
-enum rest_verdict rest_decide(struct rest *r);
+enum quiesce_verdict quiesce_decide(struct quiesce *r);
 
 /* The limits as they are now; of a communicator that is not among them it is 0. Valid until
  * the next call on @r. */
-const struct rest_limit *rest_limits(const struct rest *r, size_t *count);
+const struct quiesce_limit *quiesce_limits(const struct quiesce *r, size_t *count);
 
 /* Why they do not come to rest: which rank waits for which in which call. The caller frees it.
  */
-char *rest_explain(const struct rest *r);
+char *quiesce_explain(const struct quiesce *r);
 
 #endif

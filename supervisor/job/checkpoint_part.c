@@ -1,4 +1,4 @@
-#include "supervisor/job/part.h"
+#include "supervisor/job/checkpoint_part.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,14 +1,14 @@
 /*
- * Members that exchange messages come to rest together (supervisor/job/rest.c): thousands of
+ * Members that exchange messages come to rest together (supervisor/job/quiesce.c): thousands of
  * programs of 2 to 5 ranks, made by chance, asked to come to rest at any moment. Reports and
  * limits are late, messages of different ranks overtake each other. Each time all come to rest
  * where all have made the same collective calls; then what is under way is put into queues,
  * which later receives read first, and the programs go on to their end. No message is lost,
- * doubled, or out of order. When a program cannot come to rest, it is said who waits for whom.
+ * doubled, or out of order. When a program cannot come to q, it is said who waits for whom.
  */
 #include <stdlib.h>
 
-#include "supervisor/job/rest.h"
+#include "supervisor/job/quiesce.h"
 #include "t/unit/tap.h"
 
 #define RANKS    5
@@ -308,28 +308,28 @@ static bool all_ended(void)
 /* ---- coming to rest ---- */
 
 struct said {
-	struct rest_report report;
-	struct rest_count counts[COMMS];
+	struct quiesce_report report;
+	struct quiesce_count counts[COMMS];
 	unsigned delay;
 };
 
-static void describe_op(unsigned rank, struct rest_report *report)
+static void describe_op(unsigned rank, struct quiesce_report *report)
 {
 	const struct rank *r = &w.rank[rank];
 	const struct op *o = &r->ops[r->at];
 
-	report->doing = REST_RUNS;
+	report->doing = QUIESCE_RUNS;
 	if (r->at == r->count || o->kind == COMPUTE || o->kind == SEND)
 		return;
-	report->peer = o->kind == RECEIVE_ANY ? REST_ANY : o->peer;
+	report->peer = o->kind == RECEIVE_ANY ? QUIESCE_ANY : o->peer;
 	report->comm = o->kind >= BARRIER ? 100 + o->comm : 100;
 	report->call = o->kind >= BARRIER ? "MPI_Barrier" : "MPI_Recv";
 	if (o->kind < BARRIER)
-		report->doing = REST_WAITS;
+		report->doing = QUIESCE_WAITS;
 	else if (r->inside)
-		report->doing = REST_INSIDE;
+		report->doing = QUIESCE_INSIDE;
 	else if (r->entered[o->comm] >= r->limit[o->comm])
-		report->doing = REST_PARKED;
+		report->doing = QUIESCE_PARKED;
 }
 
 static void say(unsigned rank, struct said *s)
@@ -343,15 +343,15 @@ static void say(unsigned rank, struct said *s)
 	for (unsigned c = 0; c < w.comms; c++)
 		if (is_member(c, rank))
 			s->counts[s->report.count++] =
-				(struct rest_count){100 + c, r->entered[c], r->left[c]};
+				(struct quiesce_count){100 + c, r->entered[c], r->left[c]};
 	s->report.counts = s->counts;
 }
 
 /* Limits come to each rank by themselves, late. */
-static void tell(const struct rest *rest, unsigned rank)
+static void tell(const struct quiesce *q, unsigned rank)
 {
 	size_t n;
-	const struct rest_limit *l = rest_limits(rest, &n);
+	const struct quiesce_limit *l = quiesce_limits(q, &n);
 
 	w.rank[rank].gate = true;
 	for (size_t i = 0; i < n; i++)
@@ -359,7 +359,7 @@ static void tell(const struct rest *rest, unsigned rank)
 }
 
 /* Each says what it does, at a moment of its own. */
-static void hear_all(struct rest *rest, bool told)
+static void hear_all(struct quiesce *q, bool told)
 {
 	struct said said[RANKS];
 	unsigned heard = 0, asked = 0, all = (1u << w.ranks) - 1;
@@ -370,28 +370,28 @@ static void hear_all(struct rest *rest, bool told)
 		run_some(chance(4));
 		if (!(asked >> rank & 1)) {
 			if (told)
-				tell(rest, rank);
+				tell(q, rank);
 			run_some(chance(4));
 			say(rank, &said[rank]);
 			asked |= 1u << rank;
 		} else if (!(heard >> rank & 1) && !said[rank].delay--) {
-			rest_heard(rest, rank, &said[rank].report);
+			quiesce_heard(q, rank, &said[rank].report);
 			heard |= 1u << rank;
 		}
 	}
 }
 
-static bool come_to_rest(struct rest *rest, unsigned patience)
+static bool come_to_rest(struct quiesce *q, unsigned patience)
 {
-	enum rest_verdict verdict;
+	enum quiesce_verdict verdict;
 	bool told = true;
 
 	while (patience--) {
-		hear_all(rest, told);
-		verdict = rest_decide(rest);
-		if (verdict == REST_REACHED)
+		hear_all(q, told);
+		verdict = quiesce_decide(q);
+		if (verdict == QUIESCE_REACHED)
 			return true;
-		told = verdict == REST_RAISE;
+		told = verdict == QUIESCE_RAISE;
 	}
 	return false;
 }
@@ -444,10 +444,10 @@ static void let_go(void)
 
 static void checkpoint(void)
 {
-	struct rest *rest = rest_new(w.ranks);
+	struct quiesce *q = quiesce_new(w.ranks);
 
-	if (!come_to_rest(rest, PATIENCE)) {
-		char *why = rest_explain(rest);
+	if (!come_to_rest(q, PATIENCE)) {
+		char *why = quiesce_explain(q);
 
 		w.wrong = "it does not come to rest";
 		diag("%s", why);
@@ -456,7 +456,7 @@ static void checkpoint(void)
 		check_cut();
 		drain();
 	}
-	rest_free(rest);
+	quiesce_free(q);
 	let_go();
 }
 
@@ -496,57 +496,59 @@ static void test_schedules(unsigned count)
 
 /* ---- programs that cannot ---- */
 
-static void report(struct rest *rest, size_t rank, enum rest_doing doing, int peer,
+static void report(struct quiesce *q, size_t rank, enum quiesce_doing doing, int peer,
 	const char *call, uint64_t entered, uint64_t left)
 {
-	const struct rest_count count = {7, entered, left};
-	const struct rest_report r = {.doing = doing,
+	const struct quiesce_count count = {7, entered, left};
+	const struct quiesce_report r = {.doing = doing,
 		.comm = 7,
 		.peer = peer,
 		.call = call,
 		.counts = &count,
 		.count = 1};
 
-	rest_heard(rest, rank, &r);
+	quiesce_heard(q, rank, &r);
 }
 
 static void test_reasons(void)
 {
-	struct rest *rest = rest_new(3);
+	struct quiesce *q = quiesce_new(3);
 	char *why = NULL;
 
-	ok(rest_decide(rest) == REST_WAIT, "nothing is decided before all have been heard");
+	ok(quiesce_decide(q) == QUIESCE_WAIT, "nothing is decided before all have been heard");
 	for (int i = 0; i < 4; i++) {
 		free(why);
-		report(rest, 0, REST_INSIDE, 0, "MPI_Barrier", 5, 4);
-		report(rest, 1, REST_WAITS, 2, "MPI_Recv", 4, 4);
-		report(rest, 2, REST_RUNS, 0, NULL, 4, 4);
-		ok(rest_decide(rest) == (i ? REST_WAIT : REST_RAISE), "nobody is to be let go");
-		why = rest_explain(rest);
+		report(q, 0, QUIESCE_INSIDE, 0, "MPI_Barrier", 5, 4);
+		report(q, 1, QUIESCE_WAITS, 2, "MPI_Recv", 4, 4);
+		report(q, 2, QUIESCE_RUNS, 0, NULL, 4, 4);
+		ok(quiesce_decide(q) == (i ? QUIESCE_WAIT : QUIESCE_RAISE),
+			"nobody is to be let go");
+		why = quiesce_explain(q);
 	}
 	says(why, "rank 0 waits in MPI_Barrier", "who waits in a collective call is named");
 	says(why, "rank 1 waits in MPI_Recv for rank 2", "who waits for whom is named");
 	says(why, "rank 2 computes", "who computes is named");
 	free(why);
-	rest_free(rest);
+	quiesce_free(q);
 }
 
 /* Rank 1 needs a message that rank 0 sends behind a call that it is kept in front of. */
 static void test_release(void)
 {
-	struct rest *rest = rest_new(3);
-	const struct rest_limit *l;
+	struct quiesce *q = quiesce_new(3);
+	const struct quiesce_limit *l;
 	size_t n;
 
 	for (int i = 0; i < 2; i++) {
-		report(rest, 0, REST_PARKED, 0, "MPI_Bcast", 5, 5);
-		report(rest, 1, REST_WAITS, 0, "MPI_Recv", 4, 4);
-		report(rest, 2, REST_RUNS, 0, NULL, 5, 5);
-		ok(rest_decide(rest) == REST_RAISE, i ? "it is let go on" : "limits are told");
+		report(q, 0, QUIESCE_PARKED, 0, "MPI_Bcast", 5, 5);
+		report(q, 1, QUIESCE_WAITS, 0, "MPI_Recv", 4, 4);
+		report(q, 2, QUIESCE_RUNS, 0, NULL, 5, 5);
+		ok(quiesce_decide(q) == QUIESCE_RAISE,
+			i ? "it is let go on" : "limits are told");
 	}
-	l = rest_limits(rest, &n);
+	l = quiesce_limits(q, &n);
 	ok(n == 1 && l->comm == 7 && l->limit == 6, "by one call");
-	rest_free(rest);
+	quiesce_free(q);
 }
 
 int main(int argc, char **argv)

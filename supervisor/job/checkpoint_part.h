@@ -1,5 +1,5 @@
 /*
- * part.h - a member's side of a checkpoint of its job (doc/decisions/job.md).
+ * checkpoint_part.h - a member's side of a checkpoint of its job (doc/decisions/job.md).
  *
  * Whoever coordinates the checkpoint holds a connection to each member. A member says how far
  * it is, by a line, and waits until all are as far: "go". While it waits it hears "wait" now and
@@ -12,12 +12,12 @@
  *				go: end it
  *
  * What brings members to rest together while they run (messages under way between them:
- * job/rest.h) will be a stage before the first: a name here, its await_all() and tell_all() at the
- * start of take() in coordinate.c, and part_reached() before freeze_tree() in
+ * job/quiesce.h) will be a stage before the first: a name here, its await_all() and tell_all() at the
+ * start of take_checkpoint() in coordinate.c, and part_reached() before freeze_tree() in
  * run/checkpoint_frozen.c. What drains when all are frozen comes between the first two.
  */
-#ifndef SUPERVISOR_JOB_PART_H
-#define SUPERVISOR_JOB_PART_H
+#ifndef SUPERVISOR_JOB_CHECKPOINT_PART_H
+#define SUPERVISOR_JOB_CHECKPOINT_PART_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /*
- * join.h - how a supervisor becomes a member of a job.
+ * join_job.h - how a supervisor becomes a member of a job.
  */
-#ifndef SUPERVISOR_JOB_JOIN_H
-#define SUPERVISOR_JOB_JOIN_H
+#ifndef SUPERVISOR_JOB_JOIN_JOB_H
+#define SUPERVISOR_JOB_JOIN_JOB_H
 
 #include "lib/err.h"
 #include "supervisor/start/supervisor.h"

@@ -1,4 +1,4 @@
-#include "supervisor/job/between.h"
+#include "supervisor/job/unsaved_between.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,13 +1,13 @@
 /*
- * turns.h - checkpoints of a job are taken one at a time: the supervisor of rank 0 gives turns.
+ * checkpoint_turns.h - checkpoints of a job are taken one at a time: the supervisor of rank 0 gives turns.
  * Whoever takes one holds a connection to it (request "turn" of control_protocol.h) until it is
  * done, and says now and then that it is still there.
  *
  * A signal that reaches all ranks makes one checkpoint: a rank's own is taken for that of
  * another, if it comes soon after and has not been taken into account yet.
  */
-#ifndef SUPERVISOR_JOB_TURNS_H
-#define SUPERVISOR_JOB_TURNS_H
+#ifndef SUPERVISOR_JOB_CHECKPOINT_TURNS_H
+#define SUPERVISOR_JOB_CHECKPOINT_TURNS_H
 
 #include <poll.h>
 #include <stdbool.h>

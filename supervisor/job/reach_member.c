@@ -1,4 +1,4 @@
-#include "supervisor/job/reach.h"
+#include "supervisor/job/reach_member.h"
 
 #include <errno.h>
 #include <netdb.h>

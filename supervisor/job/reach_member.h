@@ -1,8 +1,8 @@
 /*
- * reach.h - connect to the supervisor of a member, wherever it is.
+ * reach_member.h - connect to the supervisor of a member, wherever it is.
  */
-#ifndef SUPERVISOR_JOB_REACH_H
-#define SUPERVISOR_JOB_REACH_H
+#ifndef SUPERVISOR_JOB_REACH_MEMBER_H
+#define SUPERVISOR_JOB_REACH_MEMBER_H
 
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/wire.h"

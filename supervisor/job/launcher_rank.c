@@ -1,4 +1,4 @@
-#include "supervisor/job/rank.h"
+#include "supervisor/job/launcher_rank.h"
 
 #include <stddef.h>
 #include <stdio.h>

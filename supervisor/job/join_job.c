@@ -1,13 +1,13 @@
-#include "supervisor/job/join.h"
+#include "supervisor/job/join_job.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "supervisor/job/gate.h"
 #include "supervisor/job/member_files.h"
-#include "supervisor/job/rank.h"
-#include "supervisor/job/reach.h"
-#include "supervisor/job/turns.h"
+#include "supervisor/job/launcher_rank.h"
+#include "supervisor/job/reach_member.h"
+#include "supervisor/job/checkpoint_turns.h"
 
 /* Not where all ranks are on this machine, as far as the launcher tells, or where there is no
  * network. *gate may stay NULL. */

@@ -1,8 +1,8 @@
 /*
- * rank.h - which member of a job a process is, as its launcher says.
+ * launcher_rank.h - which member of a job a process is, as its launcher says.
  */
-#ifndef SUPERVISOR_JOB_RANK_H
-#define SUPERVISOR_JOB_RANK_H
+#ifndef SUPERVISOR_JOB_LAUNCHER_RANK_H
+#define SUPERVISOR_JOB_LAUNCHER_RANK_H
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
  * something else: then it is moved once more. So one free number is enough, however full the
  * table is.
  */
-#include "supervisor/descriptors/places.h"
+#include "supervisor/descriptors/descriptor_numbers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static size_t numbers_used(const struct fd_restore *r, const int *keep)
 	return last + 1;
 }
 
-static void find_needed(struct places *p, int *keep)
+static void find_needed(struct descriptor_numbers *p, int *keep)
 {
 	struct fd_restore *r = p->r;
 	cleanup_free bool *needed = xcalloc(r->description_count, sizeof(*needed));
@@ -68,7 +68,7 @@ static void find_needed(struct places *p, int *keep)
 			p->holds[r->made[i].fd] = &r->made[i].fd;
 }
 
-void places_begin(struct places *p, struct fd_restore *r, int *keep)
+void descriptor_numbers_begin(struct descriptor_numbers *p, struct fd_restore *r, int *keep)
 {
 	size_t size = r->description_count * sizeof(*p->open);
 
@@ -82,7 +82,7 @@ void places_begin(struct places *p, struct fd_restore *r, int *keep)
 
 /* ---- filled ---- */
 
-static void grow_places(struct places *p, int number)
+static void grow_places(struct descriptor_numbers *p, int number)
 {
 	size_t count = (size_t)number + 1;
 
@@ -94,7 +94,7 @@ static void grow_places(struct places *p, int number)
 }
 
 /* What @number leads to, and is needed elsewhere. */
-static int clear_number(struct places *p, int number, struct err *e)
+static int clear_number(struct descriptor_numbers *p, int number, struct err *e)
 {
 	int *held = p->holds[number], flags, at;
 
@@ -113,7 +113,7 @@ static int clear_number(struct places *p, int number, struct err *e)
 	return 0;
 }
 
-static int fill_place(struct places *p, const struct image_fd *f, struct err *e)
+static int fill_place(struct descriptor_numbers *p, const struct image_fd *f, struct err *e)
 {
 	int *open = &p->r->open[f->description], from = *open;
 
@@ -136,7 +136,7 @@ static int fill_place(struct places *p, const struct image_fd *f, struct err *e)
 	return 0;
 }
 
-int places_fill(struct places *p, struct err *e)
+int descriptor_numbers_fill(struct descriptor_numbers *p, struct err *e)
 {
 	for (size_t i = 0; i < p->r->fd_count; i++)
 		if (fill_place(p, &p->r->fds[i], e))
@@ -146,7 +146,8 @@ int places_fill(struct places *p, struct err *e)
 
 /* ---- the rest ---- */
 
-int places_close_rest(const struct places *p, const int *keep, struct err *e)
+int descriptor_numbers_close_rest(
+	const struct descriptor_numbers *p, const int *keep, struct err *e)
 {
 	const struct fd_restore *r = p->r;
 	cleanup_buf struct buf stay = {0};
@@ -162,7 +163,7 @@ int places_close_rest(const struct places *p, const int *keep, struct err *e)
 				       : 0;
 }
 
-void places_free(struct places *p)
+void descriptor_numbers_free(struct descriptor_numbers *p)
 {
 	if (p->open)
 		memcpy(p->r->open, p->open, p->r->description_count * sizeof(*p->open));
