@@ -12,14 +12,14 @@
 static struct space_list parts[SPACE_PARTS];
 static struct space_taken taken;
 
-static struct wishes {
+static struct hints {
 	uint32_t count;
 	struct {
 		uint64_t address, size;
-	} list[SPACE_WISHES];
-} wishes[SPACE_PARTS];
+	} list[SPACE_HINTS];
+} hints[SPACE_PARTS];
 
-/* For wishes only. */
+/* For hints only. */
 static struct space_range kept[SPACE_KEPT];
 static uint32_t kept_count;
 
@@ -183,9 +183,9 @@ uint64_t space_take(enum space_part part, uint64_t size)
 	return start;
 }
 
-uint64_t space_take_hinted(enum space_part part, uint64_t size, uint64_t *wished)
+uint64_t space_take_hinted(enum space_part part, uint64_t size, uint64_t *hinted)
 {
-	const struct wishes *w = &wishes[part];
+	const struct hints *w = &hints[part];
 	struct space_list *p = &parts[part];
 	uint64_t start = 0;
 
@@ -197,7 +197,7 @@ uint64_t space_take_hinted(enum space_part part, uint64_t size, uint64_t *wished
 			!add_range(p, address, address + room))
 			continue;
 		start = address;
-		*wished = room;
+		*hinted = room;
 		note_taken(start, room);
 	}
 	raw_unlock(&p->lock);
@@ -206,12 +206,12 @@ uint64_t space_take_hinted(enum space_part part, uint64_t size, uint64_t *wished
 
 void space_hint(enum space_part part, uint64_t address, uint64_t size)
 {
-	struct wishes *w = &wishes[part];
+	struct hints *w = &hints[part];
 
 	raw_lock(&parts[part].lock);
 	if (!size) {
 		w->count = 0;
-	} else if (w->count < SPACE_WISHES) {
+	} else if (w->count < SPACE_HINTS) {
 		w->list[w->count].address = address;
 		w->list[w->count++].size = size;
 	}

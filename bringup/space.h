@@ -46,14 +46,14 @@ uint64_t space_take(enum space_part part, uint64_t size);
 int space_keep(enum space_part part, uint64_t start, uint64_t end);
 /* The driver takes address space of a multiple of SPACE_STEP by asking for a step more, less a
  * page, and giving back what alignment to SPACE_STEP leaves over. Where what is left when it
- * asks for @size is to be: the first of all such wishes whose addresses are free. Size 0: there
- * are no wishes any more. More than SPACE_WISHES are not heard. */
-#define SPACE_STEP   (32ul << 20)
-#define SPACE_WISHES 16
+ * asks for @size is to be: the first of all such hints whose addresses are free. Size 0: there
+ * are no hints any more. More than SPACE_HINTS are not heard. */
+#define SPACE_STEP  (32ul << 20)
+#define SPACE_HINTS 16
 void space_hint(enum space_part part, uint64_t address, uint64_t size);
-/* What is wished for, and its size in *@wished, if the driver asks for @size in all for that;
+/* The hinted address, and its size in *@hinted, if the driver asks for @size in all for that;
  * 0: it does not, or there is no room. */
-uint64_t space_take_hinted(enum space_part part, uint64_t size, uint64_t *wished);
+uint64_t space_take_hinted(enum space_part part, uint64_t size, uint64_t *hinted);
 
 /* Address space that the driver has taken in that way, the oldest first. */
 #define SPACE_TAKEN 4096

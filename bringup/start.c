@@ -221,6 +221,7 @@ static int reserve_range(uintptr_t at, size_t size, int prot)
 	return raw_failed(r) ? r : 0;
 }
 
+/* A macro because it leaves the function that it is used in. */
 #define STEP(text, call)                                                                       \
 	do {                                                                                   \
 		*step = (text);                                                                \

@@ -13,7 +13,8 @@
 /*
  * @name: of the API table. @count: of its functions. @error: result of a call that cannot be
  * made (crossing_library.error). @missing: result of a function that the library of the lower
- * half does not have. Further members of struct crossing_library may follow.
+ * half does not have. Further members of struct crossing_library may follow. It is a macro because
+ * it names symbols that `gen entries` has made for this library.
  */
 #define STUB_LIBRARY(name, the_soname, count, the_error, the_missing, ...)                       \
 	extern STUB_HIDDEN void *name##_targets[];                                               \

@@ -1,5 +1,5 @@
 /*
- * The functions that kernel nodes may have, by the driver's handles: those that the program has
+ * The functions that kernel nodes may have, by the driver's handles: functions that the program has
  * asked for, kernels, and the functions that kernels in use are in their contexts. (A launch of
  * a kernel that is captured leaves its function in the graph, which the program may never have
  * seen.)

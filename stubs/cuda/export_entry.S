@@ -8,12 +8,12 @@
 
 	.hidden cuda_export_entry, cuda_export_entry_targets, query_cache_ask_driver
 	.globl cuda_export_entry
-	.balign NAMELESS_SIZE
+	.balign EXPORT_ENTRY_SIZE
 cuda_export_entry:
 	.cfi_startproc
 	.set i, 0
-	.rept NAMELESS
-	.balign NAMELESS_SIZE
+	.rept EXPORT_ENTRIES
+	.balign EXPORT_ENTRY_SIZE
 	lea cuda_export_entry_targets+8*i(%rip), %r11
 	jmp export_entry_call
 	.set i, i + 1

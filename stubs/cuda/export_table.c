@@ -22,7 +22,7 @@
 #define PAGE      4096ul
 #define MAX_BYTES 8192
 
-void *cuda_export_entry_targets[NAMELESS];
+void *cuda_export_entry_targets[EXPORT_ENTRIES];
 
 /* What a way leads to, and what it is called. */
 static struct export_entry_function {
@@ -30,7 +30,7 @@ static struct export_entry_function {
 	unsigned char id[16]; /* of its table */
 	unsigned slot;
 	int known;
-} functions[NAMELESS];
+} functions[EXPORT_ENTRIES];
 
 #define SLOT(n) (1ul << (n))
 
@@ -152,18 +152,18 @@ static void *translated(void *function, const unsigned char id[16], unsigned slo
 	uint64_t mask = state_lock();
 	size_t i = 0;
 
-	while (i < NAMELESS && functions[i].function && functions[i].function != function)
+	while (i < EXPORT_ENTRIES && functions[i].function && functions[i].function != function)
 		i++;
-	if (i < NAMELESS && functions[i].function) {
+	if (i < EXPORT_ENTRIES && functions[i].function) {
 		functions[i].known |= known;
-	} else if (i < NAMELESS) {
+	} else if (i < EXPORT_ENTRIES) {
 		functions[i] =
 			(struct export_entry_function){function, .slot = slot, .known = known};
 		raw_copy(functions[i].id, id, sizeof(functions[i].id));
 		cuda_export_entry_targets[i] = export_entry_first;
 	}
 	state_unlock(mask);
-	return i < NAMELESS ? cuda_export_entry + i * NAMELESS_SIZE : function;
+	return i < EXPORT_ENTRIES ? cuda_export_entry + i * EXPORT_ENTRY_SIZE : function;
 }
 
 static int has_slot(uint64_t slots, size_t slot)

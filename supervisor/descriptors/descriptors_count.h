@@ -6,8 +6,8 @@
 
 #include "supervisor/fd/kinds.h"
 
-/* Those that one process of a restart has open at the same time, at most, for open files of the
- * tree. All must be known: called after socket_dump_all(). */
+/* Descriptors that one process of a restart has open at the same time, at most, for open files
+ * of the tree. All must be known: called after socket_dump_all(). */
 uint64_t descriptors_count(const struct fd_dump *d);
 
 #endif

@@ -12,7 +12,7 @@
 /* Numbers (int) of the open descriptors of @task below @limit, ascending. */
 int descriptors_list(pid_t task, int limit, struct buf *numbers, struct err *e);
 
-/* A leader that has ended has no descriptors any more, while its threads go on with them: *task
+/* A leader that has ended has no descriptors any more, while its threads still do: *task
  * is the first that has. Into @own (pid_t) the threads that have others; NULL: not asked. */
 int descriptors_task(pid_t pid, pid_t *task, struct buf *own, struct err *e);
 

@@ -97,7 +97,7 @@ static void free_restore(struct fd_restore *r)
 
 /* ---- descriptions ---- */
 
-/* The owners of those that no process before this one has. */
+/* The owners of descriptions that no process before this one has. */
 static int set_owners(struct fd_restore *r, struct err *e)
 {
 	for (size_t i = 0; i < r->fd_count; i++) {
@@ -165,7 +165,7 @@ static bool is_of_kind(const struct image_description *x, uint32_t kind)
 	return kind ? x->kind == kind : !is_watcher(x->kind);
 }
 
-/* Those that are in messages only. */
+/* Descriptions that are in messages only. */
 static int restore_placeless(struct fd_restore *r, uint32_t kind, struct err *e)
 {
 	turn_to(r, 0);
@@ -184,7 +184,7 @@ static int make_shm_files(struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-/* Those of all processes, of @kind or, with 0, of all kinds but those that watch files. */
+/* Descriptions of all processes, of @kind or, with 0, of all kinds but watches of files. */
 static int restore_descriptions(struct fd_restore *r, uint32_t kind, struct err *e)
 {
 	for (size_t p = 0; p < r->checkpoint->process_count; p++) {

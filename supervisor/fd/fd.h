@@ -87,7 +87,7 @@ struct fd_restore;
 #define FD_ERROR_WAIT     ETIME
 #define FD_ERROR_WAIT_SEC 65
 
-/* A name for them; and when a restart has failed: remove those that are left. */
+/* A name for them; and when a restart has failed: remove what is left. */
 void fd_name_temporary_directories(struct fd_restore_options *o);
 void fd_remove_temporary_directories(
 	const struct checkpoint *c, const struct fd_restore_options *o);

@@ -1,7 +1,7 @@
 /*
  * checkpoint_part.h - a member's side of a checkpoint of its job (doc/decisions/job.md).
  *
- * Whoever coordinates the checkpoint holds a connection to each member. A member says how far
+ * The coordinator of the checkpoint holds a connection to each member. A member says how far
  * it is, by a line, and waits until all are as far: "go". While it waits it hears "wait" now and
  * then. A connection that ends means that the checkpoint is given up.
  *
@@ -12,8 +12,8 @@
  *				go: end it
  *
  * What brings members to rest together while they run (messages under way between them:
- * job/quiesce.h) will be a stage before the first: a name here, its await_all() and tell_all() at the
- * start of take_checkpoint() in coordinate.c, and part_reached() before freeze_tree() in
+ * job/quiesce.h) will be a stage before the first: a name here, its await_all() and tell_all()
+ * at the start of take_checkpoint() in coordinate.c, and part_reached() before freeze_tree() in
  * run/checkpoint_frozen.c. What drains when all are frozen comes between the first two.
  */
 #ifndef SUPERVISOR_JOB_CHECKPOINT_PART_H

@@ -1,7 +1,7 @@
 /*
- * checkpoint_turns.h - checkpoints of a job are taken one at a time: the supervisor of rank 0 gives turns.
- * Whoever takes one holds a connection to it (request "turn" of control_protocol.h) until it is
- * done, and says now and then that it is still there.
+ * checkpoint_turns.h - checkpoints of a job are taken one at a time: the supervisor of rank 0
+ * gives turns. A member that takes one holds a connection to it (request "turn" of
+ * control_protocol.h) until it is done, and says now and then that it is still there.
  *
  * A signal that reaches all ranks makes one checkpoint: a rank's own is taken for that of
  * another, if it comes soon after and has not been taken into account yet.

@@ -149,7 +149,7 @@ static void tell_all(struct coordination *c, const char *word)
 		tell_member(&c->links[i], word);
 }
 
-/* Those that are there hear that we live; the others may have been stopped. */
+/* Connected members hear that we live; the others may have been stopped. */
 static void tell_all_to_wait(struct coordination *c)
 {
 	/* If who gave the turn has gone, it is missed as a member. */

@@ -219,7 +219,7 @@ void job_leave(struct job *job)
 
 /* ---- all members ---- */
 
-/* All members that @dir knows of, struct job_member by rank; also those that have ended. None
+/* All members that @dir knows of, struct job_member by rank; also ended ones. None
  * is no error. */
 static int all_members(const char *dir, struct buf *members, struct err *e)
 {

@@ -81,7 +81,7 @@ bool job_member_is_here(const struct job_member *m);
 /* Of several that are refused for the same reason at about the same time, one is to say so. */
 bool job_may_complain(const char *dir);
 
-/* Rank 0 has told why all ranks give up their restart, also those that it does not reach. */
+/* Rank 0 has told why all ranks give up their restart, also ranks that it does not reach. */
 void job_note_given_up(const struct job *job);
 /* Whether it has, since @job's member came. */
 bool job_is_given_up(const struct job *job);

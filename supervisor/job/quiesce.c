@@ -134,7 +134,7 @@ static bool all_at_rest(const struct quiesce *r)
 	return true;
 }
 
-/* ---- letting go on who is waited for ---- */
+/* ---- members that others wait for continue ---- */
 
 static void release_member(struct quiesce *r, size_t member);
 

@@ -38,7 +38,7 @@ struct quiesce_count {
 	uint64_t entered, left;
 };
 
-/* What a member says. All its counts, also those that are 0. */
+/* What a member says: all its counts, also zeros. */
 struct quiesce_report {
 	enum quiesce_doing doing;
 	uint64_t comm;
@@ -69,8 +69,8 @@ enum quiesce_verdict {
 };
 
 /*
- * To be asked when all members have reported since it was asked last. When some are stopped
- * that have not come to rest, those are let go on whom they wait for.
+ * To be asked when all members have reported since it was asked last. Members for which others
+ * wait that stand still without having come to rest may continue.
  */
 enum quiesce_verdict quiesce_decide(struct quiesce *r);
 

@@ -1,7 +1,7 @@
 /*
- * unsaved_between.h - what members of a job have between them that no member's image can hold: messages
- * of MPI and NCCL, and shared memory. Sockets and pipes that lead out of a member, and System V
- * memory, are seen when the member is saved.
+ * unsaved_between.h - what members of a job have between them that no member's image can hold:
+ * messages of MPI and NCCL, and shared memory. Sockets and pipes that lead out of a member, and
+ * System V memory, are seen when the member is saved.
  */
 #ifndef SUPERVISOR_JOB_UNSAVED_BETWEEN_H
 #define SUPERVISOR_JOB_UNSAVED_BETWEEN_H

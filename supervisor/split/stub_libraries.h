@@ -13,7 +13,7 @@
 #endif
 
 /* The library for LD_AUDIT that is called @file: beside the tools in the build tree, or where
- * `make install` puts it, in a folder of this release, which programs go on to hold when
+ * `make install` puts it, in a folder of this release, which programs still hold when
  * another one is installed. NULL: not there. For the caller to free. */
 char *stubs_find_audit(const char *file);
 
