@@ -109,9 +109,10 @@ PROGRAM
 	await -t 30 -p "$sup" out undone >/dev/null
 	kill -USR1 $other
 	wait $other
-	python3 use.py "$id" 5 wait >other &
+	# Another file, as the shell may not yet have emptied the first when it is looked at.
+	python3 use.py "$id" 5 wait >another &
 	other=$!
-	await -t 30 -p $other other ready >/dev/null
+	await -t 30 -p $other another ready >/dev/null
 	ok "when there is nothing left to be done it is saved" checkpoint || explain
 	kill $other
 	python3 use.py "$id" -5 >/dev/null
