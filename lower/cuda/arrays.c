@@ -51,6 +51,14 @@ static unsigned format_bytes(uint32_t format, uint32_t channels)
 	return format == 0x50 ? 4 : 0; /* UNORM_INT_101010_2 */
 }
 
+/* Of BC1_UNORM to BC7_UNORM_SRGB, which have blocks of four by four elements; 0: of no such. */
+static unsigned block_bytes(uint32_t format)
+{
+	int is_small = format <= 0x92 || format == 0x97 || format == 0x98; /* BC1, BC4 */
+
+	return format < 0x91 || format > 0x9e ? 0 : is_small ? 8 : 16;
+}
+
 /* Luminance and chrominance each in a plane of its own. */
 static int has_planes(uint32_t format)
 {
@@ -93,7 +101,13 @@ static int list_plain(void *array, void *context, uint64_t *address)
 
 	if (describe(array, &d))
 		return -1;
-	bytes = format_bytes(d.format, d.channels);
+	bytes = block_bytes(d.format);
+	if (bytes) { /* what is copied are blocks and rows of them */
+		d.width = (d.width + 3) / 4;
+		d.height = (d.height + 3) / 4;
+	} else {
+		bytes = format_bytes(d.format, d.channels);
+	}
 	if (!bytes)
 		return agent_fail("it holds a CUDA array of format %#x, whose contents cannot "
 				  "be saved yet",

@@ -10,15 +10,26 @@
 
 #include "shared/cuda/call_index.inc"
 
-/* The object of @kind with @number in the current context; NULL: none that we know of. */
-static struct object *find(enum cuda_kind kind, uint64_t number)
+/* Under the lock. */
+static struct object *find_of_kind(enum cuda_kind kind, uint64_t number, const void *context)
 {
-	void *context = current_context();
-	uint64_t mask = state_lock();
 	struct object *o = CUDA_STATE->by_real[object_list(kind, (void *)number)];
 
 	while (o && (o->kind != kind || (uint64_t)o->real != number || o->context != context))
 		o = o->alike;
+	return o;
+}
+
+/* What has @number in the current context, of either kind: the driver (580.159.04) destroys a
+ * texture by the function for surfaces, too. NULL: nothing that we know of. */
+static struct object *find(uint64_t number)
+{
+	void *context = current_context();
+	uint64_t mask = state_lock();
+	struct object *o = find_of_kind(CUDA_TEXTURE, number, context);
+
+	if (!o)
+		o = find_of_kind(CUDA_SURFACE, number, context);
 	state_unlock(mask);
 	return o;
 }
@@ -59,9 +70,9 @@ static int create(enum cuda_kind kind, unsigned index, const uint64_t given[CALL
 }
 
 /* It is no more before the driver may give its number to another thread. */
-static int destroy(enum cuda_kind kind, unsigned index, uint64_t number)
+static int destroy(unsigned index, uint64_t number)
 {
-	struct object *o = state_usable() ? find(kind, number) : NULL;
+	struct object *o = state_usable() ? find(number) : NULL;
 	int r;
 
 	if (o)
@@ -101,7 +112,7 @@ int body_cuTexObjectCreate(uint64_t *texture, const struct resource *resource,
 
 int body_cuTexObjectDestroy(uint64_t texture)
 {
-	return destroy(CUDA_TEXTURE, INDEX_cuTexObjectDestroy, texture);
+	return destroy(INDEX_cuTexObjectDestroy, texture);
 }
 
 int body_cuTexObjectGetResourceDesc(struct resource *resource, uint64_t texture)
@@ -117,7 +128,7 @@ int body_cuSurfObjectCreate(uint64_t *surface, const struct resource *resource)
 
 int body_cuSurfObjectDestroy(uint64_t surface)
 {
-	return destroy(CUDA_SURFACE, INDEX_cuSurfObjectDestroy, surface);
+	return destroy(INDEX_cuSurfObjectDestroy, surface);
 }
 
 int body_cuSurfObjectGetResourceDesc(struct resource *resource, uint64_t surface)

@@ -16,6 +16,7 @@
 #include "t/sim/stream.h"
 
 #define NV12         0xb0
+#define BC1          0x91 /* blocks of four by four elements */
 #define LEVELS       16
 #define HOST         1
 #define CUBEMAP      4
@@ -77,6 +78,8 @@ static unsigned format_bytes(const struct array_description *d)
 		return 8;
 	case NV12:
 		return 1;
+	case BC1: /* of a block */
+		return 8;
 	default:
 		return 0;
 	}
@@ -93,6 +96,10 @@ static struct array *new_array(
 	a->row = d->width * format_bytes(d);
 	a->rows = d->height ? d->height : 1;
 	a->slices = d->depth ? d->depth : 1;
+	if (d->format == BC1) {
+		a->row = (d->width + 3) / 4 * format_bytes(d);
+		a->rows = (a->rows + 3) / 4;
+	}
 	a->next = arrays;
 	arrays = a;
 	return a;

@@ -101,9 +101,10 @@ static int create(enum object_kind kind, uint64_t *number, const struct resource
 	return 0;
 }
 
-static int destroy(enum object_kind kind, uint64_t number)
+/* By the function for the other kind, too. */
+static int destroy(uint64_t number)
 {
-	struct texture *t = get(kind, number);
+	struct texture *t = *find(current_context(), number);
 
 	if (!t)
 		return SIM_INVALID_VALUE;
@@ -124,7 +125,7 @@ int cuTexObjectCreate(uint64_t *texture, const struct resource *resource,
 int cuTexObjectDestroy(uint64_t texture)
 {
 	SIM_ENTER();
-	return destroy(OBJECT_TEXTURE, texture);
+	return destroy(texture);
 }
 
 static int get_resource(struct resource *resource, enum object_kind kind, uint64_t number)
@@ -176,7 +177,7 @@ int cuSurfObjectCreate(uint64_t *surface, const struct resource *resource)
 int cuSurfObjectDestroy(uint64_t surface)
 {
 	SIM_ENTER();
-	return destroy(OBJECT_SURFACE, surface);
+	return destroy(surface);
 }
 
 int cuSurfObjectGetResourceDesc(struct resource *resource, uint64_t surface)

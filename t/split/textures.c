@@ -164,6 +164,10 @@ static void check_arrays(void)
 	CHECK(cuArray3DGetDescriptor_v2(&d, gone) == INVALID_HANDLE, "it lives");
 }
 
+static const struct array_description blocks = {64, 30, 0, 0x91 /* BC1_UNORM */, 4, 0, 0},
+				      as_copied = {16, 8, 0, 0, 0, 0, 0};
+static void *compressed;
+
 static const struct array_description luminance = {64, 32, 0, 1, 1, 0, 0},
 				      chrominance = {32, 16, 0, 1, 2, 0, 0},
 				      in_planes = {64, 32, 0, NV12, 3, 0, 0};
@@ -172,6 +176,8 @@ static void make_planes(void)
 {
 	void *plane;
 
+	OK(cuArray3DCreate_v2(&compressed, &blocks));
+	fill(compressed, &as_copied, 8, 52);
 	OK(cuArray3DCreate_v2(&planar, &in_planes));
 	OK(cuArrayGetPlane(&plane, planar, 0));
 	fill(plane, &luminance, 1, 50);
@@ -183,6 +189,7 @@ static void check_planes(void)
 {
 	void *plane;
 
+	check(compressed, &as_copied, 8, 52, "compressed");
 	OK(cuArrayGetPlane(&plane, planar, 0));
 	check(plane, &luminance, 1, 50, "plane");
 	OK(cuArrayGetPlane(&plane, planar, 1));
@@ -283,7 +290,7 @@ static void make_textures(void)
 		textures[i] = texture_of(arrays[1]);
 	OK(cuTexObjectDestroy((void *)textures[0]));
 	OK(cuTexObjectDestroy((void *)textures[3]));
-	OK(cuTexObjectDestroy((void *)textures[9]));
+	OK(cuSurfObjectDestroy(textures[9])); /* the driver does not mind */
 	OK(cuTexObjectDestroy((void *)textures[11]));
 	OK(cuSurfObjectDestroy(surface_of(arrays[LARGE]))); /* in the first hole */
 }
