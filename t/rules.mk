@@ -64,9 +64,10 @@ $(O)/t/victim/plugin.so: t/victim/plugin/plugin.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(VICTIM_CFLAGS) $(TEST_DEPS) -shared -fPIC -Wl,--build-id -o $@ $<
 
-# What lets system calls of trecr itself fail.
-TEST_TOOL_BIN_SO := $(O)/t/fault.so
-$(O)/t/fault.so: t/fault/fault.c t/fault/fault.h
+# What lets system calls of trecr itself fail, or plays another user behind them.
+TEST_TOOL_BIN_SO := $(O)/t/fault.so $(O)/t/swap.so
+$(O)/t/fault.so: t/fault/fault.h
+$(TEST_TOOL_BIN_SO): $(O)/t/%.so: t/fault/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -std=gnu11 $(WARN) -Wno-missing-prototypes -O1 -g -shared -fPIC \
 		$(TEST_DEPS) -o $@ $< -ldl

@@ -111,6 +111,28 @@ else
 	skip "and the program is whole" "no user namespaces for users"
 fi
 
+# A socket that root has made in a user's directory and given to that user, who puts a link to a file
+# of root's there when root brings the program back.
+cd "$scratch" && : >root.file && chmod 600 root.file
+socket=$scratch/ours/socket
+rm -f out
+trecr-run -d ck -- perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) && bind(S, sockaddr_un($ARGV[0])) &&
+	listen(S, 5) && chmod(0646, $ARGV[0]) && chown($ARGV[1], $ARGV[1], $ARGV[0]) or die "$!";
+	$| = 1; print "ready\n"; sleep' "$socket" $user </dev/null >out 2>err &
+sup=$!
+await -t 30 -p $sup out '^ready$' >/dev/null 2>&1 && freeze_away
+ok "a program with a socket in a user's directory is saved" [ $? = 0 ] || explain
+LD_PRELOAD=$build/t/swap.so TRECR_SWAP=$socket TRECR_SWAP_FOR=$scratch/root.file \
+	trecr-restart -D ck </dev/null >restart.out 2>restart.err
+is $? 125 "with a link put into the place of the socket it does not come back"
+like "$(cat restart.err)" "cannot bind a socket to $socket: File exists" "which is said"
+is "$(stat -c '%u %a' root.file)" "0 600" "and the file that the link leads to stays as it was"
+rm -f "$socket"
+ok "it comes back" restart_detached || explain
+is "$(stat -c '%F %u %g %a' "$socket")" "socket $user $user 646" "with its socket, its owner and mode"
+sweep >/dev/null
+cd ours || exit 1
+
 # The name in /tmp is everybody's to take.
 rm -rf "$taken"
 as $other mkdir -m 777 "$taken"

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -58,15 +59,17 @@ static char *new_root(struct socket_restore *q, char *temporary, struct err *e)
 static int make_directories(const char *path, mode_t mode)
 {
 	char copy[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
+	mode_t mask = umask(0);
+	int error = 0;
 
 	snprintf(copy, sizeof(copy), "%s", path);
-	for (char *p = strchr(copy + 1, '/'); p; p = strchr(p + 1, '/')) {
+	for (char *p = strchr(copy + 1, '/'); p && !error; p = strchr(p + 1, '/')) {
 		*p = 0;
-		if (!mkdir(copy, mode) ? chmod(copy, mode) : errno != EEXIST)
-			return errno;
+		error = mkdir(copy, mode) && errno != EEXIST ? errno : 0;
 		*p = '/';
 	}
-	return 0;
+	umask(mask);
+	return error;
 }
 
 /* The file of a socket that nobody has any more may go. */
@@ -95,25 +98,78 @@ static int bind_in_removed(const struct bind *b)
 	return errno ? -1 : bind(b->fd, (const struct sockaddr *)b->name, b->size);
 }
 
+/* Bind, so that the file has @mode: changing it afterwards would go by a name, behind which others
+ * may have put another file. */
+static int bind_with_mode(const struct bind *b, mode_t mode)
+{
+	mode_t mask = umask(~mode & 0777);
+	int failed =
+		bind(b->fd, (const struct sockaddr *)b->name, b->size) && bind_in_removed(b);
+	int error = errno;
+
+	umask(mask);
+	return failed ? error : 0;
+}
+
+/* Who owns the file of a socket, and who may connect. It was @maker who made it just now: what is
+ * no such file has taken its place. */
+static int set_attributes(const char *path, uid_t maker, const struct image_socket *s)
+{
+	cleanup_fd int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_free char *link = xasprintf("/proc/self/fd/%d", fd);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return errno;
+	if (!S_ISSOCK(st.st_mode) || st.st_uid != maker)
+		return EEXIST;
+	/* Another's file can stay ours. */
+	if (st.st_uid != s->file_uid || st.st_gid != s->file_gid)
+		(void)!fchownat(fd, "", s->file_uid, s->file_gid, AT_EMPTY_PATH);
+	return (st.st_mode & 07777) != s->file_mode && chmod(link, s->file_mode) ? errno : 0;
+}
+
+static int bind_file(const struct bind *b, uid_t maker)
+{
+	int error = make_way(b);
+
+	if (!error)
+		error = bind_with_mode(b, b->s->file_mode);
+	return error ? error : set_attributes(b->path, maker, b->s);
+}
+
+/* As the owner of the file, who may have put links to other places into the directory: they lead
+ * root no further than that user. Setting an id that is none tells the present one. */
+static int bind_as_owner(const struct bind *b)
+{
+	const uid_t nobody = -1;
+	int error = EPERM;
+
+	setfsgid(b->s->file_gid);
+	setfsuid(b->s->file_uid);
+	if ((uid_t)setfsuid(nobody) == b->s->file_uid &&
+		(gid_t)setfsgid(nobody) == b->s->file_gid)
+		error = bind_file(b, b->s->file_uid);
+	setfsuid(geteuid());
+	setfsgid(getegid());
+	return error;
+}
+
 static int bind_it(void *arg, int unused[2])
 {
 	const struct bind *b = arg;
-	int error = 0;
+	int error;
 
-	if (b->path)
-		error = b->hidden ? make_directories(b->path, 0777) : make_way(b);
-	if (error)
-		return error;
-	if (bind(b->fd, (const struct sockaddr *)b->name, b->size) && bind_in_removed(b))
-		return errno;
 	if (!b->path)
-		return 0;
-	/* Others of the program's users are to connect, whatever our umask. */
-	if (b->hidden)
-		return chmod(b->path, 0777) ? errno : 0;
-	/* Who may connect is a matter of the mode; another's file can stay ours. */
-	(void)!lchown(b->path, b->s->file_uid, b->s->file_gid);
-	return chmod(b->path, b->s->file_mode) ? errno : 0;
+		return bind(b->fd, (const struct sockaddr *)b->name, b->size) ? errno : 0;
+	if (b->hidden) {
+		/* Others of the program's users are to connect. */
+		error = make_directories(b->path, 0777);
+		return error ? error : bind_with_mode(b, 0777);
+	}
+	error = bind_as_owner(b);
+	/* Who may not make files there puts no links there, either. */
+	return error == EACCES || error == EPERM ? bind_file(b, geteuid()) : error;
 }
 
 /* Where its file was, if not under its name; else NULL. */
@@ -208,10 +264,8 @@ int socket_unix_reveal(struct socket_restore *q, size_t number, struct err *e)
 	from = xasprintf("%s%s", root, path);
 	if (rename(from, to))
 		return err_set(e, errno, "cannot rename %s to %s", from, to);
-	(void)!lchown(to, s->file_uid, s->file_gid); /* another's file can stay ours */
-	if (chmod(to, s->file_mode))
-		return err_set(e, errno, "cannot set the mode of %s", to);
-	return 0;
+	error = set_attributes(to, geteuid(), s);
+	return error ? err_set(e, error, "cannot set the mode of %s", to) : 0;
 }
 
 /* ---- connecting ---- */
