@@ -79,6 +79,22 @@ echo old >pid
 trecr-restart --pidfile pid empty 2>err </dev/null
 is "$(cat pid; echo pid*)" "old
 pid" "a restart that fails leaves a pidfile as it was, and nothing beside it"
+# What a killed one has left has our process id in its name; another restart's file stays.
+ok "a pidfile whose temporary name is taken" eval '
+	(: >pidfile.$BASHPID && exec trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err) &
+	sup=$! && await -t 60 -p $sup pidfile "^$sup$" >/dev/null' || explain
+echo other >pidfile.new && mv pidfile.new pidfile
+finish
+is "$(cat pidfile)" other "another file that has taken its name stays" || explain
+rm -f pidfile
+exec 7> >(cat >restart.err)
+ok "one that cannot be written" eval '
+	(ulimit -f 0 && exec trecr-restart --pidfile pidfile ck </dev/null >>out 2>&7 7>&-) &
+	sup=$! && await -t 60 -p $sup restart.err "^trecr-restart: .*pidfile.*File too large" >/dev/null' || explain
+exec 7>&-
+is "$(echo pidfile*)" "pidfile*" "leaves nothing"
+kill -KILL "$(program_of "$sup")"
+await -t 60 -p "$sup"
 trecr-restart -D --verify /no/such/place >restart.out 2>err
 is $? 125 "-D reports a failure"
 is "$(cat restart.out)" "" "and prints no process id"

@@ -96,7 +96,19 @@ static void notice(const char *line)
 struct pidfile {
 	int fd;       /* -1: none is wanted */
 	char *beside; /* NULL: the file itself is open */
+	bool in_place;
 };
+
+/* A file of that name is of a process that had our id, and was killed. */
+static int open_beside(const char *name)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+	int fd = open(name, flags, 0644);
+
+	if (fd < 0 && errno == EEXIST && !unlink(name))
+		fd = open(name, flags, 0644);
+	return fd;
+}
 
 /* Open before the restart, so that a mistake shows before the program runs. */
 static int open_pidfile(struct pidfile *p, struct err *e)
@@ -110,35 +122,39 @@ static int open_pidfile(struct pidfile *p, struct err *e)
 		p->fd = open(settings.pidfile, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	} else {
 		p->beside = xasprintf("%s.%d", settings.pidfile, getpid());
-		p->fd = open(p->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		p->fd = open_beside(p->beside);
 	}
 	return p->fd < 0 ? err_set(e, errno, "cannot create %s", settings.pidfile) : 0;
 }
 
-static void write_pidfile(const struct pidfile *p)
+static int write_pidfile(struct pidfile *p, struct err *e)
 {
-	struct err e = ERR_INIT;
 	char text[32];
 	int n = snprintf(text, sizeof(text), "%d\n", getpid());
 
 	if (p->fd < 0)
-		return;
-	/* The program runs by now: no reason to end it. */
-	if (write_all(p->fd, text, n, settings.pidfile, &e) < 0)
-		notice(e.msg);
-	else if (p->beside && rename(p->beside, settings.pidfile) < 0) {
-		err_set(&e, errno, "cannot create %s", settings.pidfile);
-		notice(e.msg);
-	}
+		return 0;
+	if (write_all(p->fd, text, n, settings.pidfile, e) < 0)
+		return -1;
+	if (p->beside && rename(p->beside, settings.pidfile) < 0)
+		return err_set(e, errno, "cannot create %s", settings.pidfile);
+	p->in_place = true;
+	return 0;
 }
 
-/* After a failure, and at the end. Either may have been moved away meanwhile. */
-static void remove_pidfile(struct pidfile *p, const char *name)
+/* After a failure, and at the end. Either may have been moved away meanwhile, or be another's
+ * by now. */
+static void remove_pidfile(struct pidfile *p)
 {
-	if (p->fd >= 0 && p->beside)
+	const char *name = p->in_place ? settings.pidfile : p->beside;
+	struct stat ours, there;
+
+	if (p->fd >= 0 && p->beside && !fstat(p->fd, &ours) && !lstat(name, &there) &&
+		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
 		(void)unlink(name);
 	util_close(&p->fd);
 	free(p->beside);
+	p->beside = NULL;
 }
 
 /* The other members of the job, if it is one. */
@@ -240,7 +256,7 @@ static int restart_and_supervise(struct supervisor *s, const char *image,
 	if (find_company(s, company, &e) || !(c = open_image(image, company, &e)) ||
 		open_pidfile(&pidfile, &e) < 0 || bring_back(s, c, company, &e) < 0) {
 		checkpoint_close(c);
-		remove_pidfile(&pidfile, pidfile.beside);
+		remove_pidfile(&pidfile);
 		return restart_of_all_failed(s, company ? company->image : image, company, &e);
 	}
 	if (company)
@@ -249,10 +265,14 @@ static int restart_and_supervise(struct supervisor *s, const char *image,
 		fprintf(stderr, TOOL ": process %d runs, checkpoints go to %s\n", s->root,
 			s->options.dir);
 	checkpoint_close(c);
-	write_pidfile(&pidfile);
+	/* The program runs by now: no reason to end it. */
+	if (write_pidfile(&pidfile, &e) < 0) {
+		notice(e.msg);
+		remove_pidfile(&pidfile);
+	}
 	ready(arg);
 	status = loop_run(s);
-	remove_pidfile(&pidfile, settings.pidfile);
+	remove_pidfile(&pidfile);
 	return status;
 }
 
