@@ -113,8 +113,8 @@ static void notice_and_free(const struct fd_check *c, char *line)
 	free(line);
 }
 
-static int check_growth(
-	const struct fd_check *c, const char *path, uint64_t was, uint64_t is, struct err *e)
+static int check_growth(const struct fd_check *c, int fd, const char *path, uint64_t was,
+	uint64_t is, struct err *e)
 {
 	cleanup_free char *tail = NULL;
 
@@ -125,7 +125,7 @@ static int check_growth(
 					   path, is - was));
 		return 0;
 	}
-	if (fd_rollback(path, was, is, &tail, e))
+	if (fd_rollback(fd, path, was, &tail, e))
 		return -1;
 	notice_and_free(
 		c, xasprintf("%s: %" PRIu64 " bytes written since the checkpoint are now in %s",
@@ -133,7 +133,7 @@ static int check_growth(
 	return 0;
 }
 
-static int check_contents(const struct fd_check *c, const struct image_description *x,
+static int check_contents(const struct fd_check *c, int fd, const struct image_description *x,
 	const struct stat *st, struct err *e)
 {
 	const char *path = image_string(c->job, x->path);
@@ -146,7 +146,7 @@ static int check_contents(const struct fd_check *c, const struct image_descripti
 			"(%" PRIu64 " bytes, it had %" PRIu64 ")",
 			path, size, x->size);
 	if (size > x->size && is_written(c, x))
-		return check_growth(c, path, x->size, size, e);
+		return check_growth(c, fd, path, x->size, size, e);
 	if (size != x->size || mtime != x->mtime_ns)
 		notice_and_free(c, xasprintf("%s has changed since the checkpoint", path));
 	return 0;
@@ -182,7 +182,7 @@ static int check_file(const struct fd_check *c, const struct image_description *
 			c->fd);
 	if (is_synthetic(fd) || !is_first_of_path(c, x))
 		return 0;
-	return check_contents(c, x, &st, e);
+	return check_contents(c, fd, x, &st, e);
 }
 
 int fd_regular_check(const struct fd_check *c, const struct image_description *x, struct err *e)

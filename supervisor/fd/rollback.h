@@ -8,8 +8,9 @@
 
 #include "lib/err.h"
 
-/* Copy bytes @from to @to of @path to a fresh PATH.trecr-tail (.1, .2, ...), bring that to
- * disk, and cut @path to @from bytes. *tail is the new file's name, the caller's to free. */
-int fd_rollback(const char *path, uint64_t from, uint64_t to, char **tail, struct err *e);
+/* Copy what the file that is open as @checked has from byte @from on to a fresh PATH.trecr-tail
+ * (.1, .2, ...), bring that to disk, and cut the file. It is not opened by its name again, which
+ * may lead to another file by now. *tail is the new file's name, the caller's to free. */
+int fd_rollback(int checked, const char *path, uint64_t from, char **tail, struct err *e);
 
 #endif

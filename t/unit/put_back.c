@@ -9,6 +9,7 @@
 
 #include "lib/util.h"
 #include "supervisor/fd/temporary_directories.h"
+#include "supervisor/fd/rollback.h"
 #include "supervisor/fd/shm_file.h"
 #include "t/unit/scratch.h"
 #include "t/unit/tap.h"
@@ -120,9 +121,42 @@ static void test_scraps(void)
 	ok(!rmdir(path) && !symlink("/", path) && !make_scraps(), "nor what a link leads to");
 }
 
+static int64_t size_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? -1 : st.st_size;
+}
+
+/* Between the look at a file and the cut its name becomes a link to another one. */
+static void test_rollback(void)
+{
+	char path[80], moved[80], other[80], wanted[96];
+	char *tail = NULL;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/grown", scratch_path);
+	snprintf(moved, sizeof(moved), "%s/moved", scratch_path);
+	snprintf(other, sizeof(other), "%s/other", scratch_path);
+	snprintf(wanted, sizeof(wanted), "%s.trecr-tail", path);
+	write_five(path);
+	write_five(other);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || rename(path, moved) || symlink(other, path))
+		diag("cannot prepare: %s", strerror(errno));
+	e = (struct err)ERR_INIT;
+	ok(!fd_rollback(fd, path, 2, &tail, &e), "a file is cut though its name is a link now");
+	ok(size_of(moved) == 2, "it is the one that was looked at");
+	ok(size_of(other) == 5, "not the one that the link leads to");
+	ok(tail && !strcmp(tail, wanted) && size_of(wanted) == 3, "what it had gained is kept");
+	free(tail);
+	close(fd);
+}
+
 int main(void)
 {
 	scratch_make();
+	test_rollback();
 	test_shared_memory();
 	test_no_memory();
 	test_scraps();
