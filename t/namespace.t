@@ -131,8 +131,21 @@ if can_try; then
 $PWD/ck.2/ckpt-000001" "and trecr-ckpt reaches that of its own namespace" || explain err.1 err.2
 	is "$(tail -qn 1 out.1 out.2)" "ok
 ok" "both programs run on to their ends"
+
+	# From outside its socket has another name.
+	arena from_outside
+	unshare $user --fork --kill-child --pid --mount-proc trecr-run -d ck -- "$victim/idle" </dev/null >out 2>err &
+	sup=$!
+	await -t 30 -p $sup out '^ready' >/dev/null 2>await.err
+	read -r inside <"/proc/$sup/task/$sup/children"
+	trecr-ckpt "$inside" 2>ckpt.err
+	like "$(cat ckpt.err)" "is in another pid namespace.*run trecr-ckpt there, where it is process 1$" \
+		"trecr-ckpt from outside is told where to run" || explain
+	kill -KILL $sup
+	sweep >/dev/null
 else
 	skip "supervisors with one id" "no pid namespaces"
+	skip "trecr-ckpt from outside is told where to run" "no pid namespaces"
 fi
 
 done_testing

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <sys/socket.h>
@@ -66,8 +67,33 @@ static int try_connect(pid_t pid, uid_t uid, struct err *e)
 	return fd;
 }
 
+/* The id of a process in the innermost pid namespace that it is in, 0: ours. */
+static pid_t id_inside(const char *status)
+{
+	const char *ids = strstr(status, "\nNSpid:\t"),
+		   *end = ids ? strchr(ids + 1, '\n') : NULL;
+	const char *last = end ? memrchr(ids, '\t', end - ids) : NULL;
+
+	/* The first is ours. */
+	return last && last != strchr(ids, '\t') ? atoi(last) : 0;
+}
+
+static int refuse_unsupervised(pid_t pid, uid_t uid, pid_t inside, struct err *e)
+{
+	if (geteuid() != 0 && uid != geteuid())
+		return err_set(e, 0, "process %d belongs to another user", pid);
+	if (inside)
+		return err_set(e, 0,
+			"process %d is in another pid namespace, as in a container: if "
+			"trecr-run "
+			"is in there, too, run trecr-ckpt there, where it is process %d",
+			pid, inside);
+	return err_set(e, 0, "process %d is not supervised by trecr", pid);
+}
+
 int control_connect(pid_t pid, pid_t *supervisor, struct err *e)
 {
+	pid_t inside = 0;
 	uid_t first_uid = 0;
 	bool ended = false;
 
@@ -83,6 +109,7 @@ int control_connect(pid_t pid, pid_t *supervisor, struct err *e)
 		uid = status_number(status, "Uid", 10);
 		if (p == pid) {
 			first_uid = uid;
+			inside = id_inside(status);
 			ended = strstr(status, "\nState:\tZ");
 		}
 		fd = try_connect(p, uid, e);
@@ -96,9 +123,7 @@ int control_connect(pid_t pid, pid_t *supervisor, struct err *e)
 	}
 	if (ended)
 		return err_set(e, 0, "process %d has ended", pid);
-	if (geteuid() != 0 && first_uid != geteuid())
-		return err_set(e, 0, "process %d belongs to another user", pid);
-	return err_set(e, 0, "process %d is not supervised by trecr", pid);
+	return refuse_unsupervised(pid, first_uid, inside, e);
 }
 
 static void wake_if_stopped(pid_t supervisor)
