@@ -2,10 +2,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -114,9 +116,21 @@ static char *own_dir(struct err *e)
 	return NULL;
 }
 
+/* Until it is closed: between bind(2) and listen(2) another's socket looks like one that nobody
+ * listens at, which is removed. -1 where it cannot be had: then that is left to chance. */
+static int lock_dir(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	while (fd >= 0 && flock(fd, LOCK_EX) && errno == EINTR)
+		;
+	return fd;
+}
+
 struct control *control_open(struct err *e)
 {
 	cleanup_free char *dir = own_dir(e);
+	cleanup_fd int lock = -1;
 	cleanup_fd int fd = -1;
 	struct control *c;
 	struct sockaddr_un address;
@@ -128,6 +142,7 @@ struct control *control_open(struct err *e)
 	fd = new_socket(e);
 	if (fd < 0)
 		return NULL;
+	lock = lock_dir(dir);
 	remove_dead_sockets(dir);
 	if (listen_in(fd, dir, &address, e) < 0)
 		return NULL;
