@@ -44,6 +44,9 @@ enum api_length {
 	API_LENGTH_UNKNOWN, /* the table cannot tell */
 	API_IMAGE,          /* the data says: a program for the device */
 	API_ELEMENTS,       /* as many of a datatype as a parameter says */
+	API_RANKS,          /* one for each rank of the communicator, the remote ones if any */
+	API_SOURCES,        /* one for each neighbour that the rank gets something from */
+	API_DESTINATIONS,   /* one for each that it sends something to */
 };
 
 enum api_class {

@@ -94,7 +94,7 @@ struct records {
 	int32_t result;            /* of info.restart: 0, or -1 and why */
 	char failure[256];
 	char unsaved[16];      /* a library below that cannot be saved, "": none */
-	struct mpi_state *mpi; /* shared/mpi_state.h; NULL: none of its calls has been made */
+	struct mpi_state *mpi; /* shared/mpi/state.h; NULL: none of its calls has been made */
 	struct records_text *printed, *printed_spare;
 	void (**print_cross)(
 		void); /* crossing_library.cross of who may print; NULL: none yet */

@@ -25,7 +25,7 @@ check-api: $(GEN)
 		"-D__CUDA_API_VERSION_INTERNAL -I$${CUDA_HOME:-/usr/local/cuda}/include" \
 		cuda.h cudaProfiler.h || [ $$? = 77 ]
 	@CC="$(CC)" stubs/gen/check-api $(GEN) stubs/api/mpi.api '[A-Za-z_]+ +MPIX?_[A-Z]' \
-		"$$(mpicc.mpich -show 2>/dev/null | grep -o -- '-I[^ ]*')" mpi.h || [ $$? = 77 ]
+		"-DMPI_Keyval=int $$(mpicc.mpich -show 2>/dev/null | grep -o -- '-I[^ ]*')" mpi.h || [ $$? = 77 ]
 
 .PHONY: check-api
 
@@ -42,14 +42,15 @@ CUDA_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/cuda/*.c stubs/cud
 	$(MMU_OBJ)
 
 NVML_OBJ := $(O)/stubs/nvml/library.o $(O)/stubs/gen/nvml.entries.o
-MPI_OBJ := $(O)/stubs/mpi/library.o $(O)/stubs/gen/mpi.entries.o
+MPI_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/*.c stubs/mpi/*.S))) \
+	$(O)/stubs/gen/mpi.entries.o $(O)/stubs/gen/mpi.info.o
 
 # Theirs alone: not of what they need, as the generator, which is made for this machine.
 $(CROSSING_OBJ) $(filter-out $(MMU_OBJ),$(CUDA_OBJ)) $(NVML_OBJ) $(MPI_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
 $(O)/stubs/crossing/signals.o: private ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
 $(CUDA_OBJ): $(O)/stubs/gen/cuda.calls.h
 $(O)/stubs/nvml/library.o: $(O)/stubs/gen/nvml.calls.h
-$(O)/stubs/mpi/library.o: $(O)/stubs/gen/mpi.calls.h
+$(MPI_OBJ): $(O)/stubs/gen/mpi.calls.h
 
 $(O)/stubs/%.o: stubs/%.S
 	@mkdir -p $(@D)
@@ -57,11 +58,12 @@ $(O)/stubs/%.o: stubs/%.S
 # clang's own assembler wants one section's CFI to end before another's begins.
 GNU_AS = $(if $(findstring clang,$(CC)),-fno-integrated-as)
 $(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/entries.inc stubs/cuda/entries.inc stubs/cuda/query_cache.inc \
+	stubs/mpi/entries.inc shared/mpi/state.h \
 	stubs/cuda/query_cache.h shared/cuda/offsets.h stubs/crossing/thread.h shared/windows.h
 	$(CC) $(CPPFLAGS) $(GNU_AS) -c -o $@ $<
 $(O)/stubs/gen/%.procs.o: $(O)/stubs/gen/%.procs.c
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
-$(O)/stubs/gen/%.info.o: $(O)/stubs/gen/%.info.c shared/call_info.h shared/cuda/state.h
+$(O)/stubs/gen/%.info.o: $(O)/stubs/gen/%.info.c shared/call_info.h shared/cuda/state.h shared/mpi/state.h
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
 $(O)/stubs/shared/%.o: shared/cuda/%.c
 	@mkdir -p $(@D)

@@ -75,7 +75,7 @@ three_times() {
 
 # What is not saved yet is named, and the program runs on to its end.
 refused() {
-	! checkpoint && grep -q "has called $function, and what that leaves in an MPI library" ckpt.err &&
+	! checkpoint && grep -q "$reason" ckpt.err &&
 		step="going on" && finish && [ "$status" = 0 ] && said_ok && [ ! -e ck/ckpt-000001 ]
 }
 
@@ -83,9 +83,15 @@ alone=$PWD/alone
 ok "a program of one rank is built" mpicc.mpich -O1 -o alone "$top/t/application/mpi_alone.c"
 scenario "collective calls and questions, over three restarts" three_times "$alone"
 scenario "a program behind MPI_Finalize, over three restarts" three_times "$alone" finalized
-for function in MPI_Type_contiguous MPI_Comm_dup MPI_Comm_set_errhandler MPI_Comm_get_attr MPI_Isend; do
+for function in MPI_Isend MPI_Alloc_mem; do
+	reason="has called $function, and what that leaves in an MPI library"
 	scenario "$function is refused by its name" refused "$alone" $function
 done
+reason="a datatype that was made with large counts"
+scenario "a datatype made with large counts is refused" refused "$alone" MPI_Type_contiguous_c
+objects=$PWD/objects
+ok "a program with objects is built" mpicc.mpich -O1 -o objects "$top/t/application/mpi_objects.c"
+scenario "objects of each kind, over three restarts" three_times "$objects"
 
 # A rank of a launcher's, be it the only one.
 launched() {

@@ -3,8 +3,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "lower/mpi/objects.h"
 #include "lower/runtime.h"
-#include "shared/mpi_state.h"
+#include "shared/mpi/state.h"
 #include "shared/records.h"
 
 /* The first function that has left what is not saved; NULL: none. */
@@ -20,7 +21,7 @@ static const char *find_unsaved(const struct mpi_state *s)
 
 int mpi_check(void)
 {
-	const struct mpi_state *s = RECORDS->mpi;
+	struct mpi_state *s = RECORDS->mpi;
 	const char *name;
 
 	if (!s)
@@ -31,7 +32,7 @@ int mpi_check(void)
 			RECORDS->unsaved);
 	name = find_unsaved(s);
 	if (!name)
-		return 0;
+		return s->finalized ? 0 : objects_learn(s);
 	return agent_fail(
 		"it has called %s, and what that leaves in an MPI library that lies in "
 		"the lower half (trecr-run --mpi=lower) cannot be saved yet",
@@ -65,11 +66,13 @@ static int mpi_finish(void)
 
 int mpi_replay(void)
 {
-	const struct mpi_state *s = RECORDS->mpi;
+	struct mpi_state *s = RECORDS->mpi;
 
-	if (!s || !s->initialised)
+	if (!s)
 		return 0;
-	if (mpi_init(s))
+	if (s->initialised && mpi_init(s))
 		return -1;
-	return s->finalized ? mpi_finish() : 0;
+	if (s->finalized)
+		return mpi_finish();
+	return objects_make(s);
 }

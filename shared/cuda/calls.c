@@ -57,6 +57,9 @@ uint64_t call_bytes(
 	case API_LENGTH_UNKNOWN:
 	case API_IMAGE:
 	case API_ELEMENTS:
+	case API_RANKS:
+	case API_SOURCES:
+	case API_DESTINATIONS:
 		break;
 	}
 	return 0;

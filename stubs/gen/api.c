@@ -60,6 +60,14 @@ static const char *const class_names[] = {
 	[API_DATA] = "data",
 };
 
+static const char *const length_names[] = {
+	[API_LENGTH_UNKNOWN] = "?",
+	[API_IMAGE] = "image",
+	[API_RANKS] = "ranks",
+	[API_SOURCES] = "sources",
+	[API_DESTINATIONS] = "destinations",
+};
+
 static const char *const direction_names[] = {
 	[API_IN] = "in",
 	[API_OUT] = "out",
@@ -118,24 +126,31 @@ static bool is_recorded(const struct api_call *call)
 	return call->on_context || call->loses;
 }
 
-static bool gives_handle(const struct api_call *call)
+/* What a call gives out or takes back: handles of which there are records, and others. */
+static void gives_handles(const struct api_call *call, bool *kept, bool *others)
 {
+	*kept = *others = false;
 	for (unsigned i = 0; i < call->param_count; i++) {
 		const struct api_param *p = &call->params[i];
 
 		if (p->type->kind == API_HANDLE && p->stars && p->direction != API_IN)
-			return true;
+			*(p->type->holding == API_VIRTUAL ? kept : others) = true;
 	}
-	return false;
 }
 
 bool api_leaves(const struct api_call *call)
 {
+	bool kept, others;
+
 	if (call->saved || call->class == API_DATA)
 		return false;
+	gives_handles(call, &kept, &others);
+	if (call->leaves || others)
+		return true;
+	if (call->class == API_CREATE || call->class == API_DESTROY)
+		return !kept;
 	/* When a collective call returns, the rank has done its part. */
-	return call->leaves || gives_handle(call) ||
-	       (call->class != API_PURE && call->class != API_COLLECTIVE);
+	return call->class != API_PURE && call->class != API_COLLECTIVE;
 }
 
 enum api_way api_way(const struct api_call *call)
@@ -353,12 +368,9 @@ static int resolve_length(struct parser *p, struct api_param *param, char *text)
 
 	if (!text)
 		return 0;
-	if (!strcmp(text, "?")) {
-		param->length_kind = API_LENGTH_UNKNOWN;
-		return 0;
-	}
-	if (!strcmp(text, "image")) {
-		param->length_kind = API_IMAGE;
+	index = name_index(length_names, ARRAY_SIZE(length_names), text);
+	if (index >= 0) {
+		param->length_kind = index;
 		return 0;
 	}
 	if (isdigit((unsigned char)*text)) {

@@ -62,18 +62,12 @@ static void leave(const char *function)
 	static int buffer;
 	MPI_Request request;
 	MPI_Datatype type;
-	MPI_Comm comm;
-	void *value;
-	int flag;
+	void *address;
 
-	if (!strcmp(function, "MPI_Type_contiguous"))
-		MPI_Type_contiguous(3, MPI_INT, &type);
-	else if (!strcmp(function, "MPI_Comm_dup"))
-		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-	else if (!strcmp(function, "MPI_Comm_set_errhandler"))
-		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	else if (!strcmp(function, "MPI_Comm_get_attr"))
-		MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &flag);
+	if (!strcmp(function, "MPI_Alloc_mem"))
+		MPI_Alloc_mem(100, MPI_INFO_NULL, &address);
+	else if (!strcmp(function, "MPI_Type_contiguous_c"))
+		MPI_Type_contiguous_c(3, MPI_INT, &type);
 	else if (!strcmp(function, "MPI_Isend"))
 		MPI_Isend(&buffer, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &request);
 	else

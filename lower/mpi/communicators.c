@@ -1,0 +1,137 @@
+/*
+ * Communicators within one group, and their topologies. They are made again from ranks of
+ * MPI_COMM_WORLD: it does not matter what they were made of, which may be no more.
+ */
+#include <stdlib.h>
+
+#include "lower/mpi/functions.h"
+#include "lower/mpi/objects.h"
+#include "lower/runtime.h"
+
+enum {
+	GRAPH = 1,
+	CART = 2,
+	DIST_GRAPH = 3,
+};
+
+/* ---- asked at a checkpoint ---- */
+
+static int learn_cart(struct mpi_learned *l, int real, int *numbers, int n)
+{
+	return MPI_DO(Cart_get, real, n, numbers, numbers + n, numbers + 2 * n) ||
+			       learned_put_ints(l, numbers, 2 * n) < 0
+		       ? -1
+		       : 0;
+}
+
+static int learn_graph(struct mpi_learned *l, int real, int *numbers, int nodes, int edges)
+{
+	return MPI_DO(Graph_get, real, nodes, edges, numbers, numbers + nodes) ||
+			       learned_put_ints(l, numbers, nodes + edges) < 0
+		       ? -1
+		       : 0;
+}
+
+static int learn_dist_graph(struct mpi_learned *l, int real, int *numbers, int in, int out)
+{
+	return MPI_DO(Dist_graph_neighbors, real, in, numbers, numbers + in, out,
+		       numbers + 2 * in, numbers + 2 * in + out) ||
+			       learned_put_ints(l, numbers, 2 * (in + out)) < 0
+		       ? -1
+		       : 0;
+}
+
+static int learn_topology(struct mpi_learned *l, int real)
+{
+	int what, first = 0, second = 0, weighted = 0, *numbers, r = 0;
+
+	if (MPI_DO(Topo_test, real, &what))
+		return -1;
+	if ((what == CART && MPI_DO(Cartdim_get, real, &first)) ||
+		(what == GRAPH && MPI_DO(Graphdims_get, real, &first, &second)) ||
+		(what == DIST_GRAPH &&
+			MPI_DO(Dist_graph_neighbors_count, real, &first, &second, &weighted)))
+		return -1;
+	if (learned_put(l, what) < 0 || learned_put(l, first) < 0 ||
+		learned_put(l, second) < 0 || learned_put(l, weighted) < 0)
+		return -1;
+	numbers = calloc(3 * ((long)first + second) + 1, sizeof(*numbers));
+	if (!numbers)
+		return agent_fail("no memory for a topology");
+	if (what == CART)
+		r = learn_cart(l, real, numbers, first);
+	else if (what == GRAPH)
+		r = learn_graph(l, real, numbers, first, second);
+	else if (what == DIST_GRAPH)
+		r = learn_dist_graph(l, real, numbers, first, second);
+	free(numbers);
+	return r;
+}
+
+int comm_learn(struct mpi_object *o)
+{
+	int group, inter, r;
+
+	if (MPI_DO(Comm_test_inter, o->real, &inter))
+		return -1;
+	if (inter)
+		return agent_fail("it has a communicator between two groups, which cannot be "
+				  "saved yet");
+	if (MPI_DO(Comm_group, o->real, &group))
+		return -1;
+	r = group_learn(&o->learned, group);
+	if (MPI_DO(Group_free, &group) || r < 0)
+		return -1;
+	return learn_topology(&o->learned, o->real);
+}
+
+/* ---- made again at a restart ---- */
+
+static const int *unweighted(void)
+{
+	int **variable = library_symbol("MPI_UNWEIGHTED");
+
+	return variable ? *variable : NULL;
+}
+
+static int make_dist_graph(int plain, const int *n, int in, int out, int weighted, int *real)
+{
+	const int *in_weights = weighted ? n + in : unweighted();
+	const int *out_weights = weighted ? n + 2 * in + out : unweighted();
+
+	return MPI_DO(Dist_graph_create_adjacent, plain, in, n, in_weights, out, n + 2 * in,
+		out_weights, MPI_INFO_NULL, 0, real);
+}
+
+static int make_topology(struct learned_reader *r, int plain, int *real)
+{
+	int what = learned_get(r), first = learned_get(r), second = learned_get(r);
+	int weighted = learned_get(r), *n, failed = 0;
+
+	if (what != CART && what != GRAPH && what != DIST_GRAPH) {
+		*real = plain;
+		return 0;
+	}
+	n = learned_get_ints(r, what == GRAPH ? first + second : 2l * (first + second));
+	if (!n)
+		return -1;
+	if (what == CART)
+		failed = MPI_DO(Cart_create, plain, first, n, n + first, 0, real);
+	else if (what == GRAPH)
+		failed = MPI_DO(Graph_create, plain, first, n, n + first, 0, real);
+	else
+		failed = make_dist_graph(plain, n, first, second, weighted, real);
+	free(n);
+	return failed || MPI_DO(Comm_free, &plain) ? -1 : 0;
+}
+
+int comm_make(struct learned_reader *r, int *real, int tag)
+{
+	int group, plain;
+
+	if (group_make(r, &group) < 0 ||
+		MPI_DO(Comm_create_group, MPI_COMM_WORLD, group, tag, &plain) ||
+		MPI_DO(Group_free, &group))
+		return -1;
+	return make_topology(r, plain, real);
+}

@@ -1,0 +1,94 @@
+/* Groups, as ranks of MPI_COMM_WORLD; and info objects. */
+#include <stdlib.h>
+
+#include "lower/mpi/functions.h"
+#include "lower/mpi/objects.h"
+#include "lower/runtime.h"
+
+static int put_ranks(struct mpi_learned *l, int real, int size, int world)
+{
+	int *numbers = calloc(2 * size + 1, sizeof(*numbers)), r = -1;
+
+	if (!numbers)
+		return agent_fail("no memory for %d ranks", size);
+	for (int i = 0; i < size; i++)
+		numbers[i] = i;
+	if (!MPI_DO(Group_translate_ranks, real, size, numbers, world, numbers + size))
+		r = 0;
+	for (int i = 0; i < size && !r; i++)
+		if (numbers[size + i] < 0)
+			r = agent_fail("a group has processes that are not in MPI_COMM_WORLD");
+	if (!r)
+		r = learned_put_ints(l, numbers + size, size);
+	free(numbers);
+	return r;
+}
+
+int group_learn(struct mpi_learned *l, int real)
+{
+	int size, world, r;
+
+	if (MPI_DO(Group_size, real, &size) || learned_put(l, size) < 0 ||
+		MPI_DO(Comm_group, MPI_COMM_WORLD, &world))
+		return -1;
+	r = put_ranks(l, real, size, world);
+	return MPI_DO(Group_free, &world) ? -1 : r;
+}
+
+int group_make(struct learned_reader *r, int *real)
+{
+	int size = learned_get(r), world, failed;
+	int *ranks = learned_get_ints(r, size);
+
+	if (!ranks)
+		return -1;
+	failed = MPI_DO(Comm_group, MPI_COMM_WORLD, &world) ||
+		 MPI_DO(Group_incl, world, size, ranks, real) || MPI_DO(Group_free, &world);
+	free(ranks);
+	return failed ? -1 : 0;
+}
+
+static int put_key(struct mpi_learned *l, int real, int n)
+{
+	char key[MPI_MAX_NAME], *value;
+	int length, flag, r;
+
+	if (MPI_DO(Info_get_nthkey, real, n, key) ||
+		MPI_DO(Info_get_valuelen, real, key, &length, &flag))
+		return -1;
+	value = calloc(1, length + 1);
+	if (!value)
+		return agent_fail("no memory for the value of %s", key);
+	r = MPI_DO(Info_get, real, key, length, value, &flag);
+	if (!r)
+		r = learned_put_text(l, key) < 0 ? -1 : learned_put_text(l, value);
+	free(value);
+	return r;
+}
+
+int info_learn(struct mpi_learned *l, int real)
+{
+	int count;
+
+	if (MPI_DO(Info_get_nkeys, real, &count) || learned_put(l, count) < 0)
+		return -1;
+	for (int i = 0; i < count; i++)
+		if (put_key(l, real, i) < 0)
+			return -1;
+	return 0;
+}
+
+int info_make(struct learned_reader *r, int *real)
+{
+	int count = learned_get(r);
+
+	if (MPI_DO(Info_create, real))
+		return -1;
+	for (int i = 0; i < count; i++) {
+		const char *key = learned_get_text(r), *value = learned_get_text(r);
+
+		if (MPI_DO(Info_set, *real, key, value))
+			return -1;
+	}
+	return 0;
+}

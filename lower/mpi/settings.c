@@ -1,0 +1,142 @@
+/* What is set of communicators and datatypes: names, attributes, error handlers, hints. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lower/mpi/functions.h"
+#include "lower/mpi/objects.h"
+#include "lower/runtime.h"
+
+static int get_attribute(
+	const struct mpi_object *o, const struct mpi_object *key, void **value, int *flag)
+{
+	if (o->kind == MPI_COMM)
+		return key->attribute_type
+			       ? mpi_failed("MPII_Comm_get_attr",
+					 mpi.get_typed(o->real, key->real, value, flag,
+						 key->attribute_type))
+			       : MPI_DO(Comm_get_attr, o->real, key->real, value, flag);
+	return key->attribute_type ? mpi_failed("MPII_Type_get_attr",
+					     mpi.type_get_typed(o->real, key->real, value, flag,
+						     key->attribute_type))
+				   : MPI_DO(Type_get_attr, o->real, key->real, value, flag);
+}
+
+static int set_attribute(const struct mpi_object *o, const struct mpi_object *key, void *value)
+{
+	if (o->kind == MPI_COMM)
+		return key->attribute_type ? mpi_failed("MPII_Comm_set_attr",
+						     mpi.set_typed(o->real, key->real, value,
+							     key->attribute_type))
+					   : MPI_DO(Comm_set_attr, o->real, key->real, value);
+	return key->attribute_type
+		       ? mpi_failed("MPII_Type_set_attr", mpi.type_set_typed(o->real, key->real,
+								  value, key->attribute_type))
+		       : MPI_DO(Type_set_attr, o->real, key->real, value);
+}
+
+static int is_key_of(const struct mpi_object *key, const struct mpi_object *o)
+{
+	return key->real && key->kind == MPI_KEYVAL && key->attributes &&
+	       key->subject == (o->kind == MPI_COMM ? MPI_OF_COMM : MPI_OF_DATATYPE);
+}
+
+/* Each as its keyval and value; 0 ends them. In which order they were set the library does not tell, and it
+ * matters for those of MPI_COMM_SELF: MPI_Finalize deletes the last one first. */
+static int learn_attributes(struct mpi_state *s, struct mpi_object *o)
+{
+	int count = 0;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct mpi_object *key = s->objects[i];
+		void *value = NULL;
+		int flag;
+
+		if (!is_key_of(key, o))
+			continue;
+		if (get_attribute(o, key, &value, &flag))
+			return -1;
+		if (flag && o == &s->self && count++)
+			return agent_fail("it has set several attributes of MPI_COMM_SELF, "
+					  "the order of which cannot be saved yet");
+		if (flag && (learned_put(&o->learned, key->handle) < 0 ||
+				    learned_put(&o->learned, (int64_t)value) < 0))
+			return -1;
+	}
+	return learned_put(&o->learned, 0);
+}
+
+static int make_attributes(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r)
+{
+	int handle;
+
+	while ((handle = learned_get(r))) {
+		void *value = (void *)learned_get(r);
+
+		if (set_attribute(o, s->objects[handle & MPI_HANDLES_MASK], value))
+			return -1;
+	}
+	return 0;
+}
+
+static int learn_handler(struct mpi_state *s, struct mpi_object *o)
+{
+	struct mpi_object *handler;
+	int real;
+
+	if (MPI_DO(Comm_get_errhandler, o->real, &real))
+		return -1;
+	handler = mpi_object_below(s, real);
+	if (!handler)
+		return learned_put(&o->learned, real);
+	return MPI_DO(Errhandler_free, &real) ? -1 : learned_put(&o->learned, handler->handle);
+}
+
+static int learn_hints(struct mpi_object *o)
+{
+	int info, r;
+
+	if (MPI_DO(Comm_get_info, o->real, &info))
+		return -1;
+	r = info_learn(&o->learned, info);
+	return MPI_DO(Info_free, &info) ? -1 : r;
+}
+
+static int make_comm_settings(
+	struct mpi_state *s, struct mpi_object *o, struct learned_reader *r)
+{
+	int handler = mpi_real(s, learned_get(r)), info;
+
+	if (info_make(r, &info) < 0)
+		return -1;
+	return MPI_DO(Comm_set_errhandler, o->real, handler) ||
+			       MPI_DO(Comm_set_info, o->real, info) || MPI_DO(Info_free, &info)
+		       ? -1
+		       : 0;
+}
+
+int settings_learn(struct mpi_state *s, struct mpi_object *o)
+{
+	char name[MPI_MAX_NAME] = "";
+	int length;
+
+	if (o->kind == MPI_COMM ? MPI_DO(Comm_get_name, o->real, name, &length)
+				: MPI_DO(Type_get_name, o->real, name, &length))
+		return -1;
+	if (learned_put_text(&o->learned, name) < 0 || learn_attributes(s, o) < 0)
+		return -1;
+	if (o->kind != MPI_COMM)
+		return 0;
+	return learn_handler(s, o) < 0 ? -1 : learn_hints(o);
+}
+
+int settings_make(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r)
+{
+	const char *name = learned_get_text(r);
+	int failed = o->kind == MPI_COMM ? MPI_DO(Comm_set_name, o->real, name)
+		     : *name             ? MPI_DO(Type_set_name, o->real, name)
+					 : 0;
+
+	if (failed || make_attributes(s, o, r) < 0)
+		return -1;
+	return o->kind == MPI_COMM ? make_comm_settings(s, o, r) : 0;
+}

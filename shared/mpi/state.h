@@ -1,0 +1,111 @@
+/*
+ * state.h - what makes the MPI library of the lower half again: kept by the stub in the upper
+ * half, read and completed by the lower half at a checkpoint, read by it at a restart.
+ *
+ * A handle that the program holds is an int that looks like one of MPICH's, with a bit set that
+ * MPICH has no use for (MPI_VIRTUAL), and the index of an object in the rest. Handles that MPICH's ABI
+ * gives a value stay as they are.
+ */
+#ifndef SHARED_MPI_STATE_H
+#define SHARED_MPI_STATE_H
+
+#define MPI_VIRTUAL      0xc2000000 /* what a handle of an object has set */
+#define MPI_HANDLES      0x40000    /* that there can be at a time; a power of two */
+#define MPI_HANDLES_MASK (MPI_HANDLES - 1)
+
+#ifndef __ASSEMBLER__
+#include <stdint.h>
+
+/* Numbers as in MPICH's handles. */
+enum mpi_kind {
+	MPI_COMM = 1,
+	MPI_GROUP = 2,
+	MPI_DATATYPE = 3,
+	MPI_ERRHANDLER = 5,
+	MPI_OP = 6,
+	MPI_INFO = 7,
+	MPI_KEYVAL = 9,
+};
+
+#define MPI_KIND_SHIFT      26
+#define MPI_KIND_NULL(kind) ((int32_t)((kind) << MPI_KIND_SHIFT))
+
+/* Of what objects the callbacks of a keyval or an error handler are called for. */
+enum mpi_subject {
+	MPI_OF_COMM,
+	MPI_OF_DATATYPE,
+	MPI_OF_WINDOW,
+	MPI_OF_FILE,
+	MPI_OF_SESSION,
+};
+
+/* What MPI is asked about an object at a checkpoint, as numbers and strings in a row. */
+struct mpi_learned {
+	uint64_t size, room;
+	char *bytes; /* in the arena */
+};
+
+struct mpi_object {
+	struct mpi_object *next; /* of one bucket, or of those that are free */
+	uint32_t index;
+	int32_t handle;  /* the program's; of the predefined ones, MPICH's */
+	int32_t real;    /* the library's below */
+	uint8_t kind;    /* enum mpi_kind */
+	uint8_t subject; /* enum mpi_subject */
+	uint8_t committed;
+	uint8_t commutes;
+	uint8_t large; /* an operation for large counts */
+	uint8_t dying; /* is being destroyed, and the real handle may be given out again */
+	uint32_t
+		references; /* that the program has; 0: it has none, but the library below may */
+	uint64_t sequence;  /* in which order they were made */
+	void *function;     /* of an operation or error handler, as it is called from below */
+	/* Of a keyval: as the program gave them, and what is called from below. */
+	void *copy, *remove, *extra, *copy_proxy, *remove_proxy;
+	void *copy_below, *remove_below;
+	int32_t attribute_type; /* how Fortran has set its attributes; 0: an address */
+	uint32_t attributes;    /* how many there are */
+	struct mpi_learned learned;
+};
+
+#define MPI_BUCKETS 1024
+
+struct mpi_state {
+	int32_t initialised, finalized;
+	int32_t provided;  /* the thread level that the program was given */
+	uint64_t main;     /* FS base of the thread that has initialised it */
+	const char *names; /* of all functions, each ended by 0, and an empty one at the end */
+	const uint8_t *called; /* one each: 1, it was called and has left what is not saved */
+
+	uint32_t lock;  /* of what follows */
+	uint32_t count; /* objects in the table, those that are free among them */
+	uint64_t sequence;
+	int32_t *reals;              /* real handles, by index */
+	struct mpi_object **objects; /* the same */
+	struct mpi_object *free;
+	struct mpi_object *buckets[MPI_BUCKETS]; /* by real handle */
+	struct mpi_object world, self;
+};
+
+static inline int mpi_is_virtual(int32_t handle)
+{
+	return ((uint32_t)handle & MPI_VIRTUAL) == MPI_VIRTUAL;
+}
+
+static inline struct mpi_object **mpi_bucket(struct mpi_state *s, int32_t real)
+{
+	return &s->buckets[(uint32_t)real * 0x9e3779b1u >> 22];
+}
+
+/* The object whose handle below is @real; NULL: there is none. */
+static inline struct mpi_object *mpi_find(struct mpi_state *s, int32_t real)
+{
+	struct mpi_object *o = *mpi_bucket(s, real);
+
+	while (o && o->real != real)
+		o = o->next;
+	return o;
+}
+#endif
+
+#endif

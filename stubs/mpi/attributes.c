@@ -1,0 +1,225 @@
+/*
+ * Attributes. They are the library's below, which calls functions of ours when one is copied or deleted,
+ * with the object of the keyval: it knows the program's functions, and counts the attributes.
+ */
+#include "stubs/crossing/crossing.h"
+#include "stubs/mpi/objects.h"
+
+#include "stubs/mpi/call_index.inc"
+
+typedef int copy_function(
+	int object, MPI_Keyval key, void *extra, void *value, void *copy, int *flag);
+typedef int remove_function(int object, MPI_Keyval key, void *value, void *extra);
+
+/* What Fortran's functions are called by (MPII_Keyval_set_proxy): values are words. */
+typedef int copy_proxy(void *function, int object, MPI_Keyval key, void *extra, int type,
+	void *value, void **copy, int *flag);
+typedef int remove_proxy(
+	void *function, int object, MPI_Keyval key, int type, void *value, void *extra);
+
+enum attribute_type { /* as in MPICH */
+	ATTRIBUTE_POINTER = 0,
+	ATTRIBUTE_INTEGER = 1, /* a bit, whatever size it has */
+};
+
+/* The library hands on the address of what Fortran has set as an integer. */
+static void *value_of(const struct mpi_object *o, void *value)
+{
+	return o->attribute_type & ATTRIBUTE_INTEGER ? *(void **)value : value;
+}
+
+static int call_copy(struct mpi_object *o, int object, void *value, void *copy, int *flag)
+{
+	if (!o->copy) { /* MPI_NULL_COPY_FN */
+		*flag = 0;
+		return 0;
+	}
+	if (o->copy_proxy)
+		return ((copy_proxy *)o->copy_proxy)(o->copy, handle_of(object), o->handle,
+			o->extra, o->attribute_type, value_of(o, value), copy, flag);
+	return ((copy_function *)o->copy)(
+		handle_of(object), o->handle, o->extra, value, copy, flag);
+}
+
+static int copied(int object, MPI_Keyval key, void *extra, void *value, void *copy, int *flag)
+{
+	struct mpi_object *o = extra;
+	int r = call_copy(o, object, value, copy, flag);
+
+	if (!r && *flag)
+		__atomic_add_fetch(&o->attributes, 1, __ATOMIC_RELAXED);
+	return r;
+}
+
+static int call_remove(struct mpi_object *o, int object, void *value)
+{
+	if (!o->remove)
+		return 0;
+	if (o->remove_proxy)
+		return ((remove_proxy *)o->remove_proxy)(o->remove, handle_of(object),
+			o->handle, o->attribute_type, value_of(o, value), o->extra);
+	return ((remove_function *)o->remove)(handle_of(object), o->handle, value, o->extra);
+}
+
+extern STUB_HIDDEN int real_MPI_Comm_free_keyval(MPI_Keyval *key),
+	real_MPI_Type_free_keyval(MPI_Keyval *key), real_MPI_Win_free_keyval(MPI_Keyval *key);
+
+/* The program has freed it while there were attributes. */
+static void last_removed(struct mpi_object *o)
+{
+	int32_t real = o->real;
+
+	if (o->subject == MPI_OF_COMM)
+		real_MPI_Comm_free_keyval(&real);
+	else if (o->subject == MPI_OF_DATATYPE)
+		real_MPI_Type_free_keyval(&real);
+	else
+		real_MPI_Win_free_keyval(&real);
+	object_drop(o);
+}
+
+static int removed(int object, MPI_Keyval key, void *value, void *extra)
+{
+	struct mpi_object *o = extra;
+	int r = call_remove(o, object, value);
+
+	if (!r && !__atomic_sub_fetch(&o->attributes, 1, __ATOMIC_RELAXED) && !o->references)
+		last_removed(o);
+	return r;
+}
+
+/* ---- keyvals ---- */
+
+static int create(unsigned index, enum mpi_subject subject, void *copy, void *remove,
+	MPI_Keyval *key, void *extra)
+{
+	/* It must be there before the library below knows its address. */
+	struct mpi_object *o = object_new(MPI_KEYVAL, MPI_KIND_NULL(MPI_KEYVAL));
+	uint64_t words[16] = {0};
+	int32_t real = 0;
+	int r;
+
+	if (!o)
+		return MPI_ERR_INTERN;
+	o->subject = subject;
+	o->copy = copy;
+	o->remove = remove;
+	o->extra = extra;
+	o->copy_below = crossing_callback_pointer(copied);
+	o->remove_below = crossing_callback_pointer(removed);
+	words[0] = (uint64_t)o->copy_below;
+	words[1] = (uint64_t)o->remove_below;
+	words[2] = (uint64_t)&real;
+	words[3] = (uint64_t)o;
+	r = mpi_call_words(&mpi_targets[index], words);
+	if (r) {
+		object_drop(o);
+		return r;
+	}
+	object_rename(o, real);
+	*key = o->handle;
+	return 0;
+}
+
+#define KEYVALS(name, subject)                                                                 \
+	BY_HAND(name, (void *copy, void *remove, MPI_Keyval *key, void *extra));               \
+	int body_##name(void *copy, void *remove, MPI_Keyval *key, void *extra)                \
+	{                                                                                      \
+		return create(INDEX_##name, subject, copy, remove, key, extra);                \
+	}
+
+KEYVALS(MPI_Comm_create_keyval, MPI_OF_COMM)
+KEYVALS(MPI_Keyval_create, MPI_OF_COMM)
+KEYVALS(MPI_Type_create_keyval, MPI_OF_DATATYPE)
+KEYVALS(MPI_Win_create_keyval, MPI_OF_WINDOW)
+
+STUB_HIDDEN int body_MPII_Keyval_set_proxy(MPI_Keyval key, void *copy, void *remove);
+int body_MPII_Keyval_set_proxy(MPI_Keyval key, void *copy, void *remove)
+{
+	struct mpi_object *o = object_of(key);
+
+	if (o) {
+		o->copy_proxy = copy;
+		o->remove_proxy = remove;
+	}
+	return 0;
+}
+
+/* ---- values ---- */
+
+/* The function that deletes an attribute which is there already has counted that. */
+static int is_set(MPI_Keyval key, int type, int r)
+{
+	struct mpi_object *o = object_of(key);
+
+	if (r || !o)
+		return r;
+	o->attribute_type = type;
+	__atomic_add_fetch(&o->attributes, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+#define SETS(name)                                                                             \
+	BY_HAND(name, (int object, MPI_Keyval key, void *value));                              \
+	int body_##name(int object, MPI_Keyval key, void *value)                               \
+	{                                                                                      \
+		return is_set(key, ATTRIBUTE_POINTER, real_##name(object, key, value));        \
+	}
+
+SETS(MPI_Comm_set_attr)
+SETS(MPI_Attr_put)
+SETS(MPI_Type_set_attr)
+SETS(MPI_Win_set_attr)
+
+#define SETS_TYPED(name)                                                                       \
+	BY_HAND(name, (int object, MPI_Keyval key, void *value, int type));                    \
+	int body_##name(int object, MPI_Keyval key, void *value, int type)                     \
+	{                                                                                      \
+		return is_set(key, type, real_##name(object, key, value, type));               \
+	}
+
+SETS_TYPED(MPII_Comm_set_attr)
+SETS_TYPED(MPII_Type_set_attr)
+SETS_TYPED(MPII_Win_set_attr)
+
+/* ---- what the library says of itself ---- */
+
+/* Its values have places of ours, since the program may keep their addresses. */
+static void *own_place(MPI_Keyval key, int *value)
+{
+	static int values[16];
+	int *place = &values[key & 0xf];
+
+	__atomic_store_n(place, *value, __ATOMIC_RELAXED);
+	return place;
+}
+
+static int is_predefined(MPI_Keyval key)
+{
+	return (unsigned)key >> 30 == 1;
+}
+
+static int got(MPI_Keyval key, void **value, const int *flag, int r)
+{
+	if (!r && *flag && is_predefined(key) && *value)
+		*value = own_place(key, *value);
+	return r;
+}
+
+#define GETS(name)                                                                             \
+	BY_HAND(name, (MPI_Comm comm, MPI_Keyval key, void **value, int *flag));               \
+	int body_##name(MPI_Comm comm, MPI_Keyval key, void **value, int *flag)                \
+	{                                                                                      \
+		return got(key, value, flag, real_##name(comm, key, value, flag));             \
+	}
+
+GETS(MPI_Comm_get_attr)
+GETS(MPI_Attr_get)
+
+BY_HAND(MPII_Comm_get_attr, (MPI_Comm comm, MPI_Keyval key, void **value, int *flag, int type));
+int body_MPII_Comm_get_attr(MPI_Comm comm, MPI_Keyval key, void **value, int *flag, int type)
+{
+	int r = real_MPII_Comm_get_attr(comm, key, value, flag, type);
+
+	return type == ATTRIBUTE_POINTER ? got(key, value, flag, r) : r;
+}

@@ -1,0 +1,277 @@
+/*
+ * Calls that give out handles, take them back, or are given arrays of them: all alike, told apart by
+ * what the API table says of them (struct call_info).
+ */
+#include "shared/call_info.h"
+#include "shared/raw.h"
+#include "stubs/crossing/crossing.h"
+#include "stubs/mpi/objects.h"
+
+#include "stubs/mpi/call_index.inc"
+
+#include <sys/mman.h>
+
+#define CALL_WORDS 16
+
+extern STUB_HIDDEN const struct call_info mpi_info[];
+
+STUB_HIDDEN int mpi_record_call(
+	unsigned index, const uint64_t registers[6], const uint64_t *stack);
+
+/* Handles of one call, as the library below is to have them. */
+struct exchange {
+	const struct call_info *info;
+	const uint64_t *given;
+	uint64_t words[CALL_WORDS];
+	uint64_t counts[CALL_WORDS]; /* how many are behind a pointer, by parameter */
+	int32_t few[64], *handles;
+	uint64_t used, mapped;
+};
+
+/* ---- how many there are ---- */
+
+extern STUB_HIDDEN int real_MPI_Comm_test_inter(MPI_Comm comm, int *flag),
+	real_MPI_Comm_remote_size(MPI_Comm comm, int *size),
+	real_MPI_Comm_size(MPI_Comm comm, int *size),
+	real_MPI_Comm_rank(MPI_Comm comm, int *rank),
+	real_MPI_Topo_test(MPI_Comm comm, int *what),
+	real_MPI_Cartdim_get(MPI_Comm comm, int *count),
+	real_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *count),
+	real_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *in, int *out, int *weighted);
+
+static MPI_Comm communicator(const struct exchange *x)
+{
+	unsigned i = 0;
+
+	while (x->info->params[i].object != MPI_COMM)
+		i++;
+	return x->given[x->info->params[i].word];
+}
+
+static int ranks(MPI_Comm comm)
+{
+	int inter = 0, size = 0;
+
+	if (!real_MPI_Comm_test_inter(comm, &inter))
+		inter ? real_MPI_Comm_remote_size(comm, &size)
+		      : real_MPI_Comm_size(comm, &size);
+	return size;
+}
+
+static int neighbours(MPI_Comm comm, enum api_length which)
+{
+	enum { GRAPH = 1, CART = 2, DIST_GRAPH = 3 };
+	int what = 0, rank, in = 0, out = 0, weighted;
+
+	real_MPI_Topo_test(comm, &what);
+	if (what == CART && !real_MPI_Cartdim_get(comm, &in))
+		return 2 * in;
+	if (what == GRAPH && !real_MPI_Comm_rank(comm, &rank) &&
+		!real_MPI_Graph_neighbors_count(comm, rank, &in))
+		return in;
+	if (what == DIST_GRAPH)
+		real_MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+	return which == API_SOURCES ? in : out;
+}
+
+/* The types of a buffer in place are not looked at; it comes three parameters before. */
+static int is_in_place(const struct exchange *x, const struct call_param *p)
+{
+	return x->given[p->word - 3] == (uint64_t)-1;
+}
+
+static int64_t count_of(const struct exchange *x, const struct call_param *p)
+{
+	const struct call_param *length = &x->info->params[p->length];
+
+	switch (p->length_kind) {
+	case API_ONE:
+		return 1;
+	case API_PARAMETER:
+		return length->size == 4 ? (int32_t)x->given[length->word]
+					 : (int64_t)x->given[length->word];
+	case API_RANKS:
+		return is_in_place(x, p) ? 0 : ranks(communicator(x));
+	case API_SOURCES:
+	case API_DESTINATIONS:
+		return neighbours(communicator(x), p->length_kind);
+	}
+	return 0; /* of the tools' interface: predefined ones */
+}
+
+/* ---- on the way down ---- */
+
+static int32_t real_of(int32_t handle)
+{
+	struct mpi_object *o = object_of(handle);
+
+	return o ? o->real : mpi_is_virtual(handle) ? 0 : handle;
+}
+
+static int make_room(struct exchange *x)
+{
+	uint64_t total = 0;
+	long r;
+
+	for (unsigned i = 0; i < x->info->param_count; i++) {
+		const struct call_param *p = &x->info->params[i];
+		int64_t n = p->object && p->stars && x->given[p->word] ? count_of(x, p) : 0;
+
+		x->counts[i] = n > 0 ? n : 0;
+		total += x->counts[i];
+	}
+	x->handles = x->few;
+	if (total <= sizeof(x->few) / sizeof(*x->few))
+		return 0;
+	x->mapped = total * sizeof(*x->handles);
+	r = raw(SYS_mmap, NULL, x->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		-1, 0);
+	if (raw_failed(r))
+		return -1;
+	x->handles = (int32_t *)r;
+	return 0;
+}
+
+static int go_down(struct exchange *x)
+{
+	if (make_room(x) < 0)
+		return -1;
+	raw_copy(x->words, x->given, sizeof(x->words));
+	for (unsigned i = 0; i < x->info->param_count; i++) {
+		const struct call_param *p = &x->info->params[i];
+		const int32_t *from = (const int32_t *)x->given[p->word];
+		int32_t *to = x->handles + x->used;
+
+		if (p->object && !p->stars)
+			x->words[p->word] = real_of(x->given[p->word]);
+		if (!x->counts[i])
+			continue;
+		for (uint64_t n = 0; n < x->counts[i]; n++)
+			to[n] = p->direction == API_OUT ? 0 : real_of(from[n]);
+		x->words[p->word] = (uint64_t)to;
+		x->used += x->counts[i];
+	}
+	return 0;
+}
+
+/* ---- and back ---- */
+
+/* What can be given out again: error handlers that are set, a communicator's group, and what
+ * datatypes are made of. */
+static int is_counted(const struct call_param *p)
+{
+	return p->object == MPI_ERRHANDLER || p->object == MPI_GROUP ||
+	       p->length_kind == API_PARAMETER;
+}
+
+/* A call that has failed may have said that there is none. */
+static int is_given(const struct call_param *p, int32_t real, int failed)
+{
+	return failed ? real == MPI_KIND_NULL(p->object) : real != 0;
+}
+
+static void come_up(struct exchange *x, int failed)
+{
+	for (unsigned i = 0; i < x->info->param_count; i++) {
+		const struct call_param *p = &x->info->params[i];
+		const int32_t *from = (const int32_t *)x->words[p->word];
+		int32_t *to = (int32_t *)x->given[p->word];
+
+		if (!x->counts[i] || p->direction == API_IN)
+			continue;
+		for (uint64_t n = 0; n < x->counts[i]; n++)
+			if (is_given(p, from[n], failed) &&
+				(p->direction == API_OUT || !object_of(to[n])))
+				to[n] = handle_given(p->object, from[n], is_counted(p));
+	}
+}
+
+static void leave(const struct exchange *x)
+{
+	if (x->mapped)
+		raw(SYS_munmap, x->handles, x->mapped);
+}
+
+/* ---- objects that go ---- */
+
+static const struct call_param *goes(const struct call_info *info)
+{
+	const struct call_param *p = info->params;
+
+	return info->class == API_DESTROY && p->object && p->stars ? p : NULL;
+}
+
+/* Whether the library below is to have it still: it may be asked what is set of a communicator, and
+ * calls what attributes are deleted by. */
+static int stays(const struct mpi_object *o)
+{
+	return o->references || o->kind == MPI_ERRHANDLER ||
+	       (o->kind == MPI_KEYVAL && o->attributes);
+}
+
+static int destroy(struct exchange *x, unsigned index, struct mpi_object *o, int32_t *handle)
+{
+	int r;
+
+	if (o->references)
+		o->references--;
+	if (stays(o)) {
+		*handle = MPI_KIND_NULL(o->kind);
+		return 0;
+	}
+	o->dying = 1;
+	r = mpi_call_words(&mpi_targets[index], x->words);
+	if (r) {
+		o->references++;
+		o->dying = 0;
+		return r;
+	}
+	*handle = MPI_KIND_NULL(o->kind);
+	object_drop(o);
+	return 0;
+}
+
+/* Nobody can ask the library. */
+static void committed(int32_t handle)
+{
+	struct mpi_object *o = object_of(handle);
+
+	if (o)
+		o->committed = 1;
+}
+
+STUB_HIDDEN int mpi_perform(unsigned index, const uint64_t *arguments)
+{
+	struct exchange x = {.info = &mpi_info[index], .given = arguments};
+	const struct call_param *p = goes(x.info);
+	int32_t *handle = p ? (int32_t *)arguments[p->word] : NULL;
+	struct mpi_object *o = handle ? object_of(*handle) : NULL;
+	int r;
+
+	if (go_down(&x) < 0)
+		return MPI_ERR_INTERN;
+	if (o) {
+		r = destroy(&x, index, o, handle);
+	} else {
+		r = mpi_call_words(&mpi_targets[index], x.words);
+		come_up(&x, r);
+	}
+	if (!r && index == INDEX_MPI_Type_commit)
+		committed(*(int32_t *)arguments[0]);
+	leave(&x);
+	return r;
+}
+
+STUB_HIDDEN int mpi_record_call(
+	unsigned index, const uint64_t registers[6], const uint64_t *stack)
+{
+	const struct call_info *info = &mpi_info[index];
+	uint64_t arguments[CALL_WORDS] = {0};
+
+	for (unsigned i = 0; i < info->param_count; i++) {
+		unsigned word = info->params[i].word;
+
+		arguments[word] = word < 6 ? registers[word] : stack[word - 6];
+	}
+	return mpi_perform(index, arguments);
+}
