@@ -1,8 +1,8 @@
 /*
  * What device code has printed comes out when the device is waited for. When it is the agent
  * that waits, those of the upper half are stopped, perhaps with text in their buffers that goes
- * first: it is kept in the records, and printed at the program's next call (crossing_print()),
- * be it after a restart.
+ * first: it is kept in the records, and printed at the program's next call that waits for the
+ * device (stubs/crossing/device_output.c), be it after a restart.
  */
 #include <string.h>
 
@@ -45,6 +45,13 @@ static struct records_text *grow_text(struct records_text *t, uint64_t size)
 	return larger;
 }
 
+/* The program's calls look whether there is something to be printed. */
+static void arm(void)
+{
+	__atomic_store_n(
+		RECORDS->print_cross, (void (*)(void))RECORDS->info.print, __ATOMIC_SEQ_CST);
+}
+
 int printed_keep(const char *text, size_t size)
 {
 	struct records_text *had, *t;
@@ -59,8 +66,14 @@ int printed_keep(const char *text, size_t size)
 		memcpy(t->text + t->size, text, size);
 		t->size += size;
 	}
-	__atomic_store_n(&RECORDS->printed, t ? t : had, __ATOMIC_RELEASE);
-	__atomic_store_n(
-		RECORDS->print_cross, (void (*)(void))RECORDS->info.print, __ATOMIC_RELEASE);
+	__atomic_store_n(&RECORDS->printed, t ? t : had, __ATOMIC_SEQ_CST);
+	arm();
 	return t ? 0 : -1;
+}
+
+void printed_may_come(int may)
+{
+	__atomic_store_n(&RECORDS->device_awaited, may, __ATOMIC_SEQ_CST);
+	if (may && RECORDS->print_cross)
+		arm();
 }

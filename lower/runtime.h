@@ -48,6 +48,8 @@ int agent_check_wanted(void);
 extern __thread int is_agent;
 /* Printed on that thread: for the program to print. 0, or -1: nobody would. */
 int printed_keep(const char *text, size_t size);
+/* Whether it may be called from now on, while threads of the upper half run. */
+void printed_may_come(int may);
 
 /* Let imports of the library with the dynamic section @dynamic at @base that depend on
  * thread-local storage work on the upper half's FS base too. 0 or -errno. */

@@ -53,8 +53,8 @@ struct crossing_info {
 	/* void (void): bring the lower half up again in a process that comes from an image; see
 	 * records.result. */
 	uint64_t restart;
-	/* For *records.print_cross: as crossing(), but that records.printed is printed first.
-	 */
+	/* For *records.print_cross: as crossing(), but that records.printed is printed where
+	 * the call lets out what device code has printed. */
 	uint64_t print;
 };
 
@@ -98,6 +98,7 @@ struct records {
 	struct records_text *printed, *printed_spare;
 	void (**print_cross)(
 		void); /* crossing_library.cross of who may print; NULL: none yet */
+	uint32_t device_awaited; /* not 0: the agent waits, and may put something into printed */
 };
 
 _Static_assert(sizeof(struct records_kept) <= RECORDS_LIVE - RECORDS_WINDOW, "");

@@ -19,6 +19,7 @@
 #define STUB_LIBRARY(name, the_soname, count, the_error, the_missing, ...)                       \
 	extern STUB_HIDDEN void *name##_targets[];                                               \
 	extern STUB_HIDDEN void *const name##_words[], *const name##_words_end[];                \
+	extern STUB_HIDDEN const unsigned name##_word_calls[];                                   \
 	extern STUB_HIDDEN const char name##_names[];                                            \
 	extern STUB_HIDDEN void (*name##_cross)(void);                                           \
 	STUB_HIDDEN void name##_first(void);                                                     \
@@ -39,6 +40,7 @@
 		.target_count = (count),                                                         \
 		.words = name##_words,                                                           \
 		.words_end = name##_words_end,                                                   \
+		.word_calls = name##_word_calls,                                                 \
 		.error = (the_error),                                                            \
 		__VA_ARGS__}
 

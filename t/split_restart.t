@@ -110,6 +110,7 @@ done
 # Kernels that wait for what the host does, which stands still: it runs on until they have got it.
 cycle "$split/awaits" turns
 cycle "$split/awaits" inside
+cycle "$split/awaits" prints
 cycle "$split/awaits" maps
 arena never
 RUN_FLAGS="--gpu=on --drain-timeout=1"

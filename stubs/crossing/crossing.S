@@ -24,7 +24,7 @@
 
 	.hidden crossing_first, crossing_nested, crossing_open_library, crossing_exchange
 	.hidden crossing_upper_slot_offset, crossing_call_upper
-	.hidden crossing_callback_functions, crossing_function_targets, crossing_print_kept
+	.hidden crossing_callback_functions, crossing_function_targets, output_before_call, output_print_kept
 
 /* An entry of the thread's side stack, at rax: the caller's return address goes there. */
 .macro MAKE_ENTRY
@@ -256,16 +256,28 @@ crossing_open:
 	.cfi_endproc
 	.size crossing_open, . - crossing_open
 
-	/* In place of crossing, when there is something to be printed. */
+	/* In place of crossing, when there is or may be something to be printed: before the call, and
+	 * after it, if it has no arguments on the stack (stubs/gen/calls.c). */
 	.globl crossing_print
 	.hidden crossing_print
 	.type crossing_print, @function
 crossing_print:
 	.cfi_startproc
 	SAVE_ARGUMENTS
-	call crossing_print_kept
+	mov %r11, %rdi
+	call output_before_call
+	mov %rax, 56(%rbp)
 	RESTORE_ARGUMENTS
-	jmp crossing
+	test %r10, %r10
+	jz crossing
+	sub $8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call crossing
+	mov %rax, (%rsp)
+	call output_print_kept
+	pop %rax
+	.cfi_adjust_cfa_offset -8
+	ret
 	.cfi_endproc
 	.size crossing_print, . - crossing_print
 

@@ -22,6 +22,7 @@ struct crossing_library {
 	/* Addresses of code that leads to the targets, as entry points hand it to crossing().
 	 */
 	void *const *words, *const *words_end;
+	const unsigned *word_calls; /* the function of each, its number in the API table */
 	/* Result of calls that cannot be made: in a child of fork(2) whose parent had used the
 	 * library, or when there is no lower half. */
 	int error;
@@ -34,7 +35,9 @@ struct crossing_library {
 	int (*restarted)(struct crossing_library *library);
 	/* At the first call of all, when the records are there. May be NULL. */
 	void (*opened)(void);
-	int prints; /* what it prints has a place among what the program prints */
+	/* What device code prints comes out of some of its calls, and has a place among what the
+	 * program prints: whether it comes out of that function. NULL: there is no device. */
+	int (*flushes)(unsigned index);
 	struct crossing_library *next;
 };
 

@@ -54,7 +54,10 @@ HIDDEN int process_start_lower(struct process *p, int fd_base, const char **step
 HIDDEN struct crossing_library *process_find_library(const void *slot);
 /* For the supervisor of a restart: see crossing_info.restart. */
 HIDDEN void crossing_restart(void);
-HIDDEN void crossing_print_kept(void);
+/* device_output.c */
+HIDDEN long output_print(const char *text, size_t size);
+HIDDEN long output_before_call(void *const *slot);
+HIDDEN void output_print_kept(void);
 /* Ask the lower half for something; returns its result. */
 HIDDEN int process_request(struct lower_table *table, uint32_t request,
 	struct lower_library *library, struct lower_parked **parked);

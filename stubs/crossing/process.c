@@ -116,26 +116,6 @@ static void report_failed_start(const char *step, int r)
 	(void)!write(2, text, n); /* nowhere else to say so */
 }
 
-/* lower_table.print: by its thunk */
-static long print_to_stdout(const char *text, size_t size)
-{
-	return fwrite(text, 1, size, stdout);
-}
-
-/* When the device was waited for on behalf of a checkpoint, there was nobody to print what came
- * out: that is done at the program's next call (lower/device_printf.c). */
-HIDDEN void crossing_print_kept(void)
-{
-	struct records_text *t;
-
-	__atomic_store_n(RECORDS->print_cross, crossing, __ATOMIC_RELEASE);
-	t = __atomic_exchange_n(&RECORDS->printed, NULL, __ATOMIC_ACQ_REL);
-	if (!t)
-		return;
-	print_to_stdout(t->text, t->size);
-	__atomic_store_n(&RECORDS->printed_spare, t, __ATOMIC_RELEASE);
-}
-
 static long (*print_thunk)(const char *text, size_t size);
 static void (*exit_thunk)(int status);
 
@@ -265,7 +245,7 @@ static int start_lower_half(struct process *p)
 		raw_complain("no lower half: no memory for records of it");
 		return start_failed();
 	}
-	print_thunk = callbacks_thunk((void *)print_to_stdout);
+	print_thunk = callbacks_thunk((void *)output_print);
 	exit_thunk = callbacks_thunk((void *)exit);
 	r = process_start_lower(p, 0, &step);
 	if (r < 0) {
@@ -368,7 +348,7 @@ HIDDEN int process_open_library(struct crossing_library *library)
 		return -1;
 	raw_lock(&p->lock);
 	r = 0;
-	if (*library->cross != crossing) {
+	if (*library->cross == library->first) {
 		r = process_request(p->table, LOWER_LIBRARY, &library->lower, NULL);
 		if (r < 0) {
 			if (!library->complained++)
@@ -378,7 +358,7 @@ HIDDEN int process_open_library(struct crossing_library *library)
 			libraries = library;
 			if (library->opened)
 				library->opened();
-			if (library->prints)
+			if (library->flushes)
 				RECORDS->print_cross = library->cross;
 			__atomic_store_n(library->cross, crossing, __ATOMIC_RELEASE);
 		}

@@ -5,10 +5,25 @@
 
 #include "shared/cuda/call_index.inc"
 
+/* CUDA C++ Programming Guide, "Formatted Output": the buffer is flushed by calls that wait. */
+static int cuda_flushes(unsigned index)
+{
+	static const unsigned char flushes[CALL_COUNT] = {
+#define CALL(name, class, how, registers, stack, floats)
+#define FLUSHES(name) [INDEX_##name] = 1,
+#include "cuda.calls.h"
+#undef FLUSHES
+#undef CALL
+	};
+
+	return flushes[index];
+}
+
 STUB_LIBRARY(cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED,
 	CUDA_ERROR_NOT_SUPPORTED,
 	/* Tables of functions are handed out at their real addresses. */
-	.lower.huge_code = 1, .fixed = 1, .restarted = export_tables_restarted, .prints = 1);
+	.lower.huge_code = 1, .fixed = 1, .restarted = export_tables_restarted,
+	.flushes = cuda_flushes);
 
 int cuda_refused(unsigned index)
 {

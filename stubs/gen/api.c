@@ -444,6 +444,8 @@ static int parse_attribute(
 		call->saved = true;
 	} else if (!strcmp(word, "loses")) {
 		call->loses = true;
+	} else if (!strcmp(word, "flushes")) {
+		call->flushes = true;
 	} else if (!strcmp(word, "internal")) {
 		call->internal = true;
 	} else if (!strcmp(word, "unchecked")) {
@@ -499,6 +501,7 @@ static int parse_call(struct parser *p, char *text)
 		variant.answered = call.answered;
 		variant.on_context = call.on_context;
 		variant.loses = call.loses;
+		variant.flushes = call.flushes;
 		buf_push(&p->calls, struct api_call, &variant);
 	}
 	p->call = buf_at(&p->calls, struct api_call,

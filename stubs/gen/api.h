@@ -49,6 +49,7 @@ struct api_call {
 	bool leaves;     /* pure, but something of the library's is left in the program */
 	bool saved;      /* what it leaves behind is saved, if anything */
 	bool loses;      /* after it, the objects it was about cannot be made again */
+	bool flushes;    /* what device code has printed is out when it returns */
 	bool internal;   /* in no header; of use to the library's own companions only */
 	bool unchecked;  /* its prototype cannot be written as a row has it */
 	bool variadic;

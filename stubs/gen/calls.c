@@ -1,7 +1,8 @@
 /*
- * The list for tests: CALL(name, class, how, registers, stack, floats), once a function. `how`
+ * The list of functions: CALL(name, class, how, registers, stack, floats), once a function. `how`
  * is pass, record, callback, body or refuse; then how many general registers, words on the
- * stack, and floating point registers the arguments take.
+ * stack, and floating point registers the arguments take. Then FLUSHES(name), where whoever includes
+ * the list has defined that, for each function after which what device code has printed is out.
  */
 #include "stubs/gen/api.h"
 
@@ -38,6 +39,15 @@ int gen_calls(const struct api *api, FILE *out, struct err *e)
 		fprintf(out, "CALL(%s, %s, %s, %u, %u, %u)\n", call->name,
 			api_class_name(call->class), how(call), words[API_REGISTER],
 			words[API_STACK], words[API_FLOAT_REGISTER]);
+		/* crossing_print() makes the call anew, without what lies on the stack. */
+		if (call->flushes && words[API_STACK])
+			return err_set(e, 0, "%s: flushes, and has arguments on the stack",
+				call->name);
 	}
+	fputs("#ifdef FLUSHES\n", out);
+	for (size_t i = 0; i < api->call_count; i++)
+		if (api->calls[i].flushes)
+			fprintf(out, "FLUSHES(%s)\n", api->calls[i].name);
+	fputs("#endif\n", out);
 	return 0;
 }

@@ -69,7 +69,7 @@ static void print_translation(
 				8 + 8 * place.number, use(p), 8 + 8 * place.number);
 	}
 	fprintf(out, "\tjmp *%s_targets+%zu(%%rip)\n", api->library, index * 8);
-	fprintf(out, "word lower_%s\n", call->name);
+	fprintf(out, "word lower_%s, %zu\n", call->name, index);
 }
 
 /* The instruction that has r11 lead to what is called below. */
@@ -126,7 +126,7 @@ static void print_entry(
 	}
 	if (way == API_INNER_BODY) {
 		fprintf(out, "\t.hidden inner_%s\n", call->name);
-		fprintf(out, "\tword inner_%s\n", call->name);
+		fprintf(out, "\tword inner_%s, %zu\n", call->name, index);
 		print_export(api, call, index, out);
 		fprintf(out, "\tlea word_inner_%s(%%rip), %%r11\n\tcross\n", call->name);
 		return;
@@ -173,6 +173,8 @@ static const char head[] =
 	".hidden %s_targets, %s_cross, %s_refused, %s_library, %s_missing_result\n"
 	".section .data.rel.ro, \"aw\"\n.balign 8\n.hidden %s_words\n.globl "
 	"%s_words\n%s_words:\n"
+	".section .rodata.word_calls, \"a\"\n.balign 4\n.hidden %s_word_calls\n"
+	".globl %s_word_calls\n%s_word_calls:\n"
 	".text\n"
 	"internal %s_first\n\tlea %s_library(%rip), %r10\n"
 	"\tjmp *crossing_open@GOTPCREL(%rip)\n"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <poll.h>
+#include <pthread.h>
 
 #include "stubs/cuda/launch_config.h"
 #include "t/sim/arrays.h"
@@ -87,22 +88,26 @@ static void run_await(const struct kernel_call *k)
 }
 
 /* Device printf: as with the driver, it comes out when the host waits for the device. */
+static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t said[16];
 static unsigned said_count;
 
 static void run_print(const struct kernel_call *k)
 {
-	unsigned i = __atomic_fetch_add(&said_count, 1, __ATOMIC_ACQ_REL);
-
-	said[i % 16] = k->a;
+	pthread_mutex_lock(&said_lock);
+	if (said_count < sizeof(said) / sizeof(said[0]))
+		said[said_count++] = k->a;
+	pthread_mutex_unlock(&said_lock);
 }
 
+/* Whoever finds nothing left comes back when all is out. */
 void module_print(void)
 {
-	unsigned count = __atomic_exchange_n(&said_count, 0, __ATOMIC_ACQ_REL);
-
-	for (unsigned i = 0; i < count; i++)
-		printf("kernel says %lu\n", said[i % 16]);
+	pthread_mutex_lock(&said_lock);
+	for (unsigned i = 0; i < said_count; i++)
+		printf("kernel says %lu\n", said[i]);
+	said_count = 0;
+	pthread_mutex_unlock(&said_lock);
 }
 
 static const struct kernel kernels[] = {

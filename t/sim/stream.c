@@ -303,10 +303,14 @@ int cuStreamDestroy_v2(void *stream)
 
 int cuStreamSynchronize(void *stream)
 {
+	int r;
+
 	SIM_ENTER();
 	if (capture_is_active(stream))
 		return 900; /* CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED */
-	return stream_wait(stream, __func__);
+	r = stream_wait(stream, __func__);
+	module_print();
+	return r;
 }
 
 int cuStreamQuery(void *stream)

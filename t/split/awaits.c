@@ -3,6 +3,7 @@
  *	turns	one is queued and gets what it waits for a moment later, time and again
  *	inside	likewise, with a thread in the driver that waits for it
  *	never	one waits for something that does not come before the signal
+ *	prints	as turns, and what the kernels print has its place among what the host prints
  *	maps	memory is made, mapped and made accessible time and again, a pause in between
  */
 #include "t/split/driver_victim.h"
@@ -18,7 +19,7 @@ static const struct {
 	int location, id, flags;
 } reachable = {1, 0, 3};
 
-static void *context, *stream, *await, *count; /* the last are kernels */
+static void *context, *stream, *await, *count, *print; /* the last three are kernels */
 static CUdeviceptr memory;
 static uint64_t *flag, turn;
 static atomic_bool stop;
@@ -88,6 +89,42 @@ static void *take_turns(void *argument)
 	return NULL;
 }
 
+/* The host prints before it waits and after, with the text in its buffer all the while. */
+static void *take_printing_turns(void *argument)
+{
+	OK(cuCtxSetCurrent(context));
+	while (!stop) {
+		turn++;
+		launch(await, (uintptr_t)flag, turn);
+		launch(print, turn, 0);
+		printf("queued %lu\n", turn);
+		pause_ms(5);
+		say(turn);
+		cuStreamQuery(stream);
+		printf("said %lu\n", turn);
+		OK(cuStreamSynchronize(stream));
+		printf("done %lu\n", turn);
+		pause_ms(5);
+	}
+	return NULL;
+}
+
+static void check_printed(int file)
+{
+	FILE *printed = fdopen(file, "r");
+	char line[100], expected[100];
+	static const char *const lines[] = {
+		"queued %lu\n", "said %lu\n", "kernel says %lu\n", "done %lu\n"};
+
+	fflush(stdout);
+	rewind(printed);
+	for (uint64_t i = 0; i < 4 * turn && !victim_failures; i++) {
+		snprintf(expected, sizeof(expected), lines[i % 4], i / 4 + 1);
+		CHECK(fgets(line, sizeof(line), printed), "no line %lu", i);
+		CHECK(!strcmp(line, expected), "line %lu of %lu is %s", i, turn, line);
+	}
+}
+
 /* Says what the other waits for, in the driver. */
 static void *speak(void *argument)
 {
@@ -145,6 +182,7 @@ static void set_up(void)
 	say(0);
 	await = load("await");
 	count = load("count");
+	print = load("print");
 }
 
 static void run(void *(*one)(void *), void *(*other)(void *))
@@ -165,6 +203,15 @@ static void run(void *(*one)(void *), void *(*other)(void *))
 		pthread_join(b, NULL);
 }
 
+static void prints(void)
+{
+	int file = memfd_create("printed", 0);
+
+	stdout = fdopen(dup(file), "w");
+	run(take_printing_turns, NULL);
+	check_printed(file);
+}
+
 static void never(void)
 {
 	launch(await, (uintptr_t)flag, 1);
@@ -183,6 +230,8 @@ int main(int argc, char **argv)
 		run(take_turns, NULL);
 	else if (!strcmp(argv[1], "inside"))
 		run(wait_inside, speak);
+	else if (!strcmp(argv[1], "prints"))
+		prints();
 	else if (!strcmp(argv[1], "maps"))
 		run(map_memory, NULL);
 	else

@@ -20,8 +20,9 @@ static void say(void *function, uint64_t number)
 
 int main(void)
 {
-	static const char expected[] = "before\nkernel says 1\nkernel says 2\nafter\n"
-				       "kernel says 3\nend\n";
+	static const char expected[] =
+		"before\nnot waited\nkernel says 1\nkernel says 2\nafter\n"
+		"kernel says 3\nend\n";
 	void *context, *module, *function;
 	char text[1000] = "";
 
@@ -36,6 +37,9 @@ int main(void)
 	say(function, 2);
 	victim_ready();
 	victim_wait();
+	cuCtxGetCurrent(&context); /* lets nothing out */
+	CHECK(!cuStreamQuery(NULL), "the stream is not idle");
+	printf("not waited\n");
 	CHECK(!cuCtxSynchronize(), "it cannot be waited for");
 	printf("after\n");
 	say(function, 3);
