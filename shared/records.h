@@ -98,7 +98,8 @@ struct records {
 	struct records_text *printed, *printed_spare;
 	void (**print_cross)(
 		void); /* crossing_library.cross of who may print; NULL: none yet */
-	uint32_t device_awaited; /* not 0: the agent waits, and may put something into printed */
+	uint32_t
+		device_awaited; /* not 0: the agent waits, and may put something into printed */
 };
 
 _Static_assert(sizeof(struct records_kept) <= RECORDS_LIVE - RECORDS_WINDOW, "");
