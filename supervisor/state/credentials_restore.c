@@ -18,7 +18,8 @@ static bool has_groups(const uint32_t *groups, size_t count)
 	cleanup_free gid_t *mine = xcalloc(NGROUPS_MAX, sizeof(*mine));
 	int n = getgroups(NGROUPS_MAX, mine);
 
-	return n >= 0 && (size_t)n == count && !memcmp(mine, groups, count * sizeof(*groups));
+	return n >= 0 && (size_t)n == count &&
+	       (!count || !memcmp(mine, groups, count * sizeof(*groups)));
 }
 
 /* Not set if they are the same: in a user namespace that was made without privilege nobody may,

@@ -224,6 +224,11 @@ importable() {
 	END
 }
 
+onnx_lacks() { # PROVIDER
+	python3 -c "import onnxruntime as o, sys
+sys.argv[1] in o.get_available_providers() or print('ONNX Runtime has no', sys.argv[1])" "$1" 2>&1 | tail -n 1
+}
+
 # lacks NEED,...: prints the first that is not here; fails when all are.
 lacks() {
 	local need why
@@ -233,6 +238,7 @@ lacks() {
 			why=
 			[ "$(nvidia-smi -L | grep -c '^GPU')" -ge "${need#*=}" ] || why="no $need here"
 			;;
+		onnx=*) why=$(onnx_lacks "${need#*=}") ;;
 		lib=*) why=$(python3 -c "from toolkit import library; library('${need#*=}')" 2>&1 | tail -n 1) ;;
 		*) why=$(importable "$need") ;;
 		esac
