@@ -99,9 +99,11 @@ int main(int argc, char **argv)
 		c = t;
 		if (round % (rounds / 20))
 			continue;
-		/* What a kernel prints comes out when it is waited for, a checkpoint or not. */
+		/* What a kernel prints comes out when it is waited for, a checkpoint or not; and, by a
+		 * thread of the driver's own, when nobody waits for some tenths of a second. */
+		printf("after this comes round %d:\n", round);
+		fflush(stdout);
 		say<<<1, 1>>>(round, sums, one);
-		printf("after that of round %d comes:\n", round);
 		OK(cudaDeviceSynchronize());
 		fflush(stdout);
 	}
