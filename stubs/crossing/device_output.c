@@ -27,10 +27,13 @@ static int may_print(void)
 
 static void disarm(void)
 {
-	__atomic_store_n(RECORDS->print_cross, crossing, __ATOMIC_SEQ_CST);
+	void (**cross)(void) = RECORDS->print_cross;
+
+	if (!cross) /* This is a child of fork: the kernel has wiped the records here. */
+		return;
+	__atomic_store_n(cross, crossing, __ATOMIC_SEQ_CST);
 	if (may_print()) /* The agent has armed meanwhile. */
-		__atomic_store_n(
-			RECORDS->print_cross, (void (*)(void))crossing_print, __ATOMIC_SEQ_CST);
+		__atomic_store_n(cross, (void (*)(void))crossing_print, __ATOMIC_SEQ_CST);
 }
 
 /* @slot is what r11 leads crossing() to: a target, or the word of a piece of code in front of one.
