@@ -3,7 +3,7 @@
 # a checkpoint at a random moment, the end of the program, and a restart. They print times and rates, so what
 # counts is the exit status and what is printed but for numbers.
 #
-#	CUDA_SAMPLES=DIR	a checkout of them; skipped without
+#	CUDA_SAMPLES=DIR	a checkout of them (fetch_samples.sh DIR makes one); skipped without
 #	SAMPLES_BUILD=DIR	where they are built, and found built by a later run; the test's own otherwise
 #	ARCH=ARCHITECTURE	of the GPU, for CMake (by nvidia-smi)
 #	JOBS=N, ROWS=REGEX, LOGS=DIR	as of panel.t
