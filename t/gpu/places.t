@@ -1,13 +1,16 @@
 #!/bin/bash
 # What t/gpu_places.t tests on the simulated driver, on a real GPU: variables of modules, managed
-# memory and reservations that came and went at random are where they were over restarts. SEEDS says
-# which sequences.
+# memory and reservations that came and went at random are where they were over restarts. SEEDS and
+# ALL_SEEDS say which sequences.
 TEST_LIMIT=${TEST_LIMIT:-600}
 NEED_NVCC=no
 . "${0%/*}/lib.sh"
 
 for seed in ${SEEDS:-$(seq 22)}; do
 	cycle "$build/t/split/places" "$seed"
+done
+for seed in ${ALL_SEEDS:-$(seq 8)}; do
+	cycle "$build/t/split/places" "$seed" all
 done
 
 done_testing

@@ -1,8 +1,9 @@
 /*
- * places SEED: variables of modules and libraries, managed memory and reservations that come
+ * places SEED [all]: variables of modules and libraries, managed memory and reservations that come
  * and go at random, in up to three contexts, between streams and kernels that need memory for
- * local variables: over restarts, all that is left is where it was, with its contents. Also for
- * a real GPU.
+ * local variables: over restarts, all that is left is where it was, with its contents. With
+ * `all` also device, pinned, pooled and mapped memory, and one of the contexts on a second GPU where
+ * there is one. Also for a real GPU.
  */
 #include <string.h>
 
@@ -13,7 +14,21 @@
 #define VARIABLES 6
 #define STEPS     150
 
-enum kind { NONE, MODULE, LIBRARY, MEMORY, RESERVATION, STREAM, KINDS };
+enum kind {
+	NONE,
+	MODULE,
+	LIBRARY,
+	MEMORY,
+	RESERVATION,
+	STREAM,
+	DEVICE, /* from here on with `all` */
+	PINNED,
+	POOLED,
+	MAPPED,
+	KINDS
+};
+
+static unsigned kinds = DEVICE;
 
 static struct item {
 	enum kind kind;
@@ -96,7 +111,11 @@ static void fill(struct item *i)
 {
 	for (unsigned v = 0; v < i->count; v++) {
 		victim_fill(copy, i->variables[v].size, i->seed + v);
-		MUST(!cuMemcpyHtoD_v2(i->variables[v].address, copy, i->variables[v].size));
+		if (i->kind == PINNED)
+			memcpy((void *)i->variables[v].address, copy, i->variables[v].size);
+		else
+			MUST(!cuMemcpyHtoD_v2(
+				i->variables[v].address, copy, i->variables[v].size));
 	}
 }
 
@@ -121,7 +140,11 @@ static void check(const struct item *i)
 			CHECK(address == i->variables[v].address, "it is at %#lx, not %#lx",
 				address, i->variables[v].address);
 		}
-		OK(cuMemcpyDtoH_v2(copy, i->variables[v].address, i->variables[v].size));
+		if (i->kind == PINNED)
+			memcpy(copy, (void *)i->variables[v].address, i->variables[v].size);
+		else
+			OK(cuMemcpyDtoH_v2(
+				copy, i->variables[v].address, i->variables[v].size));
 		SAME(copy, i->variables[v].size, i->seed + v, "a variable");
 	}
 }
@@ -142,12 +165,64 @@ static void launch(const struct item *i)
 	MUST(!cuCtxSynchronize());
 }
 
+static void map(CUdeviceptr *address, size_t size)
+{
+	struct {
+		int type, handles, location, id;
+		uint64_t rest[9];
+	} where = {.type = 1, .location = 1};
+	struct {
+		int location, id, flags;
+	} access = {.location = 1, .flags = 3};
+	uint64_t handle;
+
+	MUST(!cuCtxGetDevice(&where.id));
+	access.id = where.id;
+	MUST(!cuMemAddressReserve(address, size, 0, 0, 0));
+	MUST(!cuMemCreate(&handle, size, &where, 0));
+	MUST(!cuMemMap(*address, size, 0, handle, 0));
+	MUST(!cuMemSetAccess(*address, size, &access, 1));
+	MUST(!cuMemRelease(handle));
+}
+
+static void make_memory(struct item *i)
+{
+	CUdeviceptr *address = &i->variables[0].address;
+
+	i->variables[0].size = i->kind == MAPPED ? (1 + any(16)) * 2 * MIB : any_size() / 4 * 4;
+	if (i->kind == DEVICE)
+		MUST(!cuMemAlloc_v2(address, i->variables[0].size));
+	else if (i->kind == PINNED)
+		MUST(!cuMemHostAlloc((void **)address, i->variables[0].size, 0));
+	else if (i->kind == POOLED)
+		MUST(!cuMemAllocAsync(address, i->variables[0].size, NULL));
+	else
+		map(address, i->variables[0].size);
+	fill(i);
+}
+
+static void free_memory(const struct item *i)
+{
+	CUdeviceptr address = i->variables[0].address;
+	size_t size = i->variables[0].size;
+
+	if (i->kind == DEVICE)
+		MUST(!cuMemFree_v2(address));
+	else if (i->kind == PINNED)
+		MUST(!cuMemFreeHost((void *)address));
+	else if (i->kind == POOLED)
+		MUST(!cuMemFreeAsync(address, NULL));
+	else
+		MUST(!cuMemUnmap(address, size) && !cuMemAddressFree(address, size));
+}
+
 static void make(struct item *i)
 {
-	i->kind = 1 + any(KINDS - 1);
+	i->kind = 1 + any(kinds - 1);
 	i->context = contexts[any(CONTEXTS)];
 	i->seed = any(1000000);
-	i->count = i->kind <= LIBRARY ? any(VARIABLES + 1) : i->kind == MEMORY;
+	i->count = i->kind <= LIBRARY ? any(VARIABLES + 1)
+				      : i->kind == MEMORY || i->kind >= DEVICE;
 	enter(i);
 	switch (i->kind) {
 	case MODULE:
@@ -170,8 +245,11 @@ static void make(struct item *i)
 		MUST(!cuMemAddressReserve(
 			&i->variables[0].address, i->variables[0].size, 0, 0, 0));
 		break;
-	default:
+	case STREAM:
 		MUST(!cuStreamCreate(&i->handle, 0));
+		break;
+	default:
+		make_memory(i);
 	}
 }
 
@@ -192,8 +270,11 @@ static void end(struct item *i)
 	case RESERVATION:
 		MUST(!cuMemAddressFree(i->variables[0].address, i->variables[0].size));
 		break;
-	default:
+	case STREAM:
 		MUST(!cuStreamDestroy_v2(i->handle));
+		break;
+	default:
+		free_memory(i);
 	}
 	i->kind = NONE;
 }
@@ -226,11 +307,17 @@ static void check_all(void)
 
 int main(int argc, char **argv)
 {
+	bool all = argc > 2;
+	int devices = 1;
+
 	state = strtoul(argv[1], NULL, 10);
 	copy = malloc(34 * MIB);
 	MUST(!cuInit(0) && !cuDevicePrimaryCtxRetain(&contexts[0], 0));
+	if (all)
+		MUST(!cuDeviceGetCount(&devices));
+	kinds = all ? KINDS : DEVICE;
 	for (int i = 1; i < CONTEXTS; i++)
-		MUST(!cuCtxCreate_v2(&contexts[i], 0, 0));
+		MUST(!cuCtxCreate_v2(&contexts[i], 0, i == CONTEXTS - 1 && devices > 1));
 	play(STEPS);
 	check_all();
 	victim_ready();
