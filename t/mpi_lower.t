@@ -89,6 +89,8 @@ for function in MPI_Isend MPI_Alloc_mem; do
 done
 reason="a datatype that was made with large counts"
 scenario "a datatype made with large counts is refused" refused "$alone" MPI_Type_contiguous_c
+reason="it has set several attributes of MPI_COMM_SELF"
+scenario "several attributes of MPI_COMM_SELF are refused" refused "$alone" attributes
 objects=$PWD/objects
 ok "a program with objects is built" mpicc.mpich -O1 -o objects "$top/t/application/mpi_objects.c"
 scenario "objects of each kind, over three restarts" three_times "$objects"
