@@ -113,10 +113,10 @@ class Report:
     def wait_first_tick(self):
         return wait_for("the first tick", lambda: self._word(3))
 
-    def have_memory_written(self):
+    def have_memory_written(self, percent=1):
         with open(self.path, "r+b", buffering=0) as f:
             f.seek(8 * 4)
-            f.write(struct.pack("<Q", 1))
+            f.write(struct.pack("<Q", percent))
         wait_for("memory to be written", lambda: not self._word(4))
 
 

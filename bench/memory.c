@@ -1,9 +1,11 @@
 /*
- * memory REPORT MIB THREADS - hold MIB of random memory in THREADS threads, and tick.
+ * memory REPORT MIB THREADS [COMPRESSIBLE] - hold MIB of random memory in THREADS threads, and tick.
  *
  * One thread reads the clock as fast as it can and notes the largest gap between two
  * readings: a pause as the program itself sees it. The others wake every 10 ms and write a
- * word, each in its own part of the memory. Runs until it is killed.
+ * word, each in its own part of the memory. COMPRESSIBLE per cent of the pages hold numbers below 256 in
+ * words of eight bytes. Asked to by REPORT, the clock's thread writes a word to each of some pages, spread
+ * evenly. Runs until it is killed.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,7 +18,7 @@
 #include "bench/report.h"
 
 static uint64_t *memory;
-static size_t words_per_thread;
+static size_t memory_words, words_per_thread;
 
 static uint64_t now(void)
 {
@@ -26,8 +28,16 @@ static uint64_t now(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-/* Nothing a compressor or a search for equal blocks could use (splitmix64). */
-static void fill_random(uint64_t *words, size_t count)
+#define PAGE_WORDS ((size_t)512)
+
+/* One page of each hundred / percent, as nearly as whole pages can be. */
+static int is_chosen(size_t page, size_t percent)
+{
+	return page * percent / 100 != (page + 1) * percent / 100;
+}
+
+/* But for the compressible pages nothing a compressor or a search for equal blocks could use (splitmix64). */
+static void fill_random(uint64_t *words, size_t count, size_t compressible)
 {
 	uint64_t state = 1;
 
@@ -37,6 +47,16 @@ static void fill_random(uint64_t *words, size_t count)
 		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
 		z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
 		words[i] = z ^ (z >> 31);
+		if (is_chosen(i / PAGE_WORDS, compressible))
+			words[i] &= 255;
+	}
+}
+
+static void write_pages(size_t percent)
+{
+	for (size_t page = 0; page < memory_words / PAGE_WORDS; page++) {
+		if (is_chosen(page, percent))
+			memory[page * PAGE_WORDS]++;
 	}
 }
 
@@ -66,6 +86,11 @@ static void tick(volatile struct report *report)
 			report->first_tick = now();
 		report->ticks++;
 		last = t;
+		if (report->dirty) {
+			write_pages(report->dirty);
+			report->dirty = 0;
+			last = now();
+		}
 	}
 }
 
@@ -79,8 +104,8 @@ static void must(int ok, const char *what)
 
 int main(int argc, char **argv)
 {
-	if (argc != 4) {
-		fprintf(stderr, "usage: memory REPORT MIB THREADS\n");
+	if (argc != 4 && argc != 5) {
+		fprintf(stderr, "usage: memory REPORT MIB THREADS [COMPRESSIBLE]\n");
 		return 2;
 	}
 	int fd = open(argv[1], O_RDWR | O_CREAT, 0600);
@@ -94,8 +119,9 @@ int main(int argc, char **argv)
 	close(fd);
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	must(memory != MAP_FAILED, "mmap");
-	fill_random(memory, size / sizeof(*memory));
-	words_per_thread = size / sizeof(*memory) / threads;
+	memory_words = size / sizeof(*memory);
+	fill_random(memory, memory_words, argc == 5 ? strtoull(argv[4], NULL, 10) : 0);
+	words_per_thread = memory_words / threads;
 	for (size_t i = 1; i < threads; i++) {
 		pthread_t thread;
 

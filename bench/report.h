@@ -1,5 +1,5 @@
 /*
- * report.h - what a benchmark program tells bench/run or bench/gpu while it runs: a small file
+ * report.h - what a benchmark program tells bench/run, bench/modes or bench/gpu while it runs: a small file
  * that both use. Being a file on a disk, it is there after a restart too. bench/common.py knows
  * this layout.
  */
@@ -14,7 +14,8 @@ struct report {
 	uint64_t ticks;       /* so many times around the loop */
 	uint64_t largest_gap; /* between two ticks; bench/run sets it to 0 */
 	uint64_t first_tick;  /* of the first tick since bench/run set it to 0 */
-	uint64_t dirty; /* bench/gpu sets it for memory to be written, the program to 0 after */
+	/* So much memory, in per cent, is to be written; the program sets it to 0 when it has been. */
+	uint64_t dirty;
 };
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * core.c - the entry point of this program, and the functions that it hands out: patching the
+ * system calls of a library's text, marking ranges that a checkpoint leaves out, and finding
+ * the break and the parts of libc that are mapped.
+ */
 #include "bringup/core.h"
 
 #include <elf.h>

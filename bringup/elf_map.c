@@ -1,3 +1,7 @@
+/*
+ * elf_map.c - the segments of one ELF file, mapped by raw system calls at addresses that the
+ * caller has chosen.
+ */
 #include "bringup/elf_map.h"
 
 #include <elf.h>

@@ -1,3 +1,8 @@
+/*
+ * hook.c - each system call that gets another meaning in the lower half: mappings go into its
+ * window, descriptors above a base, signal handling is refused or passed on; everything else
+ * is made as it is.
+ */
 #include "bringup/hook.h"
 
 #include <linux/errno.h>
@@ -6,6 +11,7 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 
 #include "shared/raw.h"
 #include "shared/records.h"
@@ -177,6 +183,91 @@ static long hook_mremap(enum space_part part, const struct site_registers *s)
 	return r;
 }
 
+/* ---- System V shared memory, which UCX has for messages between ranks ---- */
+
+/* shmdt(2) is not told a size. An attachment that does not fit in here stays taken when it is
+ * detached. */
+#define ATTACHED 1024
+
+static struct {
+	uint32_t lock;
+	struct space_range ranges[ATTACHED];
+} attached;
+
+static void note_attached(uint64_t start, uint64_t end)
+{
+	raw_lock(&attached.lock);
+	for (unsigned i = 0; i < ATTACHED; i++)
+		if (!attached.ranges[i].end || attached.ranges[i].start == start) {
+			attached.ranges[i] = (struct space_range){start, end};
+			break;
+		}
+	raw_unlock(&attached.lock);
+}
+
+static void release_attached(uint64_t start)
+{
+	struct space_range r = {0};
+
+	raw_lock(&attached.lock);
+	for (unsigned i = 0; i < ATTACHED && !r.end; i++)
+		if (attached.ranges[i].end && attached.ranges[i].start == start) {
+			r = attached.ranges[i];
+			attached.ranges[i] = (struct space_range){0};
+		}
+	raw_unlock(&attached.lock);
+	space_release(r.start, r.end - r.start);
+}
+
+/* The kernel says EINVAL where there is something already (without SHM_REMAP), and to much else. */
+static long shmat_taken(long id, long flags, uint64_t size)
+{
+	for (int i = 0; i < 64; i++) {
+		uint64_t at = space_take(SPACE_LIBC, size);
+		long r;
+
+		if (!at)
+			return -ENOMEM;
+		r = raw(SYS_shmat, id, at, flags);
+		if (!raw_failed(r))
+			return r;
+		if (r != -EINVAL) {
+			space_release(at, size);
+			return r;
+		}
+		space_found(at, size);
+	}
+	return -ENOMEM;
+}
+
+static long hook_shmat(long id, long address, long flags)
+{
+	struct shmid_ds d;
+	uint64_t size;
+	long r = raw(SYS_shmctl, id, IPC_STAT, &d);
+
+	/* A segment that we may not ask about (EACCES) we may not attach either. */
+	if (raw_failed(r))
+		return r;
+	size = pages(d.shm_segsz);
+	r = address ? raw(SYS_shmat, id, address, flags) : shmat_taken(id, flags, size);
+	if (raw_failed(r))
+		return r;
+	if (address)
+		space_mark(r, size);
+	note_attached(r, r + size);
+	return r;
+}
+
+static long hook_shmdt(long address)
+{
+	long r = raw(SYS_shmdt, address);
+
+	if (!raw_failed(r))
+		release_attached(address);
+	return r;
+}
+
 /* ---- descriptors ---- */
 
 static long dup_above_base(int fd, bool cloexec)
@@ -331,6 +422,8 @@ int hook_wants(int nr)
 	case SYS_munmap:
 	case SYS_mremap:
 	case SYS_brk:
+	case SYS_shmat:
+	case SYS_shmdt:
 	case SYS_rt_sigaction:
 	case SYS_rt_sigprocmask:
 	case SYS_fcntl:
@@ -374,6 +467,12 @@ static int hook_syscall(struct site_registers *s, bool ldso)
 	case SYS_brk:
 		/* A break that never moves: malloc makes do with mmap. */
 		s->nr = LOWER_PART_LDSO;
+		return 1;
+	case SYS_shmat:
+		s->nr = hook_shmat((int)s->rdi, s->rsi, (int)s->rdx);
+		return 1;
+	case SYS_shmdt:
+		s->nr = hook_shmdt(s->rdi);
 		return 1;
 	case SYS_rt_sigaction:
 		s->nr = hook_sigaction(s);

@@ -1,3 +1,7 @@
+/*
+ * insn.c - a decoder for the lengths of a few instructions, and a copier that keeps what is
+ * relative to the instruction pointer true.
+ */
 #include "bringup/insn.h"
 
 /* What follows the opcode. */

@@ -1,3 +1,7 @@
+/*
+ * site.c - finds the system calls in a text, checks that a jump can take their place, and
+ * writes trampolines.
+ */
 #include "bringup/site.h"
 
 #include "bringup/insn.h"
@@ -117,7 +121,7 @@ int site_find(const uint8_t *from, const uint8_t *end, int (*wanted)(int nr), st
 	const uint8_t *call = from + 5;
 
 	while ((call = next_syscall(call, end))) {
-		/* The nearest mov before it is the one that counts. */
+		/* The nearest mov before it counts. */
 		for (const uint8_t *p = call - 5; p >= from && p >= call - DISPLACED_MAX; p--)
 			if (is_site(from, p, call, wanted, site))
 				return 0;

@@ -1,3 +1,7 @@
+/*
+ * space.c - sorted ranges of what is taken and what is to be kept free, and the search for
+ * room among them.
+ */
 #include "bringup/space.h"
 
 #include <stdbool.h>

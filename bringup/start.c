@@ -1,3 +1,8 @@
+/*
+ * start.c - what execve(2) does for a program, done for a second one in the same process: its
+ * files and ld.so are mapped, a stack with arguments, environment and auxiliary vector is
+ * built, and ld.so is entered.
+ */
 #include "bringup/start.h"
 
 #include <elf.h>

@@ -8,7 +8,8 @@
  * several threads at once.
  *
  * Runs that the source knows to be as they were at the parent checkpoint are neither read nor
- * hashed. A source may be a copy of a process that runs on (supervisor/target/copy.h).
+ * hashed. A source may know hashes without reading, as memory of a GPU is hashed there: then only
+ * blocks are read that are to be stored. A source may be a copy of a process that runs on (supervisor/target/process_copy.h).
  */
 #ifndef CKPT_BLOCKS_H
 #define CKPT_BLOCKS_H
@@ -31,10 +32,22 @@ struct block_run {
 	/* Read @size bytes of the run's object from @address into @data. Called by several
 	 * threads at once. 0 or -1. */
 	int (*read)(void *context, uint64_t address, void *data, size_t size, struct err *e);
+	/* The hashes of @count blocks from @address on; NULL: the source does not know any. Called
+	 * like read. 0; 1: it does not know these; or -1. */
+	int (*hash)(void *context, uint64_t address, size_t count,
+		uint8_t (*hashes)[IMAGE_HASH_SIZE], struct err *e);
+	/* With hash: that [@address, @address + @size) will be read, when that is known of all
+	 * runs, and nothing has been read of any with hashes. Called by one thread, in the order
+	 * of the runs and their addresses. */
+	void (*expect)(void *context, uint64_t address, uint64_t size);
 	void *context;
+	/* The open file that has the run's bytes at the same offsets, for the image to share them
+	 * where the file system can; NULL: none. */
+	const int *file;
 };
 
-struct block_job {
+/* What is saved, where to, and how. */
+struct blocks_to_write {
 	const struct block_run *runs;
 	size_t run_count;
 	struct image_writer *writer;
@@ -53,6 +66,6 @@ struct block_job {
 };
 
 /* Save all runs. On failure the first error seen is in @e. */
-int blocks_write(const struct block_job *job, struct err *e);
+int blocks_write(const struct blocks_to_write *to_write, struct err *e);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * checkpoint.c - opens all files of a checkpoint at once (struct checkpoint, store.h), finds
+ * the one that a path means, answers who owns what processes share, and reads a checkpoint
+ * back from the disk.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -126,7 +131,7 @@ static struct image *open_file(
 		image_close(img);
 		return NULL;
 	}
-	if (image_open_chain(img, c->parentfd, name, e) < 0) {
+	if (image_open_chain(img, c->dirfd, c->parentfd, name, e) < 0) {
 		image_close(img);
 		return NULL;
 	}
@@ -163,6 +168,28 @@ static int open_processes(struct checkpoint *c, struct err *e)
 			return -1;
 	}
 	return 0;
+}
+
+int checkpoint_maker(const char *path, struct image_maker *m, struct err *e)
+{
+	struct checkpoint *c = xcalloc(1, sizeof(*c));
+	cleanup_fd int fd = -1;
+	int r = -1;
+
+	c->dirfd = c->parentfd = -1;
+	c->path = find_checkpoint(path, e);
+	if (c->path && !open_dirs(c, e)) {
+		fd = openat(c->dirfd, IMAGE_JOB_FILE,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		if (fd < 0)
+			err_set(e, errno, "cannot open image %s/" IMAGE_JOB_FILE, c->path);
+		else if (!trust_check(fd, c->path, e))
+			r = image_read_maker(fd, m)
+				    ? err_set(e, 0, "%s does not say what made it", c->path)
+				    : 0;
+	}
+	checkpoint_close(c);
+	return r;
 }
 
 struct checkpoint *checkpoint_open(const char *path, struct err *e)

@@ -1,18 +1,14 @@
+/*
+ * checkpoint_check.c - the checks, note by note: of the file of the job, then of that of each
+ * process.
+ */
 #include "ckpt/checkpoint_check.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "ckpt/image_reader.h"
-
-/* Number of elements of a note. */
-#define COUNT(img, type, elem)                                                                 \
-	({                                                                                     \
-		size_t count_;                                                                 \
-		(void)image_note_array((img), (type), elem, &count_);                          \
-		count_;                                                                        \
-	})
+#include "ckpt/image_read_private.h"
 
 /* An index + 1 of something of which there are @count, 0 for none. */
 static int check_index(
@@ -25,7 +21,8 @@ static int check_index(
 
 static int check_descriptions(const struct image *job, struct err *e)
 {
-	size_t objects = COUNT(job, IMAGE_NOTE_OBJECTS, struct image_object), count;
+	size_t objects = image_note_count(job, IMAGE_NOTE_OBJECTS, sizeof(struct image_object)),
+	       count;
 	const struct image_description *d;
 
 	d = image_note_array(job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
@@ -52,6 +49,21 @@ static int check_objects(const struct image *job, struct err *e)
 	return 0;
 }
 
+static int check_xattrs(const struct image *job, struct err *e)
+{
+	size_t bytes = image_note_count(job, IMAGE_NOTE_XATTR_VALUES, sizeof(char)), used = 0,
+	       count;
+	const struct image_xattr *x;
+
+	x = image_note_array(job, IMAGE_NOTE_XATTRS, struct image_xattr, &count);
+	for (size_t i = 0; i < count; i++)
+		used += x[i].size;
+	return used == bytes
+		       ? 0
+		       : image_bad(job, e, "its extended attributes have %zu bytes and not %zu",
+				 used, bytes);
+}
+
 /* @count elements from @first on, of @all. */
 static int check_range(const struct image *img, const char *what, uint64_t first,
 	uint64_t count, uint64_t all, struct err *e)
@@ -63,10 +75,11 @@ static int check_range(const struct image *img, const char *what, uint64_t first
 
 static int check_messages(const struct image *job, struct err *e)
 {
-	size_t rights = COUNT(job, IMAGE_NOTE_RIGHTS, uint32_t), count;
-	size_t files = COUNT(job, IMAGE_NOTE_DESCRIPTIONS, struct image_description);
+	size_t rights = image_note_count(job, IMAGE_NOTE_RIGHTS, sizeof(uint32_t)), count;
+	size_t files = image_note_count(
+		job, IMAGE_NOTE_DESCRIPTIONS, sizeof(struct image_description));
 	const struct image_socket_option *o;
-	size_t sockets = COUNT(job, IMAGE_NOTE_SOCKETS, struct image_socket);
+	size_t sockets = image_note_count(job, IMAGE_NOTE_SOCKETS, sizeof(struct image_socket));
 	const struct image_message *m;
 	const struct image_tcp *t;
 	const uint32_t *r;
@@ -99,9 +112,12 @@ static int check_messages(const struct image *job, struct err *e)
 static int check_socket(
 	const struct image *job, const struct image_socket *s, size_t sockets, struct err *e)
 {
-	size_t options = COUNT(job, IMAGE_NOTE_SOCKET_OPTIONS, struct image_socket_option);
-	size_t messages = COUNT(job, IMAGE_NOTE_MESSAGES, struct image_message);
-	size_t files = COUNT(job, IMAGE_NOTE_DESCRIPTIONS, struct image_description);
+	size_t options = image_note_count(
+		job, IMAGE_NOTE_SOCKET_OPTIONS, sizeof(struct image_socket_option));
+	size_t messages =
+		image_note_count(job, IMAGE_NOTE_MESSAGES, sizeof(struct image_message));
+	size_t files = image_note_count(
+		job, IMAGE_NOTE_DESCRIPTIONS, sizeof(struct image_description));
 
 	if (!s->state || s->state >= IMAGE_SOCKET_STATES || s->description >= files)
 		return image_bad(job, e, "a socket is of unknown state %u", s->state);
@@ -223,14 +239,15 @@ int checkpoint_check_job(const struct image *job, struct err *e)
 	if (!infos || !count || info->process_count != count)
 		return image_bad(job, e, "its list of processes is incomplete");
 	if (check_processes(job, list, count, e) < 0 ||
-		check_sharing(job, list, count, e) < 0 || check_objects(job, e) < 0)
+		check_sharing(job, list, count, e) < 0 || check_objects(job, e) < 0 ||
+		check_xattrs(job, e) < 0)
 		return -1;
 	return check_descriptions(job, e) < 0 ? -1 : check_sockets(job, e);
 }
 
 static int check_threads(const struct image *img, struct err *e)
 {
-	size_t xstate = COUNT(img, IMAGE_NOTE_XSTATE, uint8_t), count;
+	size_t xstate = image_note_count(img, IMAGE_NOTE_XSTATE, sizeof(uint8_t)), count;
 	const struct image_thread *t;
 
 	t = image_note_array(img, IMAGE_NOTE_THREADS, struct image_thread, &count);
@@ -251,8 +268,9 @@ static int check_threads(const struct image *img, struct err *e)
 
 static int check_regions(const struct image *img, const struct image *job, struct err *e)
 {
-	size_t modules = COUNT(img, IMAGE_NOTE_MODULES, struct image_module);
-	size_t objects = COUNT(job, IMAGE_NOTE_OBJECTS, struct image_object), count;
+	size_t modules = image_note_count(img, IMAGE_NOTE_MODULES, sizeof(struct image_module));
+	size_t objects = image_note_count(job, IMAGE_NOTE_OBJECTS, sizeof(struct image_object)),
+	       count;
 	const struct image_region *r;
 	uint64_t end = 0;
 
@@ -286,7 +304,9 @@ static int check_modules(const struct image *img, struct err *e)
 
 static int check_fds(const struct image *img, const struct image *job, struct err *e)
 {
-	size_t files = COUNT(job, IMAGE_NOTE_DESCRIPTIONS, struct image_description), count;
+	size_t files = image_note_count(
+		       job, IMAGE_NOTE_DESCRIPTIONS, sizeof(struct image_description)),
+	       count;
 	const struct image_thread_fd *own;
 	const struct image_fd *f;
 
@@ -306,7 +326,7 @@ static int check_fds(const struct image *img, const struct image *job, struct er
 
 static int check_filters(const struct image *img, struct err *e)
 {
-	size_t code = COUNT(img, IMAGE_NOTE_FILTER_CODE, uint64_t), count;
+	size_t code = image_note_count(img, IMAGE_NOTE_FILTER_CODE, sizeof(uint64_t)), count;
 	const struct image_filter *f;
 
 	f = image_note_array(img, IMAGE_NOTE_FILTERS, struct image_filter, &count);

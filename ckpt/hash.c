@@ -1,3 +1,6 @@
+/*
+ * hash.c - chooses the variant, and hashes with it.
+ */
 #include "ckpt/hash.h"
 
 #include <errno.h>
@@ -65,15 +68,14 @@ int hash128_file(int fd, uint8_t *out)
 
 	if (!state || XXH3_128bits_reset(state) == XXH_ERROR) {
 		XXH3_freeState(state);
-		return -ENOMEM;
+		errno = ENOMEM;
+		return -1;
 	}
 	while ((n = pread(fd, chunk, FILE_CHUNK, offset))) {
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0) {
-			n = -errno;
+		if (n < 0)
 			break;
-		}
 		/* Fails only for a null pointer. */
 		(void)XXH3_128bits_update(state, chunk, n);
 		offset += n;

@@ -18,7 +18,7 @@ uint64_t hash64(const void *data, size_t size);
 /* Whether @size bytes (a multiple of 64) are all zero. */
 bool is_zero(const void *data, size_t size);
 
-/* XXH3-128 of a whole open file, read from its start. 0 or -errno. */
+/* XXH3-128 of a whole open file, read from its start. 0, or -1 and errno. */
 int hash128_file(int fd, uint8_t *out);
 
 #endif

@@ -7,6 +7,8 @@
  *		objects with their contents
  *	PID	one process: standard core notes (gdb, eu-readelf and eu-stack read them), notes
  *		of owner "TRECR" for what a core lacks, and the memory that had to be stored
+ *	PID.N, job.N
+ *		more blocks of PID or job, which refers to them; nothing but a header and blocks
  *
  * Layout of each file:
  *
@@ -40,16 +42,20 @@
 #define IMAGE_JOB_FILE     "job"
 #define IMAGE_MEMBERS_FILE "members" /* of a checkpoint of several members (members.h) */
 #define IMAGE_HASH_SIZE    16u       /* XXH3-128, canonical (big-endian) form */
+#define IMAGE_FILES        16u       /* at most, that the blocks of one process lie in */
+#define IMAGE_BLOCKS_FILE  "%s.%u"   /* name of all but the first: the first's, its number */
+#define IMAGE_MAKER_OFFSET 512u      /* struct image_maker */
 
 #define IMAGE_SIZE_IS(type, size) _Static_assert(sizeof(type) == (size), #type)
 
 enum image_file_kind {
 	IMAGE_FILE_JOB = 1,
 	IMAGE_FILE_PROCESS = 2,
+	IMAGE_FILE_BLOCKS = 3, /* blocks only: no metadata, meta_offset is file_size */
 };
 
 /* Feature bits of struct image_super.incompat. */
-#define IMAGE_INCOMPAT_CHAIN    0x1u   /* some extents lie in other checkpoints' files */
+#define IMAGE_INCOMPAT_CHAIN    0x1u   /* some extents lie in other files */
 #define IMAGE_INCOMPAT_LOWER    0x2u   /* the process has a lower half, to be made again */
 #define IMAGE_INCOMPAT_SHARED   0x4u   /* processes share things: IMAGE_NOTE_SHARING */
 #define IMAGE_INCOMPAT_APART    0x8u   /* threads have left what their process has */
@@ -60,11 +66,12 @@ enum image_file_kind {
 #define IMAGE_INCOMPAT_OWNERS   0x100u /* open files have an owner_kind */
 #define IMAGE_INCOMPAT_PACKS    0x200u /* some blocks are compressed: IMAGE_NOTE_PACKS */
 #define IMAGE_INCOMPAT_AIO      0x400u /* AIO requests are under way: to be issued again */
+#define IMAGE_INCOMPAT_FILES    0x800u /* files of kind BLOCKS are in the chain */
 #define IMAGE_INCOMPAT_KNOWN                                                                   \
 	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED |                 \
 		IMAGE_INCOMPAT_APART | IMAGE_INCOMPAT_FILTERS | IMAGE_INCOMPAT_WATCHES |       \
 		IMAGE_INCOMPAT_REMOVED | IMAGE_INCOMPAT_REQUESTS | IMAGE_INCOMPAT_OWNERS |     \
-		IMAGE_INCOMPAT_PACKS | IMAGE_INCOMPAT_AIO)
+		IMAGE_INCOMPAT_PACKS | IMAGE_INCOMPAT_AIO | IMAGE_INCOMPAT_FILES)
 
 struct image_super {
 	uint8_t magic[8];
@@ -82,6 +89,21 @@ struct image_super {
 	uint64_t head_hash; /* XXH3-64 of the first IMAGE_HEAD_SIZE bytes with this field 0 */
 };
 IMAGE_SIZE_IS(struct image_super, 112);
+
+/* Feature bits of struct image_super.compat. */
+#define IMAGE_COMPAT_MAKER 0x1u /* the head of the job's file has a struct image_maker */
+
+/*
+ * Which trecr made the image, for one that cannot read it. So this stays where it is, and what it is,
+ * whatever becomes of the rest; of another version it cannot be known whether a checksum covers it.
+ * Text, ended and filled up with NUL.
+ */
+struct image_maker {
+	char version[64];
+	char folder
+		[1024]; /* of that release, with its trecr-restart; empty: none was installed */
+};
+IMAGE_SIZE_IS(struct image_maker, 1088);
 
 /* Program header types of our own (PT_LOOS .. PT_HIOS). */
 #define IMAGE_PT_EXTENTS 0x65747801u
@@ -101,14 +123,14 @@ enum image_extent_kind {
 
 struct image_extent {
 	uint64_t address;
-	/* DATA: in the file of checkpoint `source`; PACKED: index in IMAGE_NOTE_PACKS */
+	/* DATA: in the file that `source` names; PACKED: index in IMAGE_NOTE_PACKS */
 	uint64_t file_offset;
 	uint64_t first_hash; /* index in the hashes of this file; DATA and PACKED */
 	uint32_t blocks;
 	uint32_t object;
 	uint16_t kind;
 	uint16_t skip;   /* PACKED: blocks of the pack that lie before the first one */
-	uint32_t source; /* index in IMAGE_NOTE_CHAIN; 0 is this checkpoint itself */
+	uint32_t source; /* index in IMAGE_NOTE_CHAIN; 0 is this file itself */
 };
 IMAGE_SIZE_IS(struct image_extent, 40);
 
@@ -180,22 +202,64 @@ enum image_note {
 	IMAGE_NOTE_RIGHTS = 27,  /* uint32_t: descriptions in messages (SCM_RIGHTS); job */
 	IMAGE_NOTE_TCP = 28,     /* struct image_tcp: connections to the outside; job */
 	IMAGE_NOTE_SHARING = 29, /* struct image_sharing: one for each process, or none; job */
-	/* bytes: lines of /proc/PID/cgroup, where they are not the supervisor's own; process */
-	IMAGE_NOTE_CGROUPS = 30,
-	IMAGE_NOTE_DIRECTORIES = 31,  /* struct image_directories: of threads; process */
-	IMAGE_NOTE_TERMINAL = 32,     /* struct image_terminal, one; job */
-	IMAGE_NOTE_PACKS = 33,        /* struct image_pack; both */
-	IMAGE_NOTE_AIO_REQUESTS = 34, /* struct image_aio_request; process */
-	IMAGE_NOTE_MAX = 35,
+	IMAGE_NOTE_CGROUPS = 30, /* bytes of /proc/PID/cgroup; process */
+	IMAGE_NOTE_DIRECTORIES = 31,     /* struct image_directories: of threads; process */
+	IMAGE_NOTE_TERMINAL = 32,        /* struct image_terminal, one; job */
+	IMAGE_NOTE_PACKS = 33,           /* struct image_pack; both */
+	IMAGE_NOTE_AIO_REQUESTS = 34,    /* struct image_aio_request; process */
+	IMAGE_NOTE_OPTIONS = 35,         /* struct image_options, one; job */
+	IMAGE_NOTE_RUN_OPTIONS = 36,     /* struct image_run_options, one; job */
+	IMAGE_NOTE_FILE_ATTRIBUTES = 37, /* struct image_file_attributes; job */
+	IMAGE_NOTE_XATTRS = 38,          /* struct image_xattr; job */
+	IMAGE_NOTE_XATTR_VALUES = 39,    /* bytes: their values, one behind the other; job */
+	IMAGE_NOTE_MAX = 40,
 };
 
-/* Entry 0 is the checkpoint itself, the others those whose files hold blocks of it. */
+/* Files that hold blocks: entry 0 is this one, the others are further ones of the same checkpoint,
+ * and those of checkpoints before it. */
 struct image_chain {
 	uint8_t checkpoint_id[16];
 	uint32_t name; /* of its directory, beside this one's; a member's: ckpt-NNNNNN/rank-N */
-	uint32_t reserved;
+	uint32_t file; /* 0: of this file's name there; else number of a file of kind BLOCKS */
 };
 IMAGE_SIZE_IS(struct image_chain, 24);
+
+/* How the run was to be saved, and is to be after a restart: where it was not asked for
+ * anything there is no such note. What it was asked for besides is in image_job.flags. */
+struct image_options {
+	uint64_t save_files; /* contents of files up to this size */
+};
+IMAGE_SIZE_IS(struct image_options, 8);
+
+#define IMAGE_RUN_INCREMENTAL 0x1u
+#define IMAGE_RUN_DIRTY_UFFD  0x2u /* what has changed is asked of the kernel */
+#define IMAGE_RUN_FORK        0x4u
+
+/* What is to be done about TCP connections to the outside. */
+enum image_run_tcp {
+	IMAGE_RUN_TCP_REFUSE,
+	IMAGE_RUN_TCP_RESET,
+	IMAGE_RUN_TCP_KEEP,
+	IMAGE_RUN_TCP_MODES,
+};
+
+/* The same of what an older reader may leave aside: each by the option of its name, 0 where it
+ * means none. */
+struct image_run_options {
+	uint64_t rate;       /* bytes a second */
+	uint64_t fork_limit; /* bytes; all ones: as much as there is room for */
+	uint32_t interval_s; /* of periodic checkpoints */
+	uint32_t keep;
+	uint32_t full_every;
+	uint32_t ckpt_signal;
+	uint32_t deadline_s;
+	uint32_t drain_s;
+	uint32_t flags;           /* IMAGE_RUN_* */
+	uint32_t tcp;             /* enum image_run_tcp */
+	uint32_t compress_method; /* enum image_pack_method; 0: not at all */
+	int32_t compress_level;
+};
+IMAGE_SIZE_IS(struct image_run_options, 56);
 
 #define IMAGE_JOB_PORTABLE    0x1u /* file mappings are stored whole */
 #define IMAGE_JOB_INCREMENTAL 0x2u
@@ -413,7 +477,7 @@ struct image_aio_ring {
 IMAGE_SIZE_IS(struct image_aio_ring, 32);
 #define IMAGE_AIO_MAGIC 0xa10a10a1u
 
-/* One that waits for a file (IOCB_CMD_POLL), in the order in which they were issued. */
+/* A request that waits for a file (IOCB_CMD_POLL), in the order in which they were issued. */
 struct image_aio_request {
 	uint64_t context; /* the start of its region */
 	uint64_t request; /* address of the struct iocb */
@@ -632,6 +696,19 @@ struct image_object {
 };
 IMAGE_SIZE_IS(struct image_object, 56);
 
+/* What else an object has that a restart makes anew: flags are FS_*_FL of <linux/fs.h>, the hint is
+ * that of F_SET_RW_HINT. An extended attribute may be of a file with a name, too. */
+struct image_file_attributes {
+	uint32_t object, inode_flags, write_hint, reserved;
+	int64_t atime_ns, mtime_ns;
+};
+IMAGE_SIZE_IS(struct image_file_attributes, 32);
+
+struct image_xattr {
+	uint32_t object, name /* string */, size, reserved;
+};
+IMAGE_SIZE_IS(struct image_xattr, 16);
+
 /*
  * An io_uring; its SQEs, CQEs and array of indices (without IORING_SETUP_NO_SQARRAY), of all
  * entries, follow, and to the end a line for each thing that is registered with it, and for
@@ -646,7 +723,7 @@ IMAGE_SIZE_IS(struct image_object, 56);
  *				a time-out until some time: for so many nanoseconds more
  */
 struct image_ring {
-	uint32_t flags; /* IORING_SETUP_*, those that matter to the program */
+	uint32_t flags; /* IORING_SETUP_*: the flags that matter to the program */
 	uint32_t sq_entries, cq_entries;
 	uint32_t sq_head, sq_tail, cq_head, cq_tail;
 	uint32_t sq_dropped, cq_flags, cq_overflow;

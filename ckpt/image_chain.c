@@ -1,12 +1,13 @@
 /*
- * image_chain.c - the files of other checkpoints that hold blocks of an image.
+ * image_chain.c - the other files that hold blocks of an image: more of the same checkpoint, and
+ * those of checkpoints before it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "ckpt/image_reader.h"
+#include "ckpt/image_read_private.h"
 #include "ckpt/trust.h"
 #include "lib/util.h"
 
@@ -46,25 +47,45 @@ static int open_parent(int parent, const char *name, const char *child, struct e
 	return fd < 0 ? -1 : open_folder(fd, slash + 1, name, child, e);
 }
 
-static int open_source(struct image *img, size_t index, const struct image_chain *chain,
-	int parent, const char *file, struct err *e)
+static bool is_own(const struct image_chain *chain, size_t index)
 {
-	const char *child = image_string(img, chain[0].name);
-	const char *name = image_string(img, chain[index].name);
-	struct image *source = &img->sources[index];
-	cleanup_fd int dir = open_parent(parent, name, child, e);
+	return !memcmp(chain[index].checkpoint_id, chain[0].checkpoint_id,
+		sizeof(chain[0].checkpoint_id));
+}
+
+/* Open @file in @dir, which is that of @link's checkpoint. */
+static int open_file(struct image *img, struct image *source, const struct image_chain *link,
+	int dir, const char *file, struct err *e)
+{
+	enum image_file_kind kind = link->file ? IMAGE_FILE_BLOCKS : img->super.file_kind;
 	uint8_t head[IMAGE_HEAD_SIZE];
 
-	if (dir < 0)
-		return -1;
-	source->path = xasprintf("%s/%s", name, file);
 	source->fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (source->fd < 0)
-		return err_set(e, errno,
-			"cannot open %s of parent checkpoint %s (needed by %s)", file, name,
-			child);
-	if (trust_check(source->fd, source->path, e) < 0 ||
-		image_read_head(source, img->super.file_kind, head, e) < 0)
+		return err_set(e, errno, "cannot open %s, which has blocks of %s", source->path,
+			img->path);
+	return trust_check(source->fd, source->path, e) < 0 ||
+			       image_read_head(source, kind, head, e) < 0
+		       ? -1
+		       : 0;
+}
+
+static int open_source(struct image *img, size_t index, const struct image_chain *chain,
+	int own, int parent, const char *first, struct err *e)
+{
+	const struct image_chain *link = &chain[index];
+	const char *child = image_string(img, chain[0].name);
+	const char *name = image_string(img, link->name);
+	struct image *source = &img->sources[index];
+	cleanup_fd int dir =
+		is_own(chain, index) ? dup(own) : open_parent(parent, name, child, e);
+	cleanup_free char *file =
+		link->file ? xasprintf(IMAGE_BLOCKS_FILE, first, link->file) : xstrdup(first);
+
+	if (dir < 0)
+		return is_own(chain, index) ? err_set(e, errno, "cannot open %s", child) : -1;
+	source->path = xasprintf("%s/%s", name, file);
+	if (open_file(img, source, link, dir, file, e) < 0)
 		return -1;
 	if (memcmp(source->super.checkpoint_id, chain[index].checkpoint_id,
 		    sizeof(chain[index].checkpoint_id)))
@@ -82,13 +103,12 @@ static int check_bounds(const struct image *img, const struct image_extent *x, s
 
 	/* That the sum does not overflow was checked when @img was opened. */
 	if (offset + size > source->super.meta_offset)
-		return image_bad(img, e,
-			"the extent at %#" PRIx64 " is outside of parent checkpoint's %s",
+		return image_bad(img, e, "the extent at %#" PRIx64 " is outside of %s",
 			x->address, source->path);
 	return 0;
 }
 
-int image_open_chain(struct image *img, int parent, const char *name, struct err *e)
+int image_open_chain(struct image *img, int dir, int parent, const char *name, struct err *e)
 {
 	const struct image_chain *chain;
 	size_t count;
@@ -106,7 +126,7 @@ int image_open_chain(struct image *img, int parent, const char *name, struct err
 			continue;
 		/* A process younger than a checkpoint of the chain has no file there. */
 		if (img->sources[x->source].fd < 0 &&
-			open_source(img, x->source, chain, parent, name, e) < 0)
+			open_source(img, x->source, chain, dir, parent, name, e) < 0)
 			return -1;
 		if (check_bounds(img, x, e) < 0)
 			return -1;

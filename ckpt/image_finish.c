@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ckpt/hash.h"
-#include "ckpt/image_writer.h"
+#include "ckpt/image_write_private.h"
 
 /* The metadata while it is put together; offsets are those in the file. */
 struct layout {
@@ -18,7 +18,7 @@ struct layout {
 	size_t header_count;
 	struct buf loads; /* struct image_load */
 	uint64_t hole_size;
-	bool chain; /* an extent lies in another checkpoint's file */
+	uint64_t incompat;
 };
 
 void image_writer_encode_note(
@@ -74,13 +74,34 @@ static uint64_t place_pack(const struct image_writer *w, const struct image_exte
 	return count;
 }
 
-/* Sort the extents, bring hashes and packs into the same order, join what is contiguous. */
-static void sort_extents(struct image_writer *w)
+/* Hashes in a row, as they were recorded. */
+struct hash_run {
+	uint64_t first, count;
+};
+
+/* Put the hashes of @x behind those in @runs, *count of them. */
+static void place_hashes(struct image_extent *x, struct buf *runs, uint64_t *count)
+{
+	size_t n = buf_count(runs, struct hash_run);
+	struct hash_run *last = n ? buf_at(runs, struct hash_run, n - 1) : NULL;
+	struct hash_run next = {x->first_hash, x->blocks};
+
+	if (last && last->first + last->count == next.first)
+		last->count += next.count;
+	else
+		buf_push(runs, struct hash_run, &next);
+	x->first_hash = *count;
+	*count += x->blocks;
+}
+
+/* Sort the extents, bring hashes (@runs) and packs into the same order, join what is contiguous. */
+static void sort_extents(struct image_writer *w, struct buf *runs)
 {
 	size_t count = buf_count(&w->extents, struct image_extent), kept = 0;
 	struct image_extent *x = w->extents.data;
-	struct buf hashes = {0}, packs = {0};
 	uint32_t pack_sources[PACKS_BACK];
+	struct buf packs = {0};
+	uint64_t hashes = 0;
 
 	if (count)
 		qsort(x, count, sizeof(*x), compare_extents);
@@ -89,22 +110,15 @@ static void sort_extents(struct image_writer *w)
 
 		if (this.kind == IMAGE_EXTENT_PACKED)
 			this.file_offset = place_pack(w, &this, pack_sources, &packs);
-		if (image_extent_is_stored(&this)) {
-			const uint8_t *from = w->hashes.data;
-
-			from += this.first_hash * IMAGE_HASH_SIZE;
-			this.first_hash = hashes.len / IMAGE_HASH_SIZE;
-			buf_add(&hashes, from, (size_t)this.blocks * IMAGE_HASH_SIZE);
-		}
+		if (image_extent_is_stored(&this))
+			place_hashes(&this, runs, &hashes);
 		if (kept && can_merge(&x[kept - 1], &this))
 			x[kept - 1].blocks += this.blocks;
 		else
 			x[kept++] = this;
 	}
 	w->extents.len = kept * sizeof(*x);
-	buf_free(&w->hashes);
 	buf_free(&w->packs);
-	w->hashes = hashes;
 	w->notes[IMAGE_NOTE_PACKS] = packs;
 	if (packs.len)
 		w->incompat |= IMAGE_INCOMPAT_PACKS;
@@ -136,17 +150,40 @@ static uint64_t append_metadata(struct layout *l, const void *data, size_t size)
 	return offset;
 }
 
+/* There are many: they are copied once. */
+static void append_hashes(struct layout *l, const struct buf *hashes, const struct buf *runs)
+{
+	l->hashes = append_metadata(l, NULL, 0);
+	for (size_t i = 0; i < buf_count(runs, struct hash_run); i++) {
+		const struct hash_run *run = buf_at(runs, struct hash_run, i);
+
+		buf_add(&l->meta, (char *)hashes->data + run->first * IMAGE_HASH_SIZE,
+			run->count * IMAGE_HASH_SIZE);
+	}
+	l->hashes_size = l->meta_offset + l->meta.len - l->hashes;
+}
+
 static void find_loads(struct image_writer *w, struct layout *l)
 {
 	const struct image_extent *x = w->extents.data;
 	size_t count = buf_count(&w->extents, struct image_extent), memory = 0;
 
 	for (size_t i = 0; i < count; i++)
-		l->chain |= x[i].source != 0;
+		if (x[i].source)
+			l->incompat |= IMAGE_INCOMPAT_CHAIN;
 	while (memory < count && !x[memory].object)
 		memory++;
 	l->hole_size = image_loads(w->ranges.data, buf_count(&w->ranges, struct image_range),
 		w->extents.data, memory, &l->loads);
+}
+
+static void find_files(const struct image_writer *w, struct layout *l)
+{
+	const struct buf *chain = &w->notes[IMAGE_NOTE_CHAIN];
+
+	for (size_t i = 0; i < buf_count(chain, struct image_chain); i++)
+		if (buf_at(chain, struct image_chain, i)->file)
+			l->incompat |= IMAGE_INCOMPAT_FILES;
 }
 
 static Elf64_Phdr part_header(uint32_t type, uint64_t offset, uint64_t size, uint64_t align)
@@ -190,19 +227,22 @@ static void append_headers(struct layout *l)
 
 static int lay_out(struct image_writer *w, struct layout *l, struct err *e)
 {
-	cleanup_buf struct buf notes = {0};
+	cleanup_buf struct buf notes = {0}, hash_runs = {0};
 
-	l->meta_offset = w->data_end;
-	sort_extents(w);
+	l->meta_offset = w->files[0].end;
+	sort_extents(w, &hash_runs);
 	for (int i = 0; i < IMAGE_NOTE_MAX; i++)
 		if (w->notes[i].len > UINT32_MAX)
-			return err_set(e, EFBIG, "cannot write %s: note %d", w->what, i);
+			return err_set(
+				e, EFBIG, "cannot write %s: note %d", w->files[0].what, i);
 	find_loads(w, l);
+	find_files(w, l);
+	l->incompat |= w->incompat;
 	encode_notes(w, &notes);
+	buf_reserve(&l->meta, w->extents.len + w->hashes.len + notes.len + IMAGE_BLOCK);
 	l->extents_size = w->extents.len;
 	l->extents = append_metadata(l, w->extents.data, w->extents.len);
-	l->hashes_size = w->hashes.len;
-	l->hashes = append_metadata(l, w->hashes.data, w->hashes.len);
+	append_hashes(l, &w->hashes, &hash_runs);
 	l->notes_size = notes.len;
 	l->notes = append_metadata(l, notes.data, notes.len);
 	append_headers(l);
@@ -231,15 +271,17 @@ static Elf64_Ehdr elf_header(const struct layout *l)
 	return h;
 }
 
-/* The first IMAGE_HEAD_SIZE bytes. */
-static void build_head(const struct image_writer *w, const struct layout *l, uint8_t *head)
+/* The first IMAGE_HEAD_SIZE bytes of a file of @kind. */
+static void build_head(const struct image_writer *w, enum image_file_kind kind,
+	const struct layout *l, uint8_t *head)
 {
 	Elf64_Ehdr elf = elf_header(l);
 	struct image_super super = {
 		.magic = IMAGE_MAGIC,
 		.version = IMAGE_VERSION,
-		.file_kind = w->kind,
-		.incompat = w->incompat | (l->chain ? IMAGE_INCOMPAT_CHAIN : 0),
+		.file_kind = kind,
+		.compat = w->maker.version[0] ? IMAGE_COMPAT_MAKER : 0,
+		.incompat = l->incompat,
 		.file_size = l->meta_offset + l->meta.len,
 		.hole_size = l->hole_size,
 		.meta_offset = l->meta_offset,
@@ -251,9 +293,28 @@ static void build_head(const struct image_writer *w, const struct layout *l, uin
 	memcpy(super.checkpoint_id, w->checkpoint_id, sizeof(super.checkpoint_id));
 	memset(head, 0, IMAGE_HEAD_SIZE);
 	memcpy(head, &elf, sizeof(elf));
+	memcpy(head + IMAGE_MAKER_OFFSET, &w->maker, sizeof(w->maker));
 	memcpy(head + IMAGE_SUPER_OFFSET, &super, sizeof(super));
 	super.head_hash = hash64(head, IMAGE_HEAD_SIZE);
 	memcpy(head + IMAGE_SUPER_OFFSET, &super, sizeof(super));
+}
+
+/* Give the files of blocks their headers. */
+static int finish_files(struct image_writer *w, bool sync, struct err *e)
+{
+	uint8_t head[IMAGE_HEAD_SIZE];
+
+	for (unsigned i = 1; i < w->file_count; i++) {
+		struct image_blocks_file *f = &w->files[i];
+		struct layout none = {.meta_offset = f->end};
+
+		build_head(w, IMAGE_FILE_BLOCKS, &none, head);
+		if (pwrite_all(f->fd, head, sizeof(head), 0, f->what, e) < 0)
+			return -1;
+		if (sync && fsync(f->fd) < 0)
+			return err_set(e, errno, "cannot flush %s to disk", f->what);
+	}
+	return 0;
 }
 
 static int write_metadata(struct image_writer *w, struct layout *l, bool sync, struct err *e)
@@ -262,23 +323,27 @@ static int write_metadata(struct image_writer *w, struct layout *l, bool sync, s
 
 	if (lay_out(w, l, e) < 0)
 		return -1;
-	build_head(w, l, head);
-	if (pwrite_all(w->fd, l->meta.data, l->meta.len, l->meta_offset, w->what, e) < 0)
+	build_head(w, w->kind, l, head);
+	if (pwrite_all(w->files[0].fd, l->meta.data, l->meta.len, l->meta_offset,
+		    w->files[0].what, e) < 0)
 		return -1;
-	if (l->hole_size && ftruncate(w->fd, l->meta_offset + l->meta.len + l->hole_size) < 0)
-		return err_set(e, errno, "cannot write %s", w->what);
-	if (pwrite_all(w->fd, head, sizeof(head), 0, w->what, e) < 0)
+	if (l->hole_size &&
+		ftruncate(w->files[0].fd, l->meta_offset + l->meta.len + l->hole_size) < 0)
+		return err_set(e, errno, "cannot write %s", w->files[0].what);
+	if (pwrite_all(w->files[0].fd, head, sizeof(head), 0, w->files[0].what, e) < 0)
 		return -1;
-	if (sync && fsync(w->fd) < 0)
-		return err_set(e, errno, "cannot flush %s to disk", w->what);
+	if (sync && fsync(w->files[0].fd) < 0)
+		return err_set(e, errno, "cannot flush %s to disk", w->files[0].what);
 	return 0;
 }
 
 int image_writer_close(struct image_writer *w, bool sync, struct err *e)
 {
 	struct layout l = {0};
-	int r = write_metadata(w, &l, sync, e);
+	int r = finish_files(w, sync, e);
 
+	if (!r)
+		r = write_metadata(w, &l, sync, e);
 	buf_free(&l.meta);
 	buf_free(&l.loads);
 	image_writer_abort(w);

@@ -1,3 +1,7 @@
+/*
+ * image_load.c - ranges and extents of one process are walked side by side, and become
+ * PT_LOADs without a gap.
+ */
 #include "ckpt/image_load.h"
 
 struct builder {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ckpt/hash.h"
-#include "ckpt/image_reader.h"
+#include "ckpt/image_read_private.h"
 #include "lib/util.h"
 
 /* What a note of owner TRECR is an array of. */
@@ -47,6 +47,11 @@ static const struct note_rule {
 	[IMAGE_NOTE_DIRECTORIES] = {sizeof(struct image_directories), 0},
 	[IMAGE_NOTE_TERMINAL] = {sizeof(struct image_terminal), 1},
 	[IMAGE_NOTE_AIO_REQUESTS] = {sizeof(struct image_aio_request), 0},
+	[IMAGE_NOTE_OPTIONS] = {sizeof(struct image_options), 1},
+	[IMAGE_NOTE_RUN_OPTIONS] = {sizeof(struct image_run_options), 1},
+	[IMAGE_NOTE_FILE_ATTRIBUTES] = {sizeof(struct image_file_attributes), 0},
+	[IMAGE_NOTE_XATTRS] = {sizeof(struct image_xattr), 0},
+	[IMAGE_NOTE_XATTR_VALUES] = {1, 0},
 	[IMAGE_NOTE_SHARING] = {sizeof(struct image_sharing), 0},
 	[IMAGE_NOTE_PACKS] = {sizeof(struct image_pack), 0},
 };
@@ -311,6 +316,11 @@ static int check_chain(const struct image *img, struct err *e)
 	if (count && memcmp(chain[0].checkpoint_id, img->super.checkpoint_id,
 			     sizeof(chain[0].checkpoint_id)))
 		return image_bad(img, e, "its chain does not start with itself");
+	for (size_t i = 0; i < count; i++)
+		if (chain[i].file && (!i || chain[i].file >= IMAGE_FILES ||
+					     !(img->super.incompat & IMAGE_INCOMPAT_FILES)))
+			return image_bad(
+				img, e, "its chain has a file of number %u", chain[i].file);
 	return 0;
 }
 

@@ -1,3 +1,7 @@
+/*
+ * image_read.c - opens and checks one file, looks up its notes, strings and extents, and reads
+ * blocks, compressed ones too; what lies in files of earlier checkpoints is image_chain.c.
+ */
 #include "ckpt/image_read.h"
 
 #include <elf.h>
@@ -10,7 +14,7 @@
 #include <unistd.h>
 
 #include "ckpt/hash.h"
-#include "ckpt/image_reader.h"
+#include "ckpt/image_read_private.h"
 #include "ckpt/pack.h"
 #include "ckpt/trust.h"
 #include "lib/util.h"
@@ -28,18 +32,64 @@ int image_bad_at(const char *path, struct err *e, const char *fmt, ...)
 	return err_set(e, 0, "cannot read image %s: %s", path, why);
 }
 
+static bool is_image(const uint8_t *head)
+{
+	const struct image_super *s = (const struct image_super *)(head + IMAGE_SUPER_OFFSET);
+
+	return !memcmp(head, ELFMAG, SELFMAG) &&
+	       !memcmp(s->magic, IMAGE_MAGIC, sizeof(s->magic));
+}
+
+/* For messages, too. */
+static bool is_printable(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size && text[i]; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			return false;
+	return memchr(text, 0, size);
+}
+
+static int find_maker(const uint8_t *head, struct image_maker *m)
+{
+	memcpy(m, head + IMAGE_MAKER_OFFSET, sizeof(*m));
+	return is_image(head) && m->version[0] &&
+			       is_printable(m->version, sizeof(m->version)) &&
+			       is_printable(m->folder, sizeof(m->folder))
+		       ? 0
+		       : -1;
+}
+
+int image_read_maker(int fd, struct image_maker *m)
+{
+	uint8_t head[IMAGE_HEAD_SIZE];
+
+	return pread(fd, head, sizeof(head), 0) == sizeof(head) ? find_maker(head, m) : -1;
+}
+
+static int not_for_us(
+	const struct image *img, const uint8_t *head, const char *why, struct err *e)
+{
+	struct image_maker m;
+
+	if (find_maker(head, &m))
+		return image_bad(img, e, "%s", why);
+	return image_bad(img, e, "%s: use trecr %s, which made it%s%s%s", why, m.version,
+		*m.folder ? " (" : "", m.folder, *m.folder ? ")" : "");
+}
+
 /* What must be known before the checksum can be: another version may keep it elsewhere. */
 static int check_identity(const struct image *img, const uint8_t *head, struct err *e)
 {
 	const struct image_super *s = &img->super;
+	cleanup_free char *why = NULL;
 
-	if (memcmp(head, ELFMAG, SELFMAG) || memcmp(s->magic, IMAGE_MAGIC, sizeof(s->magic)))
+	if (!is_image(head))
 		return image_bad(img, e, "it is not a trecr image, or was never completed");
-	if (s->version != IMAGE_VERSION)
-		return image_bad(img, e,
-			"written by image format version %u, this trecr reads version %u",
-			s->version, IMAGE_VERSION);
-	return 0;
+	if (s->version == IMAGE_VERSION)
+		return 0;
+	why = xasprintf("written by image format version %u, this trecr reads version %u",
+		s->version, IMAGE_VERSION);
+	return not_for_us(img, head, why, e);
 }
 
 static int check_head_hash(const struct image *img, const uint8_t *head, struct err *e)
@@ -54,16 +104,19 @@ static int check_head_hash(const struct image *img, const uint8_t *head, struct 
 	return 0;
 }
 
-static int check_features(const struct image *img, enum image_file_kind kind, struct err *e)
+static int check_features(
+	const struct image *img, const uint8_t *head, enum image_file_kind kind, struct err *e)
 {
 	const struct image_super *s = &img->super;
+	cleanup_free char *why = NULL;
 
 	if (s->file_kind != (uint32_t)kind)
 		return image_bad(img, e, "it is of kind %u, not %u", s->file_kind, kind);
-	if (s->incompat & ~(uint64_t)IMAGE_INCOMPAT_KNOWN)
-		return image_bad(img, e,
-			"it uses features that this trecr does not know (%#" PRIx64 ")",
+	if (s->incompat & ~(uint64_t)IMAGE_INCOMPAT_KNOWN) {
+		why = xasprintf("it uses features that this trecr does not know (%#" PRIx64 ")",
 			s->incompat & ~(uint64_t)IMAGE_INCOMPAT_KNOWN);
+		return not_for_us(img, head, why, e);
+	}
 	if (s->block_size != IMAGE_BLOCK)
 		return image_bad(
 			img, e, "its block size is %u, not %u", s->block_size, IMAGE_BLOCK);
@@ -106,7 +159,7 @@ int image_read_head(struct image *img, enum image_file_kind kind, uint8_t *head,
 		return -1;
 	memcpy(&img->super, head + IMAGE_SUPER_OFFSET, sizeof(img->super));
 	if (check_identity(img, head, e) < 0 || check_head_hash(img, head, e) < 0 ||
-		check_features(img, kind, e) < 0)
+		check_features(img, head, kind, e) < 0)
 		return -1;
 	return check_sizes(img, st.st_size, e);
 }
@@ -171,6 +224,14 @@ const void *image_note(
 	return img->notes[type].data;
 }
 
+size_t image_note_count(const struct image *img, enum image_note type, size_t size)
+{
+	size_t count;
+
+	(void)image_note(img, type, size, &count);
+	return count;
+}
+
 /* Index of the first extent that does not lie before (@object, @address). */
 static size_t lower_bound(const struct image *img, uint32_t object, uint64_t address)
 {
@@ -222,6 +283,22 @@ const struct image_pack *image_pack_of(const struct image *img, const struct ima
 	packs = image_note_array(img, IMAGE_NOTE_PACKS, struct image_pack, &count);
 	return x->kind == IMAGE_EXTENT_PACKED && x->file_offset < count ? &packs[x->file_offset]
 									: NULL;
+}
+
+bool image_extent_is_elsewhere(const struct image *img, const struct image_extent *x)
+{
+	const struct image_chain *chain;
+	size_t count;
+
+	chain = image_note_array(img, IMAGE_NOTE_CHAIN, struct image_chain, &count);
+	return x->source && x->source < count &&
+	       memcmp(chain[x->source].checkpoint_id, img->super.checkpoint_id,
+		       sizeof(img->super.checkpoint_id));
+}
+
+bool image_is_blocks_file(const char *name)
+{
+	return strchr(name, '.');
 }
 
 uint64_t image_extent_place(
@@ -304,7 +381,7 @@ int image_read_blocks(const struct image *img, const struct image_extent *x, uin
 	if (!blocks)
 		return 0;
 	if (fd < 0)
-		return image_bad(img, e, "the checkpoint that holds its blocks is not open");
+		return image_bad(img, e, "the file that holds its blocks is not open");
 	if (x->kind == IMAGE_EXTENT_PACKED
 			? read_packed(img, x, first, blocks, data, e)
 			: pread_all(fd, data, (size_t)blocks * IMAGE_BLOCK,

@@ -33,7 +33,7 @@ struct image {
 		size_t size;
 	} notes[IMAGE_NOTE_MAX]; /* by type; data NULL: absent */
 
-	/* Open files of the other checkpoints that hold blocks, by source; see image_chain.c */
+	/* The other files that hold blocks, open, by source; see image_chain.c */
 	struct image *sources;
 	size_t source_count;
 };
@@ -47,6 +47,10 @@ struct image *image_open(int dirfd, const char *name, const char *path,
 struct image *image_open_fd(int fd, const char *path, enum image_file_kind kind, struct err *e);
 void image_close(struct image *img);
 
+/* Which trecr says that it made the file @fd, whatever the version of its format: nothing of that
+ * has been checked. Fails when it does not say. */
+int image_read_maker(int fd, struct image_maker *m);
+
 /* String at @offset; "" for 0 and for anything outside. Belongs to the image. */
 const char *image_string(const struct image *img, uint32_t offset);
 
@@ -56,6 +60,9 @@ const void *image_note(
 	const struct image *img, enum image_note type, size_t size, size_t *count);
 #define image_note_array(img, type, elem, count)                                               \
 	((const elem *)image_note((img), (type), sizeof(elem), (count)))
+
+/* The number alone. */
+size_t image_note_count(const struct image *img, enum image_note type, size_t size);
 
 /* Extents of @object, sorted by address. */
 const struct image_extent *image_extents(
@@ -69,6 +76,12 @@ const struct image_extent *image_find(
  * checked) there is none of that number. */
 const struct image_pack *image_pack_of(const struct image *img, const struct image_extent *x);
 
+/* Whether its blocks are in a file of another checkpoint. */
+bool image_extent_is_elsewhere(const struct image *img, const struct image_extent *x);
+
+/* Whether a checkpoint's file of this name has blocks only, which another one refers to. */
+bool image_is_blocks_file(const char *name);
+
 /* Where in the file that holds them the bytes of @x begin, and how many these are: of a PACKED
  * one those of its whole pack. */
 uint64_t image_extent_place(
@@ -78,9 +91,10 @@ uint64_t image_extent_place(
 const uint8_t *image_hash(
 	const struct image *img, const struct image_extent *x, uint32_t block);
 
-/* Open the other checkpoints' files that extents of @img point to: @parent is the directory
- * that holds the checkpoints, @name the file's name in each. Checks ids and bounds. */
-int image_open_chain(struct image *img, int parent, const char *name, struct err *e);
+/* Open the other files that extents of @img point to: @dir is the directory that it is in itself,
+ * @parent the one that holds the checkpoints, @name the file's name in each. Checks ids and
+ * bounds. */
+int image_open_chain(struct image *img, int dir, int parent, const char *name, struct err *e);
 
 /* The file that holds @x's blocks: an open descriptor of the image's (never close it). */
 int image_source_fd(const struct image *img, const struct image_extent *x);

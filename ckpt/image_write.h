@@ -26,6 +26,16 @@ struct image_writer;
 struct image_writer *image_writer_open(int dirfd, const char *name, enum image_file_kind kind,
 	const uint8_t checkpoint_id[16], const char *what, struct err *e);
 
+/* About @bytes of blocks are to come: when that is much, let them go to several files, so that
+ * threads that write at the same time need not wait for each other. @dirfd and @name are those of
+ * image_writer_open(); @dirfd stays open until close. The note CHAIN must have its first entry. */
+void image_writer_expect(struct image_writer *w, int dirfd, const char *name, uint64_t bytes);
+
+/* How many files blocks may go to. */
+unsigned image_writer_files(const struct image_writer *w);
+/* How many files the image may refer to when it is complete, itself included. */
+size_t image_writer_sources(const struct image_writer *w);
+
 /* Put @s into the string table; equal strings share a place. Returns its offset. */
 uint32_t image_writer_string(struct image_writer *w, const char *s);
 
@@ -37,16 +47,25 @@ void image_writer_note(
 /* Set bits of image_super.incompat. */
 void image_writer_incompat(struct image_writer *w, uint64_t bits);
 
+/* Say in the head which trecr makes the image; @folder "": it is not installed. */
+void image_writer_maker(struct image_writer *w, const char *version, const char *folder);
+
 /* Add a standard note (owner "CORE" or "LINUX"), in the order of the calls; these come before
  * the TRECR ones. @owner must stay valid until close. */
 void image_writer_core_note(struct image_writer *w, const char *owner, uint32_t type,
 	const void *data, size_t size);
 
 /* Store @blocks blocks of @object from @address on: writes @data (page-aligned) at a free
- * place of the file and records the extent with its @hashes (16 bytes a block).
+ * place of a file and records the extent with its @hashes (16 bytes a block).
  * Thread-safe. */
 int image_writer_data(struct image_writer *w, uint32_t object, uint64_t address,
 	const void *data, uint32_t blocks, const uint8_t *hashes, struct err *e);
+
+/* The same of what file @from has at offset @address, and was read into @data with @hashes: where
+ * the file system can, the image shares the blocks with the file, and @data and @hashes are
+ * afterwards of what they share. */
+int image_writer_file_data(struct image_writer *w, uint32_t object, uint64_t address, int from,
+	uint8_t *data, uint32_t blocks, uint8_t (*hashes)[IMAGE_HASH_SIZE], struct err *e);
 
 /* Blocks of which one pack has been made. */
 struct packed_run {
@@ -56,7 +75,7 @@ struct packed_run {
 };
 
 /* Store packs of blocks of @object: writes the @size bytes @data, whole pages, at a free place
- * of the file and records @count extents. Thread-safe. */
+ * of a file and records @count extents. Thread-safe. */
 int image_writer_packs(struct image_writer *w, uint32_t object, const void *data, size_t size,
 	const struct packed_run *runs, size_t count, struct err *e);
 

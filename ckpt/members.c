@@ -1,3 +1,6 @@
+/*
+ * members.c - writes this file, and reads one that is untrusted.
+ */
 #include "ckpt/members.h"
 
 #include <errno.h>

@@ -1,6 +1,10 @@
+/*
+ * pack.c - choosing a method, and calling its library.
+ */
 #include "ckpt/pack.h"
 
 #include <lz4.h>
+#include <stdio.h>
 #include <string.h>
 #include <zstd.h>
 
@@ -35,6 +39,16 @@ int pack_choice_parse(struct pack_choice *choice, const char *text, struct err *
 	return 0;
 }
 
+const char *pack_choice_text(const struct pack_choice *choice, char room[PACK_CHOICE_TEXT])
+{
+	if (choice->method == IMAGE_PACK_ZSTD)
+		snprintf(room, PACK_CHOICE_TEXT, "zstd:%d", choice->level);
+	else
+		snprintf(room, PACK_CHOICE_TEXT, "%s",
+			choice->method == IMAGE_PACK_LZ4 ? "lz4" : "none");
+	return room;
+}
+
 struct packer *packer_new(const struct pack_choice *choice)
 {
 	struct packer *p = xcalloc(1, sizeof(*p));
@@ -65,8 +79,7 @@ size_t packer_pack(struct packer *p, const void *data, size_t size, void *out, s
 
 	if (p->choice.method == IMAGE_PACK_LZ4)
 		return LZ4_compress_fast_extState(p->lz4, data, out, size, room, 1);
-	/* Its only other error would be one of memory: then the blocks are stored as they are.
-	 */
+	/* Zstandard's only other error is lack of memory: the blocks are stored as they are. */
 	n = ZSTD_compressCCtx(p->zstd, out, room, data, size, p->choice.level);
 	return ZSTD_isError(n) ? 0 : n;
 }

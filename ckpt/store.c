@@ -1,3 +1,6 @@
+/*
+ * store.c - one directory as its supervisor has it open: begin, commit or abort a checkpoint.
+ */
 #include "ckpt/store.h"
 
 #include <dirent.h>
@@ -42,16 +45,17 @@ static int open_dir(struct store *s, const char *dir, struct err *e)
 /* Leftovers go, where they are known to be such. */
 static int remove_leftovers(struct store *s, struct err *e)
 {
+	cleanup_free char *reason = NULL;
 	int count;
 
 	if (s->lock.works)
 		return store_dir_sweep(s->fd, s->dir, e);
 	count = store_dir_count_unfinished(s->fd, s->dir, e);
+	reason = store_dir_unlocked_reason(&s->lock, s->dir);
 	if (count > 0)
-		notice_add("%s: its file system has no locks (flock), so unfinished "
-			   "checkpoints (" STORE_PREFIX "*" STORE_TMP
-			   ") are left alone; remove them if no supervisor writes them",
-			s->dir);
+		notice_add("%s: unfinished checkpoints (" STORE_PREFIX "*" STORE_TMP
+			   ") are left alone there; remove them if no supervisor writes them",
+			reason);
 	return count < 0 ? -1 : 0;
 }
 
@@ -68,7 +72,7 @@ struct store *store_open(
 		store_close(s);
 		return NULL;
 	}
-	if (s->lock.works)
+	if (s->lock.taken)
 		store_dir_sign(&s->lock, job_id);
 	return s;
 }
@@ -112,6 +116,8 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	store_abort(s);
+	if (s->lock.taken)
+		store_dir_sign_off(&s->lock);
 	if (s->lock.fd >= 0)
 		close(s->lock.fd);
 	if (s->fd >= 0)

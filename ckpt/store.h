@@ -26,7 +26,8 @@ struct store;
  * supervisor of @job_id. Fails when another one holds it; *held_for (may be NULL) says whether
  * that is of the same job. Sweeps leftovers of unfinished checkpoints. NULL on failure.
  *
- * On a file system without locks leftovers are left alone, as they may be another supervisor's
+ * On a file system without locks, or one whose locks may be each machine's own when one of another
+ * machine has been here, leftovers are left alone, as they may be another supervisor's
  * at work. */
 struct store *store_open(
 	const char *dir, const uint8_t job_id[16], bool *held_for, struct err *e);
@@ -92,6 +93,10 @@ int checkpoint_members(const char *path, char **whole, struct members *m, struct
 
 struct checkpoint *checkpoint_open(const char *path, struct err *e);
 void checkpoint_close(struct checkpoint *c);
+
+/* Which trecr says that it made the checkpoint @path, for one that cannot be opened: whatever the
+ * version of its format. */
+int checkpoint_maker(const char *path, struct image_maker *m, struct err *e);
 
 /* The descriptors that it is read by: int, appended to @fds. */
 void checkpoint_descriptors(const struct checkpoint *c, struct buf *fds);

@@ -1,3 +1,7 @@
+/*
+ * store_dir.c - the lock and who has signed it, names and order of checkpoints, removal, and
+ * the link to the newest.
+ */
 #include "ckpt/store_dir.h"
 
 #include <ctype.h>
@@ -11,6 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "ckpt/lock_reach.h"
 #include "lib/util.h"
 
 void store_dir_close(DIR **d)
@@ -29,8 +34,13 @@ DIR *store_dir_reopen(int fd)
 	return d;
 }
 
-/* The lock's contents say who holds it: "supervisor PID HOST JOB". */
+/* The lock's contents say who holds it: "supervisor PID HOST JOB BOOT". */
 #define JOB_DIGITS 32
+
+struct signature {
+	int pid;
+	char host[65], job[JOB_DIGITS + 1], boot[37];
+};
 
 static void job_text(char *text, const uint8_t job_id[16])
 {
@@ -38,35 +48,87 @@ static void job_text(char *text, const uint8_t job_id[16])
 		snprintf(text + 2 * i, 3, "%02x", job_id[i]);
 }
 
-void store_dir_sign(const struct store_lock *lock, const uint8_t job_id[16])
+static void our_signature(struct signature *s)
 {
-	cleanup_free char *text = NULL;
-	char job[JOB_DIGITS + 1];
+	cleanup_free char *boot = NULL;
 	struct utsname host;
+	size_t len;
 
 	/* Fails for a bad address only. */
 	(void)uname(&host);
-	job_text(job, job_id);
-	text = xasprintf("supervisor %d %s %s\n", getpid(), host.nodename, job);
+	*s = (struct signature){.pid = getpid(), .boot = "-"};
+	snprintf(s->host, sizeof(s->host), "%s", host.nodename);
+	if (!read_file("/proc/sys/kernel/random/boot_id", &boot, &len, NULL))
+		(void)sscanf(boot, "%36s", s->boot); /* "-" stays where nothing is in it */
+}
+
+static bool read_signature(int lock, struct signature *s)
+{
+	char text[256] = "";
+
+	*s = (struct signature){0};
+	return pread(lock, text, sizeof(text) - 1, 0) > 0 &&
+	       sscanf(text, "supervisor %d %64s %32s %36s", &s->pid, s->host, s->job,
+		       s->boot) >= 3;
+}
+
+void store_dir_sign(const struct store_lock *lock, const uint8_t job_id[16])
+{
+	cleanup_free char *text = NULL;
+	struct signature s;
+
+	our_signature(&s);
+	job_text(s.job, job_id);
+	text = xasprintf("supervisor %d %s %s %s\n", s.pid, s.host, s.job, s.boot);
 	/* Without it, others are told less. */
 	if (ftruncate(lock->fd, 0) || pwrite(lock->fd, text, strlen(text), 0) < 0)
 		return;
+}
+
+void store_dir_sign_off(const struct store_lock *lock)
+{
+	/* Else it looks as if it had been killed. */
+	(void)!ftruncate(lock->fd, 0);
 }
 
 /* Who else holds @lock. */
 static int refuse_store(int lock, const char *dir, const uint8_t job_id[16],
 	struct store_lock *result, struct err *e)
 {
-	char text[256] = "", job[JOB_DIGITS + 1], its_job[JOB_DIGITS + 1], host[65];
-	int pid;
+	char job[JOB_DIGITS + 1];
+	struct signature s;
 
 	/* Nothing to be read is nothing known. */
-	if (pread(lock, text, sizeof(text) - 1, 0) < 0 ||
-		sscanf(text, "supervisor %d %64s %32s", &pid, host, its_job) != 3)
+	if (!read_signature(lock, &s))
 		return err_set(e, 0, "%s is in use by a supervisor", dir);
 	job_text(job, job_id);
-	result->held_for = !strcmp(job, its_job);
-	return err_set(e, 0, "%s is in use by a supervisor (process %d on %s)", dir, pid, host);
+	result->held_for = !strcmp(job, s.job);
+	return err_set(
+		e, 0, "%s is in use by a supervisor (process %d on %s)", dir, s.pid, s.host);
+}
+
+/* A supervisor of another machine has not signed off, and its lock may not reach us: nothing
+ * here tells whether it lives. What has run on this machine has ended, or its lock is seen. */
+static void look_for_other(int fd, struct store_lock *lock)
+{
+	struct signature its, ours;
+
+	our_signature(&ours);
+	if (!read_signature(lock->fd, &its) || !strcmp(its.host, ours.host) ||
+		!strcmp(its.boot, ours.boot) || lock_reaches_all(fd))
+		return;
+	lock->works = false;
+	snprintf(lock->other, sizeof(lock->other), "process %d on %s", its.pid, its.host);
+}
+
+char *store_dir_unlocked_reason(const struct store_lock *lock, const char *dir)
+{
+	return lock->other[0]
+		       ? xasprintf("%s has been used by a supervisor (%s) that may be at work "
+				   "still, as locks (flock) of its file system may be each "
+				   "machine's own",
+				 dir, lock->other)
+		       : xasprintf("%s is on a file system that has no locks (flock)", dir);
 }
 
 int store_dir_lock(int fd, const char *dir, const uint8_t job_id[16], struct store_lock *lock,
@@ -81,8 +143,11 @@ int store_dir_lock(int fd, const char *dir, const uint8_t job_id[16], struct sto
 	lock->works = !flock(file, LOCK_EX | LOCK_NB);
 	if (!lock->works && errno == EWOULDBLOCK)
 		return refuse_store(file, dir, job_id, lock, e);
-	/* Some file systems of clusters have no locks: see what is done without. */
+	lock->taken = lock->works;
 	lock->fd = steal_fd(&file);
+	/* Some file systems of clusters have no locks: see what is done without. */
+	if (lock->works)
+		look_for_other(fd, lock);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
  * store_dir.h - what is done to a directory of checkpoints: listing, locking, removing. For
- * store.c, which writes there, and store_prune.c. @dir is the directory's name in messages.
+ * store.c, which writes there, and store_dir_prune.c. @dir is the directory's name in messages.
  */
 #ifndef CKPT_STORE_DIR_H
 #define CKPT_STORE_DIR_H
@@ -29,16 +29,23 @@ DIR *store_dir_reopen(int fd);
 /* What holds the directory against other supervisors. */
 struct store_lock {
 	int fd;     /* to be closed in the end; -1: not held */
-	bool works; /* false: this file system has no locks, and others may be at work here */
-	bool held_for; /* it is not held, as another supervisor of the same job holds it */
+	bool works; /* false: others may be at work here, as this file system has no locks, */
+	char other[96]; /* or as this one may be: "process 4711 on node3" */
+	bool taken;     /* as far as this machine goes */
+	bool held_for;  /* it is not held, as another supervisor of the same job holds it */
 };
 
 /* Fails when a supervisor holds it; whether that is one of @job_id, *lock says then. */
 int store_dir_lock(int fd, const char *dir, const uint8_t job_id[16], struct store_lock *lock,
 	struct err *e);
 
-/* Say in the lock that it is held for @job_id. */
+/* Say in the lock that it is held for @job_id; or no more. */
 void store_dir_sign(const struct store_lock *lock, const uint8_t job_id[16]);
+void store_dir_sign_off(const struct store_lock *lock);
+
+/* Why others may be at work where lock->works is false, as the beginning of a sentence. The
+ * caller's to free. */
+char *store_dir_unlocked_reason(const struct store_lock *lock, const char *dir);
 
 /* Remove what unfinished checkpoints left. Only who holds the directory knows that they are
  * not being written. */

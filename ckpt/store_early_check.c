@@ -1,8 +1,13 @@
+/*
+ * store_early_check.c - tries in the directory, or the nearest one above that exists, what a
+ * checkpoint will do there.
+ */
 #include "ckpt/store_early_check.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -34,6 +39,26 @@ static int check_links(int fd, const char *dir, struct err *e)
 	return unlinkat(fd, name, 0) ? err_set(e, errno, "cannot remove %s/%s", dir, name) : 0;
 }
 
+/* Directories of the kernel's own (/proc, /sys) let root write, and nobody make any, or nothing
+ * in it. */
+static int check_makes_directories(int fd, const char *dir, struct err *e)
+{
+	cleanup_free char *name = xasprintf(".trecr-%d", getpid());
+	cleanup_fd int made = -1;
+	int failed;
+
+	if (mkdirat(fd, name, 0700))
+		return errno == EEXIST || errno == ENOSPC || errno == EDQUOT
+			       ? 0
+			       : err_set(e, errno, "cannot create a directory in %s", dir);
+	made = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	failed = made < 0 ? err_set(e, errno, "cannot open a directory made in %s", dir)
+			  : check_links(made, dir, e);
+	if (unlinkat(fd, name, AT_REMOVEDIR) && !failed)
+		return err_set(e, errno, "cannot remove %s/%s", dir, name);
+	return failed;
+}
+
 static enum store_early_check look_at_room(int fd, const char *dir, struct err *e)
 {
 	struct statvfs fs;
@@ -46,7 +71,7 @@ static enum store_early_check look_at_room(int fd, const char *dir, struct err *
 	return STORE_EARLY_DOUBTFUL;
 }
 
-/* One that is to be made: in what is there above it? */
+/* A directory that is to be made: in which that exists? */
 static enum store_early_check look_above(const char *dir, struct err *e)
 {
 	cleanup_free char *parent = xstrdup(dir);
@@ -63,7 +88,7 @@ static enum store_early_check look_above(const char *dir, struct err *e)
 		err_set(e, errno, "cannot create %s, as %s cannot be opened", dir, parent);
 		return errno == ENOENT ? STORE_EARLY_DOUBTFUL : STORE_EARLY_BAD;
 	}
-	if (check_writable(fd, parent, e))
+	if (check_writable(fd, parent, e) || check_makes_directories(fd, parent, e))
 		return STORE_EARLY_BAD;
 	return look_at_room(fd, parent, e);
 }

@@ -1,3 +1,6 @@
+/*
+ * string_table.c - the strings, and a hash table of their offsets.
+ */
 #include "ckpt/string_table.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/*
+ * throttle.c - each thread reserves its time in a common schedule, and sleeps until then.
+ */
 #include "ckpt/throttle.h"
 
 #include <stddef.h>
@@ -32,12 +35,10 @@ int throttle_wait(struct throttle *t, uint64_t bytes, int (*cancelled)(void *, s
 	turn = take_turn(t, bytes);
 	while ((now = clock_ns(CLOCK_MONOTONIC)) < turn) {
 		uint64_t left = turn - now < ASK_NS ? turn - now : ASK_NS;
-		struct timespec pause = {.tv_nsec = left};
 
 		if (cancelled && cancelled(context, e))
 			return -1;
-		/* Woken early: all the same. */
-		(void)nanosleep(&pause, NULL);
+		sleep_ns(left);
 	}
 	return 0;
 }

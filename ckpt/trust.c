@@ -1,3 +1,6 @@
+/*
+ * trust.c - owner and mode of a file, and of the directory that it lies in.
+ */
 #include "ckpt/trust.h"
 
 #include <errno.h>

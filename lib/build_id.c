@@ -1,3 +1,6 @@
+/*
+ * build_id.c - reads the notes of a file by its program headers.
+ */
 #include "lib/build_id.h"
 
 #include <elf.h>

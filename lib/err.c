@@ -1,3 +1,6 @@
+/*
+ * err.c - filling and prefixing errors, and the end of the program where a BUG_ON() holds.
+ */
 #include "lib/err.h"
 
 #include <stdio.h>

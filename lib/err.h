@@ -4,7 +4,8 @@
  * Functions of lib/, ckpt/ and supervisor/ return 0 (or a count) on success and -1 on
  * failure, and on failure fill the caller's struct err once, at the place where the failure
  * was seen. Callers above pass the struct on untouched, or put what they were doing in front of
- * it with err_prefix(). Only tools/ print.
+ * it with err_prefix(). Only tools/ print. A function without a struct err that can fail is little
+ * more than a system call, and fails like one: -1 (or NULL) and errno; its caller says what for.
  */
 #ifndef LIB_ERR_H
 #define LIB_ERR_H
@@ -22,7 +23,8 @@ enum err_remedy {
 };
 
 struct err {
-	int code; /* errno value, for reports; 0 when no system error is behind it */
+	int code; /* errno value, for reports, and for a caller that knows what call failed; 0
+		   * when no system error is behind it */
 	enum err_remedy remedy;
 	char msg[768]; /* "what was being done: reason", no newline */
 };

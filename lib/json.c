@@ -1,3 +1,6 @@
+/*
+ * json.c - indentation and commas, escapes, and the kinds of values.
+ */
 #include "lib/json.h"
 
 #include <inttypes.h>

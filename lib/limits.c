@@ -1,3 +1,7 @@
+/*
+ * limits.c - what error of which system call stands for which limit, and the limit of open
+ * files.
+ */
 #include "lib/limits.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/*
+ * notices.c - a list behind a lock; each notice is in it once.
+ */
 #include "lib/notices.h"
 
 #include <pthread.h>

@@ -1,3 +1,6 @@
+/*
+ * opts.c - the kinds of fields, the help text, then the parser.
+ */
 #include "lib/opts.h"
 
 #include <errno.h>

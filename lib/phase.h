@@ -14,8 +14,8 @@ enum phase {
 	PHASE_COPIES, /* the same from copies, while the program runs */
 	PHASE_COMMIT,
 	PHASE_THAW,
-	PHASE_CHECK, /* is all there that a restart needs? */
-	PHASE_BIRTH, /* processes are made */
+	PHASE_CHECK,  /* is all there that a restart needs? */
+	PHASE_CREATE, /* processes are made */
 	PHASE_REBUILD,
 	PHASE_REGISTERS,
 	PHASE_LET_GO,

@@ -1,3 +1,6 @@
+/*
+ * procfs.c - maps, stat, status, tasks and children: a parser for each.
+ */
 #include "lib/procfs.h"
 
 #include <ctype.h>
@@ -144,6 +147,11 @@ int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e)
 				parse_vm_flags(last, line + 8);
 			else if (!strncmp(line, "ProtectionKey:", 14))
 				last->protection_key = strtoul(line + 14, NULL, 10);
+			else if (!strncmp(line, "Shared_Clean:", 13) ||
+				 !strncmp(line, "Shared_Dirty:", 13))
+				last->in_common |= strtoull(line + 13, NULL, 10) > 0;
+			else if (!strncmp(line, "Swap:", 5))
+				last->swapped = strtoull(line + 5, NULL, 10);
 			else if (!strncmp(line, "KernelPageSize:", 15))
 				last->page_size = strtoull(line + 15, NULL, 10) * 1024;
 		}

@@ -18,6 +18,8 @@ struct vma {
 	uint64_t page_size;
 	uint32_t prot, max_prot; /* PROT_*; max: what mprotect could still give */
 	bool shared;
+	bool in_common; /* pages of it are mapped elsewhere, too: by children of fork(2), say */
+	bool swapped;   /* some of it is; of shared memory, no matter who has touched it */
 	unsigned protection_key;
 	uint64_t flags; /* VMA_* */
 	char *name;     /* as shown, "" for none */
@@ -83,6 +85,12 @@ struct proc_stat {
 	char state;
 	char comm[64];
 	uint64_t field[STAT_FIELDS]; /* by enum proc_stat_field */
+};
+
+/* One process, and none that gets its id later. */
+struct proc_identity {
+	pid_t pid;
+	uint64_t start_time; /* STAT_START_TIME */
 };
 
 int procfs_stat(pid_t pid, pid_t tid, struct proc_stat *st, struct err *e);

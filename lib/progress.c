@@ -1,3 +1,6 @@
+/*
+ * progress.c - a thread that shows seconds until it is told to end.
+ */
 #include "lib/progress.h"
 
 #include <errno.h>

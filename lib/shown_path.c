@@ -1,3 +1,7 @@
+/*
+ * shown_path.c - the mount points of a process that tell where its paths begin, and links read
+ * with them.
+ */
 #include "lib/shown_path.h"
 
 #include <string.h>

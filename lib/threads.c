@@ -1,3 +1,7 @@
+/*
+ * threads.c - as many as were asked for, else as this process may use processors, up to a
+ * limit of the caller's.
+ */
 #include "lib/threads.h"
 
 #include <sched.h>

@@ -1,3 +1,6 @@
+/*
+ * util.c - memory, buffers, descriptors, whole reads and writes, clocks, and threads.
+ */
 #include "lib/util.h"
 
 #include <errno.h>
@@ -5,6 +8,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -94,10 +98,10 @@ void *buf_grow(struct buf *b, size_t n)
 
 void buf_add(struct buf *b, const void *data, size_t n)
 {
-	void *p = buf_grow(b, n);
-
+	buf_reserve(b, n);
 	if (n)
-		memcpy(p, data, n);
+		memcpy((char *)b->data + b->len, data, n);
+	b->len += n;
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)
@@ -287,6 +291,29 @@ uint64_t clock_ns(int clock)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
+void sleep_ns(uint64_t ns)
+{
+	const struct timespec time = {ns / 1000000000ull, ns % 1000000000ull};
+
+	(void)nanosleep(&time, NULL);
+}
+
+#define LOCK_TICK_NS 5000000
+
+int flock_until(int fd, int how, uint64_t deadline_ns)
+{
+	while (flock(fd, how | LOCK_NB)) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -1;
+		if (clock_ns(CLOCK_MONOTONIC) > deadline_ns) {
+			errno = EWOULDBLOCK;
+			return -1;
+		}
+		sleep_ns(LOCK_TICK_NS);
+	}
+	return 0;
+}
+
 #define THREAD_STACK (2u << 20)
 
 int thread_start(pthread_t *thread, void *(*f)(void *arg), void *arg)
@@ -294,11 +321,12 @@ int thread_start(pthread_t *thread, void *(*f)(void *arg), void *arg)
 	pthread_attr_t attributes;
 	int r = pthread_attr_init(&attributes);
 
-	if (r)
-		return r;
-	r = pthread_attr_setstacksize(&attributes, THREAD_STACK);
-	if (!r)
-		r = pthread_create(thread, &attributes, f, arg);
-	pthread_attr_destroy(&attributes);
-	return r;
+	if (!r) {
+		r = pthread_attr_setstacksize(&attributes, THREAD_STACK);
+		if (!r)
+			r = pthread_create(thread, &attributes, f, arg);
+		pthread_attr_destroy(&attributes);
+	}
+	errno = r;
+	return r ? -1 : 0;
 }

@@ -124,8 +124,15 @@ char *read_link(const char *path, struct err *e);
 /* Nanoseconds of @clock (CLOCK_MONOTONIC and so on). */
 uint64_t clock_ns(int clock);
 
-/* pthread_create(3) with a stack of a size that hangs on no limit (RLIMIT_STACK). 0, or an
- * errno value. */
+/* For so many nanoseconds, or less when a signal comes. */
+void sleep_ns(uint64_t ns);
+
+/* flock(2), tried again until @deadline_ns of CLOCK_MONOTONIC. -1 and errno: EWOULDBLOCK when
+ * somebody else still holds the lock. */
+int flock_until(int fd, int how, uint64_t deadline_ns);
+
+/* pthread_create(3) with a stack of a size that hangs on no limit (RLIMIT_STACK). -1 and errno on
+ * failure. */
 int thread_start(pthread_t *thread, void *(*f)(void *arg), void *arg);
 
 #endif

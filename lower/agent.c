@@ -61,6 +61,7 @@ static void *serve_orders(void *argument)
 
 	is_agent = 1;
 	for (;;) {
+		orders_await(table->order_fd);
 		n = read(table->order_fd, &count, sizeof(count));
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -46,7 +46,7 @@ static struct records_text *grow_text(struct records_text *t, uint64_t size)
 }
 
 /* The program's calls look whether there is something to be printed. */
-static void arm(void)
+static void announce_output(void)
 {
 	__atomic_store_n(
 		RECORDS->print_cross, (void (*)(void))RECORDS->info.print, __ATOMIC_SEQ_CST);
@@ -67,7 +67,7 @@ int printed_keep(const char *text, size_t size)
 		t->size += size;
 	}
 	__atomic_store_n(&RECORDS->printed, t ? t : had, __ATOMIC_SEQ_CST);
-	arm();
+	announce_output();
 	return t ? 0 : -1;
 }
 
@@ -75,5 +75,5 @@ void printed_may_come(int may)
 {
 	__atomic_store_n(&RECORDS->device_awaited, may, __ATOMIC_SEQ_CST);
 	if (may && RECORDS->print_cross)
-		arm();
+		announce_output();
 }

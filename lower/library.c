@@ -70,7 +70,7 @@ int library_load(struct lower_library *library)
 	void *handle;
 	int r;
 
-	/* One that is loaded again after a restart goes where it was. */
+	/* A library that is loaded again after a restart goes where it was. */
 	if (library->start)
 		table->core->place_next(library->start);
 	handle = dlopen(library->soname, RTLD_NOW | RTLD_LOCAL);

@@ -119,11 +119,13 @@ static void serve_upper_half(void)
 {
 	uint32_t request = __atomic_load_n(&table->request, __ATOMIC_ACQUIRE);
 
-	if (request != LOWER_PARK && request != LOWER_LIBRARY && request != LOWER_ENVIRONMENT)
+	if (request != LOWER_PARK && request != LOWER_LIBRARY && request != LOWER_ENVIRONMENT &&
+		request != LOWER_CONNECTION)
 		return;
-	table->result = request == LOWER_PARK      ? make_parked()
-			: request == LOWER_LIBRARY ? library_load(table->library)
-						   : environment_take();
+	table->result = request == LOWER_PARK          ? make_parked()
+			: request == LOWER_LIBRARY     ? library_load(table->library)
+			: request == LOWER_ENVIRONMENT ? environment_take()
+						       : connection_take();
 	raw_set_and_wake(&table->request, LOWER_DONE);
 }
 

@@ -1,3 +1,6 @@
+/*
+ * records_alloc.c - taken from the end of what is in use, and never given back.
+ */
 #include "lower/records_alloc.h"
 
 #include <string.h>

@@ -2,17 +2,15 @@
 # sanitizer, if any.
 LOWER_EXPORTS := mmap mmap64 malloc free calloc realloc malloc_usable_size exit
 LOWER := $(O)/lower/trecr-lower
-# Inside, where they can be had so: a library more would be loaded in every process.
-UNPACKERS := $(foreach l,zstd lz4,$(firstword $(wildcard \
-	$(shell $(CC) -print-file-name=lib$(l).a)) -l$(l)))
 LOWER_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard lower/*.c lower/cuda/*.c lower/mpi/*.c)) \
 	$(patsubst %,$(O)/lower/shared/%.o,calls memory_driver cuda.info)
 
-# No calls of calloc out of malloc and memset: it is the one that is being written.
+# No calls of calloc out of malloc and memset: it is calloc that is being written.
 $(O)/lower/heap.o: CFLAGS += -fno-builtin-malloc
 $(LOWER_OBJ): private ALL_CFLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -pthread -fPIE \
 	-fno-stack-protector -mfsgsbase -I$(O)/stubs/gen
-$(LOWER_OBJ): $(O)/stubs/gen/cuda.calls.h
+$(LOWER_OBJ): $(O)/stubs/gen/cuda.index.h
+$(O)/lower/cuda/hash_module.o: lower/cuda/hash_kernel.ptx lower/cuda/hash_kernel.sm_90.cubin # are inside
 $(O)/lower/shared/%.o: shared/cuda/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<

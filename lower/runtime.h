@@ -24,6 +24,12 @@ struct lower_parked *parked_first(void);
  * -errno. */
 int environment_take(void);
 
+/* The launcher's connection leaves the descriptors of the program for ours. 0 or -errno. */
+int connection_take(void);
+/* For an order: make table->connection_fd; and take what has been sent to it, if anything has. 0 or -1. */
+int connection_offer(void);
+int connection_accept(void);
+
 /* Fill @library's targets. 0 or -ENOENT (then it is not there or does not load). */
 int library_load(struct lower_library *library);
 
@@ -36,6 +42,8 @@ int agent_start(void);
  * @order: 0, or -1 behind agent_fail(). */
 int orders_start(void);
 int orders_carry_out(struct lower_order *order);
+/* What the lower half has to do until the next order comes by @order_fd; 0. */
+int orders_await(int order_fd);
 /* Why an order cannot be carried out; returns -1. */
 int agent_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, for the reason @why (enum lower_result). */

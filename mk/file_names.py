@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-MENTION = re.compile(r"(?<![\w/.<$}*-])((?:[\w.-]+/)*)([\w-]+\.(?:c|h|S|t|md|api|inc|mk|py|sh))(?![\w.(/*]|-\w)")
+MENTION = re.compile(r"(?<![\w/.<$}*-])((?:[\w.-]+/)*)([\w-]+\.(?:c|h|S|t|md|api|inc|mk|py|sh))(?![\w(/*]|\.\w|-\w)")
 PLACEHOLDER = re.compile(r"(?<![A-Za-z0-9])([A-Z]{2,}|X)(?![A-Za-z0-9])|^([A-Z]{2,}|X)_|_[A-Z]{2,}\\.")
 FOREIGN = {"xxh_x86dispatch.h", "nv-caps.c"}  # of libraries and the driver
 FUNCTION = re.compile(r"`(\w+)\(\)`")

@@ -67,7 +67,8 @@ def check():
             found.append(f"{source}: {folder} may not include from {other} ({RULES})")
     for folder, other in sorted(allowed - used):
         found.append(f"{RULES}: {folder} no longer includes from {other}: remove it there")
-    if replaced(open(DOCUMENT).read()) != open(DOCUMENT).read():
+    # What has a circle cannot be drawn.
+    if not found and replaced(open(DOCUMENT).read()) != open(DOCUMENT).read():
         found.append(f"{DOCUMENT}: the picture differs from {RULES}: run mk/layers.py draw")
     return found
 

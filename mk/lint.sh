@@ -122,6 +122,12 @@ check_own_functions() {
 	mk/own_functions.py $code || finding "functions: see above"
 }
 
+# What a header declares is defined in its folder.
+check_declared_functions() {
+	# shellcheck disable=SC2086
+	mk/declared_functions.py $code || finding "headers: see above"
+}
+
 # A victim that no test starts proves nothing.
 check_victims() {
 	mk/victims.py || finding "victims: see above"
@@ -135,6 +141,22 @@ check_file_names() {
 # Of the files of one program.
 check_unique_names() {
 	mk/unique_names.py || finding "names of files: see above"
+}
+
+# What was compiled elsewhere is of the sources that are here.
+check_kernel() {
+	digest=$(cat lower/cuda/hash_kernel.cu lower/cuda/hash_keys.h | sha256sum | cut -d' ' -f1)
+	grep -q "SHA-256 $digest\$" lower/cuda/hash_kernel.ptx ||
+		finding "lower/cuda/hash_kernel.ptx is of other sources (mk/hash-kernel)"
+}
+
+says_what_it_holds() {
+	[ -e "$1" ] && [ "$(head -c 2 "$1")" = '/*' ]
+}
+
+# The first lines of a header: its name, and in words what it holds.
+says_its_name() {
+	head -n 4 "$1" | tr -d '\n' | grep -qE "^/[*][ *]*([a-z0-9_]+/)*${1##*/} - [A-Za-z<0-9].{12}"
 }
 
 check_habits() {
@@ -161,6 +183,14 @@ check_habits() {
 		never 'only tools print and exit' '\b(printf|puts|perror|exit)\('
 	files 'loader bringup' '*.c' | never 'there is no libc in the loader' \
 		'^#include <(stdio|stdlib|unistd|pthread|errno|fcntl)\.h>'
+	for file in $(files "$code t bench demo" '*.[chS]'); do
+		says_what_it_holds "$file" || says_what_it_holds "${file%.?}.h" ||
+			finding "$file does not say at its head what it holds, nor does its header"
+	done
+	for file in $(files "$code t bench demo" '*.h'); do
+		says_its_name "$file" ||
+			finding "$file does not begin with a comment \"${file##*/} - what it holds\""
+	done
 	for file in $(files "$code" '*.[chS]'); do
 		[ "$(wc -l <"$file")" -le 900 ] || finding "$file is longer than 900 lines: split it"
 	done
@@ -173,9 +203,11 @@ check_headers
 check_scripts
 check_layers
 check_own_functions
+check_declared_functions
 check_victims
 check_file_names
 check_unique_names
+check_kernel
 check_habits
 [ $found -eq 0 ] && echo "lint: nothing found"
 exit $found

@@ -12,7 +12,7 @@ import re
 import sys
 
 BY_NAME = re.compile(r"main|_start|cu[A-Z]\w*|nvml[A-Z]\w*|la_\w+|(body|real|record|lower|inner)_\w+"
-    r"|\w+_refused|fd_\w+_(match|dump|check|restore|show|finish)|[A-Z_]+")
+    r"|\w+_refused|fd_\w+_(match|dump|check|restore|show|needs_threads|open_remotely|provoke|calm)|[A-Z_]+")
 DEFINITION = re.compile(
     r"^(?!static\b|typedef\b|struct \w+ \{|enum\b|union\b|extern\b)"
     r"[A-Za-z_][\w\s*()]*?\b(\w+)\((?:[^;{}]|\n)*?\)\s*\{", re.MULTILINE)

@@ -1,3 +1,6 @@
+/*
+ * extents.c - a sorted array of extents for each device.
+ */
 #include "mmu/extents.h"
 
 #include "mmu/runs.h"
@@ -83,6 +86,6 @@ int extents_spare(const struct mmu_device *d, uint32_t run, uint32_t count)
 	uint32_t end = run + d->granules[run].run, first = d->granules[run + count - 1].extent;
 	uint32_t length = d->granules[first].length, rest = first + length - (run + count);
 
-	/* One that is in use in part is no loss. */
+	/* An extent of which a part is in use is no loss. */
 	return first < run || first + length > end || rest <= length / 8;
 }

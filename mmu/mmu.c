@@ -1,3 +1,7 @@
+/*
+ * mmu.c - the allocator's calls: small sizes go to slabs (slabs.c), large ones to runs of
+ * granules (runs.c), and both lie in extents (extents.c).
+ */
 #include "mmu/mmu.h"
 
 #include "mmu/extents.h"
@@ -6,8 +10,8 @@
 
 /* Single granules are made several at a time once the program has shown that it wants many:
  * most of what mapping costs does not depend on how much is mapped (doc/gpu-memory.md). */
-#define BATCH_MAX  8u
-#define BATCH_PART 8 /* of what is in use */
+#define AHEAD_MAX  8u
+#define AHEAD_PART 8 /* of what is in use */
 
 static uint32_t granule_of(const struct mmu_device *d, uint64_t address)
 {
@@ -73,11 +77,11 @@ static int map_more(struct mmu_device *d, const struct mmu_driver *driver, uint3
 static int grow_as_needed(struct mmu_device *d, const struct mmu_driver *driver, uint32_t count,
 	struct place *place)
 {
-	uint32_t batch = d->used / BATCH_PART;
+	uint32_t ahead = d->used / AHEAD_PART;
 
-	if (batch > BATCH_MAX)
-		batch = BATCH_MAX;
-	if (count == 1 && batch > 1 && !map_more(d, driver, batch, 1, place))
+	if (ahead > AHEAD_MAX)
+		ahead = AHEAD_MAX;
+	if (count == 1 && ahead > 1 && !map_more(d, driver, ahead, 1, place))
 		return 0;
 	return map_more(d, driver, count, EXTENT_MAX, place);
 }

@@ -6,7 +6,7 @@
  * the same order give the same addresses in every process, and what is in these tables is
  * enough to put memory back under all of them (mmu_remake).
  *
- * No libc, and no driver but the one that is handed in: the code runs in the upper half, where
+ * No libc, and no driver but what is handed in: the code runs in the upper half, where
  * it serves the program, and in the lower half, where it makes memory again. The tables are in
  * the records arena (shared/records.h), at the same address in both. Callers hold a lock.
  *
@@ -31,7 +31,7 @@
 #define MMU_GRANULES     ((uint32_t)(MMU_DEVICE_SIZE / MMU_GRANULE))
 
 /* Behind the devices' parts: addresses that the program reserves for itself
- * (cuMemAddressReserve without a wish). */
+ * (cuMemAddressReserve without an address). */
 #define MMU_RESERVED      (GPU_WINDOW + MMU_DEVICES * MMU_DEVICE_SIZE)
 #define MMU_RESERVED_SIZE (ARRAYS_WINDOW - MMU_RESERVED)
 

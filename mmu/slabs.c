@@ -58,7 +58,7 @@ static void unlink_slab(struct mmu_device *d, struct mmu_slab *s)
 	s->listed = 0;
 }
 
-static uint32_t words(const struct mmu_slab *s)
+static uint32_t bitmap_words(const struct mmu_slab *s)
 {
 	return (s->count + 63) / 64;
 }
@@ -74,7 +74,7 @@ static struct mmu_slab *make_slab(const struct mmu_driver *driver, uint32_t clas
 	s->object_size = size;
 	s->count = count;
 	s->bitmap = (uint64_t *)(s + 1);
-	s->objects = (struct mmu_allocation **)(s->bitmap + words(s));
+	s->objects = (struct mmu_allocation **)(s->bitmap + bitmap_words(s));
 	return s;
 }
 

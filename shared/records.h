@@ -19,7 +19,7 @@
 #include "shared/windows.h"
 
 #define RECORDS_MAGIC   0x7364726f63657274 /* "trecords" */
-#define RECORDS_VERSION 6
+#define RECORDS_VERSION 8
 
 /* Descriptors of the lower half, from its base on; a bit each. */
 #define RECORDS_FDS 8192
@@ -78,6 +78,14 @@ struct records_start {
 	char *const *environment;
 };
 
+/* At RECORDS_LAUNCHER. Variables of who begins a restart (launcher_variables.h), for info.restart to put
+ * in the place of those in records_start. */
+struct records_launcher {
+	uint32_t given; /* not 0: they are to be taken */
+	uint32_t size;
+	char text[0x7ff8]; /* each ended by 0 */
+};
+
 /* At RECORDS_LIVE. */
 struct records {
 	uint64_t magic;
@@ -93,7 +101,6 @@ struct records {
 	uint32_t nvml_flags;       /* of the first of those */
 	int32_t result;            /* of info.restart: 0, or -1 and why */
 	char failure[256];
-	char unsaved[16];      /* a library below that cannot be saved, "": none */
 	struct mpi_state *mpi; /* shared/mpi/state.h; NULL: none of its calls has been made */
 	struct records_text *printed, *printed_spare;
 	void (**print_cross)(
@@ -103,7 +110,8 @@ struct records {
 };
 
 _Static_assert(sizeof(struct records_kept) <= RECORDS_LIVE - RECORDS_WINDOW, "");
-_Static_assert(sizeof(struct records) <= RECORDS_CUDA - RECORDS_LIVE, "");
+_Static_assert(sizeof(struct records) <= RECORDS_LAUNCHER - RECORDS_LIVE, "");
+_Static_assert(sizeof(struct records_launcher) <= RECORDS_CUDA - RECORDS_LAUNCHER, "");
 
 #define RECORDS_KEPT ((struct records_kept *)RECORDS_WINDOW)
 #define RECORDS      ((struct records *)RECORDS_LIVE)

@@ -28,14 +28,20 @@ enum lower_request {
 	LOWER_PARK,        /* make a parked thread: out parked */
 	LOWER_LIBRARY,     /* load a library: in library; out result */
 	LOWER_ENVIRONMENT, /* take over what the records say of it; out result */
+	LOWER_CONNECTION,  /* take over the connection to the launcher (PMI_FD); out result */
 	LOWER_DONE,        /* a request, not an order */
 	/* Orders (struct lower_order). */
-	LOWER_DRAIN,  /* wait until the devices have done all that was asked of them */
-	LOWER_REST,   /* the same for what the last drain waited for in vain: threads may run */
-	LOWER_SAVE,   /* device memory into the staging buffer, as the transfers say */
-	LOWER_LOAD,   /* and back */
-	LOWER_REPLAY, /* make everything in the records again */
-	LOWER_TRY,    /* the same, but nothing that takes much memory of a device or the host */
+	LOWER_DRAIN, /* wait until the devices have done all that was asked of them */
+	LOWER_REST,  /* the same for what the last drain waited for in vain: threads may run */
+	LOWER_SAVE,  /* device memory into the staging buffer, as the transfers say */
+	LOWER_LOAD,  /* and back */
+	LOWER_HASH,  /* hashes of device memory into it, 16 bytes for each block */
+	LOWER_RESERVE, /* device memory for a snapshot, at the transfers' addresses, which LOWER_SAVE reads */
+	LOWER_SNAPSHOT, /* copy device memory into it: the transfers' offsets are addresses in there */
+	LOWER_RELEASE, /* give it back */
+	LOWER_CONNECT, /* make a socket that the connection to a launcher can be sent to */
+	LOWER_REPLAY,  /* make everything in the records again */
+	LOWER_TRY, /* the same, but nothing that takes much memory of a device or the host */
 };
 
 enum lower_result {
@@ -44,6 +50,7 @@ enum lower_result {
 	LOWER_AGAIN,    /* something is half done: in a moment it may be otherwise */
 	LOWER_RESTLESS, /* the devices have not come to rest */
 	LOWER_NO_ROOM,  /* of LOWER_TRY: others use the devices, the program among them */
+	LOWER_UNABLE,   /* of LOWER_HASH: the memory has to be read */
 };
 
 /* Memory at @address of device number @device to or from the staging buffer at @offset. */
@@ -56,6 +63,8 @@ struct lower_transfer {
 #define LOWER_ZERO UINT64_MAX
 
 #define LOWER_TRANSFERS 512
+
+#define LOWER_DEVICES 16
 
 /*
  * What the supervisor has the lower half do while all threads of the upper half are stopped. It
@@ -132,6 +141,16 @@ struct lower_table {
 	 * first such order, which may be without transfers. */
 	int staging_fd; /* a memfd; 0: not made yet */
 	uint64_t staging_size;
+
+	/* From LOWER_RESERVE to LOWER_RELEASE: 1, and how much memory of each device the snapshot
+	 * has; threads of the upper half may wait until it is 0. */
+	uint32_t snapshot;
+	uint64_t snapshot_size[LOWER_DEVICES];
+	/* A pipe's end for the supervisor to borrow before LOWER_SNAPSHOT: when it is closed,
+	 * as it is when the supervisor ends, the snapshot is given back. */
+	int snapshot_fd;
+
+	int connection_fd; /* of LOWER_CONNECT: who has it sends the descriptor by SCM_RIGHTS */
 
 	/* Parked threads made ahead: taken by exchanging the pointer for NULL. */
 	struct lower_parked *spares[LOWER_SPARES];

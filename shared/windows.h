@@ -45,6 +45,7 @@
 #define RECORDS_WINDOW_SHIFT 36
 #define RECORDS_WINDOW_TOP   0x47f                     /* address >> RECORDS_WINDOW_SHIFT */
 #define RECORDS_LIVE         (RECORDS_WINDOW + 0x1000) /* struct records */
+#define RECORDS_LAUNCHER     (RECORDS_WINDOW + 0x8000) /* struct records_launcher */
 #define RECORDS_CUDA         (RECORDS_WINDOW + 0x10000) /* struct cuda_state (shared/cuda/state.h) */
 #define RECORDS_HEAP         (RECORDS_WINDOW + 0x20000) /* the rest is given out piece by piece */
 
@@ -57,6 +58,9 @@
 /* Contents of CUDA arrays in an image: they have no addresses otherwise. Nothing is mapped here. */
 #define ARRAYS_WINDOW      0x3e0000000000
 #define ARRAYS_WINDOW_SIZE 0x10000000000
+/* A copy of device memory that a checkpoint reads while the program runs on. */
+#define SNAPSHOT_WINDOW      0x3f0000000000
+#define SNAPSHOT_WINDOW_SIZE 0x10000000000
 
 #ifndef __ASSEMBLER__
 static inline int in_lower_window(unsigned long address)
@@ -67,6 +71,11 @@ static inline int in_lower_window(unsigned long address)
 static inline int in_arrays_window(unsigned long address)
 {
 	return address - ARRAYS_WINDOW < ARRAYS_WINDOW_SIZE;
+}
+
+static inline int in_snapshot_window(unsigned long address)
+{
+	return address - SNAPSHOT_WINDOW < SNAPSHOT_WINDOW_SIZE;
 }
 
 static inline int in_records_window(unsigned long address)

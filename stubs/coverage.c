@@ -61,5 +61,5 @@ void coverage_export_entry(const unsigned char id[16], unsigned slot)
 			*at++ = digits[slot / unit % 10];
 	*at++ = ']';
 	*at = 0;
-	write_line(name, "nameless");
+	write_line(name, "export-table");
 }

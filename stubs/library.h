@@ -22,8 +22,11 @@
 	extern STUB_HIDDEN const unsigned name##_word_calls[];                                   \
 	extern STUB_HIDDEN const char name##_names[];                                            \
 	extern STUB_HIDDEN void (*name##_cross)(void);                                           \
+	extern STUB_HIDDEN void (*name##_guard)(void);                                           \
 	STUB_HIDDEN void name##_first(void);                                                     \
 	STUB_HIDDEN void name##_missing(void);                                                   \
+	STUB_HIDDEN void name##_ended(void);                                                     \
+	STUB_HIDDEN int name##_ended_result = (the_error);                                       \
 	extern STUB_HIDDEN const int name##_missing_result;                                      \
 	extern STUB_HIDDEN struct crossing_library name##_library;                               \
 	/* The path where ld.so found the real library, if stubs/audit has put us in its       \
@@ -36,7 +39,10 @@
 							  .targets = name##_targets,             \
 							  .missing = name##_missing},            \
 		.cross = &name##_cross,                                                          \
+		.guard = &name##_guard,                                                          \
 		.first = name##_first,                                                           \
+		.ended = name##_ended,                                                           \
+		.ended_result = &name##_ended_result,                                            \
 		.target_count = (count),                                                         \
 		.words = name##_words,                                                           \
 		.words_end = name##_words_end,                                                   \

@@ -1,3 +1,6 @@
+/*
+ * procs.c - a search in the generated table.
+ */
 #include "stubs/procs.h"
 
 static int compare(const char *a, const char *b)

@@ -17,6 +17,8 @@ $(O)/stubs/gen/%.procs.c: stubs/api/%.api $(GEN)
 	$(RUN_GEN) procs $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.info.c: stubs/api/%.api $(GEN)
 	$(RUN_GEN) info $< >$@.tmp && mv $@.tmp $@
+$(O)/stubs/gen/%.index.h: stubs/api/%.api $(GEN)
+	$(RUN_GEN) index $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.calls.h: stubs/api/%.api $(GEN)
 	$(RUN_GEN) calls $< >$@.tmp && mv $@.tmp $@
 
@@ -41,24 +43,24 @@ CUDA_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/cuda/*.c stubs/cud
 	$(O)/stubs/gen/cuda.entries.o $(O)/stubs/gen/cuda.procs.o $(O)/stubs/gen/cuda.info.o \
 	$(MMU_OBJ)
 
-NVML_OBJ := $(O)/stubs/nvml/library.o $(O)/stubs/gen/nvml.entries.o
+NVML_OBJ := $(O)/stubs/nvml/libnvidia_ml.o $(O)/stubs/gen/nvml.entries.o
 MPI_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/*.c stubs/mpi/*.S))) \
 	$(O)/stubs/gen/mpi.entries.o $(O)/stubs/gen/mpi.info.o
 
 # Theirs alone: not of what they need, as the generator, which is made for this machine.
 $(CROSSING_OBJ) $(filter-out $(MMU_OBJ),$(CUDA_OBJ)) $(NVML_OBJ) $(MPI_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
 $(O)/stubs/crossing/signals.o: private ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
-$(CUDA_OBJ): $(O)/stubs/gen/cuda.calls.h
-$(O)/stubs/nvml/library.o: $(O)/stubs/gen/nvml.calls.h
-$(MPI_OBJ): $(O)/stubs/gen/mpi.calls.h
+$(CUDA_OBJ): $(O)/stubs/gen/cuda.calls.h $(O)/stubs/gen/cuda.index.h
+$(O)/stubs/nvml/libnvidia_ml.o: $(O)/stubs/gen/nvml.index.h
+$(MPI_OBJ): $(O)/stubs/gen/mpi.index.h
 
 $(O)/stubs/%.o: stubs/%.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 # clang's own assembler wants one section's CFI to end before another's begins.
 GNU_AS = $(if $(findstring clang,$(CC)),-fno-integrated-as)
-$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/entries.inc stubs/cuda/entries.inc stubs/cuda/query_cache.inc \
-	stubs/mpi/entries.inc shared/mpi/state.h \
+$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/entry_macros.inc stubs/cuda/cuda_entry_macros.inc stubs/cuda/query_cache.inc \
+	stubs/mpi/mpi_entry_macros.inc shared/mpi/state.h \
 	stubs/cuda/query_cache.h shared/cuda/offsets.h stubs/crossing/thread.h shared/windows.h
 	$(CC) $(CPPFLAGS) $(GNU_AS) -c -o $@ $<
 $(O)/stubs/gen/%.procs.o: $(O)/stubs/gen/%.procs.c

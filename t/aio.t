@@ -6,6 +6,27 @@
 apart -m
 cycle aio
 
+# Nothing tells whose requests a disk works at: one that is always busy, with what others want of it or
+# with one request of the program's that does not end, is no reason to say that all have ended.
+if [ -n "${TRECR_APART:-}" ] && have python3; then
+	arena busy
+	launch "$victim/aio"
+	sed -E 's/^( *[0-9]+ +[0-9]+ +[^ ]+( +[0-9]+){8} +)[0-9]+/\11/' /proc/diskstats >stats
+	echo '   8       0 sda 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1' >>stats
+	device=$(stat -c '%Hd %Ld' .)
+	echo "   $device disk 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1" >>stats
+	ok "a disk that is always busy can be imitated" mount --bind stats /proc/diskstats
+	not_ok "requests that may be under way are refused" checkpoint
+	like "$(cat ckpt.err)" "requests of asynchronous I/O .* may be under way: the disks .* rest" \
+		"with the reason"
+	umount /proc/diskstats
+	rm ckpt.err
+	ok "when the disk is at rest, the program is saved" checkpoint
+	finish
+	is "$status" 0 "and has not noticed"
+	sweep >/dev/null
+fi
+
 # ---- a write under way ----
 
 # Of the file systems that are usual, XFS lets a program run on while its write lengthens a file. Its

@@ -136,6 +136,14 @@ done
 # A block that is wrong is found at a plain restart too, and the program does not run on it.
 fresh "$pid"; edit-image "$bad" flip 4100
 refused "a wrong block, without --verify" "hash|checksum|damaged|corrupt"
+
+# "daemon & exec trecr-restart": a restart that fails does not wait for children of the shell.
+"$BASH" -c 'sleep 300 & echo $! >daemon; exec trecr-restart ck' </dev/null >fails.out 2>fails.err &
+failing=$!
+ok "it fails at once where the shell has left it a child" await -t 60 -p $failing
+wait $failing
+is $? 125 "with its own status" || diag "$(cat fails.err)"
+ok "and leaves the child alone" kill "$(cat daemon)"
 fresh "$pid"; edit-image "$bad" flip 4100
 timeout -k 1 60 trecr-restart --verify ck </dev/null >restart.out 2>restart.err
 is $? 125 "a wrong block, with --verify" || explain

@@ -63,6 +63,33 @@ finish
 is "$status" 0 "the program runs on" || explain
 ok "the cgroup can be removed again" remove
 
+# Copies of the program, of which all pages may be written to, take what its cgroup leaves, half of it
+# at most.
+find_limit() {
+	local at
+	for at in "$group" "/sys/fs/cgroup/memory/${group##*/}"; do
+		mkdir -p "$at" && for limit in "$at"/memory.{max,limit_in_bytes}; do
+			[ -w "$limit" ] && return
+		done
+	done 2>/dev/null
+	return 1
+}
+arena room
+launch "$victim/racing"
+if find_limit && program_of "$sup" >"${limit%/*}/cgroup.procs" && echo 32M >"$limit"; then
+	ok "in a cgroup with little memory left" checkpoint --fork || explain
+	like "$(cat ckpt.err)" 'was stopped while its memory was written: a copy could need more memory' \
+		"the program is stopped, and the user is told why"
+	echo 512M >"$limit" && : >ckpt.err
+	ok "with more" checkpoint --fork || explain
+	unlike "$(cat ckpt.err)" 'was stopped' "it is not"
+else
+	skip "a cgroup's memory" "no cgroup with a limit of memory can be made here"
+fi
+finish
+is "$status" 0 "the program is whole" || explain
+rmdir "${limit%/*}" 2>/dev/null
+
 # Where trecr itself is, the program came from: nothing is to be said.
 arena same
 launch "$victim/idle" && freeze_away && restart_here

@@ -61,7 +61,7 @@ cp "$victim/idle" .
 launch ./idle
 chmod -x idle
 not_ok "what could not be restarted is not ended" checkpoint -s
-like "$(cat ckpt.err)" "the checkpoint $PWD/ck/ckpt-000001 is complete, but could not be restarted here, so the program resumes: cannot execute the program's file $PWD/idle: Permission denied" \
+like "$(cat ckpt.err)" "the checkpoint $PWD/ck/ckpt-000001 is complete, but it could not be restarted here, so the program resumes: cannot execute the program's file $PWD/idle: Permission denied" \
 	"which is said"
 chmod +x idle
 checkpoint -s

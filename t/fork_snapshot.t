@@ -17,7 +17,7 @@ held() {
 # Start a checkpoint that stays where the first page is about to be read from the copy, with the
 # program running on; copy is that process.
 hold_copy() {
-	faults fault memory 1 copies hold
+	faults fault read 1 copies hold
 	checkpoint --fork "$@" &
 	asked=$!
 	await -t 30 -e never -p $asked 2>/dev/null &
@@ -68,7 +68,7 @@ kill_all() {
 fork_twice() {
 	local n
 	for n in 1 2; do
-		checkpoint --fork $FLAGS && [ ! -s ckpt.err ] || return
+		checkpoint --fork $FLAGS && [ -z "$(told)" ] || return
 		kill_all
 		step="restart $n"
 		if [ $n = 1 ]; then restart_detached; else restart_here; fi || return
@@ -187,6 +187,39 @@ is "$status" 0 "that is right, too" || explain
 trecr-ckpt --fork -s 1 2>ckpt.err
 is $? 1 "a program that is to be ended"
 like "$(cat ckpt.err)" 'exclude each other' "has nothing to run on for"
+
+# ---- the default at an interval, and how much memory it may take ----
+arena limit
+RUN_FLAGS="--fork-limit 1M"
+launch "$victim/racing" || explain
+ok "with less memory to spare" checkpoint --fork || explain
+like "$(cat ckpt.err)" 'was stopped while its memory was written: a copy could need more memory' \
+	"the program is stopped, and the user is told why"
+kill_all
+restart_here && finish
+is "$status" 0 "that is right, too" || explain
+
+arena interval
+RUN_FLAGS="-i 1"
+held "$victim/racing"
+faults fault read 1 copies hold
+until faults fault fired || ! kill -0 "$sup" || [ -e ck/ckpt-000001 ]; do
+	await -t 0.02 -e never 2>/dev/null
+done
+ok "at an interval a copy is made without being asked for" [ -n "$(copies)" ]
+faults fault off
+ok "and written" await_dir ck/ckpt-000001 || explain
+kill_all
+restart_here && finish
+is "$status" 0 "that is right, too" || explain
+
+arena never
+RUN_FLAGS="-i 1 --fork-limit 0"
+launch "$victim/racing" || explain
+ok "unless it may take no memory" await_dir ck/ckpt-000002 || explain
+is "$(grep -c 'a copy could need more memory' err)" 1 "which is said once" || explain
+finish
+is "$status" 0 "and the program is whole" || explain
 
 # ---- together with all else ----
 RUN_FLAGS="--fork --incremental --dirty=uffd -i 1 --compress=lz4"

@@ -146,17 +146,16 @@ elsewhere() { # NAME COMMAND READY STEPS
 	sweep >/dev/null
 }
 
-# What a program has told the terminal emulator it tells it again when it is stopped and continued. Drawn
-# anew it is in two sizes, one after the other, and ^Z has to wait for the second: less loses one that
-# comes together with a SIGWINCH, without trecr too, as it jumps out of both handlers.
+# What a program has told the terminal emulator it tells it again when it is stopped and continued. One ^Z
+# may be lost, without trecr too: curses ignores SIGTSTP while it draws, and less jumps out of the
+# handlers of both where it comes together with a SIGWINCH.
 set_up_anew() { # NAME READY SETTLED
 	user "$BASH" --norc -i <<-STEPS
 		send PS1='prom''pt: '; cd $PWD\n
 		$prompt
 		send trecr-restart ck\n
 		expect $3
-		send \x1a
-		expect Stopped
+		insist \x1a Stopped
 		$prompt
 		send fg\n
 		expect $EMULATOR(.|\n)*$2

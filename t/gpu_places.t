@@ -1,8 +1,9 @@
 #!/bin/bash
 # Variables of modules, managed memory and reservations that came and went at random are where they
 # were over restarts, on the simulated driver, which finds room as the real one does. SEEDS says
-# which sequences, ALL_SEEDS which with device, pinned, pooled and mapped memory besides.
-TEST_LIMIT=${TEST_LIMIT:-300}
+# which sequences, ALL_SEEDS which with device, pinned, pooled and mapped memory and a second GPU
+# besides, CONTEXT_SEEDS in which contexts come and go, too.
+TEST_LIMIT=${TEST_LIMIT:-600}
 . "${0%/*}/lib.sh"
 
 export LD_LIBRARY_PATH=$build/t/sim
@@ -11,8 +12,17 @@ RUN_FLAGS=--gpu=on
 for seed in ${SEEDS:-1 2 4 5 6 46}; do
 	cycle "$build/t/split/places" "$seed"
 done
+# Without the plan of lower/cuda/place_plan.h, none of these is restarted.
+for seed in ${LARGE_SEEDS:-9 10 15}; do
+	cycle "$build/t/split/places" "$seed" large
+done
+export SIM_MACHINE_FILE=$scratch/machine
+echo "devices 2" >"$SIM_MACHINE_FILE"
 for seed in ${ALL_SEEDS:-1 2 3}; do
 	cycle "$build/t/split/places" "$seed" all
+done
+for seed in ${CONTEXT_SEEDS:-1 2}; do
+	cycle "$build/t/split/places" "$seed" contexts
 done
 
 done_testing

@@ -33,6 +33,56 @@ else
 	skip "hugetlb unlinked" "no hugetlbfs can be mounted here"
 fi
 
+# A page that is mapped nowhere, but for remap_file_pages(2), which still leads to it.
+cat >"$scratch/gap.py" <<'END'
+import ctypes, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+size = 2 << 20
+first = libc.mmap(None, ctypes.c_size_t(2 * size), 3, 0x40021, -1, 0) # shared, anonymous, huge
+if first == ctypes.c_void_p(-1).value:
+    print('skip no huge pages set aside', flush=True)
+    exit()
+second = first + size
+ctypes.memset(first, ord('a'), 1), ctypes.memset(second, ord('b'), 1)
+assert libc.munmap(ctypes.c_void_p(first), ctypes.c_size_t(size)) == 0
+print('ready', flush=True)
+signal.sigwait({signal.SIGUSR1})
+found = ctypes.string_at(second, 1)
+assert libc.syscall(ctypes.c_long(216), ctypes.c_long(second), ctypes.c_long(size), ctypes.c_long(0),
+                    ctypes.c_long(0), ctypes.c_long(0)) == 0
+print((found + ctypes.string_at(second, 1)).decode(), flush=True)
+END
+if have python3; then
+	arena gap
+	if ! launch python3 ../gap.py; then
+		skip "a page that is mapped nowhere" "$skip_reason"
+	elif am_root; then
+		ok "with a page that is mapped nowhere" freeze_away && restart_here
+	else
+		not_ok "with a page that is mapped nowhere: refused" quiet checkpoint
+	fi
+	[ -n "$skip_reason" ] || finish
+	[ -n "$skip_reason" ] || is "$(xargs <out)" "ready ba" "which is still there" || explain
+	sweep >/dev/null
+fi
+if have python3 && am_root && have setpriv; then
+	(
+		cd "$scratch" && unprivileged
+		arena gap-unprivileged
+		launch python3 ../gap.py && ! checkpoint
+		echo $? >refused
+		finish
+	)
+	cd "$scratch/$((arenas + 1)).gap-unprivileged" || exit 1
+	is "$(cat refused)" 0 "without privileges such a page is refused"
+	like "$(cat ckpt.err)" "has huge pages that are mapped nowhere .* run trecr as root" "with the reason"
+	is "$(xargs <out)" "ready ba" "and the program has not noticed" || explain
+	arenas=$((arenas + 1))
+	sweep >/dev/null
+fi
+
 # Where there are none to be had any more.
 for how in "" shared memfd sysv; do
 	arena "none $how"

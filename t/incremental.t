@@ -81,4 +81,5 @@ for v in anon shared_anon zeroed_file memfd pipes unlinked tree_family tree_shar
 	pty_session sysv; do
 	cycle $v
 done
+remove_awaited
 done_testing

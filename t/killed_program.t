@@ -123,11 +123,11 @@ if am_root; then
 	many=10
 	restarts "the last process" tree_groups trace kill "$target"
 	restarts "the first process" tree_groups trace kill "$root"
-	# Those that are made, and make others: some only help.
-	restarts "who is told to make a call" tree_groups trace birth kill tracee
+	# Processes that are made, and make others: some only help.
+	restarts "who is told to make a call" tree_groups trace create kill tracee
 	sweep >/dev/null
 	arena sharers
 	launch "$victim/tree_clones" orphans && freeze_away && cp -p out out.ready
-	restarts "who is told to make a call" tree_clones trace birth kill tracee
+	restarts "who is told to make a call" tree_clones trace create kill tracee
 fi
 done_testing

@@ -66,7 +66,7 @@ note() {
 
 # result STATUS NAME: one line of TAP. TODO, when set, says why a failure is expected.
 result() {
-	tests=$((tests + 1))
+	tests=$((tests + 1)) last_result=$1
 	local mark=ok
 	[ "$1" = 0 ] || mark="not ok"
 	printf '%s %d - %s%s\n' "$mark" "$tests" "$2" "${TODO:+ # TODO $TODO}"
@@ -141,8 +141,9 @@ unlike() { # TEXT REGEX NAME
 
 # ---- one program under a supervisor ----
 #
-# RUN_FLAGS and RESTART_FLAGS are given to the tools. These functions set and use: sup, the supervisor's pid; its files are in the working directory:
-# out and err of the program, run.err/ckpt.err/restart.err of the tools, and ck, the
+# RUN_FLAGS and RESTART_FLAGS are given to the tools; PATIENCE is how many seconds a program may take to start, to
+# be checkpointed and to end. These functions set and use: sup, the supervisor's pid; its files are in the working
+# directory: out and err of the program, run.err/ckpt.err/restart.err of the tools, and ck, the
 # directory of checkpoints.
 
 # A fresh directory for the next scenario.
@@ -160,7 +161,7 @@ launch() {
 	trecr-run -d ck ${RUN_FLAGS:-} -- "$@" </dev/null >out 2>err &
 	sup=$!
 	local line
-	line=$(await -t 60 -p $sup out '^(ready|skip .*)$' 2>await.err) || return 1
+	line=$(await -t "${PATIENCE:-60}" -p $sup out '^(ready|skip .*)$' 2>await.err) || return 1
 	if [ "${line#skip }" != "$line" ]; then
 		skip_reason=${line#skip }
 		return 1
@@ -169,7 +170,7 @@ launch() {
 
 # checkpoint [OPTION...] of $sup; path is the checkpoint's.
 checkpoint() {
-	path=$(trecr-ckpt -t 60 "$@" "$sup" 2>>ckpt.err)
+	path=$(trecr-ckpt -t "${PATIENCE:-60}" "$@" "$sup" 2>>ckpt.err)
 }
 
 # What a checkpoint has said, but for System V objects, which may be those of a test that runs
@@ -207,12 +208,13 @@ can_try() {
 # freeze_away [OPTION...]: checkpoint and end, when a restart has been tried: the supervisor must be
 # gone afterwards too.
 freeze_away() {
-	checkpoint -s "$@" && await -t 30 -p "$sup" 2>>await.err || return
+	checkpoint -s "$@" && await -t "${PATIENCE:-30}" -p "$sup" 2>>await.err || return
 	! grep 'has not been tried' ckpt.err >>await.err || ! can_try
 }
 
 # restart_detached [OPTION...]: from the newest checkpoint in ck, or from IMAGE.
 restart_detached() {
+	status=
 	rm -f pidfile
 	# shellcheck disable=SC2086
 	trecr-restart -D --pidfile pidfile ${RESTART_FLAGS:-} "$@" "${IMAGE:-ck}" \
@@ -222,6 +224,7 @@ restart_detached() {
 
 # restart_here [OPTION...]: in the foreground, as a child of this shell, for its status.
 restart_here() {
+	status= # that of an earlier supervisor says nothing about this one
 	rm -f pidfile
 	# shellcheck disable=SC2086
 	trecr-restart --pidfile pidfile ${RESTART_FLAGS:-} "$@" "${IMAGE:-ck}" \
@@ -232,15 +235,17 @@ restart_here() {
 
 # Tell the program to go on, and give it time to end; status is the supervisor's.
 finish() {
+	status=
 	kill -USR1 "$sup" || return 1
-	await -t "${FINISH_LIMIT:-60}" -p "$sup" 2>>await.err || return 1
+	await -t "${FINISH_LIMIT:-${PATIENCE:-60}}" -p "$sup" 2>>await.err || return 1
 	wait "$sup" 2>/dev/null
 	status=$?
 }
 
-# What a failed scenario left.
+# What a failed scenario left. When no test has told of the failure, this one does.
 explain() {
 	local f
+	[ "${last_result:-0}" != 0 ] || [ -n "${skip_reason:-}" ] || result 1 "every step so far"
 	for f in out err ckpt.err restart.err await.err left.behind "$@"; do
 		[ ! -s "$f" ] || diag "$(tail -n 12 "$f" | cut -c1-300 | sed "s|^|$f: |")"
 	done
@@ -414,6 +419,26 @@ on_disk() {
 		fi
 	done
 	skip_all "there is no file system here but a tmpfs"
+}
+
+# A queue that nobody has used (t/victim/sysv.c has one) is left where it is by a restart in a namespace, as
+# an ordinary user's are.
+remove_awaited() {
+	local file
+	am_root || for file in "$scratch"/*/awaited; do
+		ipcrm -q "$(cat "$file")" 2>/dev/null
+	done
+}
+
+# From here on trecr lacks the privileges by which root gets at memory without a name.
+unprivileged() {
+	mkdir weak || exit 1
+	for tool in run ckpt restart; do
+		printf '#!/bin/sh\nexec setpriv --bounding-set=-sys_admin,-checkpoint_restore -- %s "$@"\n' \
+			"$build/trecr-$tool" >weak/trecr-$tool
+	done
+	chmod 755 weak/*
+	PATH=$scratch/weak:$PATH
 }
 
 # In a network namespace of its own.

@@ -65,8 +65,9 @@ end_here() {
 	true
 }
 
+# UCX has System V shared memory for messages between ranks: it is the library's, not the program's.
 three_times() {
-	checkpoint && end_here && step="first restart" && restart_here && step="second checkpoint" &&
+	checkpoint && step="the image" && ! trecr-inspect ck | grep -qi sysv && end_here && step="first restart" && restart_here && step="second checkpoint" &&
 		checkpoint && end_here && step="second restart" && restart_here &&
 		step="third checkpoint" && freeze_away && step="third restart" && restart_here &&
 		step="going on" && finish && step="its own checks" && [ "$status" = 0 ] && said_ok &&
@@ -95,10 +96,6 @@ objects=$PWD/objects
 ok "a program with objects is built" mpicc.mpich -O1 -o objects "$top/t/application/mpi_objects.c"
 scenario "objects of each kind, over three restarts" three_times "$objects"
 
-# A rank of a launcher's, be it the only one.
-launched() {
-	! checkpoint && grep -q "has called MPI, which lies in its lower half.*mpiexec -n N PROGRAM" ckpt.err &&
-		finish && [ "$status" = 0 ] && said_ok
-}
-PMI_RANK=0 scenario "a rank of a launcher's is refused by its reason" launched "$alone" launched
+# With variables of a launcher that is no more at the restart.
+PMI_RANK=0 scenario "the only rank of a launcher, restarted without one" three_times "$alone" launched
 done_testing

@@ -1,12 +1,12 @@
 #!/bin/bash
 # MPICH's own tests, each by itself and with the library in the lower half (trecr-run --mpi=lower):
-# which of those that pass natively pass so, too. Not part of the tests: it takes half an hour or
+# which tests that pass natively pass so, too. Not part of the tests: it takes half an hour or
 # more, and the tests are not ours to keep. Debian's source package is fetched into a folder that
 # goes again, or is $SUITE, where it is used again.
 #
 #	t/mpich_suite.sh [FOLDER-OF-TESTS]...		attr, coll, comm ...; default: all of C
 #
-# Prints the names of those that fail in the lower half only, and in the end how many there were.
+# Prints the names of tests that fail in the lower half only, and in the end how many there were.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 run=${TRECR_BUILD:-$top/build}/trecr-run

@@ -31,7 +31,7 @@ sweep >/dev/null
 RESTART_FLAGS=
 
 # An id that nothing shows, so that only the attempt to get it tells.
-taken() { # VICTIM NAME SED: an id out of what trecr-inspect says
+taken() { # VICTIM NAME SED [COMMAND]: an id out of what trecr-inspect says; what else is to be so
 	arena "$1"
 	local id name="$2 that was free when the restart began"
 	launch "$victim/$1" && freeze_away
@@ -44,6 +44,7 @@ taken() { # VICTIM NAME SED: an id out of what trecr-inspect says
 	await -t 60 held '^held$' >/dev/null &&
 		step=restart && restart_here && step="the notice" &&
 		grep -q 'id was taken meanwhile' restart.err &&
+		step="${4:-}" && ${4:-} &&
 		step="its own checks" && finish && [ "$status" = 0 ] && said_ok
 	result $? "$name" || {
 		diag "failed at: $step"
@@ -53,6 +54,11 @@ taken() { # VICTIM NAME SED: an id out of what trecr-inspect says
 }
 taken threads "a thread's id" '4s/^ *\([0-9]*\) .*/\1/p'
 taken tree_family "a process's id" '1d;s/^process //p'
+# Next it could be one of those.
+has_own_ipc() {
+	[ "$(readlink "/proc/$(program_of "$sup")/ns/ipc")" != "$(readlink /proc/self/ns/ipc)" ]
+}
+taken sysv "a process's id of a program with System V objects" '1d;s/^process //p' has_own_ipc
 
 # The root directory of a chroot is nothing that is mounted. What is below it here is mounted in a
 # namespace only: outside, the scratch directory is removed with all that it holds.
@@ -131,6 +137,45 @@ if can_try; then
 $PWD/ck.2/ckpt-000001" "and trecr-ckpt reaches that of its own namespace" || explain err.1 err.2
 	is "$(tail -qn 1 out.1 out.2)" "ok
 ok" "both programs run on to their ends"
+
+	# Between bind(2) and listen(2) a socket looks like one that nobody listens at any more to
+	# another supervisor that starts then, where the first one's id is nobody's.
+	arena begun
+	is_bound() { # PID: has a socket with a name and no listener
+		local inode
+		for inode in $(readlink /proc/"$1"/fd/* | sed -n 's/^socket:.\([0-9]*\).$/\1/p'); do
+			awk "\$7 == $inode && \$4 == \"00000000\" && NF > 7 { yes = 1 } END { exit !yes }" \
+				/proc/net/unix && return
+		done
+		return 1
+	}
+	looks_for_sockets() { # PID of unshare
+		local child
+		child=$(cat "/proc/$1/task/$1/children") && [ -n "$child" ] &&
+			readlink "/proc/${child% }/fd/"* | grep -qx "/tmp/trecr-$(id -u)"
+	}
+	bound=no
+	for n in {1..20}; do
+		faults fault socket "$n" hold
+		LD_PRELOAD=$build/t/fault.so TRECR_FAULT=$PWD/fault \
+			trecr-run -d ck -- "$victim/idle" </dev/null >out 2>err &
+		sup=$!
+		until faults fault fired || ! kill -0 $sup; do await -t 0.02 -p $sup; done 2>>await.err
+		is_bound $sup && bound=yes && break
+		kill -KILL $sup
+		wait $sup 2>/dev/null
+	done
+	is $bound yes "a supervisor is held when its socket has a name"
+	unshare $user --fork --kill-child --pid --mount-proc \
+		trecr-run -d ck.2 -- "$victim/idle" </dev/null >out.2 2>err.2 &
+	second=$!
+	for _ in {1..1000}; do
+		grep -q ready out.2 || looks_for_sockets $second || await -t 0.02 -p $second && break
+	done 2>/dev/null
+	faults fault off
+	await -t 30 -p $sup out '^ready' >/dev/null 2>>await.err
+	ok "one that starts meanwhile leaves it its socket" checkpoint || explain err.2
+	sweep >/dev/null
 
 	# From outside its socket has another name.
 	arena from_outside

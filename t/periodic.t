@@ -2,6 +2,11 @@
 # Checkpoints without being asked each time: -i, --ckpt-signal; and -k, which removes old ones.
 . "$(dirname "$0")/lib.sh"
 
+# no_timer: no supervisor's timer is set.
+no_timer() {
+	! grep -qs '^it_value' /proc/$sup/fdinfo/*
+}
+
 arena interval
 RUN_FLAGS="-i 1 -k 3"
 launch "$victim/idle"
@@ -12,8 +17,49 @@ ok "-k 3 keeps three" [ "$n" -ge 3 ] && [ "$n" -le 4 ]
 not_ok "the first is gone" [ -e ck/ckpt-000001 ]
 finish
 is "$status" 0 "the program is whole" || explain
-restart_here && finish
-is "$status" 0 "the newest can be restarted" || explain
+restart_here
+later=$(printf 'ck/ckpt-%06d' $((10#$(readlink ck/latest | tr -dc 0-9) + 4)))
+ok "the newest can be restarted, and checkpoints go on at the same interval" await_dir "$later" || explain
+n=$(find ck -maxdepth 1 -name 'ckpt-??????' | wc -l)
+ok "three are kept still" [ "$n" -ge 3 ] && [ "$n" -le 4 ]
+not_ok "a timer runs" no_timer
+finish
+is "$status" 0 "the program is whole" || explain
+
+for how in "-i 0" --forget-options; do
+	arena off
+	launch "$victim/idle" && await_dir ck/ckpt-000001 && kill -9 "$(program_of $sup)" && await -t 60 -p $sup 2>>await.err
+	# shellcheck disable=SC2086
+	restart_here $how
+	ok "not so with $how" no_timer
+	finish
+	is "$status" 0 "the program is whole" || explain
+done
+
+# What else a run was asked for goes on, and through a second restart, too.
+arena options
+RUN_FLAGS="--ckpt-signal USR2 --incremental --full-every 3 --compress zstd:5"
+launch "$victim/idle" catch && kill -USR2 "$sup" && await_dir ck/ckpt-000001
+kill -9 "$(program_of $sup)" && await -t 60 -p $sup 2>>await.err
+for n in 2 4 6; do
+	restart_here && kill -USR2 "$sup"
+	ok "--ckpt-signal takes checkpoints after a restart" await_dir "ck/ckpt-00000$n" || explain
+	kill -USR2 "$sup" && await_dir "ck/ckpt-00000$((n + 1))"
+	[ $n = 6 ] || { kill -9 "$(program_of $sup)" && await -t 60 -p $sup 2>>await.err; }
+done
+unlike "$(cat out)" "signal 12" "the signal is not passed on to the program"
+depth() {
+	trecr-inspect --json "$1" | tr -d ' \n' | grep -o '"depth":[0-9]*'
+}
+is "$(depth ck/ckpt-000006)" '"depth":2' "they are incremental"
+is "$(depth ck/ckpt-000007)" '"depth":0' "every third is a full one"
+finish
+is "$status" 0 "the program is whole" || explain
+restart_here -k 1 --ckpt-signal USR1 && kill -USR1 "$sup"
+ok "an option of the restart counts for more" await_dir ck/ckpt-000008
+kill -USR2 "$sup"
+ok "the other signal is the program's again" quiet await -t 30 -p "$sup" out '^signal 12$' || explain
+sweep >/dev/null
 
 arena signal
 RUN_FLAGS="--ckpt-signal USR2"

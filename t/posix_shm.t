@@ -9,7 +9,7 @@ RESTART_FLAGS=
 
 # The files of the victim at $sup, which end with it in any case.
 files() {
-	echo "/dev/shm/trecr-victim-$1" "/dev/shm/sem.trecr-victim-$1-s"
+	echo "/dev/shm/trecr-victim-$1" "/dev/shm/sem.trecr-victim-$1-s" "/dev/shm/trecr-victim-$1-new"
 }
 mine=
 trap 'rm -f $mine; cd /; rm -rf "$scratch"' EXIT
@@ -23,7 +23,7 @@ begin() {
 
 begin elsewhere && freeze_away
 # shellcheck disable=SC2086
-ok "the files are there still" test -e ${mine% *}
+ok "the files are there still" test -e ${mine%% *}
 # shellcheck disable=SC2086
 rm -f $mine
 restart_here && finish && [ "$status" = 0 ] && said_ok
@@ -52,12 +52,12 @@ sweep >/dev/null
 
 begin another && freeze_away
 # shellcheck disable=SC2086
-rm -f $mine && mkdir ${mine% *}
+rm -f $mine && mkdir ${mine%% *}
 timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
 is $? 125 "something else with a file's name is left alone"
 like "$(cat restart.err)" "cannot put /dev/shm/trecr-victim-" "and named"
 # shellcheck disable=SC2086
-rmdir ${mine% *}
+rmdir ${mine%% *}
 
 # A restart that fails leaves none behind.
 last=$(ls ck/ckpt-000001 | grep -v job | sort -n | tail -n 1)
@@ -65,7 +65,7 @@ printf 'broken' | dd of="ck/ckpt-000001/$last" bs=1 seek=4200 conv=notrunc 2>/de
 timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
 is $? 125 "a damaged image is not brought back"
 # shellcheck disable=SC2086
-not_ok "and no file is left of it" test -e ${mine% *}
+not_ok "and no file is left of it" test -e ${mine%% *}
 
 # Nor does it remove what somebody else has put in its file's place meanwhile: the moment is not
 # always met.
@@ -76,14 +76,14 @@ theirs() {
 for ((i = 0; i < 20; i++)); do
 	# shellcheck disable=SC2086
 	rm -f late $mine
-	theirs "${mine% *}" 2>>err &
+	theirs "${mine%% *}" 2>>err &
 	timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
 	: >late
 	wait $!
 	[ ! -e replaced ] || break
 done
 if [ -e replaced ]; then
-	is "$(cat "${mine% *}")" theirs "nor is another's that has taken its name"
+	is "$(cat "${mine%% *}")" theirs "nor is another's that has taken its name"
 else
 	skip "nor is another's that has taken its name" "none came in time"
 fi

@@ -25,6 +25,12 @@ fanotify-permissions|asked for permissions
 epoll-of-thread|of a thread.s own
 epoll-mounts|a file of /proc
 mqueue|notification
+landlock-rules|Landlock rule sets
+mount-context|file system contexts
+detached-mount|a mount that no path of the process leads to
+detached-file|a mount that no path of the process leads to
+detached-directory|a mount that no path of the process leads to
+seccomp-listener|(seccomp listeners are not|under seccomp)
 epoll-moved|leads elsewhere now
 broken-write-lease|lease is being broken
 '
@@ -33,9 +39,11 @@ rows_of_sockets='
 outside|connected to .*127.0.0.1
 raw|a packet or report waits in it
 packet|a ring with the kernel
+packet-type|SOCK_PACKET
+packet-fanout|PACKET_FANOUT_CBPF
+xdp|AF_XDP
 vsock|AF_VSOCK
 alg|AF_ALG
-multicast|multicast
 urgent|urgent
 headers|further headers
 headers6|further headers
@@ -52,6 +60,7 @@ datagram-error|MSG_ERRQUEUE
 socket-namespace|another network namespace
 multipath|a connection of Multipath TCP
 tcp-urgent|urgent
+signed-packets|TCP_MD5SIG
 '
 
 rows_of_terminals='
@@ -65,6 +74,7 @@ rows_of_memory='
 secret-memory|memfd_secret
 no-vdso|has no vdso, without which nothing can be run in it
 sealed|sealed
+aio-cut|AIO context .* has been cut
 reserved-address|address range that trecr reserves
 userfaultfd|userfault
 device|(device|/dev/)
@@ -74,6 +84,7 @@ rows_of_process='
 removed-root|root directory .* has been removed
 clone-gap|cannot have created it
 landlock|Landlock
+traced|being traced by process
 dispatch|dispatched
 ldt|modify_ldt
 thread-area|set_thread_area
@@ -86,6 +97,14 @@ shared-undo|share the semaphore changes
 group-outside|is in process group [0-9]+, whose leader is not being saved
 pid-namespace|namespace of its own .*start trecr-run inside of it
 queued-signals|90000 signals are queued for it, .*--timeout
+'
+
+rows_of_threads='
+shared-directory|share a working directory
+removed-directory|the thread.s own .* has been removed
+shared-descriptors|share descriptors that are not those of process
+descriptor-kind|a thread.s own
+ended-timer|for a thread that has ended
 '
 
 rows_of_uring='
@@ -193,5 +212,6 @@ each_row refuse_sockets <<<"$rows_of_sockets"
 each_row refuse_terminals <<<"$rows_of_terminals"
 each_row refuse_memory <<<"$rows_of_memory"
 each_row refuse_process <<<"$rows_of_process"
+each_row refuse_threads <<<"$rows_of_threads"
 each_row refuse_uring <<<"$rows_of_uring"
 done_testing

@@ -31,6 +31,11 @@ for wrong in "" "-i" "-i x" "-k 0 -- true" "--nonsense" "-k -1 -- true" "--ckpt-
 	is "$(cat out)" "" "and nothing else"
 done
 
+# A supervisor holds a lock while it makes its control socket, and may be stopped then.
+arena locked
+flock "/tmp/trecr-$(id -u)" timeout -k 1 60 trecr-run -d ck -- "$victim/idle" exit 7
+is $? 7 "a supervisor starts, too, while the directory of control sockets stays locked"
+
 # No checkpoint asked for: nothing is written.
 arena nothing
 trecr-run -- "$victim/idle" exit 0
@@ -76,6 +81,13 @@ trecr-run -d fine true 2>err
 is "$?, $(cat err), $(ls -A . | xargs)" "0, , err file not open" "one that can be written is not, and nothing is left"
 { trecr-run -d fine true 5>&1 >/dev/null 2>err; } | cat
 like "$(cat err)" "^trecr-run: no checkpoint will be possible .* descriptor 5 \(pipe:.*--close-fds" "a pipe to another process is warned of"
+{ { trecr-run -d fine true 5>&1 8>&7 >/dev/null 2>err; } | cat; } 7>&1 | cat
+like "$(cat err)" " descriptor 5 \(pipe:[^ ]*, .*8 \(pipe:[^ ]*, which lead to other .*--close-fds" "and of each of several"
+for kernel in /proc /sys; do
+	trecr-run -d $kernel/trecr-t touch ran 2>err
+	is $? 125 "-d $kernel/NAME is refused at the start"
+	like "$(cat err)" "^trecr-run: checkpoints could not be written: cannot [a-z ]* $kernel" "with the reason"
+done
 { trecr-run --close-fds -d fine true 5>&1 >/dev/null 2>err; } | cat
 is "$(cat err)" "" "not one that is closed"
 { trecr-run -d fine true 5>&1 2>err; } | cat
@@ -113,6 +125,17 @@ launch "$victim/idle"
 not_ok "a descriptor that was inherited can lead elsewhere" checkpoint
 like "$(cat ckpt.err)" 'descriptor 7 .*leads to process .*--close-fds' "the refusal says what helps"
 finish
+# And one that only another child of this shell has.
+sleep 100 &
+sibling=$!
+launch "$victim/idle"
+exec 7>&-
+rm ckpt.err
+not_ok "a pipe that a process beside has" checkpoint
+like "$(cat ckpt.err)" 'descriptor 7 .*leads to process .*sleep.*--close-fds' "is refused with what helps, too"
+finish
+kill $sibling
+exec 7<> <(:)
 RUN_FLAGS=--close-fds launch "$victim/idle"
 ok "--close-fds: the checkpoint succeeds" checkpoint
 is "$(trecr-inspect --fds "$path" | grep -cE '^ +[0-9]+ ')" 3 "0, 1 and 2 are left"

@@ -4,6 +4,9 @@
 . "$(dirname "$0")/lib.sh"
 
 have python3 && python3 -c 'import sqlite3' 2>/dev/null || skip_all "no python3 with sqlite3"
+# With terminals of its own, of which none has been opened.
+apart -m
+[ -z "${TRECR_APART:-}" ] || mount -t devpts -o ptmxmode=0666 none /dev/pts
 
 cat >transaction.py <<'END'
 import os, signal, sqlite3
@@ -71,6 +74,41 @@ like "$(cat restart.err)" "/db is as it was .*/db.trecr-aside" "and is named"
 like "$(cat restart.err)" "/db-journal was missing and has been put back" "what was missing, too"
 sweep >/dev/null
 
+# A restarted program goes on to be saved so.
+arena kept
+launch "$victim/idle" 8>file && checkpoint && kill -9 "$(program_of $sup)" && await -t 60 -p $sup 2>>await.err
+RUN_FLAGS=
+restart_detached && freeze_away && rm file
+ok "contents of files are in the checkpoints of a restarted program, too" restart_detached || explain
+ok "which puts them back" [ -e file ]
+finish
+RUN_FLAGS=--save-files
+sweep >/dev/null
+
+# Nor do mappings of it hang on what it holds by now.
+for way in ACCESS_COPY ACCESS_WRITE; do
+	arena $way
+	cat >mapped.py <<-END
+		import mmap, signal
+		signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+		f = open('file', 'w+b')
+		f.write(b'x' * 8192)
+		f.flush()
+		m = mmap.mmap(f.fileno(), 8192, access=mmap.$way)
+		m[0] = 0x79
+		print('ready', flush=True)
+		signal.sigwait({signal.SIGUSR1})
+		print('ok' if m[:] == b'y' + b'x' * 8191 else 'changed', flush=True)
+	END
+	launch python3 mapped.py && checkpoint && kill -9 "$(program_of $sup)" && await -t 60 -p $sup 2>>await.err
+	echo shorter >file
+	ok "a program with a mapping of a saved file ($way) is restarted" restart_here
+	finish
+	said_ok
+	result $? "and finds it as it was" || explain
+	sweep >/dev/null
+done
+
 # A journal that was none at the checkpoint would be rolled back.
 arena absent
 cat >idle.py <<'END'
@@ -92,6 +130,99 @@ finish
 like "$(tail -n 1 out)" "^\(0,\)$" "and finds its database as it was"
 is "$(cat db-journal.trecr-aside)" "not a journal" "what came later is moved aside"
 sweep >/dev/null
+
+# What is not known by its inode is not taken for terminal 0.
+cat >terminal.py <<'END'
+import ctypes, os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+log = open('log', 'w')
+log.write('begun')
+log.flush()
+events = ctypes.CDLL(None).inotify_init()
+ctypes.CDLL(None).inotify_add_watch(events, b'.', 0x100) # IN_CREATE
+open('created', 'w').close()
+master, slave = os.openpty()
+if os.ttyname(slave) != '/dev/pts/0':
+    print('skip terminal 0 is in use')
+    raise SystemExit
+os.write(slave, b'through')
+print('ready', flush=True)
+signal.sigwait({signal.SIGUSR1})
+if os.read(master, 100) == b'through' and b'created' in os.read(events, 1000):
+    print('ok', flush=True)
+END
+scenario "a saved file, unread events of inotify, and terminal 0" twice python3 "$PWD/terminal.py"
+
+# The image shares blocks with the files where their file system can, and holds what it shares.
+cat >"$scratch/share.py" <<'END'
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+size = 12 << 20
+text = os.urandom(size + 17)
+other = os.urandom(size)
+with open('named', 'wb') as named, open('gone', 'w+b') as gone, open('busy', 'wb') as busy:
+    named.write(text)
+    named.flush()
+    gone.write(other)
+    gone.flush()
+    busy.write(other)
+    busy.flush()
+    os.remove('gone')
+    print('ready', flush=True)
+    signal.sigwait({signal.SIGUSR1})
+    same = os.pread(gone.fileno(), size + 1, 0) == other and open('named', 'rb').read() == text
+print('ok' if same else 'differs', flush=True)
+END
+cat >"$scratch/scribble.py" <<'END'
+import os, sys
+fd = os.open('busy', os.O_WRONLY)
+while True:
+    for at in range(0, 12 << 20, 65536):
+        os.pwrite(fd, os.urandom(4096), at)
+    open('scribbling', 'w').close()
+END
+
+# MiB of the image that it shares with other files.
+shared_mib() {
+	sync -f "$path/job" && filefrag -b4096 -v "$path"/job* |
+		awk '$NF ~ /shared/ { blocks += $6 } END { print int(blocks / 256) }'
+}
+
+on_new_disk() { # FILE-SYSTEM
+	mkdir disk && truncate -s 400M disk.img && mkfs."$1" -q disk.img &&
+		mount -o loop disk.img disk
+}
+
+restored_from_shared() {
+	local writer
+	launch python3 "$scratch/share.py" || return
+	python3 "$scratch/scribble.py" &
+	writer=$!
+	await -t 60 -p $writer -e scribbling 2>>await.err && checkpoint &&
+		kill $writer && trecr-inspect --verify "$path" >>verify 2>&1
+}
+
+RUN_FLAGS=--save-files
+for fs in btrfs xfs; do
+	arena shared
+	if [ -z "${TRECR_APART:-}" ] || ! have mkfs.$fs || ! have filefrag || ! on_new_disk $fs >>err 2>&1; then
+		skip "files on $fs" "no $fs can be made and mounted here"
+		continue
+	fi
+	cd disk || exit 1
+	ok "files on $fs, one of which another process writes to, are saved" restored_from_shared ||
+		explain verify
+	ok "and share their blocks with the image" [ "$(shared_mib)" -ge 35 ]
+	kill -9 "$(program_of $sup)"
+	await -t 60 -p $sup 2>>await.err
+	: >named
+	ok "the program is restarted with what its files were" restart_here || explain
+	finish
+	is "$(tail -n 1 out)" ok "and finds it"
+	sweep >/dev/null
+	cd .. && umount -l disk
+done
+RUN_FLAGS=
 
 # Too large a file is named.
 RUN_FLAGS=--save-files=1K

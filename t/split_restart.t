@@ -11,6 +11,8 @@ cycle "$split/stateless" 1000
 cycle "$split/stateless" 2000
 
 cycle "$split/objects"
+cycle "$split/gone"
+cycle "$split/gone" primary
 cycle "$split/held"
 cycle "$split/queued"
 cycle "$split/family"
@@ -101,8 +103,9 @@ for when in before after; do
 		n=$((n + 1))
 	done
 	is "$bad" "" "memory of the program's among the driver's addresses, from $when: refused"
-	ok "there was some" [ "$n" -gt 5 ]
-	freeze_away && restart_here && finish && [ "$status" = 0 ] && is "$(tail -n 1 out)" ok \
+	ok "there was some" [ "$n" -gt 4 ]
+	freeze_away && unlike "$(trecr-inspect ck)" sysv "the driver's shared memory is not saved"
+	restart_here && finish && [ "$status" = 0 ] && is "$(tail -n 1 out)" ok \
 		"without, the program comes back" || explain
 	sweep 2 >/dev/null
 done
@@ -112,6 +115,7 @@ cycle "$split/awaits" turns
 cycle "$split/awaits" inside
 cycle "$split/awaits" prints
 cycle "$split/awaits" maps
+cycle "$split/awaits" links
 arena never
 RUN_FLAGS="--gpu=on --drain-timeout=1"
 if started "$split/awaits" never; then
@@ -129,15 +133,16 @@ echo "stray_events 1" >machine
 SIM_MACHINE_FILE=$PWD/machine cycle "$split/late"
 
 # What trecr reads of the program may be anything.
-for what in entries depth places version "done" size; do
+for what in entries depth places version build "done" size room seals; do
 	arena "$what"
 	if started "$split/hostile" "$what" && ok "a checkpoint before" checkpoint; then
 		kill -USR1 "$sup"
 		await_dir spoilt
 		case $what in
 		version) why="process [0-9]+ uses libraries of another version of trecr" ;;
+		build) why="the lower half of process [0-9]+ is of another build of trecr" ;;
 		"done") why="its descriptor [0-9]+ is another file now" ;;
-		size) why="the staging buffer of process [0-9]+ is not what its lower half has" ;;
+		size | room | seals) why="the staging buffer of process [0-9]+ is not what its lower half has" ;;
 		*) why="what process [0-9]+ keeps of its lower half for trecr has been overwritten" ;;
 		esac
 		refused "a program that has overwritten $what" "$why"

@@ -32,7 +32,7 @@ refused thread-stream "it holds 1 setting of a thread's default stream,"
 refused parts "it holds 1 description of a part of a GPU"
 refused graph-memory "it holds 4096 bytes of device memory that CUDA graphs have allocated"
 refused memory "it holds 1 setting of memory,"
-for how in set ask launch launch-ex; do
+for how in set cache ask launch launch-ex; do
 	refused function-$how "it uses a kernel that it has not asked for by its name"
 done
 refused unknown "it has called function 1 of the driver.s table (99){16}, which has no name"

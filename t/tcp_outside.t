@@ -244,7 +244,7 @@ failed_restarts() {
 	local failed=0
 	freeze_away && goes_unheard && after_all_faults trace let-go &&
 		after_all_faults message let-go && after_all_faults socket let-go &&
-		after_all_faults socket birth && step="many failures" && [ $failed -gt 16 ] &&
+		after_all_faults socket create && step="many failures" && [ $failed -gt 16 ] &&
 		step="last restart" && restart_here && whole_and_clean
 }
 

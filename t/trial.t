@@ -21,7 +21,7 @@ goes_on() {
 	: >ckpt.err
 	checkpoint -s "$@"
 	is $? 2 "$name: the program is not ended" || explain
-	like "$(cat ckpt.err)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-[0-9]+ is complete, but could not be restarted here, so the program resumes: $pattern" \
+	like "$(cat ckpt.err)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-[0-9]+ is complete, but it could not be restarted here, so the program resumes: $pattern" \
 		"and why"
 	is "$(wc -l <ckpt.err)" 1 "in one line"
 }
@@ -48,6 +48,31 @@ if sim "$split/objects"; then
 	unharmed
 else
 	result 1 "a program with a driver starts" || explain
+fi
+# late PATTERN: the checkpoint is complete in the time given, a restart not, and that is said.
+late() {
+	local seconds
+	for seconds in 1 2 4 8 16 32; do
+		: >ckpt.err
+		trecr-ckpt -s -t $seconds "$sup" >/dev/null 2>ckpt.err
+		status=$?
+		grep -q 'is complete, but' ckpt.err && break
+	done
+	is "$status" 2 "a driver that takes long to start: the program is not ended"
+	like "$(cat ckpt.err)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-[0-9]+ is complete, but $1$" "and why"
+}
+arena late
+export SIM_MACHINE_FILE=$PWD/machine
+if sim "$split/stateless"; then
+	echo "start_ms 200000" >machine
+	late "whether it can be restarted here is not known, so the program resumes: a restart had been tried for [0-9.]+ s when the time given for the checkpoint was over \(--timeout gives more, --no-try is without\)"
+	rm machine
+	ok "with more time it is ended" checkpoint -s
+	await -t 60 -p "$sup"
+	restart_here
+	unharmed
+else
+	result 1 "a program with a driver starts, to be late" || explain
 fi
 arena untried
 export SIM_MACHINE_FILE=$PWD/machine
@@ -176,7 +201,7 @@ trials() { # CLASS PHASE [kill self]
 all_trials() { # CLASSES [kill self]
 	local classes=$1
 	shift
-	for phase in birth rebuild settle; do
+	for phase in create rebuild settle; do
 		for class in $classes; do
 			fired=0
 			trials "$class" $phase "$@" || return 1

@@ -10,9 +10,10 @@
 #include "lib/opts.h"
 #include "lib/progress.h"
 #include "lib/util.h"
+#include "supervisor/control/checkpoint_request.h"
+#include "supervisor/control/control_client.h"
+#include "supervisor/control/control_protocol.h"
 #include "supervisor/job/coordinate.h"
-#include "supervisor/run/control_client.h"
-#include "supervisor/run/control_protocol.h"
 #include "supervisor/start/supervisor_options.h"
 
 #define TOOL "trecr-ckpt"
@@ -25,38 +26,39 @@
 #define NOT_ENDED 2
 
 static struct settings {
-	bool stop, no_try, verify, fork, status, watch, json, verbose;
-	unsigned timeout_s, deadline_s, drain_s, threads;
-	uint64_t rate;
-	const char *tcp, *compress;
+	struct checkpoint_request request;
+	bool status, watch, json, verbose;
+	unsigned timeout_s, deadline_s, drain_s;
 } settings;
 
-#define FIELD(name) offsetof(struct settings, name)
+#define FIELD(name)   offsetof(struct settings, name)
+#define REQUEST(name) FIELD(request.name)
 
-/* Sent as it is, when it is one. */
-static int opt_tcp_text(void *field, const char *value, struct err *e)
+static int opt_request_tcp(void *field, const char *value, struct err *e)
 {
-	enum fd_tcp mode;
+	struct checkpoint_request *request = field;
 
-	return opt_tcp(&mode, value, e) ? -1 : opt_text(field, value, e);
+	request->has_tcp = true;
+	return opt_tcp(&request->tcp, value, e);
 }
 
-static int opt_compress_text(void *field, const char *value, struct err *e)
+static int opt_request_compress(void *field, const char *value, struct err *e)
 {
-	struct pack_choice choice;
+	struct checkpoint_request *request = field;
 
-	return opt_compress(&choice, value, e) ? -1 : opt_text(field, value, e);
+	request->has_compress = true;
+	return opt_compress(&request->compress, value, e);
 }
 
 static const struct opt rows[] = {
 	{'s', "stop", NULL, "end the program when the checkpoint is complete", opt_flag,
-		FIELD(stop)},
+		REQUEST(stop)},
 	{0, "no-try", NULL, "with --stop: end it without having tried a restart", opt_flag,
-		FIELD(no_try)},
+		REQUEST(no_try)},
 	{0, "verify", NULL,
 		"with --stop: end it only when all data has been read\nback from the disk and "
 		"compared",
-		opt_flag, FIELD(verify)},
+		opt_flag, REQUEST(verify)},
 	{'t', "timeout", "SEC", "give up after SEC seconds", opt_positive, FIELD(timeout_s)},
 	{0, "deadline", "SEC",
 		"give up after SEC seconds, and as soon as it is\nclear that it will take "
@@ -67,12 +69,12 @@ static const struct opt rows[] = {
 	{0, "tcp", "MODE",
 		"TCP connections to the outside: refuse the\n"
 		"checkpoint, reset them at a restart, or keep them",
-		opt_tcp_text, FIELD(tcp)},
+		opt_request_tcp, FIELD(request)},
 	{0, "compress", "METHOD", "compress memory: lz4, zstd[:LEVEL], or none",
-		opt_compress_text, FIELD(compress)},
-	{0, "fork", NULL, HELP_FORK, opt_flag, FIELD(fork)},
-	{'j', "jobs", "N", "write memory with N threads", opt_positive, FIELD(threads)},
-	{0, "rate", "BYTES", HELP_RATE, opt_bytes, FIELD(rate)},
+		opt_request_compress, FIELD(request)},
+	{0, "fork", NULL, HELP_FORK, opt_flag, REQUEST(fork)},
+	{'j', "jobs", "N", "write memory with N threads", opt_positive, REQUEST(threads)},
+	{0, "rate", "BYTES", HELP_RATE, opt_bytes, REQUEST(rate)},
 	{0, "status", NULL, "take no checkpoint, print the status", opt_flag, FIELD(status)},
 	{0, "watch", NULL,
 		"with --status: continue with a line for each change,\n"
@@ -305,42 +307,24 @@ static int print_checkpoint(char *text)
 	return status_of_output();
 }
 
-/* Supervisors of earlier releases know of none. */
-static const char *try_text(void)
-{
-	if (settings.no_try)
-		return " try=0";
-	return settings.verify ? " try=2" : "";
-}
-
 /* Seconds until the supervisor gives up, 0: never. */
 static unsigned limit_s(void)
 {
 	return settings.deadline_s ? settings.deadline_s : settings.timeout_s;
 }
 
-static void request_text(char request[CONTROL_REQUEST_MAX])
-{
-	int n = snprintf(request, CONTROL_REQUEST_MAX,
-		"checkpoint stop=%d timeout_ms=%" PRIu64 " drain_ms=%" PRIu64 "%s%s%s%s%s%s",
-		settings.stop, limit_s() * (uint64_t)1000, settings.drain_s * (uint64_t)1000,
-		settings.deadline_s ? " foresee=1" : "", try_text(),
-		settings.tcp ? " tcp=" : "", settings.tcp ? settings.tcp : "",
-		settings.compress ? " compress=" : "",
-		settings.compress ? settings.compress : "");
-
-	if (settings.fork)
-		n += snprintf(request + n, CONTROL_REQUEST_MAX - n, " fork=1");
-	if (settings.threads)
-		n += snprintf(
-			request + n, CONTROL_REQUEST_MAX - n, " threads=%u", settings.threads);
-	if (settings.rate)
-		snprintf(request + n, CONTROL_REQUEST_MAX - n, " rate=%" PRIu64, settings.rate);
-}
-
 static uint64_t deadline(unsigned limit, uint64_t grace_ns)
 {
 	return limit ? asked_ns + limit * 1000000000ull + grace_ns : 0;
+}
+
+/* What the options ask for, as a line; the caller's to free. */
+static char *request_text(void)
+{
+	settings.request.deadline_ns = deadline(limit_s(), 0);
+	settings.request.foresee = settings.deadline_s;
+	settings.request.drain_ns = settings.drain_s * 1000000000ull;
+	return checkpoint_request_text(&settings.request);
 }
 
 /* ---- of a job: all members of it ---- */
@@ -351,21 +335,28 @@ static void notice(const char *line)
 	fprintf(stderr, TOOL ": %s\n", line);
 }
 
+static unsigned rest_s(void)
+{
+	static const struct supervisor_options defaults = SUPERVISOR_OPTION_DEFAULTS;
+
+	return settings.drain_s ? settings.drain_s : defaults.drain_s;
+}
+
 static int ask_job(const char *dir)
 {
-	char text[CONTROL_REQUEST_MAX];
+	cleanup_free char *text = request_text();
 	struct coordinate_request request = {.dir = dir,
 		.text = text,
-		.stop = settings.stop,
+		.stop = settings.request.stop,
 		.signalled = -1,
 		.deadline_ns = deadline(limit_s(), 0),
+		.rest_ns = rest_s() * 1000000000ull,
 		.connect = control_connect,
 		.notice = notice};
 	cleanup_free char *path = NULL;
 	struct err e = ERR_INIT;
 	int r;
 
-	request_text(text);
 	if (settings.verbose)
 		fprintf(stderr, TOOL ": asking all members of the job in %s\n", dir);
 	progress_begin(TOOL, "checkpointing");
@@ -392,10 +383,9 @@ static int ask_supervisor(pid_t pid)
 	cleanup_buf struct buf answer = {0};
 	struct err e = ERR_INIT;
 	uint64_t deadline_ns = 0;
-	char request[CONTROL_REQUEST_MAX] = "status";
 	pid_t supervisor;
 	cleanup_fd int fd = control_connect(pid, &supervisor, &e);
-	cleanup_free char *line = NULL;
+	cleanup_free char *request = NULL, *line = NULL;
 	char *job;
 	int r;
 
@@ -405,8 +395,7 @@ static int ask_supervisor(pid_t pid)
 		fprintf(stderr, TOOL ": asking supervisor %d\n", supervisor);
 	/* With --deadline the disk may take longer, when all is written: then it is said so. */
 	deadline_ns = deadline(settings.timeout_s, GRACE_NS);
-	if (!settings.status)
-		request_text(request);
+	request = settings.status ? xstrdup("status") : request_text();
 	line = xasprintf("%s\n", request);
 	progress_begin(TOOL, settings.status ? "asking" : "checkpointing");
 	r = control_ask(fd, supervisor, line, deadline_ns, &answer, &e);
@@ -464,13 +453,12 @@ static int watch_once(pid_t pid, struct buf *before, struct err *e)
 /* The program's end is the end, and no failure, once there was something to be seen. */
 static int watch_progress(pid_t pid)
 {
-	static const struct timespec pause = {.tv_nsec = WATCH_MS * 1000000};
 	cleanup_buf struct buf before = {0};
 	struct err e = ERR_INIT;
 	int r;
 
 	while (!(r = watch_once(pid, &before, &e)))
-		(void)nanosleep(&pause, NULL);
+		sleep_ns(WATCH_MS * 1000000);
 	return r < 0 ? before.len ? 0 : ckpt_failed(&e) : r;
 }
 
@@ -502,14 +490,14 @@ int main(int argc, char *argv[])
 		return opts_misused(&opts, "--watch goes with --status, and not with --json");
 	if (settings.deadline_s && settings.timeout_s)
 		return opts_misused(&opts, "--deadline and --timeout exclude each other");
-	if (settings.status && settings.stop)
+	if (settings.status && settings.request.stop)
 		return opts_misused(&opts, "--stop and --status exclude each other");
-	if (settings.stop && settings.fork)
+	if (settings.request.stop && settings.request.fork)
 		return opts_misused(&opts,
 			"--stop and --fork exclude each other: the program does not run on");
-	if (settings.no_try && settings.verify)
+	if (settings.request.no_try && settings.request.verify)
 		return opts_misused(&opts, "--no-try and --verify exclude each other");
-	if ((settings.no_try || settings.verify) && !settings.stop)
+	if ((settings.request.no_try || settings.request.verify) && !settings.request.stop)
 		return opts_misused(&opts, "--no-try and --verify go with --stop");
 	if (operands.count != 1)
 		return opts_misused(&opts, "there must be one PID or DIR");

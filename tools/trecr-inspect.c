@@ -259,8 +259,8 @@ static int write_cores(const char *image)
 	return r < 0 ? fail_to_read(image, &e) : 0;
 }
 
-/* One that only others of the list need can go when those are gone: so go round as long as
- * that helps. */
+/* A checkpoint that only others of the list need can go when those are gone: so go round as
+ * long as that helps. */
 static int prune_images(char **images, int count)
 {
 	cleanup_free bool *removed = xcalloc(count, sizeof(*removed));

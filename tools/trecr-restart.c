@@ -22,8 +22,9 @@
 #include "supervisor/job/launcher_rank.h"
 #include "supervisor/restore/release_choice.h"
 #include "supervisor/restore/restore.h"
-#include "supervisor/run/gather.h"
+#include "supervisor/job/restart_barrier.h"
 #include "supervisor/run/loop.h"
+#include "supervisor/start/run_options.h"
 #include "supervisor/start/supervisor.h"
 #include "supervisor/start/supervisor_options.h"
 #include "supervisor/start/terminal.h"
@@ -32,7 +33,7 @@
 #define OWN_FAILURE 125
 
 static struct settings {
-	bool detach, verify, rollback_files, namespace, force;
+	bool detach, verify, rollback_files, namespace, force, forget_options, lazy;
 	enum freeze_clock freeze_clock;
 	const char *pidfile;
 } settings;
@@ -64,6 +65,8 @@ static const struct opt rows[] = {
 		FIELD(pidfile)},
 	{0, "verify", NULL, "check all data before anything else is done", opt_flag,
 		FIELD(verify)},
+	{0, "lazy", NULL, "let it run at once, and fill its memory meanwhile", opt_flag,
+		FIELD(lazy)},
 	{0, "rollback-files", NULL, "move what files have gained to FILE.trecr-tail", opt_flag,
 		FIELD(rollback_files)},
 	{0, "force", NULL, "bring it back even if it is already running", opt_flag,
@@ -75,6 +78,8 @@ static const struct opt rows[] = {
 		"(without WHEN), never, or auto (the default): after\n"
 		"a reboot or on another machine",
 		opt_freeze_clock, FIELD(freeze_clock)},
+	{0, "forget-options", NULL, "do not use the options of its trecr-run", opt_flag,
+		FIELD(forget_options)},
 	{0},
 };
 
@@ -159,10 +164,10 @@ static void remove_pidfile(struct pidfile *p)
 
 /* The other members of the job, if it is one. */
 struct company {
-	const char *image, *from; /* the whole as the user named it, and its name */
-	const uint8_t *id;        /* that our image is to have */
-	struct gather *gather;    /* NULL: not yet */
-	bool silent;              /* another rank says why it has failed */
+	const char *image, *from;        /* the whole as the user named it, and its name */
+	const uint8_t *id;               /* that our image is to have */
+	struct restart_barrier *barrier; /* NULL: not yet */
+	bool silent;                     /* another rank says why it has failed */
 };
 
 /* They are to be there before anything is made. */
@@ -172,8 +177,9 @@ static int find_company(struct supervisor *s, struct company *company, struct er
 		return 0;
 	if (loop_prepare(s, e))
 		return -1;
-	company->gather = gather_begin(s, company->from, &company->silent, e);
-	return company->gather ? 0 : -1;
+	company->barrier =
+		restart_barrier_begin(s, company->from, loop_serve, &company->silent, e);
+	return company->barrier ? 0 : -1;
 }
 
 /* A file that was exchanged by that of another checkpoint. */
@@ -199,6 +205,7 @@ static int bring_back(
 		.force = settings.force,
 		.force_namespace = settings.namespace,
 		.freeze_clock = settings.freeze_clock,
+		.lazy = settings.lazy,
 		.threads = s->options.threads,
 		.verbose = s->options.verbose,
 		.notice = notice,
@@ -217,8 +224,9 @@ static int bring_back(
 	s->started_realtime_ns = clock_ns(CLOCK_REALTIME);
 	r = company ? 0 : loop_prepare(s, e);
 	if (company) {
-		options.all_back = gather_back;
-		options.all_back_arg = company->gather;
+		options.all_back = restart_barrier_wait;
+		options.look_at_others = restart_barrier_look;
+		options.others = company->barrier;
 	}
 	if (r == 0)
 		r = restore_start(s, c, &options, e);
@@ -229,19 +237,28 @@ static int bring_back(
 static int restart_of_all_failed(
 	struct supervisor *s, const char *image, struct company *company, struct err *e)
 {
-	struct gather *gather = company ? company->gather : NULL;
+	struct restart_barrier *barrier = company ? company->barrier : NULL;
 	int status = OWN_FAILURE;
 
-	if (company && gather)
-		company->silent = gather_failed(gather, e);
+	if (company && barrier)
+		company->silent = restart_barrier_failed(barrier, e);
 	if (!company || !company->silent) {
 		err_prefix(e, "cannot restart %s", image);
 		status = restart_failed(e);
 	}
-	if (gather)
-		gather_end(gather);
+	if (barrier)
+		restart_barrier_end(barrier);
 	loop_end(s);
 	return status;
+}
+
+static void say_where_to(const struct supervisor *s)
+{
+	fprintf(stderr, TOOL ": process %d runs, checkpoints go to %s", s->root,
+		s->options.dir);
+	if (s->options.interval_s)
+		fprintf(stderr, ", one every %u s", s->options.interval_s);
+	fputc('\n', stderr);
 }
 
 /* Bring the program back and stay with it. @ready is told when it runs. */
@@ -260,10 +277,9 @@ static int restart_and_supervise(struct supervisor *s, const char *image,
 		return restart_of_all_failed(s, company ? company->image : image, company, &e);
 	}
 	if (company)
-		gather_end(company->gather);
+		restart_barrier_end(company->barrier);
 	if (s->options.verbose)
-		fprintf(stderr, TOOL ": process %d runs, checkpoints go to %s\n", s->root,
-			s->options.dir);
+		say_where_to(s);
 	checkpoint_close(c);
 	/* The program runs by now: no reason to end it. */
 	if (write_pidfile(&pidfile, &e) < 0) {
@@ -340,13 +356,11 @@ static int run_in_background(struct supervisor *s, const char *image)
  * one fails. */
 static int fail_for_all(int rank, const char *image, struct err *e)
 {
-	static const struct timespec moment = {.tv_sec = 1};
-
 	if (!rank) {
 		err_prefix(e, "cannot restart %s", image);
 		return restart_failed(e);
 	}
-	(void)nanosleep(&moment, NULL);
+	sleep_ns(1000000000);
 	return OWN_FAILURE;
 }
 
@@ -425,28 +439,32 @@ static int supervise_part(struct supervisor *s, struct part_of_job *p, const cha
 	return restart_and_supervise(s, p->image, s->job ? &company : NULL, tell_nobody, NULL);
 }
 
-/* A program on a GPU resumes with the release that it was started by. Returns when that is this
- * one, or is not there: why, is said when the restart fails. */
-static void hand_over(const char *image, char *const argv[])
+/* A program on a GPU resumes with the release that it was started by, and so does any whose image
+ * is of another format. Returns when that release is this one, or is not there: why, is said when
+ * the restart fails. */
+static void hand_over(const char *image, const struct checkpoint *c, char *const argv[])
 {
-	struct checkpoint *c = checkpoint_open(image, NULL);
-	cleanup_free char *tool = c ? release_tool(c) : NULL;
+	cleanup_free char *tool = c ? release_tool(c) : release_tool_unread(image);
 
-	if (c)
-		checkpoint_close(c);
 	if (tool)
 		(void)execv(tool, argv);
 }
 
-int main(int argc, char *argv[])
+struct command_line {
+	int argc;
+	char **argv;
+};
+
+/* Parsing drops what it has dealt with, so it is given a copy, which the operands are in. */
+static int parse(const struct command_line *line, struct supervisor_options *o,
+	struct operands *operands, const struct opts **used)
 {
-	static struct supervisor s = SUPERVISOR_INIT(TOOL);
-	const struct opt_group groups[] = {
+	static struct opt_group groups[] = {
 		{"Options", rows, &settings},
-		{"Further checkpoints", supervisor_option_rows, &s.options},
+		{"Further checkpoints", supervisor_option_rows, NULL},
 		{0},
 	};
-	const struct opts opts = {
+	static const struct opts opts = {
 		.tool = TOOL,
 		.operands = "DIR",
 		.about = "Bring back the program whose checkpoint is in DIR;\nthe newest, if "
@@ -454,22 +472,64 @@ int main(int argc, char *argv[])
 		.groups = groups,
 		.usage_status = OWN_FAILURE,
 	};
-	cleanup_free char **all = xcalloc(argc + 1, sizeof(*all));
+	char **copy = xcalloc(line->argc + 1, sizeof(*copy));
+
+	memcpy(copy, line->argv, line->argc * sizeof(*copy));
+	groups[1].fields = o;
+	*used = &opts;
+	return opts_parse(&opts, line->argc, copy, operands);
+}
+
+/* The command line counts for more than what the program was started with. */
+static int go_on_with_options(const struct checkpoint *c, const struct command_line *line,
+	struct supervisor_options *o, struct err *e)
+{
+	struct operands operands;
+	const struct opts *opts;
+
+	if (settings.forget_options)
+		return 0;
+	if (run_options_take(o, c->job, c->info, e))
+		return err_prefix(e, "cannot restart %s", c->path);
+	(void)parse(line, o, &operands, &opts); /* as it could be parsed before */
+	return 0;
+}
+
+/* An image that cannot be read is told of by the restart itself. */
+static int prepare(const struct command_line *line, const char *image,
+	struct supervisor_options *o, struct err *e)
+{
+	struct checkpoint *c = checkpoint_open(image, NULL);
+	int r;
+
+	hand_over(image, c, line->argv);
+	if (!c)
+		return 0;
+	r = go_on_with_options(c, line, o, e);
+	checkpoint_close(c);
+	return r;
+}
+
+int main(int argc, char *argv[])
+{
+	static struct supervisor s = SUPERVISOR_INIT(TOOL);
+	const struct command_line line = {argc, argv};
 	struct part_of_job part = {0};
 	struct operands operands;
+	struct err e = ERR_INIT;
+	const struct opts *opts;
 	int status;
 
-	/* Parsing drops what it has dealt with. */
-	memcpy(all, argv, argc * sizeof(*all));
 	s.options = (struct supervisor_options)SUPERVISOR_OPTION_DEFAULTS;
-	status = opts_parse(&opts, argc, argv, &operands);
+	status = parse(&line, &s.options, &operands, &opts);
 	if (status >= 0)
 		return status;
 	if (operands.count != 1)
-		return opts_misused(&opts, "there must be one DIR");
+		return opts_misused(opts, "there must be one DIR");
 	if (find_part(operands.v[0], &part, &status))
 		return status;
-	hand_over(part.image, all);
+	if (prepare(&line, part.image, &s.options, &e))
+		return restart_failed(&e);
 	if (part.whole)
 		return supervise_part(&s, &part, operands.v[0]);
 	if (settings.detach)

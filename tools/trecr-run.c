@@ -15,8 +15,9 @@
 #include "supervisor/job/join_job.h"
 #include "supervisor/run/loop.h"
 #include "supervisor/split/gpu_libraries.h"
+#include "supervisor/split/launcher_restore.h"
 #include "supervisor/split/mpi_libraries.h"
-#include "supervisor/start/from_launcher_check.h"
+#include "supervisor/start/inherited_check.h"
 #include "supervisor/start/spawn.h"
 #include "supervisor/start/supervisor.h"
 #include "supervisor/start/supervisor_options.h"
@@ -77,24 +78,42 @@ static char *choose_dir(const char *chosen, const char *command, bool *add_pid, 
 	return options_absolute(chosen, e);
 }
 
+/* The connection to the launcher, if the MPI library in the lower half takes it over; else -1. */
+static int lower_connection(void)
+{
+	return program_options.mpi == MPI_LOWER ? launcher_connection() : -1;
+}
+
 /* What would make checkpoints fail, maybe hours later. A directory that was chosen and cannot
  * be written is a mistake; without one the program may never be meant to be saved. */
 static int look_ahead(const struct supervisor *s, const char *dir, bool chosen, struct err *e)
 {
-	cleanup_free char *fd = inherited_obstacle();
+	cleanup_free char *fds = inherited_check(lower_connection());
 	enum store_early_check early = store_early_check(dir, e);
 
-	if (fd)
+	if (fds)
 		fprintf(stderr,
 			"%s: no checkpoint will be possible while the program has descriptor "
-			"%s, which leads to another process (--close-fds starts it without)\n",
-			s->tool, fd);
+			"%s, which %s (--close-fds starts it without)\n",
+			s->tool, fds,
+			strchr(fds, ',') ? "lead to other processes"
+					 : "leads to another process");
 	if (early == STORE_EARLY_BAD && chosen)
 		return err_prefix(e, "checkpoints could not be written");
 	if (early != STORE_EARLY_GOOD)
 		fprintf(stderr, "%s: as it is now, no checkpoint could be written: %s\n",
 			s->tool, e->msg);
 	return 0;
+}
+
+/* All above 2 but the launcher's connection. */
+static int close_inherited(void)
+{
+	int kept = lower_connection();
+
+	if (kept < 0)
+		return close_range(3, ~0u, 0);
+	return (kept > 3 && close_range(3, kept - 1, 0)) || close_range(kept + 1, ~0u, 0);
 }
 
 static int run_program(struct supervisor *s, char *const argv[])
@@ -104,7 +123,7 @@ static int run_program(struct supervisor *s, char *const argv[])
 	int status = OWN_FAILURE;
 	bool add_pid;
 
-	if (program_options.close_fds && close_range(3, ~0u, 0)) {
+	if (program_options.close_fds && close_inherited()) {
 		err_set(&e, errno, "cannot close the descriptors above 2");
 		return run_failed(s, status, &e);
 	}

@@ -30,7 +30,8 @@ static size_t part_count, part_room;
 
 /* ---- formats ---- */
 
-/* Bytes of one channel; for those that say how many there are, of all of them. 0: not known. */
+/* Bytes of one channel; for formats that say how many channels there are, of all of them. 0: not
+ * known. */
 static unsigned format_bytes(uint32_t format, uint32_t channels)
 {
 	static const unsigned char each[] = {[0x01] = 1,
@@ -85,7 +86,7 @@ static int add_part(const struct part *p)
 	return 0;
 }
 
-static int describe(void *array, struct array_description *d)
+static int describe_array(void *array, struct array_description *d)
 {
 	int r = CUDA(cuArray3DGetDescriptor_v2, (struct array_description *, void *))(d, array);
 
@@ -99,7 +100,7 @@ static int list_plain(void *array, void *context, uint64_t *address)
 	struct part p = {.array = array, .context = context, .address = *address};
 	unsigned bytes;
 
-	if (describe(array, &d))
+	if (describe_array(array, &d))
 		return -1;
 	bytes = block_bytes(d.format);
 	if (bytes) { /* what is copied are blocks and rows of them */
@@ -123,7 +124,7 @@ static int list_array(void *array, void *context, uint64_t *address)
 {
 	struct array_description d;
 	void *plane = NULL;
-	int r = describe(array, &d);
+	int r = describe_array(array, &d);
 
 	if (r || d.flags & ARRAY_WITHOUT_MEMORY)
 		return r;
@@ -157,14 +158,14 @@ static int has_contents(const struct object *o)
 	return (o->kind == CUDA_ARRAY && !o->parent) || o->kind == CUDA_MIPMAPPED_ARRAY;
 }
 
-static int push(void *context)
+static int push_context(void *context)
 {
 	int r = CUDA(cuCtxPushCurrent_v2, (void *))(context);
 
 	return r ? cuda_failed("cuCtxPushCurrent", r) : 0;
 }
 
-static void pop(void)
+static void pop_context(void)
 {
 	void *popped;
 
@@ -177,11 +178,11 @@ static int list_parts(const struct object *o, uint64_t address, uint64_t *end)
 	int r;
 
 	*end = address;
-	if (push(o->context))
+	if (push_context(o->context))
 		return -1;
 	r = o->kind == CUDA_ARRAY ? list_array(o->real, o->context, end)
 				  : list_levels(o->real, o->context, end);
-	pop();
+	pop_context();
 	return r;
 }
 
@@ -225,7 +226,7 @@ int arrays_list(const struct cuda_state *s, arrays_add *add, void *context)
 	int r = 0;
 
 	part_count = 0;
-	/* Those that have addresses first: others come behind them. */
+	/* Arrays that have addresses first: others come behind them. */
 	for (struct object *o = s->objects; o && !r; o = o->next)
 		if (has_contents(o) && o->value)
 			r = list_one(s, o, &top, add, context);
@@ -310,7 +311,7 @@ static size_t first_part(uint64_t address)
 	return low;
 }
 
-static int copy(uint64_t address, uint64_t size, char *data, int is_in)
+static int copy_linear(uint64_t address, uint64_t size, char *data, int is_in)
 {
 	uint64_t end = address + size;
 	int r = 0;
@@ -322,11 +323,11 @@ static int copy(uint64_t address, uint64_t size, char *data, int is_in)
 
 		if (p->address >= end)
 			break;
-		if (push(p->context))
+		if (push_context(p->context))
 			return -1;
 		r = copy_part(p, from - p->address, to - p->address,
 			data ? data + (from - address) : NULL, is_in);
-		pop();
+		pop_context();
 	}
 	return r;
 }
@@ -334,10 +335,10 @@ static int copy(uint64_t address, uint64_t size, char *data, int is_in)
 int arrays_copy_out(uint64_t address, uint64_t size, void *data)
 {
 	memset(data, 0, size); /* what is between arrays */
-	return copy(address, size, data, 0);
+	return copy_linear(address, size, data, 0);
 }
 
 int arrays_copy_in(uint64_t address, uint64_t size, const void *data)
 {
-	return copy(address, size, (char *)data, 1);
+	return copy_linear(address, size, (char *)data, 1);
 }

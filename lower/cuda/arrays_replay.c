@@ -25,18 +25,9 @@ static int is_array(const struct object *o)
 
 static int make_array(const struct cuda_state *s, struct object *o)
 {
-	struct call_again again = {0};
-	int r;
-
 	if (context_set(context_then(s, o->made->context)))
 		return -1;
-	r = call_prepare(&again, o->made);
-	if (!r)
-		r = call_invoke(&again);
-	if (!r)
-		o->real = again.real;
-	call_finish(&again);
-	return r;
+	return call_create(o->made, &o->real);
 }
 
 /* ---- textures and surfaces ---- */
@@ -73,13 +64,14 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int destroy(uint32_t kind, uint64_t number)
+static int destroy_object(uint32_t kind, uint64_t number)
 {
 	return kind == CUDA_TEXTURE ? CUDA(cuTexObjectDestroy, (uint64_t))(number)
 				    : CUDA(cuSurfObjectDestroy, (uint64_t))(number);
 }
 
-static int create(const struct object *o, const struct resource *resource, uint64_t *number)
+static int create_object(
+	const struct object *o, const struct resource *resource, uint64_t *number)
 {
 	const uint64_t *a = o->made->arguments;
 
@@ -135,7 +127,7 @@ static int create_one(struct numbers *n, const struct object *o, uint64_t *numbe
 		return create_stand_in(n, o, number);
 	if (resource_has_array(given))
 		resource.of.array = ((const struct object *)given->of.array)->real;
-	r = create(o, &resource, number);
+	r = create_object(o, &resource, number);
 	if (!r || resource_has_array(given) || is_live(n->s, given->of.linear.address))
 		return r;
 	return create_stand_in(n, o, number);
@@ -194,7 +186,7 @@ static int make_in_context(struct numbers *n, void *context)
 	for (size_t i = 0; i < n->count && !r; i++)
 		r = make_texture(n, n->list[i]);
 	for (size_t i = 0; i < n->hole_count && !r; i++)
-		r = destroy(n->holes[i].kind, n->holes[i].number)
+		r = destroy_object(n->holes[i].kind, n->holes[i].number)
 			    ? agent_fail("a texture that has kept a number free does not go")
 			    : 0;
 	return r;

@@ -1,3 +1,7 @@
+/*
+ * call_replay.c - arguments out of a record are prepared, the driver's function is called, and
+ * what it gives is compared with what it gave.
+ */
 #include "lower/cuda/call_replay.h"
 
 #include <stdlib.h>
@@ -86,4 +90,17 @@ int call_prepare_address(struct call_again *again, const struct cuda_call *call)
 		again->words[p->word] = (uint64_t)again->scratch[i];
 	}
 	return 0;
+}
+
+int call_create(const struct cuda_call *call, void **real)
+{
+	struct call_again again = {0};
+	int r = call_prepare(&again, call);
+
+	if (!r)
+		r = call_invoke(&again);
+	if (!r)
+		*real = again.real;
+	call_finish(&again);
+	return r;
 }

@@ -29,4 +29,7 @@ int call_invoke(const struct call_again *again);
 int call_verify(const struct call_again *again, const struct cuda_call *call);
 void call_finish(struct call_again *again);
 
+/* All of it for a call that creates one handle: *real is the new one. */
+int call_create(const struct cuda_call *call, void **real);
+
 #endif

@@ -1,9 +1,13 @@
+/*
+ * context_replay.c - primary contexts are retained, others created, at the addresses of their
+ * handles where those matter.
+ */
 #include "lower/cuda/context_replay.h"
 
 #include "lower/cuda/call_replay.h"
 #include "lower/cuda/cuda.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 int context_set(void *context)
 {
@@ -83,31 +87,28 @@ static int create_context(const struct object *o, void **context)
 	return r;
 }
 
-/* So many that are no more may have lain below one. */
-#define PLACE_TAKERS 8
+#define NO_PRIMARY -1
 
-struct place_takers {
-	void *contexts[PLACE_TAKERS];
-	unsigned count;
-};
+static void note_taker(struct place_takers *f, void *context, int primary_of)
+{
+	f->list[f->count++] = (struct place_taker){context, primary_of};
+}
 
 /* In the place of a context that no longer exists. */
-static int take_place(struct place_takers *f, const struct object *o)
+static int take_place(struct place_takers *f, int device)
 {
-	int r = CUDA(cuCtxCreate_v2, (void **, unsigned, int))(
-		&f->contexts[f->count], 0, cuda_device_of(o));
-
-	void *popped;
+	void *context = NULL, *popped;
+	int r = CUDA(cuCtxCreate_v2, (void **, unsigned, int))(&context, 0, device);
 
 	if (r)
 		return cuda_failed("cuCtxCreate", r);
 	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* as above */
-	f->count++;
+	note_taker(f, context, NO_PRIMARY);
 	return 0;
 }
 
-/* The lowest place that is free is where a context is placed. One that was made when there
- * were others, which are no more, has to find their places taken. */
+/* The lowest place that is free is where a context is placed. For a context that was made
+ * when there were others, which are gone, their places have to be taken. */
 static int make_in_place(const struct object *o, struct place_takers *f)
 {
 	int primary = o->made->index == INDEX_cuDevicePrimaryCtxRetain, r;
@@ -118,9 +119,22 @@ static int make_in_place(const struct object *o, struct place_takers *f)
 		if (r || context >= o->real || f->count == PLACE_TAKERS)
 			return r ? r : verify_context(o, context);
 		if (!primary)
-			f->contexts[f->count++] = context;
-		else if (release_primary(o) || take_place(f, o))
+			note_taker(f, context, NO_PRIMARY);
+		else if (release_primary(o) || take_place(f, cuda_device_of(o)))
 			return -1;
+	}
+}
+
+void context_end_takers(struct place_takers *f)
+{
+	while (f->count) {
+		const struct place_taker *t = &f->list[--f->count];
+
+		/* Both are ours. */
+		if (t->primary_of == NO_PRIMARY)
+			CUDA(cuCtxDestroy_v2, (void *))(t->context);
+		else
+			CUDA(cuDevicePrimaryCtxRelease_v2, (int))(t->primary_of);
 	}
 }
 
@@ -129,9 +143,62 @@ int context_make(const struct object *o)
 	struct place_takers f = {0};
 	int r = make_in_place(o, &f);
 
-	while (f.count)
-		CUDA(cuCtxDestroy_v2, (void *))(f.contexts[--f.count]); /* ours */
+	context_end_takers(&f);
 	return r;
+}
+
+/* ---- what is gone ---- */
+
+static int is_there(
+	const struct cuda_state *s, const struct place_takers *f, const void *context)
+{
+	const struct object *o = s->objects;
+
+	for (unsigned i = 0; i < f->count; i++)
+		if (f->list[i].context == context)
+			return 1;
+	while (o && (o->kind != CUDA_CONTEXT || o->real != context))
+		o = o->next;
+	return o != NULL;
+}
+
+static int has_primary(const struct cuda_state *s, unsigned device)
+{
+	const struct object *o = s->objects;
+
+	while (o && !cuda_is_primary(o, device))
+		o = o->next;
+	return o != NULL;
+}
+
+/* Whether @gone was the primary context of @device, or -1. */
+static int take_primary(struct place_takers *f, unsigned device, const void *gone)
+{
+	void *context = NULL;
+	int r = CUDA(cuDevicePrimaryCtxRetain, (void **, int))(&context, device);
+
+	if (r)
+		return cuda_failed("cuDevicePrimaryCtxRetain", r);
+	if (context == gone)
+		note_taker(f, context, device);
+	else
+		CUDA(cuDevicePrimaryCtxRelease_v2, (int))(device); /* as it was */
+	return context == gone;
+}
+
+int context_take_gone(const struct cuda_state *s, struct place_takers *f, const void *gone)
+{
+	int r = is_there(s, f, gone);
+
+	for (unsigned i = 0; i < s->device_count && !r && f->count < PLACE_TAKERS; i++)
+		if (!has_primary(s, i))
+			r = take_primary(f, i, gone);
+	while (!r && f->count < PLACE_TAKERS) {
+		r = take_place(f, 0);
+		if (!r)
+			r = f->list[f->count - 1].context == gone;
+	}
+	return r < 0 ? -1 : 0;
 }
 
 int context_set_primary_flags(const struct cuda_state *s)

@@ -16,4 +16,22 @@ int context_make(const struct object *o);
 /* Also of devices whose primary context has not been made yet. */
 int context_set_primary_flags(const struct cuda_state *s);
 
+/* So many that are no more may have lain below one, or on the stacks of threads. */
+#define PLACE_TAKERS 8
+
+/* Contexts in the places of others that no longer exist. */
+struct place_takers {
+	struct place_taker {
+		void *context;
+		int primary_of; /* a device, or -1 */
+	} list[PLACE_TAKERS];
+	unsigned count;
+};
+
+/* Where @gone was, which has been destroyed, there is a context until context_end_takers(): then the
+ * stacks that it has been pushed to have one that is gone, as they had. Also for one that is there. Where
+ * none can be made, the driver will say so when it is pushed. */
+int context_take_gone(const struct cuda_state *s, struct place_takers *f, const void *gone);
+void context_end_takers(struct place_takers *f);
+
 #endif

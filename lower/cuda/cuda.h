@@ -27,6 +27,8 @@ int cuda_await_rest(uint64_t patience_ns);
 /* Device memory to and from the staging buffer, which is made if need be. */
 int cuda_save(const struct lower_transfer *transfers, unsigned count);
 int cuda_load(const struct lower_transfer *transfers, unsigned count);
+/* Hashes of its blocks into that buffer; fails as LOWER_UNABLE where there is no kernel for it. */
+int cuda_hash(const struct lower_transfer *transfers, unsigned count);
 /* Everything that the records hold, in a fresh driver. With @trial the process is to go again:
  * of memory only addresses are reserved. */
 int cuda_replay(int trial);

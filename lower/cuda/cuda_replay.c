@@ -68,7 +68,7 @@ static int replay_nvml_devices(void)
 
 	if (r)
 		return agent_fail("nvmlDeviceGetCount gave error %d", r);
-	/* One that the program may not look at stays so. */
+	/* A device that the program may not query stays so. */
 	for (unsigned i = 0; i < count; i++)
 		(void)CUDA(nvmlDeviceGetHandleByIndex_v2, (unsigned, void **))(i, &device);
 	return 0;

@@ -1,3 +1,7 @@
+/*
+ * filler.c - a module with one variable of the wanted size, written as an ELF file or as PTX
+ * and loaded; or an allocation of managed memory.
+ */
 #include "lower/cuda/filler.h"
 
 #include <elf.h>

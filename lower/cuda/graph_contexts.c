@@ -1,5 +1,5 @@
 /* Contexts of the copies in graphs, which the driver does not tell. */
-#include "lower/cuda/graphs.h"
+#include "lower/cuda/saved_graphs.h"
 #include "shared/cuda/array_params.h"
 
 #define DEVICE_ORDINAL 9 /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */

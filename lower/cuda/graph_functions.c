@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "lower/cuda/graphs.h"
+#include "lower/cuda/saved_graphs.h"
 
 static struct {
 	struct graph_function *list;

@@ -1,7 +1,7 @@
 /* Which nodes those of clones, and of executable graphs, were made of. */
 #include <stdlib.h>
 
-#include "lower/cuda/graphs.h"
+#include "lower/cuda/saved_graphs.h"
 
 /* Nodes of the graphs in @g go by their places: the driver does not tell more. */
 static int mark_children(const struct graph_record *g);
@@ -60,7 +60,7 @@ static int ask_origins(const struct graph_record *g, void *origin, void *clone)
 	for (size_t i = 0; !r && i < count; i++) {
 		long number = -1;
 
-		/* One that was added since has none. */
+		/* A node that was added since has none. */
 		if (!CUDA(cuGraphNodeFindInClone, (void **, void *, void *))(
 			    &found, nodes[i], clone))
 			number = graph_index_find(index, found);

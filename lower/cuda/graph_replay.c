@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lower/cuda/graphs.h"
+#include "lower/cuda/saved_graphs.h"
 #include "lower/records_alloc.h"
 #include "shared/cuda/array_params.h"
 

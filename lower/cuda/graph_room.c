@@ -1,7 +1,7 @@
 /* Memory of the records for graphs: in chunks, which each checkpoint uses anew. */
 #include <string.h>
 
-#include "lower/cuda/graphs.h"
+#include "lower/cuda/saved_graphs.h"
 #include "lower/records_alloc.h"
 
 #define CHUNK (1ul << 20)

@@ -2,7 +2,7 @@
  * Nodes of graphs before a checkpoint: the driver is asked for the parameters of each. What
  * cannot be made again exactly is refused.
  */
-#include "lower/cuda/graphs.h"
+#include "lower/cuda/saved_graphs.h"
 #include "shared/cuda/array_params.h"
 
 #define INVALID_VALUE 1

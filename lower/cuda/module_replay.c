@@ -1,3 +1,7 @@
+/*
+ * module_replay.c - a module is loaded and unloaded until its variables are in place; the ways
+ * to try, in order, are here.
+ */
 #include "lower/cuda/module_replay.h"
 
 #include "lower/cuda/call_replay.h"
@@ -51,7 +55,9 @@ static int try_way(const struct object *o, void *context, unsigned way)
 int module_open(const struct object *o, void *context)
 {
 	unsigned way = 0;
-	int r = placement_count(o, context) > 1 ? 0 : 1;
+	/* A copy of a library would have managed variables of its own once more, and take ranges
+	 * for them that are meant for others. */
+	int r = placement_count(o, context) < 2 || placement_has_managed(o);
 
 	for (; !r && way < PLACEMENT_WAYS; way++)
 		r = try_way(o, context, way);

@@ -178,7 +178,7 @@ static uint64_t end_of(const struct cuda_global *g)
 	return (g->allocation + g->allocation_size + VARIABLE_STEP - 1) & ~(VARIABLE_STEP - 1);
 }
 
-/* Those that are hidden between @last and the next before it in the list: they lie between the
+/* Variables that are hidden between @last and the next before it in the list: they lie between the
  * two, if there is just as much room as they take. */
 static void place_hidden(const struct cuda_global *last)
 {

@@ -1,6 +1,6 @@
 /*
  * Everything that the program holds a handle of, made again in a fresh driver: the calls that
- * made it, those that changed it, and the loading of functions, all in the order they came in.
+ * made it, calls that changed it, and the loading of functions, all in the order they came in.
  * A driver that is asked the same in the same order gives the same addresses, and where it
  * must, that is verified.
  */
@@ -66,7 +66,7 @@ static int add_managed(struct steps *s, const struct memory_state *memory)
 	return 0;
 }
 
-static int earlier(const void *a, const void *b)
+static int compare_sequence(const void *a, const void *b)
 {
 	const struct step *x = a, *y = b;
 
@@ -119,9 +119,6 @@ static int make_address(struct object *o)
 
 static int make_object(const struct cuda_state *s, struct object *o)
 {
-	struct call_again again = {0};
-	int r;
-
 	if (o->kind == CUDA_STORAGE)
 		return put_storage(s, o);
 	if (o->kind == CUDA_CONTEXT)
@@ -130,13 +127,7 @@ static int make_object(const struct cuda_state *s, struct object *o)
 		return -1;
 	if (o->kind == CUDA_ADDRESS)
 		return make_address(o);
-	r = call_prepare(&again, o->made);
-	if (!r)
-		r = call_invoke(&again);
-	if (!r)
-		o->real = again.real;
-	call_finish(&again);
-	return r;
+	return call_create(o->made, &o->real);
 }
 
 static int change_object(const struct cuda_state *s, const struct cuda_call *call)
@@ -272,7 +263,7 @@ static int take_in_order(struct cuda_state *s, struct steps *steps)
 {
 	int r;
 
-	qsort(steps->list, steps->count, sizeof(*steps->list), earlier);
+	qsort(steps->list, steps->count, sizeof(*steps->list), compare_sequence);
 	r = take_steps(s, steps);
 	if (!r)
 		cuda_enlist(s);

@@ -2,11 +2,18 @@
  * The orders that a supervisor gives (enum lower_request).
  */
 #include "lower/cuda/cuda.h"
+#include "lower/cuda/snapshot.h"
 #include "lower/mpi/mpi.h"
+#include "lower/runtime.h"
 
 int orders_start(void)
 {
 	return cuda_rest_start();
+}
+
+int orders_await(int order_fd)
+{
+	return snapshot_await_order(order_fd);
 }
 
 int orders_carry_out(struct lower_order *o)
@@ -20,6 +27,17 @@ int orders_carry_out(struct lower_order *o)
 		return cuda_save(o->transfers, o->count);
 	case LOWER_LOAD:
 		return cuda_load(o->transfers, o->count);
+	case LOWER_HASH:
+		return cuda_hash(o->transfers, o->count);
+	case LOWER_RESERVE:
+		return snapshot_reserve(o->transfers, o->count);
+	case LOWER_SNAPSHOT:
+		return snapshot_copy(o->transfers, o->count);
+	case LOWER_RELEASE:
+		snapshot_release();
+		return 0;
+	case LOWER_CONNECT:
+		return connection_offer();
 	case LOWER_REPLAY:
 		return cuda_replay(0) ? -1 : mpi_replay();
 	case LOWER_TRY:

@@ -1,3 +1,7 @@
+/*
+ * place_exhaust.c - blocks of each size are taken until the driver asks the kernel for more,
+ * and given back when the place has been filled.
+ */
 #include "lower/cuda/place_exhaust.h"
 
 #include <stdlib.h>
@@ -14,7 +18,7 @@ static int keep_or_hold(const struct filler *f)
 {
 	const struct place *p = place_empty_at(f->address);
 
-	return p ? filler_list_add(&held, f, p->turn) : extra_keep(f);
+	return p ? filler_list_add(&held, f, p->plan_turn) : extra_keep(f);
 }
 
 /* All room for whole blocks: until the driver takes a range more, in @f. That takes it long. */
@@ -151,7 +155,7 @@ static int by_turn(const void *a, const void *b)
 	return x->turn < y->turn ? -1 : x->turn > y->turn;
 }
 
-/* Of two holes of one size the driver takes the one that it has had for longer: they become
+/* Of two holes of one size the driver takes the older one: they become
  * empty in the order that they are to be taken in; or, if that was not it, by chance. */
 int exhaust_give_back(unsigned way)
 {

@@ -1,3 +1,7 @@
+/*
+ * place_fillers.c - lists of fillers by place, how a place is emptied, and what was taken
+ * beside the places.
+ */
 #include "lower/cuda/place_fillers.h"
 
 #include <stdlib.h>

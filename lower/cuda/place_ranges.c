@@ -1,3 +1,7 @@
+/*
+ * place_ranges.c - opens a range by something large enough, and divides it into the places
+ * that were in it.
+ */
 #include "lower/cuda/place_ranges.h"
 
 #include "bringup/core.h"

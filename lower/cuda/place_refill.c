@@ -1,3 +1,6 @@
+/*
+ * place_refill.c - finds for each hole the filler that fits it best, and puts it there.
+ */
 #include "lower/cuda/place_refill.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * placement.c - the steps around the making of one object: open its places, make it, compare,
+ * close them; the other place_*.c do the work.
+ */
 #include "lower/cuda/placement.h"
 
 #include <limits.h>
@@ -8,6 +12,7 @@
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/place_exhaust.h"
 #include "lower/cuda/place_fillers.h"
+#include "lower/cuda/place_plan.h"
 #include "lower/cuda/place_ranges.h"
 #include "lower/cuda/place_refill.h"
 #include "lower/cuda/saved_places.h"
@@ -52,20 +57,26 @@ int placement_fill(void)
 	return r;
 }
 
-static int is_of(const struct place *p, const struct object *owner, const void *context)
-{
-	return p->owner == owner && (!context || !p->loaded_in || p->loaded_in == context);
-}
-
 unsigned placement_count(const struct object *owner, const void *context)
 {
 	unsigned count[2] = {0};
 
 	for (size_t i = 0; i < saved_places.count; i++)
 		if (saved_places.list[i].fillers &&
-			is_of(&saved_places.list[i], owner, context))
+			place_is_of(&saved_places.list[i], owner, context))
 			count[saved_places.list[i].heap == FILLER_VARIABLES]++;
 	return count[0] > count[1] ? count[0] : count[1];
+}
+
+int placement_has_managed(const struct object *owner)
+{
+	for (size_t i = 0; i < saved_places.count; i++) {
+		const struct place *p = &saved_places.list[i];
+
+		if (p->owner == owner && p->heap == FILLER_MANAGED_VARIABLES && !p->fillers)
+			return 1;
+	}
+	return 0;
 }
 
 /* Up to @most places behind @p that are not made yet, in its block. */
@@ -99,11 +110,11 @@ static int leave_no_other(const struct object *owner, const void *context, unsig
 		const struct place *p = &saved_places.list[i];
 		int is_done = 0;
 
-		if (!p->is_loose || !is_of(p, owner, context) || place_is_whole(p))
+		if (!p->is_loose || !place_is_of(p, owner, context) || place_is_whole(p))
 			continue;
 		for (size_t k = 0; k < i && !is_done; k++)
 			is_done = saved_places.list[k].is_loose &&
-				  is_of(&saved_places.list[k], owner, context) &&
+				  place_is_of(&saved_places.list[k], owner, context) &&
 				  !place_is_whole(&saved_places.list[k]) &&
 				  place_is_alike(&saved_places.list[k], p);
 		if (!is_done && exhaust_room(p->heap, p->context))
@@ -112,7 +123,7 @@ static int leave_no_other(const struct object *owner, const void *context, unsig
 	return exhaust_give_back(way);
 }
 
-/* What else is opened around @p. Way 0: nothing. 1: what was not there if the owner was the
+/* What else is opened around @p, where the plan does not help. Way 1: what was not there if the owner was the
  * first in its block. 2: and in its range. Others: by chance. */
 static int open_around(struct place *p, unsigned way, size_t i)
 {
@@ -126,20 +137,6 @@ static int open_around(struct place *p, unsigned way, size_t i)
 	if (bits & 2)
 		return loosen_behind(p, bits & 4 ? -1u : 1 + (bits >> 3 & 7));
 	return 0;
-}
-
-/* Of the owner's first in there; -1: there is none. */
-static long turn_of(const struct range *r, const struct object *owner, const void *context)
-{
-	long turn = -1;
-
-	for (size_t i = r->first; i < r->last; i++) {
-		const struct place *p = &saved_places.list[i];
-
-		if (is_of(p, owner, context) && (turn < 0 || p->turn < turn))
-			turn = p->turn;
-	}
-	return turn;
 }
 
 /* Ranges in which nothing is left are gone: in the order that the owner comes to them, they are
@@ -157,7 +154,7 @@ static void wish_for_ranges(const struct object *owner, const void *context)
 		for (size_t i = 0; i < saved_places.range_count; i++) {
 			const struct range *r = &saved_places.ranges[i];
 			long turn = places_all_loose(r->first, r->last)
-					    ? turn_of(r, owner, context)
+					    ? range_turn(r, owner, context)
 					    : -1;
 
 			if (turn > after && turn < least) {
@@ -173,16 +170,15 @@ static void wish_for_ranges(const struct object *owner, const void *context)
 
 int placement_open(const struct object *owner, const void *context, unsigned way)
 {
-	for (size_t i = 0; i < saved_places.count; i++) {
-		struct place *p = &saved_places.list[i];
-
-		if (p->fillers && is_of(p, owner, context) && place_loosen(p))
+	if (place_plan(owner, way ? NULL : context) < 0)
+		return -1;
+	for (size_t i = 0; i < saved_places.count; i++)
+		if (saved_places.list[i].planned && place_loosen(&saved_places.list[i]))
 			return -1;
-	}
 	for (size_t i = 0; way && i < saved_places.count; i++) {
 		struct place *p = &saved_places.list[i];
 
-		if (p->is_loose && is_of(p, owner, context) && open_around(p, way, i))
+		if (p->is_loose && place_is_of(p, owner, context) && open_around(p, way, i))
 			return -1;
 	}
 	wish_for_ranges(owner, context);
@@ -211,7 +207,7 @@ int placement_open_managed(const struct memory_managed *m)
 void placement_made(const struct object *owner, const void *context)
 {
 	for (size_t i = 0; i < saved_places.count; i++)
-		if (is_of(&saved_places.list[i], owner, context))
+		if (place_is_of(&saved_places.list[i], owner, context))
 			saved_places.list[i].is_loose = 0;
 }
 

@@ -7,7 +7,7 @@
  *   nothing is left is given back. What is 2 MiB or more gets blocks of 2 MiB from the first
  *   hole that fits, the newest range first.
  * - What is smaller shares such a block with others of its context: the smallest hole that
- *   fits, in steps of 256 bytes (managed memory: 512); of such the one that has been there for
+ *   fits, in steps of 256 bytes (managed memory: 512); of such the hole that has been there for
  *   longest.
  * - Reservations of the program are taken from what ranges have left over, before what they
  *   wish for is looked at.
@@ -23,8 +23,10 @@
  * variables: as all other room is filled, it finds no other.
  *
  * A module with several places in one heap finds several holes then, and the driver may take
- * them in another order than it once did, when the holes were larger. So a copy of the module is
- * loaded on trial, with other fillers freed as well; a *way* is the number of such a choice.
+ * them in another order than it once did, when holes were larger, and ranges were not there yet.
+ * What else has to be empty for that is found with a model of the driver (place_plan.h). A copy of
+ * the module is loaded on trial; should the model be wrong, what else is empty is chosen by
+ * chance, over and over. A *way* is the number of such a choice.
  */
 #ifndef LOWER_CUDA_PLACEMENT_H
 #define LOWER_CUDA_PLACEMENT_H
@@ -42,9 +44,11 @@ int placement_fill(void);
 /* How many places @owner (a module or library) has in one heap that are filled yet, in
  * @context, NULL: in all. */
 unsigned placement_count(const struct object *owner, const void *context);
+/* Whether its managed variables, which a library has once for all contexts, are made. */
+int placement_has_managed(const struct object *owner);
 /* They are empty, for what is made next. Where there is more than one, the driver may take them
- * in another order than it once did: it is for @way, a number, to say what else is empty then.
- */
+ * in another order than it once did: @way 0 has empty what else is to be (place_plan.h), others
+ * have something by chance. */
 #define PLACEMENT_WAYS 200
 int placement_open(const struct object *owner, const void *context, unsigned way);
 int placement_is_empty(uint64_t address);

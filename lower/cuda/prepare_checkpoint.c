@@ -87,12 +87,27 @@ static const struct names settings[CUDA_SETTINGS] = {
 	[CUDA_SETTING_MEMORY] = {"setting of memory", "settings of memory"},
 };
 
-static int refuse_names(const struct names *n, unsigned count)
+static int refuse_names(const struct names *n, unsigned count, int why)
 {
 	const char *name = count == 1 ? n->one : n->many;
 
-	return agent_fail("it holds %u %s, which cannot be restored yet", count,
+	return agent_fail_for(why, "it holds %u %s, which cannot be restored yet", count,
 		name ? name : "CUDA objects");
+}
+
+/* Programs destroy a linker state as soon as they have loaded what it has linked: where it is all
+ * that cannot be restored, another checkpoint is tried in a moment. */
+static int refuse_object(enum cuda_kind kind, const unsigned *objects, const unsigned *set)
+{
+	int why = kind == CUDA_LINKER ? LOWER_AGAIN : LOWER_FAILED;
+
+	for (unsigned i = 0; i < CUDA_KINDS; i++)
+		if (objects[i] && i != kind)
+			why = LOWER_FAILED;
+	for (unsigned i = 0; i < CUDA_SETTINGS; i++)
+		if (set[i])
+			why = LOWER_FAILED;
+	return refuse_names(&kinds[kind], objects[kind], why);
 }
 
 /* What cannot be made again: named, with how many there are. */
@@ -111,7 +126,7 @@ static int refuse_lost(const struct cuda_state *s)
 	objects[CUDA_GRAPH] = objects[CUDA_GRAPH_EXEC] = 0; /* graph_save.c knows why */
 	for (unsigned i = 0; i < CUDA_KINDS; i++)
 		if (objects[i])
-			return refuse_names(&kinds[i], objects[i]);
+			return refuse_object(i, objects, set);
 	if (set[CUDA_SETTING_FUNCTION])
 		return agent_fail(
 			"it uses a kernel that it has not asked for by its name, but found by "
@@ -119,7 +134,7 @@ static int refuse_lost(const struct cuda_state *s)
 			"stands for after a restart is not known");
 	for (unsigned i = 0; i < CUDA_SETTINGS; i++)
 		if (set[i])
-			return refuse_names(&settings[i], set[i]);
+			return refuse_names(&settings[i], set[i], LOWER_FAILED);
 	return 0;
 }
 

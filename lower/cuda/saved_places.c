@@ -1,3 +1,7 @@
+/*
+ * saved_places.c - reads the places from the records: of variables, of managed memory, and the
+ * gaps between them.
+ */
 #include "lower/cuda/saved_places.h"
 
 #include <stdlib.h>
@@ -48,7 +52,7 @@ static void *any_context(const struct cuda_state *s)
 	return o ? o->real : NULL;
 }
 
-static int has_place(const struct cuda_global *g)
+int place_is_wanted(const struct cuda_global *g)
 {
 	return g->allocates == CUDA_GLOBAL_VARIABLE ||
 	       (g->allocates == CUDA_GLOBAL_HIDDEN && g->address);
@@ -80,7 +84,7 @@ static int add_globals(
 			.is_first = !g->next,
 			.turn = turn};
 
-		if (has_place(g) && add_place(places, &p))
+		if (place_is_wanted(g) && add_place(places, &p))
 			return -1;
 	}
 	return 0;
@@ -280,6 +284,19 @@ static int find_ranges(struct places *p, const struct cuda_state *s)
 		for (size_t i = r->first; i < r->last; i++)
 			p->list[i].range = r;
 	return 0;
+}
+
+long range_turn(const struct range *r, const struct object *owner, const void *context)
+{
+	long turn = -1;
+
+	for (size_t i = r->first; i < r->last; i++) {
+		const struct place *p = &saved_places.list[i];
+
+		if (place_is_of(p, owner, context) && (turn < 0 || p->turn < turn))
+			turn = p->turn;
+	}
+	return turn;
 }
 
 void *places_first_context(const struct object *o)

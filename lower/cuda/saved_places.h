@@ -27,6 +27,8 @@ struct place {
 			  allocated in */
 	int is_loose;  /* empty from `at` on, to be filled again */
 	uint64_t at;
+	int planned;            /* place_plan(): it is to be empty */
+	unsigned plan_turn;     /* and its turn among what is */
 	struct filler *fillers; /* in its stead; NULL: it is empty, or made */
 	unsigned filler_count;
 	struct range *range;
@@ -37,6 +39,7 @@ struct range {
 	uint64_t start, end;
 	size_t first, last; /* of places; behind the last */
 	uint64_t age;       /* of the range that it was in: the oldest is 0 */
+	int is_absent;      /* place_plan(): it is to be given back */
 	int is_dropped;     /* nothing is in it, to be made again */
 };
 
@@ -93,6 +96,18 @@ static inline int place_is_alike(const struct place *p, const struct place *q)
 {
 	return p->heap == q->heap && p->context == q->context;
 }
+
+/* Of what @owner has in @context, NULL: in all. */
+static inline int place_is_of(
+	const struct place *p, const struct object *owner, const void *context)
+{
+	return p->owner == owner && (!context || !p->loaded_in || p->loaded_in == context);
+}
+
+/* Whether that takes room of its own. */
+int place_is_wanted(const struct cuda_global *g);
+/* The turn of the first that @owner has in there; -1: it has none. */
+long range_turn(const struct range *r, const struct object *owner, const void *context);
 
 /* Bits of chance, the same for the same try; of two places each on their own, or some ways
  * would never come up. */

@@ -1,6 +1,6 @@
 /*
- * Device memory to and from the staging buffer: shared memory that the supervisor maps, too,
- * and that is registered with the driver, so that copies go at the speed of the bus.
+ * Device memory, or hashes of it, to and from the staging buffer: shared memory that the supervisor
+ * maps, too, and that is registered with the driver, so that copies go at the speed of the bus.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,13 @@
 
 #include "lower/cuda/arrays.h"
 #include "lower/cuda/cuda.h"
+#include "lower/cuda/hash_module.h"
+#include "lower/cuda/snapshot.h"
 
 #define STAGING_SIZE (64ul << 20)
+
+#define BLOCK     4096ul
+#define HASH_SIZE 16ul
 
 static char *staging;
 
@@ -26,7 +31,7 @@ static int no_staging(int fd)
 
 static int make_staging(void)
 {
-	int fd = -1, r;
+	int fd = -1;
 
 	if (staging)
 		return 0;
@@ -40,13 +45,21 @@ static int make_staging(void)
 		staging = NULL;
 		return no_staging(fd);
 	}
-	/* Copies work without, but slowly. */
-	r = CUDA(cuMemHostRegister_v2, (void *, size_t, unsigned))(
-		staging, STAGING_SIZE, 1 /* CU_MEMHOSTREGISTER_PORTABLE */);
-	(void)r;
 	table->staging_fd = fd;
 	table->staging_size = STAGING_SIZE;
 	return 0;
+}
+
+#define ALREADY_REGISTERED 712
+
+/* With the driver, for all contexts; needs one that is current. When that is no more, nor is the
+ * registration. 0, or the driver's result: copies work without, but slowly. */
+static int register_staging(void)
+{
+	int r = CUDA(cuMemHostRegister_v2, (void *, size_t, unsigned))(
+		staging, STAGING_SIZE, 1 /* CU_MEMHOSTREGISTER_PORTABLE */);
+
+	return r == ALREADY_REGISTERED ? 0 : r;
 }
 
 /* The context on @device that is there before all others of it; NULL: none. */
@@ -87,8 +100,9 @@ static int copy_out(const struct lower_transfer *t)
 		memcpy(staging + t->offset, (const void *)t->address, t->size);
 		return 0;
 	}
-	r = CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t))(
-		staging + t->offset, t->address, t->size);
+	/* The stream's work is waited for when all of it has been asked for. */
+	r = CUDA(cuMemcpyDtoHAsync_v2, (void *, uint64_t, size_t, void *))(
+		staging + t->offset, t->address, t->size, NULL);
 
 	return r ? cuda_failed("cuMemcpyDtoH", r) : 0;
 }
@@ -139,6 +153,7 @@ static int copy_transfers(const struct lower_transfer *transfers, unsigned count
 			return agent_fail("a transfer outside of the staging buffer");
 		if (cuda_push_context(t->device))
 			return -1;
+		(void)register_staging();
 		do
 			r = copy(&transfers[i]);
 		while (!r && i + 1 < count && transfers[i + 1].device == t->device &&
@@ -150,12 +165,96 @@ static int copy_transfers(const struct lower_transfer *transfers, unsigned count
 	return r;
 }
 
+/* While the program runs: nothing of its records is looked at. */
+static int save_snapshot(const struct lower_transfer *transfers, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (!is_inside(&transfers[i]) || transfers[i].offset == LOWER_ZERO)
+			return agent_fail("a transfer outside of the staging buffer");
+	return snapshot_read(transfers, count, staging);
+}
+
 int cuda_save(const struct lower_transfer *transfers, unsigned count)
 {
+	if (count && in_snapshot_window(transfers[0].address))
+		return save_snapshot(transfers, count);
 	return copy_transfers(transfers, count, copy_out);
 }
 
 int cuda_load(const struct lower_transfer *transfers, unsigned count)
 {
 	return copy_transfers(transfers, count, copy_in);
+}
+
+/* ---- hashes ---- */
+
+static int cannot_hash(const char *name, int r)
+{
+	return agent_fail_for(LOWER_UNABLE, "%s gave error %d", name, r);
+}
+
+static int hash_is_inside(const struct lower_transfer *t)
+{
+	uint64_t size = t->size / BLOCK * HASH_SIZE;
+
+	return !(t->address % BLOCK || t->size % BLOCK || t->offset % HASH_SIZE) && t->size &&
+	       !in_arrays_window(t->address) && !is_managed(t) && t->offset <= STAGING_SIZE &&
+	       size <= STAGING_SIZE - t->offset;
+}
+
+/* Transfers of one device, whose context is current. */
+static int hash_with(
+	const struct hash_module *m, const struct lower_transfer *t, unsigned count)
+{
+	uint64_t to;
+	int r = register_staging();
+
+	if (!r)
+		r = CUDA(cuMemHostGetDevicePointer_v2, (uint64_t *, void *, unsigned))(
+			&to, staging, 0);
+	for (unsigned i = 0; i < count && !r; i++)
+		r = hash_module_launch(m, t[i].address, t[i].size / BLOCK, to + t[i].offset);
+	if (r)
+		cannot_hash("cuLaunchKernel", r);
+	if (CUDA(cuCtxSynchronize, (void))())
+		return agent_fail("the GPU fails while its memory is hashed");
+	return r ? -1 : 0;
+}
+
+static int hash_on_device(const struct lower_transfer *t, unsigned count)
+{
+	struct hash_module m;
+	void *popped;
+	int r;
+
+	if (cuda_push_context(t->device))
+		return -1;
+	r = hash_module_load(&m, t->device);
+	if (r) {
+		cannot_hash("cuModuleLoadData", r);
+	} else {
+		r = hash_with(&m, t, count);
+		hash_module_unload(&m);
+	}
+	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
+	return r ? -1 : 0;
+}
+
+int cuda_hash(const struct lower_transfer *transfers, unsigned count)
+{
+	unsigned end;
+
+	if (make_staging())
+		return -1;
+	for (unsigned i = 0; i < count; i++)
+		if (!hash_is_inside(&transfers[i]))
+			return agent_fail("a hash outside of the staging buffer");
+	for (unsigned i = 0; i < count; i = end) {
+		end = i + 1;
+		while (end < count && transfers[end].device == transfers[i].device)
+			end++;
+		if (hash_on_device(&transfers[i], end - i))
+			return -1;
+	}
+	return 0;
 }

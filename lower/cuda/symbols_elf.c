@@ -121,7 +121,7 @@ static void spread_to_callers(unsigned char *allocates, const struct edge *edges
 	}
 }
 
-/* The one that has no code here: the driver's. */
+/* A function that has no code here: the driver's. */
 static uint64_t find_malloc(const struct symbols *s)
 {
 	for (uint64_t i = 1; i < s->count; i++)

@@ -3,6 +3,7 @@
  * keeps it in the thread-local storage that the thread borrows, so this thread takes that on
  * for a moment.
  */
+#include "lower/cuda/context_replay.h"
 #include "lower/cuda/cuda.h"
 #include "lower/records_alloc.h"
 #include "shared/raw.h"
@@ -116,16 +117,30 @@ static struct cuda_thread *find_thread(struct cuda_state *s, const void *thread)
 	return NULL;
 }
 
-int cuda_replay_threads(struct cuda_state *s)
+static int give_stacks(struct cuda_state *s, struct place_takers *takers)
 {
 	struct stack_functions f = find_functions();
 
 	for (struct lower_parked *p = parked_first(); p; p = p->next) {
 		struct cuda_thread *t = *p->upper_slot ? find_thread(s, *p->upper_slot) : NULL;
-		int r = t ? on_storage(p, &f, put_stack, t) : 0;
+		int r;
 
+		for (unsigned i = 0; t && i < t->depth; i++)
+			if (context_take_gone(s, takers, t->contexts[i]))
+				return -1;
+		r = t ? on_storage(p, &f, put_stack, t) : 0;
 		if (r)
 			return cuda_failed("giving a thread its contexts", r);
 	}
 	return 0;
+}
+
+/* A context that has been destroyed stays on the stacks of threads. */
+int cuda_replay_threads(struct cuda_state *s)
+{
+	struct place_takers takers = {0};
+	int r = give_stacks(s, &takers);
+
+	context_end_takers(&takers);
+	return r;
 }

@@ -99,7 +99,7 @@ static void *await_contexts(const struct timespec *end)
 	return context;
 }
 
-static struct timespec after(uint64_t ns)
+static struct timespec time_after(uint64_t ns)
 {
 	struct timespec end;
 
@@ -288,7 +288,7 @@ static const struct object *add_contexts(const struct object *o)
 
 int cuda_rest(const struct cuda_state *s, uint64_t patience_ns)
 {
-	struct timespec end = after(patience_ns);
+	struct timespec end = time_after(patience_ns);
 	const struct object *o = s->objects;
 	void *context = await_contexts(&end); /* what the last one has left */
 
@@ -307,7 +307,7 @@ int cuda_rest(const struct cuda_state *s, uint64_t patience_ns)
 
 int cuda_await_rest(uint64_t patience_ns)
 {
-	struct timespec end = after(patience_ns);
+	struct timespec end = time_after(patience_ns);
 
 	if (!pending_count)
 		pause_us(DEFAULT_PAUSE_US);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "lower/mpi/functions.h"
-#include "lower/mpi/objects.h"
+#include "lower/mpi/mpi_objects.h"
 #include "lower/runtime.h"
 
 enum {

@@ -1,11 +1,11 @@
 /*
- * Datatypes: the library tells what each is made of (MPI_Type_get_contents), down to those that are
- * predefined. One that the program has a handle of is referred to by it.
+ * Datatypes: the library tells what each is made of (MPI_Type_get_contents), down to the
+ * predefined ones. A datatype that the program has a handle of is referred to by it.
  */
 #include <stdlib.h>
 
 #include "lower/mpi/functions.h"
-#include "lower/mpi/objects.h"
+#include "lower/mpi/mpi_objects.h"
 #include "lower/runtime.h"
 
 enum { /* of MPICH's ABI */
@@ -68,7 +68,7 @@ static int is_large(int real, int *large)
 	return 0;
 }
 
-static int envelope(int real, struct contents *c)
+static int get_envelope(int real, struct contents *c)
 {
 	int large;
 
@@ -80,7 +80,7 @@ static int envelope(int real, struct contents *c)
 	return MPI_DO(Type_get_envelope, real, &c->ints, &c->addresses, &c->types, &c->how);
 }
 
-static int learn(struct mpi_state *s, struct mpi_object *of, int real);
+static int learn_datatype(struct mpi_state *s, struct mpi_object *of, int real);
 
 /* A part, which the library has given us a reference to. */
 static int learn_part(struct mpi_state *s, struct mpi_object *of, int real)
@@ -88,13 +88,13 @@ static int learn_part(struct mpi_state *s, struct mpi_object *of, int real)
 	struct mpi_object *o = mpi_object_below(s, real);
 	struct contents c;
 
-	if (envelope(real, &c) < 0)
+	if (get_envelope(real, &c) < 0)
 		return -1;
 	if (o && o->sequence < of->sequence) {
 		if (learned_put(&of->learned, KNOWN) < 0 ||
 			learned_put(&of->learned, o->handle) < 0)
 			return -1;
-	} else if (learn(s, of, real) < 0) {
+	} else if (learn_datatype(s, of, real) < 0) {
 		return -1;
 	}
 	return is_permanent(c.how) ? 0 : MPI_DO(Type_free, &real);
@@ -121,12 +121,12 @@ static int learn_contents(
 	return 0;
 }
 
-static int learn(struct mpi_state *s, struct mpi_object *of, int real)
+static int learn_datatype(struct mpi_state *s, struct mpi_object *of, int real)
 {
 	struct contents c = {0};
 	int r;
 
-	if (envelope(real, &c) < 0 || learned_put(&of->learned, c.how) < 0)
+	if (get_envelope(real, &c) < 0 || learned_put(&of->learned, c.how) < 0)
 		return -1;
 	if (c.how == NAMED)
 		return learned_put(&of->learned, real);
@@ -137,7 +137,7 @@ static int learn(struct mpi_state *s, struct mpi_object *of, int real)
 
 int datatype_learn(struct mpi_state *s, struct mpi_object *o)
 {
-	return learn(s, o, o->real);
+	return learn_datatype(s, o, o->real);
 }
 
 /* ---- made again at a restart ---- */
@@ -195,7 +195,7 @@ static int make_from(const struct contents *c, int *real)
 }
 
 /* @ours: it is to be freed when it has been used. */
-static int make(struct mpi_state *s, struct learned_reader *r, int *real, int *ours);
+static int make_datatype(struct mpi_state *s, struct learned_reader *r, int *real, int *ours);
 
 static int make_parts(
 	struct mpi_state *s, struct learned_reader *r, struct contents *c, int *real)
@@ -203,7 +203,7 @@ static int make_parts(
 	int *ours = calloc(c->types + 1, sizeof(*ours)), failed = !ours;
 
 	for (int i = 0; i < c->types && !failed; i++)
-		failed = make(s, r, &c->t[i], &ours[i]) < 0;
+		failed = make_datatype(s, r, &c->t[i], &ours[i]) < 0;
 	if (!failed)
 		failed = make_from(c, real);
 	for (int i = 0; i < c->types && !failed; i++)
@@ -229,7 +229,7 @@ static int make_contents(
 	return c->t ? make_parts(s, r, c, real) : agent_fail("no memory for a datatype");
 }
 
-static int make(struct mpi_state *s, struct learned_reader *r, int *real, int *ours)
+static int make_datatype(struct mpi_state *s, struct learned_reader *r, int *real, int *ours)
 {
 	struct contents c = {.how = learned_get(r)};
 	int failed;
@@ -248,7 +248,7 @@ int datatype_make(struct mpi_state *s, struct mpi_object *o, struct learned_read
 {
 	int ours, real;
 
-	if (make(s, r, &real, &ours) < 0)
+	if (make_datatype(s, r, &real, &ours) < 0)
 		return -1;
 	if (o->committed && MPI_DO(Type_commit, &real))
 		return -1;

@@ -1,3 +1,6 @@
+/*
+ * functions.c - looks the functions up in the library by name, and says which failed.
+ */
 #include "lower/mpi/functions.h"
 
 #include <stddef.h>

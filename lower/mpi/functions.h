@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #define MPI_FUNCTIONS(F)                                                                       \
+	F(Comm_rank, (int comm, int *rank))                                                    \
+	F(Comm_size, (int comm, int *size))                                                    \
 	F(Comm_test_inter, (int comm, int *inter))                                             \
 	F(Comm_group, (int comm, int *group))                                                  \
 	F(Comm_create_group, (int comm, int group, int tag, int *made))                        \

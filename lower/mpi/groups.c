@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "lower/mpi/functions.h"
-#include "lower/mpi/objects.h"
+#include "lower/mpi/mpi_objects.h"
 #include "lower/runtime.h"
 
 static int put_ranks(struct mpi_learned *l, int real, int size, int world)

@@ -1,9 +1,16 @@
+/*
+ * init_again.c - the order in which a lower half of MPI is made again: MPI_Init, then
+ * communicators, groups and datatypes by the calls on record; and the check before, whether
+ * there is anything that cannot be.
+ */
 #include "lower/mpi/mpi.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "lower/mpi/objects.h"
+#include "lower/mpi/functions.h"
+#include "lower/mpi/mpi_objects.h"
 #include "lower/runtime.h"
 #include "shared/mpi/state.h"
 #include "shared/records.h"
@@ -26,10 +33,6 @@ int mpi_check(void)
 
 	if (!s)
 		return 0;
-	if (RECORDS->unsaved[0])
-		return agent_fail("it has called %s, and messages between ranks cannot be "
-				  "saved yet",
-			RECORDS->unsaved);
 	name = find_unsaved(s);
 	if (!name)
 		return s->finalized ? 0 : objects_learn(s);
@@ -39,6 +42,30 @@ int mpi_check(void)
 		name);
 }
 
+/* Before the library waits for ranks that do not come. */
+static int check_size(const struct mpi_state *s)
+{
+	const char *started = getenv("PMI_SIZE");
+
+	if ((started ? atoi(started) : 1) == s->size)
+		return 0;
+	return agent_fail("the number of ranks was %d, and the launcher has started %s",
+		s->size, started ? started : "1");
+}
+
+static int check_rank(const struct mpi_state *s)
+{
+	int rank, size;
+
+	if (mpi_functions_find() < 0 || MPI_DO(Comm_rank, MPI_COMM_WORLD, &rank) ||
+		MPI_DO(Comm_size, MPI_COMM_WORLD, &size))
+		return -1;
+	if (rank == s->rank && size == s->size)
+		return 0;
+	return agent_fail("it was rank %d of %d, and would be rank %d of %d here", s->rank,
+		s->size, rank, size);
+}
+
 static int mpi_init(const struct mpi_state *s)
 {
 	int (*init_thread)(int *, char ***, int, int *) = library_symbol("MPI_Init_thread");
@@ -46,6 +73,8 @@ static int mpi_init(const struct mpi_state *s)
 
 	if (!init_thread)
 		return agent_fail("the MPI library has no MPI_Init_thread");
+	if (check_size(s) < 0)
+		return -1;
 	r = init_thread(NULL, NULL, s->provided, &provided);
 	if (r)
 		return agent_fail("MPI_Init_thread gave error %d", r);
@@ -53,7 +82,7 @@ static int mpi_init(const struct mpi_state *s)
 		return agent_fail("the MPI library gives the thread level %d here, where the "
 				  "program was given %d",
 			provided, s->provided);
-	return 0;
+	return check_rank(s);
 }
 
 static int mpi_finish(void)
@@ -70,7 +99,8 @@ int mpi_replay(void)
 
 	if (!s)
 		return 0;
-	if (s->initialised && mpi_init(s))
+	s->gate = 0; /* threads that wait in front of a call continue */
+	if (connection_accept() < 0 || (s->initialised && mpi_init(s)))
 		return -1;
 	if (s->finalized)
 		return mpi_finish();

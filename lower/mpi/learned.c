@@ -1,3 +1,6 @@
+/*
+ * learned.c - one record of such values, put and got in the same order.
+ */
 #include "lower/mpi/learned.h"
 
 #include <stdlib.h>
@@ -6,7 +9,7 @@
 #include "lower/records_alloc.h"
 #include "lower/runtime.h"
 
-static int put(struct mpi_learned *l, const void *bytes, uint64_t size)
+static int append_bytes(struct mpi_learned *l, const void *bytes, uint64_t size)
 {
 	if (records_reserve((void **)&l->bytes, &l->room, l->size + size, 1) < 0)
 		return agent_fail("no memory for records of MPI");
@@ -17,7 +20,7 @@ static int put(struct mpi_learned *l, const void *bytes, uint64_t size)
 
 int learned_put(struct mpi_learned *l, int64_t number)
 {
-	return put(l, &number, sizeof(number));
+	return append_bytes(l, &number, sizeof(number));
 }
 
 int learned_put_ints(struct mpi_learned *l, const int *numbers, uint64_t count)
@@ -30,7 +33,7 @@ int learned_put_ints(struct mpi_learned *l, const int *numbers, uint64_t count)
 
 int learned_put_text(struct mpi_learned *l, const char *text)
 {
-	return put(l, text, strlen(text) + 1);
+	return append_bytes(l, text, strlen(text) + 1);
 }
 
 int64_t learned_get(struct learned_reader *r)

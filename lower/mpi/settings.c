@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lower/mpi/functions.h"
-#include "lower/mpi/objects.h"
+#include "lower/mpi/mpi_objects.h"
 #include "lower/runtime.h"
 
 static int get_attribute(

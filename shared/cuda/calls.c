@@ -1,3 +1,7 @@
+/*
+ * calls.c - walks over the parameters that a struct call_info describes, and finds sizes and
+ * handles in them.
+ */
 #include "shared/cuda/calls.h"
 
 #include <stddef.h>
@@ -25,7 +29,7 @@ const struct call_param *call_first_handle(const struct call_info *info)
 }
 
 /* Arguments narrower than a word may have anything in the rest of it. */
-static uint64_t value(const struct call_param *p, const uint64_t *arguments)
+static uint64_t argument_value(const struct call_param *p, const uint64_t *arguments)
 {
 	uint64_t word = arguments[p->word];
 
@@ -50,7 +54,7 @@ uint64_t call_bytes(
 	case API_CONSTANT:
 		return each * p->length;
 	case API_PARAMETER:
-		return each * value(length, arguments);
+		return each * argument_value(length, arguments);
 	case API_DEREFERENCED:
 		return arguments[length->word] ? each * *(uint64_t *)arguments[length->word]
 					       : 0;

@@ -53,7 +53,7 @@ struct graph_state {
 	void *update;    /* of the same shape, with the parameters as of an update; NULL */
 	void **disabled; /* nodes of the snapshot */
 	uint64_t disabled_count, disabled_bytes;
-	/* Of one that is being captured: */
+	/* Of a graph that is being captured: */
 	uint64_t capturing; /* the stream by which the program came to know it; 0: it is not */
 	struct graph_capture *captures;
 };

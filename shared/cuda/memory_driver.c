@@ -1,3 +1,6 @@
+/*
+ * memory_driver.c - the driver's calls for virtual memory, as mmu/ wants them.
+ */
 #include "shared/cuda/memory_driver.h"
 
 #include <sys/mman.h>

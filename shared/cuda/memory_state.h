@@ -1,7 +1,7 @@
 /*
  * memory_state.h - what is kept of a process's memory, device memory and memory that devices
  * reach. In the records arena like all of state.h, where the stub (stubs/cuda/memory.h) writes
- * it and the agent (lower/cuda/memory.c) reads it.
+ * it and the agent (lower/cuda/memory_replay.c) reads it.
  */
 #ifndef SHARED_CUDA_MEMORY_STATE_H
 #define SHARED_CUDA_MEMORY_STATE_H

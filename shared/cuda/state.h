@@ -215,7 +215,7 @@ struct cuda_state {
 	uint32_t initialised; /* cuInit was called with success */
 	int32_t driver_version;
 	uint32_t device_count, primaries_lock;
-	/* Of contexts; and for each device what is known of its primary one: answers.c. */
+	/* Of contexts; and for each device what is known of its primary one: query_cache.c. */
 	uint64_t changes, primaries[CUDA_DEVICES];
 	struct cuda_device devices[CUDA_DEVICES];
 	uint64_t sequence; /* of the last object */

@@ -45,8 +45,28 @@ struct mpi_learned {
 	char *bytes; /* in the arena */
 };
 
+/*
+ * What this rank has done on a communicator, or is about to do: the supervisor reads it while the program runs,
+ * and writes the limit (stubs/mpi/collective_gate.c, supervisor/split/mpi_gate.h).
+ */
+struct mpi_count {
+	uint64_t
+		number; /* the same in all ranks, and of no other that there ever was; 0: free */
+	uint64_t entered, left; /* collective calls */
+	uint64_t limit;         /* how many may be entered while the gate is closed */
+	uint64_t calls_of_some; /* begun on it that not all members take part in */
+	uint32_t parked;        /* threads that wait in front of one */
+	uint32_t call; /* what was entered last, or is waited for: its number in the API */
+	uint32_t size; /* how many members it has; 0: not known */
+	uint32_t reserved;
+};
+
+#define MPI_COUNTS         16384
+#define MPI_NUMBER_WORLD   1
+#define MPI_NUMBER_OF_SOME (1ul << 63) /* calls on that communicator of some members only */
+
 struct mpi_object {
-	struct mpi_object *next; /* of one bucket, or of those that are free */
+	struct mpi_object *next; /* of one bucket, or of the free list */
 	uint32_t index;
 	int32_t handle;  /* the program's; of the predefined ones, MPICH's */
 	int32_t real;    /* the library's below */
@@ -55,11 +75,13 @@ struct mpi_object {
 	uint8_t committed;
 	uint8_t commutes;
 	uint8_t large; /* an operation for large counts */
+	uint8_t inter; /* a communicator between two groups */
 	uint8_t dying; /* is being destroyed, and the real handle may be given out again */
 	uint32_t
-		references; /* that the program has; 0: it has none, but the library below may */
+		references; /* that the program has; 0: it has none, but the real library may */
 	uint64_t sequence;  /* in which order they were made */
-	void *function;     /* of an operation or error handler, as it is called from below */
+	struct mpi_count *count; /* of a communicator; NULL: it is not counted */
+	void *function; /* of an operation or error handler, as it is called from below */
 	/* Of a keyval: as the program gave them, and what is called from below. */
 	void *copy, *remove, *extra, *copy_proxy, *remove_proxy;
 	void *copy_below, *remove_below;
@@ -72,13 +94,25 @@ struct mpi_object {
 
 struct mpi_state {
 	int32_t initialised, finalized;
-	int32_t provided;  /* the thread level that the program was given */
-	uint64_t main;     /* FS base of the thread that has initialised it */
-	const char *names; /* of all functions, each ended by 0, and an empty one at the end */
+	int32_t provided;   /* the thread level that the program was given */
+	int32_t rank, size; /* of MPI_COMM_WORLD */
+	uint64_t main;      /* FS base of the thread that has initialised it */
+	const char *names;  /* of all functions, each ended by 0, and an empty one at the end */
 	const uint8_t *called; /* one each: 1, it was called and has left what is not saved */
+	uint32_t calls;        /* how many they are */
+
+	int32_t several; /* it is one of several ranks, or may be */
+	uint32_t
+		gate; /* 0: open; else another number each time that the supervisor is heard of */
+	uint32_t inters;      /* communicators between two groups */
+	uint32_t uncounted;   /* there is a communicator without a count */
+	uint32_t counts_used; /* from the first on */
+	struct mpi_count *counts;
+	uint32_t counts_lock;
+	uint64_t numbers_given; /* to communicators, by this rank */
 
 	uint32_t lock;  /* of what follows */
-	uint32_t count; /* objects in the table, those that are free among them */
+	uint32_t count; /* objects in the table, free ones included */
 	uint64_t sequence;
 	int32_t *reals;              /* real handles, by index */
 	struct mpi_object **objects; /* the same */

@@ -139,7 +139,7 @@ void *crossing_callback_pointer(void *function)
 	return thunk;
 }
 
-/* For crossing_callback: of a call's @arguments on their way down, those that are callbacks, a
+/* For crossing_callback: of a call's @arguments on their way down: of a callback, a
  * bit each. */
 HIDDEN void crossing_exchange(void **arguments, unsigned callbacks);
 

@@ -18,6 +18,11 @@ struct crossing_library {
 	 * library is there, then crossing(). */
 	void (**cross)(void);
 	void (*first)(void);
+	/* Where those with a body jump to: crossing_guard(), until crossing_end(). */
+	void (**guard)(void);
+	/* Where all of them jump to after that, and its result. */
+	void (*ended)(void);
+	int *ended_result;
 	unsigned long target_count;
 	/* Addresses of code that leads to the targets, as entry points hand it to crossing().
 	 */
@@ -56,6 +61,11 @@ void crossing_open(void);
 
 /* Libraries of the lower half see the environment as the program has it now. */
 void crossing_environment(void);
+/* The launcher's connection (PMI_FD) is the lower half's from now on. */
+void crossing_connection(void);
+/* From now on calls of @library by name are not made and give @result, as a library's do that has
+ * been shut down at exit. What it holds stays as it is. */
+void crossing_end(struct crossing_library *library, int result);
 /* From now on a child of fork(2) gets errors and no lower half of its own. */
 void crossing_used(void);
 

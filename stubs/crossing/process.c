@@ -164,6 +164,19 @@ void crossing_environment(void)
 	busy_end(mask);
 }
 
+void crossing_connection(void)
+{
+	struct process *p = process_get();
+	uint64_t mask;
+
+	if (!__atomic_load_n(&p->alive, __ATOMIC_ACQUIRE))
+		return;
+	mask = busy_begin();
+	if (process_request(p->table, LOWER_CONNECTION, NULL, NULL) < 0)
+		raw_complain("no memory for the connection to the launcher");
+	busy_end(mask);
+}
+
 /* What restart() will need, too: the program may change its environment and move its files. */
 static int remember_start(void)
 {
@@ -365,6 +378,16 @@ HIDDEN int process_open_library(struct crossing_library *library)
 	}
 	raw_unlock(&p->lock);
 	return r;
+}
+
+void crossing_end(struct crossing_library *library, int result)
+{
+	*library->ended_result = result;
+	/* Whoever lets texts of the device out would put crossing() back. */
+	if (library->flushes && RECORDS->print_cross == library->cross)
+		__atomic_store_n(&RECORDS->print_cross, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(library->cross, library->ended, __ATOMIC_RELEASE);
+	__atomic_store_n(library->guard, library->ended, __ATOMIC_RELEASE);
 }
 
 int crossing_within(const struct crossing_library *library, const void *address)

@@ -5,6 +5,7 @@
  * nothing here may use the libc.
  */
 #include "bringup/start.h"
+#include "shared/launcher_variables.h"
 #include "shared/raw.h"
 #include "shared/records.h"
 #include "stubs/crossing/internal.h"
@@ -51,11 +52,75 @@ static int attach_threads(struct process *p)
 	return 0;
 }
 
+/* ---- the environment ---- */
+
+static const struct records_launcher *launcher(void)
+{
+	return (const struct records_launcher *)RECORDS_LAUNCHER;
+}
+
+static const char *next_given(const char *at)
+{
+	const char *end = launcher()->text + launcher()->size;
+
+	at += raw_length(at) + 1;
+	return at < end ? at : NULL;
+}
+
+static const char *first_given(void)
+{
+	return launcher()->size ? launcher()->text : NULL;
+}
+
+static int is_replaced(const char *variable)
+{
+	for (const char *g = first_given(); g; g = next_given(g))
+		if (variable_is_same(variable, g))
+			return 1;
+	return variable_is_launchers(variable);
+}
+
+static size_t count_variables(char *const *old)
+{
+	size_t count = 0;
+
+	while (*old++)
+		count++;
+	for (const char *g = first_given(); g; g = next_given(g))
+		count++;
+	return count;
+}
+
+/* The program's, but for those of the launcher that has started it then. */
+static int take_given_environment(void)
+{
+	char *const *old = RECORDS->start.environment;
+	char **new = records_alloc((count_variables(old) + 1) * sizeof(*new));
+	size_t count = 0;
+
+	if (!new)
+		return restart_failed("no memory for the environment", "");
+	for (; *old; old++)
+		if (!is_replaced(*old))
+			new[count++] = *old;
+	for (const char *g = first_given(); g; g = next_given(g)) {
+		new[count] = records_string(g);
+		if (!new[count++])
+			return restart_failed("no memory for the environment", "");
+	}
+	RECORDS->start.environment = new;
+	return 0;
+}
+
+/* ---- */
+
 static int restart_lower(void)
 {
 	struct process *p = process_get();
 	const char *step = "";
 
+	if (launcher()->given && take_given_environment() < 0)
+		return -1;
 	raw_zero(RECORDS_KEPT->fds, sizeof(RECORDS_KEPT->fds));
 	if (process_start_lower(p, RECORDS_KEPT->fd_base, &step) < 0)
 		return restart_failed("cannot bring the lower half up: ", step);

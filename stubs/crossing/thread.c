@@ -195,7 +195,7 @@ HIDDEN struct outcome crossing_first(const void *slot)
 }
 
 /*
- * Drop entries of calls that were left by longjmp: those whose frames lie below the caller's
+ * Drop entries of calls that were left by longjmp: their frames lie below the caller's
  * stack pointer @sp. On a signal stack addresses say nothing; nothing is dropped there.
  */
 static void drop_left_behind(struct crossing_thread *t, uint64_t sp)

@@ -4,9 +4,9 @@
  * themselves: on a copy of the structure, as it is the program's.
  */
 #include "shared/raw.h"
-#include "stubs/cuda/arrays.h"
+#include "stubs/cuda/array_copies.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 /* Where a structure has the kind of memory and the array of each side. */
 struct layout {

@@ -4,7 +4,7 @@
 #include "stubs/cuda/graphs.h"
 #include "stubs/cuda/memory.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 #define ACTIVE    1   /* CU_STREAM_CAPTURE_STATUS_ACTIVE */
 #define UNMATCHED 903 /* CUDA_ERROR_STREAM_CAPTURE_UNMATCHED: the capture continues */

@@ -3,9 +3,10 @@
  * hands, too. Each device's primary context is counted: it is made once and retained as often.
  */
 #include "shared/cuda/calls.h"
+#include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 static struct object *find_primary(int device)
 {
@@ -74,6 +75,7 @@ static int release_primary(int (*release)(int), int device, int all)
 {
 	int r;
 
+	snapshot_wait();
 	query_cache_changed();
 	r = release(device);
 	query_cache_changed();

@@ -3,7 +3,7 @@
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 int body_cuMemAlloc_v2(uint64_t *address, size_t size)
 {
@@ -61,7 +61,7 @@ int body_cuMemGetInfo_v2(size_t *free, size_t *total)
 	if (!s)
 		return 0;
 	if ((uint32_t)device < MMU_DEVICES)
-		*free += mmu_cached(&s->mmu, device);
+		*free += mmu_cached(&s->mmu, device) + snapshot_size(device);
 	memory_unlock(s);
 	return 0;
 }

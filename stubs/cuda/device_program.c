@@ -18,7 +18,7 @@ struct fatbin {
 
 #define FATBIN 0xba55ed50
 
-static uint64_t later(uint64_t a, uint64_t b)
+static uint64_t greater(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
@@ -30,14 +30,14 @@ static uint64_t elf_size(const Elf64_Ehdr *e)
 	uint64_t end = e->e_ehsize;
 
 	if (e->e_shoff)
-		end = later(end, e->e_shoff + (uint64_t)e->e_shnum * e->e_shentsize);
+		end = greater(end, e->e_shoff + (uint64_t)e->e_shnum * e->e_shentsize);
 	if (e->e_phoff)
-		end = later(end, e->e_phoff + (uint64_t)e->e_phnum * e->e_phentsize);
+		end = greater(end, e->e_phoff + (uint64_t)e->e_phnum * e->e_phentsize);
 	for (unsigned i = 0; e->e_shoff && i < e->e_shnum; i++)
 		if (s[i].sh_type != SHT_NOBITS)
-			end = later(end, s[i].sh_offset + s[i].sh_size);
+			end = greater(end, s[i].sh_offset + s[i].sh_size);
 	for (unsigned i = 0; e->e_phoff && i < e->e_phnum; i++)
-		end = later(end, p[i].p_offset + p[i].p_filesz);
+		end = greater(end, p[i].p_offset + p[i].p_filesz);
 	return end;
 }
 
@@ -85,7 +85,7 @@ static uint64_t aligned(uint64_t size)
 }
 
 /* The program that @image, perhaps a wrapper, is about. */
-static const void *inner(const void *image)
+static const void *unwrap_program(const void *image)
 {
 	const struct fatbin_wrapper *w = image;
 
@@ -94,7 +94,7 @@ static const void *inner(const void *image)
 
 STUB_HIDDEN uint64_t image_bytes(const void *image)
 {
-	const void *program = inner(image);
+	const void *program = unwrap_program(image);
 	uint64_t size = image_size(program);
 	uint64_t wrapper = program != image ? aligned(sizeof(struct fatbin_wrapper)) : 0;
 
@@ -103,7 +103,7 @@ STUB_HIDDEN uint64_t image_bytes(const void *image)
 
 STUB_HIDDEN void image_copy(void *to, const void *image)
 {
-	const void *program = inner(image);
+	const void *program = unwrap_program(image);
 	uint64_t size = image_size(program);
 	struct fatbin_wrapper *wrapper = to;
 

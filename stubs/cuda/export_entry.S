@@ -2,7 +2,7 @@
  * after, whether the thread's current context is still the one of which answers are known
  * (query_cache.c). */
 #include "stubs/crossing/save.inc"
-#include "stubs/cuda/entries.inc"
+#include "stubs/cuda/cuda_entry_macros.inc"
 #include "stubs/cuda/export_entry.h"
 #include "stubs/crossing/unwind.inc"
 

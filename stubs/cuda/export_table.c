@@ -57,6 +57,8 @@ static const struct table {
 		.known = SLOT(1) | SLOT(2) | SLOT(3) | SLOT(4) | SLOT(6)},
 	{.id = {0x17, 0x34, 0xdc, 0x26}, .known = SLOT(4) | SLOT(13)}, /* libcublasLt's */
 	{.id = {0xf8, 0xcf, 0xf9, 0x51}, .known = SLOT(1)},
+	/* libcusparseLt's: whether a device of capability 9.0 has something, by (device, 7, NULL). */
+	{.id = {0xcd, 0x3e, 0xa2, 0xc6}, .known = SLOT(1)},
 	{.id = {0x6e, 0x16, 0x3f, 0xbe}, /* libcufft's */
 		.stood_in = SLOT(MODULE_FUNCTIONS),
 		.stand_in = modules_stand_in},
@@ -206,9 +208,9 @@ static int exchange(const struct table *t, void **words, const unsigned char id[
 	return 0;
 }
 
-/* The one that CUPTI asks for first. Without it all of CUPTI's functions give
- * CUPTI_ERROR_UNKNOWN; with it the driver would call CUPTI, and keep what CUPTI hands it,
- * neither of which could be restored. */
+/* The table that CUPTI asks for first. Without it all of CUPTI's functions give
+ * CUPTI_ERROR_UNKNOWN, of which PyTorch warns; with it the driver would call CUPTI, and keep what
+ * CUPTI hands it, neither of which could be restored (and torch.profiler waits for ever). */
 static int is_of_profilers(const unsigned char id[16])
 {
 	static const unsigned char profilers[16] = {0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab,
@@ -226,7 +228,7 @@ static int is_of_profilers(const unsigned char id[16])
 
 /* It does not begin with its size. A library that is refused a table may report anything, or
  * crash: say which one it was. */
-static void complain(const unsigned char id[16])
+static void report_table(const unsigned char id[16])
 {
 	static const char digits[] = "0123456789abcdef";
 	char what[] = "table ................................ is of an unknown form";
@@ -254,7 +256,7 @@ int body_cuGetExportTable(const void **out, const unsigned char id[16])
 		raw_copy(CUDA_STATE->storage_table, id, sizeof(CUDA_STATE->storage_table));
 	if (t->untouched || !exchange(t, (void **)*out, id))
 		return 0;
-	complain(id);
+	report_table(id);
 	*out = NULL;
 	return CUDA_ERROR_NOT_FOUND;
 }

@@ -7,7 +7,7 @@
 
 #include "shared/raw.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 #define DOWN(name, ...) cuda_call_down(INDEX_##name, WORDS(__VA_ARGS__))
 
@@ -243,7 +243,7 @@ static int set_enabled(struct graph_state *state, void *node, int enabled)
 
 /* The parameters of all nodes, as those of the graph @words name now: as the driver pairs the
  * nodes of the two, which a checkpoint looks into. */
-static int update(struct graph_state *state, const uint64_t *words)
+static int exchange_parameters(struct graph_state *state, const uint64_t *words)
 {
 	void *clone = NULL;
 
@@ -278,7 +278,7 @@ STUB_HIDDEN void graph_follow(
 
 	if (!state->snapshot)
 		return;
-	if (is_update ? update(state, words) : change_node(state, index, words))
+	if (is_update ? exchange_parameters(state, words) : change_node(state, index, words))
 		graph_lose(o, GRAPH_NO_UPDATE);
 	if (from && from->flags & CUDA_OBJECT_LOST)
 		graph_lose(o, graph_state(from)->reason);

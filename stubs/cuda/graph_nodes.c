@@ -3,10 +3,10 @@
  * them: functions are exchanged for such as the lower half may call, handles for the driver's
  * own; and back when the program asks.
  */
-#include "stubs/cuda/arrays.h"
+#include "stubs/cuda/array_copies.h"
 #include "stubs/cuda/graphs.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 /* ---- nodes that call a function of the program ---- */
 
@@ -91,7 +91,7 @@ static void *raised(void *real)
 	return real;
 }
 
-static void use(void *function)
+static void note_function_used(void *function)
 {
 	struct object *o = function;
 
@@ -101,10 +101,10 @@ static void use(void *function)
 
 static int lower_kernel(struct kernel_node *k, int version)
 {
-	use(k->function);
+	note_function_used(k->function);
 	k->function = object_real(k->function);
 	if (version > 1) {
-		use(k->kernel);
+		note_function_used(k->kernel);
 		k->kernel = object_real(k->kernel);
 	}
 	return is_dead(k->function) || (version > 1 && is_dead(k->kernel))
@@ -340,7 +340,7 @@ static void note_context(void *node, uint64_t context)
 		((struct object *)node)->value = context;
 }
 
-static void added(const struct node_params *p, void *node, void *graph)
+static void note_added(const struct node_params *p, void *node, void *graph)
 {
 	struct object *whole = graph_argument(CUDA_GRAPH, graph);
 
@@ -368,7 +368,7 @@ int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, siz
 						      count, WORD(params)));
 	raise(params, &given);
 	if (!r)
-		added(params, *node, graph);
+		note_added(params, *node, graph);
 	return r;
 }
 
@@ -384,7 +384,7 @@ int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies,
 				WORD(params)));
 	raise(params, &given);
 	if (!r)
-		added(params, *node, graph);
+		note_added(params, *node, graph);
 	return r;
 }
 

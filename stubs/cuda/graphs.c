@@ -10,7 +10,7 @@
 
 #include "shared/raw.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 struct graph_call {
 	const struct call_info *info;

@@ -2,7 +2,7 @@
 #include "shared/raw.h"
 #include "stubs/cuda/objects.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 struct lowered {
 	struct launch_config config;
@@ -48,7 +48,7 @@ static int lower(struct lowered *l, const struct launch_config *config)
 	return l->config.attributes ? lower_events(l) : 0;
 }
 
-static void done(const struct lowered *l)
+static void free_lowered(const struct lowered *l)
 {
 	if (l->copies)
 		block_free(l->copies, l->config.attribute_count * sizeof(*l->copies));
@@ -81,7 +81,7 @@ static int launch_lowered(const struct launch_config *config, void *function, vo
 	r = lower(&l, config);
 	if (!r)
 		r = real(&l.config, function, params, extra);
-	done(&l);
+	free_lowered(&l);
 	return r;
 }
 
@@ -110,7 +110,7 @@ static int ask_occupancy(
 	r = lower(&l, config);
 	if (!r)
 		r = real(out, function, &l.config);
-	done(&l);
+	free_lowered(&l);
 	return r;
 }
 

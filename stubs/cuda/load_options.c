@@ -3,7 +3,7 @@
 #include "shared/raw.h"
 #include "stubs/cuda/objects.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 /* Buffers for what the compiler says: CU_JIT_INFO_LOG_BUFFER and its size, the same for errors.
  * Nobody would read it when the call is made again. */

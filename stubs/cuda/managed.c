@@ -8,10 +8,13 @@
 int body_cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags)
 {
 	struct memory_managed *record, **end;
-	int r = real_cuMemAllocManaged(address, size, flags);
 	struct memory_state *s;
 	void *context = NULL;
-	int device = 0;
+	int device = 0, r;
+
+	do
+		r = real_cuMemAllocManaged(address, size, flags);
+	while (r == CUDA_ERROR_OUT_OF_MEMORY && snapshot_wait());
 
 	if (r)
 		return r;
@@ -179,7 +182,7 @@ int body_cuMemAdvise_v2(uint64_t address, size_t size, int advice, uint64_t loca
 /* ---- streams ---- */
 
 /* Each thread's own default stream is known by nothing that would mean it after a restart. */
-static int attached(int r, void *stream, uint64_t address, unsigned flags)
+static int note_attached(int r, void *stream, uint64_t address, unsigned flags)
 {
 	void *context = r ? NULL : current_context();
 	struct memory_state *s = r ? NULL : memory_lock(0);
@@ -202,13 +205,13 @@ static int attached(int r, void *stream, uint64_t address, unsigned flags)
 
 int body_cuStreamAttachMemAsync(void *stream, uint64_t address, size_t size, unsigned flags)
 {
-	return attached(real_cuStreamAttachMemAsync(stream, address, size, flags), stream,
+	return note_attached(real_cuStreamAttachMemAsync(stream, address, size, flags), stream,
 		address, flags);
 }
 
 int body_cuStreamAttachMemAsync_ptsz(
 	void *stream, uint64_t address, size_t size, unsigned flags)
 {
-	return attached(real_cuStreamAttachMemAsync_ptsz(stream, address, size, flags),
+	return note_attached(real_cuStreamAttachMemAsync_ptsz(stream, address, size, flags),
 		stream ? stream : STREAM_PER_THREAD, address, flags);
 }

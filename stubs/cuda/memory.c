@@ -5,6 +5,7 @@
 #include "stubs/cuda/memory.h"
 
 #include "shared/raw.h"
+#include "stubs/cuda/objects.h"
 
 #define ATTRIBUTE_RDMA 110 /* CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED */
 
@@ -16,19 +17,48 @@
 
 /* ---- the driver, for the allocator ---- */
 
+/* NULL: there is none. */
+static void *any_context(void)
+{
+	uint64_t mask = state_lock();
+	const struct object *o = CUDA_STATE->objects;
+
+	while (o && (o->kind != CUDA_CONTEXT || is_dead(o->real)))
+		o = o->next;
+	state_unlock(mask);
+	return o ? o->real : NULL;
+}
+
+/* Does not work while a context that is gone is current: the thread gets another one for it. Memory that stayed
+ * registered could not be registered again. */
+static int unregister(void *address)
+{
+	void *context = NULL;
+	int r = real_cuMemHostUnregister(address);
+
+	if (r != CUDA_ERROR_CONTEXT_IS_DESTROYED)
+		return r;
+	context = any_context();
+	if (!context || real_cuCtxPushCurrent_v2(context))
+		return r; /* with the last context, all that was registered is gone */
+	r = real_cuMemHostUnregister(address);
+	real_cuCtxPopCurrent_v2(&context); /* what was pushed is there */
+	return r;
+}
+
 const struct memory_functions *memory_functions(void)
 {
 	static const struct memory_functions functions = {
 		.cuCtxGetCurrent = real_cuCtxGetCurrent,
 		.cuMemAddressReserve = real_cuMemAddressReserve,
 		.cuMemAddressFree = real_cuMemAddressFree,
-		.cuMemCreate = real_cuMemCreate,
+		.cuMemCreate = snapshot_create,
 		.cuMemRelease = real_cuMemRelease,
 		.cuMemMap = real_cuMemMap,
 		.cuMemUnmap = real_cuMemUnmap,
 		.cuMemSetAccess = real_cuMemSetAccess,
 		.cuMemHostRegister_v2 = real_cuMemHostRegister_v2,
-		.cuMemHostUnregister = real_cuMemHostUnregister,
+		.cuMemHostUnregister = unregister,
 		.allocate = records_alloc,
 		.maps_pinned = 1,
 	};
@@ -342,15 +372,11 @@ static void drop_registrations(struct memory_state *s, void *context)
 	}
 }
 
-/* Pinned memory of other contexts' in extents that @context had registered. Without a context
- * here there is nobody who could use it before the next is made. */
-static void pin_again(struct memory_state *s, void *context)
+/* Pinned memory of other contexts' in extents that @context had registered, by @current. */
+static void pin_extents(struct memory_state *s, const void *context, const void *current)
 {
 	struct mmu_device *d = &s->mmu.devices[MMU_PINNED];
-	void *current = NULL;
 
-	if (real_cuCtxGetCurrent(&current) || !current)
-		return;
 	for (uint32_t i = 0; i < d->top; i++) {
 		struct mmu_granule *g = &d->granules[i];
 
@@ -364,6 +390,18 @@ static void pin_again(struct memory_state *s, void *context)
 				"a context that is gone");
 		g->handle = PINNED_BY(current);
 	}
+}
+
+/* What this thread has as its context may be gone. Where there is no other, nobody has pinned memory any
+ * more. */
+static void pin_again(struct memory_state *s, const void *context)
+{
+	void *current = any_context(), *popped;
+
+	if (!current || real_cuCtxPushCurrent_v2(current))
+		return;
+	pin_extents(s, context, current);
+	real_cuCtxPopCurrent_v2(&popped); /* what was pushed is there */
 }
 
 void memory_context_gone(void *context)

@@ -6,11 +6,12 @@
 #define STUBS_CUDA_MEMORY_H
 
 #include "shared/cuda/memory_driver.h"
-#include "stubs/cuda/cuda.h"
+#include "stubs/cuda/bodies.h"
 
 enum {
 	CUDA_ERROR_INVALID_DEVICE = 101,
 	CUDA_ERROR_INVALID_CONTEXT = 201,
+	CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
 	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 	CUDA_ERROR_UNKNOWN = 999,
 };
@@ -188,6 +189,15 @@ REAL_ONLY(cuStreamGetCtx, (void *stream, void **context));
 REAL_ONLY(cuStreamIsCapturing, (void *stream, int *status));
 REAL_ONLY(cuStreamQuery, (void *stream));
 REAL_ONLY(cuStreamSynchronize, (void *stream));
+/* A copy of device memory is read while the program runs (snapshot_wait.c): wait until it is gone. 0:
+ * there was none. */
+STUB_HIDDEN int snapshot_wait(void);
+/* How much of @device it has, bytes. */
+STUB_HIDDEN uint64_t snapshot_size(int device);
+/* The driver's cuMemCreate, when what it has is not in the way. */
+STUB_HIDDEN int snapshot_create(uint64_t *handle, size_t size,
+	const struct memory_properties *properties, uint64_t flags);
+
 REAL_ONLY(cuStreamWaitEvent, (void *stream, void *event, unsigned flags));
 
 #endif

@@ -8,7 +8,7 @@
 #include "stubs/cuda/modules.h"
 #include "stubs/cuda/objects.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 struct file {
 	char *data; /* ended by 0, as text must be */

@@ -126,14 +126,12 @@ STUB_HIDDEN void object_drop(struct object *o)
 
 /* ---- who dies with whom ---- */
 
-/* cuCtxDestroy() lists what goes with a context. Graphs, executable or not, are none of it. */
+/* cuCtxDestroy() lists what goes with a context. (Graphs, which do not, are made in graphs.c, without one.) */
 STUB_HIDDEN void *object_context(enum cuda_kind kind, void *current)
 {
 	switch (kind) {
 	case CUDA_LIBRARY:
 	case CUDA_KERNEL:
-	case CUDA_GRAPH:
-	case CUDA_GRAPH_EXEC:
 	case CUDA_USER_OBJECT:
 	case CUDA_GREEN_CONTEXT:
 	case CUDA_RESOURCE_DESCRIPTION:
@@ -167,7 +165,7 @@ STUB_HIDDEN struct object *object_whole(enum cuda_kind kind, struct object *from
 /* ---- living and dying ---- */
 
 /* Under the lock. */
-static struct object *find(enum cuda_kind kind, const void *real)
+static struct object *find_object(enum cuda_kind kind, const void *real)
 {
 	struct object *o = CUDA_STATE->by_real[object_list(kind, real)];
 
@@ -177,7 +175,7 @@ static struct object *find(enum cuda_kind kind, const void *real)
 }
 
 /* Under the lock. */
-static void live(struct object *o, void *real)
+static void make_live(struct object *o, void *real)
 {
 	struct cuda_state *s = CUDA_STATE;
 
@@ -201,17 +199,17 @@ STUB_HIDDEN void object_live(struct object *o, void *real)
 {
 	uint64_t mask = state_lock();
 
-	live(o, real);
+	make_live(o, real);
 	state_unlock(mask);
 }
 
 STUB_HIDDEN struct object *object_live_once(struct object *o, void *real)
 {
 	uint64_t mask = state_lock();
-	struct object *known = find(o->kind, real);
+	struct object *known = find_object(o->kind, real);
 
 	if (!known)
-		live(o, real);
+		make_live(o, real);
 	state_unlock(mask);
 	if (!known)
 		return o;
@@ -222,7 +220,7 @@ STUB_HIDDEN struct object *object_live_once(struct object *o, void *real)
 STUB_HIDDEN struct object *object_find(enum cuda_kind kind, const void *real)
 {
 	uint64_t mask = state_lock();
-	struct object *o = find(kind, real);
+	struct object *o = find_object(kind, real);
 
 	state_unlock(mask);
 	return o;

@@ -7,7 +7,7 @@
 
 #include "shared/call_info.h"
 #include "shared/cuda/state.h"
-#include "stubs/cuda/cuda.h"
+#include "stubs/cuda/bodies.h"
 
 extern STUB_HIDDEN const struct call_info cuda_info[];
 

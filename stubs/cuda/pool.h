@@ -8,7 +8,7 @@
 STUB_HIDDEN struct memory_pool *pool_of(void *handle);
 /* It no longer exists. */
 STUB_HIDDEN void pool_release(struct memory_state *s, struct memory_pool *pool);
-/* The one that allocations on @device come from. 0 or an error. */
+/* The pool that allocations on @device come from. 0 or an error. */
 STUB_HIDDEN int pool_current(
 	struct memory_state *s, uint32_t device, struct memory_pool **pool);
 

@@ -201,7 +201,7 @@ int body_cuMemPoolTrimTo(void *pool, size_t keep)
 
 /* ---- attributes ---- */
 
-static uint64_t whole(uint64_t bytes)
+static uint64_t whole_granules(uint64_t bytes)
 {
 	return (bytes + MMU_GRANULE - 1) & ~(MMU_GRANULE - 1);
 }
@@ -217,10 +217,10 @@ static int get_attribute(const struct memory_pool *p, int attribute, void *value
 		*(uint64_t *)value = p->threshold;
 		return 0;
 	case POOL_RESERVED_CURRENT:
-		*(uint64_t *)value = whole(p->held);
+		*(uint64_t *)value = whole_granules(p->held);
 		return 0;
 	case POOL_RESERVED_HIGH:
-		*(uint64_t *)value = whole(p->held_high);
+		*(uint64_t *)value = whole_granules(p->held_high);
 		return 0;
 	case POOL_USED_CURRENT:
 		*(uint64_t *)value = p->used;

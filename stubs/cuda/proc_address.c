@@ -2,7 +2,7 @@
  * cuGetProcAddress: the driver says whether there is such a function, for which version,
  * and what is wrong; which of our entry points stands for it, the API table says.
  */
-#include "stubs/cuda/cuda.h"
+#include "stubs/cuda/bodies.h"
 #include "stubs/procs.h"
 
 extern STUB_HIDDEN const struct stub_proc cuda_procs[];
@@ -10,7 +10,7 @@ extern STUB_HIDDEN const size_t cuda_proc_count;
 
 /* @function holds what the driver found. 0, or CUDA_ERROR_NOT_FOUND for a function that a
  * driver newer than the table has: it would go past us. */
-static int replace(const char *name, void **function, int version, uint64_t flags)
+static int replace_function(const char *name, void **function, int version, uint64_t flags)
 {
 	if (!function || !*function)
 		return 0;
@@ -23,7 +23,7 @@ int body_cuGetProcAddress(const char *name, void **function, int version, uint64
 {
 	int r = real_cuGetProcAddress(name, function, version, flags);
 
-	return r ? r : replace(name, function, version, flags);
+	return r ? r : replace_function(name, function, version, flags);
 }
 
 int body_cuGetProcAddress_v2(
@@ -33,7 +33,7 @@ int body_cuGetProcAddress_v2(
 
 	if (r)
 		return r;
-	r = replace(name, function, version, flags);
+	r = replace_function(name, function, version, flags);
 	if (r && status)
 		*status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	return r;

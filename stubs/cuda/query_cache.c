@@ -6,7 +6,7 @@
  *
  * A kept answer bears a stamp: cuda_state.changes, which grows with each change that any thread
  * may make to a context or to what is put beside one; and, but for primary contexts, the
- * thread's own answers.changes, which grows with all that may change which context is its
+ * thread's own query_cache.changes, which grows with all that may change which context is its
  * current one: calls of class "thread" and functions without a name, behind the crossing. Both
  * only grow, so their sum is as it was when both are.
  *
@@ -26,7 +26,7 @@
 #include "stubs/cuda/objects.h"
 #include "stubs/cuda/context_storage.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 _Static_assert(sizeof(struct query_cache) <= CROSSING_WORDS * sizeof(uint64_t), "");
 _Static_assert(offsetof(struct query_cache, changes) == QUERY_CACHE_CHANGES, "");
@@ -50,14 +50,14 @@ struct question {
 	uint64_t stamp;
 };
 
-static uint64_t changes(void)
+static uint64_t generation_now(void)
 {
 	return __atomic_load_n(&CUDA_STATE->changes, __ATOMIC_ACQUIRE);
 }
 
 static struct question ask_with(struct query_cache *a)
 {
-	return (struct question){a, a ? changes() + a->changes + 1 : 0};
+	return (struct question){a, a ? generation_now() + a->changes + 1 : 0};
 }
 
 static struct question new_question(void)
@@ -67,7 +67,7 @@ static struct question new_question(void)
 
 /* In an order such that a handler of this thread never takes what is half written for an
  * answer, nor keeps its own there: the rest would be written over that, to be seen by the next
- * handler. One that leaves by longjmp() from the middle of this leaves that answer unkept for
+ * handler. A handler that leaves by longjmp() from the middle of this leaves that answer unkept for
  * good. */
 static void keep_answer(struct question q, struct answer *at, void *value, void *key)
 {
@@ -168,10 +168,10 @@ STUB_HIDDEN void query_cache_ask_driver(struct crossing_thread *t)
 
 int body_cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 {
-	uint64_t stamp = state_usable() ? changes() + 1 : 0;
+	uint64_t stamp = state_usable() ? generation_now() + 1 : 0;
 	int r = real_cuDevicePrimaryCtxGetState(device, flags, active);
 
-	/* One that is not there may be made by ways that do not lead past here. */
+	/* A context that is not there may be made by calls that do not come by here. */
 	if (!r && flags && active && *active && *flags <= QUERY_CACHE_MAX && stamp &&
 		(unsigned)device < CUDA_DEVICES)
 		__atomic_store_n(

@@ -11,7 +11,7 @@
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 STUB_HIDDEN int cuda_call_words(void **slot, const uint64_t words[CALL_WORDS]);
 STUB_HIDDEN int cuda_record_call(
@@ -302,7 +302,7 @@ static int is_function(const struct call_param *p)
 }
 
 /* What a call has changed. NULL: nothing that we know of. */
-static struct object *changed(const struct performed *p, const struct cuda_call *call)
+static struct object *changed_object(const struct performed *p, const struct cuda_call *call)
 {
 	const struct call_param *first = call_first_handle(p->info);
 
@@ -371,7 +371,7 @@ static int perform_state(struct performed *p)
 	call = call_new(p->index, p->arguments);
 	if (!call)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	o = changed(p, call);
+	o = changed_object(p, call);
 	r = cuda_call_down(p->index, p->lowered);
 	if (!r && o) {
 		object_change(o, call, p->info->value);
@@ -393,7 +393,7 @@ static int perform_loss(struct performed *p)
 	return r;
 }
 
-static int perform(struct performed *p)
+static int perform_call(struct performed *p)
 {
 	const struct call_param *out = call_out(p->info);
 
@@ -445,9 +445,13 @@ STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments)
 	if (call_lower(p.info, arguments, p.lowered) < 0)
 		return CUDA_ERROR_INVALID_HANDLE;
 	changes = concerns_contexts(p.info);
+	if (changes && p.info->class == API_DESTROY)
+		snapshot_wait();
 	if (changes)
 		query_cache_changed();
-	r = perform(&p);
+	do
+		r = perform_call(&p);
+	while (r == CUDA_ERROR_OUT_OF_MEMORY && snapshot_wait());
 	if (changes)
 		query_cache_changed();
 	return r || !has_strange(&p) ? r

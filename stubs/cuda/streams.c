@@ -2,7 +2,7 @@
 #include "shared/cuda/calls.h"
 #include "stubs/cuda/objects.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 /* ---- attributes ---- */
 

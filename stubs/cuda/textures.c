@@ -6,9 +6,9 @@
 #include "stubs/cuda/textures.h"
 
 #include "shared/cuda/calls.h"
-#include "stubs/cuda/arrays.h"
+#include "stubs/cuda/array_copies.h"
 
-#include "shared/cuda/call_index.inc"
+#include "cuda.index.h"
 
 /* Under the lock. */
 static struct object *find_of_kind(enum cuda_kind kind, uint64_t number, const void *context)
@@ -22,7 +22,7 @@ static struct object *find_of_kind(enum cuda_kind kind, uint64_t number, const v
 
 /* What has @number in the current context, of either kind: the driver (580.159.04) destroys a
  * texture by the function for surfaces, too. NULL: nothing that we know of. */
-static struct object *find(uint64_t number)
+static struct object *find_by_number(uint64_t number)
 {
 	void *context = current_context();
 	uint64_t mask = state_lock();
@@ -35,7 +35,7 @@ static struct object *find(uint64_t number)
 }
 
 /* The call of cuda_info[index] with @given; the structure that tells what it is of is replaced. */
-static int create(enum cuda_kind kind, unsigned index, const uint64_t given[CALL_WORDS])
+static int create_texture(enum cuda_kind kind, unsigned index, const uint64_t given[CALL_WORDS])
 {
 	const struct resource *resource = (const struct resource *)given[1];
 	uint64_t words[CALL_WORDS], *number = (uint64_t *)given[0];
@@ -70,9 +70,9 @@ static int create(enum cuda_kind kind, unsigned index, const uint64_t given[CALL
 }
 
 /* It is no more before the driver may give its number to another thread. */
-static int destroy(unsigned index, uint64_t number)
+static int destroy_texture(unsigned index, uint64_t number)
 {
-	struct object *o = state_usable() ? find(number) : NULL;
+	struct object *o = state_usable() ? find_by_number(number) : NULL;
 	int r;
 
 	if (o)
@@ -105,14 +105,14 @@ static int get_resource(unsigned index, struct resource *resource, uint64_t numb
 int body_cuTexObjectCreate(uint64_t *texture, const struct resource *resource,
 	const void *description, const void *view)
 {
-	return create(CUDA_TEXTURE, INDEX_cuTexObjectCreate,
+	return create_texture(CUDA_TEXTURE, INDEX_cuTexObjectCreate,
 		(const uint64_t[CALL_WORDS]){(uint64_t)texture, (uint64_t)resource,
 			(uint64_t)description, (uint64_t)view});
 }
 
 int body_cuTexObjectDestroy(uint64_t texture)
 {
-	return destroy(INDEX_cuTexObjectDestroy, texture);
+	return destroy_texture(INDEX_cuTexObjectDestroy, texture);
 }
 
 int body_cuTexObjectGetResourceDesc(struct resource *resource, uint64_t texture)
@@ -122,13 +122,13 @@ int body_cuTexObjectGetResourceDesc(struct resource *resource, uint64_t texture)
 
 int body_cuSurfObjectCreate(uint64_t *surface, const struct resource *resource)
 {
-	return create(CUDA_SURFACE, INDEX_cuSurfObjectCreate,
+	return create_texture(CUDA_SURFACE, INDEX_cuSurfObjectCreate,
 		(const uint64_t[CALL_WORDS]){(uint64_t)surface, (uint64_t)resource});
 }
 
 int body_cuSurfObjectDestroy(uint64_t surface)
 {
-	return destroy(INDEX_cuSurfObjectDestroy, surface);
+	return destroy_texture(INDEX_cuSurfObjectDestroy, surface);
 }
 
 int body_cuSurfObjectGetResourceDesc(struct resource *resource, uint64_t surface)

@@ -85,7 +85,7 @@ static int reserve_anywhere(
 	return real_cuMemAddressReserve(address, size, align, 0, flags);
 }
 
-/* At what the program wishes for, or, as it would be without us, elsewhere. */
+/* At the address that the program asks for, or, as it would be without us, elsewhere. */
 static int reserve_wanted(struct memory_state *s, uint64_t *address, size_t size, size_t align,
 	uint64_t wanted, uint64_t flags)
 {
@@ -257,7 +257,7 @@ int body_cuMemCreate(uint64_t *handle, size_t size, const struct memory_properti
 			mmu_trim(&s->mmu, &memory_driver, properties->location);
 		if (s)
 			memory_unlock(s);
-		r = real_cuMemCreate(&real, size, properties, flags);
+		r = snapshot_create(&real, size, properties, flags);
 	}
 	return r ? r : keep_physical(handle, real, size, flags, properties);
 }

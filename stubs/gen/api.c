@@ -15,7 +15,7 @@ struct parser {
 	bool has_variant;
 	char *value;                       /* name of the parameter that is replaced, or NULL */
 	char *result, *version, *profiled; /* of struct api */
-	bool notes;
+	bool notes, counts;
 	struct err *e;
 };
 
@@ -97,78 +97,6 @@ bool api_has_virtual(const struct api *api)
 		if (api->types[i].holding == API_VIRTUAL)
 			return true;
 	return false;
-}
-
-static bool is_handle(const struct api_param *p, enum api_holding holding)
-{
-	return p->type->kind == API_HANDLE && p->type->holding == holding;
-}
-
-/* A call makes objects when it gives out tracked handles, destroys those it is given, and
- * changes virtual ones; arrays of virtual handles must be exchanged whatever the call does. */
-static bool is_recorded(const struct api_call *call)
-{
-	for (unsigned i = 0; i < call->param_count; i++) {
-		const struct api_param *p = &call->params[i];
-		bool tracked = p->type->kind == API_HANDLE && p->type->holding;
-
-		if (p->stars && is_handle(p, API_VIRTUAL))
-			return true;
-		if (call->class == API_CREATE && tracked && p->stars)
-			return true;
-		if (call->class == API_CREATE && is_handle(p, API_VIRTUAL))
-			return true;
-		if (call->class == API_DESTROY && tracked)
-			return true;
-		if (call->class == API_STATE && is_handle(p, API_VIRTUAL))
-			return true;
-	}
-	return call->on_context || call->loses;
-}
-
-/* What a call gives out or takes back: handles of which there are records, and others. */
-static void gives_handles(const struct api_call *call, bool *kept, bool *others)
-{
-	*kept = *others = false;
-	for (unsigned i = 0; i < call->param_count; i++) {
-		const struct api_param *p = &call->params[i];
-
-		if (p->type->kind == API_HANDLE && p->stars && p->direction != API_IN)
-			*(p->type->holding == API_VIRTUAL ? kept : others) = true;
-	}
-}
-
-bool api_leaves(const struct api_call *call)
-{
-	bool kept, others;
-
-	if (call->saved || call->class == API_DATA)
-		return false;
-	gives_handles(call, &kept, &others);
-	if (call->leaves || others)
-		return true;
-	if (call->class == API_CREATE || call->class == API_DESTROY)
-		return !kept;
-	/* When a collective call returns, the rank has done its part. */
-	return call->class != API_PURE && call->class != API_COLLECTIVE;
-}
-
-enum api_way api_way(const struct api_call *call)
-{
-	if (call->body)
-		return API_BODY;
-	if (call->inner_body)
-		return API_INNER_BODY;
-	if (call->class == API_UNSUPPORTED)
-		return API_REFUSE;
-	if (call->class == API_DATA)
-		return API_VARIABLE;
-	if (is_recorded(call))
-		return API_RECORD;
-	for (unsigned i = 0; i < call->param_count; i++)
-		if (!call->params[i].stars && is_handle(&call->params[i], API_VIRTUAL))
-			return API_TRANSLATE;
-	return API_PASS;
 }
 
 struct api_place api_place(const struct api_call *call, unsigned index)
@@ -440,6 +368,8 @@ static int parse_attribute(
 		call->on_context = true;
 	} else if (!strcmp(word, "leaves")) {
 		call->leaves = true;
+	} else if (!strcmp(word, "counted")) {
+		call->counted = true;
 	} else if (!strcmp(word, "saved")) {
 		call->saved = true;
 	} else if (!strcmp(word, "loses")) {
@@ -520,6 +450,8 @@ static int parse_table(struct parser *p, const char *text)
 		p->profiled = xstrdup(text + 9);
 	else if (!strcmp(text, "notes=called"))
 		p->notes = true;
+	else if (!strcmp(text, "counts=collective"))
+		p->counts = true;
 	else
 		return parse_failed(p, "nothing can be said of all rows by", text);
 	return 0;
@@ -586,6 +518,7 @@ int api_read(struct api *api, const char *path, struct err *e)
 	api->version = p.version;
 	api->profiled = p.profiled;
 	api->notes = p.notes;
+	api->counts = p.counts;
 	api->types = p.types.data;
 	api->type_count = buf_count(&p.types, struct api_type);
 	api->calls = p.calls.data;

@@ -47,6 +47,7 @@ struct api_call {
 	bool answered;   /* an entry point that may know the answer, in front of a body */
 	bool on_context; /* what it changes is the current context */
 	bool leaves;     /* pure, but something of the library's is left in the program */
+	bool counted;    /* collective, though no class or parameter tells so */
 	bool saved;      /* what it leaves behind is saved, if anything */
 	bool loses;      /* after it, the objects it was about cannot be made again */
 	bool flushes;    /* what device code has printed is out when it returns */
@@ -64,6 +65,7 @@ struct api {
 	char *result;   /* C type of what functions return */
 	char *version;  /* macro of the header that `since` is compared with, or NULL */
 	char *profiled; /* each function has a second name with this in front, or NULL */
+	bool counts;    /* collective calls are counted in front of all else */
 	bool notes;     /* entry points note that they were called, if that leaves something */
 	struct api_type *types;
 	size_t type_count;
@@ -79,10 +81,15 @@ const char *api_class_name(enum api_class class);
 /* Numbers of the parameters that are callbacks, a bit each. */
 unsigned api_callbacks(const struct api_call *call);
 
+/* ---- call_way.c ---- */
+
 enum api_way api_way(const struct api_call *call);
 
 /* Something is behind after the call that is in no record. */
 bool api_leaves(const struct api_call *call);
+
+/* Collective, and counted for its communicator. */
+bool api_is_counted(const struct api *api, const struct api_call *call);
 
 /* Whether programs hold addresses of records for handles of this API. */
 bool api_has_virtual(const struct api *api);
@@ -99,6 +106,7 @@ struct api_place api_place(const struct api_call *call, unsigned index);
 int gen_entries(const struct api *api, FILE *out, struct err *e);
 int gen_procs(const struct api *api, FILE *out, struct err *e);
 int gen_info(const struct api *api, FILE *out, struct err *e);
+int gen_index(const struct api *api, FILE *out, struct err *e);
 int gen_calls(const struct api *api, FILE *out, struct err *e);
 int gen_check(const struct api *api, FILE *out, struct err *e);
 int gen_names(const struct api *api, FILE *out, struct err *e);

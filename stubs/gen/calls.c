@@ -1,12 +1,12 @@
 /*
  * The list of functions: CALL(name, class, how, registers, stack, floats), once a function. `how`
  * is pass, record, callback, body or refuse; then how many general registers, words on the
- * stack, and floating point registers the arguments take. Then FLUSHES(name), where whoever includes
+ * stack, and floating point registers the arguments take. Then FLUSHES(name), where the file that includes
  * the list has defined that, for each function after which what device code has printed is out.
  */
 #include "stubs/gen/api.h"
 
-static const char *how(const struct api_call *call)
+static const char *call_macro(const struct api_call *call)
 {
 	static const char *const names[] = {
 		[API_PASS] = "pass",
@@ -37,7 +37,7 @@ int gen_calls(const struct api *api, FILE *out, struct err *e)
 		for (unsigned j = 0; j < call->param_count; j++)
 			words[api_place(call, j).where] += words_of(&call->params[j]);
 		fprintf(out, "CALL(%s, %s, %s, %u, %u, %u)\n", call->name,
-			api_class_name(call->class), how(call), words[API_REGISTER],
+			api_class_name(call->class), call_macro(call), words[API_REGISTER],
 			words[API_STACK], words[API_FLOAT_REGISTER]);
 		/* crossing_print() makes the call anew, without what lies on the stack. */
 		if (call->flushes && words[API_STACK])

@@ -47,7 +47,7 @@ int gen_check(const struct api *api, FILE *out, struct err *e)
 	return 0;
 }
 
-static void name(const struct api *api, const struct api_call *call, FILE *out)
+static void print_name(const struct api *api, const struct api_call *call, FILE *out)
 {
 	fprintf(out, "%s\n", call->name);
 }
@@ -56,6 +56,6 @@ static void name(const struct api *api, const struct api_call *call, FILE *out)
 int gen_names(const struct api *api, FILE *out, struct err *e)
 {
 	for (size_t i = 0; i < api->call_count; i++)
-		declared(api, &api->calls[i], name, out);
+		declared(api, &api->calls[i], print_name, out);
 	return 0;
 }

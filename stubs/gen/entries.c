@@ -6,12 +6,18 @@
  * bookkeeping, so that a thread is never stopped for a checkpoint with a real handle in its
  * registers. No thread-local storage may be touched there.
  *
- * What has a body, or leaves a record, enters it by crossing_guard. An inner body stands where
- * the piece of code that exchanges handles would.
+ * What has a body, or leaves a record, enters it by NAME_guard, which leads to crossing_guard. An
+ * inner body stands where the piece of code that exchanges handles would.
+ *
+ * When the library has ended for the program (crossing_end), NAME_cross and NAME_guard lead to
+ * NAME_ended.
+ *
+ * A collective call that is counted enters by NAME_counted, which is given the code that it would have entered
+ * otherwise (counted_).
  *
  * What is prefixed with real_ crosses whatever the exported name does: hand-written bodies call
- * it. The stub's own code supplies NAME_library, NAME_missing_result and NAME_refused
- * (stubs/library.h).
+ * it. The stub's own code supplies NAME_library and NAME_missing_result (stubs/library.h), and, where
+ * a row is of class unsupported, NAME_refused.
  */
 #include "stubs/gen/api.h"
 
@@ -35,7 +41,7 @@ static bool has_virtual(const struct api_call *call)
 }
 
 /* Functions are loaded when they are first used: "used" notes that it was now. */
-static const char *use(const struct api_param *p)
+static const char *use_macro(const struct api_param *p)
 {
 	return !strcmp(p->type->handle, "function") || !strcmp(p->type->handle, "kernel")
 		       ? "used"
@@ -62,11 +68,11 @@ static void print_translation(
 		if (!is_virtual(p))
 			continue;
 		if (place.where == API_REGISTER)
-			fprintf(out, "\t%s %%%s\n", use(p), registers[place.number]);
+			fprintf(out, "\t%s %%%s\n", use_macro(p), registers[place.number]);
 		else
 			fprintf(out,
 				"\tmov %u(%%rsp), %%r10\n\t%s %%r10\n\tmov %%r10, %u(%%rsp)\n",
-				8 + 8 * place.number, use(p), 8 + 8 * place.number);
+				8 + 8 * place.number, use_macro(p), 8 + 8 * place.number);
 	}
 	fprintf(out, "\tjmp *%s_targets+%zu(%%rip)\n", api->library, index * 8);
 	fprintf(out, "word lower_%s, %zu\n", call->name, index);
@@ -93,6 +99,11 @@ static void print_export(
 		fprintf(out, "export %s\n", call->name);
 	if (api->notes && api_leaves(call))
 		fprintf(out, "\tmovb $1, %s_called+%zu(%%rip)\n", api->library, index);
+	if (api_is_counted(api, call))
+		fprintf(out,
+			"\tmov $%zu, %%eax\n\tlea counted_%s(%%rip), %%r10\n\tjmp %s_counted\n"
+			"internal counted_%s\n",
+			index, call->name, api->library, call->name);
 }
 
 static void print_guarded(const struct api *api, const struct api_call *call, size_t index,
@@ -121,7 +132,8 @@ static void print_entry(
 		is_hot(call) ? ".section .text.hot, \"ax\", @progbits" : ".text");
 	if (way == API_REFUSE) {
 		print_export(api, call, index, out);
-		fprintf(out, "\tmov $%zu, %%edi\n\tjmp %s_refused\n", index, api->library);
+		fprintf(out, "\t.hidden %s_refused\n\tmov $%zu, %%edi\n\tjmp %s_refused\n",
+			api->library, index, api->library);
 		return;
 	}
 	if (way == API_INNER_BODY) {
@@ -170,7 +182,9 @@ static const char head[] =
 	".macro cross\n\tjmp *%s_cross(%rip)\n.endm\n"
 	".macro cross_callback\n\tlea %s_cross(%rip), %r10\n"
 	"\tjmp *crossing_callback@GOTPCREL(%rip)\n.endm\n"
-	".hidden %s_targets, %s_cross, %s_refused, %s_library, %s_missing_result\n"
+	".macro enter_guard\n\tjmp *%s_guard(%rip)\n.endm\n"
+	".hidden %s_targets, %s_cross, %s_library, %s_missing_result\n"
+	".hidden %s_guard, %s_ended_result\n"
 	".section .data.rel.ro, \"aw\"\n.balign 8\n.hidden %s_words\n.globl "
 	"%s_words\n%s_words:\n"
 	".section .rodata.word_calls, \"a\"\n.balign 4\n.hidden %s_word_calls\n"
@@ -178,7 +192,8 @@ static const char head[] =
 	".text\n"
 	"internal %s_first\n\tlea %s_library(%rip), %r10\n"
 	"\tjmp *crossing_open@GOTPCREL(%rip)\n"
-	"internal %s_missing\n\tmov %s_missing_result(%rip), %eax\n\tret\n";
+	"internal %s_missing\n\tmov %s_missing_result(%rip), %eax\n\tret\n"
+	"internal %s_ended\n\tmov %s_ended_result(%rip), %eax\n\tret\n";
 
 /* A byte for each function, which is 1 when it was called and something may be left of it. */
 static const char notes[] =
@@ -188,6 +203,7 @@ static const char tail[] =
 	"\t.byte 0\n"
 	".section .data.rel.ro\n.hidden %s_words_end\n.globl %s_words_end\n%s_words_end:\n"
 	".section .data.rel,\"aw\"\n.balign 8\n.globl %s_cross\n%s_cross: .quad %s_first\n"
+	".globl %s_guard\n%s_guard: .quad crossing_guard\n"
 	".balign 64\n.globl %s_targets\n%s_targets: .skip 8 * COUNT\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
 
@@ -211,12 +227,14 @@ static int check_call(const struct api_call *call, struct err *e)
 
 int gen_entries(const struct api *api, FILE *out, struct err *e)
 {
-	fprintf(out, ".set COUNT, %zu\n#include \"stubs/entries.inc\"\n", api->call_count);
+	fprintf(out, ".set COUNT, %zu\n#include \"stubs/entry_macros.inc\"\n", api->call_count);
 	if (api_has_virtual(api))
-		print_for(api, "#include \"stubs/%s/entries.inc\"\n", out);
+		print_for(api, "#include \"stubs/%s/%s_entry_macros.inc\"\n", out);
 	print_for(api, head, out);
 	if (api->notes)
 		print_for(api, notes, out);
+	if (api->counts)
+		print_for(api, ".hidden %s_counted\n", out);
 	for (size_t i = 0; i < api->call_count; i++) {
 		if (check_call(&api->calls[i], e) < 0)
 			return -1;

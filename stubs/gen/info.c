@@ -22,7 +22,8 @@ static void kind_name(const struct api *api, const struct api_type *type, FILE *
 	upper_case(type->handle, out);
 }
 
-static void param(const struct api *api, const struct api_call *call, unsigned index, FILE *out)
+static void print_param(
+	const struct api *api, const struct api_call *call, unsigned index, FILE *out)
 {
 	const struct api_param *p = &call->params[index];
 	struct api_place place = api_place(call, index);
@@ -44,7 +45,7 @@ int gen_info(const struct api *api, FILE *out, struct err *e)
 		api->library, api->library);
 	for (size_t i = 0; i < api->call_count; i++)
 		for (unsigned j = 0; j < api->calls[i].param_count; j++)
-			param(api, &api->calls[i], j, out);
+			print_param(api, &api->calls[i], j, out);
 	fprintf(out, "};\n\nconst struct call_info %s_info[] = {\n", api->library);
 	for (size_t i = 0; i < api->call_count; i++) {
 		const struct api_call *call = &api->calls[i];

@@ -12,6 +12,7 @@ static const struct {
 	{"entries", gen_entries},
 	{"procs", gen_procs},
 	{"info", gen_info},
+	{"index", gen_index},
 	{"calls", gen_calls},
 	{"check", gen_check},
 	{"names", gen_names},
@@ -32,6 +33,6 @@ int main(int argc, char **argv)
 		}
 		return fflush(stdout) ? 1 : 0;
 	}
-	fprintf(stderr, "usage: gen entries|procs|info|calls|check|names API-FILE\n");
+	fprintf(stderr, "usage: gen entries|procs|info|index|calls|check|names API-FILE\n");
 	return 2;
 }

@@ -10,7 +10,7 @@
 
 #include "lib/util.h"
 
-static int order(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
 	const struct api_call *x = *(const struct api_call *const *)a;
 	const struct api_call *y = *(const struct api_call *const *)b;
@@ -31,7 +31,7 @@ int gen_procs(const struct api *api, FILE *out, struct err *e)
 	for (size_t i = 0; i < api->call_count; i++)
 		if (api->calls[i].since)
 			sorted[count++] = &api->calls[i];
-	qsort(sorted, count, sizeof(*sorted), order);
+	qsort(sorted, count, sizeof(*sorted), compare_names);
 
 	fprintf(out, "#include \"stubs/procs.h\"\n\n");
 	for (size_t i = 0; i < count; i++)

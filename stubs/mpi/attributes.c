@@ -3,9 +3,9 @@
  * with the object of the keyval: it knows the program's functions, and counts the attributes.
  */
 #include "stubs/crossing/crossing.h"
-#include "stubs/mpi/objects.h"
+#include "stubs/mpi/handle_table.h"
 
-#include "stubs/mpi/call_index.inc"
+#include "mpi.index.h"
 
 typedef int copy_function(
 	int object, MPI_Keyval key, void *extra, void *value, void *copy, int *flag);
@@ -90,10 +90,10 @@ static int removed(int object, MPI_Keyval key, void *value, void *extra)
 
 /* ---- keyvals ---- */
 
-static int create(unsigned index, enum mpi_subject subject, void *copy, void *remove,
+static int create_keyval(unsigned index, enum mpi_subject subject, void *copy, void *remove,
 	MPI_Keyval *key, void *extra)
 {
-	/* It must be there before the library below knows its address. */
+	/* It must be there before the real library knows its address. */
 	struct mpi_object *o = object_new(MPI_KEYVAL, MPI_KIND_NULL(MPI_KEYVAL));
 	uint64_t words[16] = {0};
 	int32_t real = 0;
@@ -121,17 +121,32 @@ static int create(unsigned index, enum mpi_subject subject, void *copy, void *re
 	return 0;
 }
 
-#define KEYVALS(name, subject)                                                                 \
-	BY_HAND(name, (void *copy, void *remove, MPI_Keyval *key, void *extra));               \
-	int body_##name(void *copy, void *remove, MPI_Keyval *key, void *extra)                \
-	{                                                                                      \
-		return create(INDEX_##name, subject, copy, remove, key, extra);                \
-	}
+BY_HAND(MPI_Comm_create_keyval, (void *copy, void *remove, MPI_Keyval *key, void *extra));
+int body_MPI_Comm_create_keyval(void *copy, void *remove, MPI_Keyval *key, void *extra)
+{
+	return create_keyval(
+		INDEX_MPI_Comm_create_keyval, MPI_OF_COMM, copy, remove, key, extra);
+}
 
-KEYVALS(MPI_Comm_create_keyval, MPI_OF_COMM)
-KEYVALS(MPI_Keyval_create, MPI_OF_COMM)
-KEYVALS(MPI_Type_create_keyval, MPI_OF_DATATYPE)
-KEYVALS(MPI_Win_create_keyval, MPI_OF_WINDOW)
+BY_HAND(MPI_Keyval_create, (void *copy, void *remove, MPI_Keyval *key, void *extra));
+int body_MPI_Keyval_create(void *copy, void *remove, MPI_Keyval *key, void *extra)
+{
+	return create_keyval(INDEX_MPI_Keyval_create, MPI_OF_COMM, copy, remove, key, extra);
+}
+
+BY_HAND(MPI_Type_create_keyval, (void *copy, void *remove, MPI_Keyval *key, void *extra));
+int body_MPI_Type_create_keyval(void *copy, void *remove, MPI_Keyval *key, void *extra)
+{
+	return create_keyval(
+		INDEX_MPI_Type_create_keyval, MPI_OF_DATATYPE, copy, remove, key, extra);
+}
+
+BY_HAND(MPI_Win_create_keyval, (void *copy, void *remove, MPI_Keyval *key, void *extra));
+int body_MPI_Win_create_keyval(void *copy, void *remove, MPI_Keyval *key, void *extra)
+{
+	return create_keyval(
+		INDEX_MPI_Win_create_keyval, MPI_OF_WINDOW, copy, remove, key, extra);
+}
 
 STUB_HIDDEN int body_MPII_Keyval_set_proxy(MPI_Keyval key, void *copy, void *remove);
 int body_MPII_Keyval_set_proxy(MPI_Keyval key, void *copy, void *remove)
@@ -159,28 +174,47 @@ static int is_set(MPI_Keyval key, int type, int r)
 	return 0;
 }
 
-#define SETS(name)                                                                             \
-	BY_HAND(name, (int object, MPI_Keyval key, void *value));                              \
-	int body_##name(int object, MPI_Keyval key, void *value)                               \
-	{                                                                                      \
-		return is_set(key, ATTRIBUTE_POINTER, real_##name(object, key, value));        \
-	}
+BY_HAND(MPI_Comm_set_attr, (int object, MPI_Keyval key, void *value));
+int body_MPI_Comm_set_attr(int object, MPI_Keyval key, void *value)
+{
+	return is_set(key, ATTRIBUTE_POINTER, real_MPI_Comm_set_attr(object, key, value));
+}
 
-SETS(MPI_Comm_set_attr)
-SETS(MPI_Attr_put)
-SETS(MPI_Type_set_attr)
-SETS(MPI_Win_set_attr)
+BY_HAND(MPI_Attr_put, (int object, MPI_Keyval key, void *value));
+int body_MPI_Attr_put(int object, MPI_Keyval key, void *value)
+{
+	return is_set(key, ATTRIBUTE_POINTER, real_MPI_Attr_put(object, key, value));
+}
 
-#define SETS_TYPED(name)                                                                       \
-	BY_HAND(name, (int object, MPI_Keyval key, void *value, int type));                    \
-	int body_##name(int object, MPI_Keyval key, void *value, int type)                     \
-	{                                                                                      \
-		return is_set(key, type, real_##name(object, key, value, type));               \
-	}
+BY_HAND(MPI_Type_set_attr, (int object, MPI_Keyval key, void *value));
+int body_MPI_Type_set_attr(int object, MPI_Keyval key, void *value)
+{
+	return is_set(key, ATTRIBUTE_POINTER, real_MPI_Type_set_attr(object, key, value));
+}
 
-SETS_TYPED(MPII_Comm_set_attr)
-SETS_TYPED(MPII_Type_set_attr)
-SETS_TYPED(MPII_Win_set_attr)
+BY_HAND(MPI_Win_set_attr, (int object, MPI_Keyval key, void *value));
+int body_MPI_Win_set_attr(int object, MPI_Keyval key, void *value)
+{
+	return is_set(key, ATTRIBUTE_POINTER, real_MPI_Win_set_attr(object, key, value));
+}
+
+BY_HAND(MPII_Comm_set_attr, (int object, MPI_Keyval key, void *value, int type));
+int body_MPII_Comm_set_attr(int object, MPI_Keyval key, void *value, int type)
+{
+	return is_set(key, type, real_MPII_Comm_set_attr(object, key, value, type));
+}
+
+BY_HAND(MPII_Type_set_attr, (int object, MPI_Keyval key, void *value, int type));
+int body_MPII_Type_set_attr(int object, MPI_Keyval key, void *value, int type)
+{
+	return is_set(key, type, real_MPII_Type_set_attr(object, key, value, type));
+}
+
+BY_HAND(MPII_Win_set_attr, (int object, MPI_Keyval key, void *value, int type));
+int body_MPII_Win_set_attr(int object, MPI_Keyval key, void *value, int type)
+{
+	return is_set(key, type, real_MPII_Win_set_attr(object, key, value, type));
+}
 
 /* ---- what the library says of itself ---- */
 
@@ -199,27 +233,29 @@ static int is_predefined(MPI_Keyval key)
 	return (unsigned)key >> 30 == 1;
 }
 
-static int got(MPI_Keyval key, void **value, const int *flag, int r)
+static int give_value(MPI_Keyval key, void **value, const int *flag, int r)
 {
 	if (!r && *flag && is_predefined(key) && *value)
 		*value = own_place(key, *value);
 	return r;
 }
 
-#define GETS(name)                                                                             \
-	BY_HAND(name, (MPI_Comm comm, MPI_Keyval key, void **value, int *flag));               \
-	int body_##name(MPI_Comm comm, MPI_Keyval key, void **value, int *flag)                \
-	{                                                                                      \
-		return got(key, value, flag, real_##name(comm, key, value, flag));             \
-	}
+BY_HAND(MPI_Comm_get_attr, (MPI_Comm comm, MPI_Keyval key, void **value, int *flag));
+int body_MPI_Comm_get_attr(MPI_Comm comm, MPI_Keyval key, void **value, int *flag)
+{
+	return give_value(key, value, flag, real_MPI_Comm_get_attr(comm, key, value, flag));
+}
 
-GETS(MPI_Comm_get_attr)
-GETS(MPI_Attr_get)
+BY_HAND(MPI_Attr_get, (MPI_Comm comm, MPI_Keyval key, void **value, int *flag));
+int body_MPI_Attr_get(MPI_Comm comm, MPI_Keyval key, void **value, int *flag)
+{
+	return give_value(key, value, flag, real_MPI_Attr_get(comm, key, value, flag));
+}
 
 BY_HAND(MPII_Comm_get_attr, (MPI_Comm comm, MPI_Keyval key, void **value, int *flag, int type));
 int body_MPII_Comm_get_attr(MPI_Comm comm, MPI_Keyval key, void **value, int *flag, int type)
 {
 	int r = real_MPII_Comm_get_attr(comm, key, value, flag, type);
 
-	return type == ATTRIBUTE_POINTER ? got(key, value, flag, r) : r;
+	return type == ATTRIBUTE_POINTER ? give_value(key, value, flag, r) : r;
 }

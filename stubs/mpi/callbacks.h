@@ -1,4 +1,4 @@
-/* callbacks.h - functions of the program that the library below calls with handles. */
+/* callbacks.h - functions of the program that the real library calls with handles. */
 #ifndef STUBS_MPI_CALLBACKS_H
 #define STUBS_MPI_CALLBACKS_H
 

@@ -5,9 +5,10 @@
 #include "shared/call_info.h"
 #include "shared/raw.h"
 #include "stubs/crossing/crossing.h"
-#include "stubs/mpi/objects.h"
+#include "stubs/mpi/collective_gate.h"
+#include "stubs/mpi/handle_table.h"
 
-#include "stubs/mpi/call_index.inc"
+#include "mpi.index.h"
 
 #include <sys/mman.h>
 
@@ -18,7 +19,7 @@ extern STUB_HIDDEN const struct call_info mpi_info[];
 STUB_HIDDEN int mpi_record_call(
 	unsigned index, const uint64_t registers[6], const uint64_t *stack);
 
-/* Handles of one call, as the library below is to have them. */
+/* Handles of one call, as the real library is to have them. */
 struct exchange {
 	const struct call_info *info;
 	const uint64_t *given;
@@ -58,7 +59,7 @@ static int ranks(MPI_Comm comm)
 	return size;
 }
 
-static int neighbours(MPI_Comm comm, enum api_length which)
+static int count_neighbours(MPI_Comm comm, enum api_length which)
 {
 	enum { GRAPH = 1, CART = 2, DIST_GRAPH = 3 };
 	int what = 0, rank, in = 0, out = 0, weighted;
@@ -94,7 +95,7 @@ static int64_t count_of(const struct exchange *x, const struct call_param *p)
 		return is_in_place(x, p) ? 0 : ranks(communicator(x));
 	case API_SOURCES:
 	case API_DESTINATIONS:
-		return neighbours(communicator(x), p->length_kind);
+		return count_neighbours(communicator(x), p->length_kind);
 	}
 	return 0; /* of the tools' interface: predefined ones */
 }
@@ -186,7 +187,28 @@ static void come_up(struct exchange *x, int failed)
 	}
 }
 
-static void leave(const struct exchange *x)
+/* A communicator that comes with a request is not there yet. */
+static int is_complete(unsigned index)
+{
+	return index != INDEX_MPI_Comm_idup && index != INDEX_MPI_Comm_idup_with_info;
+}
+
+/* Communicators that a collective call has made, which may be none on this rank. */
+static void number_made(const struct exchange *x, unsigned index)
+{
+	for (unsigned i = 0; i < x->info->param_count; i++) {
+		const struct call_param *p = &x->info->params[i];
+		struct mpi_object *o;
+
+		if (p->object != MPI_COMM || !p->stars)
+			continue;
+		o = object_of(*(int32_t *)x->given[p->word]);
+		if (o && is_complete(index))
+			gate_number(o);
+	}
+}
+
+static void free_handles(const struct exchange *x)
 {
 	if (x->mapped)
 		raw(SYS_munmap, x->handles, x->mapped);
@@ -194,14 +216,14 @@ static void leave(const struct exchange *x)
 
 /* ---- objects that go ---- */
 
-static const struct call_param *goes(const struct call_info *info)
+static const struct call_param *destroyed_parameter(const struct call_info *info)
 {
 	const struct call_param *p = info->params;
 
 	return info->class == API_DESTROY && p->object && p->stars ? p : NULL;
 }
 
-/* Whether the library below is to have it still: it may be asked what is set of a communicator, and
+/* Whether the real library is to have it still: it may be asked what is set of a communicator, and
  * calls what attributes are deleted by. */
 static int stays(const struct mpi_object *o)
 {
@@ -209,7 +231,8 @@ static int stays(const struct mpi_object *o)
 	       (o->kind == MPI_KEYVAL && o->attributes);
 }
 
-static int destroy(struct exchange *x, unsigned index, struct mpi_object *o, int32_t *handle)
+static int destroy_object(
+	struct exchange *x, unsigned index, struct mpi_object *o, int32_t *handle)
 {
 	int r;
 
@@ -227,6 +250,8 @@ static int destroy(struct exchange *x, unsigned index, struct mpi_object *o, int
 		return r;
 	}
 	*handle = MPI_KIND_NULL(o->kind);
+	if (o->kind == MPI_COMM)
+		gate_freed(o);
 	object_drop(o);
 	return 0;
 }
@@ -243,7 +268,7 @@ static void committed(int32_t handle)
 STUB_HIDDEN int mpi_perform(unsigned index, const uint64_t *arguments)
 {
 	struct exchange x = {.info = &mpi_info[index], .given = arguments};
-	const struct call_param *p = goes(x.info);
+	const struct call_param *p = destroyed_parameter(x.info);
 	int32_t *handle = p ? (int32_t *)arguments[p->word] : NULL;
 	struct mpi_object *o = handle ? object_of(*handle) : NULL;
 	int r;
@@ -251,14 +276,16 @@ STUB_HIDDEN int mpi_perform(unsigned index, const uint64_t *arguments)
 	if (go_down(&x) < 0)
 		return MPI_ERR_INTERN;
 	if (o) {
-		r = destroy(&x, index, o, handle);
+		r = destroy_object(&x, index, o, handle);
 	} else {
 		r = mpi_call_words(&mpi_targets[index], x.words);
 		come_up(&x, r);
+		if (!r && x.info->class == API_COLLECTIVE)
+			number_made(&x, index);
 	}
 	if (!r && index == INDEX_MPI_Type_commit)
 		committed(*(int32_t *)arguments[0]);
-	leave(&x);
+	free_handles(&x);
 	return r;
 }
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "supervisor/fd/descriptor_range.h"
-#include "supervisor/fd/epoll_watch.h"
+#include "supervisor/file_kinds/epoll_watch.h"
 
 /* ---- what is needed ---- */
 

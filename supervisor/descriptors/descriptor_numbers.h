@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_DESCRIPTORS_DESCRIPTOR_NUMBERS_H
 #define SUPERVISOR_DESCRIPTORS_DESCRIPTOR_NUMBERS_H
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 
 struct descriptor_numbers {
 	struct fd_restore *r;

@@ -13,12 +13,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "supervisor/fd/fd.h"
+#include "ckpt/image_read.h"
+#include "ckpt/image_write.h"
+#include "ckpt/store.h"
+#include "lib/err.h"
+#include "supervisor/fd/fd_options.h"
+
+struct fd_dump;
+struct fd_restore;
+struct process;
+struct tree;
 
 /* ---- checkpoint: all processes are frozen ---- */
 
 /* Look at descriptors 0, 1 and 2 of this process: a terminal, pipe or socket that the program
- * shares with them is not its own, and comes from whoever restarts it. To be called once,
+ * shares with them is not its own, and comes from the process that restarts it. To be called once,
  * before the supervisor lets go of them. */
 void fd_remember_streams(void);
 
@@ -29,8 +38,8 @@ void fd_dump_free(struct fd_dump *d);
 void fd_dump_tree(struct fd_dump *d, const struct tree *tree);
 
 /* Contents of files that are written to are saved, too, up to @size bytes (0: none); whether
- * the program @goes_on and may change them. */
-void fd_dump_save_files(struct fd_dump *d, uint64_t size, bool goes_on);
+ * the program resumes and may change them. */
+void fd_dump_save_files(struct fd_dump *d, uint64_t size, bool program_resumes);
 
 /* Wait until all requests have ended that are under way in io_urings of the tree, but for those
  * that wait for something: before fd_dump_process() of any process, when the threads of all
@@ -67,7 +76,7 @@ void fd_dump_resume(struct fd_dump *d);
 int fd_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e);
 bool fd_dump_keeps(const struct fd_dump *d);
 /* The program has been ended: the ports of its connections are to be free at once, and who is
- * at the other ends of those that are kept is told nothing. */
+ * at the other ends of connections that are kept is told nothing. */
 void fd_dump_let_go(struct fd_dump *d);
 
 /* ---- restart: runs in the new process, before it executes the program's file ---- */
@@ -78,14 +87,6 @@ void fd_dump_let_go(struct fd_dump *d);
  * tails are moved aside. */
 int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options *o,
 	void (*notice)(const char *line), struct err *e);
-
-/* How long an error of ERR_WAIT may last. */
-#define FD_ERROR_WAIT_SEC 65
-
-/* A name for them; and when a restart has failed: remove what is left. */
-void fd_name_temporary_directories(struct fd_restore_options *o);
-void fd_remove_temporary_directories(
-	const struct checkpoint *c, const struct fd_restore_options *o);
 
 /* Make all descriptions that processes of the job have, and all objects that they map, at
  * numbers above all of theirs. Processes made by fork(2) from then on share them as they did.
@@ -113,10 +114,5 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, stru
 /* Descriptor (without close-on-exec, above all of the processes' own) of open file
  * @description; before fd_restore_process(). -1 on failure. */
 int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e);
-
-/* ---- show ---- */
-
-/* One line about a description ("pipe, write end, 17 bytes in it") into @out. */
-void fd_show(const struct image *job, const struct image_description *x, struct buf *out);
 
 #endif

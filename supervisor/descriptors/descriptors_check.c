@@ -1,11 +1,16 @@
+/*
+ * descriptors_check.c - before a restart: the row of each description says whether it can be
+ * made again here, and where not, which descriptor of which process that concerns.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "supervisor/descriptors/descriptors.h"
-#include "supervisor/fd/kinds.h"
-#include "supervisor/fd/saved_files.h"
+#include "supervisor/descriptors/kind_table.h"
+#include "supervisor/fd/fd.h"
+#include "supervisor/file_kinds/saved_files.h"
 #include "supervisor/fd/shm_file.h"
 
 /* A descriptor that leads to description @index, for messages; -1 when none does. */
@@ -22,24 +27,6 @@ static int first_descriptor(const struct checkpoint *c, uint32_t index)
 				return fds[k].fd;
 	}
 	return -1;
-}
-
-/* What is open for reading only can be asked for by R_OK, and so on (O_ACCMODE). A file of ours
- * is let in whatever its mode (reopen_despite_mode.h). Standard streams are often opened by
- * another user, who can restart the program, too. */
-int fd_check_access(const struct fd_check *c, const char *path, int flags, struct err *e)
-{
-	static const int wanted[] = {R_OK, W_OK, R_OK | W_OK, 0};
-	struct stat st;
-
-	if (!faccessat(AT_FDCWD, path, wanted[flags & O_ACCMODE], AT_EACCESS))
-		return 0;
-	if (c->options->alive && c->fd >= 0 && c->fd <= STDERR_FILENO)
-		return 0;
-	if (errno == EACCES && !stat(path, &st) && S_ISREG(st.st_mode) &&
-		st.st_uid == geteuid())
-		return 0;
-	return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
 }
 
 static int check_all(struct fd_check *check, struct err *e)

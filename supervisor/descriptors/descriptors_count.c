@@ -29,25 +29,6 @@ static unsigned made_with(const struct fd_object *o)
 	}
 }
 
-/* Which of them description @x becomes, if no other has: as the restart of its kind decides. */
-static unsigned taken_by(const struct image_description *x, const struct fd_object *o)
-{
-	bool both_ways = (x->flags & O_ACCMODE) == O_RDWR;
-
-	switch (x->kind) {
-	case IMAGE_FD_PIPE:
-		return x->args[0] > 1 || x->flags & KERNEL_O_LARGEFILE ? 0 : 1u << x->args[0];
-	case IMAGE_FD_PTY_MASTER:
-		return 1;
-	case IMAGE_FD_PTY_SLAVE:
-		return both_ways && !x->args[0] ? 2 : 0;
-	case IMAGE_FD_MEMFD:
-		return both_ways && !o->is_mapped;
-	default:
-		return 0;
-	}
-}
-
 static uint64_t count_objects(const struct fd_dump *d)
 {
 	size_t objects = buf_count(&d->objects, struct fd_object);
@@ -55,11 +36,12 @@ static uint64_t count_objects(const struct fd_dump *d)
 	uint64_t count = 0;
 
 	for (size_t i = 0; i < buf_count(&d->descriptions, struct fd_described); i++) {
-		const struct image_description *x =
-			&buf_at(&d->descriptions, struct fd_described, i)->x;
+		const struct fd_described *of =
+			buf_at(&d->descriptions, struct fd_described, i);
+		uint32_t n = of->x.object;
 
-		if (x->object && x->object <= objects)
-			taken[x->object] |= taken_by(x, fd_object_at(d, x->object));
+		if (n && n <= objects && of->kind->takes)
+			taken[n] |= of->kind->takes(&of->x, fd_object_at(d, n));
 	}
 	for (uint32_t n = 1; n <= objects; n++)
 		count += made_with(fd_object_at(d, n)) - __builtin_popcount(taken[n]);

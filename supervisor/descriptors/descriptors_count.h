@@ -4,7 +4,7 @@
 #ifndef SUPERVISOR_DESCRIPTORS_DESCRIPTORS_COUNT_H
 #define SUPERVISOR_DESCRIPTORS_DESCRIPTORS_COUNT_H
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 
 /* Descriptors that one process of a restart has open at the same time, at most, for open files
  * of the tree. All must be known: called after socket_dump_all(). */

@@ -17,12 +17,15 @@
 #include "shared/batch.h"
 #include "supervisor/descriptors/descriptors_count.h"
 #include "supervisor/descriptors/descriptors_list.h"
+#include "supervisor/descriptors/kind_table.h"
 #include "supervisor/fd/descriptor_range.h"
-#include "supervisor/fd/epoll_dump.h"
+#include "supervisor/file_kinds/epoll_dump.h"
 #include "supervisor/fd/file_locks.h"
 #include "supervisor/fd/objects_dump.h"
 #include "supervisor/fd/signal_owner.h"
-#include "supervisor/fd/pipe_holders.h"
+#include "supervisor/file_kinds/inherited_stream.h"
+#include "supervisor/file_kinds/pipe_holders.h"
+#include "supervisor/file_kinds/pty.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/sockets_dump.h"
 #include "supervisor/target/kcmp_search.h"
@@ -63,27 +66,15 @@ void fd_remember_streams(void)
 		look_at_stream(&standard_streams[i], i);
 }
 
-struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp)
-{
-	struct fd_dump *d = xcalloc(1, sizeof(*d));
-
-	d->job = job;
-	d->tcp = tcp;
-	d->memory_device = memory_device();
-	memcpy(d->streams, standard_streams, sizeof(d->streams));
-	d->terminal = controlling_terminal;
-	return d;
-}
-
 void fd_dump_tree(struct fd_dump *d, const struct tree *tree)
 {
 	d->tree = tree;
 }
 
-void fd_dump_save_files(struct fd_dump *d, uint64_t size, bool goes_on)
+void fd_dump_save_files(struct fd_dump *d, uint64_t size, bool program_resumes)
 {
 	d->save_files = size;
-	d->goes_on = goes_on;
+	d->program_resumes = program_resumes;
 }
 
 static size_t description_count(const struct fd_dump *d)
@@ -100,6 +91,7 @@ void fd_dump_free(struct fd_dump *d)
 {
 	for (size_t i = 0; i < description_count(d); i++)
 		free(description_at(d, i)->locks);
+	fd_ptys_free(d);
 	fd_objects_free(d);
 	fd_epolls_free(d);
 	fd_inotifies_free(d, true);
@@ -192,7 +184,7 @@ static int add_description(
 	struct fd_dump *d, const struct fd_source *s, size_t at, uint32_t *index, struct err *e)
 {
 	const struct fd_kind *kind = fd_kind_match(d, s);
-	struct fd_described new = {0};
+	struct fd_described new = {.kind = kind};
 	struct fd_known *known;
 	uint32_t *slot;
 
@@ -221,14 +213,12 @@ static int add_locks(
 	struct fd_dump *d, const struct fd_source *s, uint32_t index, struct err *e)
 {
 	struct fd_described *to = description_at(d, index);
-	const struct fd_kind *kind = fd_kind_find(to->x.kind);
-
 	bool first = !to->locks_of;
 
 	if (to->locks_of == s->pid)
 		return 0;
 	to->locks_of = s->pid;
-	return fd_locks_dump(s, kind->can_lock, first, &to->locks, e);
+	return fd_locks_dump(s, to->kind->traits & FD_CAN_LOCK, first, &to->locks, e);
 }
 
 static int dump_source(
@@ -317,12 +307,10 @@ static int refuse_common_table(const struct fd_dump *d, pid_t pid, pid_t tid, st
 
 /* What is set by number in a process, or belongs to its table, has no place here. */
 static int check_in_thread(
-	const struct fd_source *s, const struct image_description *x, bool new, struct err *e)
+	const struct fd_source *s, const struct fd_described *x, bool new, struct err *e)
 {
-	if (x->kind == IMAGE_FD_PIDFD || x->kind == IMAGE_FD_PROCESS_FILE ||
-		strstr(s->info, "POSIX") ||
-		(new && (fd_kind_find(x->kind)->finish || x->owner || x->flags & O_ASYNC ||
-				strstr(s->info, "lock:"))))
+	if (x->kind->traits & FD_OF_TASK || strstr(s->info, "POSIX") ||
+		(new && (x->x.owner || x->x.flags & O_ASYNC || strstr(s->info, "lock:"))))
 		return err_set(e, 0,
 			"what it leads to cannot be saved with the descriptors of a thread's "
 			"own (unshare(CLONE_FILES))");
@@ -343,7 +331,7 @@ static int dump_in_thread(struct fd_dump *d, pid_t pid, pid_t tid, pid_t vtid, i
 		entry.cloexec = s.cloexec;
 		r = dump_source(d, &s, &entry.description, e);
 		if (!r)
-			r = check_in_thread(&s, &description_at(d, entry.description)->x,
+			r = check_in_thread(&s, description_at(d, entry.description),
 				entry.description >= known, e);
 		if (r)
 			err_prefix(e, "%s, thread %d", text, tid);
@@ -438,7 +426,7 @@ int fd_dump_rings(struct fd_dump *d, struct process *p, struct err *e)
 static int check_placeless(
 	const struct fd_source *s, const struct fd_described *x, struct err *e)
 {
-	if (fd_kind_find(x->x.kind)->finish || x->x.owner || x->x.flags & O_ASYNC ||
+	if (x->kind->traits & FD_OF_TASK || x->x.owner || x->x.flags & O_ASYNC ||
 		strstr(s->info, "lock:"))
 		return err_set(e, 0,
 			"with an owner or locks it cannot be saved while it is in a message "
@@ -465,7 +453,7 @@ static int dump_received(struct fd_dump *d, const struct fd_source *s, uint32_t 
 		       : 0;
 }
 
-int fd_dump_received(struct fd_dump *d, int fd, uint32_t *description, struct err *e)
+static int find_received(struct fd_dump *d, int fd, uint32_t *description, struct err *e)
 {
 	cleanup_fd int pidfd = fd_task_open(getpid(), getpid(), e);
 	struct fd_source s;
@@ -489,6 +477,19 @@ int fd_dump_received(struct fd_dump *d, int fd, uint32_t *description, struct er
 	else
 		close(fd);
 	return r;
+}
+
+struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp)
+{
+	struct fd_dump *d = xcalloc(1, sizeof(*d));
+
+	d->job = job;
+	d->find_received = find_received;
+	d->tcp = tcp;
+	d->memory_device = memory_device();
+	memcpy(d->streams, standard_streams, sizeof(d->streams));
+	d->terminal = controlling_terminal;
+	return d;
 }
 
 void fd_dump_resume(struct fd_dump *d)
@@ -518,7 +519,7 @@ int fd_dump_finish(struct fd_dump *d, uint64_t besides, struct err *e)
 	if (socket_dump_all(d, e) || fd_epolls_dump(d, e) || fd_holders_check(d, e) ||
 		uring_dump_finish(d, e) ||
 		descriptor_range_check(descriptors_count(d) + besides, e) ||
-		fd_inotifies_take(d, e) || fd_objects_write(d, e))
+		fd_inotifies_take(d, e) || fd_ptys_save(d, e) || fd_objects_write(d, e))
 		return -1;
 	socket_dump_write(d);
 	for (size_t i = 0; i < description_count(d); i++) {

@@ -1,3 +1,7 @@
+/*
+ * descriptors_list.c - out of /proc/PID/fd, or /proc/PID/task/TID/fd where a thread has a
+ * table of its own.
+ */
 #include "supervisor/descriptors/descriptors_list.h"
 
 #include <dirent.h>

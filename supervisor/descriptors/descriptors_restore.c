@@ -10,21 +10,19 @@
 #include <string.h>
 
 #include "supervisor/descriptors/descriptor_numbers.h"
+#include "supervisor/descriptors/kind_table.h"
 #include "supervisor/fd/descriptor_range.h"
-#include "supervisor/fd/epoll_dump.h"
-#include "supervisor/fd/epoll_watch.h"
+#include "supervisor/file_kinds/epoll_restore.h"
+#include "supervisor/file_kinds/epoll_watch.h"
 #include "supervisor/fd/file_locks.h"
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/fd/signal_owner.h"
-#include "supervisor/fd/removed_directory.h"
+#include "supervisor/file_kinds/removed_directory.h"
 #include "supervisor/fd/reopen_despite_mode.h"
 #include "supervisor/fd/trial_stand_in.h"
+#include "supervisor/file_kinds/pty.h"
 #include "supervisor/socket/sockets_restore.h"
 #include "supervisor/sysv/sysv.h"
-
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
 
 /* What F_SETFL changes; for O_ASYNC see set_async(). */
 #define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
@@ -70,9 +68,12 @@ static struct fd_restore *new_restore(const struct checkpoint *c)
 	r->open = xcalloc(r->description_count, sizeof(*r->open));
 	r->number = xcalloc(r->description_count, sizeof(*r->number));
 	r->holder = xcalloc(r->description_count, sizeof(*r->holder));
+	r->kinds = xcalloc(r->description_count, sizeof(*r->kinds));
 	r->made = xcalloc(r->object_count, sizeof(*r->made));
-	for (size_t i = 0; i < r->description_count; i++)
+	for (size_t i = 0; i < r->description_count; i++) {
 		r->open[i] = r->number[i] = -1;
+		r->kinds[i] = fd_kind_find(r->descriptions[i].kind);
+	}
 	for (size_t i = 0; i < r->object_count; i++)
 		r->made[i].fd = r->made[i].writer = -1;
 	for (size_t i = 0; i < c->process_count; i++) {
@@ -90,6 +91,7 @@ static void free_restore(struct fd_restore *r)
 	free(r->open);
 	free(r->number);
 	free(r->holder);
+	free(r->kinds);
 	free(r->made);
 	buf_free(&r->fired);
 	free(r);
@@ -125,18 +127,10 @@ static int set_flags(const struct image_description *x, int fd, struct err *e)
 	return 0;
 }
 
-/* What is known by its number elsewhere as well cannot be moved; it was made in its place. */
-static bool is_movable(uint32_t kind)
-{
-	return kind != IMAGE_FD_SOCKET && kind != IMAGE_FD_PIPE && kind != IMAGE_FD_MEMFD &&
-	       kind != IMAGE_FD_PTY_MASTER && kind != IMAGE_FD_PTY_SLAVE &&
-	       kind != IMAGE_FD_MQUEUE && kind != IMAGE_FD_URING;
-}
-
 static int restore_description(struct fd_restore *r, uint32_t index, struct err *e)
 {
 	const struct image_description *x = &r->descriptions[index];
-	const struct fd_kind *kind = fd_kind_find(x->kind);
+	const struct fd_kind *kind = r->kinds[index];
 	int fd;
 
 	if (r->open[index] >= 0)
@@ -144,7 +138,7 @@ static int restore_description(struct fd_restore *r, uint32_t index, struct err 
 	if (!kind)
 		return err_set(e, 0, "unknown kind %u", x->kind);
 	fd = r->options->alive ? fd_stand_in(r, e) : kind->restore(r, x, e);
-	if (fd >= 0 && (r->options->alive || is_movable(x->kind)))
+	if (fd >= 0 && (r->options->alive || !(kind->traits & FD_IN_PLACE)))
 		fd = fd_lift_into(r, index, fd, e);
 	if (fd < 0)
 		return -1;
@@ -153,16 +147,12 @@ static int restore_description(struct fd_restore *r, uint32_t index, struct err 
 	return x->flags & O_PATH || r->options->alive ? 0 : set_flags(x, fd, e);
 }
 
-/* What watches files comes last, so that it does not see how the others are opened, and finds
- * those that have no name. */
-static bool is_watcher(uint32_t kind)
-{
-	return kind == IMAGE_FD_INOTIFY || kind == IMAGE_FD_FANOTIFY;
-}
-
+/* Of @kind; 0: of any that does not watch files. Unknown kinds fail when they are made. */
 static bool is_of_kind(const struct image_description *x, uint32_t kind)
 {
-	return kind ? x->kind == kind : !is_watcher(x->kind);
+	const struct fd_kind *k = fd_kind_find(x->kind);
+
+	return kind ? x->kind == kind : !k || !(k->traits & FD_WATCHES);
 }
 
 /* Descriptions that are in messages only. */
@@ -212,7 +202,7 @@ static int restore_all(struct fd_restore *r, struct err *e)
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))
 			return -1;
-	return fd_made_settle(r, e);
+	return fd_ptys_settle(r, e) || fd_made_settle(r, e) ? -1 : 0;
 }
 
 /* In a trial: numbers are taken, and there is something to be mapped. */
@@ -228,7 +218,7 @@ static int stand_in_for_all(struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-/* One that is closed is missed only where a description wants it. */
+/* A stream that is closed is missed only where a description wants it. */
 static void lift_streams(struct fd_restore *r, const int std[3])
 {
 	for (int i = 0; i < 3; i++)
@@ -264,32 +254,13 @@ static int lock_all(const struct fd_restore *r, struct err *e)
 	for (size_t i = 0; i < r->fd_count; i++) {
 		uint32_t index = r->fds[i].description;
 		const struct image_description *x = &r->descriptions[index];
-		const struct fd_kind *kind = fd_kind_find(x->kind);
 
-		if (!kind->can_lock || !x->args[0] || done[index])
+		if (!(r->kinds[index]->traits & FD_CAN_LOCK) || !x->args[0] || done[index])
 			continue;
 		done[index] = true;
 		if (fd_locks_restore(r->fds[i].fd, image_string(r->job, x->args[0]),
 			    image_string(r->job, x->path), e))
 			return -1;
-	}
-	return 0;
-}
-
-static int finish_all(const struct fd_restore *r, struct err *e)
-{
-	cleanup_free bool *done = xcalloc(r->description_count, sizeof(*done));
-
-	for (size_t i = 0; i < r->fd_count; i++) {
-		uint32_t index = r->fds[i].description;
-		const struct image_description *x = &r->descriptions[index];
-		const struct fd_kind *kind = fd_kind_find(x->kind);
-
-		if (!kind->finish || done[index] || r->holder[index] != r->process)
-			continue;
-		done[index] = true;
-		if (kind->finish(r, x, r->fds[i].fd, e))
-			return err_prefix(e, "descriptor %d", r->fds[i].fd);
 	}
 	return 0;
 }
@@ -333,7 +304,7 @@ static int settle_process(struct fd_restore *r, int *keep, struct err *e)
 	if (fd_pidfd_place(r, e) || fd_epolls_watch(r, e) ||
 		descriptor_numbers_close_rest(&p, keep, e))
 		return -1;
-	return set_async(r, e) || finish_all(r, e) || lock_all(r, e) ? -1 : 0;
+	return set_async(r, e) || lock_all(r, e) ? -1 : 0;
 }
 
 int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err *e)
@@ -372,7 +343,6 @@ int fd_restore_open(struct fd_restore *r, uint32_t description, struct err *e)
 
 int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, struct err *e)
 {
-	const uint64_t sealed = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
 	struct fd_made *made;
 	int fd, code;
 
@@ -382,10 +352,10 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, stru
 	made = &r->made[object - 1];
 	if (descriptor_range_begin(r, e))
 		return -1;
-	/* Only a descriptor for reading can be mapped shared when it is sealed, before
-	 * Linux 6.7. */
+	/* Only a descriptor for reading can be mapped shared when it is sealed with F_SEAL_WRITE,
+	 * before Linux 6.7. */
 	if (r->objects[object - 1].kind == IMAGE_OBJECT_MEMFD &&
-		(!writable || r->objects[object - 1].args[0] & sealed)) {
+		(!writable || r->objects[object - 1].args[0] & F_SEAL_WRITE)) {
 		cleanup_free char *path = xasprintf("/proc/self/fd/%d", made->fd);
 		cleanup_fd int reader = open(path, O_RDONLY | O_CLOEXEC);
 

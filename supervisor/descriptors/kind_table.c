@@ -1,50 +1,59 @@
-#include "supervisor/descriptors/descriptors.h"
-#include "supervisor/fd/kinds.h"
+/*
+ * descriptors/kind_table.c - each kind of open file with its functions. The first row that
+ * matches a descriptor at a checkpoint says how it is saved.
+ */
+#include "supervisor/descriptors/kind_table.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "supervisor/socket/socket_families.h"
+#include "supervisor/uring/uring.h"
 
-#define ROW(f) f##_match, f##_dump, f##_check, f##_restore, f##_show, NULL
+#define ROW(f)                                                                                 \
+	.match = f##_match, .dump = f##_dump, .check = f##_check, .restore = f##_restore,      \
+	.show = f##_show
+#define UNCHECKED_ROW(f)                                                                       \
+	.match = f##_match, .dump = f##_dump, .restore = f##_restore, .show = f##_show
+#define PROVOKED(f)  .provoke = f##_provoke, .calm = f##_calm
+#define FOR_TASKS(f) .needs_threads = f##_needs_threads, .open_remotely = f##_open_remotely
 
-/* The first row that matches counts. */
 static const struct fd_kind kinds[] = {
-	{IMAGE_FD_NAMESPACE, "namespace", false, ROW(fd_namespace)},
-	{IMAGE_FD_PATH, "path", false, ROW(fd_path)},
-	{IMAGE_FD_INHERITED, "inherited", false, ROW(fd_inherited)},
-	{IMAGE_FD_MQUEUE, "message queue", false, ROW(fd_mqueue)},
-	{IMAGE_FD_INOTIFY, "inotify", false, ROW(fd_inotify)},
-	{IMAGE_FD_FANOTIFY, "fanotify", false, ROW(fd_fanotify)},
-	{IMAGE_FD_PIDFD, "pidfd", false, fd_pidfd_match, fd_pidfd_dump, fd_pidfd_check,
-		fd_pidfd_restore, fd_pidfd_show, fd_pidfd_finish},
-	{IMAGE_FD_ENDED_FILE, "file of a process that has ended", false, ROW(fd_ended_file)},
-	{IMAGE_FD_PROCESS_FILE, "file of a process", false, fd_process_file_match,
-		fd_process_file_dump, fd_process_file_check, fd_process_file_restore,
-		fd_process_file_show, fd_process_file_finish},
-	{IMAGE_FD_REGULAR, "file", true, ROW(fd_regular)},
-	{IMAGE_FD_MEMFD, "memfd", true, ROW(fd_memfd)},
-	{IMAGE_FD_UNLINKED, "unlinked file", true, ROW(fd_unlinked)},
-	{IMAGE_FD_DIRECTORY, "directory", true, ROW(fd_directory)},
-	{IMAGE_FD_REMOVED, "removed directory", true, ROW(fd_removed)},
-	{IMAGE_FD_PTY_MASTER, "terminal master", false, fd_pty_master_match, fd_pty_master_dump,
-		fd_pty_check, fd_pty_master_restore, fd_pty_master_show, NULL},
-	{IMAGE_FD_PTY_SLAVE, "terminal", false, fd_pty_slave_match, fd_pty_slave_dump,
-		fd_pty_check, fd_pty_slave_restore, fd_pty_slave_show, NULL},
-	{IMAGE_FD_DEVICE, "device", false, ROW(fd_device)},
-	{IMAGE_FD_PIPE, "pipe", false, ROW(fd_pipe)},
-	{IMAGE_FD_FIFO, "FIFO", false, ROW(fd_fifo)},
-	{IMAGE_FD_UNLINKED_FIFO, "unlinked FIFO", false, ROW(fd_unlinked_fifo)},
-	{IMAGE_FD_EVENTFD, "eventfd", false, fd_eventfd_match, fd_eventfd_dump, NULL,
-		fd_eventfd_restore, fd_eventfd_show, NULL},
-	{IMAGE_FD_TIMERFD, "timerfd", false, fd_timerfd_match, fd_timerfd_dump, NULL,
-		fd_timerfd_restore, fd_timerfd_show, NULL},
-	{IMAGE_FD_SIGNALFD, "signalfd", false, fd_signalfd_match, fd_signalfd_dump, NULL,
-		fd_signalfd_restore, fd_signalfd_show, NULL},
-	{IMAGE_FD_EPOLL, "epoll", false, ROW(fd_epoll)},
-	{IMAGE_FD_SOCKET, "socket", false, ROW(fd_socket)},
-	{IMAGE_FD_URING, "io_uring", false, ROW(fd_uring)},
+	{IMAGE_FD_NAMESPACE, "namespace", 0, ROW(fd_namespace)},
+	{IMAGE_FD_PATH, "path", 0, ROW(fd_path)},
+	{IMAGE_FD_INHERITED, "inherited", FD_FIRES | FD_REPLACED, ROW(fd_inherited)},
+	{IMAGE_FD_MQUEUE, "message queue", FD_IN_PLACE, ROW(fd_mqueue)},
+	{IMAGE_FD_INOTIFY, "inotify", FD_WATCHES | FD_FIRES, ROW(fd_inotify),
+		PROVOKED(fd_inotify)},
+	{IMAGE_FD_FANOTIFY, "fanotify", FD_WATCHES, ROW(fd_fanotify)},
+	{IMAGE_FD_PIDFD, "pidfd", FD_OF_TASK, ROW(fd_pidfd), FOR_TASKS(fd_pidfd)},
+	{IMAGE_FD_ENDED_FILE, "file of a process that has ended", 0, ROW(fd_ended_file)},
+	{IMAGE_FD_PROCESS_FILE, "file of a process", FD_OF_TASK, ROW(fd_process_file),
+		FOR_TASKS(fd_process_file)},
+	{IMAGE_FD_REGULAR, "file", FD_CAN_LOCK, ROW(fd_regular)},
+	{IMAGE_FD_MEMFD, "memfd", FD_CAN_LOCK | FD_IN_PLACE, ROW(fd_memfd),
+		.takes = fd_memfd_takes},
+	{IMAGE_FD_UNLINKED, "unlinked file", FD_CAN_LOCK, ROW(fd_unlinked)},
+	{IMAGE_FD_DIRECTORY, "directory", FD_CAN_LOCK, ROW(fd_directory)},
+	{IMAGE_FD_REMOVED, "removed directory", FD_CAN_LOCK, ROW(fd_removed)},
+	{IMAGE_FD_PTY_MASTER, "terminal master", FD_IN_PLACE, UNCHECKED_ROW(fd_pty_master),
+		.check = fd_pty_check, .takes = fd_pty_master_takes},
+	{IMAGE_FD_PTY_SLAVE, "terminal", FD_IN_PLACE, UNCHECKED_ROW(fd_pty_slave),
+		.check = fd_pty_check, .takes = fd_pty_slave_takes},
+	{IMAGE_FD_DEVICE, "device", 0, ROW(fd_device)},
+	{IMAGE_FD_PIPE, "pipe", FD_IN_PLACE | FD_FIRES, ROW(fd_pipe), PROVOKED(fd_pipe),
+		.takes = fd_pipe_takes},
+	{IMAGE_FD_FIFO, "FIFO", FD_FIRES, ROW(fd_fifo), PROVOKED(fd_pipe)},
+	{IMAGE_FD_UNLINKED_FIFO, "unlinked FIFO", FD_FIRES, ROW(fd_unlinked_fifo),
+		PROVOKED(fd_pipe)},
+	{IMAGE_FD_EVENTFD, "eventfd", FD_FIRES, UNCHECKED_ROW(fd_eventfd)},
+	{IMAGE_FD_TIMERFD, "timerfd", FD_FIRES, UNCHECKED_ROW(fd_timerfd),
+		PROVOKED(fd_timerfd)},
+	{IMAGE_FD_SIGNALFD, "signalfd", FD_FIRES | FD_OWN_EVENTS, UNCHECKED_ROW(fd_signalfd)},
+	{IMAGE_FD_EPOLL, "epoll", FD_FIRES, ROW(fd_epoll), PROVOKED(fd_epoll)},
+	{IMAGE_FD_SOCKET, "socket", FD_IN_PLACE | FD_FIRES, ROW(fd_socket)},
+	{IMAGE_FD_URING, "io_uring", FD_IN_PLACE, ROW(fd_uring)},
 };
 
 const struct fd_kind *fd_kind_match(const struct fd_dump *d, const struct fd_source *s)
@@ -100,6 +109,6 @@ void fd_show(const struct image *job, const struct image_description *x, struct 
 	}
 	kind->show(job, x, out);
 	show_flags(x, out);
-	if (kind->can_lock && x->args[0])
+	if (kind->traits & FD_CAN_LOCK && x->args[0])
 		buf_printf(out, ", locked");
 }

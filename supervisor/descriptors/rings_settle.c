@@ -8,7 +8,7 @@
 
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/descriptors/descriptors_list.h"
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/target/process.h"
 #include "supervisor/target/task_pidfd.h"
 #include "supervisor/uring/uring.h"

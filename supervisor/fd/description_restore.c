@@ -1,13 +1,33 @@
 /*
- * fd/description_restore.c - at a restart: one open file, at a number that is in nobody's way.
+ * fd/description_restore.c - at a restart: whether a file can be opened, and one open file, at a
+ * number that is in nobody's way.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "supervisor/fd/descriptor_range.h"
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/fd/reopen_despite_mode.h"
+
+/* What is open for reading only can be asked for by R_OK, and so on (O_ACCMODE). A file of ours
+ * is let in whatever its mode (reopen_despite_mode.h). Standard streams are often opened by
+ * another user, who can restart the program, too. */
+int fd_check_access(const struct fd_check *c, const char *path, int flags, struct err *e)
+{
+	static const int wanted[] = {R_OK, W_OK, R_OK | W_OK, 0};
+	struct stat st;
+
+	if (!faccessat(AT_FDCWD, path, wanted[flags & O_ACCMODE], AT_EACCESS))
+		return 0;
+	if (c->options->alive && c->fd >= 0 && c->fd <= STDERR_FILENO)
+		return 0;
+	if (errno == EACCES && !stat(path, &st) && S_ISREG(st.st_mode) &&
+		st.st_uid == geteuid())
+		return 0;
+	return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
+}
 
 int fd_lift(struct fd_restore *r, int fd, struct err *e)
 {

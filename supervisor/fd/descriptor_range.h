@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_FD_DESCRIPTOR_RANGE_H
 #define SUPERVISOR_FD_DESCRIPTOR_RANGE_H
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 
 /* Set @r->base. */
 int descriptor_range_find(struct fd_restore *r, struct err *e);

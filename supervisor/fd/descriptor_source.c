@@ -1,3 +1,7 @@
+/*
+ * descriptor_source.c - a duplicate of the descriptor is fetched, and its link, status and
+ * fdinfo are read.
+ */
 #include "supervisor/fd/descriptor_source.h"
 
 #include <dirent.h>
@@ -85,7 +89,7 @@ static char *read_info(pid_t task, int fd, struct err *e)
 
 /* The directory of descriptors of a process that has ended has no attributes any more
  * (proc_fd_getattr() in the kernel). */
-static int look_at(struct fd_source *s, struct err *e)
+static int read_attributes(struct fd_source *s, struct err *e)
 {
 	struct statfs fs;
 	int code;
@@ -115,7 +119,7 @@ int fd_source_look(struct fd_source *s, pid_t pid, pid_t task, int pidfd, int fd
 	s->dup = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 	if (s->dup < 0)
 		return err_set(e, errno, "cannot get descriptor %d of process %d", fd, pid);
-	if (look_at(s, e))
+	if (read_attributes(s, e))
 		return -1;
 	flags = status_number(s->info, "flags", 8);
 	s->flags = flags & ~O_CLOEXEC;

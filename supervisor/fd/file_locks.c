@@ -1,3 +1,7 @@
+/*
+ * file_locks.c - locks are read from fdinfo at a checkpoint, and taken again at a restart,
+ * each by the call that its kind needs.
+ */
 #include "supervisor/fd/file_locks.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/*
+ * hugetlb_file.c - the size of the pages, and writing through a mapping.
+ */
 #include "supervisor/fd/hugetlb_file.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * objects_dump.c - the list of objects by what identifies them, and the writing of their
+ * contents.
+ */
 #include "supervisor/fd/objects_dump.h"
 
 #include <errno.h>
@@ -6,9 +10,9 @@
 #include <sys/syscall.h>
 
 #include "ckpt/blocks.h"
+#include "supervisor/fd/file_attributes.h"
+#include "supervisor/fd/hidden_pages.h"
 #include "supervisor/fd/hugetlb_file.h"
-#include "supervisor/fd/page_order.h"
-#include "supervisor/fd/pty.h"
 #include "supervisor/fd/reopen_despite_mode.h"
 #include "supervisor/target/task_pidfd.h"
 
@@ -23,12 +27,40 @@ struct fd_object *fd_object_at(const struct fd_dump *d, uint32_t number)
 	return buf_at(&d->objects, struct fd_object, number - 1);
 }
 
+/* Those of other kinds have numbers of their own there, or none. */
+static bool is_known_by_inode(uint32_t kind)
+{
+	switch (kind) {
+	case IMAGE_OBJECT_PTY:
+	case IMAGE_OBJECT_SHM:
+	case IMAGE_OBJECT_SEM:
+	case IMAGE_OBJECT_MSG:
+	case IMAGE_OBJECT_FILE:
+	case IMAGE_OBJECT_EVENTS:
+		return false;
+	default:
+		return true;
+	}
+}
+
 uint32_t fd_object_find(const struct fd_dump *d, uint64_t dev, uint64_t inode)
 {
 	for (uint32_t n = 1; n <= object_count(d); n++) {
 		const struct image_object *o = &fd_object_at(d, n)->o;
 
-		if (o->dev == dev && o->inode == inode)
+		if (is_known_by_inode(o->kind) && o->dev == dev && o->inode == inode)
+			return n;
+	}
+	return 0;
+}
+
+uint32_t fd_object_numbered(
+	const struct fd_dump *d, enum image_object_kind kind, uint64_t number)
+{
+	for (uint32_t n = 1; n <= object_count(d); n++) {
+		const struct image_object *o = &fd_object_at(d, n)->o;
+
+		if (o->kind == kind && o->inode == number)
 			return n;
 	}
 	return 0;
@@ -102,6 +134,7 @@ static void add_run(
 		.object = object,
 		.read = read_contents,
 		.context = c,
+		.file = c->fd >= 0 && !(end % IMAGE_BLOCK) ? &c->fd : NULL,
 	};
 	size_t count = buf_count(runs, struct block_run);
 
@@ -119,6 +152,18 @@ static void add_run(
 	buf_push(runs, struct block_run, &run);
 }
 
+/* A file system can share whole blocks only. */
+static void add_runs(
+	struct buf *runs, struct contents *c, uint32_t object, uint64_t start, uint64_t end)
+{
+	uint64_t whole = align_down(end, IMAGE_BLOCK);
+
+	if (whole > start)
+		add_run(runs, c, object, start, whole);
+	if (end > whole)
+		add_run(runs, c, object, whole > start ? whole : start, end);
+}
+
 /* @own: the position may be moved, as nobody else shares it. */
 static int find_runs(
 	struct buf *runs, struct contents *c, uint32_t object, bool own, struct err *e)
@@ -126,7 +171,7 @@ static int find_runs(
 	off_t data, hole;
 
 	if (c->fd < 0 || !own) {
-		add_run(runs, c, object, 0, c->size);
+		add_runs(runs, c, object, 0, c->size);
 		return 0;
 	}
 	for (uint64_t at = 0; at < c->size; at = hole) {
@@ -136,7 +181,7 @@ static int find_runs(
 		hole = data < 0 ? -1 : lseek(c->fd, data, SEEK_HOLE);
 		if (hole < 0)
 			return err_set(e, errno, "cannot find the data of %s", c->what);
-		add_run(runs, c, object, data,
+		add_runs(runs, c, object, data,
 			(uint64_t)hole < c->size ? (uint64_t)hole : c->size);
 	}
 	return 0;
@@ -146,8 +191,13 @@ int fd_object_open(const struct fd_object *o)
 {
 	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY;
 
-	return o->o.kind == IMAGE_OBJECT_SHM_FILE ? fd_reopen(o->file, flags)
-						  : open(o->file, flags);
+	int fd;
+
+	if (o->o.kind == IMAGE_OBJECT_SHM_FILE)
+		return fd_reopen(o->file, flags);
+	/* That it has been read is to be seen by nobody; only its owner may ask for that. */
+	fd = open(o->file, flags | O_NOATIME);
+	return fd < 0 && errno == EPERM ? open(o->file, flags) : fd;
 }
 
 /* The file's mode may not let us open it again; the process's own descriptor can then do, if
@@ -177,12 +227,12 @@ static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 {
 	struct fd_object *o = fd_object_at(d, number);
 	struct contents c = {.fd = -1, .what = o->text};
-	struct block_job job = {.writer = d->job};
+	struct blocks_to_write to_write = {.writer = d->job};
 	cleanup_buf struct buf runs = {0};
 	cleanup_fd int fd = -1;
 	bool own = false;
 
-	if ((o->pty && fd_pty_save(o, e)) || fd_page_order_check(o, e))
+	if (fd_hidden_save(d, number, e))
 		return -1;
 	if (fd_object_is_bytes(o->o.kind)) {
 		c.bytes = o->bytes.data;
@@ -196,14 +246,27 @@ static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 	}
 	if (find_runs(&runs, &c, number, own, e))
 		return -1;
-	job.runs = runs.data;
-	job.run_count = buf_count(&runs, struct block_run);
-	return blocks_write(&job, e);
+	to_write.runs = runs.data;
+	to_write.run_count = buf_count(&runs, struct block_run);
+	return blocks_write(&to_write, e);
+}
+
+/* Before reading its contents sets the time of access. */
+static void write_attributes(struct fd_dump *d, uint32_t number)
+{
+	const struct fd_object *o = fd_object_at(d, number);
+
+	if (o->file && (o->o.kind == IMAGE_OBJECT_UNLINKED || o->o.kind == IMAGE_OBJECT_MEMFD ||
+			       o->o.kind == IMAGE_OBJECT_FILE))
+		fd_attributes_dump(d->job, number, o->file);
 }
 
 int fd_objects_write(struct fd_dump *d, struct err *e)
 {
+	if (fd_hidden_look(d, e))
+		return -1;
 	for (uint32_t n = 1; n <= object_count(d); n++) {
+		write_attributes(d, n);
 		if (write_contents(d, n, e))
 			return -1;
 		image_writer_note(d->job, IMAGE_NOTE_OBJECTS, &fd_object_at(d, n)->o,
@@ -237,7 +300,6 @@ static void free_object(struct fd_object *o)
 	free(o->file);
 	buf_free(&o->bytes);
 	buf_free(&o->mapped);
-	fd_pty_free(o->pty);
 }
 
 void fd_objects_free(struct fd_dump *d)
@@ -245,4 +307,5 @@ void fd_objects_free(struct fd_dump *d)
 	for (uint32_t n = 1; n <= object_count(d); n++)
 		free_object(fd_object_at(d, n));
 	buf_free(&d->objects);
+	buf_free(&d->lowers);
 }

@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_FD_OBJECTS_DUMP_H
 #define SUPERVISOR_FD_OBJECTS_DUMP_H
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 
 struct fd_object {
 	struct image_object o;
@@ -20,17 +20,17 @@ struct fd_object {
 	unsigned long seen;     /* how many have been seen */
 	bool stored;            /* and one of them has its contents */
 	struct buf mapped;      /* of one that only memory leads to: struct fd_mapped */
-	bool reordered;         /* whose pages are in another order (page_order.h), */
-	uint64_t run;           /* and this many bytes of it in a row, up to the last of them */
-	struct fd_pty *pty;     /* of a pseudo-terminal: fd/pty.h, */
+	bool reordered;         /* whose pages are in another order (hidden_pages.h), */
+	bool size_known;        /* or of which a mapping shows the end */
+	struct fd_pty *pty;     /* of a pseudo-terminal: file_kinds/pty.h, */
 	bool is_mapped;         /* in shared or private mappings, */
 	bool is_mapped_to_read; /* and in one that can never be written to */
 	dev_t devpts;           /* and the file system its slave is in; 0: not known */
 };
 
-/* A mapping: from @start on process @pid has bytes @from to @to. */
+/* A mapping: from @start on @process has bytes @from to @to, which can be read. */
 struct fd_mapped {
-	pid_t pid;
+	struct process *process;
 	uint64_t start, from, to;
 };
 
@@ -39,6 +39,10 @@ bool fd_object_is_bytes(uint32_t kind);
 
 /* Number (from 1) of the object that is file @dev:@inode, 0 when there is none yet. */
 uint32_t fd_object_find(const struct fd_dump *d, uint64_t dev, uint64_t inode);
+
+/* The same for objects of a @kind that has numbers instead: terminals and System V objects. */
+uint32_t fd_object_numbered(
+	const struct fd_dump *d, enum image_object_kind kind, uint64_t number);
 
 /* The object numbered @number, valid until the next one is added. */
 struct fd_object *fd_object_at(const struct fd_dump *d, uint32_t number);

@@ -1,3 +1,7 @@
+/*
+ * objects_restore.c - contents out of an image, files for each kind of object, and in the end
+ * their owners, modes and seals.
+ */
 #include "supervisor/fd/objects_restore.h"
 
 #include <errno.h>
@@ -8,9 +12,9 @@
 #include <sys/syscall.h>
 
 #include "lib/limits.h"
+#include "supervisor/fd/file_attributes.h"
 #include "supervisor/fd/hugetlb_file.h"
 #include "supervisor/fd/objects_dump.h"
-#include "supervisor/fd/pty.h"
 #include "supervisor/fd/shm_file.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -19,6 +23,10 @@
 #endif
 #ifndef F_SEAL_EXEC
 #define F_SEAL_EXEC 0x0020
+#endif
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
 #define PIECE_BLOCKS 256u
@@ -233,13 +241,38 @@ struct fd_made *fd_made_get(struct fd_restore *r, uint32_t number, struct err *e
 	return made;
 }
 
+bool fd_seals_after_mapping(
+	const struct image *job, const struct image *process, uint32_t number)
+{
+	const struct image_region *g;
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	if (!number || number > count || o[number - 1].kind != IMAGE_OBJECT_MEMFD ||
+		!(o[number - 1].args[0] & F_SEAL_FUTURE_WRITE))
+		return false;
+	g = image_note_array(process, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	for (size_t i = 0; i < count; i++)
+		if (g[i].kind == IMAGE_REGION_SHARED && g[i].object == number &&
+			g[i].max_prot & PROT_WRITE)
+			return true;
+	return false;
+}
+
+static bool is_sealed_later(const struct fd_restore *r, uint32_t number)
+{
+	for (size_t i = 0; i < r->checkpoint->process_count; i++)
+		if (fd_seals_after_mapping(r->job, r->checkpoint->processes[i], number))
+			return true;
+	return false;
+}
+
 static int finish_object(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 {
 	const struct image_object *o = &r->objects[number - 1];
 	const char *name = image_string(r->job, o->name);
 
-	if (o->kind == IMAGE_OBJECT_PTY)
-		return fd_pty_settle(r, number, e);
 	if (fd_object_is_bytes(o->kind) && o->kind != IMAGE_OBJECT_MQUEUE)
 		return 0;
 	/* Another's file can stay ours: a process that has it open does not need its owner, and
@@ -247,9 +280,11 @@ static int finish_object(struct fd_restore *r, uint32_t number, int fd, struct e
 	if (o->kind == IMAGE_OBJECT_UNLINKED || o->kind == IMAGE_OBJECT_SHM_FILE ||
 		o->kind == IMAGE_OBJECT_MEMFD || o->kind == IMAGE_OBJECT_DIRECTORY)
 		(void)!fchown(fd, (uid_t)o->args[1], (gid_t)(o->args[1] >> 32));
+	fd_attributes_restore_extended(r->job, number, fd);
 	if (fchmod(fd, o->mode & 07777))
 		return err_set(e, errno, "cannot set the mode of %s", name);
-	if (o->kind == IMAGE_OBJECT_MEMFD && o->args[0] &&
+	fd_attributes_restore(r->job, number, fd);
+	if (o->kind == IMAGE_OBJECT_MEMFD && o->args[0] && !is_sealed_later(r, number) &&
 		fcntl(fd, F_ADD_SEALS, (int)o->args[0]))
 		return err_set(e, errno, "cannot seal memfd %s", name);
 	return 0;
@@ -257,7 +292,7 @@ static int finish_object(struct fd_restore *r, uint32_t number, int fd, struct e
 
 /* A pipe or socket has an owner and a mode as well: who opens one again, as by /dev/stdin, is
  * asked for them. Another's can stay ours here, too. */
-static int settle_export_entries(
+static int set_owner_and_mode(
 	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e)
 {
 	const struct image_object *o;
@@ -281,7 +316,7 @@ int fd_made_settle(struct fd_restore *r, struct err *e)
 		if (r->made[n - 1].fd >= 0 && finish_object(r, n, r->made[n - 1].fd, e))
 			return -1;
 	for (size_t i = 0; i < r->description_count; i++)
-		if (settle_export_entries(r, &r->descriptions[i], r->open[i], e))
+		if (set_owner_and_mode(r, &r->descriptions[i], r->open[i], e))
 			return -1;
 	return 0;
 }

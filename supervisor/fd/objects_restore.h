@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_FD_OBJECTS_RESTORE_H
 #define SUPERVISOR_FD_OBJECTS_RESTORE_H
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 
 /* Object @number of the image, which must be there and of @kind; NULL with @e filled. */
 const struct image_object *fd_object_info(
@@ -32,5 +32,10 @@ int fd_object_contents(
 
 /* Give all objects their final modes and seals, when nothing has to be opened any more. */
 int fd_made_settle(struct fd_restore *r, struct err *e);
+
+/* Whether object @number, sealed with F_SEAL_FUTURE_WRITE, is mapped to be written to by @process
+ * all the same, which was there before the seal: what it is sealed with then waits for the mapping. */
+bool fd_seals_after_mapping(
+	const struct image *job, const struct image *process, uint32_t number);
 
 #endif

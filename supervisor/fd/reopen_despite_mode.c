@@ -1,3 +1,7 @@
+/*
+ * reopen_despite_mode.c - opened in a user namespace of a helper's, where modes do not count
+ * for our own files; where that is not to be had, with a mode that is changed for a moment.
+ */
 #include "supervisor/fd/reopen_despite_mode.h"
 
 #include <errno.h>
@@ -8,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/passed_fds.h"
 #include "lib/util.h"
 #include "supervisor/fd/surviving_helper.h"
 
@@ -22,41 +27,21 @@ struct reopening {
 
 static int send_descriptor(int to, int fd)
 {
-	char control[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec byte = {"", 1};
-	struct msghdr m = {.msg_iov = &byte,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	return sendmsg(to, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -1;
+	return passed_fds_send(to, "", 1, &fd, 1, MSG_DONTWAIT) == 1 ? 0 : -1;
 }
 
 static int receive_descriptor(int from)
 {
-	char control[CMSG_SPACE(sizeof(int))] = {0}, data;
-	struct iovec byte = {&data, 1};
-	struct msghdr m = {.msg_iov = &byte,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control)};
-	struct cmsghdr *c;
-	int fd;
+	int fds[PASSED_FDS_MOST];
+	size_t count;
+	char byte;
 
-	if (recvmsg(from, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
+	if (passed_fds_receive(from, &byte, 1, fds, &count, MSG_DONTWAIT) != 1)
 		return -1;
-	c = CMSG_FIRSTHDR(&m);
-	if (!c || c->cmsg_type != SCM_RIGHTS) {
-		errno = EMFILE;
-		return -1;
-	}
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
+	if (count == 1)
+		return fds[0];
+	errno = EMFILE;
+	return -1;
 }
 
 static int write_map(const char *path, const char *text)

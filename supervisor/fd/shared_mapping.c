@@ -11,12 +11,8 @@
 #include "lib/procfs.h"
 #include "lib/uring_abi.h"
 #include "supervisor/fd/objects_dump.h"
-#include "supervisor/fd/page_order.h"
+#include "supervisor/fd/shared_mapping.h"
 #include "supervisor/fd/shm_file.h"
-
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
 
 static bool starts_with(const char *s, const char *start)
 {
@@ -38,8 +34,7 @@ static const char *refusal_of(const char *name)
 		return "secret memory (memfd_secret) is not supported";
 	if (starts_with(name, "socket:"))
 		return "rings and other memory of sockets (PACKET_RX_RING, as libpcap's; "
-		       "AF_XDP) are "
-		       "not supported";
+		       "AF_XDP) are not supported";
 	if (name[0] != '/')
 		return "shared mappings of this kind are not supported yet";
 	return NULL;
@@ -220,25 +215,31 @@ int fd_dump_mapping(
 			"it is a file in memory that must not be read: run trecr as root", e);
 	o->is_mapped = true;
 	o->is_mapped_to_read |= !(v->max_prot & PROT_WRITE);
-	if (o->o.kind == IMAGE_OBJECT_MEMFD && o->o.args[0] & F_SEAL_FUTURE_WRITE)
-		return refuse_mapping(v, pid,
-			"it is sealed with F_SEAL_FUTURE_WRITE, so that it could not be mapped "
-			"again",
-			e);
-	if (!o->file) {
-		struct fd_mapped mapped = {
-			pid, v->start, v->offset, v->offset + (v->end - v->start)};
-
-		*need_memory = true;
-		buf_push(&o->mapped, struct fd_mapped, &mapped);
-		if (o->o.size < mapped.to)
-			o->o.size = mapped.to;
-	}
+	*need_memory = !o->file;
 	return number;
 }
 
-int fd_dump_page_order(struct fd_dump *d, struct process *p, const struct vma *v,
-	uint32_t object, struct err *e)
+bool fd_dump_has_holes(const struct fd_dump *d, const struct vma *v)
 {
-	return fd_page_order_note(fd_object_at(d, object), p, v, e);
+	return v->dev == d->memory_device && !(v->flags & VMA_HUGETLB) && !v->swapped;
+}
+
+void fd_dump_mapped(struct fd_dump *d, struct process *p, const struct vma *v, uint64_t end,
+	uint32_t object)
+{
+	struct fd_object *o = fd_object_at(d, object);
+	struct fd_mapped mapped = {p, v->start, v->offset, v->offset + (end - v->start)};
+	size_t count = buf_count(&o->mapped, struct fd_mapped);
+	const struct fd_mapped *last =
+		count ? buf_at(&o->mapped, struct fd_mapped, count - 1) : NULL;
+
+	if (last && last->process == p && mapped.start == last->start + last->to - last->from &&
+		mapped.from != last->to)
+		o->reordered = true;
+	if (mapped.from == mapped.to)
+		return;
+	buf_push(&o->mapped, struct fd_mapped, &mapped);
+	o->size_known |= end < v->end;
+	if (o->o.size < mapped.to)
+		o->o.size = mapped.to;
 }

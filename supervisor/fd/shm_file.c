@@ -1,3 +1,7 @@
+/*
+ * shm_file.c - which mapped files are such; before a restart, whether their names are free;
+ * and making them, with a list of those made, as a restart that fails removes them again.
+ */
 #include "supervisor/fd/shm_file.h"
 
 #include <dirent.h>
@@ -56,7 +60,7 @@ char *fd_shm_file_name(const char *shown, uint64_t dev, uint64_t inode)
 }
 
 /* The one at or after number *next (from 0) in the image; NULL: no more. */
-static const struct image_object *each(const struct image *job, size_t *next)
+static const struct image_object *next_object(const struct image *job, size_t *next)
 {
 	const struct image_object *o;
 	size_t count;
@@ -73,7 +77,7 @@ bool fd_shm_file_in(const struct image *job, const char *path)
 	const struct image_object *o;
 	size_t next = 0;
 
-	while ((o = each(job, &next)))
+	while ((o = next_object(job, &next)))
 		if (!strcmp(image_string(job, o->name), path))
 			return true;
 	return false;
@@ -133,7 +137,7 @@ int fd_shm_files_check(const struct checkpoint *c, struct err *e)
 	const struct image_object *o;
 	size_t next = 0;
 
-	while ((o = each(c->job, &next)))
+	while ((o = next_object(c->job, &next)))
 		if (check_shm_file(image_string(c->job, o->name), o, e))
 			return -1;
 	return 0;
@@ -155,7 +159,7 @@ int fd_shm_files_begin(const struct checkpoint *c, struct err *e)
 	size_t next = 0;
 
 	made_size = sizeof(*made);
-	while (each(c->job, &next))
+	while (next_object(c->job, &next))
 		made_size += sizeof(made->files[0]);
 	made = mmap(NULL, made_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (made != MAP_FAILED)
@@ -192,7 +196,7 @@ void fd_shm_files_end(const struct checkpoint *c, bool remove)
 
 	if (!made)
 		return;
-	while (remove && (o = each(c->job, &next)))
+	while (remove && (o = next_object(c->job, &next)))
 		remove_made(image_string(c->job, o->name));
 	munmap(made, made_size);
 	made = NULL;

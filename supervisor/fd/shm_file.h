@@ -9,7 +9,7 @@
 #ifndef SUPERVISOR_FD_SHM_FILE_H
 #define SUPERVISOR_FD_SHM_FILE_H
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 
 /* Whether @path is on a file system that is memory. */
 bool fd_shm_file_is_memory(const char *path);
@@ -25,7 +25,7 @@ bool fd_shm_file_in(const struct image *job, const char *path);
  * its name is another user's, of another kind, or in use. */
 int fd_shm_files_check(const struct checkpoint *c, struct err *e);
 
-/* What fd_shm_file_open() makes from now on, in this process and those that it makes, is
+/* What fd_shm_file_open() makes from now on, in this process and its children, is
  * remembered until fd_shm_files_end(), which removes it if @remove: the restart has failed. */
 int fd_shm_files_begin(const struct checkpoint *c, struct err *e);
 void fd_shm_files_end(const struct checkpoint *c, bool remove);

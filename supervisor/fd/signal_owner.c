@@ -1,3 +1,6 @@
+/*
+ * signal_owner.c - reads the owner of a descriptor by fcntl(2), and sets it again.
+ */
 #include "supervisor/fd/signal_owner.h"
 
 #include <errno.h>

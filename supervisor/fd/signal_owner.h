@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_FD_SIGNAL_OWNER_H
 #define SUPERVISOR_FD_SIGNAL_OWNER_H
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 
 /* Into @x; @x->kind is filled. An error is the reason only. */
 int fd_owner_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,

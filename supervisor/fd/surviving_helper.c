@@ -1,3 +1,6 @@
+/*
+ * surviving_helper.c - starts that process, and waits for it.
+ */
 #include "supervisor/fd/surviving_helper.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/*
+ * temporary_directories.c - names, makes, and removes them.
+ */
 #include "supervisor/fd/temporary_directories.h"
 
 #include <dirent.h>
@@ -11,7 +14,7 @@
 #include <unistd.h>
 
 #include "lib/util.h"
-#include "supervisor/fd/fd.h"
+#include "supervisor/fd/fd_options.h"
 
 void fd_name_temporary_directories(struct fd_restore_options *o)
 {

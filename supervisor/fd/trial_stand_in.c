@@ -1,3 +1,6 @@
+/*
+ * trial_stand_in.c - /dev/null for a descriptor, a memfd of the same size for memory.
+ */
 #include "supervisor/fd/trial_stand_in.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_FD_TRIAL_STAND_IN_H
 #define SUPERVISOR_FD_TRIAL_STAND_IN_H
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 
 /* A descriptor in the place of any; lifted. -1 on failure. */
 int fd_stand_in(struct fd_restore *r, struct err *e);

@@ -1,3 +1,7 @@
+/*
+ * addresses.c - the addresses of this machine's interfaces, those first that others are likely
+ * to reach.
+ */
 #include "supervisor/job/addresses.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,7 @@
+/*
+ * checkpoint_part.c - each stage is a line to the coordinator and the wait for its answer; and
+ * the link that decides whether members end.
+ */
 #include "supervisor/job/checkpoint_part.h"
 
 #include <errno.h>
@@ -32,30 +36,49 @@ static int hear_line(const struct part *p, char *line, size_t size)
 	return 0;
 }
 
+static int given_up(struct err *e)
+{
+	return err_set(e, 0, "the checkpoint of the job has been given up");
+}
+
+int part_hear(const struct part *p, char *line, size_t size, struct err *e)
+{
+	return hear_line(p, line, size) ? 0 : given_up(e);
+}
+
+/* They may be more than the socket's buffer holds. */
+int part_say(const struct part *p, const char *lines, size_t size, struct err *e)
+{
+	struct pollfd fd = {.fd = p->fd, .events = POLLOUT};
+
+	while (size) {
+		ssize_t n = send(p->fd, lines, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EINTR &&
+			(errno != EAGAIN || poll(&fd, 1, PART_SILENCE_MS) <= 0))
+			return given_up(e);
+		if (n > 0)
+			lines += n, size -= n;
+	}
+	return 0;
+}
+
 static int await_go(const struct part *p, struct err *e)
 {
 	char line[64];
 
 	do {
-		if (!hear_line(p, line, sizeof(line)))
-			return err_set(e, 0, "the checkpoint of the job has been given up");
+		if (part_hear(p, line, sizeof(line), e))
+			return -1;
 	} while (!strcmp(line, PART_WAIT));
 	return strcmp(line, PART_GO) ? err_set(e, 0, "'%s' was not understood", line) : 0;
-}
-
-static int say_line(const struct part *p, const char *line, struct err *e)
-{
-	/* It fits the socket's buffer. */
-	if (send(p->fd, line, strlen(line), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return err_set(e, 0, "the checkpoint of the job has been given up");
-	return 0;
 }
 
 int part_reached(struct part *p, const char *stage, struct err *e)
 {
 	cleanup_free char *line = xasprintf("%s\n", stage);
 
-	return say_line(p, line, e) || await_go(p, e) ? -1 : 0;
+	return part_say(p, line, strlen(line), e) || await_go(p, e) ? -1 : 0;
 }
 
 static int file_exists(const char *path)

@@ -5,30 +5,39 @@
  * it is, by a line, and waits until all are as far: "go". While it waits it hears "wait" now and
  * then. A connection that ends means that the checkpoint is given up.
  *
+ *	counted STEPS		it runs, and comes to rest with the others (quiesce.h): what it has counted
+ *				so far it has said before, in lines "count" and "act"; in the place of
+ *				"go" may come "limit" lines, and "look": it is to count again
  *	frozen			the program is stopped
  *	written			all that needs it to be stopped is written
  *	stored ID JOB		complete on the disk; go: the whole is complete
  *	tried			a restart has been tried, for a program that is to be ended;
  *				go: end it
+ *	killed			it is ended
  *
- * What brings members to rest together while they run (messages under way between them:
- * job/quiesce.h) will be a stage before the first: a name here, its await_all() and tell_all()
- * at the start of take_checkpoint() in coordinate.c, and part_reached() before freeze_tree() in
- * run/checkpoint_frozen.c. What drains when all are frozen comes between the first two.
+ * What drains when all are frozen will come behind that.
  */
 #ifndef SUPERVISOR_JOB_CHECKPOINT_PART_H
 #define SUPERVISOR_JOB_CHECKPOINT_PART_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/err.h"
 
+#define PART_COUNTED "counted"
 #define PART_FROZEN  "frozen"
 #define PART_WRITTEN "written"
 #define PART_STORED  "stored"
 #define PART_TRIED   "tried"
+#define PART_KILLED  "killed"
 #define PART_GO      "go"
 #define PART_WAIT    "wait"
+#define PART_LOOK    "look"
+
+#define PART_COUNT "count" /* NUMBER ENTERED LEFT SIZE, of a communicator */
+#define PART_ACT   "act"   /* DOING NUMBER RANK CALL: what a thread is at */
+#define PART_LIMIT "limit" /* NUMBER LIMIT */
 
 /* Whether the members were ended is decided once: by a symbolic link in the job's checkpoint,
  * made by the coordinator when all have tried a restart, or by the first member that gives up
@@ -47,6 +56,10 @@ struct part {
 	char *whole; /* directory of the job's checkpoint when it is complete */
 	uint64_t sequence;
 };
+
+/* Say @lines; and hear one, which is an error when there is none for long. */
+int part_say(const struct part *p, const char *lines, size_t size, struct err *e);
+int part_hear(const struct part *p, char *line, size_t size, struct err *e);
 
 /* Say that we are at @stage and wait for all others. */
 int part_reached(struct part *p, const char *stage, struct err *e);

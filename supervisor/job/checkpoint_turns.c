@@ -1,3 +1,7 @@
+/*
+ * checkpoint_turns.c - who asks for a turn is granted it, put off, or told that the one under
+ * way serves for it, too.
+ */
 #include "supervisor/job/checkpoint_turns.h"
 
 #include <string.h>

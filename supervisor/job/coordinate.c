@@ -1,3 +1,7 @@
+/*
+ * coordinate.c - connects to all members, takes them from stage to stage, and tries again
+ * where the reason may be gone in a moment.
+ */
 #include "supervisor/job/coordinate.h"
 
 #include <errno.h>
@@ -14,6 +18,7 @@
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/job/checkpoint_turns.h"
+#include "supervisor/job/quiesce.h"
 #include "supervisor/job/wire.h"
 #include "supervisor/start/job_control.h"
 
@@ -31,6 +36,8 @@ struct link {
 	struct wire wire;
 	pid_t supervisor; /* that can be woken up, 0: of another machine */
 	bool there;       /* it has reached the stage that is waited for */
+	struct buf counts,
+		acts; /* struct quiesce_count, quiesce_act: what it is about to have said */
 };
 
 struct coordination {
@@ -39,6 +46,7 @@ struct coordination {
 	struct wire turn; /* to who gave it, and waits for its end */
 	struct link *links;
 	size_t count;
+	struct quiesce *quiesce;
 	unsigned keep;
 	struct store *store;
 	int dirfd;
@@ -73,6 +81,36 @@ static int note_stored(struct coordination *c, const struct link *l, const char 
 	return l->rank ? 0 : members_parse_id(job + 1, c->members.job_id);
 }
 
+/* What it counts, a line each, and in the end that this is all. */
+static int note_counts(struct coordination *c, struct link *l, const char *line)
+{
+	struct quiesce_count count;
+	struct quiesce_act act;
+	struct quiesce_report report;
+	int doing;
+
+	if (sscanf(line, PART_COUNT " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu32,
+		    &count.comm, &count.entered, &count.left, &count.size) == 4) {
+		buf_push(&l->counts, struct quiesce_count, &count);
+		return 0;
+	}
+	if (sscanf(line, PART_ACT " %d %" SCNu64 " %d %47s", &doing, &act.comm, &act.peer,
+		    act.call) == 4) {
+		act.doing = doing;
+		buf_push(&l->acts, struct quiesce_act, &act);
+		return 0;
+	}
+	if (sscanf(line, PART_COUNTED " %" SCNu64, &report.steps) != 1)
+		return -1;
+	report.acts = l->acts.data;
+	report.act_count = buf_count(&l->acts, struct quiesce_act);
+	report.counts = l->counts.data;
+	report.count = buf_count(&l->counts, struct quiesce_count);
+	quiesce_heard(c->quiesce, l - c->links, &report);
+	l->counts.len = l->acts.len = 0;
+	return 0;
+}
+
 /* What is no stage is a notice, or the answer. 0: continue to listen. */
 static int deal_with(struct coordination *c, struct link *l, const char *stage, char *line)
 {
@@ -80,8 +118,12 @@ static int deal_with(struct coordination *c, struct link *l, const char *stage, 
 
 	if (*text)
 		text++;
+	if (begins_with_word(line, PART_COUNT) || begins_with_word(line, PART_ACT))
+		return note_counts(c, l, line);
 	if (begins_with_word(line, stage)) {
 		l->there = true;
+		if (!strcmp(stage, PART_COUNTED) && note_counts(c, l, line))
+			return fail_for_member(c, l, "its answer was not understood");
 		if (!strcmp(stage, PART_STORED) && note_stored(c, l, line))
 			return fail_for_member(c, l, "its answer was not understood");
 		return 0;
@@ -260,10 +302,68 @@ static void dismiss_members(struct coordination *c)
 			if (poll(&fd, 1, 100) > 0 && recv(fd.fd, rest, sizeof(rest), 0) <= 0)
 				break;
 		wire_close(&l->wire);
+		buf_free(&l->counts);
+		buf_free(&l->acts);
 	}
 	free(c->links);
 	c->links = NULL;
 	c->count = 0;
+}
+
+/* ---- all come to rest ---- */
+
+/* Between two looks at programs that are on their way, at first and at most. */
+#define LOOK_NS     1000000
+#define LOOK_MAX_NS 20000000
+
+static void tell_limits(struct coordination *c)
+{
+	size_t count;
+	const struct quiesce_limit *limits = quiesce_limits(c->quiesce, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		cleanup_free char *line = xasprintf(
+			PART_LIMIT " %" PRIu64 " %" PRIu64, limits[i].comm, limits[i].limit);
+
+		tell_all(c, line);
+	}
+}
+
+static int fail_at_rest(struct coordination *c)
+{
+	cleanup_free char *why = quiesce_explain(c->quiesce);
+
+	return err_set(c->e, 0,
+		"the ranks do not come to rest together (--drain-timeout gives them more "
+		"time): %s",
+		why);
+}
+
+static int bring_to_rest(struct coordination *c)
+{
+	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + c->request->rest_ns, pause = LOOK_NS;
+
+	for (;;) {
+		enum quiesce_verdict verdict;
+
+		if (await_all(c, PART_COUNTED, c->request->deadline_ns))
+			return -1;
+		verdict = quiesce_decide(c->quiesce);
+		if (verdict == QUIESCE_REACHED)
+			break;
+		if (clock_ns(CLOCK_MONOTONIC) > limit)
+			return fail_at_rest(c);
+		if (verdict == QUIESCE_RAISE) {
+			tell_limits(c);
+			pause = LOOK_NS;
+		} else {
+			sleep_ns(pause);
+			pause = pause < LOOK_MAX_NS ? 2 * pause : pause;
+		}
+		tell_all(c, PART_LOOK);
+	}
+	tell_all(c, PART_GO);
+	return 0;
 }
 
 /* ---- one checkpoint ---- */
@@ -290,18 +390,27 @@ static int decide_end(struct coordination *c, const char *path)
 
 static int end_all(struct coordination *c, const char *path)
 {
-	if (!await_all(c, PART_TRIED, c->request->deadline_ns) && !decide_end(c, path))
-		return await_all(c, "ok", 0);
+	if (!await_all(c, PART_TRIED, c->request->deadline_ns) && !decide_end(c, path)) {
+		if (await_all(c, PART_KILLED, 0))
+			return -1;
+		tell_all(c, PART_GO);
+		/* Who does not say so has ended, too. */
+		(void)await_all(c, "ok", clock_ns(CLOCK_MONOTONIC) + CLOSE_LIMIT_NS);
+		return 0;
+	}
 	err_prefix(c->e, "the checkpoint %s is complete, but the job resumes", path);
 	return COORDINATE_KEPT;
 }
 
-static int take_checkpoint(struct coordination *c, char **path)
+static int take_job_checkpoint(struct coordination *c, char **path)
 {
 	uint64_t deadline = c->request->deadline_ns;
-	uint64_t freeze = clock_ns(CLOCK_MONOTONIC) + FREEZE_LIMIT_NS;
+	uint64_t freeze;
 
 	ask_all(c);
+	if (bring_to_rest(c))
+		return -1;
+	freeze = clock_ns(CLOCK_MONOTONIC) + FREEZE_LIMIT_NS;
 	if (await_all(c, PART_FROZEN, deadline && deadline < freeze ? deadline : freeze))
 		return -1;
 	tell_all(c, PART_GO);
@@ -317,7 +426,7 @@ static int take_checkpoint(struct coordination *c, char **path)
 	return 0;
 }
 
-static int attempt_checkpoint(struct coordination *c, char **path)
+static int attempt_job_checkpoint(struct coordination *c, char **path)
 {
 	static const uint8_t nobody[16];
 	struct err ignored = ERR_INIT;
@@ -326,28 +435,29 @@ static int attempt_checkpoint(struct coordination *c, char **path)
 	c->again = false;
 	if (connect_all(c))
 		goto out;
+	c->quiesce = quiesce_new(c->count);
 	c->store = store_open(c->request->dir, nobody, NULL, c->e);
 	if (!c->store || store_begin(c->store, &c->dirfd, &c->sequence, c->e))
 		goto out;
-	r = take_checkpoint(c, path);
+	r = take_job_checkpoint(c, path);
 	/* One too many does no harm; the next one tries again. */
 	if (!r)
 		(void)store_prune(c->store, c->members.job_id, c->keep, &ignored);
 out:
 	dismiss_members(c);
+	quiesce_free(c->quiesce);
+	c->quiesce = NULL;
 	store_close(c->store);
 	c->store = NULL;
 	members_free(&c->members);
 	return r;
 }
 
-static bool try_again(const struct coordination *c, unsigned attempts)
+static bool try_job_again(const struct coordination *c, unsigned attempts)
 {
-	struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS << attempts};
-
 	if (!c->again || attempts == ATTEMPTS_MAX)
 		return false;
-	(void)nanosleep(&pause, NULL);
+	sleep_ns(FIRST_PAUSE_NS << attempts);
 	return true;
 }
 
@@ -413,7 +523,8 @@ int coordinate(const struct coordinate_request *request, char **path, struct err
 
 	*path = NULL;
 	if (!r)
-		while ((r = attempt_checkpoint(&c, path)) == -1 && try_again(&c, attempts++))
+		while ((r = attempt_job_checkpoint(&c, path)) == -1 &&
+			try_job_again(&c, attempts++))
 			;
 	wire_close(&c.turn);
 	return r;

@@ -1,3 +1,7 @@
+/*
+ * gate.c - the port, the visitors that have not shown yet who they are, and the lines that are
+ * passed between the others and the control socket.
+ */
 #include "supervisor/job/gate.h"
 
 #include <errno.h>
@@ -11,9 +15,9 @@
 
 /* Who has not introduced itself by then, and who came first if there are too many, is turned
  * away. */
-#define STRANGERS_MAX 128
-#define STRANGER_NS   5000000000ull
-#define VISITORS_MAX  8192
+#define UNPROVEN_MAX 128
+#define UNPROVEN_NS  5000000000ull
+#define VISITORS_MAX 8192
 
 /* How long answers may take to get through in the end. */
 #define FINISH_NS 2000000000ull
@@ -126,21 +130,21 @@ static void remove_gone(struct gate *g)
 	g->visitors.len = kept * sizeof(struct visitor *);
 }
 
-static bool is_stranger(const struct visitor *v)
+static bool is_unproven(const struct visitor *v)
 {
 	return v->stage == EXPECT_HELLO || v->stage == EXPECT_PROOF;
 }
 
-static void send_strangers_away(struct gate *g)
+static void send_unproven_away(struct gate *g)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	size_t strangers = 0;
+	size_t unproven = 0;
 
 	for (size_t i = count_of(g); i-- > 0;) {
 		struct visitor *v = visitor_at(g, i);
 
-		if (is_stranger(v) &&
-			(++strangers > STRANGERS_MAX || now > v->since_ns + STRANGER_NS))
+		if (is_unproven(v) &&
+			(++unproven > UNPROVEN_MAX || now > v->since_ns + UNPROVEN_NS))
 			send_away(g, v);
 	}
 	remove_gone(g);
@@ -149,13 +153,12 @@ static void send_strangers_away(struct gate *g)
 static void accept_visitor(struct gate *g)
 {
 	int fd = accept4(g->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	static const struct timespec moment = {.tv_nsec = 100000000};
 	struct visitor *v;
 
 	if (fd < 0) {
 		/* It has left, or there are no descriptors, which a moment may change. */
 		if (errno == EMFILE || errno == ENFILE)
-			(void)nanosleep(&moment, NULL);
+			sleep_ns(100000000);
 		return;
 	}
 	if (count_of(g) >= VISITORS_MAX) {
@@ -218,7 +221,7 @@ static int pass_line(
 	return wire_say(from == &v->inside ? &v->outside : &v->inside, line) ? -1 : 1;
 }
 
-/* One that closes its end of the connection is a client that wants no more: what it was told
+/* A visitor that closes its end of the connection is a client that wants no more: what it was told
  * before goes through all the same. */
 static void hear_visitor(
 	struct gate *g, struct visitor *v, struct wire *from, const char *socket_name)
@@ -227,8 +230,8 @@ static void hear_visitor(
 
 	while ((r = pass_line(g, v, from, socket_name)) > 0)
 		;
-	if (r < 0 || (is_stranger(v) && from->in.len > WIRE_INTRODUCTION_MAX) ||
-		(end && (errno || from == &v->inside || is_stranger(v))))
+	if (r < 0 || (is_unproven(v) && from->in.len > WIRE_INTRODUCTION_MAX) ||
+		(end && (errno || from == &v->inside || is_unproven(v))))
 		send_away(g, v);
 	else if (end) {
 		(void)shutdown(v->inside.fd, SHUT_WR);
@@ -268,13 +271,13 @@ static void dispatch_events(struct gate *g, const char *socket_name, const struc
 	}
 	if (fds[0].revents)
 		accept_visitor(g);
-	send_strangers_away(g);
+	send_unproven_away(g);
 }
 
-static bool has_strangers(const struct gate *g)
+static bool has_unproven(const struct gate *g)
 {
 	for (size_t i = 0; i < count_of(g); i++)
-		if (is_stranger(visitor_at(g, i)))
+		if (is_unproven(visitor_at(g, i)))
 			return true;
 	return false;
 }
@@ -288,7 +291,7 @@ void gate_serve(
 	fill_pollfds(g, fds);
 	if (count)
 		memcpy(fds + own, others, count * sizeof(*fds));
-	if (has_strangers(g) && (wait_ms < 0 || wait_ms > 1000))
+	if (has_unproven(g) && (wait_ms < 0 || wait_ms > 1000))
 		wait_ms = 1000;
 	if (poll(fds, own + count, wait_ms) < 0)
 		return;
@@ -309,12 +312,10 @@ static void *serve_for_ever(void *arg)
 int gate_start(struct gate *g, const char *socket, struct err *e)
 {
 	pthread_t thread;
-	int r;
 
 	g->socket = xstrdup(socket);
-	r = thread_start(&thread, serve_for_ever, g);
-	if (r)
-		return err_set(e, r, "cannot start a thread for the job's other members");
+	if (thread_start(&thread, serve_for_ever, g))
+		return err_set(e, errno, "cannot start a thread for the job's other members");
 	(void)pthread_detach(thread);
 	return 0;
 }
@@ -322,8 +323,7 @@ int gate_start(struct gate *g, const char *socket, struct err *e)
 void gate_finish(const struct gate *g)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + FINISH_NS;
-	static const struct timespec moment = {.tv_nsec = 1000000};
 
 	while (g && g->socket && g->inside && clock_ns(CLOCK_MONOTONIC) < deadline)
-		(void)nanosleep(&moment, NULL); /* woken early: all the same */
+		sleep_ns(1000000);
 }

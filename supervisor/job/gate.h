@@ -1,7 +1,7 @@
 /*
  * gate.h - the port at which a member is reached from other machines of the job. Who shows that
  * it knows the member's secret (wire.h) is let through to the supervisor's control socket, as a
- * client of this machine would be; lines pass both ways from then on. Strangers have a few
+ * client of this machine would be; lines pass both ways from then on. Unknown visitors have a few
  * seconds and a few bytes, and get nothing.
  *
  * The supervisor's thread serves the gate until the program runs; from then on a thread of the

@@ -1,3 +1,7 @@
+/*
+ * join_job.c - asks launcher_rank.c for the rank, opens a gate where there are other machines,
+ * and writes the member's file.
+ */
 #include "supervisor/job/join_job.h"
 
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/*
+ * launcher_rank.c - the variables that launchers set in the environment (PMI, Open MPI,
+ * Slurm).
+ */
 #include "supervisor/job/launcher_rank.h"
 
 #include <stddef.h>

@@ -1,3 +1,7 @@
+/*
+ * member_files.c - reading and writing these files, which members live, and who is to complain
+ * when a job cannot start.
+ */
 #include "supervisor/job/member_files.h"
 
 #include <errno.h>
@@ -17,18 +21,8 @@
 #define JOB_VOICE  "refused"
 #define JOB_GIVEN  "given-up"
 
-#define TICK_NS 20000000
-
 /* For so long nobody else complains. */
 #define COMPLAINT_S 2
-
-static void sleep_tick(void)
-{
-	static const struct timespec moment = {.tv_nsec = TICK_NS};
-
-	/* Woken early: all the same. */
-	(void)nanosleep(&moment, NULL);
-}
 
 /* The folder of the members, which only we can write to; -1 with errno ENOENT when there is
  * none. */
@@ -61,19 +55,6 @@ static int make_folder(const char *dir, struct err *e)
 	return open_folder(dir, e);
 }
 
-/* Somebody who only looks holds a lock for a moment, too. */
-static int lock_file(int fd, int how, uint64_t deadline_ns)
-{
-	while (flock(fd, how | LOCK_NB)) {
-		if (errno != EWOULDBLOCK)
-			return errno;
-		if (deadline_ns && clock_ns(CLOCK_MONOTONIC) > deadline_ns)
-			return EWOULDBLOCK;
-		sleep_tick();
-	}
-	return 0;
-}
-
 static int read_member(int fd, struct job_member *m)
 {
 	char text[MEMBER_TEXT_MAX] = "";
@@ -99,7 +80,7 @@ bool job_member_is_here(const struct job_member *m)
 	return !strcmp(here, m->machine);
 }
 
-/* A lock that is held says that it lives, whoever sees it. That none is, says so on its own
+/* A lock that is held says that it lives, to anybody. That none is, says so on its own
  * machine only. */
 static enum member_life life_of(int fd, const struct job_member *m)
 {
@@ -110,7 +91,7 @@ static enum member_life life_of(int fd, const struct job_member *m)
 	return this_boot(m->machine) ? MEMBER_DEAD : MEMBER_UNSURE;
 }
 
-static int look_at(int folder, int rank, struct job_member *m)
+static int open_member(int folder, int rank, struct job_member *m)
 {
 	cleanup_fd int fd = -1;
 	char name[16];
@@ -127,7 +108,7 @@ int job_member_of(const char *dir, int rank, struct job_member *m)
 {
 	cleanup_fd int folder = open_folder(dir, NULL);
 
-	return folder < 0 || look_at(folder, rank, m) || m->life == MEMBER_DEAD ? -1 : 0;
+	return folder < 0 || open_member(folder, rank, m) || m->life == MEMBER_DEAD ? -1 : 0;
 }
 
 /* ---- joining ---- */
@@ -168,7 +149,6 @@ static int join_folder(struct job *job, job_probe *probe, struct err *e)
 	cleanup_fd int folder = make_folder(job->dir, e);
 	struct job_member other = {.rank = job->rank, .host = "another node"};
 	char name[16];
-	int r;
 
 	if (folder < 0)
 		return -1;
@@ -176,8 +156,9 @@ static int join_folder(struct job *job, job_probe *probe, struct err *e)
 	job->fd = openat(folder, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (job->fd < 0)
 		return err_set(e, errno, "cannot create %s/" JOB_FOLDER "/%s", job->dir, name);
-	r = lock_file(job->fd, LOCK_EX, clock_ns(CLOCK_MONOTONIC) + 1000000000);
-	if (r == EWOULDBLOCK) {
+	/* Somebody who only looks holds a lock for a moment, too. */
+	if (flock_until(job->fd, LOCK_EX, clock_ns(CLOCK_MONOTONIC) + 1000000000) &&
+		errno == EWOULDBLOCK) {
 		(void)read_member(job->fd, &other);
 		return refuse_taken(&other, job->dir, e);
 	}
@@ -232,7 +213,7 @@ static int all_members(const char *dir, struct buf *members, struct err *e)
 	for (int rank = 0; rank < JOB_SIZE_MAX; rank++) {
 		struct job_member m;
 
-		if (look_at(folder, rank, &m) < 0) {
+		if (open_member(folder, rank, &m) < 0) {
 			if (rank >= size)
 				break;
 			continue;

@@ -1,3 +1,6 @@
+/*
+ * member_text.c - from a struct job_member to text, and back.
+ */
 #include "supervisor/job/member_text.h"
 
 #include <stdio.h>

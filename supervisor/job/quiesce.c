@@ -1,15 +1,19 @@
+/*
+ * quiesce.c - the coordinator's decision: from the counts of all members, up to which
+ * collective call each may run.
+ */
 #include "supervisor/job/quiesce.h"
 
 #include <string.h>
 
 struct member {
-	struct quiesce_report said;
+	uint64_t steps;
+	struct buf acts;   /* struct quiesce_act */
 	struct buf counts; /* struct quiesce_count */
-	char call[64];
-	bool heard;   /* at all */
-	bool news;    /* since quiesce_decide() was asked last */
-	bool still;   /* and nothing has changed by that */
-	bool visited; /* by release_member() */
+	bool heard;        /* at all */
+	bool news;         /* since quiesce_decide() was asked last */
+	bool still;        /* and nothing has changed by that */
+	bool visited;      /* by release_member() */
 };
 
 struct quiesce {
@@ -33,7 +37,7 @@ void quiesce_free(struct quiesce *r)
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->count; i++)
-		buf_free(&r->members[i].counts);
+		buf_free(&r->members[i].acts), buf_free(&r->members[i].counts);
 	free(r->members);
 	buf_free(&r->limits);
 	free(r);
@@ -86,30 +90,51 @@ static const struct quiesce_count *count_of(const struct member *m, uint64_t com
 	return NULL;
 }
 
+static bool is_at_the_same(const struct member *m, const struct quiesce_report *report)
+{
+	if (m->steps != report->steps ||
+		buf_count(&m->acts, struct quiesce_act) != report->act_count)
+		return false;
+	for (size_t i = 0; i < report->act_count; i++) {
+		const struct quiesce_act *a = buf_at(&m->acts, struct quiesce_act, i);
+
+		if (a->doing != report->acts[i].doing || a->comm != report->acts[i].comm)
+			return false;
+	}
+	return true;
+}
+
 void quiesce_heard(struct quiesce *r, size_t member, const struct quiesce_report *report)
 {
 	struct member *m = &r->members[member];
 
-	m->still = m->heard && m->said.steps == report->steps && m->said.doing == report->doing;
-	m->counts.len = 0;
+	m->still = m->heard && is_at_the_same(m, report);
+	m->steps = report->steps;
+	m->acts.len = m->counts.len = 0;
+	buf_add(&m->acts, report->acts, report->act_count * sizeof(*report->acts));
 	buf_add(&m->counts, report->counts, report->count * sizeof(*report->counts));
-	m->said = *report;
-	m->call[0] = 0;
-	if (report->call)
-		snprintf(m->call, sizeof(m->call), "%s", report->call);
 	m->heard = m->news = true;
 	/* What has been entered, all others are to enter, too. */
 	for (size_t i = 0; i < report->count; i++)
 		raise_limit(r, report->counts[i].comm, report->counts[i].entered);
 }
 
-/* Some collective call that others have entered is still before it. */
+static bool is_missed_by_some(const struct quiesce *r, const struct quiesce_count *c)
+{
+	size_t reported = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		reported += count_of(&r->members[i], c->comm) != NULL;
+	return reported < c->size;
+}
+
+/* Some collective call that others have entered is still before it. The last one frees the communicator. */
 static bool is_behind(const struct quiesce *r, const struct member *m)
 {
 	for (size_t i = 0; i < buf_count(&m->counts, struct quiesce_count); i++) {
 		const struct quiesce_count *c = buf_at(&m->counts, struct quiesce_count, i);
 
-		if (c->entered < limit_of(r, c->comm))
+		if (c->entered < limit_of(r, c->comm) || is_missed_by_some(r, c))
 			return true;
 	}
 	return false;
@@ -138,7 +163,7 @@ static bool all_at_rest(const struct quiesce *r)
 
 static void release_member(struct quiesce *r, size_t member);
 
-/* Members of @comm; of those, if @behind, the ones that have not entered what others have. */
+/* Members of @comm; if @behind, only members that have not entered what others have. */
 static void release_of(struct quiesce *r, uint64_t comm, bool behind)
 {
 	for (size_t i = 0; i < r->count; i++) {
@@ -149,41 +174,50 @@ static void release_of(struct quiesce *r, uint64_t comm, bool behind)
 	}
 }
 
-/* @member is needed: if it is parked it may go one call further, else whom it waits for. */
-static void release_member(struct quiesce *r, size_t member)
+/* A thread that is parked may go one call further, else the threads that it waits for. */
+static void release_thread(
+	struct quiesce *r, const struct member *m, const struct quiesce_act *a)
 {
-	struct member *m = &r->members[member];
-	const struct quiesce_count *c = count_of(m, m->said.comm);
+	const struct quiesce_count *c = count_of(m, a->comm);
 
-	/* One that is at something may be at what is waited for. */
-	if (m->visited || !m->still)
-		return;
-	m->visited = true;
-	switch (m->said.doing) {
-	case QUIESCE_RUNS:
-		break;
+	switch (a->doing) {
 	case QUIESCE_PARKED:
 		if (c)
 			raise_limit(r, c->comm, c->entered + 1);
 		break;
 	case QUIESCE_INSIDE:
-		release_of(r, m->said.comm, true);
+		release_of(r, a->comm, true);
 		break;
 	case QUIESCE_WAITS:
-		if (m->said.peer == QUIESCE_ANY)
-			release_of(r, m->said.comm, false);
-		else if (m->said.peer >= 0 && (size_t)m->said.peer < r->count)
-			release_member(r, m->said.peer);
+		if (a->peer == QUIESCE_ANY)
+			release_of(r, a->comm, false);
+		else if (a->peer >= 0 && (size_t)a->peer < r->count)
+			release_member(r, a->peer);
 		break;
 	}
 }
 
-static void release_all_behind(struct quiesce *r)
+/* @member is needed. */
+static void release_member(struct quiesce *r, size_t member)
+{
+	struct member *m = &r->members[member];
+
+	/* A member that is at something may be at what is waited for. */
+	if (m->visited || !m->still)
+		return;
+	m->visited = true;
+	for (size_t i = 0; i < buf_count(&m->acts, struct quiesce_act); i++)
+		release_thread(r, m, buf_at(&m->acts, struct quiesce_act, i));
+}
+
+/* Who is in a call that all have entered may be in another one inside of it, or wait for members that no
+ * count tells of. */
+static void release_all_needed(struct quiesce *r)
 {
 	for (size_t i = 0; i < r->count; i++)
 		r->members[i].visited = false;
 	for (size_t i = 0; i < r->count; i++)
-		if (is_behind(r, &r->members[i]))
+		if (is_behind(r, &r->members[i]) || is_inside(&r->members[i]))
 			release_member(r, i);
 }
 
@@ -197,7 +231,7 @@ enum quiesce_verdict quiesce_decide(struct quiesce *r)
 	if (all_at_rest(r) && !r->raised)
 		return QUIESCE_REACHED;
 	if (!r->raised)
-		release_all_behind(r);
+		release_all_needed(r);
 	if (!r->raised)
 		return QUIESCE_WAIT;
 	r->raised = false;
@@ -206,28 +240,37 @@ enum quiesce_verdict quiesce_decide(struct quiesce *r)
 
 /* ---- why it takes so long ---- */
 
+static void explain_thread(const struct quiesce_act *a, struct buf *text)
+{
+	switch (a->doing) {
+	case QUIESCE_PARKED:
+		buf_printf(text, "is kept in front of %s", a->call);
+		break;
+	case QUIESCE_INSIDE:
+		buf_printf(text, "waits in %s for ranks that have not entered it", a->call);
+		break;
+	case QUIESCE_WAITS:
+		if (a->peer == QUIESCE_ANY)
+			buf_printf(text, "waits in %s for any rank", a->call);
+		else
+			buf_printf(text, "waits in %s for rank %d", a->call, a->peer);
+		break;
+	}
+}
+
 static void explain_member(const struct quiesce *r, size_t rank, struct buf *text)
 {
 	const struct member *m = &r->members[rank];
+	size_t count = buf_count(&m->acts, struct quiesce_act);
 
 	buf_printf(text, "%srank %zu ", text->len ? "; " : "", rank);
-	switch (m->said.doing) {
-	case QUIESCE_RUNS:
+	if (!count)
 		buf_printf(text, "computes, and has not come to a collective call yet that "
 				 "others have entered");
-		break;
-	case QUIESCE_PARKED:
-		buf_printf(text, "is kept in front of %s", m->call);
-		break;
-	case QUIESCE_INSIDE:
-		buf_printf(text, "waits in %s for ranks that have not entered it", m->call);
-		break;
-	case QUIESCE_WAITS:
-		if (m->said.peer == QUIESCE_ANY)
-			buf_printf(text, "waits in %s for any rank", m->call);
-		else
-			buf_printf(text, "waits in %s for rank %d", m->call, m->said.peer);
-		break;
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			buf_printf(text, ", ");
+		explain_thread(buf_at(&m->acts, struct quiesce_act, i), text);
 	}
 }
 

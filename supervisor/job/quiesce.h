@@ -8,9 +8,8 @@
  * what is under way are messages between two ranks, which are received before a member is
  * saved.
  *
- * There is no MPI in here, nor time or connections: who coordinates the members tells what it
- * has heard, and asks what to do. As yet only its test (t/unit/quiesce.c) does: coordinate.c will
- * when checkpoints of MPI programs can be drained.
+ * There is no MPI in here, nor time or connections: who coordinates the members (coordinate.c) tells what
+ * it has heard, and asks what to do.
  */
 #ifndef SUPERVISOR_JOB_QUIESCE_H
 #define SUPERVISOR_JOB_QUIESCE_H
@@ -25,7 +24,6 @@
 #define QUIESCE_ANY (-1)
 
 enum quiesce_doing {
-	QUIESCE_RUNS,   /* it computes, or is about to call */
 	QUIESCE_PARKED, /* in front of a collective call on `comm` that exceeds the limit */
 	QUIESCE_WAITS,  /* for a message from, or taken by, the rank `peer`, or QUIESCE_ANY */
 	QUIESCE_INSIDE, /* in a collective call on `comm` */
@@ -36,15 +34,24 @@ enum quiesce_doing {
 struct quiesce_count {
 	uint64_t comm;
 	uint64_t entered, left;
+	uint32_t
+		size; /* how many members it has; 0: any. Who has freed it reports it no more */
 };
 
-/* What a member says: all its counts, also zeros. */
-struct quiesce_report {
+/* What a thread of a member is at. */
+struct quiesce_act {
 	enum quiesce_doing doing;
 	uint64_t comm;
 	int peer;
-	const char *call; /* its name, or NULL */
-	uint64_t steps;   /* another number when it has done anything since */
+	char call[48]; /* its name, or "" */
+};
+
+/* What a member says: all its counts, also zeros. A thread that computes, or is about to call, is at
+ * nothing. */
+struct quiesce_report {
+	const struct quiesce_act *acts;
+	size_t act_count;
+	uint64_t steps; /* another number when it has done anything since */
 	const struct quiesce_count *counts;
 	size_t count;
 };

@@ -1,3 +1,6 @@
+/*
+ * reach_member.c - by its socket on this machine, else by its gate at one of its addresses.
+ */
 #include "supervisor/job/reach_member.h"
 
 #include <errno.h>
@@ -8,7 +11,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-/* How long one address may take to answer; more than a member takes for a stranger. */
+/* How long one address may take to answer; more than a member spends on an unknown visitor. */
 #define ADDRESS_MS 3000
 
 static int wait_for(int fd, short events, uint64_t deadline_ns)

@@ -1,3 +1,6 @@
+/*
+ * this_process.c - the machine's id, the id of its boot, and when the process was started.
+ */
 #include "supervisor/job/this_process.h"
 
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/*
+ * unsaved_between.c - looks at the mappings of a process for libraries and shared memory that
+ * other processes have, too.
+ */
 #include "supervisor/job/unsaved_between.h"
 
 #include <ctype.h>
@@ -9,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/stub_path.h"
 #include "lib/util.h"
+#include "shared/windows.h"
 
 /* Names of libraries up to their version. A program that has one may have messages under way.
  */
@@ -23,6 +29,7 @@ static const struct {
 };
 
 struct mapping {
+	unsigned long start;
 	unsigned long long inode;
 	unsigned major, minor;
 	bool shared;
@@ -40,8 +47,8 @@ static int parse_mapping(const char *line, struct mapping *m)
 	char permissions[5];
 
 	m->name[0] = 0;
-	if (sscanf(line, "%*x-%*x %4s %*x %x:%x %llu %255[^\n]", permissions, &m->major,
-		    &m->minor, &m->inode, m->name) < 4)
+	if (sscanf(line, "%lx-%*x %4s %*x %x:%x %llu %255[^\n]", &m->start, permissions,
+		    &m->major, &m->minor, &m->inode, m->name) < 5)
 		return -1;
 	m->shared = permissions[3] == 's';
 	return 0;
@@ -87,9 +94,8 @@ static int refuse_library(pid_t pid, const struct mapping *m, const char *what, 
 {
 	return err_set(e, 0,
 		"process %d uses %s (%s), and messages between ranks cannot be saved yet; on "
-		"one "
-		"machine a job is saved whole when its launcher is started by trecr-run, not "
-		"trecr-run by the launcher: trecr-run mpiexec -n N PROGRAM",
+		"one machine a job is saved whole when its launcher is started by trecr-run, "
+		"not trecr-run by the launcher: trecr-run mpiexec -n N PROGRAM",
 		pid, what, strrchr(m->name, '/') + 1);
 }
 
@@ -104,6 +110,9 @@ static int see_own(void *arg, pid_t pid, const struct mapping *m)
 	struct own *own = arg;
 	struct file file = {m->inode, m->major, m->minor, ""};
 
+	/* The lower half is in no image; what it has with others' it makes anew. */
+	if (in_lower_window(m->start) || is_stub_path(m->name))
+		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
 		if (is_library(m->name, libraries[i].name))
 			return refuse_library(pid, m, libraries[i].what, own->e);
@@ -128,8 +137,7 @@ static int see_other(void *arg, pid_t pid, const struct mapping *m)
 		if (f->inode == m->inode && f->major == m->major && f->minor == m->minor)
 			return err_set(own->e, 0,
 				"process %d, which is not of this rank, shares the memory %s: "
-				"a "
-				"checkpoint of several members cannot hold it yet",
+				"a checkpoint of several members cannot hold it yet",
 				pid, f->name);
 	}
 	return 0;

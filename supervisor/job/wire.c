@@ -1,3 +1,6 @@
+/*
+ * wire.c - introductions of both ends, then lines: sealed, sent, received, opened.
+ */
 #include "supervisor/job/wire.h"
 
 #include <errno.h>
@@ -6,6 +9,8 @@
 #include <sodium.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#include "lib/test_hooks.h"
 
 #define HELLO    "trecr-job-1 "
 #define SEAL     16 /* bytes of the hash in front of a line */
@@ -205,15 +210,6 @@ void wire_close(struct wire *w)
 	w->fd = -1;
 }
 
-/* The test of connections that are cut does not wait for so long. */
-static int cut_ms(void)
-{
-	const char *text = getenv("TRECR_TEST_CUT_MS");
-	int ms = text ? atoi(text) : 0;
-
-	return ms > 0 ? ms : WIRE_CUT_MS;
-}
-
 static void set_option(int fd, int level, int option, int value)
 {
 	/* Without it the connection ends later. */
@@ -222,7 +218,7 @@ static void set_option(int fd, int level, int option, int value)
 
 void wire_watch(int fd)
 {
-	int ms = cut_ms(), third = ms / 3000 ? ms / 3000 : 1;
+	int ms = test_cut_ms() ? test_cut_ms() : WIRE_CUT_MS, third = ms / 3000 ? ms / 3000 : 1;
 
 	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, third);

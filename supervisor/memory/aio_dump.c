@@ -5,25 +5,62 @@
  * looked at, as a write may lengthen its file. Requests that wait for a file may never end:
  * aio_polls.c.
  */
+#include "supervisor/memory/aio_dump.h"
+
+#include <dirent.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
 #include "supervisor/memory/aio_ring_position.h"
-#include "supervisor/state/dump.h"
 
-/* Requests of a disk end within this time, if they end. */
-#define PATIENCE_NS 3000000000ull
-#define BUSY_NS     1000000000ull
+/* Requests of a disk end within this time, if they end; and it is tried several times. */
+#define PATIENCE_NS 1000000000ull
 /* From a disk's end of a request to the event. */
 #define DELAY_NS 10000000ull
 
 /* In /proc/PID/maps. */
 #define AIO_NAME "/[aio]"
 
-/* Whether any disk has something to do; those of others, too. */
-static bool disks_are_busy(void)
+/* The disks that the files of @p are on (dev_t): none at all where some cannot be told, as they
+ * are on a network, or on several disks. */
+static void find_disks(const struct process *p, struct buf *disks)
 {
+	cleanup_free char *path = xasprintf("/proc/%d/fd", p->task);
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	struct stat st;
+	dev_t disk;
+
+	while (dir && (entry = readdir(dir))) {
+		if (fstatat(dirfd(dir), entry->d_name, &st, 0) ||
+			!(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)))
+			continue;
+		disk = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
+		buf_push(disks, dev_t, &disk);
+		if (!major(disk)) {
+			disks->len = 0;
+			break;
+		}
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static bool is_among(const struct buf *disks, dev_t disk)
+{
+	for (size_t i = 0; i < buf_count(disks, dev_t); i++)
+		if (*buf_at(disks, dev_t, i) == disk)
+			return true;
+	return !disks->len;
+}
+
+/* Whether any of @disks, or of all, has something to do; for others, too. */
+static bool disks_are_busy(const struct buf *disks)
+{
+	unsigned major_number, minor_number;
 	cleanup_free char *text = NULL;
 	unsigned long under_way;
 	size_t len;
@@ -32,9 +69,9 @@ static bool disks_are_busy(void)
 		return true;
 	for (const char *p = text; p && *p; p = strchr(p, '\n')) {
 		p += *p == '\n';
-		if (sscanf(p, "%*u %*u %*s %*u %*u %*u %*u %*u %*u %*u %*u %lu", &under_way) ==
-				1 &&
-			under_way)
+		if (sscanf(p, "%u %u %*s %*u %*u %*u %*u %*u %*u %*u %*u %lu", &major_number,
+			    &minor_number, &under_way) == 3 &&
+			under_way && is_among(disks, makedev(major_number, minor_number)))
 			return true;
 	}
 	return false;
@@ -44,6 +81,7 @@ static bool disks_are_busy(void)
 struct calm {
 	struct image_aio_ring ring;
 	uint64_t since, rest;
+	struct buf disks; /* dev_t; empty: all */
 };
 
 /* A context of a process, in its memory from @start to @end. */
@@ -61,32 +99,38 @@ static int look_at_context(const struct context *x, struct calm *c, struct err *
 		return err_prefix(e, "process %d (%s)", x->process->pid, x->process->comm);
 	if (!c->since || tail != c->ring.tail)
 		c->since = now;
-	if (!c->rest && !disks_are_busy())
+	if (!c->rest && !disks_are_busy(&c->disks))
 		c->rest = now;
 	return 0;
 }
 
-static int settle_context(const struct context *x, struct err *e)
+static int wait_for_rest(const struct context *x, struct calm *c, struct err *e)
 {
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC), now = begin;
-	const struct timespec pause = {.tv_nsec = DELAY_NS / 10};
-	struct calm c = {0};
 
 	for (; now - begin < PATIENCE_NS; now = clock_ns(CLOCK_MONOTONIC)) {
-		if (look_at_context(x, &c, e))
+		if (look_at_context(x, c, e))
 			return -1;
-		if (c.rest && now > c.rest + DELAY_NS && now > c.since + DELAY_NS)
+		if (c->rest && now > c->rest + DELAY_NS && now > c->since + DELAY_NS)
 			return 0;
-		/* Others keep them busy. */
-		if (now > c.since + BUSY_NS)
-			return 0;
-		/* Woken early: all the same. */
-		(void)nanosleep(&pause, NULL);
+		sleep_ns(DELAY_NS / 10);
 	}
-	return err_set(e, 0,
-		"requests of asynchronous I/O (io_submit) of process %d (%s) are under way "
-		"that do not end in time",
+	return err_with(e, ERR_TRY_AGAIN,
+		"requests of asynchronous I/O (io_submit) of process %d (%s) may be under way: "
+		"the disks of its files do not come to rest, and nothing tells whose requests "
+		"they work at; try again when they have less to do",
 		x->process->pid, x->process->comm);
+}
+
+static int settle_context(const struct context *x, struct err *e)
+{
+	struct calm c = {0};
+	int failed;
+
+	find_disks(x->process, &c.disks);
+	failed = wait_for_rest(x, &c, e);
+	buf_free(&c.disks);
+	return failed;
 }
 
 /* /proc/PID/maps is quicker than procfs_vmas(), which reads smaps. A context that has been cut

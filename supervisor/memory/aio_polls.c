@@ -7,8 +7,10 @@
  * been cancelled is issued again at once, as the program has it. Its event is taken away by
  * bringing the kernel's place in the ring round to where it was (aio_ring_position.h).
  *
- * Not found are those whose struct iocb the program has not kept as it was.
+ * Not found are requests whose struct iocb the program has not kept as it was.
  */
+#include "supervisor/memory/aio_polls.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +20,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "supervisor/memory/aio_dump.h"
 #include "supervisor/memory/aio_ring_position.h"
-#include "supervisor/state/dump.h"
+#include "supervisor/memory/memory_dump.h"
 #include "supervisor/target/remote_query.h"
 
 /* The kernel's own work queue writes the event of one that is cancelled. */
@@ -39,7 +42,7 @@ struct polls {
 	struct buf candidates; /* uint64_t */
 	struct buf contexts;   /* struct context */
 	struct remote remote;
-	struct aio_turn turn;
+	struct aio_ring_access turn;
 };
 
 /* ---- what looks like one ---- */
@@ -231,7 +234,6 @@ static int look_for_polls(struct polls *p, struct context *c, uint32_t *seen, si
 
 static int await_events(struct polls *p, struct context *c, struct err *e)
 {
-	const struct timespec pause = {.tv_nsec = 100000};
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 	uint32_t seen = c->ring.tail;
 	size_t ours = 0;
@@ -244,8 +246,7 @@ static int await_events(struct polls *p, struct context *c, struct err *e)
 		if (clock_ns(CLOCK_MONOTONIC) - begin > PATIENCE_NS)
 			return err_set(e, 0,
 				"requests of asynchronous I/O (IOCB_CMD_POLL) do not end");
-		/* Woken early: all the same. */
-		(void)nanosleep(&pause, NULL);
+		sleep_ns(100000);
 	}
 }
 
@@ -285,8 +286,7 @@ static int issue_again(
 	if (done != 1)
 		return err_set(e, -done,
 			"a request of asynchronous I/O (IOCB_CMD_POLL, at %#" PRIx64
-			") has been "
-			"cancelled, and cannot be issued again",
+			") has been cancelled, and cannot be issued again",
 			request);
 	image_writer_note(p->d->writer, IMAGE_NOTE_AIO_REQUESTS, &saved, sizeof(saved));
 	return 0;
@@ -304,8 +304,8 @@ static int undo_cancel(struct polls *p, struct context *c, struct err *e)
 		return 0;
 	image_writer_incompat(p->d->writer, IMAGE_INCOMPAT_AIO);
 	failed = await_events(p, c, e) ||
-		 aio_turn(&p->turn, c->at, places, buf_count(&c->unread, struct io_event),
-			 &c->unread, e) ||
+		 aio_ring_advance(&p->turn, c->at, places,
+			 buf_count(&c->unread, struct io_event), &c->unread, e) ||
 		 put_unread(p, c, e);
 	for (size_t i = 0; i < count; i++)
 		failed |= issue_again(p, c, *buf_at(&c->cancelled, uint64_t, i),
@@ -337,7 +337,7 @@ static int query_process(struct polls *p, struct err *e)
 		return 0;
 	if (remote_begin(&p->remote, process, &process->threads[0], e))
 		return -1;
-	p->turn = (struct aio_turn){.remote = &p->remote,
+	p->turn = (struct aio_ring_access){.remote = &p->remote,
 		.mem_fd = process->mem_fd,
 		.scratch = remote_scratch(&p->remote, AIO_SCRATCH, e)};
 	failed = !p->turn.scratch || query_contexts(p, e);

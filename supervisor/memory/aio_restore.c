@@ -2,6 +2,8 @@
  * Contexts of asynchronous I/O, when the process has its memory: in place of each is as yet
  * ordinary memory with what was in it (memory/aio_dump.c).
  */
+#include "supervisor/memory/aio_restore.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/aio_abi.h>
@@ -10,11 +12,10 @@
 #include <sys/syscall.h>
 
 #include "supervisor/memory/aio_ring_position.h"
-#include "supervisor/state/restore_one.h"
 #include "supervisor/target/remote.h"
 
 struct return_of_context {
-	struct restore_one *one;
+	struct new_process *one;
 	const struct image_region *region;
 	struct remote remote;
 	uint64_t scratch;
@@ -72,7 +73,7 @@ static uint32_t unread(const struct image_aio_ring *ring)
 static int advance_ring(struct return_of_context *r)
 {
 	const struct image_aio_ring *old = r->old.data;
-	struct aio_turn turn = {
+	struct aio_ring_access turn = {
 		.remote = &r->remote, .mem_fd = r->one->process.mem_fd, .scratch = r->scratch};
 	cleanup_buf struct buf others = {0};
 	uint32_t keep = unread(old), count = old->tail;
@@ -84,7 +85,7 @@ static int advance_ring(struct return_of_context *r)
 		return 0;
 	if (aio_open_null(&turn, r->one->e))
 		return -1;
-	failed = aio_turn(&turn, r->context, count, keep, &others, r->one->e);
+	failed = aio_ring_advance(&turn, r->context, count, keep, &others, r->one->e);
 	return aio_close_null(&turn, failed ? NULL : r->one->e) || failed ? -1 : 0;
 }
 
@@ -184,7 +185,7 @@ static int bring_back_all(struct return_of_context *r)
 	return 0;
 }
 
-int restore_one_aio(struct restore_one *one)
+int new_process_aio(struct new_process *one)
 {
 	struct return_of_context r = {.one = one};
 	const struct image_region *g;

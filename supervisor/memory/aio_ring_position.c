@@ -37,7 +37,7 @@ int aio_read_ring(
 				 context);
 }
 
-int aio_open_null(struct aio_turn *t, struct err *e)
+int aio_open_null(struct aio_ring_access *t, struct err *e)
 {
 	static const char null[] = "/dev/null";
 
@@ -48,14 +48,14 @@ int aio_open_null(struct aio_turn *t, struct err *e)
 	return t->null < 0 ? err_set(e, -t->null, "cannot open %s in the process", null) : 0;
 }
 
-int aio_close_null(struct aio_turn *t, struct err *e)
+int aio_close_null(struct aio_ring_access *t, struct err *e)
 {
 	int64_t result;
 
 	return REMOTE_CALL(t->remote, &result, e, SYS_close, t->null);
 }
 
-static int write_requests(struct aio_turn *t, struct err *e)
+static int write_requests(struct aio_ring_access *t, struct err *e)
 {
 	struct {
 		struct iocb request;
@@ -70,8 +70,8 @@ static int write_requests(struct aio_turn *t, struct err *e)
 }
 
 /* The program's own events from *seen on; *seen: the tail now. */
-static int gather_others(
-	struct aio_turn *t, uint64_t context, uint32_t *seen, struct buf *others, struct err *e)
+static int collect_others(struct aio_ring_access *t, uint64_t context, uint32_t *seen,
+	struct buf *others, struct err *e)
 {
 	struct image_aio_ring ring;
 	struct io_event event;
@@ -89,7 +89,7 @@ static int gather_others(
 }
 
 /* The program has read all events, as far as the kernel knows. */
-static int all_read(struct aio_turn *t, uint64_t context, uint32_t tail, struct err *e)
+static int all_read(struct aio_ring_access *t, uint64_t context, uint32_t tail, struct err *e)
 {
 	return tracee_write(t->mem_fd, context + offsetof(struct image_aio_ring, head), &tail,
 		sizeof(tail), e);
@@ -97,7 +97,7 @@ static int all_read(struct aio_turn *t, uint64_t context, uint32_t tail, struct 
 
 /* How many requests have ended; 0: there was no place for one. -1: failed. */
 static int64_t submit_requests(
-	struct aio_turn *t, uint64_t context, uint32_t count, struct err *e)
+	struct aio_ring_access *t, uint64_t context, uint32_t count, struct err *e)
 {
 	int64_t done;
 
@@ -109,7 +109,7 @@ static int64_t submit_requests(
 	return done < 0 ? 0 : done;
 }
 
-int aio_turn(struct aio_turn *t, uint64_t context, uint32_t count, uint32_t keep,
+int aio_ring_advance(struct aio_ring_access *t, uint64_t context, uint32_t count, uint32_t keep,
 	struct buf *others, struct err *e)
 {
 	struct image_aio_ring ring;
@@ -123,7 +123,7 @@ int aio_turn(struct aio_turn *t, uint64_t context, uint32_t count, uint32_t keep
 		int64_t done =
 			submit_requests(t, context, count > keep ? count - keep : count, e);
 
-		if (done < 0 || gather_others(t, context, &seen, others, e))
+		if (done < 0 || collect_others(t, context, &seen, others, e))
 			return -1;
 		if (!done && full)
 			return err_set(e, EAGAIN,

@@ -14,7 +14,7 @@
 /* Of the scratch page of a bracket. */
 #define AIO_SCRATCH 4096u
 
-struct aio_turn {
+struct aio_ring_access {
 	struct remote *remote;
 	int mem_fd;
 	uint64_t scratch; /* AIO_SCRATCH bytes there */
@@ -25,13 +25,13 @@ struct aio_turn {
 uint64_t aio_event_at(uint64_t context, uint32_t index);
 
 /* A descriptor in the process, to be closed by aio_close_null(). */
-int aio_open_null(struct aio_turn *t, struct err *e);
-int aio_close_null(struct aio_turn *t, struct err *e);
+int aio_open_null(struct aio_ring_access *t, struct err *e);
+int aio_close_null(struct aio_ring_access *t, struct err *e);
 
 /* Let @count requests end in @context that read nothing: its tail moves on by as many. The head
  * follows it, so that there is room, but for the last @keep: so many are unread to the kernel.
  * Events of the program's own that come meanwhile are added to @others (struct io_event). */
-int aio_turn(struct aio_turn *t, uint64_t context, uint32_t count, uint32_t keep,
+int aio_ring_advance(struct aio_ring_access *t, uint64_t context, uint32_t count, uint32_t keep,
 	struct buf *others, struct err *e);
 
 /* The header of the ring at @context: one that could be one, and of at most @size bytes. */

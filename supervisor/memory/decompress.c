@@ -3,6 +3,8 @@
  * written into its memory when that has been mapped. The loader has no library to do it with;
  * from here one copy more is made, of bytes that are in the processor's cache.
  */
+#include "supervisor/memory/decompress.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,7 +12,8 @@
 #include <sys/uio.h>
 
 #include "lib/threads.h"
-#include "supervisor/state/restore_one.h"
+#include "supervisor/memory/lazy_ranges.h"
+#include "supervisor/memory/memory_restore.h"
 #include "supervisor/target/memory_limits.h"
 
 #define UNPACK_THREADS 16u /* unless it is said how many */
@@ -18,7 +21,7 @@
 #define TAKE 16u
 
 struct unpacking {
-	struct restore_one *one;
+	struct new_process *one;
 	const struct image_extent *extents;
 	size_t count;
 	pthread_mutex_t lock; /* of what follows */
@@ -26,16 +29,22 @@ struct unpacking {
 	bool failed;
 };
 
-/* Memory of GPUs is for the lower half to write (split/device_restore.c). */
-static bool is_ours(const struct restore_one *r, const struct image_extent *x)
+/* Memory of GPUs is for the lower half to write (split/device_restore.c). A pack that is in
+ * part of lazy memory comes as a whole: what writes to that, waits for it to be filled. */
+static bool is_ours(const struct new_process *r, const struct image_extent *x)
 {
-	return x->kind == IMAGE_EXTENT_PACKED && !restore_plan_is_on_device(&r->plan, x);
+	uint64_t end = x->address + (uint64_t)x->blocks * IMAGE_BLOCK;
+	bool lazy;
+
+	if (x->kind != IMAGE_EXTENT_PACKED || restore_plan_is_on_device(&r->plan, x))
+		return false;
+	return lazy_part(&r->plan.lazy_ranges, x->address, end, &lazy) < end || !lazy;
 }
 
 /* process_vm_writev copies once, where ptrace allows it to this thread; the descriptor has been
  * allowed already. */
 static int put_memory(
-	struct restore_one *r, uint64_t address, void *data, size_t size, struct err *e)
+	struct new_process *r, uint64_t address, void *data, size_t size, struct err *e)
 {
 	struct iovec local = {data, size}, remote = {(void *)address, size};
 
@@ -46,7 +55,7 @@ static int put_memory(
 }
 
 static int unpack_extent(
-	struct restore_one *r, const struct image_extent *x, void *data, struct err *e)
+	struct new_process *r, const struct image_extent *x, void *data, struct err *e)
 {
 	if (image_read_blocks(r->img, x, 0, x->blocks, data, e))
 		return -1;
@@ -122,7 +131,7 @@ static int unpack_all(struct unpacking *u)
 	return u->failed ? -1 : 0;
 }
 
-int restore_one_unpack(struct restore_one *r)
+int new_process_unpack(struct new_process *r)
 {
 	struct unpacking u = {.one = r, .lock = PTHREAD_MUTEX_INITIALIZER};
 

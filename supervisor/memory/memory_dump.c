@@ -2,6 +2,8 @@
  * Mappings at a checkpoint: what each is, and which of its pages are to be stored. Their
  * contents are read later (ckpt/blocks.h).
  */
+#include "supervisor/memory/memory_dump.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -11,13 +13,22 @@
 
 #include "lib/uring_abi.h"
 #include "shared/batch.h"
+#include "shared/windows.h"
+#include "supervisor/fd/shared_mapping.h"
+#include "supervisor/memory/aio_dump.h"
+#include "supervisor/memory/anchor.h"
+#include "supervisor/memory/aio_polls.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/split/device_memory.h"
-#include "supervisor/state/dump.h"
+#include "supervisor/state/core_notes.h"
 #include "supervisor/sysv/sysv.h"
 #include "supervisor/target/module.h"
 #include "supervisor/target/pagemap.h"
+#include "supervisor/target/present_pages.h"
 #include "supervisor/uring/uring.h"
+
+/* Smaller shared memory is read as a whole, holes too. */
+enum { WORTH_A_LOOK = 1 << 20 };
 
 static const struct {
 	uint64_t vma;
@@ -55,10 +66,15 @@ static int refuse_mapping(struct dump *d, const struct vma *v, const char *what,
 struct memory_source {
 	struct dump *dump;
 	bool copied;
+	bool in_common; /* see struct vma */
 	uint64_t delta;
 };
 
-/* process_vm_readv copies once but wants readable pages; /proc/PID/mem reads them all. */
+/*
+ * process_vm_readv is quicker for huge pages, but wants readable pages, and it pins them: of private pages that
+ * are mapped by several processes the kernel makes a copy for this one first (gup_must_unshare(),
+ * mm/gup.c), so the program would take more memory from then on. /proc/PID/mem reads all, and pins none.
+ */
 int dump_read_memory(void *context, uint64_t address, void *data, size_t size, struct err *e)
 {
 	struct memory_source *source = context;
@@ -67,19 +83,21 @@ int dump_read_memory(void *context, uint64_t address, void *data, size_t size, s
 	struct iovec local = {data, size};
 	struct iovec remote = {(void *)(address + source->delta), size};
 
-	if (process_vm_readv(p->task, &local, 1, &remote, 1, 0) == (ssize_t)size)
+	if (p == d->process && !source->in_common &&
+		process_vm_readv(p->task, &local, 1, &remote, 1, 0) == (ssize_t)size)
 		return 0;
 	if (tracee_read(p->mem_fd, address + source->delta, data, size, e))
 		return err_prefix(e, "process %d (%s)", p->pid, p->comm);
 	return 0;
 }
 
-static struct memory_source *new_source(struct dump *d, uint64_t delta)
+static struct memory_source *new_source(struct dump *d, const struct vma *v, uint64_t delta)
 {
 	struct memory_source *s = xmalloc(sizeof(*s));
 
 	s->dump = d;
 	s->copied = false;
+	s->in_common = v->in_common && !v->shared;
 	s->delta = delta;
 	buf_push(&d->contexts, void *, (void *)&s);
 	return s;
@@ -197,7 +215,7 @@ static bool is_copied(const struct vma *v)
 static int dump_own_pages(struct dump *d, int pagemap, const struct vma *v,
 	const struct image_region *r, struct err *e)
 {
-	struct memory_source *source = new_source(d, 0), *copied = new_source(d, 0);
+	struct memory_source *source = new_source(d, v, 0), *copied = new_source(d, v, 0);
 	bool file = r->kind == IMAGE_REGION_FILE || r->kind == IMAGE_REGION_PRIVATE;
 	cleanup_buf struct buf runs = {0};
 	struct page_run *run;
@@ -227,7 +245,7 @@ static int dump_own_pages(struct dump *d, int pagemap, const struct vma *v,
 static int dump_whole(
 	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
 {
-	struct memory_source *source = new_source(d, 0);
+	struct memory_source *source = new_source(d, v, 0);
 	uint64_t end = v->end;
 	char byte;
 
@@ -301,17 +319,15 @@ static int dump_private_file(
 }
 
 /* Shared memory that only mappings lead to: from a process's memory into the job's file. Parts
- * that an earlier mapping, of whatever process, has covered are left out. */
-static void add_shared_runs(struct dump *d, const struct vma *v, uint32_t object)
+ * that the first @known runs, of earlier mappings of whatever process, have are left out. */
+static void add_shared_part(struct dump *d, struct memory_source *source, uint64_t at,
+	uint64_t end, uint32_t object, size_t known)
 {
-	struct memory_source *source = new_source(d, v->start - v->offset);
-	uint64_t at = v->offset, end = v->offset + (v->end - v->start);
-
 	while (at < end) {
 		uint64_t stop = end;
 		bool covered = false;
 
-		for (size_t i = 0; i < buf_count(d->shared_runs, struct block_run); i++) {
+		for (size_t i = 0; i < known; i++) {
 			struct block_run *run = buf_at(d->shared_runs, struct block_run, i);
 
 			if (run->object != object)
@@ -338,6 +354,43 @@ static void add_shared_runs(struct dump *d, const struct vma *v, uint32_t object
 	}
 }
 
+/* The pages of @v up to @end that exist; @runs: struct present_run. */
+static int find_present(
+	struct dump *d, const struct vma *v, uint64_t end, struct buf *runs, struct err *e)
+{
+	struct process *p = d->process;
+	struct remote r;
+	uint64_t scratch;
+	int failed;
+
+	if (remote_begin(&r, p, &p->threads[0], e))
+		return -1;
+	scratch = remote_scratch(&r, PRESENT_SCRATCH, e);
+	failed = !scratch || present_pages(&r, v->start, end, scratch, runs, e);
+	return remote_end(&r, failed ? NULL : e) || failed ? -1 : 0;
+}
+
+static int add_shared_runs(
+	struct dump *d, const struct vma *v, uint64_t end, uint32_t object, struct err *e)
+{
+	struct memory_source *source = new_source(d, v, v->start - v->offset);
+	size_t known = buf_count(d->shared_runs, struct block_run);
+	struct present_run all = {v->start, end};
+	cleanup_buf struct buf runs = {0};
+
+	if (end - v->start < WORTH_A_LOOK || !fd_dump_has_holes(d->fds, v))
+		buf_push(&runs, struct present_run, &all);
+	else if (find_present(d, v, end, &runs, e))
+		return -1;
+	for (size_t i = 0; i < buf_count(&runs, struct present_run); i++) {
+		const struct present_run *run = buf_at(&runs, struct present_run, i);
+
+		add_shared_part(d, source, run->start - v->start + v->offset,
+			run->end - v->start + v->offset, object, known);
+	}
+	return 0;
+}
+
 static int dump_segment(
 	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
 {
@@ -349,10 +402,18 @@ static int dump_segment(
 	r->kind = IMAGE_REGION_SYSV;
 	r->object = object;
 	image_writer_range(d->writer, v->start, v->end, segment_flags(v), false);
-	if (need_memory)
-		add_shared_runs(d, v, object);
 	write_region(d, r);
-	return 0;
+	return need_memory ? add_shared_runs(d, v, v->end, object, e) : 0;
+}
+
+/* A mapping may extend beyond the end of what is mapped. */
+static int dump_nameless(struct dump *d, const struct vma *v, uint32_t object, struct err *e)
+{
+	uint64_t end =
+		v->flags & VMA_HUGETLB ? v->end : present_end(d->process, v->start, v->end);
+
+	fd_dump_mapped(d->fds, d->process, v, end, object);
+	return add_shared_runs(d, v, end, object, e);
 }
 
 static int dump_shared(
@@ -370,10 +431,8 @@ static int dump_shared(
 		r->kind =
 			strcmp(v->name, URING_LINK) ? IMAGE_REGION_SHARED : IMAGE_REGION_URING;
 		r->object = object;
-		if (need_memory)
-			add_shared_runs(d, v, object);
 		write_region(d, r);
-		return need_memory ? fd_dump_page_order(d->fds, d->process, v, object, e) : 0;
+		return need_memory ? dump_nameless(d, v, object, e) : 0;
 	}
 	if (stat(v->name, &st) || !S_ISREG(st.st_mode))
 		return refuse_mapping(
@@ -391,7 +450,7 @@ static int dump_context(
 	if (dump_aio(d, v, r, e))
 		return -1;
 	write_region(d, r);
-	add_run(d, new_source(d, 0), v->start, v->end, false, false);
+	add_run(d, new_source(d, v, 0), v->start, v->end, false, false);
 	image_writer_range(d->writer, v->start, v->end, segment_flags(v), true);
 	return 0;
 }
@@ -414,9 +473,11 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 	struct image_region r = new_region(d, v);
 	int lower;
 
-	if (!strcmp(v->name, "[vsyscall]"))
+	if (!strcmp(v->name, "[vsyscall]") || anchor_is(v))
 		return 0;
 	lower = lower_has_memory(d->process, v, e);
+	if (lower > 0 && sysv_is_segment(v))
+		sysv_leave_out(d->fds, v);
 	if (lower)
 		return lower < 0 ? -1 : 0;
 	if (!strncmp(v->name, "[vvar", 5) || !strcmp(v->name, "[vdso]"))
@@ -477,8 +538,12 @@ static void dump_device(struct dump *d, const struct device_range *range)
 		.context = source,
 	};
 
+	if (device_source_has_hashes(source)) {
+		run.hash = device_source_hash;
+		run.expect = device_source_expect;
+	}
 	buf_push(&d->contexts, void *, (void *)&source);
-	buf_push(&d->runs, struct block_run, &run);
+	buf_push(run.hash ? &d->device_runs : &d->runs, struct block_run, &run);
 	d->memory_bytes += run.size;
 	write_region(d, &r);
 	image_writer_range(d->writer, r.start, r.end, PF_R | PF_W, true);
@@ -494,6 +559,28 @@ static void dump_devices(struct dump *d, uint64_t address, size_t *next)
 			return;
 		dump_device(d, r);
 	}
+}
+
+/* Contents of CUDA arrays get addresses in the image where nothing is mapped, but what the program
+ * maps there by address. */
+static int check_arrays(const struct dump *d, struct err *e)
+{
+	for (size_t i = 0; i < buf_count(&d->device, struct device_range); i++) {
+		const struct device_range *r = buf_at(&d->device, struct device_range, i);
+
+		for (size_t k = 0; in_arrays_window(r->start) && k < d->vmas.count; k++) {
+			const struct vma *v = &d->vmas.v[k];
+
+			if (v->start < r->end && v->end > r->start)
+				return err_set(e, 0,
+					"process %d has mapped memory at %#lx, an address at "
+					"which the image holds the contents of its CUDA arrays "
+					"(they take those from %#lx on)",
+					d->process->pid, (unsigned long)v->start,
+					(unsigned long)ARRAYS_WINDOW);
+		}
+	}
+	return 0;
 }
 
 static int find_devices(struct dump *d, struct err *e)
@@ -562,7 +649,7 @@ int dump_memory(struct dump *d, struct err *e)
 	size_t next = 0;
 
 	if (pagemap < 0 || lower_read_parts(d->process, e) || find_devices(d, e) ||
-		watch_pages(d, e))
+		watch_pages(d, e) || check_arrays(d, e))
 		return -1;
 	for (size_t i = 0; i < d->vmas.count; i++) {
 		dump_devices(d, d->vmas.v[i].start, &next);

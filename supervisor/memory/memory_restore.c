@@ -1,6 +1,8 @@
 /*
- * The first batch: from the executed file's address space to the program's.
+ * The first two batches: from the executed file's address space to the program's.
  */
+#include "supervisor/memory/memory_restore.h"
+
 #include <errno.h>
 #include <linux/sched.h>
 #include <string.h>
@@ -11,8 +13,10 @@
 
 #include "ckpt/hash_variant.h"
 #include "lib/threads.h"
+#include "supervisor/memory/lazy_ranges.h"
+#include "supervisor/memory/sysv_attach.h"
+#include "supervisor/memory/trial_borrow.h"
 #include "supervisor/state/mempolicy.h"
-#include "supervisor/state/restore_plan.h"
 
 /* <linux/prctl.h> of kernel 5.17 */
 #ifndef PR_SET_VMA
@@ -185,13 +189,24 @@ static void add_map(struct restore_plan *p, const struct image_region *g)
 	add_name(p, g);
 }
 
-/* Memory that cannot be read is marked as locked, and then reported as not there (ENOMEM). */
+/* Whether locking can find pages that are not to be had: of memory that cannot be read, and behind the
+ * end of what is mapped. It is marked as locked nevertheless, and then reported (ENOMEM). */
+static bool may_lack_pages(const struct image_region *g)
+{
+	return !g->prot || g->advice & IMAGE_ADVICE_GUARD || g->kind != IMAGE_REGION_ANON;
+}
+
+/* What is not allowed shows when nothing is fetched yet. */
 static void add_lock(struct restore_plan *p, const struct image_region *g)
 {
-	struct batch_call *c = BATCH_ADD(&p->rest, "lock memory", SYS_mlock2, g->start,
-		g->end - g->start, p->trial || g->flags & IMAGE_REGION_LOCKONFAULT);
+	uint64_t size = g->end - g->start;
+	struct batch_call *c;
 
-	if (!g->prot || g->advice & IMAGE_ADVICE_GUARD)
+	BATCH_ADD(&p->rest, "lock memory", SYS_mlock2, g->start, size, MLOCK_ONFAULT);
+	if (p->trial || g->flags & IMAGE_REGION_LOCKONFAULT)
+		return;
+	c = BATCH_ADD(&p->rest, "lock memory", SYS_mlock2, g->start, size, 0);
+	if (may_lack_pages(g))
 		c->check = BATCH_ANY;
 }
 
@@ -261,6 +276,27 @@ static bool is_read_by_loader(const struct restore_plan *p, const struct image_e
 	return x->kind != IMAGE_EXTENT_PACKED && !restore_plan_is_on_device(p, x);
 }
 
+/* What is left of @x at @skip: the bytes up to where lazy memory begins, or ends (*lazy). */
+static uint64_t uniform_part(
+	const struct restore_plan *p, const struct image_extent *x, uint64_t skip, bool *lazy)
+{
+	uint64_t end = x->address + (uint64_t)x->blocks * IMAGE_BLOCK, at = x->address + skip;
+
+	return lazy_part(&p->lazy_ranges, at, end, lazy) - at;
+}
+
+static uint64_t eager_size(const struct restore_plan *p, const struct image_extent *x)
+{
+	uint64_t size = (uint64_t)x->blocks * IMAGE_BLOCK, eager = 0, n;
+	bool lazy;
+
+	for (uint64_t skip = 0; skip < size; skip += n) {
+		n = uniform_part(p, x, skip, &lazy);
+		eager += lazy ? 0 : n;
+	}
+	return eager;
+}
+
 /* Share the extents out by bytes, in the order of their addresses. */
 static void share_fill(struct restore_plan *p)
 {
@@ -271,7 +307,7 @@ static void share_fill(struct restore_plan *p)
 
 	for (size_t i = 0; i < count; i++)
 		if (is_read_by_loader(p, &x[i]))
-			total += (uint64_t)x[i].blocks * IMAGE_BLOCK;
+			total += eager_size(p, &x[i]);
 	threads = threads_wanted(p->wanted_threads, FILL_THREADS);
 	if (threads > FILL_THREADS_MAX)
 		threads = FILL_THREADS_MAX;
@@ -284,9 +320,15 @@ static void share_fill(struct restore_plan *p)
 		if (!is_read_by_loader(p, &x[i]))
 			continue;
 		while (skip < size) {
-			uint64_t left = share - given,
-				 n = size - skip < left ? size - skip : left;
+			uint64_t left = share - given, n;
+			bool lazy;
 
+			n = uniform_part(p, &x[i], skip, &lazy);
+			if (lazy) {
+				skip += n;
+				continue;
+			}
+			n = n < left ? n : left;
 			restore_plan_fill(p, &p->fill[current], &x[i], skip, n);
 			skip += n;
 			given += n;
@@ -315,8 +357,21 @@ static void add_fill_thread(struct restore_plan *p, unsigned i)
 	p->fill_at[i] = batch;
 	args.stack_size = top - args.stack;
 	at = plan_data(&p->plan, &args, sizeof(args));
-	c = BATCH_ADD(&p->memory, "start a thread", SYS_clone3, at, sizeof(args));
+	c = BATCH_ADD(&p->fill[0], "start a thread", SYS_clone3, at, sizeof(args));
 	c->check = BATCH_THREAD;
+}
+
+/* Before the first share is read. */
+static void add_fill_threads(struct restore_plan *p)
+{
+	struct batch_builder own = p->fill[0];
+
+	p->fill[0] = (struct batch_builder){0};
+	for (unsigned i = 1; i <= p->fill_threads; i++)
+		add_fill_thread(p, i);
+	buf_add(&p->fill[0].calls, own.calls.data, own.calls.len);
+	buf_add(&p->fill[0].what, own.what.data, own.what.len);
+	batch_free(&own);
 }
 
 static int check_region(
@@ -414,14 +469,13 @@ int restore_plan_memory(struct restore_plan *p, struct err *e)
 			add_map(p, &g[i]);
 	/* Before a page of it is touched. */
 	mempolicy_plan_memory(p);
+	if (p->lazy)
+		lazy_list(p->img, &p->lazy_ranges);
 	if (!p->trial)
 		share_fill(p);
 	else if (p->filled)
 		restore_plan_borrow(p);
-	for (unsigned i = 1; i <= p->fill_threads; i++)
-		add_fill_thread(p, i);
-	buf_add(&p->memory.calls, p->fill[0].calls.data, p->fill[0].calls.len);
-	buf_add(&p->memory.what, p->fill[0].what.data, p->fill[0].what.len);
+	add_fill_threads(p);
 	for (size_t i = 0; i < count; i++)
 		add_finish(p, &g[i]);
 	return 0;

@@ -2,6 +2,8 @@
  * What a process does by itself about System V objects: attach segments, and have operations
  * undone at its end.
  */
+#include "supervisor/memory/sysv_attach.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,7 +12,6 @@
 #include <sys/syscall.h>
 
 #include "supervisor/fd/objects_restore.h"
-#include "supervisor/state/restore_plan.h"
 #include "supervisor/sysv/sysv.h"
 
 static const struct image_region *regions_of(const struct image *img, size_t *count)
@@ -105,27 +106,73 @@ static void add_attach(
 	c->expect = base_of(g);
 }
 
+static void add_attachment(
+	struct restore_plan *p, const struct image_region *g, size_t count, size_t i)
+{
+	const struct image_object *o = object_of(p, &g[i]);
+
+	add_attach(p, &g[i], o);
+	/* One that was removed while it was in use goes with its last user. */
+	if (o->mode & SHM_DEST && !was_attached(p, g[i].object))
+		BATCH_ADD(&p->memory, "remove System V shared memory", SYS_shmctl, o->inode,
+			IPC_RMID, 0);
+	add_holes(p, g, count, i, sysv_mapped_size(o));
+}
+
+/* Whether a part of attachment @part lies where all of attachment @whole is to be, before it gets
+ * its holes. */
+static bool is_in_the_way(const struct restore_plan *p, const struct image_region *g,
+	size_t count, size_t part, size_t whole)
+{
+	uint64_t from = base_of(&g[whole]);
+	uint64_t to = from + sysv_mapped_size(object_of(p, &g[whole]));
+
+	for (size_t k = 0; k < count; k++)
+		if (same_attachment(&g[part], &g[k]) && g[k].start < to && from < g[k].end)
+			return true;
+	return false;
+}
+
+/* Those whose first regions are marked in @left are not attached yet: one that is in the way of none
+ * of them. @count: there is none. */
+static size_t next_attachment(const struct restore_plan *p, const struct image_region *g,
+	size_t count, const bool *left)
+{
+	size_t i, other;
+
+	for (i = 0; i < count; i++) {
+		for (other = 0; left[i] && other < count; other++)
+			if (other != i && left[other] && is_in_the_way(p, g, count, i, other))
+				break;
+		if (left[i] && other == count)
+			break;
+	}
+	return i;
+}
+
 int restore_plan_segments(struct restore_plan *p, struct err *e)
 {
-	size_t count;
+	size_t count, attachments = 0, next;
 	const struct image_region *g = regions_of(p->img, &count);
+	cleanup_free bool *left = xcalloc(count, sizeof(*left));
 
 	for (size_t i = 0; i < count; i++) {
-		const struct image_object *o;
-
 		if (g[i].kind != IMAGE_REGION_SYSV)
 			continue;
-		o = object_of(p, &g[i]);
-		if (!o || g[i].offset > g[i].start)
+		if (!object_of(p, &g[i]) || g[i].offset > g[i].start)
 			return err_set(e, 0, "the image names a segment that it does not have");
-		if (!is_first(g, i))
-			continue;
-		add_attach(p, &g[i], o);
-		/* One that was removed while it was in use goes with its last user. */
-		if (o->mode & SHM_DEST && !was_attached(p, g[i].object))
-			BATCH_ADD(&p->memory, "remove System V shared memory", SYS_shmctl,
-				o->inode, IPC_RMID, 0);
-		add_holes(p, g, count, i, sysv_mapped_size(o));
+		left[i] = is_first(g, i);
+		attachments += left[i];
+	}
+	for (; attachments; attachments--) {
+		next = next_attachment(p, g, count, left);
+		if (next == count)
+			return err_set(e, 0,
+				"cannot attach System V shared memory again: each of several "
+				"segments "
+				"lies in a hole of another");
+		add_attachment(p, g, count, next);
+		left[next] = false;
 	}
 	return 0;
 }

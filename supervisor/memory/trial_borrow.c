@@ -4,11 +4,13 @@
  * place of memory: privately, so that only what is written to takes memory of its own. Short
  * runs are read, as a process may have only so many mappings.
  */
+#include "supervisor/memory/trial_borrow.h"
+
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "supervisor/state/restore_plan.h"
+#include "supervisor/memory/memory_restore.h"
 
 /* vm.max_map_count is 65530 where nobody has changed it. */
 #define MAPPINGS_MAX 16384

@@ -4,12 +4,12 @@
 #ifndef SUPERVISOR_RESTORE_ATTEMPT_H
 #define SUPERVISOR_RESTORE_ATTEMPT_H
 
-#include "supervisor/restore/birth.h"
-#include "supervisor/restore/birth_call.h"
+#include "supervisor/restore/creation.h"
+#include "supervisor/restore/newborn_call.h"
 #include "supervisor/restore/clocks_restore.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/socket/kept_connections.h"
-#include "supervisor/state/restore_one.h"
+#include "supervisor/state/new_process.h"
 
 struct restore {
 	struct supervisor *s;
@@ -17,16 +17,16 @@ struct restore {
 	const struct restore_options *o;
 	struct err *e;
 	int result;
-	struct birth birth;
+	struct creation creation;
 	struct socket_kept kept;
 	struct restore_clocks clocks;
-	struct restore_one *processes; /* in the order of the checkpoint's */
+	struct new_process *processes; /* in the order of the checkpoint's */
 	size_t count;
 	bool explained; /* an error says itself which process has ended, and over what */
 	bool killed;    /* it has failed because a process was killed, */
 	bool no_room;   /* or, in a trial, as a device is in use */
 	bool id_taken;  /* it has failed because something else has one of the tree's ids */
-	/* All that are made: by node of r->birth.order, and behind these the agents, by
+	/* All that are made: by node of r->creation.order, and behind these the proxies, by
 	 * process. */
 	struct newborn *newborns;
 	size_t newborn_count;
@@ -43,7 +43,7 @@ static inline void restore_notice(const struct restore *r, const char *line)
 
 /* ---- restore_check.c ---- */
 
-/* Fill r->processes and r->birth; the rest is the caller's. */
+/* Fill r->processes and r->creation; the rest is the caller's. */
 int restore_look_at_image(struct restore *r);
 /* Whether all is here that it needs. @alive: the program of the image is there, and is not to
  * notice. */
@@ -52,23 +52,37 @@ void restore_release(struct restore *r);
 /* For restore_options.notice. */
 void restore_say_nothing(const char *line);
 
-/* ---- births.c ---- */
+/* ---- create_processes.c ---- */
 
 /* Until all processes have been made, and stand before the first instructions of the files that
  * they execute. */
-int restore_births(struct restore *r);
+int restore_create_processes(struct restore *r);
 
-/* ---- tree_births.c ---- */
+/* ---- make_tree.c ---- */
 
-/* Have the first process, which stands still, make all others, in their sessions and groups. */
+/* Have the first process, which stands still, make all others, in their sessions. */
 int restore_make_tree(struct restore *r);
-/* Settle whose terminals are whose. */
-int restore_settle_terminals(struct restore *r);
 /* Have @maker make @made, which is in nobody's way, with an id that nobody needs. */
 int restore_make_helper(struct restore *r, struct newborn *maker, struct newborn *made,
 	uint64_t flags, int exit_signal);
 /* @made, whose end has been reported, is waited for by @maker, its parent. */
 int restore_reap(struct restore *r, struct newborn *maker, struct newborn *made);
+/* Have process @node of the order make call @nr, which must not fail. */
+int restore_node_call(struct restore *r, size_t node, const char *what, int64_t *result,
+	long nr, const uint64_t args[6]);
+#define NODE_CALL(r, node, what, result, nr, ...)                                              \
+	restore_node_call((r), (node), (what), (result), (nr), (const uint64_t[6]){__VA_ARGS__})
+/* Say in r->e that @node is the process that the error is about. Returns -1. */
+int restore_prefix_node(struct restore *r, size_t node);
+
+/* ---- sessions_and_groups.c ---- */
+
+/* Have @node found its session, and give it its controlling terminal. */
+int restore_found_session(struct restore *r, size_t node);
+/* When all processes are there: have them found, and join, their process groups. */
+int restore_make_groups(struct restore *r);
+/* Give up controlling terminals that a process did not have, and set foreground groups. */
+int restore_set_terminals(struct restore *r);
 
 /* ---- await_newborns.c ---- */
 

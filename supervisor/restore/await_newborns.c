@@ -18,13 +18,13 @@ static struct newborn *find_newborn(struct restore *r, pid_t tid)
 	return NULL;
 }
 
-/* The process of the checkpoint that it is, or is the agent of; NULL: it is another. */
-static struct restore_one *process_of(struct restore *r, const struct newborn *n)
+/* The process of the checkpoint that @n is or is the proxy of; NULL: @n is a helper or a zombie. */
+static struct new_process *process_of(struct restore *r, const struct newborn *n)
 {
 	size_t i = n ? (size_t)(n - r->newborns) : r->newborn_count;
 
-	if (i >= birth_order_count(&r->birth.order))
-		i -= birth_order_count(&r->birth.order);
+	if (i >= creation_order_count(&r->creation.order))
+		i -= creation_order_count(&r->creation.order);
 	return i < r->count ? &r->processes[i] : NULL;
 }
 
@@ -36,14 +36,14 @@ int restore_ended_early(struct restore *r, const struct newborn *n, int status)
 	/* The others may hold the pipe open. */
 	restore_kill_all(r);
 	if (!killed)
-		birth_error(&r->birth, r->e);
+		creation_error(&r->creation, r->e);
 	r->id_taken = r->e->remedy == ERR_ID_TAKEN;
 	return -1;
 }
 
-/* The end of @n (NULL: unknown). One that had been traced and then became our own child ends
- * twice for us. */
-static int attend_end(struct restore *r, struct newborn *n, pid_t tid, int status)
+/* @n (NULL: an unknown process) has ended. The end of a tracee that has become our own child is
+ * reported twice. */
+static int handle_end(struct restore *r, struct newborn *n, pid_t tid, int status)
 {
 	if ((n && n->goal != NEWBORN_ENDS) || tid == r->s->init)
 		return restore_ended_early(r, n, status);
@@ -55,8 +55,8 @@ static int attend_end(struct restore *r, struct newborn *n, pid_t tid, int statu
 	return 0;
 }
 
-/* Whether @n has come to what it was let run for. */
-static bool has_come(const struct newborn *n, const struct tracee_report *report)
+/* Whether @n has reached the goal that it was let run for. */
+static bool has_reached_goal(const struct newborn *n, const struct tracee_report *report)
 {
 	switch (n->goal) {
 	case NEWBORN_TRAPS:
@@ -68,14 +68,15 @@ static bool has_come(const struct newborn *n, const struct tracee_report *report
 	}
 }
 
-static int attend(struct restore *r, struct tracee *t, const struct tracee_report *report)
+static int handle_report(
+	struct restore *r, struct tracee *t, const struct tracee_report *report)
 {
 	struct newborn *n = find_newborn(r, t->tid);
 	int signal = 0;
 
 	if (report->event == TRACEE_EVENT_GONE)
-		return attend_end(r, n, t->tid, report->status);
-	if (n && has_come(n, report)) {
+		return handle_end(r, n, t->tid, report->status);
+	if (n && has_reached_goal(n, report)) {
 		n->goal = NEWBORN_STANDS;
 		return 0;
 	}
@@ -98,7 +99,7 @@ static struct newborn *find_running(struct restore *r)
 
 static int not_ready(struct restore *r, const struct newborn *n)
 {
-	const struct restore_one *one = process_of(r, n);
+	const struct new_process *one = process_of(r, n);
 
 	if (!one)
 		return err_set(r->e, 0, "a helper did not end within a minute");
@@ -122,7 +123,7 @@ int restore_await_newborns(struct restore *r)
 			return -1;
 		if (report.event == TRACEE_EVENT_NONE)
 			return not_ready(r, running);
-		if (attend(r, &t, &report))
+		if (handle_report(r, &t, &report))
 			return -1;
 	}
 	return 0;

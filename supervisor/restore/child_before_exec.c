@@ -1,3 +1,8 @@
+/*
+ * child_before_exec.c - what runs in the new process itself: descriptors of the image and of
+ * mapped files are opened at numbers that are free, its own are put in place, and it executes
+ * the file.
+ */
 #include "supervisor/restore/child_before_exec.h"
 
 #include <dirent.h>
@@ -10,6 +15,7 @@
 
 #include "lib/util.h"
 #include "supervisor/fd/reopen_despite_mode.h"
+#include "supervisor/file_kinds/removed_directory.h"
 
 static const struct image *process_image(const struct restore_child *r)
 {

@@ -1,8 +1,8 @@
 /*
  * restore/child_before_exec.h - the last part of what a process of a restart does by itself:
  * working directory, umask, its descriptors; then it executes the program's file, so that
- * /proc/self/exe is right, and never runs an instruction of it. One that may not execute
- * anything (birth_order.h) stops where it is, and gets its memory and its executed file in
+ * /proc/self/exe is right, and never runs an instruction of it. A process that may not
+ * execute anything (creation_order.h) stops where it is, and gets its memory and its executed file in
  * place.
  */
 #ifndef SUPERVISOR_RESTORE_CHILD_BEFORE_EXEC_H
@@ -30,13 +30,13 @@ int restore_child_init(
 	struct restore_child *r, const struct checkpoint *c, size_t index, struct err *e);
 void restore_child_free(struct restore_child *r);
 
-/* In the process, before its descriptors: what needs none at their numbers. */
+/* In the process, before its descriptors are at their numbers: working directory and umask. */
 int restore_child_enter(struct restore_child *r, const struct fd_restore *fds, struct err *e);
-/* In the process: the descriptors of process @index of @children, and of those that share its
- * table. @error_fd is kept open, and may get another number. */
+/* In the process: put the descriptors of process @index of @children at their numbers, and those
+ * of the processes that share its table. @error_fd is kept open, and may get another number. */
 int restore_child_place(struct restore_child *children, size_t index, struct fd_restore *fds,
 	int *error_fd, struct err *e);
-/* The end: does not return, but for a failure. */
+/* Execute the program's file. Returns only if that fails. */
 int restore_child_exec(struct restore_child *r, struct err *e);
 /* Instead: all that execve(2) would do and the program's process needs; with @follows its
  * descriptors are another's to deal with. */

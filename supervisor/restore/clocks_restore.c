@@ -1,3 +1,7 @@
+/*
+ * clocks_restore.c - compares the clocks here with those of the image, finds out whether a
+ * time namespace can be made, and says what jumps where none can.
+ */
 #include "supervisor/restore/clocks_restore.h"
 
 #include <errno.h>
@@ -30,7 +34,7 @@ static int would_jump(const struct image_job *info, bool *jump, struct err *e)
 	return 0;
 }
 
-/* 0, or the error that keeps us from setting clocks. */
+/* Whether clocks can be set. -1 and errno if not. */
 static int try_to_set(const struct clock_shifts *shifts, uint64_t clone_flags)
 {
 	pid_t pid = clone_process(clone_flags, 0);
@@ -39,10 +43,11 @@ static int try_to_set(const struct clock_shifts *shifts, uint64_t clone_flags)
 	if (!pid)
 		_exit(clocks_set(shifts) ? errno : 0);
 	if (pid < 0)
-		return errno;
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return ECHILD;
-	return WEXITSTATUS(status);
+		return -1;
+	if (waitpid(pid, &status, 0) != pid)
+		return -1;
+	errno = WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+	return errno ? -1 : 0;
 }
 
 /* In a user namespace there is but our own user. */
@@ -58,37 +63,39 @@ static bool is_ours_alone(const struct checkpoint *c)
 	return true;
 }
 
-/* In what way clocks can be set; 0, or the error that keeps us from it. In a user namespace a
- * program would lose the privileges that it has. */
-static int find_way(const struct checkpoint *c, struct restore_clocks *out)
+/* Find namespaces in which clocks can be set. -1 and errno if there are none. A user
+ * namespace is the last resort: in it a program would lose its privileges. */
+static int choose_namespaces(const struct checkpoint *c, struct restore_clocks *out)
 {
-	int error = try_to_set(&out->shifts, 0);
+	int error;
 
-	if (error != EPERM && error != EACCES)
-		return error;
-	if (procfs_has_capability(CAP_SYS_ADMIN) || !is_ours_alone(c))
-		return error;
-	out->needs_user_namespace = true;
-	return try_to_set(&out->shifts, CLONE_NEWUSER);
+	if (!try_to_set(&out->shifts, 0))
+		return 0;
+	error = errno;
+	if ((error == EPERM || error == EACCES) && !procfs_has_capability(CAP_SYS_ADMIN) &&
+		is_ours_alone(c)) {
+		out->needs_user_namespace = true;
+		return try_to_set(&out->shifts, CLONE_NEWUSER);
+	}
+	errno = error;
+	return -1;
 }
 
-static char *text_leap(int64_t ns)
+static char *jump_text(int64_t ns)
 {
 	return xasprintf("%lld s %s", llabs(ns / 1000000000), ns < 0 ? "back" : "forward");
 }
 
-static void tell_of_leap(
+static void notice_clock_jump(
 	const struct restore_options *o, const struct clock_shifts *leap, int error)
 {
-	cleanup_free char *monotonic = text_leap(leap->monotonic_ns);
-	cleanup_free char *boottime = text_leap(leap->boottime_ns);
+	cleanup_free char *monotonic = jump_text(leap->monotonic_ns);
+	cleanup_free char *boottime = jump_text(leap->boottime_ns);
 	cleanup_free char *line = xasprintf(
 		"the program's clocks jump, as no time namespace can be made here (%s): "
 		"CLOCK_MONOTONIC %s, CLOCK_BOOTTIME %s. Timers, and calls that wait until a "
-		"time of "
-		"these clocks, have been moved by as much. But where the program has noted "
-		"such a "
-		"time for later, as event loops do, it will %s",
+		"time of these clocks, have been moved by as much. But where the program has "
+		"noted such a time for later, as event loops do, it will %s",
 		error == EINVAL ? "the kernel has none" : strerror(error), monotonic, boottime,
 		leap->monotonic_ns < 0 ? "wait for that much longer" : "find that it is over");
 
@@ -112,7 +119,7 @@ int restore_clocks_choose(const struct checkpoint *c, const struct restore_optio
 		return 0;
 	if (clocks_plan(info->monotonic_ns, info->boottime_ns, &out->shifts, e))
 		return -1;
-	error = find_way(c, out);
+	error = choose_namespaces(c, out) ? errno : 0;
 	out->continued = !error;
 	if (!error && o->freeze_clock == FREEZE_CLOCK_AUTO && o->notice)
 		o->notice("the machine is another one, or has been started anew: the program's "
@@ -130,6 +137,6 @@ int restore_clocks_choose(const struct checkpoint *c, const struct restore_optio
 		(int64_t)(clock_ns(CLOCK_MONOTONIC) - info->monotonic_ns);
 	out->deadline_shift.boottime_ns =
 		(int64_t)(clock_ns(CLOCK_BOOTTIME) - info->boottime_ns);
-	tell_of_leap(o, &out->deadline_shift, error);
+	notice_clock_jump(o, &out->deadline_shift, error);
 	return 0;
 }

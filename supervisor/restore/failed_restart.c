@@ -12,6 +12,7 @@
 
 #include "lib/procfs.h"
 #include "lib/util.h"
+#include "supervisor/memory/lazy.h"
 
 /* SIGKILL stays pending until the last thread has ended. */
 static bool was_killed(pid_t pid, bool *gone)
@@ -24,14 +25,14 @@ static bool was_killed(pid_t pid, bool *gone)
 	return (st.state == 'Z' || st.state == 'X') && st.field[STAT_EXIT_CODE] == SIGKILL;
 }
 
-static void name_killed(const struct restore_one *one, struct err *e)
+static void name_killed(const struct new_process *one, struct err *e)
 {
 	err_set(e, 0, "process %d (%s) was killed while it was being brought back",
 		one->process.vpid, one->process.comm);
 }
 
 bool restore_killed(
-	const struct restore_one *processes, size_t count, pid_t init, struct err *e)
+	const struct new_process *processes, size_t count, pid_t init, struct err *e)
 {
 	bool gone;
 
@@ -40,7 +41,7 @@ bool restore_killed(
 		return true;
 	}
 	for (size_t i = 0; i < count; i++) {
-		const struct restore_one *one = &processes[i];
+		const struct new_process *one = &processes[i];
 
 		/* Behind its execve(2) it does not end by itself: gone, it has been killed and
 		 * waited for. */
@@ -53,7 +54,7 @@ bool restore_killed(
 	return false;
 }
 
-bool restore_killed_one(const struct restore_one *one, int status, struct err *e)
+bool restore_killed_one(const struct new_process *one, int status, struct err *e)
 {
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		return false;
@@ -90,7 +91,7 @@ static bool descends_from_us(pid_t pid)
 	return false;
 }
 
-/* One that has ended may have left its number to somebody else. */
+/* A process that has ended may have left its id to another. */
 static void kill_ours(pid_t pid)
 {
 	cleanup_fd int fd = pidfd_open(pid, 0);
@@ -100,35 +101,93 @@ static void kill_ours(pid_t pid)
 		(void)pidfd_send_signal(fd, SIGKILL, NULL, 0); /* it has ended: fine */
 }
 
-/* A process does not count as ended before all its threads have been waited for, also those
- * that fill memory; one that we have not heard of yet reports its first stop. And nobody else
- * is our child or tracee yet. */
+static void kill_and_list(pid_t pid, struct buf *killed)
+{
+	if (pid <= 0)
+		return;
+	kill_ours(pid);
+	buf_add(killed, &pid, sizeof(pid));
+}
+
+/* A child that is neither known nor traced is none of ours: of "daemon & exec trecr-restart". */
+static bool is_ours(pid_t pid, const struct buf *killed)
+{
+	const pid_t *known = killed->data;
+	cleanup_free char *status = NULL;
+
+	for (size_t i = 0; i < buf_count(killed, pid_t); i++)
+		if (known[i] == pid)
+			return true;
+	status = procfs_status(pid, pid, NULL);
+	return status && status_number(status, "TracerPid", 10) == (uint64_t)gettid();
+}
+
+/* The children of a process that ends become ours before it can be waited for. */
+static bool any_is_left(const struct buf *killed)
+{
+	cleanup_free pid_t *pids = NULL;
+	bool left = false;
+	size_t count;
+
+	if (procfs_children(getpid(), &pids, &count, NULL))
+		return false;
+	for (size_t i = 0; i < count && !left; i++)
+		left = is_ours(pids[i], killed);
+	return left;
+}
+
+static void take_reports(void)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, __WALL | WNOHANG)) > 0)
+		if (WIFSTOPPED(status))
+			kill(pid, SIGKILL);
+}
+
+void restore_abort_lazy(struct supervisor *s)
+{
+	if (s->lazy)
+		lazy_abort(s->lazy);
+	s->lazy = NULL;
+}
+
+/* A process has not ended until all its threads have been waited for, including the threads that
+ * fill memory; a thread that has not reported yet still reports its first stop. Children that
+ * others have left us may end meanwhile, too, but are not waited for. */
+static void await_ends(const struct buf *killed)
+{
+	for (;;) {
+		take_reports();
+		if (!any_is_left(killed))
+			break;
+		tracee_pause(UINT64_MAX);
+	}
+	take_reports();
+}
+
 void restore_kill_all(struct restore *r)
 {
 	struct supervisor *s = r->s;
-	pid_t pid;
-	int status;
+	cleanup_buf struct buf killed = {0};
 
 	for (size_t i = 0; i < r->count; i++) {
-		if (r->processes[i].process.pid)
-			kill_ours(r->processes[i].process.pid);
+		kill_and_list(r->processes[i].process.pid, &killed);
 		r->processes[i].process.pid = 0;
 	}
-	/* Helpers and agents, too. */
+	/* Helpers and proxies, too. */
 	for (size_t i = 0; i < r->newborn_count; i++) {
 		struct newborn *n = &r->newborns[i];
 
-		if (n->t.tid && n->t.state != TRACEE_GONE)
-			kill_ours(n->t.tid);
+		if (n->t.state != TRACEE_GONE)
+			kill_and_list(n->t.tid, &killed);
 		n->t.tid = 0;
 	}
-	if (s->root > 0)
-		kill_ours(s->root);
-	if (s->init > 0)
-		kill_ours(s->init);
-	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
-		if (pid > 0 && WIFSTOPPED(status))
-			kill(pid, SIGKILL);
+	kill_and_list(s->root, &killed);
+	kill_and_list(s->init, &killed);
+	restore_abort_lazy(s);
+	await_ends(&killed);
 	util_close(&s->init_fd);
 	s->root = s->init = 0;
 }

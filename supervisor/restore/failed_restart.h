@@ -8,20 +8,24 @@
 
 #include "supervisor/restore/attempt.h"
 
-/* After a failure, while nobody but others can have killed any of the @count new processes, or
- * the first process of their namespace (@init, or 0): if one was, that is why, and @e says so.
- * Returns whether. */
+/* After a failure, before we have killed anything ourselves: whether somebody else has killed one of
+ * the @count new processes, or the first process of their namespace (@init, or 0). Then @e says so,
+ * as that is why the restart failed. Called by restore.c when a stage fails, and by
+ * await_newborns.c when a process ends too early. */
 bool restore_killed(
-	const struct restore_one *processes, size_t count, pid_t init, struct err *e);
+	const struct new_process *processes, size_t count, pid_t init, struct err *e);
 
-/* The same of the one that has ended with @status, as of waitpid(2); @one is NULL for one that
- * is not to be a living process of the program. */
-bool restore_killed_one(const struct restore_one *one, int status, struct err *e);
+/* The same for process @one, which has ended with @status (waitpid(2)); NULL for a helper or a
+ * zombie. */
+bool restore_killed_one(const struct new_process *one, int status, struct err *e);
 
-/* The same of those that help to make the others, as far as they have not been waited for. */
+/* The same for helpers and proxies that have not been waited for yet. */
 bool restore_helper_killed(struct restore *r);
 
-/* The end of an attempt: whatever there is of the new processes goes. */
+/* Memory that was to be filled later is not needed any more. */
+void restore_abort_lazy(struct supervisor *s);
+
+/* After a failed attempt: kill all new processes, and wait for them. */
 void restore_kill_all(struct restore *r);
 
 #endif

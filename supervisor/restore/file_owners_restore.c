@@ -2,17 +2,19 @@
  * Owners of open files (F_SETOWN_EX) that are there late, or not to be seen from inside: single
  * threads, and the supervisor's process group.
  */
+#include "supervisor/restore/file_owners_restore.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ckpt/store.h"
-#include "supervisor/state/restore_one.h"
+#include "supervisor/restore/task_files_restore.h"
 #include "supervisor/target/remote.h"
 
 /* By the process itself, which knows threads by the ids that the image has. */
-static int set_thread(struct restore_one *r, int fd, pid_t tid)
+static int set_thread(struct new_process *r, int fd, pid_t tid)
 {
 	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
 	struct remote remote;
@@ -32,7 +34,7 @@ static int set_thread(struct restore_one *r, int fd, pid_t tid)
 }
 
 /* By us: a process in another namespace cannot name the group. */
-static int set_our_group(struct restore_one *r, int fd)
+static int set_our_group(struct new_process *r, int fd)
 {
 	struct f_owner_ex owner = {.type = F_OWNER_PGRP, .pid = getpgrp()};
 	cleanup_fd int pidfd = syscall(SYS_pidfd_open, r->process.pid, 0);
@@ -43,14 +45,14 @@ static int set_our_group(struct restore_one *r, int fd)
 	return 0;
 }
 
-int restore_one_file_owners(struct restore_one *r)
+int new_process_file_owners(struct new_process *r)
 {
 	const struct image_fd *fd;
 	size_t count;
 
 	fd = image_note_array(r->img, IMAGE_NOTE_FDS, struct image_fd, &count);
 	for (size_t i = 0; i < count; i++) {
-		const struct image_description *x = restore_one_description(r, &fd[i]);
+		const struct image_description *x = new_process_description(r, &fd[i]);
 
 		if ((x->owner_kind == IMAGE_OWNER_THREAD &&
 			    set_thread(r, fd[i].fd, x->owner)) ||

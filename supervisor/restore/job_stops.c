@@ -1,8 +1,8 @@
 /*
- * A process that is merely sent SIGSTOP and let go would take what else is pending first, which
- * may end it; its parent would get another SIGCHLD, and be told of the stop a second time, or
- * of the wrong signal. So it is stopped while it is traced, with all other signals blocked;
- * then the parent itself takes what it had taken before.
+ * A process that is merely sent SIGSTOP and let go would handle other pending signals
+ * first, which may end it; its parent would get another SIGCHLD, and a second report of the stop, or
+ * one with the wrong signal. So it is stopped while it is traced, with all other signals blocked;
+ * then the parent itself waits for the reports that it had waited for before.
  */
 #include "supervisor/restore/job_stops.h"
 
@@ -18,7 +18,7 @@
 #define PATIENCE_NS 10000000000ull
 
 /* Resume @t with @signal, until @event. */
-static int run_to(struct tracee *t, int signal, enum tracee_event event, struct err *e)
+static int continue_until(struct tracee *t, int signal, enum tracee_event event, struct err *e)
 {
 	struct tracee_report report;
 
@@ -28,25 +28,25 @@ static int run_to(struct tracee *t, int signal, enum tracee_event event, struct 
 	return report.event == event ? 0 : err_set(e, 0, "thread %d cannot be stopped", t->tid);
 }
 
-/* @t, in a trap stop, takes @signal, which stops its process. The interruption is for a signal
- * that does not, as those of terminals in a group that has become an orphan (get_signal(),
- * kernel/signal.c): then too it comes to a trap stop before it runs any of the program. */
-static int take_stop(struct tracee *t, int signal, struct err *e)
+/* Deliver @signal to @t, which is in a trap stop, so that its process stops. Some signals do not stop
+ * a process, such as SIGTTIN in an orphaned group (get_signal(), kernel/signal.c): for these an
+ * interrupt is requested, too, and @t is in a trap stop again before it runs any of the program. */
+static int stop_by_signal(struct tracee *t, int signal, struct err *e)
 {
 	if (tgkill(t->pid, t->tid, SIGSTOP))
 		return err_set(e, errno, "cannot send a signal to thread %d", t->tid);
-	if (tracee_set_sigmask(t, ~0ull, e) || run_to(t, 0, TRACEE_EVENT_SIGNAL, e) ||
+	if (tracee_set_sigmask(t, ~0ull, e) || continue_until(t, 0, TRACEE_EVENT_SIGNAL, e) ||
 		tracee_set_sigmask(t, ~(1ull << (signal - 1)), e) || tracee_interrupt(t, e))
 		return -1;
-	return run_to(t, signal, TRACEE_EVENT_TRAP, e);
+	return continue_until(t, signal, TRACEE_EVENT_TRAP, e);
 }
 
 static int stop_first(struct tracee *t, int signal, struct err *e)
 {
 	uint64_t mask;
 
-	if (tracee_get_sigmask(t, &mask, e) || take_stop(t, signal, e) ||
-		(!t->group_stopped && take_stop(t, SIGSTOP, e)))
+	if (tracee_get_sigmask(t, &mask, e) || stop_by_signal(t, signal, e) ||
+		(!t->group_stopped && stop_by_signal(t, SIGSTOP, e)))
 		return -1;
 	if (!t->group_stopped)
 		return err_set(e, 0, "process %d does not stop", t->pid);
@@ -54,14 +54,14 @@ static int stop_first(struct tracee *t, int signal, struct err *e)
 }
 
 /* The first thread that lives. */
-static struct thread *first_thread(struct restore_one *one)
+static struct thread *first_thread(struct new_process *one)
 {
 	struct thread *t = one->process.threads;
 
 	return t->tracee.state == TRACEE_GONE ? t + 1 : t;
 }
 
-static int stop(struct restore_one *one, int signal, struct err *e)
+static int stop_process(struct new_process *one, int signal, struct err *e)
 {
 	struct thread *first = first_thread(one);
 
@@ -69,14 +69,14 @@ static int stop(struct restore_one *one, int signal, struct err *e)
 		return -1;
 	/* They take part in the stop before they look at any signal. */
 	for (struct thread *t = first + 1; t < one->process.threads + one->thread_count; t++)
-		if (run_to(&t->tracee, 0, TRACEE_EVENT_TRAP, e))
+		if (continue_until(&t->tracee, 0, TRACEE_EVENT_TRAP, e))
 			return -1;
 	return 0;
 }
 
 /* ---- signals that only we have caused ---- */
 
-static bool was_pending(const struct restore_one *one, int signal)
+static bool was_pending(const struct new_process *one, int signal)
 {
 	const struct image_pending *pending;
 	size_t count;
@@ -92,9 +92,9 @@ static bool was_pending(const struct restore_one *one, int signal)
 	return false;
 }
 
-/* EAGAIN: there is none, as the parent does not want to hear of stops (SA_NOCLDSTOP). */
-static int take_out(const struct restore_one *one, struct remote *remote, uint64_t scratch,
-	int signal, struct err *e)
+/* EAGAIN: no signal is pending, as the parent has set SA_NOCLDSTOP. */
+static int dequeue_signal(const struct new_process *one, struct remote *remote,
+	uint64_t scratch, int signal, struct err *e)
 {
 	struct {
 		uint64_t set;
@@ -114,9 +114,9 @@ static int take_out(const struct restore_one *one, struct remote *remote, uint64
 				 remote->process->pid);
 }
 
-/* What a process does about a stop or its end: waits for it if it is that of @child, and has
- * not got @signal for it. */
-static int forget(struct restore_one *one, pid_t child, int signal, struct err *e)
+/* Let process @one lose what the new stop of its child has brought it: it waits for the report of
+ * @child (0: it keeps that), and @signal is no longer pending. */
+static int take_report(struct new_process *one, pid_t child, int signal, struct err *e)
 {
 	struct remote remote;
 	uint64_t scratch;
@@ -129,7 +129,7 @@ static int forget(struct restore_one *one, pid_t child, int signal, struct err *
 	failed = !scratch ||
 		 (child && REMOTE_CALL(&remote, &result, e, SYS_waitid, P_PID, child, 0,
 				   WSTOPPED | WNOHANG | __WALL, 0)) ||
-		 take_out(one, &remote, scratch, signal, e);
+		 dequeue_signal(one, &remote, scratch, signal, e);
 	if (remote_end(&remote, failed ? NULL : e))
 		return -1;
 	return failed;
@@ -137,8 +137,8 @@ static int forget(struct restore_one *one, pid_t child, int signal, struct err *
 
 /* ---- all of them ---- */
 
-static struct restore_one *parent_of(
-	struct restore_one *all, size_t count, const struct image_job_process *entry)
+static struct new_process *parent_of(
+	struct new_process *all, size_t count, const struct image_job_process *entry)
 {
 	for (size_t i = 0; entry->ppid && i < count; i++)
 		if (all[i].process.vpid == entry->ppid)
@@ -147,32 +147,33 @@ static struct restore_one *parent_of(
 }
 
 /* It has been stopped and continued, and its parent has not waited for that. */
-static int stop_and_continue(struct restore_one *one, struct restore_one *parent, struct err *e)
+static int stop_and_continue(struct new_process *one, struct new_process *parent, struct err *e)
 {
-	if (stop(one, SIGSTOP, e))
+	if (stop_process(one, SIGSTOP, e))
 		return -1;
 	if (kill(one->process.pid, SIGCONT))
 		return err_set(e, errno, "cannot continue process %d", one->process.pid);
-	return forget(one, 0, SIGCONT, e) || forget(parent, 0, SIGCHLD, e) ? -1 : 0;
+	return take_report(one, 0, SIGCONT, e) || take_report(parent, 0, SIGCHLD, e) ? -1 : 0;
 }
 
-static int stop_again(struct restore_one *one, struct restore_one *parent,
+static int stop_again(struct new_process *one, struct new_process *parent,
 	const struct image_job_process *entry, struct err *e)
 {
 	bool stopped = entry->flags & IMAGE_JOB_PROCESS_STOPPED;
 	bool told = stopped && !(entry->flags & IMAGE_JOB_PROCESS_UNTOLD);
 
-	/* Of one that was stopped in the middle of the checkpoint nobody has heard. */
-	if (stop(one, stopped ? WSTOPSIG(entry->status) : SIGSTOP, e))
+	/* If the checkpoint itself has stopped it, no parent has had a report. */
+	if (stop_process(one, stopped ? WSTOPSIG(entry->status) : SIGSTOP, e))
 		return -1;
-	return parent && stopped ? forget(parent, told ? one->process.vpid : 0, SIGCHLD, e) : 0;
+	return parent && stopped ? take_report(parent, told ? one->process.vpid : 0, SIGCHLD, e)
+				 : 0;
 }
 
-int restore_stops(struct restore_one *all, size_t count, const struct image_job_process *list,
+int restore_stops(struct new_process *all, size_t count, const struct image_job_process *list,
 	struct err *e)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct restore_one *parent = parent_of(all, count, &list[i]);
+		struct new_process *parent = parent_of(all, count, &list[i]);
 		int failed = 0;
 
 		if (all[i].ip->flags & IMAGE_PROCESS_STOPPED)

@@ -1,15 +1,15 @@
 /*
- * restore/job_stops.h - processes that were stopped are so again, and their parents know as
- * much of it as they did.
+ * restore/job_stops.h - stop processes again that job control had stopped, so that their parents
+ * have waited for as many of the stops as before.
  */
 #ifndef SUPERVISOR_RESTORE_JOB_STOPS_H
 #define SUPERVISOR_RESTORE_JOB_STOPS_H
 
-#include "supervisor/state/restore_one.h"
+#include "supervisor/state/new_process.h"
 
-/* When all @count have their registers, and before any of them is let go.
- * @list as in the image; those of @all without a process to be stopped are left alone. */
-int restore_stops(struct restore_one *all, size_t count, const struct image_job_process *list,
+/* When all @count processes have their registers, and before any of them is let go. @list is the
+ * list of the image. */
+int restore_stops(struct new_process *all, size_t count, const struct image_job_process *list,
 	struct err *e);
 
 #endif

@@ -4,17 +4,19 @@
  * each process takes its locks when it, and all that share its descriptors, have closed
  * everything.
  */
+#include "supervisor/restore/posix_locks_restore.h"
+
 #include <fcntl.h>
 #include <sys/syscall.h>
 
+#include "supervisor/descriptors/kind_table.h"
 #include "supervisor/fd/file_locks.h"
-#include "supervisor/fd/kinds.h"
-#include "supervisor/state/restore_one.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/target/remote.h"
 
 /* Where the locks of one process have been found. */
 struct locks {
-	struct restore_one *one;
+	struct new_process *one;
 	const struct image_description *descriptions;
 	const struct image_fd *fds;
 	size_t count;
@@ -24,7 +26,7 @@ struct locks {
 
 static int take_lock(struct locks *l, int fd, const struct flock *range, const char *path)
 {
-	struct restore_one *r = l->one;
+	struct new_process *r = l->one;
 	int64_t result;
 
 	if (!l->scratch) {
@@ -39,7 +41,7 @@ static int take_lock(struct locks *l, int fd, const struct flock *range, const c
 	return result ? fd_lock_failed(-result, path, r->e) : 0;
 }
 
-static int take_all(struct locks *l, const struct image_fd *fd)
+static int take_locks_of(struct locks *l, const struct image_fd *fd)
 {
 	const struct image_description *x = &l->descriptions[fd->description];
 	const struct image *job = l->one->c->job;
@@ -47,7 +49,7 @@ static int take_all(struct locks *l, const struct image_fd *fd)
 	struct flock range;
 	int more;
 
-	if (!fd_kind_find(x->kind)->can_lock || !x->args[0])
+	if (!(fd_kind_find(x->kind)->traits & FD_CAN_LOCK) || !x->args[0])
 		return 0;
 	text = image_string(job, x->args[0]);
 	path = image_string(job, x->path);
@@ -58,7 +60,7 @@ static int take_all(struct locks *l, const struct image_fd *fd)
 	return more;
 }
 
-int restore_one_posix_locks(struct restore_one *r)
+int new_process_posix_locks(struct new_process *r)
 {
 	struct locks l = {.one = r};
 	int failed = 0;
@@ -70,7 +72,7 @@ int restore_one_posix_locks(struct restore_one *r)
 		r->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
 	l.fds = image_note_array(r->img, IMAGE_NOTE_FDS, struct image_fd, &l.count);
 	for (size_t i = 0; i < l.count && !failed; i++)
-		failed = take_all(&l, &l.fds[i]);
+		failed = take_locks_of(&l, &l.fds[i]);
 	if (l.scratch && remote_end(&l.remote, failed ? NULL : r->e))
 		failed = -1;
 	return failed;

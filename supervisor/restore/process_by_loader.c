@@ -2,9 +2,13 @@
  * One process on its way back, from the first instruction of the file that it executed to the
  * last of the loader.
  */
+#include "supervisor/restore/process_by_loader.h"
+
+#include "supervisor/memory/decompress.h"
 #include "supervisor/restore/clocks_restore.h"
+#include "supervisor/restore/loader_plan.h"
+#include "supervisor/restore/registers_restore.h"
 #include "supervisor/restore/restore.h"
-#include "supervisor/state/restore_one.h"
 
 #include <errno.h>
 #include <linux/rseq.h>
@@ -15,6 +19,8 @@
 #include <time.h>
 
 #include "lib/test_hooks.h"
+#include "supervisor/memory/anchor.h"
+#include "supervisor/memory/lazy.h"
 #include "supervisor/restore/restore_limits.h"
 #include "supervisor/split/lower_restore.h"
 #include "supervisor/state/mempolicy.h"
@@ -24,6 +30,7 @@
 #include "supervisor/target/memory_limits.h"
 #include "supervisor/target/module.h"
 #include "supervisor/target/remote.h"
+#include "supervisor/target/fetch_new.h"
 
 extern const uint8_t loader_blob[], loader_blob_end[];
 
@@ -38,7 +45,7 @@ extern const uint8_t loader_blob[], loader_blob_end[];
 
 /* Whether the program's own file is there to be executed. Only an image that carries its
  * memory can do without. */
-bool restore_one_exe_is_there(const struct restore_one *r)
+bool new_process_exe_is_there(const struct new_process *r)
 {
 	const char *exe = image_string(r->img, r->ip->exe);
 
@@ -47,13 +54,13 @@ bool restore_one_exe_is_there(const struct restore_one *r)
 
 /* ---- up to the executed file's first instruction ---- */
 
-static struct tracee *leader(struct restore_one *r)
+static struct tracee *leader(struct new_process *r)
 {
 	return &r->process.threads[0].tracee;
 }
 
 static int wait_for(
-	struct restore_one *r, struct tracee *t, enum tracee_event want, uint64_t patience)
+	struct new_process *r, struct tracee *t, enum tracee_event want, uint64_t patience)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + patience;
 	struct tracee_report report;
@@ -75,9 +82,9 @@ static int wait_for(
 	}
 }
 
-/* From the stop at the end of its execve(2), which comes before the call's own return, and that
- * would overwrite what is injected; or from the trap of one that executes nothing. */
-static int finish_exec(struct restore_one *r)
+/* Step past the return of execve(2): the process stands in the stop before it, and returning would
+ * overwrite the registers of an injected call. A process that executes nothing stands in a trap. */
+static int finish_exec(struct new_process *r)
 {
 	struct tracee *t = leader(r);
 	struct tracee_report report = {.event = TRACEE_EVENT_SYSCALL};
@@ -98,7 +105,7 @@ static int finish_exec(struct restore_one *r)
 
 /* The C library has registered one, which goes with the memory that it is in. execve(2) would
  * have forgotten it. */
-static int forget_rseq(struct restore_one *r, struct remote *remote)
+static int forget_rseq(struct new_process *r, struct remote *remote)
 {
 	struct tracee_rseq rseq;
 	int64_t result;
@@ -113,9 +120,50 @@ static int forget_rseq(struct restore_one *r, struct remote *remote)
 	return result ? err_set(r->e, -result, "cannot unregister rseq") : 0;
 }
 
+/* What keeps its userfaultfd open. It has a chance only if nobody ends two processes at a time. */
+static void make_anchor(struct new_process *r, struct remote *remote)
+{
+	struct err why = ERR_INIT;
+	cleanup_free char *line = NULL;
+
+	r->anchor = anchor_make(remote, &why);
+	if (r->anchor >= 0 || !r->o->notice)
+		return;
+	line = xasprintf(
+		"%s, by which memory that has not come yet is kept from being taken for "
+		"zeros: let nobody kill trecr-restart and its child trecr-lazy at one "
+		"time before all memory is there",
+		why.msg);
+	r->o->notice(line);
+}
+
+/* For memory that is filled later: of the address space that the loader will clear. */
+static int make_uffd(struct new_process *r, struct remote *remote)
+{
+	if (!r->plan.lazy)
+		return 0;
+	r->uffd = fetch_new_uffd(remote, 0, r->e);
+	if (r->uffd < 0)
+		return -1;
+	make_anchor(r, remote);
+	return 0;
+}
+
+/* From here on it waits for its pages. Nothing has touched that memory so far. */
+static int begin_lazy(struct new_process *r)
+{
+	const struct lazy_process lazy = {
+		r->index, r->process.pid, r->uffd, r->anchor, &r->plan.lazy_ranges};
+	int failed = r->plan.lazy && lazy_add(r->s->lazy, &lazy, r->e);
+
+	util_close(&r->uffd);
+	r->uffd = -1;
+	return failed ? -1 : 0;
+}
+
 /* The loader's code, and behind it the plan; of further processes in the same memory the plan
  * alone. */
-static int map_window(struct restore_one *r)
+static int map_window(struct new_process *r)
 {
 	uint64_t start = LOADER_WINDOW + (r->memory ? PLAN_OFFSET + r->plan.plan.shift : 0);
 	uint64_t plan = LOADER_WINDOW + PLAN_OFFSET + r->plan.plan.shift;
@@ -124,7 +172,7 @@ static int map_window(struct restore_one *r)
 	int64_t at;
 
 	if (remote_begin(&remote, &r->process, &r->process.threads[0], r->e) ||
-		forget_rseq(r, &remote) ||
+		forget_rseq(r, &remote) || make_uffd(r, &remote) ||
 		REMOTE_CALL(&remote, &at, r->e, SYS_mmap, start, size,
 			PROT_READ | PROT_WRITE | PROT_EXEC,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) ||
@@ -141,7 +189,7 @@ static int map_window(struct restore_one *r)
 	return tracee_set_sigmask(leader(r), RESTORE_SIGMASK, r->e);
 }
 
-static int start_batch(struct restore_one *r, uint64_t batch)
+static int start_batch(struct new_process *r, uint64_t batch)
 {
 	struct user_regs_struct regs = r->process.threads[0].regs;
 	const uint64_t args[6] = {batch};
@@ -153,10 +201,10 @@ static int start_batch(struct restore_one *r, uint64_t batch)
 		       : 0;
 }
 
-/* ---- the first batch ---- */
+/* ---- the first two batches ---- */
 
 /* A thread that fills its share and ends. */
-static int wait_fill_thread(struct restore_one *r, pid_t tid)
+static int wait_fill_thread(struct new_process *r, pid_t tid)
 {
 	struct tracee t = {.pid = r->process.pid, .tid = tid};
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + BATCH_PATIENCE_NS;
@@ -177,9 +225,9 @@ static int wait_fill_thread(struct restore_one *r, pid_t tid)
 	}
 }
 
-/* Let the leader run its batch to the trap at its end; @tids gets the threads that it makes,
- * @max at most. They wait in their first stop, or with @run_new start at once. */
-static int run_batch(struct restore_one *r, uint64_t batch, pid_t *tids, size_t max,
+/* Let the leader run its batch to the trap at its end; @tids gets the ids of the threads that it
+ * makes, @max at most. The threads wait in their first stop, or with @run_new start at once. */
+static int run_batch(struct new_process *r, uint64_t batch, pid_t *tids, size_t max,
 	size_t *made, bool run_new)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + BATCH_PATIENCE_NS;
@@ -223,9 +271,9 @@ static int run_batch(struct restore_one *r, uint64_t batch, pid_t *tids, size_t 
 	}
 }
 
-/* What is in memory has been compared with its hashes there, by the loader: no other reading of
- * the image would tell what this one has brought. */
-static int check_fill(struct restore_one *r, uint64_t at, const struct batch_builder *b)
+/* The loader has compared memory with the hashes as it read it: reading the image again would not
+ * prove what is in memory. */
+static int check_fill(struct new_process *r, uint64_t at, const struct batch_builder *b)
 {
 	struct plan_failure f;
 	int result = plan_result(r->process.mem_fd, at, b, &f, r->e);
@@ -240,13 +288,23 @@ static int check_fill(struct restore_one *r, uint64_t at, const struct batch_bui
 	return memory_limits_tell(r->process.pid, r->e);
 }
 
-static int fill_memory(struct restore_one *r)
+static int map_memory(struct new_process *r)
+{
+	size_t none;
+
+	return run_batch(r, r->plan.memory_at, NULL, 0, &none, true) ||
+			       check_fill(r, r->plan.memory_at, &r->plan.memory)
+		       ? -1
+		       : 0;
+}
+
+static int fill_memory(struct new_process *r)
 {
 	pid_t tids[FILL_THREADS_MAX];
 	size_t made;
 
-	if (run_batch(r, r->plan.memory_at, tids, FILL_THREADS_MAX, &made, true) ||
-		check_fill(r, r->plan.memory_at, &r->plan.memory))
+	if (run_batch(r, r->plan.fill_at[0], tids, FILL_THREADS_MAX, &made, true) ||
+		check_fill(r, r->plan.fill_at[0], &r->plan.fill[0]))
 		return -1;
 	for (size_t i = 0; i < made; i++)
 		if (wait_fill_thread(r, tids[i]))
@@ -259,7 +317,7 @@ static int fill_memory(struct restore_one *r)
 
 /* ---- between the batches: memory that the supervisor writes itself ---- */
 
-static int redirect_vdso(struct restore_one *r)
+static int redirect_vdso(struct new_process *r)
 {
 	cleanup_free uint8_t *bytes = NULL;
 	const void *old;
@@ -282,7 +340,7 @@ static int redirect_vdso(struct restore_one *r)
 
 /* Registration wants no critical section under way; dump_prepare() has moved the thread out
  * of it. */
-static int clear_rseq(struct restore_one *r)
+static int clear_rseq(struct new_process *r)
 {
 	static const uint64_t none;
 
@@ -294,9 +352,9 @@ static int clear_rseq(struct restore_one *r)
 	return 0;
 }
 
-/* ---- the second batch ---- */
+/* ---- the third batch ---- */
 
-static int make_threads(struct restore_one *r)
+static int make_threads(struct new_process *r)
 {
 	cleanup_free pid_t *tids = xcalloc(r->thread_count, sizeof(*tids));
 	struct plan_failure f;
@@ -329,7 +387,7 @@ static int make_threads(struct restore_one *r)
 }
 
 /* Each thread ends its own part in a trap. */
-static int wait_threads(struct restore_one *r)
+static int wait_threads(struct new_process *r)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS;
 
@@ -353,14 +411,14 @@ static int wait_threads(struct restore_one *r)
 	return 0;
 }
 
-static void tell_of_nodes(const struct restore_one *r)
+static void notice_numa_nodes(const struct new_process *r)
 {
 	if (r->o->notice && mempolicy_lacks_nodes(r->img))
 		r->o->notice("memory that was bound to NUMA nodes that are not here comes from "
 			     "others");
 }
 
-static int read_new_process(struct restore_one *r)
+static int read_new_process(struct new_process *r)
 {
 	const void *old;
 	size_t size;
@@ -381,7 +439,7 @@ static int read_new_process(struct restore_one *r)
 /* Plans of further processes in one memory lie in the upper half of the window. */
 #define PLACE_SIZE (64ul << 20)
 
-static int prepare_plan(struct restore_one *r)
+static int prepare_plan(struct new_process *r)
 {
 	r->plan.c = r->c;
 	r->plan.index = r->index;
@@ -391,6 +449,7 @@ static int prepare_plan(struct restore_one *r)
 	r->plan.stays = r->stays;
 	r->plan.trial = r->o->trial;
 	r->plan.wanted_threads = r->o->threads;
+	r->plan.lazy = r->s->lazy && !r->memory && !restore_lower_wanted(r);
 	r->plan.filled = !r->o->trial || restore_lower_wanted(r);
 	if (clocks_compare(r->process.pid, &r->plan.clocks, r->e))
 		return -1;
@@ -404,16 +463,17 @@ static int prepare_plan(struct restore_one *r)
 	return 0;
 }
 
-static int make_memory(struct restore_one *r)
+static int make_memory(struct new_process *r)
 {
-	tell_of_nodes(r);
-	if (map_window(r) || fill_memory(r) || restore_one_unpack(r))
+	notice_numa_nodes(r);
+	if (map_window(r) || map_memory(r) || begin_lazy(r) || fill_memory(r) ||
+		new_process_unpack(r))
 		return -1;
 	return redirect_vdso(r);
 }
 
 /* That is done: its threads are all that it still needs. */
-static int join_memory(struct restore_one *r)
+static int join_memory(struct new_process *r)
 {
 	if (map_window(r))
 		return -1;
@@ -421,28 +481,28 @@ static int join_memory(struct restore_one *r)
 					  : 0;
 }
 
-int restore_one_map(struct restore_one *r)
+int new_process_map(struct new_process *r)
 {
 	if (finish_exec(r) || prepare_plan(r) || restore_plan_make(&r->plan, r->e))
 		return -1;
 	return (r->memory ? join_memory(r) : make_memory(r)) || clear_rseq(r) ? -1 : 0;
 }
 
-int restore_one_threads(struct restore_one *r)
+int new_process_threads(struct new_process *r)
 {
-	if (restore_one_changes_user(r))
+	if (new_process_changes_user(r))
 		restore_limits_set(r);
 	return make_threads(r) || wait_threads(r) ? -1 : 0;
 }
 
-int restore_one_init(struct restore_one *r, size_t index, const struct extra_fds *fds)
+int new_process_init(struct new_process *r, size_t index, const struct extra_fds *fds)
 {
 	size_t count;
 
 	r->index = index;
 	r->img = r->c->processes[index];
 	r->fds = fds;
-	r->process.mem_fd = -1;
+	r->process.mem_fd = r->uffd = r->anchor = -1;
 	r->ip = image_note_array(r->img, IMAGE_NOTE_PROCESS, struct image_process, &count);
 	if (count != 1)
 		return err_set(r->e, 0, "the image lacks the state of its process");
@@ -458,12 +518,13 @@ int restore_one_init(struct restore_one *r, size_t index, const struct extra_fds
 	return 0;
 }
 
-void restore_one_free(struct restore_one *r)
+void new_process_free(struct new_process *r)
 {
 	restore_plan_free(&r->plan);
 	vma_list_free(&r->vmas);
 	free(r->new_vdso);
 	free(r->process.threads);
-	if (r->process.mem_fd >= 0)
-		close(r->process.mem_fd);
+	util_close(&r->process.mem_fd);
+	util_close(&r->uffd);
+	util_close(&r->anchor);
 }

@@ -1,3 +1,7 @@
+/*
+ * release_choice.c - finds the release whose libraries the image names: its folder has a
+ * trecr-restart that is executed; and checks that its files are still the same.
+ */
 #include "supervisor/restore/release_choice.h"
 
 #include <stdlib.h>
@@ -20,7 +24,7 @@ static bool ends_in(const char *text, const char *end)
 }
 
 /* The folder that the process had its libraries from; NULL: none of trecr's. */
-static char *folder(const struct image *img)
+static char *release_folder(const struct image *img)
 {
 	const struct image_module *m;
 	size_t count;
@@ -35,8 +39,8 @@ static char *folder(const struct image *img)
 	return NULL;
 }
 
-/* In place: to the folder that @path lies in. */
-static bool go_up(char *path)
+/* Cut @path, in place, to the folder that it lies in. */
+static bool cut_to_folder(char *path)
 {
 	char *slash = strrchr(path, '/');
 
@@ -45,15 +49,16 @@ static bool go_up(char *path)
 	return slash;
 }
 
-/* Whether @path is a release that was installed with this one, and another. Nothing else is
- * executed for an image's sake. */
-static bool is_beside(const char *path)
+/* Whether @path is another release, installed beside this one. Nothing else is executed because an
+ * image names it. */
+static bool is_other_release(const char *path)
 {
 	cleanup_free char *own = read_link("/proc/self/exe", NULL);
 	cleanup_free char *parent = realpath(path, NULL);
 	cleanup_free char *all = NULL, *current = NULL;
 
-	if (!own || !parent || strcmp(parent, path) || !go_up(own) || !go_up(parent))
+	if (!own || !parent || strcmp(parent, path) || !cut_to_folder(own) ||
+		!cut_to_folder(parent))
 		return false;
 	if (!strcmp(own, path))
 		return false;
@@ -68,16 +73,30 @@ static bool is_beside(const char *path)
 	return current && !strcmp(current, parent);
 }
 
+static char *tool_in(const char *path)
+{
+	cleanup_free char *tool = xasprintf("%s/trecr-restart", path);
+
+	return is_other_release(path) && !access(tool, X_OK) ? steal_ptr(tool) : NULL;
+}
+
 char *release_tool(const struct checkpoint *c)
 {
 	for (size_t i = 0; i < c->process_count; i++) {
-		cleanup_free char *path = folder(c->processes[i]);
-		cleanup_free char *tool = path ? xasprintf("%s/trecr-restart", path) : NULL;
+		cleanup_free char *path = release_folder(c->processes[i]);
+		char *tool = path ? tool_in(path) : NULL;
 
-		if (path && is_beside(path) && !access(tool, X_OK))
-			return steal_ptr(tool);
+		if (tool)
+			return tool;
 	}
 	return NULL;
+}
+
+char *release_tool_unread(const char *path)
+{
+	struct image_maker m;
+
+	return !checkpoint_maker(path, &m, NULL) && *m.folder ? tool_in(m.folder) : NULL;
 }
 
 static int check_files(const struct checkpoint *c, const struct image *img, const char *path,
@@ -104,7 +123,7 @@ static int check_files(const struct checkpoint *c, const struct image *img, cons
 int release_check(const struct checkpoint *c, struct err *e)
 {
 	for (size_t i = 0; i < c->process_count; i++) {
-		cleanup_free char *path = folder(c->processes[i]);
+		cleanup_free char *path = release_folder(c->processes[i]);
 
 		if (!path)
 			continue;

@@ -15,6 +15,9 @@
  * try itself. */
 char *release_tool(const struct checkpoint *c);
 
+/* The same of the checkpoint @path, which this one cannot read. */
+char *release_tool_unread(const char *path);
+
 /* Fails when libraries of trecr's that programs of @c hold are gone or others. */
 int release_check(const struct checkpoint *c, struct err *e);
 

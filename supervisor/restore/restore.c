@@ -4,17 +4,18 @@
  * parts, in order:
  *
  *	restore_check.c		before all: what the image says; is all here that it needs?
- *	births.c		the processes, up to the first instruction of the program's
- *				file: tree_births.c: they make each other, as they were, by
- *				calls put into them; birth.c, child_before_exec.c: then each
- *				sets up its descriptors, and executes its program's file
- *	restore_plan.c		it plans what the loader is to do in each: memory first
+ *	create_processes.c		the processes, up to the first instruction of the program's
+ *				file: make_tree.c, sessions_and_groups.c: they make each other,
+ *				as they were, by calls put into them; creation.c,
+ *				child_before_exec.c: then each sets up its descriptors, and
+ *				executes its program's file
+ *	loader_plan.c		it plans what the loader is to do in each: memory first
  *				(memory/memory_restore.c), and then, in the order of
  *				restore_plan_process() in state/process_restore.c, all else
  *	process_by_loader.c	the loader acts: the address space, filled and compared with
  *				the image's hashes; then all else, and the threads
- *	process_from_outside.c	the supervisor acts, in the order of
- *				restore_one_registers(): scheduling, registers, masks, files
+ *	registers_restore.c	the supervisor acts, in the order of
+ *				new_process_registers(): scheduling, registers, masks, files
  *				of each task, locks, limits; the loader is unmapped
  *
  * The tracees die with the supervisor until the very end: a half-restored program never runs.
@@ -33,18 +34,26 @@
 #include "lib/procfs.h"
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/fd/shm_file.h"
+#include "supervisor/fd/temporary_directories.h"
+#include "supervisor/file_kinds/pty.h"
+#include "supervisor/memory/lazy.h"
 #include "supervisor/restore/attempt.h"
 #include "supervisor/restore/failed_restart.h"
 #include "supervisor/restore/job_stops.h"
+#include "supervisor/restore/late_seals.h"
+#include "supervisor/restore/lazy_touch.h"
+#include "supervisor/restore/process_by_loader.h"
+#include "supervisor/restore/registers_restore.h"
 #include "supervisor/restore/restore_limits.h"
 #include "supervisor/restore/restore_stage.h"
 #include "supervisor/restore/running_already.h"
 #include "supervisor/split/lower_restore.h"
 #include "supervisor/start/spawn.h"
 #include "supervisor/start/terminal.h"
-#include "supervisor/state/restore_one.h"
+#include "supervisor/state/new_process.h"
 #include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/sysv/sysv.h"
+#include "supervisor/uring/uring_requests.h"
 
 /* For conditions: 0. */
 static int enter_phase(enum phase phase)
@@ -55,7 +64,7 @@ static int enter_phase(enum phase phase)
 
 /* ---- off ---- */
 
-static int thaw_calls(struct restore *r, struct restore_one *one)
+static int thaw_calls(struct restore *r, struct new_process *one)
 {
 	for (size_t i = 0; i < one->thread_count; i++)
 		if (syscall_thaw_in_place(
@@ -64,7 +73,7 @@ static int thaw_calls(struct restore *r, struct restore_one *one)
 	return 0;
 }
 
-static int clear_exit_kill(struct restore_one *one, struct err *e)
+static int clear_exit_kill(struct new_process *one, struct err *e)
 {
 	for (size_t i = 0; i < one->thread_count; i++) {
 		struct tracee *t = &one->process.threads[i].tracee;
@@ -75,10 +84,10 @@ static int clear_exit_kill(struct restore_one *one, struct err *e)
 	return 0;
 }
 
-/* From here on the program is whole, and need not die with us. A call that is entered again
- * finds its connection open; others hear of it when nothing is left that can fail: a thread
- * that could not be detached is let go by the end of this one. */
-static int let_go(struct restore *r)
+/* From here on the program is whole, and need not die with us. Connections are opened first, as
+ * a call that is entered again may use one. Their other ends hear of them when nothing can fail any
+ * more: a thread that could not be detached is detached by the end of the thread that traces it. */
+static int let_processes_go(struct restore *r)
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (clear_exit_kill(&r->processes[i], r->e))
@@ -91,7 +100,7 @@ static int let_go(struct restore *r)
 	if (socket_kept_resume(&r->kept, r->e))
 		return -1;
 	for (size_t i = 0; i < r->count; i++) {
-		struct restore_one *one = &r->processes[i];
+		struct new_process *one = &r->processes[i];
 
 		for (size_t k = 0; k < one->thread_count; k++)
 			(void)tracee_detach(&one->process.threads[k].tracee, 0, NULL);
@@ -100,14 +109,14 @@ static int let_go(struct restore *r)
 	return 0;
 }
 
-/* The program's group that had the terminal gets it again, where we may give it away. */
+/* Make the group that was in the foreground the foreground group again, where we may. */
 static void pass_terminal_on(struct restore *r)
 {
 	cleanup_fd int tty = -1;
 
 	for (size_t i = 0; i < r->count && tty < 0; i++) {
-		if (r->birth.order.list[i].terminal ||
-			!(r->birth.order.list[i].flags & IMAGE_JOB_PROCESS_FOREGROUND))
+		if (r->creation.order.list[i].terminal ||
+			!(r->creation.order.list[i].flags & IMAGE_JOB_PROCESS_FOREGROUND))
 			continue;
 		tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 		if (tty >= 0 && tcgetpgrp(tty) == getpgrp())
@@ -115,7 +124,7 @@ static void pass_terminal_on(struct restore *r)
 	}
 }
 
-static int failed_in(struct restore *r, const struct restore_one *one)
+static int failed_in(struct restore *r, const struct new_process *one)
 {
 	r->id_taken = one->id_taken;
 	return r->count == 1 ? -1
@@ -123,12 +132,12 @@ static int failed_in(struct restore *r, const struct restore_one *one)
 				       one->process.comm, restore_stage_name(one->stage));
 }
 
-/* All processes, one after the other, to @stage by way of @step. */
-static int take_all(
-	struct restore *r, enum restore_stage stage, int (*step)(struct restore_one *one))
+/* Take all processes, one after the other, to @stage by @step. */
+static int advance_all(
+	struct restore *r, enum restore_stage stage, int (*step)(struct new_process *one))
 {
 	for (size_t i = 0; i < r->count; i++) {
-		struct restore_one *one = &r->processes[i];
+		struct new_process *one = &r->processes[i];
 
 		if (step(one))
 			return failed_in(r, one);
@@ -141,7 +150,7 @@ static int take_all(
 static int issue_requests(struct restore *r)
 {
 	for (size_t i = 0; i < r->count && !r->o->trial; i++)
-		if (restore_one_requests(&r->processes[i]))
+		if (new_process_requests(&r->processes[i]))
 			return failed_in(r, &r->processes[i]);
 	return 0;
 }
@@ -158,17 +167,46 @@ static int run_lower_halves(struct restore *r)
 	return 0;
 }
 
-/* The terminal, and what of the program stood still: all others hear of that. */
-static int hand_over(struct restore *r)
+/* Stop processes again that job control had stopped, and give the terminal to the program. */
+static int restore_stops_and_terminal(struct restore *r)
 {
-	if (restore_stops(r->processes, r->count, r->birth.order.list, r->e))
+	if (restore_stops(r->processes, r->count, r->creation.order.list, r->e))
 		return -1;
 	if (r->o->about_to_run)
 		r->o->about_to_run();
 	pass_terminal_on(r);
 	terminal_restore(r->s, r->c->job,
-		r->birth.order.list[0].flags & IMAGE_JOB_PROCESS_STOPPED, r->o->notice);
+		r->creation.order.list[0].flags & IMAGE_JOB_PROCESS_STOPPED, r->o->notice);
 	return 0;
+}
+
+/* What some have mapped is sealed when all have. */
+static int map_all(struct restore *r)
+{
+	cleanup_late_seals struct buf seals = {0};
+
+	return late_seals_take(&seals, r->processes, r->count, r->e) ||
+			       advance_all(r, RESTORE_MAPPED, new_process_map) ||
+			       late_seals_set(&seals, r->e)
+		       ? -1
+		       : 0;
+}
+
+/* What the kernel itself reads and writes at a thread's end, where it waits for no page
+ * (exit_robust_list(), mm_release()): it is to be there. So is what it shows of arguments and
+ * environment, which are on the stack. */
+static int fetch_for_kernel(struct restore *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (lazy_touch(&r->processes[i]))
+			return failed_in(r, &r->processes[i]);
+	return 0;
+}
+
+/* From here on the process that fills memory continues even if the supervisor ends. */
+static int let_memory_go(struct restore *r)
+{
+	return r->s->lazy && (fetch_for_kernel(r) || lazy_let_go(r->s->lazy, r->e)) ? -1 : 0;
 }
 
 /* The stages of a restart. RESTORE_MADE to RESTORE_EXECUTED the processes reach by themselves:
@@ -176,22 +214,25 @@ static int hand_over(struct restore *r)
  * one before. */
 static int restore_all(struct restore *r)
 {
-	if (restore_births(r))
+	if (restore_create_processes(r))
 		return -1;
-	if (enter_phase(PHASE_REBUILD) || take_all(r, RESTORE_MAPPED, restore_one_map) ||
-		take_all(r, RESTORE_THREADS, restore_one_threads))
+	if (enter_phase(PHASE_REBUILD) || map_all(r) ||
+		advance_all(r, RESTORE_THREADS, new_process_threads))
 		return -1;
 	if (enter_phase(PHASE_REGISTERS) ||
-		take_all(r, RESTORE_REGISTERS, restore_one_registers) || issue_requests(r) ||
+		advance_all(r, RESTORE_REGISTERS, new_process_registers) || issue_requests(r) ||
 		run_lower_halves(r))
 		return -1;
 	if (r->o->trial)
 		return 0;
-	if (r->o->all_back && r->o->all_back(r->o->all_back_arg, r->e)) {
+	if (r->o->all_back && r->o->all_back(r->o->others, r->e)) {
 		r->explained = true;
 		return -1;
 	}
-	return hand_over(r) || enter_phase(PHASE_LET_GO) || let_go(r) ? -1 : 0;
+	return let_memory_go(r) || restore_stops_and_terminal(r) || enter_phase(PHASE_LET_GO) ||
+			       let_processes_go(r)
+		       ? -1
+		       : 0;
 }
 
 static void *restore_thread(void *arg)
@@ -212,16 +253,16 @@ static void *restore_thread(void *arg)
 static int run_in_thread(struct restore *r)
 {
 	pthread_t thread;
-	int error = thread_start(&thread, restore_thread, r);
+	int error;
 
-	if (error)
-		return err_set(r->e, error, "cannot start a thread");
+	if (thread_start(&thread, restore_thread, r))
+		return err_set(r->e, errno, "cannot start a thread");
 	error = pthread_join(thread, NULL);
 	BUG_ON(error);
 	return r->result;
 }
 
-static void adopt(struct restore *r)
+static void take_over_job(struct restore *r)
 {
 	struct supervisor *s = r->s;
 
@@ -245,7 +286,7 @@ static char *namespace_reason(const struct restore *r)
 		return xstrdup("its clocks continue from the checkpoint");
 	if (r->o->force_namespace)
 		return xstrdup("as asked for");
-	id = birth_id_in_use(&r->birth);
+	id = creation_id_in_use(&r->creation);
 	if (id)
 		return xasprintf("process id %d is in use", id);
 	terminal = fd_terminal_in_use(r->c);
@@ -260,9 +301,17 @@ static int make_first(struct restore *r, const struct spawn_request *request, ch
 
 	restore_limits_widen(&limits, r->c);
 	result = spawn_restored(
-		r->s, r->processes[0].ip->pid, birth_main, &r->birth, request, why, r->e);
+		r->s, r->processes[0].ip->pid, creation_main, &r->creation, request, why, r->e);
 	restore_limits_put_back(&limits);
 	return result;
+}
+
+static int begin_lazy(struct restore *r)
+{
+	if (!r->o->lazy)
+		return 0;
+	r->s->lazy = lazy_check(r->e) ? NULL : lazy_begin(r->c, r->e);
+	return r->s->lazy ? 0 : -1;
 }
 
 /* With a @reason in namespaces of its own for all ids there are. *again: it has failed only
@@ -281,38 +330,43 @@ static int attempt(struct supervisor *s, const struct checkpoint *c,
 		restore_clocks_choose(c, o, &r.clocks, e) || restore_check_before(&r, false) ||
 		socket_kept_begin(&r.kept, c, e) || fd_shm_files_begin(c, e))
 		goto out;
-	r.birth.fd_options.kept = r.kept.theirs;
+	r.creation.fd_options.kept = r.kept.theirs;
 	request.terminals = reason ? fd_has_terminals(c) : fd_terminal_in_use(c);
+	request.ipc = reason && sysv_has_objects(c);
 	if (!reason)
 		reason = namespace_reason(&r);
 	obstacle = sysv_obstacle(c);
-	request.ipc = obstacle;
+	request.ipc = request.ipc || obstacle;
 	request.reason = reason ? reason : obstacle;
 	sysv_list(c, request.ipc, &left_over);
+	request.ipc_apart = restore_lower_has_mpi(c);
 	request.clocks = r.clocks.continued ? &r.clocks.shifts : NULL;
 	request.user = r.clocks.needs_user_namespace;
-	if (enter_phase(PHASE_BIRTH) || make_first(&r, &request, &why))
+	if (begin_lazy(&r) || enter_phase(PHASE_CREATE) || make_first(&r, &request, &why))
 		goto out;
 	if (why)
 		restore_notice(&r, why);
 	result = run_in_thread(&r);
 	*again = result && r.id_taken;
 	/* What a failed attempt has made goes: processes, temporary directories with the names of
-	 * sockets in them, System V objects, and files of shared memory (below). Connections that
+	 * sockets in them, System V objects, and files of shared memory (at `out`). Connections that
 	 * are kept stay blocked, so that the other end does not hear of it; what --save-files has
 	 * put back stays, with what it replaced beside it. */
 	if (result) {
 		restore_kill_all(&r);
 		socket_kept_silence(&r.kept);
-		fd_remove_temporary_directories(c, &r.birth.fd_options);
+		fd_remove_temporary_directories(c, &r.creation.fd_options);
 	} else {
-		adopt(&r);
+		take_over_job(&r);
 	}
-	/* In a namespace: those outside, which the program has left there, are of no use any more.
-	 * Else: those that a failed restart has made. */
+	/* After a success in a namespace of its own, the System V objects outside, which the program
+	 * has left there, are of no use any more. After a failure, remove the objects that it has
+	 * made. */
 	if (request.ipc ? !result : result)
 		sysv_remove(&left_over);
 out:
+	if (result)
+		restore_abort_lazy(s);
 	fd_shm_files_end(c, result);
 	free(reason);
 	free(why);
@@ -332,11 +386,15 @@ static void signals_that_end(sigset_t *set)
 			sigaddset(set, signals[i]);
 }
 
+/* The kernel keeps a port from all who want it for a minute. */
+#define WAIT_SEC 65
+
 #define PAUSES   5
 #define PAUSE_MS 100
 
-/* Until an error of ERR_WAIT may be none any more. -1 when it is to be told after all. */
-static int wait_a_while(struct supervisor *s, const struct restore_options *o,
+/* Wait before another attempt, after an error that time may mend (ERR_WAIT). -1: no time is left, and
+ * the error is reported. */
+static int wait_before_retry(struct supervisor *s, const struct restore_options *o,
 	uint64_t *deadline, const struct err *e)
 {
 	const struct timespec none = {0};
@@ -344,7 +402,7 @@ static int wait_a_while(struct supervisor *s, const struct restore_options *o,
 	sigset_t set;
 
 	if (!*deadline) {
-		*deadline = clock_ns(CLOCK_MONOTONIC) + FD_ERROR_WAIT_SEC * 1000000000ull;
+		*deadline = clock_ns(CLOCK_MONOTONIC) + WAIT_SEC * 1000000000ull;
 		line = xasprintf("waiting: %s", e->msg);
 		if (o->notice)
 			o->notice(line);
@@ -360,7 +418,7 @@ static int wait_a_while(struct supervisor *s, const struct restore_options *o,
 }
 
 /* What may fail only because the program is there as well. Memory is asked for without being
- * reserved (memory.c), which is in vain where all is counted. */
+ * reserved (memory/memory_restore.c), which is in vain where all is counted. */
 static bool lacks_room(const struct restore *r)
 {
 	cleanup_free char *text = NULL;
@@ -396,7 +454,7 @@ enum restore_trial restore_try(struct supervisor *s, const struct checkpoint *c,
 	result = RESTORE_UNKNOWN;
 	/* Whether it can be done in the way that a restart takes spawn_check() has found out.
 	 */
-	if (enter_phase(PHASE_BIRTH) || make_first(&r, &request, &why))
+	if (enter_phase(PHASE_CREATE) || make_first(&r, &request, &why))
 		goto out;
 	result = RESTORE_WORKS;
 	if (run_in_thread(&r))
@@ -423,7 +481,8 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 	result = attempt(s, c, o, NULL, &again, e);
 	/* What there is to say of the rest has been said. */
 	quiet.notice = restore_say_nothing;
-	while (result && !again && e->remedy == ERR_WAIT && !wait_a_while(s, o, &deadline, e)) {
+	while (result && !again && e->remedy == ERR_WAIT &&
+		!wait_before_retry(s, o, &deadline, e)) {
 		s->sleeps.len = 0;
 		result = attempt(s, c, &quiet, NULL, &again, e);
 	}

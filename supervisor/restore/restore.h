@@ -21,6 +21,7 @@ struct restore_options {
 	bool rollback_files;  /* move what files gained since into FILE.trecr-tail */
 	bool force_namespace; /* use a namespace of its own also where ids are free */
 	bool force;           /* also where the program runs already */
+	bool lazy;            /* memory is filled when it is needed (memory/lazy.h) */
 	bool trial;           /* see restore_try() */
 	enum freeze_clock freeze_clock;
 	unsigned threads; /* to read memory, 0: as many as is sensible */
@@ -30,7 +31,10 @@ struct restore_options {
 	/* Of a job's member: waits until all others are where it is, too, just before the
 	 * program runs. */
 	int (*all_back)(void *arg, struct err *e);
-	void *all_back_arg;
+	/* Of the same, while it waits for others inside its MPI library: whether they are all still
+	 * at it. */
+	int (*look_at_others)(void *arg, struct err *e);
+	void *others;
 	/* Answers requests for so long that they have to wait, and why. */
 	void (*put_off)(struct supervisor *s, int ms, const char *why);
 };
@@ -51,6 +55,7 @@ enum restore_trial {
 	RESTORE_WORKS,
 	RESTORE_FAILS,
 	RESTORE_UNKNOWN, /* it could not be tried, as beside the program there was no room */
+	RESTORE_LATE,    /* it was given up, as the time for it was over (trial.h) */
 };
 
 /*

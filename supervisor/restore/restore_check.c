@@ -9,8 +9,11 @@
 
 #include "lib/phase.h"
 #include "supervisor/descriptors/descriptors.h"
-#include "supervisor/memory/mapped_files.h"
+#include "supervisor/fd/temporary_directories.h"
+#include "supervisor/memory/mapped_files_check.h"
+#include "supervisor/memory/memory_fits.h"
 #include "supervisor/restore/attempt.h"
+#include "supervisor/restore/process_by_loader.h"
 #include "supervisor/restore/release_choice.h"
 #include "supervisor/split/lower_restore.h"
 #include "supervisor/start/spawn.h"
@@ -38,7 +41,7 @@ static int check_xsave(const struct restore *r)
 /* Which processes have one memory in common. */
 static void find_memory(struct restore *r, size_t i)
 {
-	struct restore_one *one = &r->processes[i];
+	struct new_process *one = &r->processes[i];
 	size_t owner = checkpoint_owner(r->c, i, IMAGE_SHARED_MEMORY);
 
 	one->last = true;
@@ -58,30 +61,32 @@ int restore_look_at_image(struct restore *r)
 {
 	if (r->c->process_count < 1)
 		return err_set(r->e, 0, "the image holds no process");
-	if (birth_init(&r->birth, r->c, r->e))
+	if (creation_init(&r->creation, r->c, r->e))
 		return -1;
 	r->count = r->c->process_count;
 	r->processes = xcalloc(r->count, sizeof(*r->processes));
 	for (size_t i = 0; i < r->count; i++) {
-		struct restore_one *one = &r->processes[i];
+		struct new_process *one = &r->processes[i];
 
 		one->s = r->s;
 		one->c = r->c;
 		one->o = r->o;
+		one->look_at_others = r->o->look_at_others;
+		one->others = r->o->others;
 		one->trial = r->o->trial;
 		one->clocks = &r->clocks;
 		one->e = r->e;
-		if (restore_one_init(one, i, r->birth.children[i].fds))
+		if (new_process_init(one, i, r->creation.children[i].fds))
 			return -1;
-		if (one->ip->pid != r->birth.order.list[i].pid)
+		if (one->ip->pid != r->creation.order.list[i].pid)
 			return err_set(r->e, 0, "the image is damaged: its list of processes");
-		one->stays = r->birth.children[i].stays;
+		one->stays = r->creation.children[i].stays;
 		find_memory(r, i);
 	}
-	r->newborn_count = birth_order_count(&r->birth.order) + r->count;
+	r->newborn_count = creation_order_count(&r->creation.order) + r->count;
 	r->newborns = xcalloc(r->newborn_count, sizeof(*r->newborns));
-	for (size_t i = r->count; i < r->birth.order.count; i++)
-		r->dumping += !!WCOREDUMP(r->birth.order.list[i].status);
+	for (size_t i = r->count; i < r->creation.order.count; i++)
+		r->dumping += !!WCOREDUMP(r->creation.order.list[i].status);
 	return 0;
 }
 
@@ -97,12 +102,12 @@ static bool was_removed(const char *exe)
 
 static int check_exe(struct restore *r, size_t i)
 {
-	const struct restore_one *one = &r->processes[i];
+	const struct new_process *one = &r->processes[i];
 	const char *exe = image_string(one->img, one->ip->exe);
 	cleanup_free char *text = NULL;
 
-	r->birth.children[i].foreign_exe = !restore_one_exe_is_there(one);
-	if (!r->birth.children[i].foreign_exe)
+	r->creation.children[i].foreign_exe = !new_process_exe_is_there(one);
+	if (!r->creation.children[i].foreign_exe)
 		return 0;
 	if (!(r->c->info->flags & IMAGE_JOB_PORTABLE) && !was_removed(exe))
 		return err_set(r->e, errno, "cannot execute the program's file %s", exe);
@@ -119,9 +124,10 @@ int restore_check_before(struct restore *r, bool alive)
 		.clocks_continue = r->clocks.continued,
 	};
 
-	if (cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r))
-		return -1;
-	if (release_check(r->c, r->e))
+	/* Another release says itself what else it lacks. */
+	if (release_check(r->c, r->e) ||
+		cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r) ||
+		memory_fits(r->c, r->e))
 		return -1;
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_lower_check(&r->processes[i]))
@@ -130,9 +136,9 @@ int restore_check_before(struct restore *r, bool alive)
 		fd_restore_check(r->c, &fo, r->o->notice, r->e))
 		return -1;
 	fd_name_temporary_directories(&fo);
-	r->birth.fd_options = fo;
+	r->creation.fd_options = fo;
 	for (size_t i = 0; i < r->count; i++)
-		r->birth.children[i].trial = r->o->trial;
+		r->creation.children[i].trial = r->o->trial;
 	for (size_t i = 0; i < r->count; i++)
 		if (check_exe(r, i))
 			return -1;
@@ -143,11 +149,11 @@ void restore_release(struct restore *r)
 {
 	phase_now = PHASE_NONE;
 	for (size_t i = 0; i < r->count; i++)
-		restore_one_free(&r->processes[i]);
+		new_process_free(&r->processes[i]);
 	free(r->processes);
 	free(r->newborns);
 	buf_free(&r->clocks.moved);
-	birth_free(&r->birth);
+	creation_free(&r->creation);
 	socket_kept_end(&r->kept);
 }
 

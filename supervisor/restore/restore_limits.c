@@ -1,3 +1,7 @@
+/*
+ * restore_limits.c - limits are raised as far as allowed before anything is made, and set to
+ * the program's in the end.
+ */
 #include "supervisor/restore/restore_limits.h"
 
 #include <errno.h>
@@ -24,8 +28,8 @@ static uint64_t highest(const struct checkpoint *c, int resource)
 	return most;
 }
 
-/* What is made for a restart can meet. A user namespace keeps those of
- * its maker for good (set_userns_rlimit_max() in kernel/user_namespace.c). */
+/* Limits that what a restart makes could exceed. A user namespace keeps the limits of
+ * its creator for good (set_userns_rlimit_max() in kernel/user_namespace.c). */
 static const int widened[] = {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_MEMLOCK,
 	RLIMIT_MSGQUEUE, RLIMIT_SIGPENDING};
 
@@ -62,14 +66,14 @@ void restore_limits_put_back(const struct restore_limits *l)
 		(void)setrlimit(widened[i], &l->own[widened[i]]);
 }
 
-static void notice(const struct restore_one *r, const char *line)
+static void print_notice(const struct new_process *r, const char *line)
 {
 	if (r->o->notice)
 		r->o->notice(line);
 }
 
-/* Only root can raise a hard limit: as near as can be. */
-static int set_below(pid_t pid, int resource, const struct rlimit *want)
+/* Only root can raise a hard limit: set the limit as high as possible. */
+static int set_as_high_as_possible(pid_t pid, int resource, const struct rlimit *want)
 {
 	struct rlimit now;
 
@@ -79,7 +83,7 @@ static int set_below(pid_t pid, int resource, const struct rlimit *want)
 	return prlimit(pid, resource, &now, NULL);
 }
 
-void restore_limits_set(struct restore_one *r)
+void restore_limits_set(struct new_process *r)
 {
 	for (int i = 0; i < IMAGE_RLIMITS; i++) {
 		struct rlimit want = {r->ip->rlimit_cur[i], r->ip->rlimit_max[i]};
@@ -87,13 +91,13 @@ void restore_limits_set(struct restore_one *r)
 
 		if (!prlimit(r->process.pid, i, &want, NULL))
 			continue;
-		if (!set_below(r->process.pid, i, &want))
+		if (!set_as_high_as_possible(r->process.pid, i, &want))
 			line = xasprintf("the resource limit %s is lower here than where the "
 					 "program ran",
 				limit_name(i));
 		else
 			line = xasprintf("cannot set the resource limit %s: %s", limit_name(i),
 				strerror(errno));
-		notice(r, line);
+		print_notice(r, line);
 	}
 }

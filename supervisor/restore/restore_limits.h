@@ -7,11 +7,11 @@
 #include <sys/resource.h>
 
 #include "ckpt/store.h"
-#include "supervisor/state/restore_one.h"
+#include "supervisor/state/new_process.h"
 
-/* A supervisor's own, while all is made that inherits them: with as much as it may have no
- * restart is held up by a limit that the program had lowered for itself later, or its user for
- * this shell. RLIMIT_NOFILE is fd_restore's. */
+/* The supervisor's own resource limits. New processes inherit them; they are raised as far as
+ * allowed meanwhile, so that no restart fails at a limit that the program had lowered for itself
+ * later, or its user for this shell. RLIMIT_NOFILE is fd_restore's. */
 struct restore_limits {
 	struct rlimit own[IMAGE_RLIMITS];
 };
@@ -19,7 +19,7 @@ struct restore_limits {
 void restore_limits_widen(struct restore_limits *l, const struct checkpoint *c);
 void restore_limits_put_back(const struct restore_limits *l);
 
-/* Those of the program. Of one that cannot be as high a notice is given. */
-void restore_limits_set(struct restore_one *r);
+/* Set the limits of the program. A notice tells of each limit that cannot be as high as it was. */
+void restore_limits_set(struct new_process *r);
 
 #endif

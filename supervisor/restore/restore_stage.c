@@ -1,3 +1,6 @@
+/*
+ * restore_stage.c - the names of the stages, and the step from one to the next.
+ */
 #include "supervisor/restore/restore_stage.h"
 
 #include "lib/util.h"
@@ -19,12 +22,12 @@ const char *restore_stage_name(enum restore_stage stage)
 	return names[stage];
 }
 
-enum restore_stage restore_stage_of(const struct restore_one *r)
+enum restore_stage restore_stage_of(const struct new_process *r)
 {
 	return r->stage == RESTORE_MADE && r->fds->placed ? RESTORE_PLACED : r->stage;
 }
 
-void restore_advance(struct restore_one *r, enum restore_stage stage)
+void restore_advance(struct new_process *r, enum restore_stage stage)
 {
 	BUG_ON(stage != r->stage + 1);
 	r->stage = stage;

@@ -1,17 +1,17 @@
 /*
  * restore/restore_stage.h - how far the processes of a restart have come: enum restore_stage
- * (state/restore_one.h). restore.c takes all of them through the stages.
+ * (state/new_process.h). restore.c takes all of them through the stages.
  */
 #ifndef SUPERVISOR_RESTORE_RESTORE_STAGE_H
 #define SUPERVISOR_RESTORE_RESTORE_STAGE_H
 
-#include "supervisor/state/restore_one.h"
+#include "supervisor/state/new_process.h"
 
 /* @r has reached @stage, which must be the next one. Nothing else changes r->stage. */
-void restore_advance(struct restore_one *r, enum restore_stage stage);
+void restore_advance(struct new_process *r, enum restore_stage stage);
 
 /* Where it is, also where only the process itself knows yet (RESTORE_PLACED). */
-enum restore_stage restore_stage_of(const struct restore_one *r);
+enum restore_stage restore_stage_of(const struct new_process *r);
 
 /* "mapped" */
 const char *restore_stage_name(enum restore_stage stage);

@@ -1,6 +1,6 @@
 /*
- * A process of the image is one that has its id, in its own pid namespace, and its memory laid
- * out as it was: where stack, arguments and environment lie is random, and restored. A
+ * A process counts as one of the image's if it has the same id, in its own pid namespace, and the
+ * same memory layout: where stack, arguments and environment lie is random, and restored. A
  * supervisor that still has the program, on whatever machine, holds the directory into which
  * it writes checkpoints (ckpt/store.h).
  */
@@ -40,7 +40,7 @@ static pid_t own_id(pid_t pid)
 	return status ? (pid_t)status_last_number(status, "NSpid") : 0;
 }
 
-/* Zombies have no memory, and those whose memory we may not look at show none: then arguments
+/* Zombies have no memory, and processes whose memory we may not look at show none: then arguments
  * lie nowhere. */
 static bool is_of(const struct checkpoint *c, pid_t pid, const struct proc_stat *st)
 {
@@ -118,7 +118,6 @@ static int look_for_program(
 int running_already_check(struct supervisor *s, const struct checkpoint *c, bool forced,
 	char **notice, struct err *e)
 {
-	const struct timespec pause = {.tv_nsec = 20000000};
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + GRACE_NS;
 	struct err why = ERR_INIT;
 	int r;
@@ -126,7 +125,7 @@ int running_already_check(struct supervisor *s, const struct checkpoint *c, bool
 	*notice = NULL;
 	while ((r = look_for_program(s, c, forced, &why)) &&
 		clock_ns(CLOCK_MONOTONIC) < deadline)
-		nanosleep(&pause, NULL);
+		sleep_ns(20000000);
 	if (r) {
 		*e = why;
 		return err_append(e,

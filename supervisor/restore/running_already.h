@@ -11,7 +11,8 @@
 
 /*
  * Refuse when processes of the program of @c are alive here, or a supervisor of it, here or on
- * another machine, holds the directory that @c is in. What is just ending is waited for.
+ * another machine, holds the directory that @c is in. A process or supervisor that is just ending is
+ * waited for.
  *
  * With @forced that is no obstacle. When checkpoints are to go to where @c is, that directory
  * is held from now on (s->store), if it can be; *notice, the caller's to free, says why another

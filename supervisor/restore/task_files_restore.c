@@ -2,26 +2,20 @@
  * Descriptors that can only be had when all processes and threads are what they were: files of
  * /proc that belong to a process, and pidfds of threads. Each process opens its own.
  */
+#include "supervisor/restore/task_files_restore.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ckpt/store.h"
-#include "supervisor/state/restore_one.h"
+#include "supervisor/descriptors/kind_table.h"
 #include "supervisor/target/remote.h"
 
-#ifndef PIDFD_THREAD
-#define PIDFD_THREAD O_EXCL
-#endif
-
-/* Flags of open(2) that have done their work. */
-#define ONCE (O_CREAT | O_EXCL | O_TRUNC | O_ASYNC)
-
-const struct image_description *restore_one_description(
-	const struct restore_one *r, const struct image_fd *fd)
+const struct image_description *new_process_description(
+	const struct new_process *r, const struct image_fd *fd)
 {
 	const struct image_description *x;
 	size_t count;
@@ -40,55 +34,15 @@ static size_t first_of(const struct image_fd *fd, size_t i)
 	return i;
 }
 
-/* Made in birth as something that leads elsewhere. */
-static bool is_late(const struct image_description *x)
+static bool needs_threads(const struct image_description *x)
 {
-	return x->kind == IMAGE_FD_PROCESS_FILE ||
-	       (x->kind == IMAGE_FD_PIDFD && x->flags & PIDFD_THREAD);
+	const struct fd_kind *kind = fd_kind_find(x->kind);
+
+	return kind->needs_threads && kind->needs_threads(x);
 }
 
-static int open_file(struct restore_one *r, struct remote *remote, uint64_t scratch,
-	const struct image_description *x, int64_t *opened)
-{
-	const char *path = image_string(r->c->job, x->path);
-	int64_t result;
-
-	if (tracee_write(r->process.mem_fd, scratch, path, strlen(path) + 1, r->e) ||
-		REMOTE_CALL(remote, opened, r->e, SYS_openat, AT_FDCWD, scratch,
-			x->flags & ~(uint32_t)ONCE, 0))
-		return -1;
-	if (*opened < 0)
-		return err_set(r->e, -*opened, "cannot open %s again", path);
-	if (REMOTE_CALL(remote, &result, r->e, SYS_lseek, *opened, x->position, SEEK_SET))
-		return -1;
-	/* Some have no position to be set, and none that could differ. */
-	return result < 0 && x->position
-		       ? err_set(r->e, -result, "cannot set the position in %s", path)
-		       : 0;
-}
-
-static int open_thread(struct restore_one *r, struct remote *remote,
-	const struct image_description *x, int64_t *opened)
-{
-	if (REMOTE_CALL(remote, opened, r->e, SYS_pidfd_open, x->args[0],
-		    x->flags & (PIDFD_THREAD | O_NONBLOCK)))
-		return -1;
-	return *opened < 0 ? err_set(r->e, -*opened, "cannot create a pidfd of thread %d",
-				     (int)x->args[0])
-			   : 0;
-}
-
-static int open_late(struct restore_one *r, struct remote *remote, uint64_t scratch,
-	const struct image_fd *fd, const struct image_description *x, int64_t *opened)
-{
-	int failed = x->kind == IMAGE_FD_PIDFD ? open_thread(r, remote, x, opened)
-					       : open_file(r, remote, scratch, x, opened);
-
-	return failed ? err_prefix(r->e, "descriptor %d", fd->fd) : 0;
-}
-
-static int put_file(
-	struct restore_one *r, struct remote *remote, int64_t from, const struct image_fd *to)
+static int open_and_replace(
+	struct new_process *r, struct remote *remote, int64_t from, const struct image_fd *to)
 {
 	int64_t result;
 
@@ -98,17 +52,18 @@ static int put_file(
 	return result < 0 ? err_set(r->e, -result, "cannot create descriptor %d", to->fd) : 0;
 }
 
-/* What leads elsewhere goes first: there may be no other number. */
-static int replace(struct restore_one *r, struct remote *remote, uint64_t scratch,
+/* The stand-in is closed first: there may be no other free number. */
+static int replace_descriptor(struct new_process *r, struct remote *remote, uint64_t scratch,
 	const struct image_fd *fd, const struct image_description *x)
 {
 	int64_t result, opened;
 
-	if (REMOTE_CALL(remote, &result, r->e, SYS_close, fd->fd) ||
-		open_late(r, remote, scratch, fd, x, &opened))
+	if (REMOTE_CALL(remote, &result, r->e, SYS_close, fd->fd))
 		return -1;
+	if (fd_kind_find(x->kind)->open_remotely(remote, scratch, r->c->job, x, &opened, r->e))
+		return err_prefix(r->e, "descriptor %d", fd->fd);
 	if (opened != fd->fd)
-		return put_file(r, remote, opened, fd) ||
+		return open_and_replace(r, remote, opened, fd) ||
 				       REMOTE_CALL(remote, &result, r->e, SYS_close, opened)
 			       ? -1
 			       : 0;
@@ -118,23 +73,23 @@ static int replace(struct restore_one *r, struct remote *remote, uint64_t scratc
 		       : 0;
 }
 
-static int place_all(struct restore_one *r, struct remote *remote, uint64_t scratch,
+static int place_all(struct new_process *r, struct remote *remote, uint64_t scratch,
 	const struct image_fd *fd, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct image_description *x = restore_one_description(r, &fd[i]);
+		const struct image_description *x = new_process_description(r, &fd[i]);
 		size_t first = first_of(fd, i);
 
-		if (!is_late(x))
+		if (!needs_threads(x))
 			continue;
-		if (first == i ? replace(r, remote, scratch, &fd[i], x)
-			       : put_file(r, remote, fd[first].fd, &fd[i]))
+		if (first == i ? replace_descriptor(r, remote, scratch, &fd[i], x)
+			       : open_and_replace(r, remote, fd[first].fd, &fd[i]))
 			return -1;
 	}
 	return 0;
 }
 
-int restore_one_task_files(struct restore_one *r)
+int new_process_task_files(struct new_process *r)
 {
 	const struct image_fd *fd;
 	struct remote remote;
@@ -145,7 +100,7 @@ int restore_one_task_files(struct restore_one *r)
 
 	fd = image_note_array(r->img, IMAGE_NOTE_FDS, struct image_fd, &count);
 	for (size_t i = 0; i < count; i++)
-		any |= is_late(restore_one_description(r, &fd[i]));
+		any |= needs_threads(new_process_description(r, &fd[i]));
 	if (!any)
 		return 0;
 	if (remote_begin(&remote, &r->process, &r->process.threads[0], r->e))

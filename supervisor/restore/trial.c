@@ -24,9 +24,9 @@ struct answer {
 	struct err e;
 };
 
-/* Where memory runs out it is a trial that has to go, and not the program. That its scores
- * cannot be raised only makes it less likely. */
-static void offer_ourselves(void)
+/* If memory runs out, the kernel is to kill the trial, not the program. Failure to raise the score
+ * only makes that less likely. */
+static void raise_oom_score(void)
 {
 	cleanup_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
@@ -54,7 +54,7 @@ static void __attribute__((noreturn)) answer(const struct checkpoint *c, pid_t p
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || close_others(c, fd))
 		_exit(1);
-	offer_ourselves();
+	raise_oom_score();
 	a.result = restore_try(&s, c, &a.e);
 	_exit(write_all(fd, &a, sizeof(a), "the trial's pipe", NULL) ? 1 : 0);
 }
@@ -73,8 +73,8 @@ static bool is_init(pid_t pid)
 	return status && pid != 1 && status_last_number(status, "NSpid") == 1;
 }
 
-/* Those of our children that are none of @before. */
-static void end_inits(const pid_t *before, size_t count)
+/* Kill the first processes of namespaces that the trial has made: our children but for @before. */
+static void end_namespaces(const pid_t *before, size_t count)
 {
 	cleanup_free pid_t *now = NULL;
 	size_t left;
@@ -114,15 +114,17 @@ static int await_answer(int fd, uint64_t deadline_ns)
 	return 1;
 }
 
-static enum restore_trial hear_result(int fd, uint64_t deadline_ns, struct err *e)
+static enum restore_trial read_result(int fd, uint64_t deadline_ns, struct err *e)
 {
+	uint64_t began = clock_ns(CLOCK_MONOTONIC);
 	struct answer a;
 
 	if (!await_answer(fd, deadline_ns)) {
 		err_set(e, 0,
-			"the time given for the checkpoint was over before a restart had been "
-			"tried (--timeout gives more, --no-try is without)");
-		return RESTORE_FAILS;
+			"a restart had been tried for %.1f s when the time given for the "
+			"checkpoint was over (--timeout gives more, --no-try is without)",
+			(clock_ns(CLOCK_MONOTONIC) - began) / 1e9);
+		return RESTORE_LATE;
 	}
 	if (read_all(fd, &a, sizeof(a), "the trial's pipe", NULL)) {
 		err_set(e, 0, "the process that tried it was killed");
@@ -157,10 +159,10 @@ enum restore_trial trial_run(const struct checkpoint *c, uint64_t deadline_ns, s
 		close(ends[0]);
 		return RESTORE_UNKNOWN;
 	}
-	result = hear_result(ends[0], deadline_ns, e);
+	result = read_result(ends[0], deadline_ns, e);
 	close(ends[0]);
 	(void)kill(child, SIGKILL); /* it has nothing to do any more */
 	await_end(child);
-	end_inits(before, count);
+	end_namespaces(before, count);
 	return result;
 }

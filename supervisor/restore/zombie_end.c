@@ -17,8 +17,8 @@
 
 #include "lib/util.h"
 
-/* A relative name, as it is by default: it stays in the working directory. */
-static bool cores_stay_here(void)
+/* Whether core files go to the working directory: the kernel's pattern is a relative name. */
+static bool core_pattern_is_relative(void)
 {
 	cleanup_free char *pattern = NULL;
 	size_t size;
@@ -27,8 +27,8 @@ static bool cores_stay_here(void)
 	       *pattern != '|' && *pattern != '@' && !strchr(pattern, '/');
 }
 
-/* As the working directory, a file system that has no name. */
-static int enter_nowhere(void)
+/* Change to a tmpfs that is mounted nowhere. */
+static int enter_detached_tmpfs(void)
 {
 	cleanup_fd int context = fsopen("tmpfs", FSOPEN_CLOEXEC), place = -1;
 
@@ -38,7 +38,7 @@ static int enter_nowhere(void)
 	return place < 0 ? -1 : fchdir(place);
 }
 
-/* With headers only. */
+/* Reduce the core file to headers. */
 static int make_core_small(void)
 {
 	cleanup_fd int filter = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
@@ -71,8 +71,8 @@ static void prevent_core(void)
 int restore_die(const struct image_job_process *entry, const char *comm, struct err *e)
 {
 	int signal = entry->status & 0x7f;
-	bool core = entry->status & WCOREFLAG && cores_stay_here() && !enter_nowhere() &&
-		    !make_core_small() && !raise_limit();
+	bool core = entry->status & WCOREFLAG && core_pattern_is_relative() &&
+		    !enter_detached_tmpfs() && !make_core_small() && !raise_limit();
 	sigset_t set;
 
 	/* All of these are for looks, or to be on the safe side. */

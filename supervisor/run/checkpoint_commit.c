@@ -1,3 +1,7 @@
+/*
+ * checkpoint_commit.c - what is written last: the chain to earlier checkpoints and the notes
+ * of the job; then the store commits it, and old ones go.
+ */
 #include "supervisor/run/checkpoint_commit.h"
 
 #include <stdlib.h>
@@ -9,6 +13,7 @@
 #include "lib/notices.h"
 #include "lib/phase.h"
 #include "supervisor/job/checkpoint_part.h"
+#include "supervisor/start/run_options.h"
 #include "supervisor/state/cpu.h"
 
 void checkpoint_write_chain(
@@ -46,18 +51,18 @@ static void write_job_note(struct checkpoint_work *w)
 		info->depth = w->parent->info->depth + 1;
 		info->flags |= IMAGE_JOB_INCREMENTAL;
 	}
-	if (w->s->options.portable)
-		info->flags |= IMAGE_JOB_PORTABLE;
 	info->hostname = image_writer_string(w->job, host.nodename);
 	info->kernel = image_writer_string(w->job, host.release);
 	info->cpu = image_writer_string(w->job, cpu);
 	info->version = image_writer_string(w->job, TRECR_VERSION);
 	info->command = image_writer_string(w->job, w->s->command ? w->s->command : "");
+	image_writer_maker(w->job, TRECR_VERSION, w->s->release ? w->s->release : "");
 	cpu_features(info->cpuid, &info->xfeatures);
 	info->xsave_size = cpu_xsave_size();
 	info->stored_bytes = image_writer_stored(w->job);
 	for (size_t i = 0; i < w->process_count; i++)
 		info->stored_bytes += image_writer_stored(w->writers[i]);
+	run_options_save(&w->s->options, w->job, info);
 	image_writer_note(w->job, IMAGE_NOTE_JOB, info, sizeof(*info));
 }
 
@@ -67,7 +72,6 @@ static int commit_checkpoint(struct checkpoint_work *w, char **path)
 	int failed = 0;
 
 	phase_now = PHASE_COMMIT;
-	checkpoint_write_chain(w, w->job, w->parent ? w->parent->job : NULL);
 	write_job_note(w);
 	for (size_t i = 0; i < w->process_count; i++) {
 		failed |= image_writer_close(w->writers[i], true, failed ? NULL : w->e);

@@ -1,3 +1,7 @@
+/*
+ * checkpoint_frozen.c - freeze, snapshot, memory, and then thaw or end, with what is undone
+ * when one of them fails.
+ */
 #include "supervisor/run/checkpoint_frozen.h"
 
 #include <time.h>
@@ -10,7 +14,8 @@
 #include "supervisor/run/checkpoint_commit.h"
 #include "supervisor/run/checkpoint_memory.h"
 #include "supervisor/run/checkpoint_snapshot.h"
-#include "supervisor/run/checkpoint_stop.h"
+#include "supervisor/run/checkpoint_may_end.h"
+#include "supervisor/run/checkpoint_quiesce.h"
 #include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/tree/freeze.h"
 #include "supervisor/tree/frozen_tree.h"
@@ -27,7 +32,7 @@ static int freeze_tree(struct checkpoint_work *w)
 		.root_is_child = !w->s->init,
 		.reaper = checkpoint_reaper(w),
 		.former_children = w->s->former_children.data,
-		.former_child_count = buf_count(&w->s->former_children, pid_t),
+		.former_child_count = buf_count(&w->s->former_children, struct proc_identity),
 		.patience = w->patience,
 	};
 	int failed;
@@ -40,6 +45,7 @@ static int freeze_tree(struct checkpoint_work *w)
 	w->freezer = gettid();
 	phase_now = PHASE_FREEZE;
 	failed = freeze(&target, &w->tree, w->e);
+	w->under_way->frozen = !failed;
 	w->freezer = -1;
 	return failed;
 }
@@ -86,7 +92,7 @@ static int thaw_tree(struct checkpoint_work *w)
 	if (w->fds)
 		fd_dump_resume(w->fds);
 	w->s->sleeps.len = 0;
-	thaw_pay_stops(&w->tree);
+	thaw_stop_again(&w->tree);
 	for (size_t i = 0; i < w->tree.count; i++) {
 		struct process *p = w->tree.processes[i];
 
@@ -125,12 +131,15 @@ static int stop_program(struct checkpoint_work *w)
 	w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
 	failed = checkpoint_complete(w);
 	if (!failed)
-		failed = checkpoint_may_stop(w);
+		failed = checkpoint_may_end(w);
 	if (failed)
 		return failed;
 	checkpoint_prune(w);
 	thaw_kill(&w->tree, &w->ending);
 	fd_dump_let_go(w->fds);
+	/* A launcher ends all others when the first supervisor has ended. */
+	if (w->request->part)
+		(void)part_reached(w->request->part, PART_KILLED, NULL);
 	return 0;
 }
 
@@ -138,17 +147,28 @@ int checkpoint_freeze_and_save(struct checkpoint_work *w)
 {
 	int failed = -1;
 
-	if (freeze_tree(w) || classify_threads(w) || check_between(w) ||
-		part_has_reached(w, PART_FROZEN) || checkpoint_snapshot(w) ||
-		part_has_reached(w, PART_WRITTEN) || checkpoint_given_up(w, w->e))
+	if (checkpoint_quiesce(w) || freeze_tree(w) || checkpoint_quiesce_check(w) ||
+		classify_threads(w) || check_between(w) || part_has_reached(w, PART_FROZEN) ||
+		checkpoint_snapshot(w) || part_has_reached(w, PART_WRITTEN) ||
+		checkpoint_given_up(w, w->e))
 		goto out_thaw;
-	if (!w->request->stop)
-		return thaw_tree(w) || checkpoint_write_copies(w) ? -1 : 0;
+	if (!w->request->stop) {
+		checkpoint_quiesce_end(w);
+		checkpoint_keep_devices(w);
+		failed = thaw_tree(w) || checkpoint_write_copies(w) ? -1 : 0;
+		checkpoint_drop_devices(w);
+		return failed;
+	}
 	failed = stop_program(w);
-	if (!failed)
+	if (!failed) {
+		checkpoint_quiesce_end(w);
 		return 0;
+	}
 
 out_thaw:
+	w->freezer = -1;
+	checkpoint_drop_devices(w);
+	checkpoint_quiesce_end(w);
 	thaw_after_failure(w);
 	return failed;
 }

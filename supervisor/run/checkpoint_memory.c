@@ -1,13 +1,22 @@
+/*
+ * checkpoint_memory.c - which process saves shared memory, how much there is to be written,
+ * and the writing itself: out of the stopped processes, or of their copies.
+ */
 #include "supervisor/run/checkpoint_memory.h"
 
 #include <stdlib.h>
 
 #include "ckpt/blocks.h"
 #include "lib/phase.h"
+#include "lib/test_hooks.h"
 #include "supervisor/descriptors/descriptors.h"
-#include "supervisor/run/copies.h"
+#include "supervisor/memory/memory_dump.h"
+#include "supervisor/memory/memory_room.h"
+#include "supervisor/run/fork_snapshot.h"
+#include "supervisor/split/device_snapshot.h"
+#include "supervisor/split/lower_dump.h"
 #include "supervisor/split/lower_half.h"
-#include "supervisor/target/copy.h"
+#include "supervisor/target/process_copy.h"
 
 /* A program that is to be ended has nothing to run on for. */
 static bool wants_copies(const struct checkpoint_work *w)
@@ -20,6 +29,13 @@ static bool owns_memory(const struct checkpoint_work *w, size_t i)
 	return w->tree.processes[i]->owner[IMAGE_SHARED_MEMORY] == i;
 }
 
+static void expect_memory(struct checkpoint_work *w, const struct dump *d)
+{
+	cleanup_free char *name = xasprintf("%d", d->process->vpid);
+
+	image_writer_expect(d->writer, w->dirfd, name, d->memory_bytes);
+}
+
 /* What memory there is. */
 static int dump_one_memory(struct checkpoint_work *w, size_t i)
 {
@@ -30,18 +46,42 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 	d->alone = true;
 	for (size_t k = i + 1; k < w->process_count; k++)
 		d->alone &= w->tree.processes[k]->owner[IMAGE_SHARED_MEMORY] != i;
-	if (dump_memory(d, w->e) || dump_lower(d, w->e) ||
-		copies_make(d, wants_copies(w), &w->tree, checkpoint_reaper(w), w->e))
+	if (dump_memory(d, w->e) || dump_lower(d, w->e))
+		return -1;
+	fork_snapshot_copy_devices(d, wants_copies(w) && w->s->options.fork_limit);
+	if (fork_snapshot_make(
+		    d, wants_copies(w), &w->fork_room, &w->tree, checkpoint_reaper(w), w->e))
 		return -1;
 	w->info.memory_bytes += d->memory_bytes;
+	expect_memory(w, d);
 	return checkpoint_given_up(w, w->e);
+}
+
+static void expect_shared_memory(struct checkpoint_work *w)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < buf_count(&w->shared_runs, struct block_run); i++)
+		bytes += buf_at(&w->shared_runs, struct block_run, i)->size;
+	image_writer_expect(w->job, w->dirfd, IMAGE_JOB_FILE, bytes);
+}
+
+/* At worst each page is there twice: without a limit half of what there is room for. */
+static uint64_t room_for_copies(const struct supervisor *s)
+{
+	uint64_t limit = s->options.fork_limit;
+
+	return limit != FORK_LIMIT_NONE ? limit : memory_room_now(s->root) / 2;
 }
 
 int checkpoint_list_memory(struct checkpoint_work *w)
 {
+	if (wants_copies(w))
+		w->fork_room = room_for_copies(w->s);
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one_memory(w, i))
 			return -1;
+	expect_shared_memory(w);
 	return 0;
 }
 
@@ -56,13 +96,13 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 {
 	cleanup_free uint32_t *source = NULL;
 	size_t sources = 0;
-	struct block_job job = {
+	struct blocks_to_write to_write = {
 		.runs = runs->data,
 		.run_count = buf_count(runs, struct block_run),
 		.writer = writer,
 		.parent = parent,
 		.pack = w->request->compress,
-		.check_clean = getenv("TRECR_TEST_CHECK_CLEAN"),
+		.check_clean = test_check_clean(),
 		.cancelled = is_cancelled,
 		.cancel_context = w,
 		.threads = w->request->threads,
@@ -75,8 +115,8 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 	source = xcalloc(sources, sizeof(*source));
 	for (size_t i = 0; i < sources; i++)
 		source[i] = i + 1; /* see checkpoint_write_chain() */
-	job.parent_source = source;
-	return blocks_write(&job, w->e);
+	to_write.parent_source = source;
+	return blocks_write(&to_write, w->e);
 }
 
 int checkpoint_write_memory(struct checkpoint_work *w)
@@ -94,6 +134,32 @@ int checkpoint_write_memory(struct checkpoint_work *w)
 	return write_runs(w, &w->shared_runs, w->job, NULL);
 }
 
+void checkpoint_keep_devices(struct checkpoint_work *w)
+{
+	for (size_t i = 0; i < w->process_count; i++)
+		if (w->dumps[i].device_snapshot)
+			device_snapshot_keep(w->dumps[i].device_snapshot);
+}
+
+void checkpoint_drop_devices(struct checkpoint_work *w)
+{
+	for (size_t i = 0; i < w->process_count; i++) {
+		device_snapshot_end(w->dumps[i].device_snapshot);
+		w->dumps[i].device_snapshot = NULL;
+	}
+}
+
+/* The program gets the memory back that the copy has as soon as it has been written. */
+static int write_devices(struct checkpoint_work *w, struct dump *d)
+{
+	int failed = write_runs(w, &d->device_runs, d->writer,
+		checkpoint_parent_process(w, device_snapshot_vpid(d->device_snapshot)));
+
+	device_snapshot_end(d->device_snapshot);
+	d->device_snapshot = NULL;
+	return failed;
+}
+
 int checkpoint_write_copies(struct checkpoint_work *w)
 {
 	int failed = 0;
@@ -105,11 +171,13 @@ int checkpoint_write_copies(struct checkpoint_work *w)
 	for (size_t i = 0; i < w->process_count; i++) {
 		struct dump *d = &w->dumps[i];
 
+		if (!failed && d->device_snapshot)
+			failed = write_devices(w, d);
 		if (!d->copy || failed)
 			continue;
 		failed = write_runs(w, &d->copied_runs, d->writer,
 			checkpoint_parent_process(w, d->copy->vpid));
-		failed = copies_end(d, failed, w->e);
+		failed = fork_snapshot_end(d, failed, w->e);
 	}
 	phase_now = PHASE_NONE;
 	return failed;

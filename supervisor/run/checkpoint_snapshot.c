@@ -1,9 +1,15 @@
+/*
+ * checkpoint_snapshot.c - the order in which state is saved: processes and threads, io_urings,
+ * descriptors, clocks.
+ */
 #include "supervisor/run/checkpoint_snapshot.h"
 
 #include <time.h>
 
 #include "lib/phase.h"
 #include "supervisor/descriptors/descriptors.h"
+#include "supervisor/memory/aio_dump.h"
+#include "supervisor/memory/memory_dump.h"
 #include "supervisor/run/checkpoint_commit.h"
 #include "supervisor/run/checkpoint_memory.h"
 #include "supervisor/split/lower_half.h"
@@ -11,6 +17,7 @@
 #include "supervisor/sysv/sysv.h"
 #include "supervisor/target/clocks.h"
 #include "supervisor/target/module.h"
+#include "supervisor/tree/tree_dump.h"
 
 static int dump_begin(struct checkpoint_work *w, size_t i)
 {
@@ -111,21 +118,22 @@ static int read_clocks(struct checkpoint_work *w)
 }
 
 /* What one process of a restart has open besides the program's files, at most: all images with
- * what they refer to, and what it maps (state/extra_fds.h). */
+ * the files that they refer to, and what it maps (state/extra_fds.h). */
 static uint64_t files_besides(const struct checkpoint_work *w)
 {
-	uint64_t chain = w->parent ? w->parent->info->depth + 2 : 1, most = 0;
+	uint64_t images = image_writer_sources(w->job), most = 0;
 	cleanup_free uint64_t *mapped = xcalloc(w->process_count, sizeof(*mapped));
 
 	for (size_t i = 0; i < w->process_count; i++) {
 		const struct dump *d = &w->dumps[i];
 		uint64_t *sum = &mapped[d->process->owner[IMAGE_SHARED_FILES]];
 
+		images += image_writer_sources(d->writer);
 		*sum += buf_count(&d->modules_used, struct image_module);
 		if (*sum > most)
 			most = *sum;
 	}
-	return chain * (1 + w->process_count) + most;
+	return images + most;
 }
 
 /* A file for what is shared, and one for each process. */
@@ -136,6 +144,7 @@ static int begin_files(struct checkpoint_work *w)
 	w->job = image_writer_open(w->dirfd, IMAGE_JOB_FILE, IMAGE_FILE_JOB, w->id, what, w->e);
 	if (!w->job)
 		return -1;
+	checkpoint_write_chain(w, w->job, w->parent ? w->parent->job : NULL);
 	w->fds = fd_dump_new(w->job, w->request->tcp);
 	fd_dump_tree(w->fds, &w->tree);
 	fd_dump_save_files(w->fds, w->s->options.save_files, !w->request->stop);

@@ -1,3 +1,7 @@
+/*
+ * checkpoint_work.c - begin and end of the work, ids and files of images, and whether it has
+ * been given up.
+ */
 #include "supervisor/run/checkpoint_work.h"
 
 #include <errno.h>
@@ -7,7 +11,7 @@
 
 #include "lib/phase.h"
 #include "supervisor/descriptors/descriptors.h"
-#include "supervisor/target/copy.h"
+#include "supervisor/target/process_copy.h"
 
 static int new_ids(struct checkpoint_work *w)
 {

@@ -11,6 +11,7 @@
 #include "ckpt/store.h"
 #include "lib/util.h"
 #include "supervisor/run/take_checkpoint.h"
+#include "supervisor/split/mpi_gate.h"
 #include "supervisor/state/dump.h"
 #include "supervisor/tree/drain_patience.h"
 
@@ -23,6 +24,9 @@ struct checkpoint_work {
 	struct err *e;
 	int result;
 	_Atomic pid_t freezer; /* the thread that freezes the tree; -1: that is done */
+
+	struct mpi_gate gate; /* checkpoint_quiesce.c */
+	struct buf limits;    /* struct quiesce_limit: what it was told */
 
 	struct tree tree;
 	uint64_t frozen_ns; /* when the freeze began; 0: not frozen */
@@ -37,6 +41,7 @@ struct checkpoint_work {
 	struct image_writer **writers; /* one for each living process of the tree */
 	struct dump *dumps;
 	size_t process_count;   /* of both */
+	uint64_t fork_room;     /* bytes that copies of further processes may take */
 	struct buf shared_runs; /* struct block_run: shared memory without a descriptor */
 	struct fd_dump *fds;
 	struct buf ending; /* pidfds of processes that have been killed */

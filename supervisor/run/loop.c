@@ -1,3 +1,7 @@
+/*
+ * loop.c - one function for each kind of event, the poll(2) of the loop, and what of it goes
+ * on while a checkpoint is taken.
+ */
 #include "supervisor/run/loop.h"
 
 #include <errno.h>
@@ -13,14 +17,16 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-#include "lib/phase.h"
 #include "lib/procfs.h"
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/job/gate.h"
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/checkpoint_turns.h"
-#include "supervisor/run/control_socket.h"
+#include "supervisor/control/control_socket.h"
+#include "supervisor/memory/lazy.h"
+#include "supervisor/run/kill_program.h"
 #include "supervisor/run/requests.h"
+#include "supervisor/split/stub_libraries.h"
 #include "supervisor/start/job_control.h"
 #include "supervisor/start/namespace_init.h"
 #include "supervisor/start/signal_forwarding.h"
@@ -34,7 +40,7 @@ struct loop {
 	int stopped; /* signal that the root process is stopped by, 0: it runs */
 	bool continued;   /* by a SIGCONT that came while it was stopped */
 	bool asked;       /* for a checkpoint, by a signal; */
-	bool asked_early; /* before the program was frozen for the one that is being taken */
+	bool asked_early; /* before the program was frozen for what is being taken */
 	struct buf held;  /* struct signalfd_siginfo: signals for when the program runs again */
 	struct checkpoint_taking *taking; /* the checkpoint that is being taken; NULL: none */
 	bool ended;
@@ -65,12 +71,19 @@ static int occupy_standard_streams(struct err *e)
 static int remember_former_children(struct supervisor *s, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
+	struct proc_stat st;
 	size_t count;
 
 	if (procfs_children(getpid(), &pids, &count, e))
 		return -1;
-	if (count)
-		buf_add(&s->former_children, pids, count * sizeof(*pids));
+	for (size_t i = 0; i < count; i++) {
+		struct proc_identity child = {.pid = pids[i]};
+
+		if (procfs_stat(pids[i], pids[i], &st, e))
+			return -1;
+		child.start_time = st.field[STAT_START_TIME];
+		buf_add(&s->former_children, &child, sizeof(child));
+	}
 	return 0;
 }
 
@@ -79,6 +92,7 @@ int loop_prepare(struct supervisor *s, struct err *e)
 	struct loop *l = xcalloc(1, sizeof(*l));
 
 	s->loop = l;
+	s->release = stubs_find_release();
 	l->timer_fd = l->root_fd = -1;
 	if (occupy_standard_streams(e) < 0)
 		return -1;
@@ -100,6 +114,8 @@ void loop_end(struct supervisor *s)
 	terminal_end(s, s->loop->ended && WIFSIGNALED(s->loop->status));
 	control_close(s->loop->control);
 	s->loop->control = NULL;
+	store_close(s->store); /* signs off in the directory of checkpoints */
+	s->store = NULL;
 	if (!s->job)
 		return;
 	turns_close(s->job->turns);
@@ -116,6 +132,10 @@ static void complain_of(const struct supervisor *s, const struct err *e)
 
 static void root_ended(struct supervisor *s, int status)
 {
+	struct err e = ERR_INIT;
+
+	if (s->lazy && lazy_failed(s->lazy, &e))
+		complain_of(s, &e);
 	s->loop->ended = true;
 	s->loop->status = status;
 }
@@ -133,6 +153,22 @@ static int status_of(const siginfo_t *info)
 	return W_EXITCODE(0, info->si_status);
 }
 
+/* The process that fills memory has ended. Without all of its memory the program is not to run, and
+ * none of its processes is to be left. */
+static void lazy_ended(struct supervisor *s, int status)
+{
+	struct lazy *l = s->lazy;
+	struct err e = ERR_INIT;
+
+	if (!lazy_is_whole(l, status, &e)) {
+		if (*e.msg)
+			complain_of(s, &e);
+		kill_program(s);
+	}
+	lazy_end(l);
+	__atomic_store_n(&s->lazy, NULL, __ATOMIC_SEQ_CST);
+}
+
 /* Reap all children that have ended: the root process, its init, and orphans of the tree. */
 static void reap_children(struct supervisor *s)
 {
@@ -144,6 +180,8 @@ static void reap_children(struct supervisor *s)
 			break;
 		if (info.si_pid == s->root && !s->init)
 			root_ended(s, status_of(&info));
+		if (s->lazy && info.si_pid == lazy_pid(s->lazy))
+			lazy_ended(s, status_of(&info));
 	}
 	if (s->init || s->loop->ended)
 		return;
@@ -187,14 +225,12 @@ static void hear_init(struct supervisor *s)
  * stopped again since, which we have heard of then. */
 static void continue_program(struct supervisor *s)
 {
-	struct timespec moment = {.tv_sec = 0, .tv_nsec = 2000000};
-
 	s->loop->continued = false;
 	/* A signal to the group may have come to us first, and an init takes its time. */
 	for (int i = 0; i < (s->init ? 10 : 1); i++) {
 		if (s->loop->ended || s->loop->stopped || !job_control_stopped(s->root))
 			return;
-		(void)nanosleep(&moment, NULL);
+		sleep_ns(2000000);
 		hear_init(s);
 		reap_children(s);
 	}
@@ -214,7 +250,7 @@ static void handle_signal(struct supervisor *s, const struct signalfd_siginfo *i
 	}
 	if (job_control_is_wakeup(info))
 		return;
-	/* One that finds us running is like any other signal: the program may catch it. */
+	/* A SIGCONT that finds us running is like any other signal: the program may catch it. */
 	if (info->ssi_signo == SIGCONT && (s->loop->stopped || s->loop->continued)) {
 		s->loop->stopped = 0;
 		s->loop->continued = true;
@@ -324,8 +360,7 @@ static void hold_signals(struct supervisor *s, struct checkpoint_taking *t)
 
 	while (read(s->loop->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if ((int)info.ssi_signo == s->options.ckpt_signal) {
-			*(phase_now <= PHASE_FREEZE ? &s->loop->asked_early : &s->loop->asked) =
-				true;
+			*(t->under_way.frozen ? &s->loop->asked : &s->loop->asked_early) = true;
 			continue;
 		}
 		if (info.ssi_signo == SIGINT && t->request->stop &&

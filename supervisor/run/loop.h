@@ -5,7 +5,7 @@
 #define SUPERVISOR_RUN_LOOP_H
 
 #include "lib/err.h"
-#include "supervisor/run/control_socket.h"
+#include "supervisor/control/control_socket.h"
 #include "supervisor/run/take_checkpoint.h"
 #include "supervisor/start/supervisor.h"
 
@@ -21,7 +21,7 @@ void loop_put_off(struct supervisor *s, int ms, const char *why);
  * most @ms milliseconds, once. */
 void loop_serve(struct supervisor *s, int ms, control_handler *handler, void *arg);
 
-/* A checkpoint has been taken: it is, if @served, the one that a signal asked for before the
+/* A checkpoint has been taken: it is, if @served, what a signal asked for before the
  * program was frozen. Other signals that have come meanwhile ask for another one. */
 void loop_signals_served(struct supervisor *s, bool served);
 
@@ -31,7 +31,7 @@ void loop_signals_served(struct supervisor *s, bool served);
 int loop_run(struct supervisor *s);
 
 /*
- * While @taking is under way: wait for children, forward signals and answer whoever asks how
+ * While @taking is under way: wait for children, forward signals and answer questions how
  * things are; requests for other checkpoints wait. Signals for the program are held back while
  * it is traced, so that it gets them when it runs on. The end of the connection @client (-1:
  * none) cancels the checkpoint; so does SIGINT one that is to end the program.

@@ -1,3 +1,6 @@
+/*
+ * requests.c - a checkpoint of its own accord, then the answer to each kind of request.
+ */
 #include "supervisor/run/requests.h"
 
 #include <fcntl.h>
@@ -11,9 +14,9 @@
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/job/checkpoint_turns.h"
-#include "supervisor/run/control_protocol.h"
+#include "supervisor/control/control_protocol.h"
 #include "supervisor/run/loop.h"
-#include "supervisor/run/told_once.h"
+#include "supervisor/start/notice_once.h"
 #include "supervisor/start/job_control.h"
 
 /* @client: who has asked for it, -1: nobody waits. */
@@ -37,13 +40,8 @@ static int take_requested(struct supervisor *s, const struct checkpoint_request 
 
 void requests_checkpoint(struct supervisor *s, enum job_reason reason, unsigned deadline_s)
 {
-	struct checkpoint_request request = {.tcp = s->options.tcp,
-		.compress = s->options.compress,
-		.threads = s->options.threads,
-		.rate = s->options.rate,
-		.foresee = deadline_s,
-		.fork = s->options.fork,
-		.drain_ns = s->options.drain_s * 1000000000ull};
+	struct checkpoint_request request = {
+		.foresee = deadline_s, .fork = reason == JOB_INTERVAL};
 	struct err e = ERR_INIT;
 
 	if (s->job) {
@@ -52,10 +50,11 @@ void requests_checkpoint(struct supervisor *s, enum job_reason reason, unsigned 
 	}
 	if (deadline_s)
 		request.deadline_ns = clock_ns(CLOCK_MONOTONIC) + deadline_s * 1000000000ull;
+	checkpoint_request_complete(&request, &s->options);
 	if (take_requested(s, &request, -1, &e) < 0)
 		fprintf(stderr, "%s: cannot checkpoint: %s\n", s->tool, e.msg);
 	else
-		notices_take(told_once, s);
+		notices_take(notice_once, s);
 }
 
 static void add_text(struct buf *answer, const char *key, const char *value)
@@ -83,19 +82,7 @@ static void answer_checkpoint(
 {
 	cleanup_free char *whole = xasprintf("%s/" STORE_NAME, s->options.dir, request->part);
 	struct part part = {.fd = request->fd, .whole = whole, .sequence = request->part};
-	struct checkpoint_request take_it = {.stop = request->stop,
-		.part = request->part ? &part : NULL,
-		.no_try = request->no_try,
-		.verify = request->verify,
-		.fork = request->fork || s->options.fork,
-		.deadline_ns = request->deadline_ns,
-		.foresee = request->foresee,
-		.drain_ns = request->drain_ns ? request->drain_ns
-					      : s->options.drain_s * 1000000000ull,
-		.tcp = request->has_tcp ? request->tcp : s->options.tcp,
-		.compress = request->has_compress ? request->compress : s->options.compress,
-		.threads = request->threads ? request->threads : s->options.threads,
-		.rate = request->rate ? request->rate : s->options.rate};
+	struct checkpoint_request take_it = request->checkpoint;
 	struct err e = ERR_INIT;
 	int r;
 
@@ -104,6 +91,9 @@ static void answer_checkpoint(
 			s->job ? s->job->dir : "this is not a member of a job");
 		return;
 	}
+	if (request->part)
+		take_it.part = &part;
+	checkpoint_request_complete(&take_it, &s->options);
 	r = take_requested(s, &take_it, request->part ? -1 : request->fd, &e);
 	if (r < 0) {
 		add_text(answer, word_of_failure(r, request, &e), e.msg);
@@ -181,7 +171,7 @@ void requests_answer(void *arg, const struct control_request *request, struct bu
 	case CONTROL_TURN:
 		answer_turn(s, request, answer);
 		break;
-	case CONTROL_GATHER:
+	case CONTROL_ARRIVED:
 		add_text(answer, "error", "the job runs already");
 		break;
 	}

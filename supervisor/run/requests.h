@@ -6,8 +6,8 @@
 
 #include "lib/err.h"
 #include "lib/util.h"
-#include "supervisor/run/control_socket.h"
-#include "supervisor/run/job_checkpoint.h"
+#include "supervisor/control/control_socket.h"
+#include "supervisor/job/job_checkpoint.h"
 #include "supervisor/run/take_checkpoint.h"
 #include "supervisor/start/supervisor.h"
 

@@ -40,14 +40,13 @@ static void *trace_program(void *arg)
 
 static void await_tracer(struct checkpoint_work *w, pthread_t thread)
 {
-	static const struct timespec while_freezing = {.tv_nsec = 1000000};
 	int r;
 
 	for (pid_t freezer; (freezer = w->freezer) >= 0;) {
 		if (freezer)
 			freeze_unblock(freezer);
 		/* Woken early: all the same. */
-		(void)nanosleep(&while_freezing, NULL);
+		sleep_ns(1000000);
 	}
 	r = pthread_join(thread, NULL);
 	BUG_ON(r);
@@ -56,10 +55,9 @@ static void await_tracer(struct checkpoint_work *w, pthread_t thread)
 static int run_tracer(struct checkpoint_work *w)
 {
 	pthread_t thread;
-	int r = thread_start(&thread, trace_program, w);
 
-	if (r)
-		return err_set(w->e, r, "cannot start a thread");
+	if (thread_start(&thread, trace_program, w))
+		return err_set(w->e, errno, "cannot start a thread");
 	await_tracer(w, thread);
 	thaw_await_ends(&w->ending);
 	return w->result;
@@ -126,13 +124,13 @@ static int attempt_checkpoint(struct checkpoint_taking *t, struct freeze_patienc
 static bool try_again(
 	const struct checkpoint_request *request, unsigned attempts, const struct err *e)
 {
-	struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS << attempts};
+	const uint64_t pause_ns = FIRST_PAUSE_NS << attempts;
 
 	if (e->remedy != ERR_TRY_AGAIN || attempts == ATTEMPTS_MAX ||
 		(request->deadline_ns &&
-			clock_ns(CLOCK_MONOTONIC) + pause.tv_nsec > request->deadline_ns))
+			clock_ns(CLOCK_MONOTONIC) + pause_ns > request->deadline_ns))
 		return false;
-	nanosleep(&pause, NULL);
+	sleep_ns(pause_ns);
 	return true;
 }
 
@@ -181,6 +179,32 @@ static void explain_lack_of_files(struct err *e)
 		(unsigned long long)own.rlim_cur);
 }
 
+/* Memory that is still being filled would be saved as it is, too, but by way of faults; the program
+ * runs on meanwhile. When that is done the event loop hears of it. */
+static int await_memory(struct checkpoint_taking *t)
+{
+	static const struct timespec moment = {.tv_nsec = 2000000};
+	uint64_t deadline = t->request->deadline_ns;
+
+	while (__atomic_load_n(&t->s->lazy, __ATOMIC_SEQ_CST)) {
+		if (under_way_cancelled(&t->under_way, t->e))
+			return -1;
+		if (deadline && clock_ns(CLOCK_MONOTONIC) > deadline)
+			return err_set(t->e, 0,
+				"the time given for it was over before all memory of the last "
+				"checkpoint had been brought back (trecr-restart --lazy)");
+		(void)nanosleep(&moment, NULL);
+	}
+	return 0;
+}
+
+static int take_part_or_whole(struct checkpoint_taking *t, struct freeze_patience *patience)
+{
+	if (await_memory(t))
+		return -1;
+	return t->request->part ? take_part(t, patience) : take_whole(t, patience);
+}
+
 static void *take_checkpoint(void *arg)
 {
 	struct checkpoint_taking *t = arg;
@@ -189,7 +213,7 @@ static void *take_checkpoint(void *arg)
 
 	limit_files_raise(&own);
 	patience_begin(&patience, t->request->drain_ns, t->request->deadline_ns);
-	t->result = t->request->part ? take_part(t, &patience) : take_whole(t, &patience);
+	t->result = take_part_or_whole(t, &patience);
 	if (t->result)
 		explain_lack_of_files(t->e);
 	limit_files_put_back(&own);
@@ -200,8 +224,6 @@ static void *take_checkpoint(void *arg)
 int checkpoint_begin(struct checkpoint_taking *t, struct supervisor *s,
 	const struct checkpoint_request *request, struct err *e)
 {
-	int r;
-
 	memset(t, 0, sizeof(*t));
 	t->s = s;
 	t->request = request;
@@ -210,11 +232,11 @@ int checkpoint_begin(struct checkpoint_taking *t, struct supervisor *s,
 		return -1;
 	if (s->last.memory_bytes)
 		t->under_way.sync_s_per_byte = s->last.sync_ns / 1e9 / s->last.memory_bytes;
-	r = thread_start(&t->thread, take_checkpoint, t);
-	if (!r)
+	if (!thread_start(&t->thread, take_checkpoint, t))
 		return 0;
+	err_set(e, errno, "cannot start a thread");
 	under_way_end(&t->under_way);
-	return err_set(e, r, "cannot start a thread");
+	return -1;
 }
 
 int checkpoint_end(struct checkpoint_taking *t)

@@ -1,3 +1,7 @@
+/*
+ * under_way.c - the state behind one lock, the functions of the thread that takes the
+ * checkpoint, and those of the event loop.
+ */
 #include "supervisor/run/under_way.h"
 
 #include <errno.h>
@@ -172,7 +176,7 @@ static const char *phase_text(void)
 	case PHASE_THAW:
 		return "resuming the program";
 	case PHASE_CHECK:
-	case PHASE_BIRTH:
+	case PHASE_CREATE:
 	case PHASE_REBUILD:
 	case PHASE_REGISTERS:
 	case PHASE_LET_GO:

@@ -24,16 +24,17 @@ enum under_way_state {
 struct under_way {
 	int wake_fd; /* eventfd(2): readable when `done` or `attached` has changed */
 	_Atomic bool done;
-	int state;       /* enum under_way_state; atomic */
-	const char *why; /* a string that stays */
+	_Atomic bool frozen; /* the program has been; stays set when it runs again */
+	int state;           /* enum under_way_state; atomic */
+	const char *why;     /* a string that stays */
 
-	pthread_mutex_t lock; /* held by whoever waits for children */
+	pthread_mutex_t lock; /* held by the thread that waits for children */
 	bool attached;        /* the program's processes are traced: nobody else may wait */
 
 	uint64_t started_ns;          /* CLOCK_MONOTONIC */
 	_Atomic uint64_t write_ns;    /* when memory began to be written, 0: not yet */
 	_Atomic uint64_t total_bytes; /* of memory, once that is known */
-	uint64_t done_bytes;          /* of them, those that have been dealt with; atomic */
+	uint64_t done_bytes;          /* how many of them have been dealt with; atomic */
 	/* How long the last checkpoint took from the last byte written to the last one on the
 	 * disk, for each byte of memory; 0: there was none. */
 	double sync_s_per_byte;

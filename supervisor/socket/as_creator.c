@@ -1,3 +1,7 @@
+/*
+ * as_creator.c - in this process, with another root or working directory for a moment; or in a
+ * helper with the creator's id and user, which shares our descriptors.
+ */
 #include "supervisor/socket/as_creator.h"
 
 #include <errno.h>
@@ -28,28 +32,28 @@ static bool is_ours(const struct socket_as_creator *a)
 static int enter_as_creator(const struct socket_as_creator *a)
 {
 	if (a->root && (chroot(a->root) || chdir("/")))
-		return errno;
-	return a->directory && chdir(a->directory) ? errno : 0;
+		return -1;
+	return a->directory ? chdir(a->directory) : 0;
 }
 
 static int act_here(const struct socket_as_creator *a, int (*action)(void *arg, int fds[2]),
 	void *arg, int fds[2])
 {
 	cleanup_fd int root = -1, directory = -1;
-	int error;
+	int failed, error;
 
 	if (!a->root && !a->directory)
 		return action(arg, fds);
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	directory = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0 || directory < 0)
-		return errno;
-	error = enter_as_creator(a);
-	if (!error)
-		error = action(arg, fds);
-	if (a->root && (fchdir(root) || chroot(".")))
-		return errno;
-	return fchdir(directory) ? errno : error;
+		return -1;
+	failed = enter_as_creator(a) || action(arg, fds);
+	error = errno;
+	if ((a->root && (fchdir(root) || chroot("."))) || fchdir(directory))
+		return -1;
+	errno = error;
+	return failed ? -1 : 0;
 }
 
 /* Without the privilege it stays the user that it is. The C library's own calls would look for
@@ -65,11 +69,13 @@ static void become_creator(const struct socket_as_creator *a)
 static void __attribute__((noreturn)) act(const struct socket_as_creator *a,
 	int (*action)(void *arg, int fds[2]), void *arg, struct outcome *out)
 {
-	out->error = enter_as_creator(a);
-	if (!out->error) {
+	int failed = enter_as_creator(a);
+
+	if (!failed) {
 		become_creator(a);
-		out->error = action(arg, out->fds);
+		failed = action(arg, out->fds);
 	}
+	out->error = failed ? errno : 0;
 	_exit(0);
 }
 
@@ -93,30 +99,31 @@ static int act_elsewhere(const struct socket_as_creator *a,
 	if (!pid)
 		act(a, action, arg, out);
 	if (pid < 0)
-		return errno;
+		return -1;
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			return errno;
-	return status ? ECHILD : out->error;
+			return -1;
+	errno = status ? ECHILD : out->error;
+	return errno ? -1 : 0;
 }
 
 int socket_as_creator(const struct socket_as_creator *a, int (*action)(void *arg, int fds[2]),
 	void *arg, int fds[2], const char *what, struct err *e)
 {
 	struct outcome *out;
-	int error;
+	int failed;
 
-	if (is_ours(a)) {
-		error = act_here(a, action, arg, fds);
-		return error ? err_set(e, error, "cannot %s", what) : 0;
-	}
+	if (is_ours(a))
+		return act_here(a, action, arg, fds) ? err_set(e, errno, "cannot %s", what) : 0;
 	out = mmap(
 		NULL, sizeof(*out), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (out == MAP_FAILED)
 		return err_set(e, errno, "cannot map shared memory");
-	error = act_elsewhere(a, action, arg, out);
-	if (!error && fds)
+	failed = act_elsewhere(a, action, arg, out);
+	if (failed)
+		err_set(e, errno, "cannot %s", what);
+	else if (fds)
 		memcpy(fds, out->fds, sizeof(out->fds));
 	munmap(out, sizeof(*out));
-	return error ? err_set(e, error, "cannot %s", what) : 0;
+	return failed;
 }

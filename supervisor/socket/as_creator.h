@@ -21,7 +21,7 @@ struct socket_as_creator {
 };
 
 /* Call @action(@arg, @fds) in a process such as @a says, which shares this one's descriptors
- * and has a copy of its memory. It returns 0 or an errno; what it puts into @fds comes back. An
+ * and has a copy of its memory. It returns 0, or -1 and errno; what it puts into @fds comes back. An
  * id that somebody else has by now is not taken. @what, after "cannot", is for the message. */
 int socket_as_creator(const struct socket_as_creator *a, int (*action)(void *arg, int fds[2]),
 	void *arg, int fds[2], const char *what, struct err *e);

@@ -90,52 +90,52 @@ char *connection_block_name(const uint8_t job_id[16])
 
 /* ---- messages to the kernel, which take place together or not at all ---- */
 
-#define BATCH_SIZE 32768 /* several times what the longest one takes */
+#define TRANSACTION_SIZE 32768 /* several times what the longest one takes */
 
-struct batch {
-	char data[BATCH_SIZE];
+struct transaction {
+	char data[TRANSACTION_SIZE];
 	struct mnl_nlmsg_batch *messages;
 	uint32_t number; /* of the last message */
 };
 
-static struct nlmsghdr *new_message(struct batch *b)
+static struct nlmsghdr *new_message(struct transaction *t)
 {
-	char *at = mnl_nlmsg_batch_current(b->messages);
+	char *at = mnl_nlmsg_batch_current(t->messages);
 
 	memset(at, 0, MNL_NLMSG_HDRLEN); /* the end of the one before ends here */
 	return (struct nlmsghdr *)at;
 }
 
-static struct batch *batch_new(void)
+static struct transaction *transaction_new(void)
 {
-	struct batch *b = xcalloc(1, sizeof(*b));
+	struct transaction *t = xcalloc(1, sizeof(*t));
 
-	b->messages = mnl_nlmsg_batch_start(b->data, sizeof(b->data) / 2);
-	BUG_ON(!b->messages);
-	new_message(b);
-	nftnl_batch_begin(mnl_nlmsg_batch_current(b->messages), ++b->number);
-	BUG_ON(!mnl_nlmsg_batch_next(b->messages));
-	return b;
+	t->messages = mnl_nlmsg_batch_start(t->data, sizeof(t->data) / 2);
+	BUG_ON(!t->messages);
+	new_message(t);
+	nftnl_batch_begin(mnl_nlmsg_batch_current(t->messages), ++t->number);
+	BUG_ON(!mnl_nlmsg_batch_next(t->messages));
+	return t;
 }
 
-static void batch_free(struct batch *b)
+static void transaction_free(struct transaction *t)
 {
-	mnl_nlmsg_batch_stop(b->messages);
-	free(b);
+	mnl_nlmsg_batch_stop(t->messages);
+	free(t);
 }
 
 /* A message (enum nf_tables_msg_types) about IPv4 and IPv6 alike, to be filled; then
  * end_message().
  * @flags: NLM_F_CREATE, NLM_F_EXCL, NLM_F_APPEND. */
-static struct nlmsghdr *begin_message(struct batch *b, int type, int flags)
+static struct nlmsghdr *begin_message(struct transaction *t, int type, int flags)
 {
-	return nftnl_nlmsg_build_hdr(mnl_nlmsg_batch_current(b->messages), type, NFPROTO_INET,
-		flags | NLM_F_ACK, ++b->number);
+	return nftnl_nlmsg_build_hdr(mnl_nlmsg_batch_current(t->messages), type, NFPROTO_INET,
+		flags | NLM_F_ACK, ++t->number);
 }
 
-static void end_message(struct batch *b)
+static void end_message(struct transaction *t)
 {
-	BUG_ON(!mnl_nlmsg_batch_next(b->messages));
+	BUG_ON(!mnl_nlmsg_batch_next(t->messages));
 }
 
 static struct mnl_socket *open_netlink(void)
@@ -154,35 +154,36 @@ static struct mnl_socket *open_netlink(void)
 
 /* The answers are there when send(2) returns: the kernel does what it is told meanwhile. Each
  * message but the first has one, in their order; who lacks the privilege gets one to the first.
- * 0, or an errno: then the socket is good for nothing else. */
-static int commit_batch(struct mnl_socket *netlink, struct batch *b)
+ * -1 and errno: then the socket is good for nothing else. */
+static int commit_transaction(struct mnl_socket *netlink, struct transaction *t)
 {
-	uint32_t port = mnl_socket_get_portid(netlink), last = b->number;
-	char *answer = b->data + sizeof(b->data) / 2;
+	uint32_t port = mnl_socket_get_portid(netlink), last = t->number;
+	char *answer = t->data + sizeof(t->data) / 2;
 	size_t size;
 
-	nftnl_batch_end(mnl_nlmsg_batch_current(b->messages), ++b->number);
-	end_message(b);
-	size = mnl_nlmsg_batch_size(b->messages);
-	if (mnl_socket_sendto(netlink, mnl_nlmsg_batch_head(b->messages), size) !=
+	nftnl_batch_end(mnl_nlmsg_batch_current(t->messages), ++t->number);
+	end_message(t);
+	size = mnl_nlmsg_batch_size(t->messages);
+	if (mnl_socket_sendto(netlink, mnl_nlmsg_batch_head(t->messages), size) !=
 		(ssize_t)size)
-		return errno;
+		return -1;
 	for (uint32_t number = 2; number <= last; number++) {
-		ssize_t n = mnl_socket_recvfrom(netlink, answer, sizeof(b->data) / 2);
+		ssize_t n = mnl_socket_recvfrom(netlink, answer, sizeof(t->data) / 2);
 
 		if (n < 0 || mnl_cb_run(answer, n, 0, port, NULL, NULL) < 0)
-			return errno;
+			return -1;
 	}
 	return 0;
 }
 
-/* Send @b, and free it. */
-static int commit_and_free(struct mnl_socket *netlink, struct batch *b)
+/* Send @t, and free it. */
+static int commit_and_free(struct mnl_socket *netlink, struct transaction *t)
 {
-	int code = commit_batch(netlink, b);
+	int failed = commit_transaction(netlink, t), code = errno;
 
-	batch_free(b);
-	return code;
+	transaction_free(t);
+	errno = code;
+	return failed;
 }
 
 /* ---- rules ---- */
@@ -233,7 +234,7 @@ static void look_up_and_drop(struct nftnl_rule *rule, const char *set)
 	nftnl_expr_set_u32(x, NFTNL_EXPR_IMM_VERDICT, NF_DROP);
 }
 
-static void add_rule(struct batch *b, const char *table, const char *chain, bool incoming,
+static void add_rule(struct transaction *t, const char *table, const char *chain, bool incoming,
 	const struct family *f)
 {
 	/* Both are at the beginning of the header of TCP. */
@@ -256,15 +257,15 @@ static void add_rule(struct batch *b, const char *table, const char *chain, bool
 		incoming ? source_port : destination_port, PORT_SIZE);
 	look_up_and_drop(rule, f->set);
 	nftnl_rule_nlmsg_build_payload(
-		begin_message(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND), rule);
-	end_message(b);
+		begin_message(t, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND), rule);
+	end_message(t);
 	nftnl_rule_free(rule);
 }
 
 /* ---- a table ---- */
 
 static void table_message(
-	struct batch *b, int type, int flags, const char *name, uint32_t table_flags)
+	struct transaction *t, int type, int flags, const char *name, uint32_t table_flags)
 {
 	struct nftnl_table *table = nftnl_table_alloc();
 
@@ -272,19 +273,19 @@ static void table_message(
 	nftnl_table_set_str(table, NFTNL_TABLE_NAME, name);
 	if (table_flags)
 		nftnl_table_set_u32(table, NFTNL_TABLE_FLAGS, table_flags);
-	nftnl_table_nlmsg_build_payload(begin_message(b, type, flags), table);
-	end_message(b);
+	nftnl_table_nlmsg_build_payload(begin_message(t, type, flags), table);
+	end_message(t);
 	nftnl_table_free(table);
 }
 
-static void add_table(struct batch *b, const char *name, uint32_t flags)
+static void add_table(struct transaction *t, const char *name, uint32_t flags)
 {
-	table_message(b, NFT_MSG_NEWTABLE, NLM_F_CREATE, name, flags);
+	table_message(t, NFT_MSG_NEWTABLE, NLM_F_CREATE, name, flags);
 }
 
-static void delete_table(struct batch *b, const char *name)
+static void delete_table(struct transaction *t, const char *name)
 {
-	table_message(b, NFT_MSG_DELTABLE, 0, name, 0);
+	table_message(t, NFT_MSG_DELTABLE, 0, name, 0);
 }
 
 static struct nftnl_set *new_set(const char *table, const struct family *f)
@@ -297,7 +298,7 @@ static struct nftnl_set *new_set(const char *table, const struct family *f)
 	return set;
 }
 
-static void add_set(struct batch *b, const char *table, const struct family *f)
+static void add_set(struct transaction *t, const char *table, const struct family *f)
 {
 	struct nftnl_set *set = new_set(table, f);
 	uint32_t half = f->type << TYPE_BITS | TYPE_SERVICE;
@@ -306,12 +307,12 @@ static void add_set(struct batch *b, const char *table, const struct family *f)
 	nftnl_set_set_u32(set, NFTNL_SET_KEY_TYPE, half << 2 * TYPE_BITS | half);
 	nftnl_set_set_u32(set, NFTNL_SET_KEY_LEN, key_size(f));
 	nftnl_set_set_u32(set, NFTNL_SET_ID, 1 + (f - families));
-	nftnl_set_nlmsg_build_payload(begin_message(b, NFT_MSG_NEWSET, NLM_F_CREATE), set);
-	end_message(b);
+	nftnl_set_nlmsg_build_payload(begin_message(t, NFT_MSG_NEWSET, NLM_F_CREATE), set);
+	end_message(t);
 	nftnl_set_free(set);
 }
 
-static void add_chain(struct batch *b, const char *table, const char *name, bool incoming)
+static void add_chain(struct transaction *t, const char *table, const char *name, bool incoming)
 {
 	struct nftnl_chain *chain = nftnl_chain_alloc();
 
@@ -324,20 +325,20 @@ static void add_chain(struct batch *b, const char *table, const char *name, bool
 	nftnl_chain_set_s32(
 		chain, NFTNL_CHAIN_PRIO, incoming ? PRIORITY_INPUT : PRIORITY_OUTPUT);
 	nftnl_chain_nlmsg_build_payload(
-		begin_message(b, NFT_MSG_NEWCHAIN, NLM_F_CREATE), chain);
-	end_message(b);
+		begin_message(t, NFT_MSG_NEWCHAIN, NLM_F_CREATE), chain);
+	end_message(t);
 	nftnl_chain_free(chain);
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
-		add_rule(b, table, name, incoming, &families[i]);
+		add_rule(t, table, name, incoming, &families[i]);
 }
 
-static int block_failed(int code, struct err *e)
+static int block_failed(struct err *e)
 {
 	static const char cannot[] =
 		"a connection to the outside cannot be kept, as its packets cannot "
 		"be held back meanwhile (nf_tables)";
 
-	switch (code) {
+	switch (errno) {
 	case EPERM:
 	case EACCES:
 		return err_set(e, 0, "%s: that takes CAP_NET_ADMIN over the network namespace",
@@ -348,38 +349,37 @@ static int block_failed(int code, struct err *e)
 	case EPROTONOSUPPORT:
 		return err_set(e, 0, "%s: the kernel lacks it", cannot);
 	default:
-		return err_set(e, code, "%s", cannot);
+		return err_set(e, errno, "%s", cannot);
 	}
 }
 
 int connection_block_begin(struct connection_block *l, const char *name, struct err *e)
 {
-	struct batch *b;
-	int code;
+	struct transaction *t;
 
 	l->netlink = open_netlink();
 	if (!l->netlink)
-		return block_failed(errno, e);
+		return block_failed(e);
 	l->table = name ? xstrdup(name)
 			: xasprintf("trecr-checkpoint-%u", mnl_socket_get_portid(l->netlink));
-	b = batch_new();
+	t = transaction_new();
 	/* There may be one or not: together, this is a new one in both cases. */
 	if (name) {
-		add_table(b, l->table, 0);
-		delete_table(b, l->table);
+		add_table(t, l->table, 0);
+		delete_table(t, l->table);
 	}
-	add_table(b, l->table, name ? 0 : NFT_TABLE_F_OWNER);
+	add_table(t, l->table, name ? 0 : NFT_TABLE_F_OWNER);
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
-		add_set(b, l->table, &families[i]);
-	add_chain(b, l->table, "input", true);
-	add_chain(b, l->table, "output", false);
-	code = commit_and_free(l->netlink, b);
-	if (!code)
+		add_set(t, l->table, &families[i]);
+	add_chain(t, l->table, "input", true);
+	add_chain(t, l->table, "output", false);
+	if (!commit_and_free(l->netlink, t))
 		return 0;
+	block_failed(e);
 	connection_block_end(l);
 	if (name)
 		(void)connection_block_remove(name, NULL); /* it may be there all the same */
-	return block_failed(code, e);
+	return -1;
 }
 
 /* ---- connections ---- */
@@ -413,19 +413,17 @@ int connection_block_add(
 	const struct family *f = take_end(name, &key);
 	struct nftnl_set_elem *element = nftnl_set_elem_alloc();
 	struct nftnl_set *set = new_set(l->table, f);
-	struct batch *b = batch_new();
-	int code;
+	struct transaction *t = transaction_new();
 
 	BUG_ON(!element);
 	(void)take_end(peer, &key); /* of the same family */
 	nftnl_set_elem_set(element, NFTNL_SET_ELEM_KEY, key.data, key.len);
 	nftnl_set_elem_add(set, element);
 	nftnl_set_elems_nlmsg_build_payload(
-		begin_message(b, NFT_MSG_NEWSETELEM, NLM_F_CREATE), set);
-	end_message(b);
+		begin_message(t, NFT_MSG_NEWSETELEM, NLM_F_CREATE), set);
+	end_message(t);
 	nftnl_set_free(set); /* and the element */
-	code = commit_and_free(l->netlink, b);
-	return code ? block_failed(code, e) : 0;
+	return commit_and_free(l->netlink, t) ? block_failed(e) : 0;
 }
 
 /* A packet is taken from the filter to its socket inside one read-side section of RCU
@@ -452,10 +450,10 @@ int connection_block_remove(const char *name, struct err *e)
 	int code = errno;
 
 	if (netlink) {
-		struct batch *b = batch_new();
+		struct transaction *t = transaction_new();
 
-		delete_table(b, name);
-		code = commit_and_free(netlink, b);
+		delete_table(t, name);
+		code = commit_and_free(netlink, t) ? errno : 0;
 		(void)mnl_socket_close(netlink);
 	}
 	switch (code) {

@@ -34,7 +34,7 @@ int connection_block_add(
 	struct connection_block *l, const uint8_t *name, const uint8_t *peer, struct err *e);
 /* From here on nothing arrives that had passed the filter before. */
 void connection_block_settle(void);
-/* The end of one that is not lasting; a lasting one is let be. */
+/* End a block that is not lasting; a lasting one stays. */
 void connection_block_end(struct connection_block *l);
 
 /* Remove the lasting block @name. 1: done, 0: there is none, -1: failure. */

@@ -1,3 +1,6 @@
+/*
+ * in_pid_namespace.c - a helper that joins the namespace and answers through a pipe.
+ */
 #include "supervisor/socket/in_pid_namespace.h"
 
 #include <errno.h>

@@ -20,7 +20,7 @@
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"
 #include "supervisor/socket/sockets_dump.h"
-#include "supervisor/socket/tcp_gather.h"
+#include "supervisor/socket/tcp_arrival.h"
 #include "supervisor/socket/tcp_repair.h"
 #include "supervisor/target/process.h"
 #include "supervisor/target/x86_64.h"
@@ -132,7 +132,7 @@ static int look_at_tcp(struct fd_dump *d, struct socket_dump *k, struct err *e)
 	case CLOSED:
 	case TIME_WAIT:
 		k->s.state = IMAGE_SOCKET_OPEN;
-		/* One that was connected once can never be again. */
+		/* A socket that was connected once can never be again. */
 		if (events & (POLLRDHUP | POLLERR)) {
 			if (is_waited_for(d, k->inode))
 				return being_made(e);
@@ -216,7 +216,9 @@ int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 		return -1;
 	if (k->s.type == SOCK_STREAM)
 		return look_at_tcp(d, k, e);
-	return look_at_udp(k, e) || socket_refuse_multicast(k->fd, k->s.family, e) ? -1 : 0;
+	return look_at_udp(k, e) || socket_multicast_save(k->fd, k->s.family, &k->options, e)
+		       ? -1
+		       : 0;
 }
 
 /* ---- relate ---- */
@@ -347,7 +349,7 @@ static int relate_tcp(struct fd_dump *d, struct socket_dump *k, struct err *e)
 		return relate_waiting(d, k, &f, e);
 	if (!f.found && !socket_is_local(k->s.peer_name, k->s.peer_name_size))
 		return relate_outside(d, k, e);
-	/* The end of one that was closed may be under way still. */
+	/* The end of a connection that was closed may still be under way. */
 	k->orphaned = !k->closed_end;
 	k->halved = !f.found;
 	k->s.state = IMAGE_SOCKET_ENDED;
@@ -367,27 +369,26 @@ static int refuse_half(const struct fd_dump *d, const struct socket_dump *k, str
 	if (find_listener(d, k))
 		return err_with(e, ERR_TRY_AGAIN,
 			"it is connected to a listening socket that had no room for it yet "
-			"(its "
-			"backlog, see listen(2))");
+			"(its backlog, see listen(2))");
 	return err_with(e, ERR_TRY_AGAIN, "its other end is gone, and it has not been told");
 }
 
 /* When the other end has been closed: what the kernel sends for it all the same. */
-static int gather_last(struct fd_dump *d, struct socket_dump *k, struct err *e)
+static int await_last_arrival(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
 	if (k->halved && refuse_half(d, k, e))
 		return -1;
-	if (socket_gather(-1, k->fd, k->unsent_by_orphan, e) || look_at_tcp(d, k, e))
+	if (socket_await_arrival(-1, k->fd, k->unsent_by_orphan, e) || look_at_tcp(d, k, e))
 		return -1;
 	k->s.state = IMAGE_SOCKET_ENDED;
 	return 0;
 }
 
-int socket_inet_gather(struct fd_dump *d, struct socket_dump *k, struct err *e)
+int socket_inet_await_arrival(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
 	if (k->s.peer)
-		return socket_gather(socket_dump_at(d, k->s.peer)->fd, k->fd, 0, e);
-	return k->orphaned ? gather_last(d, k, e) : 0;
+		return socket_await_arrival(socket_dump_at(d, k->s.peer)->fd, k->fd, 0, e);
+	return k->orphaned ? await_last_arrival(d, k, e) : 0;
 }
 
 /* Whether a datagram from there can be sent again. */

@@ -91,7 +91,7 @@ static int allow_rivals(
 	return 0;
 }
 
-/* A socket whose address others may have, too, until all are there. */
+/* A TCP socket whose address others may have, too, until all are there. */
 static int new_shared(struct socket_restore *q, const struct image_socket *s, struct err *e)
 {
 	int fd = socket_new(q, s, e), on = 1;
@@ -139,22 +139,25 @@ static void end_choice(struct socket_restore *q, int fd, const struct image_sock
 	}
 }
 
-/* 0, or an errno. */
+/* -1 and errno on failure. */
 static int try_to_connect(int fd, const uint8_t *name, uint32_t size)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
 	socklen_t length = sizeof(int);
-	int error = connect(fd, (const struct sockaddr *)name, size) ? errno : 0;
+	int error;
 
+	if (!connect(fd, (const struct sockaddr *)name, size))
+		return 0;
+	error = errno;
 	if (error == EINPROGRESS && poll(&p, 1, PATIENCE_MS) == 1)
 		(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
-	return error;
+	errno = error;
+	return error ? -1 : 0;
 }
 
 int socket_inet_connect(struct socket_restore *q, int fd, const struct image_socket *client,
 	const uint8_t *name, uint32_t size, struct err *e)
 {
-	const struct timespec pause = {.tv_nsec = FORGET_PAUSE_NS};
 	bool bound = !client->name_size;
 	int error = 0;
 
@@ -164,7 +167,7 @@ int socket_inet_connect(struct socket_restore *q, int fd, const struct image_soc
 		bound = true;
 	}
 	for (int i = 0; i < FORGET_PAUSES; i++) {
-		error = try_to_connect(fd, name, size);
+		error = try_to_connect(fd, name, size) ? errno : 0;
 		if (error == EADDRNOTAVAIL && !bound &&
 			past_connections_forget(socket_port(client->name)))
 			continue;
@@ -174,7 +177,7 @@ int socket_inet_connect(struct socket_restore *q, int fd, const struct image_soc
 				fd, (const struct sockaddr *)client->name, client->name_size);
 		else if (error != EADDRNOTAVAIL)
 			break;
-		nanosleep(&pause, NULL);
+		sleep_ns(FORGET_PAUSE_NS);
 	}
 	end_choice(q, fd, client);
 	if (error == EADDRNOTAVAIL && client->name_size)
@@ -274,7 +277,7 @@ static bool is_listened_at(const struct socket_restore *q, const struct image_so
 	return false;
 }
 
-/* What the other end of one that has none any more was, as far as it can be here. */
+/* What the other end of a connection was that has none any more, as far as it can be here. */
 static struct image_socket ghost_of(const struct image_socket *s)
 {
 	struct image_socket ghost = {.family = s->family,
@@ -282,7 +285,7 @@ static struct image_socket ghost_of(const struct image_socket *s)
 		.protocol = s->protocol,
 		.description = FD_NO_DESCRIPTION};
 
-	/* Of one that is dead, it shows no more. */
+	/* Of a dead connection it shows no more. */
 	if (s->peer_name_size && !(s->flags & IMAGE_SOCKET_DEAD) &&
 		socket_is_local(s->peer_name, s->peer_name_size)) {
 		ghost.name_size = s->peer_name_size;
@@ -307,7 +310,7 @@ static int make_ended(struct socket_restore *q, const struct image_socket *s,
 	/* The port of its name, if it has one, is bound as a client's. */
 	if (!socket_port(ghost.name))
 		client.peer_name_size = 0;
-	/* One that was accepted is so again. */
+	/* A connection that was accepted is accepted again. */
 	if (socket_port(ghost.name) && is_listened_at(q, s))
 		r = make_connection(q, s, &ghost, &made->fd, &made->other, e);
 	else
@@ -387,6 +390,24 @@ int socket_inet_listen(struct socket_restore *q, size_t number, uint32_t backlog
 		       : 0;
 }
 
+/* It has received what waited in it before it can receive anything else. */
+static int make_udp(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+	const struct image_socket_option *options = &q->options[s->first_option];
+	struct socket_made *made = &q->made[number - 1];
+
+	made->fd = socket_new_plain(q, s, e);
+	if (made->fd < 0 || socket_is_new(q, number, e) ||
+		socket_deliver_datagrams(q, number, e) ||
+		socket_options_set(made->fd, options, s->option_count, true, e) ||
+		allow_rivals(q, made->fd, s, e) ||
+		bind_name(made->fd, s->name, s->name_size, e))
+		return -1;
+	made->bound = true;
+	return 0;
+}
+
 int socket_inet_make(struct socket_restore *q, size_t number, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
@@ -400,6 +421,8 @@ int socket_inet_make(struct socket_restore *q, size_t number, struct err *e)
 		return make_connected(q, number, e);
 	if (s->type == SOCK_STREAM && s->state == IMAGE_SOCKET_ENDED)
 		return make_ended(q, s, made, e);
+	if (s->type == SOCK_DGRAM)
+		return make_udp(q, number, e);
 	made->fd = new_shared(q, s, e);
 	if (made->fd < 0 || socket_is_new(q, number, e))
 		return -1;

@@ -1,19 +1,15 @@
+/*
+ * kept_connections.c - handing them over from the new processes, taking them out of repair
+ * mode in the end, and silencing them again after a failure.
+ */
 #include "supervisor/socket/kept_connections.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
+#include "lib/passed_fds.h"
 #include "supervisor/socket/connection_block.h"
 #include "supervisor/socket/tcp_repair.h"
-
-/* In one message: SCM_MAX_FD, include/net/scm.h. */
-#define FDS_MAX 253
-
-union control {
-	struct cmsghdr head;
-	char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
-};
 
 static size_t count_kept(const struct checkpoint *c)
 {
@@ -39,29 +35,17 @@ int socket_kept_begin(struct socket_kept *k, const struct checkpoint *c, struct 
 
 /* ---- from the first process to us ---- */
 
-static int send_some(int theirs, const int *fds, size_t count)
+static size_t at_most(size_t count)
 {
-	union control control = {0};
-	struct iovec iov = {"", 1};
-	struct msghdr m = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = CMSG_SPACE(count * sizeof(int)),
-	};
-
-	control.head.cmsg_level = SOL_SOCKET;
-	control.head.cmsg_type = SCM_RIGHTS;
-	control.head.cmsg_len = CMSG_LEN(count * sizeof(int));
-	memcpy(CMSG_DATA(&control.head), fds, count * sizeof(int));
-	/* Nobody reads yet. */
-	return sendmsg(theirs, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -1;
+	return count < PASSED_FDS_MOST ? count : PASSED_FDS_MOST;
 }
 
 int socket_kept_hand_over(int theirs, const int *fds, size_t count, struct err *e)
 {
-	for (size_t i = 0; i < count; i += FDS_MAX)
-		if (send_some(theirs, fds + i, count - i < FDS_MAX ? count - i : FDS_MAX))
+	/* Nobody reads yet. */
+	for (size_t i = 0; i < count; i += PASSED_FDS_MOST)
+		if (passed_fds_send(theirs, "", 1, fds + i, at_most(count - i), MSG_DONTWAIT) !=
+			1)
 			return err_set(e, errno, "cannot hand connections to the supervisor");
 	return 0;
 }
@@ -69,22 +53,14 @@ int socket_kept_hand_over(int theirs, const int *fds, size_t count, struct err *
 /* Returns 1, or 0 when there are no more. */
 static int receive_some(struct socket_kept *k)
 {
-	union control control;
+	int fds[PASSED_FDS_MOST];
+	size_t count;
 	char byte;
-	struct iovec iov = {&byte, 1};
-	struct msghdr m = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	ssize_t n = recvmsg(k->ours, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	ssize_t n = passed_fds_receive(k->ours, &byte, 1, fds, &count, MSG_DONTWAIT);
 
 	if (n < 0)
 		return errno == EAGAIN ? 0 : -1;
-	if (c && c->cmsg_type == SCM_RIGHTS)
-		buf_add(&k->fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	buf_add(&k->fds, fds, count * sizeof(int));
 	return n > 0;
 }
 
@@ -151,7 +127,7 @@ static void lock_again(const struct socket_kept *k)
 
 	if (connection_block_begin(&block, name, NULL))
 		return;
-	/* One that has ended meanwhile needs none. */
+	/* A connection that has ended meanwhile needs none. */
 	for (size_t i = 0; i < buf_count(&k->fds, int); i++)
 		(void)add_to_block(&block, *buf_at(&k->fds, int, i));
 	connection_block_end(&block);

@@ -1,3 +1,6 @@
+/*
+ * long_options.c - each of these options, read and set.
+ */
 #include "supervisor/socket/long_options.h"
 
 #include <errno.h>
@@ -8,6 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "supervisor/socket/multicast.h"
+
 /* Bytes in an entry: two instructions of a filter. */
 #define PART 16
 
@@ -15,7 +20,9 @@ bool socket_option_is_long(const struct image_socket_option *o)
 {
 	return (o->level == SOL_SOCKET && o->name == SO_ATTACH_FILTER) ||
 	       (o->level == IPPROTO_ICMPV6 && o->name == ICMP6_FILTER) ||
-	       (o->level == SOL_PACKET && o->name == PACKET_ADD_MEMBERSHIP);
+	       (o->level == SOL_PACKET && o->name == PACKET_ADD_MEMBERSHIP) ||
+	       ((o->level == IPPROTO_IP || o->level == IPPROTO_IPV6) &&
+		       o->name == SOCKET_MULTICAST);
 }
 
 void socket_long_option_push(
@@ -72,26 +79,44 @@ int socket_long_options_save(int fd, int fresh, struct buf *out, struct err *e)
 	return save_filter(fd, out, e);
 }
 
+size_t socket_long_option_get(const struct image_socket_option *options, size_t count,
+	uint32_t level, uint32_t name, struct buf *out)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (options[i].level == level && options[i].name == name) {
+			buf_add(out, options[i].value,
+				options[i].size <= PART ? options[i].size : PART);
+			found++;
+		}
+	return found;
+}
+
+static int set_filter(int fd, const struct buf *code)
+{
+	struct sock_fprog filter = {
+		.len = code->len / sizeof(struct sock_filter), .filter = code->data};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
+}
+
 ssize_t socket_long_option_set(
 	int fd, const struct image_socket_option *options, size_t count, struct err *e)
 {
 	cleanup_buf struct buf data = {0};
-	struct sock_fprog filter;
-	size_t i;
+	uint32_t level = options->level, name = options->name;
+	size_t found = socket_long_option_get(options, count, level, name, &data);
 	int r;
 
-	for (i = 0; i < count && options[i].level == options->level &&
-		    options[i].name == options->name;
-		i++)
-		buf_add(&data, options[i].value,
-			options[i].size <= PART ? options[i].size : PART);
 	/* Set when it was made. */
-	if (options->level == SOL_PACKET)
-		return i;
-	filter.len = data.len / sizeof(struct sock_filter);
-	filter.filter = data.data;
-	r = options->level == SOL_SOCKET
-		    ? setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter))
-		    : setsockopt(fd, options->level, options->name, data.data, data.len);
-	return r ? err_set(e, errno, "cannot set the filter of a socket") : (ssize_t)i;
+	if (level == SOL_PACKET)
+		return found;
+	if (name == SOCKET_MULTICAST && level != SOL_SOCKET)
+		return socket_multicast_join(fd, level, data.data, data.len, e)
+			       ? -1
+			       : (ssize_t)found;
+	r = level == SOL_SOCKET ? set_filter(fd, &data)
+				: setsockopt(fd, level, name, data.data, data.len);
+	return r ? err_set(e, errno, "cannot set the filter of a socket") : (ssize_t)found;
 }

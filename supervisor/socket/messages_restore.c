@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #include "supervisor/fd/objects_restore.h"
+#include "supervisor/socket/datagram_transit.h"
 #include "supervisor/socket/queue_peek.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"
@@ -84,7 +85,7 @@ static int send_parcel(void *arg, int unused[2])
 		if (n < 0 && errno == EAGAIN && p->stream && poll(&wait, 1, PATIENCE_MS) == 1)
 			continue;
 		if (n < 0)
-			return errno;
+			return -1;
 		done += n;
 	} while (p->stream && done < p->size);
 	return 0;
@@ -102,7 +103,7 @@ static int find_sender(const struct socket_restore *q, const struct image_socket
 		if (to->family == AF_UNIX && s->family == AF_UNIX &&
 			s->name_size == m->name_size && !memcmp(s->name, m->name, m->name_size))
 			return q->made[i].fd;
-		if (to->family != AF_UNIX && s->family == to->family &&
+		if (to->family != AF_UNIX && s->family == to->family && q->made[i].bound &&
 			socket_port(s->name) == socket_port(m->name) &&
 			(socket_is_any_address(s->name) ||
 				socket_same_address(s->name, m->name)))
@@ -126,17 +127,14 @@ static int address_parcel(struct socket_restore *q, size_t number, struct parcel
 						      : socket_inet_sender(q, s, p->m, e);
 	if (p->from < 0)
 		return -1;
+	p->to = (const void *)to;
+	if (s->family != AF_UNIX) {
+		p->to_size = socket_transit(q, number, p->m, to);
+		return 0;
+	}
 	if (!s->name_size)
 		return err_set(e, 0, "nothing can be sent to a socket without a name");
 	memcpy(to, s->name, s->name_size);
-	/* To any address of this machine: that of the sender will do. */
-	if (s->family != AF_UNIX && socket_is_any_address(s->name)) {
-		memcpy(to, p->m->name, s->name_size);
-		/* The port is at the same place for both. */
-		((struct sockaddr_in *)to)->sin_port =
-			((const struct sockaddr_in *)s->name)->sin_port;
-	}
-	p->to = (const void *)to;
 	p->to_size = s->name_size;
 	return 0;
 }
@@ -176,7 +174,7 @@ static int send_message(struct socket_restore *q, size_t number, const struct im
 	return r;
 }
 
-int socket_deliver(struct socket_restore *q, size_t number, struct err *e)
+static int deliver(struct socket_restore *q, size_t number, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
 	uint32_t object = q->r->descriptions[s->description].object;
@@ -185,8 +183,6 @@ int socket_deliver(struct socket_restore *q, size_t number, struct err *e)
 	struct socket_room room;
 	int r = 0;
 
-	if (!s->message_count || socket_find_kept(q, number))
-		return 0;
 	o = fd_object_info(q->r->job, object, IMAGE_OBJECT_SOCKET, e);
 	if (!o || fd_object_contents(q->r, object, o->size, &data, e))
 		return -1;
@@ -197,4 +193,22 @@ int socket_deliver(struct socket_restore *q, size_t number, struct err *e)
 		r = send_message(q, number, &q->messages[s->first_message + i], &data, e);
 	socket_room_end(&room);
 	return r;
+}
+
+int socket_deliver(struct socket_restore *q, size_t number, struct err *e)
+{
+	return !q->s[number - 1].message_count || socket_find_kept(q, number) ||
+			       q->made[number - 1].bound
+		       ? 0
+		       : deliver(q, number, e);
+}
+
+int socket_deliver_datagrams(struct socket_restore *q, size_t number, struct err *e)
+{
+	if (!q->s[number - 1].message_count)
+		return 0;
+	return socket_transit_begin(q, number, e) || deliver(q, number, e) ||
+			       socket_transit_end(q, number, e)
+		       ? -1
+		       : 0;
 }

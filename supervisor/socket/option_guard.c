@@ -28,7 +28,14 @@ int socket_guard_note(struct socket_guard *g, int level, int name, struct err *e
 	return 0;
 }
 
-/* In the child, of a process with several threads: only system calls. Not to be reached by a
+static int put_back(const struct socket_guard *g, int i)
+{
+	return setsockopt(g->socket, g->options[i].level, g->options[i].name,
+		&g->options[i].value, sizeof(g->options[i].value));
+}
+
+/* A call that fails is made once more: nobody else would put the option back.
+ * In the child, of a process with several threads: only system calls. Not to be reached by a
  * signal to our process group. */
 static void __attribute__((noreturn)) watch(const struct socket_guard *g, int pipe)
 {
@@ -39,8 +46,7 @@ static void __attribute__((noreturn)) watch(const struct socket_guard *g, int pi
 	while (read(pipe, &c, 1) < 0 && errno == EINTR)
 		;
 	for (int i = 0; i < g->count; i++)
-		failed |= setsockopt(g->socket, g->options[i].level, g->options[i].name,
-			&g->options[i].value, sizeof(g->options[i].value));
+		failed |= put_back(g, i) && put_back(g, i);
 	_exit(failed ? 1 : 0);
 }
 

@@ -2,7 +2,7 @@
  * socket/packet_dump.c - packet sockets (AF_PACKET) at a checkpoint.
  *
  * Packets that wait in one are lost: nothing can put them into it again. Its program has to
- * reckon with that, as the kernel drops those that it has no room for.
+ * reckon with that, as the kernel drops packets that it has no room for.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,3 +1,6 @@
+/*
+ * packet_sockets.c - names of interfaces, and the check whether they are here.
+ */
 #include "supervisor/socket/packet_sockets.h"
 
 #include <arpa/inet.h>

@@ -160,7 +160,6 @@ static bool any_is_local(const struct holders *h)
 
 bool past_connections_forget(unsigned port)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	bool free = false;
 
 	for (int i = 0; i < PASSES && !free; i++) {
@@ -168,7 +167,7 @@ bool past_connections_forget(unsigned port)
 		bool over;
 
 		if (i)
-			nanosleep(&pause, NULL);
+			sleep_ns(PAUSE_NS);
 		find_all(port, &h);
 		free = i && !h.past.len && !h.others;
 		over = h.others || !any_is_local(&h);

@@ -115,7 +115,7 @@ static int look_at_queue(struct peek *p, size_t room, struct err *e)
 	return 1;
 }
 
-static int look_at(struct peek *p, size_t offset, size_t room, struct err *e)
+static int peek_at(struct peek *p, size_t offset, size_t room, struct err *e)
 {
 	int value = offset, r, pid;
 
@@ -171,11 +171,11 @@ static int find_before(
 		       : err_set(e, code, "cannot find the descriptors in it");
 }
 
-/* Look at what comes next in a stream: bytes without descriptors, or all those that came with
+/* Look at what comes next in a stream: bytes without descriptors, or all bytes that came with
  * some. */
 static int look_next(struct peek *p, size_t offset, size_t total, struct err *e)
 {
-	int found = look_at(p, offset, total - offset, e);
+	int found = peek_at(p, offset, total - offset, e);
 	size_t size = p->m.size, before = 0;
 
 	if (found <= 0)
@@ -187,7 +187,7 @@ static int look_next(struct peek *p, size_t offset, size_t total, struct err *e)
 	if (!before)
 		return 0;
 	close_fds(&p->m);
-	if (look_at(p, offset, before, e) <= 0)
+	if (peek_at(p, offset, before, e) <= 0)
 		return err_set(e, 0, "cannot read the first bytes in it");
 	/* A look to the very end of a packet shows what came with the next one. */
 	close_fds(&p->m);
@@ -227,7 +227,7 @@ static int peek_messages(struct peek *p, uint64_t inode, size_t total,
 	size_t offset = 0, room = 65536;
 	int found;
 
-	while ((found = look_at(p, offset, room, e)) > 0) {
+	while ((found = peek_at(p, offset, room, e)) > 0) {
 		if (p->cut) {
 			room = p->m.size;
 			close_fds(&p->m);

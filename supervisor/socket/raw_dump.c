@@ -77,5 +77,6 @@ int socket_raw_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 	if (poll(&p, 1, 0) == 1 && p.revents & (POLLIN | POLLERR))
 		return err_with(e, ERR_TRY_AGAIN,
 			"a packet or report waits in it, which could not be put into it again");
-	return get_names(k, e) || socket_refuse_multicast(k->fd, k->s.family, e) ? -1 : 0;
+	return get_names(k, e) || socket_multicast_save(k->fd, k->s.family, &k->options, e) ? -1
+											    : 0;
 }

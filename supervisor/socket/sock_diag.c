@@ -1,3 +1,6 @@
+/*
+ * sock_diag.c - requests and answers of netlink: for UNIX, TCP and packet sockets.
+ */
 #include "supervisor/socket/sock_diag.h"
 
 #include <errno.h>
@@ -202,7 +205,7 @@ int socket_diag_tcp(const struct sockaddr_storage *local, const struct sockaddr_
 	/* A listening one is found where there is no connection. */
 	out->found = m->idiag_state != TCP_LISTEN;
 	out->inode = m->idiag_inode;
-	/* One that waits to be accepted is nobody's, too: it is in a state before these. */
+	/* A connection that waits to be accepted is nobody's, too: it is in a state before these. */
 	out->orphan = !m->idiag_inode && m->idiag_state != TCP_ESTABLISHED &&
 		      m->idiag_state != TCP_CLOSE_WAIT && m->idiag_state != TCP_SYN_RECV;
 	out->unread = m->idiag_rqueue;

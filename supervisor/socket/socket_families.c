@@ -1,3 +1,7 @@
+/*
+ * socket_families.c - families, addresses as text and compared, and whether an address is free
+ * here.
+ */
 #include "supervisor/socket/socket_families.h"
 
 #include <arpa/inet.h>

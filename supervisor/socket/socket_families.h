@@ -18,6 +18,7 @@
 #include "ckpt/image.h"
 #include "lib/err.h"
 #include "lib/util.h"
+#include "supervisor/fd/fd.h"
 
 /* Whether such a socket can be saved at all. */
 bool socket_is_known(int family, int type, int protocol);
@@ -48,5 +49,8 @@ uint16_t socket_port(const uint8_t *name);
 /* Whether the IP address is one of this machine; and the port of it free. */
 bool socket_is_local(const uint8_t *name, uint32_t size);
 bool socket_is_free(const uint8_t *name, uint32_t size, int type, int protocol);
+
+/* The row of sockets in the table of kinds of open files. */
+FD_ROW(fd_socket);
 
 #endif

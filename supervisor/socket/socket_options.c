@@ -1,3 +1,7 @@
+/*
+ * socket_options.c - the table, then saving, then setting, and the options that need a
+ * privilege or more room than allowed.
+ */
 #include "supervisor/socket/socket_options.h"
 
 #include <errno.h>
@@ -5,6 +9,7 @@
 #include <linux/if_packet.h>
 #include <linux/in6.h>
 #include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -44,8 +49,13 @@ enum {
 	ALL = UNIX | INET | NETLINK | PACKET,
 };
 
-#define FORCE_OF(name) ((name) == SO_SNDBUF ? SO_SNDBUFFORCE : SO_RCVBUFFORCE)
-#define LOCK_OPTION    72 /* SO_BUF_LOCK, since 5.14: 1 send, 2 receive */
+#define LOCK_OPTION 72 /* SO_BUF_LOCK, since 5.14: 1 send, 2 receive */
+
+/* The option that sets the size of a buffer beyond the limit: takes a privilege. */
+static int forcing_option(int name)
+{
+	return name == SO_SNDBUF ? SO_SNDBUFFORCE : SO_RCVBUFFORCE;
+}
 
 static const struct row {
 	int level, name;
@@ -318,6 +328,39 @@ static int refuse_hidden(int fd, const struct image_socket *s, struct err *e)
 	return refuse_headers(fd, kind_of(s), e);
 }
 
+/* Bytes that the kernel holds for options of it: keys, filters, and the like. */
+static uint32_t option_memory(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS] = {0};
+	socklen_t size = sizeof(info);
+
+	(void)getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &size); /* Linux 4.12 has it */
+	return info[SK_MEMINFO_OPTMEM];
+}
+
+/* Nothing shows the keys themselves to an ordinary user, but their memory is counted, like that of
+ * a filter (sock_kmalloc()): @fresh gets the filter in @options, to be compared with. Data that is
+ * sent without being copied is counted there, too, until it has arrived. */
+static int refuse_keys(int fd, int fresh, const struct buf *options, struct err *e)
+{
+	size_t count = buf_count(options, struct image_socket_option), i = 0;
+	const struct image_socket_option *o = options->data;
+	socklen_t size = sizeof(int);
+	int zerocopy = 0;
+
+	(void)getsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &zerocopy, &size); /* before Linux 4.14 */
+	while (i < count && (o[i].level != SOL_SOCKET || o[i].name != SO_ATTACH_FILTER))
+		i++;
+	if (zerocopy || (i < count && socket_long_option_set(fresh, &o[i], count - i, e) < 0))
+		return zerocopy ? 0 : -1;
+	return option_memory(fd) <= option_memory(fresh)
+		       ? 0
+		       : err_set(e, 0,
+				 "its packets are signed (TCP_MD5SIG or TCP_AO), by keys that "
+				 "are "
+				 "not supported: nothing shows them to ordinary users");
+}
+
 int socket_options_save(int fd, const struct image_socket *s, struct buf *out, struct err *e)
 {
 	cleanup_fd int fresh = socket(s->family, s->type | SOCK_CLOEXEC, s->protocol);
@@ -327,7 +370,8 @@ int socket_options_save(int fd, const struct image_socket *s, struct buf *out, s
 	if (fresh < 0)
 		return err_set(e, errno, "cannot create a socket to compare it with");
 	/* A filter comes before SO_LOCK_FILTER. */
-	if (refuse_hidden(fd, s, e) || socket_long_options_save(fd, fresh, out, e))
+	if (refuse_hidden(fd, s, e) || socket_long_options_save(fd, fresh, out, e) ||
+		(kind & TCP && refuse_keys(fd, fresh, out, e)))
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct image_socket_option now, new;
@@ -351,7 +395,7 @@ static int set_size(int fd, const struct row *row, const struct image_socket_opt
 	memcpy(&value, o->value, sizeof(value));
 	half = value / 2;
 	/* Without the privilege, up to net.core.wmem_max and rmem_max. */
-	if (setsockopt(fd, SOL_SOCKET, FORCE_OF(row->name), &half, sizeof(half)) &&
+	if (setsockopt(fd, SOL_SOCKET, forcing_option(row->name), &half, sizeof(half)) &&
 		setsockopt(fd, SOL_SOCKET, row->name, &half, sizeof(half)))
 		return -1;
 	if (getsockopt(fd, SOL_SOCKET, row->name, &now, &size))
@@ -439,7 +483,7 @@ static void set_room(int fd, int name, int size)
 	int half = size / 2, now, most, got;
 	socklen_t length = sizeof(now);
 
-	if (!setsockopt(fd, SOL_SOCKET, FORCE_OF(name), &half, sizeof(half)) ||
+	if (!setsockopt(fd, SOL_SOCKET, forcing_option(name), &half, sizeof(half)) ||
 		getsockopt(fd, SOL_SOCKET, name, &now, &length))
 		return;
 	most = largest_allowed(name);

@@ -15,7 +15,7 @@
  * in a new one. What cannot be set again is refused. */
 int socket_options_save(int fd, const struct image_socket *s, struct buf *out, struct err *e);
 
-/* Set the @count @options of @fd: those that must be there before it gets a name (@early), or
+/* Set the @count @options of @fd: the options that must be there before it gets a name (@early), or
  * the others. */
 int socket_options_set(int fd, const struct image_socket_option *options, size_t count,
 	bool early, struct err *e);

@@ -14,6 +14,7 @@
 
 #include "supervisor/fd/objects_dump.h"
 #include "supervisor/socket/connection_block.h"
+#include "supervisor/socket/messages_dump.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"
 #include "supervisor/socket/tcp_repair.h"
@@ -70,7 +71,7 @@ int fd_socket_dump(struct fd_dump *d, const struct fd_source *s, struct image_de
 	struct socket_dump k = {.inode = s->st.st_ino, .pid = s->pid};
 	cleanup_fd int fd = fcntl(s->dup, F_DUPFD_CLOEXEC, 0);
 
-	/* One that came in a message. */
+	/* A socket that came in a message. */
 	if (k.pid == getpid())
 		k.pid = *buf_at(&d->pids, pid_t, 0);
 	if (fd < 0 || ask_option(s->dup, SO_DOMAIN, &family) ||
@@ -128,79 +129,9 @@ static int look_at_socket(struct fd_dump *d, struct socket_dump *k, struct err *
 	return r ? -1 : socket_options_save(k->fd, &k->s, &k->options, e);
 }
 
-struct queue {
-	struct fd_dump *d;
-	uint32_t number;
-};
-
-/* Take the descriptors of a message: all are ours to close or keep. */
-static int take_fds(struct queue *q, const struct socket_peeked *m, struct err *e)
-{
-	int failed = 0;
-
-	for (int i = 0; i < m->fd_count; i++) {
-		uint32_t description;
-
-		if (!failed)
-			failed = fd_dump_received(q->d, m->fds[i], &description, e);
-		else
-			close(m->fds[i]);
-		if (!failed)
-			buf_push(&socket_dump_at(q->d, q->number)->rights, uint32_t,
-				&description);
-	}
-	return failed;
-}
-
-static int take_message(void *context, const struct socket_peeked *m, struct err *e)
-{
-	struct queue *q = context;
-	struct socket_dump *k = socket_dump_at(q->d, q->number);
-	struct fd_object *o = fd_object_at(q->d, k->object);
-	struct image_message message = {
-		.offset = o->bytes.len,
-		.size = m->size,
-		.first_right = buf_count(&k->rights, uint32_t),
-		.right_count = m->fd_count,
-	};
-
-	if (m->name_size > sizeof(message.name))
-		return err_set(e, 0, "a sender's address is too long");
-	message.name_size = m->name_size;
-	memcpy(message.name, &m->name, m->name_size);
-	if (m->has_cred) {
-		message.flags |= IMAGE_MESSAGE_CRED;
-		message.pid = m->cred.pid;
-		message.uid = m->cred.uid;
-		message.gid = m->cred.gid;
-	}
-	buf_add(&o->bytes, m->data, m->size);
-	o->o.size = o->bytes.len;
-	buf_push(&k->messages, struct image_message, &message);
-	return take_fds(q, m, e); /* moves the sockets and objects */
-}
-
-static bool has_queue(const struct image_socket *s)
-{
-	bool connection = s->type != SOCK_DGRAM;
-
-	if (s->family == AF_NETLINK || s->family == AF_PACKET || socket_is_raw(s) ||
-		s->state == IMAGE_SOCKET_LISTENING)
-		return false;
-	return !connection || s->state != IMAGE_SOCKET_OPEN;
-}
-
 static bool is_tcp(const struct socket_dump *k)
 {
 	return (k->s.family == AF_INET || k->s.family == AF_INET6) && k->s.type == SOCK_STREAM;
-}
-
-static int read_queue(struct fd_dump *d, uint32_t number, struct err *e)
-{
-	struct socket_dump *k = socket_dump_at(d, number);
-	struct queue q = {d, number};
-
-	return has_queue(&k->s) ? socket_peek(k->fd, k->inode, k->pid, take_message, &q, e) : 0;
 }
 
 static int look_at_all(struct fd_dump *d, struct err *e)
@@ -211,7 +142,7 @@ static int look_at_all(struct fd_dump *d, struct err *e)
 		if (k->looked_at)
 			continue;
 		k->looked_at = true;
-		if (look_at_socket(d, k, e) || (!is_tcp(k) && read_queue(d, n, e)))
+		if (look_at_socket(d, k, e) || (!is_tcp(k) && socket_save_messages(d, n, e)))
 			return err_prefix(e, "%s", socket_dump_text(d, socket_dump_at(d, n)));
 	}
 	return 0;
@@ -241,7 +172,7 @@ static int read_connections(struct fd_dump *d, struct err *e)
 
 		if (!is_tcp(k))
 			continue;
-		if (socket_inet_gather(d, k, e) || read_queue(d, n, e) ||
+		if (socket_inet_await_arrival(d, k, e) || socket_save_messages(d, n, e) ||
 			(k->kept && socket_inet_save_kept(d, k, e)))
 			return err_prefix(e, "%s", socket_dump_text(d, k));
 	}

@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/socket/queue_peek.h"
 
 struct socket_dump {
@@ -68,7 +68,7 @@ int socket_unix_relate(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_inet_relate(struct fd_dump *d, struct socket_dump *k, struct err *e);
 
 /* When all are related: bring to a connection what its other end in the tree has sent. */
-int socket_inet_gather(struct fd_dump *d, struct socket_dump *k, struct err *e);
+int socket_inet_await_arrival(struct fd_dump *d, struct socket_dump *k, struct err *e);
 /* Behind what waits in it: how far a connection has come that is kept, and what it has sent. */
 int socket_inet_save_kept(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct err *e);

@@ -1,3 +1,7 @@
+/*
+ * sockets_restore.c - a socket with its other end, connections that wait to be accepted, and
+ * what is set when all are there.
+ */
 #include "supervisor/socket/sockets_restore.h"
 
 #include <errno.h>
@@ -6,24 +10,33 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "supervisor/fd/epoll_dump.h"
+#include "supervisor/file_kinds/epoll_restore.h"
+#include "supervisor/fd/temporary_directories.h"
 #include "supervisor/socket/kept_connections.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"
 
 /* ---- one after the other ---- */
 
-int socket_new(struct socket_restore *q, const struct image_socket *s, struct err *e)
+int socket_new_plain(struct socket_restore *q, const struct image_socket *s, struct err *e)
 {
 	int fd = socket(s->family, s->type | SOCK_CLOEXEC, s->protocol);
 
+	return fd < 0 ? err_set(e, errno, "cannot create a socket")
+		      : fd_lift_into(q->r, s->description, fd, e);
+}
+
+int socket_new(struct socket_restore *q, const struct image_socket *s, struct err *e)
+{
+	int fd = socket_new_plain(q, s, e);
+
 	if (fd < 0)
-		return err_set(e, errno, "cannot create a socket");
+		return -1;
 	if (socket_options_set(fd, &q->options[s->first_option], s->option_count, true, e)) {
 		close(fd);
 		return -1;
 	}
-	return fd_lift_into(q->r, s->description, fd, e);
+	return fd;
 }
 
 int socket_is_new(struct socket_restore *q, size_t number, struct err *e)

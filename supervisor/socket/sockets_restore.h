@@ -6,7 +6,9 @@
 #ifndef SUPERVISOR_SOCKET_SOCKETS_RESTORE_H
 #define SUPERVISOR_SOCKET_SOCKETS_RESTORE_H
 
-#include "supervisor/fd/kinds.h"
+#include <sys/socket.h>
+
+#include "supervisor/fd/fd.h"
 #include "supervisor/socket/as_creator.h"
 
 /* What is made of a socket. */
@@ -16,6 +18,8 @@ struct socket_made {
 	int sender;  /* the socket to send what waited in it from; -1: find one by its name */
 	size_t pair; /* of datagram sockets: number of the one it was made with; 0: none */
 	char *root;  /* its name leads to a file below this directory, and nowhere else */
+	bool bound;  /* of UDP: it has its address */
+	struct sockaddr_storage transit; /* of UDP: where it is sent what waited in it */
 };
 
 struct socket_restore {
@@ -58,11 +62,14 @@ int socket_unix_listen(
 int socket_inet_listen(
 	struct socket_restore *q, size_t number, uint32_t backlog, struct err *e);
 
-/* A new socket of the kind of @s with the options that come early; lifted. */
+/* A new socket of the kind of @s, lifted; socket_new() sets the options that come early. */
+int socket_new_plain(struct socket_restore *q, const struct image_socket *s, struct err *e);
 int socket_new(struct socket_restore *q, const struct image_socket *s, struct err *e);
 
-/* Send again what waited in socket @number. */
+/* Send again what waited in socket @number, unless that was done before it was bound. */
 int socket_deliver(struct socket_restore *q, size_t number, struct err *e);
+/* The same for one of UDP that is not bound yet. */
+int socket_deliver_datagrams(struct socket_restore *q, size_t number, struct err *e);
 /* A socket for a message from @m->name to @number that no other sender is left for: with that
  * name. */
 int socket_unix_sender(struct socket_restore *q, const struct image_message *m, struct err *e);

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/fd/objects_restore.h"
+#include "supervisor/socket/multicast.h"
 #include "supervisor/socket/packet_sockets.h"
 #include "supervisor/socket/socket_families.h"
 
@@ -43,6 +44,21 @@ static int check_room(const struct fd_check *c, const struct image_socket *all, 
 		waiting, c->fd, waiting);
 }
 
+/* The network interfaces that it names. */
+static int check_interfaces(
+	const struct fd_check *c, const struct image_socket *s, struct err *e)
+{
+	const struct image_socket_option *options;
+	size_t count;
+
+	options = image_note_array(
+		c->job, IMAGE_NOTE_SOCKET_OPTIONS, struct image_socket_option, &count);
+	if ((s->family == AF_PACKET && packet_socket_check(s, e)) ||
+		socket_multicast_check(options + s->first_option, s->option_count, e))
+		return err_prefix(e, "descriptor %d", c->fd);
+	return 0;
+}
+
 int fd_socket_check(const struct fd_check *c, const struct image_description *x, struct err *e)
 {
 	const struct image_socket *all, *s;
@@ -64,8 +80,8 @@ int fd_socket_check(const struct fd_check *c, const struct image_description *x,
 		(s->state == IMAGE_SOCKET_CONNECTED && s->type != SOCK_DGRAM &&
 			s->type != SOCK_RAW && !s->peer && !is_kept(c->job, x->args[0])))
 		return err_set(e, 0, "the image is damaged: ends of a connection");
-	if (s->family == AF_PACKET && packet_socket_check(s, e))
-		return err_prefix(e, "descriptor %d", c->fd);
+	if (check_interfaces(c, s, e))
+		return -1;
 	return s->state == IMAGE_SOCKET_LISTENING ? check_room(c, all, count, x->args[0], e)
 						  : 0;
 }

@@ -1,3 +1,7 @@
+/*
+ * tcp_repair.c - the queues and options of a connection read in repair mode, and written to a
+ * new one.
+ */
 #include "supervisor/socket/tcp_repair.h"
 
 #include <errno.h>

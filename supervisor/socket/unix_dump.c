@@ -122,7 +122,7 @@ static void find_moved(
 	k->s.directory = image_writer_string(d->job, found);
 }
 
-/* Of one that can be found by its name. */
+/* The file of a socket that can be found by its name. */
 static int find_file(
 	struct fd_dump *d, struct socket_dump *k, const struct unix_facts *f, struct err *e)
 {
@@ -216,7 +216,7 @@ static bool find_listener(struct fd_dump *d, struct socket_dump *k)
 	return false;
 }
 
-/* Who accepts it will see the process that has connected it: most likely the one that has it.
+/* Who accepts it will see the process that has connected it: most likely its holder.
  */
 static void set_connecting(struct socket_dump *k)
 {

@@ -55,21 +55,21 @@ static char *new_root(struct socket_restore *q, char *temporary, struct err *e)
 	return NULL;
 }
 
-/* All that lead to @path and are not there. */
+/* All that lead to @path and are not there. -1 and errno, like the functions that follow. */
 static int make_directories(const char *path, mode_t mode)
 {
 	char copy[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
 	mode_t mask = umask(0);
-	int error = 0;
+	bool failed = false;
 
 	snprintf(copy, sizeof(copy), "%s", path);
-	for (char *p = strchr(copy + 1, '/'); p && !error; p = strchr(p + 1, '/')) {
+	for (char *p = strchr(copy + 1, '/'); p && !failed; p = strchr(p + 1, '/')) {
 		*p = 0;
-		error = mkdir(copy, mode) && errno != EEXIST ? errno : 0;
+		failed = mkdir(copy, mode) && errno != EEXIST;
 		*p = '/';
 	}
 	umask(mask);
-	return error;
+	return failed ? -1 : 0;
 }
 
 /* The file of a socket that nobody has any more may go. */
@@ -78,14 +78,19 @@ static int make_way(const struct bind *b)
 	struct stat st;
 
 	if (lstat(b->path, &st))
-		return errno == ENOENT ? 0 : errno;
-	if (!S_ISSOCK(st.st_mode))
-		return EEXIST;
-	if (!connect(b->probe, (const struct sockaddr *)b->name, b->size))
-		return EADDRINUSE;
-	if (errno != ECONNREFUSED)
-		return errno == EPROTOTYPE ? EADDRINUSE : errno;
-	return unlink(b->path) ? errno : 0;
+		return errno == ENOENT ? 0 : -1;
+	if (!S_ISSOCK(st.st_mode)) {
+		errno = EEXIST;
+		return -1;
+	}
+	if (connect(b->probe, (const struct sockaddr *)b->name, b->size)) {
+		if (errno == ECONNREFUSED)
+			return unlink(b->path);
+		if (errno != EPROTOTYPE)
+			return -1;
+	}
+	errno = EADDRINUSE;
+	return -1;
 }
 
 /* A program that ran on after the checkpoint may have removed the directory with the socket,
@@ -94,8 +99,9 @@ static int bind_in_removed(const struct bind *b)
 {
 	if (errno != ENOENT || !b->path || b->hidden)
 		return -1;
-	errno = make_directories(b->path, 0700);
-	return errno ? -1 : bind(b->fd, (const struct sockaddr *)b->name, b->size);
+	return make_directories(b->path, 0700)
+		       ? -1
+		       : bind(b->fd, (const struct sockaddr *)b->name, b->size);
 }
 
 /* Bind, so that the file has @mode: changing it afterwards would go by a name, behind which others
@@ -105,10 +111,9 @@ static int bind_with_mode(const struct bind *b, mode_t mode)
 	mode_t mask = umask(~mode & 0777);
 	int failed =
 		bind(b->fd, (const struct sockaddr *)b->name, b->size) && bind_in_removed(b);
-	int error = errno;
 
 	umask(mask);
-	return failed ? error : 0;
+	return failed ? -1 : 0;
 }
 
 /* Who owns the file of a socket, and who may connect. It was @maker who made it just now: what is
@@ -120,22 +125,23 @@ static int set_attributes(const char *path, uid_t maker, const struct image_sock
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))
-		return errno;
-	if (!S_ISSOCK(st.st_mode) || st.st_uid != maker)
-		return EEXIST;
+		return -1;
+	if (!S_ISSOCK(st.st_mode) || st.st_uid != maker) {
+		errno = EEXIST;
+		return -1;
+	}
 	/* Another's file can stay ours. */
 	if (st.st_uid != s->file_uid || st.st_gid != s->file_gid)
 		(void)!fchownat(fd, "", s->file_uid, s->file_gid, AT_EMPTY_PATH);
-	return (st.st_mode & 07777) != s->file_mode && chmod(link, s->file_mode) ? errno : 0;
+	return (st.st_mode & 07777) != s->file_mode ? chmod(link, s->file_mode) : 0;
 }
 
 static int bind_file(const struct bind *b, uid_t maker)
 {
-	int error = make_way(b);
-
-	if (!error)
-		error = bind_with_mode(b, b->s->file_mode);
-	return error ? error : set_attributes(b->path, maker, b->s);
+	return make_way(b) || bind_with_mode(b, b->s->file_mode) ||
+			       set_attributes(b->path, maker, b->s)
+		       ? -1
+		       : 0;
 }
 
 /* As the owner of the file, who may have put links to other places into the directory: they lead
@@ -143,33 +149,32 @@ static int bind_file(const struct bind *b, uid_t maker)
 static int bind_as_owner(const struct bind *b)
 {
 	const uid_t nobody = -1;
-	int error = EPERM;
+	int failed = -1;
 
+	errno = EPERM;
 	setfsgid(b->s->file_gid);
 	setfsuid(b->s->file_uid);
 	if ((uid_t)setfsuid(nobody) == b->s->file_uid &&
 		(gid_t)setfsgid(nobody) == b->s->file_gid)
-		error = bind_file(b, b->s->file_uid);
+		failed = bind_file(b, b->s->file_uid);
 	setfsuid(geteuid());
 	setfsgid(getegid());
-	return error;
+	return failed;
 }
 
 static int bind_it(void *arg, int unused[2])
 {
 	const struct bind *b = arg;
-	int error;
 
 	if (!b->path)
-		return bind(b->fd, (const struct sockaddr *)b->name, b->size) ? errno : 0;
-	if (b->hidden) {
+		return bind(b->fd, (const struct sockaddr *)b->name, b->size);
+	if (b->hidden)
 		/* Others of the program's users are to connect. */
-		error = make_directories(b->path, 0777);
-		return error ? error : bind_with_mode(b, 0777);
-	}
-	error = bind_as_owner(b);
+		return make_directories(b->path, 0777) ? -1 : bind_with_mode(b, 0777);
+	if (!bind_as_owner(b))
+		return 0;
 	/* Who may not make files there puts no links there, either. */
-	return error == EACCES || error == EPERM ? bind_file(b, geteuid()) : error;
+	return errno == EACCES || errno == EPERM ? bind_file(b, geteuid()) : -1;
 }
 
 /* Where its file was, if not under its name; else NULL. */
@@ -183,7 +188,7 @@ static const char *moved_to(const struct socket_restore *q, const struct image_s
 static int bind_as(
 	const struct socket_as_creator *as, struct bind *b, const char *what, struct err *e)
 {
-	struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS};
+	uint64_t pause_ns = FIRST_PAUSE_NS;
 
 	for (int i = 0; socket_as_creator(as, bind_it, b, NULL, what, e); i++) {
 		cleanup_fd int other = -1;
@@ -191,8 +196,8 @@ static int bind_as(
 		if (e->code != EADDRINUSE || i == PAUSES)
 			return -1;
 		other = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-		nanosleep(&pause, NULL);
-		pause.tv_nsec *= 2;
+		sleep_ns(pause_ns);
+		pause_ns *= 2;
 	}
 	return 0;
 }
@@ -281,21 +286,21 @@ static int connect_it(void *arg, int unused[2])
 {
 	const struct call *c = arg;
 
-	return connect(c->fd, (const struct sockaddr *)c->name, c->size) ? errno : 0;
+	return connect(c->fd, (const struct sockaddr *)c->name, c->size);
 }
 
 static int listen_it(void *arg, int unused[2])
 {
 	const struct call *c = arg;
 
-	return listen(c->fd, c->backlog) ? errno : 0;
+	return listen(c->fd, c->backlog);
 }
 
 static int pair_it(void *arg, int fds[2])
 {
 	const struct call *c = arg;
 
-	return socketpair(AF_UNIX, c->type | SOCK_CLOEXEC, 0, fds) ? errno : 0;
+	return socketpair(AF_UNIX, c->type | SOCK_CLOEXEC, 0, fds);
 }
 
 /* As the process whose credentials @s shows. */

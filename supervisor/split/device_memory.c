@@ -1,10 +1,16 @@
+/*
+ * device_memory.c - the list of allocations out of the records, checked, joined to ranges, and
+ * read through staging.c.
+ */
 #include "supervisor/split/device_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ckpt/image.h"
 #include "shared/cuda/state.h"
+#include "shared/windows.h"
 
 #define MAX_ALLOCATIONS (1u << 24)
 
@@ -120,19 +126,98 @@ int lower_device_ranges(struct process *p, struct buf *ranges, struct err *e)
 struct device_source {
 	struct process *process;
 	struct device_range range;
+	bool has_hashes;
+	uint64_t moved;                         /* where it is read, less its address */
+	const uint8_t (*kept)[IMAGE_HASH_SIZE]; /* hashes; NULL: to be had from the device */
 };
+
+static struct staging *staging_of(const struct device_source *s)
+{
+	return &s->process->lower->staging;
+}
 
 struct device_source *device_source_new(struct process *p, const struct device_range *range)
 {
 	struct device_source *s = xmalloc(sizeof(*s));
 
-	*s = (struct device_source){p, *range};
+	*s = (struct device_source){.process = p, .range = *range};
+	/* What an array has is nowhere, and managed memory may be with the host. */
+	s->has_hashes = !in_arrays_window(range->start) && !in_lower_window(range->start);
+	staging_add(staging_of(s),
+		s->has_hashes ? &staging_of(s)->hashes : &staging_of(s)->others, range);
 	return s;
+}
+
+bool device_source_has_hashes(const struct device_source *s)
+{
+	return s->has_hashes;
+}
+
+void device_source_expect(void *context, uint64_t address, uint64_t size)
+{
+	const struct device_source *s = context;
+	const struct device_range range = {
+		address + s->moved, address + size + s->moved, s->range.device};
+
+	staging_add(staging_of(s), &staging_of(s)->wanted, &range);
 }
 
 int device_source_read(void *context, uint64_t address, void *data, size_t size, struct err *e)
 {
-	struct device_source *s = context;
+	const struct device_source *s = context;
 
-	return staging_read(s->process, &s->range, address, data, size, e);
+	return staging_read(s->process,
+		s->has_hashes ? &staging_of(s)->wanted : &staging_of(s)->others,
+		address + s->moved, data, size, e);
+}
+
+int device_source_hash(void *context, uint64_t address, size_t count,
+	uint8_t (*hashes)[IMAGE_HASH_SIZE], struct err *e)
+{
+	const struct device_source *s = context;
+	const bool *unable = &s->process->lower->unable;
+	struct err failure = ERR_INIT;
+
+	if (s->kept) {
+		memcpy(hashes, s->kept + (address - s->range.start) / IMAGE_BLOCK,
+			count * IMAGE_HASH_SIZE);
+		return 0;
+	}
+	if (s->moved || __atomic_load_n(unable, __ATOMIC_RELAXED))
+		return 1;
+	if (!staging_read(s->process, &staging_of(s)->hashes, address, hashes,
+		    count * IMAGE_BLOCK, &failure))
+		return 0;
+	if (__atomic_load_n(unable, __ATOMIC_RELAXED))
+		return 1;
+	if (e)
+		*e = failure;
+	return -1;
+}
+
+/* ---- of a snapshot ---- */
+
+const struct device_range *device_source_range(const struct device_source *s)
+{
+	return &s->range;
+}
+
+int device_source_get_hashes(
+	struct device_source *s, uint8_t (*hashes)[IMAGE_HASH_SIZE], struct err *e)
+{
+	size_t count = (s->range.end - s->range.start) / IMAGE_BLOCK;
+
+	return device_source_hash(s, s->range.start, count, hashes, e);
+}
+
+void device_source_move(
+	struct device_source *s, uint64_t address, const uint8_t (*hashes)[IMAGE_HASH_SIZE])
+{
+	s->moved = address - s->range.start;
+	s->kept = hashes;
+}
+
+void device_source_of(struct device_source *s, struct process *p)
+{
+	s->process = p;
 }

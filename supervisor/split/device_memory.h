@@ -8,15 +8,33 @@
 #ifndef SUPERVISOR_SPLIT_DEVICE_MEMORY_H
 #define SUPERVISOR_SPLIT_DEVICE_MEMORY_H
 
+#include "ckpt/image.h"
 #include "lib/util.h"
 #include "supervisor/split/lower_half.h"
 
 /* Append the ranges whose contents belong into an image to @ranges. After a drain. */
 int lower_device_ranges(struct process *p, struct buf *ranges, struct err *e);
 
-/* For struct block_run: reads device memory, by way of the staging buffer. */
+/* For struct block_run: reads device memory, by way of the staging buffer, which is mapped. Sources
+ * are made in the order of addresses, and before any is used. */
 struct device_source;
 struct device_source *device_source_new(struct process *p, const struct device_range *range);
 int device_source_read(void *context, uint64_t address, void *data, size_t size, struct err *e);
+/* Whether the device hashes it. */
+bool device_source_has_hashes(const struct device_source *s);
+int device_source_hash(void *context, uint64_t address, size_t count,
+	uint8_t (*hashes)[IMAGE_HASH_SIZE], struct err *e);
+void device_source_expect(void *context, uint64_t address, uint64_t size);
+
+/* What split/device_snapshot.h does with sources that have hashes. */
+const struct device_range *device_source_range(const struct device_source *s);
+/* The hashes of all its blocks. 0; 1: the device cannot hash; or -1. */
+int device_source_get_hashes(
+	struct device_source *s, uint8_t (*hashes)[IMAGE_HASH_SIZE], struct err *e);
+/* From now on it is read at @address and has these hashes; NULL: none are known. */
+void device_source_move(
+	struct device_source *s, uint64_t address, const uint8_t (*hashes)[IMAGE_HASH_SIZE]);
+/* From now on its process, and the lower half with what has been expected, is @p. */
+void device_source_of(struct device_source *s, struct process *p);
 
 #endif

@@ -19,7 +19,7 @@
 #define LOADERS 4
 
 struct loading {
-	struct restore_one *one;
+	struct new_process *one;
 	const struct image_region *regions;
 	size_t region_count;
 	pthread_mutex_t lock; /* of what follows, and one order at a time */
@@ -202,7 +202,7 @@ static int load_all(struct loading *a)
 	return a->failed ? -1 : 0;
 }
 
-int restore_device_memory(struct restore_one *one)
+int restore_device_memory(struct new_process *one)
 {
 	struct loading a = {.one = one, .lock = PTHREAD_MUTEX_INITIALIZER};
 

@@ -1,3 +1,6 @@
+/*
+ * gpu_libraries.c - the options --gpu and --coverage, and the environment that they stand for.
+ */
 #include "supervisor/split/gpu_libraries.h"
 
 #include <errno.h>

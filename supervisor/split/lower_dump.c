@@ -1,9 +1,10 @@
 /* What an image tells of a lower half, which is not in it: the files it is made of, for a
  * restart to see that they are there. */
+#include "supervisor/split/lower_dump.h"
+
 #include <string.h>
 
 #include "supervisor/split/lower_half.h"
-#include "supervisor/state/dump.h"
 #include "supervisor/target/module.h"
 
 static bool is_known(const struct buf *paths, const char *name)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bringup/space.h"
+#include "lib/stub_path.h"
 #include "shared/batch.h"
 #include "supervisor/split/lower_half.h"
 
@@ -119,8 +120,7 @@ int lower_has_memory(struct process *p, const struct vma *v, struct err *e)
 			return 1;
 		return err_set(e, 0,
 			"memory of the program and of the driver at %#lx-%#lx of process %d "
-			"(%s) "
-			"cannot be told apart",
+			"(%s) cannot be told apart",
 			(unsigned long)v->start, (unsigned long)v->end, p->pid, p->comm);
 	}
 	return 0;
@@ -172,24 +172,12 @@ static const char *file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* .../trecr/stubs/NAME, or .../trecr/RELEASE/stubs/NAME where it is installed; or files that
- * count. */
-static bool is_stub(const char *path)
-{
-	const char *name = file_name(path);
-
-	return strstr(path, "/trecr/") &&
-	       ((name - path > 7 && !strncmp(name - 7, "/stubs/", 7)) ||
-		       (name - path > 10 && !strncmp(name - 10, "/coverage/", 10)));
-}
-
 int lower_refuse_driver(const struct process *p, const struct vma *v, struct err *e)
 {
-	if (strncmp(file_name(v->name), "libcuda.so", 10) || is_stub(v->name))
+	if (strncmp(file_name(v->name), "libcuda.so", 10) || is_stub_path(v->name))
 		return 0;
 	return err_set(e, 0,
 		"process %d (%s) has loaded the GPU driver's library %s past trecr's, and "
-		"cannot be "
-		"checkpointed",
+		"cannot be checkpointed",
 		p->pid, p->comm, v->name);
 }

@@ -1,3 +1,6 @@
+/*
+ * lower_half.c - finds the records in a process, and checks them; nothing in them is trusted.
+ */
 #include "supervisor/split/lower_half.h"
 
 #include <errno.h>
@@ -35,13 +38,6 @@ static int check_records(const struct process *p, const struct records *r, struc
 		return err_set(e, 0,
 			"process %d uses libraries of another version of trecr for its GPU",
 			p->pid);
-	if (r->unsaved[0])
-		return err_set(e, 0,
-			"process %d has called %.*s, which lies in its lower half "
-			"(trecr-run --mpi=lower), and messages between ranks cannot be saved "
-			"yet; on one machine a job is saved whole when its launcher is started "
-			"by trecr-run, without that option: trecr-run mpiexec -n N PROGRAM",
-			p->pid, (int)sizeof(r->unsaved), r->unsaved);
 	if (r->lower > RECORDS_FAILED || !is_sane(&r->info))
 		return lower_damaged(p->pid, e);
 	return 0;

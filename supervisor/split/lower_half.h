@@ -30,6 +30,11 @@ struct lower_half {
 		patience_ns; /* for the next order: how long devices may take to come to rest */
 	bool restless;       /* the last one failed as they did not */
 	bool no_room;        /* it failed as others use the devices */
+	bool unable;         /* to hash device memory; of any order, for good */
+	bool has_snapshot;   /* split/device_snapshot.h: the process runs */
+	/* To be asked while an order is carried out, whether it is still wanted; NULL: it is. */
+	int (*look)(void *arg, struct err *e);
+	void *look_arg;
 	int order_fd, done_fd; /* borrowed, -1: not yet */
 	struct staging staging;
 };

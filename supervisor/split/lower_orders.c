@@ -104,6 +104,22 @@ static int has_done(struct process *p, uint32_t number, struct err *e)
 	return done == number;
 }
 
+/* The process runs while a snapshot of its memory is read: it may have executed another program, whose
+ * lower half, if it has one, knows of none. */
+static int check_snapshot(struct process *p, struct err *e)
+{
+	uint32_t snapshot = 0;
+
+	if (!p->lower->has_snapshot ||
+		(!lower_peek(p->pid, TABLE(snapshot), &snapshot, sizeof(snapshot)) &&
+			snapshot == 1))
+		return 0;
+	return err_set(e, 0,
+		"process %d has ended or executed another program while its GPU memory was "
+		"being saved",
+		p->pid);
+}
+
 /* Wait for an event, or a while. Somebody else may take it first, which is not waited for. */
 static int await_event(struct process *p, unsigned ms, struct err *e)
 {
@@ -119,10 +135,15 @@ static int await_event(struct process *p, unsigned ms, struct err *e)
 	return 0;
 }
 
+/* When it cannot be told it does no harm, but for the work. */
+static void tell_given_up(struct process *p, uint32_t number)
+{
+	(void)write_table(p, TABLE(order.given_up), &number, sizeof(number), NULL);
+}
+
 static int give_up(struct process *p, uint32_t number, struct err *e)
 {
-	/* When it cannot be told it does no harm, but for the work. */
-	(void)write_table(p, TABLE(order.given_up), &number, sizeof(number), NULL);
+	tell_given_up(p, number);
 	return err_set(e, 0, "the GPU work of process %d does not finish in time", p->pid);
 }
 
@@ -140,10 +161,14 @@ static int await_done(struct process *p, uint32_t number, uint64_t deadline_ns, 
 			return err_set(e, 0,
 				"process %d has ended while its lower half was at work",
 				p->pid);
-		if (r < 0)
+		if (r < 0 || check_snapshot(p, e))
 			return -1;
 		if (late)
 			return give_up(p, number, e);
+		if (p->lower->look && p->lower->look(p->lower->look_arg, e)) {
+			tell_given_up(p, number);
+			return -1;
+		}
 		if (await_event(p, LOOK_MS, e))
 			return -1;
 	}
@@ -170,6 +195,8 @@ static int finish_order(struct process *p, struct err *e)
 	make_printable(order.failure, sizeof(order.failure));
 	p->lower->restless = order.result == LOWER_RESTLESS;
 	p->lower->no_room = order.result == LOWER_NO_ROOM;
+	if (order.result == LOWER_UNABLE)
+		__atomic_store_n(&p->lower->unable, true, __ATOMIC_RELAXED);
 	return err_with(e, order.result == LOWER_AGAIN ? ERR_TRY_AGAIN : ERR_FINAL,
 		"process %d (%s): %s", p->pid,
 		procfs_stat(p->pid, p->pid, &st, NULL) ? "?" : st.comm, order.failure);
@@ -197,7 +224,7 @@ static int send_order(struct process *p, uint32_t number, struct err *e)
 
 	if (write_table(p, TABLE(order.number), &number, sizeof(number), e))
 		return -1;
-	/* One that takes no more has been told often enough. */
+	/* An eventfd that takes no more has been told often enough. */
 	if (poll(&fd, 1, 0) == 1 && fd.revents & POLLOUT &&
 		write(fd.fd, &one, sizeof(one)) != sizeof(one))
 		return no_answer(p, errno, e);
@@ -211,7 +238,7 @@ int lower_order(struct process *p, enum lower_request request,
 	uint32_t what = request, n = count, number;
 
 	BUG_ON(count > LOWER_TRANSFERS);
-	if (connect_once(p, e) || next_number(p, &number, e) ||
+	if (check_snapshot(p, e) || connect_once(p, e) || next_number(p, &number, e) ||
 		write_table(p, TABLE(order.count), &n, sizeof(n), e) ||
 		write_table(
 			p, TABLE(order.transfers), transfers, count * sizeof(*transfers), e) ||

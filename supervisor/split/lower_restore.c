@@ -1,8 +1,14 @@
+/*
+ * lower_restore.c - starts the lower half in the new process by a call of a function of the
+ * upper one, and has it repeat the calls on record.
+ */
 #include "supervisor/split/lower_restore.h"
 
 #include <string.h>
 #include <time.h>
 
+#include "ckpt/store.h"
+#include "supervisor/split/launcher_restore.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/target/module.h"
 #include "supervisor/target/remote_function.h"
@@ -11,12 +17,34 @@
 #define START_NS  300000000000ull
 #define REPLAY_NS 1800000000000ull
 
-static const struct image_module *lower_files(const struct restore_one *one, size_t *count)
+static const struct image_module *lower_files(const struct new_process *one, size_t *count)
 {
 	return image_note_array(one->img, IMAGE_NOTE_LOWER, struct image_module, count);
 }
 
-int restore_lower_check(const struct restore_one *one)
+static bool is_mpi_library(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strncmp(slash ? slash + 1 : path, "libmpi", strlen("libmpi"));
+}
+
+bool restore_lower_has_mpi(const struct checkpoint *c)
+{
+	for (size_t i = 0; i < c->process_count; i++) {
+		const struct image *img = c->processes[i];
+		const struct image_module *m;
+		size_t count;
+
+		m = image_note_array(img, IMAGE_NOTE_LOWER, struct image_module, &count);
+		for (size_t k = 0; k < count; k++)
+			if (is_mpi_library(image_string(img, m[k].path)))
+				return true;
+	}
+	return false;
+}
+
+int restore_lower_check(const struct new_process *one)
 {
 	const struct image_module *m;
 	size_t count;
@@ -30,7 +58,7 @@ int restore_lower_check(const struct restore_one *one)
 	return 0;
 }
 
-static int start_lower_half(struct restore_one *one)
+static int start_lower_half(struct new_process *one)
 {
 	struct process *p = &one->process;
 	char failure[sizeof(RECORDS->failure)];
@@ -47,7 +75,7 @@ static int start_lower_half(struct restore_one *one)
 	return result ? err_set(one->e, 0, "%s", failure) : 0;
 }
 
-bool restore_lower_wanted(const struct restore_one *one)
+bool restore_lower_wanted(const struct new_process *one)
 {
 	size_t count;
 
@@ -55,7 +83,7 @@ bool restore_lower_wanted(const struct restore_one *one)
 	return count;
 }
 
-static int replay_calls(struct restore_one *one)
+static int replay_calls(struct new_process *one)
 {
 	struct process *p = &one->process;
 	int failed = lower_order(p, one->trial ? LOWER_TRY : LOWER_REPLAY, NULL, 0,
@@ -65,9 +93,10 @@ static int replay_calls(struct restore_one *one)
 	return failed;
 }
 
-int restore_lower_run(struct restore_one *one)
+int restore_lower_run(struct new_process *one)
 {
 	struct process *p = &one->process;
+	bool mpi;
 
 	if (!restore_lower_wanted(one))
 		return 0;
@@ -75,10 +104,15 @@ int restore_lower_run(struct restore_one *one)
 		return -1;
 	if (!p->lower || p->lower->state != RECORDS_UP)
 		return err_set(one->e, 0, "the image lacks the records of the lower half");
-	if (start_lower_half(one))
+	mpi = !one->trial && launcher_is_wanted(p);
+	if ((mpi && launcher_give_variables(p, one->e)) || start_lower_half(one) ||
+		(mpi && launcher_give_connection(p, one->e)))
 		return err_prefix(one->e, "cannot bring back the lower half of process %d (%s)",
 			p->vpid, p->comm);
+	p->lower->look = one->look_at_others;
+	p->lower->look_arg = one->others;
 	if (replay_calls(one))
 		return -1;
+	p->lower->look = NULL;
 	return one->trial ? 0 : restore_device_memory(one);
 }

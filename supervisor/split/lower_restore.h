@@ -5,20 +5,24 @@
 #ifndef SUPERVISOR_SPLIT_LOWER_RESTORE_H
 #define SUPERVISOR_SPLIT_LOWER_RESTORE_H
 
-#include "supervisor/state/restore_one.h"
+#include "supervisor/state/new_process.h"
 
 /* Before anything is made: what it consists of is here, and the same. */
-int restore_lower_check(const struct restore_one *one);
+int restore_lower_check(const struct new_process *one);
 
 /* Whether the process has a lower half. */
-bool restore_lower_wanted(const struct restore_one *one);
+bool restore_lower_wanted(const struct new_process *one);
 
 /* When all processes have all their threads, as those of lower halves take any ids that are
  * free: bring it up again, and have it make everything that the records hold; in a trial only
  * addresses of device memory are reserved, and no memory of the host is pinned. */
-int restore_lower_run(struct restore_one *one);
+int restore_lower_run(struct new_process *one);
 
 /* The last part of that: device memory gets its contents (split/device_restore.c). */
-int restore_device_memory(struct restore_one *one);
+int restore_device_memory(struct new_process *one);
+
+/* Whether a process has an MPI library in its lower half. Ranks whose process ids are of different namespaces
+ * must not have System V memory in common: UCX takes the other one for dead (1.13, uct_ep_keepalive_check()). */
+bool restore_lower_has_mpi(const struct checkpoint *c);
 
 #endif

@@ -120,8 +120,8 @@ static int let_own_thread_go(struct process *p, struct thread *t, struct err *e)
 	return tracee_detach(&t->tracee, 0, e);
 }
 
-/* Threads of the lower half that sleep are let sleep. One that was made while its maker was
- * traced does not: it is stopped by us, and has to be let go. */
+/* Threads of the lower half that sleep are let sleep. A thread that was made while its maker
+ * was traced does not: it is stopped by us, and has to be let go. */
 bool lower_sleeps(struct process *p, pid_t tid)
 {
 	cleanup_free char *path = NULL;

@@ -1,3 +1,6 @@
+/*
+ * mpi_libraries.c - the option --mpi, and the environment that it stands for.
+ */
 #include "supervisor/split/mpi_libraries.h"
 
 #include <string.h>

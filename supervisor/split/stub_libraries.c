@@ -1,9 +1,15 @@
+/*
+ * stub_libraries.c - where the libraries lie, beside the tool or installed, and the variables
+ * that name them.
+ */
 #include "supervisor/split/stub_libraries.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/util.h"
 
@@ -25,6 +31,30 @@ char *stubs_find_audit(const char *file)
 			return strchr(path, ':') ? NULL : steal_ptr(path);
 	}
 	return NULL;
+}
+
+static bool has_tool(const char *folder)
+{
+	cleanup_free char *tool = xasprintf("%s/trecr-restart", folder);
+	cleanup_free char *lower = xasprintf("%s/trecr-lower", folder);
+
+	return !access(tool, X_OK) && !access(lower, F_OK);
+}
+
+char *stubs_find_release(void)
+{
+	cleanup_free char *exe = read_link("/proc/self/exe", NULL);
+	cleanup_free char *current = NULL, *path = NULL;
+	char *slash = exe ? strrchr(exe, '/') : NULL;
+
+	if (!slash)
+		return NULL;
+	*slash = 0;
+	if (has_tool(exe)) /* that of an earlier one */
+		return steal_ptr(exe);
+	current = xasprintf("%s/" TRECR_FROM_BIN "/current", exe);
+	path = realpath(current, NULL);
+	return path && has_tool(path) ? steal_ptr(path) : NULL;
 }
 
 static int add_audit(const char *path, struct err *e)

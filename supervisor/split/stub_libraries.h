@@ -17,6 +17,10 @@
  * another one is installed. NULL: not there. For the caller to free. */
 char *stubs_find_audit(const char *file);
 
+/* The folder that this release is installed in, with its trecr-restart; NULL: it is not installed.
+ * To be asked at the start, before another one is. For the caller to free. */
+char *stubs_find_release(void);
+
 /* Have programs that this process starts from now on load the stubs of @kind, "gpu" or "mpi",
  * by
  * @audit. */

@@ -1,3 +1,7 @@
+/*
+ * job_control.c - how a process is seen to be stopped, and how the supervisor stops itself and
+ * is woken.
+ */
 #include "supervisor/start/job_control.h"
 
 #include <errno.h>
@@ -13,14 +17,6 @@
 
 #define WAKEUP_VALUE 0x74726563 /* "trec" */
 #define WATCH_MS     50
-
-static void pause_ms(long ms)
-{
-	struct timespec ts = {.tv_sec = 0, .tv_nsec = ms * 1000000};
-
-	/* Cut short or not: the caller looks again. */
-	(void)nanosleep(&ts, NULL);
-}
 
 static char thread_state(pid_t pid, pid_t tid)
 {
@@ -50,7 +46,7 @@ bool job_control_still_stopped(pid_t pid)
 	for (int i = 0; i < 10; i++) {
 		if (job_control_stopped(pid))
 			return true;
-		pause_ms(2);
+		sleep_ns(2 * 1000000ull);
 	}
 	return false;
 }
@@ -80,7 +76,7 @@ watch(pid_t parent, pid_t root, struct pollfd *fds, size_t count)
 		if ((n || !job_control_stopped(root)) && thread_state(parent, parent) == 'T')
 			(void)job_control_wake(parent); /* our parent, same user */
 		if (n)
-			pause_ms(1);
+			sleep_ns(1 * 1000000ull);
 	}
 }
 

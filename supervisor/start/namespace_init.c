@@ -1,3 +1,7 @@
+/*
+ * namespace_init.c - what this process sets up (ids, /proc, terminals), then its loop, which
+ * reports the ends of children.
+ */
 #include "supervisor/start/namespace_init.h"
 
 #include <errno.h>
@@ -70,7 +74,7 @@ static void keep_inside(const struct namespace_plan *plan, const char *where)
 		fail(plan, "cannot detach the mounts of a new namespace from the old ones");
 }
 
-/* One that shows this namespace's ids. */
+/* A proc file system that shows this namespace's ids. */
 static void mount_proc(const struct namespace_plan *plan)
 {
 	keep_inside(plan, "/proc");
@@ -80,7 +84,7 @@ static void mount_proc(const struct namespace_plan *plan)
 			"partly hidden does not allow it)");
 }
 
-/* All numbers of terminals are free in it. /dev/ptmx leads to the one that is mounted beside it
+/* All numbers of terminals are free in it. /dev/ptmx leads to the instance that is mounted beside it
  * (devpts of Linux 4.7). */
 static void mount_terminals(const struct namespace_plan *plan)
 {

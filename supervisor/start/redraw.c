@@ -1,3 +1,7 @@
+/*
+ * redraw.c - which processes wait for the signal, and the change of the terminal's size and
+ * back, each when all of them sleep without such a signal pending.
+ */
 #include "supervisor/start/redraw.h"
 
 #include <signal.h>
@@ -59,7 +63,7 @@ static bool is_waiting(pid_t pid)
 	cleanup_free char *status = procfs_status(pid, pid, NULL);
 	const char *state = status ? status_value(status, "State") : "";
 
-	/* One that has ended, or is stopped, will not take it. */
+	/* A process that has ended, or is stopped, will not take it. */
 	if (*state != 'S')
 		return *state != 'R' && *state != 'D';
 	return has_signal(status, "SigBlk") ||

@@ -1,3 +1,6 @@
+/*
+ * signal_forwarding.c - the set of these signals, who has sent one, and to whom it goes.
+ */
 #include "supervisor/start/signal_forwarding.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * spawn.c - a new program by execve(2); a restored one with its id here, or in new namespaces
+ * under an init of its own.
+ */
 #include "supervisor/start/spawn.h"
 
 #include <errno.h>
@@ -218,7 +222,8 @@ static const char *namespace_hint(int error)
 static pid_t make_init(struct namespace_plan *plan, const struct spawn_request *request,
 	int ours, struct err *e)
 {
-	uint64_t flags = CLONE_NEWPID | CLONE_NEWNS | (request->ipc ? CLONE_NEWIPC : 0);
+	uint64_t flags = CLONE_NEWPID | CLONE_NEWNS |
+			 (request->ipc || request->ipc_apart ? CLONE_NEWIPC : 0);
 	pid_t init;
 
 	if (plan->user_namespace)

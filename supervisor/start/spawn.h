@@ -23,7 +23,8 @@ struct spawn_request {
 	const char *reason; /* to make it in a namespace in any case; NULL: none */
 	bool user;          /* which is a user namespace, too, whatever privileges we have */
 	bool ipc;           /* in an IPC namespace of its own, too */
-	bool terminals;     /* /dev/pts is to be a new one: a number is in use in the old one */
+	bool ipc_apart; /* the same, if it is to be in a pid namespace of its own for any reason */
+	bool terminals; /* /dev/pts is to be a new one: a number is in use in the old one */
 	/* In a time namespace, as of clocks_plan(); NULL: none. */
 	const struct clock_shifts *clocks;
 };

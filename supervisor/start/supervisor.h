@@ -17,7 +17,7 @@
 #include "ckpt/store.h"
 #include "lib/err.h"
 #include "lib/util.h"
-#include "supervisor/fd/fd.h"
+#include "supervisor/fd/fd_options.h"
 #include "supervisor/target/dirty.h"
 
 /* How pages are known that have been written to since the last checkpoint. */
@@ -25,6 +25,9 @@ enum dirty_mode {
 	DIRTY_HASH, /* by comparing the hashes of all */
 	DIRTY_UFFD, /* from the kernel (target/dirty.h); by hashes where it does not tell */
 };
+
+/* As much as there is room for (memory/memory_room.h). */
+#define FORK_LIMIT_NONE UINT64_MAX
 
 struct supervisor_options {
 	const char *dir;     /* where checkpoints go; NULL: ./trecr-NAME-PID */
@@ -37,6 +40,7 @@ struct supervisor_options {
 	unsigned full_every;   /* with incremental: one checkpoint in so many is a full one, 0:
 				  only the first */
 	bool fork;             /* let the program run on while its memory is written */
+	uint64_t fork_limit;   /* bytes that copies for that may take, or FORK_LIMIT_NONE */
 	bool portable;
 	uint64_t save_files;         /* contents of files up to this size, 0: of none */
 	int ckpt_signal;             /* take a checkpoint on this signal, 0: none */
@@ -69,8 +73,10 @@ struct supervisor {
 	int init_fd;    /* reports of that init (namespace_init.h), -1: none */
 	int release_fd; /* holds a restored process back (spawn.h), -1: none */
 	char *command;  /* for messages and the image */
+	char *release;  /* the folder of this release, NULL: it is not installed */
 	struct buf
-		former_children; /* pid_t: children that we had before we became a supervisor */
+		former_children; /* struct proc_identity: children that we had before we became
+				       a supervisor */
 
 	struct store *store; /* opened at the first checkpoint */
 	uint8_t job_id[16];
@@ -86,6 +92,9 @@ struct supervisor {
 	uint64_t checkpoints_done, checkpoints_failed;
 	struct buf told; /* char *: notices that have been given on standard error */
 
+	struct lazy
+		*lazy; /* memory that is still to be filled (memory/lazy.h); NULL: all is there
+			      */
 	struct loop *loop;         /* the event loop's own (loop.c) */
 	struct terminal *terminal; /* terminal.c's own */
 };

@@ -1,3 +1,6 @@
+/*
+ * supervisor_options.c - kinds of values, and the table of options.
+ */
 #include "supervisor/start/supervisor_options.h"
 
 #include <errno.h>
@@ -22,6 +25,11 @@ int opt_tcp(void *field, const char *value, struct err *e)
 			return 0;
 		}
 	return err_set(e, 0, "must be refuse, reset or keep");
+}
+
+const char *opt_tcp_text(enum fd_tcp mode)
+{
+	return tcp_modes[mode];
 }
 
 int opt_compress(void *field, const char *value, struct err *e)
@@ -61,6 +69,15 @@ int opt_bytes(void *field, const char *value, struct err *e)
 	return 0;
 }
 
+/* None at all, too. */
+static int opt_limit(void *field, const char *value, struct err *e)
+{
+	if (strcmp(value, "0"))
+		return opt_bytes(field, value, e);
+	*(uint64_t *)field = 0;
+	return 0;
+}
+
 static int opt_size(void *field, const char *value, struct err *e)
 {
 	if (*value)
@@ -71,7 +88,7 @@ static int opt_size(void *field, const char *value, struct err *e)
 
 const struct opt supervisor_option_rows[] = {
 	{'d', "dir", "DIR", "where checkpoints go", opt_text, FIELD(dir)},
-	{'i', "interval", "SEC", "take a checkpoint every SEC seconds", opt_positive,
+	{'i', "interval", "SEC", "take a checkpoint every SEC seconds (0: none)", opt_number,
 		FIELD(interval_s)},
 	{'k', "keep", "N", "keep the newest N checkpoints (default 2)", opt_positive,
 		FIELD(keep)},
@@ -86,7 +103,12 @@ const struct opt supervisor_option_rows[] = {
 		"with --incremental: make every Nth a full one\n"
 		"(default 10, 0: never)",
 		opt_number, FIELD(full_every)},
-	{0, "fork", NULL, HELP_FORK, opt_flag, FIELD(fork)},
+	{0, "fork", NULL, HELP_FORK " (with -i: always)", opt_flag, FIELD(fork)},
+	{0, "fork-limit", "BYTES",
+		"stop the program for that where the copy could take\n"
+		"more (default: half of what memory is available;\n"
+		"0: always)",
+		opt_limit, FIELD(fork_limit)},
 	{0, "portable", NULL, "store mapped files (program, libraries) as well", opt_flag,
 		FIELD(portable)},
 	{0, "save-files", "[=SIZE]",
@@ -123,8 +145,8 @@ const struct opt supervisor_option_rows[] = {
 		"keep them (needs a privilege)",
 		opt_tcp, FIELD(tcp)},
 	{0, "drain-timeout", "SEC",
-		"how long GPUs may take to finish their work\n"
-		"(default 30)",
+		"how long GPUs may take to finish their work, and\n"
+		"MPI programs to come to rest (default 30)",
 		opt_positive, FIELD(drain_s)},
 	{'v', "verbose", NULL, HELP_VERBOSE, opt_flag, FIELD(verbose)},
 	{0},

@@ -11,6 +11,8 @@
 
 /* A way to deal with TCP connections to the outside; the field is an enum fd_tcp. */
 int opt_tcp(void *field, const char *value, struct err *e);
+/* The word that chooses it. */
+const char *opt_tcp_text(enum fd_tcp mode);
 /* struct pack_choice: lz4, zstd[:LEVEL] or none. */
 int opt_compress(void *field, const char *value, struct err *e);
 
@@ -29,7 +31,7 @@ extern const struct opt supervisor_option_rows[];
 
 #define SUPERVISOR_OPTION_DEFAULTS                                                             \
 	{                                                                                      \
-		.keep = 2, .full_every = 10, .drain_s = 30                                     \
+		.keep = 2, .full_every = 10, .drain_s = 30, .fork_limit = FORK_LIMIT_NONE      \
 	}
 
 /* @path made absolute by the current directory, which may be another one later; the caller's

@@ -1,3 +1,7 @@
+/*
+ * terminal.c - at a checkpoint the settings are saved; at a restart, a stop and a resumption
+ * they are exchanged.
+ */
 #include "supervisor/start/terminal.h"
 
 #include <asm/termbits.h>
@@ -11,7 +15,7 @@
 #include <unistd.h>
 
 #include "lib/procfs.h"
-#include "supervisor/fd/fd.h"
+#include "supervisor/file_kinds/inherited_stream.h"
 #include "supervisor/start/redraw.h"
 
 #define FOREGROUND_MS 250
@@ -102,8 +106,8 @@ static int open_ours(struct terminal *t, struct termios2 *now)
 	return -1;
 }
 
-/* SIGTTOU is blocked here, so that even a group in the background is let do it. One that was
- * hung up meanwhile needs no settings any more. */
+/* SIGTTOU is blocked here, so that even a group in the background is let do it. A terminal
+ * that was hung up meanwhile needs no settings any more. */
 static void set_settings(int fd, const struct termios2 *t)
 {
 	(void)ioctl(fd, TCSETS2, t);
@@ -148,7 +152,7 @@ static void fill_size(struct image_terminal *x, const struct winsize *size)
 }
 
 /* While the shell has the terminal, the program's settings are as it will get them again.
- * One that sees to that itself has put the shell's back. */
+ * A program that sees to that itself has put the shell's back. */
 static bool fill_terminal(struct terminal *t, int fd, struct image_terminal *x)
 {
 	struct termios2 now = t->original;
@@ -338,7 +342,7 @@ void terminal_turn(struct supervisor *s)
 /* ---- the end ---- */
 
 /* A program that ends by itself has put back what it takes for the shell's, or wants what it
- * has set to stay (stty). One that is killed could not; where its output goes into another
+ * has set to stay (stty). A program that is killed could not; where its output goes into another
  * program, that may be what has set up the terminal. */
 static bool is_to_be_put_back(const struct terminal *t, const struct termios2 *now, bool killed)
 {

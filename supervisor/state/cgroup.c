@@ -1,3 +1,6 @@
+/*
+ * cgroup.c - the cgroups of a process from /proc, and the directories here that are the same.
+ */
 #include "supervisor/state/cgroup.h"
 
 #include <errno.h>
@@ -110,17 +113,20 @@ static bool climbs_out(const char *path)
 	return false;
 }
 
+/* -1 and errno on failure. */
 static int join_cgroup(pid_t pid, const struct place *p)
 {
 	cleanup_free char *directory = climbs_out(p->path) ? NULL : find_directory(p);
 	cleanup_free char *file = NULL, *text = xasprintf("%d", pid);
 	cleanup_fd int fd = -1;
 
-	if (!directory)
-		return ENOENT;
+	if (!directory) {
+		errno = ENOENT;
+		return -1;
+	}
 	file = xasprintf("%s/cgroup.procs", directory);
 	fd = open(file, O_WRONLY | O_CLOEXEC);
-	return fd < 0 || write(fd, text, strlen(text)) < 0 ? errno : 0;
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
 }
 
 void cgroup_join(pid_t pid, const char *text, size_t size,
@@ -130,16 +136,12 @@ void cgroup_join(pid_t pid, const char *text, size_t size,
 		const char *end = memchr(text + at, '\n', size - at);
 		cleanup_free char *line = NULL;
 		struct place p;
-		int error;
 
 		n = end ? (size_t)(end - text) - at : size - at;
-		if (!parse_place(text + at, n, &p))
-			continue;
-		error = join_cgroup(pid, &p);
-		if (!error)
+		if (!parse_place(text + at, n, &p) || !join_cgroup(pid, &p))
 			continue;
 		line = xasprintf("cannot put process %d into its cgroup %s%s%s: %s", pid,
-			p.controllers, *p.controllers ? ":" : "", p.path, strerror(error));
+			p.controllers, *p.controllers ? ":" : "", p.path, strerror(errno));
 		notice(arg, line);
 	}
 }

@@ -1,12 +1,12 @@
 /*
  * The notes of an ordinary core file, as the kernel writes them (fs/binfmt_elf.c).
  */
+#include "supervisor/state/core_notes.h"
+
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/procfs.h>
-
-#include "supervisor/state/dump.h"
 
 void core_note_process(struct dump *d, const char *status, const char *args, size_t args_size)
 {

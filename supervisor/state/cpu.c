@@ -1,3 +1,7 @@
+/*
+ * cpu.c - a table of the features that programs choose by, read by CPUID, and compared with
+ * those of an image; the size and parts of XSAVE areas.
+ */
 #include "supervisor/state/cpu.h"
 
 #include <cpuid.h>

@@ -12,7 +12,7 @@
 #include "lib/util.h"
 #include "supervisor/state/restore_plan.h"
 
-/* Those that a new process has from us. */
+/* Capabilities that a new process has from us. */
 static bool has_groups(const uint32_t *groups, size_t count)
 {
 	cleanup_free gid_t *mine = xcalloc(NGROUPS_MAX, sizeof(*mine));
@@ -61,7 +61,7 @@ static struct batch_call *add_capabilities(struct restore_plan *p, struct batch_
 
 static void add_securebits(struct batch_builder *b, uint32_t bits)
 {
-	/* The one that takes no privilege. */
+	/* This change takes no privilege. */
 	if (!(bits & ~(uint32_t)SECBIT_KEEP_CAPS))
 		BATCH_ADD(b, "keep capabilities", SYS_prctl, PR_SET_KEEPCAPS, !!bits);
 	else

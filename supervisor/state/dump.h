@@ -17,6 +17,7 @@
 #include "supervisor/target/process.h"
 #include "supervisor/target/remote.h"
 
+struct device_snapshot;
 struct fd_dump;
 struct image_thread;
 struct module_cache;
@@ -51,32 +52,22 @@ struct dump {
 	struct buf runs;         /* struct block_run: private memory, for blocks_write() */
 	/* The same of pages that a fork copies: they may be written later, from the copy. */
 	struct buf copied_runs;
-	struct process *copy;    /* target/copy.h; NULL: there is none */
-	struct buf *shared_runs; /* the same for shared objects, of all processes, to go to the
+	/* The same of device memory that is hashed there: from a copy on the device. */
+	struct buf device_runs;
+	struct device_snapshot
+		*device_snapshot; /* split/device_snapshot.h; NULL: there is none */
+	struct process *copy;     /* target/process_copy.h; NULL: there is none */
+	struct buf *shared_runs;  /* the same for shared objects, of all processes, to go to the
 				  * job's file */
-	struct buf contexts;     /* memory that the runs' contexts live in */
-	struct buf device;       /* struct device_range: memory of GPUs */
+	struct buf contexts;      /* memory that the runs' contexts live in */
+	struct buf device;        /* struct device_range: memory of GPUs */
 	uint64_t memory_bytes;
 };
 
 void dump_free(struct dump *d);
 
-/* The list of the tree's processes, with what makes them one: parents, groups, sessions. What
- * could not be made again is refused. @reaper: the supervisor, or its namespace's init. Behind
- * dump_prepare() of all and before all else. */
-int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct err *e);
-
 /* Directories of threads that have left the process's. */
 int dump_directories(struct dump *d, const struct tree *tree, struct err *e);
-/* What processes share, and what they end with, into the tree: for dump_tree(). */
-int dump_sharing(struct tree *tree, struct err *e);
-/* The same for IMAGE_NOTE_SHARING, the caller's to free; NULL: there is nothing to tell. */
-struct image_sharing *dump_sharing_list(const struct tree *tree);
-
-/* Terminals of sessions must be ones that the tree has open; when all descriptors are known. */
-int dump_tree_check_terminals(
-	const struct tree *tree, const struct fd_dump *fds, struct err *e);
-
 /* Before anything is run in the process: refuse what cannot be saved or must not be disturbed.
  */
 int dump_refuse(struct dump *d, struct err *e);
@@ -108,35 +99,5 @@ struct process_timers {
  * one of the two. The caller frees out->posix. */
 int dump_timers_and_pending(struct dump *d, struct remote *r, uint64_t scratch,
 	struct process_timers *out, struct err *e);
-/* Regions and mapped files; adds to d->runs, d->copied_runs and d->shared_runs what is to be
- * stored. */
-int dump_memory(struct dump *d, struct err *e);
-
-/* Reads what a run of d->runs is of the process's own memory: block_run.read of such runs. */
-int dump_read_memory(void *context, uint64_t address, void *data, size_t size, struct err *e);
-
-/* When all has been saved: protect the pages against being written to unseen from now on. */
-void dump_protect(struct dump *d);
-
-/* What its lower half is made of, if it has one; behind dump_memory(). */
-int dump_lower(struct dump *d, struct err *e);
-
-/* The notes that gdb and its like read. @info: the thread's first pending signal, or zeros.
- * Threads come in the order of d->process->threads. */
-void core_note_process(struct dump *d, const char *status, const char *args, size_t args_size);
-void core_note_thread(struct dump *d, const struct image_thread *t, const void *xstate,
-	size_t xstate_size, int signal, const siginfo_t *info);
-void core_note_files(struct dump *d);
-
-/* ---- asynchronous I/O: memory/aio_dump.c, aio_polls.c ---- */
-
-/* Whether @v is a context of asynchronous I/O. */
-bool dump_is_aio(const struct vma *v);
-/* Wait until requests in the contexts of @p have ended, that do not wait for a file. */
-int dump_settle_aio(const struct process *p, struct err *e);
-/* Its memory is saved as any other's. */
-int dump_aio(const struct dump *d, const struct vma *v, struct image_region *r, struct err *e);
-/* Requests that wait for files, when all regions are known. The program keeps them. */
-int dump_aio_polls(struct dump *d, struct err *e);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * extra_fds.c - one list for each process: files of the image, mapped files, objects, and of
+ * threads with tables of their own.
+ */
 #include "supervisor/state/extra_fds.h"
 
 #include "lib/util.h"

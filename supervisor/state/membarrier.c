@@ -1,3 +1,7 @@
+/*
+ * membarrier.c - asked for by calls in the process (where the kernel has no list of
+ * registrations, by barriers, which fail without one), and planned for the new one.
+ */
 #include "supervisor/state/membarrier.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * mempolicy.c - policies read by calls in the process, and set again, for nodes
+ * that are here.
+ */
 #include "supervisor/state/mempolicy.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * pending_faults.c - the thread executes the instruction again and is stopped before the
+ * signal is delivered: the kernel has then noted of the fault what it keeps beside the signal.
+ */
 #include "supervisor/state/pending_faults.h"
 
 #include <signal.h>
@@ -22,7 +26,7 @@ static bool is_writable(const struct image *img, uint64_t address)
 /* The instruction that it stands at makes the fault, and makes it again. Not so with SIGTRAP
  * and SIGSYS, behind whose instructions it stands, and with what the kernel itself has found.
  */
-static bool can_be_made_again(const struct restore_one *r, const siginfo_t *info)
+static bool can_be_made_again(const struct new_process *r, const siginfo_t *info)
 {
 	if (!restore_signal_is_of_fault(info) || info->si_code == SI_KERNEL ||
 		info->si_signo == SIGTRAP || info->si_signo == SIGSYS)
@@ -30,7 +34,7 @@ static bool can_be_made_again(const struct restore_one *r, const siginfo_t *info
 	return info->si_signo != SIGSEGV || !is_writable(r->img, (uintptr_t)info->si_addr);
 }
 
-static bool find_fault(const struct restore_one *r, int32_t tid, siginfo_t *info)
+static bool find_fault(const struct new_process *r, int32_t tid, siginfo_t *info)
 {
 	const struct image_pending *pending;
 	size_t count;
@@ -44,7 +48,7 @@ static bool find_fault(const struct restore_one *r, int32_t tid, siginfo_t *info
 	return false;
 }
 
-static int wait_for(struct restore_one *r, struct tracee *t, enum tracee_event want)
+static int wait_for(struct new_process *r, struct tracee *t, enum tracee_event want)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS;
 	struct tracee_report report;
@@ -56,7 +60,7 @@ static int wait_for(struct restore_one *r, struct tracee *t, enum tracee_event w
 		       : err_set(r->e, 0, "thread %d cannot make its fault once more", t->tid);
 }
 
-int restore_fault_again(struct restore_one *r, size_t i, bool *ran)
+int restore_fault_again(struct new_process *r, size_t i, bool *ran)
 {
 	struct tracee *t = &r->process.threads[i].tracee;
 	siginfo_t info;

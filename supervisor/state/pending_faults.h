@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_STATE_PENDING_FAULTS_H
 #define SUPERVISOR_STATE_PENDING_FAULTS_H
 
-#include "supervisor/state/restore_one.h"
+#include "supervisor/state/new_process.h"
 
 /*
  * Thread number @i of r, which has its registers and stands in a trap stop, may have the signal
@@ -13,6 +13,6 @@
  * that the handler finds the processor's trap number, error code and address (uc_mcontext).
  * Only where that changes nothing. *ran: its registers have to be set again.
  */
-int restore_fault_again(struct restore_one *r, size_t i, bool *ran);
+int restore_fault_again(struct new_process *r, size_t i, bool *ran);
 
 #endif

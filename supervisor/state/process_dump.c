@@ -12,8 +12,9 @@
 #include <sys/syscall.h>
 
 #include "lib/shown_path.h"
-#include "supervisor/fd/fd.h"
+#include "supervisor/file_kinds/removed_directory.h"
 #include "supervisor/state/cgroup.h"
+#include "supervisor/state/core_notes.h"
 #include "supervisor/state/dump.h"
 #include "supervisor/state/membarrier.h"
 #include "supervisor/state/mempolicy.h"
@@ -38,6 +39,7 @@ void dump_free(struct dump *d)
 	buf_free(&d->modules_used);
 	buf_free(&d->runs);
 	buf_free(&d->copied_runs);
+	buf_free(&d->device_runs);
 	for (size_t i = 0; i < buf_count(&d->contexts, void *); i++)
 		free(*buf_at(&d->contexts, void *, i));
 	buf_free(&d->contexts);
@@ -143,8 +145,7 @@ static int refuse_thread(
 	if (segments)
 		return err_set(e, 0,
 			"process %d (%s) has segments of its own (set_thread_area), which is "
-			"not "
-			"supported",
+			"not supported",
 			p->pid, p->comm);
 	if (~strtoull(status_value(status, "untag_mask"), NULL, 16) &&
 		*status_value(status, "untag_mask"))

@@ -1,6 +1,8 @@
 /*
  * A process into the plan of a new one, which the loader carries out from within: everything
- * but its memory (memory/memory_restore.c), in the order in which it can be set. What other
+ * but its memory (memory/memory_restore.c), its working directory and umask
+ * (restore/child_before_exec.c) and registers (restore/registers_restore.c), in the order in which
+ * it can be set. What other
  * files add comes in between: signals_restore.c, threads_restore.c, timers_restore.c, and at
  * the end, when nothing needs a privilege any more, credentials_restore.c.
  */
@@ -105,7 +107,7 @@ static void add_prctls(struct restore_plan *p)
 	const struct image_process *ip = p->ip;
 	struct batch_builder *b = &p->rest;
 
-	/* It may have been one for a while (restore/tree_births.c). */
+	/* It may have been one for a while (restore/make_tree.c). */
 	BATCH_ADD(b, "become subreaper, or not", SYS_prctl, PR_SET_CHILD_SUBREAPER,
 		ip->child_subreaper);
 	if (ip->xcomp_permission & 1u << XFEATURE_TILEDATA)
@@ -173,8 +175,6 @@ int restore_plan_process(struct restore_plan *p, struct err *e)
 	}
 	add_descriptors(p);
 	add_prctls(p);
-	if (restore_plan_undos(p, p->ip->pid, e))
-		return -1;
 	restore_plan_signals(p);
 	restore_plan_threads(p);
 	for (size_t i = 0; i < p->fds->threads; i++)

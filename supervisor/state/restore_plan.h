@@ -2,9 +2,9 @@
  * state/restore_plan.h - what the loader is to do in the new process, worked out from the
  * image.
  *
- * Two batches: the first empties the address space, maps all regions and fills them, with the
- * help of further threads that end with their part; the second sets everything else and makes
- * the threads.
+ * Three batches: the first empties the address space and maps all regions; the second fills
+ * them, with the help of further threads that end with their part; the third sets everything
+ * else and makes the threads.
  */
 #ifndef SUPERVISOR_STATE_RESTORE_PLAN_H
 #define SUPERVISOR_STATE_RESTORE_PLAN_H
@@ -35,6 +35,8 @@ struct restore_plan {
 	bool stays;  /* the process has executed nothing: restore/child_before_exec.h */
 	bool trial;  /* it takes as little memory as can be, */
 	bool filled; /* and has contents only where somebody will look at them */
+	bool lazy;   /* some of its memory is filled when it is needed (memory/lazy.h): */
+	struct buf lazy_ranges;  /* struct lazy_range, by address */
 	unsigned wanted_threads; /* to read memory, 0: as many as is sensible */
 	bool other_vdso;         /* the image's vdso is not this kernel's */
 	uint64_t vdso_new;       /* where this kernel's pieces go then, */
@@ -42,36 +44,20 @@ struct restore_plan {
 
 	struct plan plan;
 	struct batch_builder memory, rest;
-	struct batch_builder fill[FILL_THREADS_MAX]; /* [0] is part of `memory` */
-	uint64_t fill_at[FILL_THREADS_MAX];          /* where the others are */
-	unsigned fill_threads;                       /* threads that the first batch makes */
+	struct batch_builder fill[FILL_THREADS_MAX]; /* [0] starts the threads of the others */
+	uint64_t fill_at[FILL_THREADS_MAX];
+	unsigned fill_threads;         /* threads that [0] makes */
 	struct batch_builder *threads; /* what each thread but the leader does for itself */
 	uint64_t *thread_at;           /* where their batches are */
 	size_t thread_count;
 	uint64_t memory_at, rest_at, scratch, stack;
 };
 
-/* Work it all out (restore/restore_plan.c). */
-int restore_plan_make(struct restore_plan *p, struct err *e);
-void restore_plan_free(struct restore_plan *p);
-
-/* The parts. */
-int restore_plan_memory(struct restore_plan *p, struct err *e);
 /* Before everything is unmapped: the kernel's vdso out of the way, to be put back in the end.
  */
 int restore_plan_vdso(struct restore_plan *p, struct err *e);
 /* After it: where the image's vdso was, memory for its code, if the kernel's is another one. */
 void restore_plan_old_vdso(struct restore_plan *p);
-/* Read @size bytes of the memory that @x is of, from @skip on. */
-void restore_plan_fill(struct restore_plan *p, struct batch_builder *b,
-	const struct image_extent *x, uint64_t skip, uint64_t size);
-/* Whether the region that @x lies in is device memory. An extent is of one kind only. */
-bool restore_plan_is_on_device(const struct restore_plan *p, const struct image_extent *x);
-/* In a trial: memory gets its contents as far as can be without taking any (trial_borrow.c). */
-void restore_plan_borrow(struct restore_plan *p);
-/* System V segments, before anything else is mapped; and what they undo at the end. */
-int restore_plan_segments(struct restore_plan *p, struct err *e);
-int restore_plan_undos(struct restore_plan *p, int32_t pid, struct err *e);
 /* All of a process but its memory (process_restore.c). */
 int restore_plan_process(struct restore_plan *p, struct err *e);
 

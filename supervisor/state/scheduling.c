@@ -1,3 +1,7 @@
+/*
+ * scheduling.c - read from outside, and set from outside, step by step, so that no step needs
+ * what another has taken away.
+ */
 #include "supervisor/state/scheduling.h"
 
 #include <errno.h>

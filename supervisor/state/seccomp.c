@@ -1,3 +1,7 @@
+/*
+ * seccomp.c - filters read by ptrace(2), held off while calls are run in the program, and set
+ * again by the loader.
+ */
 #include "supervisor/state/seccomp.h"
 
 #include <errno.h>

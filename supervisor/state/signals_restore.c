@@ -1,6 +1,6 @@
 /*
  * What signals do, and pending signals, into the plan of a new process. The mask of
- * a thread is set from outside, with its registers (restore/process_from_outside.c): until then
+ * a thread is set from outside, with its registers (restore/registers_restore.c): until then
  * all signals are blocked.
  */
 #include <signal.h>
@@ -24,6 +24,7 @@ bool restore_signal_is_of_fault(const siginfo_t *info)
 	}
 }
 
+/* Those are queued with the registers: queue_held_signals() in restore/registers_restore.c. */
 bool restore_signal_is_held(const struct image_pending *pending)
 {
 	siginfo_t info;
@@ -42,7 +43,7 @@ void restore_plan_signals(struct restore_plan *p)
 	for (size_t i = 0; i < count; i++) {
 		int signo = i + 1;
 
-		/* SIGTRAP ends the batch: restore/process_from_outside.c sets it at last. */
+		/* SIGTRAP ends the batch: restore/registers_restore.c sets it at last. */
 		if (signo == SIGKILL || signo == SIGSTOP || signo == SIGTRAP)
 			continue;
 		BATCH_ADD(&p->rest, "set a signal's action", SYS_rt_sigaction, signo,

@@ -11,7 +11,7 @@
 
 #include "lib/uring_abi.h"
 #include "supervisor/state/dump.h"
-#include "supervisor/state/landlock.h"
+#include "supervisor/state/landlock_refuse.h"
 #include "supervisor/state/mempolicy.h"
 #include "supervisor/target/remote_query.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "supervisor/state/core_notes.h"
 #include "supervisor/state/dump.h"
 #include "supervisor/state/scheduling.h"
 

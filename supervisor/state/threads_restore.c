@@ -1,7 +1,7 @@
 /*
  * Threads into the plan of a new process: each is made with the id it had, and then sets what
  * is its own. Registers and signal mask come last, from outside
- * (restore/process_from_outside.c).
+ * (restore/registers_restore.c).
  */
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -72,7 +72,7 @@ static bool add_own_descriptors(struct restore_plan *p, struct batch_builder *b,
 	return any;
 }
 
-/* The paths are those that one sees who has not changed the root directory yet, as the process
+/* The paths are as a process sees them that has not changed its root directory yet, as the process
  * has not when it makes threads. */
 static void add_directories(
 	struct restore_plan *p, struct batch_builder *b, const struct image_directories *own)
@@ -169,7 +169,7 @@ void restore_plan_thread(
 	}
 	BATCH_ADD(b, "set the signal stack", SYS_sigaltstack,
 		plan_data(&p->plan, &stack, sizeof(stack)), 0);
-	/* One that has executed nothing has the C library's. */
+	/* A process that has executed nothing has the C library's. */
 	if (t->robust_list || p->stays)
 		BATCH_ADD(b, "set the robust list", SYS_set_robust_list, t->robust_list,
 			t->robust_list ? t->robust_list_size : ROBUST_LIST_SIZE);

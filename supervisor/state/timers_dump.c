@@ -54,19 +54,22 @@ static int parse_timer(
 }
 
 /* A clock of CPU time (include/linux/posix-timers_types.h): of the process or thread whose id,
- * complemented, is in the upper bits; 0 stands for the one that made the timer. */
+ * complemented, is in the upper bits; 0 stands for the process that made the timer. */
 #define CPU_CLOCK_THREAD 6 /* per thread, as the scheduler counts */
-#define CPU_CLOCK(tid)   (int32_t)((~(uint32_t)(tid) << 3) | CPU_CLOCK_THREAD)
+static int32_t cpu_clock(pid_t tid)
+{
+	return (int32_t)((~(uint32_t)tid << 3) | CPU_CLOCK_THREAD);
+}
 
 /* Nothing tells which thread has made a timer, so one that counts the CPU time of its maker has
  * to be told otherwise: there is but one thread, or the timer signals a thread, as is usual,
  * its maker. */
 static int find_clock(const struct process *p, struct image_timer *t, struct err *e)
 {
-	if (t->clock != CPU_CLOCK(0))
+	if (t->clock != cpu_clock(0))
 		return 0;
 	if (t->notify & SIGEV_THREAD_ID)
-		t->clock = CPU_CLOCK(t->tid);
+		t->clock = cpu_clock(t->tid);
 	else if (p->thread_count > 1 || p->leader_ended)
 		return err_set(e, 0,
 			"timer %d of process %d (%s) counts the CPU time of one of its threads "

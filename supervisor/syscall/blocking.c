@@ -1,3 +1,6 @@
+/*
+ * blocking.c - a table of these calls, and what of their arguments says how long they wait.
+ */
 #include "supervisor/syscall/blocking.h"
 
 #include <linux/futex.h>

@@ -251,7 +251,7 @@ void syscall_undo_eintr(struct thread *t)
 	const struct blocking_call *call;
 	struct user_regs_struct regs;
 
-	/* One that has ended, or cannot be asked, has nothing to continue. */
+	/* A thread that has ended, or cannot be asked, has nothing to continue. */
 	if (t->tracee.state != TRACEE_STOPPED || tracee_get_regs(&t->tracee, &regs, NULL) ||
 		!x86_64_in_syscall(&regs) || x86_64_result(&regs) != -EINTR)
 		return;

@@ -1,3 +1,6 @@
+/*
+ * deadline.c - the times in the arguments of such a call, moved by the jump of its clock.
+ */
 #include "supervisor/syscall/deadline.h"
 
 #include <linux/futex.h>
@@ -110,7 +113,7 @@ int syscall_move_deadline(const struct process *p, const struct thread *t, const
 		return 0;
 	if (tracee_read(p->mem_fd, d.address, &ts, sizeof(ts), e))
 		return err_prefix(e, "cannot read a time-out of process %d", p->vpid);
-	/* One that no clock will ever come to. */
+	/* A time that no clock will ever come to. */
 	if (ts.tv_sec < 0 || ts.tv_sec > INT64_MAX / (int64_t)NS_PER_S / 2)
 		return 0;
 	ts = move_time(ts, by);

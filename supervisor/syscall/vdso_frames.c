@@ -1,3 +1,6 @@
+/*
+ * vdso_frames.c - searches the stacks of all threads for frames that lead there.
+ */
 #include "supervisor/syscall/vdso_frames.h"
 
 #include <stddef.h>

@@ -1,3 +1,8 @@
+/*
+ * semaphore_undo.c - the sum that is to be undone is found by semop(2) in the process, with
+ * amounts that would take the sum out of its range, so that the call fails and changes
+ * nothing; sums that processes share, or have in sets of others, are refused.
+ */
 #include "supervisor/sysv/semaphore_undo.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #ifndef SUPERVISOR_SYSV_SEMAPHORE_UNDO_H
 #define SUPERVISOR_SYSV_SEMAPHORE_UNDO_H
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/target/process.h"
 
 /* A set that is not in the dump, as others use it. */

@@ -12,7 +12,7 @@
 #define SUPERVISOR_SYSV_SYSV_H
 
 #include "lib/procfs.h"
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/target/process.h"
 
 /* Bytes that segment @o takes where it is attached: whole pages, all of which the program can
@@ -32,11 +32,16 @@ bool sysv_is_segment(const struct vma *v);
 int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 	bool *need_memory, struct err *e);
 
+/* The segment mapped at @v is the lower half's, and not saved. */
+void sysv_leave_out(struct fd_dump *d, const struct vma *v);
+
 /* All the others, after the memory of all processes. Refuses segments that others have
  * attached, too. */
 int sysv_dump_rest(struct fd_dump *d, const struct tree *tree, struct err *e);
 
 /* ---- restart ---- */
+
+bool sysv_has_objects(const struct checkpoint *c);
 
 /* Why the ids of @c cannot be had in this IPC namespace, the caller's to free; NULL: they can,
  * or there are none. An object that is there still and that nobody uses is taken over. */
@@ -45,7 +50,7 @@ char *sysv_obstacle(const struct checkpoint *c);
 /* In the first process, before it forks: make them. With the contents, but not yet removed. */
 int sysv_restore(struct fd_restore *r, struct err *e);
 
-/* Those of @c that are not here, or with @left_over those that are and that nobody uses: added
+/* Objects of @c that are not here, or with @left_over objects that are and that nobody uses: added
  * to @list (struct image_object). */
 void sysv_list(const struct checkpoint *c, bool left_over, struct buf *list);
 

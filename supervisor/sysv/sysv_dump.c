@@ -23,15 +23,6 @@
 
 /* ---- adding one ---- */
 
-static uint32_t find_saved(const struct fd_dump *d, enum image_object_kind kind, int id)
-{
-	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++)
-		if (fd_object_at(d, n)->o.kind == kind &&
-			fd_object_at(d, n)->o.inode == (uint64_t)id)
-			return n;
-	return 0;
-}
-
 static uint32_t add_saved(struct fd_dump *d, enum image_object_kind kind, const char *what,
 	const struct sysv_status *s)
 {
@@ -113,7 +104,7 @@ static int copy_segment(struct sysv_asker *a, struct fd_object *o, struct err *e
 int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 	bool *need_memory, struct err *e)
 {
-	uint32_t number = find_saved(d, IMAGE_OBJECT_SHM, v->inode);
+	uint32_t number = fd_object_numbered(d, IMAGE_OBJECT_SHM, v->inode);
 	struct sysv_status s = {0};
 	struct sysv_asker a;
 	struct fd_object *o;
@@ -141,6 +132,19 @@ int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 	*need_memory = !o->stored && !v->offset && v->end - v->start >= o->o.size;
 	o->stored |= *need_memory;
 	return number;
+}
+
+void sysv_leave_out(struct fd_dump *d, const struct vma *v)
+{
+	buf_push(&d->lowers, uint64_t, &v->inode);
+}
+
+static bool is_lowers(const struct fd_dump *d, int id)
+{
+	for (size_t i = 0; i < buf_count(&d->lowers, uint64_t); i++)
+		if (*buf_at(&d->lowers, uint64_t, i) == (uint64_t)id)
+			return true;
+	return false;
 }
 
 /* ---- semaphores ---- */
@@ -276,8 +280,10 @@ static enum sysv_owner owner_of(
 	struct sysv_other_set set = {o->id, o->size};
 	enum sysv_owner owner;
 
-	if (find_saved(s->d, k->kind, o->id))
+	if (fd_object_numbered(s->d, k->kind, o->id))
 		return SYSV_OTHERS; /* known already */
+	if (k->kind == IMAGE_OBJECT_SHM && is_lowers(s->d, o->id))
+		return SYSV_OTHERS;
 	owner = s->own_namespace ? SYSV_TREE : sysv_owner_of(s->tree, k->kind, o);
 	if (owner == SYSV_OTHERS && k->kind == IMAGE_OBJECT_SEM)
 		buf_push(&s->others, struct sysv_other_set, &set);

@@ -1,3 +1,6 @@
+/*
+ * sysv_owner.c - who is attached, waits, or was there when an object was made.
+ */
 #include "supervisor/sysv/sysv_owner.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * sysv_query.c - segments, queues and sets of semaphores, asked here or in a process of the
+ * tree.
+ */
 #include "supervisor/sysv/sysv_query.h"
 
 #include <errno.h>

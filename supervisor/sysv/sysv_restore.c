@@ -166,6 +166,18 @@ static bool key_is_taken(const struct image_object *o)
 	return id >= 0 ? id != (int)o->inode : errno == EACCES;
 }
 
+bool sysv_has_objects(const struct checkpoint *c)
+{
+	const struct image_object *o;
+	size_t count;
+
+	o = objects_of(c->job, &count);
+	for (size_t i = 0; i < count; i++)
+		if (kind_of(&o[i]))
+			return true;
+	return false;
+}
+
 char *sysv_obstacle(const struct checkpoint *c)
 {
 	const struct image_object *o;
@@ -247,7 +259,7 @@ static int get_object(const struct image_object *o, int flags)
 	}
 }
 
-/* Its id is to be free, or it is the one that we know. */
+/* Its id is to be free, or is that of the object that we know. */
 static int make_object(const struct kind *k, const struct image_object *o, struct err *e)
 {
 	int id;
@@ -286,8 +298,8 @@ static int set_messages(int id, void *d)
 
 /* By @set, with @perm in @d; @as_was: all else in there is as it was. EINVAL: this user
  * namespace has no such user. In there nobody else can use an object that has been made, so
- * that nobody is kept out or let in if it stays ours. One that is still there is another user's
- * already. */
+ * that nobody is kept out or let in if it stays ours. An object that is still there is
+ * another user's already. */
 static int set_perm(const struct image_object *o, struct ipc_perm *perm, bool as_was,
 	int (*set)(int id, void *d), void *d)
 {
@@ -387,6 +399,16 @@ static int set_queue(const struct image_object *o, uint64_t bytes, struct err *e
 	return 0;
 }
 
+/* Whose a queue is, the next checkpoint sees by who has used it last (sysv_owner.h). */
+static int use_queue(int id, struct err *e)
+{
+	struct msgbuf message = {.mtype = 1};
+
+	return msgsnd(id, &message, 0, IPC_NOWAIT) || msgrcv(id, &message, 0, 0, IPC_NOWAIT) < 0
+		       ? err_set(e, errno, "cannot send a message")
+		       : 0;
+}
+
 static int fill_queue(
 	struct fd_restore *r, uint32_t number, const struct image_object *o, struct err *e)
 {
@@ -401,6 +423,8 @@ static int fill_queue(
 		;
 	if (errno != ENOMSG)
 		return err_set(e, errno, "cannot empty it");
+	if (!o->size && !(o->flags & IMAGE_SYSV_UNUSED) && use_queue(o->inode, e))
+		return -1;
 	if (fd_contents(r->job, number, o->size, data, e))
 		return -1;
 	/* It may hold more than it would take now. */
@@ -411,7 +435,7 @@ static int fill_queue(
 	return o->args[1] >= o->size ? send_messages(o->inode, data, o->size, e) : 0;
 }
 
-/* One that is still there may have a mode that keeps even its owner out. @perm is in @d, which
+/* An object that is still there may have a mode that keeps even its owner out. @perm is in @d, which
  * @status is the result of asking for. */
 static int let_in(
 	int id, int status, struct ipc_perm *perm, int (*set)(int id, void *d), void *d)

@@ -1,3 +1,6 @@
+/*
+ * batch_plan.c - calls, data and places for results are appended, and addresses filled in.
+ */
 #include "supervisor/target/batch_plan.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/*
+ * clone.c - clone3(2) by itself.
+ */
 #include "supervisor/target/clone.h"
 
 #include <linux/sched.h>

@@ -1,15 +1,16 @@
+/*
+ * dirty.c - the userfaultfd of each process that is watched, what is protected, and what is
+ * found written to.
+ */
 #include "supervisor/target/dirty.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 
 #include "supervisor/target/pagemap.h"
-#include "supervisor/target/remote.h"
-#include "supervisor/target/task_pidfd.h"
+#include "supervisor/target/fetch_new.h"
 
 /* <linux/userfaultfd.h> of kernel 6.7 */
 #ifndef UFFD_FEATURE_WP_ASYNC
@@ -48,26 +49,16 @@ static struct dirty **find_dirty(struct dirty_list *list, pid_t pid)
 	return NULL;
 }
 
-/* Run userfaultfd(2) in the process, take what it gives, and close it there. With user faults
- * only it needs no privilege; those of the kernel are recorded all the same, as nobody has to
- * serve them. */
+/* With user faults only it needs no privilege; those of the kernel are recorded all the same, as
+ * nobody has to serve them. */
 static int fetch_uffd(struct process *p)
 {
-	int pidfd = fd_task_open(p->pid, p->task, NULL), fd = -1;
-	int64_t number = -1, closed;
 	struct remote r;
+	int fd = -1;
 
-	if (pidfd < 0)
-		return -1;
-	if (!remote_begin(&r, p, &p->threads[0], NULL) &&
-		!REMOTE_CALL(&r, &number, NULL, SYS_userfaultfd,
-			O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY) &&
-		number >= 0) {
-		fd = syscall(SYS_pidfd_getfd, pidfd, (int)number, 0);
-		(void)REMOTE_CALL(&r, &closed, NULL, SYS_close, number);
-	}
+	if (!remote_begin(&r, p, &p->threads[0], NULL))
+		fd = fetch_new_uffd(&r, UFFD_USER_MODE_ONLY, NULL);
 	(void)remote_end(&r, NULL);
-	close(pidfd);
 	return fd;
 }
 

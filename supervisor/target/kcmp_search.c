@@ -1,3 +1,6 @@
+/*
+ * kcmp_search.c - a binary search whose comparison is kcmp(2).
+ */
 #include "supervisor/target/kcmp_search.h"
 
 int kcmp_search(

@@ -1,3 +1,6 @@
+/*
+ * memory_limits.c - counts of mappings and locked memory against the limits of the process.
+ */
 #include "supervisor/target/memory_limits.h"
 
 #include <errno.h>
@@ -80,8 +83,7 @@ int memory_limits_refuse(pid_t pid, struct err *e)
 				"process %d has %" PRIu64 " KiB, a restart needs %" PRIu64
 				" KiB more for a moment, and no more than %" PRIu64
 				" KiB are allowed here (%s): raise the hard limit (ulimit "
-				"-H%c) "
-				"before trecr-run",
+				"-H%c) before trecr-run",
 				pid, used >> 10, needs >> 10, most >> 10,
 				limit_name(limits[i].resource), limits[i].option);
 	}

@@ -1,3 +1,7 @@
+/*
+ * module.c - how a file is identified, a cache of that, and the check whether a file is still
+ * the same.
+ */
 #include "supervisor/target/module.h"
 
 #include <errno.h>
@@ -35,14 +39,11 @@ static bool same_stat(const struct image_module *a, const struct image_module *b
 
 static int identify_fd(int fd, const char *path, struct image_module *m, struct err *e)
 {
-	int r;
-
 	m->build_id_size = build_id_read(fd, m->build_id, sizeof(m->build_id));
 	if (m->build_id_size)
 		return 0;
-	r = hash128_file(fd, m->hash);
-	if (r)
-		return err_set(e, -r, "cannot read the mapped file %s", path);
+	if (hash128_file(fd, m->hash))
+		return err_set(e, errno, "cannot read the mapped file %s", path);
 	m->flags |= IMAGE_MODULE_HASHED;
 	return 0;
 }

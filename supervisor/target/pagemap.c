@@ -1,3 +1,7 @@
+/*
+ * pagemap.c - by the ioctl PAGEMAP_SCAN, or where the kernel does not have it by reading the
+ * table.
+ */
 #include "supervisor/target/pagemap.h"
 
 #include <errno.h>

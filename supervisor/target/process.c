@@ -1,3 +1,6 @@
+/*
+ * process.c - finds the vdso and the namespaces of a process that has been frozen.
+ */
 #include "supervisor/target/process.h"
 
 #include <errno.h>

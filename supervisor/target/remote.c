@@ -1,3 +1,6 @@
+/*
+ * remote.c - the bracket and the calls within it, and what is put back when one fails.
+ */
 #include "supervisor/target/remote.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * remote_function.c - the call gets a stack frame of its own, and returns into code that
+ * stops.
+ */
 #include "supervisor/target/remote_function.h"
 
 #include <signal.h>

@@ -1,3 +1,7 @@
+/*
+ * remote_query.c - the code that makes the calls (x86_64_query.S) is put where it can run, and
+ * its results are read.
+ */
 #include "supervisor/target/remote_query.h"
 
 #include <string.h>
@@ -175,7 +179,6 @@ static int wait_until(struct remote *r, bool (*reached)(const struct remote *, u
 {
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 	struct tracee *t = &r->thread->tracee;
-	const struct timespec moment = {.tv_nsec = SLEEP_NS};
 	struct tracee_report report;
 	bool asked = false;
 
@@ -195,7 +198,7 @@ static int wait_until(struct remote *r, bool (*reached)(const struct remote *, u
 				return -1;
 		}
 		if (looks >= LOOKS)
-			(void)nanosleep(&moment, NULL); /* woken early: all the same */
+			sleep_ns(SLEEP_NS);
 	}
 	return 0;
 }

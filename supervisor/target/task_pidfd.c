@@ -1,3 +1,6 @@
+/*
+ * task_pidfd.c - pidfd_open(2), with PIDFD_THREAD for all threads but the first.
+ */
 #include "supervisor/target/task_pidfd.h"
 
 #include <errno.h>

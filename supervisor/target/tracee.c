@@ -1,3 +1,6 @@
+/*
+ * tracee.c - seize, stop, wait, resume, and registers; with what ptrace(2) says of each.
+ */
 #include "supervisor/target/tracee.h"
 
 #include <asm/ldt.h>
@@ -385,12 +388,34 @@ int tracee_get_segments(struct tracee *t, bool *some, struct err *e)
 	return 0;
 }
 
+/* In memory that is filled later (memory/lazy.h) a page may be missing, for which reads and writes of
+ * /proc/PID/mem do not wait, but process_vm_readv(2) does. */
+static bool page_in(int mem_fd, uint64_t address, size_t size)
+{
+	cleanup_free char *link = xasprintf("/proc/self/fd/%d", mem_fd);
+	cleanup_free char *path = read_link(link, NULL);
+	uint64_t end = address + size;
+	int pid;
+	bool all = path && sscanf(path, "/proc/%d/mem", &pid) == 1;
+	char byte;
+
+	for (uint64_t at = address; all && at < end; at = align_down(at, 4096) + 4096) {
+		struct iovec local = {&byte, 1}, remote = {(void *)at, 1};
+
+		all = process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1;
+	}
+	return all;
+}
+
 int tracee_read(int mem_fd, uint64_t address, void *data, size_t size, struct err *e)
 {
 	char what[64];
 
 	snprintf(what, sizeof(what), "memory at %#lx", (unsigned long)address);
-	return pread_all(mem_fd, data, size, address, what, e);
+	if (!pread_all(mem_fd, data, size, address, what, e))
+		return 0;
+	return page_in(mem_fd, address, size) ? pread_all(mem_fd, data, size, address, what, e)
+					      : -1;
 }
 
 int tracee_write(int mem_fd, uint64_t address, const void *data, size_t size, struct err *e)
@@ -398,5 +423,8 @@ int tracee_write(int mem_fd, uint64_t address, const void *data, size_t size, st
 	char what[64];
 
 	snprintf(what, sizeof(what), "memory at %#lx", (unsigned long)address);
-	return pwrite_all(mem_fd, data, size, address, what, e);
+	if (!pwrite_all(mem_fd, data, size, address, what, e))
+		return 0;
+	return page_in(mem_fd, address, size) ? pwrite_all(mem_fd, data, size, address, what, e)
+					      : -1;
 }

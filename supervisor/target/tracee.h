@@ -74,7 +74,7 @@ int tracee_continue_to_syscall(struct tracee *t, int signal, struct err *e);
 /* For one instruction: SIGTRAP, or the signal of its fault, is reported. */
 int tracee_step(struct tracee *t, struct err *e);
 /* Let go for good, from a stop, delivering @signal (0: none). A tracee that has ended meanwhile
- * is no error. One that runs cannot be let go: the end of the tracing thread does that. */
+ * is no error. A tracee that runs cannot be let go: the end of the tracing thread does that. */
 int tracee_detach(struct tracee *t, int signal, struct err *e);
 /* From a stop: it is no longer to be killed when the supervisor ends. */
 int tracee_clear_exitkill(struct tracee *t, struct err *e);

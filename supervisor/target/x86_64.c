@@ -1,3 +1,7 @@
+/*
+ * x86_64.c - the code in the vdso, instruction by instruction, and the registers of system
+ * calls.
+ */
 #include "supervisor/target/x86_64.h"
 
 #include <elf.h>
@@ -105,7 +109,7 @@ static void apply_restart(struct user_regs_struct *regs)
 	}
 }
 
-/* A system call that returns in two processes: the one that has made the other goes home.
+/* A system call that returns in two processes: the maker goes home.
  * Nothing here changes the flags. */
 static void emit_clone(struct code *c, const uint8_t *start)
 {

@@ -1,3 +1,7 @@
+/*
+ * drain_patience.c - whether a tree that did not come to rest is let run on for a while and
+ * stopped again.
+ */
 #include "supervisor/tree/drain_patience.h"
 
 #include <time.h>
@@ -22,13 +26,12 @@ void patience_begin(struct freeze_patience *p, uint64_t total_ns, uint64_t deadl
 
 static void let_run(struct freeze_patience *p)
 {
-	struct timespec pause = {.tv_nsec = RUN_ON_NS};
 	uint64_t began = clock_ns(CLOCK_MONOTONIC);
 
 	if (p->in_driver) {
 		p->let_run = true;
 		p->ns *= 2;
-		nanosleep(&pause, NULL); /* woken early: all the same */
+		sleep_ns(RUN_ON_NS);
 		return;
 	}
 	/* With new work it may take as long again, and longer. */

@@ -30,8 +30,7 @@ struct freeze_patience {
 /* @total_ns in all, and not beyond @deadline_ns (CLOCK_MONOTONIC, 0: none). */
 void patience_begin(struct freeze_patience *p, uint64_t total_ns, uint64_t deadline_ns);
 
-/* After a failure that @e tells of, with everything running on: wait, and say whether to try
- * once more. */
+/* After the failure @e, when everything runs again: wait, and say whether to try once more. */
 bool patience_again(struct freeze_patience *p, struct err *e);
 
 #endif

@@ -15,7 +15,7 @@
 #include "lib/util.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/syscall/interrupted_call.h"
-#include "supervisor/tree/freezer.h"
+#include "supervisor/tree/freeze_private.h"
 #include "supervisor/tree/frozen_tree.h"
 #include "supervisor/tree/thaw.h"
 
@@ -29,7 +29,7 @@ static int stop_threads(struct freezer *f, struct process *p, struct err *e)
 	return 0;
 }
 
-static void forget_gone(struct process *p)
+static void forget_ended_threads(struct process *p)
 {
 	size_t kept = 0;
 
@@ -39,8 +39,9 @@ static void forget_gone(struct process *p)
 	p->thread_count = kept;
 }
 
-/* Zombies that nobody waits for would make each pass longer than the one before. */
-static void drop_gone(struct freezer *f)
+/* Drop processes that have ended: zombies that nobody waits for would make each pass longer than
+ * the one before. */
+static void drop_ended_processes(struct freezer *f)
 {
 	for (size_t i = f->tree->count; i-- > 1;) {
 		const struct process *p = f->tree->processes[i];
@@ -71,11 +72,11 @@ static int freeze_pass(struct freezer *f, struct err *e)
 			return -1;
 		if (stop_threads(f, p, e))
 			return -1;
-		forget_gone(p);
+		forget_ended_threads(p);
 		if (freezer_add_children(f, p, e))
 			return -1;
 	}
-	drop_gone(f);
+	drop_ended_processes(f);
 	return 0;
 }
 
@@ -131,8 +132,7 @@ static int drain(struct freezer *f, struct err *e)
 		if (p->lower->state != RECORDS_UP)
 			return err_set(e, 0,
 				"process %d could not load the GPU driver, or MPI (its lower "
-				"half did "
-				"not start)",
+				"half did not start)",
 				p->pid);
 		p->lower->patience_ns = f->target->patience->ns;
 		if (lower_order(p, LOWER_DRAIN, NULL, 0, f->target->deadline_ns, e)) {

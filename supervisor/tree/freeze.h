@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/procfs.h"
 #include "supervisor/target/process.h"
 #include "supervisor/tree/drain_patience.h"
 
@@ -14,7 +15,7 @@ struct freeze_target {
 	pid_t root;
 	bool root_is_child; /* its end must stay for the event loop to see */
 	pid_t reaper;       /* whose children are of the tree, too: orphans */
-	const pid_t *former_children;
+	const struct proc_identity *former_children;
 	size_t former_child_count; /* children of the reaper that are not */
 	uint64_t deadline_ns;      /* CLOCK_MONOTONIC after which to give up */
 	struct freeze_patience *patience;
@@ -29,9 +30,9 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 
 /*
  * To be called now and then, from another thread, while thread @freezer of this process is in
- * freeze(): attaching to a thread that executes a program waits until that has rid itself of
- * the others, and those that are ours already until somebody takes note of their ends. That is
- * done here.
+ * freeze(). Attaching to a thread in execve(2) blocks until the other threads of its process have
+ * ended, and threads that are our tracees already do not end before we have waited for them. This
+ * function waits for them.
  */
 void freeze_unblock(pid_t freezer);
 

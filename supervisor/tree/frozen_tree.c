@@ -1,3 +1,7 @@
+/*
+ * frozen_tree.c - from the list of tracees to processes with parents, without processes that have
+ * ended meanwhile.
+ */
 #include "supervisor/tree/frozen_tree.h"
 
 #include <errno.h>
@@ -8,7 +12,7 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/target/clocks.h"
-#include "supervisor/tree/freezer.h"
+#include "supervisor/tree/freeze_private.h"
 
 /* The parent of today: that by which it was found may have ended since. */
 static bool find_parent(
@@ -18,8 +22,8 @@ static bool find_parent(
 	return p->parent || p->pid == root;
 }
 
-/* Whether @p counts: processes that ended meanwhile are gone, but for zombies that still wait
- * for their parent to ask how. */
+/* Whether @p belongs to the frozen tree: it has not ended meanwhile, or is a zombie that its parent
+ * has not waited for yet. */
 static bool is_there(const struct tree *tree, pid_t root, struct process *p)
 {
 	struct proc_stat st;
@@ -29,8 +33,8 @@ static bool is_there(const struct tree *tree, pid_t root, struct process *p)
 		return false;
 	of_tree = find_parent(tree, root, p, &st);
 	p->zombie = !p->thread_count && st.state == 'Z' && of_tree;
-	/* Attached to us it is not its parent's to ask for before we have taken note of its end
-	 * (wait_consider_task() in kernel/exit.c); of one that is not, this does nothing. The
+	/* Its parent cannot wait for a tracee of ours before we have (wait_consider_task() in
+	 * kernel/exit.c). For a process that is no tracee this does nothing. The
 	 * first process may be our own child, whose end is the event loop's to see. */
 	if (p->zombie && p->pid != root)
 		(void)waitpid(p->pid, NULL, __WALL | WNOHANG);
@@ -45,7 +49,7 @@ static bool descends_from_root(const struct tree *tree, pid_t root, const struct
 	return p && p->pid == root;
 }
 
-/* Behind the others: what orphans share with one that is none, they have from it. */
+/* Orphans come last in the list: what they share with other processes comes from these. */
 static void move_orphans(struct tree *tree, pid_t root)
 {
 	cleanup_buf struct buf orphans = {0};
@@ -63,7 +67,7 @@ static void move_orphans(struct tree *tree, pid_t root)
 		memcpy(&tree->processes[kept], orphans.data, orphans.len);
 }
 
-static void sort_out(struct tree *tree, pid_t root)
+static void drop_ended(struct tree *tree, pid_t root)
 {
 	cleanup_free bool *there = xcalloc(tree->count, sizeof(*there));
 	cleanup_buf struct buf zombies = {0};
@@ -142,7 +146,7 @@ void frozen_explain(const struct tree *tree, struct err *e)
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct process *p = tree->processes[i];
 
-		/* One that is about to end was alive when it was sent SIGKILL. */
+		/* A process that is about to end was alive when it was sent SIGKILL. */
 		if (!p->thread_count || (freezer_task_alive(p->pid, p->threads[0].tracee.tid) &&
 						!procfs_is_pending(p->pid, SIGKILL)))
 			continue;
@@ -167,7 +171,7 @@ static bool has_vanished(const struct process *p)
 
 int frozen_read(struct tree *tree, pid_t root, struct err *e)
 {
-	sort_out(tree, root);
+	drop_ended(tree, root);
 	if (!tree->living || tree->processes[0]->pid != root)
 		return err_set(e, 0, "process %d has ended", root);
 	for (size_t i = 0; i < tree->count; i++)

@@ -7,7 +7,7 @@
 
 #include "supervisor/target/process.h"
 
-/* Drop from @tree processes that have ended meanwhile, put zombies and orphans in their places,
+/* Remove from @tree processes that have ended meanwhile, put zombies and orphans in their places,
  * and read ids, names and registers of all others. Fails when process @root is not there any
  * more. */
 int frozen_read(struct tree *tree, pid_t root, struct err *e);

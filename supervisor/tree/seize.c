@@ -1,5 +1,6 @@
 /*
- * What is of the tree is found, and attached to at once: there may be little time.
+ * Find the processes and threads of the tree. Each is attached to as soon as it is found, as it may
+ * end or create others at any moment.
  */
 #include <errno.h>
 #include <sched.h>
@@ -12,7 +13,7 @@
 #include "lib/util.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/syscall/interrupted_call.h"
-#include "supervisor/tree/freezer.h"
+#include "supervisor/tree/freeze_private.h"
 
 struct thread *freezer_find_thread(struct process *p, pid_t tid)
 {
@@ -71,10 +72,8 @@ static int refuse_debugger(struct process *p, pid_t tid, struct err *e)
 		snprintf(st.comm, sizeof(st.comm), "?");
 	return err_set(e, 0,
 		"process %d is being traced by process %d (%s), and a process has one tracer "
-		"only: "
-		"have it detach for the checkpoint; or run the program itself under trecr-run, "
-		"and "
-		"attach to it when need be (gdb -p, strace -p)",
+		"only: have it detach for the checkpoint; or run the program itself under "
+		"trecr-run, and attach to it when need be (gdb -p, strace -p)",
 		p->pid, tracer, st.comm);
 }
 
@@ -137,9 +136,9 @@ static bool is_worker(pid_t pid, pid_t tid)
 	return tid != pid && !procfs_stat(pid, tid, &st, NULL) && procfs_is_worker(&st);
 }
 
-/* A process could not be read. 0: it has ended, all of it; a main thread that has says nothing
- * about the others. */
-static int unless_ended(const struct err *why, struct err *e)
+/* A process could not be read: no failure (0) if all of its threads have ended. The main thread may
+ * end before the others. */
+static int fail_unless_ended(const struct err *why, struct err *e)
 {
 	if (why->code == ENOENT || why->code == ESRCH)
 		return 0;
@@ -154,7 +153,7 @@ int freezer_seize_threads(struct freezer *f, struct process *p, struct err *e)
 	size_t count;
 
 	if (procfs_tasks(p->pid, &tids, &count, &why))
-		return unless_ended(&why, e);
+		return fail_unless_ended(&why, e);
 	/* A lower half has threads of its own. Memory of a process that forks cannot be read
 	 * before it has: processes that do nothing else are not to hold us up. */
 	if (count > 1 && lower_find(p, e))
@@ -177,12 +176,12 @@ void freezer_drop_process(struct tree *tree, size_t i)
 	process_free(p);
 }
 
-/* Add a process, and attach to it at once: there may be little time. */
-static int take_in(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
+/* Add a process, and attach to it at once, before it ends or creates others. */
+static int add_and_attach(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
 {
 	struct process *p = freezer_add_process(f, pid, parent);
 
-	/* Also one that is dead by now: it may have made another. */
+	/* Also if it has ended by now: it may have created another process before. */
 	f->found_new = true;
 	if (seize_thread(f, p, pid, e))
 		return -1;
@@ -190,11 +189,16 @@ static int take_in(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
 	return p->thread_count ? 0 : freezer_seize_threads(f, p, e);
 }
 
+/* When one has ended, its id may be a process's of the tree. */
 static bool is_former_child(const struct freeze_target *target, pid_t pid)
 {
+	struct proc_stat st;
+
 	for (size_t i = 0; i < target->former_child_count; i++)
-		if (target->former_children[i] == pid)
-			return true;
+		if (target->former_children[i].pid == pid)
+			return !procfs_stat(pid, pid, &st, NULL) &&
+			       st.field[STAT_START_TIME] ==
+				       target->former_children[i].start_time;
 	return false;
 }
 
@@ -205,9 +209,9 @@ static bool reap(const struct freezer *f, pid_t pid)
 	return f->target->reaper == getpid() && waitpid(pid, NULL, __WALL | WNOHANG) == pid;
 }
 
-/* Children of processes that have ended. Those that have ended, too, are nobody's to wait for
- * but the reaper's: if that is us they have to go now, as a long list of children would never
- * be read in time. The youngest stand at its end, and are the ones that may still live. */
+/* Children of processes that have ended. Zombies among them are waited for by the reaper alone: if we
+ * are the reaper, now, as a long list of children could not be read in time. The youngest children
+ * stand at its end, and only they may still live. */
 static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
@@ -223,7 +227,7 @@ static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 			f->found_new = *late = true;
 			continue;
 		}
-		if (take_in(f, pids[i], 0, e))
+		if (add_and_attach(f, pids[i], 0, e))
 			return -1;
 		if (f->tree->processes[f->tree->count - 1]->thread_count)
 			continue;
@@ -234,7 +238,7 @@ static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 	return 0;
 }
 
-/* One that was dead when we came may have made another, which is an orphan now: at once after
+/* A process that was dead when we came may have made another, which is an orphan now: at once after
  * it, as that will do the same. */
 int freezer_add_orphans(struct freezer *f, struct err *e)
 {
@@ -254,9 +258,9 @@ int freezer_add_children(struct freezer *f, struct process *p, struct err *e)
 	size_t count;
 
 	if (procfs_children(p->pid, &pids, &count, &why))
-		return unless_ended(&why, e);
+		return fail_unless_ended(&why, e);
 	for (size_t i = 0; i < count; i++)
-		if (!tree_find(f->tree, pids[i]) && take_in(f, pids[i], p->pid, e))
+		if (!tree_find(f->tree, pids[i]) && add_and_attach(f, pids[i], p->pid, e))
 			return -1;
 	return 0;
 }

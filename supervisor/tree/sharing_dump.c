@@ -2,6 +2,8 @@
  * What processes share otherwise than by fork(2): clone(2) with CLONE_VM and its like. It is
  * kept once, with the first of them in the tree's order.
  */
+#include "supervisor/tree/sharing_dump.h"
+
 #include <errno.h>
 #include <linux/kcmp.h>
 #include <signal.h>
@@ -10,7 +12,6 @@
 #include <unistd.h>
 
 #include "lib/limits.h"
-#include "supervisor/state/dump.h"
 #include "supervisor/target/kcmp_search.h"
 
 static const int kcmp_types[IMAGE_SHARED_KINDS] = {

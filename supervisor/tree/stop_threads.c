@@ -10,7 +10,7 @@
 #include "lib/util.h"
 #include "supervisor/syscall/blocking.h"
 #include "supervisor/target/x86_64.h"
-#include "supervisor/tree/freezer.h"
+#include "supervisor/tree/freeze_private.h"
 
 /* How long a thread may take to stop before it is asked what it waits for. */
 #define STOP_SLICE_NS 2000000ull
@@ -138,7 +138,8 @@ int freezer_nothing_heard(struct freezer *f, struct process *p, struct thread *t
 	if (clock_ns(CLOCK_MONOTONIC) < f->target->deadline_ns)
 		return end_vfork(f, t, e);
 	return err_set(e, 0,
-		"cannot stop thread %d of process %d in time: it does not leave the kernel",
+		"cannot stop thread %d of process %d in time: it does not leave the kernel, "
+		"as when it waits for a disk; try again later",
 		t->tracee.tid, t->tracee.pid);
 }
 
@@ -167,7 +168,7 @@ int freezer_stop_thread(struct freezer *f, struct process *p, struct thread *t, 
 		default:
 			if (report.event == TRACEE_EVENT_NEW)
 				f->found_new = true;
-			/* Any stop takes the one that was asked for with it. */
+			/* Any stop also consumes a requested interrupt (PTRACE_INTERRUPT). */
 			if ((tracee_interrupt(&t->tracee, e) ||
 				    tracee_continue(&t->tracee,
 					    report.event == TRACEE_EVENT_SIGNAL ? report.signal

@@ -8,7 +8,7 @@
 #include "lib/util.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/syscall/interrupted_call.h"
-#include "supervisor/tree/freezer.h"
+#include "supervisor/tree/freeze_private.h"
 
 /* How often threads that did not stop outside of it are asked again. */
 #define AGAIN_NS 2000000ull
@@ -39,8 +39,8 @@ static int look_at(struct freezer *f, struct process *p, struct thread *t, struc
 	return tracee_continue(&t->tracee, 0, e);
 }
 
-/* Deal with what @t has to report, if anything. *heard: it had something. */
-static int attend(
+/* Handle the next report of @t, if there is one, which *heard says. */
+static int handle_report(
 	struct freezer *f, struct process *p, struct thread *t, bool *heard, struct err *e)
 {
 	struct tracee_report report;
@@ -73,7 +73,7 @@ static int attend(
 		return tracee_continue_to_syscall(&t->tracee, signal, e);
 	if (t->let_run)
 		return tracee_continue(&t->tracee, signal, e);
-	/* Any stop takes the one that was asked for with it. */
+	/* Any stop also consumes a requested interrupt (PTRACE_INTERRUPT). */
 	return tracee_interrupt(&t->tracee, e) || tracee_continue(&t->tracee, signal, e) ? -1
 											 : 0;
 }
@@ -100,8 +100,7 @@ int freezer_refuse_stopped(const struct process *p, struct err *e)
 {
 	return err_set(e, 0,
 		"process %d is stopped by a signal, and with it its threads that serve the "
-		"GPU: send "
-		"it SIGCONT first",
+		"GPU: send it SIGCONT first",
 		p->pid);
 }
 
@@ -117,7 +116,7 @@ static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, 
 	if (is_stopped_in_lower_half(p))
 		return freezer_refuse_stopped(p, e);
 	*again = now + AGAIN_NS;
-	/* They may wait for one that the lower half has made meanwhile. */
+	/* Its threads may wait for a thread that the lower half has created meanwhile. */
 	if (freezer_seize_threads(f, p, e))
 		return -1;
 	for (size_t k = 0; k < p->thread_count; k++) {
@@ -164,8 +163,8 @@ static int check_patience(
 	return 0;
 }
 
-/* One may wait down there for another that has stopped already, but has not been looked at: so
- * all get their turn until the last has come out. */
+/* A thread may wait in the lower half for another that has stopped already but has not been looked
+ * at: so all threads are looked at in turn until the last one has left the lower half. */
 int freezer_stop_above(struct freezer *f, struct process *p, struct err *e)
 {
 	uint64_t began = clock_ns(CLOCK_MONOTONIC), again = began + AGAIN_NS;
@@ -178,7 +177,8 @@ int freezer_stop_above(struct freezer *f, struct process *p, struct err *e)
 		for (size_t k = 0; k < p->thread_count; k++) {
 			struct thread *t = &p->threads[k];
 
-			if (t->tracee.state == TRACEE_RUNNING && attend(f, p, t, &heard, e) &&
+			if (t->tracee.state == TRACEE_RUNNING &&
+				handle_report(f, p, t, &heard, e) &&
 				t->tracee.state != TRACEE_GONE)
 				return -1;
 			running |= is_to_be_stopped(p, t);

@@ -1,3 +1,6 @@
+/*
+ * thaw.c - detaches from all threads, or kills them all and waits for their ends.
+ */
 #include "supervisor/tree/thaw.h"
 
 #include <poll.h>
@@ -10,9 +13,10 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 
-/* A SIGCONT that has come since is pending for as long as nothing runs. And one that comes
- * later takes the stop away, as that is sent before anything runs. */
-void thaw_pay_stops(struct tree *tree)
+/* Stop processes again whose stops the freeze has consumed. A SIGCONT that came since then is still
+ * pending, as nothing runs. A SIGCONT that comes later cancels the stop, which is sent before
+ * anything runs. */
+void thaw_stop_again(struct tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++) {
 		struct process *p = tree->processes[i];
@@ -27,7 +31,7 @@ int thaw(struct tree *tree, struct err *e)
 {
 	int failed = 0;
 
-	thaw_pay_stops(tree);
+	thaw_stop_again(tree);
 	for (size_t i = 0; i < tree->count; i++) {
 		struct process *p = tree->processes[i];
 

@@ -8,7 +8,7 @@
 
 /* Stop those again that were sent a SIGSTOP while system calls were run in them, which took it
  * away. To be done before anything of them runs. */
-void thaw_pay_stops(struct tree *tree);
+void thaw_stop_again(struct tree *tree);
 
 /* Resume all from where they were (threads' regs, where regs_changed), and free @tree.
  * Goes through to the end whatever fails. */

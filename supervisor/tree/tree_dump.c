@@ -1,6 +1,8 @@
 /*
  * What makes processes a tree.
  */
+#include "supervisor/tree/tree_dump.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -9,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "supervisor/fd/fd.h"
-#include "supervisor/fd/pty_state.h"
-#include "supervisor/state/dump.h"
-#include "supervisor/tree/birth_order.h"
+#include "supervisor/file_kinds/pty.h"
+#include "supervisor/file_kinds/pty_state.h"
+#include "supervisor/tree/creation_order.h"
+#include "supervisor/tree/sharing_dump.h"
 
 /* ---- groups and sessions ---- */
 
@@ -86,11 +88,11 @@ static int fill_ids(const struct tree *tree, const struct process *p, const char
 	return out->sid && st->field[STAT_TTY] ? fill_terminal(p, st, out, e) : 0;
 }
 
-/* ---- what parents learn of their children ---- */
+/* ---- reports about children (waitid(2)) that parents have yet to wait for ---- */
 
-/* What @parent would be told of @child, or with 0 of any, if it waited for one of @events: pid
- * 0 when there is nothing. It is told so all the same. */
-static int would_learn(struct remote *r, uint64_t scratch, pid_t child, int events,
+/* The report that waiting for @events of @child (0: of any child) would return; pid 0 when there is
+ * none. The report stays there (WNOWAIT). */
+static int peek_report(struct remote *r, uint64_t scratch, pid_t child, int events,
 	siginfo_t *info, struct err *e)
 {
 	int64_t result;
@@ -106,7 +108,7 @@ static int would_learn(struct remote *r, uint64_t scratch, pid_t child, int even
 	return tracee_read(r->process->mem_fd, scratch, info, sizeof(*info), e);
 }
 
-static int set_end(
+static int peek_end(
 	const struct process *p, const siginfo_t *info, uint16_t *status, struct err *e)
 {
 	if (info->si_pid != p->vpid)
@@ -119,7 +121,7 @@ static int set_end(
 	return 0;
 }
 
-static void set_untold(const siginfo_t *info, struct image_job_process *out)
+static void mark_unreported(const siginfo_t *info, struct image_job_process *out)
 {
 	if (info->si_pid && info->si_code == CLD_STOPPED)
 		out->flags |= IMAGE_JOB_PROCESS_UNTOLD;
@@ -128,14 +130,14 @@ static void set_untold(const siginfo_t *info, struct image_job_process *out)
 }
 
 /* Of the children of @parent. Of living ones there is mostly nothing to tell. */
-static int ask_for_children(const struct tree *tree, struct process *parent, struct remote *r,
+static int peek_children(const struct tree *tree, struct process *parent, struct remote *r,
 	uint64_t scratch, struct image_job_process *list, struct err *e)
 {
 	const int changes = WSTOPPED | WCONTINUED;
 	siginfo_t info;
 	bool any;
 
-	if (would_learn(r, scratch, 0, changes, &info, e))
+	if (peek_report(r, scratch, 0, changes, &info, e))
 		return -1;
 	any = info.si_pid;
 	for (size_t i = 0; i < tree->count; i++) {
@@ -143,11 +145,11 @@ static int ask_for_children(const struct tree *tree, struct process *parent, str
 
 		if (p->parent != parent->pid || !(p->zombie || any))
 			continue;
-		if (would_learn(r, scratch, p->vpid, p->zombie ? WEXITED : changes, &info, e))
+		if (peek_report(r, scratch, p->vpid, p->zombie ? WEXITED : changes, &info, e))
 			return -1;
 		if (!p->zombie)
-			set_untold(&info, &list[i]);
-		else if (set_end(p, &info, &list[i].status, e))
+			mark_unreported(&info, &list[i]);
+		else if (peek_end(p, &info, &list[i].status, e))
 			return -1;
 	}
 	return 0;
@@ -173,7 +175,7 @@ static int fill_from_parent(const struct tree *tree, struct process *parent,
 	if (remote_begin(&r, parent, &parent->threads[0], e))
 		return -1;
 	scratch = remote_scratch(&r, 4096, e);
-	failed = !scratch || ask_for_children(tree, parent, &r, scratch, list, e);
+	failed = !scratch || peek_children(tree, parent, &r, scratch, list, e);
 	if (remote_end(&r, failed ? NULL : e) || failed)
 		return err_prefix(e, "cannot save process %d (%s)", parent->pid, parent->comm);
 	return 0;
@@ -210,7 +212,7 @@ int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct 
 {
 	cleanup_free struct image_job_process *list = xcalloc(tree->count, sizeof(*list));
 	cleanup_free struct image_sharing *sharing = NULL;
-	struct birth_order order = {0};
+	struct creation_order order = {0};
 	int r = 0;
 
 	if (dump_sharing(tree, e))
@@ -227,8 +229,8 @@ int dump_tree(struct tree *tree, pid_t reaper, struct image_writer *job, struct 
 	for (size_t i = 0; i < tree->living && !r; i++)
 		r = fill_from_parent(tree, tree->processes[i], list, e);
 	if (!r)
-		r = birth_order_plan(&order, list, sharing, tree->count, e);
-	birth_order_free(&order);
+		r = creation_order_plan(&order, list, sharing, tree->count, e);
+	creation_order_free(&order);
 	if (r)
 		return -1;
 	image_writer_note(job, IMAGE_NOTE_PROCESSES, list, tree->count * sizeof(*list));

@@ -12,7 +12,7 @@
 #include "supervisor/fd/fd.h"
 #include "supervisor/uring/uring_inspect.h"
 
-/* One that has been saved, to see that nothing has happened in it since. */
+/* An io_uring that has been saved, to see that nothing has happened in it since. */
 struct uring_seen {
 	pid_t pid, task;
 	int fd;
@@ -45,5 +45,8 @@ uint32_t uring_waiting(const struct image_ring *ring);
 
 /* The entry of its submission @number. */
 const void *uring_image_entry(const struct image_ring *ring, uint32_t number);
+
+/* The row of io_urings in the table of kinds of open files. */
+FD_ROW(fd_uring);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * uring_advance.c - requests that do nothing are submitted until the counters are those of the
+ * old ring, and its memory is filled.
+ */
 #include "supervisor/uring/uring_advance.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 
 #include "lib/procfs.h"
 #include "lib/uring_abi.h"
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/fd/objects_dump.h"
 #include "supervisor/uring/uring_refuse.h"
 #include "supervisor/uring/uring_settle.h"

@@ -1,3 +1,6 @@
+/*
+ * uring_entry.c - a table of operations, and the check of what each points to.
+ */
 #include "supervisor/uring/uring_entry.h"
 
 #include <inttypes.h>
@@ -313,15 +316,12 @@ int uring_request_check(
 	if (!(w & AGAIN))
 		return err_set(e, 0,
 			"a request (%s) waits in it that cannot be issued once more, which is "
-			"not "
-			"supported",
+			"not supported",
 			name);
 	if (may_be_half_done(sqe))
 		return err_set(e, 0,
 			"a request (%s with MSG_WAITALL) waits in it, and the kernel does not "
-			"show how "
-			"much "
-			"of it has been done",
+			"show how much of it has been done",
 			name);
 	if ((w & HAS_FILE && check_file(u, sqe, e)) || (w & TIME && check_time(u, sqe, e)) ||
 		(w & VECTOR && check_vector(u, sqe, sqe->addr, sqe->len, e)) ||

@@ -1,3 +1,6 @@
+/*
+ * uring_fdinfo.c - the parser, and questions about what it has found.
+ */
 #include "supervisor/uring/uring_fdinfo.h"
 
 #include <inttypes.h>

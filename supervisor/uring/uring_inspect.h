@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_URING_URING_INSPECT_H
 #define SUPERVISOR_URING_URING_INSPECT_H
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/target/process.h"
 #include "supervisor/uring/uring_memory.h"
 #include "supervisor/uring/uring_fdinfo.h"

@@ -1,3 +1,6 @@
+/*
+ * uring_memory.c - the sizes of its parts, and their mapping.
+ */
 #include "supervisor/uring/uring_memory.h"
 
 #include <errno.h>

@@ -23,7 +23,7 @@ static struct return_of_ring *of_driver(struct ring_driver *d)
 					 __builtin_offsetof(struct return_of_ring, driver));
 }
 
-/* ---- who submits: the thread itself, the one that polls, or we ---- */
+/* ---- who submits: the thread itself, the kernel's thread that polls, or we ---- */
 
 int restore_ring_enter(struct ring_driver *d, uint32_t count, struct err *e)
 {
@@ -68,7 +68,7 @@ int restore_ring_enter_polled(struct ring_driver *d, uint32_t count, struct err 
 /* ---- one ring ---- */
 
 const struct image_description *restore_ring_description(
-	const struct restore_one *r, uint32_t index)
+	const struct new_process *r, uint32_t index)
 {
 	const struct image_description *x;
 	size_t count;
@@ -216,7 +216,7 @@ static int with_ring(struct return_of_ring *r, size_t i, int (*act)(struct retur
 	return act(r);
 }
 
-static void begin_ring(struct return_of_ring *r, struct restore_one *one)
+static void begin_ring(struct return_of_ring *r, struct new_process *one)
 {
 	size_t table = checkpoint_owner(one->c, one->index, IMAGE_SHARED_FILES);
 
@@ -225,7 +225,7 @@ static void begin_ring(struct return_of_ring *r, struct restore_one *one)
 		one->c->processes[table], IMAGE_NOTE_FDS, struct image_fd, &r->fd_count);
 }
 
-int restore_each_ring(struct restore_one *one, int (*act)(struct return_of_ring *r))
+int restore_each_ring(struct new_process *one, int (*act)(struct return_of_ring *r))
 {
 	struct return_of_ring r;
 
@@ -236,7 +236,7 @@ int restore_each_ring(struct restore_one *one, int (*act)(struct return_of_ring 
 	return 0;
 }
 
-int restore_one_rings(struct restore_one *one)
+int new_process_rings(struct new_process *one)
 {
 	struct return_of_ring r;
 

@@ -5,13 +5,13 @@
 #ifndef SUPERVISOR_URING_URING_PROCESS_RESTORE_H
 #define SUPERVISOR_URING_URING_PROCESS_RESTORE_H
 
-#include "supervisor/state/restore_one.h"
+#include "supervisor/state/new_process.h"
 #include "supervisor/target/remote.h"
 #include "supervisor/uring/uring_advance.h"
 
 /* A ring, and the process that it is brought back in. */
 struct return_of_ring {
-	struct restore_one *one;
+	struct new_process *one;
 	const struct image_fd *fds; /* of the process */
 	size_t fd_count;
 	uint32_t description;
@@ -27,16 +27,19 @@ struct return_of_ring {
 	uint32_t times;      /* of them that needed time in the scratch memory */
 };
 
+/* io_uring: what needs the process itself, and mappings (uring_process_restore.c). */
+int new_process_rings(struct new_process *r);
+
 /* Call @act for each ring of the process, the first time that it is met; it does not know the
  * thread when that is of another process. */
-int restore_each_ring(struct restore_one *one, int (*act)(struct return_of_ring *r));
+int restore_each_ring(struct new_process *one, int (*act)(struct return_of_ring *r));
 
 /* In a bracket of its thread: make the ring accessible from here. The caller releases it, also
  * after a failure. */
 int restore_ring_map(struct return_of_ring *r);
 void restore_ring_release(struct return_of_ring *r);
 
-/* Who submits: the ring's thread, or the one that polls it. */
+/* Who submits: the ring's thread, or the kernel's thread that polls it. */
 int restore_ring_enter(struct ring_driver *d, uint32_t count, struct err *e);
 int restore_ring_enter_polled(struct ring_driver *d, uint32_t count, struct err *e);
 
@@ -44,7 +47,7 @@ int restore_ring_enter_polled(struct ring_driver *d, uint32_t count, struct err 
 struct thread *restore_ring_thread(struct return_of_ring *r, int32_t tid);
 
 const struct image_description *restore_ring_description(
-	const struct restore_one *one, uint32_t index);
+	const struct new_process *one, uint32_t index);
 
 /* -1 for a negative @result of a call that was to @what it ("make"). */
 static inline int restore_ring_result(

@@ -2,6 +2,8 @@
  * Requests that waited in an io_uring are issued once more, when all processes have their
  * memory and their descriptors: what they wait for may be there already.
  */
+#include "supervisor/uring/uring_requests.h"
+
 #include <inttypes.h>
 #include <linux/time_types.h>
 #include <stdio.h>
@@ -65,7 +67,7 @@ static int issue_again(struct return_of_ring *r)
 	return 0;
 }
 
-int restore_one_requests(struct restore_one *one)
+int new_process_requests(struct new_process *one)
 {
 	return restore_each_ring(one, issue_again);
 }

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "supervisor/fd/kinds.h"
+#include "supervisor/fd/fd.h"
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/uring/uring.h"
 
@@ -124,7 +124,7 @@ int fd_uring_check(const struct fd_check *c, const struct image_description *x, 
 	return 0;
 }
 
-/* One that is a single thread's becomes so when that is there; one that is polled gets made
+/* A ring that is a single thread's becomes so when that is there; a polled one is made
  * anew then, as its thread is one of the process. */
 int fd_uring_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {

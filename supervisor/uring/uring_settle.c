@@ -1,3 +1,7 @@
+/*
+ * uring_settle.c - waits for requests that end, and sorts the others by thread and by whether
+ * they can be issued again.
+ */
 #include "supervisor/uring/uring_settle.h"
 
 #include <errno.h>
@@ -50,8 +54,7 @@ static int check_unchanged(
 		if (uring_request_changes(buf_at(&w->entries, struct uring_entry, i)->sqe, sqe))
 			return err_set(e, 0,
 				"a request (%s) waits in it that may have been changed by "
-				"another "
-				"(POLL_REMOVE, TIMEOUT_REMOVE), which is not supported",
+				"another (POLL_REMOVE, TIMEOUT_REMOVE), which is not supported",
 				uring_request_name(sqe->opcode));
 	return 0;
 }
@@ -133,7 +136,6 @@ static bool has_moved(const struct uring_look *u, struct progress *p)
 int uring_settle(struct uring_look *u, struct buf *out, struct err *e)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), deadline = now + PATIENCE_NS, last = 0;
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	struct progress p = {0};
 	bool final = false;
 
@@ -155,8 +157,7 @@ int uring_settle(struct uring_look *u, struct buf *out, struct err *e)
 				return -1;
 			out->len = before;
 		}
-		/* Woken early: all the same. */
-		(void)nanosleep(&pause, NULL);
+		sleep_ns(PAUSE_NS);
 	}
 }
 

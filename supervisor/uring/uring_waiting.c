@@ -1,3 +1,7 @@
+/*
+ * uring_waiting.c - entries and completions are matched by their user data, and the counts
+ * compared.
+ */
 #include "supervisor/uring/uring_waiting.h"
 
 #include <inttypes.h>
@@ -138,7 +142,7 @@ static bool are_alike(
 	return true;
 }
 
-/* All entries of one user_data. Programs know requests by it, so that of one that was used
+/* All entries of one user_data. Programs know requests by it, so that of a value that was used
  * again the latest waits; but not where requests are nothing to them (0), nor when several
  * wait. */
 static int mark_same(struct uring_window *w, const struct uring_look *u,
@@ -239,8 +243,7 @@ static int refuse_count(const struct uring_window *w, const struct uring_look *u
 	if (w->uncounted || count < 0)
 		return err_set(e, 0,
 			"the kernel does not show which requests wait in it: some may have had "
-			"several "
-			"completions, or none, and their entries have been used "
+			"several completions, or none, and their entries have been used "
 			"again" WAY_OUT);
 	return err_set(e, 0,
 		"%d of its requests have not ended, of which its memory shows %u: the others "

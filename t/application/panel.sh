@@ -3,12 +3,15 @@
 # program and its supervisor are killed (SIGKILL), and a restart. What they give in the end is what
 # an undisturbed run gives.
 #
-#	make check-applications [PROGRAMS='gromacs ruby ...']
+#	make check-applications [PROGRAMS='gromacs ruby ...'] [PLUG=1]
+#
+# With PLUG=SEC checkpoints are taken every SEC seconds (--incremental), and the plug is pulled at a
+# random time, also while one is being written.
 #
 # Each file of panel/ is one, in its own language; its first lines say which packages (Debian's)
-# and commands it needs. It prints "ready" when it is to be saved, and what comes after that is
-# compared. Those in which the word `go` does not occur end by themselves; the others work until a
-# file of this name is there. Not part of make check, as it takes half an hour.
+# and commands it needs, and options of trecr-run. It prints "ready" when it is to be saved, and what comes
+# after that is compared. Those in which the word `go` does not occur end by themselves; the others work until
+# a file of this name is there. Not part of make check, as it takes half an hour.
 TEST_LIMIT=${TEST_LIMIT:-36000}
 export TEST_LIMIT
 . "$(dirname "$0")/../lib.sh"
@@ -38,7 +41,7 @@ there() { # COMMAND, or python3:MODULE
 prepare() { # FILE
 	case $1 in
 	*.sh) command=("$BASH" "$1") ;;
-	*.py) command=(python3 "$1") ;;
+	*.py) command=(env "PYTHONPATH=$source" PYTHONDONTWRITEBYTECODE=1 python3 "$1") ;;
 	*.m) command=(octave-cli --no-gui -q "$1") ;;
 	*.R) command=(Rscript "$1") ;;
 	*.js) command=(node "$1") ;;
@@ -52,6 +55,9 @@ prepare() { # FILE
 	*.tcl) command=(tclsh "$1") ;;
 	*.pro) command=(swipl "$1") ;;
 	*.erl) command=(escript "$1") ;;
+	*.exs) command=(elixir "$1") ;;
+	*.rkt) command=(racket "$1") ;;
+	*.fs) command=(gforth "$1") ;;
 	*.cs) mcs -out:../program "$1" && command=(mono "$PWD/../program") ;;
 	*.rs) rustc -O -o ../program "$1" && command=("$PWD/../program") ;;
 	*.hs)
@@ -70,7 +76,20 @@ get_on() {
 }
 
 crash() {
-	checkpoint && { sweep >/dev/null || true; }
+	if [ -n "${PLUG:-}" ]; then
+		pull_the_plug
+	else
+		checkpoint && { sweep >/dev/null || true; }
+	fi
+}
+
+# Some time after the next checkpoint that is complete, or is as good as that.
+pull_the_plug() {
+	local newest
+	newest=$(readlink ck/latest) && newest=$((10#${newest#ckpt-}))
+	await_dir "ck/ckpt-$(printf %06d $((${newest:-0} + 1)))" || return
+	await -t "$((RANDOM % 3)).$((RANDOM % 10))" -p "$sup" 2>>await.err
+	sweep >/dev/null || true
 }
 
 same_result() {
@@ -97,6 +116,9 @@ crashed_three_times() {
 
 program() { # NAME FILE
 	local name=$1 file=$2 share='' began command step="being prepared" cycle
+	# A file without that line has no options.
+	# shellcheck disable=SC2155
+	local RUN_FLAGS="${RUN_FLAGS:-} $(header "$2" Options)"
 	arena "$name"
 	chmod 711 "$scratch" . && mkdir x && cd x || exit 1
 	PORT=$(free_port) PORT2=$(free_port)
@@ -131,6 +153,10 @@ try() { # FILE
 }
 
 export RESTART_FLAGS=--rollback-files
+if [ -n "${PLUG:-}" ]; then
+	export RUN_FLAGS="-i $PLUG --incremental --save-files"
+	RESTART_FLAGS+=" $RUN_FLAGS"
+fi
 for file in "$source"/panel/*; do
 	try "$file"
 done

@@ -2,7 +2,8 @@
 # Every stressor of stress-ng that runs here as it is: in mid-run a checkpoint that ends it, a
 # restart, and stress-ng must be content (--verify), or the checkpoint is refused.
 #
-#	make check-stressors [STRESSORS='sem-sysv mprotect ...']
+#	make check-stressors [STRESSORS='sem-sysv mprotect sock,--sock-domain,unix ...'] [WORKERS=2]
+#		[STRESS_NG=./stress-ng]
 #
 # Not part of make check: it takes half an hour, and is as hard on the machine as stress-ng is.
 TEST_LIMIT=${TEST_LIMIT:-36000}
@@ -25,11 +26,14 @@ fi
 have stress-ng || skip_all "no stress-ng (Debian's package stress-ng)"
 # Some take whatever memory they get, and all of it is in an image.
 ulimit -v $((2 << 20))
-# Those that fork as much as they can: an ordinary user's only.
+# Stressors that fork as much as they can: an ordinary user's only.
 ulimit -u 1000
 
-stress() { # NAME
-	stress-ng "--$1" 1 --verify --timeout 5 --temp-path . 2>&1
+stress() { # NAME[,OPTION...]
+	local how
+	IFS=, read -ra how <<<"$1"
+	"${STRESS_NG:-stress-ng}" "--${how[0]}" "${WORKERS:-1}" "${how[@]:1}" --verify \
+		--timeout 5 --temp-path . 2>&1
 }
 export -f stress
 
@@ -46,7 +50,7 @@ runs_alone() {
 	mkdir alone && (cd alone && timeout -k 1 60 "$BASH" -c "stress $1" >../alone.out)
 }
 
-# It runs, and has for a while; most of those that cannot run here end at once.
+# It runs, and has for a while; most stressors that cannot run here end at once.
 begin() {
 	trecr-run -d ck -- "$BASH" -c "stress $1" </dev/null >out 2>err &
 	sup=$!
@@ -71,7 +75,7 @@ bring_back() {
 
 try() { # NAME
 	local name=$1 step=
-	arena "$name"
+	arena "${name%%,*}" # sockets have paths of this length at most
 	if ! begin "$name"; then
 		skip "$name" "it does not run here"
 	elif ! checkpoint -s; then
@@ -89,7 +93,7 @@ try() { # NAME
 	fi
 	sweep >/dev/null
 	status=
-	cd "$scratch" && rm -rf "$arenas.$name"
+	cd "$scratch" && rm -rf "$arenas.${name%%,*}"
 }
 
 # shellcheck disable=SC2086

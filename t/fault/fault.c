@@ -322,7 +322,7 @@ long ptrace(enum __ptrace_request request, ...)
 	return fails(FAULT_TRACE) ? -1 : REAL(ptrace)(request, a[0], a[1], a[2]);
 }
 
-/* Those that the C library has no function for. */
+/* Calls that the C library has no function for. */
 long syscall(long number, ...)
 {
 	LONGS(6, number);

@@ -397,7 +397,7 @@ static bool read_all_of(struct image *img, const struct image *job)
 		good = checkpoint_check_job(img, &e) == 0;
 	else
 		good = checkpoint_check_process(img, job, atoi(FILE_NAME), &e) == 0;
-	good &= image_open_chain(img, scratch_fd, FILE_NAME, &e) == 0;
+	good &= image_open_chain(img, scratch_fd, scratch_fd, FILE_NAME, &e) == 0;
 	good &= image_check_all(img, &e) == 0;
 	return good;
 }

@@ -44,10 +44,14 @@ began() {
 	await -t "$limit" -p "$sup" "$1" '^step ' >/dev/null 2>>await.err
 }
 
-# differs FILE: what it printed is not what it printed natively. Some program does not even
+# differs FILE COMMAND [ERRORS]: what it printed is not what it printed natively. Some program does not even
 # print twice the same natively, which is then the row's fault.
 differs() {
 	! diff expected "$1" >"$1.diff" || return
+	if ! tail -n 1 "$1" | grep -q '^end'; then
+		outcome "ENDS after $(steps_in "$1") of $(steps_in expected) steps: $(last_of "${3:-$1.err}")"
+		return 0
+	fi
 	timeout -k 5 "$limit" sh -c "exec env $2" >again 2>again.err </dev/null
 	if cmp -s expected again; then
 		outcome "WRONG: $(sed -n 2p "$1.diff" | cut -c1-60) and then $(grep -m 1 '^>' "$1.diff" |
@@ -85,7 +89,7 @@ begin() {
 
 # checkpoint [OPTION]: fails with status 2 when the program has ended by itself.
 checkpoint() {
-	timed ckpt.ms trecr-ckpt -t 120 "$@" "$sup" >/dev/null 2>ckpt.err && return
+	timed ckpt.ms trecr-ckpt -t "$PATIENCE" "$@" "$sup" >/dev/null 2>ckpt.err && return
 	! tail -n 1 out | grep -q '^end' || return 2
 	outcome "refused: $(last_of ckpt.err)"
 }
@@ -95,7 +99,7 @@ leave() {
 	if [ $((RANDOM % 2)) = 0 ]; then
 		echo "checkpoint and end" >>history
 		checkpoint -s || return
-		await -t 60 -p "$sup" 2>>await.err || outcome "does not end after trecr-ckpt -s" || return
+		await -t "$PATIENCE" -p "$sup" 2>>await.err || outcome "does not end after trecr-ckpt -s" || return
 	else
 		echo "checkpoint, and SIGKILL later" >>history
 		checkpoint || return
@@ -128,7 +132,7 @@ cycles() {
 		come_back || return
 	done
 	ended || return
-	! differs out "$1"
+	! differs out "$1" run.err
 }
 
 # It may be that it took longer before, beside others: it has ended then, and is tried again.
@@ -156,7 +160,7 @@ refused() {
 		grep -qE -- "$2" ckpt.err || return
 	done
 	ended || return
-	! differs out "$1"
+	! differs out "$1" run.err
 }
 
 # fails COMMAND REGEX: something is refused at the call already, by name, and natively it is not.

@@ -30,7 +30,7 @@ natively() {
 	local pid start
 	"$@" >expected 2>native.err &
 	pid=$!
-	await -t 120 -p $pid expected '.' >/dev/null || return
+	await -t "$PATIENCE" -p $pid expected '.' >/dev/null || return
 	start=$(milliseconds)
 	wait $pid || return
 	span=$(($(milliseconds) - start))
@@ -43,19 +43,19 @@ in_time() {
 	rm -rf ck
 	trecr-run --gpu=on -d ck "$@" >out 2>run.err &
 	sup=$!
-	await -t 120 -p $sup out '.' >/dev/null || return
+	await -t "$PATIENCE" -p $sup out '.' >/dev/null || return
 	for ((i = 0; i < restarts; i++)); do
 		moment
-		if ! trecr-ckpt -s "$sup" >/dev/null 2>>run.err; then
+		if ! trecr-ckpt -s -t "$PATIENCE" "$sup" >/dev/null 2>>run.err; then
 			await -t 5 -p "$sup" 2>>run.err && return 2
 			return 1
 		fi
-		await -t 60 -p "$sup" || return
+		await -t "$PATIENCE" -p "$sup" || return
 		# Not the terminal's or the test's descriptors: it outlives this shell.
 		trecr-restart -D --pidfile=pid ck >/dev/null 2>>run.err </dev/null || return
 		sup=$(cat pid)
 	done
-	await -t 180 -p "$sup" 2>>run.err
+	await -t "$PATIENCE" -p "$sup" 2>>run.err
 }
 
 # The native run may have been a slow one, beside others.
@@ -75,13 +75,13 @@ cycles() {
 periodic() {
 	trecr-run --gpu=on -i 5 -d ck "$@" >out 2>run.err &
 	sup=$!
-	await -t 120 -p $sup -e ck/ckpt-000002 || return
+	await -t "$PATIENCE" -p $sup -e ck/ckpt-000002 || return
 	moment
 	# shellcheck disable=SC2046
 	kill -KILL $(tree "$sup")
 	wait "$sup"
 	trecr-restart -D --pidfile=pid ck >/dev/null 2>>run.err </dev/null || return
-	await -t 180 -p "$(cat pid)" 2>>run.err
+	await -t "$PATIENCE" -p "$(cat pid)" 2>>run.err
 }
 
 # undisturbed_and WAY COMMAND...: as a job, for `judge`.
@@ -155,5 +155,7 @@ sweep 2 >/dev/null
 cycle "$build/t/split/stateless"
 cycle "$build/t/split/stateless" 1000
 cycle "$build/t/split/family"
+cycle "$build/t/split/gone"
+cycle "$build/t/split/gone" primary
 
 done_testing

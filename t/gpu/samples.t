@@ -98,13 +98,13 @@ disturbed() {
 	trecr-run --gpu=on -d ck "$1" >disturbed.out 2>disturbed.err </dev/null &
 	sup=$!
 	pause_at_random "$span"
-	if ! timed ckpt.ms trecr-ckpt -s -t 60 "$sup" >/dev/null 2>ckpt.err; then
+	if ! timed ckpt.ms trecr-ckpt -s -t "$PATIENCE" "$sup" >/dev/null 2>ckpt.err; then
 		await -t 1 -p "$sup" 2>/dev/null && sup= && return 2
 		grep -q "no process\|not run by trecr\|no supervisor" ckpt.err && return 2
 		outcome "refused: $(last_of ckpt.err)"
 		return
 	fi
-	await -t 60 -p "$sup" 2>>await.err || outcome "does not end after trecr-ckpt -s" || return
+	await -t "$PATIENCE" -p "$sup" 2>>await.err || outcome "does not end after trecr-ckpt -s" || return
 	sup=
 	timeout -k 5 "$limit" trecr-restart ck >/dev/null 2>restart.err </dev/null
 	status=$?

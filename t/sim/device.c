@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/shm.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "t/sim/object.h"
@@ -26,6 +28,8 @@
 static struct context {
 	struct object object;
 	int references; /* of the primary one; of others, 1 */
+	int was_made;   /* in this process: when it is gone it can still be pushed */
+	int on_stacks;  /* of threads; until it is on none, its place is not another's */
 	unsigned flags;
 	size_t limits[LIMITS];
 	int cache, device;
@@ -150,6 +154,30 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 	return 0;
 }
 
+/* As the driver has it (580): one that is gone stays where it is on the stacks of threads, can be
+ * pushed, tells its device, and is an error to all else. */
+static int known(void *context, const char *function)
+{
+	struct context *c = context;
+
+	return c >= contexts && c < contexts + CONTEXTS && c->was_made
+		       ? 1
+		       : object_get(OBJECT_CONTEXT, context, function) != NULL;
+}
+
+static void put_on_top(struct context *c)
+{
+	if (c)
+		__atomic_add_fetch(&c->on_stacks, 1, __ATOMIC_RELAXED);
+	current = c;
+}
+
+static void take_off(void)
+{
+	__atomic_sub_fetch(&current->on_stacks, 1, __ATOMIC_RELAXED);
+	current = depth ? stack[--depth] : NULL;
+}
+
 void *current_context(void)
 {
 	return current;
@@ -157,14 +185,20 @@ void *current_context(void)
 
 void make_current(void *context)
 {
-	current = context;
+	if (current)
+		__atomic_sub_fetch(&current->on_stacks, 1, __ATOMIC_RELAXED);
+	put_on_top(context);
 }
 
 int sim_have_context(void)
 {
 	int r = sim_ready();
 
-	return r ? r : current ? 0 : SIM_INVALID_CONTEXT;
+	if (r)
+		return r;
+	if (!current)
+		return SIM_INVALID_CONTEXT;
+	return current->references ? 0 : SIM_CONTEXT_IS_DESTROYED;
 }
 
 /* As the driver: it asks for an address by hint, and gives up when it gets another. */
@@ -182,19 +216,52 @@ static int reserve(void)
 		       : SIM_OUT_OF_MEMORY;
 }
 
+/* Milliseconds more than this driver needs. */
+static void take_time(void)
+{
+	long ms = atol(sim_machine("start_ms", "0"));
+	struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+
+	while (nanosleep(&t, &t))
+		;
+}
+
+#define SEGMENT (3ul << 12)
+
+/* As UCX has them for messages: one that stays, after one that has gone. */
+static int attach_segments(void)
+{
+	for (int i = 0; i < 2; i++) {
+		int id = shmget(IPC_PRIVATE, SEGMENT, IPC_CREAT | 0600);
+		void *p = id < 0 ? NULL : shmat(id, NULL, 0);
+
+		if (!p)
+			return 0; /* there are none to be had here */
+		(void)shmctl(id, IPC_RMID, NULL);
+		if (p == (void *)-1)
+			return -1;
+		memset(p, i, SEGMENT);
+		if (!i && shmdt(p))
+			return -1;
+	}
+	return 0;
+}
+
 int cuInit(unsigned flags)
 {
 	SIM_ENTER();
+	take_time();
 	if (flags)
 		return SIM_INVALID_VALUE;
 	if (initialised_by && initialised_by != getpid())
 		return SIM_NOT_INITIALIZED; /* a child of fork, as with the driver */
-	if (!initialised_by && reserve())
+	if (!initialised_by && (reserve() || attach_segments()))
 		return SIM_OUT_OF_MEMORY;
 	if (!initialised_by)
 		if (!initialised_by && getenv("CUDA_VISIBLE_DEVICES"))
 			visible = (strlen(getenv("CUDA_VISIBLE_DEVICES")) + 1) / 2; /* 0,1,2 */
 	initialised_by = getpid();
+	sim_shut_down_at_exit();
 	return 0;
 }
 
@@ -245,6 +312,7 @@ static void start_context(struct context *c, unsigned flags)
 	c->cache = 0;
 	c->number = next_number();
 	c->peers = 0;
+	c->was_made = 1;
 	c->local_size = LOCAL;
 	c->local = heap_take_blocks(HEAP_VARIABLES, LOCAL);
 	object_adopt(OBJECT_CONTEXT, &c->object);
@@ -304,8 +372,8 @@ int cuCtxCreate_v2(void **context, unsigned flags, int device)
 	for (struct context *c = contexts + DEVICES; c < contexts + CONTEXTS; c++) {
 		int free = 0;
 
-		if (!__atomic_compare_exchange_n(
-			    &c->references, &free, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (c->on_stacks || !__atomic_compare_exchange_n(&c->references, &free, 1, 0,
+					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		c->device = device;
 		start_context(c, flags);
@@ -333,7 +401,7 @@ int cuCtxDestroy_v2(void *context)
 	if (!c || is_primary(c))
 		return SIM_INVALID_CONTEXT;
 	if (current == c)
-		current = depth ? stack[--depth] : NULL;
+		take_off();
 	end_context(c);
 	__atomic_store_n(&c->references, 0, __ATOMIC_RELEASE);
 	return 0;
@@ -397,23 +465,30 @@ int cuThreadExchangeStreamCaptureMode(int *mode)
 int cuCtxSetCurrent(void *context)
 {
 	SIM_ENTER();
-	if (context && !object_get(OBJECT_CONTEXT, context, __func__))
+	if (context && !known(context, __func__))
 		return SIM_INVALID_CONTEXT;
 	/* What was current goes; what is below it on the stack comes up when nothing takes its
 	 * place. */
-	current = context ? context : depth ? stack[--depth] : NULL;
+	if (!context && !current)
+		return sim_ready();
+	if (context && current)
+		__atomic_sub_fetch(&current->on_stacks, 1, __ATOMIC_RELAXED);
+	if (context)
+		put_on_top(context);
+	else
+		take_off();
 	return sim_ready();
 }
 
 int cuCtxPushCurrent_v2(void *context)
 {
 	SIM_ENTER();
-	if (!object_get(OBJECT_CONTEXT, context, __func__))
+	if (!known(context, __func__))
 		return SIM_INVALID_CONTEXT;
 	if (depth == MAX_STACK)
 		return SIM_OUT_OF_MEMORY;
 	stack[depth++] = current;
-	current = context;
+	put_on_top(context);
 	return sim_ready();
 }
 
@@ -423,7 +498,7 @@ int cuCtxPopCurrent_v2(void **context)
 	if (!current)
 		return SIM_INVALID_CONTEXT;
 	*context = current;
-	current = depth ? stack[--depth] : NULL;
+	take_off();
 	return sim_ready();
 }
 
@@ -439,7 +514,7 @@ int cuCtxGetCurrent(void **context)
 
 static int device_of(const struct context *c, int *device)
 {
-	if (!c->references && !is_primary(c))
+	if (!c->was_made)
 		return SIM_CONTEXT_IS_DESTROYED;
 	*device = c->device;
 	return 0;
@@ -451,8 +526,8 @@ int cuCtxGetDevice(int *device)
 
 	SIM_ENTER();
 	__atomic_add_fetch(&device_times_asked, 1, __ATOMIC_RELAXED);
-	r = sim_have_context();
-	return r ? r : device_of(current, device);
+	r = sim_ready();
+	return r ? r : current ? device_of(current, device) : SIM_INVALID_CONTEXT;
 }
 
 int cuCtxGetDevice_v2(int *device, void *context)

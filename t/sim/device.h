@@ -1,3 +1,6 @@
+/*
+ * device.h - the devices of the simulated driver, and the context of the calling thread.
+ */
 #ifndef T_SIM_DEVICE_H
 #define T_SIM_DEVICE_H
 

@@ -4,14 +4,8 @@
  * come through whole. Built alone it is a driver of its own; in the simulated driver it stands
  * for the functions that are not simulated.
  */
+#include "cuda.index.h"
 #include "t/sim/sim.h"
-
-enum {
-#define CALL(name, class, how, registers, stack, floats) INDEX_##name,
-#include "cuda.calls.h"
-#undef CALL
-	FUNCTIONS,
-};
 
 static const struct {
 	const char *name;

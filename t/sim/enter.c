@@ -1,3 +1,7 @@
+/*
+ * enter.c - what each call into the driver passes through: hostile settings, checks of the
+ * calling thread, and errors that a test has asked for.
+ */
 #include "t/sim/sim.h"
 
 #include <fcntl.h>
@@ -112,8 +116,25 @@ static int injected(const char *function)
 	return result;
 }
 
+static volatile int is_shut_down;
+
+static void shut_down(void)
+{
+	is_shut_down = 1;
+}
+
+void sim_shut_down_at_exit(void)
+{
+	static int registered;
+
+	if (!__atomic_exchange_n(&registered, 1, __ATOMIC_ACQ_REL))
+		atexit(shut_down);
+}
+
 int sim_enter(const char *function)
 {
 	check_thread(function);
+	if (is_shut_down)
+		return SIM_DEINITIALIZED;
 	return injected(function);
 }

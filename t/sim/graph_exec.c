@@ -196,7 +196,7 @@ static bool is_ready(const struct sim_node *n)
 	return !n->done;
 }
 
-/* One after the other, each after those that it depends on. */
+/* One node after the other, each after the nodes that it depends on. */
 static int queue_graph(struct sim_graph *g, void *stream)
 {
 	size_t left = g->count;

@@ -1,3 +1,6 @@
+/*
+ * heap.c - ranges, blocks and shared blocks, in the order in which the driver tries them.
+ */
 #include "t/sim/heap.h"
 
 #include <pthread.h>

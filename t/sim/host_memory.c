@@ -124,11 +124,14 @@ int cuMemHostRegister_v2(void *address, size_t size, unsigned flags)
 int cuMemHostUnregister(void *address)
 {
 	struct range *r;
-	int result = SIM_NOT_REGISTERED;
+	int result;
 
 	SIM_ENTER();
-	if (!address)
-		return SIM_INVALID_VALUE;
+	/* As the driver has it (580): any context will do, and none, but not one that is gone. */
+	result = sim_have_context();
+	if (result == SIM_CONTEXT_IS_DESTROYED || !address)
+		return address ? result : SIM_INVALID_VALUE;
+	result = SIM_NOT_REGISTERED;
 	stream_wait_all();
 	ranges_lock();
 	r = range_find((uint64_t)address, REGISTERED);

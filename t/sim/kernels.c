@@ -4,6 +4,8 @@
 #include <string.h>
 #include <poll.h>
 #include <pthread.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "stubs/cuda/launch_config.h"
 #include "t/sim/arrays.h"
@@ -110,6 +112,17 @@ void module_print(void)
 	pthread_mutex_unlock(&said_lock);
 }
 
+/* The hashes of b blocks of 4 KiB at a, to c, which is host memory: lower/cuda/hash_kernel.cu. */
+static void run_hash_blocks(const struct kernel_call *k)
+{
+	memory_check(k->a, k->b * 4096, "trecr_hash_blocks");
+	if (k->a % 4096 || !k->b || k->threads % 128)
+		sim_hostile("blocks that cannot be hashed", "trecr_hash_blocks");
+	for (uint64_t i = 0; i < k->b; i++)
+		XXH128_canonicalFromHash((XXH128_canonical_t *)(k->c + 16 * i),
+			XXH3_128bits((void *)(k->a + 4096 * i), 4096));
+}
+
 static const struct kernel kernels[] = {
 	{"count", run_count},
 	{"scale", run_scale},
@@ -122,6 +135,8 @@ static const struct kernel kernels[] = {
 
 kernel_function *kernel_find(const char *name)
 {
+	if (!strcmp(name, "trecr_hash_blocks"))
+		return run_hash_blocks;
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
 		if (!strcmp(kernels[i].name, name))
 			return kernels[i].run;

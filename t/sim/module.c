@@ -17,7 +17,8 @@
 #include "t/sim/object.h"
 #include "t/sim/sim.h"
 
-#define ATTRIBUTES 16
+#define ATTRIBUTES   17
+#define CACHE_CONFIG 16 /* none of the driver's that the tests use */
 
 struct global {
 	char name[32];
@@ -82,6 +83,7 @@ SIM_EXPORT int cuModuleGetGlobal_v2(
 	uint64_t *address, size_t *size, void *module, const char *name);
 SIM_EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function);
 SIM_EXPORT int cuFuncSetAttribute(void *function, int attribute, int value);
+SIM_EXPORT int cuFuncSetCacheConfig(void *function, int config);
 SIM_EXPORT int cuFuncGetModule(void **module, void *function);
 SIM_EXPORT int cuFuncGetName(const char **name, void *function);
 SIM_EXPORT int cuFuncLoad(void *function);
@@ -323,6 +325,18 @@ int cuFuncSetAttribute(void *function, int attribute, int value)
 		return f ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
 	f->attributes[attribute] = value;
 	return 0;
+}
+
+/* No call of the driver tells which one it is; here an attribute of our own does. */
+int cuFuncSetCacheConfig(void *function, int config)
+{
+	struct function *f;
+
+	SIM_ENTER();
+	f = object_get(OBJECT_FUNCTION, function, __func__);
+	if (f)
+		f->attributes[CACHE_CONFIG] = config;
+	return f ? 0 : SIM_INVALID_HANDLE;
 }
 
 int cuFuncGetModule(void **module, void *function)

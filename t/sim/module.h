@@ -1,3 +1,6 @@
+/*
+ * module.h - kernels: what a function of a module stands for, and a launch of one.
+ */
 #ifndef T_SIM_MODULE_H
 #define T_SIM_MODULE_H
 

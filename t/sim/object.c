@@ -1,3 +1,6 @@
+/*
+ * object.c - a table of live records, and what to say of one that was freed.
+ */
 #include "t/sim/object.h"
 
 #include <pthread.h>

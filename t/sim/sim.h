@@ -26,6 +26,7 @@ enum {
 	SIM_INVALID_VALUE = 1,
 	SIM_OUT_OF_MEMORY = 2,
 	SIM_NOT_INITIALIZED = 3,
+	SIM_DEINITIALIZED = 4,
 	SIM_INVALID_DEVICE = 101,
 	SIM_INVALID_CONTEXT = 201,
 	SIM_ALREADY_MAPPED = 208,
@@ -43,6 +44,8 @@ enum {
 
 /* First thing in every function of the API. Returns what SIM_FAIL says, or 0. */
 int sim_enter(const char *function);
+/* From a handler that is registered now for exit on, sim_enter() gives SIM_DEINITIALIZED. */
+void sim_shut_down_at_exit(void);
 /* What SIM_MACHINE_FILE says of @key, in static memory of the thread's; @standard if nothing.
  */
 const char *sim_machine(const char *key, const char *standard);

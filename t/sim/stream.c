@@ -1,3 +1,6 @@
+/*
+ * stream.c - streams, events and host functions: each stream has a thread and a list of work.
+ */
 #include "t/sim/stream.h"
 
 #include <pthread.h>

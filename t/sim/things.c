@@ -6,6 +6,9 @@
  */
 #include "t/sim/things.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "t/sim/object.h"
 #include "t/sim/sim.h"
 
@@ -13,6 +16,7 @@ struct thing {
 	struct object object;
 	void *context;       /* goes with it; NULL: with none */
 	struct thing *whole; /* or with that */
+	char *text;          /* a linker's */
 	long references;
 	struct thing *next;
 };
@@ -21,6 +25,9 @@ static struct thing *things;
 
 SIM_EXPORT int cuLinkCreate_v2(
 	unsigned count, const int *options, void **values, void **linker);
+SIM_EXPORT int cuLinkAddData_v2(void *linker, int type, const void *data, size_t size,
+	const char *name, unsigned count, const int *options, void **values);
+SIM_EXPORT int cuLinkComplete(void *linker, void **image, size_t *size);
 SIM_EXPORT int cuLinkDestroy(void *linker);
 SIM_EXPORT int cuUserObjectCreate(
 	void **object, void *data, void *destroy, unsigned references, unsigned flags);
@@ -92,6 +99,7 @@ static void end(struct thing *t)
 	*at = t->next;
 	while (*(at = goes_with(NULL, t)))
 		end(*at);
+	free(t->text);
 	object_free(t);
 }
 
@@ -127,6 +135,33 @@ int cuLinkCreate_v2(unsigned count, const int *options, void **values, void **li
 {
 	SIM_ENTER();
 	return make_in_context(linker, OBJECT_LINKER);
+}
+
+/* One text is linked with nothing. */
+int cuLinkAddData_v2(void *linker, int type, const void *data, size_t size, const char *name,
+	unsigned count, const int *options, void **values)
+{
+	struct thing *t;
+
+	SIM_ENTER();
+	t = object_get(OBJECT_LINKER, linker, __func__);
+	if (!t || t->text || type != 1 || !size || ((const char *)data)[size - 1])
+		return t ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
+	t->text = strdup(data);
+	return 0;
+}
+
+int cuLinkComplete(void *linker, void **image, size_t *size)
+{
+	struct thing *t;
+
+	SIM_ENTER();
+	t = object_get(OBJECT_LINKER, linker, __func__);
+	if (!t || !t->text)
+		return t ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
+	*image = t->text;
+	*size = strlen(t->text) + 1;
+	return 0;
 }
 
 /* ---- user objects ---- */

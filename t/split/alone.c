@@ -1,6 +1,5 @@
 /* alone managed|mapped: memory of one kind and no other, held over checkpoints and restarts. */
-#include "t/split/cuda_api.h"
-#include "t/victim/victim.h"
+#include "t/split/driver_victim.h"
 
 #define SIZE  (2 * MIB)
 #define COUNT 3
@@ -15,7 +14,7 @@ void victim_hurt(void)
 static void make_managed(void)
 {
 	for (int i = 0; i < COUNT; i++)
-		MUST(!cuMemAllocManaged(&parts[i], SIZE, 1));
+		WORKS(cuMemAllocManaged(&parts[i], SIZE, 1));
 }
 
 /* As PyTorch does with expandable segments. */
@@ -31,13 +30,13 @@ static void make_mapped(void)
 	CUdeviceptr base;
 	uint64_t handle;
 
-	MUST(!cuMemAddressReserve(&base, 10 * SIZE, 0, 0, 0));
+	WORKS(cuMemAddressReserve(&base, 10 * SIZE, 0, 0, 0));
 	for (int i = 0; i < COUNT; i++) {
 		parts[i] = base + 2 * i * SIZE;
-		MUST(!cuMemCreate(&handle, SIZE, &on_device, 0));
-		MUST(!cuMemMap(parts[i], SIZE, 0, handle, 0));
-		MUST(!cuMemSetAccess(parts[i], SIZE, &reachable, 1));
-		MUST(!cuMemRelease(handle));
+		WORKS(cuMemCreate(&handle, SIZE, &on_device, 0));
+		WORKS(cuMemMap(parts[i], SIZE, 0, handle, 0));
+		WORKS(cuMemSetAccess(parts[i], SIZE, &reachable, 1));
+		WORKS(cuMemRelease(handle));
 	}
 }
 
@@ -46,19 +45,21 @@ int main(int argc, char **argv)
 	char *copy = malloc(SIZE);
 	void *context;
 
-	MUST(!cuInit(0) && !cuDevicePrimaryCtxRetain(&context, 0) && !cuCtxSetCurrent(context));
+	WORKS(cuInit(0));
+	WORKS(cuDevicePrimaryCtxRetain(&context, 0));
+	WORKS(cuCtxSetCurrent(context));
 	if (argc > 1 && !strcmp(argv[1], "managed"))
 		make_managed();
 	else
 		make_mapped();
 	for (int i = 0; i < COUNT; i++) {
 		victim_fill(copy, SIZE, i);
-		MUST(!cuMemcpyHtoD_v2(parts[i], copy, SIZE));
+		WORKS(cuMemcpyHtoD_v2(parts[i], copy, SIZE));
 	}
 	victim_ready();
 	victim_wait();
 	for (int i = 0; i < COUNT; i++) {
-		MUST(!cuMemcpyDtoH_v2(copy, parts[i], SIZE));
+		WORKS(cuMemcpyDtoH_v2(copy, parts[i], SIZE));
 		SAME(copy, SIZE, i, "device memory");
 		CHECK(!cuMemsetD32_v2(parts[i], 1, 10), "it cannot be used");
 	}

@@ -5,6 +5,7 @@
  *	never	one waits for something that does not come before the signal
  *	prints	as turns, and what the kernels print has its place among what the host prints
  *	maps	memory is made, mapped and made accessible time and again, a pause in between
+ *	links	linker states come and go time and again
  */
 #include "t/split/driver_victim.h"
 
@@ -171,6 +172,21 @@ static void *map_memory(void *argument)
 	return NULL;
 }
 
+static void *link_code(void *argument)
+{
+	OK(cuCtxSetCurrent(context));
+	while (!stop) {
+		void *linker;
+
+		turn++;
+		OK(cuLinkCreate_v2(0, NULL, NULL, &linker));
+		pause_ms(40);
+		OK(cuLinkDestroy(linker));
+		pause_ms(20);
+	}
+	return NULL;
+}
+
 static void set_up(void)
 {
 	OK(cuInit(0));
@@ -234,6 +250,8 @@ int main(int argc, char **argv)
 		prints();
 	else if (!strcmp(argv[1], "maps"))
 		run(map_memory, NULL);
+	else if (!strcmp(argv[1], "links"))
+		run(link_code, NULL);
 	else
 		never();
 	return victim_done();

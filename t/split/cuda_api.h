@@ -115,6 +115,7 @@ int cuModuleGetGlobal_v2(CUdeviceptr *, size_t *, void *, const char *);
 int cuModuleEnumerateFunctions(void **, unsigned, void *);
 int cuFuncGetAttribute(int *, int, void *);
 int cuFuncSetAttribute(void *, int, int);
+int cuFuncSetCacheConfig(void *, int);
 int cuFuncGetModule(void **, void *);
 int cuFuncGetName(const char **, void *);
 int cuLibraryLoadData(
@@ -155,6 +156,7 @@ int cuTexObjectCreate(void **, const void *, const void *, const void *);
 int cuTexObjectDestroy(void *);
 int cuSurfObjectCreate(void **, const void *);
 int cuLinkCreate_v2(unsigned, const int *, void **, void **);
+int cuLinkDestroy(void *);
 int cuDevResourceGenerateDesc(void **, const void *, unsigned);
 int cuGreenCtxCreate(void **, void *, int, unsigned);
 int cuGreenCtxStreamCreate(void **, void *, unsigned, int);

@@ -58,6 +58,20 @@ static void expect_error(int error)
 	}
 }
 
+/* One that is gone is current all the same, and tells its device, as with the driver (580). */
+static void expect_gone(int device)
+{
+	for (int i = 0; i < 2; i++) {
+		CUdeviceptr address;
+		int got = -1, again = -1;
+
+		OK(cuCtxGetDevice(&got));
+		OK(cuCtxGetDevice_v2(&again, NULL));
+		CHECK(got == device && again == device);
+		CHECK_RESULT(cuMemAlloc_v2(&address, 8), CONTEXT_IS_DESTROYED);
+	}
+}
+
 static void expect_primary(int device, unsigned flags, int active)
 {
 	for (int i = 0; i < 2; i++) {
@@ -116,7 +130,7 @@ static void one_thread(void)
 	OK(cuCtxCreate_v2(&own, 0, 0));
 	expect_in(own, 0);
 	in_thread(destroy, own);
-	expect_error(CONTEXT_IS_DESTROYED);
+	expect_gone(0);
 	OK(cuCtxSetCurrent(contexts[1]));
 	expect(1);
 

@@ -5,6 +5,17 @@
 #include "t/split/cuda_api.h"
 #include "t/victim/victim.h"
 
+/* A call that is preparation (see MUST). */
+#define WORKS(call)                                                                            \
+	do {                                                                                   \
+		int result_ = (call);                                                          \
+		if (result_) {                                                                 \
+			victim_say("cannot prepare: %s:%d: %s gave %d", __FILE__, __LINE__,    \
+				#call, result_);                                               \
+			_exit(2);                                                              \
+		}                                                                              \
+	} while (0)
+
 /* A call that is to succeed. */
 #define OK(call)                                                                               \
 	do {                                                                                   \

@@ -48,6 +48,19 @@ static void shrink(void)
 		"the staging buffer can be shrunk");
 }
 
+/* Another file. */
+static void replace_staging(uint64_t other_size, int seals)
+{
+	int other = memfd_create("staging", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	MUST(other >= 0 && !ftruncate(other, other_size));
+	MUST(!fcntl(other, F_ADD_SEALS, seals));
+	TABLE->staging_size = other_size;
+	kept_fd = dup(TABLE->staging_fd);
+	MUST(kept_fd >= 0 && dup2(other, TABLE->staging_fd) == TABLE->staging_fd);
+	close(other);
+}
+
 static void spoil(const char *what)
 {
 	if (!strcmp(what, "entries")) {
@@ -59,10 +72,16 @@ static void spoil(const char *what)
 		RECORDS->info.rsp_offset = 1ul << 40;
 	} else if (!strcmp(what, "version")) {
 		RECORDS->version++;
+	} else if (!strcmp(what, "build")) {
+		TABLE->size++;
 	} else if (!strcmp(what, "done")) {
 		replace(TABLE->done_fd);
 	} else if (!strcmp(what, "size")) {
-		TABLE->staging_size = 1ul << 40;
+		TABLE->staging_size += MIB;
+	} else if (!strcmp(what, "room")) {
+		replace_staging(8 * GIB, F_SEAL_SHRINK);
+	} else if (!strcmp(what, "seals")) {
+		replace_staging(size, 0);
 	}
 }
 
@@ -72,8 +91,11 @@ static void put_right(const char *what)
 	RECORDS->version = RECORDS_VERSION;
 	thread->top = thread->entries;
 	TABLE->staging_size = size;
+	TABLE->size = sizeof(*TABLE);
 	if (!strcmp(what, "done"))
 		MUST(dup2(kept_fd, TABLE->done_fd) == TABLE->done_fd);
+	if (!strcmp(what, "room") || !strcmp(what, "seals"))
+		MUST(dup2(kept_fd, TABLE->staging_fd) == TABLE->staging_fd);
 }
 
 int main(int argc, char **argv)

@@ -6,8 +6,7 @@
 #include <sys/mman.h>
 
 #include "shared/windows.h"
-#include "t/split/cuda_api.h"
-#include "t/victim/victim.h"
+#include "t/split/driver_victim.h"
 
 #define SIZE (1ul << 20)
 
@@ -50,9 +49,12 @@ static void use_driver(void)
 	CUdeviceptr p;
 	int device;
 
-	MUST(!cuInit(0) && !cuDeviceGet(&device, 0));
-	MUST(!cuDevicePrimaryCtxRetain(&context, device) && !cuCtxSetCurrent(context));
-	MUST(!cuMemAlloc_v2(&p, 1 << 20) && !cuStreamCreate(&stream, 0));
+	WORKS(cuInit(0));
+	WORKS(cuDeviceGet(&device, 0));
+	WORKS(cuDevicePrimaryCtxRetain(&context, device));
+	WORKS(cuCtxSetCurrent(context));
+	WORKS(cuMemAlloc_v2(&p, 1 << 20));
+	WORKS(cuStreamCreate(&stream, 0));
 }
 
 /* One after the other is given back, with a checkpoint tried before each. */

@@ -28,8 +28,8 @@ static void *with_variable(const char *text)
 	CUdeviceptr address = 0;
 	size_t size = 0;
 
-	MUST(!cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
-	MUST(!cuLibraryGetManaged(&address, &size, library, "both"));
+	WORKS(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+	WORKS(cuLibraryGetManaged(&address, &size, library, "both"));
 	places[count].address = address;
 	places[count++].size = size;
 	return library;
@@ -39,15 +39,15 @@ static void allocate(size_t size)
 {
 	CUdeviceptr address = 0;
 
-	MUST(!cuMemAllocManaged(&address, size, 1));
+	WORKS(cuMemAllocManaged(&address, size, 1));
 	places[count].address = address;
 	places[count++].size = size;
 }
 
 static void another_context(int i)
 {
-	MUST(!cuCtxCreate_v2(&contexts[i], 0, 0));
-	MUST(!cuCtxSetCurrent(contexts[0]));
+	WORKS(cuCtxCreate_v2(&contexts[i], 0, 0));
+	WORKS(cuCtxSetCurrent(contexts[0]));
 }
 
 int main(int argc, char **argv)
@@ -55,9 +55,10 @@ int main(int argc, char **argv)
 	char *copy = malloc(LARGE);
 	void *library;
 
-	MUST(!cuInit(0));
+	WORKS(cuInit(0));
 	library = with_variable("sim module\n.global .attribute(.managed) .b8 both[400];\n");
-	MUST(!cuDevicePrimaryCtxRetain(&contexts[0], 0) && !cuCtxSetCurrent(contexts[0]));
+	WORKS(cuDevicePrimaryCtxRetain(&contexts[0], 0));
+	WORKS(cuCtxSetCurrent(contexts[0]));
 	another_context(1);
 	allocate(MIB);
 	with_variable("sim module\n.global .attribute(.managed) .b8 both[40000000];\n"
@@ -67,21 +68,21 @@ int main(int argc, char **argv)
 		another_context(i);
 	allocate(30 * MIB);
 	for (int i = 2; i < 5; i++)
-		MUST(!cuCtxDestroy_v2(contexts[i]));
+		WORKS(cuCtxDestroy_v2(contexts[i]));
 	allocate(30 * MIB);
 	allocate(100);
 	if (argc > 1 && !strcmp(argv[1], "freed"))
-		MUST(!cuLibraryUnload(library));
+		WORKS(cuLibraryUnload(library));
 	else
 		library = NULL;
 	for (int i = !!library; i < count; i++) {
 		victim_fill(copy, places[i].size, i);
-		MUST(!cuMemcpyHtoD_v2(places[i].address, copy, places[i].size));
+		WORKS(cuMemcpyHtoD_v2(places[i].address, copy, places[i].size));
 	}
 	victim_ready();
 	victim_wait();
 	for (int i = !!library; i < count; i++) {
-		MUST(!cuMemcpyDtoH_v2(copy, places[i].address, places[i].size));
+		WORKS(cuMemcpyDtoH_v2(copy, places[i].address, places[i].size));
 		SAME(copy, places[i].size, i, "managed memory");
 		OK(cuMemsetD32_v2(places[i].address, 1, 10));
 	}

@@ -1,9 +1,11 @@
 /*
- * places SEED [all]: variables of modules and libraries, managed memory and reservations that come
+ * places SEED [all|large|contexts]: variables of modules and libraries, managed memory and reservations that come
  * and go at random, in up to three contexts, between streams and kernels that need memory for
  * local variables: over restarts, all that is left is where it was, with its contents. With
  * `all` also device, pinned, pooled and mapped memory, and one of the contexts on a second GPU where
- * there is one. Also for a real GPU.
+ * there is one; with `large` most variables are of a size that modules have few of, so that one
+ * has several places among whole blocks and ranges; with `contexts` as `all`, and contexts come and
+ * go, too, some with what is in them. Also for a real GPU.
  */
 #include <string.h>
 
@@ -29,6 +31,7 @@ enum kind {
 };
 
 static unsigned kinds = DEVICE;
+static bool large, contexts_go;
 
 static struct item {
 	enum kind kind;
@@ -55,9 +58,27 @@ static unsigned any(unsigned n)
 	return (state >> 33) % n;
 }
 
+/* Half a block and more, for the most part. */
+static size_t any_large_size(void)
+{
+	switch (any(8)) {
+	case 0:
+	case 1:
+		return 4 + any(600000);
+	case 2:
+	case 3:
+		return MIB + any(MIB);
+	case 4:
+		return any(4) ? 2 * MIB : 33 * MIB;
+	}
+	return (1 + any(4)) * 2 * MIB - any(MIB);
+}
+
 /* Most are small, some are larger than a block, or than a range. */
 static size_t any_size(void)
 {
+	if (large)
+		return any_large_size();
 	switch (any(16)) {
 	case 0:
 		return MIB + any(5 * MIB);
@@ -114,7 +135,7 @@ static void fill(struct item *i)
 		if (i->kind == PINNED)
 			memcpy((void *)i->variables[v].address, copy, i->variables[v].size);
 		else
-			MUST(!cuMemcpyHtoD_v2(
+			WORKS(cuMemcpyHtoD_v2(
 				i->variables[v].address, copy, i->variables[v].size));
 	}
 }
@@ -152,7 +173,7 @@ static void check(const struct item *i)
 /* What it has lies in the context it was made in. */
 static void enter(const struct item *i)
 {
-	MUST(!cuCtxSetCurrent(i->context));
+	WORKS(cuCtxSetCurrent(i->context));
 }
 
 static void launch(const struct item *i)
@@ -160,9 +181,9 @@ static void launch(const struct item *i)
 	uint64_t zero = 0;
 	void *function, *parameters[] = {&zero, &zero, &zero};
 
-	MUST(!cuModuleGetFunction(&function, i->handle, "sleep"));
-	MUST(!cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
-	MUST(!cuCtxSynchronize());
+	WORKS(cuModuleGetFunction(&function, i->handle, "sleep"));
+	WORKS(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+	WORKS(cuCtxSynchronize());
 }
 
 static void map(CUdeviceptr *address, size_t size)
@@ -176,13 +197,13 @@ static void map(CUdeviceptr *address, size_t size)
 	} access = {.location = 1, .flags = 3};
 	uint64_t handle;
 
-	MUST(!cuCtxGetDevice(&where.id));
+	WORKS(cuCtxGetDevice(&where.id));
 	access.id = where.id;
-	MUST(!cuMemAddressReserve(address, size, 0, 0, 0));
-	MUST(!cuMemCreate(&handle, size, &where, 0));
-	MUST(!cuMemMap(*address, size, 0, handle, 0));
-	MUST(!cuMemSetAccess(*address, size, &access, 1));
-	MUST(!cuMemRelease(handle));
+	WORKS(cuMemAddressReserve(address, size, 0, 0, 0));
+	WORKS(cuMemCreate(&handle, size, &where, 0));
+	WORKS(cuMemMap(*address, size, 0, handle, 0));
+	WORKS(cuMemSetAccess(*address, size, &access, 1));
+	WORKS(cuMemRelease(handle));
 }
 
 static void make_memory(struct item *i)
@@ -191,11 +212,11 @@ static void make_memory(struct item *i)
 
 	i->variables[0].size = i->kind == MAPPED ? (1 + any(16)) * 2 * MIB : any_size() / 4 * 4;
 	if (i->kind == DEVICE)
-		MUST(!cuMemAlloc_v2(address, i->variables[0].size));
+		WORKS(cuMemAlloc_v2(address, i->variables[0].size));
 	else if (i->kind == PINNED)
-		MUST(!cuMemHostAlloc((void **)address, i->variables[0].size, 0));
+		WORKS(cuMemHostAlloc((void **)address, i->variables[0].size, 0));
 	else if (i->kind == POOLED)
-		MUST(!cuMemAllocAsync(address, i->variables[0].size, NULL));
+		WORKS(cuMemAllocAsync(address, i->variables[0].size, NULL));
 	else
 		map(address, i->variables[0].size);
 	fill(i);
@@ -206,14 +227,16 @@ static void free_memory(const struct item *i)
 	CUdeviceptr address = i->variables[0].address;
 	size_t size = i->variables[0].size;
 
-	if (i->kind == DEVICE)
-		MUST(!cuMemFree_v2(address));
-	else if (i->kind == PINNED)
-		MUST(!cuMemFreeHost((void *)address));
-	else if (i->kind == POOLED)
-		MUST(!cuMemFreeAsync(address, NULL));
-	else
-		MUST(!cuMemUnmap(address, size) && !cuMemAddressFree(address, size));
+	if (i->kind == DEVICE) {
+		WORKS(cuMemFree_v2(address));
+	} else if (i->kind == PINNED) {
+		WORKS(cuMemFreeHost((void *)address));
+	} else if (i->kind == POOLED) {
+		WORKS(cuMemFreeAsync(address, NULL));
+	} else {
+		WORKS(cuMemUnmap(address, size));
+		WORKS(cuMemAddressFree(address, size));
+	}
 }
 
 static void make(struct item *i)
@@ -227,26 +250,26 @@ static void make(struct item *i)
 	switch (i->kind) {
 	case MODULE:
 		write_text(i);
-		MUST(!cuModuleLoadData(&i->handle, text));
+		WORKS(cuModuleLoadData(&i->handle, text));
 		find_all(i);
 		break;
 	case LIBRARY:
 		write_text(i);
-		MUST(!cuLibraryLoadData(&i->handle, text, NULL, NULL, 0, NULL, NULL, 0));
+		WORKS(cuLibraryLoadData(&i->handle, text, NULL, NULL, 0, NULL, NULL, 0));
 		find_all(i);
 		break;
 	case MEMORY:
 		i->variables[0].size = any_size();
-		MUST(!cuMemAllocManaged(&i->variables[0].address, i->variables[0].size, 1));
+		WORKS(cuMemAllocManaged(&i->variables[0].address, i->variables[0].size, 1));
 		fill(i);
 		break;
 	case RESERVATION:
 		i->variables[0].size = (1 + any(40)) * 2 * MIB;
-		MUST(!cuMemAddressReserve(
+		WORKS(cuMemAddressReserve(
 			&i->variables[0].address, i->variables[0].size, 0, 0, 0));
 		break;
 	case STREAM:
-		MUST(!cuStreamCreate(&i->handle, 0));
+		WORKS(cuStreamCreate(&i->handle, 0));
 		break;
 	default:
 		make_memory(i);
@@ -259,19 +282,19 @@ static void end(struct item *i)
 	check(i);
 	switch (i->kind) {
 	case MODULE:
-		MUST(!cuModuleUnload(i->handle));
+		WORKS(cuModuleUnload(i->handle));
 		break;
 	case LIBRARY:
-		MUST(!cuLibraryUnload(i->handle));
+		WORKS(cuLibraryUnload(i->handle));
 		break;
 	case MEMORY:
-		MUST(!cuMemFree_v2(i->variables[0].address));
+		WORKS(cuMemFree_v2(i->variables[0].address));
 		break;
 	case RESERVATION:
-		MUST(!cuMemAddressFree(i->variables[0].address, i->variables[0].size));
+		WORKS(cuMemAddressFree(i->variables[0].address, i->variables[0].size));
 		break;
 	case STREAM:
-		MUST(!cuStreamDestroy_v2(i->handle));
+		WORKS(cuStreamDestroy_v2(i->handle));
 		break;
 	default:
 		free_memory(i);
@@ -279,11 +302,42 @@ static void end(struct item *i)
 	i->kind = NONE;
 }
 
+static bool goes_with_context(enum kind kind)
+{
+	return kind == MODULE || kind == MEMORY || kind == STREAM || kind == DEVICE ||
+	       kind == PINNED;
+}
+
+static void make_context(int n)
+{
+	int devices;
+
+	WORKS(cuDeviceGetCount(&devices));
+	WORKS(cuCtxCreate_v2(
+		&contexts[n], 0, n == CONTEXTS - 1 && kinds == KINDS && devices > 1));
+}
+
+/* Another takes its place. */
+static void end_context(int n)
+{
+	for (struct item *i = items; i < items + ITEMS; i++) {
+		if (i->kind == NONE || i->context != contexts[n])
+			continue;
+		if (any(2) || !goes_with_context(i->kind))
+			end(i);
+		i->kind = NONE;
+	}
+	WORKS(cuCtxDestroy_v2(contexts[n]));
+	make_context(n);
+}
+
 static void play(unsigned steps)
 {
 	while (steps--) {
 		struct item *i = &items[any(ITEMS)];
 
+		if (contexts_go && !any(15))
+			end_context(1 + any(CONTEXTS - 1));
 		if (i->kind == NONE) {
 			make(i);
 		} else if (i->kind == MODULE && !any(4)) {
@@ -307,17 +361,17 @@ static void check_all(void)
 
 int main(int argc, char **argv)
 {
-	bool all = argc > 2;
-	int devices = 1;
+	const char *how = argc > 2 ? argv[2] : "";
 
 	state = strtoul(argv[1], NULL, 10);
+	large = !strcmp(how, "large");
+	contexts_go = !strcmp(how, "contexts");
 	copy = malloc(34 * MIB);
-	MUST(!cuInit(0) && !cuDevicePrimaryCtxRetain(&contexts[0], 0));
-	if (all)
-		MUST(!cuDeviceGetCount(&devices));
-	kinds = all ? KINDS : DEVICE;
+	WORKS(cuInit(0));
+	WORKS(cuDevicePrimaryCtxRetain(&contexts[0], 0));
+	kinds = contexts_go || !strcmp(how, "all") ? KINDS : DEVICE;
 	for (int i = 1; i < CONTEXTS; i++)
-		MUST(!cuCtxCreate_v2(&contexts[i], 0, i == CONTEXTS - 1 && devices > 1));
+		make_context(i);
 	play(STEPS);
 	check_all();
 	victim_ready();

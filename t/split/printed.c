@@ -2,8 +2,7 @@
  * What a kernel prints has its place among what the program prints, though the device is waited
  * for by a checkpoint, while the program's own text is still in a buffer.
  */
-#include "t/split/cuda_api.h"
-#include "t/victim/victim.h"
+#include "t/split/driver_victim.h"
 
 static int file;
 
@@ -14,7 +13,7 @@ void victim_hurt(void)
 
 static void say(void *function, uint64_t number)
 {
-	MUST(!cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL,
+	WORKS(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL,
 		(void *[]){&number, &number, &number}, NULL));
 }
 
@@ -26,9 +25,11 @@ int main(void)
 	void *context, *module, *function;
 	char text[1000] = "";
 
-	MUST(!cuInit(0) && !cuDevicePrimaryCtxRetain(&context, 0) && !cuCtxSetCurrent(context));
-	MUST(!cuModuleLoadData(&module, "sim module\n"));
-	MUST(!cuModuleGetFunction(&function, module, "print"));
+	WORKS(cuInit(0));
+	WORKS(cuDevicePrimaryCtxRetain(&context, 0));
+	WORKS(cuCtxSetCurrent(context));
+	WORKS(cuModuleLoadData(&module, "sim module\n"));
+	WORKS(cuModuleGetFunction(&function, module, "print"));
 	file = memfd_create("printed", 0);
 	stdout = fdopen(file, "w");
 	MUST(stdout);

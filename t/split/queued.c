@@ -3,13 +3,12 @@
  * streams all the time, while the program is checkpointed and restarted. None of them waits
  * in the driver, so a checkpoint finds the streams at work.
  */
-#include "t/split/cuda_api.h"
-#include "t/victim/victim.h"
+#include "t/split/driver_victim.h"
 
-#define OK(call) wrong += !!(call)
-#define LANES    8
-#define WORDS    64
-#define STEPS    10
+#define TRY(call) wrong += !!(call)
+#define LANES     8
+#define WORDS     64
+#define STEPS     10
 
 struct lane {
 	void *first, *second, *half,
@@ -43,7 +42,7 @@ static void look(void *argument)
 static void run(
 	void *kernel, unsigned threads, uint64_t a, uint64_t b, uint64_t c, void *stream)
 {
-	OK(cuLaunchKernel(
+	TRY(cuLaunchKernel(
 		kernel, threads, 1, 1, 1, 1, 1, 0, stream, (void *[]){&a, &b, &c}, NULL));
 }
 
@@ -53,19 +52,19 @@ static void queue(struct lane *l, uint32_t seed)
 	l->looked = false;
 	for (uint32_t i = 0; i < WORDS; i++)
 		l->in[i] = l->expected[i] = seed + i;
-	OK(cuMemcpyHtoDAsync_v2(l->data, l->in, sizeof(l->expected), l->first));
+	TRY(cuMemcpyHtoDAsync_v2(l->data, l->in, sizeof(l->expected), l->first));
 	for (uint32_t step = 0; step < STEPS; step++) {
 		run(pause_kernel, 1, 1000, 0, 0, l->first);
 		run(scale, WORDS, l->data, 3, step, l->first);
 		for (uint32_t i = 0; i < WORDS; i++)
 			l->expected[i] = l->expected[i] * 3 + step;
 	}
-	OK(cuEventRecord(l->half, l->first));
-	OK(cuStreamWaitEvent(l->second, l->half, 0));
-	OK(cuMemcpyDtoHAsync_v2(l->out, l->data, sizeof(l->expected), l->second));
-	OK(cuLaunchHostFunc(l->second, look, l));
-	OK(cuEventRecord(l->whole, l->second));
-	OK(cuStreamWaitEvent(l->first, l->whole, 0));
+	TRY(cuEventRecord(l->half, l->first));
+	TRY(cuStreamWaitEvent(l->second, l->half, 0));
+	TRY(cuMemcpyDtoHAsync_v2(l->out, l->data, sizeof(l->expected), l->second));
+	TRY(cuLaunchHostFunc(l->second, look, l));
+	TRY(cuEventRecord(l->whole, l->second));
+	TRY(cuStreamWaitEvent(l->first, l->whole, 0));
 }
 
 static void *work(void *argument)
@@ -73,7 +72,7 @@ static void *work(void *argument)
 	struct lane *l = argument;
 	struct timespec ms = {0, MSEC};
 
-	OK(cuCtxSetCurrent(context));
+	TRY(cuCtxSetCurrent(context));
 	for (uint32_t round = 0; !stop; round++) {
 		queue(l, round * 1000003u);
 		while (!l->looked || cuStreamQuery(l->second) || cuEventQuery(l->whole))
@@ -85,11 +84,13 @@ static void *work(void *argument)
 
 static void make_lane(struct lane *l)
 {
-	MUST(!cuStreamCreate(&l->first, 1) && !cuStreamCreate(&l->second, 1));
-	MUST(!cuEventCreate(&l->half, 2) && !cuEventCreate(&l->whole, 2));
-	MUST(!cuMemAlloc_v2(&l->data, sizeof(l->expected)));
-	MUST(!cuMemHostAlloc((void **)&l->in, sizeof(l->expected), 0));
-	MUST(!cuMemHostAlloc((void **)&l->out, sizeof(l->expected), 0));
+	WORKS(cuStreamCreate(&l->first, 1));
+	WORKS(cuStreamCreate(&l->second, 1));
+	WORKS(cuEventCreate(&l->half, 2));
+	WORKS(cuEventCreate(&l->whole, 2));
+	WORKS(cuMemAlloc_v2(&l->data, sizeof(l->expected)));
+	WORKS(cuMemHostAlloc((void **)&l->in, sizeof(l->expected), 0));
+	WORKS(cuMemHostAlloc((void **)&l->out, sizeof(l->expected), 0));
 }
 
 static void await_progress(void)
@@ -106,10 +107,12 @@ int main(void)
 	pthread_t threads[LANES];
 	void *module;
 
-	MUST(!cuInit(0) && !cuDevicePrimaryCtxRetain(&context, 0) && !cuCtxSetCurrent(context));
-	MUST(!cuModuleLoadData(&module, "sim module"));
-	MUST(!cuModuleGetFunction(&scale, module, "scale"));
-	MUST(!cuModuleGetFunction(&pause_kernel, module, "sleep"));
+	WORKS(cuInit(0));
+	WORKS(cuDevicePrimaryCtxRetain(&context, 0));
+	WORKS(cuCtxSetCurrent(context));
+	WORKS(cuModuleLoadData(&module, "sim module"));
+	WORKS(cuModuleGetFunction(&scale, module, "scale"));
+	WORKS(cuModuleGetFunction(&pause_kernel, module, "sleep"));
 	for (int i = 0; i < LANES; i++) {
 		make_lane(&lanes[i]);
 		MUST(!pthread_create(&threads[i], NULL, work, &lanes[i]));

@@ -9,7 +9,7 @@ SIM_LINK = -shared -Wl,-soname,libcuda.so.1 -Wl,-z,defs
 SIM_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard t/sim/*.c)) $(O)/t/sim/procs.o \
 	$(O)/t/sim/cuda.procs.o
 
-$(O)/t/sim/%.o: t/sim/%.c $(O)/stubs/gen/cuda.calls.h
+$(O)/t/sim/%.o: t/sim/%.c $(O)/stubs/gen/cuda.calls.h $(O)/stubs/gen/cuda.index.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -MMD -MP -c -o $@ $<
 $(O)/t/sim/procs.o: stubs/procs.c
@@ -56,6 +56,10 @@ $(O)/t/unit/symbols: t/unit/symbols.c $(wildcard lower/cuda/symbols*.c)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -o $@ $^ -lzstd -llz4
 
+$(O)/t/unit/hash_kernel: t/unit/hash_kernel.c lower/cuda/hash_keys.c lower/cuda/hash_kernel.cu $(O)/libtrecr.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -o $@ $(filter-out %.cu,$^) $(LIBS)
+
 # Says whose function it was linked with at the end.
 $(O)/t/split/linked-rpath $(O)/t/split/linked-runpath: t/split/linked/linked.c $(SIM)
 	@mkdir -p $(@D)
@@ -87,6 +91,11 @@ SPLIT_STATIC := compute callbacks threads signals forks objects held queued
 SPLIT_PROGRAMS += $(SPLIT_STATIC:%=$(O)/t/split/static-glibc-%)
 ifneq ($(shell command -v musl-gcc),)
 SPLIT_PROGRAMS += $(SPLIT_STATIC:%=$(O)/t/split/static-musl-%)
+endif
+
+# Not the static ones: each has all of the stub compiled into it.
+ifdef QUICK
+SPLIT_PROGRAMS := $(filter $(NAMED:%=$(O)/t/split/%),$(SPLIT_PROGRAMS))
 endif
 
 check: $(SPLIT) $(ECHO) $(LARGE) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)

@@ -9,6 +9,7 @@
 #define LEGACY       ((void *)1)
 #define PER_THREAD   ((void *)2)
 #define PEER_ENABLED 704
+#define CACHE_CONFIG 16 /* an attribute of t/sim/module.c's own */
 
 static void *first, *second, *own;
 static void *library, *kernel, *function, *event;
@@ -359,6 +360,7 @@ static void make_found(void)
 	OK(cuModuleGetFunction(&named, found.module, "count"));
 	CHECK(named == found_by_name("count"), "it is not the one of that name");
 	OK(cuFuncSetAttribute(found_by_name("count"), 8, 4321));
+	OK(cuFuncSetCacheConfig(found_by_name("count"), 2));
 	count_with(named, 11);
 }
 
@@ -369,6 +371,8 @@ static void check_found(void)
 
 	OK(cuFuncGetAttribute(&value, 8, one));
 	CHECK(value == 4321, "attribute %d", value);
+	OK(cuFuncGetAttribute(&value, CACHE_CONFIG, one));
+	CHECK(value == 2, "cache configuration %d", value);
 	count_with(one, 12);
 	found.count = 0;
 	find_functions();
@@ -394,6 +398,8 @@ static void use_hidden_function(const char *how)
 	OK(table[6](&hidden, found.module, "count"));
 	if (!strcmp(how, "set"))
 		OK(cuFuncSetAttribute(hidden, 8, 4321));
+	if (!strcmp(how, "cache"))
+		OK(cuFuncSetCacheConfig(hidden, 2));
 	if (!strcmp(how, "ask"))
 		OK(cuFuncGetAttribute(&value, 8, hidden));
 	if (!strcmp(how, "launch"))
@@ -471,7 +477,7 @@ static void check_devices(void)
 int main(int argc, char **argv)
 {
 	choose_devices();
-	MUST(!cuInit(0));
+	WORKS(cuInit(0));
 	make_contexts();
 	make_peers();
 	make_names();

@@ -1,8 +1,10 @@
 /*
  * What goes with what: an object that outlives what it was made of is still there for the
  * checkpoint, and one that goes with it is not. Each SIGUSR1 takes a step, after which the
- * program says which it was, and what the checkpoint is to be refused for, or "nothing".
+ * program says which it was, and what the checkpoint is to be refused for, or "nothing". At the end,
+ * after a restart, what has outlived the rest is used, and what has not is an invalid handle.
  */
+#include "shared/cuda/graph_params.h"
 #include "t/split/driver_victim.h"
 
 #define INVALID_HANDLE 400
@@ -12,6 +14,10 @@
 static void *primary, *graph, *copy, *executable, *context, *object, *texture, *stream, *event;
 static void *pool, *kernel_function, *description, *green, *node;
 static CUdeviceptr pooled;
+static void *lasting[3], *lasting_executable;
+static void *lasting_library, *lasting_kernel;
+static void *stream_gone, *event_gone, *module_gone, *graph_gone;
+static atomic_uint calls;
 
 /* Might be shared with other processes. */
 static const struct {
@@ -108,6 +114,7 @@ static void moved(void)
 {
 	child.graph = copy;
 	OK(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &child));
+	graph_gone = copy;
 	OK(cuGraphDestroy(graph));
 }
 
@@ -122,17 +129,86 @@ static void graphs_without_context(void)
 	OK(cuCtxDestroy_v2(context));
 }
 
-static void callbacks_without_context(void)
+static void count_call(void *data)
 {
-	void *a, *b;
+	calls++;
+}
+
+static void *graph_that_calls(void)
+{
+	const struct graph_host h = {(void *)count_call, NULL};
+	void *made = NULL;
+
+	OK(cuGraphCreate(&made, 0));
+	OK(cuGraphAddHostNode(&node, made, NULL, 0, &h));
+	return made;
+}
+
+/* A graph, one whose original is gone, and one whose stream is; they stay to the end. */
+static void lasting_graphs(void)
+{
+	void *original;
 
 	OK(cuGraphExecDestroy(executable));
 	context = context_of_its_own();
-	OK(cuDeviceRegisterAsyncNotification(0, no_call, NULL, &a));
-	OK(cuLogsRegisterCallback(no_call, NULL, &b));
+	lasting[0] = graph_that_calls();
+	OK(cuGraphInstantiateWithFlags(&lasting_executable, lasting[0], 0));
+	original = graph_that_calls();
+	OK(cuGraphClone(&lasting[1], original));
+	OK(cuGraphDestroy(original));
+	OK(cuStreamCreate(&stream, 1));
+	OK(cuStreamBeginCapture_v2(stream, 0));
+	OK(cuLaunchHostFunc(stream, count_call, NULL));
+	OK(cuStreamEndCapture(stream, &lasting[2]));
+	OK(cuStreamDestroy_v2(stream));
 	OK(cuCtxDestroy_v2(context));
-	OK(cuDeviceUnregisterAsyncNotification(0, a));
-	event = b;
+}
+
+static void check_lasting(void)
+{
+	for (int i = 0; i < 3; i++) {
+		OK(cuGraphInstantiateWithFlags(&executable, lasting[i], 0));
+		OK(cuGraphLaunch(executable, NULL));
+		OK(cuCtxSynchronize());
+		CHECK(calls == i + 1u, "%u calls by %d graphs", calls, i + 1);
+	}
+	OK(cuGraphLaunch(lasting_executable, NULL));
+	OK(cuCtxSynchronize());
+	CHECK(calls == 4, "%u calls", calls);
+}
+
+static void lasting_code(void)
+{
+	context = context_of_its_own();
+	OK(cuLibraryLoadData(&lasting_library, "sim module\n", NULL, NULL, 0, NULL, NULL, 0));
+	OK(cuLibraryGetKernel(&lasting_kernel, lasting_library, "count"));
+	OK(cuCtxDestroy_v2(context));
+}
+
+static void check_lasting_code(void)
+{
+	void *same = NULL;
+	int value;
+
+	OK(cuKernelGetAttribute(&value, 8, lasting_kernel, 0));
+	OK(cuLibraryGetKernel(&same, lasting_library, "count"));
+	CHECK(same == lasting_kernel, "a kernel is %p, was %p", same, lasting_kernel);
+	OK(cuLibraryUnload(lasting_library));
+}
+
+static void notification_without_context(void)
+{
+	context = context_of_its_own();
+	OK(cuDeviceRegisterAsyncNotification(0, no_call, NULL, &object));
+	OK(cuCtxDestroy_v2(context));
+}
+
+static void callback_without_context(void)
+{
+	OK(cuDeviceUnregisterAsyncNotification(0, object));
+	context = context_of_its_own();
+	OK(cuLogsRegisterCallback(no_call, NULL, &event));
+	OK(cuCtxDestroy_v2(context));
 }
 
 static void object_without_context(void)
@@ -169,6 +245,22 @@ static void context_with_all(void)
 	OK(cuTexObjectCreate(&made[3], resource_of(made[2]), (char[104]){0}, NULL));
 	OK(cuSurfObjectCreate(&made[4], resource_of(made[0])));
 	OK(cuLinkCreate_v2(0, NULL, NULL, &made[5]));
+	OK(cuStreamCreate(&stream_gone, 0));
+	OK(cuEventCreate(&event_gone, 0));
+	OK(cuModuleLoadData(&module_gone, "sim module\n"));
+}
+
+/* Of contexts; and a graph that was moved into one that is no more. */
+static void check_gone(void)
+{
+	void *function;
+
+	CHECK(cuStreamQuery(stream_gone) == INVALID_HANDLE, "a stream outlives its context");
+	CHECK(cuEventQuery(event_gone) == INVALID_HANDLE, "an event outlives its context");
+	CHECK(cuModuleGetFunction(&function, module_gone, "count") == INVALID_HANDLE,
+		"a module outlives its context");
+	CHECK(cuGraphGetNodes(graph_gone, NULL, &(size_t){0}) == INVALID_HANDLE,
+		"a graph outlives the one that it was moved into");
 }
 
 static void no_context(void)
@@ -267,10 +359,22 @@ static void library_and_pool(void)
 
 /* ---- parts of devices ---- */
 
-static void green_context(void)
+static void description_without_context(void)
 {
+	context = context_of_its_own();
 	OK(cuDevResourceGenerateDesc(&description, (char[144]){0}, 1));
+	OK(cuCtxDestroy_v2(context));
+}
+
+static void green_without_context(void)
+{
+	context = context_of_its_own();
 	OK(cuGreenCtxCreate(&green, description, 0, 1));
+	OK(cuCtxDestroy_v2(context));
+}
+
+static void stream_without_green(void)
+{
 	OK(cuGreenCtxStreamCreate(&stream, green, 1, 0));
 	OK(cuGreenCtxDestroy(green));
 }
@@ -294,7 +398,10 @@ static const struct step {
 	{two_graphs, "nothing"},
 	{moved, "nothing"},
 	{graphs_without_context, "nothing"},
-	{callbacks_without_context, "1 callback for CUDA logs,"},
+	{lasting_graphs, "nothing"},
+	{lasting_code, "nothing"},
+	{notification_without_context, "1 CUDA notification,"},
+	{callback_without_context, "1 callback for CUDA logs,"},
 	{object_without_context, "1 CUDA user object,"},
 	{context_with_all, "1 CUDA linker state,"},
 	{no_context, "nothing"},
@@ -311,7 +418,9 @@ static const struct step {
 
 /* Descriptions are never destroyed. */
 static const struct step last_steps[] = {
-	{green_context, "1 CUDA stream of a green context,"},
+	{description_without_context, "1 description of a part of a GPU,"},
+	{green_without_context, "1 green CUDA context,"},
+	{stream_without_green, "1 CUDA stream of a green context,"},
 	{no_stream, "1 description of a part of a GPU,"},
 };
 
@@ -344,5 +453,8 @@ int main(int argc, char **argv)
 	OK(cuMemcpyDtoH_v2(&word, pooled + 3996, 4));
 	CHECK(word == 4321, "memory of a pool that is no more has %u", word);
 	OK(cuMemFreeAsync(pooled, NULL));
+	check_lasting();
+	check_lasting_code();
+	check_gone();
 	return victim_done();
 }

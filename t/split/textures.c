@@ -2,12 +2,15 @@
  * Arrays of all shapes go on having their contents, mipmapped ones all levels, and textures and
  * surfaces their numbers, which kernels are given: also when others were made and destroyed in
  * between, in two contexts, and of memory. Copies in graphs go on copying arrays. A texture of
- * what has been destroyed keeps its number.
+ * what has been destroyed keeps its number. With the argument `taken` the program has memory where
+ * an image has the contents of arrays.
  */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "shared/cuda/array_params.h"
 #include "shared/cuda/graph_params.h"
+#include "shared/windows.h"
 #include "t/split/driver_victim.h"
 
 #define INVALID_HANDLE 400
@@ -458,10 +461,22 @@ static void check_all(unsigned round)
 	check_graph();
 }
 
-int main(void)
+/* Where the image is to have the contents of arrays. */
+static void take_addresses(void)
+{
+	void *wanted = (void *)(ARRAYS_WINDOW + 4096);
+
+	CHECK(mmap(wanted, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		      -1, 0) == wanted,
+		"the addresses are in use");
+}
+
+int main(int argc, char **argv)
 {
 	void *module;
 
+	if (argc > 1 && !strcmp(argv[1], "taken"))
+		take_addresses();
 	OK(cuInit(0));
 	OK(cuDevicePrimaryCtxRetain(&primary, 0));
 	OK(cuCtxSetCurrent(primary));

@@ -244,9 +244,11 @@ int main(int argc, char **argv)
 	void *module;
 
 	MUST(argc > 1);
-	MUST(!cuInit(0) && !cuDevicePrimaryCtxRetain(&context, 0) && !cuCtxSetCurrent(context));
-	MUST(!cuModuleLoadData(&module, "sim module\n"));
-	MUST(!cuModuleGetFunction(&kernel, module, "count"));
+	WORKS(cuInit(0));
+	WORKS(cuDevicePrimaryCtxRetain(&context, 0));
+	WORKS(cuCtxSetCurrent(context));
+	WORKS(cuModuleLoadData(&module, "sim module\n"));
+	WORKS(cuModuleGetFunction(&kernel, module, "count"));
 	go(argv[1]);
 	victim_ready();
 	victim_wait();

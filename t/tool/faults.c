@@ -3,7 +3,7 @@
  *
  *	faults FILE		make it, with nothing to fail
  *	faults FILE CLASS N	the Nth call of that class from now on
- *	faults FILE CLASS N PHASE	the Nth of those that are made in that phase
+ *	faults FILE CLASS N PHASE	the Nth call that is made in that phase
  *	faults FILE CLASS N [PHASE] kill [PID | self | tracee]
  *		that call does not fail, but kills the supervisor, or another process, or the
  *		one that makes it, or that it is about (of class trace)
@@ -62,7 +62,7 @@ static const char *const phases[PHASES] = {
 	[PHASE_COMMIT] = "commit",
 	[PHASE_THAW] = "thaw",
 	[PHASE_CHECK] = "check",
-	[PHASE_BIRTH] = "birth",
+	[PHASE_CREATE] = "create",
 	[PHASE_REBUILD] = "rebuild",
 	[PHASE_REGISTERS] = "registers",
 	[PHASE_LET_GO] = "let-go",

@@ -86,14 +86,14 @@ static void write_blocks(struct image_writer *w, const char *method, const struc
 	struct err e = ERR_INIT;
 	struct block_run run = {
 		.address = BASE, .size = (uint64_t)BLOCKS * IMAGE_BLOCK, .read = read_memory};
-	struct block_job job = {.runs = &run,
+	struct blocks_to_write to_write = {.runs = &run,
 		.run_count = 1,
 		.writer = w,
 		.parent = parent,
 		.parent_source = sources,
 		.threads = 1};
 
-	if (pack_choice_parse(&job.pack, method, &e) || blocks_write(&job, &e)) {
+	if (pack_choice_parse(&to_write.pack, method, &e) || blocks_write(&to_write, &e)) {
 		fprintf(stderr, "hot-loops: %s\n", e.msg);
 		exit(1);
 	}

@@ -7,6 +7,8 @@ Reads one step a line from standard input:
 
 	expect REGEX	until the terminal's output since the last match has it (30 s)
 	send TEXT	type TEXT, with \\n, \\xNN and so on
+	insist TEXT REGEX	type TEXT, which has no blanks, each second until the output has REGEX:
+			for keys that a program ignores for a moment
 	run COMMAND	run a command outside of the terminal, which has to succeed; $TTY is the
 			terminal's name
 	close		hang up
@@ -56,29 +58,53 @@ def more(limit):
     return bool(data)
 
 
+def type_keys(text):
+    os.write(fd, text.encode().decode("unicode_escape").encode("latin-1"))
+
+
+def expect(regex, limit):
+    """Whether the output has regex within so many seconds; what comes before it is dropped."""
+    global seen
+    end = time.monotonic() + limit
+    while True:
+        found = re.search(regex, seen)
+        if found:
+            seen = seen[found.end():]
+            return True
+        if not more(end - time.monotonic()):
+            return False
+
+
+def insist(text, regex):
+    for _ in range(30):
+        type_keys(text)
+        if expect(regex, 1):
+            return True
+    return False
+
+
+def fail(what):
+    print(f"\nterminal.py: {what}, have {seen!r}")
+    os.kill(pid, signal.SIGKILL)
+    sys.exit(99)
+
+
 for line in sys.stdin:
     verb, _, rest = line.rstrip("\n").partition(" ")
     if verb == "send":
-        os.write(fd, rest.encode().decode("unicode_escape").encode("latin-1"))
+        type_keys(rest)
+    elif verb == "insist":
+        if not insist(*rest.split(" ", 1)):
+            fail(f"typed {rest!r} in vain")
     elif verb == "run":
         if subprocess.call(rest, shell=True, stdin=subprocess.DEVNULL) != 0:
-            print(f"\nterminal.py: {rest!r} fails, have {seen!r}")
-            os.kill(pid, signal.SIGKILL)
-            sys.exit(99)
+            fail(f"{rest!r} fails")
     elif verb == "close":
         os.close(fd)
         break
     elif verb == "expect":
-        end = time.monotonic() + 30
-        while True:
-            found = re.search(rest, seen)
-            if found:
-                seen = seen[found.end():]
-                break
-            if not more(end - time.monotonic()):
-                print(f"\nterminal.py: expected {rest!r}, have {seen!r}")
-                os.kill(pid, signal.SIGKILL)
-                sys.exit(99)
+        if not expect(rest, 30):
+            fail(f"expected {rest!r}")
 else:
     while more(60):
         pass

@@ -15,10 +15,40 @@
 static const uint8_t ids[3][16] = {"first", "second", "third"};
 static const char *names[3] = {"ckpt-000001", "ckpt-000002", "ckpt-000003"};
 
+/* Of which chunks the source knows the hashes. */
+static enum { OF_NONE, OF_ALL, OF_SOME } hashes;
+static bool expected[BLOCKS];
+static uint64_t surprises, expectations;
+
 static int read_memory(void *context, uint64_t address, void *data, size_t size, struct err *e)
 {
+	for (uint64_t at = address; hashes && at < address + size; at += IMAGE_BLOCK)
+		__atomic_fetch_add(
+			&surprises, !expected[(at - BASE) / IMAGE_BLOCK], __ATOMIC_RELAXED);
 	memcpy(data, (char *)context + (address - BASE), size);
 	return 0;
+}
+
+static int hash_memory(void *context, uint64_t address, size_t count,
+	uint8_t (*out)[IMAGE_HASH_SIZE], struct err *e)
+{
+	if (hashes == OF_SOME && address >> 20 & 1)
+		return 1;
+	for (size_t i = 0; i < count; i++)
+		hash128((char *)context + (address - BASE) + i * IMAGE_BLOCK, IMAGE_BLOCK,
+			out[i]);
+	return 0;
+}
+
+static void expect_memory(void *context, uint64_t address, uint64_t size)
+{
+	static uint64_t last;
+
+	surprises += expectations && address < last;
+	last = address + size;
+	expectations += size / IMAGE_BLOCK;
+	for (uint64_t i = (address - BASE) / IMAGE_BLOCK; size; i++, size -= IMAGE_BLOCK)
+		expected[i] = true;
 }
 
 static int read_fails(void *context, uint64_t address, void *data, size_t size, struct err *e)
@@ -68,8 +98,8 @@ static struct image *finish(struct image_writer *w, unsigned n)
 
 	if (!image_writer_close(w, false, &e))
 		img = image_open(dir, "1", names[n], IMAGE_FILE_PROCESS, &e);
-	if (!ok(img && !image_open_chain(img, scratch_fd, "1", &e), "%s opens %s", names[n],
-		    e.msg))
+	if (!ok(img && !image_open_chain(img, scratch_fd, scratch_fd, "1", &e), "%s opens %s",
+		    names[n], e.msg))
 		exit(1);
 	return img;
 }
@@ -91,7 +121,7 @@ static struct image *save(unsigned n, const uint8_t *memory, const struct image 
 			.size = 1000 * IMAGE_BLOCK,
 			.read = read_memory},
 	};
-	struct block_job job = {.runs = runs,
+	struct blocks_to_write to_write = {.runs = runs,
 		.run_count = 2,
 		.writer = w,
 		.parent = parent,
@@ -103,9 +133,15 @@ static struct image *save(unsigned n, const uint8_t *memory, const struct image 
 	for (int i = 0; i < 2; i++) {
 		runs[i].context = (void *)memory;
 		runs[i].keep_zero = keep_zero;
+		runs[i].hash = hashes ? hash_memory : NULL;
+		runs[i].expect = expect_memory;
 	}
-	ok(!blocks_write(&job, &e), "%s is written by %u threads %s", names[n], threads, e.msg);
+	memset(expected, 0, sizeof(expected));
+	surprises = expectations = 0;
+	ok(!blocks_write(&to_write, &e), "%s is written by %u threads %s", names[n], threads,
+		e.msg);
 	ok(done == BLOCKS * IMAGE_BLOCK, "all was handled");
+	ok(!surprises, "what was read had been expected, in order");
 	*stored = image_writer_stored(w) / IMAGE_BLOCK;
 	return finish(w, n);
 }
@@ -151,6 +187,8 @@ static void test_chain(uint8_t *memory, unsigned threads)
 	memset(memory + 2 * IMAGE_BLOCK, 0, IMAGE_BLOCK);
 	second = save(1, memory, first, threads, false, &stored);
 	ok(stored == 1, "only a changed block is stored (%lu)", (unsigned long)stored);
+	if (hashes == OF_ALL)
+		ok(expectations == 1, "and nothing else is read (%lu)", expectations);
 	ok(matches(second, memory) && !image_check_all(second, NULL), "the second is right");
 
 	fill(memory, 2999, 3);
@@ -236,7 +274,7 @@ static void test_packs(uint8_t *memory, unsigned threads, const char *const meth
 	compress("none");
 }
 
-/* Each byte of the packs is under a hash, also those that fill up their last page. */
+/* Each byte of the packs is under a hash, also the bytes that fill up their last page. */
 static void test_damage(uint8_t *memory)
 {
 	struct err e = ERR_INIT;
@@ -330,16 +368,17 @@ static void test_failure(const uint8_t *memory)
 		.size = BLOCKS * IMAGE_BLOCK,
 		.read = read_fails,
 		.context = (void *)memory};
-	struct block_job job = {.runs = &run, .run_count = 1, .writer = w};
+	struct blocks_to_write to_write = {.runs = &run, .run_count = 1, .writer = w};
 	struct err e = ERR_INIT;
 
-	ok(blocks_write(&job, &e) < 0, "what cannot be read fails");
+	ok(blocks_write(&to_write, &e) < 0, "what cannot be read fails");
 	says(e.msg, "Input/output error", "with the reader's message");
 	run.read = read_memory;
-	job.cancelled = cancel;
-	ok(blocks_write(&job, &e) < 0 && !strcmp(e.msg, "cancelled"), "it can be cancelled");
-	job.run_count = 0;
-	ok(!blocks_write(&job, &e), "nothing to do is no error");
+	to_write.cancelled = cancel;
+	ok(blocks_write(&to_write, &e) < 0 && !strcmp(e.msg, "cancelled"),
+		"it can be cancelled");
+	to_write.run_count = 0;
+	ok(!blocks_write(&to_write, &e), "nothing to do is no error");
 	image_writer_abort(w);
 }
 
@@ -353,6 +392,11 @@ int main(void)
 	test_packs(memory, 1, (const char *const[]){"lz4", "lz4", "lz4"});
 	test_packs(memory, 3, (const char *const[]){"zstd", "none", "lz4"});
 	test_packs(memory, 2, (const char *const[]){"lz4", "zstd:1", "none"});
+	for (hashes = OF_ALL; hashes <= OF_SOME; hashes++) {
+		test_chain(memory, 3);
+		test_packs(memory, 3, (const char *const[]){"lz4", "none", "zstd"});
+	}
+	hashes = OF_NONE;
 	test_damage(memory);
 	test_garbage(memory);
 	test_choices();

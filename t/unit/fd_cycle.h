@@ -20,6 +20,9 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/descriptors/descriptors.h"
+#include "supervisor/descriptors/kind_table.h"
+#include "supervisor/fd/objects_dump.h"
+#include "supervisor/fd/shared_mapping.h"
 #include "t/unit/tap.h"
 #include "t/unit/scratch.h"
 
@@ -152,13 +155,18 @@ static int save_mapping(struct fd_dump *d, pid_t pid, const struct vma *v, int i
 		.read = read_process,
 		.context = from,
 	};
-	struct block_job blocks = {.runs = &run, .run_count = 1, .writer = job};
+	struct blocks_to_write blocks = {.runs = &run, .run_count = 1, .writer = job};
 	bool need_memory;
 	int object = fd_dump_mapping(d, pid, v, &need_memory, e);
+	struct fd_object *o;
 
 	if (object < 0)
 		return -1;
 	region.object = run.object = memo->map_object[i] = object;
+	/* fd_dump_mapped() would have the process, which is not stopped here, map it once more. */
+	o = fd_object_at(d, object);
+	if (need_memory && o->o.size < v->offset + run.size)
+		o->o.size = v->offset + run.size;
 	image_writer_note(process, IMAGE_NOTE_REGIONS, &region, sizeof(region));
 	return need_memory ? blocks_write(&blocks, e) : 0;
 }

@@ -89,23 +89,6 @@ static void setup_holder(void)
 	memo->number[0] = pid;
 }
 
-static void map(int fd, int flags, size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
-
-	if (p == MAP_FAILED)
-		differs("mmap: %s", strerror(errno));
-	memo->map_start[0] = (uintptr_t)p;
-}
-
-static void setup_future_write(void)
-{
-	put_at(15, memfd_create("future", MFD_ALLOW_SEALING));
-	EXPECT(ftruncate(15, 4096), 0);
-	map(15, 0, 4096);
-	EXPECT(fcntl(15, F_ADD_SEALS, 0x0010 /* F_SEAL_FUTURE_WRITE */), 0);
-}
-
 static void setup_driver(void)
 {
 	put_at(15, open("/dev/kmsg", O_RDONLY));
@@ -126,7 +109,6 @@ static const struct {
 	{"signals to a thread", setup_thread_owner, "are for thread "},
 	{"a lease on a mapped file", setup_mapped_lease, "a lease for writing on a file that"},
 	{"a lock on a device", setup_device_lock, "it holds a lock (FLOCK)"},
-	{"a mapping sealed later", setup_future_write, "sealed with F_SEAL_FUTURE_WRITE"},
 	{"a device with state", setup_driver, "the device 1:11 is not supported"},
 };
 

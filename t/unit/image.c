@@ -172,7 +172,8 @@ static void test_blocks(struct image *img)
 		"blocks are read back");
 	ok(image_check_all(img, &e) < 0, "without the chain, not all can be read");
 	says(e.msg, "is not open", "and the message says so");
-	ok(image_open_chain(img, scratch_fd, NAME, &e) < 0, "a parent that is not there");
+	ok(image_open_chain(img, scratch_fd, scratch_fd, NAME, &e) < 0,
+		"a parent that is not there");
 	says(e.msg,
 		"cannot open parent checkpoint ckpt-000002 (needed by ckpt-000005): No such "
 		"file",
@@ -184,7 +185,8 @@ static void test_chain(void)
 	struct err e = ERR_INIT;
 	struct image *img = reopen(&e);
 
-	ok(!image_open_chain(img, scratch_fd, NAME, &e), "the chain opens %s", e.msg);
+	ok(!image_open_chain(img, scratch_fd, scratch_fd, NAME, &e), "the chain opens %s",
+		e.msg);
 	ok(!image_check_all(img, &e), "all blocks are right %s", e.msg);
 	image_close(img);
 }
@@ -291,7 +293,8 @@ static void test_wrong_parent(void)
 	unlinkat(dir, NAME, 0);
 	w = start(dir, NAME, id);
 	image_writer_close(w, false, &e);
-	ok(image_open_chain(img, scratch_fd, NAME, &e) < 0, "another checkpoint of that name");
+	ok(image_open_chain(img, scratch_fd, scratch_fd, NAME, &e) < 0,
+		"another checkpoint of that name");
 	says(e.msg, "it is not the checkpoint that ckpt-000005 was made from", "is refused");
 	image_close(img);
 
@@ -299,8 +302,9 @@ static void test_wrong_parent(void)
 	unlinkat(dir, NAME, 0);
 	w = start(dir, NAME, parent_id);
 	image_writer_close(w, false, &e);
-	ok(image_open_chain(img, scratch_fd, NAME, &e) < 0, "a parent without those blocks");
-	says(e.msg, "is outside of parent checkpoint's", "is refused");
+	ok(image_open_chain(img, scratch_fd, scratch_fd, NAME, &e) < 0,
+		"a parent without those blocks");
+	says(e.msg, "is outside of ckpt-000002/", "is refused");
 	image_close(img);
 }
 

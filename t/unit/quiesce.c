@@ -38,6 +38,7 @@ enum kind {
 	BARRIER,   /* all for all */
 	BROADCAST, /* all for the root */
 	REDUCE,    /* the root for all */
+	FREE,      /* nobody, and the communicator is no more */
 };
 
 struct op {
@@ -59,6 +60,7 @@ struct rank {
 	unsigned count, at, steps;
 	bool sent; /* by the operation it is at */
 	unsigned entered[COMMS], left[COMMS], limit[COMMS];
+	bool freed[COMMS];
 	bool inside, gate;
 	unsigned numbers[RANKS], expected[RANKS];
 	unsigned progress;
@@ -71,6 +73,7 @@ struct call {
 static struct world {
 	unsigned ranks, comms;
 	unsigned members[COMMS]; /* a bit each */
+	unsigned freed;          /* the same of communicators */
 	struct rank rank[RANKS];
 	struct message messages[MESSAGES];
 	unsigned message_count;
@@ -111,10 +114,16 @@ static void add_message(int tag)
 	o->peer = from, o->tag = tag;
 }
 
+/* It is the communicator's last call, if it frees it; the first one stays. */
 static void add_collective(void)
 {
 	int comm = chance(w.comms), root;
-	enum kind kind = BARRIER + chance(3);
+	enum kind kind = BARRIER + (comm && !chance(6) ? 3 : chance(3));
+
+	if (w.freed >> comm & 1)
+		return;
+	if (kind == FREE)
+		w.freed |= 1u << comm;
 
 	do
 		root = chance(w.ranks);
@@ -193,6 +202,8 @@ static bool may_leave(unsigned rank, const struct op *o)
 	switch (o->kind) {
 	case BROADCAST:
 		return in >> o->root & 1;
+	case FREE:
+		return true;
 	case REDUCE:
 		return o->root != (int)rank || in == w.members[o->comm];
 	default:
@@ -216,6 +227,7 @@ static bool run_collective(unsigned rank, const struct op *o)
 		return false;
 	r->left[o->comm]++;
 	r->inside = false;
+	r->freed[o->comm] = o->kind == FREE;
 	return true;
 }
 
@@ -309,27 +321,31 @@ static bool all_ended(void)
 
 struct said {
 	struct quiesce_report report;
+	struct quiesce_act act;
 	struct quiesce_count counts[COMMS];
 	unsigned delay;
 };
 
-static void describe_op(unsigned rank, struct quiesce_report *report)
+/* Whether it is at anything. */
+static bool describe_op(unsigned rank, struct quiesce_act *act)
 {
 	const struct rank *r = &w.rank[rank];
 	const struct op *o = &r->ops[r->at];
 
-	report->doing = QUIESCE_RUNS;
 	if (r->at == r->count || o->kind == COMPUTE || o->kind == SEND)
-		return;
-	report->peer = o->kind == RECEIVE_ANY ? QUIESCE_ANY : o->peer;
-	report->comm = o->kind >= BARRIER ? 100 + o->comm : 100;
-	report->call = o->kind >= BARRIER ? "MPI_Barrier" : "MPI_Recv";
+		return false;
+	act->peer = o->kind == RECEIVE_ANY ? QUIESCE_ANY : o->peer;
+	act->comm = o->kind >= BARRIER ? 100 + o->comm : 100;
+	strcpy(act->call, o->kind >= BARRIER ? "MPI_Barrier" : "MPI_Recv");
 	if (o->kind < BARRIER)
-		report->doing = QUIESCE_WAITS;
+		act->doing = QUIESCE_WAITS;
 	else if (r->inside)
-		report->doing = QUIESCE_INSIDE;
+		act->doing = QUIESCE_INSIDE;
 	else if (r->entered[o->comm] >= r->limit[o->comm])
-		report->doing = QUIESCE_PARKED;
+		act->doing = QUIESCE_PARKED;
+	else
+		return false;
+	return true;
 }
 
 static void say(unsigned rank, struct said *s)
@@ -339,11 +355,12 @@ static void say(unsigned rank, struct said *s)
 	memset(s, 0, sizeof(*s));
 	s->delay = chance(30);
 	s->report.steps = r->progress;
-	describe_op(rank, &s->report);
+	s->report.acts = &s->act;
+	s->report.act_count = describe_op(rank, &s->act);
 	for (unsigned c = 0; c < w.comms; c++)
-		if (is_member(c, rank))
-			s->counts[s->report.count++] =
-				(struct quiesce_count){100 + c, r->entered[c], r->left[c]};
+		if (is_member(c, rank) && !r->freed[c])
+			s->counts[s->report.count++] = (struct quiesce_count){100 + c,
+				r->entered[c], r->left[c], __builtin_popcount(w.members[c])};
 	s->report.counts = s->counts;
 }
 
@@ -499,14 +516,13 @@ static void test_schedules(unsigned count)
 static void report(struct quiesce *q, size_t rank, enum quiesce_doing doing, int peer,
 	const char *call, uint64_t entered, uint64_t left)
 {
-	const struct quiesce_count count = {7, entered, left};
-	const struct quiesce_report r = {.doing = doing,
-		.comm = 7,
-		.peer = peer,
-		.call = call,
-		.counts = &count,
-		.count = 1};
+	const struct quiesce_count count = {7, entered, left, 0};
+	struct quiesce_act act = {.doing = doing, .comm = 7, .peer = peer};
+	const struct quiesce_report r = {
+		.acts = &act, .act_count = call != NULL, .counts = &count, .count = 1};
 
+	if (call)
+		strcpy(act.call, call);
 	quiesce_heard(q, rank, &r);
 }
 
@@ -520,7 +536,7 @@ static void test_reasons(void)
 		free(why);
 		report(q, 0, QUIESCE_INSIDE, 0, "MPI_Barrier", 5, 4);
 		report(q, 1, QUIESCE_WAITS, 2, "MPI_Recv", 4, 4);
-		report(q, 2, QUIESCE_RUNS, 0, NULL, 4, 4);
+		report(q, 2, QUIESCE_WAITS, 0, NULL, 4, 4);
 		ok(quiesce_decide(q) == (i ? QUIESCE_WAIT : QUIESCE_RAISE),
 			"nobody is to be let go");
 		why = quiesce_explain(q);
@@ -542,7 +558,7 @@ static void test_release(void)
 	for (int i = 0; i < 2; i++) {
 		report(q, 0, QUIESCE_PARKED, 0, "MPI_Bcast", 5, 5);
 		report(q, 1, QUIESCE_WAITS, 0, "MPI_Recv", 4, 4);
-		report(q, 2, QUIESCE_RUNS, 0, NULL, 5, 5);
+		report(q, 2, QUIESCE_WAITS, 0, NULL, 5, 5);
 		ok(quiesce_decide(q) == QUIESCE_RAISE,
 			i ? "it is let go on" : "limits are told");
 	}

@@ -15,6 +15,7 @@
 static struct process process;
 static struct lower_half lower;
 static struct device_range range = {START, START + TOTAL, 0};
+static struct staging_stream *stream;
 static atomic_ulong copied, orders, under_way, wrong;
 static int failing;
 
@@ -49,6 +50,8 @@ static void begin(void)
 	staging_init(&lower.staging);
 	lower.staging.size = 64 * MIB;
 	lower.staging.data = xmalloc(lower.staging.size);
+	staging_add(&lower.staging, &lower.staging.wanted, &range);
+	stream = &lower.staging.wanted;
 	copied = orders = 0;
 }
 
@@ -70,7 +73,7 @@ static int read_chunk(uint64_t n, char *data)
 		to = range.end;
 	if (from >= to)
 		return 0;
-	if (staging_read(&process, &range, from, data, to - from, &e))
+	if (staging_read(&process, stream, from, data, to - from, &e))
 		return -1;
 	for (uint64_t at = 0; at < to - from; at += 4096)
 		wrong += *(uint64_t *)(data + at) != word_at(from + at);

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/mount.h>
+#include <sys/statfs.h>
+#include <sys/utsname.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -241,11 +243,12 @@ int flock(int fd, int how)
 	return -1;
 }
 
-static bool says_no_locks;
+static bool says_no_locks, says_other_host;
 
 static void hear(void *arg, const char *line)
 {
-	says_no_locks |= strstr(line, "its file system has no locks") != NULL;
+	says_no_locks |= strstr(line, "file system that has no locks") != NULL;
+	says_other_host |= strstr(line, "(process 4711 on another-host) that may be") != NULL;
 }
 
 /* Nobody knows of the others, so nobody touches what may be theirs. */
@@ -282,6 +285,59 @@ static void test_no_locks(void)
 	store_close(a);
 	store_close(b);
 	no_locks = false;
+}
+
+/* A file system that is none whose locks are known. */
+static bool unknown_locks;
+
+int fstatfs(int fd, struct statfs *fs)
+{
+	int r = syscall(SYS_fstatfs, fd, fs);
+
+	if (unknown_locks)
+		fs->f_type = 0x65735546; /* FUSE */
+	return r;
+}
+
+/* Open and close it when @signer has been there last: whether an unfinished checkpoint is left.
+ */
+static bool leaves_after(const char *signer)
+{
+	struct err e = ERR_INIT;
+	struct store *s;
+	FILE *f = fopen(path_of("lock"), "w");
+	bool left;
+
+	fprintf(f, "supervisor 4711 %s 00112233445566778899aabbccddeeff %s\n", signer,
+		"01234567-89ab-cdef-0123-456789abcdef");
+	fclose(f);
+	mkdir(path_of("ckpt-000099.tmp"), 0700);
+	s = store_open(dir, job_a, NULL, &e);
+	left = s && !access(path_of("ckpt-000099.tmp"), F_OK);
+	store_close(s);
+	return left;
+}
+
+static void test_other_host(void)
+{
+	struct utsname host;
+	struct err e = ERR_INIT;
+	struct store *s;
+
+	uname(&host);
+	ok(!leaves_after("another-host"),
+		"another machine cannot be at work on a local file system");
+	unknown_locks = true;
+	ok(!leaves_after(host.nodename), "this machine's last boot is not at work");
+	notices_clear();
+	ok(leaves_after("another-host"),
+		"where locks may be local another machine is left alone");
+	notices_take(hear, NULL);
+	ok(says_other_host, "which is told");
+	s = store_open(dir, job_a, NULL, &e);
+	ok(s && access(path_of("ckpt-000099.tmp"), F_OK), "until it has signed off");
+	store_close(s);
+	unknown_locks = false;
 }
 
 /* A file system of 1 MiB, for those who may mount. */
@@ -333,6 +389,7 @@ int main(void)
 	test_remove();
 	test_missing_parent();
 	test_no_locks();
+	test_other_host();
 	test_full_disk();
 	return done_testing();
 }

@@ -8,7 +8,7 @@ void victim_hurt(void)
 	struct itimerval none = {0};
 
 	setitimer(ITIMER_PROF, &none, NULL);
-	alarm(1); /* comes too early for the one that fires */
+	alarm(1); /* comes too early for the timer that fires */
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* Memory files: one mapped twice with its descriptor open, one whose descriptor is closed,
- * one that is not mapped, one with seals. */
+ * one that is not mapped, one with seals, two that were sealed when they had been mapped. */
 #include "victim.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -9,7 +9,15 @@
 #define F_SEAL_EXEC 0x0020
 #endif
 
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+#define LATE_SEALS (F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
 static char *a, *b, *closed;
+static char *late, *later; /* sealed since; the descriptor of the second one is closed */
+static int late_fd;
 
 void victim_hurt(void)
 {
@@ -32,6 +40,36 @@ static int make(const char *name, size_t size, uint64_t seed, unsigned flags)
 	return fd;
 }
 
+static char *make_sealed_since(const char *name, uint64_t seed, int *fd)
+{
+	char *p;
+
+	*fd = make(name, 64 * KIB, seed, MFD_ALLOW_SEALING);
+	p = mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	MUST(p != MAP_FAILED && !fcntl(*fd, F_ADD_SEALS, LATE_SEALS));
+	return p;
+}
+
+/* Only what was mapped before may be written to. */
+static void check_sealed_since(void)
+{
+	char *reader = mmap(NULL, 64 * KIB, PROT_READ, MAP_SHARED, late_fd, 0);
+
+	SAME(late, 64 * KIB, 6, "memory that was sealed later");
+	SAME(later, 64 * KIB, 7, "memory that was sealed later, without descriptor");
+	CHECK(fcntl(late_fd, F_GET_SEALS) == LATE_SEALS, "seals are %x",
+		fcntl(late_fd, F_GET_SEALS));
+	CHECK(write(late_fd, "x", 1) < 0 && errno == EPERM, "sealed file was written");
+	CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, late_fd, 0) == MAP_FAILED &&
+			errno == EPERM,
+		"it can be mapped to be written to");
+	CHECK(reader != MAP_FAILED, "it cannot be mapped to be read: %s", strerror(errno));
+	CHECK(reader == MAP_FAILED || mprotect(reader, 4096, PROT_READ | PROT_WRITE),
+		"what is mapped now can be written to");
+	late[5] = later[5] = 'x';
+	CHECK(reader == MAP_FAILED || reader[5] == 'x', "the mapping and the file are not one");
+}
+
 int main(void)
 {
 	int fd = make("both", 64 * KIB, 1, 0), gone = make("closed", 64 * KIB, 2, MFD_CLOEXEC);
@@ -40,7 +78,7 @@ int main(void)
 	int plain = make("not to be run", 4096, 5, MFD_NOEXEC_SEAL), plain_seals;
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 	char link[64] = "", data[4096];
-	int second;
+	int second, second_late;
 	struct victim_vma v = {0};
 	struct stat st;
 
@@ -56,6 +94,9 @@ int main(void)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
 	second = open(link, O_RDONLY);
 	MUST(second >= 0 && lseek(second, 8, SEEK_SET) == 8);
+	late = make_sealed_since("late", 6, &late_fd);
+	later = make_sealed_since("later", 7, &second_late);
+	close(second_late);
 	victim_ready();
 	victim_wait();
 	SAME(a, 64 * KIB, 1, "first mapping");
@@ -86,5 +127,6 @@ int main(void)
 	CHECK(write(sealed, "x", 1) < 0 && errno == EPERM, "sealed file was written");
 	CHECK(pread(sealed, data, 4096, 0) == 4096, "%s", strerror(errno));
 	SAME(data, 4096, 4, "sealed memory file");
+	check_sealed_since();
 	return victim_done();
 }

@@ -1,7 +1,8 @@
 /*
  * POSIX shared memory and a named semaphore: contents, mode and size, through mappings that
- * write, a mapping of a child that may only read, and a descriptor that was kept. With "spoil",
- * they are written over once it has been told to go on, until it is ended.
+ * write, a mapping of a child that may only read, and a descriptor that was kept; and one that is not
+ * mapped yet. With "spoil", they are written over once it has been told to go on, and the one that was not
+ * mapped is removed, until it is ended.
  */
 #include <semaphore.h>
 
@@ -12,7 +13,8 @@
 static char name[40], path[60], semaphore_name[48];
 static char *memory, *reader;
 static sem_t *semaphore;
-static int fd;
+static char new_name[48];
+static int fd, new_fd;
 
 static void look_at_it(void)
 {
@@ -42,6 +44,7 @@ static void spoil(void)
 {
 	memset(memory, 0xee, SIZE);
 	MUST(!ftruncate(fd, SIZE + 4096) && !fchmod(fd, 0600) && !sem_post(semaphore));
+	MUST(!shm_unlink(new_name));
 	victim_say("spoilt");
 	for (;;)
 		pause();
@@ -60,6 +63,21 @@ static void make(void)
 	semaphore = sem_open(semaphore_name, O_CREAT | O_EXCL, 0600, 3);
 	MUST(memory != MAP_FAILED && semaphore != SEM_FAILED);
 	victim_fill(memory, SIZE, 1);
+	snprintf(new_name, sizeof(new_name), "%s-new", name);
+	new_fd = shm_open(new_name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	MUST(new_fd >= 0 && !ftruncate(new_fd, SIZE) &&
+		pwrite(new_fd, memory, SIZE, 0) == (ssize_t)SIZE);
+}
+
+/* What its maker does next, in most programs. */
+static void check_new(void)
+{
+	char *mapped = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, new_fd, 0);
+
+	CHECK(mapped != MAP_FAILED, "%s", strerror(errno));
+	if (mapped != MAP_FAILED)
+		SAME(mapped, SIZE, 1, "what was not mapped");
+	CHECK(!shm_unlink(new_name), "%s", strerror(errno));
 }
 
 int main(int argc, char **argv)
@@ -83,6 +101,7 @@ int main(int argc, char **argv)
 	tree_finish(1);
 	tree_reap(child, 0);
 	CHECK(!sem_getvalue(semaphore, &value) && value == 4, "semaphore is %d", value);
+	check_new();
 	memory[0] = 'x';
 	CHECK(pread(fd, name, 1, 0) == 1 && name[0] == 'x', "memory and file are two");
 	name[0] = '/';

@@ -1,11 +1,15 @@
 /* Descriptors that a checkpoint refuses, other than sockets, terminals and rings. */
 #include <mqueue.h>
 #include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/perf_event.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/fanotify.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
@@ -264,12 +268,77 @@ static void broken_write_lease(void)
 	MUST(open("leased", O_RDONLY | O_NONBLOCK) < 0 && errno == EWOULDBLOCK);
 }
 
+static void landlock_rules(void)
+{
+	const struct landlock_ruleset_attr rules = {
+		.handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_SOCK,
+	};
+
+	fd = syscall(444 /* landlock_create_ruleset */, &rules, sizeof(rules), 0);
+	need(fd >= 0, "no Landlock here");
+}
+
+static void mount_context(void)
+{
+	fd = syscall(430 /* fsopen */, "tmpfs", 0);
+	need(fd >= 0, "no file system contexts here");
+}
+
+/* A file system that nobody has mounted, and a file on it. */
+static void detached_mount(void)
+{
+	int context = syscall(430 /* fsopen */, "tmpfs", 0);
+
+	need(context >= 0, "no file system contexts here");
+	MUST(!syscall(431 /* fsconfig */, context, 6 /* FSCONFIG_CMD_CREATE */, NULL, NULL, 0));
+	fd = syscall(432 /* fsmount */, context, 0, 0);
+	need(fd >= 0, "no mount that is attached nowhere");
+	MUST(!close(context));
+}
+
+static void detached_file(void)
+{
+	int file;
+
+	detached_mount();
+	file = openat(fd, "file", O_RDWR | O_CREAT, 0600);
+	MUST(file >= 0 && !close(fd));
+	fd = file;
+}
+
+static void detached_directory(void)
+{
+	int directory;
+
+	detached_mount();
+	directory = openat(fd, ".", O_RDONLY | O_DIRECTORY);
+	MUST(directory >= 0 && !close(fd));
+	fd = directory;
+}
+
+static void seccomp_listener(void)
+{
+	struct sock_filter allow = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
+	struct sock_fprog program = {1, &allow};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+		&program);
+	need(fd >= 0, "no seccomp listeners here");
+}
+
 static const struct kind kinds[] = {
 	{"pipe", external_pipe, nothing, 'd'},
 	{"packets-and-bytes", packets_and_bytes, still_packets, 'd'},
 	{"lost-name", lost_name, nothing, 'd'},
 	{"one-shot", one_shot, still_fired, 'd'},
 	{"perf-event", perf_event, nothing, 'd'},
+	{"landlock-rules", landlock_rules, nothing, 'd'},
+	{"mount-context", mount_context, nothing, 'd'},
+	{"detached-mount", detached_mount, nothing, 'd'},
+	{"detached-file", detached_file, nothing, 'd'},
+	{"detached-directory", detached_directory, nothing, 'd'},
+	{"seccomp-listener", seccomp_listener, nothing, '-'},
 	{"bpf", bpf_map, nothing, 'd'},
 	{"name-space", name_space, nothing, 'd'},
 	{"notify", notify, nothing, 'd'},

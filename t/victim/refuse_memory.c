@@ -84,6 +84,16 @@ static void still_mapped_privately(void)
 	CHECK(victim_vma(p, &v) && strstr(v.prot, "rw-p"), "the mapping is %s", v.path);
 }
 
+/* One page of a context of asynchronous I/O has been mapped over. */
+static void aio_cut(void)
+{
+	unsigned long context = 0;
+
+	need(!syscall(SYS_io_setup, 2000, &context), "no asynchronous I/O");
+	MUST(mmap((void *)context, 4096, PROT_READ | PROT_WRITE,
+		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == (void *)context);
+}
+
 static int shm_id;
 
 static void sysv_shm(void)
@@ -113,6 +123,7 @@ static const struct kind kinds[] = {
 	{"sealed", sealed, nothing, 'r'},
 	{"reserved-address", reserved_address, still_mapped_privately, 'r'},
 	{"userfaultfd", userfault, still_userfault, 'd'},
+	{"aio-cut", aio_cut, nothing, '-'},
 	{"device", device, still_mapped, 'r'},
 	{"sysv-shm", sysv_shm, still_shm, 'r'},
 };

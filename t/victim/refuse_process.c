@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/io.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/wait.h>
@@ -136,6 +137,27 @@ static void thread_area(void)
 {
 	segment.entry_number = -1;
 	need(!syscall(SYS_set_thread_area, &segment), "no thread areas");
+}
+
+/* By its parent. */
+static void traced(void)
+{
+	child = fork();
+	if (!child) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	MUST(child > 0 && waitpid(child, NULL, 0) == child);
+}
+
+static void end_traced(void)
+{
+	int status;
+
+	CHECK(!kill(child, SIGKILL) && waitpid(child, &status, 0) == child &&
+			WIFSIGNALED(status),
+		"child");
 }
 
 static void *idle(void *arg)
@@ -300,6 +322,7 @@ static const struct kind kinds[] = {
 	{"clone-gap", shared_over_a_gap, end_gap, 'c'},
 	{"seccomp", seccomp, still_seccomp, '-'},
 	{"landlock", landlock, nothing, '-'},
+	{"traced", traced, end_traced, 'c'},
 	{"dispatch", dispatch, still_dispatched, '-'},
 	{"ldt", ldt, still_ldt, '-'},
 	{"thread-area", thread_area, nothing, '-'},

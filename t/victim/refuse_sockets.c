@@ -1,5 +1,7 @@
 /* Sockets that a checkpoint refuses. */
 #include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -48,6 +50,29 @@ static void packet(void)
 	MUST(!setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)));
 }
 
+static void packet_type(void)
+{
+	need_socket(AF_INET, SOCK_PACKET, htons(ETH_P_ALL));
+}
+
+/* Which of a group of sockets gets a packet, a program chooses. */
+static void packet_fanout(void)
+{
+	const struct sockaddr_ll at = {.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_LOOP),
+		.sll_ifindex = if_nametoindex("lo")};
+	int group = (getpid() & 0xffff) | 6 /* PACKET_FANOUT_CBPF */ << 16;
+
+	need_socket(AF_PACKET, SOCK_RAW, 0);
+	MUST(!bind(fd, (const struct sockaddr *)&at, sizeof(at)) &&
+		!setsockopt(fd, SOL_PACKET, PACKET_FANOUT, &group, sizeof(group)));
+}
+
+static void xdp(void)
+{
+	need_socket(AF_XDP, SOCK_RAW, 0);
+}
+
 static void vsock(void)
 {
 	need_socket(AF_VSOCK, SOCK_STREAM, 0);
@@ -56,16 +81,6 @@ static void vsock(void)
 static void alg(void)
 {
 	need_socket(AF_ALG, SOCK_SEQPACKET, 0);
-}
-
-static void multicast(void)
-{
-	struct ip_mreqn group = {.imr_multiaddr = {htonl(0xe00000fb)}};
-
-	group.imr_ifindex = if_nametoindex("lo");
-	need_socket(AF_INET, SOCK_DGRAM, 0);
-	need(!setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof(group)),
-		"no multicast");
 }
 
 static void urgent(void)
@@ -368,13 +383,55 @@ static void still_multipath(void)
 	COMES(accepted, "text");
 }
 
+static const struct sockaddr_in *any_port(void)
+{
+	static struct sockaddr_in a = {.sin_family = AF_INET};
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return &a;
+}
+
+/* One that listens, for connections from its own address; another has a filter and no key. */
+static void signed_packets(void)
+{
+	struct sock_filter all = {BPF_RET | BPF_K, 0, 0, UINT32_MAX};
+	struct sock_fprog filter = {1, &all};
+	struct tcp_md5sig key = {.tcpm_keylen = 4, .tcpm_key = "key"};
+	socklen_t size = sizeof(struct sockaddr_in);
+
+	memcpy(&key.tcpm_addr, any_port(), size);
+	other = socket(AF_INET, SOCK_STREAM, 0);
+	need_socket(AF_INET, SOCK_STREAM, 0);
+	need(!setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG, &key, sizeof(key)),
+		"no such option here");
+	for (int i = 0; i < 2; i++)
+		MUST(!setsockopt(i ? fd : other, SOL_SOCKET, SO_ATTACH_FILTER, &filter,
+			     sizeof(filter)) &&
+			!bind(i ? fd : other, (const struct sockaddr *)any_port(), size) &&
+			!listen(i ? fd : other, 1));
+}
+
+/* Those without it are not heard. */
+static void still_signed(void)
+{
+	struct sockaddr_in a;
+	socklen_t size = sizeof(a);
+	int c = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	MUST(!getsockname(fd, (struct sockaddr *)&a, &size) && c >= 0);
+	CHECK(connect(c, (struct sockaddr *)&a, size) && errno == EINPROGRESS, "connected");
+	close(c);
+}
+
 static const struct kind kinds[] = {
 	{"outside", outside, still_outside, 'd'},
 	{"raw", raw, still_raw, 'd'},
 	{"packet", packet, nothing, 'd'},
+	{"packet-type", packet_type, nothing, 'd'},
+	{"packet-fanout", packet_fanout, nothing, 'd'},
+	{"xdp", xdp, nothing, 'd'},
 	{"vsock", vsock, nothing, 'd'},
 	{"alg", alg, nothing, 'd'},
-	{"multicast", multicast, nothing, 'd'},
 	{"urgent", urgent, still_urgent, 'd'},
 	{"headers", headers, nothing, 'd'},
 	{"headers6", headers6, nothing, 'd'},
@@ -391,6 +448,7 @@ static const struct kind kinds[] = {
 	{"socket-namespace", socket_namespace, nothing, 'd'},
 	{"multipath", multipath, still_multipath, '-'},
 	{"tcp-urgent", tcp_urgent, still_tcp_urgent, 'd'},
+	{"signed-packets", signed_packets, still_signed, 'd'},
 };
 
 int main(int argc, char **argv)

@@ -76,7 +76,7 @@ static void set_room(unsigned long bytes)
 	MUST(!msgctl(queue, IPC_SET, &d));
 }
 
-/* Of those that the kernel adds (SHM_LOCKED), before. */
+/* Mode bits that the kernel adds (SHM_LOCKED), before. */
 static unsigned locked;
 
 static void give_away(void)

@@ -13,13 +13,13 @@
 #define NEW_FD   90
 #define NEW_MASK 051
 
-enum deed { LIVES, ENDS, ZOMBIE, FOUNDS_SESSION, HAS_THREAD };
+enum role { LIVES, ENDS, ZOMBIE, FOUNDS_SESSION, HAS_THREAD };
 
 /* Number 0 is the first process. Members are made by their makers in this order. */
 static const struct member {
 	const char *family;
 	int maker, flags, signal;
-	enum deed deed;
+	enum role role;
 	bool first; /* made before its maker founds a session */
 } members[] = {
 	{"pairs", 0, CLONE_FILES, SIGCHLD},
@@ -81,7 +81,7 @@ static void handle(int signal)
 
 static bool lives(int i)
 {
-	return !i || (of_family[i]->deed != ENDS && of_family[i]->deed != ZOMBIE);
+	return !i || (of_family[i]->role != ENDS && of_family[i]->role != ZOMBIE);
 }
 
 /* Of a process: field number @number of /proc/PID/stat, from the fourth on. */
@@ -173,13 +173,13 @@ static int begin(void *arg)
 	pid_t pid = getpid();
 
 	make_members(i, true);
-	if (m->deed == FOUNDS_SESSION)
+	if (m->role == FOUNDS_SESSION)
 		MUST(setsid() == pid);
 	make_members(i, false);
-	if (m->deed == HAS_THREAD)
+	if (m->role == HAS_THREAD)
 		MUST(clone(thread, new_stack(), SHARE | CLONE_THREAD | CLONE_SYSVSEM, NULL) >
 			0);
-	if (m->deed == ENDS || m->deed == ZOMBIE)
+	if (m->role == ENDS || m->role == ZOMBIE)
 		_exit(5);
 	tree_tell('r');
 	tree_pass();
@@ -280,12 +280,12 @@ int main(int argc, char **argv)
 	umask(022);
 	make_members(0, false);
 	for (int i = 1; i < count; i++) {
-		living += lives(i) + (of_family[i]->deed == HAS_THREAD);
+		living += lives(i) + (of_family[i]->role == HAS_THREAD);
 		if (lives(i))
 			MUST(tree_hear() == 'r');
 	}
 	for (int i = 1; i < count; i++) {
-		if (of_family[i]->deed == ENDS && !of_family[i]->maker)
+		if (of_family[i]->role == ENDS && !of_family[i]->maker)
 			waitpid(all->pid[i], NULL, __WALL);
 		else if (!lives(i))
 			tree_until_state(all->pid[i], 'Z');
@@ -322,7 +322,7 @@ int main(int argc, char **argv)
 	syscall(SYS_futex, &all->go, 1 /* FUTEX_WAKE */, INT_MAX, NULL, NULL, 0);
 	for (int i = 1; i < count; i++)
 		if (before[i].parent == getpid() ||
-			(!lives(i) && of_family[i]->deed == ZOMBIE && !of_family[i]->maker))
+			(!lives(i) && of_family[i]->role == ZOMBIE && !of_family[i]->maker))
 			reap(i);
 	return victim_done();
 }

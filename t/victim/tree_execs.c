@@ -1,5 +1,5 @@
 /*
- * Threads that execute programs: the one that does so gets the process's id, all others end.
+ * Threads that execute programs: the thread that does so gets the process's id, all others end.
  * Each program is this one again, with a thread that executes the next.
  */
 #include "tree.h"

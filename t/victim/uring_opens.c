@@ -69,7 +69,7 @@ int main(void)
 		begin(i);
 	victim_ready();
 	victim_wait();
-	/* For those that nobody has opened; at numbers that no request has been given. */
+	/* For files that nobody has opened; at numbers that no request has been given. */
 	for (int i = 0; i < FIFOS; i++) {
 		low = open(name(i), O_RDWR | O_NONBLOCK);
 		ends[i] = fcntl(low, F_DUPFD, 100);

@@ -1,3 +1,7 @@
+/*
+ * contents.c - sorts what an image stores, what it refers to and what lies in files into
+ * pieces of a region, and reads them.
+ */
 #include "tools/inspect/contents.h"
 
 #include <errno.h>
@@ -107,7 +111,7 @@ void contents_tally(
 
 		if (x->kind == IMAGE_EXTENT_ZERO)
 			t->zero += blocks;
-		else if (x->source)
+		else if (image_extent_is_elsewhere(img, x))
 			t->elsewhere += blocks;
 		else
 			t->here += blocks;

@@ -1,7 +1,12 @@
+/*
+ * diff.c - what differs between two checkpoints: regions and their contents, threads with
+ * registers, descriptors, processes.
+ */
 #include <inttypes.h>
 #include <string.h>
 
 #include "supervisor/descriptors/descriptors.h"
+#include "supervisor/descriptors/kind_table.h"
 #include "tools/inspect/contents.h"
 #include "tools/inspect/names.h"
 #include "tools/inspect/text.h"

@@ -1,3 +1,6 @@
+/*
+ * gpu.c - finds the records in memory as the image has it, and counts what they hold.
+ */
 #include "tools/inspect/gpu.h"
 
 #include <inttypes.h>

@@ -1,3 +1,6 @@
+/*
+ * names.c - a table for each kind of number.
+ */
 #include "tools/inspect/names.h"
 
 #include <inttypes.h>

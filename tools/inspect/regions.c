@@ -1,3 +1,6 @@
+/*
+ * regions.c - the view of memory: a line for each region, with what is stored of it.
+ */
 #include <inttypes.h>
 
 #include "tools/inspect/contents.h"

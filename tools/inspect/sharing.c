@@ -1,3 +1,6 @@
+/*
+ * sharing.c - as text and as JSON.
+ */
 #include "tools/inspect/sharing.h"
 
 static const char *const names[IMAGE_SHARED_KINDS] = {

@@ -1,3 +1,7 @@
+/*
+ * summary.c - the view that is shown without options: what the checkpoint is, its sizes, its
+ * processes, what they share.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -38,13 +42,6 @@ struct sums {
 	size_t threads, fds;
 };
 
-#define COUNT(img, type, elem)                                                                 \
-	({                                                                                     \
-		size_t count_;                                                                 \
-		(void)image_note_array((img), (type), elem, &count_);                          \
-		count_;                                                                        \
-	})
-
 static void add_region(
 	struct memory_sum *s, const struct image *img, const struct image_region *r)
 {
@@ -70,13 +67,14 @@ static void sum_process(struct sums *s, const struct image *img)
 		add_region(&s->memory[tag][kind], img, &r[i]);
 		add_region(&s->total, img, &r[i]);
 	}
-	s->threads += COUNT(img, IMAGE_NOTE_THREADS, struct image_thread);
-	s->fds += COUNT(img, IMAGE_NOTE_FDS, struct image_fd);
+	s->threads += image_note_count(img, IMAGE_NOTE_THREADS, sizeof(struct image_thread));
+	s->fds += image_note_count(img, IMAGE_NOTE_FDS, sizeof(struct image_fd));
 }
 
 static struct sums sum_up(const struct checkpoint *c)
 {
-	size_t objects = COUNT(c->job, IMAGE_NOTE_OBJECTS, struct image_object);
+	size_t objects =
+		image_note_count(c->job, IMAGE_NOTE_OBJECTS, sizeof(struct image_object));
 	struct sums s = {0};
 
 	for (size_t i = 0; i < c->process_count; i++)
@@ -114,6 +112,12 @@ static uint64_t blocks_in(const struct checkpoint *c, const struct image_chain *
 static const struct image_chain *chain_of(const struct checkpoint *c, size_t *count)
 {
 	return image_note_array(c->job, IMAGE_NOTE_CHAIN, struct image_chain, count);
+}
+
+/* All but the first file of one have entries of their own. */
+static bool is_checkpoint(const struct image_chain *link)
+{
+	return !link->file;
 }
 
 /* Name of the checkpoint that this one was compared with; NULL for a full one. */
@@ -154,14 +158,17 @@ static void chain_text(const struct checkpoint *c, struct buf *out)
 {
 	cleanup_buf struct buf line = {0};
 	const struct image_chain *chain;
-	size_t count;
+	size_t count, told = 0;
 
 	chain = chain_of(c, &count);
-	for (size_t i = 1; i < count && i <= ROWS; i++)
-		buf_printf(&line, "%s%s (%" PRIu64 " blocks)", i > 1 ? ", " : "",
+	for (size_t i = 1; i < count; i++) {
+		if (!is_checkpoint(&chain[i]) || told++ >= ROWS)
+			continue;
+		buf_printf(&line, "%s%s (%" PRIu64 " blocks)", told > 1 ? ", " : "",
 			image_string(c->job, chain[i].name), blocks_in(c, &chain[i]));
-	if (count > ROWS + 1)
-		buf_printf(&line, " and %zu more", count - ROWS - 1);
+	}
+	if (told > ROWS)
+		buf_printf(&line, " and %zu more", told - ROWS);
 	if (line.len)
 		text_line(out, "chain       %s", text_of(&line));
 }
@@ -170,7 +177,7 @@ static void chain_text(const struct checkpoint *c, struct buf *out)
 static void kept_text(const struct checkpoint *c, struct buf *out)
 {
 	cleanup_free char *table = connection_block_name(c->info->job_id);
-	size_t count = COUNT(c->job, IMAGE_NOTE_TCP, struct image_tcp);
+	size_t count = image_note_count(c->job, IMAGE_NOTE_TCP, sizeof(struct image_tcp));
 
 	if (count)
 		text_line(out,
@@ -300,8 +307,10 @@ static void processes_text(const struct checkpoint *c, struct buf *out)
 		table_cell(&t, "%d", p->pid);
 		table_cell(&t, "%d", p->ppid);
 		table_cell(&t, "%s", comm_of(c, i));
-		table_cell(&t, "%zu", COUNT(img, IMAGE_NOTE_THREADS, struct image_thread));
-		table_cell(&t, "%zu", COUNT(img, IMAGE_NOTE_FDS, struct image_fd));
+		table_cell(&t, "%zu",
+			image_note_count(img, IMAGE_NOTE_THREADS, sizeof(struct image_thread)));
+		table_cell(&t, "%zu",
+			image_note_count(img, IMAGE_NOTE_FDS, sizeof(struct image_fd)));
 		table_cell(&t, "%s%s%s%s%s", image_string(img, p->exe),
 			p->flags & IMAGE_PROCESS_STOPPED ? " (stopped)" : "",
 			shared.len ? " (" : "", text_of(&shared), shared.len ? ")" : "");
@@ -347,7 +356,7 @@ static void sizes_json(const struct tally *t, struct json *j)
 static void kept_json(const struct checkpoint *c, struct json *j)
 {
 	cleanup_free char *table = connection_block_name(c->info->job_id);
-	size_t count = COUNT(c->job, IMAGE_NOTE_TCP, struct image_tcp);
+	size_t count = image_note_count(c->job, IMAGE_NOTE_TCP, sizeof(struct image_tcp));
 
 	json_number(j, "kept_connections", count);
 	json_text(j, "kept_by_table", count ? table : NULL);
@@ -385,6 +394,8 @@ static void chain_json(const struct checkpoint *c, struct json *j)
 	chain = chain_of(c, &count);
 	json_array(j, "chain");
 	for (size_t i = 1; i < count; i++) {
+		if (!is_checkpoint(&chain[i]))
+			continue;
 		json_object(j, NULL);
 		json_text(j, "name", image_string(c->job, chain[i].name));
 		id_json(chain[i].checkpoint_id, "checkpoint_id", j);
@@ -466,9 +477,12 @@ void summary_process_json(const struct checkpoint *c, size_t process, struct jso
 	json_text(j, "program", image_string(img, p->exe));
 	json_text(j, "directory", image_string(img, p->cwd));
 	json_bool(j, "stopped", p->flags & IMAGE_PROCESS_STOPPED);
-	json_number(j, "thread_count", COUNT(img, IMAGE_NOTE_THREADS, struct image_thread));
-	json_number(j, "region_count", COUNT(img, IMAGE_NOTE_REGIONS, struct image_region));
-	json_number(j, "fd_count", COUNT(img, IMAGE_NOTE_FDS, struct image_fd));
+	json_number(j, "thread_count",
+		image_note_count(img, IMAGE_NOTE_THREADS, sizeof(struct image_thread)));
+	json_number(j, "region_count",
+		image_note_count(img, IMAGE_NOTE_REGIONS, sizeof(struct image_region)));
+	json_number(
+		j, "fd_count", image_note_count(img, IMAGE_NOTE_FDS, sizeof(struct image_fd)));
 	sharing_json(c, process, j);
 	gpu_json(c, process, j);
 }

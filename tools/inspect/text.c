@@ -1,3 +1,6 @@
+/*
+ * text.c - escapes, lines, and tables whose columns are as wide as need be.
+ */
 #include "tools/inspect/text.h"
 
 #include <stdarg.h>

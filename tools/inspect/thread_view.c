@@ -1,3 +1,6 @@
+/*
+ * thread_view.c - the view of threads: identifiers, states, signals, and registers.
+ */
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>

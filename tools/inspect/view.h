@@ -17,7 +17,7 @@ struct view {
 };
 
 extern const struct view regions_view; /* regions.c */
-extern const struct view threads_view; /* threads.c */
+extern const struct view threads_view; /* thread_view.c */
 extern const struct view fds_view;     /* fds.c */
 extern const struct view stack_view;   /* stack.c */
 

@@ -5,7 +5,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from common import end, show, steps
 
-import torch  # its libraries of CUDA are those that ONNX Runtime finds
+import torch  # ONNX Runtime finds its libraries of CUDA
 
 random = np.random.default_rng(1)
 CHANNELS, SIZE, HIDDEN = 16, 32, 64

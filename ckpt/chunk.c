@@ -1,0 +1,415 @@
+/* chunk.c - the filters in the order in which a chunk goes through them. */
+#include "ckpt/chunk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ckpt/hash.h"
+#include "lib/util.h"
+
+/* What compression has to save: less is not worth the work of decompressing. */
+static size_t worthwhile_size(size_t size)
+{
+	return size - size / 8;
+}
+
+void chunk_begin(
+	struct chunk *c, const struct block_run *run, uint64_t address, uint32_t blocks)
+{
+	c->run = run;
+	c->address = address;
+	c->blocks = blocks;
+	memset(&c->wanted, 0xff, sizeof(c->wanted));
+}
+
+static uint8_t *block_data(const struct chunk *c, uint32_t i)
+{
+	return c->data + (size_t)i * IMAGE_BLOCK;
+}
+
+static uint64_t block_address(const struct chunk *c, uint32_t i)
+{
+	return c->address + (uint64_t)i * IMAGE_BLOCK;
+}
+
+static int read_blocks(struct chunk *c, uint32_t first, uint32_t end, struct err *e)
+{
+	return c->run->read(c->run->context, block_address(c, first), block_data(c, first),
+		(size_t)(end - first) * IMAGE_BLOCK, e);
+}
+
+uint32_t chunk_wanted_blocks(const struct chunk *c)
+{
+	uint32_t count = 0, i;
+
+	for (i = 0; i + 64 <= c->blocks; i += 64)
+		count += __builtin_popcountll(c->wanted.bits[i / 64]);
+	if (i < c->blocks)
+		count += __builtin_popcountll(
+			c->wanted.bits[i / 64] & ((1ull << (c->blocks - i)) - 1));
+	return count;
+}
+
+static int filter_read(struct chunk *c, struct err *e)
+{
+	uint32_t end;
+
+	if (chunk_wanted_blocks(c) == c->blocks)
+		return read_blocks(c, 0, c->blocks, e);
+	for (uint32_t first = 0; first < c->blocks; first = end) {
+		bool wanted = chunk_has(&c->wanted, first);
+
+		end = first + 1;
+		while (end < c->blocks && chunk_has(&c->wanted, end) == wanted)
+			end++;
+		if (wanted && read_blocks(c, first, end, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void filter_zero(struct chunk *c)
+{
+	enum fate zero = c->run->keep_zero ? FATE_ZERO : FATE_DROP;
+	bool all = chunk_wanted_blocks(c) == c->blocks;
+
+	for (uint32_t i = 0; i < c->blocks; i++) {
+		if (!all && !chunk_has(&c->wanted, i))
+			c->fate[i] = FATE_OTHER;
+		else
+			c->fate[i] = is_zero(block_data(c, i), IMAGE_BLOCK) ? zero : FATE_STORE;
+	}
+}
+
+static void filter_hash(struct chunk *c)
+{
+	for (uint32_t i = 0; i < c->blocks; i++)
+		if (c->fate[i] == FATE_STORE)
+			hash128(block_data(c, i), IMAGE_BLOCK, c->hash[i]);
+}
+
+/* The parent's extent that has block @i, which may be @last, that of the one before. */
+static const struct image_extent *parent_extent(const struct chunk *c, uint32_t i,
+	const struct blocks_to_write *to_write, const struct image_extent *last)
+{
+	uint64_t address = block_address(c, i);
+
+	if (last && address >= last->address &&
+		(address - last->address) / IMAGE_BLOCK < last->blocks)
+		return last;
+	return image_find(to_write->parent, c->run->object, address);
+}
+
+static uint32_t number_in(const struct image_extent *x, const struct chunk *c, uint32_t i)
+{
+	return (block_address(c, i) - x->address) / IMAGE_BLOCK;
+}
+
+/* Block @i is where the parent's extent @x has it. */
+static void refer_to_parent(struct chunk *c, uint32_t i, const struct blocks_to_write *to_write,
+	const struct image_extent *x)
+{
+	uint32_t nth = number_in(x, c, i);
+
+	c->fate[i] = FATE_PARENT;
+	c->parent[i] = (struct place){
+		.source = to_write->parent_source[x->source],
+		.offset = x->file_offset + (uint64_t)nth * IMAGE_BLOCK,
+		.pack = image_pack_of(to_write->parent, x),
+		.skip = x->skip + nth,
+	};
+}
+
+/* Blocks that the parent has with the same hash become references to where the parent's are:
+ * in its own file or, flattened, in that of one of its ancestors. */
+static void filter_parent(struct chunk *c, const struct blocks_to_write *to_write)
+{
+	const struct image_extent *x = NULL;
+
+	for (uint32_t i = 0; i < c->blocks; i++) {
+		if (c->fate[i] != FATE_STORE)
+			continue;
+		x = parent_extent(c, i, to_write, x);
+		if (x && image_extent_is_stored(x) &&
+			!memcmp(c->hash[i], image_hash(to_write->parent, x, number_in(x, c, i)),
+				IMAGE_HASH_SIZE))
+			refer_to_parent(c, i, to_write, x);
+	}
+}
+
+/* Blocks that are known to be as they were need not be read. False: the parent has not all of
+ * them, as it has none that are zero. */
+static bool filter_clean(struct chunk *c, const struct blocks_to_write *to_write)
+{
+	const struct image_extent *x = NULL;
+
+	for (uint32_t i = 0; i < c->blocks; i++) {
+		x = parent_extent(c, i, to_write, x);
+		if (!x || !image_extent_is_stored(x))
+			return false;
+		memcpy(c->hash[i], image_hash(to_write->parent, x, number_in(x, c, i)),
+			IMAGE_HASH_SIZE);
+		refer_to_parent(c, i, to_write, x);
+	}
+	return true;
+}
+
+/* After all the filters: whether it would have been right not to read the chunk. */
+static int check_clean(
+	const struct chunk *c, const struct blocks_to_write *to_write, struct err *e)
+{
+	for (uint32_t i = 0; i < c->blocks; i++) {
+		const struct image_extent *x = parent_extent(c, i, to_write, NULL);
+		bool was_zero = !x || x->kind == IMAGE_EXTENT_ZERO;
+
+		if (was_zero ? c->fate[i] != FATE_DROP && c->fate[i] != FATE_ZERO
+			     : c->fate[i] != FATE_PARENT)
+			return err_set(e, 0,
+				"the block at %#lx was taken for unchanged, and is not",
+				(unsigned long)block_address(c, i));
+	}
+	return 0;
+}
+
+/* Compress blocks [first, end), if that makes them smaller. */
+static void pack_blocks(struct chunk *c, uint32_t first, uint32_t end)
+{
+	size_t size = (size_t)(end - first) * IMAGE_BLOCK, used;
+	struct packed_run *run = &c->packs[c->pack_count];
+
+	used = packer_pack(c->packer, block_data(c, first), size, c->packed + c->packed_size,
+		worthwhile_size(size));
+	if (!used)
+		return;
+	*run = (struct packed_run){
+		.address = block_address(c, first),
+		.hashes = c->hash[first],
+		.pack = {.file_offset = c->packed_size,
+			.size = used,
+			.used = used,
+			.blocks = end - first,
+			.method = c->method},
+	};
+	c->packed_size += used;
+	c->pack_count++;
+	for (uint32_t i = first; i < end; i++)
+		c->fate[i] = FATE_PACKED;
+}
+
+/* That was in vain. */
+static void undo_packs(struct chunk *c)
+{
+	for (uint32_t i = 0; i < c->blocks; i++)
+		if (c->fate[i] == FATE_PACKED)
+			c->fate[i] = FATE_STORE;
+	c->pack_count = 0;
+}
+
+/* Packs lie one behind the other; the last is filled up to the end of its page with zeros. */
+static void finish_packs(struct chunk *c)
+{
+	size_t rest = align_up(c->packed_size, IMAGE_BLOCK) - c->packed_size, blocks = 0;
+
+	for (size_t i = 0; i < c->pack_count; i++)
+		blocks += c->packs[i].pack.blocks;
+	if (c->packed_size + rest >= blocks * IMAGE_BLOCK) {
+		undo_packs(c);
+		return;
+	}
+	memset(c->packed + c->packed_size, 0, rest);
+	c->packed_size += rest;
+	c->packs[c->pack_count - 1].pack.size += rest;
+	for (size_t i = 0; i < c->pack_count; i++) {
+		struct image_pack *p = &c->packs[i].pack;
+
+		p->hash = hash64(c->packed + p->file_offset, p->size);
+	}
+}
+
+/* Blocks that are left to be stored become packs, cut at multiples of their size. */
+static void filter_pack(struct chunk *c)
+{
+	uint32_t end;
+
+	c->packed_size = 0;
+	c->pack_count = 0;
+	for (uint32_t first = 0; first < c->blocks; first = end) {
+		end = first + 1;
+		if (c->fate[first] != FATE_STORE)
+			continue;
+		while (end < c->blocks && c->fate[end] == FATE_STORE &&
+			block_address(c, end) / IMAGE_BLOCK % IMAGE_PACK_BLOCKS)
+			end++;
+		pack_blocks(c, first, end);
+	}
+	if (c->pack_count)
+		finish_packs(c);
+}
+
+/* Whether block @i continues what block @i - 1 was. */
+static bool continues(const struct chunk *c, uint32_t i)
+{
+	const struct place *before = &c->parent[i - 1], *this = &c->parent[i];
+
+	if (c->fate[i] != c->fate[i - 1])
+		return false;
+	if (c->fate[i] != FATE_PARENT)
+		return true;
+	if (before->source != this->source || before->pack != this->pack)
+		return false;
+	return this->pack ? before->skip + 1 == this->skip
+			  : before->offset + IMAGE_BLOCK == this->offset;
+}
+
+static int sink_run(
+	struct chunk *c, struct image_writer *w, uint32_t first, uint32_t blocks, struct err *e)
+{
+	const struct place *parent = &c->parent[first];
+	uint64_t address = block_address(c, first);
+	uint32_t object = c->run->object;
+
+	switch (c->fate[first]) {
+	case FATE_STORE:
+		if (c->run->file)
+			return image_writer_file_data(w, object, address, *c->run->file,
+				block_data(c, first), blocks, &c->hash[first], e);
+		return image_writer_data(
+			w, object, address, block_data(c, first), blocks, c->hash[first], e);
+	case FATE_ZERO:
+		image_writer_zero(w, object, address, blocks);
+		return 0;
+	case FATE_PARENT:
+		if (parent->pack)
+			image_writer_pack_reference(w, object, address, parent->source,
+				parent->pack, parent->skip, blocks, c->hash[first]);
+		else
+			image_writer_reference(w, object, address, parent->source,
+				parent->offset, blocks, c->hash[first]);
+		return 0;
+	case FATE_PACKED: /* written already, all at once */
+	case FATE_DROP:
+	case FATE_OTHER:
+		return 0;
+	}
+	BUG();
+}
+
+int chunk_write(struct chunk *c, struct image_writer *w, struct err *e)
+{
+	uint32_t end;
+
+	if (c->pack_count && image_writer_packs(w, c->run->object, c->packed, c->packed_size,
+				     c->packs, c->pack_count, e) < 0)
+		return -1;
+	for (uint32_t first = 0; first < c->blocks; first = end) {
+		end = first + 1;
+		while (end < c->blocks && continues(c, end))
+			end++;
+		if (sink_run(c, w, first, end - first, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* As filter_zero() has it, by the hashes. */
+static void settle_zero(struct chunk *c)
+{
+	static const uint8_t zeros[IMAGE_BLOCK];
+	enum fate zero = c->run->keep_zero ? FATE_ZERO : FATE_DROP;
+	uint8_t hash[IMAGE_HASH_SIZE];
+
+	hash128(zeros, sizeof(zeros), hash);
+	for (uint32_t i = 0; i < c->blocks; i++)
+		c->fate[i] = memcmp(c->hash[i], hash, sizeof(hash)) ? FATE_STORE : zero;
+}
+
+static bool leave_unsettled(struct chunk *c)
+{
+	bool left = false;
+
+	memset(&c->wanted, 0, sizeof(c->wanted));
+	for (uint32_t i = 0; i < c->blocks; i++) {
+		if (c->fate[i] != FATE_STORE)
+			continue;
+		c->fate[i] = FATE_OTHER;
+		c->wanted.bits[i / 64] |= 1ull << i % 64;
+		left = true;
+	}
+	return left;
+}
+
+int chunk_settle(
+	struct chunk *c, const struct blocks_to_write *to_write, bool *left, struct err *e)
+{
+	int r = c->run->hash(c->run->context, c->address, c->blocks, c->hash, e);
+
+	*left = true;
+	if (r)
+		return r < 0 ? -1 : 0;
+	c->pack_count = 0;
+	settle_zero(c);
+	if (to_write->parent)
+		filter_parent(c, to_write);
+	*left = leave_unsettled(c);
+	return chunk_write(c, to_write->writer, e);
+}
+
+int chunk_filter(struct chunk *c, const struct blocks_to_write *to_write, struct err *e)
+{
+	bool clean = c->run->clean && to_write->parent;
+
+	c->pack_count = 0;
+	if (clean && !to_write->check_clean && filter_clean(c, to_write))
+		return 0;
+	if (filter_read(c, e) < 0)
+		return -1;
+	filter_zero(c);
+	filter_hash(c);
+	if (to_write->parent)
+		filter_parent(c, to_write);
+	if (clean && to_write->check_clean && check_clean(c, to_write, e) < 0)
+		return -1;
+	if (c->packer)
+		filter_pack(c);
+	return 0;
+}
+
+uint64_t chunk_stored_bytes(const struct chunk *c)
+{
+	uint64_t bytes = c->pack_count ? c->packed_size : 0;
+
+	for (uint32_t i = 0; i < c->blocks; i++)
+		bytes += c->fate[i] == FATE_STORE ? IMAGE_BLOCK : 0;
+	return bytes;
+}
+
+void chunk_free(struct chunk *c)
+{
+	packer_free(c->packer);
+	free(c->packed);
+	free(c->data);
+	free(c);
+}
+
+static uint8_t *new_buffer(void)
+{
+	void *data;
+
+	return posix_memalign(&data, IMAGE_BLOCK, CHUNK_SIZE) ? NULL : data;
+}
+
+struct chunk *chunk_new(const struct pack_choice *choice)
+{
+	struct chunk *c = xcalloc(1, sizeof(*c));
+
+	c->method = choice->method;
+	c->data = new_buffer();
+	if (c->method) {
+		c->packer = packer_new(choice);
+		c->packed = new_buffer();
+	}
+	if (c->data && (!c->method || (c->packer && c->packed)))
+		return c;
+	chunk_free(c);
+	return NULL;
+}

@@ -1,0 +1,80 @@
+/*
+ * chunk.h - a piece of a run of blocks on its way through the filters of blocks.h, in the hands of
+ * one thread.
+ *
+ * Where hashes are known before the blocks are read, a chunk passes twice: chunk_settle() records
+ * what need not be read, chunk_filter() has what is left.
+ */
+#ifndef CKPT_CHUNK_H
+#define CKPT_CHUNK_H
+
+#include "ckpt/blocks.h"
+
+#define CHUNK_BLOCKS 256u
+#define CHUNK_SIZE   ((size_t)CHUNK_BLOCKS * IMAGE_BLOCK)
+
+/* A set of blocks of a chunk. */
+struct chunk_blocks {
+	uint64_t bits[CHUNK_BLOCKS / 64];
+};
+
+static inline bool chunk_has(const struct chunk_blocks *set, uint32_t i)
+{
+	return set->bits[i / 64] >> i % 64 & 1;
+}
+
+/* What becomes of a block. */
+enum fate {
+	FATE_STORE,
+	FATE_DROP,   /* zero, and reads as zero without being recorded */
+	FATE_ZERO,   /* zero, to be recorded */
+	FATE_PARENT, /* in another checkpoint's file */
+	FATE_PACKED, /* one of chunk.packs has it */
+	FATE_OTHER,  /* it is not for this pass */
+};
+
+/* A worker's piece of a run, and what the filters found out about its blocks. */
+struct chunk {
+	const struct block_run *run;
+	uint64_t address;
+	uint32_t blocks;
+	struct chunk_blocks wanted; /* the others are not for this pass */
+	uint8_t *data;              /* page-aligned, CHUNK_SIZE */
+	enum fate fate[CHUNK_BLOCKS];
+	uint8_t hash[CHUNK_BLOCKS][IMAGE_HASH_SIZE];
+	struct place {
+		uint32_t source;
+		uint64_t offset;
+		const struct image_pack *pack; /* NULL: it is not compressed */
+		uint32_t skip;                 /* in the pack */
+	} parent[CHUNK_BLOCKS];                /* FATE_PARENT */
+
+	enum image_pack_method method;
+	struct packer *packer; /* NULL: nothing is to be compressed */
+	uint8_t *packed;       /* CHUNK_SIZE */
+	size_t packed_size;    /* that the packs take of it */
+	struct packed_run packs[CHUNK_BLOCKS];
+	size_t pack_count;
+};
+
+/* NULL: there is no memory for it. */
+struct chunk *chunk_new(const struct pack_choice *choice);
+void chunk_free(struct chunk *c);
+
+/* Be @blocks blocks of @run from @address on. */
+void chunk_begin(
+	struct chunk *c, const struct block_run *run, uint64_t address, uint32_t blocks);
+
+/* Record the blocks that zeros or the parent tell of, by their hashes; c->wanted is what is left,
+ * *left whether there is any. */
+int chunk_settle(
+	struct chunk *c, const struct blocks_to_write *to_write, bool *left, struct err *e);
+/* Read the wanted blocks and find out what becomes of them. */
+int chunk_filter(struct chunk *c, const struct blocks_to_write *to_write, struct err *e);
+/* How many of its blocks are wanted. */
+uint32_t chunk_wanted_blocks(const struct chunk *c);
+/* How much will be stored of it. */
+uint64_t chunk_stored_bytes(const struct chunk *c);
+int chunk_write(struct chunk *c, struct image_writer *w, struct err *e);
+
+#endif

@@ -1,0 +1,198 @@
+/* All objects of the MPI library: asked about at a checkpoint, made again at a restart. */
+#include "lower/mpi/mpi_objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lower/mpi/functions.h"
+#include "lower/runtime.h"
+
+int mpi_real(const struct mpi_state *s, int handle)
+{
+	return mpi_is_virtual(handle) ? s->objects[handle & MPI_HANDLES_MASK]->real : handle;
+}
+
+struct mpi_object *mpi_object_below(struct mpi_state *s, int real)
+{
+	struct mpi_object *o = mpi_find(s, real);
+
+	return o && o != &s->world && o != &s->self ? o : NULL;
+}
+
+/* ---- a checkpoint ---- */
+
+static int learn_object(struct mpi_state *s, struct mpi_object *o)
+{
+	o->learned.size = 0;
+	switch (o->kind) {
+	case MPI_COMM:
+		return comm_learn(o) < 0 ? -1 : settings_learn(s, o);
+	case MPI_DATATYPE:
+		return datatype_learn(s, o) < 0 ? -1 : settings_learn(s, o);
+	case MPI_GROUP:
+		return group_learn(&o->learned, o->real);
+	case MPI_INFO:
+		return info_learn(&o->learned, o->real);
+	}
+	return 0; /* all is known of it */
+}
+
+static int learn_predefined(struct mpi_state *s, struct mpi_object *o)
+{
+	o->learned.size = 0;
+	return settings_learn(s, o);
+}
+
+int objects_learn(struct mpi_state *s)
+{
+	if (mpi_functions_find() < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->objects[i]->real && learn_object(s, s->objects[i]) < 0)
+			return -1;
+	if (!s->initialised)
+		return 0;
+	return learn_predefined(s, &s->world) < 0 ? -1 : learn_predefined(s, &s->self);
+}
+
+/* ---- a restart ---- */
+
+static int make_handler(struct mpi_object *o)
+{
+	switch (o->subject) {
+	case MPI_OF_COMM:
+		return MPI_DO(Comm_create_errhandler, o->function, &o->real);
+	case MPI_OF_WINDOW:
+		return MPI_DO(Win_create_errhandler, o->function, &o->real);
+	case MPI_OF_FILE:
+		return MPI_DO(File_create_errhandler, o->function, &o->real);
+	}
+	return MPI_DO(Session_create_errhandler, o->function, &o->real);
+}
+
+static int make_keyval(struct mpi_object *o)
+{
+	switch (o->subject) {
+	case MPI_OF_COMM:
+		return MPI_DO(Comm_create_keyval, o->copy_below, o->remove_below, &o->real, o);
+	case MPI_OF_DATATYPE:
+		return MPI_DO(Type_create_keyval, o->copy_below, o->remove_below, &o->real, o);
+	}
+	return MPI_DO(Win_create_keyval, o->copy_below, o->remove_below, &o->real, o);
+}
+
+static int make_op(struct mpi_object *o)
+{
+	return o->large ? MPI_DO(Op_create_c, o->function, o->commutes, &o->real)
+			: MPI_DO(Op_create, o->function, o->commutes, &o->real);
+}
+
+static uint64_t number_of(const struct mpi_object *o)
+{
+	return o->kind == MPI_COMM && o->count ? o->count->number : 0;
+}
+
+static int make_object(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r)
+{
+	switch (o->kind) {
+	case MPI_COMM:
+		return comm_make(r, &o->real, number_of(o) & 0x7fff);
+	case MPI_DATATYPE:
+		return datatype_make(s, o, r);
+	case MPI_GROUP:
+		return group_make(r, &o->real);
+	case MPI_INFO:
+		return info_make(r, &o->real);
+	case MPI_OP:
+		return make_op(o);
+	case MPI_ERRHANDLER:
+		return make_handler(o);
+	case MPI_KEYVAL:
+		return make_keyval(o);
+	}
+	return agent_fail("an MPI object is of an unknown kind: %u", o->kind);
+}
+
+/* Communicators last, and in the same order in all ranks, so that none waits for another in a circle. Nothing is
+ * made of them. */
+static int by_order_of_making(const void *a, const void *b)
+{
+	const struct mpi_object *x = *(struct mpi_object *const *)a;
+	const struct mpi_object *y = *(struct mpi_object *const *)b;
+	uint64_t m = number_of(x), n = number_of(y);
+
+	if (m != n)
+		return m < n ? -1 : 1;
+	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+static void insert(struct mpi_state *s, struct mpi_object *o)
+{
+	struct mpi_object **bucket = mpi_bucket(s, o->real);
+
+	o->next = *bucket;
+	*bucket = o;
+}
+
+/* First all, then what is set of them: that refers to others. */
+static int make_all(struct mpi_state *s, struct mpi_object **objects,
+	struct learned_reader *readers, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct mpi_object *o = objects[i];
+
+		readers[i].at = o->learned.bytes;
+		if (make_object(s, o, &readers[i]) < 0)
+			return -1;
+		s->reals[o->index] = o->real;
+		insert(s, o);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if ((objects[i]->kind == MPI_COMM || objects[i]->kind == MPI_DATATYPE) &&
+			settings_make(s, objects[i], &readers[i]) < 0)
+			return -1;
+	return 0;
+}
+
+static int make_predefined(struct mpi_state *s, struct mpi_object *o)
+{
+	struct learned_reader r = {o->learned.bytes};
+
+	return s->initialised ? settings_make(s, o, &r) : 0;
+}
+
+static uint32_t list_objects(struct mpi_state *s, struct mpi_object **objects)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->objects[i]->real)
+			objects[count++] = s->objects[i];
+	qsort(objects, count, sizeof(*objects), by_order_of_making);
+	return count;
+}
+
+int objects_make(struct mpi_state *s)
+{
+	struct mpi_object **objects = calloc(s->count + 1ul, sizeof(*objects));
+	struct learned_reader *readers = calloc(s->count + 1ul, sizeof(*readers));
+	int failed = !objects || !readers;
+
+	if (failed)
+		agent_fail("no memory for %u MPI objects", s->count);
+	memset(s->buckets, 0, sizeof(s->buckets));
+	insert(s, &s->world);
+	insert(s, &s->self);
+	if (!failed)
+		failed = mpi_functions_find() < 0;
+	/* Errors are ours to report, until the program's handlers are set. */
+	if (!failed && s->initialised)
+		failed = MPI_DO(Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN) ||
+			 MPI_DO(Comm_set_errhandler, MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	if (!failed)
+		failed = make_all(s, objects, readers, list_objects(s, objects)) < 0 ||
+			 make_predefined(s, &s->world) < 0 || make_predefined(s, &s->self) < 0;
+	free(objects);
+	free(readers);
+	return failed ? -1 : 0;
+}

@@ -1,0 +1,43 @@
+/*
+ * mpi_objects.h - how each kind of MPI object is asked about at a checkpoint, and made again at a restart.
+ * Functions that learn append to the object's record; functions that make read on in it, in the same
+ * order. 0 or -1.
+ */
+#ifndef LOWER_MPI_MPI_OBJECTS_H
+#define LOWER_MPI_MPI_OBJECTS_H
+
+#include "lower/mpi/learned.h"
+
+/* What MPICH's ABI gives a value. */
+enum {
+	MPI_COMM_WORLD = 0x44000000,
+	MPI_COMM_SELF = 0x44000001,
+	MPI_GROUP_EMPTY = 0x48000000,
+	MPI_INFO_NULL = 0x1c000000,
+	MPI_ERRORS_RETURN = 0x54000001,
+	MPI_MAX_NAME = 256, /* MPI_MAX_OBJECT_NAME, MPI_MAX_INFO_KEY: 128 and 255 */
+};
+
+/* The handle of the real library for the program's @handle, and the other way round; what is
+ * predefined is itself. */
+int mpi_real(const struct mpi_state *s, int handle);
+struct mpi_object *mpi_object_below(struct mpi_state *s, int real);
+
+int group_learn(struct mpi_learned *l, int real);
+int group_make(struct learned_reader *r, int *real);
+int info_learn(struct mpi_learned *l, int real);
+int info_make(struct learned_reader *r, int *real);
+int datatype_learn(struct mpi_state *s, struct mpi_object *o);
+int datatype_make(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r);
+int comm_learn(struct mpi_object *o);
+int comm_make(struct learned_reader *r, int *real, int tag);
+
+/* What is set of a communicator or datatype. */
+int settings_learn(struct mpi_state *s, struct mpi_object *o);
+int settings_make(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r);
+
+/* All of them. */
+int objects_learn(struct mpi_state *s);
+int objects_make(struct mpi_state *s);
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * collective_gate.c - collective calls are counted for each communicator; while the ranks of a job come to rest
+ * together, a thread waits here in front of one that is not to be entered yet (doc/decisions/mpi.md).
+ *
+ * Entry points come here before anything else, and nothing here is guarded: a thread may be stopped for a
+ * checkpoint anywhere, also where it waits, and goes on from there after a restart.
+ */
+#include "stubs/mpi/collective_gate.h"
+
+#include <time.h>
+
+#include "shared/call_info.h"
+#include "shared/raw.h"
+
+#include "mpi.index.h"
+
+extern STUB_HIDDEN const struct call_info mpi_info[];
+extern STUB_HIDDEN int real_MPI_Bcast(
+	void *data, int count, MPI_Datatype type, int root, MPI_Comm comm),
+	real_MPI_Comm_rank(MPI_Comm comm, int *rank),
+	real_MPI_Comm_test_inter(MPI_Comm comm, int *inter),
+	real_MPI_Comm_size(MPI_Comm comm, int *size),
+	real_MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, void *status);
+
+STUB_HIDDEN int mpi_counted_call(
+	unsigned index, const uint64_t registers[6], const uint64_t *stack, void *code);
+STUB_HIDDEN int mpi_call_code(void *code, const uint64_t words[16]);
+
+STUB_HIDDEN struct mpi_count mpi_counts[MPI_COUNTS] = {{.number = MPI_NUMBER_WORLD}};
+
+enum {
+	COMM_WORLD = 0x44000000,
+	COMM_SELF = 0x44000001,
+	BYTE = 0x4c00010d,
+};
+#define STATUS_IGNORE ((void *)1)
+
+/* ---- waiting ---- */
+
+/* A supervisor says more often that it is there; who has heard of it no longer goes on. */
+#define SILENCE_NS 10000000000ull
+#define NAP_NS     200000
+
+static uint64_t clock_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+/* Other ranks may need it to get on with calls that this one has left. */
+static void make_progress(void)
+{
+	int flag;
+
+	if (mpi_state.initialised && !mpi_state.finalized)
+		(void)real_MPI_Iprobe(0, 0, COMM_SELF, &flag, STATUS_IGNORE);
+}
+
+static uint32_t gate_now(void)
+{
+	return __atomic_load_n(&mpi_state.gate, __ATOMIC_SEQ_CST);
+}
+
+/* Whether the call that would be number @entered has to wait. */
+static int is_beyond(const struct mpi_count *c, uint64_t entered)
+{
+	return gate_now() && entered > __atomic_load_n(&c->limit, __ATOMIC_SEQ_CST);
+}
+
+/* 0; or 1: there is nobody any more who would open the gate. */
+static int await_limit(struct mpi_count *c)
+{
+	static const struct timespec nap = {.tv_nsec = NAP_NS};
+	uint64_t heard = clock_now();
+	uint32_t gate = gate_now();
+
+	while (is_beyond(c, __atomic_load_n(&c->entered, __ATOMIC_SEQ_CST) + 1)) {
+		make_progress();
+		nanosleep(&nap, NULL);
+		if (gate != gate_now()) {
+			gate = gate_now();
+			heard = clock_now();
+		} else if (clock_now() - heard > SILENCE_NS) {
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* What has been entered is written before the limit is read; a supervisor writes limits, and reads then. */
+static void enter(struct mpi_count *c, unsigned index)
+{
+	int abandoned = 0;
+
+	c->call = index;
+	while (is_beyond(c, __atomic_add_fetch(&c->entered, 1, __ATOMIC_SEQ_CST)) &&
+		!abandoned) {
+		__atomic_sub_fetch(&c->entered, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&c->parked, 1, __ATOMIC_SEQ_CST);
+		abandoned = await_limit(c);
+		__atomic_sub_fetch(&c->parked, 1, __ATOMIC_SEQ_CST);
+	}
+}
+
+/* ---- counts ---- */
+
+static struct mpi_count *new_count(uint64_t number, uint32_t size, uint64_t entered)
+{
+	struct mpi_state *s = &mpi_state;
+	struct mpi_count *c = NULL;
+
+	raw_lock(&s->counts_lock);
+	for (uint32_t i = 1; i < MPI_COUNTS && !c; i++)
+		if (!mpi_counts[i].number)
+			c = &mpi_counts[i];
+	if (c) {
+		*c = (struct mpi_count){.size = size, .entered = entered, .left = entered};
+		if (c - mpi_counts >= s->counts_used)
+			s->counts_used = c - mpi_counts + 1;
+		__atomic_store_n(&c->number, number, __ATOMIC_SEQ_CST);
+	} else {
+		s->uncounted = 1;
+	}
+	raw_unlock(&s->counts_lock);
+	return c;
+}
+
+static void drop_count(struct mpi_count *c)
+{
+	__atomic_store_n(&c->number, 0, __ATOMIC_SEQ_CST);
+}
+
+STUB_HIDDEN void gate_number(struct mpi_object *o)
+{
+	struct mpi_state *s = &mpi_state;
+	uint64_t number = 0;
+	int inter = 0, rank = -1, size = 0;
+
+	real_MPI_Comm_test_inter(o->handle, &inter);
+	if (inter) {
+		o->inter = 1;
+		__atomic_add_fetch(&s->inters, 1, __ATOMIC_SEQ_CST);
+		return;
+	}
+	real_MPI_Comm_rank(o->handle, &rank);
+	real_MPI_Comm_size(o->handle, &size);
+	if (!rank)
+		number = (uint64_t)(s->rank + 1) << 32 |
+			 __atomic_add_fetch(&s->numbers_given, 1, __ATOMIC_RELAXED);
+	if (real_MPI_Bcast(&number, sizeof(number), BYTE, 0, o->handle))
+		number = 0;
+	o->count = number ? new_count(number, size, 0) : NULL;
+	if (!o->count)
+		s->uncounted = 1;
+}
+
+STUB_HIDDEN void gate_freed(const struct mpi_object *o)
+{
+	if (o->inter)
+		__atomic_sub_fetch(&mpi_state.inters, 1, __ATOMIC_SEQ_CST);
+}
+
+/* ---- calls ---- */
+
+/* NULL: none is kept of it, or it is no communicator. */
+static struct mpi_count *count_of(MPI_Comm comm)
+{
+	struct mpi_object *o = object_of(comm);
+
+	if (comm == COMM_WORLD)
+		return &mpi_counts[0];
+	return o ? o->count : NULL;
+}
+
+/* Of the communicator that a call is about; what has none is about all ranks. */
+static struct mpi_count *count_for(const struct call_info *info, const uint64_t *words)
+{
+	for (unsigned i = 0; i < info->param_count; i++) {
+		const struct call_param *p = &info->params[i];
+
+		if (p->object != MPI_COMM)
+			continue;
+		return count_of(
+			p->stars ? *(MPI_Comm *)words[p->word] : (MPI_Comm)words[p->word]);
+	}
+	return &mpi_counts[0];
+}
+
+/* Only some members of the communicator make the call, and each as often as it likes. The count is there
+ * while they do. */
+static int call_of_some(
+	unsigned index, struct mpi_count *parent, void *code, const uint64_t *words)
+{
+	struct mpi_count *c =
+		new_count(parent->number | MPI_NUMBER_OF_SOME, 0, parent->calls_of_some++);
+	int r;
+
+	if (!c)
+		return mpi_call_code(code, words);
+	enter(c, index);
+	r = mpi_call_code(code, words);
+	drop_count(c);
+	return r;
+}
+
+STUB_HIDDEN int mpi_counted_call(
+	unsigned index, const uint64_t registers[6], const uint64_t *stack, void *code)
+{
+	const struct call_info *info = &mpi_info[index];
+	uint64_t words[16] = {0};
+	struct mpi_count *c;
+	int r;
+
+	for (unsigned i = 0; i < info->param_count; i++) {
+		unsigned word = info->params[i].word;
+
+		words[word] = word < 6 ? registers[word] : stack[word - 6];
+	}
+	c = count_for(info, words);
+	if (!c)
+		return mpi_call_code(code, words);
+	if (index == INDEX_MPI_Comm_create_group)
+		return call_of_some(index, c, code, words);
+	enter(c, index);
+	r = mpi_call_code(code, words);
+	if (!r && info->class == API_DESTROY)
+		drop_count(c);
+	else
+		__atomic_add_fetch(&c->left, 1, __ATOMIC_SEQ_CST);
+	return r;
+}

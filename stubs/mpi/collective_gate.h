@@ -1,0 +1,14 @@
+/* collective_gate.h - communicators that collective calls are counted for (collective_gate.c). */
+#ifndef STUBS_MPI_COLLECTIVE_GATE_H
+#define STUBS_MPI_COLLECTIVE_GATE_H
+
+#include "stubs/mpi/handle_table.h"
+
+/* In a guarded body, of a collective call that has made @o, a communicator: all its members agree on a
+ * number for it. */
+STUB_HIDDEN void gate_number(struct mpi_object *o);
+
+/* It has been freed. */
+STUB_HIDDEN void gate_freed(const struct mpi_object *o);
+
+#endif

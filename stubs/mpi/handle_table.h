@@ -1,0 +1,52 @@
+/* handle_table.h - the objects behind the program's handles (shared/mpi/state.h). */
+#ifndef STUBS_MPI_HANDLE_TABLE_H
+#define STUBS_MPI_HANDLE_TABLE_H
+
+#include "shared/mpi/state.h"
+#include "stubs/library.h"
+
+typedef int MPI_Comm, MPI_Info, MPI_Errhandler, MPI_Session, MPI_Fint, MPI_Keyval, MPI_Datatype,
+	MPI_Op, MPI_Win, MPI_Group;
+typedef long MPI_Count;
+
+enum {
+	MPI_ERR_OTHER = 15,
+	MPI_ERR_INTERN = 16,
+	MPI_ERR_UNSUPPORTED_OPERATION = 44,
+};
+
+#define BY_HAND(name, parameters)                                                              \
+	extern STUB_HIDDEN int body_##name parameters, real_##name parameters
+
+extern STUB_HIDDEN struct mpi_state mpi_state;
+extern STUB_HIDDEN void *mpi_targets[];
+
+/* In a process that has just come to have records. */
+STUB_HIDDEN void objects_reset(void);
+
+/* The object of a handle that the program gives; NULL: it has none. */
+STUB_HIDDEN struct mpi_object *object_of(int32_t handle);
+
+/* A new object for what the real library calls @real; NULL: there are too many. */
+STUB_HIDDEN struct mpi_object *object_new(enum mpi_kind kind, int32_t real);
+
+/* The real library has another handle for it now. */
+STUB_HIDDEN void object_rename(struct mpi_object *o, int32_t real);
+
+/* It is gone below. */
+STUB_HIDDEN void object_drop(struct mpi_object *o);
+
+/* What the program knows @real by. */
+STUB_HIDDEN int32_t handle_of(int32_t real);
+
+/* The same for a handle that a call has given out and that need not be a new one. @counted: each
+ * time it is given out, it is to be freed once. */
+STUB_HIDDEN int32_t handle_given(enum mpi_kind kind, int32_t real, int counted);
+
+/* Make the call with the program's arguments, with handles exchanged in both directions. */
+STUB_HIDDEN int mpi_perform(unsigned index, const uint64_t *arguments);
+
+/* Make a call with what is the library's below already. */
+STUB_HIDDEN int mpi_call_words(void **slot, const uint64_t words[16]);
+
+#endif

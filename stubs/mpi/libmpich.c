@@ -1,0 +1,246 @@
+/*
+ * libmpich.so.12 of the upper half, which is libmpi.so.12, too. Entry points and stubs/mpi/exchange.c exchange
+ * handles; by hand is what the table cannot tell.
+ */
+#include <stdlib.h>
+
+#include "shared/raw.h"
+#include "shared/records.h"
+#include "stubs/mpi/handle_table.h"
+
+#include "mpi.index.h"
+
+typedef struct {
+	int words[5];
+} MPI_F08_status;
+
+enum {
+	MPI_COMM_WORLD = 0x44000000,
+};
+
+static void opened(void);
+
+STUB_LIBRARY(mpi, "libmpich.so.12", CALL_COUNT, MPI_ERR_OTHER, MPI_ERR_UNSUPPORTED_OPERATION,
+	.opened = opened);
+
+/* ---- variables ---- */
+
+/* The program's, and Fortran's: addresses that are compared, never looked at. */
+#define EXPORT __attribute__((visibility("default")))
+
+static int unweighted, weights_empty, all_handles;
+extern EXPORT int *const MPI_UNWEIGHTED, *const MPI_WEIGHTS_EMPTY;
+extern EXPORT void *const MPI_T_PVAR_ALL_HANDLES;
+int *const MPI_UNWEIGHTED = &unweighted;
+int *const MPI_WEIGHTS_EMPTY = &weights_empty;
+void *const MPI_T_PVAR_ALL_HANDLES = &all_handles;
+
+extern EXPORT int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY;
+int *MPIR_C_MPI_UNWEIGHTED = &unweighted;
+int *MPIR_C_MPI_WEIGHTS_EMPTY = &weights_empty;
+
+extern EXPORT MPI_Fint *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
+MPI_Fint *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
+
+extern EXPORT int MPIR_F08_MPI_BOTTOM, MPIR_F08_MPI_IN_PLACE;
+int MPIR_F08_MPI_BOTTOM, MPIR_F08_MPI_IN_PLACE;
+extern EXPORT MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ,
+	MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
+MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
+extern EXPORT MPI_F08_status *MPI_F08_STATUS_IGNORE, *MPI_F08_STATUSES_IGNORE;
+MPI_F08_status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
+MPI_F08_status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
+
+/* What the variable number @index of the real library holds: it knows its own only. */
+static void *lower_variable(unsigned index)
+{
+	void *target = mpi_targets[index];
+
+	return target == (void *)mpi_missing ? NULL : *(void **)target;
+}
+
+static void *lower_weights(const void *given)
+{
+	if (given == MPI_UNWEIGHTED)
+		return lower_variable(INDEX_MPI_UNWEIGHTED);
+	if (given == MPI_WEIGHTS_EMPTY)
+		return lower_variable(INDEX_MPI_WEIGHTS_EMPTY);
+	return (void *)given;
+}
+
+static void *lower_variables(void *given)
+{
+	return given == MPI_T_PVAR_ALL_HANDLES ? lower_variable(INDEX_MPI_T_PVAR_ALL_HANDLES)
+					       : given;
+}
+
+/* ---- what is saved ---- */
+
+extern STUB_HIDDEN uint8_t mpi_called[];
+
+extern STUB_HIDDEN struct mpi_count mpi_counts[];
+
+STUB_HIDDEN struct mpi_state mpi_state = {.names = mpi_names,
+	.called = mpi_called,
+	.calls = CALL_COUNT,
+	.counts = mpi_counts,
+	.counts_used = 1};
+
+/* Before the library says how many ranks there are: what the launcher says. */
+static int may_be_several(void)
+{
+	static const char *const variables[] = {
+		"PMI_RANK", "PMI_FD", "PMI_PORT", "PMIX_RANK",
+		"SLURM_STEP_NUM_TASKS", /* not in a batch script itself */
+	};
+	const char *size = getenv("PMI_SIZE");
+
+	if (size)
+		return size[0] != '1' || size[1];
+	for (unsigned i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+		if (getenv(variables[i]))
+			return 1;
+	return 0;
+}
+
+static void opened(void)
+{
+	objects_reset();
+	mpi_state.several = may_be_several();
+	RECORDS->mpi = &mpi_state;
+}
+
+/* ---- by hand ---- */
+
+extern STUB_HIDDEN int real_MPI_Comm_rank(MPI_Comm comm, int *rank),
+	real_MPI_Comm_size(MPI_Comm comm, int *size), real_MPI_Query_thread(int *provided);
+
+/* The program may have set what the library is to be told by its environment. From now on a
+ * child of fork has no MPI. */
+static void comes_up(void)
+{
+	crossing_used();
+	crossing_environment();
+	crossing_connection();
+	mpi_state.several = may_be_several();
+}
+
+/* What a restart has to do again, when the library has come up. */
+static int came_up(int result)
+{
+	struct mpi_state *s = &mpi_state;
+
+	if (result)
+		return result;
+	s->several = real_MPI_Query_thread(&s->provided) ||
+		     real_MPI_Comm_rank(MPI_COMM_WORLD, &s->rank) ||
+		     real_MPI_Comm_size(MPI_COMM_WORLD, &s->size) || s->size != 1;
+	s->counts[0].size = s->size;
+	s->main = raw_read_fs();
+	s->initialised = 1;
+	return 0;
+}
+
+BY_HAND(MPI_Init, (int *argc, char ***argv));
+int body_MPI_Init(int *argc, char ***argv)
+{
+	comes_up();
+	return came_up(real_MPI_Init(argc, argv));
+}
+
+BY_HAND(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided));
+int body_MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	comes_up();
+	return came_up(real_MPI_Init_thread(argc, argv, required, provided));
+}
+
+BY_HAND(MPI_Finalize, (void));
+int body_MPI_Finalize(void)
+{
+	int r = real_MPI_Finalize();
+
+	if (!r)
+		mpi_state.finalized = 1;
+	return r;
+}
+
+/* The library of a restart was initialised by a thread of the lower half. */
+BY_HAND(MPI_Is_thread_main, (int *flag));
+int body_MPI_Is_thread_main(int *flag)
+{
+	int r = real_MPI_Is_thread_main(flag);
+
+	if (!r)
+		*flag = raw_read_fs() == mpi_state.main;
+	return r;
+}
+
+BY_HAND(MPI_Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session));
+int body_MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
+{
+	comes_up();
+	return real_MPI_Session_init(info, errhandler, session);
+}
+
+BY_HAND(MPI_T_init_thread, (int required, int *provided));
+int body_MPI_T_init_thread(int required, int *provided)
+{
+	comes_up();
+	return real_MPI_T_init_thread(required, provided);
+}
+
+BY_HAND(MPI_Dist_graph_create,
+	(MPI_Comm comm, int n, const int *sources, const int *degrees, const int *destinations,
+		const int *given, MPI_Info info, int reorder, MPI_Comm *graph));
+int body_MPI_Dist_graph_create(MPI_Comm comm, int n, const int *sources, const int *degrees,
+	const int *destinations, const int *given, MPI_Info info, int reorder, MPI_Comm *graph)
+{
+	const uint64_t words[16] = {comm, n, (uint64_t)sources, (uint64_t)degrees,
+		(uint64_t)destinations, (uint64_t)lower_weights(given), info, reorder,
+		(uint64_t)graph};
+
+	return mpi_perform(INDEX_MPI_Dist_graph_create, words);
+}
+
+BY_HAND(MPI_Dist_graph_create_adjacent,
+	(MPI_Comm comm, int in, const int *sources, const int *in_weights, int out,
+		const int *destinations, const int *out_weights, MPI_Info info, int reorder,
+		MPI_Comm *graph));
+int body_MPI_Dist_graph_create_adjacent(MPI_Comm comm, int in, const int *sources,
+	const int *in_weights, int out, const int *destinations, const int *out_weights,
+	MPI_Info info, int reorder, MPI_Comm *graph)
+{
+	const uint64_t words[16] = {comm, in, (uint64_t)sources,
+		(uint64_t)lower_weights(in_weights), out, (uint64_t)destinations,
+		(uint64_t)lower_weights(out_weights), info, reorder, (uint64_t)graph};
+
+	return mpi_perform(INDEX_MPI_Dist_graph_create_adjacent, words);
+}
+
+BY_HAND(MPI_Dist_graph_neighbors, (MPI_Comm comm, int in, int *sources, int *in_weights,
+					  int out, int *destinations, int *out_weights));
+int body_MPI_Dist_graph_neighbors(MPI_Comm comm, int in, int *sources, int *in_weights, int out,
+	int *destinations, int *out_weights)
+{
+	return real_MPI_Dist_graph_neighbors(comm, in, sources, lower_weights(in_weights), out,
+		destinations, lower_weights(out_weights));
+}
+
+BY_HAND(MPI_T_pvar_start, (void *session, void *handle));
+int body_MPI_T_pvar_start(void *session, void *handle)
+{
+	return real_MPI_T_pvar_start(session, lower_variables(handle));
+}
+
+BY_HAND(MPI_T_pvar_stop, (void *session, void *handle));
+int body_MPI_T_pvar_stop(void *session, void *handle)
+{
+	return real_MPI_T_pvar_stop(session, lower_variables(handle));
+}
+
+BY_HAND(MPI_T_pvar_reset, (void *session, void *handle));
+int body_MPI_T_pvar_reset(void *session, void *handle)
+{
+	return real_MPI_T_pvar_reset(session, lower_variables(handle));
+}

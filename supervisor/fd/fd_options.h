@@ -1,0 +1,28 @@
+/*
+ * fd/fd_options.h - what can be chosen for open files, at a checkpoint and at a restart.
+ */
+#ifndef SUPERVISOR_FD_FD_OPTIONS_H
+#define SUPERVISOR_FD_FD_OPTIONS_H
+
+#include <stdbool.h>
+
+/* What to do about a TCP connection whose other end is not being saved. */
+enum fd_tcp {
+	FD_TCP_REFUSE, /* the checkpoint fails */
+	FD_TCP_RESET,  /* after a restart it is broken: ECONNRESET */
+	FD_TCP_KEEP,   /* it continues after a restart (TCP_REPAIR; a privilege) */
+};
+
+struct fd_restore_options {
+	bool alive;           /* the program is there: open nothing that it could notice, and
+			       * make what stands for it (trial_stand_in.h) */
+	bool files_are_back;  /* files whose contents are in the checkpoint are as they were */
+	bool rollback_files;  /* move what files gained since into FILE.trecr-tail */
+	bool clocks_continue; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the checkpoint
+			       */
+	char temporary_name[32]; /* name of directories for a moment; nobody else has it */
+	int kept;                /* connections to the outside go there, silent as yet
+				    (socket/kept_connections.h) */
+};
+
+#endif

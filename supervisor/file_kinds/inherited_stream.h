@@ -1,0 +1,19 @@
+/*
+ * file_kinds/inherited_stream.h - terminals that the program has from its launcher.
+ */
+#ifndef SUPERVISOR_FILE_KINDS_INHERITED_STREAM_H
+#define SUPERVISOR_FILE_KINDS_INHERITED_STREAM_H
+
+#include <stdint.h>
+
+struct fd_dump;
+
+/* The terminal that @fd leads to, also where it was opened as /dev/tty: its device number; 0:
+ * none, or one that was hung up. */
+uint64_t fd_terminal_of(int fd);
+
+/* By which ways the program has the terminal @device from its launcher:
+ * IMAGE_TERMINAL_STREAM() and IMAGE_TERMINAL_OPENED. */
+uint32_t fd_dump_ways_to_terminal(const struct fd_dump *d, uint64_t device);
+
+#endif

@@ -1,0 +1,364 @@
+/*
+ * saved_files.c - at a checkpoint: which files those are; at a restart: they are put back by
+ * way of a file beside them, and what has been changed since is moved aside.
+ */
+#include "supervisor/file_kinds/saved_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+
+#include "lib/notices.h"
+#include "supervisor/fd/file_attributes.h"
+#include "supervisor/fd/objects_restore.h"
+#include "supervisor/fd/objects_dump.h"
+#include "supervisor/fd/shm_file.h"
+
+/* What SQLite keeps beside a database (https://www.sqlite.org/fileformat.html), and what such a
+ * file begins with. A file that comes to be after the checkpoint would be taken for
+ * that of a crash.
+ */
+static const char *const beside[] = {"-journal", "-wal", "-shm"};
+static const char database[16] = "SQLite format 3";
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n >= k && !strcmp(s + n - k, end);
+}
+
+static bool is_database(const char *file)
+{
+	cleanup_fd int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	char start[sizeof(database)];
+
+	return fd >= 0 && pread(fd, start, sizeof(start), 0) == sizeof(start) &&
+	       !memcmp(start, database, sizeof(start));
+}
+
+/* ---- checkpoint ---- */
+
+static bool is_known(const struct fd_dump *d, uint32_t name)
+{
+	for (size_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++) {
+		const struct image_object *o = &fd_object_at(d, n)->o;
+
+		if (o->kind == IMAGE_OBJECT_FILE && o->name == name)
+			return true;
+	}
+	return false;
+}
+
+/* @file leads to what has the name @path; without @st there is none. */
+static void add_file(
+	struct fd_dump *d, const char *path, const char *file, const struct stat *st)
+{
+	struct fd_object o = {
+		.o = {.kind = IMAGE_OBJECT_FILE, .name = image_writer_string(d->job, path)},
+		.fd = -1,
+		.text = xstrdup(path),
+		.link = xstrdup(path),
+	};
+
+	if (st) {
+		o.file = xstrdup(file);
+		o.o.size = st->st_size;
+		o.o.mode = st->st_mode & 07777;
+		o.o.args[0] = st->st_mtim.tv_sec * 1000000000ull + st->st_mtim.tv_nsec;
+		o.o.args[1] = st->st_uid | (uint64_t)st->st_gid << 32;
+	} else {
+		o.o.flags = IMAGE_FILE_ABSENT;
+	}
+	fd_object_add(d, &o);
+}
+
+static void add_if_small(
+	struct fd_dump *d, const char *path, const char *file, const struct stat *st)
+{
+	if (is_known(d, image_writer_string(d->job, path)))
+		return;
+	if (st && (uint64_t)st->st_size > d->save_files)
+		notice_add("%s is not saved: it has %" PRIu64
+			   " bytes, and --save-files is for %" PRIu64 " at most",
+			path, (uint64_t)st->st_size, d->save_files);
+	else
+		add_file(d, path, file, st);
+}
+
+static int add_beside(struct fd_dump *d, const char *path, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(beside); i++) {
+		cleanup_free char *other = xasprintf("%s%s", path, beside[i]);
+		struct stat st;
+		bool there = !lstat(other, &st);
+
+		if (!there && errno != ENOENT)
+			return err_set(e, errno, "cannot look at %s", other);
+		if (!there || S_ISREG(st.st_mode))
+			add_if_small(d, other, other, there ? &st : NULL);
+	}
+	return 0;
+}
+
+int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e)
+{
+	cleanup_free char *file = xasprintf("/proc/%d/fd/%d", s->task, s->fd);
+
+	if ((s->flags & O_ACCMODE) == O_RDONLY)
+		return 0;
+	if (d->save_files) {
+		add_if_small(d, s->link, file, &s->st);
+		return is_database(file) ? add_beside(d, s->link, e) : 0;
+	}
+	if (d->program_resumes &&
+		(ends_with(s->link, "-journal") || ends_with(s->link, "-wal")))
+		notice_add("%s is likely to be rewritten or removed while the program runs on, "
+			   "which can make this checkpoint useless (--save-files saves it)",
+			s->link);
+	return 0;
+}
+
+/* ---- restart ---- */
+
+bool fd_saved_in(const struct image *job, const char *path)
+{
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	for (size_t i = 0; i < count; i++)
+		if (o[i].kind == IMAGE_OBJECT_FILE &&
+			!strcmp(image_string(job, o[i].name), path))
+			return true;
+	return false;
+}
+
+static int rename_new(const char *from, const char *to)
+{
+	return syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+}
+
+/* NULL with @e filled, else the new name: the caller's to free. */
+static char *move_aside(const char *path, struct err *e)
+{
+	for (unsigned n = 0;; n++) {
+		char *name = n ? xasprintf("%s.trecr-aside.%u", path, n)
+			       : xasprintf("%s.trecr-aside", path);
+
+		if (!rename_new(path, name))
+			return name;
+		if (errno != EEXIST)
+			err_set(e, errno, "cannot move %s aside", path);
+		free(name);
+		if (errno != EEXIST)
+			return NULL;
+	}
+}
+
+#define PIECE 65536u
+
+static bool is_same(int a, int b, uint64_t size)
+{
+	cleanup_free char *of_a = xmalloc(PIECE), *of_b = xmalloc(PIECE);
+
+	for (uint64_t at = 0; at < size; at += PIECE) {
+		size_t n = size - at < PIECE ? size - at : PIECE;
+
+		if (pread_all(a, of_a, n, at, "", NULL) ||
+			pread_all(b, of_b, n, at, "", NULL) || memcmp(of_a, of_b, n))
+			return false;
+	}
+	return true;
+}
+
+/* Whether what is at @path is what was saved. */
+static bool is_unchanged(const char *path, int saved, uint64_t size)
+{
+	cleanup_fd int now = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	return now >= 0 && !fstat(now, &st) && S_ISREG(st.st_mode) &&
+	       (uint64_t)st.st_size == size && is_same(now, saved, size);
+}
+
+/* A file whose contents are in the checkpoint. */
+struct saved_file {
+	const struct image *job;
+	uint32_t number; /* of the object, */
+	const struct image_object *o;
+	const char *path;
+};
+
+static int set_attributes(const struct saved_file *f, int fd)
+{
+	const struct image_object *o = f->o;
+	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+		{o->args[0] / 1000000000ull, o->args[0] % 1000000000ull}};
+
+	/* Only root could give it away. */
+	(void)!fchown(fd, (uid_t)o->args[1], (gid_t)(o->args[1] >> 32));
+	fd_attributes_restore_extended(f->job, f->number, fd);
+	return fchmod(fd, o->mode & 07777) || futimens(fd, times) || fsync(fd);
+}
+
+static int fill_file(const struct saved_file *f, int fd, struct err *e)
+{
+	if (fd_contents_to_file(f->job, f->number, f->o->size, fd, e))
+		return err_prefix(e, "cannot put %s back", f->path);
+	return set_attributes(f, fd) ? err_set(e, errno, "cannot put %s back", f->path) : 0;
+}
+
+/* ---- in the file that is there ---- */
+
+#define MUCH (1u << 30)
+
+/* From the beginning of both. Some file systems know only the second way. */
+static int copy_file(int from, int to)
+{
+	off_t at = 0;
+	ssize_t n;
+
+	do
+		n = copy_file_range(from, &at, to, NULL, MUCH, 0);
+	while (n > 0);
+	if (n < 0 && lseek(to, at, SEEK_SET) < 0)
+		return -1;
+	while (n)
+		if ((n = sendfile(to, from, &at, MUCH)) < 0)
+			return -1;
+	return 0;
+}
+
+/* A copy of @fd, which is at @path; as move_aside(). */
+static char *copy_aside(const char *path, int fd, const struct stat *st, struct err *e)
+{
+	const struct timespec times[2] = {st->st_atim, st->st_mtim};
+	cleanup_fd int copy = -1;
+	char *name = NULL;
+
+	for (unsigned n = 0; copy < 0; n++) {
+		free(name);
+		name = n ? xasprintf("%s.trecr-aside.%u", path, n)
+			 : xasprintf("%s.trecr-aside", path);
+		copy = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (copy < 0 && errno != EEXIST)
+			break;
+	}
+	if (copy >= 0) {
+		(void)!fchown(copy, st->st_uid, st->st_gid); /* as above */
+		if (!copy_file(fd, copy) && !fchmod(copy, st->st_mode & 07777) &&
+			!futimens(copy, times) && !fsync(copy))
+			return name;
+		(void)unlink(name);
+	}
+	err_set(e, errno, "cannot keep a copy of %s", path);
+	free(name);
+	return NULL;
+}
+
+/* The file stays the same one, as SQLite writes to no database that has another inode than it
+ * had: its contents become those of @with. *aside: where those of now are; NULL: it is not
+ * there, or may not be written to. */
+static int rewrite_file(const struct saved_file *f, int with, char **aside, struct err *e)
+{
+	cleanup_fd int now =
+		open(f->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
+	struct stat st;
+
+	if (now < 0 || fstat(now, &st) || !S_ISREG(st.st_mode))
+		return 0;
+	*aside = copy_aside(f->path, now, &st, e);
+	if (!*aside)
+		return -1;
+	if (lseek(now, 0, SEEK_SET) || copy_file(with, now) || ftruncate(now, f->o->size) ||
+		set_attributes(f, now))
+		return err_set(
+			e, errno, "cannot put %s back; as it was, it is %s", f->path, *aside);
+	return 0;
+}
+
+static void tell_and_free(void (*notice)(const char *line), char *line)
+{
+	notice(line);
+	free(line);
+}
+
+static void tell_put_back(void (*notice)(const char *line), const char *path, const char *aside)
+{
+	tell_and_free(notice, xasprintf("%s is as it was at the checkpoint again; as it was "
+					"until now it is %s",
+				      path, aside));
+}
+
+/* @with in the place of what is there, if anything is. */
+static int replace_file(
+	const char *path, const char *with, void (*notice)(const char *line), struct err *e)
+{
+	cleanup_free char *aside = NULL;
+	struct stat st;
+
+	if (!lstat(path, &st)) {
+		aside = move_aside(path, e);
+		if (!aside)
+			return -1;
+	}
+	if (with && rename_new(with, path))
+		return err_set(e, errno, "cannot put %s back", path);
+	if (with && aside)
+		tell_put_back(notice, path, aside);
+	else if (with)
+		tell_and_free(notice, xasprintf("%s was missing and has been put back", path));
+	else if (aside)
+		tell_and_free(
+			notice, xasprintf("%s was not there at the checkpoint; it is now %s",
+					path, aside));
+	return 0;
+}
+
+static int put_file_back(
+	const struct saved_file *f, void (*notice)(const char *line), struct err *e)
+{
+	cleanup_free char *name = xasprintf("%s.trecr-XXXXXX", f->path), *aside = NULL;
+	cleanup_fd int fd = -1;
+	int failed;
+
+	if (f->o->flags & IMAGE_FILE_ABSENT)
+		return replace_file(f->path, NULL, notice, e);
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, errno, "cannot put %s back", f->path);
+	failed = fill_file(f, fd, e);
+	if (failed || is_unchanged(f->path, fd, f->o->size)) {
+		(void)unlink(name); /* ours, of a moment ago */
+		return failed;
+	}
+	failed = rewrite_file(f, fd, &aside, e);
+	if (!failed && !aside)
+		failed = replace_file(f->path, name, notice, e);
+	else if (!failed)
+		tell_put_back(notice, f->path, aside);
+	if (failed || aside)
+		(void)unlink(name);
+	return failed;
+}
+
+int fd_saved_put_back(const struct image *job, void (*notice)(const char *line), struct err *e)
+{
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct saved_file f = {job, i + 1, &o[i], image_string(job, o[i].name)};
+
+		if (o[i].kind == IMAGE_OBJECT_FILE && !fd_shm_file_in(job, f.path) &&
+			put_file_back(&f, notice, e))
+			return -1;
+	}
+	return 0;
+}

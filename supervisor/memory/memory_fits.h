@@ -1,0 +1,16 @@
+/*
+ * memory_fits.h - whether the memory of a program can be here again: pages that processes have had in
+ * common since fork(2) are saved for each of them, and after a restart each has its own.
+ */
+#ifndef SUPERVISOR_MEMORY_MEMORY_FITS_H
+#define SUPERVISOR_MEMORY_MEMORY_FITS_H
+
+#include "ckpt/store.h"
+#include "lib/err.h"
+
+/* 0, or -1 with @e saying by how much the private memory of @c's processes exceeds what this machine,
+ * or the cgroups that the caller is in, could ever give. What is in use by others is not looked at, and
+ * where processes return to cgroups of their own, neither are cgroups. */
+int memory_fits(const struct checkpoint *c, struct err *e);
+
+#endif

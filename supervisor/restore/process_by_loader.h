@@ -1,0 +1,25 @@
+/*
+ * restore/process_by_loader.h - one process of a restart, from its execve(2) to the last of its threads.
+ */
+#ifndef SUPERVISOR_RESTORE_PROCESS_BY_LOADER_H
+#define SUPERVISOR_RESTORE_PROCESS_BY_LOADER_H
+
+#include "supervisor/state/new_process.h"
+
+/* Look at process number @index of r->c; s, c, o, clocks and e are the
+ * caller's to fill before. */
+int new_process_init(struct new_process *r, size_t index, const struct extra_fds *fds);
+
+void new_process_free(struct new_process *r);
+
+/* Whether the program's own file is there to be executed. Only an image that carries its
+ * memory can do without. */
+bool new_process_exe_is_there(const struct new_process *r);
+
+/* From RESTORE_EXECUTED to RESTORE_MAPPED: r->process.pid and its first thread are filled. */
+int new_process_map(struct new_process *r);
+
+/* To RESTORE_THREADS: all of the process's state but registers. */
+int new_process_threads(struct new_process *r);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * restore/registers_restore.h - the last steps with one process of a restart: what is set from outside, and
+ * registers.
+ */
+#ifndef SUPERVISOR_RESTORE_REGISTERS_RESTORE_H
+#define SUPERVISOR_RESTORE_REGISTERS_RESTORE_H
+
+#include "supervisor/state/new_process.h"
+
+/* To RESTORE_REGISTERS, when all processes have come so far: the process stays stopped. */
+int new_process_registers(struct new_process *r);
+
+/* Of a process that becomes another user's in its second batch the limits have to be set
+ * before, as root may lack the privilege to do so after; of all others at the end. */
+bool new_process_changes_user(const struct new_process *r);
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * checkpoint_quiesce.c - what a rank has counted goes to who coordinates the job's checkpoint, in lines (job/checkpoint_part.h);
+ * the limits that come back are written into the program.
+ */
+#include "supervisor/run/checkpoint_quiesce.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/job/checkpoint_part.h"
+#include "supervisor/job/quiesce.h"
+#include "supervisor/split/mpi_gate.h"
+
+static const struct quiesce_limit *find_limit(const struct checkpoint_work *w, uint64_t number)
+{
+	for (size_t i = 0; i < buf_count(&w->limits, struct quiesce_limit); i++)
+		if (buf_at(&w->limits, struct quiesce_limit, i)->comm == number)
+			return buf_at(&w->limits, struct quiesce_limit, i);
+	return NULL;
+}
+
+static uint64_t limit_for(const struct checkpoint_work *w, uint64_t number)
+{
+	const struct quiesce_limit *l = find_limit(w, number);
+
+	return l ? l->limit : 0;
+}
+
+/* The program may have begun to use MPI, and may have communicators that are new. */
+static int look_at_program(struct checkpoint_work *w)
+{
+	struct mpi_gate *g = &w->gate;
+
+	if ((!g->pid && mpi_gate_find(g, w->s->root, w->e)) || mpi_gate_keep_closed(g, w->e) ||
+		mpi_gate_read(g, w->e) || mpi_gate_check(g, w->request->part != NULL, w->e))
+		return -1;
+	for (size_t i = 0; i < buf_count(&g->counts, struct mpi_count); i++) {
+		const struct mpi_count *c = buf_at(&g->counts, struct mpi_count, i);
+		uint64_t limit = limit_for(w, c->number);
+
+		if (c->number && c->limit != limit && mpi_gate_set_limit(g, i, limit, w->e))
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- what it says ---- */
+
+static void add_act(const struct checkpoint_work *w, enum quiesce_doing doing,
+	const struct mpi_count *c, uint64_t number, struct buf *text)
+{
+	cleanup_free char *name = mpi_gate_call_name(&w->gate, c->call);
+
+	buf_printf(text, PART_ACT " %d %" PRIu64 " %d %s\n", doing, number, QUIESCE_ANY, name);
+}
+
+/* Calls that only some members of a communicator make may need any rank. */
+static void add_acts(
+	const struct checkpoint_work *w, const struct mpi_count *c, struct buf *text)
+{
+	if (c->parked)
+		add_act(w, QUIESCE_PARKED, c, c->number, text);
+	if (c->left >= c->entered)
+		return;
+	add_act(w, QUIESCE_INSIDE, c, c->number, text);
+	if (c->number & MPI_NUMBER_OF_SOME)
+		add_act(w, QUIESCE_WAITS, c, MPI_NUMBER_WORLD, text);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	return (hash ^ value) * 0x100000001b3;
+}
+
+static int say_counts(struct checkpoint_work *w)
+{
+	cleanup_buf struct buf text = {0};
+	uint64_t steps = 0;
+	bool world = false;
+
+	for (size_t i = 0; i < buf_count(&w->gate.counts, struct mpi_count); i++) {
+		const struct mpi_count *c = buf_at(&w->gate.counts, struct mpi_count, i);
+
+		if (!c->number)
+			continue;
+		world |= c->number == MPI_NUMBER_WORLD;
+		buf_printf(&text, PART_COUNT " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n",
+			c->number, c->entered, c->left, c->size);
+		add_acts(w, c, &text);
+		steps = mix(mix(mix(steps, c->number), c->entered), c->left);
+	}
+	/* What uses no MPI, others may wait for in MPI_Init. */
+	if (!world)
+		buf_printf(&text, PART_COUNT " %d 0 0 0\n", MPI_NUMBER_WORLD);
+	buf_printf(&text, PART_COUNTED " %" PRIu64 "\n", steps);
+	return part_say(w->request->part, text.data, text.len, w->e);
+}
+
+/* ---- what it hears ---- */
+
+static int take_limit(struct checkpoint_work *w, const char *line)
+{
+	struct quiesce_limit l, *known;
+
+	if (sscanf(line, PART_LIMIT " %" SCNu64 " %" SCNu64, &l.comm, &l.limit) != 2)
+		return err_set(w->e, 0, "'%s' was not understood", line);
+	known = (struct quiesce_limit *)find_limit(w, l.comm);
+	if (known)
+		known->limit = l.limit;
+	else
+		buf_push(&w->limits, struct quiesce_limit, &l);
+	return 0;
+}
+
+/* 1: it is to look again; 0: all have come to rest. */
+static int hear_limits(struct checkpoint_work *w)
+{
+	char line[64];
+
+	for (;;) {
+		if (checkpoint_given_up(w, w->e) ||
+			part_hear(w->request->part, line, sizeof(line), w->e))
+			return -1;
+		if (!strcmp(line, PART_GO) || !strcmp(line, PART_LOOK))
+			return !strcmp(line, PART_LOOK);
+		if (strcmp(line, PART_WAIT) ? take_limit(w, line)
+					    : mpi_gate_keep_closed(&w->gate, w->e))
+			return -1;
+	}
+}
+
+int checkpoint_quiesce(struct checkpoint_work *w)
+{
+	int r = 1;
+
+	if (!w->request->part)
+		return mpi_gate_find(&w->gate, w->s->root, w->e) ||
+				       mpi_gate_read(&w->gate, w->e) ||
+				       mpi_gate_check(&w->gate, false, w->e)
+			       ? -1
+			       : 0;
+	while (r == 1) {
+		if (look_at_program(w) || say_counts(w))
+			return -1;
+		r = hear_limits(w);
+	}
+	return r;
+}
+
+/* A program that has heard nothing for long goes on by itself, and one that had used no MPI may have begun to. */
+int checkpoint_quiesce_check(struct checkpoint_work *w)
+{
+	struct mpi_gate *g = &w->gate;
+
+	if (!w->request->part)
+		return 0;
+	if ((!g->pid && mpi_gate_find(g, w->s->root, w->e)) || mpi_gate_read(g, w->e) ||
+		mpi_gate_check(g, true, w->e))
+		return -1;
+	for (size_t i = 0; i < buf_count(&g->counts, struct mpi_count); i++) {
+		const struct mpi_count *c = buf_at(&g->counts, struct mpi_count, i);
+
+		if (c->number && (c->entered != c->left ||
+					 (!(c->number & MPI_NUMBER_OF_SOME) &&
+						 c->entered != limit_for(w, c->number))))
+			return err_with(w->e, ERR_TRY_AGAIN,
+				"process %d did not stay in front of the collective call that "
+				"it "
+				"had come to",
+				g->pid);
+	}
+	return 0;
+}
+
+void checkpoint_quiesce_end(struct checkpoint_work *w)
+{
+	mpi_gate_open(&w->gate);
+	mpi_gate_free(&w->gate);
+	buf_free(&w->limits);
+}

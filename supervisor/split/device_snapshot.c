@@ -1,0 +1,220 @@
+/*
+ * device_snapshot.c - a place in SNAPSHOT_WINDOW for each range of device memory, and the orders
+ * that fill it.
+ */
+#include "supervisor/split/device_snapshot.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ckpt/blocks.h"
+#include "shared/cuda/memory_state.h"
+#include "supervisor/split/device_memory.h"
+
+#define COPY_NS 60000000000ull
+
+struct device_snapshot {
+	struct process *process;
+	const struct buf *runs;
+	uint8_t (*hashes)[IMAGE_HASH_SIZE]; /* of all blocks; NULL: not known */
+	struct process kept;                /* when that one is no more */
+	int alive_fd;                       /* while it is open, the copy is kept */
+};
+
+/* Neighbouring ranges of a device are one part of the copy, as the driver maps it. */
+struct plan {
+	struct buf parts, copies; /* struct lower_transfer */
+};
+
+static int order_all(struct process *p, enum lower_request request, const struct buf *transfers,
+	struct err *e)
+{
+	size_t count = buf_count(transfers, struct lower_transfer);
+
+	for (size_t i = 0; i < count; i += LOWER_TRANSFERS) {
+		size_t n = count - i < LOWER_TRANSFERS ? count - i : LOWER_TRANSFERS;
+
+		if (lower_order(p, request, buf_at(transfers, struct lower_transfer, i), n,
+			    clock_ns(CLOCK_MONOTONIC) + COPY_NS, e))
+			return -1;
+	}
+	return 0;
+}
+
+static void plan_range(struct plan *plan, const struct device_range *range)
+{
+	size_t count = buf_count(&plan->parts, struct lower_transfer);
+	struct lower_transfer *part =
+		count ? buf_at(&plan->parts, struct lower_transfer, count - 1) : NULL;
+	struct lower_transfer copy = {.address = range->start,
+		.size = range->end - range->start,
+		.device = range->device};
+
+	if (!part || part->device != range->device) {
+		struct lower_transfer next = {
+			.address = part ? align_up(part->address + part->size, MEMORY_STEP)
+					: SNAPSHOT_WINDOW,
+			.device = range->device};
+
+		buf_push(&plan->parts, struct lower_transfer, &next);
+		part = buf_at(&plan->parts, struct lower_transfer, count);
+	}
+	copy.offset = part->address + part->size;
+	part->size += copy.size;
+	buf_push(&plan->copies, struct lower_transfer, &copy);
+}
+
+static void make_plan(struct plan *plan, const struct buf *runs)
+{
+	struct lower_transfer *part;
+
+	for (size_t i = 0; i < buf_count(runs, struct block_run); i++)
+		plan_range(
+			plan, device_source_range(buf_at(runs, struct block_run, i)->context));
+	part = plan->parts.data;
+	for (size_t i = 0; i < buf_count(&plan->parts, struct lower_transfer); i++)
+		part[i].size = align_up(part[i].size, MEMORY_STEP);
+}
+
+static int borrow_alive(struct process *p, int *fd, struct err *e)
+{
+	cleanup_fd int pidfd = syscall(SYS_pidfd_open, p->pid, 0);
+	int number;
+
+	if (!lower_peek(p->pid, LOWER_SHARED + offsetof(struct lower_table, snapshot_fd),
+		    &number, sizeof(number)) &&
+		pidfd >= 0)
+		*fd = syscall(SYS_pidfd_getfd, pidfd, number, 0);
+	return *fd >= 0
+		       ? 0
+		       : err_set(e, errno, "cannot reach the lower half of process %d", p->pid);
+}
+
+/* When nothing of it is there any more, that does no harm. */
+static void release(struct process *p)
+{
+	(void)lower_order(p, LOWER_RELEASE, NULL, 0, clock_ns(CLOCK_MONOTONIC) + COPY_NS, NULL);
+	p->lower->has_snapshot = false;
+}
+
+static int fill(struct process *p, const struct plan *plan, int *alive_fd, struct err *e)
+{
+	if (buf_count(&plan->parts, struct lower_transfer) > LOWER_TRANSFERS)
+		return err_set(e, 0, "its memory of several GPUs is mixed");
+	if (order_all(p, LOWER_RESERVE, &plan->parts, e))
+		return -1;
+	if (!borrow_alive(p, alive_fd, e) && !order_all(p, LOWER_SNAPSHOT, &plan->copies, e))
+		return 0;
+	release(p);
+	return -1;
+}
+
+static size_t blocks_of(const struct block_run *run)
+{
+	return run->size / IMAGE_BLOCK;
+}
+
+static size_t count_blocks(const struct buf *runs)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < buf_count(runs, struct block_run); i++)
+		count += blocks_of(buf_at(runs, struct block_run, i));
+	return count;
+}
+
+/* While nothing runs, as the device needs code of ours for it. 0; 1: it cannot; or -1. */
+static int get_hashes(const struct buf *runs, uint8_t (*hashes)[IMAGE_HASH_SIZE], struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < buf_count(runs, struct block_run) && !r; i++) {
+		const struct block_run *run = buf_at(runs, struct block_run, i);
+
+		r = device_source_get_hashes(run->context, hashes, e);
+		hashes += blocks_of(run);
+	}
+	return r;
+}
+
+static void move_sources(const struct device_snapshot *s, const struct plan *plan)
+{
+	const uint8_t(*hashes)[IMAGE_HASH_SIZE] = (const void *)s->hashes;
+
+	for (size_t i = 0; i < buf_count(s->runs, struct block_run); i++) {
+		const struct block_run *run = buf_at(s->runs, struct block_run, i);
+
+		device_source_move(run->context,
+			buf_at(&plan->copies, struct lower_transfer, i)->offset, hashes);
+		if (hashes)
+			hashes += blocks_of(run);
+	}
+}
+
+static void free_snapshot(struct device_snapshot *s)
+{
+	if (s->alive_fd >= 0)
+		close(s->alive_fd);
+	free(s->hashes);
+	free(s);
+}
+
+struct device_snapshot *device_snapshot_make(
+	struct process *p, const struct buf *runs, struct err *e)
+{
+	struct device_snapshot *s = xcalloc(1, sizeof(*s));
+	struct plan plan = {{0}, {0}};
+	int r;
+
+	*s = (struct device_snapshot){.process = p, .runs = runs, .alive_fd = -1};
+	s->hashes = xcalloc(count_blocks(runs), sizeof(*s->hashes));
+	make_plan(&plan, runs);
+	r = get_hashes(runs, s->hashes, e);
+	if (r > 0) {
+		free(s->hashes);
+		s->hashes = NULL;
+	}
+	if (r >= 0)
+		r = fill(p, &plan, &s->alive_fd, e);
+	if (r) {
+		free_snapshot(s);
+		s = NULL;
+	} else {
+		move_sources(s, &plan);
+		p->lower->has_snapshot = true;
+	}
+	buf_free(&plan.parts);
+	buf_free(&plan.copies);
+	return s;
+}
+
+void device_snapshot_keep(struct device_snapshot *s)
+{
+	s->kept = (struct process){.pid = s->process->pid,
+		.vpid = s->process->vpid,
+		.mem_fd = -1,
+		.lower = s->process->lower};
+	s->process->lower = NULL;
+	s->process = &s->kept;
+	for (size_t i = 0; i < buf_count(s->runs, struct block_run); i++)
+		device_source_of(buf_at(s->runs, struct block_run, i)->context, s->process);
+}
+
+pid_t device_snapshot_vpid(const struct device_snapshot *s)
+{
+	return s->process->vpid;
+}
+
+void device_snapshot_end(struct device_snapshot *s)
+{
+	if (!s)
+		return;
+	release(s->process);
+	if (s->process == &s->kept)
+		lower_free(s->kept.lower);
+	free_snapshot(s);
+}

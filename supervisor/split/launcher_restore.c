@@ -1,0 +1,85 @@
+/*
+ * launcher_restore.c - variables go into records of the process, the connection through a socket that
+ * its lower half has made, and that is borrowed.
+ */
+#include "supervisor/split/launcher_restore.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/passed_fds.h"
+#include "lib/util.h"
+#include "shared/launcher_variables.h"
+#include "supervisor/split/lower_half.h"
+
+#define CONNECT_NS 60000000000ull
+
+int launcher_connection(void)
+{
+	const char *text = getenv("PMI_FD");
+	int fd = text ? atoi(text) : -1;
+	struct stat st;
+
+	return fd > 2 && !fstat(fd, &st) && S_ISSOCK(st.st_mode) ? fd : -1;
+}
+
+bool launcher_is_wanted(const struct process *p)
+{
+	uint64_t state = 0;
+
+	return !lower_peek(p->pid, RECORDS_LIVE + offsetof(struct records, mpi), &state,
+		       sizeof(state)) &&
+	       state;
+}
+
+int launcher_give_variables(struct process *p, struct err *e)
+{
+	cleanup_free struct records_launcher *l = xcalloc(1, sizeof(*l));
+
+	l->given = 1;
+	for (char **v = environ; *v; v++) {
+		size_t size = strlen(*v) + 1;
+
+		if (!variable_is_launchers(*v) && !variable_is_librarys(*v))
+			continue;
+		if (size > sizeof(l->text) - l->size)
+			return err_set(e, 0,
+				"the launcher's variables in the environment are longer than "
+				"%zu bytes",
+				sizeof(l->text));
+		memcpy(l->text + l->size, *v, size);
+		l->size += size;
+	}
+	return tracee_write(p->mem_fd, RECORDS_LAUNCHER, l, sizeof(*l), e);
+}
+
+static int send_connection(struct process *p, int number, int connection, struct err *e)
+{
+	cleanup_fd int pidfd = syscall(SYS_pidfd_open, p->pid, 0);
+	cleanup_fd int to = pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, number, 0);
+
+	if (to < 0 || passed_fds_send(to, "", 1, &connection, 1, MSG_DONTWAIT) < 0)
+		return err_set(e, errno,
+			"cannot hand the connection to the launcher to process %d", p->pid);
+	return 0;
+}
+
+int launcher_give_connection(struct process *p, struct err *e)
+{
+	int connection = launcher_connection(), number;
+
+	if (connection < 0)
+		return 0;
+	if (lower_order(p, LOWER_CONNECT, NULL, 0, clock_ns(CLOCK_MONOTONIC) + CONNECT_NS, e) ||
+		tracee_read(p->mem_fd,
+			LOWER_SHARED + offsetof(struct lower_table, connection_fd), &number,
+			sizeof(number), e))
+		return -1;
+	return send_connection(p, number, connection, e);
+}

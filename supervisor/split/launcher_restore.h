@@ -1,0 +1,23 @@
+/*
+ * launcher_restore.h - an MPI program that is brought back belongs to the launcher that has started
+ * trecr-restart: its lower half is given that one's variables and connection.
+ */
+#ifndef SUPERVISOR_SPLIT_LAUNCHER_RESTORE_H
+#define SUPERVISOR_SPLIT_LAUNCHER_RESTORE_H
+
+#include <stdbool.h>
+
+#include "lib/err.h"
+#include "supervisor/target/process.h"
+
+/* The descriptor of this process that leads to its launcher; -1: there is none. */
+int launcher_connection(void);
+
+/* Whether the process, which is stopped, has an MPI library in its lower half. */
+bool launcher_is_wanted(const struct process *p);
+/* Before its lower half is started. */
+int launcher_give_variables(struct process *p, struct err *e);
+/* When it has been started, before MPI is initialised. */
+int launcher_give_connection(struct process *p, struct err *e);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * notice_once.c - the list of what has been said is that of the supervisor.
+ */
+#include "supervisor/start/notice_once.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void notice_once(void *supervisor, const char *line)
+{
+	struct supervisor *s = supervisor;
+	char *copy;
+
+	for (size_t i = 0; i < buf_count(&s->told, char *); i++)
+		if (!strcmp(*buf_at(&s->told, char *, i), line))
+			return;
+	copy = xstrdup(line);
+	buf_push(&s->told, char *, &copy);
+	fprintf(stderr, "%s: %s\n", s->tool, line);
+}

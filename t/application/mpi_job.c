@@ -1,0 +1,287 @@
+/*
+ * mpi_job.c - an MPI program of several ranks that send each other no messages: collective calls on communicators
+ * of many kinds, some made and freed in each round, between stretches of work of any length. Each round checks
+ * what it gets. The first round behind a checkpoint or restart is shown by a symbolic link "round.RANK" that is
+ * made anew. "ready" after the first round, and "ok" at the end, when the file "go" is there.
+ *
+ * With the name of a function a rank of an odd number calls that first, which leaves something in the library; with
+ * "late" it makes a file "asleep" in its second round, and waits at the FIFO "bed".
+ */
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK(what)                                                                            \
+	do {                                                                                   \
+		if (!(what)) {                                                                 \
+			printf("rank %d, line %d: not so: %s\n", rank, __LINE__, #what);       \
+			fflush(stdout);                                                        \
+			MPI_Abort(MPI_COMM_WORLD, 1);                                          \
+		}                                                                              \
+	} while (0)
+
+static int rank, size;
+
+/* Of the same program each time: what comes by chance is the same in all ranks, or of one. */
+static unsigned common = 1, own;
+
+static unsigned chance(unsigned *seed, unsigned n)
+{
+	*seed = *seed * 1103515245 + 12345;
+	return (*seed >> 16) % n;
+}
+
+/* ---- what is held all the time ---- */
+
+static MPI_Comm copy, half, grid, ring, reversed, of_some, none;
+static MPI_Datatype pair;
+static MPI_Op maximum_of_pairs;
+static MPI_Group evens;
+static int key, deleted;
+
+static void larger_pair(void *in, void *out, int *count, MPI_Datatype *type)
+{
+	int *a = in, *b = out;
+
+	CHECK(*type == pair);
+	for (int i = 0; i < *count; i++)
+		if (a[2 * i] > b[2 * i])
+			b[2 * i] = a[2 * i], b[2 * i + 1] = a[2 * i + 1];
+}
+
+static int delete_attribute(MPI_Comm comm, int k, void *value, void *extra)
+{
+	deleted++;
+	return MPI_SUCCESS;
+}
+
+static void make_topologies(void)
+{
+	int sizes[1] = {size}, periods[1] = {1};
+	int left = (rank + size - 1) % size, right = (rank + 1) % size;
+	int sources[2] = {left, right}, destinations[2] = {right, left};
+
+	MPI_Cart_create(MPI_COMM_WORLD, 1, sizes, periods, 0, &grid);
+	MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, sources, MPI_UNWEIGHTED, 2,
+		destinations, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &ring);
+}
+
+static void make_all(void)
+{
+	MPI_Group all;
+	int ranks[64], n = 0;
+
+	MPI_Comm_group(MPI_COMM_WORLD, &all);
+	for (int i = 0; i < size; i += 2)
+		ranks[n++] = i;
+	MPI_Group_incl(all, n, ranks, &evens);
+	MPI_Group_free(&all);
+	MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+	MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_attribute, &key, NULL);
+	MPI_Comm_set_attr(copy, key, &key);
+	MPI_Comm_set_name(copy, "the copy");
+	MPI_Comm_split(copy, rank % 2, -rank, &half);
+	MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reversed);
+	MPI_Comm_create(MPI_COMM_WORLD, evens, &of_some);
+	MPI_Comm_split(MPI_COMM_WORLD, rank ? MPI_UNDEFINED : 0, 0, &none);
+	make_topologies();
+	MPI_Type_contiguous(2, MPI_INT, &pair);
+	MPI_Type_commit(&pair);
+	MPI_Op_create(larger_pair, 1, &maximum_of_pairs);
+}
+
+static void free_all(void)
+{
+	MPI_Comm *all[] = {&half, &reversed, &of_some, &none, &grid, &ring, &copy};
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (*all[i] != MPI_COMM_NULL)
+			MPI_Comm_free(all[i]);
+	CHECK(deleted == 1);
+	MPI_Comm_free_keyval(&key);
+	MPI_Type_free(&pair);
+	MPI_Op_free(&maximum_of_pairs);
+	MPI_Group_free(&evens);
+}
+
+/* ---- a round ---- */
+
+static void sums(int round)
+{
+	int value = rank + round, sum = 0, place = -1, n = 0, wanted = 0;
+
+	MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, copy);
+	CHECK(sum == size * (size - 1) / 2 + size * round);
+	MPI_Comm_size(half, &n);
+	CHECK(n == (size + 1 - rank % 2) / 2);
+	for (int i = rank % 2; i < size; i += 2)
+		wanted += i + round;
+	MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, half);
+	CHECK(sum == wanted);
+	MPI_Scan(&rank, &place, 1, MPI_INT, MPI_MAX, reversed);
+	CHECK(place == size - 1);
+	MPI_Comm_rank(reversed, &place);
+	CHECK(place == size - 1 - rank);
+}
+
+static void pairs(int round)
+{
+	int mine[2] = {(rank * 7 + round) % size, rank}, best[2] = {0};
+
+	MPI_Allreduce(mine, best, 1, pair, maximum_of_pairs, MPI_COMM_WORLD);
+	CHECK(best[0] <= size - 1 && (best[1] * 7 + round) % size == best[0]);
+}
+
+static void neighbours(int round)
+{
+	int mine = 100 * round + rank, theirs[2] = {-1, -1}, at[1] = {-1};
+
+	MPI_Neighbor_allgather(&mine, 1, MPI_INT, theirs, 1, MPI_INT, ring);
+	CHECK(theirs[0] == 100 * round + (rank + size - 1) % size);
+	CHECK(theirs[1] == 100 * round + (rank + 1) % size);
+	MPI_Neighbor_allgather(&mine, 1, MPI_INT, theirs, 1, MPI_INT, grid);
+	CHECK(theirs[0] == 100 * round + (rank + size - 1) % size);
+	MPI_Cart_coords(grid, rank, 1, at);
+	CHECK(at[0] == rank);
+}
+
+static void some_only(int round)
+{
+	int value = rank == 0 ? round : -1, n = -1;
+
+	CHECK((of_some != MPI_COMM_NULL) == (rank % 2 == 0));
+	if (of_some != MPI_COMM_NULL)
+		MPI_Bcast(&value, 1, MPI_INT, 0, of_some);
+	CHECK(value == (rank % 2 ? -1 : round));
+	if (none != MPI_COMM_NULL)
+		MPI_Barrier(none);
+	MPI_Group_size(evens, &n);
+	CHECK(n == (size + 1) / 2);
+}
+
+/* Communicators of one round, freed in an order of each rank's own where none is needed. */
+static void passing(int round)
+{
+	MPI_Comm first, second = MPI_COMM_NULL;
+	int n = -1, value = round;
+
+	MPI_Comm_split(half, round % 2 && rank < size / 2, rank, &first);
+	if (rank % 2 == 0)
+		MPI_Comm_create_group(MPI_COMM_WORLD, evens, round % 100, &second);
+	MPI_Bcast(&value, 1, MPI_INT, 0, first);
+	CHECK(value == round);
+	if (second != MPI_COMM_NULL) {
+		MPI_Comm_size(second, &n);
+		CHECK(n == (size + 1) / 2);
+		MPI_Comm_free(&second);
+	}
+	MPI_Comm_free(&first);
+}
+
+static void large(int round)
+{
+	enum { COUNT = 20000 };
+	static double in[COUNT], out[COUNT];
+	static int counts[64], places[64];
+
+	for (int i = 0; i < COUNT; i++)
+		in[i] = i * (rank + 1.0) + round;
+	MPI_Allreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	CHECK(out[COUNT - 1] == (COUNT - 1) * (size * (size + 1) / 2.0) + size * (double)round);
+	for (int i = 0; i < size; i++)
+		counts[i] = COUNT / size, places[i] = i * (COUNT / size);
+	MPI_Gatherv(in, COUNT / size, MPI_DOUBLE, out, counts, places, MPI_DOUBLE, round % size,
+		copy);
+	MPI_Alltoallv(
+		in, counts, places, MPI_DOUBLE, out, counts, places, MPI_DOUBLE, reversed);
+}
+
+/* Until somebody opens the FIFO "bed". */
+static void sleep_late(void)
+{
+	int asleep = open("asleep", O_CREAT, 0600), bed = open("bed", O_RDONLY);
+
+	CHECK(asleep >= 0 && bed >= 0);
+	close(asleep);
+	close(bed);
+}
+
+static void work(int late)
+{
+	const struct timespec nap = {.tv_nsec = 1000 * (long)chance(&own, 3000)};
+	volatile double sum = 0;
+
+	for (unsigned i = chance(&own, 20000); i; i--)
+		sum += i;
+	if (!chance(&own, 8))
+		nanosleep(&nap, NULL);
+	if (late && access("asleep", F_OK))
+		sleep_late();
+}
+
+static void one_round(int round, int late)
+{
+	static void (*const parts[])(int) = {
+		sums, pairs, neighbours, some_only, passing, large};
+
+	for (int i = 0; i < 6; i++) {
+		work(late && round > 1);
+		parts[chance(&common, sizeof(parts) / sizeof(*parts))](round);
+	}
+}
+
+static void show_round(int round)
+{
+	char name[32], value[32], room[4];
+
+	snprintf(name, sizeof(name), "round.%d", rank);
+	snprintf(value, sizeof(value), "%d", round);
+	if (readlink(name, room, sizeof(room)) < 0)
+		(void)!symlink(value, name);
+}
+
+static void leave(const char *function)
+{
+	static int buffer;
+	MPI_Request request;
+	MPI_Comm between, within;
+
+	MPI_Comm_split(MPI_COMM_WORLD, rank == 0, 0, &within);
+	if (!strcmp(function, "MPI_Intercomm_create"))
+		MPI_Intercomm_create(within, 0, MPI_COMM_WORLD, rank == 0, 5, &between);
+	else if (!strcmp(function, "MPI_Isend") && rank % 2)
+		MPI_Isend(&buffer, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &request);
+	MPI_Comm_free(&within);
+}
+
+int main(int argc, char **argv)
+{
+	int on = 1, late, provided;
+
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	own = rank + 1;
+	late = argc > 1 && !strcmp(argv[1], "late") && rank % 2;
+	if (argc > 1)
+		leave(argv[1]);
+	make_all();
+	for (int round = 1; on; round++) {
+		one_round(round, late);
+		show_round(round);
+		on = access("go", F_OK);
+		MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+		if (round == 1) {
+			printf("ready\n");
+			fflush(stdout);
+		}
+	}
+	free_all();
+	MPI_Finalize();
+	printf("ok\n");
+	return 0;
+}

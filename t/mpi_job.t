@@ -1,0 +1,211 @@
+#!/bin/bash
+# MPI programs that a launcher has started, each rank under a trecr-run of its own and with MPICH's library
+# in its lower half: saved together, killed, and brought back by another launcher.
+. "$(dirname "$0")/lib.sh"
+. "$top/t/job_lib.sh"
+
+have mpicc.mpich && have mpiexec.mpich || skip_all "MPICH is not installed"
+apart -mn
+if [ -n "${TRECR_APART:-}" ]; then
+	loopback_up
+	mount -t tmpfs tmpfs /dev/shm
+fi
+
+run=(trecr-run -d ck --close-fds --gpu=off --mpi=lower)
+for program in mpi_alone mpi_job; do
+	ok "$program is built" mpicc.mpich -Wall -O1 -o "$program" "$top/t/application/$program.c"
+done
+alone=$PWD/mpi_alone job=$PWD/mpi_job
+
+# ranks COUNT COMMAND...: started by a launcher, whose pid is $launcher; output goes to out.RANK and err.RANK.
+ranks() {
+	rm -f out.* # which the launcher does not empty
+	mpiexec.mpich -outfile-pattern out.%r -errfile-pattern err.%r -n "$@" \
+		</dev/null >launcher.out 2>launcher.err &
+	launcher=$!
+}
+
+# The supervisor of a rank: a child of the launcher's proxy.
+supervisor_of() { # RANK
+	local proxy pid
+	proxy=$(pgrep -P "$launcher" | tr '\n' ,) || return
+	for pid in $(pgrep -P "${proxy%,}"); do
+		! tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "PMI_RANK=$1" || echo "$pid"
+	done
+}
+
+kill_all() {
+	sweep >/dev/null || true
+}
+
+launched_well() {
+	await -t 60 -p "$launcher" 2>>await.err && wait "$launcher" && [ ! -s launcher.out ] && [ ! -s launcher.err ]
+}
+
+tell() { # NAME: a result, with what is left when it failed
+	result $? "$1" || { diag "failed at: ${step:-}" && explain out.* err.* launcher.out launcher.err; }
+}
+
+# ---- one rank ----
+
+# back: until the one program runs that has come from the last image.
+back() {
+	ranks 1 trecr-restart --pidfile pidfile ck
+	await -t 60 -p "$launcher" -e pidfile 2>>await.err && sup=$(supervisor_of 0)
+}
+
+arena one
+step=start && ranks 1 "${run[@]}" "$alone" launched &&
+	await -t 60 -p $launcher out.0 '^ready$' >/dev/null 2>>await.err && sup=$(supervisor_of 0) &&
+	step="its descriptors" &&
+	[ "$(find "/proc/$(program_of "$sup")/fd" -type l | sed 's|.*/||' | sort -n | sed -n 4p)" -gt 100 ] &&
+	for round in first second third; do
+		step="$round checkpoint" && checkpoint && kill_all && rm -f pidfile &&
+			step="$round restart" && back || break
+	done && [ "$round" = third ] &&
+	step="its end" && kill -USR1 "$sup" && launched_well && [ "$(cat out.0)" = ok ]
+tell "a launcher's only rank leaves its connection to the lower half, and has another launcher's thrice"
+kill_all
+
+ranks 2 trecr-restart ck
+await -t 60 -p $launcher 2>>await.err
+like "$(cat err.*)" 'the number of ranks was 1, and the launcher has started 2|running already' \
+	"by a launcher with two ranks it is not brought back"
+
+# ---- several ----
+
+# Others' restarts are in pid namespaces, where ranks talk by TCP: doc/decisions/mpi.md.
+if ! am_root; then
+	skip "several ranks" "needs root"
+	done_testing
+	exit
+fi
+
+# In a fresh directory, with something to wait for a moment at.
+job_arena() {
+	arena "$1"
+	mkfifo pause
+}
+
+all_in_a_round() { # COUNT
+	local rank
+	rm -f round.*
+	for ((rank = 0; rank < $1; rank++)); do
+		await_round "$rank" '' || return
+	done
+}
+
+start_job() { # COUNT [ARGUMENT...]
+	rm -f go
+	# shellcheck disable=SC2086
+	ranks "$1" "${run[@]}" ${RUN_FLAGS:-} -- "$job" "${@:2}" && all_in_a_round "$1"
+}
+
+restart_job() { # COUNT
+	ranks "$1" trecr-restart ck && all_in_a_round "$1"
+}
+
+finish_job() { # COUNT
+	: >go
+	launched_well && [ "$(cat out.* | sort | uniq -c | tr -s ' \n' ' ')" = " $1 ok${2:+ $1 ready} " ]
+}
+
+three_times() { # COUNT
+	local round
+	step=start && start_job "$1" &&
+		for round in first second third; do
+			step="$round checkpoint" && job_checkpoint && step="going on" && all_in_a_round "$1" &&
+				kill_all && step="$round restart" && restart_job "$1" || break
+		done && [ "$round" = third ] && step="its end" && finish_job "$1"
+}
+
+for count in 2 5; do
+	job_arena "$count"
+	three_times $count
+	tell "$count ranks, three times saved, killed and brought back"
+	kill_all
+done
+
+job_arena ended
+step=start && start_job 3 && step=checkpoint && job_checkpoint -s && step="its end" &&
+	await -t 60 -p $launcher 2>>await.err && step=restart && restart_job 3 && step="its end" && finish_job 3
+tell "trecr-ckpt -s ends all ranks, which are brought back"
+kill_all
+
+job_arena asked
+step=start && start_job 2
+trecr-ckpt -t 60 ck >one 2>>ckpt.err &
+one=$!
+trecr-ckpt -t 60 "$(program_of "$(supervisor_of 1)")" >two 2>>ckpt.err
+wait $one
+is "$(sort one two | sed 's/.*-//' | tr '\n' ' ')" "000001 000002 " "two requests at once are two checkpoints" || explain
+finish_job 2 ready
+tell "and the job goes on to its end"
+
+ranks 3 trecr-restart ck
+await -t 60 -p $launcher 2>>await.err
+like "$(cat err.*)" 'of a job of 2 ranks, and 3 have been started' "with another number of ranks it is not brought back"
+
+# One rank's library does not come up, while the others wait for it in MPI_Init.
+ranks 1 trecr-restart ck : -n 1 env UCX_TLS=none trecr-restart ck
+await -t 60 -p $launcher 2>>await.err
+result $? "a rank that cannot be brought back ends the restart of all" || explain err.*
+like "$(cat err.0)" 'cannot restart ck: rank 1: process [0-9]+ has ended while its lower half was at work' \
+	"which one rank says"
+is "$(cat err.1 2>/dev/null | grep -c 'cannot restart')" 0 "and no other"
+kill_all
+
+# ---- what is refused ----
+
+refused() { # COUNT ARGUMENT REASON
+	job_arena refused
+	start_job "$1" "$2"
+	! job_checkpoint
+	like "$(cat ckpt.err)" "$3" "$2 is refused by its name"
+	[ ! -e ck/ckpt-000001 ] && finish_job "$1" ready
+	tell "and the job goes on to its end"
+	kill_all
+}
+
+refused 2 MPI_Isend 'rank 1: process [0-9]+ has called MPI_Isend, and what that leaves'
+refused 3 MPI_Intercomm_create 'rank [0-2]: process [0-9]+ has a communicator between two groups'
+
+job_arena by_itself
+RUN_FLAGS=--alone start_job 2
+sup=$(supervisor_of 0)
+! checkpoint
+like "$(cat ckpt.err)" 'process [0-9]+ is one of several ranks of MPI .* saved with the others only' \
+	"a rank with --alone is refused"
+finish_job 2 ready
+tell "and the job goes on to its end"
+
+# ---- failures ----
+
+# Ranks wait in collective calls for one that sleeps for long.
+job_arena late
+mkfifo bed
+start_job 3 late && await -t 30 -p $launcher -e asleep 2>>await.err
+! job_checkpoint --drain-timeout 1
+like "$(cat ckpt.err)" "the ranks do not come to rest together .*rank 0 waits in MPI_[A-Za-z_]+ for ranks .*; rank 1 computes" \
+	"ranks that do not come to rest are named"
+step="going on" && : >bed && all_in_a_round 3 && step="next checkpoint" && job_checkpoint && kill_all &&
+	step=restart && restart_job 3 && step="its end" && finish_job 3
+tell "they go on, and are saved when it wakes up"
+kill_all
+
+# At some moment of a checkpoint. The launcher ends the others.
+bad=
+for i in 1 2 3 4 5 6; do
+	job_arena killed
+	start_job 3 && job_checkpoint || bad+=" $i:start"
+	trecr-ckpt -t 30 ck >second 2>>ckpt.err &
+	request=$!
+	pause "0.0$((i * 12 + 10))"
+	kill -KILL "$(supervisor_of $((i % 3)))"
+	wait $request
+	kill_all
+	restart_job 3 && finish_job 3 || bad+=" $i:restart"
+	kill_all
+done
+is "$bad" "" "a supervisor is killed at some moments of a checkpoint" || explain out.* err.*
+done_testing
