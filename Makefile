@@ -30,8 +30,10 @@ UNPACKERS := $(call archive_or_shared,zstd lz4)
 LIBS := -Wl,--export-dynamic-symbol=phase_now -Wl,--as-needed -ldw -lelf -lxxhash $(UNPACKERS) \
 	$(call archive_or_shared,sodium) -lnftnl -lmnl -pthread
 
+VECTOR_UNITS := sse2 avx2 avx512
 LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*/*.c supervisor/*/*.S)
-LIB_OBJ := $(addprefix $(O)/,$(addsuffix .o,$(basename $(LIB_SRC)))) $(O)/loader/blob.o
+LIB_OBJ := $(addprefix $(O)/,$(addsuffix .o,$(basename $(filter-out ckpt/hash_variant.c,$(LIB_SRC))))) \
+	$(VECTOR_UNITS:%=$(O)/ckpt/hash_variant_%.o) $(O)/loader/blob.o
 TOOLS := trecr-run trecr-ckpt trecr-restart trecr-inspect
 TOOL_BIN := $(TOOLS:%=$(O)/%)
 
@@ -39,16 +41,20 @@ all: $(TOOL_BIN)
 
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(UNIT) -c -o $@ $<
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
 $(O)/%.o: %.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
-# Variants for processors that have these; which one runs is found out (ckpt/hash.c).
-$(addprefix $(O)/,ckpt/hash_sse2.o loader/hash_sse2.o): private UNIT = -msse2
-$(addprefix $(O)/,ckpt/hash_avx2.o loader/hash_avx2.o): private UNIT = -mavx2
-$(addprefix $(O)/,ckpt/hash_avx512.o loader/hash_avx512.o): private UNIT = -mavx512f
+# Compiled once for each vector unit; which one runs is found out (ckpt/hash.c).
+XXH_VECTOR_sse2 = -msse2 -DXXH_VECTOR=XXH_SSE2
+XXH_VECTOR_avx2 = -mavx2 -DXXH_VECTOR=XXH_AVX2
+XXH_VECTOR_avx512 = -mavx512f -DXXH_VECTOR=XXH_AVX512
+$(VECTOR_UNITS:%=$(O)/ckpt/hash_variant_%.o): $(O)/ckpt/hash_variant_%.o: ckpt/hash_variant.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(XXH_VECTOR_$*) -DHASH_VARIANT=hash_$* -DHASH_UNIT='"$*"' \
+		-c -o $@ $<
 
 $(O)/libtrecr.a: $(LIB_OBJ)
 	@rm -f $@
@@ -72,11 +78,15 @@ $(O)/trecr-inspect: $(O)/tools/trecr-inspect.o $(INSPECT_OBJ) $(O)/libtrecr.a
 LOADER_CFLAGS = -std=gnu11 $(WARN) -O2 -g -MMD -MP -ffreestanding -fPIE -fno-stack-protector \
 	-fno-asynchronous-unwind-tables -fvisibility=hidden -mgeneral-regs-only -fcf-protection=none
 LOADER_OBJ := $(patsubst %.S,$(O)/%.o,$(wildcard loader/*.S)) \
-	$(patsubst %.c,$(O)/%.o,$(wildcard loader/*.c))
-$(O)/loader/hash_%.o: LOADER_CFLAGS := $(filter-out -mgeneral-regs-only,$(LOADER_CFLAGS))
+	$(patsubst %.c,$(O)/%.o,$(filter-out loader/check_blocks.c,$(wildcard loader/*.c))) \
+	$(VECTOR_UNITS:%=$(O)/loader/check_blocks_%.o)
+$(VECTOR_UNITS:%=$(O)/loader/check_blocks_%.o): $(O)/loader/check_blocks_%.o: loader/check_blocks.c
+	@mkdir -p $(@D)
+	$(CC) -I. $(filter-out -mgeneral-regs-only,$(LOADER_CFLAGS)) $(XXH_VECTOR_$*) \
+		-DCHECK_BLOCKS=check_blocks_$* -c -o $@ $<
 $(O)/loader/%.o: loader/%.c
 	@mkdir -p $(@D)
-	$(CC) -I. $(LOADER_CFLAGS) $(UNIT) -c -o $@ $<
+	$(CC) -I. $(LOADER_CFLAGS) -c -o $@ $<
 $(O)/loader/%.o: loader/%.S
 	@mkdir -p $(@D)
 	$(CC) -I. $(LOADER_CFLAGS) -c -o $@ $<

@@ -3,10 +3,9 @@
  *
  * libxxhash chooses its code when it is compiled, and Debian's package is compiled for SSE2.
  * Its own choice at run time (xxh_x86dispatch.h) is in the shared library only, where the
- * distribution builds it at all, and the loader, which has no libraries, could not use it: it
- * needs these variants in any case.
- * hash_sse2.c, hash_avx2.c and hash_avx512.c each compile the header-only form of it for
- * their unit (#pragma GCC target) and name what they export; hash.c chooses among them.
+ * distribution builds it at all. That library takes each start of a program 50 us longer, and the
+ * loader, which has no libraries, would need variants of its own all the same. So hash_variant.c is
+ * compiled for each unit, and hash.c chooses among them.
  */
 #ifndef CKPT_HASH_VARIANT_H
 #define CKPT_HASH_VARIANT_H
@@ -15,7 +14,7 @@
 #include <stdint.h>
 
 struct hash_variant {
-	const char *name; /* as __builtin_cpu_supports() knows it */
+	const char *name; /* of the unit */
 	void (*hash128)(const void *data, size_t size, uint8_t *out);
 	uint64_t (*hash64)(const void *data, size_t size);
 };

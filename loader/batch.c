@@ -4,7 +4,7 @@
 #include "shared/batch.h"
 
 #include "ckpt/image.h"
-#include "loader/hash.h"
+#include "loader/check_blocks.h"
 
 #define SYS_pread64 17
 #define SYS_exit    60
@@ -40,16 +40,16 @@ static long read_whole(
 	return size;
 }
 
-static unsigned long check_blocks(unsigned long unit, const unsigned char *data,
+static unsigned long check_blocks_with(unsigned long unit, const unsigned char *data,
 	unsigned long blocks, const unsigned char *hashes)
 {
 	switch (unit) {
 	case BATCH_AVX512:
-		return loader_check_avx512(data, blocks, hashes);
+		return check_blocks_avx512(data, blocks, hashes);
 	case BATCH_AVX2:
-		return loader_check_avx2(data, blocks, hashes);
+		return check_blocks_avx2(data, blocks, hashes);
 	default:
-		return loader_check_sse2(data, blocks, hashes);
+		return check_blocks_sse2(data, blocks, hashes);
 	}
 }
 
@@ -66,8 +66,8 @@ static long read_blocks(struct batch_call *c)
 		result = read_whole(c->args[0], at, size, offset);
 		if (is_error(result))
 			return result;
-		good = check_blocks(c->args[5], (const unsigned char *)at, size / IMAGE_BLOCK,
-			(const unsigned char *)hashes);
+		good = check_blocks_with(c->args[5], (const unsigned char *)at,
+			size / IMAGE_BLOCK, (const unsigned char *)hashes);
 		if (good != size / IMAGE_BLOCK) {
 			c->expect = at + good * IMAGE_BLOCK;
 			return -BATCH_DAMAGED;

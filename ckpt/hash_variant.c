@@ -1,10 +1,8 @@
 /*
- * hash_body.inc - the body of one hash variant, included once by each hash_*.c, which is
- * compiled for its processors (Makefile). HASH_VARIANT names what is defined, HASH_FEATURE the
- * processor feature. It is text, not a function, because <xxhash.h> becomes other instructions
- * each time.
+ * hash_variant.c - one hash variant. It is compiled once for each vector unit (Makefile), as
+ * <xxhash.h> becomes other instructions each time: HASH_VARIANT is what is defined, HASH_UNIT the
+ * name of the unit, which XXH_VECTOR tells <xxhash.h>.
  */
-
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -24,7 +22,7 @@ static uint64_t variant_hash64(const void *data, size_t size)
 }
 
 const struct hash_variant HASH_VARIANT = {
-	.name = HASH_FEATURE,
+	.name = HASH_UNIT,
 	.hash128 = variant_hash128,
 	.hash64 = variant_hash64,
 };

@@ -1,7 +1,6 @@
 /*
- * hash_body.inc - the body of one hash variant, included once by each hash_*.c, which is
- * compiled for its processors (Makefile), as ckpt/hash_body.inc is, and text for the same reason.
- * CHECK names the function.
+ * check_blocks.c - compiled once for each vector unit (Makefile), as ckpt/hash_variant.c is, and for
+ * the same reason. CHECK_BLOCKS names the function.
  */
 #include <string.h>
 /* Only of a few bytes, which takes no call; a freestanding compiler has to be told so. */
@@ -10,9 +9,9 @@
 #include <xxhash.h>
 
 #include "ckpt/image.h"
-#include "loader/hash.h"
+#include "loader/check_blocks.h"
 
-unsigned long CHECK(
+unsigned long CHECK_BLOCKS(
 	const unsigned char *data, unsigned long blocks, const unsigned char *hashes)
 {
 	for (unsigned long i = 0; i < blocks; i++) {
