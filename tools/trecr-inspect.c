@@ -4,12 +4,14 @@
  */
 #include <libelf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ckpt/store_dir.h"
 #include "lib/opts.h"
 #include "lib/progress.h"
 #include "lib/util.h"
+#include "tools/inspect/job_view.h"
 #include "tools/inspect/text.h"
 #include "tools/inspect/view.h"
 
@@ -145,13 +147,81 @@ static void checkpoint_json(const struct checkpoint *c, struct json *j)
 	json_end(j);
 }
 
-/* With several images, a line with its path goes before each. */
-static void show_checkpoint(const struct checkpoint *c, bool several, struct buf *out)
+/* The summary of one that is no job's, or of a member. */
+static int show_summary(const char *image, struct buf *out)
 {
-	if (!any_view()) {
-		summary_text(c, out);
-		return;
+	struct err e = ERR_INIT;
+	struct checkpoint *c = checkpoint_open(image, &e);
+
+	if (!c)
+		return fail_to_read(image, &e);
+	notice_verbosely("reading", c->path);
+	summary_text(c, out);
+	checkpoint_close(c);
+	return 0;
+}
+
+#define MEMBERS_SHOWN 8 /* in full */
+
+/* What all members have in common, if they can be read, and then the first of them. */
+static int show_job(const char *path, size_t count, struct buf *out)
+{
+	struct checkpoint **members = xcalloc(count, sizeof(*members));
+	int status = 0;
+
+	for (size_t rank = 0; rank < count; rank++) {
+		cleanup_free char *image = xasprintf("%s/" STORE_PART "%zu", path, rank);
+		struct err e = ERR_INIT;
+
+		members[rank] = checkpoint_open(image, &e);
+		if (!members[rank])
+			status = fail_to_read(image, &e);
+		else
+			notice_verbosely("reading", members[rank]->path);
 	}
+	if (!status)
+		job_text(path, members, count, out);
+	for (size_t rank = 0; rank < count && rank < MEMBERS_SHOWN; rank++) {
+		if (!members[rank])
+			continue;
+		if (out->len)
+			buf_add(out, "\n", 1);
+		summary_text(members[rank], out);
+	}
+	if (count > MEMBERS_SHOWN) {
+		buf_add(out, "\n", 1);
+		text_line(out, "and %zu more: %s/" STORE_PART "%d ...", count - MEMBERS_SHOWN,
+			path, MEMBERS_SHOWN);
+	}
+	for (size_t rank = 0; rank < count; rank++)
+		checkpoint_close(members[rank]);
+	free(members);
+	return status;
+}
+
+static int show_summaries(char **images, int count)
+{
+	cleanup_buf struct buf out = {0};
+	int status = 0;
+
+	for (int i = 0; i < count; i++) {
+		cleanup_free char *whole = NULL;
+		struct members m = {0};
+
+		if (checkpoint_members(images[i], &whole, &m, NULL) > 0)
+			status |= show_job(whole, m.count, &out);
+		else
+			status |= show_summary(images[i], &out);
+		members_free(&m);
+		if (i + 1 < count)
+			buf_add(&out, "\n", 1);
+	}
+	return print_buf(&out) | status;
+}
+
+/* With several images, a line with its path goes before each. */
+static void show_views(const struct checkpoint *c, bool several, struct buf *out)
+{
 	if (several)
 		text_line(out, "%s", c->path);
 	views_text(c, out);
@@ -177,7 +247,7 @@ static int show_all(char **images, int count)
 		if (settings.json)
 			checkpoint_json(c, &j);
 		else
-			show_checkpoint(c, count > 1, &out);
+			show_views(c, count > 1, &out);
 		checkpoint_close(c);
 		if (!settings.json && i + 1 < count)
 			buf_add(&out, "\n", 1);
@@ -375,5 +445,7 @@ int main(int argc, char *argv[])
 		return write_cores(operands.v[0]);
 	if (settings.prune)
 		return prune_images(operands.v, operands.count);
-	return for_all_members(show_all, &operands);
+	if (settings.json || any_view())
+		return for_all_members(show_all, &operands);
+	return show_summaries(operands.v, operands.count);
 }

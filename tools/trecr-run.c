@@ -13,6 +13,7 @@
 #include "lib/opts.h"
 #include "lib/util.h"
 #include "supervisor/job/join_job.h"
+#include "supervisor/job/launcher_rank.h"
 #include "supervisor/run/loop.h"
 #include "supervisor/split/gpu_libraries.h"
 #include "supervisor/split/launcher_restore.h"
@@ -39,8 +40,9 @@ static const struct opt program_rows[] = {
 		"where there is a driver), on or off",
 		gpu_option, offsetof(struct program_options, gpu)},
 	{0, "mpi", "WHERE",
-		"where MPICH's library is: in the program (whole, the\n"
-		"default) or in its lower half (lower)",
+		"where MPICH's library is: in the program (whole), in\n"
+		"its lower half (lower), or there if a launcher has\n"
+		"started this process for one rank (auto, the default)",
 		mpi_option, offsetof(struct program_options, mpi)},
 	{0, "coverage", "FILE", "write which functions of the GPU driver are used", opt_text,
 		offsetof(struct program_options, coverage)},
@@ -116,6 +118,26 @@ static int close_inherited(void)
 	return (kept > 3 && close_range(3, kept - 1, 0)) || close_range(kept + 1, ~0u, 0);
 }
 
+/* Whether a launcher has started this process for a rank of what may be an MPI program, which would need the
+ * connection to it: the only rank has one, or needs no launcher. */
+static bool is_rank(void)
+{
+	int rank, size;
+
+	return !program_options.close_fds &&
+	       (rank_of_launcher(&rank, &size) || launcher_connection() >= 0);
+}
+
+static void adapt_to_launcher(void)
+{
+	pid_t launcher[4], above;
+	size_t count;
+
+	program_options.mpi = mpi_choose(program_options.mpi, is_rank());
+	count = launcher_processes(launcher, ARRAY_SIZE(launcher), &above);
+	inherited_close_launchers(launcher, count, above, launcher_connection());
+}
+
 static int run_program(struct supervisor *s, char *const argv[])
 {
 	cleanup_free char *dir = NULL;
@@ -123,6 +145,7 @@ static int run_program(struct supervisor *s, char *const argv[])
 	int status = OWN_FAILURE;
 	bool add_pid;
 
+	adapt_to_launcher();
 	if (program_options.close_fds && close_inherited()) {
 		err_set(&e, errno, "cannot close the descriptors above 2");
 		return run_failed(s, status, &e);

@@ -8,25 +8,38 @@
 #include "lib/util.h"
 #include "supervisor/split/stub_libraries.h"
 
+#define AUDIT "libtrecr-audit.so"
+
 int mpi_option(void *field, const char *value, struct err *e)
 {
-	bool lower = !strcmp(value, "lower");
+	static const char *const names[] = {"auto", "whole", "lower"};
 
-	if (!lower && strcmp(value, "whole"))
-		return err_set(e, 0, "must be whole or lower");
-	*(enum mpi_use *)field = lower ? MPI_LOWER : MPI_WHOLE;
-	return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(value, names[i])) {
+			*(enum mpi_use *)field = i;
+			return 0;
+		}
+	return err_set(e, 0, "must be auto, whole or lower");
+}
+
+enum mpi_use mpi_choose(enum mpi_use use, bool is_rank)
+{
+	cleanup_free char *audit = NULL;
+
+	if (use != MPI_AUTO)
+		return use;
+	audit = is_rank ? stubs_find_audit(AUDIT) : NULL;
+	return audit ? MPI_LOWER : MPI_WHOLE;
 }
 
 int mpi_prepare(enum mpi_use use, struct err *e)
 {
-	static const char file[] = "libtrecr-audit.so";
 	cleanup_free char *audit = NULL;
 
-	if (use == MPI_WHOLE)
+	if (use != MPI_LOWER)
 		return 0;
-	audit = stubs_find_audit(file);
+	audit = stubs_find_audit(AUDIT);
 	if (!audit)
-		return err_set(e, 0, "cannot find %s, which --mpi=lower needs", file);
+		return err_set(e, 0, "cannot find " AUDIT ", which --mpi=lower needs");
 	return stubs_load("mpi", audit, e);
 }

@@ -5,15 +5,21 @@
 #ifndef SUPERVISOR_SPLIT_MPI_LIBRARIES_H
 #define SUPERVISOR_SPLIT_MPI_LIBRARIES_H
 
+#include <stdbool.h>
+
 #include "lib/err.h"
 
 enum mpi_use {
+	MPI_AUTO,  /* lower if a launcher has started this process for one rank, else whole */
 	MPI_WHOLE, /* they load what they would */
 	MPI_LOWER,
 };
 
-/* For opts.h: "whole" or "lower" into an enum mpi_use. */
+/* For opts.h: "auto", "whole" or "lower" into an enum mpi_use. */
 int mpi_option(void *field, const char *value, struct err *e);
+
+/* What MPI_AUTO comes to; @is_rank: a launcher has started this process for one rank. */
+enum mpi_use mpi_choose(enum mpi_use use, bool is_rank);
 
 /* For programs that this process starts from now on: by its environment. */
 int mpi_prepare(enum mpi_use use, struct err *e);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/util.h"
 
@@ -123,4 +124,55 @@ char *inherited_check(int but)
 	if (found.len)
 		buf_grow(&found, 1); /* the end of a string */
 	return steal_ptr(found.data);
+}
+
+/* ---- what a launcher has left open by mistake ---- */
+
+/* Whether @pid has a descriptor of the pipe or socket; not if it is not ours to look at. */
+static bool has_open(pid_t pid, const char *link)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/fd", pid);
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir))) {
+		char its[PATH_MAX];
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, its, sizeof(its) - 1);
+
+		its[n < 0 ? 0 : n] = 0;
+		found = !strcmp(its, link);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static bool is_launchers(const pid_t *launcher, size_t count, pid_t above, int fd)
+{
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", fd);
+	cleanup_free char *link = read_link(path, NULL);
+
+	if (!link || (strncmp(link, "pipe:", 5) && strncmp(link, "socket:", 7)) ||
+		(above && has_open(above, link)))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (has_open(launcher[i], link))
+			return true;
+	return false;
+}
+
+void inherited_close_launchers(const pid_t *launcher, size_t count, pid_t above, int but)
+{
+	cleanup_buf struct buf fds = {0};
+
+	if (count)
+		list_own(&fds);
+	for (size_t i = 0; i < buf_count(&fds, int); i++) {
+		int fd = *buf_at(&fds, int, i);
+
+		/* What fails to go is warned of. */
+		if (fd > 2 && fd != but && is_launchers(launcher, count, above, fd))
+			(void)close(fd);
+	}
 }

@@ -357,10 +357,10 @@ static int load_block(struct contents *m, uint64_t address, struct err *e)
 	return 0;
 }
 
-int contents_read_word(struct contents *m, uint64_t address, uint64_t *word, struct err *e)
+static int read_range(
+	struct contents *m, uint64_t address, void *data, size_t left, struct err *e)
 {
-	uint8_t *to = (uint8_t *)word;
-	size_t left = sizeof(*word);
+	uint8_t *to = data;
 
 	while (left) {
 		size_t skip = address % IMAGE_BLOCK, n = IMAGE_BLOCK - skip;
@@ -374,4 +374,14 @@ int contents_read_word(struct contents *m, uint64_t address, uint64_t *word, str
 		left -= n;
 	}
 	return 0;
+}
+
+int contents_read_word(struct contents *m, uint64_t address, uint64_t *word, struct err *e)
+{
+	return read_range(m, address, word, sizeof(*word), e);
+}
+
+int contents_read(struct contents *m, uint64_t address, void *data, size_t size)
+{
+	return read_range(m, address, data, size, NULL);
 }

@@ -54,6 +54,8 @@ int contents_read_piece(struct contents *m, const struct image_region *r, const 
 
 /* Read a word at any address. */
 int contents_read_word(struct contents *m, uint64_t address, uint64_t *word, struct err *e);
+/* Read @size bytes, which may go on from one region in the next. 0 or -1. */
+int contents_read(struct contents *m, uint64_t address, void *data, size_t size);
 
 /* An open descriptor, the caller's to close, of the mapped file number @module (from 1). Only
  * when it still is what was mapped. */

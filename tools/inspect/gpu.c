@@ -55,19 +55,6 @@ struct gpu {
 	} memory[ARRAY_SIZE(memories)]; /* what has no name is at 0 */
 };
 
-static int read_bytes(struct contents *m, uint64_t address, void *data, size_t size)
-{
-	for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
-		size_t n = size - at < sizeof(uint64_t) ? size - at : sizeof(uint64_t);
-		uint64_t word;
-
-		if (contents_read_word(m, address + at, &word, NULL))
-			return -1;
-		memcpy((char *)data + at, &word, n);
-	}
-	return 0;
-}
-
 static void add_allocations(struct contents *m, struct gpu *g)
 {
 	uint64_t count = g->state.allocation_count;
@@ -77,7 +64,7 @@ static void add_allocations(struct contents *m, struct gpu *g)
 	for (uint64_t i = 0; i < count; i++) {
 		struct allocation a;
 
-		if (read_bytes(m, (uintptr_t)(g->state.allocations + i), &a, sizeof(a)))
+		if (contents_read(m, (uintptr_t)(g->state.allocations + i), &a, sizeof(a)))
 			return;
 		if (a.kind >= ARRAY_SIZE(memories) || !memories[a.kind])
 			a.kind = 0;
@@ -98,7 +85,7 @@ static bool look_for_gpu(const struct checkpoint *c, size_t process, struct gpu 
 	if (!files)
 		return false;
 	m = contents_open(c, process);
-	found = !read_bytes(m, RECORDS_CUDA, &g->state, sizeof(g->state)) &&
+	found = !contents_read(m, RECORDS_CUDA, &g->state, sizeof(g->state)) &&
 		g->state.magic == CUDA_STATE_MAGIC && g->state.version == CUDA_STATE_VERSION;
 	if (found)
 		add_allocations(m, g);

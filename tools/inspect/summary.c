@@ -8,6 +8,7 @@
 #include "supervisor/socket/connection_block.h"
 #include "tools/inspect/contents.h"
 #include "tools/inspect/gpu.h"
+#include "tools/inspect/mpi_records.h"
 #include "tools/inspect/names.h"
 #include "tools/inspect/sharing.h"
 #include "tools/inspect/text.h"
@@ -333,6 +334,8 @@ void summary_text(const struct checkpoint *c, struct buf *out)
 	processes_text(c, out);
 	for (size_t i = 0; i < c->process_count && i < ROWS; i++)
 		gpu_text(c, i, out);
+	for (size_t i = 0; i < c->process_count && i < ROWS; i++)
+		mpi_text(c, i, out);
 	memory_text(&s, out);
 	objects_text(c, out);
 }
@@ -485,4 +488,5 @@ void summary_process_json(const struct checkpoint *c, size_t process, struct jso
 		j, "fd_count", image_note_count(img, IMAGE_NOTE_FDS, sizeof(struct image_fd)));
 	sharing_json(c, process, j);
 	gpu_json(c, process, j);
+	mpi_json(c, process, j);
 }

@@ -1,0 +1,12 @@
+/* job_view.h - the checkpoint of a job at a glance: its ranks and their nodes, and its communicators. */
+#ifndef TOOLS_INSPECT_JOB_VIEW_H
+#define TOOLS_INSPECT_JOB_VIEW_H
+
+#include "ckpt/store.h"
+#include "lib/util.h"
+
+/* @path is that of the job's checkpoint, @members those of its ranks, in order. */
+void job_text(
+	const char *path, struct checkpoint *const *members, size_t count, struct buf *out);
+
+#endif
