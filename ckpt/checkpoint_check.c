@@ -195,7 +195,7 @@ static int check_processes(const struct image *job, const struct image_job_proce
 	return 0;
 }
 
-/* Things are kept with the first process that has them; and the kernel knows no handlers
+/* Things are saved with the first process that has them; and the kernel knows no handlers
  * without the memory that they are in. */
 static int check_sharing(const struct image *job, const struct image_job_process *list,
 	size_t processes, struct err *e)

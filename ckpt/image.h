@@ -326,7 +326,7 @@ enum image_shared {
 };
 
 /*
- * In the order of IMAGE_NOTE_PROCESSES. What processes share is kept once, with the first that
+ * In the order of IMAGE_NOTE_PROCESSES. What processes share is saved once, with the first that
  * has it: the files of the others have no regions, modules and extents, or no descriptors.
  */
 struct image_sharing {
@@ -643,7 +643,7 @@ struct image_description {
 };
 IMAGE_SIZE_IS(struct image_description, 112);
 
-/* Contents that are in no process's private memory, kept once in the job file. The flags of
+/* Contents that are in no process's private memory, saved once in the job file. The flags of
  * SHARED_ANON, MEMFD and UNLINKED are the logarithm of the size of their pages where those are
  * huge pages of hugetlbfs, else 0. */
 enum image_object_kind {

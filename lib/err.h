@@ -18,7 +18,7 @@
 enum err_remedy {
 	ERR_FINAL,     /* nothing */
 	ERR_TRY_AGAIN, /* it may be otherwise in a moment */
-	ERR_WAIT,      /* time mends it: of a port that the kernel keeps for a minute */
+	ERR_WAIT,      /* it passes with time: a port that the kernel keeps for a minute */
 	ERR_ID_TAKEN,  /* an id is in use here, and would be free in namespaces of its own */
 };
 

@@ -16,7 +16,7 @@ int context_make(const struct object *o);
 /* Also of devices whose primary context has not been made yet. */
 int context_set_primary_flags(const struct cuda_state *s);
 
-/* So many that are no more may have lain below one, or on the stacks of threads. */
+/* At most so many destroyed contexts may have lain under one in a stack, or on the stacks of threads. */
 #define PLACE_TAKERS 8
 
 /* Contexts in the places of others that no longer exist. */

@@ -49,7 +49,7 @@ static int device_of_copy(const struct graph_node *n)
 	return device_at(c->to.type == GRAPH_HOST_MEMORY ? c->from.device : c->to.device);
 }
 
-/* The program has said it, of this node or of that which it was cloned from; or there is but
+/* The program has said it, of this node or of the one it was cloned from; or there is only
  * one. */
 static int find_context(const struct cuda_state *s, struct graph_node *n)
 {

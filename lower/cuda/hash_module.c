@@ -12,7 +12,7 @@
 #define THREADS        128u
 #define MOST_GROUPS    4096ul
 
-/* What the driver's compiler makes of text is kept, for each device. */
+/* What the driver's compiler makes of text is cached, for each device. */
 #define DEVICES 16
 static struct code {
 	void *data; /* NULL: none yet */

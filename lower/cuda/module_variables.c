@@ -373,7 +373,7 @@ static int load_variable(struct cuda_global *g)
 
 /* ---- the heap of device code ---- */
 
-/* What the program asked for a kernel, or for that which a function is of, by. */
+/* The name by which the program asked for a kernel, or for the kernel that a function is of. */
 static const char *name_of(const struct object *o)
 {
 	for (; o && o->made; o = o->parent) {

@@ -9,8 +9,8 @@
  * - What is smaller shares such a block with others of its context: the smallest hole that
  *   fits, in steps of 256 bytes (managed memory: 512); of such the hole that has been there for
  *   longest.
- * - Reservations of the program are taken from what ranges have left over, before what they
- *   wish for is looked at.
+ * - Reservations of the program are taken from what ranges have left over, before the address
+ *   that they ask for is considered.
  * - Each variable is on its own; constants of a program lie together.
  * - The memory for local variables of kernels, of streams and so on comes from the same ranges,
  *   and moves when kernels need more.

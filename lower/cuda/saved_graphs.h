@@ -42,7 +42,7 @@ int graph_mark_origins(
 	const struct graph_record *g, const struct graph_state *state, void *clone);
 
 /* graph_contexts.c: the contexts of all copies in @g, as the program has said it of a node, or
- * of that which it was cloned from; or there is but one. */
+ * of the one it was cloned from; or there is only one. */
 int graph_find_contexts(const struct cuda_state *s, const struct graph_record *g);
 
 /* graph_functions.c: the objects that functions in graphs are known by. */

@@ -1,5 +1,5 @@
 /*
- * graph.h - what is kept of CUDA graphs, in the records arena.
+ * graph.h - what is recorded of CUDA graphs, in the records arena.
  *
  * The driver is asked about each graph at a checkpoint, and the graph is made again by the
  * calls that add nodes. An executable graph cannot be asked about: when one is instantiated, a

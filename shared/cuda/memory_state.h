@@ -1,5 +1,5 @@
 /*
- * memory_state.h - what is kept of a process's memory, device memory and memory that devices
+ * memory_state.h - what is recorded of a process's memory, device memory and memory that devices
  * reach. In the records arena like all of state.h, where the stub (stubs/cuda/memory.h) writes
  * it and the agent (lower/cuda/memory_replay.c) reads it.
  */

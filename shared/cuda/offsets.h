@@ -4,9 +4,9 @@
 
 #define CUDA_OBJECT_FLAGS 12
 
-#define CUDA_STATE_CHANGES   32
-#define CUDA_STATE_PRIMARIES 40
-#define CUDA_DEVICES         64
+#define CUDA_STATE_GENERATION 32
+#define CUDA_STATE_PRIMARIES  40
+#define CUDA_DEVICES          64
 
 /* struct object.flags */
 #define CUDA_OBJECT_REAL 0x1 /* the program holds the driver's own handle */

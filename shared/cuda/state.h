@@ -1,5 +1,5 @@
 /*
- * state.h - what is kept of the driver's state in a process: enough to make it again.
+ * state.h - what is recorded of the driver's state in a process: enough to make it again.
  *
  * In the records arena (shared/records.h): written by the stub, read by the lower half's agent,
  * by the supervisor and by trecr-inspect. Plain fixed-width structs. A handle of the program's
@@ -216,7 +216,7 @@ struct cuda_state {
 	int32_t driver_version;
 	uint32_t device_count, primaries_lock;
 	/* Of contexts; and for each device what is known of its primary one: query_cache.c. */
-	uint64_t changes, primaries[CUDA_DEVICES];
+	uint64_t generation, primaries[CUDA_DEVICES];
 	struct cuda_device devices[CUDA_DEVICES];
 	uint64_t sequence; /* of the last object */
 	uint64_t alive[CUDA_KINDS];
@@ -250,7 +250,7 @@ struct cuda_state {
 };
 
 _Static_assert(sizeof(struct cuda_state) <= RECORDS_HEAP - RECORDS_CUDA, "");
-_Static_assert(offsetof(struct cuda_state, changes) == CUDA_STATE_CHANGES, "");
+_Static_assert(offsetof(struct cuda_state, generation) == CUDA_STATE_GENERATION, "");
 _Static_assert(offsetof(struct cuda_state, primaries) == CUDA_STATE_PRIMARIES, "");
 
 #define CUDA_STATE ((struct cuda_state *)RECORDS_CUDA)

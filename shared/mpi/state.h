@@ -1,5 +1,5 @@
 /*
- * state.h - what makes the MPI library of the lower half again: kept by the stub in the upper
+ * state.h - what makes the MPI library of the lower half again: recorded by the stub in the upper
  * half, read and completed by the lower half at a checkpoint, read by it at a restart.
  *
  * A handle that the program holds is an int that looks like one of MPICH's, with a bit set that
@@ -69,7 +69,7 @@ struct mpi_object {
 	struct mpi_object *next; /* of one bucket, or of the free list */
 	uint32_t index;
 	int32_t handle;  /* the program's; of the predefined ones, MPICH's */
-	int32_t real;    /* the library's below */
+	int32_t real;    /* the library's */
 	uint8_t kind;    /* enum mpi_kind */
 	uint8_t subject; /* enum mpi_subject */
 	uint8_t committed;
@@ -81,8 +81,8 @@ struct mpi_object {
 		references; /* that the program has; 0: it has none, but the real library may */
 	uint64_t sequence;  /* in which order they were made */
 	struct mpi_count *count; /* of a communicator; NULL: it is not counted */
-	void *function; /* of an operation or error handler, as it is called from below */
-	/* Of a keyval: as the program gave them, and what is called from below. */
+	void *function;          /* of an operation or error handler, as the library calls it */
+	/* Of a keyval: as the program gave them, and as the library calls them. */
 	void *copy, *remove, *extra, *copy_proxy, *remove_proxy;
 	void *copy_below, *remove_below;
 	int32_t attribute_type; /* how Fortran has set its attributes; 0: an address */
@@ -131,7 +131,7 @@ static inline struct mpi_object **mpi_bucket(struct mpi_state *s, int32_t real)
 	return &s->buckets[(uint32_t)real * 0x9e3779b1u >> 22];
 }
 
-/* The object whose handle below is @real; NULL: there is none. */
+/* The object whose handle in the library is @real; NULL: there is none. */
 static inline struct mpi_object *mpi_find(struct mpi_state *s, int32_t real)
 {
 	struct mpi_object *o = *mpi_bucket(s, real);

@@ -2,7 +2,7 @@
  * What device code prints comes out of the driver in a call that waits for the device, and has a
  * place among what the program prints itself: before what the program prints after that call, and
  * behind what it has printed by then. When it comes out for the lower half's agent, which waits on
- * behalf of a checkpoint, it is kept in the records (lower/device_printf.c). It is printed where the
+ * behalf of a checkpoint, it is saved in the records (lower/device_printf.c). It is printed where the
  * program's next call that waits would have let it out.
  *
  * The agent says that it may keep something, or that it has, and then arms: crossing_print() comes

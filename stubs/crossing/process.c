@@ -383,7 +383,7 @@ HIDDEN int process_open_library(struct crossing_library *library)
 void crossing_end(struct crossing_library *library, int result)
 {
 	*library->ended_result = result;
-	/* Whoever lets texts of the device out would put crossing() back. */
+	/* A thread that prints the device's output would put crossing() back. */
 	if (library->flushes && RECORDS->print_cross == library->cross)
 		__atomic_store_n(&RECORDS->print_cross, NULL, __ATOMIC_RELEASE);
 	__atomic_store_n(library->cross, library->ended, __ATOMIC_RELEASE);

@@ -1,4 +1,4 @@
-/* Options of calls that load programs for the device: what of them is kept in a record. */
+/* Options of calls that load programs for the device: which of them are recorded. */
 #include "shared/cuda/calls.h"
 #include "shared/raw.h"
 #include "stubs/cuda/objects.h"

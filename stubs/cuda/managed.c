@@ -1,5 +1,5 @@
 /*
- * Managed memory: it is the driver's. Kept are the allocations, in their order, what was
+ * Managed memory: it is the driver's. Recorded are the allocations, in their order, what was
  * advised of them (the last of each kind for a range), and which stream they are attached to.
  */
 #include "stubs/cuda/memory.h"

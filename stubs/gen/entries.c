@@ -78,7 +78,7 @@ static void print_translation(
 	fprintf(out, "word lower_%s, %zu\n", call->name, index);
 }
 
-/* The instruction that has r11 lead to what is called below. */
+/* The instruction that loads r11 with where the function's address in the lower half is. */
 static void print_lead(
 	const struct api *api, const struct api_call *call, size_t index, FILE *out)
 {

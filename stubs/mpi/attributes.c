@@ -1,5 +1,5 @@
 /*
- * Attributes. They are the library's below, which calls functions of ours when one is copied or deleted,
+ * Attributes. They are the library's, which calls functions of ours when one is copied or deleted,
  * with the object of the keyval: it knows the program's functions, and counts the attributes.
  */
 #include "stubs/crossing/crossing.h"

@@ -1,9 +1,9 @@
 /*
  * collective_gate.c - collective calls are counted for each communicator; while the ranks of a job come to rest
- * together, a thread waits here in front of one that is not to be entered yet (doc/decisions/mpi.md).
+ * together, a thread waits here in front of a call that is not to be entered yet (doc/decisions/mpi.md).
  *
  * Entry points come here before anything else, and nothing here is guarded: a thread may be stopped for a
- * checkpoint anywhere, also where it waits, and goes on from there after a restart.
+ * checkpoint anywhere, also where it waits, and continues from there after a restart.
  */
 #include "stubs/mpi/collective_gate.h"
 
@@ -37,7 +37,7 @@ enum {
 
 /* ---- waiting ---- */
 
-/* A supervisor says more often that it is there; who has heard of it no longer goes on. */
+/* A supervisor reports more often than this; a thread that hears nothing for longer enters its call. */
 #define SILENCE_NS 10000000000ull
 #define NAP_NS     200000
 

@@ -33,7 +33,7 @@ STUB_HIDDEN struct mpi_object *object_new(enum mpi_kind kind, int32_t real);
 /* The real library has another handle for it now. */
 STUB_HIDDEN void object_rename(struct mpi_object *o, int32_t real);
 
-/* It is gone below. */
+/* The library has destroyed it. */
 STUB_HIDDEN void object_drop(struct mpi_object *o);
 
 /* What the program knows @real by. */
@@ -46,7 +46,7 @@ STUB_HIDDEN int32_t handle_given(enum mpi_kind kind, int32_t real, int counted);
 /* Make the call with the program's arguments, with handles exchanged in both directions. */
 STUB_HIDDEN int mpi_perform(unsigned index, const uint64_t *arguments);
 
-/* Make a call with what is the library's below already. */
+/* Make a call with arguments that are the library's already. */
 STUB_HIDDEN int mpi_call_words(void **slot, const uint64_t words[16]);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * A descriptor is a number in a process; what it stands for is an open file description,
  * which several numbers (and processes) may share. Descriptions and the objects behind them
- * (memfd, unlinked file, pipe) are kept once, in the job file. Each kind is one row of a
+ * (memfd, unlinked file, pipe) are saved once, in the job file. Each kind is one row of a
  * table: name, match, dump, restore, show.
  */
 #ifndef SUPERVISOR_DESCRIPTORS_DESCRIPTORS_H

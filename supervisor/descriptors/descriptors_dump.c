@@ -173,7 +173,7 @@ static int fill_description(struct fd_dump *d, const struct fd_kind *kind,
 	return kind->dump(d, s, x, e);
 }
 
-/* The standard streams are kept by number, not by description: a terminal behind all three
+/* The standard streams are saved by number, not by description: a terminal behind all three
  * may be three different files at the restart. */
 static uint32_t *inherited_slot(struct fd_dump *d, const struct image_description *x)
 {

@@ -4,7 +4,7 @@
  *
  * They have a name, and are memory all the same: they do not outlive the machine, and what the
  * program (or others) did with them after the checkpoint is no part of it. So contents are
- * kept, and put back at a restart into a file that is there still, or into a new one.
+ * saved, and put back at a restart into a file that is still there, or into a new one.
  */
 #ifndef SUPERVISOR_FD_SHM_FILE_H
 #define SUPERVISOR_FD_SHM_FILE_H

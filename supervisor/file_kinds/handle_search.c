@@ -122,7 +122,7 @@ static void enqueue_directory(struct search *s, char *path)
 	buf_push(&s->queue, char *, &path);
 }
 
-/* @path, what is above it, and, later, what is in it, or beside it. */
+/* @path, its parent directories, and, later, what is in it, or beside it. */
 static void look_near(struct search *s, const char *path)
 {
 	cleanup_free char *at = xstrdup(path);

@@ -1,6 +1,6 @@
 /*
  * file_kinds/regular_file.c - files: with a name, which are opened again, and without, whose contents
- * are kept.
+ * are saved.
  */
 #include <errno.h>
 #include <fcntl.h>

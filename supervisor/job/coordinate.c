@@ -379,7 +379,7 @@ static int complete_checkpoint(struct coordination *c, char **path)
 	return 0;
 }
 
-/* So that all end, or none, whoever dies from now on. */
+/* So that all end, or none, whichever member dies from now on. */
 static int decide_end(struct coordination *c, const char *path)
 {
 	if (part_decide(path, PART_ENDED, c->e))

@@ -1,5 +1,5 @@
 /*
- * memory/anchor.h - what keeps userfaultfds open for as long as a program has its memory, whoever
+ * memory/anchor.h - what keeps userfaultfds open for as long as a program has its memory, whatever
  * else is killed: were the last descriptor of one closed, missing pages would read as zeros.
  *
  * They are registered with an io_uring that the program has mapped (a page that it cannot use, at the

@@ -392,7 +392,7 @@ static void signals_that_end(sigset_t *set)
 #define PAUSES   5
 #define PAUSE_MS 100
 
-/* Wait before another attempt, after an error that time may mend (ERR_WAIT). -1: no time is left, and
+/* Wait before another attempt, after an error that may pass with time (ERR_WAIT). -1: no time is left, and
  * the error is reported. */
 static int wait_before_retry(struct supervisor *s, const struct restore_options *o,
 	uint64_t *deadline, const struct err *e)

@@ -148,7 +148,7 @@ int checkpoint_quiesce(struct checkpoint_work *w)
 	return r;
 }
 
-/* A program that has heard nothing for long goes on by itself, and one that had used no MPI may have begun to. */
+/* A program that has heard nothing for long enters its call by itself, and a program without MPI may have begun to use it. */
 int checkpoint_quiesce_check(struct checkpoint_work *w)
 {
 	struct mpi_gate *g = &w->gate;

@@ -1,5 +1,5 @@
 /*
- * run_options.h - how a program is to be checkpointed, kept in its image: a restart continues with
+ * run_options.h - how a program is to be checkpointed, saved in its image: a restart continues with
  * what its run was started with.
  */
 #ifndef SUPERVISOR_START_RUN_OPTIONS_H

@@ -98,7 +98,7 @@ static bool same_line(const char *a, const char *b, const char *key)
 	return n == strcspn(y, "\n") && !memcmp(x, y, n);
 }
 
-/* Identity is kept once for the process. */
+/* Identity is saved once for the process. */
 static int refuse_differing(
 	struct dump *d, const struct thread *t, const struct common *common, struct err *e)
 {

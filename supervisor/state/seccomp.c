@@ -46,7 +46,7 @@ int seccomp_suspend(struct process *p, struct thread *t, struct err *e)
 		p->pid, p->comm);
 }
 
-/* Many threads have the same: kept once. */
+/* Many threads have the same: saved once. */
 static uint32_t add_code(struct buf *all, const uint64_t *code, size_t count)
 {
 	const uint64_t *old = all->data;

@@ -117,7 +117,7 @@ static struct remote_query *ask_cpuid(struct questions *q)
 		       : add_query(q, SYS_arch_prctl, ARCH_GET_CPUID, 0, 0);
 }
 
-/* Kept once for the process. They say what becomes of capabilities: a thread without any cannot
+/* Saved once for the process. They say what becomes of capabilities: a thread without any cannot
  * even set them, but for one that says what becomes of those (PR_SET_KEEPCAPS). */
 static int refuse_securebits(
 	struct dump *d, const struct thread *t, const struct remote_query *bits, struct err *e)

@@ -50,8 +50,8 @@ static size_t rows_at_once(const struct process *p)
 	return p->cave_room < fixed ? 0 : (p->cave_room - fixed) / sizeof(struct row);
 }
 
-/* Where the page is, or is to come. Nobody else maps anything in our window, so that whoever
- * goes home can unmap it without a look; but a lower half may be there, or what a child of
+/* Where the page is, or is to come. Nobody else maps anything in our window, so that a thread on
+ * its way home can unmap it without a look; but a lower half may be there, or what a child of
  * fork(2) has of its parent's. */
 static uint64_t page_of(const struct remote *r)
 {

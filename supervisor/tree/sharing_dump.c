@@ -1,6 +1,6 @@
 /*
  * What processes share otherwise than by fork(2): clone(2) with CLONE_VM and its like. It is
- * kept once, with the first of them in the tree's order.
+ * saved once, with the first of them in the tree's order.
  */
 #include "supervisor/tree/sharing_dump.h"
 
