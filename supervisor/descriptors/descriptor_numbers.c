@@ -13,21 +13,16 @@
 #include <unistd.h>
 
 #include "supervisor/fd/descriptor_range.h"
-#include "supervisor/file_kinds/epoll_watch.h"
 
 /* ---- what is needed ---- */
 
 static void note_needed(const struct fd_restore *r, uint32_t description, bool *needed)
 {
-	const struct image_description *x = &r->descriptions[description];
-	const char *watches = image_string(r->job, x->args[0]);
-	struct watch w;
+	const struct fd_kind *kind = r->kinds[description];
 
 	needed[description] = true;
-	if (x->kind != IMAGE_FD_EPOLL || r->holder[description] != r->process)
-		return;
-	while (watch_next(&watches, &w, NULL) > 0)
-		needed[w.description] = true;
+	if (kind->needs && r->holder[description] == r->process)
+		kind->needs(r, &r->descriptions[description], needed);
 }
 
 static size_t numbers_used(const struct fd_restore *r, const int *keep)

@@ -168,7 +168,7 @@ static int fill_description(struct fd_dump *d, const struct fd_kind *kind,
 		.dev = s->st.st_dev,
 		.inode = s->st.st_ino,
 	};
-	if (!(s->flags & O_PATH) && fd_owner_dump(d, s, x, e))
+	if (!(s->flags & O_PATH) && fd_owner_dump(d, kind, s, x, e))
 		return -1;
 	return kind->dump(d, s, x, e);
 }
@@ -177,7 +177,7 @@ static int fill_description(struct fd_dump *d, const struct fd_kind *kind,
  * may be three different files at the restart. */
 static uint32_t *inherited_slot(struct fd_dump *d, const struct image_description *x)
 {
-	return x->kind == IMAGE_FD_INHERITED && !x->args[1] ? &d->inherited[x->args[0]] : NULL;
+	return fd_is_shared_stream(x) ? &d->inherited[x->args[0]] : NULL;
 }
 
 static int add_description(

@@ -13,10 +13,10 @@
 #include "supervisor/descriptors/kind_table.h"
 #include "supervisor/fd/descriptor_range.h"
 #include "supervisor/file_kinds/epoll_restore.h"
-#include "supervisor/file_kinds/epoll_watch.h"
 #include "supervisor/fd/file_locks.h"
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/fd/signal_owner.h"
+#include "supervisor/file_kinds/inherited_stream.h"
 #include "supervisor/file_kinds/removed_directory.h"
 #include "supervisor/fd/reopen_despite_mode.h"
 #include "supervisor/fd/trial_stand_in.h"
@@ -105,8 +105,7 @@ static int set_owners(struct fd_restore *r, struct err *e)
 	for (size_t i = 0; i < r->fd_count; i++) {
 		uint32_t index = r->fds[i].description;
 
-		if (r->holder[index] == r->process &&
-			fd_owner_set(r, &r->descriptions[index], r->open[index], e))
+		if (r->holder[index] == r->process && fd_owner_set(r, index, e))
 			return err_prefix(e, "descriptor %d", r->fds[i].fd);
 	}
 	return 0;
@@ -116,8 +115,7 @@ static int set_owners(struct fd_restore *r, struct err *e)
  * without is set. */
 static int set_flags(const struct image_description *x, int fd, struct err *e)
 {
-	bool common = x->kind == IMAGE_FD_INHERITED && !x->args[1];
-	int mask = common ? O_NONBLOCK : STATUS_FLAGS;
+	int mask = fd_is_shared_stream(x) ? O_NONBLOCK : STATUS_FLAGS;
 	int now = fcntl(fd, F_GETFL);
 
 	if (now >= 0 && (now & mask) == ((int)x->flags & mask))
@@ -147,20 +145,20 @@ static int restore_description(struct fd_restore *r, uint32_t index, struct err 
 	return x->flags & O_PATH || r->options->alive ? 0 : set_flags(x, fd, e);
 }
 
-/* Of @kind; 0: of any that does not watch files. Unknown kinds fail when they are made. */
-static bool is_of_kind(const struct image_description *x, uint32_t kind)
+/* An unknown kind fails when it is made. */
+static bool is_of_stage(const struct fd_restore *r, uint32_t description, enum fd_stage stage)
 {
-	const struct fd_kind *k = fd_kind_find(x->kind);
+	const struct fd_kind *kind = r->kinds[description];
 
-	return kind ? x->kind == kind : !k || !(k->traits & FD_WATCHES);
+	return (kind ? kind->stage : FD_BESIDE_OTHERS) == stage;
 }
 
 /* Descriptions that are in messages only. */
-static int restore_placeless(struct fd_restore *r, uint32_t kind, struct err *e)
+static int restore_placeless(struct fd_restore *r, enum fd_stage stage, struct err *e)
 {
 	turn_to(r, 0);
 	for (size_t i = 0; i < r->description_count; i++)
-		if (is_of_kind(&r->descriptions[i], kind) && restore_description(r, i, e))
+		if (is_of_stage(r, i, stage) && restore_description(r, i, e))
 			return err_prefix(e, "a descriptor in a message");
 	return 0;
 }
@@ -174,30 +172,28 @@ static int make_shm_files(struct fd_restore *r, struct err *e)
 	return 0;
 }
 
-/* Descriptions of all processes, of @kind or, with 0, of all kinds but watches of files. */
-static int restore_descriptions(struct fd_restore *r, uint32_t kind, struct err *e)
+/* Descriptions of all processes. */
+static int restore_descriptions(struct fd_restore *r, enum fd_stage stage, struct err *e)
 {
 	for (size_t p = 0; p < r->checkpoint->process_count; p++) {
 		turn_to(r, p);
 		for (size_t i = 0; i < r->fd_count; i++) {
 			uint32_t index = r->fds[i].description;
 
-			if (is_of_kind(&r->descriptions[index], kind) &&
-				restore_description(r, index, e))
+			if (is_of_stage(r, index, stage) && restore_description(r, index, e))
 				return err_prefix(e, "descriptor %d", r->fds[i].fd);
 		}
 	}
-	return restore_placeless(r, kind, e);
+	return restore_placeless(r, stage, e);
 }
 
 static int restore_all(struct fd_restore *r, struct err *e)
 {
 	if (sysv_restore(r, e) || make_shm_files(r, e) || fd_removed_make(r, e) ||
-		restore_descriptions(r, IMAGE_FD_EPOLL, e) || fd_epolls_begin(r, e) ||
-		socket_restore_begin(r, e) || restore_descriptions(r, 0, e) ||
-		restore_descriptions(r, IMAGE_FD_INOTIFY, e) ||
-		restore_descriptions(r, IMAGE_FD_FANOTIFY, e) || fd_inotifies_watch(r, e) ||
-		socket_restore_settle(r, e) || fd_epolls_fire(r, e))
+		restore_descriptions(r, FD_FIRST, e) || fd_epolls_begin(r, e) ||
+		socket_restore_begin(r, e) || restore_descriptions(r, FD_BESIDE_OTHERS, e) ||
+		restore_descriptions(r, FD_LATE, e) || restore_descriptions(r, FD_LAST, e) ||
+		fd_inotifies_watch(r, e) || socket_restore_settle(r, e) || fd_epolls_fire(r, e))
 		return -1;
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))
@@ -208,10 +204,11 @@ static int restore_all(struct fd_restore *r, struct err *e)
 /* In a trial: numbers are taken, and there is something to be mapped. */
 static int stand_in_for_all(struct fd_restore *r, struct err *e)
 {
-	if (sysv_restore(r, e) || restore_descriptions(r, 0, e) ||
-		restore_descriptions(r, IMAGE_FD_INOTIFY, e) ||
-		restore_descriptions(r, IMAGE_FD_FANOTIFY, e))
+	if (sysv_restore(r, e))
 		return -1;
+	for (enum fd_stage stage = 0; stage < FD_STAGES; stage++)
+		if (restore_descriptions(r, stage, e))
+			return -1;
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].mapped && fd_stand_in_memory(r, n, e))
 			return -1;
@@ -231,10 +228,11 @@ static void lift_streams(struct fd_restore *r, const int std[3])
 static int set_async(const struct fd_restore *r, struct err *e)
 {
 	for (size_t i = 0; i < r->fd_count; i++) {
-		const struct image_description *x = &r->descriptions[r->fds[i].description];
+		uint32_t index = r->fds[i].description;
+		const struct image_description *x = &r->descriptions[index];
 		int fd = r->fds[i].fd, now;
 
-		if (!(x->flags & O_ASYNC) || x->flags & O_PATH || !fd_owner_is_ours(r, x))
+		if (!(x->flags & O_ASYNC) || x->flags & O_PATH || !fd_owner_is_ours(r, index))
 			continue;
 		now = fcntl(fd, F_GETFL);
 		/* Set by a lower number of the same description. */

@@ -34,24 +34,39 @@ enum fd_trait {
 	/* known by its number elsewhere as well: `restore` makes it where it stays, and it is not
 	 * moved */
 	FD_IN_PLACE = 2,
-	/* watches files: made last, so that it does not see how others are opened, and finds
-	 * files that have no name */
-	FD_WATCHES = 4,
 	/* leads to a process or thread: each process that has it opens its own, when all are there */
-	FD_OF_TASK = 8,
+	FD_OF_TASK = 4,
 	/* has an event when it is new, or can be given one (`provoke`): a one-shot watch of
 	 * epoll(7) that has fired can be let fire again */
-	FD_FIRES = 16,
+	FD_FIRES = 8,
 	/* its events are those of the process that watches it */
-	FD_OWN_EVENTS = 32,
-	/* may be another file after a restart, with other events */
-	FD_REPLACED = 64,
+	FD_OWN_EVENTS = 16,
+	/* the launcher's: others may use it as well, and after a restart it may be another file, with
+	 * other events */
+	FD_FROM_LAUNCHER = 32,
 };
+
+/* When it is made, for a restart. */
+enum fd_stage {
+	FD_BESIDE_OTHERS,
+	/* before all that it may watch */
+	FD_FIRST,
+	/* behind these: it watches files, must not see how others are opened, and finds files that
+	 * have no name */
+	FD_LATE,
+	/* the same, and its watches are there as soon as it is made */
+	FD_LAST,
+};
+#define FD_STAGES 4
 
 struct fd_kind {
 	uint32_t kind; /* enum image_description_kind */
 	const char *name;
 	unsigned traits; /* of enum fd_trait */
+	enum fd_stage stage;
+	/* enum image_object_kind of an object that has an owner and a mode, but no name: they are set
+	 * when all is made, to args[1] and the object's mode. 0: it has none. */
+	uint32_t owned_object;
 	bool (*match)(const struct fd_dump *d, const struct fd_source *s);
 	/* Fill what is not filled for all kinds alike. An error is the reason only: the caller
 	 * says of which descriptor. */
@@ -68,6 +83,10 @@ struct fd_kind {
 	/* Which of the descriptors that its object @o is made with @x becomes, if no other
 	 * description has: a bit each of fd_made.taken, as `restore` decides. NULL: none. */
 	unsigned (*takes)(const struct image_description *x, const struct fd_object *o);
+	/* Mark the descriptions that @x needs in the process that restores it, beside its own numbers.
+	 * NULL: none. */
+	void (*needs)(
+		const struct fd_restore *r, const struct image_description *x, bool *needed);
 	/* FD_OF_TASK, unless NULL: whether @x can only be opened when all threads are there; a
 	 * stand-in has its number until then. And open it then: in *opened the descriptor, by
 	 * system calls of the process that @remote is in, which has a page at @scratch. */

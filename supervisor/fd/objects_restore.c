@@ -292,16 +292,16 @@ static int finish_object(struct fd_restore *r, uint32_t number, int fd, struct e
 
 /* A pipe or socket has an owner and a mode as well: who opens one again, as by /dev/stdin, is
  * asked for them. Another's can stay ours here, too. */
-static int set_owner_and_mode(
-	const struct fd_restore *r, const struct image_description *x, int fd, struct err *e)
+static int set_owner_and_mode(const struct fd_restore *r, uint32_t description, struct err *e)
 {
+	const struct image_description *x = &r->descriptions[description];
+	const struct fd_kind *kind = r->kinds[description];
 	const struct image_object *o;
+	int fd = r->open[description];
 
-	if (x->kind != IMAGE_FD_PIPE && x->kind != IMAGE_FD_SOCKET &&
-		x->kind != IMAGE_FD_UNLINKED_FIFO)
+	if (!kind || !kind->owned_object)
 		return 0;
-	o = fd_object_info(r->job, x->object,
-		x->kind == IMAGE_FD_SOCKET ? IMAGE_OBJECT_SOCKET : IMAGE_OBJECT_PIPE, e);
+	o = fd_object_info(r->job, x->object, kind->owned_object, e);
 	if (!o)
 		return -1;
 	(void)!fchown(fd, (uid_t)x->args[1], (gid_t)(x->args[1] >> 32));
@@ -316,7 +316,7 @@ int fd_made_settle(struct fd_restore *r, struct err *e)
 		if (r->made[n - 1].fd >= 0 && finish_object(r, n, r->made[n - 1].fd, e))
 			return -1;
 	for (size_t i = 0; i < r->description_count; i++)
-		if (set_owner_and_mode(r, &r->descriptions[i], r->open[i], e))
+		if (set_owner_and_mode(r, i, e))
 			return -1;
 	return 0;
 }

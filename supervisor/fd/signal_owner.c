@@ -87,8 +87,8 @@ static int dump_owner(struct fd_dump *d, const struct f_owner_ex *owner,
 	return 0;
 }
 
-int fd_owner_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
-	struct err *e)
+int fd_owner_dump(struct fd_dump *d, const struct fd_kind *kind, const struct fd_source *s,
+	struct image_description *x, struct err *e)
 {
 	struct f_owner_ex owner;
 	int signal = fcntl(s->dup, F_GETSIG);
@@ -101,7 +101,7 @@ int fd_owner_dump(struct fd_dump *d, const struct fd_source *s, struct image_des
 	/* What else would a directory tell an owner? */
 	if (S_ISDIR(s->st.st_mode))
 		return err_set(e, 0, "notification (F_NOTIFY) is not supported");
-	if (x->kind != IMAGE_FD_INHERITED)
+	if (!(kind->traits & FD_FROM_LAUNCHER))
 		return dump_owner(d, &owner, x, e);
 	if (owner.type != F_OWNER_TID)
 		x->owner = fd_inner_pid(owner.type == F_OWNER_PGRP ? -owner.pid : owner.pid);
@@ -123,19 +123,22 @@ static bool in_job(const struct fd_restore *r, pid_t owner)
 	return false;
 }
 
-bool fd_owner_is_ours(const struct fd_restore *r, const struct image_description *x)
+bool fd_owner_is_ours(const struct fd_restore *r, uint32_t description)
 {
-	return x->kind != IMAGE_FD_INHERITED || in_job(r, x->owner);
+	return !(r->kinds[description]->traits & FD_FROM_LAUNCHER) ||
+	       in_job(r, r->descriptions[description].owner);
 }
 
-int fd_owner_set(struct fd_restore *r, const struct image_description *x, int fd, struct err *e)
+int fd_owner_set(struct fd_restore *r, uint32_t description, struct err *e)
 {
+	const struct image_description *x = &r->descriptions[description];
+	int fd = r->open[description];
 	struct f_owner_ex owner = {
 		.type = x->owner < 0 ? F_OWNER_PGRP : F_OWNER_PID,
 		.pid = x->owner < 0 ? -x->owner : x->owner,
 	};
 
-	if (x->flags & O_PATH || !fd_owner_is_ours(r, x))
+	if (x->flags & O_PATH || !fd_owner_is_ours(r, description))
 		return 0;
 	/* Of one process alone, the id may be another one here. */
 	if (x->owner == r->pid && !r->for_another)

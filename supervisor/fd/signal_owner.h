@@ -7,17 +7,16 @@
 
 #include "supervisor/fd/fd.h"
 
-/* Into @x; @x->kind is filled. An error is the reason only. */
-int fd_owner_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
-	struct err *e);
+/* Into @x. An error is the reason only. */
+int fd_owner_dump(struct fd_dump *d, const struct fd_kind *kind, const struct fd_source *s,
+	struct image_description *x, struct err *e);
 
-/* Whether it is for a restart to set the owner of @x: that of a stream which is not the
+/* Whether it is for a restart to set the owner of @description: that of a stream which is not the
  * program's alone may be elsewhere, and is not the program's doing. */
-bool fd_owner_is_ours(const struct fd_restore *r, const struct image_description *x);
+bool fd_owner_is_ours(const struct fd_restore *r, uint32_t description);
 
-/* Set owner and signal of @fd, which @x has become; not yet an owner for which
+/* Set owner and signal of what @description has become; not yet an owner for which
  * restore/file_owners_restore.c is. */
-int fd_owner_set(
-	struct fd_restore *r, const struct image_description *x, int fd, struct err *e);
+int fd_owner_set(struct fd_restore *r, uint32_t description, struct err *e);
 
 #endif

@@ -47,6 +47,15 @@ static int collect_fired(
 	return 0;
 }
 
+void fd_epoll_needs(const struct fd_restore *r, const struct image_description *x, bool *needed)
+{
+	const char *watches = image_string(r->job, x->args[0]);
+	struct watch w;
+
+	while (watch_next(&watches, &w, NULL) > 0)
+		needed[w.description] = true;
+}
+
 int fd_epolls_begin(struct fd_restore *r, struct err *e)
 {
 	for (size_t i = 0; i < r->description_count; i++)
@@ -117,7 +126,7 @@ static int provoke_event(struct fd_restore *r, struct fired *f, int fd, struct e
  * gets. */
 static int give_up(struct fd_restore *r, struct fired *f, int fd, struct err *e)
 {
-	if (r->kinds[f->w.description]->traits & FD_REPLACED)
+	if (r->kinds[f->w.description]->traits & FD_FROM_LAUNCHER)
 		return watch_add(r, r->open[f->epoll], fd, &f->w, f->w.events, false, e) < 0
 			       ? -1
 			       : 0;

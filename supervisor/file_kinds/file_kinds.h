@@ -60,6 +60,9 @@ FD_EVENT(fd_timerfd);
 FD_ROW(fd_signalfd);
 FD_ROW(fd_epoll);
 FD_EVENT(fd_epoll);
+/* What it watches. */
+void fd_epoll_needs(
+	const struct fd_restore *r, const struct image_description *x, bool *needed);
 int fd_pty_check(const struct fd_check *, const struct image_description *, struct err *);
 
 #endif

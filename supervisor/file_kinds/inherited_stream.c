@@ -93,6 +93,11 @@ static int find_twin(const struct fd_dump *d, const struct fd_source *s)
 	return -1;
 }
 
+bool fd_is_shared_stream(const struct image_description *x)
+{
+	return x->kind == IMAGE_FD_INHERITED && x->args[1] == IMAGE_INHERITED_SHARED;
+}
+
 /* The program may have opened the terminal once more, by its name, so as to have flags of its
  * own (libuv does). */
 int fd_inherited_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,

@@ -4,9 +4,14 @@
 #ifndef SUPERVISOR_FILE_KINDS_INHERITED_STREAM_H
 #define SUPERVISOR_FILE_KINDS_INHERITED_STREAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fd_dump;
+struct image_description;
+
+/* Whether @x is a standard stream of the launcher's itself, the same open file. */
+bool fd_is_shared_stream(const struct image_description *x);
 
 /* The terminal that @fd leads to, also where it was opened as /dev/tty: its device number; 0:
  * none, or one that was hung up. */
