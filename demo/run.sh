@@ -94,4 +94,4 @@ cycle out '^20 ' python3 ../pi.py
 run cmp out ../undisturbed/out || fail "out differs from an undisturbed run's"
 
 echo
-echo "Both went on where they were saved; what they wrote is what undisturbed runs wrote."
+echo "Both continued where they had been saved; what they wrote is what undisturbed runs wrote."
