@@ -300,7 +300,7 @@ static long mark_fd(long fd)
 
 	if (fd >= hook_fd_base && bit < RECORDS_FDS)
 		__atomic_fetch_or(
-			&RECORDS_KEPT->fds[bit / 64], 1ul << bit % 64, __ATOMIC_RELAXED);
+			&RECORDS_SAVED->fds[bit / 64], 1ul << bit % 64, __ATOMIC_RELAXED);
 	return fd;
 }
 

@@ -25,7 +25,7 @@
 #define RECORDS_FDS 8192
 
 /* At RECORDS_WINDOW. */
-struct records_kept {
+struct records_saved {
 	uint64_t magic;
 	uint32_t version;
 	int32_t fd_base; /* of the lower half, or of an ancestor's */
@@ -109,11 +109,11 @@ struct records {
 		device_awaited; /* not 0: the agent waits, and may put something into printed */
 };
 
-_Static_assert(sizeof(struct records_kept) <= RECORDS_LIVE - RECORDS_WINDOW, "");
+_Static_assert(sizeof(struct records_saved) <= RECORDS_LIVE - RECORDS_WINDOW, "");
 _Static_assert(sizeof(struct records) <= RECORDS_LAUNCHER - RECORDS_LIVE, "");
 _Static_assert(sizeof(struct records_launcher) <= RECORDS_CUDA - RECORDS_LAUNCHER, "");
 
-#define RECORDS_KEPT ((struct records_kept *)RECORDS_WINDOW)
-#define RECORDS      ((struct records *)RECORDS_LIVE)
+#define RECORDS_SAVED ((struct records_saved *)RECORDS_WINDOW)
+#define RECORDS       ((struct records *)RECORDS_LIVE)
 
 #endif

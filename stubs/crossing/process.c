@@ -265,8 +265,8 @@ static int start_lower_half(struct process *p)
 		report_failed_start(step, r);
 		return start_failed();
 	}
-	RECORDS_KEPT->fd_base = p->table->fd_base;
-	RECORDS_KEPT->space = p->table->space;
+	RECORDS_SAVED->fd_base = p->table->fd_base;
+	RECORDS_SAVED->space = p->table->space;
 	__atomic_store_n(&RECORDS->lower, RECORDS_UP, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -11,8 +11,8 @@ HIDDEN int records_open(void)
 		return -1;
 	}
 	mapped = 1;
-	RECORDS_KEPT->magic = RECORDS_MAGIC;
-	RECORDS_KEPT->version = RECORDS_VERSION;
+	RECORDS_SAVED->magic = RECORDS_MAGIC;
+	RECORDS_SAVED->version = RECORDS_VERSION;
 	if (RECORDS->magic)
 		return 0;
 	RECORDS->mapped = RECORDS_CHUNK;

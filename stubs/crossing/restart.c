@@ -121,8 +121,8 @@ static int restart_lower(void)
 
 	if (launcher()->given && take_given_environment() < 0)
 		return -1;
-	raw_zero(RECORDS_KEPT->fds, sizeof(RECORDS_KEPT->fds));
-	if (process_start_lower(p, RECORDS_KEPT->fd_base, &step) < 0)
+	raw_zero(RECORDS_SAVED->fds, sizeof(RECORDS_SAVED->fds));
+	if (process_start_lower(p, RECORDS_SAVED->fd_base, &step) < 0)
 		return restart_failed("cannot bring the lower half up: ", step);
 	if (open_libraries(process_libraries(), p->table) < 0 || attach_threads(p) < 0)
 		return -1;

@@ -22,7 +22,7 @@ static const struct layout operation = {112, {0, 40}, {8, 48}}; /* CUDA_MEMCPY3D
 #define OPERAND_ARRAY 2 /* CU_MEMCPY_OPERAND_TYPE_ARRAY */
 #define COPY_ROOM     200
 
-static int lower(char *params, const struct layout *l, uint32_t kind)
+static int lower_handles(char *params, const struct layout *l, uint32_t kind)
 {
 	for (int side = 0; side < 2; side++) {
 		void **array = (void **)(params + l->array[side]);
@@ -38,10 +38,10 @@ static int lower(char *params, const struct layout *l, uint32_t kind)
 
 STUB_HIDDEN int arrays_lower_copy(struct graph_memcpy *copy)
 {
-	return lower((char *)copy, &copy_3d, COPY_OF_ARRAY);
+	return lower_handles((char *)copy, &copy_3d, COPY_OF_ARRAY);
 }
 
-static void raise(struct graph_memcpy_side *side)
+static void raise_side(struct graph_memcpy_side *side)
 {
 	struct object *o = NULL;
 
@@ -53,11 +53,11 @@ static void raise(struct graph_memcpy_side *side)
 
 STUB_HIDDEN void arrays_raise_copy(struct graph_memcpy *copy)
 {
-	raise(&copy->from);
-	raise(&copy->to);
+	raise_side(&copy->from);
+	raise_side(&copy->to);
 }
 
-static int copy(const void *params, unsigned index, const struct layout *l)
+static int make_copy(const void *params, unsigned index, const struct layout *l)
 {
 	int (*real)(const void *) = (int (*)(const void *))cuda_targets[index];
 	uint64_t ours[COPY_ROOM / 8];
@@ -66,7 +66,7 @@ static int copy(const void *params, unsigned index, const struct layout *l)
 	if (!params)
 		return real(NULL);
 	raw_copy(ours, params, l->size);
-	r = lower((char *)ours, l, COPY_OF_ARRAY);
+	r = lower_handles((char *)ours, l, COPY_OF_ARRAY);
 	return r ? r : real(ours);
 }
 
@@ -82,63 +82,63 @@ static int copy_async(const void *params, void *stream, unsigned index, const st
 	if (!params)
 		return real(NULL, stream);
 	raw_copy(ours, params, l->size);
-	r = lower((char *)ours, l, COPY_OF_ARRAY);
+	r = lower_handles((char *)ours, l, COPY_OF_ARRAY);
 	return r ? r : real(ours, stream);
 }
 
 int inner_cuMemcpy2D(const void *params)
 {
-	return copy(params, INDEX_cuMemcpy2D, &copy_2d_v1);
+	return make_copy(params, INDEX_cuMemcpy2D, &copy_2d_v1);
 }
 
 int inner_cuMemcpy2D_v2(const void *params)
 {
-	return copy(params, INDEX_cuMemcpy2D_v2, &copy_2d);
+	return make_copy(params, INDEX_cuMemcpy2D_v2, &copy_2d);
 }
 
 int inner_cuMemcpy2D_v2_ptds(const void *params)
 {
-	return copy(params, INDEX_cuMemcpy2D_v2_ptds, &copy_2d);
+	return make_copy(params, INDEX_cuMemcpy2D_v2_ptds, &copy_2d);
 }
 
 int inner_cuMemcpy2DUnaligned(const void *params)
 {
-	return copy(params, INDEX_cuMemcpy2DUnaligned, &copy_2d_v1);
+	return make_copy(params, INDEX_cuMemcpy2DUnaligned, &copy_2d_v1);
 }
 
 int inner_cuMemcpy2DUnaligned_v2(const void *params)
 {
-	return copy(params, INDEX_cuMemcpy2DUnaligned_v2, &copy_2d);
+	return make_copy(params, INDEX_cuMemcpy2DUnaligned_v2, &copy_2d);
 }
 
 int inner_cuMemcpy2DUnaligned_v2_ptds(const void *params)
 {
-	return copy(params, INDEX_cuMemcpy2DUnaligned_v2_ptds, &copy_2d);
+	return make_copy(params, INDEX_cuMemcpy2DUnaligned_v2_ptds, &copy_2d);
 }
 
 int inner_cuMemcpy3D(const void *params)
 {
-	return copy(params, INDEX_cuMemcpy3D, &copy_3d_v1);
+	return make_copy(params, INDEX_cuMemcpy3D, &copy_3d_v1);
 }
 
 int inner_cuMemcpy3D_v2(const void *params)
 {
-	return copy(params, INDEX_cuMemcpy3D_v2, &copy_3d);
+	return make_copy(params, INDEX_cuMemcpy3D_v2, &copy_3d);
 }
 
 int inner_cuMemcpy3D_v2_ptds(const void *params)
 {
-	return copy(params, INDEX_cuMemcpy3D_v2_ptds, &copy_3d);
+	return make_copy(params, INDEX_cuMemcpy3D_v2_ptds, &copy_3d);
 }
 
 int inner_cuMemcpy3DPeer(const void *params)
 {
-	return copy(params, INDEX_cuMemcpy3DPeer, &copy_3d);
+	return make_copy(params, INDEX_cuMemcpy3DPeer, &copy_3d);
 }
 
 int inner_cuMemcpy3DPeer_ptds(const void *params)
 {
-	return copy(params, INDEX_cuMemcpy3DPeer_ptds, &copy_3d);
+	return make_copy(params, INDEX_cuMemcpy3DPeer_ptds, &copy_3d);
 }
 
 int inner_cuMemcpy2DAsync(const void *params, void *stream)
@@ -211,7 +211,7 @@ static int copy_batch(unsigned index, size_t count, const void *list, size_t *fa
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	raw_copy(ours, list, count * operation.size);
 	for (size_t i = 0; i < count && !r; i++)
-		r = lower(ours + i * operation.size, &operation, OPERAND_ARRAY);
+		r = lower_handles(ours + i * operation.size, &operation, OPERAND_ARRAY);
 	if (!r)
 		r = call_batch(index, count, ours, failed, flags, stream);
 	block_free(ours, count * operation.size);

@@ -76,7 +76,7 @@ static const struct table *find_table(const unsigned char *id)
 }
 
 /* For export_tables_restarted(). */
-static int remember(void **word, void *ours)
+static int remember_word(void **word, void *ours)
 {
 	struct cuda_patch *p = block_new(sizeof(*p));
 	uint64_t mask;
@@ -91,7 +91,7 @@ static int remember(void **word, void *ours)
 	return 0;
 }
 
-static int writable(uintptr_t start, uintptr_t end)
+static int make_writable(uintptr_t start, uintptr_t end)
 {
 	start &= ~(PAGE - 1);
 	end = (end + PAGE - 1) & ~(PAGE - 1);
@@ -107,7 +107,7 @@ STUB_HIDDEN int export_tables_restarted(struct crossing_library *library)
 	query_cache_changed();
 	for (const struct cuda_patch *p = CUDA_STATE->patches; p; p = p->next) {
 		if (*p->word != p->before ||
-			writable((uintptr_t)p->word, (uintptr_t)(p->word + 1)) < 0) {
+			make_writable((uintptr_t)p->word, (uintptr_t)(p->word + 1)) < 0) {
 			raw_copy(RECORDS->failure, reason, sizeof(reason));
 			return -1;
 		}
@@ -149,7 +149,8 @@ void export_entry_used(void **target)
 /* Handles among the arguments of a function without a name (libcufft's table has such) are
  * known by what they are: addresses of records, which the program has no others of. One
  * function may stand in several slots: it is known if it is in one of them. */
-static void *translated(void *function, const unsigned char id[16], unsigned slot, int known)
+static void *translating_entry(
+	void *function, const unsigned char id[16], unsigned slot, int known)
 {
 	uint64_t mask = state_lock();
 	size_t i = 0;
@@ -174,34 +175,34 @@ static int has_slot(uint64_t slots, size_t slot)
 }
 
 /* What takes the place of @function; NULL: no memory. */
-static void *exchanged(
+static void *entry_for(
 	const struct table *t, void *function, const unsigned char id[16], size_t slot)
 {
 	void *ours;
 
 	if (!has_slot(t->stood_in, slot))
 		return crossing_function(
-			translated(function, id, slot, has_slot(t->known, slot)));
+			translating_entry(function, id, slot, has_slot(t->known, slot)));
 	ours = crossing_function(function);
 	return ours ? t->stand_in(slot, ours) : NULL;
 }
 
 /* Exchanging twice changes nothing: what is ours does not lie in the driver. */
-static int exchange(const struct table *t, void **words, const unsigned char id[16])
+static int exchange_slots(const struct table *t, void **words, const unsigned char id[16])
 {
 	size_t count = t->words ? t->words : (uintptr_t)words[0] / sizeof(void *);
 
 	if (!count || count > MAX_BYTES / sizeof(void *) ||
 		(!t->words && (uintptr_t)words[0] % sizeof(void *)) ||
-		writable((uintptr_t)words, (uintptr_t)(words + count)) < 0)
+		make_writable((uintptr_t)words, (uintptr_t)(words + count)) < 0)
 		return -1;
 	for (size_t i = t->words ? 0 : 1; i < count; i++) {
 		void *ours;
 
 		if (!crossing_within(&cuda_library, words[i]))
 			continue;
-		ours = exchanged(t, words[i], id, i);
-		if (!ours || remember(&words[i], ours) < 0)
+		ours = entry_for(t, words[i], id, i);
+		if (!ours || remember_word(&words[i], ours) < 0)
 			return -1;
 		words[i] = ours;
 	}
@@ -254,7 +255,7 @@ int body_cuGetExportTable(const void **out, const unsigned char id[16])
 		t = &unknown;
 	if (t->stand_in == storage_stand_in)
 		raw_copy(CUDA_STATE->storage_table, id, sizeof(CUDA_STATE->storage_table));
-	if (t->untouched || !exchange(t, (void **)*out, id))
+	if (t->untouched || !exchange_slots(t, (void **)*out, id))
 		return 0;
 	report_table(id);
 	*out = NULL;

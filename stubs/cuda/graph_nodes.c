@@ -10,7 +10,7 @@
 
 /* ---- nodes that call a function of the program ---- */
 
-static struct host_node lowered(const struct host_node *params)
+static struct host_node lower_host_node(const struct host_node *params)
 {
 	return (struct host_node){
 		crossing_callback_pointer(params->function), params->argument};
@@ -19,7 +19,7 @@ static struct host_node lowered(const struct host_node *params)
 int body_cuGraphAddHostNode(void **node, void *graph, void *const *dependencies, size_t count,
 	const struct host_node *params)
 {
-	struct host_node ours = params ? lowered(params) : (struct host_node){0};
+	struct host_node ours = params ? lower_host_node(params) : (struct host_node){0};
 
 	return graph_call(
 		INDEX_cuGraphAddHostNode, WORDS(WORD(node), WORD(graph), WORD(dependencies),
@@ -41,13 +41,13 @@ int body_cuGraphHostNodeSetParams(void *node, const struct host_node *params)
 
 	if (!params)
 		return real_cuGraphHostNodeSetParams(node, params);
-	ours = lowered(params);
+	ours = lower_host_node(params);
 	return real_cuGraphHostNodeSetParams(node, &ours);
 }
 
 int body_cuGraphExecHostNodeSetParams(void *graph, void *node, const struct host_node *params)
 {
-	struct host_node ours = params ? lowered(params) : (struct host_node){0};
+	struct host_node ours = params ? lower_host_node(params) : (struct host_node){0};
 
 	return graph_call(INDEX_cuGraphExecHostNodeSetParams,
 		WORDS(WORD(graph), WORD(node), params ? WORD(&ours) : 0));
@@ -76,7 +76,7 @@ static struct object *kernel_of(void *real)
 
 /* What the driver calls a function, back: a kernel may stand for one, or one for a kernel that
  * the program has launched as such. */
-static void *raised(void *real)
+static void *raise_function(void *real)
 {
 	struct object *o = real ? object_find(CUDA_FUNCTION, real) : NULL;
 	void *function = NULL;
@@ -170,7 +170,7 @@ int body_cuGraphKernelNodeGetParams(void *node, struct kernel_node *params)
 	int r = real_cuGraphKernelNodeGetParams(node, params);
 
 	if (!r)
-		params->function = raised(params->function);
+		params->function = raise_function(params->function);
 	return r;
 }
 
@@ -180,8 +180,8 @@ int body_cuGraphKernelNodeGetParams_v2(void *node, struct kernel_node *params)
 
 	if (r)
 		return r;
-	params->function = raised(params->function);
-	params->kernel = raised(params->kernel);
+	params->function = raise_function(params->function);
+	params->kernel = raise_function(params->kernel);
 	return 0;
 }
 
@@ -256,7 +256,7 @@ int body_cuGraphExecMemcpyNodeSetParams(
 #define COPY_CONTEXT 1
 #define SET_CONTEXT  5
 
-/* What the program gave, for raise(). */
+/* What the program gave, for raise_params(). */
 struct given {
 	void *first, *kernel;
 	struct graph_memcpy copy;
@@ -269,7 +269,7 @@ static int lower_first(void **handle, void *given)
 }
 
 /* Lower the parameters in place: some kinds of node are told things in them. */
-static int lower(struct node_params *p, struct given *given)
+static int lower_params(struct node_params *p, struct given *given)
 {
 	*given = (struct given){0};
 	if (!p)
@@ -294,7 +294,7 @@ static int lower(struct node_params *p, struct given *given)
 	return 0;
 }
 
-static void raise(struct node_params *p, const struct given *given)
+static void raise_params(struct node_params *p, const struct given *given)
 {
 	switch (p ? p->type : GRAPH_EMPTY) {
 	case GRAPH_KERNEL:
@@ -360,13 +360,13 @@ int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, siz
 	struct node_params *params)
 {
 	struct given given;
-	int r = lower(params, &given);
+	int r = lower_params(params, &given);
 
 	if (!r)
 		r = graph_call(
 			INDEX_cuGraphAddNode, WORDS(WORD(node), WORD(graph), WORD(dependencies),
 						      count, WORD(params)));
-	raise(params, &given);
+	raise_params(params, &given);
 	if (!r)
 		note_added(params, *node, graph);
 	return r;
@@ -376,13 +376,13 @@ int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies,
 	const void *edges, size_t count, struct node_params *params)
 {
 	struct given given;
-	int r = lower(params, &given);
+	int r = lower_params(params, &given);
 
 	if (!r)
 		r = graph_call(INDEX_cuGraphAddNode_v2,
 			WORDS(WORD(node), WORD(graph), WORD(dependencies), WORD(edges), count,
 				WORD(params)));
-	raise(params, &given);
+	raise_params(params, &given);
 	if (!r)
 		note_added(params, *node, graph);
 	return r;
@@ -391,23 +391,23 @@ int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies,
 int body_cuGraphNodeSetParams(void *node, struct node_params *params)
 {
 	struct given given;
-	int r = lower(params, &given);
+	int r = lower_params(params, &given);
 
 	if (!r)
 		r = real_cuGraphNodeSetParams(node, params);
-	raise(params, &given);
+	raise_params(params, &given);
 	return r;
 }
 
 int body_cuGraphExecNodeSetParams(void *graph, void *node, struct node_params *params)
 {
 	struct given given;
-	int r = lower(params, &given);
+	int r = lower_params(params, &given);
 
 	if (!r)
 		r = graph_call(INDEX_cuGraphExecNodeSetParams,
 			WORDS(WORD(graph), WORD(node), WORD(params)));
-	raise(params, &given);
+	raise_params(params, &given);
 	return r;
 }
 
@@ -419,7 +419,7 @@ int body_cuGraphNodeGetEnabled(void *graph, void *node, unsigned *is_enabled)
 
 /* ---- */
 
-static int instantiate(
+static int instantiate_graph(
 	void **executable, void *graph, struct instantiate_params *params, unsigned index)
 {
 	void *stream = params ? params->stream : NULL, *whole, *node;
@@ -443,13 +443,14 @@ static int instantiate(
 int body_cuGraphInstantiateWithParams(
 	void **executable, void *graph, struct instantiate_params *params)
 {
-	return instantiate(executable, graph, params, INDEX_cuGraphInstantiateWithParams);
+	return instantiate_graph(executable, graph, params, INDEX_cuGraphInstantiateWithParams);
 }
 
 int body_cuGraphInstantiateWithParams_ptsz(
 	void **executable, void *graph, struct instantiate_params *params)
 {
-	return instantiate(executable, graph, params, INDEX_cuGraphInstantiateWithParams_ptsz);
+	return instantiate_graph(
+		executable, graph, params, INDEX_cuGraphInstantiateWithParams_ptsz);
 }
 
 /* CUgraphExecUpdateResultInfo */

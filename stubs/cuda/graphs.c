@@ -69,7 +69,7 @@ static struct object *graph_live(struct object *o, void *real)
 	return living;
 }
 
-static void *held(struct object *o)
+static void *held_handle(struct object *o)
 {
 	return o->flags & CUDA_OBJECT_REAL ? o->real : o;
 }
@@ -96,7 +96,7 @@ STUB_HIDDEN void *graph_raise(enum cuda_kind kind, void *real, struct object *wh
 		o->parent = whole;
 		o = graph_live(o, real);
 	}
-	return o ? held(o) : real;
+	return o ? held_handle(o) : real;
 }
 
 STUB_HIDDEN void graph_lose(struct object *o, enum graph_reason reason)
@@ -197,7 +197,7 @@ static void lower_out(struct graph_call *c, unsigned i)
 	c->words[p->word] = (uint64_t)&c->out[i];
 }
 
-static int lower(struct graph_call *c)
+static int lower_call(struct graph_call *c)
 {
 	int r = 0;
 
@@ -246,7 +246,7 @@ static void *raise_new(struct graph_call *c, enum cuda_kind kind, void *real)
 		}
 		if (o && from && from->flags & CUDA_OBJECT_LOST)
 			graph_lose(o, graph_state(from)->reason);
-		return o ? held(o) : real;
+		return o ? held_handle(o) : real;
 	}
 	o = graph_new(kind);
 	if (!o)
@@ -294,7 +294,7 @@ static void raise_array(struct graph_call *c, const struct call_param *p)
 		handles[i] = graph_raise(p->object, handles[i], whole_of(c, p->object));
 }
 
-static void raise(struct graph_call *c, int r)
+static void raise_call(struct graph_call *c, int r)
 {
 	for (unsigned i = 0; i < c->info->param_count; i++) {
 		const struct call_param *p = &c->info->params[i];
@@ -327,7 +327,7 @@ static void forget_pairs(const void *node)
 	state_unlock(mask);
 }
 
-static int destroy(struct graph_call *c)
+static int destroy_graph_object(struct graph_call *c)
 {
 	const struct call_param *first = call_first_handle(c->info);
 	struct object *o = graph_argument(first->object, (void *)c->given[first->word]);
@@ -390,13 +390,13 @@ static int go_down(struct graph_call *c)
 	if (index == INDEX_cuGraphNodeFindInClone && graph && graph_state(graph)->restarted)
 		return find_restored(c, graph);
 	if (c->info->class == API_DESTROY)
-		return destroy(c);
+		return destroy_graph_object(c);
 	r = lower_exec_node(c, exec);
 	if (!r)
 		r = cuda_call_down(index, c->words);
 	if (!r && exec && c->info->class == API_STATE)
 		graph_follow(exec, index, c->words, graph);
-	raise(c, r);
+	raise_call(c, r);
 	return r;
 }
 
@@ -420,7 +420,7 @@ STUB_HIDDEN int graph_call(unsigned index, const uint64_t *arguments)
 
 	if (!state_usable())
 		return cuda_call_down(index, arguments); /* which will say why not */
-	r = lower(&c);
+	r = lower_call(&c);
 	if (!r)
 		r = go_down(&c);
 	if (!r)

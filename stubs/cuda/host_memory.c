@@ -12,7 +12,7 @@
 int body_cuMemHostAlloc(void **address, size_t size, unsigned flags)
 {
 	/* All memory is mapped, and none is particular to a context. */
-	unsigned kept = (flags & FLAG_WRITECOMBINED) | FLAG_DEVICEMAP;
+	unsigned saved = (flags & FLAG_WRITECOMBINED) | FLAG_DEVICEMAP;
 	void *context;
 	int device, r;
 
@@ -22,7 +22,8 @@ int body_cuMemHostAlloc(void **address, size_t size, unsigned flags)
 	if (!address || flags & ~FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
 	*address = NULL;
-	return size ? memory_allocate(MMU_PINNED, size, context, kept, (uint64_t *)address) : 0;
+	return size ? memory_allocate(MMU_PINNED, size, context, saved, (uint64_t *)address)
+		    : 0;
 }
 
 int body_cuMemAllocHost_v2(void **address, size_t size)

@@ -38,7 +38,7 @@ static int lower_events(struct lowered *l)
 	return 0;
 }
 
-static int lower(struct lowered *l, const struct launch_config *config)
+static int lower_config(struct lowered *l, const struct launch_config *config)
 {
 	l->config = *config;
 	l->copies = NULL;
@@ -78,7 +78,7 @@ static int launch_lowered(const struct launch_config *config, void *function, vo
 	}
 	if (!config)
 		return real(config, function, params, extra);
-	r = lower(&l, config);
+	r = lower_config(&l, config);
 	if (!r)
 		r = real(&l.config, function, params, extra);
 	free_lowered(&l);
@@ -107,7 +107,7 @@ static int ask_occupancy(
 
 	if (!config)
 		return real(out, function, config);
-	r = lower(&l, config);
+	r = lower_config(&l, config);
 	if (!r)
 		r = real(out, function, &l.config);
 	free_lowered(&l);

@@ -50,17 +50,17 @@ STUB_HIDDEN void options_filter(const struct call_info *info, uint64_t *argument
 {
 	const struct call_param *p = jit_options(info, arguments);
 	uint32_t *options = p ? (uint32_t *)arguments[p->word] : NULL;
-	uint64_t *values = p ? (uint64_t *)arguments[p[1].word] : NULL, kept = 0;
+	uint64_t *values = p ? (uint64_t *)arguments[p[1].word] : NULL, count = 0;
 
 	if (!p)
 		return;
 	for (uint32_t i = 0; i < count_of(info, p, arguments); i++) {
 		if (is_log(options[i]))
 			continue;
-		options[kept] = options[i];
-		values[kept++] = values[i];
+		options[count] = options[i];
+		values[count++] = values[i];
 	}
-	arguments[info->params[p->length].word] = kept;
+	arguments[info->params[p->length].word] = count;
 }
 
 /* ---- of libraries ---- */

@@ -31,7 +31,7 @@ static void *any_context(void)
 
 /* Does not work while a context that is gone is current: the thread gets another one for it. Memory that stayed
  * registered could not be registered again. */
-static int unregister(void *address)
+static int unregister_at_driver(void *address)
 {
 	void *context = NULL;
 	int r = real_cuMemHostUnregister(address);
@@ -58,7 +58,7 @@ const struct memory_functions *memory_functions(void)
 		.cuMemUnmap = real_cuMemUnmap,
 		.cuMemSetAccess = real_cuMemSetAccess,
 		.cuMemHostRegister_v2 = real_cuMemHostRegister_v2,
-		.cuMemHostUnregister = unregister,
+		.cuMemHostUnregister = unregister_at_driver,
 		.allocate = records_alloc,
 		.maps_pinned = 1,
 	};
@@ -78,7 +78,7 @@ static struct memory_state *make_state(void)
 	return theirs; /* another thread was faster: what we made is lost */
 }
 
-static int lock(struct memory_state *s)
+static int lock_memory(struct memory_state *s)
 {
 	uint64_t self = raw_read_fs(), owner = 0;
 
@@ -100,7 +100,7 @@ struct memory_state *memory_lock(int make)
 		s = make_state();
 	if (!s)
 		return NULL;
-	if (!lock(s))
+	if (!lock_memory(s))
 		return s;
 	crossing_complain(
 		"cuMem*", "called by a signal handler that has interrupted such a call");
@@ -183,7 +183,7 @@ static int ask_driver(void)
 	return r;
 }
 
-static int captures(void)
+static int is_capturing(void)
 {
 	struct memory_state *s = memory_state();
 
@@ -201,7 +201,7 @@ int memory_context(void **context, int *device)
 	r = real_cuCtxGetCurrent(context);
 	if (!r)
 		r = *context ? real_cuCtxGetDevice(device) : CUDA_ERROR_INVALID_CONTEXT;
-	if (!r && captures())
+	if (!r && is_capturing())
 		r = ask_driver();
 	return r;
 }
@@ -233,7 +233,7 @@ static int memory_synchronise(void *context)
 		r = real_cuCtxPushCurrent_v2(context);
 	if (r)
 		return r;
-	r = captures() ? ask_driver() : real_cuCtxSynchronize();
+	r = is_capturing() ? ask_driver() : real_cuCtxSynchronize();
 	if (context != current)
 		real_cuCtxPopCurrent_v2(&context); /* what was pushed is there */
 	return r;

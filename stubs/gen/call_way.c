@@ -34,28 +34,28 @@ static bool is_recorded(const struct api_call *call)
 }
 
 /* What a call gives out or takes back: handles of which there are records, and others. */
-static void gives_handles(const struct api_call *call, bool *kept, bool *others)
+static void gives_handles(const struct api_call *call, bool *tracked, bool *others)
 {
-	*kept = *others = false;
+	*tracked = *others = false;
 	for (unsigned i = 0; i < call->param_count; i++) {
 		const struct api_param *p = &call->params[i];
 
 		if (p->type->kind == API_HANDLE && p->stars && p->direction != API_IN)
-			*(p->type->holding == API_VIRTUAL ? kept : others) = true;
+			*(p->type->holding == API_VIRTUAL ? tracked : others) = true;
 	}
 }
 
 bool api_leaves(const struct api_call *call)
 {
-	bool kept, others;
+	bool tracked, others;
 
 	if (call->saved || call->class == API_DATA)
 		return false;
-	gives_handles(call, &kept, &others);
+	gives_handles(call, &tracked, &others);
 	if (call->leaves || others)
 		return true;
 	if (call->class == API_CREATE || call->class == API_DESTROY)
-		return !kept;
+		return !tracked;
 	/* When a collective call returns, the rank has done its part. */
 	return call->class != API_PURE && call->class != API_COLLECTIVE;
 }

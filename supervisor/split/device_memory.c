@@ -127,8 +127,8 @@ struct device_source {
 	struct process *process;
 	struct device_range range;
 	bool has_hashes;
-	uint64_t moved;                         /* where it is read, less its address */
-	const uint8_t (*kept)[IMAGE_HASH_SIZE]; /* hashes; NULL: to be had from the device */
+	uint64_t moved;                           /* where it is read, less its address */
+	const uint8_t (*hashes)[IMAGE_HASH_SIZE]; /* NULL: to be had from the device */
 };
 
 static struct staging *staging_of(const struct device_source *s)
@@ -178,8 +178,8 @@ int device_source_hash(void *context, uint64_t address, size_t count,
 	const bool *unable = &s->process->lower->unable;
 	struct err failure = ERR_INIT;
 
-	if (s->kept) {
-		memcpy(hashes, s->kept + (address - s->range.start) / IMAGE_BLOCK,
+	if (s->hashes) {
+		memcpy(hashes, s->hashes + (address - s->range.start) / IMAGE_BLOCK,
 			count * IMAGE_HASH_SIZE);
 		return 0;
 	}
@@ -214,7 +214,7 @@ void device_source_move(
 	struct device_source *s, uint64_t address, const uint8_t (*hashes)[IMAGE_HASH_SIZE])
 {
 	s->moved = address - s->range.start;
-	s->kept = hashes;
+	s->hashes = hashes;
 }
 
 void device_source_of(struct device_source *s, struct process *p)

@@ -21,7 +21,7 @@ struct device_snapshot {
 	struct process *process;
 	const struct buf *runs;
 	uint8_t (*hashes)[IMAGE_HASH_SIZE]; /* of all blocks; NULL: not known */
-	struct process kept;                /* when that one is no more */
+	struct process own_process;         /* takes its place when it has ended */
 	int alive_fd;                       /* while it is open, the copy is kept */
 };
 
@@ -194,12 +194,12 @@ struct device_snapshot *device_snapshot_make(
 
 void device_snapshot_keep(struct device_snapshot *s)
 {
-	s->kept = (struct process){.pid = s->process->pid,
+	s->own_process = (struct process){.pid = s->process->pid,
 		.vpid = s->process->vpid,
 		.mem_fd = -1,
 		.lower = s->process->lower};
 	s->process->lower = NULL;
-	s->process = &s->kept;
+	s->process = &s->own_process;
 	for (size_t i = 0; i < buf_count(s->runs, struct block_run); i++)
 		device_source_of(buf_at(s->runs, struct block_run, i)->context, s->process);
 }
@@ -214,7 +214,7 @@ void device_snapshot_end(struct device_snapshot *s)
 	if (!s)
 		return;
 	release(s->process);
-	if (s->process == &s->kept)
-		lower_free(s->kept.lower);
+	if (s->process == &s->own_process)
+		lower_free(s->own_process.lower);
 	free_snapshot(s);
 }

@@ -12,10 +12,10 @@
 
 /* Children of fork(2) have it, too: copies of the window and of what lies outside of it, and
  * descriptors, of no use to them. */
-static bool read_kept(const struct process *p, struct records_kept *kept)
+static bool read_saved(const struct process *p, struct records_saved *saved)
 {
-	return !lower_peek(p->pid, RECORDS_WINDOW, kept, sizeof(*kept)) &&
-	       kept->magic == RECORDS_MAGIC && kept->version == RECORDS_VERSION;
+	return !lower_peek(p->pid, RECORDS_WINDOW, saved, sizeof(*saved)) &&
+	       saved->magic == RECORDS_MAGIC && saved->version == RECORDS_VERSION;
 }
 
 static struct buf *buf_of(struct process *p, enum space_part part)
@@ -58,11 +58,11 @@ static bool read_lists(struct process *p, uint64_t lists)
 
 int lower_read_parts(struct process *p, struct err *e)
 {
-	struct records_kept kept;
+	struct records_saved saved;
 
 	/* A child may have lost its copy, lists and all: by a restart, or because it gave it
 	 * back. What it has in the window is its own then. */
-	p->has_window = read_kept(p, &kept) && read_lists(p, kept.space);
+	p->has_window = read_saved(p, &saved) && read_lists(p, saved.space);
 	if (p->has_window || !p->lower)
 		return 0;
 	return err_set(
@@ -127,38 +127,38 @@ int lower_has_memory(struct process *p, const struct vma *v, struct err *e)
 }
 
 static int check_descriptor(
-	const struct process *p, const struct records_kept *kept, int fd, struct err *e)
+	const struct process *p, const struct records_saved *saved, int fd, struct err *e)
 {
-	unsigned bit = fd - kept->fd_base;
+	unsigned bit = fd - saved->fd_base;
 
-	if (fd < kept->fd_base || (bit < RECORDS_FDS && kept->fds[bit / 64] >> bit % 64 & 1))
+	if (fd < saved->fd_base || (bit < RECORDS_FDS && saved->fds[bit / 64] >> bit % 64 & 1))
 		return 0;
 	return err_set(e, 0,
 		"descriptor %d of process %d (%s) lies among those of the driver, from %d on, "
 		"which is not supported",
-		fd, p->pid, p->comm, kept->fd_base);
+		fd, p->pid, p->comm, saved->fd_base);
 }
 
 int lower_fd_limit(const struct process *p, int *limit, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/fd", p->pid);
-	struct records_kept kept;
+	struct records_saved saved;
 	struct dirent *entry;
 	int r = 0;
 	DIR *dir;
 
 	*limit = LOWER_FD_BASE;
-	if (!read_kept(p, &kept) || !kept.fd_base)
+	if (!read_saved(p, &saved) || !saved.fd_base)
 		return 0;
-	if (kept.fd_base < 0)
+	if (saved.fd_base < 0)
 		return lower_damaged(p->pid, e);
-	*limit = kept.fd_base;
+	*limit = saved.fd_base;
 	dir = opendir(path);
 	if (!dir)
 		return err_set(e, errno, "cannot list %s", path);
 	while (!r && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
-			r = check_descriptor(p, &kept, atoi(entry->d_name), e);
+			r = check_descriptor(p, &saved, atoi(entry->d_name), e);
 	closedir(dir);
 	return r;
 }
