@@ -1,7 +1,7 @@
 #!/bin/sh
 # skips.sh DIR [PLACE] - tell what the tests skipped, whose output prove has left in DIR
 # (PERL_TEST_HARNESS_DUMP_TAP). With a PLACE, fail when .ci/skips does not expect one of them there; with
-# +PLACE, only tell.
+# +PLACE, only tell, unless it says -PLACE of one.
 set -eu
 
 dir=$1 place=${2:-} fails=1
@@ -20,12 +20,24 @@ echo "Skipped, of $(cd "$dir" && find . -type f -exec cat {} + | grep -cE '^(not
 echo "$skipped" | sed 's/.*# SKIP //' | sort | uniq -c | sort -rn
 [ -n "$place" ] || exit 0
 
-# Rows of the list that hold here, as one pattern each.
-expected=$(mktemp)
-trap 'rm -f "$expected"' EXIT
-awk -F '\t+' -v place="$place" '!/^#/ && NF >= 3 && ($1 == place || $1 == "all") {
-	print "^" $2 "\t.*(" $3 ")" }' .ci/skips >"$expected"
-unexpected=$(echo "$skipped" | grep -vEf "$expected" || :)
+patterns=$(mktemp)
+trap 'rm -f "$patterns"' EXIT
+
+# Rows of the list for the places named, as one pattern each.
+rows() {
+	awk -F '\t+' -v places=" $* " '!/^#/ && NF >= 3 && index(places, " " $1 " ") {
+		print "^" $2 "\t.*(" $3 ")" }' .ci/skips >"$patterns"
+}
+
+rows "-$place"
+never=$(echo "$skipped" | grep -Ef "$patterns" || :)
+if [ -n "$never" ]; then
+	echo "Never to be skipped here ($place; .ci/skips):"
+	echo "$never"
+	exit 1
+fi
+rows "$place" all
+unexpected=$(echo "$skipped" | grep -vEf "$patterns" || :)
 if [ -n "$unexpected" ]; then
 	echo "Not expected to be skipped here ($place; .ci/skips):"
 	echo "$unexpected"
