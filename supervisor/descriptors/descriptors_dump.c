@@ -103,6 +103,7 @@ void fd_dump_free(struct fd_dump *d)
 	buf_free(&d->known);
 	buf_free(&d->pids);
 	buf_free(&d->rings);
+	buf_free(&d->shared_files);
 	free(d);
 }
 

@@ -159,12 +159,14 @@ struct fd_dump {
 	 * @fd of our own leads to, which came in one; @fd is taken over. An error says what it
 	 * leads to. */
 	int (*find_received)(struct fd_dump *d, int fd, uint32_t *description, struct err *e);
-	struct buf received;      /* int: descriptors that are open nowhere else */
-	struct buf epolls;        /* struct fd_epoll: file_kinds/epoll_dump.c */
-	const struct tree *tree;  /* NULL: unknown */
-	struct buf pids;          /* pid_t of the processes saved */
-	struct buf queues;        /* struct queue: file_kinds/inotify.c */
-	struct buf rings;         /* struct uring_seen: uring/uring.h */
+	struct buf received;     /* int: descriptors that are open nowhere else */
+	struct buf epolls;       /* struct fd_epoll: file_kinds/epoll_dump.c */
+	const struct tree *tree; /* NULL: unknown */
+	struct buf pids;         /* pid_t of the processes saved */
+	struct buf queues;       /* struct queue: file_kinds/inotify.c */
+	struct buf rings;        /* struct uring_seen: uring/uring.h */
+	struct buf shared_files; /* struct fd_mapped_file: fd/shared_mapping.c */
+	bool knows_shared_files;
 	uint32_t tables;          /* of descriptors, seen so far */
 	uint64_t most_duplicates; /* numbers in one of them that lead where a lower one does */
 	uint64_t in_threads;      /* numbers that threads have in tables of their own */

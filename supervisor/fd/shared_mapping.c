@@ -13,6 +13,7 @@
 #include "supervisor/fd/objects_dump.h"
 #include "supervisor/fd/shared_mapping.h"
 #include "supervisor/fd/shm_file.h"
+#include "supervisor/target/process.h"
 
 static bool starts_with(const char *s, const char *start)
 {
@@ -156,13 +157,54 @@ static int find_ring(const struct fd_dump *d, pid_t pid, const struct vma *v, st
 
 static bool is_object(const struct fd_object *o)
 {
-	return o->file &&
-	       (o->o.kind == IMAGE_OBJECT_MEMFD || o->o.kind == IMAGE_OBJECT_SHARED_ANON ||
-		       o->o.kind == IMAGE_OBJECT_UNLINKED);
+	return o->o.kind == IMAGE_OBJECT_MEMFD || o->o.kind == IMAGE_OBJECT_SHARED_ANON ||
+	       o->o.kind == IMAGE_OBJECT_UNLINKED;
 }
 
-/* Memory that shared mappings lead to, which may come later, in another process. */
-static uint32_t add_by_private(struct fd_dump *d, pid_t pid, const struct vma *v)
+/* A file without a name that a process of the tree has mapped shared. */
+struct fd_mapped_file {
+	uint64_t dev, inode;
+};
+
+static int list_shared_files(struct fd_dump *d, struct err *e)
+{
+	struct vma_list list;
+
+	for (size_t i = 0; i < d->tree->living; i++) {
+		if (procfs_vmas(d->tree->processes[i]->task, &list, e))
+			return -1;
+		for (size_t k = 0; k < list.count; k++) {
+			const struct vma *v = &list.v[k];
+			struct fd_mapped_file file = {v->dev, v->inode};
+
+			if (v->shared && is_deleted(v->name))
+				buf_push(&d->shared_files, struct fd_mapped_file, &file);
+		}
+		vma_list_free(&list);
+	}
+	d->knows_shared_files = true;
+	return 0;
+}
+
+/* Whether somebody in the tree has @v's file mapped shared, and so can still write to it. */
+static int is_shared_too(struct fd_dump *d, const struct vma *v, bool *shared, struct err *e)
+{
+	*shared = false;
+	if (!d->tree)
+		return 0;
+	if (!d->knows_shared_files && list_shared_files(d, e))
+		return -1;
+	for (size_t i = 0; i < buf_count(&d->shared_files, struct fd_mapped_file); i++) {
+		const struct fd_mapped_file *f =
+			buf_at(&d->shared_files, struct fd_mapped_file, i);
+
+		*shared |= f->dev == v->dev && f->inode == v->inode;
+	}
+	return 0;
+}
+
+/* Whether @v itself opens its file. */
+static bool opens_by_itself(const struct fd_dump *d, pid_t pid, const struct vma *v)
 {
 	cleanup_free char *file =
 		xasprintf("/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, v->start, v->end);
@@ -170,16 +212,29 @@ static uint32_t add_by_private(struct fd_dump *d, pid_t pid, const struct vma *v
 
 	if (v->dev == d->memory_device && !(v->flags & VMA_HUGETLB))
 		fd = open(file, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? 0 : add_object(d, pid, v, NULL);
+	return fd >= 0;
 }
 
-uint32_t fd_dump_private_mapping(struct fd_dump *d, pid_t pid, const struct vma *v)
+/* Sets @number of a file that shared mappings lead to, which may come later, in another process, and supply
+ * its contents; 0 where nobody can write to the file any more. */
+static int add_by_private(
+	struct fd_dump *d, pid_t pid, const struct vma *v, uint32_t *number, struct err *e)
+{
+	bool shared = opens_by_itself(d, pid, v);
+
+	if (!shared && is_shared_too(d, v, &shared, e))
+		return -1;
+	*number = shared ? add_object(d, pid, v, NULL) : 0;
+	return 0;
+}
+
+int fd_dump_private_mapping(struct fd_dump *d, pid_t pid, const struct vma *v, struct err *e)
 {
 	uint32_t number = find_object(d, v->dev, v->inode, v->name);
 	struct fd_object *o;
 
-	if (!number)
-		number = add_by_private(d, pid, v);
+	if (!number && add_by_private(d, pid, v, &number, e))
+		return -1;
 	if (!number)
 		return 0;
 	o = fd_object_at(d, number);

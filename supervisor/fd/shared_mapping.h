@@ -32,8 +32,8 @@ void fd_dump_mapped(struct fd_dump *d, struct process *p, const struct vma *v, u
 	uint32_t object);
 
 /* Number of the object behind @v, a private mapping of a file without a name, of process @pid;
- * 0 where no descriptor of the tree leads to it, nor, of memory, the mapping itself (without
- * CAP_CHECKPOINT_RESTORE). */
-uint32_t fd_dump_private_mapping(struct fd_dump *d, pid_t pid, const struct vma *v);
+ * 0 where nobody can write to the file any more: no descriptor of the tree leads to it, nor a shared
+ * mapping; -1 on failure. */
+int fd_dump_private_mapping(struct fd_dump *d, pid_t pid, const struct vma *v, struct err *e);
 
 #endif

@@ -297,10 +297,14 @@ static int dump_private_file(
 {
 	struct stat st;
 	bool deleted;
+	int object;
 
 	if (strstr(v->name, " (deleted)")) {
-		r->object = fd_dump_private_mapping(d->fds, d->process->task, v);
-		if (!r->object)
+		object = fd_dump_private_mapping(d->fds, d->process->task, v, e);
+		if (object < 0)
+			return -1;
+		r->object = object;
+		if (!object)
 			return dump_whole(d, v, r, e);
 		r->kind = IMAGE_REGION_PRIVATE;
 		return dump_own_pages(d, pagemap, v, r, e);

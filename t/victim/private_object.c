@@ -100,21 +100,56 @@ static char *map_anonymous(char **all)
 	return p;
 }
 
+/* Mapped privately, at lower addresses, and shared, by descriptors that are closed. */
+static void map_both(int fd, char **private, char **shared_too)
+{
+	char *p = mmap(NULL, 8 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(p != MAP_FAILED);
+	*private = mmap(p, 4 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0);
+	*shared_too =
+		mmap(p + 4 * 4096, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	MUST(*private == p && *shared_too == p + 4 * 4096 && !close(fd));
+	p[4096] = 'm';
+}
+
+static void check_both(char *private, char *shared_too)
+{
+	CHECK(!memcmp(private, "file", 4) && !memcmp(private + 4096, "mile", 4) &&
+			!memcmp(private + 3 * 4096, "file", 4),
+		"contents without a descriptor");
+	memcpy(shared_too, "FILE", 4);
+	CHECK(!memcmp(private, "FILE", 4), "what is written to shared memory is not seen");
+	CHECK(!munmap(shared_too, 4096) && !memcmp(private, "FILE", 4), "%m");
+}
+
+static int without_name(void)
+{
+	int fd = fill(open("without_name", O_RDWR | O_CREAT, 0600));
+
+	MUST(!unlink("without_name"));
+	return fd;
+}
+
 int main(void)
 {
-	char *unlinked, *all, *part = map_anonymous(&all);
+	char *unlinked, *all, *part = map_anonymous(&all), *of_memfd[2], *of_unlinked[2];
 	int fd;
 
 	memory = fill(memfd_create("memory", 0));
 	mapped = map_private(memory);
 	unlinked = map_unlinked(&fd);
 	make_script();
+	map_both(fill(memfd_create("both", 0)), &of_memfd[0], &of_memfd[1]);
+	map_both(without_name(), &of_unlinked[0], &of_unlinked[1]);
 	victim_ready();
 	victim_wait();
 	check(mapped, memory);
 	check(unlinked, fd);
 	*all = 'b';
 	CHECK(!part || *part == 'b', "what is written to shared memory is not seen");
+	check_both(of_memfd[0], of_memfd[1]);
+	check_both(of_unlinked[0], of_unlinked[1]);
 	run_script();
 	CHECK(!memcmp(shared, "#!/bin/sh", 9), "the mapping of the script");
 	return victim_done();
