@@ -30,11 +30,16 @@ struct store {
 
 static int open_dir(struct store *s, const char *dir, struct err *e)
 {
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+	bool is_new = !mkdir(dir, 0700);
+
+	if (!is_new && errno != EEXIST)
 		return err_set(e, errno, "cannot create %s", dir);
 	s->dir = realpath(dir, NULL);
 	if (!s->dir)
 		return err_set(e, errno, "cannot find %s", dir);
+	/* What a checkpoint brings to disk must be found there after a loss of power. */
+	if (is_new && sync_directory_of(s->dir, e))
+		return -1;
 	s->fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->fd < 0)
 		return err_set(e, errno, "cannot open %s", s->dir);

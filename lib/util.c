@@ -263,6 +263,25 @@ int read_file(const char *path, char **data, size_t *len, struct err *e)
 	return read_file_at(AT_FDCWD, path, data, len, e);
 }
 
+int sync_directory_of(const char *path, struct err *e)
+{
+	cleanup_free char *dir = xstrdup(path);
+	cleanup_fd int fd = -1;
+	int failed;
+
+	strrchr(dir, '/')[1] = 0;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES) {
+		/* We may make names in it, and not read it. */
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		failed = fd < 0 || syncfs(fd);
+	} else {
+		/* EINVAL: the file system has no such call for directories. */
+		failed = fd < 0 || (fsync(fd) && errno != EINVAL);
+	}
+	return failed ? err_set(e, errno, "cannot flush %s to disk", dir) : 0;
+}
+
 const char *temporary_directory(void)
 {
 	const char *directory = getenv("TMPDIR");

@@ -115,6 +115,10 @@ int write_all(int fd, const void *data, size_t n, const char *what, struct err *
 int read_file(const char *path, char **data, size_t *len, struct err *e);
 int read_file_at(int dirfd, const char *path, char **data, size_t *len, struct err *e);
 
+/* Bring the directory that @path lies in to disk: a name is there when its directory is. @path
+ * has a slash. */
+int sync_directory_of(const char *path, struct err *e);
+
 /* $TMPDIR, or /tmp. */
 const char *temporary_directory(void);
 

@@ -62,6 +62,33 @@ like "$(cat ckpt.err)" "secret/out.*user $user may not enter its directory.*trec
 finish
 chmod 755 .
 
+# Files of other users, which their modes let this user write to: one in a directory in which it
+# may make files, and one where it may not, with --save-files.
+mkdir -m 777 open
+mkdir -m 755 closed
+echo others | tee open/log >closed/log
+: >out
+chmod 666 {open,closed}/log out err
+setpriv --reuid=$user --regid=$user --clear-groups -- \
+	trecr-run --save-files -d saved -- sh -c 'exec 8>>open/log 9>>closed/log
+		echo more >&8; echo more >&9; exec idle count' </dev/null >out 2>err &
+sup=$!
+await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
+as $user trecr-ckpt -s $sup >ckpt.out 2>ckpt.err
+is $? 0 "a program that writes to other users' files is saved with them" || explain
+like "$(cat ckpt.err)" "/closed/log is not saved: no file can be made beside it" \
+	"but for one beside which its user may make no file, which is named"
+await -t 30 -p $sup 2>>await.err
+echo later >open/log
+as $user trecr-restart -D saved </dev/null >restart.out 2>restart.err
+is $? 0 "and restarted" || explain
+sup=$(cat restart.out)
+is "$(cat open/log)" $'others\nmore' "with what the files held"
+is "$(cat open/log.trecr-aside)" later "and with what came later beside them"
+kill -USR1 "$sup"
+await -t 30 -p "$sup" 2>>await.err
+rm -r open closed
+
 # What was one user's is not another's to go on with.
 cp -r ck given
 chown -R $other given

@@ -48,19 +48,6 @@ static int copy_range(int from_fd, int to_fd, uint64_t at, uint64_t end, const c
 	return 0;
 }
 
-/* A name is on disk when its directory is. */
-static int sync_directory(const char *path, struct err *e)
-{
-	cleanup_free char *dir = xstrdup(path);
-	cleanup_fd int fd = -1;
-
-	strrchr(dir, '/')[1] = 0;
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd))
-		return err_set(e, errno, "cannot sync %s", dir);
-	return 0;
-}
-
 /* All from @from on, also what is written meanwhile. */
 static int copy_tail(
 	int file, int out, uint64_t from, const char *path, const char *tail, struct err *e)
@@ -90,7 +77,7 @@ int fd_rollback(int checked, const char *path, uint64_t from, char **tail, struc
 	if (!strchr(path, '/'))
 		return err_set(e, 0, "the path %s is not absolute", path);
 	out = open_tail(path, &st, tail, e);
-	if (out < 0 || sync_directory(path, e) || copy_tail(file, out, from, path, *tail, e))
+	if (out < 0 || sync_directory_of(path, e) || copy_tail(file, out, from, path, *tail, e))
 		return -1;
 	if (ftruncate(file, from))
 		return err_set(e, errno, "cannot cut %s", path);

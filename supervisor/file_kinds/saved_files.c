@@ -105,12 +105,28 @@ static int add_beside(struct fd_dump *d, const char *path, struct err *e)
 	return 0;
 }
 
+/* To be put back, a file needs one beside it that has the contents, and another for what is
+ * there by then. -1 with errno. */
+static int check_room_beside(const char *path)
+{
+	cleanup_free char *directory = xstrdup(path);
+
+	strrchr(directory, '/')[1] = 0;
+	return faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS);
+}
+
 int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e)
 {
 	cleanup_free char *file = xasprintf("/proc/%d/fd/%d", s->task, s->fd);
 
 	if ((s->flags & O_ACCMODE) == O_RDONLY)
 		return 0;
+	if (d->save_files && check_room_beside(s->link)) {
+		notice_add("%s is not saved: no file can be made beside it, as a restart would "
+			   "have to in order to put it back (%s)",
+			s->link, strerror(errno));
+		return 0;
+	}
 	if (d->save_files) {
 		add_if_small(d, s->link, file, &s->st);
 		return is_database(file) ? add_beside(d, s->link, e) : 0;
@@ -194,6 +210,13 @@ struct saved_file {
 	const char *path;
 };
 
+/* Of another user's file, which has a mode that lets us write to it, owner, mode and times are
+ * not ours to set: they stay what they are. */
+static bool has_failed(int r)
+{
+	return r && errno != EPERM;
+}
+
 static int set_attributes(const struct saved_file *f, int fd)
 {
 	const struct image_object *o = f->o;
@@ -203,7 +226,8 @@ static int set_attributes(const struct saved_file *f, int fd)
 	/* Only root could give it away. */
 	(void)!fchown(fd, (uid_t)o->args[1], (gid_t)(o->args[1] >> 32));
 	fd_attributes_restore_extended(f->job, f->number, fd);
-	return fchmod(fd, o->mode & 07777) || futimens(fd, times) || fsync(fd);
+	return has_failed(fchmod(fd, o->mode & 07777)) || has_failed(futimens(fd, times)) ||
+	       fsync(fd);
 }
 
 static int fill_file(const struct saved_file *f, int fd, struct err *e)
@@ -273,7 +297,8 @@ static int rewrite_file(const struct saved_file *f, int with, char **aside, stru
 	if (now < 0 || fstat(now, &st) || !S_ISREG(st.st_mode))
 		return 0;
 	*aside = copy_aside(f->path, now, &st, e);
-	if (!*aside)
+	/* Should the power fail while the file is written to, the copy has a name. */
+	if (!*aside || sync_directory_of(*aside, e))
 		return -1;
 	if (lseek(now, 0, SEEK_SET) || copy_file(with, now) || ftruncate(now, f->o->size) ||
 		set_attributes(f, now))
@@ -344,7 +369,7 @@ static int put_file_back(
 		tell_put_back(notice, f->path, aside);
 	if (failed || aside)
 		(void)unlink(name);
-	return failed;
+	return failed || sync_directory_of(f->path, e) ? -1 : 0;
 }
 
 int fd_saved_put_back(const struct image *job, void (*notice)(const char *line), struct err *e)

@@ -47,11 +47,15 @@ static int open_folder(const char *dir, struct err *e)
 
 static int make_folder(const char *dir, struct err *e)
 {
-	cleanup_free char *path = xasprintf("%s/" JOB_FOLDER, dir);
+	cleanup_free char *path = xasprintf("%s/" JOB_FOLDER, dir), *absolute = NULL;
+	bool is_new = !mkdir(dir, 0700);
 
-	if ((mkdir(dir, 0700) < 0 && errno != EEXIST) ||
-		(mkdir(path, 0700) < 0 && errno != EEXIST))
+	if ((!is_new && errno != EEXIST) || (mkdir(path, 0700) < 0 && errno != EEXIST))
 		return err_set(e, errno, "cannot create %s", path);
+	/* As where one supervisor makes it (ckpt/store.c). */
+	absolute = is_new ? realpath(dir, NULL) : NULL;
+	if (absolute && sync_directory_of(absolute, e))
+		return -1;
 	return open_folder(dir, e);
 }
 

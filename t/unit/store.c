@@ -19,6 +19,25 @@
 static const uint8_t job_a[16] = "job a", job_b[16] = "job b";
 static char dir[128];
 
+/* The directory that has been brought to disk last, in place of libc's. */
+static struct stat synced;
+
+int fsync(int fd)
+{
+	struct stat st;
+
+	if (!fstat(fd, &st) && S_ISDIR(st.st_mode))
+		synced = st;
+	return syscall(SYS_fsync, fd);
+}
+
+static bool is_synced(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && st.st_ino == synced.st_ino && st.st_dev == synced.st_dev;
+}
+
 static const char *path_of(const char *name)
 {
 	static char path[2][256];
@@ -381,6 +400,7 @@ int main(void)
 	s = store_open(dir, job_a, NULL, &e);
 	if (!ok(s != NULL, "a store is created %s", e.msg))
 		return done_testing();
+	ok(is_synced(scratch_path), "and its name is on disk");
 	test_first(s);
 	test_abort(s);
 	test_open();
