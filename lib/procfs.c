@@ -121,6 +121,32 @@ static bool parse_map_line(struct vma *v, const char *line, size_t len)
 	return true;
 }
 
+/* A line of smaps behind a mapping's first. */
+static void parse_detail(struct vma *v, const char *line)
+{
+	const char *colon = strchr(line, ':');
+	uint64_t number = colon ? strtoull(colon + 1, NULL, 10) : 0;
+
+	if (!strncmp(line, "VmFlags:", 8))
+		parse_vm_flags(v, line + 8);
+	else if (!strncmp(line, "ProtectionKey:", 14))
+		v->protection_key = number;
+	else if (!strncmp(line, "Shared_Clean:", 13) || !strncmp(line, "Shared_Dirty:", 13))
+		v->in_common |= number > 0;
+	else if (!strncmp(line, "Anonymous:", 10))
+		v->own_bytes += number * 1024;
+	else if (!strncmp(line, "Swap:", 5)) {
+		v->swapped = number > 0;
+		v->own_bytes += number * 1024;
+	} else if (!strncmp(line, "KernelPageSize:", 15))
+		v->page_size = number * 1024;
+}
+
+/* Entries that fit what is read at once, with room to spare in the page that the kernel collects them
+ * in: of an entry that does not fit into the rest of its page it throws the text away and walks the
+ * mapping's page tables once more at the next read (seq_read_iter(), fs/seq_file.c). */
+#define SMAPS_STEP 2048
+
 int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/smaps", pid);
@@ -130,7 +156,7 @@ int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e)
 	size_t len;
 	char *line, *end;
 
-	if (read_file(path, &text, &len, e))
+	if (read_file_in_steps(path, SMAPS_STEP, &text, &len, e))
 		return -1;
 	for (line = text; *line; line = end + 1) {
 		end = strchr(line, '\n');
@@ -143,17 +169,7 @@ int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e)
 			struct vma *last =
 				buf_at(&out, struct vma, buf_count(&out, struct vma) - 1);
 
-			if (!strncmp(line, "VmFlags:", 8))
-				parse_vm_flags(last, line + 8);
-			else if (!strncmp(line, "ProtectionKey:", 14))
-				last->protection_key = strtoul(line + 14, NULL, 10);
-			else if (!strncmp(line, "Shared_Clean:", 13) ||
-				 !strncmp(line, "Shared_Dirty:", 13))
-				last->in_common |= strtoull(line + 13, NULL, 10) > 0;
-			else if (!strncmp(line, "Swap:", 5))
-				last->swapped = strtoull(line + 5, NULL, 10);
-			else if (!strncmp(line, "KernelPageSize:", 15))
-				last->page_size = strtoull(line + 15, NULL, 10) * 1024;
+			parse_detail(last, line);
 		}
 	}
 	list->v = out.data;

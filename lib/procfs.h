@@ -20,6 +20,7 @@ struct vma {
 	bool shared;
 	bool in_common; /* pages of it are mapped elsewhere, too: by children of fork(2), say */
 	bool swapped;   /* some of it is; of shared memory, no matter who has touched it */
+	uint64_t own_bytes; /* of pages that are no file's, in memory or swapped out */
 	unsigned protection_key;
 	uint64_t flags; /* VMA_* */
 	char *name;     /* as shown, "" for none */

@@ -232,7 +232,8 @@ int write_all(int fd, const void *data, size_t n, const char *what, struct err *
 	return 0;
 }
 
-int read_file_at(int dirfd, const char *path, char **data, size_t *len, struct err *e)
+static int read_steps(
+	int dirfd, const char *path, size_t step, char **data, size_t *len, struct err *e)
 {
 	cleanup_fd int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 	cleanup_buf struct buf b = {0};
@@ -240,11 +241,10 @@ int read_file_at(int dirfd, const char *path, char **data, size_t *len, struct e
 	if (fd < 0)
 		return err_set(e, errno, "cannot open %s", path);
 	for (;;) {
-		size_t room = 65536;
-		char *p = buf_grow(&b, room);
-		ssize_t r = read(fd, p, room);
+		char *p = buf_grow(&b, step);
+		ssize_t r = read(fd, p, step);
 
-		b.len -= r > 0 ? room - (size_t)r : room;
+		b.len -= r > 0 ? step - (size_t)r : step;
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r < 0)
@@ -256,6 +256,11 @@ int read_file_at(int dirfd, const char *path, char **data, size_t *len, struct e
 	*len = b.len - 1;
 	*data = steal_ptr(b.data);
 	return 0;
+}
+
+int read_file_at(int dirfd, const char *path, char **data, size_t *len, struct err *e)
+{
+	return read_steps(dirfd, path, 65536, data, len, e);
 }
 
 int read_file(const char *path, char **data, size_t *len, struct err *e)
@@ -280,6 +285,11 @@ int sync_directory_of(const char *path, struct err *e)
 		failed = fd < 0 || (fsync(fd) && errno != EINVAL);
 	}
 	return failed ? err_set(e, errno, "cannot flush %s to disk", dir) : 0;
+}
+
+int read_file_in_steps(const char *path, size_t step, char **data, size_t *len, struct err *e)
+{
+	return read_steps(AT_FDCWD, path, step, data, len, e);
 }
 
 const char *temporary_directory(void)

@@ -114,6 +114,8 @@ int write_all(int fd, const void *data, size_t n, const char *what, struct err *
  * that is not counted. The caller frees *data. */
 int read_file(const char *path, char **data, size_t *len, struct err *e);
 int read_file_at(int dirfd, const char *path, char **data, size_t *len, struct err *e);
+/* The same, at most @step bytes with each read(2). */
+int read_file_in_steps(const char *path, size_t step, char **data, size_t *len, struct err *e);
 
 /* Bring the directory that @path lies in to disk: a name is there when its directory is. @path
  * has a slash. */

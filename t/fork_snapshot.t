@@ -14,10 +14,10 @@ held() {
 	unset -f trecr-run
 }
 
-# Start a checkpoint that stays where the first page is about to be read from the copy, with the
-# program running on; copy is that process.
+# Start a checkpoint that stays where the first page is about to be read from the copy (or before the first call
+# of another class), with the program running on; copy is that process.
 hold_copy() {
-	faults fault read 1 copies hold
+	faults fault "${HELD_AT:-read}" 1 copies hold
 	checkpoint --fork "$@" &
 	asked=$!
 	await -t 30 -e never -p $asked 2>/dev/null &
@@ -101,6 +101,18 @@ finish
 is "$status" 0 "nobody has held anything, and no child was seen" || explain
 
 # ---- what happens meanwhile ----
+
+# The walk over the copy's page tables comes first.
+arena drops
+held "$victim/dropping"
+HELD_AT=open hold_copy
+kill -USR2 "$(program_of "$sup")"
+await -t 20 -p "$sup" out '^dropped$' >/dev/null
+release
+is $? 0 "a program that drops its memory before anyone has looked which pages there are is saved" || explain
+kill_all
+restart_here && finish
+is "$status" 0 "with the memory that it had" || explain
 
 # The program has ended since the copy was made.
 saved_when_it_ran() { # WHAT

@@ -22,7 +22,7 @@
 
 #include "supervisor/memory/aio_dump.h"
 #include "supervisor/memory/aio_ring_position.h"
-#include "supervisor/memory/memory_dump.h"
+#include "supervisor/memory/memory_source.h"
 #include "supervisor/target/remote_query.h"
 
 /* The kernel's own work queue writes the event of one that is cancelled. */
@@ -110,7 +110,7 @@ static int search_runs(struct polls *p, const struct buf *runs, struct err *e)
 	for (size_t i = 0; i < buf_count(runs, struct block_run); i++) {
 		const struct block_run *run = buf_at(runs, struct block_run, i);
 
-		if (run->read == dump_read_memory && search_run(p, run, data, e))
+		if (run->read == memory_source_read && search_run(p, run, data, e))
 			return -1;
 	}
 	return 0;

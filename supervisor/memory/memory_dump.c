@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #include "lib/uring_abi.h"
 #include "shared/batch.h"
@@ -18,6 +17,8 @@
 #include "supervisor/memory/aio_dump.h"
 #include "supervisor/memory/anchor.h"
 #include "supervisor/memory/aio_polls.h"
+#include "supervisor/memory/memory_source.h"
+#include "supervisor/memory/own_pages.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/split/device_memory.h"
 #include "supervisor/state/core_notes.h"
@@ -62,65 +63,6 @@ static int refuse_mapping(struct dump *d, const struct vma *v, const char *what,
 		d->process->comm, what);
 }
 
-/* Memory of the target at @address + delta; of its copy, where there is one. */
-struct memory_source {
-	struct dump *dump;
-	bool copied;
-	bool in_common; /* see struct vma */
-	uint64_t delta;
-};
-
-/*
- * process_vm_readv is quicker for huge pages, but wants readable pages, and it pins them: of private pages that
- * are mapped by several processes the kernel makes a copy for this one first (gup_must_unshare(),
- * mm/gup.c), so the program would take more memory from then on. /proc/PID/mem reads all, and pins none.
- */
-int dump_read_memory(void *context, uint64_t address, void *data, size_t size, struct err *e)
-{
-	struct memory_source *source = context;
-	struct dump *d = source->dump;
-	struct process *p = source->copied && d->copy ? d->copy : d->process;
-	struct iovec local = {data, size};
-	struct iovec remote = {(void *)(address + source->delta), size};
-
-	if (p == d->process && !source->in_common &&
-		process_vm_readv(p->task, &local, 1, &remote, 1, 0) == (ssize_t)size)
-		return 0;
-	if (tracee_read(p->mem_fd, address + source->delta, data, size, e))
-		return err_prefix(e, "process %d (%s)", p->pid, p->comm);
-	return 0;
-}
-
-static struct memory_source *new_source(struct dump *d, const struct vma *v, uint64_t delta)
-{
-	struct memory_source *s = xmalloc(sizeof(*s));
-
-	s->dump = d;
-	s->copied = false;
-	s->in_common = v->in_common && !v->shared;
-	s->delta = delta;
-	buf_push(&d->contexts, void *, (void *)&s);
-	return s;
-}
-
-static void add_run(struct dump *d, struct memory_source *source, uint64_t start, uint64_t end,
-	bool keep_zero, bool clean)
-{
-	struct block_run run = {
-		.clean = clean,
-		.address = start,
-		.size = end - start,
-		.keep_zero = keep_zero,
-		.read = dump_read_memory,
-		.context = source,
-	};
-
-	if (start == end)
-		return;
-	buf_push(source->copied ? &d->copied_runs : &d->runs, struct block_run, &run);
-	d->memory_bytes += run.size;
-}
-
 static struct image_region new_region(struct dump *d, const struct vma *v)
 {
 	struct image_region r = {
@@ -156,96 +98,11 @@ static struct image_region new_region(struct dump *d, const struct vma *v)
 	return r;
 }
 
-static uint32_t segment_flags(const struct vma *v)
-{
-	return (v->prot & PROT_READ ? PF_R : 0) | (v->prot & PROT_WRITE ? PF_W : 0) |
-	       (v->prot & PROT_EXEC ? PF_X : 0);
-}
-
-static void write_region(struct dump *d, const struct image_region *r)
-{
-	image_writer_note(d->writer, IMAGE_NOTE_REGIONS, r, sizeof(*r));
-}
-
-/* Guards are a property of pages; in the image they get regions of their own. */
-static void write_region_parts(
-	struct dump *d, const struct image_region *r, const struct page_run *runs, size_t count)
-{
-	struct image_region part = *r;
-
-	for (size_t i = 0; i < count; i++) {
-		if (runs[i].kind != PAGES_GUARD)
-			continue;
-		part.end = runs[i].start;
-		if (part.start < part.end)
-			write_region(d, &part);
-		part.start = runs[i].start;
-		part.end = runs[i].end;
-		part.offset = r->offset + (part.start - r->start);
-		part.advice |= IMAGE_ADVICE_GUARD;
-		write_region(d, &part);
-		part = *r;
-		part.start = runs[i].end;
-		part.offset = r->offset + (part.start - r->start);
-	}
-	part.end = r->end;
-	if (part.start < part.end)
-		write_region(d, &part);
-}
-
-/* A core file without the first page of a mapped ELF file shows no frame of it: the build-id
- * is there. */
-static bool wants_first_page(struct dump *d, const struct vma *v, const struct page_run *first)
-{
-	unsigned char magic[SELFMAG];
-
-	if (v->offset || !(v->prot & PROT_READ) || (first && first->start == v->start))
-		return false;
-	return !tracee_read(d->process->mem_fd, v->start, magic, SELFMAG, NULL) &&
-	       !memcmp(magic, ELFMAG, SELFMAG);
-}
-
-/* Whether a fork copies it as it is. Of huge pages there may be too few for two. */
-static bool is_copied(const struct vma *v)
-{
-	return !(v->flags & (VMA_DONTFORK | VMA_WIPEONFORK | VMA_HUGETLB));
-}
-
-/* Private memory: what the process has made its own. */
-static int dump_own_pages(struct dump *d, int pagemap, const struct vma *v,
-	const struct image_region *r, struct err *e)
-{
-	struct memory_source *source = new_source(d, v, 0), *copied = new_source(d, v, 0);
-	bool file = r->kind == IMAGE_REGION_FILE || r->kind == IMAGE_REGION_PRIVATE;
-	cleanup_buf struct buf runs = {0};
-	struct page_run *run;
-	size_t count;
-
-	if (d->dirty && d->alone && !file && !(v->flags & VMA_HUGETLB))
-		buf_push(&d->watched, struct vma, v);
-	if (pagemap_scan(pagemap, v->start, v->end,
-		    d->knows_clean && !file && v->flags & VMA_UFFD_WP, &runs, e))
-		return err_prefix(e, "process %d (%s)", d->process->pid, d->process->comm);
-	run = runs.data;
-	count = buf_count(&runs, struct page_run);
-	write_region_parts(d, r, run, count);
-	if (file && wants_first_page(d, v, count ? run : NULL))
-		add_run(d, source, v->start, v->start + IMAGE_BLOCK, true, false);
-	copied->copied = is_copied(v);
-	for (size_t i = 0; i < count; i++)
-		if (run[i].kind != PAGES_GUARD)
-			add_run(d, copied, run[i].start, run[i].end, file,
-				run[i].kind == PAGES_CLEAN);
-	image_writer_range(
-		d->writer, v->start, v->end, segment_flags(v), !file && v->prot != PROT_NONE);
-	return 0;
-}
-
 /* All of a private file mapping, as memory that no longer needs the file. */
 static int dump_whole(
 	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
 {
-	struct memory_source *source = new_source(d, v, 0);
+	struct memory_source *source = memory_source_new(d, v, 0);
 	uint64_t end = v->end;
 	char byte;
 
@@ -254,9 +111,9 @@ static int dump_whole(
 		tracee_read(d->process->mem_fd, end - IMAGE_BLOCK, &byte, 1, NULL))
 		end -= IMAGE_BLOCK;
 	r->kind = IMAGE_REGION_ANON;
-	write_region(d, r);
-	add_run(d, source, v->start, end, false, false);
-	image_writer_range(d->writer, v->start, v->end, segment_flags(v), true);
+	own_pages_region(d, r);
+	memory_source_run(d, source, v->start, end, false, false);
+	image_writer_range(d->writer, v->start, v->end, own_pages_segment_flags(v), true);
 	return 0;
 }
 
@@ -307,19 +164,19 @@ static int dump_private_file(
 		if (!object)
 			return dump_whole(d, v, r, e);
 		r->kind = IMAGE_REGION_PRIVATE;
-		return dump_own_pages(d, pagemap, v, r, e);
+		return own_pages_dump(d, pagemap, v, r, e);
 	}
 	/* A private mapping of /dev/zero is anonymous memory under another name. */
 	if (!stat(v->name, &st) && S_ISCHR(st.st_mode) && !strcmp(v->name, "/dev/zero")) {
 		r->kind = IMAGE_REGION_ANON;
-		return dump_own_pages(d, pagemap, v, r, e);
+		return own_pages_dump(d, pagemap, v, r, e);
 	}
 	if (find_module(d, v, true, &r->module, &deleted, e))
 		return -1;
 	if (deleted || d->portable)
 		return dump_whole(d, v, r, e);
 	r->kind = IMAGE_REGION_FILE;
-	return dump_own_pages(d, pagemap, v, r, e);
+	return own_pages_dump(d, pagemap, v, r, e);
 }
 
 /* Shared memory that only mappings lead to: from a process's memory into the job's file. Parts
@@ -348,7 +205,7 @@ static void add_shared_part(struct dump *d, struct memory_source *source, uint64
 			struct block_run run = {.address = at,
 				.size = stop - at,
 				.object = object,
-				.read = dump_read_memory,
+				.read = memory_source_read,
 				.context = source};
 
 			buf_push(d->shared_runs, struct block_run, &run);
@@ -377,7 +234,7 @@ static int find_present(
 static int add_shared_runs(
 	struct dump *d, const struct vma *v, uint64_t end, uint32_t object, struct err *e)
 {
-	struct memory_source *source = new_source(d, v, v->start - v->offset);
+	struct memory_source *source = memory_source_new(d, v, v->start - v->offset);
 	size_t known = buf_count(d->shared_runs, struct block_run);
 	struct present_run all = {v->start, end};
 	cleanup_buf struct buf runs = {0};
@@ -405,8 +262,8 @@ static int dump_segment(
 		return -1;
 	r->kind = IMAGE_REGION_SYSV;
 	r->object = object;
-	image_writer_range(d->writer, v->start, v->end, segment_flags(v), false);
-	write_region(d, r);
+	image_writer_range(d->writer, v->start, v->end, own_pages_segment_flags(v), false);
+	own_pages_region(d, r);
 	return need_memory ? add_shared_runs(d, v, v->end, object, e) : 0;
 }
 
@@ -430,12 +287,12 @@ static int dump_shared(
 	object = fd_dump_mapping(d->fds, d->process->task, v, &need_memory, e);
 	if (object < 0)
 		return -1;
-	image_writer_range(d->writer, v->start, v->end, segment_flags(v), false);
+	image_writer_range(d->writer, v->start, v->end, own_pages_segment_flags(v), false);
 	if (object) {
 		r->kind =
 			strcmp(v->name, URING_LINK) ? IMAGE_REGION_SHARED : IMAGE_REGION_URING;
 		r->object = object;
-		write_region(d, r);
+		own_pages_region(d, r);
 		return need_memory ? dump_nameless(d, v, object, e) : 0;
 	}
 	if (stat(v->name, &st) || !S_ISREG(st.st_mode))
@@ -444,7 +301,7 @@ static int dump_shared(
 	r->kind = IMAGE_REGION_SHARED_FILE;
 	if (find_module(d, v, false, &r->module, &deleted, e))
 		return -1;
-	write_region(d, r);
+	own_pages_region(d, r);
 	return 0;
 }
 
@@ -453,16 +310,16 @@ static int dump_context(
 {
 	if (dump_aio(d, v, r, e))
 		return -1;
-	write_region(d, r);
-	add_run(d, new_source(d, v, 0), v->start, v->end, false, false);
-	image_writer_range(d->writer, v->start, v->end, segment_flags(v), true);
+	own_pages_region(d, r);
+	memory_source_run(d, memory_source_new(d, v, 0), v->start, v->end, false, false);
+	image_writer_range(d->writer, v->start, v->end, own_pages_segment_flags(v), true);
 	return 0;
 }
 
 static int dump_kernel_pages(struct dump *d, const struct vma *v, struct image_region *r)
 {
 	r->kind = strcmp(v->name, "[vdso]") ? IMAGE_REGION_VVAR : IMAGE_REGION_VDSO;
-	write_region(d, r);
+	own_pages_region(d, r);
 	return 0;
 }
 
@@ -514,10 +371,10 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 	/* The kernel may take its contents at any time; and what the vdso's getrandom keeps
 	 * there must not come twice. */
 	if (v->flags & VMA_DROPPABLE) {
-		write_region(d, &r);
+		own_pages_region(d, &r);
 		return 0;
 	}
-	return dump_own_pages(d, pagemap, v, &r, e);
+	return own_pages_dump(d, pagemap, v, &r, e);
 }
 
 /* Memory of GPUs is at addresses of the same space that the program's own has. */
@@ -549,7 +406,7 @@ static void dump_device(struct dump *d, const struct device_range *range)
 	buf_push(&d->contexts, void *, (void *)&source);
 	buf_push(run.hash ? &d->device_runs : &d->runs, struct block_run, &run);
 	d->memory_bytes += run.size;
-	write_region(d, &r);
+	own_pages_region(d, &r);
 	image_writer_range(d->writer, r.start, r.end, PF_R | PF_W, true);
 }
 
@@ -647,6 +504,15 @@ void dump_protect(struct dump *d)
 		dirty_protect(dirty, pagemap, buf_at(&d->watched, struct vma, i));
 }
 
+/* What may be under way of asynchronous I/O is searched for in the memory as it is now. */
+static bool has_aio(const struct dump *d)
+{
+	for (size_t i = 0; i < d->vmas.count; i++)
+		if (dump_is_aio(&d->vmas.v[i]))
+			return true;
+	return false;
+}
+
 int dump_memory(struct dump *d, struct err *e)
 {
 	cleanup_fd int pagemap = pagemap_open(d->process->task, e);
@@ -655,6 +521,7 @@ int dump_memory(struct dump *d, struct err *e)
 	if (pagemap < 0 || lower_read_parts(d->process, e) || find_devices(d, e) ||
 		watch_pages(d, e) || check_arrays(d, e))
 		return -1;
+	d->may_wait = d->may_wait && !has_aio(d);
 	for (size_t i = 0; i < d->vmas.count; i++) {
 		dump_devices(d, d->vmas.v[i].start, &next);
 		if (dump_region(d, pagemap, &d->vmas.v[i], e))

@@ -7,11 +7,8 @@
 #include "supervisor/state/dump.h"
 
 /* Regions and mapped files; adds to d->runs, d->copied_runs and d->shared_runs what is to be
- * stored. */
+ * stored. What is to be found later (memory/own_pages.h) is only listed. */
 int dump_memory(struct dump *d, struct err *e);
-
-/* Reads what a run of d->runs is of the process's own memory: block_run.read of such runs. */
-int dump_read_memory(void *context, uint64_t address, void *data, size_t size, struct err *e);
 
 /* When all has been saved: protect the pages against being written to unseen from now on. */
 void dump_protect(struct dump *d);

@@ -12,6 +12,7 @@
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/memory/memory_dump.h"
 #include "supervisor/memory/memory_room.h"
+#include "supervisor/memory/own_pages.h"
 #include "supervisor/run/fork_snapshot.h"
 #include "supervisor/split/device_snapshot.h"
 #include "supervisor/split/lower_dump.h"
@@ -43,6 +44,7 @@ static int dump_one_memory(struct checkpoint_work *w, size_t i)
 
 	if (!owns_memory(w, i))
 		return 0;
+	d->may_wait = wants_copies(w) && w->fork_room;
 	d->alone = true;
 	for (size_t k = i + 1; k < w->process_count; k++)
 		d->alone &= w->tree.processes[k]->owner[IMAGE_SHARED_MEMORY] != i;
@@ -160,6 +162,17 @@ static int write_devices(struct checkpoint_work *w, struct dump *d)
 	return failed;
 }
 
+static int write_copy(struct checkpoint_work *w, struct dump *d)
+{
+	uint64_t expected = d->memory_bytes;
+
+	if (own_pages_finish(d, w->e))
+		return -1;
+	w->info.memory_bytes += d->memory_bytes - expected;
+	return write_runs(
+		w, &d->copied_runs, d->writer, checkpoint_parent_process(w, d->copy->vpid));
+}
+
 int checkpoint_write_copies(struct checkpoint_work *w)
 {
 	int failed = 0;
@@ -175,9 +188,7 @@ int checkpoint_write_copies(struct checkpoint_work *w)
 			failed = write_devices(w, d);
 		if (!d->copy || failed)
 			continue;
-		failed = write_runs(w, &d->copied_runs, d->writer,
-			checkpoint_parent_process(w, d->copy->vpid));
-		failed = fork_snapshot_end(d, failed, w->e);
+		failed = fork_snapshot_end(d, write_copy(w, d), w->e);
 	}
 	phase_now = PHASE_NONE;
 	return failed;

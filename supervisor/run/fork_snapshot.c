@@ -4,6 +4,7 @@
 #include "supervisor/run/fork_snapshot.h"
 
 #include "lib/notices.h"
+#include "supervisor/memory/own_pages.h"
 #include "supervisor/split/device_snapshot.h"
 #include "supervisor/target/process_copy.h"
 
@@ -15,9 +16,9 @@
 
 static bool is_much(const struct dump *d, uint64_t *all)
 {
-	uint64_t changed = 0;
+	uint64_t changed = own_pages_expected(d);
 
-	*all = 0;
+	*all = changed;
 	for (size_t i = 0; i < buf_count(&d->copied_runs, struct block_run); i++) {
 		const struct block_run *run = buf_at(&d->copied_runs, struct block_run, i);
 
@@ -35,10 +36,13 @@ static bool adopts_any(const struct tree *tree)
 	return false;
 }
 
-static void write_at_once(struct dump *d)
+static int write_at_once(struct dump *d, struct err *e)
 {
+	if (own_pages_finish(d, e))
+		return -1;
 	buf_add(&d->runs, d->copied_runs.data, d->copied_runs.len);
 	d->copied_runs.len = 0;
+	return 0;
 }
 
 /* Each page may be written to before it is saved. */
@@ -78,8 +82,7 @@ int fork_snapshot_make(struct dump *d, bool wanted, uint64_t *room, const struct
 	if (wanted)
 		notice_add("process %d (%s) was stopped while its memory was written: %s",
 			p->pid, p->comm, why.msg);
-	write_at_once(d);
-	return 0;
+	return write_at_once(d, e);
 }
 
 void fork_snapshot_copy_devices(struct dump *d, bool wanted)
