@@ -234,12 +234,22 @@ finish
 is "$status" 0 "and the program is whole" || explain
 
 # ---- together with all else ----
-RUN_FLAGS="--fork --incremental --dirty=uffd -i 1 --compress=lz4"
+# The checkpoint of number $1 from now on; restarts go on taking them, as they keep the options.
+later_checkpoint() {
+	local newest
+	newest=$(readlink ck/latest) || newest=0
+	await_dir "ck/ckpt-$(printf %06d $((10#${newest#ckpt-} + $1)))"
+}
+RUN_FLAGS="--fork --incremental --full-every=0 --dirty=uffd -i 1 --compress=lz4"
 arena periodic
 launch "$victim/racing" 1 || explain
-ok "periodic, incremental and compressed" await_dir ck/ckpt-000004
+ok "periodic, incremental and compressed" later_checkpoint 4 || explain
+kill_all
+ok "restarted" restart_detached || explain
+ok "it goes on so" later_checkpoint 2 || explain
+like "$(trecr-inspect ck/latest 2>&1)" "since the last full one" "with what has changed only"
 kill_all
 RUN_FLAGS=
 restart_here && finish
-is "$status" 0 "that is right, too" || explain
+is "$status" 0 "that is right, twice over" || explain
 done_testing

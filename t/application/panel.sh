@@ -3,10 +3,10 @@
 # program and its supervisor are killed (SIGKILL), and a restart. What they give in the end is what
 # an undisturbed run gives.
 #
-#	make check-applications [PROGRAMS='gromacs ruby ...'] [PLUG=1]
+#	make check-applications [PROGRAMS='gromacs ruby ...'] [PLUG=1 [WAYS='--fork ...']]
 #
-# With PLUG=SEC checkpoints are taken every SEC seconds (--incremental), and the plug is pulled at a
-# random time, also while one is being written.
+# With PLUG=SEC checkpoints are taken every SEC seconds (--incremental, and what WAYS adds), and the plug is
+# pulled at a random time, also while one is being written.
 #
 # Each file of panel/ is one, in its own language; its first lines say which packages (Debian's)
 # and commands it needs, and options of trecr-run. It prints "ready" when it is to be saved, and what comes
@@ -154,7 +154,7 @@ try() { # FILE
 
 export RESTART_FLAGS=--rollback-files
 if [ -n "${PLUG:-}" ]; then
-	export RUN_FLAGS="-i $PLUG --incremental --save-files"
+	export RUN_FLAGS="-i $PLUG --incremental --save-files ${WAYS:-}"
 	RESTART_FLAGS+=" $RUN_FLAGS"
 fi
 for file in "$source"/panel/*; do
