@@ -84,17 +84,19 @@ alone=$PWD/alone
 ok "a program of one rank is built" mpicc.mpich -O1 -o alone "$top/t/application/mpi_alone.c"
 scenario "collective calls and questions, over three restarts" three_times "$alone"
 scenario "a program behind MPI_Finalize, over three restarts" three_times "$alone" finalized
-for function in MPI_Isend MPI_Alloc_mem; do
+for function in MPI_Isend MPI_Win_create; do
 	reason="has called $function, and what that leaves in an MPI library"
 	scenario "$function is refused by its name" refused "$alone" $function
 done
 reason="a datatype that was made with large counts"
 scenario "a datatype made with large counts is refused" refused "$alone" MPI_Type_contiguous_c
-reason="it has set several attributes of MPI_COMM_SELF"
-scenario "several attributes of MPI_COMM_SELF are refused" refused "$alone" attributes
 objects=$PWD/objects
 ok "a program with objects is built" mpicc.mpich -O1 -o objects "$top/t/application/mpi_objects.c"
 scenario "objects of each kind, over three restarts" three_times "$objects"
+
+kept=$PWD/kept
+ok "a program with errors of its own, memory and buffers is built" mpicc.mpich -O1 -o kept "$top/t/application/mpi_kept.c"
+scenario "added errors, memory, a buffer and the order of attributes, over three restarts" three_times "$kept"
 
 # With variables of a launcher that is no more at the restart.
 PMI_RANK=0 scenario "the only rank of a launcher, restarted without one" three_times "$alone" launched

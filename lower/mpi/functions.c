@@ -21,6 +21,7 @@ int mpi_functions_find(void)
 	mpi.set_typed = library_symbol("MPII_Comm_set_attr");
 	mpi.type_get_typed = library_symbol("MPII_Type_get_attr");
 	mpi.type_set_typed = library_symbol("MPII_Type_set_attr");
+	mpi.Buffer_attach_c = library_symbol("MPI_Buffer_attach_c");
 	mpi.Op_create_c = library_symbol("MPI_Op_create_c");
 	mpi.Session_create_errhandler = library_symbol("MPI_Session_create_errhandler");
 	mpi.Type_get_envelope_c = library_symbol("MPI_Type_get_envelope_c");

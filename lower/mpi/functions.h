@@ -43,6 +43,10 @@
 	F(Group_translate_ranks, (int group, int count, const int *of, int other, int *are))   \
 	F(Group_incl, (int group, int count, const int *ranks, int *made))                     \
 	F(Group_free, (int *group))                                                            \
+	F(Add_error_class, (int *number))                                                      \
+	F(Add_error_code, (int of, int *number))                                               \
+	F(Add_error_string, (int number, const char *text))                                    \
+	F(Buffer_attach, (void *buffer, int size))                                             \
 	F(Errhandler_free, (int *handler))                                                     \
 	F(Comm_create_errhandler, (void *function, int *handler))                              \
 	F(Win_create_errhandler, (void *function, int *handler))                               \
@@ -98,6 +102,7 @@ struct mpi_functions {
 	int (*set_typed)(int object, int key, void *value, int type);
 	int (*type_get_typed)(int object, int key, void *value, int *flag, int type);
 	int (*type_set_typed)(int object, int key, void *value, int type);
+	int (*Buffer_attach_c)(void *buffer, int64_t size);
 	int (*Op_create_c)(void *function, int commutes, int *op);
 	int (*Session_create_errhandler)(void *function, int *handler);
 	int (*Type_get_envelope_c)(int type, int64_t *ints, int64_t *addresses, int64_t *counts,

@@ -33,6 +33,8 @@ int mpi_check(void)
 
 	if (!s)
 		return 0;
+	if (s->error_calls_lost)
+		return agent_fail("there was no memory to keep an error that it has added");
 	name = find_unsaved(s);
 	if (!name)
 		return s->finalized ? 0 : objects_learn(s);
@@ -85,6 +87,16 @@ static int mpi_init(const struct mpi_state *s)
 	return check_rank(s);
 }
 
+/* Nothing is in it: messages are received before a checkpoint. */
+static int attach_buffer(const struct mpi_state *s)
+{
+	if (!s->buffer)
+		return 0;
+	return s->buffer_size > INT32_MAX
+		       ? MPI_DO(Buffer_attach_c, s->buffer, s->buffer_size)
+		       : MPI_DO(Buffer_attach, s->buffer, (int)s->buffer_size);
+}
+
 static int mpi_finish(void)
 {
 	int (*mpi_finalize)(void) = library_symbol("MPI_Finalize");
@@ -104,5 +116,5 @@ int mpi_replay(void)
 		return -1;
 	if (s->finalized)
 		return mpi_finish();
-	return objects_make(s);
+	return objects_make(s) < 0 || errors_make(s) < 0 ? -1 : attach_buffer(s);
 }

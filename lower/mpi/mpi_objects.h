@@ -36,6 +36,9 @@ int comm_make(struct learned_reader *r, int *real, int tag);
 int settings_learn(struct mpi_state *s, struct mpi_object *o);
 int settings_make(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r);
 
+/* What the program has added to the library's errors. */
+int errors_make(const struct mpi_state *s);
+
 /* All of them. */
 int objects_learn(struct mpi_state *s);
 int objects_make(struct mpi_state *s);

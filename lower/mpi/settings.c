@@ -40,28 +40,49 @@ static int is_key_of(const struct mpi_object *key, const struct mpi_object *o)
 	       key->subject == (o->kind == MPI_COMM ? MPI_OF_COMM : MPI_OF_DATATYPE);
 }
 
-/* Each as its keyval and value; 0 ends them. In which order they were set the library does not tell, and it
- * matters for those of MPI_COMM_SELF: MPI_Finalize deletes the last one first. */
-static int learn_attributes(struct mpi_state *s, struct mpi_object *o)
+static int learn_attribute(struct mpi_object *o, const struct mpi_object *key)
 {
-	int count = 0;
+	void *value = NULL;
+	int flag;
+
+	if (get_attribute(o, key, &value, &flag))
+		return -1;
+	return flag && (learned_put(&o->learned, key->handle) < 0 ||
+			       learned_put(&o->learned, (int64_t)value) < 0)
+		       ? -1
+		       : 0;
+}
+
+/* The key whose attribute of MPI_COMM_SELF was set next after the one of @order; NULL: none. */
+static const struct mpi_object *next_of_self(const struct mpi_state *s, uint64_t order)
+{
+	const struct mpi_object *next = NULL;
 
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct mpi_object *key = s->objects[i];
-		void *value = NULL;
-		int flag;
 
-		if (!is_key_of(key, o))
-			continue;
-		if (get_attribute(o, key, &value, &flag))
-			return -1;
-		if (flag && o == &s->self && count++)
-			return agent_fail("it has set several attributes of MPI_COMM_SELF, "
-					  "the order of which cannot be saved yet");
-		if (flag && (learned_put(&o->learned, key->handle) < 0 ||
-				    learned_put(&o->learned, (int64_t)value) < 0))
-			return -1;
+		if (is_key_of(key, &s->self) && key->self_order > order &&
+			(!next || key->self_order < next->self_order))
+			next = key;
 	}
+	return next;
+}
+
+/* Each as its keyval and value; 0 ends them. In which order they were set the library does not tell, and it
+ * matters for those of MPI_COMM_SELF only: MPI_Finalize deletes the last one first. */
+static int learn_attributes(struct mpi_state *s, struct mpi_object *o)
+{
+	const struct mpi_object *key = NULL;
+
+	if (o == &s->self) {
+		while ((key = next_of_self(s, key ? key->self_order : 0)))
+			if (learn_attribute(o, key) < 0)
+				return -1;
+		return learned_put(&o->learned, 0);
+	}
+	for (uint32_t i = 0; i < s->count; i++)
+		if (is_key_of(s->objects[i], o) && learn_attribute(o, s->objects[i]) < 0)
+			return -1;
 	return learned_put(&o->learned, 0);
 }
 

@@ -87,7 +87,26 @@ struct mpi_object {
 	void *copy_below, *remove_below;
 	int32_t attribute_type; /* how Fortran has set its attributes; 0: an address */
 	uint32_t attributes;    /* how many there are */
+	uint64_t
+		self_order; /* the place of that of MPI_COMM_SELF among the others: when it was set */
 	struct mpi_learned learned;
+};
+
+/* A call by which the program has added an error, or removed one, with the number that it gave. */
+enum mpi_error_call_kind {
+	MPI_ERROR_CLASS,
+	MPI_ERROR_CODE,
+	MPI_ERROR_STRING,
+	MPI_ERROR_CLASS_REMOVED,
+	MPI_ERROR_CODE_REMOVED,
+	MPI_ERROR_STRING_REMOVED,
+};
+
+struct mpi_error_call {
+	struct mpi_error_call *next;
+	uint32_t kind; /* enum mpi_error_call_kind */
+	int32_t of, value;
+	char text[];
 };
 
 #define MPI_BUCKETS 1024
@@ -111,7 +130,12 @@ struct mpi_state {
 	uint32_t counts_lock;
 	uint64_t numbers_given; /* to communicators, by this rank */
 
-	uint32_t lock;  /* of what follows */
+	void *buffer; /* that is attached for MPI_Bsend; NULL: none */
+	int64_t buffer_size;
+	struct mpi_error_call *error_calls; /* in the order in which they were made */
+	uint32_t error_calls_lost;          /* there was no memory for one */
+
+	uint32_t lock;  /* of what follows, and of error_calls */
 	uint32_t count; /* objects in the table, free ones included */
 	uint64_t sequence;
 	int32_t *reals;              /* real handles, by index */

@@ -17,6 +17,10 @@ typedef int copy_proxy(void *function, int object, MPI_Keyval key, void *extra, 
 typedef int remove_proxy(
 	void *function, int object, MPI_Keyval key, int type, void *value, void *extra);
 
+enum {
+	COMM_SELF = 0x44000001,
+};
+
 enum attribute_type { /* as in MPICH */
 	ATTRIBUTE_POINTER = 0,
 	ATTRIBUTE_INTEGER = 1, /* a bit, whatever size it has */
@@ -174,16 +178,49 @@ static int is_set(MPI_Keyval key, int type, int r)
 	return 0;
 }
 
+extern STUB_HIDDEN int real_MPI_Comm_get_attr(
+	MPI_Comm comm, MPI_Keyval key, void **value, int *flag);
+
+/* Where the attribute of MPI_COMM_SELF that is to be set stands among the others; 0: there is none yet. */
+static uint64_t place_before(int object, MPI_Keyval key)
+{
+	struct mpi_object *o = object_of(key);
+	void *value;
+	int flag = 0;
+
+	if (object != COMM_SELF || !o || real_MPI_Comm_get_attr(object, key, &value, &flag))
+		return 0;
+	return flag ? o->self_order : 0;
+}
+
+/* A value that is changed leaves the attribute where it is. */
+static int is_set_of_comm(int object, MPI_Keyval key, uint64_t before, int type, int r)
+{
+	static uint64_t last;
+	struct mpi_object *o = object_of(key);
+
+	if (!r && o && object == COMM_SELF)
+		o->self_order =
+			before ? before : __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+	return is_set(key, type, r);
+}
+
 BY_HAND(MPI_Comm_set_attr, (int object, MPI_Keyval key, void *value));
 int body_MPI_Comm_set_attr(int object, MPI_Keyval key, void *value)
 {
-	return is_set(key, ATTRIBUTE_POINTER, real_MPI_Comm_set_attr(object, key, value));
+	uint64_t before = place_before(object, key);
+
+	return is_set_of_comm(object, key, before, ATTRIBUTE_POINTER,
+		real_MPI_Comm_set_attr(object, key, value));
 }
 
 BY_HAND(MPI_Attr_put, (int object, MPI_Keyval key, void *value));
 int body_MPI_Attr_put(int object, MPI_Keyval key, void *value)
 {
-	return is_set(key, ATTRIBUTE_POINTER, real_MPI_Attr_put(object, key, value));
+	uint64_t before = place_before(object, key);
+
+	return is_set_of_comm(
+		object, key, before, ATTRIBUTE_POINTER, real_MPI_Attr_put(object, key, value));
 }
 
 BY_HAND(MPI_Type_set_attr, (int object, MPI_Keyval key, void *value));
@@ -201,7 +238,10 @@ int body_MPI_Win_set_attr(int object, MPI_Keyval key, void *value)
 BY_HAND(MPII_Comm_set_attr, (int object, MPI_Keyval key, void *value, int type));
 int body_MPII_Comm_set_attr(int object, MPI_Keyval key, void *value, int type)
 {
-	return is_set(key, type, real_MPII_Comm_set_attr(object, key, value, type));
+	uint64_t before = place_before(object, key);
+
+	return is_set_of_comm(
+		object, key, before, type, real_MPII_Comm_set_attr(object, key, value, type));
 }
 
 BY_HAND(MPII_Type_set_attr, (int object, MPI_Keyval key, void *value, int type));

@@ -7,7 +7,7 @@
 
 typedef int MPI_Comm, MPI_Info, MPI_Errhandler, MPI_Session, MPI_Fint, MPI_Keyval, MPI_Datatype,
 	MPI_Op, MPI_Win, MPI_Group;
-typedef long MPI_Count;
+typedef long MPI_Count, MPI_Aint;
 
 enum {
 	MPI_ERR_OTHER = 15,
