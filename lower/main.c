@@ -115,17 +115,32 @@ static void refill_spares(void)
 			__atomic_store_n(&table->spares[i], parked_new(), __ATOMIC_RELEASE);
 }
 
+static int carry_out(uint32_t request)
+{
+	switch (request) {
+	case LOWER_PARK:
+		return make_parked();
+	case LOWER_LIBRARY:
+		return library_load(table->library);
+	case LOWER_ENVIRONMENT:
+		return environment_take();
+	case LOWER_CONNECTION:
+		return connection_take();
+	case LOWER_SHARE:
+		return share_start();
+	default:
+		return share_fetch(
+			&table->share_request, &table->share_reply, &table->share_fd);
+	}
+}
+
 static void serve_upper_half(void)
 {
 	uint32_t request = __atomic_load_n(&table->request, __ATOMIC_ACQUIRE);
 
-	if (request != LOWER_PARK && request != LOWER_LIBRARY && request != LOWER_ENVIRONMENT &&
-		request != LOWER_CONNECTION)
+	if (request == LOWER_IDLE || request >= LOWER_DONE)
 		return;
-	table->result = request == LOWER_PARK          ? make_parked()
-			: request == LOWER_LIBRARY     ? library_load(table->library)
-			: request == LOWER_ENVIRONMENT ? environment_take()
-						       : connection_take();
+	table->result = carry_out(request);
 	raw_set_and_wake(&table->request, LOWER_DONE);
 }
 

@@ -30,6 +30,16 @@ int connection_take(void);
 int connection_offer(void);
 int connection_accept(void);
 
+/* Answer other processes, under the name table->share_name. 0 or -errno. */
+int share_start(void);
+/* Ask the owner: 0, or -errno where it does not answer. *@fd is the driver's descriptor, for the caller to
+ * close; -1: none has come. */
+int share_fetch(const struct share_request *request, struct share_reply *reply, int *fd);
+
+/* Of cuda/share.c, on the thread that answers other processes, whatever the program does meanwhile: the
+ * driver's result; *@fd is for the caller to close, -1: none. */
+int cuda_share(const struct share_request *request, struct share_reply *reply, int *fd);
+
 /* Fill @library's targets. 0 or -ENOENT (then it is not there or does not load). */
 int library_load(struct lower_library *library);
 

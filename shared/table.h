@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shared/share.h"
+
 #define LOWER_SPARES 4
 
 /* A thread of the lower half that sleeps and lends its thread-local storage, and with it its
@@ -29,7 +31,9 @@ enum lower_request {
 	LOWER_LIBRARY,     /* load a library: in library; out result */
 	LOWER_ENVIRONMENT, /* take over what the records say of it; out result */
 	LOWER_CONNECTION,  /* take over the connection to the launcher (PMI_FD); out result */
-	LOWER_DONE,        /* a request, not an order */
+	LOWER_SHARE, /* from now on other processes may ask for what this one shares (share_name); out result */
+	LOWER_FETCH, /* ask the owner of what is shared: in share_request, out share_reply, share_fd, result */
+	LOWER_DONE, /* a request, not an order */
 	/* Orders (struct lower_order). */
 	LOWER_DRAIN, /* wait until the devices have done all that was asked of them */
 	LOWER_REST,  /* the same for what the last drain waited for in vain: threads may run */
@@ -40,8 +44,10 @@ enum lower_request {
 	LOWER_SNAPSHOT, /* copy device memory into it: the transfers' offsets are addresses in there */
 	LOWER_RELEASE, /* give it back */
 	LOWER_CONNECT, /* make a socket that the connection to a launcher can be sent to */
-	LOWER_REPLAY,  /* make everything in the records again */
-	LOWER_TRY, /* the same, but nothing that takes much memory of a device or the host */
+	LOWER_AGREE, /* after LOWER_DRAIN of all processes: what it has of others can be restored */
+	LOWER_REPLAY, /* make everything in the records again, but for what depends on other processes; */
+	LOWER_REPLAY_REST, /* and that, when all have done so */
+	LOWER_TRY, /* both, but nothing that takes much memory of a device or the host */
 };
 
 enum lower_result {
@@ -82,6 +88,7 @@ struct lower_order {
 	int32_t result;    /* enum lower_result */
 	char failure[256];
 	uint64_t patience_ns; /* how long the devices may take to come to rest */
+	uint64_t session;     /* of LOWER_DRAIN: the checkpoint's own number */
 	uint32_t count;
 	struct lower_transfer transfers[LOWER_TRANSFERS];
 };
@@ -149,6 +156,15 @@ struct lower_table {
 	/* A pipe's end for the supervisor to borrow before LOWER_SNAPSHOT: when it is closed,
 	 * as it is when the supervisor ends, the snapshot is given back. */
 	int snapshot_fd;
+
+	/* Of LOWER_SHARE and LOWER_FETCH. */
+	uint8_t share_name[SHARE_NAME];
+	struct share_request share_request;
+	struct share_reply share_reply;
+	int share_fd;
+	/* As of the last LOWER_DRAIN: the checkpoint's number, and how much it has of other processes. */
+	uint64_t session;
+	uint32_t imports;
 
 	int connection_fd; /* of LOWER_CONNECT: who has it sends the descriptor by SCM_RIGHTS */
 

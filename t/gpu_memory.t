@@ -30,7 +30,7 @@ refused() {
 
 refused unmapped "2 MiB of device memory that is not mapped"
 refused gone "has registered host memory at 0x[0-9a-f]+ that is no longer mapped"
-refused exported "shares device memory with others"
+refused retained "has a handle of device memory that it has not made by cuMemCreate"
 
 # At the restart there is less memory than the program has.
 arena room

@@ -32,10 +32,13 @@ int cuda_hash(const struct lower_transfer *transfers, unsigned count);
 /* Everything that the records hold, in a fresh driver. With @trial the process is to go again:
  * of memory only addresses are reserved. */
 int cuda_replay(int trial);
+/* And what depends on other processes, when they have done so: the rest. */
+int cuda_replay_rest(int trial);
 
-/* Steps of cuda_replay(), in this order. */
+/* Steps of these two, in this order. */
 int cuda_replay_contexts(struct cuda_state *s);
 int cuda_replay_memory(struct cuda_state *s);
+int cuda_replay_imported(struct cuda_state *s);  /* mappings of what is another process's */
 int cuda_replay_addresses(struct cuda_state *s); /* in a trial, in the place of memory */
 int cuda_replay_objects(struct cuda_state *s);
 int cuda_reserve_again(

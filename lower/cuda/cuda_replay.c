@@ -4,6 +4,8 @@
 #include "lower/cuda/arrays.h"
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/placement.h"
+#include "lower/cuda/share.h"
+#include "shared/cuda/memory_state.h"
 #include "shared/records.h"
 
 static int check_driver(const struct cuda_state *s)
@@ -94,6 +96,14 @@ static int replay_memory(struct cuda_state *s, int trial)
 	return cuda_replay_memory(s) || cuda_replay_registrations(s) ? -1 : 0;
 }
 
+/* Nobody of the upper half holds them: it was the thread that answers other processes. */
+static void reset_locks(struct cuda_state *s)
+{
+	s->lock = 0;
+	if (s->memory)
+		s->memory->lock = 0;
+}
+
 int cuda_replay(int trial)
 {
 	struct cuda_state *s = cuda_records();
@@ -103,6 +113,7 @@ int cuda_replay(int trial)
 		return -1;
 	if (!s || !s->initialised)
 		return 0;
+	reset_locks(s);
 	if (check_driver(s) || placement_keep(s))
 		return -1;
 	r = CUDA(cuInit, (unsigned))(0);
@@ -110,8 +121,19 @@ int cuda_replay(int trial)
 		return cuda_failed("cuInit", r);
 	if (check_devices(s) || cuda_replay_contexts(s) || placement_fill() ||
 		cuda_replay_objects(s) || cuda_reserve_again(s) || placement_end() ||
-		replay_memory(s, trial) || arrays_replay(s, trial) || cuda_attach_managed(s) ||
-		cuda_replay_globals(s) || cuda_replay_events(s))
+		replay_memory(s, trial))
+		return -1;
+	return trial ? 0 : cuda_share_again(s);
+}
+
+int cuda_replay_rest(int trial)
+{
+	struct cuda_state *s = cuda_records();
+
+	if (!s || !s->initialised)
+		return 0;
+	if ((!trial && cuda_import_again(s)) || arrays_replay(s, trial) ||
+		cuda_attach_managed(s) || cuda_replay_globals(s) || cuda_replay_events(s))
 		return -1;
 	/* Copies in graphs want memory. */
 	if (!trial && cuda_replay_graphs(s))

@@ -81,6 +81,12 @@ static const struct memory_mapping *way_to(
 	return NULL;
 }
 
+/* Another process's, which saves it. */
+static int is_imported(const struct memory_physical *p)
+{
+	return p->from.magic == SHARE_MAGIC;
+}
+
 /* Without a gap. The driver keeps what was registered, whatever becomes of its addresses. */
 static int is_mapped(uint64_t address, uint64_t size)
 {
@@ -95,10 +101,14 @@ static int refuse_memory(const struct memory_state *s)
 	if (s->captures)
 		return agent_fail_for(LOWER_AGAIN, "it is capturing a stream into a graph");
 	for (const struct memory_physical *p = s->physicals; p; p = p->next) {
+		if (is_imported(p))
+			continue;
 		if (p->foreign)
 			return agent_fail(
-				"it shares device memory with others, which cannot be "
-				"restored");
+				"it has a handle of device memory that it has not made by "
+				"cuMemCreate, or shares such memory by other means than a "
+				"file descriptor with a process that trecr-run has started, "
+				"which cannot be restored");
 		if (p->properties.location_type != LOCATION_DEVICE)
 			return agent_fail("it maps memory of the host as device memory, which "
 					  "cannot be restored yet");
@@ -181,8 +191,9 @@ static void list_all(struct listing *l, struct memory_state *s)
 		if (is_open(s, device))
 			mmu_each(&s->mmu, device, list_live, l);
 	for (const struct memory_physical *p = s->physicals; p; p = p->next)
-		list_memory(l, CUDA_MEMORY_DEVICE, way_to(s, p)->address, p->size,
-			p->properties.location);
+		if (!is_imported(p))
+			list_memory(l, CUDA_MEMORY_DEVICE, way_to(s, p)->address, p->size,
+				p->properties.location);
 	for (const struct memory_managed *m = s->managed; m; m = m->next)
 		list_memory(l, CUDA_MEMORY_MANAGED, m->address, m->size, m->device);
 }
@@ -286,7 +297,7 @@ static uint64_t needed_on(const struct cuda_state *cuda, uint32_t device)
 	uint64_t needed = is_open(s, device) ? mmu_needed(&s->mmu, device) : 0;
 
 	for (const struct memory_physical *p = s->physicals; p; p = p->next)
-		if (p->properties.location == device)
+		if (p->properties.location == device && !is_imported(p))
 			needed += p->size;
 	for (const struct allocation *a = cuda->allocations; a; a = a->next)
 		if (a->kind == CUDA_MEMORY_ARRAY && a->device == device)
@@ -443,13 +454,36 @@ static int retain_again(const struct memory_physical *p, uint64_t address)
 static int remake_mappings(struct memory_state *s)
 {
 	for (struct memory_physical *p = s->physicals; p; p = p->next)
-		if (create_again(p))
+		if (!is_imported(p) && create_again(p))
 			return -1;
 	for (struct memory_mapping *m = s->mappings; m; m = m->next)
-		if (map_again(m))
+		if (!is_imported(m->physical) && map_again(m))
 			return -1;
 	for (struct memory_physical *p = s->physicals; p; p = p->next)
-		if (retain_again(p, way_to(s, p)->address))
+		if (!is_imported(p) && retain_again(p, way_to(s, p)->address))
+			return -1;
+	return 0;
+}
+
+/* Where memory that is another process's is mapped; 0: nowhere. */
+static uint64_t imported_at(const struct memory_state *s, const struct memory_physical *p)
+{
+	const struct memory_mapping *m = s->mappings;
+
+	while (m && m->physical != p)
+		m = m->next;
+	return m ? m->address : 0;
+}
+
+int cuda_replay_imported(struct cuda_state *cuda)
+{
+	struct memory_state *s = cuda->memory;
+
+	for (struct memory_mapping *m = s->mappings; m; m = m->next)
+		if (is_imported(m->physical) && map_again(m))
+			return -1;
+	for (struct memory_physical *p = s->physicals; p; p = p->next)
+		if (is_imported(p) && imported_at(s, p) && retain_again(p, imported_at(s, p)))
 			return -1;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "lower/cuda/module_replay.h"
 #include "lower/cuda/placement.h"
 #include "lower/cuda/saved_places.h"
+#include "lower/cuda/share.h"
 #include "shared/cuda/memory_state.h"
 
 enum step_kind { MAKE, CHANGE, LOAD, MANAGED };
@@ -47,7 +48,10 @@ static int add_step(struct steps *s, const struct step *step)
 
 static int add_made(struct steps *s, struct object *o)
 {
-	return o->made ? add_step(s, &(struct step){o->sequence, MAKE, .object = o}) : 0;
+	/* Another process's is had when that process has it again (cuda_import_again()). */
+	return o->made && !cuda_event_origin(o)
+		       ? add_step(s, &(struct step){o->sequence, MAKE, .object = o})
+		       : 0;
 }
 
 static int add_later(struct steps *s, struct object *o)

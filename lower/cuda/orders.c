@@ -2,6 +2,7 @@
  * The orders that a supervisor gives (enum lower_request).
  */
 #include "lower/cuda/cuda.h"
+#include "lower/cuda/share.h"
 #include "lower/cuda/snapshot.h"
 #include "lower/mpi/mpi.h"
 #include "lower/runtime.h"
@@ -20,7 +21,10 @@ int orders_carry_out(struct lower_order *o)
 {
 	switch (o->request) {
 	case LOWER_DRAIN:
+		table->session = o->session;
 		return mpi_check() ? -1 : cuda_drain(o->patience_ns);
+	case LOWER_AGREE:
+		return cuda_agree();
 	case LOWER_REST:
 		return cuda_await_rest(o->patience_ns);
 	case LOWER_SAVE:
@@ -39,9 +43,11 @@ int orders_carry_out(struct lower_order *o)
 	case LOWER_CONNECT:
 		return connection_offer();
 	case LOWER_REPLAY:
-		return cuda_replay(0) ? -1 : mpi_replay();
+		return cuda_replay(0);
+	case LOWER_REPLAY_REST:
+		return cuda_replay_rest(0) ? -1 : mpi_replay();
 	case LOWER_TRY:
-		return cuda_replay(1);
+		return cuda_replay(1) ? -1 : cuda_replay_rest(1);
 	}
 	return agent_fail("unknown request %u", o->request);
 }

@@ -3,6 +3,7 @@
 
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/placement.h"
+#include "lower/cuda/share.h"
 #include "shared/cuda/memory_state.h"
 
 #define GRAPH_MEMORY_USED 0 /* CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT */
@@ -66,8 +67,6 @@ static const struct names kinds[CUDA_KINDS] = {
 		"CUDA modules linked with addresses of their own"},
 	[CUDA_LIBRARY] = {"CUDA library linked with addresses of its own",
 		"CUDA libraries linked with addresses of their own"},
-	[CUDA_EVENT] = {"CUDA event shared with other processes",
-		"CUDA events shared with other processes"},
 	[CUDA_ARRAY] = {"CUDA array", "CUDA arrays"},
 	[CUDA_MIPMAPPED_ARRAY] = {"mipmapped CUDA array", "mipmapped CUDA arrays"},
 	[CUDA_TEXTURE] = {"CUDA texture object", "CUDA texture objects"},
@@ -163,8 +162,10 @@ int cuda_drain(uint64_t patience_ns)
 {
 	struct cuda_state *s = cuda_records();
 
+	table->imports = 0;
 	if (!s || !s->initialised)
 		return 0;
+	table->imports = cuda_count_imports(s);
 	if (refuse_lost(s) || refuse_export_entries(s))
 		return -1;
 	if (refuse_unknown(s) || refuse_graph_memory(s))

@@ -38,6 +38,8 @@ static int driver_create(uint64_t *handle, uint32_t device, uint64_t size)
 	if (device == MMU_PINNED)
 		return pinned_handle(handle);
 	p.rdma = memory_state()->rdma >> device & 1;
+	if (memory_state()->shareable >> device & 1)
+		p.handle_types = HANDLE_TYPE_FILE;
 	return memory_functions()->cuMemCreate(handle, size, &p, 0);
 }
 

@@ -8,6 +8,7 @@
 
 #include "mmu/mmu.h"
 #include "shared/cuda/state.h"
+#include "shared/share.h"
 
 /* A memory pool of the program's, or a device's own. The handle is its address. */
 struct memory_pool {
@@ -19,6 +20,9 @@ struct memory_pool {
 	uint64_t threshold, largest; /* as set; largest: 0 for no limit */
 	uint64_t used, used_high;    /* bytes as asked for */
 	uint64_t held, held_high;    /* with what is pending, in whole objects */
+	uint64_t id;                 /* for struct share_handle */
+	uint32_t handle_types;       /* how it may be exported */
+	uint32_t imported;           /* it is another process's: nothing is allocated from it */
 	struct memory_pool *next;
 };
 
@@ -82,6 +86,8 @@ struct memory_reservation {
 #define LOCATION_DEVICE 1 /* CU_MEM_LOCATION_TYPE_DEVICE */
 #define READ_WRITE      3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 
+#define HANDLE_TYPE_FILE 1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+
 /* CUmemAllocationProp */
 struct memory_properties {
 	uint32_t type, handle_types;
@@ -100,8 +106,10 @@ struct memory_physical {
 	struct memory_properties properties;
 	uint32_t references; /* handles that the program has not released */
 	uint32_t mappings;
-	uint32_t foreign; /* exported, imported, or otherwise not to be made again */
+	uint32_t foreign; /* not to be made again */
 	uint32_t reserved;
+	uint64_t id;              /* for struct share_handle */
+	struct share_handle from; /* magic 0: it is ours, else another process's */
 	struct memory_physical *next, *previous;
 };
 
@@ -122,10 +130,28 @@ struct memory_mapping {
 	struct memory_mapping *next;
 };
 
+/* Memory of another process that this one has opened (cuIpcOpenMemHandle, cuMemPoolImportPointer):
+ * mapped in a reservation of ours at @start. */
+struct memory_import {
+	struct share_handle from;
+	uint64_t address, size; /* as the program knows it */
+	uint64_t start, mapped; /* whole pieces */
+	uint64_t id;            /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
+	void *context;
+	struct memory_pool *pool; /* NULL: by cuIpcOpenMemHandle */
+	uint32_t device, references;
+	uint32_t access_count, reserved;
+	struct memory_access access[2];
+	struct memory_import *next;
+};
+
 struct memory_state {
-	uint64_t lock;     /* FS base of the thread that holds it; 0: nobody */
-	uint32_t captures; /* streams being captured into graphs now */
-	uint32_t rdma;     /* a bit a device: its memory can be given to other hardware */
+	uint64_t lock;      /* FS base of the thread that holds it; 0: nobody */
+	uint32_t captures;  /* streams being captured into graphs now */
+	uint32_t rdma;      /* a bit a device: its memory can be given to other hardware */
+	uint32_t shareable; /* the same: and to other processes, by a file descriptor */
+	uint32_t shares;    /* not 0: it has the name that others may ask it by */
+	uint8_t name[SHARE_NAME];
 	struct mmu mmu;
 	struct memory_pool *pools; /* a device's own come first, in no order */
 	struct memory_pool *default_pools[MMU_DEVICES], *current_pools[MMU_DEVICES];
@@ -136,6 +162,7 @@ struct memory_state {
 	struct memory_reservation *reservations;
 	struct memory_physical *physicals;
 	struct memory_mapping *mappings;
+	struct memory_import *imports;
 	/* Records to be used again, by kind. */
 	struct memory_pool *spare_pools;
 	struct memory_order *spare_orders;
@@ -145,6 +172,7 @@ struct memory_state {
 	struct memory_reservation *spare_reservations;
 	struct memory_physical *spare_physicals;
 	struct memory_mapping *spare_mappings;
+	struct memory_import *spare_imports;
 	/* For CUDA_STATE->allocations: room for so many, made ahead. */
 	struct allocation *list;
 	uint64_t list_room, live;

@@ -63,6 +63,12 @@ void crossing_open(void);
 void crossing_environment(void);
 /* The launcher's connection (PMI_FD) is the lower half's from now on. */
 void crossing_connection(void);
+/* From now on other processes may ask this one, by @name, for what it shares (shared/share.h). 0 or
+ * -1. */
+int crossing_share(const uint8_t name[SHARE_NAME]);
+/* Ask the owner of request->handle. 0, or -1 where it does not answer; *@fd is in the lower half, for
+ * the caller to close, -1: none. */
+int crossing_fetch(const struct share_request *request, struct share_reply *reply, int *fd);
 /* From now on calls of @library by name are not made and give @result, as a library's do that has
  * been shut down at exit. What it holds stays as it is. */
 void crossing_end(struct crossing_library *library, int result);

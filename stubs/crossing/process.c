@@ -177,6 +177,42 @@ void crossing_connection(void)
 	busy_end(mask);
 }
 
+int crossing_share(const uint8_t name[SHARE_NAME])
+{
+	struct process *p = process_get();
+	uint64_t mask;
+	int r;
+
+	if (!__atomic_load_n(&p->alive, __ATOMIC_ACQUIRE))
+		return -1;
+	mask = busy_begin();
+	raw_copy(p->table->share_name, name, SHARE_NAME);
+	r = process_request(p->table, LOWER_SHARE, NULL, NULL);
+	busy_end(mask);
+	return r;
+}
+
+/* One at a time, as there is one place in the table. */
+int crossing_fetch(const struct share_request *request, struct share_reply *reply, int *fd)
+{
+	static uint32_t lock;
+	struct process *p = process_get();
+	uint64_t mask;
+	int r;
+
+	if (!__atomic_load_n(&p->alive, __ATOMIC_ACQUIRE))
+		return -1;
+	mask = busy_begin();
+	raw_lock(&lock);
+	p->table->share_request = *request;
+	r = process_request(p->table, LOWER_FETCH, NULL, NULL);
+	*reply = p->table->share_reply;
+	*fd = p->table->share_fd;
+	raw_unlock(&lock);
+	busy_end(mask);
+	return r;
+}
+
 /* What restart() will need, too: the program may change its environment and move its files. */
 static int remember_start(void)
 {

@@ -108,11 +108,6 @@ struct context_params {
 };
 _Static_assert(sizeof(struct context_params) == 24, "as in CUDA 12.5 and later");
 
-/* CUipcEventHandle */
-struct ipc_handle {
-	char data[64];
-};
-
 extern STUB_HIDDEN struct crossing_library cuda_library;
 
 /* The driver's functions, by their index in the API table: for code behind the crossing. */
@@ -170,7 +165,6 @@ int body_cuStreamAddCallback(void *stream, void *function, void *data, unsigned 
 int body_cuStreamAddCallback_ptsz(void *stream, void *function, void *data, unsigned flags);
 int body_cuEventElapsedTime(float *ms, void *start, void *end);
 int body_cuEventElapsedTime_v2(float *ms, void *start, void *end);
-int body_cuIpcOpenEventHandle(void **event, struct ipc_handle handle);
 int body_cuModuleLoad(void **module, const char *path);
 int body_cuLibraryLoadFromFile(void **library, const char *path, const int *jit_options,
 	void **jit_values, unsigned jit_count, const int *options, void **values,
@@ -275,7 +269,6 @@ REAL(cuStreamAddCallback);
 REAL(cuStreamAddCallback_ptsz);
 REAL(cuEventElapsedTime);
 REAL(cuEventElapsedTime_v2);
-REAL(cuIpcOpenEventHandle);
 REAL(cuModuleLoad);
 REAL(cuLibraryLoadFromFile);
 REAL(cuModuleEnumerateFunctions);

@@ -2,6 +2,7 @@
 #include "shared/cuda/calls.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
+#include "stubs/cuda/sharing.h"
 
 #include "cuda.index.h"
 
@@ -39,7 +40,8 @@ int body_cuMemAllocPitch_v2(
 
 int body_cuMemFree_v2(uint64_t address)
 {
-	int r = mmu_part(address) < MMU_DEVICES ? memory_free(address) : CUDA_ERROR_NOT_FOUND;
+	int r = mmu_part(address) < MMU_DEVICES ? memory_free(address)
+						: import_close(address, 1);
 
 	if (r != CUDA_ERROR_NOT_FOUND)
 		return r;
@@ -66,6 +68,21 @@ int body_cuMemGetInfo_v2(size_t *free, size_t *total)
 	return 0;
 }
 
+/* 1: it lies in memory of another process. */
+static int range_imported(uint64_t *start, size_t *size, uint64_t address)
+{
+	struct memory_state *s = memory_lock(0);
+	const struct memory_import *i = s ? import_find(s, address) : NULL;
+
+	if (i && start)
+		*start = i->address;
+	if (i && size)
+		*size = i->size;
+	if (s)
+		memory_unlock(s);
+	return i != NULL;
+}
+
 int body_cuMemGetAddressRange_v2(uint64_t *start, size_t *size, uint64_t address)
 {
 	struct mmu_allocation *a;
@@ -74,7 +91,9 @@ int body_cuMemGetAddressRange_v2(uint64_t *start, size_t *size, uint64_t address
 	int r;
 
 	if (mmu_part(address) == MMU_PARTS)
-		return real_cuMemGetAddressRange_v2(start, size, address);
+		return range_imported(start, size, address)
+			       ? 0
+			       : real_cuMemGetAddressRange_v2(start, size, address);
 	r = real_cuCtxGetCurrent(&context);
 	if (r || !context)
 		return r ? r : CUDA_ERROR_INVALID_CONTEXT;

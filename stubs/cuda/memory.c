@@ -6,7 +6,10 @@
 
 #include "shared/raw.h"
 #include "stubs/cuda/objects.h"
+#include "stubs/cuda/sharing.h"
 
+#define ATTRIBUTE_FILES                                                                        \
+	103                /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
 #define ATTRIBUTE_RDMA 110 /* CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED */
 
 /* Device memory that nobody has is kept up to this part of the device's: more would be missing
@@ -118,16 +121,23 @@ static uint64_t cache_of(uint32_t device)
 				    : CUDA_STATE->devices[device].memory / CACHE_PART;
 }
 
+/* A driver that does not know the attribute cannot do it either. */
+static int has_attribute(uint32_t device, int attribute)
+{
+	int value = 0;
+
+	return device != MMU_PINNED && !real_cuDeviceGetAttribute(&value, attribute, device) &&
+	       value;
+}
+
 static int open_part(struct memory_state *s, uint32_t device)
 {
-	int rdma = 0;
-
 	if (device >= MMU_PARTS)
 		return CUDA_ERROR_INVALID_DEVICE;
-	/* A driver that does not know the attribute cannot do it either. */
-	if (device != MMU_PINNED && !real_cuDeviceGetAttribute(&rdma, ATTRIBUTE_RDMA, device) &&
-		rdma)
+	if (has_attribute(device, ATTRIBUTE_RDMA))
 		s->rdma |= 1u << device;
+	if (has_attribute(device, ATTRIBUTE_FILES))
+		s->shareable |= 1u << device;
 	return mmu_open(&s->mmu, &memory_driver, device, cache_of(device));
 }
 
@@ -421,5 +431,6 @@ void memory_context_gone(void *context)
 	memory_orders_gone(s, context);
 	drop_registrations(s, context);
 	memory_managed_gone(s, context);
+	imports_gone(s, context);
 	memory_unlock(s);
 }

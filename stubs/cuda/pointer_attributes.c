@@ -4,6 +4,7 @@
 #include "shared/raw.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
+#include "stubs/cuda/sharing.h"
 
 enum attribute {
 	ATTRIBUTE_CONTEXT = 1,
@@ -16,6 +17,8 @@ enum attribute {
 	ATTRIBUTE_DEVICE_ORDINAL,
 	ATTRIBUTE_RANGE_START_ADDR = 11,
 	ATTRIBUTE_RANGE_SIZE,
+	ATTRIBUTE_IPC_CAPABLE, /* CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE */
+	ATTRIBUTE_HANDLE_TYPES,
 	ATTRIBUTE_MEMPOOL_HANDLE = 17,
 };
 
@@ -33,12 +36,22 @@ static size_t attribute_size(int attribute)
 	case ATTRIBUTE_RANGE_START_ADDR:
 	case ATTRIBUTE_RANGE_SIZE:
 	case ATTRIBUTE_MEMPOOL_HANDLE:
+	case ATTRIBUTE_HANDLE_TYPES:
 		return 8;
+	case ATTRIBUTE_IPC_CAPABLE:
+		return 1;
 	case ATTRIBUTE_MEMORY_TYPE:
 	case ATTRIBUTE_DEVICE_ORDINAL:
 		return 4;
 	}
 	return 0; /* not ours to answer */
+}
+
+/* By cuIpcGetMemHandle. What is another process's is not to be shared on. */
+static int is_shareable(const struct mmu_allocation *a)
+{
+	return !a->pool && mmu_part(a->address) < MMU_DEVICES &&
+	       memory_state()->shareable >> a->device & 1;
 }
 
 /* @a is a copy, NULL where nothing is. 0 or the error of cuPointerGetAttribute. */
@@ -75,8 +88,32 @@ static int value_of(
 	case ATTRIBUTE_MEMPOOL_HANDLE:
 		*value = (uint64_t)a->pool;
 		return 0;
+	case ATTRIBUTE_IPC_CAPABLE:
+		*value = is_shareable(a);
+		return 0;
+	case ATTRIBUTE_HANDLE_TYPES:
+		*value = a->pool ? ((const struct memory_pool *)a->pool)->handle_types : 0;
+		return 0;
 	}
 	return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* 1: @address is in memory of another process; *@a is as if it were ours. */
+static int look_up_imported(uint64_t address, struct mmu_allocation *a)
+{
+	struct memory_state *s = memory_lock(0);
+	const struct memory_import *i = s ? import_find(s, address) : NULL;
+
+	if (i)
+		*a = (struct mmu_allocation){.address = i->address,
+			.size = i->size,
+			.id = i->id,
+			.context = i->context,
+			.pool = i->pool,
+			.device = i->device};
+	if (s)
+		memory_unlock(s);
+	return i != NULL;
 }
 
 /* 1: @address is ours; *@a what lies there, *@found 0 if nothing does. The program's own
@@ -87,7 +124,7 @@ static int look_up(uint64_t address, struct mmu_allocation *a, int *found)
 	struct memory_state *s;
 
 	if (mmu_part(address) == MMU_PARTS)
-		return 0;
+		return *found = memory_state() && look_up_imported(address, a);
 	s = memory_lock(0);
 	if (!s)
 		return 0;

@@ -9,6 +9,7 @@
 #include "shared/raw.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/pool.h"
+#include "stubs/cuda/sharing.h"
 
 /* ---- what streams have freed ---- */
 
@@ -390,7 +391,7 @@ int body_cuMemAllocFromPoolAsync(uint64_t *address, size_t size, void *pool, voi
 
 	if (r)
 		return r;
-	if (!p)
+	if (!p || p->imported)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!capturing)
 		return pool_alloc(address, size, p, stream);
@@ -458,8 +459,10 @@ int body_cuMemFreeAsync(uint64_t address, void *stream)
 
 	if (!address)
 		return 0;
-	if (mmu_part(address) >= MMU_DEVICES)
-		return real_cuMemFreeAsync(address, stream);
+	if (mmu_part(address) >= MMU_DEVICES) {
+		r = import_close(address, 1);
+		return r == CUDA_ERROR_NOT_FOUND ? real_cuMemFreeAsync(address, stream) : r;
+	}
 	r = ask_capturing(stream, &capturing);
 	if (!r)
 		r = real_cuCtxGetCurrent(&context);

@@ -12,6 +12,9 @@ STUB_HIDDEN void pool_release(struct memory_state *s, struct memory_pool *pool);
 STUB_HIDDEN int pool_current(
 	struct memory_state *s, uint32_t device, struct memory_pool **pool);
 
+/* A pool for what is another process's, on @device. 0 or an error. */
+STUB_HIDDEN int pool_import(void **pool, uint32_t device);
+
 /* CUmemLocation */
 struct location {
 	uint32_t type, id;

@@ -1,5 +1,6 @@
 /* Pools themselves: a device's own, pools that the program makes, their attributes. */
 #include "stubs/cuda/memory.h"
+#include "stubs/cuda/objects.h"
 #include "stubs/cuda/pool.h"
 
 enum pool_attribute {
@@ -12,9 +13,8 @@ enum pool_attribute {
 	POOL_USED_HIGH,
 };
 
-#define TYPE_PINNED      1
-#define HANDLE_TYPE_FILE 1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
-#define ACCESS_NONE      0
+#define TYPE_PINNED 1
+#define ACCESS_NONE 0
 
 struct memory_pool *pool_of(void *handle)
 {
@@ -28,6 +28,7 @@ static struct memory_pool *make_pool(struct memory_state *s, uint32_t device)
 	if (!p)
 		return NULL;
 	p->device = device;
+	p->id = object_sequence();
 	for (int i = 0; i < 3; i++)
 		p->options[i] = 1;
 	p->next = s->pools;
@@ -144,8 +145,6 @@ int body_cuMemPoolCreate(void **pool, const struct pool_properties *properties)
 		return r;
 	if (!pool || !properties)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* That it could be exported does no harm: cuMemPoolExportToShareableHandle is refused.
-	 */
 	if (properties->handle_types & ~HANDLE_TYPE_FILE ||
 		!is_on_device(&properties->location, properties->type))
 		return refuse_pool("cuMemPoolCreate");
@@ -155,10 +154,25 @@ int body_cuMemPoolCreate(void **pool, const struct pool_properties *properties)
 	if (!s)
 		return CUDA_ERROR_UNKNOWN;
 	p = make_pool(s, properties->location.id);
-	if (p)
+	if (p) {
 		p->largest =
 			(properties->largest + MMU_GRANULE * 16 - 1) & ~(MMU_GRANULE * 16 - 1);
+		p->handle_types = properties->handle_types;
+	}
 	memory_unlock(s);
+	*pool = p;
+	return p ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+int pool_import(void **pool, uint32_t device)
+{
+	struct memory_state *s = memory_lock(1);
+	struct memory_pool *p = s ? make_pool(s, device) : NULL;
+
+	if (p)
+		p->imported = 1;
+	if (s)
+		memory_unlock(s);
 	*pool = p;
 	return p ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
 }

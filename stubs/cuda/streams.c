@@ -137,26 +137,3 @@ int body_cuEventElapsedTime_v2(float *ms, void *start, void *end)
 {
 	return elapsed(ms, start, end, real_cuEventElapsedTime_v2);
 }
-
-/* Of another process: handles of events cannot be brought back. */
-int body_cuIpcOpenEventHandle(void **event, struct ipc_handle handle)
-{
-	struct object *o;
-	void *real = NULL;
-	int r;
-
-	if (!state_usable())
-		return CUDA_ERROR_NOT_INITIALIZED;
-	o = object_new(CUDA_EVENT, CUDA_OBJECT_LOST);
-	if (!o)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	o->context = current_context();
-	r = real_cuIpcOpenEventHandle(&real, handle);
-	if (r) {
-		object_drop(o);
-		return r;
-	}
-	object_live(o, real);
-	*event = o;
-	return 0;
-}

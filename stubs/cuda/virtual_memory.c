@@ -6,6 +6,8 @@
  */
 #include "shared/raw.h"
 #include "stubs/cuda/memory.h"
+#include "stubs/cuda/objects.h"
+#include "stubs/cuda/sharing.h"
 
 /* ---- addresses ---- */
 
@@ -150,24 +152,39 @@ static struct memory_reservation **find_reservation(
 	return p;
 }
 
-int body_cuMemAddressFree(uint64_t address, size_t size)
+static int free_range(struct memory_state *s, uint64_t address, size_t size)
 {
-	struct memory_state *s = memory_lock(0);
-	struct memory_reservation **p, *record;
-	int r;
+	struct memory_reservation **p = find_reservation(s, address, size), *record = *p;
+	int r = real_cuMemAddressFree(address, record ? record->taken : size);
 
-	if (!s)
-		return real_cuMemAddressFree(address, size);
-	p = find_reservation(s, address, size);
-	record = *p;
-	r = real_cuMemAddressFree(address, record ? record->taken : size);
 	if (!r && record) {
 		*p = record->next;
 		record->next = s->spare_reservations;
 		s->spare_reservations = record;
 	}
+	return r;
+}
+
+int body_cuMemAddressFree(uint64_t address, size_t size)
+{
+	struct memory_state *s = memory_lock(0);
+	int r;
+
+	if (!s)
+		return real_cuMemAddressFree(address, size);
+	r = free_range(s, address, size);
 	memory_unlock(s);
 	return r;
+}
+
+int memory_reserve(struct memory_state *s, uint64_t *address, uint64_t size)
+{
+	return reserve_range(s, address, size, 0, 0, 0);
+}
+
+void memory_unreserve(struct memory_state *s, uint64_t address, uint64_t size)
+{
+	free_range(s, address, size); /* ours: it goes */
 }
 
 /* ---- physical memory ---- */
@@ -192,6 +209,7 @@ static struct memory_physical *add_physical(struct memory_state *s, uint64_t rea
 		return NULL;
 	p->real = real;
 	p->references = 1;
+	p->id = object_sequence();
 	p->next = s->physicals;
 	if (p->next)
 		p->next->previous = p;
@@ -281,22 +299,59 @@ int body_cuMemRelease(uint64_t handle)
 	return r;
 }
 
+/* A file descriptor that stands for @p, which may be of another process itself. */
+static int export_file(int *fd, const struct memory_physical *p)
+{
+	struct share_handle handle = p->from;
+	int r = handle.magic ? 0 : share_make(&handle, SHARE_PHYSICAL, (uint64_t)p, p->id);
+
+	return r ? r : share_to_file(&handle, fd);
+}
+
 int body_cuMemExportToShareableHandle(void *out, uint64_t handle, int type, uint64_t flags)
 {
 	struct memory_physical *p = physical_of(handle);
-	int r = real_cuMemExportToShareableHandle(out, real_handle(handle), type, flags);
+	int r;
 
+	if (out && p && !p->foreign && type == HANDLE_TYPE_FILE && !flags &&
+		p->properties.handle_types & HANDLE_TYPE_FILE)
+		return export_file(out, p);
+	r = real_cuMemExportToShareableHandle(out, real_handle(handle), type, flags);
 	if (!r && p)
 		p->foreign = 1;
 	return r;
 }
 
+/* What a descriptor stands for that a process of the program has exported. */
+static int import_shared(uint64_t *handle, const struct share_handle *from)
+{
+	struct memory_properties properties;
+	struct share_reply reply;
+	uint64_t real = 0;
+	int r = share_import("cuMemImportFromShareableHandle", from, 0, &reply, &real);
+
+	if (r)
+		return r;
+	raw_copy(&properties, reply.properties, sizeof(properties));
+	if (properties.location_type == LOCATION_DEVICE && share_device(&reply) < MMU_DEVICES)
+		properties.location = share_device(&reply);
+	r = keep_physical(handle, real, reply.size, reply.created, &properties);
+	if (!r)
+		physical_of(*handle)->from = *from;
+	return r;
+}
+
 int body_cuMemImportFromShareableHandle(uint64_t *handle, void *from, int type)
 {
+	struct share_handle shared;
 	uint64_t real = 0;
-	int r = handle ? real_cuMemImportFromShareableHandle(&real, from, type)
-		       : CUDA_ERROR_INVALID_VALUE;
+	int r;
 
+	if (handle && type == HANDLE_TYPE_FILE &&
+		!share_from_file(from, SHARE_PHYSICAL, &shared))
+		return import_shared(handle, &shared);
+	r = handle ? real_cuMemImportFromShareableHandle(&real, from, type)
+		   : CUDA_ERROR_INVALID_VALUE;
 	return r ? r : keep_physical(handle, real, 0, 0, NULL);
 }
 

@@ -155,14 +155,21 @@ static int issue_requests(struct restore *r)
 	return 0;
 }
 
-static int run_lower_halves(struct restore *r)
+static int each_lower_half(struct restore *r, int (*step)(struct new_process *one))
 {
-	r->explained = true;
 	for (size_t i = 0; i < r->count; i++)
-		if (restore_lower_run(&r->processes[i])) {
+		if (step(&r->processes[i])) {
 			r->no_room |= r->processes[i].no_room;
 			return -1;
 		}
+	return 0;
+}
+
+static int run_lower_halves(struct restore *r)
+{
+	r->explained = true;
+	if (each_lower_half(r, restore_lower_run) || each_lower_half(r, restore_lower_rest))
+		return -1;
 	r->explained = false;
 	return 0;
 }

@@ -28,6 +28,7 @@ struct lower_half {
 	bool drained;
 	uint64_t
 		patience_ns; /* for the next order: how long devices may take to come to rest */
+	uint64_t session;    /* for LOWER_DRAIN: the checkpoint's own number */
 	bool restless;       /* the last one failed as they did not */
 	bool no_room;        /* it failed as others use the devices */
 	bool unable;         /* to hash device memory; of any order, for good */
@@ -78,6 +79,10 @@ int lower_comes_out(struct process *p, struct thread *t, struct err *e);
 int lower_order(struct process *p, enum lower_request request,
 	const struct lower_transfer *transfers, unsigned count, uint64_t deadline_ns,
 	struct err *e);
+
+/* After LOWER_DRAIN of all processes of a tree: that what this one has of others (shared/share.h) is
+ * theirs still. */
+int lower_agree(struct process *p, uint64_t deadline_ns, struct err *e);
 
 /* After a drain that failed as the devices did not come to rest: wait for them while process
  * @pid runs, at most until @deadline_ns. What goes wrong the next drain tells. */

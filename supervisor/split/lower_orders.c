@@ -245,7 +245,18 @@ int lower_order(struct process *p, enum lower_request request,
 		write_table(p, TABLE(order.request), &what, sizeof(what), e) ||
 		write_table(p, TABLE(order.patience_ns), &p->lower->patience_ns,
 			sizeof(p->lower->patience_ns), e) ||
+		write_table(p, TABLE(order.session), &p->lower->session,
+			sizeof(p->lower->session), e) ||
 		send_order(p, number, e))
 		return -1;
 	return await_done(p, number, deadline_ns, e) || finish_order(p, e) ? -1 : 0;
+}
+
+int lower_agree(struct process *p, uint64_t deadline_ns, struct err *e)
+{
+	uint32_t imports;
+
+	if (read_table(p, TABLE(imports), &imports, sizeof(imports), e))
+		return -1;
+	return imports ? lower_order(p, LOWER_AGREE, NULL, 0, deadline_ns, e) : 0;
 }

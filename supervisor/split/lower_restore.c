@@ -83,13 +83,17 @@ bool restore_lower_wanted(const struct new_process *one)
 	return count;
 }
 
-static int replay_calls(struct new_process *one)
+static int replay_calls(struct new_process *one, enum lower_request request)
 {
 	struct process *p = &one->process;
-	int failed = lower_order(p, one->trial ? LOWER_TRY : LOWER_REPLAY, NULL, 0,
-		clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, one->e);
+	int failed;
 
+	p->lower->look = one->look_at_others;
+	p->lower->look_arg = one->others;
+	failed =
+		lower_order(p, request, NULL, 0, clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, one->e);
 	one->no_room = failed && p->lower->no_room;
+	p->lower->look = NULL;
 	return failed;
 }
 
@@ -109,10 +113,12 @@ int restore_lower_run(struct new_process *one)
 		(mpi && launcher_give_connection(p, one->e)))
 		return err_prefix(one->e, "cannot bring back the lower half of process %d (%s)",
 			p->vpid, p->comm);
-	p->lower->look = one->look_at_others;
-	p->lower->look_arg = one->others;
-	if (replay_calls(one))
-		return -1;
-	p->lower->look = NULL;
-	return one->trial ? 0 : restore_device_memory(one);
+	return replay_calls(one, one->trial ? LOWER_TRY : LOWER_REPLAY);
+}
+
+int restore_lower_rest(struct new_process *one)
+{
+	if (!restore_lower_wanted(one) || one->trial)
+		return 0;
+	return replay_calls(one, LOWER_REPLAY_REST) ? -1 : restore_device_memory(one);
 }

@@ -18,7 +18,10 @@ bool restore_lower_wanted(const struct new_process *one);
  * addresses of device memory are reserved, and no memory of the host is pinned. */
 int restore_lower_run(struct new_process *one);
 
-/* The last part of that: device memory gets its contents (split/device_restore.c). */
+/* When all processes have done that, the rest, of which some depends on others. */
+int restore_lower_rest(struct new_process *one);
+
+/* The last part of it: device memory gets its contents (split/device_restore.c). */
 int restore_device_memory(struct new_process *one);
 
 /* Whether a process has an MPI library in its lower half. Ranks whose process ids are of different namespaces

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/procfs.h"
 #include "lib/util.h"
@@ -108,10 +109,23 @@ static int freeze_all(struct freezer *f, struct err *e)
 	return 0;
 }
 
+/* What processes have of each other's is restored together, or not at all. */
+static int agree(struct freezer *f, struct err *e)
+{
+	for (size_t i = 0; i < f->tree->count; i++) {
+		struct process *p = f->tree->processes[i];
+
+		if (p->thread_count && p->lower && lower_agree(p, f->target->deadline_ns, e))
+			return -1;
+	}
+	return 0;
+}
+
 /* All threads of the upper half stand still but for the helpers. Let the lower half come to
  * rest; then the helpers are stopped, too, and what they have set off meanwhile. */
 static int drain(struct freezer *f, struct err *e)
 {
+	uint64_t session = clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
 	bool any = false;
 
 	for (size_t i = 0; i < f->tree->count; i++) {
@@ -135,6 +149,7 @@ static int drain(struct freezer *f, struct err *e)
 				"half did not start)",
 				p->pid);
 		p->lower->patience_ns = f->target->patience->ns;
+		p->lower->session = session;
 		if (lower_order(p, LOWER_DRAIN, NULL, 0, f->target->deadline_ns, e)) {
 			if (p->lower->restless)
 				f->target->patience->restless = p->pid;
@@ -142,7 +157,7 @@ static int drain(struct freezer *f, struct err *e)
 		}
 		p->lower->drained = true;
 	}
-	return any ? freeze_all(f, e) : 0;
+	return any ? agree(f, e) || freeze_all(f, e) ? -1 : 0 : 0;
 }
 
 int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)

@@ -21,15 +21,6 @@ limit=${LIMIT:-120}
 # Not "native": some samples put it into the name of an architecture themselves.
 ARCH=${ARCH:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)}
 
-# These share memory between processes: the call fails, which trecr says.
-expected_to_fail() { # PROGRAM, in its folder
-	case $1 in
-	*/simpleIPC) grep -q 'trecr: cuIpcGetMemHandle: not supported' under.err ;;
-	*/streamOrderedAllocationIPC) grep -q 'trecr: cuMemPoolExport.*: not supported' under.err ;;
-	*) false ;;
-	esac
-}
-
 # One architecture instead of all that the samples name.
 copy_samples() {
 	[ ! -d "$builds/Samples" ] || return 0
@@ -117,10 +108,7 @@ disturbed() {
 try() {
 	local status
 	natively "$1" || return
-	undisturbed "$1" || {
-		expected_to_fail "$1" && echo "refused at the call, as expected" >outcome
-		return
-	}
+	undisturbed "$1" || return
 	for part in 1 2 4 8; do
 		span=$(($(head -n 1 native.ms) / part))
 		disturbed "$1"

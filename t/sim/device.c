@@ -19,6 +19,9 @@
 #include "t/sim/stream.h"
 #include "t/sim/things.h"
 
+#define SHARES_BY_FILES                                                                        \
+	103 /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
+
 #define LIMITS   7
 #define DEVICES  4
 #define CONTEXTS 12
@@ -539,7 +542,7 @@ int cuCtxGetDevice_v2(int *device, void *context)
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
 	SIM_ENTER();
-	*value = 0;
+	*value = attribute == SHARES_BY_FILES;
 	return sim_check_device(device);
 }
 

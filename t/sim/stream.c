@@ -3,9 +3,13 @@
  */
 #include "t/sim/stream.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,10 +19,12 @@
 #include "t/sim/device.h"
 #include "t/sim/graph.h"
 #include "t/sim/object.h"
+#include "t/sim/shared_event.h"
 #include "t/sim/sim.h"
 
 #define ATTRIBUTES     16
 #define DISABLE_TIMING 2
+#define INTERPROCESS   4
 
 struct work {
 	void (*run)(void *data);
@@ -43,6 +49,8 @@ struct stream {
 struct event {
 	struct object object;
 	unsigned flags;
+	struct shared_event *shared; /* of INTERPROCESS */
+	int fd;                      /* that memory */
 	struct stream *stream;
 	unsigned long after;  /* so many works of the stream done */
 	struct timespec time; /* when it was recorded */
@@ -359,6 +367,51 @@ int cuEventCreate(void **event, unsigned flags)
 		return SIM_INVALID_CONTEXT;
 	e = object_new(OBJECT_EVENT, sizeof(*e));
 	e->flags = flags;
+	if (flags & INTERPROCESS)
+		e->shared = shared_event_map(e->fd = memfd_create("sim event", MFD_CLOEXEC));
+	*event = e;
+	return 0;
+}
+
+/* ---- of several processes ---- */
+
+/* CUipcEventHandle */
+struct event_handle {
+	int pid, fd;
+	char rest[56];
+};
+
+SIM_EXPORT int cuIpcGetEventHandle(struct event_handle *handle, void *event);
+SIM_EXPORT int cuIpcOpenEventHandle(void **event, struct event_handle handle);
+
+int cuIpcGetEventHandle(struct event_handle *handle, void *event)
+{
+	struct event *e;
+
+	SIM_ENTER();
+	e = object_get(OBJECT_EVENT, event, __func__);
+	if (!e || !e->shared)
+		return e ? SIM_INVALID_VALUE : SIM_INVALID_HANDLE;
+	*handle = (struct event_handle){.pid = getpid(), .fd = e->fd};
+	return 0;
+}
+
+int cuIpcOpenEventHandle(void **event, struct event_handle handle)
+{
+	char path[64];
+	struct event *e;
+	int fd;
+
+	SIM_ENTER();
+	if (sim_have_context())
+		return SIM_INVALID_CONTEXT;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", handle.pid, handle.fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return SIM_INVALID_VALUE;
+	e = object_new(OBJECT_EVENT, sizeof(*e));
+	e->flags = DISABLE_TIMING | INTERPROCESS;
+	e->shared = shared_event_map(e->fd = fd);
 	*event = e;
 	return 0;
 }
@@ -370,6 +423,8 @@ int cuEventQuery(void *event)
 
 	SIM_ENTER();
 	e = object_get(OBJECT_EVENT, event, __func__);
+	if (e && e->shared)
+		return shared_event_is_done(e->shared) ? 0 : SIM_NOT_READY;
 	pthread_mutex_lock(&lock);
 	r = !e                                        ? SIM_INVALID_HANDLE
 	    : e->stream && e->stream->done < e->after ? SIM_NOT_READY
@@ -405,6 +460,8 @@ int cuEventRecord(void *event, void *stream)
 		return r;
 	}
 	capture_forget_event(event);
+	if (e && e->shared)
+		return shared_event_record(e->shared, stream);
 	pthread_mutex_lock(&lock);
 	s = get(stream, __func__);
 	if (e && s) {
@@ -424,6 +481,8 @@ int cuEventSynchronize(void *event)
 	e = object_get(OBJECT_EVENT, event, __func__);
 	if (!e)
 		return SIM_INVALID_HANDLE;
+	if (e->shared)
+		shared_event_await(e->shared);
 	pthread_mutex_lock(&lock);
 	if (e->stream)
 		wait_for(e->stream, e->after);
@@ -437,6 +496,8 @@ int cuEventDestroy_v2(void *event)
 
 	SIM_ENTER();
 	e = object_get(OBJECT_EVENT, event, __func__);
+	if (e && e->shared)
+		close(e->fd);
 	if (e)
 		capture_forget_event(e);
 	if (e)
@@ -506,6 +567,8 @@ int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 	e = object_get(OBJECT_EVENT, event, __func__);
 	if (e && capture_wait(event, stream, &r))
 		return r;
+	if (e && e->shared)
+		return shared_event_wait(e->shared, stream);
 	if (!e || !e->stream)
 		return e ? 0 : SIM_INVALID_HANDLE;
 	w = (struct wait){e->stream, e->after};

@@ -4,9 +4,11 @@
  * own that is mapped where it is wanted, so that it can be mapped twice and outlives an
  * unmapping, as the real one. As there, memory is mapped whole, and unmapped as it was mapped.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "t/sim/device.h"
@@ -26,6 +28,7 @@ struct memory {
 	struct properties properties;
 	int fd;
 	int handles, mappings;
+	bool imported; /* from another process, whose memory it is */
 };
 
 /* CUmemAccessDesc */
@@ -50,6 +53,7 @@ SIM_EXPORT int cuMemRetainAllocationHandle(void **handle, uint64_t address);
 SIM_EXPORT int cuMemGetAllocationPropertiesFromHandle(
 	struct properties *properties, void *handle);
 SIM_EXPORT int cuMemExportToShareableHandle(int *out, void *handle, int type, uint64_t flags);
+SIM_EXPORT int cuMemImportFromShareableHandle(void **handle, void *fd, int type);
 
 int cuMemGetAllocationGranularity(size_t *size, const void *properties, int option)
 {
@@ -143,7 +147,8 @@ static void put(struct memory *m)
 {
 	if (m->handles || m->mappings)
 		return;
-	memory_give(m->size);
+	if (!m->imported)
+		memory_give(m->size);
 	close(m->fd);
 	object_free(m);
 }
@@ -296,13 +301,40 @@ int cuMemGetAllocationPropertiesFromHandle(struct properties *properties, void *
 	return m ? 0 : SIM_INVALID_VALUE;
 }
 
+#define FILE_DESCRIPTOR 1
+
+/* What was not made for it is not exported. */
 int cuMemExportToShareableHandle(int *out, void *handle, int type, uint64_t flags)
 {
 	struct memory *m;
 
 	SIM_ENTER();
 	m = object_get(OBJECT_MEMORY, handle, __func__);
-	if (m)
-		*out = dup(m->fd);
-	return m ? 0 : SIM_INVALID_VALUE;
+	if (!m || type != FILE_DESCRIPTOR || !(m->properties.handle_types & FILE_DESCRIPTOR))
+		return SIM_INVALID_VALUE;
+	*out = fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
+	return 0;
+}
+
+int cuMemImportFromShareableHandle(void **handle, void *fd, int type)
+{
+	struct memory *m;
+	struct stat st;
+
+	SIM_ENTER();
+	if (sim_ready())
+		return SIM_NOT_INITIALIZED;
+	if (type != FILE_DESCRIPTOR || fstat((intptr_t)fd, &st) || st.st_size % GRANULE)
+		return SIM_INVALID_VALUE;
+	ranges_lock();
+	m = object_new(OBJECT_MEMORY, sizeof(*m));
+	m->size = st.st_size;
+	m->imported = true;
+	m->handles = 1;
+	m->properties =
+		(struct properties){.type = 1, .handle_types = type, .location_type = 1};
+	m->fd = fcntl((intptr_t)fd, F_DUPFD_CLOEXEC, 0);
+	ranges_unlock();
+	*handle = m;
+	return 0;
 }

@@ -271,14 +271,13 @@ static void check_end(void)
 static void hold(const char *what)
 {
 	uint64_t handle;
-	int fd;
 
 	if (!strcmp(what, "unmapped"))
 		OK(cuMemCreate(&handle, 2 * MIB, &on_device, 0));
 	if (!strcmp(what, "gone"))
 		munmap(held.own + MIB / 2, 4096);
-	if (!strcmp(what, "exported"))
-		OK(cuMemExportToShareableHandle(&fd, held.handle, 1, 0));
+	if (!strcmp(what, "retained"))
+		OK(cuMemRetainAllocationHandle(&handle, (void *)cells[0]));
 }
 
 int main(int argc, char **argv)
