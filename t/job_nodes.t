@@ -101,9 +101,9 @@ wait "${pids[@]}"
 is "$(cat err.0)" "" "an interface is chosen"
 like "$(cat err.1)" 'has no interface tr1' "one that a node does not have is named"
 
-# ---- strangers ----
+# ---- peers that are no members ----
 
-arena strangers
+arena outsiders
 start_job
 port=$(member 1 port)
 silent() {
@@ -112,7 +112,7 @@ silent() {
 silent &
 quiet_one=$!
 send() {
-	timeout 10 bash -c 'exec 7<>/dev/tcp/10.213.7.2/$0 && cat >&7 && cat <&7' "$port" 2>>strangers.err
+	timeout 10 bash -c 'exec 7<>/dev/tcp/10.213.7.2/$0 && cat >&7 && cat <&7' "$port" 2>>outsiders.err
 }
 is "$(head -c 100000 /dev/zero | send | wc -c)" 0 "nothing is said to who sends much"
 is "$(printf 'GET / HTTP/1.0\r\n\r\n' | send | wc -c)" 0 "or speaks another language"

@@ -21,16 +21,16 @@ ok "a sparse mapping is checkpointed" [ -d "$path" ] || explain
 ok "an image of a sparse mapping is small" [ "$(du -sk "$path" | cut -f1)" -lt 20000 ]
 finish
 # The kernel lets root have such memory itself. Others see of it what is mapped.
-nameless() {
+hidden_memory() {
 	cycle hidden_pages
 	cycle page_order
 	for page in 0 4 7; do
 		cycle page_order $page
 	done
 }
-nameless
+hidden_memory
 if am_root && have setpriv; then
 	cd "$scratch" && unprivileged
-	nameless
+	hidden_memory
 fi
 done_testing

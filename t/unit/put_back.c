@@ -14,7 +14,7 @@
 #include "t/unit/scratch.h"
 #include "t/unit/tap.h"
 
-#define STRANGER 12345
+#define OTHER_USER 12345
 
 static char shm[64];
 static struct err e;
@@ -68,7 +68,7 @@ static void test_shared_memory(void)
 	ok(is_spared(shm, "in use"), "one that is in use is not");
 	close(user);
 	if (!geteuid()) {
-		ok(!chown(shm, STRANGER, STRANGER) && is_spared(shm, "another file"),
+		ok(!chown(shm, OTHER_USER, OTHER_USER) && is_spared(shm, "another file"),
 			"nor another user's");
 	} else {
 		ok(true, "another user's # SKIP needs root");
@@ -93,32 +93,34 @@ static void test_no_memory(void)
 		ok(is_spared(shm, "another file"), "nor a file that is no memory");
 }
 
-static char *make_scraps(void)
+static char *make_temporary(void)
 {
 	e = (struct err)ERR_INIT;
-	return fd_temporary_directory("scraps", &e);
+	return fd_temporary_directory("temporary", &e);
 }
 
-static void test_scraps(void)
+static void test_temporary_directories(void)
 {
 	char path[80], *made, *again;
 	struct stat st;
 
 	setenv("TMPDIR", scratch_path, 1);
-	snprintf(path, sizeof(path), "%s/scraps", scratch_path);
-	made = make_scraps();
-	again = make_scraps();
+	snprintf(path, sizeof(path), "%s/temporary", scratch_path);
+	made = make_temporary();
+	again = make_temporary();
 	ok(made && again && !stat(path, &st) && (st.st_mode & 07777) == 0711,
 		"a directory is made, and used again");
 	free(made);
 	free(again);
-	ok(!chmod(path, 0777) && !make_scraps(), "not one that others can write to");
+	ok(!chmod(path, 0777) && !make_temporary(), "not one that others can write to");
 	if (!geteuid())
-		ok(!chmod(path, 0711) && !chown(path, STRANGER, STRANGER) && !make_scraps(),
+		ok(!chmod(path, 0711) && !chown(path, OTHER_USER, OTHER_USER) &&
+				!make_temporary(),
 			"nor another user's");
 	else
 		ok(true, "another user's # SKIP needs root");
-	ok(!rmdir(path) && !symlink("/", path) && !make_scraps(), "nor what a link leads to");
+	ok(!rmdir(path) && !symlink("/", path) && !make_temporary(),
+		"nor what a link leads to");
 }
 
 static int64_t size_of(const char *path)
@@ -159,6 +161,6 @@ int main(void)
 	test_rollback();
 	test_shared_memory();
 	test_no_memory();
-	test_scraps();
+	test_temporary_directories();
 	return done_testing();
 }
