@@ -42,7 +42,7 @@ static const struct opt program_rows[] = {
 	{0, "mpi", "WHERE",
 		"where MPICH's library is: in the program (whole), in\n"
 		"its lower half (lower), or there if a launcher has\n"
-		"started this process for one rank (auto, the default)",
+		"started it for one rank (auto, the default)",
 		mpi_option, offsetof(struct program_options, mpi)},
 	{0, "coverage", "FILE", "write which functions of the GPU driver are used", opt_text,
 		offsetof(struct program_options, coverage)},
