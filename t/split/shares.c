@@ -121,9 +121,9 @@ static void make(struct offer *o, int fds[2])
 	for (int i = 0; i < MEMORIES; i++)
 		if (i != MAPPED && i != POOLED)
 			WORKS(cuIpcGetMemHandle(&o->memory[i], m[i]));
-	WORKS(cuMemPoolExportPointer(&o->memory[POOLED], m[POOLED]));
 	WORKS(cuMemExportToShareableHandle(&fds[0], mine.physical, 1, 0));
 	WORKS(cuMemPoolExportToShareableHandle(&fds[1], mine.pool, 1, 0));
+	WORKS(cuMemPoolExportPointer(&o->memory[POOLED], m[POOLED]));
 	WORKS(cuIpcGetEventHandle(&o->event, mine.event));
 	WORKS(cuIpcGetEventHandle(&o->orphan, mine.orphan));
 }
