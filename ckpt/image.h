@@ -671,12 +671,11 @@ enum image_object_kind {
 	 * text
 	 */
 	IMAGE_OBJECT_MQUEUE,
-	/* A file of a tmpfs that is mapped shared: POSIX shared memory; args[1]: uid | gid <<
-	 * 32
-	 */
+	/* A file of a tmpfs that is mapped shared: POSIX shared memory;
+	 * args[1]: uid | gid << 32 */
 	IMAGE_OBJECT_SHM_FILE,
 	IMAGE_OBJECT_URING, /* struct image_ring, and what it says */
-	/* A file with a name, as it was; flags: IMAGE_FILE_ABSENT, args[0]: when it was changed
+	/* A file with a name, as it was; flags: IMAGE_FILE_*, args[0]: when it was changed
 	 * (nanoseconds), args[1]: uid | gid << 32 */
 	IMAGE_OBJECT_FILE,
 	/* A directory that has been removed; args[0]: the object that its ".." leads to, 0:
@@ -863,7 +862,8 @@ struct image_tcp {
 };
 IMAGE_SIZE_IS(struct image_tcp, 56);
 
-#define IMAGE_FILE_ABSENT 0x1u /* there was none of this name */
+#define IMAGE_FILE_ABSENT     0x1u /* there was none of this name */
+#define IMAGE_FILE_IF_MISSING 0x2u /* put back only where there is none of this name */
 
 #define IMAGE_SYSV_GUESSED 0x1u /* of older images: not restored, as it may be another's */
 #define IMAGE_SYSV_UNUSED  0x2u /* nobody had used it yet */

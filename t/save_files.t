@@ -109,6 +109,49 @@ for way in ACCESS_COPY ACCESS_WRITE; do
 	sweep >/dev/null
 done
 
+# Java maps a file in /tmp, closes it, and uses it as memory that others can look at. A reboot removes
+# it with its directory.
+cat >"$scratch/closed.py" <<'END'
+import ctypes, os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+os.mkdir('data')
+fd = os.open('data/file', os.O_RDWR | os.O_CREAT, 0o600)
+os.truncate(fd, 8192)
+memory = (ctypes.c_char * 8192).from_address(libc.mmap(None, 8192, 3, 1, fd, 0))
+os.close(fd)
+memory[5000] = b'x'
+print('ready', flush=True)
+signal.sigwait({signal.SIGUSR1})
+was = memory[5000]
+memory[5001] = b'y'
+print('ok' if was == b'x' and open('data/file', 'rb').read()[5000:5002] == b'xy' else 'differs', flush=True)
+END
+for RUN_FLAGS in "" --save-files; do
+	arena closed
+	name="a file that is mapped and closed (${RUN_FLAGS:-without options})"
+	if [ -z "$RUN_FLAGS" ] && [[ ! $PWD =~ ^(/var/tmp|/tmp|/run)/ ]]; then
+		skip "$name" "TMPDIR is no directory for temporary files"
+		continue
+	fi
+	launch python3 "$scratch/closed.py" && freeze_away && rm -r data && restart_here && finish
+	said_ok
+	result $? "$name, and is gone with its directory, is put back" || explain
+	sweep >/dev/null
+done
+RUN_FLAGS=
+arena linked
+if [[ $PWD =~ ^(/var/tmp|/tmp|/run)/ ]]; then
+	launch python3 "$scratch/closed.py" && freeze_away && rm -r data && mkdir elsewhere && ln -s elsewhere data
+	not_ok "it is not put back by way of a link that has taken the directory's place" quiet restart_here
+	like "$(cat restart.err)" "/data is not a directory of this user's" "which is said" || explain
+	is "$(ls elsewhere)" "" "and makes nothing there"
+	sweep >/dev/null
+fi
+RUN_FLAGS=--save-files
+
 # A journal that was none at the checkpoint would be rolled back.
 arena absent
 cat >idle.py <<'END'

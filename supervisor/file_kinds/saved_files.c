@@ -115,6 +115,14 @@ static int check_room_beside(const char *path)
 	return faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS);
 }
 
+static void tell_no_room(const char *path)
+{
+	notice_add(
+		"%s is not saved: no file can be made beside it, as a restart would have to in "
+		"order to put it back (%s)",
+		path, strerror(errno));
+}
+
 int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e)
 {
 	cleanup_free char *file = xasprintf("/proc/%d/fd/%d", s->task, s->fd);
@@ -122,9 +130,7 @@ int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e)
 	if ((s->flags & O_ACCMODE) == O_RDONLY)
 		return 0;
 	if (d->save_files && check_room_beside(s->link)) {
-		notice_add("%s is not saved: no file can be made beside it, as a restart would "
-			   "have to in order to put it back (%s)",
-			s->link, strerror(errno));
+		tell_no_room(s->link);
 		return 0;
 	}
 	if (d->save_files) {
@@ -139,7 +145,46 @@ int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e)
 	return 0;
 }
 
+/* What a reboot may remove: a program that maps such a file and has closed it, as each Java does
+ * (/tmp/hsperfdata_USER/PID), uses it as memory that others can look at. */
+static bool is_temporary(const char *path)
+{
+	static const char *const directories[] = {"/tmp/", "/var/tmp/", "/run/"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
+		if (!strncmp(path, directories[i], strlen(directories[i])))
+			return true;
+	return false;
+}
+
+#define TEMPORARY_MOST (1u << 20)
+
+void fd_saved_dump_mapped(struct fd_dump *d, const char *path, const struct stat *st)
+{
+	if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
+		return;
+	if (d->save_files && check_room_beside(path)) {
+		tell_no_room(path);
+	} else if (d->save_files) {
+		add_if_small(d, path, path, st);
+	} else if (is_temporary(path) && st->st_size <= TEMPORARY_MOST &&
+		   !check_room_beside(path) &&
+		   !is_known(d, image_writer_string(d->job, path))) {
+		add_file(d, path, path, st);
+		fd_object_at(d, buf_count(&d->objects, struct fd_object))->o.flags =
+			IMAGE_FILE_IF_MISSING;
+	}
+}
+
 /* ---- restart ---- */
+
+/* Whether a restart puts it back. */
+static bool is_put_back(const struct image_object *o, const char *path)
+{
+	return o->kind == IMAGE_OBJECT_FILE &&
+	       (!(o->flags & IMAGE_FILE_IF_MISSING) ||
+		       faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW));
+}
 
 bool fd_saved_in(const struct image *job, const char *path)
 {
@@ -148,8 +193,7 @@ bool fd_saved_in(const struct image *job, const char *path)
 
 	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
 	for (size_t i = 0; i < count; i++)
-		if (o[i].kind == IMAGE_OBJECT_FILE &&
-			!strcmp(image_string(job, o[i].name), path))
+		if (!strcmp(image_string(job, o[i].name), path) && is_put_back(&o[i], path))
 			return true;
 	return false;
 }
@@ -345,6 +389,28 @@ static int replace_file(
 	return 0;
 }
 
+/* A directory that is gone with the file is made again. What nobody has asked to be saved is only
+ * put into one of this user's: where anybody can make names, as in /tmp, it may be another's, or a
+ * link to somewhere else. */
+static int check_directory(const struct saved_file *f, struct err *e)
+{
+	cleanup_free char *directory = xstrdup(f->path);
+	struct stat st;
+
+	*strrchr(directory, '/') = 0;
+	if (lstat(directory, &st))
+		return errno == ENOENT && !fd_make_directory_of(f->path, f->o->args[1])
+			       ? 0
+			       : err_set(e, errno, "cannot put %s back", f->path);
+	if (!(f->o->flags & IMAGE_FILE_IF_MISSING))
+		return 0;
+	if (S_ISDIR(st.st_mode) &&
+		(st.st_uid == geteuid() || !st.st_uid || st.st_uid == (uid_t)f->o->args[1]))
+		return 0;
+	return err_set(e, 0, "cannot put %s back: %s is not a directory of this user's",
+		f->path, directory);
+}
+
 static int put_file_back(
 	const struct saved_file *f, void (*notice)(const char *line), struct err *e)
 {
@@ -354,6 +420,8 @@ static int put_file_back(
 
 	if (f->o->flags & IMAGE_FILE_ABSENT)
 		return replace_file(f->path, NULL, notice, e);
+	if (check_directory(f, e))
+		return -1;
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, errno, "cannot put %s back", f->path);
@@ -381,7 +449,7 @@ int fd_saved_put_back(const struct image *job, void (*notice)(const char *line),
 	for (size_t i = 0; i < count; i++) {
 		const struct saved_file f = {job, i + 1, &o[i], image_string(job, o[i].name)};
 
-		if (o[i].kind == IMAGE_OBJECT_FILE && !fd_shm_file_in(job, f.path) &&
+		if (is_put_back(&o[i], f.path) && !fd_shm_file_in(job, f.path) &&
 			put_file_back(&f, notice, e))
 			return -1;
 	}

@@ -11,7 +11,11 @@
  * where it would be wise. */
 int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e);
 
-/* Whether the contents of @path are in the checkpoint. */
+/* The same for one that is mapped shared, to be written to. Without --save-files a small one in a
+ * directory for temporary files is saved all the same, in case it is missing at the restart. */
+void fd_saved_dump_mapped(struct fd_dump *d, const char *path, const struct stat *st);
+
+/* Whether the contents of @path are in the checkpoint, and a restart will put them there. */
 bool fd_saved_in(const struct image *job, const char *path);
 
 /* At a restart: put back what has changed since, in the same file where that is there and may

@@ -14,6 +14,7 @@
 #include "shared/batch.h"
 #include "shared/windows.h"
 #include "supervisor/fd/shared_mapping.h"
+#include "supervisor/file_kinds/saved_files.h"
 #include "supervisor/memory/aio_dump.h"
 #include "supervisor/memory/anchor.h"
 #include "supervisor/memory/aio_polls.h"
@@ -301,6 +302,8 @@ static int dump_shared(
 	r->kind = IMAGE_REGION_SHARED_FILE;
 	if (find_module(d, v, false, &r->module, &deleted, e))
 		return -1;
+	if (r->max_prot & PROT_WRITE && st.st_ino == v->inode)
+		fd_saved_dump_mapped(d->fds, v->name, &st);
 	own_pages_region(d, r);
 	return 0;
 }
