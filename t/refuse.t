@@ -124,7 +124,7 @@ buffers-of-one|IOSQE_BUFFER_SELECT
 credentials|IORING_REGISTER_PERSONALITY
 not-enabled|IORING_SETUP_R_DISABLED
 restricted|restrictions
-own-memory|IORING_SETUP_NO_MMAP
+own-memory|IORING_SETUP_NO_MMAP.*do without io_uring
 '
 
 refused() {

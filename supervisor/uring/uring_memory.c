@@ -62,7 +62,8 @@ int ring_refuse_map(int error, struct err *e)
 	if (error == EINVAL || error == ENOMEM)
 		return err_set(e, 0,
 			"its memory cannot be mapped: it is the program's own "
-			"(IORING_SETUP_NO_MMAP), which is not supported, or there is no room");
+			"(IORING_SETUP_NO_MMAP), which is not supported, or there is no room: "
+			"have the program do without io_uring (PostgreSQL: io_method=worker)");
 	return err_set(e, error, "its memory cannot be mapped");
 }
 
