@@ -88,8 +88,6 @@ for function in MPI_Isend MPI_Win_create; do
 	reason="has called $function, and what that leaves in an MPI library"
 	scenario "$function is refused by its name" refused "$alone" $function
 done
-reason="a datatype that was made with large counts"
-scenario "a datatype made with large counts is refused" refused "$alone" MPI_Type_contiguous_c
 objects=$PWD/objects
 ok "a program with objects is built" mpicc.mpich -O1 -o objects "$top/t/application/mpi_objects.c"
 scenario "objects of each kind, over three restarts" three_times "$objects"

@@ -4,42 +4,18 @@
  */
 #include <stdlib.h>
 
+#include "lower/mpi/datatype_contents.h"
 #include "lower/mpi/functions.h"
 #include "lower/mpi/mpi_objects.h"
 #include "lower/runtime.h"
-
-enum { /* of MPICH's ABI */
-	NAMED = 1,
-	DUP = 2,
-	CONTIGUOUS = 3,
-	VECTOR = 4,
-	HVECTOR = 6,
-	INDEXED = 7,
-	HINDEXED = 9,
-	INDEXED_BLOCK = 10,
-	STRUCT = 12,
-	SUBARRAY = 13,
-	DARRAY = 14,
-	F90_REAL = 15,
-	F90_COMPLEX = 16,
-	F90_INTEGER = 17,
-	RESIZED = 18,
-	HINDEXED_BLOCK = 19,
-	KNOWN = -1, /* a handle of the program's follows */
-};
-
-struct contents {
-	int how, ints, addresses, types;
-	int *i, *t;
-	int64_t *a;
-};
 
 static int contents_alloc(struct contents *c)
 {
 	c->i = calloc(c->ints + 1, sizeof(*c->i));
 	c->t = calloc(c->types + 1, sizeof(*c->t));
 	c->a = calloc(c->addresses + 1, sizeof(*c->a));
-	return c->i && c->t && c->a ? 0 : agent_fail("no memory for a datatype");
+	c->c = calloc(c->counts + 1, sizeof(*c->c));
+	return c->i && c->t && c->a && c->c ? 0 : agent_fail("no memory for a datatype");
 }
 
 static void contents_free(struct contents *c)
@@ -47,6 +23,7 @@ static void contents_free(struct contents *c)
 	free(c->i);
 	free(c->t);
 	free(c->a);
+	free(c->c);
 }
 
 /* ---- asked at a checkpoint ---- */
@@ -56,28 +33,42 @@ static int is_permanent(int how)
 	return how == NAMED || how == F90_REAL || how == F90_COMPLEX || how == F90_INTEGER;
 }
 
-static int is_large(int real, int *large)
+/* Whether it was made with large counts, which can be asked for by functions for those only. */
+static int get_large(int real, struct contents *c)
 {
 	int64_t ints, addresses, counts = 0, types;
-	int how;
 
 	if (mpi.Type_get_envelope_c &&
-		MPI_DO(Type_get_envelope_c, real, &ints, &addresses, &counts, &types, &how))
+		MPI_DO(Type_get_envelope_c, real, &ints, &addresses, &counts, &types, &c->how))
 		return -1;
-	*large = counts != 0;
-	return 0;
+	if (!counts)
+		return 0;
+	c->ints = ints;
+	c->addresses = addresses;
+	c->counts = counts;
+	c->types = types;
+	return 1;
 }
 
 static int get_envelope(int real, struct contents *c)
 {
-	int large;
+	int large = get_large(real, c), addresses = 0;
 
-	if (is_large(real, &large) < 0)
-		return -1;
 	if (large)
-		return agent_fail("it has a datatype that was made with large counts "
-				  "(MPI_Type_..._c), which cannot be saved yet");
-	return MPI_DO(Type_get_envelope, real, &c->ints, &c->addresses, &c->types, &c->how);
+		return large < 0 ? -1 : 0;
+	if (MPI_DO(Type_get_envelope, real, &c->ints, &addresses, &c->types, &c->how))
+		return -1;
+	c->addresses = addresses;
+	return 0;
+}
+
+static int get_contents(int real, struct contents *c)
+{
+	if (c->counts)
+		return MPI_DO(Type_get_contents_c, real, c->ints, c->addresses, c->counts,
+			c->types, c->i, c->a, c->c, c->t);
+	return MPI_DO(
+		Type_get_contents, real, c->ints, c->addresses, c->types, c->i, c->a, c->t);
 }
 
 static int learn_datatype(struct mpi_state *s, struct mpi_object *of, int real);
@@ -86,7 +77,7 @@ static int learn_datatype(struct mpi_state *s, struct mpi_object *of, int real);
 static int learn_part(struct mpi_state *s, struct mpi_object *of, int real)
 {
 	struct mpi_object *o = mpi_object_below(s, real);
-	struct contents c;
+	struct contents c = {0};
 
 	if (get_envelope(real, &c) < 0)
 		return -1;
@@ -100,22 +91,27 @@ static int learn_part(struct mpi_state *s, struct mpi_object *of, int real)
 	return is_permanent(c.how) ? 0 : MPI_DO(Type_free, &real);
 }
 
+static int put_numbers(struct mpi_learned *l, const int64_t *numbers, int64_t count)
+{
+	if (learned_put(l, count) < 0)
+		return -1;
+	for (int64_t i = 0; i < count; i++)
+		if (learned_put(l, numbers[i]) < 0)
+			return -1;
+	return 0;
+}
+
 static int learn_contents(
 	struct mpi_state *s, struct mpi_object *of, int real, struct contents *c)
 {
 	struct mpi_learned *l = &of->learned;
 
-	if (MPI_DO(Type_get_contents, real, c->ints, c->addresses, c->types, c->i, c->a, c->t))
+	if (get_contents(real, c) || learned_put(l, c->ints) < 0 ||
+		learned_put_ints(l, c->i, c->ints) < 0 ||
+		put_numbers(l, c->a, c->addresses) < 0 || put_numbers(l, c->c, c->counts) < 0 ||
+		learned_put(l, c->types) < 0)
 		return -1;
-	if (learned_put(l, c->ints) < 0 || learned_put_ints(l, c->i, c->ints) < 0 ||
-		learned_put(l, c->addresses) < 0)
-		return -1;
-	for (int i = 0; i < c->addresses; i++)
-		if (learned_put(l, c->a[i]) < 0)
-			return -1;
-	if (learned_put(l, c->types) < 0)
-		return -1;
-	for (int i = 0; i < c->types; i++)
+	for (int64_t i = 0; i < c->types; i++)
 		if (learn_part(s, of, c->t[i]) < 0)
 			return -1;
 	return 0;
@@ -202,15 +198,27 @@ static int make_parts(
 {
 	int *ours = calloc(c->types + 1, sizeof(*ours)), failed = !ours;
 
-	for (int i = 0; i < c->types && !failed; i++)
+	for (int64_t i = 0; i < c->types && !failed; i++)
 		failed = make_datatype(s, r, &c->t[i], &ours[i]) < 0;
 	if (!failed)
-		failed = make_from(c, real);
-	for (int i = 0; i < c->types && !failed; i++)
+		failed = c->counts ? datatype_make_large(c, real) : make_from(c, real);
+	for (int64_t i = 0; i < c->types && !failed; i++)
 		if (ours[i])
 			failed = MPI_DO(Type_free, &c->t[i]);
 	free(ours);
 	return failed ? -1 : 0;
+}
+
+/* NULL: no memory. */
+static int64_t *get_numbers(struct learned_reader *r, int64_t *count)
+{
+	int64_t *numbers;
+
+	*count = learned_get(r);
+	numbers = calloc(*count + 1, sizeof(*numbers));
+	for (int64_t i = 0; numbers && i < *count; i++)
+		numbers[i] = learned_get(r);
+	return numbers;
 }
 
 static int make_contents(
@@ -218,12 +226,10 @@ static int make_contents(
 {
 	c->ints = learned_get(r);
 	c->i = learned_get_ints(r, c->ints);
-	c->addresses = learned_get(r);
-	c->a = calloc(c->addresses + 1, sizeof(*c->a));
-	if (!c->i || !c->a)
+	c->a = get_numbers(r, &c->addresses);
+	c->c = get_numbers(r, &c->counts);
+	if (!c->i || !c->a || !c->c)
 		return agent_fail("no memory for a datatype");
-	for (int i = 0; i < c->addresses; i++)
-		c->a[i] = learned_get(r);
 	c->types = learned_get(r);
 	c->t = calloc(c->types + 1, sizeof(*c->t));
 	return c->t ? make_parts(s, r, c, real) : agent_fail("no memory for a datatype");

@@ -17,6 +17,9 @@ int mpi_functions_find(void)
 		return agent_fail("the MPI library has no MPI_" #name);
 	MPI_FUNCTIONS(F)
 #undef F
+#define F(name, parameters) mpi.name = library_symbol("MPI_" #name);
+	MPI_LARGE_FUNCTIONS(F)
+#undef F
 	mpi.get_typed = library_symbol("MPII_Comm_get_attr");
 	mpi.set_typed = library_symbol("MPII_Comm_set_attr");
 	mpi.type_get_typed = library_symbol("MPII_Type_get_attr");
@@ -24,7 +27,6 @@ int mpi_functions_find(void)
 	mpi.Buffer_attach_c = library_symbol("MPI_Buffer_attach_c");
 	mpi.Op_create_c = library_symbol("MPI_Op_create_c");
 	mpi.Session_create_errhandler = library_symbol("MPI_Session_create_errhandler");
-	mpi.Type_get_envelope_c = library_symbol("MPI_Type_get_envelope_c");
 	return 0;
 }
 

@@ -93,9 +93,38 @@
 	F(Type_create_f90_complex, (int precision, int range, int *made))                      \
 	F(Type_create_f90_integer, (int range, int *made))
 
+/* Since MPI 4.0: all NULL in older libraries. */
+#define MPI_LARGE_FUNCTIONS(F)                                                                 \
+	F(Type_get_envelope_c, (int type, int64_t *ints, int64_t *addresses, int64_t *counts,  \
+				       int64_t *types, int *how))                              \
+	F(Type_get_contents_c, (int type, int64_t ints, int64_t addresses, int64_t counts,     \
+				       int64_t types, int *i, int64_t *a, int64_t *c, int *t)) \
+	F(Type_contiguous_c, (int64_t count, int type, int *made))                             \
+	F(Type_vector_c, (int64_t count, int64_t length, int64_t stride, int type, int *made)) \
+	F(Type_create_hvector_c,                                                               \
+		(int64_t count, int64_t length, int64_t stride, int type, int *made))          \
+	F(Type_indexed_c, (int64_t count, const int64_t *lengths, const int64_t *at, int type, \
+				  int *made))                                                  \
+	F(Type_create_hindexed_c, (int64_t count, const int64_t *lengths, const int64_t *at,   \
+					  int type, int *made))                                \
+	F(Type_create_indexed_block_c,                                                         \
+		(int64_t count, int64_t length, const int64_t *at, int type, int *made))       \
+	F(Type_create_hindexed_block_c,                                                        \
+		(int64_t count, int64_t length, const int64_t *at, int type, int *made))       \
+	F(Type_create_struct_c, (int64_t count, const int64_t *lengths, const int64_t *at,     \
+					const int *types, int *made))                          \
+	F(Type_create_subarray_c,                                                              \
+		(int count, const int64_t *sizes, const int64_t *parts, const int64_t *starts, \
+			int order, int type, int *made))                                       \
+	F(Type_create_darray_c, (int size, int rank, int count, const int64_t *sizes,          \
+					const int *how, const int *arguments,                  \
+					const int *ranks, int order, int type, int *made))     \
+	F(Type_create_resized_c, (int type, int64_t lower, int64_t extent, int *made))
+
 struct mpi_functions {
 #define F(name, parameters) int(*name) parameters;
 	MPI_FUNCTIONS(F)
+	MPI_LARGE_FUNCTIONS(F)
 #undef F
 	/* Of MPICH's own, for Fortran; and of large counts. May be NULL. */
 	int (*get_typed)(int object, int key, void *value, int *flag, int type);
@@ -105,8 +134,6 @@ struct mpi_functions {
 	int (*Buffer_attach_c)(void *buffer, int64_t size);
 	int (*Op_create_c)(void *function, int commutes, int *op);
 	int (*Session_create_errhandler)(void *function, int *handler);
-	int (*Type_get_envelope_c)(int type, int64_t *ints, int64_t *addresses, int64_t *counts,
-		int64_t *types, int *how);
 };
 
 extern struct mpi_functions mpi;

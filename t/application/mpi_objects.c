@@ -30,7 +30,7 @@ static void on_signal(int signal)
 
 /* ---- datatypes ---- */
 
-enum { TYPES = 17 };
+enum { SMALL = 17, TYPES = SMALL + 13 };
 static MPI_Datatype types[TYPES];
 static int packed[TYPES], type_key, type_deleted;
 static char memory[4096];
@@ -41,6 +41,33 @@ static int delete_of_type(MPI_Datatype type, int key, void *value, void *extra)
 		extra == &type_deleted);
 	type_deleted++;
 	return MPI_SUCCESS;
+}
+
+/* With large counts, which the library keeps in another way, and of such. */
+static void make_large_types(void)
+{
+	MPI_Count lengths[3] = {2, 0, 1}, at[3] = {0, 5, 7}, sizes[2] = {6, 5},
+		  parts[2] = {2, 3};
+	MPI_Count starts[2] = {1, 2}, bytes[3] = {0, 24, 48};
+	int how[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_NONE}, ranks[2] = {1, 1};
+	int arguments[2] = {MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG};
+	MPI_Datatype *t = types + SMALL, mixed[3] = {MPI_INT, MPI_CHAR, types[1]};
+
+	MPI_Type_contiguous_c(3, MPI_INT, t++);
+	MPI_Type_vector_c(2, 1, 3, MPI_DOUBLE, t++);
+	MPI_Type_create_hvector_c(2, 2, 40, MPI_SHORT, t++);
+	MPI_Type_indexed_c(3, lengths, at, MPI_INT, t++);
+	MPI_Type_create_hindexed_c(3, lengths, bytes, MPI_INT, t++);
+	MPI_Type_create_indexed_block_c(3, 1, at, MPI_CHAR, t++);
+	MPI_Type_create_hindexed_block_c(3, 2, bytes, MPI_FLOAT, t++);
+	MPI_Type_create_struct_c(3, lengths, bytes, mixed, t++);
+	MPI_Type_create_subarray_c(2, sizes, parts, starts, MPI_ORDER_FORTRAN, MPI_INT, t++);
+	MPI_Type_create_darray_c(
+		1, 0, 2, sizes, how, arguments, ranks, MPI_ORDER_C, MPI_INT, t++);
+	MPI_Type_create_resized_c(types[SMALL], -4, 40, t++);
+	MPI_Type_dup(types[SMALL + 1], t++);
+	MPI_Type_contiguous(2, types[SMALL + 3], t++);
+	CHECK(t == types + TYPES);
 }
 
 static void make_types(void)
@@ -74,7 +101,8 @@ static void make_types(void)
 	MPI_Type_vector(2, 1, 2, MPI_INT, &inner);
 	MPI_Type_contiguous(2, inner, t++);
 	MPI_Type_free(&inner);
-	CHECK(t == types + TYPES);
+	CHECK(t == types + SMALL);
+	make_large_types();
 	for (int i = 0; i < TYPES; i++)
 		if (i < 13 || i > 15)
 			CHECK(!MPI_Type_commit(&types[i]));
