@@ -77,6 +77,7 @@ enum api_way {
 	API_RECORD,     /* leave it to the code that keeps records */
 	API_BODY,       /* call what was written by hand */
 	API_INNER_BODY, /* cross to what was written by hand */
+	API_OPEN,       /* call what was written by hand, in which a thread may be stopped */
 	API_REFUSE,
 	API_VARIABLE, /* it has none: the name is a variable's, not a function's */
 };

@@ -52,6 +52,10 @@
 /* Memory of the upper half that devices reach too (cuMemHostAlloc and the like). */
 #define PINNED_WINDOW 0x46f000000000
 
+/* Messages of MPI that were received for a checkpoint (lower/mpi/drain.c): upper memory. */
+#define MESSAGES_WINDOW      0x450000000000
+#define MESSAGES_WINDOW_SIZE 0x10000000000
+
 /* Device memory. */
 #define GPU_WINDOW      0x200000000000
 #define GPU_WINDOW_SIZE 0x200000000000

@@ -12,10 +12,10 @@ if [ -n "${TRECR_APART:-}" ]; then
 fi
 
 run=(trecr-run -d ck --gpu=off)
-for program in mpi_alone mpi_job; do
-	ok "$program is built" mpicc.mpich -Wall -O1 -o "$program" "$top/t/application/$program.c"
+for program in mpi_alone mpi_job mpi_messages; do
+	ok "$program is built" mpicc.mpich -Wall -Wno-stringop-overflow -O1 -o "$program" "$top/t/application/$program.c"
 done
-alone=$PWD/mpi_alone job=$PWD/mpi_job
+alone=$PWD/mpi_alone job=$PWD/mpi_job messages=$PWD/mpi_messages
 
 # ranks COUNT COMMAND...: started by a launcher, whose pid is $launcher; output goes to out.RANK and err.RANK.
 ranks() {
@@ -110,7 +110,7 @@ all_in_a_round() { # COUNT
 start_job() { # COUNT [ARGUMENT...]
 	rm -f go
 	# shellcheck disable=SC2086
-	ranks "$1" "${run[@]}" ${RUN_FLAGS:-} -- "$job" "${@:2}" && all_in_a_round "$1"
+	ranks "$1" "${run[@]}" ${RUN_FLAGS:-} -- "${PROGRAM:-$job}" "${@:2}" && all_in_a_round "$1"
 }
 
 restart_job() { # COUNT
@@ -137,6 +137,26 @@ for count in 2 5; do
 	tell "$count ranks, three times saved, killed and brought back"
 	kill_all
 done
+
+# Messages of all kinds are under way at each moment.
+PROGRAM=$messages
+for count in 2 5; do
+	job_arena messages-$count
+	three_times $count
+	tell "$count ranks that send each other messages, three times saved, killed and brought back"
+	kill_all
+done
+
+# A synchronous send ends when its message is asked for: not before, by a checkpoint.
+job_arena ssend
+step=start && start_job 2 ssend && await -t 30 -p $launcher out.1 '^ready$' >/dev/null 2>>await.err
+! job_checkpoint
+like "$(cat ckpt.err)" 'a synchronous send \(MPI_Ssend\) .*: rank 0 waits in MPI_Ssend for rank 1' \
+	"a synchronous send that no rank has asked for is refused"
+: >asked && finish_job 2 ready
+tell "and the job goes on to its end"
+kill_all
+unset PROGRAM
 
 job_arena ended
 step=start && start_job 3 && step=checkpoint && job_checkpoint -s && step="its end" &&
@@ -193,7 +213,7 @@ refused() { # COUNT ARGUMENT REASON
 	kill_all
 }
 
-refused 2 MPI_Isend 'rank 1: process [0-9]+ has called MPI_Isend, and what that leaves'
+refused 2 MPI_Bcast_init 'rank 1: process [0-9]+ has called MPI_Bcast_init, and what that leaves'
 refused 3 MPI_Intercomm_create 'rank [0-2]: process [0-9]+ has a communicator between two groups'
 
 job_arena by_itself

@@ -40,6 +40,8 @@ int orders_carry_out(struct lower_order *o)
 	case LOWER_RELEASE:
 		snapshot_release();
 		return 0;
+	case LOWER_MESSAGES:
+		return mpi_drain(o->count);
 	case LOWER_CONNECT:
 		return connection_offer();
 	case LOWER_REPLAY:

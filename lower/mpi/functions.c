@@ -27,6 +27,8 @@ int mpi_functions_find(void)
 	mpi.Buffer_attach_c = library_symbol("MPI_Buffer_attach_c");
 	mpi.Op_create_c = library_symbol("MPI_Op_create_c");
 	mpi.Session_create_errhandler = library_symbol("MPI_Session_create_errhandler");
+	mpi.Imrecv_c = library_symbol("MPI_Imrecv_c");
+	mpi.Irecv_c = library_symbol("MPI_Irecv_c");
 	return 0;
 }
 

@@ -91,7 +91,24 @@
 	F(Type_create_resized, (int type, int64_t lower, int64_t extent, int *made))           \
 	F(Type_create_f90_real, (int precision, int range, int *made))                         \
 	F(Type_create_f90_complex, (int precision, int range, int *made))                      \
-	F(Type_create_f90_integer, (int range, int *made))
+	F(Type_create_f90_integer, (int range, int *made))                                     \
+	F(Error_class, (int code, int *class))                                                 \
+	F(Test, (int *request, int *flag, int *status))                                        \
+	F(Start, (int *request))                                                               \
+	F(Improbe, (int source, int tag, int comm, int *flag, int *message, int *status))      \
+	F(Iprobe, (int source, int tag, int comm, int *flag, int *status))                     \
+	F(Imrecv, (void *to, int count, int type, int *message, int *request))                 \
+	F(Irecv, (void *to, int count, int type, int source, int tag, int comm, int *request)) \
+	F(Recv_init,                                                                           \
+		(void *to, int count, int type, int source, int tag, int comm, int *request))  \
+	F(Send_init,                                                                           \
+		(void *from, int count, int type, int to, int tag, int comm, int *request))    \
+	F(Bsend_init,                                                                          \
+		(void *from, int count, int type, int to, int tag, int comm, int *request))    \
+	F(Ssend_init,                                                                          \
+		(void *from, int count, int type, int to, int tag, int comm, int *request))    \
+	F(Rsend_init,                                                                          \
+		(void *from, int count, int type, int to, int tag, int comm, int *request))
 
 /* Since MPI 4.0: all NULL in older libraries. */
 #define MPI_LARGE_FUNCTIONS(F)                                                                 \
@@ -134,6 +151,9 @@ struct mpi_functions {
 	int (*Buffer_attach_c)(void *buffer, int64_t size);
 	int (*Op_create_c)(void *function, int commutes, int *op);
 	int (*Session_create_errhandler)(void *function, int *handler);
+	int (*Imrecv_c)(void *to, int64_t count, int type, int *message, int *request);
+	int (*Irecv_c)(
+		void *to, int64_t count, int type, int source, int tag, int comm, int *request);
 };
 
 extern struct mpi_functions mpi;

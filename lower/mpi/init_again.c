@@ -11,6 +11,7 @@
 
 #include "lower/mpi/functions.h"
 #include "lower/mpi/mpi_objects.h"
+#include "lower/mpi/requests_again.h"
 #include "lower/runtime.h"
 #include "shared/mpi/state.h"
 #include "shared/records.h"
@@ -37,7 +38,7 @@ int mpi_check(void)
 		return agent_fail("there was no memory to keep an error that it has added");
 	name = find_unsaved(s);
 	if (!name)
-		return s->finalized ? 0 : objects_learn(s);
+		return s->finalized ? 0 : requests_check(s) ? -1 : objects_learn(s);
 	return agent_fail(
 		"it has called %s, and what that leaves in an MPI library that lies in "
 		"the lower half (trecr-run --mpi=lower) cannot be saved yet",
@@ -116,5 +117,7 @@ int mpi_replay(void)
 		return -1;
 	if (s->finalized)
 		return mpi_finish();
-	return objects_make(s) < 0 || errors_make(s) < 0 ? -1 : attach_buffer(s);
+	if (objects_make(s) < 0 || errors_make(s) < 0 || attach_buffer(s))
+		return -1;
+	return requests_make(s);
 }

@@ -6,6 +6,11 @@
  * -1 with what is not. */
 int mpi_check(void);
 
+/* All ranks are stopped: complete what is under way, for a moment, and say in struct mpi_messages whether that
+ * is all. If @take, messages that nobody has asked for are received; else it is looked whether synchronous sends
+ * come to their ends. 0 or -1. */
+int mpi_drain(int take);
+
 /* Make it again. 0 or -1. */
 int mpi_replay(void);
 

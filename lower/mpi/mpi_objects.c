@@ -12,6 +12,18 @@ int mpi_real(const struct mpi_state *s, int handle)
 	return mpi_is_virtual(handle) ? s->objects[handle & MPI_HANDLES_MASK]->real : handle;
 }
 
+struct mpi_object *mpi_comm(struct mpi_state *s, int handle)
+{
+	struct mpi_object *o;
+
+	if (handle == MPI_COMM_WORLD || handle == MPI_COMM_SELF)
+		return handle == MPI_COMM_SELF ? &s->self : &s->world;
+	if (!mpi_is_virtual(handle) || (handle & MPI_HANDLES_MASK) >= s->count)
+		return NULL;
+	o = s->objects[handle & MPI_HANDLES_MASK];
+	return o->real && o->handle == handle ? o : NULL;
+}
+
 struct mpi_object *mpi_object_below(struct mpi_state *s, int real)
 {
 	struct mpi_object *o = mpi_find(s, real);

@@ -21,6 +21,8 @@ enum {
 /* The handle of the real library for the program's @handle, and the other way round; what is
  * predefined is itself. */
 int mpi_real(const struct mpi_state *s, int handle);
+/* The communicator that the program knows as @handle; NULL: there is none any more. */
+struct mpi_object *mpi_comm(struct mpi_state *s, int handle);
 struct mpi_object *mpi_object_below(struct mpi_state *s, int real);
 
 int group_learn(struct mpi_learned *l, int real);

@@ -25,6 +25,7 @@ enum mpi_kind {
 	MPI_OP = 6,
 	MPI_INFO = 7,
 	MPI_KEYVAL = 9,
+	MPI_REQUEST = 11, /* and messages that a probe has matched (shared/mpi/messages.h) */
 };
 
 #define MPI_KIND_SHIFT      26
@@ -56,13 +57,17 @@ struct mpi_count {
 	uint64_t limit;         /* how many may be entered while the gate is closed */
 	uint64_t calls_of_some; /* begun on it that not all members take part in */
 	uint32_t parked;        /* threads that wait in front of one */
-	uint32_t call; /* what was entered last, or is waited for: its number in the API */
-	uint32_t size; /* how many members it has; 0: not known */
-	uint32_t reserved;
+	uint32_t call;      /* what was entered last, or is waited for: its number in the API */
+	uint32_t size;      /* how many members it has; 0: not known */
+	uint32_t peer_room; /* members that there is room for in */
+	struct mpi_peer *peers; /* messages between two ranks; NULL: they are not counted */
+	struct mpi_message *messages; /* received for a checkpoint, the oldest first */
 };
 
-#define MPI_COUNTS         16384
-#define MPI_NUMBER_WORLD   1
+#define MPI_COUNTS       16384
+#define MPI_NUMBER_WORLD 1
+#define MPI_NUMBER_SELF                                                                        \
+	2 /* MPI_COMM_SELF: each rank's own, no collective call on it is counted */
 #define MPI_NUMBER_OF_SOME (1ul << 63) /* calls on that communicator of some members only */
 
 struct mpi_object {
@@ -89,6 +94,7 @@ struct mpi_object {
 	uint32_t attributes;    /* how many there are */
 	uint64_t
 		self_order; /* the place of that of MPI_COMM_SELF among the others: when it was set */
+	uint32_t uses; /* requests that have a datatype */
 	struct mpi_learned learned;
 };
 
@@ -127,6 +133,7 @@ struct mpi_state {
 	uint32_t uncounted;   /* there is a communicator without a count */
 	uint32_t counts_used; /* from the first on */
 	struct mpi_count *counts;
+	struct mpi_messages *messages;
 	uint32_t counts_lock;
 	uint64_t numbers_given; /* to communicators, by this rank */
 

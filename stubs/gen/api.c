@@ -362,6 +362,8 @@ static int parse_attribute(
 		call->body = true;
 	} else if (!strcmp(word, "inner_body")) {
 		call->inner_body = true;
+	} else if (!strcmp(word, "open")) {
+		call->open = true;
 	} else if (!strcmp(word, "answered")) {
 		call->body = call->answered = true;
 	} else if (!strcmp(word, "on=context")) {

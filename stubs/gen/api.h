@@ -44,6 +44,7 @@ struct api_call {
 	enum api_class class;
 	bool body;       /* by hand, in front of the crossing */
 	bool inner_body; /* by hand, behind the crossing */
+	bool open;       /* by hand, and a thread may be stopped in it */
 	bool answered;   /* an entry point that may know the answer, in front of a body */
 	bool on_context; /* what it changes is the current context */
 	bool leaves;     /* pure, but something of the library's is left in the program */

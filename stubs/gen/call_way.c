@@ -75,6 +75,8 @@ enum api_way api_way(const struct api_call *call)
 {
 	if (call->body)
 		return API_BODY;
+	if (call->open)
+		return API_OPEN;
 	if (call->inner_body)
 		return API_INNER_BODY;
 	if (call->class == API_UNSUPPORTED)

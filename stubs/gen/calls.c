@@ -14,13 +14,15 @@ static const char *call_macro(const struct api_call *call)
 		[API_RECORD] = "record",
 		[API_BODY] = "body",
 		[API_INNER_BODY] = "body",
+		[API_OPEN] = "body",
 		[API_REFUSE] = "refuse",
 		[API_VARIABLE] = "variable",
 	};
 	enum api_way way = api_way(call);
 
-	return way != API_REFUSE && way != API_BODY && api_callbacks(call) ? "callback"
-									   : names[way];
+	return way != API_REFUSE && way != API_BODY && way != API_OPEN && api_callbacks(call)
+		       ? "callback"
+		       : names[way];
 }
 
 static unsigned words_of(const struct api_param *p)

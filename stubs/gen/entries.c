@@ -7,7 +7,7 @@
  * registers. No thread-local storage may be touched there.
  *
  * What has a body, or leaves a record, enters it by NAME_guard, which leads to crossing_guard. An
- * inner body stands where the piece of code that exchanges handles would.
+ * open body is entered as it is, and crosses by itself. An inner body stands where the piece of code that exchanges handles would.
  *
  * When the library has ended for the program (crossing_end), NAME_cross and NAME_guard lead to
  * NAME_ended.
@@ -160,6 +160,9 @@ static void print_entry(
 			"internal record_%s\n\t.hidden %s_record\n\tmov $%zu, %%eax\n"
 			"\tjmp %s_record\n",
 			call->name, api->library, index, api->library);
+	} else if (way == API_OPEN) {
+		print_export(api, call, index, out);
+		fprintf(out, "\t.hidden open_%s\n\tjmp open_%s\n", call->name, call->name);
 	} else if (callbacks) {
 		print_export(api, call, index, out);
 		print_lead(api, call, index, out);

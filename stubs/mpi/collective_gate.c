@@ -11,6 +11,8 @@
 
 #include "shared/call_info.h"
 #include "shared/raw.h"
+#include "stubs/crossing/crossing.h"
+#include "stubs/mpi/requests.h"
 
 #include "mpi.index.h"
 
@@ -20,20 +22,18 @@ extern STUB_HIDDEN int real_MPI_Bcast(
 	real_MPI_Comm_rank(MPI_Comm comm, int *rank),
 	real_MPI_Comm_test_inter(MPI_Comm comm, int *inter),
 	real_MPI_Comm_size(MPI_Comm comm, int *size),
+	real_MPI_Comm_group(MPI_Comm comm, int *group), real_MPI_Group_free(int *group),
+	real_MPI_Group_translate_ranks(
+		int group, int n, const int *ranks, int other, int *others),
 	real_MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, void *status);
 
 STUB_HIDDEN int mpi_counted_call(
 	unsigned index, const uint64_t registers[6], const uint64_t *stack, void *code);
 STUB_HIDDEN int mpi_call_code(void *code, const uint64_t words[16]);
 
-STUB_HIDDEN struct mpi_count mpi_counts[MPI_COUNTS] = {{.number = MPI_NUMBER_WORLD}};
-
-enum {
-	COMM_WORLD = 0x44000000,
-	COMM_SELF = 0x44000001,
-	BYTE = 0x4c00010d,
-};
-#define STATUS_IGNORE ((void *)1)
+STUB_HIDDEN struct mpi_count mpi_counts[MPI_COUNTS] = {
+	{.number = MPI_NUMBER_WORLD}, {.number = MPI_NUMBER_SELF, .size = 1}};
+#define FIRST_MADE 2 /* by the program */
 
 /* ---- waiting ---- */
 
@@ -112,11 +112,15 @@ static struct mpi_count *new_count(uint64_t number, uint32_t size, uint64_t ente
 	struct mpi_count *c = NULL;
 
 	raw_lock(&s->counts_lock);
-	for (uint32_t i = 1; i < MPI_COUNTS && !c; i++)
+	for (uint32_t i = FIRST_MADE; i < MPI_COUNTS && !c; i++)
 		if (!mpi_counts[i].number)
 			c = &mpi_counts[i];
 	if (c) {
-		*c = (struct mpi_count){.size = size, .entered = entered, .left = entered};
+		*c = (struct mpi_count){.size = size,
+			.entered = entered,
+			.left = entered,
+			.peers = c->peers,
+			.peer_room = c->peer_room};
 		if (c - mpi_counts >= s->counts_used)
 			s->counts_used = c - mpi_counts + 1;
 		__atomic_store_n(&c->number, number, __ATOMIC_SEQ_CST);
@@ -130,6 +134,61 @@ static struct mpi_count *new_count(uint64_t number, uint32_t size, uint64_t ente
 static void drop_count(struct mpi_count *c)
 {
 	__atomic_store_n(&c->number, 0, __ATOMIC_SEQ_CST);
+}
+
+/* ---- messages of two ranks ---- */
+
+#define TOGETHER 64
+
+static int translate_some(
+	int group, int world, struct mpi_peer *peers, uint32_t first, uint32_t count)
+{
+	int ranks[TOGETHER], there[TOGETHER];
+	int r;
+
+	for (uint32_t i = 0; i < count; i++)
+		ranks[i] = first + i;
+	r = real_MPI_Group_translate_ranks(group, count, ranks, world, there);
+	for (uint32_t i = 0; i < count && !r; i++)
+		peers[first + i].world = there[i];
+	return r;
+}
+
+/* Their ranks in MPI_COMM_WORLD. */
+static int translate(MPI_Comm comm, struct mpi_peer *peers, uint32_t size)
+{
+	int group, world, r = -1;
+
+	if (comm == COMM_WORLD) {
+		for (uint32_t i = 0; i < size; i++)
+			peers[i].world = i;
+		return 0;
+	}
+	if (real_MPI_Comm_group(comm, &group))
+		return -1;
+	if (!real_MPI_Comm_group(COMM_WORLD, &world)) {
+		r = 0;
+		for (uint32_t i = 0; i < size && !r; i += TOGETHER)
+			r = translate_some(group, world, peers, i,
+				size - i < TOGETHER ? size - i : TOGETHER);
+		real_MPI_Group_free(&world);
+	}
+	real_MPI_Group_free(&group);
+	return r;
+}
+
+STUB_HIDDEN int gate_count_messages(MPI_Comm comm, struct mpi_count *c)
+{
+	if (c->peer_room < c->size) {
+		uint32_t room = c->size < 8 ? 8 : c->size;
+
+		c->peers = records_alloc(room * sizeof(*c->peers));
+		c->peer_room = c->peers ? room : 0;
+	}
+	if (!c->peers)
+		return -1;
+	raw_zero(c->peers, c->size * sizeof(*c->peers));
+	return translate(comm, c->peers, c->size);
 }
 
 STUB_HIDDEN void gate_number(struct mpi_object *o)
@@ -152,7 +211,7 @@ STUB_HIDDEN void gate_number(struct mpi_object *o)
 	if (real_MPI_Bcast(&number, sizeof(number), BYTE, 0, o->handle))
 		number = 0;
 	o->count = number ? new_count(number, size, 0) : NULL;
-	if (!o->count)
+	if (!o->count || gate_count_messages(o->handle, o->count))
 		s->uncounted = 1;
 }
 
@@ -160,6 +219,7 @@ STUB_HIDDEN void gate_freed(const struct mpi_object *o)
 {
 	if (o->inter)
 		__atomic_sub_fetch(&mpi_state.inters, 1, __ATOMIC_SEQ_CST);
+	queue_drop(o->count);
 }
 
 /* ---- calls ---- */

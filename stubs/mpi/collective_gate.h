@@ -8,6 +8,9 @@
  * number for it. */
 STUB_HIDDEN void gate_number(struct mpi_object *o);
 
+/* In a guarded body: count messages to and from each of the members of @comm. 0, or -1. */
+STUB_HIDDEN int gate_count_messages(MPI_Comm comm, struct mpi_count *c);
+
 /* It has been freed. */
 STUB_HIDDEN void gate_freed(const struct mpi_object *o);
 

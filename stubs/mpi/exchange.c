@@ -7,6 +7,7 @@
 #include "stubs/crossing/crossing.h"
 #include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/handle_table.h"
+#include "stubs/mpi/requests.h"
 
 #include "mpi.index.h"
 
@@ -105,7 +106,10 @@ static int64_t count_of(const struct exchange *x, const struct call_param *p)
 static int32_t real_of(int32_t handle)
 {
 	struct mpi_object *o = object_of(handle);
+	struct mpi_request *r = request_of(handle);
 
+	if (r)
+		return r->real;
 	return o ? o->real : mpi_is_virtual(handle) ? 0 : handle;
 }
 
@@ -171,7 +175,26 @@ static int is_given(const struct call_param *p, int32_t real, int failed)
 	return failed ? real == MPI_KIND_NULL(p->object) : real != 0;
 }
 
-static void come_up(struct exchange *x, int failed)
+/* It is called by what progresses the request, which may be another thread of the lower half. */
+static int has_own_op(const struct exchange *x)
+{
+	for (unsigned i = 0; i < x->info->param_count; i++) {
+		const struct call_param *p = &x->info->params[i];
+
+		if (p->object == MPI_OP && !p->stars && object_of(x->given[p->word]))
+			return 1;
+	}
+	return 0;
+}
+
+static int32_t given_out(
+	const struct exchange *x, unsigned index, const struct call_param *p, int32_t real)
+{
+	return p->object == MPI_REQUEST ? request_given(index, real, has_own_op(x))
+					: handle_given(p->object, real, is_counted(p));
+}
+
+static void come_up(struct exchange *x, unsigned index, int failed)
 {
 	for (unsigned i = 0; i < x->info->param_count; i++) {
 		const struct call_param *p = &x->info->params[i];
@@ -183,7 +206,7 @@ static void come_up(struct exchange *x, int failed)
 		for (uint64_t n = 0; n < x->counts[i]; n++)
 			if (is_given(p, from[n], failed) &&
 				(p->direction == API_OUT || !object_of(to[n])))
-				to[n] = handle_given(p->object, from[n], is_counted(p));
+				to[n] = given_out(x, index, p, from[n]);
 	}
 }
 
@@ -227,7 +250,7 @@ static const struct call_param *destroyed_parameter(const struct call_info *info
  * calls what attributes are deleted by. */
 static int stays(const struct mpi_object *o)
 {
-	return o->references || o->kind == MPI_ERRHANDLER ||
+	return o->references || o->uses || o->kind == MPI_ERRHANDLER ||
 	       (o->kind == MPI_KEYVAL && o->attributes);
 }
 
@@ -256,6 +279,14 @@ static int destroy_object(
 	return 0;
 }
 
+/* Errors of messages may have to be told the right handler (messages.c). */
+static void handler_set(MPI_Comm comm, MPI_Errhandler handler)
+{
+	if (comm == COMM_WORLD)
+		mpi_messages.world_handler = handler;
+	mpi_messages.handlers |= comm != COMM_WORLD;
+}
+
 /* Nobody can ask the library. */
 static void committed(int32_t handle)
 {
@@ -279,12 +310,14 @@ STUB_HIDDEN int mpi_perform(unsigned index, const uint64_t *arguments)
 		r = destroy_object(&x, index, o, handle);
 	} else {
 		r = mpi_call_words(&mpi_targets[index], x.words);
-		come_up(&x, r);
+		come_up(&x, index, r);
 		if (!r && x.info->class == API_COLLECTIVE)
 			number_made(&x, index);
 	}
 	if (!r && index == INDEX_MPI_Type_commit)
 		committed(*(int32_t *)arguments[0]);
+	if (!r && (index == INDEX_MPI_Comm_set_errhandler || index == INDEX_MPI_Errhandler_set))
+		handler_set(arguments[0], arguments[1]);
 	free_handles(&x);
 	return r;
 }

@@ -6,7 +6,8 @@
 
 #include "shared/raw.h"
 #include "shared/records.h"
-#include "stubs/mpi/handle_table.h"
+#include "stubs/mpi/collective_gate.h"
+#include "stubs/mpi/requests.h"
 
 #include "mpi.index.h"
 
@@ -16,6 +17,7 @@ typedef struct {
 
 enum {
 	MPI_COMM_WORLD = 0x44000000,
+	MPI_COMM_SELF = 0x44000001,
 };
 
 static void opened(void);
@@ -84,7 +86,8 @@ STUB_HIDDEN struct mpi_state mpi_state = {.names = mpi_names,
 	.called = mpi_called,
 	.calls = CALL_COUNT,
 	.counts = mpi_counts,
-	.counts_used = 1};
+	.counts_used = 2,
+	.messages = &mpi_messages};
 
 /* Before the library says how many ranks there are: what the launcher says. */
 static int may_be_several(void)
@@ -136,6 +139,11 @@ static int came_up(int result)
 		     real_MPI_Comm_rank(MPI_COMM_WORLD, &s->rank) ||
 		     real_MPI_Comm_size(MPI_COMM_WORLD, &s->size) || s->size != 1;
 	s->counts[0].size = s->size;
+	s->world.count = &s->counts[0];
+	s->self.count = &s->counts[1];
+	if (gate_count_messages(MPI_COMM_WORLD, &s->counts[0]) ||
+		gate_count_messages(MPI_COMM_SELF, &s->counts[1]))
+		s->uncounted = 1;
 	s->main = raw_read_fs();
 	s->initialised = 1;
 	return 0;

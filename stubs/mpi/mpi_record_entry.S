@@ -46,6 +46,29 @@ mpi_counted:
 	.cfi_endproc
 	.size mpi_counted, . - mpi_counted
 
+/* int mpi_step(struct message_call *c): the address of the step is the first word. */
+	.hidden mpi_cross, mpi_guard
+	.globl mpi_step
+	.hidden mpi_step
+	.type mpi_step, @function
+mpi_step:
+	.cfi_startproc
+	mov %rdi, %r11
+	jmp *mpi_cross(%rip)
+	.cfi_endproc
+	.size mpi_step, . - mpi_step
+
+/* int mpi_guarded(void *argument, int (*body)(void *argument)) */
+	.globl mpi_guarded
+	.hidden mpi_guarded
+	.type mpi_guarded, @function
+mpi_guarded:
+	.cfi_startproc
+	mov %rsi, %r11
+	jmp *mpi_guard(%rip)
+	.cfi_endproc
+	.size mpi_guarded, . - mpi_guarded
+
 /* int mpi_call_code(void *code, const uint64_t words[16]) */
 	.globl mpi_call_code
 	.hidden mpi_call_code

@@ -9,13 +9,15 @@
  *				so far it has said before, in lines "count" and "act"; in the place of
  *				"go" may come "limit" lines, and "look": it is to count again
  *	frozen			the program is stopped
+ *	sent			how many messages it has sent to whom it has said before, in lines "messages"; in
+ *				the place of "go" come "due" lines, and "settle" or "take": it is to look for messages
+ *	drained DONE SYNCHRONOUS RANK CALL	it has looked, and has all messages or has not, synchronous sends
+ *				without a receive, and what it waits for; "settle", "take" or "go" is the answer
  *	written			all that needs it to be stopped is written
  *	stored ID JOB		complete on the disk; go: the whole is complete
  *	tried			a restart has been tried, for a program that is to be ended;
  *				go: end it
  *	killed			it is ended
- *
- * What drains when all are frozen will come behind that.
  */
 #ifndef SUPERVISOR_JOB_CHECKPOINT_PART_H
 #define SUPERVISOR_JOB_CHECKPOINT_PART_H
@@ -27,6 +29,8 @@
 
 #define PART_COUNTED "counted"
 #define PART_FROZEN  "frozen"
+#define PART_SENT    "sent"
+#define PART_DRAINED "drained"
 #define PART_WRITTEN "written"
 #define PART_STORED  "stored"
 #define PART_TRIED   "tried"
@@ -38,6 +42,11 @@
 #define PART_COUNT "count" /* NUMBER ENTERED LEFT SIZE, of a communicator */
 #define PART_ACT   "act"   /* DOING NUMBER RANK CALL: what a thread is at */
 #define PART_LIMIT "limit" /* NUMBER LIMIT */
+
+#define PART_MESSAGES "messages" /* NUMBER RANK COUNT: sent on the communicator to that rank */
+#define PART_DUE      "due"      /* NUMBER RANK COUNT: sent on it by that rank */
+#define PART_SETTLE   "settle"
+#define PART_TAKE     "take"
 
 /* Whether the members were ended is decided once: by a symbolic link in the job's checkpoint,
  * made by the coordinator when all have tried a restart, or by the first member that gives up

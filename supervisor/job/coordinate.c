@@ -2,7 +2,7 @@
  * coordinate.c - connects to all members, takes them from stage to stage, and tries again
  * where the reason may be gone in a moment.
  */
-#include "supervisor/job/coordinate.h"
+#include "supervisor/job/coordinate_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,32 +30,7 @@
 #define ATTEMPTS_MAX   6
 #define FIRST_PAUSE_NS 10000000
 
-/* The connection to a member. */
-struct link {
-	int rank;
-	struct wire wire;
-	pid_t supervisor; /* that can be woken up, 0: of another machine */
-	bool there;       /* it has reached the stage that is waited for */
-	struct buf counts,
-		acts; /* struct quiesce_count, quiesce_act: what it is about to have said */
-};
-
-struct coordination {
-	const struct coordinate_request *request;
-	struct err *e;
-	struct wire turn; /* to who gave it, and waits for its end */
-	struct link *links;
-	size_t count;
-	struct quiesce *quiesce;
-	unsigned keep;
-	struct store *store;
-	int dirfd;
-	uint64_t sequence;
-	struct members members;
-	bool again; /* the reason of the failure is gone in a moment, maybe */
-};
-
-static int fail_for_member(struct coordination *c, const struct link *l, const char *text)
+int coordinate_fail_for(struct coordination *c, const struct link *l, const char *text)
 {
 	return err_set(c->e, 0, "rank %d: %s", l->rank, text);
 }
@@ -120,12 +95,16 @@ static int deal_with(struct coordination *c, struct link *l, const char *stage, 
 		text++;
 	if (begins_with_word(line, PART_COUNT) || begins_with_word(line, PART_ACT))
 		return note_counts(c, l, line);
+	if (begins_with_word(line, PART_MESSAGES))
+		return drain_note_sent(c, l, line);
 	if (begins_with_word(line, stage)) {
 		l->there = true;
 		if (!strcmp(stage, PART_COUNTED) && note_counts(c, l, line))
-			return fail_for_member(c, l, "its answer was not understood");
+			return coordinate_fail_for(c, l, "its answer was not understood");
+		if (!strcmp(stage, PART_DRAINED) && drain_note_progress(l, line))
+			return coordinate_fail_for(c, l, "its answer was not understood");
 		if (!strcmp(stage, PART_STORED) && note_stored(c, l, line))
-			return fail_for_member(c, l, "its answer was not understood");
+			return coordinate_fail_for(c, l, "its answer was not understood");
 		return 0;
 	}
 	if (begins_with_word(line, "notice")) {
@@ -135,7 +114,7 @@ static int deal_with(struct coordination *c, struct link *l, const char *stage, 
 		return 0;
 	}
 	c->again |= begins_with_word(line, "again");
-	return fail_for_member(c, l, *text ? text : "its answer was not understood");
+	return coordinate_fail_for(c, l, *text ? text : "its answer was not understood");
 }
 
 static int deal_with_lines(struct coordination *c, struct link *l, const char *stage)
@@ -149,7 +128,7 @@ static int deal_with_lines(struct coordination *c, struct link *l, const char *s
 		if (deal_with(c, l, stage, own))
 			return -1;
 	}
-	return r < 0 ? fail_for_member(c, l, "what it sent is not what its supervisor said")
+	return r < 0 ? coordinate_fail_for(c, l, "what it sent is not what its supervisor said")
 		     : 0;
 }
 
@@ -158,7 +137,7 @@ static int connection_lost(struct coordination *c, struct link *l, int code)
 {
 	wire_close(&l->wire);
 	if (!code || code == ECONNRESET || code == EPIPE)
-		return fail_for_member(c, l, "its supervisor has ended, or given up");
+		return coordinate_fail_for(c, l, "its supervisor has ended, or given up");
 	return err_set(c->e, code, "rank %d: the connection to its supervisor is cut", l->rank);
 }
 
@@ -178,17 +157,17 @@ static int hear_member(struct coordination *c, struct link *l, const char *stage
 	return connection_lost(c, l, code);
 }
 
-static void tell_member(struct link *l, const char *word)
+void coordinate_tell(struct link *l, const char *word)
 {
 	/* Who has gone is missed when it is to be heard. */
 	if (l->wire.fd >= 0)
 		(void)wire_say(&l->wire, word);
 }
 
-static void tell_all(struct coordination *c, const char *word)
+void coordinate_tell_all(struct coordination *c, const char *word)
 {
 	for (size_t i = 0; i < c->count; i++)
-		tell_member(&c->links[i], word);
+		coordinate_tell(&c->links[i], word);
 }
 
 /* Connected members hear that we live; the others may have been stopped. */
@@ -200,7 +179,7 @@ static void tell_all_to_wait(struct coordination *c)
 		struct link *l = &c->links[i];
 
 		if (l->there)
-			tell_member(l, PART_WAIT);
+			coordinate_tell(l, PART_WAIT);
 		else if (l->supervisor && job_control_stopped(l->supervisor))
 			(void)job_control_wake(l->supervisor); /* seen at the next tick */
 	}
@@ -229,7 +208,7 @@ static int hear_all(struct coordination *c, const char *stage, int wait_ms)
 }
 
 /* Until all members are at @stage. */
-static int await_all(struct coordination *c, const char *stage, uint64_t deadline_ns)
+int coordinate_await(struct coordination *c, const char *stage, uint64_t deadline_ns)
 {
 	uint64_t next_tick = 0;
 
@@ -239,7 +218,8 @@ static int await_all(struct coordination *c, const char *stage, uint64_t deadlin
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 		if (deadline_ns && now > deadline_ns)
-			return fail_for_member(c, missing_member(c), "the time for it is over");
+			return coordinate_fail_for(
+				c, missing_member(c), "the time for it is over");
 		if (now >= next_tick) {
 			tell_all_to_wait(c);
 			next_tick = now + PART_WAIT_MS * 1000000ull;
@@ -281,7 +261,7 @@ static void ask_all(struct coordination *c)
 	cleanup_free char *line =
 		xasprintf("part=%" PRIu64 " %s", c->sequence, c->request->text);
 
-	tell_all(c, line);
+	coordinate_tell_all(c, line);
 }
 
 /* Members that are still at work give up when they see that nobody listens. When their sockets
@@ -304,6 +284,7 @@ static void dismiss_members(struct coordination *c)
 		wire_close(&l->wire);
 		buf_free(&l->counts);
 		buf_free(&l->acts);
+		buf_free(&l->due);
 	}
 	free(c->links);
 	c->links = NULL;
@@ -325,7 +306,7 @@ static void tell_limits(struct coordination *c)
 		cleanup_free char *line = xasprintf(
 			PART_LIMIT " %" PRIu64 " %" PRIu64, limits[i].comm, limits[i].limit);
 
-		tell_all(c, line);
+		coordinate_tell_all(c, line);
 	}
 }
 
@@ -346,7 +327,7 @@ static int bring_to_rest(struct coordination *c)
 	for (;;) {
 		enum quiesce_verdict verdict;
 
-		if (await_all(c, PART_COUNTED, c->request->deadline_ns))
+		if (coordinate_await(c, PART_COUNTED, c->request->deadline_ns))
 			return -1;
 		verdict = quiesce_decide(c->quiesce);
 		if (verdict == QUIESCE_REACHED)
@@ -360,9 +341,9 @@ static int bring_to_rest(struct coordination *c)
 			sleep_ns(pause);
 			pause = pause < LOOK_MAX_NS ? 2 * pause : pause;
 		}
-		tell_all(c, PART_LOOK);
+		coordinate_tell_all(c, PART_LOOK);
 	}
-	tell_all(c, PART_GO);
+	coordinate_tell_all(c, PART_GO);
 	return 0;
 }
 
@@ -375,7 +356,7 @@ static int complete_checkpoint(struct coordination *c, char **path)
 	if (members_write(c->dirfd, &c->members, what, c->e) ||
 		store_commit(c->store, path, c->e))
 		return -1;
-	tell_all(c, PART_GO);
+	coordinate_tell_all(c, PART_GO);
 	return 0;
 }
 
@@ -384,18 +365,18 @@ static int decide_end(struct coordination *c, const char *path)
 {
 	if (part_decide(path, PART_ENDED, c->e))
 		return -1;
-	tell_all(c, PART_GO);
+	coordinate_tell_all(c, PART_GO);
 	return 0;
 }
 
 static int end_all(struct coordination *c, const char *path)
 {
-	if (!await_all(c, PART_TRIED, c->request->deadline_ns) && !decide_end(c, path)) {
-		if (await_all(c, PART_KILLED, 0))
+	if (!coordinate_await(c, PART_TRIED, c->request->deadline_ns) && !decide_end(c, path)) {
+		if (coordinate_await(c, PART_KILLED, 0))
 			return -1;
-		tell_all(c, PART_GO);
+		coordinate_tell_all(c, PART_GO);
 		/* Who does not say so has ended, too. */
-		(void)await_all(c, "ok", clock_ns(CLOCK_MONOTONIC) + CLOSE_LIMIT_NS);
+		(void)coordinate_await(c, "ok", clock_ns(CLOCK_MONOTONIC) + CLOSE_LIMIT_NS);
 		return 0;
 	}
 	err_prefix(c->e, "the checkpoint %s is complete, but the job resumes", path);
@@ -411,18 +392,20 @@ static int take_job_checkpoint(struct coordination *c, char **path)
 	if (bring_to_rest(c))
 		return -1;
 	freeze = clock_ns(CLOCK_MONOTONIC) + FREEZE_LIMIT_NS;
-	if (await_all(c, PART_FROZEN, deadline && deadline < freeze ? deadline : freeze))
+	if (coordinate_await(c, PART_FROZEN, deadline && deadline < freeze ? deadline : freeze))
 		return -1;
-	tell_all(c, PART_GO);
-	if (await_all(c, PART_WRITTEN, deadline))
+	coordinate_tell_all(c, PART_GO);
+	if (drain_messages(c))
 		return -1;
-	tell_all(c, PART_GO);
-	if (await_all(c, PART_STORED, deadline) || complete_checkpoint(c, path))
+	if (coordinate_await(c, PART_WRITTEN, deadline))
+		return -1;
+	coordinate_tell_all(c, PART_GO);
+	if (coordinate_await(c, PART_STORED, deadline) || complete_checkpoint(c, path))
 		return -1;
 	if (c->request->stop)
 		return end_all(c, *path);
 	/* It is complete, whatever becomes of them. */
-	(void)await_all(c, "ok", clock_ns(CLOCK_MONOTONIC) + CLOSE_LIMIT_NS);
+	(void)coordinate_await(c, "ok", clock_ns(CLOCK_MONOTONIC) + CLOSE_LIMIT_NS);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "supervisor/run/checkpoint_memory.h"
 #include "supervisor/run/checkpoint_snapshot.h"
 #include "supervisor/run/checkpoint_may_end.h"
+#include "supervisor/run/checkpoint_drain.h"
 #include "supervisor/run/checkpoint_quiesce.h"
 #include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/tree/freeze.h"
@@ -149,8 +150,8 @@ int checkpoint_freeze_and_save(struct checkpoint_work *w)
 
 	if (checkpoint_quiesce(w) || freeze_tree(w) || checkpoint_quiesce_check(w) ||
 		classify_threads(w) || check_between(w) || part_has_reached(w, PART_FROZEN) ||
-		checkpoint_snapshot(w) || part_has_reached(w, PART_WRITTEN) ||
-		checkpoint_given_up(w, w->e))
+		checkpoint_drain(w) || checkpoint_snapshot(w) ||
+		part_has_reached(w, PART_WRITTEN) || checkpoint_given_up(w, w->e))
 		goto out_thaw;
 	if (!w->request->stop) {
 		checkpoint_quiesce_end(w);

@@ -68,6 +68,30 @@ static void add_acts(
 		add_act(w, QUIESCE_WAITS, c, MPI_NUMBER_WORLD, text);
 }
 
+static void add_wait(const struct checkpoint_work *w, uint64_t number, int peer, uint32_t call,
+	struct buf *text)
+{
+	cleanup_free char *name = mpi_gate_call_name(&w->gate, call);
+
+	buf_printf(text, PART_ACT " %d %" PRIu64 " %d %s\n", QUIESCE_WAITS, number, peer, name);
+}
+
+/* Whoever looks for a message again and again may wait for it, though in no call. */
+static void add_waits(struct checkpoint_work *w, struct buf *text)
+{
+	struct mpi_gate *g = &w->gate;
+
+	if (!g->pid)
+		return;
+	for (size_t i = 0; i < MPI_WAITS; i++)
+		if (g->m.waits[i].used)
+			add_wait(w, g->m.waits[i].number, g->m.waits[i].peer,
+				g->m.waits[i].call, text);
+	if (g->m.polls != g->polls)
+		add_wait(w, MPI_NUMBER_WORLD, QUIESCE_ANY, g->m.poll_call, text);
+	g->polls = g->m.polls;
+}
+
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
 	return (hash ^ value) * 0x100000001b3;
@@ -82,7 +106,7 @@ static int say_counts(struct checkpoint_work *w)
 	for (size_t i = 0; i < buf_count(&w->gate.counts, struct mpi_count); i++) {
 		const struct mpi_count *c = buf_at(&w->gate.counts, struct mpi_count, i);
 
-		if (!c->number)
+		if (!c->number || c->number == MPI_NUMBER_SELF)
 			continue;
 		world |= c->number == MPI_NUMBER_WORLD;
 		buf_printf(&text, PART_COUNT " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n",
@@ -90,6 +114,9 @@ static int say_counts(struct checkpoint_work *w)
 		add_acts(w, c, &text);
 		steps = mix(mix(mix(steps, c->number), c->entered), c->left);
 	}
+	if (w->gate.pid)
+		steps = mix(steps, w->gate.m.steps);
+	add_waits(w, &text);
 	/* What uses no MPI, others may wait for in MPI_Init. */
 	if (!world)
 		buf_printf(&text, PART_COUNT " %d 0 0 0\n", MPI_NUMBER_WORLD);
@@ -161,9 +188,10 @@ int checkpoint_quiesce_check(struct checkpoint_work *w)
 	for (size_t i = 0; i < buf_count(&g->counts, struct mpi_count); i++) {
 		const struct mpi_count *c = buf_at(&g->counts, struct mpi_count, i);
 
-		if (c->number && (c->entered != c->left ||
-					 (!(c->number & MPI_NUMBER_OF_SOME) &&
-						 c->entered != limit_for(w, c->number))))
+		if (c->number && c->number != MPI_NUMBER_SELF &&
+			(c->entered != c->left ||
+				(!(c->number & MPI_NUMBER_OF_SOME) &&
+					c->entered != limit_for(w, c->number))))
 			return err_with(w->e, ERR_TRY_AGAIN,
 				"process %d did not stay in front of the collective call that "
 				"it "

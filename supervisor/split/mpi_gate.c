@@ -12,6 +12,7 @@
 
 #define MAX_CALLS 4096
 #define MAX_NAME  64
+#define MAX_RANKS (1u << 24)
 
 static int gate_poke(
 	const struct mpi_gate *g, uint64_t at, const void *data, size_t size, struct err *e)
@@ -84,7 +85,37 @@ int mpi_gate_read(struct mpi_gate *g, struct err *e)
 					g->s.counts_used * sizeof(struct mpi_count)))
 		return gate_lost(g, e);
 	g->counts.len = g->s.counts_used * sizeof(struct mpi_count);
-	return 0;
+	return lower_peek(g->pid, (uint64_t)g->s.messages, &g->m,
+		       offsetof(struct mpi_messages, lock))
+		       ? gate_lost(g, e)
+		       : 0;
+}
+
+int mpi_gate_peers(
+	const struct mpi_gate *g, size_t count, struct mpi_peer **peers, struct err *e)
+{
+	const struct mpi_count *c = buf_at(&g->counts, struct mpi_count, count);
+
+	*peers = NULL;
+	if (!c->number || !c->peers)
+		return 0;
+	if (c->size > MAX_RANKS)
+		return lower_damaged(g->pid, e);
+	*peers = xcalloc(c->size + 1, sizeof(**peers));
+	if (!lower_peek(g->pid, (uint64_t)c->peers, *peers, c->size * sizeof(**peers)))
+		return 0;
+	free(*peers);
+	*peers = NULL;
+	return gate_lost(g, e);
+}
+
+int mpi_gate_set_due(
+	const struct mpi_gate *g, size_t count, uint32_t peer, uint64_t due, struct err *e)
+{
+	const struct mpi_count *c = buf_at(&g->counts, struct mpi_count, count);
+	uint64_t at = (uint64_t)c->peers + peer * sizeof(struct mpi_peer);
+
+	return gate_poke(g, at + offsetof(struct mpi_peer, due), &due, sizeof(due), e);
 }
 
 /* ---- what cannot be saved ---- */

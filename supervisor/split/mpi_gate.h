@@ -11,6 +11,7 @@
 
 #include "lib/err.h"
 #include "lib/util.h"
+#include "shared/mpi/messages.h"
 #include "shared/mpi/state.h"
 
 struct mpi_gate {
@@ -19,12 +20,14 @@ struct mpi_gate {
 	uint32_t beat;      /* not 0: the gate is closed */
 	struct mpi_state s; /* but for what is behind `counts` */
 	struct buf counts;  /* struct mpi_count, free ones included */
+	struct mpi_messages m; /* but for what is behind `wait` */
+	uint64_t polls;        /* m.polls of the last time */
 };
 
 /* Look for it in the process @root and its descendants. */
 int mpi_gate_find(struct mpi_gate *g, pid_t root, struct err *e);
 
-/* Read what is counted. */
+/* Read what is counted, and what its threads wait for. */
 int mpi_gate_read(struct mpi_gate *g, struct err *e);
 
 /* What stands against a checkpoint as one of the ranks of a job, or as the only one: -1 if anything does. To be
@@ -36,6 +39,13 @@ int mpi_gate_keep_closed(struct mpi_gate *g, struct err *e);
 int mpi_gate_set_limit(struct mpi_gate *g, size_t count, uint64_t limit, struct err *e);
 /* It stays open if it is. */
 void mpi_gate_open(struct mpi_gate *g);
+
+/* Messages to and from each member of the communicator that is counted in g->counts as number @count; the array is
+ * the caller's to free, NULL: none are counted. And tell how many have been sent by one of them. */
+int mpi_gate_peers(
+	const struct mpi_gate *g, size_t count, struct mpi_peer **peers, struct err *e);
+int mpi_gate_set_due(
+	const struct mpi_gate *g, size_t count, uint32_t peer, uint64_t due, struct err *e);
 
 /* The name of function @call; the caller's to free. */
 char *mpi_gate_call_name(const struct mpi_gate *g, uint32_t call);

@@ -66,8 +66,8 @@ static void leave(const char *function)
 	if (!strcmp(function, "MPI_Win_create")) {
 		MPI_Win_create(&buffer, 4, 4, MPI_INFO_NULL, MPI_COMM_SELF, &window);
 		MPI_Win_free(&window);
-	} else if (!strcmp(function, "MPI_Isend")) {
-		MPI_Isend(&buffer, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &request);
+	} else if (!strcmp(function, "MPI_Bcast_init")) {
+		MPI_Bcast_init(&buffer, 1, MPI_INT, 0, MPI_COMM_SELF, MPI_INFO_NULL, &request);
 	} else {
 		CHECK(!strcmp(function, "launched"));
 	}

@@ -253,8 +253,8 @@ static void leave(const char *function)
 	MPI_Comm_split(MPI_COMM_WORLD, rank == 0, 0, &within);
 	if (!strcmp(function, "MPI_Intercomm_create"))
 		MPI_Intercomm_create(within, 0, MPI_COMM_WORLD, rank == 0, 5, &between);
-	else if (!strcmp(function, "MPI_Isend") && rank % 2)
-		MPI_Isend(&buffer, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &request);
+	else if (!strcmp(function, "MPI_Bcast_init") && rank % 2)
+		MPI_Bcast_init(&buffer, 1, MPI_INT, 0, MPI_COMM_SELF, MPI_INFO_NULL, &request);
 	MPI_Comm_free(&within);
 }
 

@@ -1,0 +1,402 @@
+/*
+ * completion.c - waits and tests. A wait is a test that is made until it says that something is complete. What the lower
+ * half has completed for a checkpoint is `held` in the request's record, and goes first.
+ */
+#include <stdlib.h>
+
+#include "stubs/mpi/messages.h"
+
+#include "mpi.index.h"
+
+static int32_t *each_status(int32_t *statuses, int i)
+{
+	return statuses == STATUS_IGNORE ? STATUS_IGNORE : statuses + (long)MPI_STATUS_INTS * i;
+}
+
+static void found_nothing(const struct message_call *c)
+{
+	mpi_messages.poll_call = c->index;
+	mpi_messages.polls++;
+}
+
+/* ---- one request ---- */
+
+static int test_real(int32_t *real, int *flag, int32_t *status)
+{
+	return BELOW(MPI_Test, (int32_t *, int *, int32_t *))(real, flag, status);
+}
+
+static int test_ours(struct message_call *c, struct mpi_request *r, int looks)
+{
+	int32_t own[MPI_STATUS_INTS], real = r->real;
+	int32_t *status = c->status == STATUS_IGNORE ? own : c->status;
+	int flag = 0;
+
+	if (r->held) {
+		c->result = request_complete_held(r, c->status, c->handle);
+		return 1;
+	}
+	while (looks-- && !flag && !c->result)
+		c->result = test_real(&real, &flag, status);
+	if (flag || real != r->real)
+		request_complete(r, real, status, c->handle);
+	c->requests[0] = r;
+	return flag || c->result;
+}
+
+static int test_one(struct message_call *c, int looks)
+{
+	struct mpi_request *r = request_of(*c->handle);
+	int flag = 0;
+
+	if (r)
+		return test_ours(c, r, looks);
+	c->result = test_real(c->handle, &flag, c->status);
+	return flag || c->result;
+}
+
+static int step_wait(struct message_call *c)
+{
+	return test_one(c, STEP_LOOKS) ? STEP_DONE : STEP_AGAIN;
+}
+
+static int step_test(struct message_call *c)
+{
+	int complete = test_one(c, 1);
+
+	*c->flag = complete && !c->result;
+	if (!complete)
+		found_nothing(c);
+	return STEP_DONE;
+}
+
+OPEN(MPI_Wait, (int *request, int *status))
+{
+	struct message_call c = {.step = step_wait,
+		.index = INDEX_MPI_Wait,
+		.comm = COMM_WORLD,
+		.peer = MPI_ANY_SOURCE,
+		.handle = request,
+		.status = status};
+
+	return message_wait(&c);
+}
+
+OPEN(MPI_Test, (int *request, int *flag, int *status))
+{
+	struct message_call c = {.step = step_test,
+		.index = INDEX_MPI_Test,
+		.handle = request,
+		.flag = flag,
+		.status = status};
+
+	return message_once(&c);
+}
+
+/* ---- several ---- */
+
+#define FEW 32
+
+/* Memory for what the library is given: of the caller's stack if they are few. */
+struct arrays {
+	int32_t few_reals[FEW], few_statuses[FEW * MPI_STATUS_INTS];
+	void *more;
+};
+
+static int make_arrays(struct message_call *c, struct arrays *a)
+{
+	size_t n = c->n > 0 ? c->n : 0;
+
+	a->more = NULL;
+	c->reals = a->few_reals;
+	c->statuses = a->few_statuses;
+	if (n <= FEW)
+		return 0;
+	a->more = malloc(n * (1 + MPI_STATUS_INTS) * sizeof(int32_t));
+	if (!a->more)
+		return MPI_ERR_OTHER;
+	c->reals = a->more;
+	c->statuses = c->reals + n;
+	return 0;
+}
+
+static int wait_for_several(struct message_call *c, int waits)
+{
+	struct arrays a;
+	int r = make_arrays(c, &a);
+
+	c->comm = COMM_WORLD;
+	c->peer = MPI_ANY_SOURCE;
+	if (!r)
+		r = waits ? message_wait(c) : message_once(c);
+	free(a.more);
+	return r;
+}
+
+/* The library's requests; what is held is none of its. The number of those. */
+static int give_reals(struct message_call *c)
+{
+	int held = 0;
+
+	c->requests[0] = NULL;
+	for (int i = 0; i < c->n; i++) {
+		struct mpi_request *r = request_of(c->handle[i]);
+
+		c->reals[i] = !r ? c->handle[i] : r->held ? MPI_REQUEST_NULL : r->real;
+		held += r && r->held;
+		if (r && r->active && !c->requests[0])
+			c->requests[0] = r;
+	}
+	return held;
+}
+
+/* Request number @i is complete, with the library's own status @status. */
+static void complete_one(struct message_call *c, int i, const int32_t *status)
+{
+	struct mpi_request *r = request_of(c->handle[i]);
+
+	if (r)
+		request_complete(r, c->reals[i], status, &c->handle[i]);
+	else
+		c->handle[i] = c->reals[i];
+}
+
+/* ---- all ---- */
+
+static int complete_held_of_all(struct message_call *c)
+{
+	int failed = 0;
+
+	for (int i = 0; i < c->n; i++) {
+		struct mpi_request *r = request_of(c->handle[i]);
+		int32_t *status = each_status(c->status, i);
+		int error;
+
+		if (!r || !r->held)
+			continue;
+		error = request_complete_held(r, status, &c->handle[i]);
+		failed |= error;
+		if (status != STATUS_IGNORE)
+			status[MPI_STATUS_ERROR] = error;
+	}
+	return failed ? MPI_ERR_IN_STATUS : 0;
+}
+
+/* Statuses are ours where the program wants none; of requests that the library does not have, it leaves them. */
+static void complete_all(struct message_call *c, const int32_t *statuses)
+{
+	for (int i = 0; i < c->n; i++) {
+		const int32_t *status = statuses + (long)MPI_STATUS_INTS * i;
+		struct mpi_request *r = request_of(c->handle[i]);
+
+		if (r && r->held)
+			continue;
+		if (c->result && status[MPI_STATUS_ERROR] == MPI_ERR_PENDING)
+			continue;
+		complete_one(c, i, status);
+	}
+}
+
+static int test_all(struct message_call *c, int looks)
+{
+	int32_t *statuses = c->status == STATUS_IGNORE ? c->statuses : c->status;
+	int held = give_reals(c), flag = 0, r;
+
+	while (looks-- && !flag && !c->result)
+		c->result = BELOW(MPI_Testall, (int, int32_t *, int *, int32_t *))(
+			c->n, c->reals, &flag, statuses);
+	if (!flag && c->result != MPI_ERR_IN_STATUS)
+		return c->result != 0;
+	complete_all(c, statuses);
+	r = held ? complete_held_of_all(c) : 0;
+	if (!c->result)
+		c->result = r;
+	return 1;
+}
+
+static int step_all(struct message_call *c)
+{
+	int complete = test_all(c, c->flag ? 1 : STEP_LOOKS);
+
+	if (!c->flag)
+		return complete ? STEP_DONE : STEP_AGAIN;
+	*c->flag = complete && !c->result;
+	if (!complete)
+		found_nothing(c);
+	return STEP_DONE;
+}
+
+OPEN(MPI_Waitall, (int n, int *requests, int *statuses))
+{
+	struct message_call c = {.step = step_all,
+		.index = INDEX_MPI_Waitall,
+		.n = n,
+		.handle = requests,
+		.status = statuses};
+
+	return wait_for_several(&c, 1);
+}
+
+OPEN(MPI_Testall, (int n, int *requests, int *flag, int *statuses))
+{
+	struct message_call c = {.step = step_all,
+		.index = INDEX_MPI_Testall,
+		.n = n,
+		.handle = requests,
+		.flag = flag,
+		.status = statuses};
+
+	return wait_for_several(&c, 0);
+}
+
+/* ---- any ---- */
+
+static int complete_any_held(struct message_call *c)
+{
+	for (int i = 0; i < c->n; i++) {
+		struct mpi_request *r = request_of(c->handle[i]);
+
+		if (!r || !r->held)
+			continue;
+		*c->index_out = i;
+		c->result = request_complete_held(r, c->status, &c->handle[i]);
+		return 1;
+	}
+	return 0;
+}
+
+static int test_any(struct message_call *c, int looks)
+{
+	int32_t *status = c->status == STATUS_IGNORE ? c->statuses : c->status;
+	int flag = 0, index = MPI_UNDEFINED;
+
+	if (give_reals(c) && complete_any_held(c))
+		return 1;
+	while (looks-- && !flag && !c->result)
+		c->result = BELOW(MPI_Testany, (int, int32_t *, int *, int *, int32_t *))(
+			c->n, c->reals, &index, &flag, status);
+	if ((flag || c->result) && index >= 0 && index < c->n)
+		complete_one(c, index, status);
+	*c->index_out = index;
+	/* Of several, the others may be waited for as well. */
+	if (c->n > 1)
+		c->requests[0] = NULL;
+	return flag || c->result;
+}
+
+static int step_any(struct message_call *c)
+{
+	int complete = test_any(c, c->flag ? 1 : STEP_LOOKS);
+
+	if (!c->flag)
+		return complete ? STEP_DONE : STEP_AGAIN;
+	*c->flag = complete && !c->result;
+	if (!complete)
+		found_nothing(c);
+	return STEP_DONE;
+}
+
+OPEN(MPI_Waitany, (int n, int *requests, int *index, int *status))
+{
+	struct message_call c = {.step = step_any,
+		.index = INDEX_MPI_Waitany,
+		.n = n,
+		.handle = requests,
+		.index_out = index,
+		.status = status};
+
+	return wait_for_several(&c, 1);
+}
+
+OPEN(MPI_Testany, (int n, int *requests, int *index, int *flag, int *status))
+{
+	struct message_call c = {.step = step_any,
+		.index = INDEX_MPI_Testany,
+		.n = n,
+		.handle = requests,
+		.index_out = index,
+		.flag = flag,
+		.status = status};
+
+	return wait_for_several(&c, 0);
+}
+
+/* ---- some ---- */
+
+static int complete_some_held(struct message_call *c)
+{
+	int count = 0, failed = 0;
+
+	for (int i = 0; i < c->n; i++) {
+		struct mpi_request *r = request_of(c->handle[i]);
+		int32_t *status = each_status(c->status, count);
+		int error;
+
+		if (!r || !r->held)
+			continue;
+		error = request_complete_held(r, status, &c->handle[i]);
+		failed |= error;
+		if (status != STATUS_IGNORE)
+			status[MPI_STATUS_ERROR] = error;
+		c->indices[count++] = i;
+	}
+	*c->index_out = count;
+	c->result = failed ? MPI_ERR_IN_STATUS : 0;
+	return count;
+}
+
+static int test_some(struct message_call *c, int looks)
+{
+	int32_t *statuses = c->status == STATUS_IGNORE ? c->statuses : c->status;
+	int count = 0;
+
+	if (give_reals(c) && complete_some_held(c))
+		return 1;
+	while (looks-- && !count && !c->result)
+		c->result = BELOW(MPI_Testsome, (int, int32_t *, int *, int *, int32_t *))(
+			c->n, c->reals, &count, c->indices, statuses);
+	*c->index_out = count;
+	for (int k = 0; k < count; k++)
+		complete_one(c, c->indices[k], each_status(statuses, k));
+	if (c->n > 1)
+		c->requests[0] = NULL;
+	return count || c->result;
+}
+
+static int step_waitsome(struct message_call *c)
+{
+	return test_some(c, STEP_LOOKS) ? STEP_DONE : STEP_AGAIN;
+}
+
+static int step_testsome(struct message_call *c)
+{
+	if (!test_some(c, 1))
+		found_nothing(c);
+	return STEP_DONE;
+}
+
+OPEN(MPI_Waitsome, (int n, int *requests, int *count, int *indices, int *statuses))
+{
+	struct message_call c = {.step = step_waitsome,
+		.index = INDEX_MPI_Waitsome,
+		.n = n,
+		.handle = requests,
+		.index_out = count,
+		.indices = indices,
+		.status = statuses};
+
+	return wait_for_several(&c, 1);
+}
+
+OPEN(MPI_Testsome, (int n, int *requests, int *count, int *indices, int *statuses))
+{
+	struct message_call c = {.step = step_testsome,
+		.index = INDEX_MPI_Testsome,
+		.n = n,
+		.handle = requests,
+		.index_out = count,
+		.indices = indices,
+		.status = statuses};
+
+	return wait_for_several(&c, 0);
+}

@@ -1,0 +1,37 @@
+/* messages.h - calls that programs make about messages, and what their files share. */
+#ifndef STUBS_MPI_MESSAGES_H
+#define STUBS_MPI_MESSAGES_H
+
+#include "stubs/mpi/requests.h"
+
+/* A function of the API that is not guarded as a whole: a thread may be stopped in it. */
+#define OPEN(name, parameters)                                                                 \
+	STUB_HIDDEN int open_##name parameters;                                                \
+	int open_##name parameters
+
+/* In a step: let @r, a receive that is about to begin, have a message that was received for a checkpoint. 0: none
+ * is there. */
+STUB_HIDDEN int request_receive_queued(struct mpi_request *r, const struct message_call *c);
+
+static inline struct mpi_count *message_counts(const struct message_call *c)
+{
+	const struct mpi_object *comm = comm_object(c->comm);
+
+	return comm ? comm->count : NULL;
+}
+
+/* In steps: begin the message of @c; its request below, or the result of the call. */
+STUB_HIDDEN int message_begin_send(const struct message_call *c, int32_t *real);
+STUB_HIDDEN int message_begin_receive(const struct message_call *c, int32_t *real);
+/* 1: @c, a receive, has had a message that was received for a checkpoint. */
+STUB_HIDDEN int message_deliver_queued(struct message_call *c);
+/* The message of @c is not complete in its first step: @r is its record from now on. STEP_AGAIN. */
+STUB_HIDDEN int message_under_way(
+	struct message_call *c, struct mpi_request *r, int kind, int32_t real);
+/* Look at one of the requests of @c, so often or until it is complete. */
+STUB_HIDDEN void message_look(struct message_call *c, int which, int looks);
+
+/* A step: of a call that waits for its requests, until none is under way. */
+STUB_HIDDEN int step_look(struct message_call *c);
+
+#endif

@@ -1,0 +1,271 @@
+/*
+ * request_calls.c - what programs do with requests besides waiting for them.
+ */
+#include "stubs/crossing/crossing.h"
+#include "stubs/mpi/messages.h"
+
+#include "mpi.index.h"
+
+/* ---- given back, cancelled ---- */
+
+/* Receives that the program has freed while the message was under way: it comes all the same, and is counted. */
+static void sweep_freed(void)
+{
+	struct mpi_messages *m = &mpi_messages;
+
+	for (uint32_t i = 0; i < m->used && m->freed; i++) {
+		struct mpi_request *r = mpi_request_at(m, i);
+		int32_t status[MPI_STATUS_INTS] = {0}, real = r->real, ignored;
+		int flag = r->held, persistent = r->persistent;
+
+		if (!r->kind || !r->freed)
+			continue;
+		if (!flag)
+			(void)BELOW(MPI_Test, (int32_t *, int *, int32_t *))(
+				&real, &flag, status);
+		if (!flag)
+			continue;
+		if (!r->held)
+			request_complete(r, real, status, &ignored);
+		else if (!persistent)
+			request_give_back(r);
+		if (!persistent)
+			continue;
+		if (real != MPI_REQUEST_NULL)
+			BELOW(MPI_Request_free, (int32_t *))(&real);
+		request_give_back(r);
+	}
+}
+
+static int step_free(struct message_call *c)
+{
+	struct mpi_request *r = request_of(*c->handle);
+	int receives;
+
+	if (!r) {
+		c->result = BELOW(MPI_Request_free, (int32_t *))(c->handle);
+		return STEP_DONE;
+	}
+	receives = (r->kind == MPI_RECEIVE || r->kind == MPI_MATCHED_RECEIVE) && r->active;
+	if (receives && !r->held) {
+		r->freed = 1;
+		__atomic_add_fetch(&mpi_messages.freed, 1, __ATOMIC_RELAXED);
+	} else {
+		if (r->real != MPI_REQUEST_NULL)
+			c->result = BELOW(MPI_Request_free, (int32_t *))(&r->real);
+		if (c->result)
+			return STEP_DONE;
+		request_give_back(r);
+	}
+	*c->handle = MPI_REQUEST_NULL;
+	if (mpi_messages.freed)
+		sweep_freed();
+	return STEP_DONE;
+}
+
+OPEN(MPI_Request_free, (int *request))
+{
+	struct message_call c = {
+		.step = step_free, .index = INDEX_MPI_Request_free, .handle = request};
+
+	return message_once(&c);
+}
+
+/* What is complete cannot be cancelled any more, and that is no error. */
+static int step_cancel(struct message_call *c)
+{
+	struct mpi_request *r = request_of(*c->handle);
+
+	if (!r)
+		c->result = BELOW(MPI_Cancel, (int32_t *))(c->handle);
+	else if (!r->held)
+		c->result = BELOW(MPI_Cancel, (int32_t *))(&r->real);
+	if (r && !c->result)
+		r->cancelled = 1;
+	return STEP_DONE;
+}
+
+OPEN(MPI_Cancel, (int *request))
+{
+	struct message_call c = {
+		.step = step_cancel, .index = INDEX_MPI_Cancel, .handle = request};
+
+	return message_once(&c);
+}
+
+/* ---- asked about ---- */
+
+static void held_status(const struct mpi_request *r, int32_t *status)
+{
+	if (status != STATUS_IGNORE)
+		for (int i = 0; i < MPI_STATUS_ERROR; i++)
+			status[i] = r->status[i];
+}
+
+static int step_get_status(struct message_call *c)
+{
+	struct mpi_request *r = request_of(*c->handle);
+
+	if (r && r->held) {
+		held_status(r, c->status);
+		*c->flag = 1;
+		c->result = message_failed(r->comm, r->error);
+		return STEP_DONE;
+	}
+	c->result = BELOW(MPI_Request_get_status, (int32_t, int *, int32_t *))(
+		r ? r->real : *c->handle, c->flag, c->status);
+	if (!c->result && !*c->flag) {
+		mpi_messages.poll_call = c->index;
+		mpi_messages.polls++;
+	}
+	return STEP_DONE;
+}
+
+static int get_status(unsigned index, int request, int *flag, int *status)
+{
+	struct message_call c = {.step = step_get_status,
+		.index = index,
+		.handle = &request,
+		.flag = flag,
+		.status = status};
+
+	return message_once(&c);
+}
+
+OPEN(MPI_Request_get_status, (int request, int *flag, int *status))
+{
+	return get_status(INDEX_MPI_Request_get_status, request, flag, status);
+}
+
+static int *status_of(int *statuses, int i)
+{
+	return statuses == STATUS_IGNORE ? STATUS_IGNORE : statuses + (long)MPI_STATUS_INTS * i;
+}
+
+OPEN(MPI_Request_get_status_all, (int n, const int *requests, int *flag, int *statuses))
+{
+	int r = 0;
+
+	*flag = 1;
+	for (int i = 0; i < n && *flag && !r; i++)
+		r = get_status(INDEX_MPI_Request_get_status_all, requests[i], flag,
+			status_of(statuses, i));
+	return r;
+}
+
+OPEN(MPI_Request_get_status_any,
+	(int n, const int *requests, int *index, int *flag, int *status))
+{
+	int r = 0, any = 0;
+
+	*flag = 0;
+	*index = MPI_UNDEFINED;
+	for (int i = 0; i < n && !r; i++) {
+		if (requests[i] == MPI_REQUEST_NULL)
+			continue;
+		any = 1;
+		r = get_status(INDEX_MPI_Request_get_status_any, requests[i], flag, status);
+		if (*flag) {
+			*index = i;
+			return r;
+		}
+	}
+	return r || any ? r
+			: get_status(INDEX_MPI_Request_get_status_any, MPI_REQUEST_NULL, flag,
+				  status);
+}
+
+OPEN(MPI_Request_get_status_some,
+	(int n, const int *requests, int *count, int *indices, int *statuses))
+{
+	int r = 0, any = 0;
+
+	*count = 0;
+	for (int i = 0; i < n && !r; i++) {
+		int flag = 0;
+
+		if (requests[i] == MPI_REQUEST_NULL)
+			continue;
+		any = 1;
+		r = get_status(INDEX_MPI_Request_get_status_some, requests[i], &flag,
+			status_of(statuses, *count));
+		if (flag)
+			indices[(*count)++] = i;
+	}
+	if (!any)
+		*count = MPI_UNDEFINED;
+	return r;
+}
+
+/* ---- requests that are none of messages: only their handles are exchanged ---- */
+
+static int32_t real_request(int32_t handle)
+{
+	const struct mpi_request *r = request_of(handle);
+
+	return r ? r->real : handle;
+}
+
+BY_HAND(MPI_Grequest_start, (void *query, void *free, void *cancel, void *extra, int *request));
+int body_MPI_Grequest_start(void *query, void *free, void *cancel, void *extra, int *request)
+{
+	int real = MPI_REQUEST_NULL;
+	int r = real_MPI_Grequest_start(crossing_callback_pointer(query),
+		crossing_callback_pointer(free), crossing_callback_pointer(cancel), extra,
+		&real);
+
+	if (!r)
+		*request = request_given(INDEX_MPI_Grequest_start, real, 0);
+	return r;
+}
+
+BY_HAND(MPIX_Grequest_start, (void *query, void *free, void *cancel, void *poll, void *wait,
+				     void *extra, int *request));
+int body_MPIX_Grequest_start(void *query, void *free, void *cancel, void *poll, void *wait,
+	void *extra, int *request)
+{
+	int real = MPI_REQUEST_NULL;
+	int r = real_MPIX_Grequest_start(crossing_callback_pointer(query),
+		crossing_callback_pointer(free), crossing_callback_pointer(cancel),
+		crossing_callback_pointer(poll), crossing_callback_pointer(wait), extra, &real);
+
+	if (!r)
+		*request = request_given(INDEX_MPIX_Grequest_start, real, 0);
+	return r;
+}
+
+BY_HAND(MPI_Grequest_complete, (int request));
+int body_MPI_Grequest_complete(int request)
+{
+	return real_MPI_Grequest_complete(real_request(request));
+}
+
+BY_HAND(MPII_Grequest_set_lang_f77, (int request));
+int body_MPII_Grequest_set_lang_f77(int request)
+{
+	return real_MPII_Grequest_set_lang_f77(real_request(request));
+}
+
+BY_HAND(MPI_Parrived, (int request, int partition, int *flag));
+int body_MPI_Parrived(int request, int partition, int *flag)
+{
+	return real_MPI_Parrived(real_request(request), partition, flag);
+}
+
+BY_HAND(MPI_Pready, (int partition, int request));
+int body_MPI_Pready(int partition, int request)
+{
+	return real_MPI_Pready(partition, real_request(request));
+}
+
+BY_HAND(MPI_Pready_list, (int n, const int *partitions, int request));
+int body_MPI_Pready_list(int n, const int *partitions, int request)
+{
+	return real_MPI_Pready_list(n, partitions, real_request(request));
+}
+
+BY_HAND(MPI_Pready_range, (int low, int high, int request));
+int body_MPI_Pready_range(int low, int high, int request)
+{
+	return real_MPI_Pready_range(low, high, real_request(request));
+}

@@ -1,0 +1,188 @@
+/*
+ * checkpoint_drain.c - how many messages a rank has sent to whom goes to who coordinates the job's checkpoint; how many
+ * it is to have received comes back, and is written into the frozen program, whose lower half then looks for them.
+ */
+#include "supervisor/run/checkpoint_drain.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/job/checkpoint_part.h"
+#include "supervisor/split/lower_half.h"
+#include "supervisor/split/mpi_gate.h"
+
+/* Messages of one rank with itself. */
+#define ALONE_LIMIT_NS 10000000000ull
+
+static struct process *find_process(const struct checkpoint_work *w)
+{
+	for (size_t i = 0; i < w->tree.count; i++)
+		if (w->tree.processes[i]->pid == w->gate.pid)
+			return w->tree.processes[i];
+	return NULL;
+}
+
+/* ---- what has been sent ---- */
+
+/* Of MPI_COMM_SELF, and where there are no others, nobody else need know. */
+static int note_sent(struct checkpoint_work *w, size_t count, struct buf *text)
+{
+	const struct mpi_count *c = buf_at(&w->gate.counts, struct mpi_count, count);
+	bool own = c->number == MPI_NUMBER_SELF || !w->request->part;
+	cleanup_free struct mpi_peer *peers = NULL;
+
+	if (mpi_gate_peers(&w->gate, count, &peers, w->e))
+		return -1;
+	for (uint32_t i = 0; peers && i < c->size; i++) {
+		if (!peers[i].sent)
+			continue;
+		if (own && mpi_gate_set_due(&w->gate, count, i, peers[i].sent, w->e))
+			return -1;
+		if (!own)
+			buf_printf(text, PART_MESSAGES " %" PRIu64 " %d %" PRIu64 "\n",
+				c->number, peers[i].world, peers[i].sent);
+	}
+	return 0;
+}
+
+static int say_sent(struct checkpoint_work *w)
+{
+	cleanup_buf struct buf text = {0};
+
+	for (size_t i = 0; i < buf_count(&w->gate.counts, struct mpi_count); i++)
+		if (note_sent(w, i, &text))
+			return -1;
+	if (!w->request->part)
+		return 0;
+	buf_printf(&text, PART_SENT "\n");
+	return part_say(w->request->part, text.data, text.len, w->e);
+}
+
+/* ---- what is due ---- */
+
+static int set_due(struct checkpoint_work *w, size_t count, int rank, uint64_t due)
+{
+	const struct mpi_count *c = buf_at(&w->gate.counts, struct mpi_count, count);
+	cleanup_free struct mpi_peer *peers = NULL;
+
+	if (mpi_gate_peers(&w->gate, count, &peers, w->e))
+		return -1;
+	for (uint32_t i = 0; peers && i < c->size; i++)
+		if (peers[i].world == rank)
+			return mpi_gate_set_due(&w->gate, count, i, due, w->e);
+	return 0;
+}
+
+/* On a communicator that this rank has freed nothing can be received. */
+static int take_due(struct checkpoint_work *w, const char *line)
+{
+	uint64_t number, due;
+	int rank;
+
+	if (sscanf(line, PART_DUE " %" SCNu64 " %d %" SCNu64, &number, &rank, &due) != 3)
+		return err_set(w->e, 0, "'%s' was not understood", line);
+	for (size_t i = 0; i < buf_count(&w->gate.counts, struct mpi_count); i++)
+		if (buf_at(&w->gate.counts, struct mpi_count, i)->number == number)
+			return set_due(w, i, rank, due);
+	return 0;
+}
+
+enum answer {
+	ANSWER_FAILED = -1,
+	ANSWER_GO,
+	ANSWER_SETTLE,
+	ANSWER_TAKE,
+};
+
+static enum answer hear_answer(struct checkpoint_work *w)
+{
+	char line[128];
+
+	for (;;) {
+		if (checkpoint_given_up(w, w->e) ||
+			part_hear(w->request->part, line, sizeof(line), w->e))
+			return ANSWER_FAILED;
+		if (!strcmp(line, PART_GO))
+			return ANSWER_GO;
+		if (!strcmp(line, PART_SETTLE))
+			return ANSWER_SETTLE;
+		if (!strcmp(line, PART_TAKE))
+			return ANSWER_TAKE;
+		if (strcmp(line, PART_WAIT) && take_due(w, line))
+			return ANSWER_FAILED;
+	}
+}
+
+/* ---- looking for them ---- */
+
+static int look(struct checkpoint_work *w, bool take)
+{
+	static const struct lower_transfer none;
+	struct process *p = find_process(w);
+	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + ALONE_LIMIT_NS;
+
+	if (!p || !p->lower || p->lower->state != RECORDS_UP)
+		return 0;
+	return lower_order(p, LOWER_MESSAGES, &none, take, limit, w->e) ||
+			       mpi_gate_read(&w->gate, w->e)
+		       ? -1
+		       : 0;
+}
+
+static bool is_drained(const struct checkpoint_work *w)
+{
+	return !w->gate.pid || !w->gate.s.initialised || w->gate.s.finalized ||
+	       w->gate.m.drained;
+}
+
+static int say_drained(struct checkpoint_work *w)
+{
+	const struct mpi_wait *wait = &w->gate.m.wait;
+	cleanup_free char *name =
+		wait->call ? mpi_gate_call_name(&w->gate, wait->call) : xstrdup("-");
+	cleanup_free char *line = xasprintf(PART_DRAINED " %d %u %d %s\n", is_drained(w),
+		is_drained(w) ? 0 : w->gate.m.synchronous, wait->peer, name);
+
+	return part_say(w->request->part, line, strlen(line), w->e);
+}
+
+static int drain_alone(struct checkpoint_work *w)
+{
+	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + ALONE_LIMIT_NS;
+
+	if (say_sent(w))
+		return -1;
+	do {
+		if (checkpoint_given_up(w, w->e) || look(w, false))
+			return -1;
+		if (w->gate.m.synchronous && !is_drained(w))
+			return err_with(w->e, ERR_TRY_AGAIN,
+				"process %d has sent a message by MPI_Ssend that it has not "
+				"asked for",
+				w->gate.pid);
+		if (look(w, true))
+			return -1;
+		if (!is_drained(w) && clock_ns(CLOCK_MONOTONIC) > limit)
+			return err_set(w->e, 0,
+				"messages of process %d to itself could not be received",
+				w->gate.pid);
+	} while (!is_drained(w));
+	return 0;
+}
+
+int checkpoint_drain(struct checkpoint_work *w)
+{
+	enum answer answer;
+
+	if (mpi_gate_read(&w->gate, w->e))
+		return -1;
+	if (!w->request->part)
+		return w->gate.pid ? drain_alone(w) : 0;
+	if (say_sent(w))
+		return -1;
+	while ((answer = hear_answer(w)) > ANSWER_GO)
+		if (look(w, answer == ANSWER_TAKE) || say_drained(w))
+			return -1;
+	return answer == ANSWER_GO ? 0 : -1;
+}
