@@ -26,6 +26,19 @@ not_ok "a timer runs" no_timer
 finish
 is "$status" 0 "the program is whole" || explain
 
+# Who asks meanwhile, waits. The program has some memory, which is written slowly.
+for fork in "" "--fork-limit 0"; do
+	arena asked
+	RUN_FLAGS="-i 1 --rate 4M $fork"
+	launch "$victim/lazy"
+	ok "a checkpoint at an interval is being written${fork:+ ($fork)}" await_dir ck/ckpt-000001.tmp || explain
+	trecr-ckpt --rate 1G "$sup" >path 2>ckpt.err
+	is $? 0 "who asks for one meanwhile gets another" || explain
+	like "$(cat path)" '/ck/ckpt-[0-9]{6}$' "whose path is printed"
+	finish
+	is "$status" 0 "the supervisor goes on" || explain
+done
+
 for how in "-i 0" --forget-options; do
 	arena off
 	launch "$victim/idle" && await_dir ck/ckpt-000001 && kill -9 "$(program_of $sup)" && await -t 60 -p $sup 2>>await.err

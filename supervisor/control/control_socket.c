@@ -42,7 +42,7 @@ struct control {
 	struct client clients[CONTROL_CLIENTS];
 	uint64_t last_number;
 	uint64_t rounds; /* of control_serve() */
-	bool taking;     /* the handler of a request for a checkpoint is at work */
+	bool taking;     /* a checkpoint is being taken: who asks for one waits */
 };
 
 static int new_socket(struct err *e)
@@ -290,13 +290,14 @@ static void answer_client(
 	struct control *c, struct client *client, control_handler *handler, void *arg)
 {
 	cleanup_buf struct buf text = {0};
+	bool taking = c->taking;
 
 	if (!has_left(client)) {
 		client->state = CLIENT_HANDLED;
 		client->request.fd = client->fd;
-		c->taking = client->request.kind == CONTROL_CHECKPOINT;
+		c->taking |= client->request.kind == CONTROL_CHECKPOINT;
 		handler(arg, &client->request, &text);
-		c->taking = false;
+		c->taking = taking;
 		/* An answer fits the socket's buffer; the client may have gone, which is its
 		 * affair. */
 		(void)send(client->fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -308,16 +309,13 @@ static void answer_client(
 static void take_request(
 	struct control *c, struct client *client, control_handler *handler, void *arg)
 {
-	bool taking = c->taking;
-
 	if (control_request_parse(&client->request, client->line)) {
 		send_text(client->fd, "error the request was not understood\n");
 		drop_client(client);
-	} else if (taking && client->request.kind == CONTROL_CHECKPOINT) {
+	} else if (c->taking && client->request.kind == CONTROL_CHECKPOINT) {
 		client->state = CLIENT_WAITS;
 	} else {
 		answer_client(c, client, handler, arg);
-		c->taking = taking;
 	}
 }
 
@@ -376,6 +374,19 @@ void control_serve(struct control *c, const struct pollfd *fds, size_t count,
 	/* The last, as a newcomer can take a client's place and its descriptor's number. */
 	if (count && fds[0].revents)
 		accept_client(c);
+}
+
+bool control_hold_checkpoints(struct control *c, bool hold)
+{
+	bool before = c->taking;
+
+	c->taking = hold;
+	return before;
+}
+
+uint64_t control_rounds(const struct control *c)
+{
+	return c->rounds;
 }
 
 bool control_serve_waiting(struct control *c, control_handler *handler, void *arg)

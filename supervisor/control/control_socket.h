@@ -42,6 +42,12 @@ size_t control_poll(const struct control *c, struct pollfd *fds);
 void control_serve(struct control *c, const struct pollfd *fds, size_t count,
 	control_handler *handler, void *arg);
 
+/* Whether clients that ask for a checkpoint wait, as one is being taken that no client has asked for, at an
+ * interval or on a signal; what held before. */
+bool control_hold_checkpoints(struct control *c, bool hold);
+/* How often control_serve() was called. */
+uint64_t control_rounds(const struct control *c);
+
 /* Serve who has had to wait for longest. Not inside a handler. False: nobody waits. */
 bool control_serve_waiting(struct control *c, control_handler *handler, void *arg);
 /* How many wait. */

@@ -338,6 +338,8 @@ static void serve_waiting(struct supervisor *s)
 static void dispatch_events(
 	struct supervisor *s, struct pollfd *fds, size_t count, size_t turns)
 {
+	uint64_t rounds = control_rounds(s->loop->control);
+
 	if (fds[POLL_SIGNAL].revents)
 		handle_signals(s);
 	attend_program(s);
@@ -346,8 +348,11 @@ static void dispatch_events(
 	if (fds[POLL_TIMER].revents)
 		handle_timer(s);
 	turns_serve(turns_of(s), fds + count, turns);
-	control_serve(
-		s->loop->control, fds + POLL_CONTROL, count - POLL_CONTROL, requests_answer, s);
+	/* A checkpoint at an interval or on a signal has served clients: what poll(2) found of them is out of
+	 * date. */
+	if (control_rounds(s->loop->control) == rounds)
+		control_serve(s->loop->control, fds + POLL_CONTROL, count - POLL_CONTROL,
+			requests_answer, s);
 	serve_waiting(s);
 }
 
@@ -411,11 +416,14 @@ static void attend_once(struct supervisor *s, struct checkpoint_taking *t, int c
 
 void loop_attend(struct supervisor *s, struct checkpoint_taking *taking, int client)
 {
+	bool held = control_hold_checkpoints(s->loop->control, true);
+
 	s->loop->taking = taking;
 	s->loop->asked_early = s->loop->asked;
 	s->loop->asked = false;
 	while (!taking->under_way.done)
 		attend_once(s, taking, client);
+	control_hold_checkpoints(s->loop->control, held);
 	s->loop->taking = NULL;
 	handle_held(s);
 	attend_program(s);
