@@ -22,10 +22,16 @@ timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
 is $? 125 "one that is shorter is refused"
 like "$(cat restart.err)" "cannot continue with .*/shared, a shared mapping: it is shorter" "by name"
 rm shared
-timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
-is $? 125 "one that is not there is refused"
-like "$(cat restart.err)" "cannot open .*/shared, which the program has mapped: No such file" \
-	"by name"
+if [[ $PWD =~ ^(/tmp|/var/tmp|/run)/ ]]; then
+	restart_here && finish && [ "$status" = 0 ] && said_ok
+	result $? "one that is not there, small and in a directory for temporary files, is put back" ||
+		explain
+else
+	timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
+	is $? 125 "one that is not there is refused"
+	like "$(cat restart.err)" "cannot open .*/shared, which the program has mapped: No such file" \
+		"by name"
+fi
 mv kept shared
 restart_here && finish && [ "$status" = 0 ] && said_ok
 result $? "it comes back when the file does" || explain
