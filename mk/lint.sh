@@ -4,16 +4,18 @@
 set -u
 
 code='lib ckpt supervisor shared loader bringup mmu tools stubs lower'
-found=0
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
 
+# Also in a subshell, as a part of a pipe is.
 finding() {
 	echo "lint: $*" >&2
-	found=1
+	: >"$out/found"
 }
 
 need() {
 	if ! command -v "$1" >/dev/null; then
-		echo "lint: $1 is not installed" >&2
+		finding "$1 is not installed"
 		exit 1
 	fi
 }
@@ -198,18 +200,15 @@ check_habits() {
 	done
 }
 
-check_executable
-check_format
-check_static
-check_headers
-check_scripts
-check_layers
-check_own_functions
-check_declared_functions
-check_victims
-check_file_names
-check_unique_names
-check_kernel
-check_habits
-[ $found -eq 0 ] && echo "lint: nothing found"
-exit $found
+checks='executable format static headers scripts layers own_functions declared_functions victims file_names
+	unique_names kernel habits'
+# Side by side; what each says, one after the other.
+for check in $checks; do
+	("check_$check") >"$out/$check" 2>&1 &
+done
+wait
+for check in $checks; do
+	cat "$out/$check" >&2
+done
+[ ! -e "$out/found" ] || exit 1
+echo "lint: nothing found"
