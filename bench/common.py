@@ -122,6 +122,7 @@ class Report:
 
 class Trecr:
     name = "trecr"
+    checkpoint_options = ()
 
     def __init__(self, options):
         self.bin = options.build
@@ -140,7 +141,7 @@ class Trecr:
                                 stderr=subprocess.DEVNULL, start_new_session=True)
 
     def checkpoint(self, child, images, log):
-        took, printed = timed([self.tool("ckpt"), str(child.pid)], log)
+        took, printed = timed([self.tool("ckpt"), *self.checkpoint_options, str(child.pid)], log)
         return took, printed.strip().splitlines()[-1]
 
     def restart(self, image, log):

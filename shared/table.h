@@ -39,7 +39,8 @@ enum lower_request {
 	LOWER_REST,  /* the same for what the last drain waited for in vain: threads may run */
 	LOWER_SAVE,  /* device memory into the staging buffer, as the transfers say */
 	LOWER_LOAD,  /* and back */
-	LOWER_HASH,  /* hashes of device memory into it, 16 bytes for each block */
+	LOWER_HASH, /* hashes of device memory into it, 16 bytes for each block; or into a snapshot's memory, if
+		       the offset is an address in there */
 	LOWER_RESERVE, /* device memory for a snapshot, at the transfers' addresses, which LOWER_SAVE reads */
 	LOWER_SNAPSHOT, /* copy device memory into it: the transfers' offsets are addresses in there */
 	LOWER_RELEASE, /* give it back */

@@ -15,7 +15,7 @@ struct hash_module {
 int hash_module_load(struct hash_module *m, unsigned device);
 void hash_module_unload(struct hash_module *m);
 
-/* Have the hashes of @count blocks from @address on written to @hashes, memory of the host as the
+/* Have the hashes of @count blocks from @address on written to @hashes, memory of the device, or of the host as the
  * device sees it. Not waited for. 0, or the driver's result. */
 int hash_module_launch(
 	const struct hash_module *m, uint64_t address, uint64_t count, uint64_t hashes);

@@ -217,6 +217,11 @@ static const struct part *find_part(uint64_t address, uint64_t size)
 	return NULL;
 }
 
+int snapshot_has(uint64_t address, uint64_t size)
+{
+	return find_part(address, size) != NULL;
+}
+
 static int copy_one(const struct part *p, const struct lower_transfer *t, char *staging)
 {
 	void *popped;
@@ -275,7 +280,22 @@ int snapshot_copy(const struct lower_transfer *transfers, unsigned count)
 	return copy_all(transfers, count, NULL);
 }
 
-int snapshot_read(const struct lower_transfer *transfers, unsigned count, char *staging)
+/* In a context that stays as long as the snapshot. */
+static void prepare_staging(int (*register_staging)(void))
 {
+	void *popped;
+
+	if (!part_count || CUDA(cuCtxPushCurrent_v2, (void *))(parts[0].context))
+		return;
+	heap_aside++;
+	(void)register_staging(); /* copies work without, but slowly */
+	heap_aside--;
+	CUDA(cuCtxPopCurrent_v2, (void **))(&popped);
+}
+
+int snapshot_read(const struct lower_transfer *transfers, unsigned count, char *staging,
+	int (*register_staging)(void))
+{
+	prepare_staging(register_staging);
 	return copy_all(transfers, count, staging);
 }

@@ -171,7 +171,7 @@ static int save_snapshot(const struct lower_transfer *transfers, unsigned count)
 	for (unsigned i = 0; i < count; i++)
 		if (!is_inside(&transfers[i]) || transfers[i].offset == LOWER_ZERO)
 			return agent_fail("a transfer outside of the staging buffer");
-	return snapshot_read(transfers, count, staging);
+	return snapshot_read(transfers, count, staging, register_staging);
 }
 
 int cuda_save(const struct lower_transfer *transfers, unsigned count)
@@ -193,25 +193,33 @@ static int cannot_hash(const char *name, int r)
 	return agent_fail_for(LOWER_UNABLE, "%s gave error %d", name, r);
 }
 
+/* Hashes go to the staging buffer, or stay on the device with a snapshot. */
 static int hash_is_inside(const struct lower_transfer *t)
 {
 	uint64_t size = t->size / BLOCK * HASH_SIZE;
 
-	return !(t->address % BLOCK || t->size % BLOCK || t->offset % HASH_SIZE) && t->size &&
-	       !in_arrays_window(t->address) && !is_managed(t) && t->offset <= STAGING_SIZE &&
-	       size <= STAGING_SIZE - t->offset;
+	if (t->address % BLOCK || t->size % BLOCK || t->offset % HASH_SIZE || !t->size ||
+		in_arrays_window(t->address) || is_managed(t))
+		return 0;
+	if (in_snapshot_window(t->offset))
+		return snapshot_has(t->offset, size);
+	return t->offset <= STAGING_SIZE && size <= STAGING_SIZE - t->offset;
 }
 
-/* Transfers of one device, whose context is current. */
+/* Transfers of one device, whose context is current, all to the staging buffer or none. */
 static int hash_with(
 	const struct hash_module *m, const struct lower_transfer *t, unsigned count)
 {
-	uint64_t to;
-	int r = register_staging();
+	uint64_t to = 0;
+	int r = 0;
 
-	if (!r)
-		r = CUDA(cuMemHostGetDevicePointer_v2, (uint64_t *, void *, unsigned))(
-			&to, staging, 0);
+	/* The driver may take a third of a second to register it. */
+	if (!in_snapshot_window(t->offset)) {
+		r = register_staging();
+		if (!r)
+			r = CUDA(cuMemHostGetDevicePointer_v2, (uint64_t *, void *, unsigned))(
+				&to, staging, 0);
+	}
 	for (unsigned i = 0; i < count && !r; i++)
 		r = hash_module_launch(m, t[i].address, t[i].size / BLOCK, to + t[i].offset);
 	if (r)
@@ -251,7 +259,9 @@ int cuda_hash(const struct lower_transfer *transfers, unsigned count)
 			return agent_fail("a hash outside of the staging buffer");
 	for (unsigned i = 0; i < count; i = end) {
 		end = i + 1;
-		while (end < count && transfers[end].device == transfers[i].device)
+		while (end < count && transfers[end].device == transfers[i].device &&
+			!in_snapshot_window(transfers[end].offset) ==
+				!in_snapshot_window(transfers[i].offset))
 			end++;
 		if (hash_on_device(&transfers[i], end - i))
 			return -1;

@@ -127,8 +127,8 @@ struct device_source {
 	struct process *process;
 	struct device_range range;
 	bool has_hashes;
-	uint64_t moved;                           /* where it is read, less its address */
-	const uint8_t (*hashes)[IMAGE_HASH_SIZE]; /* NULL: to be had from the device */
+	/* Of a snapshot: where it is read, less its address, and where its hashes are; 0: nowhere. */
+	uint64_t moved, hashes;
 };
 
 static struct staging *staging_of(const struct device_source *s)
@@ -171,6 +171,17 @@ int device_source_read(void *context, uint64_t address, void *data, size_t size,
 		address + s->moved, data, size, e);
 }
 
+static int read_copied_hashes(const struct device_source *s, uint64_t address, size_t count,
+	uint8_t (*hashes)[IMAGE_HASH_SIZE], struct err *e)
+{
+	uint64_t first = (address - s->range.start) / IMAGE_BLOCK;
+
+	if (!s->hashes)
+		return 1;
+	return staging_read(s->process, &staging_of(s)->copied_hashes,
+		s->hashes + first * IMAGE_HASH_SIZE, hashes, count * IMAGE_HASH_SIZE, e);
+}
+
 int device_source_hash(void *context, uint64_t address, size_t count,
 	uint8_t (*hashes)[IMAGE_HASH_SIZE], struct err *e)
 {
@@ -178,12 +189,9 @@ int device_source_hash(void *context, uint64_t address, size_t count,
 	const bool *unable = &s->process->lower->unable;
 	struct err failure = ERR_INIT;
 
-	if (s->hashes) {
-		memcpy(hashes, s->hashes + (address - s->range.start) / IMAGE_BLOCK,
-			count * IMAGE_HASH_SIZE);
-		return 0;
-	}
-	if (s->moved || __atomic_load_n(unable, __ATOMIC_RELAXED))
+	if (s->moved)
+		return read_copied_hashes(s, address, count, hashes, e);
+	if (__atomic_load_n(unable, __ATOMIC_RELAXED))
 		return 1;
 	if (!staging_read(s->process, &staging_of(s)->hashes, address, hashes,
 		    count * IMAGE_BLOCK, &failure))
@@ -202,19 +210,15 @@ const struct device_range *device_source_range(const struct device_source *s)
 	return &s->range;
 }
 
-int device_source_get_hashes(
-	struct device_source *s, uint8_t (*hashes)[IMAGE_HASH_SIZE], struct err *e)
+void device_source_move(struct device_source *s, uint64_t address, uint64_t hashes)
 {
-	size_t count = (s->range.end - s->range.start) / IMAGE_BLOCK;
+	uint64_t size = (s->range.end - s->range.start) / IMAGE_BLOCK * IMAGE_HASH_SIZE;
+	const struct device_range range = {hashes, hashes + size, s->range.device};
 
-	return device_source_hash(s, s->range.start, count, hashes, e);
-}
-
-void device_source_move(
-	struct device_source *s, uint64_t address, const uint8_t (*hashes)[IMAGE_HASH_SIZE])
-{
 	s->moved = address - s->range.start;
 	s->hashes = hashes;
+	if (hashes)
+		staging_add(staging_of(s), &staging_of(s)->copied_hashes, &range);
 }
 
 void device_source_of(struct device_source *s, struct process *p)

@@ -28,12 +28,8 @@ void device_source_expect(void *context, uint64_t address, uint64_t size);
 
 /* What split/device_snapshot.h does with sources that have hashes. */
 const struct device_range *device_source_range(const struct device_source *s);
-/* The hashes of all its blocks. 0; 1: the device cannot hash; or -1. */
-int device_source_get_hashes(
-	struct device_source *s, uint8_t (*hashes)[IMAGE_HASH_SIZE], struct err *e);
-/* From now on it is read at @address and has these hashes; NULL: none are known. */
-void device_source_move(
-	struct device_source *s, uint64_t address, const uint8_t (*hashes)[IMAGE_HASH_SIZE]);
+/* From now on it is read at @address, and the hashes of all its blocks at @hashes; 0: there are none. */
+void device_source_move(struct device_source *s, uint64_t address, uint64_t hashes);
 /* From now on its process, and the lower half with what has been expected, is @p. */
 void device_source_of(struct device_source *s, struct process *p);
 

@@ -20,14 +20,14 @@
 struct device_snapshot {
 	struct process *process;
 	const struct buf *runs;
-	uint8_t (*hashes)[IMAGE_HASH_SIZE]; /* of all blocks; NULL: not known */
-	struct process own_process;         /* takes its place when it has ended */
-	int alive_fd;                       /* while it is open, the copy is kept */
+	struct process own_process; /* takes its place when it has ended */
+	int alive_fd;               /* while it is open, the copy is kept */
 };
 
-/* Neighbouring ranges of a device are one part of the copy, as the driver maps it. */
+/* Neighbouring ranges of a device are one part of the copy, as the driver maps it. Behind the copy of
+ * each range come the hashes of its blocks, which the device makes, and keeps until they are asked for. */
 struct plan {
-	struct buf parts, copies; /* struct lower_transfer */
+	struct buf parts, copies, hashes; /* struct lower_transfer */
 };
 
 static int order_all(struct process *p, enum lower_request request, const struct buf *transfers,
@@ -53,6 +53,7 @@ static void plan_range(struct plan *plan, const struct device_range *range)
 	struct lower_transfer copy = {.address = range->start,
 		.size = range->end - range->start,
 		.device = range->device};
+	struct lower_transfer hashes = copy;
 
 	if (!part || part->device != range->device) {
 		struct lower_transfer next = {
@@ -65,7 +66,10 @@ static void plan_range(struct plan *plan, const struct device_range *range)
 	}
 	copy.offset = part->address + part->size;
 	part->size += copy.size;
+	hashes.offset = part->address + part->size;
+	part->size += align_up(copy.size / IMAGE_BLOCK * IMAGE_HASH_SIZE, IMAGE_BLOCK);
 	buf_push(&plan->copies, struct lower_transfer, &copy);
+	buf_push(&plan->hashes, struct lower_transfer, &hashes);
 }
 
 static void make_plan(struct plan *plan, const struct buf *runs)
@@ -101,65 +105,50 @@ static void release(struct process *p)
 	p->lower->has_snapshot = false;
 }
 
+/* While nothing runs, as the device needs code of ours for it. 0; 1: it cannot; or -1. */
+static int hash(struct process *p, const struct plan *plan, struct err *e)
+{
+	struct err failure = ERR_INIT;
+
+	if (p->lower->unable)
+		return 1;
+	if (!order_all(p, LOWER_HASH, &plan->hashes, &failure))
+		return 0;
+	if (p->lower->unable)
+		return 1;
+	*e = failure;
+	return -1;
+}
+
+/* 0; 1: without hashes; or -1. */
 static int fill(struct process *p, const struct plan *plan, int *alive_fd, struct err *e)
 {
+	int r;
+
 	if (buf_count(&plan->parts, struct lower_transfer) > LOWER_TRANSFERS)
 		return err_set(e, 0, "its memory of several GPUs is mixed");
 	if (order_all(p, LOWER_RESERVE, &plan->parts, e))
 		return -1;
-	if (!borrow_alive(p, alive_fd, e) && !order_all(p, LOWER_SNAPSHOT, &plan->copies, e))
-		return 0;
+	r = hash(p, plan, e);
+	if (r >= 0 && !borrow_alive(p, alive_fd, e) &&
+		!order_all(p, LOWER_SNAPSHOT, &plan->copies, e))
+		return r;
 	release(p);
 	return -1;
 }
 
-static size_t blocks_of(const struct block_run *run)
+static void move_sources(const struct device_snapshot *s, const struct plan *plan, bool hashed)
 {
-	return run->size / IMAGE_BLOCK;
-}
-
-static size_t count_blocks(const struct buf *runs)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < buf_count(runs, struct block_run); i++)
-		count += blocks_of(buf_at(runs, struct block_run, i));
-	return count;
-}
-
-/* While nothing runs, as the device needs code of ours for it. 0; 1: it cannot; or -1. */
-static int get_hashes(const struct buf *runs, uint8_t (*hashes)[IMAGE_HASH_SIZE], struct err *e)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < buf_count(runs, struct block_run) && !r; i++) {
-		const struct block_run *run = buf_at(runs, struct block_run, i);
-
-		r = device_source_get_hashes(run->context, hashes, e);
-		hashes += blocks_of(run);
-	}
-	return r;
-}
-
-static void move_sources(const struct device_snapshot *s, const struct plan *plan)
-{
-	const uint8_t(*hashes)[IMAGE_HASH_SIZE] = (const void *)s->hashes;
-
-	for (size_t i = 0; i < buf_count(s->runs, struct block_run); i++) {
-		const struct block_run *run = buf_at(s->runs, struct block_run, i);
-
-		device_source_move(run->context,
-			buf_at(&plan->copies, struct lower_transfer, i)->offset, hashes);
-		if (hashes)
-			hashes += blocks_of(run);
-	}
+	for (size_t i = 0; i < buf_count(s->runs, struct block_run); i++)
+		device_source_move(buf_at(s->runs, struct block_run, i)->context,
+			buf_at(&plan->copies, struct lower_transfer, i)->offset,
+			hashed ? buf_at(&plan->hashes, struct lower_transfer, i)->offset : 0);
 }
 
 static void free_snapshot(struct device_snapshot *s)
 {
 	if (s->alive_fd >= 0)
 		close(s->alive_fd);
-	free(s->hashes);
 	free(s);
 }
 
@@ -167,28 +156,22 @@ struct device_snapshot *device_snapshot_make(
 	struct process *p, const struct buf *runs, struct err *e)
 {
 	struct device_snapshot *s = xcalloc(1, sizeof(*s));
-	struct plan plan = {{0}, {0}};
+	struct plan plan = {{0}, {0}, {0}};
 	int r;
 
 	*s = (struct device_snapshot){.process = p, .runs = runs, .alive_fd = -1};
-	s->hashes = xcalloc(count_blocks(runs), sizeof(*s->hashes));
 	make_plan(&plan, runs);
-	r = get_hashes(runs, s->hashes, e);
-	if (r > 0) {
-		free(s->hashes);
-		s->hashes = NULL;
-	}
-	if (r >= 0)
-		r = fill(p, &plan, &s->alive_fd, e);
-	if (r) {
+	r = fill(p, &plan, &s->alive_fd, e);
+	if (r < 0) {
 		free_snapshot(s);
 		s = NULL;
 	} else {
-		move_sources(s, &plan);
+		move_sources(s, &plan, !r);
 		p->lower->has_snapshot = true;
 	}
 	buf_free(&plan.parts);
 	buf_free(&plan.copies);
+	buf_free(&plan.hashes);
 	return s;
 }
 

@@ -34,6 +34,7 @@ void staging_init(struct staging *staging)
 	pthread_mutex_init(&staging->lock, NULL);
 	pthread_cond_init(&staging->changed, NULL);
 	staging->hashes.request = LOWER_HASH;
+	staging->copied_hashes.request = LOWER_SAVE;
 	staging->wanted.request = staging->others.request = LOWER_SAVE;
 }
 
@@ -48,6 +49,7 @@ void staging_free(struct staging *staging)
 	if (staging->data)
 		munmap(staging->data, staging->size);
 	free_stream(&staging->hashes);
+	free_stream(&staging->copied_hashes);
 	free_stream(&staging->wanted);
 	free_stream(&staging->others);
 	pthread_cond_destroy(&staging->changed);

@@ -47,11 +47,12 @@ struct staging {
 	bool ordering;  /* one at a time */
 	struct staging_slot slots[STAGING_SLOTS];
 
-	/* Of what has hashes, those and what of it is read; and all the rest. */
-	struct staging_stream hashes, wanted, others;
+	/* Of what has hashes, those, such as a snapshot has with it, and what of it is read; and all the
+	 * rest. */
+	struct staging_stream hashes, copied_hashes, wanted, others;
 };
 
-/* Whole blocks, by address, without overlap. */
+/* Whole blocks, or hashes of such, by address, without overlap. */
 struct device_range {
 	uint64_t start, end;
 	uint32_t device;

@@ -63,6 +63,14 @@ def set_up_torch(strict=False):
     return torch.device(os.environ.get("PANEL_DEVICE", "cuda"))
 
 
+def set_up_jax():
+    """Deterministic kernels, and little memory. To be called before jax is imported."""
+    # Without the level XLA measures which of several kernels is the fastest, each time anew.
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + \
+        " --xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0"
+    os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.01")
+
+
 def weights(model):
     """All parameters and buffers as one array."""
     import torch

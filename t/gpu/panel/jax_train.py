@@ -1,14 +1,10 @@
 """A network trained with JAX: convolution, attention, matrix products, random numbers."""
-import os
+from common import end, set_up_jax, show, steps
 
-# Without this XLA measures which of several kernels is the fastest, each time anew.
-os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + \
-    " --xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0"
-os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.01")
+set_up_jax()
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
-from common import end, show, steps  # noqa: E402
 
 
 def make(key):
