@@ -29,8 +29,8 @@ is "$status" 0 "the program is whole" || explain
 # Who asks meanwhile, waits. The program has some memory, which is written slowly.
 for fork in "" "--fork-limit 0"; do
 	arena asked
-	RUN_FLAGS="-i 1 --rate 4M $fork"
-	launch "$victim/lazy"
+	RUN_FLAGS="-i 1 --rate 512K $fork"
+	launch "$victim/idle"
 	ok "a checkpoint at an interval is being written${fork:+ ($fork)}" await_dir ck/ckpt-000001.tmp || explain
 	trecr-ckpt --rate 1G "$sup" >path 2>ckpt.err
 	is $? 0 "who asks for one meanwhile gets another" || explain
