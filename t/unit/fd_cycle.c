@@ -487,10 +487,16 @@ static void check_locks(void)
 
 /* ---- shared mappings ---- */
 
+#define ROOM 65536
+
+/* Four times ROOM, reserved before anything is forked: what restores maps there, too, and must not map over
+   memory that it has taken meanwhile. */
+static char *reserved;
+
 static char *map_shared(int i, int fd, size_t size)
 {
-	int flags = MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0);
-	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+	int flags = MAP_SHARED | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0);
+	char *p = mmap(reserved + i * ROOM, size, PROT_READ | PROT_WRITE, flags, fd, 0);
 
 	if (p == MAP_FAILED) {
 		differs("mmap: %s", strerror(errno));
@@ -512,7 +518,7 @@ static void setup_mappings(void)
 	EXPECT(ftruncate(fd, 8192), 0);
 	strcpy(map_shared(1, fd, 8192), "nothing leads here");
 	close(fd);
-	strcpy(map_shared(2, -1, 65536) + 20480, "never did");
+	strcpy(map_shared(2, -1, ROOM) + 20480, "never did");
 	write_file("mapped", "");
 	fd = open("mapped", O_RDWR);
 	EXPECT(ftruncate(fd, 4096), 0);
@@ -731,6 +737,10 @@ static void test_changes(void)
 int main(void)
 {
 	cycle_begin();
+	reserved = mmap(
+		NULL, 4 * ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (reserved == MAP_FAILED)
+		abort();
 	cycle("files", setup_regular, check_regular);
 	cycle("unlinked files", setup_unlinked, check_unlinked);
 	cycle("directories, devices, paths", setup_named, check_named);
