@@ -1,6 +1,6 @@
 /*
- * coordinate.c - connects to all members, takes them from stage to stage, and tries again
- * where the reason may be gone in a moment.
+ * coordinate.c - connects to all members, brings them to rest, takes them from stage to stage,
+ * and tries again where the reason may be gone in a moment.
  */
 #include "supervisor/job/coordinate_private.h"
 

@@ -1,6 +1,6 @@
 /*
- * checkpoint_work.c - begin and end of the work, ids and files of images, and whether it has
- * been given up.
+ * checkpoint_work.c - begin and end of the work, ids and files of images, the parent of an
+ * incremental one, and whether it has been given up.
  */
 #include "supervisor/run/checkpoint_work.h"
 

@@ -1,5 +1,6 @@
 /*
- * socket/socket_options.h - the options of sockets: a table says which there are.
+ * socket/socket_options.h - the options of sockets: a table says which there are. A new one is a row in
+ * socket_options.c, or in long_options.c if it is longer than an entry of the image.
  */
 #ifndef SUPERVISOR_SOCKET_SOCKET_OPTIONS_H
 #define SUPERVISOR_SOCKET_SOCKET_OPTIONS_H
