@@ -54,18 +54,6 @@ static void say_nothing(const char *line)
 {
 }
 
-static bool has_saved(const struct image *job)
-{
-	const struct image_object *o;
-	size_t count;
-
-	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
-	while (count--)
-		if (o[count].kind == IMAGE_OBJECT_FILE)
-			return true;
-	return false;
-}
-
 int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options *o,
 	void (*notice)(const char *line), struct err *e)
 {
@@ -84,7 +72,7 @@ int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options
 	/* No file is cut or put back before all are known to be good, and all of the image:
 	 * with a block that turns out to be damaged later there would be neither the files as
 	 * they were nor the program. */
-	if ((o->rollback_files || has_saved(c->job)) && !o->alive &&
+	if ((o->rollback_files || fd_saved_needed(c->job)) && !o->alive &&
 		(check_all(&check, e) || checkpoint_verify(c, e)))
 		return -1;
 	if (!o->alive && fd_saved_put_back(c->job, notice, e))

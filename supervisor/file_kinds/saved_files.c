@@ -198,6 +198,18 @@ bool fd_saved_in(const struct image *job, const char *path)
 	return false;
 }
 
+bool fd_saved_needed(const struct image *job)
+{
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	for (size_t i = 0; i < count; i++)
+		if (is_put_back(&o[i], image_string(job, o[i].name)))
+			return true;
+	return false;
+}
+
 static int rename_new(const char *from, const char *to)
 {
 	return syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
@@ -411,6 +423,22 @@ static int check_directory(const struct saved_file *f, struct err *e)
 		f->path, directory);
 }
 
+/* @name in the place of a file that was missing. One that somebody has made since stays. */
+static int put_missing_back(
+	const char *name, const char *path, void (*notice)(const char *line), struct err *e)
+{
+	int failed = 0;
+
+	if (!rename_new(name, path)) {
+		tell_and_free(notice, xasprintf("%s was missing and has been put back", path));
+		return sync_directory_of(path, e);
+	}
+	if (errno != EEXIST)
+		failed = err_set(e, errno, "cannot put %s back", path);
+	(void)unlink(name); /* ours, of a moment ago */
+	return failed;
+}
+
 static int put_file_back(
 	const struct saved_file *f, void (*notice)(const char *line), struct err *e)
 {
@@ -430,6 +458,8 @@ static int put_file_back(
 		(void)unlink(name); /* ours, of a moment ago */
 		return failed;
 	}
+	if (f->o->flags & IMAGE_FILE_IF_MISSING)
+		return put_missing_back(name, f->path, notice, e);
 	failed = rewrite_file(f, fd, &aside, e);
 	if (!failed && !aside)
 		failed = replace_file(f->path, name, notice, e);

@@ -18,6 +18,9 @@ void fd_saved_dump_mapped(struct fd_dump *d, const char *path, const struct stat
 /* Whether the contents of @path are in the checkpoint, and a restart will put them there. */
 bool fd_saved_in(const struct image *job, const char *path);
 
+/* Whether a restart will put any file back. */
+bool fd_saved_needed(const struct image *job);
+
 /* At a restart: put back what has changed since, in the same file where that is there and may
  * be written to. What it holds now is kept as FILE.trecr-aside (.1, .2, ...). */
 int fd_saved_put_back(const struct image *job, void (*notice)(const char *line), struct err *e);
