@@ -97,6 +97,10 @@ static void hold(struct mpi_request *r, int error, const int *status)
 		r->counts->number == r->number && source >= 0 &&
 		(uint32_t)source < r->counts->size)
 		r->counts->peers[source].received++;
+	if (r->kind == MPI_SEND && r->cancelled && mpi_is_cancelled(status) && r->counts &&
+		r->counts->number == r->number && r->peer >= 0 &&
+		(uint32_t)r->peer < r->counts->size)
+		r->counts->peers[r->peer].sent--;
 }
 
 static void look_at_request(struct mpi_request *r)
@@ -109,6 +113,9 @@ static void look_at_request(struct mpi_request *r)
 	if (!flag && real == r->real)
 		return;
 	r->real = real;
+	/* A persistent one stays when it is complete. */
+	if (r->kind == MPI_OTHER_REQUEST && real != MPI_REQUEST_NULL)
+		r->persistent = 1;
 	hold(r, error, status);
 }
 

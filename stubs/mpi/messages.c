@@ -51,6 +51,8 @@ STUB_HIDDEN int message_begin_receive(const struct message_call *c, int32_t *rea
 /*
  * A receive that is complete at once has lost its communicator in MPICH 4.0.2: MPI_Test would call the error
  * handler of MPI_COMM_WORLD. Where handlers may differ, none is called, and the communicator's is told afterwards.
+ * Handlers are set for all threads: where there are several, two of them could lose the program's, so then
+ * MPI_COMM_WORLD's is called.
  */
 struct handlers {
 	int quiet;
@@ -74,7 +76,8 @@ static void set_handler(int32_t comm, int32_t handler)
 
 static void begin_quiet(struct handlers *h, int32_t comm)
 {
-	h->quiet = __builtin_expect(mpi_messages.handlers, 0) && comm != COMM_WORLD;
+	h->quiet = __builtin_expect(mpi_messages.handlers, 0) && comm != COMM_WORLD &&
+		   !are_threads();
 	if (!h->quiet)
 		return;
 	h->world = get_handler(COMM_WORLD);

@@ -15,8 +15,10 @@ static int withdraw_receive(struct message_call *c)
 
 	if (!r)
 		return STEP_DONE;
-	if (!r->held)
+	if (!r->held) {
+		r->cancelled = 1; /* or it would count as a message that has come */
 		BELOW(MPI_Cancel, (int32_t *))(&r->real);
+	}
 	while (c->requests[0])
 		message_look(c, 0, STEP_LOOKS);
 	c->result = error;

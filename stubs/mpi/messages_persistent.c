@@ -93,7 +93,8 @@ static int step_start(struct message_call *c)
 	if (c->result)
 		return STEP_DONE;
 	if (r->kind == MPI_SEND)
-		message_sent(r->counts, r->peer);
+		message_sent(r->counts && r->counts->number == r->number ? r->counts : NULL,
+			r->peer);
 	request_posted(r);
 	return STEP_DONE;
 }

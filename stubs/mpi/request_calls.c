@@ -11,8 +11,12 @@
 /* Receives that the program has freed while the message was under way: it comes all the same, and is counted. */
 static void sweep_freed(void)
 {
+	static uint32_t
+		sweeping; /* one thread at a time, or two would give back the same request */
 	struct mpi_messages *m = &mpi_messages;
 
+	if (__atomic_exchange_n(&sweeping, 1, __ATOMIC_ACQUIRE))
+		return;
 	for (uint32_t i = 0; i < m->used && m->freed; i++) {
 		struct mpi_request *r = mpi_request_at(m, i);
 		int32_t status[MPI_STATUS_INTS] = {0}, real = r->real, ignored;
@@ -35,6 +39,7 @@ static void sweep_freed(void)
 			BELOW(MPI_Request_free, (int32_t *))(&real);
 		request_give_back(r);
 	}
+	__atomic_store_n(&sweeping, 0, __ATOMIC_RELEASE);
 }
 
 static int step_free(struct message_call *c)

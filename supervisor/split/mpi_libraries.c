@@ -3,6 +3,7 @@
  */
 #include "supervisor/split/mpi_libraries.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/util.h"
@@ -28,7 +29,8 @@ enum mpi_use mpi_choose(enum mpi_use use, bool is_rank)
 
 	if (use != MPI_AUTO)
 		return use;
-	audit = is_rank ? stubs_find_audit(AUDIT) : NULL;
+	/* Open MPI 1 has a libmpi.so.12, too, which is not of MPICH's ABI. */
+	audit = is_rank && !getenv("OMPI_COMM_WORLD_RANK") ? stubs_find_audit(AUDIT) : NULL;
 	return audit ? MPI_LOWER : MPI_WHOLE;
 }
 
