@@ -239,6 +239,14 @@ static int cannot_look(const struct fd_object *o, int code, struct err *e)
 			"mremap), and it cannot be mapped once more to read all of them "
 			"(is there a limit of its memory?): raise that, or run trecr as root",
 			o->text);
+	/* What private mappings show of it is only here. */
+	if (o->is_mapped_private)
+		return err_set(e, code,
+			"%s is mapped privately, too, and cannot be mapped once more to read "
+			"all "
+			"of it (is there a limit of its memory?): raise that, or run trecr as "
+			"root",
+			o->text);
 	notice_add("%s cannot be mapped once more (%s: is there a limit of the process's "
 		   "memory?); what is mapped nowhere of it at the moment is not in the "
 		   "checkpoint",

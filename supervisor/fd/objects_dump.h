@@ -24,7 +24,8 @@ struct fd_object {
 	bool size_known;        /* or of which a mapping shows the end */
 	struct fd_pty *pty;     /* of a pseudo-terminal: file_kinds/pty.h, */
 	bool is_mapped;         /* in shared or private mappings, */
-	bool is_mapped_to_read; /* and in one that can never be written to */
+	bool is_mapped_to_read; /* and in one that can never be written to, */
+	bool is_mapped_private; /* or in a private one */
 	dev_t devpts;           /* and the file system its slave is in; 0: not known */
 };
 

@@ -240,7 +240,7 @@ int fd_dump_private_mapping(struct fd_dump *d, pid_t pid, const struct vma *v, s
 	o = fd_object_at(d, number);
 	if (!is_object(o))
 		return 0;
-	o->is_mapped = o->is_mapped_to_read = true;
+	o->is_mapped = o->is_mapped_to_read = o->is_mapped_private = true;
 	return number;
 }
 
