@@ -10,7 +10,7 @@
 #include "lib/err.h"
 
 enum mpi_use {
-	MPI_AUTO,  /* lower if a launcher has started this process for one rank, else whole */
+	MPI_AUTO, /* lower if a launcher, not Open MPI's, has started this process for one rank, else whole */
 	MPI_WHOLE, /* they load what they would */
 	MPI_LOWER,
 };
