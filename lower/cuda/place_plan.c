@@ -86,6 +86,14 @@ static void add_variable(const struct cuda_global *g)
 	plan.variables[plan.variable_count++] = v;
 }
 
+static void add_variables(
+	const struct cuda_global **list, size_t count, int ordinary, int managed)
+{
+	while (count--)
+		if (is_wanted(list[count]) && (list[count]->managed ? managed : ordinary))
+			add_variable(list[count]);
+}
+
 /* The owner's list has the last one first. */
 static int list_variables(void)
 {
@@ -103,9 +111,14 @@ static int list_variables(void)
 	count = 0;
 	for (g = plan.owner->globals; g; g = g->next)
 		list[count++] = g;
-	while (count--)
-		if (is_wanted(list[count]))
-			add_variable(list[count]);
+	if (places_order == AS_LISTED) {
+		add_variables(list, count, 1, 1);
+	} else {
+		add_variables(list, count, places_order == MANAGED_LAST,
+			places_order == MANAGED_FIRST);
+		add_variables(list, count, places_order == MANAGED_FIRST,
+			places_order == MANAGED_LAST);
+	}
 	free(list);
 	return 0;
 }
@@ -356,7 +369,7 @@ static void mark_own(void)
 		struct place *p = &saved_places.list[i];
 
 		p->planned = p->fillers && place_is_of(p, plan.owner, plan.context);
-		p->plan_turn = p->turn;
+		p->plan_turn = place_turn(p);
 	}
 	for (size_t i = 0; i < saved_places.range_count; i++)
 		saved_places.ranges[i].is_absent = 0;

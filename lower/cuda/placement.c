@@ -65,7 +65,31 @@ unsigned placement_count(const struct object *owner, const void *context)
 		if (saved_places.list[i].fillers &&
 			place_is_of(&saved_places.list[i], owner, context))
 			count[saved_places.list[i].heap == FILLER_VARIABLES]++;
+	/* They are in ranges of their own, of which either could be another's. */
+	if (count[0] && count[1])
+		return count[0] + count[1];
 	return count[0] > count[1] ? count[0] : count[1];
+}
+
+static int has_both(const struct object *owner, const void *context)
+{
+	int has[2] = {0};
+
+	for (size_t i = 0; i < saved_places.count; i++)
+		if (place_is_of(&saved_places.list[i], owner, context))
+			has[saved_places.list[i].heap == FILLER_VARIABLES] = 1;
+	return has[0] && has[1];
+}
+
+/* The order that @way is about. Returns what it is a way of among those in that order: the plan comes first in
+ * each. */
+static unsigned choose_order(const struct object *owner, const void *context, unsigned way)
+{
+	places_order = AS_LISTED;
+	if (!has_both(owner, context))
+		return way;
+	places_order = way % PLACE_ORDERS;
+	return way / PLACE_ORDERS;
 }
 
 int placement_has_managed(const struct object *owner)
@@ -170,6 +194,7 @@ static void wish_for_ranges(const struct object *owner, const void *context)
 
 int placement_open(const struct object *owner, const void *context, unsigned way)
 {
+	way = choose_order(owner, context, way);
 	if (place_plan(owner, way ? NULL : context) < 0)
 		return -1;
 	for (size_t i = 0; i < saved_places.count; i++)

@@ -23,7 +23,9 @@
  * variables: as all other room is filled, it finds no other.
  *
  * A module with several places in one heap finds several holes then, and the driver may take
- * them in another order than it once did, when holes were larger, and ranges were not there yet.
+ * them in another order than it once did, when holes were larger, and ranges were not there yet. Nor is it
+ * known whether it allocates managed variables before others of a module, behind them, or among them, which
+ * matters as it asks for ranges for both in the same way.
  * What else has to be empty for that is found with a model of the driver (place_plan.h). A copy of
  * the module is loaded on trial; should the model be wrong, what else is empty is chosen by
  * chance, over and over. A *way* is the number of such a choice.
@@ -41,8 +43,8 @@ int placement_save(struct cuda_state *s);
 int placement_keep(struct cuda_state *s);
 /* When all contexts are there. */
 int placement_fill(void);
-/* How many places @owner (a module or library) has in one heap that are filled yet, in
- * @context, NULL: in all. */
+/* How many places @owner (a module or library) has that are filled yet and of which the driver could take one
+ * for another, in @context, NULL: in all. */
 unsigned placement_count(const struct object *owner, const void *context);
 /* Whether its managed variables, which a library has once for all contexts, are made. */
 int placement_has_managed(const struct object *owner);

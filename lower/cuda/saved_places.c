@@ -10,6 +10,7 @@
 #include "lower/cuda/cuda.h"
 
 struct places saved_places;
+enum place_order places_order;
 
 /* Room for one more of @size bytes than the @count there are. */
 static void *grow_array(void *array, size_t count, size_t *room, size_t size)
@@ -197,10 +198,30 @@ size_t places_next_block(const struct places *p, size_t i)
 	return next;
 }
 
-/* The range that place @i is in, of the first @count. Returns the first place behind. */
-static size_t range_from(
-	const struct places *p, size_t count, size_t i, uint64_t *start, uint64_t *end)
+static uint64_t age_of(const struct cuda_state *s, uint64_t address)
 {
+	uint64_t i = 0;
+
+	while (i < s->range_count &&
+		(address < s->ranges[i].start || address >= s->ranges[i].end))
+		i++;
+	return i;
+}
+
+/* Whether both were in one range of the driver's: it is not given back as long as something is in either. */
+static int is_one_range(const struct cuda_state *s, uint64_t address, uint64_t other)
+{
+	uint64_t age = age_of(s, address);
+
+	return age < s->range_count && age == age_of(s, other);
+}
+
+/* The range that place @i is in, of the first @count. Returns the first place behind. */
+static size_t range_from(const struct places *p, const struct cuda_state *s, size_t count,
+	size_t i, uint64_t *start, uint64_t *end)
+{
+	uint64_t next;
+
 	*start = *end = places_down(p->list[i].start, PLACES_RANGE);
 	do {
 		uint64_t range_end = places_up(block_end(&p->list[i]), PLACES_RANGE);
@@ -208,7 +229,8 @@ static size_t range_from(
 		if (range_end > *end)
 			*end = range_end;
 		i++;
-	} while (i < count && places_down(p->list[i].start, PLACES_RANGE) < *end);
+		next = i < count ? places_down(p->list[i].start, PLACES_RANGE) : UINT64_MAX;
+	} while (next < *end || (next == *end && is_one_range(s, next - 1, next)));
 	return i;
 }
 
@@ -220,13 +242,13 @@ static int add_last_gap(struct places *places, size_t i, uint64_t start, uint64_
 }
 
 /* Between blocks, and at both ends of ranges. */
-static int fill_ranges(struct places *places)
+static int fill_ranges(struct places *places, const struct cuda_state *s)
 {
 	size_t count = places->count;
 	uint64_t start, end, at;
 
 	for (size_t i = 0, last; i < count; i = last) {
-		last = range_from(places, count, i, &start, &end);
+		last = range_from(places, s, count, i, &start, &end);
 		for (at = start; i < last; i++) {
 			struct place p = places->list[i];
 
@@ -242,16 +264,6 @@ static int fill_ranges(struct places *places)
 }
 
 /* ---- ranges ---- */
-
-static uint64_t age_of(const struct cuda_state *s, uint64_t address)
-{
-	uint64_t i = 0;
-
-	while (i < s->range_count &&
-		(address < s->ranges[i].start || address >= s->ranges[i].end))
-		i++;
-	return i;
-}
 
 /* Of what was one range, the lowest part last, as what is newest is looked at first. */
 static int by_age(const void *a, const void *b)
@@ -275,7 +287,7 @@ static int find_ranges(struct places *p, const struct cuda_state *s)
 		p->ranges = ranges;
 		r = &ranges[p->range_count++];
 		r->first = i;
-		i = r->last = range_from(p, p->count, i, &r->start, &r->end);
+		i = r->last = range_from(p, s, p->count, i, &r->start, &r->end);
 		r->age = age_of(s, r->start);
 	}
 	if (p->range_count)
@@ -293,8 +305,8 @@ long range_turn(const struct range *r, const struct object *owner, const void *c
 	for (size_t i = r->first; i < r->last; i++) {
 		const struct place *p = &saved_places.list[i];
 
-		if (place_is_of(p, owner, context) && (turn < 0 || p->turn < turn))
-			turn = p->turn;
+		if (place_is_of(p, owner, context) && (turn < 0 || place_turn(p) < turn))
+			turn = place_turn(p);
 	}
 	return turn;
 }
@@ -318,7 +330,8 @@ int places_find(struct places *p, const struct cuda_state *s)
 		m = m->next)
 		if (add_memory(p, m))
 			return -1;
-	return join_places(p) || fill_blocks(p) || fill_ranges(p) || find_ranges(p, s) ? -1 : 0;
+	return join_places(p) || fill_blocks(p) || fill_ranges(p, s) || find_ranges(p, s) ? -1
+											  : 0;
 }
 
 void places_free(struct places *p)

@@ -12,6 +12,7 @@
 
 #define PLACES_RANGE (32ul << 20)
 #define PLACES_BLOCK (2ul << 20)
+#define PLACES_LATE  (1u << 30) /* behind all turns */
 
 /* An allocation, or several of one owner in a row; or what belongs to nobody. */
 struct place {
@@ -106,6 +107,20 @@ static inline int place_is_of(
 
 /* Whether that takes room of its own. */
 int place_is_wanted(const struct cuda_global *g);
+
+/* In which order the driver is taken to allocate the variables of a module, which differs between
+ * modules and libraries and is not documented. */
+enum place_order { AS_LISTED, MANAGED_LAST, MANAGED_FIRST, PLACE_ORDERS };
+extern enum place_order places_order;
+
+/* The turn of a place in that order. */
+static inline unsigned place_turn(const struct place *p)
+{
+	enum place_order late = p->heap == FILLER_VARIABLES ? MANAGED_FIRST : MANAGED_LAST;
+
+	return p->turn + (places_order == late ? PLACES_LATE : 0);
+}
+
 /* The turn of the first that @owner has in there; -1: it has none. */
 long range_turn(const struct range *r, const struct object *owner, const void *context);
 

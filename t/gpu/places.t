@@ -1,7 +1,7 @@
 #!/bin/bash
 # What t/gpu_places.t tests on the simulated driver, on a real GPU: variables of modules, managed
 # memory and reservations that came and went at random are where they were over restarts. SEEDS,
-# ALL_SEEDS, LARGE_SEEDS and CONTEXT_SEEDS say which sequences.
+# ALL_SEEDS, LARGE_SEEDS and CONTEXT_SEEDS say which sequences, MIXED=no leaves out what is no sequence.
 TEST_LIMIT=${TEST_LIMIT:-600}
 NEED_NVCC=no
 . "${0%/*}/lib.sh"
@@ -15,6 +15,7 @@ done
 for seed in ${LARGE_SEEDS:-$(seq 12)}; do
 	cycle "$build/t/split/places" "$seed" large
 done
+[ "${MIXED:-yes}" = no ] || cycle "$build/t/split/mixed" mo omom
 for seed in ${CONTEXT_SEEDS:-$(seq 4)}; do
 	cycle "$build/t/split/places" "$seed" contexts
 done

@@ -25,7 +25,6 @@
 #define LIMITS   7
 #define DEVICES  4
 #define CONTEXTS 12
-#define LOCAL    (70ul << 20) /* bytes at first */
 
 /* At the same address in every process, as the driver's are in the lower half's window. */
 static struct context {
@@ -60,18 +59,25 @@ SIM_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *acti
 SIM_EXPORT int cuCtxPushCurrent_v2(void *context);
 SIM_EXPORT int cuCtxPopCurrent_v2(void **context);
 SIM_EXPORT int cuDeviceGetName(char *name, int size, int device);
+/* What a context has for local variables of kernels, in bytes at first. "local_mib" of the machine file says
+ * otherwise: what is left over of its ranges, and is taken first, is another number of blocks then. */
+static uint64_t local_memory(void)
+{
+	return strtoul(sim_machine("local_mib", "70"), NULL, 10) << 20;
+}
+
 SIM_EXPORT void device_runs(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct context *c = current;
-	uint64_t old;
+	uint64_t old, size = local_memory();
 
 	pthread_mutex_lock(&lock);
-	if (c && c->local_size == LOCAL) {
+	if (c && c->local_size == size) {
 		old = c->local;
-		c->local = heap_take_blocks(HEAP_VARIABLES, 2 * LOCAL);
-		c->local_size = 2 * LOCAL;
-		heap_give(HEAP_VARIABLES, old, LOCAL);
+		c->local = heap_take_blocks(HEAP_VARIABLES, 2 * size);
+		c->local_size = 2 * size;
+		heap_give(HEAP_VARIABLES, old, size);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -316,8 +322,8 @@ static void start_context(struct context *c, unsigned flags)
 	c->number = next_number();
 	c->peers = 0;
 	c->was_made = 1;
-	c->local_size = LOCAL;
-	c->local = heap_take_blocks(HEAP_VARIABLES, LOCAL);
+	c->local_size = local_memory();
+	c->local = heap_take_blocks(HEAP_VARIABLES, c->local_size);
 	object_adopt(OBJECT_CONTEXT, &c->object);
 }
 

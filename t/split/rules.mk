@@ -103,7 +103,7 @@ check: $(SPLIT) $(ECHO) $(LARGE) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)
 # On a real GPU: skipped where there is none. RUNS=N sets how often costs are measured,
 # CUDART12=PATH names a libcudart.so.12 to be tested, too, CUDA_SAMPLES=DIR a checkout of NVIDIA's samples.
 check-gpu: all test-tools $(O)/stubs/gen/cuda.calls.h $(O)/t/split/stateless $(O)/t/split/family \
-	$(O)/t/split/places
+	$(O)/t/split/places $(O)/t/split/mixed
 	TRECR_BUILD=$(abspath $(O)) prove -v -e '' t/gpu/check.t t/gpu/places.t t/gpu/restart.t \
 		t/gpu/panel.t t/gpu/samples.t
 
