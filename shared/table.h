@@ -167,6 +167,9 @@ struct lower_table {
 	/* As of the last LOWER_DRAIN: the checkpoint's number, and how much it has of other processes. */
 	uint64_t session;
 	uint32_t imports;
+	/* And how many modules have variables in several places, so that only a trial can tell whether
+	 * they come to lie there again. */
+	uint32_t uncertain;
 
 	int connection_fd; /* of LOWER_CONNECT: who has it sends the descriptor by SCM_RIGHTS */
 

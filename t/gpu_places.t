@@ -3,7 +3,7 @@
 # were over restarts, on the simulated driver, which finds room as the real one does. SEEDS says
 # which sequences, ALL_SEEDS which with device, pinned, pooled and mapped memory and a second GPU
 # besides, CONTEXT_SEEDS in which contexts come and go, too.
-TEST_LIMIT=${TEST_LIMIT:-600}
+TEST_LIMIT=${TEST_LIMIT:-900}
 . "${0%/*}/lib.sh"
 
 export LD_LIBRARY_PATH=$build/t/sim
@@ -18,6 +18,34 @@ for seed in ${LARGE_SEEDS:-9 10 15}; do
 done
 # Ranges for managed variables and for others are requested alike, and not in the order of the text.
 cycle "$build/t/split/mixed" mo omom
+# Only a trial can tell what becomes of these: that is said where there was none.
+arena said
+if launch "$build/t/split/mixed" mo; then
+	uncertain="a restart has not been tried, and of process $(program_of "$sup") it is not certain"
+	checkpoint
+	like "$(told)" "^trecr-ckpt: $uncertain" "a checkpoint without a trial says that it is not certain"
+	: >ckpt.err
+	checkpoint --try
+	if can_try; then
+		is "$? $(told)" "0 " "with one it is"
+	else
+		like "$? $(told)" "^0 .*whether it can be restarted has not been tried" "with one it is"
+	fi
+	finish && said_ok
+	result $? "and the program is unharmed" || explain
+else
+	result 1 "a module with variables of both kinds" || explain
+fi
+sweep >/dev/null
+arena certain
+if launch "$build/t/split/mixed" o m; then
+	checkpoint
+	is "$? $(told)" "0 " "nothing is said where each module has one place"
+	finish
+else
+	result 1 "modules with a variable each" || explain
+fi
+sweep >/dev/null
 export SIM_MACHINE_FILE=$scratch/machine
 # With other room left over by what contexts have for local variables: in one range of the driver's, whose
 # parts are not given back one by one.

@@ -26,6 +26,18 @@ goes_on() {
 	is "$(wc -l <ckpt.err)" 1 "in one line"
 }
 
+# tries [OPTION...]: a checkpoint that says nothing but why it would fail.
+tries() {
+	: >ckpt.err
+	checkpoint "$@"
+}
+
+# back_from CHECKPOINT: the program is killed with its supervisor, and restarted.
+back_from() {
+	kill -KILL "$sup" "$(program_of "$sup")"
+	await -t 60 -p "$sup" && IMAGE=$1 restart_here
+}
+
 unharmed() {
 	finish && [ "$status" = 0 ] && said_ok
 	result $? "and the program is unharmed" || explain
@@ -44,7 +56,16 @@ if sim "$split/objects"; then
 	goes_on "once more" "process [0-9]+ \(objects\): "
 	is "$(cd ck && echo ck* l*)" "ckpt-000001 ckpt-000002 ckpt-000003 ckpt-000004 latest lock" \
 		"such checkpoints stay, and do not take the place of others"
+	tries --try
+	is $? 2 "a checkpoint with --try says so, too" || explain
+	like "$(cat ckpt.err)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-000005 is complete, but it could not be restarted here: process [0-9]+ \(objects\): the driver here is for CUDA 12.8" \
+		"and why"
+	is "$(wc -l <ckpt.err)" 1 "in one line"
+	ok "without, nothing is tried" checkpoint
 	rm machine
+	tries --try
+	is "$? $(cat ckpt.err)" "0 " "with the driver as it was, there is nothing to be said" || explain
+	ok "and the program can be brought back from such a checkpoint" back_from "$path"
 	unharmed
 else
 	result 1 "a program with a driver starts" || explain
@@ -61,6 +82,15 @@ late() {
 	is "$status" 2 "a driver that takes long to start: the program is not ended"
 	like "$(cat ckpt.err)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-[0-9]+ is complete, but $1$" "and why"
 }
+arena together
+launch "$victim/tree_shared"
+tries --try
+is "$? $(told)" "0 " "a tree of processes is tried while it is there" || explain
+refused() { trecr-ckpt "$@" "$sup" 2>&1 | head -n 1; }
+like "$(refused --try -s)" "--try and --stop exclude each other" "--try is not for what --stop does by itself"
+like "$(refused --try --fork)" "--try and --fork exclude each other" "nor for a program that does not stand still"
+like "$(trecr-ckpt --try "$PWD/job" 2>&1)" "--try is not for jobs of several members" "nor for a job"
+unharmed
 arena late
 export SIM_MACHINE_FILE=$PWD/machine
 if sim "$split/stateless"; then

@@ -55,6 +55,10 @@ static const struct opt rows[] = {
 		REQUEST(stop)},
 	{0, "no-try", NULL, "with --stop: end it without having tried a restart", opt_flag,
 		REQUEST(no_try)},
+	{0, "try", NULL,
+		"try a restart as --stop does; the program runs on,\n"
+		"and the exit status is 2 if it would fail",
+		opt_flag, REQUEST(try_restart)},
 	{0, "verify", NULL,
 		"with --stop: end it only when all data has been read\nback from the disk and "
 		"compared",
@@ -357,6 +361,13 @@ static int ask_job(const char *dir)
 	struct err e = ERR_INIT;
 	int r;
 
+	if (settings.request.try_restart) {
+		err_set(&e, 0,
+			"--try is not for jobs of several members: a restart of those is tried "
+			"with "
+			"--stop only");
+		return ckpt_failed(&e);
+	}
 	if (settings.verbose)
 		fprintf(stderr, TOOL ": asking all members of the job in %s\n", dir);
 	progress_begin(TOOL, "checkpointing");
@@ -495,6 +506,13 @@ int main(int argc, char *argv[])
 	if (settings.request.stop && settings.request.fork)
 		return opts_misused(&opts,
 			"--stop and --fork exclude each other: the program does not run on");
+	if (settings.request.try_restart && (settings.request.stop || settings.request.fork))
+		return opts_misused(&opts,
+			settings.request.stop
+				? "--try and --stop exclude each other: --stop tries a restart"
+				: "--try and --fork exclude each other: the program does not "
+				  "run "
+				  "during a trial");
 	if (settings.request.no_try && settings.request.verify)
 		return opts_misused(&opts, "--no-try and --verify exclude each other");
 	if ((settings.request.no_try || settings.request.verify) && !settings.request.stop)

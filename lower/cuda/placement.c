@@ -16,7 +16,57 @@
 #include "lower/cuda/place_ranges.h"
 #include "lower/cuda/place_refill.h"
 #include "lower/cuda/saved_places.h"
+#include "lower/heap.h"
 #include "lower/records_alloc.h"
+
+static int by_owner(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->owner < y->owner ? -1 : x->owner > y->owner;
+}
+
+/* As module_open() sees it: whether the driver could take the one for the other. */
+static int is_mistaken(const struct place *p, const struct place *q)
+{
+	return p->owner && p->owner == q->owner &&
+	       (!p->loaded_in || !q->loaded_in || p->loaded_in == q->loaded_in);
+}
+
+/* Of how many owners. */
+static uint32_t count_uncertain(struct places *places)
+{
+	const struct object *last = NULL;
+	uint32_t n = 0;
+
+	if (places->count)
+		qsort(places->list, places->count, sizeof(*places->list), by_owner);
+	for (size_t i = 1; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		size_t k = i;
+
+		while (p->owner && p->owner != last && k-- && places->list[k].owner == p->owner)
+			if (is_mistaken(&places->list[k], p)) {
+				last = p->owner;
+				n++;
+			}
+	}
+	return n;
+}
+
+/* What cannot be read here would not be at a restart. */
+static int find_uncertain(const struct cuda_state *s)
+{
+	struct places places = {0};
+	int r;
+
+	heap_aside++;
+	r = places_find(&places, s);
+	table->uncertain = r ? 0 : count_uncertain(&places);
+	places_free(&places);
+	heap_aside--;
+	return r;
+}
 
 int placement_save(struct cuda_state *s)
 {
@@ -29,7 +79,7 @@ int placement_save(struct cuda_state *s)
 	for (uint32_t i = 0; i < taken->count; i++)
 		s->ranges[s->range_count++] =
 			(struct cuda_range){taken->ranges[i].start, taken->ranges[i].end};
-	return 0;
+	return find_uncertain(s);
 }
 
 int placement_keep(struct cuda_state *s)

@@ -37,7 +37,8 @@
 
 struct memory_managed;
 
-/* Before a checkpoint: in which order the driver has taken its ranges. */
+/* Before a checkpoint: in which order the driver has taken its ranges; and in the table, how many
+ * modules have several places. */
 int placement_save(struct cuda_state *s);
 /* Before the first context is made: let nothing else be placed there. */
 int placement_keep(struct cuda_state *s);

@@ -163,6 +163,7 @@ int cuda_drain(uint64_t patience_ns)
 	struct cuda_state *s = cuda_records();
 
 	table->imports = 0;
+	table->uncertain = 0;
 	if (!s || !s->initialised)
 		return 0;
 	table->imports = cuda_count_imports(s);

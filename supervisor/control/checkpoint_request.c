@@ -77,6 +77,7 @@ static int read_try(void *whole, const char *value)
 	if (read_number(&n, value, 2))
 		return -1;
 	request->no_try = !n;
+	request->try_restart = n == 1;
 	request->verify = n == 2;
 	return 0;
 }
@@ -159,8 +160,8 @@ char *checkpoint_request_text(const struct checkpoint_request *request)
 		request->stop, ms_until(request->deadline_ns), request->drain_ns / 1000000);
 	if (request->foresee)
 		buf_printf(&text, " foresee=1");
-	if (request->no_try || request->verify)
-		buf_printf(&text, " try=%d", request->no_try ? 0 : 2);
+	if (request->no_try || request->try_restart || request->verify)
+		buf_printf(&text, " try=%d", request->no_try ? 0 : request->verify ? 2 : 1);
 	if (request->has_tcp)
 		buf_printf(&text, " tcp=%s", opt_tcp_text(request->tcp));
 	if (request->has_compress)
@@ -179,6 +180,9 @@ void checkpoint_request_complete(
 	struct checkpoint_request *request, const struct supervisor_options *options)
 {
 	request->fork |= options->fork;
+	/* With `stop` one is tried in any case. The program stands still for a trial. */
+	request->try_restart &= !request->stop;
+	request->fork &= !request->try_restart;
 	if (!request->has_tcp)
 		request->tcp = options->tcp;
 	if (!request->has_compress)

@@ -17,11 +17,12 @@ struct part;
 
 /* All zero: the program is saved as the options of its supervisor say, and runs on. */
 struct checkpoint_request {
-	bool stop;    /* end the program after success */
-	bool no_try;  /* do not try a restart before the program is ended */
-	bool verify;  /* read all back from the disk before the program is ended */
-	bool fork;    /* let it run on while its memory is written */
-	bool has_tcp; /* @tcp is given: how to deal with connections to the outside */
+	bool stop;        /* end the program after success */
+	bool no_try;      /* do not try a restart before the program is ended */
+	bool try_restart; /* try one, though the program runs on */
+	bool verify;      /* read all back from the disk before the program is ended */
+	bool fork;        /* let it run on while its memory is written */
+	bool has_tcp;     /* @tcp is given: how to deal with connections to the outside */
 	enum fd_tcp tcp;
 	bool has_compress; /* @compress is given: how to compress memory */
 	struct pack_choice compress;

@@ -7,14 +7,15 @@
  * goes when the user logs out, and programs stay.) One connection carries one request, a line,
  * and its answer:
  *
- *	checkpoint [stop=0|1] [timeout_ms=N] [foresee=0|1] [drain_ms=N] [try=0|2] [tcp=MODE]
+ *	checkpoint [stop=0|1] [timeout_ms=N] [foresee=0|1] [drain_ms=N] [try=0|1|2] [tcp=MODE]
  *		[compress=METHOD] [fork=0|1] [threads=N] [rate=BYTES]
  *						"notice TEXT" lines, then ok PATH; or kept
  *						TEXT: complete, but not ended, and why
  *						of a member of a job: job DIRECTORY
  *						foresee=1: fails at once if the time-out will
  *						not be met; try=0: ends the program without a
- *						trial, try=2: reads the image back, too
+ *						trial, try=1: tries a restart without ending
+ *						it, too, try=2: reads the image back, too
  *	part=N checkpoint ...			the same of a member, for checkpoint number N of
  *						the job: a conversation (supervisor/job/checkpoint_part.h)
  *						comes before the answer; again TEXT is an error

@@ -124,15 +124,21 @@ static void thaw_after_failure(struct checkpoint_work *w)
 	w->e = told;
 }
 
-/* A program that is to be ended stays frozen until all is on the disk. */
-static int stop_program(struct checkpoint_work *w)
+/* Frozen, as a trial takes memory of the GPU that the program could miss. */
+static int complete_frozen(struct checkpoint_work *w, int (*look)(struct checkpoint_work *))
 {
 	int failed;
 
 	w->info.pause_ns = clock_ns(CLOCK_MONOTONIC) - w->frozen_ns;
 	failed = checkpoint_complete(w);
-	if (!failed)
-		failed = checkpoint_may_end(w);
+	return failed ? failed : look(w);
+}
+
+/* A program that is to be ended stays frozen until all is on the disk. */
+static int stop_program(struct checkpoint_work *w)
+{
+	int failed = complete_frozen(w, checkpoint_may_end);
+
 	if (failed)
 		return failed;
 	checkpoint_prune(w);
@@ -144,6 +150,17 @@ static int stop_program(struct checkpoint_work *w)
 	return 0;
 }
 
+static int resume_program(struct checkpoint_work *w)
+{
+	int failed;
+
+	checkpoint_quiesce_end(w);
+	checkpoint_keep_devices(w);
+	failed = thaw_tree(w) || checkpoint_write_copies(w) ? -1 : 0;
+	checkpoint_drop_devices(w);
+	return failed;
+}
+
 int checkpoint_freeze_and_save(struct checkpoint_work *w)
 {
 	int failed = -1;
@@ -153,13 +170,12 @@ int checkpoint_freeze_and_save(struct checkpoint_work *w)
 		checkpoint_drain(w) || checkpoint_snapshot(w) ||
 		part_has_reached(w, PART_WRITTEN) || checkpoint_given_up(w, w->e))
 		goto out_thaw;
-	if (!w->request->stop) {
-		checkpoint_quiesce_end(w);
-		checkpoint_keep_devices(w);
-		failed = thaw_tree(w) || checkpoint_write_copies(w) ? -1 : 0;
-		checkpoint_drop_devices(w);
-		return failed;
-	}
+	if (w->request->stop ? w->request->no_try : !w->request->try_restart)
+		checkpoint_tell_untried(w);
+	if (w->request->try_restart && (failed = complete_frozen(w, checkpoint_try)))
+		goto out_thaw;
+	if (!w->request->stop)
+		return resume_program(w);
 	failed = stop_program(w);
 	if (!failed) {
 		checkpoint_quiesce_end(w);

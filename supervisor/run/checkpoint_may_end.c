@@ -4,11 +4,14 @@
  */
 #include "supervisor/run/checkpoint_may_end.h"
 
+#include <stddef.h>
+
 #include "lib/notices.h"
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/restore/trial.h"
+#include "supervisor/split/lower_half.h"
 #include "supervisor/tree/thaw.h"
 
 static int try_restart(
@@ -29,8 +32,7 @@ static int try_restart(
 	return 0;
 }
 
-/* The program is ended only when what can be said of a restart has been looked at. */
-static int check_restart(struct checkpoint_work *w)
+int checkpoint_try(struct checkpoint_work *w)
 {
 	struct checkpoint *c = checkpoint_open(w->made->path, w->e);
 	const char *outcome = "it could not be restarted here";
@@ -43,12 +45,31 @@ static int check_restart(struct checkpoint_work *w)
 		failed = part_tried(w->request->part, w->e);
 	if (!failed)
 		return 0;
-	err_prefix(w->e, "the checkpoint %s is complete, but %s, so the program resumes",
-		w->made->path, outcome);
+	err_prefix(w->e, "the checkpoint %s is complete, but %s%s", w->made->path, outcome,
+		w->request->stop ? ", so the program resumes" : "");
 	w->made->doubtful = true;
 	/* To take another one would change nothing. */
 	w->e->remedy = ERR_FINAL;
 	return CHECKPOINT_KEPT;
+}
+
+void checkpoint_tell_untried(const struct checkpoint_work *w)
+{
+	for (size_t i = 0; i < w->tree.count; i++) {
+		const struct process *p = w->tree.processes[i];
+		uint32_t uncertain = 0;
+
+		if (p->lower && p->lower->drained &&
+			!lower_peek(p->pid,
+				LOWER_SHARED + offsetof(struct lower_table, uncertain),
+				&uncertain, sizeof(uncertain)) &&
+			uncertain)
+			notice_add("a restart has not been tried, and of process %d it is not "
+				   "certain: "
+				   "the GPU's driver may place variables elsewhere (trecr-ckpt "
+				   "--try and --stop try it)",
+				p->pid);
+	}
 }
 
 /* The program is about to be ended. */
@@ -74,7 +95,7 @@ int checkpoint_may_end(struct checkpoint_work *w)
 {
 	int failed;
 
-	if ((failed = check_restart(w)) || (failed = point_of_no_return(w)))
+	if ((failed = checkpoint_try(w)) || (failed = point_of_no_return(w)))
 		return failed;
 	return hold_connections(w);
 }

@@ -80,7 +80,10 @@ static int make_checkpoint(struct checkpoint_work *w)
 
 	if (result || w->request->stop)
 		return result;
-	result = checkpoint_complete(w);
+	if (w->request->try_restart)
+		w->made->pause_ns = w->info.pause_ns;
+	else
+		result = checkpoint_complete(w);
 	if (!result)
 		checkpoint_prune(w);
 	return result;
