@@ -13,7 +13,7 @@
 #include "supervisor/run/take_checkpoint.h"
 #include "supervisor/split/mpi_gate.h"
 #include "supervisor/state/dump.h"
-#include "supervisor/tree/drain_patience.h"
+#include "supervisor/tree/gpu_patience.h"
 
 struct checkpoint_work {
 	struct supervisor *s;

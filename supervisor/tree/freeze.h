@@ -9,7 +9,7 @@
 
 #include "lib/procfs.h"
 #include "supervisor/target/process.h"
-#include "supervisor/tree/drain_patience.h"
+#include "supervisor/tree/gpu_patience.h"
 
 struct freeze_target {
 	pid_t root;

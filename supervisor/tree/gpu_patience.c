@@ -1,8 +1,8 @@
 /*
- * drain_patience.c - whether a tree that did not come to rest is let run on for a while and
+ * gpu_patience.c - whether a tree that did not come to rest is let run on for a while and
  * stopped again.
  */
-#include "supervisor/tree/drain_patience.h"
+#include "supervisor/tree/gpu_patience.h"
 
 #include <time.h>
 

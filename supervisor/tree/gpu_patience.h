@@ -1,12 +1,12 @@
 /*
- * drain_patience.h - how long GPUs are waited for.
+ * gpu_patience.h - how long GPUs are waited for.
  *
  * As a rule they come to rest while the program stands still. But a kernel may wait for what
  * the program does, or a thread in the driver for such a kernel: then the program has to run on
  * for a while, and is stopped again.
  */
-#ifndef SUPERVISOR_TREE_DRAIN_PATIENCE_H
-#define SUPERVISOR_TREE_DRAIN_PATIENCE_H
+#ifndef SUPERVISOR_TREE_GPU_PATIENCE_H
+#define SUPERVISOR_TREE_GPU_PATIENCE_H
 
 #include <stdbool.h>
 #include <stdint.h>
