@@ -32,8 +32,8 @@ struct work {
 	pthread_mutex_t lock; /* of what follows */
 	size_t run;           /* the next chunk: run and offset in it, */
 	uint64_t offset;
-	struct buf left; /* struct left, and behind the last run those of them from */
-	size_t next_left;
+	struct buf left;  /* struct left: chunks to be read after the last run, */
+	size_t next_left; /* and the next of them */
 	bool failed;
 	struct err *e;
 };

@@ -1,6 +1,6 @@
 /*
  * checkpoint.c - opens all files of a checkpoint at once (struct checkpoint, store.h), finds
- * the one that a path means, answers who owns what processes share, and reads a checkpoint
+ * the checkpoint that a path means, answers who owns what processes share, and reads a checkpoint
  * back from the disk.
  */
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "ckpt/trust.h"
 #include "lib/util.h"
 
-/* Whether the directory is a checkpoint, rather than one that holds checkpoints. */
+/* Whether the directory is a checkpoint, rather than a directory of checkpoints. */
 static bool is_checkpoint(int fd)
 {
 	return faccessat(fd, IMAGE_JOB_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
@@ -81,7 +81,7 @@ static int refuse_members(const struct checkpoint *c, struct err *e)
 		c->path, count, count - 1);
 }
 
-/* A member's chain leads into other checkpoints of the job, beside the one that it is in. */
+/* A member's chain leads into other checkpoints of the job, beside its own. */
 static int leave_job(struct checkpoint *c, struct err *e)
 {
 	cleanup_fd int fd = -1;

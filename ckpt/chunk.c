@@ -88,7 +88,7 @@ static void filter_hash(struct chunk *c)
 			hash128(block_data(c, i), IMAGE_BLOCK, c->hash[i]);
 }
 
-/* The parent's extent that has block @i, which may be @last, that of the one before. */
+/* The parent's extent that has block @i; it may be @last, the extent of the block before. */
 static const struct image_extent *parent_extent(const struct chunk *c, uint32_t i,
 	const struct blocks_to_write *to_write, const struct image_extent *last)
 {

@@ -25,7 +25,7 @@
  * NUL, and are named by their offset there; offset 0 is the empty string and means "none".
  *
  * A change of layout bumps IMAGE_VERSION. An addition that an old reader may ignore takes a
- * bit of compat, one that it must not ignore a bit of incompat. man/trecr-image.5 is the
+ * bit of compat, and any other addition a bit of incompat. man/trecr-image.5 is the
  * reader's page.
  */
 #ifndef CKPT_IMAGE_H
@@ -94,8 +94,8 @@ IMAGE_SIZE_IS(struct image_super, 112);
 #define IMAGE_COMPAT_MAKER 0x1u /* the head of the job's file has a struct image_maker */
 
 /*
- * Which trecr made the image, for one that cannot read it. So this stays where it is, and what it is,
- * whatever becomes of the rest; of another version it cannot be known whether a checksum covers it.
+ * Which trecr made the image, for a trecr that cannot read it. So this stays where it is, and what it
+ * is, whatever becomes of the rest; in another version, a checksum may or may not cover it.
  * Text, ended and filled up with NUL.
  */
 struct image_maker {
@@ -151,8 +151,8 @@ enum image_pack_method {
 
 /*
  * Blocks that were compressed together, which is what makes it worth while. Extents refer to
- * all of them or to some, and name the file that the pack is in. Hashes of blocks are those of
- * what they hold, as always; a pack has one of its own, so that damage is found before anything
+ * all of them or to some, and name the file that the pack is in. Blocks are hashed uncompressed,
+ * as always; a pack has a hash of its own, so that damage is found before anything
  * is decompressed.
  */
 struct image_pack {
@@ -215,8 +215,8 @@ enum image_note {
 	IMAGE_NOTE_MAX = 40,
 };
 
-/* Files that hold blocks: entry 0 is this one, the others are further ones of the same checkpoint,
- * and those of checkpoints before it. */
+/* Files that hold blocks: entry 0 is this file, the others are further files of the same checkpoint,
+ * and files of checkpoints before it. */
 struct image_chain {
 	uint8_t checkpoint_id[16];
 	uint32_t name; /* of its directory, beside this one's; a member's: ckpt-NNNNNN/rank-N */
@@ -290,9 +290,9 @@ struct image_job {
 IMAGE_SIZE_IS(struct image_job, 200);
 
 /*
- * The processes of the tree: the root first, parents before their children; behind all that
- * live zombies, which have no file of their own. Ids are
- * those of the pid namespace that the processes see.
+ * The processes of the tree: the root first, parents before their children; behind all living
+ * processes the zombies, which have no file of their own. Ids are
+ * as in the pid namespace that the processes see.
  */
 struct image_job_process {
 	int32_t pid;
@@ -608,7 +608,7 @@ enum image_description_kind {
 	IMAGE_FD_INOTIFY,    /* args[0]: string, a line "WD MASK PATH" (decimal, hex) for each
 			      * watch; args[1]: bytes of events that were not read, [2]: the next
 			      * number, 0: not known; object: the events */
-	IMAGE_FD_PIDFD,      /* args[0]: the process; 0: one that has ended */
+	IMAGE_FD_PIDFD,      /* args[0]: the process; 0: it has ended */
 	IMAGE_FD_PROCESS_FILE,  /* a file or directory of /proc of one of the processes: path */
 	IMAGE_FD_FANOTIFY,      /* args[0]: string, a line "WHERE FLAGS MASK IGNORED PATH" (hex)
 				 * for each mark; [1]: flags, [2]: of events, as of
@@ -618,7 +618,7 @@ enum image_description_kind {
 	IMAGE_FD_REMOVED,       /* L; a directory: path and object */
 	IMAGE_FD_ENDED_FILE,    /* a file or directory of /proc of a process or thread that has
 				 * ended: path */
-	IMAGE_FD_NAMESPACE,     /* one that the process is in: path, as below /proc/PID/ns */
+	IMAGE_FD_NAMESPACE,     /* of the process itself: path, as below /proc/PID/ns */
 	IMAGE_FD_KINDS,
 };
 
@@ -696,7 +696,7 @@ struct image_object {
 IMAGE_SIZE_IS(struct image_object, 56);
 
 /* What else an object has that a restart makes anew: flags are FS_*_FL of <linux/fs.h>, the hint is
- * that of F_SET_RW_HINT. An extended attribute may be of a file with a name, too. */
+ * a value of F_SET_RW_HINT. An extended attribute may be of a file with a name, too. */
 struct image_file_attributes {
 	uint32_t object, inode_flags, write_hint, reserved;
 	int64_t atime_ns, mtime_ns;

@@ -58,7 +58,7 @@ static bool can_merge(const struct image_extent *a, const struct image_extent *b
 /* How far to look back for a pack that several extents refer to. */
 #define PACKS_BACK 16u
 
-/* Put the pack of @x among those of the extents before, unless it is there already. */
+/* Put the pack of @x among the packs of the extents before, unless it is there already. */
 static uint64_t place_pack(const struct image_writer *w, const struct image_extent *x,
 	uint32_t sources[PACKS_BACK], struct buf *packs)
 {
@@ -79,7 +79,7 @@ struct hash_run {
 	uint64_t first, count;
 };
 
-/* Put the hashes of @x behind those in @runs, *count of them. */
+/* Put the hashes of @x behind the *count hashes in @runs. */
 static void place_hashes(struct image_extent *x, struct buf *runs, uint64_t *count)
 {
 	size_t n = buf_count(runs, struct hash_run);

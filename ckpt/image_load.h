@@ -31,7 +31,7 @@ struct image_load {
 };
 
 /* Append to @loads (struct image_load) the segments of all ranges, in their order. @extents
- * are those of object 0, sorted. Returns the size that the hole must have. */
+ * belong to object 0 and are sorted. Returns the size that the hole must have. */
 uint64_t image_loads(const struct image_range *ranges, size_t range_count,
 	const struct image_extent *extents, size_t extent_count, struct buf *loads);
 

@@ -82,8 +82,8 @@ bool image_extent_is_elsewhere(const struct image *img, const struct image_exten
 /* Whether a checkpoint's file of this name has blocks only, which another one refers to. */
 bool image_is_blocks_file(const char *name);
 
-/* Where in the file that holds them the bytes of @x begin, and how many these are: of a PACKED
- * one those of its whole pack. */
+/* Where in the file that holds them the bytes of @x begin, and how many they are: for a PACKED
+ * extent, the bytes of its whole pack. */
 uint64_t image_extent_place(
 	const struct image *img, const struct image_extent *x, uint64_t *size);
 
@@ -92,7 +92,7 @@ const uint8_t *image_hash(
 	const struct image *img, const struct image_extent *x, uint32_t block);
 
 /* Open the other files that extents of @img point to: @dir is the directory that it is in itself,
- * @parent the one that holds the checkpoints, @name the file's name in each. Checks ids and
+ * @parent the directory that holds the checkpoints, @name the file's name in each. Checks ids and
  * bounds. */
 int image_open_chain(struct image *img, int dir, int parent, const char *name, struct err *e);
 

@@ -27,7 +27,7 @@ struct image_writer *image_writer_open(int dirfd, const char *name, enum image_f
 	const uint8_t checkpoint_id[16], const char *what, struct err *e);
 
 /* About @bytes of blocks are to come: when that is much, let them go to several files, so that
- * threads that write at the same time need not wait for each other. @dirfd and @name are those of
+ * threads that write at the same time need not wait for each other. @dirfd and @name are as in
  * image_writer_open(); @dirfd stays open until close. The note CHAIN must have its first entry. */
 void image_writer_expect(struct image_writer *w, int dirfd, const char *name, uint64_t bytes);
 

@@ -1,5 +1,5 @@
 /*
- * lock_reach.h - whose locks a lock on a file excludes: those of all machines, or of this one.
+ * lock_reach.h - whether a lock on a file excludes locks of all machines, or of this one only.
  */
 #ifndef CKPT_LOCK_REACH_H
 #define CKPT_LOCK_REACH_H

@@ -1,5 +1,5 @@
 /*
- * members.c - writes this file, and reads one that is untrusted.
+ * members.c - writes the file of members, and reads it without trusting it.
  */
 #include "ckpt/members.h"
 

@@ -18,7 +18,7 @@
 #define MEMBERS_MAX 4096
 
 struct members {
-	uint8_t job_id[16]; /* that of rank 0 */
+	uint8_t job_id[16]; /* rank 0's */
 	size_t count;
 	uint8_t (*ids)[16]; /* of their checkpoints, by rank */
 };

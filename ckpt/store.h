@@ -26,9 +26,9 @@ struct store;
  * supervisor of @job_id. Fails when another one holds it; *held_for (may be NULL) says whether
  * that is of the same job. Sweeps leftovers of unfinished checkpoints. NULL on failure.
  *
- * On a file system without locks, or one whose locks may be each machine's own when one of another
- * machine has been here, leftovers are left alone, as they may be another supervisor's
- * at work. */
+ * Leftovers are left alone, as a supervisor may be at work on them, on a file system without
+ * locks, and where locks may be each machine's own and a supervisor of another machine has been
+ * here. */
 struct store *store_open(
 	const char *dir, const uint8_t job_id[16], bool *held_for, struct err *e);
 void store_close(struct store *s);
@@ -38,7 +38,7 @@ bool store_is_held_for(const char *dir, const uint8_t job_id[16], struct err *e)
 const char *store_dir(const struct store *s);
 
 /* A place for member @rank in the checkpoint of a job, which is being written to @dir (with the
- * suffix of one that is not complete) and has number @sequence: DIR/ckpt-000002.tmp/rank-3.
+ * suffix of an incomplete one) and has number @sequence: DIR/ckpt-000002.tmp/rank-3.
  * What is committed there is complete as a part; the whole is so when it has its name. Nothing
  * is locked and nothing pruned. NULL on failure. */
 struct store *store_open_part(const char *dir, uint64_t sequence, int rank, struct err *e);
@@ -67,7 +67,7 @@ int store_prune(struct store *s, const uint8_t job_id[16], unsigned keep, struct
 int store_remove(const char *path, struct err *e);
 
 /*
- * A checkpoint opened for reading: @path is a checkpoint's directory, or one that holds
+ * A checkpoint opened for reading: @path is a checkpoint's directory, or a directory of
  * checkpoints (then its `latest`). Refuses directories and files that others could have
  * written. All files are opened and their metadata checked, and the chain's.
  */
@@ -76,7 +76,7 @@ struct checkpoint {
 	char *parent; /* absolute, of the directory it is in */
 	char *name;
 	int dirfd;
-	int parentfd; /* which names in chains count from: for a member's, that of the job's */
+	int parentfd; /* names in chains are relative to it: for a member, the job's parent */
 	struct image *job;
 	const struct image_job *info;
 	struct image **processes; /* in the order of IMAGE_NOTE_PROCESSES */
@@ -94,8 +94,8 @@ int checkpoint_members(const char *path, char **whole, struct members *m, struct
 struct checkpoint *checkpoint_open(const char *path, struct err *e);
 void checkpoint_close(struct checkpoint *c);
 
-/* Which trecr says that it made the checkpoint @path, for one that cannot be opened: whatever the
- * version of its format. */
+/* Which trecr says that it made the checkpoint @path, which cannot be opened: in any version of
+ * the format. */
 int checkpoint_maker(const char *path, struct image_maker *m, struct err *e);
 
 /* The descriptors that it is read by: int, appended to @fds. */

@@ -151,7 +151,7 @@ int store_dir_lock(int fd, const char *dir, const uint8_t job_id[16], struct sto
 	return 0;
 }
 
-/* Whether @name is that of a checkpoint, with @suffix behind the number. Such a name has at
+/* Whether @name is a checkpoint's name, with @suffix behind the number. Such a name has at
  * most 28 characters. */
 static bool parse_name(const char *name, const char *suffix, uint64_t *sequence)
 {

@@ -13,7 +13,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* What a caller can do about an error, if it is one that it can do something about. Whoever
+/* What a caller can do about an error, if anything. The function that
  * sees the failure decides: an errno value alone has many causes. */
 enum err_remedy {
 	ERR_FINAL,     /* nothing */

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* @path is of such a library: .../trecr/stubs/NAME, or .../trecr/RELEASE/stubs/NAME where it is installed; or of
- * one that counts calls. */
+/* @path is a stub: .../trecr/stubs/NAME, or .../trecr/RELEASE/stubs/NAME where it is installed; or a stub that
+ * counts calls. */
 bool is_stub_path(const char *path);
 
 #endif

@@ -21,7 +21,7 @@ static inline bool test_numa(void)
 	return getenv("TRECR_TEST_NUMA");
 }
 
-/* Of memory that is filled later, that of small regions is none the less, and what is not asked for
+/* Small regions, too, are filled later, and memory that is not asked for
  * comes only when a file of that name is there (t/lazy.t). */
 static inline const char *test_lazy(void)
 {

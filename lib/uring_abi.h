@@ -1,5 +1,5 @@
 /*
- * lib/uring_abi.h - <linux/io_uring.h>, with what is newer than the oldest one that we build
+ * lib/uring_abi.h - <linux/io_uring.h>, with what is newer than the oldest headers that we build
  * with (6.1).
  */
 #ifndef LIB_URING_ABI_H

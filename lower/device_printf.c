@@ -1,6 +1,6 @@
 /*
- * What device code has printed comes out when the device is waited for. When it is the agent
- * that waits, those of the upper half are stopped, perhaps with text in their buffers that goes
+ * What device code has printed comes out when the device is waited for. While the agent waits, the
+ * threads of the upper half are stopped, perhaps with text in their buffers that goes
  * first: it is saved in the records, and printed at the program's next call that waits for the
  * device (stubs/crossing/device_output.c), be it after a restart.
  */

@@ -44,8 +44,8 @@ void *__libc_malloc(size_t size);
 void __libc_free(void *block);
 void *__libc_realloc(void *block, size_t size);
 
-/* Its map, a bit for each place, begins the region; places behind those of the front begin
- * behind it. */
+/* A region begins with its map, a bit for each place; the places begin behind the map, unless
+ * they are in the front. */
 struct class
 {
 	uint32_t lock;

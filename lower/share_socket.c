@@ -1,6 +1,6 @@
 /*
  * What processes share (shared/share.h), from one lower half to another: a thread answers at a
- * socket with an abstract name, which is the process's own and that of its pid namespace. Names
+ * socket with an abstract name, made of a name of the process's own and its pid namespace. Names
  * stay after a restart, since the program holds handles with them; where a copy of the program
  * runs at the same time, its process ids, and so its namespace, are others.
  *

@@ -7,7 +7,7 @@ set -u
 tap=$1 errors=$2
 files=2 lines=10 # in all no more than 30
 
-# Tests are named as prove was told to run them; those of the build folder with the whole path.
+# Tests are named as prove was told to run them; tests in the build folder with the whole path.
 kept() {
 	local name=${1//\//_}
 	[ -e "$errors/$name" ] && echo "$errors/$name" || echo "$errors/_$name"

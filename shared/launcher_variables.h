@@ -1,6 +1,6 @@
 /*
  * launcher_variables.h - variables of the environment by which a launcher tells an MPI program which rank
- * it is, and others that MPI libraries look at. A restart has those of the launcher that begins it.
+ * it is, and others that MPI libraries look at. A restart takes them from the launcher that begins it.
  */
 #ifndef SHARED_LAUNCHER_VARIABLES_H
 #define SHARED_LAUNCHER_VARIABLES_H

@@ -35,7 +35,7 @@ struct records_saved {
 
 /*
  * For a supervisor, which stops the process from outside: how to tell where a thread is, and to
- * have one that is in the lower half stop on its way out (doc/split-process.md, "Freeze").
+ * stop a thread on its way out of the lower half (doc/split-process.md, "Freeze").
  * Addresses are of upper code and data.
  */
 struct crossing_info {
@@ -78,8 +78,8 @@ struct records_start {
 	char *const *environment;
 };
 
-/* At RECORDS_LAUNCHER. Variables of who begins a restart (launcher_variables.h), for info.restart to put
- * in the place of those in records_start. */
+/* At RECORDS_LAUNCHER. Variables of the launcher that begins a restart (launcher_variables.h), for
+ * info.restart to put in the place of its variables in records_start. */
 struct records_launcher {
 	uint32_t given; /* not 0: they are to be taken */
 	uint32_t size;

@@ -1,6 +1,6 @@
 /*
  * share.h - GPU memory, pools and events that processes of one program share: how a process asks
- * the one that has them. Plain types: it is used in both halves.
+ * their owner. Plain types: it is used in both halves.
  *
  * The handles that the program passes around (CUipcMemHandle and the like; the contents of a file
  * descriptor) are struct share_handle. They name the owner and what is meant, but nothing of the
@@ -29,7 +29,7 @@ struct share_handle {
 	uint8_t owner[SHARE_NAME];
 	uint32_t kind, reserved;
 	uint64_t object; /* its address in the owner */
-	uint64_t id;     /* which of those that have been there */
+	uint64_t id;     /* which of the objects that have been at that address */
 	uint64_t more[2];
 };
 _Static_assert(sizeof(struct share_handle) == 64, "");

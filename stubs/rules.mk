@@ -1,4 +1,4 @@
-# Stubs: libraries of the upper half that stand for those of the lower half, and the generator
+# Stubs: libraries of the upper half that stand for libraries of the lower half, and the generator
 # of what follows from the API tables.
 GEN := $(O)/stubs/gen/gen
 GEN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard stubs/gen/*.c)) \

@@ -6,7 +6,7 @@
 apart -m
 cycle aio
 
-# Nothing tells whose requests a disk works at: one that is always busy, with what others want of it or
+# Nothing tells whose requests a disk works at: a disk that is always busy, with what others want of it or
 # with one request of the program's that does not end, is no reason to say that all have ended.
 if [ -n "${TRECR_APART:-}" ] && have python3; then
 	arena busy

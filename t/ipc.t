@@ -2,7 +2,7 @@
 # System V objects and POSIX message queues.
 . "$(dirname "$0")/lib.sh"
 
-# Those of other tests are nobody's business.
+# Objects of other tests are nobody's business.
 apart -i
 
 for v in sysv sysv_given sysv_interleaved mqueue; do
@@ -73,7 +73,7 @@ print("ok" if same else "differs", flush=True)'
 	done
 	finish && await -t 30 out '^ok$' >/dev/null
 	result $? "System V objects that nobody has used since a restart are in the next checkpoint" || explain
-	# Without a namespace of our own, those of other tests are.
+	# Without a namespace of our own, objects of other tests are.
 	! am_root || is "$(cat ckpt.err)" "" "and are not doubted"
 	sweep >/dev/null
 fi

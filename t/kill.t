@@ -14,7 +14,7 @@ milliseconds() { # COMMAND...: took is how long it takes
 	"$@" >/dev/null 2>&1
 	took=$(((${EPOCHREALTIME/./} - start) / 1000 + 1))
 }
-# Until process $1 has ended by itself; one that does not is ended.
+# Until process $1 has ended by itself; if it does not, it is ended.
 ends() {
 	await -t 20 -p "$1" 2>/dev/null || {
 		kill -KILL "$1"

@@ -70,7 +70,7 @@ checkpoints root write "$victim/threads"
 checkpoints last trace "$victim/tree_shared"
 checkpoints last control "$victim/pty_session"
 
-# A restart that fails has been told why; one that has come further ends as the program does.
+# A restart that fails has been told why; a restart that has come further ends as the program does.
 ended() {
 	case $status in
 	137) return ;;

@@ -54,7 +54,7 @@ if ! am_root; then
 	done_testing
 	exit
 fi
-# With capabilities of its own, a program file takes away those that its parent would hand on.
+# With capabilities of its own, a program file takes away what capabilities its parent would hand on.
 arena file_capabilities
 cp "$victim/idle" .
 few=+sys_ptrace,+sys_admin,+setuid,+setgid,+setpcap,+dac_override,+chown,+fowner,+kill

@@ -173,7 +173,7 @@ checkpoint() {
 	path=$(trecr-ckpt -t "${PATIENCE:-60}" "$@" "$sup" 2>>ckpt.err)
 }
 
-# What a checkpoint has said, but for System V objects, which may be those of a test that runs
+# What a checkpoint has said, except about System V objects, which may belong to a test that runs
 # beside: nothing tells whose they are.
 told() {
 	grep -v '^trecr-ckpt: not in the checkpoint: System V' ckpt.err
@@ -224,7 +224,7 @@ restart_detached() {
 
 # restart_here [OPTION...]: in the foreground, as a child of this shell, for its status.
 restart_here() {
-	status= # that of an earlier supervisor says nothing about this one
+	status= # an earlier supervisor's says nothing about this one
 	rm -f pidfile
 	# shellcheck disable=SC2086
 	trecr-restart --pidfile pidfile ${RESTART_FLAGS:-} "$@" "${IMAGE:-ck}" \

@@ -124,7 +124,7 @@ is "$status" 0 "is whole" || explain
 
 # ---- few descriptors ----
 
-# Those who may raise the hard limit are not concerned.
+# Users who may raise the hard limit are not concerned.
 if ! am_root || have setpriv; then
 	mkdir "$scratch/bounded"
 	for tool in trecr-run trecr-restart; do

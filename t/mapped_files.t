@@ -1,6 +1,6 @@
 #!/bin/bash
 # Files that are mapped shared, at a restart: they are what they are, and what is to be known is
-# said. (Privately mapped ones that have changed: t/bad_image.t; those of a tmpfs: t/posix_shm.t.)
+# said. (Privately mapped files that have changed: t/bad_image.t; files of a tmpfs: t/posix_shm.t.)
 . "$(dirname "$0")/lib.sh"
 on_disk "$@"
 

@@ -227,7 +227,7 @@ tell "and the job goes on to its end"
 
 # ---- failures ----
 
-# Ranks wait in collective calls for one that sleeps for long.
+# Ranks wait in collective calls for a rank that sleeps for long.
 job_arena late
 mkfifo bed
 start_job 3 late && await -t 30 -p $launcher -e asleep 2>>await.err

@@ -138,8 +138,8 @@ $PWD/ck.2/ckpt-000001" "and trecr-ckpt reaches that of its own namespace" || exp
 	is "$(tail -qn 1 out.1 out.2)" "ok
 ok" "both programs run on to their ends"
 
-	# Between bind(2) and listen(2) a socket looks like one that nobody listens at any more to
-	# another supervisor that starts then, where the first one's id is nobody's.
+	# Between bind(2) and listen(2) a socket looks, to another supervisor that starts then, as if
+	# nobody listened at it any more, where the first one's id is nobody's.
 	arena begun
 	is_bound() { # PID: has a socket with a name and no listener
 		local inode

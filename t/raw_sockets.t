@@ -1,8 +1,8 @@
 #!/bin/bash
-# Sockets other than those of UNIX, TCP and UDP, and what filters them.
+# Sockets other than UNIX, TCP and UDP sockets, and what filters them.
 . "$(dirname "$0")/lib.sh"
 
-# Where all may have those of ICMP.
+# Where all may have ICMP sockets.
 apart -n
 [ -z "${TRECR_APART:-}" ] || loopback_up || exit 1
 [ -z "${TRECR_APART:-}" ] || echo 0 2147483647 >/proc/sys/net/ipv4/ping_group_range

@@ -121,8 +121,8 @@ QUICK_TESTS := $(patsubst %,t/%.t,sockets files tree memory signals refuse threa
 quick:
 	QUICK=1 $(MAKE) check TESTS='$(QUICK_TESTS)' TEST_JOBS=4
 
-# What the sanitizers see of the tools, in a part of the tests. Victims are never sanitized: those of
-# the ordinary build do.
+# What the sanitizers see of the tools, in a part of the tests. Victims are never sanitized: the
+# ordinary build's do.
 SANITIZED_TESTS := $(patsubst %,t/%.t,inspect process threads posix_shm ipc std_streams) \
 	$(patsubst t/%.c,$(O)-sanitize/t/%,$(wildcard t/unit/*.c))
 check-sanitized: victims

@@ -125,7 +125,7 @@ launch "$victim/idle"
 not_ok "a descriptor that was inherited can lead elsewhere" checkpoint
 like "$(cat ckpt.err)" 'descriptor 7 .*leads to process .*--close-fds' "the refusal says what helps"
 finish
-# And one that only another child of this shell has.
+# And a pipe that only another child of this shell has.
 sleep 100 &
 sibling=$!
 launch "$victim/idle"

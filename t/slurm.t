@@ -61,7 +61,7 @@ messages() {
 	mpicc.mpich -O1 -w -o solver "$top/t/application/messages.c" >cc.log 2>&1
 }
 
-submit() { # NAME: id is that of its job
+submit() { # NAME: id is its job's
 	job=$(sbatch --parsable "$1" 2>>sbatch.err) && id=$job
 }
 

@@ -221,7 +221,7 @@ if [ -n "$postgres" ]; then
 	chmod 711 "$scratch"
 	# shellcheck disable=SC2086
 	PREPARE=cluster application "PostgreSQL with pgbench" bash "$source/postgres.sh" "$postgres" $as ||
-		# It removes what one that was killed has left behind, shared memory for instance.
+		# It removes what a killed server has left behind, shared memory for instance.
 		$as "$postgres/postgres" --single -D data/base postgres </dev/null >/dev/null 2>&1
 else
 	skip "PostgreSQL with pgbench" "no PostgreSQL"

@@ -6,7 +6,7 @@ for v in ${SOCKET_VICTIMS:-unix_pairs unix_rights unix_names sock_options tcp_lo
 	cycle $v
 done
 # Ended without a checkpoint's doing, the program leaves connections behind that the kernel
-# remembers for a while; those of its first life, and of the second.
+# remembers for a while: connections of its first life, and of the second.
 crashed() {
 	checkpoint && step="a crash" && {
 		sweep >/dev/null
@@ -20,7 +20,7 @@ crashed() {
 	scenario "$v: restarted right after two crashes" crashed "$victim/$v"
 done
 
-# The end that closes first is remembered: now that of the parent, now that of its child.
+# The end that closes first is remembered: now the parent's, now its child's.
 crash_in_turn() {
 	checkpoint && step="a crash" && {
 		kill -KILL "$(program_of "$sup")"
@@ -136,8 +136,8 @@ shutil.rmtree("dir")
 print("ok", flush=True)'
 fi
 
-# Ports that nobody can bind for a minute who has not said so beforehand (SO_REUSEADDR): those of the
-# ends that close first, here those of a server's port, and that of a client that has bound it.
+# Ports that nobody can bind for a minute who has not said so beforehand (SO_REUSEADDR): the ports of
+# the ends that close first, here a server's port, and the port of a client that has bound it.
 past_ports() { # FAMILY ADDRESS
 	crash_in_turn && step="waiting for no port" && ! grep waiting restart.err && step="going on" && finish &&
 		step="its own checks" && [ "$status" = 0 ] && said_ok

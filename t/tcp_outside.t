@@ -5,7 +5,7 @@ TEST_LIMIT=${TEST_LIMIT:-600}
 . "$(dirname "$0")/lib.sh"
 . "$top/t/steps.sh"
 
-# Where root keeps connections the packet filter is changed: not that of the machine.
+# Where root keeps connections the packet filter is changed: not the machine's.
 apart -n "$@"
 [ -z "${TRECR_APART:-}" ] || loopback_up || exit 1
 faults "$scratch/fault"
@@ -101,7 +101,7 @@ goes_unheard() {
 	[ "$(await -t 20 "$scratch/served" '^(heard|unheard|reset)$')" = unheard ]
 }
 
-# Of this program there is no lock, or one that goes by the name that its image tells.
+# There is no block of this program's, or one by the name that its image tells.
 new_tables() {
 	tables | grep -vxFf "$scratch/tables"
 }

@@ -17,7 +17,7 @@ RESTART_FLAGS=
 
 cycle tree_stops pending
 
-# What clone(2) shares: those of each family of t/victim/tree_clones.c.
+# What clone(2) shares, in each family of t/victim/tree_clones.c.
 for family in pairs chain siblings orphans session threads; do
 	cycle tree_clones "$family"
 	RESTART_FLAGS=--namespace
@@ -26,7 +26,7 @@ for family in pairs chain siblings orphans session threads; do
 	RESTART_FLAGS=
 done
 
-# One that cannot be brought back takes all with it, and is named.
+# A process that cannot be brought back takes all with it, and is named.
 arena whole
 launch "$victim/tree_family" && freeze_away
 last=$(ls ck/ckpt-000001 | grep -v job | sort -n | tail -n 1)

@@ -116,7 +116,7 @@ fi
 sweep >/dev/null
 unset SIM_MACHINE_FILE
 
-# A device that fails, one that others have, and a driver that ends the process.
+# A device that fails, a device that others have, and a driver that ends the process.
 arena device
 export SIM_FAIL_FILE=$PWD/fail
 if sim "$split/stateless"; then

@@ -186,7 +186,7 @@ else
 	done
 fi
 
-# One that is open to others is no better than another's.
+# A directory that is open to others is no better than another user's.
 rm -rf "$run_dir" "$taken"
 as $user mkdir -m 770 "$taken"
 start $user

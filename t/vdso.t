@@ -1,6 +1,6 @@
 #!/bin/bash
 # Another kernel's vdso, which every kernel's can be taken for: the functions that the program
-# knows lead to those of the kernel it has come to.
+# knows lead to the functions of the kernel it has come to.
 . "$(dirname "$0")/lib.sh"
 
 export TRECR_TEST_OTHER_VDSO=1

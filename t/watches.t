@@ -21,7 +21,7 @@ is "$status $(sed 1d out | xargs)" "0 lost ok" "after a checkpoint that it went 
 	explain
 unset VICTIM_MAY_LOSE
 
-# The events of one that was to be ended, and is not.
+# The events of a program that was to be ended, and is not.
 arena failed
 export VICTIM_MAY_LOSE=1
 trecr-run() {

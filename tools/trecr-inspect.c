@@ -147,7 +147,7 @@ static void checkpoint_json(const struct checkpoint *c, struct json *j)
 	json_end(j);
 }
 
-/* The summary of one that is no job's, or of a member. */
+/* The summary of a checkpoint that is no job's, or of a member. */
 static int show_summary(const char *image, struct buf *out)
 {
 	struct err e = ERR_INIT;
@@ -379,7 +379,7 @@ static int check_usage(const struct opts *o, int count)
 	return -1;
 }
 
-/* Of a job's checkpoint, those of its members take the place. Char pointers, the caller's. */
+/* The members' checkpoints take the place of a job's. Char pointers, the caller's. */
 static void replace_jobs(char **images, int count, struct buf *all)
 {
 	for (int i = 0; i < count; i++) {

@@ -182,7 +182,7 @@ static int find_company(struct supervisor *s, struct company *company, struct er
 	return company->barrier ? 0 : -1;
 }
 
-/* A file that was exchanged by that of another checkpoint. */
+/* Refuses an image that was exchanged for another checkpoint's. */
 static struct checkpoint *open_image(
 	const char *image, const struct company *company, struct err *e)
 {

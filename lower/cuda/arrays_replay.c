@@ -3,8 +3,8 @@
  * and then what textures and surfaces there are.
  *
  * Textures and surfaces are numbers in what the program hands to its kernels. The driver gives
- * the lowest one of a context that is free, so they are made in the order of their numbers,
- * and one that comes out too low fills a hole: it goes again when all are there.
+ * the lowest free number of a context, so they are made in the order of their numbers,
+ * and an object with too low a number fills a hole: it goes again when all are there.
  */
 #include "lower/cuda/arrays.h"
 

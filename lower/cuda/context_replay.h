@@ -28,9 +28,9 @@ struct place_takers {
 	unsigned count;
 };
 
-/* Where @gone was, which has been destroyed, there is a context until context_end_takers(): then the
- * stacks that it has been pushed to have one that is gone, as they had. Also for one that is there. Where
- * none can be made, the driver will say so when it is pushed. */
+/* Until context_end_takers(), there is a context where @gone was, which has been destroyed: then the
+ * stacks that it has been pushed to have a context that is gone, as they had. Also for a context that
+ * is there. Where none can be made, the driver will say so when it is pushed. */
 int context_take_gone(const struct cuda_state *s, struct place_takers *f, const void *gone);
 void context_end_takers(struct place_takers *f);
 

@@ -14,8 +14,8 @@
 #include "lower/runtime.h"
 #include "shared/cuda/state.h"
 
-/* Wait until the devices have done all that was asked of them; what is alive down here and in
- * no record, or in one that cannot be replayed, is refused. */
+/* Wait until the devices have done all that was asked of them; what is alive down here and has
+ * no record, or a record that cannot be replayed, is refused. */
 int cuda_drain(uint64_t patience_ns);
 /* From the lower half's start on, a thread that waits for devices. 0 or -errno. */
 int cuda_rest_start(void);

@@ -28,7 +28,7 @@ static int device_at(uint64_t address)
 		       : device;
 }
 
-/* That of an array, as the record has it: an object. */
+/* The context of an array, as the record has it: an object. */
 static void *context_of_array(const struct graph_node *n)
 {
 	const struct graph_memcpy *c = &n->params.copy;

@@ -65,7 +65,7 @@ static int add_context(const struct cuda_state *s, void *context)
 	return r;
 }
 
-/* Of two with the same handle, one that was asked for goes first. */
+/* Of two functions with the same handle, one that the program has asked for goes first. */
 static int by_real(const void *a, const void *b)
 {
 	const struct graph_function *x = a, *y = b;

@@ -1,4 +1,4 @@
-/* Which nodes those of clones, and of executable graphs, were made of. */
+/* For the nodes of clones and of executable graphs: which nodes they were made of. */
 #include <stdlib.h>
 
 #include "lower/cuda/saved_graphs.h"

@@ -9,7 +9,7 @@
 
 /* Once for each heap of a context, before the first of these. */
 int exhaust_prepare(enum filler_heap heap, void *context);
-/* Use up all room there is, that of empty places included; then give the latter back in the
+/* Use up all room there is, empty places included; then give the empty places back in the
  * order that they are to be taken in, or, with @way, in another. */
 int exhaust_room(enum filler_heap heap, void *context);
 int exhaust_give_back(unsigned way);

@@ -1,5 +1,5 @@
 /*
- * place_fillers.h - fillers in places, and those of what the driver has beside the places.
+ * place_fillers.h - fillers in places, and fillers of the driver's room beside the places.
  */
 #ifndef LOWER_CUDA_PLACE_FILLERS_H
 #define LOWER_CUDA_PLACE_FILLERS_H

@@ -67,7 +67,7 @@ static int block_fill(size_t first, size_t last)
 
 /* ---- ranges ---- */
 
-/* The driver takes a range when there is no other room: with this, it is the one there. All of
+/* The driver reserves a range when it has no other room: the hint has it take this one. All of
  * it but the last block, in @tail, is free then. */
 static int open_range(const struct range *r, struct filler *tail)
 {

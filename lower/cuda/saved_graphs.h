@@ -37,7 +37,7 @@ int graph_refuse_type(uint32_t type);
 void *graph_room(struct cuda_state *s, uint64_t size);
 void *graph_copy(struct cuda_state *s, const void *data, uint64_t size);
 
-/* graph_origins.c: which nodes those of @clone, which @g describes, were cloned from. */
+/* graph_origins.c: which nodes the nodes of @clone, which @g describes, were cloned from. */
 int graph_mark_origins(
 	const struct graph_record *g, const struct graph_state *state, void *clone);
 

@@ -51,7 +51,7 @@ struct places {
 	size_t range_count, range_room;
 };
 
-/* Those of this restart, from placement_keep() to placement_end(). */
+/* The places of this restart, from placement_keep() to placement_end(). */
 extern struct places saved_places;
 
 /* All that @s holds. 0, or -1 by agent_fail(). */

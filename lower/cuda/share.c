@@ -323,8 +323,8 @@ static int map_import(const struct memory_import *i)
 	return r ? cuda_failed("cuMemSetAccess", r) : 0;
 }
 
-/* All that an event can have been waited for is done, so one whose owner has destroyed it is as good
- * as a new one. */
+/* All that an event can have been waited for is done, so an event that its owner has destroyed is as
+ * good as a new one. */
 static int open_event(struct object *o)
 {
 	struct share_request request = {.handle = *cuda_event_origin(o)};

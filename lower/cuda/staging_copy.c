@@ -52,8 +52,8 @@ static int make_staging(void)
 
 #define ALREADY_REGISTERED 712
 
-/* With the driver, for all contexts; needs one that is current. When that is no more, nor is the
- * registration. 0, or the driver's result: copies work without, but slowly. */
+/* With the driver, for all contexts; needs a current context. The registration ends with that
+ * context. 0, or the driver's result: copies work without, but slowly. */
 static int register_staging(void)
 {
 	int r = CUDA(cuMemHostRegister_v2, (void *, size_t, unsigned))(

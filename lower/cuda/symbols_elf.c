@@ -102,7 +102,7 @@ static int find_variables(
 	return r;
 }
 
-/* A function that calls one that allocates, does so. */
+/* A function allocates, too, if it calls a function that does. */
 static void spread_to_callers(unsigned char *allocates, const struct edge *edges,
 	uint64_t count, const struct symbols *s)
 {

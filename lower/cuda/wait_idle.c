@@ -214,7 +214,7 @@ static int add_event(void *stream, void *context)
 	return 0;
 }
 
-/* Those of a context that the program has destroyed meanwhile went with it. */
+/* Events of a context that the program has destroyed meanwhile went with it. */
 static void drop_events(const struct cuda_state *s)
 {
 	while (pending_count) {

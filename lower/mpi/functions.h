@@ -1,6 +1,6 @@
 /*
- * functions.h - the functions of the MPI library that its objects are asked by and made again. Types are
- * those of MPICH's ABI, where handles are ints.
+ * functions.h - the functions of the MPI library that query its objects and make them again. Types are
+ * as in MPICH's ABI, where handles are ints.
  */
 #ifndef LOWER_MPI_FUNCTIONS_H
 #define LOWER_MPI_FUNCTIONS_H

@@ -31,7 +31,7 @@ static int check_request(struct mpi_state *s, const struct mpi_request *r)
 		return agent_fail_for(LOWER_AGAIN, "it is in a nonblocking reduction by a "
 						   "function of its own, which would "
 						   "be called while the program stands still");
-	/* Another communicator may have the handle and the counts of one that has been freed. */
+	/* Another communicator may have the handle and the counts of a freed one. */
 	if (!is_of_message(r) || (comm && comm->count == r->counts &&
 					 (!r->counts || r->counts->number == r->number)))
 		return 0;

@@ -49,7 +49,7 @@ struct graph_state {
 	struct graph_pair *pairs;
 	uint64_t pair_count, pair_bytes;
 	/* Of an executable: real graphs. */
-	void *snapshot;  /* whose nodes stand for those of its origin */
+	void *snapshot;  /* its nodes stand for the nodes of the origin */
 	void *update;    /* of the same shape, with the parameters as of an update; NULL */
 	void **disabled; /* nodes of the snapshot */
 	uint64_t disabled_count, disabled_bytes;

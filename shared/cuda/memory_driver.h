@@ -11,7 +11,7 @@
 /* Pinned memory is for all contexts and mapped (CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP). */
 #define PINNED_FLAGS 3
 
-/* Registered memory goes with its context. In place of a handle stands which one that is. */
+/* Registered memory goes with its context. The context stands in place of a handle. */
 #define PINNED_BY(context) ((uint64_t)(context) | 1)
 
 struct memory_functions {

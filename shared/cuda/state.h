@@ -68,7 +68,7 @@ enum cuda_setting {
 struct cuda_call {
 	struct cuda_call *next; /* of the object, in their order */
 	uint64_t sequence;
-	void *context;  /* the real one that was current */
+	void *context;  /* the current one, real */
 	uint64_t size;  /* of this record with the copies */
 	uint32_t index; /* of the function: cuda_info[] */
 	uint32_t words;
@@ -97,8 +97,8 @@ struct object {
 	void *mark;        /* of a context: an event recorded at the restart, real */
 	double time;       /* of a mark, or of an event before it: milliseconds */
 	double saved_time; /* of a context: when the last checkpoint was */
-	/* A context's or stream's, and that of a context's default stream, as the program knows
-	 * it, and one: struct cuda_numbers. 0: it has not asked. */
+	/* The number of a context or stream, and of a context's default stream, as the program
+	 * knows it, plus one: struct cuda_numbers. 0: it has not asked. */
 	uint64_t number, stream_number;
 	char *name; /* a function's or kernel's, for the program; NULL: it has not asked */
 	uint64_t name_size;

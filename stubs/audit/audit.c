@@ -43,7 +43,7 @@ static struct library {
 		.stub = STUBS "/libnvidia-ml.so.1",
 		.found = "trecr_nvml_found",
 		.kind = "gpu"},
-	/* One library, by its own name and by that of the ABI. */
+	/* One library, by its own name and by the ABI's. */
 	{.name = "libmpich.so.12",
 		.stub = STUBS "/libmpich.so.12",
 		.found = "trecr_mpi_found",

@@ -18,7 +18,7 @@ struct crossing_library {
 	 * library is there, then crossing(). */
 	void (**cross)(void);
 	void (*first)(void);
-	/* Where those with a body jump to: crossing_guard(), until crossing_end(). */
+	/* Where entry points with a body jump to: crossing_guard(), until crossing_end(). */
 	void (**guard)(void);
 	/* Where all of them jump to after that, and its result. */
 	void (*ended)(void);

@@ -91,7 +91,7 @@ static size_t count_variables(char *const *old)
 	return count;
 }
 
-/* The program's, but for those of the launcher that has started it then. */
+/* The program's variables, with the new launcher's in the place of the old one's. */
 static int take_given_environment(void)
 {
 	char *const *old = RECORDS->start.environment;

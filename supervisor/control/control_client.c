@@ -41,7 +41,7 @@ static int connect_to(const char *dir, pid_t pid, unsigned turn, uid_t uid, stru
 		err_set(e, errno, "cannot connect to the supervisor %d", pid);
 		return -2;
 	}
-	/* The id may be that of a supervisor in another pid namespace. */
+	/* A supervisor in another pid namespace may have that id. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid != pid)
 		return -1;
 	return steal_fd(&fd);

@@ -10,8 +10,8 @@
 #include "lib/err.h"
 #include "lib/util.h"
 
-/* Connect to the supervisor @pid, or to that of the process @pid: the nearest ancestor with a
- * control socket. *supervisor gets its id. Returns the socket, -1 on failure. */
+/* Connect to the supervisor @pid, or to the supervisor of the process @pid: the nearest ancestor with
+ * a control socket. *supervisor gets its id. Returns the socket, -1 on failure. */
 int control_connect(pid_t pid, pid_t *supervisor, struct err *e);
 
 /*

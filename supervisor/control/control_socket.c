@@ -121,9 +121,9 @@ static char *own_dir(struct err *e)
 	return NULL;
 }
 
-/* Until it is closed: between bind(2) and listen(2) another's socket looks like one that nobody
- * listens at, which is removed. -1 where it cannot be had, or somebody who has been stopped holds it: then
- * that is left to chance. */
+/* A lock, held until it is closed: between bind(2) and listen(2) another's socket looks as if nobody
+ * listened at it, and would be removed. -1 where it cannot be had, or where a stopped process holds
+ * it: then that is left to chance. */
 static int lock_dir(const char *dir)
 {
 	const uint64_t deadline_ns = clock_ns(CLOCK_MONOTONIC) + LOCK_WAIT_NS;
@@ -234,8 +234,8 @@ static struct client *oldest_client(struct control *c, enum client_state state)
 	return found;
 }
 
-/* A place for a new client, if need be that of the client that has said nothing for longest; NULL:
- * all wait for answers. */
+/* A place for a new client, if need be the place of the client that has said nothing for longest;
+ * NULL: all wait for answers. */
 static struct client *make_room(struct control *c)
 {
 	struct client *silent;

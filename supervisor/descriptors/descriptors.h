@@ -51,7 +51,7 @@ int fd_settle_rings(struct fd_dump *d, struct err *e);
  * A descriptor that cannot be saved fails the whole with "descriptor N (what it is) of
  * process PID (comm): reason". Changes nothing in the process: it looks through
  * pidfd_getfd(2), /proc/PID/fdinfo, kcmp(2) and, for bytes in pipes, tee(2). @process is NULL
- * for one that shares the table of an earlier one. */
+ * if it shares the table of an earlier process. */
 int fd_dump_process(
 	struct fd_dump *d, pid_t pid, struct image_writer *process, int limit, struct err *e);
 
@@ -96,7 +96,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 
 /* In process number @index, when all others are there: put its descriptors at their final
  * numbers (close-on-exec is set by the caller's plan after exec, as they must survive that).
- * On return only the process's own descriptors, those of fd_restore_object(), and @keep (an
+ * On return only the process's own descriptors, descriptors of fd_restore_object(), and @keep (an
  * array ended by -1) are open: the files of the checkpoint are closed as well. Descriptors in
  * @keep that stand in the way of a number are moved, and the array updated. POSIX locks are
  * left to be taken later: fd/file_locks.h. */

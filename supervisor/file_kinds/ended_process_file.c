@@ -3,7 +3,7 @@
  * ended.
  *
  * They say so (ESRCH, or ENOENT in a directory), whatever has their number by now. A restart
- * opens those of a process that it makes for this, and ends it.
+ * opens the files of a process that it makes for this, and ends that process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static const char *rest_of(const char *path)
 	return path + n + deeper;
 }
 
-/* Those of the network belong to the namespace, and to any process that is in it. */
+/* Files of the network belong to the namespace, and to any process that is in it. */
 static bool is_network(const char *rest)
 {
 	return !strncmp(rest, "/net/", 5);

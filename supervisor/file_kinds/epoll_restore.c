@@ -189,7 +189,7 @@ static int fire_signal(
 	return f.done ? 0 : give_up(r, &f, fd, e);
 }
 
-/* Its own descriptor, which a pidfd of its own may stand for, or that of all processes. */
+/* The process's own descriptor, which a pidfd of its own may stand for, or the descriptor of all. */
 static int file_of(const struct fd_restore *r, const struct watch *w)
 {
 	for (size_t i = 0; i < r->fd_count; i++)

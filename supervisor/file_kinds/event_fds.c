@@ -135,7 +135,7 @@ int fd_timerfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_d
 	return 0;
 }
 
-/* A time of day stays that time of day, and so does that of a clock that continues from the
+/* A time of day stays that time of day, and so does the time of a clock that continues from the
  * checkpoint; all other timers continue with what was left. */
 static uint64_t time_of(const struct fd_restore *r, const struct image_description *x)
 {

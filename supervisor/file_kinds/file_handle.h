@@ -29,8 +29,8 @@ int fd_handle_read(const char *line, struct fd_handle *h);
 dev_t fd_handle_device(const struct fd_handle *h);
 bool fd_handle_leads_to(const struct fd_handle *h, const char *path);
 
-/* Paths of those of @count files that have none in @paths, for process @task, the caller's to
- * free; NULL: not found. */
+/* Of @count files, find the paths that are NULL in @paths, for process @task. They are the caller's
+ * to free; NULL: not found. */
 void fd_handles_find(const struct fd_handle *h, size_t count, pid_t task, char **paths);
 char *fd_handle_find(const struct fd_handle *h, pid_t task);
 

@@ -11,7 +11,7 @@
 
 #include "supervisor/file_kinds/file_handle.h"
 
-/* Find those of @count files that have no path yet. */
+/* Of @count files, find the ones without a path. */
 void fd_handles_search(const struct fd_handle *h, size_t count, pid_t task,
 	const char *mountinfo, char **paths);
 

@@ -1,6 +1,6 @@
 /*
  * file_kinds/inherited_stream.c - terminals, pipes and sockets that the program has from its launcher:
- * at a restart it gets those of whatever runs trecr-restart.
+ * at a restart it gets the streams of trecr-restart.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@ struct image_description;
 bool fd_is_shared_stream(const struct image_description *x);
 
 /* The terminal that @fd leads to, also where it was opened as /dev/tty: its device number; 0:
- * none, or one that was hung up. */
+ * no terminal, or the terminal was hung up. */
 uint64_t fd_terminal_of(int fd);
 
 /* By which ways the program has the terminal @device from its launcher:

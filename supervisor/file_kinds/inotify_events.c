@@ -242,7 +242,7 @@ static const struct inotify_event *find_partner(struct replay *p, size_t i, uint
 	return NULL;
 }
 
-/* Both ends of a rename, or one that leads to or from somewhere else. */
+/* Both ends of a rename, or a rename to or from somewhere else. */
 static int move_file(struct replay *p, size_t i)
 {
 	const struct inotify_event *v = p->events[i], *to = NULL;
@@ -420,7 +420,7 @@ static size_t find_overflow(const struct replay *p)
 	return p->count;
 }
 
-/* @before, one that says that the queue was full, and @after. */
+/* @before, the event that says that the queue was full, and @after. */
 static int make_queue(struct replay *p, struct filler *f, uint64_t limit, struct err *e)
 {
 	size_t full = find_overflow(p), none = full == p->count;

@@ -41,8 +41,8 @@ int fd_memfd_check(const struct fd_check *c, const struct image_description *x, 
 	return fd_object_info(c->job, x->object, IMAGE_OBJECT_MEMFD, e) ? 0 : -1;
 }
 
-/* One from memfd_create(2) itself can be written to and executed all the same, one that was
- * opened again for writing keeps the file from being executed. Which is which, nothing shows.
+/* A description from memfd_create(2) itself can be written to and executed all the same; where it
+ * was opened again for writing, the file cannot be executed. Which is which, nothing shows.
  */
 int fd_memfd_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
 {

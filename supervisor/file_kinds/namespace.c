@@ -1,8 +1,8 @@
 /*
  * file_kinds/namespace.c - namespaces, opened as files of /proc/PID/ns.
  *
- * The program's own are those of the process that restarts it, or made for it, and are
- * opened again as the new process's own. Others are kept by somebody outside, or by the
+ * The program's own namespaces come from the process that restarts it, or are made for it, and
+ * are opened again as the new process's own. Others are kept by somebody outside, or by the
  * descriptor alone: nothing can make those again.
  */
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define NSFS_MAGIC 0x6e736673
 #endif
 
-/* The last two are those of future children. */
+/* The last two are for future children. */
 static const char *const names[] = {"net", "mnt", "pid", "user", "uts", "ipc", "time", "cgroup",
 	"pid_for_children", "time_for_children"};
 

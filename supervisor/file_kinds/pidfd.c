@@ -1,9 +1,9 @@
 /*
  * file_kinds/pidfd.c - pidfd_open(2).
  *
- * One can only be made when its process is there, and descriptors that processes share are made
- * before. So all get one that leads elsewhere at first, and each process puts its own in the
- * place of it: processes that shared one description have one each then, which nothing can tell
+ * A pidfd can only be made when its process is there, and descriptors that processes share are made
+ * before. So all get a descriptor that leads elsewhere at first, and each process puts its own pidfd
+ * in its place: processes that shared a description have one each then, which nothing can tell
  * but kcmp(2).
  */
 #include <errno.h>
@@ -82,8 +82,8 @@ static int end_at_once(void *arg)
 	return 0;
 }
 
-/* A process that stands for one that has ended, to whose pidfds the same inode belongs (pidfs).
- * It is waited for when all have theirs. */
+/* A process that stands for a process that has ended, whose pidfds have the same inode (pidfs).
+ * It is waited for when all pidfds are there. */
 struct ended {
 	uint64_t inode;
 	pid_t pid;

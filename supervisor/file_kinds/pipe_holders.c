@@ -16,8 +16,8 @@
 #include "lib/procfs.h"
 #include "supervisor/fd/objects_dump.h"
 
-/* A terminal's name says little: other mounts of /dev/pts have others of the same numbers. And
- * that of an io_uring says nothing. */
+/* A terminal's name says little: other mounts of /dev/pts have other terminals of the same numbers.
+ * And the name of an io_uring says nothing. */
 static bool is_another(const struct fd_object *o, int dirfd, const char *name)
 {
 	struct stat its;
@@ -29,7 +29,7 @@ static bool is_another(const struct fd_object *o, int dirfd, const char *name)
 	       its.st_dev != o->devpts;
 }
 
-/* One whose bytes somebody else could take or add to: @name in @dirfd leads to @link. */
+/* A pipe whose bytes somebody else could take or add to: @name in @dirfd leads to @link. */
 static const struct fd_object *find_pipe(
 	const struct fd_dump *d, const char *link, int dirfd, const char *name)
 {

@@ -36,7 +36,7 @@ static bool is_dev_tty(const struct fd_source *s)
 	return S_ISCHR(s->st.st_mode) && s->st.st_rdev == makedev(5, 0);
 }
 
-/* Number of the terminal that @s is a slave of; -1: none, -2: one that was hung up. */
+/* Number of the terminal that @s is a slave of; -1: it is none, -2: it was hung up. */
 static int slave_index(const struct fd_source *s)
 {
 	uint64_t rdev;
@@ -434,7 +434,7 @@ int fd_restore_terminal(const struct fd_restore *r, uint32_t index)
 	return -1;
 }
 
-/* Number + 1 of a terminal of @c, one that is @in_use here if so asked. */
+/* Number + 1 of a terminal of @c; with @in_use, of a terminal whose number is in use here. */
 static uint64_t find_terminal(const struct checkpoint *c, bool in_use)
 {
 	const struct image_object *o;

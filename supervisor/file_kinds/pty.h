@@ -11,10 +11,10 @@
 int fd_ptys_save(struct fd_dump *d, struct err *e);
 void fd_ptys_free(struct fd_dump *d);
 
-/* Give those of a restart their settings and contents, when all their ends are open. */
+/* Give the terminals of a restart their settings and contents, when all their ends are open. */
 int fd_ptys_settle(struct fd_restore *r, struct err *e);
 
-/* Whether pseudo-terminal number @index is one that a descriptor of the tree leads to. */
+/* Whether a descriptor of the tree leads to pseudo-terminal number @index. */
 bool fd_dump_has_terminal(const struct fd_dump *d, int index);
 
 /* A descriptor of pseudo-terminal @index, for the first of a session that it controls; -1:

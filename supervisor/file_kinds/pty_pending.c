@@ -194,7 +194,7 @@ static void pause_shortly(void)
 	sleep_ns(100000);
 }
 
-/* The end may be one that waits: never more than it has room for. */
+/* The end may be blocking: never more is written than it has room for. */
 static int write_pending(int fd, const void *data, size_t size, struct err *e)
 {
 	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;

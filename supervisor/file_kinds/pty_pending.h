@@ -1,8 +1,8 @@
 /*
  * file_kinds/pty_pending.h - what is on its way through a pseudo-terminal, both ways.
  *
- * It can only be seen by reading it. All is read, and put back in the same way for the program
- * that only resumes as for one that comes back. Nobody else may use the terminal meanwhile.
+ * It can only be seen by reading it. All is read, and put back in the same way for a program
+ * that only resumes and for a restarted one. Nobody else may use the terminal meanwhile.
  */
 #ifndef SUPERVISOR_FILE_KINDS_PTY_PENDING_H
 #define SUPERVISOR_FILE_KINDS_PTY_PENDING_H

@@ -11,7 +11,7 @@
  * where it would be wise. */
 int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e);
 
-/* The same for one that is mapped shared, to be written to. Without --save-files a small one in a
+/* The same for a file that is mapped shared, to be written to. Without --save-files a small file in a
  * directory for temporary files is saved all the same, in case it is missing at the restart. */
 void fd_saved_dump_mapped(struct fd_dump *d, const char *path, const struct stat *st);
 

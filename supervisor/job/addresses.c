@@ -13,8 +13,8 @@
 
 #include "lib/util.h"
 
-/* An address that other machines can use as it is: of IPv6, those of a link hang on the
- * interface of who connects. NULL: none. */
+/* An address that other machines can use as it is: IPv6 addresses of a link depend on the
+ * interface that is connected from. NULL: none. */
 static const void *usable_address(const struct ifaddrs *i)
 {
 	const struct sockaddr_in6 *v6 = (const void *)i->ifa_addr;

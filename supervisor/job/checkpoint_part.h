@@ -80,8 +80,8 @@ int part_stored(struct part *p, const uint8_t id[16], const uint8_t job_id[16], 
 /* The same when we may end: 0 when all do. */
 int part_tried(struct part *p, struct err *e);
 
-/* Make @outcome that of the checkpoint @whole, unless another one is: returns 0 when it is so
- * now. */
+/* Make @outcome the outcome of the checkpoint @whole, unless it has another one: returns 0 when
+ * @outcome is the outcome now. */
 int part_decide(const char *whole, const char *outcome, struct err *e);
 
 #endif

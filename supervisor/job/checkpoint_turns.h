@@ -3,8 +3,8 @@
  * gives turns. A member that takes one holds a connection to it (request "turn" of
  * control_protocol.h) until it is done, and says now and then that it is still there.
  *
- * A signal that reaches all ranks makes one checkpoint: a rank's own is taken for that of
- * another, if it comes soon after and has not been taken into account yet.
+ * A signal that reaches all ranks makes one checkpoint: a rank's own signal is taken for the
+ * same as another rank's, if it comes soon after and has not been taken into account yet.
  */
 #ifndef SUPERVISOR_JOB_CHECKPOINT_TURNS_H
 #define SUPERVISOR_JOB_CHECKPOINT_TURNS_H

@@ -44,7 +44,7 @@ static bool begins_with_word(const char *line, const char *word)
 	return !strncmp(line, word, n) && (!line[n] || line[n] == ' ');
 }
 
-/* A member tells its id, and rank 0's job is that of all. */
+/* A member tells its job's id; the whole job has rank 0's. */
 static int note_stored(struct coordination *c, const struct link *l, const char *line)
 {
 	const char *id = line + strlen(PART_STORED " ");

@@ -250,7 +250,7 @@ static const struct job_member *member_of(const struct buf *members, int rank)
 	return NULL;
 }
 
-/* All ranks that the launcher has started on one node are there, and no other: those of other
+/* All ranks that the launcher has started on one node are there, and no other: ranks on other
  * nodes have another directory of the same name. */
 static const struct job_member *only_node(const struct buf *all, int size)
 {
@@ -344,7 +344,7 @@ void job_note_given_up(const struct job *job)
 
 	if (folder < 0)
 		return;
-	/* Made anew, so that its time is that of the file system. If it cannot be, the others
+	/* Made anew, so that the file system sets its time. If it cannot be, the others
 	 * wait for longer. */
 	(void)unlinkat(folder, JOB_GIVEN, 0);
 	fd = openat(folder, JOB_GIVEN, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -7,7 +7,7 @@
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/wire.h"
 
-/* control_connect(): to that of a process of this machine. */
+/* control_connect(): to the supervisor of a process of this machine. */
 typedef int reach_local(pid_t pid, pid_t *supervisor, struct err *e);
 
 /* Fills in @w. *supervisor is its id if it can be woken up from here, else 0. */

@@ -228,8 +228,8 @@ static int connect_to_rank_0(struct restart_barrier *g, struct wire *w, struct e
 	return 0;
 }
 
-/* It is for rank 0 to say why it does not continue, or if it has gone without a word, for rank 1. @r is that of
- * wire_take_line(). */
+/* Rank 0 says why the restart does not continue, or rank 1 if rank 0 has gone without a word. @r is the
+ * result of wire_take_line(). */
 static int not_told_to_go(struct restart_barrier *g, int r, const char *line, struct err *e)
 {
 	g->told = (r > 0 ? !strcmp(line, END) : rank_of(g) != 1) || job_is_given_up(g->s->job);

@@ -79,8 +79,8 @@ int wire_take_line(struct wire *w, char **line);
 
 void wire_close(struct wire *w);
 
-/* A connection to another machine that nothing comes through ends after 15 s, and one whose
- * other end is at work does not. */
+/* A connection to another machine that nothing comes through ends after 15 s, but not while its
+ * other end is at work. */
 #define WIRE_CUT_MS 15000
 void wire_watch(int fd);
 

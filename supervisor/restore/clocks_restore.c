@@ -1,5 +1,5 @@
 /*
- * clocks_restore.c - compares the clocks here with those of the image, finds out whether a
+ * clocks_restore.c - compares the clocks here with the clocks in the image, finds out whether a
  * time namespace can be made, and says what jumps where none can.
  */
 #include "supervisor/restore/clocks_restore.h"

@@ -9,8 +9,8 @@
  * are put in order by a proxy, a child of its own with which it shares these, but not the
  * memory.
  *
- * Of processes that share a table of descriptors, the first puts those of all to their places,
- * when the others need them no more.
+ * Of processes that share a table of descriptors, the first puts the descriptors of all to their
+ * places, when the others need them no more.
  */
 #include "supervisor/restore/creation.h"
 

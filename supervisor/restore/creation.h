@@ -41,7 +41,7 @@ void creation_free(struct creation *creation);
 /* One of the tree's ids that something else has here; 0: all are free. */
 pid_t creation_id_in_use(const struct creation *creation);
 
-/* Whether @id is one that a process, thread, group or session of the tree has. */
+/* Whether a process, thread, group or session of the tree has the id @id. */
 bool creation_needs(const struct creation *creation, pid_t id);
 
 /* What the first process runs; for spawn_restored(). Then it stands still (newborn_call.h). */

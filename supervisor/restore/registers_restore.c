@@ -219,8 +219,8 @@ static int finish_leader(struct new_process *r)
 	return 0;
 }
 
-/* One of the thread's own, or, with @tid 0, of the process. Only the thread itself may queue
- * one that came from the kernel or from tgkill(2). */
+/* A signal of the thread's own, or, with @tid 0, of the process. Only the thread itself may queue
+ * a signal that came from the kernel or from tgkill(2). */
 static int queue_signal(struct new_process *r, struct thread *thread, int32_t tid,
 	const struct image_pending *pending)
 {

@@ -250,7 +250,7 @@ static void *restore_thread(void *arg)
 	if (r->result && !r->id_taken && !r->explained)
 		r->killed = restore_killed(r->processes, r->count, r->s->init, r->e) ||
 			    restore_helper_killed(r);
-	/* The tracees would die with this thread, but for those whose exit-kill was cleared. */
+	/* The tracees would die with this thread, except where their exit-kill was cleared. */
 	if (r->result)
 		restore_kill_all(r);
 	return NULL;

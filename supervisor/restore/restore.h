@@ -60,9 +60,9 @@ enum restore_trial {
 
 /*
  * Bring @c back beside its program, in namespaces of its own, up to where it would run, and
- * end it again. Its files stay closed, and of its memory only that of processes with a lower
- * half has its contents (doc/decisions/trial.md). Unless it works, @e says why. For a process
- * without threads and children (trial.h); @s is one made for it.
+ * end it again. Its files stay closed, and memory is filled only in processes with a lower
+ * half (doc/decisions/trial.md). Unless it works, @e says why. For a process
+ * without threads and children (trial.h); @s is a supervisor made for the trial.
  */
 enum restore_trial restore_try(struct supervisor *s, const struct checkpoint *c, struct err *e);
 

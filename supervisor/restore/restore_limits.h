@@ -1,5 +1,5 @@
 /*
- * restore/restore_limits.h - the resource limits of a restart, and those of the program.
+ * restore/restore_limits.h - resource limits: of a restart, and of the program.
  */
 #ifndef SUPERVISOR_RESTORE_RESTORE_LIMITS_H
 #define SUPERVISOR_RESTORE_RESTORE_LIMITS_H

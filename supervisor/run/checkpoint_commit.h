@@ -6,7 +6,7 @@
 
 #include "supervisor/run/checkpoint_work.h"
 
-/* The checkpoints that @writer's file refers to: its own, then those of @parent (NULL: none).
+/* The checkpoints that @writer's file refers to: its own, then @parent's (NULL: no parent).
  */
 void checkpoint_write_chain(
 	struct checkpoint_work *w, struct image_writer *writer, const struct image *parent);

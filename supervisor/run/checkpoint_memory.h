@@ -16,7 +16,7 @@ int checkpoint_write_memory(struct checkpoint_work *w);
 /* Right before the thaw: copies on devices belong to no process of the tree any more. */
 void checkpoint_keep_devices(struct checkpoint_work *w);
 
-/* End those that there still are. */
+/* End the copies of device memory that there still are. */
 void checkpoint_drop_devices(struct checkpoint_work *w);
 
 /* The contents of the copies, while the program runs. Ends them. */

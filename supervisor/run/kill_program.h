@@ -6,8 +6,8 @@
 
 #include "supervisor/start/supervisor.h"
 
-/* Kill all of its processes, including new ones that they make meanwhile, while none is traced. They
- * are not reaped. */
+/* Kill all processes of the program, including children that they make meanwhile, while none is
+ * traced. They are not reaped. */
 void kill_program(const struct supervisor *s);
 
 #endif

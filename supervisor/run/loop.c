@@ -47,8 +47,8 @@ struct loop {
 	int status; /* of the root process as of waitpid(2), once it has ended */
 };
 
-/* What is polled for, in this order; the control socket's descriptors follow, and those of who
- * waits for a turn. */
+/* What is polled for, in this order; the descriptors of the control socket follow, then the
+ * members that wait for a turn. */
 enum { POLL_SIGNAL, POLL_TIMER, POLL_INIT, POLL_CONTROL };
 #define POLL_MAX (POLL_CONTROL + CONTROL_POLL_MAX + TURNS_MAX)
 

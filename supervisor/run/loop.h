@@ -34,7 +34,7 @@ int loop_run(struct supervisor *s);
  * While @taking is under way: wait for children, forward signals and answer questions how
  * things are; requests for other checkpoints wait. Signals for the program are held back while
  * it is traced, so that it gets them when it runs on. The end of the connection @client (-1:
- * none) cancels the checkpoint; so does SIGINT one that is to end the program.
+ * none) cancels the checkpoint; SIGINT cancels a checkpoint that is to end the program.
  */
 void loop_attend(struct supervisor *s, struct checkpoint_taking *taking, int client);
 

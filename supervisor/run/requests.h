@@ -14,8 +14,8 @@
 /* Answer @request of a client into @answer; a control_handler whose @arg is the supervisor. */
 control_handler requests_answer;
 
-/* Take a checkpoint that nobody waits for, in @deadline_s seconds (0: any) or not at all; of a
- * member of a job, for @reason, that of the job. A failure is reported on standard error. */
+/* Take a checkpoint that nobody waits for, in @deadline_s seconds (0: any) or not at all; in a
+ * member of a job, one of the job, for @reason. A failure is reported on standard error. */
 void requests_checkpoint(struct supervisor *s, enum job_reason reason, unsigned deadline_s);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * under_way.c - the state behind one lock, the functions of the thread that takes the
- * checkpoint, and those of the event loop.
+ * checkpoint, and functions for the event loop.
  */
 #include "supervisor/run/under_way.h"
 

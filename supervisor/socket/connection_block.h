@@ -26,7 +26,7 @@ struct connection_block {
  * come back from any, and be elsewhere in between. The caller's to free. */
 char *connection_block_name(const uint8_t job_id[16]);
 
-/* A block of nothing yet. @name is that of a lasting one, which takes the place of what has
+/* A block of nothing yet. With @name it lasts, in the place of the table that has
  * that name; NULL: it ends with us. */
 int connection_block_begin(struct connection_block *l, const char *name, struct err *e);
 /* The connection between @name and @peer (IPv4, IPv6, or the one written as the other). */

@@ -76,7 +76,7 @@ socklen_t socket_transit(const struct socket_restore *q, size_t number,
 	socklen_t size = size_of(&q->s[number - 1]);
 
 	*to = *at;
-	/* To any address of this machine: that of the sender will do. */
+	/* To any address of this machine: the sender's will do. */
 	if (socket_is_any_address((const uint8_t *)at))
 		memcpy(to, m->name, size);
 	/* The port is at the same place for both families. */

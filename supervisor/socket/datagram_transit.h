@@ -4,7 +4,7 @@
  * Its own address will not do: others can have that, too (SO_REUSEADDR, SO_REUSEPORT), and which of
  * them gets a datagram is the kernel's choice; to a group or to all (broadcast) it would leave this
  * machine; and none comes to a socket of another interface. So it gets a port of its own, for the
- * moment: one that the kernel has chosen, bind(2) with 0, is given back by disconnecting
+ * moment: a port that the kernel has chosen, bind(2) with 0, is given back by disconnecting
  * (__udp_disconnect()), and the socket can be bound anew, with what it has received.
  */
 #ifndef SUPERVISOR_SOCKET_DATAGRAM_TRANSIT_H

@@ -1,7 +1,7 @@
 /*
  * socket/in_pid_namespace.h - ask something about a socket from within the pid namespace of the
- * program: the kernel tells process ids as the asking process knows them, and those of
- * processes that have ended cannot be translated by anything else.
+ * program: the kernel tells process ids as the asking process knows them, and nothing else
+ * can translate the ids of processes that have ended.
  */
 #ifndef SUPERVISOR_SOCKET_IN_PID_NAMESPACE_H
 #define SUPERVISOR_SOCKET_IN_PID_NAMESPACE_H

@@ -16,11 +16,11 @@
 
 bool socket_option_is_long(const struct image_socket_option *o);
 
-/* Add to @out the entries of one whose value is the @size bytes of @data. */
+/* Add to @out the entries of an option whose value is the @size bytes of @data. */
 void socket_long_option_push(
 	struct buf *out, int level, int name, const void *data, size_t size);
 
-/* Add to @out those of @fd that are not as in @fresh, a new one of its kind. */
+/* Add to @out the long options of @fd that differ from @fresh, a new socket of its kind. */
 int socket_long_options_save(int fd, int fresh, struct buf *out, struct err *e);
 
 /* Add to @out the value of one. How many entries it has. */

@@ -1,5 +1,5 @@
 /*
- * multicast.c - tries each group of /proc/net/igmp and igmp6 on the socket; joins those of an image.
+ * multicast.c - tries each group of /proc/net/igmp and igmp6 on the socket; joins the groups of an image.
  */
 #include "supervisor/socket/multicast.h"
 

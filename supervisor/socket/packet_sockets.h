@@ -3,7 +3,7 @@
  * again and show it.
  *
  * Interfaces are saved by name: their numbers are others after a reboot. The name of such a
- * socket in an image is the struct sockaddr_ll of bind(2), with that of the interface behind
+ * socket in an image is the struct sockaddr_ll of bind(2), with the interface's name behind
  * it.
  */
 #ifndef SUPERVISOR_SOCKET_PACKET_SOCKETS_H

@@ -61,7 +61,7 @@ static bool read_address(
 	return count == 1 || count == 4;
 }
 
-/* Those of @table, a file in /proc/net, that have local @port. */
+/* Connections of @table, a file in /proc/net, that have local @port. */
 static void find_holders(const char *table, unsigned port, struct holders *h)
 {
 	cleanup_file FILE *f = fopen(table, "re");
@@ -102,7 +102,7 @@ bool past_connections_hold(unsigned port)
 
 /* ---- share ---- */
 
-/* Whether @port is one that the kernel gives who asks for none. */
+/* Whether the kernel may choose @port for a socket that asks for no port. */
 static bool is_ephemeral(unsigned port)
 {
 	cleanup_file FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");

@@ -11,7 +11,7 @@
 /* Whether local @port is in use by nothing but connections of the past. */
 bool past_connections_hold(unsigned port);
 
-/* Have the kernel forget those of @port whose other end was on this machine, too, if nobody
+/* Have the kernel forget the connections of @port with both ends on this machine, if nobody
  * else has the port. Whether that has freed it. */
 bool past_connections_forget(unsigned port);
 

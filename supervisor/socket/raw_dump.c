@@ -1,5 +1,5 @@
 /*
- * socket/raw_dump.c - raw sockets and those of ICMP (ping) at a checkpoint. What they receive
+ * socket/raw_dump.c - raw sockets and ICMP (ping) sockets at a checkpoint. What they receive
  * comes from outside or from the kernel, and nothing can put it into them again: they have to
  * be empty.
  */
@@ -58,7 +58,7 @@ static int find_peer(struct socket_dump *k, struct err *e)
 	return 0;
 }
 
-/* The protocol of a raw socket is its port to the kernel; that of ICMP is the id of its
+/* To the kernel, a raw socket's port is its protocol; an ICMP socket's is the id of its
  * packets. */
 static int get_names(struct socket_dump *k, struct err *e)
 {

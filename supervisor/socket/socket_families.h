@@ -22,7 +22,7 @@
 
 /* Whether such a socket can be saved at all. */
 bool socket_is_known(int family, int type, int protocol);
-/* Whether it is one for packets of a protocol (SOCK_RAW) or for those of ICMP (man 7 icmp),
+/* Whether it is a socket for packets of a protocol (SOCK_RAW) or of ICMP (man 7 icmp),
  * which holds no connection and whose queue cannot be filled again. */
 bool socket_is_raw(const struct image_socket *s);
 /* Say in @e why @fd, one of another kind, cannot; returns -1. */

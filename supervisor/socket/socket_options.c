@@ -43,7 +43,7 @@ enum {
 	V6 = 32,
 	UDP4 = 64, /* UDP over IPv4 or IPv6; over IPv6 */
 	UDP6 = 128,
-	RAW = 256, /* and those of ICMP (man 7 icmp) */
+	RAW = 256, /* and ICMP sockets (man 7 icmp) */
 	PACKET = 512,
 	INET = TCP | UDP | RAW,
 	ALL = UNIX | INET | NETLINK | PACKET,
@@ -272,7 +272,7 @@ static int lock_of(int fd)
 	return getsockopt(fd, SOL_SOCKET, LOCK_OPTION, &value, &size) ? 0 : value;
 }
 
-/* Sizes that nobody has set are the kernel's to choose, and those of a connection grow. */
+/* Sizes that nobody has set are the kernel's to choose, and a connection's grow. */
 static bool is_chosen(int fd, const struct row *row, const struct image_socket *s)
 {
 	int bit = row->name == SO_SNDBUF ? 1 : 2;
@@ -338,8 +338,8 @@ static uint32_t option_memory(int fd)
 	return info[SK_MEMINFO_OPTMEM];
 }
 
-/* Nothing shows the keys themselves to an ordinary user, but their memory is counted, like that of
- * a filter (sock_kmalloc()): @fresh gets the filter in @options, to be compared with. Data that is
+/* Nothing shows the keys themselves to an ordinary user, but their memory is counted, like a
+ * filter's (sock_kmalloc()): @fresh gets the filter in @options, to be compared with. Data that is
  * sent without being copied is counted there, too, until it has arrived. */
 static int refuse_keys(int fd, int fresh, const struct buf *options, struct err *e)
 {

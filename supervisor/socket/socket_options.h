@@ -12,8 +12,8 @@
 #include "lib/util.h"
 #include "supervisor/socket/option_guard.h"
 
-/* Add to @out (struct image_socket_option) those of @fd, a socket as @s says, that are not as
- * in a new one. What cannot be set again is refused. */
+/* Add to @out (struct image_socket_option) the options of @fd, a socket as @s says, that differ
+ * from a new one's. What cannot be set again is refused. */
 int socket_options_save(int fd, const struct image_socket *s, struct buf *out, struct err *e);
 
 /* Set the @count @options of @fd: the options that must be there before it gets a name (@early), or

@@ -20,7 +20,8 @@ struct socket_dump {
 	struct buf options;  /* struct image_socket_option */
 	struct buf messages; /* struct image_message, rights counted from this socket's first */
 	struct buf rights;   /* uint32_t: descriptions */
-	struct buf waiting;  /* of a listening one, uint32_t: inodes of those in its backlog */
+	struct buf
+		waiting; /* uint32_t: inodes of the sockets in a listening socket's backlog */
 	bool looked_at;
 	bool closed_end; /* its other end is closed, or waits to be accepted */
 	bool orphaned;   /* it was closed, and what it has sent may be under way still: */
@@ -38,7 +39,7 @@ uint32_t socket_dump_count(const struct fd_dump *d);
 /* The number of the one with this inode, 0 when there is none. */
 uint32_t socket_dump_find(const struct fd_dump *d, uint64_t inode);
 
-/* When all descriptors are known: look at all sockets, also at those in messages. */
+/* When all descriptors are known: look at all sockets, also at sockets in messages. */
 int socket_dump_all(struct fd_dump *d, struct err *e);
 /* After it: the notes. @description: the description that has socket @number. */
 void socket_dump_write(struct fd_dump *d);

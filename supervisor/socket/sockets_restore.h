@@ -14,7 +14,7 @@
 /* What is made of a socket. */
 struct socket_made {
 	int fd;      /* -1: nothing yet */
-	int other;   /* of one whose other end no longer exists: that end, for now; or -1 */
+	int other;   /* where the other end no longer exists: that end, for now; or -1 */
 	int sender;  /* the socket to send what waited in it from; -1: find one by its name */
 	size_t pair; /* of datagram sockets: number of the one it was made with; 0: none */
 	char *root;  /* its name leads to a file below this directory, and nowhere else */

@@ -274,7 +274,7 @@ int socket_unix_relate(struct fd_dump *d, struct socket_dump *k, struct err *e)
 	if (k->closed_end)
 		return relate_ended(d, k, e);
 	k->s.peer = socket_dump_find(d, k->peer_inode);
-	/* A datagram socket sends to a name, like that of the system's log. */
+	/* A datagram socket sends to a name, such as the system log's. */
 	if (!k->s.peer && (k->s.type != SOCK_DGRAM || !k->s.peer_name_size))
 		return err_set(e, 0, OTHER_PROGRAM);
 	return 0;

@@ -357,7 +357,7 @@ static int make_pair(struct socket_restore *q, const struct image_socket *a,
 	return *fd_a < 0 || *fd_b < 0 ? -1 : 0;
 }
 
-/* @client to one that listens for the moment where the end @server was accepted. */
+/* Connect @client to a socket that listens, for the moment, where the end @server was accepted. */
 static int meet_at_name(struct socket_restore *q, const struct image_socket *server,
 	const struct image_socket *client, int client_fd, int *listening, struct err *e)
 {
@@ -419,7 +419,7 @@ static int make_ends(struct socket_restore *q, const struct image_socket *a,
 	return make_connection(q, b, a, fd_b, fd_a, e);
 }
 
-/* The other end of one whose other end no longer exists, as far as it shows. */
+/* The other end of @s, which no longer exists, as far as it shows. */
 static struct image_socket ghost_of(const struct image_socket *s)
 {
 	struct image_socket ghost = {.family = s->family,

@@ -165,7 +165,7 @@ static void *load_pieces(void *argument)
 		r = flush_transfers(l);
 	if (!r)
 		return NULL;
-	/* The first error is the one to hear of; all stop at it. */
+	/* The first error is reported; all stop at it. */
 	pthread_mutex_lock(&l->all->lock);
 	if (!l->all->failed && l->all->one->e)
 		*l->all->one->e = l->e;

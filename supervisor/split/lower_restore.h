@@ -13,8 +13,8 @@ int restore_lower_check(const struct new_process *one);
 /* Whether the process has a lower half. */
 bool restore_lower_wanted(const struct new_process *one);
 
-/* When all processes have all their threads, as those of lower halves take any ids that are
- * free: bring it up again, and have it make everything that the records hold; in a trial only
+/* When all processes have all their threads, as threads of lower halves take any free
+ * ids: bring it up again, and have it make everything that the records hold; in a trial only
  * addresses of device memory are reserved, and no memory of the host is pinned. */
 int restore_lower_run(struct new_process *one);
 

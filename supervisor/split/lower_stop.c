@@ -73,8 +73,8 @@ static int count_entries(const struct thread *t, const struct crossing_info *inf
 }
 
 /* Whether the thread is inside. Entries that longjmp has left behind do not count: their frames
- * lie below the stack pointer, on the same stack; one that a handler runs on says nothing about
- * the frames of others. -1 on failure. */
+ * lie below the stack pointer, on the same stack; the stack that a handler runs on says nothing
+ * about the frames of others. -1 on failure. */
 static int is_inside(const struct thread *t, const struct crossing_info *info, uint64_t record,
 	const struct user_regs_struct *regs, struct err *e)
 {

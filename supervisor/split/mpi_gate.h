@@ -15,11 +15,11 @@
 #include "shared/mpi/state.h"
 
 struct mpi_gate {
-	pid_t pid;          /* of the program's processes the one that uses MPI; 0: none does */
-	uint64_t at;        /* its struct mpi_state */
-	uint32_t beat;      /* not 0: the gate is closed */
-	struct mpi_state s; /* but for what is behind `counts` */
-	struct buf counts;  /* struct mpi_count, free ones included */
+	pid_t pid;             /* the program's process that uses MPI; 0: none does */
+	uint64_t at;           /* its struct mpi_state */
+	uint32_t beat;         /* not 0: the gate is closed */
+	struct mpi_state s;    /* but for what is behind `counts` */
+	struct buf counts;     /* struct mpi_count, free ones included */
 	struct mpi_messages m; /* but for what is behind `wait` */
 	uint64_t polls;        /* m.polls of the last time */
 };

@@ -305,7 +305,7 @@ static void fetch_ahead(struct process *p, struct staging_stream *stream, size_t
 	struct staging *staging = &p->lower->staging;
 	struct staging_slot *free_slot = oldest_slot(staging);
 
-	/* Not for one that is late: the others are ahead of it. */
+	/* Not for a late stream: the others are ahead of it. */
 	if (next < buf_count(&stream->pieces, struct staging_piece) &&
 		next >= stream->furthest && free_slot && !staging->ordering)
 		(void)fetch_slot(p, stream, free_slot, next, NULL);

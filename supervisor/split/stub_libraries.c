@@ -50,7 +50,7 @@ char *stubs_find_release(void)
 	if (!slash)
 		return NULL;
 	*slash = 0;
-	if (has_tool(exe)) /* that of an earlier one */
+	if (has_tool(exe)) /* an earlier release's */
 		return steal_ptr(exe);
 	current = xasprintf("%s/" TRECR_FROM_BIN "/current", exe);
 	path = realpath(current, NULL);

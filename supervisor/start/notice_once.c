@@ -1,5 +1,5 @@
 /*
- * notice_once.c - the list of what has been said is that of the supervisor.
+ * notice_once.c - the supervisor has a list of what it has said.
  */
 #include "supervisor/start/notice_once.h"
 

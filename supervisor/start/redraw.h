@@ -20,7 +20,7 @@ struct redraw {
 	enum redraw_step step;
 	bool whole;          /* the program has a screen that is to be drawn as a whole */
 	struct winsize seen; /* the size that it knows, */
-	struct winsize size; /* and that of the terminal */
+	struct winsize size; /* and the terminal's */
 	struct buf pids;     /* pid_t: of the processes that want to be told */
 	int quiet;           /* so many times in a row they have been found waiting */
 	uint64_t deadline;

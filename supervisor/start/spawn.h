@@ -1,6 +1,6 @@
 /*
- * spawn.h - make the root process: of a new program, or of one that is brought back with the
- * id it had.
+ * spawn.h - make the root process: of a new program, or, with the id it had, of a program that
+ * is restarted.
  */
 #ifndef SUPERVISOR_START_SPAWN_H
 #define SUPERVISOR_START_SPAWN_H

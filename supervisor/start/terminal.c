@@ -28,7 +28,7 @@ struct terminal {
 	bool known;             /* the shell's settings, as they were when it last handed the
 				 */
 	struct termios2 caller; /* terminal over */
-	bool has_original;      /* what the program takes for these: those of its first start */
+	bool has_original; /* what the program takes for these: the settings at its first start */
 	struct termios2 original;
 	bool shown;     /* our standard output is the terminal */
 	bool restarted; /* the program has been brought back, */
@@ -223,8 +223,8 @@ static void take_over(struct terminal *t, const struct image_terminal *x)
 	t->pending = is_set_up(x);
 }
 
-/* Whether the program's terminal is ours again: one that is only behind other streams than it
- * was is not what the program has set up. */
+/* Whether the program's terminal is ours again: a terminal that is only behind other streams than
+ * before is not what the program has set up. */
 static bool is_here(const struct image_terminal *x)
 {
 	cleanup_fd int fd = open_terminal();
@@ -293,7 +293,7 @@ void terminal_stop(struct supervisor *s)
 	close(fd);
 }
 
-/* Those of a program that has set them already are left. */
+/* Settings that the program has made already are left. */
 static void get_it_back(struct terminal *t)
 {
 	struct termios2 now;

@@ -1,7 +1,7 @@
 /*
  * terminal.h - the settings of the controlling terminal that the program shares with the shell
  * that started it (doc/decisions/users-terminal.md): the program's while it has the terminal,
- * those of the shell while that has it.
+ * the shell's while the shell has it.
  *
  * A process has the terminal when its group is the foreground group; no other's is touched.
  */
@@ -29,7 +29,7 @@ void terminal_dump(
 void terminal_restore(struct supervisor *s, const struct image *job, bool stopped,
 	void (*notice)(const char *line));
 
-/* Whether the program of @job can be brought back in a session without a terminal: one that
+/* Whether the program of @job can be brought back in a session without a terminal: a program that
  * reads the terminal would take from the shell what is typed there. */
 int terminal_check_detached(const struct image *job, struct err *e);
 

@@ -1,8 +1,8 @@
 /*
  * cgroup.h - the cgroups that a process was put into, of both versions.
  *
- * A process that is in the supervisor's own is there because it was started there, and comes
- * back into that of the process that restarts it. Anything else somebody has chosen for it.
+ * A process in the supervisor's own cgroup is there because it was started there, and comes
+ * back into the cgroup of the process that restarts it. Any other was chosen for it.
  */
 #ifndef SUPERVISOR_STATE_CGROUP_H
 #define SUPERVISOR_STATE_CGROUP_H

@@ -1,6 +1,6 @@
 /*
  * cpu.c - a table of the features that programs choose by, read by CPUID, and compared with
- * those of an image; the size and parts of XSAVE areas.
+ * the features in an image; the size and parts of XSAVE areas.
  */
 #include "supervisor/state/cpu.h"
 

@@ -10,12 +10,12 @@
 /* A shared mapping that may be written needs its file open for writing: two slots a module. */
 #define EXTRA_MODULE_SLOTS 2
 
-/* Descriptors that the new process has over those of the program, for the plan to use and
+/* Descriptors that the new process has besides the program's, for the plan to use and
  * close. Written by the child into memory that it shares with the supervisor. */
 struct extra_fds {
 	bool placed;    /* the program's own descriptors are at their numbers */
 	int zero;       /* /dev/zero */
-	int exe;        /* the program's file, for one that does not execute it; else -1 */
+	int exe;        /* the program's file, if the process does not execute it; else -1 */
 	size_t sources; /* files that hold blocks, by image_extent.source */
 	size_t modules; /* mapped files, by image_region.module less 1 */
 	size_t objects; /* shared objects, by number less 1 */

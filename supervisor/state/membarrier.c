@@ -19,8 +19,8 @@ enum {
 	GET_REGISTRATIONS = 1 << 9,
 };
 
-/* A kernel that does not list them refuses a barrier that was not registered for; one that is
- * not refused does no harm. Nothing shows the global one. */
+/* A kernel that does not list registrations refuses a barrier that was not registered for; a
+ * barrier that it allows does no harm. Nothing shows the global registration. */
 static int try_out(struct remote *r, uint32_t *registrations, struct err *e)
 {
 	static const struct {

@@ -13,7 +13,7 @@
 /* With one node, all policies come to the same, and asking for them costs time. */
 bool mempolicy_matters(void);
 
-/* That of the thread that @r runs in, or of the memory at @address if that is not 0. */
+/* The policy of the thread that @r runs in, or of the memory at @address if that is not 0. */
 int mempolicy_read(struct remote *r, uint64_t scratch, uint64_t address,
 	struct image_policy *policy, struct err *e);
 

@@ -46,7 +46,7 @@ struct new_process {
 
 	/* The process that brings its memory back, which has run before it; NULL: itself. */
 	struct new_process *memory;
-	size_t place; /* which one it is of those in that memory, from 0, */
+	size_t place; /* its place among the processes in that memory, from 0, */
 	bool last;    /* and whether it is the last */
 
 	bool stays;             /* it executes nothing: restore/child_before_exec.h */

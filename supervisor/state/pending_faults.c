@@ -70,7 +70,7 @@ int restore_fault_again(struct new_process *r, size_t i, bool *ran)
 	if (!find_fault(r, r->threads[i].tid, &info))
 		return 0;
 	/* Neither signal may be blocked: the kernel would take their actions away. The second
-	 * is that of the step, where it makes no fault. All others wait. */
+	 * comes from the step, where it makes no fault. All others wait. */
 	if (tracee_get_sigmask(t, &mask, r->e) ||
 		tracee_set_sigmask(
 			t, ~(1ull << (info.si_signo - 1) | 1ull << (SIGTRAP - 1)), r->e) ||

@@ -133,7 +133,7 @@ static void add_last(struct restore_plan *p)
 	const struct image_process *ip = p->ip;
 	const char *root = image_string(p->img, ip->root);
 
-	/* The path is that of before: it is gone the same way only once. */
+	/* The path is as seen before the change: it can be taken only once. */
 	if (strcmp(root, "/") && !p->owned_elsewhere[IMAGE_SHARED_DIRECTORY])
 		BATCH_ADD(&p->rest, "change the root directory", SYS_chroot,
 			plan_string(&p->plan, root));

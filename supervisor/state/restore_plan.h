@@ -73,7 +73,7 @@ int restore_check_thread(const struct image_thread *t, size_t xstate, struct err
 
 /* ---- credentials_restore.c ---- */
 
-/* The program's own identity, in place of the one that the restart needed: last of all, as
+/* The program's own identity, in place of the restart's: last of all, as
  * nothing privileged can be done behind it. */
 void restore_plan_credentials(struct restore_plan *p, struct batch_builder *b);
 /* Whether we may become who the program was. */
@@ -91,14 +91,14 @@ void restore_plan_pending(struct restore_plan *p, struct batch_builder *b, int32
  * which one waits. */
 bool restore_signal_is_of_fault(const siginfo_t *info);
 /* Signals that are queued when the batches are over: SIGTRAP ends them, SIGCONT stops all
- * threads that are traced (ptrace_trap_notify()), and those of faults. */
+ * threads that are traced (ptrace_trap_notify()), and signals of faults. */
 bool restore_signal_is_held(const struct image_pending *pending);
 
 /* ---- timers_restore.c ---- */
 
 /* Timers may be for threads: these must be there first. */
 int restore_plan_timers(struct restore_plan *p, struct err *e);
-/* Those of setitimer(2): when signals that wait have been queued. */
+/* Timers of setitimer(2): when signals that wait have been queued. */
 void restore_plan_interval_timers(struct restore_plan *p);
 /* The timer that has sent the signal @pending, if it is still there. */
 const struct image_timer *restore_pending_timer(

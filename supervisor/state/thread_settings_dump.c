@@ -23,8 +23,8 @@
 #define ARCH_GET_CPUID 0x1011
 #define ARCH_SET_CPUID 0x1012
 
-/* Flags of a task, in /proc/PID/stat (include/linux/sched.h): with those for the handling of
- * bad memory it is asked for more, and those of an I/O flusher are all that tells of one
+/* Flags of a task, in /proc/PID/stat (include/linux/sched.h): with the flags for the handling of
+ * bad memory it is asked for more, and the flags of an I/O flusher are all that shows
  * without the privilege to ask. */
 #define PF_MCE_PROCESS    0x00000080u
 #define PF_MCE_EARLY      0x08000000u
@@ -118,7 +118,7 @@ static struct remote_query *ask_cpuid(struct questions *q)
 }
 
 /* Saved once for the process. They say what becomes of capabilities: a thread without any cannot
- * even set them, but for one that says what becomes of those (PR_SET_KEEPCAPS). */
+ * even set them, except the bit that keeps capabilities (PR_SET_KEEPCAPS). */
 static int refuse_securebits(
 	struct dump *d, const struct thread *t, const struct remote_query *bits, struct err *e)
 {

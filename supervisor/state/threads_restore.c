@@ -30,7 +30,7 @@
 #define THREAD_FLAGS                                                                           \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
-/* NULL for one that has the process's. */
+/* NULL for a thread that has the process's directories. */
 static const struct image_directories *directories_of(const struct restore_plan *p, int32_t tid)
 {
 	const struct image_directories *d;

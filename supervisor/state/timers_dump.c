@@ -61,9 +61,9 @@ static int32_t cpu_clock(pid_t tid)
 	return (int32_t)((~(uint32_t)tid << 3) | CPU_CLOCK_THREAD);
 }
 
-/* Nothing tells which thread has made a timer, so one that counts the CPU time of its maker has
- * to be told otherwise: there is but one thread, or the timer signals a thread, as is usual,
- * its maker. */
+/* Nothing tells which thread has made a timer. For a timer that counts the CPU time of its maker,
+ * the maker is found otherwise: there is but one thread, or the timer signals a thread, as is
+ * usual, its maker. */
 static int find_clock(const struct process *p, struct image_timer *t, struct err *e)
 {
 	if (t->clock != cpu_clock(0))
@@ -144,7 +144,7 @@ static bool has_expired(uint64_t before, uint64_t after)
 }
 
 /* The signal of one timer: a timer_create(2) timer has a signal of its own in the queue, told
- * by its id; those of setitimer(2) share one with whoever else sends it. */
+ * by its id; a setitimer(2) timer shares it with anything else that sends the signal. */
 static bool is_pending(const struct buf *pending, int signo, const int *timer)
 {
 	for (size_t i = 0; i < buf_count(pending, struct image_pending); i++) {

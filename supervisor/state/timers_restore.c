@@ -1,6 +1,6 @@
 /*
- * Timers into the plan of a new process: those of timer_create(2), with the ids they had, and
- * those of setitimer(2).
+ * Timers into the plan of a new process: of timer_create(2), with the ids they had, and
+ * of setitimer(2).
  */
 #include <signal.h>
 #include <string.h>
@@ -166,7 +166,7 @@ void restore_plan_interval_timers(struct restore_plan *p)
 	const struct image_process *ip = p->ip;
 
 	for (int i = 0; i < 3; i++) {
-		/* One whose signal is pending does not run until that is taken
+		/* A timer whose signal is pending does not run until that is taken
 		 * (posixtimer_rearm_itimer(), kernel/time/itimer.c). */
 		uint64_t value = ip->itimer_value_us[i] || !ip->itimer_interval_us[i]
 					 ? ip->itimer_value_us[i]

@@ -41,7 +41,7 @@ static void span_of(const struct vma_list *vmas, uint64_t *start, uint64_t *end)
 	}
 }
 
-/* Whether the image's pieces are those of this kernel, moved by one distance. */
+/* Whether the image's pieces are this kernel's, moved by one distance. */
 static bool same_layout(const struct restore_plan *p, int64_t *distance)
 {
 	const struct image_region *g;

@@ -9,8 +9,8 @@
 
 #include "lib/err.h"
 
-/* Write, over each function of the vdso @old, a jump to that of the same name in @new, which
- * lies at address @new_at. Fails when there is none of that name. */
+/* Write, over each function of the vdso @old, a jump to the function of the same name in @new,
+ * which lies at address @new_at. Fails when there is none of that name. */
 int vdso_redirect(uint8_t *old, size_t old_size, const uint8_t *new, size_t new_size,
 	uint64_t new_at, struct err *e);
 

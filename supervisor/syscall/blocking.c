@@ -36,7 +36,7 @@ static enum timeout decide_futex(const struct user_regs_struct *regs)
 	return op == FUTEX_WAIT ? TIMEOUT_TIMESPEC : TIMEOUT_ABSOLUTE;
 }
 
-/* io_uring_enter(2): an absolute time-out, and one that is registered, are right of themselves.
+/* io_uring_enter(2): absolute time-outs and registered ones are right of themselves.
  */
 #define RING_ARGUMENT 4
 

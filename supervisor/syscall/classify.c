@@ -88,7 +88,7 @@ static const struct sleep_record *find_record(const struct thread *t, const stru
 		const struct sleep_record *r = buf_at(records, struct sleep_record, i);
 		bool same = r->tid == t->tracee.tid && r->pc == x86_64_pc(&t->regs);
 
-		/* A new call looks just like one that was entered again. */
+		/* A new call looks just like a call that was entered again. */
 		if (r->sleeps)
 			same &= r->sleeps == t->sleeps;
 		for (int k = 0; k < 6; k++)

@@ -39,7 +39,7 @@ void syscall_before_freeze(struct thread *t);
 void syscall_undo_eintr(struct thread *t);
 
 /* After the freeze: fill t->syscall_class and t->syscall_left_ns. @records (struct
- * sleep_record) are those of the last checkpoint; they are brought up to date by
+ * sleep_record) are from the last checkpoint; they are brought up to date by
  * syscall_remember(). */
 int syscall_classify(
 	struct process *p, struct thread *t, const struct buf *records, struct err *e);

@@ -248,8 +248,8 @@ struct search {
 	/* What may be the tree's, and is not saved: SYSV_PERHAPS_TREE, SYSV_UNUSED. */
 	struct doubtful ended, unused;
 	struct sysv_asker look;
-	struct sysv_asker copy; /* another than that of the above, which has no process until
-				 * there is something to copy */
+	struct sysv_asker copy; /* another one than above, with no process until there is
+				 * something to copy */
 };
 
 static struct sysv_asker *asker_for_copies(struct search *s, struct err *e)
@@ -366,7 +366,7 @@ static int dump_kind(struct search *s, const struct kind *k, struct err *e)
 		struct sysv_status o;
 		int r = k->ask(&s->look, k->stat, i, &o, e);
 
-		/* Positive: not there, or one that this user may not look at. */
+		/* Positive: not there, or an object that this user may not look at. */
 		if (!r) {
 			r = dump_object(s, k, &o, e);
 			sysv_status_free(&o);

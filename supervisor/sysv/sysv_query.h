@@ -1,8 +1,8 @@
 /*
  * sysv_query.h - what the kernel tells of System V objects.
  *
- * It tells it by system calls only, in the caller's IPC namespace: one that a restart has made
- * for the tree can only be asked from within. Where the supervisor is in the same, it asks
+ * It tells it by system calls only, in the caller's IPC namespace: a namespace that a restart has
+ * made for the tree can only be asked from within. Where the supervisor is in the same one, it asks
  * itself, which takes no process of the tree, and a thousandth of the time.
  */
 #ifndef SUPERVISOR_SYSV_SYSV_QUERY_H

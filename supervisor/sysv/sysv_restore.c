@@ -155,7 +155,7 @@ static int find_key(const struct image_object *o)
 	}
 }
 
-/* Whether another object has its key; EACCES: one that we may not use. */
+/* Whether another object has its key; EACCES: an object that we may not use. */
 static bool key_is_taken(const struct image_object *o)
 {
 	int id;
@@ -259,7 +259,7 @@ static int get_object(const struct image_object *o, int flags)
 	}
 }
 
-/* Its id is to be free, or is that of the object that we know. */
+/* Its id is to be free, or the id of the object that we know. */
 static int make_object(const struct kind *k, const struct image_object *o, struct err *e)
 {
 	int id;

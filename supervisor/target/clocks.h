@@ -24,7 +24,7 @@ int clocks_of(pid_t pid, struct clock_shifts *out, struct err *e);
  * zero where the kernel knows no such namespaces. */
 int clocks_compare(pid_t pid, struct clock_shifts *out, struct err *e);
 
-/* By how much @clock is ahead; 0 for one that is everywhere the same. */
+/* By how much @clock is ahead; 0 for a clock that is everywhere the same. */
 int64_t clocks_shift(const struct clock_shifts *s, clockid_t clock);
 
 /* What clocks_set() takes, for clocks that are to show these values now. */

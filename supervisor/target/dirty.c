@@ -49,8 +49,8 @@ static struct dirty **find_dirty(struct dirty_list *list, pid_t pid)
 	return NULL;
 }
 
-/* With user faults only it needs no privilege; those of the kernel are recorded all the same, as
- * nobody has to serve them. */
+/* With user faults only it needs no privilege; the kernel's own faults are recorded all the same,
+ * as nobody has to serve them. */
 static int fetch_uffd(struct process *p)
 {
 	struct remote r;

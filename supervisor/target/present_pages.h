@@ -1,5 +1,5 @@
 /*
- * present_pages.h - which pages a shared mapping of memory has. To read one that it has not
+ * present_pages.h - which pages a shared mapping of memory has. Reading a missing page
  * would make it, and a program may have mapped far more than there is memory.
  */
 #ifndef SUPERVISOR_TARGET_PRESENT_PAGES_H

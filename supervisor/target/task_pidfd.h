@@ -8,7 +8,7 @@
 
 #include "lib/err.h"
 
-/* Of @task of process @pid, for pidfd_getfd(2): a table of descriptors is that of a living
+/* Of @task of process @pid, for pidfd_getfd(2), which finds a table of descriptors by a living
  * thread. The caller's to close; -1 on failure. */
 int fd_task_open(pid_t pid, pid_t task, struct err *e);
 

@@ -22,8 +22,8 @@ static int tracee_failed(struct tracee *t, const char *what, struct err *e)
 {
 	int code = errno;
 
-	/* ESRCH also means "not stopped". ECHILD is that of a thread that has executed a
-	 * program and so got its leader's id, or of that leader: what has the id now is not
+	/* ESRCH also means "not stopped". ECHILD means that the thread has executed a
+	 * program and so got its leader's id, or is that leader: what has the id now is not
 	 * ours. */
 	if (code == ECHILD || (code == ESRCH && tgkill(t->pid, t->tid, 0)))
 		t->state = TRACEE_GONE;

@@ -2,7 +2,7 @@
  * tracee.h - the verbs for acting on a stopped thread. The only place that calls ptrace(2).
  *
  * A tracee is seized (never attached), interrupted, and then sits in a "trap stop"
- * (PTRACE_EVENT_STOP), where its registers are those of its own code: user code, or a system
+ * (PTRACE_EVENT_STOP), where its registers belong to its own code: user code, or a system
  * call interrupted with rax = -ERESTART*. From there it can be made to run system calls
  * (remote.h), and is let go by tracee_detach(). When the supervisor dies, the kernel detaches
  * all tracees and lets them run.
@@ -60,8 +60,8 @@ int tracee_interrupt(struct tracee *t, struct err *e);
  * wait). TRACEE_EVENT_NONE when there was none in time. */
 int tracee_wait(
 	struct tracee *t, uint64_t deadline_ns, struct tracee_report *report, struct err *e);
-/* The same for whichever tracee reports first: @t is filled with its id. Also one that
- * has just been attached by its parent's being so, of which nothing is known yet. Ends of
+/* The same for whichever tracee reports first: @t is filled with its id. It may be a tracee that
+ * was attached just now because its parent is, and of which nothing is known yet. Ends of
  * children are reported, too, and taken. */
 int tracee_wait_any(
 	struct tracee *t, uint64_t deadline_ns, struct tracee_report *report, struct err *e);

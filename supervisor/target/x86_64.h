@@ -37,7 +37,7 @@ void x86_64_cave(uint8_t code[CAVE_SIZE], const struct cave_home *home);
  * how many there are from there on. */
 size_t x86_64_find_cave(const uint8_t *vdso, size_t size, size_t *room);
 
-/* Make @regs those of a thread about to execute the system call instruction at @rip. */
+/* Set @regs as in a thread that is about to execute the system call instruction at @rip. */
 void x86_64_set_syscall(
 	struct user_regs_struct *regs, uint64_t rip, long nr, const uint64_t args[6]);
 int64_t x86_64_result(const struct user_regs_struct *regs);

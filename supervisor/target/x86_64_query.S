@@ -6,7 +6,7 @@
  * When that is no more (kill(2) says ESRCH: threads leave no zombies), we go home. So no
  * instruction may change the flags, nor any register that the way home does not put back: rax,
  * rcx, rdx, rsi, rdi, r8 to r11. And no call may leave a restart block (poll, nanosleep, futex
- * with a time-out): that of the call which the thread was stopped in is still needed.
+ * with a time-out): the call which the thread was stopped in still needs its own.
  */
 #include <asm/unistd_64.h>
 

@@ -48,7 +48,7 @@ struct creation_node {
 	size_t successor;
 };
 
-/* The first nodes are those of the list, in its order; helpers follow. */
+/* The first nodes are the list's, in its order; helpers follow. */
 struct creation_order {
 	struct buf nodes; /* struct creation_node */
 	const struct image_job_process *list;

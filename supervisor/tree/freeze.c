@@ -178,7 +178,7 @@ out_thaw:
 	for (size_t i = 0; i < tree->count; i++)
 		for (size_t k = 0; k < tree->processes[i]->thread_count; k++)
 			syscall_undo_eintr(&tree->processes[i]->threads[k]);
-	/* The first error is the one to tell. */
+	/* The first error is reported, not thaw()'s. */
 	thaw(tree, NULL);
 	return -1;
 }

@@ -1,8 +1,8 @@
 /*
- * uring/ring_place.h - map a ring at a given address of a process. The kernel maps one nowhere but
- * where it chooses itself (io_uring_get_unmapped_area(), io_uring/memmap.c), and moves no mapping of
- * one: so the right place has to be the only one that is left, and all of the address space is mapped
- * for a moment.
+ * uring/ring_place.h - map a ring at a given address of a process. The kernel maps a ring nowhere but
+ * where it chooses itself (io_uring_get_unmapped_area(), io_uring/memmap.c), and does not move such a
+ * mapping: so the right place has to be the only place that is left, and all of the address space is
+ * mapped for a moment.
  */
 #ifndef SUPERVISOR_URING_RING_PLACE_H
 #define SUPERVISOR_URING_RING_PLACE_H

@@ -1,5 +1,5 @@
 /*
- * uring_advance.c - requests that do nothing are submitted until the counters are those of the
+ * uring_advance.c - requests that do nothing are submitted until the counters are as in the
  * old ring, and its memory is filled.
  */
 #include "supervisor/uring/uring_advance.h"

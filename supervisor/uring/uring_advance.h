@@ -1,5 +1,5 @@
 /*
- * uring/uring_advance.h - a new io_uring becomes one that has been used.
+ * uring/uring_advance.h - bring the counters of a new io_uring to where the old ring's were.
  */
 #ifndef SUPERVISOR_URING_URING_ADVANCE_H
 #define SUPERVISOR_URING_URING_ADVANCE_H
@@ -30,7 +30,7 @@ int ring_complete(struct ring_driver *d, uint64_t user_data, uint32_t result, ui
  */
 void ring_put(const struct ring *r, const struct image_ring *image, bool whole);
 
-/* Issue @count requests that stand at @sqes, as the last ones that @image counts. */
+/* Issue the @count requests at @sqes; @image counts them last. */
 int ring_issue(struct ring_driver *d, const struct image_ring *image, const char *sqes,
 	uint32_t count, struct err *e);
 

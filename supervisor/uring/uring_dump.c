@@ -327,7 +327,7 @@ int fd_uring_dump(struct fd_dump *d, const struct fd_source *s, struct image_des
 	return failed ? -1 : 0;
 }
 
-/* The size is that of all its bytes, once there are no more to come. */
+/* The size counts all its bytes, once there are no more to come. */
 static void close_object(struct fd_dump *d, uint32_t number)
 {
 	struct fd_object *o = fd_object_at(d, number);

@@ -40,7 +40,7 @@ struct uring_completion {
 const char *uring_info_overflow(
 	const struct uring_info *i, const char *last, struct uring_completion *c);
 
-/* The line of slot number *slot or the next one that has something, of those behind @key
+/* The line of slot number *slot or of the next slot that has something, of the slots behind @key
  * ("UserFiles"): what it says, the caller's to free; NULL: there are no more. */
 char *uring_info_slot(const struct uring_info *i, const char *key, uint32_t *slot);
 

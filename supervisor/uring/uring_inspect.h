@@ -14,7 +14,7 @@ struct uring_look {
 	const struct fd_source *s;
 	struct process *process;
 	struct thread
-		*issuer; /* the only one that may use it; NULL: any thread that has it may */
+		*issuer; /* the only thread that may use it; NULL: any thread that has it may */
 	struct uring_info info;
 	struct ring ring; /* mapped, when its flags are known */
 	uint32_t flags;

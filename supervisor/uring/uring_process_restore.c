@@ -179,7 +179,7 @@ static int bring_back(struct return_of_ring *r)
 	return 0;
 }
 
-/* ---- the rings of a process: one that others have as well is the first one's ---- */
+/* ---- the rings of a process: a ring of several processes is with the first ---- */
 
 struct thread *restore_ring_thread(struct return_of_ring *r, int32_t tid)
 {

@@ -56,7 +56,7 @@ static inline int restore_ring_result(
 	return result < 0 ? err_set(r->one->e, -result, "cannot %s an io_uring", what) : 0;
 }
 
-/* In a bracket of its thread: make one that is polled, in place of what has stood in for it
+/* In a bracket of its thread: make a polled ring, in place of what has stood in for it
  * (uring_polled_restore.c). */
 int restore_ring_place_polled(struct return_of_ring *r);
 

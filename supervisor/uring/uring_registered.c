@@ -24,7 +24,7 @@ static bool may_be(const struct slot *s, const struct uring_seen *seen)
 	return s->has_files == !!seen->files && s->has_buffers == !!seen->buffers;
 }
 
-/* The object of the ring that now has a table more, or of the only one that has both tables; 0:
+/* The object of the ring that now has a table more, or of the only ring that has both tables; 0:
  * none. */
 static int find_marked(const struct slot *s, uint32_t *object, struct err *e)
 {

@@ -142,9 +142,9 @@ static bool are_alike(
 	return true;
 }
 
-/* All entries of one user_data. Programs know requests by it, so that of a value that was used
- * again the latest waits; but not where requests are nothing to them (0), nor when several
- * wait. */
+/* All entries of one user_data. Programs know requests by it, so that where a value was used
+ * again, the latest request waits; but not where requests are nothing to them (0), nor when
+ * several wait. */
 static int mark_same(struct uring_window *w, const struct uring_look *u,
 	struct uring_entry *const *entries, size_t count, struct err *e)
 {

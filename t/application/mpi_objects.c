@@ -97,7 +97,7 @@ static void make_types(void)
 	MPI_Type_create_f90_real(10, MPI_UNDEFINED, t++);
 	MPI_Type_create_f90_integer(5, t++);
 	MPI_Type_create_f90_complex(6, 20, t++);
-	/* Of one that is freed: only the library knows it. */
+	/* Made of a datatype that is freed: only the library knows it. */
 	MPI_Type_vector(2, 1, 2, MPI_INT, &inner);
 	MPI_Type_contiguous(2, inner, t++);
 	MPI_Type_free(&inner);

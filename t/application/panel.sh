@@ -10,7 +10,7 @@
 #
 # Each file of panel/ is one, in its own language; its first lines say which packages (Debian's)
 # and commands it needs, and options of trecr-run. It prints "ready" when it is to be saved, and what comes
-# after that is compared. Those in which the word `go` does not occur end by themselves; the others work until
+# after that is compared. Programs without the word `go` end by themselves; the others work until
 # a file of this name is there. Not part of make check, as it takes half an hour.
 TEST_LIMIT=${TEST_LIMIT:-36000}
 export TEST_LIMIT
@@ -97,7 +97,7 @@ same_result() {
 		step="leaving nothing behind" && sweep 5
 }
 
-# One that is faster than before may have ended by itself after one or two.
+# A program that is faster than before may have ended by itself after one or two.
 crashed_three_times() {
 	for cycle in 1 2 3; do
 		step="getting on, $cycle"

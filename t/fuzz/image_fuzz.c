@@ -5,7 +5,7 @@
  *	image_fuzz -n ROUNDS SEED	again, from the seed that a failure names
  *
  * Each round damages one of two images made by the writer. In half of the rounds the hashes
- * are made right again, those of packs included, so that what lies behind them is reached:
+ * are made right again, hashes of packs included, so that what lies behind them is reached:
  * decompression of what is damaged, too. To be built with
  * -fsanitize=address,undefined. Besides that nothing crashes, it checks that without the
  * right hashes no damage goes unnoticed.
@@ -35,7 +35,7 @@ struct seed {
 	char *data;
 	size_t size;
 	struct image_super super;
-	struct image_pack packs[SEED_PACKS]; /* those in this file */
+	struct image_pack packs[SEED_PACKS]; /* the packs in this file */
 	size_t pack_count;
 };
 

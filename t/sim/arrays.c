@@ -509,7 +509,7 @@ struct operation {
 };
 _Static_assert(sizeof(struct operation) == 112, "");
 
-/* Elements of one side have the size that those of an array on the other have. */
+/* Elements of one side have the size of an array's elements on the other. */
 static struct graph_memcpy_side side_of(const struct operand *o, uint64_t bytes)
 {
 	if (o->type != 2)

@@ -163,8 +163,8 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 	return 0;
 }
 
-/* As the driver has it (580): one that is gone stays where it is on the stacks of threads, can be
- * pushed, tells its device, and is an error to all else. */
+/* As the driver has it (580): a destroyed context stays where it is on the stacks of threads, can
+ * be pushed, tells its device, and is an error to all else. */
 static int known(void *context, const char *function)
 {
 	struct context *c = context;
@@ -237,7 +237,7 @@ static void take_time(void)
 
 #define SEGMENT (3ul << 12)
 
-/* As UCX has them for messages: one that stays, after one that has gone. */
+/* As UCX has them for messages: a segment that stays, after a segment that has gone. */
 static int attach_segments(void)
 {
 	for (int i = 0; i < 2; i++) {

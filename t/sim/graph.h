@@ -1,6 +1,6 @@
 /*
  * graph.h - graphs of nodes, executable graphs that are copies of them, and streams that are
- * being captured. As in the real driver, an executable graph knows nodes by those of the graph
+ * being captured. As in the real driver, an executable graph knows nodes by the nodes of the graph
  * that it was instantiated from, and cannot be asked about them.
  */
 #ifndef T_SIM_GRAPH_H

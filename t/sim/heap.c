@@ -93,7 +93,7 @@ static uint64_t total_of(const struct range *r)
 	return (r->end - r->start) / BLOCK;
 }
 
-/* One that has room for @count blocks, at block *@at. */
+/* A range that has room for @count blocks, at block *@at. */
 static struct range *find_range(uint64_t count, int managed, uint64_t *at)
 {
 	struct range *r = ranges;

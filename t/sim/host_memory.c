@@ -127,7 +127,7 @@ int cuMemHostUnregister(void *address)
 	int result;
 
 	SIM_ENTER();
-	/* As the driver has it (580): any context will do, and none, but not one that is gone. */
+	/* As the driver has it (580): any context will do, and none, but not a destroyed one. */
 	result = sim_have_context();
 	if (result == SIM_CONTEXT_IS_DESTROYED || !address)
 		return address ? result : SIM_INVALID_VALUE;

@@ -216,10 +216,10 @@ int cuGetExportTable(const void **table, const void *id)
 		*table = storage_table;
 		return 0;
 	case 0x2c: /* CUPTI's */
-	case 0x99: /* one that trecr does not know */
+	case 0x99: /* a table that trecr does not know */
 		*table = unknown_table;
 		return 0;
-	case 0x98: /* one that does not begin with its size */
+	case 0x98: /* a table that does not begin with its size */
 		*table = &unknown_table[1];
 		return 0;
 	}

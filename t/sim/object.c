@@ -1,5 +1,5 @@
 /*
- * object.c - a table of live records, and what to say of one that was freed.
+ * object.c - a table of live records, and what to say of a freed one.
  */
 #include "t/sim/object.h"
 

@@ -42,7 +42,7 @@ void object_free(void *object);
 /* @object, at a place of its own that is the same in every process, is known from now on. */
 void object_adopt(enum object_kind kind, struct object *object);
 
-/* One that was adopted is no more. */
+/* An adopted object is no more. */
 void object_forget(struct object *object);
 
 #endif

@@ -1,4 +1,4 @@
-/* Code that nobody calls, before and behind that of t/sim/large. */
+/* Code that nobody calls, before and behind t/sim/large's own. */
 	.text
 	.skip 0x300000, 0xcc
 

@@ -1,4 +1,4 @@
-/* A count of records, and of those that streams have come to: whichever process's they are. */
+/* A count of records, and of the records that streams have come to: whichever process's they are. */
 #include "t/sim/shared_event.h"
 
 #include <limits.h>

@@ -2,7 +2,7 @@
 #ifndef T_SIM_THINGS_H
 #define T_SIM_THINGS_H
 
-/* Those of @context are no more. */
+/* The things of @context are no more. */
 void things_context_gone(void *context);
 
 #endif

@@ -1,4 +1,4 @@
-/* among: has a descriptor of its own where those of the lower half are. */
+/* among: has a descriptor of its own where the lower half's are. */
 #include <sys/resource.h>
 
 #include "t/split/driver_victim.h"

@@ -46,7 +46,7 @@ static void make_part(struct part *p, int number)
 		write_block(p, i, i % 3 ? ++last_seed : 0);
 }
 
-/* Here and there: one that was zero, one that is so now, a few in a row, the last one. */
+/* Here and there: a block that was zero, a block that is so now, a few in a row, the last one. */
 static void change(int round)
 {
 	CUdeviceptr large;

@@ -58,7 +58,7 @@ static void expect_error(int error)
 	}
 }
 
-/* One that is gone is current all the same, and tells its device, as with the driver (580). */
+/* A destroyed context is current all the same, and tells its device, as with the driver (580). */
 static void expect_gone(int device)
 {
 	for (int i = 0; i < 2; i++) {

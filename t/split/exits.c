@@ -1,6 +1,6 @@
 /*
  * The driver shuts down at exit, in a handler that it has registered in cuInit(): handlers that were
- * registered later may still use it, those of before get an error, and a thread may go on reading
+ * registered later may still use it, earlier handlers get an error, and a thread may go on reading
  * pinned memory until the process ends.
  */
 #include <pthread.h>

@@ -24,7 +24,7 @@ static int child(int (*run)(void), int bare)
 		_exit(run());
 	}
 	waitpid(pid, &status, 0);
-	if (status) /* one that a signal has ended could not say so */
+	if (status) /* a child that a signal has ended could not say so */
 		fprintf(stderr, "a child has ended with status %#x\n", status);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
 }

@@ -381,7 +381,7 @@ static void check_found(void)
 
 static const char on_page[4096] __attribute__((aligned(4096))) = "sim module\n";
 
-/* One that comes out of other tables without names is no object of ours. */
+/* A function out of other tables without names is no object of ours. */
 static void use_hidden_function(const char *how)
 {
 	static const unsigned char id[16] = {0x6b, 0xd5, 0xfb, 0x6c};

@@ -22,7 +22,7 @@ void victim_hurt(void)
 }
 
 /* Calls of the driver from handlers may meet calls that they interrupt, as in the sim's lock.
- * So it is one that does nothing but to call back. */
+ * So it is a call that does nothing but to call back. */
 FRAME static size_t called_by_the_driver(int block)
 {
 	static bool said;

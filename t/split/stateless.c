@@ -1,6 +1,6 @@
 /*
  * stateless [SIGNALS-PER-SECOND]: threads that ask the driver for what never changes, all the
- * time, while the program is checkpointed and restarted: one that sleeps in between, ones that
+ * time, while the program is checkpointed and restarted: a thread that sleeps in between, threads that
  * come and go, and handlers that ask, too. A second library is in use, and its handles.
  */
 #include <dlfcn.h>

@@ -143,7 +143,7 @@ static void *graph_that_calls(void)
 	return made;
 }
 
-/* A graph, one whose original is gone, and one whose stream is; they stay to the end. */
+/* A graph, a clone whose original is gone, and a graph whose stream is; they stay to the end. */
 static void lasting_graphs(void)
 {
 	void *original;
@@ -249,7 +249,7 @@ static void context_with_all(void)
 	OK(cuModuleLoadData(&module_gone, "sim module\n"));
 }
 
-/* Of contexts; and a graph that was moved into one that is no more. */
+/* Of contexts; and a graph that was moved into another, which is no more. */
 static void check_gone(void)
 {
 	void *function;

@@ -17,7 +17,7 @@
  *	faults FILE off		nothing any more; exit status 0 when one has failed, else 1
  *	faults FILE killer	the process that has killed the supervisor, if not itself
  *	faults classes		their names
- *	faults phases		those of phases: of a checkpoint, then of a restart
+ *	faults phases		the names of phases: of a checkpoint, then of a restart
  */
 #include <fcntl.h>
 #include <signal.h>

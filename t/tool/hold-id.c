@@ -1,5 +1,5 @@
 /*
- * hold-id ID - keep an id taken, as that of a session whose leader has ended: it is in no
+ * hold-id ID - keep an id taken, as the id of a session whose leader has ended: it is in no
  * listing, and no process can get it. Prints "held", and waits to be ended. Takes the
  * capability to choose ids; without it the status is 77.
  */

@@ -83,7 +83,7 @@ def ranges(pid):
 
 
 def pages(memory, start, end):
-    """Those that hold something; behind the end of a file there is nothing to read."""
+    """The pages that hold something; behind the end of a file there is nothing to read."""
     try:
         data = os.pread(memory, end - start, start)
     except OSError:

@@ -113,7 +113,7 @@ int main(void)
 	for (int i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
 	ok(!wrong, "eight at once");
-	/* One that has not run for long finds that the others are through the whole buffer. */
+	/* A thread that has not run for long finds that the others are through the whole buffer. */
 	ok(copied <= TOTAL * 2, "few bytes are copied twice: %lu of %lu", copied - TOTAL,
 		TOTAL);
 	end();

@@ -84,7 +84,7 @@ static const char allocating[] =
 	".visible .entry last()\n{\n\tcall (r), my_malloc, (p);\n}\n";
 
 /* A file with two variables, a function that allocates, by way of another, one variable that is
- * elsewhere, and one that has the name of the first. */
+ * elsewhere, and another with the name of the first. */
 static size_t make_elf(char *to)
 {
 	static const char strings[] =

@@ -22,7 +22,7 @@
 
 #include "victim.h"
 
-/* One that is alone has to be asleep still when it is checkpointed for the second time, however
+/* A call that is alone has to be asleep still when it is checkpointed for the second time, however
  * busy the machine. */
 #define TIMEOUT_ALONE (8 * SEC)
 
@@ -451,7 +451,7 @@ int main(int argc, char **argv)
 	}
 	sems = semget(IPC_PRIVATE, 1, 0600);
 	queue = msgget(IPC_PRIVATE, 0600);
-	/* One that nobody has used is left where it is by a restart in a namespace of its own
+	/* A queue that nobody has used is left where it is by a restart in a namespace of its own
 	 * (t/victim/sysv.c has one). */
 	MUST(!msgsnd(queue, &m, 2, 0) && msgrcv(queue, &m, 2, 0, 0) == 2);
 	watcher = victim_thread(watch, NULL);

@@ -90,7 +90,7 @@ static void prepare_thread(void)
 
 		if (atoi(e->d_name) == getpid() || e->d_name[0] == '.')
 			continue;
-		/* The newest comes last; one that has been joined may just be going. */
+		/* The newest comes last; a thread that has been joined may just be going. */
 		if (thread_file > 0)
 			close(thread_file);
 		snprintf(name, sizeof(name), "/proc/self/task/%.20s/stat", e->d_name);

@@ -1,6 +1,6 @@
 /* F_SETOWN, F_SETSIG and O_ASYNC of a pipe: the signal comes after a restart too. Owners that
- * are another process, one that has ended and was not waited for, a process group, that of the
- * launcher, and a single thread. And O_ASYNC of files of other kinds. */
+ * are another process, a process that has ended and was not waited for, a process group, the
+ * launcher's, and a single thread. And O_ASYNC of files of other kinds. */
 #include <netinet/in.h>
 #include <pty.h>
 #include <sys/inotify.h>

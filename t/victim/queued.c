@@ -7,7 +7,7 @@
 
 static sigset_t the_signal;
 
-/* Whether the next one is the one that is due. */
+/* Whether the next signal is the one that is due. */
 static bool take(int value)
 {
 	struct timespec none = {0, 0};

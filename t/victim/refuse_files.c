@@ -197,7 +197,7 @@ static void epoll_of_thread(void)
 	fd = -1;
 }
 
-/* Mounts can be waited for; but the file is one that is opened again at the very end. */
+/* Mounts can be waited for; but their file is opened again only at the very end. */
 static void epoll_mounts(void)
 {
 	struct epoll_event event = {.events = EPOLLERR};

@@ -391,7 +391,7 @@ static const struct sockaddr_in *any_port(void)
 	return &a;
 }
 
-/* One that listens, for connections from its own address; another has a filter and no key. */
+/* A socket that listens, for connections from its own address; another has a filter and no key. */
 static void signed_packets(void)
 {
 	struct sock_filter all = {BPF_RET | BPF_K, 0, 0, UINT32_MAX};

@@ -67,7 +67,7 @@ static const struct {
 	{IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE},
 };
 
-/* Those of a connection show something else. */
+/* Read from a connection, these show something else. */
 static const int of_new_ones[] = {
 	TCP_MAXSEG, TCP_DEFER_ACCEPT, TCP_WINDOW_CLAMP, TCP_FASTOPEN, TCP_FASTOPEN_CONNECT};
 

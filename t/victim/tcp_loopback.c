@@ -177,7 +177,7 @@ static void check_listening(int i, int family)
 	int fd = connect_to(family, listening[i]), other;
 	struct pollfd p = {.fd = listening[i], .events = POLLIN};
 
-	/* Of one that listens it is the length of the queue (tcp_get_info()). */
+	/* For a listening socket it is the length of the queue (tcp_get_info()). */
 	CHECK(!getsockopt(listening[i], IPPROTO_TCP, TCP_INFO, &info, &size) &&
 			info.tcpi_sacked == 6,
 		"%u may wait", info.tcpi_sacked);

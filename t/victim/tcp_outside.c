@@ -1,8 +1,8 @@
 /* A TCP connection to the outside, at the port given: undisturbed by a checkpoint, broken after
  * a restart ("reset"); with more under way than the server, which stands still, has room for
- * ("full"), or shut down for sending ("half"). Undisturbed, too, are that of a server
- * ("server"), one that a thread sleeps in to read from ("read"), and one that is only in a
- * message ("passed").
+ * ("full"), or shut down for sending ("half"). Undisturbed, too, are a server's connection
+ * ("server"), a connection that a thread sleeps in to read from ("read"), and a connection that is
+ * only in a message ("passed").
  *
  *	tcp_outside PORT (undisturbed|reset|full|half|server|read|passed) FILE [ADDRESS]
  *

@@ -1,6 +1,6 @@
 /*
  * Chains of processes, each of which makes the next and ends: nobody is there for long, and
- * one that is missed at a checkpoint breaks its chain. One that finds the first process gone
+ * a process that is missed at a checkpoint breaks its chain. A process that finds the first one gone
  * was missed when that was ended: it leaves the file "survivor" and ends, too.
  */
 #include "tree.h"

@@ -29,7 +29,7 @@ static void look(struct seen *s)
 	FILE *f = fopen("/proc/thread-self/status", "re");
 
 	memset(s, 0, sizeof(*s));
-	/* Of one that may not be looked at it is root's. */
+	/* The file of a process that may not be looked at is root's. */
 	while (f && fgets(line, sizeof(line), f))
 		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 			if (!strncmp(line, keys[i], strlen(keys[i])))

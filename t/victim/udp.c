@@ -89,7 +89,7 @@ static void prepare_shut(void)
 		send_to(source, shut[i], "rest", 4);
 		if (i < 3)
 			MUST(!connect(shut[i], (struct sockaddr *)&a, sizeof(a)));
-		/* Of one that is not connected it is done, and complained of. */
+		/* On an unconnected socket it is done, and complained of. */
 		MUST(!shutdown(shut[i], i < 3 ? i : SHUT_WR) == (i < 3));
 	}
 }

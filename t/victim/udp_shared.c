@@ -1,6 +1,6 @@
 /* UDP sockets that share a port, each with datagrams of its own in it: to one address, which the
- * kernel spreads among them, and to all (broadcast); one that is bound to the latter, and one that is
- * not bound any more. */
+ * kernel spreads among them, and to all (broadcast); a socket that is bound to the latter, and a socket
+ * that is not bound any more. */
 #include <netinet/in.h>
 
 #include "sockets.h"

@@ -74,7 +74,7 @@ static void do_some(void)
 {
 	for (unsigned i = 0; i < BEFORE; i++) {
 		uring_next(&u, i)->flags = i == BEFORE - 1 ? IOSQE_ASYNC : 0;
-		/* Of one that is polled the head may lag behind. */
+		/* In a polled ring the head may lag behind. */
 		MUST(uring_submit(&u, 1) > 0);
 		CHECK(uring_take(&u, i) == 0, "an empty request");
 	}

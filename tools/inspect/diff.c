@@ -310,7 +310,7 @@ static void diff_fd(const struct side *a, const struct image_fd *x, const struct
 			text_of(&old));
 }
 
-/* Both lists are written in the order of the numbers; one that is not shows more differences
+/* Both lists are written in the order of the numbers; a list that is not shows more differences
  * than there are. */
 static void diff_fds(const struct side *a, const struct side *b, struct buf *out)
 {
@@ -345,7 +345,7 @@ static void diff_process(const struct checkpoint *a, size_t i, const struct chec
 	struct side x = side_of(a, i), y = side_of(b, k);
 
 	text_line(out, "process %d", view_pid(b, k));
-	/* That of another one is compared there. */
+	/* Memory of another process is compared there. */
 	if (checkpoint_owner(a, i, IMAGE_SHARED_MEMORY) == i &&
 		checkpoint_owner(b, k, IMAGE_SHARED_MEMORY) == k)
 		diff_regions(&x, &y, out);

@@ -5,7 +5,7 @@
 #include "ckpt/store.h"
 #include "lib/util.h"
 
-/* @path is that of the job's checkpoint, @members those of its ranks, in order. */
+/* @path is the job's checkpoint, @members the checkpoints of its ranks, in order. */
 void job_text(
 	const char *path, struct checkpoint *const *members, size_t count, struct buf *out);
 

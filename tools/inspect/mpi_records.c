@@ -29,7 +29,7 @@ static bool is_of_all(const struct mpi_count *c)
 
 /* ---- reading ---- */
 
-/* Names stand one behind the other; @at is that of call @number, which is moved on to the next. */
+/* Names stand one behind the other; @at is moved from this one to the next. */
 static int next_name(struct contents *m, uint64_t *at, char *name, size_t room)
 {
 	size_t used = 0;
@@ -50,7 +50,7 @@ static int next_name(struct contents *m, uint64_t *at, char *name, size_t room)
 	}
 }
 
-/* One walk over all names gives those of all communicators. */
+/* One walk over all names finds the names of all communicators. */
 static void read_names(struct contents *m, struct mpi_records *r)
 {
 	size_t count = buf_count(&r->communicators, struct mpi_communicator);

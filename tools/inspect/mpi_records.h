@@ -1,6 +1,6 @@
 /*
  * mpi_records.h - what a rank had of its MPI library, where that lies in the lower half: from the state that
- * the stub keeps in the rank's memory (shared/mpi/state.h). There is nothing of one that has it not.
+ * the stub keeps in the rank's memory (shared/mpi/state.h). Other ranks have nothing to show.
  */
 #ifndef TOOLS_INSPECT_MPI_RECORDS_H
 #define TOOLS_INSPECT_MPI_RECORDS_H

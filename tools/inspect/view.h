@@ -22,7 +22,7 @@ extern const struct view fds_view;     /* fds.c */
 extern const struct view stack_view;   /* stack.c */
 
 /* The whole on one screen (summary.c). The JSON values join the checkpoint's object, and
- * those of a process its own. */
+ * a process's values the process's. */
 void summary_text(const struct checkpoint *c, struct buf *out);
 void summary_json(const struct checkpoint *c, struct json *j);
 void summary_process_json(const struct checkpoint *c, size_t process, struct json *j);
@@ -30,7 +30,7 @@ void summary_process_json(const struct checkpoint *c, size_t process, struct jso
 /* The id of process number @process of @c, as the process itself sees it (summary.c). */
 int32_t view_pid(const struct checkpoint *c, size_t process);
 
-/* How the memory, threads and descriptors of @b differ from those of @a (diff.c). */
+/* How the memory, threads and descriptors of @b differ from @a's (diff.c). */
 void diff_text(const struct checkpoint *a, const struct checkpoint *b, struct buf *out);
 
 /* Write process number @process as a plain and complete core file to @path, which must not
