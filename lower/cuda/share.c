@@ -200,7 +200,7 @@ unsigned cuda_count_imports(const struct cuda_state *s)
 }
 
 /* The owner's answer for @from: 0 or an error of the driver; -1 by agent_fail(). */
-static int look(const struct share_handle *from)
+static int look_at_owner(const struct share_handle *from)
 {
 	struct share_request request = {.handle = *from, .look = 1};
 	struct share_reply reply = {0};
@@ -223,7 +223,7 @@ static int look(const struct share_handle *from)
 
 static int agree_on_memory(const struct share_handle *from)
 {
-	int r = look(from);
+	int r = look_at_owner(from);
 
 	return r > 0 ? agent_fail("it has opened GPU memory of another process that has freed "
 				  "it, or "
@@ -243,7 +243,7 @@ int cuda_agree(void)
 		if (p->from.magic == SHARE_MAGIC && agree_on_memory(&p->from))
 			return -1;
 	for (const struct object *o = s ? s->objects : NULL; o; o = o->next)
-		if (cuda_event_origin(o) && look(cuda_event_origin(o)) < 0)
+		if (cuda_event_origin(o) && look_at_owner(cuda_event_origin(o)) < 0)
 			return -1;
 	return 0;
 }

@@ -39,7 +39,7 @@ static struct {
 	uint64_t large_in[LARGE], large_out[LARGE], part, total;
 } s;
 
-static void check(const char *what, int round, uint64_t got, uint64_t wanted)
+static void check_message(const char *what, int round, uint64_t got, uint64_t wanted)
 {
 	if (got == wanted)
 		return;
@@ -118,13 +118,13 @@ static void complete_transfers(int round)
 	MPI_Status status;
 
 	MPI_Recv(&small, 1, MPI_UINT64_T, MPI_ANY_SOURCE, TAG_SMALL, MPI_COMM_WORLD, &status);
-	check("source", round, status.MPI_SOURCE, before);
-	check("small message", round, small, number(before, round));
+	check_message("source", round, status.MPI_SOURCE, before);
+	check_message("small message", round, small, number(before, round));
 	MPI_Waitall(3, s.pending, MPI_STATUSES_IGNORE);
 	/* In the ring, the rank behind comes before. */
 	for (int i = 0; i < LARGE; i++)
-		check("large message", round, s.large_in[i], number(behind, round) + i);
-	check("begun reduction", round, s.total, number_of_all(round));
+		check_message("large message", round, s.large_in[i], number(behind, round) + i);
+	check_message("begun reduction", round, s.total, number_of_all(round));
 	s.sum = mix(s.sum, s.large_in[LARGE - 1] + s.total + small);
 }
 
@@ -133,7 +133,7 @@ static void use_persistent_requests(int round)
 	s.token_out = number(rank, round) + 1;
 	MPI_Startall(2, s.token);
 	MPI_Waitall(2, s.token, MPI_STATUSES_IGNORE);
-	check("persistent request", round, s.token_in, number(before, round) + 1);
+	check_message("persistent request", round, s.token_in, number(before, round) + 1);
 }
 
 /* Each rank's number goes into all windows, and into the shared one, which only rank 0 has read
@@ -147,13 +147,13 @@ static void use_windows(int round)
 		MPI_Put(&value, 1, MPI_UINT64_T, i, rank, 1, MPI_UINT64_T, s.window);
 	MPI_Win_fence(0, s.window);
 	for (int i = 0; i < size; i++)
-		check("window", round, s.mine[i], number(i, round) + 2);
+		check_message("window", round, s.mine[i], number(i, round) + 2);
 	MPI_Win_fence(0, s.shared);
 	s.node[rank] = value;
 	MPI_Win_fence(0, s.shared);
 	for (int i = 0; i < size; i++)
 		total += s.node[i];
-	check("shared window", round, total, number_of_all(round) + 2 * size);
+	check_message("shared window", round, total, number_of_all(round) + 2 * size);
 }
 
 static void use_types(int round)
@@ -167,7 +167,7 @@ static void use_types(int round)
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 	/* The rank before has last received from us. */
 	for (int i = 0; i < LARGE / STRIDE; i++)
-		check("derived type", round, in[i], number(rank, round) + i * STRIDE);
+		check_message("derived type", round, in[i], number(rank, round) + i * STRIDE);
 }
 
 static void use_collectives(int round)
@@ -178,7 +178,7 @@ static void use_collectives(int round)
 		out[i] = number(rank, round) + i;
 	MPI_Alltoall(out, 1, MPI_UINT64_T, in, 1, MPI_UINT64_T, s.ring);
 	for (int i = 0; i < size; i++)
-		check("alltoall", round, in[i],
+		check_message("alltoall", round, in[i],
 			number(size - 1 - i, round) + (uint64_t)(size - 1 - rank));
 	MPI_Allreduce(&s.sum, &all, 1, MPI_UINT64_T, MPI_BXOR, MPI_COMM_WORLD);
 	s.sum = mix(s.sum, all);
@@ -227,7 +227,7 @@ int main(int argc, char *argv[])
 	}
 	do {
 		sum = turn();
-		check("sum of the turn", ROUNDS, sum, rank ? sum : first);
+		check_message("sum of the turn", ROUNDS, sum, rank ? sum : first);
 	} while (!is_to_end());
 	complete_transfers(ROUNDS - 1);
 	if (!rank)

@@ -59,7 +59,7 @@ static void report(void)
 		round_seed);
 }
 
-static void fail(const char *what)
+static void fail_round(const char *what)
 {
 	fprintf(stderr, "image_fuzz: %s\n", what);
 	report();
@@ -376,7 +376,7 @@ static void read_extents(const struct image *img)
 
 			if (image_find(img, object, x[i].address) != &x[i] ||
 				image_find(img, object, last) != &x[i])
-				fail("an extent is not found");
+				fail_round("an extent is not found");
 			if (image_extent_is_stored(&x[i]))
 				(void)*(volatile uint8_t *)image_hash(
 					img, &x[i], x[i].blocks - 1);
@@ -411,7 +411,7 @@ static bool try(const struct seed *s, const char *data, size_t size, const struc
 
 	if (!img) {
 		if (!*e.msg || strchr(e.msg, '\n'))
-			fail("no proper message");
+			fail_round("no proper message");
 		return false;
 	}
 	good = read_all_of(img, job);
@@ -438,9 +438,9 @@ static void fuzz_round(const struct seed *s, const struct image *job)
 	same = size == s->size && !memcmp(data, s->data, size);
 	good = try(s, data, size, job);
 	if (!sealed && !same && good)
-		fail("damage went unnoticed");
+		fail_round("damage went unnoticed");
 	if (same && !good)
-		fail("a good image was refused");
+		fail_round("a good image was refused");
 }
 
 static void on_signal(int signal)

@@ -96,7 +96,7 @@ static int hidden_times_asked(void)
 }
 
 /* As the driver's: reached without a crossing, it looks at the thread's own data. */
-static int check(int value, int *result)
+static int check_thread_data(int value, int *result)
 {
 	void *mine = pthread_getspecific(key);
 
@@ -193,7 +193,7 @@ static const void *const functions_table[] = {(void *)56, hidden_add, hidden_mak
 static const void *const unknown_table[] = {(void *)16, hidden_times};
 static const void *const modules_table[] = {
 	(void *)64, NULL, NULL, NULL, NULL, NULL, NULL, each_function};
-static const void *const check_table[] = {(void *)16, check};
+static const void *const check_table[] = {(void *)16, check_thread_data};
 static const void *const storage_table[] = {storage_put, storage_delete, storage_get, 0};
 
 int cuGetExportTable(const void **table, const void *id)

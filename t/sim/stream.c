@@ -122,7 +122,7 @@ static uint64_t next_id(void)
 }
 
 /* Under the lock. */
-static struct stream *make(void)
+static struct stream *make_stream(void)
 {
 	struct stream *s = object_new(OBJECT_STREAM, sizeof(*s));
 
@@ -146,7 +146,7 @@ static struct stream *get(void *handle, const char *function)
 	for (s = streams; s && (!s->is_default || s->context != current_context());)
 		s = s->next;
 	if (!s) {
-		s = make();
+		s = make_stream();
 		s->is_default = 1;
 	}
 	return s;
@@ -220,7 +220,7 @@ static int create(void **stream, unsigned flags, int priority)
 	if (r)
 		return r;
 	pthread_mutex_lock(&lock);
-	s = make();
+	s = make_stream();
 	pthread_mutex_unlock(&lock);
 	s->flags = flags;
 	s->priority = priority;

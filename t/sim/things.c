@@ -50,7 +50,7 @@ int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority);
 int cuCtxGetCurrent(void **context);
 
 /* One thread at a time makes such things in the tests. */
-static struct thing *make(void **out, enum object_kind kind)
+static struct thing *make_thing(void **out, enum object_kind kind)
 {
 	struct thing *t = object_new(kind, sizeof(*t));
 
@@ -69,7 +69,7 @@ static int make_in_context(void **out, enum object_kind kind)
 
 	if (cuCtxGetCurrent(&context) || !context)
 		return SIM_INVALID_CONTEXT;
-	t = make(out, kind);
+	t = make_thing(out, kind);
 	if (t)
 		t->context = context;
 	return t ? 0 : SIM_OUT_OF_MEMORY;
@@ -77,7 +77,7 @@ static int make_in_context(void **out, enum object_kind kind)
 
 static int make_free(void **out, enum object_kind kind)
 {
-	return make(out, kind) ? 0 : SIM_OUT_OF_MEMORY;
+	return make_thing(out, kind) ? 0 : SIM_OUT_OF_MEMORY;
 }
 
 static struct thing **goes_with(const void *context, const struct thing *whole)

@@ -143,7 +143,7 @@ int cuMemCreate(void **handle, size_t size, const struct properties *properties,
 	return 0;
 }
 
-static void put(struct memory *m)
+static void put_memory(struct memory *m)
 {
 	if (m->handles || m->mappings)
 		return;
@@ -163,7 +163,7 @@ int cuMemRelease(void *handle)
 	m = object_get(OBJECT_MEMORY, handle, __func__);
 	if (m && m->handles) {
 		m->handles--;
-		put(m);
+		put_memory(m);
 		result = 0;
 	}
 	ranges_unlock();
@@ -233,7 +233,7 @@ int cuMemUnmap(uint64_t address, size_t size)
 			address += r->size;
 			size -= r->size;
 			r->memory->mappings--;
-			put(r->memory);
+			put_memory(r->memory);
 			range_drop(r);
 		}
 		result = 0;

@@ -51,7 +51,7 @@ static int expected(unsigned index, const uint64_t *w, const float *x)
 }
 
 /* Returns 0 when the call went as it must. */
-static int check(void *library, unsigned index, int split)
+static int check_function(void *library, unsigned index, int split)
 {
 	any_function *f = (any_function *)dlsym(library, functions[index].name);
 	float x[2] = {index + 0.5f, index + 0.25f};
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	for (unsigned i = 0; i < sizeof(functions) / sizeof(functions[0]); i++, count++)
-		bad += check(library, i, split);
+		bad += check_function(library, i, split);
 	printf("%d of %d functions wrong\n", bad, count);
 	return bad != 0;
 }

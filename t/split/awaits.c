@@ -61,7 +61,7 @@ static void pause_ms(unsigned ms)
 		;
 }
 
-static void check(uint64_t first)
+static void check_memory(uint64_t first)
 {
 	static uint32_t words[COUNT];
 
@@ -78,7 +78,7 @@ static void take_turn(void)
 	pause_ms(5);
 	say(turn);
 	OK(cuStreamSynchronize(stream));
-	check(turn);
+	check_memory(turn);
 	pause_ms(5);
 }
 
@@ -145,7 +145,7 @@ static void *wait_inside(void *argument)
 		launch(count, memory, turn);
 		said = turn;
 		OK(cuCtxSynchronize());
-		check(turn);
+		check_memory(turn);
 	}
 	return NULL;
 }
@@ -236,7 +236,7 @@ static void never(void)
 	victim_wait();
 	say(1);
 	OK(cuStreamSynchronize(stream));
-	check(7);
+	check_memory(7);
 }
 
 int main(int argc, char **argv)

@@ -10,7 +10,7 @@ static __thread int mine = 42;
 static int calls[4];
 
 /* Whatever thread this is, it must be one of the program's libc. */
-static void look(void)
+static void look_at_thread(void)
 {
 	char *p = malloc(100000);
 	uint64_t fs;
@@ -25,14 +25,14 @@ static void look(void)
 
 static void host(void *data)
 {
-	look();
+	look_at_thread();
 	CHECK(*(int *)data == 7);
 	__atomic_add_fetch(&calls[0], 1, __ATOMIC_RELAXED);
 }
 
 static void stream_done(void *stream, int status, void *data)
 {
-	look();
+	look_at_thread();
 	CHECK(status == 0 && stream == data);
 	__atomic_add_fetch(&calls[1], 1, __ATOMIC_RELAXED);
 }
@@ -41,7 +41,7 @@ static size_t shared_bytes(int block)
 {
 	void *current = NULL;
 
-	look();
+	look_at_thread();
 	/* And back down from in here. */
 	OK(cuCtxGetCurrent(&current));
 	CHECK(current == context);

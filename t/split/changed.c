@@ -67,7 +67,7 @@ static void change(int round)
 	victim_say("changed %d", round);
 }
 
-static void check(const struct part *p)
+static void check_part(const struct part *p)
 {
 	for (size_t i = 0; i < p->blocks; i++) {
 		MUST(!cuMemcpyDtoH_v2(scratch, p->address + i * BLOCK, BLOCK));
@@ -98,7 +98,7 @@ int main(void)
 	if (getenv("VICTIM_HURT"))
 		victim_hurt();
 	for (int i = 0; i < PARTS; i++)
-		check(&parts[i]);
+		check_part(&parts[i]);
 	change(++round);
 	return victim_done();
 }

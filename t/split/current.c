@@ -178,7 +178,7 @@ static void expect_stored(void *context, int key, void *value)
 	}
 }
 
-static void *put(void *value)
+static void *put_in_storage(void *value)
 {
 	OK(storage_put(contexts[0], &keys[2], value, NULL));
 	return NULL;
@@ -210,7 +210,7 @@ static void published_by_another(void)
 	void *value;
 	long least;
 
-	put(NULL);
+	put_in_storage(NULL);
 	pthread_create(&thread, NULL, publish, NULL);
 	do {
 		least = published;
@@ -253,18 +253,18 @@ static void stored(void)
 {
 	OK(cuCtxSetCurrent(contexts[0]));
 	expect_stored(NULL, 2, NULL);
-	put(keys);
+	put_in_storage(keys);
 	expect_stored(NULL, 2, keys);
-	put(&keys[1]);
+	put_in_storage(&keys[1]);
 	expect_stored(NULL, 2, &keys[1]);
-	in_thread(put, &keys[2]);
+	in_thread(put_in_storage, &keys[2]);
 	expect_stored(NULL, 2, &keys[2]);
 	expect_stored(contexts[1], 0, contexts[1]);
 	expect_stored(NULL, 0, contexts[0]);
 	expect_stored(contexts[1], 2, NULL);
 	take_away(NULL);
 	expect_stored(NULL, 2, NULL);
-	put(keys);
+	put_in_storage(keys);
 	expect_stored(NULL, 2, keys);
 	in_thread(take_away, NULL);
 	expect_stored(NULL, 2, NULL);

@@ -71,7 +71,7 @@ static int child(int ready, int go)
 	return before && after ? 0 : 1 + before + 2 * after;
 }
 
-static pid_t make(const char *program, int *go)
+static pid_t make_child(const char *program, int *go)
 {
 	int ready[2], pipe_go[2];
 	char a[16], b[16], byte;
@@ -116,8 +116,8 @@ int main(int argc, char **argv)
 	if (argc == 3)
 		return child(atoi(argv[1]), atoi(argv[2]));
 	MUST(asks());
-	forked = make(NULL, &go[0]);
-	executed = make("/proc/self/exe", &go[1]);
+	forked = make_child(NULL, &go[0]);
+	executed = make_child("/proc/self/exe", &go[1]);
 	victim_ready();
 	victim_wait();
 	CHECK(asks(), "the parent gets something else");

@@ -47,7 +47,7 @@ void victim_hurt(void)
 
 static int off;
 
-static void check(void)
+static void check_huge_pages(void)
 {
 	unsigned long address = 1;
 	const char *flags = of_code("VmFlags:", &address);
@@ -85,10 +85,10 @@ int main(int argc, char **argv)
 	WORKS(cuCtxSetCurrent(context));
 	WORKS(cuMemAlloc_v2(&memory, sizeof(words)));
 	WORKS(cuMemsetD32_v2(memory, 7, 100));
-	check();
+	check_huge_pages();
 	victim_ready();
 	victim_wait();
-	check();
+	check_huge_pages();
 	OK(cuMemcpyDtoH_v2(words, memory, sizeof(words)));
 	CHECK(words[0] == 7 && words[99] == 7, "device memory holds %u and %u", words[0],
 		words[99]);

@@ -150,7 +150,7 @@ static void find_all(struct item *i)
 	fill(i);
 }
 
-static void check(const struct item *i)
+static void check_item(const struct item *i)
 {
 	for (unsigned v = 0; v < i->count; v++) {
 		CUdeviceptr address = 0;
@@ -239,7 +239,7 @@ static void free_memory(const struct item *i)
 	}
 }
 
-static void make(struct item *i)
+static void make_item(struct item *i)
 {
 	i->kind = 1 + any(kinds - 1);
 	i->context = contexts[any(CONTEXTS)];
@@ -279,7 +279,7 @@ static void make(struct item *i)
 static void end(struct item *i)
 {
 	enter(i);
-	check(i);
+	check_item(i);
 	switch (i->kind) {
 	case MODULE:
 		WORKS(cuModuleUnload(i->handle));
@@ -339,7 +339,7 @@ static void play(unsigned steps)
 		if (contexts_go && !any(15))
 			end_context(1 + any(CONTEXTS - 1));
 		if (i->kind == NONE) {
-			make(i);
+			make_item(i);
 		} else if (i->kind == MODULE && !any(4)) {
 			enter(i);
 			launch(i);
@@ -355,7 +355,7 @@ static void check_all(void)
 		if (i->kind == NONE)
 			continue;
 		enter(i);
-		check(i);
+		check_item(i);
 	}
 }
 

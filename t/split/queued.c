@@ -31,7 +31,7 @@ void victim_hurt(void)
 }
 
 /* On a thread of the program's own choice, when the second stream has come so far. */
-static void look(void *argument)
+static void look_at_lane(void *argument)
 {
 	struct lane *l = argument;
 
@@ -62,7 +62,7 @@ static void queue(struct lane *l, uint32_t seed)
 	TRY(cuEventRecord(l->half, l->first));
 	TRY(cuStreamWaitEvent(l->second, l->half, 0));
 	TRY(cuMemcpyDtoHAsync_v2(l->out, l->data, sizeof(l->expected), l->second));
-	TRY(cuLaunchHostFunc(l->second, look, l));
+	TRY(cuLaunchHostFunc(l->second, look_at_lane, l));
 	TRY(cuEventRecord(l->whole, l->second));
 	TRY(cuStreamWaitEvent(l->first, l->whole, 0));
 }

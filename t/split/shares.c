@@ -104,7 +104,7 @@ static CUdeviceptr make_mapped(void)
 	return p;
 }
 
-static void make(struct offer *o, int fds[2])
+static void make_offer(struct offer *o, int fds[2])
 {
 	CUdeviceptr *m = mine.memory;
 
@@ -208,7 +208,7 @@ static void exchange(void)
 	int fds[2], others[2];
 
 	memset(&o, 0, sizeof(o));
-	make(&o, fds);
+	make_offer(&o, fds);
 	send_offer(&o, fds);
 	receive_offer(others);
 	open_theirs(others);
@@ -246,7 +246,7 @@ static void same_half(CUdeviceptr p, size_t half, uint64_t s, const char *what)
 }
 
 /* Of those that the other has opened, as of @round. */
-static void look(int round, int last)
+static void look_at_shared(int round, int last)
 {
 	for (int i = 0; i <= last; i++) {
 		size_t half = sizes[i] / 2;
@@ -270,7 +270,7 @@ static void write_all(int round, int last)
 		write_half(theirs.memory[i] + half, half, seed(me, i, round));
 	}
 	meet();
-	look(round, last);
+	look_at_shared(round, last);
 	meet();
 }
 
@@ -368,7 +368,7 @@ static void before(void)
 
 static void after(void)
 {
-	look(1, POOLED);
+	look_at_shared(1, POOLED);
 	OK(cuIpcOpenMemHandle_v2(&theirs.memory[LATE], got.memory[LATE], 1));
 	write_all(2, LATE);
 	see_events();

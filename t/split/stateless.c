@@ -40,7 +40,7 @@ static bool find_facts(struct facts *f)
 	       !cuDeviceTotalMem_v2(&f->memory, 0);
 }
 
-static void ask(void)
+static void ask_for_facts(void)
 {
 	struct facts now = {0};
 
@@ -72,7 +72,7 @@ static void *ask_often(void *argument)
 	atomic_long *count = argument;
 
 	while (!stop) {
-		ask();
+		ask_for_facts();
 		++*count;
 	}
 	return NULL;
@@ -85,7 +85,7 @@ static void *ask_seldom(void *argument)
 
 	while (!stop) {
 		nanosleep(&ms, NULL);
-		ask();
+		ask_for_facts();
 		ask_nvml();
 		++*count;
 	}
@@ -94,7 +94,7 @@ static void *ask_seldom(void *argument)
 
 static void *ask_once(void *argument)
 {
-	ask();
+	ask_for_facts();
 	return NULL;
 }
 
@@ -160,7 +160,7 @@ int main(int argc, char **argv)
 	victim_ready();
 	victim_wait();
 	await_progress(rate);
-	ask();
+	ask_for_facts();
 	ask_nvml();
 	stop = true;
 	for (int i = 0; i < THREADS + 2; i++)

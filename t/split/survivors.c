@@ -424,7 +424,7 @@ static const struct step last_steps[] = {
 	{no_stream, "1 description of a part of a GPU,"},
 };
 
-static void take(const struct step *list, size_t count)
+static void take_steps(const struct step *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		victim_wait();
@@ -445,10 +445,10 @@ int main(int argc, char **argv)
 	OK(cuCtxSetCurrent(primary));
 	victim_ready();
 	if (argc > 1) {
-		take(last_steps, sizeof(last_steps) / sizeof(last_steps[0]));
+		take_steps(last_steps, sizeof(last_steps) / sizeof(last_steps[0]));
 		return victim_done();
 	}
-	take(steps, sizeof(steps) / sizeof(steps[0]));
+	take_steps(steps, sizeof(steps) / sizeof(steps[0]));
 	CHECK(cuFuncGetAttribute(&value, 8, kernel_function) == INVALID_HANDLE, "it lives");
 	OK(cuMemcpyDtoH_v2(&word, pooled + 3996, 4));
 	CHECK(word == 4321, "memory of a pool that is no more has %u", word);

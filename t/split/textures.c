@@ -110,8 +110,8 @@ static void fill(void *array, const struct array_description *d, unsigned bytes,
 	free(data);
 }
 
-static void check(void *array, const struct array_description *d, unsigned bytes, unsigned seed,
-	const char *what)
+static void check_array(void *array, const struct array_description *d, unsigned bytes,
+	unsigned seed, const char *what)
 {
 	uint64_t size = d->width * bytes * rows(d) * slices(d), i = 0;
 	unsigned char *data = calloc(1, size);
@@ -156,7 +156,7 @@ static void check_arrays(void)
 	for (unsigned i = 0; i < SHAPES; i++) {
 		OK(cuArray3DGetDescriptor_v2(&d, arrays[i]));
 		CHECK(!memcmp(&d, &shapes[i].d, sizeof(d)), "array %u is another", i);
-		check(arrays[i], &shapes[i].d, shapes[i].bytes, i, "array");
+		check_array(arrays[i], &shapes[i].d, shapes[i].bytes, i, "array");
 	}
 	OK(cuMemcpyAtoH_v2(data, zero, 0, sizeof(data)));
 	for (size_t i = 0; i < sizeof(data); i++)
@@ -192,11 +192,11 @@ static void check_planes(void)
 {
 	void *plane;
 
-	check(compressed, &as_copied, 8, 52, "compressed");
+	check_array(compressed, &as_copied, 8, 52, "compressed");
 	OK(cuArrayGetPlane(&plane, planar, 0));
-	check(plane, &luminance, 1, 50, "plane");
+	check_array(plane, &luminance, 1, 50, "plane");
 	OK(cuArrayGetPlane(&plane, planar, 1));
-	check(plane, &chrominance, 2, 51, "plane");
+	check_array(plane, &chrominance, 2, 51, "plane");
 }
 
 static const struct array_description small = {200, 100, 0, UINT32, 1, 0, 0};
@@ -226,11 +226,11 @@ static void check_levels(void)
 	struct array_description d = at_level(2);
 	void *l;
 
-	check(level, &d, 4, 22, "a level by its handle");
+	check_array(level, &d, 4, 22, "a level by its handle");
 	for (unsigned i = 0; i < 8; i++) {
 		d = at_level(i);
 		OK(cuMipmappedArrayGetLevel(&l, mipmapped, i));
-		check(l, &d, 4, 20 + i, "level");
+		check_array(l, &d, 4, 20 + i, "level");
 	}
 	CHECK(cuArrayDestroy(level), "a level is destroyed");
 }

@@ -37,7 +37,7 @@ static const struct timespec moment = {.tv_nsec = 10000000};
 static struct pollfd fds[ALL];
 static volatile sig_atomic_t asked;
 
-static void ask(int signal)
+static void note_signal(int signal)
 {
 	asked = signal;
 }
@@ -196,7 +196,7 @@ static void serve(const char *greeting)
 
 int main(int argc, char *argv[])
 {
-	const struct sigaction action = {.sa_handler = ask};
+	const struct sigaction action = {.sa_handler = note_signal};
 	struct sockaddr_in6 a = {0};
 	const char *client = NULL;
 	bool v6 = false;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static void fail(int code)
+static void fail_with(int code)
 {
 	fprintf(stderr, "no nf_tables: %s\n", strerror(code));
 	exit(2);
@@ -45,7 +45,7 @@ static int print_names(const void *answer, size_t n)
 		if (h->nlmsg_type == NLMSG_DONE)
 			return 0;
 		if (h->nlmsg_type == NLMSG_ERROR)
-			fail(-error->error);
+			fail_with(-error->error);
 		print_name(h);
 	}
 	return 1;
@@ -66,11 +66,11 @@ int main(void)
 	ssize_t n;
 
 	if (fd < 0 || send(fd, &question, sizeof(question), 0) < 0)
-		fail(errno);
+		fail_with(errno);
 	do {
 		n = recv(fd, answer, sizeof(answer), 0);
 		if (n < 0)
-			fail(errno);
+			fail_with(errno);
 	} while (print_names(answer, n));
 	return 0;
 }

@@ -119,7 +119,7 @@ static int write_process(int fd, uint64_t sequence, uint64_t needs)
 	return image_writer_close(w, false, NULL);
 }
 
-static uint64_t make(struct store *s, const uint8_t *job_id, uint64_t needs)
+static uint64_t make_checkpoint(struct store *s, const uint8_t *job_id, uint64_t needs)
 {
 	cleanup_free char *path = NULL;
 	struct err e = ERR_INIT;
@@ -148,8 +148,10 @@ static void test_first(struct store *s)
 		"or of the same");
 	snprintf(holder, sizeof(holder), "in use by a supervisor (process %d on ", getpid());
 	says(e.msg, holder, "which one it is");
-	ok(make(s, job_a, 0) == 1 && latest_is("ckpt-000001"), "the first has number 1");
-	ok(make(s, job_a, 0) == 2 && latest_is("ckpt-000002"), "the second has number 2");
+	ok(make_checkpoint(s, job_a, 0) == 1 && latest_is("ckpt-000001"),
+		"the first has number 1");
+	ok(make_checkpoint(s, job_a, 0) == 2 && latest_is("ckpt-000002"),
+		"the second has number 2");
 	ok(!stat(path_of("ckpt-000001"), &st) && (st.st_mode & 07777) == 0700,
 		"a checkpoint is ours alone");
 	ok(!stat(path_of("ckpt-000001/job"), &st) && (st.st_mode & 07777) == 0600,
@@ -168,7 +170,8 @@ static void test_abort(struct store *s)
 	ok(!exists("ckpt-000003.tmp") && latest_is("ckpt-000002"), "and thrown away");
 	store_abort(s);
 	mkdir(path_of("ckpt-000009.tmp"), 0700);
-	ok(make(s, job_a, 0) == 3 && !exists("ckpt-000009.tmp"), "leftovers are swept away");
+	ok(make_checkpoint(s, job_a, 0) == 3 && !exists("ckpt-000009.tmp"),
+		"leftovers are swept away");
 }
 
 static void test_open(void)
@@ -200,8 +203,8 @@ static void test_prune(struct store *s)
 	struct err e = ERR_INIT;
 	struct checkpoint *c;
 
-	ok(make(s, job_a, 0) == 4 && make(s, job_a, 4) == 5 && make(s, job_b, 0) == 6 &&
-			make(s, job_a, 4) == 7,
+	ok(make_checkpoint(s, job_a, 0) == 4 && make_checkpoint(s, job_a, 4) == 5 &&
+			make_checkpoint(s, job_b, 0) == 6 && make_checkpoint(s, job_a, 4) == 7,
 		"checkpoints that need others");
 	ok(store_prune(s, job_a, 2, &e) == 3, "the old ones go %s", e.msg);
 	ok(!exists("ckpt-000001") && !exists("ckpt-000003") && exists("ckpt-000005") &&
@@ -240,10 +243,10 @@ static void test_missing_parent(void)
 {
 	struct err e = ERR_INIT;
 	struct store *s = store_open(dir, job_a, NULL, &e);
-	uint64_t n = make(s, job_a, 0);
+	uint64_t n = make_checkpoint(s, job_a, 0);
 	char name[64];
 
-	ok(make(s, job_a, n) == n + 1, "a checkpoint and its child");
+	ok(make_checkpoint(s, job_a, n) == n + 1, "a checkpoint and its child");
 	snprintf(name, sizeof(name), "ckpt-%06" PRIu64, n);
 	rename(path_of(name), path_of("elsewhere"));
 	ok(!checkpoint_open(dir, &e), "the child alone does not open");
@@ -385,7 +388,7 @@ static void test_full_disk(void)
 	says(e.msg, "cannot write 1: No space left on device", "with the reason");
 	image_writer_abort(w);
 	store_abort(s);
-	ok(make(s, job_a, 0) == 1, "and what was written makes room again");
+	ok(make_checkpoint(s, job_a, 0) == 1, "and what was written makes room again");
 	store_close(s);
 	umount2(path_of("small"), MNT_DETACH);
 }

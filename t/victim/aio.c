@@ -39,7 +39,7 @@ static void submit(aio_context_t context, uint64_t tag, uint64_t offset)
 	CHECK(syscall(SYS_io_submit, context, 1, list) == 1, "io_submit: %m");
 }
 
-static void take(aio_context_t context, uint64_t tag)
+static void take_event(aio_context_t context, uint64_t tag)
 {
 	struct timespec limit = {.tv_sec = 20};
 	struct io_event event = {0};
@@ -56,7 +56,7 @@ static void go_round(aio_context_t context)
 
 	for (unsigned i = 0; i < count; i++) {
 		submit(context, i, 0);
-		take(context, i);
+		take_event(context, i);
 	}
 }
 
@@ -67,7 +67,7 @@ static void go_to_the_end(aio_context_t context, unsigned unread)
 
 	while (r->tail + 2 < r->nr) {
 		submit(context, 1, 0);
-		take(context, 1);
+		take_event(context, 1);
 	}
 	for (unsigned i = 0; i < unread; i++)
 		submit(context, 200 + i, 0);
@@ -138,15 +138,15 @@ int main(void)
 		"the ring was from %u to %u, and is from %u to %u", before.head, before.tail,
 		now_there->head, now_there->tail);
 	for (unsigned i = 0; i < EVENTS; i++)
-		take(used, 100 + i);
+		take_event(used, 100 + i);
 	take_polls(used);
 	for (unsigned i = 0; i < EVENTS; i++)
-		take(ends, 200 + i);
+		take_event(ends, 200 + i);
 	CHECK(!syscall(SYS_io_getevents, ends, 0, 1, &event, &now), "an event too many");
 	go_round(ends);
 	memset(data, 0, 4096);
 	submit(used, 7, 0);
-	take(used, 7);
+	take_event(used, 7);
 	SAME(data, 4096, 3, "what was read");
 	go_round(used);
 	CHECK(!syscall(SYS_io_getevents, fresh, 0, 1, &event, &now), "an event of nothing");

@@ -367,7 +367,7 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-static void check(struct kind *k)
+static void check_call(struct kind *k)
 {
 	uint64_t took = k->end - k->start;
 
@@ -479,7 +479,7 @@ int main(int argc, char **argv)
 	pthread_join(watcher, NULL);
 	for (struct kind *k = kinds; k < kinds + KINDS; k++)
 		if (k->used)
-			check(k);
+			check_call(k);
 	semctl(sems, 0, IPC_RMID);
 	msgctl(queue, IPC_RMID, NULL);
 	return victim_done();

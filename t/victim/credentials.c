@@ -13,7 +13,7 @@ void victim_hurt(void)
 	prctl(PR_CAPBSET_DROP, CAP_SYS_BOOT, 0, 0, 0);
 }
 
-static void look(uint32_t *caps)
+static void look_at_caps(uint32_t *caps)
 {
 	struct {
 		uint32_t version;
@@ -37,18 +37,18 @@ int main(void)
 		victim_skip("needs root");
 	MUST(!setgroups(3, groups));
 	MUST(!prctl(PR_CAPBSET_DROP, CAP_SYS_TIME, 0, 0, 0));
-	look(was_caps);
+	look_at_caps(was_caps);
 	was_caps[0] &= ~(1u << CAP_NET_RAW);
 	was_caps[1] &= ~(1u << CAP_MKNOD);
 	was_caps[0] &= was_caps[1];
 	was_caps[2] = 1u << CAP_CHOWN;
 	MUST(!syscall(SYS_capset, &head, was_caps));
-	look(was_caps);
+	look_at_caps(was_caps);
 	for (int i = 0; i < 41; i++)
 		bounding |= (uint64_t)(prctl(PR_CAPBSET_READ, i, 0, 0, 0) == 1) << i;
 	victim_ready();
 	victim_wait();
-	look(is_caps);
+	look_at_caps(is_caps);
 	for (int i = 0; i < 6; i++)
 		CHECK(is_caps[i] == was_caps[i], "capabilities, word %d: %x, was %x", i,
 			is_caps[i], was_caps[i]);

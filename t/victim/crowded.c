@@ -23,7 +23,7 @@ static void fill(int from, int bytes)
 	MUST(write(from, data, bytes) == bytes);
 }
 
-static void make(int i)
+static void make_ends(int i)
 {
 	int *pair = &ends[2 * i];
 
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
 
 	MUST(pairs > 0 && pairs <= PAIRS_MAX && !socketpair(AF_UNIX, SOCK_STREAM, 0, go));
 	for (int i = 0; i < pairs; i++)
-		make(i);
+		make_ends(i);
 	count = 2 * pairs;
 	pid = fork();
 	MUST(pid >= 0);

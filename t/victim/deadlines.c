@@ -120,7 +120,7 @@ static void start(struct waiter *w)
 }
 
 /* What has been added to its time makes up for what its clock has leapt. */
-static void check(const struct waiter *w)
+static void check_waiter(const struct waiter *w)
 {
 	int64_t moved = to_ns(w->until) - w->due;
 	int64_t passed = victim_clock(w->clock) - moved - w->before;
@@ -151,7 +151,7 @@ int main(void)
 	victim_ready();
 	victim_wait();
 	for (size_t i = 0; i < COUNT; i++)
-		check(&waiters[i]);
+		check_waiter(&waiters[i]);
 	for (size_t i = 0; i < COUNT; i++)
 		finish(&waiters[i]);
 	return victim_done();

@@ -253,7 +253,7 @@ static void execute(void)
 	MUST(0);
 }
 
-static void check(void)
+static void check_pages(void)
 {
 	for (size_t slot = 0; slot < SLOTS; slot++)
 		for (size_t i = 0; i < PAGES; i++) {
@@ -339,6 +339,6 @@ int main(int argc, char **argv)
 		}
 	if (getenv("VICTIM_HURT"))
 		victim_hurt();
-	check();
+	check_pages();
 	return victim_done();
 }

@@ -29,7 +29,7 @@ static void info(int n, siginfo_t *i, void *context)
 	got_value = i->si_value.sival_int;
 }
 
-static void look(int n, struct kernel_action *a)
+static void look_at_action(int n, struct kernel_action *a)
 {
 	memset(a, 0, sizeof(*a));
 	syscall(SYS_rt_sigaction, n, NULL, a, 8);
@@ -56,11 +56,11 @@ int main(void)
 	set(SIGRTMIN + 3, info, SA_SIGINFO, 0);
 	set(SIGTRAP, plain, SA_RESTART, SIGHUP);
 	for (int n = 1; n <= 64; n++)
-		look(n, &was[n]);
+		look_at_action(n, &was[n]);
 	victim_ready();
 	victim_wait();
 	for (int n = 1; n <= 64; n++) {
-		look(n, &is);
+		look_at_action(n, &is);
 		CHECK(is.handler == was[n].handler, "signal %d: handler %p, was %p", n,
 			is.handler, was[n].handler);
 		CHECK(is.flags == was[n].flags, "signal %d: flags %lx, were %lx", n, is.flags,

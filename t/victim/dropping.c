@@ -49,7 +49,7 @@ static bool is_guard(size_t page)
 	return guard;
 }
 
-static void check(void)
+static void check_region(void)
 {
 	CHECK(is_guard(GUARD) == guarded, "the guard");
 	for (size_t i = 0; i < SIZE / PAGE; i++)
@@ -79,6 +79,6 @@ int main(void)
 	if (getenv("VICTIM_HURT"))
 		victim_hurt();
 	if (!dropped)
-		check();
+		check_region();
 	return victim_done();
 }

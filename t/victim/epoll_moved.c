@@ -73,7 +73,7 @@ static void post(void)
 	MUST(sendmsg(message[0], &m, 0) == 1 && !close(fd));
 }
 
-static int take(void)
+static int take_descriptor(void)
 {
 	char control[CMSG_SPACE(sizeof(int))], data;
 	struct iovec byte = {&data, 1};
@@ -113,7 +113,7 @@ int main(void)
 	CHECK(!fcntl(101, F_GETFD), "101 is not there");
 	expect(ep, moved[1], moved[0], 1);
 	expect(ep, replaced[1], replaced[0], 2);
-	fd = take();
+	fd = take_descriptor();
 	expect(fd, posted[1], posted[0], 4);
 	/* The child reads it. */
 	expect(ep, elsewhere[1], -1, 3);

@@ -17,7 +17,7 @@ static int group, handles = -1;
 static char before[2][4096], home[PATH_MAX];
 
 /* Lines of fdinfo, without the numbers of mounts, which are others in another namespace. */
-static void look(int fd, char *text, size_t size)
+static void look_at_marks(int fd, char *text, size_t size)
 {
 	char path[64], *p;
 	int file, n;
@@ -97,7 +97,7 @@ static void prepare_files(void)
 	MUST(!fanotify_mark(
 		     group, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_MODIFY, AT_FDCWD, "/sys") ||
 		errno == EINVAL);
-	look(group, before[0], sizeof(before[0]));
+	look_at_marks(group, before[0], sizeof(before[0]));
 }
 
 void victim_hurt(void)
@@ -116,17 +116,17 @@ int main(void)
 	if (handles < 0 || fanotify_mark(handles, FAN_MARK_ADD, FAN_CREATE | FAN_ONDIR,
 				   AT_FDCWD, "watched"))
 		victim_skip("no fanotify here");
-	look(handles, before[1], sizeof(before[1]));
+	look_at_marks(handles, before[1], sizeof(before[1]));
 	group = fanotify_init(FAN_CLASS_NOTIF | FAN_NONBLOCK | FAN_CLOEXEC,
 		O_RDONLY | O_LARGEFILE | O_CLOEXEC);
 	if (group >= 0)
 		prepare_files();
 	victim_ready();
 	victim_wait();
-	look(handles, now, sizeof(now));
+	look_at_marks(handles, now, sizeof(now));
 	CHECK(!strcmp(now, before[1]), "handles: was\n%sis\n%s", before[1], now);
 	if (group >= 0) {
-		look(group, now, sizeof(now));
+		look_at_marks(group, now, sizeof(now));
 		CHECK(!strcmp(now, before[0]), "was\n%sis\n%s", before[0], now);
 		use_files();
 	}

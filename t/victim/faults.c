@@ -66,7 +66,7 @@ static void handle(int signal, siginfo_t *info, void *context)
 		regs[REG_RIP] += 2;
 }
 
-static void make(struct maker *m)
+static void make_fault(struct maker *m)
 {
 	long high = 0, low = m->made;
 
@@ -97,7 +97,7 @@ static void *run(void *arg)
 {
 	mine = arg;
 	while (!enough && !victim_failures)
-		make(mine);
+		make_fault(mine);
 	return NULL;
 }
 

@@ -17,7 +17,7 @@ void victim_hurt(void)
 }
 
 /* Shared memory of @fd; -1: anonymous. */
-static char *make(int fd, size_t size)
+static char *map_shared(int fd, size_t size)
 {
 	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_NORESERVE | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
@@ -33,7 +33,7 @@ static char *make_small(int fd)
 	char *p;
 
 	MUST(fd < 0 || !ftruncate(fd, ALL));
-	p = make(fd, ALL);
+	p = map_shared(fd, ALL);
 	MUST(mremap(p, ALL, PAGE, 0) == p);
 	MUST(fd < 0 || !close(fd));
 	return p;
@@ -69,7 +69,7 @@ static size_t resident(char *p)
 
 static char *make_sparse(void)
 {
-	char *p = make(-1, SPARSE);
+	char *p = map_shared(-1, SPARSE);
 
 	for (size_t at = 0; at < SPARSE; at += SPARSE / 4)
 		p[at] = 's';
@@ -105,15 +105,15 @@ int main(void)
 	small[0] = make_small(-1);
 	small[1] = make_small(memfd_create("small", 0));
 	small[2] = make_small(unlinked());
-	middle = make(-1, ALL);
+	middle = map_shared(-1, ALL);
 	MUST(!munmap(middle + PAGE, ALL - 2 * PAGE));
-	front = make(-1, ALL);
+	front = map_shared(-1, ALL);
 	MUST(!munmap(front, ALL / 2));
 	front += ALL / 2;
 	whole = make_sparse();
 	cut = make_sparse();
 	MUST(mremap(cut, SPARSE, PAGE, 0) == cut);
-	beyond = grown(make(-1, ALL), ALL, 2 * ALL);
+	beyond = grown(map_shared(-1, ALL), ALL, 2 * ALL);
 	victim_ready();
 	victim_wait();
 	for (int i = 0; i < 3; i++)

@@ -41,7 +41,7 @@ static void expect(int fd, int wd, uint32_t mask, const char *name)
 }
 
 /* What the kernel shows of @fd's watches, flags too (Linux 5.19). */
-static void look(int fd, char *text, size_t size)
+static void look_at_watches(int fd, char *text, size_t size)
 {
 	char path[64], *watches;
 	int info, n;
@@ -82,10 +82,10 @@ int main(void)
 	MUST(read(watcher, (char[256]){0}, 256) > 0);
 	once = inotify_init1(IN_NONBLOCK);
 	MUST(inotify_add_watch(once, "top/sub", IN_CREATE | IN_ONESHOT | IN_EXCL_UNLINK) == 1);
-	look(once, shown[0], sizeof(shown[0]));
+	look_at_watches(once, shown[0], sizeof(shown[0]));
 	victim_ready();
 	victim_wait();
-	look(once, shown[1], sizeof(shown[1]));
+	look_at_watches(once, shown[1], sizeof(shown[1]));
 	CHECK(!strcmp(shown[0], shown[1]), "it was\n%sis\n%s", shown[0], shown[1]);
 	touch("top/sub/new");
 	touch("top/sub/file");

@@ -95,7 +95,7 @@ static int partner(const struct seen *list, int count, int i)
 }
 
 /* Whether they are there. */
-static bool check(int before, int after)
+static bool check_events(int before, int after)
 {
 	bool lost = after == 1 && is[0].mask == IN_Q_OVERFLOW && is[0].wd == -1;
 
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 	victim_ready();
 	victim_wait();
 	after = read_all(queue, is);
-	kept = check(before, after);
+	kept = check_events(before, after);
 	touch("new", "");
 	CHECK(inotify_add_watch(queue, "new", IN_OPEN) == ended + 1 || !kept,
 		"the next number");

@@ -36,7 +36,7 @@ static void prepare(void)
 		pause();
 }
 
-static void check(void)
+static void check_leader(void)
 {
 	char path[64], line[256] = "";
 	struct itimerspec left;
@@ -73,7 +73,7 @@ static void *rest(void *arg)
 	(void)other;
 	victim_ready();
 	victim_wait();
-	check();
+	check_leader();
 	result = victim_done();
 	if (result || status < 0)
 		_exit(result);

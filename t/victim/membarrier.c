@@ -15,7 +15,7 @@ void victim_hurt(void)
 	execl("/proc/self/exe", "membarrier", NULL);
 }
 
-static void check(void)
+static void check_barriers(void)
 {
 	CHECK(!barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED), "private: %s", strerror(errno));
 	CHECK(!barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE), "of the core: %s",
@@ -28,7 +28,7 @@ static void check(void)
 int main(void)
 {
 	if (getenv("MEMBARRIER_HURT")) {
-		check();
+		check_barriers();
 		return victim_done();
 	}
 	if (barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ||
@@ -36,6 +36,6 @@ int main(void)
 		victim_skip("no membarrier here");
 	victim_ready();
 	victim_wait();
-	check();
+	check_barriers();
 	return victim_done();
 }

@@ -25,7 +25,7 @@ void victim_hurt(void)
 		0);
 }
 
-static int make(const char *name, size_t size, uint64_t seed, unsigned flags)
+static int make_memfd(const char *name, size_t size, uint64_t seed, unsigned flags)
 {
 	int fd = memfd_create(name, flags);
 	char *data = malloc(size);
@@ -44,7 +44,7 @@ static char *make_sealed_since(const char *name, uint64_t seed, int *fd)
 {
 	char *p;
 
-	*fd = make(name, 64 * KIB, seed, MFD_ALLOW_SEALING);
+	*fd = make_memfd(name, 64 * KIB, seed, MFD_ALLOW_SEALING);
 	p = mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	MUST(p != MAP_FAILED && !fcntl(*fd, F_ADD_SEALS, LATE_SEALS));
 	return p;
@@ -72,10 +72,11 @@ static void check_sealed_since(void)
 
 int main(void)
 {
-	int fd = make("both", 64 * KIB, 1, 0), gone = make("closed", 64 * KIB, 2, MFD_CLOEXEC);
-	int file = make("unmapped", 96 * KIB, 3, 0),
-	    sealed = make("sealed", 4096, 4, MFD_ALLOW_SEALING);
-	int plain = make("not to be run", 4096, 5, MFD_NOEXEC_SEAL), plain_seals;
+	int fd = make_memfd("both", 64 * KIB, 1, 0),
+	    gone = make_memfd("closed", 64 * KIB, 2, MFD_CLOEXEC);
+	int file = make_memfd("unmapped", 96 * KIB, 3, 0),
+	    sealed = make_memfd("sealed", 4096, 4, MFD_ALLOW_SEALING);
+	int plain = make_memfd("not to be run", 4096, 5, MFD_NOEXEC_SEAL), plain_seals;
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 	char link[64] = "", data[4096];
 	int second, second_late;

@@ -10,7 +10,7 @@
 static mqd_t named, unlinked, writer, full, empty;
 static char name[32];
 
-static mqd_t make(const char *n, long max, long size, int flags)
+static mqd_t make_queue(const char *n, long max, long size, int flags)
 {
 	struct mq_attr attr = {.mq_maxmsg = max, .mq_msgsize = size};
 	mqd_t q = mq_open(n, O_RDWR | O_CREAT | O_EXCL | flags, 0640, &attr);
@@ -49,17 +49,17 @@ int main(void)
 
 	snprintf(name, sizeof(name), "/trecr-victim-%d", getpid());
 	snprintf(other, sizeof(other), "%s-u", name);
-	named = make(name, 5, 100, 0);
+	named = make_queue(name, 5, 100, 0);
 	MUST(!mq_send(named, "low 1", 6, 1) && !mq_send(named, "high 1", 7, 20) &&
 		!mq_send(named, "low 2", 6, 1) && !mq_send(named, "high 2", 7, 20));
 	writer = mq_open(name, O_WRONLY | O_NONBLOCK);
-	unlinked = make(other, 10, 256, 0);
+	unlinked = make_queue(other, 10, 256, 0);
 	MUST(writer >= 0 && !mq_unlink(other) && !mq_send(unlinked, "", 1, 0) &&
 		!mq_send(unlinked, "", 0, 0));
-	full = make(other, 1, 8, O_NONBLOCK);
+	full = make_queue(other, 1, 8, O_NONBLOCK);
 	MUST(!mq_unlink(other) && !mq_send(full, "full", 5, 0));
 	MUST(geteuid() || !fchown(full, 12, 13));
-	empty = make(other, 4, 8, O_NONBLOCK);
+	empty = make_queue(other, 4, 8, O_NONBLOCK);
 	MUST(!mq_unlink(other));
 	child = tree_child(NULL, check_child);
 	tree_await(1);

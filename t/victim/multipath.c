@@ -30,7 +30,7 @@ static int connect_to(int i)
 	return fd;
 }
 
-static int make(int family)
+static int make_socket(int family)
 {
 	int fd = socket(family, SOCK_STREAM, IPPROTO_MPTCP);
 
@@ -45,7 +45,7 @@ static void begin(int i)
 	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 
 	memcpy(&name[i], i == V4 ? (void *)&v4 : (void *)&v6, size[i]);
-	listening[i] = make(name[i].ss_family);
+	listening[i] = make_socket(name[i].ss_family);
 	sock_set(listening[i], SOL_SOCKET, SO_REUSEADDR, 1);
 	if (bind(listening[i], (struct sockaddr *)&name[i], size[i]))
 		victim_skip("no IPv6 here");
@@ -57,7 +57,7 @@ static void begin(int i)
 	waiting[i] = connect_to(i);
 }
 
-static void check(int i)
+static void check_connection(int i)
 {
 	int fd = accept(listening[i], NULL, NULL);
 
@@ -86,13 +86,13 @@ static void check_new(void)
 
 int main(void)
 {
-	new = make(AF_INET);
+	new = make_socket(AF_INET);
 	for (int i = 0; i < KINDS; i++)
 		begin(i);
 	victim_ready();
 	victim_wait();
 	for (int i = 0; i < KINDS; i++)
-		check(i);
+		check_connection(i);
 	check_new();
 	return victim_done();
 }

@@ -12,7 +12,7 @@ void victim_hurt(void)
 	memset(p, 1, PAGES * PAGE);
 }
 
-static void put(size_t at, size_t page)
+static void put_page(size_t at, size_t page)
 {
 	if (remap_file_pages(p + at * PAGE, PAGE, 0, page, 0))
 		victim_skip("no remap_file_pages here");
@@ -26,18 +26,18 @@ int main(int argc, char **argv)
 	for (int i = 0; i < PAGES; i++)
 		memset(p + i * PAGE, 'a' + i, PAGE);
 	for (int i = 0; i < PAGES; i++)
-		put(i, PAGES - 1 - i);
+		put_page(i, PAGES - 1 - i);
 	if (hidden >= 0)
-		put(PAGES - 1 - hidden, hidden ? 0 : 1);
+		put_page(PAGES - 1 - hidden, hidden ? 0 : 1);
 	victim_ready();
 	victim_wait();
 	if (hidden >= 0)
-		put(PAGES - 1 - hidden, hidden);
+		put_page(PAGES - 1 - hidden, hidden);
 	for (int i = 0; i < PAGES; i++)
 		CHECK(p[i * PAGE] == 'a' + PAGES - 1 - i && p[i * PAGE + 77] == p[i * PAGE],
 			"page %d holds '%c'", i, p[i * PAGE]);
 	for (int i = 0; i < PAGES; i++)
-		put(i, i);
+		put_page(i, i);
 	for (int i = 0; i < PAGES; i++)
 		CHECK(p[i * PAGE] == 'a' + i, "in order, page %d holds '%c'", i, p[i * PAGE]);
 	return victim_done();

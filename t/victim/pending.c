@@ -4,14 +4,14 @@
 
 static pthread_barrier_t before, after;
 
-static bool take(int want, int code, int value, const char *what);
+static bool take_signal(int want, int code, int value, const char *what);
 
 void victim_hurt(void)
 {
-	take(SIGRTMIN + 2, SI_QUEUE, 100, "taken too early");
+	take_signal(SIGRTMIN + 2, SI_QUEUE, 100, "taken too early");
 }
 
-static bool take(int want, int code, int value, const char *what)
+static bool take_signal(int want, int code, int value, const char *what)
 {
 	struct timespec none = {0, 0};
 	siginfo_t i;
@@ -63,13 +63,13 @@ static void *thread(void *arg)
 	pthread_barrier_wait(&before);
 	pthread_barrier_wait(&after);
 	for (int i = 0; i < 3; i++)
-		take(SIGRTMIN + 1, SI_QUEUE, n * 10 + i, "thread");
+		take_signal(SIGRTMIN + 1, SI_QUEUE, n * 10 + i, "thread");
 	none_left(SIGRTMIN + 1, "thread");
 	/* SI_TKILL for the kernel, which the C library shows so. */
-	take(SIGUSR2, SI_USER, 0, "thread");
+	take_signal(SIGUSR2, SI_USER, 0, "thread");
 	if (n == 2) {
-		take(SIGTRAP, SI_USER, 0, "thread");
-		take(SIGCONT, SI_USER, 0, "thread");
+		take_signal(SIGTRAP, SI_USER, 0, "thread");
+		take_signal(SIGCONT, SI_USER, 0, "thread");
 	}
 	pthread_barrier_wait(&before);
 	return NULL;
@@ -99,12 +99,12 @@ int main(void)
 	/* Not before the threads took their own: what is the process's is nobody's. */
 	pthread_barrier_wait(&before);
 	for (int i = 0; i < 5; i++)
-		take(SIGRTMIN + 2, SI_QUEUE, 100 + i, "process");
+		take_signal(SIGRTMIN + 2, SI_QUEUE, 100 + i, "process");
 	none_left(SIGRTMIN + 2, "process");
-	take(SIGTERM, SI_USER, 0, "process");
+	take_signal(SIGTERM, SI_USER, 0, "process");
 	none_left(SIGTERM, "process");
-	take(SIGHUP, SI_QUEUE, 7, "process");
-	take(SIGTRAP, SI_QUEUE, 9, "process");
+	take_signal(SIGHUP, SI_QUEUE, 7, "process");
+	take_signal(SIGTRAP, SI_QUEUE, 9, "process");
 	none_left(SIGTRAP, "process");
 	none_left(SIGCONT, "process");
 	none_left(SIGSTOP, "process");

@@ -50,7 +50,7 @@ static void spoil(void)
 		pause();
 }
 
-static void make(void)
+static void make_objects(void)
 {
 	snprintf(name, sizeof(name), "/trecr-victim-%d", getpid());
 	snprintf(semaphore_name, sizeof(semaphore_name), "%s-s", name);
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 	pid_t child;
 	int value;
 
-	make();
+	make_objects();
 	child = tree_child(look_at_it, check_child);
 	tree_await(1);
 	victim_ready();

@@ -27,7 +27,7 @@ static void list(char *text, size_t size)
 }
 
 /* The kernel's own ids, which glibc hides. */
-static int make(int clock, int notify, int signo, int value)
+static int make_timer(int clock, int notify, int signo, int value)
 {
 	struct sigevent e = {.sigev_notify = notify, .sigev_signo = signo};
 	int id = -1;
@@ -47,7 +47,7 @@ static void arm(int id, uint64_t value, uint64_t interval)
 	MUST(!syscall(SYS_timer_settime, id, 0, &s, NULL));
 }
 
-static void check(int id, uint64_t value, uint64_t interval, const char *what)
+static void check_timer(int id, uint64_t value, uint64_t interval, const char *what)
 {
 	struct itimerspec s = {0};
 
@@ -62,7 +62,7 @@ static void check(int id, uint64_t value, uint64_t interval, const char *what)
 		(long long)(value / SEC));
 }
 
-static bool take(int signo, siginfo_t *i)
+static bool take_signal(int signo, siginfo_t *i)
 {
 	struct timespec limit = {20, 0};
 	sigset_t set;
@@ -86,7 +86,7 @@ static void *thread(void *arg)
 	pthread_barrier_wait(&before);
 	pthread_barrier_wait(&after);
 	arm(ids[5], 10 * MSEC, 0);
-	if (take(SIGRTMIN + 5, &i))
+	if (take_signal(SIGRTMIN + 5, &i))
 		CHECK(i.si_code == SI_TIMER && i.si_value.sival_int == 55, "code %d, value %d",
 			i.si_code, i.si_value.sival_int);
 	return NULL;
@@ -107,16 +107,16 @@ int main(void)
 	t = victim_thread(thread, NULL);
 	pthread_barrier_wait(&before);
 	for (int n = 0; n < 3; n++)
-		ids[n] = make(CLOCK_MONOTONIC, SIGEV_SIGNAL, SIGRTMIN + 1, n);
+		ids[n] = make_timer(CLOCK_MONOTONIC, SIGEV_SIGNAL, SIGRTMIN + 1, n);
 	syscall(SYS_timer_delete, ids[1]); /* the first gap */
-	ids[3] = make(CLOCK_REALTIME, SIGEV_SIGNAL, SIGRTMIN + 2, 33);
-	ids[4] = make(CLOCK_BOOTTIME, SIGEV_NONE, 0, 0);
-	ids[5] = make(CLOCK_MONOTONIC, SIGEV_THREAD_ID, SIGRTMIN + 5, 55);
-	ids[6] = make(CLOCK_PROCESS_CPUTIME_ID, SIGEV_SIGNAL, SIGRTMIN + 3, 66);
+	ids[3] = make_timer(CLOCK_REALTIME, SIGEV_SIGNAL, SIGRTMIN + 2, 33);
+	ids[4] = make_timer(CLOCK_BOOTTIME, SIGEV_NONE, 0, 0);
+	ids[5] = make_timer(CLOCK_MONOTONIC, SIGEV_THREAD_ID, SIGRTMIN + 5, 55);
+	ids[6] = make_timer(CLOCK_PROCESS_CPUTIME_ID, SIGEV_SIGNAL, SIGRTMIN + 3, 66);
 	for (int n = 0; n < 20; n++)
-		syscall(SYS_timer_delete, make(CLOCK_MONOTONIC, SIGEV_NONE, 0, 0));
-	ids[7] = make(CLOCK_MONOTONIC, SIGEV_SIGNAL, SIGRTMIN + 7, 77);
-	ids[8] = make(CLOCK_MONOTONIC, SIGEV_SIGNAL, SIGRTMIN + 8, 88);
+		syscall(SYS_timer_delete, make_timer(CLOCK_MONOTONIC, SIGEV_NONE, 0, 0));
+	ids[7] = make_timer(CLOCK_MONOTONIC, SIGEV_SIGNAL, SIGRTMIN + 7, 77);
+	ids[8] = make_timer(CLOCK_MONOTONIC, SIGEV_SIGNAL, SIGRTMIN + 8, 88);
 	arm(ids[0], 1000 * SEC, 7 * SEC);
 	arm(ids[3], 2000 * SEC, 0);
 	arm(ids[4], 3000 * SEC, SEC / 8);
@@ -133,27 +133,27 @@ int main(void)
 	CHECK(!strcmp(listed[0], listed[1]), "timers were\n%sare\n%s", listed[0], listed[1]);
 	/* How often it had overrun before a restart the kernel does not tell. */
 	usleep(20000);
-	check(ids[0], 1000 * SEC, 7 * SEC, "monotonic");
-	check(ids[2], 0, 0, "not armed");
-	check(ids[3], 2000 * SEC, 0, "real time");
-	check(ids[4], 3000 * SEC, SEC / 8, "boot time");
-	check(ids[6], 500 * SEC, 0, "processor time");
+	check_timer(ids[0], 1000 * SEC, 7 * SEC, "monotonic");
+	check_timer(ids[2], 0, 0, "not armed");
+	check_timer(ids[3], 2000 * SEC, 0, "real time");
+	check_timer(ids[4], 3000 * SEC, SEC / 8, "boot time");
+	check_timer(ids[6], 500 * SEC, 0, "processor time");
 	pthread_barrier_wait(&after);
 	pthread_join(t, NULL);
-	if (take(SIGRTMIN + 7, &i)) {
+	if (take_signal(SIGRTMIN + 7, &i)) {
 		CHECK(victim_now() - start >= 2 * SEC, "fired early");
 		CHECK(i.si_value.sival_int == 77, "value %d", i.si_value.sival_int);
 	}
-	if (take(SIGRTMIN + 8, &i)) {
+	if (take_signal(SIGRTMIN + 8, &i)) {
 		CHECK(i.si_code == SI_TIMER && i.si_value.sival_int == 88, "code %d, value %d",
 			i.si_code, i.si_value.sival_int);
 		CHECK(i.si_overrun > 5, "overrun is %d", i.si_overrun);
 	}
-	CHECK(take(SIGRTMIN + 8, &i), "an interval timer ticks only once");
+	CHECK(take_signal(SIGRTMIN + 8, &i), "an interval timer ticks only once");
 	arm(ids[2], MSEC, 0);
-	if (take(SIGRTMIN + 1, &i))
+	if (take_signal(SIGRTMIN + 1, &i))
 		CHECK(i.si_value.sival_int == 2, "value %d", i.si_value.sival_int);
-	id = make(CLOCK_MONOTONIC, SIGEV_NONE, 0, 0);
+	id = make_timer(CLOCK_MONOTONIC, SIGEV_NONE, 0, 0);
 	for (int n = 0; n < 9; n++)
 		CHECK(n == 1 || id != ids[n], "id %d is given out twice", id);
 	CHECK(syscall(SYS_timer_gettime, ids[1], &(struct itimerspec){0}) < 0 || id == ids[1],

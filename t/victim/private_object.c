@@ -35,7 +35,7 @@ static int fill(int fd)
 	return fd;
 }
 
-static void check(char *p, int fd)
+static void check_mapping(char *p, int fd)
 {
 	CHECK(!memcmp(p, "file", 4) && !memcmp(p + 4096, "mile", 4) && !p[2 * 4096] &&
 			!memcmp(p + 3 * 4096, "file", 4),
@@ -144,8 +144,8 @@ int main(void)
 	map_both(without_name(), &of_unlinked[0], &of_unlinked[1]);
 	victim_ready();
 	victim_wait();
-	check(mapped, memory);
-	check(unlinked, fd);
+	check_mapping(mapped, memory);
+	check_mapping(unlinked, fd);
 	*all = 'b';
 	CHECK(!part || *part == 'b', "what is written to shared memory is not seen");
 	check_both(of_memfd[0], of_memfd[1]);

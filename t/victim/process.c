@@ -29,7 +29,7 @@ struct kept {
 	int dumpable, no_new_privs, pdeathsig, subreaper, priority, oom;
 };
 
-static void look(struct kept *k)
+static void look_at_process(struct kept *k)
 {
 	memset(k, 0, sizeof(*k));
 	MUST(getcwd(k->cwd, sizeof(k->cwd)));
@@ -91,10 +91,10 @@ int main(int argc, char **argv)
 	/* A program may write over its arguments, as servers do. */
 	arg = argv[1];
 	memcpy(arg, "WITH", 4);
-	look(&was);
+	look_at_process(&was);
 	victim_ready();
 	victim_wait();
-	look(&is);
+	look_at_process(&is);
 	CHECK(!strcmp(is.cwd, was.cwd), "working directory %s, was %s", is.cwd, was.cwd);
 	CHECK(!strcmp(is.exe, was.exe), "/proc/self/exe %s, was %s", is.exe, was.exe);
 	CHECK(!strcmp(is.root, was.root), "root %s, was %s", is.root, was.root);

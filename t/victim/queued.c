@@ -8,7 +8,7 @@
 static sigset_t the_signal;
 
 /* Whether the next signal is the one that is due. */
-static bool take(int value)
+static bool take_value(int value)
 {
 	struct timespec none = {0, 0};
 	siginfo_t info;
@@ -19,7 +19,7 @@ static bool take(int value)
 
 void victim_hurt(void)
 {
-	take(0);
+	take_value(0);
 }
 
 int main(void)
@@ -34,9 +34,9 @@ int main(void)
 			victim_skip("the user may have fewer signals waiting");
 	victim_ready();
 	victim_wait();
-	for (i = 0; i < QUEUED && take(i);)
+	for (i = 0; i < QUEUED && take_value(i);)
 		i++;
 	CHECK(i == QUEUED, "signal %d is not the next one", i);
-	CHECK(!take(i), "one more signal");
+	CHECK(!take_value(i), "one more signal");
 	return victim_done();
 }

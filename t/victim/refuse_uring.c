@@ -18,7 +18,7 @@ static void open_ring(unsigned flags)
 	fd = u.fd;
 }
 
-static struct io_uring_sqe *ask(uint64_t data, int op, int file)
+static struct io_uring_sqe *ask_for(uint64_t data, int op, int file)
 {
 	struct io_uring_sqe *sqe = uring_next(&u, data);
 
@@ -46,7 +46,7 @@ static void poll_other(uint64_t data)
 {
 	if (other < 0)
 		other = eventfd(0, 0);
-	ask(data, IORING_OP_POLL_ADD, other)->poll32_events = POLLIN;
+	ask_for(data, IORING_OP_POLL_ADD, other)->poll32_events = POLLIN;
 }
 
 static void still_polls(void)
@@ -75,7 +75,7 @@ static void used_again(void)
 static __attribute__((noinline)) void wait_for_long(unsigned count)
 {
 	struct __kernel_timespec time = {.tv_sec = 3600 + count};
-	struct io_uring_sqe *sqe = ask(1, IORING_OP_TIMEOUT, -1);
+	struct io_uring_sqe *sqe = ask_for(1, IORING_OP_TIMEOUT, -1);
 
 	sqe->addr = (uintptr_t)&time;
 	sqe->len = 1;
@@ -101,7 +101,7 @@ static void same_data(void)
 
 	open_ring(0);
 	poll_other(0);
-	ask(0, IORING_OP_POLL_ADD, ready)->poll32_events = POLLIN;
+	ask_for(0, IORING_OP_POLL_ADD, ready)->poll32_events = POLLIN;
 	submit();
 	uring_seen(&u);
 }
@@ -112,7 +112,7 @@ static void closed_file(void)
 
 	open_ring(0);
 	MUST(!pipe(ends));
-	ask(1, IORING_OP_POLL_ADD, ends[0])->poll32_events = POLLIN;
+	ask_for(1, IORING_OP_POLL_ADD, ends[0])->poll32_events = POLLIN;
 	submit();
 	close(ends[0]);
 }
@@ -123,8 +123,8 @@ static void changed(void)
 
 	open_ring(0);
 	other = eventfd(0, 0);
-	ask(1, IORING_OP_POLL_ADD, other)->poll32_events = POLLERR;
-	sqe = ask(2, IORING_OP_POLL_REMOVE, -1);
+	ask_for(1, IORING_OP_POLL_ADD, other)->poll32_events = POLLERR;
+	sqe = ask_for(2, IORING_OP_POLL_REMOVE, -1);
 	sqe->addr = 1;
 	sqe->len = IORING_POLL_UPDATE_EVENTS;
 	sqe->poll32_events = POLLIN;
@@ -138,7 +138,7 @@ static void fifo(void)
 
 	open_ring(0);
 	MUST(!mkfifo("fifo", 0600));
-	sqe = ask(1, IORING_OP_OPENAT, AT_FDCWD);
+	sqe = ask_for(1, IORING_OP_OPENAT, AT_FDCWD);
 	sqe->flags = IOSQE_ASYNC;
 	sqe->addr = (uintptr_t) "fifo";
 	sqe->open_flags = O_RDONLY;
@@ -162,7 +162,7 @@ static void old_several(void)
 
 	open_ring(0);
 	other = eventfd(0, 0);
-	sqe = ask(1, IORING_OP_POLL_ADD, other);
+	sqe = ask_for(1, IORING_OP_POLL_ADD, other);
 	sqe->poll32_events = POLLIN;
 	sqe->len = IORING_POLL_ADD_MULTI;
 	submit();
@@ -171,7 +171,7 @@ static void old_several(void)
 		uring_seen(&u);
 		MUST(!eventfd_read(other, &value));
 	}
-	sqe = ask(2, IORING_OP_POLL_REMOVE, -1);
+	sqe = ask_for(2, IORING_OP_POLL_REMOVE, -1);
 	sqe->addr = 1;
 	MUST(uring_submit(&u, 2) >= 0);
 	uring_seen(&u);
@@ -207,7 +207,7 @@ static void receive(void)
 	int ends[2];
 
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
-	sqe = ask(7, IORING_OP_RECV, ends[0]);
+	sqe = ask_for(7, IORING_OP_RECV, ends[0]);
 	sqe->flags = IOSQE_BUFFER_SELECT;
 	sqe->buf_group = 5;
 	submit();
@@ -218,7 +218,7 @@ static void given_buffers(void)
 	struct io_uring_sqe *sqe;
 
 	open_ring(0);
-	sqe = ask(6, IORING_OP_PROVIDE_BUFFERS, 1);
+	sqe = ask_for(6, IORING_OP_PROVIDE_BUFFERS, 1);
 	sqe->addr = (uintptr_t)buffer;
 	sqe->len = sizeof(buffer);
 	sqe->buf_group = 5;

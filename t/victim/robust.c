@@ -11,7 +11,7 @@ void victim_hurt(void)
 	spoil = true;
 }
 
-static void make(pthread_mutex_t *m, int robustness, int protocol, int type)
+static void make_mutex(pthread_mutex_t *m, int robustness, int protocol, int type)
 {
 	pthread_mutexattr_t a;
 
@@ -56,10 +56,12 @@ int main(void)
 	pthread_t t, w;
 	int r;
 
-	make(&robust, PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_NORMAL);
-	make(&pi, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_INHERIT, PTHREAD_MUTEX_NORMAL);
-	make(&checked, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ERRORCHECK);
-	make(&recursive, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_RECURSIVE);
+	make_mutex(&robust, PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_NORMAL);
+	make_mutex(&pi, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_INHERIT, PTHREAD_MUTEX_NORMAL);
+	make_mutex(
+		&checked, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_ERRORCHECK);
+	make_mutex(
+		&recursive, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_RECURSIVE);
 	pthread_barrier_init(&before, NULL, 3);
 	pthread_barrier_init(&after, NULL, 2);
 	t = victim_thread(owner, NULL);

@@ -38,7 +38,7 @@ struct kept {
 	char name[16];
 };
 
-static void look(struct kept *k)
+static void look_at_thread(struct kept *k)
 {
 	struct sched_param p = {0};
 
@@ -82,12 +82,12 @@ static void *thread(void *arg)
 		CPU_SET(sched_getcpu(), &one);
 		sched_setaffinity(0, sizeof(one), &one);
 	}
-	look(&was);
+	look_at_thread(&was);
 	pthread_barrier_wait(&before);
 	pthread_barrier_wait(&after);
 	if (spoil)
 		setpriority(PRIO_PROCESS, victim_tid(), 10);
-	look(&is);
+	look_at_thread(&is);
 	CHECK(is.policy == was.policy, "thread %zu: policy %d, was %d", n, is.policy,
 		was.policy);
 	CHECK(is.priority == was.priority, "thread %zu: priority %d, was %d", n, is.priority,

@@ -42,7 +42,7 @@ static bool fails(long nr, int error)
 	return syscall(nr) < 0 && errno == error;
 }
 
-static void look(char *text, size_t size)
+static void look_at_status(char *text, size_t size)
 {
 	char line[256];
 	FILE *f = fopen("/proc/thread-self/status", "re");
@@ -55,11 +55,11 @@ static void look(char *text, size_t size)
 		fclose(f);
 }
 
-static void check(int n)
+static void check_thread(int n)
 {
 	char now[256];
 
-	look(now, sizeof(now));
+	look_at_status(now, sizeof(now));
 	CHECK(!strcmp(now, before[n]), "thread %d was\n%sis\n%s", n, before[n], now);
 	CHECK(fails(SYS_getppid, 77), "thread %d: the filter is gone", n);
 	CHECK(fails(SYS_getpgrp, 78) == (n == 1), "thread %d: the other filter", n);
@@ -68,10 +68,10 @@ static void check(int n)
 static void *thread(void *arg)
 {
 	load_error(SYS_getpgrp, 78);
-	look(before[1], sizeof(before[1]));
+	look_at_status(before[1], sizeof(before[1]));
 	pthread_barrier_wait(&ready);
 	pthread_barrier_wait(&go);
-	check(1);
+	check_thread(1);
 	return NULL;
 }
 
@@ -131,12 +131,12 @@ int main(void)
 	tree_await(2);
 	tree_until_state(jailed[0], 'S');
 	load_error(SYS_getppid, 77);
-	look(before[0], sizeof(before[0]));
+	look_at_status(before[0], sizeof(before[0]));
 	other = victim_thread(thread, NULL);
 	pthread_barrier_wait(&ready);
 	victim_ready();
 	victim_wait();
-	check(0);
+	check_thread(0);
 	pthread_barrier_wait(&go);
 	pthread_join(other, NULL);
 	tree_finish(2);

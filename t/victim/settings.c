@@ -25,7 +25,7 @@ struct kept {
 	int mce, tsc, flusher, speculation[3];
 };
 
-static void look(struct kept *k)
+static void look_at_settings(struct kept *k)
 {
 	k->mce = prctl(PR_MCE_KILL_GET, 0, 0, 0, 0);
 	prctl(PR_GET_TSC, &k->tsc);
@@ -50,12 +50,12 @@ static void *thread(void *arg)
 		MUST(!prctl(PR_SET_TSC, PR_TSC_SIGSEGV));
 		(void)prctl(PR_SET_SPECULATION_CTRL, 0, PR_SPEC_DISABLE, 0, 0);
 	}
-	look(&was);
+	look_at_settings(&was);
 	pthread_barrier_wait(&before);
 	pthread_barrier_wait(&after);
 	if (spoil)
 		prctl(PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_DEFAULT, 0, 0);
-	look(&is);
+	look_at_settings(&is);
 	CHECK(is.mce == was.mce, "thread %zu: policy for bad memory %d, was %d", n, is.mce,
 		was.mce);
 	CHECK(is.tsc == was.tsc, "thread %zu: time stamp counter %d, was %d", n, is.tsc,

@@ -26,7 +26,7 @@ void victim_hurt(void)
 	sock_set(fds[0][1], SOL_SOCKET, SO_REUSEPORT, 1);
 }
 
-static void make(size_t i)
+static void make_pair(size_t i)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	socklen_t size = sizeof(a);
@@ -43,7 +43,7 @@ static void make(size_t i)
 	names[i] = a;
 }
 
-static void check(size_t i)
+static void check_pair(size_t i)
 {
 	struct sockaddr_in a;
 	socklen_t size = sizeof(a);
@@ -69,10 +69,10 @@ static void check(size_t i)
 int main(void)
 {
 	for (size_t i = 0; i < KINDS; i++)
-		make(i);
+		make_pair(i);
 	victim_ready();
 	victim_wait();
 	for (size_t i = 0; i < KINDS; i++)
-		check(i);
+		check_pair(i);
 	return victim_done();
 }

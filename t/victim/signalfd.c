@@ -14,7 +14,7 @@ void victim_hurt(void)
 	(void)!read(fd, &i, sizeof(i));
 }
 
-static void take(int signo, int value)
+static void take_signal(int signo, int value)
 {
 	struct signalfd_siginfo i = {0};
 
@@ -43,10 +43,10 @@ int main(void)
 	queue(SIGRTMIN + 3, 32);
 	victim_ready();
 	victim_wait();
-	take(SIGRTMIN + 3, 31);
-	take(SIGRTMIN + 3, 32);
+	take_signal(SIGRTMIN + 3, 31);
+	take_signal(SIGRTMIN + 3, 32);
 	CHECK(read(fd, &i, sizeof(i)) < 0 && errno == EAGAIN, "more than there was");
 	queue(SIGUSR2, 5);
-	take(SIGUSR2, 5);
+	take_signal(SIGUSR2, 5);
 	return victim_done();
 }

@@ -132,7 +132,7 @@ static bool change(int which, size_t level, int name)
 	return false;
 }
 
-static void make(void)
+static void make_sockets(void)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	socklen_t size = sizeof(a);
@@ -167,7 +167,7 @@ int main(void)
 {
 	int changed = 0;
 
-	make();
+	make_sockets();
 	EACH_OPTION(s, l, n)
 	changed += change(s, l, n);
 	MUST(changed > 100);

@@ -36,7 +36,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static void *ask(void *arg)
+static void *ask_server(void *arg)
 {
 	int i = (intptr_t)arg;
 
@@ -78,7 +78,7 @@ int main(void)
 		size[i] = sizeof(name[i]);
 		MUST(!getsockname(listening[i], (struct sockaddr *)&name[i], &size[i]));
 		server[i] = victim_thread(serve, (void *)(intptr_t)i);
-		client[i] = victim_thread(ask, (void *)(intptr_t)i);
+		client[i] = victim_thread(ask_server, (void *)(intptr_t)i);
 	}
 	victim_ready();
 	victim_wait();

@@ -56,7 +56,7 @@ static int connect_to(int family, int listener)
 	return fd;
 }
 
-static void make(int i, int family, int client_family)
+static void make_connection(int i, int family, int client_family)
 {
 	socklen_t size = sizeof(client_name[i]);
 
@@ -229,7 +229,7 @@ static void prepare(void)
 	int error;
 
 	for (int i = 0; i < KINDS; i++)
-		make(i, i == SIX || i == MIXED ? AF_INET6 : AF_INET,
+		make_connection(i, i == SIX || i == MIXED ? AF_INET6 : AF_INET,
 			i == SIX ? AF_INET6 : AF_INET);
 	waiting = connect_to(AF_INET, listening[MOMENT]);
 	close(listening[HALF]); /* connections outlive the socket that they came by */

@@ -58,7 +58,7 @@ static size_t fill(int fd)
 	return sent;
 }
 
-static void make(int i)
+static void make_orphan(int i)
 {
 	struct sockaddr_storage a;
 	socklen_t size = sizeof(a);
@@ -83,7 +83,7 @@ static void make(int i)
 }
 
 /* All of it comes, and then the end. */
-static void check(int i)
+static void check_orphan(int i)
 {
 	static char want[1 << 16], data[1 << 16];
 	struct pollfd p = {.fd = client[i], .events = POLLIN};
@@ -110,11 +110,11 @@ int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
 	for (int i = 0; i < KINDS; i++)
-		make(i);
+		make_orphan(i);
 	victim_ready();
 	victim_wait();
 	for (int i = 0; i < KINDS; i++)
-		check(i);
+		check_orphan(i);
 	CHECK(sock_int(client[NARROW], SOL_SOCKET, SO_RCVBUF) == 4000, "SO_RCVBUF %d",
 		sock_int(client[NARROW], SOL_SOCKET, SO_RCVBUF));
 	return victim_done();

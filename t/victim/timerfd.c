@@ -15,7 +15,7 @@ void victim_hurt(void)
 		timerfd_settime(ticking, 0, &(struct itimerspec){.it_value = {100, 0}}, NULL);
 }
 
-static int make(int clock, int flags, double value, double interval)
+static int make_timer(int clock, int flags, double value, double interval)
 {
 	int fd = timerfd_create(clock, flags);
 	struct itimerspec s = {
@@ -27,7 +27,7 @@ static int make(int clock, int flags, double value, double interval)
 	return fd;
 }
 
-static void check(int fd, long left, long interval_ns, const char *what)
+static void check_timer(int fd, long left, long interval_ns, const char *what)
 {
 	struct itimerspec s = {0};
 
@@ -84,12 +84,12 @@ int main(void)
 	uint64_t ticks = 0, start;
 	int n;
 
-	far = make(CLOCK_MONOTONIC, 0, 1000, 3.5);
-	realtime = make(CLOCK_REALTIME, TFD_CLOEXEC, 2000, 0);
-	ticking = make(CLOCK_MONOTONIC, TFD_NONBLOCK, 0.001, 1000);
-	idle = make(CLOCK_BOOTTIME, TFD_NONBLOCK, 0, 0);
+	far = make_timer(CLOCK_MONOTONIC, 0, 1000, 3.5);
+	realtime = make_timer(CLOCK_REALTIME, TFD_CLOEXEC, 2000, 0);
+	ticking = make_timer(CLOCK_MONOTONIC, TFD_NONBLOCK, 0.001, 1000);
+	idle = make_timer(CLOCK_BOOTTIME, TFD_NONBLOCK, 0, 0);
 	start = victim_now();
-	due = make(CLOCK_MONOTONIC, 0, 1.5, 0);
+	due = make_timer(CLOCK_MONOTONIC, 0, 1.5, 0);
 	make_appointment();
 	usleep(10000);
 	victim_ready();
@@ -99,9 +99,9 @@ int main(void)
 			shown(idle, "clockid:", 10) == CLOCK_BOOTTIME &&
 			shown(far, "clockid:", 10) == CLOCK_MONOTONIC,
 		"clocks");
-	check(far, 1000, 3500 * (long)MSEC, "monotonic");
-	check(realtime, 2000, 0, "real time");
-	check(ticking, 1000, 1000 * (long)SEC, "the one that has ticked");
+	check_timer(far, 1000, 3500 * (long)MSEC, "monotonic");
+	check_timer(realtime, 2000, 0, "real time");
+	check_timer(ticking, 1000, 1000 * (long)SEC, "the one that has ticked");
 	n = read(ticking, &ticks, 8);
 	CHECK(n == 8 && ticks == 1, "%d bytes, %lld ticks", n, (long long)ticks);
 	CHECK(read(ticking, &ticks, 8) < 0 && errno == EAGAIN, "more ticks, or blocking");

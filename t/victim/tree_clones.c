@@ -207,7 +207,7 @@ static bool is_member(pid_t pid)
 	return false;
 }
 
-static void look(int i, bool compare)
+static void look_at_process(int i, bool compare)
 {
 	long parent = field(all->pid[i], 4), signal = field(all->pid[i], 38),
 	     session = field(all->pid[i], 6);
@@ -292,7 +292,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < count; i++)
 		if (lives(i))
-			look(i, false);
+			look_at_process(i, false);
 	for (int i = 0; i < count; i++)
 		for (int k = 0; k < 4; k++)
 			all->with_first[i][k] = lives(i) && before[0].same[i][k];
@@ -300,7 +300,7 @@ int main(int argc, char **argv)
 	victim_wait();
 	for (int i = 0; i < count; i++)
 		if (lives(i))
-			look(i, true);
+			look_at_process(i, true);
 	word = 42;
 	MUST(dup2(1, NEW_FD) == NEW_FD);
 	umask(NEW_MASK);

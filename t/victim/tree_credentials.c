@@ -21,7 +21,7 @@ static struct seen {
 } * before;
 static int number;
 
-static void look(struct seen *s)
+static void look_at_credentials(struct seen *s)
 {
 	static const char *const keys[] = {"Uid:", "Gid:", "Groups:", "CapInh:", "CapPrm:",
 		"CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:"};
@@ -126,14 +126,14 @@ static void (*become)(void);
 static void prepare(void)
 {
 	become();
-	look(&before[number]);
+	look_at_credentials(&before[number]);
 }
 
-static void check(void)
+static void check_credentials(void)
 {
 	struct seen now;
 
-	look(&now);
+	look_at_credentials(&now);
 	CHECK(!strcmp(now.text, before[number].text), "child %d was\n%sis\n%s", number,
 		before[number].text, now.text);
 	CHECK(now.securebits == before[number].securebits, "child %d: securebits %x, were %x",
@@ -155,13 +155,13 @@ int main(void)
 		sizeof(*before) * MOST, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
 	for (; list[number]; number++) {
 		become = list[number];
-		tree_child(prepare, check);
+		tree_child(prepare, check_credentials);
 	}
 	tree_await(number);
-	look(&before[number]);
+	look_at_credentials(&before[number]);
 	victim_ready();
 	victim_wait();
-	check();
+	check_credentials();
 	tree_finish(number);
 	return victim_done();
 }

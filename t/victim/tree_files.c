@@ -38,7 +38,7 @@ static void check_files(void)
 			first + i, (long)lseek(first + i, 0, SEEK_CUR));
 }
 
-static void check(void)
+static void check_descriptors(void)
 {
 	check_files();
 	CHECK(lseek(common, 0, SEEK_CUR) == 10, "descriptor %d is at %ld", common,
@@ -60,7 +60,7 @@ int main(void)
 	files = 100 / (CHILDREN + 1) - 1;
 	MUST((common = open("common", O_RDWR | O_CREAT, 0600)) >= 0);
 	for (int i = 0; i < CHILDREN; i++)
-		children[i] = tree_child(prepare, check);
+		children[i] = tree_child(prepare, check_descriptors);
 	open_files();
 	tree_await(CHILDREN);
 	victim_ready();

@@ -74,7 +74,7 @@ static void send(int which, int signal, int how)
 	MUST(chlds == before + 1);
 }
 
-static void check(int which, int code, int status)
+static void check_stop(int which, int code, int status)
 {
 	siginfo_t info = next(which, WSTOPPED | WCONTINUED);
 
@@ -112,7 +112,7 @@ static int signal_waits(void)
 	victim_ready();
 	victim_wait();
 	CHECK(sigchld_waits(), "the signal is gone");
-	check(UNTOLD, CLD_STOPPED, SIGSTOP);
+	check_stop(UNTOLD, CLD_STOPPED, SIGSTOP);
 	finish(UNTOLD, SIGKILL);
 	return victim_done();
 }
@@ -144,12 +144,12 @@ int main(int argc, char **argv)
 	for (int i = 0; i < WENT_ON; i++)
 		tree_until_state(kid[i], 'T');
 	tree_until_state(kid[WENT_ON], 'S');
-	check(TOLD, 0, 0);
-	check(UNTOLD, CLD_STOPPED, SIGTSTP);
-	check(PENDING, 0, 0);
-	check(THREADS, CLD_STOPPED, SIGSTOP);
-	check(WENT_ON, CLD_CONTINUED, SIGCONT);
-	check(TOLD_OF_THAT, 0, 0);
+	check_stop(TOLD, 0, 0);
+	check_stop(UNTOLD, CLD_STOPPED, SIGTSTP);
+	check_stop(PENDING, 0, 0);
+	check_stop(THREADS, CLD_STOPPED, SIGSTOP);
+	check_stop(WENT_ON, CLD_CONTINUED, SIGCONT);
+	check_stop(TOLD_OF_THAT, 0, 0);
 	finish(PENDING, SIGTERM);
 	for (int i = 0; i < KIDS; i++)
 		if (i != PENDING)

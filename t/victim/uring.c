@@ -173,7 +173,7 @@ static void prepare(unsigned entries, unsigned flags)
 	uring_show(&u);
 }
 
-static void check(unsigned flags)
+static void check_ring(unsigned flags)
 {
 	unsigned waiting = is_polled() ? 0 : WAITING;
 	const struct uring before = u;
@@ -206,6 +206,6 @@ int main(int argc, char **argv)
 	prepare(kinds[k].entries, kinds[k].flags);
 	victim_ready();
 	victim_wait();
-	check(kinds[k].flags);
+	check_ring(kinds[k].flags);
 	return victim_done();
 }

@@ -46,7 +46,7 @@ void victim_hurt(void)
 	uring_submit(&u, 1);
 }
 
-static struct io_uring_sqe *ask(uint64_t data, int op, int fd, void *at, unsigned size)
+static struct io_uring_sqe *ask_for(uint64_t data, int op, int fd, void *at, unsigned size)
 {
 	struct io_uring_sqe *sqe = uring_next(&u, data);
 
@@ -79,10 +79,10 @@ static void wait_for_files(void)
 	MUST(!pipe(pipe_ends) && !socketpair(AF_UNIX, SOCK_STREAM, 0, talk));
 	event = eventfd(0, 0);
 	listener = listen_at("socket");
-	ask(POLL, IORING_OP_POLL_ADD, pipe_ends[0], NULL, 0)->poll32_events = POLLIN;
-	ask(RECV, IORING_OP_RECV, talk[0], received, sizeof(received));
-	ask(ACCEPT, IORING_OP_ACCEPT, listener, NULL, 0);
-	ask(READ, IORING_OP_READ, event, &counted, sizeof(counted))->off = -1;
+	ask_for(POLL, IORING_OP_POLL_ADD, pipe_ends[0], NULL, 0)->poll32_events = POLLIN;
+	ask_for(RECV, IORING_OP_RECV, talk[0], received, sizeof(received));
+	ask_for(ACCEPT, IORING_OP_ACCEPT, listener, NULL, 0);
+	ask_for(READ, IORING_OP_READ, event, &counted, sizeof(counted))->off = -1;
 }
 
 static void wait_for_time(void)
@@ -91,13 +91,14 @@ static void wait_for_time(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	deadline.tv_sec = now.tv_sec + 3600;
-	ask(LATE, IORING_OP_TIMEOUT, -1, &late, 1);
-	ask(DEADLINE, IORING_OP_TIMEOUT, -1, &deadline, 1)->timeout_flags = IORING_TIMEOUT_ABS;
+	ask_for(LATE, IORING_OP_TIMEOUT, -1, &late, 1);
+	ask_for(DEADLINE, IORING_OP_TIMEOUT, -1, &deadline, 1)->timeout_flags =
+		IORING_TIMEOUT_ABS;
 }
 
 static void wait_for_futex(void)
 {
-	struct io_uring_sqe *sqe = ask(FUTEX, FUTEX_WAIT_OP, FUTEX_32, &word, 0);
+	struct io_uring_sqe *sqe = ask_for(FUTEX, FUTEX_WAIT_OP, FUTEX_32, &word, 0);
 
 	sqe->addr3 = ~0u;
 	submit();
@@ -111,8 +112,8 @@ static void wait_for_futex(void)
 static void wait_in_chain(void)
 {
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, chain));
-	ask(FIRST, IORING_OP_RECV, chain[0], received, 1)->flags = IOSQE_IO_LINK;
-	ask(SECOND, IORING_OP_SEND, chain[0], written, sizeof(written));
+	ask_for(FIRST, IORING_OP_RECV, chain[0], received, 1)->flags = IOSQE_IO_LINK;
+	ask_for(SECOND, IORING_OP_SEND, chain[0], written, sizeof(written));
 }
 
 static void wait_often(void)
@@ -120,9 +121,9 @@ static void wait_often(void)
 	struct io_uring_sqe *sqe;
 
 	other_event = eventfd(0, 0);
-	sqe = ask(MANY, IORING_OP_POLL_ADD, other_event, NULL, IORING_POLL_ADD_MULTI);
+	sqe = ask_for(MANY, IORING_OP_POLL_ADD, other_event, NULL, IORING_POLL_ADD_MULTI);
 	sqe->poll32_events = POLLIN;
-	sqe = ask(EACH, IORING_OP_ACCEPT, listen_at("many"), NULL, 0);
+	sqe = ask_for(EACH, IORING_OP_ACCEPT, listen_at("many"), NULL, 0);
 	sqe->ioprio = IORING_ACCEPT_MULTISHOT;
 }
 
@@ -144,7 +145,7 @@ static void prepare(unsigned before)
 
 /* ---- and ends ---- */
 
-static int take(uint64_t data)
+static int take_entry(uint64_t data)
 {
 	MUST(uring_submit(&u, 1) >= 0);
 	return uring_take(&u, data);
@@ -163,18 +164,19 @@ static int connect_to(const char *path)
 static void check_files(void)
 {
 	CHECK(write(pipe_ends[1], "x", 1) == 1, "write: %m");
-	CHECK(take(POLL) == POLLIN, "the poll");
+	CHECK(take_entry(POLL) == POLLIN, "the poll");
 	CHECK(send(talk[1], "hello", 5, 0) == 5, "send: %m");
-	CHECK(take(RECV) == 5 && !memcmp(received, "hello", 5), "received: %.5s", received);
+	CHECK(take_entry(RECV) == 5 && !memcmp(received, "hello", 5), "received: %.5s",
+		received);
 	close(connect_to("socket"));
-	CHECK(take(ACCEPT) >= 0, "accept");
+	CHECK(take_entry(ACCEPT) >= 0, "accept");
 	CHECK(!eventfd_write(event, 42), "eventfd_write: %m");
-	CHECK(take(READ) == 8 && counted == 42, "read %llu", (long long)counted);
+	CHECK(take_entry(READ) == 8 && counted == 42, "read %llu", (long long)counted);
 }
 
 static void check_cancel(uint64_t data)
 {
-	ask(HELPER, IORING_OP_ASYNC_CANCEL, -1, (void *)data, 0);
+	ask_for(HELPER, IORING_OP_ASYNC_CANCEL, -1, (void *)data, 0);
 	submit();
 	/* In either order. */
 	for (int i = 0; i < 2; i++) {
@@ -196,15 +198,15 @@ static void check_chain(void)
 	char read_[sizeof(written)] = "";
 
 	CHECK(send(chain[1], "c", 1, 0) == 1, "send: %m");
-	CHECK(take(FIRST) == 1 && received[0] == 'c', "the first of two");
-	CHECK(take(SECOND) == sizeof(written), "the second of two");
+	CHECK(take_entry(FIRST) == 1 && received[0] == 'c', "the first of two");
+	CHECK(take_entry(SECOND) == sizeof(written), "the second of two");
 	CHECK(read(chain[1], read_, sizeof(read_)) == sizeof(read_) && !strcmp(read_, written),
 		"read %s", read_);
 }
 
 static void check_futex(void)
 {
-	ask(HELPER, FUTEX_WAKE_OP, FUTEX_32, &word, 0)->addr3 = ~0u;
+	ask_for(HELPER, FUTEX_WAKE_OP, FUTEX_32, &word, 0)->addr3 = ~0u;
 	((struct io_uring_sqe *)(u.sqes + ((u.tail - 1) & (u.p.sq_entries - 1)) * u.sqe_size))
 		->off = 1;
 	submit();
@@ -223,10 +225,10 @@ static void check_several(void)
 		eventfd_t value;
 
 		CHECK(!eventfd_write(other_event, 1), "eventfd_write: %m");
-		CHECK(take(MANY) & POLLIN, "the poll");
+		CHECK(take_entry(MANY) & POLLIN, "the poll");
 		CHECK(!eventfd_read(other_event, &value), "eventfd_read: %m");
 		close(connect_to("many"));
-		CHECK(take(EACH) >= 0, "accept");
+		CHECK(take_entry(EACH) >= 0, "accept");
 	}
 }
 
