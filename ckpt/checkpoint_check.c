@@ -1,5 +1,5 @@
 /*
- * checkpoint_check.c - the checks, note by note: of the file of the job, then of that of each
+ * checkpoint_check.c - the checks, note by note: of the job's file, then of the file of each
  * process.
  */
 #include "ckpt/checkpoint_check.h"

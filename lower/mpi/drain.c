@@ -28,7 +28,7 @@
 
 /* ---- each communicator ---- */
 
-/* Number @i: the predefined ones first. NULL: it is no communicator, or one that nothing is counted of. */
+/* Number @i: the predefined ones first. NULL: it is no communicator, or nothing is counted of it. */
 static struct mpi_object *comm_number(struct mpi_state *s, uint32_t i)
 {
 	struct mpi_object *o = i == 0 ? &s->world : i == 1 ? &s->self : s->objects[i - 2];

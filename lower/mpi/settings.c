@@ -69,7 +69,7 @@ static const struct mpi_object *next_of_self(const struct mpi_state *s, uint64_t
 }
 
 /* Each as its keyval and value; 0 ends them. In which order they were set the library does not tell, and it
- * matters for those of MPI_COMM_SELF only: MPI_Finalize deletes the last one first. */
+ * matters for MPI_COMM_SELF only: MPI_Finalize deletes the last one first. */
 static int learn_attributes(struct mpi_state *s, struct mpi_object *o)
 {
 	const struct mpi_object *key = NULL;

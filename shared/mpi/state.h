@@ -92,9 +92,8 @@ struct mpi_object {
 	void *copy_below, *remove_below;
 	int32_t attribute_type; /* how Fortran has set its attributes; 0: an address */
 	uint32_t attributes;    /* how many there are */
-	uint64_t
-		self_order; /* the place of that of MPI_COMM_SELF among the others: when it was set */
-	uint32_t uses; /* requests that have a datatype */
+	uint64_t self_order;    /* of a keyval: in which order MPI_COMM_SELF was given it */
+	uint32_t uses;          /* requests that have a datatype */
 	struct mpi_learned learned;
 };
 

@@ -1,7 +1,7 @@
 /*
  * cuGetExportTable: tables of functions without names, which runtime libraries fetch once and
  * keep. They are handed out at their real addresses, with the functions in them exchanged in
- * place for ones that cross, and exchange handles on the way. The first word of a table is its
+ * place for functions that cross, and exchange handles on the way. The first word of a table is its
  * size in bytes, but for one.
  *
  * A library that is refused a table may call through a null pointer without looking (cuBLASLt

@@ -241,7 +241,7 @@ static int set_enabled(struct graph_state *state, void *node, int enabled)
 	return 0;
 }
 
-/* The parameters of all nodes, as those of the graph @words name now: as the driver pairs the
+/* Give all nodes the parameters of the graph that @words name now: as the driver pairs the
  * nodes of the two, which a checkpoint looks into. */
 static int exchange_parameters(struct graph_state *state, const uint64_t *words)
 {

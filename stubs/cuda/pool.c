@@ -268,7 +268,7 @@ static int device_of(void *stream, int *device)
 	return r ? r : memory_device_of(context, device);
 }
 
-/* @stream as a name that is one stream's: that of the thread is nobody's. */
+/* @stream as a name that belongs to one stream: the per-thread stream's belongs to none. */
 static void *name_of(void *stream)
 {
 	return stream ? stream : STREAM_LEGACY;

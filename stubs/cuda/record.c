@@ -409,7 +409,7 @@ static int perform_call(struct performed *p)
 								 : perform_create(p, out);
 }
 
-/* Whatever context that is: the program may have one that we do not know. */
+/* Whatever context that is: the program may have a context that we do not know. */
 static int concerns_contexts(const struct call_info *info)
 {
 	for (unsigned i = 0; i < info->param_count; i++)

@@ -88,7 +88,7 @@ int body_cuStreamAddCallback_ptsz(void *stream, void *function, void *data, unsi
 /*
  * When @o was recorded, in milliseconds on the scale that goes through restarts as if they took
  * no time. An event that was recorded before the last restart was recorded again there, just
- * before the mark; one that is younger than the mark has been recorded since.
+ * before the mark; an event that is younger than the mark has been recorded since.
  */
 static int event_time(struct object *o, double *time)
 {

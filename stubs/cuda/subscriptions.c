@@ -4,7 +4,7 @@
 
 #define CU_GRAPH_USER_OBJECT_MOVE 1
 
-/* The program's own references: those of graphs go with the graphs, which are counted as well.
+/* The program's own references: references of graphs go with the graphs, which are counted as well.
  * An object is there for the first of them; its value is how many more. */
 static void reference(void *real, int64_t change)
 {

@@ -451,7 +451,7 @@ int body_cuMemUnmap(uint64_t address, size_t size)
 	return r;
 }
 
-/* One location's access to @m from now on. What does not fit makes the memory one that cannot
+/* One location's access to @m from now on. Where it does not fit, the memory cannot
  * be made again. */
 static void set_access(struct memory_mapping *m, const struct memory_access *access)
 {

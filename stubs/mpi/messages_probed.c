@@ -1,5 +1,5 @@
 /*
- * messages_probed.c - looks for messages, and receives of those that such a look has matched.
+ * messages_probed.c - looks for messages, and receives of messages that such a look has matched.
  */
 #include "stubs/mpi/messages.h"
 
@@ -191,7 +191,7 @@ static int begin_unknown(struct message_call *c, struct mpi_request **made)
 	return STEP_DONE;
 }
 
-/* The record of the message becomes that of the request. */
+/* The record of the message becomes the request's. */
 static int begin_known(struct message_call *c, struct mpi_request *r)
 {
 	int32_t message = r->real;

@@ -52,7 +52,7 @@ STUB_HIDDEN struct mpi_request *request_take(void)
 	return r;
 }
 
-/* The last one that used the datatype, which the program has freed. */
+/* The last request that used the datatype, which the program has freed. */
 static void drop_type(struct mpi_object *type)
 {
 	int32_t real = type->real;

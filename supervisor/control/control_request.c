@@ -1,5 +1,5 @@
 /*
- * control_request.c - which request a line is, and what those of members of a job say; the words of a
+ * control_request.c - which request a line is, and what requests of a job's members say; the words of a
  * request for a checkpoint are read in checkpoint_request.c.
  */
 #include "supervisor/control/control_request.h"

@@ -8,7 +8,7 @@
 #include "ckpt/image_read.h"
 #include "ckpt/image_write.h"
 
-/* At a checkpoint: those of @path, which is object @number. What cannot be read is left out. */
+/* At a checkpoint: the attributes of @path, which is object @number. What cannot be read is left out. */
 void fd_attributes_dump(struct image_writer *job, uint32_t number, const char *path);
 
 /* At a restart, when the owner has been set: what needs the mode with which we have made it. */

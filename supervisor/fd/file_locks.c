@@ -145,8 +145,8 @@ int fd_locks_restore(int fd, const char *text, const char *path, struct err *e)
 	return more;
 }
 
-/* Each descriptor of a file shows all of the process's POSIX locks on it, but only one that is
- * open for writing can lock for writing. There is one: closing it would have ended the lock. */
+/* Each descriptor of a file shows all of the process's POSIX locks on it, but only a descriptor that
+ * is open for writing can lock for writing. There is one: closing it would have ended the lock. */
 static bool can_take(int access, const struct flock *range)
 {
 	return access == O_RDWR || access == (range->l_type == F_WRLCK ? O_WRONLY : O_RDONLY);

@@ -13,7 +13,7 @@
 #include "supervisor/fd/descriptor_source.h"
 
 /* Append to @locks (a string of the caller's, NULL for none) what fdinfo shows for @s.
- * Those of the description itself show in all processes that share it, and are left out unless
+ * Locks of the description itself show in all processes that share it, and are left out unless
  * this is the @first of them. What cannot be taken again is an error. */
 int fd_locks_dump(
 	const struct fd_source *s, bool can_lock, bool first, char **locks, struct err *e);

@@ -1,7 +1,7 @@
 /*
  * fd/reopen_despite_mode.h - open a file as it was open, although its mode forbids it by now.
  *
- * A mode counts when a file is opened only: a program may have made one that it writes to
+ * A mode counts when a file is opened only: a program may have made a file that it writes to
  * read-only, or have created it so (open(2) with O_CREAT and 0444).
  */
 #ifndef SUPERVISOR_FD_REOPEN_DESPITE_MODE_H

@@ -18,7 +18,7 @@ struct vma;
  * *need_memory is set when the caller must supply the contents from the process's memory,
  * because nothing else leads to it (without CAP_CHECKPOINT_RESTORE: MAP_SHARED | MAP_ANONYMOUS
  * memory, or a memfd or unlinked file whose descriptor was closed). 0 for a file with a name
- * that is no object of ours: one on a disk, or one that is only read; -1 on failure. Called
+ * that is no object of ours: a file on a disk, or a file that is only read; -1 on failure. Called
  * after fd_dump_process() of all processes. */
 int fd_dump_mapping(
 	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e);

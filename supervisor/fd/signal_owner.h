@@ -11,8 +11,8 @@
 int fd_owner_dump(struct fd_dump *d, const struct fd_kind *kind, const struct fd_source *s,
 	struct image_description *x, struct err *e);
 
-/* Whether it is for a restart to set the owner of @description: that of a stream which is not the
- * program's alone may be elsewhere, and is not the program's doing. */
+/* Whether it is for a restart to set the owner of @description: the owner of a stream which is not
+ * the program's alone may be elsewhere, and is not the program's doing. */
 bool fd_owner_is_ours(const struct fd_restore *r, uint32_t description);
 
 /* Set owner and signal of what @description has become; not yet an owner for which

@@ -25,7 +25,7 @@
 #include "supervisor/memory/memory_source.h"
 #include "supervisor/target/remote_query.h"
 
-/* The kernel's own work queue writes the event of one that is cancelled. */
+/* The kernel's own work queue writes the event of a cancelled request. */
 #define PATIENCE_NS 3000000000ull
 #define CHUNK       (1u << 20)
 
@@ -210,7 +210,7 @@ static int cancel_candidates(struct polls *p, struct context *c, struct err *e)
 
 /* ---- as if nothing had been ---- */
 
-/* The events from *seen on: those of cancelled requests are counted, others added to @others.
+/* The events from *seen on: events of cancelled requests are counted, others added to @others.
  */
 static int look_for_polls(struct polls *p, struct context *c, uint32_t *seen, size_t *ours,
 	struct buf *others, struct err *e)

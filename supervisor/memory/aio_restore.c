@@ -124,7 +124,7 @@ static uint32_t events_of(const struct return_of_context *r, uint64_t request)
 	return found;
 }
 
-/* One whose event came while the memory was being saved has ended. */
+/* A request whose event came while the memory was being saved has ended. */
 static int issue_again(struct return_of_context *r)
 {
 	const struct image_aio_request *q;

@@ -34,7 +34,7 @@ int aio_close_null(struct aio_ring_access *t, struct err *e);
 int aio_ring_advance(struct aio_ring_access *t, uint64_t context, uint32_t count, uint32_t keep,
 	struct buf *others, struct err *e);
 
-/* The header of the ring at @context: one that could be one, and of at most @size bytes. */
+/* The header of the ring at @context: it must be plausible, with a ring of at most @size bytes. */
 int aio_read_ring(int mem_fd, uint64_t context, uint64_t size, struct image_aio_ring *ring,
 	struct err *e);
 

@@ -14,7 +14,7 @@ struct lazy_range {
 	uint64_t start, end; /* of a whole region */
 };
 
-/* Append those of @img to @ranges, by address. */
+/* Append the ranges of @img to @ranges, by address. */
 void lazy_list(const struct image *img, struct buf *ranges);
 
 /* From @at, which is below @end: the end of what is lazy (*lazy), or not, like it; @end at most.

@@ -1,6 +1,6 @@
 /*
  * memory/mapped_files_check.h - before anything is made: are the files that the program has mapped
- * those of the checkpoint?
+ * as at the checkpoint?
  */
 #ifndef SUPERVISOR_MEMORY_MAPPED_FILES_CHECK_H
 #define SUPERVISOR_MEMORY_MAPPED_FILES_CHECK_H
@@ -9,8 +9,8 @@
 #include "lib/err.h"
 
 /*
- * Privately mapped ones must be the same, as the image does not hold what it had of them;
- * shared ones no shorter, and of one that has changed there is a @notice (one line without
+ * Privately mapped files must be the same, as the image does not hold what it had of them;
+ * shared files no shorter, and of a changed file there is a @notice (one line without
  * newline), as the program will see it as it is now.
  */
 int mapped_files_check(

@@ -98,7 +98,7 @@ static const struct image_extent *extent_behind(const struct image *img, uint64_
 	return low < count ? &x[low] : NULL;
 }
 
-/* Those of @x that were in the image from @from to @to. */
+/* The blocks of @x that were in the image from @from to @to. */
 static void set_blocks(const struct missing_piece *piece, const struct image_extent *x,
 	uint64_t from, uint64_t to, struct missing_blocks *out)
 {

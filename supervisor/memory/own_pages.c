@@ -1,6 +1,6 @@
 /*
- * own_pages.c - regions are listed with what is known of them. When all is, those with guards in
- * them are cut, and the list goes to the image.
+ * own_pages.c - regions are listed with what is known of them. When all is, regions with guards
+ * are cut, and the list goes to the image.
  */
 #include "supervisor/memory/own_pages.h"
 

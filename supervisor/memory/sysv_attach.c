@@ -112,7 +112,7 @@ static void add_attachment(
 	const struct image_object *o = object_of(p, &g[i]);
 
 	add_attach(p, &g[i], o);
-	/* One that was removed while it was in use goes with its last user. */
+	/* A segment that was removed while it was in use goes with its last user. */
 	if (o->mode & SHM_DEST && !was_attached(p, g[i].object))
 		BATCH_ADD(&p->memory, "remove System V shared memory", SYS_shmctl, o->inode,
 			IPC_RMID, 0);
@@ -133,8 +133,8 @@ static bool is_in_the_way(const struct restore_plan *p, const struct image_regio
 	return false;
 }
 
-/* Those whose first regions are marked in @left are not attached yet: one that is in the way of none
- * of them. @count: there is none. */
+/* Segments whose first regions are marked in @left are not attached yet: the first of them that is
+ * in no other's way. @count: there is none. */
 static size_t next_attachment(const struct restore_plan *p, const struct image_region *g,
 	size_t count, const bool *left)
 {
@@ -179,8 +179,8 @@ int restore_plan_segments(struct restore_plan *p, struct err *e)
 
 #define VALUE_MAX 32767 /* SEMVMX (include/uapi/linux/sem.h) */
 
-/* An operation that leads to @part being added at the end, and one that takes its effect on the
- * value back. */
+/* An operation that leads to @part being added at the end, and another that takes back its effect
+ * on the value. */
 static void add_pair(struct buf *ops, unsigned short number, int part, bool undo_first)
 {
 	struct sembuf pair[2] = {
