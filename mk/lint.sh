@@ -137,6 +137,11 @@ check_victims() {
 	mk/victims.py || finding "victims: see above"
 }
 
+# A test that is skipped for a reason that nobody knows proves nothing.
+check_skip_reasons() {
+	mk/skip_reasons.py || finding "reasons for skipping tests: see above"
+}
+
 # Files that documents and comments send a reader to.
 check_file_names() {
 	mk/file_names.py || finding "names of files: see above"
@@ -200,8 +205,8 @@ check_habits() {
 	done
 }
 
-checks='executable format static headers scripts layers own_functions declared_functions victims file_names
-	unique_names kernel habits'
+checks='executable format static headers scripts layers own_functions declared_functions victims skip_reasons
+	file_names unique_names kernel habits'
 # Side by side; what each says, one after the other.
 for check in $checks; do
 	("check_$check") >"$out/$check" 2>&1 &
