@@ -14,9 +14,8 @@
 #include "shared/cuda/memory_driver.h"
 #include "shared/raw.h"
 
-#define INVALID_VALUE  1
-#define INVALID_HANDLE 400
-#define NOT_FOUND      500
+#define INVALID_VALUE 1
+#define NOT_FOUND     500
 
 #define EVENT_SHARED (2 | 4) /* CU_EVENT_DISABLE_TIMING, CU_EVENT_INTERPROCESS */
 

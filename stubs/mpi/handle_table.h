@@ -15,6 +15,7 @@ enum {
 	MPI_ERR_UNSUPPORTED_OPERATION = 44,
 };
 
+/* A function that is written by hand, and the real one. A macro, as both are declared by one name. */
 #define BY_HAND(name, parameters)                                                              \
 	extern STUB_HIDDEN int body_##name parameters, real_##name parameters
 

@@ -296,7 +296,8 @@ static int step_irecv(struct message_call *c)
 	return STEP_DONE;
 }
 
-/* ---- what programs call ---- */
+/* ---- what programs call: of each function a second one, with large counts, which has another type and index,
+ * hence these templates ---- */
 
 #define SEND(name, how, the_step, run)                                                         \
 	OPEN(name, (const void *buffer, int count, int type, int to, int tag, int comm))       \

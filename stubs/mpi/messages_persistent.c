@@ -33,6 +33,7 @@ static int step_init(struct message_call *c)
 	return STEP_DONE;
 }
 
+/* A template, as each function has a second one with large counts, of another type and index. */
 #define INIT(name, constant, how, receiving)                                                   \
 	OPEN(name, (constant void *buffer, int count, int type, int peer, int tag, int comm,   \
 			   int *request))                                                      \

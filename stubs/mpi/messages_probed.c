@@ -254,6 +254,7 @@ static int step_imrecv(struct message_call *c)
 	return step;
 }
 
+/* Templates, as each function has a second one with large counts, of another type and index. */
 #define MATCHED(name, count_type)                                                              \
 	OPEN(name, (void *buffer, count_type count, int type, int *message, int *status))      \
 	{                                                                                      \

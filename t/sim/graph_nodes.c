@@ -61,6 +61,7 @@ static int add(void **node, void *graph, dependencies list, const uint64_t *edge
 	return r;
 }
 
+/* Templates, as each kind of node has exported functions of its own, with a type of its own. */
 #define ADD(name, kind, type)                                                                  \
 	SIM_EXPORT int name(void **node, void *graph, dependencies list, size_t count,         \
 		const type *params);                                                           \
