@@ -2,7 +2,7 @@
  * blocks.h - the way of memory into an image: source, filters, sink.
  *
  * A source names runs of blocks of an object and reads them. Each chunk of a run then goes
- * through the filters: zero blocks are dropped, the others are hashed, and blocks whose hash
+ * through the filters: zero blocks are dropped, blocks are hashed, and those whose hash
  * equals the parent checkpoint's become references; what is left is compressed, if it is to
  * be and becomes smaller by it, and goes to the sink, an image writer. Chunks are handled by
  * several threads at once.

@@ -215,8 +215,8 @@ enum image_note {
 	IMAGE_NOTE_MAX = 40,
 };
 
-/* Files that hold blocks: entry 0 is this file, the others are further files of the same checkpoint,
- * and files of checkpoints before it. */
+/* Files that hold blocks: entry 0 is this one, the others are further ones of the same checkpoint,
+ * and those of checkpoints before it. */
 struct image_chain {
 	uint8_t checkpoint_id[16];
 	uint32_t name; /* of its directory, beside this one's; a member's: ckpt-NNNNNN/rank-N */

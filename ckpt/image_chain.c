@@ -53,7 +53,7 @@ static bool is_own(const struct image_chain *chain, size_t index)
 		sizeof(chain[0].checkpoint_id));
 }
 
-/* Open @file in @dir, the directory of @link's checkpoint. */
+/* Open @file in @dir, which is that of @link's checkpoint. */
 static int open_file(struct image *img, struct image *source, const struct image_chain *link,
 	int dir, const char *file, struct err *e)
 {

@@ -173,7 +173,7 @@ checkpoint() {
 	path=$(trecr-ckpt -t "${PATIENCE:-60}" "$@" "$sup" 2>>ckpt.err)
 }
 
-# What a checkpoint has said, except about System V objects, which may belong to a test that runs
+# What a checkpoint has said, but for System V objects, which may be those of a test that runs
 # beside: nothing tells whose they are.
 told() {
 	grep -v '^trecr-ckpt: not in the checkpoint: System V' ckpt.err

@@ -19,8 +19,8 @@
 #include "supervisor/fd/shm_file.h"
 
 /* What SQLite keeps beside a database (https://www.sqlite.org/fileformat.html), and what such a
- * file begins with. A file that is created after the checkpoint would be taken for
- * a crash's.
+ * file begins with. A file that comes to be after the checkpoint would be taken for
+ * that of a crash.
  */
 static const char *const beside[] = {"-journal", "-wal", "-shm"};
 static const char database[16] = "SQLite format 3";
@@ -342,8 +342,8 @@ static char *copy_aside(const char *path, int fd, const struct stat *st, struct 
 }
 
 /* The file stays the same one, as SQLite writes to no database that has another inode than it
- * had: it gets the contents of @with. *aside: where its present contents are; NULL: the file is
- * not there, or may not be written to. */
+ * had: its contents become those of @with. *aside: where those of now are; NULL: it is not
+ * there, or may not be written to. */
 static int rewrite_file(const struct saved_file *f, int with, char **aside, struct err *e)
 {
 	cleanup_fd int now =
@@ -423,7 +423,7 @@ static int check_directory(const struct saved_file *f, struct err *e)
 		f->path, directory);
 }
 
-/* @name in the place of a file that was missing. A file that somebody has made since stays. */
+/* @name in the place of a file that was missing. One that somebody has made since stays. */
 static int put_missing_back(
 	const char *name, const char *path, void (*notice)(const char *line), struct err *e)
 {

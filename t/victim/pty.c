@@ -41,7 +41,7 @@ static void set_flags(int fd, tcflag_t iflag, tcflag_t oflag, tcflag_t lflag)
 	MUST(!tcsetattr(fd, TCSANOW, &t));
 }
 
-static void put_text(int fd, const char *text)
+static void put(int fd, const char *text)
 {
 	MUST(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 }
@@ -82,8 +82,8 @@ static void prepare_lines(void)
 	MUST(!ioctl(lines.master, TIOCSWINSZ, &(struct winsize){33, 77, 5, 6}));
 	/* A quoted end of file and erase, an empty line's end of file, and a start. */
 	MUST(!fchmod(lines.slave, 0622) && (geteuid() || !fchown(lines.slave, 12, 13)));
-	put_text(lines.master, "onx#e\ntwo!three$en\004\004q\026\004\026#\nnot y");
-	put_text(lines.slave, "out\nput");
+	put(lines.master, "onx#e\ntwo!three$en\004\004q\026\004\026#\nnot y");
+	put(lines.slave, "out\nput");
 	await(lines.master, 8);
 }
 
@@ -108,10 +108,10 @@ static void check_lines(void)
 	expect(lines.slave, "en", "line ended by VEOF");
 	CHECK(read(lines.slave, &(char){0}, 1) == 0, "end of file");
 	expect(lines.slave, "q\004#\n", "line with quoted characters");
-	put_text(lines.master, "#Z\n");
+	put(lines.master, "#Z\n");
 	expect(lines.slave, "not Z\n", "line that was begun");
 	expect(lines.master, "out\r\nput", "output");
-	put_text(lines.slave, "\n");
+	put(lines.slave, "\n");
 	expect(lines.master, "\r\n", "more output");
 }
 
@@ -125,7 +125,7 @@ static void prepare_raw(void)
 	t.c_cc[VMIN] = 20;
 	t.c_cc[VTIME] = 0;
 	MUST(!tcsetattr(raw.slave, TCSANOW, &t));
-	put_text(raw.master, "\003\004\021\022\023\026\nab");
+	put(raw.master, "\003\004\021\022\023\026\nab");
 	await(raw.slave, 9);
 	MUST(!ioctl(raw.slave, TIOCEXCL));
 }
@@ -135,7 +135,7 @@ static void check_raw(void)
 	int exclusive = 0;
 
 	CHECK(!ioctl(raw.slave, TIOCGEXCL, &exclusive) && exclusive, "exclusive use");
-	put_text(raw.master, "12345678901");
+	put(raw.master, "12345678901");
 	expect(raw.slave, "\003\004\021\022\023\026\nab12345678901", "raw input");
 }
 
@@ -143,10 +143,10 @@ static void prepare_others(void)
 {
 	packets = open_pair();
 	MUST(!ioctl(packets.master, TIOCPKT, &(int){1}));
-	put_text(packets.slave, "packet");
+	put(packets.slave, "packet");
 	await(packets.master, 6);
 	deserted = open_pair();
-	put_text(deserted.slave, "last words");
+	put(deserted.slave, "last words");
 	await(deserted.master, 10);
 	set_flags(deserted.slave, IGNBRK, 0, NOFLSH);
 	close(deserted.slave);
@@ -159,9 +159,9 @@ static void prepare_others(void)
 	MUST(!ioctl(relocked.master, TIOCSPTLCK, &(int){1}));
 	stopped = open_pair();
 	set_flags(stopped.slave, IXON, 0, ICANON);
-	put_text(stopped.slave, "before");
+	put(stopped.slave, "before");
 	await(stopped.master, 6);
-	put_text(stopped.master, "\023");
+	put(stopped.master, "\023");
 	for (int i = 0; i < 100; i++) /* until it is stopped */
 		usleep(1000);
 	suspended = open_pair();
@@ -201,13 +201,13 @@ static void check_others(void)
 		"settings of one that was never opened: %x, %x", t.c_iflag, t.c_lflag);
 	CHECK(!takes_output(stopped.slave), "output goes on by itself");
 	expect(stopped.master, "before", "output before it was stopped");
-	put_text(stopped.master, "\021");
+	put(stopped.master, "\021");
 	for (int i = 0; i < 1000 && !takes_output(stopped.slave); i++)
 		usleep(1000);
 	CHECK(takes_output(stopped.slave), "^Q");
 	/* What the program has stopped itself ^Q does not start, but tcflow(3). */
 	CHECK(!takes_output(suspended.slave), "suspended output goes on by itself");
-	put_text(suspended.master, "\021x\n");
+	put(suspended.master, "\021x\n");
 	await(suspended.slave, 2);
 	CHECK(!takes_output(suspended.slave), "suspended output goes on by ^Q");
 	CHECK(!tcflow(suspended.slave, TCOON) && takes_output(suspended.slave), "TCOON");

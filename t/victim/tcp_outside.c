@@ -1,8 +1,8 @@
 /* A TCP connection to the outside, at the port given: undisturbed by a checkpoint, broken after
  * a restart ("reset"); with more under way than the server, which stands still, has room for
- * ("full"), or shut down for sending ("half"). Undisturbed, too, are a server's connection
- * ("server"), a connection that a thread sleeps in to read from ("read"), and a connection that is
- * only in a message ("passed").
+ * ("full"), or shut down for sending ("half"). Undisturbed, too, are that of a server
+ * ("server"), one that a thread sleeps in to read from ("read"), and one that is only in a
+ * message ("passed").
  *
  *	tcp_outside PORT (undisturbed|reset|full|half|server|read|passed) FILE [ADDRESS]
  *
@@ -29,7 +29,7 @@ static struct agreed {
 	int reuse;
 } before;
 
-static void look_at_agreed(struct agreed *a)
+static void look(struct agreed *a)
 {
 	struct tcp_info info = {0};
 	socklen_t size = sizeof(info);
@@ -46,7 +46,7 @@ static void check_agreed(void)
 {
 	struct agreed now;
 
-	look_at_agreed(&now);
+	look(&now);
 	CHECK(now.options == before.options && now.send_scale == before.send_scale &&
 			now.receive_scale == before.receive_scale,
 		"options %x, scales %u %u, were %x, %u %u", now.options, now.send_scale,
@@ -162,7 +162,7 @@ static void pass(void)
 	close(fd);
 }
 
-static void take_descriptor(void)
+static void take(void)
 {
 	struct ucred cred;
 	int fds[4];
@@ -235,7 +235,7 @@ static void prepare(const char *mode, pthread_t *reader)
 		MUST(!shutdown(fd, SHUT_WR));
 	else
 		MUST(poll(&p, 1, 5000) == 1); /* the greeting */
-	look_at_agreed(&before);
+	look(&before);
 	set_patience();
 	if (!strcmp(mode, "read"))
 		MUST(!pthread_create(reader, NULL, read_all, NULL));
@@ -243,10 +243,10 @@ static void prepare(const char *mode, pthread_t *reader)
 		pass();
 }
 
-static void check_connection(const char *mode, const char *file, pthread_t reader)
+static void check(const char *mode, const char *file, pthread_t reader)
 {
 	if (!strcmp(mode, "passed"))
-		take_descriptor();
+		take();
 	if (!strcmp(mode, "reset"))
 		check_reset();
 	else if (!strcmp(mode, "full"))
@@ -276,6 +276,6 @@ int main(int argc, char *argv[])
 	prepare(argv[2], &reader);
 	victim_ready();
 	victim_wait();
-	check_connection(argv[2], argv[3], reader);
+	check(argv[2], argv[3], reader);
 	return victim_done();
 }
