@@ -657,19 +657,16 @@ enum image_object_kind {
 	IMAGE_OBJECT_PIPE,
 	/* A pseudo-terminal; inode: its number. Contents (of size bytes): struct image_pty */
 	IMAGE_OBJECT_PTY,
-	IMAGE_OBJECT_SOCKET, /* the bytes of all messages that wait to be read, in their order
-			      */
+	IMAGE_OBJECT_SOCKET, /* bytes of all messages that wait to be read, in their order */
 	/* System V: inode: id, dev: key, args[0]: uid | gid << 32, flags: IMAGE_SYSV_*; the
 	 * mode's further bits are the kernel's (SHM_DEST, SHM_LOCKED) */
 	IMAGE_OBJECT_SHM, /* contents; args[1]: as the flags of MEMFD */
 	IMAGE_OBJECT_SEM, /* args[1]: number; their values (uint16_t), struct image_sem_undo */
 	IMAGE_OBJECT_MSG, /* args[1]: bytes it may hold; struct image_queue_message, each with
-			   * its text
-			   */
+			   * its text */
 	/* POSIX; flags: whether it has a name, args[0]: uid | gid << 32, args[1]: messages at
 	 * most | bytes of one << 32; struct image_queue_message (type: priority), each with its
-	 * text
-	 */
+	 * text */
 	IMAGE_OBJECT_MQUEUE,
 	/* A file of a tmpfs that is mapped shared: POSIX shared memory;
 	 * args[1]: uid | gid << 32 */
@@ -864,6 +861,8 @@ IMAGE_SIZE_IS(struct image_tcp, 56);
 
 #define IMAGE_FILE_ABSENT     0x1u /* there was none of this name */
 #define IMAGE_FILE_IF_MISSING 0x2u /* put back only where there is none of this name */
+#define IMAGE_FILE_NOT_SAVED  0x4u /* it was gone when it was to be read: left alone */
+#define IMAGE_FILE_DIRECTORY  0x8u /* of such files: made again where they miss it */
 
 #define IMAGE_SYSV_GUESSED 0x1u /* of older images: not restored, as it may be another's */
 #define IMAGE_SYSV_UNUSED  0x2u /* nobody had used it yet */

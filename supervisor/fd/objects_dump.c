@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "ckpt/blocks.h"
+#include "lib/notices.h"
 #include "supervisor/fd/file_attributes.h"
 #include "supervisor/fd/hidden_pages.h"
 #include "supervisor/fd/hugetlb_file.h"
@@ -61,6 +62,17 @@ uint32_t fd_object_numbered(
 		const struct image_object *o = &fd_object_at(d, n)->o;
 
 		if (o->kind == kind && o->inode == number)
+			return n;
+	}
+	return 0;
+}
+
+uint32_t fd_object_named(const struct fd_dump *d, uint32_t name)
+{
+	for (uint32_t n = 1; n <= object_count(d); n++) {
+		const struct image_object *o = &fd_object_at(d, n)->o;
+
+		if (o->kind == IMAGE_OBJECT_FILE && o->name == name)
 			return n;
 	}
 	return 0;
@@ -261,11 +273,36 @@ static void write_attributes(struct fd_dump *d, uint32_t number)
 		fd_attributes_dump(d->job, number, o->file);
 }
 
+/* What was found by its name may have been removed by others since, or have another file in its
+ * place. A descriptor of the file, for the caller to close, which is what it is read by; -1: it is
+ * gone, and no part of the checkpoint. */
+static int hold_file(struct fd_object *o)
+{
+	cleanup_fd int fd = open(o->file, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	free(o->file);
+	o->file = NULL;
+	if (fd < 0 || fstat(fd, &st) || st.st_dev != o->file_dev || st.st_ino != o->file_ino) {
+		o->o.flags |= IMAGE_FILE_NOT_SAVED;
+		notice_add(
+			"%s is not saved: another program has removed or replaced it", o->text);
+		return -1;
+	}
+	o->file = xasprintf("/proc/self/fd/%d", fd);
+	if ((uint64_t)st.st_size < o->o.size)
+		o->o.size = st.st_size;
+	return steal_fd(&fd);
+}
+
 int fd_objects_write(struct fd_dump *d, struct err *e)
 {
 	if (fd_hidden_look(d, e))
 		return -1;
 	for (uint32_t n = 1; n <= object_count(d); n++) {
+		cleanup_fd int held =
+			fd_object_at(d, n)->file_ino ? hold_file(fd_object_at(d, n)) : -1;
+
 		write_attributes(d, n);
 		if (write_contents(d, n, e))
 			return -1;

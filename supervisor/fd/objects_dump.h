@@ -14,6 +14,8 @@ struct fd_object {
 	char *file;      /* path in /proc that opens it; NULL: only memory leads to it */
 	pid_t pid, task; /* and the descriptor to get instead where that is not allowed */
 	int fd;          /* -1: none */
+	dev_t file_dev;  /* which file @file is to name when it is read, */
+	ino_t file_ino;  /* 0: whatever has that name */
 	bool have_bytes; /* of a pipe */
 	struct buf bytes;
 	unsigned long attached; /* of a System V segment: the kernel's count of mappings, */
@@ -44,6 +46,9 @@ uint32_t fd_object_find(const struct fd_dump *d, uint64_t dev, uint64_t inode);
 /* The same for objects of a @kind that has numbers instead: terminals and System V objects. */
 uint32_t fd_object_numbered(
 	const struct fd_dump *d, enum image_object_kind kind, uint64_t number);
+
+/* The same for a file that is known by its name @name (FILE). */
+uint32_t fd_object_named(const struct fd_dump *d, uint32_t name);
 
 /* The object numbered @number, valid until the next one is added. */
 struct fd_object *fd_object_at(const struct fd_dump *d, uint32_t number);

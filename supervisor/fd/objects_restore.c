@@ -196,7 +196,7 @@ static int make_file(const struct image *job, const struct image_object *o, stru
 	case IMAGE_OBJECT_UNLINKED:
 		return make_unlinked(o, name, e);
 	case IMAGE_OBJECT_SHM_FILE:
-		return fd_shm_file_open(name, o->args[1], e);
+		return fd_shm_file_open(job, name, o->args[1], e);
 	default:
 		return make_memfd(o, name, e);
 	}

@@ -11,6 +11,7 @@
 #include "lib/procfs.h"
 #include "lib/uring_abi.h"
 #include "supervisor/fd/objects_dump.h"
+#include "supervisor/fd/parent_directories.h"
 #include "supervisor/fd/shared_mapping.h"
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/target/process.h"
@@ -127,6 +128,8 @@ static uint32_t add_object(struct fd_dump *d, pid_t pid, const struct vma *v, co
 
 	if (!name && is_deleted(path))
 		*strrchr(path, ' ') = 0;
+	if (name)
+		fd_parents_dump(d, name);
 	o.o.name = image_writer_string(d->job, path);
 	look_at_file(&o);
 	return fd_object_add(d, &o);

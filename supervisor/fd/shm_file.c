@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 
+#include "supervisor/fd/parent_directories.h"
 #include "supervisor/fd/reopen_despite_mode.h"
 
 bool fd_shm_file_is_memory(const char *path)
@@ -202,31 +203,18 @@ void fd_shm_files_end(const struct checkpoint *c, bool remove)
 	made = NULL;
 }
 
-int fd_make_directory_of(const char *file, uint64_t owner)
-{
-	cleanup_free char *directory = xstrdup(file);
-	cleanup_fd int fd = -1;
-	struct stat st;
-
-	*strrchr(directory, '/') = 0;
-	if (mkdir(directory, 0700))
-		return -1;
-	fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* Only root could give it away; the program's memory does not hang on that. */
-	if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid())
-		(void)!fchown(fd, (uid_t)owner, (gid_t)(owner >> 32));
-	return 0;
-}
-
 /* O_CREAT on another user's file is refused in a directory like /dev/shm, even to root
  * (fs.protected_regular). What is there is looked at again: anybody may have made it since. */
-int fd_shm_file_open(const char *path, uid_t owner, struct err *e)
+int fd_shm_file_open(const struct image *job, const char *path, uid_t owner, struct err *e)
 {
-	cleanup_fd int fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
+	cleanup_fd int fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600), directory = -1;
 	bool is_new;
 
-	if (fd < 0 && errno == ENOENT && !fd_make_directory_of(path, owner | ~0ull << 32))
+	if (fd < 0 && errno == ENOENT) {
+		/* The program's memory does not hang on the directory's group. */
+		directory = fd_parents_open(job, path, owner | ~0ull << 32, true);
 		fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
+	}
 	is_new = fd >= 0;
 	if (fd < 0 && errno == EEXIST) {
 		fd = fd_reopen(path, OPEN_FLAGS);

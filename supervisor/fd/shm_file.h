@@ -30,12 +30,9 @@ int fd_shm_files_check(const struct checkpoint *c, struct err *e);
 int fd_shm_files_begin(const struct checkpoint *c, struct err *e);
 void fd_shm_files_end(const struct checkpoint *c, bool remove);
 
-/* Make the directory of @file, which is missing, for @owner (uid | gid << 32) alone. -1 with
- * errno. */
-int fd_make_directory_of(const char *file, uint64_t owner);
-
-/* The file at @path, empty, and made where it is not there; -1 on failure, which is also one
+/* The file at @path, empty, and made where it is not there, with its directories as @job has them
+ * (NULL: no image); -1 on failure, which is also one
  * that is not @owner's, is no memory, or is in use. */
-int fd_shm_file_open(const char *path, uid_t owner, struct err *e);
+int fd_shm_file_open(const struct image *job, const char *path, uid_t owner, struct err *e);
 
 #endif

@@ -9,13 +9,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 
 #include "lib/notices.h"
+#include "lib/procfs.h"
 #include "supervisor/fd/file_attributes.h"
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/fd/objects_dump.h"
+#include "supervisor/fd/parent_directories.h"
 #include "supervisor/fd/shm_file.h"
 
 /* What SQLite keeps beside a database (https://www.sqlite.org/fileformat.html), and what such a
@@ -43,18 +47,7 @@ static bool is_database(const char *file)
 
 /* ---- checkpoint ---- */
 
-static bool is_known(const struct fd_dump *d, uint32_t name)
-{
-	for (size_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++) {
-		const struct image_object *o = &fd_object_at(d, n)->o;
-
-		if (o->kind == IMAGE_OBJECT_FILE && o->name == name)
-			return true;
-	}
-	return false;
-}
-
-/* @file leads to what has the name @path; without @st there is none. */
+/* @file leads to what has the name @path, or is that name; without @st there is none. */
 static void add_file(
 	struct fd_dump *d, const char *path, const char *file, const struct stat *st)
 {
@@ -71,6 +64,11 @@ static void add_file(
 		o.o.mode = st->st_mode & 07777;
 		o.o.args[0] = st->st_mtim.tv_sec * 1000000000ull + st->st_mtim.tv_nsec;
 		o.o.args[1] = st->st_uid | (uint64_t)st->st_gid << 32;
+		if (file == path) {
+			o.file_dev = st->st_dev;
+			o.file_ino = st->st_ino;
+		}
+		fd_parents_dump(d, path);
 	} else {
 		o.o.flags = IMAGE_FILE_ABSENT;
 	}
@@ -80,7 +78,7 @@ static void add_file(
 static void add_if_small(
 	struct fd_dump *d, const char *path, const char *file, const struct stat *st)
 {
-	if (is_known(d, image_writer_string(d->job, path)))
+	if (fd_object_named(d, image_writer_string(d->job, path)))
 		return;
 	if (st && (uint64_t)st->st_size > d->save_files)
 		notice_add("%s is not saved: it has %" PRIu64
@@ -159,18 +157,53 @@ static bool is_temporary(const char *path)
 
 #define TEMPORARY_MOST (1u << 20)
 
-void fd_saved_dump_mapped(struct fd_dump *d, const char *path, const struct stat *st)
+/* Where maps and stat(2) show different devices (file systems with subvolumes), a mapping of our own
+ * tells whether @fd is the file that @v maps. */
+static bool maps_like(int fd, const struct vma *v)
 {
-	if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
+	void *p = mmap(NULL, IMAGE_BLOCK, PROT_NONE, MAP_PRIVATE, fd, 0);
+	struct vma_list list;
+	bool same = false;
+
+	if (p == MAP_FAILED)
+		return false;
+	if (!procfs_vmas(getpid(), &list, NULL)) {
+		for (size_t i = 0; i < list.count; i++)
+			same |= list.v[i].start == (uintptr_t)p && list.v[i].dev == v->dev &&
+				list.v[i].inode == v->inode;
+		vma_list_free(&list);
+	}
+	munmap(p, IMAGE_BLOCK);
+	return same;
+}
+
+/* Whether its name leads to what @v maps, and we may read it. */
+static bool look_at_mapped(const struct vma *v, struct stat *st)
+{
+	cleanup_fd int fd = -1;
+
+	/* Opening something else, as a FIFO, would be noticed by others. */
+	if (lstat(v->name, st) || !S_ISREG(st->st_mode) || st->st_ino != v->inode)
+		return false;
+	fd = open(v->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd >= 0 && !fstat(fd, st) && S_ISREG(st->st_mode) && st->st_ino == v->inode &&
+	       (st->st_dev == v->dev || maps_like(fd, v));
+}
+
+void fd_saved_dump_mapped(struct fd_dump *d, const struct vma *v)
+{
+	const char *path = v->name;
+	struct stat st;
+
+	if ((!d->save_files && !is_temporary(path)) || !look_at_mapped(v, &st))
 		return;
 	if (d->save_files && check_room_beside(path)) {
 		tell_no_room(path);
 	} else if (d->save_files) {
-		add_if_small(d, path, path, st);
-	} else if (is_temporary(path) && st->st_size <= TEMPORARY_MOST &&
-		   !check_room_beside(path) &&
-		   !is_known(d, image_writer_string(d->job, path))) {
-		add_file(d, path, path, st);
+		add_if_small(d, path, path, &st);
+	} else if (st.st_size <= TEMPORARY_MOST && !check_room_beside(path) &&
+		   !fd_object_named(d, image_writer_string(d->job, path))) {
+		add_file(d, path, path, &st);
 		fd_object_at(d, buf_count(&d->objects, struct fd_object))->o.flags =
 			IMAGE_FILE_IF_MISSING;
 	}
@@ -182,6 +215,7 @@ void fd_saved_dump_mapped(struct fd_dump *d, const char *path, const struct stat
 static bool is_put_back(const struct image_object *o, const char *path)
 {
 	return o->kind == IMAGE_OBJECT_FILE &&
+	       !(o->flags & (IMAGE_FILE_NOT_SAVED | IMAGE_FILE_DIRECTORY)) &&
 	       (!(o->flags & IMAGE_FILE_IF_MISSING) ||
 		       faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW));
 }
@@ -401,42 +435,62 @@ static int replace_file(
 	return 0;
 }
 
-/* A directory that is gone with the file is made again. What nobody has asked to be saved is only
- * put into one of this user's: where anybody can make names, as in /tmp, it may be another's, or a
- * link to somewhere else. */
-static int check_directory(const struct saved_file *f, struct err *e)
+/* Nobody has asked for this file to be saved: it is only put into a directory of this user's. Where
+ * anybody can make names, as in /tmp, its name may lead somewhere else by now. */
+static int open_own_directory(const struct saved_file *f, struct err *e)
 {
-	cleanup_free char *directory = xstrdup(f->path);
+	uid_t owner = f->o->args[1];
+	cleanup_fd int fd = fd_parents_open(f->job, f->path, f->o->args[1], false);
 	struct stat st;
 
-	*strrchr(directory, '/') = 0;
-	if (lstat(directory, &st))
-		return errno == ENOENT && !fd_make_directory_of(f->path, f->o->args[1])
-			       ? 0
-			       : err_set(e, errno, "cannot put %s back", f->path);
-	if (!(f->o->flags & IMAGE_FILE_IF_MISSING))
-		return 0;
-	if (S_ISDIR(st.st_mode) &&
-		(st.st_uid == geteuid() || !st.st_uid || st.st_uid == (uid_t)f->o->args[1]))
-		return 0;
-	return err_set(e, 0, "cannot put %s back: %s is not a directory of this user's",
-		f->path, directory);
+	if (fd >= 0 && !fstat(fd, &st) &&
+		(st.st_uid == geteuid() || !st.st_uid || st.st_uid == owner))
+		return steal_fd(&fd);
+	if (fd < 0 && errno != ENOTDIR)
+		return err_set(e, errno, "cannot put %s back", f->path);
+	return err_set(e, 0,
+		"cannot put %s back: %.*s is not a directory of this user's, or a symbolic "
+		"link "
+		"leads there",
+		f->path, (int)(strrchr(f->path, '/') - f->path), f->path);
 }
 
-/* @name in the place of a file that was missing. One that somebody has made since stays. */
+/* A file that was missing. One that somebody has made since stays. */
 static int put_missing_back(
-	const char *name, const char *path, void (*notice)(const char *line), struct err *e)
+	const struct saved_file *f, void (*notice)(const char *line), struct err *e)
 {
-	int failed = 0;
+	const char *base = strrchr(f->path, '/') + 1;
+	cleanup_fd int directory = open_own_directory(f, e), fd = -1;
+	cleanup_free char *name = NULL;
+	uint64_t number = 0;
+	int failed;
 
-	if (!rename_new(name, path)) {
-		tell_and_free(notice, xasprintf("%s was missing and has been put back", path));
-		return sync_directory_of(path, e);
+	if (directory < 0)
+		return -1;
+	(void)!getrandom(&number, sizeof(number), 0); /* O_EXCL tells */
+	name = xasprintf("%s.trecr-%016" PRIx64, base, number);
+	fd = openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_set(e, errno, "cannot put %s back", f->path);
+	failed = fill_file(f, fd, e);
+	if (!failed &&
+		!syscall(SYS_renameat2, directory, name, directory, base, RENAME_NOREPLACE)) {
+		tell_and_free(
+			notice, xasprintf("%s was missing and has been put back", f->path));
+		return sync_directory_of(f->path, e);
 	}
-	if (errno != EEXIST)
-		failed = err_set(e, errno, "cannot put %s back", path);
-	(void)unlink(name); /* ours, of a moment ago */
+	if (!failed && errno != EEXIST)
+		failed = err_set(e, errno, "cannot put %s back", f->path);
+	(void)unlinkat(directory, name, 0); /* ours, of a moment ago */
 	return failed;
+}
+
+/* A directory that is gone with the file is made again. */
+static int make_directory(const struct saved_file *f, struct err *e)
+{
+	cleanup_fd int fd = fd_parents_open(f->job, f->path, f->o->args[1], true);
+
+	return fd < 0 ? err_set(e, errno, "cannot put %s back", f->path) : 0;
 }
 
 static int put_file_back(
@@ -448,7 +502,9 @@ static int put_file_back(
 
 	if (f->o->flags & IMAGE_FILE_ABSENT)
 		return replace_file(f->path, NULL, notice, e);
-	if (check_directory(f, e))
+	if (f->o->flags & IMAGE_FILE_IF_MISSING)
+		return put_missing_back(f, notice, e);
+	if (make_directory(f, e))
 		return -1;
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd < 0)
@@ -458,8 +514,6 @@ static int put_file_back(
 		(void)unlink(name); /* ours, of a moment ago */
 		return failed;
 	}
-	if (f->o->flags & IMAGE_FILE_IF_MISSING)
-		return put_missing_back(name, f->path, notice, e);
 	failed = rewrite_file(f, fd, &aside, e);
 	if (!failed && !aside)
 		failed = replace_file(f->path, name, notice, e);

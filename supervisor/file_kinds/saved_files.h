@@ -7,13 +7,15 @@
 
 #include "supervisor/fd/fd.h"
 
+struct vma;
+
 /* At a checkpoint: @s is a regular file with a name. Saves it if that was asked for; tells
  * where it would be wise. */
 int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e);
 
 /* The same for a file that is mapped shared, to be written to. Without --save-files a small file in a
  * directory for temporary files is saved all the same, in case it is missing at the restart. */
-void fd_saved_dump_mapped(struct fd_dump *d, const char *path, const struct stat *st);
+void fd_saved_dump_mapped(struct fd_dump *d, const struct vma *v);
 
 /* Whether the contents of @path are in the checkpoint, and a restart will put them there. */
 bool fd_saved_in(const struct image *job, const char *path);

@@ -302,8 +302,8 @@ static int dump_shared(
 	r->kind = IMAGE_REGION_SHARED_FILE;
 	if (find_module(d, v, false, &r->module, &deleted, e))
 		return -1;
-	if (r->max_prot & PROT_WRITE && st.st_ino == v->inode)
-		fd_saved_dump_mapped(d->fds, v->name, &st);
+	if (r->max_prot & PROT_WRITE)
+		fd_saved_dump_mapped(d->fds, v);
 	own_pages_region(d, r);
 	return 0;
 }

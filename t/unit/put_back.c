@@ -22,7 +22,7 @@ static struct err e;
 static int open_shm(void)
 {
 	e = (struct err)ERR_INIT;
-	return fd_shm_file_open(shm, geteuid(), &e);
+	return fd_shm_file_open(NULL, shm, geteuid(), &e);
 }
 
 /* Whether it is refused, for @reason, and still has its bytes. */

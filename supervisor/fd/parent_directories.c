@@ -1,0 +1,107 @@
+/*
+ * parent_directories.c - a restart goes from one directory to the next by descriptors, so that
+ * nobody who can make names there can lead it elsewhere.
+ */
+#include "supervisor/fd/parent_directories.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "supervisor/fd/objects_dump.h"
+
+/* ---- checkpoint ---- */
+
+static void add_directory(struct fd_dump *d, const char *path)
+{
+	struct fd_object o = {
+		.o = {.kind = IMAGE_OBJECT_FILE,
+			.flags = IMAGE_FILE_DIRECTORY,
+			.name = image_writer_string(d->job, path)},
+		.fd = -1,
+	};
+	struct stat st;
+
+	if (fd_object_named(d, o.o.name) || stat(path, &st) || !S_ISDIR(st.st_mode))
+		return;
+	o.o.mode = st.st_mode & 07777;
+	o.o.args[1] = st.st_uid | (uint64_t)st.st_gid << 32;
+	o.text = xstrdup(path);
+	o.link = xstrdup(path);
+	fd_object_add(d, &o);
+}
+
+void fd_parents_dump(struct fd_dump *d, const char *path)
+{
+	cleanup_free char *directory = xstrdup(path);
+
+	for (char *p = directory; (p = strchr(p + 1, '/')); *p = '/') {
+		*p = 0;
+		add_directory(d, directory);
+	}
+}
+
+/* ---- restart ---- */
+
+static const struct image_object *find_directory(const struct image *job, const char *path)
+{
+	const struct image_object *o;
+	size_t count = 0;
+
+	o = job ? image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count) : NULL;
+	for (size_t i = 0; i < count; i++)
+		if (o[i].kind == IMAGE_OBJECT_FILE && o[i].flags & IMAGE_FILE_DIRECTORY &&
+			!strcmp(image_string(job, o[i].name), path))
+			return &o[i];
+	return NULL;
+}
+
+static int open_in(int in, const char *name, bool follow)
+{
+	return openat(in, name, O_PATH | O_DIRECTORY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
+}
+
+/* @path in @in. */
+static int make_in(
+	const struct image *job, int in, const char *path, uint64_t owner, bool follow)
+{
+	const char *name = strrchr(path, '/') + 1;
+	const struct image_object *o = find_directory(job, path);
+	cleanup_fd int fd = -1;
+	struct stat st;
+
+	if (mkdirat(in, name, 0700)) /* somebody may have been faster */
+		return errno == EEXIST ? open_in(in, name, follow) : -1;
+	fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		return -1;
+	if (o)
+		owner = o->args[1];
+	if (st.st_uid != geteuid())
+		return steal_fd(&fd);
+	/* Only root could give it away; it does not hang on that. */
+	(void)!fchown(fd, (uid_t)owner, (gid_t)(owner >> 32));
+	if (o && fchmod(fd, o->mode & 07777))
+		return -1;
+	return steal_fd(&fd);
+}
+
+int fd_parents_open(const struct image *job, const char *file, uint64_t owner, bool follow)
+{
+	cleanup_free char *path = xstrdup(file);
+	int in = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), next;
+
+	for (char *name = path + 1, *end; in >= 0 && (end = strchr(name, '/'));
+		name = end + 1) {
+		*end = 0;
+		next = open_in(in, name, follow);
+		if (next < 0 && errno == ENOENT)
+			next = make_in(job, in, path, owner, follow);
+		close(in);
+		in = next;
+		*end = '/';
+	}
+	return in;
+}
