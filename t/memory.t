@@ -28,9 +28,34 @@ hidden_memory() {
 		cycle page_order $page
 	done
 }
+
+# What cannot be mapped once more can only be opened.
+limited_memory() {
+	arena limited
+	launch "$victim/hidden_limited"
+	ok "shared memory that a limit keeps from being mapped once more" checkpoint || explain
+	like "$(cat ckpt.err)" "memfd:limited .*cannot be mapped once more .Cannot allocate memory.* mapped nowhere" \
+		"is saved as far as it is mapped, which is said"
+	finish && said_ok
+	result $? "and the program runs on" || explain
+	sweep >/dev/null
+	arena limited-private
+	launch "$victim/hidden_limited" private
+	not_ok "with a private mapping of it, too, it is refused" quiet checkpoint
+	like "$(cat ckpt.err)" "mapped privately, too, .*Cannot allocate memory.*raise that, or run trecr as root" \
+		"for that reason"
+	finish && said_ok
+	result $? "and the program runs on" || explain
+	sweep >/dev/null
+}
+
 hidden_memory
 if am_root && have setpriv; then
+	cycle hidden_limited private
 	cd "$scratch" && unprivileged
 	hidden_memory
+	limited_memory
+elif ! am_root; then
+	limited_memory
 fi
 done_testing

@@ -234,19 +234,19 @@ static int save_gaps(struct fd_dump *d, struct view *v, uint32_t number, const s
 static int cannot_look(const struct fd_object *o, int code, struct err *e)
 {
 	if (o->reordered)
-		return err_set(e, code,
+		return err_set(e, 0,
 			"%s: its pages have been put in another order (remap_file_pages, "
-			"mremap), and it cannot be mapped once more to read all of them "
-			"(is there a limit of its memory?): raise that, or run trecr as root",
-			o->text);
-	/* What private mappings show of it is only here. */
+			"mremap), and it cannot be mapped once more to read all of them (%s: "
+			"is there a limit of the process's memory?): raise that, or run trecr "
+			"as root",
+			o->text, strerror(code));
+	/* A copy of what a private mapping shows would no longer follow the file. */
 	if (o->is_mapped_private)
-		return err_set(e, code,
+		return err_set(e, 0,
 			"%s is mapped privately, too, and cannot be mapped once more to read "
-			"all "
-			"of it (is there a limit of its memory?): raise that, or run trecr as "
-			"root",
-			o->text);
+			"all of it (%s: is there a limit of the process's memory?): raise "
+			"that, or run trecr as root",
+			o->text, strerror(code));
 	notice_add("%s cannot be mapped once more (%s: is there a limit of the process's "
 		   "memory?); what is mapped nowhere of it at the moment is not in the "
 		   "checkpoint",
