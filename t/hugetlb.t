@@ -77,7 +77,7 @@ if have python3 && am_root && have setpriv; then
 	)
 	cd "$scratch/$((arenas + 1)).gap-unprivileged" || exit 1
 	is "$(cat refused)" 0 "without privileges such a page is refused"
-	like "$(cat ckpt.err)" "has huge pages that are mapped nowhere .* run trecr as root" "with the reason"
+	like "$(cat ckpt.err)" "has huge pages that no shared mapping shows .* run trecr as root" "with the reason"
 	is "$(xargs <out)" "ready ba" "and the program has not noticed" || explain
 	arenas=$((arenas + 1))
 	sweep >/dev/null

@@ -294,8 +294,8 @@ static int refuse_huge_gaps(const struct fd_object *o, struct err *e)
 	if (!o->o.flags || !o->mapped.len || is_all_mapped(o))
 		return 0;
 	return err_set(e, 0,
-		"%s has huge pages that are mapped nowhere at the moment, which cannot be read "
-		"without CAP_CHECKPOINT_RESTORE: run trecr as root",
+		"%s has huge pages that no shared mapping shows at the moment, which cannot be "
+		"read without CAP_CHECKPOINT_RESTORE: run trecr as root",
 		o->text);
 }
 
