@@ -3,7 +3,7 @@
  *
  * A source names runs of blocks of an object and reads them. Each chunk of a run then goes
  * through the filters: zero blocks are dropped, blocks are hashed, and those whose hash
- * equals the parent checkpoint's become references; what is left is compressed, if it is to
+ * equals the parent checkpoint's, or that another process of the tree has, become references; what is left is compressed, if it is to
  * be and becomes smaller by it, and goes to the sink, an image writer. Chunks are handled by
  * several threads at once.
  *
@@ -54,6 +54,7 @@ struct blocks_to_write {
 	const struct image *parent; /* same file of the parent checkpoint, NULL: store all */
 	/* For each source of @parent (index in its chain) the index in the new one's. */
 	const uint32_t *parent_source;
+	struct peers *peers; /* what other processes have already (peers.h); NULL: nothing */
 	struct pack_choice pack;   /* how to compress */
 	bool check_clean;          /* look whether clean blocks are so (for tests) */
 	unsigned threads;          /* 0: as many as is sensible here */

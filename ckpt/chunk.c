@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ckpt/hash.h"
+#include "ckpt/peers.h"
 #include "lib/util.h"
 
 /* What compression has to save: less is not worth the work of decompressing. */
@@ -369,6 +370,8 @@ int chunk_filter(struct chunk *c, const struct blocks_to_write *to_write, struct
 		filter_parent(c, to_write);
 	if (clean && to_write->check_clean && check_clean(c, to_write, e) < 0)
 		return -1;
+	if (to_write->peers)
+		peers_filter(to_write->peers, c, to_write->writer);
 	if (c->packer)
 		filter_pack(c);
 	return 0;
@@ -387,6 +390,7 @@ void chunk_free(struct chunk *c)
 {
 	packer_free(c->packer);
 	free(c->packed);
+	free(c->others);
 	free(c->data);
 	free(c);
 }

@@ -28,7 +28,7 @@ enum fate {
 	FATE_STORE,
 	FATE_DROP,   /* zero, and reads as zero without being recorded */
 	FATE_ZERO,   /* zero, to be recorded */
-	FATE_PARENT, /* in another checkpoint's file */
+	FATE_PARENT, /* in another file: of another checkpoint, or another process (peers.h) */
 	FATE_PACKED, /* one of chunk.packs has it */
 	FATE_OTHER,  /* it is not for this pass */
 };
@@ -55,6 +55,9 @@ struct chunk {
 	size_t packed_size;    /* that the packs take of it */
 	struct packed_run packs[CHUNK_BLOCKS];
 	size_t pack_count;
+
+	uint8_t *
+		others; /* CHUNK_SIZE: what other processes' files have (peers.h); NULL: none yet */
 };
 
 /* NULL: there is no memory for it. */

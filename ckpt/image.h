@@ -67,11 +67,8 @@ enum image_file_kind {
 #define IMAGE_INCOMPAT_PACKS    0x200u /* some blocks are compressed: IMAGE_NOTE_PACKS */
 #define IMAGE_INCOMPAT_AIO      0x400u /* AIO requests are under way: to be issued again */
 #define IMAGE_INCOMPAT_FILES    0x800u /* files of kind BLOCKS are in the chain */
-#define IMAGE_INCOMPAT_KNOWN                                                                   \
-	(IMAGE_INCOMPAT_CHAIN | IMAGE_INCOMPAT_LOWER | IMAGE_INCOMPAT_SHARED |                 \
-		IMAGE_INCOMPAT_APART | IMAGE_INCOMPAT_FILTERS | IMAGE_INCOMPAT_WATCHES |       \
-		IMAGE_INCOMPAT_REMOVED | IMAGE_INCOMPAT_REQUESTS | IMAGE_INCOMPAT_OWNERS |     \
-		IMAGE_INCOMPAT_PACKS | IMAGE_INCOMPAT_AIO | IMAGE_INCOMPAT_FILES)
+#define IMAGE_INCOMPAT_PEERS    0x1000u /* files of other processes are: IMAGE_NOTE_CHAIN_NAMES */
+#define IMAGE_INCOMPAT_KNOWN    (2 * IMAGE_INCOMPAT_PEERS - 1) /* all up to the last one */
 
 struct image_super {
 	uint8_t magic[8];
@@ -212,11 +209,13 @@ enum image_note {
 	IMAGE_NOTE_FILE_ATTRIBUTES = 37, /* struct image_file_attributes; job */
 	IMAGE_NOTE_XATTRS = 38,          /* struct image_xattr; job */
 	IMAGE_NOTE_XATTR_VALUES = 39,    /* bytes: their values, one behind the other; job */
-	IMAGE_NOTE_MAX = 40,
+	IMAGE_NOTE_CHAIN_NAMES = 40,     /* uint32_t: a string for an entry of CHAIN; process */
+	IMAGE_NOTE_MAX = 41,
 };
 
 /* Files that hold blocks: entry 0 is this one, the others are further ones of the same checkpoint,
- * and those of checkpoints before it. */
+ * and those of checkpoints before it. Where CHAIN_NAMES has a string at the same index (not 0), that is
+ * the name of another process's file, which stands for "this file's name". */
 struct image_chain {
 	uint8_t checkpoint_id[16];
 	uint32_t name; /* of its directory, beside this one's; a member's: ckpt-NNNNNN/rank-N */

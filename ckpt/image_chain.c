@@ -1,6 +1,6 @@
 /*
- * image_chain.c - the other files that hold blocks of an image: more of the same checkpoint, and
- * those of checkpoints before it.
+ * image_chain.c - the other files that hold blocks of an image: more of the same checkpoint, other
+ * processes' ones included, and those of checkpoints before it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,6 +53,16 @@ static bool is_own(const struct image_chain *chain, size_t index)
 		sizeof(chain[0].checkpoint_id));
 }
 
+/* The name of the process's file that entry @index is about; @own: that of @img. */
+static const char *name_in_chain(const struct image *img, size_t index, const char *own)
+{
+	const uint32_t *names;
+	size_t count;
+
+	names = image_note_array(img, IMAGE_NOTE_CHAIN_NAMES, uint32_t, &count);
+	return index < count && names[index] ? image_string(img, names[index]) : own;
+}
+
 /* Open @file in @dir, which is that of @link's checkpoint. */
 static int open_file(struct image *img, struct image *source, const struct image_chain *link,
 	int dir, const char *file, struct err *e)
@@ -71,9 +81,10 @@ static int open_file(struct image *img, struct image *source, const struct image
 }
 
 static int open_source(struct image *img, size_t index, const struct image_chain *chain,
-	int own, int parent, const char *first, struct err *e)
+	int own, int parent, const char *own_name, struct err *e)
 {
 	const struct image_chain *link = &chain[index];
+	const char *first = name_in_chain(img, index, own_name);
 	const char *child = image_string(img, chain[0].name);
 	const char *name = image_string(img, link->name);
 	struct image *source = &img->sources[index];

@@ -45,6 +45,62 @@ size_t image_writer_sources(const struct image_writer *w)
 	return (chain ? chain : 1) - w->file_count + w->files_most;
 }
 
+void image_writer_chain(
+	struct image_writer *w, const struct image_chain *link, const char *process)
+{
+	struct buf *names = &w->notes[IMAGE_NOTE_CHAIN_NAMES];
+	size_t index = buf_count(&w->notes[IMAGE_NOTE_CHAIN], struct image_chain);
+	uint32_t name;
+
+	image_writer_note(w, IMAGE_NOTE_CHAIN, link, sizeof(*link));
+	if (!process)
+		return;
+	name = image_writer_string(w, process);
+	buf_grow(names, index * sizeof(name) - names->len);
+	buf_push(names, uint32_t, &name);
+}
+
+static const char *text_at(const struct image_writer *w, uint32_t offset)
+{
+	return (const char *)w->strings.text.data + offset;
+}
+
+/* The name of the process's file that entry @index of the chain is about. */
+static const char *name_in_chain(const struct image_writer *w, uint32_t index)
+{
+	const struct buf *names = &w->notes[IMAGE_NOTE_CHAIN_NAMES];
+	uint32_t name = 0;
+
+	if (index < buf_count(names, uint32_t))
+		name = *buf_at(names, uint32_t, index);
+	return name ? text_at(w, name) : w->name;
+}
+
+uint32_t image_writer_peer(
+	struct image_writer *w, const struct image_writer *other, uint32_t source)
+{
+	struct image_chain link =
+		*buf_at(&other->notes[IMAGE_NOTE_CHAIN], struct image_chain, source);
+	uint32_t index;
+
+	pthread_mutex_lock(&w->lock);
+	index = buf_count(&w->notes[IMAGE_NOTE_CHAIN], struct image_chain);
+	link.name = image_writer_string(w, text_at(other, link.name));
+	image_writer_chain(w, &link, name_in_chain(other, source));
+	pthread_mutex_unlock(&w->lock);
+	return index;
+}
+
+size_t image_writer_peers(const struct image_writer *w)
+{
+	const struct buf *names = &w->notes[IMAGE_NOTE_CHAIN_NAMES];
+	size_t count = 0;
+
+	for (size_t i = 0; i < buf_count(names, uint32_t); i++)
+		count += *buf_at(names, uint32_t, i) != 0;
+	return count;
+}
+
 /* One more, under the lock. NULL: it cannot be made, which only makes writing slower. */
 static struct image_blocks_file *add_file(struct image_writer *w)
 {

@@ -184,6 +184,8 @@ static void find_files(const struct image_writer *w, struct layout *l)
 	for (size_t i = 0; i < buf_count(chain, struct image_chain); i++)
 		if (buf_at(chain, struct image_chain, i)->file)
 			l->incompat |= IMAGE_INCOMPAT_FILES;
+	if (w->notes[IMAGE_NOTE_CHAIN_NAMES].len)
+		l->incompat |= IMAGE_INCOMPAT_PEERS;
 }
 
 static Elf64_Phdr part_header(uint32_t type, uint64_t offset, uint64_t size, uint64_t align)

@@ -54,6 +54,7 @@ static const struct note_rule {
 	[IMAGE_NOTE_XATTR_VALUES] = {1, 0},
 	[IMAGE_NOTE_SHARING] = {sizeof(struct image_sharing), 0},
 	[IMAGE_NOTE_PACKS] = {sizeof(struct image_pack), 0},
+	[IMAGE_NOTE_CHAIN_NAMES] = {sizeof(uint32_t), 0},
 };
 
 /* The @size bytes at @offset of the file, NULL when they are not all in the metadata. */
@@ -307,6 +308,30 @@ static int check_extents(const struct image *img, struct err *e)
 	return 0;
 }
 
+/* As the file of a process is named. */
+static bool is_process_name(const char *name)
+{
+	return *name && !name[strspn(name, "0123456789")];
+}
+
+static int check_chain_names(const struct image *img, size_t links, struct err *e)
+{
+	const uint32_t *names;
+	size_t count;
+
+	names = image_note_array(img, IMAGE_NOTE_CHAIN_NAMES, uint32_t, &count);
+	if (count && (img->super.file_kind != IMAGE_FILE_PROCESS ||
+			     !(img->super.incompat & IMAGE_INCOMPAT_PEERS)))
+		return image_bad(img, e, "its chain may not have other processes' files");
+	if (count > links)
+		return image_bad(img, e, "its chain has more names than entries");
+	for (size_t i = 0; i < count; i++)
+		if (names[i] && (!i || !is_process_name(image_string(img, names[i]))))
+			return image_bad(img, e, "its chain has a file \"%s\"",
+				image_string(img, names[i]));
+	return 0;
+}
+
 static int check_chain(const struct image *img, struct err *e)
 {
 	const struct image_chain *chain;
@@ -321,7 +346,7 @@ static int check_chain(const struct image *img, struct err *e)
 					     !(img->super.incompat & IMAGE_INCOMPAT_FILES)))
 			return image_bad(
 				img, e, "its chain has a file of number %u", chain[i].file);
-	return 0;
+	return check_chain_names(img, count, e);
 }
 
 int image_read_meta(struct image *img, const uint8_t *head, struct err *e)

@@ -36,6 +36,16 @@ unsigned image_writer_files(const struct image_writer *w);
 /* How many files the image may refer to when it is complete, itself included. */
 size_t image_writer_sources(const struct image_writer *w);
 
+/* Append @link to the note CHAIN; @process: it is about the file of that name, NULL: of this one's. */
+void image_writer_chain(
+	struct image_writer *w, const struct image_chain *link, const char *process);
+/* Append what @other, of the same checkpoint, has at @source of its chain; returns the index in this
+ * one's. Nothing is added to @other meanwhile. Thread-safe. */
+uint32_t image_writer_peer(
+	struct image_writer *w, const struct image_writer *other, uint32_t source);
+/* How many entries of the chain are about other processes' files. */
+size_t image_writer_peers(const struct image_writer *w);
+
 /* Put @s into the string table; equal strings share a place. Returns its offset. */
 uint32_t image_writer_string(struct image_writer *w, const char *s);
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Pages that processes have in common since fork(2): a checkpoint leaves them so. After a restart each
-# process has its own, and where there is not enough memory for that, it is said in time.
+# Pages that processes have in common since fork(2): a checkpoint leaves them so, and stores them once. After a
+# restart each process has its own, and where there is not enough memory for that, it is said in time.
 . "$(dirname "$0")/lib.sh"
 
 # Five processes with 24 MiB in common, of which perl makes two copies.
@@ -74,4 +74,96 @@ else
 fi
 sweep >/dev/null
 [ -z "${limit:-}" ] || rmdir "${limit%/*}" 2>/dev/null
+
+# Five processes with 12 MiB in common, of which each writes to some pages, the last one ($ARGV[0]) before it is asked
+# for to be forked. Each knows what its memory was.
+cat >"$scratch/common.pl" <<'E2'
+use Digest::MD5 "md5_hex";
+$| = 1;
+open R, "/dev/urandom";
+read(R, $memory, 12 << 20) == 12 << 20 or die;
+sub write_some {
+	substr($memory, int(rand(length($memory) - 8)), 8) = pack "Q", $_[0] + $_ for 1 .. 30;
+	$sum = md5_hex($memory);
+}
+sub fork_one {
+	pipe READY, TOLD;
+	return $pid if $pid = fork and close TOLD and <READY>;
+	$SIG{USR2} = "DEFAULT";
+	write_some(1000 * $_[0]);
+	print TOLD "ready\n";
+	close TOLD;
+	sleep 1 until $ended;
+	exit(md5_hex($memory) ne $sum);
+}
+$SIG{USR1} = sub { $ended = 1 };
+$SIG{USR2} = sub { $more = 1 };
+push @pids, fork_one($_) for 1 .. 3;
+write_some(7);
+print "ready\n";
+until ($ended) {
+	sleep 1;
+	next unless $more;
+	push @pids, fork_one(4);
+	$more = 0;
+	print "forked\n";
+}
+kill "USR1", @pids;
+$wrong = grep { waitpid($_, 0) != $_ || $? } @pids;
+exit($wrong || md5_hex($memory) ne $sum);
+E2
+
+# number WHAT [IMAGE]: what trecr-inspect tells of it
+number() {
+	trecr-inspect --json "${2:-ck}" | sed -nE "s/^ *\"$1\": ([0-9]+),\$/\1/p" | head -n 1
+}
+
+# The newest checkpoint has stored less than a PART of what the processes have.
+small() { # PART
+	[ "$(number stored_bytes)" -lt $(($(number memory_bytes) / $1)) ]
+}
+
+lazy=
+! am_root || lazy=--lazy
+for way in "" --fork "--compress=lz4 -j 3"; do
+	arena common
+	RUN_FLAGS="--incremental -k 1 $way"
+	launch perl "$scratch/common.pl" && checkpoint || explain
+	ok "checkpoint${way:+ with $way}: what is common is stored once" small 3 || explain
+	kill -USR2 "$sup"
+	await -t 60 -p "$sup" out '^forked$' >/dev/null 2>await.err
+	checkpoint || explain
+	ok "an incremental one has what a new process shares in the one before" small 20 || explain
+	ok "which is kept" test -e ck/ckpt-000001
+	freeze_away || explain
+	ok "all is in them" quiet trecr-inspect --verify ck
+	# shellcheck disable=SC2086
+	restart_here $lazy && checkpoint || explain
+	ok "a checkpoint after a restart is right, too" quiet trecr-inspect --verify ck
+	finish
+	is "$status" 0 "and each process has had its own memory" || explain
+	restart_here
+	finish
+	is "$status" 0 "as it has from that one" || explain
+	sweep >/dev/null
+	lazy=
+done
+
+# What is stored with another process is needed, and --core finds it.
+arena whole
+RUN_FLAGS=
+launch perl "$scratch/common.pl" && checkpoint || explain
+sizes=$(cd "$path" && stat -c '%s %n' [0-9]* | sort -n)
+first=${sizes##* }
+other=${sizes%%$'\n'*}
+other=${other#* }
+not_ok "the file of a process has not all of its memory" [ "$(stat -c %s "$path/$other")" -gt $((6 << 20)) ]
+trecr-inspect --core core "$path" >/dev/null 2>inspect.err
+ok "--core has" [ "$(stat -c %s "core.$other")" -gt $((12 << 20)) ] || explain inspect.err
+finish
+edit-image "$path/$first" flip $((4 << 20))
+trecr-inspect --verify "$path" >verify.out 2>&1
+like "$(cat verify.out)" "/$first: the block at .*checksum" "damage of it is found"
+edit-image "$path/$first" flip $((4 << 20))
+sweep >/dev/null
 done_testing

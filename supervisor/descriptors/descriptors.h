@@ -64,6 +64,10 @@ int fd_dump_rings(struct fd_dump *d, struct process *p, struct err *e);
 int fd_dump_threads(
 	struct fd_dump *d, pid_t pid, bool lower, struct image_writer *process, struct err *e);
 
+/* Behind fd_dump_process() of all processes: whether a restart can have what has been found so far, and @besides
+ * descriptors for other things. */
+bool fd_dump_fits(const struct fd_dump *d, uint64_t besides);
+
 /* Write contents of the objects that descriptors lead to, and the notes. Call once, last.
  * @besides: how many descriptors a process of a restart has for other things. */
 int fd_dump_finish(struct fd_dump *d, uint64_t besides, struct err *e);

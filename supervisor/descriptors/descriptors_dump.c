@@ -515,6 +515,11 @@ void fd_dump_let_go(struct fd_dump *d)
 	fd_inotifies_free(d, false);
 }
 
+bool fd_dump_fits(const struct fd_dump *d, uint64_t besides)
+{
+	return !descriptor_range_check(descriptors_count(d) + besides, NULL);
+}
+
 int fd_dump_finish(struct fd_dump *d, uint64_t besides, struct err *e)
 {
 	if (socket_dump_all(d, e) || fd_epolls_dump(d, e) || fd_holders_check(d, e) ||

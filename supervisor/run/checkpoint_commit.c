@@ -22,17 +22,20 @@ void checkpoint_write_chain(
 	struct image_chain link = {
 		.name = image_writer_string(writer, store_chain_name(w->s->store))};
 	const struct image_chain *old;
-	size_t count;
+	const uint32_t *names;
+	size_t count, named;
 
 	memcpy(link.checkpoint_id, w->id, sizeof(w->id));
-	image_writer_note(writer, IMAGE_NOTE_CHAIN, &link, sizeof(link));
+	image_writer_chain(writer, &link, NULL);
 	if (!parent)
 		return;
 	old = image_note_array(parent, IMAGE_NOTE_CHAIN, struct image_chain, &count);
+	names = image_note_array(parent, IMAGE_NOTE_CHAIN_NAMES, uint32_t, &named);
 	for (size_t i = 0; i < count; i++) {
 		link = old[i];
 		link.name = image_writer_string(writer, image_string(parent, old[i].name));
-		image_writer_note(writer, IMAGE_NOTE_CHAIN, &link, sizeof(link));
+		image_writer_chain(writer, &link,
+			i < named && names[i] ? image_string(parent, names[i]) : NULL);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "ckpt/blocks.h"
+#include "ckpt/peers.h"
 #include "lib/phase.h"
 #include "lib/test_hooks.h"
 #include "supervisor/descriptors/descriptors.h"
@@ -93,9 +94,13 @@ static int is_cancelled(void *context, struct err *e)
 	return checkpoint_given_up(context, e);
 }
 
-static int write_runs(struct checkpoint_work *w, const struct buf *runs,
+/* What is of no process, or of no one alone. */
+#define NO_PROCESS SIZE_MAX
+
+static int write_runs(struct checkpoint_work *w, size_t process, const struct buf *runs,
 	struct image_writer *writer, const struct image *parent)
 {
+	bool is_peer = w->peers && process != NO_PROCESS && w->roles[process].is_peer;
 	cleanup_free uint32_t *source = NULL;
 	size_t sources = 0;
 	struct blocks_to_write to_write = {
@@ -103,6 +108,7 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 		.run_count = buf_count(runs, struct block_run),
 		.writer = writer,
 		.parent = parent,
+		.peers = is_peer && w->roles[process].looks ? w->peers : NULL,
 		.pack = w->request->compress,
 		.check_clean = test_check_clean(),
 		.cancelled = is_cancelled,
@@ -118,7 +124,11 @@ static int write_runs(struct checkpoint_work *w, const struct buf *runs,
 	for (size_t i = 0; i < sources; i++)
 		source[i] = i + 1; /* see checkpoint_write_chain() */
 	to_write.parent_source = source;
-	return blocks_write(&to_write, w->e);
+	if (blocks_write(&to_write, w->e))
+		return -1;
+	if (is_peer && process < w->last_looks)
+		peers_add(w->peers, writer, parent, source);
+	return 0;
 }
 
 int checkpoint_write_memory(struct checkpoint_work *w)
@@ -129,11 +139,11 @@ int checkpoint_write_memory(struct checkpoint_work *w)
 		struct dump *d = &w->dumps[i];
 
 		if (owns_memory(w, i) &&
-			write_runs(w, &d->runs, d->writer,
+			write_runs(w, i, &d->runs, d->writer,
 				checkpoint_parent_process(w, d->process->vpid)))
 			return -1;
 	}
-	return write_runs(w, &w->shared_runs, w->job, NULL);
+	return write_runs(w, NO_PROCESS, &w->shared_runs, w->job, NULL);
 }
 
 void checkpoint_keep_devices(struct checkpoint_work *w)
@@ -154,7 +164,7 @@ void checkpoint_drop_devices(struct checkpoint_work *w)
 /* The program gets the memory back that the copy has as soon as it has been written. */
 static int write_devices(struct checkpoint_work *w, struct dump *d)
 {
-	int failed = write_runs(w, &d->device_runs, d->writer,
+	int failed = write_runs(w, NO_PROCESS, &d->device_runs, d->writer,
 		checkpoint_parent_process(w, device_snapshot_vpid(d->device_snapshot)));
 
 	device_snapshot_end(d->device_snapshot);
@@ -162,15 +172,16 @@ static int write_devices(struct checkpoint_work *w, struct dump *d)
 	return failed;
 }
 
-static int write_copy(struct checkpoint_work *w, struct dump *d)
+static int write_copy(struct checkpoint_work *w, size_t i)
 {
+	struct dump *d = &w->dumps[i];
 	uint64_t expected = d->memory_bytes;
 
 	if (own_pages_finish(d, w->e))
 		return -1;
 	w->info.memory_bytes += d->memory_bytes - expected;
 	return write_runs(
-		w, &d->copied_runs, d->writer, checkpoint_parent_process(w, d->copy->vpid));
+		w, i, &d->copied_runs, d->writer, checkpoint_parent_process(w, d->copy->vpid));
 }
 
 int checkpoint_write_copies(struct checkpoint_work *w)
@@ -188,7 +199,7 @@ int checkpoint_write_copies(struct checkpoint_work *w)
 			failed = write_devices(w, d);
 		if (!d->copy || failed)
 			continue;
-		failed = fork_snapshot_end(d, write_copy(w, d), w->e);
+		failed = fork_snapshot_end(d, write_copy(w, i), w->e);
 	}
 	phase_now = PHASE_NONE;
 	return failed;

@@ -12,6 +12,7 @@
 #include "supervisor/memory/memory_dump.h"
 #include "supervisor/run/checkpoint_commit.h"
 #include "supervisor/run/checkpoint_memory.h"
+#include "supervisor/run/checkpoint_peers.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/start/terminal.h"
 #include "supervisor/sysv/sysv.h"
@@ -174,8 +175,10 @@ static int dump_processes(struct checkpoint_work *w)
 int checkpoint_snapshot(struct checkpoint_work *w)
 {
 	phase_now = PHASE_DUMP;
-	if (begin_files(w) || dump_processes(w) || checkpoint_list_memory(w) ||
-		checkpoint_write_memory(w) || sysv_dump_rest(w->fds, &w->tree, w->e))
+	if (begin_files(w) || dump_processes(w) || checkpoint_list_memory(w))
+		return -1;
+	checkpoint_begin_peers(w, files_besides(w));
+	if (checkpoint_write_memory(w) || sysv_dump_rest(w->fds, &w->tree, w->e))
 		return -1;
 	phase_now = PHASE_DUMP;
 	terminal_dump(w->s, w->fds, w->job);

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "ckpt/peers.h"
 #include "lib/phase.h"
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/target/process_copy.h"
@@ -65,8 +66,10 @@ void checkpoint_work_end(struct checkpoint_work *w)
 	if (w->fds)
 		fd_dump_free(w->fds);
 	buf_free(&w->shared_runs);
+	peers_free(w->peers);
 	free(w->writers);
 	free(w->dumps);
+	free(w->roles);
 	checkpoint_close(w->parent);
 }
 

@@ -15,6 +15,12 @@
 #include "supervisor/state/dump.h"
 #include "supervisor/tree/gpu_patience.h"
 
+/* What a process has to do with blocks that several have (ckpt/peers.h): others may find its, and it looks for
+ * those of others. */
+struct peer_role {
+	bool is_peer, looks;
+};
+
 struct checkpoint_work {
 	struct supervisor *s;
 	const struct checkpoint_request *request;
@@ -40,9 +46,12 @@ struct checkpoint_work {
 	struct image_writer *job;
 	struct image_writer **writers; /* one for each living process of the tree */
 	struct dump *dumps;
-	size_t process_count;   /* of both */
-	uint64_t fork_room;     /* bytes that copies of further processes may take */
-	struct buf shared_runs; /* struct block_run: shared memory without a descriptor */
+	size_t process_count;    /* of both */
+	uint64_t fork_room;      /* bytes that copies of further processes may take */
+	struct peers *peers;     /* NULL: no process can have blocks of another one */
+	struct peer_role *roles; /* of each process */
+	size_t last_looks;       /* the last process that looks for them */
+	struct buf shared_runs;  /* struct block_run: shared memory without a descriptor */
 	struct fd_dump *fds;
 	struct buf ending; /* pidfds of processes that have been killed */
 };
