@@ -3,10 +3,11 @@
 # restart each process has its own, and where there is not enough memory for that, it is said in time.
 . "$(dirname "$0")/lib.sh"
 
-# Five processes with 24 MiB in common, of which perl makes two copies.
+# Five processes with 24 MiB in common, of which perl makes two copies, and $ARGV[0] MiB more.
 cat >shared.pl <<'E2'
 $| = 1;
 $memory = "m" x (24 << 20);
+$more = "m" x ($ARGV[0] << 20) if @ARGV;
 $SIG{USR1} = sub { $ended = 1 };
 for (1 .. 4) {
 	next if $pid[$_] = fork;
@@ -145,6 +146,7 @@ for way in "" --fork "--compress=lz4 -j 3"; do
 	restart_here
 	finish
 	is "$status" 0 "as it has from that one" || explain
+	unlike "$(cat restart.err)" "MiB from now on" "which is not much more than before"
 	sweep >/dev/null
 	lazy=
 done
@@ -166,4 +168,12 @@ trecr-inspect --verify "$path" >verify.out 2>&1
 like "$(cat verify.out)" "/$first: the block at .*checksum" "damage of it is found"
 edit-image "$path/$first" flip $((4 << 20))
 sweep >/dev/null
+
+arena growth
+launch perl "$scratch/shared.pl" 30 && freeze_away || explain
+restart_here
+like "$(cat restart.err)" "takes up to [0-9]+ MiB from now on, where it may have taken [0-9]+ MiB before" \
+	"a restart tells that the memory is a lot more" || explain
+finish
+is "$status" 0 "and is done" || explain
 done_testing

@@ -1,10 +1,14 @@
-/* The private memory that an image has for each process, added up, against what there is. */
+/* The private memory that an image has for each process, added up, against what there is, and what there was. */
 #include "supervisor/memory/memory_fits.h"
 
 #include <unistd.h>
 
 #include "lib/util.h"
 #include "supervisor/memory/memory_room.h"
+
+/* What is told: so many bytes more, and this part of what it was before. */
+#define GROWTH_LEAST (256ull << 20)
+#define GROWTH_PART  4
 
 /* Memory of GPUs, which has addresses of its own among those of the process. */
 static struct buf device_regions(const struct image *img)
@@ -31,15 +35,35 @@ static bool is_within(const struct buf *regions, uint64_t address)
 	return false;
 }
 
+static bool is_private(const struct buf *devices, const struct image_extent *x)
+{
+	return image_extent_is_stored(x) && !x->object && !is_within(devices, x->address);
+}
+
 static uint64_t private_memory(const struct image *img)
 {
 	cleanup_buf struct buf devices = device_regions(img);
 	uint64_t blocks = 0;
 
-	for (size_t i = 0; i < img->extent_count; i++) {
+	for (size_t i = 0; i < img->extent_count; i++)
+		if (is_private(&devices, &img->extents[i]))
+			blocks += img->extents[i].blocks;
+	return blocks * IMAGE_BLOCK;
+}
+
+/* The part of it that another process's file has. */
+static uint64_t common_memory(const struct image *img)
+{
+	cleanup_buf struct buf devices = device_regions(img);
+	const uint32_t *names;
+	uint64_t blocks = 0;
+	size_t count;
+
+	names = image_note_array(img, IMAGE_NOTE_CHAIN_NAMES, uint32_t, &count);
+	for (size_t i = 0; count && i < img->extent_count; i++) {
 		const struct image_extent *x = &img->extents[i];
 
-		if (image_extent_is_stored(x) && !x->object && !is_within(&devices, x->address))
+		if (x->source < count && names[x->source] && is_private(&devices, x))
 			blocks += x->blocks;
 	}
 	return blocks * IMAGE_BLOCK;
@@ -76,4 +100,28 @@ int memory_fits(const struct checkpoint *c, struct err *e)
 		return too_much(need, machine, "this machine has", e);
 	groups = has_own_cgroups(c) ? UINT64_MAX : memory_room_groups(getpid());
 	return need > groups ? too_much(need, groups, "the control group allows", e) : 0;
+}
+
+void memory_tell_growth(const struct checkpoint *c, void (*notice)(const char *line))
+{
+	uint64_t need = 0, common = 0;
+	const double mib = 1 << 20;
+	cleanup_free char *line = NULL;
+
+	for (size_t i = 0; notice && i < c->process_count; i++) {
+		if (checkpoint_owner(c, i, IMAGE_SHARED_MEMORY) != i)
+			continue;
+		need += private_memory(c->processes[i]);
+		common += common_memory(c->processes[i]);
+	}
+	if (common < GROWTH_LEAST || common < (need - common) / GROWTH_PART)
+		return;
+	line = xasprintf(
+		"the memory of the program's processes takes up to %.0f MiB from now on, "
+		"where it "
+		"may have taken %.0f MiB before: pages that they have shared since "
+		"fork(2) "
+		"are each process's own",
+		need / mib, (need - common) / mib);
+	notice(line);
 }

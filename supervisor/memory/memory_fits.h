@@ -13,4 +13,8 @@
  * where processes return to cgroups of their own, neither are cgroups. */
 int memory_fits(const struct checkpoint *c, struct err *e);
 
+/* Tell @notice (NULL: nobody) when the processes will take a lot more memory than they may have taken before: what
+ * @c has once for several of them each has for itself from now on. */
+void memory_tell_growth(const struct checkpoint *c, void (*notice)(const char *line));
+
 #endif

@@ -129,6 +129,7 @@ int restore_check_before(struct restore *r, bool alive)
 		cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r) ||
 		memory_fits(r->c, r->e))
 		return -1;
+	memory_tell_growth(r->c, alive ? NULL : r->o->notice);
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_lower_check(&r->processes[i]))
 			return -1;
