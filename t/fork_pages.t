@@ -121,7 +121,9 @@ number() {
 
 # The newest checkpoint has stored less than a PART of what the processes have.
 small() { # PART
-	[ "$(number stored_bytes)" -lt $(($(number memory_bytes) / $1)) ]
+	local stored all
+	stored=$(number stored_bytes) && all=$(number memory_bytes)
+	[ -n "$stored" ] && [ -n "$all" ] && [ "$stored" -lt $((all / $1)) ]
 }
 
 lazy=
