@@ -15,8 +15,9 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 
-/* For supervisors that have been killed, or whose program has ended. */
-#define GRACE_NS 1000000000ull
+/* For supervisors that have been killed, or whose program has ended: on a busy machine that takes a
+ * moment. */
+#define GRACE_NS 3000000000ull
 
 static const struct image_process *process_of(const struct image *img)
 {
