@@ -392,7 +392,7 @@ static void setup_timerfd(void)
 	arm(94, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, memo->number[0], 5);
 	put_at(95, timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK));
 	arm(95, TFD_TIMER_ABSTIME, clock_ns(CLOCK_MONOTONIC) / 1000000000 + 500, 0);
-	EXPECT(poll(p, 1, 5000) + poll(p + 1, 1, 5000), 2);
+	EXPECT(poll(p, 1, -1) + poll(p + 1, 1, -1), 2);
 	memo->number[1] = clock_ns(CLOCK_MONOTONIC);
 }
 
@@ -413,7 +413,7 @@ static void check_timerfd(void)
 	uint64_t n = 0;
 
 	EXPECT(timerfd_gettime(90, &t), 0);
-	EXPECT(t.it_value.tv_sec >= 990 && t.it_value.tv_sec <= 1000, true);
+	EXPECT(t.it_value.tv_sec >= 900 && t.it_value.tv_sec <= 1000, true);
 	EXPECT(strncmp(timer_info(90, "clockid"), "7\n", 2), 0);
 	EXPECT(read(91, &n, sizeof(n)), 8);
 	EXPECT(n >= 1, true);
@@ -433,7 +433,7 @@ static void check_timerfd(void)
 	EXPECT(t.it_interval.tv_nsec, 5);
 	EXPECT(strncmp(timer_info(94, "settime flags"), "03", 2), 0);
 	EXPECT(timerfd_gettime(95, &t), 0);
-	EXPECT(t.it_value.tv_sec >= 490 && t.it_value.tv_sec <= 500, true);
+	EXPECT(t.it_value.tv_sec >= 400 && t.it_value.tv_sec <= 500, true);
 	EXPECT(strncmp(timer_info(95, "settime flags"), "01", 2), 0);
 }
 

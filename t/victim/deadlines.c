@@ -29,7 +29,8 @@ struct waiter {
 	int (*wait)(struct waiter *w);
 	struct timespec *until;
 	struct timespec own;
-	uint64_t before, due, end;
+	uint64_t before, due;
+	_Atomic uint64_t end; /* 0: it waits */
 	_Atomic int tid;
 	pthread_t thread;
 };
@@ -116,7 +117,8 @@ static void start(struct waiter *w)
 	w->thread = victim_thread(run, w);
 	while (!w->tid)
 		sched_yield();
-	victim_until_blocked(w->tid, w->nr);
+	while (!w->end && victim_sleeps_in(w->tid) != w->nr)
+		usleep(500);
 }
 
 /* What has been added to its time makes up for what its clock has leapt. */
@@ -125,6 +127,9 @@ static void check_waiter(const struct waiter *w)
 	int64_t moved = to_ns(w->until) - w->due;
 	int64_t passed = victim_clock(w->clock) - moved - w->before;
 
+	/* The checkpoint has come too late to find it waiting. */
+	if (!moved && w->end >= w->due && w->end < w->before + MOST)
+		return;
 	CHECK(passed >= 0 && passed < (int64_t)MOST,
 		"waiter %zu: its time has been moved by %.3f s, its clock by %.3f s",
 		w - waiters, moved / 1e9, (moved + passed) / 1e9);

@@ -139,6 +139,15 @@ static void check_raw(void)
 	expect(raw.slave, "\003\004\021\022\023\026\nab12345678901", "raw input");
 }
 
+static bool takes_output(int fd)
+{
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	return select(fd + 1, NULL, &set, NULL, &(struct timeval){0}) == 1;
+}
+
 static void prepare_others(void)
 {
 	packets = open_pair();
@@ -162,20 +171,12 @@ static void prepare_others(void)
 	put(stopped.slave, "before");
 	await(stopped.master, 6);
 	put(stopped.master, "\023");
-	for (int i = 0; i < 100; i++) /* until it is stopped */
+	for (int i = 0; i < 60000 && takes_output(stopped.slave); i++)
 		usleep(1000);
+	MUST(!takes_output(stopped.slave));
 	suspended = open_pair();
 	set_flags(suspended.slave, IXON, 0, ICANON);
 	MUST(!tcflow(suspended.slave, TCOOFF));
-}
-
-static bool takes_output(int fd)
-{
-	fd_set set;
-
-	FD_ZERO(&set);
-	FD_SET(fd, &set);
-	return select(fd + 1, NULL, &set, NULL, &(struct timeval){0}) == 1;
 }
 
 static void check_others(void)
@@ -202,7 +203,7 @@ static void check_others(void)
 	CHECK(!takes_output(stopped.slave), "output goes on by itself");
 	expect(stopped.master, "before", "output before it was stopped");
 	put(stopped.master, "\021");
-	for (int i = 0; i < 1000 && !takes_output(stopped.slave); i++)
+	for (int i = 0; i < 60000 && !takes_output(stopped.slave); i++)
 		usleep(1000);
 	CHECK(takes_output(stopped.slave), "^Q");
 	/* What the program has stopped itself ^Q does not start, but tcflow(3). */

@@ -237,7 +237,7 @@ static void check_raw(void)
 	CHECK(sendto(raw, &echo, sizeof(echo), 0, (struct sockaddr *)&self, sizeof(self)) ==
 			sizeof(echo),
 		"an echo request");
-	CHECK(poll(&p, 1, 5000) == 1 && recv(raw, packet, sizeof(packet), 0) == 28,
+	CHECK(poll(&p, 1, 60000) == 1 && recv(raw, packet, sizeof(packet), 0) == 28,
 		"its reply");
 	CHECK(packet[20] == ICMP_ECHOREPLY, "type %d", packet[20]);
 	CHECK(send(connected, "x", 1, 0) == 1, "a connected one sends");

@@ -278,7 +278,7 @@ static void await_report(void)
 {
 	struct pollfd p = {.fd = fd};
 
-	need(poll(&p, 1, 5000) == 1 && p.revents & POLLERR, "no reports here");
+	need(poll(&p, 1, 60000) == 1 && p.revents & POLLERR, "no reports here");
 }
 
 /* That the memory of what was sent is free again. */

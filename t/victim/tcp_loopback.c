@@ -93,7 +93,7 @@ static void check_full(void)
 	n = recv(server[FULL], data, 8, 0);
 	CHECK(n == 8 && !memcmp(data, "question", 8), "it starts with %zd bytes", n);
 	victim_fill(want, sizeof(want), 8);
-	while (have < filled && poll(&p, 1, 5000) == 1) {
+	while (have < filled && poll(&p, 1, 60000) == 1) {
 		size_t at = have % sizeof(want);
 
 		n = recv(server[FULL], data, sizeof(want) - at, MSG_DONTWAIT);
@@ -181,7 +181,7 @@ static void check_listening(int i, int family)
 	CHECK(!getsockopt(listening[i], IPPROTO_TCP, TCP_INFO, &info, &size) &&
 			info.tcpi_sacked == 6,
 		"%u may wait", info.tcpi_sacked);
-	CHECK(poll(&p, 1, 5000) == 1, "nobody comes to %d", i);
+	CHECK(poll(&p, 1, 60000) == 1, "nobody comes to %d", i);
 	other = accept(listening[i], NULL, NULL);
 	CHECK(other >= 0 && write(fd, "hi", 2) == 2, "a new connection");
 	close(fd);
@@ -242,7 +242,7 @@ static void prepare(void)
 		MUST(!setsockopt(client[i], SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
 		close(client[i]);
 		p.fd = server[i];
-		MUST(poll(&p, 1, 5000) == 1);
+		MUST(poll(&p, 1, 60000) == 1);
 	}
 	error = sock_int(server[DONE], SOL_SOCKET, SO_ERROR);
 	MUST(error == ECONNRESET);

@@ -91,7 +91,7 @@ static void check_orphan(int i)
 	ssize_t n = -1;
 
 	victim_fill(want, sizeof(want), 5);
-	while (poll(&p, 1, 10000) == 1) {
+	while (poll(&p, 1, 60000) == 1) {
 		size_t at = have % sizeof(want);
 
 		n = recv(client[i], data, sizeof(want) - at, MSG_DONTWAIT);

@@ -234,7 +234,7 @@ static void prepare(const char *mode, pthread_t *reader)
 	else if (!strcmp(mode, "half"))
 		MUST(!shutdown(fd, SHUT_WR));
 	else
-		MUST(poll(&p, 1, 5000) == 1); /* the greeting */
+		MUST(poll(&p, 1, 60000) == 1); /* the greeting */
 	look(&before);
 	set_patience();
 	if (!strcmp(mode, "read"))

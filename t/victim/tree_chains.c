@@ -16,7 +16,7 @@ static struct {
 } * all;
 
 /* Whatever happens, the machine is not to be filled with processes. */
-#define LIFE (60 * SEC)
+#define LIFE (300 * SEC)
 
 static uint64_t end;
 
