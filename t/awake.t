@@ -17,12 +17,12 @@ arena queue
 launch "$victim/idle"
 trecr-ckpt --status --watch "$sup" >watched 2>watch.err &
 watch=$!
-await -t 30 watched '^no checkpoint yet$' >/dev/null
+await -t 60 watched '^no checkpoint yet$' >/dev/null
 trecr-ckpt $slow "$sup" >first 2>first.err &
 first=$!
 ok "the status tells how far a checkpoint is" \
 	await_status '^now +writing memory, [0-9.]+ (bytes|[KM]iB) of [0-9.]+ [KM]iB'
-await -t 30 watched '^writing memory, ' >/dev/null
+await -t 60 watched '^writing memory, ' >/dev/null
 like "$(trecr-ckpt --json "$sup")" '"now": \{[^}]*"phase": "writing memory"' "so does JSON"
 trecr-ckpt "$sup" >second 2>second.err &
 second=$!
@@ -32,7 +32,7 @@ wait $first
 wait $second
 is $? 0 "and is answered when the first one's client has gone" || diag "$(cat second.err)"
 is "$(basename "$(cat second)")" ckpt-000001 "the first has left no checkpoint"
-await -t 30 watched 'ckpt-000001, ' >/dev/null
+await -t 60 watched 'ckpt-000001, ' >/dev/null
 kill -USR1 "$sup"
 wait "$sup"
 is "$?$(tail -n 1 out)" 0ok "the program is as it was"
@@ -69,7 +69,7 @@ freeze_away
 quiet trecr-restart -D --pidfile up -j 7 ck
 sup=$(cat up)
 ok "also to read" quiet kill -USR1 "$sup"
-await -t 30 out '^ok$' >/dev/null
+await -t 60 out '^ok$' >/dev/null
 is "$(tail -n 1 out)" ok "the program is as it was"
 sweep >/dev/null
 

@@ -24,7 +24,7 @@ refused() {
 	timeout -k 1 60 trecr-restart ck </dev/null >restart.out 2>restart.err
 	local status=$?
 	if [ $status = 125 ] && [[ $(cat restart.err) =~ ^trecr-restart:\ .*($2) ]] &&
-		! [ -s restart.out ] && sweep 5; then
+		! [ -s restart.out ] && sweep 60; then
 		result 0 "$1"
 		# The last line is the error; notices may stand before it.
 		tail -n 1 restart.err | grep -vE '^trecr-restart: cannot .+: .+' >>"$scratch/form"
@@ -160,7 +160,7 @@ wrong=
 for at in $first $((first + size - 1)) $((first + size / 5)) $((first + size / 2)) $((first + size * 4 / 5)); do
 	edit-image "ck/ckpt-000001/$pid" flip "$at"
 	timeout -k 1 60 trecr-restart ck/ckpt-000001 </dev/null >restart.out 2>restart.err
-	[ $? = 125 ] && [[ $(cat restart.err) =~ ckpt-000001/$pid:\ the\ block\ at\ .*\(checksum\) ]] && sweep 5 ||
+	[ $? = 125 ] && [[ $(cat restart.err) =~ ckpt-000001/$pid:\ the\ block\ at\ .*\(checksum\) ]] && sweep 60 ||
 		wrong+=" $at: $(tail -n 1 restart.err)"
 	edit-image "ck/ckpt-000001/$pid" flip "$at"
 done

@@ -78,7 +78,7 @@ if am_root && unshare --user --map-root-user true 2>/dev/null && have setpriv; t
 		exec setpriv --bounding-set -all --inh-caps -all -- trecr-run -d ck -- "$1"' - \
 		"$victim/idle" </dev/null >out 2>err &
 	sup=$!
-	await -t 30 -p $sup out '^ready$' >/dev/null
+	await -t 60 -p $sup out '^ready$' >/dev/null
 	not_ok "what could not have its ids again is not ended" checkpoint -s
 	like "$(cat ckpt.err)" "could not be restarted here, .*cannot create a new user, pid and mount namespace" \
 		"which is said, too"

@@ -35,7 +35,7 @@ ahead_twice() {
 		restart_here "${options[@]}" && step="going on" &&
 		finish && step="its own checks" &&
 		[ "$status" = 0 ] && said_ok && step="leaving nothing behind" &&
-		sweep 5
+		sweep 60
 }
 
 # shifted NAME SHIFT VICTIM [OPTION...]

@@ -65,7 +65,7 @@ do_it() {
 
 # As a machine that fails does.
 kill_all() {
-	timeout 30 python3 "$top/t/tool/tree_memory.py" kill "$sup"
+	timeout 120 python3 "$top/t/tool/tree_memory.py" kill "$sup"
 }
 
 # Saved while it is stopped. Behind a checkpoint without -s it may run on, until it is killed.

@@ -57,7 +57,7 @@ for part in 0 1 2 3 4 5 6 7 8 9; do
 	trecr-inspect --verify good >/dev/null 2>inspect.err && wrong+=" $at"
 	[ $((part % 3)) != 0 ] || {
 		timeout -k 1 60 trecr-restart good </dev/null >restart.out 2>restart.err
-		[ $? = 125 ] && [[ $(cat restart.err) =~ ckpt-000001/$pid:\ the\ block\ at\ .*\(checksum\) ]] && sweep 5 ||
+		[ $? = 125 ] && [[ $(cat restart.err) =~ ckpt-000001/$pid:\ the\ block\ at\ .*\(checksum\) ]] && sweep 60 ||
 			wrong+=" $at: $(tail -n 1 restart.err)"
 	}
 	edit-image "good/ckpt-000001/$pid" flip $at

@@ -13,14 +13,17 @@ bad=
 for i in 1 2 3 4; do
 	if wait "${requests[i]}"; then
 		done_ones=$((done_ones + 1))
-		[ -f "$(cat path.$i)/job" ] || [ -z "$(ls ck | grep "$(basename "$(cat path.$i)")")" ] || bad+=" $i"
 	else
 		[[ $(cat err.$i) =~ ^trecr-ckpt:\ cannot\ .+:\ .+ ]] || bad+=" $i:$(cat err.$i)"
 	fi
 done
+ok "nothing is left unfinished" nothing_unfinished
+for path in $(cat path.?); do
+	# The first ones may have been removed, as there are newer ones.
+	[ -f "$path/job" ] || [ ! -e "$path" ] || bad+=" $path"
+done
 is "$bad" "" "four requests at once: each gets a checkpoint or a reason"
 ok "at least one gets a checkpoint" [ $done_ones -ge 1 ]
-is "$(find ck -name '*.tmp')" "" "nothing is left unfinished"
 ok "the newest is whole" quiet trecr-inspect --verify ck
 launch2=$sup
 # A second supervisor may not write into the same directory.
@@ -116,11 +119,11 @@ for ((i = 0; i < 10; i++)); do
 	trecr-ckpt "$sup" >path 2>ckpt.err &
 	request=$!
 	kill -USR1 "$sup"
-	await -t 20 -p $request 2>/dev/null || bad+=" $i:hangs"
+	await -t 60 -p $request 2>/dev/null || bad+=" $i:hangs"
 	if ! wait $request; then
 		[[ $(cat ckpt.err) =~ ^trecr-ckpt:\ cannot\ .+:\ .+ ]] || bad+=" $i:$(cat ckpt.err)"
 	fi
-	await -t 20 -p "$sup" 2>/dev/null || bad+=" $i:supervisor-hangs"
+	await -t 60 -p "$sup" 2>/dev/null || bad+=" $i:supervisor-hangs"
 	wait "$sup"
 	status=$?
 	[ $status = 0 ] && said_ok || bad+=" $i:status-$status($(tail -n 1 out))"

@@ -46,7 +46,7 @@ launch "$victim/idle" touch 64 50
 for i in 1 2 3; do
 	checkpoint --compress=lz4 || explain
 	kill -USR2 "$sup"
-	await -t 20 -p "$sup" out "^touched $i\$" >/dev/null
+	await -t 60 -p "$sup" out "^touched $i\$" >/dev/null
 done
 ok "an incremental checkpoint is small" [ "$(du -sk "$path" | cut -f1)" -lt 8000 ]
 ok "and right" quiet trecr-inspect --verify ck
@@ -66,7 +66,7 @@ unset -f trecr-run
 checkpoint || explain
 for i in 1 2 3; do
 	kill -USR2 "$sup"
-	await -t 20 -p "$sup" out "^touched $i\$" >/dev/null
+	await -t 60 -p "$sup" out "^touched $i\$" >/dev/null
 	faults fault sync $i commit # when the pages have been protected again
 	not_ok "checkpoint $i fails" checkpoint
 	faults fault off

@@ -22,7 +22,7 @@ checkpoints() { # CLASS [PHASE]
 		rc=$?
 		if ! faults fault off; then
 			why="without a fault, after $what: $(cat ckpt.err; find ck -name '*.tmp')"
-			[ $rc = 0 ] && [ -z "$(find ck -name '*.tmp')" ] && why=
+			[ $rc = 0 ] && nothing_unfinished && why=
 			return
 		fi
 		fired=$((fired + 1))
@@ -31,7 +31,7 @@ checkpoints() { # CLASS [PHASE]
 		if [ $rc = 0 ]; then [ -d "$path" ]; else one_line ckpt.err; fi || return 1
 		# An old checkpoint that could not be removed goes with the next one.
 		why="$what left something unfinished: $(find ck -name '*.tmp')"
-		[ $rc = 0 ] || [ -z "$(find ck -name '*.tmp')" ] || return 1
+		[ $rc = 0 ] || nothing_unfinished || return 1
 		why=
 		further
 	done
@@ -133,14 +133,14 @@ taken_out() { # VICTIM CLASS
 		trecr-ckpt -t 60 "$sup" >/dev/null 2>ckpt.err
 		faults fault off || break
 		killer=$(faults fault killer)
-		await -t 20 -p "$sup" 2>/dev/null
+		await -t 60 -p "$sup" 2>/dev/null
 		if [ -n "$killer" ]; then
 			outlived=$((outlived + 1))
-			await -t 20 -p "$killer" 2>/dev/null
+			await -t 60 -p "$killer" 2>/dev/null
 		fi
 		wait "$sup"
 		kill -USR1 "$inside"
-		await -t 20 -p "$inside" 2>/dev/null
+		await -t 60 -p "$inside" 2>/dev/null
 		said_ok || why+=" $n: $(tail -n 1 out);"
 		n=$((n + 4))
 	done

@@ -20,7 +20,7 @@ hold_copy() {
 	faults fault "${HELD_AT:-read}" 1 copies hold
 	checkpoint --fork "$@" &
 	asked=$!
-	await -t 30 -e never -p $asked 2>/dev/null &
+	await -t 60 -e never -p $asked 2>/dev/null &
 	until faults fault fired; do
 		kill -0 $asked 2>/dev/null || break
 		await -t 0.02 -e never 2>/dev/null
@@ -59,7 +59,7 @@ kill_all() {
 	# shellcheck disable=SC2086
 	kill -STOP $pids && kill -9 $pids
 	for pid in $pids $sup; do
-		await -t 30 -p "$pid" 2>>await.err || return
+		await -t 60 -p "$pid" 2>>await.err || return
 	done
 	wait "$sup" 2>/dev/null || true
 }
@@ -75,7 +75,7 @@ fork_twice() {
 		step="checkpoint $n"
 	done
 	step="its own checks"
-	finish && [ "$status" = 0 ] && said_ok && sweep 5
+	finish && [ "$status" = 0 ] && said_ok && sweep 60
 }
 for FLAGS in "" "--compress=lz4"; do
 	scenario "the image is of one moment, twice ${FLAGS:+with }$FLAGS" fork_twice "$victim/racing"
@@ -94,7 +94,7 @@ is "$(grep -c 'rw-s' "/proc/$copy/maps")" 0 "and no shared memory"
 kill -USR2 "$sup"
 release
 is $? 0 "the checkpoint succeeds" || explain
-await -t 20 -p "$sup" out '^let go$' >/dev/null
+await -t 60 -p "$sup" out '^let go$' >/dev/null
 is "$(copies)" "" "the copy has ended"
 ok "the image is whole" quiet trecr-inspect --verify ck
 finish
@@ -107,7 +107,7 @@ arena drops
 held "$victim/dropping"
 HELD_AT=open hold_copy
 kill -USR2 "$(program_of "$sup")"
-await -t 20 -p "$sup" out '^dropped$' >/dev/null
+await -t 60 -p "$sup" out '^dropped$' >/dev/null
 release
 is $? 0 "a program that drops its memory before anyone has looked which pages there are is saved" || explain
 kill_all
@@ -118,7 +118,7 @@ is "$status" 0 "with the memory that it had" || explain
 saved_when_it_ran() { # WHAT
 	release
 	is $? 0 "$1" || explain
-	await -t 30 -p "$sup"
+	await -t 60 -p "$sup"
 	restart_here && finish
 	is "$status" 0 "as it was" || explain
 }
@@ -134,7 +134,7 @@ arena ends_itself
 held "$victim/racing" 1
 hold_copy
 kill -USR1 "$(program_of "$sup")"
-await -t 30 -p "$sup" out '^ok$' >/dev/null
+await -t 60 -p "$sup" out '^ok$' >/dev/null
 saved_when_it_ran "so is one that ends by itself"
 
 arena executes
@@ -150,11 +150,11 @@ held bash change.sh
 hold_copy
 program=$(program_of "$sup")
 kill -USR2 "$program"
-await -t 20 -p "$sup" "/proc/$program/comm" '^sleep$' >/dev/null
+await -t 60 -p "$sup" "/proc/$program/comm" '^sleep$' >/dev/null
 release
 is $? 0 "so is one that executes another program" || explain
 kill -9 "$program"
-await -t 30 -p "$sup"
+await -t 60 -p "$sup"
 restart_here && finish
 is "$(tail -1 out)" 8000000 "as it was" || explain
 
@@ -175,11 +175,11 @@ held "$victim/racing"
 program=$(program_of "$sup")
 hold_copy
 kill -9 "$sup"
-ok "the copy ends with the supervisor" await -t 20 -p "$copy"
+ok "the copy ends with the supervisor" await -t 60 -p "$copy"
 ok "the program does not" kill -0 "$program"
 wait $asked
 kill -USR1 "$program"
-await -t 20 -p "$program"
+await -t 60 -p "$program"
 is "$(cat out)" "ready
 ok" "and is whole" || explain
 

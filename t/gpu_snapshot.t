@@ -98,7 +98,7 @@ ok "which ends with the supervisor" await_change "$program"
 wait $asked
 rm fail
 kill -USR1 "$program"
-await -t 20 -p "$program"
+await -t 60 -p "$program"
 is "$(tail -1 out)" ok "and it is whole" || explain
 
 arena ends_itself
@@ -109,7 +109,7 @@ await -t 60 -p "$sup" out '^ok$' >/dev/null
 ok "a program that ends waits" await_waiting
 release
 is $? 0 "and is saved" || explain
-await -t 30 -p "$sup"
+await -t 60 -p "$sup"
 restarts_whole
 
 arena ends
@@ -119,7 +119,7 @@ kill -9 "$program"
 release
 isnt $? 0 "of one that is killed meanwhile the checkpoint fails"
 like "$(cat ckpt.err)" "process [0-9]+ has ended" "and says so"
-await -t 30 -p "$sup"
+await -t 60 -p "$sup"
 
 arena fails
 held

@@ -8,7 +8,7 @@ export TRECR_TEST_FILES=4
 
 change() { # N: the program changes some pages, for the Nth time
 	kill -USR2 "$sup"
-	await -t 20 -p "$sup" out "^touched $1\$" >/dev/null
+	await -t 60 -p "$sup" out "^touched $1\$" >/dev/null
 }
 
 # Names of a checkpoint's files, with PID for the process's id.
@@ -38,7 +38,7 @@ for i in 1 2 3; do
 	change $i
 done
 checkpoint -s || explain
-await -t 30 -p "$sup"
+await -t 60 -p "$sup"
 is "$(files_of ck/ckpt-000001)" "PID PID.1 PID.2 PID.3 job" "the memory lies in several files"
 is "$(files_of ck/ckpt-000004)" "PID PID.1 PID.2 PID.3 job" "that of an incremental checkpoint, too"
 is "$(stat -c %a ck/ckpt-000001/* | sort -u)" 600 "only the user can read them"

@@ -7,7 +7,7 @@ kilobytes() {
 }
 change() { # N: the program changes some pages, for the Nth time
 	kill -USR2 "$sup"
-	await -t 20 -p "$sup" out "^touched $1\$" >/dev/null
+	await -t 60 -p "$sup" out "^touched $1\$" >/dev/null
 }
 
 arena chain

@@ -37,7 +37,7 @@ libc = ctypes.CDLL(None)
 libc.shmat.restype = ctypes.c_long
 open('attached', 'w').write('%d\n' % (libc.shmat($id, None, 0) > 0))
 signal.pause()" &
-	await -t 30 -p $! attached 1 >/dev/null
+	await -t 60 -p $! attached 1 >/dev/null
 	not_ok "a segment that another process has attached, too, is refused" checkpoint
 	like "$(cat ckpt.err)" "System V shared memory $id .*: a process that is not being saved" \
 		"and named"
@@ -71,7 +71,7 @@ print("ok" if same else "differs", flush=True)'
 		restart_detached || break
 		kept=$kept.
 	done
-	finish && await -t 30 out '^ok$' >/dev/null
+	finish && await -t 60 out '^ok$' >/dev/null
 	result $? "System V objects that nobody has used since a restart are in the next checkpoint" || explain
 	# Without a namespace of our own, objects of other tests are.
 	! am_root || is "$(cat ckpt.err)" "" "and are not doubted"
@@ -116,7 +116,7 @@ PROGRAM
 	python3 use.py "$id" 1 >/dev/null
 	freeze_away && ipcrm -s "$id" && restart_here
 	kill -USR1 "$sup"
-	await -t 30 -p "$sup" out undone >/dev/null
+	await -t 60 -p "$sup" out undone >/dev/null
 	# As an ordinary user they are in a namespace, not to be looked at from here.
 	if [ "$(id -u)" = 0 ]; then
 		is "$(cat ckpt.err)$(ipcs -s -i "$id" | awk '$1 == 0 { print $2 }')" 1 \
@@ -133,18 +133,18 @@ PROGRAM
 	launch python3 use.py "$id" 3 undo
 	python3 use.py "$id" 5 wait >other &
 	other=$!
-	await -t 30 -p $other other ready >/dev/null
+	await -t 60 -p $other other ready >/dev/null
 	not_ok "what the program's end does to semaphores that others use is refused" checkpoint
 	like "$(cat ckpt.err)" "process [0-9]+ \(python3\) has changes to undo at its end \(SEM_UNDO\) in System V semaphores $id" \
 		"and named"
 	kill -USR1 "$sup"
-	await -t 30 -p "$sup" out undone >/dev/null
+	await -t 60 -p "$sup" out undone >/dev/null
 	kill -USR1 $other
 	wait $other
 	# Another file, as the shell may not yet have emptied the first when it is looked at.
 	python3 use.py "$id" 5 wait >another &
 	other=$!
-	await -t 30 -p $other another ready >/dev/null
+	await -t 60 -p $other another ready >/dev/null
 	ok "when there is nothing left to be done it is saved" checkpoint || explain
 	kill $other
 	python3 use.py "$id" -5 >/dev/null

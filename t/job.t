@@ -96,7 +96,7 @@ like "$(grep -h cannot mixed.*)" '^[^:]*: cannot restart ck: rank 1: .* is of an
 
 job_arena ended
 step=start && start_job 2 && job_checkpoint -s && step="the end" && {
-	for pid in "${pids[@]}"; do await -t 30 -p "$pid" 2>>await.err || false; done
+	for pid in "${pids[@]}"; do await -t 60 -p "$pid" 2>>await.err || false; done
 } && step=restart && restart_job 2 && step="its end" && finish_job
 job_result "trecr-ckpt -s ends all members, which are restarted"
 
@@ -213,7 +213,7 @@ fi
 
 # One of its ranks has begun a round after that.
 job_saved() { # NUMBER: until the checkpoint is there
-	await -t 30 -p "${pids[0]}" -e "ck/ckpt-00000$1" 2>>await.err
+	await -t 60 -p "${pids[0]}" -e "ck/ckpt-00000$1" 2>>await.err
 }
 
 job_arena signals
@@ -253,7 +253,7 @@ RUN_FLAGS="--ckpt-signal USR1 -v" start_job 2
 kill -USR1 "${pids[1]}"
 job_saved 1
 result $? "a signal to one rank, too"
-await -t 30 -p "${pids[1]}" err.1 'checkpoint .*/ckpt-000001$' >/dev/null 2>>await.err
+await -t 60 -p "${pids[1]}" err.1 'checkpoint .*/ckpt-000001$' >/dev/null 2>>await.err
 result $? "which says so"
 finish_job
 job_result "the job goes on"
@@ -261,7 +261,7 @@ job_result "the job goes on"
 job_arena deadline
 RUN_FLAGS="--ckpt-signal USR1 --deadline 1 --rate 1K" start_job 2
 kill -USR1 "${pids[1]}"
-await -t 20 -p "${pids[1]}" err.1 'cannot checkpoint the job: ' >line 2>>await.err
+await -t 60 -p "${pids[1]}" err.1 'cannot checkpoint the job: ' >line 2>>await.err
 like "$(cat line)" 'memory|time' "a signal's checkpoint keeps to the deadline of the job" || explain err.*
 [ ! -e ck/ckpt-000001 ] && finish_job
 job_result "and the job goes on without it"
@@ -331,7 +331,7 @@ start_job 2 && job_checkpoint && kill_all
 rm -f round.* go
 PMI_RANK=1 PMI_SIZE=2 trecr-restart ck </dev/null >>out.1 2>>err.1 &
 one=$!
-await -t 30 -p $one -e "/tmp/trecr-$(id -u)/$one"
+await -t 60 -p $one -e "/tmp/trecr-$(id -u)/$one"
 kill -TERM $one
 wait $one
 like "$(cat err.1)" 'a signal has ended the restart' "a rank that waits for others can be ended"

@@ -25,7 +25,7 @@ STEPS
 like "$(tr -d '\r' <screen)" 'signal 2
 .*signal 3' "^C and ^\\ reach a program that catches them" || diag "$(cat screen)"
 is "$(tr -d '\r' <screen | grep -c '^.*signal 2$')" 2 "each of them once"
-sweep 5 >/dev/null
+sweep 60 >/dev/null
 
 # The program says when it gets SIGCONT: only then has the shell handed over the terminal, and
 # what is typed reaches the program.

@@ -8,7 +8,7 @@ pause() { # SECONDS, at the FIFO `pause`
 
 await_round() { # RANK ROUND: until the member is in another round
 	local i
-	for ((i = 0; i < 1500; i++)); do
+	for ((i = 0; i < 3000; i++)); do
 		[ "$(readlink "round.$1")" = "$2" ] || return 0
 		pause 0.02
 	done

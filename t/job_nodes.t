@@ -91,7 +91,7 @@ step=
 is "$(stat -c %a ck/ranks/[01] | tr '\n' ' ')" "600 600 " "the members' files are their owner's"
 
 arena ended
-start_job && job_checkpoint -s && await -t 30 -p "${pids[0]}" && await -t 30 -p "${pids[1]}" &&
+start_job && job_checkpoint -s && await -t 60 -p "${pids[0]}" && await -t 60 -p "${pids[1]}" &&
 	restart_job 2 && finish_job
 job_result "trecr-ckpt -s ends those of both nodes"
 
@@ -120,7 +120,7 @@ is "$(printf 'status\n' | send | wc -c)" 0 "or does not introduce itself"
 cat >wrong.pl <<'EOF'
 use IO::Socket::INET;
 my ($port, $proof) = @ARGV;
-my $s = IO::Socket::INET->new(PeerAddr => "10.213.7.2", PeerPort => $port, Timeout => 5) or die "$!";
+my $s = IO::Socket::INET->new(PeerAddr => "10.213.7.2", PeerPort => $port, Timeout => 60) or die "$!";
 print $s "trecr-job-1 " . "ab" x 32 . "\n";
 my $answer = <$s>;
 die "no answer" unless $answer =~ /^([0-9a-f]{64}) ([0-9a-f]{64})$/;
@@ -138,7 +138,7 @@ result $? "200 that say nothing do not keep the job from being saved" || explain
 for fd in "${many[@]}"; do
 	exec {fd}>&-
 done
-ok "who says nothing is turned away" await -t 20 -p $quiet_one
+ok "who says nothing is turned away" await -t 60 -p $quiet_one
 finish_job
 job_result "the job is not disturbed"
 
@@ -156,7 +156,7 @@ my ($port) = $text =~ /^port (\d+)$/m;
 my ($address) = $text =~ /^address (\d[\d.]+)$/m;
 my ($hex) = $text =~ /^secret (\w+)$/m;
 my $secret = pack "H*", $hex;
-my $s = IO::Socket::INET->new(PeerAddr => $address, PeerPort => $port, Timeout => 5) or die "$!";
+my $s = IO::Socket::INET->new(PeerAddr => $address, PeerPort => $port, Timeout => 60) or die "$!";
 my $own = "12" x 32;
 syswrite $s, "trecr-job-1 $own\n";
 my ($theirs, $proof) = split / /, <$s>;

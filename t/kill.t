@@ -16,7 +16,7 @@ milliseconds() { # COMMAND...: took is how long it takes
 }
 # Until process $1 has ended by itself; if it does not, it is ended.
 ends() {
-	await -t 20 -p "$1" 2>/dev/null || {
+	await -t 60 -p "$1" 2>/dev/null || {
 		kill -KILL "$1"
 		return 1
 	}
@@ -80,7 +80,7 @@ done
 is "$bad" "" "$rounds times SIGKILL to trecr-ckpt"
 checkpoint
 is $? 0 "the supervisor takes the next checkpoint" || explain
-ok "and leaves nothing unfinished" [ -z "$(find ck -name '*.tmp')" ]
+ok "and leaves nothing unfinished" nothing_unfinished
 finish
 is "$status" 0 "the program is whole" || explain
 
@@ -109,7 +109,7 @@ program_dies() {
 		fi
 		trecr-inspect --verify ck >/dev/null 2>&1 || bad+=" $i:image"
 		[ -z "$(find ck -name '*.tmp')" ] || bad+=" $i:leftover"
-		sweep 5 >/dev/null || bad+=" $i:left-behind"
+		sweep 60 >/dev/null || bad+=" $i:left-behind"
 	done
 }
 # The process is gone, or the supervisor is, before the request or behind it.
@@ -140,7 +140,7 @@ for ((i = 1; i <= rounds; i++)); do
 	nest --list | while read -r pid name; do
 		[ "$name" != "(idle)" ] || kill -USR1 "$pid" 2>/dev/null
 	done
-	sweep 5 >left || bad+=" $i:$(cat left)"
+	sweep 60 >left || bad+=" $i:$(cat left)"
 	[ ! -s pidfile ] || [ "$(tail -n 1 out)" = ok ] || bad+=" $i:harmed($(tail -n 1 out))"
 	# What is to become the program would run it from its beginning, if it were let go too early.
 	[ "$(grep -c ready out)" = 1 ] || bad+=" $i:began-anew"

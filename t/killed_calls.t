@@ -8,12 +8,12 @@ FEWER=6
 
 # What the program tells when its supervisor has been killed at step $n of a checkpoint.
 unharmed() {
-	await -t 20 -p "$sup" 2>/dev/null || { why="the supervisor hangs"; return 1; }
-	await -t 20 -p $request 2>/dev/null || { why="trecr-ckpt hangs"; return 1; }
+	await -t 60 -p "$sup" 2>/dev/null || { why="the supervisor hangs"; return 1; }
+	await -t 60 -p $request 2>/dev/null || { why="trecr-ckpt hangs"; return 1; }
 	wait $request && { why="trecr-ckpt reports success"; return 1; }
 	untraced "$inside" || { why="traced"; return 1; }
 	kill -USR1 "$inside"
-	await -t 20 -p "$inside" 2>/dev/null || { why="it hangs"; return 1; }
+	await -t 60 -p "$inside" 2>/dev/null || { why="it hangs"; return 1; }
 	said_ok || { why="harmed: $(tail -n 1 out)"; return 1; }
 	trecr-inspect --verify ck >/dev/null 2>inspect.err || { why=$(cat inspect.err); return 1; }
 }
@@ -32,7 +32,7 @@ checkpoints() {
 		faults "$scratch/fault" trace $n kill
 		trecr-ckpt "$sup" >answer 2>answer.err &
 		request=$!
-		await -t 30 -p $request
+		await -t 60 -p $request
 		faults "$scratch/fault" off || { wait $request; break; }
 		deaths=$((deaths + 1))
 		unharmed || { why="step $n: $why"; break; }
@@ -64,14 +64,14 @@ while :; do
 	faults "$scratch/fault" trace $n kill
 	$preload "$build/trecr-restart" --pidfile up ck </dev/null >>out 2>restart.err &
 	sup=$!
-	await -t 30 -p $sup up '^[0-9]+$' >/dev/null 2>&1
+	await -t 60 -p $sup up '^[0-9]+$' >/dev/null 2>&1
 	faults "$scratch/fault" off || break
 	deaths=$((deaths + 1))
 	wait $sup 2>/dev/null
 	nest --list | while read -r pid name; do
 		[ "$name" != "(threads)" ] || kill -USR1 "$pid" 2>/dev/null
 	done
-	sweep 5 >left || bad+=" $n:$(cat left)"
+	sweep 60 >left || bad+=" $n:$(cat left)"
 	case $(tail -n 1 out) in
 	ready | ok) ;;
 	*) bad+=" $n:$(tail -n 1 out)" ;;

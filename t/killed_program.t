@@ -8,20 +8,20 @@ FEWER=3
 
 # What is to be when $target has been killed in step $n of the checkpoint of $request.
 told() {
-	await -t 20 -p $request || { why="trecr-ckpt hangs"; return 1; }
+	await -t 60 -p $request || { why="trecr-ckpt hangs"; return 1; }
 	if wait $request; then
 		[ -f "$(cat answer)/job" ] || { why="no image"; return 1; }
 	else
 		[ "$(wc -l <answer.err)" = 1 ] && grep -Eq "$gone" answer.err ||
 			{ why="says $(cat answer.err)"; return 1; }
 	fi
-	[ -z "$(find ck -name '*.tmp')" ] || { why="leftover"; return 1; }
+	nothing_unfinished || { why="leftover"; return 1; }
 	trecr-inspect --verify ck >/dev/null 2>inspect.err || { why=$(cat inspect.err); return 1; }
 }
 gone='process [0-9]+ (was killed while it was being saved|has ended)$|ended before it had answered$'
 
 after_root() {
-	await -t 20 -p "$sup" || { why="the supervisor hangs"; return 1; }
+	await -t 60 -p "$sup" || { why="the supervisor hangs"; return 1; }
 	wait "$sup"
 	status=$?
 	[ $status = 137 ] || { why="status $status"; return 1; }
@@ -93,7 +93,7 @@ restarts() {
 		faults "$scratch/fault" "$1" $n "${@:2}"
 		$preload "$build/trecr-restart" --pidfile up ck </dev/null >>out 2>restart.err &
 		sup=$!
-		await -t 30 -p $sup up '^[0-9]+$' >/dev/null 2>&1 || [ ! -e "/proc/$sup" ] ||
+		await -t 60 -p $sup up '^[0-9]+$' >/dev/null 2>&1 || [ ! -e "/proc/$sup" ] ||
 			bad+=" $n:hangs"
 		faults "$scratch/fault" off || break
 		deaths=$((deaths + 1))
@@ -104,7 +104,7 @@ restarts() {
 			wait $sup
 			status=$?
 			ended || bad+=" $n:$status($(cat restart.err))"
-			sweep 5 >left || bad+=" $n:$(cat left)"
+			sweep 60 >left || bad+=" $n:$(cat left)"
 		fi
 		further
 	done

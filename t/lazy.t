@@ -33,7 +33,7 @@ bring_back() { # VICTIM...
 		[ "$(waiting)" != 0 ] && server=$(server_of "$sup") && [ -n "$server" ]
 }
 ended() {
-	await -t 30 -p "$1" 2>>await.err
+	await -t 60 -p "$1" 2>>await.err
 }
 
 # ---- who may ----
@@ -107,7 +107,7 @@ bring_back lazy || explain
 rm -rf ck
 finish
 is "$status" 0 "the image may be removed meanwhile" || explain
-ok "and nothing is left" sweep 5
+ok "and nothing is left" sweep 60
 
 bring_back lazy || explain
 trecr-ckpt -s "$sup" >path 2>ckpt.err &
@@ -131,7 +131,7 @@ kill -USR1 "$program"
 await -t 60 out '^(ok|differs.*)$' >/dev/null 2>>await.err
 ok "when the supervisor is killed, the program still gets its memory" said_ok || explain
 ended "$program"
-ok "and nothing is left" sweep 5
+ok "and nothing is left" sweep 60
 
 bring_back lazy || explain
 kill -9 "$server"
@@ -164,7 +164,7 @@ ok "and so does its child" waits_for_page "$child" || explain
 is "$(cat out)" "ready
 child $child" "neither sees any of it"
 kill -KILL "$program" "$child"
-ok "and nothing is left" sweep 5
+ok "and nothing is left" sweep 60
 
 bring_back tree_family || explain
 kill -9 "$server"
@@ -189,7 +189,7 @@ kill -9 "$(program_of "$sup")"
 ended "$sup"
 wait "$sup"
 is $? 137 "a program may end before its memory is there"
-ok "and nothing is left" sweep 5
+ok "and nothing is left" sweep 60
 
 : >"$release"
 unset TRECR_TEST_LAZY

@@ -173,6 +173,13 @@ checkpoint() {
 	path=$(trecr-ckpt -t "${PATIENCE:-60}" "$@" "$sup" 2>>ckpt.err)
 }
 
+# Whether nothing is left of unfinished checkpoints. Old ones are removed when the answer is out, and the
+# next answer comes after that.
+nothing_unfinished() {
+	trecr-ckpt --status "$sup" >/dev/null 2>&1 # it may have ended
+	[ -z "$(find ck -name '*.tmp')" ]
+}
+
 # What a checkpoint has said, but for System V objects, which may be those of a test that runs
 # beside: nothing tells whose they are.
 told() {
@@ -181,7 +188,7 @@ told() {
 
 # await_dir NAME: until a checkpoint of this name is complete.
 await_dir() {
-	await -t 30 -p "$sup" -e "$1" 2>>await.err
+	await -t 60 -p "$sup" -e "$1" 2>>await.err
 }
 
 # The program's (not the supervisor's) process id as seen from here; nothing when it is gone.
@@ -269,7 +276,7 @@ sweep() {
 # leaves_nothing NAME: all that the scenario has started ends, the init of a namespace a moment after
 # its supervisor.
 leaves_nothing() {
-	sweep 5 >/dev/null
+	sweep 60 >/dev/null
 	result $? "$1" || explain
 }
 
@@ -286,7 +293,7 @@ twice() {
 		restart_here && step="going on" &&
 		finish && step="its own checks" &&
 		[ "$status" = 0 ] && said_ok && step="leaving nothing behind" &&
-		sweep 5
+		sweep 60
 }
 
 # What comes back in reverse order is right after two restarts.
@@ -294,14 +301,14 @@ once() {
 	freeze_away && step="restart" && restart_here && step="going on" &&
 		finish && step="its own checks" &&
 		[ "$status" = 0 ] && said_ok && step="leaving nothing behind" &&
-		sweep 5
+		sweep 60
 }
 
 once_and_on() {
 	checkpoint && step="going on" &&
 		finish && step="its own checks" &&
 		[ "$status" = 0 ] && said_ok && step="leaving nothing behind" &&
-		sweep 5
+		sweep 60
 }
 
 # scenario NAME HOW COMMAND...: launch and do HOW, one result.
@@ -371,7 +378,7 @@ disturbed() {
 	step="its status"
 	[ $status = 0 ] && given >../restarted && step="the same result" &&
 		diff ../undisturbed ../restarted >>err &&
-		step="leaving nothing behind" && sweep 5
+		step="leaving nothing behind" && sweep 60
 }
 
 application() { # NAME COMMAND...

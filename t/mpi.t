@@ -21,7 +21,7 @@ killed_three_times() {
 	wait "$sup"
 	status=$?
 	step="its status" && [ $status = 0 ] && given >../restarted && step="the same result" &&
-		diff ../undisturbed ../restarted >>err && step="leaving nothing behind" && sweep 5
+		diff ../undisturbed ../restarted >>err && step="leaving nothing behind" && sweep 60
 }
 
 # shellcheck disable=SC2030,SC2031 # it is a test's own

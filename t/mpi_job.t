@@ -149,7 +149,7 @@ done
 
 # A synchronous send ends when its message is asked for: not before, by a checkpoint.
 job_arena ssend
-step=start && start_job 2 ssend && await -t 30 -p $launcher out.1 '^ready$' >/dev/null 2>>await.err
+step=start && start_job 2 ssend && await -t 60 -p $launcher out.1 '^ready$' >/dev/null 2>>await.err
 ! job_checkpoint
 like "$(cat ckpt.err)" 'a synchronous send \(MPI_Ssend\) .*: rank 0 waits in MPI_Ssend for rank 1' \
 	"a synchronous send that no rank has asked for is refused"
@@ -230,7 +230,7 @@ tell "and the job goes on to its end"
 # Ranks wait in collective calls for a rank that sleeps for long.
 job_arena late
 mkfifo bed
-start_job 3 late && await -t 30 -p $launcher -e asleep 2>>await.err
+start_job 3 late && await -t 60 -p $launcher -e asleep 2>>await.err
 ! job_checkpoint --drain-timeout 1
 like "$(cat ckpt.err)" "the ranks do not come to rest together .*rank 0 waits in MPI_[A-Za-z_]+ for ranks .*; rank 1 computes" \
 	"ranks that do not come to rest are named"

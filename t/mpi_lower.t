@@ -15,7 +15,7 @@ lower=(trecr-run --alone --gpu=off --mpi=lower --)
 
 # What programs of $1 ranks print, in any order.
 job() { # RANKS COMMAND...
-	timeout 60 mpiexec.mpich -n "$1" "${@:2}" 2>&1 | grep -v '^trecr-run: no checkpoint will' | sort
+	timeout 240 mpiexec.mpich -n "$1" "${@:2}" 2>&1 | grep -v '^trecr-run: no checkpoint will' | sort
 }
 
 alike() { # NAME COMMAND...: also with the library below
@@ -71,7 +71,7 @@ three_times() {
 		checkpoint && end_here && step="second restart" && restart_here &&
 		step="third checkpoint" && freeze_away && step="third restart" && restart_here &&
 		step="going on" && finish && step="its own checks" && [ "$status" = 0 ] && said_ok &&
-		step="leaving nothing behind" && sweep 5
+		step="leaving nothing behind" && sweep 60
 }
 
 # What is not saved yet is named, and the program runs on to its end.

@@ -25,7 +25,7 @@ arena status
 launch "$BASH" -c "echo ready; $wait_go; exit 7" && freeze_away
 restart_here
 : >go
-await -t 20 -p "$sup" && wait "$sup" 2>/dev/null
+await -t 60 -p "$sup" && wait "$sup" 2>/dev/null
 is $? 7 "and of one that ends by itself"
 sweep >/dev/null
 RESTART_FLAGS=
@@ -120,10 +120,10 @@ arena same_id
 in_namespace() { # NUMBER
 	unshare $user --fork --pid --mount-proc "$BASH" -c '
 		trecr-run -d ck.$1 -- "$2" </dev/null >out.$1 2>err.$1 &
-		await -t 30 -p $! out.$1 "^ready" >/dev/null && echo $! >id.$1 && : >up.$1
-		await -t 30 -p $! -e up.$((3 - $1)) && trecr-ckpt $! >path.$1 2>>err.$1
+		await -t 60 -p $! out.$1 "^ready" >/dev/null && echo $! >id.$1 && : >up.$1
+		await -t 60 -p $! -e up.$((3 - $1)) && trecr-ckpt $! >path.$1 2>>err.$1
 		echo $? >status.$1
-		await -t 30 -p $! -e status.$((3 - $1))
+		await -t 60 -p $! -e status.$((3 - $1))
 		kill -USR1 $! && wait $!' - "$1" "$victim/idle"
 }
 user=--map-current-user
@@ -173,7 +173,7 @@ ok" "both programs run on to their ends"
 		grep -q ready out.2 || looks_for_sockets $second || await -t 0.02 -p $second && break
 	done 2>/dev/null
 	faults fault off
-	await -t 30 -p $sup out '^ready' >/dev/null 2>>await.err
+	await -t 60 -p $sup out '^ready' >/dev/null 2>>await.err
 	ok "one that starts meanwhile leaves it its socket" checkpoint || explain err.2
 	sweep >/dev/null
 
@@ -181,7 +181,7 @@ ok" "both programs run on to their ends"
 	arena from_outside
 	unshare $user --fork --kill-child --pid --mount-proc trecr-run -d ck -- "$victim/idle" </dev/null >out 2>err &
 	sup=$!
-	await -t 30 -p $sup out '^ready' >/dev/null 2>await.err
+	await -t 60 -p $sup out '^ready' >/dev/null 2>await.err
 	read -r inside <"/proc/$sup/task/$sup/children"
 	trecr-ckpt "$inside" 2>ckpt.err
 	like "$(cat ckpt.err)" "is in another pid namespace.*run trecr-ckpt there, where it is process 1$" \

@@ -71,7 +71,7 @@ is "$status" 0 "the program is whole" || explain
 restart_here -k 1 --ckpt-signal USR1 && kill -USR1 "$sup"
 ok "an option of the restart counts for more" await_dir ck/ckpt-000008
 kill -USR2 "$sup"
-ok "the other signal is the program's again" quiet await -t 30 -p "$sup" out '^signal 12$' || explain
+ok "the other signal is the program's again" quiet await -t 60 -p "$sup" out '^signal 12$' || explain
 sweep >/dev/null
 
 arena signal

@@ -32,7 +32,7 @@ sweep >/dev/null
 
 begin went_on spoil && checkpoint
 kill -USR1 "$sup"
-await -t 30 -p "$sup" out spoilt >/dev/null
+await -t 60 -p "$sup" out spoilt >/dev/null
 sweep >/dev/null
 touch brought-back
 restart_here && finish && [ "$status" = 0 ] && [ "$(sed -n 2p out)" = ok ]

@@ -15,7 +15,7 @@ cycle plugins "$victim/plugin.so"
 arena confined
 confine trecr-run -d ck -- "$victim/process" </dev/null >out 2>err &
 sup=$!
-if await -t 30 -p $sup out '^ready$' >/dev/null 2>await.err; then
+if await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err; then
 	ok "a program under trecr's own filter can be saved" checkpoint || explain
 	freeze_away
 	restart_here
@@ -29,7 +29,7 @@ sweep >/dev/null
 rm -f out
 confine --no-kcmp trecr-run -d ck -- "$victim/idle" count </dev/null >out 2>err &
 sup=$!
-if await -t 30 -p $sup out '^ready$' >/dev/null 2>await.err; then
+if await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err; then
 	: >ckpt.err
 	not_ok "a filter that forbids kcmp(2)" checkpoint
 	like "$(cat ckpt.err)" "kcmp\\): Operation not permitted \\(a container that forbids this call" \

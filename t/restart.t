@@ -54,7 +54,7 @@ if [ -n "${sup:-}" ]; then
 	is "$(ps -o tty= -p "$sup" | tr -d ' ')" '?' "it has no terminal"
 	isnt "$(ps -o sid= -p "$sup" | tr -d ' ')" "$(ps -o sid= -p $$ | tr -d ' ')" "and a session of its own"
 	kill -USR1 "$sup"
-	ok "the program goes on to its end" await -t 20 -p "$sup"
+	ok "the program goes on to its end" await -t 60 -p "$sup"
 	is "$(tail -n 1 out)" ok "and is whole"
 fi
 sweep >/dev/null
@@ -139,7 +139,7 @@ if am_root && unshare --pid --mount --fork true 2>/dev/null; then
 	arena elsewhere
 	machine="unshare --pid --mount --fork --mount-proc --kill-child"
 	$machine "$BASH" -c 'trecr-run -d ck -- "$1" </dev/null >out 2>err & echo $! >inside
-		await -t 30 -p $! out "^ready$" >/dev/null && trecr-ckpt $! >/dev/null 2>ckpt.err; : >up; wait' - "$victim/idle" &
+		await -t 60 -p $! out "^ready$" >/dev/null && trecr-ckpt $! >/dev/null 2>ckpt.err; : >up; wait' - "$victim/idle" &
 	other=$!
 	await -t 60 -p $other -e up
 	refused "its supervisor is elsewhere" "$PWD/ck is in use by a supervisor \(process $(cat inside) on $(uname -n)\)" $machine
@@ -171,7 +171,7 @@ leaves_nothing "nothing is left behind"
 arena replaced
 launch "$victim/unix_names" && freeze_away || explain
 find . -type s | while read -r name; do rm "$name" && echo a file >"$name"; done
-timeout -k 1 30 trecr-restart ck </dev/null >restart.out 2>restart.err
+timeout -k 1 60 trecr-restart ck </dev/null >restart.out 2>restart.err
 is $? 125 "where a file is in the place of a socket" || explain
 like "$(cat restart.err)" 'cannot bind .*: File exists$' "that is said"
 unlike "$(cat restart.err)" 'id was taken' "and nothing else"

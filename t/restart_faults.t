@@ -19,12 +19,12 @@ restart_with_fault() {
 # Is all gone again, or all there?
 whole() {
 	if [ $rc = 0 ]; then
-		trecr-ckpt -s "$sup" >/dev/null 2>ckpt.err && await -t 30 -p "$sup" 2>>ckpt.err ||
+		trecr-ckpt -s "$sup" >/dev/null 2>ckpt.err && await -t 60 -p "$sup" 2>>ckpt.err ||
 			{ why+="; and then: $(cat ckpt.err)"; false; }
 		return
 	fi
 	wait "$sup"
-	[ $? = 125 ] && grep -q '^trecr-restart: ' restart.err && sweep 5 &&
+	[ $? = 125 ] && grep -q '^trecr-restart: ' restart.err && sweep 60 &&
 		[ "$(cat out)" = ready ]
 }
 

@@ -188,7 +188,7 @@ continued() { # how many times the program has been
 }
 
 stops_again() {
-	local limit=$((SECONDS + 20)) helper
+	local limit=$((SECONDS + 60)) helper
 	before=$(continued)
 	inside=$(program_of $sup)
 	kill -STOP "$inside"
@@ -234,7 +234,7 @@ if have python3; then
 	launch python3 forwarded.py
 	python3 -c 'import ctypes, sys
 ctypes.CDLL(None).sigqueue(int(sys.argv[1]), 12, ctypes.c_void_p(4711))' $sup
-	await -t 30 -p $sup
+	await -t 60 -p $sup
 	is "$(sed 1d out)" "12 -1 True True 4711" "a signal with a value is forwarded whole" || explain
 fi
 
@@ -259,7 +259,7 @@ if have strace && [ -r "/proc/$PPID/syscall" ] && [ "$(uname -m)" = x86_64 ]; th
 		}
 		POSIX::_exit(8);
 	END
-	timeout 60 strace -qq -o strace.out -e trace=waitid -e inject=waitid:delay_enter=300000 \
+	timeout 60 strace -qq -o strace.out -e trace=waitid -e inject=waitid:delay_enter=2000000 \
 		trecr-run -d ck perl between.pl
 	is $? 7 "a program that ends while the supervisor looks for its end: its status"
 else

@@ -15,7 +15,7 @@ nodes_up() {
 	unshare -mnu sh -c 'mount -t tmpfs -o mode=700 sockets "$0" && hostname n2 && echo up &&
 		exec sleep 1000' "$sockets" >"$scratch/node.up" 2>"$scratch/node.err" &
 	node=$!
-	await -t 10 -p $node "$scratch/node.up" '^up$' >/dev/null 2>>"$scratch/node.err" &&
+	await -t 60 -p $node "$scratch/node.up" '^up$' >/dev/null 2>>"$scratch/node.err" &&
 		ip link add tr1 type veth peer name tr2 netns $node 2>>"$scratch/node.err" || return
 	ip addr add 10.213.8.1/24 dev tr1
 	ip link set tr1 up

@@ -24,7 +24,7 @@ done
 crash_in_turn() {
 	checkpoint && step="a crash" && {
 		kill -KILL "$(program_of "$sup")"
-		await -t 30 -p "$sup" 2>>await.err
+		await -t 60 -p "$sup" 2>>await.err
 		sweep >/dev/null
 		restart_detached
 	} && step="another one" && {
@@ -81,7 +81,7 @@ fi
 # Another user connects to a socket whose file is hidden for the moment, whatever the umask.
 strict() {
 	freeze_away && step=restart && (umask 077 && restart_detached) && sup=$(cat restart.out) &&
-		step="going on" && kill -USR1 "$sup" && await -t 30 -p "$sup" 2>>await.err &&
+		step="going on" && kill -USR1 "$sup" && await -t 60 -p "$sup" 2>>await.err &&
 		step="its own checks" && said_ok
 }
 if have python3 && am_root && [ -z "${SOCKET_VICTIMS:-}" ]; then
@@ -113,7 +113,7 @@ fi
 # A program that went on after the checkpoint has removed the directory of its socket.
 removed() {
 	step=checkpoint && checkpoint && step="the end" && kill -USR1 "$(program_of "$sup")" &&
-		await -t 30 -p "$sup" && [ ! -e dir ] && step=restart && restart_here &&
+		await -t 60 -p "$sup" && [ ! -e dir ] && step=restart && restart_here &&
 		step="going on" && finish && step="its own checks" && [ "$status" = 0 ] &&
 		said_ok && [ ! -e dir ]
 }

@@ -34,7 +34,7 @@ three_restarts() {
 	done
 	step="third checkpoint" && freeze_away && step="its restart" && restart_here &&
 		step="turn 4" && finish && [ "$status" = 0 ] && said_turns &&
-		step="leaving nothing behind" && sweep 5
+		step="leaving nothing behind" && sweep 60
 }
 
 scenario "graphs, undisturbed" all_turns "$split/graphs"

@@ -284,7 +284,7 @@ if started "$split/objects"; then
 			continue
 		fi
 		grep -q "gave error 999" restart.err || bad+=" $step: $(cat restart.err)"
-		sweep 5 || bad+=" $step: something is left"
+		sweep 60 || bad+=" $step: something is left"
 		count=$((count + 1))
 	done
 	is "$bad" "" "a restart that fails at any step says at which, and leaves nothing"
@@ -356,7 +356,7 @@ for ((i = 1; i <= ${KILL_ROUNDS:-12}; i++)); do
 	kill -KILL "$sup"
 	wait "$sup" $request 2>/dev/null
 	kill -USR1 "$inside"
-	await -t 20 -p "$inside" 2>/dev/null || bad+=" $i:hangs"
+	await -t 60 -p "$inside" 2>/dev/null || bad+=" $i:hangs"
 	said_ok || bad+=" $i:harmed($(tail -n 1 out))"
 	sweep 2 >/dev/null
 done

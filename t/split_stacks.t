@@ -15,7 +15,7 @@ started() {
 	arena "$1"
 	LD_AUDIT=$audit LD_LIBRARY_PATH=$build/t/sim "$split/stacks" "$1" >out 2>&1 &
 	program=$!
-	await -t 30 -p $program out "^$2\$" >/dev/null
+	await -t 60 -p $program out "^$2\$" >/dev/null
 }
 
 # shows NAME FRAME...: by gdb and by eu-stack, these functions in this order down to main.
@@ -42,7 +42,7 @@ ends() {
 started inside inside
 shows "in a call" cuStreamSynchronize crossing waits_in_the_driver
 kill -USR1 $program
-await -t 30 -p $program out '^back$' >/dev/null
+await -t 60 -p $program out '^back$' >/dev/null
 shows "in a handler that interrupted it" called_by_the_driver cuOccupancy asks_the_driver \
 	handler_of_the_program cuStreamSynchronize waits_in_the_driver
 ends

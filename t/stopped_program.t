@@ -34,7 +34,7 @@ stops() {
 		checkpoint || { why="step $n: $(tail -n 1 ckpt.err)"; break; }
 		faults "$scratch/fault" off && met=1 || met=
 		go_on
-		FINISH_LIMIT=20
+		FINISH_LIMIT=60
 		runs_on || { why="step $n: $why"; break; }
 		[ -n "$met" ] || break
 		count=$((count + 1))

@@ -17,7 +17,7 @@ cycle naps
 arena interval
 RUN_FLAGS="-i 2" launch "$victim/blocked" alone io_uring
 ok "a time-out ends that is longer than the interval of checkpoints" \
-	quiet await -t 40 -p "$sup" out '^ok$'
+	quiet await -t 60 -p "$sup" out '^ok$'
 sweep >/dev/null
 
 cycle partial

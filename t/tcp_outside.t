@@ -70,7 +70,7 @@ on_request() {
 	step="a checkpoint as it was started"
 	checkpoint && return 1
 	step="stopping"
-	checkpoint --tcp=reset -s && await -t 30 -p "$sup" && step=restart && restart_here &&
+	checkpoint --tcp=reset -s && await -t 60 -p "$sup" && step=restart && restart_here &&
 		ends_well
 }
 outside "trecr-ckpt --tcp=reset: for this checkpoint" on_request reset
@@ -98,7 +98,7 @@ goes_unheard() {
 	: >"$scratch/served"
 	printf later >>"$scratch/sent"
 	kill -USR1 $server
-	[ "$(await -t 20 "$scratch/served" '^(heard|unheard|reset)$')" = unheard ]
+	[ "$(await -t 60 "$scratch/served" '^(heard|unheard|reset)$')" = unheard ]
 }
 
 # There is no block of this program's, or one by the name that its image tells.
@@ -108,7 +108,7 @@ new_tables() {
 no_table() {
 	step="what is left in the packet filter"
 	local i
-	for ((i = 0; i < 40; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		[ -z "$(new_tables)" ] && return
 		await -t 0.05 -e never 2>/dev/null
 	done
@@ -141,7 +141,7 @@ hold_commit() {
 }
 written_meanwhile() {
 	hold_commit && goes_unheard && faults "$scratch/fault" off && step="its end" &&
-		await -t 30 -p "$sup" && one_table && goes_unheard again &&
+		await -t 60 -p "$sup" && one_table && goes_unheard again &&
 		step=restart && restart_here && whole_and_clean
 }
 # How many segments the kernel has taken from all there are; and how often it has sent something of
@@ -157,7 +157,7 @@ another_attempt() {
 	step="another attempt to reach the server"
 	local before i
 	before=$(attempts)
-	for ((i = 0; i < 400; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		[ "$(attempts)" = "$before" ] || return 0
 		await -t 0.05 -e never 2>/dev/null
 	done
@@ -170,12 +170,12 @@ silent_meanwhile() {
 	another_attempt && another_attempt &&
 		step="what is told of a program that stands still" &&
 		[ "$(taken)" = "$before" ] && faults "$scratch/fault" off && step="its end" &&
-		await -t 30 -p "$sup" && step=restart && restart_here &&
+		await -t 60 -p "$sup" && step=restart && restart_here &&
 		kill -CONT $server && ends_well && whole
 }
 goes_on_alone() {
 	step="its own checks"
-	kill -USR1 "$inside" && await -t 30 -p "$inside" && said_ok && whole
+	kill -USR1 "$inside" && await -t 60 -p "$inside" && said_ok && whole
 }
 supervisor_dies() {
 	hold_commit && goes_unheard && kill -KILL "$sup" && await -t 60 -p "$sup" &&

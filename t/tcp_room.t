@@ -93,7 +93,7 @@ if not os.wait()[1]:
     print("ok", flush=True)' && checkpoint
 	echo 1 >/proc/sys/net/ipv4/tcp_rfc1337
 	kill -KILL "$(program_of "$sup")"
-	await -t 30 -p "$sup" 2>>await.err
+	await -t 60 -p "$sup" 2>>await.err
 	sweep >/dev/null
 	trecr-restart ck </dev/null >waiting.out 2>waiting.err &
 	await -t 60 -p $! waiting.err 'waiting: .*TIME_WAIT' >/dev/null 2>>await.err
@@ -102,7 +102,7 @@ if not os.wait()[1]:
 	not_ok "it answers a checkpoint meanwhile" quiet checkpoint
 	like "$(cat ckpt.err)" "the program is not back yet.*TIME_WAIT" "with the reason" || explain
 	kill -TERM $!
-	await -t 20 -p $! 2>>await.err
+	await -t 60 -p $! 2>>await.err
 	wait $!
 	is "$? $(tail -n 1 waiting.err | grep -c "^trecr-restart: cannot ")" "125 1" "it can be ended meanwhile" || explain waiting.err
 	restart_detached &

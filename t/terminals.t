@@ -15,16 +15,27 @@ have python3 || {
 	exit
 }
 
-# All low numbers are in use before the program comes back.
+# take [closes]: the number of the program's terminal is in use before the program comes back. The lowest
+# that is free is given out first, and others may use some.
+cat >"$scratch/take.py" <<'PROGRAM'
+import os, signal, sys
+pairs = []
+while len(pairs) < 500 and not (pairs and os.ttyname(pairs[-1][1]) == sys.argv[1]):
+    pairs.append(os.openpty())
+for master, slave in pairs if sys.argv[2:] else []:
+    os.close(master)
+open("taken", "w").write("yes\n")
+signal.pause()
+PROGRAM
+take() {
+	python3 "$scratch/take.py" "$(trecr-inspect --fds ck | grep -m 1 -o '/dev/pts/[0-9]*')" "$@" &
+	taker=$!
+}
+
 arena taken
 launch "$victim/pty_session" && freeze_away
-python3 -c '
-import os, signal
-pairs = [os.openpty() for i in range(40)]
-open("taken", "w").write("yes\n")
-signal.pause()' &
-taker=$!
-await -t 30 -p $taker taken yes >/dev/null 2>>await.err
+take
+await -t 60 -p $taker taken yes >/dev/null 2>>await.err
 restart_here && finish && [ "$status" = 0 ] && said_ok
 result $? "with its terminal's number in use: restarted with a /dev/pts of its own" || explain
 like "$(cat restart.err)" '/dev/pts/[0-9]+ is in use' "which is said"
@@ -34,15 +45,8 @@ sweep >/dev/null
 # A number whose master is closed already, but not its slave: the terminal is not to be seen.
 arena hidden
 launch "$victim/pty_session" && freeze_away
-python3 -c '
-import os, signal
-pairs = [os.openpty() for i in range(40)]
-for master, slave in pairs:
-    os.close(master)
-open("taken", "w").write("yes\n")
-signal.pause()' &
-taker=$!
-await -t 30 -p $taker taken yes >/dev/null 2>>await.err
+take closes
+await -t 60 -p $taker taken yes >/dev/null 2>>await.err
 restart_here && finish && [ "$status" = 0 ] && said_ok
 result $? "with that number in use where nobody sees it: the same" || explain
 kill $taker
@@ -63,7 +67,7 @@ unshare --user --map-root-user --mount "$BASH" -c '
 	mount -t devpts -o newinstance,ptmxmode=666 none /dev/pts && exec python3 "$0"' \
 	"$PWD/open.py" 2>unshare.err &
 other=$!
-if await -t 30 -p $other there yes >/dev/null 2>>await.err; then
+if await -t 60 -p $other there yes >/dev/null 2>>await.err; then
 	launch "$victim/pty" && checkpoint && finish && [ "$status" = 0 ] && said_ok
 	result $? "terminals of another /dev/pts are not taken for the program's" || explain
 	kill $other
@@ -76,7 +80,7 @@ sweep >/dev/null
 arena outside
 "$top/t/tool/terminal.py" "$BASH" --norc -c "exec 9<>\$(tty) \
 	</dev/null >out 2>err; exec trecr-run -d ck -- '$victim/idle'" >screen 2>&1 <<'STEPS' &
-run await -t 30 out ready
+run await -t 60 out ready
 run ! trecr-ckpt $(pgrep -P $PPID trecr-run) 2>ckpt.err
 close
 STEPS
@@ -93,7 +97,7 @@ keys() { # TEXT: as printf takes it
 }
 
 shows() { # REGEX
-	await -t 30 -p "$sup" screen "$1" >/dev/null 2>>await.err
+	await -t 60 -p "$sup" screen "$1" >/dev/null 2>>await.err
 }
 
 again() {
@@ -116,17 +120,17 @@ shell_works() {
 		keys 'kill %%1; sed -u s/^/seen-/\n' && again &&
 		keys 'one\ntwo\n' && shows 'seen-two' && again &&
 		keys "\003" && shows Terminated &&
-		keys 'exit 7\n' && await -t 30 -p "$sup" 2>>await.err
+		keys 'exit 7\n' && await -t 60 -p "$sup" 2>>await.err
 }
 
 await_file() { # FILE REGEX
-	await -t 30 -p "$sup" "$1" "$2" >/dev/null 2>>await.err
+	await -t 60 -p "$sup" "$1" "$2" >/dev/null 2>>await.err
 }
 
 vim_works() {
 	keys 'ione\n\033' && keys ':w\r' && await_file text '^one$' && again &&
 		keys 'itwo\n' && again && keys 'three\033:wq\r' &&
-		await -t 30 -p "$sup" 2>>await.err && [ "$(tr '\n' ' ' <text)" = "one two three " ]
+		await -t 60 -p "$sup" 2>>await.err && [ "$(tr '\n' ' ' <text)" = "one two three " ]
 }
 
 for how in "script -qfe screen -c" "$top/t/tool/typed.py input screen bash -c"; do

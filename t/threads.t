@@ -11,7 +11,7 @@ done
 arena status
 "$victim/leader_exit" 7 </dev/null >out &
 native=$!
-await -t 30 -p $native out '^ready$' >/dev/null && kill -USR1 $native
+await -t 60 -p $native out '^ready$' >/dev/null && kill -USR1 $native
 wait $native
 native=$?
 launch "$victim/leader_exit" 7 && freeze_away && restart_here && finish

@@ -25,10 +25,19 @@ not_ok "the two can differ (the comparison sees something)" quiet diff -q bare /
 )
 like "$(cat ignored)" "signal 1 is not at its default" "an ignored signal stays ignored"
 
+# Until all threads of the program stand still, which they do a moment after it has said so, or has
+# been continued.
+stands_still() {
+	until ! grep -hq '^State:.[^S]' /proc/"$inside"/task/*/status; do
+		await -t 0.02 -e never 2>/dev/null
+	done
+}
+
 arena between
 launch "$victim/program"
 inside=$(program_of "$sup")
 world() {
+	stands_still
 	grep -E '^(State|TracerPid|Threads|Sig|Shd|Cap|NoNew|Seccomp|Umask|Uid|Gid)' \
 		"/proc/$inside/status" | grep -v SigQ
 	awk '{print $1, $2, $6}' "/proc/$inside/maps"
@@ -73,7 +82,7 @@ ok "the program survives its supervisor" kill -0 "$inside"
 is "$(sed -n 's/^TracerPid:\t//p' "/proc/$inside/status")" 0 "nobody traces it"
 not_ok "it can no longer be checkpointed" checkpoint
 kill -USR1 "$inside"
-ok "it goes on" await -t 20 -p "$inside"
+ok "it goes on" await -t 60 -p "$inside"
 ok "and is whole" said_ok || explain
 restart_here && finish
 is "$status" 0 "its checkpoint can be restarted" || explain

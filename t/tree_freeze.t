@@ -16,7 +16,7 @@ for ((i = 1; i <= runs; i++)); do
 		sweep
 		break
 	fi
-	sweep 5 >sweep.out || missed+=" $i ($(cat sweep.out))"
+	sweep 60 >sweep.out || missed+=" $i ($(cat sweep.out))"
 	[ ! -e survivor ] || missed+=" $i"
 	((i % 10)) && continue
 	printf 'ready\n' >out

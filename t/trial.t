@@ -166,7 +166,7 @@ if am_root && have setpriv && unshare --user true 2>/dev/null; then
 		(cd place && exec $user "$tools/trecr-run" -d ../ck -- "$tools/$1" "${@:2}") \
 			</dev/null >out 2>err &
 		sup=$!
-		await -t 30 -p $sup out '^ready$' >/dev/null 2>await.err
+		await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err
 	}
 	start idle megabytes 100
 	chmod 0 place
@@ -176,7 +176,7 @@ if am_root && have setpriv && unshare --user true 2>/dev/null; then
 	ok "with that open again it is ended" freeze_away
 	$user bin/trecr-restart ck </dev/null >>out 2>restart.err &
 	sup=$!
-	await -t 30 -p $sup -e place/../ck/lock 2>/dev/null
+	await -t 60 -p $sup -e place/../ck/lock 2>/dev/null
 	until trecr-ckpt --status $sup >/dev/null 2>&1; do [ -e /proc/$sup ] || break; done
 	unharmed
 	if start mlock; then
@@ -215,7 +215,7 @@ trials() { # CLASS PHASE [kill self]
 		rc=$?
 		why="call $n of class $*: status $rc, $(cat ckpt.err)"
 		case $rc in
-		0) await -t 20 -p "$sup" 2>/dev/null || return 1 ;;
+		0) await -t 60 -p "$sup" 2>/dev/null || return 1 ;;
 		2) one_line ckpt.err && trecr-ckpt "$sup" >/dev/null 2>ckpt.err || return 1 ;;
 		*) return 1 ;;
 		esac
@@ -267,13 +267,13 @@ for call in 1 12 25; do
 	inside=$(program_of "$sup")
 	faults fault trace $call rebuild kill
 	trecr-ckpt -s "$sup" >/dev/null 2>&1
-	await -t 20 -p "$sup" 2>/dev/null
+	await -t 60 -p "$sup" 2>/dev/null
 	wait "$sup"
 	faults fault fired || bad+=" $call:not-met"
 	kill -USR1 "$inside" || bad+=" $call:dead"
-	await -t 20 -p "$inside" 2>/dev/null
+	await -t 60 -p "$inside" 2>/dev/null
 	said_ok || bad+=" $call:$(tail -n 1 out)"
-	sweep 5 || bad+=" $call:left"
+	sweep 60 || bad+=" $call:left"
 done
 is "$bad" "" "SIGKILL to the supervisor while it tries a restart"
 done_testing

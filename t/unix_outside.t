@@ -18,7 +18,7 @@ while True:
     print(s.recv(100).decode(), end="", flush=True)
 ' "$LOG_SOCKET" >"$scratch/logged" &
 	log=$!
-	await -t 20 -p $log "$scratch/logged" '^bound$' >/dev/null
+	await -t 60 -p $log "$scratch/logged" '^bound$' >/dev/null
 	scenario "$1" "$2" "$victim/unix_log"
 }
 

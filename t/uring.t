@@ -19,7 +19,7 @@ beside_another() {
 opened_meanwhile() {
 	local i
 	{
-		await -t 30 -p "$sup" "/proc/$(program_of "$sup")/status" '^State:[[:space:]]*t'
+		await -t 60 -p "$sup" "/proc/$(program_of "$sup")/status" '^State:[[:space:]]*t'
 		for i in 0 1 2 3; do
 			: >"fifo$i"
 			await -t 0.05 -e never

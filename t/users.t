@@ -33,7 +33,7 @@ start() {
 	setpriv --reuid="$1" --regid="$1" --clear-groups -- \
 		trecr-run -d ck -- idle </dev/null >out 2>err &
 	sup=$!
-	await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
+	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 }
 
 start $user
@@ -54,7 +54,7 @@ rm -f out
 setpriv --reuid=$user --regid=$user --clear-groups -- \
 	trecr-run -d ck -- sh -c 'echo ready >out; exec idle count' </dev/null >secret/out 2>err &
 sup=$!
-await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
+await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 as $user trecr-ckpt $sup >ckpt.out 2>ckpt.err
 isnt $? 0 "a file in a directory that the user may not enter is refused"
 like "$(cat ckpt.err)" "secret/out.*user $user may not enter its directory.*trecr-run COMMAND \| cat >FILE" \
@@ -73,12 +73,12 @@ setpriv --reuid=$user --regid=$user --clear-groups -- \
 	trecr-run --save-files -d saved -- sh -c 'exec 8>>open/log 9>>closed/log
 		echo more >&8; echo more >&9; exec idle count' </dev/null >out 2>err &
 sup=$!
-await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
+await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 as $user trecr-ckpt -s $sup >ckpt.out 2>ckpt.err
 is $? 0 "a program that writes to other users' files is saved with them" || explain
 like "$(cat ckpt.err)" "/closed/log is not saved: no file can be made beside it" \
 	"but for one beside which its user may make no file, which is named"
-await -t 30 -p $sup 2>>await.err
+await -t 60 -p $sup 2>>await.err
 echo later >open/log
 as $user trecr-restart -D saved </dev/null >restart.out 2>restart.err
 is $? 0 "and restarted" || explain
@@ -86,7 +86,7 @@ sup=$(cat restart.out)
 is "$(cat open/log)" $'others\nmore' "with what the files held"
 is "$(cat open/log.trecr-aside)" later "and with what came later beside them"
 kill -USR1 "$sup"
-await -t 30 -p "$sup" 2>>await.err
+await -t 60 -p "$sup" 2>>await.err
 rm -r open closed
 
 # What was one user's is not another's to go on with.
@@ -102,7 +102,7 @@ like "$(cat restart.err)" "the program ran as user $user .*only these and root" 
 # Nor by the same, who has left a group since.
 setpriv --reuid=$user --regid=$user --groups=5000 -- trecr-run -d grouped -- idle </dev/null >out 2>err &
 sup=$!
-await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
+await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 as $user trecr-ckpt -s $sup >/dev/null 2>ckpt.err
 await -t 60 -p $sup 2>/dev/null
 as $user trecr-restart grouped </dev/null >restart.out 2>restart.err
@@ -117,7 +117,7 @@ if as $user unshare -U true 2>/dev/null; then
 	setpriv --reuid=$user --regid=$user --clear-groups -- \
 		trecr-run -d ck -- reopened </dev/null >out 2>err &
 	sup=$!
-	await -t 30 -p $sup out '^ready$' >/dev/null 2>&1
+	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 	before=$(stat -c '%n %a %z' created forbidden)
 	as $user trecr-ckpt -s $sup >/dev/null 2>ckpt.err
 	await -t 60 -p $sup 2>/dev/null
@@ -147,7 +147,7 @@ trecr-run -d ck -- perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) && bind(
 	listen(S, 5) && chmod(0646, $ARGV[0]) && chown($ARGV[1], $ARGV[1], $ARGV[0]) or die "$!";
 	$| = 1; print "ready\n"; sleep' "$socket" $user </dev/null >out 2>err &
 sup=$!
-await -t 30 -p $sup out '^ready$' >/dev/null 2>&1 && freeze_away
+await -t 60 -p $sup out '^ready$' >/dev/null 2>&1 && freeze_away
 ok "a program with a socket in a user's directory is saved" [ $? = 0 ] || explain
 LD_PRELOAD=$build/t/swap.so TRECR_SWAP=$socket TRECR_SWAP_FOR=$scratch/root.file \
 	trecr-restart -D ck </dev/null >restart.out 2>restart.err

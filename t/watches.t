@@ -40,9 +40,9 @@ launch "$victim/inotify_queue"
 program=$(program_of "$sup")
 faults fault name 1 commit kill
 not_ok "a program is to be ended, and its supervisor is killed" quiet checkpoint -s
-await -t 30 -p "$sup" 2>>await.err
+await -t 60 -p "$sup" 2>>await.err
 kill -USR1 "$program"
-await -t 30 -p "$program" 2>>await.err
+await -t 60 -p "$program" 2>>await.err
 is "$(sed 1d out | xargs)" "lost ok" "it is told that its events are lost, too" || explain
 sweep >/dev/null
 unset VICTIM_MAY_LOSE
@@ -62,7 +62,7 @@ if have inotifywait; then
 	ok "inotifywait with a thousand watches is saved" freeze_away
 	ok "and comes back" restart_detached
 	: >tree/20/50/new
-	ok "with its watches" await -t 30 -p "$sup" seen 'tree/20/50/new$'
+	ok "with its watches" await -t 60 -p "$sup" seen 'tree/20/50/new$'
 	kill "$(program_of "$sup")"
 	sweep >/dev/null
 fi

@@ -3,11 +3,11 @@
  *
  *	await [-t SECONDS] [-p PID] FILE REGEX	until FILE (which may not exist yet) has a line
  *						that matches; prints that line
- *	await [-t SECONDS] [-p PID] -e FILE	until FILE exists
+ *	await [-t SECONDS] [-p PID] -e FILE	until FILE exists, or has been there meanwhile
  *	await [-t SECONDS] -p PID		until process PID has ended
  *
  * With -p and FILE it gives up when PID has ended and the line is not there. Exit status 0,
- * or 1 with what was waited for on stderr (30 seconds unless told otherwise).
+ * or 1 with what was waited for on stderr (60 seconds unless told otherwise).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,13 +53,42 @@ static int has_line(const char *file, const regex_t *re)
 	return found;
 }
 
+/* The directory is watched, so that a file that appears or is renamed is seen too. */
+static void watch(int fd, const char *file)
+{
+	char *copy = strdup(file);
+
+	/* One that is not there yet is tried again. */
+	inotify_add_watch(
+		fd, dirname(copy), IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_CLOSE_WRITE);
+	free(copy);
+}
+
+/* Takes all events; whether one says that @file has appeared. */
+static int has_appeared(int fd, const char *file)
+{
+	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	const char *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+	int appeared = 0;
+	ssize_t n;
+
+	while ((n = read(fd, events, sizeof(events))) > 0)
+		for (char *p = events; p < events + n;) {
+			const struct inotify_event *event = (const void *)p;
+
+			if (event->mask & (IN_CREATE | IN_MOVED_TO) && event->len)
+				appeared |= !strcmp(event->name, name);
+			p += sizeof(*event) + event->len;
+		}
+	return appeared;
+}
+
 int main(int argc, char **argv)
 {
-	double end = now() + 30;
+	double end = now() + 60;
 	const char *file, *pattern;
 	struct pollfd p[2] = {{-1, POLLIN, 0}, {-1, POLLIN, 0}};
-	char *copy, events[4096];
-	int pid = 0, option, over = 0, existence = 0;
+	int pid = 0, option, over = 0, existence = 0, appeared = 0;
 	regex_t re;
 
 	while ((option = getopt(argc, argv, "t:p:e")) != -1) {
@@ -89,14 +118,10 @@ int main(int argc, char **argv)
 	pattern = existence ? "" : argv[optind + 1];
 	if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB))
 		return 2;
-	/* The directory is watched, so that a file that appears or is renamed is seen too. */
-	copy = strdup(file);
 	p[0].fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (p[0].fd >= 0)
-		inotify_add_watch(p[0].fd, dirname(copy),
-			IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_CLOSE_WRITE);
 	for (;;) {
-		if (existence ? !access(file, F_OK) : has_line(file, &re))
+		watch(p[0].fd, file);
+		if (existence ? appeared || !access(file, F_OK) : has_line(file, &re))
 			return 0;
 		if (over || now() > end)
 			break;
@@ -105,8 +130,7 @@ int main(int argc, char **argv)
 		poll(p, 2, 250);
 		if (p[1].revents)
 			over = 1;
-		while (read(p[0].fd, events, sizeof(events)) > 0)
-			;
+		appeared |= has_appeared(p[0].fd, file);
 	}
 	fprintf(stderr, "await: %s: %s%s%s\n", file,
 		existence ? "does not appear" : "no line that matches ", pattern,

@@ -5,7 +5,7 @@
 
 Reads one step a line from standard input:
 
-	expect REGEX	until the terminal's output since the last match has it (30 s)
+	expect REGEX	until the terminal's output since the last match has it (60 s)
 	send TEXT	type TEXT, with \\n, \\xNN and so on
 	insist TEXT REGEX	type TEXT, which has no blanks, each second until the output has REGEX:
 			for keys that a program ignores for a moment
@@ -103,7 +103,7 @@ for line in sys.stdin:
         os.close(fd)
         break
     elif verb == "expect":
-        if not expect(rest, 30):
+        if not expect(rest, 60):
             fail(f"expected {rest!r}")
 else:
     while more(60):
