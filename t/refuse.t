@@ -171,8 +171,9 @@ start_server() {
 mkfifo "$scratch/outside"
 exec 8<>"$scratch/outside"
 
-# Root can save it: for all others it is a row.
+# Root can save these: for all others they are rows.
 am_root || rows_of_process+='seccomp|seccomp
+' rows_of_sockets+='relative-name|its name relative is not found .*CAP_NET_ADMIN.*absolute name
 '
 
 each_row() { # VICTIM, and rows from standard input

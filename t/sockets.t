@@ -2,7 +2,7 @@
 # Sockets inside the tree: what is under way in them, their names, options and other ends.
 . "$(dirname "$0")/lib.sh"
 
-for v in ${SOCKET_VICTIMS:-unix_pairs unix_rights unix_names sock_options tcp_loopback shared_ports udp udp_shared multicast sockets_tree sockets_busy unix_backlog backlogs multipath}; do
+for v in ${SOCKET_VICTIMS:-unix_pairs unix_rights unix_names unix_relative sock_options tcp_loopback shared_ports udp udp_shared multicast sockets_tree sockets_busy unix_backlog backlogs multipath}; do
 	cycle $v
 done
 # Ended without a checkpoint's doing, the program leaves connections behind that the kernel

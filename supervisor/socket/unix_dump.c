@@ -18,6 +18,11 @@
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/sockets_dump.h"
 
+/* <linux/un.h>, which cannot be included beside <sys/un.h> */
+#ifndef SIOCUNIXFILE
+#define SIOCUNIXFILE (SIOCPROTOPRIVATE + 0)
+#endif
+
 #define OTHER_PROGRAM "it is connected to a socket of another program"
 
 static int get_names(struct socket_dump *k, struct err *e)
@@ -122,6 +127,54 @@ static void find_moved(
 	k->s.directory = image_writer_string(d->job, found);
 }
 
+/* @path, which is not under the name @name in the working directory of any process. */
+static bool set_place(
+	struct fd_dump *d, struct socket_dump *k, char *path, const char *name, uint32_t inode)
+{
+	size_t length = strlen(path), tail = strlen(name) + 1;
+
+	if (!is_file(k, path, inode))
+		return false;
+	if (length > tail && path[length - tail] == '/' &&
+		!strcmp(path + length - tail + 1, name)) {
+		path[length - tail] = 0;
+	} else {
+		k->s.flags |= IMAGE_SOCKET_MOVED;
+		/* In a root directory of its own, ".." would lead elsewhere. */
+		if (strstr(name, ".."))
+			return false;
+	}
+	k->s.directory = image_writer_string(d->job, path);
+	return true;
+}
+
+/* The kernel tells which file it is, wherever that is by now, but not everybody. */
+static int ask_for_file(struct fd_dump *d, struct socket_dump *k, const char *name,
+	uint32_t inode, struct err *e)
+{
+	cleanup_fd int file = ioctl(k->fd, SIOCUNIXFILE);
+	cleanup_free char *link = xasprintf("/proc/self/fd/%d", file), *path = NULL;
+	struct stat st;
+
+	if (file < 0 && errno == EPERM)
+		return err_set(e, 0,
+			"its name %s is not found in the working directory of any of the "
+			"processes (where it is instead, the kernel tells with CAP_NET_ADMIN "
+			"only): let it be bound to an absolute name, or run trecr as root",
+			name);
+	if (file < 0 || fstat(file, &st))
+		return err_set(e, errno, "cannot find the file of its name %s", name);
+	/* It was unlinked. */
+	if (!st.st_nlink)
+		return 0;
+	path = read_shown_link(link, e);
+	if (!path)
+		return -1;
+	return set_place(d, k, path, name, inode)
+		       ? 0
+		       : err_set(e, 0, "its name %s is not found in any directory", name);
+}
+
 /* The file of a socket that can be found by its name. */
 static int find_file(
 	struct fd_dump *d, struct socket_dump *k, const struct unix_facts *f, struct err *e)
@@ -138,9 +191,7 @@ static int find_file(
 		find_moved(d, k, name, f->file_inode);
 		return 0;
 	}
-	return err_set(e, 0,
-		"its name %s is not found in the working directory of any of the processes",
-		name);
+	return ask_for_file(d, k, name, f->file_inode, e);
 }
 
 /* ---- look ---- */

@@ -266,7 +266,7 @@ int socket_unix_reveal(struct socket_restore *q, size_t number, struct err *e)
 	if (error)
 		return err_set(e, error, "cannot bind a socket to %s", to);
 	path = socket_name_path(s->name, s->name_size);
-	from = xasprintf("%s%s", root, path);
+	from = xasprintf("%s/%s", root, path); /* which may be relative */
 	if (rename(from, to))
 		return err_set(e, errno, "cannot rename %s to %s", from, to);
 	error = set_attributes(to, geteuid(), s);

@@ -348,6 +348,23 @@ static void unix_outside(void)
 	MUST(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
 }
 
+/* Bound to a relative name, in a directory in which the program is no more. */
+static void relative_name(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "relative"};
+
+	need_socket(AF_UNIX, SOCK_STREAM, 0);
+	other = ioctl(fd, SIOCPROTOPRIVATE /* SIOCUNIXFILE */);
+	need(other < 0 && errno == EPERM, "the kernel tells files of sockets here");
+	MUST(!mkdir("left", 0700) && !chdir("left"));
+	MUST(!bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 1) && !chdir(".."));
+}
+
+static void still_relative(void)
+{
+	CHECK(!access("left/relative", F_OK), "the file is gone");
+}
+
 static void still_answers(void)
 {
 	char text[8];
@@ -446,6 +463,7 @@ static const struct kind kinds[] = {
 	{"corked", corked, still_corked, 'd'},
 	{"datagram-from-outside", datagram_from_outside, still_answers, 'd'},
 	{"unix-outside", unix_outside, still_outside, 'd'},
+	{"relative-name", relative_name, still_relative, 'd'},
 	{"zerocopy", zerocopy, still_reports, 'd'},
 	{"datagram-error", datagram_error, still_reports, 'd'},
 	{"socket-namespace", socket_namespace, nothing, 'd'},
