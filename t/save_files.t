@@ -141,6 +141,46 @@ for RUN_FLAGS in "" --save-files; do
 	result $? "$name, and is gone with its directory, is put back" || explain
 	sweep >/dev/null
 done
+# One that the program reads from, and removes when it has gone on.
+cat >"$scratch/read.py" <<'END'
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+os.mkdir('data')
+open('data/file', 'w').write('begin and end')
+f = os.open('data/file', os.O_RDONLY)
+begin = os.read(f, 6)
+print('ready', flush=True)
+signal.sigwait({signal.SIGUSR1})
+print('ok' if begin + os.read(f, 100) == b'begin and end' else 'differs', flush=True)
+os.remove('data/file')
+END
+for RUN_FLAGS in "" --save-files; do
+	arena read
+	name="a file that is read from (${RUN_FLAGS:-without options})"
+	if [[ ! $PWD =~ ^(/var/tmp|/tmp|/run)/ ]]; then
+		skip "$name" "TMPDIR is no directory for temporary files"
+		continue
+	fi
+	launch python3 "$scratch/read.py" && checkpoint && finish && rmdir data && printf 'ready\n' >out && restart_here &&
+		finish && said_ok
+	result $? "$name, and is removed behind the checkpoint, is put back" || explain
+	sweep >/dev/null
+done
+# What is there by then is not touched, and one that is written to, too, is saved as such.
+arena both
+if [[ $PWD =~ ^(/var/tmp|/tmp|/run)/ ]]; then
+	RUN_FLAGS=
+	echo of then >read
+	launch "$victim/idle" 8<read && freeze_away && echo of now, which is longer >read && restart_detached
+	is "$(cat read)" "of now, which is longer" "one that has been changed is left alone" || explain
+	finish
+	sweep >/dev/null
+	RUN_FLAGS=--save-files
+	launch "$victim/idle" 8<read 9>>read && freeze_away && echo of later >read && restart_detached
+	is "$(cat read)" "of now, which is longer" "but for one that is written to, too" || explain
+	finish
+	sweep >/dev/null
+fi
 RUN_FLAGS=
 arena linked
 if [[ $PWD =~ ^(/var/tmp|/tmp|/run)/ ]]; then

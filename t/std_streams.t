@@ -108,7 +108,7 @@ like "$(cat restart.err)" "^trecr-restart: .*$PWD/out.*shorter" "by its name"
 is "$(cat out)" "" "and nothing is written"
 
 arena vanished
-launch "$victim/file_offsets"
+launch "$victim/idle" 8>>offsets
 freeze_away
 rm offsets
 timeout -k 1 60 trecr-restart ck </dev/null >restart.out 2>restart.err

@@ -171,6 +171,7 @@ struct fd_dump {
 	uint64_t most_duplicates; /* numbers in one of them that lead where a lower one does */
 	uint64_t in_threads;      /* numbers that threads have in tables of their own */
 	uint64_t save_files;      /* contents of files up to this size; 0: of none */
+	uint64_t temporary_bytes; /* of files that are saved in case that they are missing */
 	bool program_resumes;     /* after the checkpoint */
 };
 

@@ -36,6 +36,11 @@ static bool ends_with(const char *s, const char *end)
 	return n >= k && !strcmp(s + n - k, end);
 }
 
+static bool is_journal(const char *path)
+{
+	return ends_with(path, beside[0]) || ends_with(path, beside[1]);
+}
+
 static bool is_database(const char *file)
 {
 	cleanup_fd int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -78,12 +83,14 @@ static void add_file(
 static void add_if_small(
 	struct fd_dump *d, const char *path, const char *file, const struct stat *st)
 {
-	if (fd_object_named(d, image_writer_string(d->job, path)))
-		return;
+	uint32_t added = fd_object_named(d, image_writer_string(d->job, path));
+
 	if (st && (uint64_t)st->st_size > d->save_files)
 		notice_add("%s is not saved: it has %" PRIu64
 			   " bytes, and --save-files is for %" PRIu64 " at most",
 			path, (uint64_t)st->st_size, d->save_files);
+	else if (added)
+		fd_object_at(d, added)->o.flags &= ~IMAGE_FILE_IF_MISSING;
 	else
 		add_file(d, path, file, st);
 }
@@ -121,30 +128,9 @@ static void tell_no_room(const char *path)
 		path, strerror(errno));
 }
 
-int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e)
-{
-	cleanup_free char *file = xasprintf("/proc/%d/fd/%d", s->task, s->fd);
-
-	if ((s->flags & O_ACCMODE) == O_RDONLY)
-		return 0;
-	if (d->save_files && check_room_beside(s->link)) {
-		tell_no_room(s->link);
-		return 0;
-	}
-	if (d->save_files) {
-		add_if_small(d, s->link, file, &s->st);
-		return is_database(file) ? add_beside(d, s->link, e) : 0;
-	}
-	if (d->program_resumes &&
-		(ends_with(s->link, "-journal") || ends_with(s->link, "-wal")))
-		notice_add("%s is likely to be rewritten or removed while the program runs on, "
-			   "which can make this checkpoint useless (--save-files saves it)",
-			s->link);
-	return 0;
-}
-
-/* What a reboot may remove: a program that maps such a file and has closed it, as each Java does
- * (/tmp/hsperfdata_USER/PID), uses it as memory that others can look at. */
+/* What a reboot may remove, or the program itself behind the checkpoint. Who maps such a file and has
+ * closed it, as each Java does (/tmp/hsperfdata_USER/PID), uses it as memory that others can look
+ * at. */
 static bool is_temporary(const char *path)
 {
 	static const char *const directories[] = {"/tmp/", "/var/tmp/", "/run/"};
@@ -155,7 +141,52 @@ static bool is_temporary(const char *path)
 	return false;
 }
 
+/* Where nobody has asked for files to be saved: of one, and of all. */
 #define TEMPORARY_MOST (1u << 20)
+#define TEMPORARY_ALL  (16u << 20)
+
+/* @file leads to what has the name @path. Put back only if it is missing: what has been changed since
+ * is not the program's alone. */
+static void add_temporary(
+	struct fd_dump *d, const char *path, const char *file, const struct stat *st)
+{
+	uint64_t most = d->save_files > TEMPORARY_MOST ? d->save_files : TEMPORARY_MOST;
+
+	if (!is_temporary(path) || (uint64_t)st->st_size > most || check_room_beside(path) ||
+		fd_object_named(d, image_writer_string(d->job, path)))
+		return;
+	d->temporary_bytes += st->st_size;
+	if (!d->save_files && d->temporary_bytes > TEMPORARY_ALL)
+		return;
+	add_file(d, path, file, st);
+	fd_object_at(d, buf_count(&d->objects, struct fd_object))->o.flags =
+		IMAGE_FILE_IF_MISSING;
+}
+
+int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e)
+{
+	cleanup_free char *file = xasprintf("/proc/%d/fd/%d", s->task, s->fd);
+
+	if ((s->flags & O_ACCMODE) == O_RDONLY) {
+		/* An old journal is not to be put beside a database that has gone on. */
+		if (!is_journal(s->link))
+			add_temporary(d, s->link, file, &s->st);
+		return 0;
+	}
+	if (d->save_files && check_room_beside(s->link)) {
+		tell_no_room(s->link);
+		return 0;
+	}
+	if (d->save_files) {
+		add_if_small(d, s->link, file, &s->st);
+		return is_database(file) ? add_beside(d, s->link, e) : 0;
+	}
+	if (d->program_resumes && is_journal(s->link))
+		notice_add("%s is likely to be rewritten or removed while the program runs on, "
+			   "which can make this checkpoint useless (--save-files saves it)",
+			s->link);
+	return 0;
+}
 
 /* Where maps and stat(2) show different devices (file systems with subvolumes), a mapping of our own
  * tells whether @fd is the file that @v maps. */
@@ -201,11 +232,8 @@ void fd_saved_dump_mapped(struct fd_dump *d, const struct vma *v)
 		tell_no_room(path);
 	} else if (d->save_files) {
 		add_if_small(d, path, path, &st);
-	} else if (st.st_size <= TEMPORARY_MOST && !check_room_beside(path) &&
-		   !fd_object_named(d, image_writer_string(d->job, path))) {
-		add_file(d, path, path, &st);
-		fd_object_at(d, buf_count(&d->objects, struct fd_object))->o.flags =
-			IMAGE_FILE_IF_MISSING;
+	} else {
+		add_temporary(d, path, path, &st);
 	}
 }
 
