@@ -62,6 +62,32 @@ like "$(cat ckpt.err)" "secret/out.*user $user may not enter its directory.*trec
 finish
 chmod 755 .
 
+# Where that can be entered, the file may be opened later on.
+mkdir -m 777 place
+: >private
+chmod 600 private
+chmod 666 err
+(cd place && exec setpriv --reuid=$user --regid=$user --clear-groups -- \
+	trecr-run -d ck -- idle </dev/null >../private 2>../err) &
+sup=$!
+await -t 60 -p $sup private '^ready$' >/dev/null 2>&1
+like "$(as $user trecr-ckpt $sup 2>ckpt.err)" "ckpt-000001$" "with its output in a file of root's alone, a program is saved"
+like "$(cat ckpt.err)" "user $user may not open $PWD/private .descriptor 1.*cannot restart.*chmod" \
+	"and the user is told" || explain
+as $user trecr-ckpt -s $sup >ckpt.out 2>ckpt.err
+is $? 2 "but not ended"
+like "$(cat ckpt.err)" "could not be restarted here, so the program resumes: user $user may not open $PWD/private .*chmod" \
+	"with the reason" || explain
+chmod 666 private
+as $user trecr-ckpt -s $sup >ckpt.out 2>ckpt.err
+is "$? $(cat ckpt.err)" "0 " "when the file may be opened it is" || explain
+await -t 60 -p $sup 2>>await.err
+sup=$(cd place && as $user trecr-restart -D ck </dev/null 2>../restart.err)
+kill -USR1 "$sup"
+await -t 60 -p "$sup" 2>>await.err
+is "$(tail -n 1 private)" ok "and comes back" || explain
+rm -r place private
+
 # Files of other users, which their modes let this user write to: one in a directory in which it
 # may make files, and one where it may not, with --save-files.
 mkdir -m 777 open

@@ -13,7 +13,7 @@
 
 /* What is open for reading only can be asked for by R_OK, and so on (O_ACCMODE). A file of ours
  * is let in whatever its mode (reopen_despite_mode.h). Standard streams are often opened by
- * another user, who can restart the program, too. */
+ * another user. */
 int fd_check_access(const struct fd_check *c, const char *path, int flags, struct err *e)
 {
 	static const int wanted[] = {R_OK, W_OK, R_OK | W_OK, 0};
@@ -21,11 +21,14 @@ int fd_check_access(const struct fd_check *c, const char *path, int flags, struc
 
 	if (!faccessat(AT_FDCWD, path, wanted[flags & O_ACCMODE], AT_EACCESS))
 		return 0;
-	if (c->options->alive && c->fd >= 0 && c->fd <= STDERR_FILENO)
-		return 0;
 	if (errno == EACCES && !stat(path, &st) && S_ISREG(st.st_mode) &&
 		st.st_uid == geteuid())
 		return 0;
+	if (errno == EACCES && c->options->alive && c->fd >= 0 && c->fd <= STDERR_FILENO)
+		return err_set(e, errno,
+			"user %u may not open %s (descriptor %d), which somebody else has "
+			"opened for the program: allow it beforehand (chmod, setfacl)",
+			geteuid(), path, c->fd);
 	return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "lib/notices.h"
 #include "lib/procfs.h"
 #include "supervisor/file_kinds/file_kinds.h"
 #include "supervisor/fd/objects_restore.h"
@@ -53,15 +54,21 @@ static int check_synthetic(const struct fd_source *s, struct err *e)
 
 /* A restart opens it once more, which the mode may forbid by now: who owns it may change that
  * for the moment (reopen_despite_mode.h). Standard streams are often opened by another user,
- * who can restart the program, too. */
+ * who can let this one open them, too. */
 static int check_access(const struct fd_source *s, struct err *e)
 {
 	static const int wanted[] = {R_OK, W_OK, R_OK | W_OK, 0};
 
-	if (s->fd <= STDERR_FILENO ||
-		!faccessat(AT_FDCWD, s->link, wanted[s->flags & O_ACCMODE], AT_EACCESS) ||
+	if (!faccessat(AT_FDCWD, s->link, wanted[s->flags & O_ACCMODE], AT_EACCESS) ||
 		errno != EACCES || s->st.st_uid == geteuid())
 		return 0;
+	if (s->fd <= STDERR_FILENO) {
+		notice_add("user %u may not open %s (descriptor %d), and so cannot restart the "
+			   "program: allow it (chmod, setfacl), or run trecr-run COMMAND | cat "
+			   ">FILE",
+			geteuid(), s->link, s->fd);
+		return 0;
+	}
 	return err_set(e, 0, "a restart could not open it again, as its mode (%04o) forbids",
 		s->st.st_mode & 07777);
 }
