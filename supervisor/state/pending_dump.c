@@ -68,8 +68,8 @@ static int too_many(uint64_t count, uint64_t ns, struct err *e)
 {
 	return err_set(e, 0,
 		"%llu signals are queued for it, and to show them would take the kernel about "
-		"%llu seconds, during which the program is stopped: let it take them first, or "
-		"allow so much time (trecr-ckpt --timeout)",
+		"%llu seconds, or more on a busy machine, during which the program is stopped: "
+		"let it take them first, or allow twice as much time (trecr-ckpt --timeout)",
 		(unsigned long long)count, (unsigned long long)(ns / 1000000000 + 1));
 }
 
@@ -78,16 +78,28 @@ static uint64_t limit_of(const struct dump *d)
 	return d->deadline_ns ? d->deadline_ns : clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
 }
 
-/* @known have been read. */
-static int check_time(const struct dump *d, const struct queue *q, uint64_t known,
-	uint64_t limit, struct err *e)
+/* What all of @count take, when @known of them have taken so long since @begin: on a busy machine more
+ * than the kernel's work. */
+static uint64_t time_by_now(uint64_t count, uint64_t known, uint64_t begin)
 {
-	uint64_t count = known, ns;
+	double more = (double)count / known;
+
+	return (clock_ns(CLOCK_MONOTONIC) - begin) * more * more;
+}
+
+/* @known have been read since @begin. */
+static int check_time(const struct dump *d, const struct queue *q, uint64_t known,
+	uint64_t begin, uint64_t limit, struct err *e)
+{
+	uint64_t by_now, count = known, ns;
 
 	if (count_all(q, &count, e) || time_of_last(q, count, &ns, e))
 		return -1;
 	ns = ns * count / 2;
-	return clock_ns(CLOCK_MONOTONIC) + ns > limit ? too_many(count, ns, e) : 0;
+	if (clock_ns(CLOCK_MONOTONIC) + ns <= limit)
+		return 0;
+	by_now = time_by_now(count, known, begin);
+	return too_many(count, ns > by_now ? ns : by_now, e);
 }
 
 static void add_pending(struct buf *out, int32_t tid, const siginfo_t *info)
@@ -105,7 +117,7 @@ static void add_pending(struct buf *out, int32_t tid, const siginfo_t *info)
 static int add_queue(const struct dump *d, const struct queue *q, int32_t tid, struct buf *out,
 	struct err *e)
 {
-	uint64_t at = 0, limit = limit_of(d);
+	uint64_t at = 0, limit = limit_of(d), begin = clock_ns(CLOCK_MONOTONIC);
 	siginfo_t info[AT_ONCE];
 	int n;
 
@@ -115,7 +127,7 @@ static int add_queue(const struct dump *d, const struct queue *q, int32_t tid, s
 		for (int i = 0; i < n; i++)
 			add_pending(out, tid, &info[i]);
 		if (many && (at < FEW || clock_ns(CLOCK_MONOTONIC) > limit) &&
-			check_time(d, q, at + n, limit, e))
+			check_time(d, q, at + n, begin, limit, e))
 			return -1;
 		at += n;
 	}
