@@ -170,14 +170,14 @@ done
 arena both
 if [[ $PWD =~ ^(/var/tmp|/tmp|/run)/ ]]; then
 	RUN_FLAGS=
-	echo of then >read
-	launch "$victim/idle" 8<read && freeze_away && echo of now, which is longer >read && restart_detached
-	is "$(cat read)" "of now, which is longer" "one that has been changed is left alone" || explain
+	echo "of then" >"input"
+	launch "$victim/idle" 8<"input" && freeze_away && echo "of now, which is longer" >"input" && restart_detached
+	is "$(cat input)" "of now, which is longer" "one that has been changed is left alone" || explain
 	finish
 	sweep >/dev/null
 	RUN_FLAGS=--save-files
-	launch "$victim/idle" 8<read 9>>read && freeze_away && echo of later >read && restart_detached
-	is "$(cat read)" "of now, which is longer" "but for one that is written to, too" || explain
+	launch "$victim/idle" 8<"input" 9>>"input" && freeze_away && echo of later >"input" && restart_detached
+	is "$(cat input)" "of now, which is longer" "but for one that is written to, too" || explain
 	finish
 	sweep >/dev/null
 fi
