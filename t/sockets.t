@@ -20,6 +20,24 @@ crashed() {
 	scenario "$v: restarted right after two crashes" crashed "$victim/$v"
 done
 
+# TCP has no SO_PEEK_OFF before Linux 6.9: here the kernel says so of all sockets.
+without_offset() {
+	arena without_offset
+	confine --no-tcp-peek-offset trecr-run -d ck -- "$victim/tcp_loopback" </dev/null >out 2>err &
+	sup=$!
+	if ! await -t 30 -p $sup out '^ready$' >/dev/null 2>await.err; then
+		skip "unread bytes of TCP without SO_PEEK_OFF" "no seccomp filters"
+		return
+	fi
+	ok "unread bytes of TCP are saved without SO_PEEK_OFF" checkpoint || explain
+	freeze_away
+	restart_here
+	finish
+	is "$status" 0 "and are read after the restart" || explain
+	sweep >/dev/null
+}
+[ -n "${SOCKET_VICTIMS:-}" ] || without_offset
+
 # The end that closes first is remembered: now the parent's, now its child's.
 crash_in_turn() {
 	checkpoint && step="a crash" && {

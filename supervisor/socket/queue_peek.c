@@ -1,6 +1,7 @@
 /*
  * MSG_PEEK reads from where SO_PEEK_OFF says (man 7 socket); the program's own setting of it is
- * put back by a guard. Only a stream's bytes that all belong together can be had without.
+ * put back by a guard. Only a stream's bytes that all belong together can be had without, as those
+ * of TCP always do: it has had the option since Linux 6.9 (over IPv6 since 6.11).
  */
 #include "supervisor/socket/queue_peek.h"
 
@@ -278,6 +279,25 @@ static int peek_plain(struct peek *p, size_t total, struct err *e)
 	return r < 0 ? -1 : 0;
 }
 
+static bool has_peek_offset(int fd)
+{
+	int value;
+	socklen_t size = sizeof(value);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &value, &size) || errno != EOPNOTSUPP;
+}
+
+static int peek_without_offset(struct peek *p, size_t total,
+	int (*each)(void *context, const struct socket_peeked *m, struct err *e), void *context,
+	struct err *e)
+{
+	int r = p->stream ? peek_plain(p, total, e) : 0;
+
+	if (!r)
+		return err_set(e, 0, "the kernel shows only the beginning of what waits in it");
+	return r < 0 ? -1 : each(context, &p->m, e);
+}
+
 static int peek_queue(struct peek *p, uint64_t inode, short events,
 	int (*each)(void *context, const struct socket_peeked *m, struct err *e), void *context,
 	struct err *e)
@@ -295,6 +315,8 @@ static int peek_queue(struct peek *p, uint64_t inode, short events,
 	if (!p->stream && was_seen(inode))
 		return err_set(
 			e, 0, "it may hold empty messages, which can be peeked at only once");
+	if (!has_peek_offset(p->fd))
+		return peek_without_offset(p, total, each, context, e);
 	if (socket_guard_note(&g, SOL_SOCKET, SO_PEEK_OFF, e))
 		return -1;
 	if (p->stream && g.options[0].value < 0)
