@@ -148,9 +148,8 @@ enum image_pack_method {
 
 /*
  * Blocks that were compressed together, which is what makes it worth while. Extents refer to
- * all of them or to some, and name the file that the pack is in. Blocks are hashed uncompressed,
- * as always; a pack has a hash of its own, so that damage is found before anything
- * is decompressed.
+ * all of them or to some, and name the file that the pack is in. Blocks are hashed uncompressed, as
+ * always; a pack has a hash of its own, so that damage is found before anything is decompressed.
  */
 struct image_pack {
 	uint64_t file_offset; /* anywhere among the blocks of the file */
@@ -289,9 +288,8 @@ struct image_job {
 IMAGE_SIZE_IS(struct image_job, 200);
 
 /*
- * The processes of the tree: the root first, parents before their children; behind all living
- * processes the zombies, which have no file of their own. Ids are
- * as in the pid namespace that the processes see.
+ * The processes of the tree: the root first, parents before their children; behind all living processes
+ * the zombies, which have no file of their own. Ids are as in the pid namespace that the processes see.
  */
 struct image_job_process {
 	int32_t pid;

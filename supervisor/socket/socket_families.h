@@ -3,10 +3,11 @@
  * addresses.
  *
  * How to add a family: socket_is_known() says which of its sockets can be saved at all.
- * FAMILY_dump.c looks at one at a checkpoint (socket_FAMILY_look(), called by sockets_dump.c)
- * and refuses what its queues hold if that cannot come back; socket_inet_make() or a function
- * beside it makes it at a restart. Its options are rows in socket_options.c, its address is
- * shown by socket_name_show(). Then a victim (t/victim/), and its row in doc/kernel-state.md.
+ * FAMILY_dump.c looks at one at a checkpoint (socket_FAMILY_look(), called by look_at_socket() of
+ * sockets_dump.c) and refuses what its queues hold if that cannot come back; socket_inet_make() or a
+ * function beside it makes it at a restart (called by socket_make() of sockets_restore.c). Its options
+ * are rows in socket_options.c, its address is shown by socket_name_show(). Then a victim (t/victim/),
+ * and its row in doc/kernel-state.md.
  */
 #ifndef SUPERVISOR_SOCKET_SOCKET_FAMILIES_H
 #define SUPERVISOR_SOCKET_SOCKET_FAMILIES_H
