@@ -96,6 +96,21 @@ kept=$PWD/kept
 ok "a program with errors of its own, memory and buffers is built" mpicc.mpich -O1 -o kept "$top/t/application/mpi_kept.c"
 scenario "added errors, memory, a buffer and the order of attributes, over three restarts" three_times "$kept"
 
+held=$PWD/held
+ok "a program with messages under way to itself is built" mpicc.mpich -Wall -Wno-stringop-overflow -O1 -o held "$top/t/application/mpi_held.c"
+scenario "messages that are complete, cancelled, freed and persistent, over three restarts" three_times "$held"
+scenario "and after a checkpoint only" once_and_on "$held"
+reason="it has a persistent request on a communicator that it has freed"
+scenario "a persistent request on a freed communicator is refused, and goes on" refused "$held" left-persistent
+reason="it has a message under way on a communicator that it has freed"
+scenario "a receive on a freed communicator is refused, and goes on" refused "$held" left-receive
+reason="has called MPI_Allreduce_init"
+scenario "a persistent collective call is refused, and goes on" refused "$held" collective
+
+threads=$PWD/threads
+ok "a program with threads is built" mpicc.mpich -Wall -O1 -pthread -o threads "$top/t/application/mpi_threads.c"
+scenario "several threads in calls, over three restarts" three_times "$threads"
+
 # With variables of a launcher that is no more at the restart.
 PMI_RANK=0 scenario "the only rank of a launcher, restarted without one" three_times "$alone" launched
 done_testing

@@ -19,6 +19,19 @@ static void found_nothing(const struct message_call *c)
 	mpi_messages.polls++;
 }
 
+/* A step of a call that waits, or that has a flag and looks once. @look: 1: something is complete, or has failed. */
+static int step_by(struct message_call *c, int (*look)(struct message_call *c, int looks))
+{
+	int complete = look(c, c->flag ? 1 : STEP_LOOKS);
+
+	if (!c->flag)
+		return complete ? STEP_DONE : STEP_AGAIN;
+	*c->flag = complete && !c->result;
+	if (!complete)
+		found_nothing(c);
+	return STEP_DONE;
+}
+
 /* ---- one request ---- */
 
 static int test_real(int32_t *real, int *flag, int32_t *status)
@@ -55,24 +68,14 @@ static int test_one(struct message_call *c, int looks)
 	return flag || c->result;
 }
 
-static int step_wait(struct message_call *c)
+static int step_one(struct message_call *c)
 {
-	return test_one(c, STEP_LOOKS) ? STEP_DONE : STEP_AGAIN;
-}
-
-static int step_test(struct message_call *c)
-{
-	int complete = test_one(c, 1);
-
-	*c->flag = complete && !c->result;
-	if (!complete)
-		found_nothing(c);
-	return STEP_DONE;
+	return step_by(c, test_one);
 }
 
 OPEN(MPI_Wait, (int *request, int *status))
 {
-	struct message_call c = {.step = step_wait,
+	struct message_call c = {.step = step_one,
 		.index = INDEX_MPI_Wait,
 		.comm = COMM_WORLD,
 		.peer = MPI_ANY_SOURCE,
@@ -84,7 +87,7 @@ OPEN(MPI_Wait, (int *request, int *status))
 
 OPEN(MPI_Test, (int *request, int *flag, int *status))
 {
-	struct message_call c = {.step = step_test,
+	struct message_call c = {.step = step_one,
 		.index = INDEX_MPI_Test,
 		.handle = request,
 		.flag = flag,
@@ -161,25 +164,58 @@ static void complete_one(struct message_call *c, int i, const int32_t *status)
 		c->handle[i] = c->reals[i];
 }
 
+/* A held one of several: its error is told by its status only, which the library has not set. */
+static void complete_one_held(
+	struct message_call *c, struct mpi_request *r, int i, int32_t *status)
+{
+	int error = r->error;
+
+	r->error = 0;
+	(void)request_complete_held(r, status, &c->handle[i]);
+	if (status != STATUS_IGNORE)
+		status[MPI_STATUS_ERROR] = error;
+}
+
+/* As MPICH has it, whose communicators they may be. */
+static void fail_in_status(struct message_call *c)
+{
+	c->result = message_failed(COMM_WORLD, MPI_ERR_IN_STATUS);
+}
+
 /* ---- all ---- */
 
-static int complete_held_of_all(struct message_call *c)
+static int has_held_failed(const struct message_call *c)
 {
-	int failed = 0;
+	for (int i = 0; i < c->n; i++) {
+		const struct mpi_request *r = request_of(c->handle[i]);
 
+		if (r && r->held && r->error)
+			return 1;
+	}
+	return 0;
+}
+
+/* None of the library's own requests has failed, so it has set no errors in their statuses. */
+static void clear_errors(const struct message_call *c)
+{
+	for (int i = 0; i < c->n && c->status != STATUS_IGNORE; i++)
+		each_status(c->status, i)[MPI_STATUS_ERROR] = 0;
+}
+
+static void complete_held_of_all(struct message_call *c)
+{
+	int failed = !c->result && has_held_failed(c);
+
+	if (failed)
+		clear_errors(c);
 	for (int i = 0; i < c->n; i++) {
 		struct mpi_request *r = request_of(c->handle[i]);
-		int32_t *status = each_status(c->status, i);
-		int error;
 
-		if (!r || !r->held)
-			continue;
-		error = request_complete_held(r, status, &c->handle[i]);
-		failed |= error;
-		if (status != STATUS_IGNORE)
-			status[MPI_STATUS_ERROR] = error;
+		if (r && r->held)
+			complete_one_held(c, r, i, each_status(c->status, i));
 	}
-	return failed ? MPI_ERR_IN_STATUS : 0;
+	if (failed)
+		fail_in_status(c);
 }
 
 /* Statuses are ours where the program wants none; of requests that the library does not have, it leaves them. */
@@ -200,7 +236,7 @@ static void complete_all(struct message_call *c, const int32_t *statuses)
 static int test_all(struct message_call *c, int looks)
 {
 	int32_t *statuses = c->status == STATUS_IGNORE ? c->statuses : c->status;
-	int held = give_reals(c), flag = 0, r;
+	int held = give_reals(c), flag = 0;
 
 	while (looks-- && !flag && !c->result)
 		c->result = BELOW(MPI_Testall, (int, int32_t *, int *, int32_t *))(
@@ -208,22 +244,14 @@ static int test_all(struct message_call *c, int looks)
 	if (!flag && c->result != MPI_ERR_IN_STATUS)
 		return c->result != 0;
 	complete_all(c, statuses);
-	r = held ? complete_held_of_all(c) : 0;
-	if (!c->result)
-		c->result = r;
+	if (held)
+		complete_held_of_all(c);
 	return 1;
 }
 
 static int step_all(struct message_call *c)
 {
-	int complete = test_all(c, c->flag ? 1 : STEP_LOOKS);
-
-	if (!c->flag)
-		return complete ? STEP_DONE : STEP_AGAIN;
-	*c->flag = complete && !c->result;
-	if (!complete)
-		found_nothing(c);
-	return STEP_DONE;
+	return step_by(c, test_all);
 }
 
 OPEN(MPI_Waitall, (int n, int *requests, int *statuses))
@@ -286,14 +314,7 @@ static int test_any(struct message_call *c, int looks)
 
 static int step_any(struct message_call *c)
 {
-	int complete = test_any(c, c->flag ? 1 : STEP_LOOKS);
-
-	if (!c->flag)
-		return complete ? STEP_DONE : STEP_AGAIN;
-	*c->flag = complete && !c->result;
-	if (!complete)
-		found_nothing(c);
-	return STEP_DONE;
+	return step_by(c, test_any);
 }
 
 OPEN(MPI_Waitany, (int n, int *requests, int *index, int *status))
@@ -329,19 +350,16 @@ static int complete_some_held(struct message_call *c)
 
 	for (int i = 0; i < c->n; i++) {
 		struct mpi_request *r = request_of(c->handle[i]);
-		int32_t *status = each_status(c->status, count);
-		int error;
 
 		if (!r || !r->held)
 			continue;
-		error = request_complete_held(r, status, &c->handle[i]);
-		failed |= error;
-		if (status != STATUS_IGNORE)
-			status[MPI_STATUS_ERROR] = error;
+		failed |= r->error;
+		complete_one_held(c, r, i, each_status(c->status, count));
 		c->indices[count++] = i;
 	}
 	*c->index_out = count;
-	c->result = failed ? MPI_ERR_IN_STATUS : 0;
+	if (failed)
+		fail_in_status(c);
 	return count;
 }
 

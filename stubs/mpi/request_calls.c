@@ -8,36 +8,44 @@
 
 /* ---- given back, cancelled ---- */
 
-/* Receives that the program has freed while the message was under way: it comes all the same, and is counted. */
+/* Perhaps the message of @r has come. */
+static void look_at_freed(struct mpi_request *r)
+{
+	int32_t status[MPI_STATUS_INTS] = {0}, real = r->real, ignored;
+	int flag = r->held, persistent = r->persistent;
+
+	if (!flag)
+		(void)BELOW(MPI_Test, (int32_t *, int *, int32_t *))(&real, &flag, status);
+	if (!flag)
+		return;
+	if (!r->held)
+		request_complete(r, real, status, &ignored);
+	else if (!persistent)
+		request_give_back(r);
+	if (!persistent)
+		return;
+	if (real != MPI_REQUEST_NULL)
+		BELOW(MPI_Request_free, (int32_t *))(&real);
+	request_give_back(r);
+}
+
+/*
+ * Receives that the program has freed while the message was under way: it comes all the same, and is counted. By one
+ * thread at a time, or two would give back the same request. Nothing else of a request is looked at before it
+ * is known to be freed: until then it is another thread's, which may make another one of it.
+ */
 static void sweep_freed(void)
 {
-	static uint32_t
-		sweeping; /* one thread at a time, or two would give back the same request */
+	static uint32_t sweeping;
 	struct mpi_messages *m = &mpi_messages;
 
 	if (__atomic_exchange_n(&sweeping, 1, __ATOMIC_ACQUIRE))
 		return;
 	for (uint32_t i = 0; i < m->used && m->freed; i++) {
 		struct mpi_request *r = mpi_request_at(m, i);
-		int32_t status[MPI_STATUS_INTS] = {0}, real = r->real, ignored;
-		int flag = r->held, persistent = r->persistent;
 
-		if (!r->kind || !r->freed)
-			continue;
-		if (!flag)
-			(void)BELOW(MPI_Test, (int32_t *, int *, int32_t *))(
-				&real, &flag, status);
-		if (!flag)
-			continue;
-		if (!r->held)
-			request_complete(r, real, status, &ignored);
-		else if (!persistent)
-			request_give_back(r);
-		if (!persistent)
-			continue;
-		if (real != MPI_REQUEST_NULL)
-			BELOW(MPI_Request_free, (int32_t *))(&real);
-		request_give_back(r);
+		if (__atomic_load_n(&r->freed, __ATOMIC_ACQUIRE))
+			look_at_freed(r);
 	}
 	__atomic_store_n(&sweeping, 0, __ATOMIC_RELEASE);
 }
@@ -53,8 +61,8 @@ static int step_free(struct message_call *c)
 	}
 	receives = (r->kind == MPI_RECEIVE || r->kind == MPI_MATCHED_RECEIVE) && r->active;
 	if (receives && !r->held) {
-		r->freed = 1;
 		__atomic_add_fetch(&mpi_messages.freed, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&r->freed, 1, __ATOMIC_RELEASE);
 	} else {
 		if (r->real != MPI_REQUEST_NULL)
 			c->result = BELOW(MPI_Request_free, (int32_t *))(&r->real);

@@ -141,15 +141,34 @@ static void tell_given_up(struct process *p, uint32_t number)
 	(void)write_table(p, TABLE(order.given_up), &number, sizeof(number), NULL);
 }
 
-static int give_up(struct process *p, uint32_t number, struct err *e)
+static const char *work_of(enum lower_request request)
+{
+	switch (request) {
+	case LOWER_MESSAGES:
+		return "the search for MPI messages under way";
+	case LOWER_CONNECT:
+		return "taking over the connection to an MPI launcher";
+	case LOWER_REPLAY:
+	case LOWER_REPLAY_REST:
+	case LOWER_TRY:
+		return "making GPU and MPI objects again";
+	default:
+		return "the GPU work";
+	}
+}
+
+static int give_up(
+	struct process *p, enum lower_request request, uint32_t number, struct err *e)
 {
 	tell_given_up(p, number);
-	return err_set(e, 0, "the GPU work of process %d does not finish in time", p->pid);
+	return err_set(
+		e, 0, "%s of process %d does not finish in time", work_of(request), p->pid);
 }
 
 /* The lower half may die of what it was asked to do, and the process with it: that no
  * descriptor tells. */
-static int await_done(struct process *p, uint32_t number, uint64_t deadline_ns, struct err *e)
+static int await_done(struct process *p, enum lower_request request, uint32_t number,
+	uint64_t deadline_ns, struct err *e)
 {
 	for (;;) {
 		bool late = clock_ns(CLOCK_MONOTONIC) >= deadline_ns;
@@ -164,7 +183,7 @@ static int await_done(struct process *p, uint32_t number, uint64_t deadline_ns, 
 		if (r < 0 || check_snapshot(p, e))
 			return -1;
 		if (late)
-			return give_up(p, number, e);
+			return give_up(p, request, number, e);
 		if (p->lower->look && p->lower->look(p->lower->look_arg, e)) {
 			tell_given_up(p, number);
 			return -1;
@@ -249,7 +268,7 @@ int lower_order(struct process *p, enum lower_request request,
 			sizeof(p->lower->session), e) ||
 		send_order(p, number, e))
 		return -1;
-	return await_done(p, number, deadline_ns, e) || finish_order(p, e) ? -1 : 0;
+	return await_done(p, request, number, deadline_ns, e) || finish_order(p, e) ? -1 : 0;
 }
 
 int lower_agree(struct process *p, uint64_t deadline_ns, struct err *e)
