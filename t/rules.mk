@@ -142,6 +142,10 @@ check-applications: all $(TEST_TOOL_BIN)
 check-stressors: all $(TEST_TOOL_BIN)
 	TRECR_BUILD=$(abspath $(O)) STRESSORS="$(STRESSORS)" t/application/stressors.sh
 
+# MPICH's own tests: natively, under trecr-run, and over a restart.
+check-mpi: all $(TEST_TOOL_BIN)
+	TRECR_BUILD=$(abspath $(O)) FOLDERS="$(FOLDERS)" ONLY="$(ONLY)" SUITE="$(SUITE)" t/mpi/suite.sh
+
 # Some time of image_fuzz under the sanitizers, from the seeds it makes itself.
 FUZZ_SECONDS ?= 60
 fuzz:
@@ -149,4 +153,4 @@ fuzz:
 fuzz-run: $(FUZZ_BIN)
 	@for f in $(FUZZ_BIN); do echo "$$f $(FUZZ_SECONDS)"; "$$f" $(FUZZ_SECONDS) || exit 1; done
 
-.PHONY: victims test-tools check quick check-sanitized check-part check-applications check-stressors fuzz fuzz-run soak
+.PHONY: victims test-tools check quick check-sanitized check-part check-applications check-stressors check-mpi fuzz fuzz-run soak
