@@ -69,6 +69,8 @@ struct mpi_count {
 #define MPI_NUMBER_SELF                                                                        \
 	2 /* MPI_COMM_SELF: each rank's own, no collective call on it is counted */
 #define MPI_NUMBER_OF_SOME (1ul << 63) /* calls on that communicator of some members only */
+#define MPI_NUMBER_OF_COPY                                                                     \
+	(1ul << 62) /* made by MPI_Comm_idup, whose members tell each other none */
 
 struct mpi_object {
 	struct mpi_object *next; /* of one bucket, or of the free list */

@@ -177,7 +177,7 @@ static int translate(MPI_Comm comm, struct mpi_peer *peers, uint32_t size)
 	return r;
 }
 
-STUB_HIDDEN int gate_count_messages(MPI_Comm comm, struct mpi_count *c)
+static int make_peers(struct mpi_count *c)
 {
 	if (c->peer_room < c->size) {
 		uint32_t room = c->size < 8 ? 8 : c->size;
@@ -188,31 +188,81 @@ STUB_HIDDEN int gate_count_messages(MPI_Comm comm, struct mpi_count *c)
 	if (!c->peers)
 		return -1;
 	raw_zero(c->peers, c->size * sizeof(*c->peers));
-	return translate(comm, c->peers, c->size);
+	return 0;
+}
+
+STUB_HIDDEN int gate_count_messages(MPI_Comm comm, struct mpi_count *c)
+{
+	return make_peers(c) ? -1 : translate(comm, c->peers, c->size);
+}
+
+static uint64_t own_number(void)
+{
+	return (uint64_t)(mpi_state.rank + 1) << 32 |
+	       __atomic_add_fetch(&mpi_state.numbers_given, 1, __ATOMIC_RELAXED);
+}
+
+static void is_inter(struct mpi_object *o)
+{
+	o->inter = 1;
+	__atomic_add_fetch(&mpi_state.inters, 1, __ATOMIC_SEQ_CST);
 }
 
 STUB_HIDDEN void gate_number(struct mpi_object *o)
 {
-	struct mpi_state *s = &mpi_state;
 	uint64_t number = 0;
 	int inter = 0, rank = -1, size = 0;
 
 	real_MPI_Comm_test_inter(o->handle, &inter);
 	if (inter) {
-		o->inter = 1;
-		__atomic_add_fetch(&s->inters, 1, __ATOMIC_SEQ_CST);
+		is_inter(o);
 		return;
 	}
 	real_MPI_Comm_rank(o->handle, &rank);
 	real_MPI_Comm_size(o->handle, &size);
 	if (!rank)
-		number = (uint64_t)(s->rank + 1) << 32 |
-			 __atomic_add_fetch(&s->numbers_given, 1, __ATOMIC_RELAXED);
+		number = own_number();
 	if (real_MPI_Bcast(&number, sizeof(number), BYTE, 0, o->handle))
 		number = 0;
 	o->count = number ? new_count(number, size, 0) : NULL;
 	if (!o->count || gate_count_messages(o->handle, o->count))
-		s->uncounted = 1;
+		mpi_state.uncounted = 1;
+}
+
+/* ---- communicators of MPI_Comm_idup ---- */
+
+/* Nothing can be asked of it yet, and nothing sent: whoever waits for its request must not wait for more. All
+ * members make it by the same call on the first one, as they count them. */
+static uint64_t number_of_copy(const struct mpi_count *of)
+{
+	uint64_t hash = of->number * 0x9e3779b97f4a7c15u ^ of->entered;
+
+	if (of->size == 1)
+		return own_number();
+	hash *= 0xbf58476d1ce4e5b9u;
+	hash ^= hash >> 31;
+	return MPI_NUMBER_OF_COPY | (hash & (MPI_NUMBER_OF_COPY - 1));
+}
+
+static int copy_members(struct mpi_count *c, const struct mpi_count *of)
+{
+	if (!of->peers || make_peers(c))
+		return -1;
+	for (uint32_t i = 0; i < c->size; i++)
+		c->peers[i].world = of->peers[i].world;
+	return 0;
+}
+
+STUB_HIDDEN void gate_number_copy(struct mpi_object *o, const struct mpi_object *of)
+{
+	if (of && of->inter) {
+		is_inter(o);
+		return;
+	}
+	if (of && of->count)
+		o->count = new_count(number_of_copy(of->count), of->count->size, 0);
+	if (!o->count || copy_members(o->count, of->count))
+		mpi_state.uncounted = 1;
 }
 
 STUB_HIDDEN void gate_freed(const struct mpi_object *o)

@@ -10,10 +10,12 @@
 
 #include "mpi.index.h"
 
+/* Where the next one is put: there may be a million. */
+static struct mpi_error_call **end = &mpi_state.error_calls;
+
 static void keep_call(enum mpi_error_call_kind kind, int of, int value, const char *text)
 {
 	struct mpi_error_call *call = records_alloc(sizeof(*call) + strlen(text) + 1);
-	struct mpi_error_call **at = &mpi_state.error_calls;
 
 	/* A checkpoint says so. */
 	if (!call) {
@@ -26,9 +28,8 @@ static void keep_call(enum mpi_error_call_kind kind, int of, int value, const ch
 	call->value = value;
 	raw_copy(call->text, text, strlen(text) + 1);
 	raw_lock(&mpi_state.lock);
-	while (*at)
-		at = &(*at)->next;
-	*at = call;
+	*end = call;
+	end = &call->next;
 	raw_unlock(&mpi_state.lock);
 }
 

@@ -211,9 +211,9 @@ static void come_up(struct exchange *x, unsigned index, int failed)
 }
 
 /* A communicator that comes with a request is not there yet. */
-static int is_complete(unsigned index)
+static int is_begun(unsigned index)
 {
-	return index != INDEX_MPI_Comm_idup && index != INDEX_MPI_Comm_idup_with_info;
+	return index == INDEX_MPI_Comm_idup || index == INDEX_MPI_Comm_idup_with_info;
 }
 
 /* Communicators that a collective call has made, which may be none on this rank. */
@@ -226,7 +226,9 @@ static void number_made(const struct exchange *x, unsigned index)
 		if (p->object != MPI_COMM || !p->stars)
 			continue;
 		o = object_of(*(int32_t *)x->given[p->word]);
-		if (o && is_complete(index))
+		if (o && is_begun(index))
+			gate_number_copy(o, comm_object(x->given[0]));
+		else if (o)
 			gate_number(o);
 	}
 }

@@ -30,7 +30,7 @@ static void look_at_freed(struct mpi_request *r)
 }
 
 /*
- * Receives that the program has freed while the message was under way: it comes all the same, and is counted. By one
+ * Requests that the program has freed while the message was under way: it comes all the same, and is counted. By one
  * thread at a time, or two would give back the same request. Nothing else of a request is looked at before it
  * is known to be freed: until then it is another thread's, which may make another one of it.
  */
@@ -50,17 +50,23 @@ static void sweep_freed(void)
 	__atomic_store_n(&sweeping, 0, __ATOMIC_RELEASE);
 }
 
+/* Whether it is to be known what becomes of it: a message may come, or a send be cancelled. */
+static int is_open(const struct mpi_request *r)
+{
+	return r->active && !r->held &&
+	       (r->kind == MPI_RECEIVE || r->kind == MPI_MATCHED_RECEIVE ||
+		       (r->kind == MPI_SEND && r->cancelled));
+}
+
 static int step_free(struct message_call *c)
 {
 	struct mpi_request *r = request_of(*c->handle);
-	int receives;
 
 	if (!r) {
 		c->result = BELOW(MPI_Request_free, (int32_t *))(c->handle);
 		return STEP_DONE;
 	}
-	receives = (r->kind == MPI_RECEIVE || r->kind == MPI_MATCHED_RECEIVE) && r->active;
-	if (receives && !r->held) {
+	if (is_open(r)) {
 		__atomic_add_fetch(&mpi_messages.freed, 1, __ATOMIC_RELAXED);
 		__atomic_store_n(&r->freed, 1, __ATOMIC_RELEASE);
 	} else {

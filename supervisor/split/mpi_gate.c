@@ -169,9 +169,7 @@ int mpi_gate_check(const struct mpi_gate *g, bool of_job, struct err *e)
 			"when -d names a directory and --alone is not given",
 			g->pid);
 	if (g->s.uncounted)
-		return err_set(e, 0,
-			"process %d has made more communicators than can be saved, or by a "
-			"nonblocking call",
+		return err_set(e, 0, "process %d has made more communicators than can be saved",
 			g->pid);
 	if (g->s.inters)
 		return err_set(e, 0,

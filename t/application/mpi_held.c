@@ -135,6 +135,19 @@ static MPI_Comm withdrawn, cancelled;
 static MPI_Request cancelled_receive, unasked[2];
 static int cancelled_in, letters[2] = {71, 72};
 
+/* Nothing is sent by it. */
+static void cancel_send(MPI_Comm comm)
+{
+	MPI_Request r;
+	int flag = 1;
+
+	MPI_Issend(NULL, 0, MPI_INT, 0, 1, comm, &r);
+	MPI_Cancel(&r);
+	MPI_Request_free(&r);
+	MPI_Iprobe(0, 1, comm, &flag, MPI_STATUS_IGNORE);
+	CHECK(!flag);
+}
+
 static void make_uncounted(void)
 {
 	int in, out = 1;
@@ -155,6 +168,7 @@ static void make_uncounted(void)
 	CHECK(!MPI_Test_cancelled(&s, &flag) && flag);
 	MPI_Irecv(&cancelled_in, 1, MPI_INT, 0, 1, cancelled, &cancelled_receive);
 	MPI_Cancel(&cancelled_receive);
+	cancel_send(cancelled);
 	MPI_Isend(&letters[1], 1, MPI_INT, 0, 1, cancelled, &unasked[1]);
 }
 
