@@ -214,7 +214,6 @@ refused() { # COUNT ARGUMENT REASON
 }
 
 refused 2 MPI_Bcast_init 'rank 1: process [0-9]+ has called MPI_Bcast_init, and what that leaves'
-refused 3 MPI_Intercomm_create 'rank [0-2]: process [0-9]+ has a communicator between two groups'
 
 job_arena by_itself
 RUN_FLAGS=--alone start_job 2
@@ -237,6 +236,14 @@ like "$(cat ckpt.err)" "the ranks do not come to rest together .*rank 0 waits in
 step="going on" && : >bed && all_in_a_round 3 && step="next checkpoint" && job_checkpoint && kill_all &&
 	step=restart && restart_job 3 && step="its end" && finish_job 3
 tell "they go on, and are saved when it wakes up"
+kill_all
+
+# They wait in a call for one that no count tells of.
+job_arena between
+step=start && ranks 3 "${run[@]}" -- "$job" between && await -t 30 -p $launcher -e asleep 2>>await.err &&
+	step=checkpoint && job_checkpoint && step="going on" && all_in_a_round 3 && step="next checkpoint" && job_checkpoint &&
+	kill_all && step=restart && restart_job 3 && step="its end" && finish_job 3
+tell "a rank is let on that others wait for to make a communicator between two groups"
 kill_all
 
 # At some moment of a checkpoint. The launcher ends the others.

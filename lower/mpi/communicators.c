@@ -1,5 +1,5 @@
 /*
- * Communicators within one group, and their topologies. They are made again from ranks of
+ * Communicators, of one group with their topologies, and between two. They are made again from ranks of
  * MPI_COMM_WORLD: it does not matter what they were made of, which may be no more.
  */
 #include <stdlib.h>
@@ -68,21 +68,26 @@ static int learn_topology(struct mpi_learned *l, int real)
 	return r;
 }
 
+static int learn_group_of(struct mpi_learned *l, int (*group_of)(int, int *), int real)
+{
+	int group, r;
+
+	if (mpi_failed("MPI_Comm_group", group_of(real, &group)))
+		return -1;
+	r = group_learn(l, group);
+	return MPI_DO(Group_free, &group) ? -1 : r;
+}
+
 int comm_learn(struct mpi_object *o)
 {
-	int group, inter, r;
+	struct mpi_learned *l = &o->learned;
+	int inter;
 
-	if (MPI_DO(Comm_test_inter, o->real, &inter))
+	if (MPI_DO(Comm_test_inter, o->real, &inter) || learned_put(l, inter) < 0 ||
+		learn_group_of(l, mpi.Comm_group, o->real) < 0)
 		return -1;
-	if (inter)
-		return agent_fail("it has a communicator between two groups, which cannot be "
-				  "saved yet");
-	if (MPI_DO(Comm_group, o->real, &group))
-		return -1;
-	r = group_learn(&o->learned, group);
-	if (MPI_DO(Group_free, &group) || r < 0)
-		return -1;
-	return learn_topology(&o->learned, o->real);
+	return inter ? learn_group_of(l, mpi.Comm_remote_group, o->real)
+		     : learn_topology(l, o->real);
 }
 
 /* ---- made again at a restart ---- */
@@ -125,13 +130,37 @@ static int make_topology(struct learned_reader *r, int plain, int *real)
 	return failed || MPI_DO(Comm_free, &plain) ? -1 : 0;
 }
 
+/* Its first member, as a rank of MPI_COMM_WORLD. */
+static int first_of(struct learned_reader *r, int *rank)
+{
+	int size = learned_get(r), *ranks = learned_get_ints(r, size);
+
+	if (!ranks)
+		return -1;
+	*rank = ranks[0];
+	free(ranks);
+	return 0;
+}
+
+static int make_between(struct learned_reader *r, int within, int tag, int *real)
+{
+	int other;
+
+	return first_of(r, &other) < 0 ||
+			       MPI_DO(Intercomm_create, within, 0, MPI_COMM_WORLD, other, tag,
+				       real) ||
+			       MPI_DO(Comm_free, &within)
+		       ? -1
+		       : 0;
+}
+
 int comm_make(struct learned_reader *r, int *real, int tag)
 {
-	int group, plain;
+	int inter = learned_get(r), group, plain;
 
 	if (group_make(r, &group) < 0 ||
 		MPI_DO(Comm_create_group, MPI_COMM_WORLD, group, tag, &plain) ||
 		MPI_DO(Group_free, &group))
 		return -1;
-	return make_topology(r, plain, real);
+	return inter ? make_between(r, plain, tag, real) : make_topology(r, plain, real);
 }

@@ -13,6 +13,8 @@
 	F(Comm_test_inter, (int comm, int *inter))                                             \
 	F(Comm_group, (int comm, int *group))                                                  \
 	F(Comm_create_group, (int comm, int group, int tag, int *made))                        \
+	F(Comm_remote_group, (int comm, int *group))                                           \
+	F(Intercomm_create, (int comm, int leader, int peers, int other, int tag, int *made))  \
 	F(Comm_free, (int *comm))                                                              \
 	F(Comm_get_name, (int comm, char *name, int *length))                                  \
 	F(Comm_set_name, (int comm, const char *name))                                         \

@@ -57,9 +57,11 @@ struct mpi_count {
 	uint64_t limit;         /* how many may be entered while the gate is closed */
 	uint64_t calls_of_some; /* begun on it that not all members take part in */
 	uint32_t parked;        /* threads that wait in front of one */
-	uint32_t call;      /* what was entered last, or is waited for: its number in the API */
-	uint32_t size;      /* how many members it has; 0: not known */
-	uint32_t peer_room; /* members that there is room for in */
+	uint32_t call;    /* what was entered last, or is waited for: its number in the API */
+	uint32_t members; /* how many ranks take part in collective calls; 0: not known */
+	uint32_t beyond; /* threads in a call that waits for ranks which do not count it here */
+	uint32_t size;   /* how many there are to send messages to: of two groups, the other */
+	uint32_t peer_room;     /* that there is room for in */
 	struct mpi_peer *peers; /* messages between two ranks; NULL: they are not counted */
 	struct mpi_message *messages; /* received for a checkpoint, the oldest first */
 };
@@ -82,7 +84,6 @@ struct mpi_object {
 	uint8_t committed;
 	uint8_t commutes;
 	uint8_t large; /* an operation for large counts */
-	uint8_t inter; /* a communicator between two groups */
 	uint8_t dying; /* is being destroyed, and the real handle may be given out again */
 	uint32_t
 		references; /* that the program has; 0: it has none, but the real library may */
@@ -130,7 +131,6 @@ struct mpi_state {
 	int32_t several; /* it is one of several ranks, or may be */
 	uint32_t
 		gate; /* 0: open; else another number each time that the supervisor is heard of */
-	uint32_t inters;      /* communicators between two groups */
 	uint32_t uncounted;   /* there is a communicator without a count */
 	uint32_t counts_used; /* from the first on */
 	struct mpi_count *counts;

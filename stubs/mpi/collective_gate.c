@@ -22,7 +22,9 @@ extern STUB_HIDDEN int real_MPI_Bcast(
 	real_MPI_Comm_rank(MPI_Comm comm, int *rank),
 	real_MPI_Comm_test_inter(MPI_Comm comm, int *inter),
 	real_MPI_Comm_size(MPI_Comm comm, int *size),
-	real_MPI_Comm_group(MPI_Comm comm, int *group), real_MPI_Group_free(int *group),
+	real_MPI_Comm_remote_size(MPI_Comm comm, int *size),
+	real_MPI_Comm_group(MPI_Comm comm, int *group),
+	real_MPI_Comm_remote_group(MPI_Comm comm, int *group), real_MPI_Group_free(int *group),
 	real_MPI_Group_translate_ranks(
 		int group, int n, const int *ranks, int other, int *others),
 	real_MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, void *status);
@@ -32,7 +34,7 @@ STUB_HIDDEN int mpi_counted_call(
 STUB_HIDDEN int mpi_call_code(void *code, const uint64_t words[16]);
 
 STUB_HIDDEN struct mpi_count mpi_counts[MPI_COUNTS] = {
-	{.number = MPI_NUMBER_WORLD}, {.number = MPI_NUMBER_SELF, .size = 1}};
+	{.number = MPI_NUMBER_WORLD}, {.number = MPI_NUMBER_SELF, .members = 1, .size = 1}};
 #define FIRST_MADE 2 /* by the program */
 
 /* ---- waiting ---- */
@@ -106,7 +108,8 @@ static void enter(struct mpi_count *c, unsigned index)
 
 /* ---- counts ---- */
 
-static struct mpi_count *new_count(uint64_t number, uint32_t size, uint64_t entered)
+static struct mpi_count *new_count(
+	uint64_t number, uint32_t members, uint32_t size, uint64_t entered)
 {
 	struct mpi_state *s = &mpi_state;
 	struct mpi_count *c = NULL;
@@ -116,7 +119,8 @@ static struct mpi_count *new_count(uint64_t number, uint32_t size, uint64_t ente
 		if (!mpi_counts[i].number)
 			c = &mpi_counts[i];
 	if (c) {
-		*c = (struct mpi_count){.size = size,
+		*c = (struct mpi_count){.members = members,
+			.size = size,
 			.entered = entered,
 			.left = entered,
 			.peers = c->peers,
@@ -155,7 +159,7 @@ static int translate_some(
 }
 
 /* Their ranks in MPI_COMM_WORLD. */
-static int translate(MPI_Comm comm, struct mpi_peer *peers, uint32_t size)
+static int translate(MPI_Comm comm, int inter, struct mpi_peer *peers, uint32_t size)
 {
 	int group, world, r = -1;
 
@@ -164,7 +168,8 @@ static int translate(MPI_Comm comm, struct mpi_peer *peers, uint32_t size)
 			peers[i].world = i;
 		return 0;
 	}
-	if (real_MPI_Comm_group(comm, &group))
+	if (inter ? real_MPI_Comm_remote_group(comm, &group)
+		  : real_MPI_Comm_group(comm, &group))
 		return -1;
 	if (!real_MPI_Comm_group(COMM_WORLD, &world)) {
 		r = 0;
@@ -193,8 +198,10 @@ static int make_peers(struct mpi_count *c)
 
 STUB_HIDDEN int gate_count_messages(MPI_Comm comm, struct mpi_count *c)
 {
-	return make_peers(c) ? -1 : translate(comm, c->peers, c->size);
+	return make_peers(c) ? -1 : translate(comm, 0, c->peers, c->size);
 }
+
+/* ---- communicators that are made ---- */
 
 static uint64_t own_number(void)
 {
@@ -202,30 +209,54 @@ static uint64_t own_number(void)
 	       __atomic_add_fetch(&mpi_state.numbers_given, 1, __ATOMIC_RELAXED);
 }
 
-static void is_inter(struct mpi_object *o)
+/* The first member tells all. */
+static uint64_t agree(MPI_Comm comm)
 {
-	o->inter = 1;
-	__atomic_add_fetch(&mpi_state.inters, 1, __ATOMIC_SEQ_CST);
+	uint64_t number = 0;
+	int rank = -1;
+
+	real_MPI_Comm_rank(comm, &rank);
+	if (!rank)
+		number = own_number();
+	return real_MPI_Bcast(&number, sizeof(number), BYTE, 0, comm) ? 0 : number;
+}
+
+/* Of two groups: the first member of that whose first member is the first one tells the other group, whose first
+ * member tells it. */
+static uint64_t agree_between(MPI_Comm comm)
+{
+	struct mpi_peer here = {.world = -1}, there = {.world = -1};
+	int rank = -1, ours, root;
+	uint64_t number = 0;
+
+	real_MPI_Comm_rank(comm, &rank);
+	if (translate(comm, 0, &here, 1) || translate(comm, 1, &there, 1))
+		return 0;
+	ours = here.world < there.world;
+	if (ours && !rank)
+		number = own_number();
+	root = rank ? MPI_PROC_NULL : MPI_ROOT;
+	if (real_MPI_Bcast(&number, sizeof(number), BYTE, ours ? root : 0, comm) ||
+		real_MPI_Bcast(&number, sizeof(number), BYTE, ours ? 0 : root, comm))
+		return 0;
+	return number;
 }
 
 STUB_HIDDEN void gate_number(struct mpi_object *o)
 {
-	uint64_t number = 0;
-	int inter = 0, rank = -1, size = 0;
+	int inter = 0, members = 0, others = 0;
+	uint64_t number;
 
 	real_MPI_Comm_test_inter(o->handle, &inter);
-	if (inter) {
-		is_inter(o);
-		return;
-	}
-	real_MPI_Comm_rank(o->handle, &rank);
-	real_MPI_Comm_size(o->handle, &size);
-	if (!rank)
-		number = own_number();
-	if (real_MPI_Bcast(&number, sizeof(number), BYTE, 0, o->handle))
-		number = 0;
-	o->count = number ? new_count(number, size, 0) : NULL;
-	if (!o->count || gate_count_messages(o->handle, o->count))
+	real_MPI_Comm_size(o->handle, &members);
+	others = members;
+	if (inter)
+		real_MPI_Comm_remote_size(o->handle, &others);
+	number = inter ? agree_between(o->handle) : agree(o->handle);
+	o->count = number ? new_count(number, inter ? members + others : members, others, 0)
+			  : NULL;
+	if (!o->count || make_peers(o->count) ||
+		translate(o->handle, inter, o->count->peers, others))
 		mpi_state.uncounted = 1;
 }
 
@@ -237,7 +268,7 @@ static uint64_t number_of_copy(const struct mpi_count *of)
 {
 	uint64_t hash = of->number * 0x9e3779b97f4a7c15u ^ of->entered;
 
-	if (of->size == 1)
+	if (of->members == 1)
 		return own_number();
 	hash *= 0xbf58476d1ce4e5b9u;
 	hash ^= hash >> 31;
@@ -255,20 +286,15 @@ static int copy_members(struct mpi_count *c, const struct mpi_count *of)
 
 STUB_HIDDEN void gate_number_copy(struct mpi_object *o, const struct mpi_object *of)
 {
-	if (of && of->inter) {
-		is_inter(o);
-		return;
-	}
 	if (of && of->count)
-		o->count = new_count(number_of_copy(of->count), of->count->size, 0);
+		o->count = new_count(
+			number_of_copy(of->count), of->count->members, of->count->size, 0);
 	if (!o->count || copy_members(o->count, of->count))
 		mpi_state.uncounted = 1;
 }
 
 STUB_HIDDEN void gate_freed(const struct mpi_object *o)
 {
-	if (o->inter)
-		__atomic_sub_fetch(&mpi_state.inters, 1, __ATOMIC_SEQ_CST);
 	queue_drop(o->count);
 }
 
@@ -304,7 +330,7 @@ static int call_of_some(
 	unsigned index, struct mpi_count *parent, void *code, const uint64_t *words)
 {
 	struct mpi_count *c =
-		new_count(parent->number | MPI_NUMBER_OF_SOME, 0, parent->calls_of_some++);
+		new_count(parent->number | MPI_NUMBER_OF_SOME, 0, 0, parent->calls_of_some++);
 	int r;
 
 	if (!c)
@@ -313,6 +339,12 @@ static int call_of_some(
 	r = mpi_call_code(code, words);
 	drop_count(c);
 	return r;
+}
+
+/* It is counted on the communicator of one group, and needs the other one. */
+static int waits_beyond(unsigned index)
+{
+	return index == INDEX_MPI_Intercomm_create;
 }
 
 STUB_HIDDEN int mpi_counted_call(
@@ -334,7 +366,9 @@ STUB_HIDDEN int mpi_counted_call(
 	if (index == INDEX_MPI_Comm_create_group)
 		return call_of_some(index, c, code, words);
 	enter(c, index);
+	__atomic_add_fetch(&c->beyond, waits_beyond(index), __ATOMIC_SEQ_CST);
 	r = mpi_call_code(code, words);
+	__atomic_sub_fetch(&c->beyond, waits_beyond(index), __ATOMIC_SEQ_CST);
 	if (!r && info->class == API_DESTROY)
 		drop_count(c);
 	else

@@ -138,7 +138,7 @@ static int came_up(int result)
 	s->several = real_MPI_Query_thread(&s->provided) ||
 		     real_MPI_Comm_rank(MPI_COMM_WORLD, &s->rank) ||
 		     real_MPI_Comm_size(MPI_COMM_WORLD, &s->size) || s->size != 1;
-	s->counts[0].size = s->size;
+	s->counts[0].members = s->counts[0].size = s->size;
 	s->world.count = &s->counts[0];
 	s->self.count = &s->counts[1];
 	if (gate_count_messages(MPI_COMM_WORLD, &s->counts[0]) ||

@@ -22,6 +22,7 @@ typedef int MPI_Request, MPI_Message, MPI_Status;
 
 enum {
 	MPI_THREAD_MULTIPLE = 3,
+	MPI_ROOT = -3,
 	MPI_UNDEFINED = -32766,
 	MPI_ERR_IN_STATUS = 17,
 	MPI_ERR_PENDING = 18,

@@ -55,7 +55,7 @@ static void add_act(const struct checkpoint_work *w, enum quiesce_doing doing,
 	buf_printf(text, PART_ACT " %d %" PRIu64 " %d %s\n", doing, number, QUIESCE_ANY, name);
 }
 
-/* Calls that only some members of a communicator make may need any rank. */
+/* Calls that only some members of a communicator make, or others besides, may need any rank. */
 static void add_acts(
 	const struct checkpoint_work *w, const struct mpi_count *c, struct buf *text)
 {
@@ -64,7 +64,7 @@ static void add_acts(
 	if (c->left >= c->entered)
 		return;
 	add_act(w, QUIESCE_INSIDE, c, c->number, text);
-	if (c->number & MPI_NUMBER_OF_SOME)
+	if (c->number & MPI_NUMBER_OF_SOME || c->beyond)
 		add_act(w, QUIESCE_WAITS, c, MPI_NUMBER_WORLD, text);
 }
 
@@ -110,7 +110,7 @@ static int say_counts(struct checkpoint_work *w)
 			continue;
 		world |= c->number == MPI_NUMBER_WORLD;
 		buf_printf(&text, PART_COUNT " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n",
-			c->number, c->entered, c->left, c->size);
+			c->number, c->entered, c->left, c->members);
 		add_acts(w, c, &text);
 		steps = mix(mix(mix(steps, c->number), c->entered), c->left);
 	}

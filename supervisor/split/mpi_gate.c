@@ -171,11 +171,6 @@ int mpi_gate_check(const struct mpi_gate *g, bool of_job, struct err *e)
 	if (g->s.uncounted)
 		return err_set(e, 0, "process %d has made more communicators than can be saved",
 			g->pid);
-	if (g->s.inters)
-		return err_set(e, 0,
-			"process %d has a communicator between two groups, which cannot be "
-			"saved yet",
-			g->pid);
 	return check_called(g, e);
 }
 

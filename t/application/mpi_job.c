@@ -5,13 +5,16 @@
  * made anew. "ready" after the first round, and "ok" at the end, when the file "go" is there.
  *
  * With the name of a function a rank of an odd number calls that first, which leaves something in the library; with
- * "late" it makes a file "asleep" in its second round, and waits at the FIFO "bed".
+ * "late" it makes a file "asleep" in its second round, and waits at the FIFO "bed". With "between" rank 1 is late for a
+ * communicator between two groups.
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,9 +38,37 @@ static unsigned chance(unsigned *seed, unsigned n)
 	return (*seed >> 16) % n;
 }
 
+/* ---- time that passes ---- */
+
+/* Until somebody opens the FIFO "bed". */
+static void sleep_late(void)
+{
+	int asleep = open("asleep", O_CREAT, 0600), bed = open("bed", O_RDONLY);
+
+	CHECK(asleep >= 0 && bed >= 0);
+	close(asleep);
+	close(bed);
+}
+
+static void work(int late)
+{
+	const struct timespec nap = {.tv_nsec = 1000 * (long)chance(&own, 3000)};
+	volatile double sum = 0;
+
+	for (unsigned i = chance(&own, 20000); i; i--)
+		sum += i;
+	if (!chance(&own, 8))
+		nanosleep(&nap, NULL);
+	if (late && access("asleep", F_OK))
+		sleep_late();
+}
+
 /* ---- what is held all the time ---- */
 
-static MPI_Comm copy, half, grid, ring, reversed, of_some, none;
+/* The first rank of the other half, which is the last one there. */
+#define LEADER (size - 1 - ((size - 1) % 2 == rank % 2))
+
+static MPI_Comm copy, half, grid, ring, reversed, of_some, none, between;
 static MPI_Datatype pair;
 static MPI_Op maximum_of_pairs;
 static MPI_Group evens;
@@ -89,6 +120,7 @@ static void make_all(void)
 	MPI_Comm_create(MPI_COMM_WORLD, evens, &of_some);
 	MPI_Comm_split(MPI_COMM_WORLD, rank ? MPI_UNDEFINED : 0, 0, &none);
 	make_topologies();
+	MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, LEADER, 5, &between);
 	MPI_Type_contiguous(2, MPI_INT, &pair);
 	MPI_Type_commit(&pair);
 	MPI_Op_create(larger_pair, 1, &maximum_of_pairs);
@@ -96,7 +128,7 @@ static void make_all(void)
 
 static void free_all(void)
 {
-	MPI_Comm *all[] = {&half, &reversed, &of_some, &none, &grid, &ring, &copy};
+	MPI_Comm *all[] = {&half, &reversed, &of_some, &none, &grid, &ring, &between, &copy};
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (*all[i] != MPI_COMM_NULL)
@@ -182,6 +214,33 @@ static void passing(int round)
 	MPI_Comm_free(&first);
 }
 
+/* Between the ranks of even numbers and the others. */
+static void two_groups(int round)
+{
+	int value = rank + round, sum = 0, wanted = 0, n = -1, there = -1;
+	MPI_Comm again, all;
+
+	MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, between);
+	for (int i = !(rank % 2); i < size; i += 2)
+		wanted += i + round;
+	CHECK(sum == wanted);
+	MPI_Comm_remote_size(between, &there);
+	CHECK(there == (size + rank % 2) / 2);
+	MPI_Comm_dup(between, &again);
+	work(0);
+	MPI_Barrier(again);
+	MPI_Intercomm_merge(again, rank % 2, &all);
+	MPI_Comm_free(&again);
+	MPI_Comm_size(all, &n);
+	CHECK(n == size);
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, all);
+	CHECK(sum == size * (size - 1) / 2);
+	MPI_Comm_free(&all);
+	/* One half may be late. */
+	MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, LEADER, 6, &again);
+	MPI_Comm_free(&again);
+}
+
 static void large(int round)
 {
 	enum { COUNT = 20000 };
@@ -200,35 +259,12 @@ static void large(int round)
 		in, counts, places, MPI_DOUBLE, out, counts, places, MPI_DOUBLE, reversed);
 }
 
-/* Until somebody opens the FIFO "bed". */
-static void sleep_late(void)
-{
-	int asleep = open("asleep", O_CREAT, 0600), bed = open("bed", O_RDONLY);
-
-	CHECK(asleep >= 0 && bed >= 0);
-	close(asleep);
-	close(bed);
-}
-
-static void work(int late)
-{
-	const struct timespec nap = {.tv_nsec = 1000 * (long)chance(&own, 3000)};
-	volatile double sum = 0;
-
-	for (unsigned i = chance(&own, 20000); i; i--)
-		sum += i;
-	if (!chance(&own, 8))
-		nanosleep(&nap, NULL);
-	if (late && access("asleep", F_OK))
-		sleep_late();
-}
-
 static void one_round(int round, int late)
 {
 	static void (*const parts[])(int) = {
-		sums, pairs, neighbours, some_only, passing, large};
+		sums, pairs, neighbours, some_only, passing, large, two_groups};
 
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 7; i++) {
 		work(late && round > 1);
 		parts[chance(&common, sizeof(parts) / sizeof(*parts))](round);
 	}
@@ -244,18 +280,53 @@ static void show_round(int round)
 		(void)!symlink(value, name);
 }
 
+/* How often this thread has slept. */
+static long naps(void)
+{
+	struct rusage usage;
+
+	CHECK(!getrusage(RUSAGE_THREAD, &usage));
+	return usage.ru_nvcsw;
+}
+
+/* Whether it was kept in front of it. */
+static int is_kept(MPI_Comm comm)
+{
+	long before = naps();
+
+	MPI_Barrier(comm);
+	return naps() - before > 3;
+}
+
+/*
+ * Rank 1 comes late to a call in which the others wait for it already: it makes a file "asleep", and calls on a communicator
+ * of which no other is a member until it is kept in front of such a call.
+ */
+static void make_between(void)
+{
+	MPI_Comm within, made;
+
+	MPI_Comm_split(MPI_COMM_WORLD, rank == 1, rank, &within);
+	if (rank == 1) {
+		close(open("asleep", O_CREAT, 0600));
+		while (!is_kept(within))
+			;
+	}
+	MPI_Intercomm_create(within, 0, MPI_COMM_WORLD, rank != 1, 7, &made);
+	MPI_Barrier(made);
+	MPI_Comm_free(&made);
+	MPI_Comm_free(&within);
+}
+
 static void leave(const char *function)
 {
 	static int buffer;
 	MPI_Request request;
-	MPI_Comm between, within;
 
-	MPI_Comm_split(MPI_COMM_WORLD, rank == 0, 0, &within);
-	if (!strcmp(function, "MPI_Intercomm_create"))
-		MPI_Intercomm_create(within, 0, MPI_COMM_WORLD, rank == 0, 5, &between);
-	else if (!strcmp(function, "MPI_Bcast_init") && rank % 2)
+	if (!strcmp(function, "between"))
+		make_between();
+	if (!strcmp(function, "MPI_Bcast_init") && rank % 2)
 		MPI_Bcast_init(&buffer, 1, MPI_INT, 0, MPI_COMM_SELF, MPI_INFO_NULL, &request);
-	MPI_Comm_free(&within);
 }
 
 int main(int argc, char **argv)

@@ -42,7 +42,7 @@ enum {
 
 static int rank, size, left, right, the_round;
 static unsigned common = 1, own;
-static MPI_Comm other, quiet, mail[2];
+static MPI_Comm other, quiet, mail[2], between;
 static MPI_Datatype every_second;
 static int errors_told;
 
@@ -159,8 +159,41 @@ static struct {
 	MPI_Message kept;
 	MPI_Status kept_status;
 	MPI_Comm copy;
-	MPI_Request copied;
+	MPI_Request copied, across;
+	int across_out;
 } under;
+
+/* ---- between the ranks of even numbers and the others ---- */
+
+static void send_across(int round)
+{
+	int there;
+
+	MPI_Comm_remote_size(between, &there);
+	under.across_out = word(rank, rank, T_WORK, round, 0);
+	MPI_Isend(&under.across_out, 1, MPI_INT, rank / 2 % there, T_WORK, between,
+		&under.across);
+}
+
+/* Where there are fewer on this side, one gets two, or the other way round none. */
+static void take_across(int round)
+{
+	int here, there, value;
+	MPI_Status s;
+
+	MPI_Comm_size(between, &here);
+	MPI_Comm_remote_size(between, &there);
+	for (int i = rank / 2; i < there; i += here) {
+		int from;
+
+		MPI_Recv(&value, 1, MPI_INT, round % 2 ? i : MPI_ANY_SOURCE, T_WORK, between,
+			&s);
+		CHECK(s.MPI_SOURCE % here == rank / 2);
+		from = 2 * s.MPI_SOURCE + !(rank % 2);
+		CHECK(value == word(from, from, T_WORK, round, 0));
+	}
+	MPI_Wait(&under.across, MPI_STATUS_IGNORE);
+}
 
 static void begin(int round)
 {
@@ -177,6 +210,7 @@ static void begin(int round)
 		&under.part[0], &under.total[0], 1, MPI_INT, MPI_SUM, other, &under.sums[0]);
 	MPI_Ibarrier(MPI_COMM_WORLD, &under.sums[1]);
 	MPI_Comm_idup(round % 2 ? other : MPI_COMM_WORLD, &under.copy, &under.copied);
+	send_across(round);
 	send_mail(round);
 	fill(&under.part[1], 1, right, T_PROBED, round);
 	MPI_Send(&under.part[1], 1, MPI_INT, right, T_KEPT, other);
@@ -243,6 +277,7 @@ static void complete(int round)
 
 	complete_ring(round);
 	use_copy(round);
+	take_across(round);
 	MPI_Probe(right, T_LARGE, MPI_COMM_WORLD, &s);
 	CHECK(has(&s, right, T_LARGE, LARGE));
 	MPI_Recv(under.in, LARGE, MPI_INT, right, T_LARGE, MPI_COMM_WORLD, &s);
@@ -453,6 +488,7 @@ static void one_round(int round)
 static void prepare(void)
 {
 	MPI_Errhandler handler;
+	MPI_Comm half;
 
 	left = (rank + size - 1) % size;
 	right = (rank + 1) % size;
@@ -460,6 +496,9 @@ static void prepare(void)
 	MPI_Comm_dup(MPI_COMM_WORLD, &quiet);
 	MPI_Comm_dup(MPI_COMM_WORLD, &mail[0]);
 	MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &mail[1]);
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+	MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, !(rank % 2), 1, &between);
+	MPI_Comm_free(&half);
 	MPI_Comm_create_errhandler(tell_error, &handler);
 	MPI_Comm_set_errhandler(quiet, handler);
 	MPI_Errhandler_free(&handler);
@@ -475,6 +514,7 @@ static void finish(void)
 	MPI_Request_free(&under.token[1]);
 	MPI_Type_free(&every_second);
 	MPI_Comm_free(&other);
+	MPI_Comm_free(&between);
 	MPI_Comm_free(&quiet);
 	MPI_Comm_free(&mail[0]);
 	MPI_Comm_free(&mail[1]);

@@ -177,7 +177,7 @@ static void communicator_json(const struct mpi_communicator *comm, struct json *
 
 	json_object(j, NULL);
 	json_text(j, "number", mpi_number_text(comm->count.number, text));
-	json_number(j, "size", comm->count.size);
+	json_number(j, "size", comm->count.members);
 	json_number(j, "entered", comm->count.entered);
 	json_number(j, "left", comm->count.left);
 	json_number(j, "waiting_threads", comm->count.parked);
