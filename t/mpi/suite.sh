@@ -5,7 +5,7 @@
 #	make check-mpi [FOLDERS='pt2pt coll ...'] [ONLY='NAME ...'] [SUITE=DIRECTORY]
 #
 # Debian's source package is fetched and built in a directory that goes again, or in SUITE, where it is used
-# again. Of what passes natively each line of FOLDER/testlist is one test; says in the end how many of them pass
+# again. Each has LIMIT seconds (60), and three times as many with a checkpoint. Of what passes natively each line of FOLDER/testlist is one test; says in the end how many of them pass
 # in either way, and names each other one with the reason. Not part of make check, as it takes an hour or more.
 TEST_LIMIT=${TEST_LIMIT:-36000}
 export TEST_LIMIT
@@ -77,7 +77,7 @@ has_passed() { # STATUS
 launch_ranks() { # CALL PAUSE COMMAND...: in the background
 	local call=$1 pause=$2
 	shift 2
-	(cd "$suite/$folder" && exec timeout -k 5 "$limit" mpiexec.mpich -n "$ranks" "$@" env \
+	(cd "$suite/$folder" && exec timeout -k 5 $((limit * (call ? 3 : 1))) mpiexec.mpich -n "$ranks" "$@" env \
 		LD_PRELOAD="$middle" MIDDLE="$here" MIDDLE_AT="$call" MIDDLE_PAUSE="$pause" \
 		"${settings[@]}" "./$name" "${arguments[@]}") >>out 2>&1 </dev/null &
 	launcher=$!
