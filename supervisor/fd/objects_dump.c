@@ -303,6 +303,7 @@ int fd_objects_write(struct fd_dump *d, struct err *e)
 		cleanup_fd int held =
 			fd_object_at(d, n)->file_ino ? hold_file(fd_object_at(d, n)) : -1;
 
+		(void)held; /* read by its path below /proc/self/fd */
 		write_attributes(d, n);
 		if (write_contents(d, n, e))
 			return -1;
