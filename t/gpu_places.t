@@ -25,6 +25,8 @@ if launch "$build/t/split/mixed" mo; then
 	checkpoint
 	like "$(told)" "^trecr-ckpt: $uncertain" "a checkpoint without a trial says that it is not certain"
 	: >ckpt.err
+	checkpoint
+	is "$? $(told)" "0 " "the next one does not say it again"
 	checkpoint --try
 	if can_try; then
 		is "$? $(told)" "0 " "with one it is"

@@ -53,22 +53,30 @@ int checkpoint_try(struct checkpoint_work *w)
 	return CHECKPOINT_KEPT;
 }
 
+/* Whether variables of the GPU's modules in @p lie where only a trial can tell if they come to lie
+ * there again. */
+static bool is_uncertain(const struct process *p)
+{
+	uint32_t uncertain = 0;
+
+	return p->lower && p->lower->drained &&
+	       !lower_peek(p->pid, LOWER_SHARED + offsetof(struct lower_table, uncertain),
+		       &uncertain, sizeof(uncertain)) &&
+	       uncertain;
+}
+
 void checkpoint_tell_untried(const struct checkpoint_work *w)
 {
-	for (size_t i = 0; i < w->tree.count; i++) {
-		const struct process *p = w->tree.processes[i];
-		uint32_t uncertain = 0;
+	static bool told; /* the next checkpoint of the program is no more certain */
 
-		if (p->lower && p->lower->drained &&
-			!lower_peek(p->pid,
-				LOWER_SHARED + offsetof(struct lower_table, uncertain),
-				&uncertain, sizeof(uncertain)) &&
-			uncertain)
-			notice_add("a restart has not been tried, and of process %d it is not "
-				   "certain: "
-				   "the GPU's driver may place variables elsewhere (trecr-ckpt "
-				   "--try and --stop try it)",
-				p->pid);
+	for (size_t i = 0; !told && i < w->tree.count; i++) {
+		if (!is_uncertain(w->tree.processes[i]))
+			continue;
+		notice_add("a restart has not been tried, and of process %d it is not certain: "
+			   "the GPU's driver may place variables elsewhere (trecr-ckpt --try "
+			   "and --stop try it; this is said once)",
+			w->tree.processes[i]->pid);
+		told = true;
 	}
 }
 
