@@ -240,10 +240,23 @@ kill_all
 
 # They wait in a call for one that no count tells of.
 job_arena between
-step=start && ranks 3 "${run[@]}" -- "$job" between && await -t 30 -p $launcher -e asleep 2>>await.err &&
+step=start && ranks 3 "${run[@]}" -- "$job" between && await -t 60 -p $launcher -e asleep 2>>await.err &&
 	step=checkpoint && job_checkpoint && step="going on" && all_in_a_round 3 && step="next checkpoint" && job_checkpoint &&
 	kill_all && step=restart && restart_job 3 && step="its end" && finish_job 3
 tell "a rank is let on that others wait for to make a communicator between two groups"
+kill_all
+
+# Nothing can be asked of a communicator whose MPI_Comm_idup is not complete.
+all_asleep() { # COUNT
+	local rank
+	for ((rank = 0; rank < $1; rank++)); do
+		await -t 60 -p "$launcher" -e "asleep.$rank" 2>>await.err || return
+	done
+}
+job_arena copying
+step=start && ranks 4 "${run[@]}" -- "$job" copying && all_asleep 4 && step=checkpoint && job_checkpoint && kill_all &&
+	step=restart && ranks 4 trecr-restart ck && : >awake && step="its end" && all_in_a_round 4 && finish_job 4 ready
+tell "a communicator that all ranks have begun to copy comes back with its members in their order"
 kill_all
 
 # At some moment of a checkpoint. The launcher ends the others.

@@ -119,6 +119,18 @@ static void look_at_request(struct mpi_request *r)
 	hold(r, error, status);
 }
 
+/* Whether a nonblocking call, as MPI_Comm_idup, may still have to make a communicator. */
+static int may_be_made(struct mpi_messages *m)
+{
+	for (uint32_t i = 0; m && i < m->used; i++) {
+		const struct mpi_request *r = mpi_request_at(m, i);
+
+		if (r->kind == MPI_OTHER_REQUEST && r->active && !r->held)
+			return 1;
+	}
+	return 0;
+}
+
 static void look_at_requests(struct mpi_messages *m)
 {
 	for (uint32_t i = 0; i < m->used; i++) {
@@ -259,10 +271,15 @@ static int take_matched(struct mpi_messages *m)
 
 static int take_all(struct mpi_state *s)
 {
+	int begun = may_be_made(s->messages);
+
 	for (uint32_t i = 0; i < comm_numbers(s); i++) {
 		struct mpi_object *comm = comm_number(s, i);
 
-		if (comm && take_messages(s->messages, comm))
+		/* What is not made yet may take another one's messages for its own. */
+		if (!comm || (begun && comm->count->number & MPI_NUMBER_OF_COPY))
+			continue;
+		if (take_messages(s->messages, comm))
 			return -1;
 	}
 	return take_matched(s->messages);
@@ -351,6 +368,16 @@ static int is_drained(struct mpi_state *s, int *failed)
 	return drained;
 }
 
+/* ---- objects ---- */
+
+static int objects_unlearned;
+
+int objects_learn_unless_begun(struct mpi_state *s)
+{
+	objects_unlearned = s->initialised && may_be_made(s->messages);
+	return objects_unlearned ? 0 : objects_learn(s);
+}
+
 /* ---- an order ---- */
 
 static uint64_t now_ns(void)
@@ -397,5 +424,9 @@ int mpi_drain(int take)
 		return -1;
 	r = look_for_a_while(s, take);
 	restore_handlers(s, handlers);
+	if (!r && s->messages->drained && objects_unlearned) {
+		objects_unlearned = 0;
+		r = objects_learn(s);
+	}
 	return r;
 }

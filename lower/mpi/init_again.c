@@ -37,8 +37,10 @@ int mpi_check(void)
 	if (s->error_calls_lost)
 		return agent_fail("there was no memory to keep an error that it has added");
 	name = find_unsaved(s);
+	if (!name && s->finalized)
+		return 0;
 	if (!name)
-		return s->finalized ? 0 : requests_check(s) ? -1 : objects_learn(s);
+		return requests_check(s) || objects_learn_unless_begun(s) ? -1 : 0;
 	return agent_fail(
 		"it has called %s, and what that leaves in an MPI library that lies in "
 		"the lower half (trecr-run --mpi=lower) cannot be saved yet",

@@ -43,6 +43,9 @@ int errors_make(const struct mpi_state *s);
 
 /* All of them. */
 int objects_learn(struct mpi_state *s);
+/* The same, but only when nothing is begun that may make one, as MPI_Comm_idup is: then mpi_drain() does it, when
+ * that is complete. */
+int objects_learn_unless_begun(struct mpi_state *s);
 int objects_make(struct mpi_state *s);
 
 #endif

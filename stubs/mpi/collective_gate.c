@@ -144,6 +144,7 @@ static void drop_count(struct mpi_count *c)
 
 #define TOGETHER 64
 
+/* @peers: for @count members from number @first on. */
 static int translate_some(
 	int group, int world, struct mpi_peer *peers, uint32_t first, uint32_t count)
 {
@@ -154,7 +155,7 @@ static int translate_some(
 		ranks[i] = first + i;
 	r = real_MPI_Group_translate_ranks(group, count, ranks, world, there);
 	for (uint32_t i = 0; i < count && !r; i++)
-		peers[first + i].world = there[i];
+		peers[i].world = there[i];
 	return r;
 }
 
@@ -174,7 +175,7 @@ static int translate(MPI_Comm comm, int inter, struct mpi_peer *peers, uint32_t 
 	if (!real_MPI_Comm_group(COMM_WORLD, &world)) {
 		r = 0;
 		for (uint32_t i = 0; i < size && !r; i += TOGETHER)
-			r = translate_some(group, world, peers, i,
+			r = translate_some(group, world, peers + i, i,
 				size - i < TOGETHER ? size - i : TOGETHER);
 		real_MPI_Group_free(&world);
 	}
@@ -242,6 +243,30 @@ static uint64_t agree_between(MPI_Comm comm)
 	return number;
 }
 
+/* Whether all processes of a group are of MPI_COMM_WORLD: those of MPI_Comm_spawn are not, and may have no stub to
+ * agree on a number with. All members decide alike. */
+static int is_of_world(MPI_Comm comm, int inter, uint32_t size)
+{
+	struct mpi_peer some[TOGETHER];
+	int group, world, found, of_world;
+
+	if (inter ? real_MPI_Comm_remote_group(comm, &group)
+		  : real_MPI_Comm_group(comm, &group))
+		return 0;
+	of_world = found = !real_MPI_Comm_group(COMM_WORLD, &world);
+	for (uint32_t i = 0; i < size && of_world; i += TOGETHER) {
+		uint32_t count = size - i < TOGETHER ? size - i : TOGETHER;
+
+		of_world = !translate_some(group, world, some, i, count);
+		for (uint32_t k = 0; k < count; k++)
+			of_world &= some[k].world >= 0;
+	}
+	if (found)
+		real_MPI_Group_free(&world);
+	real_MPI_Group_free(&group);
+	return of_world;
+}
+
 STUB_HIDDEN void gate_number(struct mpi_object *o)
 {
 	int inter = 0, members = 0, others = 0;
@@ -252,6 +277,11 @@ STUB_HIDDEN void gate_number(struct mpi_object *o)
 	others = members;
 	if (inter)
 		real_MPI_Comm_remote_size(o->handle, &others);
+	if (!is_of_world(o->handle, 0, members) ||
+		(inter && !is_of_world(o->handle, 1, others))) {
+		mpi_state.uncounted = 1;
+		return;
+	}
 	number = inter ? agree_between(o->handle) : agree(o->handle);
 	o->count = number ? new_count(number, inter ? members + others : members, others, 0)
 			  : NULL;

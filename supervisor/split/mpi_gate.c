@@ -168,10 +168,12 @@ int mpi_gate_check(const struct mpi_gate *g, bool of_job, struct err *e)
 			"ranks "
 			"when -d names a directory and --alone is not given",
 			g->pid);
+	if (check_called(g, e))
+		return -1;
 	if (g->s.uncounted)
 		return err_set(e, 0, "process %d has made more communicators than can be saved",
 			g->pid);
-	return check_called(g, e);
+	return 0;
 }
 
 /* ---- the gate ---- */

@@ -6,7 +6,8 @@
  *
  * With the name of a function a rank of an odd number calls that first, which leaves something in the library; with
  * "late" it makes a file "asleep" in its second round, and waits at the FIFO "bed". With "between" rank 1 is late for a
- * communicator between two groups.
+ * communicator between two groups; with "copying" all ranks have begun MPI_Comm_idup, and call nothing else until the
+ * file "awake" is there.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -318,6 +319,34 @@ static void make_between(void)
 	MPI_Comm_free(&within);
 }
 
+/* Each half backwards, so that no rank is what it is elsewhere. */
+static void make_copy(void)
+{
+	MPI_Comm backwards, copied;
+	MPI_Request request;
+	char asleep[32];
+	int compared, number, below, left, sum = 0;
+
+	snprintf(asleep, sizeof(asleep), "asleep.%d", rank);
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &backwards);
+	MPI_Comm_idup(backwards, &copied, &request);
+	close(open(asleep, O_CREAT, 0600));
+	while (access("awake", F_OK))
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	MPI_Comm_compare(backwards, copied, &compared);
+	MPI_Comm_rank(copied, &number);
+	MPI_Comm_size(copied, &below);
+	CHECK(compared == MPI_CONGRUENT && number == below - 1 - rank / 2);
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, copied);
+	CHECK(sum == below * (below - 1) + below * (rank % 2));
+	MPI_Sendrecv(&rank, 1, MPI_INT, (number + 1) % below, 0, &left, 1, MPI_INT,
+		(number + below - 1) % below, 0, copied, MPI_STATUS_IGNORE);
+	CHECK(left == (rank + 2 < size ? rank + 2 : rank % 2));
+	MPI_Comm_free(&copied);
+	MPI_Comm_free(&backwards);
+}
+
 static void leave(const char *function)
 {
 	static int buffer;
@@ -325,6 +354,8 @@ static void leave(const char *function)
 
 	if (!strcmp(function, "between"))
 		make_between();
+	if (!strcmp(function, "copying"))
+		make_copy();
 	if (!strcmp(function, "MPI_Bcast_init") && rank % 2)
 		MPI_Bcast_init(&buffer, 1, MPI_INT, 0, MPI_COMM_SELF, MPI_INFO_NULL, &request);
 }

@@ -34,6 +34,7 @@ enum {
 	T_SSEND,
 	T_REPLACED,
 	T_WORK,
+	T_ODD, /* in place of T_WORK in odd rounds */
 	T_SELF,
 	T_SHORT,
 	T_LATE,
@@ -171,8 +172,9 @@ static void send_across(int round)
 
 	MPI_Comm_remote_size(between, &there);
 	under.across_out = word(rank, rank, T_WORK, round, 0);
-	MPI_Isend(&under.across_out, 1, MPI_INT, rank / 2 % there, T_WORK, between,
-		&under.across);
+	/* The next round's may come before another rank's of this one. */
+	MPI_Isend(&under.across_out, 1, MPI_INT, rank / 2 % there, round % 2 ? T_ODD : T_WORK,
+		between, &under.across);
 }
 
 /* Where there are fewer on this side, one gets two, or the other way round none. */
@@ -186,8 +188,8 @@ static void take_across(int round)
 	for (int i = rank / 2; i < there; i += here) {
 		int from;
 
-		MPI_Recv(&value, 1, MPI_INT, round % 2 ? i : MPI_ANY_SOURCE, T_WORK, between,
-			&s);
+		MPI_Recv(&value, 1, MPI_INT, round % 2 ? i : MPI_ANY_SOURCE,
+			round % 2 ? T_ODD : T_WORK, between, &s);
 		CHECK(s.MPI_SOURCE % here == rank / 2);
 		from = 2 * s.MPI_SOURCE + !(rank % 2);
 		CHECK(value == word(from, from, T_WORK, round, 0));
