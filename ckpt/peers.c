@@ -106,14 +106,16 @@ static uint32_t tag_of(const uint8_t *hash)
 	return tag;
 }
 
-/* The slot of the block with @hash, or the free one for it. */
-static struct seen *find(const struct peers *p, const uint8_t *hash)
+/* The slot of the block with @hash, or the free one for it. Blocks of @not are passed over: while it is
+ * written, its arrays move. */
+static struct seen *find(
+	const struct peers *p, const uint8_t *hash, const struct image_writer * not )
 {
 	size_t at = home_of(p, hash);
 	uint32_t tag = tag_of(hash);
 
 	while (p->slots[at].peer &&
-		(p->slots[at].tag != tag ||
+		(p->slots[at].tag != tag || peer_of(p, &p->slots[at])->w == not ||
 			memcmp(hash_of(p, &p->slots[at]), hash, IMAGE_HASH_SIZE)))
 		at = (at + 1) & (p->slot_count - 1);
 	return &p->slots[at];
@@ -136,7 +138,7 @@ static bool make_room(struct peers *p, size_t blocks)
 	p->slot_count = count;
 	for (size_t i = 0; i < old_count; i++)
 		if (old[i].peer)
-			*find(p, hash_of(p, &old[i])) = old[i];
+			*find(p, hash_of(p, &old[i]), NULL) = old[i];
 	free(old);
 	return true;
 }
@@ -186,7 +188,7 @@ static void add_extent(struct peers *p, struct seen s, const struct image_extent
 {
 	for (s.block = 0; s.block < x->blocks; s.block++) {
 		const uint8_t *hash = hash_of(p, &s);
-		struct seen *slot = find(p, hash);
+		struct seen *slot = find(p, hash, NULL);
 
 		if (slot->peer)
 			continue;
@@ -296,15 +298,13 @@ static void next_extent(const struct peers *p, struct seen *s)
 static struct seen look_up(const struct peers *p, const struct chunk *c, uint32_t i,
 	const struct seen *before, const struct image_writer *w)
 {
-	static const struct seen none;
 	struct seen s = *before;
 
 	if (s.peer && ++s.block == extent_of(p, &s)->blocks)
 		next_extent(p, &s);
 	if (!s.peer || memcmp(hash_of(p, &s), c->hash[i], IMAGE_HASH_SIZE))
-		s = *find(p, c->hash[i]);
-	/* Its own blocks are written and moved meanwhile. */
-	return s.peer && peer_of(p, &s)->w != w ? s : none;
+		s = *find(p, c->hash[i], w);
+	return s;
 }
 
 /* Whether block @b is in the same file as @a, and right behind it. */
