@@ -235,6 +235,24 @@ static int open_contents(const struct fd_object *o, bool *own, struct err *e)
 	return steal_fd(&fd);
 }
 
+/* A file that the program can do without until the restart. */
+static int leave_out(struct fd_object *o, const char *why)
+{
+	o->o.flags |= IMAGE_FILE_NOT_SAVED;
+	notice_add("%s is not saved: %s", o->text, why);
+	return 0;
+}
+
+/* Others may have made the file shorter since it was found. */
+static void clip(struct fd_object *o, int fd)
+{
+	struct stat st;
+
+	if (o->o.kind == IMAGE_OBJECT_FILE && !fstat(fd, &st) &&
+		(uint64_t)st.st_size < o->o.size)
+		o->o.size = st.st_size;
+}
+
 static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 {
 	struct fd_object *o = fd_object_at(d, number);
@@ -251,8 +269,11 @@ static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 		c.size = o->bytes.len;
 	} else if (o->file) {
 		fd = open_contents(o, &own, e);
+		if (fd < 0 && o->o.flags & IMAGE_FILE_IF_MISSING)
+			return leave_out(o, "cannot be read");
 		if (fd < 0)
 			return err_prefix(e, "%s", o->text);
+		clip(o, fd);
 		c.fd = fd;
 		c.size = o->o.size;
 	}
@@ -284,14 +305,10 @@ static int hold_file(struct fd_object *o)
 	free(o->file);
 	o->file = NULL;
 	if (fd < 0 || fstat(fd, &st) || st.st_dev != o->file_dev || st.st_ino != o->file_ino) {
-		o->o.flags |= IMAGE_FILE_NOT_SAVED;
-		notice_add(
-			"%s is not saved: another program has removed or replaced it", o->text);
+		leave_out(o, "another program has removed or replaced it");
 		return -1;
 	}
 	o->file = xasprintf("/proc/self/fd/%d", fd);
-	if ((uint64_t)st.st_size < o->o.size)
-		o->o.size = st.st_size;
 	return steal_fd(&fd);
 }
 

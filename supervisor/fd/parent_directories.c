@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,14 +59,34 @@ static const struct image_object *find_directory(const struct image *job, const 
 	return NULL;
 }
 
+/* @follow: also a symbolic link, unless another user has made it. */
 static int open_in(int in, const char *name, bool follow)
 {
-	return openat(in, name, O_PATH | O_DIRECTORY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
+	int fd = openat(in, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_fd int link = -1;
+	char target[PATH_MAX] = "";
+	struct stat st;
+
+	if (fd >= 0 || errno != ENOTDIR || !follow)
+		return fd;
+	link = openat(in, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (link < 0 || fstat(link, &st) || !S_ISLNK(st.st_mode) ||
+		(st.st_uid && st.st_uid != geteuid()) ||
+		readlinkat(link, "", target, sizeof(target) - 1) < 0) {
+		errno = ENOTDIR;
+		return -1;
+	}
+	return openat(in, target, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+struct made {
+	int fd;
+	mode_t mode;
+};
+
 /* @path in @in. */
-static int make_in(
-	const struct image *job, int in, const char *path, uint64_t owner, bool follow)
+static int make_in(const struct image *job, int in, const char *path, uint64_t owner,
+	bool follow, struct buf *all)
 {
 	const char *name = strrchr(path, '/') + 1;
 	const struct image_object *o = find_directory(job, path);
@@ -83,25 +104,49 @@ static int make_in(
 		return steal_fd(&fd);
 	/* Only root could give it away; it does not hang on that. */
 	(void)!fchown(fd, (uid_t)owner, (gid_t)(owner >> 32));
-	if (o && fchmod(fd, o->mode & 07777))
-		return -1;
+	if (o) {
+		struct made made = {fcntl(fd, F_DUPFD_CLOEXEC, 0), o->mode & 07777};
+
+		buf_push(all, struct made, &made);
+	}
 	return steal_fd(&fd);
+}
+
+/* The modes of directories, which may forbid to make more in them. */
+static int set_modes(struct buf *all)
+{
+	int failed = 0;
+
+	for (size_t i = buf_count(all, struct made); i--;) {
+		struct made *made = buf_at(all, struct made, i);
+
+		failed |= fchmod(made->fd, made->mode);
+		util_close(&made->fd);
+	}
+	return failed;
 }
 
 int fd_parents_open(const struct image *job, const char *file, uint64_t owner, bool follow)
 {
 	cleanup_free char *path = xstrdup(file);
-	int in = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), next;
+	cleanup_buf struct buf all = {0};
+	int in = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), next, code = errno;
 
 	for (char *name = path + 1, *end; in >= 0 && (end = strchr(name, '/'));
 		name = end + 1) {
 		*end = 0;
 		next = open_in(in, name, follow);
 		if (next < 0 && errno == ENOENT)
-			next = make_in(job, in, path, owner, follow);
+			next = make_in(job, in, path, owner, follow, &all);
+		code = errno;
 		close(in);
 		in = next;
 		*end = '/';
 	}
+	if (set_modes(&all) && in >= 0) {
+		code = errno;
+		util_close(&in);
+	}
+	errno = code;
 	return in;
 }

@@ -207,15 +207,12 @@ void fd_shm_files_end(const struct checkpoint *c, bool remove)
  * (fs.protected_regular). What is there is looked at again: anybody may have made it since. */
 int fd_shm_file_open(const struct image *job, const char *path, uid_t owner, struct err *e)
 {
-	cleanup_fd int fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600), directory = -1;
-	bool is_new;
+	/* The program's memory does not hang on the directory's group. */
+	cleanup_fd int directory = fd_parents_open(job, path, owner | ~0ull << 32, true);
+	cleanup_fd int fd =
+		openat(directory, strrchr(path, '/') + 1, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
+	bool is_new = fd >= 0;
 
-	if (fd < 0 && errno == ENOENT) {
-		/* The program's memory does not hang on the directory's group. */
-		directory = fd_parents_open(job, path, owner | ~0ull << 32, true);
-		fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
-	}
-	is_new = fd >= 0;
 	if (fd < 0 && errno == EEXIST) {
 		fd = fd_reopen(path, OPEN_FLAGS);
 		if (fd >= 0 && check_file(fd, path, owner, e))

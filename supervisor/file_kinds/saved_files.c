@@ -150,13 +150,12 @@ static bool is_temporary(const char *path)
 static void add_temporary(
 	struct fd_dump *d, const char *path, const char *file, const struct stat *st)
 {
-	uint64_t most = d->save_files > TEMPORARY_MOST ? d->save_files : TEMPORARY_MOST;
-
-	if (!is_temporary(path) || (uint64_t)st->st_size > most || check_room_beside(path) ||
+	if (!is_temporary(path) || (uint64_t)st->st_size > TEMPORARY_MOST ||
+		check_room_beside(path) || faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) ||
 		fd_object_named(d, image_writer_string(d->job, path)))
 		return;
 	d->temporary_bytes += st->st_size;
-	if (!d->save_files && d->temporary_bytes > TEMPORARY_ALL)
+	if (d->temporary_bytes > TEMPORARY_ALL)
 		return;
 	add_file(d, path, file, st);
 	fd_object_at(d, buf_count(&d->objects, struct fd_object))->o.flags =
@@ -189,10 +188,11 @@ int fd_saved_dump(struct fd_dump *d, const struct fd_source *s, struct err *e)
 }
 
 /* Where maps and stat(2) show different devices (file systems with subvolumes), a mapping of our own
- * tells whether @fd is the file that @v maps. */
-static bool maps_like(int fd, const struct vma *v)
+ * tells whether @link leads to the file that @v maps. */
+static bool maps_like(const char *link, const struct vma *v)
 {
-	void *p = mmap(NULL, IMAGE_BLOCK, PROT_NONE, MAP_PRIVATE, fd, 0);
+	cleanup_fd int fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, IMAGE_BLOCK, PROT_NONE, MAP_PRIVATE, fd, 0);
 	struct vma_list list;
 	bool same = false;
 
@@ -211,14 +211,16 @@ static bool maps_like(int fd, const struct vma *v)
 /* Whether its name leads to what @v maps, and we may read it. */
 static bool look_at_mapped(const struct vma *v, struct stat *st)
 {
+	cleanup_free char *link = NULL;
 	cleanup_fd int fd = -1;
 
-	/* Opening something else, as a FIFO, would be noticed by others. */
-	if (lstat(v->name, st) || !S_ISREG(st->st_mode) || st->st_ino != v->inode)
+	/* Without opening it for reading, which who watches it or its directory would be told. */
+	fd = open(v->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, st) || !S_ISREG(st->st_mode) || st->st_ino != v->inode)
 		return false;
-	fd = open(v->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	return fd >= 0 && !fstat(fd, st) && S_ISREG(st->st_mode) && st->st_ino == v->inode &&
-	       (st->st_dev == v->dev || maps_like(fd, v));
+	link = xasprintf("/proc/self/fd/%d", fd);
+	return !faccessat(AT_FDCWD, link, R_OK, AT_EACCESS) &&
+	       (st->st_dev == v->dev || maps_like(link, v));
 }
 
 void fd_saved_dump_mapped(struct fd_dump *d, const struct vma *v)

@@ -155,6 +155,12 @@ static struct vma map_file(void)
 	return found;
 }
 
+static void unmap_file(struct vma *v)
+{
+	munmap((void *)v->start, 8);
+	free(v->name);
+}
+
 /* ---- a checkpoint ---- */
 
 static void replace_by_fifo(void)
@@ -190,7 +196,7 @@ static void test_gone(const char *how, void (*meanwhile)(void))
 	ok(img && !fd_saved_needed(img) && put_back(img) && access(file, F_OK), "nor put back");
 	if (img)
 		image_close(img);
-	munmap((void *)v.start, 8);
+	unmap_file(&v);
 }
 
 static void test_another_device(void)
@@ -207,7 +213,53 @@ static void test_another_device(void)
 		"a file of the same number on another device is not taken for the mapped one");
 	if (img)
 		image_close(img);
-	munmap((void *)v.start, 8);
+	unmap_file(&v);
+}
+
+static void close_to_all(void)
+{
+	if (chmod(file, 0))
+		diag("cannot close %s: %s", file, strerror(errno));
+}
+
+static void cut(void)
+{
+	if (truncate(file, 4))
+		diag("cannot cut %s: %s", file, strerror(errno));
+}
+
+/* Nobody has asked for it to be saved, so the checkpoint does not hang on it. */
+static void test_unreadable(void)
+{
+	struct image *img;
+	struct vma v;
+
+	make_file();
+	v = map_file();
+	img = save(&v, close_to_all);
+	remove_all();
+	ok(img && fd_saved_in(img, file) == !geteuid(),
+		"a file that is closed to its owner before it is read does no harm");
+	if (img)
+		image_close(img);
+	unmap_file(&v);
+}
+
+static void test_cut(void)
+{
+	struct image *img;
+	struct vma v;
+
+	make_file();
+	v = map_file();
+	img = save(&v, cut);
+	remove_all();
+	ok(img && put_back(img) && has_text(file, "cont"),
+		"a file that is cut before it is read is saved as it is then");
+	remove_all();
+	if (img)
+		image_close(img);
+	unmap_file(&v);
 }
 
 /* ---- a restart ---- */
@@ -271,7 +323,28 @@ static void test_put_back(void)
 	(void)!rename(moved, outer);
 	remove_all();
 	image_close(img);
-	munmap((void *)v.start, 8);
+	unmap_file(&v);
+}
+
+static void test_closed_directory(void)
+{
+	struct image *img;
+	struct vma v;
+
+	make_file();
+	(void)!chmod(outer, 0555);
+	v = map_file();
+	img = save(&v, NULL);
+	(void)!chmod(outer, 0700);
+	remove_all();
+	ok(img && put_back(img) && has_text(file, "contents") && is_like(outer, 0555) &&
+			is_like(inner, 0731),
+		"directories are made in one that nothing may be made in");
+	(void)!chmod(outer, 0700);
+	remove_all();
+	if (img)
+		image_close(img);
+	unmap_file(&v);
 }
 
 int main(void)
@@ -288,6 +361,9 @@ int main(void)
 	test_gone("made a symbolic link", replace_by_link);
 	test_gone("replaced", replace_by_other);
 	test_another_device();
+	test_unreadable();
+	test_cut();
 	test_put_back();
+	test_closed_directory();
 	return done_testing();
 }
