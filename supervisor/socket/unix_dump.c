@@ -127,25 +127,40 @@ static void find_moved(
 	k->s.directory = image_writer_string(d->job, found);
 }
 
+static bool has_parent_in(const char *name)
+{
+	for (const char *p = name; (p = strstr(p, "..")); p += 2)
+		if ((p == name || p[-1] == '/') && (!p[2] || p[2] == '/'))
+			return true;
+	return false;
+}
+
 /* @path, which is not under the name @name in the working directory of any process. */
-static bool set_place(
-	struct fd_dump *d, struct socket_dump *k, char *path, const char *name, uint32_t inode)
+static int set_place(struct fd_dump *d, struct socket_dump *k, char *path, const char *name,
+	uint32_t inode, struct err *e)
 {
 	size_t length = strlen(path), tail = strlen(name) + 1;
 
 	if (!is_file(k, path, inode))
-		return false;
+		return err_set(e, 0, "its name %s is not found in any directory", name);
 	if (length > tail && path[length - tail] == '/' &&
 		!strcmp(path + length - tail + 1, name)) {
 		path[length - tail] = 0;
+	} else if (length >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
+		return err_set(e, 0,
+			"its file %s is %s by now, which is too long for an address: let it "
+			"have "
+			"its name again, or a shorter one",
+			name, path);
+	} else if (has_parent_in(name)) {
+		/* In a root directory of its own, ".." would lead elsewhere. */
+		return err_set(e, 0, "its file %s is %s by now: let it have its name again",
+			name, path);
 	} else {
 		k->s.flags |= IMAGE_SOCKET_MOVED;
-		/* In a root directory of its own, ".." would lead elsewhere. */
-		if (strstr(name, ".."))
-			return false;
 	}
 	k->s.directory = image_writer_string(d->job, path);
-	return true;
+	return 0;
 }
 
 /* The kernel tells which file it is, wherever that is by now, but not everybody. */
@@ -170,9 +185,7 @@ static int ask_for_file(struct fd_dump *d, struct socket_dump *k, const char *na
 	path = read_shown_link(link, e);
 	if (!path)
 		return -1;
-	return set_place(d, k, path, name, inode)
-		       ? 0
-		       : err_set(e, 0, "its name %s is not found in any directory", name);
+	return set_place(d, k, path, name, inode, e);
 }
 
 /* The file of a socket that can be found by its name. */
