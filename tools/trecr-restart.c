@@ -283,8 +283,8 @@ static int restart_and_supervise(struct supervisor *s, const char *image,
 	checkpoint_close(c);
 	/* The program runs by now: no reason to end it. */
 	if (write_pidfile(&pidfile, &e) < 0) {
-		notice(e.msg);
 		remove_pidfile(&pidfile);
+		notice(e.msg);
 	}
 	ready(arg);
 	status = loop_run(s);
