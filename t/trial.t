@@ -60,11 +60,11 @@ if sim "$split/objects"; then
 	is $? 2 "a checkpoint with --try says so, too" || explain
 	like "$(cat ckpt.err)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-000005 is complete, but it could not be restarted here: process [0-9]+ \(objects\): the driver here is for CUDA 12.8" \
 		"and why"
-	is "$(wc -l <ckpt.err)" 1 "in one line"
+	is "$(told | wc -l)" 1 "in one line"
 	ok "without, nothing is tried" checkpoint
 	rm machine
 	tries --try
-	is "$? $(cat ckpt.err)" "0 " "with the driver as it was, there is nothing to be said" || explain
+	is "$? $(told)" "0 " "with the driver as it was, there is nothing to be said" || explain
 	ok "and the program can be brought back from such a checkpoint" back_from "$path"
 	unharmed
 else
