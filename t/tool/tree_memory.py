@@ -58,11 +58,15 @@ def send(pid, number):
 
 
 def stop(supervisor):
-    """What has been forked meanwhile is found the next time."""
+    """What has been forked meanwhile is found the next time. While others end, the kernel's list of children may lack
+    one (proc(5)), so it has to be the same twice."""
+    before = None
     while True:
-        running = [pid for pid in programs(supervisor) if (status(pid, "State") or ["X"])[0] not in "TtX"]
-        if not running:
+        found = programs(supervisor)
+        running = [pid for pid in found if (status(pid, "State") or ["X"])[0] not in "TtX"]
+        if not running and found == before:
             return
+        before = found
         for pid in running:
             send(pid, signal.SIGSTOP)
 
