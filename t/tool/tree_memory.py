@@ -43,7 +43,7 @@ def status(pid, name):
 def is_program(pid):
     """Neither the init of a namespace that trecr has made nor a zombie."""
     command = status(pid, "Name")
-    return command is not None and not command[0].startswith("trecr") and status(pid, "State")[0] != "Z"
+    return command is not None and not command[0].startswith("trecr") and (status(pid, "State") or ["Z"])[0] != "Z"
 
 
 def programs(supervisor):
