@@ -28,7 +28,7 @@ archive_or_shared = $(foreach l,$(1),$(firstword $(wildcard $(shell $(CC) -print
 UNPACKERS := $(call archive_or_shared,zstd lz4)
 # The phase is looked up by name (lib/phase.h).
 LIBS := -Wl,--export-dynamic-symbol=phase_now -Wl,--as-needed -ldw -lelf -lxxhash $(UNPACKERS) \
-	$(call archive_or_shared,sodium) -lnftnl -lmnl -pthread
+	$(call archive_or_shared,sodium) -pthread
 
 VECTOR_UNITS := sse2 avx2 avx512
 LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*/*.c supervisor/*/*.S)
@@ -69,6 +69,10 @@ $(shell mkdir -p $(O); echo '$(FROM_BIN)' | cmp -s - $(O)/from-bin || echo '$(FR
 $(O)/supervisor/split/stub_libraries.o $(O)/supervisor/restore/release_choice.o: $(O)/from-bin
 $(O)/supervisor/split/stub_libraries.o $(O)/supervisor/restore/release_choice.o: \
 	private override CPPFLAGS += -DTRECR_FROM_BIN='"$(FROM_BIN)"'
+
+# Loaded when it is needed.
+$(O)/supervisor/socket/netfilter_library.o: private override CPPFLAGS += -DTRECR_NFTNL_SONAME='"$(shell \
+	objdump -p $$($(CC) -print-file-name=libnftnl.so) | awk '$$1 == "SONAME" { print $$2 }')"'
 
 INSPECT_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard tools/inspect/*.c))
 $(O)/trecr-inspect: $(O)/tools/trecr-inspect.o $(INSPECT_OBJ) $(O)/libtrecr.a
@@ -139,8 +143,8 @@ RELEASE = $(RELEASES)/$(VERSION)-$(shell cat $(sort $(SPLIT)) | sha256sum | cut 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(addprefix $(DESTDIR)$(MANDIR)/man,1 5 7)
 	install -d $(RELEASE)/stubs $(RELEASE)/coverage
-	install -m 755 $(filter-out %.so.1,$(SPLIT)) $(O)/trecr-restart $(RELEASE)/
-	install -m 755 $(filter %.so.1,$(filter $(SPLIT_DIR)/stubs/%,$(SPLIT))) $(RELEASE)/stubs/
+	install -m 755 $(filter-out $(SPLIT_DIR)/stubs/% $(SPLIT_DIR)/coverage/%,$(SPLIT)) $(O)/trecr-restart $(RELEASE)/
+	install -m 755 $(filter $(SPLIT_DIR)/stubs/%,$(SPLIT)) $(RELEASE)/stubs/
 	install -m 755 $(filter $(SPLIT_DIR)/coverage/%,$(SPLIT)) $(RELEASE)/coverage/
 	ln -sfn $(notdir $(RELEASE)) $(RELEASES)/current
 	install -m 755 $(TOOL_BIN) $(DESTDIR)$(BINDIR)/
@@ -170,6 +174,7 @@ clean:
 -include lower/rules.mk
 -include stubs/rules.mk
 -include t/split/rules.mk
+-include t/sim/mpi/rules.mk
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
 
 # No file is deleted because nothing but another one's making needed it: it would be made anew, and

@@ -124,8 +124,8 @@ class Trecr:
     name = "trecr"
     checkpoint_options = ()
 
-    def __init__(self, options):
-        self.bin = options.build
+    def __init__(self, options, build=None):
+        self.bin = build or options.build
         if not os.path.exists(self.tool("run")):
             raise Failed(f"no trecr-run in {self.bin}: build first")
 

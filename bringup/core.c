@@ -15,7 +15,7 @@
 #include "bringup/site.h"
 #include "bringup/space.h"
 #include "shared/raw.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 
 site_entry core_entry_ldso, core_entry_libc;
 void _start(const struct core_options *options, struct core_functions *functions);

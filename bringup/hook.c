@@ -15,7 +15,7 @@
 
 #include "shared/raw.h"
 #include "shared/records.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 
 #define SIGNALS_SIZE 8 /* of the kernel's sigset_t */
 
@@ -112,13 +112,19 @@ void hook_place_next(uintptr_t address)
 	next_place = address;
 }
 
-/* The mapping of a library's whole extent comes first, and without an address. */
+/* The mapping of a library's whole extent comes first, without an address: of the file, with MAP_DENYWRITE,
+ * which tells it from ld.so's cache, or of nothing, for alignment (elf/dl-map-segments.h of glibc). */
+static bool maps_library(const long a[6])
+{
+	return !a[0] && ((int)a[4] < 0 ? a[2] == PROT_NONE : !!(a[3] & MAP_DENYWRITE));
+}
+
 static long mmap_placed(const long a[6])
 {
 	uintptr_t at = next_place;
 	long r;
 
-	if (!at || a[0] || ((int)a[4] < 0 && a[2] != PROT_NONE))
+	if (!at || !maps_library(a))
 		return -EEXIST;
 	next_place = 0;
 	r = mmap_raw(at, a, a[3] | MAP_FIXED_NOREPLACE);

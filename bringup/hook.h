@@ -21,7 +21,7 @@ extern int hook_fd_base;
 /* See core_functions.place_next. */
 void hook_place_next(uintptr_t address);
 
-/* Set by core.c: told of each mapping the lower ld.so makes, to patch the libc's text. */
+/* Set by core.c: called for each mapping the lower ld.so makes, to patch the libc's text. */
 void core_mapped(long address, long size, int prot, int fd, long offset);
 
 /* mmap(2) with the address chosen from @part. */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "shared/raw.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 
 #define PAGE       4096ul
 #define HUGE       (2ul << 20)

@@ -1,7 +1,7 @@
 /*
- * space.h - who has which addresses of the lower half's window.
+ * space.h - which addresses of the lower half's window are taken, and by what.
  *
- * The parts (shared/windows.h) are given out lowest address first, so the same calls in the
+ * The parts (shared/address_windows.h) are given out lowest address first, so the same calls in the
  * same order get the same addresses in every process. Thread-safe; callers hold no other lock.
  */
 #ifndef BRINGUP_SPACE_H

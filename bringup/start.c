@@ -16,7 +16,7 @@
 #include "bringup/core.h"
 #include "bringup/elf_map.h"
 #include "shared/raw.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 
 #define HWCAP2_FSGSBASE (1 << 1)
 #define PR_AUXV         0x41555856 /* PR_GET_AUXV */

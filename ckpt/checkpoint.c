@@ -248,6 +248,41 @@ size_t checkpoint_owner(const struct checkpoint *c, size_t process, enum image_s
 	return process < count ? s[process].with[what] : process;
 }
 
+static bool can_be_opened(const char *path)
+{
+	struct checkpoint *c = checkpoint_open(path, NULL);
+
+	if (!c)
+		return false;
+	checkpoint_close(c);
+	return true;
+}
+
+char *checkpoint_older(const char *path)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_free char *latest = fd < 0 ? NULL : find_checkpoint(path, NULL);
+	struct store_entries all = {0};
+	char *found = NULL;
+	size_t before;
+
+	if (fd < 0 || is_checkpoint(fd) || store_dir_list(fd, path, &all, NULL))
+		return NULL;
+	before = all.count;
+	for (size_t i = 0; latest && i < all.count; i++)
+		if (!strcmp(all.entries[i].name, strrchr(latest, '/') + 1))
+			before = i;
+	while (!found && before-- > 0) {
+		found = xasprintf("%s/%s", path, all.entries[before].name);
+		if (!can_be_opened(found)) {
+			free(found);
+			found = NULL;
+		}
+	}
+	store_entries_free(&all);
+	return found;
+}
+
 int checkpoint_verify(const struct checkpoint *c, struct err *e)
 {
 	if (image_check_all(c->job, e) < 0)

@@ -68,7 +68,7 @@ void chunk_free(struct chunk *c);
 void chunk_begin(
 	struct chunk *c, const struct block_run *run, uint64_t address, uint32_t blocks);
 
-/* Record the blocks that zeros or the parent tell of, by their hashes; c->wanted is what is left,
+/* Record the blocks that are known to be zeros or the parent's by their hashes; c->wanted is what is left,
  * *left whether there is any. */
 int chunk_settle(
 	struct chunk *c, const struct blocks_to_write *to_write, bool *left, struct err *e);

@@ -3,6 +3,7 @@
  */
 #include "ckpt/hash.h"
 
+#include <cpuid.h>
 #include <errno.h>
 #include <string.h>
 /* All of it in here: a library less to be loaded at each start. */
@@ -11,40 +12,66 @@
 
 #include "ckpt/hash_variant.h"
 #include "lib/util.h"
+#include "lib/xcr0.h"
 
 #define FILE_CHUNK (1u << 20)
 
-static const struct hash_variant *chosen = &hash_sse2;
+/* NULL: not chosen yet. Threads that choose at the same time choose alike. */
+static const struct hash_variant *chosen;
+
+/* CPUID leaf 7, EBX */
+#define HAS_AVX2    (1u << 5)
+#define HAS_AVX512F (1u << 16)
+/* What the kernel has to save for them (xcr0_read()) */
+#define SAVES_AVX    0x06
+#define SAVES_AVX512 0xe6
+
+static bool can_run(uint32_t units, uint64_t saved, uint32_t unit, uint64_t needed)
+{
+	return units & unit && (saved & needed) == needed;
+}
 
 size_t hash_variants(const struct hash_variant *out[3])
 {
+	uint32_t eax, units = 0, ecx = 0, edx;
+	uint64_t saved;
 	size_t n = 0;
 
-	if (__builtin_cpu_supports("avx512f"))
+	(void)__get_cpuid(1, &eax, &units, &ecx, &edx);
+	saved = xcr0_read(ecx);
+	units = 0; /* for processors that have no leaf 7 */
+	(void)__get_cpuid_count(7, 0, &eax, &units, &ecx, &edx);
+	if (can_run(units, saved, HAS_AVX512F, SAVES_AVX512))
 		out[n++] = &hash_avx512;
-	if (__builtin_cpu_supports("avx2"))
+	if (can_run(units, saved, HAS_AVX2, SAVES_AVX))
 		out[n++] = &hash_avx2;
 	out[n++] = &hash_sse2;
 	return n;
 }
 
-/* Before main, so that no thread ever sees the choice change. */
-__attribute__((constructor)) static void choose(void)
+/* With the first hash, not at each start of a program: in a virtual machine each CPUID takes
+ * several microseconds. So __builtin_cpu_supports() must not be used either, as it brings in a
+ * constructor of libgcc's that asks for everything. */
+static const struct hash_variant *choose(void)
 {
-	const struct hash_variant *all[3];
+	const struct hash_variant *all[3],
+		*variant = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
 
+	if (variant)
+		return variant;
 	hash_variants(all);
-	chosen = all[0];
+	__atomic_store_n(&chosen, all[0], __ATOMIC_RELAXED);
+	return all[0];
 }
 
 void hash128(const void *data, size_t size, uint8_t *out)
 {
-	chosen->hash128(data, size, out);
+	choose()->hash128(data, size, out);
 }
 
 uint64_t hash64(const void *data, size_t size)
 {
-	return chosen->hash64(data, size);
+	return choose()->hash64(data, size);
 }
 
 /* If the first 64 bytes are zero and every byte equals the one 64 before it, all are zero.

@@ -24,9 +24,8 @@
  * All numbers are little-endian. Strings live in the note IMAGE_NOTE_STRINGS, each ended by
  * NUL, and are named by their offset there; offset 0 is the empty string and means "none".
  *
- * A change of layout bumps IMAGE_VERSION. An addition that an old reader may ignore takes a
- * bit of compat, and any other addition a bit of incompat. man/trecr-image.5 is the
- * reader's page.
+ * A change of layout bumps IMAGE_VERSION. An addition that an old reader may ignore takes a bit of
+ * compat, any other addition a bit of incompat. man/trecr-image.5 is the reader's page.
  */
 #ifndef CKPT_IMAGE_H
 #define CKPT_IMAGE_H
@@ -68,7 +67,9 @@ enum image_file_kind {
 #define IMAGE_INCOMPAT_AIO      0x400u /* AIO requests are under way: to be issued again */
 #define IMAGE_INCOMPAT_FILES    0x800u /* files of kind BLOCKS are in the chain */
 #define IMAGE_INCOMPAT_PEERS    0x1000u /* files of other processes are: IMAGE_NOTE_CHAIN_NAMES */
-#define IMAGE_INCOMPAT_KNOWN    (2 * IMAGE_INCOMPAT_PEERS - 1) /* all up to the last one */
+#define IMAGE_INCOMPAT_NAMED    0x2000u /* objects of kind FILE have flags besides ABSENT */
+#define IMAGE_INCOMPAT_LINKS    0x4000u /* some objects of kind FILE are symbolic links */
+#define IMAGE_INCOMPAT_KNOWN    (2 * IMAGE_INCOMPAT_LINKS - 1) /* the last one of them */
 
 struct image_super {
 	uint8_t magic[8];
@@ -156,7 +157,7 @@ struct image_pack {
 	uint64_t hash;        /* XXH3-64 of its `size` bytes */
 	uint32_t size;        /* bytes in the file, with what fills up a page behind the last */
 	uint32_t used;        /* how many of them the method made */
-	uint16_t blocks;      /* to be had from it */
+	uint16_t blocks;      /* available from it */
 	uint16_t method;      /* enum image_pack_method */
 	uint32_t reserved;
 };
@@ -209,7 +210,8 @@ enum image_note {
 	IMAGE_NOTE_XATTRS = 38,          /* struct image_xattr; job */
 	IMAGE_NOTE_XATTR_VALUES = 39,    /* bytes: their values, one behind the other; job */
 	IMAGE_NOTE_CHAIN_NAMES = 40,     /* uint32_t: a string for an entry of CHAIN; process */
-	IMAGE_NOTE_MAX = 41,
+	IMAGE_NOTE_SAVE_DIRS = 41,       /* uint32_t: strings (--save-dirs); job */
+	IMAGE_NOTE_MAX = 42, /* each before it has a row in note_rules (image_meta.c) */
 };
 
 /* Files that hold blocks: entry 0 is this one, the others are further ones of the same checkpoint,
@@ -580,8 +582,9 @@ IMAGE_SIZE_IS(struct image_thread_fd, 16);
  * args[0] is a string: the locks held, a line each: "FLOCK WRITE 0 EOF 0", that is FLOCK, POSIX
  * or OFDLCK, READ or WRITE, first and last byte, and for POSIX locks the process. */
 enum image_description_kind {
-	IMAGE_FD_REGULAR = 1, /* L; size is the file's at the checkpoint */
-	IMAGE_FD_DIRECTORY,   /* L */
+	IMAGE_FD_REGULAR =
+		1, /* L; size is the file's at the checkpoint; args[1]: the lower half has it */
+	IMAGE_FD_DIRECTORY, /* L */
 	IMAGE_FD_DEVICE, /* a character device without state (null, zero, ...); args[0]: rdev */
 	IMAGE_FD_INHERITED,  /* args[0]: 0, 1 or 2: taken from trecr-restart's; args[1]:
 			      * enum image_inherited */
@@ -841,8 +844,7 @@ struct image_message {
 };
 IMAGE_SIZE_IS(struct image_message, 160);
 
-/* How far a connection to the outside has come (TCP_REPAIR): it is to continue after a restart.
- */
+/* How far a connection to the outside has come (TCP_REPAIR), for a restart to continue it. */
 struct image_tcp {
 	uint32_t socket;         /* its number in IMAGE_NOTE_SOCKETS, from 1 */
 	uint32_t options;        /* TCPI_OPT_* of TCP_INFO */
@@ -856,10 +858,12 @@ struct image_tcp {
 };
 IMAGE_SIZE_IS(struct image_tcp, 56);
 
-#define IMAGE_FILE_ABSENT     0x1u /* there was none of this name */
-#define IMAGE_FILE_IF_MISSING 0x2u /* put back only where there is none of this name */
-#define IMAGE_FILE_NOT_SAVED  0x4u /* it was gone when it was to be read: left alone */
-#define IMAGE_FILE_DIRECTORY  0x8u /* of such files: made again where they miss it */
+#define IMAGE_FILE_ABSENT     0x1u  /* there was none of this name */
+#define IMAGE_FILE_IF_MISSING 0x2u  /* put back only where there is none of this name */
+#define IMAGE_FILE_NOT_SAVED  0x4u  /* it was gone when it was to be read: left alone */
+#define IMAGE_FILE_DIRECTORY  0x8u  /* of such files: made again where they miss it */
+#define IMAGE_FILE_SET        0x10u /* such a directory: files that came later are moved aside */
+#define IMAGE_FILE_LINK       0x20u /* a symbolic link: args[0] is the string that it holds */
 
 #define IMAGE_SYSV_GUESSED 0x1u /* of older images: not restored, as it may be another's */
 #define IMAGE_SYSV_UNUSED  0x2u /* nobody had used it yet */

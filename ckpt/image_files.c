@@ -176,15 +176,21 @@ static void put_file(struct image_writer *w, struct image_blocks_file *f)
 	pthread_mutex_unlock(&w->lock);
 }
 
+#define BEHIND (1u << 20)
+
 static int write_blocks(struct image_blocks_file *f, uint64_t offset, const void *data,
 	size_t size, struct err *e)
 {
+	uint64_t from = align_down(offset, BEHIND), to = align_down(offset + size, BEHIND);
+
 	if (pwrite_all(f->fd, data, size, offset, f->what, e))
 		return -1;
 	/* Start the way to disk now: with the fsync at the end that made 1.9 GB/s of 1.3 on
-	 * ext4 with two threads. O_DIRECT gave 0.5 to 3.6 depending on the day and device. Only
+	 * ext4 with two threads. O_DIRECT gave 0.5 to 3.6 depending on the day and device. Not
+	 * for each block of many small files, which made 5000 requests to the disk of one. Only
 	 * a hint: what goes wrong, the fsync reports. */
-	(void)sync_file_range(f->fd, offset, size, SYNC_FILE_RANGE_WRITE);
+	if (to > from)
+		(void)sync_file_range(f->fd, from, to - from, SYNC_FILE_RANGE_WRITE);
 	return 0;
 }
 

@@ -55,6 +55,7 @@ static const struct note_rule {
 	[IMAGE_NOTE_SHARING] = {sizeof(struct image_sharing), 0},
 	[IMAGE_NOTE_PACKS] = {sizeof(struct image_pack), 0},
 	[IMAGE_NOTE_CHAIN_NAMES] = {sizeof(uint32_t), 0},
+	[IMAGE_NOTE_SAVE_DIRS] = {sizeof(uint32_t), 0},
 };
 
 /* The @size bytes at @offset of the file, NULL when they are not all in the metadata. */

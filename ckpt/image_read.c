@@ -29,7 +29,7 @@ int image_bad_at(const char *path, struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	return err_set(e, 0, "cannot read image %s: %s", path, why);
+	return err_with(e, ERR_DAMAGED, "cannot read image %s: %s", path, why);
 }
 
 static bool is_image(const uint8_t *head)

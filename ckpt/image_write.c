@@ -201,6 +201,12 @@ void image_writer_zero(
 		NULL);
 }
 
+void image_writer_recorded(const struct image_writer *w, size_t *extents, size_t *hashes)
+{
+	*extents = buf_count(&w->extents, struct image_extent);
+	*hashes = w->hashes.len;
+}
+
 uint64_t image_writer_stored(const struct image_writer *w)
 {
 	return __atomic_load_n(&w->stored, __ATOMIC_RELAXED);

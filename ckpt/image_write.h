@@ -112,6 +112,8 @@ void image_writer_range(
 
 /* Bytes of blocks written so far. */
 uint64_t image_writer_stored(const struct image_writer *w);
+/* Extents that have been recorded so far, and the bytes of their hashes. */
+void image_writer_recorded(const struct image_writer *w, size_t *extents, size_t *hashes);
 
 /* Write extents, hashes, notes, program headers and the super block. With @sync the file is
  * on disk when this returns. Frees @w in any case; on failure the file is of no use. */

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "ckpt/image_load.h"
+#include "ckpt/image_segments.h"
 #include "ckpt/image_write.h"
 #include "ckpt/string_table.h"
 

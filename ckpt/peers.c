@@ -34,9 +34,9 @@ struct seen {
 /* The file at @source of @peer's chain. */
 struct peer_link {
 	uint32_t peer, source;
-	uint32_t index; /* in the chain of the one that is written; 0: not there yet */
+	uint32_t index; /* in the chain of the image that is written; 0: not there yet */
 	int fd;
-	uint64_t blocks; /* that have been found in it */
+	uint64_t blocks; /* how many have been found in it */
 };
 
 struct peers {
@@ -108,7 +108,7 @@ static uint32_t tag_of(const uint8_t *hash)
 
 /* The slot of the block with @hash, or the free one for it. Blocks of @not are passed over: while it is
  * written, its arrays move. */
-static struct seen *find(
+static struct seen *find_slot(
 	const struct peers *p, const uint8_t *hash, const struct image_writer * not )
 {
 	size_t at = home_of(p, hash);
@@ -138,7 +138,7 @@ static bool make_room(struct peers *p, size_t blocks)
 	p->slot_count = count;
 	for (size_t i = 0; i < old_count; i++)
 		if (old[i].peer)
-			*find(p, hash_of(p, &old[i]), NULL) = old[i];
+			*find_slot(p, hash_of(p, &old[i]), NULL) = old[i];
 	free(old);
 	return true;
 }
@@ -188,7 +188,7 @@ static void add_extent(struct peers *p, struct seen s, const struct image_extent
 {
 	for (s.block = 0; s.block < x->blocks; s.block++) {
 		const uint8_t *hash = hash_of(p, &s);
-		struct seen *slot = find(p, hash, NULL);
+		struct seen *slot = find_slot(p, hash, NULL);
 
 		if (slot->peer)
 			continue;
@@ -303,7 +303,7 @@ static struct seen look_up(const struct peers *p, const struct chunk *c, uint32_
 	if (s.peer && ++s.block == extent_of(p, &s)->blocks)
 		next_extent(p, &s);
 	if (!s.peer || memcmp(hash_of(p, &s), c->hash[i], IMAGE_HASH_SIZE))
-		s = *find(p, c->hash[i], w);
+		s = *find_slot(p, c->hash[i], w);
 	return s;
 }
 
@@ -326,7 +326,7 @@ static bool read_whole(int fd, void *data, size_t size, uint64_t offset)
 	return pread_all(fd, data, size, offset, "", NULL) == 0;
 }
 
-/* Read @blocks blocks at @place of @fd. NULL: not to be had. */
+/* Read @blocks blocks at @place of @fd. NULL: not available. */
 static const uint8_t *read_place(
 	struct chunk *c, int fd, const struct place *place, uint32_t blocks)
 {

@@ -92,6 +92,9 @@ size_t checkpoint_owner(const struct checkpoint *c, size_t process, enum image_s
 int checkpoint_members(const char *path, char **whole, struct members *m, struct err *e);
 
 struct checkpoint *checkpoint_open(const char *path, struct err *e);
+/* Where @path is a directory of checkpoints: the path of the newest before the latest whose metadata can be read, the
+ * caller's to free. NULL: there is none. */
+char *checkpoint_older(const char *path);
 void checkpoint_close(struct checkpoint *c);
 
 /* Which trecr says that it made the checkpoint @path, which cannot be opened: in any version of

@@ -1,5 +1,5 @@
 /*
- * store_dir.c - the lock and who has signed it, names and order of checkpoints, removal, and
+ * store_dir.c - the lock and its owner's signature, names and order of checkpoints, removal, and
  * the link to the newest.
  */
 #include "ckpt/store_dir.h"

@@ -47,8 +47,8 @@ void store_dir_sign_off(const struct store_lock *lock);
  * caller's to free. */
 char *store_dir_unlocked_reason(const struct store_lock *lock, const char *dir);
 
-/* Remove what unfinished checkpoints left. Only who holds the directory knows that they are
- * not being written. */
+/* Remove what unfinished checkpoints left. Only the holder of the directory's lock knows that
+ * they are not being written. */
 int store_dir_sweep(int fd, const char *dir, struct err *e);
 
 /* How many of them there are, or are being written; -1 on failure. */

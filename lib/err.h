@@ -4,7 +4,8 @@
  * Functions of lib/, ckpt/ and supervisor/ return 0 (or a count) on success and -1 on
  * failure, and on failure fill the caller's struct err once, at the place where the failure
  * was seen. Callers above pass the struct on untouched, or put what they were doing in front of
- * it with err_prefix(). Only tools/ print. A function without a struct err that can fail is little
+ * it with err_prefix(). Only tools/ print, and a supervisor what nobody
+ * waits for (supervisor/start/supervisor_messages.h). A function without a struct err that can fail is little
  * more than a system call, and fails like one: -1 (or NULL) and errno; its caller says what for.
  */
 #ifndef LIB_ERR_H
@@ -20,6 +21,7 @@ enum err_remedy {
 	ERR_TRY_AGAIN, /* it may be otherwise in a moment */
 	ERR_WAIT,      /* it passes with time: a port that the kernel keeps for a minute */
 	ERR_ID_TAKEN,  /* an id is in use here, and would be free in namespaces of its own */
+	ERR_DAMAGED,   /* an image cannot be read: an older checkpoint may be whole */
 };
 
 struct err {

@@ -111,7 +111,7 @@ void limit_files_raise(struct rlimit *was)
 	if (!setrlimit(RLIMIT_NOFILE, &limit))
 		return;
 	limit.rlim_cur = limit.rlim_max = was->rlim_max;
-	/* What there is may do. */
+	/* What is available may do. */
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 

@@ -37,6 +37,18 @@ void notice_add(const char *fmt, ...)
 	pthread_mutex_unlock(&mutex);
 }
 
+void notice_printf(void (*notice)(const char *line), const char *fmt, ...)
+{
+	char *line;
+	va_list ap;
+
+	va_start(ap, fmt);
+	line = xvasprintf(fmt, ap);
+	va_end(ap);
+	notice(line);
+	free(line);
+}
+
 void notices_take(void (*tell)(void *arg, const char *line), void *arg)
 {
 	struct buf taken;

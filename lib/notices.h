@@ -10,6 +10,10 @@
 /* One line, without newline. What has been added already is not added again. */
 void notice_add(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Tell @notice at once. */
+void notice_printf(void (*notice)(const char *line), const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* Forget all: of an attempt that has failed. */
 void notices_clear(void);
 

@@ -147,17 +147,13 @@ static void parse_detail(struct vma *v, const char *line)
  * mapping's page tables once more at the next read (seq_read_iter(), fs/seq_file.c). */
 #define SMAPS_STEP 2048
 
-int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e)
+/* @text, of maps or smaps, is changed. */
+static void parse_maps(char *text, struct vma_list *list)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/smaps", pid);
-	cleanup_free char *text = NULL;
 	struct buf out = {0};
 	struct vma v;
-	size_t len;
 	char *line, *end;
 
-	if (read_file_in_steps(path, SMAPS_STEP, &text, &len, e))
-		return -1;
 	for (line = text; *line; line = end + 1) {
 		end = strchr(line, '\n');
 		if (!end)
@@ -174,6 +170,29 @@ int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e)
 	}
 	list->v = out.data;
 	list->count = buf_count(&out, struct vma);
+}
+
+int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/smaps", pid);
+	cleanup_free char *text = NULL;
+	size_t len;
+
+	if (read_file_in_steps(path, SMAPS_STEP, &text, &len, e))
+		return -1;
+	parse_maps(text, list);
+	return 0;
+}
+
+int procfs_maps(pid_t pid, struct vma_list *list, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/maps", pid);
+	cleanup_free char *text = NULL;
+	size_t len;
+
+	if (read_file(path, &text, &len, e))
+		return -1;
+	parse_maps(text, list);
 	return 0;
 }
 

@@ -53,8 +53,12 @@ struct vma_list {
 	size_t count;
 };
 
-/* The memory map of @pid, by address. The caller frees it with vma_list_free(). */
+/* The memory map of @pid, by address. The caller frees it with vma_list_free(). The kernel looks at each page
+ * that is in memory, 5 to 50 ms per GiB. */
 int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e);
+/* The same by /proc/PID/maps, where no pages are looked at. Of each region only the range, the offset, the file,
+ * prot, shared and the name are filled. */
+int procfs_maps(pid_t pid, struct vma_list *list, struct err *e);
 void vma_list_free(struct vma_list *list);
 
 /* Of /proc/PID/task/TID/stat, as man proc_pid_stat numbers them. */

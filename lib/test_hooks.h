@@ -56,4 +56,17 @@ static inline int test_cut_ms(void)
 	return ms > 0 ? ms : 0;
 }
 
+/* A file to be created when the first attempt at a checkpoint has failed and is to be tried again, which is
+ * when the file has been removed; NULL: at once (t/process.t). */
+static inline const char *test_tries_again(void)
+{
+	return getenv("TRECR_TEST_TRIES_AGAIN");
+}
+
+/* The program is stopped before it is executed (t/start.t). */
+static inline bool test_stops_early(void)
+{
+	return getenv("TRECR_TEST_STOPS_EARLY");
+}
+
 #endif

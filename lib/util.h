@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -89,6 +90,15 @@ void buf_reserve(struct buf *b, size_t n);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_free(struct buf *b);
 
+/* Strings one behind the other, each with its NUL, and an empty one at the end: the one after @s in @list, or the
+ * first (@s NULL); NULL: there is none. An empty list may be NULL. */
+static inline const char *strings_next(const char *list, const char *s)
+{
+	const char *next = s ? s + strlen(s) + 1 : list;
+
+	return next && *next ? next : NULL;
+}
+
 /* Elements of type @type in a buffer used as an array. */
 #define buf_count(b, type)   ((b)->len / sizeof(type))
 #define buf_at(b, type, i)   (&((type *)(b)->data)[i])
@@ -137,7 +147,7 @@ void sleep_ns(uint64_t ns);
  * somebody else still holds the lock. */
 int flock_until(int fd, int how, uint64_t deadline_ns);
 
-/* pthread_create(3) with a stack of a size that hangs on no limit (RLIMIT_STACK). -1 and errno on
+/* pthread_create(3) with a stack of a size that does not depend on a limit (RLIMIT_STACK). -1 and errno on
  * failure. */
 int thread_start(pthread_t *thread, void *(*f)(void *arg), void *arg);
 

@@ -58,7 +58,7 @@ int printed_keep(const char *text, size_t size)
 
 	if (!RECORDS->print_cross)
 		return -1;
-	/* Threads of the upper half may run, and print what there is: it is not there
+	/* Threads of the upper half may run, and print it: it is not there
 	 * meanwhile. */
 	had = __atomic_exchange_n(&RECORDS->printed, NULL, __ATOMIC_ACQ_REL);
 	t = grow_text(had, size);

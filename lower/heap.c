@@ -19,7 +19,7 @@
 
 #include "lower/heap.h"
 #include "shared/raw.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 
 #define REGION  (16ul << 20)
 #define STEP    16ul

@@ -9,15 +9,27 @@
 #include "lower/runtime.h"
 
 #define LIBRARIES 16
+#define PLACES                                                                                 \
+	3 /* jumps from there to the patches reach no further (shared/address_windows.h) */
 
 static void *handles[LIBRARIES];
+
+/* What callers are to have for @name of the library behind @handle. */
+static void *symbol_of(void *handle, const char *name)
+{
+	void *clock = mpi_clock_symbol(name);
+
+	if (clock)
+		return clock;
+	return openmpi_is(handle) ? openmpi_symbol(name) : dlsym(handle, name);
+}
 
 void *library_symbol(const char *name)
 {
 	void *symbol = NULL;
 
 	for (unsigned i = 0; i < LIBRARIES && handles[i] && !symbol; i++)
-		symbol = dlsym(handles[i], name);
+		symbol = symbol_of(handles[i], name);
 	return symbol;
 }
 
@@ -63,6 +75,23 @@ static int move_code(struct dl_phdr_info *info, size_t size, void *argument)
 	return r;
 }
 
+/*
+ * Where a library goes: after a restart where it was, as the program may hold addresses in it. So the first
+ * ones have places of their own: behind other libraries, the address would depend on their sizes and on that
+ * of ld.so's cache, which the next update of the system changes.
+ */
+static uintptr_t place_for(const struct lower_library *library)
+{
+	static uintptr_t places;
+	uintptr_t place = (library->start - LOWER_LIBRARIES) / LOWER_LIBRARY_SIZE;
+
+	if (!library->start)
+		return places < PLACES ? LOWER_LIBRARIES + places++ * LOWER_LIBRARY_SIZE : 0;
+	if (place < PLACES && place >= places)
+		places = place + 1;
+	return library->start;
+}
+
 int library_load(struct lower_library *library)
 {
 	struct link_map *map;
@@ -70,9 +99,7 @@ int library_load(struct lower_library *library)
 	void *handle;
 	int r;
 
-	/* A library that is loaded again after a restart goes where it was. */
-	if (library->start)
-		table->core->place_next(library->start);
+	table->core->place_next(place_for(library));
 	handle = dlopen(library->soname, RTLD_NOW | RTLD_LOCAL);
 	table->core->place_next(0);
 	if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map)) {
@@ -105,9 +132,16 @@ int library_load(struct lower_library *library)
 			map->l_name);
 		return r;
 	}
+	if (openmpi_is(handle) && openmpi_begin(handle) < 0) {
+		snprintf(table->failure, sizeof(table->failure),
+			"%s is of a version of Open MPI that is not known", map->l_name);
+		return -ENOEXEC;
+	}
 	for (const char *name = library->names; *name; name += strlen(name) + 1, i++) {
-		void *target = dlsym(handle, name);
+		void *target = symbol_of(handle, name);
 
+		if (!target && openmpi_is(handle))
+			target = openmpi_unsupported(name);
 		library->targets[i] = target ? target : library->missing;
 	}
 	remember_handle(handle);

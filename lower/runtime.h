@@ -8,14 +8,14 @@
 #define LOWER_RUNTIME_H
 
 #include "shared/table.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 
 #define table ((struct lower_table *)LOWER_SHARED)
 
 /* On a thread whose storage an upper thread borrows: that thread's record; else NULL. */
 extern __thread struct crossing_head *upper_thread;
 
-/* Make a thread that sleeps and lends its storage. NULL when there are no more to be had. */
+/* Make a thread that sleeps and lends its storage. NULL when no more are available. */
 struct lower_parked *parked_new(void);
 /* All there are, while no thread of the upper half runs. */
 struct lower_parked *parked_first(void);
@@ -36,7 +36,7 @@ int share_start(void);
  * close; -1: none has come. */
 int share_fetch(const struct share_request *request, struct share_reply *reply, int *fd);
 
-/* Of cuda/share.c, on the thread that answers other processes, whatever the program does meanwhile: the
+/* Of cuda/shared_memory.c, on the thread that answers other processes, whatever the program does meanwhile: the
  * driver's result; *@fd is for the caller to close, -1: none. */
 int cuda_share(const struct share_request *request, struct share_reply *reply, int *fd);
 
@@ -45,6 +45,21 @@ int library_load(struct lower_library *library);
 
 /* The function @name of one of the libraries loaded so. NULL: none has it. */
 void *library_symbol(const char *name);
+
+/* What MPI programs call instead of a library's function of that name that tells the time; NULL: it is none. */
+void *mpi_clock_symbol(const char *name);
+
+/* Of mpi/openmpi/library_adapters.c: whether the library behind @handle has Open MPI's ABI; use it, 0 or -1; and what of MPICH's
+ * ABI stands for one of its functions or variables. NULL: there is none. */
+int openmpi_is(void *handle);
+int openmpi_begin(void *handle);
+int openmpi_is_used(void);
+/* An error that was added as @given is to have the number that it had, also with a later version of MPICH's. */
+void openmpi_error_is(int given, int wanted);
+void *openmpi_symbol(const char *name);
+/* What the program calls in the place of a function that the library lacks, and that calls the error handler; NULL: it
+ * has no such. */
+void *openmpi_unsupported(const char *name);
 
 /* Carry out orders from now on, on another thread. 0 or -errno. */
 int agent_start(void);

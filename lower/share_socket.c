@@ -80,7 +80,7 @@ static void send_reply(int to, struct share_reply *reply, int fd)
 	(void)!sendmsg(to, &m, MSG_NOSIGNAL);
 }
 
-static void answer(int from)
+static void answer_request(int from)
 {
 	struct share_request request;
 	struct share_reply reply = {0};
@@ -108,7 +108,7 @@ static void *serve_others(void *argument)
 			return NULL; /* the program has closed it */
 		if (from < 0)
 			continue;
-		answer(from);
+		answer_request(from);
 		close(from);
 	}
 }
@@ -182,7 +182,8 @@ static int owner_lives(int fd)
 	       (!kill(owner.pid, 0) || errno != ESRCH);
 }
 
-static int ask(int fd, const struct share_request *request, struct share_reply *reply, int *got)
+static int exchange_with_owner(
+	int fd, const struct share_request *request, struct share_reply *reply, int *got)
 {
 	struct sockaddr_un a;
 	socklen_t size = make_address(&a, request->handle.owner);
@@ -204,7 +205,7 @@ int share_fetch(const struct share_request *request, struct share_reply *reply, 
 	*got = -1;
 	if (fd < 0)
 		return -errno;
-	r = ask(fd, request, reply, got);
+	r = exchange_with_owner(fd, request, reply, got);
 	close(fd);
 	return r;
 }

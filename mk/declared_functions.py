@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Names functions that a header declares and another folder defines; status 1 if there are any.
 
-Who reads a header finds the functions beside it, and a folder that may not include another one
+A reader of a header finds its functions beside it, and a folder that may not include another one
 (mk/layers) cannot call it through a declaration of its own. Only text is looked at.
 """
 

@@ -188,8 +188,12 @@ check_habits() {
 	files "$code" '*.[ch]' |
 		never 'no bounds, or no errors' \
 			'\b(strcpy|strcat|v?sprintf|gets|strtok|alloca|mktemp|tmpnam|system)\('
-	files 'lib ckpt supervisor' '*.[ch]' | grep -vE '^lib/(err|opts)\.c$' |
-		never 'only tools print and exit' '\b(printf|puts|perror|exit)\('
+	files 'lib ckpt supervisor' '*.[ch]' |
+		grep -vE '^(lib/(err|opts|util)|supervisor/start/supervisor_messages)\.c$' |
+		never 'only tools print and exit' '\b(printf|puts|perror|exit)\(|\bf(printf|puts)\(stderr'
+	files 'lib ckpt supervisor tools' '*.[ch]' |
+		never 'outside of a target a function fails with -1, and errno or a struct err' \
+			'return (-?errno|-E[A-Z]+);'
 	files 'loader bringup' '*.c' | never 'there is no libc in the loader' \
 		'^#include <(stdio|stdlib|unistd|pthread|errno|fcntl)\.h>'
 	for file in $(files "$code t bench demo" '*.[chS]'); do

@@ -11,7 +11,7 @@ import re
 import sys
 
 STRING = r'"(?:[^"\\]|\\.)*"'
-IN_C = re.compile(r"\bvictim_skip\(\s*(%s)" % STRING)
+IN_C = re.compile(r"\bvictim_skip\(\s*(%s)|\bneed\([^;]*?,\s*(%s)\);" % (STRING, STRING))
 IN_SHELL = re.compile(r"\b(?:skip_all|skip +(?:%s|\S+)) +(%s)" % (STRING, STRING))
 IN_PYTHON = re.compile(r"print\(['\"]skip ([^'\"]*)['\"]")
 NOT_IN_CHECK = ("t/gpu/", "t/application/")
@@ -25,7 +25,7 @@ def reasons():
             text = f.read().replace("\\\n", " ")
         for pattern in (IN_C,) if path.endswith((".c", ".h")) else (IN_SHELL, IN_PYTHON):
             for match in pattern.finditer(text):
-                reason = match.group(1).strip('"')
+                reason = next(filter(None, match.groups())).strip('"')
                 reason = re.sub(r"\$\([^()]*\)|\$\{[^}]*\}|\$\w+", "varies", reason)
                 line = text.count("\n", 0, match.start()) + 1
                 if reason.replace("varies", "").strip():

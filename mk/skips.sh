@@ -23,10 +23,32 @@ echo "$skipped" | sed 's/.*# SKIP //' | sort | uniq -c | sort -rn
 patterns=$(mktemp)
 trap 'rm -f "$patterns"' EXIT
 
-# Rows of the list for the places named, as one pattern each.
+# Conditions of the list.
+lacks() { # FILE
+	[ ! -e "$1" ]
+}
+lacks_flag() { # FLAG: of the processor
+	! grep -qw "$1" /proc/cpuinfo
+}
+kernel_before() { # VERSION
+	[ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" != "$1" ]
+}
+# An ordinary user, or a root of a container: without one of the capabilities up to CAP_SYS_ADMIN, or in a user
+# namespace.
+unprivileged() {
+	[ $((0x$(sed -n 's/^CapEff:[^0-9a-f]*//p' /proc/self/status) & 0x3fffff)) != $((0x3fffff)) ] ||
+		[ "$(awk '{ print $3; exit }' /proc/self/uid_map)" != 4294967295 ]
+}
+
+# Rows of the list for the places named whose condition holds, as one pattern each.
 rows() {
 	awk -F '\t+' -v places=" $* " '!/^#/ && NF >= 3 && index(places, " " $1 " ") {
-		print "^" $2 "\t.*(" $3 ")" }' .ci/skips >"$patterns"
+		print $2; print $3; print $4 }' .ci/skips |
+		while read -r tests && IFS= read -r reasons && read -r condition; do
+			if eval "${condition:-true}"; then
+				printf '^%s\t.*(%s)\n' "$tests" "$reasons"
+			fi
+		done >"$patterns"
 }
 
 rows "-$place"

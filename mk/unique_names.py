@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Names source files of one program that have the same name; status 1 then.
 
-A backtrace, a profile and an archive (ar r) show the last part of a path only.
+A backtrace, a profile and an archive (ar r) show the last part of a path only, and people name headers so, too.
 """
 
 import collections
@@ -28,7 +28,7 @@ PROGRAMS = {
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     files = [f for f in subprocess.check_output(["git", "ls-files"], text=True).split()
-             if f.endswith((".c", ".S")) and os.path.exists(f)]
+             if f.endswith((".c", ".h", ".S")) and os.path.exists(f)]
     status = 0
     for program, folders in PROGRAMS.items():
         names = collections.defaultdict(list)

@@ -2,7 +2,7 @@
 """Names the programs of t/victim and t/split that no test (t/*.t, t/gpu/*.t) starts; status 1 then.
 
 A test starts a program by a path that ends in its name, by a function of t/lib.sh, or from a list,
-the words of a loop, or of a variable.
+the words of a loop, or of a variable, also in what tests include (t/*.sh).
 """
 
 import glob
@@ -25,7 +25,7 @@ def started(test):
 
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    names = set().union(*map(started, glob.glob("t/*.t") + glob.glob("t/gpu/*.t") + ["t/split/rules.mk"]))
+    names = set().union(*map(started, glob.glob("t/*.t") + glob.glob("t/*.sh") + glob.glob("t/gpu/*.t") + ["t/split/rules.mk"]))
     status = 0
     for source in sorted(glob.glob("t/victim/*.c") + glob.glob("t/split/*.c")):
         if os.path.basename(source)[:-2] not in names:

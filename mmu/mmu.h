@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 
 #define MMU_GRANULE      (2ul << 20) /* what the driver maps, and the size of its pages */
 #define MMU_UNIT         512ul       /* the driver aligns its allocations so */
@@ -32,8 +32,10 @@
 
 /* Behind the devices' parts: addresses that the program reserves for itself
  * (cuMemAddressReserve without an address). */
-#define MMU_RESERVED      (GPU_WINDOW + MMU_DEVICES * MMU_DEVICE_SIZE)
+#define MMU_RESERVED      GPU_RESERVED
 #define MMU_RESERVED_SIZE (ARRAYS_WINDOW - MMU_RESERVED)
+_Static_assert(
+	MMU_RESERVED == GPU_WINDOW + MMU_DEVICES * MMU_DEVICE_SIZE, "behind the devices");
 
 #define MMU_NO_MEMORY 2
 

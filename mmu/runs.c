@@ -1,6 +1,6 @@
 /*
  * Runs are kept in bins by length, four to a doubling, newest first: finding one takes a look
- * into the bin that the length belongs to and the next one that is not empty. A run's length
+ * into the bin that the length belongs to and the next bin that is not empty. A run's length
  * stands at both of its ends, so neighbours are found without searching.
  */
 #include "mmu/runs.h"

@@ -45,8 +45,9 @@ enum api_length {
 	API_IMAGE,          /* the data says: a program for the device */
 	API_ELEMENTS,       /* as many of a datatype as a parameter says */
 	API_RANKS,          /* one for each rank of the communicator, the remote ones if any */
-	API_SOURCES,        /* one for each neighbour that the rank gets something from */
-	API_DESTINATIONS,   /* one for each that it sends something to */
+	API_MEMBERS, /* one for each rank of the communicator, of this side's if there are two */
+	API_SOURCES,      /* one for each neighbour that the rank gets something from */
+	API_DESTINATIONS, /* one for each that it sends something to */
 };
 
 enum api_class {

@@ -10,16 +10,18 @@
 #ifndef SHARED_BATCH_H
 #define SHARED_BATCH_H
 
+#include "shared/address_windows.h"
+
 /* Offsets of the entry points in the loader's binary: each one a jump at a fixed place. */
 #define LOADER_ENTRY_BATCH   0x00 /* rdi: struct batch */
 #define LOADER_ENTRY_SYSCALL 0x10 /* syscall; int3 */
 #define LOADER_ENTRY_TILES   0x20 /* use AMX; syscall; int3 */
 
-/* Where the loader and its batches live while they work: the beginning of what is the lower
- * half's later on (64 GiB of 1 TiB). No program may have memory there, and some choose
+/* Where the loader and its batches are while they work: the beginning of what is the lower half's window later
+ * on (64 GiB of 1 TiB). No program may have memory there, and some choose
  * addresses at random (MPICH, for windows of shared memory), so it is no larger than it must
  * be. */
-#define LOADER_WINDOW      0x480000000000ul
+#define LOADER_WINDOW      ((unsigned long)LOWER_WINDOW)
 #define LOADER_WINDOW_SIZE 0x1000000000ul
 
 /* The end of user memory with 47 bits, less the page that no mapping may use. */

@@ -28,7 +28,18 @@ struct call_info {
 	uint8_t way;   /* enum api_way */
 	uint8_t param_count;
 	int8_t value; /* struct api_call */
-	uint8_t on_context, loses;
+	uint8_t on_context, loses, again, counted;
 };
+
+/* What a call was entered with, at its word in @arguments. */
+static inline void call_take_arguments(const struct call_info *info,
+	const uint64_t registers[6], const uint64_t *stack, uint64_t *arguments)
+{
+	for (unsigned i = 0; i < info->param_count; i++) {
+		unsigned word = info->params[i].word;
+
+		arguments[word] = word < 6 ? registers[word] : stack[word - 6];
+	}
+}
 
 #endif

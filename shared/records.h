@@ -2,7 +2,7 @@
  * records.h - what the upper half keeps about the lower one: read by the stubs that write it,
  * by the lower half, by the supervisor and trecr-inspect, from outside and out of an image.
  *
- * All of it lies at RECORDS_WINDOW (shared/windows.h) in memory of the upper half, so that it
+ * All of it lies at RECORDS_WINDOW (shared/address_windows.h) in memory of the upper half, so that it
  * is in an image by itself and at the same address after a restart: records point to each other
  * by plain pointers. Fixed-width types only; the code that writes it uses neither the program's
  * malloc nor its stdio.
@@ -16,10 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 
 #define RECORDS_MAGIC   0x7364726f63657274 /* "trecords" */
-#define RECORDS_VERSION 9
+#define RECORDS_VERSION 12
 
 /* Descriptors of the lower half, from its base on; a bit each. */
 #define RECORDS_FDS 8192
@@ -78,12 +78,23 @@ struct records_start {
 	char *const *environment;
 };
 
+/* Whose ABI an MPI library has. */
+enum mpi_abi {
+	MPI_ABI_NONE,
+	MPI_ABI_MPICH,
+	MPI_ABI_OPENMPI,
+	MPI_ABI_NAMED, /* either: the user has named a file */
+};
+
 /* At RECORDS_LAUNCHER. Variables of the launcher that begins a restart (launcher_variables.h), for
  * info.restart to put in the place of its variables in records_start. */
 struct records_launcher {
 	uint32_t given; /* not 0: they are to be taken */
 	uint32_t size;
-	char text[0x7ff8]; /* each ended by 0 */
+	uint32_t
+		mpi; /* enum mpi_abi of the MPI library that is to be loaded; 0: the former one */
+	char names[0x1000]; /* of that library, each ended by 0, and an empty one at the end */
+	char text[0x6ff4];  /* each ended by 0 */
 };
 
 /* At RECORDS_LIVE. */
@@ -101,7 +112,8 @@ struct records {
 	uint32_t nvml_flags;       /* of the first of those */
 	int32_t result;            /* of info.restart: 0, or -1 and why */
 	char failure[256];
-	struct mpi_state *mpi; /* shared/mpi/state.h; NULL: none of its calls has been made */
+	struct mpi_state
+		*mpi; /* shared/mpi/mpi_state.h; NULL: none of its calls has been made */
 	struct records_text *printed, *printed_spare;
 	void (**print_cross)(
 		void); /* crossing_library.cross of who may print; NULL: none yet */

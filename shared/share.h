@@ -4,7 +4,7 @@
  *
  * The handles that the program passes around (CUipcMemHandle and the like; the contents of a file
  * descriptor) are struct share_handle. They name the owner and what is meant, but nothing of the
- * driver's, so they stay good after a restart. Whoever opens one asks the owner's lower half, by a
+ * driver's, so they stay good after a restart. A process that opens one asks the owner's lower half, by a
  * socket (lower/share_socket.c), for the driver's descriptor of the moment.
  */
 #ifndef SHARED_SHARE_H

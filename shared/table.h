@@ -89,8 +89,9 @@ struct lower_order {
 	uint32_t request;  /* enum lower_request */
 	int32_t result;    /* enum lower_result */
 	char failure[256];
-	uint64_t patience_ns; /* how long the devices may take to come to rest */
-	uint64_t session;     /* of LOWER_DRAIN: the checkpoint's own number */
+	uint64_t
+		patience_ns; /* how long the devices may take to come to rest, or other ranks to come (LOWER_MESSAGES) */
+	uint64_t session; /* of LOWER_DRAIN: the checkpoint's own number */
 	uint32_t count;
 	struct lower_transfer transfers[LOWER_TRANSFERS];
 };
@@ -171,7 +172,7 @@ struct lower_table {
 	 * they come to lie there again. */
 	uint32_t uncertain;
 
-	int connection_fd; /* of LOWER_CONNECT: who has it sends the descriptor by SCM_RIGHTS */
+	int connection_fd; /* of LOWER_CONNECT: the owner sends the descriptor over it by SCM_RIGHTS */
 
 	/* Parked threads made ahead: taken by exchanging the pointer for NULL. */
 	struct lower_parked *spares[LOWER_SPARES];

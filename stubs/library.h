@@ -38,6 +38,7 @@
 							  .names = name##_names,                 \
 							  .targets = name##_targets,             \
 							  .missing = name##_missing},            \
+		.found = trecr_##name##_found,                                                   \
 		.cross = &name##_cross,                                                          \
 		.guard = &name##_guard,                                                          \
 		.first = name##_first,                                                           \

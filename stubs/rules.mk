@@ -21,6 +21,13 @@ $(O)/stubs/gen/%.index.h: stubs/api/%.api $(GEN)
 	$(RUN_GEN) index $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.calls.h: stubs/api/%.api $(GEN)
 	$(RUN_GEN) calls $< >$@.tmp && mv $@.tmp $@
+# Another ABI of the same functions.
+$(O)/stubs/gen/mpi.openmpi.inc: stubs/api/mpi.api stubs/api/openmpi.abi $(GEN)
+	$(RUN_GEN) adapter stubs/api/mpi.api stubs/api/openmpi.abi >$@.tmp && mv $@.tmp $@
+$(O)/stubs/gen/mpi.narrowed.inc: stubs/api/mpi.api stubs/api/openmpi.abi $(GEN)
+	$(RUN_GEN) narrowed stubs/api/mpi.api stubs/api/openmpi.abi >$@.tmp && mv $@.tmp $@
+$(O)/stubs/gen/mpi.openmpi.h: stubs/api/mpi.api stubs/api/openmpi.abi $(GEN)
+	$(RUN_GEN) constants stubs/api/mpi.api stubs/api/openmpi.abi >$@.tmp && mv $@.tmp $@
 
 check-api: $(GEN)
 	@CC="$(CC)" stubs/gen/check-api $(GEN) stubs/api/cuda.api 'CUresult +cu[A-Z]' \
@@ -28,6 +35,10 @@ check-api: $(GEN)
 		cuda.h cudaProfiler.h || [ $$? = 77 ]
 	@CC="$(CC)" stubs/gen/check-api $(GEN) stubs/api/mpi.api '[A-Za-z_]+ +MPIX?_[A-Z]' \
 		"-DMPI_Keyval=int $$(mpicc.mpich -show 2>/dev/null | grep -o -- '-I[^ ]*')" mpi.h || [ $$? = 77 ]
+	@CC="$(CC)" stubs/gen/check-abi $(GEN) stubs/api/mpi.api stubs/api/openmpi.abi check-theirs \
+		"$$(mpicc.mpich -show 2>/dev/null | grep -o -- '-I[^ ]*')" || [ $$? = 77 ]
+	@CC="$(CC)" stubs/gen/check-abi $(GEN) stubs/api/mpi.api stubs/api/openmpi.abi check-own \
+		"$$(mpicc.openmpi --showme:compile 2>/dev/null)" || [ $$? = 77 ]
 
 .PHONY: check-api
 
@@ -46,26 +57,31 @@ CUDA_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/cuda/*.c stubs/cud
 NVML_OBJ := $(O)/stubs/nvml/libnvidia_ml.o $(O)/stubs/gen/nvml.entries.o
 MPI_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/*.c stubs/mpi/*.S))) \
 	$(O)/stubs/gen/mpi.entries.o $(O)/stubs/gen/mpi.info.o
+# The same behind functions of Open MPI's ABI.
+OPENMPI_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/openmpi/*.c stubs/mpi/openmpi/*.S)))
 
 # Theirs alone: not of what they need, as the generator, which is made for this machine.
-$(CROSSING_OBJ) $(filter-out $(MMU_OBJ),$(CUDA_OBJ)) $(NVML_OBJ) $(MPI_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
+$(CROSSING_OBJ) $(filter-out $(MMU_OBJ),$(CUDA_OBJ)) $(NVML_OBJ) $(MPI_OBJ) $(OPENMPI_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
 $(O)/stubs/crossing/signals.o: private ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
 $(CUDA_OBJ): $(O)/stubs/gen/cuda.calls.h $(O)/stubs/gen/cuda.index.h
 $(O)/stubs/nvml/libnvidia_ml.o: $(O)/stubs/gen/nvml.index.h
 $(MPI_OBJ): $(O)/stubs/gen/mpi.index.h
+$(OPENMPI_OBJ): $(O)/stubs/gen/mpi.openmpi.inc $(O)/stubs/gen/mpi.openmpi.h
+$(O)/stubs/mpi/mpi_record_entry.o $(O)/stubs/mpi/openmpi/program_thunks.o: shared/mpi/thunks.inc
 
 $(O)/stubs/%.o: stubs/%.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 # clang's own assembler wants one section's CFI to end before another's begins.
 GNU_AS = $(if $(findstring clang,$(CC)),-fno-integrated-as)
-$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S stubs/entry_macros.inc stubs/cuda/cuda_entry_macros.inc stubs/cuda/query_cache.inc \
-	stubs/mpi/mpi_entry_macros.inc shared/mpi/state.h \
-	stubs/cuda/query_cache.h shared/cuda/offsets.h stubs/crossing/thread.h shared/windows.h
+GEN_ENTRIES_INCLUDED := stubs/entry_macros.inc stubs/cuda/cuda_entry_macros.inc stubs/cuda/query_cache.inc \
+	stubs/mpi/mpi_entry_macros.inc shared/mpi/mpi_state.h shared/mpi/file_records.h \
+	stubs/cuda/query_cache.h shared/cuda/offsets.h stubs/crossing/thread.h shared/address_windows.h
+$(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S $(GEN_ENTRIES_INCLUDED)
 	$(CC) $(CPPFLAGS) $(GNU_AS) -c -o $@ $<
 $(O)/stubs/gen/%.procs.o: $(O)/stubs/gen/%.procs.c
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
-$(O)/stubs/gen/%.info.o: $(O)/stubs/gen/%.info.c shared/call_info.h shared/cuda/state.h shared/mpi/state.h
+$(O)/stubs/gen/%.info.o: $(O)/stubs/gen/%.info.c shared/call_info.h shared/cuda/cuda_state.h shared/mpi/mpi_state.h
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
 $(O)/stubs/shared/%.o: shared/cuda/%.c
 	@mkdir -p $(@D)
@@ -93,6 +109,14 @@ $(SPLIT_DIR)/stubs/libnvidia-ml.so.1: $(NVML_OBJ) $(SPLIT_DIR)/libtrecr-crossing
 $(SPLIT_DIR)/stubs/libmpich.so.12: $(MPI_OBJ) $(SPLIT_DIR)/libtrecr-crossing.so
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^
+# What programs call of MPICH's ABI they do not call here.
+$(O)/stubs/gen/mpi.entries.hidden.o: $(O)/stubs/gen/mpi.entries.S $(GEN_ENTRIES_INCLUDED)
+	$(CC) $(CPPFLAGS) $(GNU_AS) -DMPICH_HIDDEN -c -o $@ $<
+$(SPLIT_DIR)/stubs/libmpi.so.40: $(OPENMPI_OBJ) $(filter-out %.entries.o,$(MPI_OBJ)) $(O)/stubs/gen/mpi.entries.hidden.o \
+		stubs/mpi/openmpi/exports.map $(SPLIT_DIR)/libtrecr-crossing.so
+	@mkdir -p $(@D)
+	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -Wl,--version-script=stubs/mpi/openmpi/exports.map \
+		-o $@ $(filter-out %.map,$^)
 
 # The same with entry points that note their first call (trecr-run --coverage).
 $(O)/stubs/gen/%.entries.coverage.o: $(O)/stubs/gen/%.entries.S
@@ -133,7 +157,7 @@ $(SPLIT_DIR)/trecr-gdb.py: tools/trecr-gdb.py
 	@mkdir -p $(@D)
 	cp $< $@
 
-SPLIT := $(SPLIT_DIR)/trecr-gdb.py $(SPLIT_DIR)/libtrecr-audit.so $(SPLIT_DIR)/libtrecr-crossing.so $(SPLIT_DIR)/stubs/libcuda.so.1 $(SPLIT_DIR)/stubs/libnvidia-ml.so.1 $(SPLIT_DIR)/stubs/libmpich.so.12 \
+SPLIT := $(SPLIT_DIR)/trecr-gdb.py $(SPLIT_DIR)/libtrecr-audit.so $(SPLIT_DIR)/libtrecr-crossing.so $(SPLIT_DIR)/stubs/libcuda.so.1 $(SPLIT_DIR)/stubs/libnvidia-ml.so.1 $(SPLIT_DIR)/stubs/libmpich.so.12 $(SPLIT_DIR)/stubs/libmpi.so.40 \
 	$(SPLIT_DIR)/trecr-lower $(SPLIT_DIR)/trecr-lower-core $(SPLIT_DIR)/libtrecr-audit-coverage.so \
 	$(SPLIT_DIR)/coverage/libcuda.so.1 $(SPLIT_DIR)/coverage/libnvidia-ml.so.1
 all: $(SPLIT)

@@ -5,6 +5,7 @@
 
 apart -m
 cycle aio
+cycle aio eventfd
 
 # Nothing tells whose requests a disk works at: a disk that is always busy, with what others want of it or
 # with one request of the program's that does not end, is no reason to say that all have ended.
@@ -17,7 +18,7 @@ if [ -n "${TRECR_APART:-}" ] && have python3; then
 	echo "   $device disk 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1" >>stats
 	ok "a disk that is always busy can be imitated" mount --bind stats /proc/diskstats
 	not_ok "requests that may be under way are refused" checkpoint
-	like "$(cat ckpt.err)" "requests of asynchronous I/O .* may be under way: the disks .* rest" \
+	like "$(cat ckpt.err)" "requests of asynchronous I/O .* may be under way: the disks .* are busy" \
 		"with the reason"
 	umount /proc/diskstats
 	rm ckpt.err

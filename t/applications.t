@@ -50,4 +50,7 @@ if have javac && have java; then
 else
 	skip "Java" "no JDK"
 fi
+# The script that has many more is no part of make check, and ends with a status that make sees.
+not_ok "a program that the panel does not have is a failure" \
+	quiet env PROGRAMS=nobody "$BASH" "$top/t/application/panel.sh"
 done_testing

@@ -3,7 +3,7 @@
 # can be told to give the checkpoint up. --rate makes the writing last.
 . "$(dirname "$0")/lib.sh"
 
-slow=--rate=8K # a fraction of what there is to be written
+slowly=--rate=8K # a fraction of what is to be written
 
 # Until the status has a line that matches; it is left in `status`.
 await_status() { # PATTERN
@@ -18,7 +18,7 @@ launch "$victim/idle"
 trecr-ckpt --status --watch "$sup" >watched 2>watch.err &
 watch=$!
 await -t 60 watched '^no checkpoint yet$' >/dev/null
-trecr-ckpt $slow "$sup" >first 2>first.err &
+trecr-ckpt $slowly "$sup" >first 2>first.err &
 first=$!
 ok "the status tells how far a checkpoint is" \
 	await_status '^now +writing memory, [0-9.]+ (bytes|[KM]iB) of [0-9.]+ [KM]iB'
@@ -44,7 +44,7 @@ like "$(cat watched)" "no checkpoint yet
 
 arena cancel
 launch "$victim/idle"
-trecr-ckpt -s $slow "$sup" 2>stop.err &
+trecr-ckpt -s $slowly "$sup" 2>stop.err &
 client=$!
 ok "a checkpoint that is to end the program is under way" await_status '^now +writing memory'
 kill -TERM "$sup" # held back: it would end the program
@@ -60,7 +60,7 @@ is "$(ls ck)" lock "there is no checkpoint"
 
 arena deadline
 launch "$victim/idle"
-not_ok "a deadline that cannot be met" trecr-ckpt $slow --deadline 5 "$sup" 2>deadline.err
+not_ok "a deadline that cannot be met" trecr-ckpt $slowly --deadline 5 "$sup" 2>deadline.err
 like "$(cat deadline.err)" 'cannot be ready before the deadline: .* still to be written, and at' \
 	"is known before it is over"
 ok "one that can is" quiet trecr-ckpt --deadline 60 "$sup"
@@ -75,7 +75,7 @@ sweep >/dev/null
 
 # A batch system's way: a signal, and some seconds.
 arena signal
-RUN_FLAGS="--ckpt-signal=USR2 --deadline=5 $slow" launch "$victim/idle"
+RUN_FLAGS="--ckpt-signal=USR2 --deadline=5 $slowly" launch "$victim/idle"
 kill -USR2 "$sup"
 await -t 60 -p "$sup" err 'cannot checkpoint: .*before the deadline' >/dev/null
 is $? 0 "--deadline holds for checkpoints on a signal" || diag "$(cat err)"

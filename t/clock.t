@@ -32,7 +32,7 @@ ahead_twice() {
 		freeze_away && step="first restart" &&
 		restart_detached "${options[@]}" && step="a checkpoint of it" &&
 		freeze_away && step="second restart" &&
-		restart_here "${options[@]}" && step="going on" &&
+		restart_here "${options[@]}" && step="running on" &&
 		finish && step="its own checks" &&
 		[ "$status" = 0 ] && said_ok && step="leaving nothing behind" &&
 		sweep 60
@@ -82,13 +82,13 @@ if am_root && unshare -m true 2>/dev/null; then
 		mount --bind boot_id /proc/sys/kernel/random/boot_id && exec trecr-restart "$@"
 	END
 	unshare -m bash other-boot -D ck </dev/null >restart.out 2>restart.err && sup=$(cat restart.out)
-	is "$(cat restart.err)" "trecr-restart: the machine is another one, or has been started anew: the program's monotonic clocks continue from the checkpoint" \
+	is "$(cat restart.err)" "trecr-restart: this is another machine, or it has been rebooted: the program's monotonic clocks continue from the checkpoint" \
 		"another boot is known by its id, and told"
 	isnt "$(clocks_of "$sup")" "$(readlink /proc/self/ns/time)" "the program has clocks of its own"
 	is "$(readlink "/proc/$(program_of "$sup")/ns/pid")" "$(readlink /proc/self/ns/pid)" \
 		"but no other namespace"
 	freeze_away && restart_here
-	like "$(cat restart.err)" "started anew.*started anew" "and so it has on the machine as it was"
+	like "$(cat restart.err)" "rebooted.*rebooted" "and so it has on the machine as it was"
 	finish
 	is "$status $(cat out)" "0 ready
 ok" "it comes to its end" || explain
@@ -178,7 +178,7 @@ RESTART_FLAGS=--freeze-clock
 for v in posix_timers itimers timerfd vdso tree_clones; do
 	scenario "$v: restarted twice with frozen clocks" twice "$victim/$v"
 done
-# Not what waits for a time of day, which goes on meanwhile.
+# But not waits for a time of day, which passes meanwhile.
 scenario "blocked calls: restarted twice with frozen clocks" twice "$victim/blocked" nanosleep \
 	clock_nanosleep clock_nanosleep_abs poll ppoll select pselect futex_timed futex_until \
 	sigtimedwait epoll_wait epoll_pwait2 recv semtimedop msgrcv

@@ -10,7 +10,7 @@ export GLIBC_TUNABLES=glibc.pthread.rseq=0
 RANDOM=${SEED:=$RANDOM}
 note "SEED=$SEED"
 
-memory() { # stop|show|continue
+memory() { # stop|stopped|show|continue
 	python3 "$top/t/tool/tree_memory.py" "$1" "$sup"
 }
 
@@ -57,7 +57,7 @@ run_for() { # MILLISECONDS
 	perl -e 'select undef, undef, undef, $ARGV[0] / 1000' "$1"
 }
 
-# do_it COMMAND...: told of when something fails
+# do_it COMMAND...: shown when something fails
 do_it() {
 	history+="; $*"
 	"$@"
@@ -108,7 +108,7 @@ life() {
 	# Once more before anything has touched it, pages that have not come yet included.
 	draw 3
 	[ "$drawn" != 0 ] || { save && bring_back; } || return
-	memory stop && memory show >after && do_it diff before after >differs && do_it memory continue
+	memory stopped && memory show >after && do_it diff before after >differs && do_it memory continue
 }
 
 for ((round = 0; round < ${ROUNDS:-4}; round++)); do

@@ -14,7 +14,7 @@ for i in 1 2 3 4; do
 	if wait "${requests[i]}"; then
 		done_ones=$((done_ones + 1))
 	else
-		[[ $(cat err.$i) =~ ^trecr-ckpt:\ cannot\ .+:\ .+ ]] || bad+=" $i:$(cat err.$i)"
+		[[ $(told err.$i) =~ ^trecr-ckpt:\ cannot\ .+:\ .+ ]] || bad+=" $i:$(cat err.$i)"
 	fi
 done
 ok "nothing is left unfinished" nothing_unfinished
@@ -32,7 +32,7 @@ sup=$!
 await -p $sup out.2 ready >/dev/null
 checkpoint
 isnt $? 0 "a second supervisor with the same directory is refused"
-like "$(cat ckpt.err)" "$PWD/ck" "which is named"
+like "$(told)" "$PWD/ck" "which is named"
 finish
 sup=$launch2
 finish
@@ -44,16 +44,16 @@ alone=$!
 await -p $alone out ready >/dev/null
 trecr-ckpt $alone >path 2>ckpt.err
 isnt $? 0 "a process without a supervisor"
-like "$(cat ckpt.err)" "^trecr-ckpt: cannot .*$alone.*(supervis|trecr-run)" "is said to have none"
+like "$(told)" "^trecr-ckpt: cannot .*$alone.*(supervis|trecr-run)" "is said to have none"
 kill -USR1 $alone
 wait $alone
 is $? 0 "and is unharmed"
 trecr-ckpt $alone >path 2>ckpt.err
 isnt $? 0 "a process that is gone"
-like "$(cat ckpt.err)" "^trecr-ckpt: cannot .*$alone.*(No such process|not running)|no process $alone" "is said to be gone"
+like "$(told)" "^trecr-ckpt: cannot .*$alone.*(No such process|not running)|no process $alone" "is said to be gone"
 trecr-ckpt 1 >path 2>ckpt.err
 isnt $? 0 "process 1"
-like "$(cat ckpt.err)" "^trecr-ckpt: cannot " "has a reason too"
+like "$(told)" "^trecr-ckpt: cannot " "has a reason too"
 
 arena traced
 launch "$victim/idle" count
@@ -66,7 +66,7 @@ if have strace; then
 	done
 	checkpoint
 	isnt $? 0 "a program that strace is attached to"
-	like "$(cat ckpt.err)" "^trecr-ckpt: cannot .*traced by process $tracer \\(strace\\).*detach.*under trecr-run" "is refused, and why is said, and what to do"
+	like "$(told)" "^trecr-ckpt: cannot .*traced by process $tracer \\(strace\\).*detach.*under trecr-run" "is refused, and why is said, and what to do"
 	ok "strace is still attached" kill -0 $tracer
 	kill $tracer
 	wait $tracer 2>/dev/null
@@ -92,7 +92,7 @@ if am_root; then
 	is "$status" 0 "it comes back" || explain
 else
 	isnt $worked 0 "a program that is not dumpable is refused"
-	like "$(cat ckpt.err)" "^trecr-ckpt: cannot .*(permitted|Permission|dumpable)" "and why is said"
+	like "$(told)" "^trecr-ckpt: cannot .*(permitted|Permission|dumpable)" "and why is said"
 	finish
 	is "$status" 0 "it runs on" || explain
 fi
@@ -104,7 +104,7 @@ if am_root && have setpriv; then
 	chmod 755 "$scratch" .
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$build/trecr-ckpt" "$sup" >path 2>ckpt.err
 	isnt $? 0 "a program of another user"
-	like "$(cat ckpt.err)" "^trecr-ckpt: cannot .*(permitted|ermission|denied|user)" "is refused"
+	like "$(told)" "^trecr-ckpt: cannot .*(permitted|ermission|denied|user)" "is refused"
 	finish
 	is "$status" 0 "and unharmed" || explain
 else
@@ -121,7 +121,7 @@ for ((i = 0; i < 10; i++)); do
 	kill -USR1 "$sup"
 	await -t 60 -p $request 2>/dev/null || bad+=" $i:hangs"
 	if ! wait $request; then
-		[[ $(cat ckpt.err) =~ ^trecr-ckpt:\ cannot\ .+:\ .+ ]] || bad+=" $i:$(cat ckpt.err)"
+		[[ $(told) =~ ^trecr-ckpt:\ cannot\ .+:\ .+ ]] || bad+=" $i:$(told)"
 	fi
 	await -t 60 -p "$sup" 2>/dev/null || bad+=" $i:supervisor-hangs"
 	wait "$sup"

@@ -21,7 +21,7 @@ before=$(watched)
 is "$before" 0 "before the first checkpoint nothing is watched"
 checkpoint || explain
 if [ "$(watched)" = 0 ]; then
-	skip "unchanged pages" "this kernel does not tell of them"
+	skip "unchanged pages" "this kernel does not show them"
 else
 	isnt "$(uffds "$sup")" 0 "behind it memory is watched by the supervisor"
 	is "$(uffds "$(program_of "$sup")")" 0 "and the program has no descriptor of that"

@@ -31,8 +31,8 @@ with_its_release() {
 namespace="unshare --mount"
 am_root || namespace="unshare --user --map-root-user --mount"
 
-for kept in "$top"/t/release/trecr-*.tar.gz; do
-	version=${kept##*/trecr-}
+for kept in "$top"/t/release/image-of-*.tar.gz; do
+	version=${kept##*/image-of-}
 	version=${version%.tar.gz}
 	arena "$version"
 	mkdir -m 700 ck

@@ -1,8 +1,8 @@
 #!/bin/bash
 # System calls of trecr-run's own fail, one at a time, of every class and in every phase. A
 # checkpoint then fails with a message or succeeds all the same, leaves nothing behind, and the
-# program goes on unharmed. (Restarts: restart_faults.t.)
-TEST_LIMIT=${TEST_LIMIT:-900}
+# program runs on unharmed. (Restarts: restart_faults.t.)
+TEST_LIMIT=${TEST_LIMIT:-1800}
 . "$(dirname "$0")/lib.sh"
 . "$top/t/faults.sh"
 

@@ -2,7 +2,7 @@
 # Descriptors of every supported kind: where they point, what they share, what is in them.
 . "$(dirname "$0")/lib.sh"
 
-for v in file_offsets unlinked file_attributes reopened directory devices pipes fifo eventfd epoll epoll_fired epoll_moved signalfd locks fd_owner removed \
+for v in file_offsets unlinked file_attributes reopened closed directory devices pipes fifo eventfd epoll epoll_fired epoll_moved signalfd locks fd_owner removed \
 	inotify fanotify pidfd process_files ended_files tree_locks mapped_locks; do
 	cycle $v
 done

@@ -114,7 +114,7 @@ $wrong = grep { waitpid($_, 0) != $_ || $? } @pids;
 exit($wrong || md5_hex($memory) ne $sum);
 E2
 
-# number WHAT [IMAGE]: what trecr-inspect tells of it
+# number WHAT [IMAGE]: what trecr-inspect shows of it
 number() {
 	trecr-inspect --json "${2:-ck}" | sed -nE "s/^ *\"$1\": ([0-9]+),\$/\1/p" | head -n 1
 }

@@ -246,7 +246,7 @@ launch "$victim/racing" 1 || explain
 ok "periodic, incremental and compressed" later_checkpoint 4 || explain
 kill_all
 ok "restarted" restart_detached || explain
-ok "it goes on so" later_checkpoint 2 || explain
+ok "and so do later ones" later_checkpoint 2 || explain
 like "$(trecr-inspect ck/latest 2>&1)" "since the last full one" "with what has changed only"
 kill_all
 RUN_FLAGS=

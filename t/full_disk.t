@@ -23,7 +23,7 @@ if [ "$FULL_DISK_NS" = own ] && mount -t tmpfs -o size=40m,mode=700 small disk 2
 	head -c 15m /dev/zero >disk/filler
 	checkpoint
 	isnt $? 0 "the second has not"
-	like "$(cat ckpt.err)" '^trecr-ckpt: cannot .*No space left on device' "and the reason is said"
+	like "$(told)" '^trecr-ckpt: cannot .*No space left on device' "and the reason is said"
 	is "$(cd ck/ && echo ckpt-*)" "ckpt-000001" "nothing is left of it"
 	is "$(readlink ck/latest)" "ckpt-000001" "latest is where it was"
 	ok "the first is whole" quiet trecr-inspect --verify "$first"
@@ -52,7 +52,7 @@ if [ "$FULL_DISK_NS" = own ] && mount -t tmpfs -o size=40m,mode=700 small disk 2
 	mount -o remount,ro disk
 	checkpoint
 	isnt $? 0 "a read-only directory"
-	like "$(cat ckpt.err)" '^trecr-ckpt: cannot .*Read-only file system' "is the reason given"
+	like "$(told)" '^trecr-ckpt: cannot .*Read-only file system' "is the reason given"
 	ok "the one before is whole" quiet trecr-inspect --verify "$first"
 	finish
 	is "$status" 0 "the program is whole" || explain
@@ -72,7 +72,7 @@ launch "$victim/idle" count 16
 prlimit --pid "$sup" --fsize=4000000 2>prlimit.err || diag "$(cat prlimit.err)"
 checkpoint
 isnt $? 0 "a file size limit that is too low"
-like "$(cat ckpt.err)" '^trecr-ckpt: cannot .*File too large' "is the reason given"
+like "$(told)" '^trecr-ckpt: cannot .*File too large' "is the reason given"
 ok "the supervisor lives" kill -0 "$sup"
 is "$(find ck -name 'ckpt-*')" "" "nothing is left of it"
 finish
@@ -84,7 +84,7 @@ launch "$victim/idle"
 rm -rf ck && ln -s /dev/null ck
 checkpoint
 isnt $? 0 "a directory that has become something else"
-like "$(cat ckpt.err)" '^trecr-ckpt: cannot .*cannot open /dev/null: Not a directory' "is named"
+like "$(told)" '^trecr-ckpt: cannot .*cannot open /dev/null: Not a directory' "is named"
 finish
 is "$status" 0 "the program is whole" || explain
 done_testing

@@ -68,7 +68,7 @@ is "$(cat third.end) $(cat third.status)" "$(cat third) 137" \
 mkfifo nobody
 exec 7<>nobody
 (setsid trecr-restart --pidfile up ck <nobody >other 2>restart.err 7>&- &)
-ok "where there is no terminal, it goes on" quiet await -t 60 up .
+ok "where there is no terminal, it resumes" quiet await -t 60 up .
 like "$(cat restart.err)" "program has set up the terminal .* none here" "which is said"
 trecr-ckpt -s "$(cat up)" >path 2>ckpt.err
 exec 7>&-

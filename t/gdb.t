@@ -90,7 +90,7 @@ if have gdb; then
 else
 	skip "gdb" "not installed"
 fi
-like "$(trecr-inspect "$path")" "memory in common with $inside" "trecr-inspect tells of it"
+like "$(trecr-inspect "$path")" "memory in common with $inside" "trecr-inspect shows it"
 is "$(trecr-inspect --stack "$path" | grep -c 'begin+')" "${#others[@]}" "and shows their stacks"
 finish
 is "$status" 0 "the program is whole" || explain

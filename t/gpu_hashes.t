@@ -50,7 +50,7 @@ freeze_away || explain
 restart_here --incremental || explain
 change
 ok "a checkpoint after a restart" checkpoint
-ok "goes on with the chain" [ "$(kilobytes "$path")" -lt $((full / 3)) ]
+ok "continues the chain" [ "$(kilobytes "$path")" -lt $((full / 3)) ]
 ok "and is right" quiet trecr-inspect --verify "$path"
 kill -KILL "$(program_of "$sup")"
 await -p "$sup"

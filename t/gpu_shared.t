@@ -9,19 +9,25 @@ RUN_FLAGS=--gpu=on
 
 cycle "$split/shares"
 
-# refused WHAT PATTERN: a checkpoint of what shares has brought about; the program lives.
-refused() {
-	arena "$1"
-	if launch "$split/shares" "$1"; then
+# refuses WHAT PATTERN ARGUMENT...: a checkpoint of what `shares ARGUMENT...` has brought about; the program lives.
+refuses() {
+	local what=$1 pattern=$2
+	shift 2
+	if launch "$split/shares" "$@"; then
 		: >ckpt.err
-		not_ok "$1: refused" quiet checkpoint
-		like "$(cat ckpt.err)" "$2" "and why"
+		not_ok "$what: refused" quiet checkpoint
+		like "$(cat ckpt.err)" "$pattern" "and why"
 		finish && [ "$status" = 0 ] && said_ok
 		result $? "and the program is unharmed" || explain
 	else
 		result 1 "shares $1 starts"
 		explain
 	fi
+}
+
+refused() { # WHAT PATTERN
+	arena "$1"
+	refuses "$1" "$2" "$1"
 	sweep 2 >/dev/null
 }
 
@@ -35,16 +41,8 @@ if launch "$split/shares" offers "$PWD/handle"; then
 	ck_owner=$PWD/ck
 	mkdir other
 	cd other || exit
-	if launch "$split/shares" takes "$PWD/../handle"; then
-		: >ckpt.err
-		not_ok "memory of a process outside of the checkpoint: refused" quiet checkpoint
-		like "$(cat ckpt.err)" "of a process that is not part of this checkpoint" "and why"
-		finish && [ "$status" = 0 ] && said_ok
-		result $? "and the program is unharmed" || explain
-	else
-		result 1 "shares takes starts"
-		explain
-	fi
+	refuses "memory of a process outside of the checkpoint" \
+		"of a process that is not part of this checkpoint" takes "$PWD/../handle"
 	cd ..
 	sup=$owner
 	: >ckpt.err

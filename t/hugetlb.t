@@ -86,7 +86,7 @@ if have python3 && am_root && have setpriv; then
 	sweep >/dev/null
 fi
 
-# Where there are none to be had any more.
+# Where no more are available.
 for how in "" shared memfd sysv; do
 	arena "none $how"
 	if [ -z "$ours" ]; then

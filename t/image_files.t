@@ -88,7 +88,7 @@ for file in "$pid.2" "$pid.3"; do
 	done
 	# All blocks of the last are in use.
 	edit-image "$from" flip $((size - 1))
-	refused "its last block is damaged" "ckpt-000004/$file: the block at .*checksum"
+	refused "its last block is damaged" "ckpt-000004/$file: the block at .*checksum.*; an older checkpoint is ck/ckpt-000003 "
 	not_ok "and --verify finds it" quiet trecr-inspect --verify ck
 	edit-image "$from" flip $((size - 1))
 done

@@ -36,7 +36,7 @@ ok" "the program is whole"
 restart_here --incremental || explain
 change 5
 checkpoint
-ok "a checkpoint after a restart goes on with the chain" [ "$(kilobytes "$path")" -lt 8000 ]
+ok "a checkpoint after a restart continues the chain" [ "$(kilobytes "$path")" -lt 8000 ]
 kill -KILL "$(program_of "$sup")"
 await -p "$sup"
 IMAGE=$path

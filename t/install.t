@@ -13,6 +13,7 @@ PATH=$installed/bin:$tool:/usr/local/bin:/usr/bin:/bin
 is "$(ls "$installed/bin" | xargs)" "trecr-ckpt trecr-inspect trecr-restart trecr-run" "installs the tools"
 is "$(find "$root" -type f ! -path "$installed/bin/*" ! -path "$installed/lib/trecr/*" \
 	! -path "$installed/share/man/man[157]/*.[157]")" "" "and nothing beside them but libraries and pages"
+is "$(ls "$installed/lib/trecr/current/stubs")" "$(ls "$build/lib/trecr/stubs")" "each stub is where programs are given it"
 for page in "$installed"/share/man/man*/*; do
 	wrong=$(MANWIDTH=110 man --warnings -E UTF-8 -l "$page" 2>&1 >/dev/null)
 	is "$wrong" "" "${page##*/} can be shown"
@@ -73,7 +74,7 @@ if [ -x "$build/t/split/objects" ]; then
 	mv "$installed/lib/trecr/away" "$release"
 	if ok "with it, it does" restart_here; then
 		finish
-		is "$status$(tail -n 1 out)" 0ok "and goes on" || explain
+		is "$status$(tail -n 1 out)" 0ok "and runs on" || explain
 	fi
 	sweep >/dev/null
 fi

@@ -12,7 +12,7 @@ for v in sysv sysv_given sysv_interleaved mqueue; do
 	RESTART_FLAGS=
 done
 
-# While the program goes on, a second one of it: all that it has is in use.
+# While the program runs on, a second one from its checkpoint: all its objects are in use.
 arena second
 launch "$victim/sysv" && checkpoint
 first=$sup
@@ -120,7 +120,7 @@ PROGRAM
 	# As an ordinary user they are in a namespace, not to be looked at from here.
 	if [ "$(id -u)" = 0 ]; then
 		is "$(cat ckpt.err)$(ipcs -s -i "$id" | awk '$1 == 0 { print $2 }')" 1 \
-			"semaphores that the program's end changes are its own, whoever used them last" || explain
+			"semaphores that the program's end changes are its own, even if another process used them last" || explain
 	fi
 	sweep >/dev/null
 	ipcrm -s "$id" 2>/dev/null

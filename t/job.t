@@ -86,6 +86,34 @@ like "$(cat second.err)" 'rank 1 of the job in .* is running already' "no two ra
 finish_job
 job_result "the job is not disturbed by that"
 
+# Whoever has started a supervisor may never ask how it has ended.
+unasked() {
+	local i
+	for ((i = 0; i < 3000; i++)); do
+		grep -q '^State:.Z' "/proc/$1/status" && return 0
+		pause 0.02
+	done
+	return 1
+}
+(
+	arena unasked && mkfifo pause
+	# shellcheck disable=SC2016 # of the inner shell
+	bash -c 'PMI_RANK=0 PMI_SIZE=2 trecr-run -d ck -- sleep 600 </dev/null 2>err.0 & exec sleep 600' &
+	keeper=$!
+	await -t 60 -p $keeper -e ck/ranks/0 2>>await.err
+	for ((i = 0; i < 3000; i++)); do
+		supervisor=$(pgrep -P $keeper -x trecr-run) && pgrep -P "$supervisor" >program && break
+		pause 0.02
+	done
+	kill -KILL "$supervisor" "$(cat program)" && unasked "$supervisor" &&
+		PMI_RANK=0 PMI_SIZE=2 trecr-run -d ck -- true </dev/null 2>err.1
+	status=$?
+	kill $keeper
+	exit $status
+)
+result $? "a supervisor that has ended, and that nobody has asked for, has its rank no more" ||
+	explain ../*unasked/err.?
+
 mkdir aside && mv ck/ckpt-000004/rank-1 aside && cp -a ck/ckpt-000003/rank-1 ck/ckpt-000004/
 for rank in 0 1 2; do
 	PMI_RANK=$rank PMI_SIZE=3 trecr-restart --rollback-files ck </dev/null 2>"mixed.$rank" &
@@ -117,7 +145,7 @@ like "$(trecr-ckpt ck 2>&1)" 'there is no running job in' "when it has ended the
 
 # ---- failures ----
 
-# The connection to rank 0 ends when it is at STAGE: rank 0 goes on.
+# The connection to rank 0 ends when it is at STAGE: rank 0 runs on.
 give_up_at() { # STAGE
 	rm -rf ck/ckpt-000007.tmp && mkdir ck/ckpt-000007.tmp
 	perl -MSocket -e '
@@ -172,13 +200,13 @@ is "$bad" "" "a supervisor is killed at some moments of a checkpoint" || explain
 job_arena refused
 gcc -shared -o libmpi.so.40 -xc /dev/null 2>cc.err
 if [ -e libmpi.so.40 ]; then
-	start_job 2 env LD_PRELOAD="$PWD/libmpi.so.40" "$victim/lockstep"
+	RUN_FLAGS=--mpi=whole start_job 2 env LD_PRELOAD="$PWD/libmpi.so.40" "$victim/lockstep"
 	job_checkpoint
 	like "$(cat ckpt.err)" 'rank [01]: process [0-9]+ uses MPI \(libmpi.so.40\).* trecr-run mpiexec' \
 		"messages of MPI between members are refused, and the way out is named"
 	is "$(cd ck && echo ckpt-*)" "ckpt-*" "nothing is left of the attempt"
 	finish_job
-	job_result "and the job goes on"
+	job_result "and the job runs on"
 else
 	skip "messages of MPI" "no gcc"
 fi
@@ -190,7 +218,7 @@ job_checkpoint
 like "$(cat ckpt.err)" "rank [01]: process [0-9]+, which is not of this rank, shares the memory /dev/shm/" \
 	"memory that members share is refused"
 finish_job
-job_result "and the job goes on"
+job_result "and the job runs on"
 
 job_arena full
 mkdir ck
@@ -209,6 +237,22 @@ else
 	skip "a full disk" "needs root"
 fi
 
+# One that is full on the node of one rank only, as file systems with quotas may be.
+job_arena full_node
+faults fault.0 && faults fault.1
+# shellcheck disable=SC2016 # of the inner shell
+start 2 env LD_PRELOAD="$build/t/fault.so" sh -c 'TRECR_FAULT=$PWD/fault.$PMI_RANK exec trecr-run -d ck -- "$0"' "$victim/lockstep"
+for rank in 0 1; do
+	await -t 60 -p "${pids[rank]}" "out.$rank" '^ready$' >/dev/null 2>>await.err
+done
+step="first checkpoint" && job_checkpoint && faults fault.1 write 1 write && ! job_checkpoint && faults fault.1 fired &&
+	faults fault.1 off
+like "$(cat ckpt.err)" 'rank 1: .*No space left on device' "a disk that is full on the node of one rank is named with it"
+is "$(cd ck && echo ckpt-*)" "ckpt-000001" "nothing is left of the attempt"
+step="next checkpoint" && await_round 0 "$(readlink round.0)" && await_round 1 "$(readlink round.1)" && job_checkpoint &&
+	kill_all && step=restart && restart_job 2 && step="its end" && finish_job
+job_result "and the job goes on, and is saved when there is room"
+
 # ---- the job's own reasons ----
 
 # One of its ranks has begun a round after that.
@@ -226,7 +270,7 @@ is "$(cd ck && echo ckpt-*)" "ckpt-000001 ckpt-000002 ckpt-000003" "one each" ||
 	explain err.*
 is "$(cat err.*)" "" "of which nothing is said"
 finish_job
-job_result "the job goes on"
+job_result "the job runs on"
 
 # Each of them in less than the ten seconds in which signals to several ranks are one.
 job_arena other_signals
@@ -256,7 +300,7 @@ result $? "a signal to one rank, too"
 await -t 60 -p "${pids[1]}" err.1 'checkpoint .*/ckpt-000001$' >/dev/null 2>>await.err
 result $? "which says so"
 finish_job
-job_result "the job goes on"
+job_result "the job runs on"
 
 job_arena deadline
 RUN_FLAGS="--ckpt-signal USR1 --deadline 1 --rate 1K" start_job 2
@@ -264,7 +308,7 @@ kill -USR1 "${pids[1]}"
 await -t 60 -p "${pids[1]}" err.1 'cannot checkpoint the job: ' >line 2>>await.err
 like "$(cat line)" 'memory|time' "a signal's checkpoint keeps to the deadline of the job" || explain err.*
 [ ! -e ck/ckpt-000001 ] && finish_job
-job_result "and the job goes on without it"
+job_result "and the job runs on without it"
 
 job_arena interval
 RUN_FLAGS="-i 1 -v --keep 9" start_job 3
@@ -296,7 +340,7 @@ done
 rm -f round.* go
 start 2 trecr-restart --rollback-files --incremental --full-every 4 ck
 await_round 0 '' && await_round 1 '' && job_checkpoint && [ "$(referenced ckpt-000004)" = 2 ]
-result $? "after a restart the chain goes on" || explain err.*
+result $? "after a restart the chain continues" || explain err.*
 job_checkpoint && is "$(referenced ckpt-000005): $(cd ck && echo ckpt-*)" \
 	"0: ckpt-000001 ckpt-000002 ckpt-000003 ckpt-000004 ckpt-000005" "then there is a full one"
 job_checkpoint && is "$(cd ck && echo ckpt-*)" "ckpt-000005 ckpt-000006" "and the chain before it goes"

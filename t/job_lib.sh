@@ -36,3 +36,27 @@ job_result() { # NAME
 		explain out.* err.*
 	}
 }
+
+# ---- of jobs that one launcher has started, whose pid is $launcher ----
+
+launched_well() {
+	await -t 60 -p "$launcher" 2>>await.err && wait "$launcher" && [ ! -s launcher.out ] && [ ! -s launcher.err ]
+}
+
+tell() { # NAME: a result, with what is left when it failed
+	result $? "$1" || { diag "failed at: ${step:-}" && explain out.* err.* launcher.out launcher.err; }
+}
+
+# In a fresh directory, with something to wait for a moment at.
+job_arena() {
+	arena "$1"
+	mkfifo pause
+}
+
+all_in_a_round() { # COUNT
+	local rank
+	rm -f round.*
+	for ((rank = 0; rank < $1; rank++)); do
+		await_round "$rank" '' || return
+	done
+}

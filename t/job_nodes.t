@@ -231,6 +231,44 @@ is "$bad" "" "or while it is being taken" || explain err.*
 job_checkpoint && kill_all && restart_job 2 && finish_job
 job_result "the next checkpoint is good"
 
+# ---- a node disappears ----
+
+# With all that runs on it, at some moment of a checkpoint; its rank is brought back on the other one.
+restart_on_one() {
+	local rank
+	rm -f round.* go
+	pids=()
+	for rank in 0 1; do
+		PMI_RANK=$rank PMI_SIZE=2 trecr-restart --rollback-files ck </dev/null >>"out.$rank" 2>>"err.$rank" &
+		pids+=($!)
+	done
+	for rank in 0 1; do
+		await_round $rank '' || return
+	done
+}
+
+bad=
+for i in 1 2 3 4; do
+	arena gone
+	start_job && job_checkpoint || bad+=" $i:start"
+	trecr-ckpt -t 30 ck >got.ckpt 2>>ckpt.err &
+	request=$!
+	pause "0.0$((i * 15))"
+	ip link set tr1 down
+	kill -KILL "${pids[1]}" "$(program_of "${pids[1]}")" 2>>kill.err
+	wait $request
+	rm -f round.0
+	await_round 0 '' || bad+=" $i:stuck"
+	! job_checkpoint && [ -z "$(find ck -name '*.tmp')" ] || bad+=" $i:left"
+	kill_all
+	restart_on_one || bad+=" $i:restart"
+	ip link set tr1 up
+	finish_job || bad+=" $i:end"
+done
+is "$bad" "" "a node disappears at some moments of a checkpoint: the others go on, and all ranks are brought back on one" ||
+	explain err.*
+like "$(tail -n 1 ckpt.err)" 'rank 1 of the 2 ranks of the job in .* is not there' "and its rank is named"
+
 # ---- a directory that is not shared ----
 
 arena unshared
@@ -242,7 +280,7 @@ like "$(cat ckpt.err)" "/ck is not shared by the nodes of the job: of its 2 rank
 	"a directory that the nodes do not share is recognised"
 is "$(cd ck && echo ckpt-*)" "ckpt-*" "and nothing is left"
 finish_job
-job_result "the job goes on"
+job_result "the job runs on"
 nsenter -t $node -m umount -l "$PWD/ck"
 
 kill $node

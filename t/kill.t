@@ -1,11 +1,11 @@
 #!/bin/bash
 # SIGKILL at any moment of a checkpoint or restart: of the supervisor, of trecr-ckpt, of the
-# program. Who was not killed lives and is unharmed, and the checkpoint before stays whole.
+# program. The others live and are unharmed, and the checkpoint before stays whole.
 . "$(dirname "$0")/lib.sh"
 
 rounds=${KILL_ROUNDS:-12}
 memory=96
-# A moment of what takes $1 ms, or a little more: to spread the blows, not to wait for something.
+# A moment of what takes $1 ms, or a little more: to spread the kills, not to wait for something.
 moment() {
 	perl -e 'select undef, undef, undef, rand($ARGV[0] * 1.15) / 1000' "$1"
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The supervisor is killed at each of its steps in the program, one after the other: between them
-# lie all moments of system calls that it runs there. The program goes on as if nothing had been,
-# untraced, and the checkpoint before is whole; a program that is being brought back ends.
+# The supervisor is killed at each of its steps in the program, one after the other: these include
+# all moments of the system calls that it runs there. The program runs on as if nothing had happened,
+# untraced, and the checkpoint before is whole; a program that is being restored ends.
 . "$(dirname "$0")/lib.sh"
 . "$top/t/steps.sh"
 FEWER=6
@@ -52,7 +52,7 @@ faults "$scratch/fault"
 checkpoints "$victim/registers"
 checkpoints "$victim/tree_shared"
 
-# Until it is let go a program dies with who brings it back; afterwards it lives.
+# Until it is let go a program dies with the process that restores it; afterwards it lives.
 arena restart
 launch "$victim/threads" && freeze_away
 bad=

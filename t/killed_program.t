@@ -1,6 +1,6 @@
 #!/bin/bash
 # A process of the program is killed at each step of a checkpoint or restart, one after the other.
-# Both end at once, and say so; nothing waits for who is no more, and the others are unharmed.
+# Both end at once, and say so; nothing waits for a process that is gone, and the others are unharmed.
 TEST_LIMIT=${TEST_LIMIT:-600}
 . "$(dirname "$0")/lib.sh"
 . "$top/t/steps.sh"
@@ -124,10 +124,10 @@ if am_root; then
 	restarts "the last process" tree_groups trace kill "$target"
 	restarts "the first process" tree_groups trace kill "$root"
 	# Processes that are made, and make others: some only help.
-	restarts "who is told to make a call" tree_groups trace create kill tracee
+	restarts "the process that is told to make a call" tree_groups trace create kill tracee
 	sweep >/dev/null
 	arena sharers
 	launch "$victim/tree_clones" orphans && freeze_away && cp -p out out.ready
-	restarts "who is told to make a call" tree_clones trace create kill tracee
+	restarts "the process that is told to make a call" tree_clones trace create kill tracee
 fi
 done_testing

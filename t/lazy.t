@@ -141,7 +141,7 @@ is $? 137 "when the process that fills memory is killed, the program is ended"
 like "$(cat restart.err)" "process that fills the program's memory .* was killed" "with the reason"
 is "$(cat out)" ready "before it sees any of it"
 
-# Both at one moment: neither hears of the other's end. Whoever touches what is missing then waits for
+# Both at one moment: neither hears of the other's end. A thread that touches a missing page then waits for
 # ever, in the program and in a child that it has made since.
 waits_for_page() {
 	local limit=$((SECONDS + 60))

@@ -3,7 +3,8 @@
 #
 #	. "$(dirname "$0")/lib.sh"
 #
-# A test waits for events (await, wait for a child) and never sleeps for synchronisation.
+# A test waits for events (await, wait for a child) and never sleeps for synchronisation. On a slow machine,
+# TEST_SLOW, a whole number, says how many times as long all may take: time limits are multiplied by it.
 # shellcheck shell=bash
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -18,7 +19,7 @@ if [ -z "${TRECR_NEST:-}" ]; then
 fi
 
 set -u
-# The shell tells of each child that is killed, but for signals that it has a trap for; that it
+# The shell reports each child that is killed, except for signals that it has a trap for; that it
 # will never run this one is no matter.
 # shellcheck disable=SC2173
 trap : KILL
@@ -35,9 +36,22 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/trecr-t.XXXXXX") || exit 1
 cd "$scratch" || exit 1
 trap 'cd /; [ -n "${KEEP_SCRATCH:-}" ] && echo "# kept $scratch" || rm -rf "$scratch"' EXIT
 
+slow=${TEST_SLOW:-1}
+
+# timeout(1) with options and a limit that are whole numbers of seconds.
+timeout() {
+	local words=()
+	while [[ $1 =~ ^(-.*|[0-9]+)$ ]]; do
+		[[ $1 = -* ]] && words+=("$1") || words+=($(($1 * slow)))
+		shift
+	done
+	command timeout "${words[@]}" "$@"
+}
+
 # ---- TAP ----
 
 tests=0
+failures=0
 TODO=
 planned=
 
@@ -48,6 +62,12 @@ plan() {
 
 done_testing() {
 	[ -n "$planned" ] || echo "1..$tests"
+}
+
+# Behind done_testing, of a script that no prove reads: whether all that was run has passed, and anything was run.
+all_passed() { # SKIPPED
+	[ "$failures" = 0 ] || return
+	[ "$tests" -gt "$1" ] || { diag "nothing has been run" && return 1; }
 }
 
 skip_all() {
@@ -70,7 +90,10 @@ result() {
 	local mark=ok
 	[ "$1" = 0 ] || mark="not ok"
 	printf '%s %d - %s%s\n' "$mark" "$tests" "$2" "${TODO:+ # TODO $TODO}"
-	[ "$1" = 0 ] || [ -n "$TODO" ] || diag "${0##*/}: failed: $2"
+	[ "$1" = 0 ] || [ -n "$TODO" ] || {
+		failures=$((failures + 1))
+		diag "${0##*/}: failed: $2"
+	}
 	return "$1"
 }
 
@@ -170,7 +193,7 @@ launch() {
 
 # checkpoint [OPTION...] of $sup; path is the checkpoint's.
 checkpoint() {
-	path=$(trecr-ckpt -t "${PATIENCE:-60}" "$@" "$sup" 2>>ckpt.err)
+	path=$(trecr-ckpt -t $((${PATIENCE:-60} * slow)) "$@" "$sup" 2>>ckpt.err)
 }
 
 # Whether nothing is left of unfinished checkpoints. Old ones are removed when the answer is out, and the
@@ -183,7 +206,7 @@ nothing_unfinished() {
 # What a checkpoint has said, but for System V objects, which may be those of a test that runs
 # beside: nothing tells whose they are.
 told() {
-	grep -v '^trecr-ckpt: not in the checkpoint: System V' ckpt.err
+	grep -v '^trecr-ckpt: not in the checkpoint: System V' "${1:-ckpt.err}"
 }
 
 # await_dir NAME: until a checkpoint of this name is complete.
@@ -249,7 +272,7 @@ finish() {
 	status=$?
 }
 
-# What a failed scenario left. When no test has told of the failure, this one does.
+# What a failed scenario left. When no test has reported the failure, this one does.
 explain() {
 	local f
 	[ "${last_result:-0}" != 0 ] || [ -n "${skip_reason:-}" ] || result 1 "every step so far"
@@ -290,7 +313,7 @@ twice() {
 	freeze_away && step="first restart" &&
 		restart_detached && step="second checkpoint" &&
 		freeze_away && step="second restart" &&
-		restart_here && step="going on" &&
+		restart_here && step="running on" &&
 		finish && step="its own checks" &&
 		[ "$status" = 0 ] && said_ok && step="leaving nothing behind" &&
 		sweep 60
@@ -298,23 +321,25 @@ twice() {
 
 # What comes back in reverse order is right after two restarts.
 once() {
-	freeze_away && step="restart" && restart_here && step="going on" &&
+	freeze_away && step="restart" && restart_here && step="running on" &&
 		finish && step="its own checks" &&
 		[ "$status" = 0 ] && said_ok && step="leaving nothing behind" &&
 		sweep 60
 }
 
 once_and_on() {
-	checkpoint && step="going on" &&
+	checkpoint && step="running on" &&
 		finish && step="its own checks" &&
 		[ "$status" = 0 ] && said_ok && step="leaving nothing behind" &&
 		sweep 60
 }
 
-# scenario NAME HOW COMMAND...: launch and do HOW, one result.
+# scenario NAME HOW COMMAND...: launch and do HOW, one result. ONLY, a pattern, leaves out other names.
 scenario() {
 	local name=$1 how=$2 step=start
 	shift 2
+	skip_reason=
+	[[ $name =~ ${ONLY:-} ]] || return 0
 	arena x
 	if launch "$@" && step="first checkpoint" && "$how"; then
 		result 0 "$name"
@@ -371,7 +396,7 @@ undisturbed() {
 disturbed() {
 	step="first checkpoint" && freeze_away &&
 		step="first restart" && restart_detached && step="second checkpoint" &&
-		freeze_away && step="second restart" && restart_here && step="going on" &&
+		freeze_away && step="second restart" && restart_here && step="running on" &&
 		: >go && await -t 120 -p "$sup" 2>>await.err || return 1
 	wait "$sup"
 	status=$?
@@ -397,7 +422,7 @@ application() { # NAME COMMAND...
 	return $failed
 }
 
-# A port that nobody listens at, and that nobody gets who asks for none (with Linux's own range).
+# A port at which nobody listens, outside the range from which Linux chooses one for a socket without a port.
 free_port() {
 	local port
 	while port=$((20000 + RANDOM % 12000)); do

@@ -84,7 +84,7 @@ END
 
 saved anon
 ok "a stack that can be smaller only" under "-s 512" || explain
-like "$(cat restart.err)" 'resource limit RLIMIT_STACK is lower here' "is told of"
+like "$(cat restart.err)" 'resource limit RLIMIT_STACK is lower here' "a notice says so"
 whole "and the program is whole"
 sweep >/dev/null
 
@@ -158,6 +158,25 @@ if ! am_root || have setpriv; then
 	# Pipes and sockets need no numbers besides; nor does a child that has them elsewhere.
 	ulimit -n 256
 	cycle crowded 105
+	# The files of an incremental image are open twice in the process whose memory is in them.
+	arena sources
+	ulimit -n 200
+	RUN_FLAGS="--incremental --full-every 0"
+	export TRECR_TEST_FILES=16
+	launch "$victim/idle" touch 64 200
+	for ((k = 1; k < 20; k++)); do
+		checkpoint || break
+		kill -USR2 "$(program_of "$sup")"
+		await -t 60 -p "$sup" out "^touched $k\$" >/dev/null 2>>await.err
+	done
+	like "$(tail -n 1 ckpt.err)" "a restart would need [0-9]+ descriptors .* more than 200 are allowed" \
+		"when so many checkpoints refer to each other that a restart could not open them, the next is refused" || explain
+	kill -9 "$(program_of "$sup")"
+	await -t 60 -p "$sup" 2>>await.err
+	ok "and the last one can be restarted" restart_detached || explain
+	unset TRECR_TEST_FILES
+	RUN_FLAGS=
+	sweep >/dev/null
 	# All files of a tree are in one process for a moment.
 	name="more files than one process may have are refused at the checkpoint"
 	arena few
@@ -173,18 +192,61 @@ if ! am_root || have setpriv; then
 	sweep >/dev/null
 	# What the loader takes has no room beside the program's memory.
 	arena full
+	no_room="restart needs .* KiB are allowed here .RLIMIT_AS.*ulimit -Hv"
 	if ! unfit -v; then
 		launch "$victim/idle" megabytes 400
 		inside=$(program_of "$sup")
 		used=$(($(sed -n 's/^VmSize:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$inside/status") << 10))
 		prlimit --pid "$sup" --as=$((used + 65536)):$((used + 65536))
 		not_ok "a process that has all the memory that it may is refused" quiet checkpoint
-		like "$(cat ckpt.err)" "restart needs .* KiB are allowed here .RLIMIT_AS.*ulimit -Hv" "for that" || explain
+		like "$(cat ckpt.err)" "$no_room" "for that" || explain
+		finish && said_ok
+		result $? "and runs on" || explain
+		sweep >/dev/null
+		# The hashes of the contents, 16 bytes a page, are in the new process while these are read.
+		arena fuller
+		launch "$victim/idle" megabytes 400
+		used=$(($(sed -n 's/^VmSize:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$(program_of "$sup")/status") << 10))
+		prlimit --pid "$sup" --as=$((used + (3 << 20))):$((used + (3 << 20)))
+		freeze_away && (ulimit -v $((used / 1024 + 3072)) && restart_detached) && sup=$(cat restart.out)
+		result $? "one with room for its hashes comes back" || explain
+		prlimit --pid "$sup" --as=$((used + (1 << 20))):$((used + (1 << 20)))
+		for option in "" --fork; do
+			: >ckpt.err
+			not_ok "with less it is refused${option:+ with $option}" quiet checkpoint ${option:+"$option"}
+			like "$(cat ckpt.err)" "$no_room" "for that, too" || explain
+		done
+		kill -USR1 "$sup" && await -t 60 -p "$sup" 2>>await.err && said_ok
+		result $? "and it is whole" || explain
+		sweep >/dev/null
+		# So are calls that read the contents, for each part of memory. How many these are shows when the copy is written.
+		arena parts
+		launch "$victim/idle" holes 64
+		used=$(($(sed -n 's/^VmSize:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$(program_of "$sup")/status") << 10))
+		prlimit --pid "$sup" --as=$((used + (800 << 10))):$((used + (800 << 10)))
+		not_ok "memory in more parts than there is room for calls is refused with --fork" quiet checkpoint --fork
+		like "$(cat ckpt.err)" "$no_room" "for that" || explain
 		finish && said_ok
 		result $? "and runs on" || explain
 		sweep >/dev/null
 	fi
 else
 	skip "few descriptors" "no setpriv"
+fi
+
+# A checkpoint takes threads.
+if [ "$(id -u)" = 0 ]; then
+	skip "few processes" "root may have as many as there can be"
+else
+	arena threads
+	launch "$victim/idle"
+	prlimit --pid "$sup" --nproc=1:
+	not_ok "where the user has more processes than allowed, a checkpoint is refused" quiet checkpoint
+	like "$(cat ckpt.err)" "cannot start a thread: .*ulimit -u" "for that" || explain
+	prlimit --pid "$sup" --nproc="$(ulimit -Hu):"
+	ok "and taken when there may be more" checkpoint
+	finish
+	is "$status" 0 "which the program does not notice" || explain
+	sweep >/dev/null
 fi
 done_testing

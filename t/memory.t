@@ -1,5 +1,5 @@
 #!/bin/bash
-# Memory of every kind comes back as it was, and goes on as what it was.
+# Memory of every kind is restored, and behaves as its kind does.
 . "$(dirname "$0")/lib.sh"
 
 for v in anon file_private file_shared private_object memfd shared_anon stack prot_none sparse mlock mlockall "mlockall onfault" \

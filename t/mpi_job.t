@@ -3,48 +3,11 @@
 # in its lower half: saved together, killed, and brought back by another launcher.
 . "$(dirname "$0")/lib.sh"
 . "$top/t/job_lib.sh"
+. "$top/t/mpi_job_lib.sh"
 
-have mpicc.mpich && have mpiexec.mpich || skip_all "MPICH is not installed"
-apart -mn
-if [ -n "${TRECR_APART:-}" ]; then
-	loopback_up
-	mount -t tmpfs tmpfs /dev/shm
-fi
-
-run=(trecr-run -d ck --gpu=off)
-for program in mpi_alone mpi_job mpi_messages; do
-	ok "$program is built" mpicc.mpich -Wall -Wno-stringop-overflow -O1 -o "$program" "$top/t/application/$program.c"
-done
-alone=$PWD/mpi_alone job=$PWD/mpi_job messages=$PWD/mpi_messages
-
-# ranks COUNT COMMAND...: started by a launcher, whose pid is $launcher; output goes to out.RANK and err.RANK.
-ranks() {
-	rm -f out.* # which the launcher does not empty
-	mpiexec.mpich -outfile-pattern out.%r -errfile-pattern err.%r -n "$@" \
-		</dev/null >launcher.out 2>launcher.err &
-	launcher=$!
-}
-
-# The supervisor of a rank: a child of the launcher's proxy.
-supervisor_of() { # RANK
-	local proxy pid
-	proxy=$(pgrep -P "$launcher" | tr '\n' ,) || return
-	for pid in $(pgrep -P "${proxy%,}"); do
-		! tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "PMI_RANK=$1" || echo "$pid"
-	done
-}
-
-kill_all() {
-	sweep >/dev/null || true
-}
-
-launched_well() {
-	await -t 60 -p "$launcher" 2>>await.err && wait "$launcher" && [ ! -s launcher.out ] && [ ! -s launcher.err ]
-}
-
-tell() { # NAME: a result, with what is left when it failed
-	result $? "$1" || { diag "failed at: ${step:-}" && explain out.* err.* launcher.out launcher.err; }
-}
+build_programs mpi_alone mpi_job mpi_messages mpi_lasting mpi_windows mpi_files
+alone=$PWD/mpi_alone job=$PWD/mpi_job messages=$PWD/mpi_messages lasting=$PWD/mpi_lasting
+windows=$PWD/mpi_windows files=$PWD/mpi_files
 
 # ---- one rank ----
 
@@ -84,6 +47,19 @@ is "$(cat out.* | sort -u)" given "a rank has the descriptors that it was given"
 like "$(cat err.0)" '^trecr-run: no checkpoint will be possible [^,]* descriptor 7 \(pipe:\[[0-9]*\]\), which leads ' \
 	"and none that the launcher has for itself"
 
+# In the program the library needs the connection: without it, it would end the program.
+arena connection
+ranks 1 trecr-run -d ck --gpu=off --mpi=whole -- "$alone" launched
+await -t 60 -p $launcher out.0 '^ready$' >/dev/null 2>>await.err
+sup=$(supervisor_of 0)
+[ "$(wc -l <err.0)" = 1 ] && ! checkpoint && kill -USR1 "$sup" && await -t 60 -p $launcher 2>>await.err &&
+	[ "$(tail -n 1 out.0)" = ok ]
+tell "with the library in the program, a rank keeps its connection"
+like "$(cat err.0)" '^trecr-run: .* descriptor [0-9]+, its connection to the launcher .*for an MPI program, --mpi=lower' \
+	"is told what takes it out of the way"
+like "$(cat ckpt.err)" 'socket' "and is refused a checkpoint"
+kill_all
+
 # ---- several ----
 
 # Others' restarts are in pid namespaces, where ranks talk by TCP: doc/decisions/mpi.md.
@@ -92,44 +68,6 @@ if ! am_root; then
 	done_testing
 	exit
 fi
-
-# In a fresh directory, with something to wait for a moment at.
-job_arena() {
-	arena "$1"
-	mkfifo pause
-}
-
-all_in_a_round() { # COUNT
-	local rank
-	rm -f round.*
-	for ((rank = 0; rank < $1; rank++)); do
-		await_round "$rank" '' || return
-	done
-}
-
-start_job() { # COUNT [ARGUMENT...]
-	rm -f go
-	# shellcheck disable=SC2086
-	ranks "$1" "${run[@]}" ${RUN_FLAGS:-} -- "${PROGRAM:-$job}" "${@:2}" && all_in_a_round "$1"
-}
-
-restart_job() { # COUNT
-	ranks "$1" trecr-restart ck && all_in_a_round "$1"
-}
-
-finish_job() { # COUNT
-	: >go
-	launched_well && [ "$(cat out.* | sort | uniq -c | tr -s ' \n' ' ')" = " $1 ok${2:+ $1 ready} " ]
-}
-
-three_times() { # COUNT
-	local round
-	step=start && start_job "$1" &&
-		for round in first second third; do
-			step="$round checkpoint" && job_checkpoint && step="going on" && all_in_a_round "$1" &&
-				kill_all && step="$round restart" && restart_job "$1" || break
-		done && [ "$round" = third ] && step="its end" && finish_job "$1"
-}
 
 for count in 2 5; do
 	job_arena "$count"
@@ -147,6 +85,34 @@ for count in 2 5; do
 	kill_all
 done
 
+# Persistent collective calls, MPI_Isendrecv, and requests that the program completes itself.
+PROGRAM=$lasting
+for count in 2 3; do
+	job_arena lasting-$count
+	three_times $count
+	tell "$count ranks with requests that are none of a message, three times saved, killed and brought back"
+	kill_all
+done
+
+# Windows, with locks that are held, and operations and epochs that are under way at each moment.
+PROGRAM=$windows
+for count in 2 3; do
+	job_arena windows-$count
+	three_times $count
+	tell "$count ranks that reach each other's windows, three times saved, killed and brought back"
+	kill_all
+done
+
+# Files that they read and write together.
+PROGRAM=$files
+for count in 2 3; do
+	job_arena files-$count
+	three_times $count
+	tell "$count ranks that have files open, three times saved, killed and brought back"
+	kill_all
+done
+
+PROGRAM=$messages
 # A synchronous send ends when its message is asked for: not before, by a checkpoint.
 job_arena ssend
 step=start && start_job 2 ssend && await -t 60 -p $launcher out.1 '^ready$' >/dev/null 2>>await.err
@@ -213,7 +179,11 @@ refused() { # COUNT ARGUMENT REASON
 	kill_all
 }
 
-refused 2 MPI_Bcast_init 'rank 1: process [0-9]+ has called MPI_Bcast_init, and what that leaves'
+refused 2 MPI_Psend_init 'rank 1: process [0-9]+ has called MPI_Psend_init, and what that leaves'
+
+PROGRAM=$windows
+refused 2 shared 'has called MPI_Win_allocate_shared, and what that leaves'
+unset PROGRAM
 
 job_arena by_itself
 RUN_FLAGS=--alone start_job 2
@@ -226,38 +196,80 @@ tell "and the job goes on to its end"
 
 # ---- failures ----
 
-# Ranks wait in collective calls for a rank that sleeps for long.
+# Ranks wait in collective calls for a rank that sleeps for long. They may not have come to them yet.
 job_arena late
 mkfifo bed
+late="the ranks do not come to rest together .*rank 0 waits in MPI_[A-Za-z_]+ for ranks .*; rank 1 computes"
 start_job 3 late && await -t 60 -p $launcher -e asleep 2>>await.err
-! job_checkpoint --drain-timeout 1
-like "$(cat ckpt.err)" "the ranks do not come to rest together .*rank 0 waits in MPI_[A-Za-z_]+ for ranks .*; rank 1 computes" \
-	"ranks that do not come to rest are named"
+for ((i = 0; i < 60; i++)); do
+	! job_checkpoint --drain-timeout 1 && grep -qE "$late" ckpt.err && break
+	: >ckpt.err
+done
+like "$(cat ckpt.err)" "$late" "ranks that do not come to rest are named"
 step="going on" && : >bed && all_in_a_round 3 && step="next checkpoint" && job_checkpoint && kill_all &&
 	step=restart && restart_job 3 && step="its end" && finish_job 3
 tell "they go on, and are saved when it wakes up"
 kill_all
 
+# They have started a persistent collective call, and one has not.
+job_arena started
+mkfifo bed
+step=start && PROGRAM=$lasting start_job 3 late && await -t 60 -p $launcher -e asleep 2>>await.err &&
+	await -t 60 -p $launcher -e begun.0 2>>await.err && await -t 60 -p $launcher -e begun.2 2>>await.err
+! job_checkpoint --drain-timeout 1
+like "$(cat ckpt.err)" "the ranks do not come to rest together .*rank 1 computes" \
+	"a rank that has not started a persistent call is named"
+step="going on" && : >bed && all_in_a_round 3 && step="next checkpoint" && job_checkpoint && kill_all &&
+	step=restart && restart_job 3 && step="its end" && finish_job 3
+tell "and is saved when it has"
+kill_all
+
 # They wait in a call for one that no count tells of.
 job_arena between
-step=start && ranks 3 "${run[@]}" -- "$job" between && await -t 60 -p $launcher -e asleep 2>>await.err &&
-	step=checkpoint && job_checkpoint && step="going on" && all_in_a_round 3 && step="next checkpoint" && job_checkpoint &&
-	kill_all && step=restart && restart_job 3 && step="its end" && finish_job 3
+step=start && ranks 4 "${run[@]}" -- "$job" between && await -t 60 -p $launcher -e asleep 2>>await.err &&
+	step=checkpoint && job_checkpoint && step="going on" && all_in_a_round 4 && step="next checkpoint" && job_checkpoint &&
+	kill_all && step=restart && restart_job 4 && step="its end" && finish_job 4
 tell "a rank is let on that others wait for to make a communicator between two groups"
 kill_all
 
+# What it does by itself is no reason to keep it.
+job_arena apart
+step=start && ranks 4 "${run[@]}" -- "$job" apart && await -t 60 -p $launcher -e asleep 2>>await.err &&
+	step=checkpoint && job_checkpoint && [ -e awake ] && step="going on" && all_in_a_round 4 && kill_all &&
+	step=restart && restart_job 4 && step="its end" && finish_job 4 ready
+tell "a rank that others wait for is not kept in front of what it does by itself"
+kill_all
+
 # Nothing can be asked of a communicator whose MPI_Comm_idup is not complete.
-all_asleep() { # COUNT
-	local rank
-	for ((rank = 0; rank < $1; rank++)); do
-		await -t 60 -p "$launcher" -e "asleep.$rank" 2>>await.err || return
-	done
-}
 job_arena copying
 step=start && ranks 4 "${run[@]}" -- "$job" copying && all_asleep 4 && step=checkpoint && job_checkpoint && kill_all &&
 	step=restart && ranks 4 trecr-restart ck && : >awake && step="its end" && all_in_a_round 4 && finish_job 4 ready
 tell "a communicator that all ranks have begun to copy comes back with its members in their order"
 kill_all
+
+# What one rank has added to the memory of another that does not look, and a lock that is held and waited for.
+job_arena begun
+PROGRAM=$windows
+step=start && ranks 3 "${run[@]}" -- "$windows" begun && all_asleep 3 && step=checkpoint && job_checkpoint && kill_all &&
+	step=restart && ranks 3 trecr-restart ck && : >awake && step="its end" && all_in_a_round 3 && finish_job 3 ready
+tell "operations on windows are completed while all ranks are stopped, and locks stay"
+kill_all
+
+# The library waits for a rank that must not be stopped therefore, and that sleeps. It may not have come to it yet.
+job_arena flushing
+flushing="the ranks do not come to rest together .*rank 0 waits in MPI_Win_unlock for any rank"
+step=start && ranks 2 "${run[@]}" -- "$windows" flushing && all_asleep 2
+for ((i = 0; i < 60; i++)); do
+	pause 0.5
+	! job_checkpoint --drain-timeout 1 && grep -qE "$flushing" ckpt.err && break
+	: >ckpt.err
+done
+like "$(cat ckpt.err)" "$flushing" "a rank that completes operations on a window is named"
+step="going on" && : >awake && all_in_a_round 2 && step="next checkpoint" && job_checkpoint && kill_all &&
+	step=restart && restart_job 2 && step="its end" && finish_job 2
+tell "and is saved when the other one has woken up"
+kill_all
+unset PROGRAM
 
 # At some moment of a checkpoint. The launcher ends the others.
 bad=

@@ -41,7 +41,7 @@ fi
 
 # By itself, without a launcher.
 "${lower[@]}" ./calls abort >out 2>err
-is "$? $(grep -c "done" out)" "7 1" "MPI_Abort ends the program, with what it has printed"
+is "$? $(grep -c "done" out)" "74 1" "MPI_Abort ends the program, with what it has printed"
 # shellcheck disable=SC2016 # $1 is of the inner shell
 is "$("${lower[@]}" sh -c 'LD_LIBRARY_PATH=$1 exec ./calls' sh "$PWD" | grep -c "done")" 1 \
 	"with LD_LIBRARY_PATH set by a script"
@@ -82,12 +82,11 @@ refused() {
 
 alone=$PWD/alone
 ok "a program of one rank is built" mpicc.mpich -O1 -o alone "$top/t/application/mpi_alone.c"
+is "$("${lower[@]}" "$alone" session 2>&1 | grep -v "no checkpoint will")" ok "a session without MPI_Init"
 scenario "collective calls and questions, over three restarts" three_times "$alone"
 scenario "a program behind MPI_Finalize, over three restarts" three_times "$alone" finalized
-for function in MPI_Bcast_init MPI_Win_create; do
-	reason="has called $function, and what that leaves in an MPI library"
-	scenario "$function is refused by its name" refused "$alone" $function
-done
+reason="has called MPI_Psend_init, and what that leaves in an MPI library"
+scenario "MPI_Psend_init is refused by its name" refused "$alone" MPI_Psend_init
 objects=$PWD/objects
 ok "a program with objects is built" mpicc.mpich -O1 -o objects "$top/t/application/mpi_objects.c"
 scenario "objects of each kind, over three restarts" three_times "$objects"
@@ -98,14 +97,55 @@ scenario "added errors, memory, a buffer and the order of attributes, over three
 
 held=$PWD/held
 ok "a program with messages under way to itself is built" mpicc.mpich -Wall -Wno-stringop-overflow -O1 -o held "$top/t/application/mpi_held.c"
-scenario "messages that are complete, cancelled, freed and persistent, over three restarts" three_times "$held"
+scenario "messages that are complete, cancelled, freed and persistent, and a collective call, over three restarts" three_times "$held"
 scenario "and after a checkpoint only" once_and_on "$held"
 reason="it has a persistent request on a communicator that it has freed"
 scenario "a persistent request on a freed communicator is refused, and goes on" refused "$held" left-persistent
 reason="it has a message under way on a communicator that it has freed"
 scenario "a receive on a freed communicator is refused, and goes on" refused "$held" left-receive
-reason="has called MPI_Allreduce_init"
-scenario "a persistent collective call is refused, and goes on" refused "$held" collective
+
+windows=$PWD/windows
+ok "a program with windows is built" mpicc.mpich -Wall -Wno-stringop-overflow -O1 -o windows "$top/t/application/mpi_windows.c"
+scenario "windows and epochs of each kind, over three restarts" three_times "$windows"
+
+files=$PWD/files
+ok "a program with files is built" mpicc.mpich -Wall -Wno-stringop-overflow -O1 -o files "$top/t/application/mpi_files.c"
+scenario "files with views, pointers, modes and calls under way, over three restarts" three_times "$files"
+scenario "and after a checkpoint only" once_and_on "$files"
+reason="has opened besides with MPI_MODE_SEQUENTIAL"
+scenario "a file of MPI_MODE_SEQUENTIAL is refused, and goes on" refused "$files" sequential
+reason="/besides by MPI_File_open, and that name does not lead to the file any more"
+scenario "a removed file is refused, and goes on" refused "$files" removed
+
+# What it had written by the checkpoint.
+keep_data() {
+	freeze_away && cp data was
+}
+
+is_kept() { # WHAT: the first round is in the file again
+	cmp -n 300 was "$1"
+}
+
+shortened() {
+	keep_data && : >data && step="a restart with a shorter file" && ! restart_here &&
+		grep -q 'data: it is shorter than at the checkpoint' restart.err &&
+		step="a restart without the file" && mv data data.away && ! restart_here &&
+		grep -q 'cannot open .*/data (opened by MPI_File_open)' restart.err &&
+		step="a restart with it" && cp was data && restart_here && finish && [ "$status" = 0 ] && said_ok
+}
+
+rolled_back() {
+	keep_data && echo more >>data && step="a restart" && restart_here --rollback-files && finish &&
+		[ "$status" = 0 ] && said_ok && step="what was cut" && [ "$(cat data.trecr-*)" = more ]
+}
+
+put_back() {
+	keep_data && rm data && step="a restart" && restart_here && step="what is in the file" && is_kept data &&
+		finish && [ "$status" = 0 ] && said_ok
+}
+scenario "without what was in its file it is not brought back" shortened "$files"
+scenario "what was written since is cut with --rollback-files" rolled_back "$files"
+RUN_FLAGS+=" --save-files" scenario "a file comes back with --save-files" put_back "$files"
 
 threads=$PWD/threads
 ok "a program with threads is built" mpicc.mpich -Wall -O1 -pthread -o threads "$top/t/application/mpi_threads.c"

@@ -66,11 +66,15 @@ taken sysv "a process's id of a program with System V objects" '1d;s/^process //
 chrooted() {
 	local place
 	[ "$(readlink /proc/self/ns/mnt)" != "$outside" ] || return 1
+	if [ -n "${ROOT_IS_MOUNTED:-}" ]; then
+		mkdir -p root && mount --bind root root || return 1
+	fi
 	for place in /usr /lib* /bin /etc /proc /dev /tmp "${TMPDIR:-/tmp}" "$build" "$top"; do
 		mkdir -p "root$place" && mount --rbind "$place" "root$place" || return 1
 	done
 	# shellcheck disable=SC2016 # for the other shell
-	exec chroot root "$BASH" -c 'cd "$1" && exec trecr-restart --namespace --pidfile pidfile ck' - "$PWD"
+	export RESTART_AS=${RESTART_AS:-}
+	exec chroot root "$BASH" -c 'cd "$1" && exec $RESTART_AS trecr-restart --namespace --pidfile pidfile ck' - "$PWD"
 }
 restart_in_chroot() {
 	rm -f pidfile
@@ -88,16 +92,40 @@ twice_in_chroot() {
 	freeze_away && step="first restart" &&
 		restart_in_chroot && step="second checkpoint" &&
 		freeze_away && step="second restart" &&
-		restart_in_chroot && step="going on" &&
+		restart_in_chroot && step="running on" &&
 		finish && step="its own checks" &&
 		[ "$status" = 0 ] && said_ok && step="mounts outside" &&
 		[ "$mounts_before" = "$(cat /proc/self/mountinfo)" ]
 }
+# An ordinary user needs a user namespace for it, as root without this capability does.
+refused_in_chroot() {
+	local outside
+	outside=$(readlink /proc/self/ns/mnt)
+	export -f chrooted
+	export build top outside
+	freeze_away && step="the refusal" || return
+	for ROOT_IS_MOUNTED in '' yes; do
+		export ROOT_IS_MOUNTED
+		: >restart.err
+		RESTART_AS='setpriv --bounding-set=-sys_admin' restart_in_chroot && return 1
+		grep -q 'cannot create a new user, .*a chroot[:,].*restart as root' restart.err || return
+	done
+	sweep 60
+}
+if ! am_root; then
+	skip "in a chroot an ordinary user's restart is refused by name" "this takes root"
+elif have setpriv && unshare --mount true 2>/dev/null; then
+	scenario "in a chroot an ordinary user's restart is refused by name" refused_in_chroot "$victim/idle"
+else
+	skip "in a chroot an ordinary user's restart is refused by name" "unshare makes no mount namespace here"
+fi
 for v in idle process file_private unix_names inotify jail; do
-	if am_root && unshare --mount true 2>/dev/null; then
+	if ! am_root; then
+		skip "$v: twice in a chroot" "this takes root"
+	elif unshare --mount true 2>/dev/null; then
 		scenario "$v: twice in a chroot" twice_in_chroot "$victim/$v"
 	else
-		skip "$v: twice in a chroot" "this takes root"
+		skip "$v: twice in a chroot" "unshare makes no mount namespace here"
 	fi
 done
 # In a user namespace that was made without privilege, not even its root may set groups.
@@ -105,14 +133,13 @@ arena no_groups
 in_user_namespace() {
 	launch "$victim/idle" && once
 }
-# For others, /tmp/trecr-0 may be the real root's.
-if am_root && unshare --user --map-root-user true 2>/dev/null; then
+if unshare --user --map-root-user true 2>/dev/null; then
 	export -f in_user_namespace
 	unshare --user --map-root-user "$BASH" -c '. "$0" && cd "$1" && in_user_namespace' \
 		"$top/t/lib.sh" "$PWD" 2>>err
 	result $? "a user namespace without groups: restarted in it" || explain
 else
-	skip "a user namespace without groups: restarted in it" "this takes root, and user namespaces"
+	skip "a user namespace without groups: restarted in it" "no user namespaces"
 fi
 
 # Supervisors with one id, in two pid namespaces that share /tmp, as containers may.

@@ -26,17 +26,17 @@ not_ok "a timer runs" no_timer
 finish
 is "$status" 0 "the program is whole" || explain
 
-# Who asks meanwhile, waits. The program has some memory, which is written slowly.
+# A request meanwhile waits. The program has some memory, which is written slowly.
 for fork in "" "--fork-limit 0"; do
 	arena asked
 	RUN_FLAGS="-i 1 --rate 512K $fork"
 	launch "$victim/idle"
 	ok "a checkpoint at an interval is being written${fork:+ ($fork)}" await_dir ck/ckpt-000001.tmp || explain
 	trecr-ckpt --rate 1G "$sup" >path 2>ckpt.err
-	is $? 0 "who asks for one meanwhile gets another" || explain
+	is $? 0 "a request for one meanwhile gets another" || explain
 	like "$(cat path)" '/ck/ckpt-[0-9]{6}$' "whose path is printed"
 	finish
-	is "$status" 0 "the supervisor goes on" || explain
+	is "$status" 0 "the supervisor runs on" || explain
 done
 
 for how in "-i 0" --forget-options; do
@@ -49,7 +49,7 @@ for how in "-i 0" --forget-options; do
 	is "$status" 0 "the program is whole" || explain
 done
 
-# What else a run was asked for goes on, and through a second restart, too.
+# A run's other options stay in force, and over a second restart, too.
 arena options
 RUN_FLAGS="--ckpt-signal USR2 --incremental --full-every 3 --compress zstd:5"
 launch "$victim/idle" catch && kill -USR2 "$sup" && await_dir ck/ckpt-000001

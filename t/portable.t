@@ -39,7 +39,7 @@ cp "$victim/program" ./moved-away
 launch ./moved-away && freeze_away || explain
 rm moved-away
 restart_here && finish
-is "$status" 0 "a program whose file is gone goes on" || explain
+is "$status" 0 "a program whose file is gone runs on" || explain
 like "$(cat restart.err)" "moved-away is not here: /proc/self/exe will show" "and what shows that is said"
 is "$(tail -n 1 out)" ok "it is whole"
 

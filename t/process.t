@@ -42,6 +42,21 @@ else
 fi
 sweep >/dev/null
 
+# What a kernel says that is older than its name tells (before Linux 5.13).
+rm -f out
+confine --no-rseq-query trecr-run -d ck -- "$victim/idle" </dev/null >out 2>err &
+sup=$!
+if await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err; then
+	: >ckpt.err
+	not_ok "a kernel that does not show rseq areas" checkpoint
+	like "$(cat ckpt.err)" "does not show where thread [0-9]+ .*Linux 5\\.13" "is named"
+	finish
+	is "$status" 0 "the program is whole" || explain
+else
+	skip "a kernel that does not show rseq areas" "no seccomp filters"
+fi
+sweep >/dev/null
+
 # Keyrings are lost, which is told.
 arena keyrings
 cat >keyrings.py <<-'END'
@@ -56,16 +71,16 @@ cat >keyrings.py <<-'END'
 	print("ok" if mine == (keyctl(0, -3, 0), keyctl(0, -2, 0)) else "other keyrings")
 END
 if ! have python3; then
-	skip "keyrings are told of" "no python3"
+	skip "a notice names keyrings" "no python3"
 elif launch python3 keyrings.py; then
 	checkpoint
 	like "$(cat ckpt.err)" "has a keyring of its own, which is not saved.*has joined a session keyring, which is not saved" \
-		"keyrings are told of"
+		"a notice names keyrings"
 	finish
 	is "$(cat out)" "ready
 ok" "and left alone" || explain
 elif [ -n "$skip_reason" ]; then
-	skip "keyrings are told of" "$skip_reason"
+	skip "a notice names keyrings" "$skip_reason"
 else
 	ok "a program with keyrings starts" false || explain
 fi
@@ -88,21 +103,58 @@ cat >login.py <<-'END'
 	print("kept" if now == new else "lost" if now == old else now)
 END
 if ! have python3; then
-	skip "a login id is told of" "no python3"
+	skip "a notice names a login id" "no python3"
 elif launch python3 login.py; then
 	checkpoint
 	like "$(cat ckpt.err)" "has set its login id \(/proc/PID/loginuid is 100[01]\), which is not saved" \
-		"a login id is told of"
+		"a notice names a login id"
 	finish
 	is "$(tail -n 1 out)" kept "and left alone" || explain
 	restart_here && finish
 	is "$(tail -n 1 out)" lost "and lost at a restart" || explain
 else
-	skip "a login id is told of" "${skip_reason:-it does not start}"
+	skip "a notice names a login id" "${skip_reason:-it does not start}"
 fi
 sweep >/dev/null
+
+# A program that lists processes, as htop, has files of others open for a moment. Here it is that in which a
+# checkpoint is tried for the first time.
+cat >"$scratch/lists.py" <<-'END'
+	import os, signal, sys
+	signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+	what = os.open(sys.argv[1], os.O_RDONLY)
+	print("ready", flush=True)
+	signal.sigwait([signal.SIGUSR1])
+	os.close(what)
+	print("closed", flush=True)
+	signal.sigwait([signal.SIGUSR1])
+	print("ok")
+END
+arena lists
+if ! have python3; then
+	skip "a file of another process that is open for a moment" "no python3"
+else
+	TRECR_TEST_TRIES_AGAIN=$PWD/again trecr-run -d ck -- \
+		python3 "$scratch/lists.py" "/proc/$$/status" </dev/null >out 2>err &
+	sup=$!
+	await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err
+	not_ok "a checkpoint that is not answered in time fails" trecr-ckpt -t 1 "$sup" 2>late.err
+	like "$(cat late.err)" "not answered in the time given \(-t\); the checkpoint is cancelled" \
+		"and says what becomes of it"
+	rm again
+	checkpoint &
+	await -t 60 -p $! -e again 2>>await.err
+	kill -USR1 "$(program_of $sup)"
+	await -t 60 -p $sup out '^closed$' >/dev/null 2>>await.err
+	rm -f again
+	ok "a file of another process that is open for a moment stops no checkpoint" wait $! || explain
+	finish
+	is "$(tail -n 1 out)" ok "and the program goes on" || explain
+fi
+sweep >/dev/null
+
 arena none
 launch "$victim/idle" && checkpoint
-is "$(told)" "" "nothing is told of a program without any"
+is "$(told)" "" "and says nothing of a program without any"
 sweep >/dev/null
 done_testing

@@ -21,7 +21,7 @@ expect ckpt-000001
 STEPS
 is $? 0 "trecr-ckpt" || diag "$(cat screen)"
 $slow_answer trecr-ckpt "$sup" >path 2>err.plain
-is "$(cat err.plain)" "" "says nothing where there is no terminal"
+is "$(told err.plain)" "" "says nothing where there is no terminal"
 freeze_away
 
 "$top/t/tool/terminal.py" $slowly trecr-inspect --verify ck >screen <<'STEPS'

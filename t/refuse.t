@@ -38,7 +38,7 @@ broken-write-lease|lease is being broken
 rows_of_sockets='
 outside|connected to .*127.0.0.1
 raw|a packet or report waits in it
-packet|a ring with the kernel
+packet|a ring with the kernel.*without a ring, or close the socket
 packet-type|SOCK_PACKET
 packet-fanout|PACKET_FANOUT_CBPF
 xdp|AF_XDP
@@ -137,11 +137,11 @@ refused() {
 		why="the checkpoint succeeded: $path"
 		return 1
 	fi
-	message=$(cat ckpt.err)
+	message=$(told)
 	why="message: $message"
 	[ -z "$path" ] || return 1
 	[[ $message =~ ^trecr-ckpt:\ cannot\ .*:\ .+ ]] || return 1
-	[ "$(wc -l <ckpt.err)" = 1 ] || return 1
+	[ "$(told | wc -l)" = 1 ] || return 1
 	case $place in
 	"process "*) [[ $message =~ (^|[^0-9])${place#process }([^0-9]|$) ]] || return 1 ;;
 	*) [[ $message =~ process\ $inside([^0-9]|$) ]] || return 1 ;;

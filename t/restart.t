@@ -32,6 +32,14 @@ finish
 is "$(sed -n 's/^trecr-restart: process [0-9]* (idle): //p' restart.err | tr '\n' ' ')" \
 	"made placed executed mapped threads registers let go " "-v tells how far a process has come" || explain
 
+# Kernels such as 5.10 show such an I/O priority of threads that have set none, and take it from nobody.
+arena priority
+launch "$victim/idle" && freeze_away && program=$(find "$path" -type f ! -name job) &&
+	edit-image "$program" io-priority 4 && restart_here
+finish
+is "$status" 0 "an I/O priority without a class" || explain
+unlike "$(cat restart.err)" 'I/O priority' "is none"
+
 arena exits
 launch "$victim/idle" && freeze_away
 restart_here
@@ -54,7 +62,7 @@ if [ -n "${sup:-}" ]; then
 	is "$(ps -o tty= -p "$sup" | tr -d ' ')" '?' "it has no terminal"
 	isnt "$(ps -o sid= -p "$sup" | tr -d ' ')" "$(ps -o sid= -p $$ | tr -d ' ')" "and a session of its own"
 	kill -USR1 "$sup"
-	ok "the program goes on to its end" await -t 60 -p "$sup"
+	ok "the program runs on to its end" await -t 60 -p "$sup"
 	is "$(tail -n 1 out)" ok "and is whole"
 fi
 sweep >/dev/null

@@ -1,7 +1,7 @@
 #!/bin/bash
 # System calls of trecr-restart's own fail, one at a time, of every class and in every phase. A
 # restart then fails with a message and leaves nothing behind, or the program is whole.
-TEST_LIMIT=${TEST_LIMIT:-900}
+TEST_LIMIT=${TEST_LIMIT:-1800}
 . "$(dirname "$0")/lib.sh"
 . "$top/t/faults.sh"
 

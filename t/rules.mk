@@ -10,6 +10,7 @@
 #	t/unit/NAME.c		a program that prints TAP, linked with libtrecr.a
 #	t/fuzz/NAME.c		a fuzzer, linked with libtrecr.a
 #	t/sim/			a GPU driver without a GPU: libcuda.so.1 and libnvidia-ml.so.1
+#	t/sim/mpi/		an MPI library without an MPI: libmpi.so.12 (t/mpi_sim.t)
 #	t/split/NAME.c		a program that runs on it (t/split.t, t/split_restart.t)
 #	t/gpu/			what needs a GPU: `make check-gpu`
 
@@ -67,12 +68,12 @@ $(O)/t/victim/plugin.so: t/victim/plugin/plugin.c
 # For make quick, what the tests to be run name, and nothing that takes long to build: the first Go
 # program takes all of Go's library with it.
 ifdef QUICK
-NAMED := $(shell cat $(filter %.t,$(TESTS)) $(wildcard t/*.sh) | tr -cs 'A-Za-z0-9_.-' '\n' | sort -u)
+NAMED := $(shell cat $(filter %.t,$(TESTS)) $(wildcard t/*.sh) | tr -cs 'A-Za-z0-9_.-' '\n' | sed 's/^[-.]*//' | sort -u)
 VICTIM_BIN := $(filter-out %-go,$(filter $(NAMED:%=$(O)/t/victim/%),$(VICTIM_BIN)))
 endif
 
 # What lets system calls of trecr itself fail, or plays another user behind them.
-TEST_TOOL_BIN_SO := $(O)/t/fault.so $(O)/t/swap.so
+TEST_TOOL_BIN_SO := $(O)/t/fault.so $(O)/t/slow.so $(O)/t/swap.so
 $(O)/t/fault.so: t/fault/fault.h
 $(TEST_TOOL_BIN_SO): $(O)/t/%.so: t/fault/%.c
 	@mkdir -p $(@D)
@@ -102,8 +103,12 @@ test-tools: $(TEST_TOOL_BIN_SO) $(filter-out $(TEST_TOOL_LINKED),$(TEST_TOOL_BIN
 
 # TESTS names what to run: make check TESTS='t/memory.t t/files.t'. STRICT=root, user ... fails when a
 # test is skipped that .ci/skips does not expect to be there; STRICT=+root tells of it.
-TESTS ?= $(wildcard t/*.t) $(UNIT_BIN)
-TEST_JOBS ?= 2
+TESTS ?= $(LONG_TESTS) $(filter-out $(LONG_TESTS),$(wildcard t/*.t)) $(UNIT_BIN)
+# They begin first, so that none of them is left at the end by itself.
+LONG_TESTS := $(patsubst %,t/%.t,restart_faults faults victims split_restart applications clock combined gpu_memory \
+	sockets memory tcp_outside tree limits compress mpi mpi_job mpi_cross mpi_sim)
+# Tests wait most of the time: two processors are not busy with two of them.
+TEST_JOBS ?= 4
 define RUN_TESTS
 dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && mkdir "$$dir/tap" "$$dir/errors" && \
 	if TRECR_BUILD=$(abspath $(O)) PERL_TEST_HARNESS_DUMP_TAP=$$dir/tap \
@@ -115,11 +120,11 @@ check: all $(VICTIM_BIN) $(APPLICATION_BIN) $(TEST_TOOL_BIN_SO) $(TEST_TOOL_BIN)
 	$(RUN_TESTS)
 
 # What shows most mistakes, in about a minute on two processors that have nothing else to do: the
-# victims of most kinds over two restarts, and tests that take a few seconds.
-QUICK_TESTS := $(patsubst %,t/%.t,sockets files tree memory signals refuse threads split process \
+# victims of most kinds over two restarts, and tests that take a few seconds. The long ones first.
+QUICK_TESTS := $(patsubst %,t/%.t,sockets memory tree files signals refuse threads split process \
 	programs run restart inspect uring aio posix_shm std_streams) $(UNIT_BIN)
 quick:
-	QUICK=1 $(MAKE) check TESTS='$(QUICK_TESTS)' TEST_JOBS=4
+	QUICK=1 $(MAKE) check TESTS='$(QUICK_TESTS)' TEST_JOBS=8
 
 # What the sanitizers see of the tools, in a part of the tests. Victims are never sanitized: the
 # ordinary build's do.

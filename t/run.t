@@ -103,6 +103,7 @@ checkpoint
 is "$path" "$PWD/aside/ckpt-000001" "-d ../NAME counts from where it was started, even if that is gone" || explain
 finish
 
+rm out # or the line of the one before would be found
 TRECR_DIR=$PWD/by-name trecr-run -- "$victim/idle" </dev/null >out 2>err &
 sup=$!
 await -p $sup out ready >/dev/null
@@ -110,6 +111,7 @@ checkpoint
 like "$path" "^$PWD/by-name/ckpt-" "TRECR_DIR says where"
 finish
 is "$status" 0 "the program runs on"
+rm out
 trecr-run -- "$victim/idle" </dev/null >out 2>err &
 sup=$!
 await -p $sup out ready >/dev/null
@@ -194,7 +196,7 @@ stops_again() {
 	kill -STOP "$inside"
 	stands_still $sup || return 1
 	helper=$(pgrep -n -P $sup) # wakes the supervisor when it sees its program run
-	kill -STOP "$helper" || return 1
+	kill -STOP "$helper" && stands_still "$helper" || return 1
 	kill -CONT "$inside"
 	until [ "$(continued)" = $((before + 1)) ]; do
 		((SECONDS < limit)) || return 1

@@ -49,7 +49,7 @@ crash() {
 arena unsaved
 ok "a transaction is committed after a checkpoint" crash
 like "$(cat ckpt.err)" "db-journal is likely to be .*--save-files" \
-	"without --save-files the checkpoint says what it hangs on"
+	"without --save-files the checkpoint says what it depends on"
 not_ok "and it cannot be restarted" quiet restart_here
 sweep >/dev/null
 
@@ -64,17 +64,17 @@ done
 not_ok "with a damaged image it does not" quiet restart_here
 ok "and its files are as they were" cmp after db
 cp whole "$bad"
-ok "the program goes on in the middle of the transaction" restart_here
+ok "the program resumes in the middle of the transaction" restart_here
 finish
 is "$status" 0 "and ends well"
 like "$(tail -n 1 out)" "^\(2001, 2001\) \('ok',\)$" "its database is in order"
 is "$(cat log)" "committed" "and its log"
 ok "what had been there has been moved aside" cmp -s db.trecr-aside after
-like "$(cat restart.err)" "/db is as it was .*/db.trecr-aside" "and is named"
+like "$(cat restart.err)" "/db was put back as it was at the checkpoint; what it held until now is in .*/db.trecr-aside" "and is named"
 like "$(cat restart.err)" "/db-journal was missing and has been put back" "what was missing, too"
 sweep >/dev/null
 
-# A restarted program goes on to be saved so.
+# A restarted program is saved in the same way.
 arena kept
 launch "$victim/idle" 8>file && checkpoint && kill -9 "$(program_of $sup)" && await -t 60 -p $sup 2>>await.err
 RUN_FLAGS=
@@ -85,7 +85,7 @@ finish
 RUN_FLAGS=--save-files
 sweep >/dev/null
 
-# Nor do mappings of it hang on what it holds by now.
+# Nor do mappings of it depend on what it holds by now.
 for way in ACCESS_COPY ACCESS_WRITE; do
 	arena $way
 	cat >mapped.py <<-END
@@ -141,7 +141,7 @@ for RUN_FLAGS in "" --save-files; do
 	result $? "$name, and is gone with its directory, is put back" || explain
 	sweep >/dev/null
 done
-# One that the program reads from, and removes when it has gone on.
+# A file that the program reads from, and removes when it runs on.
 cat >"$scratch/read.py" <<'END'
 import os, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
@@ -166,7 +166,7 @@ for RUN_FLAGS in "" --save-files; do
 	result $? "$name, and is removed behind the checkpoint, is put back" || explain
 	sweep >/dev/null
 done
-# What is there by then is not touched, and one that is written to, too, is saved as such.
+# A file that is there by then is not touched, and one that is also written to is saved as such.
 arena both
 if [[ $PWD =~ ^(/var/tmp|/tmp|/run)/ ]]; then
 	RUN_FLAGS=
@@ -177,7 +177,7 @@ if [[ $PWD =~ ^(/var/tmp|/tmp|/run)/ ]]; then
 	sweep >/dev/null
 	RUN_FLAGS=--save-files
 	launch "$victim/idle" 8<"input" 9>>"input" && freeze_away && echo of later >"input" && restart_detached
-	is "$(cat input)" "of now, which is longer" "but for one that is written to, too" || explain
+	is "$(cat input)" "of now, which is longer" "except one that is also written to" || explain
 	finish
 	sweep >/dev/null
 fi
@@ -304,6 +304,325 @@ for fs in btrfs xfs; do
 	is "$(tail -n 1 out)" ok "and finds it"
 	sweep >/dev/null
 	cd .. && umount -l disk
+done
+RUN_FLAGS=
+
+# Directories whose files belong together: of most of them the program has none open.
+cat >"$scratch/set.py" <<'END'
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+names = {'leveldb': ('MANIFEST-000001', 'CURRENT', 'deep/000005.ldb'),
+         'redis': ('a.aof.1.incr.aof', 'a.aof.manifest', 'a.aof.1.base.rdb'),
+         'postgresql': ('base/5/16384', 'global/pg_control', 'base/5/16385', 'PG_VERSION'),
+         'mariadb': ('ibdata1', 'mysql/user.frm', 'd/t1.ibd'),
+         'influxdb': ('wal/d/autogen/1/_00001.wal', 'meta/meta.db', 'data/d/autogen/1/1.tsm'),
+         'none': ('MANIFEST-000001',)}[sys.argv[1]]
+os.makedirs('set', exist_ok=True)
+os.chdir('set')
+for name in names:
+    os.makedirs(os.path.dirname(name) or '.', exist_ok=True)
+    open(name, 'w').write('then ' + name)
+os.makedirs('void', 0o700, exist_ok=True)
+open('large', 'w').truncate(3000000)
+written = open(names[0], 'a')
+if len(sys.argv) > 2:
+    os.chdir('..')
+print('ready', flush=True)
+signal.sigwait({signal.SIGUSR1})
+right = os.path.isdir('void') and os.stat('void').st_mode & 0o777 == 0o700
+right = right and all(open(name).read() == 'then ' + name for name in names)
+written.write(' and on')
+written.close()
+print('ok' if right and open(names[0]).read().endswith(' and on') else 'differs', flush=True)
+END
+for how in leveldb redis postgresql mariadb influxdb; do
+	arena "set-$how"
+	RUN_FLAGS=
+	launch python3 "$scratch/set.py" $how && checkpoint
+	like "$(cat ckpt.err)" "files in .*/set are likely to be .*--save-files saves them" \
+		"$how: without --save-files the checkpoint says what it depends on" || explain
+	kill -9 "$(program_of $sup)"
+	await -t 60 -p $sup 2>>await.err
+	rm -r set ck
+	: >ckpt.err
+	# Its checkpoints are in the same directory.
+	RUN_FLAGS=--save-files=1M
+	mkdir -p set/ck
+	ln -s set/ck ck
+	launch python3 "$scratch/set.py" $how && checkpoint
+	like "$(told)" "/set/large is not saved: it has 3000000 bytes" "a file that is too large is named" || explain
+	is "$(told | wc -l)" 1 "and nothing else" || explain
+	kill -9 "$(program_of $sup)"
+	await -t 60 -p $sup 2>>await.err
+	rm -r set/[!cl]*
+	mkdir -p set/later
+	touch -d '2001-01-01' set/large
+	echo now >set/000007.ldb
+	echo now >set/later/MANIFEST-000002
+	ok "$how: all files of the directory are put back" restart_here || explain
+	finish
+	is "$(tail -n 1 out)" ok "and the program finds them as they were" || explain
+	is "$(find set -name '*aside*' | sort | xargs)" \
+		"set/000007.ldb.trecr-aside set/later/MANIFEST-000002.trecr-aside" "what came later is moved aside"
+	like "$(cat restart.err)" "/set/000007.ldb was not there at the checkpoint; it is now .*/set/000007.ldb.trecr-aside" \
+		"and is named"
+	like "$(cat restart.err)" "/set/large was not saved and has been changed since the checkpoint" \
+		"what was not saved and is not as it was is named, too" || explain
+	ok "but no checkpoints, and not what was too large" [ -e ck/latest/job -a -e set/large ]
+	sweep >/dev/null
+done
+# Of other directories nothing is moved.
+arena set-none
+RUN_FLAGS=--save-files=1M
+launch python3 "$scratch/set.py" none && freeze_away && : >set/later && restart_here && finish
+is "$(tail -n 1 out)" ok "a file that only has a name like one of LevelDB's is put back" || explain
+ok "and its directory is left alone" [ -e set/later ]
+sweep >/dev/null
+# Its checkpoints are in that very directory.
+arena set-store
+RUN_FLAGS=--save-files=1M
+mkdir set && ln -s set ck
+launch python3 "$scratch/set.py" redis && checkpoint
+kill -9 "$(program_of $sup)"
+await -t 60 -p $sup 2>>await.err
+rm set/a.aof* && : >set/later && restart_here && finish
+is "$(tail -n 1 out) $(echo set/*aside)" "ok set/later.trecr-aside" \
+	"files beside which the checkpoints are come back, and what came later is moved aside" || explain
+sweep >/dev/null
+# What could not be looked at is not known to have come later.
+arena set-skipped
+RUN_FLAGS=--save-files=1M
+mkdir -p set elsewhere && : >elsewhere/before && ln -s ../elsewhere set/sub
+launch python3 "$scratch/set.py" redis && checkpoint
+like "$(told)" "of the files in .*/set/sub only open ones are saved: a symbolic link leads there" \
+	"a directory that is not looked into is named" || explain
+kill -9 "$(program_of $sup)"
+await -t 60 -p $sup 2>>await.err
+rm set/sub && mv elsewhere set/sub && restart_here && finish
+is "$(tail -n 1 out) $(ls set/sub.trecr-aside) $(readlink set/sub)" "ok before ../elsewhere" \
+	"and what is in its place at a restart is moved aside as a whole" || explain
+sweep >/dev/null
+if ! am_root; then
+	arena set-closed
+	RUN_FLAGS=--save-files=1M
+	launch python3 "$scratch/set.py" redis && chmod 300 set && freeze_away && chmod 700 set && : >set/later &&
+		chmod 300 set && restart_here && finish
+	is "$(tail -n 1 out)" ok "nor is one that cannot be listed a reason not to restart" || explain
+	chmod 700 set
+	ok "and what is in it stays" [ -e set/later ]
+	sweep >/dev/null
+fi
+arena set-open
+mkdir -m 1777 set
+RUN_FLAGS=--save-files=1M
+launch python3 "$scratch/set.py" postgresql && freeze_away && : >set/later && restart_here && finish
+is "$(tail -n 1 out)" ok "a file in a directory that anybody may write to is put back" || explain
+ok "and no other there is touched, whatever names are made there" [ -e set/later ]
+sweep >/dev/null
+# Whom the directory belongs to could lead a restart of root's elsewhere.
+if am_root; then
+	arena set-link
+	RUN_FLAGS=--save-files=1M
+	launch python3 "$scratch/set.py" redis && freeze_away && rm -r set && mkdir elsewhere &&
+		: >elsewhere/other && ln -s elsewhere set && chown -h 65534 set
+	not_ok "no file is moved aside where another user's symbolic link leads" quiet restart_here
+	like "$(cat restart.err)" "/set is a symbolic link, and one of user 65534" "which is said" || explain
+	is "$(ls elsewhere)" other "and they stay"
+	sweep >/dev/null
+	# A link that is put there when the restart has begun: nothing else of the program is in the directory.
+	arena set-swapped
+	RUN_FLAGS=--save-files=1M
+	launch python3 "$scratch/set.py" redis away && freeze_away && chown 65534 set && : >set/later && mkdir elsewhere &&
+		: >elsewhere/other
+	LD_PRELOAD=$build/t/swap.so TRECR_SWAP_DIRECTORY=$PWD/set TRECR_SWAP_FOR=$PWD/elsewhere \
+		trecr-restart -D ck </dev/null >restart.out 2>>restart.err
+	is $? 125 "nor where such a link is put while files are moved" || explain
+	like "$(cat restart.err)" "/set is a symbolic link, and one of user 65534" "which is said, too" || explain
+	is "$(ls elsewhere) $(cd set.was && ls later*)" "other later.trecr-aside" \
+		"what came later is moved aside in the directory that was there"
+	sweep >/dev/null
+fi
+RUN_FLAGS=
+
+# Directories that the user names, of which nothing is open.
+cat >"$scratch/named.py" <<'END'
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+os.makedirs('one/sub')
+os.mkdir('two')
+names = 'one/a', 'one/sub/b', 'two/c'
+for name in names:
+    with open(name, 'w') as f:
+        f.write('then ' + name)
+print('ready', flush=True)
+signal.sigwait({signal.SIGUSR1})
+print('ok' if all(open(name).read() == 'then ' + name for name in names) else 'differs', flush=True)
+END
+arena named
+mkdir links && ln -s "$PWD/two" links/two && : >file
+RUN_FLAGS=--save-dirs=one:links/two:absent:file
+launch python3 "$scratch/named.py" && checkpoint
+is "$(told | grep -v 'it is no directory' | cut -d: -f2-)" " files in $PWD/absent are not saved: No such file or directory" \
+	"of --save-dirs what is not there is named" || explain
+like "$(told)" "files in $PWD/file are not saved: it is no directory" "and what is no directory, too"
+for life in first second; do
+	kill -9 "$(program_of $sup)"
+	await -t 60 -p $sup 2>>await.err
+	echo now >one/a && rm -rf two && : >one/sub/$life.later
+	ok "$life: a program with directories of --save-dirs comes back" restart_detached || explain
+	is "$(cat one/a one/sub/b two/c) $(ls one/sub)" "then one/athen one/sub/bthen two/c b
+$(echo first.later.trecr-aside; [ $life = first ] || echo second.later.trecr-aside)" \
+		"$life: with all their files, and later ones moved aside" || explain
+	# The restarted program is saved with the same directories.
+	checkpoint
+done
+finish
+is "$(tail -n 1 out)" ok "and the program finds them as they were" || explain
+sweep >/dev/null
+not_ok "a name must not be empty" quiet trecr-run --save-dirs=one: true
+
+# A directory below one whose name has a colon, beside one of the name up to there.
+cat >"$scratch/asked.py" <<'END'
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+os.makedirs('one/sub/below')
+os.mkdir('one/empty')
+os.symlink('a', 'one/link')
+os.symlink('nowhere', 'one/dangling')
+os.symlink('sub', 'one/inside')
+for name in 'one/a', 'one/sub/b', 'one/last':
+    with open(name, 'w') as f:
+        f.write('then ' + name)
+log = open('log', 'w')
+log.write('begun')
+log.flush()
+print('ready', flush=True)
+signal.sigwait({signal.SIGUSR1})
+print('ok', flush=True)
+END
+ended() {
+	kill -9 "$(program_of $sup)"
+	await -t 60 -p $sup 2>>await.err
+}
+arena colon
+mkdir run run:30 && : >run/foreign && cd run:30 || exit 1
+RUN_FLAGS=--save-dirs=one
+launch python3 "$scratch/asked.py" && checkpoint && ended
+for life in first second; do
+	echo now >one/a && : >one/$life.later
+	ok "$life: a program with --save-dirs comes back in a directory with a colon in its name" restart_detached ||
+		explain
+	is "$(cat one/a) $(ls ../run) $(cd one && echo $life.later*)" "then one/a foreign $life.later.trecr-aside" \
+		"$life: with its files, and those of another directory are left alone" || explain
+	checkpoint && ended
+done
+sweep >/dev/null
+
+# What cannot be saved at one checkpoint is at the next one, also after a restart.
+arena left-out
+RUN_FLAGS=--save-dirs=two
+mkdir two && chmod o+w two
+launch python3 "$scratch/asked.py" && checkpoint
+like "$(told)" "files in $PWD/two are not saved: everybody may write to it" \
+	"a directory that everybody may write to is left out" || explain
+ended && restart_detached && chmod o-w two && echo old >two/c && checkpoint && ended
+echo now | tee two/c log >/dev/null
+ok "a directory that was left out at the first checkpoint is saved after a restart" restart_detached || explain
+is "$(cat two/c log)" "old
+begun" "and so are files that are open" || explain
+finish
+sweep >/dev/null
+if am_root; then
+	arena others
+	RUN_FLAGS=--save-dirs=two
+	mkdir two && chown 65534 two
+	launch python3 "$scratch/asked.py" && checkpoint
+	like "$(told)" "files in $PWD/two are not saved: it belongs to user 65534, while trecr runs as user 0" \
+		"whose a directory is that is left out is said" || explain
+	sweep >/dev/null
+fi
+
+arena kinds
+RUN_FLAGS=--save-dirs=one
+mkdir other one && mkfifo one/fifo && ln -s ../other one/outside
+launch python3 "$scratch/asked.py" && checkpoint
+is "$(told | cut -d: -f2- | sort)" " $PWD/one/fifo is not saved: it is a FIFO
+ of the files in $PWD/one/outside only open ones are saved: a symbolic link leads there" \
+	"what is not saved in a directory of --save-dirs is named, and nothing else" || explain
+ended
+rm one/link one/inside one/last && ln -s b one/link && echo now >one/inside && mkdir -p one/last/in &&
+	: >one/last/in/file && ln -s a one/later
+# A file and a link where there were directories.
+rm -r one/sub one/empty && echo now >one/sub && ln -s ../other one/empty
+ok "a program comes back where files, links and directories have changed places" restart_detached || explain
+is "$(cd one && for link in link dangling inside outside *-aside; do readlink $link; done | xargs)" \
+	"a nowhere sub ../other ../other a b" "symbolic links are as they were, and later ones moved aside" || explain
+is "$(cat one/sub/b one/last one/sub.trecr-aside) $(find one/sub one/empty -type d | sort | xargs)" \
+	"then one/sub/bthen one/lastnow one/empty one/sub one/sub/below" "so are files and directories" || explain
+ok "a directory in the place of a file is moved aside as a whole" [ -f one/last.trecr-aside/in/file ] || explain
+like "$(cat restart.err)" "/one/sub was a directory at the checkpoint; what had its name is now .*/one/sub.trecr-aside" \
+	"what was in a directory's place is named" || explain
+ended
+mv one one.was && : >one
+not_ok "no program comes back where such a directory is a file" quiet restart_here
+like "$(cat restart.err)" "files in $PWD/one back: it, or a directory above it, is no longer a directory" \
+	"which is said" || explain
+sweep >/dev/null
+
+# What a restart writes to itself, and what it reads.
+arena own
+RUN_FLAGS=--save-dirs=one
+launch python3 "$scratch/asked.py" && checkpoint && ended
+cp -r ck/latest/ one/copy && echo 1 >one/pid && : >one/later
+trecr-restart -D --pidfile one/pid -d one/new one/copy </dev/null >one/out 2>one/err
+is "$? $(cat one/pid) $(find one -name '*aside*')" "0 $(cat one/out) one/later.trecr-aside" \
+	"a restart leaves its own files in such a directory, and moves others aside" || explain one/err
+like "$(cat one/err)" "/one/later was not there at the checkpoint" "and what it says is in its file" || explain one/err
+sup=$(cat one/out)
+finish
+sweep >/dev/null
+RUN_FLAGS=
+
+# File systems that cannot rename without replacing, with hard links and without.
+cat >"$scratch/files.py" <<'END'
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+files = [open(name, 'w+') for name in ('missing', 'new', 'directory')]
+for f in files:
+    print('then', file=f, flush=True)
+print('ready', flush=True)
+signal.sigwait({signal.SIGUSR1})
+for f in files:
+    print('and on', file=f, flush=True)
+print('ok' if all(open(f.name).read() == 'then\nand on\n' for f in files) else 'differs', flush=True)
+END
+RUN_FLAGS=--save-files=1M
+for how in --no-noreplace "--no-noreplace --no-links"; do
+	arena replacing
+	name=${how// --/, }
+	name=${name#--}
+	launch python3 "$scratch/files.py" && freeze_away && rm missing new directory && echo now >new && mkdir directory && : >directory/in
+	echo before | tee new.trecr-aside directory.trecr-aside >/dev/null
+	# shellcheck disable=SC2086
+	confine $how trecr-restart -D ck </dev/null >restart.out 2>>restart.err
+	case $? in
+	0) result 0 "$name: files are put back" ;;
+	77)
+		skip "$name: files are put back" "no seccomp filters"
+		sweep >/dev/null
+		continue
+		;;
+	*) result 1 "$name: files are put back" || explain ;;
+	esac
+	sup=$(cat restart.out)
+	finish
+	is "$(tail -n 1 out)" ok "$name: and the program finds them as they were" || explain
+	is "$(cat -- *.trecr-aside new.trecr-aside.1 | xargs) $(ls directory.trecr-aside.1)" "before before now in" \
+		"$name: what was there is beside them, and nothing was replaced" || explain
+	is "$(find . -path ./ck -prune -o -type f -print | sed 's|^./||' | grep -vx 'out\|.*err' | sort | xargs)" \
+		"directory directory.trecr-aside directory.trecr-aside.1/in missing new new.trecr-aside new.trecr-aside.1 restart.out" \
+		"$name: and nothing else" || explain
+	sweep >/dev/null
 done
 RUN_FLAGS=
 

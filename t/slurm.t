@@ -92,7 +92,7 @@ warn() { # SCRIPT [TASK]
 	enter "$1" && ready "slurm-$id${2:+_$2}.out" && scancel --signal=USR1 --batch "$id${2:+_$2}"
 }
 
-# Goes on from the round that it was saved in.
+# Resumes in the round that it was saved in.
 continued() { # JOB [DIRECTORY]
 	local link=${2:-.}/round.0 round
 	step="to be saved" && requeued "$1" && round=$(readlink "$link") &&

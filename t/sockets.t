@@ -2,7 +2,7 @@
 # Sockets inside the tree: what is under way in them, their names, options and other ends.
 . "$(dirname "$0")/lib.sh"
 
-for v in ${SOCKET_VICTIMS:-unix_pairs unix_rights unix_names unix_relative sock_options tcp_loopback shared_ports udp udp_shared multicast sockets_tree sockets_busy unix_backlog backlogs multipath}; do
+for v in ${SOCKET_VICTIMS:-unix_pairs unix_rights unix_names unix_relative unix_relative_open sock_options tcp_loopback shared_ports udp udp_shared multicast sockets_tree sockets_busy unix_backlog backlogs multipath}; do
 	cycle $v
 done
 # Ended without a checkpoint's doing, the program leaves connections behind that the kernel
@@ -14,7 +14,7 @@ crashed() {
 	} && step="another one" && {
 		sweep >/dev/null
 		restart_here
-	} && step="going on" && finish && step="its own checks" && [ "$status" = 0 ] && said_ok
+	} && step="running on" && finish && step="its own checks" && [ "$status" = 0 ] && said_ok
 }
 [ -n "${SOCKET_VICTIMS:-}" ] || for v in tcp_loopback tcp_orphans unix_names unix_rights; do
 	scenario "$v: restarted right after two crashes" crashed "$victim/$v"
@@ -25,7 +25,7 @@ without_offset() {
 	arena without_offset
 	confine --no-tcp-peek-offset trecr-run -d ck -- "$victim/tcp_loopback" </dev/null >out 2>err &
 	sup=$!
-	if ! await -t 30 -p $sup out '^ready$' >/dev/null 2>await.err; then
+	if ! await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err; then
 		skip "unread bytes of TCP without SO_PEEK_OFF" "no seccomp filters"
 		return
 	fi
@@ -54,7 +54,7 @@ crash_in_turn() {
 	}
 }
 crashed_in_turn() {
-	crash_in_turn && step="going on" && finish && step="its own checks" && [ "$status" = 0 ] && said_ok
+	crash_in_turn && step="running on" && finish && step="its own checks" && [ "$status" = 0 ] && said_ok
 }
 if have python3 && [ -z "${SOCKET_VICTIMS:-}" ]; then
 	scenario "TCP between processes: restarted right after two crashes" crashed_in_turn python3 -c '
@@ -99,7 +99,7 @@ fi
 # Another user connects to a socket whose file is hidden for the moment, whatever the umask.
 strict() {
 	freeze_away && step=restart && (umask 077 && restart_detached) && sup=$(cat restart.out) &&
-		step="going on" && kill -USR1 "$sup" && await -t 60 -p "$sup" 2>>await.err &&
+		step="running on" && kill -USR1 "$sup" && await -t 60 -p "$sup" 2>>await.err &&
 		step="its own checks" && said_ok
 }
 if have python3 && am_root && [ -z "${SOCKET_VICTIMS:-}" ]; then
@@ -128,11 +128,11 @@ if not os.wait()[1]:
     print("ok", flush=True)'
 fi
 
-# A program that went on after the checkpoint has removed the directory of its socket.
+# A program that ran on after the checkpoint has removed the directory of its socket.
 removed() {
 	step=checkpoint && checkpoint && step="the end" && kill -USR1 "$(program_of "$sup")" &&
 		await -t 60 -p "$sup" && [ ! -e dir ] && step=restart && restart_here &&
-		step="going on" && finish && step="its own checks" && [ "$status" = 0 ] &&
+		step="running on" && finish && step="its own checks" && [ "$status" = 0 ] &&
 		said_ok && [ ! -e dir ]
 }
 if have python3 && [ -z "${SOCKET_VICTIMS:-}" ]; then
@@ -154,10 +154,10 @@ shutil.rmtree("dir")
 print("ok", flush=True)'
 fi
 
-# Ports that nobody can bind for a minute who has not said so beforehand (SO_REUSEADDR): the ports of
+# Ports that for a minute can be bound only by a program that has set SO_REUSEADDR beforehand: the ports of
 # the ends that close first, here a server's port, and the port of a client that has bound it.
 past_ports() { # FAMILY ADDRESS
-	crash_in_turn && step="waiting for no port" && ! grep waiting restart.err && step="going on" && finish &&
+	crash_in_turn && step="waiting for no port" && ! grep waiting restart.err && step="running on" && finish &&
 		step="its own checks" && [ "$status" = 0 ] && said_ok
 }
 if have python3 && [ -z "${SOCKET_VICTIMS:-}" ]; then

@@ -38,7 +38,7 @@ if launch "$split/textures" taken; then
 	like "$(cat ckpt.err)" "has mapped memory at 0x3e0000001000, an address at which the image" \
 		"and why"
 	finish && [ "$status" = 0 ] && said_ok
-	result $? "and the program goes on" || explain
+	result $? "and the program runs on" || explain
 else
 	result 1 "textures taken starts" || explain
 fi
@@ -50,7 +50,7 @@ export SIM_MACHINE_FILE=$PWD/machine
 if launch "$split/textures"; then
 	echo "textures_from 3" >machine
 	: >ckpt.err
-	not_ok "other numbers for textures: tried, and the program goes on" quiet checkpoint -s
+	not_ok "other numbers for textures: tried, and the program runs on" quiet checkpoint -s
 	like "$(cat ckpt.err)" "cuTexObjectCreate gives 0x[0-9a-f]+ here, where the program was given 0x" \
 		"and why"
 	rm machine

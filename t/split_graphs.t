@@ -40,7 +40,7 @@ three_restarts() {
 scenario "graphs, undisturbed" all_turns "$split/graphs"
 scenario "graphs, over three restarts" three_restarts "$split/graphs"
 
-# The same with a checkpoint of a process that goes on.
+# The same with a checkpoint of a process that runs on.
 run_on_turns() {
 	checkpoint && step="turn 2" && turn 2 && checkpoint && step="turn 3" && turn 3 && checkpoint &&
 		step="turn 4" && finish && [ "$status" = 0 ] && said_turns

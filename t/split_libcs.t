@@ -33,4 +33,29 @@ for root in ${TRECR_TEST_ROOTS:-}; do
 done
 [ -n "${TRECR_TEST_ROOTS:-}" ] || skip "libcs of other distributions" "TRECR_TEST_ROOTS is not set"
 
+# As after an update of the system: ld.so's cache is larger, and what is found by it lies elsewhere. The
+# libraries are where the program has seen them.
+if am_root && unshare -m true 2>/dev/null; then
+	restart_updated() {
+		unshare -m bash -c 'mount --bind larger /etc/ld.so.cache && exec trecr-restart -D ck' \
+			</dev/null >restart.out 2>>restart.err && sup=$(cat restart.out)
+	}
+
+	arena updated
+	cp /etc/ld.so.cache larger && truncate -s +300000 larger
+	LD_LIBRARY_PATH=$sim launch "$split/second_library"
+	ok "restarted with a larger cache of ld.so" freeze_away && restart_updated
+	kill -USR1 "$sup" && await -t 60 -p "$sup" out '^second$' >/dev/null
+	ok "another library is used, and the cache is small again" freeze_away && restart_detached
+	ok "and large" freeze_away && restart_updated
+	ok "and small, and it comes to its end" freeze_away && restart_here && finish
+	is "$status $(cat out)$(cat restart.err)" "0 ready
+second
+ok" "with nothing said"
+	[ "$last_result" = 0 ] || explain
+	sweep >/dev/null
+else
+	skip "another cache of ld.so" "needs root and mount namespaces"
+fi
+
 done_testing

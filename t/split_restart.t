@@ -328,7 +328,7 @@ fi
 
 # ---- disturbances ----
 
-# With work on streams, and handlers that come in between: frozen or refused, it goes on.
+# With work on streams, and handlers that come in between: frozen or refused, it runs on.
 arena hammer
 if started "$split/hammer" 6; then
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do

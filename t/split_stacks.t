@@ -52,11 +52,18 @@ shows "in a function that the driver calls" called_by_the_driver cuOccupancy cro
 	asks_the_driver
 ends
 
-arena steps
-gdb -batch -nx -ex 'set startup-with-shell off' -ex "set environment LD_AUDIT $audit" \
-	-ex "set environment LD_LIBRARY_PATH $build/t/sim" \
-	-ex "python script = '$script'" -x "$top/t/split/steps.py" \
-	--args "$split/stacks" steps >steps 2>&1
-like "$(grep "instructions seen" steps)" '^[0-9]{3,} instructions seen, 0 wrong$' "at each instruction" ||
-	diag "$(grep '\[' steps | head -n 20)"
+# steps HOW NAME
+steps() {
+	arena "$1"
+	gdb -batch -nx -ex 'set startup-with-shell off' -ex "set environment LD_AUDIT $audit" \
+		-ex "set environment LD_LIBRARY_PATH $build/t/sim" \
+		-ex "python script = '$script'" -x "$top/t/split/steps.py" \
+		--args "$split/stacks" "$1" >steps 2>&1
+	like "$(grep "instructions seen" steps)" '^[0-9]{3,} instructions seen, 0 wrong$' "at each instruction$2" ||
+		diag "$(grep 'in section' steps | head -n 20)"
+}
+
+steps steps ""
+steps first ", of a thread's first call, too"
+steps guarded ", of a first call that is recorded, too"
 done_testing

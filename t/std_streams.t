@@ -3,7 +3,7 @@
 # of trecr-restart.
 . "$(dirname "$0")/lib.sh"
 
-# A filter between two pipes: whoever restarts it gives it new ones.
+# A filter between two pipes: a restart gives it new ones.
 arena pipes
 mkfifo in
 cat in | {
@@ -58,7 +58,7 @@ is "$status" 0 "restart with a file that has grown" || explain
 like "$(cat restart.err)" "$PWD/out.*grown" "a notice says so"
 is "$(cat out)" "ready
 ok
-eone else was here" "the program goes on where it was, and nothing is cut off"
+eone else was here" "the program continues where it was, and nothing is cut off"
 
 arena rollback
 launch "$victim/program"
@@ -68,7 +68,7 @@ restart_here --rollback-files
 finish
 is "$status" 0 "--rollback-files" || explain
 is "$(cat out)" "ready
-ok" "the file is as it was, and goes on from there"
+ok" "the file is as it was, and continues from there"
 is "$(cat out.trecr-tail 2>/dev/null)" "written after the checkpoint" "the tail is moved aside"
 
 arena damaged

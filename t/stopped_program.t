@@ -1,7 +1,7 @@
 #!/bin/bash
 # A process of the program is stopped at a step of a checkpoint and continued some steps later, or
-# when it goes on, at one step after the other: no signal is lost, it runs on as if it had not been
-# saved, and so does what comes of the checkpoint.
+# after it has resumed, at one step after the other: no signal is lost, it runs on as if it had not been
+# saved, and so does the restarted program.
 TEST_LIMIT=${TEST_LIMIT:-600}
 . "$(dirname "$0")/lib.sh"
 . "$top/t/steps.sh"

@@ -33,7 +33,7 @@ outside() {
 }
 
 ends_well() {
-	step="going on"
+	step="running on"
 	finish && step="its own checks" && [ "$status" = 0 ] && said_ok
 }
 
@@ -74,12 +74,12 @@ on_request() {
 		ends_well
 }
 outside "trecr-ckpt --tcp=reset: for this checkpoint" on_request reset
-# The connection goes on: nothing was lost, and the server has noticed nothing.
+# The connection is as before: nothing was lost, and the server has noticed nothing.
 kept() {
 	freeze_away && step="first restart" && restart_detached && step="second checkpoint" &&
 		freeze_away && step="second restart" && restart_here && ends_well && whole
 }
-# What was under way comes over when the server goes on, which has stood still all the time.
+# Bytes that were under way arrive when the server, which was stopped all the time, resumes.
 kept_full() {
 	freeze_away && step="first restart" && restart_detached && step="second checkpoint" &&
 		freeze_away && step="second restart" && restart_here &&
@@ -168,7 +168,7 @@ silent_meanwhile() {
 	local before
 	before=$(taken)
 	another_attempt && another_attempt &&
-		step="what is told of a program that stands still" &&
+		step="what is said of a program that stands still" &&
 		[ "$(taken)" = "$before" ] && faults "$scratch/fault" off && step="its end" &&
 		await -t 60 -p "$sup" && step=restart && restart_here &&
 		kill -CONT $server && ends_well && whole
@@ -211,7 +211,7 @@ handover_fails() {
 
 # Now it is told that all has come.
 is_heard() {
-	step="what the server is told of a program that is back"
+	step="what the server hears of a program that is back"
 	: >"$scratch/served"
 	kill -USR2 $server
 	[ "$(await -t 60 "$scratch/served" '^(heard|reset)$')" = heard ]
@@ -250,7 +250,7 @@ failed_restarts() {
 
 keeps_all() {
 	local RUN_FLAGS=--tcp=keep RESTART_FLAGS=--tcp=keep
-	outside "--tcp=keep: goes on after restarts" kept undisturbed
+	outside "--tcp=keep: continues after restarts" kept undisturbed
 	outside "--tcp=keep: with bytes under way" kept_full full
 	outside "--tcp=keep: refused while it is being closed" closing half
 	outside "--tcp=keep: undisturbed as long as it runs on" on undisturbed

@@ -13,7 +13,7 @@ for v in tcp_loopback tcp_orphans; do
 	cycle $v
 done
 
-# Who may not go beyond the limits is told of them, and nothing is lost.
+# Without the privilege to go beyond the limits the message names them, and nothing is lost.
 if have setpriv; then
 	arena refused
 	setpriv --bounding-set -net_admin --inh-caps -net_admin -- \
@@ -66,7 +66,7 @@ scenario_limited() {
 		step="its reason" &&
 		grep -q "1[0-9] connections wait to be accepted at descriptor [0-9]*, more than.*somaxconn" restart.err &&
 		step="a restart with room" && echo 4096 >/proc/sys/net/core/somaxconn &&
-		restart_here && step="going on" && finish && [ "$status" = 0 ] && said_ok
+		restart_here && step="running on" && finish && [ "$status" = 0 ] && said_ok
 }
 scenario "a backlog that has no room here: said before anything is made" scenario_limited \
 	"$victim/backlogs"

@@ -82,7 +82,7 @@ ok "the program survives its supervisor" kill -0 "$inside"
 is "$(sed -n 's/^TracerPid:\t//p' "/proc/$inside/status")" 0 "nobody traces it"
 not_ok "it can no longer be checkpointed" checkpoint
 kill -USR1 "$inside"
-ok "it goes on" await -t 60 -p "$inside"
+ok "it runs on" await -t 60 -p "$inside"
 ok "and is whole" said_ok || explain
 restart_here && finish
 is "$status" 0 "its checkpoint can be restarted" || explain

@@ -1,29 +1,15 @@
 #!/bin/bash
-# Trees of processes: parents and children, what they share, groups and sessions, those that
-# have ended.
+# Trees of processes: parents and children, what they share, groups and sessions, processes that
+# have ended. (In namespaces: tree_namespace.t.)
 . "$(dirname "$0")/lib.sh"
+. "$top/t/trees.sh"
 
-victims="tree_family tree_zombie tree_orphan tree_adopted tree_groups tree_pipes tree_shared tree_stopped
-	tree_stops tree_death_signal tree_users tree_credentials tree_many tree_waiting tree_sharers"
-
-for v in $victims; do
+for v in $tree_victims; do
 	cycle "$v"
 done
-RESTART_FLAGS=--namespace
-for v in $victims; do
-	scenario "$v: restarted twice in a namespace" twice "$victim/$v"
-done
-RESTART_FLAGS=
-
 cycle tree_stops pending
-
-# What clone(2) shares, in each family of t/victim/tree_clones.c.
-for family in pairs chain siblings orphans session threads; do
+for family in $clone_families; do
 	cycle tree_clones "$family"
-	RESTART_FLAGS=--namespace
-	scenario "tree_clones $family: restarted twice in a namespace" twice \
-		"$victim/tree_clones" "$family"
-	RESTART_FLAGS=
 done
 
 # A process that cannot be brought back takes all with it, and is named.
@@ -44,10 +30,10 @@ if ! am_root && [ "$(ulimit -Hc)" != 0 ] && ! grep -q '[|@/]' /proc/sys/kernel/c
 	ulimit -c 0
 	restart_here
 	like "$(cat restart.err)" "no longer show that they left a core file" \
-		"a core file that shows no more is told of" || explain
+		"a core file that shows no more is named" || explain
 	sweep >/dev/null
 else
-	skip "a core file that shows no more is told of" "one is written in any case, or never"
+	skip "a core file that shows no more is named" "one is written in any case, or never"
 fi
 
 # The supervisor's death in the middle of a checkpoint lets all go.
@@ -58,7 +44,8 @@ trecr-ckpt "$sup" >/dev/null 2>&1 &
 	kill -KILL "$sup"
 	wait
 } 2>/dev/null
-like "$(pgrep -c -g "$(ps -o pgid= -p $$ | tr -d ' ')" tree_many)" '^5[01]$' \
-	"all processes outlive the supervisor"
+# Others are of tests beside this one.
+alive=$(for pid in $(pgrep tree_many); do readlink "/proc/$pid/cwd"; done | grep -cx "$PWD")
+like "$alive" '^5[01]$' "all processes outlive the supervisor"
 sweep >/dev/null
 done_testing

@@ -21,9 +21,9 @@ goes_on() {
 	: >ckpt.err
 	checkpoint -s "$@"
 	is $? 2 "$name: the program is not ended" || explain
-	like "$(cat ckpt.err)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-[0-9]+ is complete, but it could not be restarted here, so the program resumes: $pattern" \
+	like "$(told)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-[0-9]+ is complete, but it could not be restarted here, so the program resumes: $pattern" \
 		"and why"
-	is "$(wc -l <ckpt.err)" 1 "in one line"
+	is "$(told | wc -l)" 1 "in one line"
 }
 
 # tries [OPTION...]: a checkpoint that says nothing but why it would fail.
@@ -58,7 +58,7 @@ if sim "$split/objects"; then
 		"such checkpoints stay, and do not take the place of others"
 	tries --try
 	is $? 2 "a checkpoint with --try says so, too" || explain
-	like "$(cat ckpt.err)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-000005 is complete, but it could not be restarted here: process [0-9]+ \(objects\): the driver here is for CUDA 12.8" \
+	like "$(told)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-000005 is complete, but it could not be restarted here: process [0-9]+ \(objects\): the driver here is for CUDA 12.8" \
 		"and why"
 	is "$(told | wc -l)" 1 "in one line"
 	ok "without, nothing is tried" checkpoint
@@ -80,7 +80,7 @@ late() {
 		grep -q 'is complete, but' ckpt.err && break
 	done
 	is "$status" 2 "a driver that takes long to start: the program is not ended"
-	like "$(cat ckpt.err)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-[0-9]+ is complete, but $1$" "and why"
+	like "$(told)" "^trecr-ckpt: the checkpoint $PWD/ck/ckpt-[0-9]+ is complete, but $1$" "and why"
 }
 arena together
 launch "$victim/tree_shared"

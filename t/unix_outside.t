@@ -23,7 +23,7 @@ while True:
 }
 
 ends_well() {
-	step="going on"
+	step="running on"
 	finish && step="its own checks" && [ "$status" = 0 ] && said_ok && step="the log" &&
 		await -t 60 "$scratch/logged" '^after$' >/dev/null &&
 		[ "$(cat "$scratch/logged")" = "bound

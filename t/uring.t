@@ -3,6 +3,8 @@
 # registered with them.
 . "$(dirname "$0")/lib.sh"
 
+apart -m
+
 # What another program has is nobody's business.
 beside_another() {
 	local other
@@ -26,12 +28,34 @@ opened_meanwhile() {
 		done
 	} >/dev/null 2>&1 &
 	local opens=$!
-	freeze_away || { wait "$opens" && grep -q 'OPENAT.* does not end' ckpt.err && freeze_away; } ||
+	freeze_away || { wait "$opens"; grep -q 'OPENAT.* does not end' ckpt.err && freeze_away; } ||
 		return 1
 	wait "$opens"
 	step=restart && restart_here && finish && [ "$status" = 0 ] && said_ok
 }
 
+# Whether all that follows is refused, as before Linux 6.12 (refused_before).
+refused_here() {
+	[ "$(printf '6.12\n%s\n' "$(uname -r)" | sort -V | head -n 1)" != 6.12 ]
+}
+
+refused_before() {
+	arena before
+	URING_REFUSED=yes launch "$victim/uring" plain
+	not_ok "a ring before Linux 6.12" quiet checkpoint
+	like "$(cat ckpt.err)" "before Linux 6[.]12, and this is [0-9.]+.*: do without io_uring" \
+		"is refused" || explain
+	finish && said_ok
+	result $? "and runs on" || explain
+	sweep >/dev/null
+}
+
+if refused_here; then
+	refused_before
+	skip "rings" "rings are refused before Linux 6.12"
+	done_testing
+	exit
+fi
 for kind in plain small nearly-full overflowing overflowing-deferred polled deferred issuer no-array wide wide-large wide-no-array; do
 	cycle uring $kind
 done
@@ -60,4 +84,46 @@ fi
 scenario "descriptors that requests open while a checkpoint is taken" opened_meanwhile \
 	"$victim/uring_opens"
 scenario "a ring beside another program's" beside_another "$victim/uring" plain
+
+# As before Linux 6.3.
+where="where the kernel does not show registered rings"
+without_numbers() { # COMMAND...
+	arena older
+	confine --no-registered-ring trecr-run -d ck -- "$@" </dev/null >out 2>err &
+	sup=$!
+	await -t 60 -p $sup out '^(ready|skip .*)$' >/dev/null 2>await.err
+}
+if ! confine true; then
+	skip "rings, $where" "no seccomp filters"
+elif without_numbers "$victim/uring" plain registered && grep -q '^skip ' out; then
+	skip "rings, $where" "$(sed -n 's/^skip //p' out)"
+else
+	not_ok "a ring that is registered, $where" quiet checkpoint
+	like "$(cat ckpt.err)" "registered as 5 \\(Linux 6\\.12" "is refused" || explain
+	finish && said_ok
+	result $? "and runs on" || explain
+	sweep >/dev/null
+	for v in "uring plain" "uring_waits plain"; do
+		# shellcheck disable=SC2086
+		without_numbers "$victim/"$v && freeze_away && restart_here && finish &&
+			[ "$status" = 0 ] && said_ok
+		result $? "$v: restarted, $where" || explain
+		sweep >/dev/null
+	done
+fi
+sweep >/dev/null
+
+# trecr and victims read the version there.
+older=$scratch/osrelease
+echo 6.11.10 >"$older"
+if [ -n "${TRECR_APART:-}" ] && mount --bind "$older" /proc/sys/kernel/osrelease; then
+	refused_before
+	arena skipped
+	not_ok "a test of rings there" launch "$victim/uring" plain
+	is "$skip_reason" "rings are refused before Linux 6.12" "is skipped"
+	sweep >/dev/null
+	umount /proc/sys/kernel/osrelease
+else
+	skip "rings before Linux 6.12" "this takes root"
+fi
 done_testing

@@ -59,8 +59,35 @@ as $user trecr-ckpt $sup >ckpt.out 2>ckpt.err
 isnt $? 0 "a file in a directory that the user may not enter is refused"
 like "$(cat ckpt.err)" "secret/out.*user $user may not enter its directory.*trecr-run COMMAND \| cat >FILE" \
 	"with the way out"
+like "$(cat err)" "^trecr-run: no checkpoint will be possible .* descriptor 1 .*secret/out., as user $user may not enter its directory: .*cat >FILE" \
+	"as is said at the start, too" || explain
 finish
 chmod 755 .
+
+# One that was within reach at the checkpoint.
+cd "$scratch/ours" && as $user mkdir reached && cd reached || exit 1
+as $user mkdir later && as $user touch out err later/out
+setpriv --reuid=$user --regid=$user --clear-groups -- \
+	trecr-run -d ck -- sh -c 'echo ready >out; exec idle count' </dev/null >later/out 2>err &
+sup=$!
+await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
+as $user trecr-ckpt -s $sup >ckpt.out 2>ckpt.err
+is "$? $(cat err)" "0 " "a file within reach is no reason to warn or refuse" || explain
+chmod 0 later
+as $user trecr-restart ck </dev/null >restart.out 2>restart.err
+is $? 125 "out of reach at the restart the program does not come back"
+like "$(cat restart.err)" "cannot open $PWD/later/out .descriptor 1.: user $user may not enter its directory; allow it .chmod" \
+	"with the way out"
+chmod 755 later && mv later/out later/moved
+ln -s "$scratch/ours/secret/out" later/out
+as $user trecr-restart ck </dev/null >restart.out 2>restart.err
+like "$? $(cat restart.err)" "125 .*cannot open $PWD/later/out .descriptor 1.: user $user may not enter the directory that it is a link into;" \
+	"nor by a link into a directory that the user may not enter, which is said"
+rm later/out
+as $user trecr-restart ck </dev/null >restart.out 2>restart.err
+like "$? $(cat restart.err)" "125 .*cannot open $PWD/later/out .descriptor 1.: No such file or directory: make it again .*--save-files" \
+	"nor without the file, with the way out"
+cd "$scratch/ours" && rm -rf reached
 
 # Where that can be entered, the file may be opened later on.
 mkdir -m 777 place
@@ -80,7 +107,7 @@ like "$(cat ckpt.err)" "could not be restarted here, so the program resumes: use
 	"with the reason" || explain
 chmod 666 private
 as $user trecr-ckpt -s $sup >ckpt.out 2>ckpt.err
-is "$? $(cat ckpt.err)" "0 " "when the file may be opened it is" || explain
+is "$? $(told)" "0 " "when the file may be opened it is" || explain
 await -t 60 -p $sup 2>>await.err
 sup=$(cd place && as $user trecr-restart -D ck </dev/null 2>../restart.err)
 kill -USR1 "$sup"
@@ -125,7 +152,7 @@ is $? 125 "a program of one user is not brought back by another"
 like "$(cat restart.err)" "the program ran as user $user .*only these and root" "which is said" ||
 	explain
 
-# Nor by the same, who has left a group since.
+# Nor by the same user, after leaving a group.
 setpriv --reuid=$user --regid=$user --groups=5000 -- trecr-run -d grouped -- idle </dev/null >out 2>err &
 sup=$!
 await -t 60 -p $sup out '^ready$' >/dev/null 2>&1

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The victims themselves, without trecr: undisturbed each of them passes, and with the very
-# thing spoilt that it holds (VICTIM_HURT) it says so. A victim that passes then cannot fail.
+# The victims themselves, without trecr: undisturbed each of them passes, and when the very
+# state that it holds is spoilt (VICTIM_HURT) it says so. A victim that passes then cannot fail.
 . "$(dirname "$0")/lib.sh"
 
 # native COMMAND...: status is its exit status

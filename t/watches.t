@@ -12,12 +12,12 @@ cycle watches
 cycle inotify_queue
 cycle inotify_queue full
 
-# A program that goes on keeps its events; what is brought back later is told that they are lost.
+# A program that runs on keeps its events; one that is restored later is told that they are lost.
 arena later
 export VICTIM_MAY_LOSE=1
 launch "$victim/inotify_queue" && checkpoint && kill "$(program_of "$sup")" && await -p "$sup" &&
 	restart_here && finish
-is "$status $(sed 1d out | xargs)" "0 lost ok" "after a checkpoint that it went on from: lost, and said so" ||
+is "$status $(sed 1d out | xargs)" "0 lost ok" "after a checkpoint from which it ran on: lost, and said so" ||
 	explain
 unset VICTIM_MAY_LOSE
 
@@ -33,7 +33,7 @@ not_ok "a program is to be ended, but its checkpoint cannot be completed" quiet 
 finish
 is "$status $(sed 1d out | xargs)" "0 lost ok" "it is told that its events are lost" || explain
 
-# Who is killed before the program has been ended leaves it with that, too.
+# A supervisor that is killed before the program has been ended leaves it so, too.
 arena killed
 faults fault off
 launch "$victim/inotify_queue"

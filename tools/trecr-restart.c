@@ -19,11 +19,13 @@
 #include "lib/util.h"
 #include "supervisor/job/join_job.h"
 #include "supervisor/job/member_files.h"
-#include "supervisor/job/launcher_rank.h"
+#include "supervisor/job/part_of_job.h"
 #include "supervisor/restore/release_choice.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/job/restart_barrier.h"
 #include "supervisor/run/loop.h"
+#include "supervisor/split/mpi_libraries.h"
+#include "supervisor/start/kernel_check.h"
 #include "supervisor/start/run_options.h"
 #include "supervisor/start/supervisor.h"
 #include "supervisor/start/supervisor_options.h"
@@ -35,7 +37,7 @@
 static struct settings {
 	bool detach, verify, rollback_files, namespace, force, forget_options, lazy;
 	enum freeze_clock freeze_clock;
-	const char *pidfile;
+	const char *pidfile, *mpi;
 } settings;
 
 #define FIELD(name) offsetof(struct settings, name)
@@ -78,6 +80,10 @@ static const struct opt rows[] = {
 		"(without WHEN), never, or auto (the default): after\n"
 		"a reboot or on another machine",
 		opt_freeze_clock, FIELD(freeze_clock)},
+	{0, "mpi", "WHICH",
+		"the MPI library that ranks load: auto (the default:\n"
+		"the launcher's), same, mpich, openmpi, or a file",
+		mpi_library_option, FIELD(mpi)},
 	{0, "forget-options", NULL, "do not use the options of its trecr-run", opt_flag,
 		FIELD(forget_options)},
 	{0},
@@ -99,7 +105,8 @@ static void notice(const char *line)
 /* What the user names is there only while it is true: the file is made beside it. What is no
  * regular file (a pipe, a terminal) is written as it is. */
 struct pidfile {
-	int fd;       /* -1: none is wanted */
+	int fd; /* -1: none is wanted */
+	int older; /* of an earlier supervisor: held open, so that the restart leaves it there; or -1 */
 	char *beside; /* NULL: the file itself is open */
 	bool in_place;
 };
@@ -120,9 +127,10 @@ static int open_pidfile(struct pidfile *p, struct err *e)
 {
 	struct stat st;
 
-	*p = (struct pidfile){.fd = -1};
+	*p = (struct pidfile){.fd = -1, .older = -1};
 	if (!settings.pidfile)
 		return 0;
+	p->older = open(settings.pidfile, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (stat(settings.pidfile, &st) == 0 && !S_ISREG(st.st_mode)) {
 		p->fd = open(settings.pidfile, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	} else {
@@ -137,6 +145,8 @@ static int write_pidfile(struct pidfile *p, struct err *e)
 	char text[32];
 	int n = snprintf(text, sizeof(text), "%d\n", getpid());
 
+	util_close(&p->older);
+	p->older = -1;
 	if (p->fd < 0)
 		return 0;
 	if (write_all(p->fd, text, n, settings.pidfile, e) < 0)
@@ -158,6 +168,7 @@ static void remove_pidfile(struct pidfile *p)
 		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
 		(void)unlink(name);
 	util_close(&p->fd);
+	util_close(&p->older);
 	free(p->beside);
 	p->beside = NULL;
 }
@@ -206,6 +217,7 @@ static int bring_back(
 		.force_namespace = settings.namespace,
 		.freeze_clock = settings.freeze_clock,
 		.lazy = settings.lazy,
+		.mpi = settings.mpi,
 		.threads = s->options.threads,
 		.verbose = s->options.verbose,
 		.notice = notice,
@@ -261,17 +273,30 @@ static void say_where_to(const struct supervisor *s)
 	fputc('\n', stderr);
 }
 
+static void name_older(const char *image, struct err *e)
+{
+	cleanup_free char *older = checkpoint_older(image);
+
+	if (older)
+		err_append(e,
+			"; an older checkpoint is %s (trecr-inspect --verify tells whether it "
+			"is whole)",
+			older);
+}
+
 /* Bring the program back and stay with it. @ready is told when it runs. */
 static int restart_and_supervise(struct supervisor *s, const char *image,
 	struct company *company, void (*ready)(void *), void *arg)
 {
 	struct checkpoint *c = NULL;
 	struct err e = ERR_INIT;
-	struct pidfile pidfile = {.fd = -1};
+	struct pidfile pidfile = {.fd = -1, .older = -1};
 	int status;
 
 	if (find_company(s, company, &e) || !(c = open_image(image, company, &e)) ||
 		open_pidfile(&pidfile, &e) < 0 || bring_back(s, c, company, &e) < 0) {
+		if (!company && (!c || e.remedy == ERR_DAMAGED))
+			name_older(image, &e);
 		checkpoint_close(c);
 		remove_pidfile(&pidfile);
 		return restart_of_all_failed(s, company ? company->image : image, company, &e);
@@ -364,51 +389,6 @@ static int fail_for_all(int rank, const char *image, struct err *e)
 	return OWN_FAILURE;
 }
 
-struct part_of_job {
-	char *whole;    /* the job's checkpoint; NULL: it is of a program by itself */
-	char *image;    /* our part of it */
-	uint8_t id[16]; /* of it */
-	int rank, size;
-};
-
-static int check_size(const struct part_of_job *p, const struct members *m, struct err *e)
-{
-	if (!p->size)
-		return err_set(e, 0,
-			"it is of a job of %zu ranks, which a launcher restarts: mpiexec -n "
-			"%zu " TOOL " DIR",
-			m->count, m->count);
-	if ((size_t)p->size != m->count)
-		return err_set(e, 0, "it is of a job of %zu ranks, and %d have been started",
-			m->count, p->size);
-	return 0;
-}
-
-/* Which image is ours. *status: the status to exit with, else untouched. */
-static int find_part(const char *image, struct part_of_job *p, int *status)
-{
-	struct err e = ERR_INIT;
-	struct members m = {0};
-	int r = checkpoint_members(image, &p->whole, &m, NULL);
-
-	/* What is wrong with another, is said when it is opened. */
-	if (r <= 0) {
-		p->image = xstrdup(image);
-		return 0;
-	}
-	if (!rank_of_launcher(&p->rank, &p->size))
-		p->rank = p->size = 0;
-	r = check_size(p, &m, &e);
-	if (r) {
-		*status = fail_for_all(p->rank, image, &e);
-	} else {
-		p->image = xasprintf("%s/" STORE_PART "%d", p->whole, p->rank);
-		memcpy(p->id, m.ids[p->rank], sizeof(p->id));
-	}
-	members_free(&m);
-	return r;
-}
-
 /* Become the member again, and see that all others come. */
 static int join_again(struct supervisor *s, struct part_of_job *p, struct err *e)
 {
@@ -440,8 +420,8 @@ static int supervise_part(struct supervisor *s, struct part_of_job *p, const cha
 }
 
 /* A program on a GPU resumes with the release that it was started by, and so does any whose image
- * is of another format. Returns when that release is this one, or is not there: why, is said when
- * the restart fails. */
+ * is of another format. Returns when that release is this one, or is not installed; the failing restart says
+ * why. */
 static void hand_over(const char *image, const struct checkpoint *c, char *const argv[])
 {
 	cleanup_free char *tool = c ? release_tool(c) : release_tool_unread(image);
@@ -456,7 +436,7 @@ struct command_line {
 };
 
 /* Parsing drops what it has dealt with, so it is given a copy, which the operands are in. */
-static int parse(const struct command_line *line, struct supervisor_options *o,
+static int parse_options(const struct command_line *line, struct supervisor_options *o,
 	struct operands *operands, const struct opts **used)
 {
 	static struct opt_group groups[] = {
@@ -491,12 +471,12 @@ static int go_on_with_options(const struct checkpoint *c, const struct command_l
 		return 0;
 	if (run_options_take(o, c->job, c->info, e))
 		return err_prefix(e, "cannot restart %s", c->path);
-	(void)parse(line, o, &operands, &opts); /* as it could be parsed before */
+	(void)parse_options(line, o, &operands, &opts); /* as it could be parsed before */
 	return 0;
 }
 
-/* An image that cannot be read is told of by the restart itself. */
-static int prepare(const struct command_line *line, const char *image,
+/* The restart itself reports an image that cannot be read. */
+static int prepare_options(const struct command_line *line, const char *image,
 	struct supervisor_options *o, struct err *e)
 {
 	struct checkpoint *c = checkpoint_open(image, NULL);
@@ -521,14 +501,16 @@ int main(int argc, char *argv[])
 	int status;
 
 	s.options = (struct supervisor_options)SUPERVISOR_OPTION_DEFAULTS;
-	status = parse(&line, &s.options, &operands, &opts);
+	status = parse_options(&line, &s.options, &operands, &opts);
 	if (status >= 0)
 		return status;
 	if (operands.count != 1)
 		return opts_misused(opts, "there must be one DIR");
-	if (find_part(operands.v[0], &part, &status))
-		return status;
-	if (prepare(&line, part.image, &s.options, &e))
+	if (kernel_check(&e))
+		return restart_failed(&e);
+	if (part_of_job_find(operands.v[0], &part, &e))
+		return fail_for_all(part.rank, operands.v[0], &e);
+	if (prepare_options(&line, part.image, &s.options, &e))
 		return restart_failed(&e);
 	if (part.whole)
 		return supervise_part(&s, &part, operands.v[0]);

@@ -19,6 +19,7 @@
 #include "supervisor/split/launcher_restore.h"
 #include "supervisor/split/mpi_libraries.h"
 #include "supervisor/start/inherited_check.h"
+#include "supervisor/start/kernel_check.h"
 #include "supervisor/start/spawn.h"
 #include "supervisor/start/supervisor.h"
 #include "supervisor/start/supervisor_options.h"
@@ -86,20 +87,44 @@ static int lower_connection(void)
 	return program_options.mpi == MPI_LOWER ? launcher_connection() : -1;
 }
 
+/* An MPI library in the program needs its connection to the launcher, so --close-fds alone would end the program. */
+static void warn_of_inherited(const struct supervisor *s)
+{
+	int connection = launcher_connection();
+	bool needed = connection >= 0 && program_options.mpi != MPI_LOWER &&
+		      !program_options.close_fds;
+	struct inherited inherited = inherited_check(connection);
+	cleanup_free char *fds = inherited.held, *unreachable = inherited.out_of_reach;
+
+	if (needed)
+		fprintf(stderr,
+			"%s: no checkpoint will be possible while the program has descriptor "
+			"%d, its connection to the launcher (for an MPI program, "
+			"--mpi=lower takes it out of the way; for others, --close-fds)\n",
+			s->tool, connection);
+	if (fds)
+		fprintf(stderr,
+			"%s: no checkpoint will be possible while the program has descriptor "
+			"%s, which %s (--close-fds%s starts it without)\n",
+			s->tool, fds,
+			strchr(fds, ',') ? "lead to other processes"
+					 : "leads to another process",
+			needed ? " with --mpi=lower" : "");
+	if (unreachable)
+		fprintf(stderr,
+			"%s: no checkpoint will be possible while the program has descriptor "
+			"%s, as user %u may not enter its directory: choose a file that this "
+			"user can reach, or trecr-run COMMAND | cat >FILE\n",
+			s->tool, unreachable, geteuid());
+}
+
 /* What would make checkpoints fail, maybe hours later. A directory that was chosen and cannot
  * be written is a mistake; without one the program may never be meant to be saved. */
 static int look_ahead(const struct supervisor *s, const char *dir, bool chosen, struct err *e)
 {
-	cleanup_free char *fds = inherited_check(lower_connection());
 	enum store_early_check early = store_early_check(dir, e);
 
-	if (fds)
-		fprintf(stderr,
-			"%s: no checkpoint will be possible while the program has descriptor "
-			"%s, which %s (--close-fds starts it without)\n",
-			s->tool, fds,
-			strchr(fds, ',') ? "lead to other processes"
-					 : "leads to another process");
+	warn_of_inherited(s);
 	if (early == STORE_EARLY_BAD && chosen)
 		return err_prefix(e, "checkpoints could not be written");
 	if (early != STORE_EARLY_GOOD)
@@ -145,6 +170,8 @@ static int run_program(struct supervisor *s, char *const argv[])
 	int status = OWN_FAILURE;
 	bool add_pid;
 
+	if (kernel_check(&e))
+		return run_failed(s, status, &e);
 	adapt_to_launcher();
 	if (program_options.close_fds && close_inherited()) {
 		err_set(&e, errno, "cannot close the descriptors above 2");

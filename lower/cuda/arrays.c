@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lower/cuda/cuda.h"
+#include "lower/cuda/growing_list.h"
 #include "shared/cuda/array_params.h"
 #include "shared/cuda/graph_params.h"
 
@@ -73,15 +74,9 @@ static int has_planes(uint32_t format)
 
 static int add_part(const struct part *p)
 {
-	if (part_count == part_room) {
-		size_t room = part_room ? 2 * part_room : 64;
-		struct part *more = realloc(parts, room * sizeof(*more));
-
-		if (!more)
-			return agent_fail("no memory for a list of CUDA arrays");
-		parts = more;
-		part_room = room;
-	}
+	if (list_reserve(&parts, part_count, &part_room, sizeof(*parts),
+		    "for a list of CUDA arrays"))
+		return -1;
 	parts[part_count++] = *p;
 	return 0;
 }
@@ -206,7 +201,8 @@ static int list_one(const struct cuda_state *s, struct object *o, uint64_t *top,
 	if (list_parts(o, address, &end))
 		return -1;
 	if (end > ARRAYS_WINDOW + ARRAYS_WINDOW_SIZE)
-		return agent_fail("its CUDA arrays are larger than what there is room for");
+		return agent_fail(
+			"its CUDA arrays need more addresses than are reserved for them");
 	o->value = address;
 	if (end > *top)
 		*top = end;

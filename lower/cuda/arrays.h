@@ -8,7 +8,7 @@
 #ifndef LOWER_CUDA_ARRAYS_H
 #define LOWER_CUDA_ARRAYS_H
 
-#include "shared/cuda/state.h"
+#include "shared/cuda/cuda_state.h"
 
 /* One array with memory of its own, or of a mipmapped one all levels: for each of them @add is
  * called with where its contents are in an image. Gives each its address. */

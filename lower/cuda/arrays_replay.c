@@ -14,6 +14,7 @@
 #include "lower/cuda/call_replay.h"
 #include "lower/cuda/context_replay.h"
 #include "lower/cuda/cuda.h"
+#include "lower/cuda/growing_list.h"
 #include "shared/cuda/array_params.h"
 
 /* ---- arrays ---- */
@@ -135,15 +136,9 @@ static int create_one(struct numbers *n, const struct object *o, uint64_t *numbe
 
 static int keep_hole(struct numbers *n, uint32_t kind, uint64_t number)
 {
-	if (n->hole_count == n->hole_room) {
-		size_t room = n->hole_room ? 2 * n->hole_room : 64;
-		void *more = realloc(n->holes, room * sizeof(*n->holes));
-
-		if (!more)
-			return agent_fail("no memory for numbers of textures");
-		n->holes = more;
-		n->hole_room = room;
-	}
+	if (list_reserve(&n->holes, n->hole_count, &n->hole_room, sizeof(*n->holes),
+		    "for numbers of textures"))
+		return -1;
 	n->holes[n->hole_count].kind = kind;
 	n->holes[n->hole_count++].number = number;
 	return 0;

@@ -7,7 +7,7 @@
 #define LOWER_CUDA_CALL_REPLAY_H
 
 #include "shared/cuda/calls.h"
-#include "shared/cuda/state.h"
+#include "shared/cuda/cuda_state.h"
 
 extern const struct call_info cuda_info[];
 

@@ -6,7 +6,7 @@
 #ifndef LOWER_CUDA_CONTEXT_REPLAY_H
 #define LOWER_CUDA_CONTEXT_REPLAY_H
 
-#include "shared/cuda/state.h"
+#include "shared/cuda/cuda_state.h"
 
 int context_set(void *context);
 /* The context that was current when something was made or changed. If it no longer exists, what

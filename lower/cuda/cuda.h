@@ -1,7 +1,7 @@
 /*
  * cuda.h - what the agent does about CUDA. It runs on the lower half's libc, on a thread of its
  * own, and calls the driver directly; what to do it reads from the records of the
- * upper half (shared/cuda/state.h), whose threads are stopped meanwhile. A process without
+ * upper half (shared/cuda/cuda_state.h), whose threads are stopped meanwhile. A process without
  * CUDA_STATE has nothing here to be done.
  *
  * Functions return 0, or -1 by agent_fail().
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "lower/runtime.h"
-#include "shared/cuda/state.h"
+#include "shared/cuda/cuda_state.h"
 
 /* Wait until the devices have done all that was asked of them; what is alive down here and has
  * no record, or a record that cannot be replayed, is refused. */
@@ -50,7 +50,7 @@ int cuda_verify_globals(const struct object *o, const void *context);
 /* The same of a copy, as far as their places are empty. 1: they are; 0: they are not. */
 int cuda_globals_match(const struct object *o, const void *context);
 int cuda_replay_events(struct cuda_state *s);
-int cuda_replay_graphs(struct cuda_state *s); /* with memory that copies are told of */
+int cuda_replay_graphs(struct cuda_state *s); /* with the memory that copies name */
 int cuda_replay_threads(struct cuda_state *s);
 /* Lists are by the driver's handles, which are others now. */
 void cuda_enlist(struct cuda_state *s);
@@ -88,7 +88,7 @@ struct cuda_state *cuda_records(void);
  * A driver that lacks it gives CUDA_MISSING.
  */
 #define CUDA_MISSING 500
-#ifdef __cppcheck__ /* makes nothing of the other */
+#ifdef __cppcheck__ /* cannot parse the other */
 #define CUDA(name, parameters) ((int (*)())cuda_function(#name))
 #else
 #define CUDA(name, parameters)                                                                 \

@@ -4,7 +4,7 @@
 #include "lower/cuda/arrays.h"
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/placement.h"
-#include "lower/cuda/share.h"
+#include "lower/cuda/shared_memory.h"
 #include "shared/cuda/memory_state.h"
 #include "shared/records.h"
 

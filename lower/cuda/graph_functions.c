@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "lower/cuda/saved_graphs.h"
+#include "lower/cuda/growing_list.h"
 
 static struct {
 	struct graph_function *list;
@@ -22,16 +23,9 @@ void graph_functions_forget(void)
 
 static int add_function(void *real, void *context, struct object *o, int of_kernel)
 {
-	if (functions.count == functions.room) {
-		size_t room = functions.room ? 2 * functions.room : 256;
-		struct graph_function *more =
-			realloc(functions.list, room * sizeof(*functions.list));
-
-		if (!more)
-			return agent_fail("no memory to look up functions in CUDA graphs");
-		functions.list = more;
-		functions.room = room;
-	}
+	if (list_reserve(&functions.list, functions.count, &functions.room,
+		    sizeof(*functions.list), "to look up functions in CUDA graphs"))
+		return -1;
 	functions.list[functions.count++] =
 		(struct graph_function){real, context, o, of_kernel};
 	return 0;
@@ -65,7 +59,7 @@ static int add_context(const struct cuda_state *s, void *context)
 	return r;
 }
 
-/* Of two functions with the same handle, one that the program has asked for goes first. */
+/* Of two functions with the same handle, the first is the function that the program has asked for. */
 static int by_real(const void *a, const void *b)
 {
 	const struct graph_function *x = a, *y = b;

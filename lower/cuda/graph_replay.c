@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lower/cuda/saved_graphs.h"
+#include "lower/cuda/growing_list.h"
 #include "lower/records_alloc.h"
 #include "shared/cuda/array_params.h"
 
@@ -403,15 +404,9 @@ static int add_renamed(struct renamed *all, const struct graph_record *g)
 	for (uint64_t i = 0; i < g->count; i++) {
 		const struct graph_node *n = &g->nodes[i];
 
-		if (all->count == all->room) {
-			size_t room = all->room ? 2 * all->room : 1024;
-			struct graph_pair *more = realloc(all->list, room * sizeof(*more));
-
-			if (!more)
-				return agent_fail("no memory for nodes of CUDA graphs");
-			all->list = more;
-			all->room = room;
-		}
+		if (list_reserve(&all->list, all->count, &all->room, sizeof(*all->list),
+			    "for nodes of CUDA graphs"))
+			return -1;
 		all->list[all->count++] = (struct graph_pair){n->real, n->made};
 		if (n->child && add_renamed(all, n->child))
 			return -1;

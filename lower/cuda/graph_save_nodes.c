@@ -154,9 +154,7 @@ static int save_kernel(struct cuda_state *s, struct graph_node *n)
 
 /* ---- copies ---- */
 
-#define MEMORY_TYPE 2              /* CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
-#define OURS        0x200000000000 /* devices' memory, as mmu/ gives it out */
-#define OURS_END    0x300000000000
+#define MEMORY_TYPE 2 /* CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
 
 /* The driver looks at the addresses of copies when it is given them: memory that has been freed
  * would be none after a restart. */
@@ -167,7 +165,7 @@ static int is_live(const struct cuda_state *s, uint64_t address)
 	for (const struct allocation *a = s->allocations; a; a = a->next)
 		if (address - a->address < a->size)
 			return 1;
-	if (address >= OURS && address < OURS_END)
+	if (address >= GPU_WINDOW && address < GPU_RESERVED)
 		return 0;
 	return !CUDA(cuPointerGetAttribute, (void *, int, uint64_t))(
 		&type, MEMORY_TYPE, address);

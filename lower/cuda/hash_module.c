@@ -16,7 +16,7 @@
 #define DEVICES 16
 static struct code {
 	void *data; /* NULL: none yet */
-	int failed; /* and none to be had */
+	int failed; /* and none is available */
 } codes[DEVICES];
 
 /* Made by mk/hash-kernel: text, for all devices, and what a compiler has made of it for one kind. */

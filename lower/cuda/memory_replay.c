@@ -11,8 +11,7 @@
 #include "lower/records_alloc.h"
 #include "shared/cuda/memory_driver.h"
 
-/* Neighbours are one range when what lies between them is less than what an image stores as
- * one. */
+/* Ranges that are less than a block of the image apart are listed as one. */
 #define GAP 4096
 
 #define PAGE 4096ul
@@ -362,7 +361,7 @@ static int remake_parts(struct cuda_state *cuda)
 	return is_open(s, MMU_PINNED) ? remake_pinned(cuda) : 0;
 }
 
-/* The driver takes addresses that it has left over, whatever is wished for, so often. */
+/* The driver may prefer addresses that it has left over to the one asked for. This is how often to ask. */
 #define RESERVE_TRIES 4096
 
 static int reserve_at(const struct memory_reservation *r, uint64_t *address)
@@ -529,8 +528,8 @@ int cuda_replay_addresses(struct cuda_state *cuda)
 				: 0;
 
 		if (r)
-			return agent_fail(
-				"memory of GPU %u cannot be allocated where it was: error %d",
+			return agent_fail("addresses of GPU %u cannot be reserved where they "
+					  "were: error %d",
 				i, r);
 	}
 	return 0;

@@ -7,7 +7,7 @@
 #ifndef LOWER_CUDA_MODULE_REPLAY_H
 #define LOWER_CUDA_MODULE_REPLAY_H
 
-#include "shared/cuda/state.h"
+#include "shared/cuda/cuda_state.h"
 
 /* Let the places of @o in @context be empty so that it is placed there; it has. */
 int module_open(const struct object *o, void *context);

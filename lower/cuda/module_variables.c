@@ -162,7 +162,7 @@ static int found_hidden(const char *name, uint64_t offset, uint64_t size, void *
 	if (*name != STRING_PREFIX)
 		return agent_fail(
 			"a CUDA module has two variables called %s, of which the driver "
-			"tells of one only: they cannot be saved",
+			"shows one only: they cannot be saved",
 			name);
 	g = new_global(scan, name);
 	if (!g)

@@ -1,5 +1,5 @@
 /*
- * Everything that the program holds a handle of, made again in a fresh driver: the calls that
+ * Everything that the program holds a handle of (streams, events, modules ...), made again in a fresh driver: the calls that
  * made it, calls that changed it, and the loading of functions, all in the order they came in.
  * A driver that is asked the same in the same order gives the same addresses, and where it
  * must, that is verified.
@@ -10,10 +10,11 @@
 #include "lower/cuda/call_replay.h"
 #include "lower/cuda/context_replay.h"
 #include "lower/cuda/cuda.h"
+#include "lower/cuda/growing_list.h"
 #include "lower/cuda/module_replay.h"
 #include "lower/cuda/placement.h"
 #include "lower/cuda/saved_places.h"
-#include "lower/cuda/share.h"
+#include "lower/cuda/shared_memory.h"
 #include "shared/cuda/memory_state.h"
 
 enum step_kind { MAKE, CHANGE, LOAD, MANAGED };
@@ -33,15 +34,9 @@ struct steps {
 
 static int add_step(struct steps *s, const struct step *step)
 {
-	if (s->count == s->room) {
-		size_t room = s->room ? 2 * s->room : 1024;
-		struct step *more = realloc(s->list, room * sizeof(*more));
-
-		if (!more)
-			return agent_fail("no memory to restore what the program has of CUDA");
-		s->list = more;
-		s->room = room;
-	}
+	if (list_reserve(&s->list, s->count, &s->room, sizeof(*s->list),
+		    "to restore what the program has of CUDA"))
+		return -1;
 	s->list[s->count++] = *step;
 	return 0;
 }

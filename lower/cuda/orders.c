@@ -2,7 +2,7 @@
  * The orders that a supervisor gives (enum lower_request).
  */
 #include "lower/cuda/cuda.h"
-#include "lower/cuda/share.h"
+#include "lower/cuda/shared_memory.h"
 #include "lower/cuda/snapshot.h"
 #include "lower/mpi/mpi.h"
 #include "lower/runtime.h"
@@ -41,7 +41,7 @@ int orders_carry_out(struct lower_order *o)
 		snapshot_release();
 		return 0;
 	case LOWER_MESSAGES:
-		return mpi_drain(o->count);
+		return mpi_drain(o->count, o->patience_ns);
 	case LOWER_CONNECT:
 		return connection_offer();
 	case LOWER_REPLAY:

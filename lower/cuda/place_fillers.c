@@ -7,21 +7,16 @@
 #include <stdlib.h>
 
 #include "lower/cuda/cuda.h"
+#include "lower/cuda/growing_list.h"
 
 /* Fillers of what the driver has beside the places. */
 static struct filler_list extras;
 
 int filler_list_add(struct filler_list *l, const struct filler *f, unsigned turn)
 {
-	if (l->count == l->room) {
-		size_t room = l->room ? 2 * l->room : 64;
-		struct listed_filler *more = realloc(l->list, room * sizeof(*more));
-
-		if (!more)
-			return agent_fail("no memory for the places of variables");
-		l->list = more;
-		l->room = room;
-	}
+	if (list_reserve(&l->list, l->count, &l->room, sizeof(*l->list),
+		    "for the places of variables"))
+		return -1;
 	l->list[l->count++] = (struct listed_filler){*f, turn};
 	return 0;
 }

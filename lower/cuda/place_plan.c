@@ -28,7 +28,7 @@ struct hole {
 
 /* Empty blocks in a row, in one range. */
 struct span {
-	uint64_t start, end;
+	uint64_t start, end, begin; /* it began there before anything was placed in it */
 	const struct range *range;
 	uint64_t age; /* the newest has the largest */
 };
@@ -41,6 +41,7 @@ static struct plan {
 	struct span *spans;
 	size_t variable_count, hole_count, span_count;
 	uint64_t now;
+	unsigned tries;
 } plan;
 
 static int is_managed(enum filler_heap heap)
@@ -144,7 +145,7 @@ static void add_span(uint64_t start, uint64_t end, const struct range *r)
 	if (last && last->range == r && last->end == start)
 		last->end = end;
 	else
-		plan.spans[plan.span_count++] = (struct span){start, end, r, age_now(r)};
+		plan.spans[plan.span_count++] = (struct span){start, end, start, r, age_now(r)};
 }
 
 static void add_hole(const struct place *p, uint64_t end)
@@ -190,7 +191,16 @@ static void list_empty(void)
 
 /* ---- the driver ---- */
 
-static struct span *first_span(enum filler_heap heap, uint64_t size)
+static int is_tried_before(const struct span *a, const struct span *b)
+{
+	if (a->age != b->age)
+		return a->age > b->age;
+	if (a->end - a->start != b->end - b->start)
+		return a->end - a->start < b->end - b->start;
+	return a->start < b->start;
+}
+
+static struct span *best_span(enum filler_heap heap, uint64_t size)
 {
 	struct span *best = NULL;
 
@@ -198,8 +208,7 @@ static struct span *first_span(enum filler_heap heap, uint64_t size)
 		const struct place *p = &saved_places.list[s->range->first];
 
 		if (s->end - s->start >= size && is_managed(p->heap) == is_managed(heap) &&
-			(!best || s->age > best->age ||
-				(s->age == best->age && s->start < best->start)))
+			(!best || is_tried_before(s, best)))
 			best = s;
 	}
 	return best;
@@ -228,13 +237,14 @@ static struct span *new_range(uint64_t size)
 	}
 	if (!best)
 		return NULL;
-	plan.spans[plan.span_count] = (struct span){best->start, best->end, best, ++plan.now};
+	plan.spans[plan.span_count] =
+		(struct span){best->start, best->end, best->start, best, ++plan.now};
 	return &plan.spans[plan.span_count++];
 }
 
 static uint64_t take_blocks(enum filler_heap heap, uint64_t size, struct span **from)
 {
-	struct span *s = first_span(heap, size);
+	struct span *s = best_span(heap, size);
 
 	if (!s)
 		s = new_range(size);
@@ -343,24 +353,184 @@ static int enlarge_hole(const struct hole *h)
 	return 0;
 }
 
-/* 1: all lies where it is to; 0: something else is to be empty for that; -1: nothing helps. */
-static int try_plan(void)
+/* All places of the block of @p, if none is made, and not all are empty. */
+static int empty_block(const struct place *p)
 {
-	if (leave_out_empty())
-		return -1;
+	struct place *list = saved_places.list, *end = list + saved_places.count, *first, *q;
+	int is_new = 0;
+
+	for (first = list + (p - list);
+		first > list && block_start(first - 1) == block_start(p); first--)
+		;
+	for (q = first; q < end && block_start(q) == block_start(p); q++) {
+		if (is_made(q))
+			return -1;
+		is_new |= !q->planned;
+	}
+	while (q-- > first)
+		q->planned = 1;
+	return is_new ? 0 : -1;
+}
+
+/* @s was larger: what lies behind it was empty. */
+static int enlarge_span(const struct span *s)
+{
+	const struct range *r = s->range;
+
+	for (size_t i = r->first; i < r->last; i++)
+		if (saved_places.list[i].start == s->end)
+			return empty_block(&saved_places.list[i]);
+	return -1;
+}
+
+/* @s was a part of a larger one: the shared block before it came to be when the owner was loaded. */
+static int join_span(const struct span *s)
+{
+	const struct range *r = s->range;
+
+	for (size_t i = r->first; i < r->last; i++)
+		if (saved_places.list[i].end == s->begin && !saved_places.list[i].large)
+			return empty_block(&saved_places.list[i]);
+	return -1;
+}
+
+/* What was taken in place of what is to be. */
+struct mistake {
+	struct span span;
+	struct hole hole;
+	int is_span, is_in_range; /* where the variable is to lie */
+};
+
+#define REPAIRS 3
+
+static int has_choice(const struct mistake *m)
+{
+	return m->is_span && m->is_in_range;
+}
+
+/* The reasons there may be for @m, one after the other: 0, or -1: it is not that one. Without a choice there is
+ * the first only. */
+static int repair(const struct mistake *m, unsigned which)
+{
+	if (!m->is_span)
+		return enlarge_hole(&m->hole);
+	if (!m->is_in_range)
+		return leave_out_ranges(m->span.range);
+	return which == 0   ? join_span(&m->span)
+	       : which == 1 ? enlarge_span(&m->span)
+			    : leave_out_ranges(m->span.range);
+}
+
+/* 1: all lies where it is to; 0: something else is to be empty for that, as @m tells; -1: that
+ * cannot be. */
+static int play(struct mistake *m)
+{
+	*m = (struct mistake){0};
 	list_empty();
 	for (size_t i = 0; i < plan.variable_count; i++) {
+		const struct variable *v = &plan.variables[i];
 		struct span *span;
 		struct hole *hole;
-		uint64_t at = place_variable(&plan.variables[i], &span, &hole);
+		uint64_t at = place_variable(v, &span, &hole);
 
-		if (at == plan.variables[i].address)
+		if (at == v->address)
 			continue;
 		if (!at || (span && span->range->is_absent))
 			return -1;
-		return span ? leave_out_ranges(span->range) : enlarge_hole(hole);
+		m->is_span = span != NULL;
+		if (span) {
+			m->span = *span;
+			m->is_in_range = v->address >= span->range->start &&
+					 v->address < span->range->end;
+		} else {
+			m->hole = *hole;
+		}
+		return 0;
 	}
 	return 1;
+}
+
+/* ---- the search ---- */
+
+/* Of each place and each range. */
+struct marks {
+	struct place_mark {
+		int planned;
+		unsigned turn;
+	} * places;
+	int *absent;
+};
+
+static int marks_save(struct marks *m)
+{
+	m->places = malloc((saved_places.count + 1) * sizeof(*m->places));
+	m->absent = malloc((saved_places.range_count + 1) * sizeof(*m->absent));
+	if (!m->places || !m->absent)
+		return agent_fail("no memory for the places of variables");
+	for (size_t i = 0; i < saved_places.count; i++)
+		m->places[i] = (struct place_mark){
+			saved_places.list[i].planned, saved_places.list[i].plan_turn};
+	for (size_t i = 0; i < saved_places.range_count; i++)
+		m->absent[i] = saved_places.ranges[i].is_absent;
+	return 0;
+}
+
+static void marks_restore(const struct marks *m)
+{
+	for (size_t i = 0; i < saved_places.count; i++) {
+		saved_places.list[i].planned = m->places[i].planned;
+		saved_places.list[i].plan_turn = m->places[i].turn;
+	}
+	for (size_t i = 0; i < saved_places.range_count; i++)
+		saved_places.ranges[i].is_absent = m->absent[i];
+}
+
+static void marks_free(struct marks *m)
+{
+	free(m->places);
+	free(m->absent);
+}
+
+/* How often there is a choice. */
+#define PLAN_TRIES 1000
+
+static int search(void);
+
+static int try_repairs(const struct mistake *mistake)
+{
+	struct marks before;
+	int r = marks_save(&before);
+
+	for (unsigned i = 0; i < REPAIRS && !r && plan.tries < PLAN_TRIES; i++) {
+		if (!repair(mistake, i))
+			r = search();
+		if (!r)
+			marks_restore(&before);
+	}
+	marks_free(&before);
+	return r;
+}
+
+/* 1: there is a plan; 0: nothing helps, and what has been marked is for the caller to take back; -1 by
+ * agent_fail(). Ends, as each repair marks something. */
+static int search(void)
+{
+	struct mistake mistake;
+	int r;
+
+	for (;;) {
+		if (leave_out_empty())
+			return 0;
+		r = play(&mistake);
+		if (r)
+			return r > 0;
+		if (has_choice(&mistake))
+			break;
+		if (repair(&mistake, 0))
+			return 0;
+	}
+	plan.tries++;
+	return try_repairs(&mistake);
 }
 
 static void mark_own(void)
@@ -396,7 +566,7 @@ static void drop_plan(void)
 
 int place_plan(const struct object *owner, const void *context)
 {
-	int r = 0;
+	int r;
 
 	plan = (struct plan){.owner = owner, .context = context};
 	mark_own();
@@ -406,10 +576,9 @@ int place_plan(const struct object *owner, const void *context)
 		drop_plan();
 		return -1;
 	}
-	while (!r)
-		r = try_plan();
+	r = search();
 	drop_plan();
-	if (r < 0)
+	if (!r)
 		mark_own();
-	return r > 0;
+	return r;
 }

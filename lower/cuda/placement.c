@@ -89,8 +89,8 @@ int placement_keep(struct cuda_state *s)
 	for (size_t i = 0; i < saved_places.range_count; i++)
 		if (table->core->driver_keep(
 			    saved_places.ranges[i].start, saved_places.ranges[i].end))
-			return agent_fail("addresses at %#lx, which the driver had, are none "
-					  "that it can be given",
+			return agent_fail("addresses at %#lx, which the driver had, cannot be "
+					  "given to it here",
 				saved_places.ranges[i].start);
 	return 0;
 }

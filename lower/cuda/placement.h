@@ -4,13 +4,14 @@
  *
  * How the driver (580; seen by its mmap calls and the addresses it gives) finds room for them:
  * - It takes addresses as ranges of a multiple of 32 MiB, aligned to that; a range in which
- *   nothing is left is given back. What is 2 MiB or more gets blocks of 2 MiB from the first
- *   hole that fits, the newest range first.
+ *   nothing is left is given back. What is 2 MiB or more gets blocks of 2 MiB, in the newest range
+ *   that has a hole for it: from the smallest such hole, of those of one size the lowest.
  * - What is smaller shares such a block with others of its context: the smallest hole that
  *   fits, in steps of 256 bytes (managed memory: 512); of such the hole that has been there for
  *   longest.
  * - Reservations of the program are taken from what ranges have left over, before the address
  *   that they ask for is considered.
+ *   Managed variables share blocks with those of all contexts of the module's device; those of libraries are with the first device's.
  * - Each variable is on its own; constants of a program lie together.
  * - The memory for local variables of kernels, of streams and so on comes from the same ranges,
  *   and moves when kernels need more.
@@ -33,7 +34,7 @@
 #ifndef LOWER_CUDA_PLACEMENT_H
 #define LOWER_CUDA_PLACEMENT_H
 
-#include "shared/cuda/state.h"
+#include "shared/cuda/cuda_state.h"
 
 struct memory_managed;
 

@@ -3,7 +3,7 @@
 
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/placement.h"
-#include "lower/cuda/share.h"
+#include "lower/cuda/shared_memory.h"
 #include "shared/cuda/memory_state.h"
 
 #define GRAPH_MEMORY_USED 0 /* CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT */

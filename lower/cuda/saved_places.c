@@ -8,49 +8,56 @@
 #include <string.h>
 
 #include "lower/cuda/cuda.h"
+#include "lower/cuda/growing_list.h"
+
+#define NO_MEMORY "to find the places of variables"
 
 struct places saved_places;
 enum place_order places_order;
 
-/* Room for one more of @size bytes than the @count there are. */
-static void *grow_array(void *array, size_t count, size_t *room, size_t size)
-{
-	void *larger;
-
-	if (count < *room)
-		return array;
-	larger = realloc(array, (*room ? 2 * *room : 64) * size);
-	if (larger)
-		*room = *room ? 2 * *room : 64;
-	else
-		agent_fail("no memory to find the places of variables");
-	return larger;
-}
-
 static int add_place(struct places *places, const struct place *wanted)
 {
 	uint64_t step = wanted->large ? PLACES_BLOCK : places_step(wanted->heap);
-	struct place *list = grow_array(
-			     places->list, places->count, &places->room, sizeof(*list)),
-		     *p;
+	struct place *p;
 
-	if (!list)
+	if (list_reserve(&places->list, places->count, &places->room, sizeof(*places->list),
+		    NO_MEMORY))
 		return -1;
-	places->list = list;
-	p = &list[places->count++];
+	p = &places->list[places->count++];
 	*p = *wanted;
 	p->start = places_down(p->start, places_step(wanted->heap));
 	p->end = places_up(p->end, step);
 	return 0;
 }
 
-static void *any_context(const struct cuda_state *s)
+static const struct object *context_object(const struct cuda_state *s, const void *context)
 {
 	const struct object *o = s->objects;
 
-	while (o && o->kind != CUDA_CONTEXT)
+	while (o && (o->kind != CUDA_CONTEXT || o->real != context))
 		o = o->next;
-	return o ? o->real : NULL;
+	return o;
+}
+
+/* A context that stands for all that share blocks for managed variables: those of a module's device. Libraries
+ * have theirs with the modules of the first device. */
+static void *managed_context(const struct cuda_state *s, const struct object *owner)
+{
+	const struct object *own = owner->kind == CUDA_MODULE
+					   ? context_object(s, places_first_context(owner))
+					   : NULL;
+	int device = own ? cuda_device_of(own) : 0;
+	void *first = NULL;
+
+	for (const struct object *o = s->objects; o; o = o->next) {
+		if (o->kind != CUDA_CONTEXT)
+			continue;
+		if (cuda_device_of(o) == device)
+			return o->real;
+		if (!first)
+			first = o->real;
+	}
+	return first;
 }
 
 int place_is_wanted(const struct cuda_global *g)
@@ -77,7 +84,7 @@ static int add_globals(
 	for (const struct cuda_global *g = o->globals; g; g = g->next, turn--) {
 		struct place p = {.start = g->allocation,
 			.end = g->allocation + g->allocation_size,
-			.context = g->managed ? any_context(s) : g->context,
+			.context = g->managed ? managed_context(s, o) : g->context,
 			.loaded_in = g->managed ? NULL : g->context,
 			.owner = o,
 			.heap = g->managed ? FILLER_MANAGED_VARIABLES : FILLER_VARIABLES,
@@ -278,14 +285,12 @@ static int by_age(const void *a, const void *b)
 static int find_ranges(struct places *p, const struct cuda_state *s)
 {
 	for (size_t i = 0; i < p->count;) {
-		struct range *ranges =
-			grow_array(p->ranges, p->range_count, &p->range_room, sizeof(*ranges));
 		struct range *r;
 
-		if (!ranges)
+		if (list_reserve(&p->ranges, p->range_count, &p->range_room, sizeof(*p->ranges),
+			    NO_MEMORY))
 			return -1;
-		p->ranges = ranges;
-		r = &ranges[p->range_count++];
+		r = &p->ranges[p->range_count++];
 		r->first = i;
 		i = r->last = range_from(p, s, p->count, i, &r->start, &r->end);
 		r->age = age_of(s, r->start);

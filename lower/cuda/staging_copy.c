@@ -126,8 +126,8 @@ static int copy_in(const struct lower_transfer *t)
 		r = CUDA(cuMemsetD8_v2, (uint64_t, unsigned char, size_t))(
 			t->address, 0, t->size);
 	else
-		r = CUDA(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t))(
-			t->address, staging + t->offset, t->size);
+		r = CUDA(cuMemcpyHtoDAsync_v2, (uint64_t, const void *, size_t, void *))(
+			t->address, staging + t->offset, t->size, NULL);
 	return r ? cuda_failed("copying into device memory", r) : 0;
 }
 

@@ -12,7 +12,7 @@ struct symbols {
 	const char *names;
 };
 
-/* Undocumented, as seen in files of CUDA 13: pairs of symbols, who calls whom; and others,
+/* Undocumented, as seen in files of CUDA 13: pairs of symbols, caller and callee; and others,
  * which begin with 0. */
 #define SHT_CALL_GRAPH 0x70000001
 struct edge {

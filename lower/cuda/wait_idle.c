@@ -1,7 +1,7 @@
 /*
  * Until the devices have come to rest. That may take long, or for ever, as a kernel may wait
  * for what the program does, which is stopped: so streams are asked until they are idle, and
- * contexts, with whatever work there is that no stream of the program's tells of, are waited for on a
+ * contexts, with any work that no stream of the program's shows, are waited for on a
  * thread of its own, which still waits while the agent answers and the program runs again.
  */
 #include <errno.h>

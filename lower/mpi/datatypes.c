@@ -71,16 +71,22 @@ static int get_contents(int real, struct contents *c)
 		Type_get_contents, real, c->ints, c->addresses, c->types, c->i, c->a, c->t);
 }
 
+static int release_part(int real)
+{
+	struct contents c = {0};
+
+	if (get_envelope(real, &c) < 0)
+		return -1;
+	return is_permanent(c.how) ? 0 : MPI_DO(Type_free, &real);
+}
+
 static int learn_datatype(struct mpi_state *s, struct mpi_object *of, int real);
 
 /* A part, which the library has given us a reference to. */
 static int learn_part(struct mpi_state *s, struct mpi_object *of, int real)
 {
 	struct mpi_object *o = mpi_object_below(s, real);
-	struct contents c = {0};
 
-	if (get_envelope(real, &c) < 0)
-		return -1;
 	if (o && o->sequence < of->sequence) {
 		if (learned_put(&of->learned, KNOWN) < 0 ||
 			learned_put(&of->learned, o->handle) < 0)
@@ -88,7 +94,7 @@ static int learn_part(struct mpi_state *s, struct mpi_object *of, int real)
 	} else if (learn_datatype(s, of, real) < 0) {
 		return -1;
 	}
-	return is_permanent(c.how) ? 0 : MPI_DO(Type_free, &real);
+	return release_part(real);
 }
 
 static int put_numbers(struct mpi_learned *l, const int64_t *numbers, int64_t count)
@@ -134,6 +140,76 @@ static int learn_datatype(struct mpi_state *s, struct mpi_object *of, int real)
 int datatype_learn(struct mpi_state *s, struct mpi_object *o)
 {
 	return learn_datatype(s, o, o->real);
+}
+
+/* What the library has made of it only to give it out: ROMIO does, both when a view is set and when it is asked for. */
+static int unwrap(int *real)
+{
+	struct contents c = {0};
+	int r, inner = 0, wrapped = 0;
+
+	if (get_envelope(*real, &c) < 0)
+		return -1;
+	if (c.how != CONTIGUOUS)
+		return 0;
+	r = contents_alloc(&c) < 0 ? -1 : get_contents(*real, &c);
+	if (!r) {
+		inner = c.t[0];
+		wrapped = (c.counts ? c.c[0] : c.i[0]) == 1;
+	}
+	contents_free(&c);
+	if (r || !wrapped)
+		return r ? -1 : release_part(inner);
+	if (MPI_DO(Type_free, real))
+		return -1;
+	*real = inner;
+	return 1;
+}
+
+/* 1: @real or a part of it is resized to begin behind its first data. */
+static int begins_behind(int real, struct contents *c, int *is)
+{
+	int64_t first, extent;
+	int r = 0;
+
+	if (get_contents(real, c))
+		return -1;
+	if (c->how == RESIZED && MPI_DO(Type_get_true_extent, c->t[0], &first, &extent))
+		return -1;
+	if (c->how == RESIZED && (c->counts ? c->c[0] : c->a[0]) > first)
+		*is = 1;
+	for (int64_t i = 0; i < c->types; i++)
+		if (datatype_begins_behind(c->t[i], is) < 0 || release_part(c->t[i]) < 0)
+			r = -1;
+	return r;
+}
+
+int datatype_begins_behind(int real, int *is)
+{
+	struct contents c = {0};
+	int r;
+
+	if (get_envelope(real, &c) < 0)
+		return -1;
+	if (is_permanent(c.how))
+		return 0;
+	r = contents_alloc(&c) < 0 ? -1 : begins_behind(real, &c, is);
+	contents_free(&c);
+	return r;
+}
+
+int datatype_learn_part(struct mpi_state *s, struct mpi_learned *l, int real)
+{
+	struct mpi_object of = {.sequence = UINT64_MAX, .learned = *l};
+	int r;
+
+	do
+		r = mpi_object_below(s, real) ? 0 : unwrap(&real);
+	while (r > 0);
+	if (!r)
+		r = learn_part(s, &of, real);
+	*l = of.learned;
+	return r;
 }
 
 /* ---- made again at a restart ---- */
@@ -260,4 +336,11 @@ int datatype_make(struct mpi_state *s, struct mpi_object *o, struct learned_read
 		return -1;
 	o->real = real;
 	return 0;
+}
+
+int datatype_make_part(struct mpi_state *s, struct learned_reader *r, int *real, int *ours)
+{
+	if (make_datatype(s, r, real, ours) < 0)
+		return -1;
+	return *ours ? MPI_DO(Type_commit, real) : 0;
 }

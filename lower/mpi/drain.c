@@ -15,6 +15,7 @@
 #include "lower/mpi/mpi.h"
 #include "lower/mpi/mpi_objects.h"
 #include "lower/mpi/requests_again.h"
+#include "lower/mpi/windows_again.h"
 #include "lower/records_alloc.h"
 #include "lower/runtime.h"
 #include "shared/raw.h"
@@ -85,6 +86,16 @@ static int class_of(int error)
 	return error && !mpi.Error_class(error, &class) ? class : error;
 }
 
+/* Who was to receive it has been told of it, and does not wait for it: another rank when all try again. */
+static void count_withdrawn(struct mpi_peer *peer)
+{
+	const struct mpi_state *s = RECORDS->mpi;
+
+	peer->sent--;
+	if (peer->world == s->rank && peer->due)
+		peer->due--;
+}
+
 static void hold(struct mpi_request *r, int error, const int *status)
 {
 	int source = status[MPI_STATUS_SOURCE];
@@ -100,7 +111,7 @@ static void hold(struct mpi_request *r, int error, const int *status)
 	if (r->kind == MPI_SEND && r->cancelled && mpi_is_cancelled(status) && r->counts &&
 		r->counts->number == r->number && r->peer >= 0 &&
 		(uint32_t)r->peer < r->counts->size)
-		r->counts->peers[r->peer].sent--;
+		count_withdrawn(&r->counts->peers[r->peer]);
 }
 
 static void look_at_request(struct mpi_request *r)
@@ -114,7 +125,7 @@ static void look_at_request(struct mpi_request *r)
 		return;
 	r->real = real;
 	/* A persistent one stays when it is complete. */
-	if (r->kind == MPI_OTHER_REQUEST && real != MPI_REQUEST_NULL)
+	if (r->kind == MPI_NONBLOCKING_OTHER && real != MPI_REQUEST_NULL)
 		r->persistent = 1;
 	hold(r, error, status);
 }
@@ -125,7 +136,7 @@ static int may_be_made(struct mpi_messages *m)
 	for (uint32_t i = 0; m && i < m->used; i++) {
 		const struct mpi_request *r = mpi_request_at(m, i);
 
-		if (r->kind == MPI_OTHER_REQUEST && r->active && !r->held)
+		if (r->kind == MPI_NONBLOCKING_OTHER && r->active && !r->held)
 			return 1;
 	}
 	return 0;
@@ -136,7 +147,8 @@ static void look_at_requests(struct mpi_messages *m)
 	for (uint32_t i = 0; i < m->used; i++) {
 		struct mpi_request *r = mpi_request_at(m, i);
 
-		if (r->kind && r->kind != MPI_MATCHED_MESSAGE && r->active && !r->held)
+		if (r->kind && r->kind != MPI_MATCHED_MESSAGE && r->active && !r->held &&
+			!mpi_request_elder(r))
 			look_at_request(r);
 	}
 }
@@ -192,8 +204,7 @@ static struct mpi_message *new_message(struct mpi_messages *m, uint64_t size)
 /* What is begun continues also when the checkpoint is given up: the program finds it in the queue. */
 static struct mpi_message *begin_bytes(struct mpi_messages *m, int real, const int *status)
 {
-	uint64_t size = (uint32_t)status[MPI_STATUS_COUNT] |
-			(uint64_t)((uint32_t)status[MPI_STATUS_COUNT_HIGH] >> 1) << 32;
+	uint64_t size = mpi_received_size(status);
 	struct mpi_message *message = new_message(m, size);
 	int failed;
 
@@ -374,13 +385,22 @@ static int objects_unlearned;
 
 int objects_learn_unless_begun(struct mpi_state *s)
 {
+	int r;
+
 	objects_unlearned = s->initialised && may_be_made(s->messages);
-	return objects_unlearned ? 0 : objects_learn(s);
+	if (objects_unlearned)
+		return 0;
+	if (agent_check_wanted())
+		return -1;
+	s->lend(1);
+	r = objects_learn(s);
+	s->lend(0);
+	return r;
 }
 
 /* ---- an order ---- */
 
-static uint64_t now_ns(void)
+uint64_t mpi_now_ns(void)
 {
 	struct timespec t;
 
@@ -391,15 +411,18 @@ static uint64_t now_ns(void)
 /* Others may need our progress for what we have finished. */
 static int look_for_a_while(struct mpi_state *s, int take)
 {
-	uint64_t until = now_ns() + SLICE_NS;
+	uint64_t until = mpi_now_ns() + SLICE_NS;
 	int failed = 0, flag, drained = 0, done = 0;
 
-	for (int looks = 0; !failed && (looks < LOOKS_MIN || !done) && now_ns() < until;
+	for (int looks = 0; !failed && (looks < LOOKS_MIN || !done) && mpi_now_ns() < until;
 		looks++) {
-		failed = MPI_DO(Iprobe, 0, 0, MPI_COMM_SELF, &flag, ANY_STATUS) ||
+		failed = MPI_DO(Iprobe, 0, MPI_UNUSED_TAG, MPI_COMM_WORLD, &flag, ANY_STATUS) ||
 			 agent_check_wanted();
+		/* Threads may run again, and be about to ask for the same requests. */
+		if (failed)
+			break;
 		look_at_requests(s->messages);
-		if (!failed && take)
+		if (take)
 			failed = take_all(s);
 		drained = is_drained(s, &failed);
 		done = take ? drained : !s->messages->synchronous;
@@ -410,23 +433,38 @@ static int look_for_a_while(struct mpi_state *s, int take)
 	return failed ? -1 : 0;
 }
 
-int mpi_drain(int take)
+static int drain(struct mpi_state *s, int take, uint64_t until_ns)
 {
-	struct mpi_state *s = RECORDS->mpi;
 	int *handlers, r;
 
-	if (!s || !s->initialised || s->finalized)
-		return 0;
 	if (mpi_functions_find() < 0 || requests_check(s))
 		return -1;
 	handlers = silence_handlers(s);
 	if (!handlers)
 		return -1;
-	r = look_for_a_while(s, take);
+	r = take ? windows_complete(s, until_ns) : 0;
+	if (!r)
+		r = look_for_a_while(s, take);
 	restore_handlers(s, handlers);
 	if (!r && s->messages->drained && objects_unlearned) {
 		objects_unlearned = 0;
 		r = objects_learn(s);
 	}
+	return r;
+}
+
+int mpi_drain(int take, uint64_t patience_ns)
+{
+	struct mpi_state *s = RECORDS->mpi;
+	int r;
+
+	if (!s || !s->initialised || s->finalized)
+		return 0;
+	/* Given up already: threads may run, and be in the library. */
+	if (agent_check_wanted())
+		return -1;
+	s->lend(1);
+	r = drain(s, take, mpi_now_ns() + patience_ns);
+	s->lend(0);
 	return r;
 }

@@ -53,6 +53,18 @@
 	F(Comm_create_errhandler, (void *function, int *handler))                              \
 	F(Win_create_errhandler, (void *function, int *handler))                               \
 	F(Win_create_keyval, (void *copy, void *remove, int *key, void *extra))                \
+	F(Win_create, (void *base, int64_t size, int unit, int info, int comm, int *made))     \
+	F(Win_create_dynamic, (int info, int comm, int *made))                                 \
+	F(Win_attach, (int window, void *base, int64_t size))                                  \
+	F(Win_lock_all, (int assert, int window))                                              \
+	F(Win_flush_all, (int window))                                                         \
+	F(Win_get_name, (int window, char *name, int *length))                                 \
+	F(Win_set_name, (int window, const char *name))                                        \
+	F(Win_get_attr, (int window, int key, void *value, int *flag))                         \
+	F(Win_set_attr, (int window, int key, void *value))                                    \
+	F(Win_get_errhandler, (int window, int *handler))                                      \
+	F(Win_set_errhandler, (int window, int handler))                                       \
+	F(Win_get_info, (int window, int *info))                                               \
 	F(File_create_errhandler, (void *function, int *handler))                              \
 	F(Op_create, (void *function, int commutes, int *op))                                  \
 	F(Info_create, (int *info))                                                            \
@@ -94,12 +106,19 @@
 	F(Type_create_f90_real, (int precision, int range, int *made))                         \
 	F(Type_create_f90_complex, (int precision, int range, int *made))                      \
 	F(Type_create_f90_integer, (int range, int *made))                                     \
+	F(Type_size, (int type, int *bytes))                                                   \
+	F(Type_get_true_extent, (int type, int64_t *first, int64_t *extent))                   \
 	F(Error_class, (int code, int *class))                                                 \
 	F(Test, (int *request, int *flag, int *status))                                        \
+	F(Allreduce, (const void *in, void *out, int count, int type, int op, int comm))       \
+	F(Grequest_complete, (int request))                                                    \
 	F(Start, (int *request))                                                               \
 	F(Improbe, (int source, int tag, int comm, int *flag, int *message, int *status))      \
 	F(Iprobe, (int source, int tag, int comm, int *flag, int *status))                     \
 	F(Imrecv, (void *to, int count, int type, int *message, int *request))                 \
+	F(Isend, (const void *from, int count, int type, int to, int tag, int comm,            \
+			 int *request))                                                        \
+	F(Recv, (void *to, int count, int type, int source, int tag, int comm, int *status))   \
 	F(Irecv, (void *to, int count, int type, int source, int tag, int comm, int *request)) \
 	F(Recv_init,                                                                           \
 		(void *to, int count, int type, int source, int tag, int comm, int *request))  \
@@ -150,7 +169,11 @@ struct mpi_functions {
 	int (*set_typed)(int object, int key, void *value, int type);
 	int (*type_get_typed)(int object, int key, void *value, int *flag, int type);
 	int (*type_set_typed)(int object, int key, void *value, int type);
+	int (*win_get_typed)(int object, int key, void *value, int *flag, int type);
+	int (*win_set_typed)(int object, int key, void *value, int type);
 	int (*Buffer_attach_c)(void *buffer, int64_t size);
+	int (*Win_create_c)(
+		void *base, int64_t size, int64_t unit, int info, int comm, int *made);
 	int (*Op_create_c)(void *function, int commutes, int *op);
 	int (*Session_create_errhandler)(void *function, int *handler);
 	int (*Imrecv_c)(void *to, int64_t count, int type, int *message, int *request);

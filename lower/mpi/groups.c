@@ -1,5 +1,6 @@
 /* Groups, as ranks of MPI_COMM_WORLD; and info objects. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "lower/mpi/functions.h"
 #include "lower/mpi/mpi_objects.h"
@@ -78,7 +79,15 @@ int info_learn(struct mpi_learned *l, int real)
 	return 0;
 }
 
-int info_make(struct learned_reader *r, int *real)
+/* Asked to, it would tell the program's error handler. */
+static int takes(const char *key, const char *value)
+{
+	enum { KEY = 36, VALUE = 256 }; /* Open MPI's MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL */
+
+	return !openmpi_is_used() || (strlen(key) <= KEY && *value && strlen(value) <= VALUE);
+}
+
+static int make_info(struct learned_reader *r, int *real, int are_hints)
 {
 	int count = learned_get(r);
 
@@ -87,8 +96,22 @@ int info_make(struct learned_reader *r, int *real)
 	for (int i = 0; i < count; i++) {
 		const char *key = learned_get_text(r), *value = learned_get_text(r);
 
-		if (MPI_DO(Info_set, *real, key, value))
-			return -1;
+		if (are_hints && !takes(key, value))
+			continue;
+		if (!takes(key, value) || mpi.Info_set(*real, key, value))
+			return agent_fail("the MPI library does not take the key %s of an info "
+					  "object, or its value of %zu bytes",
+				key, strlen(value));
 	}
 	return 0;
+}
+
+int info_make(struct learned_reader *r, int *real)
+{
+	return make_info(r, real, 0);
+}
+
+int hints_make(struct learned_reader *r, int *real)
+{
+	return make_info(r, real, 1);
 }

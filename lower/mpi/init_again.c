@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lower/mpi/files_again.h"
 #include "lower/mpi/functions.h"
+#include "lower/mpi/library_check.h"
 #include "lower/mpi/mpi_objects.h"
 #include "lower/mpi/requests_again.h"
 #include "lower/runtime.h"
-#include "shared/mpi/state.h"
+#include "shared/mpi/mpi_state.h"
 #include "shared/records.h"
 
 /* The first function that has left what is not saved; NULL: none. */
@@ -22,7 +24,7 @@ static const char *find_unsaved(const struct mpi_state *s)
 	const char *name = s->names;
 
 	for (size_t i = 0; *name; i++, name += strlen(name) + 1)
-		if (s->called[i])
+		if (s->called[i] == MPI_CALLED_UNSAVED)
 			return name;
 	return NULL;
 }
@@ -52,6 +54,8 @@ static int check_size(const struct mpi_state *s)
 {
 	const char *started = getenv("PMI_SIZE");
 
+	if (!started)
+		started = getenv("OMPI_COMM_WORLD_SIZE");
 	if ((started ? atoi(started) : 1) == s->size)
 		return 0;
 	return agent_fail("the number of ranks was %d, and the launcher has started %s",
@@ -71,23 +75,23 @@ static int check_rank(const struct mpi_state *s)
 		s->size, rank, size);
 }
 
-static int mpi_init(const struct mpi_state *s)
+static int mpi_init(struct mpi_state *s)
 {
 	int (*init_thread)(int *, char ***, int, int *) = library_symbol("MPI_Init_thread");
 	int provided, r;
 
 	if (!init_thread)
 		return agent_fail("the MPI library has no MPI_Init_thread");
-	if (check_size(s) < 0)
+	if (check_size(s) < 0 || library_check(s) < 0)
 		return -1;
 	r = init_thread(NULL, NULL, s->provided, &provided);
 	if (r)
 		return agent_fail("MPI_Init_thread gave error %d", r);
-	if (provided != s->provided)
+	if (provided < s->provided)
 		return agent_fail("the MPI library gives the thread level %d here, where the "
 				  "program was given %d",
 			provided, s->provided);
-	return check_rank(s);
+	return check_rank(s) < 0 ? -1 : library_check_limits(s);
 }
 
 /* Nothing is in it: messages are received before a checkpoint. */
@@ -115,11 +119,11 @@ int mpi_replay(void)
 	if (!s)
 		return 0;
 	s->gate = 0; /* threads that wait in front of a call continue */
-	if (connection_accept() < 0 || (s->initialised && mpi_init(s)))
+	if (connection_accept() < 0 || (s->initialised ? mpi_init(s) : library_check(s)) < 0)
 		return -1;
 	if (s->finalized)
 		return mpi_finish();
-	if (objects_make(s) < 0 || errors_make(s) < 0 || attach_buffer(s))
+	if (objects_make(s) < 0 || errors_make(s) < 0 || attach_buffer(s) || files_make(s) < 0)
 		return -1;
 	return requests_make(s);
 }

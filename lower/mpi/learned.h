@@ -2,7 +2,7 @@
 #ifndef LOWER_MPI_LEARNED_H
 #define LOWER_MPI_LEARNED_H
 
-#include "shared/mpi/state.h"
+#include "shared/mpi/mpi_state.h"
 
 /* 0 or -1. */
 int learned_put(struct mpi_learned *l, int64_t number);

@@ -4,12 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lower/mpi/files_again.h"
 #include "lower/mpi/functions.h"
+#include "lower/mpi/windows_again.h"
 #include "lower/runtime.h"
 
+/* 0: there is no such object; the library does not look at all that it is given. */
 int mpi_real(const struct mpi_state *s, int handle)
 {
-	return mpi_is_virtual(handle) ? s->objects[handle & MPI_HANDLES_MASK]->real : handle;
+	uint32_t index = handle & MPI_HANDLES_MASK;
+
+	if (!mpi_is_virtual(handle))
+		return handle;
+	return index < s->count && s->objects[index]->handle == handle ? s->objects[index]->real
+								       : 0;
 }
 
 struct mpi_object *mpi_comm(struct mpi_state *s, int handle)
@@ -45,6 +53,8 @@ static int learn_object(struct mpi_state *s, struct mpi_object *o)
 		return group_learn(&o->learned, o->real);
 	case MPI_INFO:
 		return info_learn(&o->learned, o->real);
+	case MPI_WINDOW:
+		return window_learn(o) < 0 ? -1 : settings_learn(s, o);
 	}
 	return 0; /* all is known of it */
 }
@@ -64,7 +74,9 @@ int objects_learn(struct mpi_state *s)
 			return -1;
 	if (!s->initialised)
 		return 0;
-	return learn_predefined(s, &s->world) < 0 ? -1 : learn_predefined(s, &s->self);
+	return learn_predefined(s, &s->world) < 0 || learn_predefined(s, &s->self) < 0
+		       ? -1
+		       : files_learn(s);
 }
 
 /* ---- a restart ---- */
@@ -101,7 +113,8 @@ static int make_op(struct mpi_object *o)
 
 static uint64_t number_of(const struct mpi_object *o)
 {
-	return o->kind == MPI_COMM && o->count ? o->count->number : 0;
+	return (o->kind == MPI_COMM || o->kind == MPI_WINDOW) && o->count ? o->count->number
+									  : 0;
 }
 
 static int make_object(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r)
@@ -115,6 +128,8 @@ static int make_object(struct mpi_state *s, struct mpi_object *o, struct learned
 		return group_make(r, &o->real);
 	case MPI_INFO:
 		return info_make(r, &o->real);
+	case MPI_WINDOW:
+		return window_make(o, r);
 	case MPI_OP:
 		return make_op(o);
 	case MPI_ERRHANDLER:
@@ -125,8 +140,8 @@ static int make_object(struct mpi_state *s, struct mpi_object *o, struct learned
 	return agent_fail("an MPI object is of an unknown kind: %u", o->kind);
 }
 
-/* Communicators last, and in the same order in all ranks, so that none waits for another in a circle. Nothing is
- * made of them. */
+/* Communicators and windows last, and in the same order in all ranks, so that none waits for another in a circle.
+ * Nothing is made of them. */
 static int by_order_of_making(const void *a, const void *b)
 {
 	const struct mpi_object *x = *(struct mpi_object *const *)a;
@@ -146,6 +161,11 @@ static void insert(struct mpi_state *s, struct mpi_object *o)
 	*bucket = o;
 }
 
+static int has_settings(const struct mpi_object *o)
+{
+	return o->kind == MPI_COMM || o->kind == MPI_DATATYPE || o->kind == MPI_WINDOW;
+}
+
 /* First all, then what is set of them: that refers to others. */
 static int make_all(struct mpi_state *s, struct mpi_object **objects,
 	struct learned_reader *readers, uint32_t count)
@@ -160,8 +180,7 @@ static int make_all(struct mpi_state *s, struct mpi_object **objects,
 		insert(s, o);
 	}
 	for (uint32_t i = 0; i < count; i++)
-		if ((objects[i]->kind == MPI_COMM || objects[i]->kind == MPI_DATATYPE) &&
-			settings_make(s, objects[i], &readers[i]) < 0)
+		if (has_settings(objects[i]) && settings_make(s, objects[i], &readers[i]) < 0)
 			return -1;
 	return 0;
 }

@@ -29,12 +29,20 @@ int group_learn(struct mpi_learned *l, int real);
 int group_make(struct learned_reader *r, int *real);
 int info_learn(struct mpi_learned *l, int real);
 int info_make(struct learned_reader *r, int *real);
+/* The same of an object's hints, of which the library, which may be another one, need not take any. */
+int hints_make(struct learned_reader *r, int *real);
 int datatype_learn(struct mpi_state *s, struct mpi_object *o);
 int datatype_make(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r);
+/* One that the library has given us a reference to, which is given back. */
+int datatype_learn_part(struct mpi_state *s, struct mpi_learned *l, int real);
+/* The same again, committed; if *ours it is to be freed when it has been used. */
+int datatype_make_part(struct mpi_state *s, struct learned_reader *r, int *real, int *ours);
+/* Set *is to 1 if the datatype or a part of it has been resized to begin behind the first of its data. */
+int datatype_begins_behind(int real, int *is);
 int comm_learn(struct mpi_object *o);
 int comm_make(struct learned_reader *r, int *real, int tag);
 
-/* What is set of a communicator or datatype. */
+/* What is set of a communicator, window or datatype. */
 int settings_learn(struct mpi_state *s, struct mpi_object *o);
 int settings_make(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r);
 
@@ -47,5 +55,8 @@ int objects_learn(struct mpi_state *s);
  * that is complete. */
 int objects_learn_unless_begun(struct mpi_state *s);
 int objects_make(struct mpi_state *s);
+
+/* CLOCK_MONOTONIC. */
+uint64_t mpi_now_ns(void);
 
 #endif

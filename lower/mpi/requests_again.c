@@ -27,13 +27,14 @@ static int check_request(struct mpi_state *s, const struct mpi_request *r)
 {
 	const struct mpi_object *comm = mpi_comm(s, r->comm);
 
-	if (r->kind == MPI_OTHER_REQUEST && r->own_op && is_under_way(r))
+	if (r->own_op && is_under_way(r))
 		return agent_fail_for(LOWER_AGAIN, "it is in a nonblocking reduction by a "
 						   "function of its own, which would "
 						   "be called while the program stands still");
 	/* Another communicator may have the handle and the counts of a freed one. */
-	if (!is_of_message(r) || (comm && comm->count == r->counts &&
-					 (!r->counts || r->counts->number == r->number)))
+	if ((!is_of_message(r) && r->kind != MPI_PERSISTENT_COLLECTIVE) ||
+		(comm && comm->count == r->counts &&
+			(!r->counts || r->counts->number == r->number)))
 		return 0;
 	if (is_under_way(r))
 		return agent_fail_for(LOWER_AGAIN, "it has a message under way on a "
@@ -132,7 +133,7 @@ int requests_make(struct mpi_state *s)
 			receives[count++] = r;
 	}
 	if (!failed)
-		failed = post_receives(s, receives, count);
+		failed = origins_make(s) || post_receives(s, receives, count);
 	free(receives);
 	return failed ? -1 : 0;
 }

@@ -1,9 +1,9 @@
-/* requests_again.h - the program's requests of messages (shared/mpi/messages.h), at a checkpoint and a restart. */
+/* requests_again.h - the program's requests of messages (shared/mpi/message_records.h), at a checkpoint and a restart. */
 #ifndef LOWER_MPI_REQUESTS_AGAIN_H
 #define LOWER_MPI_REQUESTS_AGAIN_H
 
-#include "shared/mpi/messages.h"
-#include "shared/mpi/state.h"
+#include "shared/mpi/message_records.h"
+#include "shared/mpi/mpi_state.h"
 
 /* At a checkpoint, before anything is progressed: whether all can be made again. 0 or -1. */
 int requests_check(struct mpi_state *s);
@@ -11,5 +11,9 @@ int requests_check(struct mpi_state *s);
 /* At a restart: persistent requests, and receives for messages that have not come yet, in the order in which they
  * were begun. 0 or -1. */
 int requests_make(struct mpi_state *s);
+
+/* The same of those that are made by a call of the program's which its record keeps: persistent ones of collective calls,
+ * and generalized ones (origins_again.c). Other ranks have to do so, too. 0 or -1. */
+int origins_make(struct mpi_state *s);
 
 #endif

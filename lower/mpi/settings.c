@@ -1,4 +1,4 @@
-/* What is set of communicators and datatypes: names, attributes, error handlers, hints. */
+/* What is set of communicators, windows and datatypes: names, attributes, error handlers, hints. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,38 +6,54 @@
 #include "lower/mpi/mpi_objects.h"
 #include "lower/runtime.h"
 
+/* The functions that get and set attributes, plain ones and those of a value that Fortran has set; by kind. */
+struct attribute_functions {
+	enum mpi_subject subject;
+	int (*get)(int object, int key, void *value, int *flag);
+	int (*set)(int object, int key, void *value);
+	int (*get_typed)(int object, int key, void *value, int *flag, int type);
+	int (*set_typed)(int object, int key, void *value, int type);
+};
+
+static struct attribute_functions functions_of(const struct mpi_object *o)
+{
+	switch (o->kind) {
+	case MPI_COMM:
+		return (struct attribute_functions){MPI_OF_COMM, mpi.Comm_get_attr,
+			mpi.Comm_set_attr, mpi.get_typed, mpi.set_typed};
+	case MPI_WINDOW:
+		return (struct attribute_functions){MPI_OF_WINDOW, mpi.Win_get_attr,
+			mpi.Win_set_attr, mpi.win_get_typed, mpi.win_set_typed};
+	}
+	return (struct attribute_functions){MPI_OF_DATATYPE, mpi.Type_get_attr,
+		mpi.Type_set_attr, mpi.type_get_typed, mpi.type_set_typed};
+}
+
 static int get_attribute(
 	const struct mpi_object *o, const struct mpi_object *key, void **value, int *flag)
 {
-	if (o->kind == MPI_COMM)
-		return key->attribute_type
-			       ? mpi_failed("MPII_Comm_get_attr",
-					 mpi.get_typed(o->real, key->real, value, flag,
-						 key->attribute_type))
-			       : MPI_DO(Comm_get_attr, o->real, key->real, value, flag);
-	return key->attribute_type ? mpi_failed("MPII_Type_get_attr",
-					     mpi.type_get_typed(o->real, key->real, value, flag,
-						     key->attribute_type))
-				   : MPI_DO(Type_get_attr, o->real, key->real, value, flag);
+	struct attribute_functions f = functions_of(o);
+
+	return mpi_failed("getting an attribute",
+		key->attribute_type
+			? f.get_typed(o->real, key->real, value, flag, key->attribute_type)
+			: f.get(o->real, key->real, value, flag));
 }
 
 static int set_attribute(const struct mpi_object *o, const struct mpi_object *key, void *value)
 {
-	if (o->kind == MPI_COMM)
-		return key->attribute_type ? mpi_failed("MPII_Comm_set_attr",
-						     mpi.set_typed(o->real, key->real, value,
-							     key->attribute_type))
-					   : MPI_DO(Comm_set_attr, o->real, key->real, value);
-	return key->attribute_type
-		       ? mpi_failed("MPII_Type_set_attr", mpi.type_set_typed(o->real, key->real,
-								  value, key->attribute_type))
-		       : MPI_DO(Type_set_attr, o->real, key->real, value);
+	struct attribute_functions f = functions_of(o);
+
+	return mpi_failed("setting an attribute",
+		key->attribute_type
+			? f.set_typed(o->real, key->real, value, key->attribute_type)
+			: f.set(o->real, key->real, value));
 }
 
 static int is_key_of(const struct mpi_object *key, const struct mpi_object *o)
 {
 	return key->real && key->kind == MPI_KEYVAL && key->attributes &&
-	       key->subject == (o->kind == MPI_COMM ? MPI_OF_COMM : MPI_OF_DATATYPE);
+	       key->subject == functions_of(o).subject;
 }
 
 static int learn_attribute(struct mpi_object *o, const struct mpi_object *key)
@@ -104,7 +120,8 @@ static int learn_handler(struct mpi_state *s, struct mpi_object *o)
 	struct mpi_object *handler;
 	int real;
 
-	if (MPI_DO(Comm_get_errhandler, o->real, &real))
+	if (o->kind == MPI_WINDOW ? MPI_DO(Win_get_errhandler, o->real, &real)
+				  : MPI_DO(Comm_get_errhandler, o->real, &real))
 		return -1;
 	handler = mpi_object_below(s, real);
 	if (!handler)
@@ -127,7 +144,7 @@ static int make_comm_settings(
 {
 	int handler = mpi_real(s, learned_get(r)), info;
 
-	if (info_make(r, &info) < 0)
+	if (hints_make(r, &info) < 0)
 		return -1;
 	return MPI_DO(Comm_set_errhandler, o->real, handler) ||
 			       MPI_DO(Comm_set_info, o->real, info) || MPI_DO(Info_free, &info)
@@ -135,29 +152,42 @@ static int make_comm_settings(
 		       : 0;
 }
 
-int settings_learn(struct mpi_state *s, struct mpi_object *o)
+static int learn_name(struct mpi_object *o)
 {
 	char name[MPI_MAX_NAME] = "";
-	int length;
+	int length, failed = o->kind == MPI_COMM ? MPI_DO(Comm_get_name, o->real, name, &length)
+			     : o->kind == MPI_WINDOW
+				     ? MPI_DO(Win_get_name, o->real, name, &length)
+				     : MPI_DO(Type_get_name, o->real, name, &length);
 
-	if (o->kind == MPI_COMM ? MPI_DO(Comm_get_name, o->real, name, &length)
-				: MPI_DO(Type_get_name, o->real, name, &length))
+	return failed ? -1 : learned_put_text(&o->learned, name);
+}
+
+static int make_name(const struct mpi_object *o, const char *name)
+{
+	if (o->kind == MPI_COMM)
+		return MPI_DO(Comm_set_name, o->real, name);
+	if (o->kind == MPI_WINDOW)
+		return MPI_DO(Win_set_name, o->real, name);
+	return *name ? MPI_DO(Type_set_name, o->real, name) : 0;
+}
+
+int settings_learn(struct mpi_state *s, struct mpi_object *o)
+{
+	if (learn_name(o) < 0 || learn_attributes(s, o) < 0)
 		return -1;
-	if (learned_put_text(&o->learned, name) < 0 || learn_attributes(s, o) < 0)
-		return -1;
-	if (o->kind != MPI_COMM)
+	if (o->kind == MPI_DATATYPE)
 		return 0;
-	return learn_handler(s, o) < 0 ? -1 : learn_hints(o);
+	if (learn_handler(s, o) < 0)
+		return -1;
+	return o->kind == MPI_COMM ? learn_hints(o) : 0;
 }
 
 int settings_make(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r)
 {
-	const char *name = learned_get_text(r);
-	int failed = o->kind == MPI_COMM ? MPI_DO(Comm_set_name, o->real, name)
-		     : *name             ? MPI_DO(Type_set_name, o->real, name)
-					 : 0;
-
-	if (failed || make_attributes(s, o, r) < 0)
+	if (make_name(o, learned_get_text(r)) || make_attributes(s, o, r) < 0)
 		return -1;
+	if (o->kind == MPI_WINDOW)
+		return MPI_DO(Win_set_errhandler, o->real, mpi_real(s, (int)learned_get(r)));
 	return o->kind == MPI_COMM ? make_comm_settings(s, o, r) : 0;
 }

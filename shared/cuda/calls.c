@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-#include "shared/cuda/state.h"
-#include "shared/windows.h"
+#include "shared/cuda/cuda_state.h"
+#include "shared/address_windows.h"
 
 const struct call_param *call_out(const struct call_info *info)
 {
@@ -62,6 +62,7 @@ uint64_t call_bytes(
 	case API_IMAGE:
 	case API_ELEMENTS:
 	case API_RANKS:
+	case API_MEMBERS:
 	case API_SOURCES:
 	case API_DESTINATIONS:
 		break;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "shared/cuda/graph_params.h"
-#include "shared/cuda/state.h"
+#include "shared/cuda/cuda_state.h"
 
 /* Why a graph with CUDA_OBJECT_LOST cannot be restored: struct graph_state.reason. */
 enum graph_reason {

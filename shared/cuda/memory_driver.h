@@ -29,7 +29,7 @@ struct memory_functions {
 		size_t count);
 	int (*cuMemHostRegister_v2)(void *address, size_t size, unsigned flags);
 	int (*cuMemHostUnregister)(void *address);
-	/* For tables; NULL: none is to be had. */
+	/* For tables; NULL: none is available. */
 	void *(*allocate)(uint64_t size);
 	/* Whether memory to be pinned is mapped first, or is there. */
 	int maps_pinned;

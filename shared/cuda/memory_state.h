@@ -1,13 +1,13 @@
 /*
  * memory_state.h - what is recorded of a process's memory, device memory and memory that devices
- * reach. In the records arena like all of state.h, where the stub (stubs/cuda/memory.h) writes
+ * reach. In the records arena like all of cuda_state.h, where the stub (stubs/cuda/memory.h) writes
  * it and the agent (lower/cuda/memory_replay.c) reads it.
  */
 #ifndef SHARED_CUDA_MEMORY_STATE_H
 #define SHARED_CUDA_MEMORY_STATE_H
 
 #include "mmu/mmu.h"
-#include "shared/cuda/state.h"
+#include "shared/cuda/cuda_state.h"
 #include "shared/share.h"
 
 /* A memory pool of the program's, or a device's own. The handle is its address. */

@@ -1,4 +1,4 @@
-/* offsets.h - offsets in structs of shared/cuda/state.h, for assembly. */
+/* offsets.h - offsets in structs of shared/cuda/cuda_state.h, for assembly. */
 #ifndef SHARED_CUDA_OFFSETS_H
 #define SHARED_CUDA_OFFSETS_H
 

@@ -32,6 +32,7 @@ static struct library {
 	const char *stub;    /* below our folder */
 	const char *found;   /* exported buffer in the stub for the real one's path */
 	const char *kind;    /* as in TRECR_STUBS */
+	int has_insiders;    /* see below */
 	char path[PATH_MAX]; /* of the stub */
 	char real[PATH_MAX]; /* found last */
 } libraries[] = {
@@ -52,6 +53,12 @@ static struct library {
 		.stub = STUBS "/libmpich.so.12",
 		.found = "trecr_mpi_found",
 		.kind = "mpi"},
+	/* Open MPI 2 to 5. */
+	{.name = "libmpi.so.40",
+		.stub = STUBS "/libmpi.so.40",
+		.found = "trecr_mpi_found",
+		.kind = "mpi",
+		.has_insiders = 1},
 };
 
 #define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
@@ -231,6 +238,40 @@ static int is_refused(const char *name, const char *file)
 }
 
 /*
+ * Open MPI's libraries for Fortran and C++ use what its library has for itself, which a stub has not. Programs that have
+ * them come to load them first, and then have the library, too.
+ */
+static int insider_seen, insiders_told;
+
+static int is_insider(const char *name, const char *file)
+{
+	return (is_called(file, "libmpi_mpifh.so.40") || is_called(file, "libmpi_cxx.so.40")) &&
+	       file != name && !raw_failed(raw(SYS_access, name, R_OK)) && is_chosen("mpi");
+}
+
+/* Whether the real library must stay. */
+static int has_insider(const struct library *l)
+{
+	if (!l->has_insiders || !insider_seen)
+		return 0;
+	if (!insiders_told++)
+		raw_complain("Open MPI's libraries for Fortran and C++ need its library beside "
+			     "them: it is in the "
+			     "program, as without --mpi=lower");
+	return 1;
+}
+
+static void see_insider(void)
+{
+	insider_seen = 1;
+	for (unsigned i = 0; i < LIBRARIES; i++)
+		if (libraries[i].has_insiders && *libraries[i].real && !insiders_told++)
+			raw_complain("Open MPI's library for Fortran or C++ is loaded after "
+				     "its library is in the "
+				     "lower half, where it does not find it: use --mpi=whole");
+}
+
+/*
  * Called with what was asked for, then with each place where it might be. Only a path that
  * leads to a file is exchanged, so the search ends as it would have. ld.so keeps the path it
  * had in mind as the object's name, so the stub cannot find its neighbour by $ORIGIN.
@@ -248,11 +289,14 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 	}
 	if (is_refused(name, file))
 		return NULL;
+	if (is_insider(name, file))
+		see_insider();
 	for (unsigned i = 0; i < LIBRARIES; i++) {
 		struct library *l = &libraries[i];
 
 		if (!is_called(file, l->name) || file == name ||
-			raw_failed(raw(SYS_access, name, R_OK)) || !is_chosen(l->kind))
+			raw_failed(raw(SYS_access, name, R_OK)) || !is_chosen(l->kind) ||
+			has_insider(l))
 			continue;
 		folder = our_folder();
 		if (!folder || join_path(l->path, folder, l->stub) < 0 ||

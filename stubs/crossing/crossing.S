@@ -17,7 +17,7 @@
  */
 #include <sys/syscall.h>
 
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 #include "stubs/crossing/save.inc"
 #include "stubs/crossing/thread.h"
 #include "stubs/crossing/unwind.inc"
@@ -106,7 +106,7 @@ crossing_upcall:
 	mov %fs:0, %r10
 	shr $LOWER_WINDOW_SHIFT, %r10
 	cmp $LOWER_WINDOW_TOP, %r10
-	jne above
+	jne to_upper
 	mov crossing_upper_slot_offset(%rip), %r10
 	mov %fs:(%r10), %r10
 	test %r10, %r10
@@ -126,7 +126,7 @@ crossing_upcall:
 	.cfi_startproc
 overflow:
 	ud2
-above:	jmp *%r11
+to_upper:	jmp *%r11
 	.cfi_endproc
 
 	/* Where a return address is led to stop a thread on its way out of the lower half: who
@@ -183,6 +183,7 @@ nested:
 	.cfi_startproc
 	IS_NESTED nested_slow, enter
 nested_slow:
+	.cfi_remember_state
 	SAVE_ARGUMENTS
 	mov %r10, %rdi
 	lea 80(%rbp), %rsi
@@ -190,6 +191,7 @@ nested_slow:
 	call crossing_nested
 	jmp slow_done
 
+	.cfi_restore_state
 first:
 	SAVE_ARGUMENTS
 	mov 48(%rbp), %rdi
@@ -215,6 +217,7 @@ guard_nested:
 	.cfi_startproc
 	IS_NESTED guard_nested_slow, guard_enter
 guard_nested_slow:
+	.cfi_remember_state
 	SAVE_ARGUMENTS
 	mov %r10, %rdi
 	lea 80(%rbp), %rsi
@@ -222,6 +225,7 @@ guard_nested_slow:
 	call crossing_nested
 	jmp guard_slow_done
 
+	.cfi_restore_state
 guard_first:
 	SAVE_ARGUMENTS
 	xor %edi, %edi

@@ -38,6 +38,10 @@ struct crossing_library {
 	 * storage of its own, so nothing of the libc and nothing thread-local. May be NULL. 0,
 	 * or -1 with the reason in RECORDS->failure. */
 	int (*restarted)(struct crossing_library *library);
+	/* Whose ABI its programs have (enum mpi_abi): a restart may load a library of another one, which
+	 * lower.soname then names. 0: of nobody else's. */
+	unsigned abi;
+	const char *found; /* what ld.so had found for the program */
 	/* At the first call of all, when the records are there. May be NULL. */
 	void (*opened)(void);
 	/* What device code prints comes out of some of its calls, and has a place among what the

@@ -54,6 +54,8 @@ HIDDEN int process_start_lower(struct process *p, int fd_base, const char **step
 HIDDEN struct crossing_library *process_find_library(const void *slot);
 /* For the supervisor of a restart: see crossing_info.restart. */
 HIDDEN void crossing_restart(void);
+/* Whether the lower half has this variable of the environment from the launcher of a restart, not from the program. */
+HIDDEN int restart_gave_variable(const char *variable);
 /* device_output.c */
 HIDDEN long output_print(const char *text, size_t size);
 HIDDEN long output_before_call(void *const *slot);

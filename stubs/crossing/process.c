@@ -18,7 +18,7 @@
 #include "bringup/start.h"
 #include "shared/raw.h"
 #include "shared/records.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 #include "stubs/crossing/internal.h"
 
 HIDDEN void *crossing_call_upper;
@@ -119,32 +119,55 @@ static void report_failed_start(const char *step, int r)
 static long (*print_thunk)(const char *text, size_t size);
 static void (*exit_thunk)(int status);
 
-static int remember_environment(void)
+/* The next of the program's variables: what a restart's launcher gave is not the program's to say. */
+static char *const *skip_given(char *const *variables)
+{
+	while (variables && *variables && restart_gave_variable(*variables))
+		variables++;
+	return variables;
+}
+
+static size_t count_variables(char *const *variables)
 {
 	size_t count = 0;
-	char **copy;
 
-	while (environ && environ[count])
+	while (variables && variables[count])
 		count++;
-	copy = records_alloc((count + 1) * sizeof(*copy));
-	for (size_t i = 0; copy && i < count; i++) {
-		copy[i] = records_string(environ[i]);
-		if (!copy[i])
+	return count;
+}
+
+static int remember_environment(void)
+{
+	char *const *then = RECORDS->start.environment;
+	char **copy = records_alloc(
+		(count_variables(environ) + count_variables(then) + 1) * sizeof(*copy));
+	size_t count = 0;
+
+	if (!copy)
+		return -1;
+	for (char *const *v = skip_given(environ); v && *v; v = skip_given(v + 1)) {
+		copy[count] = records_string(*v);
+		if (!copy[count++])
 			return -1;
 	}
+	for (; then && *then; then++)
+		if (restart_gave_variable(*then))
+			copy[count++] = *then;
+	copy[count] = NULL;
 	RECORDS->start.environment = copy;
-	return copy ? 0 : -1;
+	return 0;
 }
 
 static int environment_has_changed(void)
 {
-	char *const *then = RECORDS->start.environment, *const *now = environ;
+	char *const *then = skip_given(RECORDS->start.environment), *const *now =
+									    skip_given(environ);
 
 	if (!now)
 		return *then != NULL;
 	while (*then && *now && !strcmp(*then, *now)) {
-		then++;
-		now++;
+		then = skip_given(then + 1);
+		now = skip_given(now + 1);
 	}
 	return *then || *now;
 }

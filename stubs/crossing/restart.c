@@ -22,10 +22,38 @@ static int restart_failed(const char *what, const char *detail)
 	return -1;
 }
 
+static const struct records_launcher *launcher(void)
+{
+	return (const struct records_launcher *)RECORDS_LAUNCHER;
+}
+
+/* The first of the libraries that the launcher's is called by, or the program's own where that is of the kind. */
+static int open_launchers(struct crossing_library *l, struct lower_table *table)
+{
+	const char *former = l->lower.soname;
+	const char *name = launcher()->mpi == l->abi ? l->found : launcher()->names;
+
+	for (int r = -1; *name && r < 0;
+		name = name == l->found ? launcher()->names : name + raw_length(name) + 1) {
+		l->lower.soname = records_string(name);
+		if (!l->lower.soname)
+			return restart_failed("no memory for the name of the library", "");
+		r = process_request(table, LOWER_LIBRARY, &l->lower, NULL);
+		if (r >= 0)
+			return 0;
+	}
+	l->lower.soname = former;
+	return restart_failed("cannot load the MPI library that the launcher or --mpi names "
+			      "(--mpi=FILE names another): ",
+		table->failure);
+}
+
 static int open_again(struct crossing_library *l, struct lower_table *table)
 {
 	uintptr_t start = l->lower.start;
 
+	if (l->abi && launcher()->given && launcher()->mpi)
+		return open_launchers(l, table);
 	if (process_request(table, LOWER_LIBRARY, &l->lower, NULL) < 0)
 		return restart_failed("cannot load the library: ", table->failure);
 	if (l->fixed && l->lower.start != start)
@@ -54,11 +82,6 @@ static int attach_threads(struct process *p)
 
 /* ---- the environment ---- */
 
-static const struct records_launcher *launcher(void)
-{
-	return (const struct records_launcher *)RECORDS_LAUNCHER;
-}
-
 static const char *next_given(const char *at)
 {
 	const char *end = launcher()->text + launcher()->size;
@@ -78,6 +101,11 @@ static int is_replaced(const char *variable)
 		if (variable_is_same(variable, g))
 			return 1;
 	return variable_is_launchers(variable);
+}
+
+HIDDEN int restart_gave_variable(const char *variable)
+{
+	return launcher()->given && is_replaced(variable);
 }
 
 static size_t count_variables(char *const *old)

@@ -4,7 +4,7 @@
  * A handler may come while the thread is in the lower half, on its FS base; upper code there
  * would take the lower libc's thread for its own. So every handler is entered through
  * signals_handler, which sees to the upper FS base and puts the lower one back. The kernel is
- * told of it at the one place where the program's libc calls rt_sigaction, and handlers that
+ * notified of it at the one place where the program's libc calls rt_sigaction, and handlers that
  * were set before the lower half came are taken over. The program sees its own handlers when it
  * asks.
  *
@@ -18,7 +18,7 @@
 
 #include "bringup/site.h"
 #include "shared/raw.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 #include "stubs/crossing/internal.h"
 
 #define SIGNALS 65

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "shared/raw.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 #include "stubs/crossing/internal.h"
 
 __thread struct crossing_thread *crossing_current;

@@ -45,9 +45,9 @@ STUB_HIDDEN int body_storage_put(void *context, void *key, void *value, void *de
 	o->made->arguments[STORAGE_KEY] = (uint64_t)key;
 	o->made->arguments[STORAGE_VALUE] = (uint64_t)value;
 	o->made->arguments[STORAGE_DESTRUCTOR] = (uint64_t)destructor;
-	query_cache_changed();
+	query_cache_invalidate();
 	r = real_storage_put(context, key, value, destructor);
-	query_cache_changed();
+	query_cache_invalidate();
 	if (r) {
 		object_drop(o);
 		return r;
@@ -62,9 +62,9 @@ STUB_HIDDEN int body_storage_delete(void *context, void *key)
 	void *whose = context ? context : current_context();
 	int r;
 
-	query_cache_changed();
+	query_cache_invalidate();
 	r = real_storage_delete(context, key);
-	query_cache_changed();
+	query_cache_invalidate();
 	if (!r)
 		object_kill(find_stored(whose, key));
 	return r;

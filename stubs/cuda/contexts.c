@@ -76,9 +76,9 @@ static int release_primary(int (*release)(int), int device, int all)
 	int r;
 
 	snapshot_wait();
-	query_cache_changed();
+	query_cache_invalidate();
 	r = release(device);
-	query_cache_changed();
+	query_cache_invalidate();
 	if (!r)
 		note_released(device, all);
 	return r;
@@ -109,9 +109,9 @@ static int set_primary_flags(int (*set)(int, unsigned), int device, unsigned fla
 {
 	int r;
 
-	query_cache_changed();
+	query_cache_invalidate();
 	r = set(device, flags);
-	query_cache_changed();
+	query_cache_invalidate();
 	if (r || (unsigned)device >= CUDA_DEVICES)
 		return r;
 	CUDA_STATE->devices[device].primary_flags = flags;
@@ -157,8 +157,8 @@ int body_cuCtxCreate_v4(
 
 	if (!params || (!params->affinities && !params->affinity_count && !params->graphics))
 		return cuda_perform(INDEX_cuCtxCreate_v4, arguments);
-	query_cache_changed();
+	query_cache_invalidate();
 	r = real_cuCtxCreate_v4(context, params, flags, device);
-	query_cache_changed();
+	query_cache_invalidate();
 	return r ? r : object_lost(CUDA_CONTEXT, *context);
 }

@@ -104,7 +104,7 @@ STUB_HIDDEN int export_tables_restarted(struct crossing_library *library)
 {
 	static const char reason[] = "the driver is of another build";
 
-	query_cache_changed();
+	query_cache_invalidate();
 	for (const struct cuda_patch *p = CUDA_STATE->patches; p; p = p->next) {
 		if (*p->word != p->before ||
 			make_writable((uintptr_t)p->word, (uintptr_t)(p->word + 1)) < 0) {

@@ -1,6 +1,6 @@
 /*
  * cuIpcOpenMemHandle and cuMemPoolImportPointer: memory of another process, mapped at addresses of
- * ours, to which it comes again after a restart (lower/cuda/share.c).
+ * ours, to which it comes again after a restart (lower/cuda/shared_memory.c).
  *
  * The owner is asked without the lock of the state, as it may be opening something of this process's.
  */
@@ -72,7 +72,7 @@ static int map_pieces(const char *name, const struct memory_import *i, uint64_t 
 	return real_cuMemSetAccess(i->start, i->mapped, i->access, i->access_count);
 }
 
-static void unmap(struct memory_state *s, const struct memory_import *i, uint64_t mapped)
+static void unmap_import(struct memory_state *s, const struct memory_import *i, uint64_t mapped)
 {
 	if (mapped)
 		real_cuMemUnmap(i->start, mapped);
@@ -92,7 +92,7 @@ static void choose_access(struct memory_import *i, uint32_t owner, uint32_t curr
 }
 
 /* Addresses for it, and a record that is in no list yet. */
-static int prepare(struct memory_import *wanted, const struct share_reply *reply)
+static int prepare_import(struct memory_import *wanted, const struct share_reply *reply)
 {
 	struct memory_state *s = memory_lock(1);
 	int device, r = s ? real_cuCtxGetDevice(&device) : CUDA_ERROR_UNKNOWN;
@@ -111,7 +111,7 @@ static int prepare(struct memory_import *wanted, const struct share_reply *reply
 }
 
 /* Another thread may have opened the same meanwhile. */
-static int keep(const struct memory_import *wanted, uint64_t *address)
+static int keep_import(const struct memory_import *wanted, uint64_t *address)
 {
 	struct memory_state *s = memory_lock(0);
 	struct memory_import *i = NULL;
@@ -130,7 +130,7 @@ static int keep(const struct memory_import *wanted, uint64_t *address)
 		s->imports = i;
 		*address = i->address;
 	} else {
-		unmap(s, wanted, wanted->mapped);
+		unmap_import(s, wanted, wanted->mapped);
 		r = known ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	memory_unlock(s);
@@ -145,15 +145,15 @@ static int open_anew(const char *name, struct memory_import *wanted, uint64_t *a
 	int r = share_ask(name, &wanted->from, &reply);
 
 	if (!r)
-		r = prepare(wanted, &reply);
+		r = prepare_import(wanted, &reply);
 	if (r)
 		return r;
 	r = map_pieces(name, wanted, &done);
 	if (!r)
-		return keep(wanted, address);
+		return keep_import(wanted, address);
 	s = memory_lock(0);
 	if (s) {
-		unmap(s, wanted, done);
+		unmap_import(s, wanted, done);
 		memory_unlock(s);
 	}
 	return r;
@@ -178,12 +178,12 @@ int import_open(const char *name, const struct share_handle *handle, struct memo
 
 /* ---- the end of it ---- */
 
-static void drop(struct memory_state *s, struct memory_import **at)
+static void drop_import(struct memory_state *s, struct memory_import **at)
 {
 	struct memory_import *i = *at;
 
 	*at = i->next;
-	unmap(s, i, i->mapped);
+	unmap_import(s, i, i->mapped);
 	i->next = s->spare_imports;
 	s->spare_imports = i;
 }
@@ -222,7 +222,7 @@ int import_close(uint64_t address, int pooled)
 		return r ? r : CUDA_ERROR_UNKNOWN;
 	at = find_opened(s, address, pooled);
 	if (*at && !--(*at)->references)
-		drop(s, at);
+		drop_import(s, at);
 	memory_unlock(s);
 	return 0;
 }
@@ -233,7 +233,7 @@ void imports_gone(struct memory_state *s, const void *context)
 
 	while (*at)
 		if ((*at)->context == context && !(*at)->pool)
-			drop(s, at);
+			drop_import(s, at);
 		else
 			at = &(*at)->next;
 }

@@ -1,18 +1,18 @@
 /*
- * objects.h - the living objects of this process (struct object of state.h), and how records of
+ * objects.h - the living objects of this process (struct object of cuda_state.h), and how records of
  * calls are kept with them. For use in guarded bodies; safe in several threads and handlers.
  */
 #ifndef STUBS_CUDA_OBJECTS_H
 #define STUBS_CUDA_OBJECTS_H
 
 #include "shared/call_info.h"
-#include "shared/cuda/state.h"
+#include "shared/cuda/cuda_state.h"
 #include "stubs/cuda/bodies.h"
 
 extern STUB_HIDDEN const struct call_info cuda_info[];
 
 /* The driver has been asked to make, change or destroy a context, whatever came of it. */
-STUB_HIDDEN void query_cache_changed(void);
+STUB_HIDDEN void query_cache_invalidate(void);
 
 /* There are records: cuInit() has been called, and this is no child of fork(2). */
 STUB_HIDDEN int state_usable(void);

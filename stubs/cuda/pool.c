@@ -151,7 +151,7 @@ void memory_collect(struct memory_state *s, int wait)
 	}
 }
 
-/* What was freed in the order of @o's stream is to be had when the stream has come as far as it
+/* What was freed in the order of @o's stream is available when the stream has come as far as it
  * is now, whatever becomes of the stream. */
 static int mark_order(struct memory_order *o)
 {

@@ -38,7 +38,7 @@ _Static_assert(offsetof(struct answer, value) == ANSWER_VALUE, "");
 _Static_assert(offsetof(struct answer, key) == ANSWER_KEY, "");
 _Static_assert(sizeof(struct answer) == ANSWER_SIZE, "");
 
-STUB_HIDDEN void query_cache_changed(void)
+STUB_HIDDEN void query_cache_invalidate(void)
 {
 	if (state_usable())
 		__atomic_add_fetch(&CUDA_STATE->generation, QUERY_CACHE_STEP, __ATOMIC_ACQ_REL);

@@ -448,12 +448,12 @@ STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments)
 	if (changes && p.info->class == API_DESTROY)
 		snapshot_wait();
 	if (changes)
-		query_cache_changed();
+		query_cache_invalidate();
 	do
 		r = perform_call(&p);
 	while (r == CUDA_ERROR_OUT_OF_MEMORY && snapshot_wait());
 	if (changes)
-		query_cache_changed();
+		query_cache_invalidate();
 	return r || !has_strange(&p) ? r
 				     : setting_lost(current_context(), CUDA_SETTING_FUNCTION);
 }
@@ -461,13 +461,8 @@ STUB_HIDDEN int cuda_perform(unsigned index, const uint64_t *arguments)
 STUB_HIDDEN int cuda_record_call(
 	unsigned index, const uint64_t registers[6], const uint64_t *stack)
 {
-	const struct call_info *info = &cuda_info[index];
 	uint64_t arguments[CALL_WORDS] = {0};
 
-	for (unsigned i = 0; i < info->param_count; i++) {
-		unsigned word = info->params[i].word;
-
-		arguments[word] = word < 6 ? registers[word] : stack[word - 6];
-	}
+	call_take_arguments(&cuda_info[index], registers, stack, arguments);
 	return cuda_perform(index, arguments);
 }

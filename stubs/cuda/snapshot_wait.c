@@ -5,7 +5,7 @@
  */
 #include "shared/raw.h"
 #include "shared/table.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 

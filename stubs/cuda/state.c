@@ -1,4 +1,4 @@
-/* The head of the records (state.h): what this process has of the driver. */
+/* The head of the records (cuda_state.h): what this process has of the driver. */
 #include "stubs/cuda/objects.h"
 
 static int describe_device(struct cuda_device *d, int ordinal)

@@ -1,4 +1,4 @@
-/* Streams and events: what the general code for records cannot do. */
+/* Streams and events: what the general code (record.c here, objects_replay.c in lower/cuda/) cannot do. */
 #include "shared/cuda/calls.h"
 #include "stubs/cuda/objects.h"
 

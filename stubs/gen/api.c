@@ -64,6 +64,7 @@ static const char *const length_names[] = {
 	[API_LENGTH_UNKNOWN] = "?",
 	[API_IMAGE] = "image",
 	[API_RANKS] = "ranks",
+	[API_MEMBERS] = "members",
 	[API_SOURCES] = "sources",
 	[API_DESTINATIONS] = "destinations",
 };
@@ -372,6 +373,10 @@ static int parse_attribute(
 		call->leaves = true;
 	} else if (!strcmp(word, "counted")) {
 		call->counted = true;
+	} else if (!strcmp(word, "again")) {
+		call->again = true;
+	} else if (!strcmp(word, "shared")) {
+		call->shared = true;
 	} else if (!strcmp(word, "saved")) {
 		call->saved = true;
 	} else if (!strcmp(word, "loses")) {

@@ -50,6 +50,8 @@ struct api_call {
 	bool leaves;     /* pure, but something of the library's is left in the program */
 	bool counted;    /* collective, though no class or parameter tells so */
 	bool saved;      /* what it leaves behind is saved, if anything */
+	bool again;      /* gives a request that is made again from the call's arguments */
+	bool shared;     /* it uses the shared pointer of a file */
 	bool loses;      /* after it, the objects it was about cannot be made again */
 	bool flushes;    /* what device code has printed is out when it returns */
 	bool internal;   /* in no header; of use to the library's own companions only */

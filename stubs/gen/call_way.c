@@ -49,7 +49,7 @@ bool api_leaves(const struct api_call *call)
 {
 	bool tracked, others;
 
-	if (call->saved || call->class == API_DATA)
+	if (call->saved || call->again || call->class == API_DATA)
 		return false;
 	gives_handles(call, &tracked, &others);
 	if (call->leaves || others)
@@ -57,7 +57,8 @@ bool api_leaves(const struct api_call *call)
 	if (call->class == API_CREATE || call->class == API_DESTROY)
 		return !tracked;
 	/* When a collective call returns, the rank has done its part. */
-	return call->class != API_PURE && call->class != API_COLLECTIVE;
+	return call->class != API_PURE && call->class != API_COLLECTIVE &&
+	       call->class != API_FILE;
 }
 
 bool api_is_counted(const struct api *api, const struct api_call *call)

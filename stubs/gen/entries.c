@@ -43,6 +43,8 @@ static bool has_virtual(const struct api_call *call)
 /* Functions are loaded when they are first used: "used" notes that it was now. */
 static const char *use_macro(const struct api_param *p)
 {
+	if (!strcmp(p->type->handle, "file"))
+		return "file_handle";
 	return !strcmp(p->type->handle, "function") || !strcmp(p->type->handle, "kernel")
 		       ? "used"
 		       : "handle";
@@ -99,6 +101,8 @@ static void print_export(
 		fprintf(out, "export %s\n", call->name);
 	if (api->notes && api_leaves(call))
 		fprintf(out, "\tmovb $1, %s_called+%zu(%%rip)\n", api->library, index);
+	if (call->shared)
+		fprintf(out, "\tmovb $2, %s_called+%zu(%%rip)\n", api->library, index);
 	if (api_is_counted(api, call))
 		fprintf(out,
 			"\tmov $%zu, %%eax\n\tlea counted_%s(%%rip), %%r10\n\tjmp %s_counted\n"
@@ -198,7 +202,8 @@ static const char head[] =
 	"internal %s_missing\n\tmov %s_missing_result(%rip), %eax\n\tret\n"
 	"internal %s_ended\n\tmov %s_ended_result(%rip), %eax\n\tret\n";
 
-/* A byte for each function, which is 1 when it was called and something may be left of it. */
+/* A byte for each function, which is 1 when it was called and something may be left of it, and 2 when it has used the
+ * shared pointer of a file. */
 static const char notes[] =
 	".section .bss\n.hidden %s_called\n.globl %s_called\n%s_called: .skip COUNT\n.text\n";
 

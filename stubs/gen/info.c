@@ -10,7 +10,7 @@ static void upper_case(const char *text, FILE *out)
 		fputc(*c == '-' ? '_' : toupper((unsigned char)*c), out);
 }
 
-/* CUDA_GRAPH_EXEC of graph-exec: what shared/cuda/state.h calls the kind. */
+/* CUDA_GRAPH_EXEC of graph-exec: what shared/cuda/cuda_state.h calls the kind. */
 static void kind_name(const struct api *api, const struct api_type *type, FILE *out)
 {
 	if (type->kind != API_HANDLE || !type->holding) {
@@ -40,9 +40,9 @@ int gen_info(const struct api *api, FILE *out, struct err *e)
 	unsigned first = 0;
 
 	fprintf(out,
-		"#include \"shared/call_info.h\"\n#include \"shared/%s/state.h\"\n\n"
+		"#include \"shared/call_info.h\"\n#include \"shared/%s/%s_state.h\"\n\n"
 		"const struct call_param %s_params[] = {\n",
-		api->library, api->library);
+		api->library, api->library, api->library);
 	for (size_t i = 0; i < api->call_count; i++)
 		for (unsigned j = 0; j < api->calls[i].param_count; j++)
 			print_param(api, &api->calls[i], j, out);
@@ -50,9 +50,10 @@ int gen_info(const struct api *api, FILE *out, struct err *e)
 	for (size_t i = 0; i < api->call_count; i++) {
 		const struct api_call *call = &api->calls[i];
 
-		fprintf(out, "\t{\"%s\", %s_params + %u, %d, %d, %u, %d, %d, %d},\n",
+		fprintf(out, "\t{\"%s\", %s_params + %u, %d, %d, %u, %d, %d, %d, %d, %d},\n",
 			call->name, api->library, first, call->class, api_way(call),
-			call->param_count, call->value, call->on_context, call->loses);
+			call->param_count, call->value, call->on_context, call->loses,
+			call->again, call->counted);
 		first += call->param_count;
 	}
 	fprintf(out, "};\nconst unsigned %s_info_count = %zu;\n", api->library,

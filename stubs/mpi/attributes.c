@@ -19,6 +19,8 @@ typedef int remove_proxy(
 
 enum {
 	COMM_SELF = 0x44000001,
+	TAG_UB = 0x64400001,
+	FORTRANS_TAG_UB = 0x64400002, /* its value is the number itself */
 };
 
 enum attribute_type { /* as in MPICH */
@@ -275,8 +277,12 @@ static int is_predefined(MPI_Keyval key)
 
 static int give_value(MPI_Keyval key, void **value, const int *flag, int r)
 {
-	if (!r && *flag && is_predefined(key) && *value)
-		*value = own_place(key, *value);
+	int told;
+
+	if (r || !*flag || !is_predefined(key) || !*value)
+		return r;
+	told = key == TAG_UB && mpi_state.tag_ub ? mpi_state.tag_ub : *(int *)*value;
+	*value = own_place(key, &told);
 	return r;
 }
 
@@ -295,7 +301,14 @@ int body_MPI_Attr_get(MPI_Comm comm, MPI_Keyval key, void **value, int *flag)
 BY_HAND(MPII_Comm_get_attr, (MPI_Comm comm, MPI_Keyval key, void **value, int *flag, int type));
 int body_MPII_Comm_get_attr(MPI_Comm comm, MPI_Keyval key, void **value, int *flag, int type)
 {
-	int r = real_MPII_Comm_get_attr(comm, key, value, flag, type);
+	int r;
 
+	/* Not all libraries have this function. */
+	if (key == FORTRANS_TAG_UB && mpi_state.tag_ub && value && flag) {
+		*(intptr_t *)value = mpi_state.tag_ub;
+		*flag = 1;
+		return 0;
+	}
+	r = real_MPII_Comm_get_attr(comm, key, value, flag, type);
 	return type == ATTRIBUTE_POINTER ? give_value(key, value, flag, r) : r;
 }

@@ -12,6 +12,7 @@
 #include "shared/call_info.h"
 #include "shared/raw.h"
 #include "stubs/crossing/crossing.h"
+#include "stubs/mpi/files.h"
 #include "stubs/mpi/requests.h"
 
 #include "mpi.index.h"
@@ -57,7 +58,7 @@ static void make_progress(void)
 	int flag;
 
 	if (mpi_state.initialised && !mpi_state.finalized)
-		(void)real_MPI_Iprobe(0, 0, COMM_SELF, &flag, STATUS_IGNORE);
+		(void)real_MPI_Iprobe(0, MPI_UNUSED_TAG, COMM_WORLD, &flag, STATUS_IGNORE);
 }
 
 static uint32_t gate_now(void)
@@ -129,7 +130,7 @@ static struct mpi_count *new_count(
 			s->counts_used = c - mpi_counts + 1;
 		__atomic_store_n(&c->number, number, __ATOMIC_SEQ_CST);
 	} else {
-		s->uncounted = 1;
+		s->uncounted = MPI_TOO_MANY;
 	}
 	raw_unlock(&s->counts_lock);
 	return c;
@@ -272,6 +273,11 @@ STUB_HIDDEN void gate_number(struct mpi_object *o)
 	int inter = 0, members = 0, others = 0;
 	uint64_t number;
 
+	/* Made of a session, it has no MPI_COMM_WORLD to be told by. */
+	if (!mpi_state.initialised) {
+		mpi_state.uncounted = MPI_FOREIGN;
+		return;
+	}
 	real_MPI_Comm_test_inter(o->handle, &inter);
 	real_MPI_Comm_size(o->handle, &members);
 	others = members;
@@ -279,15 +285,17 @@ STUB_HIDDEN void gate_number(struct mpi_object *o)
 		real_MPI_Comm_remote_size(o->handle, &others);
 	if (!is_of_world(o->handle, 0, members) ||
 		(inter && !is_of_world(o->handle, 1, others))) {
-		mpi_state.uncounted = 1;
+		mpi_state.uncounted = MPI_FOREIGN;
 		return;
 	}
 	number = inter ? agree_between(o->handle) : agree(o->handle);
 	o->count = number ? new_count(number, inter ? members + others : members, others, 0)
 			  : NULL;
-	if (!o->count || make_peers(o->count) ||
-		translate(o->handle, inter, o->count->peers, others))
-		mpi_state.uncounted = 1;
+	if (o->count &&
+		(make_peers(o->count) || translate(o->handle, inter, o->count->peers, others)))
+		mpi_state.uncounted = MPI_NO_MEMORY;
+	else if (!o->count)
+		mpi_state.uncounted = MPI_TOO_MANY;
 }
 
 /* ---- communicators of MPI_Comm_idup ---- */
@@ -319,8 +327,76 @@ STUB_HIDDEN void gate_number_copy(struct mpi_object *o, const struct mpi_object 
 	if (of && of->count)
 		o->count = new_count(
 			number_of_copy(of->count), of->count->members, of->count->size, 0);
-	if (!o->count || copy_members(o->count, of->count))
-		mpi_state.uncounted = 1;
+	if (!o->count)
+		mpi_state.uncounted = of && of->count ? MPI_TOO_MANY : MPI_FOREIGN;
+	else if (copy_members(o->count, of->count))
+		mpi_state.uncounted = MPI_NO_MEMORY;
+}
+
+/* ---- windows ---- */
+
+STUB_HIDDEN int gate_is_of_world(MPI_Comm comm)
+{
+	int members = 0;
+
+	return mpi_state.initialised && !real_MPI_Comm_size(comm, &members) &&
+	       is_of_world(comm, 0, members);
+}
+
+STUB_HIDDEN void gate_number_window(struct mpi_object *o, MPI_Comm comm, uint32_t members)
+{
+	uint64_t number = agree(comm);
+
+	o->count = number ? new_count(number, members, 0, 0) : NULL;
+	if (!o->count)
+		mpi_state.uncounted = MPI_TOO_MANY;
+}
+
+/* Of all windows, and of this rank only. */
+static struct mpi_count *of_windows;
+
+STUB_HIDDEN void gate_begin_windows(void)
+{
+	static uint32_t lock;
+	struct mpi_count *c;
+
+	raw_lock(&lock);
+	if (!of_windows) {
+		c = new_count(MPI_NUMBER_OF_SOME | own_number(), 0, 0, 0);
+		if (c)
+			c->beyond = 1;
+		__atomic_store_n(&of_windows, c, __ATOMIC_RELEASE);
+	}
+	raw_unlock(&lock);
+}
+
+STUB_HIDDEN struct mpi_count *gate_enter_window(unsigned index)
+{
+	struct mpi_count *c = __atomic_load_n(&of_windows, __ATOMIC_ACQUIRE);
+
+	if (c)
+		enter(c, index);
+	return c;
+}
+
+/* ---- files ---- */
+
+STUB_HIDDEN struct mpi_count *gate_number_file(MPI_Comm comm)
+{
+	struct mpi_count *c;
+	uint64_t number;
+	int members = 0;
+
+	if (!mpi_state.initialised || real_MPI_Comm_size(comm, &members) ||
+		!is_of_world(comm, 0, members)) {
+		mpi_state.uncounted = MPI_FOREIGN;
+		return NULL;
+	}
+	number = agree(comm);
+	c = number ? new_count(number | MPI_NUMBER_OF_FILE, members, 0, 0) : NULL;
+	if (!c)
+		mpi_state.uncounted = MPI_TOO_MANY;
+	return c;
 }
 
 STUB_HIDDEN void gate_freed(const struct mpi_object *o)
@@ -330,28 +406,78 @@ STUB_HIDDEN void gate_freed(const struct mpi_object *o)
 
 /* ---- calls ---- */
 
-/* NULL: none is kept of it, or it is no communicator. */
-static struct mpi_count *count_of(MPI_Comm comm)
+/* NULL: none is kept of it, or it is no communicator or window. */
+static struct mpi_count *count_of(int32_t handle)
 {
-	struct mpi_object *o = object_of(comm);
+	struct mpi_object *o = object_of(handle);
 
-	if (comm == COMM_WORLD)
+	if (handle == COMM_WORLD)
 		return &mpi_counts[0];
 	return o ? o->count : NULL;
 }
 
-/* Of the communicator that a call is about; what has none is about all ranks. */
-static struct mpi_count *count_for(const struct call_info *info, const uint64_t *words)
+static struct mpi_count *count_of_file(const void *handle)
 {
-	for (unsigned i = 0; i < info->param_count; i++) {
-		const struct call_param *p = &info->params[i];
+	const struct mpi_file *f = file_of(handle);
 
-		if (p->object != MPI_COMM)
-			continue;
-		return count_of(
-			p->stars ? *(MPI_Comm *)words[p->word] : (MPI_Comm)words[p->word]);
+	return f ? f->count : NULL;
+}
+
+/* The parameter that is the communicator, window or file; NULL: there is none. */
+static const struct call_param *find_subject(const struct call_info *info)
+{
+	for (unsigned i = 0; i < info->param_count; i++)
+		if (info->params[i].object == MPI_COMM ||
+			info->params[i].object == MPI_WINDOW ||
+			info->params[i].object == MPI_FILE)
+			return &info->params[i];
+	return NULL;
+}
+
+/* Looked for once. Threads that do so at a time find the same. */
+static const struct call_param *subject_of(unsigned index)
+{
+	static struct {
+		const struct call_param *param;
+		uint8_t known;
+	} subjects[CALL_COUNT];
+
+	if (!__atomic_load_n(&subjects[index].known, __ATOMIC_ACQUIRE)) {
+		subjects[index].param = find_subject(&mpi_info[index]);
+		__atomic_store_n(&subjects[index].known, 1, __ATOMIC_RELEASE);
 	}
-	return &mpi_counts[0];
+	return subjects[index].param;
+}
+
+/* Of what a call is about; what has no subject is about all ranks. */
+static struct mpi_count *count_for(unsigned index, const uint64_t *words)
+{
+	const struct call_param *p = subject_of(index);
+
+	if (!p)
+		return &mpi_counts[0];
+	if (p->object == MPI_FILE)
+		return count_of_file(
+			p->stars ? *(void **)words[p->word] : (void *)words[p->word]);
+	return count_of(p->stars ? *(int32_t *)words[p->word] : (int32_t)words[p->word]);
+}
+
+#define WORDS     16
+#define REGISTERS 6
+
+/* Words are in the order of parameters. What is none of a parameter is zero; not by an initializer, of which compilers
+ * make `rep stos`. */
+static void take_words(const struct call_info *info, const uint64_t registers[REGISTERS],
+	const uint64_t *stack, uint64_t words[WORDS])
+{
+	volatile uint64_t *rest = words;
+
+	for (unsigned i = 0; i < REGISTERS; i++)
+		words[i] = registers[i];
+	for (unsigned i = REGISTERS; i < WORDS; i++)
+		rest[i] = 0;
+	for (unsigned i = info->param_count; i-- && info->params[i].word >= REGISTERS;)
+		words[info->params[i].word] = stack[info->params[i].word - REGISTERS];
 }
 
 /* Only some members of the communicator make the call, and each as often as it likes. The count is there
@@ -377,31 +503,58 @@ static int waits_beyond(unsigned index)
 	return index == INDEX_MPI_Intercomm_create;
 }
 
+/* Nobody waits for what this rank does on a communicator of its own. */
+static int is_alone(const struct mpi_count *c)
+{
+	return c->members == 1 || c->number == MPI_NUMBER_SELF;
+}
+
+/* ---- persistent requests of collective calls: each start is such a call ---- */
+
+STUB_HIDDEN struct mpi_count *gate_enter(int32_t request, unsigned index)
+{
+	const struct mpi_request *r = request_of(request);
+	struct mpi_count *c = r && r->kind == MPI_PERSISTENT_COLLECTIVE ? r->counts : NULL;
+
+	if (!c || c->number != r->number || is_alone(c))
+		return NULL;
+	enter(c, index);
+	return c;
+}
+
+STUB_HIDDEN void gate_leave(struct mpi_count *c)
+{
+	if (c)
+		__atomic_add_fetch(&c->left, 1, __ATOMIC_SEQ_CST);
+}
+
+/* ---- from entry points ---- */
+
 STUB_HIDDEN int mpi_counted_call(
 	unsigned index, const uint64_t registers[6], const uint64_t *stack, void *code)
 {
 	const struct call_info *info = &mpi_info[index];
-	uint64_t words[16] = {0};
+	uint64_t words[WORDS];
 	struct mpi_count *c;
-	int r;
+	int r, alone, beyond = waits_beyond(index);
 
-	for (unsigned i = 0; i < info->param_count; i++) {
-		unsigned word = info->params[i].word;
-
-		words[word] = word < 6 ? registers[word] : stack[word - 6];
-	}
-	c = count_for(info, words);
+	take_words(info, registers, stack, words);
+	c = count_for(index, words);
 	if (!c)
 		return mpi_call_code(code, words);
 	if (index == INDEX_MPI_Comm_create_group)
 		return call_of_some(index, c, code, words);
-	enter(c, index);
-	__atomic_add_fetch(&c->beyond, waits_beyond(index), __ATOMIC_SEQ_CST);
+	alone = is_alone(c) && !beyond;
+	if (!alone)
+		enter(c, index);
+	if (beyond)
+		__atomic_add_fetch(&c->beyond, 1, __ATOMIC_SEQ_CST);
 	r = mpi_call_code(code, words);
-	__atomic_sub_fetch(&c->beyond, waits_beyond(index), __ATOMIC_SEQ_CST);
+	if (beyond)
+		__atomic_sub_fetch(&c->beyond, 1, __ATOMIC_SEQ_CST);
 	if (!r && info->class == API_DESTROY)
 		drop_count(c);
-	else
+	else if (!alone)
 		__atomic_add_fetch(&c->left, 1, __ATOMIC_SEQ_CST);
 	return r;
 }

@@ -92,3 +92,34 @@ int body_MPI_Remove_error_string(int code)
 		keep_call(MPI_ERROR_STRING_REMOVED, code, 0, "");
 	return r;
 }
+
+/* What MPICH called these before MPI 4.1 had them. */
+BY_HAND(MPIX_Delete_error_class, (int class));
+int body_MPIX_Delete_error_class(int class)
+{
+	int r = real_MPIX_Delete_error_class(class);
+
+	if (!r)
+		keep_call(MPI_ERROR_CLASS_REMOVED, class, 0, "");
+	return r;
+}
+
+BY_HAND(MPIX_Delete_error_code, (int code));
+int body_MPIX_Delete_error_code(int code)
+{
+	int r = real_MPIX_Delete_error_code(code);
+
+	if (!r)
+		keep_call(MPI_ERROR_CODE_REMOVED, code, 0, "");
+	return r;
+}
+
+BY_HAND(MPIX_Delete_error_string, (int code));
+int body_MPIX_Delete_error_string(int code)
+{
+	int r = real_MPIX_Delete_error_string(code);
+
+	if (!r)
+		keep_call(MPI_ERROR_STRING_REMOVED, code, 0, "");
+	return r;
+}

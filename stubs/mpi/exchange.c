@@ -6,11 +6,13 @@
 #include "shared/raw.h"
 #include "stubs/crossing/crossing.h"
 #include "stubs/mpi/collective_gate.h"
+#include "stubs/mpi/files.h"
 #include "stubs/mpi/handle_table.h"
 #include "stubs/mpi/requests.h"
 
 #include "mpi.index.h"
 
+#include <string.h>
 #include <sys/mman.h>
 
 #define CALL_WORDS 16
@@ -76,6 +78,14 @@ static int count_neighbours(MPI_Comm comm, enum api_length which)
 	return which == API_SOURCES ? in : out;
 }
 
+static int members(MPI_Comm comm)
+{
+	int size = 0;
+
+	real_MPI_Comm_size(comm, &size);
+	return size;
+}
+
 /* The types of a buffer in place are not looked at; it comes three parameters before. */
 static int is_in_place(const struct exchange *x, const struct call_param *p)
 {
@@ -94,6 +104,8 @@ static int64_t count_of(const struct exchange *x, const struct call_param *p)
 					 : (int64_t)x->given[length->word];
 	case API_RANKS:
 		return is_in_place(x, p) ? 0 : ranks(communicator(x));
+	case API_MEMBERS:
+		return members(communicator(x));
 	case API_SOURCES:
 	case API_DESTINATIONS:
 		return count_neighbours(communicator(x), p->length_kind);
@@ -147,7 +159,9 @@ static int go_down(struct exchange *x)
 		const int32_t *from = (const int32_t *)x->given[p->word];
 		int32_t *to = x->handles + x->used;
 
-		if (p->object && !p->stars)
+		if (p->object == MPI_FILE && !p->stars)
+			x->words[p->word] = file_real((void *)x->given[p->word]);
+		else if (p->object && !p->stars)
 			x->words[p->word] = real_of(x->given[p->word]);
 		if (!x->counts[i])
 			continue;
@@ -187,11 +201,158 @@ static int has_own_op(const struct exchange *x)
 	return 0;
 }
 
+/* ---- persistent requests of collective calls: their arguments are kept ---- */
+
+/* What has "root" is about the arrays of that rank only. */
+static int is_at_root(const struct exchange *x)
+{
+	int rank = -1, inter = 0, root;
+
+	for (unsigned i = 0; i < x->info->param_count; i++) {
+		if (strcmp(x->info->params[i].name, "root"))
+			continue;
+		root = (int)x->given[x->info->params[i].word];
+		real_MPI_Comm_test_inter(communicator(x), &inter);
+		real_MPI_Comm_rank(communicator(x), &rank);
+		return root == (inter ? MPI_ROOT : rank);
+	}
+	return 1;
+}
+
+/* Lengths and places are not looked at when their buffer is in place: the last before them. */
+static int is_buffer_in_place(const struct exchange *x, const struct call_param *p)
+{
+	while (p > x->info->params && !(p->stars && !strcmp(p->type, "void")))
+		p--;
+	return x->given[p->word] == (uint64_t)-1;
+}
+
+/* How many elements of an array of parameter @i are to be copied; 0: it is none. */
+static uint64_t array_length(const struct exchange *x, unsigned i)
+{
+	const struct call_param *p = &x->info->params[i];
+
+	if (p->object)
+		return p->object == MPI_DATATYPE && p->stars ? x->counts[i] : 0;
+	if (p->length_kind != API_RANKS && p->length_kind != API_MEMBERS &&
+		p->length_kind != API_SOURCES && p->length_kind != API_DESTINATIONS)
+		return 0;
+	if (!x->given[p->word] || is_buffer_in_place(x, p) || !is_at_root(x))
+		return 0;
+	return p->length_kind == API_RANKS ? ranks(communicator(x))
+	       : p->length_kind == API_MEMBERS
+		       ? members(communicator(x))
+		       : count_neighbours(communicator(x), p->length_kind);
+}
+
+static void keep_array(struct mpi_origin *o, const struct exchange *x, unsigned i, uint64_t n)
+{
+	const struct call_param *p = &x->info->params[i];
+	const int32_t *handles = (const int32_t *)x->given[p->word];
+
+	o->words[i] = (uint64_t)origin_copy(o, handles, n * p->size);
+	if (!p->object)
+		return;
+	o->kinds[i] = MPI_WORD_HANDLES;
+	o->counts[i] = n;
+	for (uint64_t k = 0; k < n; k++)
+		if (object_of(handles[k]))
+			origin_use(o, object_of(handles[k]));
+}
+
+static void keep_word(struct mpi_origin *o, const struct exchange *x, unsigned i)
+{
+	const struct call_param *p = &x->info->params[i];
+	int is_handle = p->object && !p->stars; /* no array of none, which may be anywhere */
+	struct mpi_object *used;
+
+	o->words[i] = x->given[p->word];
+	if (p->object == MPI_INFO)
+		o->words[i] = MPI_KIND_NULL(MPI_INFO); /* hints; MPICH has none of its own */
+	else if (p->object == MPI_REQUEST)
+		o->kinds[i] = MPI_WORD_RESULT;
+	else if (is_handle)
+		o->kinds[i] = MPI_WORD_HANDLE;
+	used = is_handle && (p->object == MPI_DATATYPE || p->object == MPI_OP)
+		       ? object_of(o->words[i])
+		       : NULL;
+	if (used)
+		origin_use(o, used);
+}
+
+static int keep_arguments(struct mpi_origin *o, const struct exchange *x)
+{
+	uint64_t bytes = 0, n;
+	uint32_t objects = 0;
+
+	for (unsigned i = 0; i < x->info->param_count; i++) {
+		n = array_length(x, i);
+		bytes += (n * x->info->params[i].size + 7) & ~7ul;
+		objects += 1 + (x->info->params[i].object ? n : 0);
+	}
+	if (origin_reserve(o, bytes, objects))
+		return -1;
+	for (unsigned i = 0; i < x->info->param_count; i++) {
+		n = array_length(x, i);
+		if (n)
+			keep_array(o, x, i, n);
+		else
+			keep_word(o, x, i);
+	}
+	return 0;
+}
+
+static int32_t lasting_given(const struct exchange *x, unsigned index, int32_t real)
+{
+	struct mpi_object *comm;
+	struct mpi_request *r;
+
+	if (real == MPI_REQUEST_NULL)
+		return real;
+	r = request_with_origin(index, real, MPI_PERSISTENT_COLLECTIVE);
+	if (r && keep_arguments(r->origin, x)) {
+		request_give_back(r);
+		r = NULL;
+	}
+	if (!r) {
+		mpi_state.called[index] =
+			MPI_CALLED_UNSAVED; /* a restart cannot make it again */
+		return real;
+	}
+	r->persistent = 1;
+	r->own_op = has_own_op(x);
+	r->comm = communicator(x);
+	comm = comm_object(r->comm);
+	r->counts = comm ? comm->count : NULL;
+	if (!r->counts)
+		mpi_state.called[index] =
+			MPI_CALLED_UNSAVED; /* nor one that no communicator's list has */
+	r->number = r->counts ? r->counts->number : 0;
+	r->origin->order = r->counts ? r->counts->entered : 0;
+	return r->handle;
+}
+
+/* Of a nonblocking call on a file that all its ranks make. */
+static int32_t file_given(const struct exchange *x, unsigned index, int32_t real)
+{
+	int32_t handle = request_given(index, real, 0);
+	struct mpi_request *r = request_of(handle);
+	struct mpi_file *f = file_of((void *)x->given[0]);
+
+	if (r && f && x->info->counted)
+		request_is_of_all(r, f);
+	return handle;
+}
+
 static int32_t given_out(
 	const struct exchange *x, unsigned index, const struct call_param *p, int32_t real)
 {
-	return p->object == MPI_REQUEST ? request_given(index, real, has_own_op(x))
-					: handle_given(p->object, real, is_counted(p));
+	if (p->object != MPI_REQUEST)
+		return handle_given(p->object, real, is_counted(p));
+	if (x->info->class == API_FILE)
+		return file_given(x, index, real);
+	return x->info->again ? lasting_given(x, index, real)
+			      : request_given(index, real, has_own_op(x));
 }
 
 static void come_up(struct exchange *x, unsigned index, int failed)
@@ -327,13 +488,8 @@ STUB_HIDDEN int mpi_perform(unsigned index, const uint64_t *arguments)
 STUB_HIDDEN int mpi_record_call(
 	unsigned index, const uint64_t registers[6], const uint64_t *stack)
 {
-	const struct call_info *info = &mpi_info[index];
 	uint64_t arguments[CALL_WORDS] = {0};
 
-	for (unsigned i = 0; i < info->param_count; i++) {
-		unsigned word = info->params[i].word;
-
-		arguments[word] = word < 6 ? registers[word] : stack[word - 6];
-	}
+	call_take_arguments(&mpi_info[index], registers, stack, arguments);
 	return mpi_perform(index, arguments);
 }

@@ -1,8 +1,8 @@
-/* handle_table.h - the objects behind the program's handles (shared/mpi/state.h). */
+/* handle_table.h - the objects behind the program's handles (shared/mpi/mpi_state.h). */
 #ifndef STUBS_MPI_HANDLE_TABLE_H
 #define STUBS_MPI_HANDLE_TABLE_H
 
-#include "shared/mpi/state.h"
+#include "shared/mpi/mpi_state.h"
 #include "stubs/library.h"
 
 typedef int MPI_Comm, MPI_Info, MPI_Errhandler, MPI_Session, MPI_Fint, MPI_Keyval, MPI_Datatype,
@@ -10,9 +10,14 @@ typedef int MPI_Comm, MPI_Info, MPI_Errhandler, MPI_Session, MPI_Fint, MPI_Keyva
 typedef long MPI_Count, MPI_Aint;
 
 enum {
+	MPI_ERR_RANK = 6,
+	MPI_ERR_GROUP = 8,
+	MPI_ERR_TRUNCATE = 14,
 	MPI_ERR_OTHER = 15,
 	MPI_ERR_INTERN = 16,
 	MPI_ERR_UNSUPPORTED_OPERATION = 44,
+	MPI_ERR_LOCKTYPE = 47,
+	MPI_ERR_RMA_SYNC = 50,
 };
 
 /* A function that is written by hand, and the real one. A macro, as both are declared by one name. */
@@ -20,7 +25,9 @@ enum {
 	extern STUB_HIDDEN int body_##name parameters, real_##name parameters
 
 extern STUB_HIDDEN struct mpi_state mpi_state;
+/* Addresses of the library's functions: code of our own that waits, while the library is lent (library_lent.c). */
 extern STUB_HIDDEN void *mpi_targets[];
+STUB_HIDDEN void library_lend(int begin);
 
 /* In a process that has just come to have records. */
 STUB_HIDDEN void objects_reset(void);

@@ -7,6 +7,8 @@
 #include "shared/raw.h"
 #include "shared/records.h"
 #include "stubs/mpi/collective_gate.h"
+#include "stubs/mpi/files.h"
+#include "stubs/mpi/messages.h"
 #include "stubs/mpi/requests.h"
 
 #include "mpi.index.h"
@@ -23,7 +25,7 @@ enum {
 static void opened(void);
 
 STUB_LIBRARY(mpi, "libmpich.so.12", CALL_COUNT, MPI_ERR_OTHER, MPI_ERR_UNSUPPORTED_OPERATION,
-	.opened = opened);
+	.opened = opened, .abi = MPI_ABI_MPICH);
 
 /* ---- variables ---- */
 
@@ -87,7 +89,8 @@ STUB_HIDDEN struct mpi_state mpi_state = {.names = mpi_names,
 	.calls = CALL_COUNT,
 	.counts = mpi_counts,
 	.counts_used = 2,
-	.messages = &mpi_messages};
+	.messages = &mpi_messages,
+	.lend = library_lend};
 
 /* Before the library says how many ranks there are: what the launcher says. */
 static int may_be_several(void)
@@ -98,6 +101,8 @@ static int may_be_several(void)
 	};
 	const char *size = getenv("PMI_SIZE");
 
+	if (!size)
+		size = getenv("OMPI_COMM_WORLD_SIZE");
 	if (size)
 		return size[0] != '1' || size[1];
 	for (unsigned i = 0; i < sizeof(variables) / sizeof(*variables); i++)
@@ -109,23 +114,42 @@ static int may_be_several(void)
 static void opened(void)
 {
 	objects_reset();
+	files_reset();
 	mpi_state.several = may_be_several();
+	mpi_state.openmpi_below = mpi_library.abi == MPI_ABI_OPENMPI;
 	RECORDS->mpi = &mpi_state;
 }
 
 /* ---- by hand ---- */
 
 extern STUB_HIDDEN int real_MPI_Comm_rank(MPI_Comm comm, int *rank),
-	real_MPI_Comm_size(MPI_Comm comm, int *size), real_MPI_Query_thread(int *provided);
+	real_MPI_Comm_size(MPI_Comm comm, int *size),
+	real_MPI_Comm_get_attr(MPI_Comm comm, MPI_Keyval key, void **value, int *flag);
 
 /* The program may have set what the library is to be told by its environment. From now on a
  * child of fork has no MPI. */
+BY_HAND(MPI_Query_thread, (int *provided));
+BY_HAND(MPI_Get_version, (int *version, int *subversion));
+
 static void comes_up(void)
 {
 	crossing_used();
 	crossing_environment();
 	crossing_connection();
 	mpi_state.several = may_be_several();
+}
+
+/* What the program may be told, and must stay so when the real library is another one. MPICH 4.0, which may be, has fewer tags
+ * than Open MPI. */
+static void remember_told(struct mpi_state *s)
+{
+	enum { TAG_UB = 0x64400001, MOST_TAGS = 0xfffffff };
+	int *limit = NULL, flag = 0;
+
+	if (!real_MPI_Comm_get_attr(MPI_COMM_WORLD, TAG_UB, (void **)&limit, &flag) && flag)
+		s->tag_ub = s->openmpi_below && *limit > MOST_TAGS ? MOST_TAGS : *limit;
+	if (real_MPI_Get_version(&s->version, &s->subversion))
+		s->version = 0;
 }
 
 /* What a restart has to do again, when the library has come up. */
@@ -143,8 +167,9 @@ static int came_up(int result)
 	s->self.count = &s->counts[1];
 	if (gate_count_messages(MPI_COMM_WORLD, &s->counts[0]) ||
 		gate_count_messages(MPI_COMM_SELF, &s->counts[1]))
-		s->uncounted = 1;
+		s->uncounted = MPI_NO_MEMORY;
 	s->main = raw_read_fs();
+	remember_told(s);
 	s->initialised = 1;
 	return 0;
 }
@@ -170,6 +195,27 @@ int body_MPI_Finalize(void)
 
 	if (!r)
 		mpi_state.finalized = 1;
+	return r;
+}
+
+/* The library of a restart may have a higher level, or be of another version. */
+int body_MPI_Query_thread(int *provided)
+{
+	int r = real_MPI_Query_thread(provided);
+
+	if (!r && mpi_state.initialised)
+		*provided = mpi_state.provided;
+	return r;
+}
+
+int body_MPI_Get_version(int *version, int *subversion)
+{
+	int r = real_MPI_Get_version(version, subversion);
+
+	if (!r && mpi_state.version) {
+		*version = mpi_state.version;
+		*subversion = mpi_state.subversion;
+	}
 	return r;
 }
 
@@ -251,4 +297,29 @@ BY_HAND(MPI_T_pvar_reset, (void *session, void *handle));
 int body_MPI_T_pvar_reset(void *session, void *handle)
 {
 	return real_MPI_T_pvar_reset(session, lower_variables(handle));
+}
+
+/* ---- without a crossing: programs ask it again and again ---- */
+
+/* 1: a communicator of which the stub knows it. Others, and wrong arguments, are the library's to answer. */
+static int is_known(MPI_Comm comm, const int *answer)
+{
+	return (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) && answer &&
+	       mpi_state.initialised && !mpi_state.finalized;
+}
+
+OPEN(MPI_Comm_rank, (MPI_Comm comm, int *rank))
+{
+	if (!is_known(comm, rank))
+		return real_MPI_Comm_rank(comm, rank);
+	*rank = comm == MPI_COMM_WORLD ? mpi_state.rank : 0;
+	return 0;
+}
+
+OPEN(MPI_Comm_size, (MPI_Comm comm, int *size))
+{
+	if (!is_known(comm, size))
+		return real_MPI_Comm_size(comm, size);
+	*size = comm == MPI_COMM_WORLD ? mpi_state.size : 1;
+	return 0;
 }

@@ -11,7 +11,7 @@ typedef int isend_large(const void *, int64_t, int, int, int, int, int32_t *);
 typedef int irecv(void *, int, int, int, int, int, int32_t *);
 typedef int irecv_large(void *, int64_t, int, int, int, int, int32_t *);
 
-/* ---- begun below ---- */
+/* ---- begun in the library ---- */
 
 static int is_large(const struct message_call *c)
 {
@@ -51,19 +51,20 @@ STUB_HIDDEN int message_begin_receive(const struct message_call *c, int32_t *rea
 /*
  * A receive that is complete at once has lost its communicator in MPICH 4.0.2: MPI_Test would call the error
  * handler of MPI_COMM_WORLD. Where handlers may differ, none is called, and the communicator's is told afterwards.
- * Handlers are set for all threads: where there are several, two of them could lose the program's, so then
- * MPI_COMM_WORLD's is called.
  */
-struct handlers {
-	int quiet;
-	int32_t world, comm;
-};
-
 static int get_handler(int32_t comm)
 {
 	int32_t handler = ERRORS_RETURN;
 
 	BELOW(MPI_Comm_get_errhandler, (int, int32_t *))(comm, &handler);
+	return handler;
+}
+
+static int silence(int32_t comm)
+{
+	int32_t handler = get_handler(comm);
+
+	BELOW(MPI_Comm_set_errhandler, (int, int32_t))(comm, ERRORS_RETURN);
 	return handler;
 }
 
@@ -74,41 +75,60 @@ static void set_handler(int32_t comm, int32_t handler)
 		BELOW(MPI_Errhandler_free, (int32_t *))(&handler);
 }
 
-static void begin_quiet(struct handlers *h, int32_t comm)
+/* The library's handle of it, beside MPI_COMM_WORLD's; 0: it is that, or has been freed. */
+static int32_t other_comm(int32_t comm)
 {
-	h->quiet = __builtin_expect(mpi_messages.handlers, 0) && comm != COMM_WORLD &&
-		   !are_threads();
-	if (!h->quiet)
-		return;
-	h->world = get_handler(COMM_WORLD);
-	h->comm = get_handler(real_handle(comm));
-	BELOW(MPI_Comm_set_errhandler, (int, int32_t))(COMM_WORLD, ERRORS_RETURN);
-	BELOW(MPI_Comm_set_errhandler, (int, int32_t))(real_handle(comm), ERRORS_RETURN);
+	return comm == COMM_WORLD || !comm_object(comm) ? 0 : real_handle(comm);
 }
 
-static int end_quiet(const struct handlers *h, int32_t comm, int error)
+STUB_HIDDEN void handlers_silence(struct mpi_handlers *h, int32_t comm)
+{
+	h->quiet = !are_threads();
+	if (!h->quiet)
+		return;
+	h->world = silence(COMM_WORLD);
+	if (other_comm(comm))
+		h->comm = silence(other_comm(comm));
+}
+
+STUB_HIDDEN void handlers_restore(const struct mpi_handlers *h, int32_t comm)
+{
+	if (!h->quiet)
+		return;
+	set_handler(COMM_WORLD, h->world);
+	if (other_comm(comm))
+		set_handler(other_comm(comm), h->comm);
+}
+
+static void begin_quiet(struct mpi_handlers *h, int32_t comm)
+{
+	h->quiet = 0;
+	if (__builtin_expect(mpi_messages.handlers, 0) && comm != COMM_WORLD)
+		handlers_silence(h, comm);
+}
+
+static int end_quiet(const struct mpi_handlers *h, int32_t comm, int error)
 {
 	if (!h->quiet)
 		return error;
-	set_handler(COMM_WORLD, h->world);
-	set_handler(real_handle(comm), h->comm);
+	handlers_restore(h, comm);
 	return message_failed(comm, error);
 }
 
-static int test(int32_t *real, int *flag, int32_t *status)
+static int test_request(int32_t *real, int *flag, int32_t *status)
 {
 	return BELOW(MPI_Test, (int32_t *, int *, int32_t *))(real, flag, status);
 }
 
 /* 1: it is complete, or has failed as *result says. */
-static int look(int32_t *real, int32_t comm, int32_t *status, int *result)
+static int try_to_receive(int32_t *real, int32_t comm, int32_t *status, int *result)
 {
-	struct handlers h;
+	struct mpi_handlers h;
 	int flag = 0;
 
 	begin_quiet(&h, comm);
 	for (int i = 0; i < STEP_LOOKS && !flag && !*result; i++)
-		*result = test(real, &flag, status);
+		*result = test_request(real, &flag, status);
 	*result = end_quiet(&h, comm, *result);
 	return flag || *result;
 }
@@ -126,7 +146,7 @@ STUB_HIDDEN void message_look(struct message_call *c, int which, int looks)
 	struct mpi_request *r = c->requests[which];
 	int32_t own[MPI_STATUS_INTS] = {0}, ignored, real;
 	int32_t *status = which || c->status == STATUS_IGNORE ? own : c->status;
-	struct handlers h;
+	struct mpi_handlers h;
 	int result = 0, flag = 0;
 
 	if (r->held) {
@@ -136,7 +156,7 @@ STUB_HIDDEN void message_look(struct message_call *c, int which, int looks)
 		begin_quiet(&h, r->comm);
 		real = r->real;
 		while (looks-- && !flag && !result)
-			result = test(&real, &flag, status);
+			result = test_request(&real, &flag, status);
 		result = end_quiet(&h, r->comm, result);
 		if (flag && r->peer == MPI_PROC_NULL)
 			received_nothing(status);
@@ -186,7 +206,7 @@ static int step_send(struct message_call *c)
 	c->result = message_begin_send(c, &real);
 	if (!c->result) {
 		message_sent(message_counts(c), c->peer);
-		if (!look(&real, c->comm, status, &c->result))
+		if (!try_to_receive(&real, c->comm, status, &c->result))
 			return message_under_way(c, r, MPI_SEND, real);
 	}
 	request_untake(r);
@@ -208,13 +228,18 @@ static int step_bsend(struct message_call *c)
 	return STEP_DONE;
 }
 
+STUB_HIDDEN void message_deliver(struct message_call *c, struct mpi_message *m)
+{
+	c->result = message_failed(c->comm, queue_deliver(m, c, c->status));
+}
+
 /* 1: the message had been received already. */
-STUB_HIDDEN int message_deliver_queued(struct message_call *c)
+static int deliver_queued(struct message_call *c)
 {
 	struct mpi_message *m = queue_match(message_counts(c), c->peer, c->tag, 1);
 
 	if (m)
-		c->result = message_failed(c->comm, queue_deliver(m, c, c->status));
+		message_deliver(c, m);
 	return m != NULL;
 }
 
@@ -224,7 +249,7 @@ static int step_receive(struct message_call *c)
 	int32_t *status = c->status == STATUS_IGNORE ? own : c->status;
 	struct mpi_request *r;
 
-	if (mpi_messages.queued && message_deliver_queued(c))
+	if (mpi_messages.queued && deliver_queued(c))
 		return STEP_DONE;
 	r = request_take();
 	if (!r)
@@ -232,7 +257,7 @@ static int step_receive(struct message_call *c)
 	status[MPI_STATUS_SOURCE] = MPI_PROC_NULL;
 	c->result = message_begin_receive(c, &real);
 	if (!c->result) {
-		if (!look(&real, c->comm, status, &c->result))
+		if (!try_to_receive(&real, c->comm, status, &c->result))
 			return message_under_way(c, r, MPI_RECEIVE, real);
 		if (c->peer == MPI_PROC_NULL)
 			received_nothing(status);
@@ -263,15 +288,20 @@ static int step_isend(struct message_call *c)
 	return STEP_DONE;
 }
 
+STUB_HIDDEN void request_receive_message(
+	struct mpi_request *r, const struct message_call *c, struct mpi_message *m)
+{
+	r->error = queue_deliver(m, c, r->status);
+	r->held = r->counted = 1;
+}
+
 STUB_HIDDEN int request_receive_queued(struct mpi_request *r, const struct message_call *c)
 {
 	struct mpi_message *m = queue_match(message_counts(c), c->peer, c->tag, 1);
 
-	if (!m)
-		return 0;
-	r->error = queue_deliver(m, c, r->status);
-	r->held = r->counted = 1;
-	return 1;
+	if (m)
+		request_receive_message(r, c, m);
+	return m != NULL;
 }
 
 static int step_irecv(struct message_call *c)
@@ -302,17 +332,21 @@ static int step_irecv(struct message_call *c)
 #define SEND(name, how, the_step, run)                                                         \
 	OPEN(name, (const void *buffer, int count, int type, int to, int tag, int comm))       \
 	{                                                                                      \
-		struct message_call c = {the_step, INDEX_##name, 0, (void *)buffer, count,     \
-			type, to, tag, comm, .mode = how, .status = STATUS_IGNORE};            \
+		struct message_call c;                                                         \
                                                                                                \
+		message_call_about(&c, the_step, INDEX_##name, (void *)buffer, count, type,    \
+			to, tag, comm);                                                        \
+		c.mode = how;                                                                  \
 		return run(&c);                                                                \
 	}                                                                                      \
 	OPEN(name##_c,                                                                         \
 		(const void *buffer, int64_t count, int type, int to, int tag, int comm))      \
 	{                                                                                      \
-		struct message_call c = {the_step, INDEX_##name##_c, 0, (void *)buffer, count, \
-			type, to, tag, comm, .mode = how, .status = STATUS_IGNORE};            \
+		struct message_call c;                                                         \
                                                                                                \
+		message_call_about(&c, the_step, INDEX_##name##_c, (void *)buffer, count,      \
+			type, to, tag, comm);                                                  \
+		c.mode = how;                                                                  \
 		return run(&c);                                                                \
 	}
 SEND(MPI_Send, MPI_STANDARD, step_send, message_wait)
@@ -324,19 +358,23 @@ SEND(MPI_Bsend, MPI_BUFFERED, step_bsend, message_once)
 	OPEN(name, (constant void *buffer, int count, int type, int peer, int tag, int comm,   \
 			   int *request))                                                      \
 	{                                                                                      \
-		struct message_call c = {the_step, INDEX_##name, 0, (void *)buffer, count,     \
-			type, peer, tag, comm, .mode = how, .status = STATUS_IGNORE,           \
-			.handle = request};                                                    \
+		struct message_call c;                                                         \
                                                                                                \
+		message_call_about(&c, the_step, INDEX_##name, (void *)buffer, count, type,    \
+			peer, tag, comm);                                                      \
+		c.mode = how;                                                                  \
+		c.handle = request;                                                            \
 		return message_once(&c);                                                       \
 	}                                                                                      \
 	OPEN(name##_c, (constant void *buffer, int64_t count, int type, int peer, int tag,     \
 			       int comm, int *request))                                        \
 	{                                                                                      \
-		struct message_call c = {the_step, INDEX_##name##_c, 0, (void *)buffer, count, \
-			type, peer, tag, comm, .mode = how, .status = STATUS_IGNORE,           \
-			.handle = request};                                                    \
+		struct message_call c;                                                         \
                                                                                                \
+		message_call_about(&c, the_step, INDEX_##name##_c, (void *)buffer, count,      \
+			type, peer, tag, comm);                                                \
+		c.mode = how;                                                                  \
+		c.handle = request;                                                            \
 		return message_once(&c);                                                       \
 	}
 BEGIN(MPI_Isend, const, MPI_STANDARD, step_isend)
@@ -345,22 +383,23 @@ BEGIN(MPI_Issend, const, MPI_SYNCHRONOUS, step_isend)
 BEGIN(MPI_Ibsend, const, MPI_BUFFERED, step_isend)
 BEGIN(MPI_Irecv, , MPI_STANDARD, step_irecv)
 
-static int receive(unsigned index, void *buffer, int64_t count, int type, int from, int tag,
-	int comm, int *status)
+static int receive_blocking(unsigned index, void *buffer, int64_t count, int type, int from,
+	int tag, int comm, int *status)
 {
-	struct message_call c = {
-		step_receive, index, 0, buffer, count, type, from, tag, comm, .status = status};
+	struct message_call c;
 
+	message_call_about(&c, step_receive, index, buffer, count, type, from, tag, comm);
+	c.status = status;
 	return message_wait(&c);
 }
 
 OPEN(MPI_Recv, (void *buffer, int count, int type, int from, int tag, int comm, int *status))
 {
-	return receive(INDEX_MPI_Recv, buffer, count, type, from, tag, comm, status);
+	return receive_blocking(INDEX_MPI_Recv, buffer, count, type, from, tag, comm, status);
 }
 
 OPEN(MPI_Recv_c,
 	(void *buffer, int64_t count, int type, int from, int tag, int comm, int *status))
 {
-	return receive(INDEX_MPI_Recv_c, buffer, count, type, from, tag, comm, status);
+	return receive_blocking(INDEX_MPI_Recv_c, buffer, count, type, from, tag, comm, status);
 }

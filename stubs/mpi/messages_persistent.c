@@ -2,6 +2,7 @@
  * messages_persistent.c - requests that are made once and begun again and again. At a restart they are made again
  * from their records (lower/mpi/requests_again.c).
  */
+#include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/messages.h"
 
 #include "mpi.index.h"
@@ -100,17 +101,20 @@ static int step_start(struct message_call *c)
 	return STEP_DONE;
 }
 
-static int start(unsigned index, int *request)
+static int start_request(unsigned index, int *request)
 {
 	struct message_call c = {
 		.step = step_start, .index = index, .handle = request, .status = STATUS_IGNORE};
+	struct mpi_count *count = gate_enter(*request, index);
+	int r = message_once(&c);
 
-	return message_once(&c);
+	gate_leave(count);
+	return r;
 }
 
 OPEN(MPI_Start, (int *request))
 {
-	return start(INDEX_MPI_Start, request);
+	return start_request(INDEX_MPI_Start, request);
 }
 
 OPEN(MPI_Startall, (int n, int *requests))
@@ -118,6 +122,6 @@ OPEN(MPI_Startall, (int n, int *requests))
 	int r = 0;
 
 	for (int i = 0; i < n && !r; i++)
-		r = start(INDEX_MPI_Startall, &requests[i]);
+		r = start_request(INDEX_MPI_Startall, &requests[i]);
 	return r;
 }

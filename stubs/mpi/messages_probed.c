@@ -48,26 +48,20 @@ static int step_iprobe(struct message_call *c)
 
 OPEN(MPI_Probe, (int source, int tag, int comm, int *status))
 {
-	struct message_call c = {.step = step_probe,
-		.index = INDEX_MPI_Probe,
-		.peer = source,
-		.tag = tag,
-		.comm = comm,
-		.status = status};
+	struct message_call c;
 
+	message_call_about(&c, step_probe, INDEX_MPI_Probe, NULL, 0, 0, source, tag, comm);
+	c.status = status;
 	return message_wait(&c);
 }
 
 OPEN(MPI_Iprobe, (int source, int tag, int comm, int *flag, int *status))
 {
-	struct message_call c = {.step = step_iprobe,
-		.index = INDEX_MPI_Iprobe,
-		.peer = source,
-		.tag = tag,
-		.comm = comm,
-		.flag = flag,
-		.status = status};
+	struct message_call c;
 
+	message_call_about(&c, step_iprobe, INDEX_MPI_Iprobe, NULL, 0, 0, source, tag, comm);
+	c.flag = flag;
+	c.status = status;
 	return message_once(&c);
 }
 
@@ -136,28 +130,22 @@ static int step_match(struct message_call *c)
 
 OPEN(MPI_Mprobe, (int source, int tag, int comm, int *message, int *status))
 {
-	struct message_call c = {.step = step_match,
-		.index = INDEX_MPI_Mprobe,
-		.peer = source,
-		.tag = tag,
-		.comm = comm,
-		.handle = message,
-		.status = status};
+	struct message_call c;
 
+	message_call_about(&c, step_match, INDEX_MPI_Mprobe, NULL, 0, 0, source, tag, comm);
+	c.handle = message;
+	c.status = status;
 	return message_wait(&c);
 }
 
 OPEN(MPI_Improbe, (int source, int tag, int comm, int *flag, int *message, int *status))
 {
-	struct message_call c = {.step = step_match,
-		.index = INDEX_MPI_Improbe,
-		.peer = source,
-		.tag = tag,
-		.comm = comm,
-		.flag = flag,
-		.handle = message,
-		.status = status};
+	struct message_call c;
 
+	message_call_about(&c, step_match, INDEX_MPI_Improbe, NULL, 0, 0, source, tag, comm);
+	c.flag = flag;
+	c.handle = message;
+	c.status = status;
 	return message_once(&c);
 }
 
@@ -212,7 +200,7 @@ static int begin_known(struct message_call *c, struct mpi_request *r)
 	return STEP_DONE;
 }
 
-static int begin(struct message_call *c, struct mpi_request **made)
+static int begin_matched_receive(struct message_call *c, struct mpi_request **made)
 {
 	struct mpi_request *r = request_of(*c->handle);
 	int step;
@@ -234,7 +222,7 @@ static int begin(struct message_call *c, struct mpi_request **made)
 
 static int step_mrecv(struct message_call *c)
 {
-	int step = begin(c, &c->requests[0]);
+	int step = begin_matched_receive(c, &c->requests[0]);
 
 	if (step != STEP_DONE || c->result) {
 		c->requests[0] = NULL;
@@ -247,7 +235,7 @@ static int step_mrecv(struct message_call *c)
 static int step_imrecv(struct message_call *c)
 {
 	struct mpi_request *r;
-	int step = begin(c, &r);
+	int step = begin_matched_receive(c, &r);
 
 	if (step == STEP_DONE && !c->result)
 		*c->request = r->handle;

@@ -8,14 +8,27 @@
 
 /* ---- given back, cancelled ---- */
 
+/* Nobody hears of its error: the library, too, tells none of what is freed. */
+static int test_quietly(const struct mpi_request *r, int32_t *real, int *flag, int32_t *status)
+{
+	struct mpi_handlers h;
+	int error;
+
+	handlers_silence(&h, r->comm);
+	error = BELOW(MPI_Test, (int32_t *, int *, int32_t *))(real, flag, status);
+	handlers_restore(&h, r->comm);
+	return error;
+}
+
 /* Perhaps the message of @r has come. */
 static void look_at_freed(struct mpi_request *r)
 {
 	int32_t status[MPI_STATUS_INTS] = {0}, real = r->real, ignored;
 	int flag = r->held, persistent = r->persistent;
 
+	/* One that has failed is as complete. */
 	if (!flag)
-		(void)BELOW(MPI_Test, (int32_t *, int *, int32_t *))(&real, &flag, status);
+		flag = test_quietly(r, &real, &flag, status) || flag;
 	if (!flag)
 		return;
 	if (!r->held)
@@ -50,25 +63,47 @@ static void sweep_freed(void)
 	__atomic_store_n(&sweeping, 0, __ATOMIC_RELEASE);
 }
 
-/* Whether it is to be known what becomes of it: a message may come, or a send be cancelled. */
+/* Whether it is to be known what becomes of it: a message may come, a send be cancelled, or a file be written. */
 static int is_open(const struct mpi_request *r)
 {
 	return r->active && !r->held &&
 	       (r->kind == MPI_RECEIVE || r->kind == MPI_MATCHED_RECEIVE ||
-		       (r->kind == MPI_SEND && r->cancelled));
+		       request_is_of_file(r) || (r->kind == MPI_SEND && r->cancelled));
+}
+
+static void leave_open(struct mpi_request *r)
+{
+	__atomic_add_fetch(&mpi_messages.freed, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->freed, 1, __ATOMIC_RELEASE);
+}
+
+/* The program is to complete it still, by a copy of its handle. */
+static int is_to_complete(const struct mpi_request *r)
+{
+	return r->kind == MPI_GENERALIZED && !r->completed;
 }
 
 static int step_free(struct message_call *c)
 {
 	struct mpi_request *r = request_of(*c->handle);
+	int32_t real;
 
 	if (!r) {
 		c->result = BELOW(MPI_Request_free, (int32_t *))(c->handle);
 		return STEP_DONE;
 	}
+	/* Memory may go with it. */
+	if (r->pair)
+		leave_open(r->pair);
+	r->pair = NULL;
 	if (is_open(r)) {
-		__atomic_add_fetch(&mpi_messages.freed, 1, __ATOMIC_RELAXED);
-		__atomic_store_n(&r->freed, 1, __ATOMIC_RELEASE);
+		leave_open(r);
+	} else if (is_to_complete(r)) {
+		real = r->real;
+		c->result = BELOW(MPI_Request_free, (int32_t *))(&real);
+		if (c->result)
+			return STEP_DONE;
+		r->orphan = mpi_state.openmpi_below ? MPI_ORPHAN_UNTOLD : MPI_ORPHAN_TOLD;
 	} else {
 		if (r->real != MPI_REQUEST_NULL)
 			c->result = BELOW(MPI_Request_free, (int32_t *))(&r->real);
@@ -125,6 +160,12 @@ static int step_get_status(struct message_call *c)
 {
 	struct mpi_request *r = request_of(*c->handle);
 
+	if (r && (request_is_withheld(r) || !request_is_single(r))) {
+		*c->flag = 0;
+		mpi_messages.poll_call = c->index;
+		mpi_messages.polls++;
+		return STEP_DONE;
+	}
 	if (r && r->held) {
 		held_status(r, c->status);
 		*c->flag = 1;
@@ -223,46 +264,6 @@ static int32_t real_request(int32_t handle)
 	const struct mpi_request *r = request_of(handle);
 
 	return r ? r->real : handle;
-}
-
-BY_HAND(MPI_Grequest_start, (void *query, void *free, void *cancel, void *extra, int *request));
-int body_MPI_Grequest_start(void *query, void *free, void *cancel, void *extra, int *request)
-{
-	int real = MPI_REQUEST_NULL;
-	int r = real_MPI_Grequest_start(crossing_callback_pointer(query),
-		crossing_callback_pointer(free), crossing_callback_pointer(cancel), extra,
-		&real);
-
-	if (!r)
-		*request = request_given(INDEX_MPI_Grequest_start, real, 0);
-	return r;
-}
-
-BY_HAND(MPIX_Grequest_start, (void *query, void *free, void *cancel, void *poll, void *wait,
-				     void *extra, int *request));
-int body_MPIX_Grequest_start(void *query, void *free, void *cancel, void *poll, void *wait,
-	void *extra, int *request)
-{
-	int real = MPI_REQUEST_NULL;
-	int r = real_MPIX_Grequest_start(crossing_callback_pointer(query),
-		crossing_callback_pointer(free), crossing_callback_pointer(cancel),
-		crossing_callback_pointer(poll), crossing_callback_pointer(wait), extra, &real);
-
-	if (!r)
-		*request = request_given(INDEX_MPIX_Grequest_start, real, 0);
-	return r;
-}
-
-BY_HAND(MPI_Grequest_complete, (int request));
-int body_MPI_Grequest_complete(int request)
-{
-	return real_MPI_Grequest_complete(real_request(request));
-}
-
-BY_HAND(MPII_Grequest_set_lang_f77, (int request));
-int body_MPII_Grequest_set_lang_f77(int request)
-{
-	return real_MPII_Grequest_set_lang_f77(real_request(request));
 }
 
 BY_HAND(MPI_Parrived, (int request, int partition, int *flag));

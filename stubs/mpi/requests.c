@@ -52,15 +52,18 @@ STUB_HIDDEN struct mpi_request *request_take(void)
 	return r;
 }
 
-/* The last request that used the datatype, which the program has freed. */
-static void drop_type(struct mpi_object *type)
+/* Perhaps by the last request that used the datatype or operation, which the program has freed. */
+static void drop_object(struct mpi_object *o)
 {
-	int32_t real = type->real;
+	int32_t real = o->real;
 
-	if (__atomic_sub_fetch(&type->uses, 1, __ATOMIC_SEQ_CST) || type->references)
+	if (__atomic_sub_fetch(&o->uses, 1, __ATOMIC_SEQ_CST) || o->references)
 		return;
-	BELOW(MPI_Type_free, (int32_t *))(&real);
-	object_drop(type);
+	if (o->kind == MPI_OP)
+		BELOW(MPI_Op_free, (int32_t *))(&real);
+	else
+		BELOW(MPI_Type_free, (int32_t *))(&real);
+	object_drop(o);
 }
 
 STUB_HIDDEN void request_untake(struct mpi_request *r)
@@ -74,10 +77,16 @@ STUB_HIDDEN void request_untake(struct mpi_request *r)
 STUB_HIDDEN void request_give_back(struct mpi_request *r)
 {
 	if (r->type)
-		drop_type(r->type);
+		drop_object(r->type);
+	if (r->packed)
+		queue_give_back(r->packed);
+	while (r->origin && r->origin->object_count)
+		drop_object(r->origin->objects[--r->origin->object_count]);
 	r->type = NULL;
-	r->message = NULL;
+	r->message = r->packed = NULL;
+	r->pair = NULL;
 	r->kind = MPI_NO_REQUEST;
+	r->completed = r->orphan = r->fortran = r->send_error = 0;
 	r->active = r->held = r->counted = r->persistent = r->own_op = r->cancelled = 0;
 	if (r->freed)
 		__atomic_sub_fetch(&mpi_messages.freed, 1, __ATOMIC_RELAXED);
@@ -105,6 +114,7 @@ STUB_HIDDEN void request_describe(struct mpi_request *r, const struct message_ca
 	r->count = c->count;
 	r->counts = comm ? comm->count : NULL;
 	r->number = r->counts ? r->counts->number : 0;
+	r->packed = c->packed;
 }
 
 STUB_HIDDEN void request_posted(struct mpi_request *r)
@@ -124,25 +134,91 @@ STUB_HIDDEN void request_use_type(struct mpi_request *r)
 		__atomic_add_fetch(&r->type->uses, 1, __ATOMIC_SEQ_CST);
 }
 
+static struct mpi_request *take_given(unsigned index, int32_t real, int kind)
+{
+	struct mpi_request *r;
+
+	while (!(r = request_take()))
+		if (add_block(NULL) < 0)
+			return NULL;
+	name_request(r);
+	r->kind = kind;
+	r->real = real;
+	r->call = index;
+	r->counts = NULL;
+	r->elder = NULL;
+	r->peer = MPI_PROC_NULL;
+	r->comm = COMM_WORLD;
+	return r;
+}
+
 STUB_HIDDEN int32_t request_given(unsigned index, int32_t real, int own_op)
 {
 	struct mpi_request *r;
 
 	if (real == MPI_REQUEST_NULL)
 		return real;
-	while (!(r = request_take()))
-		if (add_block(NULL) < 0)
-			return real; /* it is good until there is a restart, and refused until then */
-	name_request(r);
-	r->kind = MPI_OTHER_REQUEST;
-	r->real = real;
-	r->call = index;
+	r = take_given(index, real, MPI_NONBLOCKING_OTHER);
+	if (!r)
+		return real; /* it is good until there is a restart, and refused until then */
 	r->own_op = own_op;
-	r->counts = NULL;
-	r->peer = MPI_PROC_NULL;
-	if (mpi_info[index].class == API_COLLECTIVE)
+	if (mpi_info[index].class == API_COLLECTIVE || mpi_info[index].class == API_WINDOW ||
+		mpi_info[index].class == API_FILE)
 		request_posted(r);
 	return r->handle;
+}
+
+/* ---- requests that are made again by their calls ---- */
+
+STUB_HIDDEN struct mpi_request *request_with_origin(unsigned index, int32_t real, int kind)
+{
+	struct mpi_request *r = take_given(index, real, kind);
+	struct mpi_origin *o;
+
+	if (!r)
+		return NULL;
+	if (!r->origin)
+		r->origin = records_alloc(sizeof(*r->origin));
+	o = r->origin;
+	if (!o) {
+		request_give_back(r);
+		return NULL;
+	}
+	raw_zero(o->words, sizeof(o->words));
+	raw_zero(o->counts, sizeof(o->counts));
+	raw_zero(o->kinds, sizeof(o->kinds));
+	o->order = 0;
+	o->sequence = __atomic_add_fetch(&mpi_messages.posted, 1, __ATOMIC_RELAXED);
+	o->array_size = o->object_count = 0;
+	return r;
+}
+
+STUB_HIDDEN int origin_reserve(struct mpi_origin *o, uint64_t bytes, uint32_t objects)
+{
+	if (o->array_room < bytes) {
+		o->arrays = records_alloc(2 * bytes);
+		o->array_room = o->arrays ? 2 * bytes : 0;
+	}
+	if (o->object_room < objects) {
+		o->objects = records_alloc(2ul * objects * sizeof(*o->objects));
+		o->object_room = o->objects ? 2 * objects : 0;
+	}
+	return o->array_room < bytes || o->object_room < objects ? -1 : 0;
+}
+
+STUB_HIDDEN void origin_use(struct mpi_origin *o, struct mpi_object *object)
+{
+	__atomic_add_fetch(&object->uses, 1, __ATOMIC_SEQ_CST);
+	o->objects[o->object_count++] = object;
+}
+
+STUB_HIDDEN void *origin_copy(struct mpi_origin *o, const void *from, uint64_t size)
+{
+	void *to = o->arrays + o->array_size;
+
+	raw_copy(to, from, size);
+	o->array_size += (size + 7) & ~7ul;
+	return to;
 }
 
 /* ---- counts ---- */
@@ -176,6 +252,19 @@ static struct mpi_count *own_counts(const struct mpi_request *r)
 	return r->counts && r->counts->number == r->number ? r->counts : NULL;
 }
 
+/* An operation on a window with a request: a rank may look so, again and again, for what another one is to change. That it has looked once
+ * more is nothing new. */
+static int is_of_window(const struct mpi_request *r)
+{
+	return r->kind == MPI_NONBLOCKING_OTHER && mpi_info[r->call].class == API_WINDOW;
+}
+
+static void looked_at_window(const struct mpi_request *r)
+{
+	mpi_messages.poll_call = r->call;
+	count_up(&mpi_messages.polls);
+}
+
 static void count_complete(struct mpi_request *r, const int32_t *status)
 {
 	int cancelled = r->cancelled && mpi_is_cancelled(status);
@@ -184,8 +273,33 @@ static void count_complete(struct mpi_request *r, const int32_t *status)
 		message_received(own_counts(r), status[MPI_STATUS_SOURCE]);
 	else if (r->kind == MPI_SEND && cancelled)
 		message_unsent(own_counts(r), r->peer);
+	else if (is_of_window(r))
+		looked_at_window(r);
 	else
 		count_up(&mpi_messages.steps);
+}
+
+/* The send of @r, which is a receive: errors of it the library has told, and its record keeps. */
+STUB_HIDDEN int request_is_single(struct mpi_request *r)
+{
+	struct mpi_request *out = r->pair;
+	int32_t status[MPI_STATUS_INTS], real, ignored;
+	int flag = 0, error;
+
+	if (!out)
+		return 1;
+	if (out->held) {
+		error = request_complete_held(out, STATUS_IGNORE, &ignored);
+	} else {
+		real = out->real;
+		error = BELOW(MPI_Test, (int32_t *, int *, int32_t *))(&real, &flag, status);
+		if (!flag && !error)
+			return 0;
+		request_complete(out, real, status, &ignored);
+	}
+	r->send_error = error;
+	r->pair = NULL;
+	return 1;
 }
 
 static void let_go(struct mpi_request *r, int32_t *handle)
@@ -202,7 +316,7 @@ static void let_go(struct mpi_request *r, int32_t *handle)
 STUB_HIDDEN void request_complete(
 	struct mpi_request *r, int32_t real, const int32_t *status, int32_t *handle)
 {
-	if (r->active || r->kind == MPI_OTHER_REQUEST)
+	if (r->active || r->kind == MPI_NONBLOCKING_OTHER)
 		count_complete(r, status);
 	r->real = real;
 	if (real != MPI_REQUEST_NULL)

@@ -1,5 +1,5 @@
 /*
- * requests.h - the program's requests (shared/mpi/messages.h), and the steps of calls that are about messages.
+ * requests.h - the program's requests (shared/mpi/message_records.h), and the steps of calls that are about messages.
  *
  * A thread can be stopped for a checkpoint only outside of the lower half. So no call waits there: it is made of
  * steps, each of which begins something or looks whether it is complete, and returns. In between the thread is
@@ -10,7 +10,7 @@
 #ifndef STUBS_MPI_REQUESTS_H
 #define STUBS_MPI_REQUESTS_H
 
-#include "shared/mpi/messages.h"
+#include "shared/mpi/message_records.h"
 #include "shared/raw.h"
 #include "stubs/mpi/handle_table.h"
 
@@ -57,11 +57,57 @@ struct message_call {
 	int *flag;                       /* out; NULL: the call waits */
 	int32_t *request;                /* out, where *handle is a message */
 	struct mpi_request *requests[2]; /* of ours, which are under way */
-	struct message_call *other;      /* the receive that goes with a send */
+	struct message_call *other;      /* the send that goes with a receive */
+	struct mpi_message *packed;      /* memory with what is sent, or NULL */
 	/* Calls about several requests: `handle` and `status` are arrays. */
 	int n, *index_out, *indices;
+	int paired;                /* how many a send holds back */
+	int apart;                 /* how many are to be tested by themselves */
 	int32_t *reals, *statuses; /* what the library is given */
-};
+} __attribute__((aligned(16)));
+
+/* All of @c is zero. Compilers make `rep stos` of an initializer, which takes 24 cycles more. */
+static inline void message_call_clear(struct message_call *c)
+{
+	typedef long long words __attribute__((vector_size(16), may_alias));
+	volatile words *at = (volatile words *)c;
+
+#pragma GCC unroll 16
+	for (unsigned i = 0; i < sizeof(*c) / sizeof(*at); i++)
+		at[i] = (words){0};
+}
+
+/* Begin a call about requests of which @handle is the first; @flag NULL: it waits. */
+static inline void message_call_completes(struct message_call *c,
+	int (*step)(struct message_call *), unsigned index, int32_t *handle, int *flag,
+	int32_t *status)
+{
+	message_call_clear(c);
+	c->step = step;
+	c->index = index;
+	c->handle = handle;
+	c->flag = flag;
+	c->status = status;
+	c->comm = COMM_WORLD;
+	c->peer = MPI_ANY_SOURCE;
+}
+
+/* Begin a call about a message; its status is ignored. */
+static inline void message_call_about(struct message_call *c,
+	int (*step)(struct message_call *), unsigned index, void *buffer, int64_t count,
+	int32_t datatype, int32_t peer, int32_t tag, int32_t comm)
+{
+	message_call_clear(c);
+	c->step = step;
+	c->index = index;
+	c->buffer = buffer;
+	c->count = count;
+	c->datatype = datatype;
+	c->peer = peer;
+	c->tag = tag;
+	c->comm = comm;
+	c->status = STATUS_IGNORE;
+}
 
 extern STUB_HIDDEN struct mpi_messages mpi_messages;
 
@@ -69,7 +115,7 @@ extern STUB_HIDDEN struct mpi_messages mpi_messages;
 STUB_HIDDEN int mpi_step(struct message_call *c);
 STUB_HIDDEN int mpi_guarded(void *argument, int (*body)(void *argument));
 
-/* A call that is not to wait; and one that is, for @peer of its communicator. The result of the call. */
+/* Make a call that does not wait, or a call that waits for @peer of its communicator. The call's result. */
 STUB_HIDDEN int message_once(struct message_call *c);
 STUB_HIDDEN int message_wait(struct message_call *c);
 
@@ -150,10 +196,24 @@ STUB_HIDDEN void request_use_type(struct mpi_request *r);
 STUB_HIDDEN void message_sent(struct mpi_count *counts, int peer);
 STUB_HIDDEN void message_received(struct mpi_count *counts, int peer);
 
+/* 1: @r is not held back by a send that is not complete. */
+STUB_HIDDEN int request_is_single(struct mpi_request *r);
+
+/* Most are: of one message, and as the library has it. */
+static inline int request_is_plain(const struct mpi_request *r)
+{
+	return r->kind < MPI_NONBLOCKING_OTHER && !r->pair && !r->held;
+}
+
+/* In a step: whether @r is of a nonblocking call about a file. */
+STUB_HIDDEN int request_is_of_file(const struct mpi_request *r);
+/* Whether it is, and is not complete yet, so that the library is not to be given it. When it is complete, it is held. */
+STUB_HIDDEN int request_is_withheld(struct mpi_request *r);
+
 /* The real request of @r, now @real, is complete: count what it has received; the program holds it as *@handle. */
 STUB_HIDDEN void request_complete(
 	struct mpi_request *r, int32_t real, const int32_t *status, int32_t *handle);
-/* The same of one that is held, with its result for the program. */
+/* The same of a request that is held, with its result for the program. */
 STUB_HIDDEN int request_complete_held(struct mpi_request *r, int32_t *status, int32_t *handle);
 
 /* An error that the library has not told the handler of the communicator. Returns it. */
@@ -164,12 +224,29 @@ STUB_HIDDEN int message_failed(int32_t comm, int error);
 /* In a guarded body, of a call that has given out a request that is none of a message. */
 STUB_HIDDEN int32_t request_given(unsigned index, int32_t real, int own_op);
 
+/* The same of a call whose request a restart makes again. NULL: there is no memory. */
+STUB_HIDDEN struct mpi_request *request_with_origin(unsigned index, int32_t real, int kind);
+/* Before anything is kept in it: room for so many bytes of arrays, and objects. 0 or -1. */
+STUB_HIDDEN int origin_reserve(struct mpi_origin *o, uint64_t bytes, uint32_t objects);
+/* It uses @object, a datatype or an operation, until it is given back. */
+STUB_HIDDEN void origin_use(struct mpi_origin *o, struct mpi_object *object);
+/* @size bytes at @from are copied: where to. */
+STUB_HIDDEN void *origin_copy(struct mpi_origin *o, const void *from, uint64_t size);
+
 /* ---- message_queue.c ---- */
+
+/* In front of the crossing: memory for so many bytes, and back. NULL: there is none. */
+STUB_HIDDEN struct mpi_message *queue_memory(uint64_t size);
+STUB_HIDDEN void queue_memory_unused(struct mpi_message *message);
+/* The latter in a step or a guarded body. */
+STUB_HIDDEN void queue_give_back(struct mpi_message *message);
 
 /* In a step: the oldest message that was received for a checkpoint, on the communicator of @counts, which a
  * receive from @source with @tag is to get. NULL: none. If @take, it is taken out. */
 STUB_HIDDEN struct mpi_message *queue_match(
 	struct mpi_count *counts, int source, int tag, int take);
+/* What was taken out is not received after all. */
+STUB_HIDDEN void queue_put_back(struct mpi_count *counts, struct mpi_message *message);
 /* Put it into the program's buffer, and its memory back. The result of a receive, which no handler has been
  * told. */
 STUB_HIDDEN int queue_deliver(

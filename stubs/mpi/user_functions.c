@@ -4,21 +4,26 @@
  */
 #include "shared/raw.h"
 #include "stubs/crossing/crossing.h"
-#include "stubs/mpi/callbacks.h"
+#include "shared/mpi/callbacks.h"
+#include "stubs/mpi/files.h"
 #include "stubs/mpi/handle_table.h"
 
 #include "mpi.index.h"
 
 typedef void op_function(void *in, void *out, void *count, MPI_Datatype *type);
 typedef void error_function(int *handle, int *code, long first, long second);
+typedef void file_error_function(void **file, int *code, long first, long second);
 
-extern STUB_HIDDEN char mpi_op_thunks[], mpi_error_thunks[];
+extern STUB_HIDDEN char mpi_op_thunks[], mpi_error_thunks[], mpi_file_error_thunks[];
 STUB_HIDDEN void mpi_op_called(
 	void *in, void *out, void *count, MPI_Datatype *type, unsigned which);
 STUB_HIDDEN void mpi_error_called(
 	int *handle, int *code, long first, long second, unsigned which);
+STUB_HIDDEN void mpi_file_error_called(
+	void **file, int *code, long first, long second, unsigned which);
 
-static void *op_functions[MPI_CALLBACKS], *error_functions[MPI_CALLBACKS];
+static void *op_functions[MPI_CALLBACKS], *error_functions[MPI_CALLBACKS],
+	*file_error_functions[MPI_CALLBACKS];
 
 STUB_HIDDEN void mpi_op_called(
 	void *in, void *out, void *count, MPI_Datatype *type, unsigned which)
@@ -34,6 +39,14 @@ STUB_HIDDEN void mpi_error_called(
 	int given = handle_of(*handle);
 
 	((error_function *)error_functions[which])(&given, code, first, second);
+}
+
+STUB_HIDDEN void mpi_file_error_called(
+	void **file, int *code, long first, long second, unsigned which)
+{
+	void *given = file_handle_of(*file);
+
+	((file_error_function *)file_error_functions[which])(&given, code, first, second);
 }
 
 /* What the library is to call for @function. None is given back. NULL: there are too many. */
@@ -115,7 +128,10 @@ static struct mpi_object *freed_handler(const void *function, enum mpi_subject s
 static int create_handler(
 	unsigned index, enum mpi_subject subject, void *function, MPI_Errhandler *handler)
 {
-	void *thunk = lower_function(function, error_functions, mpi_error_thunks);
+	void *thunk =
+		subject == MPI_OF_FILE
+			? lower_function(function, file_error_functions, mpi_file_error_thunks)
+			: lower_function(function, error_functions, mpi_error_thunks);
 	const uint64_t words[16] = {(uint64_t)thunk, (uint64_t)handler};
 	struct mpi_object *o;
 	int r;

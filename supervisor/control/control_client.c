@@ -72,7 +72,7 @@ static int try_connect(pid_t pid, uid_t uid, struct err *e)
 }
 
 /* The id of a process in the innermost pid namespace that it is in, 0: ours. */
-static pid_t id_inside(const char *status)
+static pid_t id_in_namespace(const char *status)
 {
 	const char *ids = strstr(status, "\nNSpid:\t"),
 		   *end = ids ? strchr(ids + 1, '\n') : NULL;
@@ -82,24 +82,31 @@ static pid_t id_inside(const char *status)
 	return last && last != strchr(ids, '\t') ? atoi(last) : 0;
 }
 
-static int refuse_unsupervised(pid_t pid, uid_t uid, pid_t inside, struct err *e)
+static int refuse_unsupervised(pid_t pid, uid_t uid, pid_t in_namespace, struct err *e)
 {
 	if (geteuid() != 0 && uid != geteuid())
 		return err_set(e, 0, "process %d belongs to another user", pid);
-	if (inside)
+	if (in_namespace)
 		return err_set(e, 0,
 			"process %d is in another pid namespace, as in a container: if "
 			"trecr-run is in there, too, run trecr-ckpt there, where it is "
 			"process %d",
-			pid, inside);
+			pid, in_namespace);
 	return err_set(e, 0, "process %d is not supervised by trecr", pid);
+}
+
+/* It may be that it did while it was looked for. */
+static bool has_ended(pid_t pid)
+{
+	cleanup_free char *status = procfs_status(pid, pid, NULL);
+
+	return !status || strstr(status, "\nState:\tZ") || strstr(status, "\nState:\tX");
 }
 
 int control_connect(pid_t pid, pid_t *supervisor, struct err *e)
 {
-	pid_t inside = 0;
+	pid_t in_namespace = 0;
 	uid_t first_uid = 0;
-	bool ended = false;
 
 	for (pid_t p = pid; p > 0;) {
 		cleanup_free char *status = procfs_status(p, p, NULL);
@@ -113,8 +120,7 @@ int control_connect(pid_t pid, pid_t *supervisor, struct err *e)
 		uid = status_number(status, "Uid", 10);
 		if (p == pid) {
 			first_uid = uid;
-			inside = id_inside(status);
-			ended = strstr(status, "\nState:\tZ");
+			in_namespace = id_in_namespace(status);
 		}
 		fd = try_connect(p, uid, e);
 		if (fd == -2)
@@ -125,9 +131,9 @@ int control_connect(pid_t pid, pid_t *supervisor, struct err *e)
 		}
 		p = status_number(status, "PPid", 10);
 	}
-	if (ended)
+	if (has_ended(pid))
 		return err_set(e, 0, "process %d has ended", pid);
-	return refuse_unsupervised(pid, first_uid, inside, e);
+	return refuse_unsupervised(pid, first_uid, in_namespace, e);
 }
 
 static void wake_if_stopped(pid_t supervisor)
@@ -161,6 +167,11 @@ static int next_wait(uint64_t deadline_ns)
 	return deadline_ns > now ? (int)((deadline_ns - now) / 1000000 + 1) : -1;
 }
 
+/* The supervisor cancels a checkpoint when the connection ends, until it is too late (run/under_way.h). */
+static const char cancelled[] =
+	"; the checkpoint is cancelled, unless it has been written by now: give it more "
+	"time, or see how far it comes (trecr-ckpt --status --watch)";
+
 int control_ask(int fd, pid_t supervisor, const char *request, uint64_t deadline_ns,
 	struct buf *answer, struct err *e)
 {
@@ -176,7 +187,9 @@ int control_ask(int fd, pid_t supervisor, const char *request, uint64_t deadline
 		ssize_t n;
 
 		if (wait_ms < 0)
-			return err_set(e, 0, "the supervisor has not answered in time");
+			return err_set(e, 0,
+				"the supervisor has not answered in the time given (-t)%s",
+				strncmp(request, "checkpoint", 10) ? "" : cancelled);
 		if (poll(&pfd, 1, wait_ms) <= 0) {
 			wake_if_stopped(supervisor);
 			continue;

@@ -10,9 +10,27 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+/* The id outside of our user namespace of @uid in it: where all have a /tmp in common, the root of such a
+ * namespace is not the real one. */
+static unsigned id_outside(uid_t uid)
+{
+	cleanup_free char *map = NULL;
+	unsigned inside, outside, count;
+	size_t len;
+	int n = 0;
+
+	if (read_file("/proc/self/uid_map", &map, &len, NULL))
+		return uid;
+	for (const char *line = map;
+		sscanf(line, "%u %u %u%n", &inside, &outside, &count, &n) == 3; line += n)
+		if (uid - inside < count)
+			return outside + (uid - inside);
+	return uid;
+}
+
 char *control_dir(uid_t uid, int choice)
 {
-	return xasprintf(choice ? "/run/user/%u/trecr" : "/tmp/trecr-%u", uid);
+	return xasprintf(choice ? "/run/user/%u/trecr" : "/tmp/trecr-%u", id_outside(uid));
 }
 
 int control_check_dir(const char *dir, uid_t uid, struct err *e)

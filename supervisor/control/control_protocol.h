@@ -1,7 +1,8 @@
 /*
  * control_protocol.h - what both ends of a control socket agree on.
  *
- * A supervisor listens at /tmp/trecr-UID/PID: UID its user's, PID its own (CONTROL_TURNS). The
+ * A supervisor listens at /tmp/trecr-UID/PID: UID its user's (in a user namespace that of outside), PID its
+ * own (CONTROL_TURNS). The
  * directory is the user's alone; where somebody else has taken that name, it is
  * /run/user/UID/trecr, which only the user can make. (Not the other way round: /run/user/UID
  * goes when the user logs out, and programs stay.) One connection carries one request, a line,
@@ -29,7 +30,7 @@
  *	status					KEY VALUE lines, then an empty line
  *						(supervisor/run/requests.c)
  *
- * or "error TEXT". Who asks for a checkpoint while another one is taken waits for it; status is
+ * or "error TEXT". A request for a checkpoint waits while another one is taken; status is
  * answered at once. Closing the connection before the answer has come cancels the checkpoint. A
  * timeout of 0 is none. Backslash and newline in values are written as \\ and \n. The supervisor
  * closes the connection after the answer.

@@ -27,13 +27,19 @@ enum client_state {
 	CLIENT_LEFT,    /* the same, but it does not listen any more */
 };
 
+/* Allocated for a client that is there: zeroing all of these at each start would take longer than the
+ * rest of control_open(). */
+struct client_words {
+	size_t length;
+	char line[CONTROL_REQUEST_MAX];
+	struct control_request request; /* WAITS */
+};
+
 struct client {
 	int fd; /* -1: free */
 	enum client_state state;
 	uint64_t number; /* in the order they came */
-	size_t length;
-	char line[CONTROL_REQUEST_MAX];
-	struct control_request request; /* WAITS */
+	struct client_words *words;
 };
 
 struct control {
@@ -42,7 +48,7 @@ struct control {
 	struct client clients[CONTROL_CLIENTS];
 	uint64_t last_number;
 	uint64_t rounds; /* of control_serve() */
-	bool taking;     /* a checkpoint is being taken: who asks for one waits */
+	bool taking;     /* a checkpoint is being taken: other requests for one wait */
 };
 
 static int new_socket(struct err *e)
@@ -124,9 +130,8 @@ static char *own_dir(struct err *e)
 /* A lock, held until it is closed: between bind(2) and listen(2) another's socket looks as if nobody
  * listened at it, and would be removed. -1 where it cannot be had, or where a stopped process holds
  * it: then that is left to chance. */
-static int lock_dir(const char *dir)
+static int lock_dir(const char *dir, uint64_t deadline_ns)
 {
-	const uint64_t deadline_ns = clock_ns(CLOCK_MONOTONIC) + LOCK_WAIT_NS;
 	cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 || flock_until(fd, LOCK_EX, deadline_ns) ? -1 : steal_fd(&fd);
@@ -147,8 +152,7 @@ struct control *control_open(struct err *e)
 	fd = new_socket(e);
 	if (fd < 0)
 		return NULL;
-	lock = lock_dir(dir);
-	remove_dead_sockets(dir);
+	lock = lock_dir(dir, clock_ns(CLOCK_MONOTONIC) + LOCK_WAIT_NS);
 	if (listen_in(fd, dir, &address, e) < 0)
 		return NULL;
 	c = xcalloc(1, sizeof(*c));
@@ -159,10 +163,23 @@ struct control *control_open(struct err *e)
 	return c;
 }
 
+void control_tidy(const struct control *c)
+{
+	cleanup_free char *dir = xstrdup(c->address.sun_path);
+	cleanup_fd int lock = -1;
+
+	*strrchr(dir, '/') = 0;
+	lock = lock_dir(dir, 0);
+	if (lock >= 0)
+		remove_dead_sockets(dir);
+}
+
 static void drop_client(struct client *client)
 {
 	close(client->fd);
 	client->fd = -1;
+	free(client->words);
+	client->words = NULL;
 }
 
 static void send_text(int fd, const char *text)
@@ -273,7 +290,7 @@ static void accept_client(struct control *c)
 	client->fd = fd;
 	client->state = CLIENT_TALKS;
 	client->number = ++c->last_number;
-	client->length = 0;
+	client->words = xcalloc(1, sizeof(*client->words));
 }
 
 /* ---- answers ---- */
@@ -294,9 +311,9 @@ static void answer_client(
 
 	if (!has_left(client)) {
 		client->state = CLIENT_HANDLED;
-		client->request.fd = client->fd;
-		c->taking |= client->request.kind == CONTROL_CHECKPOINT;
-		handler(arg, &client->request, &text);
+		client->words->request.fd = client->fd;
+		c->taking |= client->words->request.kind == CONTROL_CHECKPOINT;
+		handler(arg, &client->words->request, &text);
 		c->taking = taking;
 		/* An answer fits the socket's buffer; the client may have gone, which is its
 		 * affair. */
@@ -309,10 +326,12 @@ static void answer_client(
 static void take_request(
 	struct control *c, struct client *client, control_handler *handler, void *arg)
 {
-	if (control_request_parse(&client->request, client->line)) {
+	struct client_words *words = client->words;
+
+	if (control_request_parse(&words->request, words->line)) {
 		send_text(client->fd, "error the request was not understood\n");
 		drop_client(client);
-	} else if (c->taking && client->request.kind == CONTROL_CHECKPOINT) {
+	} else if (c->taking && words->request.kind == CONTROL_CHECKPOINT) {
 		client->state = CLIENT_WAITS;
 	} else {
 		answer_client(c, client, handler, arg);
@@ -322,8 +341,9 @@ static void take_request(
 static void hear_client(
 	struct control *c, struct client *client, control_handler *handler, void *arg)
 {
-	ssize_t n = recv(client->fd, client->line + client->length,
-		sizeof(client->line) - client->length, 0);
+	struct client_words *words = client->words;
+	ssize_t n = recv(client->fd, words->line + words->length,
+		sizeof(words->line) - words->length, 0);
 	char *end;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -332,9 +352,9 @@ static void hear_client(
 		drop_client(client);
 		return;
 	}
-	client->length += n;
-	end = memchr(client->line, '\n', client->length);
-	if (!end && client->length < sizeof(client->line))
+	words->length += n;
+	end = memchr(words->line, '\n', words->length);
+	if (!end && words->length < sizeof(words->line))
 		return;
 	if (end) {
 		*end = 0;

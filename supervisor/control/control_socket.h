@@ -27,9 +27,10 @@ struct control;
 typedef void control_handler(
 	void *arg, const struct control_request *request, struct buf *answer);
 
-/* Listen; removes sockets of supervisors that are gone. Only the same user and root are
- * listened to. NULL on failure. */
+/* Listen. Only the same user and root are listened to. NULL on failure. */
 struct control *control_open(struct err *e);
+/* Remove the sockets of supervisors that are gone, unless another supervisor is at it. */
+void control_tidy(const struct control *c);
 /* Stop listening and remove the socket. */
 void control_close(struct control *c);
 
@@ -48,7 +49,7 @@ bool control_hold_checkpoints(struct control *c, bool hold);
 /* How often control_serve() was called. */
 uint64_t control_rounds(const struct control *c);
 
-/* Serve who has had to wait for longest. Not inside a handler. False: nobody waits. */
+/* Serve the client that has waited longest. Not inside a handler. False: none waits. */
 bool control_serve_waiting(struct control *c, control_handler *handler, void *arg);
 /* How many wait. */
 unsigned control_waiting(const struct control *c);

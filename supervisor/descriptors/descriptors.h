@@ -39,7 +39,8 @@ void fd_dump_tree(struct fd_dump *d, const struct tree *tree);
 
 /* Contents of files that are written to are saved, too, up to @size bytes (0: none); whether
  * the program resumes and may change them. */
-void fd_dump_save_files(struct fd_dump *d, uint64_t size, bool program_resumes);
+void fd_dump_save_files(
+	struct fd_dump *d, uint64_t size, const char *directories, bool program_resumes);
 
 /* Wait until all requests have ended that are under way in io_urings of the tree, but for those
  * that wait for something: before fd_dump_process() of any process, when the threads of all
@@ -64,6 +65,10 @@ int fd_dump_rings(struct fd_dump *d, struct process *p, struct err *e);
 int fd_dump_threads(
 	struct fd_dump *d, pid_t pid, bool lower, struct image_writer *process, struct err *e);
 
+/* The file @path, which a library of the lower half has opened: it is checked at a restart, and saved or cut, as if the program had
+ * a descriptor of it that was opened with @flags. */
+int fd_dump_without_descriptor(struct fd_dump *d, const char *path, int flags, struct err *e);
+
 /* Behind fd_dump_process() of all processes: whether a restart can have what has been found so far, and @besides
  * descriptors for other things. */
 bool fd_dump_fits(const struct fd_dump *d, uint64_t besides);
@@ -79,8 +84,8 @@ void fd_dump_resume(struct fd_dump *d);
  */
 int fd_dump_hold(struct fd_dump *d, const uint8_t job_id[16], struct err *e);
 bool fd_dump_keeps(const struct fd_dump *d);
-/* The program has been ended: the ports of its connections are to be free at once, and who is
- * at the other ends of connections that are kept is told nothing. */
+/* The program has been ended: the ports of its connections are to be free at once, and the
+ * other ends of connections that are kept are told nothing. */
 void fd_dump_let_go(struct fd_dump *d);
 
 /* ---- restart: runs in the new process, before it executes the program's file ---- */
@@ -112,7 +117,7 @@ void fd_restore_for_another(struct fd_restore *r);
 
 /* Descriptor (without close-on-exec, above all of the process's own) that leads to object
  * number @object (from 1), for the caller to map and close; read-write if it is to be mapped
- * @writable: who has it open so could not execute it. -1 on failure. */
+ * @writable: a file that is open so cannot be executed. -1 on failure. */
 int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, struct err *e);
 
 /* Descriptor (without close-on-exec, above all of the processes' own) of open file

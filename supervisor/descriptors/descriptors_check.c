@@ -10,7 +10,7 @@
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/descriptors/kind_table.h"
 #include "supervisor/fd/fd.h"
-#include "supervisor/file_kinds/saved_files.h"
+#include "supervisor/file_kinds/saved_files_restore.h"
 #include "supervisor/fd/shm_file.h"
 
 /* A descriptor that leads to description @index, for messages; -1 when none does. */

@@ -5,28 +5,15 @@
  */
 #include "supervisor/descriptors/descriptors_count.h"
 
-#include <fcntl.h>
-
-#include "supervisor/fd/objects_dump.h"
+#include "supervisor/fd/object_kinds.h"
 #include "supervisor/socket/sockets_dump.h"
 
 /* How many descriptors an object is made with. */
 static unsigned made_with(const struct fd_object *o)
 {
-	switch (o->o.kind) {
-	case IMAGE_OBJECT_PIPE:
-	case IMAGE_OBJECT_PTY:
-		return 2;
-	case IMAGE_OBJECT_MEMFD: /* one to write to it by, perhaps one to map it by */
-		return 1 +
-		       (o->is_mapped_to_read || (o->is_mapped && o->o.args[0] & F_SEAL_WRITE));
-	case IMAGE_OBJECT_MQUEUE:
-		return 1;
-	case IMAGE_OBJECT_FILE: /* one after the other */
-		return 0;
-	default:
-		return !fd_object_is_bytes(o->o.kind);
-	}
+	const struct object_kind *k = object_kind_of(o->o.kind);
+
+	return k->descriptors + (k->takes_another && k->takes_another(o));
 }
 
 static uint64_t count_objects(const struct fd_dump *d)

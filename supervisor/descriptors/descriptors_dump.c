@@ -26,6 +26,7 @@
 #include "supervisor/file_kinds/inherited_stream.h"
 #include "supervisor/file_kinds/pipe_holders.h"
 #include "supervisor/file_kinds/pty.h"
+#include "supervisor/file_kinds/saved_sets_dump.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/sockets_dump.h"
 #include "supervisor/target/kcmp_search.h"
@@ -71,8 +72,10 @@ void fd_dump_tree(struct fd_dump *d, const struct tree *tree)
 	d->tree = tree;
 }
 
-void fd_dump_save_files(struct fd_dump *d, uint64_t size, bool program_resumes)
+void fd_dump_save_files(
+	struct fd_dump *d, uint64_t size, const char *directories, bool program_resumes)
 {
+	d->save_directories = directories;
 	d->save_files = size;
 	d->program_resumes = program_resumes;
 }
@@ -480,6 +483,32 @@ static int find_received(struct fd_dump *d, int fd, uint32_t *description, struc
 	return r;
 }
 
+/* The descriptor of ours stays until all is saved, as its description is known by it. */
+int fd_dump_without_descriptor(struct fd_dump *d, const char *path, int flags, struct err *e)
+{
+	int fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r;
+	cleanup_fd int pidfd = -1;
+	struct fd_source s;
+	uint32_t index;
+	bool keep;
+
+	if (fd < 0)
+		return err_set(e, errno, "cannot open %s", path);
+	buf_push(&d->received, int, &fd);
+	pidfd = fd_task_open(getpid(), getpid(), e);
+	if (pidfd < 0)
+		return -1;
+	r = fd_source_look(&s, getpid(), getpid(), pidfd, fd, e);
+	if (!r)
+		r = dump_received(d, &s, &index, &keep, e);
+	if (!r)
+		description_at(d, index)->x.args[1] = 1;
+	else
+		err_prefix(e, "%s", path);
+	fd_source_release(&s);
+	return r;
+}
+
 struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp)
 {
 	struct fd_dump *d = xcalloc(1, sizeof(*d));
@@ -525,7 +554,8 @@ int fd_dump_finish(struct fd_dump *d, uint64_t besides, struct err *e)
 	if (socket_dump_all(d, e) || fd_epolls_dump(d, e) || fd_holders_check(d, e) ||
 		uring_dump_finish(d, e) ||
 		descriptor_range_check(descriptors_count(d) + besides, e) ||
-		fd_inotifies_take(d, e) || fd_ptys_save(d, e) || fd_objects_write(d, e))
+		fd_inotifies_take(d, e) || fd_ptys_save(d, e) || fd_saved_dump_sets(d, e) ||
+		fd_objects_write(d, e))
 		return -1;
 	socket_dump_write(d);
 	for (size_t i = 0; i < description_count(d); i++) {

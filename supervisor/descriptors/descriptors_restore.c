@@ -153,12 +153,19 @@ static bool is_of_stage(const struct fd_restore *r, uint32_t description, enum f
 	return (kind ? kind->stage : FD_BESIDE_OTHERS) == stage;
 }
 
+/* It was only to be checked: the lower half opens it. */
+static bool is_of_lower_half(const struct image_description *x)
+{
+	return x->kind == IMAGE_FD_REGULAR && x->args[1];
+}
+
 /* Descriptions that are in messages only. */
 static int restore_placeless(struct fd_restore *r, enum fd_stage stage, struct err *e)
 {
 	turn_to(r, 0);
 	for (size_t i = 0; i < r->description_count; i++)
-		if (is_of_stage(r, i, stage) && restore_description(r, i, e))
+		if (is_of_stage(r, i, stage) && !is_of_lower_half(&r->descriptions[i]) &&
+			restore_description(r, i, e))
 			return err_prefix(e, "a descriptor in a message");
 	return 0;
 }
@@ -360,7 +367,7 @@ int fd_restore_object(struct fd_restore *r, uint32_t object, bool writable, stru
 		fd = descriptor_range_dup(r, reader, F_DUPFD);
 		code = errno;
 	} else if (!made->given) {
-		/* The descriptor itself will do, for the first who asks. */
+		/* The first request gets the descriptor itself. */
 		fd = fcntl(made->fd, F_SETFD, 0) ? -1 : made->fd;
 		code = errno;
 		made->given = true;

@@ -115,7 +115,7 @@ int descriptor_range_begin(struct fd_restore *r, struct err *e)
 	limit.rlim_cur = limit.rlim_max;
 	if (!setrlimit(RLIMIT_NOFILE, &limit))
 		return 0;
-	/* Without the right to more. What there is may do. */
+	/* Without the right to more. What is available may do. */
 	limit.rlim_cur = limit.rlim_max = r->limit.rlim_max;
 	return setrlimit(RLIMIT_NOFILE, &limit)
 		       ? err_set(e, errno,

@@ -1,8 +1,7 @@
 /*
  * fd/fd.h - what a checkpoint (struct fd_dump) and a restart (struct fd_restore) know of all open
  * files, and what a kind of open file is (struct fd_kind): how one is recognised, saved, checked,
- * made again and shown. A new kind is a value in enum image_description_kind, its functions in a
- * file of file_kinds/, and a row in descriptors/kind_table.c.
+ * made again and shown. What a new kind takes is in doc/adding-kernel-state.md.
  */
 #ifndef SUPERVISOR_FD_FD_H
 #define SUPERVISOR_FD_FD_H
@@ -150,6 +149,8 @@ struct fd_dump {
 	struct buf known;        /* struct fd_known, ordered */
 	struct buf descriptions; /* struct fd_described */
 	struct buf objects;      /* struct fd_object: fd/objects_dump.h */
+	uint32_t *named; /* numbers of those that are known by name (FILE): a hash table */
+	size_t named_slots, named_count;
 	struct buf lowers; /* uint64_t: segments of System V that the lower half has attached */
 	enum fd_tcp tcp;
 	struct buf sockets; /* struct socket_dump: socket/sockets_dump.h */
@@ -171,8 +172,10 @@ struct fd_dump {
 	uint64_t most_duplicates; /* numbers in one of them that lead where a lower one does */
 	uint64_t in_threads;      /* numbers that threads have in tables of their own */
 	uint64_t save_files;      /* contents of files up to this size; 0: of none */
+	const char *save_directories; /* whose files are saved: strings_next(); NULL: none */
 	uint64_t temporary_bytes; /* of files that are saved in case that they are missing */
 	bool program_resumes;     /* after the checkpoint */
+	bool looked_for_aio, has_aio; /* file_kinds/event_fds.c */
 };
 
 /* A description, and what is not known or not final before the end. */
@@ -195,6 +198,10 @@ struct fd_check {
 	uint32_t index; /* of the description */
 	int fd;         /* the first descriptor that leads to it, for messages */
 };
+
+/* Fills @e for @path, which could not be opened as @as ("descriptor 5"), with errno value @code; what a mode
+ * forbids comes with the way out. Returns -1. */
+int fd_cannot_open(const char *path, const char *as, int code, struct err *e);
 
 /* Whether @path could be opened with the access that is in @flags. */
 int fd_check_access(const struct fd_check *c, const char *path, int flags, struct err *e);

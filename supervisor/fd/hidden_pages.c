@@ -248,7 +248,7 @@ static int cannot_look(const struct fd_object *o, int code, struct err *e)
 			"that, or run trecr as root",
 			o->text, strerror(code));
 	notice_add("%s cannot be mapped once more (%s: is there a limit of the process's "
-		   "memory?); what is mapped nowhere of it at the moment is not in the "
+		   "memory?); those of its pages that are mapped nowhere are not in the "
 		   "checkpoint",
 		o->text, strerror(code));
 	return 0;

@@ -1,6 +1,6 @@
 /*
  * fd/hugetlb_file.h - files of hugetlbfs: memory in huge pages that several mappings share.
- * They have no write(2), and a page of theirs may not be there to be had.
+ * They have no write(2), and no page may be available for them.
  */
 #ifndef SUPERVISOR_FD_HUGETLB_FILE_H
 #define SUPERVISOR_FD_HUGETLB_FILE_H

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -14,6 +15,7 @@
 #include "supervisor/fd/file_attributes.h"
 #include "supervisor/fd/hidden_pages.h"
 #include "supervisor/fd/hugetlb_file.h"
+#include "supervisor/fd/object_kinds.h"
 #include "supervisor/fd/reopen_despite_mode.h"
 #include "supervisor/target/task_pidfd.h"
 
@@ -28,28 +30,12 @@ struct fd_object *fd_object_at(const struct fd_dump *d, uint32_t number)
 	return buf_at(&d->objects, struct fd_object, number - 1);
 }
 
-/* Those of other kinds have numbers of their own there, or none. */
-static bool is_known_by_inode(uint32_t kind)
-{
-	switch (kind) {
-	case IMAGE_OBJECT_PTY:
-	case IMAGE_OBJECT_SHM:
-	case IMAGE_OBJECT_SEM:
-	case IMAGE_OBJECT_MSG:
-	case IMAGE_OBJECT_FILE:
-	case IMAGE_OBJECT_EVENTS:
-		return false;
-	default:
-		return true;
-	}
-}
-
 uint32_t fd_object_find(const struct fd_dump *d, uint64_t dev, uint64_t inode)
 {
 	for (uint32_t n = 1; n <= object_count(d); n++) {
 		const struct image_object *o = &fd_object_at(d, n)->o;
 
-		if (is_known_by_inode(o->kind) && o->dev == dev && o->inode == inode)
+		if (object_kind_of(o->kind)->by_inode && o->dev == dev && o->inode == inode)
 			return n;
 	}
 	return 0;
@@ -67,20 +53,54 @@ uint32_t fd_object_numbered(
 	return 0;
 }
 
+/* ---- by name ---- */
+
+/* Where @name is in the table, or belongs. */
+static uint32_t *find_named(const struct fd_dump *d, uint32_t name)
+{
+	size_t i = name * 2654435761u & (d->named_slots - 1);
+
+	while (d->named[i] && fd_object_at(d, d->named[i])->o.name != name)
+		i = (i + 1) & (d->named_slots - 1);
+	return &d->named[i];
+}
+
+static void grow_named(struct fd_dump *d)
+{
+	cleanup_free uint32_t *old = d->named;
+	size_t old_slots = d->named_slots;
+
+	d->named_slots = old_slots ? old_slots * 2 : 64;
+	d->named = xcalloc(d->named_slots, sizeof(*d->named));
+	for (size_t i = 0; i < old_slots; i++)
+		if (old[i])
+			*find_named(d, fd_object_at(d, old[i])->o.name) = old[i];
+}
+
+/* The first one of a name is the one that is found. */
+static void note_named(struct fd_dump *d, uint32_t number)
+{
+	uint32_t *slot;
+
+	if (d->named_count * 2 >= d->named_slots)
+		grow_named(d);
+	slot = find_named(d, fd_object_at(d, number)->o.name);
+	if (*slot)
+		return;
+	*slot = number;
+	d->named_count++;
+}
+
 uint32_t fd_object_named(const struct fd_dump *d, uint32_t name)
 {
-	for (uint32_t n = 1; n <= object_count(d); n++) {
-		const struct image_object *o = &fd_object_at(d, n)->o;
-
-		if (o->kind == IMAGE_OBJECT_FILE && o->name == name)
-			return n;
-	}
-	return 0;
+	return d->named_slots ? *find_named(d, name) : 0;
 }
 
 uint32_t fd_object_add(struct fd_dump *d, const struct fd_object *o)
 {
 	buf_push(&d->objects, struct fd_object, o);
+	if (o->o.kind == IMAGE_OBJECT_FILE)
+		note_named(d, object_count(d));
 	return object_count(d);
 }
 
@@ -264,7 +284,7 @@ static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 
 	if (fd_hidden_save(d, number, e))
 		return -1;
-	if (fd_object_is_bytes(o->o.kind)) {
+	if (object_kind_of(o->o.kind)->is_bytes) {
 		c.bytes = o->bytes.data;
 		c.size = o->bytes.len;
 	} else if (o->file) {
@@ -289,8 +309,7 @@ static void write_attributes(struct fd_dump *d, uint32_t number)
 {
 	const struct fd_object *o = fd_object_at(d, number);
 
-	if (o->file && (o->o.kind == IMAGE_OBJECT_UNLINKED || o->o.kind == IMAGE_OBJECT_MEMFD ||
-			       o->o.kind == IMAGE_OBJECT_FILE))
+	if (o->file && object_kind_of(o->o.kind)->has_attributes)
 		fd_attributes_dump(d->job, number, o->file);
 }
 
@@ -312,6 +331,16 @@ static int hold_file(struct fd_object *o)
 	return steal_fd(&fd);
 }
 
+static void write_object(struct fd_dump *d, const struct image_object *o)
+{
+	/* To a trecr that does not know them these were all files to be put back. */
+	if (o->kind == IMAGE_OBJECT_FILE && o->flags & ~IMAGE_FILE_ABSENT)
+		image_writer_incompat(d->job, IMAGE_INCOMPAT_NAMED);
+	if (o->kind == IMAGE_OBJECT_FILE && o->flags & IMAGE_FILE_LINK)
+		image_writer_incompat(d->job, IMAGE_INCOMPAT_LINKS);
+	image_writer_note(d->job, IMAGE_NOTE_OBJECTS, o, sizeof(*o));
+}
+
 int fd_objects_write(struct fd_dump *d, struct err *e)
 {
 	if (fd_hidden_look(d, e))
@@ -324,28 +353,9 @@ int fd_objects_write(struct fd_dump *d, struct err *e)
 		write_attributes(d, n);
 		if (write_contents(d, n, e))
 			return -1;
-		image_writer_note(d->job, IMAGE_NOTE_OBJECTS, &fd_object_at(d, n)->o,
-			sizeof(struct image_object));
+		write_object(d, &fd_object_at(d, n)->o);
 	}
 	return 0;
-}
-
-bool fd_object_is_bytes(uint32_t kind)
-{
-	switch (kind) {
-	case IMAGE_OBJECT_PIPE:
-	case IMAGE_OBJECT_SOCKET:
-	case IMAGE_OBJECT_PTY:
-	case IMAGE_OBJECT_SHM:
-	case IMAGE_OBJECT_SEM:
-	case IMAGE_OBJECT_MSG:
-	case IMAGE_OBJECT_MQUEUE:
-	case IMAGE_OBJECT_URING:
-	case IMAGE_OBJECT_EVENTS:
-		return true;
-	default:
-		return false;
-	}
 }
 
 static void free_object(struct fd_object *o)
@@ -362,5 +372,8 @@ void fd_objects_free(struct fd_dump *d)
 	for (uint32_t n = 1; n <= object_count(d); n++)
 		free_object(fd_object_at(d, n));
 	buf_free(&d->objects);
+	free(d->named);
+	d->named = NULL;
+	d->named_slots = d->named_count = 0;
 	buf_free(&d->lowers);
 }

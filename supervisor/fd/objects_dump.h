@@ -21,13 +21,13 @@ struct fd_object {
 	unsigned long attached; /* of a System V segment: the kernel's count of mappings, */
 	unsigned long seen;     /* how many have been seen */
 	bool stored;            /* and one of them has its contents */
-	struct buf mapped;      /* of one that only memory leads to: struct fd_mapped */
-	bool reordered;         /* whose pages are in another order (hidden_pages.h), */
-	bool size_known;        /* or of which a mapping shows the end */
+	struct buf mapped;      /* of an object that only mappings lead to: struct fd_mapped */
+	bool reordered;         /* its pages are in another order (hidden_pages.h), */
+	bool size_known;        /* or a mapping shows its end */
 	struct fd_pty *pty;     /* of a pseudo-terminal: file_kinds/pty.h, */
-	bool is_mapped;         /* in shared or private mappings, */
-	bool is_mapped_to_read; /* and in one that can never be written to, */
-	bool is_mapped_private; /* or in a private one */
+	bool is_mapped;         /* in shared or private mappings: */
+	bool is_mapped_to_read; /* some mapping can never be written to, */
+	bool is_mapped_private; /* some mapping is private */
 	dev_t devpts;           /* and the file system its slave is in; 0: not known */
 };
 
@@ -36,9 +36,6 @@ struct fd_mapped {
 	struct process *process;
 	uint64_t start, from, to;
 };
-
-/* Whether an object of this kind is bytes on their way, and no file. */
-bool fd_object_is_bytes(uint32_t kind);
 
 /* Number (from 1) of the object that is file @dev:@inode, 0 when there is none yet. */
 uint32_t fd_object_find(const struct fd_dump *d, uint64_t dev, uint64_t inode);

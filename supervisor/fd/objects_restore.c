@@ -14,7 +14,7 @@
 #include "lib/limits.h"
 #include "supervisor/fd/file_attributes.h"
 #include "supervisor/fd/hugetlb_file.h"
-#include "supervisor/fd/objects_dump.h"
+#include "supervisor/fd/object_kinds.h"
 #include "supervisor/fd/shm_file.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -122,8 +122,9 @@ int fd_object_contents(
 
 /* ---- files that are memory, or without a name ---- */
 
-static int make_memfd(const struct image_object *o, const char *name, struct err *e)
+int fd_make_memfd(const struct image *job, const struct image_object *o, struct err *e)
 {
+	const char *name = image_string(job, o->name);
 	static const char prefix[] = "/memfd:";
 	bool noexec = o->args[0] & F_SEAL_EXEC && !(o->mode & 0111);
 	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
@@ -149,7 +150,7 @@ static int make_memfd(const struct image_object *o, const char *name, struct err
 	return fd;
 }
 
-int fd_made_nameless(const char *dir)
+int fd_create_unlinked(const char *dir)
 {
 	cleanup_free char *path = xasprintf("%s/.trecr-XXXXXX", *dir ? dir : "/");
 	int fd = open(*dir ? dir : "/", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -165,53 +166,46 @@ int fd_made_nameless(const char *dir)
 	return fd;
 }
 
-static int make_unlinked(const struct image_object *o, const char *name, struct err *e)
+int fd_make_unlinked(const struct image *job, const struct image_object *o, struct err *e)
 {
+	const char *name = image_string(job, o->name);
 	cleanup_free char *dir = xstrdup(name);
 	char *slash = strrchr(dir, '/');
 	int fd = -1;
 
 	if (slash) {
 		*slash = 0;
-		fd = fd_made_nameless(dir);
+		fd = fd_create_unlinked(dir);
 	}
 	if (fd >= 0 && fd_huge_shift(fd) != o->flags) {
 		close(fd);
 		fd = -1;
 	}
 	if (o->flags)
-		return fd >= 0 ? fd : make_memfd(o, name, e);
+		return fd >= 0 ? fd : fd_make_memfd(job, o, e);
 	if (fd < 0)
-		fd = fd_made_nameless(temporary_directory());
+		fd = fd_create_unlinked(temporary_directory());
 	if (fd < 0)
 		err_set(e, errno, "cannot create a file for the unlinked %s", name);
 	return fd;
 }
 
-static int make_file(const struct image *job, const struct image_object *o, struct err *e)
+int fd_make_shm_file(const struct image *job, const struct image_object *o, struct err *e)
 {
-	const char *name = image_string(job, o->name);
-
-	switch (o->kind) {
-	case IMAGE_OBJECT_UNLINKED:
-		return make_unlinked(o, name, e);
-	case IMAGE_OBJECT_SHM_FILE:
-		return fd_shm_file_open(job, name, o->args[1], e);
-	default:
-		return make_memfd(o, name, e);
-	}
+	return fd_shm_file_open(job, image_string(job, o->name), o->args[1], e);
 }
 
 static int make_one(struct fd_restore *r, uint32_t number, struct fd_made *made, struct err *e)
 {
 	const struct image_object *o = &r->objects[number - 1];
+	const struct object_kind *kind = object_kind_of(o->kind);
 	const char *name = image_string(r->job, o->name);
 	struct filling f;
 	int fd;
 
-	if (fd_object_is_bytes(o->kind) || o->flags >= 63)
+	if (!kind->make || o->flags >= 63)
 		return err_set(e, 0, "the image is damaged: object %u is no file", number);
-	fd = make_file(r->job, o, e);
+	fd = kind->make(r->job, o, e);
 	if (fd >= 0)
 		fd = fd_lift(r, fd, e);
 	if (fd < 0)
@@ -241,10 +235,22 @@ struct fd_made *fd_made_get(struct fd_restore *r, uint32_t number, struct err *e
 	return made;
 }
 
+bool fd_maps_writable(const struct image *process, uint32_t number)
+{
+	const struct image_region *g;
+	size_t count;
+
+	g = image_note_array(process, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	for (size_t i = 0; i < count; i++)
+		if (g[i].kind == IMAGE_REGION_SHARED && g[i].object == number &&
+			g[i].max_prot & PROT_WRITE)
+			return true;
+	return false;
+}
+
 bool fd_seals_after_mapping(
 	const struct image *job, const struct image *process, uint32_t number)
 {
-	const struct image_region *g;
 	const struct image_object *o;
 	size_t count;
 
@@ -252,12 +258,7 @@ bool fd_seals_after_mapping(
 	if (!number || number > count || o[number - 1].kind != IMAGE_OBJECT_MEMFD ||
 		!(o[number - 1].args[0] & F_SEAL_FUTURE_WRITE))
 		return false;
-	g = image_note_array(process, IMAGE_NOTE_REGIONS, struct image_region, &count);
-	for (size_t i = 0; i < count; i++)
-		if (g[i].kind == IMAGE_REGION_SHARED && g[i].object == number &&
-			g[i].max_prot & PROT_WRITE)
-			return true;
-	return false;
+	return fd_maps_writable(process, number);
 }
 
 static bool is_sealed_later(const struct fd_restore *r, uint32_t number)
@@ -271,14 +272,14 @@ static bool is_sealed_later(const struct fd_restore *r, uint32_t number)
 static int finish_object(struct fd_restore *r, uint32_t number, int fd, struct err *e)
 {
 	const struct image_object *o = &r->objects[number - 1];
+	const struct object_kind *kind = object_kind_of(o->kind);
 	const char *name = image_string(r->job, o->name);
 
-	if (fd_object_is_bytes(o->kind) && o->kind != IMAGE_OBJECT_MQUEUE)
+	if (!kind->has_mode)
 		return 0;
 	/* Another's file can stay ours: a process that has it open does not need its owner, and
 	 * only root could give it away. */
-	if (o->kind == IMAGE_OBJECT_UNLINKED || o->kind == IMAGE_OBJECT_SHM_FILE ||
-		o->kind == IMAGE_OBJECT_MEMFD || o->kind == IMAGE_OBJECT_DIRECTORY)
+	if (kind->has_owner)
 		(void)!fchown(fd, (uid_t)o->args[1], (gid_t)(o->args[1] >> 32));
 	fd_attributes_restore_extended(r->job, number, fd);
 	if (fchmod(fd, o->mode & 07777))
@@ -290,8 +291,8 @@ static int finish_object(struct fd_restore *r, uint32_t number, int fd, struct e
 	return 0;
 }
 
-/* A pipe or socket has an owner and a mode as well: who opens one again, as by /dev/stdin, is
- * asked for them. Another's can stay ours here, too. */
+/* A pipe or socket has an owner and a mode as well: they are checked when one is
+ * opened again, as by /dev/stdin. Another's can stay ours here, too. */
 static int set_owner_and_mode(const struct fd_restore *r, uint32_t description, struct err *e)
 {
 	const struct image_description *x = &r->descriptions[description];

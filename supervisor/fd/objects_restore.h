@@ -16,7 +16,12 @@ const struct image_object *fd_object_info(
 struct fd_made *fd_made_get(struct fd_restore *r, uint32_t number, struct err *e);
 
 /* A new file without a name in directory @dir, "" for the root; -1 with errno set. */
-int fd_made_nameless(const char *dir);
+int fd_create_unlinked(const char *dir);
+
+/* An empty file for object @o, by its kind (object_kinds.h); -1. Its mode and its size are not set. */
+int fd_make_memfd(const struct image *job, const struct image_object *o, struct err *e);
+int fd_make_unlinked(const struct image *job, const struct image_object *o, struct err *e);
+int fd_make_shm_file(const struct image *job, const struct image_object *o, struct err *e);
 
 /* Read @size bytes of the contents of object @number into @to, which is to be zeros. */
 int fd_contents(
@@ -32,6 +37,9 @@ int fd_object_contents(
 
 /* Give all objects their final modes and seals, when nothing has to be opened any more. */
 int fd_made_settle(struct fd_restore *r, struct err *e);
+
+/* Whether @process maps object @number shared, and can write to it, or could after mprotect(2). */
+bool fd_maps_writable(const struct image *process, uint32_t number);
 
 /* Whether object @number, sealed with F_SEAL_FUTURE_WRITE, is mapped to be written to by @process
  * all the same, which was there before the seal: what it is sealed with then waits for the mapping. */

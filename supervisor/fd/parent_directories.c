@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "supervisor/fd/objects_dump.h"
+#include "supervisor/fd/trusted_path.h"
 
 /* ---- checkpoint ---- */
 
@@ -76,7 +77,7 @@ static int open_in(int in, const char *name, bool follow)
 		errno = ENOTDIR;
 		return -1;
 	}
-	return openat(in, target, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd_open_trusted_in(in, target);
 }
 
 struct made {
@@ -102,7 +103,7 @@ static int make_in(const struct image *job, int in, const char *path, uint64_t o
 		owner = o->args[1];
 	if (st.st_uid != geteuid())
 		return steal_fd(&fd);
-	/* Only root could give it away; it does not hang on that. */
+	/* Only root could give it away; nothing depends on that. */
 	(void)!fchown(fd, (uid_t)owner, (gid_t)(owner >> 32));
 	if (o) {
 		struct made made = {fcntl(fd, F_DUPFD_CLOEXEC, 0), o->mode & 07777};

@@ -1,6 +1,6 @@
 /*
- * fd/parent_directories.h - the directories that a file is in. At a restart those that are missing
- * are made again, as they were.
+ * fd/parent_directories.h - the directories that a file is in. A restart makes missing ones again, as
+ * they were.
  */
 #ifndef SUPERVISOR_FD_PARENT_DIRECTORIES_H
 #define SUPERVISOR_FD_PARENT_DIRECTORIES_H

@@ -1,6 +1,6 @@
 /*
  * reopen_despite_mode.c - opened in a user namespace of a helper's, where modes do not count
- * for our own files; where that is not to be had, with a mode that is changed for a moment.
+ * for our own files; where that is not available, with a mode that is changed for a moment.
  */
 #include "supervisor/fd/reopen_despite_mode.h"
 
@@ -15,6 +15,7 @@
 #include "lib/passed_fds.h"
 #include "lib/util.h"
 #include "supervisor/fd/surviving_helper.h"
+#include "supervisor/fd/trusted_path.h"
 
 struct reopening {
 	const char *path; /* by /proc/self/fd */
@@ -90,18 +91,24 @@ static int open_with_mode(void *arg)
 	return 0;
 }
 
+bool fd_reopens(const struct stat *st)
+{
+	return (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode) || S_ISFIFO(st->st_mode)) &&
+	       st->st_uid == geteuid();
+}
+
 int fd_reopen(const char *path, int flags)
 {
 	cleanup_fd int at = -1, from = -1, to = -1;
 	cleanup_free char *link = NULL;
 	struct reopening o = {.flags = flags & ~O_NOFOLLOW};
 	struct stat st;
-	int fd = open(path, flags), pair[2];
+	int fd = fd_open_trusted(path, flags), pair[2];
 
 	if (fd >= 0 || errno != EACCES)
 		return fd;
-	at = open(path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
-	if (at < 0 || fstat(at, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	at = fd_open_trusted(path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
+	if (at < 0 || fstat(at, &st) || !fd_reopens(&st) ||
 		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
 		errno = EACCES;
 		return -1;

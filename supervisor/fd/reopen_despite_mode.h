@@ -7,7 +7,13 @@
 #ifndef SUPERVISOR_FD_REOPEN_DESPITE_MODE_H
 #define SUPERVISOR_FD_REOPEN_DESPITE_MODE_H
 
-/* open(2). A regular file of ours is opened in a user namespace, where its mode does not count.
+#include <stdbool.h>
+#include <sys/stat.h>
+
+/* Whether fd_reopen() opens a file whatever its mode: a regular file, directory or FIFO of ours. */
+bool fd_reopens(const struct stat *st);
+
+/* fd_open_trusted(). What fd_reopens() says is opened in a user namespace, where its mode does not count.
  * Where that cannot be, its mode is changed for the moment, and put back also when we are
  * killed in between; when the machine fails in between it stays so. -1 and errno on failure. */
 int fd_reopen(const char *path, int flags);

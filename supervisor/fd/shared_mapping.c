@@ -135,8 +135,8 @@ static uint32_t add_object(struct fd_dump *d, pid_t pid, const struct vma *v, co
 	return fd_object_add(d, &o);
 }
 
-/* A file on a disk, or one that is only read: who may only read a file of a tmpfs opens it
- * again, when it has been made for another. A name may end in " (deleted)" by itself. */
+/* A file on a disk, or a file that is only read: a process that may only read a file of a tmpfs opens it
+ * again, when it has been made for another process. A name may end in " (deleted)" by itself. */
 static bool is_plain_file(const struct vma *v)
 {
 	struct stat st;
@@ -174,7 +174,7 @@ static int list_shared_files(struct fd_dump *d, struct err *e)
 	struct vma_list list;
 
 	for (size_t i = 0; i < d->tree->living; i++) {
-		if (procfs_vmas(d->tree->processes[i]->task, &list, e))
+		if (procfs_maps(d->tree->processes[i]->task, &list, e))
 			return -1;
 		for (size_t k = 0; k < list.count; k++) {
 			const struct vma *v = &list.v[k];

@@ -15,6 +15,7 @@
 
 #include "supervisor/fd/parent_directories.h"
 #include "supervisor/fd/reopen_despite_mode.h"
+#include "supervisor/fd/trusted_path.h"
 
 bool fd_shm_file_is_memory(const char *path)
 {
@@ -123,8 +124,11 @@ static int check_file(int fd, const char *path, uid_t owner, struct err *e)
 
 static int check_shm_file(const char *path, const struct image_object *o, struct err *e)
 {
-	cleanup_fd int fd = fd_reopen(path, OPEN_FLAGS);
+	cleanup_fd int fd = -1;
 
+	if (fd_check_trusted(path, O_NOFOLLOW, e))
+		return -1;
+	fd = fd_reopen(path, OPEN_FLAGS);
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0)
@@ -183,9 +187,16 @@ static void remember_made(int fd)
 
 static void remove_made(const char *path)
 {
+	const char *name = strrchr(path, '/') + 1;
+	cleanup_free char *above = xasprintf("%.*s", (int)(name - path), path);
+	cleanup_fd int in = fd_open_trusted(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (in < 0 || fstatat(in, name, &st, AT_SYMLINK_NOFOLLOW))
+		return;
 	for (size_t i = 0; i < made->count; i++)
-		if (leads_to(path, made->files[i].dev, made->files[i].inode)) {
-			(void)unlink(path); /* somebody was faster: all the same */
+		if (made->files[i].dev == st.st_dev && made->files[i].inode == st.st_ino) {
+			(void)unlinkat(in, name, 0); /* somebody was faster: all the same */
 			return;
 		}
 }
@@ -207,10 +218,11 @@ void fd_shm_files_end(const struct checkpoint *c, bool remove)
  * (fs.protected_regular). What is there is looked at again: anybody may have made it since. */
 int fd_shm_file_open(const struct image *job, const char *path, uid_t owner, struct err *e)
 {
-	/* The program's memory does not hang on the directory's group. */
+	/* The program's memory does not depend on the directory's group. */
 	cleanup_fd int directory = fd_parents_open(job, path, owner | ~0ull << 32, true);
-	cleanup_fd int fd =
-		openat(directory, strrchr(path, '/') + 1, OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
+	cleanup_fd int fd = directory < 0 ? -1
+					  : openat(directory, strrchr(path, '/') + 1,
+						    OPEN_FLAGS | O_CREAT | O_EXCL, 0600);
 	bool is_new = fd >= 0;
 
 	if (fd < 0 && errno == EEXIST) {

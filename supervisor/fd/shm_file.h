@@ -15,13 +15,13 @@
 bool fd_shm_file_is_memory(const char *path);
 
 /* A name of the file @dev:@inode, which /proc shows as @shown; the caller's to free. NULL: it
- * has none, or none that is known. */
+ * has no name, or its name is not known. */
 char *fd_shm_file_name(const char *shown, uint64_t dev, uint64_t inode);
 
-/* Whether @path is one of those in the image: it need not be there to be opened. */
+/* Whether the image has the file @path: then it need not be there to be opened. */
 bool fd_shm_file_in(const struct image *job, const char *path);
 
-/* Before anything is made: fails when one of them cannot be put back, because the file that has
+/* Before anything is made: fails when a file of the image cannot be put back, because the file that has
  * its name is another user's, of another kind, or in use. */
 int fd_shm_files_check(const struct checkpoint *c, struct err *e);
 

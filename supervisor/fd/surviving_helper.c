@@ -21,7 +21,7 @@ struct action {
 	int result;
 };
 
-static int do_it(void *arg)
+static int run_action(void *arg)
 {
 	struct action *d = arg;
 	sigset_t all;
@@ -45,7 +45,8 @@ static int run_with_flags(int flags, int (*f)(void *arg), void *arg, struct err 
 		return err_set(e, errno, "cannot allocate a stack");
 	/* We wait (CLONE_VFORK), so it can use our thread's memory as its own; once we are dead
 	 * it is alone with it. No signal when it ends: nobody else is to wait for it. */
-	pid = clone(do_it, stack + STACK, flags | CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, &d);
+	pid = clone(
+		run_action, stack + STACK, flags | CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, &d);
 	if (pid < 0)
 		d.result = limit_err(e, errno, SYS_clone3, "cannot create a process");
 	while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)

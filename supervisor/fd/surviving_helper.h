@@ -11,8 +11,8 @@
 #include "lib/err.h"
 
 /* @f(@arg), and what it returns; -1 when there can be no process. While something is taken out
- * @f allocates no memory, but in order to tell of a failure: who has been killed may have held
- * the allocator's locks. */
+ * @f allocates no memory, except in order to report a failure: the killed process may have
+ * held the allocator's locks. */
 int run_in_surviving_helper(int (*f)(void *arg), void *arg, struct err *e);
 
 /* The same in a user namespace of its own, in which it has all privileges: -1, too, where there

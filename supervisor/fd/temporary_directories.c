@@ -15,6 +15,7 @@
 
 #include "lib/util.h"
 #include "supervisor/fd/fd_options.h"
+#include "supervisor/fd/trusted_path.h"
 
 void fd_name_temporary_directories(struct fd_restore_options *o)
 {
@@ -38,9 +39,9 @@ static char *path_beside(const char *file, const char *name)
 
 /* Open, when it is a directory of ours that nobody else can write to; others may have taken the
  * name meanwhile, where they can write to the directory that it is in. */
-static int open_own(const char *path)
+static int open_own(int in, const char *path)
 {
-	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_fd int fd = openat(in, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))
@@ -54,11 +55,19 @@ static int open_own(const char *path)
 /* For other users' sockets, whose trouble it is, too. */
 static char *make_directory(char *path, struct err *e)
 {
-	cleanup_fd int fd = -1;
-	bool new = !mkdir(path, 0700);
+	const char *name = strrchr(path, '/') + 1;
+	cleanup_free char *above = xasprintf("%.*s", (int)(name - path), path);
+	cleanup_fd int fd = -1, in = -1;
+	bool new;
 
-	if (new || errno == EEXIST)
-		fd = open_own(path);
+	if (fd_check_trusted(above, 0, e)) {
+		free(path);
+		return NULL;
+	}
+	in = fd_open_trusted(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	new = in >= 0 && !mkdirat(in, name, 0700);
+	if (in >= 0 && (new || errno == EEXIST))
+		fd = open_own(in, name);
 	if (fd >= 0 && (!new || !fchmod(fd, 0711)))
 		return path;
 	err_set(e, errno, "cannot create directory %s", path);
@@ -111,16 +120,27 @@ static void remove_contents(int fd)
 	closedir(dir);
 }
 
+/* As above. */
+static int open_above(const char *path)
+{
+	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+	int fd = fd_open_trusted(path, flags);
+
+	return fd < 0 ? fd_open_trusted(path, flags) : fd;
+}
+
 static void remove_all(char *path)
 {
-	int fd = open_own(path);
+	const char *name = strrchr(path, '/') + 1;
+	cleanup_free char *above = xasprintf("%.*s", (int)(name - path), path);
+	cleanup_fd int in = open_above(above);
+	int fd = in < 0 ? -1 : open_own(in, name);
 
-	/* As above. */
-	if (fd < 0 && errno != EEXIST)
-		fd = open_own(path);
+	if (in >= 0 && fd < 0 && errno != EEXIST)
+		fd = open_own(in, name);
 	if (fd >= 0) {
 		remove_contents(fd);
-		(void)rmdir(path);
+		(void)unlinkat(in, name, AT_REMOVEDIR);
 	}
 	free(path);
 }

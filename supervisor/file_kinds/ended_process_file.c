@@ -51,9 +51,10 @@ int fd_ended_file_dump(struct fd_dump *d, const struct fd_source *s,
 	cleanup_free char *path = fd_source_path(s);
 	const char *rest = rest_of(path);
 
-	/* Such as of a descriptor, which another process may not have. */
+	/* A file of one of its descriptors, say, which the process made at a restart may not have. A program
+	 * that lists descriptors, as lsof, has such a file open for a moment only. */
 	if (!is_network(rest) && *rest && strchr(rest + 1, '/'))
-		return err_set(e, 0, "what it belonged to has ended");
+		return err_with(e, ERR_TRY_AGAIN, "what it belonged to has ended");
 	x->path = image_writer_string(d->job, path);
 	return 0;
 }

@@ -122,7 +122,7 @@ static int provoke_event(struct fd_restore *r, struct fired *f, int fd, struct e
 	return failed;
 }
 
-/* A standard stream is another file than it was: that it tells of an error is as near as it
+/* A standard stream is another file than it was: that it reports an error is as near as it
  * gets. */
 static int give_up(struct fd_restore *r, struct fired *f, int fd, struct err *e)
 {

@@ -11,7 +11,9 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
+#include "lib/kernel_release.h"
 #include "lib/procfs.h"
+#include "supervisor/file_kinds/eventfd_probe.h"
 #include "supervisor/file_kinds/file_kinds.h"
 #include "supervisor/target/process.h"
 
@@ -26,18 +28,56 @@ bool fd_eventfd_match(const struct fd_dump *d, const struct fd_source *s)
 	return !strcmp(s->link, "anon_inode:[eventfd]");
 }
 
+static bool process_has_aio(pid_t pid)
+{
+	struct vma_list list;
+	bool found = false;
+
+	if (procfs_maps(pid, &list, NULL))
+		return true;
+	for (size_t i = 0; i < list.count; i++)
+		found |= list.v[i].shared && !strncmp(list.v[i].name, "/[aio]", 6);
+	vma_list_free(&list);
+	return found;
+}
+
+/* Whether some process of the tree has a context of asynchronous I/O. */
+static bool has_aio(struct fd_dump *d)
+{
+	for (size_t i = 0; d->tree && !d->looked_for_aio && i < d->tree->living; i++)
+		d->has_aio |= process_has_aio(d->tree->processes[i]->pid);
+	d->looked_for_aio = true;
+	return d->has_aio;
+}
+
+/* Where the kernel does not show it. A request that waits until there is something to be read
+ * (IOCB_CMD_POLL) would end when two are put in to see it, and the program be told that there is. */
+static int find_kind(struct fd_dump *d, const struct fd_source *s, uint64_t count,
+	bool *semaphore, struct err *e)
+{
+	if (!count && has_aio(d))
+		return err_set(e, 0,
+			"this kernel (%s) does not show whether it is a semaphore (6.5 and "
+			"later "
+			"do), and trying it could end a request of asynchronous I/O that waits "
+			"for it",
+			kernel_release());
+	return eventfd_is_semaphore(s->dup, count, semaphore, e);
+}
+
 int fd_eventfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
+	bool semaphore = status_number(s->info, "eventfd-semaphore", 10);
+
 	if (!*status_value(s->info, "eventfd-count"))
 		return err_set(e, 0, "this kernel does not show its count");
-	/* Without it, a semaphore would become a counter unseen. */
-	if (!*status_value(s->info, "eventfd-semaphore"))
-		return err_set(e, 0,
-			"this kernel does not show whether it is a semaphore (6.5 and later "
-			"do)");
 	x->args[0] = status_number(s->info, "eventfd-count", 16);
-	x->args[1] = status_number(s->info, "eventfd-semaphore", 10);
+	/* Shown from Linux 6.5 on. */
+	if (!*status_value(s->info, "eventfd-semaphore") &&
+		find_kind(d, s, x->args[0], &semaphore, e))
+		return -1;
+	x->args[1] = semaphore;
 	x->args[2] = status_number(s->info, "eventfd-id", 10);
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include "lib/limits.h"
 #include "lib/procfs.h"
 #include "supervisor/file_kinds/file_handle.h"
+#include "supervisor/fd/trusted_path.h"
 #include "supervisor/file_kinds/file_kinds.h"
 
 /* <linux/fanotify.h> of kernels 5.19 and 6.0 */
@@ -186,6 +187,8 @@ static int each_mark(const char *text,
 
 static int check_path(int fd, const struct mark *m, const char *path, struct err *e)
 {
+	if (fd_check_trusted(path, 0, e))
+		return -1;
 	return access(path, F_OK) ? err_set(e, errno, "cannot watch %s", path) : 0;
 }
 

@@ -37,7 +37,7 @@ static bool fill_handle(const struct fd_handle *h, struct file_handle *file)
 	return true;
 }
 
-/* Where file systems are joined to one (btrfs, overlayfs), stat(2) tells of another device than
+/* Where file systems are joined to one (btrfs, overlayfs), stat(2) shows another device than
  * the kernel has inside. */
 static bool has_handle(const struct fd_handle *h, const char *path)
 {

@@ -34,8 +34,8 @@ FD_ROW(fd_pty_slave);
 unsigned fd_pty_slave_takes(const struct image_description *x, const struct fd_object *o);
 FD_ROW(fd_mqueue);
 FD_ROW(fd_inotify);
-/* Behind all that may be refused: the events are taken out of the queues; if the program goes
- * on it is told that they were lost. */
+/* Behind all that may be refused: the events are taken out of the queues; if the program
+ * resumes it is told that they were lost. */
 int fd_inotifies_take(struct fd_dump *d, struct err *e);
 void fd_inotifies_free(struct fd_dump *d, bool program_resumes);
 /* When all queues are made: what they watch. */

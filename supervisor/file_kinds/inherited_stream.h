@@ -1,5 +1,6 @@
 /*
- * file_kinds/inherited_stream.h - terminals that the program has from its launcher.
+ * file_kinds/inherited_stream.h - terminals, pipes and sockets that the program has from its launcher. At a restart it gets
+ * the streams of trecr-restart in their place (fd_inherited_restore() in inherited_stream.c).
  */
 #ifndef SUPERVISOR_FILE_KINDS_INHERITED_STREAM_H
 #define SUPERVISOR_FILE_KINDS_INHERITED_STREAM_H

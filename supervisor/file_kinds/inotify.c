@@ -15,6 +15,7 @@
 #include "lib/limits.h"
 #include "supervisor/file_kinds/file_handle.h"
 #include "supervisor/file_kinds/inotify_events.h"
+#include "supervisor/fd/trusted_path.h"
 #include "supervisor/file_kinds/file_kinds.h"
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/fd/objects_dump.h"
@@ -262,6 +263,8 @@ static int each_watch(const char *text,
 
 static int check_path(void *context, int wd, uint32_t mask, const char *path, struct err *e)
 {
+	if (path[0] == '/' && fd_check_trusted(path, mask & IN_DONT_FOLLOW ? O_NOFOLLOW : 0, e))
+		return -1;
 	return path[0] == '/' && access(path, F_OK) ? err_set(e, errno, "cannot watch %s", path)
 						    : 0;
 }
@@ -372,7 +375,7 @@ int fd_inotifies_watch(struct fd_restore *r, struct err *e)
 int fd_inotify_provoke(
 	struct fd_restore *r, const struct image_description *x, int fd, int64_t *state)
 {
-	cleanup_fd int file = fd_made_nameless(temporary_directory());
+	cleanup_fd int file = fd_create_unlinked(temporary_directory());
 	cleanup_free char *path = xasprintf("/proc/self/fd/%d", file);
 
 	if (file < 0)

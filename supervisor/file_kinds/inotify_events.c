@@ -64,7 +64,7 @@ static int filler_begin(struct filler *f, struct err *e)
 {
 	cleanup_free char *path = NULL;
 
-	f->file = fd_made_nameless(temporary_directory());
+	f->file = fd_create_unlinked(temporary_directory());
 	if (f->file < 0)
 		return err_set(e, errno, "cannot create a file in %s", temporary_directory());
 	path = xasprintf("/proc/self/fd/%d", f->file);

@@ -3,7 +3,7 @@
  *
  * Nothing shows them but read(2), which takes them away, and nothing puts one into a queue but
  * what it tells of. So they are kept only where the program is ended behind the checkpoint
- * (trecr-ckpt -s); a restart does with files of its own what they tell of, under their watches'
+ * (trecr-ckpt -s); a restart does with files of its own what they report, under their watches'
  * numbers. The cookies that join the two of a rename are new ones. In all other cases the
  * program is told that events were lost (IN_Q_OVERFLOW).
  */

@@ -73,7 +73,7 @@ static int send_all(mqd_t queue, const char *data, size_t size, struct err *e)
 	return 0;
 }
 
-/* The queue's file says how many bytes are in it, and which process is to be told of the first
+/* The queue's file says how many bytes are in it, and which process is to be notified of the first
  * message in an empty one. */
 static int read_info(mqd_t queue, size_t *bytes, struct err *e)
 {

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <sys/sysmacros.h>
 
+#include "supervisor/fd/trusted_path.h"
 #include "supervisor/file_kinds/file_kinds.h"
 #include "supervisor/file_kinds/removed_directory.h"
 
@@ -26,9 +27,12 @@ static int check_type(const struct fd_check *c, const struct image_description *
 	const char *what, struct stat *st, struct err *e)
 {
 	const char *path = image_string(c->job, x->path);
+	cleanup_free char *as = xasprintf("descriptor %d", c->fd);
 
+	if (fd_check_trusted(path, x->flags, e))
+		return -1;
 	if (x->flags & O_NOFOLLOW ? lstat(path, st) : stat(path, st))
-		return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
+		return fd_cannot_open(path, as, errno, e);
 	if ((st->st_mode & S_IFMT) != type)
 		return err_set(e, 0, "cannot open %s (descriptor %d): it is no longer %s", path,
 			c->fd, what);

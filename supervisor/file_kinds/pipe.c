@@ -9,9 +9,11 @@
 #include <sys/syscall.h>
 
 #include "lib/limits.h"
+#include "supervisor/fd/trusted_path.h"
 #include "supervisor/file_kinds/file_kinds.h"
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/fd/objects_dump.h"
+#include "supervisor/fd/reopen_despite_mode.h"
 
 /* args[0] of a description is its O_ACCMODE. */
 #define PIPE_READ  O_RDONLY
@@ -216,10 +218,13 @@ int fd_pipe_check(const struct fd_check *c, const struct image_description *x, s
 int fd_fifo_check(const struct fd_check *c, const struct image_description *x, struct err *e)
 {
 	const char *path = image_string(c->job, x->path);
+	cleanup_free char *as = xasprintf("descriptor %d", c->fd);
 	struct stat st;
 
+	if (fd_check_trusted(path, 0, e))
+		return -1;
 	if (stat(path, &st))
-		return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
+		return fd_cannot_open(path, as, errno, e);
 	if (!S_ISFIFO(st.st_mode))
 		return err_set(e, 0, "cannot open %s (descriptor %d): it is no longer a FIFO",
 			path, c->fd);
@@ -263,7 +268,7 @@ static int put_packets(
 	return 0;
 }
 
-/* Who has many pipes is given smaller ones (pipe(7), pipe-user-pages-soft), as the program
+/* A user with many pipes gets smaller ones (pipe(7), pipe-user-pages-soft), as the program
  * would have been: that will do for what is in it. Packets take a page each. */
 static bool is_large_enough(int writer, const struct image_object *o)
 {
@@ -336,7 +341,7 @@ unsigned fd_pipe_takes(const struct image_description *x, const struct fd_object
 /* Opened for both, so that no open waits for the other end. */
 static int open_both(const char *path, struct err *e)
 {
-	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	int fd = fd_reopen(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
 	return fd < 0 ? err_set(e, errno, "cannot open %s", path) : fd;
 }

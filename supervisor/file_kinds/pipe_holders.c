@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/procfs.h"
+#include "supervisor/fd/object_kinds.h"
 #include "supervisor/fd/objects_dump.h"
 
 /* A terminal's name says little: other mounts of /dev/pts have other terminals of the same numbers.
@@ -36,7 +37,7 @@ static const struct fd_object *find_pipe(
 	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++) {
 		const struct fd_object *o = fd_object_at(d, n);
 
-		if (fd_object_is_bytes(o->o.kind) && !strcmp(o->link, link) &&
+		if (object_kind_of(o->o.kind)->is_bytes && !strcmp(o->link, link) &&
 			!is_another(o, dirfd, name))
 			return o;
 	}
@@ -120,7 +121,7 @@ static int check_process(const struct fd_dump *d, pid_t pid, struct err *e)
 static bool has_pipes(const struct fd_dump *d)
 {
 	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++)
-		if (fd_object_is_bytes(fd_object_at(d, n)->o.kind))
+		if (object_kind_of(fd_object_at(d, n)->o.kind)->is_bytes)
 			return true;
 	return false;
 }

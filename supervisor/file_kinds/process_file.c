@@ -48,8 +48,10 @@ static bool is_saved(const struct fd_dump *d, pid_t vpid)
 int fd_process_file_dump(struct fd_dump *d, const struct fd_source *s,
 	struct image_description *x, struct err *e)
 {
+	/* A program that lists processes, as ps, has such a file open for a moment only. */
 	if (!is_saved(d, owner_of(s->link)))
-		return err_set(e, 0, "it belongs to process %d, which is not being saved",
+		return err_with(e, ERR_TRY_AGAIN,
+			"it belongs to process %d, which is not being saved",
 			owner_of(s->link));
 	x->path = image_writer_string(d->job, s->link);
 	return 0;

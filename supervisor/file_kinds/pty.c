@@ -24,7 +24,6 @@
 /* Duplicates of the tree's own descriptors; -1: it has none. */
 struct fd_pty {
 	int master, slave;
-	bool hung_up;
 	struct image_pty state;
 };
 

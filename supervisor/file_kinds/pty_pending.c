@@ -309,7 +309,7 @@ static int put_input(int master, int slave, const struct termios2 *own,
 	return await_lines(master, slave, e);
 }
 
-/* In packet mode the master is told of what we have done to the settings. */
+/* In packet mode the master is notified of what we have done to the settings. */
 static void clear_status(int master)
 {
 	char status;

@@ -18,7 +18,9 @@
 #include "supervisor/fd/reopen_despite_mode.h"
 #include "supervisor/file_kinds/rollback.h"
 #include "supervisor/file_kinds/saved_files.h"
+#include "supervisor/file_kinds/saved_files_restore.h"
 #include "supervisor/fd/shm_file.h"
+#include "supervisor/fd/trusted_path.h"
 
 #ifndef SECRETMEM_MAGIC
 #define SECRETMEM_MAGIC 0x5345434d
@@ -78,7 +80,7 @@ bool fd_regular_match(const struct fd_dump *d, const struct fd_source *s)
 	return S_ISREG(s->st.st_mode) && s->named;
 }
 
-/* As shm_open(3) opens it, in glibc and musl. Who made it maps it, and often removes its name, right after. */
+/* As shm_open(3) opens it, in glibc and musl. The process that made it maps it, and often removes its name, right after. */
 static bool is_posix_shm(const struct fd_source *s)
 {
 	return (s->flags & O_ACCMODE) == O_RDWR && s->flags & O_NOFOLLOW &&
@@ -130,10 +132,12 @@ static bool is_written(const struct fd_check *c, const struct image_description 
 	return false;
 }
 
-static void notice_and_free(const struct fd_check *c, char *line)
+/* Only what the program has open for writing is saved. */
+static const char *what_saves_it(const struct fd_check *c, const struct image_description *x)
 {
-	c->notice(line);
-	free(line);
+	return is_written(c, x) ? " (trecr-run --save-files has checkpoints contain files that "
+				  "are open for writing)"
+				: "";
 }
 
 static int check_growth(const struct fd_check *c, int fd, const char *path, uint64_t was,
@@ -142,17 +146,17 @@ static int check_growth(const struct fd_check *c, int fd, const char *path, uint
 	cleanup_free char *tail = NULL;
 
 	if (!c->options->rollback_files) {
-		notice_and_free(c, xasprintf("%s has grown by %" PRIu64
-					     " bytes since the checkpoint; they are kept "
-					     "(--rollback-files moves them aside)",
-					   path, is - was));
+		notice_printf(c->notice,
+			"%s has grown by %" PRIu64 " bytes since the checkpoint; they are kept "
+			"(--rollback-files moves them aside)",
+			path, is - was);
 		return 0;
 	}
 	if (fd_rollback(fd, path, was, &tail, e))
 		return -1;
-	notice_and_free(
-		c, xasprintf("%s: %" PRIu64 " bytes written since the checkpoint are now in %s",
-			   path, is - was, tail));
+	notice_printf(c->notice,
+		"%s: %" PRIu64 " bytes written since the checkpoint are now in %s", path,
+		is - was, tail);
 	return 0;
 }
 
@@ -166,26 +170,44 @@ static int check_contents(const struct fd_check *c, int fd, const struct image_d
 	if (size < x->size)
 		return err_set(e, 0,
 			"cannot continue with %s: it is shorter than at the checkpoint "
-			"(%" PRIu64 " bytes, it had %" PRIu64 ")",
-			path, size, x->size);
+			"(%" PRIu64 " bytes, it had %" PRIu64
+			"): put the file as it was in its place%s",
+			path, size, x->size, what_saves_it(c, x));
 	if (size > x->size && is_written(c, x))
 		return check_growth(c, fd, path, x->size, size, e);
 	if (size != x->size || mtime != x->mtime_ns)
-		notice_and_free(c, xasprintf("%s has changed since the checkpoint", path));
+		notice_printf(c->notice, "%s has changed since the checkpoint", path);
 	return 0;
 }
 
-/* Opening it would break a lease, be seen by who watches it, or change its mode for a moment.
+/* "descriptor 5", the caller's to free. */
+static char *opened_as(const struct fd_check *c, const struct image_description *x)
+{
+	return x->args[1] ? xstrdup("opened by MPI_File_open")
+			  : xasprintf("descriptor %d", c->fd);
+}
+
+static int cannot_open(const struct fd_check *c, const struct image_description *x,
+	const char *path, int code, struct err *e)
+{
+	cleanup_free char *as = opened_as(c, x);
+
+	(void)fd_cannot_open(path, as, code, e);
+	return code == ENOENT ? err_append(e, ": make it again%s", what_saves_it(c, x)) : -1;
+}
+
+/* Opening it would break a lease, be seen by a process that watches it, or change its mode for a moment.
  */
 static int check_name(const struct fd_check *c, const struct image_description *x,
 	const char *path, struct err *e)
 {
+	cleanup_free char *as = opened_as(c, x);
 	struct stat st;
 
 	if (stat(path, &st))
-		return err_set(e, errno, "cannot find %s (descriptor %d)", path, c->fd);
+		return cannot_open(c, x, path, errno, e);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, 0, "%s (descriptor %d) is not a regular file", path, c->fd);
+		return err_set(e, 0, "%s (%s) is not a regular file", path, as);
 	return fd_check_access(c, path, x->flags, e);
 }
 
@@ -195,14 +217,14 @@ static int check_file(const struct fd_check *c, const struct image_description *
 	/* A FIFO in the file's place must not make us wait. */
 	int flags = (x->flags & O_ACCMODE) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 	cleanup_fd int fd = fd_reopen(path, flags);
+	cleanup_free char *as = opened_as(c, x);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))
-		return err_set(e, errno, "cannot open %s (descriptor %d)", path, c->fd);
+		return cannot_open(c, x, path, errno, e);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, 0,
-			"cannot open %s (descriptor %d): it is no longer a regular file", path,
-			c->fd);
+		return err_set(
+			e, 0, "cannot open %s (%s): it is no longer a regular file", path, as);
 	if (is_synthetic(fd) || !is_first_of_path(c, x))
 		return 0;
 	return check_contents(c, fd, x, &st, e);
@@ -214,6 +236,8 @@ int fd_regular_check(const struct fd_check *c, const struct image_description *x
 
 	if (fd_shm_file_in(c->job, path))
 		return 0;
+	if (fd_check_trusted(path, 0, e))
+		return -1;
 	/* It comes back as it was, or has. */
 	if (!c->options->alive && fd_saved_in(c->job, path))
 		return c->options->files_are_back ? check_name(c, x, path, e) : 0;
@@ -304,10 +328,10 @@ int fd_unlinked_check(
 	if (!o)
 		return -1;
 	if (o->args[0] && is_first_of_path(c, x))
-		notice_and_free(
-			c, xasprintf("%s (descriptor %d) had another name that is not known; "
-				     "the program continues with a copy",
-				   image_string(c->job, x->path), c->fd));
+		notice_printf(c->notice,
+			"%s (descriptor %d) had another name that is not known; "
+			"the program continues with a copy",
+			image_string(c->job, x->path), c->fd);
 	return 0;
 }
 

@@ -9,15 +9,23 @@
 #include <sys/stat.h>
 
 #include "lib/util.h"
+#include "supervisor/fd/trusted_path.h"
 
 #define PIECE_SIZE (256u * 1024)
 
 static int open_tail(const char *path, const struct stat *st, char **tail, struct err *e)
 {
+	size_t above = strrchr(path, '/') + 1 - path;
+	cleanup_free char *directory = xasprintf("%.*s", (int)above, path);
+	cleanup_fd int in = fd_open_trusted(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (in < 0)
+		return err_set(e, errno, "cannot open %s", directory);
 	for (unsigned n = 0;; n++) {
 		char *name = n ? xasprintf("%s.trecr-tail.%u", path, n)
 			       : xasprintf("%s.trecr-tail", path);
-		int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		int fd =
+			openat(in, name + above, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 		if (fd >= 0) {
 			*tail = name;

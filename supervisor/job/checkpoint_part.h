@@ -55,7 +55,7 @@
 #define PART_ENDED     "ended"
 #define PART_CONTINUED "continued"
 
-/* How often who waits is told to wait, and after how long a silence the checkpoint is given up.
+/* How often a waiting member is told to wait, and after how long a silence the checkpoint is given up.
  */
 #define PART_WAIT_MS    1000
 #define PART_SILENCE_MS 30000

@@ -1,5 +1,5 @@
 /*
- * checkpoint_turns.c - who asks for a turn is granted it, put off, or told that the one under
+ * checkpoint_turns.c - a request for a turn is granted, put off, or told that the one under
  * way serves for it, too.
  */
 #include "supervisor/job/checkpoint_turns.h"
@@ -140,7 +140,7 @@ void turns_serve(struct turns *t, const struct pollfd *fds, size_t count)
 	for (size_t i = count; i-- > 0;)
 		if (fds[i].revents && has_gone(t->askers[i]))
 			remove_asker(t, i);
-	/* Who is suspended for long loses its turn: the members have given it up, too. */
+	/* A coordinator that is suspended for long loses its turn: the members have given it up, too. */
 	if (t->granted && clock_ns(CLOCK_MONOTONIC) >
 				  t->askers[0]->heard_ns + PART_SILENCE_MS * 1000000ull)
 		remove_asker(t, 0);

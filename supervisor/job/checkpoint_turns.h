@@ -15,7 +15,7 @@
 
 #define TURN_GRANTED "turn"   /* answers */
 #define TURN_MERGED  "merged" /* another checkpoint is this one, too */
-#define TURN_WAIT    "wait"   /* said by who holds the turn */
+#define TURN_WAIT    "wait"   /* said by the holder of the turn */
 
 #define TURNS_MAX 64
 

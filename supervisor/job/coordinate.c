@@ -101,6 +101,10 @@ static int deal_with(struct coordination *c, struct link *l, const char *stage, 
 		l->there = true;
 		if (!strcmp(stage, PART_COUNTED) && note_counts(c, l, line))
 			return coordinate_fail_for(c, l, "its answer was not understood");
+		if (!strcmp(stage, PART_SENT) && drain_note_meeting(l, line))
+			return coordinate_fail_for(c, l,
+				"its supervisor is of another release of trecr, and all ranks "
+				"need the same one");
 		if (!strcmp(stage, PART_DRAINED) && drain_note_progress(l, line))
 			return coordinate_fail_for(c, l, "its answer was not understood");
 		if (!strcmp(stage, PART_STORED) && note_stored(c, l, line))
@@ -159,7 +163,7 @@ static int hear_member(struct coordination *c, struct link *l, const char *stage
 
 void coordinate_tell(struct link *l, const char *word)
 {
-	/* Who has gone is missed when it is to be heard. */
+	/* A member that is gone is missed when its answer is read. */
 	if (l->wire.fd >= 0)
 		(void)wire_say(&l->wire, word);
 }

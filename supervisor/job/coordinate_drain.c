@@ -1,6 +1,6 @@
 /*
  * coordinate_drain.c - messages between two ranks, when all members are frozen: each says how many it has sent to whom,
- * and is told how many it is to have received. Then all look for messages, turn by turn, until all have them: who has
+ * and is told how many it is to have received. Then all look for messages, turn by turn, until all have them: a member that has
  * finished makes progress for the others.
  */
 #include <inttypes.h>
@@ -24,6 +24,11 @@ int drain_note_sent(struct coordination *c, const struct link *l, const char *li
 	buf_printf(&c->links[to].due, PART_DUE " %" PRIu64 " %d %" PRIu64 "\n", number, l->rank,
 		count);
 	return 0;
+}
+
+int drain_note_meeting(struct link *l, const char *line)
+{
+	return sscanf(line, PART_SENT " %" SCNu32, &l->meeting) == 1 ? 0 : -1;
 }
 
 int drain_note_progress(struct link *l, const char *line)
@@ -66,7 +71,7 @@ static void explain_member(const struct link *l, struct buf *text)
 }
 
 /* @settling: of synchronous sends only. */
-static char *explain(const struct coordination *c, bool settling)
+static char *explain_members(const struct coordination *c, bool settling)
 {
 	cleanup_buf struct buf text = {0};
 
@@ -79,7 +84,7 @@ static char *explain(const struct coordination *c, bool settling)
 
 static int fail_to_drain(struct coordination *c)
 {
-	cleanup_free char *why = explain(c, false);
+	cleanup_free char *why = explain_members(c, false);
 
 	return err_set(c->e, 0,
 		"messages between the ranks could not be received (--drain-timeout gives them "
@@ -90,7 +95,7 @@ static int fail_to_drain(struct coordination *c)
 /* A synchronous send ends when its message is received, which the drain would do in the place of the program. */
 static int fail_to_settle(struct coordination *c)
 {
-	cleanup_free char *why = explain(c, true);
+	cleanup_free char *why = explain_members(c, true);
 
 	c->again = true;
 	return err_set(c->e, 0,
@@ -115,16 +120,16 @@ static bool has_drained(const struct coordination *c)
 	return true;
 }
 
-static int look(struct coordination *c, const char *how)
+static int query_members(struct coordination *c, const char *how)
 {
 	coordinate_tell_all(c, how);
 	return coordinate_await(c, PART_DRAINED, c->request->deadline_ns);
 }
 
-static int settle(struct coordination *c)
+static int settle_synchronous_sends(struct coordination *c)
 {
 	for (int i = 0; i < SETTLE_ROUNDS; i++) {
-		if (look(c, PART_SETTLE))
+		if (query_members(c, PART_SETTLE))
 			return -1;
 		if (has_settled(c))
 			return 0;
@@ -132,19 +137,31 @@ static int settle(struct coordination *c)
 	return fail_to_settle(c);
 }
 
+/* The order to take messages, with a number for this checkpoint: members that have not heard of the last one have missed numbers. */
+static char *order_to_take(const struct coordination *c)
+{
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < c->count; i++)
+		last = c->links[i].meeting > last ? c->links[i].meeting : last;
+	return xasprintf(PART_TAKE " %" PRIu32, last + 1);
+}
+
 int drain_messages(struct coordination *c)
 {
+	cleanup_free char *take = NULL;
 	uint64_t limit;
 
 	if (coordinate_await(c, PART_SENT, c->request->deadline_ns))
 		return -1;
 	for (size_t i = 0; i < c->count; i++)
 		tell_due(&c->links[i]);
-	if (settle(c))
+	if (settle_synchronous_sends(c))
 		return -1;
+	take = order_to_take(c);
 	limit = clock_ns(CLOCK_MONOTONIC) + c->request->rest_ns;
 	do {
-		if (look(c, PART_TAKE))
+		if (query_members(c, take))
 			return -1;
 		if (!has_drained(c) && clock_ns(CLOCK_MONOTONIC) > limit)
 			return fail_to_drain(c);

@@ -17,6 +17,8 @@ struct link {
 		acts; /* struct quiesce_count, quiesce_act: what it is about to have said */
 	/* coordinate_drain.c */
 	struct buf due; /* lines: how many messages others have sent it */
+	uint32_t
+		meeting; /* the last checkpoint that it has completed operations on windows for */
 	struct drain_progress {
 		int drained;
 		unsigned synchronous; /* sends that have not been matched */
@@ -55,8 +57,9 @@ int coordinate_await(struct coordination *c, const char *stage, uint64_t deadlin
 /* All are frozen: have what ranks have sent each other received. */
 int drain_messages(struct coordination *c);
 
-/* Lines of a member: how many messages it has sent to another one, and how far it is. 0 or -1. */
+/* Lines of a member: how many messages it has sent to another one, that this is all, and how far it is. 0 or -1. */
 int drain_note_sent(struct coordination *c, const struct link *l, const char *line);
+int drain_note_meeting(struct link *l, const char *line);
 int drain_note_progress(struct link *l, const char *line);
 
 #endif

@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <time.h>
 
-/* Who has not introduced itself by then, and who came first if there are too many, is turned
- * away. */
+/* A visitor that has not introduced itself by then is turned away, and so is the oldest if there are too
+ * many. */
 #define UNPROVEN_MAX 128
 #define UNPROVEN_NS  5000000000ull
 #define VISITORS_MAX 8192

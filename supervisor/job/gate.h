@@ -25,7 +25,7 @@ struct gate;
 struct gate *gate_open(const uint8_t secret[WIRE_KEY], const char *interface, struct err *e);
 int gate_port(const struct gate *g);
 
-/* Serve what there is, and wait @wait_ms for it, at most; also for one of @others, which are
+/* Serve waiting requests, and wait @wait_ms for one, at most; also for one of @others, which are
  * polled as well. @socket is the name of the control socket. */
 void gate_serve(
 	struct gate *g, const char *socket, struct pollfd *others, size_t count, int wait_ms);

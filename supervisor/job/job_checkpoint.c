@@ -12,7 +12,7 @@
 #include "supervisor/job/coordinate.h"
 #include "supervisor/job/member_files.h"
 #include "supervisor/control/control_client.h"
-#include "supervisor/start/notice_once.h"
+#include "supervisor/start/supervisor_messages.h"
 
 struct work {
 	struct supervisor *s;
@@ -29,7 +29,7 @@ static struct supervisor *whose;
 
 static void print_notice(const char *line)
 {
-	notice_once(whose, line);
+	supervisor_say_once(whose, line);
 }
 
 static void take_job_checkpoint(struct work *w)
@@ -55,9 +55,9 @@ static void take_job_checkpoint(struct work *w)
 	int r = coordinate(&request, &path, &e);
 
 	if (r < 0)
-		fprintf(stderr, "%s: cannot checkpoint the job: %s\n", s->tool, e.msg);
+		supervisor_say(s, "cannot checkpoint the job: %s", e.msg);
 	else if (path && s->options.verbose)
-		fprintf(stderr, "%s: checkpoint %s\n", s->tool, path);
+		supervisor_say(s, "checkpoint %s", path);
 }
 
 /* Whether there is more to do. */
@@ -124,8 +124,7 @@ void job_checkpoint_begin(struct supervisor *s, enum job_reason reason, unsigned
 	own = xcalloc(1, sizeof(*own));
 	*own = w;
 	if (thread_start(&thread, run_job_checkpoints, own)) {
-		fprintf(stderr, "%s: cannot checkpoint the job: there can be no more threads\n",
-			s->tool);
+		supervisor_say(s, "cannot checkpoint the job: there can be no more threads");
 		(void)take_next(own);
 		free(own);
 		return;

@@ -10,7 +10,7 @@
 
 /* The processes of the launcher among our ancestors, the nearest first: it has started this rank, directly
  * or by way of others, such as a shell that runs a script. How many they are, at most @room; *above is
- * who has started the launcher. */
+ * the process that started the launcher. */
 size_t launcher_processes(pid_t *pids, size_t room, pid_t *above);
 
 /* Whether a launcher started this process as one of several, and if so as which of how many. */

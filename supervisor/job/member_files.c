@@ -1,6 +1,6 @@
 /*
- * member_files.c - reading and writing these files, which members live, and who is to complain
- * when a job cannot start.
+ * member_files.c - reading and writing these files, which members live, and which of them reports
+ * that a job cannot start.
  */
 #include "supervisor/job/member_files.h"
 
@@ -20,6 +20,9 @@
 #define JOB_FOLDER "ranks"
 #define JOB_VOICE  "refused"
 #define JOB_GIVEN  "given-up"
+
+/* For supervisors that have been killed: on a busy machine that takes a moment. */
+#define GRACE_NS 3000000000ull
 
 /* For so long nobody else complains. */
 #define COMPLAINT_S 2
@@ -160,8 +163,9 @@ static int join_folder(struct job *job, job_probe *probe, struct err *e)
 	job->fd = openat(folder, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (job->fd < 0)
 		return err_set(e, errno, "cannot create %s/" JOB_FOLDER "/%s", job->dir, name);
-	/* Somebody who only looks holds a lock for a moment, too. */
-	if (flock_until(job->fd, LOCK_EX, clock_ns(CLOCK_MONOTONIC) + 1000000000) &&
+	/* A process that only looks holds the lock for a moment, too, and a killed one for longer on a busy
+	 * machine. */
+	if (flock_until(job->fd, LOCK_EX, clock_ns(CLOCK_MONOTONIC) + GRACE_NS) &&
 		errno == EWOULDBLOCK) {
 		(void)read_member(job->fd, &other);
 		return refuse_taken(&other, job->dir, e);
@@ -229,7 +233,7 @@ static int all_members(const char *dir, struct buf *members, struct err *e)
 	return 0;
 }
 
-/* The number of members that the living ones tell of, the surest first; 0: none lives. */
+/* The number of members according to the living ones, the surest first; 0: none lives. */
 static int size_of(const struct buf *members)
 {
 	for (enum member_life life = MEMBER_LIVES; life > MEMBER_DEAD; life--)
@@ -250,6 +254,18 @@ static const struct job_member *member_of(const struct buf *members, int rank)
 	return NULL;
 }
 
+/* A rank that has ended was here from another node than @host: so nodes share the directory. */
+static bool has_been_elsewhere(const struct buf *all, const char *host, int size)
+{
+	for (size_t i = 0; i < buf_count(all, struct job_member); i++) {
+		const struct job_member *m = buf_at(all, struct job_member, i);
+
+		if (m->life == MEMBER_DEAD && m->size == size && strcmp(m->host, host))
+			return true;
+	}
+	return false;
+}
+
 /* All ranks that the launcher has started on one node are there, and no other: ranks on other
  * nodes have another directory of the same name. */
 static const struct job_member *only_node(const struct buf *all, int size)
@@ -267,7 +283,10 @@ static const struct job_member *only_node(const struct buf *all, int size)
 		first = first ? first : m;
 		count++;
 	}
-	return first && first->local == count && count < size ? first : NULL;
+	return first && first->local == count && count < size &&
+			       !has_been_elsewhere(all, first->host, size)
+		       ? first
+		       : NULL;
 }
 
 static int say_missing(

@@ -45,27 +45,27 @@ void quiesce_free(struct quiesce *r)
 
 /* ---- limits ---- */
 
-static struct quiesce_limit *find_limit(const struct quiesce *r, uint64_t comm)
+struct quiesce_limit *quiesce_find_limit(const struct buf *limits, uint64_t comm)
 {
-	for (size_t i = 0; i < buf_count(&r->limits, struct quiesce_limit); i++)
-		if (buf_at(&r->limits, struct quiesce_limit, i)->comm == comm)
-			return buf_at(&r->limits, struct quiesce_limit, i);
+	for (size_t i = 0; i < buf_count(limits, struct quiesce_limit); i++)
+		if (buf_at(limits, struct quiesce_limit, i)->comm == comm)
+			return buf_at(limits, struct quiesce_limit, i);
 	return NULL;
 }
 
-static uint64_t limit_of(const struct quiesce *r, uint64_t comm)
+uint64_t quiesce_limit_of(const struct buf *limits, uint64_t comm)
 {
-	const struct quiesce_limit *limit = find_limit(r, comm);
+	const struct quiesce_limit *limit = quiesce_find_limit(limits, comm);
 
 	return limit ? limit->limit : 0;
 }
 
 static void raise_limit(struct quiesce *r, uint64_t comm, uint64_t to)
 {
-	struct quiesce_limit *limit = find_limit(r, comm);
+	struct quiesce_limit *limit = quiesce_find_limit(&r->limits, comm);
 	const struct quiesce_limit first = {comm, to};
 
-	if (to <= limit_of(r, comm))
+	if (to <= quiesce_limit_of(&r->limits, comm))
 		return;
 	if (limit)
 		limit->limit = to;
@@ -134,7 +134,8 @@ static bool is_behind(const struct quiesce *r, const struct member *m)
 	for (size_t i = 0; i < buf_count(&m->counts, struct quiesce_count); i++) {
 		const struct quiesce_count *c = buf_at(&m->counts, struct quiesce_count, i);
 
-		if (c->entered < limit_of(r, c->comm) || is_missed_by_some(r, c))
+		if (c->entered < quiesce_limit_of(&r->limits, c->comm) ||
+			is_missed_by_some(r, c))
 			return true;
 	}
 	return false;
@@ -169,7 +170,7 @@ static void release_of(struct quiesce *r, uint64_t comm, bool behind)
 	for (size_t i = 0; i < r->count; i++) {
 		const struct quiesce_count *c = count_of(&r->members[i], comm);
 
-		if (c && (!behind || c->entered < limit_of(r, comm)))
+		if (c && (!behind || c->entered < quiesce_limit_of(&r->limits, comm)))
 			release_member(r, i);
 	}
 }
@@ -210,8 +211,8 @@ static void release_member(struct quiesce *r, size_t member)
 		release_thread(r, m, buf_at(&m->acts, struct quiesce_act, i));
 }
 
-/* Who is in a call that all have entered may be in another one inside of it, or wait for members that no
- * count tells of. */
+/* A member in a call that all have entered may be in another one inside of it, or wait for members that no
+ * count shows. */
 static void release_all_needed(struct quiesce *r)
 {
 	for (size_t i = 0; i < r->count; i++)
@@ -265,8 +266,11 @@ static void explain_member(const struct quiesce *r, size_t rank, struct buf *tex
 
 	buf_printf(text, "%srank %zu ", text->len ? "; " : "", rank);
 	if (!count)
-		buf_printf(text, "computes, and has not come to a collective call yet that "
-				 "others have entered");
+		buf_printf(text,
+			is_behind(r, m)
+				? "computes, and has not come to a collective call yet that "
+				  "others have entered"
+				: "computes");
 	for (size_t i = 0; i < count; i++) {
 		if (i)
 			buf_printf(text, ", ");
@@ -274,8 +278,29 @@ static void explain_member(const struct quiesce *r, size_t rank, struct buf *tex
 	}
 }
 
+/* With those that it waits for: one of them may do something else than calls of MPI. */
+static void explain_chain(const struct quiesce *r, size_t rank, bool *told, struct buf *text)
+{
+	const struct member *m = &r->members[rank];
+
+	if (told[rank])
+		return;
+	told[rank] = true;
+	explain_member(r, rank, text);
+	for (size_t i = 0; i < buf_count(&m->acts, struct quiesce_act); i++) {
+		const struct quiesce_act *a = buf_at(&m->acts, struct quiesce_act, i);
+
+		for (size_t k = 0; k < r->count && a->doing == QUIESCE_WAITS; k++)
+			if (a->peer == (int)k ||
+				(a->peer == QUIESCE_ANY &&
+					!buf_count(&r->members[k].acts, struct quiesce_act)))
+				explain_chain(r, k, told, text);
+	}
+}
+
 char *quiesce_explain(const struct quiesce *r)
 {
+	cleanup_free bool *told = xcalloc(r->count, sizeof(*told));
 	cleanup_buf struct buf text = {0};
 
 	for (size_t i = 0; i < r->count; i++)
@@ -283,6 +308,6 @@ char *quiesce_explain(const struct quiesce *r)
 			buf_printf(
 				&text, "%srank %zu has not answered", text.len ? "; " : "", i);
 		else if (is_behind(r, &r->members[i]) || is_inside(&r->members[i]))
-			explain_member(r, i, &text);
+			explain_chain(r, i, told, &text);
 	return xasprintf("%.*s", (int)text.len, text.len ? (char *)text.data : "");
 }

@@ -35,7 +35,7 @@ struct quiesce_count {
 	uint64_t comm;
 	uint64_t entered, left;
 	uint32_t
-		size; /* how many members it has; 0: any. Who has freed it reports it no more */
+		size; /* how many members it has; 0: any. Members that have freed it no longer report it */
 };
 
 /* What a thread of a member is at. */
@@ -59,6 +59,10 @@ struct quiesce_report {
 struct quiesce_limit {
 	uint64_t comm, limit;
 };
+
+/* The one for @comm in @limits (struct quiesce_limit), or NULL; 0 where there is none. */
+struct quiesce_limit *quiesce_find_limit(const struct buf *limits, uint64_t comm);
+uint64_t quiesce_limit_of(const struct buf *limits, uint64_t comm);
 
 struct quiesce;
 

@@ -36,8 +36,8 @@ struct restart_barrier {
 	struct wire *wires; /* by rank; of other ranks than 0 that to rank 0 only */
 	bool *back;         /* by rank */
 	bool over;          /* all run, or rank 0 has told all to end */
-	bool told;          /* rank 0 tells of the failure, or has told */
-	struct err problem; /* with who has come */
+	bool told;          /* rank 0 reports the failure, or has reported it */
+	struct err problem; /* with the members that have come */
 };
 
 static int rank_of(const struct restart_barrier *g)

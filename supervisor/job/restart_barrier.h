@@ -26,7 +26,7 @@ struct restart_barrier;
 typedef void serve_requests(struct supervisor *s, int ms, control_handler *handler, void *arg);
 
 /* Wait for all ranks of the job of @s, which have been restarted from the checkpoint @from, for
- * a minute at most. Returns NULL on failure; *silent says that another rank tells of it. */
+ * a minute at most. Returns NULL on failure; *silent says that another rank reports it. */
 struct restart_barrier *restart_barrier_begin(struct supervisor *s, const char *from,
 	serve_requests *serve, bool *silent, struct err *e);
 
@@ -36,7 +36,7 @@ int restart_barrier_wait(void *g, struct err *e);
 int restart_barrier_look(void *g, struct err *e);
 
 /* Our restart has failed, for the reason @e, which may be another rank's. Whether another rank
- * tells of it; if not, this one has to do so at once, and to call restart_barrier_end() then. */
+ * reports it; if not, this one has to do so at once, and to call restart_barrier_end() then. */
 bool restart_barrier_failed(struct restart_barrier *g, struct err *e);
 
 /* All give up, or run. */

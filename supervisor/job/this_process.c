@@ -43,17 +43,19 @@ unsigned long long process_start_time(pid_t pid)
 	unsigned long long time;
 	const char *end;
 	size_t length;
+	char state;
 
 	if (read_file(path, &text, &length, NULL))
 		return 0;
 	/* The name may have blanks and parentheses. */
 	end = strrchr(text, ')');
 	if (!end || sscanf(end + 1,
-			    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+			    " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
 			    "%*d %*d %*d %llu",
-			    &time) != 1)
+			    &state, &time) != 2)
 		return 0;
-	return time;
+	/* Its parent may be slow to ask for it, or never ask. */
+	return state == 'Z' || state == 'X' ? 0 : time;
 }
 
 void this_process(struct job_member *m)

@@ -15,7 +15,7 @@ void this_machine(char *text, size_t size);
 /* Whether @machine is this one, whatever the namespace. */
 bool this_boot(const char *machine);
 
-/* As in /proc/PID/stat; 0 when there is none. */
+/* As in /proc/PID/stat; 0 when there is none, or it has ended. */
 unsigned long long process_start_time(pid_t pid);
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "lib/stub_path.h"
 #include "lib/util.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 
 /* Names of libraries up to their version. A program that has one may have messages under way.
  */

@@ -117,8 +117,8 @@ static int wait_for_rest(const struct context *x, struct calm *c, struct err *e)
 	}
 	return err_with(e, ERR_TRY_AGAIN,
 		"requests of asynchronous I/O (io_submit) of process %d (%s) may be under way: "
-		"the disks of its files do not come to rest, and nothing tells whose requests "
-		"they work at; try again when they have less to do",
+		"the disks of its files are busy, and the kernel does not show with whose "
+		"requests; try again when they have less to do",
 		x->process->pid, x->process->comm);
 }
 
@@ -133,7 +133,7 @@ static int settle_context(const struct context *x, struct err *e)
 	return failed;
 }
 
-/* /proc/PID/maps is quicker than procfs_vmas(), which reads smaps. A context that has been cut
+/* Quicker than procfs_maps(), which keeps all lines. A context that has been cut
  * is refused when memory is listed. */
 int dump_settle_aio(const struct process *p, struct err *e)
 {

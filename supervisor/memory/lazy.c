@@ -35,13 +35,14 @@ static int set_up_uffd(int fd, struct err *e)
 	if (!ioctl(fd, UFFDIO_API, &api))
 		return 0;
 	return err_set(e, errno,
-		"--lazy needs a kernel that tells of the program's forks and mappings by "
-		"userfaultfd, and the privilege to be told (CAP_SYS_PTRACE, as root has "
+		"--lazy needs a kernel that reports the program's forks and mappings by "
+		"userfaultfd, and the privilege to get the reports (CAP_SYS_PTRACE, as root "
+		"has "
 		"outside of user namespaces)");
 }
 
-/* Faults of the kernel are to be served as well: so this is not for ordinary users. And as of
- * forks only who has CAP_SYS_PTRACE is told (userfaultfd_api() in fs/userfaultfd.c),
+/* Faults of the kernel are to be served as well: so this is not for ordinary users. And as only
+ * a process with CAP_SYS_PTRACE gets events for forks (userfaultfd_api() in fs/userfaultfd.c),
  * /dev/userfaultfd alone is not enough. */
 int lazy_check(struct err *e)
 {

@@ -7,7 +7,8 @@
 #include <sys/mman.h>
 
 #include "supervisor/fd/shm_file.h"
-#include "supervisor/file_kinds/saved_files.h"
+#include "supervisor/fd/trusted_path.h"
+#include "supervisor/file_kinds/saved_files_restore.h"
 #include "supervisor/target/module.h"
 
 struct check {
@@ -76,7 +77,11 @@ static int check_region(struct check *k, const struct image *img, const struct i
 	m += g->module - 1;
 	path = image_string(img, m->path);
 	/* What the checkpoint has the contents of comes back, however it has changed. */
-	if (!is_first(&k->done[shared], path) || fd_saved_in(k->job, path))
+	if (!is_first(&k->done[shared], path))
+		return 0;
+	if (fd_check_trusted(path, 0, k->e))
+		return -1;
+	if (fd_saved_in(k->job, path))
 		return 0;
 	return shared ? check_shared(k, m, path, g->max_prot & PROT_WRITE)
 		      : module_check(m, path, k->e);

@@ -6,13 +6,16 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "lib/uring_abi.h"
 #include "shared/batch.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 #include "supervisor/fd/shared_mapping.h"
 #include "supervisor/file_kinds/saved_files.h"
 #include "supervisor/memory/aio_dump.h"
@@ -64,6 +67,44 @@ static int refuse_mapping(struct dump *d, const struct vma *v, const char *what,
 		d->process->comm, what);
 }
 
+static bool lock_on_fault_is_shown = true;
+
+/* Seen on a page of our own, if we may lock one. */
+static void look_at_lock_on_fault(void)
+{
+	void *page =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct vma_list own = {0};
+
+	if (page == MAP_FAILED)
+		return;
+	if (!syscall(SYS_mlock2, page, 4096, MLOCK_ONFAULT) &&
+		!procfs_vmas(getpid(), &own, NULL))
+		for (size_t i = 0; i < own.count; i++)
+			if (own.v[i].start <= (uintptr_t)page && (uintptr_t)page < own.v[i].end)
+				lock_on_fault_is_shown = own.v[i].flags & VMA_LOCKONFAULT;
+	vma_list_free(&own);
+	(void)munmap(page, 4096);
+}
+
+/* Whether smaps shows MLOCK_ONFAULT here: the kernel is looked at once. */
+static bool shows_lock_on_fault(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, look_at_lock_on_fault);
+	return lock_on_fault_is_shown;
+}
+
+/* Where the kernel does not show it: with mlock(2), all pages of such memory would be there. */
+static bool is_locked_on_fault(const struct vma *v)
+{
+	if (v->flags & VMA_LOCKONFAULT)
+		return true;
+	return v->flags & VMA_LOCKED && !*v->name && !v->shared && v->prot & PROT_WRITE &&
+	       v->own_bytes < v->end - v->start && !shows_lock_on_fault();
+}
+
 static struct image_region new_region(struct dump *d, const struct vma *v)
 {
 	struct image_region r = {
@@ -86,7 +127,7 @@ static struct image_region new_region(struct dump *d, const struct vma *v)
 		r.flags |= IMAGE_REGION_NORESERVE;
 	if (v->flags & VMA_LOCKED)
 		r.flags |= IMAGE_REGION_LOCKED;
-	if (v->flags & VMA_LOCKONFAULT)
+	if (is_locked_on_fault(v))
 		r.flags |= IMAGE_REGION_LOCKONFAULT;
 	if (v->flags & VMA_DROPPABLE)
 		r.flags |= IMAGE_REGION_DROPPABLE;
@@ -269,7 +310,8 @@ static int dump_segment(
 }
 
 /* A mapping may extend beyond the end of what is mapped. */
-static int dump_nameless(struct dump *d, const struct vma *v, uint32_t object, struct err *e)
+static int dump_shared_memory(
+	struct dump *d, const struct vma *v, uint32_t object, struct err *e)
 {
 	uint64_t end =
 		v->flags & VMA_HUGETLB ? v->end : present_end(d->process, v->start, v->end);
@@ -294,7 +336,7 @@ static int dump_shared(
 			strcmp(v->name, URING_LINK) ? IMAGE_REGION_SHARED : IMAGE_REGION_URING;
 		r->object = object;
 		own_pages_region(d, r);
-		return need_memory ? dump_nameless(d, v, object, e) : 0;
+		return need_memory ? dump_shared_memory(d, v, object, e) : 0;
 	}
 	if (stat(v->name, &st) || !S_ISREG(st.st_mode))
 		return refuse_mapping(
@@ -335,6 +377,7 @@ static bool is_watched_by_us(const struct dump *d, const struct vma *v)
 static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct err *e)
 {
 	struct image_region r = new_region(d, v);
+	bool huge_file;
 	int lower;
 
 	if (!strcmp(v->name, "[vsyscall]") || anchor_is(v))
@@ -364,11 +407,12 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 	if (v->shared)
 		return dump_shared(d, v, &r, e);
 	/* Huge pages without a file have a name all the same. */
-	if (v->flags & VMA_HUGETLB && strncmp(v->name, "/anon_hugepage", 14))
+	huge_file = v->flags & VMA_HUGETLB && strncmp(v->name, "/anon_hugepage", 14);
+	if (huge_file && !strstr(v->name, " (deleted)"))
 		return dump_whole(d, v, &r, e);
 	if (lower_refuse_driver(d->process, v, e))
 		return -1;
-	if (v->name[0] == '/' && !(v->flags & VMA_HUGETLB))
+	if (huge_file || (v->name[0] == '/' && !(v->flags & VMA_HUGETLB)))
 		return dump_private_file(d, pagemap, v, &r, e);
 	r.kind = IMAGE_REGION_ANON;
 	/* The kernel may take its contents at any time; and what the vdso's getrandom keeps

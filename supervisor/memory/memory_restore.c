@@ -1,5 +1,6 @@
 /*
- * The first two batches: from the executed file's address space to the program's.
+ * Memory: the first two batches (state/restore_plan.h), from the executed file's address space to the program's, and what
+ * belongs to it in the third: locked memory, protection, guard regions.
  */
 #include "supervisor/memory/memory_restore.h"
 
@@ -189,7 +190,7 @@ static void add_map(struct restore_plan *p, const struct image_region *g)
 	add_name(p, g);
 }
 
-/* Whether locking can find pages that are not to be had: of memory that cannot be read, and behind the
+/* Whether locking can find pages that are not available: of memory that cannot be read, and behind the
  * end of what is mapped. It is marked as locked nevertheless, and then reported (ENOMEM). */
 static bool may_lack_pages(const struct image_region *g)
 {

@@ -67,7 +67,7 @@ static bool any_exists(struct server *v)
 
 /* The program ends. Its supervisor sees to that; without one, children that it has made since wait
  * for ever for their memory, which is better than to see zeros in its place. */
-static void __attribute__((noreturn)) fail(struct server *v, struct err *e)
+static void __attribute__((noreturn)) end_program(struct server *v, struct err *e)
 {
 	err_prefix(e, "the rest of the program's memory cannot be brought back, it is ended");
 	report_failure(v, e);
@@ -212,7 +212,7 @@ static void hear_space(struct server *v, size_t i)
 		take_message(v, i, &m);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		err_set(&e, errno, "cannot read from a userfaultfd");
-		fail(v, &e);
+		end_program(v, &e);
 	}
 }
 
@@ -273,7 +273,7 @@ static int serve_round(struct server *v)
 		enum page_result r = fill_some(v, space_at(v, i), &fetched, &e);
 
 		if (r == PAGE_FAILED)
-			fail(v, &e);
+			end_program(v, &e);
 		if (r == PAGE_GONE) {
 			remove_space(v, i);
 			continue;

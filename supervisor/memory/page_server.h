@@ -9,7 +9,7 @@
 #include "lib/err.h"
 #include "supervisor/memory/lazy_ranges.h"
 
-/* What the kernel is to tell of: all that makes other pages missing. */
+/* The events that the kernel is to report: all that make other pages missing. */
 #define PAGE_SERVER_FEATURES                                                                   \
 	(UFFD_FEATURE_EVENT_FORK | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE |      \
 		UFFD_FEATURE_EVENT_UNMAP)

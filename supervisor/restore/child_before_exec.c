@@ -14,7 +14,9 @@
 #include <sys/stat.h>
 
 #include "lib/util.h"
+#include "supervisor/fd/objects_restore.h"
 #include "supervisor/fd/reopen_despite_mode.h"
+#include "supervisor/fd/trusted_path.h"
 #include "supervisor/file_kinds/removed_directory.h"
 
 static const struct image *process_image(const struct restore_child *r)
@@ -117,20 +119,6 @@ static int open_modules(struct restore_child *r, struct err *e)
 	return 0;
 }
 
-/* Whether one of the process's mappings of @object changes it, or could. */
-static bool is_writable(const struct image *img, uint32_t object)
-{
-	const struct image_region *g;
-	size_t count;
-
-	g = image_note_array(img, IMAGE_NOTE_REGIONS, struct image_region, &count);
-	for (size_t i = 0; i < count; i++)
-		if (g[i].kind == IMAGE_REGION_SHARED && g[i].object == object &&
-			g[i].max_prot & PROT_WRITE)
-			return true;
-	return false;
-}
-
 static int open_objects(struct restore_child *r, struct fd_restore *fds, struct err *e)
 {
 	const struct image_region *regions;
@@ -149,8 +137,8 @@ static int open_objects(struct restore_child *r, struct fd_restore *fds, struct 
 				e, 0, "the image names a shared object that it does not have");
 		slot = extra_object_slot(r->fds, g->object - 1);
 		if (*slot < 0)
-			*slot = fd_restore_object(
-				fds, g->object, is_writable(process_image(r), g->object), e);
+			*slot = fd_restore_object(fds, g->object,
+				fd_maps_writable(process_image(r), g->object), e);
 		if (*slot < 0)
 			return -1;
 	}
@@ -170,7 +158,7 @@ static int open_exe(struct restore_child *r, struct err *e)
 	p = image_note_array(
 		process_image(r), IMAGE_NOTE_PROCESS, struct image_process, &count);
 	exe = image_string(process_image(r), p->exe);
-	r->fds->exe = open(exe, O_RDONLY);
+	r->fds->exe = fd_open_trusted(exe, O_RDONLY);
 	return r->fds->exe < 0 ? err_set(e, errno, "cannot open the program's file %s", exe)
 			       : 0;
 }
@@ -258,6 +246,7 @@ int restore_child_place(struct restore_child *children, size_t index, struct fd_
 int restore_child_enter(struct restore_child *r, const struct fd_restore *fds, struct err *e)
 {
 	const struct image_process *p;
+	cleanup_fd int place = -1;
 	const char *cwd;
 	size_t count;
 
@@ -266,8 +255,11 @@ int restore_child_enter(struct restore_child *r, const struct fd_restore *fds, s
 	cwd = image_string(process_image(r), p->cwd);
 	if (p->cwd_object && !r->trial && fd_restore_directory(fds, p->cwd_object, e))
 		return -1;
-	if (!p->cwd_object && chdir(cwd))
-		return err_set(e, errno, "cannot enter the working directory %s", cwd);
+	if (!p->cwd_object) {
+		place = fd_open_trusted(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (place < 0 || fchdir(place))
+			return err_set(e, errno, "cannot enter the working directory %s", cwd);
+	}
 	umask(p->umask);
 	return 0;
 }

@@ -122,7 +122,7 @@ int restore_clocks_choose(const struct checkpoint *c, const struct restore_optio
 	error = choose_namespaces(c, out) ? errno : 0;
 	out->continued = !error;
 	if (!error && o->freeze_clock == FREEZE_CLOCK_AUTO && o->notice)
-		o->notice("the machine is another one, or has been started anew: the program's "
+		o->notice("this is another machine, or it has been rebooted: the program's "
 			  "monotonic clocks continue from the checkpoint");
 	if (!error)
 		return 0;

@@ -25,7 +25,7 @@ struct restore_clocks {
 	struct buf moved; /* struct moved_deadline */
 };
 
-/* Decide as @o asks, and tell of it. */
+/* Decide as @o asks, and report it. */
 int restore_clocks_choose(const struct checkpoint *c, const struct restore_options *o,
 	struct restore_clocks *out, struct err *e);
 

@@ -126,7 +126,7 @@ int creation_error(struct creation *creation, struct err *e)
 /* ---- in the new processes ---- */
 
 /* The other end reads the error as one piece, or finds the pipe empty. */
-static void __attribute__((noreturn)) fail(int error_fd, const struct err *e)
+static void __attribute__((noreturn)) fail_newborn(int error_fd, const struct err *e)
 {
 	(void)write_all(error_fd, e, sizeof(*e), "the error pipe", NULL);
 	_exit(1);
@@ -170,7 +170,7 @@ void creation_run_process(struct creation *creation, size_t node)
 		fd_restore_for_another(creation->fds);
 	(void)set_descriptors_and_execute(creation, node, &error_fd, &e);
 	prefix_process(creation, node, &e);
-	fail(error_fd, &e);
+	fail_newborn(error_fd, &e);
 }
 
 void creation_run_zombie(struct creation *creation, size_t node)
@@ -182,7 +182,7 @@ void creation_run_zombie(struct creation *creation, size_t node)
 		_exit(0);
 	(void)restore_die(entry, image_string(creation->c->job, entry->comm), &e);
 	prefix_process(creation, node, &e);
-	fail(creation->error_pipe[1], &e);
+	fail_newborn(creation->error_pipe[1], &e);
 }
 
 /* The parents of helpers and zombies wait for them. The signals that report the ends are ignored,
@@ -226,12 +226,12 @@ void creation_main(void *arg)
 	(void)sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	creation->fds = fd_restore_new(creation->c, &creation->fd_options, std, &e);
 	if (!creation->fds)
-		fail(creation->error_pipe[1], &e);
+		fail_newborn(creation->error_pipe[1], &e);
 	/* Without randomisation new mappings would stand in the way of the stack's growth; the
 	 * programs' own settings come back at the end. */
 	if (personality(personality(0xffffffff) & ~ADDR_NO_RANDOMIZE) == -1) {
 		err_set(&e, errno, "cannot set the personality");
-		fail(creation->error_pipe[1], &e);
+		fail_newborn(creation->error_pipe[1], &e);
 	}
 	publish_terminals(creation);
 	newborn_stop();

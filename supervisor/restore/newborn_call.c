@@ -33,8 +33,8 @@ void newborn_stop(void)
 		__asm__ volatile("int3");
 }
 
-/* To the entry to a call, or to the exit from it. Signals that tell of ends of children are
- * ignored (settle_end_signals()), others do what they always do. */
+/* To the entry to a call, or to the exit from it. Signals that report ends of children are
+ * ignored (ignore_end_signals() in creation.c), others do what they always do. */
 static int run_to_call(struct restore *r, struct newborn *n, pid_t *made)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS;

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "lib/notices.h"
 #include "lib/test_hooks.h"
 #include "supervisor/memory/anchor.h"
 #include "supervisor/memory/lazy.h"
@@ -124,17 +125,16 @@ static int forget_rseq(struct new_process *r, struct remote *remote)
 static void make_anchor(struct new_process *r, struct remote *remote)
 {
 	struct err why = ERR_INIT;
-	cleanup_free char *line = NULL;
 
 	r->anchor = anchor_make(remote, &why);
 	if (r->anchor >= 0 || !r->o->notice)
 		return;
-	line = xasprintf(
-		"%s, by which memory that has not come yet is kept from being taken for "
-		"zeros: let nobody kill trecr-restart and its child trecr-lazy at one "
-		"time before all memory is there",
+	notice_printf(r->o->notice,
+		"%s, which would keep pages that are not there yet from being read as zeros: "
+		"do not kill "
+		"trecr-restart and its child trecr-lazy at the same time before all "
+		"memory is there",
 		why.msg);
-	r->o->notice(line);
 }
 
 /* For memory that is filled later: of the address space that the loader will clear. */
@@ -423,7 +423,7 @@ static int read_new_process(struct new_process *r)
 	const void *old;
 	size_t size;
 
-	if (procfs_vmas(r->process.pid, &r->vmas, r->e))
+	if (procfs_maps(r->process.pid, &r->vmas, r->e))
 		return -1;
 	r->new_vdso = xmalloc(r->process.vdso_size);
 	if (tracee_read(r->process.mem_fd, r->process.vdso, r->new_vdso, r->process.vdso_size,

@@ -121,8 +121,8 @@ static int make_room_for_tiles(struct new_process *r, struct thread *thread)
 static int set_xstate(
 	struct new_process *r, struct thread *thread, const struct image_thread *t)
 {
-	cleanup_free uint8_t *now = xcalloc(1, 65536);
-	size_t size = 65536, note_size;
+	cleanup_free uint8_t *now = xcalloc(1, XSTATE_ROOM);
+	size_t size = XSTATE_ROOM, note_size;
 	const uint8_t *note = image_note(r->img, IMAGE_NOTE_XSTATE, 1, &note_size);
 
 	/* The kernel takes an area of its own size only: a larger one here ends in components
@@ -272,7 +272,7 @@ static int queue_held_signals(struct new_process *r)
 
 #define EXIT_PATIENCE_NS 10000000000ull
 
-/* While others run nobody is told of the leader's end; it shows. */
+/* While others run nobody is notified of the leader's end; /proc shows it. */
 static int await_leader_end(struct new_process *r)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXIT_PATIENCE_NS;

@@ -30,6 +30,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "lib/notices.h"
 #include "lib/phase.h"
 #include "lib/procfs.h"
 #include "supervisor/descriptors/descriptors.h"
@@ -405,14 +406,13 @@ static int wait_before_retry(struct supervisor *s, const struct restore_options 
 	uint64_t *deadline, const struct err *e)
 {
 	const struct timespec none = {0};
-	cleanup_free char *line = NULL, *why = NULL;
+	cleanup_free char *why = NULL;
 	sigset_t set;
 
 	if (!*deadline) {
 		*deadline = clock_ns(CLOCK_MONOTONIC) + WAIT_SEC * 1000000000ull;
-		line = xasprintf("waiting: %s", e->msg);
 		if (o->notice)
-			o->notice(line);
+			notice_printf(o->notice, "waiting: %s", e->msg);
 	}
 	signals_that_end(&set);
 	why = xasprintf("the program is not back yet, the restart waits: %s", e->msg);
@@ -486,7 +486,7 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 	if (line && o->notice)
 		o->notice(line);
 	result = attempt(s, c, o, NULL, &again, e);
-	/* What there is to say of the rest has been said. */
+	/* All other notices have been given. */
 	quiet.notice = restore_say_nothing;
 	while (result && !again && e->remedy == ERR_WAIT &&
 		!wait_before_retry(s, o, &deadline, e)) {

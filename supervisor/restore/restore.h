@@ -35,6 +35,8 @@ struct restore_options {
 	 * at it. */
 	int (*look_at_others)(void *arg, struct err *e);
 	void *others;
+	const char *
+		mpi; /* which MPI library lower halves load (mpi_library_option()); NULL: the launcher's */
 	/* Answers requests for so long that they have to wait, and why. */
 	void (*put_off)(struct supervisor *s, int ms, const char *why);
 };

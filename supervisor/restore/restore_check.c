@@ -10,6 +10,8 @@
 #include "lib/phase.h"
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/fd/temporary_directories.h"
+#include "supervisor/fd/trusted_path.h"
+#include "supervisor/file_kinds/saved_files_restore.h"
 #include "supervisor/memory/mapped_files_check.h"
 #include "supervisor/memory/memory_fits.h"
 #include "supervisor/restore/attempt.h"
@@ -34,8 +36,8 @@ static int check_xsave(const struct restore *r)
 	if (xfeatures != r->c->info->xfeatures || cpu_xsave_size() == r->c->info->xsave_size)
 		return 0;
 	return err_set(r->e, 0,
-		"this processor keeps its vector registers in another layout than where the "
-		"program ran");
+		"this processor keeps its vector registers in another layout than the "
+		"processor on which the program ran");
 }
 
 /* Which processes have one memory in common. */
@@ -72,6 +74,7 @@ int restore_look_at_image(struct restore *r)
 		one->c = r->c;
 		one->o = r->o;
 		one->look_at_others = r->o->look_at_others;
+		one->mpi = r->o->mpi;
 		one->others = r->o->others;
 		one->trial = r->o->trial;
 		one->clocks = &r->clocks;
@@ -105,15 +108,40 @@ static int check_exe(struct restore *r, size_t i)
 	const struct new_process *one = &r->processes[i];
 	const char *exe = image_string(one->img, one->ip->exe);
 	cleanup_free char *text = NULL;
+	int code;
 
 	r->creation.children[i].foreign_exe = !new_process_exe_is_there(one);
+	code = errno;
 	if (!r->creation.children[i].foreign_exe)
 		return 0;
+	if (code == ENOENT && fd_saved_in(r->c->job, exe)) { /* it is put back */
+		r->creation.children[i].foreign_exe = false;
+		return 0;
+	}
 	if (!(r->c->info->flags & IMAGE_JOB_PORTABLE) && !was_removed(exe))
-		return err_set(r->e, errno, "cannot execute the program's file %s", exe);
+		return err_set(r->e, code, "cannot execute the program's file %s", exe);
 	text = xasprintf("%s is not here: /proc/self/exe will show trecr-restart instead", exe);
 	restore_notice(r, text);
 	return 0;
+}
+
+/* The root directory is changed by name, too. */
+static int check_directories(struct restore *r, size_t i)
+{
+	const struct new_process *one = &r->processes[i];
+	const struct image_directories *own; /* threads' own */
+	size_t count;
+
+	if (!one->ip->cwd_object &&
+		fd_check_trusted(image_string(one->img, one->ip->cwd), 0, r->e))
+		return -1;
+	own = image_note_array(
+		one->img, IMAGE_NOTE_DIRECTORIES, struct image_directories, &count);
+	for (size_t k = 0; k < count; k++)
+		if (fd_check_trusted(image_string(one->img, own[k].cwd), 0, r->e) ||
+			fd_check_trusted(image_string(one->img, own[k].root), 0, r->e))
+			return -1;
+	return fd_check_trusted(image_string(one->img, one->ip->root), 0, r->e);
 }
 
 int restore_check_before(struct restore *r, bool alive)
@@ -133,16 +161,18 @@ int restore_check_before(struct restore *r, bool alive)
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_lower_check(&r->processes[i]))
 			return -1;
-	if (mapped_files_check(r->c, r->o->notice, r->e) ||
-		fd_restore_check(r->c, &fo, r->o->notice, r->e))
+	if (mapped_files_check(r->c, r->o->notice, r->e))
+		return -1;
+	for (size_t i = 0; i < r->count; i++)
+		if (check_directories(r, i) || check_exe(r, i))
+			return -1;
+	/* Last, as it puts files back and cuts others. */
+	if (fd_restore_check(r->c, &fo, r->o->notice, r->e))
 		return -1;
 	fd_name_temporary_directories(&fo);
 	r->creation.fd_options = fo;
 	for (size_t i = 0; i < r->count; i++)
 		r->creation.children[i].trial = r->o->trial;
-	for (size_t i = 0; i < r->count; i++)
-		if (check_exe(r, i))
-			return -1;
 	return 0;
 }
 

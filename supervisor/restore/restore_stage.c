@@ -3,7 +3,7 @@
  */
 #include "supervisor/restore/restore_stage.h"
 
-#include "lib/util.h"
+#include "lib/notices.h"
 #include "supervisor/restore/restore.h"
 
 const char *restore_stage_name(enum restore_stage stage)
@@ -31,10 +31,7 @@ void restore_advance(struct new_process *r, enum restore_stage stage)
 {
 	BUG_ON(stage != r->stage + 1);
 	r->stage = stage;
-	if (r->o->verbose && r->o->notice) {
-		cleanup_free char *line = xasprintf("process %d (%s): %s", r->process.vpid,
+	if (r->o->verbose && r->o->notice)
+		notice_printf(r->o->notice, "process %d (%s): %s", r->process.vpid,
 			r->process.comm, restore_stage_name(stage));
-
-		r->o->notice(line);
-	}
 }

@@ -47,7 +47,8 @@ static int close_others(const struct checkpoint *c, int fd)
 	return close_all_except(&stay);
 }
 
-static void __attribute__((noreturn)) answer(const struct checkpoint *c, pid_t parent, int fd)
+static void __attribute__((noreturn))
+answer_parent(const struct checkpoint *c, pid_t parent, int fd)
 {
 	struct supervisor s = SUPERVISOR_INIT("trecr");
 	struct answer a = {.e = ERR_INIT};
@@ -151,7 +152,7 @@ enum restore_trial trial_run(const struct checkpoint *c, uint64_t deadline_ns, s
 	child = fork();
 	if (!child) {
 		close(ends[0]);
-		answer(c, parent, ends[1]);
+		answer_parent(c, parent, ends[1]);
 	}
 	close(ends[1]);
 	if (child < 0) {

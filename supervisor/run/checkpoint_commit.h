@@ -11,7 +11,7 @@
 void checkpoint_write_chain(
 	struct checkpoint_work *w, struct image_writer *writer, const struct image *parent);
 
-/* To disk, under its final name: w->made tells of it. The program may run meanwhile. */
+/* To disk, under its final name: w->made is set. The program may run meanwhile. */
 int checkpoint_complete(struct checkpoint_work *w);
 
 /* Remove old checkpoints. One too many does no harm; the next checkpoint tries again. */

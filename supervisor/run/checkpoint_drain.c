@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/split/lower_half.h"
@@ -55,7 +56,7 @@ static int say_sent(struct checkpoint_work *w)
 			return -1;
 	if (!w->request->part)
 		return 0;
-	buf_printf(&text, PART_SENT "\n");
+	buf_printf(&text, PART_SENT " %" PRIu32 "\n", w->gate.pid ? w->gate.m.meeting : 0);
 	return part_say(w->request->part, text.data, text.len, w->e);
 }
 
@@ -97,6 +98,7 @@ enum answer {
 
 static enum answer hear_answer(struct checkpoint_work *w)
 {
+	uint32_t meeting;
 	char line[128];
 
 	for (;;) {
@@ -107,8 +109,9 @@ static enum answer hear_answer(struct checkpoint_work *w)
 			return ANSWER_GO;
 		if (!strcmp(line, PART_SETTLE))
 			return ANSWER_SETTLE;
-		if (!strcmp(line, PART_TAKE))
-			return ANSWER_TAKE;
+		if (sscanf(line, PART_TAKE " %" SCNu32, &meeting) == 1)
+			return mpi_gate_set_meeting(&w->gate, meeting, w->e) ? ANSWER_FAILED
+									     : ANSWER_TAKE;
 		if (strcmp(line, PART_WAIT) && take_due(w, line))
 			return ANSWER_FAILED;
 	}
@@ -116,18 +119,74 @@ static enum answer hear_answer(struct checkpoint_work *w)
 
 /* ---- looking for them ---- */
 
-static int look(struct checkpoint_work *w, bool take)
+static int look_whether_wanted(void *arg, struct err *e)
+{
+	return checkpoint_given_up(arg, e);
+}
+
+/* What is under way of operations on windows others may have to complete, and it may be gigabytes. */
+static int explain_windows(struct checkpoint_work *w)
+{
+	if (mpi_gate_read(&w->gate, NULL) || w->gate.m.windows == MPI_WINDOWS_COMPLETE)
+		return -1;
+	return err_set(w->e, 0,
+		w->gate.m.windows == MPI_WINDOW_MEETING
+			? "process %d waits for other ranks to complete operations on MPI "
+			  "windows with it, which have not come in time, or have begun "
+			  "operations that take longer (--drain-timeout gives them more)"
+			: "operations of process %d on MPI windows are not complete in time "
+			  "(--drain-timeout gives them more)",
+		w->gate.pid);
+}
+
+/* How long an order that was given up may take to end, and how often it is looked at. */
+#define END_LIMIT_NS 100000000ull
+#define END_LOOK_NS  1000000
+
+/* The lower half's agent hears within milliseconds that it was given up; while threads run, it must not look at requests. But
+ * what other ranks have to do for operations on windows may take any time, and that is all that it does then. */
+static void await_end(struct checkpoint_work *w)
+{
+	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + END_LIMIT_NS;
+
+	while (lower_is_busy(w->gate.pid) && clock_ns(CLOCK_MONOTONIC) < limit &&
+		!mpi_gate_read(&w->gate, NULL) && w->gate.m.windows == MPI_WINDOWS_COMPLETE)
+		nanosleep(&(struct timespec){.tv_nsec = END_LOOK_NS}, NULL);
+}
+
+/* The order knows how long others are waited for, a bit longer than here: nobody is left to give it up when this is killed. */
+#define LONGER_NS 2000000000ull
+
+static int order_messages(struct checkpoint_work *w, struct process *p, bool take)
 {
 	static const struct lower_transfer none;
+	uint64_t patience_ns = take ? w->request->drain_ns : ALONE_LIMIT_NS;
+	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + patience_ns;
+	uint64_t devices_ns = p->lower->patience_ns;
+	bool late;
+	int r;
+
+	p->lower->look = look_whether_wanted;
+	p->lower->look_arg = w;
+	p->lower->patience_ns = patience_ns + LONGER_NS;
+	r = lower_order(p, LOWER_MESSAGES, &none, take, limit, w->e);
+	p->lower->look = NULL;
+	p->lower->patience_ns = devices_ns;
+	if (!r)
+		return 0;
+	late = clock_ns(CLOCK_MONOTONIC) >= limit;
+	r = late ? explain_windows(w) : r;
+	await_end(w);
+	return r;
+}
+
+static int query_messages(struct checkpoint_work *w, bool take)
+{
 	struct process *p = find_process(w);
-	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + ALONE_LIMIT_NS;
 
 	if (!p || !p->lower || p->lower->state != RECORDS_UP)
 		return 0;
-	return lower_order(p, LOWER_MESSAGES, &none, take, limit, w->e) ||
-			       mpi_gate_read(&w->gate, w->e)
-		       ? -1
-		       : 0;
+	return order_messages(w, p, take) || mpi_gate_read(&w->gate, w->e) ? -1 : 0;
 }
 
 static bool is_drained(const struct checkpoint_work *w)
@@ -151,17 +210,17 @@ static int drain_alone(struct checkpoint_work *w)
 {
 	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + ALONE_LIMIT_NS;
 
-	if (say_sent(w))
+	if (say_sent(w) || mpi_gate_set_meeting(&w->gate, w->gate.m.meeting + 1, w->e))
 		return -1;
 	do {
-		if (checkpoint_given_up(w, w->e) || look(w, false))
+		if (checkpoint_given_up(w, w->e) || query_messages(w, false))
 			return -1;
 		if (w->gate.m.synchronous && !is_drained(w))
 			return err_with(w->e, ERR_TRY_AGAIN,
 				"process %d has sent a message by MPI_Ssend that it has not "
 				"asked for",
 				w->gate.pid);
-		if (look(w, true))
+		if (query_messages(w, true))
 			return -1;
 		if (!is_drained(w) && clock_ns(CLOCK_MONOTONIC) > limit)
 			return err_set(w->e, 0,
@@ -182,7 +241,7 @@ int checkpoint_drain(struct checkpoint_work *w)
 	if (say_sent(w))
 		return -1;
 	while ((answer = hear_answer(w)) > ANSWER_GO)
-		if (look(w, answer == ANSWER_TAKE) || say_drained(w))
+		if (query_messages(w, answer == ANSWER_TAKE) || say_drained(w))
 			return -1;
 	return answer == ANSWER_GO ? 0 : -1;
 }

@@ -111,7 +111,7 @@ static int thaw_tree(struct checkpoint_work *w)
 	return failed ? -1 : 0;
 }
 
-/* As after a failure: w->e tells of that. */
+/* As after a failure: w->e says why. */
 static void thaw_after_failure(struct checkpoint_work *w)
 {
 	struct err *told = w->e;

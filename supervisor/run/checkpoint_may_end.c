@@ -47,7 +47,7 @@ int checkpoint_try(struct checkpoint_work *w)
 		return 0;
 	err_prefix(w->e, "the checkpoint %s is complete, but %s%s", w->made->path, outcome,
 		w->request->stop ? ", so the program resumes" : "");
-	w->made->doubtful = true;
+	w->made->unrestartable = true;
 	/* To take another one would change nothing. */
 	w->e->remedy = ERR_FINAL;
 	return CHECKPOINT_KEPT;

@@ -18,6 +18,7 @@
 #include "supervisor/split/device_snapshot.h"
 #include "supervisor/split/lower_dump.h"
 #include "supervisor/split/lower_half.h"
+#include "supervisor/target/memory_limits.h"
 #include "supervisor/target/process_copy.h"
 
 /* A program that is to be ended has nothing to run on for. */
@@ -69,7 +70,7 @@ static void expect_shared_memory(struct checkpoint_work *w)
 	image_writer_expect(w->job, w->dirfd, IMAGE_JOB_FILE, bytes);
 }
 
-/* At worst each page is there twice: without a limit half of what there is room for. */
+/* At worst each page is there twice: without a limit half of the available memory. */
 static uint64_t room_for_copies(const struct supervisor *s)
 {
 	uint64_t limit = s->options.fork_limit;
@@ -131,6 +132,20 @@ static int write_runs(struct checkpoint_work *w, size_t process, const struct bu
 	return 0;
 }
 
+/* How much a restart needs for the contents shows when they are written. Copies are written when the
+ * processes run again: until then theirs count as if nothing were zero. */
+static int refuse_full(const struct dump *d, struct err *e)
+{
+	size_t extents, hashes, runs = buf_count(&d->copied_runs, struct block_run);
+	uint64_t copied = own_pages_expected(d);
+
+	image_writer_recorded(d->writer, &extents, &hashes);
+	for (size_t i = 0; i < runs; i++)
+		copied += buf_at(&d->copied_runs, struct block_run, i)->size;
+	hashes += copied / IMAGE_BLOCK * IMAGE_HASH_SIZE;
+	return memory_limits_refuse(&d->use, memory_limits_contents(extents + runs, hashes), e);
+}
+
 int checkpoint_write_memory(struct checkpoint_work *w)
 {
 	under_way_writes(w->under_way, w->info.memory_bytes);
@@ -139,8 +154,10 @@ int checkpoint_write_memory(struct checkpoint_work *w)
 		struct dump *d = &w->dumps[i];
 
 		if (owns_memory(w, i) &&
-			write_runs(w, i, &d->runs, d->writer,
-				checkpoint_parent_process(w, d->process->vpid)))
+			(write_runs(w, i, &d->runs, d->writer,
+				 checkpoint_parent_process(w, d->process->vpid)) ||
+				memory_limits_measure(d->process->task, &d->use, w->e) ||
+				refuse_full(d, w->e)))
 			return -1;
 	}
 	return write_runs(w, NO_PROCESS, &w->shared_runs, w->job, NULL);
@@ -180,8 +197,12 @@ static int write_copy(struct checkpoint_work *w, size_t i)
 	if (own_pages_finish(d, w->e))
 		return -1;
 	w->info.memory_bytes += d->memory_bytes - expected;
-	return write_runs(
-		w, i, &d->copied_runs, d->writer, checkpoint_parent_process(w, d->copy->vpid));
+	if (write_runs(w, i, &d->copied_runs, d->writer,
+		    checkpoint_parent_process(w, d->copy->vpid)))
+		return -1;
+	/* They may be in more parts than there were runs. */
+	d->copied_runs.len = 0;
+	return refuse_full(d, w->e);
 }
 
 int checkpoint_write_copies(struct checkpoint_work *w)

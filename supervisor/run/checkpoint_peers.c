@@ -23,8 +23,8 @@ static bool looks(const struct checkpoint_work *w, size_t i)
 	return !checkpoint_parent_process(w, w->tree.processes[i]->vpid);
 }
 
-/* How many more of them there may be: they are not what a checkpoint is refused for. Further descriptors may
- * yet be found in messages, so that there is twice as much room. */
+/* How many more of them there may be: they are not what a checkpoint is refused for. Each may be open twice in
+ * one process. Further descriptors may yet be found in messages, so that there is as much room again. */
 static size_t links_allowed(const struct checkpoint_work *w, uint64_t besides)
 {
 	size_t taken = 0, allowed;
@@ -32,7 +32,7 @@ static size_t links_allowed(const struct checkpoint_work *w, uint64_t besides)
 	for (size_t i = 0; i < w->process_count; i++)
 		taken += image_writer_peers(w->writers[i]);
 	allowed = taken < PEER_LINKS ? PEER_LINKS - taken : 0;
-	while (allowed && !fd_dump_fits(w->fds, besides + 2 * allowed))
+	while (allowed && !fd_dump_fits(w->fds, besides + 4 * allowed))
 		allowed /= 2;
 	return allowed;
 }

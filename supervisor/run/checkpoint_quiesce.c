@@ -10,21 +10,18 @@
 
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/job/quiesce.h"
+#include "supervisor/split/lower_half.h"
 #include "supervisor/split/mpi_gate.h"
 
-static const struct quiesce_limit *find_limit(const struct checkpoint_work *w, uint64_t number)
+/* Its threads wait for the library while the lower half completes what an earlier checkpoint has begun. */
+static int check_idle(const struct mpi_gate *g, struct err *e)
 {
-	for (size_t i = 0; i < buf_count(&w->limits, struct quiesce_limit); i++)
-		if (buf_at(&w->limits, struct quiesce_limit, i)->comm == number)
-			return buf_at(&w->limits, struct quiesce_limit, i);
-	return NULL;
-}
-
-static uint64_t limit_for(const struct checkpoint_work *w, uint64_t number)
-{
-	const struct quiesce_limit *l = find_limit(w, number);
-
-	return l ? l->limit : 0;
+	if (!g->pid || !lower_is_busy(g->pid))
+		return 0;
+	return err_with(e, ERR_TRY_AGAIN,
+		"the lower half of process %d is still at work for an earlier checkpoint, "
+		"which was given up",
+		g->pid);
 }
 
 /* The program may have begun to use MPI, and may have communicators that are new. */
@@ -32,12 +29,13 @@ static int look_at_program(struct checkpoint_work *w)
 {
 	struct mpi_gate *g = &w->gate;
 
-	if ((!g->pid && mpi_gate_find(g, w->s->root, w->e)) || mpi_gate_keep_closed(g, w->e) ||
-		mpi_gate_read(g, w->e) || mpi_gate_check(g, w->request->part != NULL, w->e))
+	if ((!g->pid && mpi_gate_find(g, w->s->root, w->e)) || check_idle(g, w->e) ||
+		mpi_gate_keep_closed(g, w->e) || mpi_gate_read(g, w->e) ||
+		mpi_gate_check(g, w->request->part != NULL, w->e))
 		return -1;
 	for (size_t i = 0; i < buf_count(&g->counts, struct mpi_count); i++) {
 		const struct mpi_count *c = buf_at(&g->counts, struct mpi_count, i);
-		uint64_t limit = limit_for(w, c->number);
+		uint64_t limit = quiesce_limit_of(&w->limits, c->number);
 
 		if (c->number && c->limit != limit && mpi_gate_set_limit(g, i, limit, w->e))
 			return -1;
@@ -59,11 +57,17 @@ static void add_act(const struct checkpoint_work *w, enum quiesce_doing doing,
 static void add_acts(
 	const struct checkpoint_work *w, const struct mpi_count *c, struct buf *text)
 {
+	bool own = c->number & MPI_NUMBER_OF_SOME && c->beyond; /* this rank's only */
+
 	if (c->parked)
 		add_act(w, QUIESCE_PARKED, c, c->number, text);
+	/* What it asks again and again may be another rank's to change. */
+	if (c->parked && own)
+		add_act(w, QUIESCE_WAITS, c, MPI_NUMBER_WORLD, text);
 	if (c->left >= c->entered)
 		return;
-	add_act(w, QUIESCE_INSIDE, c, c->number, text);
+	if (!own)
+		add_act(w, QUIESCE_INSIDE, c, c->number, text);
 	if (c->number & MPI_NUMBER_OF_SOME || c->beyond)
 		add_act(w, QUIESCE_WAITS, c, MPI_NUMBER_WORLD, text);
 }
@@ -76,7 +80,7 @@ static void add_wait(const struct checkpoint_work *w, uint64_t number, int peer,
 	buf_printf(text, PART_ACT " %d %" PRIu64 " %d %s\n", QUIESCE_WAITS, number, peer, name);
 }
 
-/* Whoever looks for a message again and again may wait for it, though in no call. */
+/* A rank that looks for a message again and again may wait for it, though in no call. */
 static void add_waits(struct checkpoint_work *w, struct buf *text)
 {
 	struct mpi_gate *g = &w->gate;
@@ -132,7 +136,7 @@ static int take_limit(struct checkpoint_work *w, const char *line)
 
 	if (sscanf(line, PART_LIMIT " %" SCNu64 " %" SCNu64, &l.comm, &l.limit) != 2)
 		return err_set(w->e, 0, "'%s' was not understood", line);
-	known = (struct quiesce_limit *)find_limit(w, l.comm);
+	known = quiesce_find_limit(&w->limits, l.comm);
 	if (known)
 		known->limit = l.limit;
 	else
@@ -191,7 +195,7 @@ int checkpoint_quiesce_check(struct checkpoint_work *w)
 		if (c->number && c->number != MPI_NUMBER_SELF &&
 			(c->entered != c->left ||
 				(!(c->number & MPI_NUMBER_OF_SOME) &&
-					c->entered != limit_for(w, c->number))))
+					c->entered != quiesce_limit_of(&w->limits, c->number))))
 			return err_with(w->e, ERR_TRY_AGAIN,
 				"process %d did not stay in front of the collective call that "
 				"it "

@@ -14,6 +14,8 @@
 #include "supervisor/run/checkpoint_memory.h"
 #include "supervisor/run/checkpoint_peers.h"
 #include "supervisor/split/lower_half.h"
+#include "supervisor/split/mpi_files.h"
+#include "supervisor/start/run_options.h"
 #include "supervisor/start/terminal.h"
 #include "supervisor/sysv/sysv.h"
 #include "supervisor/target/clocks.h"
@@ -85,6 +87,25 @@ static int settle_requests(struct checkpoint_work *w)
 	return fd_settle_rings(w->fds, w->e);
 }
 
+/* Of a file that several ranks have open, one of them notes what becomes of it. */
+static int dump_files_of_mpi(struct checkpoint_work *w)
+{
+	struct mpi_file_name name;
+	uint32_t count;
+
+	if (mpi_files_count(&w->gate, &count, w->e))
+		return -1;
+	for (uint32_t i = 0; i < count; i++) {
+		int there = mpi_file_name(&w->gate, i, &name, w->e);
+
+		if (there < 0 || (there && name.is_ours &&
+					 fd_dump_without_descriptor(
+						 w->fds, name.path, name.flags, w->e)))
+			return -1;
+	}
+	return 0;
+}
+
 static int dump_descriptors(struct checkpoint_work *w)
 {
 	if (settle_requests(w))
@@ -92,6 +113,8 @@ static int dump_descriptors(struct checkpoint_work *w)
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_one_table(w, i))
 			return -1;
+	if (dump_files_of_mpi(w))
+		return -1;
 	for (size_t i = 0; i < w->process_count; i++) {
 		struct process *p = w->dumps[i].process;
 
@@ -119,18 +142,20 @@ static int read_clocks(struct checkpoint_work *w)
 }
 
 /* What one process of a restart has open besides the program's files, at most: all images with
- * the files that they refer to, and what it maps (state/extra_fds.h). */
+ * the files that they refer to, and once more those of its own, which outlast execve(2), with what it
+ * maps (state/extra_fds.h). Processes that share a table of descriptors need the sum in it. */
 static uint64_t files_besides(const struct checkpoint_work *w)
 {
 	uint64_t images = image_writer_sources(w->job), most = 0;
-	cleanup_free uint64_t *mapped = xcalloc(w->process_count, sizeof(*mapped));
+	cleanup_free uint64_t *own = xcalloc(w->process_count, sizeof(*own));
 
 	for (size_t i = 0; i < w->process_count; i++) {
 		const struct dump *d = &w->dumps[i];
-		uint64_t *sum = &mapped[d->process->owner[IMAGE_SHARED_FILES]];
+		uint64_t *sum = &own[d->process->owner[IMAGE_SHARED_FILES]];
+		uint64_t sources = image_writer_sources(d->writer);
 
-		images += image_writer_sources(d->writer);
-		*sum += buf_count(&d->modules_used, struct image_module);
+		images += sources;
+		*sum += sources + buf_count(&d->modules_used, struct image_module);
 		if (*sum > most)
 			most = *sum;
 	}
@@ -148,7 +173,8 @@ static int begin_files(struct checkpoint_work *w)
 	checkpoint_write_chain(w, w->job, w->parent ? w->parent->job : NULL);
 	w->fds = fd_dump_new(w->job, w->request->tcp);
 	fd_dump_tree(w->fds, &w->tree);
-	fd_dump_save_files(w->fds, w->s->options.save_files, !w->request->stop);
+	fd_dump_save_files(w->fds, run_options_save_files(&w->s->options),
+		w->s->options.save_directories, !w->request->stop);
 	if (!w->s->modules)
 		w->s->modules = module_cache_new();
 	w->process_count = w->tree.living;

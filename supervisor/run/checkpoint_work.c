@@ -31,7 +31,7 @@ static void open_parent(struct checkpoint_work *w)
 {
 	const struct supervisor_options *o = &w->s->options;
 
-	if (!o->incremental || !w->s->last.path || w->s->last.doubtful)
+	if (!o->incremental || !w->s->last.path || w->s->last.unrestartable)
 		return;
 	/* Removed by hand, or damaged: then this one is a full one. */
 	w->parent = checkpoint_open(w->s->last.path, NULL);

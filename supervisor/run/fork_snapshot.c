@@ -12,7 +12,7 @@
  * fault: with less than this to be written the program waits shorter for that
  * (doc/decisions/snapshot.md). */
 #define LITTLE       (4ull << 20)
-#define LITTLE_PARTS 64 /* and this part of what there is */
+#define LITTLE_PARTS 64 /* and this part of what is available */
 
 static bool is_much(const struct dump *d, uint64_t *all)
 {
@@ -53,8 +53,8 @@ static struct process *copy_in_room(struct dump *d, uint64_t size, uint64_t *roo
 
 	if (size > *room) {
 		err_set(why, 0,
-			"a copy could need more memory than there is to spare (--fork-limit "
-			"says how much it may)");
+			"a copy could need more memory than it may take (--fork-limit sets how "
+			"much)");
 		return NULL;
 	}
 	copy = copy_make(d->process, reaper, adopts_any(tree), &d->vmas, why);

@@ -27,6 +27,7 @@
 #include "supervisor/run/kill_program.h"
 #include "supervisor/run/requests.h"
 #include "supervisor/split/stub_libraries.h"
+#include "supervisor/start/supervisor_messages.h"
 #include "supervisor/start/job_control.h"
 #include "supervisor/start/namespace_init.h"
 #include "supervisor/start/signal_forwarding.h"
@@ -67,6 +68,15 @@ static int occupy_standard_streams(struct err *e)
 	return 0;
 }
 
+/* Mostly there is none, and /proc need not be asked. */
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return !waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL) ||
+	       errno != ECHILD;
+}
+
 /* The program that executed us may have left us children: "daemon & exec trecr-run ...". */
 static int remember_former_children(struct supervisor *s, struct err *e)
 {
@@ -74,6 +84,8 @@ static int remember_former_children(struct supervisor *s, struct err *e)
 	struct proc_stat st;
 	size_t count;
 
+	if (!has_children())
+		return 0;
 	if (procfs_children(getpid(), &pids, &count, e))
 		return -1;
 	for (size_t i = 0; i < count; i++) {
@@ -92,7 +104,6 @@ int loop_prepare(struct supervisor *s, struct err *e)
 	struct loop *l = xcalloc(1, sizeof(*l));
 
 	s->loop = l;
-	s->release = stubs_find_release();
 	l->timer_fd = l->root_fd = -1;
 	if (occupy_standard_streams(e) < 0)
 		return -1;
@@ -123,11 +134,6 @@ void loop_end(struct supervisor *s)
 	job_leave(s->job);
 }
 
-static void complain_of(const struct supervisor *s, const struct err *e)
-{
-	fprintf(stderr, "%s: %s\n", s->tool, e->msg);
-}
-
 /* ---- the root process and its descendants ---- */
 
 static void root_ended(struct supervisor *s, int status)
@@ -135,12 +141,12 @@ static void root_ended(struct supervisor *s, int status)
 	struct err e = ERR_INIT;
 
 	if (s->lazy && lazy_failed(s->lazy, &e))
-		complain_of(s, &e);
+		supervisor_say(s, "%s", e.msg);
 	s->loop->ended = true;
 	s->loop->status = status;
 }
 
-/* A report can be older than the state it tells of: what counts is how things are now. */
+/* A report can be older than the state that it reports: the present state counts. */
 static void root_stopped(struct supervisor *s, int signal)
 {
 	s->loop->stopped = job_control_stopped(s->root) ? signal : 0;
@@ -162,7 +168,7 @@ static void lazy_ended(struct supervisor *s, int status)
 
 	if (!lazy_is_whole(l, status, &e)) {
 		if (*e.msg)
-			complain_of(s, &e);
+			supervisor_say(s, "%s", e.msg);
 		kill_program(s);
 	}
 	lazy_end(l);
@@ -258,7 +264,7 @@ static void handle_signal(struct supervisor *s, const struct signalfd_siginfo *i
 	}
 	if (signals_for_us_alone(info) && s->loop->root_fd >= 0 &&
 		signals_forward(s->loop->root_fd, info, &e) < 0)
-		complain_of(s, &e);
+		supervisor_say(s, "%s", e.msg);
 }
 
 static void handle_signals(struct supervisor *s)
@@ -551,11 +557,14 @@ int loop_run(struct supervisor *s)
 	fd_remember_streams();
 	let_go_of_streams();
 	l->root_fd = pidfd_open(s->root, 0);
+	/* Beside the program's own start. */
+	s->release = stubs_find_release();
+	control_tidy(l->control);
 	if (start_timer(s, &e) < 0)
-		complain_of(s, &e);
+		supervisor_say(s, "%s", e.msg);
 	if (s->job && s->job->gate &&
 		gate_start(s->job->gate, control_name(l->control), &e) < 0)
-		complain_of(s, &e);
+		supervisor_say(s, "%s", e.msg);
 	reap_children(s);
 	while (!l->ended)
 		run_once(s);

@@ -16,10 +16,10 @@
 #include "supervisor/job/checkpoint_turns.h"
 #include "supervisor/control/control_protocol.h"
 #include "supervisor/run/loop.h"
-#include "supervisor/start/notice_once.h"
+#include "supervisor/start/supervisor_messages.h"
 #include "supervisor/start/job_control.h"
 
-/* @client: who has asked for it, -1: nobody waits. */
+/* @client: the connection that asked for it, -1: none waits. */
 static int take_requested(struct supervisor *s, const struct checkpoint_request *request,
 	int client, struct err *e)
 {
@@ -34,7 +34,7 @@ static int take_requested(struct supervisor *s, const struct checkpoint_request 
 	if (r < 0)
 		return r;
 	if (s->options.verbose)
-		fprintf(stderr, "%s: checkpoint %s\n", s->tool, s->last.path);
+		supervisor_say(s, "checkpoint %s", s->last.path);
 	return 0;
 }
 
@@ -52,9 +52,9 @@ void requests_checkpoint(struct supervisor *s, enum job_reason reason, unsigned 
 		request.deadline_ns = clock_ns(CLOCK_MONOTONIC) + deadline_s * 1000000000ull;
 	checkpoint_request_complete(&request, &s->options);
 	if (take_requested(s, &request, -1, &e) < 0)
-		fprintf(stderr, "%s: cannot checkpoint: %s\n", s->tool, e.msg);
+		supervisor_say(s, "cannot checkpoint: %s", e.msg);
 	else
-		notices_take(notice_once, s);
+		notices_take(supervisor_say_once, s);
 }
 
 static void add_text(struct buf *answer, const char *key, const char *value)
@@ -120,7 +120,7 @@ static void add_number(struct buf *answer, const char *key, uint64_t value)
 	buf_printf(answer, "%s %" PRIu64 "\n", key, value);
 }
 
-/* The checkpoint that is being taken, and who waits behind it. */
+/* The checkpoint that is being taken, and the requests behind it. */
 static void add_under_way(const struct supervisor *s, struct buf *answer)
 {
 	struct under_way_report report;

@@ -8,14 +8,17 @@
 #include "supervisor/run/take_checkpoint.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "ckpt/store_dir.h"
 #include "lib/limits.h"
 #include "lib/notices.h"
+#include "lib/test_hooks.h"
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/run/checkpoint_commit.h"
@@ -52,12 +55,25 @@ static void await_tracer(struct checkpoint_work *w, pthread_t thread)
 	BUG_ON(r);
 }
 
+static int fail_to_start(struct err *e)
+{
+	bool too_many = errno == EAGAIN;
+
+	err_set(e, errno, "cannot start a thread");
+	if (too_many)
+		err_append(e,
+			" (the user may have no more processes and threads: raise ulimit -u, "
+			"or "
+			"pids.max of the control group, or try again when there are fewer)");
+	return -1;
+}
+
 static int run_tracer(struct checkpoint_work *w)
 {
 	pthread_t thread;
 
 	if (thread_start(&thread, trace_program, w))
-		return err_set(w->e, errno, "cannot start a thread");
+		return fail_to_start(w->e);
 	await_tracer(w, thread);
 	thaw_await_ends(&w->ending);
 	return w->result;
@@ -122,6 +138,17 @@ static int attempt_checkpoint(struct checkpoint_taking *t, struct freeze_patienc
 	return result;
 }
 
+static void await_test(unsigned attempts)
+{
+	const char *file = attempts ? NULL : test_tries_again();
+
+	if (!file)
+		return;
+	close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	while (!access(file, F_OK))
+		sleep_ns(1000000);
+}
+
 /* What stands in the way for a moment only, like a connection that is about to be accepted, is
  * to be tried again: the program is let run on a little. */
 static bool try_again(
@@ -133,6 +160,7 @@ static bool try_again(
 		(request->deadline_ns &&
 			clock_ns(CLOCK_MONOTONIC) + pause_ns > request->deadline_ns))
 		return false;
+	await_test(attempts);
 	sleep_ns(pause_ns);
 	return true;
 }
@@ -237,7 +265,7 @@ int checkpoint_begin(struct checkpoint_taking *t, struct supervisor *s,
 		t->under_way.sync_s_per_byte = s->last.sync_ns / 1e9 / s->last.memory_bytes;
 	if (!thread_start(&t->thread, take_checkpoint, t))
 		return 0;
-	err_set(e, errno, "cannot start a thread");
+	fail_to_start(e);
 	under_way_end(&t->under_way);
 	return -1;
 }

@@ -15,7 +15,7 @@
 #include "supervisor/start/supervisor.h"
 
 /* What checkpoint_end() returns, with an error, when the checkpoint is complete, and s->last
- * tells of it, but the program was not ended: the checkpoint could not be restarted here. */
+ * describes it, but the program was not ended: the checkpoint could not be restarted here. */
 #define CHECKPOINT_KEPT (-2)
 
 /* A checkpoint that is being taken; the caller's room. */
@@ -30,7 +30,7 @@ struct checkpoint_taking {
 };
 
 /* Begin to take a checkpoint of @s's whole tree; @request and @e stay until it has ended, and
- * @s is read only, but for what the event loop alone knows. under_way.wake_fd tells of the end.
+ * @s is read only, but for what the event loop alone knows. under_way.wake_fd signals the end.
  * On failure nothing has begun. */
 int checkpoint_begin(struct checkpoint_taking *t, struct supervisor *s,
 	const struct checkpoint_request *request, struct err *e);

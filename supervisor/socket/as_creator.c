@@ -66,7 +66,7 @@ static void become_creator(const struct socket_as_creator *a)
 	(void)syscall(SYS_setresuid, a->uid, a->uid, a->uid);
 }
 
-static void __attribute__((noreturn)) act(const struct socket_as_creator *a,
+static void __attribute__((noreturn)) act_as_creator(const struct socket_as_creator *a,
 	int (*action)(void *arg, int fds[2]), void *arg, struct outcome *out)
 {
 	int failed = enter_as_creator(a);
@@ -97,7 +97,7 @@ static int act_elsewhere(const struct socket_as_creator *a,
 	int status;
 
 	if (!pid)
-		act(a, action, arg, out);
+		act_as_creator(a, action, arg, out);
 	if (pid < 0)
 		return -1;
 	while (waitpid(pid, &status, 0) < 0)

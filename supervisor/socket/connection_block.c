@@ -43,6 +43,7 @@
 #include <sys/syscall.h>
 
 #include "lib/util.h"
+#include "supervisor/socket/netfilter_library.h"
 
 /* The types of fields, for nft(8) to show sets by (its include/datatype.h); the kernel takes
  * any.
@@ -357,6 +358,8 @@ int connection_block_begin(struct connection_block *l, const char *name, struct 
 {
 	struct transaction *t;
 
+	if (netfilter_load(e))
+		return err_prefix(e, "a connection to the outside cannot be kept");
 	l->netlink = open_netlink();
 	if (!l->netlink)
 		return block_failed(e);
@@ -428,7 +431,7 @@ int connection_block_add(
 
 /* A packet is taken from the filter to its socket inside one read-side section of RCU
  * (ip_local_deliver_finish() and its callers), and this waits for all that have begun
- * (kernel/sched/membarrier.c). Where it is not to be had (nohz_full=), nothing else is. */
+ * (kernel/sched/membarrier.c). Where it is not available (nohz_full=), nothing else is. */
 void connection_block_settle(void)
 {
 	(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
@@ -446,9 +449,13 @@ void connection_block_end(struct connection_block *l)
 
 int connection_block_remove(const char *name, struct err *e)
 {
-	struct mnl_socket *netlink = open_netlink();
-	int code = errno;
+	struct mnl_socket *netlink;
+	int code;
 
+	if (netfilter_load(e))
+		return err_prefix(e, "cannot remove table inet %s", name);
+	netlink = open_netlink();
+	code = errno;
 	if (netlink) {
 		struct transaction *t = transaction_new();
 

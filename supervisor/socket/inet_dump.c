@@ -212,6 +212,8 @@ static int look_at_udp(struct socket_dump *k, struct err *e)
 
 int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
+	if (socket_is_raw(&k->s))
+		return socket_raw_look(d, k, e);
 	if (socket_get_names(k, e))
 		return -1;
 	if (k->s.type == SOCK_STREAM)
@@ -225,9 +227,8 @@ int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e)
 
 static bool are_ends(const struct socket_dump *a, const struct socket_dump *b)
 {
-	return a->s.family != AF_UNIX && b->s.family != AF_UNIX && a->s.type == SOCK_STREAM &&
-	       b->s.type == SOCK_STREAM && a->s.name_size && b->s.name_size &&
-	       a->s.peer_name_size && b->s.peer_name_size &&
+	return socket_is_tcp(&a->s) && socket_is_tcp(&b->s) && a->s.name_size &&
+	       b->s.name_size && a->s.peer_name_size && b->s.peer_name_size &&
 	       socket_same_address(a->s.name, b->s.peer_name) &&
 	       socket_same_address(b->s.name, a->s.peer_name);
 }
@@ -299,7 +300,7 @@ static uint32_t find_listener(const struct fd_dump *d, const struct socket_dump 
 	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
 		const struct socket_dump *l = socket_dump_at(d, n);
 
-		if (l->s.state == IMAGE_SOCKET_LISTENING && l->s.family != AF_UNIX &&
+		if (l->s.state == IMAGE_SOCKET_LISTENING && socket_is_tcp(&l->s) &&
 			socket_port(l->s.name) == socket_port(k->s.peer_name) &&
 			(socket_is_any_address(l->s.name) ||
 				socket_same_address(l->s.name, k->s.peer_name)))
@@ -438,7 +439,7 @@ int socket_inet_check_backlog(struct fd_dump *d, struct socket_dump *k, struct e
 	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
 		const struct socket_dump *l = socket_dump_at(d, n);
 
-		if (l->s.family == AF_UNIX || socket_port(l->s.name) != socket_port(k->s.name))
+		if (!socket_is_tcp(&l->s) || socket_port(l->s.name) != socket_port(k->s.name))
 			continue;
 		waiting += l->waiting_count;
 		found += l->waiting_found;

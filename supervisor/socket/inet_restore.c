@@ -1,19 +1,19 @@
 /*
- * socket/inet_restore.c - sockets at a restart, of all families but UNIX: TCP, UDP, raw, ICMP
- * and netlink, each from its own function in socket_inet_make().
+ * socket/inet_restore.c - TCP, UDP, raw and ICMP sockets at a restart: socket_inet_make().
  *
  * A TCP connection inside the tree is made anew, between the same addresses, through a socket
  * that listens for the moment. No privilege is needed for that.
  */
 #include <errno.h>
-#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
+#include "lib/util.h"
 #include "supervisor/fd/objects_restore.h"
+#include "supervisor/socket/datagram_transit.h"
 #include "supervisor/socket/past_connections.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"
@@ -49,20 +49,16 @@ static int no_name(
 	return -1;
 }
 
-static bool has_port(const struct image_socket *s)
-{
-	return s->family == AF_INET || s->family == AF_INET6;
-}
-
 /* Whether two that are bound, and not connected, were in each other's way if none allowed it.
  */
 static bool are_rivals(const struct image_socket *a, const struct image_socket *b)
 {
 	bool bound = a->state <= IMAGE_SOCKET_LISTENING && b->state <= IMAGE_SOCKET_LISTENING;
 
-	return a != b && a->type == b->type && a->protocol == b->protocol && has_port(a) &&
-	       has_port(b) && (bound || a->type == SOCK_DGRAM) && a->name_size &&
-	       b->name_size && socket_port(a->name) == socket_port(b->name) &&
+	return a != b && a->type == b->type && a->protocol == b->protocol &&
+	       socket_has_trait(a, SOCKET_INET) && socket_has_trait(b, SOCKET_INET) &&
+	       (bound || a->type == SOCK_DGRAM) && a->name_size && b->name_size &&
+	       socket_port(a->name) == socket_port(b->name) &&
 	       (socket_is_any_address(a->name) || socket_is_any_address(b->name) ||
 		       socket_same_address(a->name, b->name));
 }
@@ -155,7 +151,8 @@ static int try_to_connect(int fd, const uint8_t *name, uint32_t size)
 	return error ? -1 : 0;
 }
 
-int socket_inet_connect(struct socket_restore *q, int fd, const struct image_socket *client,
+/* Connect @fd to @name, with the name of @client. */
+static int connect_to(struct socket_restore *q, int fd, const struct image_socket *client,
 	const uint8_t *name, uint32_t size, struct err *e)
 {
 	bool bound = !client->name_size;
@@ -258,7 +255,7 @@ static int make_connection(struct socket_restore *q, const struct image_socket *
 		return -1;
 	name_for(client, &name, &size);
 	*client_fd = fd = new_shared(q, client, e);
-	if (fd < 0 || socket_inet_connect(q, fd, client, (const uint8_t *)&name, size, e))
+	if (fd < 0 || connect_to(q, fd, client, (const uint8_t *)&name, size, e))
 		return -1;
 	if (getsockname(fd, (struct sockaddr *)&from, &from_size))
 		return err_set(e, errno, "cannot query a socket's name");
@@ -271,7 +268,7 @@ static int make_connection(struct socket_restore *q, const struct image_socket *
 static bool is_listened_at(const struct socket_restore *q, const struct image_socket *s)
 {
 	for (size_t i = 0; i < q->count; i++)
-		if (q->s[i].state == IMAGE_SOCKET_LISTENING && q->s[i].family != AF_UNIX &&
+		if (q->s[i].state == IMAGE_SOCKET_LISTENING && socket_is_tcp(&q->s[i]) &&
 			socket_port(q->s[i].name) == socket_port(s->name))
 			return true;
 	return false;
@@ -363,24 +360,6 @@ static int make_kept(struct socket_restore *q, size_t number, struct err *e)
 		       : socket_repair_restore(*fd, s, socket_find_kept(q, number), &data, e);
 }
 
-static int make_netlink(
-	struct socket_restore *q, const struct image_socket *s, int *fd, struct err *e)
-{
-	struct sockaddr_nl name;
-
-	*fd = socket_new(q, s, e);
-	if (*fd < 0)
-		return -1;
-	if (!s->name_size || !bind(*fd, (const struct sockaddr *)s->name, s->name_size))
-		return 0;
-	/* Its number may be another's by now; then the kernel gives it one. */
-	memcpy(&name, s->name, sizeof(name));
-	name.nl_pid = 0;
-	return errno != EADDRINUSE || bind(*fd, (struct sockaddr *)&name, sizeof(name))
-		       ? err_set(e, errno, "cannot bind a netlink socket")
-		       : 0;
-}
-
 int socket_inet_listen(struct socket_restore *q, size_t number, uint32_t backlog, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
@@ -413,8 +392,6 @@ int socket_inet_make(struct socket_restore *q, size_t number, struct err *e)
 	const struct image_socket *s = &q->s[number - 1];
 	struct socket_made *made = &q->made[number - 1];
 
-	if (s->family == AF_NETLINK)
-		return make_netlink(q, s, &made->fd, e);
 	if (socket_find_kept(q, number))
 		return make_kept(q, number, e);
 	if (s->type == SOCK_STREAM && s->state == IMAGE_SOCKET_CONNECTED)
@@ -426,13 +403,67 @@ int socket_inet_make(struct socket_restore *q, size_t number, struct err *e)
 	made->fd = new_shared(q, s, e);
 	if (made->fd < 0 || socket_is_new(q, number, e))
 		return -1;
-	if (s->state == IMAGE_SOCKET_WAITING) /* gets its name when it is connected */
+	if (s->state == IMAGE_SOCKET_WAITING) /* gets its name in fill_backlog() */
 		return 0;
 	if (bind_name(made->fd, s->name, s->name_size, e))
 		return -1;
 	return s->state == IMAGE_SOCKET_LISTENING
 		       ? socket_inet_listen(q, number, socket_backlog_needed(q, number), e)
 		       : 0;
+}
+
+/* ---- when all are there ---- */
+
+int socket_inet_connect_waiting(struct socket_restore *q, size_t number,
+	const struct socket_as_creator *as, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+
+	return connect_to(q, q->made[number - 1].fd, s, s->peer_name, s->peer_name_size, e);
+}
+
+int socket_inet_reset(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct linger now = {.l_onoff = 1};
+
+	return socket_is_tcp(&q->s[number - 1]) &&
+			       setsockopt(q->made[number - 1].other, SOL_SOCKET, SO_LINGER,
+				       &now, sizeof(now))
+		       ? err_set(e, errno, "cannot reset a connection")
+		       : 0;
+}
+
+/* Options that were set for all while they were made. */
+int socket_inet_put_options_back(struct socket_restore *q, size_t number, struct err *e)
+{
+	static const int shared[] = {SO_REUSEADDR, SO_REUSEPORT};
+	const struct image_socket *s = &q->s[number - 1];
+	const struct image_socket_option *options = &q->options[s->first_option];
+	int one = 1, fd = q->made[number - 1].fd;
+
+	for (size_t i = 0; i < ARRAY_SIZE(shared); i++) {
+		int value =
+			socket_option_value(options, s->option_count, SOL_SOCKET, shared[i]);
+
+		if (setsockopt(fd, SOL_SOCKET, shared[i], &value, sizeof(value)))
+			return err_set(e, errno, "cannot set the options of a socket");
+	}
+	if (socket_is_tcp(s) && s->protocol == IPPROTO_TCP &&
+		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one)))
+		return err_set(e, errno, "cannot set the options of a socket");
+	return 0;
+}
+
+/* ---- what waits in one ---- */
+
+bool socket_inet_is_sender(const struct socket_restore *q, size_t from,
+	const struct image_socket *to, const struct image_message *m)
+{
+	const struct image_socket *s = &q->s[from - 1];
+
+	return s->family == to->family && q->made[from - 1].bound &&
+	       socket_port(s->name) == socket_port(m->name) &&
+	       (socket_is_any_address(s->name) || socket_same_address(s->name, m->name));
 }
 
 int socket_inet_sender(struct socket_restore *q, const struct image_socket *to,
@@ -447,4 +478,10 @@ int socket_inet_sender(struct socket_restore *q, const struct image_socket *to,
 		return -1;
 	}
 	return fd;
+}
+
+int socket_inet_destination(struct socket_restore *q, size_t number,
+	const struct image_message *m, struct sockaddr_storage *address, struct err *e)
+{
+	return socket_transit(q, number, m, address);
 }

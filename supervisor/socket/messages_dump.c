@@ -68,7 +68,7 @@ static bool has_queue(const struct image_socket *s)
 {
 	bool connection = s->type != SOCK_DGRAM;
 
-	if (s->family == AF_NETLINK || s->family == AF_PACKET || socket_is_raw(s) ||
+	if (!socket_has_trait(s, SOCKET_HAS_MESSAGES) || socket_is_raw(s) ||
 		s->state == IMAGE_SOCKET_LISTENING)
 		return false;
 	return !connection || s->state != IMAGE_SOCKET_OPEN;

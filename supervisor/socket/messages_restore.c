@@ -100,13 +100,7 @@ static int find_sender(const struct socket_restore *q, const struct image_socket
 		if (s->type != SOCK_DGRAM || s->protocol != to->protocol || !s->name_size ||
 			q->made[i].fd < 0)
 			continue;
-		if (to->family == AF_UNIX && s->family == AF_UNIX &&
-			s->name_size == m->name_size && !memcmp(s->name, m->name, m->name_size))
-			return q->made[i].fd;
-		if (to->family != AF_UNIX && s->family == to->family && q->made[i].bound &&
-			socket_port(s->name) == socket_port(m->name) &&
-			(socket_is_any_address(s->name) ||
-				socket_same_address(s->name, m->name)))
+		if (socket_family_of(to)->is_sender(q, i + 1, to, m))
 			return q->made[i].fd;
 	}
 	return -1;
@@ -117,25 +111,22 @@ static int address_parcel(struct socket_restore *q, size_t number, struct parcel
 	struct sockaddr_storage *to, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
+	const struct socket_family *f = socket_family_of(s);
+	int size;
 
 	p->from = q->made[number - 1].sender;
 	if (p->from >= 0)
 		return 0;
 	p->from = find_sender(q, s, p->m);
 	if (p->from < 0)
-		p->from = *own = s->family == AF_UNIX ? socket_unix_sender(q, p->m, e)
-						      : socket_inet_sender(q, s, p->m, e);
+		p->from = *own = f->sender(q, s, p->m, e);
 	if (p->from < 0)
 		return -1;
+	size = f->destination(q, number, p->m, to, e);
+	if (size < 0)
+		return -1;
 	p->to = (const void *)to;
-	if (s->family != AF_UNIX) {
-		p->to_size = socket_transit(q, number, p->m, to);
-		return 0;
-	}
-	if (!s->name_size)
-		return err_set(e, 0, "nothing can be sent to a socket without a name");
-	memcpy(to, s->name, s->name_size);
-	p->to_size = s->name_size;
+	p->to_size = size;
 	return 0;
 }
 
@@ -187,7 +178,7 @@ static int deliver(struct socket_restore *q, size_t number, struct err *e)
 	if (!o || fd_object_contents(q->r, object, o->size, &data, e))
 		return -1;
 	room = socket_room_make(q->made[number - 1].fd, SO_RCVBUF, data.len);
-	if (s->family != AF_UNIX && s->type == SOCK_STREAM)
+	if (socket_is_tcp(s))
 		socket_grow(q->made[number - 1].fd, data.len);
 	for (uint32_t i = 0; i < s->message_count && !r; i++)
 		r = send_message(q, number, &q->messages[s->first_message + i], &data, e);

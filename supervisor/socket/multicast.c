@@ -63,7 +63,7 @@ static const char *show_address(int level, const uint8_t *address, char text[INE
 
 /* ---- saving ---- */
 
-/* A member is told of its filter, with as many senders as there is room for; others get
+/* A member can query its filter, with as many senders as fit; others get
  * EADDRNOTAVAIL (ip_mc_gsfget()). */
 static bool get_filter(int fd, int level, struct group_filter *filter, uint32_t room)
 {

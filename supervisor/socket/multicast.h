@@ -17,7 +17,7 @@
 /* Add to @out the groups of @fd, with the senders that it wants to hear, or not. */
 int socket_multicast_save(int fd, int family, struct buf *out, struct err *e);
 
-/* Join the groups that the @size bytes of @data, of that option, tell of. */
+/* Join the groups that the @size bytes of @data, of that option, name. */
 int socket_multicast_join(int fd, int level, const void *data, size_t size, struct err *e);
 
 /* Before anything is made: whether the interfaces are here. */

@@ -42,7 +42,7 @@ static int get_names(struct socket_dump *k, struct err *e)
 		return err_set(e, errno, "cannot query its name");
 	if (getpeername(k->fd, (struct sockaddr *)&peer, &peer_size))
 		return err_set(e, errno, "cannot query its other end");
-	/* The kernel has port 0, and is who is sent to without any. */
+	/* Port 0 is the kernel, to which messages go without a port. */
 	if (name.nl_pid) {
 		memcpy(k->s.name, &name, size);
 		k->s.name_size = size;

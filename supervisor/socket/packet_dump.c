@@ -84,7 +84,8 @@ static int save_packet_socket(
 	if (facts->has_ring)
 		return err_set(e, 0,
 			"it shares a ring with the kernel (PACKET_RX_RING, PACKET_TX_RING), "
-			"which is not supported");
+			"which is not supported: have the program read packets without a ring, "
+			"or close the socket before the checkpoint");
 	return get_name(k, e) || save_memberships(k, facts, e) || refuse_fanout(k, e) ? -1 : 0;
 }
 

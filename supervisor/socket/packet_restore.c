@@ -71,7 +71,7 @@ int socket_packet_open(struct socket_restore *q, size_t number, struct err *e)
 	const struct image_socket *s = &q->s[number - 1];
 	int none = 0;
 
-	if (s->family != AF_PACKET || !s->name_size || has_filter(q, s))
+	if (!s->name_size || has_filter(q, s))
 		return 0;
 	return setsockopt(q->made[number - 1].fd, SOL_SOCKET, SO_DETACH_FILTER, &none,
 		       sizeof(none))

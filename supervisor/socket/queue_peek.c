@@ -141,7 +141,7 @@ static int peek_at(struct peek *p, size_t offset, size_t room, struct err *e)
 
 /*
  * Of the @size bytes at @offset the last come with descriptors: how many bytes are before
- * those, which the kernel puts in front? It copies them packet by packet, and tells of
+ * those, which the kernel puts in front? It copies them packet by packet, and reports
  * descriptors when one with them was copied (net/unix/af_unix.c, unix_stream_read_generic()).
  * With the last byte of the last packet it runs into a hole here, and returns what came before
  * that packet.

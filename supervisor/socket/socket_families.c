@@ -1,6 +1,6 @@
 /*
- * socket_families.c - families, addresses as text and compared, and whether an address is free
- * here.
+ * socket_families.c - the table of families, addresses as text and compared, and whether an address
+ * is free here.
  */
 #include "supervisor/socket/socket_families.h"
 
@@ -13,41 +13,12 @@
 #include <sys/un.h>
 
 #include "supervisor/socket/packet_sockets.h"
+#include "supervisor/socket/sockets_dump.h"
+#include "supervisor/socket/sockets_restore.h"
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
 #endif
-
-static const struct {
-	int family;
-	const char *name;
-} families[] = {
-	{AF_UNIX, "AF_UNIX"},
-	{AF_INET, "AF_INET"},
-	{AF_INET6, "AF_INET6"},
-	{AF_NETLINK, "AF_NETLINK"},
-	{AF_PACKET, "AF_PACKET"},
-	{AF_VSOCK, "AF_VSOCK"},
-	{AF_ALG, "AF_ALG"},
-	{AF_XDP, "AF_XDP"},
-	{AF_KEY, "AF_KEY"},
-	{AF_BLUETOOTH, "AF_BLUETOOTH"},
-	{AF_CAN, "AF_CAN"},
-	{AF_TIPC, "AF_TIPC"},
-	{AF_RDS, "AF_RDS"},
-	{AF_SMC, "AF_SMC"},
-	{AF_QIPCRTR, "AF_QIPCRTR"},
-	{AF_KCM, "AF_KCM"},
-};
-
-/* "AF_PACKET" */
-static const char *socket_family_name(int family)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
-		if (families[i].family == family)
-			return families[i].name;
-	return NULL;
-}
 
 /* Netlink protocols in which nothing but the socket itself is kept for it. */
 static bool is_plain_netlink(int protocol)
@@ -57,54 +28,89 @@ static bool is_plain_netlink(int protocol)
 	       protocol == NETLINK_GENERIC;
 }
 
-bool socket_is_known(int family, int type, int protocol)
+static bool is_known_unix(int type, int protocol)
 {
-	switch (family) {
-	case AF_UNIX:
-		return type == SOCK_STREAM || type == SOCK_DGRAM || type == SOCK_SEQPACKET;
-	case AF_INET:
-	case AF_INET6:
-		if (type == SOCK_DGRAM)
-			return protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
-			       protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6;
-		return type == SOCK_RAW ||
-		       (type == SOCK_STREAM &&
-			       (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP));
-	case AF_NETLINK:
-		return is_plain_netlink(protocol);
-	case AF_PACKET:
-		return type == SOCK_RAW || type == SOCK_DGRAM;
-	default:
-		return false;
-	}
+	return type == SOCK_STREAM || type == SOCK_DGRAM || type == SOCK_SEQPACKET;
 }
 
-bool socket_is_raw(const struct image_socket *s)
+static bool is_known_inet(int type, int protocol)
 {
-	return (s->family == AF_INET || s->family == AF_INET6) &&
-	       (s->type == SOCK_RAW ||
-		       (s->type == SOCK_DGRAM &&
-			       (s->protocol == IPPROTO_ICMP || s->protocol == IPPROTO_ICMPV6)));
+	if (type == SOCK_DGRAM)
+		return protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
+		       protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6;
+	return type == SOCK_RAW ||
+	       (type == SOCK_STREAM && (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP));
 }
 
-int socket_refuse(int fd, struct err *e)
+static bool is_known_netlink(int type, int protocol)
 {
-	int family = 0, type = 0, protocol = 0;
-	socklen_t size = sizeof(int);
-	const char *name;
+	return is_plain_netlink(protocol);
+}
 
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) ||
-		getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) ||
-		getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size))
-		return err_set(e, errno, "cannot query its family");
-	name = socket_family_name(family);
-	if (family == AF_PACKET)
-		return err_set(e, 0, "sockets of type SOCK_PACKET are not supported");
-	if (family != AF_INET && family != AF_INET6 && family != AF_NETLINK)
-		return name ? err_set(e, 0, "sockets of family %s are not supported", name)
-			    : err_set(e, 0, "sockets of family %d are not supported", family);
-	return err_set(e, 0, "sockets of family %s with protocol %d are not supported", name,
-		protocol);
+static bool is_known_packet(int type, int protocol)
+{
+	return type == SOCK_RAW || type == SOCK_DGRAM;
+}
+
+/* ---- which options ---- */
+
+static unsigned unix_options(const struct image_socket *s)
+{
+	return SOCKET_TAKES_UNIX;
+}
+
+static unsigned inet_options(const struct image_socket *s)
+{
+	unsigned options = SOCKET_TAKES_V4;
+
+	if (s->type == SOCK_STREAM)
+		return options | SOCKET_TAKES_TCP;
+	return options | SOCKET_TAKES_UDP4 |
+	       (socket_is_raw(s) ? SOCKET_TAKES_RAW : SOCKET_TAKES_UDP);
+}
+
+static unsigned inet6_options(const struct image_socket *s)
+{
+	return inet_options(s) | SOCKET_TAKES_V6 |
+	       (s->type == SOCK_STREAM ? 0 : SOCKET_TAKES_UDP6);
+}
+
+static unsigned netlink_options(const struct image_socket *s)
+{
+	return SOCKET_TAKES_NETLINK;
+}
+
+static unsigned packet_options(const struct image_socket *s)
+{
+	return SOCKET_TAKES_PACKET;
+}
+
+/* ---- what they are called ---- */
+
+static const char *unix_kind(const struct image_socket *s)
+{
+	return s->type == SOCK_STREAM  ? "UNIX stream"
+	       : s->type == SOCK_DGRAM ? "UNIX datagram"
+				       : "UNIX seqpacket";
+}
+
+static const char *inet_kind(const struct image_socket *s)
+{
+	if (socket_is_raw(s))
+		return s->type == SOCK_RAW ? "raw" : "ICMP";
+	if (s->type == SOCK_STREAM)
+		return s->protocol == IPPROTO_TCP ? "TCP" : "Multipath TCP";
+	return s->protocol == IPPROTO_UDPLITE ? "UDP-Lite" : "UDP";
+}
+
+static const char *netlink_kind(const struct image_socket *s)
+{
+	return "netlink";
+}
+
+static const char *packet_kind(const struct image_socket *s)
+{
+	return "packet";
 }
 
 /* ---- addresses ---- */
@@ -188,8 +194,9 @@ bool socket_is_local(const uint8_t *name, uint32_t size)
 
 static bool shares_port(const struct image_socket *a, const struct image_socket *b)
 {
-	return a == b || (a->family != AF_UNIX && b->family != AF_UNIX &&
-				 socket_port(a->name) == socket_port(b->name));
+	return a == b ||
+	       (socket_has_trait(a, SOCKET_INET) && socket_has_trait(b, SOCKET_INET) &&
+		       socket_port(a->name) == socket_port(b->name));
 }
 
 uint32_t socket_waiting_at(const struct image_socket *s, size_t count, size_t listener)
@@ -202,11 +209,13 @@ uint32_t socket_waiting_at(const struct image_socket *s, size_t count, size_t li
 	return waiting;
 }
 
-static void show_unix(const uint8_t *name, uint32_t size, struct buf *out)
+/* ---- addresses in words ---- */
+
+static bool show_unix(const uint8_t *name, uint32_t size, struct buf *out)
 {
 	if (size <= PATH_AT) {
 		buf_printf(out, "(unnamed)");
-		return;
+		return true;
 	}
 	/* Abstract names are bytes (man 7 unix). */
 	if (!name[PATH_AT])
@@ -217,32 +226,210 @@ static void show_unix(const uint8_t *name, uint32_t size, struct buf *out)
 			buf_printf(out, "%c", name[i]);
 		else
 			buf_printf(out, "\\%03o", name[i]);
+	return true;
+}
+
+static bool show_inet(const uint8_t *name, uint32_t size, struct buf *out)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	if (size < sizeof(struct sockaddr_in))
+		return false;
+	inet_ntop(AF_INET, name + offsetof(struct sockaddr_in, sin_addr), text, sizeof(text));
+	buf_printf(out, "%s:%u", text, socket_port(name));
+	return true;
+}
+
+static bool show_inet6(const uint8_t *name, uint32_t size, struct buf *out)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	if (size < sizeof(struct sockaddr_in6))
+		return false;
+	inet_ntop(
+		AF_INET6, name + offsetof(struct sockaddr_in6, sin6_addr), text, sizeof(text));
+	buf_printf(out, "[%s]:%u", text, socket_port(name));
+	return true;
+}
+
+/* ---- the table ---- */
+
+#define INET_FUNCTIONS                                                                         \
+	.is_known = is_known_inet, .kind = inet_kind, .look = socket_inet_look,                \
+	.relate = socket_inet_relate, .make = socket_inet_make, .listen = socket_inet_listen,  \
+	.connect_waiting = socket_inet_connect_waiting, .reset = socket_inet_reset,            \
+	.before_options = socket_inet_put_options_back, .is_sender = socket_inet_is_sender,    \
+	.sender = socket_inet_sender, .destination = socket_inet_destination
+
+static const struct socket_family families[] = {
+	{
+		.family = AF_UNIX,
+		.name = "AF_UNIX",
+		.traits = SOCKET_OF_MACHINE | SOCKET_HAS_MESSAGES | SOCKET_SHUT_BY_END,
+		.is_known = is_known_unix,
+		.options = unix_options,
+		.kind = unix_kind,
+		.show_address = show_unix,
+		.look = socket_unix_look,
+		.relate = socket_unix_relate,
+		.make = socket_unix_make,
+		.listen = socket_unix_listen,
+		.connect_waiting = socket_unix_connect_waiting,
+		.connect_peer = socket_unix_connect_peer,
+		.reset = socket_unix_reset,
+		.before_options = socket_unix_set_early,
+		.finish = socket_unix_reveal,
+		.is_sender = socket_unix_is_sender,
+		.sender = socket_unix_sender,
+		.destination = socket_unix_destination,
+	},
+	{
+		.family = AF_INET,
+		.name = "AF_INET",
+		.traits = SOCKET_INET | SOCKET_HAS_MESSAGES,
+		.options = inet_options,
+		.show_address = show_inet,
+		INET_FUNCTIONS,
+	},
+	{
+		.family = AF_INET6,
+		.name = "AF_INET6",
+		.traits = SOCKET_INET | SOCKET_HAS_MESSAGES,
+		.options = inet6_options,
+		.show_address = show_inet6,
+		INET_FUNCTIONS,
+	},
+	{
+		.family = AF_NETLINK,
+		.name = "AF_NETLINK",
+		.is_known = is_known_netlink,
+		.options = netlink_options,
+		.kind = netlink_kind,
+		.look = socket_netlink_look,
+		.make = socket_netlink_make,
+	},
+	{
+		.family = AF_PACKET,
+		.name = "AF_PACKET",
+		.traits =
+			SOCKET_IS_FIRST, /* what it does to interfaces is told to netlink sockets */
+		.is_known = is_known_packet,
+		.why_unknown = "sockets of type SOCK_PACKET are not supported",
+		.options = packet_options,
+		.kind = packet_kind,
+		.show_name = packet_socket_show,
+		.look = socket_packet_look,
+		.check = packet_socket_check,
+		.make = socket_packet_make,
+		.finish = socket_packet_open,
+	},
+};
+
+const struct socket_family *socket_family_row(int family)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+		if (families[i].family == family)
+			return &families[i];
+	return NULL;
+}
+
+const struct socket_family *socket_family_of(const struct image_socket *s)
+{
+	const struct socket_family *f = socket_family_row(s->family);
+
+	BUG_ON(!f);
+	return f;
+}
+
+bool socket_has_trait(const struct image_socket *s, enum socket_family_trait trait)
+{
+	const struct socket_family *f = socket_family_row(s->family);
+
+	return f && f->traits & trait;
+}
+
+bool socket_is_known(int family, int type, int protocol)
+{
+	const struct socket_family *f = socket_family_row(family);
+
+	return f && f->is_known(type, protocol);
+}
+
+bool socket_is_raw(const struct image_socket *s)
+{
+	return socket_has_trait(s, SOCKET_INET) &&
+	       (s->type == SOCK_RAW ||
+		       (s->type == SOCK_DGRAM &&
+			       (s->protocol == IPPROTO_ICMP || s->protocol == IPPROTO_ICMPV6)));
+}
+
+bool socket_is_tcp(const struct image_socket *s)
+{
+	return socket_has_trait(s, SOCKET_INET) && s->type == SOCK_STREAM;
 }
 
 void socket_name_show(const uint8_t *name, uint32_t size, struct buf *out)
 {
-	char text[INET6_ADDRSTRLEN] = "?";
-	int family = size >= sizeof(sa_family_t) ? family_of(name) : AF_UNSPEC;
+	const struct socket_family *f =
+		socket_family_row(size >= sizeof(sa_family_t) ? family_of(name) : AF_UNSPEC);
 
-	if (family == AF_UNIX) {
-		show_unix(name, size, out);
-	} else if (family == AF_INET && size >= sizeof(struct sockaddr_in)) {
-		inet_ntop(AF_INET, name + offsetof(struct sockaddr_in, sin_addr), text,
-			sizeof(text));
-		buf_printf(out, "%s:%u", text, socket_port(name));
-	} else if (family == AF_INET6 && size >= sizeof(struct sockaddr_in6)) {
-		inet_ntop(AF_INET6, name + offsetof(struct sockaddr_in6, sin6_addr), text,
-			sizeof(text));
-		buf_printf(out, "[%s]:%u", text, socket_port(name));
-	} else {
+	if (!f || !f->show_address || !f->show_address(name, size, out))
 		buf_printf(out, "(none)");
-	}
 }
 
 void socket_show_name(const struct image_socket *s, struct buf *out)
 {
-	if (s->family == AF_PACKET)
-		packet_socket_show(s, out);
+	const struct socket_family *f = socket_family_row(s->family);
+
+	if (f && f->show_name)
+		f->show_name(s, out);
 	else
 		socket_name_show(s->name, s->name_size, out);
+}
+
+/* ---- those that are not supported ---- */
+
+static const struct {
+	int family;
+	const char *name;
+} unsupported[] = {
+	{AF_VSOCK, "AF_VSOCK"},
+	{AF_ALG, "AF_ALG"},
+	{AF_XDP, "AF_XDP"},
+	{AF_KEY, "AF_KEY"},
+	{AF_BLUETOOTH, "AF_BLUETOOTH"},
+	{AF_CAN, "AF_CAN"},
+	{AF_TIPC, "AF_TIPC"},
+	{AF_RDS, "AF_RDS"},
+	{AF_SMC, "AF_SMC"},
+	{AF_QIPCRTR, "AF_QIPCRTR"},
+	{AF_KCM, "AF_KCM"},
+};
+
+static int refuse_family(int family, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(unsupported); i++)
+		if (unsupported[i].family == family)
+			return err_set(e, 0, "sockets of family %s are not supported",
+				unsupported[i].name);
+	return err_set(e, 0, "sockets of family %d are not supported", family);
+}
+
+int socket_refuse(int fd, struct err *e)
+{
+	int family = 0, type = 0, protocol = 0;
+	socklen_t size = sizeof(int);
+	const struct socket_family *f;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) ||
+		getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) ||
+		getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size))
+		return err_set(e, errno, "cannot query its family");
+	f = socket_family_row(family);
+	if (!f)
+		return refuse_family(family, e);
+	if (f->why_unknown)
+		return err_set(e, 0, "%s", f->why_unknown);
+	return err_set(e, 0, "sockets of family %s with protocol %d are not supported", f->name,
+		protocol);
 }

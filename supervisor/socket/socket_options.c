@@ -35,16 +35,16 @@ enum {
 
 /* For which sockets. */
 enum {
-	UNIX = 1,
-	TCP = 2,
-	UDP = 4,
-	NETLINK = 8,
-	V4 = 16, /* TCP and UDP over IPv4; IPv6 sockets have these, too */
-	V6 = 32,
-	UDP4 = 64, /* UDP over IPv4 or IPv6; over IPv6 */
-	UDP6 = 128,
-	RAW = 256, /* and ICMP sockets (man 7 icmp) */
-	PACKET = 512,
+	UNIX = SOCKET_TAKES_UNIX,
+	TCP = SOCKET_TAKES_TCP,
+	UDP = SOCKET_TAKES_UDP,
+	NETLINK = SOCKET_TAKES_NETLINK,
+	V4 = SOCKET_TAKES_V4,
+	V6 = SOCKET_TAKES_V6,
+	UDP4 = SOCKET_TAKES_UDP4,
+	UDP6 = SOCKET_TAKES_UDP6,
+	RAW = SOCKET_TAKES_RAW,
+	PACKET = SOCKET_TAKES_PACKET,
 	INET = TCP | UDP | RAW,
 	ALL = UNIX | INET | NETLINK | PACKET,
 };
@@ -236,22 +236,7 @@ static const struct row {
 
 static unsigned kind_of(const struct image_socket *s)
 {
-	bool tcp = s->type == SOCK_STREAM;
-	unsigned v4 = tcp ? TCP | V4 : V4 | UDP4, v6 = v4 | (tcp ? V6 : V6 | UDP6);
-	unsigned more = tcp ? 0 : socket_is_raw(s) ? RAW : UDP;
-
-	switch (s->family) {
-	case AF_UNIX:
-		return UNIX;
-	case AF_INET:
-		return v4 | more;
-	case AF_INET6:
-		return v6 | more;
-	case AF_PACKET:
-		return PACKET;
-	default:
-		return NETLINK;
-	}
+	return socket_family_of(s)->options(s);
 }
 
 static const struct row *find_row(uint32_t level, uint32_t name)
@@ -277,8 +262,7 @@ static bool is_chosen(int fd, const struct row *row, const struct image_socket *
 {
 	int bit = row->name == SO_SNDBUF ? 1 : 2;
 
-	return !(row->flags & SIZE) || s->type != SOCK_STREAM || s->family == AF_UNIX ||
-	       lock_of(fd) & bit;
+	return !(row->flags & SIZE) || !socket_is_tcp(s) || lock_of(fd) & bit;
 }
 
 /* Kernels do not know all of them: those are not set either. */

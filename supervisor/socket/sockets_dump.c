@@ -98,7 +98,7 @@ static int refuse_namespace(const struct socket_dump *k, struct err *e)
 	uint64_t here, there;
 	socklen_t size = sizeof(here);
 
-	if (k->s.family == AF_UNIX)
+	if (socket_has_trait(&k->s, SOCKET_OF_MACHINE))
 		return 0;
 	if (getsockopt(k->fd, SOL_SOCKET, SO_NETNS_COOKIE, &there, &size))
 		return errno == ENOPROTOOPT
@@ -112,26 +112,10 @@ static int refuse_namespace(const struct socket_dump *k, struct err *e)
 
 static int look_at_socket(struct fd_dump *d, struct socket_dump *k, struct err *e)
 {
-	int r;
-
-	if (refuse_namespace(k, e))
-		return -1;
-	if (k->s.family == AF_UNIX)
-		r = socket_unix_look(d, k, e);
-	else if (k->s.family == AF_NETLINK)
-		r = socket_netlink_look(d, k, e);
-	else if (k->s.family == AF_PACKET)
-		r = socket_packet_look(d, k, e);
-	else if (socket_is_raw(&k->s))
-		r = socket_raw_look(d, k, e);
-	else
-		r = socket_inet_look(d, k, e);
-	return r ? -1 : socket_options_save(k->fd, &k->s, &k->options, e);
-}
-
-static bool is_tcp(const struct socket_dump *k)
-{
-	return (k->s.family == AF_INET || k->s.family == AF_INET6) && k->s.type == SOCK_STREAM;
+	return refuse_namespace(k, e) || socket_family_of(&k->s)->look(d, k, e) ||
+			       socket_options_save(k->fd, &k->s, &k->options, e)
+		       ? -1
+		       : 0;
 }
 
 static int look_at_all(struct fd_dump *d, struct err *e)
@@ -142,7 +126,8 @@ static int look_at_all(struct fd_dump *d, struct err *e)
 		if (k->looked_at)
 			continue;
 		k->looked_at = true;
-		if (look_at_socket(d, k, e) || (!is_tcp(k) && socket_save_messages(d, n, e)))
+		if (look_at_socket(d, k, e) ||
+			(!socket_is_tcp(&k->s) && socket_save_messages(d, n, e)))
 			return err_prefix(e, "%s", socket_dump_text(d, socket_dump_at(d, n)));
 	}
 	return 0;
@@ -152,13 +137,9 @@ static int relate_all(struct fd_dump *d, struct err *e)
 {
 	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
 		struct socket_dump *k = socket_dump_at(d, n);
-		int r = 0;
+		const struct socket_family *f = socket_family_of(&k->s);
 
-		if (k->s.family == AF_UNIX)
-			r = socket_unix_relate(d, k, e);
-		else if (k->s.family != AF_NETLINK && k->s.family != AF_PACKET)
-			r = socket_inet_relate(d, k, e);
-		if (r)
+		if (f->relate && f->relate(d, k, e))
 			return err_prefix(e, "%s", socket_dump_text(d, k));
 	}
 	return 0;
@@ -170,7 +151,7 @@ static int read_connections(struct fd_dump *d, struct err *e)
 	for (uint32_t n = 1; n <= socket_dump_count(d); n++) {
 		struct socket_dump *k = socket_dump_at(d, n);
 
-		if (!is_tcp(k))
+		if (!socket_is_tcp(&k->s))
 			continue;
 		if (socket_inet_await_arrival(d, k, e) || socket_save_messages(d, n, e) ||
 			(k->kept && socket_inet_save_kept(d, k, e)))
@@ -292,7 +273,7 @@ void socket_dump_let_go(struct fd_dump *d)
 
 		if (k->kept)
 			socket_repair_enter(k->fd);
-		if (k->s.family != AF_UNIX && k->s.type == SOCK_STREAM && k->s.peer)
+		if (socket_is_tcp(&k->s) && k->s.peer)
 			(void)setsockopt(k->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	}
 }

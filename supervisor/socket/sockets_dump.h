@@ -53,15 +53,16 @@ bool socket_dump_keeps(const struct fd_dump *d);
 void socket_dump_let_go(struct fd_dump *d);
 void socket_dump_free(struct fd_dump *d);
 
-/* ---- by family; an error is the reason only ---- */
+/* ---- by family: functions of its row (socket_families.h) ---- */
 
 /* State, names, what the kernel says of the other end. */
 int socket_unix_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_inet_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
+/* The same for a raw or an ICMP socket, by socket_inet_look(). */
+int socket_raw_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 /* Its own address, if it has a port, and its peer's, if it has one. */
 int socket_get_names(struct socket_dump *k, struct err *e);
 int socket_netlink_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
-int socket_raw_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 int socket_packet_look(struct fd_dump *d, struct socket_dump *k, struct err *e);
 
 /* To which other one it belongs; of a connection to the outside, what is to become of it. */

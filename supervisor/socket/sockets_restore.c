@@ -52,9 +52,7 @@ int socket_make(struct socket_restore *q, size_t number, struct err *e)
 
 	if (q->made[number - 1].fd >= 0)
 		return 0;
-	if (s->family == AF_UNIX         ? socket_unix_make(q, number, e)
-		: s->family == AF_PACKET ? socket_packet_make(q, number, e)
-					 : socket_inet_make(q, number, e))
+	if (socket_family_of(s)->make(q, number, e))
 		return -1;
 	/* With it its other end has been made. */
 	return socket_is_new(q, number, e) || (s->peer && socket_is_new(q, s->peer, e)) ? -1
@@ -68,9 +66,19 @@ int fd_socket_restore(struct fd_restore *r, const struct image_description *x, s
 	return socket_make(q, x->args[0], e) ? -1 : q->made[x->args[0] - 1].fd;
 }
 
-static bool is_tcp(const struct image_socket *s)
+/* What the functions of its family take for granted. */
+static int check_family(const struct image_socket *s, struct err *e)
 {
-	return s->family != AF_UNIX && s->type == SOCK_STREAM;
+	const struct socket_family *f = socket_family_row(s->family);
+	bool waits = s->state == IMAGE_SOCKET_LISTENING || s->state == IMAGE_SOCKET_WAITING;
+
+	if (!f)
+		return err_set(
+			e, 0, "the image is damaged: a socket of unknown family %u", s->family);
+	if ((waits && !f->listen) || (s->message_count && !(f->traits & SOCKET_HAS_MESSAGES)))
+		return err_set(e, 0, "the image is damaged: a socket of family %s with %s",
+			f->name, waits ? "a backlog" : "messages");
+	return 0;
 }
 
 int socket_restore_begin(struct fd_restore *r, struct err *e)
@@ -90,14 +98,16 @@ int socket_restore_begin(struct fd_restore *r, struct err *e)
 	q->made = xcalloc(q->count, sizeof(*q->made));
 	for (size_t i = 0; i < q->count; i++)
 		q->made[i].fd = q->made[i].other = q->made[i].sender = -1;
-	/* Before all: netlink sockets are told of what packet sockets do to interfaces. */
 	for (size_t n = 1; n <= q->count; n++)
-		if (q->s[n - 1].family == AF_PACKET && socket_make(q, n, e))
+		if (check_family(&q->s[n - 1], e))
+			return -1;
+	for (size_t n = 1; n <= q->count; n++)
+		if (socket_has_trait(&q->s[n - 1], SOCKET_IS_FIRST) && socket_make(q, n, e))
 			return -1;
 	/* Then connections: a port that somebody listens at cannot be had for them. */
 	for (size_t n = 1; n <= q->count; n++)
-		if (is_tcp(&q->s[n - 1]) && q->s[n - 1].state != IMAGE_SOCKET_LISTENING &&
-			socket_make(q, n, e))
+		if (socket_is_tcp(&q->s[n - 1]) &&
+			q->s[n - 1].state != IMAGE_SOCKET_LISTENING && socket_make(q, n, e))
 			return -1;
 	return 0;
 }
@@ -118,10 +128,8 @@ static int connect_to_name(struct socket_restore *q, size_t number, struct err *
 		return made->pair && connect(made->fd, &nothing, sizeof(nothing))
 			       ? err_set(e, errno, "cannot disconnect a socket")
 			       : 0;
-	if (s->family == AF_UNIX && s->peer)
-		return s->peer == made->pair
-			       ? 0
-			       : socket_unix_connect(q, made->fd, s->peer, NULL, e);
+	if (s->peer && socket_family_of(s)->connect_peer)
+		return socket_family_of(s)->connect_peer(q, number, e);
 	if (!connect(made->fd, (const struct sockaddr *)s->peer_name, s->peer_name_size))
 		return 0;
 	socket_name_show(s->peer_name, s->peer_name_size, &name);
@@ -137,10 +145,7 @@ static int connect_waiting(struct socket_restore *q, size_t number, struct err *
 		.uid = s->cred_uid,
 		.gid = s->cred_gid};
 
-	if (s->family == AF_UNIX)
-		return socket_unix_connect(q, q->made[number - 1].fd, s->listener, &as, e);
-	return socket_inet_connect(
-		q, q->made[number - 1].fd, s, s->peer_name, s->peer_name_size, e);
+	return socket_family_of(s)->connect_waiting(q, number, &as, e);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -193,15 +198,14 @@ static int set_backlog(struct socket_restore *q, size_t listener, struct err *e)
 	if (s->state != IMAGE_SOCKET_LISTENING ||
 		socket_backlog_needed(q, listener) == s->backlog)
 		return 0;
-	return s->family == AF_UNIX ? socket_unix_listen(q, listener, s->backlog, e)
-				    : socket_inet_listen(q, listener, s->backlog, e);
+	return socket_family_of(s)->listen(q, listener, s->backlog, e);
 }
 
-/* The other end goes, as it did. With something unread it leaves an error behind. */
+/* The other end goes, as it did. */
 static int end_other(struct socket_restore *q, size_t number, struct err *e)
 {
-	const struct linger now = {.l_onoff = 1};
 	const struct image_socket *s = &q->s[number - 1];
+	const struct socket_family *f = socket_family_of(s);
 	struct socket_made *made = &q->made[number - 1];
 	bool reset = s->flags & (IMAGE_SOCKET_RESET | IMAGE_SOCKET_DEAD);
 	socklen_t size = sizeof(int);
@@ -209,12 +213,8 @@ static int end_other(struct socket_restore *q, size_t number, struct err *e)
 
 	if (made->other < 0)
 		return 0;
-	if (reset && s->family == AF_UNIX && s->type != SOCK_DGRAM &&
-		send(made->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1)
-		return err_set(e, errno, "cannot send to a closing end");
-	if (reset && is_tcp(s) &&
-		setsockopt(made->other, SOL_SOCKET, SO_LINGER, &now, sizeof(now)))
-		return err_set(e, errno, "cannot reset a connection");
+	if (reset && f->reset && f->reset(q, number, e))
+		return -1;
 	close(made->other);
 	made->other = -1;
 	if (s->flags & IMAGE_SOCKET_DEAD && !(s->flags & IMAGE_SOCKET_RESET))
@@ -228,8 +228,9 @@ static int shut_down(struct socket_restore *q, size_t number, struct err *e)
 	const struct image_socket *s = &q->s[number - 1];
 	int fd = q->made[number - 1].fd;
 
-	if (!(s->shutdown & 3) || (s->state == IMAGE_SOCKET_ENDED && s->family == AF_UNIX &&
-					  s->type != SOCK_DGRAM))
+	if (!(s->shutdown & 3) ||
+		(s->state == IMAGE_SOCKET_ENDED && socket_has_trait(s, SOCKET_SHUT_BY_END) &&
+			s->type != SOCK_DGRAM))
 		return 0;
 	/* Of an unconnected one, it is done and complained of (inet_shutdown()). */
 	if (shutdown(fd, how[s->shutdown & 3]) && errno != ENOTCONN)
@@ -237,39 +238,22 @@ static int shut_down(struct socket_restore *q, size_t number, struct err *e)
 	return 0;
 }
 
-/* Options that were set for all while they were made. */
-static int put_options_back(int fd, const struct image_socket *s,
-	const struct image_socket_option *options, struct err *e)
-{
-	static const int shared[] = {SO_REUSEADDR, SO_REUSEPORT};
-	int one = 1;
-
-	for (size_t i = 0; i < ARRAY_SIZE(shared); i++) {
-		int value =
-			socket_option_value(options, s->option_count, SOL_SOCKET, shared[i]);
-
-		if (setsockopt(fd, SOL_SOCKET, shared[i], &value, sizeof(value)))
-			return err_set(e, errno, "cannot set the options of a socket");
-	}
-	if (is_tcp(s) && s->protocol == IPPROTO_TCP &&
-		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one)))
-		return err_set(e, errno, "cannot set the options of a socket");
-	return 0;
-}
-
 static int set_options(struct socket_restore *q, size_t number, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
-	const struct image_socket_option *options = &q->options[s->first_option];
-	int fd = q->made[number - 1].fd;
+	const struct socket_family *f = socket_family_of(s);
 
-	if ((s->family == AF_INET || s->family == AF_INET6) &&
-		put_options_back(fd, s, options, e))
+	if (f->before_options && f->before_options(q, number, e))
 		return -1;
-	/* Pairs had no time before their names. */
-	if (s->family == AF_UNIX && socket_options_set(fd, options, s->option_count, true, e))
-		return -1;
-	return socket_options_set(fd, options, s->option_count, false, e);
+	return socket_options_set(q->made[number - 1].fd, &q->options[s->first_option],
+		s->option_count, false, e);
+}
+
+static int finish(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct socket_family *f = socket_family_of(&q->s[number - 1]);
+
+	return f->finish ? f->finish(q, number, e) : 0;
 }
 
 static int for_each_socket(struct socket_restore *q,
@@ -309,8 +293,7 @@ int socket_restore_settle(struct fd_restore *r, struct err *e)
 			       for_each_socket(q, end_other, e) ||
 			       for_each_socket(q, shut_down, e) ||
 			       for_each_socket(q, set_options, e) ||
-			       for_each_socket(q, socket_packet_open, e) ||
-			       for_each_socket(q, socket_unix_reveal, e) || hand_kept_over(q, e)
+			       for_each_socket(q, finish, e) || hand_kept_over(q, e)
 		       ? -1
 		       : 0;
 }

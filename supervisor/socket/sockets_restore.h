@@ -48,19 +48,8 @@ int socket_make(struct socket_restore *q, size_t number, struct err *e);
 int socket_is_new(struct socket_restore *q, size_t number, struct err *e);
 /* How far the connection to the outside had come that @number is; NULL: it is none. */
 const struct image_tcp *socket_find_kept(const struct socket_restore *q, size_t number);
-int socket_unix_make(struct socket_restore *q, size_t number, struct err *e);
-/* Give UNIX socket @number the name of its file that it had been renamed to. */
-int socket_unix_reveal(struct socket_restore *q, size_t number, struct err *e);
-int socket_packet_make(struct socket_restore *q, size_t number, struct err *e);
-/* It has all of its options, and receives from now on. */
-int socket_packet_open(struct socket_restore *q, size_t number, struct err *e);
-int socket_inet_make(struct socket_restore *q, size_t number, struct err *e);
 /* How many connections have to have room in the backlog of @listener while it is filled. */
 uint32_t socket_backlog_needed(const struct socket_restore *q, size_t listener);
-int socket_unix_listen(
-	struct socket_restore *q, size_t number, uint32_t backlog, struct err *e);
-int socket_inet_listen(
-	struct socket_restore *q, size_t number, uint32_t backlog, struct err *e);
 
 /* A new socket of the kind of @s, lifted; socket_new() sets the options that come early. */
 int socket_new_plain(struct socket_restore *q, const struct image_socket *s, struct err *e);
@@ -70,17 +59,46 @@ int socket_new(struct socket_restore *q, const struct image_socket *s, struct er
 int socket_deliver(struct socket_restore *q, size_t number, struct err *e);
 /* The same for one of UDP that is not bound yet. */
 int socket_deliver_datagrams(struct socket_restore *q, size_t number, struct err *e);
-/* A socket for a message from @m->name to @number that no other sender is left for: with that
- * name. */
-int socket_unix_sender(struct socket_restore *q, const struct image_message *m, struct err *e);
+
+/* ---- by family: functions of its row (socket_families.h) ---- */
+
+int socket_unix_make(struct socket_restore *q, size_t number, struct err *e);
+int socket_inet_make(struct socket_restore *q, size_t number, struct err *e);
+int socket_netlink_make(struct socket_restore *q, size_t number, struct err *e);
+int socket_packet_make(struct socket_restore *q, size_t number, struct err *e);
+
+int socket_unix_listen(
+	struct socket_restore *q, size_t number, uint32_t backlog, struct err *e);
+int socket_inet_listen(
+	struct socket_restore *q, size_t number, uint32_t backlog, struct err *e);
+
+int socket_unix_connect_waiting(struct socket_restore *q, size_t number,
+	const struct socket_as_creator *as, struct err *e);
+int socket_inet_connect_waiting(struct socket_restore *q, size_t number,
+	const struct socket_as_creator *as, struct err *e);
+int socket_unix_connect_peer(struct socket_restore *q, size_t number, struct err *e);
+
+int socket_unix_reset(struct socket_restore *q, size_t number, struct err *e);
+int socket_inet_reset(struct socket_restore *q, size_t number, struct err *e);
+int socket_unix_set_early(struct socket_restore *q, size_t number, struct err *e);
+int socket_inet_put_options_back(struct socket_restore *q, size_t number, struct err *e);
+
+/* Give UNIX socket @number the name of its file that it had been renamed to. */
+int socket_unix_reveal(struct socket_restore *q, size_t number, struct err *e);
+/* It has all of its options, and receives from now on. */
+int socket_packet_open(struct socket_restore *q, size_t number, struct err *e);
+
+bool socket_unix_is_sender(const struct socket_restore *q, size_t from,
+	const struct image_socket *to, const struct image_message *m);
+bool socket_inet_is_sender(const struct socket_restore *q, size_t from,
+	const struct image_socket *to, const struct image_message *m);
+int socket_unix_sender(struct socket_restore *q, const struct image_socket *to,
+	const struct image_message *m, struct err *e);
 int socket_inet_sender(struct socket_restore *q, const struct image_socket *to,
 	const struct image_message *m, struct err *e);
-
-/* Connect @fd to the name of UNIX socket @number. */
-int socket_unix_connect(struct socket_restore *q, int fd, size_t number,
-	const struct socket_as_creator *as, struct err *e);
-/* Connect @fd to @name, with the name of @client. */
-int socket_inet_connect(struct socket_restore *q, int fd, const struct image_socket *client,
-	const uint8_t *name, uint32_t size, struct err *e);
+int socket_unix_destination(struct socket_restore *q, size_t number,
+	const struct image_message *m, struct sockaddr_storage *address, struct err *e);
+int socket_inet_destination(struct socket_restore *q, size_t number,
+	const struct image_message *m, struct sockaddr_storage *address, struct err *e);
 
 #endif

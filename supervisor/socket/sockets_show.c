@@ -2,14 +2,12 @@
  * socket/sockets_show.c - a socket of an image: checked, and in words.
  */
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "supervisor/fd/fd.h"
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/socket/multicast.h"
-#include "supervisor/socket/packet_sockets.h"
 #include "supervisor/socket/socket_families.h"
 
 #define QUEUE_MAX (1u << 31)
@@ -48,12 +46,13 @@ static int check_room(const struct fd_check *c, const struct image_socket *all, 
 static int check_interfaces(
 	const struct fd_check *c, const struct image_socket *s, struct err *e)
 {
+	const struct socket_family *f = socket_family_of(s);
 	const struct image_socket_option *options;
 	size_t count;
 
 	options = image_note_array(
 		c->job, IMAGE_NOTE_SOCKET_OPTIONS, struct image_socket_option, &count);
-	if ((s->family == AF_PACKET && packet_socket_check(s, e)) ||
+	if ((f->check && f->check(s, e)) ||
 		socket_multicast_check(options + s->first_option, s->option_count, e))
 		return err_prefix(e, "descriptor %d", c->fd);
 	return 0;
@@ -88,23 +87,9 @@ int fd_socket_check(const struct fd_check *c, const struct image_description *x,
 
 static const char *kind_of(const struct image_socket *s)
 {
-	switch (s->family) {
-	case AF_UNIX:
-		return s->type == SOCK_STREAM  ? "UNIX stream"
-		       : s->type == SOCK_DGRAM ? "UNIX datagram"
-					       : "UNIX seqpacket";
-	case AF_NETLINK:
-		return "netlink";
-	case AF_PACKET:
-		return "packet";
-	default:
-		if (socket_is_raw(s))
-			return s->type == SOCK_RAW ? "raw" : "ICMP";
-		return s->type == SOCK_STREAM
-			       ? (s->protocol == IPPROTO_TCP ? "TCP" : "Multipath TCP")
-		       : s->protocol == IPPROTO_UDPLITE ? "UDP-Lite"
-							: "UDP";
-	}
+	const struct socket_family *f = socket_family_row(s->family);
+
+	return f ? f->kind(s) : "unknown";
 }
 
 /* The number of some descriptor that leads to the socket at the other end would change from

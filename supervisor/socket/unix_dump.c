@@ -3,16 +3,21 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "lib/procfs.h"
 #include "lib/shown_path.h"
+#include "supervisor/fd/trusted_path.h"
 #include "supervisor/socket/in_pid_namespace.h"
 #include "supervisor/socket/sock_diag.h"
 #include "supervisor/socket/socket_families.h"
@@ -77,21 +82,94 @@ static bool is_file(struct socket_dump *k, const char *path, uint32_t inode)
 	return true;
 }
 
-/* A relative name was so from the working directory of the process that bound it. */
-static bool find_in_directories(
-	struct fd_dump *d, struct socket_dump *k, const char *name, uint32_t inode)
+/* Whether the owner of the file, as whom root binds at a restart, can make files in the directory @above. The
+ * system call itself: the C library's faccessat() asks about other ids than those of setfsuid(2). */
+static bool owner_makes_files(const struct socket_dump *k, const char *above)
 {
-	for (size_t i = 0; i < buf_count(&d->pids, pid_t); i++) {
-		cleanup_free char *link =
-			xasprintf("/proc/%d/cwd", *buf_at(&d->pids, pid_t, i));
-		cleanup_free char *directory = read_shown_link(link, NULL);
-		cleanup_free char *path = xasprintf("%s/%s", link, name);
+	bool can;
 
-		if (!directory || !is_file(k, path, inode))
-			continue;
-		k->s.directory = image_writer_string(d->job, directory);
-		return true;
+	setfsgid(k->s.file_gid);
+	setfsuid(k->s.file_uid);
+	can = !syscall(SYS_faccessat2, AT_FDCWD, above, W_OK | X_OK, AT_EACCESS);
+	setfsuid(geteuid());
+	setfsgid(getegid());
+	return can;
+}
+
+/* The file was found as @path. A restart binds there, and neither replaces a link nor has root follow another user's.
+ * @any_owner: it is put there by root whoever owns it. */
+static int check_place(
+	const struct socket_dump *k, const char *path, bool any_owner, struct err *e)
+{
+	cleanup_free char *above =
+		xasprintf("%.*s", (int)(strrchr(path, '/') + 1 - path), path);
+	struct stat st;
+
+	if (!lstat(path, &st) && S_ISLNK(st.st_mode))
+		return err_set(e, 0,
+			"its name %s is a symbolic link to its file by now: let the file have "
+			"its "
+			"name again",
+			path);
+	if (geteuid() || (!any_owner && k->s.file_uid && owner_makes_files(k, above)))
+		return 0;
+	return fd_check_trusted(above, 0, e)
+		       ? err_prefix(e, "a restart could not bind it to %s again", path)
+		       : 0;
+}
+
+/* Whether the file is at @name in the directory that the link @link leads to. */
+static bool find_in(struct fd_dump *d, struct socket_dump *k, const char *link,
+	const char *name, uint32_t inode, char **whole)
+{
+	cleanup_free char *path = xasprintf("%s/%s", link, name), *directory = NULL;
+
+	if (!is_file(k, path, inode))
+		return false;
+	directory = read_shown_link(link, NULL);
+	if (!directory)
+		return false;
+	k->s.directory = image_writer_string(d->job, directory);
+	*whole = xasprintf("%s/%s", directory, name);
+	return true;
+}
+
+/* In a directory that the process has open: one that goes from directory to directory returns by such a
+ * descriptor (wineserver). */
+static bool find_in_open(struct fd_dump *d, struct socket_dump *k, pid_t pid, const char *name,
+	uint32_t inode, char **whole)
+{
+	cleanup_free char *fds = xasprintf("/proc/%d/fd", pid);
+	DIR *dir = opendir(fds);
+	const struct dirent *entry;
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir))) {
+		cleanup_free char *link = xasprintf("%s/%s", fds, entry->d_name);
+
+		found = entry->d_name[0] != '.' && find_in(d, k, link, name, inode, whole);
 	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* A relative name was so from the working directory of the process that bound it. */
+static bool find_in_directories(struct fd_dump *d, struct socket_dump *k, const char *name,
+	uint32_t inode, char **whole)
+{
+	const pid_t *pids = d->pids.data;
+	size_t count = buf_count(&d->pids, pid_t);
+
+	for (size_t i = 0; i < count; i++) {
+		cleanup_free char *link = xasprintf("/proc/%d/cwd", pids[i]);
+
+		if (find_in(d, k, link, name, inode, whole))
+			return true;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (find_in_open(d, k, pids[i], name, inode, whole))
+			return true;
 	return false;
 }
 
@@ -115,16 +193,17 @@ static char *find_renamed(const char *path, uint32_t inode)
 }
 
 /* Not there under its name. Some servers rename it, or link it and remove the first name. */
-static void find_moved(
-	struct fd_dump *d, struct socket_dump *k, const char *path, uint32_t inode)
+static int find_moved(struct fd_dump *d, struct socket_dump *k, const char *path,
+	uint32_t inode, struct err *e)
 {
 	cleanup_free char *found = find_renamed(path, inode);
 
 	/* Unlinked, as far as it can be told. */
 	if (!found || !is_file(k, found, inode))
-		return;
+		return 0;
 	k->s.flags |= IMAGE_SOCKET_MOVED;
 	k->s.directory = image_writer_string(d->job, found);
+	return check_place(k, found, true, e);
 }
 
 static bool has_parent_in(const char *name)
@@ -135,7 +214,7 @@ static bool has_parent_in(const char *name)
 	return false;
 }
 
-/* @path, which is not under the name @name in the working directory of any process. */
+/* @path, which is not under the name @name in a directory that a process works in or has open. */
 static int set_place(struct fd_dump *d, struct socket_dump *k, char *path, const char *name,
 	uint32_t inode, struct err *e)
 {
@@ -173,9 +252,11 @@ static int ask_for_file(struct fd_dump *d, struct socket_dump *k, const char *na
 
 	if (file < 0 && errno == EPERM)
 		return err_set(e, 0,
-			"its name %s is not found in the working directory of any of the "
-			"processes (where it is instead, the kernel tells with CAP_NET_ADMIN "
-			"only): let it be bound to an absolute name, or run trecr as root",
+			"its name %s is not found in any directory that one of the processes "
+			"works in or has open (where it is instead, the kernel tells with "
+			"CAP_NET_ADMIN only): let it be bound to an absolute name, or run "
+			"trecr "
+			"as root",
 			name);
 	if (file < 0 || fstat(file, &st))
 		return err_set(e, errno, "cannot find the file of its name %s", name);
@@ -192,18 +273,18 @@ static int ask_for_file(struct fd_dump *d, struct socket_dump *k, const char *na
 static int find_file(
 	struct fd_dump *d, struct socket_dump *k, const struct unix_facts *f, struct err *e)
 {
-	cleanup_free char *name = NULL;
+	cleanup_free char *name = NULL, *whole = NULL;
 
 	if (!f->has_file || !socket_name_is_file(k->s.name, k->s.name_size))
 		return 0;
 	name = socket_name_path(k->s.name, k->s.name_size);
-	if (name[0] == '/' ? is_file(k, name, f->file_inode)
-			   : find_in_directories(d, k, name, f->file_inode))
-		return 0;
 	if (name[0] == '/') {
-		find_moved(d, k, name, f->file_inode);
-		return 0;
+		return is_file(k, name, f->file_inode)
+			       ? check_place(k, name, false, e)
+			       : find_moved(d, k, name, f->file_inode, e);
 	}
+	if (find_in_directories(d, k, name, f->file_inode, &whole))
+		return check_place(k, whole, false, e);
 	return ask_for_file(d, k, name, f->file_inode, e);
 }
 

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -16,8 +17,13 @@
 #include <sys/un.h>
 #include <time.h>
 
+#include "lib/procfs.h"
+#include "supervisor/fd/parent_directories.h"
 #include "supervisor/fd/temporary_directories.h"
+#include "supervisor/fd/trusted_path.h"
+#include "supervisor/socket/bind_apart.h"
 #include "supervisor/socket/socket_families.h"
+#include "supervisor/socket/socket_options.h"
 #include "supervisor/socket/sockets_restore.h"
 
 /* They double: 2.5 s in all. */
@@ -30,9 +36,11 @@ struct bind {
 	int fd;
 	const uint8_t *name;
 	uint32_t size;
-	const char *path; /* of the file, NULL: none */
-	bool hidden;      /* below a root of its own */
-	int probe;        /* a socket of the same type */
+	const char *path; /* of the file, from @in; NULL: none */
+	int in;
+	const char *whole; /* @path with the directory that it is from */
+	bool hidden;       /* below a root of its own */
+	int probe;         /* a socket of the same type */
 	const struct image_socket *s;
 };
 
@@ -77,7 +85,7 @@ static int make_way(const struct bind *b)
 {
 	struct stat st;
 
-	if (lstat(b->path, &st))
+	if (fstatat(b->in, b->path, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : -1;
 	if (!S_ISSOCK(st.st_mode)) {
 		errno = EEXIST;
@@ -85,7 +93,7 @@ static int make_way(const struct bind *b)
 	}
 	if (connect(b->probe, (const struct sockaddr *)b->name, b->size)) {
 		if (errno == ECONNREFUSED)
-			return unlink(b->path);
+			return unlinkat(b->in, b->path, 0);
 		if (errno != EPROTOTYPE)
 			return -1;
 	}
@@ -116,11 +124,10 @@ static int bind_with_mode(const struct bind *b, mode_t mode)
 	return failed ? -1 : 0;
 }
 
-/* Who owns the file of a socket, and who may connect. It was @maker who made it just now: what is
- * no such file has taken its place. */
-static int set_attributes(const char *path, uid_t maker, const struct image_socket *s)
+/* The owner of a socket's file, and its mode, by which others may connect. @maker made it just now: anything
+ * else has taken its place. */
+static int set_attributes(int fd, uid_t maker, const struct image_socket *s)
 {
-	cleanup_fd int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	cleanup_free char *link = xasprintf("/proc/self/fd/%d", fd);
 	struct stat st;
 
@@ -138,10 +145,12 @@ static int set_attributes(const char *path, uid_t maker, const struct image_sock
 
 static int bind_file(const struct bind *b, uid_t maker)
 {
-	return make_way(b) || bind_with_mode(b, b->s->file_mode) ||
-			       set_attributes(b->path, maker, b->s)
-		       ? -1
-		       : 0;
+	cleanup_fd int fd = -1;
+
+	if (make_way(b) || bind_with_mode(b, b->s->file_mode))
+		return -1;
+	fd = open(b->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return set_attributes(fd, maker, b->s);
 }
 
 /* As the owner of the file, who may have put links to other places into the directory: they lead
@@ -162,6 +171,46 @@ static int bind_as_owner(const struct bind *b)
 	return failed;
 }
 
+static int finish_apart(const void *arg, int file)
+{
+	return set_attributes(file, geteuid(), arg);
+}
+
+/* In the directory that is there, whatever another user puts in its place meanwhile. */
+static int bind_apart(const struct bind *b)
+{
+	/* As bind_in_removed(). */
+	cleanup_fd int in = fd_parents_open(
+		NULL, b->whole, b->s->file_uid | (uint64_t)b->s->file_gid << 32, true);
+	struct bind there = *b;
+	const struct bind_apart apart = {.fd = b->fd,
+		.name = b->name,
+		.size = b->size,
+		.path = b->path,
+		.in = in,
+		.mode = b->s->file_mode};
+
+	there.in = in;
+	there.path = strrchr(b->whole, '/') + 1;
+	if (in < 0 || make_way(&there))
+		return -1;
+	return socket_bind_apart(&apart, finish_apart, b->s);
+}
+
+/* Whether another user can put links on the way to the file, which root is not to follow then. */
+static bool is_led_by_others(const struct bind *b)
+{
+	cleanup_free char *above =
+		xasprintf("%.*s", (int)(strrchr(b->whole, '/') + 1 - b->whole), b->whole);
+
+	return !geteuid() && !fd_path_is_ours(above);
+}
+
+static int bind_by_root(const struct bind *b)
+{
+	return is_led_by_others(b) ? bind_apart(b) : bind_file(b, geteuid());
+}
+
 static int bind_it(void *arg, int unused[2])
 {
 	const struct bind *b = arg;
@@ -171,10 +220,12 @@ static int bind_it(void *arg, int unused[2])
 	if (b->hidden)
 		/* Others of the program's users are to connect. */
 		return make_directories(b->path, 0777) ? -1 : bind_with_mode(b, 0777);
+	/* The owner of the file need not be allowed to make files there now, but can have put links on the way. */
+	if (b->s->file_uid == geteuid())
+		return bind_by_root(b);
 	if (!bind_as_owner(b))
 		return 0;
-	/* Who may not make files there puts no links there, either. */
-	return errno == EACCES || errno == EPERM ? bind_file(b, geteuid()) : -1;
+	return errno == EACCES || errno == EPERM ? bind_by_root(b) : -1;
 }
 
 /* Where its file was, if not under its name; else NULL. */
@@ -207,8 +258,9 @@ static int bind_as(
 static int bind_name(struct socket_restore *q, int fd, const struct image_socket *s,
 	const uint8_t *name, uint32_t size, char **root, struct err *e)
 {
-	struct bind b = {.fd = fd, .name = name, .size = size, .hidden = root, .s = s};
-	cleanup_free char *path = NULL, *what = NULL;
+	struct bind b = {
+		.fd = fd, .name = name, .size = size, .in = AT_FDCWD, .hidden = root, .s = s};
+	cleanup_free char *path = NULL, *what = NULL, *whole = NULL;
 	cleanup_buf struct buf shown = {0};
 	cleanup_fd int probe = -1;
 	const char *moved = moved_to(q, s);
@@ -228,10 +280,21 @@ static int bind_name(struct socket_restore *q, int fd, const struct image_socket
 			as.directory = image_string(q->r->job, s->directory);
 		if (root && !*root)
 			return -1;
+		b.whole = whole =
+			as.directory ? xasprintf("%s/%s", as.directory, path) : xstrdup(path);
 	}
 	socket_name_show(name, size, &shown);
 	what = xasprintf("bind a socket to %.*s", (int)shown.len, (const char *)shown.data);
-	return bind_as(&as, &b, what, e);
+	if (!bind_as(&as, &b, what, e))
+		return 0;
+	if ((e->code == ELOOP || e->code == ENOTDIR) && whole && !b.hidden)
+		(void)fd_check_trusted(whole, O_NOFOLLOW, e); /* names the link */
+	if (e->code == EPERM && whole && !geteuid() && (b.hidden || is_led_by_others(&b)) &&
+		!procfs_has_capability(CAP_SYS_CHROOT))
+		(void)err_append(e,
+			" (root binds it below a root directory of its own, which needs "
+			"CAP_SYS_CHROOT)");
+	return -1;
 }
 
 static int bind_own(struct socket_restore *q, size_t number, struct err *e)
@@ -245,6 +308,19 @@ static int bind_own(struct socket_restore *q, size_t number, struct err *e)
 		s->flags & IMAGE_SOCKET_FILE && !moved_to(q, s) ? NULL : &made->root, e);
 }
 
+static const char *base_name(const char *path)
+{
+	return strrchr(path, '/') + 1;
+}
+
+/* The directory that @path is in, which another user must not lead us to. */
+static int open_above(const char *path)
+{
+	cleanup_free char *above = xasprintf("%.*s", (int)(base_name(path) - path), path);
+
+	return fd_open_trusted(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 /* It stays below its own root as long as others are to be connected to its name. */
 int socket_unix_reveal(struct socket_restore *q, size_t number, struct err *e)
 {
@@ -252,25 +328,31 @@ int socket_unix_reveal(struct socket_restore *q, size_t number, struct err *e)
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	const char *to = moved_to(q, s), *root = q->made[number - 1].root;
 	cleanup_free char *path = NULL, *from = NULL;
-	cleanup_fd int probe = -1;
+	cleanup_fd int probe = -1, in = -1, below = -1, file = -1;
 	struct bind b;
-	int error;
 
 	if (!to || !root || !socket_name_is_file(s->name, s->name_size))
 		return 0;
 	snprintf(name.sun_path, sizeof(name.sun_path), "%s", to);
 	probe = socket(AF_UNIX, s->type | SOCK_CLOEXEC, 0);
-	b = (struct bind){
-		.name = (uint8_t *)&name, .size = sizeof(name), .path = to, .probe = probe};
-	error = make_way(&b);
-	if (error)
-		return err_set(e, error, "cannot bind a socket to %s", to);
+	in = open_above(to);
+	b = (struct bind){.name = (uint8_t *)&name,
+		.size = sizeof(name),
+		.in = in,
+		.path = base_name(to),
+		.probe = probe};
+	if (in < 0 || make_way(&b))
+		return err_set(e, errno, "cannot bind a socket to %s", to);
 	path = socket_name_path(s->name, s->name_size);
 	from = xasprintf("%s/%s", root, path); /* which may be relative */
-	if (rename(from, to))
+	below = open_above(from);
+	file = below < 0 ? -1 : openat(below, base_name(from), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	/* While nobody finds it there who could have put another file in its place. */
+	if (set_attributes(file, geteuid(), s))
+		return err_set(e, errno, "cannot set the mode of %s", to);
+	if (renameat(below, base_name(from), in, base_name(to)))
 		return err_set(e, errno, "cannot rename %s to %s", from, to);
-	error = set_attributes(to, geteuid(), s);
-	return error ? err_set(e, error, "cannot set the mode of %s", to) : 0;
+	return 0;
 }
 
 /* ---- connecting ---- */
@@ -314,7 +396,8 @@ static struct socket_as_creator as_seen_by(const struct image_socket *s)
 	};
 }
 
-int socket_unix_connect(struct socket_restore *q, int fd, size_t number,
+/* Connect @fd to the name of socket @number. */
+static int connect_to(struct socket_restore *q, int fd, size_t number,
 	const struct socket_as_creator *as, struct err *e)
 {
 	const struct image_socket *to = &q->s[number - 1];
@@ -398,7 +481,7 @@ static int make_connection(struct socket_restore *q, const struct image_socket *
 		if (bind_name(q, fd, client, client->name, client->name_size, &root, e))
 			return -1;
 	}
-	if (listener ? socket_unix_connect(q, fd, listener, &as, e)
+	if (listener ? connect_to(q, fd, listener, &as, e)
 		     : meet_at_name(q, server, client, fd, &temporary, e))
 		return -1;
 	accepted = accept4(
@@ -525,7 +608,53 @@ int socket_unix_make(struct socket_restore *q, size_t number, struct err *e)
 		       : 0;
 }
 
-int socket_unix_sender(struct socket_restore *q, const struct image_message *m, struct err *e)
+/* ---- when all are there ---- */
+
+int socket_unix_connect_waiting(struct socket_restore *q, size_t number,
+	const struct socket_as_creator *as, struct err *e)
+{
+	return connect_to(q, q->made[number - 1].fd, q->s[number - 1].listener, as, e);
+}
+
+int socket_unix_connect_peer(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct socket_made *made = &q->made[number - 1];
+	uint32_t peer = q->s[number - 1].peer;
+
+	return peer == made->pair ? 0 : connect_to(q, made->fd, peer, NULL, e);
+}
+
+/* With something unread it leaves an error behind. */
+int socket_unix_reset(struct socket_restore *q, size_t number, struct err *e)
+{
+	return q->s[number - 1].type != SOCK_DGRAM && send(q->made[number - 1].fd, "", 1,
+							      MSG_DONTWAIT | MSG_NOSIGNAL) != 1
+		       ? err_set(e, errno, "cannot send to a closing end")
+		       : 0;
+}
+
+/* Pairs had no time before their names. */
+int socket_unix_set_early(struct socket_restore *q, size_t number, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+
+	return socket_options_set(
+		q->made[number - 1].fd, &q->options[s->first_option], s->option_count, true, e);
+}
+
+/* ---- what waits in one ---- */
+
+bool socket_unix_is_sender(const struct socket_restore *q, size_t from,
+	const struct image_socket *to, const struct image_message *m)
+{
+	const struct image_socket *s = &q->s[from - 1];
+
+	return s->family == AF_UNIX && s->name_size == m->name_size &&
+	       !memcmp(s->name, m->name, m->name_size);
+}
+
+int socket_unix_sender(struct socket_restore *q, const struct image_socket *to,
+	const struct image_message *m, struct err *e)
 {
 	struct image_socket like = {.family = AF_UNIX, .type = SOCK_DGRAM};
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -537,4 +666,15 @@ int socket_unix_sender(struct socket_restore *q, const struct image_message *m, 
 		bind_name(q, fd, &like, m->name, m->name_size, &root, e))
 		return -1;
 	return steal_fd(&fd);
+}
+
+int socket_unix_destination(struct socket_restore *q, size_t number,
+	const struct image_message *m, struct sockaddr_storage *address, struct err *e)
+{
+	const struct image_socket *s = &q->s[number - 1];
+
+	if (!s->name_size)
+		return err_set(e, 0, "nothing can be sent to a socket without a name");
+	memcpy(address, s->name, s->name_size);
+	return s->name_size;
 }

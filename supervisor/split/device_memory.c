@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "ckpt/image.h"
-#include "shared/cuda/state.h"
-#include "shared/windows.h"
+#include "shared/cuda/cuda_state.h"
+#include "shared/address_windows.h"
 
 #define MAX_ALLOCATIONS (1u << 24)
 

@@ -2,7 +2,7 @@
  * split/device_memory.h - device memory of a process: which there is, and its way to us and
  * back.
  *
- * What the program has allocated is in its records (shared/cuda/state.h); contents pass through
+ * What the program has allocated is in its records (shared/cuda/cuda_state.h); contents pass through
  * a staging buffer of the lower half, which is mapped here, too.
  */
 #ifndef SUPERVISOR_SPLIT_DEVICE_MEMORY_H

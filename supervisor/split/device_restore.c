@@ -9,14 +9,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/threads.h"
 #include "supervisor/split/device_memory.h"
 #include "supervisor/split/lower_restore.h"
 
 #define COPY_NS 60000000000ull
 
 /* What a thread takes at a time. */
-#define PIECE   (8ul << 20)
-#define LOADERS 4
+#define PIECE        (8ul << 20)
+#define MOST_LOADERS 16
 
 struct loading {
 	struct new_process *one;
@@ -176,14 +177,14 @@ static void *load_pieces(void *argument)
 
 static int load_all(struct loading *a)
 {
-	cleanup_free struct load *loads = xcalloc(LOADERS, sizeof(*loads));
+	unsigned count = threads_wanted(a->one->plan.wanted_threads, MOST_LOADERS), started = 1;
+	cleanup_free struct load *loads = xcalloc(count, sizeof(*loads));
+	cleanup_free pthread_t *threads = xcalloc(count, sizeof(*threads));
 	struct staging *staging = &a->one->process.lower->staging;
-	uint64_t part = align_down(staging->size / LOADERS, IMAGE_BLOCK);
-	pthread_t threads[LOADERS];
-	unsigned started = 1;
+	uint64_t part = align_down(staging->size / count, IMAGE_BLOCK);
 	sigset_t all, mask;
 
-	for (unsigned i = 0; i < LOADERS; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		loads[i].all = a;
 		loads[i].start = i * part;
 		loads[i].data = staging->data + i * part;
@@ -192,7 +193,7 @@ static int load_all(struct loading *a)
 	/* Signals are for the thread that called us. Fewer threads only make it slower. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
-	while (started < LOADERS &&
+	while (started < count &&
 		!thread_start(&threads[started], load_pieces, &loads[started]))
 		started++;
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);

@@ -17,6 +17,7 @@
 #include "lib/util.h"
 #include "shared/launcher_variables.h"
 #include "supervisor/split/lower_half.h"
+#include "supervisor/split/mpi_libraries.h"
 
 #define CONNECT_NS 60000000000ull
 
@@ -38,24 +39,51 @@ bool launcher_is_wanted(const struct process *p)
 	       state;
 }
 
-int launcher_give_variables(struct process *p, struct err *e)
+static int add_variable(struct records_launcher *l, const char *variable, struct err *e)
+{
+	size_t size = strlen(variable) + 1;
+
+	if (size > sizeof(l->text) - l->size)
+		return err_set(e, 0,
+			"the launcher's variables in the environment are longer than %zu bytes",
+			sizeof(l->text));
+	memcpy(l->text + l->size, variable, size);
+	l->size += size;
+	return 0;
+}
+
+/* Open MPI 4 and 5 read other ranks' memory by process ids. Where one rank is in a pid namespace of its own, an id is
+ * that of another process; and all ranks must do the same. */
+static int add_no_reading(struct records_launcher *l, struct err *e)
+{
+	static const char *const names[] = {
+		"OMPI_MCA_btl_vader_single_copy_mechanism", "OMPI_MCA_smsc"};
+	static const char *const values[] = {"none", "^cma"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		cleanup_free char *variable = xasprintf("%s=%s", names[i], values[i]);
+
+		if (!getenv(names[i]) && add_variable(l, variable, e))
+			return -1;
+	}
+	return 0;
+}
+
+int launcher_give_variables(
+	struct process *p, const char *library, unsigned former, struct err *e)
 {
 	cleanup_free struct records_launcher *l = xcalloc(1, sizeof(*l));
 
 	l->given = 1;
+	l->mpi = mpi_library_choose(library, former, l->names, sizeof(l->names));
 	for (char **v = environ; *v; v++) {
-		size_t size = strlen(*v) + 1;
-
 		if (!variable_is_launchers(*v) && !variable_is_librarys(*v))
 			continue;
-		if (size > sizeof(l->text) - l->size)
-			return err_set(e, 0,
-				"the launcher's variables in the environment are longer than "
-				"%zu bytes",
-				sizeof(l->text));
-		memcpy(l->text + l->size, *v, size);
-		l->size += size;
+		if (add_variable(l, *v, e))
+			return -1;
 	}
+	if (add_no_reading(l, e))
+		return -1;
 	return tracee_write(p->mem_fd, RECORDS_LAUNCHER, l, sizeof(*l), e);
 }
 

@@ -15,8 +15,10 @@ int launcher_connection(void);
 
 /* Whether the process, which is stopped, has an MPI library in its lower half. */
 bool launcher_is_wanted(const struct process *p);
-/* Before its lower half is started. */
-int launcher_give_variables(struct process *p, struct err *e);
+/* Before its lower half is started: the variables, and which MPI library it is to load, as
+ * mpi_library_choose(@library, @former ...) says. */
+int launcher_give_variables(
+	struct process *p, const char *library, unsigned former, struct err *e);
 /* When it has been started, before MPI is initialised. */
 int launcher_give_connection(struct process *p, struct err *e);
 

@@ -1,4 +1,4 @@
-/* What an image tells of a lower half, which is not in it: the files it is made of, for a
+/* What an image says of a lower half, which is not in it: the files it is made of, for a
  * restart to see that they are there. */
 #include "supervisor/split/lower_dump.h"
 

@@ -36,7 +36,8 @@ static int check_records(const struct process *p, const struct records *r, struc
 {
 	if (r->version != RECORDS_VERSION)
 		return err_set(e, 0,
-			"process %d uses libraries of another version of trecr for its GPU",
+			"process %d uses libraries of another version of trecr for its GPU or "
+			"MPI",
 			p->pid);
 	if (r->lower > RECORDS_FAILED || !is_sane(&r->info))
 		return lower_damaged(p->pid, e);

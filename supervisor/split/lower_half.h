@@ -80,6 +80,9 @@ int lower_order(struct process *p, enum lower_request request,
 	const struct lower_transfer *transfers, unsigned count, uint64_t deadline_ns,
 	struct err *e);
 
+/* Whether it still carries out an order, which nobody waits for any more. */
+bool lower_is_busy(pid_t pid);
+
 /* After LOWER_DRAIN of all processes of a tree: that what this one has of others (shared/share.h) is
  * theirs still. */
 int lower_agree(struct process *p, uint64_t deadline_ns, struct err *e);

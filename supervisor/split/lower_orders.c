@@ -120,6 +120,15 @@ static int check_snapshot(struct process *p, struct err *e)
 		p->pid);
 }
 
+/* How long to wait before the process is looked at again. */
+static unsigned moment_ms(uint64_t deadline_ns)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t left_ms = deadline_ns > now ? (deadline_ns - now) / 1000000 + 1 : 0;
+
+	return left_ms < LOOK_MS ? left_ms : LOOK_MS;
+}
+
 /* Wait for an event, or a while. Somebody else may take it first, which is not waited for. */
 static int await_event(struct process *p, unsigned ms, struct err *e)
 {
@@ -157,17 +166,9 @@ static const char *work_of(enum lower_request request)
 	}
 }
 
-static int give_up(
-	struct process *p, enum lower_request request, uint32_t number, struct err *e)
-{
-	tell_given_up(p, number);
-	return err_set(
-		e, 0, "%s of process %d does not finish in time", work_of(request), p->pid);
-}
-
 /* The lower half may die of what it was asked to do, and the process with it: that no
  * descriptor tells. */
-static int await_done(struct process *p, enum lower_request request, uint32_t number,
+static int look_until_done(struct process *p, enum lower_request request, uint32_t number,
 	uint64_t deadline_ns, struct err *e)
 {
 	for (;;) {
@@ -183,14 +184,23 @@ static int await_done(struct process *p, enum lower_request request, uint32_t nu
 		if (r < 0 || check_snapshot(p, e))
 			return -1;
 		if (late)
-			return give_up(p, request, number, e);
-		if (p->lower->look && p->lower->look(p->lower->look_arg, e)) {
-			tell_given_up(p, number);
+			return err_set(e, 0, "%s of process %d does not finish in time",
+				work_of(request), p->pid);
+		if (p->lower->look && p->lower->look(p->lower->look_arg, e))
 			return -1;
-		}
-		if (await_event(p, LOOK_MS, e))
+		if (await_event(p, moment_ms(deadline_ns), e))
 			return -1;
 	}
+}
+
+static int await_done(struct process *p, enum lower_request request, uint32_t number,
+	uint64_t deadline_ns, struct err *e)
+{
+	if (!look_until_done(p, request, number, deadline_ns, e))
+		return 0;
+	if (!has_ended(p))
+		tell_given_up(p, number);
+	return -1;
 }
 
 /* What the lower half says is for the user's terminal. */
@@ -221,6 +231,14 @@ static int finish_order(struct process *p, struct err *e)
 		procfs_stat(p->pid, p->pid, &st, NULL) ? "?" : st.comm, order.failure);
 }
 
+bool lower_is_busy(pid_t pid)
+{
+	uint32_t number, done;
+
+	return !lower_peek(pid, TABLE(order.number), &number, sizeof(number)) &&
+	       !lower_peek(pid, TABLE(order.done), &done, sizeof(done)) && done != number;
+}
+
 /* The number that the next order gets. */
 static int next_number(struct process *p, uint32_t *number, struct err *e)
 {
@@ -243,7 +261,7 @@ static int send_order(struct process *p, uint32_t number, struct err *e)
 
 	if (write_table(p, TABLE(order.number), &number, sizeof(number), e))
 		return -1;
-	/* An eventfd that takes no more has been told often enough. */
+	/* An eventfd that takes no more has been written to often enough. */
 	if (poll(&fd, 1, 0) == 1 && fd.revents & POLLOUT &&
 		write(fd.fd, &one, sizeof(one)) != sizeof(one))
 		return no_answer(p, errno, e);

@@ -10,6 +10,7 @@
 #include "ckpt/store.h"
 #include "supervisor/split/launcher_restore.h"
 #include "supervisor/split/lower_half.h"
+#include "supervisor/split/mpi_libraries.h"
 #include "supervisor/target/module.h"
 #include "supervisor/target/remote_function.h"
 
@@ -27,6 +28,26 @@ static bool is_mpi_library(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return !strncmp(slash ? slash + 1 : path, "libmpi", strlen("libmpi"));
+}
+
+static bool is_gpu_library(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+
+	return !strncmp(file, "libcuda", strlen("libcuda")) ||
+	       !strncmp(file, "libnvidia", strlen("libnvidia"));
+}
+
+/* enum mpi_abi of the MPI library that was in the lower half; 0: there was none. */
+static unsigned former_abi(const struct new_process *one)
+{
+	unsigned abi = MPI_ABI_NONE;
+	size_t count;
+	const struct image_module *m = lower_files(one, &count);
+
+	for (size_t i = 0; i < count && !abi; i++)
+		abi = mpi_abi_of_file(image_string(one->img, m[i].path));
+	return abi;
 }
 
 bool restore_lower_has_mpi(const struct checkpoint *c)
@@ -47,14 +68,23 @@ bool restore_lower_has_mpi(const struct checkpoint *c)
 int restore_lower_check(const struct new_process *one)
 {
 	const struct image_module *m;
+	char names[sizeof(((struct records_launcher *)NULL)->names)];
+	unsigned former = former_abi(one);
+	bool another = former && mpi_library_choose(one->mpi, former, names, sizeof(names));
 	size_t count;
 
 	m = lower_files(one, &count);
-	for (size_t i = 0; i < count; i++)
-		if (module_check(&m[i], image_string(one->img, m[i].path), one->e))
+	for (size_t i = 0; i < count; i++) {
+		const char *path = image_string(one->img, m[i].path);
+
+		/* What another MPI library brings with it is another one's, too. */
+		if (another && !is_gpu_library(path))
+			continue;
+		if (module_check(&m[i], path, one->e))
 			return err_prefix(one->e,
 				"the program needs the GPU driver, or MPI, and "
 				"libraries that it ran with");
+	}
 	return 0;
 }
 
@@ -109,8 +139,8 @@ int restore_lower_run(struct new_process *one)
 	if (!p->lower || p->lower->state != RECORDS_UP)
 		return err_set(one->e, 0, "the image lacks the records of the lower half");
 	mpi = !one->trial && launcher_is_wanted(p);
-	if ((mpi && launcher_give_variables(p, one->e)) || start_lower_half(one) ||
-		(mpi && launcher_give_connection(p, one->e)))
+	if ((mpi && launcher_give_variables(p, one->mpi, former_abi(one), one->e)) ||
+		start_lower_half(one) || (mpi && launcher_give_connection(p, one->e)))
 		return err_prefix(one->e, "cannot bring back the lower half of process %d (%s)",
 			p->vpid, p->comm);
 	return replay_calls(one, one->trial ? LOWER_TRY : LOWER_REPLAY);

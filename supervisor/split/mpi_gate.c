@@ -14,6 +14,12 @@
 #define MAX_NAME  64
 #define MAX_RANKS (1u << 24)
 
+static int gate_lost(const struct mpi_gate *g, struct err *e)
+{
+	return err_with(
+		e, ERR_TRY_AGAIN, "process %d has ended, or executes another program", g->pid);
+}
+
 static int gate_poke(
 	const struct mpi_gate *g, uint64_t at, const void *data, size_t size, struct err *e)
 {
@@ -21,6 +27,8 @@ static int gate_poke(
 
 	if (process_vm_writev(g->pid, &local, 1, &remote, 1, 0) == (ssize_t)size)
 		return 0;
+	if (errno == ESRCH)
+		return gate_lost(g, e);
 	return err_set(e, errno, "cannot write memory of process %d", g->pid);
 }
 
@@ -62,12 +70,6 @@ int mpi_gate_find(struct mpi_gate *g, pid_t root, struct err *e)
 	g->pid = 0;
 	g->at = 0;
 	return look_below(g, root, e);
-}
-
-static int gate_lost(const struct mpi_gate *g, struct err *e)
-{
-	return err_with(
-		e, ERR_TRY_AGAIN, "process %d has ended, or executes another program", g->pid);
 }
 
 int mpi_gate_read(struct mpi_gate *g, struct err *e)
@@ -118,6 +120,14 @@ int mpi_gate_set_due(
 	return gate_poke(g, at + offsetof(struct mpi_peer, due), &due, sizeof(due), e);
 }
 
+int mpi_gate_set_meeting(const struct mpi_gate *g, uint32_t meeting, struct err *e)
+{
+	if (!g->pid)
+		return 0;
+	return gate_poke(g, (uint64_t)g->s.messages + offsetof(struct mpi_messages, meeting),
+		&meeting, sizeof(meeting), e);
+}
+
 /* ---- what cannot be saved ---- */
 
 /* Names stand one behind the other. */
@@ -144,7 +154,7 @@ static int check_called(const struct mpi_gate *g, struct err *e)
 	for (uint32_t i = 0; i < g->s.calls; i++) {
 		cleanup_free char *name = NULL;
 
-		if (!called[i])
+		if (called[i] != MPI_CALLED_UNSAVED)
 			continue;
 		name = mpi_gate_call_name(g, i);
 		return err_set(e, 0,
@@ -154,6 +164,24 @@ static int check_called(const struct mpi_gate *g, struct err *e)
 			g->pid, name);
 	}
 	return 0;
+}
+
+static int check_counted(const struct mpi_gate *g, struct err *e)
+{
+	static const char *const reasons[] = {
+		[MPI_TOO_MANY] = "more communicators than can be saved",
+		[MPI_NO_MEMORY] = "a communicator, and there was no memory to count its "
+				  "messages",
+		[MPI_FOREIGN] =
+			"a communicator with processes of another MPI_COMM_WORLD, which "
+			"cannot be saved",
+	};
+
+	if (!g->s.uncounted)
+		return 0;
+	if (g->s.uncounted >= ARRAY_SIZE(reasons))
+		return lower_damaged(g->pid, e);
+	return err_set(e, 0, "process %d has made %s", g->pid, reasons[g->s.uncounted]);
 }
 
 int mpi_gate_check(const struct mpi_gate *g, bool of_job, struct err *e)
@@ -170,10 +198,7 @@ int mpi_gate_check(const struct mpi_gate *g, bool of_job, struct err *e)
 			g->pid);
 	if (check_called(g, e))
 		return -1;
-	if (g->s.uncounted)
-		return err_set(e, 0, "process %d has made more communicators than can be saved",
-			g->pid);
-	return 0;
+	return check_counted(g, e);
 }
 
 /* ---- the gate ---- */

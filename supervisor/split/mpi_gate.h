@@ -11,8 +11,8 @@
 
 #include "lib/err.h"
 #include "lib/util.h"
-#include "shared/mpi/messages.h"
-#include "shared/mpi/state.h"
+#include "shared/mpi/message_records.h"
+#include "shared/mpi/mpi_state.h"
 
 struct mpi_gate {
 	pid_t pid;             /* the program's process that uses MPI; 0: none does */
@@ -46,6 +46,9 @@ int mpi_gate_peers(
 	const struct mpi_gate *g, size_t count, struct mpi_peer **peers, struct err *e);
 int mpi_gate_set_due(
 	const struct mpi_gate *g, size_t count, uint32_t peer, uint64_t due, struct err *e);
+
+/* The number of the checkpoint for which operations on windows are completed. */
+int mpi_gate_set_meeting(const struct mpi_gate *g, uint32_t meeting, struct err *e);
 
 /* The name of function @call; the caller's to free. */
 char *mpi_gate_call_name(const struct mpi_gate *g, uint32_t call);

@@ -6,8 +6,23 @@
 #define SUPERVISOR_SPLIT_MPI_LIBRARIES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "lib/err.h"
+
+/* For opts.h: which MPI library a restart loads into lower halves, "auto", "same", "mpich", "openmpi" or
+ * a file with a '/', into a const char *. */
+int mpi_library_option(void *field, const char *value, struct err *e);
+
+/* enum mpi_abi (shared/records.h) of the library that a file holds, by its name; 0: it is none. */
+unsigned mpi_abi_of_file(const char *path);
+
+/*
+ * Which library a restart loads in the place of one of ABI @former: *names gets its names, each ended by 0 and
+ * an empty one at the end, at most @room bytes, and the ABI is returned. 0: the former one stays. @option: of
+ * mpi_library_option(), NULL is "auto": that of the launcher that has started this process.
+ */
+unsigned mpi_library_choose(const char *option, unsigned former, char *names, size_t room);
 
 enum mpi_use {
 	MPI_AUTO, /* lower if a launcher, not Open MPI's, has started this process for one rank, else whole */

@@ -127,7 +127,7 @@ static char *slot_data(const struct staging *staging, const struct staging_slot 
 	return staging->data + (slot - staging->slots) * slot_size(staging);
 }
 
-/* ---- what there is to read ---- */
+/* ---- what can be read ---- */
 
 /* How much of the buffer @size bytes of memory take, and the other way round. */
 static uint64_t size_in_buffer(const struct staging_stream *stream, uint64_t size)

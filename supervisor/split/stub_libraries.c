@@ -53,8 +53,9 @@ char *stubs_find_release(void)
 	if (has_tool(exe)) /* an earlier release's */
 		return steal_ptr(exe);
 	current = xasprintf("%s/" TRECR_FROM_BIN "/current", exe);
-	path = realpath(current, NULL);
-	return path && has_tool(path) ? steal_ptr(path) : NULL;
+	/* realpath(3) asks about each folder on the way: only where there is something. */
+	path = has_tool(current) ? realpath(current, NULL) : NULL;
+	return steal_ptr(path);
 }
 
 static int add_audit(const char *path, struct err *e)

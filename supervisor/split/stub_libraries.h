@@ -1,6 +1,6 @@
 /*
  * stub_libraries.h - how programs come to load trecr's libraries in place of others: by
- * LD_AUDIT (stubs/audit), which the environment of a program tells of which kinds.
+ * LD_AUDIT (stubs/audit), of which kinds is in the environment of a program.
  */
 #ifndef SUPERVISOR_SPLIT_STUB_LIBRARIES_H
 #define SUPERVISOR_SPLIT_STUB_LIBRARIES_H

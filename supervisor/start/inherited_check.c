@@ -4,6 +4,7 @@
 #include "supervisor/start/inherited_check.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -70,20 +71,17 @@ static bool is_other_end(int fd, const struct stat *st, int other)
 	return (flags & O_ACCMODE) != (fcntl(fd, F_GETFL) & O_ACCMODE);
 }
 
-static bool is_obstacle(int fd, const char *link, const struct buf *fds)
+static bool is_obstacle(int fd, const struct stat *st, const char *link, const struct buf *fds)
 {
-	int flags = fcntl(fd, F_GETFD);
-	struct stat st;
-
-	if (fd < 3 || flags < 0 || flags & FD_CLOEXEC || fstat(fd, &st) || is_stream(fd, &st))
+	if (is_stream(fd, st))
 		return false;
-	if (S_ISSOCK(st.st_mode))
+	if (S_ISSOCK(st->st_mode))
 		return is_only_connected(fd, fds) && is_held(fd);
 	/* A FIFO with a name is opened anew. */
 	if (strncmp(link, "pipe:", 5) != 0)
 		return false;
 	for (size_t i = 0; i < buf_count(fds, int); i++)
-		if (is_other_end(fd, &st, *buf_at(fds, int, i)))
+		if (is_other_end(fd, st, *buf_at(fds, int, i)))
 			return false;
 	return is_held(fd);
 }
@@ -103,27 +101,88 @@ static void list_own(struct buf *fds)
 		closedir(dir);
 }
 
-char *inherited_check(int but)
+/* Mostly so. From Linux 6.2 on the directory's size is the number of open descriptors. */
+static bool has_streams_only(void)
 {
-	cleanup_buf struct buf fds = {0}, found = {0};
+	struct stat st;
 
-	list_own(&fds);
-	for (size_t i = 0; i < buf_count(&fds, int); i++) {
-		int fd = *buf_at(&fds, int, i);
-		char path[64], link[PATH_MAX];
-		ssize_t n;
+	return !stat("/proc/self/fd", &st) && st.st_size == 3 && fcntl(0, F_GETFD) >= 0 &&
+	       fcntl(1, F_GETFD) >= 0 && fcntl(2, F_GETFD) >= 0;
+}
 
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		n = readlink(path, link, sizeof(link) - 1);
-		if (n < 0)
-			continue;
-		link[n] = 0;
-		if (fd != but && is_obstacle(fd, link, &fds))
-			buf_printf(&found, "%s%d (%s)", found.len ? ", " : "", fd, link);
-	}
-	if (found.len)
-		buf_grow(&found, 1); /* the end of a string */
-	return steal_ptr(found.data);
+static bool is_written_file(int fd, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_nlink &&
+	       (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+}
+
+/* In a directory that we may not enter: a restart could not open it (file_kinds/regular_file.c). */
+static bool is_out_of_reach(const char *link)
+{
+	struct stat st;
+
+	return lstat(link, &st) && errno == EACCES;
+}
+
+static void add_found(struct buf *found, int fd, const char *link)
+{
+	buf_printf(found, "%s%d (%s)", found->len ? ", " : "", fd, link);
+}
+
+struct found {
+	struct buf held, out_of_reach;
+};
+
+/* By few system calls, as each program waits for them at its start. */
+static void look_at(int fd, int but, const struct buf *fds, struct found *found)
+{
+	bool may_be_held, is_written;
+	char path[64], link[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+	int flags;
+
+	if (fstat(fd, &st))
+		return;
+	may_be_held = fd > 2 && fd != but && (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode));
+	is_written = is_written_file(fd, &st);
+	if (!may_be_held && !is_written)
+		return;
+	flags = fcntl(fd, F_GETFD);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0 || flags < 0 || flags & FD_CLOEXEC)
+		return;
+	link[n] = 0;
+	if (may_be_held && is_obstacle(fd, &st, link, fds))
+		add_found(&found->held, fd, link);
+	if (is_written && is_out_of_reach(link))
+		add_found(&found->out_of_reach, fd, link);
+}
+
+static char *take_text(struct buf *found)
+{
+	if (found->len)
+		buf_grow(found, 1); /* the end of a string */
+	return found->data;
+}
+
+struct inherited inherited_check(int but)
+{
+	static const int streams[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+	cleanup_buf struct buf fds = {0};
+	struct found found = {0};
+
+	if (has_streams_only())
+		buf_add(&fds, streams, sizeof(streams));
+	else
+		list_own(&fds);
+	for (size_t i = 0; i < buf_count(&fds, int); i++)
+		look_at(*buf_at(&fds, int, i), but, &fds, &found);
+	return (struct inherited){
+		.held = take_text(&found.held),
+		.out_of_reach = take_text(&found.out_of_reach),
+	};
 }
 
 /* ---- what a launcher has left open by mistake ---- */

@@ -35,7 +35,8 @@ static int send_report(int socket, enum namespace_report_kind kind, int value, c
 	return send(socket, &r, sizeof(r), MSG_NOSIGNAL) < 0 ? -1 : 0;
 }
 
-static void __attribute__((noreturn)) fail(const struct namespace_plan *plan, const char *what)
+static void __attribute__((noreturn))
+fail_namespace(const struct namespace_plan *plan, const char *what)
 {
 	(void)send_report(plan->socket, NAMESPACE_FAILED, errno, what);
 	_exit(125);
@@ -48,7 +49,7 @@ static void write_text(const struct namespace_plan *plan, const char *path, cons
 	cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		fail(plan, "cannot map the user into a user namespace");
+		fail_namespace(plan, "cannot map the user into a user namespace");
 }
 
 /* The one mapping that needs no privilege: our own user and group (man user_namespaces). */
@@ -71,7 +72,8 @@ static void keep_inside(const struct namespace_plan *plan, const char *where)
 	if (!mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
 		return;
 	if (errno != EINVAL || mount(NULL, where, NULL, MS_SLAVE, NULL) < 0)
-		fail(plan, "cannot detach the mounts of a new namespace from the old ones");
+		fail_namespace(
+			plan, "cannot detach the mounts of a new namespace from the old ones");
 }
 
 /* A proc file system that shows this namespace's ids. */
@@ -79,7 +81,7 @@ static void mount_proc(const struct namespace_plan *plan)
 {
 	keep_inside(plan, "/proc");
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-		fail(plan,
+		fail_namespace(plan,
 			"cannot mount /proc in a new pid namespace (a container whose /proc is "
 			"partly hidden does not allow it)");
 }
@@ -91,7 +93,7 @@ static void mount_terminals(const struct namespace_plan *plan)
 	keep_inside(plan, "/dev/pts");
 	if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
 		    "newinstance,ptmxmode=0666,mode=0620") < 0)
-		fail(plan, "cannot mount a new /dev/pts");
+		fail_namespace(plan, "cannot mount a new /dev/pts");
 }
 
 /* Keep what it takes to choose thread ids and memory layout through execve(2), which drops
@@ -119,9 +121,10 @@ static pid_t make_child(const struct namespace_plan *plan)
 	pid_t pid = clone_process(0, plan->pid);
 
 	if (pid < 0)
-		fail(plan, errno == EINVAL ? "cannot create a process with an id above "
-					     "/proc/sys/kernel/pid_max"
-					   : "cannot create a process with the id it had");
+		fail_namespace(plan, errno == EINVAL
+					     ? "cannot create a process with an id above "
+					       "/proc/sys/kernel/pid_max"
+					     : "cannot create a process with the id it had");
 	if (pid)
 		return pid;
 	if (plan->user_namespace)
@@ -183,7 +186,7 @@ void namespace_init(const struct namespace_plan *plan)
 	/* Signals are blocked (signal_forwarding.h), and those without a handler do not reach
 	 * the first process of a namespace anyway, but for the supervisor's death. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NAME, "trecr-init") < 0)
-		fail(plan, "cannot set up the first process of a new namespace");
+		fail_namespace(plan, "cannot set up the first process of a new namespace");
 	if (poll(fds, 1, 0) > 0)
 		_exit(125); /* the supervisor died before it could be noticed */
 	if (plan->user_namespace)
@@ -192,15 +195,16 @@ void namespace_init(const struct namespace_plan *plan)
 	if (plan->terminals)
 		mount_terminals(plan);
 	if (plan->clocks && clocks_set(plan->clocks) < 0)
-		fail(plan, errno == EINVAL ? "cannot set clocks: this kernel has no time "
-					     "namespaces"
-					   : "cannot set the clocks of a new time namespace");
+		fail_namespace(plan, errno == EINVAL
+					     ? "cannot set clocks: this kernel has no time "
+					       "namespaces"
+					     : "cannot set the clocks of a new time namespace");
 	root = make_child(plan);
 	close_all_but(plan->socket);
 	sigfillset(&all);
 	fds[1].fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fds[1].fd < 0)
-		fail(plan, "cannot create a signalfd");
+		fail_namespace(plan, "cannot create a signalfd");
 	while (look_after(plan->socket, root)) {
 		struct signalfd_siginfo info;
 		char byte;

@@ -6,11 +6,23 @@
 
 #include <signal.h>
 
+#include "lib/util.h"
+#include "supervisor/start/supervisor_options.h"
+
 static const enum image_run_tcp tcp_modes[] = {
 	[FD_TCP_REFUSE] = IMAGE_RUN_TCP_REFUSE,
 	[FD_TCP_RESET] = IMAGE_RUN_TCP_RESET,
 	[FD_TCP_KEEP] = IMAGE_RUN_TCP_KEEP,
 };
+
+static void save_directories(const struct supervisor_options *o, struct image_writer *job)
+{
+	for (const char *one = NULL; (one = strings_next(o->save_directories, one));) {
+		uint32_t name = image_writer_string(job, one);
+
+		image_writer_note(job, IMAGE_NOTE_SAVE_DIRS, &name, sizeof(name));
+	}
+}
 
 void run_options_save(
 	const struct supervisor_options *o, struct image_writer *job, struct image_job *info)
@@ -38,6 +50,12 @@ void run_options_save(
 	if (o->save_files)
 		image_writer_note(job, IMAGE_NOTE_OPTIONS, &options, sizeof(options));
 	image_writer_note(job, IMAGE_NOTE_RUN_OPTIONS, &run, sizeof(run));
+	save_directories(o, job);
+}
+
+uint64_t run_options_save_files(const struct supervisor_options *o)
+{
+	return !o->save_files && o->save_directories ? SAVE_FILES_DEFAULT : o->save_files;
 }
 
 /* False for values that trecr never writes. */
@@ -67,6 +85,30 @@ static void take_run(struct supervisor_options *o, const struct image_run_option
 			o->tcp = mode;
 }
 
+/* Also those that were left out at the checkpoint. */
+static int take_directories(
+	struct supervisor_options *o, const struct image *job, struct err *e)
+{
+	cleanup_buf struct buf all = {0};
+	const uint32_t *names;
+	size_t count;
+
+	names = image_note_array(job, IMAGE_NOTE_SAVE_DIRS, uint32_t, &count);
+	for (size_t i = 0; i < count; i++) {
+		const char *name = image_string(job, names[i]);
+
+		if (*name != '/')
+			return err_set(e, 0,
+				"the image is damaged: the directories that are to be saved");
+		buf_add(&all, name, strlen(name) + 1);
+	}
+	if (all.len)
+		buf_grow(&all, 1); /* the end of the list */
+	free(o->save_directories);
+	o->save_directories = steal_ptr(all.data);
+	return 0;
+}
+
 int run_options_take(struct supervisor_options *o, const struct image *job,
 	const struct image_job *info, struct err *e)
 {
@@ -83,5 +125,5 @@ int run_options_take(struct supervisor_options *o, const struct image *job,
 	if (count)
 		o->save_files = options->save_files;
 	o->portable = info->flags & IMAGE_JOB_PORTABLE;
-	return 0;
+	return take_directories(o, job, e);
 }

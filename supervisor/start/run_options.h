@@ -14,6 +14,9 @@
 void run_options_save(
 	const struct supervisor_options *o, struct image_writer *job, struct image_job *info);
 
+/* Contents of files up to this size, in bytes, are to be saved; 0: of none. */
+uint64_t run_options_save_files(const struct supervisor_options *o);
+
 /* Set in @o what the image tells, and nothing else. */
 int run_options_take(struct supervisor_options *o, const struct image *job,
 	const struct image_job *info, struct err *e);

@@ -1,5 +1,5 @@
 /*
- * signal_forwarding.c - the set of these signals, who has sent one, and to whom it goes.
+ * signal_forwarding.c - the set of these signals, which process sent one, and to which it goes.
  */
 #include "supervisor/start/signal_forwarding.h"
 
@@ -47,6 +47,15 @@ void signals_give_back(void)
 	}
 	if (sigprocmask(SIG_SETMASK, &saved_mask, NULL) < 0)
 		BUG();
+}
+
+bool signals_mask_suffices(sigset_t *mask)
+{
+	*mask = saved_mask;
+	for (size_t i = 0; i < ARRAY_SIZE(defaulted); i++)
+		if (saved_action[i].sa_handler != SIG_DFL)
+			return false;
+	return true;
 }
 
 /* Whether @pid descends from this process. A process that has ended does not count. */

@@ -5,6 +5,7 @@
 #ifndef SUPERVISOR_START_SIGNAL_FORWARDING_H
 #define SUPERVISOR_START_SIGNAL_FORWARDING_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/signalfd.h>
 #include <sys/types.h>
@@ -17,6 +18,9 @@ int signals_take(struct err *e);
 
 /* Mask and dispositions as they were before signals_take(). For a child, before execve. */
 void signals_give_back(void);
+
+/* Whether the mask is all that signals_give_back() changes: *mask. */
+bool signals_mask_suffices(sigset_t *mask);
 
 /* Whether @info is a signal that somebody sent to this process rather than to the program
  * too: by kill(2) and its like, from outside the program's tree. What the terminal and the

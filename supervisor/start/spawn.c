@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -20,6 +21,7 @@
 #include "lib/procfs.h"
 #include "lib/shown_path.h"
 #include "lib/util.h"
+#include "supervisor/start/exec_child.h"
 #include "supervisor/start/job_control.h"
 #include "supervisor/start/namespace_init.h"
 #include "supervisor/start/signal_forwarding.h"
@@ -48,16 +50,20 @@ static int await_exec(int fd, pid_t child)
 	return read(fd, &error, sizeof(error)) == sizeof(error) ? error : 0;
 }
 
-int spawn_program(struct supervisor *s, char *const argv[], int *status, struct err *e)
+/* By fork(2) and execvp(3). @stopped_by: the child is first stopped by that signal, as one before it
+ * was; 0: it is not. */
+static int fork_program(
+	struct supervisor *s, char *const argv[], int stopped_by, int *status, struct err *e)
 {
 	int ends[2], error = 0;
 
-	*status = 125;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_set(e, errno, "cannot create a pipe");
 	s->root = fork();
 	if (s->root == 0) {
 		signals_give_back();
+		if (stopped_by)
+			(void)raise(stopped_by);
 		execvp(argv[0], argv);
 		error = errno;
 		/* A supervisor that is gone needs no report. */
@@ -77,6 +83,16 @@ int spawn_program(struct supervisor *s, char *const argv[], int *status, struct 
 	}
 	close(ends[0]);
 	return error ? -1 : 0;
+}
+
+int spawn_program(struct supervisor *s, char *const argv[], int *status, struct err *e)
+{
+	int stopped_by;
+
+	*status = 125;
+	if (exec_child(argv, &s->root, &stopped_by) == EXEC_CHILD_STARTED)
+		return 0;
+	return fork_program(s, argv, stopped_by, status, e);
 }
 
 /* ---- a program that is brought back ---- */
@@ -206,14 +222,54 @@ static int receive_report(
 	return 0;
 }
 
-static const char *namespace_hint(int error)
+/* Whether the root directory is one of a chroot, in which the kernel makes no user namespace
+ * (user_namespaces(7)): 1, or 0; -1: cannot be told. It is when nothing is mounted there; what is may be mounted
+ * just for that, and process 1's can be looked at by root alone. */
+static int is_in_chroot(void)
+{
+	cleanup_free char *text = NULL;
+	struct stat own, first;
+	bool is_mount = false;
+	size_t size;
+
+	if (read_file("/proc/self/mountinfo", &text, &size, NULL) || !size)
+		return -1;
+	for (char *line = text, *next; *line && !is_mount; line = next) {
+		char place[3] = "";
+
+		next = line + strcspn(line, "\n");
+		next += *next == '\n';
+		is_mount =
+			sscanf(line, "%*s %*s %*s %*s %2s", place) == 1 && !strcmp(place, "/");
+	}
+	if (!is_mount)
+		return 1;
+	if (stat("/", &own) || stat("/proc/1/root", &first))
+		return -1;
+	return own.st_dev != first.st_dev || own.st_ino != first.st_ino;
+}
+
+static const char *denied_hint(int in_chroot)
+{
+	if (in_chroot > 0)
+		return " (the kernel makes no user namespace in a chroot: restart as root, or "
+		       "go "
+		       "there as containers do, by pivot_root: bwrap, systemd-nspawn)";
+	if (in_chroot < 0)
+		return " (the system's security policy does not allow it, or this is a chroot, "
+		       "in "
+		       "which the kernel makes no user namespace: there, restart as root)";
+	return " (the system's security policy does not allow it)";
+}
+
+static const char *namespace_hint(int error, bool user_namespace)
 {
 	switch (error) {
 	case ENOSPC:
 		return limit_hint(SYS_unshare, error);
 	case EPERM:
 	case EACCES:
-		return " (the system's security policy does not allow it)";
+		return denied_hint(user_namespace ? is_in_chroot() : 0);
 	default:
 		return limit_hint(SYS_clone3, error);
 	}
@@ -235,7 +291,8 @@ static pid_t make_init(struct namespace_plan *plan, const struct spawn_request *
 	}
 	if (init < 0)
 		return err_set(e, errno, "cannot create a new %spid and mount namespace%s",
-			plan->user_namespace ? "user, " : "", namespace_hint(errno));
+			plan->user_namespace ? "user, " : "",
+			namespace_hint(errno, plan->user_namespace));
 	return init;
 }
 

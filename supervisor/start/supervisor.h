@@ -42,8 +42,9 @@ struct supervisor_options {
 	bool fork;             /* let the program run on while its memory is written */
 	uint64_t fork_limit;   /* bytes that copies for that may take, or FORK_LIMIT_NONE */
 	bool portable;
-	uint64_t save_files;         /* contents of files up to this size, 0: of none */
-	int ckpt_signal;             /* take a checkpoint on this signal, 0: none */
+	uint64_t save_files;    /* contents of files up to this size, 0: of none */
+	char *save_directories; /* all their files: strings_next() (lib/util.h); NULL: of none */
+	int ckpt_signal;        /* take a checkpoint on this signal, 0: none */
 	struct pack_choice compress; /* blocks of memory in the image */
 	unsigned threads;            /* that write and read memory, 0: as is sensible */
 	uint64_t rate;               /* bytes a second that are written at most, 0: any */
@@ -60,8 +61,8 @@ struct complete_checkpoint {
 	uint64_t pause_ns;
 	uint64_t stored_bytes;
 	uint64_t memory_bytes;
-	uint64_t sync_ns; /* from the last byte written to the last one on the disk */
-	bool doubtful;    /* it could not be restarted: nothing is to build on it */
+	uint64_t sync_ns;   /* from the last byte written to the last one on the disk */
+	bool unrestartable; /* it could not be restarted: nothing is to build on it */
 };
 
 struct supervisor {

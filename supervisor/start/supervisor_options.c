@@ -50,8 +50,6 @@ static int opt_dirty(void *field, const char *value, struct err *e)
 	return 0;
 }
 
-#define DEFAULT_SIZE (256ull << 20)
-
 int opt_bytes(void *field, const char *value, struct err *e)
 {
 	static const char units[] = "KMGT";
@@ -82,7 +80,29 @@ static int opt_size(void *field, const char *value, struct err *e)
 {
 	if (*value)
 		return opt_bytes(field, value, e);
-	*(uint64_t *)field = DEFAULT_SIZE;
+	*(uint64_t *)field = SAVE_FILES_DEFAULT;
+	return 0;
+}
+
+/* char *, from malloc(): DIR[:DIR]..., made absolute, as a list of strings: their absolute names may have colons. */
+static int opt_directories(void *field, const char *value, struct err *e)
+{
+	cleanup_free char *copy = xstrdup(value);
+	cleanup_buf struct buf all = {0};
+	char *rest = copy, *one;
+
+	while ((one = strsep(&rest, ":"))) {
+		cleanup_free char *path = *one ? options_absolute(one, e) : NULL;
+
+		if (!*one)
+			return err_set(e, 0, "a directory's name is empty");
+		if (!path)
+			return -1;
+		buf_add(&all, path, strlen(path) + 1);
+	}
+	buf_grow(&all, 1); /* the empty string, which ends the list */
+	free(*(char **)field);
+	*(char **)field = steal_ptr(all.data);
 	return 0;
 }
 
@@ -115,6 +135,10 @@ const struct opt supervisor_option_rows[] = {
 		"save contents of files that are open for writing,\n"
 		"of SIZE bytes (K, M, G; default 256M) at most each",
 		opt_size, FIELD(save_files)},
+	{0, "save-dirs", "DIR[:DIR]...",
+		"save all files in these directories, open or not\n"
+		"(implies --save-files)",
+		opt_directories, FIELD(save_directories)},
 	{0, "compress", "METHOD",
 		"compress memory in the image: lz4, zstd[:LEVEL], or\n"
 		"none (default)",

@@ -26,6 +26,9 @@ int opt_bytes(void *field, const char *value, struct err *e);
 #define HELP_RATE    "write at most BYTES (K, M, G) a second"
 #define HELP_VERBOSE "say more on standard error"
 
+/* What --save-files means without a size, in bytes. */
+#define SAVE_FILES_DEFAULT (256ull << 20)
+
 /* Rows over struct supervisor_options. */
 extern const struct opt supervisor_option_rows[];
 

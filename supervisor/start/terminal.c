@@ -58,7 +58,7 @@ static bool is_plain(const struct termios2 *t)
 	return t->c_lflag & ICANON && t->c_lflag & ECHO && t->c_lflag & ISIG;
 }
 
-/* ---- who has the terminal ---- */
+/* ---- whether the tree has the terminal ---- */
 
 static bool tree_has_group(pid_t parent, pid_t group)
 {

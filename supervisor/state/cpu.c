@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/util.h"
+#include "lib/xcr0.h"
 
 /* Word, bit, and the name that /proc/cpuinfo uses (Intel SDM volume 2, CPUID). Bits that no
  * program sees at work (virtual machines, power, debugging) are left out. */
@@ -95,18 +96,9 @@ static const struct {
 	{7, 29, "lm"},
 };
 
-static uint64_t read_xcr0(void)
-{
-	uint32_t low, high;
-
-	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-	return (uint64_t)high << 32 | low;
-}
-
 void cpu_features(uint32_t words[CPU_WORDS], uint64_t *xfeatures)
 {
 	uint32_t raw[CPU_WORDS] = {0}, mask[CPU_WORDS] = {0}, eax = 0, ebx;
-	uint32_t osxsave = 1u << 27;
 
 	__get_cpuid(1, &eax, &ebx, &raw[0], &raw[1]);
 	__get_cpuid_count(7, 0, &eax, &raw[2], &raw[3], &raw[4]);
@@ -116,7 +108,7 @@ void cpu_features(uint32_t words[CPU_WORDS], uint64_t *xfeatures)
 		__get_cpuid_count(7, 1, &raw[5], &unused[0], &unused[1], &unused[2]);
 	}
 	__get_cpuid(0x80000001, &eax, &ebx, &raw[6], &raw[7]);
-	*xfeatures = raw[0] & osxsave ? read_xcr0() : 3;
+	*xfeatures = xcr0_read(raw[0]);
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		mask[features[i].word] |= 1u << features[i].bit;
 	for (int i = 0; i < CPU_WORDS; i++)

@@ -80,7 +80,7 @@ static void add_file_system_id(struct batch_builder *b, long nr, uint32_t id)
 }
 
 /* A change of user takes the effective capabilities: CAP_SETPCAP is wanted a while longer.
- * Ambient ones are to be had before a secure bit forbids it, inheritable ones before they are
+ * Ambient ones are raised before a secure bit forbids it, inheritable ones before they are
  * bounded. */
 void restore_plan_credentials(struct restore_plan *p, struct batch_builder *b)
 {

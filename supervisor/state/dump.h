@@ -14,6 +14,7 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/target/dirty.h"
+#include "supervisor/target/memory_limits.h"
 #include "supervisor/target/process.h"
 #include "supervisor/target/remote.h"
 
@@ -64,6 +65,7 @@ struct dump {
 	struct buf contexts;      /* memory that the runs' contexts live in */
 	struct buf device;        /* struct device_range: memory of GPUs */
 	uint64_t memory_bytes;
+	struct memory_use use; /* while it is frozen */
 };
 
 void dump_free(struct dump *d);
@@ -87,9 +89,9 @@ int dump_threads(struct dump *d, struct err *e);
 int dump_sigactions(struct dump *d, struct remote *r, struct err *e);
 /* Add all pending signals to @out (struct image_pending). */
 int dump_pending(struct dump *d, struct buf *out, struct err *e);
-/* Tells of a login id of its own, which is not saved. */
+/* Adds a notice for a login id of its own, which is not saved. */
 void dump_login_id(const struct dump *d);
-/* Tells of keyrings, which are not saved. */
+/* Adds a notice for keyrings, which are not saved. */
 int dump_keyrings(struct dump *d, struct remote *r, struct err *e);
 
 struct process_timers {

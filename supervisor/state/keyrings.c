@@ -1,7 +1,7 @@
 /*
- * Keyrings (keyrings(7)) are not saved: nothing gives away all that keys hold. A restart
- * inherits the session keyring of the process that does it, so what a process has apart from
- * that is told of.
+ * Keyrings (keyrings(7)) are not saved: the kernel does not show all that keys hold. A restarted program
+ * inherits the session keyring of trecr-restart; a notice says what keyrings a process has apart
+ * from that.
  */
 #include <errno.h>
 #include <linux/keyctl.h>

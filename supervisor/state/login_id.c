@@ -2,8 +2,8 @@
  * The login id (/proc/PID/loginuid) and the audit session that goes with it, by which the kernel's
  * audit log tells who has logged in. Where there is one already, setting it takes
  * CAP_AUDIT_CONTROL or is forbidden (audit_set_loginuid() in kernel/audit.c), and the session's
- * number cannot be chosen. So a restart inherits both, and what a process has apart from us is
- * told of.
+ * number cannot be chosen. So a restart inherits both, and a notice tells
+ * where a process had others than we have.
  */
 #include <string.h>
 #include <unistd.h>
@@ -39,6 +39,6 @@ void dump_login_id(const struct dump *d)
 		return;
 	id = read_id(d->process->task, "loginuid");
 	notice_add("the program has set its login id (/proc/PID/loginuid is %s), which is not "
-		   "saved: after a restart it has that of who restarts it",
+		   "saved: after a restart it has the id of the user who restarts it",
 		id && strcmp(id, UNSET) ? id : "unset");
 }

@@ -35,6 +35,7 @@ struct new_process {
 	struct err *e;
 	int (*look_at_others)(void *arg, struct err *e); /* of restore_options */
 	void *others;
+	const char *mpi; /* of restore_options */
 
 	enum restore_stage stage;
 	size_t index; /* of the process in the checkpoint */

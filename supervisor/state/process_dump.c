@@ -166,7 +166,7 @@ int dump_refuse(struct dump *d, struct err *e)
 	struct common common = {.status = p->threads[0].status};
 	int failed = 0;
 
-	if (memory_limits_refuse(p->task, e))
+	if (memory_limits_measure(p->task, &d->use, e) || memory_limits_refuse(&d->use, 0, e))
 		return -1;
 	d->has_capabilities = status_number(common.status, "CapPrm", 16);
 	read_namespaces(&common, d);

@@ -15,6 +15,7 @@
 #include "lib/util.h"
 
 #define IOPRIO_WHO_PROCESS 1
+#define IOPRIO_CLASS_SHIFT 13
 
 /* <linux/sched.h> of kernel 5.3; glibc 2.41 has it, too */
 #ifndef SCHED_FLAG_UTIL_CLAMP
@@ -48,6 +49,13 @@ static bool has_default_slice(const struct attributes *a)
 	return !get_attributes(0, &mine) && mine.runtime == a->runtime;
 }
 
+/* Of a thread that has never set its I/O priority, kernels such as 5.10 show a level without a class,
+ * which they do not take. */
+static bool has_class(int ioprio)
+{
+	return ioprio >> IOPRIO_CLASS_SHIFT; /* IOPRIO_CLASS_NONE is 0 */
+}
+
 int scheduling_read(pid_t tid, struct image_thread *t, struct err *e)
 {
 	struct attributes a;
@@ -71,7 +79,7 @@ int scheduling_read(pid_t tid, struct image_thread *t, struct err *e)
 	if (errno)
 		return err_set(e, errno, "cannot read the nice value of thread %d", tid);
 	ioprio = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, tid);
-	t->ioprio = ioprio < 0 ? 0 : ioprio;
+	t->ioprio = ioprio < 0 || !has_class(ioprio) ? 0 : ioprio;
 	return 0;
 }
 
@@ -121,7 +129,7 @@ void scheduling_set(pid_t tid, const struct image_thread *t,
 		errors[0] = errno;
 	if (setpriority(PRIO_PROCESS, tid, t->nice) || set_attributes(tid, t))
 		errors[1] = errno;
-	if (t->ioprio && syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, t->ioprio))
+	if (has_class(t->ioprio) && syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, t->ioprio))
 		errors[2] = errno;
 	for (size_t i = 0; i < ARRAY_SIZE(what); i++) {
 		cleanup_free char *line = NULL;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/uring_abi.h"
+#include "lib/util.h"
 #include "supervisor/state/dump.h"
 #include "supervisor/state/landlock_refuse.h"
 #include "supervisor/state/mempolicy.h"
@@ -160,11 +161,19 @@ static int ask_all(struct dump *d, const struct thread *t, struct settings *s,
 		s->memory_failure = ask_prctl(q, PR_MCE_KILL_GET, 0);
 	ask_speculation(q, s->speculation);
 	s->cpuid = ask_cpuid(q);
-	s->rings = add_query(q, SYS_io_uring_register, 0,
-		IORING_REGISTER_RESTRICTIONS | URING_USE_REGISTERED_RING, 0);
+	s->rings = add_query(q, SYS_io_uring_enter, 0, 0, 0);
+	s->rings->args[3] = IORING_ENTER_REGISTERED_RING;
 	if (restricted)
 		s->landlock = landlock_ask(t, add_query(q, 0, 0, 0, 0));
 	return 0;
+}
+
+/* To enter the first of the rings that it has registered, with nothing to be done, fails with EINVAL
+ * where a thread has never used one, else with EBADF, if there is none. Kernels before 5.18 know
+ * nothing of such rings, and fail with EINVAL always: there any ring is refused (uring_dump.c). */
+static bool uses_rings(int64_t result)
+{
+	return result != -ENOSYS && result != -EPERM && result != -EINVAL;
 }
 
 static int take_answers(struct dump *d, struct thread *t, const struct settings *s,
@@ -177,8 +186,7 @@ static int take_answers(struct dump *d, struct thread *t, const struct settings 
 			return err_set(e, -q->result, "cannot read the settings of thread %d",
 				it->tid);
 	}
-	t->uses_rings = s->rings->result != -EINVAL && s->rings->result != -ENOSYS &&
-			s->rings->result != -EPERM;
+	t->uses_rings = uses_rings(s->rings->result);
 	it->sigaltstack_sp = s->stack.sp;
 	it->sigaltstack_size = s->stack.size;
 	/* SS_ONSTACK is where the stack pointer is, no setting. */

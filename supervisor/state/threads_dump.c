@@ -10,9 +10,6 @@
 #include "supervisor/state/dump.h"
 #include "supervisor/state/scheduling.h"
 
-/* More than any XSAVE area so far (AMX: 11 KiB). */
-#define XSTATE_ROOM 65536
-
 static int read_comm(struct dump *d, pid_t tid, struct image_thread *it, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/task/%d/comm", d->process->pid, tid);

@@ -34,7 +34,7 @@ struct blocking_call {
 	int argument;
 	/* Returns EINTR after every stop, although nothing has happened to it. */
 	bool plain_eintr;
-	/* What the time-out really is, when that hangs on other arguments. */
+	/* What the time-out really is, when that depends on other arguments. */
 	enum timeout (*decide)(const struct user_regs_struct *regs);
 	/* The argument that may point to where the kernel puts what is left when the call is
 	 * interrupted; 0 for none. */

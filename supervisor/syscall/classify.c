@@ -118,6 +118,8 @@ static long read_number(const struct process *p, const struct thread *t)
  * address, clock_nanosleep's a clock. */
 static long guess_call(const struct process *p, const struct thread *t)
 {
+	if (t->continued_call)
+		return t->continued_call;
 	if (strstr(t->blocked_at, "nanosleep"))
 		return x86_64_syscall_arg(&t->regs, 0) + 64 < 4096 ? SYS_clock_nanosleep
 								   : SYS_nanosleep;
@@ -260,6 +262,20 @@ void syscall_undo_eintr(struct thread *t)
 		return;
 	x86_64_set_result(&regs, -ERESTARTNOHAND);
 	(void)tracee_set_regs(&t->tracee, &regs, NULL);
+}
+
+void syscall_note_restart(struct thread *t)
+{
+	struct user_regs_struct regs;
+	bool continues;
+
+	if (t->tracee.state != TRACEE_STOPPED || tracee_get_regs(&t->tracee, &regs, NULL))
+		return;
+	continues = x86_64_in_syscall(&regs) && x86_64_result(&regs) == -ERESTART_RESTARTBLOCK;
+	if (!continues)
+		t->continued_call = 0;
+	else if (x86_64_syscall_number(&regs) != SYS_restart_syscall)
+		t->continued_call = x86_64_syscall_number(&regs);
 }
 
 void syscall_remember(const struct thread *t, struct buf *records)

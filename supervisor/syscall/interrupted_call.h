@@ -16,7 +16,7 @@
 #include "lib/util.h"
 #include "supervisor/target/process.h"
 
-/* A sleep that was interrupted once continues in restart_syscall(2), which does not tell of
+/* A sleep that was interrupted once continues in restart_syscall(2), which does not show
  * what call and until when: the supervisor remembers. One for each thread seen asleep. */
 struct sleep_record {
 	pid_t tid;
@@ -37,6 +37,10 @@ void syscall_before_freeze(struct thread *t);
 /* What has been stopped and is let go again before it was classified: continue a call that a
  * stop alone would end with EINTR. */
 void syscall_undo_eintr(struct thread *t);
+
+/* Such a thread will be stopped again: note the call that it continues in restart_syscall(2), which
+ * does not show what call that is. The number is kept in t->continued_call. */
+void syscall_note_restart(struct thread *t);
 
 /* After the freeze: fill t->syscall_class and t->syscall_left_ns. @records (struct
  * sleep_record) are from the last checkpoint; they are brought up to date by

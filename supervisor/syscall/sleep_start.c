@@ -65,17 +65,18 @@ static void read_wchan(struct thread *t)
 		snprintf(t->blocked_at, sizeof(t->blocked_at), "%.31s", text);
 }
 
-static bool is_socket(pid_t pid, int fd)
+/* Asked of the thread itself: a process whose first thread has ended shows none. */
+static bool is_socket(pid_t pid, pid_t tid, int fd)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/fd/%d", pid, fd);
+	cleanup_free char *path = xasprintf("/proc/%d/task/%d/fd/%d", pid, tid, fd);
 	cleanup_free char *target = read_link(path, NULL);
 
 	return target && !strncmp(target, "socket:", 7);
 }
 
 /* Whether the call may end by a time-out that began when it did. */
-static bool is_timed(
-	pid_t pid, const struct blocking_call *call, const struct user_regs_struct *regs)
+static bool is_timed(pid_t pid, pid_t tid, const struct blocking_call *call,
+	const struct user_regs_struct *regs)
 {
 	uint64_t value = x86_64_syscall_arg(regs, call->argument);
 
@@ -87,7 +88,7 @@ static bool is_timed(
 		return (int)value >= 0;
 	case TIMEOUT_RECEIVE:
 	case TIMEOUT_SEND:
-		return is_socket(pid, value);
+		return is_socket(pid, tid, value);
 	default:
 		return false;
 	}
@@ -108,7 +109,7 @@ void syscall_before_freeze(struct thread *t)
 	if (x86_64_syscall_number(&regs) == SYS_restart_syscall)
 		read_wchan(t);
 	call = blocking_call(x86_64_syscall_number(&regs));
-	if (!call || !is_timed(pid, call, &regs))
+	if (!call || !is_timed(pid, tid, call, &regs))
 		return;
 	t->sleeps = blocked_sleeps(pid, tid);
 	exec_start = read_exec_start(pid, tid);

@@ -1,238 +1,16 @@
 /*
- * What the kernel tells of System V objects it tells by system calls only, in the caller's IPC
+ * What the kernel says of System V objects it says by system calls only, in the caller's IPC
  * namespace; and the program may be in another than the supervisor. So a process of the tree
  * asks.
  */
 #include "supervisor/sysv/sysv.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <string.h>
-#include <sys/msg.h>
-#include <sys/sem.h>
-#include <sys/shm.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "lib/notices.h"
 #include "lib/util.h"
 #include "supervisor/fd/objects_dump.h"
 #include "supervisor/sysv/semaphore_undo.h"
+#include "supervisor/sysv/sysv_kinds.h"
 #include "supervisor/sysv/sysv_owner.h"
-#include "supervisor/sysv/sysv_query.h"
-
-/* ---- adding one ---- */
-
-static uint32_t add_saved(struct fd_dump *d, enum image_object_kind kind, const char *what,
-	const struct sysv_status *s)
-{
-	struct fd_object o = {
-		.o =
-			{
-				.kind = kind,
-				.dev = (uint32_t)s->perm.__key,
-				.inode = s->id,
-				.mode = s->perm.mode,
-				.size = s->size,
-				.flags = s->unused ? IMAGE_SYSV_UNUSED : 0,
-				.args[0] = s->perm.uid | (uint64_t)s->perm.gid << 32,
-			},
-		.fd = -1,
-		.text = xasprintf("%s %d (key %#x)", what, s->id, (unsigned)s->perm.__key),
-		.link = xstrdup(""),
-		.attached = s->attached,
-	};
-
-	o.o.name = image_writer_string(d->job, o.text);
-	return fd_object_add(d, &o);
-}
-
-bool sysv_is_segment(const struct vma *v)
-{
-	return v->shared && !strncmp(v->name, "/SYSV", 5);
-}
-
-/* ---- shared memory ---- */
-
-static unsigned huge_shift(const struct vma *v)
-{
-	return v->flags & VMA_HUGETLB ? __builtin_ctzll(v->page_size) : 0;
-}
-
-/* Of the segment that @a has attached at @at. */
-static int find_huge_shift(
-	const struct sysv_asker *a, uint64_t at, struct image_object *o, struct err *e)
-{
-	struct vma_list list = {0};
-
-	if (procfs_vmas(a->process ? a->process->task : getpid(), &list, e))
-		return -1;
-	for (size_t i = 0; i < list.count; i++)
-		if (list.v[i].start == at)
-			o->args[1] = huge_shift(&list.v[i]);
-	vma_list_free(&list);
-	return 0;
-}
-
-static int read_segment(
-	const struct sysv_asker *a, uint64_t at, struct fd_object *o, struct err *e)
-{
-	uint64_t size;
-
-	if (find_huge_shift(a, at, &o->o, e))
-		return -1;
-	size = sysv_mapped_size(&o->o);
-	return sysv_read(a, at, buf_grow(&o->bytes, size), size, e);
-}
-
-/* Through another mapping, as none of the tree's has all of it. */
-static int copy_segment(struct sysv_asker *a, struct fd_object *o, struct err *e)
-{
-	int64_t at, r;
-	int failed;
-
-	if (SYSV_ASK(a, &at, e, SYS_shmat, o->o.inode, 0, SHM_RDONLY))
-		return -1;
-	if (at < 0 && at > -4096)
-		return err_set(e, -at, "%s: cannot attach it", o->text);
-	failed = read_segment(a, at, o, e);
-	if (SYSV_ASK(a, &r, failed ? NULL : e, SYS_shmdt, at))
-		return -1;
-	return failed;
-}
-
-int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
-	bool *need_memory, struct err *e)
-{
-	uint32_t number = fd_object_numbered(d, IMAGE_OBJECT_SHM, v->inode);
-	struct sysv_status s = {0};
-	struct sysv_asker a;
-	struct fd_object *o;
-	int r;
-
-	if (!number) {
-		if (sysv_asker_begin(&a, p, e))
-			return -1;
-		r = sysv_ask_segment(&a, IPC_STAT, v->inode, &s, e);
-		if (sysv_asker_end(&a, r < 0, e)) {
-			sysv_status_free(&s);
-			return -1;
-		}
-		if (r)
-			return err_set(e, r,
-				"process %d (%s): cannot query System V shared memory "
-				"%" PRIu64,
-				p->pid, p->comm, v->inode);
-		number = add_saved(d, IMAGE_OBJECT_SHM, "System V shared memory", &s);
-		sysv_status_free(&s);
-	}
-	o = fd_object_at(d, number);
-	o->o.args[1] = huge_shift(v);
-	o->seen++;
-	*need_memory = !o->stored && !v->offset && v->end - v->start >= o->o.size;
-	o->stored |= *need_memory;
-	return number;
-}
-
-void sysv_leave_out(struct fd_dump *d, const struct vma *v)
-{
-	buf_push(&d->lowers, uint64_t, &v->inode);
-}
-
-static bool is_lowers(const struct fd_dump *d, int id)
-{
-	for (size_t i = 0; i < buf_count(&d->lowers, uint64_t); i++)
-		if (*buf_at(&d->lowers, uint64_t, i) == (uint64_t)id)
-			return true;
-	return false;
-}
-
-/* ---- semaphores ---- */
-
-static int add_semaphores(
-	struct fd_dump *d, struct sysv_asker *a, const struct sysv_status *s, struct err *e)
-{
-	struct fd_object *o =
-		fd_object_at(d, add_saved(d, IMAGE_OBJECT_SEM, "System V semaphores", s));
-	size_t size = s->size * sizeof(unsigned short);
-	int64_t r;
-
-	if (size > SYSV_OPERATIONS)
-		return err_set(e, 0, "%s: too many semaphores in one set", o->text);
-	if (SYSV_ASK(a, &r, e, SYS_semctl, s->id, 0, GETALL, a->scratch + SYSV_ANSWER))
-		return -1;
-	if (r < 0)
-		return err_set(e, -r, "%s: cannot read their values", o->text);
-	o->o.args[1] = s->size;
-	o->o.size = size;
-	return sysv_answer(a, buf_grow(&o->bytes, size), size, e);
-}
-
-/* ---- message queues ---- */
-
-static int copy_message(
-	struct sysv_asker *a, struct fd_object *o, uint64_t index, struct err *e)
-{
-	struct image_queue_message m = {0};
-	int64_t n;
-
-	/* CONFIG_CHECKPOINT_RESTORE: a copy of the message, which stays. */
-	if (SYSV_ASK(a, &n, e, SYS_msgrcv, o->o.inode, a->scratch + SYSV_ANSWER,
-		    SYSV_SCRATCH - 8, index, MSG_COPY | IPC_NOWAIT | MSG_NOERROR))
-		return -1;
-	if (n < 0)
-		return err_set(e, -n, "%s: cannot copy message %" PRIu64, o->text, index);
-	if (n > SYSV_SCRATCH - 16)
-		return err_set(e, 0, "%s: message %" PRIu64 " is too long", o->text, index);
-	if (sysv_answer(a, &m.type, sizeof(m.type), e))
-		return -1;
-	m.size = n;
-	buf_push(&o->bytes, struct image_queue_message, &m);
-	return sysv_read(
-		a, a->scratch + SYSV_ANSWER + sizeof(m.type), buf_grow(&o->bytes, n), n, e);
-}
-
-static int add_queue(
-	struct fd_dump *d, struct sysv_asker *a, const struct sysv_status *s, struct err *e)
-{
-	struct fd_object *o =
-		fd_object_at(d, add_saved(d, IMAGE_OBJECT_MSG, "System V message queue", s));
-
-	o->o.args[1] = s->size;
-	for (uint64_t i = 0; i < s->messages; i++)
-		if (copy_message(a, o, i, e))
-			return -1;
-	o->o.size = o->bytes.len;
-	return 0;
-}
-
-static int add_segment(
-	struct fd_dump *d, struct sysv_asker *a, const struct sysv_status *s, struct err *e)
-{
-	uint32_t number = add_saved(d, IMAGE_OBJECT_SHM, "System V shared memory", s);
-
-	return copy_segment(a, fd_object_at(d, number), e);
-}
-
-/* ---- all of them ---- */
-
-static const struct kind {
-	enum image_object_kind kind;
-	const char *what;
-	long info; /* the call that, with IPC_INFO, returns the highest index in use */
-	int stat;  /* asks by index */
-	int (*ask)(struct sysv_asker *a, int call, int which, struct sysv_status *s,
-		struct err *e);
-	int (*add)(struct fd_dump *d, struct sysv_asker *a, const struct sysv_status *s,
-		struct err *e);
-} kinds[] = {
-	{IMAGE_OBJECT_SHM, "System V shared memory", SYS_shmctl, SHM_STAT, sysv_ask_segment,
-		add_segment},
-	{IMAGE_OBJECT_SEM, "System V semaphores", SYS_semctl, SEM_STAT, sysv_ask_semaphores,
-		add_semaphores},
-	{IMAGE_OBJECT_MSG, "System V message queue", SYS_msgctl, MSG_STAT, sysv_ask_queue,
-		add_queue},
-};
 
 struct doubtful {
 	struct buf names;
@@ -263,29 +41,18 @@ static struct sysv_asker *asker_for_copies(struct search *s, struct err *e)
 	return &s->copy;
 }
 
-static int highest_index(
-	struct sysv_asker *a, const struct kind *k, int64_t *highest, struct err *e)
-{
-	/* semctl(2) has one argument more. */
-	if (k->info == SYS_semctl)
-		return SYSV_ASK(
-			a, highest, e, SYS_semctl, 0, 0, SEM_INFO, a->scratch + SYSV_ANSWER);
-	return SYSV_ASK(a, highest, e, k->info, 0, k->info == SYS_shmctl ? SHM_INFO : MSG_INFO,
-		a->scratch + SYSV_ANSWER);
-}
-
 static enum sysv_owner owner_of(
-	struct search *s, const struct kind *k, const struct sysv_status *o)
+	struct search *s, const struct sysv_kind *k, const struct sysv_status *o)
 {
 	struct sysv_other_set set = {o->id, o->size};
 	enum sysv_owner owner;
 
 	if (fd_object_numbered(s->d, k->kind, o->id))
 		return SYSV_OTHERS; /* known already */
-	if (k->kind == IMAGE_OBJECT_SHM && is_lowers(s->d, o->id))
+	if (k->is_left_out && k->is_left_out(s->d, o->id))
 		return SYSV_OTHERS;
-	owner = s->own_namespace ? SYSV_TREE : sysv_owner_of(s->tree, k->kind, o);
-	if (owner == SYSV_OTHERS && k->kind == IMAGE_OBJECT_SEM)
+	owner = s->own_namespace ? SYSV_TREE : sysv_owner_of(s->tree, k, o);
+	if (owner == SYSV_OTHERS && k->has_undo)
 		buf_push(&s->others, struct sysv_other_set, &set);
 	return owner;
 }
@@ -293,7 +60,8 @@ static enum sysv_owner owner_of(
 /* So many are named. */
 #define UNCERTAIN_NAMED 3
 
-static void note_doubtful(struct doubtful *x, const struct kind *k, const struct sysv_status *o)
+static void note_doubtful(
+	struct doubtful *x, const struct sysv_kind *k, const struct sysv_status *o)
 {
 	if (++x->count <= UNCERTAIN_NAMED)
 		buf_printf(&x->names, "%s%s %d", x->count > 1 ? ", " : "", k->what, o->id);
@@ -339,28 +107,26 @@ static int look_for_undo(
 }
 
 static int dump_object(
-	struct search *s, const struct kind *k, struct sysv_status *o, struct err *e)
+	struct search *s, const struct sysv_kind *k, struct sysv_status *o, struct err *e)
 {
 	enum sysv_owner owner = owner_of(s, k, o);
 	struct sysv_asker *a;
 
-	if (owner == SYSV_PERHAPS_TREE && k->kind == IMAGE_OBJECT_SEM &&
-		look_for_undo(s, o, &owner, e))
+	if (owner == SYSV_PERHAPS_TREE && k->has_undo && look_for_undo(s, o, &owner, e))
 		return -1;
 	if (owner == SYSV_PERHAPS_TREE || owner == SYSV_UNUSED)
 		note_doubtful(owner == SYSV_UNUSED ? &s->unused : &s->ended, k, o);
 	if (owner != SYSV_TREE)
 		return 0;
 	a = asker_for_copies(s, e);
-	return a ? k->add(s->d, a, o, e) : -1;
+	return a ? k->copy(a, fd_object_at(s->d, sysv_add_object(s->d, k, o)), o, e) : -1;
 }
 
-static int dump_kind(struct search *s, const struct kind *k, struct err *e)
+static int dump_kind(struct search *s, const struct sysv_kind *k, struct err *e)
 {
 	int64_t highest;
 
-	/* Negative: this kernel has none. With none in use it is 0. */
-	if (highest_index(&s->look, k, &highest, e))
+	if (k->highest(&s->look, &highest, e))
 		return -1;
 	for (int64_t i = 0; i <= highest; i++) {
 		struct sysv_status o;
@@ -377,25 +143,28 @@ static int dump_kind(struct search *s, const struct kind *k, struct err *e)
 	return 0;
 }
 
+static int finish_object(
+	struct search *s, const struct sysv_kind *k, struct fd_object *o, struct err *e)
+{
+	int unfinished = k->is_unfinished(o, e);
+	struct sysv_asker *a;
+
+	if (unfinished <= 0)
+		return unfinished;
+	a = asker_for_copies(s, e);
+	return a ? k->copy(a, o, NULL, e) : -1;
+}
+
 /* What no mapping shows whole. */
-static int finish_segments(struct search *s, struct err *e)
+static int finish_objects(struct search *s, struct err *e)
 {
 	struct fd_dump *d = s->d;
 
 	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++) {
 		struct fd_object *o = fd_object_at(d, n);
-		struct sysv_asker *a;
+		const struct sysv_kind *k = sysv_kind_of(o->o.kind);
 
-		if (o->o.kind != IMAGE_OBJECT_SHM)
-			continue;
-		if (o->attached != o->seen)
-			return err_set(e, 0,
-				"%s: a process that is not being saved has attached it, too",
-				o->text);
-		if (o->stored || o->bytes.len)
-			continue;
-		a = asker_for_copies(s, e);
-		if (!a || copy_segment(a, o, e))
+		if (k && k->is_unfinished && finish_object(s, k, o, e))
 			return -1;
 	}
 	return 0;
@@ -403,10 +172,10 @@ static int finish_segments(struct search *s, struct err *e)
 
 static int dump_all(struct search *s, struct err *e)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (dump_kind(s, &kinds[i], e))
+	for (size_t i = 0; i < SYSV_KINDS; i++)
+		if (dump_kind(s, sysv_kinds[i], e))
 			return -1;
-	return finish_segments(s, e);
+	return finish_objects(s, e);
 }
 
 static int dump_undos(const struct search *s, struct err *e)

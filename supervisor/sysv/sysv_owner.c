@@ -1,5 +1,5 @@
 /*
- * sysv_owner.c - who is attached, waits, or was there when an object was made.
+ * sysv_owner.c - which processes are attached, wait, or existed when an object was made.
  */
 #include "supervisor/sysv/sysv_owner.h"
 
@@ -68,24 +68,11 @@ static bool is_of_user(const struct tree *tree, const struct sysv_status *s)
 	return status && s->perm.cuid == status_number(status, "Uid", 10);
 }
 
-/* Whether system call @nr of kind @k names an object by its first argument, and may wait. */
-static bool waits_at(enum image_object_kind k, long nr)
+/* A process that waits at an object has not used it yet, by what the kernel shows of it. */
+static bool is_waited_for(const struct tree *tree, const struct sysv_kind *k, int id)
 {
-	switch (nr) {
-	case SYS_semop:
-	case SYS_semtimedop:
-		return k == IMAGE_OBJECT_SEM;
-	case SYS_msgrcv:
-	case SYS_msgsnd:
-		return k == IMAGE_OBJECT_MSG;
-	default:
+	if (!k->waits_at)
 		return false;
-	}
-}
-
-/* A process that waits at an object has not used it yet, by what the kernel tells of it. */
-static bool is_waited_for(const struct tree *tree, enum image_object_kind k, int id)
-{
 	for (size_t i = 0; i < tree->living; i++) {
 		const struct process *p = tree->processes[i];
 
@@ -93,7 +80,7 @@ static bool is_waited_for(const struct tree *tree, enum image_object_kind k, int
 			const struct user_regs_struct *regs = &p->threads[t].regs;
 
 			if (x86_64_in_syscall(regs) &&
-				waits_at(k, x86_64_syscall_number(regs)) &&
+				k->waits_at(x86_64_syscall_number(regs)) &&
 				(int)x86_64_syscall_arg(regs, 0) == id)
 				return true;
 		}
@@ -102,7 +89,7 @@ static bool is_waited_for(const struct tree *tree, enum image_object_kind k, int
 }
 
 enum sysv_owner sysv_owner_of(
-	const struct tree *tree, enum image_object_kind k, const struct sysv_status *s)
+	const struct tree *tree, const struct sysv_kind *k, const struct sysv_status *s)
 {
 	size_t count = buf_count(&s->users, pid_t);
 	bool older = s->changed < tree_start(tree), ours = false, others = false;

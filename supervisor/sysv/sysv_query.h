@@ -1,5 +1,5 @@
 /*
- * sysv_query.h - what the kernel tells of System V objects.
+ * sysv_query.h - what the kernel shows of System V objects.
  *
  * It tells it by system calls only, in the caller's IPC namespace: a namespace that a restart has
  * made for the tree can only be asked from within. Where the supervisor is in the same one, it asks
@@ -34,7 +34,8 @@ struct sysv_status {
 	uint64_t size; /* bytes, semaphores, bytes that it may hold */
 	uint64_t attached, messages, bytes;
 	time_t changed, used;
-	struct buf users; /* pid_t: who made or used it or a part of it last */
+	struct buf
+		users; /* pid_t: the processes that made it, or used it or a part of it last */
 	bool unused;
 };
 
@@ -58,15 +59,13 @@ int sysv_answer(const struct sysv_asker *a, void *data, size_t size, struct err 
 int sysv_read(
 	const struct sysv_asker *a, uint64_t address, void *data, size_t size, struct err *e);
 
+/* Fill @s with what is common to all kinds; nobody has used it so far. */
+void sysv_status_begin(
+	struct sysv_status *s, const struct ipc_perm *perm, int id, time_t changed);
+/* Process @pid has made it, or used it or a part of it last; 0: none. */
+void sysv_status_add_user(struct sysv_status *s, pid_t pid);
 void sysv_status_free(struct sysv_status *s);
 
-/* @call is IPC_STAT of the id @which, or {SHM,MSG,SEM}_STAT of the index. -1 when the call
- * could not be made, else 0 or why the kernel does not tell (errno). */
-int sysv_ask_segment(
-	struct sysv_asker *a, int call, int which, struct sysv_status *s, struct err *e);
-int sysv_ask_queue(
-	struct sysv_asker *a, int call, int which, struct sysv_status *s, struct err *e);
-int sysv_ask_semaphores(
-	struct sysv_asker *a, int call, int which, struct sysv_status *s, struct err *e);
+time_t sysv_later(time_t a, time_t b);
 
 #endif

@@ -13,6 +13,7 @@
 #include "lib/limits.h"
 #include "lib/procfs.h"
 #include "lib/util.h"
+#include "shared/batch.h"
 
 /* mremap(2) asks for the most room: five mappings (mremap_to() in mm/mremap.c). */
 #define MAPPINGS_NEEDED 6
@@ -47,9 +48,10 @@ static void tell_mappings(pid_t pid, struct err *e)
 }
 
 /* What a restart has in a process beside the program's memory: the loader, and what it is to
- * do, some four calls a mapping (struct batch_call). */
+ * do: some four calls a mapping (struct batch_call), and a stack and calls a thread. */
 #define LOADER_NEEDS  (256ull << 10)
 #define MAPPING_NEEDS 512ull
+#define THREAD_NEEDS  (8ull << 10)
 
 int memory_limits_most(int resource, uint64_t *most)
 {
@@ -62,32 +64,49 @@ int memory_limits_most(int resource, uint64_t *most)
 											: -1;
 }
 
-int memory_limits_refuse(pid_t pid, struct err *e)
+uint64_t memory_limits_contents(size_t extents, uint64_t hashes)
 {
-	static const struct {
-		int resource;
-		const char *key;
-		char option;
-	} limits[] = {{RLIMIT_AS, "VmSize", 'v'}, {RLIMIT_DATA, "VmData", 'd'}};
+	return extents * sizeof(struct batch_call) + hashes;
+}
+
+int memory_limits_measure(pid_t pid, struct memory_use *use, struct err *e)
+{
 	cleanup_free char *status = procfs_status(pid, pid, e);
-	uint64_t needs, most;
 
-	for (size_t i = 0; status && i < ARRAY_SIZE(limits); i++) {
-		uint64_t used = status_number(status, limits[i].key, 10) << 10;
+	if (!status)
+		return -1;
+	*use = (struct memory_use){
+		.pid = pid,
+		.space = status_number(status, "VmSize", 10) << 10,
+		.data = status_number(status, "VmData", 10) << 10,
+		.restart_needs = LOADER_NEEDS + count_mappings(pid) * MAPPING_NEEDS +
+				 status_number(status, "Threads", 10) * THREAD_NEEDS,
+	};
+	return 0;
+}
 
-		if (!memory_limits_most(limits[i].resource, &most))
-			continue;
-		needs = LOADER_NEEDS + count_mappings(pid) * MAPPING_NEEDS;
-		if (used + needs > most)
-			return err_set(e, 0,
-				"process %d has %" PRIu64 " KiB, a restart needs %" PRIu64
-				" KiB more for a moment, and no more than %" PRIu64
-				" KiB are allowed here (%s): raise the hard limit (ulimit "
-				"-H%c) before trecr-run",
-				pid, used >> 10, needs >> 10, most >> 10,
-				limit_name(limits[i].resource), limits[i].option);
-	}
-	return status ? 0 : -1;
+static int refuse_beyond(const struct memory_use *use, int resource, char option,
+	uint64_t contents, struct err *e)
+{
+	uint64_t used = resource == RLIMIT_AS ? use->space : use->data;
+	uint64_t needs = use->restart_needs + contents, most;
+
+	if (!memory_limits_most(resource, &most) || used + needs <= most)
+		return 0;
+	return err_set(e, 0,
+		"process %d has %" PRIu64 " KiB, a restart needs %" PRIu64
+		" KiB more for a moment, and no more than %" PRIu64
+		" KiB are allowed here (%s): raise the hard limit (ulimit -H%c) before "
+		"trecr-run",
+		use->pid, used >> 10, needs >> 10, most >> 10, limit_name(resource), option);
+}
+
+int memory_limits_refuse(const struct memory_use *use, uint64_t contents, struct err *e)
+{
+	return refuse_beyond(use, RLIMIT_AS, 'v', contents, e) ||
+			       refuse_beyond(use, RLIMIT_DATA, 'd', contents, e)
+		       ? -1
+		       : 0;
 }
 
 /* How much was asked for is not known: a limit is named that there is. */

@@ -131,7 +131,7 @@ int module_check_shared(const struct image_module *m, const char *path, bool wri
 	if (now.size < m->size)
 		return err_set(e, 0,
 			"cannot continue with %s, a shared mapping: it is shorter than at the "
-			"checkpoint",
+			"checkpoint: put the file as it was in its place",
 			path);
 	*changed = now.size != m->size || (writable && now.mtime_ns != m->mtime_ns);
 	return 0;

@@ -21,7 +21,7 @@ struct module_cache *module_cache_new(void);
 int module_identify(struct module_cache *c, const char *path, uint64_t inode,
 	struct image_module *m, struct err *e);
 
-/* What there is to know of @path without reading it: size and time of modification. */
+/* What is known of @path without reading it: size and time of modification. */
 int module_look(const char *path, struct image_module *m, struct err *e);
 
 /* Whether @path still holds what @m says. Fails with the difference named. */

@@ -83,8 +83,9 @@ static void add_scanned(struct buf *runs, const struct scan_region *r, bool watc
 
 /* 1: the kernel does not know PAGEMAP_SCAN. */
 static int scan_pages(
-	int fd, uint64_t start, uint64_t end, bool watched, struct buf *runs, struct err *e)
+	int fd, uint64_t start, uint64_t end, unsigned known, struct buf *runs, struct err *e)
 {
+	const bool watched = known & PAGEMAP_WATCHED;
 	static uint64_t guard = PAGE_IS_GUARD; /* 0 once the kernel was found not to know it */
 	struct scan_region regions[SCAN_REGIONS];
 	struct scan_arg arg = {
@@ -99,8 +100,8 @@ static int scan_pages(
 	while (arg.start < end) {
 		int n;
 
-		arg.return_mask = PAGE_IS_FILE | PAGE_IS_PRESENT | PAGE_IS_SWAPPED |
-				  PAGE_IS_PFNZERO | guard |
+		arg.return_mask = PAGE_IS_PRESENT | PAGE_IS_SWAPPED | PAGE_IS_PFNZERO | guard |
+				  (known & PAGEMAP_ANONYMOUS ? 0 : PAGE_IS_FILE) |
 				  (watched ? PAGE_IS_WRITTEN | PAGE_IS_HUGE : 0);
 		n = ioctl(fd, PAGEMAP_SCAN, &arg);
 		if (n < 0 && errno == EINVAL && guard) {
@@ -140,9 +141,9 @@ static int read_table(int fd, uint64_t start, uint64_t end, struct buf *runs, st
 }
 
 int pagemap_scan(
-	int fd, uint64_t start, uint64_t end, bool watched, struct buf *runs, struct err *e)
+	int fd, uint64_t start, uint64_t end, unsigned known, struct buf *runs, struct err *e)
 {
-	int r = scan_pages(fd, start, end, watched, runs, e);
+	int r = scan_pages(fd, start, end, known, runs, e);
 
 	return r > 0 ? read_table(fd, start, end, runs, e) : r;
 }

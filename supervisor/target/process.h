@@ -22,11 +22,12 @@ struct thread {
 	 * has to be entered again), is put in here before the thaw. */
 	struct user_regs_struct regs;
 	struct tracee_rseq rseq;
-	char *status;              /* what /proc tells of it, once all are stopped */
+	char *status;              /* what /proc shows of it, once all are stopped */
 	bool regs_changed;         /* regs differ from what the kernel holds */
 	uint64_t syscall_start_ns; /* see syscall/interrupted_call.h; 0: unknown */
 	uint64_t sleeps;           /* how often it has gone to sleep so far; 0: unknown */
 	char blocked_at[32];       /* kernel function, for a restarted system call */
+	long continued_call;       /* by restart_syscall(2), when let go; 0: none, or unknown */
 	uint32_t syscall_class;    /* enum image_syscall */
 	uint64_t syscall_left_ns;
 	bool uses_rings; /* it has used an io_uring, or might have */

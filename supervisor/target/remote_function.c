@@ -11,8 +11,7 @@
 #include "lib/util.h"
 #include "supervisor/target/remote.h"
 
-#define STACK_SIZE  (256ul << 10)
-#define XSTATE_ROOM 65536
+#define STACK_SIZE (256ul << 10)
 
 static int let_go(struct process *p, pid_t tid, uint64_t deadline_ns, struct err *e)
 {

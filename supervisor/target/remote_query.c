@@ -159,7 +159,7 @@ static int no_page(struct remote *r, const struct user_regs_struct *regs, struct
 	return memory_limits_tell(pid, e);
 }
 
-/* It has been stopped because nothing was heard: there is no page to be had, or it has not been
+/* It has been stopped because nothing was heard: no page is available, or it has not been
  * given a processor. */
 static int look_where(struct remote *r, bool reached, struct err *e)
 {

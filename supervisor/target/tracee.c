@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/util.h"
 
@@ -324,8 +326,15 @@ int tracee_get_rseq(struct tracee *t, struct tracee_rseq *rseq, struct err *e)
 
 	memset(rseq, 0, sizeof(*rseq));
 	/* A kernel without restartable sequences does not know the request. */
-	if (n < 0 && errno == EIO)
-		return 0;
+	if (n < 0 && errno == EIO) {
+		if (syscall(SYS_rseq, NULL, 0, 0, 0) && errno == ENOSYS)
+			return 0;
+		return err_set(e, 0,
+			"this kernel does not show where thread %d of process %d has "
+			"registered "
+			"its rseq area (Linux 5.13 does)",
+			t->tid, t->pid);
+	}
 	if (n < 0)
 		return tracee_failed(t, "read the rseq registration of", e);
 	rseq->pointer = conf.pointer;

@@ -91,6 +91,8 @@ int tracee_get_filter(
 
 int tracee_get_regs(struct tracee *t, struct user_regs_struct *regs, struct err *e);
 int tracee_set_regs(struct tracee *t, const struct user_regs_struct *regs, struct err *e);
+/* Bytes: more than any XSAVE area so far (AMX: 11 KiB). */
+#define XSTATE_ROOM 65536
 /* The whole XSAVE area in the kernel's standard (uncompacted) format. *size in: room, out:
  * bytes. */
 int tracee_get_xstate(struct tracee *t, void *data, size_t *size, struct err *e);

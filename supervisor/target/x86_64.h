@@ -42,7 +42,7 @@ void x86_64_set_syscall(
 	struct user_regs_struct *regs, uint64_t rip, long nr, const uint64_t args[6]);
 int64_t x86_64_result(const struct user_regs_struct *regs);
 void x86_64_set_result(struct user_regs_struct *regs, int64_t result);
-/* What mmap(2) has returned to x86_64_query.S, when there is no page to be had. */
+/* What mmap(2) has returned to x86_64_query.S, when no page is available. */
 int64_t x86_64_query_mapped(const struct user_regs_struct *regs);
 /* A call that has returned: the kernel is not to look at it for a restart. */
 void x86_64_end_syscall(struct user_regs_struct *regs, int64_t result);

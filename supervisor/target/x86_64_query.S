@@ -63,7 +63,7 @@ x86_64_query_unmap:
 	mov $4096, %esi
 	syscall
 
-	/* Also when there is no page to be had. */
+	/* Also when no page is available. */
 x86_64_query_wait:
 	mov $__NR_ppoll, %eax
 	mov $0, %edi

@@ -210,8 +210,8 @@ static int check_parents(const struct creation_order *f, struct err *e)
 		if (parent_in_the_end(f, i) != p->ppid || !has_its_session(f, i))
 			return err_set(e, 0,
 				"process %d is in %s, but its parent %d has never been in it, "
-				"nor a process that it can be an orphan of: that cannot be "
-				"made again (it can when process %d has ended)",
+				"nor a process whose orphan it could be: that cannot be "
+				"restored (try again when process %d has ended)",
 				p->pid, session, p->ppid, p->pid);
 	}
 	return 0;

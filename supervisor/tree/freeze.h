@@ -17,7 +17,7 @@ struct freeze_target {
 	pid_t reaper;       /* whose children are of the tree, too: orphans */
 	const struct proc_identity *former_children;
 	size_t former_child_count; /* children of the reaper that are not */
-	uint64_t deadline_ns;      /* CLOCK_MONOTONIC after which to give up */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC after which to give up (checkpoint_frozen.c) */
 	struct freeze_patience *patience;
 };
 

@@ -28,6 +28,9 @@ bool freezer_task_alive(pid_t pid, pid_t tid);
 struct process *freezer_add_process(struct freezer *f, pid_t pid, pid_t parent);
 void freezer_drop_process(struct tree *tree, size_t i);
 
+/* Whether process @pid, a child of the supervisor's, is one that it had before, and none of the tree. */
+bool freezer_is_former_child(const struct freeze_target *target, pid_t pid);
+
 /* Attach to thread @tid, which runs on. 1: it has ended. */
 int freezer_attach(struct freezer *f, struct process *p, pid_t tid, struct err *e);
 
@@ -50,6 +53,11 @@ int freezer_nothing_heard(
 /* Bring one seized thread into a trap stop. Signals on their way are let through, as they
  * would have been a moment earlier. */
 int freezer_stop_thread(struct freezer *f, struct process *p, struct thread *t, struct err *e);
+
+/* ---- vfork_wait.c ---- */
+
+/* If @t waits for a child in vfork(2): let that run until it no longer does. */
+int freezer_end_vfork(struct freezer *f, const struct thread *t, struct err *e);
 
 /* ---- stop_upper_half.c ---- */
 

@@ -190,7 +190,7 @@ static int add_and_attach(struct freezer *f, pid_t pid, pid_t parent, struct err
 }
 
 /* When one has ended, its id may be a process's of the tree. */
-static bool is_former_child(const struct freeze_target *target, pid_t pid)
+bool freezer_is_former_child(const struct freeze_target *target, pid_t pid)
 {
 	struct proc_stat st;
 
@@ -221,7 +221,7 @@ static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 	if (procfs_children(f->target->reaper, &pids, &count, e))
 		return -1;
 	for (size_t i = count; i-- > 0;) {
-		if (tree_find(f->tree, pids[i]) || is_former_child(f->target, pids[i]))
+		if (tree_find(f->tree, pids[i]) || freezer_is_former_child(f->target, pids[i]))
 			continue;
 		if (reap(f, pids[i])) {
 			f->found_new = *late = true;

@@ -1,98 +1,16 @@
 /*
- * Seized threads are brought to a stop, whatever they are about.
+ * Seized threads are brought to a stop, whatever they are doing.
  */
-#include <linux/kcmp.h>
-#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/syscall/blocking.h"
-#include "supervisor/target/x86_64.h"
 #include "supervisor/tree/freeze_private.h"
 
 /* How long a thread may take to stop before it is asked what it waits for. */
 #define STOP_SLICE_NS 2000000ull
-
-/* Let a child that shares its parent's memory run until it no longer does: it executes a
- * program, or ends. */
-static int run_to_exec(struct freezer *f, struct process *child, struct err *e)
-{
-	struct tracee_report report;
-	struct thread *t;
-	int r = 0;
-
-	if (!freezer_find_thread(child, child->pid))
-		r = freezer_attach(f, child, child->pid, e);
-	if (r)
-		return r < 0 ? -1 : 0;
-	t = freezer_find_thread(child, child->pid);
-	if (t->tracee.state == TRACEE_STOPPED && tracee_continue(&t->tracee, 0, e))
-		return t->tracee.state == TRACEE_GONE ? 0 : -1;
-	for (;;) {
-		if (tracee_wait(&t->tracee, f->target->deadline_ns, &report, e))
-			return t->tracee.state == TRACEE_GONE ? 0 : -1;
-		if (report.event == TRACEE_EVENT_GONE)
-			return 0;
-		if (report.event == TRACEE_EVENT_NONE)
-			return err_set(e, 0,
-				"process %d, made by vfork, executes no program, and its "
-				"parent waits for that",
-				child->pid);
-		if (tracee_continue(&t->tracee,
-			    report.event == TRACEE_EVENT_SIGNAL ? report.signal : 0, e))
-			return t->tracee.state == TRACEE_GONE ? 0 : -1;
-		if (report.event == TRACEE_EVENT_EXEC)
-			return tracee_interrupt(&t->tracee, e) && t->tracee.state != TRACEE_GONE
-				       ? -1
-				       : 0;
-	}
-}
-
-static int end_vfork_of(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
-{
-	struct process *child = tree_find(f->tree, pid);
-
-	if (!child)
-		child = freezer_add_process(f, pid, parent);
-	return run_to_exec(f, child, e);
-}
-
-static bool is_in_clone(pid_t pid, pid_t tid)
-{
-	struct user_regs_struct regs;
-	long nr = blocked_in_call(pid, tid, &regs) ? x86_64_syscall_number(&regs) : -1;
-
-	return nr == SYS_clone || nr == SYS_clone3 || nr == SYS_vfork;
-}
-
-/* A thread in vfork(2) cannot be stopped before its child has let go of its memory; or, with
- * CLONE_VFORK alone, of the copy of its own, which the child has that was made last. */
-static int end_vfork(struct freezer *f, struct thread *t, struct err *e)
-{
-	cleanup_free pid_t *pids = NULL, *own = NULL;
-	pid_t pid = t->tracee.pid, tid = t->tracee.tid;
-	bool shared = false;
-	struct proc_stat st;
-	size_t count;
-
-	if (procfs_stat(pid, tid, &st, NULL) || st.state != 'D' ||
-		procfs_children(pid, &pids, &count, NULL))
-		return 0;
-	for (size_t i = 0; i < count; i++) {
-		if (syscall(SYS_kcmp, tid, pids[i], KCMP_VM, 0L, 0L))
-			continue;
-		shared = true;
-		if (end_vfork_of(f, pids[i], pid, e))
-			return -1;
-	}
-	if (shared || !is_in_clone(pid, tid))
-		return 0;
-	if (procfs_thread_children(pid, tid, &own, &count, NULL) || !count)
-		return 0;
-	return end_vfork_of(f, own[count - 1], pid, e);
-}
 
 int freezer_recheck(struct freezer *f, struct thread *t, struct err *e)
 {
@@ -125,22 +43,53 @@ static int recheck_all(struct freezer *f, struct process *p, struct err *e)
 	return 0;
 }
 
+/* Threads that we do not know yet, and that have ended: made, and traced from their birth, while the process was
+ * looked at. */
+static void take_note_of_ends(struct process *p, const struct thread *t)
+{
+	cleanup_free pid_t *tids = NULL;
+	struct proc_stat st;
+	size_t count;
+
+	if (procfs_stat(p->pid, t->tracee.tid, &st, NULL) || st.state != 'D' ||
+		procfs_tasks(p->pid, &tids, &count, NULL))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		siginfo_t info;
+
+		if (tids[i] != p->pid && !freezer_find_thread(p, tids[i]))
+			(void)waitid(P_PID, tids[i], &info, WEXITED | WNOHANG | __WALL);
+	}
+}
+
+/* Few calls take that long without minding signals: a thread that sleeps does so where no signal wakes it, and
+ * a thread that runs has much to do there (seen with 32 processes that map memory with MAP_POPULATE). */
+static int fail_to_stop(const struct tracee *t, struct err *e)
+{
+	struct proc_stat st;
+	bool runs = !procfs_stat(t->pid, t->tid, &st, NULL) && st.state == 'R';
+
+	return err_set(e, 0, "cannot stop thread %d of process %d in time: %s; try again later",
+		t->tid, t->pid,
+		runs ? "it is busy in a system call, as when much memory is mapped with "
+		       "MAP_POPULATE, or other programs keep the processors from it"
+		     : "it does not leave the kernel, as when it waits for a disk");
+}
+
 /* Nothing from @t for a while. A thread that executes a program waits for the ends of all
  * others, and these for us to take note. */
 int freezer_nothing_heard(struct freezer *f, struct process *p, struct thread *t, struct err *e)
 {
 	if (recheck_all(f, p, e))
 		return -1;
+	take_note_of_ends(p, t);
 	if (!freezer_task_alive(t->tracee.pid, t->tracee.tid)) {
 		t->tracee.state = TRACEE_GONE;
 		return 0;
 	}
 	if (clock_ns(CLOCK_MONOTONIC) < f->target->deadline_ns)
-		return end_vfork(f, t, e);
-	return err_set(e, 0,
-		"cannot stop thread %d of process %d in time: it does not leave the kernel, "
-		"as when it waits for a disk; try again later",
-		t->tracee.tid, t->tracee.pid);
+		return freezer_end_vfork(f, t, e);
+	return fail_to_stop(&t->tracee, e);
 }
 
 static uint64_t next_look(const struct freezer *f)

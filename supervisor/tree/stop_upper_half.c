@@ -36,6 +36,7 @@ static int look_at(struct freezer *f, struct process *p, struct thread *t, struc
 	if (!t->let_run)
 		return 0;
 	syscall_undo_eintr(t);
+	syscall_note_restart(t);
 	return tracee_continue(&t->tracee, 0, e);
 }
 

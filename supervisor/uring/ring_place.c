@@ -34,7 +34,7 @@ int ring_place_begin(struct ring_place *p, struct err *e)
 {
 	struct vma_list vmas = {0};
 	uint64_t from = LOWEST;
-	int failed = procfs_vmas(p->remote->process->pid, &vmas, e);
+	int failed = procfs_maps(p->remote->process->pid, &vmas, e);
 
 	for (size_t i = 0; !failed && i < vmas.count; i++) {
 		const struct vma *v = &vmas.v[i];

@@ -160,7 +160,7 @@ static bool is_dead_stack(const struct uring_look *u, uint64_t at)
 
 	if (!is_below(u, at))
 		return false;
-	if (procfs_vmas(u->s->task, &vmas, NULL))
+	if (procfs_maps(u->s->task, &vmas, NULL))
 		return true;
 	for (size_t i = 0; i < vmas.count; i++) {
 		const struct vma *v = &vmas.v[i];

@@ -1,5 +1,5 @@
 /*
- * uring/uring_fdinfo.h - what /proc/PID/fdinfo/FD tells of an io_uring (io_uring/fdinfo.c in
+ * uring/uring_fdinfo.h - what /proc/PID/fdinfo/FD shows of an io_uring (io_uring/fdinfo.c in
  * the kernel).
  */
 #ifndef SUPERVISOR_URING_URING_FDINFO_H

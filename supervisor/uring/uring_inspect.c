@@ -126,7 +126,7 @@ static uint64_t mapped_size(const struct uring_look *u, uint64_t offset)
 	struct vma_list vmas = {0};
 	uint64_t size = 0;
 
-	if (procfs_vmas(u->s->task, &vmas, NULL))
+	if (procfs_maps(u->s->task, &vmas, NULL))
 		return 0;
 	for (size_t i = 0; i < vmas.count; i++) {
 		const struct vma *v = &vmas.v[i];

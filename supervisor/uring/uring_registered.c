@@ -76,8 +76,8 @@ static int try_table(struct slot *s, unsigned add, unsigned remove, bool *has, u
 	if (*has)
 		return 0;
 	if (result < 0)
-		return err_set(
-			e, -result, "cannot query the io_uring registered as %u", s->slot);
+		return err_set(e, -result, "cannot query the io_uring registered as %u%s",
+			s->slot, result == -EINVAL ? " (Linux 6.12 or later can)" : "");
 	failed = find_marked(s, object, e);
 	return ask_register(s, remove, 0, 0, &result, e) || failed ? -1 : 0;
 }
@@ -110,15 +110,16 @@ static int add_slot(
 	return 0;
 }
 
-/* EBADF: nothing there; EINVAL: it has never used one. */
+/* By a call that does nothing. EBADF: nothing there; EINVAL: it has never used one, or the kernel is
+ * one before 5.18, which registers none. */
 static int add_slots(struct fd_dump *d, struct remote *r, struct thread *t, struct err *e)
 {
 	struct remote_query q[URING_REGISTERED_RINGS] = {0};
 
 	for (unsigned i = 0; i < URING_REGISTERED_RINGS; i++) {
-		q[i].nr = SYS_io_uring_register;
+		q[i].nr = SYS_io_uring_enter;
 		q[i].args[0] = i;
-		q[i].args[1] = IORING_REGISTER_RESTRICTIONS | URING_USE_REGISTERED_RING;
+		q[i].args[3] = IORING_ENTER_REGISTERED_RING;
 	}
 	if (remote_query(r, q, URING_REGISTERED_RINGS, e))
 		return -1;

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "lib/notices.h"
 #include "supervisor/fd/fd.h"
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/uring/uring.h"
@@ -113,14 +114,11 @@ int fd_uring_check(const struct fd_check *c, const struct image_description *x, 
 	if (fd < 0)
 		return -1;
 	most = ring->sq_head > ring->cq_tail ? ring->sq_head : ring->cq_tail;
-	if (most > 10 * SPEED) {
-		cleanup_free char *line = xasprintf(
+	if (most > 10 * SPEED)
+		notice_printf(c->notice,
 			"descriptor %d: an io_uring that has done %u requests takes up to %u s "
 			"to be brought back",
 			c->fd, most, most / SPEED);
-
-		c->notice(line);
-	}
 	return 0;
 }
 

@@ -68,7 +68,7 @@ static int check_chain(const struct uring_window *w, size_t i, struct err *e)
 		(i + 1 < buf_count(&w->entries, struct uring_entry) && entry[1].waits))
 		return 0;
 	return err_set(e, 0,
-		"a request (%s) waits in it, and the one that is linked to it does not",
+		"a request (%s) waits in it, and the request that is linked to it does not",
 		uring_request_name(entry->sqe->opcode));
 }
 

@@ -4,7 +4,7 @@
  * first one, and "ok" at the end.
  *
  * With the name of a function it calls that first, which leaves something in the library. With "finalized" it calls MPI_Finalize first, and then
- * asks only whether it has.
+ * asks only whether it has. With "session" it uses a session instead, and ends.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -13,20 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(what)                                                                            \
-	do {                                                                                   \
-		if (!(what)) {                                                                 \
-			printf("line %d: not so: %s\n", __LINE__, #what);                      \
-			exit(1);                                                               \
-		}                                                                              \
-	} while (0)
-
-static volatile sig_atomic_t told;
-
-static void on_signal(int signal)
-{
-	told = 1;
-}
+#include "mpi_one_rank.h"
 
 static void collectives(int round)
 {
@@ -45,6 +32,7 @@ static void collectives(int round)
 
 static void questions(int level)
 {
+	static double before;
 	int flag = 0, size = 0, rank = -1, provided = -1, bytes = 0;
 
 	CHECK(!MPI_Initialized(&flag) && flag);
@@ -54,23 +42,60 @@ static void questions(int level)
 	CHECK(!MPI_Query_thread(&provided) && provided == level);
 	CHECK(!MPI_Is_thread_main(&flag) && flag);
 	CHECK(!MPI_Type_size(MPI_DOUBLE, &bytes) && bytes == 8);
-	CHECK(MPI_Wtime() > 0);
+	CHECK(MPI_Wtime() >= before);
+	before = MPI_Wtime();
 }
 
 static void leave(const char *function)
 {
 	static int buffer;
-	MPI_Request request;
-	MPI_Win window;
 
-	if (!strcmp(function, "MPI_Win_create")) {
-		MPI_Win_create(&buffer, 4, 4, MPI_INFO_NULL, MPI_COMM_SELF, &window);
-		MPI_Win_free(&window);
-	} else if (!strcmp(function, "MPI_Bcast_init")) {
-		MPI_Bcast_init(&buffer, 1, MPI_INT, 0, MPI_COMM_SELF, MPI_INFO_NULL, &request);
+	if (!strcmp(function, "MPI_Win_allocate")) {
+		MPI_Win window;
+		void *memory;
+
+		CHECK(!MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_SELF, &memory, &window));
+		CHECK(!MPI_Win_free(&window));
+	} else if (!strcmp(function, "MPI_File_open")) {
+		MPI_File file;
+		int mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
+
+		CHECK(!MPI_File_open(MPI_COMM_SELF, "file", mode, MPI_INFO_NULL, &file));
+		CHECK(!MPI_File_write_at(file, 8, &buffer, 1, MPI_INT, MPI_STATUS_IGNORE));
+		CHECK(!MPI_File_close(&file));
+	} else if (!strcmp(function, "MPI_T_init_thread")) {
+		int provided;
+
+		MPI_T_init_thread(MPI_THREAD_SERIALIZED, &provided);
+#if MPI_VERSION >= 4
+	} else if (!strcmp(function, "MPI_Psend_init")) {
+		MPI_Request request;
+
+		MPI_Psend_init(
+			&buffer, 1, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_INFO_NULL, &request);
+#endif
 	} else {
 		CHECK(!strcmp(function, "launched"));
 	}
+}
+
+/* No MPI_Init, and no MPI_COMM_WORLD. */
+static void session(void)
+{
+#if MPI_VERSION >= 4
+	MPI_Session session;
+	MPI_Group group;
+	MPI_Comm comm;
+	int size = 0;
+
+	CHECK(!MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+	CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+	CHECK(!MPI_Comm_create_from_group(
+		group, "ours", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+	CHECK(!MPI_Group_free(&group) && !MPI_Barrier(comm));
+	CHECK(!MPI_Comm_size(comm, &size) && size == 1 && !MPI_Comm_free(&comm));
+	CHECK(!MPI_Session_finalize(&session));
+#endif
 }
 
 static void say(const char *what)
@@ -85,13 +110,13 @@ static void finalized(void)
 
 	MPI_Finalize();
 	say("ready");
-	while (!told)
+	while (!told_to_end)
 		CHECK(!MPI_Finalized(&flag) && flag);
 }
 
 static void rounds(int level)
 {
-	for (int round = 1; round == 1 || !told; round++) {
+	for (int round = 1; round == 1 || !told_to_end; round++) {
 		questions(level);
 		collectives(round);
 		if (round == 1)
@@ -104,7 +129,12 @@ int main(int argc, char **argv)
 {
 	int level;
 
-	signal(SIGUSR1, on_signal);
+	signal(SIGUSR1, on_end_signal);
+	if (argc > 1 && !strcmp(argv[1], "session")) {
+		session();
+		say("ok");
+		return 0;
+	}
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
 	if (argc > 1 && !strcmp(argv[1], "finalized")) {
 		finalized();

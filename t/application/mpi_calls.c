@@ -4,7 +4,7 @@
  * operations, attributes, error handlers, generalized requests, weights of graphs. Prints "rank
  * N of M: done", and how often a profiler has seen MPI_Allreduce.
  *
- * With "abort" it ends by MPI_Abort with 7, with text of its own not written yet.
+ * With "abort" it ends by MPI_Abort with 74, with text of its own not written yet.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -293,7 +293,7 @@ int main(int argc, char *argv[])
 		for (int x;;)
 			MPI_Recv(&x, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	if (argc > 1 && !strcmp(argv[1], "abort"))
-		MPI_Abort(MPI_COMM_WORLD, 7);
+		MPI_Abort(MPI_COMM_WORLD, 74);
 	MPI_Finalize();
 	return 0;
 }

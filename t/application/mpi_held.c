@@ -5,20 +5,14 @@
  *
  * With the name of a part it has that only.
  */
-#include <mpi.h>
+#include "mpi_before_4.inc"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(what)                                                                            \
-	do {                                                                                   \
-		if (!(what)) {                                                                 \
-			printf("line %d: not so: %s\n", __LINE__, #what);                      \
-			exit(1);                                                               \
-		}                                                                              \
-	} while (0)
+#include "mpi_one_rank.h"
 
 enum { LONG = 4, UNTOUCHED = 12345 };
 
@@ -132,8 +126,8 @@ static void check_pairs(void)
 /* ---- receives of nothing are not counted: the message behind them is due ---- */
 
 static MPI_Comm withdrawn, cancelled;
-static MPI_Request cancelled_receive, unasked[2];
-static int cancelled_in, letters[2] = {71, 72};
+static MPI_Request cancelled_receive, cancelled_send, unasked[3];
+static int cancelled_in, letters[3] = {71, 72, 73};
 
 /* Nothing is sent by it. */
 static void cancel_send(MPI_Comm comm)
@@ -160,6 +154,7 @@ static void make_uncounted(void)
 	CHECK(class_of(MPI_Sendrecv(&out, 1, MPI_INT, 9, 1, &in, 1, MPI_INT, 0, 1, withdrawn,
 		      MPI_STATUS_IGNORE)) == MPI_ERR_RANK);
 	MPI_Isend(&letters[0], 1, MPI_INT, 0, 1, withdrawn, &unasked[0]);
+	MPI_Isend(&letters[2], 1, MPI_INT, 0, 1, withdrawn, &unasked[2]);
 
 	cancelled = new_comm();
 	MPI_Irecv(&in, 1, MPI_INT, 0, 1, cancelled, &r);
@@ -169,20 +164,34 @@ static void make_uncounted(void)
 	MPI_Irecv(&cancelled_in, 1, MPI_INT, 0, 1, cancelled, &cancelled_receive);
 	MPI_Cancel(&cancelled_receive);
 	cancel_send(cancelled);
+	/* What becomes of it is not seen before the checkpoint. */
+	MPI_Issend(NULL, 0, MPI_INT, 0, 3, cancelled, &cancelled_send);
+	MPI_Cancel(&cancelled_send);
 	MPI_Isend(&letters[1], 1, MPI_INT, 0, 1, cancelled, &unasked[1]);
 }
 
 static void check_uncounted(void)
 {
-	int in = 0, flag = 0;
+	int in = 0, out = 1, flag = 0;
+	MPI_Request r;
 	MPI_Status s;
 
 	CHECK(!MPI_Iprobe(0, 1, withdrawn, &flag, &s) && flag);
+	/* What was received for the checkpoint is there still. */
+	CHECK(class_of(MPI_Sendrecv(&out, 1, MPI_INT, 9, 1, &in, 1, MPI_INT, 0, 1, withdrawn,
+		      &s)) == MPI_ERR_RANK);
+#if MPI_VERSION >= 4
+	CHECK(class_of(MPI_Isendrecv(&out, 1, MPI_INT, 9, 1, &in, 1, MPI_INT, 0, 1, withdrawn,
+		      &r)) == MPI_ERR_RANK);
+#endif
 	CHECK(!MPI_Recv(&in, 1, MPI_INT, 0, 1, withdrawn, &s) && in == letters[0]);
+	CHECK(!MPI_Recv(&in, 1, MPI_INT, 0, 1, withdrawn, &s) && in == letters[2]);
 	CHECK(!MPI_Wait(&cancelled_receive, &s));
 	CHECK(!MPI_Test_cancelled(&s, &flag) && flag);
+	CHECK(!MPI_Wait(&cancelled_send, &s));
+	CHECK(!MPI_Test_cancelled(&s, &flag) && flag);
 	CHECK(!MPI_Recv(&in, 1, MPI_INT, 0, 1, cancelled, &s) && in == letters[1]);
-	MPI_Waitall(2, unasked, MPI_STATUSES_IGNORE);
+	MPI_Waitall(3, unasked, MPI_STATUSES_IGNORE);
 }
 
 /* ---- freed ---- */
@@ -233,6 +242,66 @@ static void check_freed(void)
 	MPI_Waitall(FREED, freed_sends, MPI_STATUSES_IGNORE);
 	for (int i = 0; i < FREED; i++)
 		CHECK(freed_in[i] == freed_out[i]);
+}
+
+/* ---- freed, with an error that nobody is told ---- */
+
+static MPI_Comm untold;
+static int untold_in[2], untold_out[LONG], errors;
+
+static void count_error(MPI_Comm *comm, int *code, ...)
+{
+	errors++;
+}
+
+static void receive_too_little(MPI_Comm comm, int *in, int tag)
+{
+	MPI_Request r;
+
+	MPI_Irecv(in, 1, MPI_INT, 0, tag, comm, &r);
+	MPI_Request_free(&r);
+	MPI_Send(untold_out, LONG, MPI_INT, 0, tag, comm);
+}
+
+/* Another one is freed: what was before is looked at. */
+static void look_at_freed(void)
+{
+	int in = 0, flag = 0;
+	MPI_Request r;
+
+	for (int i = 0; i < 3; i++) {
+		MPI_Iprobe(
+			MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+		MPI_Irecv(&in, 1, MPI_INT, 0, 9, untold, &r);
+		MPI_Request_free(&r);
+		MPI_Send(untold_out, 1, MPI_INT, 0, 9, untold);
+	}
+}
+
+static void make_untold(void)
+{
+	MPI_Errhandler handler, was;
+
+	MPI_Comm_get_errhandler(MPI_COMM_WORLD, &was);
+	MPI_Comm_create_errhandler(count_error, &handler);
+	untold = new_comm();
+	MPI_Comm_set_errhandler(untold, handler);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+	receive_too_little(untold, &untold_in[0], 1);
+	look_at_freed();
+	receive_too_little(untold, &untold_in[1], 2);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, was);
+	MPI_Errhandler_free(&handler);
+	MPI_Errhandler_free(&was);
+	CHECK(!errors);
+}
+
+/* The handlers are there still. */
+static void check_untold(void)
+{
+	look_at_freed();
+	CHECK(!errors);
+	CHECK(MPI_Send(untold_out, 1, MPI_INT, 9, 1, untold) && errors == 1);
 }
 
 /* ---- persistent ---- */
@@ -328,7 +397,50 @@ static void check_left_receive(void)
 	CHECK(!MPI_Wait(&left_request, &s) && !MPI_Test_cancelled(&s, &flag) && flag);
 }
 
-/* ---- refused: persistent collective calls ---- */
+#if MPI_VERSION >= 4
+/* ---- a receive that is complete, with a send that is not before its message is asked for ---- */
+
+enum { MUCH = 1 << 20 };
+static MPI_Comm exchanged;
+static MPI_Request both, answer;
+static int much_out[MUCH], much_in[MUCH], answer_in, answer_out = 8;
+
+static void make_exchanged(void)
+{
+	MPI_Request request;
+	int flag = 1, index;
+
+	exchanged = new_comm();
+	for (int i = 0; i < MUCH; i++)
+		much_out[i] = 3 * i;
+	MPI_Isendrecv(
+		much_out, MUCH, MPI_INT, 0, 1, &answer_in, 1, MPI_INT, 0, 2, exchanged, &both);
+	MPI_Isend(&answer_out, 1, MPI_INT, 0, 2, exchanged, &answer);
+	MPI_Wait(&answer, MPI_STATUS_IGNORE);
+	CHECK(!MPI_Test(&both, &flag, MPI_STATUS_IGNORE));
+	/* MPICH 4.0.2 itself sends what is for oneself at once. */
+	CHECK(!flag || !getenv("TRECR_STUBS"));
+	request = both;
+	for (int i = 0; i < 3 && !flag; i++) {
+		CHECK(!MPI_Testany(1, &request, &index, &flag, MPI_STATUS_IGNORE) && !flag);
+		CHECK(!MPI_Testsome(1, &request, &flag, &index, MPI_STATUSES_IGNORE) && !flag);
+		CHECK(!MPI_Testall(1, &request, &flag, MPI_STATUSES_IGNORE) && !flag);
+		CHECK(!MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE) && !flag);
+	}
+}
+
+static void check_exchanged(void)
+{
+	MPI_Status s;
+
+	CHECK(!MPI_Recv(much_in, MUCH, MPI_INT, 0, 1, exchanged, &s));
+	CHECK(!memcmp(much_in, much_out, sizeof(much_in)));
+	CHECK(!MPI_Wait(&both, &s) && both == MPI_REQUEST_NULL);
+	CHECK(answer_in == 8 && (!getenv("TRECR_STUBS") || (s.MPI_TAG == 2 && !s.MPI_SOURCE)));
+}
+#endif
+
+/* ---- a persistent collective call ---- */
 
 static MPI_Request sum;
 static int sum_in, sum_out;
@@ -363,10 +475,14 @@ static const struct part {
 	{"pairs", make_pairs, check_pairs, 0},
 	{"uncounted", make_uncounted, check_uncounted, 0},
 	{"freed", make_freed, check_freed, 0},
+	{"untold", make_untold, check_untold, 0},
 	{"persistent", make_persistent, check_persistent, 0},
+#if MPI_VERSION >= 4
+	{"exchanged", make_exchanged, check_exchanged, 0},
+#endif
+	{"collective", make_collective, check_collective, 0},
 	{"left-persistent", make_left_persistent, check_left_persistent, 1},
 	{"left-receive", make_left_receive, check_left_receive, 1},
-	{"collective", make_collective, check_collective, 1},
 };
 
 static int is_on(const struct part *p, int argc, char **argv)

@@ -5,8 +5,8 @@
  * made anew. "ready" after the first round, and "ok" at the end, when the file "go" is there.
  *
  * With the name of a function a rank of an odd number calls that first, which leaves something in the library; with
- * "late" it makes a file "asleep" in its second round, and waits at the FIFO "bed". With "between" rank 1 is late for a
- * communicator between two groups; with "copying" all ranks have begun MPI_Comm_idup, and call nothing else until the
+ * "late" it makes a file "asleep" in its second round, and waits at the FIFO "bed". With "between" the ranks of odd numbers are late for a
+ * communicator between two groups; with "apart" rank 0 has much to do by itself, while others wait for it; with "copying" all ranks have begun MPI_Comm_idup, and call nothing else until the
  * file "awake" is there.
  */
 #define _GNU_SOURCE
@@ -19,25 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(what)                                                                            \
-	do {                                                                                   \
-		if (!(what)) {                                                                 \
-			printf("rank %d, line %d: not so: %s\n", rank, __LINE__, #what);       \
-			fflush(stdout);                                                        \
-			MPI_Abort(MPI_COMM_WORLD, 1);                                          \
-		}                                                                              \
-	} while (0)
-
-static int rank, size;
-
-/* Of the same program each time: what comes by chance is the same in all ranks, or of one. */
-static unsigned common = 1, own;
-
-static unsigned chance(unsigned *seed, unsigned n)
-{
-	*seed = *seed * 1103515245 + 12345;
-	return (*seed >> 16) % n;
-}
+#include "mpi_ranks.h"
 
 /* ---- time that passes ---- */
 
@@ -53,13 +35,7 @@ static void sleep_late(void)
 
 static void work(int late)
 {
-	const struct timespec nap = {.tv_nsec = 1000 * (long)chance(&own, 3000)};
-	volatile double sum = 0;
-
-	for (unsigned i = chance(&own, 20000); i; i--)
-		sum += i;
-	if (!chance(&own, 8))
-		nanosleep(&nap, NULL);
+	work_at_random();
 	if (late && access("asleep", F_OK))
 		sleep_late();
 }
@@ -271,16 +247,6 @@ static void one_round(int round, int late)
 	}
 }
 
-static void show_round(int round)
-{
-	char name[32], value[32], room[4];
-
-	snprintf(name, sizeof(name), "round.%d", rank);
-	snprintf(value, sizeof(value), "%d", round);
-	if (readlink(name, room, sizeof(room)) < 0)
-		(void)!symlink(value, name);
-}
-
 /* How often this thread has slept. */
 static long naps(void)
 {
@@ -290,32 +256,61 @@ static long naps(void)
 	return usage.ru_nvcsw;
 }
 
-/* Whether it was kept in front of it. */
-static int is_kept(MPI_Comm comm)
+/* Until one of the members was kept in front of a call. */
+static void call_until_kept(MPI_Comm comm)
 {
-	long before = naps();
+	int kept, any = 0;
+	long before;
 
-	MPI_Barrier(comm);
-	return naps() - before > 3;
+	while (!any) {
+		before = naps();
+		MPI_Barrier(comm);
+		kept = naps() - before > 3;
+		MPI_Allreduce(&kept, &any, 1, MPI_INT, MPI_MAX, comm);
+	}
 }
 
 /*
- * Rank 1 comes late to a call in which the others wait for it already: it makes a file "asleep", and calls on a communicator
- * of which no other is a member until it is kept in front of such a call.
+ * The ranks of odd numbers come late to a call in which the others wait for them already: they make a file "asleep", and
+ * call on a communicator of their own until they are kept in front of such a call.
  */
 static void make_between(void)
 {
 	MPI_Comm within, made;
 
-	MPI_Comm_split(MPI_COMM_WORLD, rank == 1, rank, &within);
-	if (rank == 1) {
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &within);
+	if (rank % 2) {
 		close(open("asleep", O_CREAT, 0600));
-		while (!is_kept(within))
-			;
+		call_until_kept(within);
 	}
-	MPI_Intercomm_create(within, 0, MPI_COMM_WORLD, rank != 1, 7, &made);
+	MPI_Intercomm_create(within, 0, MPI_COMM_WORLD, rank % 2 == 0, 7, &made);
 	MPI_Barrier(made);
 	MPI_Comm_free(&made);
+	MPI_Comm_free(&within);
+}
+
+/*
+ * The last ranks call on a communicator of theirs until they are kept in front of such a call, and say so by a file "awake". Rank
+ * 0 calls on one of its own until then, and often after that, while rank 1 waits for all.
+ */
+static void call_apart(void)
+{
+	enum { OFTEN = 50000 };
+	MPI_Comm within;
+
+	MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? rank : 2, rank, &within);
+	if (rank > 1) {
+		close(open("asleep", O_CREAT, 0600));
+		call_until_kept(within);
+		close(open("awake", O_CREAT, 0600));
+	}
+	if (!rank) {
+		while (access("awake", F_OK))
+			MPI_Barrier(within);
+		for (int i = 0; i < OFTEN; i++)
+			MPI_Barrier(within);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Comm_free(&within);
 }
 
@@ -356,8 +351,13 @@ static void leave(const char *function)
 		make_between();
 	if (!strcmp(function, "copying"))
 		make_copy();
-	if (!strcmp(function, "MPI_Bcast_init") && rank % 2)
-		MPI_Bcast_init(&buffer, 1, MPI_INT, 0, MPI_COMM_SELF, MPI_INFO_NULL, &request);
+	if (!strcmp(function, "apart"))
+		call_apart();
+#if MPI_VERSION >= 4
+	if (!strcmp(function, "MPI_Psend_init") && rank % 2)
+		MPI_Psend_init(
+			&buffer, 1, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_INFO_NULL, &request);
+#endif
 }
 
 int main(int argc, char **argv)
@@ -374,6 +374,7 @@ int main(int argc, char **argv)
 	make_all();
 	for (int round = 1; on; round++) {
 		one_round(round, late);
+		the_round = round;
 		show_round(round);
 		on = access("go", F_OK);
 		MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);

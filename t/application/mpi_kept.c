@@ -10,20 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(what)                                                                            \
-	do {                                                                                   \
-		if (!(what)) {                                                                 \
-			printf("line %d: not so: %s\n", __LINE__, #what);                      \
-			exit(1);                                                               \
-		}                                                                              \
-	} while (0)
-
-static volatile sig_atomic_t told;
-
-static void on_signal(int signal)
-{
-	told = 1;
-}
+#include "mpi_one_rank.h"
 
 /* ---- errors ---- */
 
@@ -31,6 +18,15 @@ static int classes[2], codes[3];
 
 static void make_errors(void)
 {
+	int gone, code;
+
+	/* They are no more, but have had their numbers. */
+	CHECK(!MPI_Add_error_class(&gone) && !MPI_Add_error_code(gone, &code));
+	CHECK(!MPI_Add_error_string(code, "that is gone"));
+#ifndef OPEN_MPI
+	CHECK(!MPIX_Delete_error_string(code) && !MPIX_Delete_error_code(code));
+	CHECK(!MPIX_Delete_error_class(gone));
+#endif
 	CHECK(!MPI_Add_error_class(&classes[0]));
 	CHECK(!MPI_Add_error_code(classes[0], &codes[0]));
 	CHECK(!MPI_Add_error_class(&classes[1]));
@@ -156,12 +152,12 @@ int main(int argc, char **argv)
 	static const int order[KEYS + 2] = {0, 2, 2, 1, 3, 0};
 	int another, level;
 
-	signal(SIGUSR1, on_signal);
+	signal(SIGUSR1, on_end_signal);
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
 	make_errors();
 	make_memory();
 	make_attributes();
-	for (int round = 1; round == 1 || !told; round++) {
+	for (int round = 1; round == 1 || !told_to_end; round++) {
 		check_errors();
 		check_memory();
 		check_attributes();

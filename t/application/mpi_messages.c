@@ -14,15 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(what)                                                                            \
-	do {                                                                                   \
-		if (!(what)) {                                                                 \
-			printf("rank %d, round %d, line %d: not so: %s\n", rank, the_round,    \
-				__LINE__, #what);                                              \
-			fflush(stdout);                                                        \
-			MPI_Abort(MPI_COMM_WORLD, 1);                                          \
-		}                                                                              \
-	} while (0)
+#include "mpi_ranks.h"
 
 enum { MAIL = 3, SMALL = 16, LARGE = 50000 };
 enum {
@@ -41,17 +33,10 @@ enum {
 	T_FREED
 };
 
-static int rank, size, left, right, the_round;
-static unsigned common = 1, own;
+static int left, right;
 static MPI_Comm other, quiet, mail[2], between;
 static MPI_Datatype every_second;
 static int errors_told;
-
-static unsigned chance(unsigned *seed, unsigned n)
-{
-	*seed = *seed * 1103515245 + 12345;
-	return (*seed >> 16) % n;
-}
 
 /* ---- contents ---- */
 
@@ -80,17 +65,6 @@ static int has(const MPI_Status *s, int source, int tag, int count)
 
 	MPI_Get_count(s, MPI_INT, &n);
 	return s->MPI_SOURCE == source && s->MPI_TAG == tag && n == count;
-}
-
-static void work(void)
-{
-	const struct timespec nap = {.tv_nsec = 1000 * (long)chance(&own, 2000)};
-	volatile double sum = 0;
-
-	for (unsigned i = chance(&own, 20000); i; i--)
-		sum += i;
-	if (!chance(&own, 6))
-		nanosleep(&nap, NULL);
 }
 
 /* ---- what is under way from one round to the next ---- */
@@ -263,7 +237,7 @@ static void use_copy(int round)
 
 	MPI_Wait(&under.copied, MPI_STATUS_IGNORE);
 	MPI_Isend(&out, 1, MPI_INT, right, T_SELF, under.copy, &r);
-	work();
+	work_at_random();
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, under.copy);
 	CHECK(sum == size * (size - 1) / 2);
 	MPI_Recv(&in, 1, MPI_INT, left, T_SELF, under.copy, MPI_STATUS_IGNORE);
@@ -310,7 +284,7 @@ static void persistent(int round)
 
 	under.token_out = word(rank, right, T_RING, round, 0);
 	MPI_Startall(2, under.token);
-	work();
+	work_at_random();
 	while (done < 2) {
 		MPI_Waitsome(2, under.token, &count, indices, s);
 		CHECK(count > 0);
@@ -371,7 +345,7 @@ static void workers(int round)
 		answer[1] = round;
 		MPI_Send(answer, 2, MPI_INT, 0, T_WORK, MPI_COMM_WORLD);
 		MPI_Recv(&task, 1, MPI_INT, 0, T_WORK, other, MPI_STATUS_IGNORE);
-		work();
+		work_at_random();
 	}
 	MPI_Barrier(other);
 }
@@ -384,11 +358,11 @@ static void to_oneself(int round)
 	MPI_Status s;
 
 	MPI_Isend(&out, 1, MPI_INT, 0, T_SELF, MPI_COMM_SELF, &r[0]);
-	work();
+	work_at_random();
 	while (!flag)
 		MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, &m, &s);
 	CHECK(has(&s, 0, T_SELF, 1));
-	work();
+	work_at_random();
 	MPI_Imrecv(&in, 1, MPI_INT, &m, &r[1]);
 	MPI_Wait(&r[1], &s);
 	MPI_Wait(&r[0], MPI_STATUS_IGNORE);
@@ -410,7 +384,7 @@ static void truncated(int round)
 
 	fill(data, SMALL, right, T_SHORT, round);
 	MPI_Send(data, SMALL, MPI_INT, right, T_SHORT, quiet);
-	work();
+	work_at_random();
 	MPI_Error_class(
 		MPI_Recv(data, 1, MPI_INT, left, T_SHORT, quiet, MPI_STATUS_IGNORE), &class);
 	CHECK(class == MPI_ERR_TRUNCATE && errors_told == told + 1);
@@ -424,7 +398,7 @@ static void cancelled(int round)
 
 	(void)round;
 	MPI_Irecv(&data, 1, MPI_INT, MPI_ANY_SOURCE, T_SHORT, other, &r);
-	work();
+	work_at_random();
 	MPI_Cancel(&r);
 	MPI_Wait(&r, &s);
 	MPI_Test_cancelled(&s, &flag);
@@ -462,7 +436,7 @@ static void freed_type(int round)
 	MPI_Type_commit(&pair);
 	MPI_Irecv(in, 1, pair, left, T_SHORT, comm, &r);
 	MPI_Type_free(&pair);
-	work();
+	work_at_random();
 	fill(out, 2, right, T_SHORT, round);
 	MPI_Send(out, 2, MPI_INT, right, T_SHORT, comm);
 	MPI_Wait(&r, MPI_STATUS_IGNORE);
@@ -477,7 +451,7 @@ static void one_round(int round)
 	int value = round;
 
 	for (int i = 0; i < 4; i++) {
-		work();
+		work_at_random();
 		parts[chance(&common, sizeof(parts) / sizeof(*parts))](round);
 	}
 	if (!chance(&common, 3))
@@ -522,16 +496,6 @@ static void finish(void)
 	MPI_Comm_free(&mail[1]);
 }
 
-static void show_round(int round)
-{
-	char name[32], value[32], room[4];
-
-	snprintf(name, sizeof(name), "round.%d", rank);
-	snprintf(value, sizeof(value), "%d", round);
-	if (readlink(name, room, sizeof(room)) < 0)
-		(void)!symlink(value, name);
-}
-
 /* A send that is not to end before it is asked for. */
 static void send_unasked(void)
 {
@@ -563,7 +527,7 @@ int main(int argc, char **argv)
 		the_round = round;
 		one_round(round);
 		complete(round - 1);
-		work();
+		work_at_random();
 		begin(round);
 		show_round(round);
 		if (round == 1) {

@@ -13,24 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(what)                                                                            \
-	do {                                                                                   \
-		if (!(what)) {                                                                 \
-			printf("line %d: not so: %s\n", __LINE__, #what);                      \
-			exit(1);                                                               \
-		}                                                                              \
-	} while (0)
-
-static volatile sig_atomic_t told;
-
-static void on_signal(int signal)
-{
-	told = 1;
-}
+#include "mpi_one_rank.h"
 
 /* ---- datatypes ---- */
 
+#if MPI_VERSION >= 4
 enum { SMALL = 17, TYPES = SMALL + 13 };
+#else
+enum { SMALL = 17, TYPES = SMALL };
+#endif
 static MPI_Datatype types[TYPES];
 static int packed[TYPES], type_key, type_deleted;
 static char memory[4096];
@@ -43,6 +34,7 @@ static int delete_of_type(MPI_Datatype type, int key, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
+#if MPI_VERSION >= 4
 /* With large counts, which the library keeps in another way, and of such. */
 static void make_large_types(void)
 {
@@ -69,6 +61,7 @@ static void make_large_types(void)
 	MPI_Type_contiguous(2, types[SMALL + 3], t++);
 	CHECK(t == types + TYPES);
 }
+#endif
 
 static void make_types(void)
 {
@@ -102,7 +95,9 @@ static void make_types(void)
 	MPI_Type_contiguous(2, inner, t++);
 	MPI_Type_free(&inner);
 	CHECK(t == types + SMALL);
+#if MPI_VERSION >= 4
 	make_large_types();
+#endif
 	for (int i = 0; i < TYPES; i++)
 		if (i < 13 || i > 15)
 			CHECK(!MPI_Type_commit(&types[i]));
@@ -134,7 +129,10 @@ static void check_contents(void)
 	MPI_Type_get_envelope(types[7], &ints, &addresses, &parts, &how);
 	CHECK(how == MPI_COMBINER_STRUCT && parts == 3);
 	MPI_Type_get_contents(types[7], 16, 16, 3, numbers, places, of);
-	CHECK(of[0] == MPI_INT && of[1] == MPI_CHAR && of[2] == types[1]);
+	CHECK(of[0] == MPI_INT && of[1] == MPI_CHAR);
+#ifndef OPEN_MPI /* which gives a copy */
+	CHECK(of[2] == types[1]);
+#endif
 	MPI_Type_free(&of[2]);
 	CHECK(of[2] == MPI_DATATYPE_NULL);
 	MPI_Type_get_envelope(types[12], &ints, &addresses, &parts, &how);
@@ -181,6 +179,7 @@ static void free_types(void)
 static MPI_Group world_group;
 static MPI_Comm copy, part, grid, row, graph, neighbours, weighted, of_group;
 static int key, freed_key, kept = 7, copies, deleted, errors, last_code;
+static int first_copies; /* Open MPI makes one more for a topology */
 static MPI_Errhandler handler;
 static int *tag_limit;
 
@@ -254,6 +253,7 @@ static void make_comms(void)
 	MPI_Comm_free_keyval(&freed_key);
 	MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_limit, &flag);
 	CHECK(flag && *tag_limit >= 32767);
+	first_copies = copies;
 }
 
 static void use_settings(void)
@@ -275,7 +275,11 @@ static void use_settings(void)
 	CHECK(!strcmp(name, "a copy"));
 	MPI_Comm_get_info(copy, &hints);
 	MPI_Info_get(hints, "mpi_assert_no_any_tag", MPI_MAX_OBJECT_NAME - 1, name, &flag);
+#ifdef OPEN_MPI /* keeps no hint that it does not know */
+	CHECK(!flag);
+#else
 	CHECK(flag && !strcmp(name, "true"));
+#endif
 	MPI_Info_free(&hints);
 	MPI_Comm_get_name(MPI_COMM_WORLD, name, &length);
 	CHECK(!strcmp(name, "MPI_COMM_WORLD"));
@@ -330,9 +334,10 @@ static void use_comms(int round)
 	MPI_Group_free(&group);
 	use_settings();
 	use_graphs();
+	size = copies;
 	MPI_Comm_dup(copy, &again);
 	MPI_Comm_free(&again);
-	CHECK(again == MPI_COMM_NULL && deleted == round && copies == round + 1);
+	CHECK(again == MPI_COMM_NULL && deleted == round && copies == size + 1);
 }
 
 static void free_comms(int rounds)
@@ -341,11 +346,11 @@ static void free_comms(int rounds)
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++)
 		CHECK(!MPI_Comm_free(all[i]) && *all[i] == MPI_COMM_NULL);
-	CHECK(deleted == rounds + 1);
+	CHECK(deleted == rounds + first_copies);
 	MPI_Comm_delete_attr(MPI_COMM_WORLD, key);
-	CHECK(deleted == rounds + 2);
+	CHECK(deleted == rounds + first_copies + 1);
 	MPI_Comm_free_keyval(&key);
-	CHECK(!MPI_Comm_free(&part) && deleted == rounds + 102);
+	CHECK(!MPI_Comm_free(&part) && deleted == rounds + first_copies + 101);
 	MPI_Group_free(&world_group);
 }
 
@@ -367,7 +372,11 @@ static void make_rest(void)
 	MPI_Op_create(twice, 0, &ordered);
 	MPI_Info_create(&info);
 	MPI_Info_set(info, "a key", "its value");
+#ifdef OPEN_MPI
+	MPI_Info_set(info, "another", "nothing"); /* it takes no value that is empty */
+#else
 	MPI_Info_set(info, "another", "");
+#endif
 	MPI_Info_delete(info, "another");
 	MPI_Info_set(info, "the last", "one");
 }
@@ -440,7 +449,7 @@ int main(int argc, char **argv)
 {
 	int round = 0;
 
-	signal(SIGUSR1, on_signal);
+	signal(SIGUSR1, on_end_signal);
 	for (unsigned i = 0; i < sizeof(memory); i++)
 		memory[i] = 7 * i + i / 256;
 	MPI_Init(&argc, &argv);
@@ -449,7 +458,7 @@ int main(int argc, char **argv)
 	make_comms();
 	make_rest();
 	free_others();
-	while (!told || !round) {
+	while (!told_to_end || !round) {
 		round++;
 		use_types(round);
 		use_comms(round);

@@ -10,22 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(what)                                                                            \
-	do {                                                                                   \
-		if (!(what)) {                                                                 \
-			printf("line %d: not so: %s\n", __LINE__, #what);                      \
-			exit(1);                                                               \
-		}                                                                              \
-	} while (0)
+#include "mpi_one_rank.h"
 
 enum { MANY = 200, THREADS = 4, ROUNDS = 80 };
-
-static volatile sig_atomic_t told;
-
-static void on_signal(int signal)
-{
-	told = 1;
-}
 
 /* ---- errors that the handler of MPI_COMM_WORLD is to hear of ---- */
 
@@ -98,7 +85,7 @@ static void *run(void *number)
 {
 	int me = (int)(long)number;
 
-	for (int round = 1; round <= ROUNDS || !told; round++) {
+	for (int round = 1; round <= ROUNDS || !told_to_end; round++) {
 		parts[me](comms[me]);
 		if (round == ROUNDS)
 			pthread_barrier_wait(&first);
@@ -131,7 +118,7 @@ int main(int argc, char **argv)
 	pthread_t threads[THREADS];
 	int level;
 
-	signal(SIGUSR1, on_signal);
+	signal(SIGUSR1, on_end_signal);
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
 	CHECK(level == MPI_THREAD_MULTIPLE);
 	prepare();

@@ -129,7 +129,7 @@ static int fails(enum fault_class class)
 		return hold(class);
 	if (control->signal)
 		return send_signal();
-	errno = EIO;
+	errno = class == FAULT_WRITE ? ENOSPC : EIO;
 	return 1;
 }
 
@@ -326,7 +326,7 @@ long ptrace(enum __ptrace_request request, ...)
 long syscall(long number, ...)
 {
 	LONGS(6, number);
-	/* A futex cannot fail so, and who waits for it would for long. */
+	/* A futex cannot fail so, and a thread that waits for it would wait for long. */
 	if (number != SYS_futex && fails(FAULT_RAW))
 		return -1;
 	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);

@@ -47,7 +47,7 @@ struct fault_control {
 	_Atomic int countdown; /* the call that brings it to 0 fails */
 	int fired;
 	int supervisor; /* process id of trecr-run or trecr-restart, */
-	int other;      /* and of who has killed it, when that was another */
+	int other;      /* and of the process that killed it, when that was another */
 };
 
 #endif

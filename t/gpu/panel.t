@@ -94,9 +94,9 @@ checkpoint() {
 	outcome "refused: $(last_of ckpt.err)"
 }
 
-# Checkpoint and end, in one of two ways.
-leave() {
-	if [ $((RANDOM % 2)) = 0 ]; then
+# Checkpoint and end, in one of two ways, or in the first always.
+leave() { # [end]
+	if [ "$1" = end ] || [ $((RANDOM % 2)) = 0 ]; then
 		echo "checkpoint and end" >>history
 		checkpoint -s || return
 		await -t "$PATIENCE" -p "$sup" 2>>await.err || outcome "does not end after trecr-ckpt -s" || return
@@ -121,12 +121,12 @@ ended() {
 	outcome "HANGS after $(steps_in out) of $(steps_in expected) steps"
 }
 
-cycles() {
+cycles() { # COMMAND [end]
 	local i status
 	begin "$1" || return
 	for ((i = 0; i < restarts; i++)); do
 		moment $((restarts + 1))
-		leave
+		leave "${2:-}"
 		status=$?
 		[ $status = 0 ] || return $status
 		come_back || return
@@ -136,10 +136,10 @@ cycles() {
 }
 
 # It may be that it took longer before, beside others: it has ended then, and is tried again.
-same() {
+same() { # COMMAND [end]
 	local status
 	for _ in 1 2 3; do
-		cycles "$1"
+		cycles "$@"
 		status=$?
 		[ $status = 2 ] || return $status
 		span=$((span / 3))
@@ -161,6 +161,15 @@ refused() {
 	done
 	ended || return
 	! differs out "$1" run.err
+}
+
+# either COMMAND REGEX: the same, but the program is not always in a state that can be saved: it is refused then, and
+# runs on.
+either() {
+	same "$1" && echo "same" >outcome && return
+	grep -q '^refused: ' outcome && grep -qE -- "$2" outcome || return
+	ended || return
+	! differs out "$1" run.err && echo "refused, as expected at some moments" >outcome
 }
 
 # fails COMMAND REGEX: something is refused at the call already, by name, and natively it is not.
@@ -187,6 +196,8 @@ try() {
 	undisturbed "$1" || return
 	case $2 in
 	same) same "$1" && echo "same" >outcome ;;
+	ended) same "$1" end && echo "same" >outcome ;;
+	either*) either "$1" "${2#either: }" ;;
 	says*)
 		grep -qE -- "${2#says: }" undisturbed.err || outcome "does not say: ${2#says: }" || return
 		same "$1" && echo "same, and says so" >outcome

@@ -5,7 +5,7 @@
 #	make check-mpi [FOLDERS='pt2pt coll ...'] [ONLY='NAME ...'] [SUITE=DIRECTORY]
 #
 # Debian's source package is fetched and built in a directory that goes again, or in SUITE, where it is used
-# again. Each has LIMIT seconds (60), and three times as many with a checkpoint. Of what passes natively each line of FOLDER/testlist is one test; says in the end how many of them pass
+# again. Each has LIMIT seconds (60) or what testlist gives it, and three times as many with a checkpoint. Of what passes natively each line of FOLDER/testlist is one test; says in the end how many of them pass
 # in either way, and names each other one with the reason. Not part of make check, as it takes an hour or more.
 TEST_LIMIT=${TEST_LIMIT:-36000}
 export TEST_LIMIT
@@ -145,13 +145,14 @@ restarts() {
 
 # A line of testlist: NAME RANKS [WORD=VALUE]...
 one() { # FOLDER NAME RANKS WORD...
-	local folder=$1 name=$2 ranks=$3 word arguments=() settings=() expected='' here verdict
+	local folder=$1 name=$2 ranks=$3 word arguments=() settings=() expected='' here verdict limit=$limit
 	shift 3
 	for word; do
 		case $word in
 		arg=*) arguments+=("${word#arg=}") ;;
 		env=*) settings+=("${word#env=}") ;;
 		resultTest=*) expected=${word#resultTest=} ;;
+		timeLimit=*) limit=$((${word#timeLimit=} > limit ? ${word#timeLimit=} : limit)) ;;
 		esac
 	done
 	[ -x "$suite/$folder/$name" ] && [ "$ranks" -le "${RANKS:-8}" ] || return

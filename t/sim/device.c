@@ -192,6 +192,11 @@ void *current_context(void)
 	return current;
 }
 
+int current_device(void)
+{
+	return current->device;
+}
+
 void make_current(void *context)
 {
 	if (current)
@@ -245,7 +250,7 @@ static int attach_segments(void)
 		void *p = id < 0 ? NULL : shmat(id, NULL, 0);
 
 		if (!p)
-			return 0; /* there are none to be had here */
+			return 0; /* none is available here */
 		(void)shmctl(id, IPC_RMID, NULL);
 		if (p == (void *)-1)
 			return -1;

@@ -17,6 +17,8 @@ void device_runs(void);
 
 /* This thread's context; NULL: none. */
 void *current_context(void);
+/* Its number. */
+int current_device(void);
 void make_current(void *context);
 int cuCtxCreate_v2(void **context, unsigned flags, int device);
 /* How often it was asked for what stubs may know: the current context, its device, what is kept

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 
 static __thread uint64_t here;
 static pthread_key_t key;

@@ -75,17 +75,24 @@ static struct range *new_range(uint64_t size, int managed)
 	return add_range((uint64_t)p + lead, (uint64_t)p + lead + size, managed, 0);
 }
 
-/* The first @count free ones in a row of @taken; @total: there are none. */
-static uint64_t first_fit(const unsigned char *taken, uint64_t total, uint64_t count)
+/* Where the smallest row of @count free ones or more in @taken begins, the lowest of such; @total: there is
+ * none. */
+static uint64_t best_fit(const unsigned char *taken, uint64_t total, uint64_t count)
 {
-	uint64_t run = 0;
+	uint64_t run = 0, best = total, size = UINT64_MAX;
 
-	for (uint64_t i = 0; i < total; i++) {
-		run = taken[i] ? 0 : run + 1;
-		if (run == count)
-			return i + 1 - count;
+	for (uint64_t i = 0; i <= total; i++) {
+		if (i < total && !taken[i]) {
+			run++;
+			continue;
+		}
+		if (run >= count && run < size) {
+			best = i - run;
+			size = run;
+		}
+		run = 0;
 	}
-	return total;
+	return best;
 }
 
 static uint64_t total_of(const struct range *r)
@@ -99,7 +106,7 @@ static struct range *find_range(uint64_t count, int managed, uint64_t *at)
 	struct range *r = ranges;
 
 	for (; r; r = r->next) {
-		*at = first_fit(r->taken, total_of(r), count);
+		*at = best_fit(r->taken, total_of(r), count);
 		if (r->managed == managed && *at < total_of(r))
 			break;
 	}
@@ -142,7 +149,7 @@ static void drop_range(struct range *r)
 
 static int is_empty(const struct range *r)
 {
-	return first_fit(r->taken, total_of(r), total_of(r)) == 0;
+	return best_fit(r->taken, total_of(r), total_of(r)) == 0;
 }
 
 static void give_blocks(uint64_t address, uint64_t size)
@@ -235,7 +242,7 @@ static void give_shared(struct block *b, uint64_t address, uint64_t size)
 	while (at && !b->taken[at - 1])
 		at--;
 	b->since[at] = ++now;
-	if (first_fit(b->taken, steps_of(b->heap), steps_of(b->heap)))
+	if (best_fit(b->taken, steps_of(b->heap), steps_of(b->heap)))
 		return;
 	while (*p != b)
 		p = &(*p)->next;

@@ -1,8 +1,8 @@
 /*
  * heap.h - where the driver finds room for variables, managed memory and what it needs itself,
  * as the one for an H200 does (lower/cuda/placement.h): ranges of 32 MiB, in which blocks of
- * 2 MiB are taken, the newest range first; what is smaller shares blocks, in the smallest hole
- * that fits, of such in the oldest.
+ * 2 MiB are taken, the newest range first, in its smallest hole that fits, of such in the lowest; what is
+ * smaller shares blocks, in the smallest hole that fits, of such in the oldest.
  */
 #ifndef T_SIM_HEAP_H
 #define T_SIM_HEAP_H

@@ -102,7 +102,7 @@ static void run_print(const struct kernel_call *k)
 	pthread_mutex_unlock(&said_lock);
 }
 
-/* Whoever finds nothing left comes back when all is out. */
+/* A thread that finds nothing left returns when all is out. */
 void module_print(void)
 {
 	pthread_mutex_lock(&said_lock);

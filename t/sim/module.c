@@ -110,14 +110,19 @@ static struct global *global_of(struct global *g, const char *name, int managed)
 	return g;
 }
 
-static void add_global(struct global **list, const char *name, uint64_t size, int managed)
+/* What stands for the blocks that managed variables share: of a device's modules, and those of libraries are with the
+ * first device's. */
+static char managed_blocks[16];
+
+/* @managed: a part of managed_blocks; NULL: it is not. */
+static void add_global(struct global **list, const char *name, uint64_t size, void *managed)
 {
 	struct global *g = calloc(1, sizeof(*g));
 
 	snprintf(g->name, sizeof(g->name), "%s", name);
 	g->size = size;
-	g->managed = managed;
-	g->address = managed ? heap_take(HEAP_MANAGED_VARIABLES, NULL, size)
+	g->managed = managed != NULL;
+	g->address = managed ? heap_take(HEAP_MANAGED_VARIABLES, managed, size)
 			     : heap_take(HEAP_VARIABLES, current_context(), size);
 	g->next = *list;
 	*list = g;
@@ -125,7 +130,7 @@ static void add_global(struct global **list, const char *name, uint64_t size, in
 }
 
 /* To @list, all in @image that @format, with NAME and SIZE, fits. */
-static void declare(struct global **list, const char *image, const char *format, int managed)
+static void declare(struct global **list, const char *image, const char *format, void *managed)
 {
 	const char *line = image;
 	char name[32];
@@ -136,13 +141,15 @@ static void declare(struct global **list, const char *image, const char *format,
 			add_global(list, name, size, managed);
 }
 
-static void declare_managed(struct global **list, const char *image)
+static void declare_managed(struct global **list, const char *image, int is_library)
 {
+	void *blocks = &managed_blocks[is_library ? 0 : current_device()];
+
 	if (*list && (*list)->managed)
 		return;
-	declare(list, image, ".global .attribute(.managed) .b8 %31[^[][%lu]", 1);
+	declare(list, image, ".global .attribute(.managed) .b8 %31[^[][%lu]", blocks);
 	declare(list, image, ".visible .global .attribute(.managed) .align 4 .b8 %31[^[][%lu]",
-		1);
+		blocks);
 }
 
 static int is_image(const char *image)
@@ -162,9 +169,9 @@ static struct module *load(const char *image, struct library *library)
 	m->is_library = !!library;
 	m->next = modules;
 	modules = m;
-	declare(&m->globals, image, ".global .b8 %31[^[][%lu]", 0);
-	declare(&m->globals, image, ".visible .global .align 4 .b8 %31[^[][%lu]", 0);
-	declare_managed(library ? &library->managed : &m->globals, image);
+	declare(&m->globals, image, ".global .b8 %31[^[][%lu]", NULL);
+	declare(&m->globals, image, ".visible .global .align 4 .b8 %31[^[][%lu]", NULL);
+	declare_managed(library ? &library->managed : &m->globals, image, !!library);
 	return m;
 }
 
@@ -444,7 +451,7 @@ int cuLibraryLoadData(void **library, const void *image, const int *jit, void **
 	libraries = l;
 	*library = l;
 	if (current_context())
-		declare_managed(&l->managed, l->image);
+		declare_managed(&l->managed, l->image, 1);
 	return 0;
 }
 
@@ -525,7 +532,7 @@ int cuLibraryGetManaged(uint64_t *address, size_t *size, void *library, const ch
 	l = object_get(OBJECT_LIBRARY, library, __func__);
 	if (!l)
 		return SIM_INVALID_HANDLE;
-	declare_managed(&l->managed, l->image);
+	declare_managed(&l->managed, l->image, 1);
 	return get_global(address, size, global_of(l->managed, name, 1));
 }
 

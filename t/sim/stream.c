@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 #include "shared/table.h"
 #include "t/sim/device.h"
 #include "t/sim/graph.h"

@@ -233,7 +233,7 @@ int cuGreenCtxCreate(void **green, void *description, int device, unsigned flags
 	return make_free(green, OBJECT_GREEN_CONTEXT);
 }
 
-/* Goes on without its green context, detached. */
+/* Continues without its green context, detached. */
 int cuGreenCtxStreamCreate(void **stream, void *green, unsigned flags, int priority)
 {
 	SIM_ENTER();

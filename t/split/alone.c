@@ -1,5 +1,6 @@
 /* alone managed|mapped: memory of one kind and no other, held over checkpoints and restarts. */
 #include "t/split/driver_victim.h"
+#include "t/split/memory_kinds.h"
 
 #define SIZE  (2 * MIB)
 #define COUNT 3
@@ -20,13 +21,6 @@ static void make_managed(void)
 /* As PyTorch does with expandable segments. */
 static void make_mapped(void)
 {
-	static const struct {
-		int type, handles, location, id;
-		uint64_t rest[9];
-	} on_device = {.type = 1, .location = 1};
-	static const struct {
-		int location, id, flags;
-	} reachable = {1, 0, 3};
 	CUdeviceptr base;
 	uint64_t handle;
 

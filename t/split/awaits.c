@@ -8,17 +8,9 @@
  *	links	linker states come and go time and again
  */
 #include "t/split/driver_victim.h"
+#include "t/split/memory_kinds.h"
 
 #define COUNT 1024
-
-static const struct {
-	int type, handles, location, id;
-	uint64_t rest[9];
-} on_device = {.type = 1, .location = 1};
-
-static const struct {
-	int location, id, flags;
-} reachable = {1, 0, 3};
 
 static void *context, *stream, *await, *count, *print; /* the last three are kernels */
 static CUdeviceptr memory;

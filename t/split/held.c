@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "t/split/cuda_api.h"
+#include "t/split/memory_kinds.h"
 #include "t/victim/victim.h"
 
 #define OK(call) CHECK(!(result = (call)), #call " gave %d", result)
@@ -104,15 +105,6 @@ static struct {
 	uint64_t handle, id;
 	size_t free;
 } held;
-
-static const struct {
-	int type, handles, location, id;
-	uint64_t rest[9];
-} on_device = {.type = 1, .location = 1};
-
-static const struct {
-	int location, id, flags;
-} reachable = {1, 0, 3};
 
 static void make_host(void)
 {

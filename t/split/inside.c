@@ -5,7 +5,7 @@
  */
 #include <sys/mman.h>
 
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 #include "t/split/driver_victim.h"
 
 #define SIZE (1ul << 20)

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 #include "t/split/driver_victim.h"
 
 #define CODE (4 * MIB) /* that much of the driver's is whole pages */

@@ -7,7 +7,7 @@
 #include "bringup/insn.h"
 #include "bringup/site.h"
 #include "bringup/space.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 #include "stubs/procs.h"
 
 static int tests, failures;
@@ -125,7 +125,7 @@ static void test_procs(void)
 	ok(stub_proc_find(procs, 4, "cuA", 6000, 1) == old,
 		"or the common one, as it was then");
 	ok(!stub_proc_find(procs, 4, "cuB", 10000, 0) && !stub_proc_find(procs, 4, "cuC", 1, 0),
-		"and what there is not is not found");
+		"and what does not exist is not found");
 }
 
 int main(void)

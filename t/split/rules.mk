@@ -68,32 +68,43 @@ $(O)/t/split/linked-rpath $(O)/t/split/linked-runpath: t/split/linked/linked.c $
 SPLIT_PROGRAMS += $(O)/t/split/linked-rpath $(O)/t/split/linked-runpath
 
 # The stub inside a static program: what a program without a dynamic loader has is a libc, and
-# that is all the crossing asks for.
-SPLIT_STATIC_SRC := $(wildcard stubs/crossing/*.c stubs/crossing/*.S stubs/cuda/*.c stubs/cuda/*.S \
-	mmu/*.c) \
+# that is all the crossing asks for. Compiled once for each libc.
+SPLIT_STATIC_OBJ := $(patsubst %,%.o,$(basename $(wildcard stubs/crossing/*.c stubs/crossing/*.S \
+	stubs/cuda/*.c stubs/cuda/*.S mmu/*.c) \
 	stubs/procs.c shared/cuda/calls.c shared/cuda/memory_driver.c \
-	$(addprefix bringup/,clone.S elf_map.c insn.c site.c start.c)
-SPLIT_STATIC_GEN := $(O)/stubs/gen/cuda.entries.S $(O)/stubs/gen/cuda.procs.c \
-	$(O)/stubs/gen/cuda.info.c
-SPLIT_STATIC_HEADERS := $(wildcard shared/*.h shared/*/*.h lower/*.h bringup/*.h stubs/*.h stubs/*/*.h)
-$(O)/t/split/static-glibc-%: t/split/%.c $(SPLIT_STATIC_SRC) $(SPLIT_STATIC_GEN) \
-		$(SPLIT_STATIC_HEADERS)
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -w -mfsgsbase -fno-stack-protector -static -o $@ \
-		$(filter %.c %.S,$^)
-$(O)/t/split/static-musl-%: t/split/%.c $(SPLIT_STATIC_SRC) $(SPLIT_STATIC_GEN) \
-		$(SPLIT_STATIC_HEADERS)
-	@mkdir -p $(@D)
-	musl-gcc -idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu \
-		$(CPPFLAGS) $(SPLIT_CFLAGS) -w -mfsgsbase -fno-stack-protector -static -o $@ \
-		$(filter %.c %.S,$^)
+	$(addprefix bringup/,clone.S elf_map.c insn.c site.c start.c))) \
+	$(addprefix gen/cuda.,entries.o procs.o info.o)
+SPLIT_STATIC_GEN := $(addprefix $(O)/stubs/gen/cuda.,entries.S procs.c info.c calls.h index.h)
+SPLIT_STATIC_CFLAGS = $(SPLIT_CFLAGS) -w -mfsgsbase -fno-stack-protector
+MUSL_GCC = musl-gcc -idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu
+
+# $(1): the libc, $(2): its compiler.
+define split_static
+$(O)/t/split/$(1)/gen/%.o: $(O)/stubs/gen/%.c $(SPLIT_STATIC_GEN)
+	@mkdir -p $$(@D)
+	$(2) $$(CPPFLAGS) $$(SPLIT_STATIC_CFLAGS) -MMD -MP -c -o $$@ $$<
+$(O)/t/split/$(1)/gen/cuda.entries.o: $(O)/stubs/gen/cuda.entries.S $(GEN_ENTRIES_INCLUDED)
+	@mkdir -p $$(@D)
+	$(2) $$(CPPFLAGS) $$(SPLIT_STATIC_CFLAGS) -c -o $$@ $$<
+$(O)/t/split/$(1)/%.o: %.c $(SPLIT_STATIC_GEN)
+	@mkdir -p $$(@D)
+	$(2) $$(CPPFLAGS) $$(SPLIT_STATIC_CFLAGS) -MMD -MP -c -o $$@ $$<
+$(O)/t/split/$(1)/%.o: %.S
+	@mkdir -p $$(@D)
+	$(2) $$(CPPFLAGS) $$(SPLIT_STATIC_CFLAGS) -MMD -MP -c -o $$@ $$<
+$(O)/t/split/static-$(1)-%: t/split/%.c $(SPLIT_STATIC_OBJ:%=$(O)/t/split/$(1)/%)
+	$(2) $$(CPPFLAGS) $$(SPLIT_STATIC_CFLAGS) -MMD -MP -MF $$@.d -MT $$@ -static -o $$@ \
+		$$(filter %.c %.o,$$^)
+endef
+$(eval $(call split_static,glibc,$(CC)))
+$(eval $(call split_static,musl,$(MUSL_GCC)))
 SPLIT_STATIC := compute callbacks threads signals forks objects held queued
 SPLIT_PROGRAMS += $(SPLIT_STATIC:%=$(O)/t/split/static-glibc-%)
 ifneq ($(shell command -v musl-gcc),)
 SPLIT_PROGRAMS += $(SPLIT_STATIC:%=$(O)/t/split/static-musl-%)
 endif
 
-# Not the static ones: each has all of the stub compiled into it.
+# Not the static ones: the stub would be compiled for them, once for each libc.
 ifdef QUICK
 SPLIT_PROGRAMS := $(filter $(NAMED:%=$(O)/t/split/%),$(SPLIT_PROGRAMS))
 endif

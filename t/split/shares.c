@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 #include "t/split/driver_victim.h"
 
 #define POOLS     1 /* HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
@@ -75,7 +75,7 @@ void victim_hurt(void)
 
 /* ---- making ---- */
 
-/* Memory that consists of several pieces: of those that the driver was asked for for others. */
+/* Memory that consists of several pieces, which the driver made for other allocations. */
 static CUdeviceptr make_pieces(void)
 {
 	CUdeviceptr crowd[CROWD], p;
@@ -245,7 +245,7 @@ static void same_half(CUdeviceptr p, size_t half, uint64_t s, const char *what)
 	free(data);
 }
 
-/* Of those that the other has opened, as of @round. */
+/* Of the other process, which has opened them: as of @round. */
 static void look_at_shared(int round, int last)
 {
 	for (int i = 0; i <= last; i++) {

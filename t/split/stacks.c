@@ -3,8 +3,11 @@
  *	inside	blocked in a call, then in a signal handler that interrupts it and calls, too
  *	back	in a function of its own that the driver has called
  *	steps	calls of every kind, to be followed instruction by instruction
+ *	first	so, on a thread that has not called before
+ *	guarded	so, where its first call is one that is recorded
  * Functions that are looked for have long names.
  */
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -85,16 +88,65 @@ static void inside(void)
 	pthread_join(thread, NULL);
 }
 
-FRAME static void steps_through_the_crossing(void)
+static jmp_buf way_out;
+
+static size_t jump(int block)
+{
+	longjmp(way_out, 1);
+}
+
+/* Leaves an entry of the side stack behind, for the next call to find. */
+static void leave_by_jump(void)
+{
+	int grid, block;
+
+	if (!setjmp(way_out))
+		cuOccupancyMaxPotentialBlockSize(&grid, &block, await, jump, 0, 0);
+}
+
+static void make_stream(void)
+{
+	void *made;
+
+	OK(cuStreamCreate(&made, 0));
+	OK(cuStreamDestroy_v2(made));
+}
+
+static void call_in_every_way(void)
 {
 	int version, priority;
-	void *made;
 
 	OK(cuDriverGetVersion(&version));
 	OK(cuStreamGetPriority(stream, &priority));
-	OK(cuStreamCreate(&made, 0));
-	OK(cuStreamDestroy_v2(made));
+	make_stream();
+	leave_by_jump();
+	OK(cuDriverGetVersion(&version));
+	leave_by_jump();
+	make_stream();
+}
+
+static void call_first(void)
+{
+	OK(cuCtxSetCurrent(context));
+}
+
+static void call_first_guarded(void)
+{
+	void *same;
+
+	OK(cuDevicePrimaryCtxRetain(&same, 0));
+}
+
+FRAME static void steps_through_the_crossing(void (*calls)(void))
+{
+	calls();
 	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void *thread_steps(void *guarded)
+{
+	steps_through_the_crossing(guarded ? call_first_guarded : call_first);
+	return NULL;
 }
 
 int main(int argc, char **argv)
@@ -114,7 +166,11 @@ int main(int argc, char **argv)
 		inside();
 	else if (!strcmp(argv[1], "back"))
 		asks_the_driver();
+	else if (!strcmp(argv[1], "steps"))
+		steps_through_the_crossing(call_in_every_way);
 	else
-		steps_through_the_crossing();
+		pthread_join(
+			victim_thread(thread_steps, strcmp(argv[1], "first") ? argv[1] : NULL),
+			NULL);
 	return victim_done();
 }

@@ -29,6 +29,7 @@ gdb.execute("run", to_string=True)
 gdb.execute("source " + script)
 ours = [code for code in code_of_ours() if code.start >> 40 != 0x48]
 bottom = gdb.newest_frame().older().read_register("rsp")
+beginning = names()
 seen, wrong = set(), set()
 while int(gdb.newest_frame().read_register("rsp")) < int(bottom):
     gdb.execute("stepi", to_string=True)
@@ -37,7 +38,7 @@ while int(gdb.newest_frame().read_register("rsp")) < int(bottom):
         continue
     seen.add(pc)
     stack = names()
-    if stack[-2:] != ["steps_through_the_crossing", "main"]:
+    if stack[-len(beginning) :] != beginning:
         wrong.add(pc)
         print(gdb.execute("info symbol %#x" % pc, to_string=True).strip(), stack)
 print("%d instructions seen, %d wrong" % (len(seen), len(wrong)))

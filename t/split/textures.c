@@ -10,7 +10,7 @@
 
 #include "shared/cuda/array_params.h"
 #include "shared/cuda/graph_params.h"
-#include "shared/windows.h"
+#include "shared/address_windows.h"
 #include "t/split/driver_victim.h"
 
 #define INVALID_HANDLE 400

@@ -7,7 +7,8 @@
  *	await [-t SECONDS] -p PID		until process PID has ended
  *
  * With -p and FILE it gives up when PID has ended and the line is not there. Exit status 0,
- * or 1 with what was waited for on stderr (60 seconds unless told otherwise).
+ * or 1 with what was waited for on stderr (60 seconds unless told otherwise). TEST_SLOW, when set, is how
+ * many times as long it waits (t/lib.sh).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,16 +20,9 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
+#include "t/tool/time_limit.h"
 
 static int has_line(const char *file, const regex_t *re)
 {
@@ -85,7 +79,7 @@ static int has_appeared(int fd, const char *file)
 
 int main(int argc, char **argv)
 {
-	double end = now() + 60;
+	double limit = 60, end;
 	const char *file, *pattern;
 	struct pollfd p[2] = {{-1, POLLIN, 0}, {-1, POLLIN, 0}};
 	int pid = 0, option, over = 0, existence = 0, appeared = 0;
@@ -93,7 +87,7 @@ int main(int argc, char **argv)
 
 	while ((option = getopt(argc, argv, "t:p:e")) != -1) {
 		if (option == 't')
-			end = now() + atof(optarg);
+			limit = atof(optarg);
 		else if (option == 'p')
 			pid = atoi(optarg);
 		else if (option == 'e')
@@ -101,6 +95,7 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
+	end = now() + limit * slowness();
 	if (pid > 0) {
 		p[1].fd = syscall(SYS_pidfd_open, pid, 0);
 		over = p[1].fd < 0;

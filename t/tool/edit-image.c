@@ -5,7 +5,8 @@
  *	edit-image FILE flip OFFSET	flip a bit there, and leave the checksums wrong
  *	edit-image FILE WHAT [VALUE]	change a field and seal the file again, so that only the
  *					value is wrong: version, machine, class, block-size,
- *					incompat, compat, cpuid, pid, build-id, file-kind, id
+ *					incompat, compat, cpuid, pid, build-id, file-kind, id;
+ *					or another one: io-priority
  */
 #include <elf.h>
 #include <errno.h>
@@ -143,6 +144,17 @@ static int other_process(const char *owner, Elf64_Nhdr *n, uint8_t *data, void *
 	return 1;
 }
 
+/* Of all threads. */
+static int io_priority(const char *owner, Elf64_Nhdr *n, uint8_t *data, void *arg)
+{
+	if (strcmp(owner, IMAGE_OWNER) || n->n_type != IMAGE_NOTE_BASE + IMAGE_NOTE_THREADS)
+		return 0;
+	for (size_t at = offsetof(struct image_thread, ioprio); at < n->n_descsz;
+		at += sizeof(struct image_thread))
+		memcpy(data + at, arg, sizeof(((struct image_thread *)0)->ioprio));
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[2] : "";
@@ -186,6 +198,8 @@ int main(int argc, char **argv)
 		done = each_note(all_features, NULL);
 	else if (!strcmp(what, "pid"))
 		done = each_note(other_process, NULL);
+	else if (!strcmp(what, "io-priority"))
+		done = each_note(io_priority, &value);
 	else if (!strcmp(what, "build-id"))
 		done = each_note(other_build, NULL);
 	else

@@ -11,7 +11,8 @@
  *		the same processes, untouched
  *
  * A supervisor that is killed leaves its program behind, and a detached one leaves its
- * caller: as subreaper of its command, the nest still finds them all.
+ * caller: as subreaper of its command, the nest still finds them all. TEST_SLOW, when set, is how many times
+ * as long all limits are (t/lib.sh).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,16 +22,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
+#include "t/tool/time_limit.h"
 
 /* Parent of @pid and whether it is dead; -1 when there is no such process. */
 static pid_t parent_of(pid_t pid, char *comm, char *state)
@@ -170,7 +164,7 @@ static int sweep(double grace)
 {
 	const char *nest = getenv("TRECR_NEST");
 	pid_t root = nest ? atoi(nest) : 0;
-	double end = now() + grace;
+	double end = now() + grace * slowness();
 	int said = 0;
 	size_t n;
 
@@ -219,7 +213,7 @@ static void first_line(pid_t pid, const char *name, char *line, int size)
 		fclose(f);
 }
 
-/* For whoever is to find out why the time was not enough. */
+/* For a reader who has to find out why the time was not enough. */
 static void tell_of_all(void)
 {
 	size_t n;
@@ -306,5 +300,5 @@ int main(int argc, char **argv)
 		limit = atof(argv[2]), i = 3;
 	if (i >= argc)
 		return 125;
-	return nest(limit, argv + i);
+	return nest(limit * slowness(), argv + i);
 }

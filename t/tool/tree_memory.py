@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""tree_memory.py stop|show|continue|kill PID: all processes below PID, a supervisor.
+"""tree_memory.py stop|stopped|show|continue|kill PID: all processes below PID, a supervisor.
 
-stop: stops them, until there is none that runs. continue: lets them run on. kill: ends all, the supervisor first, and
-waits until they are gone. show: what their memory is, to be
+stop: stops them, until there is none that runs. stopped: waits until none runs, as they were stopped when they were
+saved. continue: lets them run on. kill: ends all, the supervisor first, and waits until they are gone. show: what their memory is, to be
 compared with what it is after a restart: for each process, by its own number for itself, each run of pages of
 equal rights in 2 MiB, with a hash of what is in it. Pages of zeros are nothing, mapped or not.
 """
@@ -57,18 +57,44 @@ def send(pid, number):
         pass
 
 
-def stop(supervisor):
+def has_pending(pid, *numbers):
+    masks = [int((status(pid, name) or ["0"])[0], 16) for name in ("SigPnd", "ShdPnd")]
+    return any(mask >> (number - 1) & 1 for mask in masks for number in numbers)
+
+
+def is_stopped(pid):
+    """A traced process that runs is "t" for a moment, too, at a fork for instance, and so is one that has just been sent
+    SIGCONT: that it has taken the SIGSTOP that it was sent tells them from one that stays stopped. One that its parent
+    kills is about to end."""
+    return (status(pid, "State") or ["X"])[0] in "Tt" and not has_pending(pid, signal.SIGSTOP, signal.SIGKILL)
+
+
+def until_stopped(supervisor, seen):
     """What has been forked meanwhile is found the next time. While others end, the kernel's list of children may lack
     one (proc(5)), so it has to be the same twice."""
     before = None
     while True:
         found = programs(supervisor)
-        running = [pid for pid in found if (status(pid, "State") or ["X"])[0] not in "TtX"]
-        if not running and found == before:
+        for pid in found:
+            seen(pid)
+        if found == before and all(is_stopped(pid) for pid in found):
             return
         before = found
-        for pid in running:
+
+
+def stop(supervisor):
+    sent = set()
+
+    def send_once(pid):
+        if pid not in sent:
             send(pid, signal.SIGSTOP)
+            sent.add(pid)
+
+    until_stopped(supervisor, send_once)
+
+
+def stopped(supervisor):
+    until_stopped(supervisor, lambda pid: None)
 
 
 def ranges(pid):
@@ -137,4 +163,4 @@ def resume(supervisor):
         send(pid, signal.SIGCONT)
 
 
-{"stop": stop, "show": show, "continue": resume, "kill": kill}[sys.argv[1]](int(sys.argv[2]))
+{"stop": stop, "stopped": stopped, "show": show, "continue": resume, "kill": kill}[sys.argv[1]](int(sys.argv[2]))

@@ -349,7 +349,7 @@ static void test_remake(void)
 	ok(!mmu_remake(m, &driver, 0) && made == mmu_needed(m, 0) && sound(m) && !misuse,
 		"the rest is there again, at the same addresses");
 	churn(m, 8, 5000, MANY / 2);
-	ok(sound(m) && !misuse, "and goes on working");
+	ok(sound(m) && !misuse, "and continues to work");
 	mmu_set_peers(m, &driver, 0, 6);
 	ok(mapped[index_of(live[0]->address & ~(MMU_GRANULE - 1))].accessible == 7,
 		"peers reach what is there");

@@ -15,6 +15,7 @@
 #include "supervisor/descriptors/descriptors.h"
 #include "supervisor/fd/objects_dump.h"
 #include "supervisor/file_kinds/saved_files.h"
+#include "supervisor/file_kinds/saved_files_restore.h"
 #include "t/unit/scratch.h"
 #include "t/unit/tap.h"
 
@@ -35,6 +36,15 @@ int openat(int in, const char *name, int flags, ...)
 	if (flags & O_CREAT && strstr(name, "file.trecr-") && at_open)
 		at_open(name);
 	return syscall(SYS_openat, in, name, flags, mode);
+}
+
+static void (*at_mkdir)(void); /* when the inner directory is made again */
+
+int mkdirat(int in, const char *name, mode_t mode)
+{
+	if (at_mkdir && !strcmp(name, "inner"))
+		at_mkdir();
+	return syscall(SYS_mkdirat, in, name, mode);
 }
 
 static void write_text(const char *path, const char *text)
@@ -228,7 +238,7 @@ static void cut(void)
 		diag("cannot cut %s: %s", file, strerror(errno));
 }
 
-/* Nobody has asked for it to be saved, so the checkpoint does not hang on it. */
+/* Nobody has asked for it to be saved, so the checkpoint does not depend on it. */
 static void test_unreadable(void)
 {
 	struct image *img;
@@ -301,6 +311,8 @@ static void test_put_back(void)
 	img = save(&v, NULL);
 	if (!ok(img != NULL, "a small temporary file is saved"))
 		return;
+	ok(img->super.incompat & IMAGE_INCOMPAT_NAMED,
+		"which a trecr that would put it back in any case is told not to read");
 	ok(!fd_saved_needed(img), "while it is there it need not be put back");
 	remove_all();
 	ok(fd_saved_needed(img) && fd_saved_in(img, file), "when it is missing it has to be");
@@ -323,6 +335,32 @@ static void test_put_back(void)
 	(void)!rename(moved, outer);
 	remove_all();
 	image_close(img);
+	unmap_file(&v);
+}
+
+static void link_inner(void)
+{
+	if (mkdir("elsewhere", 0700) || symlink("../elsewhere", inner))
+		diag("cannot make a link: %s", strerror(errno));
+}
+
+static void test_faster_link(void)
+{
+	struct image *img;
+	struct vma v;
+
+	make_file();
+	v = map_file();
+	img = save(&v, NULL);
+	remove_all();
+	at_mkdir = link_inner;
+	ok(img && !put_back(img) && !count_in("elsewhere"),
+		"nor where one leads that is made when the directory is to be made");
+	at_mkdir = NULL;
+	(void)!unlink(inner);
+	remove_all();
+	if (img)
+		image_close(img);
 	unmap_file(&v);
 }
 
@@ -364,6 +402,7 @@ int main(void)
 	test_unreadable();
 	test_cut();
 	test_put_back();
+	test_faster_link();
 	test_closed_directory();
 	return done_testing();
 }

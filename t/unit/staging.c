@@ -1,4 +1,4 @@
-/* Whoever reads through the staging buffer, at whatever pace, has each byte copied once. */
+/* However fast the readers of the staging buffer are, each byte is copied once. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -292,7 +292,7 @@ static void test_no_locks(void)
 	b = store_open(dir, job_b, NULL, &e);
 	ok(b && !store_begin(b, &fd[1], &sequence[1], &e), "and another %s", e.msg);
 	notices_take(hear, NULL);
-	ok(says_no_locks, "which tells of what it leaves alone");
+	ok(says_no_locks, "which names what it leaves alone");
 	ok(sequence[1] == sequence[0] + 1, "they have different numbers");
 	e.msg[0] = 0;
 	ok(store_remove(path_of("latest"), &e) < 0, "nothing is removed meanwhile");
@@ -362,7 +362,7 @@ static void test_other_host(void)
 	unknown_locks = false;
 }
 
-/* A file system of 1 MiB, for those who may mount. */
+/* A file system of 1 MiB, where we may mount one. */
 static void test_full_disk(void)
 {
 	cleanup_free void *data = aligned_alloc(IMAGE_BLOCK, 256 * IMAGE_BLOCK);

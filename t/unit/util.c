@@ -33,7 +33,7 @@ int main(void)
 	uint64_t at = (uintptr_t)data;
 	struct err e = ERR_INIT;
 
-	/* What goes on for ever is ended. */
+	/* A command that never ends is ended. */
 	alarm(60);
 	ok(fd >= 0 && pread_all(fd, data, sizeof(data), at, "its memory", &e),
 		"memory of the dead is not read");

@@ -1,16 +1,16 @@
 /*
  * Threads inside system calls that wait: none of them may notice the checkpoint, neither as
- * EINTR nor by returning early, and a time-out goes on with what was left of it.
+ * EINTR nor by returning early, and a time-out continues with the time that was left.
  *
  *	blocked [KIND...]	one thread for each kind (all that a restart supports)
  *	blocked alone KIND	the main thread, the only one
+ *	blocked ended KIND...	other threads, when the main thread has ended
  *
  * The victim is ready when half of the time-out has passed. Never early is checked exactly.
  * An upper limit is set only to tell "what was left" from "all of it again": the time during
  * which a third thread could not run is taken off before.
  */
 #include <linux/futex.h>
-#include <linux/io_uring.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <sys/epoll.h>
@@ -20,7 +20,7 @@
 #include <sys/sem.h>
 #include <sys/socket.h>
 
-#include "victim.h"
+#include "uring.h"
 
 /* A call that is alone has to be asleep still when it is checkpointed for the second time, however
  * busy the machine. */
@@ -29,7 +29,7 @@
 static uint64_t timeout = 3 * SEC;
 
 static int quiet[2]; /* a pipe that nobody writes to */
-static int woken[2]; /* one that is written to at the end */
+static int woken[2]; /* written to at the end */
 static atomic_int go;
 static struct timespec whole = {3, 0};
 
@@ -424,7 +424,7 @@ static int alone(struct kind *k)
 	return victim_done();
 }
 
-int main(int argc, char **argv)
+static int block(int argc, char **argv)
 {
 	bool by_itself = argc == 3 && !strcmp(argv[1], "alone");
 	struct kind *chosen = NULL;
@@ -443,6 +443,8 @@ int main(int argc, char **argv)
 		for (int i = 1; i < argc; i++)
 			if (!strcmp(argv[i], k->name))
 				k->used = true, chosen = k;
+		if (k->used && k->call == do_ring)
+			uring_skip_if_refused();
 	}
 	if (by_itself) {
 		timeout = TIMEOUT_ALONE;
@@ -483,4 +485,30 @@ int main(int argc, char **argv)
 	semctl(sems, 0, IPC_RMID);
 	msgctl(queue, IPC_RMID, NULL);
 	return victim_done();
+}
+
+static struct {
+	int argc;
+	char **argv;
+	pthread_t first;
+} words;
+
+static void *run_without_first(void *arg)
+{
+	MUST(!pthread_join(words.first, NULL));
+	exit(block(words.argc, words.argv));
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2 || strcmp(argv[1], "ended"))
+		return block(argc, argv);
+	words.argc = argc - 1;
+	words.argv = argv + 1;
+	words.first = pthread_self();
+	/* Half of it is more than the upper limit leaves. */
+	timeout = 20 * SEC;
+	whole.tv_sec = timeout / SEC;
+	victim_thread(run_without_first, NULL);
+	pthread_exit(NULL);
 }

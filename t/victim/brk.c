@@ -1,4 +1,4 @@
-/* The heap goes on growing where it was, and shrinks. */
+/* The heap grows on where it was, and shrinks. */
 #include "victim.h"
 
 static char *heap;

@@ -1,6 +1,6 @@
 /*
  * Files and directories of /proc of a process and a thread that have ended: they lead to
- * nothing, whoever has the number. And paths (O_PATH) of living ones.
+ * nothing, even if the number is another process's by now. And paths (O_PATH) of living ones.
  */
 #include <dirent.h>
 

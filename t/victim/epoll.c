@@ -42,7 +42,7 @@ static void expect_nothing(void)
 		e.events, (unsigned long)e.data.u64);
 }
 
-/* As a server does with its threads: whoever got the event has the connection to itself. */
+/* As a server does with its threads: the thread that got the event has the connection to itself. */
 static void fire(int *pair, uint64_t data)
 {
 	char c;

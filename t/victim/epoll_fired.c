@@ -1,6 +1,6 @@
 /*
  * One-shot watches that have fired, on files of many kinds that are not ready for anything:
- * they tell of nothing, not even of an end, before they are set again.
+ * they report nothing, not even an end, before they are set again.
  */
 #include <netinet/in.h>
 #include <sys/epoll.h>

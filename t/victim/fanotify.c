@@ -1,6 +1,6 @@
 /*
  * fanotify: what is reported of which files, and what is ignored. An ordinary user can watch
- * files and directories, and is told of them by handles; root whole mounts, too.
+ * files and directories, whose events name them by handles; root whole mounts, too.
  */
 #include <sys/fanotify.h>
 
@@ -19,15 +19,9 @@ static char before[2][4096], home[PATH_MAX];
 /* Lines of fdinfo, without the numbers of mounts, which are others in another namespace. */
 static void look_at_marks(int fd, char *text, size_t size)
 {
-	char path[64], *p;
-	int file, n;
+	char *p;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = open(path, O_RDONLY | O_CLOEXEC);
-	n = file < 0 ? -1 : read(file, text, size - 1);
-	MUST(n > 0);
-	close(file);
-	text[n] = 0;
+	victim_fdinfo(fd, text, size);
 	p = strstr(text, "fanotify");
 	MUST(p);
 	memmove(text, p, strlen(p) + 1);

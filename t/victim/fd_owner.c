@@ -62,7 +62,7 @@ static void check_thread(void)
 	CHECK(pending & 1ul << (SIGRTMIN + 4 - 1), "the thread has no signal: %lx", pending);
 }
 
-/* ---- other kinds: something to be read, and whoever wrote it ---- */
+/* ---- other kinds: something to be read, and its writer ---- */
 
 enum { PAIR, DATAGRAM, TERMINAL, WATCH, KINDS };
 
@@ -120,7 +120,7 @@ static void check_kinds(const sigset_t *set)
 		while (r < 0 && errno == EINTR);
 		CHECK(r == OF_KIND && info.si_fd == reader[i],
 			"%s: signal %d about descriptor %d", kinds[i], r, info.si_fd);
-		/* A socket tells of more than one thing. */
+		/* A socket signals more than one thing. */
 		while (sigtimedwait(set, &info, &now) == OF_KIND)
 			;
 	}

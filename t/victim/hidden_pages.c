@@ -124,7 +124,7 @@ int main(void)
 	check_sparse(cut = grown(cut, PAGE, SPARSE), "the hidden");
 	CHECK(resident(whole) < 16384 && resident(cut) < 16384, "%zu and %zu pages came to be",
 		resident(whole), resident(cut));
-	SAME(beyond, ALL, 5, "a mapping that goes on behind the end");
+	SAME(beyond, ALL, 5, "a mapping that continues behind the end");
 	CHECK(!can_read(beyond + ALL), "it can be read there");
 	return victim_done();
 }

@@ -5,7 +5,7 @@
  *	hugetlb shared			shared with a child
  *	hugetlb memfd | sealed		mapped twice; sealed: no longer to be resized
  *	hugetlb unlinked DIR		the same, a file in DIR whose name is gone
- *	hugetlb private-memfd		a mapping that does not share what is written
+ *	hugetlb private-memfd		a mapping that does not share what is written, and another that does
  *	hugetlb sysv			a System V segment of a page and a half, removed
  *	hugetlb sysv-detached		one that is attached nowhere
  */
@@ -23,7 +23,8 @@
 #define TOLD 0x70 /* what is written into one mapping to be seen in the other */
 
 static char *p;
-static char *other; /* a second mapping of the same file */
+static char *other;   /* a second mapping of the same file */
+static char *written; /* the same, where @p shows only pages that are not its own */
 static int fd = -1, gate[2];
 static pid_t child;
 
@@ -105,6 +106,10 @@ static void choose(const char *how, const char *dir)
 		make_memfd();
 	if (!strcmp(how, "private-memfd")) {
 		p = map(MAP_PRIVATE);
+		written = map(MAP_SHARED);
+		/* Of pages that the file has not, it gets its own when it reads them. */
+		written[0] = TOLD;
+		written[SIZE - 1] = TOLD;
 		return;
 	}
 	p = map(MAP_SHARED);
@@ -132,6 +137,17 @@ static void check_file(const char *how)
 	p[SIZE - 1] = TOLD;
 	CHECK(other[SIZE - 1] == TOLD, "the two mappings are no longer one");
 	CHECK(pread(fd, &c, 1, SIZE - 1) == 1 && c == TOLD, "nor are they the file's");
+}
+
+/* The second page is not @p's own yet. It has zeros in the end. */
+static void check_written(void)
+{
+	if (!written)
+		return;
+	CHECK(written[0] == TOLD && written[SIZE - 1] == TOLD && p[SIZE - 1] == TOLD,
+		"what is in the file");
+	written[SIZE - 1] = 0;
+	CHECK(!p[SIZE - 1], "what is written to the file is not seen");
 }
 
 static void check_child(void)
@@ -166,10 +182,12 @@ int main(int argc, char **argv)
 		attach(segment);
 		MUST(!shmctl(segment, IPC_RMID, NULL));
 	}
+	check_written();
 	SAME(p, 2 * MIB, 1, "huge page");
 	ZERO(p + 2 * MIB, 2 * MIB, "untouched huge page");
 	CHECK(victim_vma(p, &v) && v.page_kb == 2048, "pages of %lu KiB", v.page_kb);
 	p[3 * MIB] = 1;
+	CHECK(!written || !written[3 * MIB], "it writes to the file");
 	check_file(how);
 	check_child();
 	return victim_done();

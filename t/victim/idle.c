@@ -3,6 +3,7 @@
  *
  *	idle			waits for the go signal, then checks a little memory
  *	idle megabytes N	N MiB of memory, checked at the end
+ *	idle holes N		the same of every second page only
  *	idle touch N M		N MiB; every SIGUSR2 changes M pages and says "touched K"
  *	idle exit N		exits with N at once
  *	idle signal N		ends by signal N
@@ -16,7 +17,7 @@
 #include "victim.h"
 
 static char *p;
-static size_t size = MIB;
+static size_t size = MIB, step = 4096;
 static atomic_bool stop;
 static uint64_t counts[2][2];
 
@@ -74,7 +75,9 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "undumpable"))
 		prctl(PR_SET_DUMPABLE, 0);
 	p = victim_anon(size);
-	for (size_t at = 0; at < size; at += 4096)
+	if (!strcmp(what, "holes"))
+		step = 8192;
+	for (size_t at = 0; at < size; at += step)
 		victim_fill(p + at, 4088, at);
 	if (!strcmp(what, "catch")) {
 		static const int caught[] = {
@@ -120,7 +123,7 @@ int main(int argc, char **argv)
 			CHECK(counts[i][0] > before[i], "thread %d stands still", i);
 		}
 	}
-	for (size_t at = 0; at < size; at += 4096)
+	for (size_t at = 0; at < size; at += step)
 		if (!SAME(p + at, 4088, at, "memory"))
 			break;
 	return victim_done();

@@ -43,15 +43,9 @@ static void expect(int fd, int wd, uint32_t mask, const char *name)
 /* What the kernel shows of @fd's watches, flags too (Linux 5.19). */
 static void look_at_watches(int fd, char *text, size_t size)
 {
-	char path[64], *watches;
-	int info, n;
+	char *watches;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	info = open(path, O_RDONLY | O_CLOEXEC);
-	n = info < 0 ? -1 : read(info, text, size - 1);
-	MUST(n > 0);
-	close(info);
-	text[n] = 0;
+	victim_fdinfo(fd, text, size);
 	watches = strstr(text, "inotify");
 	MUST(watches);
 	memmove(text, watches, strlen(watches) + 1);

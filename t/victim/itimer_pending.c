@@ -1,5 +1,5 @@
 /* An interval timer that has fired while its signal was blocked stands still until that is
- * taken: it goes on from there. */
+ * taken: it continues from there. */
 #include <sys/time.h>
 
 #include "victim.h"

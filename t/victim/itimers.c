@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 	uint64_t start = victim_now();
 
 	if (argc > 1 && !strcmp(argv[1], "fire")) {
-		/* One that comes due: never early, by the clock that the program sees. */
+		/* An expiration: never early, by the clock that the program sees. */
 		sigemptyset(&alarm_set);
 		sigaddset(&alarm_set, SIGALRM);
 		sigprocmask(SIG_BLOCK, &alarm_set, NULL);

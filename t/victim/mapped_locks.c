@@ -26,7 +26,7 @@ static int file(const char *name, int flags)
 	return fd;
 }
 
-/* Who is in the way of writing byte @at: asked by one who holds no POSIX lock. */
+/* Which process is in the way of writing byte @at: asked by a process that holds no POSIX lock. */
 static void check_holder(int fd, off_t at, int type, pid_t holder)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};

@@ -1,4 +1,4 @@
-/* An orphan whose main thread has ended, while another thread of it goes on. */
+/* An orphan whose main thread has ended, while another thread of it runs on. */
 #include <sys/wait.h>
 
 #include "victim.h"

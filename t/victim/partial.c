@@ -1,6 +1,6 @@
 /*
  * Writes and reads that were done in part when they were stopped: what they return is what they
- * have done, so that a program that goes on with the rest loses nothing and has nothing twice.
+ * have done, so that a program that continues with the rest loses nothing and has nothing twice.
  * A call that was done in no part is done as a whole.
  */
 #include <netinet/in.h>

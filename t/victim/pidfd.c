@@ -73,13 +73,9 @@ static void *thread(void *arg)
 /* "Pid:" of fdinfo (man proc_pid_fdinfo). */
 static int shown_id(int fd)
 {
-	char path[64], text[512] = "", *p;
-	int file;
+	char text[512], *p;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = open(path, O_RDONLY | O_CLOEXEC);
-	MUST(file >= 0 && read(file, text, sizeof(text) - 1) > 0);
-	close(file);
+	victim_fdinfo(fd, text, sizeof(text));
 	p = strstr(text, "Pid:");
 	return p ? atoi(p + 4) : -1;
 }

@@ -1,7 +1,7 @@
 /*
  * POSIX shared memory and a named semaphore: contents, mode and size, through mappings that
  * write, a mapping of a child that may only read, and a descriptor that was kept; and one that is not
- * mapped yet. With "spoil", they are written over once it has been told to go on, and the one that was not
+ * mapped yet. With "spoil", they are written over once it has been told to continue, and the one that was not
  * mapped is removed, until it is ended.
  */
 #include <semaphore.h>
@@ -39,7 +39,7 @@ void victim_hurt(void)
 	memory[SIZE - 1] ^= 1;
 }
 
-/* The program goes on after the checkpoint, and is not to be brought back to this. */
+/* The program runs on after the checkpoint; a restart must not bring this back. */
 static void spoil(void)
 {
 	memset(memory, 0xee, SIZE);

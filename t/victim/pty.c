@@ -200,17 +200,17 @@ static void check_others(void)
 	CHECK(!ioctl(relocked.master, TIOCGPTLCK, &on) && on, "the lock of an open one");
 	CHECK(!tcgetattr(locked, &t) && t.c_iflag == IGNBRK && t.c_lflag == NOFLSH,
 		"settings of one that was never opened: %x, %x", t.c_iflag, t.c_lflag);
-	CHECK(!takes_output(stopped.slave), "output goes on by itself");
+	CHECK(!takes_output(stopped.slave), "output resumes by itself");
 	expect(stopped.master, "before", "output before it was stopped");
 	put(stopped.master, "\021");
 	for (int i = 0; i < 60000 && !takes_output(stopped.slave); i++)
 		usleep(1000);
 	CHECK(takes_output(stopped.slave), "^Q");
 	/* What the program has stopped itself ^Q does not start, but tcflow(3). */
-	CHECK(!takes_output(suspended.slave), "suspended output goes on by itself");
+	CHECK(!takes_output(suspended.slave), "suspended output resumes by itself");
 	put(suspended.master, "\021x\n");
 	await(suspended.slave, 2);
-	CHECK(!takes_output(suspended.slave), "suspended output goes on by ^Q");
+	CHECK(!takes_output(suspended.slave), "suspended output resumes by ^Q");
 	CHECK(!tcflow(suspended.slave, TCOON) && takes_output(suspended.slave), "TCOON");
 }
 

@@ -206,7 +206,7 @@ static void check_packet(void)
 	CHECK(sock_int(packets, SOL_PACKET, PACKET_FANOUT) == (77 | PACKET_FANOUT_LB << 16),
 		"PACKET_FANOUT is %x", sock_int(packets, SOL_PACKET, PACKET_FANOUT));
 	while (recv(packets, rest, sizeof(rest), MSG_DONTWAIT) >= 0)
-		; /* what a program that goes on has not lost */
+		; /* not lost in a program that runs on */
 	send_packet("bad");
 	send_packet("alright");
 	COMES(packets, "bad");
@@ -329,7 +329,7 @@ static void check_netlink(void)
 
 int main(void)
 {
-	/* First: netlink sockets are told of its interface. */
+	/* First: netlink sockets are notified of its interface. */
 	make_packet();
 	make_raw();
 	make_ping();

@@ -184,7 +184,7 @@ static void *leave_table(void *arg)
 	return NULL;
 }
 
-/* A restart sets its watches in another process, whose signals it would tell of. */
+/* A restart sets its watches in another process, whose signals it would report. */
 static void epoll_of_thread(void)
 {
 	static volatile bool done;

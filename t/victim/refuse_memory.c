@@ -32,7 +32,7 @@ static void reserved_address(void)
 {
 	p = mmap((void *)0x480000100000, 4096, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	need(p == (void *)0x480000100000, "the address is not to be had");
+	need(p == (void *)0x480000100000, "the address is not available");
 }
 
 static void userfault(void)

@@ -1,5 +1,5 @@
 /*
- * What makes an io_uring impossible to save: requests that wait and that nothing tells of, or
+ * What makes an io_uring impossible to save: waiting requests that the kernel does not show, or
  * settings that cannot be read.
  */
 #include <poll.h>

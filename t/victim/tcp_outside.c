@@ -79,7 +79,7 @@ static void fill(void)
 	MUST(errno == EAGAIN && !fcntl(fd, F_SETFL, 0));
 }
 
-/* The server goes on, and sends all of it back, behind its greeting. */
+/* The server resumes, and sends all of it back, behind its greeting. */
 static void check_full(void)
 {
 	size_t have = 0, at;

@@ -41,14 +41,9 @@ static void check_timer(int fd, long left, long interval_ns, const char *what)
 /* A number in fdinfo, behind @key (man proc_pid_fdinfo). */
 static int shown(int fd, const char *key, int base)
 {
-	char path[64], text[512] = "", *p;
-	int file, n;
+	char text[512], *p;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = open(path, O_RDONLY | O_CLOEXEC);
-	n = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
-	MUST(n > 0);
-	close(file);
+	victim_fdinfo(fd, text, sizeof(text));
 	p = strstr(text, key);
 	return p ? (int)strtol(p + strlen(key), NULL, base) : -1;
 }

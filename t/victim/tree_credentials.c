@@ -1,6 +1,6 @@
 /*
- * Processes of several users, groups and capabilities: what /proc tells of each, its secure
- * bits, and whether it may be looked at, are as they were. Of an ordinary user those that it
+ * Processes of several users, groups and capabilities: what /proc shows of each, its secure
+ * bits, and whether others may look at it, are as they were. As an ordinary user, only such as that user
  * can have.
  */
 #include <grp.h>

@@ -18,7 +18,7 @@ static void lock(int how, int type, off_t start, off_t length)
 	MUST(!fcntl(shared, how, &l));
 }
 
-/* Who is in the way of writing byte @at. */
+/* Which process is in the way of writing byte @at. */
 static void check_holder(int fd, off_t at, int type, pid_t holder)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
@@ -85,7 +85,7 @@ int main(void)
 		fcntl(read_leased, F_GETLEASE));
 	CHECK(open("leased alone", O_RDONLY | O_NONBLOCK) < 0 && errno == EWOULDBLOCK, "%s",
 		strerror(errno));
-	CHECK(broken == leased, "told of descriptor %d", broken);
+	CHECK(broken == leased, "the signal names descriptor %d", broken);
 	CHECK(!fcntl(leased, F_SETLEASE, F_UNLCK), "%s", strerror(errno));
 	/* Closing other would have lost the POSIX locks: the child looks first. */
 	tree_finish(1);

@@ -1,4 +1,4 @@
-/* A process whose parent has ended belongs to whoever takes in orphans, and lives on. */
+/* A process whose parent has ended belongs to the process that adopts orphans, and lives on. */
 #include "tree.h"
 
 static pid_t reaper, *shared;

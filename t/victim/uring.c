@@ -1,12 +1,16 @@
 /*
  * An io_uring: its memory and counters, entries that are not submitted yet and completions that
  * are not read yet, files and memory and an eventfd that are registered. The argument says of
- * what kind it is.
+ * what kind it is; with another one the thread knows it by a number of its own even where the kernel
+ * does not take that number for everything.
  */
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include "uring.h"
+
+/* An enum value where headers have it (Linux 6.3). */
+#define USE_REGISTERED_RING (1u << 31)
 
 #define BEFORE  1003 /* requests */
 #define WAITING 2
@@ -34,6 +38,7 @@ static const struct {
 
 static struct uring u;
 static int file, event, set, index_of_ring = -1;
+static bool file_is_registered;
 static unsigned unread;
 static char *memory;
 
@@ -52,7 +57,31 @@ static long do_register(unsigned opcode, void *arg, unsigned count)
 	return syscall(SYS_io_uring_register, u.fd, opcode, arg, count);
 }
 
-static void register_all(void)
+/* Whether others than io_uring_enter(2) take the number, from Linux 6.3 on. */
+static bool can_be_asked(unsigned number)
+{
+	return !syscall(SYS_io_uring_register, number,
+		       IORING_UNREGISTER_EVENTFD | USE_REGISTERED_RING, NULL, 0) &&
+	       !do_register(IORING_REGISTER_EVENTFD, &event, 1);
+}
+
+/* Older kernels show the names of registered files without their directories, and a checkpoint is refused. */
+static bool file_is_shown(void)
+{
+	char path[64], line[512];
+	bool shown = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", u.fd);
+	f = fopen(path, "r");
+	while (f && !shown && fgets(line, sizeof(line), f))
+		shown = strstr(line, "/read\n");
+	if (f)
+		fclose(f);
+	return shown;
+}
+
+static void register_all(bool in_any_case)
 {
 	struct iovec {
 		void *at;
@@ -62,11 +91,19 @@ static void register_all(void)
 	int files[4] = {-1, file, -1, -1};
 
 	MUST(!do_register(IORING_REGISTER_FILES, files, 4));
+	file_is_registered = file_is_shown();
+	MUST(file_is_registered || !do_register(IORING_UNREGISTER_FILES, NULL, 0));
 	MUST(!do_register(IORING_REGISTER_BUFFERS, memories, 2));
 	MUST(!do_register(IORING_REGISTER_EVENTFD, &event, 1));
-	/* Not before Linux 5.18. */
-	if (do_register(IORING_REGISTER_RING_FDS, &ring, 1) == 1)
+	/* Not before Linux 5.18; a checkpoint is refused before 6.3. */
+	if (do_register(IORING_REGISTER_RING_FDS, &ring, 1) != 1)
+		return;
+	if (in_any_case || can_be_asked(ring.offset)) {
 		index_of_ring = ring.offset;
+		return;
+	}
+	ring.data = 0;
+	MUST(do_register(IORING_UNREGISTER_RING_FDS, &ring, 1) == 1);
 }
 
 /* The last one by a worker, which waits for more for some seconds. */
@@ -88,8 +125,8 @@ static void read_registered(uint64_t data)
 	int n;
 
 	sqe->opcode = IORING_OP_READ_FIXED;
-	sqe->flags = IOSQE_FIXED_FILE;
-	sqe->fd = 1;
+	sqe->flags = file_is_registered ? IOSQE_FIXED_FILE : 0;
+	sqe->fd = file_is_registered ? 1 : file;
 	sqe->addr = (uintptr_t)memory + 16384;
 	sqe->len = 4096;
 	sqe->off = 4096;
@@ -151,7 +188,7 @@ static void check_event(void)
 	CHECK(!eventfd_read(event, &count) && count == 1, "the eventfd counts %d", (int)count);
 }
 
-static void prepare(unsigned entries, unsigned flags)
+static void prepare(unsigned entries, unsigned flags, bool in_any_case)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.u64 = 0x5eed};
 
@@ -162,7 +199,7 @@ static void prepare(unsigned entries, unsigned flags)
 	set = epoll_create1(0);
 	MUST(!epoll_ctl(set, EPOLL_CTL_ADD, u.fd, &e));
 	do_some();
-	register_all();
+	register_all(in_any_case);
 	read_registered(99);
 	for (unsigned i = 0; i < unread; i++) {
 		uring_next(&u, 1000 + i);
@@ -203,7 +240,7 @@ int main(int argc, char **argv)
 	while (argc > 1 && strcmp(kinds[k].name, argv[1]))
 		MUST(++k < sizeof(kinds) / sizeof(kinds[0]));
 	unread = kinds[k].unread ? kinds[k].unread : 3;
-	prepare(kinds[k].entries, kinds[k].flags);
+	prepare(kinds[k].entries, kinds[k].flags, argc > 2);
 	victim_ready();
 	victim_wait();
 	check_ring(kinds[k].flags);

@@ -292,6 +292,20 @@ static inline bool victim_vmflag(const void *address, const char *flag)
 	return victim_vma(address, &v) && strstr(v.flags, word);
 }
 
+/* The text that the kernel shows of descriptor @fd (man proc_pid_fdinfo). */
+static inline void victim_fdinfo(int fd, char *text, size_t size)
+{
+	char path[64];
+	int file, n;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	n = file < 0 ? -1 : read(file, text, size - 1);
+	MUST(n > 0);
+	close(file);
+	text[n] = 0;
+}
+
 /* ---- threads ---- */
 
 static inline pthread_t victim_thread(void *(*fn)(void *), void *arg)
@@ -328,7 +342,7 @@ static inline void victim_until_blocked(pid_t tid, long nr)
 	}
 }
 
-/* Until thread @tid has ended, which nobody is told of. */
+/* Until thread @tid has ended, which is no event. */
 static inline void victim_until_ended(pid_t tid)
 {
 	char path[64], text[256];

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "ckpt/image_load.h"
+#include "ckpt/image_segments.h"
 #include "tools/inspect/contents.h"
 #include "tools/inspect/view.h"
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "shared/cuda/state.h"
+#include "shared/cuda/cuda_state.h"
 #include "tools/inspect/contents.h"
 #include "tools/inspect/text.h"
 

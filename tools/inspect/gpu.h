@@ -1,6 +1,6 @@
 /*
  * gpu.h - what a process had of the GPU driver, from the records in its memory
- * (shared/cuda/state.h). Shows nothing for a process that has not used it.
+ * (shared/cuda/cuda_state.h). Shows nothing for a process that has not used it.
  */
 #ifndef TOOLS_INSPECT_GPU_H
 #define TOOLS_INSPECT_GPU_H

@@ -1,5 +1,5 @@
 /*
- * job_view.c - what the ranks of a job have in common is told once; what they tell of one communicator is put
+ * job_view.c - what the ranks of a job have in common is shown once; what they say of one communicator is put
  * together.
  */
 #include "tools/inspect/job_view.h"
@@ -71,7 +71,7 @@ static void add_communicators(struct job *job, const struct rank *r)
 
 		to->holders++;
 		to->waiting += from->count.parked;
-		/* Who waits in front of a call knows of the last one. */
+		/* A rank that waits in front of a call knows the last one. */
 		if (!*to->call || from->count.entered + from->count.parked > to->entered)
 			memcpy(to->call, from->call, sizeof(to->call));
 		if (from->count.entered > to->entered)

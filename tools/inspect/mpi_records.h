@@ -1,6 +1,6 @@
 /*
  * mpi_records.h - what a rank had of its MPI library, where that lies in the lower half: from the state that
- * the stub keeps in the rank's memory (shared/mpi/state.h). Other ranks have nothing to show.
+ * the stub keeps in the rank's memory (shared/mpi/mpi_state.h). Other ranks have nothing to show.
  */
 #ifndef TOOLS_INSPECT_MPI_RECORDS_H
 #define TOOLS_INSPECT_MPI_RECORDS_H
@@ -10,7 +10,7 @@
 #include "ckpt/store.h"
 #include "lib/json.h"
 #include "lib/util.h"
-#include "shared/mpi/state.h"
+#include "shared/mpi/mpi_state.h"
 
 /* A communicator within one group, as one rank has counted what it does on it. */
 struct mpi_communicator {

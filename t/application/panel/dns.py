@@ -1,5 +1,5 @@
 # Packages: bind9 dnsmasq-base unbound python3. Needs: /usr/sbin/named /usr/sbin/dnsmasq /usr/sbin/unbound python3
-# Three servers of names: one with a zone, one that asks it and keeps what it hears, one that asks that.
+# Three servers of names: one with a zone, a cache that asks it, and another that asks the cache.
 import os
 import socket
 import struct

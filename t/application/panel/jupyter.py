@@ -1,4 +1,4 @@
-# Packages: python3-jupyter-client python3-ipykernel. Needs: python3, python3:jupyter_client, python3:ipykernel
+# Packages: python3-jupyter-client python3-ipykernel. Needs: python3, python3:jupyter_client, python3:ipykernel. Options: --save-files
 import os
 
 from jupyter_client.manager import start_new_kernel

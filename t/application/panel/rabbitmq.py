@@ -1,4 +1,4 @@
-# Packages: rabbitmq-server python3. Needs: /usr/lib/rabbitmq/bin/rabbitmq-server python3
+# Packages: rabbitmq-server python3. Needs: /usr/lib/rabbitmq/bin/rabbitmq-server python3. Options: --save-files
 # A node with durable queues, spoken to by STOMP.
 import glob
 import os

@@ -1,4 +1,4 @@
-"""torch.profiler around the first steps; training goes on after it."""
+"""torch.profiler around the first steps; training continues after it."""
 import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile

@@ -1,0 +1,89 @@
+/*
+ * window_records.h - windows, memory that other ranks reach (doc/decisions/mpi.md, "Windows"): what the stub records of them
+ * (stubs/mpi/windows.c), for the lower half to make them again (lower/mpi/windows_again.c).
+ *
+ * Below, a window is in one passive epoch from its making to its end. The program's epochs are the stub's: its
+ * locks and what ranks post to each other are words of memory in the upper half, which others change through a
+ * second window of the library's.
+ */
+#ifndef SHARED_MPI_WINDOW_RECORDS_H
+#define SHARED_MPI_WINDOW_RECORDS_H
+
+#include <stdint.h>
+
+/* The words of each rank. Who wants a lock takes the next ticket, and has the lock when it is the ticket's turn: readers
+ * let the next ticket read when they begin, and all let it write when they end. */
+enum mpi_window_word {
+	MPI_WORD_TICKETS, /* that were taken */
+	MPI_WORD_READS,   /* the ticket whose turn it is to read */
+	MPI_WORD_WRITES,  /* and to read or write */
+	MPI_WORD_OF_RANKS /* how often each rank has posted to this one, then how often it has completed */
+};
+#define MPI_LOCK_WORDS MPI_WORD_OF_RANKS
+
+/* What members tell each other on the window's communicator are numbers of checkpoints; this one when the window is freed. */
+#define MPI_LAST_MEETING UINT64_MAX
+
+enum mpi_window_lock {
+	MPI_UNLOCKED,
+	MPI_LOCKED_ALONE,
+	MPI_LOCKED_SHARED,
+	MPI_LOCKED_UNCHECKED, /* the program says that no other rank does */
+};
+
+/* What this rank has to do with another one. */
+struct mpi_window_target {
+	uint8_t lock;    /* enum mpi_window_lock: that it has there */
+	uint8_t started; /* the target is of the group of MPI_Win_start */
+	uint64_t posts;  /* how many of its posts this rank has waited for */
+	uint64_t completions;
+	/* A lock that is being taken. */
+	uint32_t phase;
+	uint64_t ticket, add[MPI_LOCK_WORDS], got[MPI_LOCK_WORDS];
+	struct mpi_request *request;
+};
+
+enum mpi_window_access {
+	MPI_NO_ACCESS,
+	MPI_FENCED, /* and no operation since */
+	MPI_FENCE_ACCESS,
+	MPI_STARTED,
+	MPI_LOCKED,
+	MPI_LOCKED_ALL,
+};
+
+/* Memory that is attached to a dynamic window. */
+struct mpi_region {
+	struct mpi_region *next;
+	void *base;
+	int64_t size;
+};
+
+struct mpi_window {
+	struct mpi_window *next; /* of the free list */
+	uint32_t room;           /* ranks that there is memory for */
+	int32_t control,
+		comm; /* real: the second window, and a communicator of the window's ranks */
+	int32_t rank, size;
+	int32_t flavor, model, unit; /* attributes: the program has their addresses */
+	int64_t bytes;
+	void *base;
+	int64_t large_unit; /* the same as `unit`, which may be too small */
+	void *memory;       /* that goes with the window, or NULL */
+	uint64_t mapped;
+	struct mpi_region *regions; /* the last one first */
+	uint32_t access;            /* enum mpi_window_access */
+	uint32_t exposed;           /* MPI_Win_post has been called */
+	uint32_t locks;             /* how many targets it has locked, MPI_PROC_NULL included */
+	uint32_t null_locked;
+	int32_t started_count, posted_count;
+	int32_t *started, *posted; /* ranks of the groups of MPI_Win_start and MPI_Win_post */
+	struct mpi_window_target *targets;
+	uint64_t *words; /* MPI_WORD_OF_RANKS + 2 * size */
+};
+
+static inline uint64_t mpi_window_words(const struct mpi_window *w)
+{
+	return MPI_WORD_OF_RANKS + 2ul * w->size;
+}
+#endif

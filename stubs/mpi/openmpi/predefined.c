@@ -1,0 +1,141 @@
+/* Variables of libmpi.so.40. A program at a fixed address has copies of them, as large as these are. */
+#include "stubs/mpi/openmpi/predefined.h"
+
+#include "shared/records.h"
+
+#define OBJECT(type, symbol, size, number, number_in_fortran)                                  \
+	union variable_##symbol {                                                              \
+		struct predefined head;                                                        \
+		char room[size];                                                               \
+	};                                                                                     \
+	extern EXPORT union variable_##symbol symbol;                                          \
+	union variable_##symbol symbol = {{(int)(number), (number_in_fortran)}};
+#include "mpi.openmpi.h"
+#undef OBJECT
+
+/* MPI_MESSAGE_NULL has the number of MPI_REQUEST_NULL, and is looked at by itself. */
+#define AT_MPI_Message(symbol, number)
+#define AT(symbol, number)                [MPI_PLACE(number)] = &(symbol),
+#define AT_MPI_Comm(symbol, number)       AT(symbol, number)
+#define AT_MPI_Group(symbol, number)      AT(symbol, number)
+#define AT_MPI_Datatype(symbol, number)   AT(symbol, number)
+#define AT_MPI_Op(symbol, number)         AT(symbol, number)
+#define AT_MPI_Info(symbol, number)       AT(symbol, number)
+#define AT_MPI_Errhandler(symbol, number) AT(symbol, number)
+#define AT_MPI_Win(symbol, number)        AT(symbol, number)
+#define AT_MPI_File(symbol, number)       AT(symbol, number)
+#define AT_MPI_Request(symbol, number)    AT(symbol, number)
+
+#define OBJECT(type, symbol, size, number, number_in_fortran) AT_##type(symbol, number)
+void *const predefined_handles[MPI_PLACES] = {
+#include "mpi.openmpi.h"
+};
+#undef OBJECT
+
+uintptr_t predefined_first = UINTPTR_MAX, predefined_last;
+extern STUB_HIDDEN struct crossing_library mpi_library;
+
+static void __attribute__((constructor)) set_up(void)
+{
+	mpi_library.abi = MPI_ABI_OPENMPI;
+	for (size_t i = 0; i < MPI_PLACES; i++) {
+		uintptr_t at = (uintptr_t)predefined_handles[i];
+
+		if (at && at < predefined_first)
+			predefined_first = at;
+		if (at > predefined_last)
+			predefined_last = at;
+	}
+}
+
+/* ---- numbers that Fortran knows them by ---- */
+
+#define OBJECT(type, symbol, size, number, number_in_fortran)                                  \
+	{#type, &(symbol), number_in_fortran},
+static const struct {
+	const char *type;
+	void *handle;
+	int number;
+} numbers[] = {
+#include "mpi.openmpi.h"
+};
+#undef OBJECT
+
+static int is_same(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+static int to_fortran(const void *handle)
+{
+	uintptr_t value = (uintptr_t)handle;
+
+	return value >> 31 == 1 || !value ? (int)value
+					  : ((const struct predefined *)handle)->fortran;
+}
+
+static void *from_fortran(const char *type, int number)
+{
+	if (number < 0)
+		return (void *)(uintptr_t)(uint32_t)number;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (numbers[i].number == number && is_same(numbers[i].type, type))
+			return numbers[i].handle;
+	return NULL;
+}
+
+#define NUMBERED(name, type)                                                                   \
+	EXPORTED(int, name##_c2f, (const void *handle))                                        \
+	{                                                                                      \
+		return to_fortran(handle);                                                     \
+	}                                                                                      \
+	EXPORTED(void *, name##_f2c, (int number))                                             \
+	{                                                                                      \
+		return from_fortran(#type, number);                                            \
+	}
+NUMBERED(MPI_Comm, MPI_Comm)
+NUMBERED(MPI_Errhandler, MPI_Errhandler)
+NUMBERED(MPI_Group, MPI_Group)
+NUMBERED(MPI_Info, MPI_Info)
+NUMBERED(MPI_Message, MPI_Message)
+NUMBERED(MPI_Op, MPI_Op)
+NUMBERED(MPI_Request, MPI_Request)
+NUMBERED(MPI_Type, MPI_Datatype)
+NUMBERED(MPI_Win, MPI_Win)
+
+extern STUB_HIDDEN int mpich_MPI_File_c2f(void *file);
+extern STUB_HIDDEN void *mpich_MPI_File_f2c(int number);
+
+EXPORTED(int, MPI_File_c2f, (void *file))
+{
+	return file == &ompi_mpi_file_null ? 0 : mpich_MPI_File_c2f(file);
+}
+
+EXPORTED(void *, MPI_File_f2c, (int number))
+{
+	return number ? mpich_MPI_File_f2c(number) : &ompi_mpi_file_null;
+}
+
+/* A status in Fortran is the same words. */
+static int copy_status(int *to, const int *from)
+{
+	enum { OTHER = 13 /* MPI_ERR_ARG */ };
+
+	if (!to || !from)
+		return OTHER;
+	for (size_t i = 0; i < sizeof(struct openmpi_status) / sizeof(*to); i++)
+		to[i] = from[i];
+	return 0;
+}
+
+EXPORTED(int, MPI_Status_c2f, (const int *from, int *to))
+{
+	return copy_status(to, from);
+}
+
+EXPORTED(int, MPI_Status_f2c, (const int *from, int *to))
+{
+	return copy_status(to, from);
+}

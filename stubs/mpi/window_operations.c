@@ -1,0 +1,135 @@
+/*
+ * window_operations.c - calls that reach the memory of other ranks. The library makes them as they are, in its passive
+ * epoch; whether the program is in an epoch is seen here.
+ */
+#include "stubs/crossing/crossing.h"
+#include "stubs/mpi/messages.h"
+#include "stubs/mpi/windows.h"
+
+#include "mpi.index.h"
+
+/* What is wrong with @target the library says. */
+static inline int may_reach(struct mpi_window *w, int target)
+{
+	int known = target >= 0 && target < w->size;
+
+	switch (w->access) {
+	case MPI_NO_ACCESS:
+		return 0;
+	case MPI_FENCED:
+		w->access = MPI_FENCE_ACCESS;
+		break;
+	case MPI_STARTED:
+		return !known || w->targets[target].started;
+	case MPI_LOCKED:
+		return !known || w->targets[target].lock;
+	}
+	return 1;
+}
+
+static inline int is_outside(MPI_Win win, int target)
+{
+	struct mpi_window *w = window_of(win);
+
+	return __builtin_expect(w && !may_reach(w, target), 0);
+}
+
+/* Requests are of passive epochs only. */
+static int is_outside_passive(MPI_Win win, int target)
+{
+	struct mpi_window *w = window_of(win);
+
+	return w && (w->access < MPI_LOCKED || !may_reach(w, target));
+}
+
+#define OPERATION(name, parameters, arguments)                                                 \
+	extern STUB_HIDDEN int real_##name parameters;                                         \
+	OPEN(name, parameters)                                                                 \
+	{                                                                                      \
+		if (is_outside(win, target))                                                   \
+			return window_failed(win, MPI_ERR_RMA_SYNC);                           \
+		return real_##name arguments;                                                  \
+	}
+
+/* The handle of the request is exchanged. */
+#define OPERATION_WITH_REQUEST(name, parameters, ...)                                          \
+	BY_HAND(name, parameters);                                                             \
+	int body_##name parameters                                                             \
+	{                                                                                      \
+		const uint64_t words[16] = {__VA_ARGS__};                                      \
+                                                                                               \
+		if (is_outside_passive(win, target))                                           \
+			return window_failed(win, MPI_ERR_RMA_SYNC);                           \
+		return mpi_perform(INDEX_##name, words);                                       \
+	}
+
+#define W(value) ((uint64_t)(value))
+
+/* Put, get and accumulate, and what fetches the former values: each with counts of two sizes. */
+#define TRANSFER(name, constant, Count)                                                        \
+	OPERATION(name,                                                                        \
+		(constant void *buffer, Count count, int type, int target, MPI_Aint at,        \
+			Count target_count, int target_type, MPI_Win win),                     \
+		(buffer, count, type, target, at, target_count, target_type, win))
+TRANSFER(MPI_Put, const, int)
+TRANSFER(MPI_Put_c, const, MPI_Count)
+TRANSFER(MPI_Get, , int)
+TRANSFER(MPI_Get_c, , MPI_Count)
+
+#define ACCUMULATE(name, Count)                                                                \
+	OPERATION(name,                                                                        \
+		(const void *buffer, Count count, int type, int target, MPI_Aint at,           \
+			Count target_count, int target_type, MPI_Op op, MPI_Win win),          \
+		(buffer, count, type, target, at, target_count, target_type, op, win))
+ACCUMULATE(MPI_Accumulate, int)
+ACCUMULATE(MPI_Accumulate_c, MPI_Count)
+
+#define GET_ACCUMULATE(name, Count)                                                            \
+	OPERATION(name,                                                                        \
+		(const void *buffer, Count count, int type, void *result, Count result_count,  \
+			int result_type, int target, MPI_Aint at, Count target_count,          \
+			int target_type, MPI_Op op, MPI_Win win),                              \
+		(buffer, count, type, result, result_count, result_type, target, at,           \
+			target_count, target_type, op, win))
+GET_ACCUMULATE(MPI_Get_accumulate, int)
+GET_ACCUMULATE(MPI_Get_accumulate_c, MPI_Count)
+
+OPERATION(MPI_Fetch_and_op,
+	(const void *buffer, void *result, int type, int target, MPI_Aint at, MPI_Op op,
+		MPI_Win win),
+	(buffer, result, type, target, at, op, win))
+OPERATION(MPI_Compare_and_swap,
+	(const void *buffer, const void *compared, void *result, int type, int target,
+		MPI_Aint at, MPI_Win win),
+	(buffer, compared, result, type, target, at, win))
+
+#define TRANSFER_WITH_REQUEST(name, constant, Count)                                           \
+	OPERATION_WITH_REQUEST(name,                                                           \
+		(constant void *buffer, Count count, int type, int target, MPI_Aint at,        \
+			Count target_count, int target_type, MPI_Win win, int *request),       \
+		W(buffer), W(count), W(type), W(target), W(at), W(target_count),               \
+		W(target_type), W(win), W(request))
+TRANSFER_WITH_REQUEST(MPI_Rput, const, int)
+TRANSFER_WITH_REQUEST(MPI_Rput_c, const, MPI_Count)
+TRANSFER_WITH_REQUEST(MPI_Rget, , int)
+TRANSFER_WITH_REQUEST(MPI_Rget_c, , MPI_Count)
+
+#define ACCUMULATE_WITH_REQUEST(name, Count)                                                   \
+	OPERATION_WITH_REQUEST(name,                                                           \
+		(const void *buffer, Count count, int type, int target, MPI_Aint at,           \
+			Count target_count, int target_type, MPI_Op op, MPI_Win win,           \
+			int *request),                                                         \
+		W(buffer), W(count), W(type), W(target), W(at), W(target_count),               \
+		W(target_type), W(op), W(win), W(request))
+ACCUMULATE_WITH_REQUEST(MPI_Raccumulate, int)
+ACCUMULATE_WITH_REQUEST(MPI_Raccumulate_c, MPI_Count)
+
+#define GET_ACCUMULATE_WITH_REQUEST(name, Count)                                               \
+	OPERATION_WITH_REQUEST(name,                                                           \
+		(const void *buffer, Count count, int type, void *result, Count result_count,  \
+			int result_type, int target, MPI_Aint at, Count target_count,          \
+			int target_type, MPI_Op op, MPI_Win win, int *request),                \
+		W(buffer), W(count), W(type), W(result), W(result_count), W(result_type),      \
+		W(target), W(at), W(target_count), W(target_type), W(op), W(win), W(request))
+GET_ACCUMULATE_WITH_REQUEST(MPI_Rget_accumulate, int)
+GET_ACCUMULATE_WITH_REQUEST(MPI_Rget_accumulate_c, MPI_Count)

@@ -1,0 +1,259 @@
+/*
+ * sysv_shm.c - segments of System V shared memory. Mappings lead to most of them, and have their
+ * contents.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/util.h"
+#include "supervisor/fd/objects_restore.h"
+#include "supervisor/sysv/sysv.h"
+#include "supervisor/sysv/sysv_kinds.h"
+#include "supervisor/sysv/sysv_owner.h"
+
+#ifndef SHM_HUGE_SHIFT /* <linux/shm.h>, which the C library's cannot stand beside */
+#define SHM_HUGE_SHIFT 26
+#endif
+
+/* ---- checkpoint ---- */
+
+static int highest_segment(struct sysv_asker *a, int64_t *highest, struct err *e)
+{
+	return SYSV_ASK(a, highest, e, SYS_shmctl, 0, SHM_INFO, a->scratch + SYSV_ANSWER);
+}
+
+static int ask_segment(
+	struct sysv_asker *a, int call, int which, struct sysv_status *s, struct err *e)
+{
+	struct shmid_ds d;
+	int64_t id;
+
+	if (SYSV_ASK(a, &id, e, SYS_shmctl, which, call, a->scratch + SYSV_ANSWER))
+		return -1;
+	if (id < 0)
+		return -id;
+	if (sysv_answer(a, &d, sizeof(d), e))
+		return -1;
+	sysv_status_begin(s, &d.shm_perm, call == IPC_STAT ? which : id, d.shm_ctime);
+	s->size = d.shm_segsz;
+	s->attached = d.shm_nattch;
+	s->used = sysv_later(d.shm_ctime, sysv_later(d.shm_atime, d.shm_dtime));
+	sysv_status_add_user(s, d.shm_cpid);
+	sysv_status_add_user(s, d.shm_lpid);
+	return 0;
+}
+
+static unsigned huge_shift(const struct vma *v)
+{
+	return v->flags & VMA_HUGETLB ? __builtin_ctzll(v->page_size) : 0;
+}
+
+/* Of the segment that @a has attached at @at. */
+static int find_huge_shift(
+	const struct sysv_asker *a, uint64_t at, struct image_object *o, struct err *e)
+{
+	struct vma_list list = {0};
+
+	if (procfs_vmas(a->process ? a->process->task : getpid(), &list, e))
+		return -1;
+	for (size_t i = 0; i < list.count; i++)
+		if (list.v[i].start == at)
+			o->args[1] = huge_shift(&list.v[i]);
+	vma_list_free(&list);
+	return 0;
+}
+
+static int read_segment(
+	const struct sysv_asker *a, uint64_t at, struct fd_object *o, struct err *e)
+{
+	uint64_t size;
+
+	if (find_huge_shift(a, at, &o->o, e))
+		return -1;
+	size = sysv_mapped_size(&o->o);
+	return sysv_read(a, at, buf_grow(&o->bytes, size), size, e);
+}
+
+/* Through another mapping, as none of the tree's has all of it. */
+static int copy_segment(
+	struct sysv_asker *a, struct fd_object *o, const struct sysv_status *s, struct err *e)
+{
+	int64_t at, r;
+	int failed;
+
+	if (SYSV_ASK(a, &at, e, SYS_shmat, o->o.inode, 0, SHM_RDONLY))
+		return -1;
+	if (at < 0 && at > -4096)
+		return err_set(e, -at, "%s: cannot attach it", o->text);
+	failed = read_segment(a, at, o, e);
+	if (SYSV_ASK(a, &r, failed ? NULL : e, SYS_shmdt, at))
+		return -1;
+	return failed;
+}
+
+static int is_segment_unfinished(const struct fd_object *o, struct err *e)
+{
+	if (o->attached != o->seen)
+		return err_set(e, 0,
+			"%s: a process that is not being saved has attached it, too", o->text);
+	return !o->stored && !o->bytes.len;
+}
+
+bool sysv_is_segment(const struct vma *v)
+{
+	return v->shared && !strncmp(v->name, "/SYSV", 5);
+}
+
+int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
+	bool *need_memory, struct err *e)
+{
+	uint32_t number = fd_object_numbered(d, IMAGE_OBJECT_SHM, v->inode);
+	struct sysv_status s = {0};
+	struct sysv_asker a;
+	struct fd_object *o;
+	int r;
+
+	if (!number) {
+		if (sysv_asker_begin(&a, p, e))
+			return -1;
+		r = ask_segment(&a, IPC_STAT, v->inode, &s, e);
+		if (sysv_asker_end(&a, r < 0, e)) {
+			sysv_status_free(&s);
+			return -1;
+		}
+		if (r)
+			return err_set(e, r,
+				"process %d (%s): cannot query System V shared memory "
+				"%" PRIu64,
+				p->pid, p->comm, v->inode);
+		number = sysv_add_object(d, &sysv_shm, &s);
+		sysv_status_free(&s);
+	}
+	o = fd_object_at(d, number);
+	o->o.args[1] = huge_shift(v);
+	o->seen++;
+	*need_memory = !o->stored && !v->offset && v->end - v->start >= o->o.size;
+	o->stored |= *need_memory;
+	return number;
+}
+
+void sysv_leave_out(struct fd_dump *d, const struct vma *v)
+{
+	buf_push(&d->lowers, uint64_t, &v->inode);
+}
+
+static bool is_lowers(const struct fd_dump *d, int id)
+{
+	for (size_t i = 0; i < buf_count(&d->lowers, uint64_t); i++)
+		if (*buf_at(&d->lowers, uint64_t, i) == (uint64_t)id)
+			return true;
+	return false;
+}
+
+/* ---- restart ---- */
+
+static bool is_segment_damaged(const struct image_object *o)
+{
+	return o->args[1] > 40;
+}
+
+static int look_at_segment(const struct image_object *o, struct sysv_found *found)
+{
+	struct shmid_ds d;
+
+	if (shmctl(o->inode, IPC_STAT, &d))
+		return -1;
+	*found = (struct sysv_found){
+		.key = d.shm_perm.__key,
+		.size = d.shm_segsz,
+		.used_by_now = d.shm_nattch || sysv_is_alive(d.shm_cpid, d.shm_ctime) ||
+			       sysv_is_alive(d.shm_lpid, sysv_later(d.shm_atime, d.shm_dtime)),
+		.ever_used = true,
+	};
+	return 0;
+}
+
+static int find_segment(key_t key)
+{
+	return shmget(key, 0, 0);
+}
+
+static int make_segment(const struct image_object *o)
+{
+	int flags = SYSV_NEW;
+
+	if (o->args[1])
+		flags |= SHM_HUGETLB | (int)(o->args[1] << SHM_HUGE_SHIFT);
+	return shmget(o->dev, o->size, flags);
+}
+
+static const char *why_not_made(const struct image_object *o)
+{
+	return o->args[1] ? "cannot create it in huge pages (are enough reserved? see "
+			    "vm.nr_hugepages)"
+			  : NULL;
+}
+
+static void remove_segment(int id)
+{
+	(void)shmctl(id, IPC_RMID, NULL);
+}
+
+static int set_segment(int id, void *d)
+{
+	return shmctl(id, IPC_SET, d);
+}
+
+static int let_into_segment(int id)
+{
+	struct shmid_ds d;
+
+	return sysv_let_in(id, shmctl(id, IPC_STAT, &d), &d.shm_perm, set_segment, &d);
+}
+
+static int fill_segment(
+	struct fd_restore *r, uint32_t number, const struct image_object *o, struct err *e)
+{
+	struct shmid_ds d;
+	int id = o->inode, failed;
+	void *p = shmat(id, NULL, 0);
+
+	if (p == (void *)-1)
+		return err_set(e, errno, "cannot attach it");
+	memset(p, 0, sysv_mapped_size(o));
+	failed = fd_contents(r->job, number, sysv_mapped_size(o), p, e);
+	if (shmdt(p) || failed)
+		return -1;
+	if (shmctl(id, IPC_STAT, &d))
+		return err_set(e, errno, "cannot look at it");
+	if (sysv_set_perm(o, &d.shm_perm, true, set_segment, &d) ||
+		(o->mode & SHM_LOCKED && shmctl(id, SHM_LOCK, NULL)))
+		return err_set(e, errno, "cannot set its owner and mode");
+	return 0;
+}
+
+const struct sysv_kind sysv_shm = {
+	.kind = IMAGE_OBJECT_SHM,
+	.what = "System V shared memory",
+	.next_id = "/proc/sys/kernel/shm_next_id",
+	.get = SYS_shmget,
+	.set = SYS_shmctl,
+	.stat = SHM_STAT,
+	.highest = highest_segment,
+	.ask = ask_segment,
+	.is_left_out = is_lowers,
+	.copy = copy_segment,
+	.is_unfinished = is_segment_unfinished,
+	.is_damaged = is_segment_damaged,
+	.look = look_at_segment,
+	.find = find_segment,
+	.make = make_segment,
+	.why_not_made = why_not_made,
+	.let_in = let_into_segment,
+	.fill = fill_segment,
+	.remove = remove_segment,
+};

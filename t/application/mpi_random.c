@@ -1,0 +1,488 @@
+/*
+ * mpi_random.c - an MPI program made by chance, of which each rank checks all that it gets. All ranks have the same
+ * list of operations, made from the seed that is the argument, and each does its part of it in order, so that none
+ * waits for ever: messages of all kinds, which are asked for at once or much later, collective calls, also nonblocking
+ * ones, and communicators that are made and freed.
+ *
+ * "ready" after the first round. Rounds are shown as in mpi_ranks.h; "ok" at the end, when the file "go" is there.
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "mpi_ranks.h"
+
+enum { COMMS = 6, PENDING = 64, LARGEST = 70000, OPS = 40, LATER = 30, TAGS = 20000 };
+
+/* Those that this rank is no member of are MPI_COMM_NULL. */
+static struct {
+	bool used;
+	MPI_Comm comm;
+	int members[8], count, here; /* ranks of MPI_COMM_WORLD */
+} comms[COMMS];
+
+/* Begun and not complete. */
+static struct pending {
+	MPI_Request request;
+	int comm;
+	unsigned op; /* which is to have sent it */
+	int from;    /* of a receive: a rank of MPI_COMM_WORLD; -1: a send */
+	int bytes;
+	int source;          /* what the status has to say */
+	unsigned char *data; /* of a reduction: what is given, and what comes */
+	long sum;            /* that has to come; 0: it is none */
+} pending[PENDING];
+static int pending_count;
+
+/* To be received, but not yet. */
+static struct {
+	unsigned op, at; /* when */
+	int comm, from, bytes;
+} later[LATER];
+static int later_count;
+
+static unsigned op;
+static volatile sig_atomic_t signals;
+
+/* ---- contents ---- */
+
+static unsigned char byte(unsigned number, int from, int i)
+{
+	return number * 131 + from * 17 + i * 7 + (i >> 8);
+}
+
+static void fill(unsigned char *data, int n, unsigned number)
+{
+	for (int i = 0; i < n; i++)
+		data[i] = byte(number, rank, i);
+}
+
+static bool is_from(const unsigned char *data, int n, unsigned number, int from)
+{
+	for (int i = 0; i < n; i++)
+		if (data[i] != byte(number, from, i))
+			return false;
+	return true;
+}
+
+static int tag_of(unsigned number)
+{
+	return (int)(number % TAGS);
+}
+
+static bool says(const MPI_Status *s, int source, unsigned number, int bytes)
+{
+	int n = -1;
+
+	MPI_Get_count(s, MPI_BYTE, &n);
+	return s->MPI_SOURCE == source && s->MPI_TAG == tag_of(number) && n == bytes;
+}
+
+static unsigned char *memory(int bytes)
+{
+	unsigned char *data = malloc(bytes + 1);
+
+	CHECK(data);
+	return data;
+}
+
+/* ---- what is under way ---- */
+
+static void completed(struct pending *p, const MPI_Status *s)
+{
+	if (p->from >= 0) {
+		CHECK(says(s, p->source, p->op, p->bytes));
+		CHECK(is_from(p->data, p->bytes, p->op, p->from));
+	}
+	CHECK(!p->sum || ((long *)p->data)[1] == p->sum);
+	/* Who still reads it is found out. */
+	if (p->data)
+		memset(p->data, 0xee, p->bytes);
+	free(p->data);
+	p->data = NULL;
+}
+
+static void remove_pending(int i)
+{
+	pending[i] = pending[--pending_count];
+}
+
+static void complete_one(void)
+{
+	int i = chance(&own, pending_count), flag = 0;
+	MPI_Request requests[PENDING];
+	MPI_Status s;
+
+	if (chance(&own, 2)) {
+		while (!flag)
+			CHECK(!MPI_Test(&pending[i].request, &flag, &s));
+	} else if (chance(&own, 2)) {
+		CHECK(!MPI_Wait(&pending[i].request, &s));
+	} else {
+		for (int k = 0; k < pending_count; k++)
+			requests[k] = pending[k].request;
+		CHECK(!MPI_Waitany(pending_count, requests, &i, &s));
+		pending[i].request = requests[i];
+	}
+	CHECK(pending[i].request == MPI_REQUEST_NULL);
+	completed(&pending[i], &s);
+	remove_pending(i);
+}
+
+static void complete_all(void)
+{
+	MPI_Request requests[PENDING];
+	MPI_Status s[PENDING];
+
+	for (int k = 0; k < pending_count; k++)
+		requests[k] = pending[k].request;
+	CHECK(!MPI_Waitall(pending_count, requests, s));
+	for (int k = 0; k < pending_count; k++)
+		completed(&pending[k], &s[k]);
+	pending_count = 0;
+}
+
+static void add_pending(struct pending p)
+{
+	if (pending_count == PENDING)
+		complete_all();
+	pending[pending_count++] = p;
+}
+
+/* ---- messages ---- */
+
+static int in_comm(int comm, int world)
+{
+	for (int i = 0; i < comms[comm].count; i++)
+		if (comms[comm].members[i] == world)
+			return i;
+	return -1;
+}
+
+static void send_message(int comm, int to, int bytes, int how)
+{
+	unsigned char *data = memory(bytes);
+	MPI_Comm c = comms[comm].comm;
+	int peer = in_comm(comm, to), tag = tag_of(op);
+	MPI_Request request;
+
+	fill(data, bytes, op);
+	if (how < 2) {
+		CHECK(how ? !MPI_Ssend(data, bytes, MPI_BYTE, peer, tag, c)
+			  : !MPI_Send(data, bytes, MPI_BYTE, peer, tag, c));
+		free(data);
+		return;
+	}
+	CHECK(how == 2 ? !MPI_Issend(data, bytes, MPI_BYTE, peer, tag, c, &request)
+		       : !MPI_Isend(data, bytes, MPI_BYTE, peer, tag, c, &request));
+	add_pending((struct pending){request, comm, op, -1, bytes, 0, data, 0});
+}
+
+static void receive_probed(
+	MPI_Comm c, int source, int peer, unsigned number, unsigned char *data, int bytes)
+{
+	int flag = 0, tag = tag_of(number);
+	MPI_Message message;
+	MPI_Status s;
+
+	if (chance(&own, 2)) {
+		CHECK(!MPI_Mprobe(source, tag, c, &message, &s) &&
+			says(&s, peer, number, bytes));
+		CHECK(!MPI_Mrecv(data, bytes, MPI_BYTE, &message, &s));
+		CHECK(says(&s, peer, number, bytes));
+		return;
+	}
+	while (!flag)
+		CHECK(!MPI_Iprobe(source, tag, c, &flag, &s));
+	CHECK(says(&s, peer, number, bytes));
+	CHECK(!MPI_Recv(data, bytes, MPI_BYTE, peer, tag, c, MPI_STATUS_IGNORE));
+}
+
+static void receive_message(int comm, int from, int bytes, unsigned number)
+{
+	unsigned char *data = memory(bytes);
+	int peer = in_comm(comm, from), source = chance(&own, 3) ? peer : MPI_ANY_SOURCE;
+	int room = chance(&own, 2) ? bytes : LARGEST, tag = tag_of(number);
+	MPI_Comm c = comms[comm].comm;
+	MPI_Request request;
+	MPI_Status s;
+
+	switch (chance(&own, 4)) {
+	case 0:
+		receive_probed(c, source, peer, number, data, bytes);
+		break;
+	case 1:
+		data = realloc(data, room + 1);
+		CHECK(data && !MPI_Recv(data, room, MPI_BYTE, source, tag, c, &s));
+		CHECK(says(&s, peer, number, bytes));
+		break;
+	default:
+		CHECK(!MPI_Irecv(data, bytes, MPI_BYTE, source, tag, c, &request));
+		add_pending(
+			(struct pending){request, comm, number, from, bytes, peer, data, 0});
+		return;
+	}
+	CHECK(is_from(data, bytes, number, from));
+	free(data);
+}
+
+static void receive_due(bool all)
+{
+	for (int i = 0; i < later_count;) {
+		if (!all && later[i].at > op) {
+			i++;
+			continue;
+		}
+		receive_message(later[i].comm, later[i].from, later[i].bytes, later[i].op);
+		later[i] = later[--later_count];
+	}
+}
+
+static void do_message(int comm)
+{
+	static const int sizes[] = {0, 1, 100, 1000, 1500, 9000, LARGEST};
+	int from = comms[comm].members[chance(&common, comms[comm].count)];
+	int to = comms[comm].members[chance(&common, comms[comm].count)];
+	bool delayed = chance(&common, 3) == 0;
+	/* What is asked for later has to be away before. */
+	int bytes = sizes[chance(&common, delayed ? 4 : 7)];
+	unsigned at = op + chance(&common, 2 * OPS);
+
+	if (rank == from)
+		send_message(comm, to, bytes, delayed || from == to ? 3 : (int)chance(&own, 4));
+	if (rank != to)
+		return;
+	if (!delayed || later_count == LATER)
+		receive_message(comm, from, bytes, op);
+	else
+		later[later_count++] = (typeof(*later)){op, at, comm, from, bytes};
+}
+
+/* All tell one, which takes them as they come: those of each in their order. */
+static void do_burst(int comm)
+{
+	int root = chance(&common, comms[comm].count), next[8] = {0}, word;
+	MPI_Comm c = comms[0].comm; /* for nothing else */
+	MPI_Status s;
+
+	for (int i = 0; i < 4; i++) {
+		word = (int)op * 8 + i;
+		if (comms[comm].here != root)
+			CHECK(!MPI_Send(&word, 1, MPI_INT, comms[comm].members[root],
+				(int)chance(&own, 3), c));
+	}
+	for (int i = 0; comms[comm].here == root && i < 4 * (comms[comm].count - 1); i++) {
+		CHECK(!MPI_Recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, c, &s));
+		CHECK(word == (int)op * 8 + next[s.MPI_SOURCE]);
+		next[s.MPI_SOURCE]++;
+	}
+	/* So that those of the next one come behind. */
+	CHECK(!MPI_Barrier(comms[comm].comm));
+}
+
+/* ---- collective calls ---- */
+
+static long value(int world)
+{
+	return (long)op * 1000 + world;
+}
+
+static long sum_of(int comm)
+{
+	long sum = 0;
+
+	for (int i = 0; i < comms[comm].count; i++)
+		sum += value(comms[comm].members[i]);
+	return sum;
+}
+
+static void do_collective(int comm)
+{
+	int kind = chance(&common, 5), root = chance(&common, comms[comm].count);
+	long in = value(rank), out = -1, all[8] = {0};
+	MPI_Comm c = comms[comm].comm;
+
+	switch (kind) {
+	case 0:
+		CHECK(!MPI_Barrier(c));
+		break;
+	case 1:
+		CHECK(!MPI_Bcast(&in, 1, MPI_LONG, root, c));
+		CHECK(in == value(comms[comm].members[root]));
+		break;
+	case 2:
+		CHECK(!MPI_Reduce(&in, &out, 1, MPI_LONG, MPI_SUM, root, c));
+		CHECK(out == (comms[comm].here == root ? sum_of(comm) : -1));
+		break;
+	case 3:
+		CHECK(!MPI_Allreduce(&in, &out, 1, MPI_LONG, MPI_SUM, c) &&
+			out == sum_of(comm));
+		break;
+	case 4:
+		CHECK(!MPI_Allgather(&in, 1, MPI_LONG, all, 1, MPI_LONG, c));
+		for (int i = 0; i < comms[comm].count; i++)
+			CHECK(all[i] == value(comms[comm].members[i]));
+		break;
+	}
+}
+
+static void do_nonblocking(int comm)
+{
+	bool barrier = chance(&common, 2);
+	long *data = (long *)memory(2 * sizeof(long));
+	MPI_Comm c = comms[comm].comm;
+	MPI_Request request;
+
+	data[0] = value(rank);
+	CHECK(barrier ? !MPI_Ibarrier(c, &request)
+		      : !MPI_Iallreduce(data, data + 1, 1, MPI_LONG, MPI_SUM, c, &request));
+	add_pending((struct pending){.request = request,
+		.comm = comm,
+		.op = op,
+		.from = -1,
+		.data = (unsigned char *)data,
+		.bytes = 2 * sizeof(long),
+		.sum = barrier ? 0 : sum_of(comm)});
+}
+
+/* ---- communicators ---- */
+
+static void note_members(int made)
+{
+	MPI_Group world, group;
+	int here[8], there[8];
+
+	MPI_Comm_size(comms[made].comm, &comms[made].count);
+	MPI_Comm_rank(comms[made].comm, &comms[made].here);
+	MPI_Comm_group(MPI_COMM_WORLD, &world);
+	MPI_Comm_group(comms[made].comm, &group);
+	for (int i = 0; i < comms[made].count; i++)
+		here[i] = i;
+	CHECK(!MPI_Group_translate_ranks(group, comms[made].count, here, world, there));
+	memcpy(comms[made].members, there, sizeof(there));
+	MPI_Group_free(&group);
+	MPI_Group_free(&world);
+}
+
+/* Of all ranks, in one or two parts, so that the list of operations stays the same. */
+static void make_comm(int made, unsigned parts)
+{
+	int color = rank % (int)parts, key = -rank;
+
+	comms[made].used = true;
+	if (parts == 1)
+		CHECK(!MPI_Comm_dup(MPI_COMM_WORLD, &comms[made].comm));
+	else
+		CHECK(!MPI_Comm_split(MPI_COMM_WORLD, color, key, &comms[made].comm));
+	note_members(made);
+}
+
+static void free_comm(int comm)
+{
+	receive_due(true);
+	complete_all();
+	CHECK(!MPI_Comm_free(&comms[comm].comm) && comms[comm].comm == MPI_COMM_NULL);
+	comms[comm].used = false;
+}
+
+/* Communicator 0 is for bursts, 1 is MPI_COMM_WORLD. */
+static void do_comm(void)
+{
+	int comm = 2 + chance(&common, COMMS - 2), parts = 1 + chance(&common, 2);
+
+	if (comms[comm].used)
+		free_comm(comm);
+	else
+		make_comm(comm, parts);
+}
+
+/* ---- operations ---- */
+
+static void caught(int number)
+{
+	signals += number == SIGUSR1;
+}
+
+static void do_signal(void)
+{
+	int before = signals;
+
+	raise(SIGUSR1);
+	CHECK(signals == before + 1);
+}
+
+static int draw_comm(void)
+{
+	int comm = 1 + chance(&common, COMMS - 1);
+
+	return comms[comm].used ? comm : 1;
+}
+
+static void do_operation(void)
+{
+	unsigned next = common;
+	int comm, kind;
+
+	op++;
+	receive_due(false);
+	comm = draw_comm();
+	kind = chance(&common, 20);
+	if (kind < 9)
+		do_message(comm);
+	else if (kind < 12)
+		do_collective(comm);
+	else if (kind < 14)
+		do_nonblocking(comm);
+	else if (kind == 14)
+		do_burst(1);
+	else if (kind == 15)
+		do_comm();
+	else if (kind == 16)
+		do_signal();
+	else if (kind < 19 && pending_count)
+		complete_one();
+	else
+		work_at_random();
+	/* Whatever was drawn in it, which is not the same in each part of a communicator. */
+	common = next * 2654435761u + op;
+}
+
+static bool is_end(void)
+{
+	int end = !access("go", F_OK);
+
+	CHECK(!MPI_Bcast(&end, 1, MPI_INT, 0, MPI_COMM_WORLD));
+	return end;
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Init(&argc, &argv);
+	signal(SIGUSR1,
+		caught); /* a library may have one of its own, and gets another one at each restart */
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	common = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
+	own = common * 31 + rank;
+	make_comm(0, 1);
+	comms[1].used = true;
+	comms[1].comm = MPI_COMM_WORLD;
+	note_members(1);
+	do {
+		for (int i = 0; i < OPS; i++)
+			do_operation();
+		show_round(++the_round);
+		if (the_round == 1)
+			puts("ready"), fflush(stdout);
+	} while (!is_end());
+	receive_due(true);
+	complete_all();
+	for (int i = 2; i < COMMS; i++)
+		if (comms[i].used)
+			free_comm(i);
+	free_comm(0);
+	MPI_Finalize();
+	puts("ok");
+	return 0;
+}

@@ -1,0 +1,71 @@
+# mpi_job_lib.sh - what the tests of MPI programs with MPICH's library in the lower half have in common: a launcher starts each rank under a
+# trecr-run of its own. To be sourced behind job_lib.sh. Output of the ranks goes to out.RANK and err.RANK.
+# shellcheck shell=bash
+
+have mpicc.mpich && have mpiexec.mpich || skip_all "MPICH is not installed"
+apart -mn
+if [ -n "${TRECR_APART:-}" ]; then
+	loopback_up
+	mount -t tmpfs tmpfs /dev/shm
+fi
+
+run=(trecr-run -d ck --gpu=off)
+
+build_programs() { # NAME...
+	local program
+	for program; do
+		ok "$program is built" mpicc.mpich -Wall -Wno-stringop-overflow -O1 -o "$program" "$top/t/application/$program.c"
+	done
+}
+
+# ranks COUNT COMMAND...: started by a launcher, whose pid is $launcher; output goes to out.RANK and err.RANK.
+ranks() {
+	rm -f out.* # which the launcher does not empty
+	mpiexec.mpich -outfile-pattern out.%r -errfile-pattern err.%r -n "$@" \
+		</dev/null >launcher.out 2>launcher.err &
+	launcher=$!
+}
+
+# The supervisor of a rank: a child of the launcher's proxy.
+supervisor_of() { # RANK
+	local proxy pid
+	proxy=$(pgrep -P "$launcher" | tr '\n' ,) || return
+	for pid in $(pgrep -P "${proxy%,}"); do
+		! tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "PMI_RANK=$1" || echo "$pid"
+	done
+}
+
+kill_all() {
+	sweep >/dev/null || true
+}
+
+start_job() { # COUNT [ARGUMENT...]
+	rm -f go
+	# shellcheck disable=SC2086
+	ranks "$1" "${run[@]}" ${RUN_FLAGS:-} -- "${PROGRAM:-$job}" "${@:2}" && all_in_a_round "$1"
+}
+
+restart_job() { # COUNT
+	ranks "$1" trecr-restart ck && all_in_a_round "$1"
+}
+
+finish_job() { # COUNT
+	: >go
+	launched_well && [ "$(cat out.* | sort | uniq -c | tr -s ' \n' ' ')" = " $1 ok${2:+ $1 ready} " ]
+}
+
+three_times() { # COUNT
+	local round
+	step=start && start_job "$1" &&
+		for round in first second third; do
+			step="$round checkpoint" && job_checkpoint && step="going on" && all_in_a_round "$1" &&
+				kill_all && step="$round restart" && restart_job "$1" || break
+		done && [ "$round" = third ] && step="its end" && finish_job "$1"
+}
+
+all_asleep() { # COUNT
+	local rank
+	for ((rank = 0; rank < $1; rank++)); do
+		await -t 60 -p "$launcher" -e "asleep.$rank" 2>>await.err || return
+	done
+}

@@ -1,0 +1,176 @@
+#!/bin/bash
+# MPI programs of Open MPI's ABI with its library in the lower half, each rank under a trecr-run of its own: they give
+# what they give natively; a program of one rank, and jobs of several, are saved, killed, and brought back by another
+# launcher. What cannot be saved is refused with the reason.
+. "$(dirname "$0")/lib.sh"
+. "$top/t/job_lib.sh"
+
+have mpicc.openmpi && have mpirun.openmpi || skip_all "Open MPI is not installed"
+apart -mn
+if [ -n "${TRECR_APART:-}" ]; then
+	loopback_up
+	mount -t tmpfs tmpfs /dev/shm # where the library leaves files when it is killed
+fi
+# As many ranks as are asked for, on however few processors. Its sockets have names of limited length.
+export OMPI_MCA_rmaps_base_oversubscribe=1 TMPDIR=$scratch
+! am_root || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+build() { # NAME [FLAG...]: of t/application/mpi_NAME.c
+	# Of MPI_UNWEIGHTED the compiler warns that it is no address.
+	ok "mpi_$1 is built" mpicc.openmpi -w -O1 "${@:2}" -o "$1" \
+		"$top/t/application/mpi_$1.c" -pthread
+}
+
+lower=(trecr-run --alone --gpu=off --mpi=lower --)
+
+# What programs of $1 ranks print, in any order.
+job() { # RANKS COMMAND...
+	timeout 240 mpirun.openmpi -n "$1" "${@:2}" 2>&1 | grep -v '^trecr-run: no checkpoint will' | sort
+}
+
+alike() { # NAME COMMAND...: also with the library below
+	local natively
+
+	natively=$(job 2 "${@:2}")
+	like "$natively" "done|rank" "$1 works natively"
+	is "$(job 2 "${lower[@]}" "${@:2}")" "$natively" "$1 works with MPI in the lower half"
+}
+
+build calls
+alike "calls of each family, and a profiler" ./calls
+ok "the same at a fixed address" mpicc.openmpi -w -O1 -no-pie -o fixed "$top/t/application/mpi_calls.c" -pthread
+alike "a program at a fixed address, which has copies of the library's variables," ./fixed
+ok "a program with much under way is built" mpicc.openmpi -w -O1 -o much "$top/t/application/messages.c"
+touch go
+alike "a program with much under way" ./much
+build openmpi
+alike "constants, statuses, and what only Open MPI has" ./openmpi
+
+"${lower[@]}" ./calls abort >out 2>err
+is $? 74 "MPI_Abort ends the program"
+
+# Libraries that look into Open MPI's own have it in the program, as without the option.
+if have mpifort.openmpi && mpifort.openmpi -o fortran "$top/t/application/mpi_fortran.f90" 2>err; then
+	"${lower[@]}" ./fortran >out 2>err
+	like "$(cat err)" "^trecr: .*Fortran" "a program in Fortran is told that it is as without --mpi=lower"
+	is "$(job 2 "${lower[@]}" ./fortran 2>&1 | grep -c "done")" 2 "and runs"
+else
+	skip "a program in Fortran" "no compiler"
+fi
+
+# ---- one rank, without a launcher ----
+
+RUN_FLAGS="--close-fds --gpu=off --mpi=lower"
+
+end_here() {
+	local program
+	program=$(program_of "$sup") && kill -KILL "$sup" "$program"
+	wait "$sup" 2>/dev/null
+	true
+}
+
+alone_three_times() {
+	checkpoint && end_here && step="first restart" && restart_here && step="second checkpoint" &&
+		checkpoint && end_here && step="second restart" && restart_here &&
+		step="third checkpoint" && freeze_away && step="third restart" && restart_here &&
+		step="going on" && finish && step="its own checks" && [ "$status" = 0 ] && said_ok &&
+		step="leaving nothing behind" && sweep 60
+}
+
+refused() {
+	! checkpoint && grep -q "$reason" ckpt.err &&
+		step="going on" && finish && [ "$status" = 0 ] && said_ok && [ ! -e ck/ckpt-000001 ]
+}
+
+for program in alone objects kept threads job lasting; do
+	build $program
+done
+alone=$PWD/alone objects=$PWD/objects kept=$PWD/kept threads=$PWD/threads
+job=$PWD/job lasting=$PWD/lasting
+for program in "$alone" "$objects" "$kept" "$threads"; do
+	scenario "mpi_${program##*/}, over three restarts" alone_three_times "$program"
+done
+scenario "a program behind MPI_Finalize, over three restarts" alone_three_times "$alone" finalized
+for function in MPI_T_init_thread MPI_Win_allocate MPI_File_open; do
+	reason="has called $function, and what that leaves in an MPI library"
+	scenario "$function is refused by its name" refused "$alone" $function
+done
+
+# ---- several ----
+
+if ! am_root; then
+	skip "several ranks" "needs root"
+	done_testing
+	exit
+fi
+
+
+# ranks COUNT COMMAND...: started by a launcher, whose pid is $launcher; each has its output in out.RANK and err.RANK.
+ranks() {
+	local count=$1
+	shift
+	rm -f pid.*
+	# shellcheck disable=SC2016 # of the inner shell
+	mpirun.openmpi -n "$count" sh -c 'r=$OMPI_COMM_WORLD_RANK; echo $$ >pid.$r; exec "$@" >>out.$r 2>>err.$r' sh "$@" \
+		</dev/null >launcher.out 2>launcher.err &
+	launcher=$!
+}
+
+kill_all() {
+	sweep >/dev/null || true
+}
+
+start_job() { # COUNT [ARGUMENT...]
+	rm -f go
+	ranks "$1" trecr-run -d ck --gpu=off --mpi=lower -- "$PROGRAM" "${@:2}" && all_in_a_round "$1"
+}
+
+restart_job() { # COUNT
+	ranks "$1" trecr-restart ck && all_in_a_round "$1"
+}
+
+finish_job() { # COUNT
+	: >go
+	launched_well && [ "$(cat out.* | sort | uniq -c | tr -s ' \n' ' ')" = " $1 ok $1 ready " ]
+}
+
+three_times() { # COUNT
+	local round
+	step=start && start_job "$1" &&
+		for round in first second third; do
+			step="$round checkpoint" && job_checkpoint && step="going on" && all_in_a_round "$1" &&
+				kill_all && step="$round restart" && restart_job "$1" || break
+		done && [ "$round" = third ] && step="its end" && finish_job "$1"
+}
+
+# Without mpi_messages, which waits for ever natively: in MPI_Wait for a message whose datatype has been freed.
+for PROGRAM in "$job" "$lasting"; do
+	for count in 2 3; do
+		name=${PROGRAM##*/}
+		job_arena "$name-$count"
+		three_times $count
+		tell "mpi_$name, $count ranks, three times saved, killed and brought back"
+		kill_all
+	done
+done
+
+PROGRAM=$job
+job_arena ended
+step=start && start_job 2 && step=checkpoint && job_checkpoint -s && step="its end" &&
+	await -t 60 -p $launcher 2>>await.err && step=restart && restart_job 2 && step="its end" && finish_job 2
+tell "trecr-ckpt -s ends all ranks, which are brought back"
+kill_all
+ranks 3 trecr-restart ck
+await -t 60 -p $launcher 2>>await.err
+like "$(cat err.*)" 'of a job of 2 ranks, and 3 have been started' "with another number of ranks it is not brought back"
+kill_all
+
+job_arena one
+step=start && ranks 1 trecr-run -d ck --gpu=off --mpi=lower -- "$alone" launched &&
+	await -t 60 -p $launcher out.0 '^ready$' >/dev/null 2>>await.err && sup=$(cat pid.0) &&
+	step=checkpoint && checkpoint && kill_all && step=restart && rm -f pidfile && ranks 1 trecr-restart --pidfile pidfile ck &&
+	await -t 60 -p $launcher -e pidfile 2>>await.err && step="its end" && kill -USR1 "$(cat pid.0)" &&
+	launched_well && [ "$(tail -n 1 out.0)" = ok ]
+tell "a launcher's only rank has another launcher's connection after a restart"
+kill_all
+done_testing

@@ -1,0 +1,12 @@
+/* What the lower half looks for by name and is not simulated: a function that ends the program. */
+#include "lower/mpi/functions.h"
+
+_Noreturn void sim_fatal(const char *format, ...);
+
+#define F(name, parameters)                                                                    \
+	__attribute__((weak)) int MPI_##name(void);                                            \
+	__attribute__((weak)) int MPI_##name(void)                                             \
+	{                                                                                      \
+		sim_fatal("MPI_" #name " is not simulated");                                   \
+	}
+MPI_FUNCTIONS(F)
