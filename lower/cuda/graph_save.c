@@ -56,7 +56,7 @@ static int save_nodes(
 	int r = index ? 0 : -1;
 
 	g->count = count;
-	g->nodes = r ? NULL : graph_room(s, count * sizeof(*g->nodes));
+	g->nodes = r ? NULL : graph_records_alloc(s, count * sizeof(*g->nodes));
 	for (size_t i = 0; i < count && g->nodes && !r; i++) {
 		g->nodes[i].real = nodes[i];
 		r = save_node(s, &g->nodes[i], index);
@@ -67,7 +67,7 @@ static int save_nodes(
 
 struct graph_record *graph_describe(struct cuda_state *s, void *graph)
 {
-	struct graph_record *g = graph_room(s, sizeof(*g));
+	struct graph_record *g = graph_records_alloc(s, sizeof(*g));
 	void **nodes = NULL;
 	size_t count;
 	int r = g ? graph_nodes(graph, &nodes, &count) : -1;
@@ -158,7 +158,7 @@ static int save_flags(struct graph_saved *saved)
 static int save_graph(struct cuda_state *s, struct object *o)
 {
 	const struct graph_state *state = graph_state(o);
-	struct graph_saved *saved = graph_room(s, sizeof(*saved));
+	struct graph_saved *saved = graph_records_alloc(s, sizeof(*saved));
 	void *graph = o->kind == CUDA_GRAPH ? o->real : state->snapshot;
 
 	if (!saved)

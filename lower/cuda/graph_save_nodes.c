@@ -43,7 +43,7 @@ static int keep_params(struct cuda_state *s, struct graph_node *n, const void *f
 
 	if (count_params(n, function, &count))
 		return -1;
-	to = n->params.kernel.params = graph_room(s, (count + 1) * sizeof(void *));
+	to = n->params.kernel.params = graph_records_alloc(s, (count + 1) * sizeof(void *));
 	for (size_t i = 0; i < count && to; i++) {
 		if (param_size(n, function, i, &size))
 			return agent_fail("the driver does not tell the size of a parameter");
@@ -56,7 +56,7 @@ static int keep_params(struct cuda_state *s, struct graph_node *n, const void *f
 
 static int keep_extra(struct cuda_state *s, struct graph_node *n)
 {
-	void **from = n->params.kernel.extra, **to = graph_room(s, 5 * sizeof(void *)),
+	void **from = n->params.kernel.extra, **to = graph_records_alloc(s, 5 * sizeof(void *)),
 	     *data = NULL;
 	size_t size = 0;
 

@@ -33,8 +33,8 @@ struct graph_record *graph_describe(struct cuda_state *s, void *graph);
 int graph_save_node(struct cuda_state *s, struct graph_node *n);
 int graph_refuse_type(uint32_t type);
 
-/* graph_room.c: memory of the records, zeroes or a copy; NULL behind agent_fail(). */
-void *graph_room(struct cuda_state *s, uint64_t size);
+/* graph_records.c: memory of the records, zeroes or a copy; NULL behind agent_fail(). */
+void *graph_records_alloc(struct cuda_state *s, uint64_t size);
 void *graph_copy(struct cuda_state *s, const void *data, uint64_t size);
 
 /* graph_origins.c: which nodes the nodes of @clone, which @g describes, were cloned from. */

@@ -14,8 +14,8 @@
 #include "lower/mpi/functions.h"
 #include "lower/mpi/mpi.h"
 #include "lower/mpi/mpi_objects.h"
-#include "lower/mpi/requests_again.h"
-#include "lower/mpi/windows_again.h"
+#include "lower/mpi/requests_replay.h"
+#include "lower/mpi/windows_replay.h"
 #include "lower/records_alloc.h"
 #include "lower/runtime.h"
 #include "shared/raw.h"
@@ -392,9 +392,9 @@ int objects_learn_unless_begun(struct mpi_state *s)
 		return 0;
 	if (agent_check_wanted())
 		return -1;
-	s->lend(1);
+	s->reserve(1);
 	r = objects_learn(s);
-	s->lend(0);
+	s->reserve(0);
 	return r;
 }
 
@@ -463,8 +463,8 @@ int mpi_drain(int take, uint64_t patience_ns)
 	/* Given up already: threads may run, and be in the library. */
 	if (agent_check_wanted())
 		return -1;
-	s->lend(1);
+	s->reserve(1);
 	r = drain(s, take, mpi_now_ns() + patience_ns);
-	s->lend(0);
+	s->reserve(0);
 	return r;
 }

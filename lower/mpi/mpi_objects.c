@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lower/mpi/files_again.h"
+#include "lower/mpi/files_replay.h"
 #include "lower/mpi/functions.h"
-#include "lower/mpi/windows_again.h"
+#include "lower/mpi/windows_replay.h"
 #include "lower/runtime.h"
 
 /* 0: there is no such object; the library does not look at all that it is given. */

@@ -1,7 +1,7 @@
 /*
  * file_records.h - files that the program has opened by MPI_File_open: recorded by the stub in the upper half
  * (stubs/mpi/files.h), completed by the lower half at a checkpoint and opened again by it at a restart
- * (lower/mpi/files_again.c); the supervisor notes their names and sizes (supervisor/split/mpi_files.h).
+ * (lower/mpi/files_replay.c); the supervisor notes their names and sizes (supervisor/split/mpi_files.h).
  *
  * What the program holds as MPI_File is the address of a record, which is the same after a restart.
  */

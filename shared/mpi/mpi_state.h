@@ -13,7 +13,7 @@
 #define MPI_HANDLES      0x40000    /* that there can be at a time; a power of two */
 #define MPI_HANDLES_MASK (MPI_HANDLES - 1)
 
-/* Pieces of code that wait for the library, one for each function (stubs/mpi/library_lent.c), and bytes of each. */
+/* Pieces of code that wait for the library, one for each function (stubs/mpi/library_reserved.c), and bytes of each. */
 #define MPI_WAITING      1024
 #define MPI_WAITING_SIZE 16
 
@@ -164,8 +164,8 @@ struct mpi_state {
 	struct mpi_count *counts;
 	struct mpi_messages *messages;
 	struct mpi_files *files;
-	/* Called by the lower half's agent before and after it uses the library (stubs/mpi/library_lent.c). */
-	void (*lend)(int begin);
+	/* Called by the lower half's agent before and after it uses the library (stubs/mpi/library_reserved.c). */
+	void (*reserve)(int begin);
 	uint32_t counts_lock;
 	uint64_t numbers_given; /* to communicators, by this rank */
 

@@ -10,8 +10,8 @@
  *	IN_x(value), OUT_x(value)	a value of a type, or of a class of values or addresses: exchanged on the way to
  *					the callee, and back
  *	CHANGED_type(was, now)		a handle that the callee has changed, for one that it was given
- *	WITH_ROOM, ROOM(given, length, type), DONE	memory for as long as the call takes
- *	WITH_KEPT_ROOM, KEEP_ROOM(request)	or as long as the request that it has given out
+ *	WITH_MEMORY, ALLOC(given, length, type), DONE	memory for as long as the call takes
+ *	WITH_KEPT_MEMORY, KEEP_MEMORY(request)	or as long as the request that it has given out
  *	LENGTH_RANKS(comm) ...		how many elements an array has
  *
  * Where the file that includes it has defined ENTRY(NAME, OWN), it is one each of those, also of what is written by hand.
@@ -190,10 +190,10 @@ static int print_array(const struct site *s, unsigned index, struct err *e)
 	if (print_length(s, index, e) < 0)
 		return -1;
 	if (way_of(s, p) == VALUE_ARRAY)
-		fprintf(s->out, ";\n\tint *in_%s = ROOM(%s, length_%s, int);\n", n, n, n);
+		fprintf(s->out, ";\n\tint *in_%s = ALLOC(%s, length_%s, int);\n", n, n, n);
 	else
-		fprintf(s->out, ";\n\tINNER_%s *in_%s = ROOM(%s, length_%s, INNER_%s);\n", type,
-			n, n, n, type);
+		fprintf(s->out, ";\n\tINNER_%s *in_%s = ALLOC(%s, length_%s, INNER_%s);\n",
+			type, n, n, n, type);
 	return 0;
 }
 
@@ -363,7 +363,7 @@ static void print_back(const struct site *s, const struct api_param *p)
 
 /* ---- a function ---- */
 
-static bool needs_room(const struct site *s)
+static bool needs_memory(const struct site *s)
 {
 	for (unsigned i = 0; i < s->call->param_count; i++) {
 		enum way way = way_of(s, &s->call->params[i]);
@@ -391,16 +391,16 @@ static int print_body(const struct site *s, struct err *e)
 {
 	const struct api_param *params = s->call->params;
 	unsigned count = s->call->param_count;
-	bool room = needs_room(s), is_error = !s->call->result;
+	bool memory = needs_memory(s), is_error = !s->call->result;
 
-	if (room)
-		fputs(request_of(s) ? "\tWITH_KEPT_ROOM\n" : "\tWITH_ROOM\n", s->out);
+	if (memory)
+		fputs(request_of(s) ? "\tWITH_KEPT_MEMORY\n" : "\tWITH_MEMORY\n", s->out);
 	for (unsigned i = 0; i < count; i++)
 		if (print_local(s, i, e) < 0)
 			return -1;
 	fprintf(s->out, "\t%s gave;\n\n", result_of(s));
-	if (room)
-		fputs("\tNO_ROOM_FAILS\n", s->out);
+	if (memory)
+		fputs("\tNO_MEMORY_FAILS\n", s->out);
 	for (unsigned i = 0; i < count; i++)
 		print_fill(s, &params[i]);
 	fprintf(s->out, "\tgave = CALL(%s, %s)(", s->call->name, own_name(s));
@@ -411,9 +411,9 @@ static int print_body(const struct site *s, struct err *e)
 	fputs(");\n", s->out);
 	for (unsigned i = 0; i < count; i++)
 		print_back(s, &params[i]);
-	if (room && request_of(s))
-		fprintf(s->out, "\tKEEP_ROOM(%s)\n", request_of(s));
-	else if (room)
+	if (memory && request_of(s))
+		fprintf(s->out, "\tKEEP_MEMORY(%s)\n", request_of(s));
+	else if (memory)
 		fputs("\tDONE\n", s->out);
 	fputs(is_error ? "\treturn OUT_error(gave);\n}\n\n" : "\treturn gave;\n}\n\n", s->out);
 	return 0;

@@ -164,7 +164,7 @@ static int print_locals(const struct site *s, struct err *e)
 			fprintf(s->out, "\tsize_t length_%s = ", n);
 			if (print_length(s, i, e) < 0)
 				return -1;
-			fprintf(s->out, ";\n\tint *in_%s = ROOM(%s, length_%s, int);\n", n, n,
+			fprintf(s->out, ";\n\tint *in_%s = ALLOC(%s, length_%s, int);\n", n, n,
 				n);
 			break;
 		case SAME:
@@ -250,14 +250,14 @@ static int print_narrowed(const struct site *s, struct err *e)
 	print_parameters(s);
 	fputs(")\n{\n", s->out);
 	if (arrays)
-		fputs(request ? "\tWITH_KEPT_ROOM\n" : "\tWITH_ROOM\n", s->out);
+		fputs(request ? "\tWITH_KEPT_MEMORY\n" : "\tWITH_MEMORY\n", s->out);
 	if (print_locals(s, e) < 0)
 		return -1;
-	fprintf(s->out, "\tint gave;\n\n%s", arrays ? "\tNO_ROOM_FAILS\n" : "");
+	fprintf(s->out, "\tint gave;\n\n%s", arrays ? "\tNO_MEMORY_FAILS\n" : "");
 	print_checks(s, comm ? comm : "WORLD");
 	print_call(s);
 	if (arrays && request)
-		fprintf(s->out, "\tKEEP_ROOM(%s)\n", request);
+		fprintf(s->out, "\tKEEP_MEMORY(%s)\n", request);
 	else if (arrays)
 		fputs("\tDONE\n", s->out);
 	fputs("\treturn gave;\n}\n\n", s->out);

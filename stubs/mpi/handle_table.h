@@ -25,9 +25,9 @@ enum {
 	extern STUB_HIDDEN int body_##name parameters, real_##name parameters
 
 extern STUB_HIDDEN struct mpi_state mpi_state;
-/* Addresses of the library's functions: code of our own that waits, while the library is lent (library_lent.c). */
+/* Addresses of the library's functions: code of our own that waits, while the library is reserved (library_reserved.c). */
 extern STUB_HIDDEN void *mpi_targets[];
-STUB_HIDDEN void library_lend(int begin);
+STUB_HIDDEN void library_reserve(int begin);
 
 /* In a process that has just come to have records. */
 STUB_HIDDEN void objects_reset(void);

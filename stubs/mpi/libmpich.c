@@ -90,7 +90,7 @@ STUB_HIDDEN struct mpi_state mpi_state = {.names = mpi_names,
 	.counts = mpi_counts,
 	.counts_used = 2,
 	.messages = &mpi_messages,
-	.lend = library_lend};
+	.reserve = library_reserve};
 
 /* Before the library says how many ranks there are: what the launcher says. */
 static int may_be_several(void)

@@ -1,6 +1,6 @@
 /*
  * messages_persistent.c - requests that are made once and begun again and again. At a restart they are made again
- * from their records (lower/mpi/requests_again.c).
+ * from their records (lower/mpi/requests_replay.c).
  */
 #include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/messages.h"

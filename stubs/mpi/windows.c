@@ -463,7 +463,7 @@ int body_MPI_Win_shared_query_c(
 
 /* ---- the end of one ---- */
 
-/* A checkpoint that was given up may have left numbers on the window's communicator that members were to receive (lower/mpi/windows_again.c).
+/* A checkpoint that was given up may have left numbers on the window's communicator that members were to receive (lower/mpi/windows_replay.c).
  * A communicator that is made later may get its context, and would receive them: so all members receive them now, up to a last one. */
 static void receive_greetings(const struct mpi_window *w)
 {

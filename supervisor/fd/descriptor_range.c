@@ -1,6 +1,6 @@
 /*
  * A number that is taken for the moment is in nobody's way for good: each process moves on what
- * is in the place of another (descriptors/descriptor_numbers.c). So all that a restart needs is room for
+ * is in the place of another (fd_table/descriptor_numbers.c). So all that a restart needs is room for
  * all open files at the same time, and one more.
  */
 #include "supervisor/fd/descriptor_range.h"

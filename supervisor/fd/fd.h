@@ -161,10 +161,10 @@ struct fd_dump {
 	 * leads to. */
 	int (*find_received)(struct fd_dump *d, int fd, uint32_t *description, struct err *e);
 	struct buf received;     /* int: descriptors that are open nowhere else */
-	struct buf epolls;       /* struct fd_epoll: file_kinds/epoll_dump.c */
+	struct buf epolls;       /* struct fd_epoll: fd_kinds/epoll_dump.c */
 	const struct tree *tree; /* NULL: unknown */
 	struct buf pids;         /* pid_t of the processes saved */
-	struct buf queues;       /* struct queue: file_kinds/inotify.c */
+	struct buf queues;       /* struct queue: fd_kinds/inotify.c */
 	struct buf rings;        /* struct uring_seen: uring/uring.h */
 	struct buf shared_files; /* struct fd_mapped_file: fd/shared_mapping.c */
 	bool knows_shared_files;
@@ -175,7 +175,7 @@ struct fd_dump {
 	const char *save_directories; /* whose files are saved: strings_next(); NULL: none */
 	uint64_t temporary_bytes; /* of files that are saved in case that they are missing */
 	bool program_resumes;     /* after the checkpoint */
-	bool looked_for_aio, has_aio; /* file_kinds/event_fds.c */
+	bool looked_for_aio, has_aio; /* fd_kinds/event_fds.c */
 };
 
 /* A description, and what is not known or not final before the end. */
@@ -231,8 +231,8 @@ struct fd_restore {
 	size_t object_count;
 	const struct image_fd *fds; /* the process's */
 	size_t fd_count;
-	struct buf ended;               /* struct ended: file_kinds/pidfd.c */
-	struct buf fired;               /* struct fired: file_kinds/epoll_restore.c */
+	struct buf ended;               /* struct ended: fd_kinds/pidfd.c */
+	struct buf fired;               /* struct fired: fd_kinds/epoll_restore.c */
 	int *open;                      /* by description: its descriptor, or -1 */
 	size_t *holder;                 /* by description: the first process that has it */
 	struct fd_made *made;           /* by object */

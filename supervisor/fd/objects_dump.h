@@ -24,7 +24,7 @@ struct fd_object {
 	struct buf mapped;      /* of an object that only mappings lead to: struct fd_mapped */
 	bool reordered;         /* its pages are in another order (hidden_pages.h), */
 	bool size_known;        /* or a mapping shows its end */
-	struct fd_pty *pty;     /* of a pseudo-terminal: file_kinds/pty.h, */
+	struct fd_pty *pty;     /* of a pseudo-terminal: fd_kinds/pty.h, */
 	bool is_mapped;         /* in shared or private mappings: */
 	bool is_mapped_to_read; /* some mapping can never be written to, */
 	bool is_mapped_private; /* some mapping is private */

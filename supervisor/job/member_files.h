@@ -52,9 +52,9 @@ struct job {
 	int rank, size;
 	int fd; /* of its file; the lock goes when it is closed */
 	struct job_member self;
-	struct gate *gate;   /* NULL: no other machines */
-	struct turns *turns; /* of rank 0 */
-	bool signal_served;  /* by the last checkpoint: a signal had come before the freeze */
+	struct member_port *port; /* NULL: no other machines */
+	struct turns *turns;      /* of rank 0 */
+	bool signal_served; /* by the last checkpoint: a signal had come before the freeze */
 };
 
 /* Asks whether a member that is not known to live does. */

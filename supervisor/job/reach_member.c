@@ -1,5 +1,5 @@
 /*
- * reach_member.c - by its socket on this machine, else by its gate at one of its addresses.
+ * reach_member.c - by its socket on this machine, else by its port at one of its addresses.
  */
 #include "supervisor/job/reach_member.h"
 

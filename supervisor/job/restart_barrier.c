@@ -185,7 +185,7 @@ static int await_back(struct restart_barrier *g, struct err *e)
 	return 0;
 }
 
-/* Lines to other machines go through the gate, which is served by us. */
+/* Lines to other machines go through the port, which is served by us. */
 static void flush_wires(struct restart_barrier *g, uint64_t limit_ns)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + limit_ns;
@@ -322,8 +322,8 @@ int restart_barrier_wait(void *arg, struct err *e)
 		if (await_back(g, e))
 			return -1;
 		tell_all(g, GO);
-		/* So that they hear of it: the gate has nobody else to serve it yet. */
-		if (g->s->job->gate)
+		/* So that they hear of it: the port has nobody else to serve it yet. */
+		if (g->s->job->port)
 			flush_wires(g, END_NS);
 	} else if (wire_say(&g->wires[0], BACK)) {
 		g->told = rank_of(g) != 1;

@@ -8,7 +8,7 @@
 
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/fd/trusted_path.h"
-#include "supervisor/file_kinds/saved_files_restore.h"
+#include "supervisor/fd_kinds/saved_files_restore.h"
 #include "supervisor/target/module.h"
 
 struct check {

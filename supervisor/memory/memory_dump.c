@@ -17,7 +17,7 @@
 #include "shared/batch.h"
 #include "shared/address_windows.h"
 #include "supervisor/fd/shared_mapping.h"
-#include "supervisor/file_kinds/saved_files.h"
+#include "supervisor/fd_kinds/saved_files.h"
 #include "supervisor/memory/aio_dump.h"
 #include "supervisor/memory/anchor.h"
 #include "supervisor/memory/aio_polls.h"

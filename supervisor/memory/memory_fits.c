@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "lib/util.h"
-#include "supervisor/memory/memory_room.h"
+#include "supervisor/memory/memory_available.h"
 
 /* What is told: so many bytes more, and this part of what it was before. */
 #define GROWTH_LEAST (256ull << 20)
@@ -91,14 +91,14 @@ static int too_much(uint64_t need, uint64_t room, const char *whose, struct err 
 
 int memory_fits(const struct checkpoint *c, struct err *e)
 {
-	uint64_t need = 0, machine = memory_room_machine(), groups;
+	uint64_t need = 0, machine = memory_available_machine(), groups;
 
 	for (size_t i = 0; i < c->process_count; i++)
 		if (checkpoint_owner(c, i, IMAGE_SHARED_MEMORY) == i)
 			need += private_memory(c->processes[i]);
 	if (need > machine)
 		return too_much(need, machine, "this machine has", e);
-	groups = has_own_cgroups(c) ? UINT64_MAX : memory_room_groups(getpid());
+	groups = has_own_cgroups(c) ? UINT64_MAX : memory_available_groups(getpid());
 	return need > groups ? too_much(need, groups, "the control group allows", e) : 0;
 }
 

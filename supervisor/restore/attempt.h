@@ -4,11 +4,11 @@
 #ifndef SUPERVISOR_RESTORE_ATTEMPT_H
 #define SUPERVISOR_RESTORE_ATTEMPT_H
 
-#include "supervisor/restore/creation.h"
+#include "supervisor/restore/newborn_code.h"
 #include "supervisor/restore/newborn_call.h"
-#include "supervisor/restore/clocks_restore.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/socket/kept_connections.h"
+#include "supervisor/state/clocks_restore.h"
 #include "supervisor/state/new_process.h"
 
 struct restore {

@@ -17,7 +17,7 @@
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/fd/reopen_despite_mode.h"
 #include "supervisor/fd/trusted_path.h"
-#include "supervisor/file_kinds/removed_directory.h"
+#include "supervisor/fd_kinds/removed_directory.h"
 
 static const struct image *process_image(const struct restore_child *r)
 {

@@ -12,7 +12,7 @@
 
 #include "ckpt/store.h"
 #include "lib/err.h"
-#include "supervisor/descriptors/descriptors.h"
+#include "supervisor/fd_table/descriptors.h"
 #include "supervisor/state/extra_fds.h"
 
 struct restore_child {

@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-#include "supervisor/descriptors/kind_table.h"
+#include "supervisor/fd_table/kind_table.h"
 #include "supervisor/fd/file_locks.h"
 #include "supervisor/fd/fd.h"
 #include "supervisor/target/remote.h"

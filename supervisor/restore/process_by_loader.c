@@ -5,10 +5,10 @@
 #include "supervisor/restore/process_by_loader.h"
 
 #include "supervisor/memory/decompress.h"
-#include "supervisor/restore/clocks_restore.h"
 #include "supervisor/restore/loader_plan.h"
 #include "supervisor/restore/registers_restore.h"
 #include "supervisor/restore/restore.h"
+#include "supervisor/state/clocks_restore.h"
 
 #include <errno.h>
 #include <linux/rseq.h>
@@ -22,7 +22,7 @@
 #include "lib/test_hooks.h"
 #include "supervisor/memory/anchor.h"
 #include "supervisor/memory/lazy.h"
-#include "supervisor/restore/restore_limits.h"
+#include "supervisor/state/limits_restore.h"
 #include "supervisor/split/lower_restore.h"
 #include "supervisor/state/mempolicy.h"
 #include "supervisor/state/seccomp.h"

@@ -6,7 +6,7 @@
  *	restore_check.c		before all: what the image says; is all here that it needs?
  *	create_processes.c		the processes, up to the first instruction of the program's
  *				file: make_tree.c, sessions_and_groups.c: they make each other,
- *				as they were, by calls put into them; creation.c,
+ *				as they were, by calls put into them; newborn_code.c,
  *				child_before_exec.c: then each sets up its descriptors, and
  *				executes its program's file
  *	loader_plan.c		it plans what the loader is to do in each: memory first
@@ -33,24 +33,24 @@
 #include "lib/notices.h"
 #include "lib/phase.h"
 #include "lib/procfs.h"
-#include "supervisor/descriptors/descriptors.h"
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/fd/temporary_directories.h"
-#include "supervisor/file_kinds/pty.h"
+#include "supervisor/fd_kinds/pty.h"
+#include "supervisor/fd_table/descriptors.h"
 #include "supervisor/memory/lazy.h"
+#include "supervisor/memory/lazy_touch.h"
 #include "supervisor/restore/attempt.h"
 #include "supervisor/restore/failed_restart.h"
-#include "supervisor/restore/job_stops.h"
 #include "supervisor/restore/late_seals.h"
-#include "supervisor/restore/lazy_touch.h"
 #include "supervisor/restore/process_by_loader.h"
 #include "supervisor/restore/registers_restore.h"
-#include "supervisor/restore/restore_limits.h"
 #include "supervisor/restore/restore_stage.h"
 #include "supervisor/restore/running_already.h"
 #include "supervisor/split/lower_restore.h"
 #include "supervisor/start/spawn.h"
 #include "supervisor/start/terminal.h"
+#include "supervisor/state/job_stops.h"
+#include "supervisor/state/limits_restore.h"
 #include "supervisor/state/new_process.h"
 #include "supervisor/syscall/interrupted_call.h"
 #include "supervisor/sysv/sysv.h"

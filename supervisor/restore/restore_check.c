@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "lib/phase.h"
-#include "supervisor/descriptors/descriptors.h"
 #include "supervisor/fd/temporary_directories.h"
 #include "supervisor/fd/trusted_path.h"
-#include "supervisor/file_kinds/saved_files_restore.h"
+#include "supervisor/fd_kinds/saved_files_restore.h"
+#include "supervisor/fd_table/descriptors.h"
 #include "supervisor/memory/mapped_files_check.h"
 #include "supervisor/memory/memory_fits.h"
 #include "supervisor/restore/attempt.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "ckpt/store.h"
-#include "supervisor/descriptors/kind_table.h"
+#include "supervisor/fd_table/kind_table.h"
 #include "supervisor/target/remote.h"
 
 const struct image_description *new_process_description(

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/phase.h"
-#include "supervisor/descriptors/descriptors.h"
+#include "supervisor/fd_table/descriptors.h"
 #include "supervisor/job/unsaved_between.h"
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/run/checkpoint_commit.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "lib/notices.h"
-#include "supervisor/descriptors/descriptors.h"
+#include "supervisor/fd_table/descriptors.h"
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/restore/trial.h"

@@ -10,9 +10,9 @@
 #include "ckpt/peers.h"
 #include "lib/phase.h"
 #include "lib/test_hooks.h"
-#include "supervisor/descriptors/descriptors.h"
+#include "supervisor/fd_table/descriptors.h"
+#include "supervisor/memory/memory_available.h"
 #include "supervisor/memory/memory_dump.h"
-#include "supervisor/memory/memory_room.h"
 #include "supervisor/memory/own_pages.h"
 #include "supervisor/run/fork_snapshot.h"
 #include "supervisor/split/device_snapshot.h"
@@ -75,7 +75,7 @@ static uint64_t room_for_copies(const struct supervisor *s)
 {
 	uint64_t limit = s->options.fork_limit;
 
-	return limit != FORK_LIMIT_NONE ? limit : memory_room_now(s->root) / 2;
+	return limit != FORK_LIMIT_NONE ? limit : memory_available_now(s->root) / 2;
 }
 
 int checkpoint_list_memory(struct checkpoint_work *w)

@@ -2,7 +2,7 @@
 #include "supervisor/run/checkpoint_peers.h"
 
 #include "ckpt/peers.h"
-#include "supervisor/descriptors/descriptors.h"
+#include "supervisor/fd_table/descriptors.h"
 
 /* What has less is stored alone, so that its file is a core file for a debugger. */
 #define PEER_MEMORY (4ull << 20)

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "lib/phase.h"
-#include "supervisor/descriptors/descriptors.h"
+#include "supervisor/fd_table/descriptors.h"
 #include "supervisor/memory/aio_dump.h"
 #include "supervisor/memory/memory_dump.h"
 #include "supervisor/run/checkpoint_commit.h"

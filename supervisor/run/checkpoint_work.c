@@ -11,7 +11,7 @@
 
 #include "ckpt/peers.h"
 #include "lib/phase.h"
-#include "supervisor/descriptors/descriptors.h"
+#include "supervisor/fd_table/descriptors.h"
 #include "supervisor/target/process_copy.h"
 
 static int new_ids(struct checkpoint_work *w)

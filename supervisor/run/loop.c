@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 
 #include "lib/procfs.h"
-#include "supervisor/descriptors/descriptors.h"
-#include "supervisor/job/gate.h"
+#include "supervisor/fd_table/descriptors.h"
+#include "supervisor/job/member_port.h"
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/checkpoint_turns.h"
 #include "supervisor/control/control_socket.h"
@@ -130,7 +130,7 @@ void loop_end(struct supervisor *s)
 	if (!s->job)
 		return;
 	turns_close(s->job->turns);
-	gate_finish(s->job->gate);
+	member_port_finish(s->job->port);
 	job_leave(s->job);
 }
 
@@ -478,8 +478,8 @@ void loop_serve(struct supervisor *s, int ms, control_handler *handler, void *ar
 	struct pollfd fds[CONTROL_POLL_MAX];
 	size_t count = control_poll(s->loop->control, fds);
 
-	if (s->job->gate)
-		gate_serve(s->job->gate, control_name(s->loop->control), fds, count, ms);
+	if (s->job->port)
+		member_port_serve(s->job->port, control_name(s->loop->control), fds, count, ms);
 	else if (poll(fds, count, ms) <= 0)
 		return;
 	control_serve(s->loop->control, fds, count, handler, arg);
@@ -488,7 +488,7 @@ void loop_serve(struct supervisor *s, int ms, control_handler *handler, void *ar
 /* Other machines cannot wake us up. */
 static bool stops_with_program(const struct supervisor *s)
 {
-	return !s->job || !s->job->gate;
+	return !s->job || !s->job->port;
 }
 
 static int wait_ms(const struct supervisor *s)
@@ -562,8 +562,8 @@ int loop_run(struct supervisor *s)
 	control_tidy(l->control);
 	if (start_timer(s, &e) < 0)
 		supervisor_say(s, "%s", e.msg);
-	if (s->job && s->job->gate &&
-		gate_start(s->job->gate, control_name(l->control), &e) < 0)
+	if (s->job && s->job->port &&
+		member_port_start(s->job->port, control_name(l->control), &e) < 0)
 		supervisor_say(s, "%s", e.msg);
 	reap_children(s);
 	while (!l->ended)

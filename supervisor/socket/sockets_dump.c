@@ -44,7 +44,7 @@ static const char *socket_dump_text(const struct fd_dump *d, const struct socket
 	return fd_object_at(d, k->object)->text;
 }
 
-/* ---- the row of descriptors/kind_table.c ---- */
+/* ---- the row of fd_table/kind_table.c ---- */
 
 static int ask_option(int fd, int name, int *value)
 {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "supervisor/file_kinds/epoll_restore.h"
 #include "supervisor/fd/temporary_directories.h"
+#include "supervisor/fd_kinds/epoll_restore.h"
 #include "supervisor/socket/kept_connections.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"

@@ -15,7 +15,7 @@
 
 #include "lib/util.h"
 
-/* A standard stream by another number is one all the same (file_kinds/inherited_stream.c). */
+/* A standard stream by another number is one all the same (fd_kinds/inherited_stream.c). */
 static bool is_stream(int fd, const struct stat *st)
 {
 	int access = fcntl(fd, F_GETFL) & O_ACCMODE;
@@ -116,7 +116,7 @@ static bool is_written_file(int fd, const struct stat *st)
 	       (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
 }
 
-/* In a directory that we may not enter: a restart could not open it (file_kinds/regular_file.c). */
+/* In a directory that we may not enter: a restart could not open it (fd_kinds/regular_file.c). */
 static bool is_out_of_reach(const char *link)
 {
 	struct stat st;

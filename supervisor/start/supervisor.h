@@ -26,7 +26,7 @@ enum dirty_mode {
 	DIRTY_UFFD, /* from the kernel (target/dirty.h); by hashes where it does not tell */
 };
 
-/* As much as there is room for (memory/memory_room.h). */
+/* As much as there is room for (memory/memory_available.h). */
 #define FORK_LIMIT_NONE UINT64_MAX
 
 struct supervisor_options {

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "lib/procfs.h"
-#include "supervisor/file_kinds/inherited_stream.h"
+#include "supervisor/fd_kinds/inherited_stream.h"
 #include "supervisor/start/redraw.h"
 
 #define FOREGROUND_MS 250

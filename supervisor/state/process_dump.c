@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 #include "lib/shown_path.h"
-#include "supervisor/file_kinds/removed_directory.h"
+#include "supervisor/fd_kinds/removed_directory.h"
 #include "supervisor/state/cgroup.h"
 #include "supervisor/state/core_notes.h"
 #include "supervisor/state/dump.h"

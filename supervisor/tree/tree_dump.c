@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "supervisor/file_kinds/pty.h"
-#include "supervisor/file_kinds/pty_state.h"
+#include "supervisor/fd_kinds/pty.h"
+#include "supervisor/fd_kinds/pty_state.h"
 #include "supervisor/tree/creation_order.h"
 #include "supervisor/tree/sharing_dump.h"
 

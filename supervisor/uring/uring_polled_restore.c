@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 
 #include "supervisor/fd/descriptor_source.h"
-#include "supervisor/file_kinds/epoll_watch.h"
+#include "supervisor/fd_kinds/epoll_watch.h"
 #include "supervisor/uring/uring.h"
 #include "supervisor/uring/uring_process_restore.h"
 

@@ -1,5 +1,5 @@
-/* Whether an eventfd is a semaphore is seen without a trace (supervisor/file_kinds/eventfd_probe.h). */
-#include "supervisor/file_kinds/eventfd_probe.h"
+/* Whether an eventfd is a semaphore is seen without a trace (supervisor/fd_kinds/eventfd_probe.h). */
+#include "supervisor/fd_kinds/eventfd_probe.h"
 
 #include <fcntl.h>
 #include <sys/eventfd.h>

@@ -10,7 +10,7 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
-#include "supervisor/descriptors/kind_table.h"
+#include "supervisor/fd_table/kind_table.h"
 #include "t/unit/fd_cycle.h"
 
 static int flags_of(int fd)

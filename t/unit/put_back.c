@@ -9,7 +9,7 @@
 
 #include "lib/util.h"
 #include "supervisor/fd/temporary_directories.h"
-#include "supervisor/file_kinds/rollback.h"
+#include "supervisor/fd_kinds/rollback.h"
 #include "supervisor/fd/shm_file.h"
 #include "t/unit/scratch.h"
 #include "t/unit/tap.h"

@@ -12,10 +12,10 @@
 #include "lib/notices.h"
 #include "lib/procfs.h"
 #include "lib/util.h"
-#include "supervisor/descriptors/descriptors.h"
 #include "supervisor/fd/objects_dump.h"
-#include "supervisor/file_kinds/saved_files.h"
-#include "supervisor/file_kinds/saved_files_restore.h"
+#include "supervisor/fd_kinds/saved_files.h"
+#include "supervisor/fd_kinds/saved_files_restore.h"
+#include "supervisor/fd_table/descriptors.h"
 #include "t/unit/scratch.h"
 #include "t/unit/tap.h"
 

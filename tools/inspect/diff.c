@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "supervisor/descriptors/descriptors.h"
-#include "supervisor/descriptors/kind_table.h"
+#include "supervisor/fd_table/descriptors.h"
+#include "supervisor/fd_table/kind_table.h"
 #include "tools/inspect/contents.h"
 #include "tools/inspect/names.h"
 #include "tools/inspect/text.h"

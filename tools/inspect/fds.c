@@ -1,12 +1,12 @@
 /*
  * fds.c - the view of descriptors: a line for each, with what its kind shows.
  */
-#include "supervisor/descriptors/descriptors.h"
+#include "supervisor/fd_table/descriptors.h"
 
 #include <inttypes.h>
 
-#include "supervisor/descriptors/kind_table.h"
 #include "supervisor/fd/fd.h"
+#include "supervisor/fd_table/kind_table.h"
 #include "tools/inspect/sharing.h"
 #include "tools/inspect/text.h"
 #include "tools/inspect/view.h"

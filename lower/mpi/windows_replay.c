@@ -1,0 +1,241 @@
+/*
+ * windows_replay.c - windows are made again over the memory that they had, each with its second one, whose words hold the state
+ * of all locks (stubs/mpi/windows.c): nothing is to be locked again. Both are in a passive epoch, so operations
+ * can be completed at any time.
+ */
+#include "lower/mpi/windows_replay.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "lower/mpi/functions.h"
+#include "lower/mpi/mpi_objects.h"
+#include "lower/runtime.h"
+#include "shared/mpi/message_records.h"
+#include "shared/mpi/window_records.h"
+#include "shared/raw.h"
+
+enum {
+	FLAVOR_DYNAMIC = 3,
+	MODE_NOCHECK = 1024,
+};
+
+/* ---- asked at a checkpoint ---- */
+
+int window_learn(struct mpi_object *o)
+{
+	int group, r, info;
+
+	if (!o->window)
+		return agent_fail("it has a window of memory that ranks share, or with "
+				  "processes of another "
+				  "MPI_COMM_WORLD");
+	if (MPI_DO(Comm_group, o->window->comm, &group))
+		return -1;
+	r = group_learn(&o->learned, group);
+	if (MPI_DO(Group_free, &group) || r || MPI_DO(Win_get_info, o->real, &info))
+		return -1;
+	r = info_learn(&o->learned, info);
+	return MPI_DO(Info_free, &info) ? -1 : r;
+}
+
+/* ---- made again at a restart ---- */
+
+static int attach_regions(int real, const struct mpi_region *region)
+{
+	for (; region; region = region->next)
+		if (MPI_DO(Win_attach, real, region->base, region->size))
+			return -1;
+	return 0;
+}
+
+static int make_real(const struct mpi_window *w, int info, int *real)
+{
+	if (w->flavor == FLAVOR_DYNAMIC)
+		return MPI_DO(Win_create_dynamic, info, w->comm, real) ||
+				       attach_regions(*real, w->regions)
+			       ? -1
+			       : 0;
+	if (w->large_unit <= INT_MAX)
+		return MPI_DO(
+			Win_create, w->base, w->bytes, (int)w->large_unit, info, w->comm, real);
+	if (!mpi.Win_create_c)
+		return agent_fail("the MPI library has no MPI_Win_create_c");
+	return MPI_DO(Win_create_c, w->base, w->bytes, w->large_unit, info, w->comm, real);
+}
+
+static int make_control(struct mpi_window *w)
+{
+	return MPI_DO(Win_create, w->words, mpi_window_words(w) * sizeof(*w->words),
+		       sizeof(*w->words), MPI_INFO_NULL, w->comm, &w->control) ||
+			       MPI_DO(Win_set_errhandler, w->control, MPI_ERRORS_RETURN) ||
+			       MPI_DO(Win_lock_all, MODE_NOCHECK, w->control)
+		       ? -1
+		       : 0;
+}
+
+int window_make(struct mpi_object *o, struct learned_reader *r)
+{
+	struct mpi_window *w = o->window;
+	int group, info, tag = o->count ? (int)(o->count->number & 0x7fff) : 0;
+
+	if (group_make(r, &group) < 0 || info_make(r, &info) < 0 ||
+		MPI_DO(Comm_create_group, MPI_COMM_WORLD, group, tag, &w->comm) ||
+		MPI_DO(Group_free, &group) ||
+		MPI_DO(Comm_set_errhandler, w->comm, MPI_ERRORS_RETURN))
+		return -1;
+	return make_real(w, info, &o->real) < 0 || MPI_DO(Info_free, &info) ||
+			       make_control(w) < 0 ||
+			       MPI_DO(Win_lock_all, MODE_NOCHECK, o->real)
+		       ? -1
+		       : 0;
+}
+
+/* ---- operations under way ---- */
+
+#define BYTE 0x4c00010d
+
+/*
+ * Members of a window meet before they complete its operations, so that nobody waits for a rank that runs, and again behind that, so that
+ * each makes progress for the others. Who does not come is waited for until the checkpoint is given up. So members may have missed
+ * each other in earlier checkpoints: each checkpoint has a number, the same in all ranks, and what is left over of
+ * earlier ones is dropped.
+ */
+struct greeting {
+	struct greeting *next;
+	uint64_t number;
+	int request; /* real; MPI_REQUEST_NULL: free */
+};
+
+static struct greeting *greetings;
+
+/* How long others are waited for, also when no supervisor is left that would give up. */
+static uint64_t until;
+
+static struct greeting *free_greeting(void)
+{
+	int flag, status[MPI_STATUS_INTS];
+	struct greeting *g;
+
+	for (g = greetings; g; g = g->next)
+		if (g->request == MPI_REQUEST_NULL ||
+			(!mpi.Test(&g->request, &flag, status) && flag))
+			return g;
+	g = calloc(1, sizeof(*g));
+	if (!g) {
+		agent_fail("no memory to tell other ranks of a window");
+		return NULL;
+	}
+	g->next = greetings;
+	g->request = MPI_REQUEST_NULL;
+	greetings = g;
+	return g;
+}
+
+static int greet(const struct mpi_window *w, int rank, int round, uint64_t number)
+{
+	struct greeting *g = free_greeting();
+
+	if (!g)
+		return -1;
+	g->number = number;
+	return MPI_DO(
+		Isend, &g->number, sizeof(g->number), BYTE, rank, round, w->comm, &g->request);
+}
+
+static int has_come(const struct mpi_window *w, int rank, int round, int *flag)
+{
+	int status[MPI_STATUS_INTS];
+
+	if (agent_check_wanted() < 0 || MPI_DO(Iprobe, rank, round, w->comm, flag, status))
+		return -1;
+	return *flag || mpi_now_ns() < until
+		       ? 0
+		       : agent_fail("other ranks have not come in time to "
+				    "complete operations on MPI windows");
+}
+
+static int await_greeting(const struct mpi_window *w, int rank, int round, uint64_t number)
+{
+	int flag, status[MPI_STATUS_INTS];
+	uint64_t heard = 0;
+
+	while (heard < number) {
+		if (has_come(w, rank, round, &flag))
+			return -1;
+		if (!flag)
+			raw(SYS_sched_yield);
+		else if (MPI_DO(Recv, &heard, sizeof(heard), BYTE, rank, round, w->comm,
+				 status))
+			return -1;
+	}
+	return heard == number ? 0
+			       : agent_fail_for(LOWER_AGAIN,
+					 "other ranks are at another checkpoint already");
+}
+
+/* Each hears of all others, directly or through others. */
+static int meet(const struct mpi_window *w, uint64_t number)
+{
+	for (int round = 0, step = 1; step < w->size; round++, step *= 2)
+		if (greet(w, (w->rank + step) % w->size, round, number) ||
+			await_greeting(w, (w->rank + w->size - step) % w->size, round, number))
+			return -1;
+	return 0;
+}
+
+/* The library waits until the targets make progress: they do, as none leaves before all have finished. */
+static int complete(struct mpi_messages *m, const struct mpi_object *o)
+{
+	const struct mpi_window *w = o->window;
+	uint64_t number = 2ul * m->meeting;
+
+	m->windows = MPI_WINDOW_MEETING;
+	if (meet(w, number))
+		return -1;
+	m->windows = MPI_WINDOW_FLUSHED;
+	return MPI_DO(Win_flush_all, o->real) || MPI_DO(Win_flush_all, w->control) ||
+			       meet(w, number + 1)
+		       ? -1
+		       : 0;
+}
+
+static uint64_t number_of(const struct mpi_object *o)
+{
+	return o->count ? o->count->number : 0;
+}
+
+/* The one that comes next in an order that is the same in all ranks; NULL: none. */
+static const struct mpi_object *next_window(
+	const struct mpi_state *s, const struct mpi_object *last)
+{
+	const struct mpi_object *next = NULL;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct mpi_object *o = s->objects[i];
+
+		if (!o->real || o->kind != MPI_WINDOW || !o->window ||
+			(last && number_of(o) <= number_of(last)))
+			continue;
+		if (!next || number_of(o) < number_of(next))
+			next = o;
+	}
+	return next;
+}
+
+int windows_complete(struct mpi_state *s, uint64_t until_ns)
+{
+	static uint32_t completed; /* in which checkpoint */
+	const struct mpi_object *o = NULL;
+	int r = 0;
+
+	if (completed == s->messages->meeting)
+		return 0;
+	until = until_ns;
+	while (!r && (o = next_window(s, o)))
+		r = complete(s->messages, o);
+	s->messages->windows = MPI_WINDOWS_COMPLETE;
+	if (!r)
+		completed = s->messages->meeting;
+	return r;
+}

@@ -1,0 +1,14 @@
+/* windows_replay.h - the program's windows (shared/mpi/window_records.h), at a checkpoint and a restart. */
+#ifndef LOWER_MPI_WINDOWS_REPLAY_H
+#define LOWER_MPI_WINDOWS_REPLAY_H
+
+#include "lower/mpi/learned.h"
+
+int window_learn(struct mpi_object *o);
+int window_make(struct mpi_object *o, struct learned_reader *r);
+
+/* All ranks are stopped, and do this now: whatever one has begun is complete at its target when this returns. 0 or
+ * -1, also when the others have not come until then (CLOCK_MONOTONIC, in ns). */
+int windows_complete(struct mpi_state *s, uint64_t until_ns);
+
+#endif
