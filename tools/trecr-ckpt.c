@@ -333,7 +333,7 @@ static char *request_text(void)
 
 /* ---- of a job: all members of it ---- */
 
-static void notice(const char *line)
+static void print_notice(const char *line)
 {
 	progress_end();
 	fprintf(stderr, TOOL ": %s\n", line);
@@ -356,7 +356,7 @@ static int ask_job(const char *dir)
 		.deadline_ns = deadline(limit_s(), 0),
 		.rest_ns = rest_s() * 1000000000ull,
 		.connect = control_connect,
-		.notice = notice};
+		.notice = print_notice};
 	cleanup_free char *path = NULL;
 	struct err e = ERR_INIT;
 	int r;

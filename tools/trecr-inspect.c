@@ -75,7 +75,7 @@ static bool any_view(void)
 
 /* ---- messages ---- */
 
-static void notice(const char *line)
+static void print_notice(const char *line)
 {
 	cleanup_buf struct buf text = {0};
 
@@ -89,7 +89,7 @@ static void notice_verbosely(const char *what, const char *path)
 	cleanup_free char *line = settings.verbose ? xasprintf("%s %s", what, path) : NULL;
 
 	if (line)
-		notice(line);
+		print_notice(line);
 }
 
 /* Most errors say already what cannot be done; the others get the image's name. */
@@ -97,7 +97,7 @@ static int fail_to(const char *what, const char *image, struct err *e)
 {
 	if (strncmp(e->msg, "cannot ", strlen("cannot ")))
 		err_prefix(e, "cannot %s %s", what, image);
-	notice(e->msg);
+	print_notice(e->msg);
 	return 1;
 }
 
@@ -309,7 +309,7 @@ static int write_core(const struct checkpoint *c, size_t process, struct err *e)
 		path = xstrdup(settings.core);
 	else
 		path = xasprintf("%s.%d", settings.core, view_pid(c, process));
-	if (core_write(c, process, path, notice, e) < 0)
+	if (core_write(c, process, path, print_notice, e) < 0)
 		return -1;
 	notice_verbosely("written:", path);
 	return 0;

@@ -31,8 +31,7 @@
 #include "supervisor/start/supervisor_options.h"
 #include "supervisor/start/terminal.h"
 
-#define TOOL        "trecr-restart"
-#define OWN_FAILURE 125
+#define TOOL "trecr-restart"
 
 static struct settings {
 	bool detach, verify, rollback_files, namespace, force, forget_options, lazy;
@@ -96,7 +95,7 @@ static int restart_failed(const struct err *e)
 	return OWN_FAILURE;
 }
 
-static void notice(const char *line)
+static void print_notice(const char *line)
 {
 	progress_end();
 	fprintf(stderr, TOOL ": %s\n", line);
@@ -220,7 +219,7 @@ static int bring_back(
 		.mpi = settings.mpi,
 		.threads = s->options.threads,
 		.verbose = s->options.verbose,
-		.notice = notice,
+		.notice = print_notice,
 		.about_to_run = progress_end,
 		.put_off = loop_put_off,
 	};
@@ -309,7 +308,7 @@ static int restart_and_supervise(struct supervisor *s, const char *image,
 	/* The program runs by now: no reason to end it. */
 	if (write_pidfile(&pidfile, &e) < 0) {
 		remove_pidfile(&pidfile);
-		notice(e.msg);
+		print_notice(e.msg);
 	}
 	ready(arg);
 	status = loop_run(s);
@@ -343,11 +342,11 @@ static int await_background(pid_t background, int fd)
 		printf("%d\n", background);
 		if (fflush(stdout) == 0)
 			return 0;
-		notice("cannot write the supervisor's process id to standard output");
+		print_notice("cannot write the supervisor's process id to standard output");
 		return OWN_FAILURE;
 	}
 	if (waitpid(background, &status, 0) != background || !WIFEXITED(status)) {
-		notice("the background process died before the program was brought back");
+		print_notice("the background process died before the program was brought back");
 		return OWN_FAILURE;
 	}
 	return WEXITSTATUS(status);

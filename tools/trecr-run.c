@@ -24,8 +24,6 @@
 #include "supervisor/start/supervisor.h"
 #include "supervisor/start/supervisor_options.h"
 
-#define OWN_FAILURE 125
-
 static struct program_options {
 	bool close_fds;
 	enum gpu_use gpu;

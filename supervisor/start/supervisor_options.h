@@ -9,6 +9,9 @@
 #include "lib/opts.h"
 #include "supervisor/start/supervisor.h"
 
+/* The exit status when trecr-run or trecr-restart itself fails: else it is the program's. */
+#define OWN_FAILURE 125
+
 /* A way to deal with TCP connections to the outside; the field is an enum fd_tcp. */
 int opt_tcp(void *field, const char *value, struct err *e);
 /* The word that chooses it. */
