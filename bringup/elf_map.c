@@ -24,7 +24,7 @@ static uintptr_t page_up(uintptr_t a)
 	return page_down(a + PAGE - 1);
 }
 
-static int protection(uint32_t flags)
+static int protection_of(uint32_t flags)
 {
 	return (flags & PF_R ? PROT_READ : 0) | (flags & PF_W ? PROT_WRITE : 0) |
 	       (flags & PF_X ? PROT_EXEC : 0);
@@ -45,7 +45,7 @@ static int map_segment(int fd, const Elf64_Phdr *h, struct elf_image *image)
 	uintptr_t start = image->base + h->p_vaddr, page = page_down(start);
 	uintptr_t file_end = start + h->p_filesz, end = start + h->p_memsz;
 	uintptr_t anonymous = h->p_filesz ? page_up(file_end) : page;
-	int prot = protection(h->p_flags), r;
+	int prot = protection_of(h->p_flags), r;
 
 	if (h->p_filesz) {
 		r = map_at(page, file_end - page, prot, 0, fd, h->p_offset - (start - page));

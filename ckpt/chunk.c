@@ -248,7 +248,7 @@ static void filter_pack(struct chunk *c)
 }
 
 /* Whether block @i continues what block @i - 1 was. */
-static bool continues(const struct chunk *c, uint32_t i)
+static bool continues_run(const struct chunk *c, uint32_t i)
 {
 	const struct place *before = &c->parent[i - 1], *this = &c->parent[i];
 
@@ -304,7 +304,7 @@ int chunk_write(struct chunk *c, struct image_writer *w, struct err *e)
 		return -1;
 	for (uint32_t first = 0; first < c->blocks; first = end) {
 		end = first + 1;
-		while (end < c->blocks && continues(c, end))
+		while (end < c->blocks && continues_run(c, end))
 			end++;
 		if (sink_run(c, w, first, end - first, e) < 0)
 			return -1;

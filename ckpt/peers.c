@@ -346,7 +346,7 @@ static const uint8_t *read_place(
 }
 
 /* Blocks [@first, @end) of @c are one behind the other at @place, unless only their hashes are the same. */
-static void refer(struct chunk *c, uint32_t first, uint32_t end, struct place place,
+static void refer_to_peer(struct chunk *c, uint32_t first, uint32_t end, struct place place,
 	const struct peer_link *link)
 {
 	const uint8_t *data = read_place(c, link->fd, &place, end - first);
@@ -390,6 +390,6 @@ void peers_filter(struct peers *p, struct chunk *c, struct image_writer *w)
 		while (end < c->blocks && is_next(p, &seen[end - 1], &seen[end]))
 			end++;
 		if (get_link(p, w, &seen[first], end - first, &link))
-			refer(c, first, end, place_of(p, &seen[first]), &link);
+			refer_to_peer(c, first, end, place_of(p, &seen[first]), &link);
 	}
 }

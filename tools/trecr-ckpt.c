@@ -317,7 +317,7 @@ static unsigned limit_s(void)
 	return settings.deadline_s ? settings.deadline_s : settings.timeout_s;
 }
 
-static uint64_t deadline(unsigned limit, uint64_t grace_ns)
+static uint64_t deadline_after(unsigned limit, uint64_t grace_ns)
 {
 	return limit ? asked_ns + limit * 1000000000ull + grace_ns : 0;
 }
@@ -325,7 +325,7 @@ static uint64_t deadline(unsigned limit, uint64_t grace_ns)
 /* What the options ask for, as a line; the caller's to free. */
 static char *request_text(void)
 {
-	settings.request.deadline_ns = deadline(limit_s(), 0);
+	settings.request.deadline_ns = deadline_after(limit_s(), 0);
 	settings.request.foresee = settings.deadline_s;
 	settings.request.drain_ns = settings.drain_s * 1000000000ull;
 	return checkpoint_request_text(&settings.request);
@@ -353,7 +353,7 @@ static int ask_job(const char *dir)
 		.text = text,
 		.stop = settings.request.stop,
 		.signalled = -1,
-		.deadline_ns = deadline(limit_s(), 0),
+		.deadline_ns = deadline_after(limit_s(), 0),
 		.rest_ns = rest_s() * 1000000000ull,
 		.connect = control_connect,
 		.notice = print_notice};
@@ -405,7 +405,7 @@ static int ask_supervisor(pid_t pid)
 	if (settings.verbose)
 		fprintf(stderr, TOOL ": asking supervisor %d\n", supervisor);
 	/* With --deadline the disk may take longer, when all is written: then it is said so. */
-	deadline_ns = deadline(settings.timeout_s, GRACE_NS);
+	deadline_ns = deadline_after(settings.timeout_s, GRACE_NS);
 	request = settings.status ? xstrdup("status") : request_text();
 	line = xasprintf("%s\n", request);
 	progress_begin(TOOL, settings.status ? "asking" : "checkpointing");

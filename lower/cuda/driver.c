@@ -2,7 +2,7 @@
 #include "lower/cuda/cuda.h"
 #include "shared/records.h"
 
-static int missing(void)
+static int function_missing(void)
 {
 	return CUDA_MISSING;
 }
@@ -11,7 +11,7 @@ void *cuda_function(const char *name)
 {
 	void *function = library_symbol(name);
 
-	return function ? function : (void *)missing;
+	return function ? function : (void *)function_missing;
 }
 
 /* CUDA_ERROR_OUT_OF_MEMORY; CUDA_ERROR_DEVICE_UNAVAILABLE, as of a device that one process may

@@ -258,7 +258,7 @@ static int by_from(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-static struct edge *sorted(const uint32_t *list, const uint64_t *data, size_t count)
+static struct edge *sorted_edges(const uint32_t *list, const uint64_t *data, size_t count)
 {
 	struct edge *e = calloc(count + 1, sizeof(*e));
 
@@ -273,8 +273,8 @@ static struct edge *sorted(const uint32_t *list, const uint64_t *data, size_t co
 
 static int is_same(const struct graph_node *n, const uint32_t *list, const uint64_t *data)
 {
-	struct edge *was = sorted(n->dependencies, n->edges, n->dependency_count),
-		    *is = sorted(list, data, n->dependency_count);
+	struct edge *was = sorted_edges(n->dependencies, n->edges, n->dependency_count),
+		    *is = sorted_edges(list, data, n->dependency_count);
 	int same = was && is && !memcmp(was, is, n->dependency_count * sizeof(*was));
 
 	free(was);

@@ -46,7 +46,7 @@ static int keep_code(struct code *code, const void *data, size_t size)
 	return code->data ? 0 : CUDA_MISSING;
 }
 
-static int compile(struct code *code)
+static int compile_kernel(struct code *code)
 {
 	void *linker, *data;
 	size_t size;
@@ -78,7 +78,7 @@ static int load_any(struct hash_module *m, struct code *code)
 
 	if (!code->data && !load_code(m, hash_kernel_cubin))
 		return 0;
-	r = code->data ? 0 : compile(code);
+	r = code->data ? 0 : compile_kernel(code);
 	return r ? r : load_code(m, code->data);
 }
 

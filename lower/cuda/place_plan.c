@@ -410,7 +410,7 @@ static int has_choice(const struct mistake *m)
 
 /* The reasons there may be for @m, one after the other: 0, or -1: it is not that one. Without a choice there is
  * the first only. */
-static int repair(const struct mistake *m, unsigned which)
+static int repair_mistake(const struct mistake *m, unsigned which)
 {
 	if (!m->is_span)
 		return enlarge_hole(&m->hole);
@@ -423,7 +423,7 @@ static int repair(const struct mistake *m, unsigned which)
 
 /* 1: all lies where it is to; 0: something else is to be empty for that, as @m tells; -1: that
  * cannot be. */
-static int play(struct mistake *m)
+static int play_loads(struct mistake *m)
 {
 	*m = (struct mistake){0};
 	list_empty();
@@ -494,7 +494,7 @@ static void marks_free(struct marks *m)
 /* How often there is a choice. */
 #define PLAN_TRIES 1000
 
-static int search(void);
+static int search_plan(void);
 
 static int try_repairs(const struct mistake *mistake)
 {
@@ -502,8 +502,8 @@ static int try_repairs(const struct mistake *mistake)
 	int r = marks_save(&before);
 
 	for (unsigned i = 0; i < REPAIRS && !r && plan.tries < PLAN_TRIES; i++) {
-		if (!repair(mistake, i))
-			r = search();
+		if (!repair_mistake(mistake, i))
+			r = search_plan();
 		if (!r)
 			marks_restore(&before);
 	}
@@ -513,7 +513,7 @@ static int try_repairs(const struct mistake *mistake)
 
 /* 1: there is a plan; 0: nothing helps, and what has been marked is for the caller to take back; -1 by
  * agent_fail(). Ends, as each repair marks something. */
-static int search(void)
+static int search_plan(void)
 {
 	struct mistake mistake;
 	int r;
@@ -521,12 +521,12 @@ static int search(void)
 	for (;;) {
 		if (leave_out_empty())
 			return 0;
-		r = play(&mistake);
+		r = play_loads(&mistake);
 		if (r)
 			return r > 0;
 		if (has_choice(&mistake))
 			break;
-		if (repair(&mistake, 0))
+		if (repair_mistake(&mistake, 0))
 			return 0;
 	}
 	plan.tries++;
@@ -576,7 +576,7 @@ int place_plan(const struct object *owner, const void *context)
 		drop_plan();
 		return -1;
 	}
-	r = search();
+	r = search_plan();
 	drop_plan();
 	if (!r)
 		mark_own();

@@ -125,7 +125,7 @@ static void sort_places(struct places *p)
 
 /* @p begins where @last, of the same owner and in the same block, ends; or they are the same:
  * constants of one program, a managed variable as seen from two contexts. */
-static int joins(const struct place *last, const struct place *p)
+static int joins_place(const struct place *last, const struct place *p)
 {
 	if (!p->owner || p->owner != last->owner || p->start > last->end ||
 		p->loaded_in != last->loaded_in)
@@ -143,7 +143,7 @@ static int join_places(struct places *places)
 	for (size_t i = 0; i < places->count; i++) {
 		struct place *p = &places->list[i], *last = n ? &places->list[n - 1] : NULL;
 
-		if (last && joins(last, p)) {
+		if (last && joins_place(last, p)) {
 			if (p->end > last->end)
 				last->end = p->end;
 			last->is_first |= p->is_first;

@@ -262,7 +262,7 @@ int cuda_share_again(const struct cuda_state *s)
 		 : 0;
 }
 
-static int fetch(
+static int fetch_shared(
 	const struct share_handle *from, uint32_t index, struct share_reply *reply, int *fd)
 {
 	struct share_request request = {.handle = *from, .index = index};
@@ -283,7 +283,7 @@ static int fetch(
 static int import_piece(const struct share_handle *from, uint32_t index,
 	struct share_reply *reply, uint64_t *real)
 {
-	int fd = -1, r = fetch(from, index, reply, &fd);
+	int fd = -1, r = fetch_shared(from, index, reply, &fd);
 
 	if (r)
 		return r;

@@ -87,7 +87,7 @@ static int in_entry(const struct search *s, const struct fatbin_entry *e)
 }
 
 /* Machine code runs on devices of its major version and no older a minor one. */
-static int fits(const struct search *s, const struct fatbin_entry *e, int kind)
+static int fits_device(const struct search *s, const struct fatbin_entry *e, int kind)
 {
 	if (kind == FATBIN_ELF)
 		return e->kind == FATBIN_ELF && (int)e->arch / 10 == s->major &&
@@ -104,7 +104,7 @@ static int in_entries(const struct search *s, const struct fatbin *f, int kind, 
 	while (p + sizeof(struct fatbin_entry) <= end && !*result) {
 		const struct fatbin_entry *e = (const void *)p;
 
-		if (fits(s, e, kind)) {
+		if (fits_device(s, e, kind)) {
 			*result = in_entry(s, e);
 			count++;
 		}

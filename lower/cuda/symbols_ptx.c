@@ -47,7 +47,7 @@ static const char *skip_value(const char *p)
 }
 
 /* Behind ".global": "PROPERTIES name[4] = ..., other;" */
-static int declared(const struct names_visitor *v, const char *p)
+static int declared_variables(const struct names_visitor *v, const char *p)
 {
 	int r = 0;
 
@@ -83,7 +83,7 @@ static int find_variables(const struct names_visitor *v, const char *text)
 			size_t n = strlen(words[i]);
 
 			if (!strncmp(p, words[i], n) && isspace((unsigned char)p[n]))
-				r = declared(v, p + n);
+				r = declared_variables(v, p + n);
 		}
 	}
 	return r;
@@ -113,7 +113,7 @@ static const char *last_before(const char *text, const char *end, const char *wo
 }
 
 /* The kernel that @call is in: "" when it is in a function, which any may call. */
-static char *caller(const char *text, const char *call)
+static char *calling_kernel(const char *text, const char *call)
 {
 	const char *entry = last_before(text + 1, call, ".entry");
 	const char *function = last_before(text + 1, call, ".func");
@@ -138,7 +138,7 @@ static int find_allocating(const struct names_visitor *v, const char *text)
 
 		if (*skip_space(p + strlen("malloc")) != ',')
 			continue;
-		name = caller(text, p);
+		name = calling_kernel(text, p);
 		r = name ? v->allocates(name, v->argument) : -1;
 		free(name);
 	}

@@ -92,7 +92,7 @@ int comm_learn(struct mpi_object *o)
 
 /* ---- made again at a restart ---- */
 
-static const int *unweighted(void)
+static const int *unweighted_edges(void)
 {
 	int **variable = library_symbol("MPI_UNWEIGHTED");
 
@@ -101,8 +101,8 @@ static const int *unweighted(void)
 
 static int make_dist_graph(int plain, const int *n, int in, int out, int weighted, int *real)
 {
-	const int *in_weights = weighted ? n + in : unweighted();
-	const int *out_weights = weighted ? n + 2 * in + out : unweighted();
+	const int *in_weights = weighted ? n + in : unweighted_edges();
+	const int *out_weights = weighted ? n + 2 * in + out : unweighted_edges();
 
 	return MPI_DO(Dist_graph_create_adjacent, plain, in, n, in_weights, out, n + 2 * in,
 		out_weights, MPI_INFO_NULL, 0, real);

@@ -143,7 +143,7 @@ int datatype_learn(struct mpi_state *s, struct mpi_object *o)
 }
 
 /* What the library has made of it only to give it out: ROMIO does, both when a view is set and when it is asked for. */
-static int unwrap(int *real)
+static int unwrap_datatype(int *real)
 {
 	struct contents c = {0};
 	int r, inner = 0, wrapped = 0;
@@ -204,7 +204,7 @@ int datatype_learn_part(struct mpi_state *s, struct mpi_learned *l, int real)
 	int r;
 
 	do
-		r = mpi_object_below(s, real) ? 0 : unwrap(&real);
+		r = mpi_object_below(s, real) ? 0 : unwrap_datatype(&real);
 	while (r > 0);
 	if (!r)
 		r = learn_part(s, &of, real);

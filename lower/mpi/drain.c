@@ -96,7 +96,7 @@ static void count_withdrawn(struct mpi_peer *peer)
 		peer->due--;
 }
 
-static void hold(struct mpi_request *r, int error, const int *status)
+static void hold_completed(struct mpi_request *r, int error, const int *status)
 {
 	int source = status[MPI_STATUS_SOURCE];
 
@@ -127,7 +127,7 @@ static void look_at_request(struct mpi_request *r)
 	/* A persistent one stays when it is complete. */
 	if (r->kind == MPI_NONBLOCKING_OTHER && real != MPI_REQUEST_NULL)
 		r->persistent = 1;
-	hold(r, error, status);
+	hold_completed(r, error, status);
 }
 
 /* Whether a nonblocking call, as MPI_Comm_idup, may still have to make a communicator. */
@@ -222,7 +222,7 @@ static struct mpi_message *begin_bytes(struct mpi_messages *m, int real, const i
 	return failed ? NULL : message;
 }
 
-static void append(
+static void append_message(
 	struct mpi_messages *m, struct mpi_count *counts, struct mpi_message *message)
 {
 	struct mpi_message **at = &counts->messages;
@@ -258,7 +258,7 @@ static int take_messages(struct mpi_messages *m, struct mpi_object *comm)
 		message = begin_bytes(m, real, status);
 		if (!message)
 			return -1;
-		append(m, c, message);
+		append_message(m, c, message);
 		c->peers[message->source].received++;
 	}
 	return 0;
@@ -316,7 +316,7 @@ static int is_whole(struct mpi_message *message, int *failed)
 }
 
 /* A synchronous send is what is told first. */
-static int waits(struct mpi_messages *m, const struct mpi_count *c, uint32_t call, int peer)
+static int tell_wait(struct mpi_messages *m, const struct mpi_count *c, uint32_t call, int peer)
 {
 	if (m->synchronous)
 		return 0;
@@ -332,10 +332,10 @@ static int is_request_drained(struct mpi_messages *m, struct mpi_request *r, int
 
 	if (r->kind == MPI_MATCHED_MESSAGE)
 		return (r->message && is_whole(r->message, failed)) ||
-		       waits(m, r->counts, r->call, r->peer);
+		       tell_wait(m, r->counts, r->call, r->peer);
 	if (!r->active || r->held || r->kind == MPI_RECEIVE)
 		return 1;
-	waits(m, r->counts, r->call, r->peer);
+	tell_wait(m, r->counts, r->call, r->peer);
 	m->synchronous += synchronous;
 	return 0;
 }
@@ -356,10 +356,10 @@ static int is_comm_drained(struct mpi_messages *m, const struct mpi_count *c, in
 
 	for (struct mpi_message *message = c->messages; message; message = message->next)
 		if (!is_whole(message, failed))
-			drained = waits(m, c, 0, message->source);
+			drained = tell_wait(m, c, 0, message->source);
 	for (uint32_t i = 0; i < c->size; i++)
 		if (c->peers[i].received < c->peers[i].due)
-			drained = waits(m, c, 0, i);
+			drained = tell_wait(m, c, 0, i);
 	return drained;
 }
 
@@ -433,7 +433,7 @@ static int look_for_a_while(struct mpi_state *s, int take)
 	return failed ? -1 : 0;
 }
 
-static int drain(struct mpi_state *s, int take, uint64_t until_ns)
+static int drain_until(struct mpi_state *s, int take, uint64_t until_ns)
 {
 	int *handlers, r;
 
@@ -464,7 +464,7 @@ int mpi_drain(int take, uint64_t patience_ns)
 	if (agent_check_wanted())
 		return -1;
 	s->reserve(1);
-	r = drain(s, take, mpi_now_ns() + patience_ns);
+	r = drain_until(s, take, mpi_now_ns() + patience_ns);
 	s->reserve(0);
 	return r;
 }

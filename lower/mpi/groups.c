@@ -80,7 +80,7 @@ int info_learn(struct mpi_learned *l, int real)
 }
 
 /* Asked to, it would tell the program's error handler. */
-static int takes(const char *key, const char *value)
+static int takes_info(const char *key, const char *value)
 {
 	enum { KEY = 36, VALUE = 256 }; /* Open MPI's MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL */
 
@@ -96,9 +96,9 @@ static int make_info(struct learned_reader *r, int *real, int are_hints)
 	for (int i = 0; i < count; i++) {
 		const char *key = learned_get_text(r), *value = learned_get_text(r);
 
-		if (are_hints && !takes(key, value))
+		if (are_hints && !takes_info(key, value))
 			continue;
-		if (!takes(key, value) || mpi.Info_set(*real, key, value))
+		if (!takes_info(key, value) || mpi.Info_set(*real, key, value))
 			return agent_fail("the MPI library does not take the key %s of an info "
 					  "object, or its value of %zu bytes",
 				key, strlen(value));

@@ -153,7 +153,7 @@ static int by_order_of_making(const void *a, const void *b)
 	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-static void insert(struct mpi_state *s, struct mpi_object *o)
+static void insert_by_handle(struct mpi_state *s, struct mpi_object *o)
 {
 	struct mpi_object **bucket = mpi_bucket(s, o->real);
 
@@ -177,7 +177,7 @@ static int make_all(struct mpi_state *s, struct mpi_object **objects,
 		if (make_object(s, o, &readers[i]) < 0)
 			return -1;
 		s->reals[o->index] = o->real;
-		insert(s, o);
+		insert_by_handle(s, o);
 	}
 	for (uint32_t i = 0; i < count; i++)
 		if (has_settings(objects[i]) && settings_make(s, objects[i], &readers[i]) < 0)
@@ -212,8 +212,8 @@ int objects_make(struct mpi_state *s)
 	if (failed)
 		agent_fail("no memory for %u MPI objects", s->count);
 	memset(s->buckets, 0, sizeof(s->buckets));
-	insert(s, &s->world);
-	insert(s, &s->self);
+	insert_by_handle(s, &s->world);
+	insert_by_handle(s, &s->self);
 	if (!failed)
 		failed = mpi_functions_find() < 0;
 	/* Errors are ours to report, until the program's handlers are set. */

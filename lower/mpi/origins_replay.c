@@ -44,7 +44,7 @@ static int *real_handles(const struct mpi_state *s, const int *handles, uint32_t
 	return reals;
 }
 
-static int perform(const struct mpi_state *s, struct mpi_request *r, const uint64_t *w)
+static int perform_call(const struct mpi_state *s, struct mpi_request *r, const uint64_t *w)
 {
 	const char *name = name_of(s, r->call);
 	any_call *call = (any_call *)library_symbol(name);
@@ -74,7 +74,7 @@ static int call_again(const struct mpi_state *s, struct mpi_request *r)
 		failed |= !arrays[i];
 	}
 	failed = failed ? agent_fail("no memory for the datatypes of a request")
-			: perform(s, r, words);
+			: perform_call(s, r, words);
 	for (int i = 0; i < MPI_ORIGIN_WORDS; i++)
 		free(arrays[i]);
 	return failed;
@@ -139,7 +139,7 @@ static uint32_t list_comms(struct mpi_state *s, struct mpi_object **list)
 
 /* The largest of each value in all members; between two groups the first call gives what the others have, and
  * the second one what they have been given. */
-static int largest(int comm, int64_t values[2])
+static int largest_of_all(int comm, int64_t values[2])
 {
 	int64_t theirs[2], ours[2];
 	int inter;
@@ -167,7 +167,7 @@ static int make_of_comm(struct mpi_state *s, const struct mpi_object *comm,
 		int64_t next = i < count ? (int64_t)list[i]->origin->order : NONE;
 		int64_t values[2] = {next, -next}; /* the largest, and the smallest */
 
-		if (largest(comm->real, values))
+		if (largest_of_all(comm->real, values))
 			return -1;
 		if (values[0] == NONE)
 			return 0;
@@ -191,7 +191,7 @@ static int has_any(uint32_t count, int *any)
 {
 	int64_t values[2] = {count, 0};
 
-	if (largest(MPI_COMM_WORLD, values))
+	if (largest_of_all(MPI_COMM_WORLD, values))
 		return -1;
 	*any = values[0] != 0;
 	return 0;

@@ -132,7 +132,7 @@ static struct greeting *free_greeting(void)
 	return g;
 }
 
-static int greet(const struct mpi_window *w, int rank, int round, uint64_t number)
+static int send_greeting(const struct mpi_window *w, int rank, int round, uint64_t number)
 {
 	struct greeting *g = free_greeting();
 
@@ -175,27 +175,27 @@ static int await_greeting(const struct mpi_window *w, int rank, int round, uint6
 }
 
 /* Each hears of all others, directly or through others. */
-static int meet(const struct mpi_window *w, uint64_t number)
+static int meet_members(const struct mpi_window *w, uint64_t number)
 {
 	for (int round = 0, step = 1; step < w->size; round++, step *= 2)
-		if (greet(w, (w->rank + step) % w->size, round, number) ||
+		if (send_greeting(w, (w->rank + step) % w->size, round, number) ||
 			await_greeting(w, (w->rank + w->size - step) % w->size, round, number))
 			return -1;
 	return 0;
 }
 
 /* The library waits until the targets make progress: they do, as none leaves before all have finished. */
-static int complete(struct mpi_messages *m, const struct mpi_object *o)
+static int complete_window(struct mpi_messages *m, const struct mpi_object *o)
 {
 	const struct mpi_window *w = o->window;
 	uint64_t number = 2ul * m->meeting;
 
 	m->windows = MPI_WINDOW_MEETING;
-	if (meet(w, number))
+	if (meet_members(w, number))
 		return -1;
 	m->windows = MPI_WINDOW_FLUSHED;
 	return MPI_DO(Win_flush_all, o->real) || MPI_DO(Win_flush_all, w->control) ||
-			       meet(w, number + 1)
+			       meet_members(w, number + 1)
 		       ? -1
 		       : 0;
 }
@@ -233,7 +233,7 @@ int windows_complete(struct mpi_state *s, uint64_t until_ns)
 		return 0;
 	until = until_ns;
 	while (!r && (o = next_window(s, o)))
-		r = complete(s->messages, o);
+		r = complete_window(s->messages, o);
 	s->messages->windows = MPI_WINDOWS_COMPLETE;
 	if (!r)
 		completed = s->messages->meeting;

@@ -25,7 +25,7 @@ static int may_print(void)
 	       __atomic_load_n(&RECORDS->printed, __ATOMIC_SEQ_CST);
 }
 
-static void disarm(void)
+static void disarm_output(void)
 {
 	void (**cross)(void) = RECORDS->print_cross;
 
@@ -38,7 +38,7 @@ static void disarm(void)
 
 /* @slot is what r11 leads crossing() to: a target, or the word of a piece of code in front of one.
  * Functions without a name are not known to let anything out. */
-static int flushes(void *const *slot)
+static int flushes_output(void *const *slot)
 {
 	const struct crossing_library *l = process_find_library(slot);
 	void *const *targets = l ? l->lower.targets : NULL;
@@ -65,11 +65,11 @@ HIDDEN void output_print_kept(void)
  * the agent, waiting at the same time, may have taken what the function would have let out. */
 HIDDEN long output_before_call(void *const *slot)
 {
-	int flushed = flushes(slot);
+	int flushed = flushes_output(slot);
 
 	if (flushed)
 		output_print_kept();
 	if (!may_print())
-		disarm();
+		disarm_output();
 	return flushed;
 }

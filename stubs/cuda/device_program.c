@@ -72,14 +72,14 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *argument
 	return place->found;
 }
 
-static int stays(const void *image, uint64_t size)
+static int stays_mapped(const void *image, uint64_t size)
 {
 	struct place place = {(uintptr_t)image, (uintptr_t)image + size, 0};
 
 	return dl_iterate_phdr(look_at_module, &place);
 }
 
-static uint64_t aligned(uint64_t size)
+static uint64_t aligned_size(uint64_t size)
 {
 	return (size + 15) & ~15ul;
 }
@@ -96,9 +96,9 @@ STUB_HIDDEN uint64_t image_bytes(const void *image)
 {
 	const void *program = unwrap_program(image);
 	uint64_t size = image_size(program);
-	uint64_t wrapper = program != image ? aligned(sizeof(struct fatbin_wrapper)) : 0;
+	uint64_t wrapper = program != image ? aligned_size(sizeof(struct fatbin_wrapper)) : 0;
 
-	return stays(program, size) ? wrapper : wrapper + size;
+	return stays_mapped(program, size) ? wrapper : wrapper + size;
 }
 
 STUB_HIDDEN void image_copy(void *to, const void *image)
@@ -112,8 +112,8 @@ STUB_HIDDEN void image_copy(void *to, const void *image)
 		return;
 	}
 	raw_copy(to, image, sizeof(*wrapper));
-	if (stays(program, size))
+	if (stays_mapped(program, size))
 		return;
-	wrapper->data = (char *)to + aligned(sizeof(*wrapper));
+	wrapper->data = (char *)to + aligned_size(sizeof(*wrapper));
 	raw_copy((void *)wrapper->data, program, size);
 }

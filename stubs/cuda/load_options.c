@@ -74,7 +74,7 @@ STUB_HIDDEN void options_filter(const struct call_info *info, uint64_t *argument
 enum { LIBRARY_OPTIONS = 5, LIBRARY_VALUES, LIBRARY_COUNT };
 
 /* The value of the option, at most one; NULL: it is not there. */
-static uint64_t *tables(unsigned index, const uint64_t *arguments)
+static uint64_t *tables_option(unsigned index, const uint64_t *arguments)
 {
 	const uint32_t *options = (const uint32_t *)arguments[LIBRARY_OPTIONS];
 	uint64_t *values = (uint64_t *)arguments[LIBRARY_VALUES];
@@ -89,12 +89,12 @@ static uint64_t *tables(unsigned index, const uint64_t *arguments)
 
 STUB_HIDDEN uint64_t options_bytes(unsigned index, const uint64_t *arguments)
 {
-	return tables(index, arguments) ? TABLES_SIZE : 0;
+	return tables_option(index, arguments) ? TABLES_SIZE : 0;
 }
 
 STUB_HIDDEN void options_copy(unsigned index, const uint64_t *arguments, void *to)
 {
-	uint64_t *value = tables(index, arguments);
+	uint64_t *value = tables_option(index, arguments);
 
 	if (!value)
 		return;

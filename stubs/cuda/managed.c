@@ -148,7 +148,7 @@ static int add_advice(
 
 /* Of other memory (the host's own, variables of modules) it is not kept: it changes nothing but
  * how long things take. */
-static int advised(int r, const struct memory_advice *given)
+static int note_advice(int r, const struct memory_advice *given)
 {
 	struct memory_state *s = r ? NULL : memory_lock(0);
 
@@ -165,7 +165,7 @@ int body_cuMemAdvise(uint64_t address, size_t size, int advice, int device)
 	const struct memory_advice given = {
 		.address = address, .size = size, .advice = advice, .where = (unsigned)device};
 
-	return advised(real_cuMemAdvise(address, size, advice, device), &given);
+	return note_advice(real_cuMemAdvise(address, size, advice, device), &given);
 }
 
 int body_cuMemAdvise_v2(uint64_t address, size_t size, int advice, uint64_t location)
@@ -176,7 +176,7 @@ int body_cuMemAdvise_v2(uint64_t address, size_t size, int advice, uint64_t loca
 		.with_location = 1,
 		.where = location};
 
-	return advised(real_cuMemAdvise_v2(address, size, advice, location), &given);
+	return note_advice(real_cuMemAdvise_v2(address, size, advice, location), &given);
 }
 
 /* ---- streams ---- */

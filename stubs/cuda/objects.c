@@ -34,14 +34,14 @@ STUB_HIDDEN void state_unlock(uint64_t mask)
 
 /* ---- memory ---- */
 
-static unsigned power(uint64_t size)
+static unsigned power_class(uint64_t size)
 {
 	return size <= 64 ? 6 : 64 - __builtin_clzl(size - 1);
 }
 
 STUB_HIDDEN void *block_new(uint64_t size)
 {
-	unsigned n = power(size);
+	unsigned n = power_class(size);
 	uint64_t mask = state_lock();
 	void **block = CUDA_STATE->blocks[n];
 
@@ -56,7 +56,7 @@ STUB_HIDDEN void *block_new(uint64_t size)
 
 STUB_HIDDEN void block_free(void *block, uint64_t size)
 {
-	unsigned n = power(size);
+	unsigned n = power_class(size);
 	uint64_t mask;
 
 	if (!block)
@@ -329,7 +329,7 @@ static void free_left(struct left *left)
 
 /* Under the lock: what was made in a green context's context survives it, but could not
  * be made again. */
-static void detach(const struct object *green)
+static void detach_from_green(const struct object *green)
 {
 	for (struct object *c = CUDA_STATE->objects; c; c = c->next)
 		for (struct object *o = c->parent == green ? CUDA_STATE->objects : NULL; o;
@@ -348,7 +348,7 @@ STUB_HIDDEN void object_kill(struct object *o)
 		return;
 	mask = state_lock();
 	if (o->kind == CUDA_GREEN_CONTEXT)
-		detach(o);
+		detach_from_green(o);
 	after = o->next;
 	unlink_object(o, &left);
 	/* But a graph that was moved into another one may be older. */
@@ -419,7 +419,7 @@ STUB_HIDDEN void objects_kill_context(void *context)
 /* ---- changes ---- */
 
 /* Whether @b makes @a needless: they differ in the value that is set, if at all. */
-static int replaces(const struct cuda_call *a, const struct cuda_call *b, int value)
+static int replaces_call(const struct cuda_call *a, const struct cuda_call *b, int value)
 {
 	const struct call_info *info = &cuda_info[a->index];
 
@@ -441,7 +441,7 @@ STUB_HIDDEN void object_change(struct object *o, struct cuda_call *call, int val
 	struct cuda_call **at = &o->changes, *old = NULL;
 
 	while (*at) {
-		if (!old && replaces(*at, call, value)) {
+		if (!old && replaces_call(*at, call, value)) {
 			old = *at;
 			*at = old->next;
 			continue;

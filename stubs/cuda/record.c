@@ -50,7 +50,7 @@ static uint64_t bytes_to_keep(
 	return call_bytes(info, p, arguments);
 }
 
-static uint64_t aligned(uint64_t size)
+static uint64_t aligned_size(uint64_t size)
 {
 	return (size + 15) & ~15ul;
 }
@@ -62,7 +62,7 @@ STUB_HIDDEN struct cuda_call *call_new(unsigned index, const uint64_t *arguments
 	struct cuda_call *call;
 
 	for (unsigned i = 0; i < info->param_count; i++)
-		size += aligned(bytes_to_keep(info, &info->params[i], arguments));
+		size += aligned_size(bytes_to_keep(info, &info->params[i], arguments));
 	size += options_bytes(index, arguments);
 	call = block_new(size);
 	if (!call)
@@ -84,7 +84,7 @@ STUB_HIDDEN struct cuda_call *call_new(unsigned index, const uint64_t *arguments
 		else
 			raw_copy(copy, (const void *)arguments[p->word], bytes);
 		call->arguments[p->word] = (uint64_t)copy;
-		at += aligned(bytes);
+		at += aligned_size(bytes);
 	}
 	options_filter(info, call->arguments);
 	options_copy(index, call->arguments, (char *)call + at);

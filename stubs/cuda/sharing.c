@@ -85,7 +85,7 @@ int share_from_file(void *fd, enum share_kind kind, struct share_handle *handle)
 
 /* ---- questions to the owner ---- */
 
-static int fetch(const char *name, const struct share_request *request,
+static int fetch_from_owner(const char *name, const struct share_request *request,
 	struct share_reply *reply, int *fd)
 {
 	*fd = -1;
@@ -100,7 +100,7 @@ static int fetch(const char *name, const struct share_request *request,
 int share_ask(const char *name, const struct share_handle *handle, struct share_reply *reply)
 {
 	struct share_request request = {.handle = *handle, .look = handle->kind != SHARE_EVENT};
-	int fd, r = fetch(name, &request, reply, &fd);
+	int fd, r = fetch_from_owner(name, &request, reply, &fd);
 
 	if (fd >= 0)
 		raw(SYS_close, fd);
@@ -111,7 +111,7 @@ int share_import(const char *name, const struct share_handle *handle, uint32_t i
 	struct share_reply *reply, uint64_t *real)
 {
 	struct share_request request = {.handle = *handle, .index = index};
-	int fd, r = fetch(name, &request, reply, &fd);
+	int fd, r = fetch_from_owner(name, &request, reply, &fd);
 
 	if (!r)
 		r = real_cuMemImportFromShareableHandle(

@@ -6,7 +6,7 @@
 
 /* The program's own references: references of graphs go with the graphs, which are counted as well.
  * An object is there for the first of them; its value is how many more. */
-static void reference(void *real, int64_t change)
+static void count_references(void *real, int64_t change)
 {
 	struct object *o = object_find(CUDA_USER_OBJECT, real);
 
@@ -27,7 +27,7 @@ int body_cuUserObjectCreate(
 	if (!r)
 		r = object_lost(CUDA_USER_OBJECT, *object);
 	if (!r)
-		reference(*object, (int64_t)references - 1);
+		count_references(*object, (int64_t)references - 1);
 	return r;
 }
 
@@ -36,7 +36,7 @@ int body_cuUserObjectRetain(void *object, unsigned count)
 	int r = real_cuUserObjectRetain(object, count);
 
 	if (!r)
-		reference(object, count);
+		count_references(object, count);
 	return r;
 }
 
@@ -45,10 +45,10 @@ int body_cuUserObjectRelease(void *object, unsigned count)
 {
 	int r;
 
-	reference(object, -(int64_t)count);
+	count_references(object, -(int64_t)count);
 	r = real_cuUserObjectRelease(object, count);
 	if (r)
-		reference(object, count);
+		count_references(object, count);
 	return r;
 }
 
@@ -57,7 +57,7 @@ int body_cuGraphRetainUserObject(void *graph, void *object, unsigned count, unsi
 	int r = real_cuGraphRetainUserObject(graph, object, count, flags);
 
 	if (!r && flags & CU_GRAPH_USER_OBJECT_MOVE)
-		reference(object, -(int64_t)count);
+		count_references(object, -(int64_t)count);
 	if (!r)
 		graph_refer(graph_argument(CUDA_GRAPH, graph), count);
 	return r;

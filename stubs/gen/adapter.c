@@ -126,7 +126,7 @@ static const char *result_of(const struct site *s)
 
 /* ---- lengths ---- */
 
-static const char *communicator(const struct site *s)
+static const char *communicator_param(const struct site *s)
 {
 	for (unsigned i = 0; i < s->call->param_count; i++)
 		if (!strcmp(s->call->params[i].type->name, "MPI_Comm") &&
@@ -145,7 +145,7 @@ static const char *buffer_of(const struct site *s, unsigned index)
 }
 
 /* What comes out in a number that the call tells is of no more than there are handles. */
-static const char *most(const struct site *s)
+static const char *most_handles(const struct site *s)
 {
 	for (unsigned i = 0; i < s->call->param_count; i++)
 		if (way_of(s, &s->call->params[i]) == HANDLE_ARRAY)
@@ -162,7 +162,7 @@ static int print_length(const struct site *s, unsigned index, struct err *e)
 		fprintf(s->out, "LENGTH(%s, %s)", p->name, s->call->params[p->length].name);
 		return 0;
 	case API_DEREFERENCED:
-		fprintf(s->out, "LENGTH(%s, %s)", p->name, most(s));
+		fprintf(s->out, "LENGTH(%s, %s)", p->name, most_handles(s));
 		return 0;
 	case API_RANKS:
 	case API_SOURCES:
@@ -171,7 +171,7 @@ static int print_length(const struct site *s, unsigned index, struct err *e)
 			p->length_kind == API_RANKS     ? "RANKS"
 			: p->length_kind == API_SOURCES ? "SOURCES"
 							: "DESTINATIONS",
-			buffer_of(s, index), communicator(s));
+			buffer_of(s, index), communicator_param(s));
 		return 0;
 	default:
 		return err_set(

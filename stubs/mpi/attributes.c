@@ -47,7 +47,8 @@ static int call_copy(struct mpi_object *o, int object, void *value, void *copy, 
 		handle_of(object), o->handle, o->extra, value, copy, flag);
 }
 
-static int copied(int object, MPI_Keyval key, void *extra, void *value, void *copy, int *flag)
+static int attribute_copied(
+	int object, MPI_Keyval key, void *extra, void *value, void *copy, int *flag)
 {
 	struct mpi_object *o = extra;
 	int r = call_copy(o, object, value, copy, flag);
@@ -84,7 +85,7 @@ static void last_removed(struct mpi_object *o)
 	object_drop(o);
 }
 
-static int removed(int object, MPI_Keyval key, void *value, void *extra)
+static int attribute_removed(int object, MPI_Keyval key, void *value, void *extra)
 {
 	struct mpi_object *o = extra;
 	int r = call_remove(o, object, value);
@@ -111,8 +112,8 @@ static int create_keyval(unsigned index, enum mpi_subject subject, void *copy, v
 	o->copy = copy;
 	o->remove = remove;
 	o->extra = extra;
-	o->copy_below = crossing_callback_pointer(copied);
-	o->remove_below = crossing_callback_pointer(removed);
+	o->copy_below = crossing_callback_pointer(attribute_copied);
+	o->remove_below = crossing_callback_pointer(attribute_removed);
 	words[0] = (uint64_t)o->copy_below;
 	words[1] = (uint64_t)o->remove_below;
 	words[2] = (uint64_t)&real;

@@ -93,7 +93,7 @@ static int await_limit(struct mpi_count *c)
 }
 
 /* What has been entered is written before the limit is read; a supervisor writes limits, and reads then. */
-static void enter(struct mpi_count *c, unsigned index)
+static void enter_collective(struct mpi_count *c, unsigned index)
 {
 	int abandoned = 0;
 
@@ -161,7 +161,7 @@ static int translate_some(
 }
 
 /* Their ranks in MPI_COMM_WORLD. */
-static int translate(MPI_Comm comm, int inter, struct mpi_peer *peers, uint32_t size)
+static int translate_members(MPI_Comm comm, int inter, struct mpi_peer *peers, uint32_t size)
 {
 	int group, world, r = -1;
 
@@ -200,7 +200,7 @@ static int make_peers(struct mpi_count *c)
 
 STUB_HIDDEN int gate_count_messages(MPI_Comm comm, struct mpi_count *c)
 {
-	return make_peers(c) ? -1 : translate(comm, 0, c->peers, c->size);
+	return make_peers(c) ? -1 : translate_members(comm, 0, c->peers, c->size);
 }
 
 /* ---- communicators that are made ---- */
@@ -212,7 +212,7 @@ static uint64_t own_number(void)
 }
 
 /* The first member tells all. */
-static uint64_t agree(MPI_Comm comm)
+static uint64_t agree_on_number(MPI_Comm comm)
 {
 	uint64_t number = 0;
 	int rank = -1;
@@ -232,7 +232,7 @@ static uint64_t agree_between(MPI_Comm comm)
 	uint64_t number = 0;
 
 	real_MPI_Comm_rank(comm, &rank);
-	if (translate(comm, 0, &here, 1) || translate(comm, 1, &there, 1))
+	if (translate_members(comm, 0, &here, 1) || translate_members(comm, 1, &there, 1))
 		return 0;
 	ours = here.world < there.world;
 	if (ours && !rank)
@@ -288,11 +288,11 @@ STUB_HIDDEN void gate_number(struct mpi_object *o)
 		mpi_state.uncounted = MPI_FOREIGN;
 		return;
 	}
-	number = inter ? agree_between(o->handle) : agree(o->handle);
+	number = inter ? agree_between(o->handle) : agree_on_number(o->handle);
 	o->count = number ? new_count(number, inter ? members + others : members, others, 0)
 			  : NULL;
-	if (o->count &&
-		(make_peers(o->count) || translate(o->handle, inter, o->count->peers, others)))
+	if (o->count && (make_peers(o->count) ||
+				translate_members(o->handle, inter, o->count->peers, others)))
 		mpi_state.uncounted = MPI_NO_MEMORY;
 	else if (!o->count)
 		mpi_state.uncounted = MPI_TOO_MANY;
@@ -345,7 +345,7 @@ STUB_HIDDEN int gate_is_of_world(MPI_Comm comm)
 
 STUB_HIDDEN void gate_number_window(struct mpi_object *o, MPI_Comm comm, uint32_t members)
 {
-	uint64_t number = agree(comm);
+	uint64_t number = agree_on_number(comm);
 
 	o->count = number ? new_count(number, members, 0, 0) : NULL;
 	if (!o->count)
@@ -375,7 +375,7 @@ STUB_HIDDEN struct mpi_count *gate_enter_window(unsigned index)
 	struct mpi_count *c = __atomic_load_n(&of_windows, __ATOMIC_ACQUIRE);
 
 	if (c)
-		enter(c, index);
+		enter_collective(c, index);
 	return c;
 }
 
@@ -392,7 +392,7 @@ STUB_HIDDEN struct mpi_count *gate_number_file(MPI_Comm comm)
 		mpi_state.uncounted = MPI_FOREIGN;
 		return NULL;
 	}
-	number = agree(comm);
+	number = agree_on_number(comm);
 	c = number ? new_count(number | MPI_NUMBER_OF_FILE, members, 0, 0) : NULL;
 	if (!c)
 		mpi_state.uncounted = MPI_TOO_MANY;
@@ -491,7 +491,7 @@ static int call_of_some(
 
 	if (!c)
 		return mpi_call_code(code, words);
-	enter(c, index);
+	enter_collective(c, index);
 	r = mpi_call_code(code, words);
 	drop_count(c);
 	return r;
@@ -518,7 +518,7 @@ STUB_HIDDEN struct mpi_count *gate_enter(int32_t request, unsigned index)
 
 	if (!c || c->number != r->number || is_alone(c))
 		return NULL;
-	enter(c, index);
+	enter_collective(c, index);
 	return c;
 }
 
@@ -546,7 +546,7 @@ STUB_HIDDEN int mpi_counted_call(
 		return call_of_some(index, c, code, words);
 	alone = is_alone(c) && !beyond;
 	if (!alone)
-		enter(c, index);
+		enter_collective(c, index);
 	if (beyond)
 		__atomic_add_fetch(&c->beyond, 1, __ATOMIC_SEQ_CST);
 	r = mpi_call_code(code, words);

@@ -411,7 +411,7 @@ static const struct call_param *destroyed_parameter(const struct call_info *info
 
 /* Whether the real library is to have it still: it may be asked what is set of a communicator, and
  * calls what attributes are deleted by. */
-static int stays(const struct mpi_object *o)
+static int stays_in_library(const struct mpi_object *o)
 {
 	return o->references || o->uses || o->kind == MPI_ERRHANDLER ||
 	       (o->kind == MPI_KEYVAL && o->attributes);
@@ -424,7 +424,7 @@ static int destroy_object(
 
 	if (o->references)
 		o->references--;
-	if (stays(o)) {
+	if (stays_in_library(o)) {
 		*handle = MPI_KIND_NULL(o->kind);
 		return 0;
 	}
@@ -451,7 +451,7 @@ static void handler_set(MPI_Comm comm, MPI_Errhandler handler)
 }
 
 /* Nobody can ask the library. */
-static void committed(int32_t handle)
+static void note_committed(int32_t handle)
 {
 	struct mpi_object *o = object_of(handle);
 
@@ -478,7 +478,7 @@ STUB_HIDDEN int mpi_perform(unsigned index, const uint64_t *arguments)
 			number_made(&x, index);
 	}
 	if (!r && index == INDEX_MPI_Type_commit)
-		committed(*(int32_t *)arguments[0]);
+		note_committed(*(int32_t *)arguments[0]);
 	if (!r && (index == INDEX_MPI_Comm_set_errhandler || index == INDEX_MPI_Errhandler_set))
 		handler_set(arguments[0], arguments[1]);
 	free_handles(&x);

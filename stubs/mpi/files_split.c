@@ -27,7 +27,7 @@ static int refuse_second(void *file)
 	return MPI_ERR_IO;
 }
 
-static int begun(void *file, const void *buffer, enum mpi_split what, int result)
+static int split_begun(void *file, const void *buffer, enum mpi_split what, int result)
 {
 	struct mpi_file *f = file_of(file);
 
@@ -38,7 +38,7 @@ static int begun(void *file, const void *buffer, enum mpi_split what, int result
 	return 0;
 }
 
-static int ended(void *file, int result)
+static int split_ended(void *file, int result)
 {
 	struct mpi_file *f = file_of(file);
 
@@ -67,7 +67,7 @@ static int end_held(void *file, int *status)
 	{                                                                                      \
 		if (is_held(file))                                                             \
 			return end_held(file, status);                                         \
-		return ended(file, real_MPI_File_##name##_end(file, buffer, status));          \
+		return split_ended(file, real_MPI_File_##name##_end(file, buffer, status));    \
 	}
 
 #define BEGIN(name, what, count_type, suffix)                                                  \
@@ -78,7 +78,7 @@ static int end_held(void *file, int *status)
 	{                                                                                      \
 		if (is_held(file))                                                             \
 			return refuse_second(file);                                            \
-		return begun(file, buffer, what,                                               \
+		return split_begun(file, buffer, what,                                         \
 			real_MPI_File_##name##_begin##suffix(file, buffer, count, type));      \
 	}
 
@@ -91,7 +91,7 @@ static int end_held(void *file, int *status)
 	{                                                                                      \
 		if (is_held(file))                                                             \
 			return refuse_second(file);                                            \
-		return begun(file, buffer, what,                                               \
+		return split_begun(file, buffer, what,                                         \
 			real_MPI_File_##name##_begin##suffix(file, at, buffer, count, type));  \
 	}
 

@@ -32,7 +32,7 @@ static void unlink_object(struct mpi_object *o)
 	*at = o->next;
 }
 
-static void predefined(struct mpi_object *o, int32_t handle)
+static void add_predefined(struct mpi_object *o, int32_t handle)
 {
 	o->kind = MPI_COMM;
 	o->handle = o->real = handle;
@@ -53,8 +53,8 @@ STUB_HIDDEN void objects_reset(void)
 	s->free = NULL;
 	s->reals = mpi_reals;
 	s->objects = objects;
-	predefined(&s->world, COMM_WORLD);
-	predefined(&s->self, COMM_SELF);
+	add_predefined(&s->world, COMM_WORLD);
+	add_predefined(&s->self, COMM_SELF);
 }
 
 STUB_HIDDEN struct mpi_object *object_of(int32_t handle)

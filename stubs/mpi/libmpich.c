@@ -22,10 +22,10 @@ enum {
 	MPI_COMM_SELF = 0x44000001,
 };
 
-static void opened(void);
+static void library_opened(void);
 
 STUB_LIBRARY(mpi, "libmpich.so.12", CALL_COUNT, MPI_ERR_OTHER, MPI_ERR_UNSUPPORTED_OPERATION,
-	.opened = opened, .abi = MPI_ABI_MPICH);
+	.opened = library_opened, .abi = MPI_ABI_MPICH);
 
 /* ---- variables ---- */
 
@@ -111,7 +111,7 @@ static int may_be_several(void)
 	return 0;
 }
 
-static void opened(void)
+static void library_opened(void)
 {
 	objects_reset();
 	files_reset();

@@ -60,7 +60,7 @@ static int get_handler(int32_t comm)
 	return handler;
 }
 
-static int silence(int32_t comm)
+static int silence_handler(int32_t comm)
 {
 	int32_t handler = get_handler(comm);
 
@@ -86,9 +86,9 @@ STUB_HIDDEN void handlers_silence(struct mpi_handlers *h, int32_t comm)
 	h->quiet = !are_threads();
 	if (!h->quiet)
 		return;
-	h->world = silence(COMM_WORLD);
+	h->world = silence_handler(COMM_WORLD);
 	if (other_comm(comm))
-		h->comm = silence(other_comm(comm));
+		h->comm = silence_handler(other_comm(comm));
 }
 
 STUB_HIDDEN void handlers_restore(const struct mpi_handlers *h, int32_t comm)

@@ -17,7 +17,7 @@ static int take_both(struct mpi_request **in, struct mpi_request **out)
 	return *out != NULL;
 }
 
-static int fail(
+static int fail_call(
 	struct message_call *c, int error, struct mpi_request *in, struct mpi_request *out)
 {
 	c->result = error;
@@ -51,13 +51,13 @@ static int begin_both(struct message_call *c, struct mpi_request *in, struct mpi
 	if (!*m) {
 		error = message_begin_receive(c, &real);
 		if (error)
-			return fail(c, error, in, out);
+			return fail_call(c, error, in, out);
 		message_under_way(c, in, MPI_RECEIVE, real);
 	}
 	error = message_begin_send(c->other, &real);
 	if (error && *m) {
 		queue_put_back(message_counts(c), *m);
-		return fail(c, error, in, out);
+		return fail_call(c, error, in, out);
 	}
 	if (error) {
 		request_untake(out);
@@ -109,7 +109,7 @@ static int step_isendrecv(struct message_call *c)
 
 /* ---- what programs call ---- */
 
-static struct message_call one(
+static struct message_call message_of(
 	unsigned index, void *buffer, int64_t count, int type, int peer, int tag, int comm)
 {
 	return (struct message_call){.index = index,
@@ -135,9 +135,9 @@ OPEN(MPI_Sendrecv,
 		int in_count, int in_type, int from, int in_tag, int comm, int *status))
 {
 	struct message_call receive =
-		one(INDEX_MPI_Sendrecv, in, in_count, in_type, from, in_tag, comm);
-	struct message_call send =
-		one(INDEX_MPI_Sendrecv, (void *)out, out_count, out_type, to, out_tag, comm);
+		message_of(INDEX_MPI_Sendrecv, in, in_count, in_type, from, in_tag, comm);
+	struct message_call send = message_of(
+		INDEX_MPI_Sendrecv, (void *)out, out_count, out_type, to, out_tag, comm);
 
 	return sendrecv(&receive, &send, status);
 }
@@ -147,9 +147,9 @@ OPEN(MPI_Sendrecv_c,
 		int64_t in_count, int in_type, int from, int in_tag, int comm, int *status))
 {
 	struct message_call receive =
-		one(INDEX_MPI_Sendrecv_c, in, in_count, in_type, from, in_tag, comm);
-	struct message_call send =
-		one(INDEX_MPI_Sendrecv_c, (void *)out, out_count, out_type, to, out_tag, comm);
+		message_of(INDEX_MPI_Sendrecv_c, in, in_count, in_type, from, in_tag, comm);
+	struct message_call send = message_of(
+		INDEX_MPI_Sendrecv_c, (void *)out, out_count, out_type, to, out_tag, comm);
 
 	return sendrecv(&receive, &send, status);
 }
@@ -167,9 +167,9 @@ OPEN(MPI_Isendrecv,
 		int in_count, int in_type, int from, int in_tag, int comm, int *request))
 {
 	struct message_call receive =
-		one(INDEX_MPI_Isendrecv, in, in_count, in_type, from, in_tag, comm);
-	struct message_call send =
-		one(INDEX_MPI_Isendrecv, (void *)out, out_count, out_type, to, out_tag, comm);
+		message_of(INDEX_MPI_Isendrecv, in, in_count, in_type, from, in_tag, comm);
+	struct message_call send = message_of(
+		INDEX_MPI_Isendrecv, (void *)out, out_count, out_type, to, out_tag, comm);
 
 	return isendrecv(&receive, &send, request);
 }
@@ -179,9 +179,9 @@ OPEN(MPI_Isendrecv_c,
 		int64_t in_count, int in_type, int from, int in_tag, int comm, int *request))
 {
 	struct message_call receive =
-		one(INDEX_MPI_Isendrecv_c, in, in_count, in_type, from, in_tag, comm);
-	struct message_call send =
-		one(INDEX_MPI_Isendrecv_c, (void *)out, out_count, out_type, to, out_tag, comm);
+		message_of(INDEX_MPI_Isendrecv_c, in, in_count, in_type, from, in_tag, comm);
+	struct message_call send = message_of(
+		INDEX_MPI_Isendrecv_c, (void *)out, out_count, out_type, to, out_tag, comm);
 
 	return isendrecv(&receive, &send, request);
 }
@@ -195,7 +195,7 @@ extern STUB_HIDDEN int real_MPI_Pack_size(int count, int type, int comm, int *si
 	real_MPI_Pack_c(const void *in, int64_t count, int type, void *out, int64_t size,
 		int64_t *at, int comm);
 
-static int replace(struct message_call *in, struct message_call *out, void *packed,
+static int sendrecv_replace(struct message_call *in, struct message_call *out, void *packed,
 	int64_t size, int *status)
 {
 	int r;
@@ -212,9 +212,9 @@ OPEN(MPI_Sendrecv_replace, (void *buffer, int count, int type, int to, int out_t
 				   int in_tag, int comm, int *status))
 {
 	struct message_call in =
-		one(INDEX_MPI_Sendrecv_replace, buffer, count, type, from, in_tag, comm);
+		message_of(INDEX_MPI_Sendrecv_replace, buffer, count, type, from, in_tag, comm);
 	struct message_call out =
-		one(INDEX_MPI_Sendrecv_replace, NULL, 0, 0, to, out_tag, comm);
+		message_of(INDEX_MPI_Sendrecv_replace, NULL, 0, 0, to, out_tag, comm);
 	int size = 0, at = 0, r = 0;
 	void *packed = NULL;
 
@@ -227,7 +227,7 @@ OPEN(MPI_Sendrecv_replace, (void *buffer, int count, int type, int to, int out_t
 			   : MPI_ERR_OTHER;
 	}
 	if (!r)
-		return replace(&in, &out, packed, at, status);
+		return sendrecv_replace(&in, &out, packed, at, status);
 	free(packed);
 	return r;
 }
@@ -235,10 +235,10 @@ OPEN(MPI_Sendrecv_replace, (void *buffer, int count, int type, int to, int out_t
 OPEN(MPI_Sendrecv_replace_c, (void *buffer, int64_t count, int type, int to, int out_tag,
 				     int from, int in_tag, int comm, int *status))
 {
-	struct message_call in =
-		one(INDEX_MPI_Sendrecv_replace_c, buffer, count, type, from, in_tag, comm);
+	struct message_call in = message_of(
+		INDEX_MPI_Sendrecv_replace_c, buffer, count, type, from, in_tag, comm);
 	struct message_call out =
-		one(INDEX_MPI_Sendrecv_replace_c, NULL, 0, 0, to, out_tag, comm);
+		message_of(INDEX_MPI_Sendrecv_replace_c, NULL, 0, 0, to, out_tag, comm);
 	int64_t size = 0, at = 0;
 	void *packed = NULL;
 	int r = 0;
@@ -252,13 +252,13 @@ OPEN(MPI_Sendrecv_replace_c, (void *buffer, int64_t count, int type, int to, int
 			   : MPI_ERR_OTHER;
 	}
 	if (!r)
-		return replace(&in, &out, packed, at, status);
+		return sendrecv_replace(&in, &out, packed, at, status);
 	free(packed);
 	return r;
 }
 
 /* What is sent lies in memory that goes with the send. */
-static int ireplace(struct message_call *in, struct message_call *out, int *request)
+static int isendrecv_replace(struct message_call *in, struct message_call *out, int *request)
 {
 	int64_t size = 0, at = 0;
 	struct mpi_message *packed;
@@ -288,21 +288,21 @@ static int ireplace(struct message_call *in, struct message_call *out, int *requ
 OPEN(MPI_Isendrecv_replace, (void *buffer, int count, int type, int to, int out_tag, int from,
 				    int in_tag, int comm, int *request))
 {
-	struct message_call in =
-		one(INDEX_MPI_Isendrecv_replace, buffer, count, type, from, in_tag, comm);
+	struct message_call in = message_of(
+		INDEX_MPI_Isendrecv_replace, buffer, count, type, from, in_tag, comm);
 	struct message_call out =
-		one(INDEX_MPI_Isendrecv_replace, buffer, count, type, to, out_tag, comm);
+		message_of(INDEX_MPI_Isendrecv_replace, buffer, count, type, to, out_tag, comm);
 
-	return ireplace(&in, &out, request);
+	return isendrecv_replace(&in, &out, request);
 }
 
 OPEN(MPI_Isendrecv_replace_c, (void *buffer, int64_t count, int type, int to, int out_tag,
 				      int from, int in_tag, int comm, int *request))
 {
-	struct message_call in =
-		one(INDEX_MPI_Isendrecv_replace_c, buffer, count, type, from, in_tag, comm);
-	struct message_call out =
-		one(INDEX_MPI_Isendrecv_replace_c, buffer, count, type, to, out_tag, comm);
+	struct message_call in = message_of(
+		INDEX_MPI_Isendrecv_replace_c, buffer, count, type, from, in_tag, comm);
+	struct message_call out = message_of(
+		INDEX_MPI_Isendrecv_replace_c, buffer, count, type, to, out_tag, comm);
 
-	return ireplace(&in, &out, request);
+	return isendrecv_replace(&in, &out, request);
 }

@@ -18,7 +18,7 @@ static void note_poll(const struct message_call *c)
 /* ---- probes ---- */
 
 /* 1: there is one, or an error. */
-static int probe(struct message_call *c, int looks)
+static int probe_message(struct message_call *c, int looks)
 {
 	struct mpi_message *m = queue_match(message_counts(c), c->peer, c->tag, 0);
 	int32_t comm = real_handle(c->comm);
@@ -36,12 +36,12 @@ static int probe(struct message_call *c, int looks)
 
 static int step_probe(struct message_call *c)
 {
-	return probe(c, STEP_LOOKS) ? STEP_DONE : STEP_AGAIN;
+	return probe_message(c, STEP_LOOKS) ? STEP_DONE : STEP_AGAIN;
 }
 
 static int step_iprobe(struct message_call *c)
 {
-	if (!probe(c, 1))
+	if (!probe_message(c, 1))
 		note_poll(c);
 	return STEP_DONE;
 }
@@ -67,7 +67,7 @@ OPEN(MPI_Iprobe, (int source, int tag, int comm, int *flag, int *status))
 
 /* ---- probes that take the message ---- */
 
-static void found(struct message_call *c, struct mpi_request *r)
+static void message_found(struct message_call *c, struct mpi_request *r)
 {
 	request_describe(r, c);
 	r->kind = MPI_MATCHED_MESSAGE;
@@ -81,11 +81,11 @@ static int match_queued(struct message_call *c, struct mpi_request *r)
 		return 0;
 	queue_status(r->message, c->status);
 	r->real = MPI_REQUEST_NULL;
-	found(c, r);
+	message_found(c, r);
 	return 1;
 }
 
-static int match(struct message_call *c, struct mpi_request *r, int looks)
+static int match_message(struct message_call *c, struct mpi_request *r, int looks)
 {
 	int32_t comm = real_handle(c->comm), own[MPI_STATUS_INTS] = {0};
 	int32_t *status = c->status == STATUS_IGNORE ? own : c->status;
@@ -103,7 +103,7 @@ static int match(struct message_call *c, struct mpi_request *r, int looks)
 		request_untake(r);
 		return 1;
 	}
-	found(c, r);
+	message_found(c, r);
 	r->peer = status[MPI_STATUS_SOURCE];
 	r->tag = status[MPI_STATUS_TAG];
 	for (int i = 0; i < MPI_STATUS_INTS; i++)
@@ -119,7 +119,7 @@ static int step_match(struct message_call *c)
 
 	if (!r)
 		return STEP_ROOM;
-	flag = match_queued(c, r) || match(c, r, c->flag ? 1 : STEP_LOOKS);
+	flag = match_queued(c, r) || match_message(c, r, c->flag ? 1 : STEP_LOOKS);
 	if (!c->flag)
 		return flag ? STEP_DONE : STEP_AGAIN;
 	*c->flag = flag && !c->result;

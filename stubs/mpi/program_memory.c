@@ -65,7 +65,7 @@ int body_MPI_Free_mem(void *base)
 
 /* ---- the buffer for MPI_Bsend ---- */
 
-static int attached(int result, void *buffer, int64_t size)
+static int buffer_attached(int result, void *buffer, int64_t size)
 {
 	if (result)
 		return result;
@@ -74,7 +74,7 @@ static int attached(int result, void *buffer, int64_t size)
 	return 0;
 }
 
-static int detached(int result)
+static int buffer_detached(int result)
 {
 	if (!result)
 		mpi_state.buffer = NULL;
@@ -84,23 +84,23 @@ static int detached(int result)
 BY_HAND(MPI_Buffer_attach, (void *buffer, int size));
 int body_MPI_Buffer_attach(void *buffer, int size)
 {
-	return attached(real_MPI_Buffer_attach(buffer, size), buffer, size);
+	return buffer_attached(real_MPI_Buffer_attach(buffer, size), buffer, size);
 }
 
 BY_HAND(MPI_Buffer_attach_c, (void *buffer, MPI_Count size));
 int body_MPI_Buffer_attach_c(void *buffer, MPI_Count size)
 {
-	return attached(real_MPI_Buffer_attach_c(buffer, size), buffer, size);
+	return buffer_attached(real_MPI_Buffer_attach_c(buffer, size), buffer, size);
 }
 
 BY_HAND(MPI_Buffer_detach, (void *buffer, int *size));
 int body_MPI_Buffer_detach(void *buffer, int *size)
 {
-	return detached(real_MPI_Buffer_detach(buffer, size));
+	return buffer_detached(real_MPI_Buffer_detach(buffer, size));
 }
 
 BY_HAND(MPI_Buffer_detach_c, (void *buffer, MPI_Count *size));
 int body_MPI_Buffer_detach_c(void *buffer, MPI_Count *size)
 {
-	return detached(real_MPI_Buffer_detach_c(buffer, size));
+	return buffer_detached(real_MPI_Buffer_detach_c(buffer, size));
 }

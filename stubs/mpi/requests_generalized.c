@@ -8,7 +8,8 @@
 #include "mpi.index.h"
 
 /* @words: as the library is given them, the program's pointer to the request last. */
-static int begun(unsigned index, int result, int real, const uint64_t *words, int count)
+static int generalized_begun(
+	unsigned index, int result, int real, const uint64_t *words, int count)
 {
 	struct mpi_request *r =
 		result ? NULL : request_with_origin(index, real, MPI_GENERALIZED);
@@ -33,7 +34,7 @@ int body_MPI_Grequest_start(void *query, void *free, void *cancel, void *extra, 
 	int r = real_MPI_Grequest_start(
 		(void *)words[0], (void *)words[1], (void *)words[2], extra, &real);
 
-	return begun(INDEX_MPI_Grequest_start, r, real, words, 5);
+	return generalized_begun(INDEX_MPI_Grequest_start, r, real, words, 5);
 }
 
 BY_HAND(MPIX_Grequest_start, (void *query, void *free, void *cancel, void *poll, void *wait,
@@ -50,7 +51,7 @@ int body_MPIX_Grequest_start(void *query, void *free, void *cancel, void *poll, 
 	int r = real_MPIX_Grequest_start((void *)words[0], (void *)words[1], (void *)words[2],
 		(void *)words[3], (void *)words[4], extra, &real);
 
-	return begun(INDEX_MPIX_Grequest_start, r, real, words, 7);
+	return generalized_begun(INDEX_MPIX_Grequest_start, r, real, words, 7);
 }
 
 extern STUB_HIDDEN int real_MPI_Request_free(int32_t *request);

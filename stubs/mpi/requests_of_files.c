@@ -28,7 +28,7 @@ STUB_HIDDEN void request_is_of_all(struct mpi_request *r, struct mpi_file *f)
 	f->latest_posted = r->posted;
 }
 
-static void look(struct mpi_request *r)
+static void look_at_request(struct mpi_request *r)
 {
 	int32_t real = r->real, status[MPI_STATUS_INTS] = {0};
 	int by_program = mpi_is_virtual(mpi_messages.world_handler), flag = 0, error;
@@ -62,7 +62,7 @@ STUB_HIDDEN int request_is_withheld(struct mpi_request *r)
 	while (mpi_request_elder(first))
 		first = mpi_request_elder(first);
 	if (first->active && !first->held)
-		look(first);
+		look_at_request(first);
 	__atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
 	return !r->held;
 }

@@ -74,7 +74,7 @@ enum lock_phase {
 };
 
 /* Fetch the words of a lock and add to them. */
-static int ask(struct window_call *c, struct mpi_window_target *t, int target, int ticket)
+static int ask_lock(struct window_call *c, struct mpi_window_target *t, int target, int ticket)
 {
 	struct mpi_request *r = request_take();
 
@@ -131,7 +131,7 @@ static int advance_lock(struct window_call *c, int target)
 	if (t->phase == LOCK_TAKEN)
 		return STEP_DONE;
 	if (t->phase == LOCK_NEW)
-		return ask(c, t, target, 1);
+		return ask_lock(c, t, target, 1);
 	if (t->request && !has_come(c, t))
 		return STEP_AGAIN;
 	if (c->c.result)
@@ -140,7 +140,7 @@ static int advance_lock(struct window_call *c, int target)
 		t->ticket = t->got[MPI_WORD_TICKETS];
 	t->phase = LOCK_TURN;
 	if (!is_its_turn(c, t))
-		return ask(c, t, target, 0);
+		return ask_lock(c, t, target, 0);
 	t->phase = LOCK_TAKEN;
 	if (c->lock == MPI_LOCKED_SHARED)
 		c->c.result = add_words(c->w, target, MPI_WORD_READS, &next_may_read, 1);
@@ -448,7 +448,7 @@ struct group_query {
 
 #define TOGETHER 64
 
-static int translate(struct group_query *q, MPI_Group all)
+static int translate_group(struct group_query *q, MPI_Group all)
 {
 	int r = 0;
 
@@ -479,7 +479,7 @@ static int find_ranks(void *argument)
 	r = real_MPI_Comm_group(q->w->comm, &all);
 	if (r)
 		return r;
-	r = translate(q, all);
+	r = translate_group(q, all);
 	real_MPI_Group_free(&all);
 	return r;
 }

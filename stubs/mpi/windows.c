@@ -182,7 +182,7 @@ static int model_of(int32_t real)
 		       : MODEL_UNIFIED;
 }
 
-static void describe(struct mpi_window *w, const struct making *m)
+static void describe_window(struct mpi_window *w, const struct making *m)
 {
 	w->flavor = m->flavor;
 	w->model = model_of(m->real);
@@ -242,7 +242,7 @@ static int make_ours(const struct making *m, MPI_Win *win)
 	w = o ? new_window(rank, size) : NULL;
 	if (!w)
 		return MPI_ERR_INTERN;
-	describe(w, m);
+	describe_window(w, m);
 	r = make_comm(w, m->comm);
 	if (!r)
 		r = make_control(w);
@@ -324,7 +324,7 @@ static int map_memory(struct making *m)
 }
 
 /* @unit as the library takes it for large counts only if it has to. */
-static int allocate(struct making *m, MPI_Info info, void *base, MPI_Win *win)
+static int allocate_and_make(struct making *m, MPI_Info info, void *base, MPI_Win *win)
 {
 	int r;
 
@@ -356,7 +356,7 @@ int body_MPI_Win_allocate(
 	int r;
 
 	if (is_ours(&m))
-		return allocate(&m, info, base, win);
+		return allocate_and_make(&m, info, base, win);
 	r = real_MPI_Win_allocate(size, unit, info, comm, base, &m.real);
 	return r ? r : leave_window(m.index, m.real, win);
 }
@@ -374,7 +374,7 @@ int body_MPI_Win_allocate_c(
 	int r;
 
 	if (is_ours(&m))
-		return allocate(&m, info, base, win);
+		return allocate_and_make(&m, info, base, win);
 	r = real_MPI_Win_allocate_c(size, unit, info, comm, base, &m.real);
 	return r ? r : leave_window(m.index, m.real, win);
 }
@@ -401,7 +401,7 @@ int body_MPI_Win_allocate_shared(
 	int r;
 
 	if (!is_shared_by_several(comm) && is_ours(&m))
-		return allocate(&m, info, base, win);
+		return allocate_and_make(&m, info, base, win);
 	r = real_MPI_Win_allocate_shared(size, unit, info, comm, base, &m.real);
 	return r ? r : leave_window(INDEX_MPI_Win_allocate_shared, m.real, win);
 }
@@ -419,7 +419,7 @@ int body_MPI_Win_allocate_shared_c(
 	int r;
 
 	if (!is_shared_by_several(comm) && is_ours(&m))
-		return allocate(&m, info, base, win);
+		return allocate_and_make(&m, info, base, win);
 	r = real_MPI_Win_allocate_shared_c(size, unit, info, comm, base, &m.real);
 	return r ? r : leave_window(INDEX_MPI_Win_allocate_shared_c, m.real, win);
 }

@@ -62,7 +62,7 @@ static void dump_extended(struct image_writer *job, uint32_t number, const char 
 }
 
 /* Until the year 2262. */
-static int64_t nanoseconds(const struct timespec *t)
+static int64_t timespec_ns(const struct timespec *t)
 {
 	return t->tv_sec * SECOND + t->tv_nsec;
 }
@@ -74,8 +74,8 @@ void fd_attributes_dump(struct image_writer *job, uint32_t number, const char *p
 
 	if (stat(path, &st))
 		return;
-	a.atime_ns = nanoseconds(&st.st_atim);
-	a.mtime_ns = nanoseconds(&st.st_mtim);
+	a.atime_ns = timespec_ns(&st.st_atim);
+	a.mtime_ns = timespec_ns(&st.st_mtim);
 	read_inode(path, &a);
 	image_writer_note(job, IMAGE_NOTE_FILE_ATTRIBUTES, &a, sizeof(a));
 	dump_extended(job, number, path);

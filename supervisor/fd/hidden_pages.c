@@ -325,7 +325,7 @@ struct look {
 	struct remote_query queries[REMOTE_QUERY_MAX];
 };
 
-static const struct fd_mapped *lowest(const struct fd_object *o)
+static const struct fd_mapped *lowest_mapping(const struct fd_object *o)
 {
 	return o->mapped.data;
 }
@@ -355,7 +355,7 @@ static int look_at_these(struct look *l, struct err *e)
 
 static int look_at_one(struct look *l, struct fd_object *o, struct err *e)
 {
-	const struct fd_mapped *m = lowest(o);
+	const struct fd_mapped *m = lowest_mapping(o);
 
 	l->objects[l->count] = o;
 	l->queries[l->count++] = (struct remote_query){
@@ -368,7 +368,7 @@ static int look_at_one(struct look *l, struct fd_object *o, struct err *e)
 /* At all from number @n on that the same process has mapped; *n: the next one. */
 static int look_in_process(struct fd_dump *d, uint32_t *n, struct err *e)
 {
-	struct process *p = lowest(fd_object_at(d, *n))->process;
+	struct process *p = lowest_mapping(fd_object_at(d, *n))->process;
 	struct look l = {.count = 0};
 	int failed = remote_begin(&l.r, p, &p->threads[0], e);
 
@@ -379,7 +379,7 @@ static int look_in_process(struct fd_dump *d, uint32_t *n, struct err *e)
 
 		if (!may_be_hidden(o))
 			continue;
-		if (lowest(o)->process != p)
+		if (lowest_mapping(o)->process != p)
 			break;
 		failed = !o->size_known && look_at_one(&l, o, e);
 	}

@@ -264,7 +264,7 @@ static int leave_out(struct fd_object *o, const char *why)
 }
 
 /* Others may have made the file shorter since it was found. */
-static void clip(struct fd_object *o, int fd)
+static void clip_size(struct fd_object *o, int fd)
 {
 	struct stat st;
 
@@ -293,7 +293,7 @@ static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 			return leave_out(o, "cannot be read");
 		if (fd < 0)
 			return err_prefix(e, "%s", o->text);
-		clip(o, fd);
+		clip_size(o, fd);
 		c.fd = fd;
 		c.size = o->o.size;
 	}

@@ -37,7 +37,7 @@ static bool is_trusted(uid_t owner)
 }
 
 /* The link @name in @in, which is open as @link. */
-static int follow(int in, int link, const char *name, int flags, struct walk *w)
+static int follow_link(int in, int link, const char *name, int flags, struct walk *w)
 {
 	cleanup_free char *place = NULL, *path = xasprintf("/proc/self/fd/%d", in);
 	char target[PATH_MAX] = "";
@@ -72,7 +72,7 @@ static int open_name(int in, const char *name, int flags, struct walk *w)
 	if (at < 0 || fstat(at, &st))
 		return -1;
 	if (S_ISLNK(st.st_mode) && !(flags & O_NOFOLLOW))
-		return follow(in, at, name, flags, w);
+		return follow_link(in, at, name, flags, w);
 	if (flags & O_PATH)
 		how.flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	fd = syscall(SYS_openat2, in, name, &how, sizeof(how));

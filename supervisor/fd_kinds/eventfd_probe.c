@@ -17,14 +17,14 @@ struct probe {
 };
 
 /* Never waits, however the program has opened it. */
-static bool take(int fd, uint64_t *value)
+static bool take_value(int fd, uint64_t *value)
 {
 	struct iovec iov = {value, sizeof(*value)};
 
 	return preadv2(fd, &iov, 1, -1, RWF_NOWAIT) == sizeof(*value);
 }
 
-static bool add(int fd, uint64_t value)
+static bool add_value(int fd, uint64_t value)
 {
 	return write(fd, &value, sizeof(value)) == sizeof(value);
 }
@@ -36,15 +36,15 @@ static int take_and_put_back(void *arg)
 	uint64_t more = p->count < 2 ? 2 - p->count : 0, got;
 	bool back;
 
-	if ((more && !add(p->fd, more)) || !take(p->fd, &got))
+	if ((more && !add_value(p->fd, more)) || !take_value(p->fd, &got))
 		return err_set(p->e, errno, "cannot see whether it is a semaphore");
 	p->semaphore = got == 1;
 	if (!p->semaphore)
-		back = !p->count || add(p->fd, p->count);
+		back = !p->count || add_value(p->fd, p->count);
 	else if (p->count)
-		back = p->count == 1 || add(p->fd, 1);
+		back = p->count == 1 || add_value(p->fd, 1);
 	else
-		back = take(p->fd, &got);
+		back = take_value(p->fd, &got);
 	return back ? 0 : err_set(p->e, errno, "cannot put back its count");
 }
 

@@ -30,7 +30,7 @@ static bool ends_with(const char *s, const char *end)
 	return n >= k && !strcmp(s + n - k, end);
 }
 
-static bool has(const char *directory, const char *name)
+static bool has_file(const char *directory, const char *name)
 {
 	cleanup_free char *path = xasprintf("%s/%s", directory, name);
 
@@ -57,7 +57,7 @@ static bool is_mark(const char *directory, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
 		if (begins_with(name, marks[i].begin) && ends_with(name, marks[i].end) &&
-			has(directory, marks[i].other))
+			has_file(directory, marks[i].other))
 			return true;
 	return false;
 }
@@ -76,7 +76,7 @@ static const char *const beneath[][2] = {
 static bool has_beneath(const char *directory)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(beneath); i++)
-		if (has(directory, beneath[i][0]) && has(directory, beneath[i][1]))
+		if (has_file(directory, beneath[i][0]) && has_file(directory, beneath[i][1]))
 			return true;
 	return false;
 }
@@ -145,7 +145,7 @@ static bool holds_image(int in)
 	       !memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_type == ET_CORE;
 }
 
-static void skip(const struct fd_set_walk *w, const char *path, const char *why)
+static void tell_skipped(const struct fd_set_walk *w, const char *path, const char *why)
 {
 	if (w->skipped)
 		w->skipped(w->arg, path, why);
@@ -156,7 +156,7 @@ static int skip_or_fail(
 {
 	if (!w->skipped)
 		return err_set(e, errno, "cannot look %s %s", what, path);
-	skip(w, path, strerror(errno));
+	tell_skipped(w, path, strerror(errno));
 	return 0;
 }
 
@@ -178,7 +178,7 @@ static int walk_entry(
 	if (fd >= 0)
 		return walk_directory(w, fd, path, true, e);
 	if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
-		skip(w, path, strerror(errno));
+		tell_skipped(w, path, strerror(errno));
 	return 0;
 }
 

@@ -28,7 +28,7 @@ struct return_of_context {
 
 /* The least number to ask for that takes as many pages: the kernel doubles it, adds two, and
  * uses up the last page (aio_setup_ring(), fs/aio.c). */
-static uint64_t requests(uint64_t pages)
+static uint64_t requests_of_pages(uint64_t pages)
 {
 	uint64_t below = (pages - 1) * (PAGE / EVENT_SIZE);
 
@@ -45,8 +45,8 @@ static int make_context(struct return_of_context *r)
 	r->context = 0;
 	if (tracee_write(
 		    r->one->process.mem_fd, r->scratch, &r->context, sizeof(r->context), e) ||
-		REMOTE_CALL(&r->remote, &result, e, SYS_io_setup, requests(r->old.len / PAGE),
-			r->scratch))
+		REMOTE_CALL(&r->remote, &result, e, SYS_io_setup,
+			requests_of_pages(r->old.len / PAGE), r->scratch))
 		return -1;
 	if (result < 0)
 		return err_set(e, -result, "cannot create an AIO context%s",
@@ -64,7 +64,7 @@ static int make_context(struct return_of_context *r)
 }
 
 /* What the program has not read, of the @nr events that there is room for. */
-static uint32_t unread(const struct image_aio_ring *ring)
+static uint32_t unread_events(const struct image_aio_ring *ring)
 {
 	return (ring->tail + ring->nr - ring->head % ring->nr) % ring->nr;
 }
@@ -76,7 +76,7 @@ static int advance_ring(struct return_of_context *r)
 	struct aio_ring_access turn = {
 		.remote = &r->remote, .mem_fd = r->one->process.mem_fd, .scratch = r->scratch};
 	cleanup_buf struct buf others = {0};
-	uint32_t keep = unread(old), count = old->tail;
+	uint32_t keep = unread_events(old), count = old->tail;
 	int failed;
 
 	if (count < keep)
@@ -119,7 +119,7 @@ static uint32_t events_of(const struct return_of_context *r, uint64_t request)
 	const struct io_event *events = (const struct io_event *)(old + 1);
 	uint32_t found = 0;
 
-	for (uint32_t i = 0, n = unread(old); i < n; i++)
+	for (uint32_t i = 0, n = unread_events(old); i < n; i++)
 		found += events[(old->head % old->nr + i) % old->nr].obj == request;
 	return found;
 }

@@ -8,7 +8,7 @@
 #define LOCKS_MAX 2048
 
 /* What cannot be read now is none that the kernel could use later. */
-static bool touch(const struct new_process *r, uint64_t address, void *data, size_t size)
+static bool touch_memory(const struct new_process *r, uint64_t address, void *data, size_t size)
 {
 	struct iovec local = {data, size}, remote = {(void *)address, size};
 
@@ -22,15 +22,15 @@ static void touch_locks(const struct new_process *r, uint64_t at)
 	uint64_t entry;
 	uint32_t word;
 
-	if (!at || !touch(r, at, &head, sizeof(head)))
+	if (!at || !touch_memory(r, at, &head, sizeof(head)))
 		return;
 	entry = (uint64_t)head.list_op_pending & ~1ull;
-	(void)touch(r, entry + head.futex_offset, &word, sizeof(word));
+	(void)touch_memory(r, entry + head.futex_offset, &word, sizeof(word));
 	entry = (uint64_t)head.list.next;
 	for (int i = 0; i < LOCKS_MAX && (entry & ~1ull) != at; i++) {
 		entry &= ~1ull;
-		(void)touch(r, entry + head.futex_offset, &word, sizeof(word));
-		if (!touch(r, entry, &entry, sizeof(entry)))
+		(void)touch_memory(r, entry + head.futex_offset, &word, sizeof(word));
+		if (!touch_memory(r, entry, &entry, sizeof(entry)))
 			return;
 	}
 }
@@ -42,7 +42,7 @@ int lazy_touch(struct new_process *r)
 		uint32_t word;
 
 		if (t->clear_child_tid)
-			(void)touch(r, t->clear_child_tid, &word, sizeof(word));
+			(void)touch_memory(r, t->clear_child_tid, &word, sizeof(word));
 		touch_locks(r, t->robust_list);
 	}
 	return 0;

@@ -37,7 +37,7 @@ static uint64_t machine_has(const char *key)
 	return number_in("/proc/meminfo", key, &kib) ? kib << 10 : UINT64_MAX;
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
+static uint64_t saturating_sum(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -113,10 +113,10 @@ uint64_t memory_available_now(pid_t pid)
 
 uint64_t memory_available_machine(void)
 {
-	return sum(machine_has("MemTotal:"), machine_has("SwapTotal:"));
+	return saturating_sum(machine_has("MemTotal:"), machine_has("SwapTotal:"));
 }
 
 uint64_t memory_available_groups(pid_t pid)
 {
-	return sum(least_of_groups(pid, group_limit), machine_has("SwapTotal:"));
+	return saturating_sum(least_of_groups(pid, group_limit), machine_has("SwapTotal:"));
 }

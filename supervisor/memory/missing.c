@@ -23,7 +23,7 @@ static void cut_piece(struct missing *m, struct missing_piece p, uint64_t start,
 		missing_add(m, end, p.end, p.origin + (end - p.start));
 }
 
-static bool overlaps(const struct missing_piece *p, uint64_t start, uint64_t end)
+static bool piece_overlaps(const struct missing_piece *p, uint64_t start, uint64_t end)
 {
 	return p->start < end && start < p->end;
 }
@@ -36,7 +36,7 @@ void missing_cut(struct missing *m, uint64_t start, uint64_t end)
 	for (size_t i = 0; i < buf_count(&old, struct missing_piece); i++) {
 		const struct missing_piece *p = buf_at(&old, struct missing_piece, i);
 
-		if (overlaps(p, start, end))
+		if (piece_overlaps(p, start, end))
 			cut_piece(m, *p, start, end);
 		else
 			buf_push(&m->pieces, struct missing_piece, p);
@@ -66,7 +66,7 @@ const struct missing_piece *missing_find(const struct missing *m, uint64_t addre
 	for (size_t i = 0; i < buf_count(&m->pieces, struct missing_piece); i++) {
 		const struct missing_piece *p = buf_at(&m->pieces, struct missing_piece, i);
 
-		if (overlaps(p, address, address + 1))
+		if (piece_overlaps(p, address, address + 1))
 			return p;
 	}
 	return NULL;

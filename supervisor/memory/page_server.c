@@ -235,7 +235,7 @@ static void wait_for_news(struct server *v, int ms)
 		hear_order(v);
 }
 
-static bool prefetches(const struct server *v)
+static bool is_prefetching(const struct server *v)
 {
 	return v->go && !test_lazy_held();
 }
@@ -249,7 +249,7 @@ static enum page_result fill_some(
 
 	if (r != PAGE_FILLED || *fetched || !s->missing.pieces.len)
 		return r;
-	if (!prefetches(v))
+	if (!is_prefetching(v))
 		return page_space_exists(s) ? r : PAGE_GONE;
 	*fetched = true;
 	return page_space_prefetch(s, e);

@@ -106,7 +106,7 @@ static bool settle_all(struct page_space *s)
 	return true;
 }
 
-static void wake(struct page_space *s, uint64_t at)
+static void wake_waiters(struct page_space *s, uint64_t at)
 {
 	struct uffdio_range range = {.start = at, .len = IMAGE_BLOCK};
 
@@ -132,14 +132,14 @@ static enum page_result judge_error(struct page_space *s, uint64_t at, int error
 {
 	switch (error) {
 	case EEXIST:
-		wake(s, at);
+		wake_waiters(s, at);
 		return PAGE_FILLED;
 	case EAGAIN:
 		return PAGE_CHANGING;
 	case ESRCH:
 		return PAGE_GONE;
 	case ENOENT:
-		wake(s, at);
+		wake_waiters(s, at);
 		if (refused_for(s, at) < ABSENT_NS)
 			return PAGE_CHANGING;
 		s->refused = at + IMAGE_BLOCK; /* nor will the next one be waited for */

@@ -1,7 +1,7 @@
 /*
  * restore/failed_restart.h - a restart that fails because somebody has killed what it was
  * making, and the end of the processes that it has made. (All else that it has made is removed
- * at the end of attempt() in restore.c.)
+ * at the end of attempt_restart() in restore.c.)
  */
 #ifndef SUPERVISOR_RESTORE_FAILED_RESTART_H
 #define SUPERVISOR_RESTORE_FAILED_RESTART_H

@@ -55,7 +55,7 @@ bool new_process_exe_is_there(const struct new_process *r)
 
 /* ---- up to the executed file's first instruction ---- */
 
-static struct tracee *leader(struct new_process *r)
+static struct tracee *leader_thread(struct new_process *r)
 {
 	return &r->process.threads[0].tracee;
 }
@@ -87,7 +87,7 @@ static int wait_for(
  * overwrite the registers of an injected call. A process that executes nothing stands in a trap. */
 static int finish_exec(struct new_process *r)
 {
-	struct tracee *t = leader(r);
+	struct tracee *t = leader_thread(r);
 	struct tracee_report report = {.event = TRACEE_EVENT_SYSCALL};
 
 	if (!r->stays && (tracee_continue_to_syscall(t, 0, r->e) ||
@@ -111,7 +111,7 @@ static int forget_rseq(struct new_process *r, struct remote *remote)
 	struct tracee_rseq rseq;
 	int64_t result;
 
-	if (!r->stays || tracee_get_rseq(leader(r), &rseq, r->e))
+	if (!r->stays || tracee_get_rseq(leader_thread(r), &rseq, r->e))
 		return r->stays ? -1 : 0;
 	if (!rseq.pointer)
 		return 0;
@@ -186,7 +186,7 @@ static int map_window(struct new_process *r)
 		tracee_write(r->process.mem_fd, plan, r->plan.plan.data.data,
 			r->plan.plan.data.len, r->e))
 		return -1;
-	return tracee_set_sigmask(leader(r), RESTORE_SIGMASK, r->e);
+	return tracee_set_sigmask(leader_thread(r), RESTORE_SIGMASK, r->e);
 }
 
 static int start_batch(struct new_process *r, uint64_t batch)
@@ -196,7 +196,8 @@ static int start_batch(struct new_process *r, uint64_t batch)
 
 	x86_64_set_syscall(&regs, LOADER_WINDOW + LOADER_ENTRY_BATCH, 0, args);
 	x86_64_set_stack(&regs, r->plan.stack);
-	return tracee_set_regs(leader(r), &regs, r->e) || tracee_continue(leader(r), 0, r->e)
+	return tracee_set_regs(leader_thread(r), &regs, r->e) ||
+			       tracee_continue(leader_thread(r), 0, r->e)
 		       ? -1
 		       : 0;
 }
@@ -237,7 +238,7 @@ static int run_batch(struct new_process *r, uint64_t batch, pid_t *tids, size_t 
 	if (start_batch(r, batch))
 		return -1;
 	for (;;) {
-		if (tracee_wait(leader(r), deadline, &report, r->e))
+		if (tracee_wait(leader_thread(r), deadline, &report, r->e))
 			return -1;
 		switch (report.event) {
 		case TRACEE_EVENT_SIGNAL:
@@ -266,7 +267,7 @@ static int run_batch(struct new_process *r, uint64_t batch, pid_t *tids, size_t 
 				tracee_continue(&t, 0, r->e))
 				return -1;
 		}
-		if (tracee_continue(leader(r), 0, r->e))
+		if (tracee_continue(leader_thread(r), 0, r->e))
 			return -1;
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * The way of a restart. At the end of this file restore_start() makes attempts; attempt() has
+ * The way of a restart. At the end of this file restore_start() makes attempts; attempt_restart() has
  * the first process made; restore_all() takes all through the stages (enum restore_stage). The
  * parts, in order:
  *
@@ -324,7 +324,7 @@ static int begin_lazy(struct restore *r)
 
 /* With a @reason in namespaces of its own for all ids there are. *again: it has failed only
  * because an id was taken, which cannot happen there. */
-static int attempt(struct supervisor *s, const struct checkpoint *c,
+static int attempt_restart(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, char *reason, bool *again, struct err *e)
 {
 	struct restore r = {.s = s, .c = c, .o = o, .e = e, .kept = SOCKET_KEPT_NONE};
@@ -485,13 +485,13 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 		return -1;
 	if (line && o->notice)
 		o->notice(line);
-	result = attempt(s, c, o, NULL, &again, e);
+	result = attempt_restart(s, c, o, NULL, &again, e);
 	/* All other notices have been given. */
 	quiet.notice = restore_say_nothing;
 	while (result && !again && e->remedy == ERR_WAIT &&
 		!wait_before_retry(s, o, &deadline, e)) {
 		s->sleeps.len = 0;
-		result = attempt(s, c, &quiet, NULL, &again, e);
+		result = attempt_restart(s, c, &quiet, NULL, &again, e);
 	}
 	if (!result || !again)
 		return result;
@@ -500,5 +500,5 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 		o->notice("an id was taken meanwhile: the program is brought back in a pid "
 			  "namespace of its own");
 	s->sleeps.len = 0;
-	return attempt(s, c, &quiet, xstrdup("an id was taken meanwhile"), &again, e);
+	return attempt_restart(s, c, &quiet, xstrdup("an id was taken meanwhile"), &again, e);
 }

@@ -18,7 +18,7 @@ static bool is_peer(const struct checkpoint_work *w, size_t i)
 
 /* Whether it looks for those of others. If it was saved before, it refers to what they had then: what has
  * changed since is its own, and its chain need not grow with each checkpoint. */
-static bool looks(const struct checkpoint_work *w, size_t i)
+static bool looks_for_peers(const struct checkpoint_work *w, size_t i)
 {
 	return !checkpoint_parent_process(w, w->tree.processes[i]->vpid);
 }
@@ -46,7 +46,7 @@ void checkpoint_begin_peers(struct checkpoint_work *w, uint64_t besides)
 		struct peer_role *role = &w->roles[i];
 
 		role->is_peer = is_peer(w, i);
-		role->looks = role->is_peer && looks(w, i);
+		role->looks = role->is_peer && looks_for_peers(w, i);
 		peers += role->is_peer;
 		look += role->looks;
 		if (role->looks)

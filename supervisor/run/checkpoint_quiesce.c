@@ -96,7 +96,7 @@ static void add_waits(struct checkpoint_work *w, struct buf *text)
 	g->polls = g->m.polls;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t mix_hash(uint64_t hash, uint64_t value)
 {
 	return (hash ^ value) * 0x100000001b3;
 }
@@ -116,10 +116,10 @@ static int say_counts(struct checkpoint_work *w)
 		buf_printf(&text, PART_COUNT " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n",
 			c->number, c->entered, c->left, c->members);
 		add_acts(w, c, &text);
-		steps = mix(mix(mix(steps, c->number), c->entered), c->left);
+		steps = mix_hash(mix_hash(mix_hash(steps, c->number), c->entered), c->left);
 	}
 	if (w->gate.pid)
-		steps = mix(steps, w->gate.m.steps);
+		steps = mix_hash(steps, w->gate.m.steps);
 	add_waits(w, &text);
 	/* What uses no MPI, others may wait for in MPI_Init. */
 	if (!world)

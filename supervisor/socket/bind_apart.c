@@ -46,7 +46,7 @@ struct way {
 };
 
 /* From @at. The names that lead to a socket may come by one directory several times. -1 and errno. */
-static int enter(struct way *w, const char *name)
+static int enter_directory(struct way *w, const char *name)
 {
 	size_t count = buf_count(&w->places, struct place);
 	struct place next = {.parent = w->last, .name = name};
@@ -84,7 +84,7 @@ static int make_way(struct way *w, int root, const char *path)
 		*end = 0;
 		if (!strcmp(name, ".."))
 			w->last = buf_at(&w->places, struct place, w->last)->parent;
-		else if (*name && strcmp(name, ".") && enter(w, name))
+		else if (*name && strcmp(name, ".") && enter_directory(w, name))
 			return -1;
 	}
 	return 0;

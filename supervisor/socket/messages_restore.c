@@ -165,7 +165,7 @@ static int send_message(struct socket_restore *q, size_t number, const struct im
 	return r;
 }
 
-static int deliver(struct socket_restore *q, size_t number, struct err *e)
+static int deliver_messages(struct socket_restore *q, size_t number, struct err *e)
 {
 	const struct image_socket *s = &q->s[number - 1];
 	uint32_t object = q->r->descriptions[s->description].object;
@@ -191,14 +191,14 @@ int socket_deliver(struct socket_restore *q, size_t number, struct err *e)
 	return !q->s[number - 1].message_count || socket_find_kept(q, number) ||
 			       q->made[number - 1].bound
 		       ? 0
-		       : deliver(q, number, e);
+		       : deliver_messages(q, number, e);
 }
 
 int socket_deliver_datagrams(struct socket_restore *q, size_t number, struct err *e)
 {
 	if (!q->s[number - 1].message_count)
 		return 0;
-	return socket_transit_begin(q, number, e) || deliver(q, number, e) ||
+	return socket_transit_begin(q, number, e) || deliver_messages(q, number, e) ||
 			       socket_transit_end(q, number, e)
 		       ? -1
 		       : 0;

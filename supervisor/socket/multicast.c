@@ -176,7 +176,7 @@ int socket_multicast_save(int fd, int family, struct buf *out, struct err *e)
 /* ---- joining ---- */
 
 /* A socket that is to hear certain senders only is not a member without these. */
-static int join(int fd, int level, const struct group *group, uint32_t interface,
+static int join_group(int fd, int level, const struct group *group, uint32_t interface,
 	const uint8_t *sources)
 {
 	struct group_req whole = {.gr_interface = interface};
@@ -228,7 +228,8 @@ static int each_group(int fd, int level, const char *data, size_t size, struct e
 			return err_set(e, 0, "the image is damaged: multicast groups");
 		if (find_interface(level, &group, &interface, e))
 			return -1;
-		if (fd >= 0 && join(fd, level, &group, interface, (const uint8_t *)data + at))
+		if (fd >= 0 &&
+			join_group(fd, level, &group, interface, (const uint8_t *)data + at))
 			return err_set(e, errno, "cannot join multicast group %s at %s",
 				show_address(level, group.address, text), group.interface);
 		at += (size_t)group.source_count * ADDRESS;

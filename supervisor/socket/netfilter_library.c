@@ -13,7 +13,7 @@ static const char soname[] = TRECR_NFTNL_SONAME;
 extern const char netfilter_names[];
 extern void *netfilter_addresses[];
 
-static const char *reason(void)
+static const char *load_error(void)
 {
 	const char *text = dlerror();
 
@@ -30,13 +30,13 @@ int netfilter_load(struct err *e)
 	library = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		return err_set(e, 0, "cannot load %s, which comes with the package libnftnl",
-			reason());
+			load_error());
 	/* Finds those of libmnl, too, which it is linked with. */
 	for (const char *name = netfilter_names; *name; name += strlen(name) + 1) {
 		netfilter_addresses[i] = dlsym(library, name);
 		if (netfilter_addresses[i++])
 			continue;
-		err_set(e, 0, "cannot use libnftnl: %s", reason());
+		err_set(e, 0, "cannot use libnftnl: %s", load_error());
 		(void)dlclose(library);
 		library = NULL;
 		return -1;

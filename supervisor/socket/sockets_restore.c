@@ -249,7 +249,7 @@ static int set_options(struct socket_restore *q, size_t number, struct err *e)
 		s->option_count, false, e);
 }
 
-static int finish(struct socket_restore *q, size_t number, struct err *e)
+static int finish_socket(struct socket_restore *q, size_t number, struct err *e)
 {
 	const struct socket_family *f = socket_family_of(&q->s[number - 1]);
 
@@ -293,7 +293,7 @@ int socket_restore_settle(struct fd_restore *r, struct err *e)
 			       for_each_socket(q, end_other, e) ||
 			       for_each_socket(q, shut_down, e) ||
 			       for_each_socket(q, set_options, e) ||
-			       for_each_socket(q, finish, e) || hand_kept_over(q, e)
+			       for_each_socket(q, finish_socket, e) || hand_kept_over(q, e)
 		       ? -1
 		       : 0;
 }

@@ -99,14 +99,14 @@ static int borrow_alive(struct process *p, int *fd, struct err *e)
 }
 
 /* When nothing of it is there any more, that does no harm. */
-static void release(struct process *p)
+static void release_copies(struct process *p)
 {
 	(void)lower_order(p, LOWER_RELEASE, NULL, 0, clock_ns(CLOCK_MONOTONIC) + COPY_NS, NULL);
 	p->lower->has_snapshot = false;
 }
 
 /* While nothing runs, as the device needs code of ours for it. 0; 1: it cannot; or -1. */
-static int hash(struct process *p, const struct plan *plan, struct err *e)
+static int hash_memory(struct process *p, const struct plan *plan, struct err *e)
 {
 	struct err failure = ERR_INIT;
 
@@ -121,7 +121,7 @@ static int hash(struct process *p, const struct plan *plan, struct err *e)
 }
 
 /* 0; 1: without hashes; or -1. */
-static int fill(struct process *p, const struct plan *plan, int *alive_fd, struct err *e)
+static int copy_memory(struct process *p, const struct plan *plan, int *alive_fd, struct err *e)
 {
 	int r;
 
@@ -129,11 +129,11 @@ static int fill(struct process *p, const struct plan *plan, int *alive_fd, struc
 		return err_set(e, 0, "its memory of several GPUs is mixed");
 	if (order_all(p, LOWER_RESERVE, &plan->parts, e))
 		return -1;
-	r = hash(p, plan, e);
+	r = hash_memory(p, plan, e);
 	if (r >= 0 && !borrow_alive(p, alive_fd, e) &&
 		!order_all(p, LOWER_SNAPSHOT, &plan->copies, e))
 		return r;
-	release(p);
+	release_copies(p);
 	return -1;
 }
 
@@ -161,7 +161,7 @@ struct device_snapshot *device_snapshot_make(
 
 	*s = (struct device_snapshot){.process = p, .runs = runs, .alive_fd = -1};
 	make_plan(&plan, runs);
-	r = fill(p, &plan, &s->alive_fd, e);
+	r = copy_memory(p, &plan, &s->alive_fd, e);
 	if (r < 0) {
 		free_snapshot(s);
 		s = NULL;
@@ -196,7 +196,7 @@ void device_snapshot_end(struct device_snapshot *s)
 {
 	if (!s)
 		return;
-	release(s->process);
+	release_copies(s->process);
 	if (s->process == &s->own_process)
 		lower_free(s->own_process.lower);
 	free_snapshot(s);

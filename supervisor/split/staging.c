@@ -148,7 +148,7 @@ static struct lower_transfer *last_transfer(const struct staging_stream *stream)
 	return count ? buf_at(&stream->transfers, struct lower_transfer, count - 1) : NULL;
 }
 
-static bool continues(const struct lower_transfer *t, const struct device_range *range)
+static bool continues_transfer(const struct lower_transfer *t, const struct device_range *range)
 {
 	return t && t->address + t->size == range->start && t->device == range->device;
 }
@@ -164,7 +164,8 @@ static struct staging_piece *piece_for(const struct staging *staging,
 		.first = buf_count(&stream->transfers, struct lower_transfer)};
 
 	if (last && last->used < slot_size(staging) &&
-		(last->count < LOWER_TRANSFERS || continues(last_transfer(stream), range)))
+		(last->count < LOWER_TRANSFERS ||
+			continues_transfer(last_transfer(stream), range)))
 		return last;
 	buf_push(&stream->pieces, struct staging_piece, &next);
 	return buf_at(&stream->pieces, struct staging_piece, count);
@@ -181,7 +182,7 @@ void staging_add(struct staging *staging, struct staging_stream *stream,
 
 		if (size > left.end - left.start)
 			size = left.end - left.start;
-		if (piece->count && continues(last_transfer(stream), &left)) {
+		if (piece->count && continues_transfer(last_transfer(stream), &left)) {
 			last_transfer(stream)->size += size;
 		} else {
 			struct lower_transfer t = {.address = left.start,

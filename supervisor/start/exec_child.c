@@ -38,7 +38,7 @@ struct plan {
 };
 
 /* The child. */
-static int execute(void *arg)
+static int execute_program(void *arg)
 {
 	const struct plan *p = arg;
 
@@ -130,7 +130,7 @@ enum exec_child_end exec_child(char *const argv[], pid_t *pid, int *stopped_by)
 		!find_program(argv[0], path) || pipe2(ends, O_CLOEXEC) < 0)
 		return EXEC_CHILD_FAILED;
 	plan.report = ends[1];
-	*pid = clone(execute, stack + STACK_SIZE, CLONE_VM | SIGCHLD, &plan);
+	*pid = clone(execute_program, stack + STACK_SIZE, CLONE_VM | SIGCHLD, &plan);
 	close(ends[1]);
 	if (*pid > 0)
 		end = await_exec(ends[0], *pid, stopped_by);

@@ -12,7 +12,7 @@
 #include "supervisor/state/restore_options.h"
 
 /* The highest that a process of @c had as its hard limit. */
-static uint64_t highest(const struct checkpoint *c, int resource)
+static uint64_t highest_limit(const struct checkpoint *c, int resource)
 {
 	uint64_t most = 0;
 
@@ -35,17 +35,17 @@ static const int widened[] = {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_MEMLO
 
 /* The loader's own memory is in a process beside the program's, which may have all that it may.
  */
-static uint64_t needed(const struct checkpoint *c, int resource)
+static uint64_t needed_limit(const struct checkpoint *c, int resource)
 {
 	return resource == RLIMIT_AS || resource == RLIMIT_DATA ? RLIM_INFINITY
-								: highest(c, resource);
+								: highest_limit(c, resource);
 }
 
 void restore_limits_widen(struct restore_limits *l, const struct checkpoint *c)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(widened); i++) {
 		struct rlimit *own = &l->own[widened[i]], most;
-		uint64_t wanted = needed(c, widened[i]);
+		uint64_t wanted = needed_limit(c, widened[i]);
 
 		if (getrlimit(widened[i], own))
 			BUG();

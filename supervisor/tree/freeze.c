@@ -110,7 +110,7 @@ static int freeze_all(struct freezer *f, struct err *e)
 }
 
 /* What processes have of each other's is restored together, or not at all. */
-static int agree(struct freezer *f, struct err *e)
+static int agree_on_sharing(struct freezer *f, struct err *e)
 {
 	for (size_t i = 0; i < f->tree->count; i++) {
 		struct process *p = f->tree->processes[i];
@@ -123,7 +123,7 @@ static int agree(struct freezer *f, struct err *e)
 
 /* All threads of the upper half stand still but for the helpers. Let the lower half come to
  * rest; then the helpers are stopped, too, and what they have set off meanwhile. */
-static int drain(struct freezer *f, struct err *e)
+static int drain_lower_halves(struct freezer *f, struct err *e)
 {
 	uint64_t session = clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
 	bool any = false;
@@ -157,7 +157,7 @@ static int drain(struct freezer *f, struct err *e)
 		}
 		p->lower->drained = true;
 	}
-	return any ? agree(f, e) || freeze_all(f, e) ? -1 : 0 : 0;
+	return any ? agree_on_sharing(f, e) || freeze_all(f, e) ? -1 : 0 : 0;
 }
 
 int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
@@ -168,7 +168,7 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 	target->patience->restless = 0;
 	target->patience->in_driver = false;
 	freezer_add_process(&f, target->root, 0);
-	if (freeze_all(&f, e) || drain(&f, e))
+	if (freeze_all(&f, e) || drain_lower_halves(&f, e))
 		goto out_thaw;
 	if (!frozen_read(tree, target->root, e))
 		return 0;

@@ -204,7 +204,7 @@ bool freezer_is_former_child(const struct freeze_target *target, pid_t pid)
 
 /* Whether it has ended and, if that is for us to do, been waited for: one call, as there may be
  * thousands. */
-static bool reap(const struct freezer *f, pid_t pid)
+static bool reap_ended(const struct freezer *f, pid_t pid)
 {
 	return f->target->reaper == getpid() && waitpid(pid, NULL, __WALL | WNOHANG) == pid;
 }
@@ -223,7 +223,7 @@ static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 	for (size_t i = count; i-- > 0;) {
 		if (tree_find(f->tree, pids[i]) || freezer_is_former_child(f->target, pids[i]))
 			continue;
-		if (reap(f, pids[i])) {
+		if (reap_ended(f, pids[i])) {
 			f->found_new = *late = true;
 			continue;
 		}
@@ -233,7 +233,7 @@ static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 			continue;
 		freezer_drop_process(f->tree, f->tree->count - 1);
 		*late = true;
-		(void)reap(f, pids[i]); /* or the loop does */
+		(void)reap_ended(f, pids[i]); /* or the loop does */
 	}
 	return 0;
 }

@@ -237,7 +237,7 @@ static int handle_report(struct vfork_wait *w, const struct runner *r, struct er
 	}
 }
 
-static int run(struct vfork_wait *w, struct err *e)
+static int run_until_released(struct vfork_wait *w, struct err *e)
 {
 	uint64_t deadline = w->f->target->deadline_ns;
 
@@ -280,7 +280,7 @@ int freezer_end_vfork(struct freezer *f, const struct thread *t, struct err *e)
 	int failed = find_runners(&w, e);
 
 	if (!failed && w.runners.len)
-		failed = begin_run(&w, e) || run(&w, e) || stop_again(&w, e);
+		failed = begin_run(&w, e) || run_until_released(&w, e) || stop_again(&w, e);
 	buf_free(&w.runners);
 	return failed ? -1 : 0;
 }

@@ -30,7 +30,7 @@ int ring_setup(uint32_t flags, uint32_t sq_entries, uint32_t cq_entries,
 	return fd;
 }
 
-static size_t larger(size_t a, size_t b)
+static size_t larger_size(size_t a, size_t b)
 {
 	return a > b ? a : b;
 }
@@ -49,7 +49,7 @@ int ring_layout(
 	if (r->p.sq_entries != sq_entries || r->p.cq_entries != cq_entries)
 		return err_set(e, 0, "an io_uring of %u and %u entries gets others here",
 			sq_entries, cq_entries);
-	r->rings_size = larger(r->p.cq_off.cqes + cq_entries * ring_cqe_size(r),
+	r->rings_size = larger_size(r->p.cq_off.cqes + cq_entries * ring_cqe_size(r),
 		flags & IORING_SETUP_NO_SQARRAY ? 0 : r->p.sq_off.array + sq_entries * 4ul);
 	r->sqes_size = sq_entries * ring_sqe_size(r);
 	return 0;

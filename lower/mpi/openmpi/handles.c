@@ -145,7 +145,7 @@ static uint32_t entry_of(int kind, const void *pointer)
 }
 
 /* A predefined one stays, however often it is given back. */
-static void drop(int kind, int handle)
+static void drop_handle(int kind, int handle)
 {
 	struct handle_kind *k = &handle_kinds[kind];
 	uint32_t index = index_of(handle);
@@ -251,7 +251,7 @@ int handle_changed(int kind, int was, void *now)
 	if (now && now != handle_predefined[MPI_PLACE(null_of(kind))])
 		return now == handle_pointer(was) ? was : handle_given(kind, now);
 	raw_lock(&lock);
-	drop(kind, was);
+	drop_handle(kind, was);
 	raw_unlock(&lock);
 	return null_of(kind);
 }
@@ -275,7 +275,7 @@ int handle_later(void ***place)
 void handle_never(int handle)
 {
 	raw_lock(&lock);
-	drop(MPI_COMM, handle);
+	drop_handle(MPI_COMM, handle);
 	raw_unlock(&lock);
 }
 
@@ -294,7 +294,7 @@ static int request_new(void *pointer)
 static void request_dropped(int handle)
 {
 	raw_lock(&lock);
-	drop(MPI_REQUEST, handle);
+	drop_handle(MPI_REQUEST, handle);
 	raw_unlock(&lock);
 }
 
@@ -368,7 +368,7 @@ int message_changed(int was, void *now)
 
 /* ---- what is predefined ---- */
 
-static int predefine(const char *type, int handle, void *pointer)
+static int predefine_handle(const char *type, int handle, void *pointer)
 {
 	enum {
 		ERRORS_ARE_FATAL = 0x54000000,
@@ -408,7 +408,7 @@ int handles_begin(void *(*symbol)(const char *name))
 	int failed = 0;
 
 #define OBJECT(type, name, size, handle, fortran)                                              \
-	if (!failed && predefine(#type, (int)(handle), symbol(#name)) < 0)                     \
+	if (!failed && predefine_handle(#type, (int)(handle), symbol(#name)) < 0)              \
 		failed = -1;
 #include "mpi.openmpi.h"
 #undef OBJECT

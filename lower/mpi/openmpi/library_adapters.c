@@ -410,7 +410,7 @@ void *openmpi_symbol(const char *name)
 
 /* ---- what the library does not have, and nothing stands for ---- */
 
-static int unsupported(int comm)
+static int unsupported_comm(int comm)
 {
 	enum { ERR_UNSUPPORTED_OPERATION = 44 };
 
@@ -420,13 +420,13 @@ static int unsupported(int comm)
 
 static int unsupported_of_none(void)
 {
-	return unsupported(WORLD);
+	return unsupported_comm(WORLD);
 }
 
 void *openmpi_unsupported(const char *name)
 {
 	if (!strcmp(name, "MPI_Comm_idup_with_info"))
-		return (void *)unsupported;
+		return (void *)unsupported_comm;
 	if (!strcmp(name, "MPI_Type_get_envelope_c") ||
 		!strcmp(name, "MPI_Type_get_contents_c"))
 		return (void *)unsupported_of_none;
