@@ -50,7 +50,7 @@ static struct {
 	uint64_t start, size;
 } beyond;
 
-/* No more than what is wished for, as there may be something behind it. */
+/* No more than what is asked for, as there may be something behind it. */
 static long mmap_at_hint(enum space_part part, const long a[6])
 {
 	uint64_t size, at = a[0] ? 0 : space_take_hinted(part, a[1], &size);

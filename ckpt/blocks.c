@@ -109,11 +109,11 @@ static void count_done(const struct blocks_to_write *to_write, uint64_t blocks)
 		__atomic_fetch_add(to_write->done, blocks * IMAGE_BLOCK, __ATOMIC_RELAXED);
 }
 
-static int settle_chunk(struct chunk *c, struct work *w, struct err *e)
+static int record_known(struct chunk *c, struct work *w, struct err *e)
 {
 	bool left;
 
-	if (chunk_settle(c, w->to_write, &left, e) < 0)
+	if (chunk_record_known(c, w->to_write, &left, e) < 0)
 		return -1;
 	if (left)
 		leave_chunk(w, c);
@@ -128,7 +128,7 @@ static int save_chunk(struct chunk *c, struct work *w, struct err *e)
 	if (to_write->cancelled && to_write->cancelled(to_write->cancel_context, e))
 		return -1;
 	if (w->settling)
-		return settle_chunk(c, w, e);
+		return record_known(c, w, e);
 	if (chunk_filter(c, to_write, e) < 0)
 		return -1;
 	if (to_write->throttle && throttle_wait(to_write->throttle, chunk_stored_bytes(c),

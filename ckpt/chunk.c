@@ -339,7 +339,7 @@ static bool leave_unsettled(struct chunk *c)
 	return left;
 }
 
-int chunk_settle(
+int chunk_record_known(
 	struct chunk *c, const struct blocks_to_write *to_write, bool *left, struct err *e)
 {
 	int r = c->run->hash(c->run->context, c->address, c->blocks, c->hash, e);

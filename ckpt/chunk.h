@@ -2,7 +2,7 @@
  * chunk.h - a piece of a run of blocks on its way through the filters of blocks.h, in the hands of
  * one thread.
  *
- * Where hashes are known before the blocks are read, a chunk passes twice: chunk_settle() records
+ * Where hashes are known before the blocks are read, a chunk passes twice: chunk_record_known() records
  * what need not be read, chunk_filter() has what is left.
  */
 #ifndef CKPT_CHUNK_H
@@ -70,7 +70,7 @@ void chunk_begin(
 
 /* Record the blocks that are known to be zeros or the parent's by their hashes; c->wanted is what is left,
  * *left whether there is any. */
-int chunk_settle(
+int chunk_record_known(
 	struct chunk *c, const struct blocks_to_write *to_write, bool *left, struct err *e);
 /* Read the wanted blocks and find out what becomes of them. */
 int chunk_filter(struct chunk *c, const struct blocks_to_write *to_write, struct err *e);

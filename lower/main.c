@@ -92,7 +92,7 @@ static ssize_t print_output(void *cookie, const char *text, size_t size)
 
 /* What is printed down here (by device code) goes through the program's standard output, in
  * order with what the program prints itself. */
-static void print_above(void)
+static void print_in_upper(void)
 {
 	FILE *upper = fopencookie(NULL, "w", (cookie_io_functions_t){.write = print_output});
 
@@ -151,7 +151,7 @@ int main(void)
 	check_memory();
 	check_descriptors();
 	check_signals();
-	print_above();
+	print_in_upper();
 	table->libc_version = gnu_get_libc_version();
 	table->upper_slot_offset = (char *)&upper_thread - (char *)raw_read_fs();
 	table->call_upper = callback_post;

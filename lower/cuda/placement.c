@@ -215,7 +215,7 @@ static int open_around(struct place *p, unsigned way, size_t i)
 
 /* Ranges in which nothing is left are gone: in the order that the owner comes to them, they are
  * to be made again where they were. */
-static void wish_for_ranges(const struct object *owner, const void *context)
+static void list_wanted_ranges(const struct object *owner, const void *context)
 {
 	const struct range *next;
 	long after = -1;
@@ -256,7 +256,7 @@ int placement_open(const struct object *owner, const void *context, unsigned way
 		if (p->is_loose && place_is_of(p, owner, context) && open_around(p, way, i))
 			return -1;
 	}
-	wish_for_ranges(owner, context);
+	list_wanted_ranges(owner, context);
 	return leave_no_other(owner, context, way);
 }
 

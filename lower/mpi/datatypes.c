@@ -85,7 +85,7 @@ static int learn_datatype(struct mpi_state *s, struct mpi_object *of, int real);
 /* A part, which the library has given us a reference to. */
 static int learn_part(struct mpi_state *s, struct mpi_object *of, int real)
 {
-	struct mpi_object *o = mpi_object_below(s, real);
+	struct mpi_object *o = mpi_object_of_real(s, real);
 
 	if (o && o->sequence < of->sequence) {
 		if (learned_put(&of->learned, KNOWN) < 0 ||
@@ -204,7 +204,7 @@ int datatype_learn_part(struct mpi_state *s, struct mpi_learned *l, int real)
 	int r;
 
 	do
-		r = mpi_object_below(s, real) ? 0 : unwrap_datatype(&real);
+		r = mpi_object_of_real(s, real) ? 0 : unwrap_datatype(&real);
 	while (r > 0);
 	if (!r)
 		r = learn_part(s, &of, real);

@@ -70,7 +70,7 @@ static void restore_handlers(struct mpi_state *s, int *handlers)
 		if (!o)
 			continue;
 		(void)MPI_DO(Comm_set_errhandler, o->real, handlers[i]);
-		if (mpi_object_below(s, handlers[i]))
+		if (mpi_object_of_real(s, handlers[i]))
 			(void)MPI_DO(Errhandler_free, &handlers[i]);
 	}
 	free(handlers);

@@ -109,13 +109,13 @@ static int learn_handler(struct mpi_state *s, struct mpi_learned *l, void *file,
 
 	if (IO(File_get_errhandler, file, real))
 		return -1;
-	handler = mpi_object_below(s, *real);
+	handler = mpi_object_of_real(s, *real);
 	return learned_put(l, handler ? handler->handle : *real);
 }
 
 static int free_handler(struct mpi_state *s, int real)
 {
-	return mpi_object_below(s, real) ? MPI_DO(Errhandler_free, &real) : 0;
+	return mpi_object_of_real(s, real) ? MPI_DO(Errhandler_free, &real) : 0;
 }
 
 static int learn_group(struct mpi_file *f)

@@ -1,7 +1,6 @@
 /*
  * init_replay.c - the order in which a lower half of MPI is made again: MPI_Init, then
- * communicators, groups and datatypes by the calls on record; and the check before, whether
- * there is anything that cannot be.
+ * communicators, groups and datatypes by the calls on record.
  */
 #include "lower/mpi/mpi.h"
 
@@ -17,37 +16,6 @@
 #include "lower/runtime.h"
 #include "shared/mpi/mpi_state.h"
 #include "shared/records.h"
-
-/* The first function that has left what is not saved; NULL: none. */
-static const char *find_unsaved(const struct mpi_state *s)
-{
-	const char *name = s->names;
-
-	for (size_t i = 0; *name; i++, name += strlen(name) + 1)
-		if (s->called[i] == MPI_CALLED_UNSAVED)
-			return name;
-	return NULL;
-}
-
-int mpi_check(void)
-{
-	struct mpi_state *s = RECORDS->mpi;
-	const char *name;
-
-	if (!s)
-		return 0;
-	if (s->error_calls_lost)
-		return agent_fail("there was no memory to keep an error that it has added");
-	name = find_unsaved(s);
-	if (!name && s->finalized)
-		return 0;
-	if (!name)
-		return requests_check(s) || objects_learn_unless_begun(s) ? -1 : 0;
-	return agent_fail(
-		"it has called %s, and what that leaves in an MPI library that lies in "
-		"the lower half (trecr-run --mpi=lower) cannot be saved yet",
-		name);
-}
 
 /* Before the library waits for ranks that do not come. */
 static int check_size(const struct mpi_state *s)

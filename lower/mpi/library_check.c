@@ -41,10 +41,10 @@ static int check_files(const struct mpi_files *f)
 
 int library_check(struct mpi_state *s)
 {
-	int before = s->openmpi_below;
+	int before = s->lower_is_openmpi;
 
-	s->openmpi_below = openmpi_is_used();
-	if (before || !s->openmpi_below || s->finalized)
+	s->lower_is_openmpi = openmpi_is_used();
+	if (before || !s->lower_is_openmpi || s->finalized)
 		return 0;
 	return check_objects(s) || check_files(s->files) ? -1 : 0;
 }

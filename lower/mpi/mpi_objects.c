@@ -32,7 +32,7 @@ struct mpi_object *mpi_comm(struct mpi_state *s, int handle)
 	return o->real && o->handle == handle ? o : NULL;
 }
 
-struct mpi_object *mpi_object_below(struct mpi_state *s, int real)
+struct mpi_object *mpi_object_of_real(struct mpi_state *s, int real)
 {
 	struct mpi_object *o = mpi_find(s, real);
 
@@ -98,11 +98,11 @@ static int make_keyval(struct mpi_object *o)
 {
 	switch (o->subject) {
 	case MPI_OF_COMM:
-		return MPI_DO(Comm_create_keyval, o->copy_below, o->remove_below, &o->real, o);
+		return MPI_DO(Comm_create_keyval, o->lower_copy, o->lower_remove, &o->real, o);
 	case MPI_OF_DATATYPE:
-		return MPI_DO(Type_create_keyval, o->copy_below, o->remove_below, &o->real, o);
+		return MPI_DO(Type_create_keyval, o->lower_copy, o->lower_remove, &o->real, o);
 	}
-	return MPI_DO(Win_create_keyval, o->copy_below, o->remove_below, &o->real, o);
+	return MPI_DO(Win_create_keyval, o->lower_copy, o->lower_remove, &o->real, o);
 }
 
 static int make_op(struct mpi_object *o)

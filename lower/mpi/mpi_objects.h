@@ -23,7 +23,7 @@ enum {
 int mpi_real(const struct mpi_state *s, int handle);
 /* The communicator that the program knows as @handle; NULL: there is none any more. */
 struct mpi_object *mpi_comm(struct mpi_state *s, int handle);
-struct mpi_object *mpi_object_below(struct mpi_state *s, int real);
+struct mpi_object *mpi_object_of_real(struct mpi_state *s, int real);
 
 int group_learn(struct mpi_learned *l, int real);
 int group_make(struct learned_reader *r, int *real);

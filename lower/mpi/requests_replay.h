@@ -12,7 +12,7 @@ int requests_check(struct mpi_state *s);
  * were begun. 0 or -1. */
 int requests_make(struct mpi_state *s);
 
-/* The same of those that are made by a call of the program's which its record keeps: persistent ones of collective calls,
+/* The same of requests that are made by a call of the program's which its record keeps: persistent ones of collective calls,
  * and generalized ones (origins_replay.c). Other ranks have to do so, too. 0 or -1. */
 int origins_make(struct mpi_state *s);
 

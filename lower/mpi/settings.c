@@ -123,7 +123,7 @@ static int learn_handler(struct mpi_state *s, struct mpi_object *o)
 	if (o->kind == MPI_WINDOW ? MPI_DO(Win_get_errhandler, o->real, &real)
 				  : MPI_DO(Comm_get_errhandler, o->real, &real))
 		return -1;
-	handler = mpi_object_below(s, real);
+	handler = mpi_object_of_real(s, real);
 	if (!handler)
 		return learned_put(&o->learned, real);
 	return MPI_DO(Errhandler_free, &real) ? -1 : learned_put(&o->learned, handler->handle);

@@ -48,7 +48,7 @@ struct mpi_file {
 	char *directory, *name;
 	uint64_t names_room;
 	int32_t amode; /* as the program gave it */
-	int32_t rank;  /* of this one among those that have opened it together */
+	int32_t rank;  /* of this process among all that have opened it together */
 	void *split_buffer;
 	uint8_t split;       /* enum mpi_split: what the program is to end */
 	uint8_t split_held;  /* it was ended for a checkpoint, as these say: */

@@ -110,7 +110,7 @@ struct mpi_object {
 	void *function;  /* of an operation or error handler, as the library calls it */
 	/* Of a keyval: as the program gave them, and as the library calls them. */
 	void *copy, *remove, *extra, *copy_proxy, *remove_proxy;
-	void *copy_below, *remove_below;
+	void *lower_copy, *lower_remove;
 	int32_t attribute_type; /* how Fortran has set its attributes; 0: an address */
 	uint32_t attributes;    /* how many there are */
 	uint64_t self_order;    /* of a keyval: in which order MPI_COMM_SELF was given it */
@@ -148,7 +148,7 @@ struct mpi_state {
 	int32_t initialised, finalized;
 	int32_t provided;   /* the thread level that the program was given */
 	int32_t rank, size; /* of MPI_COMM_WORLD */
-	int32_t openmpi_below; /* the library of the lower half is Open MPI's, whatever ABI the program has */
+	int32_t lower_is_openmpi; /* the library of the lower half is Open MPI's, whatever ABI the program has */
 	int32_t tag_ub; /* what the program was told of MPI_TAG_UB; 0: the library has none */
 	int32_t version, subversion; /* the same of MPI_Get_version; 0: it is not known */
 	uint64_t main;               /* FS base of the thread that has initialised it */

@@ -46,9 +46,9 @@ static uint64_t alignment(uint64_t size, uint64_t align)
 	return align > power ? align : power;
 }
 
-/* Addresses that the driver (580) has left over of its own go first, whatever is wished for,
+/* Addresses that the driver (580) has left over of its own go first, whatever is asked for,
  * and whether it has them again after a restart nobody knows: while those are taken, it grants
- * what is wished for. */
+ * what is asked for. */
 #define TRIES 1024
 
 static int reserve_at(
@@ -70,7 +70,7 @@ static int reserve_at(
 }
 
 /* At an address of ours; should the driver not like that, at one of its own, which is recorded
- * then as if the program had wished for it. */
+ * then as if the program had asked for it. */
 static int reserve_anywhere(
 	struct memory_state *s, uint64_t *address, size_t size, size_t align, uint64_t flags)
 {

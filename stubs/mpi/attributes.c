@@ -112,10 +112,10 @@ static int create_keyval(unsigned index, enum mpi_subject subject, void *copy, v
 	o->copy = copy;
 	o->remove = remove;
 	o->extra = extra;
-	o->copy_below = crossing_callback_pointer(attribute_copied);
-	o->remove_below = crossing_callback_pointer(attribute_removed);
-	words[0] = (uint64_t)o->copy_below;
-	words[1] = (uint64_t)o->remove_below;
+	o->lower_copy = crossing_callback_pointer(attribute_copied);
+	o->lower_remove = crossing_callback_pointer(attribute_removed);
+	words[0] = (uint64_t)o->lower_copy;
+	words[1] = (uint64_t)o->lower_remove;
 	words[2] = (uint64_t)&real;
 	words[3] = (uint64_t)o;
 	r = mpi_call_words(&mpi_targets[index], words);

@@ -36,7 +36,7 @@ static int step_by(struct message_call *c, int (*look)(struct message_call *c, i
 
 static int test_real(int32_t *real, int *flag, int32_t *status)
 {
-	return BELOW(MPI_Test, (int32_t *, int *, int32_t *))(real, flag, status);
+	return LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(real, flag, status);
 }
 
 static int test_ours(struct message_call *c, struct mpi_request *r, int looks)
@@ -154,7 +154,7 @@ static int is_apart(const struct mpi_request *r)
 }
 
 /* The library's requests; what is held is none of its, and what a send or a file holds back is not to be complete. The
- * number of those that are held. */
+ * number of requests that are held. */
 static int give_reals(struct message_call *c)
 {
 	int held = 0;
@@ -273,7 +273,7 @@ static int is_complete(const struct mpi_request *r)
 	int flag = 0;
 
 	return !r->active ||
-	       BELOW(MPI_Request_get_status, (int32_t, int *, int32_t *))(
+	       LOWER_CALL(MPI_Request_get_status, (int32_t, int *, int32_t *))(
 		       r->real, &flag, status) ||
 	       flag;
 }
@@ -334,7 +334,7 @@ static int test_all(struct message_call *c, int looks)
 	if (c->paired || (c->apart && !set_apart(c)))
 		return 0;
 	while (looks-- && !flag && !c->result)
-		c->result = BELOW(MPI_Testall, (int, int32_t *, int *, int32_t *))(
+		c->result = LOWER_CALL(MPI_Testall, (int, int32_t *, int *, int32_t *))(
 			c->n, c->reals, &flag, statuses);
 	if (!flag && c->result != MPI_ERR_IN_STATUS)
 		return c->result != 0;
@@ -396,7 +396,7 @@ static int test_any(struct message_call *c, int looks)
 	if (give_reals(c) && complete_any_held(c))
 		return 1;
 	while (looks-- && !flag && !c->result)
-		c->result = BELOW(MPI_Testany, (int, int32_t *, int *, int *, int32_t *))(
+		c->result = LOWER_CALL(MPI_Testany, (int, int32_t *, int *, int *, int32_t *))(
 			c->n, c->reals, &index, &flag, status);
 	/* Nothing was under way for the library. */
 	if (c->paired && index == MPI_UNDEFINED)
@@ -466,7 +466,7 @@ static int test_some(struct message_call *c, int looks)
 	if (give_reals(c) && complete_some_held(c))
 		return 1;
 	while (looks-- && !count && !c->result)
-		c->result = BELOW(MPI_Testsome, (int, int32_t *, int *, int *, int32_t *))(
+		c->result = LOWER_CALL(MPI_Testsome, (int, int32_t *, int *, int *, int32_t *))(
 			c->n, c->reals, &count, c->indices, statuses);
 	if (c->paired && count == MPI_UNDEFINED)
 		count = 0;

@@ -148,8 +148,8 @@ static void keep_identity(struct mpi_file *f)
 
 static void *file_given(MPI_Comm comm, const char *name, int amode, void *real)
 {
-	struct mpi_count *count = mpi_state.openmpi_below ? NULL : gate_number_file(comm);
-	struct mpi_file *f = mpi_state.openmpi_below ? NULL : take_slot(real);
+	struct mpi_count *count = mpi_state.lower_is_openmpi ? NULL : gate_number_file(comm);
+	struct mpi_file *f = mpi_state.lower_is_openmpi ? NULL : take_slot(real);
 
 	if (!f || keep_names(f, name)) {
 		if (f)

@@ -116,7 +116,7 @@ static void library_opened(void)
 	objects_reset();
 	files_reset();
 	mpi_state.several = may_be_several();
-	mpi_state.openmpi_below = mpi_library.abi == MPI_ABI_OPENMPI;
+	mpi_state.lower_is_openmpi = mpi_library.abi == MPI_ABI_OPENMPI;
 	RECORDS->mpi = &mpi_state;
 }
 
@@ -147,7 +147,7 @@ static void remember_told(struct mpi_state *s)
 	int *limit = NULL, flag = 0;
 
 	if (!real_MPI_Comm_get_attr(MPI_COMM_WORLD, TAG_UB, (void **)&limit, &flag) && flag)
-		s->tag_ub = s->openmpi_below && *limit > MOST_TAGS ? MOST_TAGS : *limit;
+		s->tag_ub = s->lower_is_openmpi && *limit > MOST_TAGS ? MOST_TAGS : *limit;
 	if (real_MPI_Get_version(&s->version, &s->subversion))
 		s->version = 0;
 }

@@ -30,7 +30,8 @@ static void await_whole(struct mpi_message *m)
 	int flag;
 
 	while (m->request != MPI_REQUEST_NULL)
-		if (BELOW(MPI_Test, (int32_t *, int *, int32_t *))(&m->request, &flag, status))
+		if (LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(
+			    &m->request, &flag, status))
 			m->request = MPI_REQUEST_NULL;
 }
 
@@ -167,9 +168,10 @@ static int own_communicator(void)
 
 	raw_lock(&s->memory_lock);
 	if (!s->self) {
-		r = BELOW(MPI_Comm_dup, (int, int *))(COMM_SELF, &made);
+		r = LOWER_CALL(MPI_Comm_dup, (int, int *))(COMM_SELF, &made);
 		if (!r)
-			r = BELOW(MPI_Comm_set_errhandler, (int, int))(made, ERRORS_RETURN);
+			r = LOWER_CALL(MPI_Comm_set_errhandler, (int, int))(
+				made, ERRORS_RETURN);
 		if (!r)
 			s->self = made;
 	}
@@ -180,10 +182,10 @@ static int own_communicator(void)
 static int send_to_oneself(const struct mpi_message *m, int32_t *request)
 {
 	if (m->size > INT32_MAX)
-		return BELOW(
+		return LOWER_CALL(
 			MPI_Isend_c, (const void *, int64_t, int, int, int, int, int32_t *))(
 			m->bytes, m->size, BYTE, 0, 0, mpi_messages.self, request);
-	return BELOW(MPI_Isend, (const void *, int, int, int, int, int, int32_t *))(
+	return LOWER_CALL(MPI_Isend, (const void *, int, int, int, int, int, int32_t *))(
 		m->bytes, (int)m->size, BYTE, 0, 0, mpi_messages.self, request);
 }
 
@@ -192,9 +194,10 @@ static int receive_from_oneself(const struct message_call *c, int32_t *request)
 	int type = real_handle(c->datatype);
 
 	if (c->count > INT32_MAX)
-		return BELOW(MPI_Irecv_c, (void *, int64_t, int, int, int, int, int32_t *))(
+		return LOWER_CALL(
+			MPI_Irecv_c, (void *, int64_t, int, int, int, int, int32_t *))(
 			c->buffer, c->count, type, 0, 0, mpi_messages.self, request);
-	return BELOW(MPI_Irecv, (void *, int, int, int, int, int, int32_t *))(
+	return LOWER_CALL(MPI_Irecv, (void *, int, int, int, int, int, int32_t *))(
 		c->buffer, (int)c->count, type, 0, 0, mpi_messages.self, request);
 }
 
@@ -210,14 +213,15 @@ static int exchange_with_oneself(
 		return r;
 	sent = send_to_oneself(m, &requests[1]);
 	if (sent) {
-		BELOW(MPI_Cancel, (int32_t *))(&requests[0]);
-		BELOW(MPI_Request_free, (int32_t *))(&requests[0]);
+		LOWER_CALL(MPI_Cancel, (int32_t *))(&requests[0]);
+		LOWER_CALL(MPI_Request_free, (int32_t *))(&requests[0]);
 		return sent;
 	}
 	while (!r && !flag)
-		r = BELOW(MPI_Test, (int32_t *, int *, int32_t *))(&requests[0], &flag, status);
+		r = LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(
+			&requests[0], &flag, status);
 	for (flag = 0; !sent && !flag;)
-		sent = BELOW(MPI_Test, (int32_t *, int *, int32_t *))(
+		sent = LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(
 			&requests[1], &flag, ignored);
 	return r ? r : sent;
 }
@@ -232,10 +236,10 @@ static int deliver_quietly(
 	if (r)
 		return r;
 	if (world != ERRORS_RETURN)
-		BELOW(MPI_Comm_set_errhandler, (int, int))(COMM_WORLD, ERRORS_RETURN);
+		LOWER_CALL(MPI_Comm_set_errhandler, (int, int))(COMM_WORLD, ERRORS_RETURN);
 	r = exchange_with_oneself(m, c, status);
 	if (world != ERRORS_RETURN)
-		BELOW(MPI_Comm_set_errhandler, (int, int))(COMM_WORLD, world);
+		LOWER_CALL(MPI_Comm_set_errhandler, (int, int))(COMM_WORLD, world);
 	return r;
 }
 

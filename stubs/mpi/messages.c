@@ -56,7 +56,7 @@ static int get_handler(int32_t comm)
 {
 	int32_t handler = ERRORS_RETURN;
 
-	BELOW(MPI_Comm_get_errhandler, (int, int32_t *))(comm, &handler);
+	LOWER_CALL(MPI_Comm_get_errhandler, (int, int32_t *))(comm, &handler);
 	return handler;
 }
 
@@ -64,15 +64,15 @@ static int silence_handler(int32_t comm)
 {
 	int32_t handler = get_handler(comm);
 
-	BELOW(MPI_Comm_set_errhandler, (int, int32_t))(comm, ERRORS_RETURN);
+	LOWER_CALL(MPI_Comm_set_errhandler, (int, int32_t))(comm, ERRORS_RETURN);
 	return handler;
 }
 
 static void set_handler(int32_t comm, int32_t handler)
 {
-	BELOW(MPI_Comm_set_errhandler, (int, int32_t))(comm, handler);
+	LOWER_CALL(MPI_Comm_set_errhandler, (int, int32_t))(comm, handler);
 	if (mpi_is_virtual(handler) || handler < 0)
-		BELOW(MPI_Errhandler_free, (int32_t *))(&handler);
+		LOWER_CALL(MPI_Errhandler_free, (int32_t *))(&handler);
 }
 
 /* The library's handle of it, beside MPI_COMM_WORLD's; 0: it is that, or has been freed. */
@@ -117,7 +117,7 @@ static int end_quiet(const struct mpi_handlers *h, int32_t comm, int error)
 
 static int test_request(int32_t *real, int *flag, int32_t *status)
 {
-	return BELOW(MPI_Test, (int32_t *, int *, int32_t *))(real, flag, status);
+	return LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(real, flag, status);
 }
 
 /* 1: it is complete, or has failed as *result says. */
@@ -218,11 +218,12 @@ static int step_bsend(struct message_call *c)
 {
 	int32_t type = real_handle(c->datatype), comm = real_handle(c->comm);
 
-	c->result = is_large(c)
-			    ? BELOW(MPI_Bsend_c, (const void *, int64_t, int, int, int, int))(
-				      c->buffer, c->count, type, c->peer, c->tag, comm)
-			    : BELOW(MPI_Bsend, (const void *, int, int, int, int, int))(
-				      c->buffer, (int)c->count, type, c->peer, c->tag, comm);
+	c->result =
+		is_large(c)
+			? LOWER_CALL(MPI_Bsend_c, (const void *, int64_t, int, int, int, int))(
+				  c->buffer, c->count, type, c->peer, c->tag, comm)
+			: LOWER_CALL(MPI_Bsend, (const void *, int, int, int, int, int))(
+				  c->buffer, (int)c->count, type, c->peer, c->tag, comm);
 	if (!c->result)
 		message_sent(message_counts(c), c->peer);
 	return STEP_DONE;

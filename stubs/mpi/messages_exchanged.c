@@ -32,7 +32,7 @@ static void withdraw_receive(struct message_call *c)
 	struct mpi_request *r = c->requests[0];
 
 	r->cancelled = 1; /* or it would count as a message that has come */
-	BELOW(MPI_Cancel, (int32_t *))(&r->real);
+	LOWER_CALL(MPI_Cancel, (int32_t *))(&r->real);
 	while (c->requests[0])
 		message_look(c, 0, STEP_LOOKS);
 }

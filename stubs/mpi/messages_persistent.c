@@ -65,7 +65,7 @@ INIT(MPI_Recv_init, , MPI_STANDARD, 1)
 
 static int start_real(int32_t *real)
 {
-	return BELOW(MPI_Start, (int32_t *))(real);
+	return LOWER_CALL(MPI_Start, (int32_t *))(real);
 }
 
 /* What its record says of the message. */

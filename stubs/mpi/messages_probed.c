@@ -27,7 +27,7 @@ static int probe_message(struct message_call *c, int looks)
 	if (m)
 		queue_status(m, c->status);
 	while (looks-- && !flag && !c->result)
-		c->result = BELOW(MPI_Iprobe, (int, int, int, int *, int32_t *))(
+		c->result = LOWER_CALL(MPI_Iprobe, (int, int, int, int *, int32_t *))(
 			c->peer, c->tag, comm, &flag, c->status);
 	if (c->flag)
 		*c->flag = flag;
@@ -92,8 +92,9 @@ static int match_message(struct message_call *c, struct mpi_request *r, int look
 	int flag = 0;
 
 	while (looks-- && !flag && !c->result)
-		c->result = BELOW(MPI_Improbe, (int, int, int, int *, int32_t *, int32_t *))(
-			c->peer, c->tag, comm, &flag, &r->real, status);
+		c->result =
+			LOWER_CALL(MPI_Improbe, (int, int, int, int *, int32_t *, int32_t *))(
+				c->peer, c->tag, comm, &flag, &r->real, status);
 	if (!flag || c->result) {
 		request_untake(r);
 		return c->result != 0;

@@ -15,7 +15,7 @@ static int test_quietly(const struct mpi_request *r, int32_t *real, int *flag, i
 	int error;
 
 	handlers_silence(&h, r->comm);
-	error = BELOW(MPI_Test, (int32_t *, int *, int32_t *))(real, flag, status);
+	error = LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(real, flag, status);
 	handlers_restore(&h, r->comm);
 	return error;
 }
@@ -38,7 +38,7 @@ static void look_at_freed(struct mpi_request *r)
 	if (!persistent)
 		return;
 	if (real != MPI_REQUEST_NULL)
-		BELOW(MPI_Request_free, (int32_t *))(&real);
+		LOWER_CALL(MPI_Request_free, (int32_t *))(&real);
 	request_give_back(r);
 }
 
@@ -89,7 +89,7 @@ static int step_free(struct message_call *c)
 	int32_t real;
 
 	if (!r) {
-		c->result = BELOW(MPI_Request_free, (int32_t *))(c->handle);
+		c->result = LOWER_CALL(MPI_Request_free, (int32_t *))(c->handle);
 		return STEP_DONE;
 	}
 	/* Memory may go with it. */
@@ -100,13 +100,13 @@ static int step_free(struct message_call *c)
 		leave_open(r);
 	} else if (is_to_complete(r)) {
 		real = r->real;
-		c->result = BELOW(MPI_Request_free, (int32_t *))(&real);
+		c->result = LOWER_CALL(MPI_Request_free, (int32_t *))(&real);
 		if (c->result)
 			return STEP_DONE;
-		r->orphan = mpi_state.openmpi_below ? MPI_ORPHAN_UNTOLD : MPI_ORPHAN_TOLD;
+		r->orphan = mpi_state.lower_is_openmpi ? MPI_ORPHAN_UNTOLD : MPI_ORPHAN_TOLD;
 	} else {
 		if (r->real != MPI_REQUEST_NULL)
-			c->result = BELOW(MPI_Request_free, (int32_t *))(&r->real);
+			c->result = LOWER_CALL(MPI_Request_free, (int32_t *))(&r->real);
 		if (c->result)
 			return STEP_DONE;
 		request_give_back(r);
@@ -131,9 +131,9 @@ static int step_cancel(struct message_call *c)
 	struct mpi_request *r = request_of(*c->handle);
 
 	if (!r)
-		c->result = BELOW(MPI_Cancel, (int32_t *))(c->handle);
+		c->result = LOWER_CALL(MPI_Cancel, (int32_t *))(c->handle);
 	else if (!r->held)
-		c->result = BELOW(MPI_Cancel, (int32_t *))(&r->real);
+		c->result = LOWER_CALL(MPI_Cancel, (int32_t *))(&r->real);
 	if (r && !c->result)
 		r->cancelled = 1;
 	return STEP_DONE;
@@ -172,7 +172,7 @@ static int step_get_status(struct message_call *c)
 		c->result = message_failed(r->comm, r->error);
 		return STEP_DONE;
 	}
-	c->result = BELOW(MPI_Request_get_status, (int32_t, int *, int32_t *))(
+	c->result = LOWER_CALL(MPI_Request_get_status, (int32_t, int *, int32_t *))(
 		r ? r->real : *c->handle, c->flag, c->status);
 	if (!c->result && !*c->flag) {
 		mpi_messages.poll_call = c->index;

@@ -60,9 +60,9 @@ static void drop_object(struct mpi_object *o)
 	if (__atomic_sub_fetch(&o->uses, 1, __ATOMIC_SEQ_CST) || o->references)
 		return;
 	if (o->kind == MPI_OP)
-		BELOW(MPI_Op_free, (int32_t *))(&real);
+		LOWER_CALL(MPI_Op_free, (int32_t *))(&real);
 	else
-		BELOW(MPI_Type_free, (int32_t *))(&real);
+		LOWER_CALL(MPI_Type_free, (int32_t *))(&real);
 	object_drop(o);
 }
 
@@ -292,7 +292,8 @@ STUB_HIDDEN int request_is_single(struct mpi_request *r)
 		error = request_complete_held(out, STATUS_IGNORE, &ignored);
 	} else {
 		real = out->real;
-		error = BELOW(MPI_Test, (int32_t *, int *, int32_t *))(&real, &flag, status);
+		error = LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(
+			&real, &flag, status);
 		if (!flag && !error)
 			return 0;
 		request_complete(out, real, status, &ignored);
@@ -329,7 +330,7 @@ STUB_HIDDEN int message_failed(int32_t comm, int error)
 	struct mpi_object *o = comm_object(comm);
 
 	if (error && o)
-		BELOW(MPI_Comm_call_errhandler, (int, int))(o->real, error);
+		LOWER_CALL(MPI_Comm_call_errhandler, (int, int))(o->real, error);
 	return error;
 }
 

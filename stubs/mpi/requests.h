@@ -5,7 +5,7 @@
  * steps, each of which begins something or looks whether it is complete, and returns. In between the thread is
  * in code of the upper half that is not guarded, and all that is under way is in the table of requests. A step
  * runs behind the crossing, on the lower half's FS base: nothing thread-local may be touched in it, and it calls the
- * real library by BELOW().
+ * real library by LOWER_CALL().
  */
 #ifndef STUBS_MPI_REQUESTS_H
 #define STUBS_MPI_REQUESTS_H
@@ -16,7 +16,7 @@
 
 typedef int MPI_Request, MPI_Message, MPI_Status;
 
-#define BELOW(name, parameters) ((int(*) parameters)mpi_targets[INDEX_##name])
+#define LOWER_CALL(name, parameters) ((int(*) parameters)mpi_targets[INDEX_##name])
 
 #define STATUS_IGNORE ((int32_t *)1)
 

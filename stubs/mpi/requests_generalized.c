@@ -1,6 +1,6 @@
 /*
  * requests_generalized.c - requests that the program completes itself. A restart makes them again with the program's
- * functions, and completes those that the program had completed (lower/mpi/requests_replay.c).
+ * functions, and completes requests that the program had completed (lower/mpi/requests_replay.c).
  */
 #include "stubs/crossing/crossing.h"
 #include "stubs/mpi/requests.h"

@@ -37,7 +37,7 @@ static void look_at_request(struct mpi_request *r)
 	/* It is told when the program asks for the request. */
 	if (by_program)
 		handlers_silence(&h, r->comm);
-	error = BELOW(MPI_Test, (int32_t *, int *, int32_t *))(&real, &flag, status);
+	error = LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(&real, &flag, status);
 	if (by_program)
 		handlers_restore(&h, r->comm);
 	if (!flag && real == r->real)

@@ -51,7 +51,7 @@ static int is_rank(const struct mpi_window *w, int target)
 static int add_words(
 	const struct mpi_window *w, int target, int word, const uint64_t *add, int count)
 {
-	return BELOW(
+	return LOWER_CALL(
 		MPI_Accumulate, (const void *, int, int, int, MPI_Aint, int, int, int, int))(
 		add, count, INT64, target, word, count, INT64, SUM, w->control);
 }
@@ -60,7 +60,7 @@ static void make_progress(void)
 {
 	int flag;
 
-	(void)BELOW(MPI_Iprobe, (int, int, int, int *, int32_t *))(
+	(void)LOWER_CALL(MPI_Iprobe, (int, int, int, int *, int32_t *))(
 		0, MPI_UNUSED_TAG, COMM_WORLD, &flag, STATUS_IGNORE);
 }
 
@@ -81,7 +81,7 @@ static int ask_lock(struct window_call *c, struct mpi_window_target *t, int targ
 	if (!r)
 		return STEP_ROOM;
 	t->add[MPI_WORD_TICKETS] = ticket;
-	c->c.result = BELOW(MPI_Rget_accumulate,
+	c->c.result = LOWER_CALL(MPI_Rget_accumulate,
 		(const void *, int, int, void *, int, int, int, MPI_Aint, int, int, int, int,
 			int32_t *))(t->add, MPI_LOCK_WORDS, INT64, t->got, MPI_LOCK_WORDS,
 		INT64, target, 0, MPI_LOCK_WORDS, INT64, SUM, c->w->control, &r->real);
@@ -107,8 +107,8 @@ static int has_come(struct window_call *c, struct mpi_window_target *t)
 	if (flag)
 		c->c.result = r->error;
 	for (int i = 0; i < STEP_LOOKS && !flag && !c->c.result; i++)
-		c->c.result =
-			BELOW(MPI_Test, (int32_t *, int *, int32_t *))(&r->real, &flag, status);
+		c->c.result = LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(
+			&r->real, &flag, status);
 	if (!flag && !c->c.result)
 		return 0;
 	request_give_back(r);

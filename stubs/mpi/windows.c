@@ -224,7 +224,7 @@ static int leave_window(unsigned index, int32_t real, MPI_Win *win)
  * only; a checkpoint is refused for their communicator. */
 static int is_ours(const struct making *m)
 {
-	return !mpi_state.openmpi_below && m->comm != MPI_KIND_NULL(MPI_COMM) &&
+	return !mpi_state.lower_is_openmpi && m->comm != MPI_KIND_NULL(MPI_COMM) &&
 	       gate_is_of_world(m->comm) && !are_too_many(m);
 }
 

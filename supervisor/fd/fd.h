@@ -149,7 +149,7 @@ struct fd_dump {
 	struct buf known;        /* struct fd_known, ordered */
 	struct buf descriptions; /* struct fd_described */
 	struct buf objects;      /* struct fd_object: fd/objects_dump.h */
-	uint32_t *named; /* numbers of those that are known by name (FILE): a hash table */
+	uint32_t *named; /* numbers of objects that are known by name (FILE): a hash table */
 	size_t named_slots, named_count;
 	struct buf lowers; /* uint64_t: segments of System V that the lower half has attached */
 	enum fd_tcp tcp;

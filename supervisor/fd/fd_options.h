@@ -14,11 +14,11 @@ enum fd_tcp {
 };
 
 struct fd_restore_options {
-	bool alive;           /* the program is there: open nothing that it could notice, and
+	bool alive;          /* the program is there: open nothing that it could notice, and
 			       * make what stands for it (trial_stand_in.h) */
-	bool files_are_back;  /* files whose contents are in the checkpoint are as they were */
-	bool rollback_files;  /* move what files gained since into FILE.trecr-tail */
-	bool clocks_continue; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from the checkpoint */
+	bool files_are_back; /* files whose contents are in the checkpoint are as they were */
+	bool rollback_files; /* move what files gained since into FILE.trecr-tail */
+	bool clocks_continue; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME continue from the checkpoint */
 	char temporary_name[32]; /* name of directories for a moment; nobody else has it */
 	int kept;                /* connections to the outside go there, silent as yet
 				    (socket/kept_connections.h) */

@@ -311,7 +311,7 @@ static int set_owner_and_mode(const struct fd_restore *r, uint32_t description, 
 		       : 0;
 }
 
-int fd_made_settle(struct fd_restore *r, struct err *e)
+int fd_made_finish(struct fd_restore *r, struct err *e)
 {
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].fd >= 0 && finish_object(r, n, r->made[n - 1].fd, e))

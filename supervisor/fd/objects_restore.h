@@ -12,7 +12,7 @@ const struct image_object *fd_object_info(
 	const struct image *job, uint32_t number, enum image_object_kind kind, struct err *e);
 
 /* Object @number, made (with its contents) when it has not been yet; NULL on failure. Modes
- * and seals come with fd_made_settle(). Not for pipes. */
+ * and seals come with fd_made_finish(). Not for pipes. */
 struct fd_made *fd_made_get(struct fd_restore *r, uint32_t number, struct err *e);
 
 /* A new file without a name in directory @dir, "" for the root; -1 with errno set. */
@@ -36,7 +36,7 @@ int fd_object_contents(
 	struct fd_restore *r, uint32_t number, uint64_t size, struct buf *out, struct err *e);
 
 /* Give all objects their final modes and seals, when nothing has to be opened any more. */
-int fd_made_settle(struct fd_restore *r, struct err *e);
+int fd_made_finish(struct fd_restore *r, struct err *e);
 
 /* Whether @process maps object @number shared, and can write to it, or could after mprotect(2). */
 bool fd_maps_writable(const struct image *process, uint32_t number);

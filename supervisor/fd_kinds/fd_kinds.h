@@ -46,7 +46,7 @@ FD_ROW(fd_pidfd);
 FD_LATE(fd_pidfd);
 /* When all descriptions are made: nothing is left of what stood for processes that have ended.
  */
-void fd_pidfds_settle(struct fd_restore *r);
+void fd_pidfds_finish(struct fd_restore *r);
 /* In the process, when all are there: put descriptors that lead to the right processes in
  * place. */
 int fd_pidfd_place(const struct fd_restore *r, struct err *e);

@@ -111,7 +111,7 @@ static pid_t make_ended(struct fd_restore *r, uint64_t inode, struct err *e)
 	return new.pid;
 }
 
-void fd_pidfds_settle(struct fd_restore *r)
+void fd_pidfds_finish(struct fd_restore *r)
 {
 	for (size_t i = 0; i < buf_count(&r->ended, struct ended); i++)
 		while (waitpid(buf_at(&r->ended, struct ended, i)->pid, NULL, 0) < 0 &&

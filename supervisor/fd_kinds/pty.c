@@ -396,7 +396,7 @@ static int set_owner(const struct image_pty *state, int slave, struct err *e)
 	return 0;
 }
 
-static int settle_pty(struct fd_restore *r, uint32_t number, struct err *e)
+static int finish_pty(struct fd_restore *r, uint32_t number, struct err *e)
 {
 	struct fd_made *made = &r->made[number - 1];
 	cleanup_buf struct buf pending = {0};
@@ -416,11 +416,11 @@ static int settle_pty(struct fd_restore *r, uint32_t number, struct err *e)
 	return 0;
 }
 
-int fd_ptys_settle(struct fd_restore *r, struct err *e)
+int fd_ptys_finish(struct fd_restore *r, struct err *e)
 {
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].fd >= 0 && r->objects[n - 1].kind == IMAGE_OBJECT_PTY &&
-			settle_pty(r, n, e))
+			finish_pty(r, n, e))
 			return -1;
 	return 0;
 }

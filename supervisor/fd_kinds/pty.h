@@ -12,7 +12,7 @@ int fd_ptys_save(struct fd_dump *d, struct err *e);
 void fd_ptys_free(struct fd_dump *d);
 
 /* Give the terminals of a restart their settings and contents, when all their ends are open. */
-int fd_ptys_settle(struct fd_restore *r, struct err *e);
+int fd_ptys_finish(struct fd_restore *r, struct err *e);
 
 /* Whether a descriptor of the tree leads to pseudo-terminal number @index. */
 bool fd_dump_has_terminal(const struct fd_dump *d, int index);

@@ -200,12 +200,12 @@ static int restore_all(struct fd_restore *r, struct err *e)
 		restore_descriptions(r, FD_FIRST, e) || fd_epolls_begin(r, e) ||
 		socket_restore_begin(r, e) || restore_descriptions(r, FD_BESIDE_OTHERS, e) ||
 		restore_descriptions(r, FD_LATE, e) || restore_descriptions(r, FD_LAST, e) ||
-		fd_inotifies_watch(r, e) || socket_restore_settle(r, e) || fd_epolls_fire(r, e))
+		fd_inotifies_watch(r, e) || socket_restore_finish(r, e) || fd_epolls_fire(r, e))
 		return -1;
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))
 			return -1;
-	return fd_ptys_settle(r, e) || fd_made_settle(r, e) ? -1 : 0;
+	return fd_ptys_finish(r, e) || fd_made_finish(r, e) ? -1 : 0;
 }
 
 /* In a trial: numbers are taken, and there is something to be mapped. */
@@ -285,7 +285,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 	failed = o->alive ? stand_in_for_all(r, e) : restore_all(r, e);
 	for (size_t i = 0; i < r->object_count; i++)
 		r->made[i].first = r->made[i].fd;
-	fd_pidfds_settle(r);
+	fd_pidfds_finish(r);
 	socket_restore_end(r);
 	if (failed) {
 		(void)descriptor_range_close(r, NULL); /* there is an error to tell already */
@@ -295,7 +295,7 @@ struct fd_restore *fd_restore_new(const struct checkpoint *c,
 	return r;
 }
 
-static int settle_process(struct fd_restore *r, int *keep, struct err *e)
+static int place_descriptors(struct fd_restore *r, int *keep, struct err *e)
 {
 	cleanup_descriptor_numbers struct descriptor_numbers p = {0};
 
@@ -322,7 +322,7 @@ int fd_restore_process(struct fd_restore *r, size_t index, int *keep, struct err
 	for (size_t i = index; i < r->checkpoint->process_count; i++)
 		if (checkpoint_owner(r->checkpoint, i, IMAGE_SHARED_FILES) == index)
 			find_mapped(r, r->checkpoint->processes[i]);
-	failed = settle_process(r, keep, e);
+	failed = place_descriptors(r, keep, e);
 	failed |= descriptor_range_close(r, failed ? NULL : e);
 	return failed ? -1 : 0;
 }

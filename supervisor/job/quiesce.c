@@ -278,7 +278,7 @@ static void explain_member(const struct quiesce *r, size_t rank, struct buf *tex
 	}
 }
 
-/* With those that it waits for: one of them may do something else than calls of MPI. */
+/* With the ranks that it waits for: one of them may do something else than calls of MPI. */
 static void explain_chain(const struct quiesce *r, size_t rank, bool *told, struct buf *text)
 {
 	const struct member *m = &r->members[rank];

@@ -61,7 +61,7 @@ void page_space_unmapped(struct page_space *s, uint64_t start, uint64_t end)
 /* Of mremap(2) the kernel tells first where memory has gone to, and only when that has been read that
  * it has left its old place. Another thread may have moved memory to there meanwhile: it stays.
  * False while mappings change. */
-static bool settle_unmapped(struct page_space *s, struct lazy_range *r)
+static bool cut_unmapped(struct page_space *s, struct lazy_range *r)
 {
 	while (r->start < r->end) {
 		int mapped = is_mapped(s, r->start, r->end);
@@ -93,13 +93,13 @@ static bool has_missing_page(const struct page_space *s, const struct lazy_range
 	return false;
 }
 
-static bool settle_all(struct page_space *s)
+static bool cut_all_unmapped(struct page_space *s)
 {
 	while (s->unmapped.len) {
 		size_t last = buf_count(&s->unmapped, struct lazy_range) - 1;
 		struct lazy_range *r = buf_at(&s->unmapped, struct lazy_range, last);
 
-		if (has_missing_page(s, r) && !settle_unmapped(s, r))
+		if (has_missing_page(s, r) && !cut_unmapped(s, r))
 			return false;
 		s->unmapped.len -= sizeof(*r);
 	}
@@ -223,7 +223,7 @@ static enum page_result fill_page(struct page_space *s, uint64_t at, struct err 
 
 enum page_result page_space_serve(struct page_space *s, struct err *e)
 {
-	if (!settle_all(s))
+	if (!cut_all_unmapped(s))
 		return PAGE_CHANGING;
 	while (s->waiting.len) {
 		size_t last = buf_count(&s->waiting, uint64_t) - 1;

@@ -432,7 +432,7 @@ int connection_block_add(
 /* A packet is taken from the filter to its socket inside one read-side section of RCU
  * (ip_local_deliver_finish() and its callers), and this waits for all that have begun
  * (kernel/sched/membarrier.c). Where it is not available (nohz_full=), nothing else is. */
-void connection_block_settle(void)
+void connection_block_await_packets(void)
 {
 	(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }

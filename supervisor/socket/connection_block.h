@@ -33,7 +33,7 @@ int connection_block_begin(struct connection_block *l, const char *name, struct 
 int connection_block_add(
 	struct connection_block *l, const uint8_t *name, const uint8_t *peer, struct err *e);
 /* From here on nothing arrives that had passed the filter before. */
-void connection_block_settle(void);
+void connection_block_await_packets(void);
 /* End a block that is not lasting; a lasting one stays. */
 void connection_block_end(struct connection_block *l);
 

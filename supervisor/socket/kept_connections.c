@@ -103,7 +103,7 @@ int socket_kept_resume(struct socket_kept *k, struct err *e)
 		return 0;
 	name = connection_block_name(k->checkpoint->info->job_id);
 	removed = connection_block_remove(name, e);
-	k->unlocked = removed; /* of a failure nobody knows how far it had come */
+	k->unblocked = removed; /* of a failure nobody knows how far it had come */
 	return removed < 0 || leave_repair(k, true, e) ? -1 : 0;
 }
 
@@ -137,7 +137,7 @@ void socket_kept_silence(struct socket_kept *k)
 {
 	for (size_t i = 0; i < buf_count(&k->fds, int); i++)
 		socket_repair_enter(*buf_at(&k->fds, int, i));
-	if (k->unlocked)
+	if (k->unblocked)
 		lock_again(k);
 }
 

@@ -17,7 +17,7 @@ struct socket_kept {
 	const struct checkpoint *checkpoint;
 	int ours, theirs; /* the way that they come, or -1 */
 	struct buf fds;   /* int */
-	bool unlocked;
+	bool unblocked;
 };
 
 #define SOCKET_KEPT_NONE                                                                       \
@@ -32,11 +32,11 @@ int socket_kept_begin(struct socket_kept *k, const struct checkpoint *c, struct 
 int socket_kept_hand_over(int theirs, const int *fds, size_t count, struct err *e);
 
 /* When all processes have been made: make the connections usable, which stay silent as long as
- * they are locked. */
+ * they are blocked. */
 int socket_kept_open(struct socket_kept *k, struct err *e);
 /* When nothing can fail any more: remove the block, and let their packets pass. */
 int socket_kept_resume(struct socket_kept *k, struct err *e);
-/* Or it has failed, and the processes have been ended. They are locked as they were. */
+/* Or it has failed, and the processes have been ended. They are blocked as they were. */
 void socket_kept_silence(struct socket_kept *k);
 
 void socket_kept_end(struct socket_kept *k);

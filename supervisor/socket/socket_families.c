@@ -387,7 +387,7 @@ void socket_show_name(const struct image_socket *s, struct buf *out)
 		socket_name_show(s->name, s->name_size, out);
 }
 
-/* ---- those that are not supported ---- */
+/* ---- families that are not supported ---- */
 
 static const struct {
 	int family;

@@ -176,7 +176,7 @@ int socket_dump_all(struct fd_dump *d, struct err *e)
 	if (look_at_all(d, e) || relate_all(d, e))
 		return -1;
 	if (socket_dump_keeps(d))
-		connection_block_settle();
+		connection_block_await_packets();
 	return read_connections(d, e) || check_backlogs(d, e) ? -1 : 0;
 }
 

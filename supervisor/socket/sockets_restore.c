@@ -281,7 +281,7 @@ static int hand_kept_over(struct socket_restore *q, struct err *e)
 	return socket_kept_hand_over(q->r->options->kept, fds.data, buf_count(&fds, int), e);
 }
 
-int socket_restore_settle(struct fd_restore *r, struct err *e)
+int socket_restore_finish(struct fd_restore *r, struct err *e)
 {
 	struct socket_restore *q = r->sockets;
 

@@ -36,7 +36,7 @@ struct socket_restore {
 };
 
 int socket_restore_begin(struct fd_restore *r, struct err *e);
-int socket_restore_settle(struct fd_restore *r, struct err *e);
+int socket_restore_finish(struct fd_restore *r, struct err *e);
 void socket_restore_end(struct fd_restore *r);
 
 /* ---- between the files ---- */

@@ -15,7 +15,7 @@
 struct mpi_file_name {
 	char path[PATH_MAX];
 	int flags;    /* of open(2): how it is accessed */
-	bool is_ours; /* this rank is the first of those that have it open */
+	bool is_ours; /* this rank is the first of all that have it open */
 };
 
 /* File number @i of the frozen program behind @g, which has been read. 1; 0: that is none; -1: it cannot be looked at, or its name

@@ -84,7 +84,7 @@ static const char *const *files_of(unsigned abi)
 	return libraries[i].files;
 }
 
-/* Hydra is MPICH's launcher, and of those that are made of it. Slurm starts programs of either. */
+/* Hydra is the launcher of MPICH, and of libraries derived from it. Slurm starts programs of either. */
 static unsigned abi_of_launcher(void)
 {
 	bool openmpis = getenv("OMPI_COMM_WORLD_RANK");

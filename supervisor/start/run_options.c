@@ -85,7 +85,7 @@ static void take_run(struct supervisor_options *o, const struct image_run_option
 			o->tcp = mode;
 }
 
-/* Also those that were left out at the checkpoint. */
+/* Also options that were left out at the checkpoint. */
 static int take_directories(
 	struct supervisor_options *o, const struct image *job, struct err *e)
 {

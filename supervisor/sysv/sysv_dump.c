@@ -12,7 +12,7 @@
 #include "supervisor/sysv/sysv_kinds.h"
 #include "supervisor/sysv/sysv_owner.h"
 
-struct doubtful {
+struct unclear_objects {
 	struct buf names;
 	size_t count;
 };
@@ -24,7 +24,7 @@ struct search {
 	bool own_namespace;
 	struct buf others; /* struct sysv_other_set */
 	/* What may be the tree's, and is not saved: SYSV_PERHAPS_TREE, SYSV_UNUSED. */
-	struct doubtful ended, unused;
+	struct unclear_objects ended, unused;
 	struct sysv_asker look;
 	struct sysv_asker copy; /* another one than above, with no process until there is
 				 * something to copy */
@@ -60,14 +60,14 @@ static enum sysv_owner owner_of(
 /* So many are named. */
 #define UNCERTAIN_NAMED 3
 
-static void note_doubtful(
-	struct doubtful *x, const struct sysv_kind *k, const struct sysv_status *o)
+static void note_unclear(
+	struct unclear_objects *x, const struct sysv_kind *k, const struct sysv_status *o)
 {
 	if (++x->count <= UNCERTAIN_NAMED)
 		buf_printf(&x->names, "%s%s %d", x->count > 1 ? ", " : "", k->what, o->id);
 }
 
-static void tell_doubtful(struct doubtful *x, const char *why)
+static void tell_unclear(struct unclear_objects *x, const char *why)
 {
 	if (x->count > UNCERTAIN_NAMED)
 		buf_printf(&x->names, " and %zu more", x->count - UNCERTAIN_NAMED);
@@ -77,12 +77,12 @@ static void tell_doubtful(struct doubtful *x, const char *why)
 	buf_free(&x->names);
 }
 
-static void tell_all_doubtful(struct search *s)
+static void tell_all_unclear(struct search *s)
 {
-	tell_doubtful(&s->ended, "the processes that used it have ended, and nothing says "
-				 "whether they were the program's");
-	tell_doubtful(&s->unused, "nobody has used it yet, and nothing says whether the "
-				  "program made it (a restart finds it if it still exists)");
+	tell_unclear(&s->ended, "the processes that used it have ended, and nothing says "
+				"whether they were the program's");
+	tell_unclear(&s->unused, "nobody has used it yet, and nothing says whether the "
+				 "program made it (a restart finds it if it still exists)");
 }
 
 /* Before another way to run calls in the tree is begun. */
@@ -115,7 +115,7 @@ static int dump_object(
 	if (owner == SYSV_PERHAPS_TREE && k->has_undo && look_for_undo(s, o, &owner, e))
 		return -1;
 	if (owner == SYSV_PERHAPS_TREE || owner == SYSV_UNUSED)
-		note_doubtful(owner == SYSV_UNUSED ? &s->unused : &s->ended, k, o);
+		note_unclear(owner == SYSV_UNUSED ? &s->unused : &s->ended, k, o);
 	if (owner != SYSV_TREE)
 		return 0;
 	a = asker_for_copies(s, e);
@@ -200,7 +200,7 @@ int sysv_dump_rest(struct fd_dump *d, const struct tree *tree, struct err *e)
 	failed = sysv_asker_end(&s.look, failed, e);
 	if (!failed)
 		failed = dump_undos(&s, e);
-	tell_all_doubtful(&s);
+	tell_all_unclear(&s);
 	buf_free(&s.others);
 	return failed;
 }

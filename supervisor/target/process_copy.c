@@ -187,7 +187,7 @@ static void be_killed_first(pid_t pid)
 		(void)!write(fd, "1000", 4);
 }
 
-static int settle_copy(
+static int prepare_copy(
 	struct process *c, pid_t reaper, const struct vma_list *vmas, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/mem", c->pid);
@@ -245,7 +245,7 @@ struct process *copy_make(struct process *p, pid_t reaper, bool adopted,
 		return NULL;
 	}
 	c = make_copy(p, ours, e);
-	if (!c || !settle_copy(c, reaper, vmas, e))
+	if (!c || !prepare_copy(c, reaper, vmas, e))
 		return c;
 	copy_end(c);
 	return NULL;

@@ -43,7 +43,7 @@ static int recheck_all(struct freezer *f, struct process *p, struct err *e)
 	return 0;
 }
 
-/* Threads that we do not know yet, and that have ended: made, and traced from their birth, while the process was
+/* Threads that we do not know yet, and that have ended: made, and traced from their creation, while the process was
  * looked at. */
 static void take_note_of_ends(struct process *p, const struct thread *t)
 {

@@ -15,7 +15,7 @@
 
 enum { COMMS = 6, PENDING = 64, LARGEST = 70000, OPS = 40, LATER = 30, TAGS = 20000 };
 
-/* Those that this rank is no member of are MPI_COMM_NULL. */
+/* Communicators that this rank is no member of are MPI_COMM_NULL. */
 static struct {
 	bool used;
 	MPI_Comm comm;

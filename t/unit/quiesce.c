@@ -17,7 +17,7 @@
 #define MESSAGES 400
 #define LONG     300 /* steps of a long computation */
 #define PATIENCE 5000
-#define LITTLE   150 /* for those that cannot */
+#define LITTLE   150 /* for programs that cannot */
 
 static uint64_t seed;
 static unsigned named; /* checkpoints that were given up */

@@ -13,7 +13,7 @@ int added_error_has_class(void);
 /* The number of what the library has added as @own: a code of @class, or a class (0). -1: there are too many. */
 int added_error(int own, int class);
 
-/* Errors exchanged: also those that are predefined. */
+/* Errors exchanged: also predefined ones. */
 int added_error_own(int error);
 int added_error_theirs(int error);
 

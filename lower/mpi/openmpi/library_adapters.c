@@ -88,7 +88,7 @@ static size_t at_root(int root, int comm, size_t length)
 	return (inter && root >= 0) || !is_root(root, comm) ? 0 : length;
 }
 
-/* Without the handler's error the program would go on as if it had been done. */
+/* Without the handler's error the program would continue as if it had been done. */
 static int too_large(int comm)
 {
 	enum { ERR_COUNT = 2 };

@@ -345,7 +345,7 @@ int MPI_Imrecv(
 	return r ? 0 : comm_failed(NULL, MPI_ERR_REQUEST);
 }
 
-/* ---- calls that wait, which are loops of those that do not ---- */
+/* ---- calls that wait, which are loops of calls that do not ---- */
 
 #define WAITING(name, begin)                                                                   \
 	int name(const void *buffer, int count, MPI_Datatype type, int to, int tag,            \

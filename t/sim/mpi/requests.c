@@ -250,7 +250,7 @@ static int cancel(const MPI_Request *request)
 
 LOOK(MPI_Cancel, (MPI_Request * request), cancel(request))
 
-/* Those that wait are loops of the above. */
+/* Calls that wait are loops of the above. */
 
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
