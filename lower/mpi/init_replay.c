@@ -4,9 +4,7 @@
  */
 #include "lower/mpi/mpi.h"
 
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lower/mpi/files_replay.h"
 #include "lower/mpi/functions.h"
