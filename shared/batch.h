@@ -21,8 +21,8 @@
  * on (64 GiB of 1 TiB). No program may have memory there, and some choose
  * addresses at random (MPICH, for windows of shared memory), so it is no larger than it must
  * be. */
-#define LOADER_WINDOW      ((unsigned long)LOWER_WINDOW)
-#define LOADER_WINDOW_SIZE 0x1000000000ul
+#define LOADER_RANGE      ((unsigned long)LOWER_WINDOW)
+#define LOADER_RANGE_SIZE 0x1000000000ul
 
 /* The end of user memory with 47 bits, less the page that no mapping may use. */
 #define LOADER_ADDRESS_END 0x7ffffffff000ul

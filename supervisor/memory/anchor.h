@@ -13,7 +13,7 @@
 #include "supervisor/target/remote.h"
 
 #define ANCHOR_SIZE 4096ul
-#define ANCHOR_AT   (LOADER_WINDOW + LOADER_WINDOW_SIZE - ANCHOR_SIZE)
+#define ANCHOR_AT   (LOADER_RANGE + LOADER_RANGE_SIZE - ANCHOR_SIZE)
 
 /* Map one in the process of @r. Returns a descriptor of it, -1 on failure. */
 int anchor_make(struct remote *r, struct err *e);

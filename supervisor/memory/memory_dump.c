@@ -397,7 +397,7 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 		return refuse_mapping(d, v, "has a protection key", e);
 	if (v->end > LOADER_ADDRESS_END)
 		return refuse_mapping(d, v, "lies beyond 47 bits", e);
-	if (v->start < LOADER_WINDOW + LOADER_WINDOW_SIZE && v->end > LOADER_WINDOW)
+	if (v->start < LOADER_RANGE + LOADER_RANGE_SIZE && v->end > LOADER_RANGE)
 		return refuse_mapping(
 			d, v, "lies in the address range that trecr reserves for itself", e);
 	if (sysv_is_segment(v))

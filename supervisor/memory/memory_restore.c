@@ -384,8 +384,7 @@ static int check_region(
 	if (g->start >= g->end || g->end > LOADER_ADDRESS_END ||
 		(g->start | g->end) % IMAGE_BLOCK ||
 		(g->kind != IMAGE_REGION_DEVICE &&
-			g->start < LOADER_WINDOW + LOADER_WINDOW_SIZE &&
-			g->end > LOADER_WINDOW))
+			g->start < LOADER_RANGE + LOADER_RANGE_SIZE && g->end > LOADER_RANGE))
 		return err_set(e, 0,
 			"the image has a region at impossible addresses, %#lx-%#lx",
 			(unsigned long)g->start, (unsigned long)g->end);
@@ -444,9 +443,9 @@ static int check_layout(const struct restore_plan *p, struct err *e)
 
 static void add_unmap_all(struct restore_plan *p)
 {
-	uint64_t window_end = LOADER_WINDOW + LOADER_WINDOW_SIZE;
+	uint64_t window_end = LOADER_RANGE + LOADER_RANGE_SIZE;
 
-	BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, 0, LOADER_WINDOW);
+	BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, 0, LOADER_RANGE);
 	BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, window_end,
 		LOADER_ADDRESS_END - window_end);
 }

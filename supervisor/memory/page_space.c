@@ -35,7 +35,7 @@ bool page_space_lacks(const struct page_space *s)
 /* No program has memory there, so the kernel finds none, if it finds the address space. */
 bool page_space_exists(const struct page_space *s)
 {
-	struct uffdio_zeropage zero = {.range = {.start = LOADER_WINDOW, .len = IMAGE_BLOCK}};
+	struct uffdio_zeropage zero = {.range = {.start = LOADER_RANGE, .len = IMAGE_BLOCK}};
 
 	return !ioctl(s->uffd, UFFDIO_ZEROPAGE, &zero) || errno != ESRCH;
 }

@@ -165,8 +165,8 @@ static int begin_lazy(struct new_process *r)
  * alone. */
 static int map_window(struct new_process *r)
 {
-	uint64_t start = LOADER_WINDOW + (r->memory ? PLAN_OFFSET + r->plan.plan.shift : 0);
-	uint64_t plan = LOADER_WINDOW + PLAN_OFFSET + r->plan.plan.shift;
+	uint64_t start = LOADER_RANGE + (r->memory ? PLAN_OFFSET + r->plan.plan.shift : 0);
+	uint64_t plan = LOADER_RANGE + PLAN_OFFSET + r->plan.plan.shift;
 	uint64_t size = align_up(plan + r->plan.plan.data.len - start, 4096);
 	struct remote remote;
 	int64_t at;
@@ -181,7 +181,7 @@ static int map_window(struct new_process *r)
 	if (at != (int64_t)start)
 		return err_set(
 			r->e, at < 0 ? -at : 0, "cannot map the loader into the new process");
-	if ((!r->memory && tracee_write(r->process.mem_fd, LOADER_WINDOW, loader_blob,
+	if ((!r->memory && tracee_write(r->process.mem_fd, LOADER_RANGE, loader_blob,
 				   loader_blob_end - loader_blob, r->e)) ||
 		tracee_write(r->process.mem_fd, plan, r->plan.plan.data.data,
 			r->plan.plan.data.len, r->e))
@@ -194,7 +194,7 @@ static int start_batch(struct new_process *r, uint64_t batch)
 	struct user_regs_struct regs = r->process.threads[0].regs;
 	const uint64_t args[6] = {batch};
 
-	x86_64_set_syscall(&regs, LOADER_WINDOW + LOADER_ENTRY_BATCH, 0, args);
+	x86_64_set_syscall(&regs, LOADER_RANGE + LOADER_ENTRY_BATCH, 0, args);
 	x86_64_set_stack(&regs, r->plan.stack);
 	return tracee_set_regs(leader_thread(r), &regs, r->e) ||
 			       tracee_continue(leader_thread(r), 0, r->e)
@@ -458,9 +458,9 @@ static int prepare_plan(struct new_process *r)
 		r->plan.owned_elsewhere[k] = checkpoint_owner(r->c, r->index, k) != r->index;
 	if (!r->memory)
 		return read_new_process(r);
-	if (r->place >= LOADER_WINDOW_SIZE / 2 / PLACE_SIZE)
+	if (r->place >= LOADER_RANGE_SIZE / 2 / PLACE_SIZE)
 		return err_set(r->e, 0, "too many processes share one memory");
-	r->plan.plan.shift = LOADER_WINDOW_SIZE / 2 + (r->place - 1) * PLACE_SIZE;
+	r->plan.plan.shift = LOADER_RANGE_SIZE / 2 + (r->place - 1) * PLACE_SIZE;
 	return 0;
 }
 

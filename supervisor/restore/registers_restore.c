@@ -104,7 +104,7 @@ static int make_room_for_tiles(struct new_process *r, struct thread *thread)
 
 	if (tracee_get_regs(t, &regs, r->e))
 		return -1;
-	x86_64_set_syscall(&regs, LOADER_WINDOW + LOADER_ENTRY_TILES, SYS_getpid, none);
+	x86_64_set_syscall(&regs, LOADER_RANGE + LOADER_ENTRY_TILES, SYS_getpid, none);
 	if (tracee_set_regs(t, &regs, r->e))
 		return -1;
 	/* Into the system call behind it, and out. */
@@ -169,7 +169,7 @@ static int set_thread(struct new_process *r, size_t i)
 		return set_registers(r, thread, t);
 	if (thread->syscall_class == IMAGE_SYSCALL_RESTART_BLOCK &&
 		syscall_build_restart_block(&r->process, thread,
-			LOADER_WINDOW + LOADER_ENTRY_SYSCALL, r->plan.scratch, r->e))
+			LOADER_RANGE + LOADER_ENTRY_SYSCALL, r->plan.scratch, r->e))
 		return -1;
 	if (thread->syscall_class == IMAGE_SYSCALL_AGAIN)
 		x86_64_set_result(&thread->regs, -ERESTARTNOHAND);
@@ -208,8 +208,8 @@ static int finish_leader(struct new_process *r)
 			&remote, &result[0], r->e, SYS_rt_sigaction, SIGTRAP, scratch, 0, 8) ||
 		REMOTE_CALL(&remote, &result[1], r->e, SYS_prctl, PR_SET_DUMPABLE,
 			r->ip->dumpable == 1) ||
-		(r->last && REMOTE_CALL(&remote, &result[2], r->e, SYS_munmap, LOADER_WINDOW,
-				    ANCHOR_AT - LOADER_WINDOW));
+		(r->last && REMOTE_CALL(&remote, &result[2], r->e, SYS_munmap, LOADER_RANGE,
+				    ANCHOR_AT - LOADER_RANGE));
 	if (failed || remote_end(&remote, r->e))
 		return -1;
 	if (result[0] || result[1] || result[2])

@@ -13,7 +13,7 @@
 #include "supervisor/state/vdso_restore.h"
 
 /* Where the pieces wait while the address space is emptied: far up in the window. */
-#define PARKING (LOADER_WINDOW + LOADER_WINDOW_SIZE / 2)
+#define PARKING (LOADER_RANGE + LOADER_RANGE_SIZE / 2)
 
 /* Room left free on both sides of a new place: a heap or a stack may grow. */
 #define CLEARANCE (16ul << 20)
@@ -75,7 +75,7 @@ static bool same_layout(const struct restore_plan *p, int64_t *distance)
 static uint64_t find_place(const struct restore_plan *p, uint64_t size)
 {
 	const struct image_region *g;
-	uint64_t from = LOADER_WINDOW + LOADER_WINDOW_SIZE;
+	uint64_t from = LOADER_RANGE + LOADER_RANGE_SIZE;
 	size_t count;
 
 	g = image_note_array(p->img, IMAGE_NOTE_REGIONS, struct image_region, &count);

@@ -29,7 +29,7 @@ void batch_free(struct batch_builder *b)
 static uint64_t plan_align(struct plan *p, size_t to)
 {
 	buf_grow(&p->data, align_up(p->data.len, to) - p->data.len);
-	return LOADER_WINDOW + PLAN_OFFSET + p->shift + p->data.len;
+	return LOADER_RANGE + PLAN_OFFSET + p->shift + p->data.len;
 }
 
 uint64_t plan_data(struct plan *p, const void *data, size_t size)

@@ -23,7 +23,7 @@ struct batch_call *batch_add(
 	batch_add((b), (what), (nr), (const uint64_t[6]){__VA_ARGS__})
 void batch_free(struct batch_builder *b);
 
-/* The memory that goes to LOADER_WINDOW + PLAN_OFFSET in the target. */
+/* The memory that goes to LOADER_RANGE + PLAN_OFFSET in the target. */
 #define PLAN_OFFSET 0x10000ul
 
 struct plan {

@@ -200,7 +200,7 @@ static int unmap_scratch(struct remote *r, struct err *e)
 	/* First out of the way home: behind the call, another thread of a program that has lost
 	 * its supervisor could map something there. A page left over is the lesser evil. But in
 	 * our window nobody else maps anything. */
-	if (start != LOADER_WINDOW && remote_set_scratch(r, 0, 0, e))
+	if (start != LOADER_RANGE && remote_set_scratch(r, 0, 0, e))
 		return -1;
 	return REMOTE_CALL(r, &result, e, SYS_munmap, start, size);
 }

@@ -55,7 +55,7 @@ static size_t rows_at_once(const struct process *p)
  * fork(2) has of its parent's. */
 static uint64_t page_of(const struct remote *r)
 {
-	return r->home.scratch ? r->home.scratch : LOADER_WINDOW;
+	return r->home.scratch ? r->home.scratch : LOADER_RANGE;
 }
 
 static bool is_mapped(const struct remote *r, uint64_t page)
