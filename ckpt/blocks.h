@@ -3,13 +3,14 @@
  *
  * A source names runs of blocks of an object and reads them. Each chunk of a run then goes
  * through the filters: zero blocks are dropped, blocks are hashed, and those whose hash
- * equals the parent checkpoint's, or that another process of the tree has, become references; what is left is compressed, if it is to
- * be and becomes smaller by it, and goes to the sink, an image writer. Chunks are handled by
+ * equals the parent checkpoint's, or that another process of the tree has, become references; what is left is
+ * compressed, if it is to be and becomes smaller by it, and goes to the sink, an image writer. Chunks are handled by
  * several threads at once.
  *
  * Runs that the source knows to be as they were at the parent checkpoint are neither read nor
  * hashed. A source may know hashes without reading, as memory of a GPU is hashed there: then only
- * blocks are read that are to be stored. A source may be a copy of a process that runs on (supervisor/target/process_copy.h).
+ * blocks are read that are to be stored. A source may be a copy of a process that runs on
+ * (supervisor/target/process_copy.h).
  */
 #ifndef CKPT_BLOCKS_H
 #define CKPT_BLOCKS_H

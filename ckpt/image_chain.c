@@ -135,7 +135,8 @@ int image_open_chain(struct image *img, int dir, int parent, const char *name, s
 
 		if (!x->source)
 			continue;
-		/* Only what an extent refers to: a process that is younger than a checkpoint of the chain has no file in it.
+		/* Only what an extent refers to: a process that is younger than a checkpoint of the chain has no file
+		 * in it.
 		 */
 		if (img->sources[x->source].fd < 0 &&
 			open_source(img, x->source, chain, dir, parent, name, e) < 0)

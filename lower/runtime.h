@@ -49,8 +49,8 @@ void *library_symbol(const char *name);
 /* What MPI programs call instead of a library's function of that name that tells the time; NULL: it is none. */
 void *mpi_clock_symbol(const char *name);
 
-/* Of mpi/openmpi/library_adapters.c: whether the library behind @handle has Open MPI's ABI; use it, 0 or -1; and what of MPICH's
- * ABI stands for one of its functions or variables. NULL: there is none. */
+/* Of mpi/openmpi/library_adapters.c: whether the library behind @handle has Open MPI's ABI; use it, 0 or -1; and what
+ * of MPICH's ABI stands for one of its functions or variables. NULL: there is none. */
 int openmpi_is(void *handle);
 int openmpi_begin(void *handle);
 int openmpi_is_used(void);

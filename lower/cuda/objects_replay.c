@@ -1,6 +1,6 @@
 /*
- * Everything that the program holds a handle of (streams, events, modules ...), made again in a fresh driver: the calls that
- * made it, calls that changed it, and the loading of functions, all in the order they came in.
+ * Everything that the program holds a handle of (streams, events, modules ...), made again in a fresh driver: the calls
+ * that made it, calls that changed it, and the loading of functions, all in the order they came in.
  * A driver that is asked the same in the same order gives the same addresses, and where it
  * must, that is verified.
  */

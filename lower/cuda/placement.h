@@ -11,7 +11,8 @@
  *   longest.
  * - Reservations of the program are taken from what ranges have left over, before the address
  *   that they ask for is considered.
- *   Managed variables share blocks with those of all contexts of the module's device; those of libraries are with the first device's.
+ *   Managed variables share blocks with those of all contexts of the module's device; those of libraries are with the
+ *   first device's.
  * - Each variable is on its own; constants of a program lie together.
  * - The memory for local variables of kernels, of streams and so on comes from the same ranges,
  *   and moves when kernels need more.

@@ -1,6 +1,6 @@
 /*
- * MPI_Wtime: what libraries count it from differs (MPICH 4.0 the processor's cycles, Open MPI 4.1 the process's start), so it
- * could go back at a restart. Here it is the monotonic clock, of which a restart takes care.
+ * MPI_Wtime: what libraries count it from differs (MPICH 4.0 the processor's cycles, Open MPI 4.1 the process's start),
+ * so it could go back at a restart. Here it is the monotonic clock, of which a restart takes care.
  */
 #include <string.h>
 #include <time.h>

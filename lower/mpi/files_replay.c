@@ -1,6 +1,6 @@
 /*
- * files_replay.c - the library is asked for all that it knows of a file but its contents, which are in the file system. A
- * restart opens it again by the same calls in all ranks, in the order of the files' numbers.
+ * files_replay.c - the library is asked for all that it knows of a file but its contents, which are in the file system.
+ * A restart opens it again by the same calls in all ranks, in the order of the files' numbers.
  */
 #include "lower/mpi/files_replay.h"
 
@@ -79,8 +79,8 @@ static int has_none(const struct mpi_files *files)
 /* ---- directories ---- */
 
 /*
- * ROMIO opens a file's hidden one, of the shared pointer, by a name that counts from the working directory, when the rank
- * first needs it: all must do so in the one in which the file was opened. 0, -1 when there is no such directory.
+ * ROMIO opens a file's hidden one, of the shared pointer, by a name that counts from the working directory, when the
+ * rank first needs it: all must do so in the one in which the file was opened. 0, -1 when there is no such directory.
  */
 static int enter_directory(const struct mpi_file *f, int *here)
 {

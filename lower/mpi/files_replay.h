@@ -1,4 +1,5 @@
-/* files_replay.h - files opened by MPI_File_open (shared/mpi/file_records.h): asked about at a checkpoint, opened again at a restart. */
+/* files_replay.h - files opened by MPI_File_open (shared/mpi/file_records.h): asked about at a checkpoint, opened again
+ * at a restart. */
 #ifndef LOWER_MPI_FILES_REPLAY_H
 #define LOWER_MPI_FILES_REPLAY_H
 

@@ -1,4 +1,5 @@
-/* library_check.h - whether the library that a restart has loaded, which may be another one, can take what the program has. */
+/* library_check.h - whether the library that a restart has loaded, which may be another one, can take what the program
+ * has. */
 #ifndef LOWER_MPI_LIBRARY_CHECK_H
 #define LOWER_MPI_LIBRARY_CHECK_H
 

@@ -1,5 +1,6 @@
 /*
- * origins_replay.c - requests that are made again by the program's own calls, whose arguments are kept (struct mpi_origin).
+ * origins_replay.c - requests that are made again by the program's own calls, whose arguments are kept (struct
+ * mpi_origin).
  *
  * A persistent request of a collective call needs all members of its communicator to make it, in the same order. A
  * member that has freed its own has none any more; then nobody can start it, and the others need not make theirs. So

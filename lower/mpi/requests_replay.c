@@ -1,6 +1,6 @@
 /*
- * requests_replay.c - what has been sent is received before a checkpoint is complete. So at a restart there are no sends
- * under way, and of receives those only whose messages have not been sent yet.
+ * requests_replay.c - what has been sent is received before a checkpoint is complete. So at a restart there are no
+ * sends under way, and of receives those only whose messages have not been sent yet.
  */
 #include "lower/mpi/requests_replay.h"
 

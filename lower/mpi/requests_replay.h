@@ -1,4 +1,5 @@
-/* requests_replay.h - the program's requests of messages (shared/mpi/message_records.h), at a checkpoint and a restart. */
+/* requests_replay.h - the program's requests of messages (shared/mpi/message_records.h), at a checkpoint and a
+ * restart. */
 #ifndef LOWER_MPI_REQUESTS_REPLAY_H
 #define LOWER_MPI_REQUESTS_REPLAY_H
 
@@ -12,8 +13,8 @@ int requests_check(struct mpi_state *s);
  * were begun. 0 or -1. */
 int requests_make(struct mpi_state *s);
 
-/* The same of requests that are made by a call of the program's which its record keeps: persistent ones of collective calls,
- * and generalized ones (origins_replay.c). Other ranks have to do so, too. 0 or -1. */
+/* The same of requests that are made by a call of the program's which its record keeps: persistent ones of collective
+ * calls, and generalized ones (origins_replay.c). Other ranks have to do so, too. 0 or -1. */
 int origins_make(struct mpi_state *s);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * windows_replay.c - windows are made again over the memory that they had, each with its second one, whose words hold the state
- * of all locks (stubs/mpi/windows.c): nothing is to be locked again. Both are in a passive epoch, so operations
- * can be completed at any time.
+ * windows_replay.c - windows are made again over the memory that they had, each with its second one, whose words hold
+ * the state of all locks (stubs/mpi/windows.c): nothing is to be locked again. Both are in a passive epoch, so
+ * operations can be completed at any time.
  */
 #include "lower/mpi/windows_replay.h"
 
@@ -96,10 +96,10 @@ int window_make(struct mpi_object *o, struct learned_reader *r)
 #define BYTE 0x4c00010d
 
 /*
- * Members of a window meet before they complete its operations, so that nobody waits for a rank that runs, and again behind that, so that
- * each makes progress for the others. Who does not come is waited for until the checkpoint is given up. So members may have missed
- * each other in earlier checkpoints: each checkpoint has a number, the same in all ranks, and what is left over of
- * earlier ones is dropped.
+ * Members of a window meet before they complete its operations, so that nobody waits for a rank that runs, and again
+ * behind that, so that each makes progress for the others. Who does not come is waited for until the checkpoint is
+ * given up. So members may have missed each other in earlier checkpoints: each checkpoint has a number, the same in all
+ * ranks, and what is left over of earlier ones is dropped.
  */
 struct greeting {
 	struct greeting *next;

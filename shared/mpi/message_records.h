@@ -14,8 +14,8 @@ enum {
 	MPI_ANY_SOURCE = -2,
 	MPI_ANY_TAG = -1,
 	MPI_PROC_NULL = -1,
-	/* A probe for it makes progress: all libraries have it, and hardly any program. MPICH 4.0.2 makes none on MPI_COMM_SELF, nor
-	 * where a message is found at once. */
+	/* A probe for it makes progress: all libraries have it, and hardly any program. MPICH 4.0.2 makes none on
+	 * MPI_COMM_SELF, nor where a message is found at once. */
 	MPI_UNUSED_TAG = 32767,
 };
 
@@ -127,7 +127,8 @@ struct mpi_request {
 	struct mpi_message *message; /* of MPI_MATCHED_MESSAGE, when it has been received */
 	struct mpi_request *pair;    /* the send that is complete with this receive, or NULL */
 	struct mpi_message *packed;  /* of a send: memory for what is sent, or NULL */
-	/* Of a nonblocking collective call about a file: the one begun before it on that file, if it is still that one. */
+	/* Of a nonblocking collective call about a file: the one begun before it on that file, if it is still that
+	 * one. */
 	struct mpi_request *elder;
 	uint64_t elder_posted;
 	struct mpi_origin
@@ -169,8 +170,8 @@ struct mpi_messages {
 	uint32_t drained;     /* nothing is under way to or from this rank */
 	uint32_t synchronous; /* synchronous sends that no receive has matched yet */
 	uint32_t windows;     /* enum mpi_window_stage */
-	/* The number of the checkpoint for which operations on windows are to be completed: written by the supervisor, higher than all
-	 * that any rank has had. */
+	/* The number of the checkpoint for which operations on windows are to be completed: written by the supervisor,
+	 * higher than all that any rank has had. */
 	uint32_t meeting;
 	struct mpi_wait wait; /* what it waits for, or the first of those */
 
@@ -194,8 +195,9 @@ static inline struct mpi_request *mpi_request_at(const struct mpi_messages *m, u
 	return &m->blocks[index / MPI_REQUEST_BLOCK][index % MPI_REQUEST_BLOCK];
 }
 
-/* What has to be complete before @r is looked at; NULL: nothing. ROMIO makes progress of a nonblocking collective call when it
- * is looked at, by further collective calls on the file's communicator, which all ranks must make in the same order. */
+/* What has to be complete before @r is looked at; NULL: nothing. ROMIO makes progress of a nonblocking collective call
+ * when it is looked at, by further collective calls on the file's communicator, which all ranks must make in the same
+ * order. */
 static inline struct mpi_request *mpi_request_elder(const struct mpi_request *r)
 {
 	struct mpi_request *e = r->elder;

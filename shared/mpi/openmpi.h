@@ -20,8 +20,8 @@ struct mpich_status {
 };
 
 /*
- * Handles in MPICH's ABI: bits 31 and 30 are 0 if it stands for none, 1 if it is predefined, else it was made, or is one
- * of five datatypes of two parts. Then the kind, and a number.
+ * Handles in MPICH's ABI: bits 31 and 30 are 0 if it stands for none, 1 if it is predefined, else it was made, or is
+ * one of five datatypes of two parts. Then the kind, and a number.
  */
 #define MPI_FIRST_PAIR 0x8c000000u
 #define MPI_PAIRS      5

@@ -1,6 +1,6 @@
 /*
- * window_records.h - windows, memory that other ranks reach (doc/decisions/mpi.md, "Windows"): what the stub records of them
- * (stubs/mpi/windows.c), for the lower half to make them again (lower/mpi/windows_replay.c).
+ * window_records.h - windows, memory that other ranks reach (doc/decisions/mpi.md, "Windows"): what the stub records of
+ * them (stubs/mpi/windows.c), for the lower half to make them again (lower/mpi/windows_replay.c).
  *
  * Below, a window is in one passive epoch from its making to its end. The program's epochs are the stub's: its
  * locks and what ranks post to each other are words of memory in the upper half, which others change through a
@@ -11,8 +11,8 @@
 
 #include <stdint.h>
 
-/* The words of each rank. Who wants a lock takes the next ticket, and has the lock when it is the ticket's turn: readers
- * let the next ticket read when they begin, and all let it write when they end. */
+/* The words of each rank. Who wants a lock takes the next ticket, and has the lock when it is the ticket's turn:
+ * readers let the next ticket read when they begin, and all let it write when they end. */
 enum mpi_window_word {
 	MPI_WORD_TICKETS, /* that were taken */
 	MPI_WORD_READS,   /* the ticket whose turn it is to read */
@@ -21,7 +21,8 @@ enum mpi_window_word {
 };
 #define MPI_LOCK_WORDS MPI_WORD_OF_RANKS
 
-/* What members tell each other on the window's communicator are numbers of checkpoints; this one when the window is freed. */
+/* What members tell each other on the window's communicator are numbers of checkpoints; this one when the window is
+ * freed. */
 #define MPI_LAST_MEETING UINT64_MAX
 
 enum mpi_window_lock {

@@ -238,8 +238,8 @@ static int is_refused(const char *name, const char *file)
 }
 
 /*
- * Open MPI's libraries for Fortran and C++ use what its library has for itself, which a stub has not. Programs that have
- * them come to load them first, and then have the library, too.
+ * Open MPI's libraries for Fortran and C++ use what its library has for itself, which a stub has not. Programs that
+ * have them come to load them first, and then have the library, too.
  */
 static int insider_seen, insiders_told;
 

@@ -57,7 +57,8 @@ const struct abi_list *abi_find(
 const struct abi_list *abi_list_of(
 	const struct abi *abi, enum abi_list_kind kind, const char *of);
 
-/* The outputs: functions that exchange arguments; those of large counts; objects and constants; and what compares them with either header. */
+/* The outputs: functions that exchange arguments; those of large counts; objects and constants; and what compares them
+ * with either header. */
 int gen_adapter(const struct api *api, const struct abi *abi, FILE *out, struct err *e);
 int gen_narrowed(const struct api *api, const struct abi *abi, FILE *out, struct err *e);
 int gen_constants(const struct api *api, const struct abi *abi, FILE *out, struct err *e);

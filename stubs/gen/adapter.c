@@ -14,7 +14,8 @@
  *	WITH_KEPT_MEMORY, KEEP_MEMORY(request)	or as long as the request that it has given out
  *	LENGTH_RANKS(comm) ...		how many elements an array has
  *
- * Where the file that includes it has defined ENTRY(NAME, OWN), it is one each of those, also of what is written by hand.
+ * Where the file that includes it has defined ENTRY(NAME, OWN), it is one each of those, also of what is written by
+ * hand.
  */
 #include "stubs/gen/abi.h"
 

@@ -7,7 +7,8 @@
  * registers. No thread-local storage may be touched there.
  *
  * What has a body, or leaves a record, enters it by NAME_guard, which leads to crossing_guard. An
- * open body is entered as it is, and crosses by itself. An inner body stands where the piece of code that exchanges handles would.
+ * open body is entered as it is, and crosses by itself. An inner body stands where the piece of code that exchanges
+ * handles would.
  *
  * When the library has ended for the program (crossing_end), NAME_cross and NAME_guard lead to
  * NAME_ended.

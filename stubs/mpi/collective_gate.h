@@ -1,4 +1,5 @@
-/* collective_gate.h - collective calls are counted: those about communicators, files and windows (collective_gate.c). */
+/* collective_gate.h - collective calls are counted: those about communicators, files and windows
+ * (collective_gate.c). */
 #ifndef STUBS_MPI_COLLECTIVE_GATE_H
 #define STUBS_MPI_COLLECTIVE_GATE_H
 
@@ -10,7 +11,8 @@ STUB_HIDDEN void gate_number(struct mpi_object *o);
 /* The same for a communicator that MPI_Comm_idup has begun to make as a copy of @of. */
 STUB_HIDDEN void gate_number_copy(struct mpi_object *o, const struct mpi_object *of);
 
-/* The same for a file that all members of @comm have opened: what collective calls on it are counted on. NULL: nothing. */
+/* The same for a file that all members of @comm have opened: what collective calls on it are counted on. NULL:
+ * nothing. */
 STUB_HIDDEN struct mpi_count *gate_number_file(MPI_Comm comm);
 
 /* In a guarded body: count messages to and from each of the members of @comm. 0, or -1. */
@@ -23,11 +25,12 @@ STUB_HIDDEN void gate_leave(struct mpi_count *c);
 
 /* In a guarded body: whether all ranks of @comm are of MPI_COMM_WORLD. */
 STUB_HIDDEN int gate_is_of_world(MPI_Comm comm);
-/* In a guarded body, of a collective call that has made @o, a window: all its members, which are those of @comm, agree on a
- * number for it. And before that: calls about windows that wait for other ranks are counted from now on. */
+/* In a guarded body, of a collective call that has made @o, a window: all its members, which are those of @comm, agree
+ * on a number for it. And before that: calls about windows that wait for other ranks are counted from now on. */
 STUB_HIDDEN void gate_number_window(struct mpi_object *o, MPI_Comm comm, uint32_t members);
 STUB_HIDDEN void gate_begin_windows(void);
-/* In front of everything: this thread is about to wait in the library until other ranks make progress, for gate_leave() behind it. */
+/* In front of everything: this thread is about to wait in the library until other ranks make progress, for gate_leave()
+ * behind it. */
 STUB_HIDDEN struct mpi_count *gate_enter_window(unsigned index);
 
 /* It has been freed. */

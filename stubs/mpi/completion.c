@@ -1,6 +1,6 @@
 /*
- * completion.c - waits and tests. A wait is a test that is made until it says that something is complete. What the lower
- * half has completed for a checkpoint is `held` in the request's record, and goes first.
+ * completion.c - waits and tests. A wait is a test that is made until it says that something is complete. What the
+ * lower half has completed for a checkpoint is `held` in the request's record, and goes first.
  */
 #include <stdlib.h>
 
@@ -145,8 +145,8 @@ static int is_held(const struct mpi_request *r)
 }
 
 /*
- * MPI_Testall of MPICH 4.0.2 says of a persistent collective call that is complete that it has failed, and MPI_Waitall, which
- * is made of it here, does not: so they are tested one by one, when all others are complete.
+ * MPI_Testall of MPICH 4.0.2 says of a persistent collective call that is complete that it has failed, and MPI_Waitall,
+ * which is made of it here, does not: so they are tested one by one, when all others are complete.
  */
 static int is_apart(const struct mpi_request *r)
 {
@@ -184,8 +184,8 @@ static int give_reals(struct message_call *c)
 	return held;
 }
 
-/* Request number @i is complete, with the library's own status @status. An error of the send that it had, which no status
- * tells. */
+/* Request number @i is complete, with the library's own status @status. An error of the send that it had, which no
+ * status tells. */
 static int complete_one(struct message_call *c, int i, const int32_t *status)
 {
 	struct mpi_request *r = request_of(c->handle[i]);
@@ -218,8 +218,8 @@ static void fail_in_status(struct message_call *c)
 	c->result = message_failed(COMM_WORLD, MPI_ERR_IN_STATUS);
 }
 
-/* Number @i of @n statuses is to tell an error that the library has not told: unless there are some, it has set no errors
- * in any. 1: there is one. */
+/* Number @i of @n statuses is to tell an error that the library has not told: unless there are some, it has set no
+ * errors in any. 1: there is one. */
 static int fail_one(
 	const struct message_call *c, int32_t *statuses, int i, int n, int failed, int error)
 {

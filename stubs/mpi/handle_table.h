@@ -25,7 +25,8 @@ enum {
 	extern STUB_HIDDEN int body_##name parameters, real_##name parameters
 
 extern STUB_HIDDEN struct mpi_state mpi_state;
-/* Addresses of the library's functions: code of our own that waits, while the library is reserved (library_reserved.c). */
+/* Addresses of the library's functions: code of our own that waits, while the library is reserved
+ * (library_reserved.c). */
 extern STUB_HIDDEN void *mpi_targets[];
 STUB_HIDDEN void library_reserve(int begin);
 

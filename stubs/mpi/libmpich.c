@@ -139,8 +139,8 @@ static void comes_up(void)
 	mpi_state.several = may_be_several();
 }
 
-/* What the program may be told, and must stay so when the real library is another one. MPICH 4.0, which may be, has fewer tags
- * than Open MPI. */
+/* What the program may be told, and must stay so when the real library is another one. MPICH 4.0, which may be, has
+ * fewer tags than Open MPI. */
 static void remember_told(struct mpi_state *s)
 {
 	enum { TAG_UB = 0x64400001, MOST_TAGS = 0xfffffff };

@@ -1,12 +1,12 @@
 /*
  * library_reserved.c - while the lower half's agent is in the library, threads of the program wait in front of it.
  *
- * The agent carries out orders when all threads are stopped outside of the lower half. But it may be at work still when they run again: an
- * order takes too long (MPI_Win_flush_all waits for other ranks), or the supervisor has been killed. A program that has
- * not asked for MPI_THREAD_MULTIPLE must not call the library then. So the agent puts the address of a piece of code that
- * waits (mpi_record_entry.S) in the place of each function's, which is read behind the crossing only: a thread that is
- * stopped has not read it yet, or has come back. Steps of calls about messages read records of requests before they call the library, and the
- * agent changes these: so a step waits before it begins.
+ * The agent carries out orders when all threads are stopped outside of the lower half. But it may be at work still when
+ * they run again: an order takes too long (MPI_Win_flush_all waits for other ranks), or the supervisor has been killed.
+ * A program that has not asked for MPI_THREAD_MULTIPLE must not call the library then. So the agent puts the address of
+ * a piece of code that waits (mpi_record_entry.S) in the place of each function's, which is read behind the crossing
+ * only: a thread that is stopped has not read it yet, or has come back. Steps of calls about messages read records of
+ * requests before they call the library, and the agent changes these: so a step waits before it begins.
  */
 #include "shared/call_info.h"
 #include "stubs/mpi/handle_table.h"

@@ -35,8 +35,8 @@ STUB_HIDDEN int message_under_way(
 STUB_HIDDEN void message_look(struct message_call *c, int which, int looks);
 
 /*
- * In a step: until they are restored the library calls no error handler of MPI_COMM_WORLD and of @comm. Handlers are set
- * for all threads: where there are several, two of them could lose the program's, so then they are called as ever.
+ * In a step: until they are restored the library calls no error handler of MPI_COMM_WORLD and of @comm. Handlers are
+ * set for all threads: where there are several, two of them could lose the program's, so then they are called as ever.
  */
 struct mpi_handlers {
 	int quiet;

@@ -13,8 +13,9 @@
 	thunks mpi_error_thunks, mpi_error_called
 	thunks mpi_file_error_thunks, mpi_file_error_called
 
-/* In the place of the library's functions while the lower half's agent is in the library (library_reserved.c): each says which one it
- * stands for, and waits until another address is in its place. Behind the crossing; takes rax, r10 and r11. */
+/* In the place of the library's functions while the lower half's agent is in the library (library_reserved.c): each
+ * says which one it stands for, and waits until another address is in its place. Behind the crossing; takes rax, r10
+ * and r11. */
 	.balign 16
 	.globl mpi_waiting
 	.hidden mpi_waiting
@@ -84,8 +85,9 @@ mpi_counted:
 	.cfi_endproc
 	.size mpi_counted, . - mpi_counted
 
-/* int mpi_step(struct message_call *c): the address of the step is the first word. Behind the crossing it is not made before the
- * lower half's agent has left the library, which may change what a step reads of requests (library_reserved.c). */
+/* int mpi_step(struct message_call *c): the address of the step is the first word. Behind the crossing it is not made
+ * before the lower half's agent has left the library, which may change what a step reads of requests
+ * (library_reserved.c). */
 	.hidden mpi_cross, mpi_guard
 	.globl mpi_step
 	.hidden mpi_step

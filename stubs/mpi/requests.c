@@ -252,8 +252,8 @@ static struct mpi_count *own_counts(const struct mpi_request *r)
 	return r->counts && r->counts->number == r->number ? r->counts : NULL;
 }
 
-/* An operation on a window with a request: a rank may look so, again and again, for what another one is to change. That it has looked once
- * more is nothing new. */
+/* An operation on a window with a request: a rank may look so, again and again, for what another one is to change. That
+ * it has looked once more is nothing new. */
 static int is_of_window(const struct mpi_request *r)
 {
 	return r->kind == MPI_NONBLOCKING_OTHER && mpi_info[r->call].class == API_WINDOW;

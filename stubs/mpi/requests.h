@@ -207,7 +207,8 @@ static inline int request_is_plain(const struct mpi_request *r)
 
 /* In a step: whether @r is of a nonblocking call about a file. */
 STUB_HIDDEN int request_is_of_file(const struct mpi_request *r);
-/* Whether it is, and is not complete yet, so that the library is not to be given it. When it is complete, it is held. */
+/* Whether it is, and is not complete yet, so that the library is not to be given it. When it is complete, it is
+ * held. */
 STUB_HIDDEN int request_is_withheld(struct mpi_request *r);
 
 /* The real request of @r, now @real, is complete: count what it has received; the program holds it as *@handle. */

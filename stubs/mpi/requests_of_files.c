@@ -1,8 +1,8 @@
 /*
- * requests_of_files.c - requests of nonblocking calls about files. They are given to the library one by one, and held when they are
- * complete until the program asks. MPICH 4.0.2 crashes in MPI_Testall when one of several (of POSIX's asynchronous I/O) is
- * complete and another is not, and its MPI_Request_get_status never sees that one is complete. Nonblocking collective calls on
- * one file must make progress in the same order in all ranks.
+ * requests_of_files.c - requests of nonblocking calls about files. They are given to the library one by one, and held
+ * when they are complete until the program asks. MPICH 4.0.2 crashes in MPI_Testall when one of several (of POSIX's
+ * asynchronous I/O) is complete and another is not, and its MPI_Request_get_status never sees that one is complete.
+ * Nonblocking collective calls on one file must make progress in the same order in all ranks.
  */
 #include "shared/call_info.h"
 #include "stubs/mpi/files.h"

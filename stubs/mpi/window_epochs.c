@@ -1,8 +1,8 @@
 /*
  * window_epochs.c - the program's epochs. A thread that waits for another rank to do something, for a lock say, is in a
- * loop of steps (requests.h), and what it waits for are words of memory (shared/mpi/window_records.h): so it can be stopped there,
- * and be continued elsewhere. Where the library itself waits until other ranks make progress, to complete operations, no rank
- * is stopped: such calls are counted (collective_gate.h).
+ * loop of steps (requests.h), and what it waits for are words of memory (shared/mpi/window_records.h): so it can be
+ * stopped there, and be continued elsewhere. Where the library itself waits until other ranks make progress, to
+ * complete operations, no rank is stopped: such calls are counted (collective_gate.h).
  */
 #include "stubs/crossing/crossing.h"
 #include "stubs/mpi/collective_gate.h"

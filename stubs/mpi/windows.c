@@ -1,6 +1,6 @@
 /*
- * windows.c - windows are made over memory of the upper half, and each with a second one for what ranks tell each other by
- * it (shared/mpi/window_records.h). Both are in a passive epoch from now on, which needs no locks of the library's.
+ * windows.c - windows are made over memory of the upper half, and each with a second one for what ranks tell each other
+ * by it (shared/mpi/window_records.h). Both are in a passive epoch from now on, which needs no locks of the library's.
  */
 #include "stubs/mpi/windows.h"
 
@@ -220,8 +220,8 @@ static int leave_window(unsigned index, int32_t real, MPI_Win *win)
 	return 0;
 }
 
-/* Which windows are ours, in all ranks alike. Ranks that have no stub, as those of MPI_Comm_spawn, know the library's own epochs
- * only; a checkpoint is refused for their communicator. */
+/* Which windows are ours, in all ranks alike. Ranks that have no stub, as those of MPI_Comm_spawn, know the library's
+ * own epochs only; a checkpoint is refused for their communicator. */
 static int is_ours(const struct making *m)
 {
 	return !mpi_state.lower_is_openmpi && m->comm != MPI_KIND_NULL(MPI_COMM) &&
@@ -463,8 +463,9 @@ int body_MPI_Win_shared_query_c(
 
 /* ---- the end of one ---- */
 
-/* A checkpoint that was given up may have left numbers on the window's communicator that members were to receive (lower/mpi/windows_replay.c).
- * A communicator that is made later may get its context, and would receive them: so all members receive them now, up to a last one. */
+/* A checkpoint that was given up may have left numbers on the window's communicator that members were to receive
+ * (lower/mpi/windows_replay.c). A communicator that is made later may get its context, and would receive them: so all
+ * members receive them now, up to a last one. */
 static void receive_greetings(const struct mpi_window *w)
 {
 	const uint64_t last = MPI_LAST_MEETING;

@@ -2,8 +2,8 @@
  * fd/trusted_path.h - open files by the names that an image has.
  *
  * Such a name led over no symbolic link when the checkpoint was made, as the kernel told it, except for those of
- * sockets, which are as the program had them: these are checked at a checkpoint. A link that is there at the restart may
- * be an attempt to lead root, which opens files for programs of other users, to a file of root's.
+ * sockets, which are as the program had them: these are checked at a checkpoint. A link that is there at the restart
+ * may be an attempt to lead root, which opens files for programs of other users, to a file of root's.
  */
 #ifndef SUPERVISOR_FD_TRUSTED_PATH_H
 #define SUPERVISOR_FD_TRUSTED_PATH_H

@@ -1,6 +1,6 @@
 /*
- * fd_kinds/inherited_stream.h - terminals, pipes and sockets that the program has from its launcher. At a restart it gets
- * the streams of trecr-restart in their place (fd_inherited_restore() in inherited_stream.c).
+ * fd_kinds/inherited_stream.h - terminals, pipes and sockets that the program has from its launcher. At a restart it
+ * gets the streams of trecr-restart in their place (fd_inherited_restore() in inherited_stream.c).
  */
 #ifndef SUPERVISOR_FD_KINDS_INHERITED_STREAM_H
 #define SUPERVISOR_FD_KINDS_INHERITED_STREAM_H

@@ -80,7 +80,8 @@ bool fd_regular_match(const struct fd_dump *d, const struct fd_source *s)
 	return S_ISREG(s->st.st_mode) && s->named;
 }
 
-/* As shm_open(3) opens it, in glibc and musl. The process that made it maps it, and often removes its name, right after. */
+/* As shm_open(3) opens it, in glibc and musl. The process that made it maps it, and often removes its name, right
+ * after. */
 static bool is_posix_shm(const struct fd_source *s)
 {
 	return (s->flags & O_ACCMODE) == O_RDWR && s->flags & O_NOFOLLOW &&

@@ -55,8 +55,8 @@ bool fd_saved_needed(const struct image *job)
 	return false;
 }
 
-/* A file whose contents are in the checkpoint, or that did not exist. All is done through a descriptor of its directory, in case
- * another process renames that meanwhile, or puts a link in its place. */
+/* A file whose contents are in the checkpoint, or that did not exist. All is done through a descriptor of its
+ * directory, in case another process renames that meanwhile, or puts a link in its place. */
 struct saved_file {
 	const struct image *job;
 	uint32_t number; /* of the object, */

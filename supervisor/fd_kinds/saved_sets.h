@@ -38,7 +38,8 @@ struct fd_set_walk {
 
 /* Call @w->found with all but directories in the directory @fd, which is closed, and below. Left out are files that a
  * restart has moved aside, checkpoints and directories of checkpoints below, and checkpoints in @fd itself; no symbolic
- * link is followed. With @w->skipped, a file or directory that cannot be looked at is reported to that, and is no failure. */
+ * link is followed. With @w->skipped, a file or directory that cannot be looked at is reported to that, and is no
+ * failure. */
 int fd_set_walk(const struct fd_set_walk *w, int fd, const char *directory, struct err *e);
 
 #endif

@@ -62,7 +62,8 @@ static bool was_looked_into(void *arg, const char *path)
 	return !saved && o->args[0]; /* it was a file then, which is not put back */
 }
 
-/* Our own are the descriptors that we have opened, and the standard streams; what else was open when we were started is not. */
+/* Our own are the descriptors that we have opened, and the standard streams; what else was open when we were started is
+ * not. */
 static int find_own(struct clearing *c, struct err *e)
 {
 	DIR *dir = opendir("/proc/self/fd");

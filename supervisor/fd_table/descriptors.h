@@ -65,8 +65,8 @@ int fd_dump_rings(struct fd_dump *d, struct process *p, struct err *e);
 int fd_dump_threads(
 	struct fd_dump *d, pid_t pid, bool lower, struct image_writer *process, struct err *e);
 
-/* The file @path, which a library of the lower half has opened: it is checked at a restart, and saved or cut, as if the program had
- * a descriptor of it that was opened with @flags. */
+/* The file @path, which a library of the lower half has opened: it is checked at a restart, and saved or cut, as if the
+ * program had a descriptor of it that was opened with @flags. */
 int fd_dump_without_descriptor(struct fd_dump *d, const char *path, int flags, struct err *e);
 
 /* Behind fd_dump_process() of all processes: whether a restart can have what has been found so far, and @besides

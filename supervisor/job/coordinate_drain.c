@@ -1,7 +1,7 @@
 /*
  * coordinate_drain.c - messages between two ranks, when all members are frozen: each says how many it has sent to whom,
- * and is told how many it is to have received. Then all look for messages, turn by turn, until all have them: a member that has
- * finished makes progress for the others.
+ * and is told how many it is to have received. Then all look for messages, turn by turn, until all have them: a member
+ * that has finished makes progress for the others.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -137,7 +137,8 @@ static int settle_synchronous_sends(struct coordination *c)
 	return fail_to_settle(c);
 }
 
-/* The order to take messages, with a number for this checkpoint: members that have not heard of the last one have missed numbers. */
+/* The order to take messages, with a number for this checkpoint: members that have not heard of the last one have
+ * missed numbers. */
 static char *order_to_take(const struct coordination *c)
 {
 	uint32_t last = 0;

@@ -1,4 +1,5 @@
-/* The private memory that an image has for each process, added up, against the memory that is available here, and that was there. */
+/* The private memory that an image has for each process, added up, against the memory that is available here, and that
+ * was there. */
 #include "supervisor/memory/memory_fits.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /*
- * Memory: the first two batches (state/restore_plan.h), from the executed file's address space to the program's, and what
- * belongs to it in the third: locked memory, protection, guard regions.
+ * Memory: the first two batches (state/restore_plan.h), from the executed file's address space to the program's, and
+ * what belongs to it in the third: locked memory, protection, guard regions.
  */
 #include "supervisor/memory/memory_restore.h"
 

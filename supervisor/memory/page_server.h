@@ -30,8 +30,8 @@ struct page_server_order {
 
 /* Take orders from @control, a socket of packets, until all is filled. After PAGE_SERVER_GO its end
  * means that the supervisor has been killed; before, that the restart has failed. All
- * userfaultfds are anchored in the program, and sent to @keep, where the supervisor holds the other end. A failure is told to the
- * supervisor as a struct err. */
+ * userfaultfds are anchored in the program, and sent to @keep, where the supervisor holds the other end. A failure is
+ * told to the supervisor as a struct err. */
 void __attribute__((noreturn)) page_server(const struct checkpoint *c, int control, int keep);
 
 #endif

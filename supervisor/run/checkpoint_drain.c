@@ -143,8 +143,9 @@ static int explain_windows(struct checkpoint_work *w)
 #define END_LIMIT_NS 100000000ull
 #define END_LOOK_NS  1000000
 
-/* The lower half's agent hears within milliseconds that it was given up; while threads run, it must not look at requests. But
- * what other ranks have to do for operations on windows may take any time, and that is all that it does then. */
+/* The lower half's agent hears within milliseconds that it was given up; while threads run, it must not look at
+ * requests. But what other ranks have to do for operations on windows may take any time, and that is all that it does
+ * then. */
 static void await_end(struct checkpoint_work *w)
 {
 	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + END_LIMIT_NS;
@@ -154,7 +155,8 @@ static void await_end(struct checkpoint_work *w)
 		nanosleep(&(struct timespec){.tv_nsec = END_LOOK_NS}, NULL);
 }
 
-/* The order knows how long others are waited for, a bit longer than here: nobody is left to give it up when this is killed. */
+/* The order knows how long others are waited for, a bit longer than here: nobody is left to give it up when this is
+ * killed. */
 #define LONGER_NS 2000000000ull
 
 static int order_messages(struct checkpoint_work *w, struct process *p, bool take)

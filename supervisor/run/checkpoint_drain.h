@@ -1,4 +1,5 @@
-/* checkpoint_drain.h - messages between ranks of MPI, when all are frozen (job/checkpoint_part.h, lower/mpi/drain.c). */
+/* checkpoint_drain.h - messages between ranks of MPI, when all are frozen (job/checkpoint_part.h,
+ * lower/mpi/drain.c). */
 #ifndef SUPERVISOR_RUN_CHECKPOINT_DRAIN_H
 #define SUPERVISOR_RUN_CHECKPOINT_DRAIN_H
 

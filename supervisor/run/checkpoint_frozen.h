@@ -7,8 +7,8 @@
 #include "supervisor/run/checkpoint_work.h"
 
 /* Freeze, snapshot, and thaw; with request->try_restart, complete the checkpoint and try a restart before
- * that; with request->stop, do so and end the program instead. 0, -1 or CHECKPOINT_KEPT; unless it is 0, the program resumes. The calling thread is
- * the tracer. */
+ * that; with request->stop, do so and end the program instead. 0, -1 or CHECKPOINT_KEPT; unless it is 0, the program
+ * resumes. The calling thread is the tracer. */
 int checkpoint_freeze_and_save(struct checkpoint_work *w);
 
 #endif

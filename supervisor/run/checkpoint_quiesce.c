@@ -1,6 +1,6 @@
 /*
- * checkpoint_quiesce.c - what a rank has counted goes to who coordinates the job's checkpoint, in lines (job/checkpoint_part.h);
- * the limits that come back are written into the program.
+ * checkpoint_quiesce.c - what a rank has counted goes to who coordinates the job's checkpoint, in lines
+ * (job/checkpoint_part.h); the limits that come back are written into the program.
  */
 #include "supervisor/run/checkpoint_quiesce.h"
 
@@ -179,7 +179,8 @@ int checkpoint_quiesce(struct checkpoint_work *w)
 	return r;
 }
 
-/* A program that has heard nothing for long enters its call by itself, and a program without MPI may have begun to use it. */
+/* A program that has heard nothing for long enters its call by itself, and a program without MPI may have begun to use
+ * it. */
 int checkpoint_quiesce_check(struct checkpoint_work *w)
 {
 	struct mpi_gate *g = &w->gate;

@@ -1,8 +1,8 @@
 /*
  * socket/bind_apart.h - at a restart: root binds a socket to a name on whose way another user can put links.
  *
- * bind(2) follows whatever links are there by then, and takes no directory to begin from. So the socket is bound below a
- * root directory of its own, in which the name leads nowhere else, and its file is then renamed
+ * bind(2) follows whatever links are there by then, and takes no directory to begin from. So the socket is bound below
+ * a root directory of its own, in which the name leads nowhere else, and its file is then renamed
  * into the directory that was looked at.
  */
 #ifndef SUPERVISOR_SOCKET_BIND_APART_H

@@ -18,8 +18,8 @@ struct mpi_file_name {
 	bool is_ours; /* this rank is the first of all that have it open */
 };
 
-/* File number @i of the frozen program behind @g, which has been read. 1; 0: that is none; -1: it cannot be looked at, or its name
- * does not lead to it any more. Numbers end at mpi_files_count(). */
+/* File number @i of the frozen program behind @g, which has been read. 1; 0: that is none; -1: it cannot be looked at,
+ * or its name does not lead to it any more. Numbers end at mpi_files_count(). */
 int mpi_file_name(
 	const struct mpi_gate *g, uint32_t i, struct mpi_file_name *name, struct err *e);
 int mpi_files_count(const struct mpi_gate *g, uint32_t *count, struct err *e);

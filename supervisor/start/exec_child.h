@@ -15,7 +15,8 @@ enum exec_child_end {
 
 /* Start the program with the signal mask and dispositions that signals_give_back() sets. What is
  * not plain is left to the caller: a name that PATH is searched for in vain, a script without "#!".
- * *stopped_by: after EXEC_CHILD_FAILED, the signal that has stopped it before it came to execute the program; 0: none. */
+ * *stopped_by: after EXEC_CHILD_FAILED, the signal that has stopped it before it came to execute the program; 0:
+ * none. */
 enum exec_child_end exec_child(char *const argv[], pid_t *pid, int *stopped_by);
 
 #endif

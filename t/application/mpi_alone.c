@@ -3,8 +3,8 @@
  * round after round, until SIGUSR1. Each round checks what it gets. Prints "ready" after the
  * first one, and "ok" at the end.
  *
- * With the name of a function it calls that first, which leaves something in the library. With "finalized" it calls MPI_Finalize first, and then
- * asks only whether it has. With "session" it uses a session instead, and ends.
+ * With the name of a function it calls that first, which leaves something in the library. With "finalized" it calls
+ * MPI_Finalize first, and then asks only whether it has. With "session" it uses a session instead, and ends.
  */
 #include <mpi.h>
 #include <signal.h>

@@ -1,10 +1,10 @@
 /*
- * mpi_answers.c - an MPI program of one rank that asks what a library may not be able to answer: sizes above 2 GiB, an error
- * code that it keeps, texts and classes that it adds, functions that not all libraries have. Round after round until SIGUSR1.
- * Prints "ready" after the first one, and "ok" at the end.
+ * mpi_answers.c - an MPI program of one rank that asks what a library may not be able to answer: sizes above 2 GiB, an
+ * error code that it keeps, texts and classes that it adds, functions that not all libraries have. Round after round
+ * until SIGUSR1. Prints "ready" after the first one, and "ok" at the end.
  *
- * With "early" it initialises MPI only when the file "go" is there, which it has asked for before, and then opens a file: it
- * prints "open" to a file of that name.
+ * With "early" it initialises MPI only when the file "go" is there, which it has asked for before, and then opens a
+ * file: it prints "open" to a file of that name.
  */
 #include <mpi.h>
 #include <fcntl.h>

@@ -5,9 +5,10 @@
  * made anew. "ready" after the first round, and "ok" at the end, when the file "go" is there.
  *
  * With the name of a function a rank of an odd number calls that first, which leaves something in the library; with
- * "late" it makes a file "asleep" in its second round, and waits at the FIFO "bed". With "between" the ranks of odd numbers are late for a
- * communicator between two groups; with "apart" rank 0 has much to do by itself, while others wait for it; with "copying" all ranks have begun MPI_Comm_idup, and call nothing else until the
- * file "awake" is there.
+ * "late" it makes a file "asleep" in its second round, and waits at the FIFO "bed". With "between" the ranks of odd
+ * numbers are late for a communicator between two groups; with "apart" rank 0 has much to do by itself, while others
+ * wait for it; with "copying" all ranks have begun MPI_Comm_idup, and call nothing else until the file "awake" is
+ * there.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -271,8 +272,8 @@ static void call_until_kept(MPI_Comm comm)
 }
 
 /*
- * The ranks of odd numbers come late to a call in which the others wait for them already: they make a file "asleep", and
- * call on a communicator of their own until they are kept in front of such a call.
+ * The ranks of odd numbers come late to a call in which the others wait for them already: they make a file "asleep",
+ * and call on a communicator of their own until they are kept in front of such a call.
  */
 static void make_between(void)
 {
@@ -290,8 +291,8 @@ static void make_between(void)
 }
 
 /*
- * The last ranks call on a communicator of theirs until they are kept in front of such a call, and say so by a file "awake". Rank
- * 0 calls on one of its own until then, and often after that, while rank 1 waits for all.
+ * The last ranks call on a communicator of theirs until they are kept in front of such a call, and say so by a file
+ * "awake". Rank 0 calls on one of its own until then, and often after that, while rank 1 waits for all.
  */
 static void call_apart(void)
 {

@@ -1,14 +1,16 @@
 /*
  * mpi_lasting.c - an MPI program of several ranks with requests that are none of a single message: persistent ones of
- * collective calls, nonblocking ones of neighbours, those of MPI_Isendrecv, and generalized ones. Some are under way from
- * one round to the next; some are made in a round, and freed by each rank at a time of its own. Each round checks what
- * it gets.
+ * collective calls, nonblocking ones of neighbours, those of MPI_Isendrecv, and generalized ones. Some are under way
+ * from one round to the next; some are made in a round, and freed by each rank at a time of its own. Each round checks
+ * what it gets.
  *
- * MPICH 4.0.2 itself sets no status of MPI_Isendrecv, and crashes when one is with nobody: that is tried with trecr's only.
+ * MPICH 4.0.2 itself sets no status of MPI_Isendrecv, and crashes when one is with nobody: that is tried with trecr's
+ * only.
  *
- * The first round behind a checkpoint or restart is shown by a symbolic link "round.RANK" that is made anew. "ready" after
- * the first round, and "ok" at the end, when the file "go" is there. With "late" rank 1 makes a file "asleep" in its second
- * round, and waits at the FIFO "bed" before it starts what the others have started: each of these makes a file "begun.RANK".
+ * The first round behind a checkpoint or restart is shown by a symbolic link "round.RANK" that is made anew. "ready"
+ * after the first round, and "ok" at the end, when the file "go" is there. With "late" rank 1 makes a file "asleep" in
+ * its second round, and waits at the FIFO "bed" before it starts what the others have started: each of these makes a
+ * file "begun.RANK".
  */
 #include <fcntl.h>
 #include "mpi_before_4.inc"

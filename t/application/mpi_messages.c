@@ -1,7 +1,7 @@
 /*
- * mpi_messages.c - an MPI program of several ranks in which messages of all kinds are under way at any time: sent and not
- * asked for yet, asked for and not sent yet, matched by a probe, begun and not complete. Each message tells from whom,
- * to whom and which it is; each rank checks contents, order, sizes, sources and tags of what it gets.
+ * mpi_messages.c - an MPI program of several ranks in which messages of all kinds are under way at any time: sent and
+ * not asked for yet, asked for and not sent yet, matched by a probe, begun and not complete. Each message tells from
+ * whom, to whom and which it is; each rank checks contents, order, sizes, sources and tags of what it gets.
  *
  * The first round behind a checkpoint or restart is shown by a symbolic link "round.RANK" that is made anew.
  * "ready" after the first round, and "ok" at the end, when the file "go" is there. With "ssend" rank 1 does not ask for

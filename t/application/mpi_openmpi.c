@@ -1,6 +1,6 @@
 /*
- * mpi_openmpi.c - what the ABIs of Open MPI and MPICH have otherwise: constants that go into calls and come out of them,
- * statuses, numbers of Fortran, arrays of handles longer than a stub's own memory. Prints "rank N of M: done".
+ * mpi_openmpi.c - what the ABIs of Open MPI and MPICH have otherwise: constants that go into calls and come out of
+ * them, statuses, numbers of Fortran, arrays of handles longer than a stub's own memory. Prints "rank N of M: done".
  */
 #include <mpi.h>
 #include <stdio.h>

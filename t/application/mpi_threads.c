@@ -1,8 +1,8 @@
 /*
- * mpi_threads.c - an MPI program of one rank without a launcher with several threads in calls (MPI_THREAD_MULTIPLE): one makes
- * errors on MPI_COMM_WORLD and sees that its handler hears of each, one receives on a communicator that has a handler of
- * its own, and two free receives that are under way. Round after round until SIGUSR1; "ready" after the first of each, and
- * "ok" at the end.
+ * mpi_threads.c - an MPI program of one rank without a launcher with several threads in calls (MPI_THREAD_MULTIPLE):
+ * one makes errors on MPI_COMM_WORLD and sees that its handler hears of each, one receives on a communicator that has a
+ * handler of its own, and two free receives that are under way. Round after round until SIGUSR1; "ready" after the
+ * first of each, and "ok" at the end.
  */
 #include <mpi.h>
 #include <pthread.h>

@@ -1,7 +1,8 @@
 /*
- * mpi_windows.c - windows of each kind, reached in epochs of each kind, round after round, with locks, epochs and operations that
- * last over several calls. Each round checks what it finds. Prints "ready" after the first one, and "ok" at the end, when
- * there is a file "go" or SIGUSR1 came. With "begun", "flushing", "polling" or "shared" it does something else before that.
+ * mpi_windows.c - windows of each kind, reached in epochs of each kind, round after round, with locks, epochs and
+ * operations that last over several calls. Each round checks what it finds. Prints "ready" after the first one, and
+ * "ok" at the end, when there is a file "go" or SIGUSR1 came. With "begun", "flushing", "polling" or "shared" it does
+ * something else before that.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -351,7 +352,8 @@ static void sleep_until_awake(void)
 	}
 }
 
-/* Rank 0 has the lock for a while yet, in which the others would have it, if they could, and see what is not its last word. */
+/* Rank 0 has the lock for a while yet, in which the others would have it, if they could, and see what is not its last
+ * word. */
 static void add_when_others_wait(const int *sent, MPI_Win window)
 {
 	char name[32];
@@ -387,9 +389,9 @@ static void find_no_messages(void)
 }
 
 /*
- * Rank 0 has locked the window of rank 1 and added to it so often, which rank 1 has to do, and does not: both sleep, with a file "asleep" each,
- * until there is a file "awake"; for "abort", rank 0 ends them. The others wait for the lock. If @flushing, rank 0 does not sleep, but waits in MPI_Win_unlock;
- * else it adds once more when it has woken up.
+ * Rank 0 has locked the window of rank 1 and added to it so often, which rank 1 has to do, and does not: both sleep,
+ * with a file "asleep" each, until there is a file "awake"; for "abort", rank 0 ends them. The others wait for the
+ * lock. If @flushing, rank 0 does not sleep, but waits in MPI_Win_unlock; else it adds once more when it has woken up.
  */
 static void begin_and_sleep(int flushing, int times)
 {
@@ -443,8 +445,8 @@ static int look_with_request(int target, MPI_Win window)
 }
 
 /*
- * Rank 0 looks, again and again, whether the others have left it a word. They have entered a collective call that it has not, and are to
- * meet often before they do so.
+ * Rank 0 looks, again and again, whether the others have left it a word. They have entered a collective call that it
+ * has not, and are to meet often before they do so.
  */
 static void look_by_requests(void)
 {

@@ -3,7 +3,8 @@
  * each bind(2) to the socket file TRECR_SWAP it puts a symbolic link to TRECR_SWAP_FOR there. The
  * directory TRECR_SWAP_DIRECTORY it replaces by such a link, of the same owner, when a file in it
  * has been written (fsync(2)), root is about to bind a socket in it, or any file is about to be renamed,
- * or it is about to be read itself. The file TRECR_SWAP_FILE it makes, for anybody to write to, when that is about to be made anew.
+ * or it is about to be read itself. The file TRECR_SWAP_FILE it makes, for anybody to write to, when that is about to
+ * be made anew.
  */
 #include <dirent.h>
 #include <dlfcn.h>

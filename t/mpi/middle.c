@@ -1,11 +1,11 @@
 /*
- * middle.c - preloaded into an MPI program by suite.sh, between the program and its library: each function of MPI comes here
- * first. Rank 0 counts them; or it lets a checkpoint come in the middle: at a certain call it writes its process id into
- * the file "reached", and takes its time for each call from then on, and no rank ends MPI, until the file "saved" is there.
- * "ending" says that rank 0 was at the end before that.
+ * middle.c - preloaded into an MPI program by suite.sh, between the program and its library: each function of MPI comes
+ * here first. Rank 0 counts them; or it lets a checkpoint come in the middle: at a certain call it writes its process
+ * id into the file "reached", and takes its time for each call from then on, and no rank ends MPI, until the file
+ * "saved" is there. "ending" says that rank 0 was at the end before that.
  *
- * In the environment: MIDDLE, a directory for these files; MIDDLE_AT, the number of the call; 0: write the file "count" in the
- * end. MIDDLE_PAUSE, microseconds for each call behind it.
+ * In the environment: MIDDLE, a directory for these files; MIDDLE_AT, the number of the call; 0: write the file "count"
+ * in the end. MIDDLE_PAUSE, microseconds for each call behind it.
  */
 #include <stdio.h>
 #include <stdlib.h>

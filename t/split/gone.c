@@ -1,6 +1,7 @@
 /*
  * gone [primary]: contexts that have been destroyed are still on the stacks of threads, below others and on top, and
- * an error to use; with `primary`, a device's context, which is the same again when it is retained. Also for a real GPU.
+ * an error to use; with `primary`, a device's context, which is the same again when it is retained. Also for a real
+ * GPU.
  */
 #include "t/split/driver_victim.h"
 

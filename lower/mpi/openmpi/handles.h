@@ -58,7 +58,8 @@ int handle_seen(int kind, const void *pointer);
 int handle_seen_of_either(const void *pointer); /* a communicator's or a window's */
 int handle_changed(int kind, int was, void *now);
 
-/* The name that the program has given to an object, where the library cuts it (@kind as above): 0, or -1 without memory. */
+/* The name that the program has given to an object, where the library cuts it (@kind as above): 0, or -1 without
+ * memory. */
 int handle_keep_name(int kind, const void *pointer, const char *name);
 /* NULL: the library has the name. */
 const char *handle_name(int kind, const void *pointer);
@@ -75,7 +76,8 @@ void *message_pointer(int handle);
 int message_given(void *pointer);
 int message_changed(int was, void *now);
 
-/* The number of a communicator that the library makes later, when it writes its address to *@place; 0: there is no memory. */
+/* The number of a communicator that the library makes later, when it writes its address to *@place; 0: there is no
+ * memory. */
 int handle_later(void ***place);
 /* It does not make it after all. */
 void handle_never(int handle);

@@ -5,7 +5,8 @@
  * It does all that the standard allows and a program, or what stands between them, may not expect: handles have
  * other values in each process, messages take their time and those of different peers or communicators overtake
  * each other, sends end late and read the program's buffer until then, probes and tests see late what there is,
- * requests and communicators run out (MPICH_SIM_REQUESTS). It has a thread and handlers of signals, which end the program.
+ * requests and communicators run out (MPICH_SIM_REQUESTS). It has a thread and handlers of signals, which end the
+ * program.
  *
  * One lock is held in all of it but while a call waits.
  */
