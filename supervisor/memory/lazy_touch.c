@@ -8,42 +8,43 @@
 #define LOCKS_MAX 2048
 
 /* What cannot be read now is none that the kernel could use later. */
-static bool touch_memory(const struct new_process *r, uint64_t address, void *data, size_t size)
+static bool touch_memory(
+	const struct new_process *new, uint64_t address, void *data, size_t size)
 {
 	struct iovec local = {data, size}, remote = {(void *)address, size};
 
-	return process_vm_readv(r->process.pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+	return process_vm_readv(new->process.pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
 /* Entries of mutexes with priority inheritance have the lowest bit set. */
-static void touch_locks(const struct new_process *r, uint64_t at)
+static void touch_locks(const struct new_process *new, uint64_t at)
 {
 	struct robust_list_head head = {0};
 	uint64_t entry;
 	uint32_t word;
 
-	if (!at || !touch_memory(r, at, &head, sizeof(head)))
+	if (!at || !touch_memory(new, at, &head, sizeof(head)))
 		return;
 	entry = (uint64_t)head.list_op_pending & ~1ull;
-	(void)touch_memory(r, entry + head.futex_offset, &word, sizeof(word));
+	(void)touch_memory(new, entry + head.futex_offset, &word, sizeof(word));
 	entry = (uint64_t)head.list.next;
 	for (int i = 0; i < LOCKS_MAX && (entry & ~1ull) != at; i++) {
 		entry &= ~1ull;
-		(void)touch_memory(r, entry + head.futex_offset, &word, sizeof(word));
-		if (!touch_memory(r, entry, &entry, sizeof(entry)))
+		(void)touch_memory(new, entry + head.futex_offset, &word, sizeof(word));
+		if (!touch_memory(new, entry, &entry, sizeof(entry)))
 			return;
 	}
 }
 
-int lazy_touch(struct new_process *r)
+int lazy_touch(struct new_process *new)
 {
-	for (size_t i = 0; i < r->thread_count; i++) {
-		const struct image_thread *t = &r->threads[i];
+	for (size_t i = 0; i < new->thread_count; i++) {
+		const struct image_thread *t = &new->threads[i];
 		uint32_t word;
 
 		if (t->clear_child_tid)
-			(void)touch_memory(r, t->clear_child_tid, &word, sizeof(word));
-		touch_locks(r, t->robust_list);
+			(void)touch_memory(new, t->clear_child_tid, &word, sizeof(word));
+		touch_locks(new, t->robust_list);
 	}
 	return 0;
 }

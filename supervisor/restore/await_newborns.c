@@ -99,15 +99,15 @@ static struct newborn *find_running(struct restore *r)
 
 static int not_ready(struct restore *r, const struct newborn *n)
 {
-	const struct new_process *one = process_of(r, n);
+	const struct new_process *new = process_of(r, n);
 
-	if (!one)
+	if (!new)
 		return err_set(r->e, 0, "a helper did not end within a minute");
 	return err_set(r->e, 0,
 		"the new process %d (%s) was not ready within a minute, and has not come "
 		"further than stage %s (is the machine overloaded?)",
-		one->process.vpid, one->process.comm,
-		restore_stage_name(restore_stage_of(one)));
+		new->process.vpid, new->process.comm,
+		restore_stage_name(restore_stage_of(new)));
 }
 
 int restore_await_newborns(struct restore *r)

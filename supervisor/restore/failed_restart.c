@@ -25,10 +25,10 @@ static bool was_killed(pid_t pid, bool *gone)
 	return (st.state == 'Z' || st.state == 'X') && st.field[STAT_EXIT_CODE] == SIGKILL;
 }
 
-static void name_killed(const struct new_process *one, struct err *e)
+static void name_killed(const struct new_process *new, struct err *e)
 {
 	err_set(e, 0, "process %d (%s) was killed while it was being brought back",
-		one->process.vpid, one->process.comm);
+		new->process.vpid, new->process.comm);
 }
 
 bool restore_killed(
@@ -41,25 +41,25 @@ bool restore_killed(
 		return true;
 	}
 	for (size_t i = 0; i < count; i++) {
-		const struct new_process *one = &processes[i];
+		const struct new_process *new = &processes[i];
 
 		/* Behind its execve(2) it does not end by itself: gone, it has been killed and
 		 * waited for. */
-		if (!one->process.pid || !(was_killed(one->process.pid, &gone) ||
-						 (gone && one->stage >= RESTORE_EXECUTED)))
+		if (!new->process.pid || !(was_killed(new->process.pid, &gone) ||
+						 (gone && new->stage >= RESTORE_EXECUTED)))
 			continue;
-		name_killed(one, e);
+		name_killed(new, e);
 		return true;
 	}
 	return false;
 }
 
-bool restore_killed_one(const struct new_process *one, int status, struct err *e)
+bool restore_killed_one(const struct new_process *new, int status, struct err *e)
 {
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		return false;
-	if (one)
-		name_killed(one, e);
+	if (new)
+		name_killed(new, e);
 	else
 		err_set(e, 0, "a process that helps to make the others was killed");
 	return true;

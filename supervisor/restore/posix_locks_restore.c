@@ -16,7 +16,7 @@
 
 /* Where the locks of one process have been found. */
 struct locks {
-	struct new_process *one;
+	struct new_process *new;
 	const struct image_description *descriptions;
 	const struct image_fd *fds;
 	size_t count;
@@ -26,25 +26,25 @@ struct locks {
 
 static int take_lock(struct locks *l, int fd, const struct flock *range, const char *path)
 {
-	struct new_process *r = l->one;
+	struct new_process *new = l->new;
 	int64_t result;
 
 	if (!l->scratch) {
-		if (remote_begin(&l->remote, &r->process, &r->process.threads[0], r->e))
+		if (remote_begin(&l->remote, &new->process, &new->process.threads[0], new->e))
 			return -1;
-		l->scratch = remote_scratch(&l->remote, sizeof(*range), r->e);
+		l->scratch = remote_scratch(&l->remote, sizeof(*range), new->e);
 	}
 	if (!l->scratch ||
-		tracee_write(r->process.mem_fd, l->scratch, range, sizeof(*range), r->e) ||
-		REMOTE_CALL(&l->remote, &result, r->e, SYS_fcntl, fd, F_SETLK, l->scratch))
+		tracee_write(new->process.mem_fd, l->scratch, range, sizeof(*range), new->e) ||
+		REMOTE_CALL(&l->remote, &result, new->e, SYS_fcntl, fd, F_SETLK, l->scratch))
 		return -1;
-	return result ? fd_lock_failed(-result, path, r->e) : 0;
+	return result ? fd_lock_failed(-result, path, new->e) : 0;
 }
 
 static int take_locks_of(struct locks *l, const struct image_fd *fd)
 {
 	const struct image_description *x = &l->descriptions[fd->description];
-	const struct image *job = l->one->c->job;
+	const struct image *job = l->new->c->job;
 	const char *text, *path;
 	struct flock range;
 	int more;
@@ -54,26 +54,26 @@ static int take_locks_of(struct locks *l, const struct image_fd *fd)
 	text = image_string(job, x->args[0]);
 	path = image_string(job, x->path);
 	while ((more = fd_locks_next_posix(
-			&text, l->one->ip->pid, x->flags, path, &range, l->one->e)) > 0)
+			&text, l->new->ip->pid, x->flags, path, &range, l->new->e)) > 0)
 		if (take_lock(l, fd->fd, &range, path))
 			return -1;
 	return more;
 }
 
-int new_process_posix_locks(struct new_process *r)
+int new_process_posix_locks(struct new_process *new)
 {
-	struct locks l = {.one = r};
+	struct locks l = {.new = new};
 	int failed = 0;
 	size_t count;
 
-	if (checkpoint_owner(r->c, r->index, IMAGE_SHARED_FILES) != r->index)
+	if (checkpoint_owner(new->c, new->index, IMAGE_SHARED_FILES) != new->index)
 		return 0;
 	l.descriptions = image_note_array(
-		r->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
-	l.fds = image_note_array(r->img, IMAGE_NOTE_FDS, struct image_fd, &l.count);
+		new->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
+	l.fds = image_note_array(new->img, IMAGE_NOTE_FDS, struct image_fd, &l.count);
 	for (size_t i = 0; i < l.count && !failed; i++)
 		failed = take_locks_of(&l, &l.fds[i]);
-	if (l.scratch && remote_end(&l.remote, failed ? NULL : r->e))
+	if (l.scratch && remote_end(&l.remote, failed ? NULL : new->e))
 		failed = -1;
 	return failed;
 }

@@ -65,19 +65,19 @@ static int enter_phase(enum phase phase)
 
 /* ---- off ---- */
 
-static int thaw_calls(struct restore *r, struct new_process *one)
+static int thaw_calls(struct restore *r, struct new_process *new)
 {
-	for (size_t i = 0; i < one->thread_count; i++)
+	for (size_t i = 0; i < new->thread_count; i++)
 		if (syscall_thaw_in_place(
-			    &one->process, &one->process.threads[i], &r->s->sleeps, r->e))
+			    &new->process, &new->process.threads[i], &r->s->sleeps, r->e))
 			return -1;
 	return 0;
 }
 
-static int clear_exit_kill(struct new_process *one, struct err *e)
+static int clear_exit_kill(struct new_process *new, struct err *e)
 {
-	for (size_t i = 0; i < one->thread_count; i++) {
-		struct tracee *t = &one->process.threads[i].tracee;
+	for (size_t i = 0; i < new->thread_count; i++) {
+		struct tracee *t = &new->process.threads[i].tracee;
 
 		if (t->state != TRACEE_GONE && tracee_clear_exitkill(t, e))
 			return -1;
@@ -101,11 +101,11 @@ static int let_processes_go(struct restore *r)
 	if (socket_kept_resume(&r->kept, r->e))
 		return -1;
 	for (size_t i = 0; i < r->count; i++) {
-		struct new_process *one = &r->processes[i];
+		struct new_process *new = &r->processes[i];
 
-		for (size_t k = 0; k < one->thread_count; k++)
-			(void)tracee_detach(&one->process.threads[k].tracee, 0, NULL);
-		restore_advance(one, RESTORE_LET_GO);
+		for (size_t k = 0; k < new->thread_count; k++)
+			(void)tracee_detach(&new->process.threads[k].tracee, 0, NULL);
+		restore_advance(new, RESTORE_LET_GO);
 	}
 	return 0;
 }
@@ -125,24 +125,24 @@ static void pass_terminal_on(struct restore *r)
 	}
 }
 
-static int failed_in(struct restore *r, const struct new_process *one)
+static int failed_in(struct restore *r, const struct new_process *new)
 {
-	r->id_taken = one->id_taken;
+	r->id_taken = new->id_taken;
 	return r->count == 1 ? -1
-			     : err_prefix(r->e, "process %d (%s), stage %s", one->process.vpid,
-				       one->process.comm, restore_stage_name(one->stage));
+			     : err_prefix(r->e, "process %d (%s), stage %s", new->process.vpid,
+				       new->process.comm, restore_stage_name(new->stage));
 }
 
 /* Take all processes, one after the other, to @stage by @step. */
 static int advance_all(
-	struct restore *r, enum restore_stage stage, int (*step)(struct new_process *one))
+	struct restore *r, enum restore_stage stage, int (*step)(struct new_process *new))
 {
 	for (size_t i = 0; i < r->count; i++) {
-		struct new_process *one = &r->processes[i];
+		struct new_process *new = &r->processes[i];
 
-		if (step(one))
-			return failed_in(r, one);
-		restore_advance(one, stage);
+		if (step(new))
+			return failed_in(r, new);
+		restore_advance(new, stage);
 	}
 	return 0;
 }
@@ -156,7 +156,7 @@ static int issue_requests(struct restore *r)
 	return 0;
 }
 
-static int each_lower_half(struct restore *r, int (*step)(struct new_process *one))
+static int each_lower_half(struct restore *r, int (*step)(struct new_process *new))
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (step(&r->processes[i])) {

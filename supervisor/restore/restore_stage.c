@@ -22,16 +22,16 @@ const char *restore_stage_name(enum restore_stage stage)
 	return names[stage];
 }
 
-enum restore_stage restore_stage_of(const struct new_process *r)
+enum restore_stage restore_stage_of(const struct new_process *new)
 {
-	return r->stage == RESTORE_MADE && r->fds->placed ? RESTORE_PLACED : r->stage;
+	return new->stage == RESTORE_MADE &&new->fds->placed ? RESTORE_PLACED : new->stage;
 }
 
-void restore_advance(struct new_process *r, enum restore_stage stage)
+void restore_advance(struct new_process *new, enum restore_stage stage)
 {
-	BUG_ON(stage != r->stage + 1);
-	r->stage = stage;
-	if (r->o->verbose && r->o->notice)
-		notice_printf(r->o->notice, "process %d (%s): %s", r->process.vpid,
-			r->process.comm, restore_stage_name(stage));
+	BUG_ON(stage != new->stage + 1);
+	new->stage = stage;
+	if (new->o->verbose &&new->o->notice)
+		notice_printf(new->o->notice, "process %d (%s): %s", new->process.vpid,
+			new->process.comm, restore_stage_name(stage));
 }

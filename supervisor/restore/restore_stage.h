@@ -7,11 +7,11 @@
 
 #include "supervisor/state/new_process.h"
 
-/* @r has reached @stage, which must be the next one. Nothing else changes r->stage. */
-void restore_advance(struct new_process *r, enum restore_stage stage);
+/* @new has reached @stage, which must be the next one. Nothing else changes r->stage. */
+void restore_advance(struct new_process *new, enum restore_stage stage);
 
 /* Where it is, also where only the process itself knows yet (RESTORE_PLACED). */
-enum restore_stage restore_stage_of(const struct new_process *r);
+enum restore_stage restore_stage_of(const struct new_process *new);
 
 /* "mapped" */
 const char *restore_stage_name(enum restore_stage stage);

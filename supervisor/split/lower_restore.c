@@ -18,9 +18,9 @@
 #define START_NS  300000000000ull
 #define REPLAY_NS 1800000000000ull
 
-static const struct image_module *lower_files(const struct new_process *one, size_t *count)
+static const struct image_module *lower_files(const struct new_process *new, size_t *count)
 {
-	return image_note_array(one->img, IMAGE_NOTE_LOWER, struct image_module, count);
+	return image_note_array(new->img, IMAGE_NOTE_LOWER, struct image_module, count);
 }
 
 static bool is_mpi_library(const char *path)
@@ -39,14 +39,14 @@ static bool is_gpu_library(const char *path)
 }
 
 /* enum mpi_abi of the MPI library that was in the lower half; 0: there was none. */
-static unsigned former_abi(const struct new_process *one)
+static unsigned former_abi(const struct new_process *new)
 {
 	unsigned abi = MPI_ABI_NONE;
 	size_t count;
-	const struct image_module *m = lower_files(one, &count);
+	const struct image_module *m = lower_files(new, &count);
 
 	for (size_t i = 0; i < count && !abi; i++)
-		abi = mpi_abi_of_file(image_string(one->img, m[i].path));
+		abi = mpi_abi_of_file(image_string(new->img, m[i].path));
 	return abi;
 }
 
@@ -65,90 +65,90 @@ bool restore_lower_has_mpi(const struct checkpoint *c)
 	return false;
 }
 
-int restore_lower_check(const struct new_process *one)
+int restore_lower_check(const struct new_process *new)
 {
 	const struct image_module *m;
 	char names[sizeof(((struct records_launcher *)NULL)->names)];
-	unsigned former = former_abi(one);
-	bool another = former && mpi_library_choose(one->mpi, former, names, sizeof(names));
+	unsigned former = former_abi(new);
+	bool another = former && mpi_library_choose(new->mpi, former, names, sizeof(names));
 	size_t count;
 
-	m = lower_files(one, &count);
+	m = lower_files(new, &count);
 	for (size_t i = 0; i < count; i++) {
-		const char *path = image_string(one->img, m[i].path);
+		const char *path = image_string(new->img, m[i].path);
 
 		/* What another MPI library brings with it is another one's, too. */
 		if (another && !is_gpu_library(path))
 			continue;
-		if (module_check(&m[i], path, one->e))
-			return err_prefix(one->e,
+		if (module_check(&m[i], path, new->e))
+			return err_prefix(new->e,
 				"the program needs the GPU driver, or MPI, and "
 				"libraries that it ran with");
 	}
 	return 0;
 }
 
-static int start_lower_half(struct new_process *one)
+static int start_lower_half(struct new_process *new)
 {
-	struct process *p = &one->process;
+	struct process *p = &new->process;
 	char failure[sizeof(RECORDS->failure)];
 	int32_t result;
 
 	if (remote_function(p, &p->threads[0], p->lower->info.restart,
-		    clock_ns(CLOCK_MONOTONIC) + START_NS, one->e) ||
+		    clock_ns(CLOCK_MONOTONIC) + START_NS, new->e) ||
 		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, result), &result,
-			sizeof(result), one->e) ||
+			sizeof(result), new->e) ||
 		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, failure),
-			failure, sizeof(failure), one->e))
+			failure, sizeof(failure), new->e))
 		return -1;
 	failure[sizeof(failure) - 1] = 0;
-	return result ? err_set(one->e, 0, "%s", failure) : 0;
+	return result ? err_set(new->e, 0, "%s", failure) : 0;
 }
 
-bool restore_lower_wanted(const struct new_process *one)
+bool restore_lower_wanted(const struct new_process *new)
 {
 	size_t count;
 
-	lower_files(one, &count);
+	lower_files(new, &count);
 	return count;
 }
 
-static int replay_calls(struct new_process *one, enum lower_request request)
+static int replay_calls(struct new_process *new, enum lower_request request)
 {
-	struct process *p = &one->process;
+	struct process *p = &new->process;
 	int failed;
 
-	p->lower->look = one->look_at_others;
-	p->lower->look_arg = one->others;
+	p->lower->look = new->look_at_others;
+	p->lower->look_arg = new->others;
 	failed =
-		lower_order(p, request, NULL, 0, clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, one->e);
-	one->no_room = failed && p->lower->no_room;
+		lower_order(p, request, NULL, 0, clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, new->e);
+	new->no_room = failed && p->lower->no_room;
 	p->lower->look = NULL;
 	return failed;
 }
 
-int restore_lower_run(struct new_process *one)
+int restore_lower_run(struct new_process *new)
 {
-	struct process *p = &one->process;
+	struct process *p = &new->process;
 	bool mpi;
 
-	if (!restore_lower_wanted(one))
+	if (!restore_lower_wanted(new))
 		return 0;
-	if (lower_find(p, one->e))
+	if (lower_find(p, new->e))
 		return -1;
 	if (!p->lower || p->lower->state != RECORDS_UP)
-		return err_set(one->e, 0, "the image lacks the records of the lower half");
-	mpi = !one->trial && launcher_is_wanted(p);
-	if ((mpi && launcher_give_variables(p, one->mpi, former_abi(one), one->e)) ||
-		start_lower_half(one) || (mpi && launcher_give_connection(p, one->e)))
-		return err_prefix(one->e, "cannot bring back the lower half of process %d (%s)",
+		return err_set(new->e, 0, "the image lacks the records of the lower half");
+	mpi = !new->trial &&launcher_is_wanted(p);
+	if ((mpi && launcher_give_variables(p, new->mpi, former_abi(new), new->e)) ||
+		start_lower_half(new) || (mpi && launcher_give_connection(p, new->e)))
+		return err_prefix(new->e, "cannot bring back the lower half of process %d (%s)",
 			p->vpid, p->comm);
-	return replay_calls(one, one->trial ? LOWER_TRY : LOWER_REPLAY);
+	return replay_calls(new, new->trial ? LOWER_TRY : LOWER_REPLAY);
 }
 
-int restore_lower_rest(struct new_process *one)
+int restore_lower_rest(struct new_process *new)
 {
-	if (!restore_lower_wanted(one) || one->trial)
+	if (!restore_lower_wanted(new) || new->trial)
 		return 0;
-	return replay_calls(one, LOWER_REPLAY_REST) ? -1 : restore_device_memory(one);
+	return replay_calls(new, LOWER_REPLAY_REST) ? -1 : restore_device_memory(new);
 }

@@ -66,10 +66,10 @@ void restore_limits_put_back(const struct restore_limits *l)
 		(void)setrlimit(widened[i], &l->own[widened[i]]);
 }
 
-static void print_notice(const struct new_process *r, const char *line)
+static void print_notice(const struct new_process *new, const char *line)
 {
-	if (r->o->notice)
-		r->o->notice(line);
+	if (new->o->notice)
+		new->o->notice(line);
 }
 
 /* Only root can raise a hard limit: set the limit as high as possible. */
@@ -83,21 +83,21 @@ static int set_as_high_as_possible(pid_t pid, int resource, const struct rlimit 
 	return prlimit(pid, resource, &now, NULL);
 }
 
-void restore_limits_set(struct new_process *r)
+void restore_limits_set(struct new_process *new)
 {
 	for (int i = 0; i < IMAGE_RLIMITS; i++) {
-		struct rlimit want = {r->ip->rlimit_cur[i], r->ip->rlimit_max[i]};
+		struct rlimit want = {new->ip->rlimit_cur[i], new->ip->rlimit_max[i]};
 		cleanup_free char *line = NULL;
 
-		if (!prlimit(r->process.pid, i, &want, NULL))
+		if (!prlimit(new->process.pid, i, &want, NULL))
 			continue;
-		if (!set_as_high_as_possible(r->process.pid, i, &want))
+		if (!set_as_high_as_possible(new->process.pid, i, &want))
 			line = xasprintf("the resource limit %s is lower here than where the "
 					 "program ran",
 				limit_name(i));
 		else
 			line = xasprintf("cannot set the resource limit %s: %s", limit_name(i),
 				strerror(errno));
-		print_notice(r, line);
+		print_notice(new, line);
 	}
 }

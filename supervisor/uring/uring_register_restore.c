@@ -11,11 +11,11 @@ static int ring_register(struct return_of_ring *r, unsigned opcode, const void *
 {
 	int64_t result;
 
-	if (tracee_write(r->one->process.mem_fd, r->scratch, data, size, r->one->e) ||
-		REMOTE_CALL(&r->remote, &result, r->one->e, SYS_io_uring_register, r->number,
+	if (tracee_write(r->new->process.mem_fd, r->scratch, data, size, r->new->e) ||
+		REMOTE_CALL(&r->remote, &result, r->new->e, SYS_io_uring_register, r->number,
 			opcode, r->scratch, count))
 		return -1;
-	return result < 0 ? err_set(r->one->e, -result, "cannot register %s with an io_uring",
+	return result < 0 ? err_set(r->new->e, -result, "cannot register %s with an io_uring",
 				    what)
 			  : 0;
 }
@@ -72,15 +72,15 @@ int restore_ring_register(struct return_of_ring *r)
 static int register_ring(struct return_of_ring *r, struct thread *t, unsigned slot)
 {
 	struct io_uring_rsrc_update u = {.offset = slot, .data = r->number};
-	struct err *e = r->one->e;
+	struct err *e = r->new->e;
 	int64_t result;
 	uint64_t at;
 	int failed;
 
-	if (remote_begin(&r->remote, &r->one->process, t, e))
+	if (remote_begin(&r->remote, &r->new->process, t, e))
 		return -1;
 	at = remote_scratch(&r->remote, 4096, e);
-	failed = !at || tracee_write(r->one->process.mem_fd, at, &u, sizeof(u), e) ||
+	failed = !at || tracee_write(r->new->process.mem_fd, at, &u, sizeof(u), e) ||
 		 REMOTE_CALL(&r->remote, &result, e, SYS_io_uring_register, r->number,
 			 IORING_REGISTER_RING_FDS, at, 1);
 	if (remote_end(&r->remote, failed ? NULL : e) || failed)
