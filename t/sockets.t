@@ -154,6 +154,43 @@ shutil.rmtree("dir")
 print("ok", flush=True)'
 fi
 
+# A port with a connection that no process has open any more on this side, and whose other end closes late.
+closes_late() {
+	local other
+	checkpoint -s && step="the end" && await -t 60 -p "$sup" 2>>await.err && {
+		sweep >/dev/null
+		step="a connection" && mkfifo close && rm -f closing
+		python3 -c '
+import socket, sys
+listening = socket.socket()
+listening.bind(("127.0.0.1", int(open("port").read())))
+listening.listen()
+client = socket.create_connection(listening.getsockname())
+listening.accept()[0].close()
+listening.close()
+open("closing", "w").write("yes\n")
+open("close").read()' 251>&- &
+		other=$!
+		await -t 60 -p $other closing yes >/dev/null 2>>await.err
+	} && step="a restart that waits" && {
+		restart_detached &
+		await -t 60 restart.err 'waiting: .*a connection that has ended' >/dev/null 2>>await.err &&
+			step="a restart" && echo >close && wait $other && wait $! && sup=$(cat pidfile)
+	} && step="running on" && finish && said_ok
+}
+if have python3 && [ -z "${SOCKET_VICTIMS:-}" ]; then
+	scenario "a port of a connection that closes late: it is waited for" closes_late python3 -c '
+import signal, socket
+listening = socket.socket()
+listening.bind(("127.0.0.1", 0))
+listening.listen()
+open("port", "w").write(str(listening.getsockname()[1]))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+print("ok", flush=True)'
+fi
+
 # Ports that for a minute can be bound only by a program that has set SO_REUSEADDR beforehand: the ports of
 # the ends that close first, here a server's port, and the port of a client that has bound it.
 past_ports() { # FAMILY ADDRESS

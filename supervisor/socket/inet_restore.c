@@ -114,8 +114,11 @@ static int bind_name(int fd, const uint8_t *name, uint32_t size, struct err *e)
 {
 	int error = size && bind(fd, (const struct sockaddr *)name, size) ? errno : 0;
 
-	if (error == EADDRINUSE && is_stream(fd) && past_connections_forget(socket_port(name)))
+	if (error == EADDRINUSE && is_stream(fd)) {
+		/* Whoever had it may have gone by the time that it is looked for. */
+		(void)past_connections_forget(socket_port(name));
 		error = bind(fd, (const struct sockaddr *)name, size) ? errno : 0;
+	}
 	if (!error)
 		return 0;
 	return no_name("bind a socket to", name, size, error, e);

@@ -25,12 +25,18 @@
 #define IP_LOCAL_PORT_RANGE 51
 #endif
 
-/* As include/net/tcp_states.h has it. */
+/* As include/net/tcp_states.h has them. */
+#define STATE_FIN_WAIT1 4
+#define STATE_FIN_WAIT2 5
 #define STATE_TIME_WAIT 6
+#define STATE_LAST_ACK  9
+#define STATE_CLOSING   11
 
-/* What is sent may wait for its turn (softirq). */
-#define PASSES   5
-#define PAUSE_NS 10000000
+/* What is sent may wait for its turn (softirq). A connection whose processes have just been killed takes a few
+ * milliseconds to close, or 200 when a segment is lost. */
+#define PASSES         5
+#define CLOSING_PASSES 100
+#define PAUSE_NS       10000000
 
 struct past {
 	struct sockaddr_storage local, remote;
@@ -39,6 +45,7 @@ struct past {
 
 struct holders {
 	struct buf past; /* struct past */
+	bool closing; /* connections that no process has open, on their way to TIME_WAIT or to their end */
 	bool others;
 };
 
@@ -61,20 +68,31 @@ static bool read_address(
 	return count == 1 || count == 4;
 }
 
+static bool is_closing(unsigned state, unsigned long inode)
+{
+	return !inode && (state == STATE_FIN_WAIT1 || state == STATE_FIN_WAIT2 ||
+				 state == STATE_LAST_ACK || state == STATE_CLOSING);
+}
+
 /* Connections of @table, a file in /proc/net, that have local @port. */
 static void find_holders(const char *table, unsigned port, struct holders *h)
 {
 	cleanup_file FILE *f = fopen(table, "re");
 	unsigned local_port, remote_port, state;
 	char line[512], local[33], remote[33];
+	unsigned long inode;
 	struct past p;
 
 	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, " %*u: %32[0-9A-F]:%x %32[0-9A-F]:%x %x", local, &local_port,
-			    remote, &remote_port, &state) != 5 ||
+		if (sscanf(line,
+			    " %*u: %32[0-9A-F]:%x %32[0-9A-F]:%x %x %*x:%*x %*x:%*x %*x %*u "
+			    "%*u %lu",
+			    local, &local_port, remote, &remote_port, &state, &inode) != 6 ||
 			local_port != port)
 			continue;
-		if (state != STATE_TIME_WAIT)
+		if (is_closing(state, inode))
+			h->closing = true;
+		else if (state != STATE_TIME_WAIT)
 			h->others = true;
 		else if (read_address(local, local_port, &p.local, &p.size) &&
 			 read_address(remote, remote_port, &p.remote, &p.size))
@@ -95,7 +113,7 @@ bool past_connections_hold(unsigned port)
 	bool held;
 
 	find_all(port, &h);
-	held = h.past.len && !h.others;
+	held = (h.past.len || h.closing) && !h.others;
 	buf_free(&h.past);
 	return held;
 }
@@ -162,15 +180,16 @@ bool past_connections_forget(unsigned port)
 {
 	bool free = false;
 
-	for (int i = 0; i < PASSES && !free; i++) {
+	for (int i = 0, passes = 0; passes < PASSES && i < CLOSING_PASSES && !free; i++) {
 		struct holders h;
 		bool over;
 
 		if (i)
 			sleep_ns(PAUSE_NS);
 		find_all(port, &h);
-		free = i && !h.past.len && !h.others;
-		over = h.others || !any_is_local(&h);
+		passes += !h.closing;
+		free = i && !h.past.len && !h.closing && !h.others;
+		over = h.others || (!h.closing && !any_is_local(&h));
 		for (size_t k = 0; k < buf_count(&h.past, struct past) && !over; k++)
 			reset_connection(buf_at(&h.past, struct past, k));
 		buf_free(&h.past);

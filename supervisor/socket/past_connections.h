@@ -8,11 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether local @port is in use by nothing but connections of the past. */
+/* Whether local @port is in use by nothing but connections of the past: such as are in TIME_WAIT, and such as no
+ * process has open and that are closing. */
 bool past_connections_hold(unsigned port);
 
 /* Have the kernel forget the connections of @port with both ends on this machine, if nobody
- * else has the port. Whether that has freed it. */
+ * else has the port; those that are closing are waited for, for a second at most. Whether that has freed it. */
 bool past_connections_forget(unsigned port);
 
 /* Have connect(2) choose the port of @name for the socket @fd, from a range with nothing else
