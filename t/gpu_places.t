@@ -4,6 +4,8 @@
 # which sequences, ALL_SEEDS which with device, pinned, pooled and mapped memory and a second GPU
 # besides, CONTEXT_SEEDS in which contexts come and go, too.
 TEST_LIMIT=${TEST_LIMIT:-900}
+# A trial of these takes a second of the processor, and a minute beside fifty other tests.
+PATIENCE=${PATIENCE:-240}
 . "${0%/*}/lib.sh"
 
 export LD_LIBRARY_PATH=$build/t/sim
