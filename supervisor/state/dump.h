@@ -101,7 +101,7 @@ struct process_timers {
 
 /* Timers, and the pending signals of all threads with them: what fires meanwhile must be in
  * one of the two. The caller frees out->posix. */
-int dump_timers_and_pending(struct dump *d, struct remote *r, uint64_t scratch,
-	struct process_timers *out, struct err *e);
+int dump_timers_and_pending(
+	struct dump *d, struct remote *r, struct process_timers *out, struct err *e);
 
 #endif

@@ -41,18 +41,20 @@ static int try_out(struct remote *r, uint32_t *registrations, struct err *e)
 	return 0;
 }
 
-int membarrier_read(struct remote *r, uint32_t *registrations, struct err *e)
+struct remote_query membarrier_question(void)
 {
-	int64_t result;
+	return (struct remote_query){.nr = SYS_membarrier, .args = {GET_REGISTRATIONS}};
+}
 
+int membarrier_read(struct remote *r, const struct remote_query *asked, uint32_t *registrations,
+	struct err *e)
+{
 	*registrations = 0;
-	if (REMOTE_CALL(r, &result, e, SYS_membarrier, GET_REGISTRATIONS))
-		return -1;
-	if (result == -EINVAL)
+	if (asked->result == -EINVAL)
 		return try_out(r, registrations, e);
 	/* ENOSYS: not there to be registered for. */
-	if (result > 0)
-		*registrations = result;
+	if (asked->result > 0)
+		*registrations = asked->result;
 	return 0;
 }
 

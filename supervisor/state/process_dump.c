@@ -21,6 +21,7 @@
 #include "supervisor/state/seccomp.h"
 #include "supervisor/target/memory_limits.h"
 #include "supervisor/target/pagemap.h"
+#include "supervisor/target/remote_query.h"
 
 /* <asm/prctl.h> of kernel 5.16 */
 #define ARCH_GET_XCOMP_PERM 0x1022
@@ -320,83 +321,94 @@ static int read_limits(struct dump *d, struct image_process *ip, struct err *e)
 	return 0;
 }
 
-static int remote_number(struct remote *r, long nr, uint64_t a, uint64_t b, const char *what,
-	uint64_t *value, struct err *e)
-{
-	int64_t result;
+/* What only the process itself can ask for: all at once (target/remote_query.h). */
+enum {
+	ASK_BREAK,
+	ASK_DUMPABLE,
+	ASK_SECUREBITS,
+	ASK_THP,
+	ASK_SUBREAPER,
+	ASK_XCOMP,
+	ASK_MDWE,
+	ASK_MEMORY_MERGE,
+	ASK_LDT,
+	ASK_MEMBARRIER,
+	QUESTIONS
+};
 
-	if (REMOTE_CALL(r, &result, e, nr, a, b))
-		return -1;
-	if (result < 0 && result > -4096)
-		return err_set(
-			e, -result, "cannot read %s of process %d", what, r->process->pid);
-	*value = result;
-	return 0;
+static int refuse_answer(
+	const struct remote *r, const char *what, int64_t result, struct err *e)
+{
+	return err_set(e, -result, "cannot read %s of process %d", what, r->process->pid);
 }
 
 /* Kernels that do not know of a setting answer EINVAL; then nobody has made it. */
-static int remote_setting(
-	struct remote *r, int option, const char *what, uint32_t *value, struct err *e)
+static int take_setting(const struct remote *r, const char *what, const struct remote_query *q,
+	uint32_t *value, struct err *e)
 {
-	int64_t result;
-
-	if (REMOTE_CALL(r, &result, e, SYS_prctl, option))
-		return -1;
-	if (result < 0 && result != -EINVAL)
-		return err_set(
-			e, -result, "cannot read %s of process %d", what, r->process->pid);
-	*value = result < 0 ? 0 : result;
+	if (q->result < 0 && q->result != -EINVAL)
+		return refuse_answer(r, what, q->result, e);
+	*value = q->result < 0 ? 0 : q->result;
 	return 0;
 }
 
-/* Segments that a program has made for itself are used by their numbers. */
-static int refuse_ldt(struct dump *d, struct remote *r, uint64_t scratch, struct err *e)
+static int read_remote(
+	struct dump *d, struct remote *r, struct image_process *ip, struct err *e)
 {
-	int64_t size;
+	static const char *const names[] = {[ASK_BREAK] = "the break",
+		[ASK_DUMPABLE] = "dumpable",
+		[ASK_SECUREBITS] = "the secure bits",
+		[ASK_THP] = "the THP setting",
+		[ASK_SUBREAPER] = "subreaper"};
+	uint64_t xcomp = 0, segment;
+	uint32_t subreaper = 0;
+	struct remote_query q[QUESTIONS] = {
+		[ASK_BREAK] = {.nr = SYS_brk},
+		[ASK_DUMPABLE] = {.nr = SYS_prctl, .args = {PR_GET_DUMPABLE}},
+		[ASK_SECUREBITS] = {.nr = SYS_prctl, .args = {PR_GET_SECUREBITS}},
+		[ASK_THP] = {.nr = SYS_prctl, .args = {PR_GET_THP_DISABLE}},
+		[ASK_SUBREAPER] = {.nr = SYS_prctl,
+			.args = {PR_GET_CHILD_SUBREAPER},
+			.out_arg = 2,
+			.out = &subreaper,
+			.size = sizeof(subreaper)},
+		[ASK_XCOMP] = {.nr = SYS_arch_prctl,
+			.args = {ARCH_GET_XCOMP_PERM},
+			.out_arg = 2,
+			.out = &xcomp,
+			.size = sizeof(xcomp)},
+		[ASK_MDWE] = {.nr = SYS_prctl, .args = {PR_GET_MDWE}},
+		[ASK_MEMORY_MERGE] = {.nr = SYS_prctl, .args = {PR_GET_MEMORY_MERGE}},
+		[ASK_LDT] = {.nr = SYS_modify_ldt,
+			.args = {0, 0, sizeof(segment)},
+			.out_arg = 2,
+			.out = &segment,
+			.size = sizeof(segment)},
+		[ASK_MEMBARRIER] = membarrier_question(),
+	};
 
-	/* ENOSYS: this kernel has none. */
-	if (REMOTE_CALL(r, &size, e, SYS_modify_ldt, 0, scratch, 4096))
+	if (remote_query(r, q, QUESTIONS, e))
 		return -1;
-	if (size <= 0)
-		return 0;
-	return err_set(e, 0, "it has segments of its own (modify_ldt), which is not supported");
-}
-
-/* What only the process itself can ask for. */
-static int read_remote(struct dump *d, struct remote *r, uint64_t scratch,
-	struct image_process *ip, struct err *e)
-{
-	uint64_t value = 0;
-	uint32_t subreaper;
-	int64_t result;
-
-	if (remote_number(r, SYS_brk, 0, 0, "the break", &ip->brk, e) ||
-		remote_number(r, SYS_prctl, PR_GET_DUMPABLE, 0, "dumpable", &value, e))
-		return -1;
-	ip->dumpable = value;
-	if (remote_number(r, SYS_prctl, PR_GET_SECUREBITS, 0, "the secure bits", &value, e))
-		return -1;
-	ip->securebits = value;
-	if (remote_number(r, SYS_prctl, PR_GET_THP_DISABLE, 0, "the THP setting", &value, e))
-		return -1;
-	ip->thp_disable = value;
-	/* Kernels and processors without AMX do not know it. */
-	if (REMOTE_CALL(r, &result, e, SYS_arch_prctl, ARCH_GET_XCOMP_PERM, scratch))
-		return -1;
-	if (!result && tracee_read(d->process->mem_fd, scratch, &value, sizeof(value), e))
-		return -1;
-	ip->xcomp_permission = result ? 0 : value;
-	if (remote_number(
-		    r, SYS_prctl, PR_GET_CHILD_SUBREAPER, scratch, "subreaper", &value, e) ||
-		tracee_read(d->process->mem_fd, scratch, &subreaper, sizeof(subreaper), e))
-		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (q[i].result < 0)
+			return refuse_answer(r, names[i], q[i].result, e);
+	ip->brk = q[ASK_BREAK].result;
+	ip->dumpable = q[ASK_DUMPABLE].result;
+	ip->securebits = q[ASK_SECUREBITS].result;
+	ip->thp_disable = q[ASK_THP].result;
 	ip->child_subreaper = subreaper;
 	d->process->adopts = subreaper;
-	return remote_setting(r, PR_GET_MDWE, "the W^X setting", &ip->mdwe, e) ||
-			       remote_setting(r, PR_GET_MEMORY_MERGE, "the KSM setting",
+	/* Kernels and processors without AMX do not know it. */
+	ip->xcomp_permission = q[ASK_XCOMP].result ? 0 : xcomp;
+	/* Segments that a program has made for itself are used by their numbers. ENOSYS: this
+	 * kernel has none. */
+	if (q[ASK_LDT].result > 0)
+		return err_set(e, 0,
+			"it has segments of its own (modify_ldt), which is not supported");
+	return take_setting(r, "the W^X setting", &q[ASK_MDWE], &ip->mdwe, e) ||
+			       take_setting(r, "the KSM setting", &q[ASK_MEMORY_MERGE],
 				       &ip->memory_merge, e) ||
-			       membarrier_read(r, &ip->membarrier, e) ||
-			       refuse_ldt(d, r, scratch, e)
+			       membarrier_read(r, &q[ASK_MEMBARRIER], &ip->membarrier, e)
 		       ? -1
 		       : 0;
 }
@@ -433,9 +445,9 @@ static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip,
 		return -1;
 	scratch = remote_scratch(&r, 4096, e);
 	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) ||
-		 read_remote(d, &r, scratch, ip, e) || mempolicy_dump(d, &r, scratch, e) ||
+		 read_remote(d, &r, ip, e) || mempolicy_dump(d, &r, scratch, e) ||
 		 dump_keyrings(d, &r, e) || dump_sigactions(d, &r, e) ||
-		 dump_timers_and_pending(d, &r, scratch, &timers, e);
+		 dump_timers_and_pending(d, &r, &timers, e);
 	memcpy(ip->itimer_value_us, timers.value_us, sizeof(timers.value_us));
 	memcpy(ip->itimer_interval_us, timers.interval_us, sizeof(timers.interval_us));
 	buf_free(&timers.posix);

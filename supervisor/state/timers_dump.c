@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "supervisor/state/dump.h"
+#include "supervisor/target/remote_query.h"
 
 static pid_t virtual_tid(struct process *p, pid_t tid)
 {
@@ -83,32 +84,56 @@ static uint64_t to_ns(const struct timespec *ts)
 	return ts->tv_sec * 1000000000ull + ts->tv_nsec;
 }
 
-static int read_timer(struct remote *r, uint64_t scratch, struct image_timer *t, struct err *e)
+static int read_timer(struct remote *r, struct image_timer *t, struct err *e)
 {
 	struct itimerspec its;
-	int64_t result;
+	struct remote_query q[] = {
+		{.nr = SYS_timer_gettime,
+			.args = {t->id},
+			.out_arg = 2,
+			.out = &its,
+			.size = sizeof(its)},
+		{.nr = SYS_timer_getoverrun, .args = {t->id}},
+	};
 
-	if (REMOTE_CALL(r, &result, e, SYS_timer_gettime, t->id, scratch))
+	if (remote_query(r, q, ARRAY_SIZE(q), e))
 		return -1;
-	if (result < 0)
-		return err_set(e, -result, "cannot read timer %d", t->id);
-	if (tracee_read(r->process->mem_fd, scratch, &its, sizeof(its), e))
-		return -1;
+	if (q[0].result < 0)
+		return err_set(e, -q[0].result, "cannot read timer %d", t->id);
 	t->value_ns = to_ns(&its.it_value);
 	t->interval_ns = to_ns(&its.it_interval);
-	if (REMOTE_CALL(r, &result, e, SYS_timer_getoverrun, t->id))
+	t->overrun = q[1].result > 0 ? q[1].result : 0;
+	return 0;
+}
+
+static int read_interval_timers(struct remote *r, struct process_timers *out, struct err *e)
+{
+	uint64_t timer[3][4] = {0}; /* struct itimerval: interval, value */
+	struct remote_query q[3];
+
+	for (int i = 0; i < 3; i++)
+		q[i] = (struct remote_query){.nr = SYS_getitimer,
+			.args = {i},
+			.out_arg = 2,
+			.out = timer[i],
+			.size = sizeof(timer[i])};
+	if (remote_query(r, q, 3, e))
 		return -1;
-	t->overrun = result > 0 ? result : 0;
+	for (int i = 0; i < 3; i++) {
+		if (q[i].result < 0)
+			return err_set(e, -q[i].result, "cannot read an interval timer");
+		out->interval_us[i] = timer[i][0] * 1000000 + timer[i][1];
+		out->value_us[i] = timer[i][2] * 1000000 + timer[i][3];
+	}
 	return 0;
 }
 
 /* All timers of the process, posix first: for comparing two moments. */
-static int read_timers(struct dump *d, struct remote *r, uint64_t scratch,
-	struct process_timers *out, struct err *e)
+static int read_timers(
+	struct dump *d, struct remote *r, struct process_timers *out, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/timers", d->process->task);
 	cleanup_free char *text = NULL;
-	int64_t result;
 	size_t len;
 
 	out->posix.len = 0;
@@ -119,22 +144,11 @@ static int read_timers(struct dump *d, struct remote *r, uint64_t scratch,
 
 		p += *p == '\n';
 		if (parse_timer(d->process, p, &t, e) || find_clock(d->process, &t, e) ||
-			read_timer(r, scratch, &t, e))
+			read_timer(r, &t, e))
 			return -1;
 		buf_push(&out->posix, struct image_timer, &t);
 	}
-	for (int i = 0; i < 3; i++) {
-		uint64_t timer[4]; /* struct itimerval: interval, value */
-
-		if (REMOTE_CALL(r, &result, e, SYS_getitimer, i, scratch) ||
-			tracee_read(r->process->mem_fd, scratch, timer, sizeof(timer), e))
-			return -1;
-		if (result < 0)
-			return err_set(e, -result, "cannot read an interval timer");
-		out->interval_us[i] = timer[0] * 1000000 + timer[1];
-		out->value_us[i] = timer[2] * 1000000 + timer[3];
-	}
-	return 0;
+	return read_interval_timers(r, out, e);
 }
 
 /* A timer that has expired has less than nothing left: it has stopped, or begun anew. */
@@ -183,15 +197,15 @@ static void choose_reading(struct process_timers *before, const struct process_t
 			before->value_us[i] = after->value_us[i];
 }
 
-int dump_timers_and_pending(struct dump *d, struct remote *r, uint64_t scratch,
-	struct process_timers *out, struct err *e)
+int dump_timers_and_pending(
+	struct dump *d, struct remote *r, struct process_timers *out, struct err *e)
 {
 	cleanup_buf struct buf pending = {0};
 	struct process_timers after = {0};
 	int failed;
 
-	failed = read_timers(d, r, scratch, out, e) || dump_pending(d, &pending, e) ||
-		 read_timers(d, r, scratch, &after, e);
+	failed = read_timers(d, r, out, e) || dump_pending(d, &pending, e) ||
+		 read_timers(d, r, &after, e);
 	if (!failed)
 		choose_reading(out, &after, &pending);
 	buf_free(&after.posix);
