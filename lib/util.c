@@ -232,26 +232,27 @@ int write_all(int fd, const void *data, size_t n, const char *what, struct err *
 	return 0;
 }
 
+/* Mostly a file of /proc, of which each read gives 4 KiB at most. */
+#define READ_STEP 16384
+
+/* Not into the buffer: it would have to grow before the end of the file shows. */
 static int read_steps(
 	int dirfd, const char *path, size_t step, char **data, size_t *len, struct err *e)
 {
 	cleanup_fd int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 	cleanup_buf struct buf b = {0};
+	char piece[READ_STEP];
+	ssize_t r;
 
 	if (fd < 0)
 		return err_set(e, errno, "cannot open %s", path);
-	for (;;) {
-		char *p = buf_grow(&b, step);
-		ssize_t r = read(fd, p, step);
-
-		b.len -= r > 0 ? step - (size_t)r : step;
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return err_set(e, errno, "cannot read %s", path);
-		if (!r)
-			break;
-	}
+	do {
+		r = read(fd, piece, step);
+		if (r > 0)
+			buf_add(&b, piece, r);
+	} while (r > 0 || (r < 0 && errno == EINTR));
+	if (r < 0)
+		return err_set(e, errno, "cannot read %s", path);
 	buf_grow(&b, 1);
 	*len = b.len - 1;
 	*data = steal_ptr(b.data);
@@ -260,7 +261,7 @@ static int read_steps(
 
 int read_file_at(int dirfd, const char *path, char **data, size_t *len, struct err *e)
 {
-	return read_steps(dirfd, path, 65536, data, len, e);
+	return read_steps(dirfd, path, READ_STEP, data, len, e);
 }
 
 int read_file(const char *path, char **data, size_t *len, struct err *e)
@@ -289,6 +290,7 @@ int sync_directory_of(const char *path, struct err *e)
 
 int read_file_in_steps(const char *path, size_t step, char **data, size_t *len, struct err *e)
 {
+	BUG_ON(step > READ_STEP);
 	return read_steps(AT_FDCWD, path, step, data, len, e);
 }
 
