@@ -69,10 +69,21 @@ uint64_t memory_limits_contents(size_t extents, uint64_t hashes)
 	return extents * sizeof(struct batch_call) + hashes;
 }
 
+static bool is_limited(void)
+{
+	uint64_t most;
+
+	return memory_limits_most(RLIMIT_AS, &most) || memory_limits_most(RLIMIT_DATA, &most);
+}
+
 int memory_limits_measure(pid_t pid, struct memory_use *use, struct err *e)
 {
-	cleanup_free char *status = procfs_status(pid, pid, e);
+	cleanup_free char *status = NULL;
 
+	*use = (struct memory_use){.pid = pid};
+	if (!is_limited())
+		return 0;
+	status = procfs_status(pid, pid, e);
 	if (!status)
 		return -1;
 	*use = (struct memory_use){
