@@ -443,7 +443,7 @@ static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip,
 
 	if (remote_begin(&r, d->process, &d->process->threads[0], e))
 		return -1;
-	scratch = remote_scratch(&r, 4096, e);
+	scratch = remote_query_scratch(&r, e);
 	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) ||
 		 read_remote(d, &r, ip, e) || mempolicy_dump(d, &r, scratch, e) ||
 		 dump_keyrings(d, &r, e) || dump_sigactions(d, &r, e) ||

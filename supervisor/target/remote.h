@@ -23,6 +23,7 @@ struct remote {
 	/* ---- of remote_query.h ---- */
 	size_t queried;      /* bytes that have been written behind the cave */
 	uint64_t query_mark; /* what stands in the page when all calls have returned */
+	bool query_table;    /* the scratch memory has a page for the calls to be made */
 };
 
 /* @thread must be in a trap stop. */

@@ -33,8 +33,8 @@ struct row {
 _Static_assert(sizeof(struct row) == QUERY_ROW, "x86_64_query.S");
 
 struct slots {
-	uint64_t page, minus_page, tracer, done;
-	struct row rows[];
+	uint64_t page, minus_page, tracer, done, table;
+	struct row rows[]; /* or they are behind the page */
 };
 
 static size_t code_size(void)
@@ -42,12 +42,20 @@ static size_t code_size(void)
 	return x86_64_query_slots - x86_64_query_code;
 }
 
-/* How many rows there is room for, behind which the table ends with a 0. */
-static size_t rows_at_once(const struct process *p)
+/* Behind the rows the table ends with a 0. */
+#define TABLE_MAX (REMOTE_QUERY_MAX * sizeof(struct row) + sizeof(uint64_t))
+#define SCRATCH   (2 * PAGE)
+_Static_assert(PAGE + TABLE_MAX <= SCRATCH, "all rows fit");
+
+/* How many rows there is room for. */
+static size_t rows_at_once(const struct remote *r)
 {
 	size_t fixed = CAVE_QUERY + code_size() + sizeof(struct slots) + sizeof(uint64_t);
+	size_t room = r->process->cave_room;
 
-	return p->cave_room < fixed ? 0 : (p->cave_room - fixed) / sizeof(struct row);
+	if (room < fixed)
+		return 0;
+	return r->query_table ? REMOTE_QUERY_MAX : (room - fixed) / sizeof(struct row);
 }
 
 /* Where the page is, or is to come. Nobody else maps anything in our window, so that a thread on
@@ -70,7 +78,7 @@ static bool can_query(const struct remote *r)
 	const struct process *p = r->process;
 
 	/* Filters act again when the supervisor has died, and may not know of kill(2). */
-	return rows_at_once(p) && p->sees_us && !r->thread->seccomp &&
+	return rows_at_once(r) && p->sees_us && !r->thread->seccomp &&
 	       (r->home.scratch || !is_mapped(r, page_of(r)));
 }
 
@@ -86,17 +94,19 @@ static uint64_t out_offset(const struct remote_query *queries, size_t n)
 static int write_code(
 	struct remote *r, const struct remote_query *queries, size_t count, struct err *e)
 {
-	size_t size = code_size() + sizeof(struct slots) + count * sizeof(struct row) +
-		      sizeof(uint64_t);
-	cleanup_free uint8_t *code = xcalloc(1, size);
+	size_t fixed = code_size() + sizeof(struct slots);
+	size_t table = count * sizeof(struct row) + sizeof(uint64_t);
+	size_t size = fixed + (r->query_table ? 0 : table);
+	cleanup_free uint8_t *code = xcalloc(1, fixed + table);
 	struct slots *slots = (void *)(code + code_size());
-	uint64_t page = page_of(r);
+	uint64_t at = r->process->cave + CAVE_QUERY, page = page_of(r);
 
 	memcpy(code, x86_64_query_code, code_size());
 	slots->page = page;
 	slots->minus_page = -page;
 	slots->tracer = gettid();
 	slots->done = r->query_mark;
+	slots->table = r->query_table ? page + PAGE : at + fixed;
 	for (size_t i = 0; i < count; i++) {
 		const struct remote_query *q = &queries[i];
 		struct row *row = &slots->rows[i];
@@ -109,7 +119,10 @@ static int write_code(
 	}
 	if (size > r->queried)
 		r->queried = size;
-	return tracee_write(r->process->mem_fd, r->process->cave + CAVE_QUERY, code, size, e);
+	if (r->query_table &&
+		tracee_write(r->process->mem_fd, slots->table, slots->rows, table, e))
+		return -1;
+	return tracee_write(r->process->mem_fd, at, code, size, e);
 }
 
 /* Let it run from @code on, which is in x86_64_query.S. */
@@ -293,12 +306,20 @@ static int run_query(struct remote *r, struct remote_query *q, struct err *e)
 			  : 0;
 }
 
+uint64_t remote_query_scratch(struct remote *r, struct err *e)
+{
+	uint64_t at = remote_scratch(r, SCRATCH, e);
+
+	r->query_table = at;
+	return at;
+}
+
 int remote_query(struct remote *r, struct remote_query *queries, size_t count, struct err *e)
 {
 	BUG_ON(count > REMOTE_QUERY_MAX ||
 		out_offset(queries, count) - out_offset(queries, 0) > REMOTE_QUERY_BYTES);
 	if (can_query(r)) {
-		size_t most = rows_at_once(r->process);
+		size_t most = rows_at_once(r);
 
 		for (size_t i = 0; i < count; i += most)
 			if (run_queries(r, &queries[i], count - i < most ? count - i : most, e))

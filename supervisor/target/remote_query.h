@@ -26,6 +26,11 @@ struct remote_query {
 #define REMOTE_QUERY_BYTES 3072
 #define REMOTE_QUERY_MAX   64 /* in one call of the function */
 
+/* Scratch memory (remote_scratch()) of one page for the caller's use between calls of remote_query(), with which
+ * all queries of one call are made in one go. Without it, they are as many at once as the room in the vdso makes
+ * them. 0 on failure. */
+uint64_t remote_query_scratch(struct remote *r, struct err *e);
+
 /* Inside of a bracket. @out of calls that fail is zero. */
 int remote_query(struct remote *r, struct remote_query *queries, size_t count, struct err *e);
 

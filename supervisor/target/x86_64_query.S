@@ -39,7 +39,7 @@ x86_64_query_code:
 	/* With a page that is there. */
 x86_64_query_run:
 	mov $0, %r8d
-	lea table(%rip), %r9
+	mov table(%rip), %r9
 1:	mov (%r9), %rcx
 	jrcxz 2f
 	mov %rcx, %rax
@@ -93,5 +93,6 @@ tracer:
 done:
 	.quad 0
 table:
+	.quad 0
 
 	.section .note.GNU-stack, "", @progbits
