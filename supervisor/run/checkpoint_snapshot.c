@@ -41,8 +41,7 @@ static int dump_begin(struct checkpoint_work *w, size_t i)
 	d->modules = w->s->modules;
 	d->deadline_ns = w->request->deadline_ns;
 	d->portable = w->s->options.portable;
-	d->namespace_of = checkpoint_reaper(w);
-	d->clocks_of = w->tree.processes[0]->task;
+	d->namespaces = &w->namespaces;
 	d->shared_runs = &w->shared_runs;
 	if (w->s->options.incremental && w->s->options.dirty == DIRTY_UFFD)
 		d->dirty = &w->s->dirty;
@@ -181,6 +180,7 @@ static int begin_files(struct checkpoint_work *w)
 	w->writers = xcalloc(w->process_count, sizeof(*w->writers));
 	w->dumps = xcalloc(w->process_count, sizeof(*w->dumps));
 	w->info.process_count = w->tree.count;
+	namespaces_read(&w->namespaces, checkpoint_reaper(w), w->tree.processes[0]->task);
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_begin(w, i))
 			return -1;

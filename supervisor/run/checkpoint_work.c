@@ -65,6 +65,7 @@ void checkpoint_work_end(struct checkpoint_work *w)
 		image_writer_abort(w->job);
 	if (w->fds)
 		fd_dump_free(w->fds);
+	namespaces_free(&w->namespaces);
 	buf_free(&w->shared_runs);
 	peers_free(w->peers);
 	free(w->writers);

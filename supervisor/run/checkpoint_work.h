@@ -46,12 +46,13 @@ struct checkpoint_work {
 	struct image_writer *job;
 	struct image_writer **writers; /* one for each living process of the tree */
 	struct dump *dumps;
-	size_t process_count;    /* of both */
-	uint64_t fork_room;      /* bytes that copies of further processes may take */
-	struct peers *peers;     /* NULL: no process can have blocks of another one */
-	struct peer_role *roles; /* of each process */
-	size_t last_looks;       /* the last process that looks for them */
-	struct buf shared_runs;  /* struct block_run: shared memory without a descriptor */
+	size_t process_count;         /* of both */
+	struct namespaces namespaces; /* of the program */
+	uint64_t fork_room;           /* bytes that copies of further processes may take */
+	struct peers *peers;          /* NULL: no process can have blocks of another one */
+	struct peer_role *roles;      /* of each process */
+	size_t last_looks;            /* the last process that looks for them */
+	struct buf shared_runs;       /* struct block_run: shared memory without a descriptor */
 	struct fd_dump *fds;
 	struct buf ending; /* pidfds of processes that have been killed */
 };

@@ -23,6 +23,16 @@ struct fd_dump;
 struct image_thread;
 struct module_cache;
 
+/* What /proc/PID/ns shows of a process, NULL where this kernel has no such thing. */
+#define NAMESPACES 10
+struct namespaces {
+	char *links[NAMESPACES];
+};
+
+/* The namespaces of @of, but for the time namespace, which is @clocks_of's. */
+void namespaces_read(struct namespaces *n, pid_t of, pid_t clocks_of);
+void namespaces_free(struct namespaces *n);
+
 /* What is gathered for one process while it is frozen. */
 struct dump {
 	struct process *process;
@@ -33,9 +43,8 @@ struct dump {
 	struct image_writer *memory_writer;
 	struct fd_dump *fds;
 	struct module_cache *modules;
-	pid_t namespace_of;   /* a process whose namespaces the target must share, */
-	pid_t clocks_of;      /* but for the time namespace, which must be this one's */
-	uint64_t deadline_ns; /* of the checkpoint, CLOCK_MONOTONIC; 0: none */
+	const struct namespaces *namespaces; /* that the target must share */
+	uint64_t deadline_ns;                /* of the checkpoint, CLOCK_MONOTONIC; 0: none */
 	bool portable;
 	bool has_capabilities;
 	int64_t securebits; /* of its first thread, where it has capabilities */

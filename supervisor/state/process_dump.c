@@ -49,37 +49,36 @@ void dump_free(struct dump *d)
 	buf_free(&d->watched);
 }
 
-static const char *const namespaces[] = {"mnt", "pid", "user", "net", "ipc", "uts", "cgroup",
-	"time", "time_for_children", "pid_for_children"};
+static const char *const namespaces[NAMESPACES] = {"mnt", "pid", "user", "net", "ipc", "uts",
+	"cgroup", "time", "time_for_children", "pid_for_children"};
 
-/* What all threads are compared with: there may be a thousand. */
-struct common {
-	char *namespaces[ARRAY_SIZE(namespaces)]; /* NULL: this kernel has no such thing */
-	const char *status;                       /* of the first thread */
-};
-
-static void read_namespaces(struct common *c, const struct dump *d)
+void namespaces_read(struct namespaces *n, pid_t of, pid_t clocks_of)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
+	for (size_t i = 0; i < NAMESPACES; i++) {
 		/* What makes the program's first process has clocks of its own. */
 		bool time = !strncmp(namespaces[i], "time", 4);
-		cleanup_free char *path = xasprintf("/proc/%d/ns/%s",
-			time ? d->clocks_of : d->namespace_of, time ? "time" : namespaces[i]);
+		cleanup_free char *path = xasprintf(
+			"/proc/%d/ns/%s", time ? clocks_of : of, time ? "time" : namespaces[i]);
 
-		c->namespaces[i] = read_link(path, NULL);
+		n->links[i] = read_link(path, NULL);
 	}
 }
 
-static int refuse_namespaces(
-	struct dump *d, pid_t tid, const struct common *common, struct err *e)
+void namespaces_free(struct namespaces *n)
+{
+	for (size_t i = 0; i < NAMESPACES; i++)
+		free(n->links[i]);
+}
+
+static int refuse_namespaces(struct dump *d, pid_t tid, struct err *e)
 {
 	struct process *p = d->process;
 
-	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
+	for (size_t i = 0; i < NAMESPACES; i++) {
 		cleanup_free char *path =
 			xasprintf("/proc/%d/task/%d/ns/%s", p->pid, tid, namespaces[i]);
-		cleanup_free char *its = read_link(path, NULL);
-		const char *ours = common->namespaces[i];
+		const char *ours = d->namespaces->links[i];
+		cleanup_free char *its = ours ? read_link(path, NULL) : NULL;
 
 		/* One for children that has no init yet cannot be read. */
 		if (ours && (!its || strcmp(ours, its)))
@@ -100,9 +99,9 @@ static bool same_line(const char *a, const char *b, const char *key)
 	return n == strcspn(y, "\n") && !memcmp(x, y, n);
 }
 
-/* Identity is saved once for the process. */
+/* Identity is saved once for the process. @first: the status of the first thread. */
 static int refuse_differing(
-	struct dump *d, const struct thread *t, const struct common *common, struct err *e)
+	struct dump *d, const struct thread *t, const char *first, struct err *e)
 {
 	static const char *const keys[] = {"Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff",
 		"CapBnd", "CapAmb", "NoNewPrivs"};
@@ -110,7 +109,7 @@ static int refuse_differing(
 	const char *status = t->status;
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (!same_line(common->status, status, keys[i]))
+		if (!same_line(first, status, keys[i]))
 			return err_set(e, 0,
 				"thread %d of process %d (%s) has a %s of its own, which is "
 				"not supported",
@@ -119,8 +118,7 @@ static int refuse_differing(
 }
 
 /* What would be lost without a word, and what an injected system call would set off. */
-static int refuse_thread(
-	struct dump *d, struct thread *t, const struct common *common, struct err *e)
+static int refuse_thread(struct dump *d, struct thread *t, const char *first, struct err *e)
 {
 	struct process *p = d->process;
 	const char *status = t->status;
@@ -155,8 +153,8 @@ static int refuse_thread(
 			"process %d (%s) keeps tags in its pointers (LAM), which is not "
 			"supported",
 			p->pid, p->comm);
-	return seccomp_suspend(p, t, e) || refuse_namespaces(d, t->tracee.tid, common, e) ||
-			       refuse_differing(d, t, common, e)
+	return seccomp_suspend(p, t, e) || refuse_namespaces(d, t->tracee.tid, e) ||
+			       refuse_differing(d, t, first, e)
 		       ? -1
 		       : 0;
 }
@@ -164,18 +162,15 @@ static int refuse_thread(
 int dump_refuse(struct dump *d, struct err *e)
 {
 	struct process *p = d->process;
-	struct common common = {.status = p->threads[0].status};
-	int failed = 0;
+	const char *first = p->threads[0].status;
 
 	if (memory_limits_measure(p->task, &d->use, e) || memory_limits_refuse(&d->use, 0, e))
 		return -1;
-	d->has_capabilities = status_number(common.status, "CapPrm", 16);
-	read_namespaces(&common, d);
-	for (size_t i = 0; i < p->thread_count && !failed; i++)
-		failed = refuse_thread(d, &p->threads[i], &common, e);
-	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++)
-		free(common.namespaces[i]);
-	return failed;
+	d->has_capabilities = status_number(first, "CapPrm", 16);
+	for (size_t i = 0; i < p->thread_count; i++)
+		if (refuse_thread(d, &p->threads[i], first, e))
+			return -1;
+	return 0;
 }
 
 static void read_ids(const char *status, struct image_process *ip)
