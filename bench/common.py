@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
@@ -60,10 +61,25 @@ def processes_of(exe):
     return found
 
 
+def kill_all(exe):
+    """Kill the processes that execute the file exe; their ids."""
+    pids = processes_of(exe)
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it has ended with its parent
+    return pids
+
+
+def wait_gone(pids):
+    """Until these ids can be taken again: somebody has waited for each process."""
+    wait_for("processes that have been killed",
+             lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
+
+
 def end_all(exe):
-    for pid in processes_of(exe):
-        os.kill(pid, signal.SIGKILL)
-    # Its id is free again once its parent has waited for it.
+    kill_all(exe)
     wait_for(f"the end of {exe}", lambda: not processes_of(exe))
 
 
@@ -112,6 +128,18 @@ class Report:
 
     def wait_first_tick(self):
         return wait_for("the first tick", lambda: self._word(3))
+
+    def ms_to_first_tick(self, restart):
+        """Of restart(), by our clock: CRIU may put a tree into a time namespace, in which the clock has stood still
+        since the checkpoint."""
+        with ThreadPoolExecutor(1) as pool:
+            start = time.monotonic_ns()
+            running = pool.submit(restart)
+            wait_for("the first tick",
+                     lambda: self._word(3) or (running.done() and running.exception()))
+            took = (time.monotonic_ns() - start) / 1e6
+            running.result()
+        return took
 
     def have_memory_written(self, percent=1):
         with open(self.path, "r+b", buffering=0) as f:
