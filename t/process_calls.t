@@ -1,0 +1,30 @@
+#!/bin/bash
+# One process more in a tree costs a checkpoint no more calls of ptrace(2) than it did: most of them make it run or stop.
+# strace counts them.
+. "$(dirname "$0")/lib.sh"
+
+have strace || skip_all "no strace"
+grep -q '^Seccomp:.*0' /proc/self/status || skip_all "under a seccomp filter calls are made one by one"
+
+# Calls that the supervisor makes for a checkpoint of a tree of so many processes.
+count_calls() { # PROCESSES
+	local tracer
+	arena "$1"
+	# shellcheck disable=SC2016
+	launch sh -c 'i=1; while [ $i -lt '"$1"' ]; do sleep 1000 & i=$((i + 1)); done; echo ready; wait'
+	strace -f -o calls -p "$sup" 2>strace.err &
+	tracer=$!
+	await -t 60 -p $tracer strace.err attached >/dev/null
+	checkpoint || explain
+	kill -INT $tracer
+	wait $tracer
+	count=$(grep -c ' ptrace(' calls)
+	sweep >/dev/null
+}
+
+count_calls 4
+few=$count
+count_calls 24
+each=$(((count - few) / 20))
+ok "a process takes $each, and 60 were counted once" [ $each -gt 0 -a $each -le 72 ]
+done_testing
