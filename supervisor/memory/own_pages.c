@@ -95,22 +95,12 @@ static bool is_watched(const struct dump *d, const struct vma *v, const struct i
 	return d->knows_clean && !is_file(r) && v->flags & VMA_UFFD_WP;
 }
 
-/* Mappings by others than mmap(2) without a file (the vdso, uprobes) have names like [uprobes]. */
-static bool is_anonymous(const struct vma *v)
-{
-	return !v->inode && !v->shared &&
-	       (!*v->name || !strcmp(v->name, "[heap]") || !strcmp(v->name, "[stack]") ||
-		       !strncmp(v->name, "[anon:", 6));
-}
-
 static int find_runs(struct dump *d, int pagemap, const struct vma *v,
 	const struct image_region *r, struct buf *runs, struct err *e)
 {
 	const struct process *p = d->copy ? d->copy : d->process;
-	unsigned known = (is_watched(d, v, r) ? PAGEMAP_WATCHED : 0) |
-			 (is_anonymous(v) ? PAGEMAP_ANONYMOUS : 0);
 
-	if (pagemap_scan(pagemap, v->start, v->end, known, runs, e))
+	if (pagemap_scan(pagemap, v, is_watched(d, v, r), runs, e))
 		return err_prefix(e, "process %d (%s)", p->pid, p->comm);
 	return 0;
 }

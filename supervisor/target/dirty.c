@@ -146,7 +146,7 @@ void dirty_protect(struct dirty *d, int pagemap, const struct vma *v)
 
 	if (!(v->flags & VMA_UFFD_WP) && (!add_range(d, v) || !take_marks_back(d, v)))
 		goto out_leave;
-	if (!pagemap_protect(pagemap, v->start, v->end))
+	if (!pagemap_protect(pagemap, v))
 		return;
 out_leave:
 	/* Not ours: then it was not registered, and this changes nothing. */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 #define PAGE 4096ull
@@ -81,27 +82,41 @@ static void add_scanned(struct buf *runs, const struct scan_region *r, bool watc
 		add_run(runs, r->start, r->end, PAGES_OWN);
 }
 
+/* Mappings by others than mmap(2) without a file (the vdso, uprobes) have names like [uprobes]. */
+static bool is_anonymous(const struct vma *v)
+{
+	return !v->inode && !v->shared &&
+	       (!*v->name || !strcmp(v->name, "[heap]") || !strcmp(v->name, "[stack]") ||
+		       !strncmp(v->name, "[anon:", 6));
+}
+
+/* PAGE_IS_FILE, where it has to be asked for: the kernel must look at what describes each page then, and
+ * takes several times as long (doc/measurements/pause.md). */
+static uint64_t file_category(const struct vma *v)
+{
+	return is_anonymous(v) ? 0 : PAGE_IS_FILE;
+}
+
 /* 1: the kernel does not know PAGEMAP_SCAN. */
 static int scan_pages(
-	int fd, uint64_t start, uint64_t end, unsigned known, struct buf *runs, struct err *e)
+	int fd, const struct vma *v, bool watched, struct buf *runs, struct err *e)
 {
-	const bool watched = known & PAGEMAP_WATCHED;
 	static uint64_t guard = PAGE_IS_GUARD; /* 0 once the kernel was found not to know it */
 	struct scan_region regions[SCAN_REGIONS];
 	struct scan_arg arg = {
 		.size = sizeof(arg),
-		.start = start,
-		.end = end,
+		.start = v->start,
+		.end = v->end,
 		.vec = (uintptr_t)regions,
 		.vec_len = SCAN_REGIONS,
 		.category_anyof_mask = PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
 	};
 
-	while (arg.start < end) {
+	while (arg.start < v->end) {
 		int n;
 
 		arg.return_mask = PAGE_IS_PRESENT | PAGE_IS_SWAPPED | PAGE_IS_PFNZERO | guard |
-				  (known & PAGEMAP_ANONYMOUS ? 0 : PAGE_IS_FILE) |
+				  file_category(v) |
 				  (watched ? PAGE_IS_WRITTEN | PAGE_IS_HUGE : 0);
 		n = ioctl(fd, PAGEMAP_SCAN, &arg);
 		if (n < 0 && errno == EINVAL && guard) {
@@ -140,33 +155,32 @@ static int read_table(int fd, uint64_t start, uint64_t end, struct buf *runs, st
 	return 0;
 }
 
-int pagemap_scan(
-	int fd, uint64_t start, uint64_t end, unsigned known, struct buf *runs, struct err *e)
+int pagemap_scan(int fd, const struct vma *v, bool watched, struct buf *runs, struct err *e)
 {
-	int r = scan_pages(fd, start, end, known, runs, e);
+	int r = scan_pages(fd, v, watched, runs, e);
 
-	return r > 0 ? read_table(fd, start, end, runs, e) : r;
+	return r > 0 ? read_table(fd, v->start, v->end, runs, e) : r;
 }
 
 /* The list of what has been protected is of no interest; without one the kernel would protect
  * whatever there is, pages that are not there included (pagemap_scan_pmd_entry()). */
-int pagemap_protect(int fd, uint64_t start, uint64_t end)
+int pagemap_protect(int fd, const struct vma *v)
 {
+	const uint64_t unprotected = PAGE_IS_HUGE | PAGE_IS_PFNZERO | file_category(v);
 	struct scan_region regions[SCAN_REGIONS];
 	struct scan_arg arg = {
 		.size = sizeof(arg),
 		.flags = PM_SCAN_WP_MATCHING | PM_SCAN_CHECK_WPASYNC,
-		.start = start,
-		.end = end,
+		.start = v->start,
+		.end = v->end,
 		.vec = (uintptr_t)regions,
 		.vec_len = SCAN_REGIONS,
-		.category_mask = PAGE_IS_PRESENT | PAGE_IS_WRITTEN | PAGE_IS_HUGE |
-				 PAGE_IS_FILE | PAGE_IS_PFNZERO,
-		.category_inverted = PAGE_IS_HUGE | PAGE_IS_FILE | PAGE_IS_PFNZERO,
+		.category_mask = PAGE_IS_PRESENT | PAGE_IS_WRITTEN | unprotected,
+		.category_inverted = unprotected,
 		.return_mask = PAGE_IS_PRESENT,
 	};
 
-	for (; arg.start < end; arg.start = arg.walk_end)
+	for (; arg.start < v->end; arg.start = arg.walk_end)
 		if (ioctl(fd, PAGEMAP_SCAN, &arg) < 0)
 			return -1;
 	return 0;

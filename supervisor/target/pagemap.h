@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "lib/err.h"
+#include "lib/procfs.h"
 #include "lib/util.h"
 
 enum page_kind {
@@ -25,24 +26,14 @@ struct page_run {
 /* Open /proc/PID/pagemap; -1 on failure. */
 int pagemap_open(pid_t pid, struct err *e);
 
-/* What is known of the pages of a range, all of it one mapping. */
-enum pagemap_known {
-	PAGEMAP_WATCHED = 1, /* userfaultfd protects pages there: some are CLEAN */
-	PAGEMAP_ANONYMOUS =
-		2, /* none is a file's. Then the kernel need not look at what describes each
-				* page, and takes a sixth of the time (doc/measurements/pause.md). */
-};
+/* Append to @runs (struct page_run) the runs of @v by address: of a private mapping of a file pages
+ * that differ from the file, of anonymous memory pages that are not zero. Uses PAGEMAP_SCAN (kernel
+ * 6.7), which skips what was never touched, or else reads the table. @watched: userfaultfd protects
+ * pages there, and some may be CLEAN. */
+int pagemap_scan(int fd, const struct vma *v, bool watched, struct buf *runs, struct err *e);
 
-/* Append to @runs (struct page_run) the runs of [start, end) by address: of a private mapping
- * of a file pages that differ from the file, of anonymous memory pages that are not zero.
- * Uses PAGEMAP_SCAN (kernel 6.7), which skips what was never touched, or else reads the
- * table. @known: of enum pagemap_known. */
-int pagemap_scan(
-	int fd, uint64_t start, uint64_t end, unsigned known, struct buf *runs, struct err *e);
-
-/* Protect the pages of [start, end), which userfaultfd watches, against being written to
- * unseen: pages that are in memory, and no huge pages, which would be split. 0 or -1, with
- * errno. */
-int pagemap_protect(int fd, uint64_t start, uint64_t end);
+/* Protect the pages of @v, which userfaultfd watches, against being written to unseen: pages that are
+ * in memory, and no huge pages, which would be split. 0 or -1, with errno. */
+int pagemap_protect(int fd, const struct vma *v);
 
 #endif
