@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ckpt/hash.h"
+#include "ckpt/image_names.h"
 #include "ckpt/image_read_private.h"
 #include "ckpt/pack.h"
 #include "ckpt/trust.h"
@@ -175,6 +176,7 @@ struct image *image_open_fd(int fd, const char *path, enum image_file_kind kind,
 		image_close(img);
 		return NULL;
 	}
+	image_names_make(img);
 	return img;
 }
 
@@ -204,6 +206,7 @@ void image_close(struct image *img)
 	}
 	for (int i = 0; i < IMAGE_NOTE_MAX; i++)
 		free((void *)img->notes[i].data);
+	image_names_free(img);
 	free(img->sources);
 	free(img->meta);
 	free(img->path);

@@ -15,6 +15,8 @@
 #include "ckpt/image.h"
 #include "lib/err.h"
 
+#define IMAGE_NAMED_KINDS 2
+
 struct image {
 	int fd;
 	char *path; /* for messages */
@@ -32,6 +34,14 @@ struct image {
 		const void *data;
 		size_t size;
 	} notes[IMAGE_NOTE_MAX]; /* by type; data NULL: absent */
+
+	/* By name, of objects and of descriptions: image_names.h */
+	struct image_name_index {
+		uint32_t *
+			first; /* by hash: the number (from 1) of the first in its list; 0: none */
+		uint32_t *next; /* of each: the next in its list */
+		size_t slots;   /* a power of two; 0: nothing has a name */
+	} names[IMAGE_NAMED_KINDS];
 
 	/* The other files that hold blocks, open, by source; see image_chain.c */
 	struct image *sources;

@@ -151,6 +151,8 @@ struct fd_dump {
 	struct buf objects;      /* struct fd_object: fd/objects_dump.h */
 	uint32_t *named; /* numbers of objects that are known by name (FILE): a hash table */
 	size_t named_slots, named_count;
+	uint32_t *by_inode; /* all others in another, those of one inode in their order */
+	size_t inode_slots;
 	struct buf lowers; /* uint64_t: segments of System V that the lower half has attached */
 	enum fd_tcp tcp;
 	struct buf sockets; /* struct socket_dump: socket/sockets_dump.h */

@@ -30,13 +30,58 @@ struct fd_object *fd_object_at(const struct fd_dump *d, uint32_t number)
 	return buf_at(&d->objects, struct fd_object, number - 1);
 }
 
+/* ---- by inode, or the number of its kind ---- */
+
+static size_t inode_slot(const struct fd_dump *d, uint64_t inode)
+{
+	return (inode * 0x9e3779b97f4a7c15ull >> 32) & (d->inode_slots - 1);
+}
+
+/* The first, or the one behind @after, that may have @inode, as others that the table has there may not; NULL: no
+ * more. */
+static const uint32_t *next_of_inode(
+	const struct fd_dump *d, uint64_t inode, const uint32_t *after)
+{
+	size_t slot;
+
+	if (!d->inode_slots)
+		return NULL;
+	slot = after ? (after - d->by_inode + 1) & (d->inode_slots - 1) : inode_slot(d, inode);
+	return d->by_inode[slot] ? &d->by_inode[slot] : NULL;
+}
+
+static void put_by_inode(struct fd_dump *d, uint32_t number)
+{
+	const struct image_object *o = &fd_object_at(d, number)->o;
+	size_t slot = inode_slot(d, o->inode);
+
+	if (o->kind == IMAGE_OBJECT_FILE)
+		return; /* many have no inode, and none is known by it */
+	while (d->by_inode[slot])
+		slot = (slot + 1) & (d->inode_slots - 1);
+	d->by_inode[slot] = number;
+}
+
+static void note_inode(struct fd_dump *d, uint32_t number)
+{
+	if ((size_t)number * 2 < d->inode_slots) {
+		put_by_inode(d, number);
+		return;
+	}
+	free(d->by_inode);
+	d->inode_slots = d->inode_slots ? d->inode_slots * 2 : 64;
+	d->by_inode = xcalloc(d->inode_slots, sizeof(*d->by_inode));
+	for (uint32_t n = 1; n <= number; n++)
+		put_by_inode(d, n);
+}
+
 uint32_t fd_object_find(const struct fd_dump *d, uint64_t dev, uint64_t inode)
 {
-	for (uint32_t n = 1; n <= object_count(d); n++) {
-		const struct image_object *o = &fd_object_at(d, n)->o;
+	for (const uint32_t *n = NULL; (n = next_of_inode(d, inode, n));) {
+		const struct image_object *o = &fd_object_at(d, *n)->o;
 
-		if (object_kind_of(o->kind)->by_inode && o->dev == dev && o->inode == inode)
-			return n;
+		if (o->inode == inode && o->dev == dev && object_kind_of(o->kind)->by_inode)
+			return *n;
 	}
 	return 0;
 }
@@ -44,11 +89,11 @@ uint32_t fd_object_find(const struct fd_dump *d, uint64_t dev, uint64_t inode)
 uint32_t fd_object_numbered(
 	const struct fd_dump *d, enum image_object_kind kind, uint64_t number)
 {
-	for (uint32_t n = 1; n <= object_count(d); n++) {
-		const struct image_object *o = &fd_object_at(d, n)->o;
+	for (const uint32_t *n = NULL; (n = next_of_inode(d, number, n));) {
+		const struct image_object *o = &fd_object_at(d, *n)->o;
 
-		if (o->kind == kind && o->inode == number)
-			return n;
+		if (o->inode == number && o->kind == kind)
+			return *n;
 	}
 	return 0;
 }
@@ -101,6 +146,7 @@ uint32_t fd_object_add(struct fd_dump *d, const struct fd_object *o)
 	buf_push(&d->objects, struct fd_object, o);
 	if (o->o.kind == IMAGE_OBJECT_FILE)
 		note_named(d, object_count(d));
+	note_inode(d, object_count(d));
 	return object_count(d);
 }
 
@@ -373,6 +419,9 @@ void fd_objects_free(struct fd_dump *d)
 		free_object(fd_object_at(d, n));
 	buf_free(&d->objects);
 	free(d->named);
+	free(d->by_inode);
+	d->by_inode = NULL;
+	d->inode_slots = 0;
 	d->named = NULL;
 	d->named_slots = d->named_count = 0;
 	buf_free(&d->lowers);

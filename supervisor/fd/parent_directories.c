@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ckpt/image_names.h"
 #include "supervisor/fd/objects_dump.h"
 #include "supervisor/fd/trusted_path.h"
 
@@ -50,13 +51,14 @@ void fd_parents_dump(struct fd_dump *d, const char *path)
 static const struct image_object *find_directory(const struct image *job, const char *path)
 {
 	const struct image_object *o;
-	size_t count = 0;
+	size_t count;
 
-	o = job ? image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count) : NULL;
-	for (size_t i = 0; i < count; i++)
-		if (o[i].kind == IMAGE_OBJECT_FILE && o[i].flags & IMAGE_FILE_DIRECTORY &&
-			!strcmp(image_string(job, o[i].name), path))
-			return &o[i];
+	if (!job)
+		return NULL;
+	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	for (uint32_t n = 0; (n = image_object_named(job, path, n));)
+		if (o[n - 1].kind == IMAGE_OBJECT_FILE && o[n - 1].flags & IMAGE_FILE_DIRECTORY)
+			return &o[n - 1];
 	return NULL;
 }
 

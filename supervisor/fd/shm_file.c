@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 
+#include "ckpt/image_names.h"
 #include "supervisor/fd/parent_directories.h"
 #include "supervisor/fd/reopen_despite_mode.h"
 #include "supervisor/fd/trusted_path.h"
@@ -77,10 +78,11 @@ static const struct image_object *next_object(const struct image *job, size_t *n
 bool fd_shm_file_in(const struct image *job, const char *path)
 {
 	const struct image_object *o;
-	size_t next = 0;
+	size_t count;
 
-	while ((o = next_object(job, &next)))
-		if (!strcmp(image_string(job, o->name), path))
+	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	for (uint32_t n = 0; (n = image_object_named(job, path, n));)
+		if (o[n - 1].kind == IMAGE_OBJECT_SHM_FILE)
 			return true;
 	return false;
 }

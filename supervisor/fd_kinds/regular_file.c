@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "ckpt/image_names.h"
 #include "lib/notices.h"
 #include "lib/procfs.h"
 #include "supervisor/fd_kinds/fd_kinds.h"
@@ -111,24 +112,23 @@ int fd_regular_dump(struct fd_dump *d, const struct fd_source *s, struct image_d
 /* Several descriptions may lead to one file; the first is checked for all. */
 static bool is_first_of_path(const struct fd_check *c, const struct image_description *x)
 {
-	const struct image_description *first = x - c->index;
+	const struct image_description *all = x - c->index;
+	const char *path = image_string(c->job, x->path);
+	uint32_t n = 0;
 
-	for (; first < x; first++)
-		if (first->kind == x->kind && first->path == x->path)
-			return false;
-	return true;
+	while ((n = image_description_named(c->job, path, n)))
+		if (all[n - 1].kind == x->kind)
+			break;
+	return n == c->index + 1;
 }
 
 static bool is_written(const struct fd_check *c, const struct image_description *x)
 {
-	const struct image_description *all;
-	size_t count;
+	const struct image_description *all = x - c->index;
+	const char *path = image_string(c->job, x->path);
 
-	all = image_note_array(
-		c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
-	for (size_t i = 0; i < count; i++)
-		if (all[i].kind == x->kind && all[i].path == x->path &&
-			(all[i].flags & O_ACCMODE) != O_RDONLY)
+	for (uint32_t n = 0; (n = image_description_named(c->job, path, n));)
+		if (all[n - 1].kind == x->kind && (all[n - 1].flags & O_ACCMODE) != O_RDONLY)
 			return true;
 	return false;
 }

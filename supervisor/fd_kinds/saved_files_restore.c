@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <sys/sendfile.h>
 
+#include "ckpt/image_names.h"
 #include "lib/notices.h"
 #include "supervisor/fd/file_attributes.h"
 #include "supervisor/fd/objects_restore.h"
@@ -37,8 +38,8 @@ bool fd_saved_in(const struct image *job, const char *path)
 	size_t count;
 
 	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(image_string(job, o[i].name), path) && is_put_back(&o[i], path))
+	for (uint32_t n = 0; (n = image_object_named(job, path, n));)
+		if (is_put_back(&o[n - 1], path))
 			return true;
 	return false;
 }

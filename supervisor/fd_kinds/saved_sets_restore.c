@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ckpt/image_names.h"
 #include "ckpt/image_read.h"
 #include "lib/notices.h"
 #include "lib/util.h"
@@ -42,10 +43,9 @@ static const struct image_object *find_named(const struct image *job, const char
 	size_t count;
 
 	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
-	for (size_t i = 0; i < count; i++)
-		if (o[i].kind == IMAGE_OBJECT_FILE && !(o[i].flags & IMAGE_FILE_ABSENT) &&
-			!strcmp(image_string(job, o[i].name), path))
-			return &o[i];
+	for (uint32_t n = 0; (n = image_object_named(job, path, n));)
+		if (o[n - 1].kind == IMAGE_OBJECT_FILE && !(o[n - 1].flags & IMAGE_FILE_ABSENT))
+			return &o[n - 1];
 	return NULL;
 }
 

@@ -3,9 +3,10 @@
  */
 #include "supervisor/memory/mapped_files_check.h"
 
-#include <string.h>
 #include <sys/mman.h>
 
+#include "ckpt/image_names.h"
+#include "ckpt/string_table.h"
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/fd/trusted_path.h"
 #include "supervisor/fd_kinds/saved_files_restore.h"
@@ -14,19 +15,17 @@
 struct check {
 	const struct image *job;
 	void (*notice)(const char *line);
-	struct buf
-		done[2]; /* const char *: paths that have been looked at, shared ones apart */
+	struct string_table done[2]; /* paths that have been looked at, shared ones apart */
 	struct err *e;
 };
 
 /* Of processes that have much in common each file is looked at once. */
-static bool is_first(struct buf *done, const char *path)
+static bool is_first(struct string_table *done, const char *path)
 {
-	for (size_t i = 0; i < buf_count(done, const char *); i++)
-		if (!strcmp(*buf_at(done, const char *, i), path))
-			return false;
-	buf_push(done, const char *, &path);
-	return true;
+	size_t before = done->used;
+
+	string_table_add(done, path);
+	return done->used > before;
 }
 
 /* A file that is open as well has a notice of its own. */
@@ -36,9 +35,8 @@ static bool is_open(const struct image *job, const char *path)
 	size_t count;
 
 	x = image_note_array(job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
-	for (size_t i = 0; i < count; i++)
-		if (x[i].kind == IMAGE_FD_REGULAR &&
-			!strcmp(image_string(job, x[i].path), path))
+	for (uint32_t n = 0; (n = image_description_named(job, path, n));)
+		if (x[n - 1].kind == IMAGE_FD_REGULAR)
 			return true;
 	return false;
 }
@@ -107,7 +105,7 @@ int mapped_files_check(
 
 	for (size_t i = 0; i < c->process_count && !failed; i++)
 		failed = check_process(&k, c->processes[i]);
-	buf_free(&k.done[0]);
-	buf_free(&k.done[1]);
+	string_table_free(&k.done[0]);
+	string_table_free(&k.done[1]);
 	return failed;
 }

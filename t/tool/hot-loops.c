@@ -1,6 +1,7 @@
 /*
- * hot-loops - what a checkpoint does with each byte of memory, for t/instructions.t to count
- * its instructions: a function measured_* for each loop, over the same blocks every time.
+ * hot-loops - what a checkpoint does with each byte of memory, and a restart with each name, for
+ * t/instructions.t to count its instructions: a function measured_* for each loop, over the same
+ * blocks and names every time.
  *
  *	hot-loops names		the functions that this processor can run
  *	hot-loops DIR		call each of them once; DIR is for the image that is written
@@ -11,6 +12,7 @@
 
 #include "ckpt/blocks.h"
 #include "ckpt/hash.h"
+#include "ckpt/image_names.h"
 #include "ckpt/hash_variant.h"
 #include "lib/util.h"
 
@@ -143,6 +145,46 @@ static struct image_writer *open_image(int dir, const char *name)
 	return w;
 }
 
+static void name_object(struct image_writer *w, char *name, uint32_t i)
+{
+	sprintf(name, "/data/objects/%04u", i);
+	if (w) {
+		struct image_object o = {.name = image_writer_string(w, name)};
+
+		image_writer_note(w, IMAGE_NOTE_OBJECTS, &o, sizeof(o));
+	}
+}
+
+/* As many of them as there are blocks elsewhere. */
+static void write_objects(int dir)
+{
+	struct image_writer *w = open_image(dir, "objects");
+	char name[32];
+
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		name_object(w, name, i);
+	measured_close(w);
+}
+
+/* A restart opens an image and asks for each of its objects. */
+MEASURED static void measured_names(int dir)
+{
+	struct err e = ERR_INIT;
+	struct image *img = image_open(dir, "objects", "objects", IMAGE_FILE_PROCESS, &e);
+	char name[32];
+
+	for (uint32_t i = 0; img && i < BLOCKS; i++) {
+		name_object(NULL, name, i);
+		if (image_object_named(img, name, 0) != i + 1)
+			img = NULL;
+	}
+	if (!img) {
+		fprintf(stderr, "hot-loops: %s\n", e.msg);
+		exit(1);
+	}
+	image_close(img);
+}
+
 static void measure_writing(int dir)
 {
 	struct image_writer *w = open_image(dir, "1");
@@ -191,5 +233,7 @@ int main(int argc, char *argv[])
 	if (avx2)
 		measured_hash_avx2();
 	measure_writing(dir);
+	write_objects(dir);
+	measured_names(dir);
 	return 0;
 }
