@@ -268,20 +268,47 @@ bool procfs_is_pending(pid_t pid, int signal)
 	return status && status_number(status, "ShdPnd", 16) >> (signal - 1) & 1;
 }
 
-uint64_t status_last_number(const char *status, const char *key)
+/* Those up to the @n-th: how many there were, and the last of them in *last. */
+static size_t read_numbers(const char *status, const char *key, size_t n, uint64_t *last)
 {
 	const char *p = status_value(status, key);
-	uint64_t last = 0;
-	char *end;
+	size_t count = 0;
 
-	while (*p && *p != '\n') {
-		last = strtoull(p, &end, 10);
+	*last = 0;
+	while (*p && *p != '\n' && count < n) {
+		char *end;
+		uint64_t number = strtoull(p, &end, 10);
+
 		if (end == p)
 			break;
+		*last = number;
+		count++;
 		for (p = end; *p == ' ' || *p == '\t'; p++)
 			;
 	}
+	return count;
+}
+
+uint64_t status_last_number(const char *status, const char *key)
+{
+	uint64_t last;
+
+	read_numbers(status, key, SIZE_MAX, &last);
 	return last;
+}
+
+uint64_t status_nth_number(const char *status, const char *key, size_t n)
+{
+	uint64_t last;
+
+	return read_numbers(status, key, n, &last) == n ? last : 0;
+}
+
+size_t status_count_numbers(const char *status, const char *key)
+{
+	uint64_t last;
+
+	return read_numbers(status, key, SIZE_MAX, &last);
 }
 
 int procfs_tasks(pid_t pid, pid_t **ids, size_t *count, struct err *e)

@@ -117,6 +117,11 @@ bool procfs_has_capability(int capability);
 bool procfs_is_pending(pid_t pid, int signal);
 /* The last number on the line of @key: the innermost namespace's for NSpid and the like. */
 uint64_t status_last_number(const char *status, const char *key);
+/* The @n-th number on that line, counted from 1: that of the @n-th of the nested namespaces. 0: there are not so
+ * many. */
+uint64_t status_nth_number(const char *status, const char *key, size_t n);
+/* How many numbers there are on it. */
+size_t status_count_numbers(const char *status, const char *key);
 
 /* Ids in /proc/PID/task, or the children of all its threads; *ids is the caller's to free. */
 int procfs_tasks(pid_t pid, pid_t **ids, size_t *count, struct err *e);

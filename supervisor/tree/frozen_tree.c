@@ -105,24 +105,29 @@ static int read_thread(struct process *p, struct thread *t, struct err *e)
 		       : 0;
 }
 
-static int read_id(struct process *p, struct err *e)
+/* A zombie may have been the first process of a pid namespace of its own, whose number is not its parent's for
+ * it. Living ones there are refused (process_dump.c). */
+static int read_id(struct tree *tree, struct process *p, struct err *e)
 {
 	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
 
 	if (!status)
 		return -1;
-	p->vpid = status_last_number(status, "NSpid");
+	if (p == tree->processes[0])
+		tree->pid_level = status_count_numbers(status, "NSpid");
+	p->vpid = p->zombie ? status_nth_number(status, "NSpid", tree->pid_level)
+			    : status_last_number(status, "NSpid");
 	return 0;
 }
 
-static int read_process(struct process *p, struct err *e)
+static int read_process(struct tree *tree, struct process *p, struct err *e)
 {
 	struct proc_stat st;
 
 	if (procfs_stat(p->pid, p->pid, &st, e))
 		return -1;
 	memcpy(p->comm, st.comm, sizeof(p->comm));
-	if (read_id(p, e) || p->zombie)
+	if (read_id(tree, p, e) || p->zombie)
 		return p->zombie ? 0 : -1;
 	for (size_t i = 0; i < p->thread_count; i++) {
 		struct thread leader = p->threads[i];
@@ -175,7 +180,7 @@ int frozen_read(struct tree *tree, pid_t root, struct err *e)
 	if (!tree->living || tree->processes[0]->pid != root)
 		return err_set(e, 0, "process %d has ended", root);
 	for (size_t i = 0; i < tree->count; i++)
-		if (read_process(tree->processes[i], e))
+		if (read_process(tree, tree->processes[i], e))
 			return i && has_vanished(tree->processes[i])
 				       ? err_with(e, ERR_TRY_AGAIN,
 						 "process %d has ended while it was being "

@@ -70,9 +70,9 @@ static int fill_ids(const struct tree *tree, const struct process *p, const char
 	pid_t pgid = st->field[STAT_PGRP], sid = st->field[STAT_SESSION];
 
 	if (sid != getsid(0))
-		out->sid = status_last_number(status, "NSsid");
+		out->sid = status_nth_number(status, "NSsid", tree->pid_level);
 	if (pgid != getpgrp())
-		out->pgid = status_last_number(status, "NSpgid");
+		out->pgid = status_nth_number(status, "NSpgid", tree->pid_level);
 	if (sid != getsid(0) && is_outside(tree, sid, out->sid))
 		return err_set(e, 0,
 			"process %d (%s) is in session %d, whose leader is not being saved",

@@ -1,10 +1,12 @@
 /* Children that have ended, in every way, and were not waited for. */
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "tree.h"
 
-static pid_t exited, failed, killed, faulted, dumped, renamed;
+static pid_t exited, failed, killed, faulted, dumped, renamed, inner;
 
 enum { CORE = 99 };
 
@@ -47,6 +49,26 @@ static void check_renamed(void)
 		info.si_uid);
 }
 
+/* The first process of a pid namespace, and of a process group: here it has another id than there. */
+static pid_t end_inside(void)
+{
+	int user = geteuid() ? CLONE_NEWUSER : 0;
+	pid_t pid = syscall(SYS_clone, CLONE_NEWPID | user | SIGCHLD, 0, NULL, NULL, 0);
+
+	if (!pid)
+		_exit(setpgid(0, 0) ? 9 : 8);
+	if (pid > 0)
+		tree_until_state(pid, 'Z');
+	return pid;
+}
+
+static void check_inner(void)
+{
+	CHECK(getpgid(inner) == inner, "the namespace's first process was in group %d, is in %d", inner,
+		getpgid(inner));
+	tree_reap(inner, 8 << 8);
+}
+
 static pid_t end(int status, int signal)
 {
 	struct rlimit limit = {0};
@@ -83,6 +105,7 @@ int main(void)
 	faulted = end(0, SIGSEGV);
 	dumped = end(CORE, SIGABRT);
 	renamed = end_renamed();
+	inner = end_inside();
 	/* Where none can be written, it is another that was killed. */
 	MUST(!waitid(P_PID, dumped, &core, WEXITED | WNOWAIT));
 	victim_ready();
@@ -101,6 +124,8 @@ int main(void)
 	tree_reap(failed, 42 << 8);
 	tree_reap(exited, 0);
 	check_renamed();
+	if (inner > 0)
+		check_inner();
 	tree_reap(killed, SIGKILL);
 	CHECK(waitpid(-1, NULL, 0) < 0 && errno == ECHILD, "there is another child");
 	return victim_done();
