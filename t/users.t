@@ -47,6 +47,26 @@ like "$(trecr-ckpt $sup 2>ckpt.err)" "ckpt-000002$" "and root" || explain
 finish
 is "$status" 0 "and the program is whole" || explain
 
+# Restarted by somebody with a higher nice value, and an I/O priority, which the program did not have.
+: >out && : >err && chown $user out err
+nice -n -3 setpriv --reuid=$user --regid=$user --clear-groups -- \
+	trecr-run -d ck -- chrt -b 0 idle </dev/null >out 2>err &
+sup=$!
+await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
+freeze_away
+rm -f pidfile
+nice -n 7 ionice -c 3 setpriv --reuid=$user --regid=$user --clear-groups -- \
+	trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err &
+sup=$!
+await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err
+pid=$(program_of $sup)
+like "$(cat restart.err)" "cannot set the nice value of thread [0-9]+: Permission denied" \
+	"a nice value that may not be had again is named" || explain
+like "$(chrt -p "$pid")" SCHED_BATCH "and the policy is set all the same" || explain
+like "$(ionice -p "$pid")" '^none' "the I/O priority of trecr-restart is not the program's" || explain
+finish
+is "$status" 0 "and the program is whole" || explain
+
 # Standard output is a file that root's shell has opened for the program, in its own directory.
 mkdir -m 700 secret
 chmod 777 .

@@ -95,7 +95,7 @@ static int set_affinity(pid_t tid, const struct image_thread *t)
 	return CPU_COUNT(&wanted) ? sched_setaffinity(tid, sizeof(wanted), &wanted) : 0;
 }
 
-static int set_attributes(pid_t tid, const struct image_thread *t)
+static int set_attributes(pid_t tid, const struct image_thread *t, bool nice_is_set)
 {
 	struct attributes a = {
 		.size = sizeof(a),
@@ -109,6 +109,9 @@ static int set_attributes(pid_t tid, const struct image_thread *t)
 	};
 	struct attributes now;
 
+	/* One that may not be set must not keep the others from being set. */
+	if (!nice_is_set)
+		a.nice = getpriority(PRIO_PROCESS, tid);
 	/* A kernel without utilization clamps refuses all of them. */
 	if (!get_attributes(tid, &now) &&
 		(now.util_min != t->util_min || now.util_max != t->util_max)) {
@@ -119,18 +122,32 @@ static int set_attributes(pid_t tid, const struct image_thread *t)
 	return syscall(SYS_sched_setattr, tid, &a, 0);
 }
 
+/* A thread without a class of its own has got one where the program is brought back under ionice(1). */
+static int set_ioprio(pid_t tid, const struct image_thread *t)
+{
+	int wanted = has_class(t->ioprio) ? t->ioprio : 0;
+	int now = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, tid);
+
+	if (!wanted && (now < 0 || !has_class(now)))
+		return 0;
+	return syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, wanted);
+}
+
 void scheduling_set(pid_t tid, const struct image_thread *t,
 	void (*notice)(void *arg, const char *line), void *arg)
 {
-	static const char *const what[] = {"CPU affinity", "scheduling", "I/O priority"};
+	static const char *const what[] = {
+		"CPU affinity", "nice value", "scheduling", "I/O priority"};
 	int errors[ARRAY_SIZE(what)] = {0};
 
 	if (set_affinity(tid, t))
 		errors[0] = errno;
-	if (setpriority(PRIO_PROCESS, tid, t->nice) || set_attributes(tid, t))
+	if (setpriority(PRIO_PROCESS, tid, t->nice))
 		errors[1] = errno;
-	if (has_class(t->ioprio) && syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid, t->ioprio))
+	if (set_attributes(tid, t, !errors[1]))
 		errors[2] = errno;
+	if (set_ioprio(tid, t))
+		errors[3] = errno;
 	for (size_t i = 0; i < ARRAY_SIZE(what); i++) {
 		cleanup_free char *line = NULL;
 
