@@ -33,11 +33,12 @@ fi
 have stress-ng || skip_all "no stress-ng (Debian's package stress-ng)"
 # Some take whatever memory they get, and all of it is in an image.
 ulimit -v $((2 << 20))
-# Stressors that fork as much as they can: an ordinary user's only.
-ulimit -u 1000
+# Stressors that fork as much as they can: an ordinary user's only. This script and trecr can still fork then.
+ulimit -u 1100
 
 stress() { # NAME[,OPTION...]
 	local how
+	ulimit -u 1000
 	IFS=, read -ra how <<<"$1"
 	"${STRESS_NG:-stress-ng}" "--${how[0]}" "${WORKERS:-1}" "${how[@]:1}" --verify \
 		--timeout "${LENGTH:-5}" --temp-path . 2>&1
@@ -83,7 +84,7 @@ bring_back() {
 LONG=60 # seconds
 # It has ended by itself, as the machine was busy: no finding.
 too_short() {
-	grep -qE 'has ended$' ckpt.err && [ "$LENGTH" -lt "$LONG" ] && runs_on
+	grep -qE 'has ended$|there is no process' ckpt.err && [ "$LENGTH" -lt "$LONG" ] && runs_on
 }
 
 try() { # NAME [SECONDS]
