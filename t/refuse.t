@@ -173,6 +173,7 @@ exec 8<>"$scratch/outside"
 
 # Root can save these: for all others they are rows.
 am_root || rows_of_process+='seccomp|seccomp
+undumpable|inaccessible .PR_SET_DUMPABLE.*only root
 ' rows_of_sockets+='relative-name|its name relative is not found .*CAP_NET_ADMIN.*absolute name
 '
 

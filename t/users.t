@@ -67,6 +67,19 @@ like "$(ionice -p "$pid")" '^none' "the I/O priority of trecr-restart is not the
 finish
 is "$status" 0 "and the program is whole" || explain
 
+# Who may not attach is told why.
+cp ../bin/idle ../bin/setgid
+chgrp $other ../bin/setgid && chmod g+s ../bin/setgid
+: >out && : >err && chown $user out err
+setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d ck -- setgid </dev/null >out 2>err &
+sup=$!
+await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
+as $user trecr-ckpt $sup >ckpt.out 2>ckpt.err
+isnt $? 0 "a setgid program cannot be saved by a user"
+like "$(cat ckpt.err)" "process [0-9]+ .setgid.: it runs with another group.*only root" "who is told why" || explain
+finish
+is "$status" 0 "and the program is whole" || explain
+
 # Standard output is a file that root's shell has opened for the program, in its own directory.
 mkdir -m 700 secret
 chmod 777 .

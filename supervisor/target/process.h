@@ -75,7 +75,7 @@ struct process {
 struct tree {
 	struct process **processes;
 	size_t count;
-	size_t living;              /* that are no zombies */
+	size_t living; /* that are no zombies */
 	size_t pid_level; /* ids that each has for us: one in our pid namespace, and one in each below */
 	struct clock_shifts clocks; /* the tree's against ours */
 };

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,6 +61,39 @@ static bool traced_by_us(pid_t pid, pid_t tid)
 	return status && status_number(status, "TracerPid", 10) == (uint64_t)gettid();
 }
 
+/* Whether one of the ids on the line of @key, real, effective and saved, is another than @ours. */
+static bool has_other_id(const char *status, const char *key, uint64_t ours)
+{
+	for (size_t i = 1; i <= 3; i++)
+		if (status_nth_number(status, key, i) != ours)
+			return true;
+	return false;
+}
+
+/* What the kernel asks of somebody without CAP_SYS_PTRACE who wants to attach (ptrace(2), "Ptrace access mode
+ * checking"): @e, of the attempt, is given the reason. */
+static int refuse_protected(const struct process *p, const char *status, struct err *e)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/status", p->pid);
+	const char *why = "the system's security policy forbids it";
+	struct proc_stat st;
+	struct stat owner;
+
+	if (e->code != EPERM || !status || procfs_stat(p->pid, p->pid, &st, NULL))
+		return -1;
+	if (has_other_id(status, "Uid", geteuid()))
+		why = "it runs as another user, as a setuid program does";
+	else if (has_other_id(status, "Gid", getegid()))
+		why = "it runs with another group, as a setgid program does";
+	else if (!stat(path, &owner) && owner.st_uid != geteuid())
+		why = "it has made itself inaccessible (PR_SET_DUMPABLE, as programs that keep "
+		      "keys do), or its "
+		      "program file may not be read";
+	return err_set(e, EPERM,
+		"cannot attach to process %d (%s): %s; only root (CAP_SYS_PTRACE) can save it",
+		p->pid, st.comm, why);
+}
+
 static int refuse_debugger(struct process *p, pid_t tid, struct err *e)
 {
 	cleanup_free char *status = procfs_status(p->pid, tid, NULL);
@@ -67,7 +101,7 @@ static int refuse_debugger(struct process *p, pid_t tid, struct err *e)
 	struct proc_stat st;
 
 	if (!tracer)
-		return -1;
+		return refuse_protected(p, status, e);
 	if (procfs_stat(tracer, tracer, &st, NULL))
 		snprintf(st.comm, sizeof(st.comm), "?");
 	return err_set(e, 0,

@@ -317,6 +317,17 @@ static void still_queued(void)
 	CHECK(i == QUEUED, "signal %d", i);
 }
 
+static void undumpable(void)
+{
+	child = getpid();
+	MUST(!prctl(PR_SET_DUMPABLE, 0));
+}
+
+static void still_undumpable(void)
+{
+	CHECK(!prctl(PR_GET_DUMPABLE), "it is dumpable");
+}
+
 static const struct kind kinds[] = {
 	{"removed-root", removed_root, nothing, '-'},
 	{"clone-gap", shared_over_a_gap, end_gap, 'c'},
@@ -334,6 +345,7 @@ static const struct kind kinds[] = {
 	{"shared-undo", shared_undo, end_undo, 'c'},
 	{"group-outside", group_outside, nothing, '-'},
 	{"pid-namespace", pid_namespace_child, nothing, '-'},
+	{"undumpable", undumpable, still_undumpable, 'c'},
 	{"queued-signals", queued_signals, still_queued, '-'},
 };
 

@@ -64,7 +64,8 @@ static pid_t end_inside(void)
 
 static void check_inner(void)
 {
-	CHECK(getpgid(inner) == inner, "the namespace's first process was in group %d, is in %d", inner,
+	CHECK(getpgid(inner) == inner,
+		"the namespace's first process was in group %d, is in %d", inner,
 		getpgid(inner));
 	tree_reap(inner, 8 << 8);
 }
